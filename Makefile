@@ -9,6 +9,7 @@ STAMP = $(shell { $(GO) version; find *.go go.mod go.sum cmd internal -type f ! 
 LDFLAGS = -s -w $(if $(STAMP),-X pawl/internal/version.stamp=pawl-sources:$(STAMP)) $(if $(VERSION),-X pawl/internal/version.release=$(VERSION))
 
 STATICCHECK_VERSION := v0.8.2
+DEADCODE_VERSION := v0.52.0
 
 # The race detector needs a C compiler. Without one the tests run without it.
 RACE := $(shell command -v $$($(GO) env CC) >/dev/null 2>&1 && echo -race)
@@ -43,20 +44,25 @@ test-quick: $(BIN)/staticcheck ## one package while you work: PKG=./internal/x, 
 cover: ## the coverage of each package by its own tests and by stories; PKG=./internal/x runs only the own tests of that
 	./scripts/cover $(PKG)
 
-check: $(BIN)/staticcheck ## formatting, vet, staticcheck; also of what only the fault tests see
+check: $(BIN)/staticcheck $(BIN)/deadcode ## formatting, vet, staticcheck, dead code; also of what only the fault tests see
 	@unformatted=$$(git ls-files -z '*.go' | xargs -0 gofmt -l); [ -z "$$unformatted" ] || { echo "gofmt: $$unformatted"; exit 1; }
 	$(GO) vet ./...
 	$(GO) vet -tags faults ./...
 	$(BIN)/staticcheck ./...
 	$(BIN)/staticcheck -tags faults ./...
+	./scripts/deadcode
 
 cross: ## builds for every platform that pawl supports, and refuses Windows with a clear word
 	@for target in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64; do \
 	  echo "build $$target"; CGO_ENABLED=0 GOOS=$${target%/*} GOARCH=$${target#*/} $(GO) build -trimpath -ldflags '$(LDFLAGS)' ./... || exit 1; done
 	@echo "build windows/amd64"; CGO_ENABLED=0 GOOS=windows $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o /dev/null ./cmd/pawl
 
-tools: $(BIN)/staticcheck ## what the tests need beyond Go, git and a shell
+tools: $(BIN)/staticcheck $(BIN)/deadcode ## what the tests need beyond Go, git and a shell
 	@./scripts/need python3 strace node
+
+$(BIN)/deadcode: Makefile
+	GOBIN=$(BIN) $(GO) install golang.org/x/tools/cmd/deadcode@$(DEADCODE_VERSION)
+	@touch $@
 
 $(BIN)/staticcheck: Makefile
 	GOBIN=$(BIN) $(GO) install honnef.co/go/tools/cmd/staticcheck@$(STATICCHECK_VERSION)

@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"pawl"
+	"pawl/internal/disk"
 	"pawl/internal/journal"
 	"pawl/internal/project"
-	"pawl/internal/random"
 )
 
 // errOver means that fn has returned, so that none of its steps may begin any more.
@@ -138,7 +138,7 @@ func (r *run) create(p *project.Project, before []pawl.RunID) ([]pawl.Payload, e
 			now = last.Add(time.Second)
 		}
 	}
-	r.id, r.state = pawl.NewRunID(r.name, now, random.Hex(2)), pawl.NewState()
+	r.id, r.state = pawl.NewRunID(r.name, now, disk.RandomHex(2)), pawl.NewState()
 	var err error
 	if r.log, err = journal.Create(p.Runs(), r.id); err != nil {
 		return nil, err

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"pawl"
-	"pawl/internal/random"
+	"pawl/internal/disk"
 )
 
 const (
@@ -150,7 +150,7 @@ func (a *attempt) announce(ctx context.Context) {
 		return
 	}
 	ref := a.ref
-	ref.Token = pawl.Token(random.Hex(8))
+	ref.Token = pawl.Token(disk.RandomHex(8))
 	if a.run.say(context.WithoutCancel(ctx), pawl.AttemptStarted{AttemptRef: ref}) == nil {
 		a.ref = ref
 	}
@@ -186,7 +186,7 @@ func (a *attempt) failed(ctx context.Context, why error) error {
 	}
 	var said []pawl.Payload
 	if a.ref.Token == "" {
-		a.ref.Token = pawl.Token(random.Hex(8))
+		a.ref.Token = pawl.Token(disk.RandomHex(8))
 		said = append(said, pawl.AttemptStarted{AttemptRef: a.ref})
 	}
 	said = append(said, pawl.AttemptEnded{

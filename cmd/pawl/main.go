@@ -15,11 +15,10 @@ import (
 	"pawl"
 	"pawl/internal/cli"
 	"pawl/internal/config"
-	"pawl/internal/doubt"
 	"pawl/internal/engine"
 	"pawl/internal/evaluator"
+	"pawl/internal/evidence"
 	"pawl/internal/executor/agent"
-	"pawl/internal/executor/shell"
 	"pawl/internal/faststart"
 	"pawl/internal/interop"
 	"pawl/internal/interop/format/dotagent"
@@ -47,7 +46,7 @@ func run(args []string) int {
 // parts are the adapters.
 func parts() cli.Parts {
 	return cli.Parts{
-		Executors: []engine.Executor{shell.Executor{}, agent.Executor{}}, Adviser: adviser, Agents: serve,
+		Executors: []engine.Executor{engine.Shell{}, agent.Executor{}}, Adviser: adviser, Agents: serve,
 		Formats: formats(),
 	}
 }
@@ -78,7 +77,7 @@ func briefFor(ctx context.Context, reader pawl.AgentName) (string, error) {
 }
 
 // adviser is whom a project asks what the rules of recovery leave open; nil where it asks nobody.
-func adviser(c config.Evaluator, root string) engine.Adviser {
+func adviser(c config.Evaluator, root string) engine.Evaluator {
 	if e := evaluator.New(c, root, os.Environ()); e != nil {
 		return advising{e}
 	}
@@ -88,13 +87,13 @@ func adviser(c config.Evaluator, root string) engine.Adviser {
 // advising is an evaluator as the engine knows it.
 type advising struct{ *evaluator.Evaluator }
 
-// Advise asks the evaluator.
-func (a advising) Advise(ctx context.Context, e doubt.Evidence) engine.Advice {
+// Evaluate asks the evaluator.
+func (a advising) Evaluate(ctx context.Context, e evidence.Evidence) engine.Evaluation {
 	o := a.Ask(ctx, e)
-	return engine.Advice{Word: o.Verdict, Reasons: o.Reasons, By: o.By, Doubt: o.Doubt, Cost: o.Cost}
+	return engine.Evaluation{Word: o.Verdict, Reasons: o.Reasons, By: o.By, Doubt: o.Doubt, Cost: o.Cost}
 }
 
-// codecs are those of all systems whose files are read and written.
+// formats returns the formats of all systems whose files pawl reads and writes.
 func formats() interop.Formats {
 	return interop.Formats{grid.Format(), dotagent.Format(), sitebuilder.Format(), projectstate.Format(), gyoshu.Format()}
 }

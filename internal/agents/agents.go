@@ -1,89 +1,88 @@
-// Package agents knows how coding agents speak to their hooks: one dialect each, over one table of what happens.
+// Package agents knows the hook protocols of coding agents: one dialect per agent, mapped to one set of events.
 //
-// It is pure: a payload goes in and an Event comes out; what is to be told an agent goes in, and the bytes come out that
-// its parser takes. It is lenient in reading: fields that are missing, unknown or of another type are no errors. It is
-// strict in writing: nothing is printed that an agent does not know.
+// It is pure: it parses a payload into an Event, and encodes an answer in the form that the agent's parser accepts. Parsing is
+// lenient: missing or unknown fields and fields of another type are no errors. Encoding is strict: an answer contains
+// nothing that the agent does not know.
 package agents
 
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 
 	"pawl"
 )
 
-// Kind says what happened, whatever the agent calls it.
+// Kind is the kind of an event, independent of the agent's name for it.
 type Kind string
 
-// What happens in a session. Other is anything that is not of interest.
+// The kinds of events. Other is any event that pawl ignores.
 const (
 	Other      Kind = ""
-	Start      Kind = "start"      // of a session, also after a compaction
-	End        Kind = "end"        // of a session, in good order
-	Prompt     Kind = "prompt"     // a person asks something of it
+	Start      Kind = "start"      // a session starts, or continues after a compaction
+	End        Kind = "end"        // a session ends normally
+	Prompt     Kind = "prompt"     // the user sends a prompt
 	Before     Kind = "before"     // a tool is about to run
 	After      Kind = "after"      // a tool has run
-	Compact    Kind = "compact"    // the context is about to be shortened
+	Compact    Kind = "compact"    // the context is about to be compacted
 	Stop       Kind = "stop"       // the turn is about to end
-	Failure    Kind = "failure"    // the model could not be asked
-	Interrupt  Kind = "interrupt"  // a person has ended the turn
-	Permission Kind = "permission" // a person is asked for permission
-	Denied     Kind = "denied"     // permission for a tool was refused
-	SubStart   Kind = "sub-start"  // of a subagent
-	SubStop    Kind = "sub-stop"   //
-	Tasks      Kind = "tasks"      // the task list, or one task of it
+	Failure    Kind = "failure"    // a request to the model failed
+	Interrupt  Kind = "interrupt"  // the user interrupted the turn
+	Permission Kind = "permission" // the user is asked for permission
+	Denied     Kind = "denied"     // permission for a tool was denied
+	SubStart   Kind = "sub-start"  // a subagent starts
+	SubStop    Kind = "sub-stop"   // a subagent ends
+	Tasks      Kind = "tasks"      // a change of the task list or of one task
 )
 
-// Event is what an agent told a hook.
+// Event is an event that an agent reported to a hook.
 type Event struct {
 	Kind       Kind
-	Name       string // as the agent calls it
+	Name       string // the agent's name for it
 	Session    string // the agent's own id
-	Sub        string // the subagent's; empty: it is none
+	Sub        string // id of the subagent; empty: none
 	Dir        string
 	Transcript string
 	Model      string
 	Source     string // of Start: startup, resume, clear, compact, fork
 	Tool       string
-	Call       string // the agent's id of the tool call; empty: it has none
+	Call       string // the agent's id for the tool call; may be empty
 	Input      json.RawMessage
 	Answer     json.RawMessage
 	Failed     bool
 	Error      string
 	Seconds    float64
-	Text       string // a prompt, or last words
+	Text       string // a prompt or the last message
 	Why        string
-	Held       bool // of Stop: it was held open already
+	Held       bool // of Stop: a hook has prevented the end of this turn already
 	Tasks      []Task
 	Whole      bool // Tasks is the whole list
 }
 
 // Task is an entry of an agent's task list.
 type Task struct {
-	ID     string // empty: it has none
+	ID     string // may be empty
 	Title  string
 	Status pawl.ItemStatus
 }
 
-// Dialect is how one agent speaks.
+// Dialect is the hook protocol of an agent.
 type Dialect struct {
 	Name   string
 	events map[string]Kind
-	adds   map[Kind]bool // whose output can add to the agent's context
-	holds  bool          // the end of a turn can be held open by decision: block
-	silent []byte        // what is printed where there is nothing to say
-	flat   bool          // what is added stands at the top level
-	named  bool          // what is added stands beside the event's name
-	refuse string        // the word by which a turn is held open
-	hides  bool          // variables of its own that look secret are kept from its hooks
+	adds   map[Kind]bool // events whose answer can add to the agent's context
+	holds  bool          // a hook can prevent the end of a turn
+	silent []byte        // the empty answer
+	flat   bool          // additionalContext is at the top level
+	named  bool          // additionalContext is accompanied by the event's name
+	refuse string        // the decision that prevents the end of a turn
+	hides  bool          // it removes variables that look secret from the environment of its hooks
 }
 
-// Dialects are those that pawl speaks.
+// Dialects lists the supported dialects.
 var Dialects = []*Dialect{claude, codex, gemini, opencode, copilot}
 
-// Find returns the dialect of an agent, or an error that names those that there are.
+// Find returns the dialect of an agent, or an error that lists the supported agents.
 func Find(name string) (*Dialect, error) {
 	var names []string
 	for _, d := range Dialects {
@@ -92,29 +91,20 @@ func Find(name string) (*Dialect, error) {
 		}
 		names = append(names, d.Name)
 	}
-	return nil, fmt.Errorf("no agent %q: use %s", name, strings.Join(names, ", "))
+	return nil, fmt.Errorf("unknown agent %q: use one of %s", name, strings.Join(names, ", "))
 }
 
-// Events returns the names of the agent's events that are of interest, sorted.
-func (d *Dialect) Events() []string {
-	var names []string
-	for name := range d.events {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
-
-// Hides reports whether the agent keeps variables that look secret from its hooks, so that these do not know what to redact.
+// Hides reports whether the agent removes variables that look secret from the environment of its hooks, so that these do not
+// know what to redact.
 func (d *Dialect) Hides() bool { return d.hides }
 
-// Tells reports whether what is printed at an event of this kind reaches the agent's context.
-func (d *Dialect) Tells(k Kind) bool { return d.adds[k] }
+// Adds reports whether the answer to an event of this kind can add to the agent's context.
+func (d *Dialect) Adds(k Kind) bool { return d.adds[k] }
 
-// Nothing returns what is printed where there is nothing to say.
-func (d *Dialect) Nothing() []byte { return d.silent }
+// Empty returns the empty answer.
+func (d *Dialect) Empty() []byte { return d.silent }
 
-// Add returns what is printed to add a text to the agent's context; Nothing where the event cannot.
+// Add returns the answer that adds a text to the agent's context; Empty if the event does not allow it.
 func (d *Dialect) Add(e Event, text string) []byte {
 	switch {
 	case !d.adds[e.Kind] || text == "":
@@ -129,7 +119,7 @@ func (d *Dialect) Add(e Event, text string) []byte {
 	return encode(map[string]any{"hookSpecificOutput": specific})
 }
 
-// Hold returns what is printed to keep a turn from ending, and why it should not; Nothing where the agent cannot.
+// Hold returns the answer that prevents the end of a turn, with the reason; Empty if the agent does not support it.
 func (d *Dialect) Hold(e Event, why string) []byte {
 	if e.Kind != Stop || !d.holds || e.Held {
 		return d.silent
@@ -140,7 +130,7 @@ func (d *Dialect) Hold(e Event, why string) []byte {
 func encode(v any) []byte {
 	data, err := json.Marshal(v)
 	if err != nil {
-		panic("a map of texts is always JSON: " + err.Error())
+		panic("encode an answer: " + err.Error())
 	}
 	return append(data, '\n')
 }

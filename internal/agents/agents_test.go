@@ -193,14 +193,14 @@ func TestAnswers(t *testing.T) {
 				}
 				return a
 			}
-			if a := read(d.Nothing()); a != (agentstest.Answer{}) {
+			if a := read(d.Empty()); a != (agentstest.Answer{}) {
 				t.Errorf("%s: nothing is %+v", name, a)
 			}
 			if a := read(d.Add(e, "")); a != (agentstest.Answer{}) {
 				t.Errorf("%s: an empty text is %+v", name, a)
 			}
 			a := read(d.Add(e, text))
-			if want := strings.ToValidUTF8(text, "\ufffd"); d.Tells(e.Kind) && a.Context != want || !d.Tells(e.Kind) && a.Context != "" {
+			if want := strings.ToValidUTF8(text, "\ufffd"); d.Adds(e.Kind) && a.Context != want || !d.Adds(e.Kind) && a.Context != "" {
 				t.Errorf("%s: %s: added %q", name, shape.Name, a.Context)
 			}
 			said[e.Kind] = said[e.Kind] || a.Context != ""
@@ -223,7 +223,7 @@ func TestSilence(t *testing.T) {
 		if name == "claude" || name == "codex" {
 			want = ""
 		}
-		if got := string(dialect(t, name).Nothing()); got != want {
+		if got := string(dialect(t, name).Empty()); got != want {
 			t.Errorf("%s: %q", name, got)
 		}
 	}
@@ -247,7 +247,7 @@ func FuzzParse(f *testing.F) {
 		if e.Kind != agents.Other && (e.Session == "" || !slices.Contains(d.Events(), e.Name)) {
 			t.Errorf("of session %q and event %q", e.Session, e.Name)
 		}
-		for _, printed := range [][]byte{d.Nothing(), d.Add(e, "x"), d.Hold(e, "y")} {
+		for _, printed := range [][]byte{d.Empty(), d.Add(e, "x"), d.Hold(e, "y")} {
 			if _, err := agentstest.Read(name, e.Name, printed); err != nil {
 				t.Error(err)
 			}

@@ -1,9 +1,8 @@
 package agents
 
-// Claude Code 2.1: https://docs.claude.com/en/docs/claude-code/hooks. Codex 0.169 copies it; it refuses fields that it does
-// not know. Gemini CLI 0.61 has other names, takes nothing but JSON, and fires PreCompress on every turn, so that is not
-// asked for. Copilot CLI 1.0 takes additionalContext at the top level only. OpenCode has no hooks: our plugin
-// (package attach) speaks for it.
+// Claude Code 2.1: https://docs.claude.com/en/docs/claude-code/hooks. Codex 0.169 copies it, but rejects unknown fields. Gemini
+// CLI 0.61 has other names, accepts only JSON, and fires PreCompress on every turn, so pawl does not use that. Copilot CLI
+// 1.0 accepts additionalContext at the top level only. OpenCode has no hooks: pawl's plugin (package attach) calls them.
 var (
 	claude = &Dialect{
 		Name: "claude", named: true, holds: true, refuse: "block",

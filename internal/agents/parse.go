@@ -11,7 +11,7 @@ import (
 	"pawl"
 )
 
-// payload has the fields of all agents. Those whose type differs among them are taken as they are.
+// payload has the fields of all agents. Fields whose type differs between agents stay raw.
 type payload struct {
 	Event        string          `json:"hook_event_name"`
 	Session      string          `json:"session_id"`
@@ -41,7 +41,7 @@ type payload struct {
 	TaskTitle    string          `json:"task_subject"`
 	Todos        []todo          `json:"todos"`
 
-	// Copilot CLI's PermissionRequest, whatever names its hooks have.
+	// Copilot CLI's PermissionRequest has names in camelCase.
 	CamelEvent   string          `json:"hookName"`
 	CamelSession string          `json:"sessionId"`
 	CamelTool    string          `json:"toolName"`
@@ -57,7 +57,7 @@ type todo struct {
 	Status  string `json:"status"`
 }
 
-// Parse reads a payload. An error means that it says nothing that can be used: it is no JSON object, or names no session.
+// Parse parses a payload. It fails only if the payload is no JSON object or has no session id.
 func (d *Dialect) Parse(data []byte) (Event, error) {
 	var p payload
 	err := json.Unmarshal(data, &p)
@@ -73,17 +73,17 @@ func (d *Dialect) Parse(data []byte) (Event, error) {
 		Answer: first(p.Answer, p.Result), Seconds: p.Milliseconds / 1000, Held: p.Held, Error: text(p.Error),
 		Text: cmp.Or(p.Prompt, p.Last, p.Response), Why: cmp.Or(p.Reason, p.Trigger, p.Message),
 	}
-	if p.Parent != "" && p.Session != "" { // a session of its own, as OpenCode has them for subagents
+	if p.Parent != "" && p.Session != "" { // OpenCode runs subagents in sessions of their own
 		e.Session, e.Sub = p.Parent, p.Session
 	}
 	if e.Session == "" && e.Kind != Other {
-		return e, fmt.Errorf("read the payload of %s: it names no session", d.Name)
+		return e, fmt.Errorf("read the payload of %s: no session id", d.Name)
 	}
-	e.settle(p)
+	e.addDetails(p)
 	return e, nil
 }
 
-// uncamel reads names of fields in camelCase as the usual ones: permissionRequest is PermissionRequest.
+// uncamel copies fields in camelCase to the usual ones, and renames permissionRequest to PermissionRequest.
 func (p *payload) uncamel() {
 	if p.Event == "" && p.CamelEvent != "" {
 		p.Event = strings.ToUpper(p.CamelEvent[:1]) + p.CamelEvent[1:]
@@ -92,15 +92,15 @@ func (p *payload) uncamel() {
 	p.Input = first(p.Input, p.CamelInput)
 }
 
-// settle fills in what depends on what happened.
-func (e *Event) settle(p payload) {
+// addDetails sets the fields that depend on the kind.
+func (e *Event) addDetails(p payload) {
 	switch e.Kind {
 	case Start:
 		if e.Source = cmp.Or(p.Source, "startup"); e.Source == "new" {
 			e.Source = "startup"
 		}
 	case Prompt:
-		e.Text = asked(p.Prompt)
+		e.Text = withoutContext(p.Prompt)
 	case After:
 		e.Failed = p.Event == "PostToolUseFailure" || e.Error != ""
 		if problem := problemOf(e.Answer); problem != "" {
@@ -123,8 +123,8 @@ func (e *Event) settle(p payload) {
 	}
 }
 
-// asked is a prompt without what our own hook said before it: Gemini CLI puts that in front of the prompt of `gemini -p`.
-func asked(prompt string) string {
+// withoutContext removes the context that pawl's own hook added: Gemini CLI puts it before the prompt of `gemini -p`.
+func withoutContext(prompt string) string {
 	if context, wrapped := strings.CutPrefix(prompt, "<hook_context>"); wrapped {
 		if _, rest, whole := strings.Cut(context, "</hook_context>"); whole {
 			return strings.TrimLeft(rest, "\n")
@@ -133,7 +133,7 @@ func asked(prompt string) string {
 	return prompt
 }
 
-// taskTools are the tools by which agents keep their task lists.
+// taskTools are the tools with which agents update their task lists.
 var taskTools = map[string]bool{"todowrite": true, "write_todos": true, "update_plan": true, "update_todo": true}
 
 // todos reads a task list from a tool's input.
@@ -145,7 +145,7 @@ func (e *Event) todos(input json.RawMessage) {
 	var text struct {
 		Todos string `json:"todos"`
 	}
-	_ = json.Unmarshal(input, &in) // what of it can be read is used
+	_ = json.Unmarshal(input, &in) // use whatever could be parsed
 	if json.Unmarshal(input, &text) == nil {
 		in.Todos = checklist(text.Todos)
 	}
@@ -184,7 +184,7 @@ func (e *Event) tasks(p payload) {
 	e.Tasks = []Task{{ID: p.TaskID, Title: p.TaskTitle, Status: status}}
 }
 
-// statusOf reads what agents call the statuses of tasks.
+// statusOf converts an agent's word for the status of a task.
 func statusOf(word string) pawl.ItemStatus {
 	switch word {
 	case "completed", "done":
@@ -199,7 +199,7 @@ func statusOf(word string) pawl.ItemStatus {
 	return pawl.ItemPending
 }
 
-// problemOf returns what an answer says went wrong.
+// problemOf returns the error in a tool's answer.
 func problemOf(answer json.RawMessage) string {
 	var a struct {
 		Error json.RawMessage `json:"error"`
@@ -210,13 +210,13 @@ func problemOf(answer json.RawMessage) string {
 	return text(a.Error)
 }
 
-// nothings are the JSON values that say nothing.
-var nothings = []string{"", "null", "false", "0", "{}", "[]"}
+// emptyValues are the JSON values that count as empty.
+var emptyValues = []string{"", "null", "false", "0", "{}", "[]"}
 
-// text returns a JSON value as text: a string's own, of an object its message, nothing for null and the like, else the JSON.
+// text returns a JSON value as text: a string itself, the message of an object, "" for an empty value, else the JSON.
 func text(value json.RawMessage) string {
 	var s string
-	if slices.Contains(nothings, string(value)) || json.Unmarshal(value, &s) == nil {
+	if slices.Contains(emptyValues, string(value)) || json.Unmarshal(value, &s) == nil {
 		return s
 	}
 	var o struct {

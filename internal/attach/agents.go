@@ -17,7 +17,7 @@ import (
 type agent struct {
 	name    string
 	command string // what its user types
-	targets func(p Place, s Scope) []target
+	targets func(p Setup, s Scope) []target
 	next    func(s Scope) []string
 }
 
@@ -94,14 +94,14 @@ type server struct {
 }
 
 // mcpServers is the MCP server in a file of Claude Code's format.
-func mcpServers(p Place) jsonServer {
+func mcpServers(p Setup) jsonServer {
 	return jsonServer{in: "mcpServers", value: server{p.Pawl, mcpArgs}, must: map[string]any{"command": p.Pawl, "args": mcpArgs}}
 }
 
 // claude: the project's hooks go to the settings that are not committed, for they name a program of this machine. The
 // fields command and args start it without a shell. Copilot CLI reads these files too, but runs bash if there is one:
 // there it does nothing, and Copilot's own hooks do the work.
-func claude(p Place, s Scope) []target {
+func claude(p Setup, s Scope) []target {
 	hook := func(event string) handler {
 		return handler{Type: "command", Command: p.hookProgram(), Args: []string{"hook", "claude"}, Bash: ":", Timeout: seconds(event)}
 	}
@@ -122,7 +122,7 @@ func claude(p Place, s Scope) []target {
 	}
 }
 
-func codex(p Place, s Scope) []target {
+func codex(p Setup, s Scope) []target {
 	hook := func(event string) handler {
 		timeout := seconds(event)
 		if slices.Contains(codexShort, event) {
@@ -145,7 +145,7 @@ func codex(p Place, s Scope) []target {
 }
 
 // gemini counts in milliseconds. It has PreCompress too, but at every turn.
-func gemini(p Place, s Scope) []target {
+func gemini(p Setup, s Scope) []target {
 	hook := func(event string) handler {
 		return handler{Type: "command", Name: geminiName, Command: word(p.hookProgram()) + " hook gemini", Timeout: 1000 * seconds(event)}
 	}
@@ -164,7 +164,7 @@ func gemini(p Place, s Scope) []target {
 const geminiName = "pawl"
 
 // opencode has no command hooks: a plugin sends events to pawl.
-func opencode(p Place, s Scope) []target {
+func opencode(p Setup, s Scope) []target {
 	folder, configs := filepath.Join(p.Root, ".opencode"), []string{p.Root, filepath.Join(p.Root, ".opencode")}
 	if s == User {
 		folder = filepath.Join(p.home("XDG_CONFIG_HOME", ".config"), "opencode")
@@ -196,7 +196,7 @@ func opencodeConfig(folders []string) string {
 }
 
 // copilot treats a failing hook as a denial. Without || true it would deny every tool call if pawl is missing.
-func copilot(p Place, s Scope) []target {
+func copilot(p Setup, s Scope) []target {
 	hook := func(event string) handler {
 		return handler{Type: "command", Bash: word(p.hookProgram()) + " hook copilot " + orElse, TimeoutSec: seconds(event)}
 	}
@@ -214,14 +214,14 @@ func copilot(p Place, s Scope) []target {
 }
 
 // home returns the folder that a variable names, or the default in the user's home.
-func (p Place) home(variable, usual string) string {
+func (p Setup) home(variable, usual string) string {
 	if folder := p.Env(variable); filepath.IsAbs(folder) {
 		return filepath.Clean(folder)
 	}
 	return filepath.Join(p.Home, usual)
 }
 
-func (p Place) geminiHome() string { return filepath.Join(p.home("GEMINI_CLI_HOME", ""), ".gemini") }
+func (p Setup) geminiHome() string { return filepath.Join(p.home("GEMINI_CLI_HOME", ""), ".gemini") }
 
 func isThere(path string) bool {
 	_, err := os.Stat(path)
@@ -243,12 +243,12 @@ var (
 )
 
 // skill is a skill below a folder of skills.
-func (p Place) skill(folder, arguments string) target {
+func (p Setup) skill(folder, arguments string) target {
 	return p.file(filepath.Join(folder, "pawl", "SKILL.md"), skillHead, arguments)
 }
 
 // file is a file that pawl writes as a whole.
-func (p Place) file(path, text, arguments string) target {
+func (p Setup) file(path, text, arguments string) target {
 	if arguments != "" {
 		arguments = "\n\nAsked for: " + arguments
 	}
@@ -262,7 +262,7 @@ func (p Place) file(path, text, arguments string) target {
 }
 
 // hookProgram returns the program that hooks start.
-func (p Place) hookProgram() string { return cmp.Or(p.Hook, p.Pawl) }
+func (p Setup) hookProgram() string { return cmp.Or(p.Hook, p.Pawl) }
 
 // word quotes a program for a shell if necessary.
 func word(program string) string {

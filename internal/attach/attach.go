@@ -32,8 +32,8 @@ const (
 	User    Scope = "user"    // all projects of this user
 )
 
-// Place is where agents are attached, and the program that they start.
-type Place struct {
+// Setup is where agents are attached, and the program that they start.
+type Setup struct {
 	Root  string              // the project's folder, links resolved; empty if there is none
 	Home  string              // the user's home folder
 	State string              // pawl's own folder for this user
@@ -42,20 +42,20 @@ type Place struct {
 	Env   func(string) string // the environment; it may name the folders of settings
 }
 
-// Deed is a prepared change of files that attaches or detaches an agent. Do carries it out.
-type Deed struct {
+// Edits is a prepared change of files that attaches or detaches an agent. Do carries it out.
+type Edits struct {
 	Agent   string
 	Scope   Scope
 	Changes []Change
 	Notes   []string // what the user should know before
 	Next    []string // what the user has to do afterwards
 
-	place  Place
+	setup  Setup
 	record record // the new record; it is removed if it has no files
 	before []byte // the bytes of the current record, nil if there is none
-	aside  []aside
+	edited []editedFile
 	folded []string // folders to remove if they are empty, the deepest first
-	litter []string // temporary files of an interrupted deed
+	litter []string // temporary files of an interrupted operation
 }
 
 // Change is the change of one file.
@@ -77,25 +77,25 @@ func (c Change) Word() string {
 	return "changed"
 }
 
-// aside is a file that pawl wrote and the user edited. It is moved to path, because the edits cannot be told apart.
-type aside struct {
+// editedFile is a file that pawl wrote and the user edited. It is moved to path, because the edits cannot be told apart.
+type editedFile struct {
 	path string
 	data []byte
 }
 
-// Attach prepares to attach an agent. If it is attached already, the deed has no changes.
-func Attach(name string, scope Scope, place Place) (*Deed, error) {
+// Attach prepares to attach an agent. If it is attached already, there are no changes.
+func Attach(name string, scope Scope, setup Setup) (*Edits, error) {
 	a, err := find(name)
 	if err != nil {
 		return nil, err
 	}
-	d, old, err := begin(a, scope, place)
+	d, old, err := begin(a, scope, setup)
 	if err != nil {
 		return nil, err
 	}
-	d.record = record{Format: format, Agent: name, Scope: scope, Pawl: place.Pawl}
-	for _, t := range a.targets(place, scope) {
-		kept, err := d.add(t, old.find(d.key(t.path)))
+	d.record = record{Format: format, Agent: name, Scope: scope, Pawl: setup.Pawl}
+	for _, t := range a.targets(setup, scope) {
+		kept, err := d.planAddition(t, old.find(d.key(t.path)))
 		if err != nil {
 			return nil, err
 		}
@@ -115,17 +115,17 @@ func Attach(name string, scope Scope, place Place) (*Deed, error) {
 	return d, d.refuseTwice(a)
 }
 
-// Detach prepares to detach an agent. If it is not attached, the deed has no changes.
-func Detach(name string, scope Scope, place Place) (*Deed, error) {
+// Detach prepares to detach an agent. If it is not attached, there are no changes.
+func Detach(name string, scope Scope, setup Setup) (*Edits, error) {
 	a, err := find(name)
 	if err != nil {
 		return nil, err
 	}
-	d, old, err := begin(a, scope, place)
+	d, old, err := begin(a, scope, setup)
 	if err != nil {
 		return nil, err
 	}
-	targets := a.targets(place, scope)
+	targets := a.targets(setup, scope)
 	for _, kept := range old.Files {
 		path := d.path(kept.Path)
 		if !slices.ContainsFunc(targets, func(t target) bool { return t.path == path }) {
@@ -133,7 +133,7 @@ func Detach(name string, scope Scope, place Place) (*Deed, error) {
 		}
 	}
 	for _, t := range targets {
-		if err := d.take(t, old.find(d.key(t.path))); err != nil {
+		if err := d.planRemoval(t, old.find(d.key(t.path))); err != nil {
 			return nil, err
 		}
 	}
@@ -142,26 +142,26 @@ func Detach(name string, scope Scope, place Place) (*Deed, error) {
 	return d, nil
 }
 
-// begin reads the record of earlier deeds.
-func begin(a agent, scope Scope, place Place) (*Deed, record, error) {
-	d := &Deed{Agent: a.name, Scope: scope, place: place}
+// begin reads the record of earlier operations.
+func begin(a agent, scope Scope, setup Setup) (*Edits, record, error) {
+	d := &Edits{Agent: a.name, Scope: scope, setup: setup}
 	old, data, err := readRecord(d.recordFile())
 	d.before = data
 	return d, old, err
 }
 
-// add plans to add pawl's entries to a file, and returns what to record of it.
-func (d *Deed) add(t target, old *kept) (*kept, error) {
+// planAddition plans to planAddition pawl's entries to a file, and returns what to record of it.
+func (d *Edits) planAddition(t target, old *fileRecord) (*fileRecord, error) {
 	file, err := d.read(t)
 	if err != nil {
 		return nil, err
 	}
-	if seen, err := t.look(file.data); err != nil {
+	if seen, err := t.inspect(file.data); err != nil {
 		return nil, d.broken(t, err)
 	} else if seen.complete {
 		return old, nil
 	}
-	this := kept{Path: d.key(t.path)}
+	this := fileRecord{Path: d.key(t.path)}
 	for _, folder := range file.missing {
 		this.Folders = append(this.Folders, d.key(folder))
 	}
@@ -170,7 +170,7 @@ func (d *Deed) add(t target, old *kept) (*kept, error) {
 	}
 	if old.made(file.data) {
 		this.Was, this.Made = old.Was, []string{hash(file.data)}
-	} else if this.Was, err = t.without(file.data, old.was()); err != nil {
+	} else if this.Was, err = t.without(file.data, old.original()); err != nil {
 		return nil, d.broken(t, err)
 	}
 	now, err := t.with(this.Was)
@@ -182,8 +182,8 @@ func (d *Deed) add(t target, old *kept) (*kept, error) {
 	return &this, nil
 }
 
-// take plans to restore a file, or to remove pawl's entries from it.
-func (d *Deed) take(t target, old *kept) error {
+// planRemoval plans to restore a file, or to remove pawl's entries from it.
+func (d *Edits) planRemoval(t target, old *fileRecord) error {
 	file, err := d.read(t)
 	if err != nil {
 		return err
@@ -196,10 +196,10 @@ func (d *Deed) take(t target, old *kept) error {
 		d.Notes = append(d.Notes, fmt.Sprintf("%s was edited since, and this version of pawl does not know which part it wrote: unchanged", d.shown(t.path)))
 	case t.editedWhole(file.data):
 		path := filepath.Join(d.folder(), "edited", d.Agent+"-"+hash(file.data)[:8]+"-"+filepath.Base(t.path))
-		d.aside, now = append(d.aside, aside{path, file.data}), nil
+		d.edited, now = append(d.edited, editedFile{path, file.data}), nil
 		d.Notes = append(d.Notes, fmt.Sprintf("%s was edited since pawl wrote it: saved as %s", d.shown(t.path), d.shown(path)))
 	default:
-		if now, err = t.without(file.data, old.was()); err != nil {
+		if now, err = t.without(file.data, old.original()); err != nil {
 			return d.broken(t, err)
 		}
 		if old != nil && old.Was == nil && now != nil && t.isSeed(now) {
@@ -216,14 +216,14 @@ func (d *Deed) take(t target, old *kept) error {
 }
 
 // change plans a change of a file, if its content differs.
-func (d *Deed) change(t target, file settings, now []byte) {
+func (d *Edits) change(t target, file settings, now []byte) {
 	if (now == nil) != (file.data == nil) || !bytes.Equal(now, file.data) {
 		d.Changes = append(d.Changes, Change{Path: d.shown(t.path), Old: file.data, New: now, file: file})
 	}
 }
 
 // read reads the file of a target, and notes if it is a link.
-func (d *Deed) read(t target) (settings, error) {
+func (d *Edits) read(t target) (settings, error) {
 	file, err := readSettings(t.path)
 	if err != nil {
 		return file, err
@@ -238,7 +238,7 @@ func (d *Deed) read(t target) (settings, error) {
 }
 
 // broken returns the error for a file that cannot be parsed or edited.
-func (d *Deed) broken(t target, err error) error {
+func (d *Edits) broken(t target, err error) error {
 	return &pawl.Error{
 		Kind: pawl.KindUsage,
 		Err:  fmt.Errorf("%w\nnothing was changed", located(d.shown(t.path), err)),
@@ -255,17 +255,17 @@ func located(file string, err error) error {
 }
 
 // refuseTwice refuses to attach an agent in both scopes: its hooks would run twice.
-func (d *Deed) refuseTwice(a agent) error {
+func (d *Edits) refuseTwice(a agent) error {
 	other := map[Scope]Scope{Project: User, User: Project}[d.Scope]
-	if other == Project && d.place.Root == "" {
+	if other == Project && d.setup.Root == "" {
 		return nil
 	}
-	for _, t := range a.targets(d.place, other) {
+	for _, t := range a.targets(d.setup, other) {
 		file, err := readSettings(t.path)
 		if err != nil {
 			continue // reported when that scope is attached or detached
 		}
-		if seen, err := t.look(file.data); err == nil && len(seen.programs) > 0 && !slices.ContainsFunc(d.Changes, func(c Change) bool { return c.file.path == file.path }) {
+		if seen, err := t.inspect(file.data); err == nil && len(seen.programs) > 0 && !slices.ContainsFunc(d.Changes, func(c Change) bool { return c.file.path == file.path }) {
 			return &pawl.Error{
 				Kind: pawl.KindUsage,
 				Err:  fmt.Errorf("%s is already attached with scope %s, in %s: every hook would run twice", a.name, other, d.shown(t.path)),
@@ -276,8 +276,8 @@ func (d *Deed) refuseTwice(a agent) error {
 	return nil
 }
 
-// Do carries the deed out. After an interruption the same deed completes it.
-func (d *Deed) Do() error {
+// Apply carries the changes out. After an interruption, running it again completes them.
+func (d *Edits) Apply() error {
 	if len(d.Changes) == 0 && len(d.litter) == 0 && (d.before == nil || d.Attaches()) {
 		return nil
 	}
@@ -292,14 +292,14 @@ func (d *Deed) Do() error {
 	return locked(filepath.Join(d.folder(), "lock"), d.steps)
 }
 
-// steps carries the deed out step by step.
-func (d *Deed) steps() error {
+// steps carries the changes out step by step.
+func (d *Edits) steps() error {
 	if err := d.unchanged(); err != nil {
 		return err
 	}
-	steps := []func() error{d.clear, d.setAside, d.write, d.forget}
+	steps := []func() error{d.clear, d.saveEdited, d.write, d.removeRecord}
 	if d.Attaches() {
-		steps = []func() error{d.clear, d.keep, d.write}
+		steps = []func() error{d.clear, d.writeRecord, d.write}
 	}
 	for _, step := range steps {
 		if err := step(); err != nil {
@@ -309,11 +309,11 @@ func (d *Deed) steps() error {
 	return nil
 }
 
-// Attaches reports whether the deed attaches; otherwise it detaches.
-func (d *Deed) Attaches() bool { return d.record.Format > 0 }
+// Attaches reports whether the edits attach the agent; otherwise they detach it.
+func (d *Edits) Attaches() bool { return d.record.Format > 0 }
 
-// clear removes temporary files of an interrupted deed.
-func (d *Deed) clear() error {
+// clear removes temporary files of an interrupted operation.
+func (d *Edits) clear() error {
 	for _, path := range d.litter {
 		if err := disk.Remove(path); err != nil {
 			return err
@@ -322,8 +322,8 @@ func (d *Deed) clear() error {
 	return nil
 }
 
-// unchanged returns an error if a file has changed since the deed was prepared.
-func (d *Deed) unchanged() error {
+// unchanged returns an error if a file has changed since the edits were prepared.
+func (d *Edits) unchanged() error {
 	_, data, err := readRecord(d.recordFile())
 	if err != nil {
 		return err
@@ -343,7 +343,7 @@ func (d *Deed) unchanged() error {
 }
 
 // write writes the new contents.
-func (d *Deed) write() error {
+func (d *Edits) write() error {
 	mode := map[Scope]fs.FileMode{Project: 0o755, User: 0o700}[d.Scope]
 	for _, c := range d.Changes {
 		folder := filepath.Dir(c.file.path)
@@ -363,9 +363,9 @@ func (d *Deed) write() error {
 	return nil
 }
 
-// setAside saves files of pawl that the user has edited.
-func (d *Deed) setAside() error {
-	for _, a := range d.aside {
+// saveEdited saves files of pawl that the user has edited.
+func (d *Edits) saveEdited() error {
+	for _, a := range d.edited {
 		if err := disk.MakeFolders(filepath.Dir(a.path)); err != nil {
 			return err
 		}
@@ -376,8 +376,8 @@ func (d *Deed) setAside() error {
 	return nil
 }
 
-// forget removes the folders that pawl made, if they are empty, and then the record.
-func (d *Deed) forget() error {
+// removeRecord removes the folders that pawl made, if they are empty, and then the record.
+func (d *Edits) removeRecord() error {
 	for _, folder := range d.folded {
 		entries, err := os.ReadDir(folder)
 		if err != nil || len(entries) > 0 {
@@ -394,9 +394,9 @@ func (d *Deed) forget() error {
 }
 
 // shown returns a path for display: relative to the project or to the home folder.
-func (d *Deed) shown(path string) string { return d.place.shown(path) }
+func (d *Edits) shown(path string) string { return d.setup.shown(path) }
 
-func (p Place) shown(path string) string {
+func (p Setup) shown(path string) string {
 	inProject, ok := strings.CutPrefix(path, p.Root+"/")
 	if !ok || p.Root == "" {
 		inProject = path

@@ -16,17 +16,17 @@ func TestReturnsToTheByte(t *testing.T) {
 	t.Parallel()
 	everyShape(t, func(w *world, path, agent string, scope Scope) {
 		before, text := w.tree(), w.read(path)
-		if deed := w.attach(agent, scope); len(deed.Changes) == 0 || w.read(path) == text {
-			w.Fatalf("nothing was changed: %v", deed.Changes)
+		if edits := w.attach(agent, scope); len(edits.Changes) == 0 || w.read(path) == text {
+			w.Fatalf("nothing was changed: %v", edits.Changes)
 		}
 		w.checkAttached(agent, scope)
-		if deed := w.attach(agent, scope); len(deed.Changes) > 0 {
-			w.Errorf("attaching again changes %s", deed.Changes[0].Path)
+		if edits := w.attach(agent, scope); len(edits.Changes) > 0 {
+			w.Errorf("attaching again changes %s", edits.Changes[0].Path)
 		}
 		w.detach(agent, scope)
 		w.same(before)
-		if deed := w.detach(agent, scope); len(deed.Changes) > 0 {
-			w.Errorf("detaching again changes %s", deed.Changes[0].Path)
+		if edits := w.detach(agent, scope); len(edits.Changes) > 0 {
+			w.Errorf("detaching again changes %s", edits.Changes[0].Path)
 		}
 	})
 }
@@ -38,8 +38,8 @@ func (w *world) checkAttached(name string, scope Scope) {
 	if err != nil {
 		w.Fatal(err)
 	}
-	for _, target := range a.targets(w.Place, scope) {
-		seen, err := target.look([]byte(w.read(target.path)))
+	for _, target := range a.targets(w.Setup, scope) {
+		seen, err := target.inspect([]byte(w.read(target.path)))
 		if err != nil || !seen.complete {
 			w.Errorf("%s: not attached: %+v, %v\n%s", target.path, seen, err, w.read(target.path))
 		}
@@ -86,8 +86,8 @@ func TestEditedMeanwhile(t *testing.T) {
 		before := w.tree()
 		w.attach(agent, scope)
 		w.write(path, edited(w.read(path)))
-		if deed := w.attach(agent, scope); len(deed.Changes) > 0 {
-			w.Errorf("attaching again changes %s", deed.Changes[0].Path)
+		if edits := w.attach(agent, scope); len(edits.Changes) > 0 {
+			w.Errorf("attaching again changes %s", edits.Changes[0].Path)
 		}
 		w.detach(agent, scope)
 		if got, want := w.read(path), edited(text); got != want {
@@ -116,9 +116,9 @@ func TestFromNothing(t *testing.T) {
 				t.Parallel()
 				w := newWorld(t)
 				before := w.tree()
-				deed := w.attach(name, scope)
+				edits := w.attach(name, scope)
 				w.checkAttached(name, scope)
-				for _, c := range deed.Changes {
+				for _, c := range edits.Changes {
 					if c.Word() != "made" || filepath.IsAbs(c.Path) {
 						t.Errorf("%s was %s", c.Path, c.Word())
 					}
@@ -176,7 +176,7 @@ func TestAnotherProgram(t *testing.T) {
 	})
 }
 
-// A file that cannot be read is told with its place, and nothing at all is changed.
+// A file that cannot be read is reported with its location, and nothing is changed.
 func TestBrokenFiles(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ agent, path, text, want string }{
@@ -194,7 +194,7 @@ func TestBrokenFiles(t *testing.T) {
 		w := newWorld(t)
 		w.write(filepath.Join(w.Root, c.path), c.text)
 		before := w.tree()
-		_, err := Attach(c.agent, Project, w.Place)
+		_, err := Attach(c.agent, Project, w.Setup)
 		if err == nil || !strings.Contains(err.Error(), c.want) || pawl.KindOf(err) != pawl.KindUsage || pawl.HintOf(err) == "" {
 			t.Errorf("%s %q: %v (%s), want %s", c.path, c.text, err, pawl.HintOf(err), c.want)
 		}
@@ -219,17 +219,17 @@ func TestLinks(t *testing.T) {
 		}
 	}
 	before := w.tree()
-	deed := w.attach("claude", User)
-	if !slices.ContainsFunc(deed.Notes, func(note string) bool {
+	edits := w.attach("claude", User)
+	if !slices.ContainsFunc(edits.Notes, func(note string) bool {
 		return strings.Contains(note, "~/.claude/settings.json is a link to "+dotfiles+"/claude/settings.json")
 	}) {
-		t.Errorf("the link is not told of: %q", deed.Notes)
+		t.Errorf("the link is not reported: %q", edits.Notes)
 	}
 	if !strings.Contains(w.read(filepath.Join(dotfiles, "claude", "settings.json")), "SessionStart") {
 		t.Error("the file behind the link has no hooks")
 	}
-	if deed := w.attach("codex", User); len(deed.Notes) != 3 {
-		t.Errorf("the folder that is a link is not told of: %q", deed.Notes)
+	if edits := w.attach("codex", User); len(edits.Notes) != 3 {
+		t.Errorf("the folder that is a link is not reported: %q", edits.Notes)
 	}
 	w.checkAttached("codex", User)
 	w.detach("claude", User)
@@ -241,7 +241,7 @@ func TestLinks(t *testing.T) {
 	if err := os.Symlink("nowhere", filepath.Join(w.Root, ".mcp.json")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Attach("claude", Project, w.Place); err == nil || !strings.Contains(err.Error(), "is a link to nowhere, which does not exist") {
+	if _, err := Attach("claude", Project, w.Setup); err == nil || !strings.Contains(err.Error(), "is a link to nowhere, which does not exist") {
 		t.Error(err)
 	}
 }
@@ -253,7 +253,7 @@ func TestNoFile(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(w.Root, ".mcp.json"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Attach("claude", Project, w.Place); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+	if _, err := Attach("claude", Project, w.Setup); err == nil || !strings.Contains(err.Error(), "not a regular file") {
 		t.Error(err)
 	}
 }
@@ -284,11 +284,11 @@ func TestEditedPlugin(t *testing.T) {
 	w.attach("opencode", Project)
 	plugin := filepath.Join(w.Root, ".opencode", "plugin", "pawl.js")
 	w.write(plugin, w.read(plugin)+"// mine\n")
-	deed := w.detach("opencode", Project)
+	edits := w.detach("opencode", Project)
 	w.same(before)
 	kept, err := filepath.Glob(filepath.Join(w.Root, ".pawl", "attach", "edited", "opencode-*-pawl.js"))
-	if err != nil || len(kept) != 1 || !strings.HasSuffix(w.read(kept[0]), "// mine\n") || len(deed.Notes) != 1 {
-		t.Errorf("kept %v, %v; %q", kept, err, deed.Notes)
+	if err != nil || len(kept) != 1 || !strings.HasSuffix(w.read(kept[0]), "// mine\n") || len(edits.Notes) != 1 {
+		t.Errorf("kept %v, %v; %q", kept, err, edits.Notes)
 	}
 }
 
@@ -330,24 +330,24 @@ func TestBothScopes(t *testing.T) {
 	for _, name := range Names() {
 		w := newWorld(t)
 		w.attach(name, User)
-		_, err := Attach(name, Project, w.Place)
+		_, err := Attach(name, Project, w.Setup)
 		if err == nil || pawl.HintOf(err) != "pawl detach "+name+" --scope user" {
 			t.Errorf("%s: %v (%s)", name, err, pawl.HintOf(err))
 		}
 	}
 }
 
-// Somebody who writes between the look and the deed is not overwritten.
+// Somebody who writes between Attach and Apply is not overwritten.
 func TestChangedMeanwhile(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	deed, err := Attach("claude", Project, w.Place)
+	edits, err := Attach("claude", Project, w.Setup)
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.write(filepath.Join(w.Root, ".mcp.json"), "{\"faster\": true}")
 	before := w.tree()
-	if err := deed.Do(); err == nil || !strings.Contains(err.Error(), "at the same time") {
+	if err := edits.Apply(); err == nil || !strings.Contains(err.Error(), "at the same time") {
 		t.Error(err)
 	}
 	w.same(before)
@@ -355,7 +355,7 @@ func TestChangedMeanwhile(t *testing.T) {
 
 func TestNoSuchAgent(t *testing.T) {
 	t.Parallel()
-	if _, err := Attach("aider", Project, newWorld(t).Place); err == nil || !strings.Contains(err.Error(), "pawl run -- COMMAND…") {
+	if _, err := Attach("aider", Project, newWorld(t).Setup); err == nil || !strings.Contains(err.Error(), "pawl run -- COMMAND…") {
 		t.Error(err)
 	}
 }
@@ -381,10 +381,10 @@ func FuzzEdits(f *testing.F) {
 			f.Add(data)
 		}
 	}
-	place := Place{Root: "/p", Home: "/h", Pawl: "/usr/bin/pawl", Env: func(string) string { return "" }}
-	target := gemini(place, Project)[0]
+	setup := Setup{Root: "/p", Home: "/h", Pawl: "/usr/bin/pawl", Env: func(string) string { return "" }}
+	target := gemini(setup, Project)[0]
 	f.Fuzz(func(t *testing.T, text []byte) {
-		seen, err := target.look(text)
+		seen, err := target.inspect(text)
 		if err != nil || seen.any || len(strings.TrimSpace(string(text))) == 0 {
 			t.Skip()
 		}
@@ -392,7 +392,7 @@ func FuzzEdits(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%q: %v", text, err)
 		}
-		if seen, err := target.look(attached); err != nil || !seen.complete {
+		if seen, err := target.inspect(attached); err != nil || !seen.complete {
 			t.Fatalf("%q became %q: %+v, %v", text, attached, seen, err)
 		}
 		if _, err := jsonedit.ReadJSONC(attached); err != nil {

@@ -69,7 +69,7 @@ func (t trust) hash() string {
 }
 
 // codexSettings reads the user's config.toml; it is empty if it cannot be read.
-func (p Place) codexSettings() (tomledit.Doc, string) {
+func (p Setup) codexSettings() (tomledit.Doc, string) {
 	path := filepath.Join(p.home("CODEX_HOME", ".codex"), "config.toml")
 	data, err := os.ReadFile(path)
 	if err != nil {

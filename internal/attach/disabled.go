@@ -17,13 +17,13 @@ func (e *examination) disabled() {
 	case "claude":
 		e.claudeOff()
 	case "codex":
-		if config, path := e.place.codexSettings(); config.Get("features", "hooks") == false {
-			e.say(pawl.Bad, path, "remove hooks = false from [features] there", "hooks are disabled (features.hooks is false)")
+		if config, path := e.setup.codexSettings(); config.Get("features", "hooks") == false {
+			e.report(pawl.Bad, path, "remove hooks = false from [features] there", "hooks are disabled (features.hooks is false)")
 		}
 	case "gemini":
 		e.geminiOff()
 	case "copilot":
-		home := e.place.home("COPILOT_HOME", ".copilot")
+		home := e.setup.home("COPILOT_HOME", ".copilot")
 		for _, path := range []string{filepath.Join(home, "settings.json"), e.inProject(".github/copilot/settings.json"), e.inProject(".github/copilot/settings.local.json")} {
 			e.offWhere(path, true, "disableAllHooks")
 		}
@@ -31,7 +31,7 @@ func (e *examination) disabled() {
 }
 
 func (e *examination) claudeOff() {
-	home := e.place.home("CLAUDE_CONFIG_DIR", ".claude")
+	home := e.setup.home("CLAUDE_CONFIG_DIR", ".claude")
 	managed := []string{"/etc/claude-code/managed-settings.json", "/Library/Application Support/ClaudeCode/managed-settings.json"}
 	own := []string{filepath.Join(home, "settings.json"), e.inProject(".claude/settings.json"), e.inProject(".claude/settings.local.json")}
 	for _, path := range append(own, managed...) {
@@ -42,12 +42,12 @@ func (e *examination) claudeOff() {
 
 // geminiOff checks the settings that disable hooks, all or by name; older versions used hooks.enabled.
 func (e *examination) geminiOff() {
-	for _, path := range []string{filepath.Join(e.place.geminiHome(), "settings.json"), e.inProject(".gemini/settings.json"), "/etc/gemini-cli/settings.json"} {
+	for _, path := range []string{filepath.Join(e.setup.geminiHome(), "settings.json"), e.inProject(".gemini/settings.json"), "/etc/gemini-cli/settings.json"} {
 		e.offWhere(path, false, "hooksConfig", "enabled")
 		e.offWhere(path, false, "hooks", "enabled")
 		names, _ := setting(path, "hooksConfig", "disabled").([]any)
 		if slices.Contains(names, any(geminiName)) {
-			e.say(pawl.Bad, path, "run gemini, type /hooks enable "+geminiName, "the hooks named %s are disabled (hooksConfig.disabled)", geminiName)
+			e.report(pawl.Bad, path, "run gemini, type /hooks enable "+geminiName, "the hooks named %s are disabled (hooksConfig.disabled)", geminiName)
 		}
 	}
 }
@@ -59,16 +59,16 @@ func (e *examination) offWhere(path string, off bool, keys ...string) {
 		for _, key := range keys[1:] {
 			name += "." + key
 		}
-		e.say(pawl.Bad, path, "remove "+name+" there", "hooks are disabled (%s is %v)", name, off)
+		e.report(pawl.Bad, path, "remove "+name+" there", "hooks are disabled (%s is %v)", name, off)
 	}
 }
 
 // inProject is a path in the project, empty where there is none.
 func (e *examination) inProject(path string) string {
-	if e.place.Root == "" {
+	if e.setup.Root == "" {
 		return ""
 	}
-	return filepath.Join(e.place.Root, path)
+	return filepath.Join(e.setup.Root, path)
 }
 
 // setting returns a value of a settings file, nil if it is missing or the file cannot be read.
@@ -103,33 +103,33 @@ func (e *examination) trusted() {
 }
 
 func (e *examination) codexTrust() {
-	config, path := e.place.codexSettings()
+	config, path := e.setup.codexSettings()
 	never, other, off := untrusted(config, e.hooksIn, e.trusts)
 	const hint = "run codex, type /hooks and trust those of pawl"
 	if never > 0 {
-		e.say(pawl.Warn, path, hint, "%d of %d hooks do not run: they are not trusted yet", never, len(e.trusts))
+		e.report(pawl.Warn, path, hint, "%d of %d hooks do not run: they are not trusted yet", never, len(e.trusts))
 	}
 	if other > 0 {
-		e.say(pawl.Warn, path, hint, "%d of %d hooks do not run: they have changed since they were trusted", other, len(e.trusts))
+		e.report(pawl.Warn, path, hint, "%d of %d hooks do not run: they have changed since they were trusted", other, len(e.trusts))
 	}
 	if off > 0 {
-		e.say(pawl.Warn, path, "run codex, type /hooks and enable those of pawl", "%d of %d hooks are disabled", off, len(e.trusts))
+		e.report(pawl.Warn, path, "run codex, type /hooks and enable those of pawl", "%d of %d hooks are disabled", off, len(e.trusts))
 	}
-	if e.scope == Project && config.Get("projects", e.place.Root, "trust_level") != "trusted" {
-		e.say(pawl.Warn, path, "run codex in the project and trust the folder", "this folder is not trusted, so Codex does not read its .codex/")
+	if e.scope == Project && config.Get("projects", e.setup.Root, "trust_level") != "trusted" {
+		e.report(pawl.Warn, path, "run codex in the project and trust the folder", "this folder is not trusted, so Codex does not read its .codex/")
 	}
 }
 
 // geminiTrust checks whether Gemini CLI trusts the folder. It trusts all folders if the check is disabled.
 func (e *examination) geminiTrust() {
-	home := e.place.geminiHome()
+	home := e.setup.geminiHome()
 	if setting(filepath.Join(home, "settings.json"), "security", "folderTrust", "enabled") == false {
 		return
 	}
 	path := filepath.Join(home, "trustedFolders.json")
 	rules, _ := setting(path).(map[string]any)
-	if !geminiTrusts(rules, e.place.Root) {
-		e.say(pawl.Warn, path, "run gemini in the project and trust the folder", "this folder is not trusted, so Gemini CLI runs none of its hooks")
+	if !geminiTrusts(rules, e.setup.Root) {
+		e.report(pawl.Warn, path, "run gemini in the project and trust the folder", "this folder is not trusted, so Gemini CLI runs none of its hooks")
 	}
 }
 

@@ -16,16 +16,16 @@ import (
 )
 
 // Examine reports for each agent that is attached here, or seems to be, whether its hooks will run. It changes nothing.
-func Examine(place Place, now time.Time) []pawl.Finding {
+func Examine(setup Setup, now time.Time) []pawl.Finding {
 	var findings []pawl.Finding
 	for _, a := range agents {
 		var scopes []Scope
 		for _, scope := range []Scope{Project, User} {
-			if scope == Project && place.Root == "" {
+			if scope == Project && setup.Root == "" {
 				continue
 			}
-			e := &examination{agent: a, scope: scope, place: place}
-			if e.look() {
+			e := &examination{agent: a, scope: scope, setup: setup}
+			if e.check() {
 				scopes = append(scopes, scope)
 				findings = append(findings, e.findings...)
 			}
@@ -38,14 +38,14 @@ func Examine(place Place, now time.Time) []pawl.Finding {
 			})
 		}
 	}
-	return append(findings, hookLog(place, now)...)
+	return append(findings, hookLog(setup, now)...)
 }
 
 // examination is the check of one agent in one scope.
 type examination struct {
 	agent    agent
 	scope    Scope
-	place    Place
+	setup    Setup
 	findings []pawl.Finding
 
 	hooksIn  string // the file of its hooks, or its plugin
@@ -53,27 +53,27 @@ type examination struct {
 	trusts   []trust
 }
 
-func (e *examination) say(level pawl.Level, where, hint, format string, args ...any) {
+func (e *examination) report(level pawl.Level, where, hint, format string, args ...any) {
 	f := pawl.Finding{Level: level, What: e.agent.name + ": " + fmt.Sprintf(format, args...), Hint: hint}
 	if where != "" {
-		f.Where = e.place.shown(where)
+		f.Where = e.setup.shown(where)
 	}
 	e.findings = append(e.findings, f)
 }
 
-// again is the command that attaches the agent again.
-func (e *examination) again() string {
+// attachCommand is the command that attaches the agent attachCommand.
+func (e *examination) attachCommand() string {
 	return fmt.Sprintf("pawl attach %s --scope %s", e.agent.name, e.scope)
 }
 
-// look checks the agent, and reports whether there is any trace of pawl.
-func (e *examination) look() bool {
-	_, recorded, err := readRecord(filepath.Join(e.place.folder(e.scope), e.agent.name+".json"))
+// check checks the agent, and reports whether there is any trace of pawl.
+func (e *examination) check() bool {
+	_, recorded, err := readRecord(filepath.Join(e.setup.folder(e.scope), e.agent.name+".json"))
 	if err != nil {
-		e.say(pawl.Bad, "", pawl.HintOf(err), "%v", err)
+		e.report(pawl.Bad, "", pawl.HintOf(err), "%v", err)
 	}
 	trace := recorded != nil || err != nil
-	for _, t := range e.agent.targets(e.place, e.scope) {
+	for _, t := range e.agent.targets(e.setup, e.scope) {
 		trace = e.file(t) || trace
 	}
 	if !trace {
@@ -93,23 +93,23 @@ func (e *examination) look() bool {
 // file checks one of the agent's files, and reports whether it has entries of pawl.
 func (e *examination) file(t target) bool {
 	file, err := readSettings(t.path)
-	var seen sight
+	var seen presence
 	if err == nil {
-		seen, err = t.look(file.data)
+		seen, err = t.inspect(file.data)
 	}
 	switch {
 	case err != nil && pawl.KindOf(err) == pawl.KindUsage:
-		e.say(pawl.Bad, "", e.again(), "%v", err)
+		e.report(pawl.Bad, "", e.attachCommand(), "%v", err)
 	case err != nil:
-		e.say(pawl.Bad, "", fmt.Sprintf("fix %s, then: %s", e.place.shown(t.path), e.again()), "%v", located(e.place.shown(t.path), err))
+		e.report(pawl.Bad, "", fmt.Sprintf("fix %s, then: %s", e.setup.shown(t.path), e.attachCommand()), "%v", located(e.setup.shown(t.path), err))
 	case file.data == nil:
-		e.say(pawl.Bad, t.path, e.again(), "the file is missing")
+		e.report(pawl.Bad, t.path, e.attachCommand(), "the file is missing")
 	case !seen.any:
-		e.say(pawl.Bad, t.path, e.again(), "it has no entry of pawl")
+		e.report(pawl.Bad, t.path, e.attachCommand(), "it has no entry of pawl")
 	case len(seen.missing) > 0:
-		e.say(pawl.Bad, t.path, e.again(), "missing: %s", strings.Join(seen.missing, ", "))
-	case !seen.complete && !slices.ContainsFunc(seen.programs, func(program string) bool { return program != e.place.hookProgram() }):
-		e.say(pawl.Warn, t.path, e.again(), "its entries differ from those that this version of pawl writes")
+		e.report(pawl.Bad, t.path, e.attachCommand(), "missing: %s", strings.Join(seen.missing, ", "))
+	case !seen.complete && !slices.ContainsFunc(seen.programs, func(program string) bool { return program != e.setup.hookProgram() }):
+		e.report(pawl.Warn, t.path, e.attachCommand(), "its entries differ from those that this version of pawl writes")
 	}
 	if len(seen.programs) > 0 {
 		e.hooksIn = file.path
@@ -129,19 +129,19 @@ func (e *examination) program() {
 		info, err := os.Stat(path)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			e.say(pawl.Bad, e.hooksIn, e.again(), "its hooks start %s, which does not exist", path)
+			e.report(pawl.Bad, e.hooksIn, e.attachCommand(), "its hooks start %s, which does not exist", path)
 		case err != nil:
-			e.say(pawl.Bad, e.hooksIn, e.again(), "its hooks start %s: %v", path, err)
+			e.report(pawl.Bad, e.hooksIn, e.attachCommand(), "its hooks start %s: %v", path, err)
 		case !info.Mode().IsRegular() || info.Mode()&0o111 == 0:
-			e.say(pawl.Bad, e.hooksIn, e.again(), "its hooks start %s, which is not executable", path)
+			e.report(pawl.Bad, e.hooksIn, e.attachCommand(), "its hooks start %s, which is not executable", path)
 		case !e.isUs(info):
-			e.say(pawl.Warn, e.hooksIn, e.again(), "its hooks start %s, %s than this one, %s", path, compared(path), e.place.Pawl)
+			e.report(pawl.Warn, e.hooksIn, e.attachCommand(), "its hooks start %s, %s than this one, %s", path, compared(path), e.setup.Pawl)
 		}
 	}
 }
 
 func (e *examination) isUs(info fs.FileInfo) bool {
-	for _, path := range []string{e.place.Pawl, e.place.hookProgram()} {
+	for _, path := range []string{e.setup.Pawl, e.setup.hookProgram()} {
 		if us, err := os.Stat(path); err == nil && os.SameFile(us, info) {
 			return true
 		}
@@ -180,11 +180,11 @@ func builtFrom(info *debug.BuildInfo) string {
 const fresh = 7 * 24 * time.Hour
 
 // hookLog reports recent errors of hooks.
-func hookLog(place Place, now time.Time) []pawl.Finding {
-	if place.Root == "" {
+func hookLog(setup Setup, now time.Time) []pawl.Finding {
+	if setup.Root == "" {
 		return nil
 	}
-	path := filepath.Join(place.Root, ".pawl", "hook.log")
+	path := filepath.Join(setup.Root, ".pawl", "hook.log")
 	info, err := os.Stat(path)
 	if err != nil || info.Size() == 0 || now.Sub(info.ModTime()) > fresh {
 		return nil
@@ -192,7 +192,7 @@ func hookLog(place Place, now time.Time) []pawl.Finding {
 	return []pawl.Finding{{
 		Level:    pawl.Warn,
 		What:     "hooks reported errors, last " + now.Sub(info.ModTime()).Round(time.Second).String() + " ago",
-		Where:    place.shown(path),
+		Where:    setup.shown(path),
 		Evidence: lastLine(path, info.Size()),
 		Hint:     "tail '" + path + "'",
 	}}

@@ -39,7 +39,7 @@ func TestExamineNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.write(filepath.Join(w.Root, ".claude", "settings.json"), `{"disableAllHooks": true}`)
-	if got := Examine(w.Place, time.Now()); len(got) > 0 {
+	if got := Examine(w.Setup, time.Now()); len(got) > 0 {
 		t.Errorf("%+v", got)
 	}
 }
@@ -95,7 +95,7 @@ func TestExamine(t *testing.T) {
 			w.attach(c.agent, c.scope)
 			c.harm(w)
 			var all []string
-			for _, f := range Examine(w.Place, time.Now()) {
+			for _, f := range Examine(w.Setup, time.Now()) {
 				all = append(all, fmt.Sprintf("%s %s: %s (%s)", f.Level, f.Where, f.What, f.Hint))
 				if f.Level == c.level && strings.Contains(f.What, c.want) && strings.Contains(f.Hint, c.hint) {
 					return
@@ -112,10 +112,10 @@ func TestHookLog(t *testing.T) {
 	w := newWorld(t)
 	path := filepath.Join(w.Root, ".pawl", "hook.log")
 	w.write(path, strings.Repeat("x", 1000)+"\nlast line\n")
-	if got := hookLog(w.Place, time.Now()); len(got) != 1 || got[0].Evidence != "last line" {
+	if got := hookLog(w.Setup, time.Now()); len(got) != 1 || got[0].Evidence != "last line" {
 		t.Errorf("%+v", got)
 	}
-	if got := hookLog(w.Place, time.Now().Add(8*24*time.Hour)); len(got) > 0 {
+	if got := hookLog(w.Setup, time.Now().Add(8*24*time.Hour)); len(got) > 0 {
 		t.Errorf("%+v", got)
 	}
 }
@@ -126,7 +126,7 @@ func TestExamineBothScopes(t *testing.T) {
 	w := newWorld(t)
 	w.attach("opencode", Project)
 	w.write(filepath.Join(w.Home, ".config", "opencode", "plugin", "pawl.js"), w.read(filepath.Join(w.Root, ".opencode", "plugin", "pawl.js")))
-	for _, f := range Examine(w.Place, time.Now()) {
+	for _, f := range Examine(w.Setup, time.Now()) {
 		if strings.Contains(f.What, "every hook runs twice") {
 			return
 		}
@@ -183,10 +183,10 @@ func trustCodex(hash, more string) func(*world) {
 	return func(w *world) {
 		var text strings.Builder
 		for _, scope := range []Scope{Project, User} {
-			for _, target := range codex(w.Place, scope)[:1] {
+			for _, target := range codex(w.Setup, scope)[:1] {
 				file, err := readSettings(target.path)
 				w.check(err)
-				seen, err := target.look(file.data)
+				seen, err := target.inspect(file.data)
 				w.check(err)
 				for _, this := range seen.trusts {
 					fmt.Fprintf(&text, "\n[hooks.state.%q]\ntrusted_hash = %q\n%s\n", this.key(target.path), this.hash()+hash, more)

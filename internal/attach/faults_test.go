@@ -21,14 +21,14 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	}
 	base := os.Getenv("ATTACH_TEST_AT")
-	place := Place{
+	setup := Setup{
 		Root: filepath.Join(base, "project"), Home: filepath.Join(base, "home"), State: filepath.Join(base, "state"),
 		Pawl: os.Getenv("ATTACH_TEST_PAWL"), Env: func(string) string { return "" },
 	}
-	prepare := map[string]func(string, Scope, Place) (*Deed, error){"attach": Attach, "move": Attach, "detach": Detach}[do[0]]
-	deed, err := prepare(do[1], Scope(do[2]), place)
+	prepare := map[string]func(string, Scope, Setup) (*Edits, error){"attach": Attach, "move": Attach, "detach": Detach}[do[0]]
+	edits, err := prepare(do[1], Scope(do[2]), setup)
 	if err == nil {
-		err = deed.Do()
+		err = edits.Apply()
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -76,7 +76,7 @@ func TestDiesAnywhere(t *testing.T) {
 	}
 }
 
-// sweep is a deed that is done again and again, each time in a new world, and cut off one call later.
+// sweep is a edits that is done again and again, each time in a new world, and cut off one call later.
 type sweep struct {
 	agent      string
 	scope      Scope
@@ -84,7 +84,7 @@ type sweep struct {
 	do         string
 }
 
-// hit cuts the deed off at a call, and reports whether it had so many.
+// hit cuts the edits off at a call, and reports whether it had so many.
 func (s sweep) hit(t *testing.T, fault string) bool {
 	w := newWorld(t)
 	path := filepath.Join(map[Scope]string{Project: w.Root, User: w.Home}[s.scope], s.path)

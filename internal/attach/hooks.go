@@ -82,15 +82,15 @@ func (h hooks) remove(text, before []byte) ([]byte, error) {
 	}
 }
 
-func (h hooks) look(text []byte) (sight, error) {
+func (h hooks) inspect(text []byte) (presence, error) {
 	doc, err := h.read(text)
 	if err != nil {
-		return sight{}, err
+		return presence{}, err
 	}
 	places := h.all(doc)
-	seen := sight{complete: len(places) == len(h.events)}
+	seen := presence{complete: len(places) == len(h.events)}
 	for _, event := range h.events {
-		if !slices.ContainsFunc(places, func(p place) bool { return p.event == event }) {
+		if !slices.ContainsFunc(places, func(p position) bool { return p.event == event }) {
 			seen.missing = append(seen.missing, event)
 		}
 		seen.complete = seen.complete && h.exactly(doc, event) == 1
@@ -143,8 +143,8 @@ func (h hooks) read(text []byte) (jsonedit.Doc, error) {
 	return doc, nil
 }
 
-// place is the position of one of pawl's handlers.
-type place struct {
+// position is the location of one of pawl's handlers.
+type position struct {
 	event        string
 	group, index int // index in the event, and in the group
 	matcher      any
@@ -154,17 +154,17 @@ type place struct {
 }
 
 // first returns the first of pawl's handlers.
-func (h hooks) first(doc jsonedit.Doc) (place, bool) {
+func (h hooks) first(doc jsonedit.Doc) (position, bool) {
 	all := h.all(doc)
 	if len(all) == 0 {
-		return place{}, false
+		return position{}, false
 	}
 	return all[0], true
 }
 
 // all returns pawl's handlers of all events.
-func (h hooks) all(doc jsonedit.Doc) []place {
-	var found []place
+func (h hooks) all(doc jsonedit.Doc) []position {
+	var found []position
 	events := doc.Root.Get("hooks")
 	if events == nil {
 		return nil
@@ -172,17 +172,17 @@ func (h hooks) all(doc jsonedit.Doc) []place {
 	for _, event := range events.Members {
 		for i, item := range event.Value.Items {
 			if h.flat {
-				found = h.append(found, place{event: event.Key, group: i, handler: item, in: event.Value, at: i})
+				found = h.append(found, position{event: event.Key, group: i, handler: item, in: event.Value, at: i})
 				continue
 			}
-			found = h.inGroup(found, place{event: event.Key, group: i, in: event.Value, at: i}, item)
+			found = h.inGroup(found, position{event: event.Key, group: i, in: event.Value, at: i}, item)
 		}
 	}
 	return found
 }
 
 // inGroup appends pawl's handlers in a group. A group without other handlers is removed as a whole.
-func (h hooks) inGroup(found []place, p place, g *jsonedit.Value) []place {
+func (h hooks) inGroup(found []position, p position, g *jsonedit.Value) []position {
 	list := g.Get("hooks")
 	if !list.Is(jsonedit.Array) {
 		return found
@@ -202,7 +202,7 @@ func (h hooks) inGroup(found []place, p place, g *jsonedit.Value) []place {
 	return found
 }
 
-func (h hooks) append(found []place, p place) []place {
+func (h hooks) append(found []position, p position) []position {
 	if h.program(p.handler.Decode()) == "" {
 		return found
 	}

@@ -21,15 +21,15 @@ const format = 1
 
 // record is the original content of an agent's files. It is written before they change.
 type record struct {
-	Format int    `json:"format"`
-	Agent  string `json:"agent"`
-	Scope  Scope  `json:"scope"`
-	Pawl   string `json:"pawl"` // the program in the agent's settings
-	Files  []kept `json:"files"`
+	Format int          `json:"format"`
+	Agent  string       `json:"agent"`
+	Scope  Scope        `json:"scope"`
+	Pawl   string       `json:"pawl"` // the program in the agent's settings
+	Files  []fileRecord `json:"files"`
 }
 
-// kept is the record of one file.
-type kept struct {
+// fileRecord is the record of one file.
+type fileRecord struct {
 	Path    string   `json:"path"`              // from the project's folder, or absolute
 	Was     []byte   `json:"was"`               // the original content; null if there was no file
 	Made    []string `json:"made"`              // SHA-256 of the contents that pawl wrote: the latest and the one before
@@ -37,20 +37,20 @@ type kept struct {
 }
 
 // made reports whether pawl wrote this content, so that nobody has edited it since.
-func (k *kept) made(data []byte) bool {
+func (k *fileRecord) made(data []byte) bool {
 	return k != nil && data != nil && slices.Contains(k.Made, hash(data))
 }
 
-// was is what stood there before, nil where that is not known.
-func (k *kept) was() []byte {
+// original is what stood there before, nil where that is not known.
+func (k *fileRecord) original() []byte {
 	if k == nil {
 		return nil
 	}
 	return k.Was
 }
 
-func (r record) find(path string) *kept {
-	i := slices.IndexFunc(r.Files, func(k kept) bool { return k.Path == path })
+func (r record) find(path string) *fileRecord {
+	i := slices.IndexFunc(r.Files, func(k fileRecord) bool { return k.Path == path })
 	if i < 0 {
 		return nil
 	}
@@ -80,8 +80,8 @@ func readRecord(path string) (record, []byte, error) {
 	return r, data, nil
 }
 
-// keep writes the record.
-func (d *Deed) keep() error {
+// writeRecord writes the record.
+func (d *Edits) writeRecord() error {
 	data, err := json.MarshalIndent(d.record, "", "  ")
 	if err != nil {
 		return err
@@ -90,31 +90,31 @@ func (d *Deed) keep() error {
 }
 
 // folder returns the folder of records of this scope.
-func (d *Deed) folder() string { return d.place.folder(d.Scope) }
+func (d *Edits) folder() string { return d.setup.folder(d.Scope) }
 
-func (p Place) folder(scope Scope) string {
+func (p Setup) folder(scope Scope) string {
 	if scope == User {
 		return filepath.Join(p.State, "attach")
 	}
 	return filepath.Join(p.Root, ".pawl", "attach")
 }
 
-func (d *Deed) recordFile() string { return filepath.Join(d.folder(), d.Agent+".json") }
+func (d *Edits) recordFile() string { return filepath.Join(d.folder(), d.Agent+".json") }
 
 // key returns a path as it is recorded: relative to the project, because a project can move.
-func (d *Deed) key(path string) string {
-	if rest, ok := strings.CutPrefix(path, d.place.Root+"/"); ok && d.Scope == Project {
+func (d *Edits) key(path string) string {
+	if rest, ok := strings.CutPrefix(path, d.setup.Root+"/"); ok && d.Scope == Project {
 		return rest
 	}
 	return path
 }
 
 // path returns the path of a key.
-func (d *Deed) path(key string) string {
+func (d *Edits) path(key string) string {
 	if filepath.IsAbs(key) {
 		return key
 	}
-	return filepath.Join(d.place.Root, key)
+	return filepath.Join(d.setup.Root, key)
 }
 
 // locked calls do under the lock that attaching and detaching take.

@@ -55,16 +55,16 @@ func (s jsonServer) remove(text, before []byte) ([]byte, error) {
 	}
 }
 
-func (s jsonServer) look(text []byte) (sight, error) {
+func (s jsonServer) inspect(text []byte) (presence, error) {
 	doc, err := s.read(text)
 	if err != nil {
-		return sight{}, err
+		return presence{}, err
 	}
 	there := doc.Root.Get(s.in, serverName)
 	if there == nil {
-		return sight{missing: []string{"the MCP server"}}, nil
+		return presence{missing: []string{"the MCP server"}}, nil
 	}
-	return sight{any: true, complete: s.complete(there)}, nil
+	return presence{any: true, complete: s.complete(there)}, nil
 }
 
 // complete reports whether an entry has all required fields.
@@ -97,7 +97,7 @@ type tomlServer struct{ program string }
 var tomlPath = []string{"mcp_servers", serverName}
 
 func (s tomlServer) add(text []byte) ([]byte, error) {
-	if seen, err := s.look(text); err != nil || seen.complete {
+	if seen, err := s.inspect(text); err != nil || seen.complete {
 		return text, err
 	}
 	text, err := s.remove(text, nil)
@@ -121,15 +121,15 @@ func (s tomlServer) remove(text, _ []byte) ([]byte, error) {
 	return doc.Text, err
 }
 
-func (s tomlServer) look(text []byte) (sight, error) {
+func (s tomlServer) inspect(text []byte) (presence, error) {
 	doc, err := tomledit.Read(text)
 	if err != nil {
-		return sight{}, err
+		return presence{}, err
 	}
 	if doc.Get(tomlPath...) == nil {
-		return sight{missing: []string{"the MCP server"}}, nil
+		return presence{missing: []string{"the MCP server"}}, nil
 	}
 	same := doc.Get("mcp_servers", serverName, "command") == s.program &&
 		fmt.Sprint(doc.Get("mcp_servers", serverName, "args")) == fmt.Sprint(mcpArgs)
-	return sight{any: true, complete: same}, nil
+	return presence{any: true, complete: same}, nil
 }

@@ -21,12 +21,12 @@ type edit interface {
 	// remove returns the text without the entry, or the same bytes if it has none. before, if not nil, is the text from
 	// before the entry was added; containers that were empty then are restored.
 	remove(text, before []byte) ([]byte, error)
-	// look returns what of the entry is present.
-	look(text []byte) (sight, error)
+	// inspect returns what of the entry is present.
+	inspect(text []byte) (presence, error)
 }
 
-// sight is what a file has of pawl.
-type sight struct {
+// presence is what a file has of pawl.
+type presence struct {
 	complete bool     // all entries are present and equal, and there are no others of pawl
 	any      bool     // an entry of pawl is present
 	missing  []string // the missing entries, for display
@@ -67,15 +67,15 @@ func (t target) without(text, before []byte) ([]byte, error) {
 	return text, nil
 }
 
-// look returns what the file has of pawl.
-func (t target) look(text []byte) (sight, error) {
-	all := sight{complete: true}
+// inspect returns what the file has of pawl.
+func (t target) inspect(text []byte) (presence, error) {
+	all := presence{complete: true}
 	for _, e := range t.edits {
-		var seen sight
+		var seen presence
 		if !isBlank(text) {
 			var err error
-			if seen, err = e.look(text); err != nil {
-				return sight{}, err
+			if seen, err = e.inspect(text); err != nil {
+				return presence{}, err
 			}
 		}
 		all.complete = all.complete && seen.complete

@@ -22,8 +22,8 @@ func (w whole) remove(text, _ []byte) ([]byte, error) {
 	return text, nil
 }
 
-func (w whole) look(text []byte) (sight, error) {
-	seen := sight{complete: bytes.Equal(text, w.content), any: w.ours(text)}
+func (w whole) inspect(text []byte) (presence, error) {
+	seen := presence{complete: bytes.Equal(text, w.content), any: w.ours(text)}
 	if found := started.FindSubmatch(text); found != nil {
 		var program string
 		if err := json.Unmarshal(found[1], &program); err == nil {

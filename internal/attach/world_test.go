@@ -12,7 +12,7 @@ import (
 // world is a project and a user, both made for one test.
 type world struct {
 	*testing.T
-	Place
+	Setup
 	env map[string]string
 }
 
@@ -23,7 +23,7 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	w := &world{T: t, env: map[string]string{}}
-	w.Place = Place{
+	w.Setup = Setup{
 		Root: filepath.Join(base, "project"), Home: filepath.Join(base, "home"), State: filepath.Join(base, "state"),
 		Pawl: filepath.Join(base, "bin", "pawl"), Env: func(name string) string { return w.env[name] },
 	}
@@ -58,25 +58,25 @@ func (w *world) read(path string) string {
 	return string(data)
 }
 
-func (w *world) attach(agent string, scope Scope) *Deed {
+func (w *world) attach(agent string, scope Scope) *Edits {
 	w.Helper()
-	return w.do(Attach(agent, scope, w.Place))
+	return w.do(Attach(agent, scope, w.Setup))
 }
 
-func (w *world) detach(agent string, scope Scope) *Deed {
+func (w *world) detach(agent string, scope Scope) *Edits {
 	w.Helper()
-	return w.do(Detach(agent, scope, w.Place))
+	return w.do(Detach(agent, scope, w.Setup))
 }
 
-func (w *world) do(deed *Deed, err error) *Deed {
+func (w *world) do(edits *Edits, err error) *Edits {
 	w.Helper()
 	if err != nil {
 		w.Fatal(err)
 	}
-	if err := deed.Do(); err != nil {
+	if err := edits.Apply(); err != nil {
 		w.Fatal(err)
 	}
-	return deed
+	return edits
 }
 
 // tree is all that is in the project and in the user's home, but for what is pawl's own.

@@ -12,29 +12,29 @@ const (
 	Gemini   Audience = "gemini"
 	OpenCode Audience = "opencode"
 	Copilot  Audience = "copilot"
-	Kernel   Audience = "kernel" // whoever works in a notebook: comments of a cell
+	Kernel   Audience = "kernel" // a notebook: the brief is comments in a cell
 	Human    Audience = "human"
 )
 
 // Audiences lists them all.
 var Audiences = []Audience{Claude, Codex, Gemini, OpenCode, Copilot, Kernel, Human}
 
-// ParseAudience returns s as an Audience, or why it is none.
+// ParseAudience returns s as an Audience, or an error that lists the valid ones.
 func ParseAudience(s string) (Audience, error) {
 	for _, a := range Audiences {
 		if string(a) == s {
 			return a, nil
 		}
 	}
-	return "", fmt.Errorf("no agent %q: use one of %v", s, Audiences)
+	return "", fmt.Errorf("unknown audience %q: use one of %v", s, Audiences)
 }
 
-// limits are how much each audience takes in, in bytes: what is usual, and what is the most.
+// limits are the usual and the maximum size of a brief for each audience, in bytes.
 //
-// Claude Code shows 2 KB of what is longer than 10,000 characters. Codex cuts what is longer than 2,500 tokens in the
-// middle; paths and ids make three bytes a token. Gemini took 100 KB without a cut. OpenCode sends it with each request,
-// and Copilot's limit is not known, so they get no more than Claude. Bytes are never fewer than characters, however an
-// agent counts these.
+// Claude Code shows only 2 KB of a text longer than 10,000 characters. Codex truncates the middle of a text longer than
+// 2,500 tokens; paths and ids take about three bytes a token. Gemini accepted 100 KB. OpenCode sends the brief with each
+// request, and Copilot's limit is unknown, so they get no more than Claude. A text never has fewer bytes than characters,
+// however an agent counts them.
 var limits = map[Audience]struct{ usual, most int }{
 	Claude:   {9000, 9900},
 	Codex:    {7500, 9900},
@@ -45,7 +45,7 @@ var limits = map[Audience]struct{ usual, most int }{
 	Human:    {9000, 1 << 20},
 }
 
-// budget returns how many bytes a brief may have.
+// budget returns the maximum size of a brief in bytes.
 func (a Audience) budget(asked int) int {
 	if a == "" {
 		a = Human

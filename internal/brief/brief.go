@@ -1,10 +1,10 @@
-// Package brief writes what a fresh agent, a notebook or a person is told of a run: where it stands, what is in doubt,
-// what to do next and how to know that it is done.
+// Package brief writes the handover summary of a run for a new agent, a notebook or a person: where the run stands, what
+// is in doubt, what to do next and how to verify that it is done.
 //
-// It is pure: facts that somebody checked a moment before go in, text comes out, and no clock is asked. It promises that
-// a brief is never longer than its budget, is valid UTF-8, and begins with where things stand. Each line stands for
-// itself, so a brief that is cut anywhere, by us or by the agent that takes it, is still true in what is left; and
-// whoever reads it can tell that it was cut. Words of others stand in quotes, on one line each, and cannot pass for ours.
+// It is pure: the caller passes facts that it has just checked, and gets text; no clock is read. A brief never exceeds its
+// budget, is valid UTF-8, and starts with the status. Each line is true by itself, so a brief that is truncated anywhere,
+// by pawl or by the agent that receives it, stays true, and its reader can detect the truncation. Untrusted text is
+// quoted, on one line, and cannot be mistaken for pawl's own.
 package brief
 
 import (
@@ -16,14 +16,14 @@ import (
 	"pawl"
 )
 
-// Brief is the text, and what it was made of.
+// Brief is the text with the data that it was made from.
 type Brief struct {
 	For      Audience       `json:"for"`
 	Run      pawl.RunID     `json:"run,omitempty"`
 	Status   pawl.RunStatus `json:"status,omitempty"`
 	Checked  time.Time      `json:"checked_at"`
 	Budget   int            `json:"budget"` // bytes
-	Cut      bool           `json:"cut"`    // lines were left out for lack of room
+	Cut      bool           `json:"cut"`    // lines were omitted to fit the budget
 	Sections []Section      `json:"sections"`
 	Doubts   []Doubt        `json:"doubts,omitempty"`
 
@@ -33,22 +33,22 @@ type Brief struct {
 	Text     string         `json:"text"`
 }
 
-// Section is a part of a brief as it was written.
+// Section is a part of a brief as written.
 type Section struct {
 	Title string   `json:"title"`
 	Lines []string `json:"lines"`
-	More  int      `json:"more,omitempty"` // lines left out
+	More  int      `json:"more,omitempty"` // number of omitted lines
 }
 
-// Options say for whom a brief is.
+// Options select the audience and the size of a brief.
 type Options struct {
 	For    Audience // Defaults to Human.
-	Budget int      // bytes. Defaults to what suits the audience, and is never more than it takes in.
+	Budget int      // bytes. Defaults to the audience's usual size and is capped at its maximum.
 
-	Redact func(string) string // takes secrets out of words. Defaults to leaving them.
+	Redact func(string) string // removes secrets from text. Defaults to no redaction.
 }
 
-// MinBudget is the least that a brief makes sense in; a smaller budget counts as this.
+// MinBudget is the smallest useful budget; smaller values are raised to it.
 const MinBudget = 2000
 
 // Make writes a brief.
@@ -56,7 +56,7 @@ func Make(f Facts, o Options) Brief {
 	w := newWriter(f, o)
 	sections := w.sections()
 	b := Brief{
-		For: w.audience, Checked: f.Now.UTC(), Budget: w.budget, Doubts: w.bareDoubts(), Operations: w.bareOperations(), Findings: w.bareFindings(),
+		For: w.audience, Checked: f.Now.UTC(), Budget: w.budget, Doubts: w.redactedDoubts(), Operations: w.redactedOperations(), Findings: w.redactedFindings(),
 	}
 	if f.State != nil {
 		b.Run, b.Status = f.State.Run, w.status
@@ -70,16 +70,16 @@ func Make(f Facts, o Options) Brief {
 	return b
 }
 
-// writer is what all sections are written with.
+// writer holds the input of all sections.
 type writer struct {
 	Facts
 	audience Audience
 	budget   int
 	redact   func(string) string
 	status   pawl.RunStatus
-	run      string // for commands
+	run      string // the run's id, for commands
 	steps    []step
-	planned  int // how many of them are the plan's
+	planned  int // number of the plan's steps
 }
 
 func newWriter(f Facts, o Options) *writer {
@@ -98,33 +98,33 @@ func newWriter(f Facts, o Options) *writer {
 	return w
 }
 
-// bareDoubts returns the doubts without secrets.
-func (w *writer) bareDoubts() []Doubt {
+// redactedDoubts returns the doubts without secrets.
+func (w *writer) redactedDoubts() []Doubt {
 	bare := slices.Clone(w.Doubts)
 	for i := range bare {
 		d := &bare[i]
-		d.Item, d.Folder, d.Evidence = pawl.ItemID(w.flat(string(d.Item))), w.flat(d.Folder), w.bare(d.Evidence)
+		d.Item, d.Folder, d.Evidence = pawl.ItemID(w.flat(string(d.Item))), w.flat(d.Folder), w.redacted(d.Evidence)
 		if d.Verdict != nil {
 			v := *d.Verdict
-			v.Word, v.Reasons, v.Doubt = pawl.VerdictWord(w.flat(string(v.Word))), w.bare(v.Reasons), w.flat(v.Doubt)
+			v.Word, v.Reasons, v.Doubt = pawl.VerdictWord(w.flat(string(v.Word))), w.redacted(v.Reasons), w.flat(v.Doubt)
 			d.Verdict = &v
 		}
 	}
 	return bare
 }
 
-// bareOperations returns the operations in doubt without secrets.
-func (w *writer) bareOperations() []Operation {
+// redactedOperations returns the operations in doubt without secrets.
+func (w *writer) redactedOperations() []Operation {
 	bare := slices.Clone(w.Operations)
 	for i := range bare {
 		o := &bare[i]
-		o.Summary, o.Evidence, o.Paths, o.Judged = w.flat(o.Summary), w.bare(o.Evidence), w.bare(o.Paths), nil
+		o.Summary, o.Evidence, o.Paths, o.Judged = w.flat(o.Summary), w.redacted(o.Evidence), w.redacted(o.Paths), nil
 	}
 	return bare
 }
 
-// bareFindings returns the findings without secrets.
-func (w *writer) bareFindings() []pawl.Finding {
+// redactedFindings returns the findings without secrets.
+func (w *writer) redactedFindings() []pawl.Finding {
 	bare := slices.Clone(w.Findings)
 	for i := range bare {
 		f := &bare[i]
@@ -133,7 +133,7 @@ func (w *writer) bareFindings() []pawl.Finding {
 	return bare
 }
 
-func (w *writer) bare(lines []string) []string {
+func (w *writer) redacted(lines []string) []string {
 	bare := slices.Clone(lines)
 	for i := range bare {
 		bare[i] = w.flat(bare[i])
@@ -141,10 +141,10 @@ func (w *writer) bare(lines []string) []string {
 	return bare
 }
 
-// sections returns all there is to say, the most important first.
+// sections returns all sections, the most important first.
 func (w *writer) sections() []section {
 	if w.State == nil {
-		return present(w.nothing(), w.memories())
+		return present(w.noRun(), w.memories())
 	}
 	if w.News != nil {
 		return present(w.where(), w.doubts(), w.news(), w.since(), w.asked())
@@ -156,18 +156,18 @@ func (w *writer) sections() []section {
 	return present(append(all, w.since(), w.sessions(), w.asked(), w.decisions(), w.memories(), w.finished())...)
 }
 
-// present leaves out sections in which nothing is.
+// present drops empty sections.
 func present(all ...section) []section {
-	kept := all[:0]
+	left := all[:0]
 	for _, s := range all {
 		if s.total > 0 {
-			kept = append(kept, s)
+			left = append(left, s)
 		}
 	}
-	return kept
+	return left
 }
 
-// text puts the sections one behind the other.
+// text joins the header, the sections and the last section.
 func (w *writer) text(f fitted) string {
 	var out strings.Builder
 	out.WriteString(w.head(f))
@@ -178,27 +178,27 @@ func (w *writer) text(f fitted) string {
 	return out.String()
 }
 
-// lastLine ends every brief.
+// lastLine ends every brief for an agent or a notebook.
 const lastLine = "end of brief"
 
-// head says what this is, and to those who may get a part of it, how to tell that it is whole.
+// head returns the title and, for readers that may receive only a part, how to detect truncation.
 func (w *writer) head(f fitted) string {
 	title := "Brief"
 	if w.State != nil {
 		title = "Brief of run " + w.code(w.run)
 	}
-	text := "pawl checked all of this at " + at(w.Now) + ", but for what is said not to be checked."
+	text := "pawl checked everything here at " + at(w.Now) + ", except what is marked \"not checked\"."
 	if w.audience != Human {
 		text += " It has sections 1 to " + strconv.Itoa(len(f.taken)+1) + " and ends with the line \"" + lastLine +
-			"\". If one of these is missing, it was cut on its way; what is left is still true."
+			"\". If any of these is missing, the brief was truncated; what remains is still true."
 	}
 	if f.cut {
-		text += " Lines were left out, for it may have " + strconv.Itoa(w.budget) + " bytes; each such place says so."
+		text += " Lines were omitted to fit " + strconv.Itoa(w.budget) + " bytes; each omission is marked."
 	}
 	return w.title(title) + w.paragraph(text)
 }
 
-// tail says where to read more. It stands last, where agents that cut in the middle keep it.
+// tail returns the section with further commands. It comes last, because agents that truncate the middle keep the end.
 func (w *writer) tail(f fitted) string {
 	s := w.readMore(f)
 	text := w.render(len(f.taken)+1, &s)

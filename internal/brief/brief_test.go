@@ -20,7 +20,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// began is when every run in these tests is created; each event comes a minute after the one before.
+// began is the creation time of every run in these tests; each event is one minute after the previous one.
 var began = time.Date(2026, 1, 23, 14, 30, 0, 0, time.UTC)
 
 const planText = `
@@ -47,7 +47,7 @@ phases:
       - {id: publish, run: publish, review: {ann: 80}}
 `
 
-// failer is what a test and a property have in common.
+// failer is the common interface of a test and a property.
 type failer interface {
 	Helper()
 	Fatal(args ...any)
@@ -76,7 +76,7 @@ func fold(t failer, payloads ...pawl.Payload) *pawl.State {
 		s.Apply(e)
 	}
 	if s.RejectedCount > 0 {
-		t.Fatalf("the story does not fit: %+v", s.RejectedEvents)
+		t.Fatalf("events were rejected: %+v", s.RejectedEvents)
 	}
 	return s
 }
@@ -114,7 +114,7 @@ var collected = fresh.start(ref("list", 1)).then(
 	pawl.StepSkipped{Step: "tidy", Why: "not needed"},
 )
 
-// working is in the middle of a work list: one item is done, the next one is being worked on.
+// working is in the middle of a foreach step: one item is done, the next one is running.
 var working = collected.then(pawl.StepListed{Step: "convert", Items: []string{"bufio", "io", "os"}}).
 	start(itemRef("convert", "bufio", 0)).then(pawl.ItemDone{AttemptRef: itemRef("convert", "bufio", 0)}).
 	start(itemRef("convert", "io", 1)).then(pawl.Progressed{AttemptRef: itemRef("convert", "io", 1), Text: "page 2 of 5"})
@@ -124,7 +124,7 @@ func gate(g pawl.Gate) pawl.GateOpened {
 	return pawl.GateOpened{Gate: g}
 }
 
-// situation is a run with what was found when somebody looked.
+// situation is a run with the facts that were found.
 type situation struct {
 	story  story
 	engine bool
@@ -138,8 +138,8 @@ func situations() map[string]situation {
 	}}}
 	ioLost := brief.Doubt{
 		AttemptRef: itemRef("convert", "io", 1), Found: brief.Lost, Started: began.Add(8 * time.Minute),
-		Evidence: []string{"it left no result", "of the outputs that it declares 1 of 1 is there"},
-		Verdict:  &pawl.Verdict{Word: pawl.Continue, Rule: "partial", Reasons: []string{"some of its work is there"}},
+		Evidence: []string{"no result file", "all declared outputs exist"},
+		Verdict:  &pawl.Verdict{Word: pawl.Continue, Rule: "partial", Reasons: []string{"partial work exists"}},
 		Folder:   ".pawl/runs/handbook-20260123-143000-ab12/steps/convert/io/1",
 	}
 	ioLive := ioLost
@@ -163,13 +163,13 @@ func situations() map[string]situation {
 			f.Git, f.GitWas = "3f2a91c0aa11 (main)", "00112233aabb (main)"
 			f.Findings = []pawl.Finding{
 				{Level: pawl.OK, What: "the journal is whole"},
-				{Level: pawl.Warn, What: "HEAD moved, and no longer contains where it was", Hint: "git reflog"},
+				{Level: pawl.Warn, What: "HEAD moved to a commit that does not contain the earlier one", Hint: "git reflog"},
 			}
 			f.Since = &brief.Since{Checkpoint: *f.State.LastGood, Files: 2, Changes: []brief.Change{
 				{Path: "out/bufio.md", What: "added", Is: 120}, {Path: "notes.txt", What: "changed", Was: 10, Is: 1},
 			}}
 			f.Memories = []pawl.Memory{{Kind: pawl.Pattern, Text: "one file for each package"}}
-			f.Unchecked = []string{"2 outputs: there was no time left"}
+			f.Unchecked = []string{"2 outputs: time limit reached"}
 		}},
 		"gate": {story: working.then(pawl.ItemDone{AttemptRef: itemRef("convert", "io", 1)}, verify, title, stopped), with: func(f *brief.Facts) {
 			f.Moved = map[pawl.GateID]string{verify.ID: "out/index.md is gone"}
@@ -210,7 +210,7 @@ func situations() map[string]situation {
 	}
 }
 
-// agents is a session that died in the middle of a command, and a new one that is told.
+// agents is a session that died in the middle of a command, and a new session that gets the brief.
 var agents = story{
 	pawl.RunCreated{Format: 1, Run: "session-20260123-143000-ab12", Kind: pawl.SessionRun, Name: "session"},
 	pawl.SessionBegan{Session: "claude:0f1e", Source: "startup"},
@@ -242,7 +242,7 @@ func withDoubts(f *brief.Facts) {
 
 var news = &brief.News{Since: began, More: 2, Lines: []string{"14:40:00 UTC: learned: the parser is slow", "14:41:00 UTC: decided: no cgo"}}
 
-// facts returns what is known in a situation, an hour after the run began.
+// facts returns the facts of a situation, one hour after the run was created.
 func (s situation) facts(t failer) brief.Facts {
 	f := brief.Facts{Now: began.Add(time.Hour)}
 	if s.story != nil {
@@ -270,7 +270,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// goldenOf returns whose golden file an audience shares: agents are all told the same, as far as it has room.
+// goldenOf returns the name of an audience's golden file. All agents get the same brief if it fits.
 func goldenOf(a brief.Audience) string {
 	if a == brief.Kernel || a == brief.Human {
 		return string(a)
@@ -314,18 +314,18 @@ func golden(t *testing.T, path, got string) {
 	}
 }
 
-// A machine's kill is not a person's no.
+// TestWatchdogIsNamed checks that a kill by the watchdog cannot be mistaken for a denial by a person.
 func TestWatchdogIsNamed(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"watchdog", "killed"} {
 		text := brief.Make(situations()[name].facts(t), brief.Options{For: brief.Claude}).Text
-		if !strings.Contains(text, "was ended by pawl's watchdog") || !strings.Contains(text, "nobody refused anything") {
+		if !strings.Contains(text, "was terminated by pawl's watchdog") || !strings.Contains(text, "nobody denied it") {
 			t.Errorf("%s: %s", name, text)
 		}
 	}
 }
 
-// Secrets are taken out before anything is cut, so that no part of one is left.
+// Redaction comes before truncation, so that no part of a secret remains.
 func TestSecretsAreTakenOut(t *testing.T) {
 	t.Parallel()
 	const secret = "open-sesame"
@@ -336,10 +336,10 @@ func TestSecretsAreTakenOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	if at := strings.Index(string(shown), "open-s"); at >= 0 {
-		t.Errorf("the secret is told: …%s", shown[max(0, at-400):at+20])
+		t.Errorf("the secret is shown: …%s", shown[max(0, at-400):at+20])
 	}
 	if !strings.Contains(b.Text, "[redac") {
-		t.Error("nothing was taken out")
+		t.Error("nothing was redacted")
 	}
 }
 
@@ -351,6 +351,6 @@ func TestParseAudience(t *testing.T) {
 		}
 	}
 	if _, err := brief.ParseAudience("goose"); err == nil {
-		t.Error("goose is taken for an agent that is known")
+		t.Error("goose was accepted")
 	}
 }

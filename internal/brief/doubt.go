@@ -10,11 +10,10 @@ import (
 	"pawl"
 )
 
-// doubts tells of every attempt whose end nobody has told, of those that were cut off, of what was found to be wrong,
-// and of what could not be checked.
+// doubts lists the attempts without a recorded end, the interrupted ones, the findings, and what could not be checked.
 func (w *writer) doubts() section {
 	s := section{title: "What is in doubt, and the evidence", all: w.command("pawl status", "")}
-	w.found(&s, pawl.Bad)
+	w.addFindings(&s, pawl.Bad)
 	for _, o := range w.Operations {
 		s.add(w.operation(o))
 	}
@@ -23,10 +22,10 @@ func (w *writer) doubts() section {
 			s.add(w.doubt(d))
 		}
 	}
-	for _, end := range w.cutOff() {
-		s.add(w.broken(end))
+	for _, end := range w.unfinished() {
+		s.add(w.ending(end))
 	}
-	w.found(&s, pawl.Warn)
+	w.addFindings(&s, pawl.Warn)
 	for _, d := range w.Doubts {
 		if d.Found == Live {
 			s.add(w.doubt(d))
@@ -38,8 +37,8 @@ func (w *writer) doubts() section {
 	return s
 }
 
-// found tells the findings of a level.
-func (w *writer) found(s *section, level pawl.Level) {
+// addFindings adds the findings of a level.
+func (w *writer) addFindings(s *section, level pawl.Level) {
 	for _, f := range w.Findings {
 		if f.Level == level {
 			s.add(w.finding(f))
@@ -53,7 +52,7 @@ func (w *writer) finding(f pawl.Finding) string {
 		text += " (" + w.code(f.Where) + ")"
 	}
 	if f.Evidence != "" {
-		text += ": " + w.said(f.Evidence)
+		text += ": " + w.quote(f.Evidence)
 	}
 	if f.Hint != "" {
 		text += "; see " + w.code(f.Hint)
@@ -61,7 +60,7 @@ func (w *writer) finding(f pawl.Finding) string {
 	return text
 }
 
-// doubt says how an attempt was found, and what that means.
+// doubt describes the state in which an attempt was found, with evidence and verdict.
 func (w *writer) doubt(d Doubt) string {
 	name := w.code(d.Name()) + " attempt " + strconv.Itoa(d.Attempt) + ", started " + at(d.Started)
 	text := ""
@@ -69,27 +68,27 @@ func (w *writer) doubt(d Doubt) string {
 	case Live:
 		text = "still running: " + name + "; its supervisor (process " + strconv.Itoa(d.PID) + ") holds its lock: do not start it again"
 	case NotBegun:
-		text = "not begun: " + name + ": the intent is on record, and nothing was started"
+		text = "not started: " + name + ": the intent was recorded, but nothing was started"
 	case Ended:
-		text = "ended meanwhile: " + name + ", ended " + at(d.Ended) + " by its own record, and nobody has taken that up yet"
+		text = "ended meanwhile: " + name + ", ended " + at(d.Ended) + " according to its exit record; no engine has processed that yet"
 	case Lost:
-		text = "in doubt: " + name + ": its supervisor is gone and left no record of how it ended"
+		text = "in doubt: " + name + ": its supervisor is gone and left no exit record"
 	default:
-		text = "in doubt: " + name + ": its records cannot be read"
+		text = "in doubt: " + name + ": its records are unreadable"
 	}
 	for _, evidence := range d.Evidence {
 		text += "; " + w.plain(evidence)
 	}
 	if v := d.Verdict; v != nil && d.Found != Live {
-		text += "; the rules say: " + w.verdict(*v)
+		text += "; verdict: " + w.verdict(*v)
 	}
-	return text + "; its files: " + w.code(d.Folder)
+	return text + "; files: " + w.code(d.Folder)
 }
 
-// verdict says in words what is safe to do, and why.
+// verdict returns what is safe to do, with the reasons.
 func (w *writer) verdict(v pawl.Verdict) string {
 	text := map[pawl.VerdictWord]string{
-		pawl.Continue: "go on from what is there", pawl.Restart: "begin it again", pawl.Next: "take it as done", pawl.HumanReview: "ask a person",
+		pawl.Continue: "continue from the existing work", pawl.Restart: "rerun it", pawl.Next: "accept it as done", pawl.HumanReview: "ask a person",
 	}[v.Word]
 	if text == "" {
 		text = w.code(string(v.Word))
@@ -100,8 +99,8 @@ func (w *writer) verdict(v pawl.Verdict) string {
 	return text
 }
 
-// cutOff returns the last attempts of unfinished work that did not end by themselves, and after which none has started.
-func (w *writer) cutOff() []*pawl.AttemptEnded {
+// unfinished returns the last attempts of unfinished work that ended without success and have no successor yet.
+func (w *writer) unfinished() []*pawl.AttemptEnded {
 	var found []*pawl.AttemptEnded
 	for _, s := range w.steps {
 		if s.state == nil || s.state.Finished() || s.state.Status == pawl.AwaitsReview {
@@ -122,39 +121,43 @@ func (w *writer) cutOff() []*pawl.AttemptEnded {
 	return found
 }
 
-// broken says how an attempt ended that did not finish its work. What a machine did is not to be taken for a person's no.
-func (w *writer) broken(end *pawl.AttemptEnded) string {
+// notDenied says that what ended an attempt was no decision about its work.
+const notDenied = "; nobody denied it"
+
+// ending describes how an attempt ended without success. It keeps an agent from mistaking a timeout or a crash for a
+// person's denial.
+func (w *writer) ending(end *pawl.AttemptEnded) string {
 	name := w.code(end.Name()) + " attempt " + strconv.Itoa(end.Attempt)
 	after := ""
 	if end.Stats != nil && end.Stats.Seconds >= 0.05 {
 		after = " after " + seconds(end.Stats.Seconds)
 	}
-	files := "; its files: " + w.code(w.folder(end.AttemptRef))
+	files := "; files: " + w.code(w.folder(end.AttemptRef))
 	if why := w.Killed[end.Token]; why != "" {
-		return "cut off: " + name + " was ended by pawl's watchdog" + after + w.because(why) + "; nobody refused anything" + files
+		return "interrupted: " + name + " was terminated by pawl's watchdog" + after + w.because(why) + notDenied + files
 	}
 	switch end.Reason {
 	case pawl.ReasonTimeout, pawl.ReasonStalled:
-		return "cut off: " + name + " was ended by pawl's watchdog" + after + w.because(end.Why) + "; nobody refused anything" + files
+		return "interrupted: " + name + " was terminated by pawl's watchdog" + after + w.because(end.Why) + notDenied + files
 	case pawl.ReasonBudget:
-		return "cut off: " + name + " was ended by pawl" + after + ", because a budget is used up" + w.because(end.Why) + "; nobody refused anything" + files
+		return "interrupted: " + name + " was terminated by pawl" + after + ", because a budget is used up" + w.because(end.Why) + notDenied + files
 	case pawl.ReasonOutdated:
-		return "cut off: " + name + " was ended by pawl" + after + w.because(end.Why) + "; nobody refused anything" + files
+		return "interrupted: " + name + " was terminated by pawl" + after + w.because(end.Why) + notDenied + files
 	case pawl.ReasonAbort:
-		return "cut off: " + name + " was ended on request" + after + w.because(end.Why) + "; that is no verdict on its work" + files
+		return "interrupted: " + name + " was stopped on request" + after + w.because(end.Why) + "; that does not judge its work" + files
 	}
 	switch end.Outcome {
 	case pawl.Lost:
-		return "cut off: " + name + " was lost" + after + w.because(end.Why) + "; nobody refused anything" + files
+		return "interrupted: " + name + " crashed" + after + w.because(end.Why) + notDenied + files
 	case pawl.NotStarted:
-		return "cut off: " + name + " was lost before it began; nobody refused anything"
+		return "interrupted: " + name + " crashed before it started" + notDenied
 	case pawl.Blocked:
-		return "blocked: " + name + " said that it cannot go on" + w.because(end.Why) + files
+		return "blocked: " + name + " reported that it cannot continue" + w.because(end.Why) + files
 	}
 	return "failed: " + name + after + w.because(end.Why) + files
 }
 
-// seconds says a running time for people.
+// seconds formats a duration given in seconds.
 func seconds(s float64) string {
 	d := time.Duration(s * float64(time.Second))
 	if d < 10*time.Second {
@@ -163,7 +166,7 @@ func seconds(s float64) string {
 	return pawl.Duration(d.Round(time.Second)).String()
 }
 
-// folder returns where an attempt's output and records are.
+// folder returns the path of an attempt's output and records.
 func (w *writer) folder(ref pawl.AttemptRef) string {
 	return ".pawl/runs/" + w.run + "/steps/" + ref.Name() + "/" + strconv.Itoa(ref.Attempt)
 }

@@ -6,105 +6,105 @@ import (
 	"pawl"
 )
 
-// Facts is all that a brief tells, checked by whoever gathered it.
+// Facts is the content of a brief, already checked by the caller.
 type Facts struct {
 	Now       time.Time
-	State     *pawl.State            // nil: nothing has been run here
-	Plan      *pawl.Plan             // nil: there is none
-	Engine    *Engine                // the one that works on the run; nil: none
-	Inside    *pawl.AttemptRef       // the attempt that asks; nil: somebody else
-	Git       string                 // where git stands; empty: no repository
-	GitWas    string                 // where it stood at the last checkpoint; empty: not known
-	Doubts    []Doubt                // attempts that the journal has as started and not ended
-	Findings  []pawl.Finding         // of these only warnings and worse are told
-	Killed    map[pawl.Token]string  // what the watchdog did to attempts, and why
+	State     *pawl.State            // nil: no run yet
+	Plan      *pawl.Plan             // nil: none
+	Engine    *Engine                // the engine that runs it; nil: none
+	Inside    *pawl.AttemptRef       // the attempt that asks for the brief; nil: not an attempt
+	Git       string                 // the commit of HEAD; empty: no repository
+	GitWas    string                 // the same at the last checkpoint; empty: unknown
+	Doubts    []Doubt                // attempts that have started and not ended, according to the journal
+	Findings  []pawl.Finding         // only warnings and worse are shown
+	Killed    map[pawl.Token]string  // why the watchdog terminated attempts
 	Proofs    map[pawl.StepID]Proof  // of finished work
-	Left      map[pawl.StepID]Left   // of work lists that were taken up
-	Since     *Since                 // nil: there is nothing to compare with
+	Left      map[pawl.StepID]Left   // of foreach steps that have started
+	Since     *Since                 // nil: nothing to compare with
 	Memories  []pawl.Memory          //
-	Unchecked []string               // what could not be checked, and why, one line each
-	Moved     map[pawl.GateID]string // gates that show what is no longer so, and what differs
+	Unchecked []string               // what could not be checked, with the reason, one line each
+	Moved     map[pawl.GateID]string // gates whose content has changed since, with the difference
 
-	Sessions   []Session   // of agents, the one that was heard of last first
-	Operations []Operation // tool calls whose outcome nobody has told
-	News       *News       // to tell only what is new; nil: all is told
+	Sessions   []Session   // of agents, most recently active first
+	Operations []Operation // tool calls without a recorded outcome
+	News       *News       // nil: a full brief, else only what is new
 }
 
 // Session is a session of an agent.
 type Session struct {
 	pawl.SessionState
-	Gone   bool // its agent is no more
-	Reader bool // it is the one that the brief is for
+	Gone   bool // its agent is dead
+	Reader bool // the brief is for this session
 }
 
-// Operation is a tool call in doubt, as it was found just now.
+// Operation is a tool call in doubt, with the evidence found just now.
 type Operation struct {
 	pawl.OperationState
 	Verdict  pawl.OperationVerdict `json:"verdict"`
 	Evidence []string              `json:"evidence"`         // one line each
-	Runs     bool                  `json:"runs,omitempty"`   // a process of it lives, or one that may be of it
-	Traces   pawl.OperationVerdict `json:"traces,omitempty"` // then: the verdict by what it has left alone
+	Runs     bool                  `json:"runs,omitempty"`   // a process is alive that is, or may be, part of it
+	Traces   pawl.OperationVerdict `json:"traces,omitempty"` // if Runs: the verdict from its effects alone
 }
 
-// News is what happened since the reader was told last.
+// News is what happened since the reader's last brief.
 type News struct {
 	Since time.Time
-	Lines []string // the oldest first
-	More  int      // older lines that are left out
+	Lines []string // oldest first
+	More  int      // number of omitted older lines
 }
 
-// Engine is the one that holds the run's project.
+// Engine is the engine that holds the project's lock.
 type Engine struct {
 	PID   int
 	Since time.Time
 }
 
-// Doubt is an attempt that has been started and whose end the journal does not have, as it was found just now.
+// Doubt is an attempt that has started and has no end in the journal, in the state found just now.
 type Doubt struct {
 	pawl.AttemptRef
 	Found    Found         `json:"found"`
 	Started  time.Time     `json:"started"`
-	Ended    time.Time     `json:"ended,omitzero"` // where an exit record says so
-	PID      int           `json:"pid,omitempty"`  // of the supervisor, while it lives
+	Ended    time.Time     `json:"ended,omitzero"` // from the exit record, if any
+	PID      int           `json:"pid,omitempty"`  // of the supervisor, while it is alive
 	Evidence []string      `json:"evidence"`       // one line each
 	Verdict  *pawl.Verdict `json:"verdict,omitempty"`
-	Folder   string        `json:"folder"` // where its output and records are, relative to the project
+	Folder   string        `json:"folder"` // path of its output and records, relative to the project
 }
 
-// Found is how an attempt was found.
+// Found is the state in which an attempt was found.
 type Found string
 
-// How an attempt was found.
+// The states in which an attempt is found.
 const (
 	NotBegun Found = "not begun" // nothing was started
 	Live     Found = "live"      // its lock is held
 	Ended    Found = "ended"     // by its exit record
-	Lost     Found = "lost"      // its supervisor is gone without a word
+	Lost     Found = "lost"      // its supervisor is gone and left no exit record
 	Unknown  Found = "unknown"   // its folder cannot be read
 )
 
-// Proof is what was found of the outputs that finished work recorded.
+// Proof compares the outputs recorded by finished work with the files.
 type Proof struct {
-	Same      int      // paths that are as recorded
-	Differ    []string // that are not, or not there
-	Unchecked int      // paths
-	Paths     []Path   // the first of them, by name
+	Same      int      // number of unchanged paths
+	Differ    []string // changed or missing paths
+	Unchecked int      // number of paths
+	Paths     []Path   // the first paths, by name
 }
 
-// Left is what of a work list is not done.
+// Left describes the unfinished items of a foreach step.
 type Left struct {
 	Count int
 	First []string // values
 }
 
-// Since is what differs between a checkpoint and now.
+// Since is the difference between a checkpoint and now.
 type Since struct {
 	Checkpoint pawl.Checkpoint
-	Files      int // of Changes, without folders that hold others
+	Files      int // number of Changes, without folders that contain others
 	Changes    []Change
 }
 
-// Change is a path that differs.
+// Change is a changed path.
 type Change struct {
 	Path string
 	What string // added, removed, changed, mode, type
@@ -112,17 +112,17 @@ type Change struct {
 	Is   int64
 }
 
-// Path is an output with what was found there.
+// Path is an output with the state in which it was found.
 type Path struct {
 	Name string
 	pawl.Content
 	Is string // Same, Differs, Gone or NotChecked
 }
 
-// What is found at a path.
+// The states of an output.
 const (
-	Same       = "as this run left it"
-	Differs    = "changed since then"
-	Gone       = "gone"
+	Same       = "unchanged"
+	Differs    = "changed"
+	Gone       = "missing"
 	NotChecked = "not checked"
 )

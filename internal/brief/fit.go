@@ -5,21 +5,21 @@ import (
 	"strings"
 )
 
-// section is a part of a brief in the making. Its lines are the first of all that there would be.
+// section is a part of an unfinished brief. It holds the first maxLines of its lines and counts the rest.
 type section struct {
 	title string
 	lines []string
-	total int    // how many lines there would be
+	total int    // number of lines before any was omitted
 	all   string // the command that shows all of them
 }
 
-// more is how many lines are left out.
+// more is the number of omitted lines.
 func (s *section) more() int { return s.total - len(s.lines) }
 
-// maxLines is how many lines of a section are made at all, so that a brief costs the same however long the run is.
+// maxLines is the maximum number of lines kept for a section, so that the cost of a brief does not grow with the run.
 const maxLines = 400
 
-// add adds a line, or only counts it where there are enough.
+// add adds lines; beyond maxLines it only counts them.
 func (s *section) add(lines ...string) {
 	for _, line := range lines {
 		if len(s.lines) < maxLines {
@@ -29,7 +29,7 @@ func (s *section) add(lines ...string) {
 	}
 }
 
-// render writes a section, and how much of it is not there.
+// render writes a section, with the number of omitted lines.
 func (w *writer) render(number int, s *section) string {
 	var out strings.Builder
 	out.WriteString(w.heading(strconv.Itoa(number) + ". " + s.title))
@@ -42,20 +42,19 @@ func (w *writer) render(number int, s *section) string {
 	return out.String()
 }
 
-// moreLine says that lines are left out, and how to see them.
+// moreLine says how many lines are omitted, and how to see them.
 func (w *writer) moreLine(s *section, n int) string {
 	text := "not shown: " + strconv.Itoa(n) + " more under \"" + s.title + "\""
 	if s.all != "" {
-		text += "; all of them: " + w.code(s.all)
+		text += "; to see all: " + w.code(s.all)
 	}
 	return text
 }
 
-// shares are how many lines each section gets in turn, so that a long one leaves room for those behind it.
+// shares are the line limits of each section in successive rounds, so that a long section leaves room for the next ones.
 var shares = []int{1, 4, 12, maxLines}
 
-// weight is how many shares a section gets: where things stand comes before all else, then what is in doubt and what is
-// next.
+// weight multiplies the share of a section: the status comes before all else, then what is in doubt and what is next.
 func weight(i int) int {
 	switch i {
 	case 0:
@@ -66,15 +65,15 @@ func weight(i int) int {
 	return 1
 }
 
-// fitted is what of all sections has room.
+// fitted is the part of all sections that fits the budget.
 type fitted struct {
 	taken   []section
-	dropped []section // of which not even a line has
+	dropped []section // without any line that fits
 	cut     bool
 }
 
-// fit takes all there is, or else as much as there is room for: the last sections are dropped until each of the others
-// has a line, and then these are filled, the first one first.
+// fit returns all sections if they fit the budget. Otherwise it drops sections from the end until each remaining one has a
+// line, and fills these in order.
 func (w *writer) fit(all []section) fitted {
 	whole := fitted{taken: all}
 	for _, s := range all {
@@ -83,15 +82,15 @@ func (w *writer) fit(all []section) fitted {
 	if w.size(whole) <= w.budget {
 		return whole
 	}
-	for kept := len(all); ; kept-- {
-		f, ok := w.fill(all[:kept], all[kept:])
-		if ok || kept == 1 {
+	for n := len(all); ; n-- {
+		f, ok := w.fill(all[:n], all[n:])
+		if ok || n == 1 {
 			return f
 		}
 	}
 }
 
-// size is how long the text would be.
+// size returns the length of the text in bytes.
 func (w *writer) size(f fitted) int {
 	size := len(w.head(f)) + len(w.tail(f))
 	for i := range f.taken {
@@ -100,25 +99,25 @@ func (w *writer) size(f fitted) int {
 	return size
 }
 
-// fill gives the kept sections lines in turn while there is room. It reports whether each has got one.
-func (w *writer) fill(kept, dropped []section) (fitted, bool) {
-	f := fitted{taken: make([]section, len(kept)), dropped: dropped, cut: true}
-	for i, s := range kept {
+// fill adds lines to the sections in rounds while there is room. It reports whether each got at least one.
+func (w *writer) fill(sections, dropped []section) (fitted, bool) {
+	f := fitted{taken: make([]section, len(sections)), dropped: dropped, cut: true}
+	for i, s := range sections {
 		f.taken[i] = s
 		f.taken[i].lines = nil
 	}
 	room := w.budget - w.size(f)
 	each := true
 	for _, share := range shares {
-		for i := range kept {
-			room = w.extend(&f.taken[i], &kept[i], share*weight(i), room)
+		for i := range sections {
+			room = w.extend(&f.taken[i], &sections[i], share*weight(i), room)
 			each = each && len(f.taken[i].lines) > 0
 		}
 	}
 	return f, each
 }
 
-// extend gives a section lines up to its share while there is room, and returns what room is left.
+// extend adds lines to a section up to its share while there is room, and returns the room that is left.
 func (w *writer) extend(s, from *section, share, room int) int {
 	for len(s.lines) < min(share, len(from.lines)) {
 		line := from.lines[len(s.lines)]

@@ -10,13 +10,13 @@ import (
 	"pawl"
 )
 
-// step is a step of the plan with where it stands.
+// step is a step with its state.
 type step struct {
 	*pawl.Step
-	state *pawl.StepState // nil: nothing has happened to it
+	state *pawl.StepState // nil: no events yet
 }
 
-// stepsOf returns the plan's steps, and then those that only the state knows, in the order in which they began.
+// stepsOf returns the plan's steps, then those that are only in the state, ordered by start time.
 func stepsOf(state *pawl.State, plan *pawl.Plan) (steps []step, planned int) {
 	known := make(map[pawl.StepID]bool, len(state.Steps))
 	for _, s := range plan.Steps() {
@@ -35,24 +35,24 @@ func stepsOf(state *pawl.State, plan *pawl.Plan) (steps []step, planned int) {
 	return steps, planned
 }
 
-// next says what to do, and how to know that it is done.
+// next lists what to do and how to verify that it is done.
 func (w *writer) next() section {
 	s := section{title: "What to do next, and how to know that it is done", all: w.command("pawl status", "")}
 	if w.Inside != nil {
-		w.yours(&s)
+		w.ownStep(&s)
 		return s
 	}
 	s.add("next: " + w.todo())
 	for _, st := range w.steps {
 		if st.state != nil && st.state.Status == pawl.FailedForGood {
-			s.add("failed step: " + w.called(st) + w.because(st.state.Why) + "; once that is mended: " + w.onRun("pawl retry "+string(st.ID), "--run"))
+			s.add("failed step: " + w.called(st) + w.because(st.state.Why) + "; after fixing the cause: " + w.onRun("pawl retry "+string(st.ID), "--run"))
 		}
 	}
 	for _, st := range w.begun() {
 		if st.ID != pawl.TasksStep {
 			s.add("unfinished step: " + w.task(st))
 		}
-		w.named(&s, st)
+		w.addNamed(&s, st)
 	}
 	if !w.State.Ended() {
 		for _, st := range w.ready() {
@@ -62,70 +62,70 @@ func (w *writer) next() section {
 	return s
 }
 
-// yours tells an attempt what it is to do itself.
-func (w *writer) yours(s *section) {
+// ownStep tells an attempt what it has to do itself.
+func (w *writer) ownStep(s *section) {
 	name := w.code(w.Inside.Name())
-	s.add("next: you are attempt " + strconv.Itoa(w.Inside.Attempt) + " of " + name + "; do that, and nothing else of the plan: pawl does the rest")
+	s.add("next: you are attempt " + strconv.Itoa(w.Inside.Attempt) + " of " + name + "; do only that: pawl runs the rest of the plan")
 	for _, st := range w.steps {
 		if st.ID == w.Inside.Step {
 			s.add("your step: " + w.task(st))
-			w.named(s, st)
+			w.addNamed(s, st)
 			if st.state != nil && st.state.Rejected != "" {
-				s.add("sent back: a person wants " + w.code(string(st.ID)) + " done again" + w.because(st.state.Rejected))
+				s.add("rejected: a person wants " + w.code(string(st.ID)) + " redone" + w.because(st.state.Rejected))
 			}
 		}
 	}
 }
 
-// todo says what moves the run on, with the command.
+// todo returns the next action, with the command.
 func (w *writer) todo() string {
 	resume := w.onRun("pawl resume", "")
 	if w.State.Rollback != nil {
-		return w.code("pawl rollback") + " goes on undoing, " + w.code("pawl rollback --stop") + " gives it up"
+		return w.code("pawl rollback") + " continues the rollback, " + w.code("pawl rollback --stop") + " abandons it"
 	}
 	switch w.status {
 	case pawl.StatusCompleted:
-		return "nothing; the run has completed"
+		return "nothing; the run is complete"
 	case pawl.StatusFailed:
-		return "the run has failed; mend what made it fail, have the step retried, then " + resume
+		return "the run has failed; fix the cause, retry the failed step, then " + resume
 	case pawl.StatusWaiting:
-		return "a person does what stands under \"" + forPeople + "\"; then " + resume + " goes on"
+		return "a person must act on \"" + forPeople + "\" below; then " + resume + " continues the run"
 	}
 	switch {
 	case w.State.Kind == pawl.SessionRun:
 		return w.sessionTodo()
 	case w.State.Kind == pawl.DurableRun:
-		return "start the program that made this run: it goes on where it was"
+		return "start the program that created this run: it continues where it stopped"
 	case w.Engine != nil:
-		return "nothing of the plan by hand: the engine does what follows; " + w.onRun("pawl watch", "") + " shows it"
+		return "do not run these steps yourself: the engine runs them; " + w.onRun("pawl watch", "") + " follows it"
 	}
-	text := resume + " goes on with what follows; finished steps and items are not run again"
+	text := resume + " continues with the steps below; finished steps and items are not rerun"
 	if len(w.State.OpenGates())+len(w.State.OpenBlockers()) > 0 {
-		text += "; what stands under \"" + forPeople + "\" waits for a person"
+		text += "; what is listed under \"" + forPeople + "\" needs a person"
 	}
 	return text
 }
 
-// sessionTodo says what moves a run on that has no plan.
+// sessionTodo returns the next action in a run without a plan.
 func (w *writer) sessionTodo() string {
-	text := "go on with the goal; no plan says what comes next"
+	text := "continue with the goal; there is no plan"
 	for _, x := range w.Sessions {
 		if x.Asked != "" {
-			text = "go on with what was asked last: " + w.said(x.Asked)
-			if first := w.firstAsked(); first != x.Asked {
-				text += ", and before that: " + w.said(first)
+			text = "continue with the last prompt: " + w.quote(x.Asked)
+			if first := w.firstPrompt(); first != x.Asked {
+				text += "; the first prompt was: " + w.quote(first)
 			}
 			break
 		}
 	}
 	if len(w.Operations) > 0 {
-		return "see first to what is in doubt above, then " + text
+		return "first resolve what is in doubt above, then " + text
 	}
 	return text
 }
 
-// firstAsked returns what the oldest session was asked first that is told of.
-func (w *writer) firstAsked() (asked string) {
+// firstPrompt returns the first prompt of the oldest session listed.
+func (w *writer) firstPrompt() (asked string) {
 	for _, x := range w.Sessions {
 		if x.First != "" {
 			asked = x.First
@@ -134,7 +134,7 @@ func (w *writer) firstAsked() (asked string) {
 	return asked
 }
 
-// begun returns the steps that were begun and are not done.
+// begun returns the steps that have started and are not done.
 func (w *writer) begun() []step {
 	return slices.DeleteFunc(slices.Clone(w.steps), func(s step) bool {
 		switch {
@@ -147,7 +147,7 @@ func (w *writer) begun() []step {
 	})
 }
 
-// ready returns the steps that nothing but their turn keeps from being begun.
+// ready returns the steps that have not started and whose dependencies are all finished.
 func (w *writer) ready() []step {
 	finished := make(map[pawl.StepID]bool, len(w.steps))
 	for _, s := range w.steps {
@@ -165,11 +165,11 @@ func (w *writer) ready() []step {
 	return ready
 }
 
-// task says what a step is to do, how far it is, and how to know that it is done.
+// task describes a step: what it does, its progress, and how to verify that it is done.
 func (w *writer) task(s step) string {
 	text := w.called(s)
 	if s.Goal != "" {
-		text += "; goal: " + w.said(s.Goal)
+		text += "; goal: " + w.quote(s.Goal)
 	}
 	text += w.does(s.Step)
 	if st := s.state; st != nil {
@@ -185,70 +185,70 @@ func (w *writer) called(s step) string {
 	return w.code(string(s.ID)) + " (" + w.code(s.Name) + ")"
 }
 
-// does says how a step is done.
+// does describes the action of a step.
 func (w *writer) does(s *pawl.Step) string {
 	switch {
 	case s.Run != "":
 		return "; runs " + w.script(s.Run)
 	case s.Agent != nil:
-		return "; an agent (" + w.code(string(s.Agent.Use)) + ") is asked " + w.said(s.Agent.Prompt)
+		return "; an agent (" + w.code(string(s.Agent.Use)) + ") is prompted with " + w.quote(s.Agent.Prompt)
 	case s.Kernel != nil:
 		return "; runs " + w.script(cmp.Or(s.Kernel.File, s.Kernel.Code)) + " in kernel " + w.code(s.Kernel.Name)
 	case s.Gate != nil:
-		return "; asks a person " + w.said(s.Gate.Ask)
+		return "; asks a person " + w.quote(s.Gate.Ask)
 	}
 	return ""
 }
 
-// script returns the lines of a program on one line.
+// script returns a program on one line.
 func (w *writer) script(text string) string {
 	return w.code(strings.ReplaceAll(strings.TrimSpace(text), "\n", " ⏎ "))
 }
 
-// progress says how far a step is.
+// progress describes the progress of a step.
 func (w *writer) progress(id pawl.StepID, st *pawl.StepState) string {
 	text := ""
 	if items := st.Items; items != nil {
-		text += "; " + strconv.Itoa(items.Count) + " of " + count(items.Total, "item is", "items are") + " done"
+		text += "; " + strconv.Itoa(items.Count) + " of " + count(items.Total, "item", "items") + " done"
 		if n := len(items.Failed); n > 0 {
-			text += ", " + strconv.Itoa(n) + " failed for good"
+			text += ", " + strconv.Itoa(n) + " failed"
 		}
 		if found := w.outputs(id); found != "" {
 			text += " (" + found + ")"
 		}
 		if left := w.Left[id]; left.Count > 0 {
-			text += "; left are " + w.codes(left.First, maxLeft)
+			text += "; remaining: " + w.codes(left.First, maxLeft)
 			if more := left.Count - min(len(left.First), maxLeft); more > 0 && len(left.First) <= maxLeft {
 				text += " and " + strconv.Itoa(more) + " more"
 			}
 		}
 	}
 	if st.Progress != nil && st.Progress.Text != "" {
-		text += "; it last said " + w.said(st.Progress.Text)
+		text += "; last progress: " + w.quote(st.Progress.Text)
 	}
 	if st.Rejected != "" {
-		text += "; a person sent it back" + w.because(st.Rejected)
+		text += "; rejected by a person" + w.because(st.Rejected)
 	}
 	return text
 }
 
-// maxLeft is how many items that are left are named.
+// maxLeft is the maximum number of remaining items listed.
 const maxLeft = 8
 
-// maxOutputs is how many outputs or checks of a step are named.
+// maxOutputs is the maximum number of outputs or checks listed for a step.
 const maxOutputs = 5
 
-// doneWhen says how to know that a step is done.
+// doneWhen returns the conditions for a step to be done.
 func (w *writer) doneWhen(s *pawl.Step) string {
 	if s.Gate != nil {
 		return "a person has answered"
 	}
-	conditions := []string{"it ends well"}
+	conditions := []string{"it succeeds"}
 	if s.Foreach != nil {
-		conditions[0] = "each item ends well"
+		conditions[0] = "each item succeeds"
 	}
 	if len(s.Outputs) > 0 {
-		conditions = append(conditions, w.codes(s.Outputs, maxOutputs)+map[bool]string{true: " is", false: " are"}[len(s.Outputs) == 1]+" there")
+		conditions = append(conditions, w.codes(s.Outputs, maxOutputs)+map[bool]string{true: " exists", false: " exist"}[len(s.Outputs) == 1])
 	}
 	names := slices.Sorted(maps.Keys(s.Accept))
 	for _, name := range names[:min(len(names), maxOutputs)] {
@@ -258,13 +258,13 @@ func (w *writer) doneWhen(s *pawl.Step) string {
 		conditions = append(conditions, count(more, "more check passes", "more checks pass"))
 	}
 	for _, reviewer := range slices.Sorted(maps.Keys(s.Review)) {
-		conditions = append(conditions, w.code(reviewer)+" gives it "+strconv.Itoa(s.Review[reviewer])+" of 100 or more")
+		conditions = append(conditions, w.code(reviewer)+" scores it at least "+strconv.Itoa(s.Review[reviewer])+" of 100")
 	}
 	return strings.Join(conditions, ", and ")
 }
 
-// named tells of the items that a step named itself and has not done.
-func (w *writer) named(s *section, st step) {
+// addNamed adds the unfinished items that a step named itself.
+func (w *writer) addNamed(s *section, st step) {
 	if st.state == nil {
 		return
 	}
@@ -272,9 +272,9 @@ func (w *writer) named(s *section, st step) {
 		switch item := st.state.Named[id]; {
 		case item.Status == pawl.ItemIsDone, item.Status == pawl.ItemDropped:
 		case st.ID == pawl.TasksStep:
-			s.add("open task: " + w.said(item.Title) + ", " + w.plain(string(item.Status)))
+			s.add("open task: " + w.quote(item.Title) + ", " + w.plain(string(item.Status)))
 		default:
-			s.add("its item: " + w.code(string(st.ID)+"/"+string(id)) + " is " + w.plain(string(item.Status)) + w.because(item.Title))
+			s.add("item: " + w.code(string(st.ID)+"/"+string(id)) + " is " + w.plain(string(item.Status)) + w.because(item.Title))
 		}
 	}
 }
@@ -287,5 +287,5 @@ func (w *writer) command(name, flag string) string {
 	return name + " " + flag + w.run
 }
 
-// onRun names a command on this run.
+// onRun returns a command on this run as code.
 func (w *writer) onRun(name, flag string) string { return w.code(w.command(name, flag)) }

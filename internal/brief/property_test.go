@@ -13,23 +13,23 @@ import (
 	"pawl/internal/brief"
 )
 
-// sound reports what a brief breaks of what every brief promises, empty where nothing.
+// sound returns which promise a brief breaks, empty if none.
 func sound(b brief.Brief, limit int) string {
 	switch {
 	case len(b.Text) > limit:
 		return "longer than its budget"
 	case !utf8.ValidString(b.Text):
-		return "no valid UTF-8"
+		return "invalid UTF-8"
 	case strings.ContainsFunc(b.Text, func(r rune) bool { return r < ' ' && r != '\n' || r == 0x7f }):
 		return "a control character"
 	case !strings.Contains(b.Text, "## 1. Where we are\n"), !strings.Contains(b.Text, "- now: "):
-		return "does not begin with where things stand"
+		return "does not begin with the status"
 	case b.For != brief.Human && !strings.HasSuffix(b.Text, "end of brief\n"):
-		return "does not say where it ends"
-	case b.Cut != strings.Contains(b.Text, "- cut: this brief was cut"):
-		return "does not say truly whether it was cut"
+		return "has no last line"
+	case b.Cut != strings.Contains(b.Text, "- cut: this brief was shortened"):
+		return "Cut does not match the text"
 	case strings.Contains(b.Text, "</"):
-		return "could end the frame that it is put into"
+		return "could close the element around it"
 	}
 	for line := range strings.SplitSeq(b.Text, "\n") {
 		if b.For == brief.Kernel && line != "" && !strings.HasPrefix(line, "#") {
@@ -37,19 +37,19 @@ func sound(b brief.Brief, limit int) string {
 		}
 		line = strings.TrimPrefix(line, "# ")
 		if strings.HasPrefix(line, "- ") && !labelled.MatchString(line) {
-			return "does not stand for itself: " + line
+			return "has no label: " + line
 		}
 	}
 	return ""
 }
 
-// labelled is how each line begins: with a word for what it tells, so that it is true without those around it.
-var labelled = regexp.MustCompile(`^- (now|begin|goal|position|last event|last checkpoint|git|so far|wrong|warning|in doubt|not begun|` +
-	`ended meanwhile|still running|cut off|blocked|failed|not checked|next|failed step|unfinished step|then step|your step|sent back|` +
-	`its item|compared with|added|changed|removed|mode|type|gate|review|blocker \d+|decided|answered|learned \([^)]*\)|skipped|done|` +
-	`done but for its review|artifact|not shown|cut|more|files): `)
+// labelled matches the label that each line begins with, so that it is true without the lines around it.
+var labelled = regexp.MustCompile(`^- (now|begin|goal|position|last event|last checkpoint|git|so far|wrong|warning|in doubt|not started|` +
+	`ended meanwhile|still running|interrupted|blocked|failed|not checked|next|failed step|unfinished step|then step|your step|rejected|` +
+	`item|compared with|added|changed|removed|mode|type|gate|review|blocker \d+|decided|answered|learned \([^)]*\)|skipped|done|` +
+	`done, awaiting review|marked done by its agent, not checked|artifact|not shown|cut|more|files): `)
 
-// FuzzBudget gives each audience briefs of any budget, of words that nobody would choose.
+// FuzzBudget makes briefs with any budget and unusual text for each audience.
 func FuzzBudget(f *testing.F) {
 	for _, budget := range []int{-1, 0, 1, brief.MinBudget, 2001, 2500, 9000, 1 << 30} {
 		f.Add(budget, 7, "words of somebody", uint8(0))
@@ -67,7 +67,7 @@ func FuzzBudget(f *testing.F) {
 	})
 }
 
-// crowded is a run with n of everything, said in these words.
+// crowded is a run with n of everything, with this text.
 func crowded(t failer, n int, text string) brief.Facts {
 	n = max(n, -n)
 	s := working.then(pawl.RunPaused{Why: text})
@@ -118,7 +118,7 @@ func TestAnyBriefIsSound(t *testing.T) {
 	})
 }
 
-// More room never tells less.
+// TestMoreRoomTellsMore checks that a larger budget never shows less.
 func TestMoreRoomTellsMore(t *testing.T) {
 	t.Parallel()
 	f := crowded(t, 40, "some words that take room")

@@ -9,9 +9,9 @@ import (
 	"pawl"
 )
 
-// since says which files differ from the last checkpoint, or from the one that the reader knows.
+// since lists the files that differ from the last checkpoint, or from the one that the reader knows.
 func (w *writer) since() section {
-	s := section{title: "What changed since"}
+	s := section{title: "Changed files"}
 	if w.Since == nil {
 		return s
 	}
@@ -43,10 +43,10 @@ func (w *writer) changeLine(c Change) string {
 	return w.plain(c.What) + ": " + w.code(c.Path) + size
 }
 
-// forPeople is the title of what waits for a person.
+// forPeople is the title of the section that lists what waits for a person.
 const forPeople = "Gates and blockers"
 
-// asked tells of what waits for a person: gates, reviews, blockers.
+// asked lists what waits for a person: gates, reviews, blockers.
 func (w *writer) asked() section {
 	s := section{title: forPeople, all: "pawl gates"}
 	for _, g := range w.State.OpenGates() {
@@ -55,55 +55,63 @@ func (w *writer) asked() section {
 	for _, st := range w.steps {
 		if st.state != nil && st.state.Status == pawl.AwaitsReview {
 			for _, name := range st.state.Unreviewed() {
-				s.add("review: step " + w.code(string(st.ID)) + " waits for " + w.code(name) + ", who gives it " +
-					strconv.Itoa(st.state.Minimum[name]) + " or more of 100: " + w.onRun("pawl review "+string(st.ID)+" --by "+name+" --score N", "--run"))
+				s.add("review: step " + w.code(string(st.ID)) + " needs a score of at least " +
+					strconv.Itoa(st.state.Minimum[name]) + " of 100 from " + w.code(name) + ": " + w.onRun("pawl review "+string(st.ID)+" --by "+name+" --score N", "--run"))
 			}
 		}
 	}
 	for _, b := range w.State.OpenBlockers() {
-		text := "blocker " + strconv.Itoa(b.ID) + ": " + w.said(b.Text) + w.ofStep(b.Step)
+		text := "blocker " + strconv.Itoa(b.ID) + ": " + w.quote(b.Text) + w.ofStep(b.Step)
 		if b.Needs != "" {
-			text += "; it needs " + w.said(b.Needs)
+			text += "; needs " + w.quote(b.Needs)
 		}
-		s.add(text + "; once that is so: " + w.code("pawl unblock "+strconv.Itoa(b.ID)))
+		s.add(text + "; when resolved: " + w.code("pawl unblock "+strconv.Itoa(b.ID)+" -m HOW"))
 	}
 	return s
 }
 
 func (w *writer) gate(g *pawl.GateState) string {
 	id := string(g.ID)
-	text := "gate: " + w.code(id) + " (" + w.plain(string(g.Type)) + w.ofStep(g.Step) + ") asks a person " + w.said(g.Ask)
+	text := "gate: " + w.code(id) + " (" + w.plain(string(g.Type)) + w.ofStep(g.Step) + ") asks a person: " + w.quote(g.Ask)
 	if g.Expect != "" {
-		text += "; expected is " + w.said(g.Expect)
+		text += "; " + expectLabel(g) + ": " + w.quote(g.Expect)
 	}
 	for _, c := range g.Checks {
 		if c.Exit != 0 {
-			text += "; its check " + w.code(c.Name) + " failed"
+			text += "; check " + w.code(c.Name) + " failed"
 		}
 	}
 	if len(g.Shown) > 0 {
-		text += "; shown is " + w.codes(slices.Sorted(maps.Keys(g.Shown)), maxOutputs)
+		text += "; to review: " + w.codes(slices.Sorted(maps.Keys(g.Shown)), maxOutputs)
 	}
 	if moved := w.Moved[g.ID]; moved != "" {
-		text += "; what it shows is no longer so: " + w.plain(moved)
+		text += "; what it shows has changed since: " + w.plain(moved)
 	}
 	if g.Type == pawl.DecisionFor {
-		return text + "; only a person chooses: " + w.code("pawl answer "+id+" OPTION") + ", of " + w.codes(g.Options, maxLeft)
+		return text + "; only a person may choose: " + w.code("pawl answer "+id+" OPTION") + ", options: " + w.codes(g.Options, maxLeft)
 	}
-	return text + "; only a person answers: " + w.code("pawl approve "+id) + " or " + w.code("pawl reject "+id+" -m WHY")
+	return text + "; only a person may answer: " + w.code("pawl approve "+id) + " or " + w.code("pawl reject "+id+" -m WHY")
 }
 
-// decisions tells what was chosen, the newest first.
+// expectLabel names the text that comes with a gate's question.
+func expectLabel(g *pawl.GateState) string {
+	if g.Purpose == pawl.ForRepeat {
+		return "reason"
+	}
+	return "acceptance hint"
+}
+
+// decisions lists the decisions and the answered gates, newest first.
 func (w *writer) decisions() section {
 	s := section{title: "Decisions", all: ".pawl/runs/" + w.run + "/DECISIONS.md"}
 	for _, d := range slices.Backward(w.State.Made) {
 		text := "decided: "
 		if d.Question != "" {
-			text += w.said(d.Question) + " → "
+			text += w.quote(d.Question) + " → "
 		}
-		text += w.said(d.Choice)
+		text += w.quote(d.Choice)
 		if d.Why != "" {
-			text += ", because " + w.said(d.Why)
+			text += ", because " + w.quote(d.Why)
 		}
 		if d.By != "" {
 			text += ", by " + w.code(d.By)
@@ -123,23 +131,23 @@ func (w *writer) answered(g *pawl.GateState) string {
 	if g.Answer.Auto {
 		who = "the plan's mode"
 	}
-	text := "answered: " + w.said(g.Ask) + w.ofStep(g.Step) + ": " + who + " " + w.plain(string(g.Answer.Answer))
+	text := "answered: " + w.quote(g.Ask) + w.ofStep(g.Step) + ": " + who + " " + w.plain(string(g.Answer.Answer))
 	if g.Answer.Option != "" {
-		text += " " + w.said(g.Answer.Option)
+		text += " " + w.quote(g.Answer.Option)
 	}
 	return text + w.because(g.Answer.Why)
 }
 
-// memories tells what was learned.
+// memories lists the notes of MEMORY.md.
 func (w *writer) memories() section {
 	s := section{title: "What was learned", all: "pawl memory"}
 	for _, m := range w.Memories {
-		s.add("learned (" + w.plain(string(m.Kind)) + "): " + w.said(m.Text))
+		s.add("learned (" + w.plain(string(m.Kind)) + "): " + w.quote(m.Text))
 	}
 	return s
 }
 
-// finished tells of the finished steps, the last one first, with what was found of their outputs.
+// finished lists the finished steps, newest first, with the state of their outputs.
 func (w *writer) finished() section {
 	s := section{title: "What is finished", all: w.command("pawl status", "")}
 	for _, st := range w.newestFirst() {
@@ -147,7 +155,7 @@ func (w *writer) finished() section {
 		case st.state.Status == pawl.Skipped:
 			s.add("skipped: " + w.called(st) + w.because(st.state.Why))
 		case st.state.Status == pawl.AwaitsReview:
-			s.add("done but for its review: " + w.called(st) + w.proof(st))
+			s.add("done, awaiting review: " + w.called(st) + w.proof(st))
 		default:
 			s.add("done: " + w.called(st) + w.proof(st))
 		}
@@ -156,7 +164,7 @@ func (w *writer) finished() section {
 	return s
 }
 
-// doneTasks tells what agents have ticked off. Nobody has checked it.
+// doneTasks lists the tasks that agents marked as done. Nothing has checked them.
 func (w *writer) doneTasks(s *section) {
 	tasks := w.State.Steps[pawl.TasksStep]
 	if tasks == nil {
@@ -164,12 +172,12 @@ func (w *writer) doneTasks(s *section) {
 	}
 	for _, id := range slices.Sorted(maps.Keys(tasks.Named)) {
 		if item := tasks.Named[id]; item.Status == pawl.ItemIsDone {
-			s.add("ticked off by its agent: " + w.said(item.Title))
+			s.add("marked done by its agent, not checked: " + w.quote(item.Title))
 		}
 	}
 }
 
-// newestFirst returns the steps whose work is done, the last one first.
+// newestFirst returns the steps whose work is done, newest first.
 func (w *writer) newestFirst() []step {
 	done := slices.DeleteFunc(slices.Clone(w.steps), func(s step) bool {
 		return !s.state.Finished() && (s.state == nil || s.state.Status != pawl.AwaitsReview)
@@ -178,17 +186,17 @@ func (w *writer) newestFirst() []step {
 	return done
 }
 
-// proof says what a step said of its work, and what was found of it.
+// proof returns a step's summary, and the state of its outputs.
 func (w *writer) proof(s step) string {
 	text := ""
 	if s.state.Summary != "" {
-		text = ": " + w.said(s.state.Summary)
+		text = ": " + w.quote(s.state.Summary)
 	}
 	if s.state.Items != nil && s.state.Summary == "" {
 		text += "; " + count(s.state.Items.Count, "item", "items")
 	}
 	if s.state.Adopted != "" {
-		text += "; believed, though nobody saw it end" + w.because(s.state.Adopted)
+		text += "; accepted as done, though its end was not observed" + w.because(s.state.Adopted)
 	}
 	if found := w.outputs(s.ID); found != "" {
 		text += "; " + found
@@ -196,25 +204,25 @@ func (w *writer) proof(s step) string {
 	return text
 }
 
-// outputs says what was found of the outputs of finished work, empty where it has none.
+// outputs describes the state of the outputs of finished work; empty if there are none.
 func (w *writer) outputs(id pawl.StepID) string {
 	p := w.Proofs[id]
 	var found []string
 	if p.Same > 0 {
-		found = append(found, count(p.Same, "output is as this run left it", "outputs are as this run left them"))
+		found = append(found, count(p.Same, "output", "outputs")+" unchanged")
 	}
 	if n := len(p.Differ); n > 0 {
-		found = append(found, "NOT as this run left it: "+w.codes(p.Differ, maxOutputs))
+		found = append(found, "CHANGED or missing: "+w.codes(p.Differ, maxOutputs))
 	}
 	if p.Unchecked > 0 {
-		found = append(found, count(p.Unchecked, "output was", "outputs were")+" not checked")
+		found = append(found, count(p.Unchecked, "output", "outputs")+" not checked")
 	}
 	return strings.Join(found, ", ")
 }
 
-// artifacts tells a notebook what it can load, file by file.
+// artifacts lists the files that a notebook can load.
 func (w *writer) artifacts() section {
-	s := section{title: "What can be loaded again", all: "pawl verify"}
+	s := section{title: "Artifacts that can be loaded", all: "pawl verify"}
 	for _, st := range w.newestFirst() {
 		for _, path := range w.Proofs[st.ID].Paths {
 			s.add("artifact: " + w.code(path.Name) + " of " + w.code(string(st.ID)) + ", " + strconv.FormatInt(path.Size, 10) +
@@ -224,7 +232,7 @@ func (w *writer) artifacts() section {
 	return s
 }
 
-// readMore names what to ask where this does not say enough.
+// readMore lists commands and files with more detail.
 func (w *writer) readMore(f fitted) section {
 	s := section{title: "Where to read more"}
 	if f.cut {
@@ -234,26 +242,26 @@ func (w *writer) readMore(f fitted) section {
 		s.add("more: " + w.code("pawl --help") + " lists the commands")
 		return s
 	}
-	s.add("more: " + w.onRun("pawl status", "") + ", " + w.onRun("pawl log", "") + ", " + w.code("pawl diff") + "; each with `--json`")
+	s.add("more: " + w.onRun("pawl status", "") + ", " + w.onRun("pawl log", "") + ", " + w.code("pawl diff") + "; each takes `--json`")
 	if w.planned > 0 {
-		s.add("files: " + w.code(".pawl/runs/"+w.run) + " has the plan as it is run, and STATE.md")
+		s.add("files: " + w.code(".pawl/runs/"+w.run) + " contains the plan as run, and STATE.md")
 	}
 	return s
 }
 
-// leftOut says what is not shown, and how to have it.
+// leftOut names the omitted sections, and the command that shows everything.
 func (w *writer) leftOut(f fitted) string {
-	text := "cut: this brief was cut to fit"
+	text := "cut: this brief was shortened to fit"
 	if len(f.dropped) > 0 {
 		var names []string
 		for _, s := range f.dropped {
 			names = append(names, s.title+" ("+strconv.Itoa(s.total)+")")
 		}
-		text += ", and leaves out all of: " + strings.Join(names, ", ")
+		text += "; omitted sections: " + strings.Join(names, ", ")
 	}
 	command := "pawl brief --for human --budget 100000"
 	if w.State != nil {
 		command += " " + w.run
 	}
-	return text + "; longer: " + w.code(command)
+	return text + "; to see more: " + w.code(command)
 }

@@ -1,34 +1,30 @@
 package brief
 
-import (
-	"strconv"
+import "pawl"
 
-	"pawl"
-)
-
-// operation says what is in doubt of a tool call, and what was found.
+// operation describes a tool call without a recorded outcome, and the evidence that was found.
 func (w *writer) operation(o Operation) string {
 	text := "in doubt: " + w.code(o.Tool)
 	if o.Summary != "" {
 		text += " " + w.code(o.Summary)
 	}
-	text += ", begun by " + w.code(string(o.Session)) + " " + w.ago(o.Began) + ", and nobody has told how it ended"
+	text += ", started by " + w.code(string(o.Session)) + " " + w.ago(o.Began) + ", no outcome recorded"
 	text += "; verdict: " + operationVerdicts[o.Verdict]
 	for _, evidence := range o.Evidence {
 		text += "; " + w.plain(evidence)
 	}
-	return text + "; look before you do it again; nobody refused it"
+	return text + "; verify before repeating it; no denial was recorded"
 }
 
-// operationVerdicts say in words what a verdict means.
+// operationVerdicts explain the verdicts.
 var operationVerdicts = map[pawl.OperationVerdict]string{
-	pawl.OperationDone:    "done (all that it was to do here is there)",
-	pawl.OperationNotDone: "not done (nothing of it is there)",
-	pawl.OperationPartly:  "partly (something of it is there, and nothing proves that all of it is)",
-	pawl.OperationUnknown: "unknown (nothing on this machine could tell)",
+	pawl.OperationDone:    "done (all the effects it should have here exist)",
+	pawl.OperationNotDone: "not done (none of its effects exists)",
+	pawl.OperationPartly:  "partly done (some of its effects exist; nothing proves that all do)",
+	pawl.OperationUnknown: "unknown (nothing on this machine can tell)",
 }
 
-// sessions says who worked on the run.
+// sessions lists the agent sessions that worked on the run.
 func (w *writer) sessions() section {
 	s := section{title: "Who worked on this", all: w.command("pawl status", "")}
 	for _, x := range w.Sessions {
@@ -43,41 +39,41 @@ func (w *writer) session(x Session) string {
 	text := "session: " + w.code(string(x.Session))
 	switch {
 	case x.Reader:
-		text += " (you, before)"
+		text += " (yours, earlier)"
 	case x.Doing == pawl.SessionIsEnded:
-		text += " ended in good order " + w.ago(x.Seen) + w.because(x.Why)
+		text += " ended normally " + w.ago(x.Seen) + w.because(x.Why)
 	case x.Gone:
-		text += " is gone without a word; last heard of " + w.ago(x.Seen)
+		text += " ended unexpectedly; last activity " + w.ago(x.Seen)
 	default:
-		text += " lives and is " + sessionDoings[x.Doing] + ", last heard of " + w.ago(x.Seen) + ": mind that it works on the same files"
+		text += " is alive and " + sessionDoings[x.Doing] + "; last activity " + w.ago(x.Seen) + "; it may edit the same files: avoid conflicts"
 	}
 	if x.Did > 0 {
-		text += "; " + count(x.Did, "tool call has", "tool calls have") + " an outcome"
+		text += "; " + count(x.Did, "finished tool call", "finished tool calls")
 	}
 	if len(x.Recent) > 0 {
-		text += ", the last of those that may have changed something: " + w.codes(x.Recent, len(x.Recent))
+		text += ", most recent that may have changed something: " + w.codes(x.Recent, len(x.Recent))
 	}
 	if x.First != x.Asked {
-		text += "; it was first asked " + w.said(x.First)
+		text += "; first prompt: " + w.quote(x.First)
 	}
 	if x.Asked != "" {
-		text += "; it was last asked " + w.said(x.Asked)
+		text += "; last prompt: " + w.quote(x.Asked)
 	}
 	if x.Said != "" {
-		text += "; its last words: " + w.said(x.Said)
+		text += "; last message: " + w.quote(x.Said)
 	}
 	return text
 }
 
 var sessionDoings = map[pawl.SessionDoing]string{
-	pawl.SessionWorks: "at work", pawl.SessionIdle: "idle", pawl.SessionAsks: "waiting for a permission", pawl.SessionFailed: "stopped by a failure of its model",
+	pawl.SessionWorks: "working", pawl.SessionIdle: "idle", pawl.SessionAsks: "waiting for permission", pawl.SessionFailed: "stopped by a model error",
 }
 
-// news says what happened since the reader was told last.
+// news lists the events since the reader's last brief.
 func (w *writer) news() section {
-	s := section{title: "What is new since you were told last", all: w.command("pawl log", "")}
+	s := section{title: "What is new since your last brief", all: w.command("pawl log", "")}
 	if w.News.More > 0 {
-		s.add(strconv.Itoa(w.News.More) + " older events are not told here")
+		s.add("not shown: " + count(w.News.More, "older event", "older events"))
 	}
 	for _, line := range w.News.Lines {
 		s.add(w.plain(line))

@@ -9,7 +9,7 @@ import (
 	"pawl"
 )
 
-// The marks of a notebook's comments: whatever the kernel's language, a line that begins so is one.
+// comment starts a comment line in a notebook, whatever the kernel's language.
 const comment = "# "
 
 func (w *writer) title(text string) string {
@@ -47,13 +47,13 @@ func (w *writer) blank() string {
 	return "\n"
 }
 
-// flat returns text as one line without what moves a cursor, and as valid UTF-8.
+// flat returns text as one line of valid UTF-8 without control characters.
 func flat(text string) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	return strings.Join(strings.Fields(strings.Map(printable, text)), " ")
 }
 
-// printable drops control characters, and those that turn the direction of what follows.
+// printable drops control characters and bidirectional overrides.
 func printable(r rune) rune {
 	switch {
 	case r == '\n', r == '\t', r == '\r':
@@ -66,7 +66,7 @@ func printable(r rune) rune {
 	return r
 }
 
-// clip returns at most so many bytes of text, cut between two characters, with a mark where it was cut.
+// clip truncates text to at most size bytes at a character boundary, and marks the cut.
 func clip(text string, size int) string {
 	const mark = "…"
 	if len(text) <= size {
@@ -79,24 +79,24 @@ func clip(text string, size int) string {
 	return text[:end] + mark
 }
 
-// maxWords is how many bytes of somebody's words are told.
-const maxWords = 320
+// maxText is the maximum size of a quoted text in bytes.
+const maxText = 320
 
-// framed breaks up what could end the frame that an agent puts a brief into.
+// framed breaks up closing tags, which could end the element that an agent wraps a brief in.
 var framed = strings.NewReplacer("</", "< /")
 
-// plain returns words of pawl's own, which may have those of others in them, on one line.
-func (w *writer) plain(text string) string { return framed.Replace(clip(w.flat(text), maxWords)) }
+// plain returns pawl's own text, which may contain untrusted parts, on one line.
+func (w *writer) plain(text string) string { return framed.Replace(clip(w.flat(text), maxText)) }
 
-// quoted also keeps words from ending their quotes, and from being taken for HTML, which can hide what it holds.
+// quoted also keeps text from ending its quotes and from being read as HTML, which could hide its content.
 var quoted = strings.NewReplacer(`"`, "'", "</", `\< /`, "<", `\<`)
 
-// said returns words of others, on one line, in quotes.
-func (w *writer) said(text string) string {
-	return `"` + quoted.Replace(clip(w.flat(text), maxWords)) + `"`
+// quote returns untrusted text on one line in quotes.
+func (w *writer) quote(text string) string {
+	return `"` + quoted.Replace(clip(w.flat(text), maxText)) + `"`
 }
 
-// flat returns text on one line, without its secrets: these are taken out before anything is cut.
+// flat returns text on one line without secrets. It redacts before anything is truncated.
 func (w *writer) flat(text string) string {
 	if w.redact != nil {
 		text = w.redact(text)
@@ -104,7 +104,7 @@ func (w *writer) flat(text string) string {
 	return flat(text)
 }
 
-// maxName is how many bytes of a name, a path or a command are told.
+// maxName is the maximum size of a name, a path or a command in bytes.
 const maxName = 200
 
 // code returns a name, a path or a command on one line between backquotes.
@@ -116,7 +116,7 @@ func (w *writer) code(text string) string {
 	return "`" + strings.ReplaceAll(text, "`", "'") + "`"
 }
 
-// codes lists the first of some names.
+// codes lists at most the given number of names.
 func (w *writer) codes(names []string, most int) string {
 	var list []string
 	for _, name := range names[:min(len(names), most)] {
@@ -129,30 +129,30 @@ func (w *writer) codes(names []string, most int) string {
 	return text
 }
 
-// because adds a reason where there is one.
+// because returns a reason with a colon before it; empty if there is none.
 func (w *writer) because(why string) string {
 	if flat(why) == "" {
 		return ""
 	}
-	return ": " + w.said(why)
+	return ": " + w.quote(why)
 }
 
 func at(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
 
-// ago says a time and how long it is past.
+// ago returns a time and how long ago it was.
 func (w *writer) ago(t time.Time) string {
 	d := w.Now.Sub(t)
 	switch {
 	case t.IsZero():
 		return "at an unknown time"
 	case d < 0:
-		return at(t) + " (in the future by this machine's clock)"
+		return at(t) + " (in the future according to this machine's clock)"
 	}
-	return at(t) + " (" + lasted(d) + " ago)"
+	return at(t) + " (" + formatDuration(d) + " ago)"
 }
 
-// lasted says a length of time for people.
-func lasted(d time.Duration) string {
+// formatDuration returns a length of time, rounded for people.
+func formatDuration(d time.Duration) string {
 	switch {
 	case d < time.Second:
 		return "less than a second"

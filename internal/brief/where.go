@@ -1,6 +1,7 @@
 package brief
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -8,26 +9,26 @@ import (
 	"pawl"
 )
 
-// nothing is the first section where no run is.
-func (w *writer) nothing() section {
+// noRun is the first section of a project without runs.
+func (w *writer) noRun() section {
 	s := section{title: "Where we are"}
-	s.add("now: nothing has been run in this project yet, so there is nothing to go on with")
-	s.add("begin: " + w.code("pawl run PLAN") + " carries out a plan, " + w.code("pawl run -- COMMAND") + " one command")
+	s.add("now: no runs in this project yet; there is nothing to resume")
+	s.add("begin: " + w.code("pawl run PLAN") + " runs a plan, " + w.code("pawl run -- COMMAND") + " runs one command")
 	return s
 }
 
-// where is the first section.
+// where is the first section: the status of the run.
 func (w *writer) where() section {
 	s := section{title: "Where we are"}
 	s.add("now: " + w.standing())
 	if w.State.Goal != "" {
-		s.add("goal: " + w.said(w.State.Goal))
+		s.add("goal: " + w.quote(w.State.Goal))
 	}
 	if w.planned > 0 {
 		s.add("position: " + w.position())
 	}
 	s.add("last event: number " + strconv.FormatInt(int64(w.State.Seq), 10) + ", " + w.ago(w.State.Updated))
-	s.add("last checkpoint: " + w.lastSave())
+	s.add("last checkpoint: " + w.lastCheckpoint())
 	if w.Git != "" {
 		s.add("git: " + w.git())
 	}
@@ -37,39 +38,47 @@ func (w *writer) where() section {
 	return s
 }
 
-// git says where git stands, and stood.
+// git names the current commit, and the one of the last checkpoint.
 func (w *writer) git() string {
-	text := "HEAD is at " + w.said(w.Git)
+	text := "HEAD is " + w.quote(w.Git)
 	switch w.GitWas {
 	case "":
 		return text
 	case w.Git:
-		return text + ", as at the last checkpoint"
+		return text + ", the same as at the last checkpoint"
 	}
-	return text + ", and was at " + w.said(w.GitWas) + " at the last checkpoint"
+	return text + "; at the last checkpoint it was " + w.quote(w.GitWas)
 }
 
-// standing says how the run stands and who works on it.
+// standing returns the status of the run and whether an engine runs it.
 func (w *writer) standing() string {
 	state, text := w.State, string(w.status)
 	if state.Kind == pawl.SessionRun {
-		text = "a session without a plan, " + text
+		if w.status == pawl.StatusActive && w.agentsGone() {
+			text = "no live agent"
+		}
+		text = "session without a plan, " + text
 	}
 	if !state.Ended() || w.status == pawl.StatusFailed {
 		text += w.because(state.Why)
 	}
 	switch {
 	case w.Engine != nil:
-		text += "; an engine (process " + strconv.Itoa(w.Engine.PID) + ") works on it since " + at(w.Engine.Since) + ": do not start another"
+		text += "; an engine (process " + strconv.Itoa(w.Engine.PID) + ") has been running it since " + at(w.Engine.Since) + ": do not start another"
 	case w.status == pawl.StatusInterrupted && state.Engine != nil:
-		text += "; no engine works on it: the last one (process " + strconv.Itoa(state.Engine.PID) + ") is gone and did not say that it stopped"
+		text += "; no engine is running it: the last one (process " + strconv.Itoa(state.Engine.PID) + ") is gone and recorded no clean stop"
 	case w.status == pawl.StatusInterrupted:
-		text += "; no engine works on it"
+		text += "; no engine is running it"
 	}
 	if r := state.Rollback; r != nil {
-		text += "; it is half rolled back, to checkpoint " + w.code(string(r.Checkpoint)) + ", and nothing else is started until that has ended"
+		text += "; a rollback to checkpoint " + w.code(string(r.Checkpoint)) + " is unfinished: nothing else starts until it ends"
 	}
 	return text
+}
+
+// agentsGone reports whether sessions are known and none has a live agent.
+func (w *writer) agentsGone() bool {
+	return len(w.Sessions) > 0 && !slices.ContainsFunc(w.Sessions, func(x Session) bool { return !x.Gone && x.Doing != pawl.SessionIsEnded })
 }
 
 func (w *writer) position() string {
@@ -79,7 +88,7 @@ func (w *writer) position() string {
 			done++
 		}
 	}
-	total := strconv.Itoa(done) + " of " + count(w.planned, "step is", "steps are") + " finished, " + strconv.Itoa(w.State.Percent(w.Plan)) + "% of the work"
+	total := strconv.Itoa(done) + " of " + count(w.planned, "step", "steps") + " finished, " + strconv.Itoa(w.State.Percent(w.Plan)) + "% of the work"
 	if pos.Complete {
 		return total
 	}
@@ -94,27 +103,30 @@ func (w *writer) position() string {
 	return text + "; " + total
 }
 
-// lastSave names the newest checkpoint, and the newest one that can be gone back to where that is another.
-func (w *writer) lastSave() string {
+// lastCheckpoint names the newest checkpoint and, if that is an emergency one, the newest regular one.
+func (w *writer) lastCheckpoint() string {
 	last, good := w.State.LastSave, w.State.LastGood
 	if last == nil {
-		return "none was taken"
+		return "none"
 	}
 	text := w.checkpoint(*last)
 	if good != nil && good.ID != last.ID {
-		text += "; the last one that is no emergency one: " + w.checkpoint(*good)
+		text += "; last one that is not an emergency checkpoint: " + w.checkpoint(*good)
 	}
 	return text
 }
 
 func (w *writer) checkpoint(c pawl.Checkpoint) string {
-	of := w.ofStep(c.Step)
-	if c.Kind == pawl.CheckpointStep && c.Step == "" { // what is to come, not what was done
-		of = ", " + w.plain(c.Why)
+	kind := w.plain(string(c.Kind)) + w.ofStep(c.Step)
+	switch {
+	case c.Kind == pawl.CheckpointStep && c.Step == "": // taken before steps start
+		kind += ", " + w.plain(c.Why)
+	case c.Kind == pawl.CheckpointStep:
+		kind = "after step " + w.code(string(c.Step))
 	}
-	text := w.code(string(c.ID)) + " (" + w.plain(string(c.Kind)) + of + ") " + w.ago(c.Time)
+	text := w.code(string(c.ID)) + " (" + kind + ") " + w.ago(c.Time)
 	if why := c.Unsaved(); why != "" {
-		text += ", without the files" + w.because(why)
+		text += ", files not saved" + w.because(why)
 	}
 	return text
 }
@@ -126,12 +138,12 @@ func (w *writer) ofStep(id pawl.StepID) string {
 	return ", step " + w.code(string(id))
 }
 
-// spent says what the run took so far.
+// spent returns the time and cost of the run so far.
 func (w *writer) spent() string {
 	var parts []string
 	state := w.State
 	if d := time.Duration(state.Spent.Seconds * float64(time.Second)); d >= time.Second {
-		parts = append(parts, lasted(d)+" of running time")
+		parts = append(parts, formatDuration(d)+" of step time")
 	}
 	if state.Spent.Usage.USD > 0 {
 		parts = append(parts, "$"+strconv.FormatFloat(state.Spent.Usage.USD, 'f', 2, 64))
@@ -141,10 +153,10 @@ func (w *writer) spent() string {
 	}
 	deaths := state.Deaths
 	if state.Engine != nil && w.Engine == nil && !state.Ended() {
-		deaths++ // known only from here on
+		deaths++ // not yet in the journal
 	}
 	if deaths > 0 {
-		parts = append(parts, count(deaths, "death of pawl", "deaths of pawl")+" survived")
+		parts = append(parts, count(deaths, "crash of pawl", "crashes of pawl")+" survived")
 	}
 	return strings.Join(parts, ", ")
 }

@@ -23,19 +23,25 @@ func (a *app) attachCommand() *cobra.Command {
 	var o attachOptions
 	c := &cobra.Command{
 		Use:   "attach AGENT",
-		Short: "Have a coding agent tell pawl what it does, and be told where things stand",
-		Long: "Have a coding agent tell pawl what it does, and be told where things stand\n\nAGENT is " + strings.Join(attach.Names(), ", ") + ". Its settings get hooks,\n" +
-			"the MCP server and a skill or command; what else is in them stays as it is. `pawl detach` gives back what was there.",
+		Short: "Connect a coding agent: install hooks, MCP server and skill",
+		Long: "Connect a coding agent: install hooks, MCP server and skill\n\nAGENT is " + strings.Join(attach.Names(), ", ") + ".\n" +
+			"pawl adds its hooks, its MCP server and a skill (or command) to the agent's settings, and changes nothing else in\n" +
+			"them. `pawl detach` removes what attach added.",
 		Example:           "  pawl attach claude --dry-run\n  pawl attach codex --scope user",
-		Args:              cobra.ExactArgs(1),
+		Args:              exactArgs(agentArgument()),
 		ValidArgsFunction: completeAgents,
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.attachment(o, func(place attach.Place) (*attach.Deed, error) {
+			return a.applyAttach(o, func(place attach.Setup) (*attach.Edits, error) {
 				return attach.Attach(args[0], attach.Scope(o.scope), place)
 			})
 		},
 	}
 	return a.jsonFlag(o.flags(c))
+}
+
+// agentArgument is AGENT.
+func agentArgument() argument {
+	return argument{name: "AGENT", hint: "pawl attach --help", candidates: func(*cobra.Command) string { return listCandidates("agents", attach.Names()) }}
 }
 
 func completeAgents(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
@@ -48,9 +54,9 @@ type attachOptions struct {
 }
 
 func (o *attachOptions) flags(c *cobra.Command) *cobra.Command {
-	c.Flags().StringVar(&o.scope, "scope", string(attach.Project), "project, for this project, or user, for all of yours")
-	c.Flags().BoolVar(&o.dryRun, "dry-run", false, "only show what would change")
-	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
+	c.Flags().StringVar(&o.scope, "scope", string(attach.Project), "`SCOPE`: project (this project only) or user (all your projects)")
+	c.Flags().BoolVar(&o.dryRun, "dry-run", false, "print the changes and exit")
+	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask for confirmation")
 	return c
 }
 
@@ -59,23 +65,23 @@ type attachReport struct {
 	Agent  string         `json:"agent"`
 	Scope  attach.Scope   `json:"scope"`
 	DryRun bool           `json:"dry_run,omitempty"`
-	Files  []attachedFile `json:"files"` // that change; none: all is as it should be
+	Files  []attachedFile `json:"files"` // changed files; empty: nothing to change
 	Notes  []string       `json:"notes"`
-	Next   []string       `json:"next"` // what is left to a person to do
+	Next   []string       `json:"next"` // what the user has to do next
 }
 
 type attachedFile struct {
 	Path   string `json:"path"`
-	Change string `json:"change"` // made, changed or removed
+	Change string `json:"change"` // see attach.Change.Word
 	Diff   string `json:"diff"`
 }
 
-// attachment shows what a deed changes, asks where somebody is there to ask, and carries it out.
-func (a *app) attachment(o attachOptions, prepare func(attach.Place) (*attach.Deed, error)) error {
+// applyAttach prints the changes, asks for confirmation on a terminal, and applies them.
+func (a *app) applyAttach(o attachOptions, prepare func(attach.Setup) (*attach.Edits, error)) error {
 	if scope := attach.Scope(o.scope); scope != attach.Project && scope != attach.User {
-		return usageError("pawl attach --help", "no scope %q: want project or user", o.scope)
+		return usageError("pawl attach --help", "unknown scope %q; expected project or user", o.scope)
 	}
-	place, err := a.place()
+	place, err := a.attachPlace()
 	if err != nil {
 		return err
 	}
@@ -85,24 +91,24 @@ func (a *app) attachment(o attachOptions, prepare func(attach.Place) (*attach.De
 	}
 	report := reportDeed(deed, o.dryRun)
 	if !a.json {
-		a.printDeed(report)
+		a.printDiffs(report)
 	}
 	if !o.dryRun {
-		if err := a.carryOut(deed, o.yes); err != nil {
+		if err := a.applyDeed(deed, o.yes); err != nil {
 			return err
 		}
 	}
 	if a.json {
 		return a.printJSON(report)
 	}
-	a.printDone(report)
+	a.printApplied(report)
 	return nil
 }
 
-// carryOut asks a person, if there is one, and does the deed. Attaching to a folder makes it a project.
-func (a *app) carryOut(deed *attach.Deed, yes bool) error {
+// applyDeed asks for confirmation on a terminal and applies the changes. Attaching initialises a project if there is none.
+func (a *app) applyDeed(deed *attach.Edits, yes bool) error {
 	if in, ok := a.In.(*os.File); len(deed.Changes) > 0 && !yes && ok && term.IsTerminal(int(in.Fd())) && onTerminal(a.Out) {
-		if err := a.confirm(fmt.Sprintf("Change these files (%d)?", len(deed.Changes))); err != nil {
+		if err := a.confirm("this changes "+count(len(deed.Changes), "file"), fmt.Sprintf("Change %s?", count(len(deed.Changes), "file"))); err != nil {
 			return err
 		}
 	}
@@ -113,10 +119,10 @@ func (a *app) carryOut(deed *attach.Deed, yes bool) error {
 		}
 		a.register(p)
 	}
-	return deed.Do()
+	return deed.Apply()
 }
 
-func reportDeed(deed *attach.Deed, dryRun bool) attachReport {
+func reportDeed(deed *attach.Edits, dryRun bool) attachReport {
 	secrets := redact.New(os.Environ())
 	report := attachReport{Agent: deed.Agent, Scope: deed.Scope, DryRun: dryRun, Files: []attachedFile{}, Notes: append([]string{}, deed.Notes...), Next: append([]string{}, deed.Next...)}
 	for _, c := range deed.Changes {
@@ -126,23 +132,23 @@ func reportDeed(deed *attach.Deed, dryRun bool) attachReport {
 	return report
 }
 
-func (a *app) printDeed(r attachReport) {
+func (a *app) printDiffs(r attachReport) {
 	for _, f := range r.Files {
 		fmt.Fprint(a.Out, f.Diff)
 		if !strings.HasSuffix(f.Diff, "\n") {
 			fmt.Fprintln(a.Out)
 		}
 	}
-	a.sayNotes(r.Notes)
+	a.printNotes(r.Notes)
 }
 
-func (a *app) printDone(r attachReport) {
+func (a *app) printApplied(r attachReport) {
 	switch {
 	case len(r.Files) == 0:
-		fmt.Fprintf(a.Out, "%s, scope %s: nothing to change\n", r.Agent, r.Scope)
+		fmt.Fprintf(a.Out, "%s, scope %s: already up to date, nothing to change\n", r.Agent, r.Scope)
 		return
 	case r.DryRun:
-		fmt.Fprintln(a.Out, "nothing was changed")
+		fmt.Fprintln(a.Out, "dry run: nothing was changed")
 		return
 	}
 	for _, f := range r.Files {
@@ -153,9 +159,9 @@ func (a *app) printDone(r attachReport) {
 	}
 }
 
-// place is where agents are attached: in the project, or in the current folder where there is none.
-func (a *app) place() (attach.Place, error) {
-	place := attach.Place{Env: os.Getenv}
+// attachPlace returns where to attach agents: the project, or the current folder if there is none.
+func (a *app) attachPlace() (attach.Setup, error) {
+	place := attach.Setup{Env: os.Getenv}
 	root, err := a.here()
 	if p, findErr := a.project(); findErr == nil {
 		root = p.Root
@@ -173,7 +179,7 @@ func (a *app) place() (attach.Place, error) {
 		place.State, err = project.StateFolder()
 	}
 	if err == nil {
-		place.Pawl, err = ourself()
+		place.Pawl, err = ownProgram()
 	}
 	if f, openErr := version.OpenHookProgram(filepath.Dir(place.Pawl)); err == nil && openErr == nil {
 		place.Hook = f.Name()
@@ -182,15 +188,15 @@ func (a *app) place() (attach.Place, error) {
 	return place, err
 }
 
-// ourself is this program as others should start it: by the name that PATH finds it under, if it does, for that outlives
-// updates; else where it really is.
-func ourself() (string, error) {
+// ownProgram returns the path under which others should start this program. The path found through PATH is preferred
+// to the real one, because it survives updates.
+func ownProgram() (string, error) {
 	self, err := os.Executable()
 	if err != nil {
-		return "", fmt.Errorf("find our own program: %w", err)
+		return "", fmt.Errorf("find the path of the running program: %w", err)
 	}
 	found, err := exec.LookPath(filepath.Base(self))
-	if err != nil || !filepath.IsAbs(found) || strings.Contains(found, "/"+project.Folder+"/") { // a step's own link
+	if err != nil || !filepath.IsAbs(found) || strings.Contains(found, "/"+project.Folder+"/") { // a link that pawl made for a step
 		return self, nil
 	}
 	us, err := os.Stat(self)
@@ -200,11 +206,11 @@ func ourself() (string, error) {
 	return self, nil
 }
 
-// agentFindings says whether the hooks of attached agents will run. There need not be a project.
+// agentFindings reports whether the hooks of attached agents will run. p may be nil.
 func (a *app) agentFindings(p *project.Project) []pawl.Finding {
-	place, err := a.place()
+	place, err := a.attachPlace()
 	if err != nil {
-		return []pawl.Finding{{Level: pawl.Warn, What: "cannot look at the settings of agents: " + err.Error()}}
+		return []pawl.Finding{{Level: pawl.Warn, What: "cannot read the settings of agents: " + err.Error()}}
 	}
 	if p == nil {
 		place.Root = ""

@@ -18,23 +18,23 @@ func (a *app) briefCommand() *cobra.Command {
 	var budget int
 	c := &cobra.Command{
 		Use:     "brief [RUN]",
-		Short:   "Tell a fresh agent, or a person, where a run stands, all of it checked just now",
+		Short:   "Print a verified handover summary for an agent or a person",
 		Example: "  pawl brief\n  pawl brief --for codex\n  pawl brief --since 3f2a91c0 --budget 4000 --json",
-		Args:    cobra.MaximumNArgs(1),
+		Args:    atMostOne,
 		RunE: func(c *cobra.Command, args []string) error {
 			who, err := brief.ParseAudience(audience)
 			if err != nil {
 				return usageError("pawl brief --for claude", "%v", err)
 			}
 			if c.Flags().Changed("budget") && budget < brief.MinBudget {
-				return usageError(fmt.Sprintf("pawl brief --budget %d", brief.MinBudget), "a brief takes at least %d bytes", brief.MinBudget)
+				return usageError(fmt.Sprintf("pawl brief --budget %d", brief.MinBudget), "--budget %d is too small; the minimum is %d bytes", budget, brief.MinBudget)
 			}
 			return a.brief(c, optional(args, 0), sessions.Briefing{Options: brief.Options{For: who, Budget: budget}, Since: since})
 		},
 	}
-	c.Flags().StringVar(&audience, "for", string(brief.Human), "who reads it: claude, codex, gemini, opencode, copilot, kernel or human")
-	c.Flags().IntVar(&budget, "budget", 0, "at most this many bytes (default: what the reader takes in, about 9000)")
-	c.Flags().StringVar(&since, "since", "", "the checkpoint that the reader knows (default: the run's last good one)")
+	c.Flags().StringVar(&audience, "for", string(brief.Human), "reader `WHO`: claude, codex, gemini, opencode, copilot, kernel or human")
+	c.Flags().IntVar(&budget, "budget", 0, "maximum size, `N` bytes (default: the reader's limit, about 9000)")
+	c.Flags().StringVar(&since, "since", "", "list changes since `CHECKPOINT` (default: the run's last good one)")
 	return a.jsonFlag(c)
 }
 
@@ -49,11 +49,11 @@ func (a *app) brief(c *cobra.Command, name string, b sessions.Briefing) error {
 	}
 	b.Snapshots = cfg.Snapshots
 	if name == "" {
-		if step := inside(); step != nil && step.Attempt.Attempt > 0 {
-			name, b.Inside = string(step.Run), &step.Attempt
+		if step := stepClient(); step != nil && step.Attempt.Attempt > 0 {
+			name, b.Attempt = string(step.Run), &step.Attempt
 		}
 	}
-	run, err := a.briefedRun(c, p, name)
+	run, err := a.runForBrief(c, p, name)
 	if err != nil {
 		return err
 	}
@@ -68,8 +68,8 @@ func (a *app) brief(c *cobra.Command, name string, b sessions.Briefing) error {
 	return err
 }
 
-// briefedRun returns the run that a name stands for. That nothing has been run yet is worth a brief too.
-func (a *app) briefedRun(c *cobra.Command, p *project.Project, name string) (pawl.RunID, error) {
+// runForBrief resolves a run's name. Without a name it returns "" if there are no runs: a brief can say that too.
+func (a *app) runForBrief(c *cobra.Command, p *project.Project, name string) (pawl.RunID, error) {
 	run, err := runs.FindRun(c.Context(), p, name)
 	if name == "" && errors.Is(err, pawl.ErrNoRun) {
 		return "", nil

@@ -18,17 +18,17 @@ func (a *app) checkpointCommand() *cobra.Command {
 	var message string
 	c := &cobra.Command{
 		Use:     "checkpoint",
-		Short:   "Keep all files as they are now",
+		Short:   "Save a checkpoint of all files",
 		Example: "  pawl checkpoint -m 'before the big refactoring'",
-		Args:    cobra.NoArgs,
+		Args:    noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if step := inside(); step != nil {
-				return step.Tell(pawl.Line{Checkpoint: &pawl.Checkpoint{Why: message}})
+			if step := stepClient(); step != nil {
+				return step.Report(pawl.Line{Checkpoint: &pawl.Checkpoint{Why: message}})
 			}
 			return a.checkpoint(c.Context(), message)
 		},
 	}
-	c.Flags().StringVarP(&message, "message", "m", "", "what it is for")
+	c.Flags().StringVarP(&message, "message", "m", "", "description")
 	return a.jsonFlag(c)
 }
 
@@ -42,18 +42,18 @@ func (a *app) checkpoint(ctx context.Context, message string) error {
 	if err != nil {
 		return err
 	}
-	run, err := history.RunToTell(ctx, p, a.version)
+	run, err := history.EnsureRun(ctx, p, a.version)
 	if err != nil {
 		return err
 	}
-	saved, err := history.CheckpointNow(ctx, p, run, cfg.Snapshots, me(), message)
+	saved, err := history.SaveNow(ctx, p, run, cfg.Snapshots, currentUser(), message)
 	if errors.Is(err, snapshot.ErrQuota) {
 		return &pawl.Error{Kind: pawl.KindUsage, Err: err, Hint: "pawl prune"}
 	}
 	if err != nil {
 		return err
 	}
-	if r, err := runs.Load(ctx, p, run); err == nil { // else the mirror is brought up to date when the run goes on
+	if r, err := runs.Load(ctx, p, run); err == nil { // otherwise the next engine updates the mirror
 		a.refreshMirror(ctx, p, r)
 		defer r.Log.Close()
 	}
@@ -61,31 +61,19 @@ func (a *app) checkpoint(ctx context.Context, message string) error {
 	if a.json {
 		return a.printJSON(report)
 	}
-	fmt.Fprintf(a.Out, "checkpoint %s: %d files, %s; %s new; %d left out\n", report.Checkpoint, report.Files, inBytes(report.Bytes), inBytes(report.Added), report.LeftOut)
+	fmt.Fprintf(a.Out, "checkpoint %s: %s, %s; %s added to the store; %s excluded\n", report.Checkpoint, count(report.Files, "file"), byteSize(report.Bytes), byteSize(report.Added),
+		count(report.LeftOut, "path"))
 	return nil
-}
-
-// inBytes writes a number of bytes for people.
-func inBytes(n int64) string {
-	units := []string{"bytes", "KiB", "MiB", "GiB", "TiB"}
-	value, unit := float64(n), 0
-	for ; value >= 1024 && unit < len(units)-1; unit++ {
-		value /= 1024
-	}
-	if unit == 0 {
-		return fmt.Sprintf("%d bytes", n)
-	}
-	return fmt.Sprintf("%.1f %s", value, units[unit])
 }
 
 func (a *app) checkpointsCommand() *cobra.Command {
 	var all bool
 	c := &cobra.Command{
 		Use:   "checkpoints [RUN]",
-		Short: "List checkpoints, the newest last",
-		Args:  cobra.MaximumNArgs(1),
+		Short: "List checkpoints, newest last",
+		Args:  atMostOne,
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.travel(c.Context(), func(t *traveller) error {
+			return a.withCheckpoints(c.Context(), func(t *checkpointAccess) error {
 				runs, err := t.runs(c.Context(), optional(args, 0), all)
 				if err != nil {
 					return err
@@ -98,11 +86,11 @@ func (a *app) checkpointsCommand() *cobra.Command {
 			})
 		},
 	}
-	c.Flags().BoolVarP(&all, "all", "a", false, "of all runs, those set aside too")
+	c.Flags().BoolVarP(&all, "all", "a", false, "list the checkpoints of all runs, archived ones included")
 	return a.jsonFlag(c)
 }
 
-func (t *traveller) runs(ctx context.Context, name string, all bool) ([]pawl.RunID, error) {
+func (t *checkpointAccess) runs(ctx context.Context, name string, all bool) ([]pawl.RunID, error) {
 	if all {
 		return history.AllRuns(t.project)
 	}
@@ -119,32 +107,32 @@ func (a *app) printCheckpoints(found []history.SavedCheckpoint, withRun bool) er
 		return a.printJSON(reports)
 	}
 	for _, r := range reports {
-		fmt.Fprintf(a.Out, "%s  %s  %-17s %-28s %s", r.Checkpoint, r.Time.UTC().Format("2006-01-02 15:04:05"), r.Kind, r.content(), r.about())
+		fmt.Fprintf(a.Out, "%s  %s  %-17s %-28s %s", r.Checkpoint, utcTime(r.Time), r.Kind, r.content(), r.about())
 		if withRun {
 			fmt.Fprintf(a.Out, "  (%s)", r.Run)
 		}
 		fmt.Fprintln(a.Out)
 	}
 	if len(reports) == 0 {
-		fmt.Fprintln(a.Out, "no checkpoint yet")
+		fmt.Fprintln(a.Out, "no checkpoints yet")
 	}
 	return nil
 }
 
-// content says in a few words what a checkpoint has of the files.
+// content describes the snapshot of a checkpoint.
 func (r checkpointReport) content() string {
 	switch {
 	case r.Snapshot == "kept":
-		return fmt.Sprintf("%d files, %s", r.Files, inBytes(r.Bytes))
+		return count(r.Files, "file") + ", " + byteSize(r.Bytes)
 	case r.None != "":
-		return "none: " + r.None
+		return "no snapshot: " + r.None
 	case r.Snapshot == "pruned":
 		return "pruned"
 	}
-	return "no files"
+	return "no snapshot"
 }
 
-// about says what a checkpoint is about.
+// about returns the step or item of a checkpoint, and the first line of its reason.
 func (r checkpointReport) about() string {
 	name := pawl.AttemptRef{Step: r.Step, Item: r.Item}.Name()
 	why, _, _ := strings.Cut(r.Why, "\n")

@@ -1,7 +1,8 @@
-// Package cli is pawl's command line: one file a command, each a thin skin over package engine.
+// Package cli is pawl's command line: one file per command, each a thin layer over runs, history, resume and engine.
 //
-// Reading commands print for people on a terminal, plain lines in a pipe, and with --json typed data. Without a
-// terminal nothing prompts. Errors are one line "pawl: error: …" and, where there is one, "pawl: hint: <command>".
+// Commands print progress bars on a terminal, plain lines to a pipe, and typed data with --json. They prompt only on a
+// terminal. An error is printed as "pawl: error: …", followed by "pawl: hint: <command>" if a command helps. A run that
+// waits for a person is no error: it is printed without "error:".
 package cli
 
 import (
@@ -28,31 +29,31 @@ import (
 	"pawl/internal/version"
 )
 
-// IO is where a command reads and writes.
+// IO has the streams that a command reads and writes.
 type IO struct {
 	In       io.Reader
 	Out, Err io.Writer
 }
 
-// app is what all commands share.
+// app holds what all commands share.
 type app struct {
 	IO
 	version string
 	parts   Parts
-	folder  string // -C
-	json    bool
-	told    []pawl.Finding // that printWorst has printed
+	folder  string         // value of -C
+	json    bool           // value of --json
+	printed []pawl.Finding // findings that printProblems has printed
 }
 
-// Parts are the adapters that main wires in.
+// Parts are the adapters that main passes in.
 type Parts struct {
 	Executors []engine.Executor
-	Adviser   func(c config.Evaluator, root string) engine.Adviser // whom a project asks; nil for nobody
-	Agents    func(ctx context.Context, s Serving) error           // serves them
-	Formats    interop.Formats                                       // of other systems
+	Adviser   func(c config.Evaluator, root string) engine.Evaluator // the evaluator that a project has configured; nil if none
+	Agents    func(ctx context.Context, s Serving) error             // runs the MCP server
+	Formats   interop.Formats                                        // formats of other systems
 }
 
-// Run carries out one command line. The error says which exit code it deserves.
+// Run executes one command line. Report maps its error to an exit code.
 func Run(ctx context.Context, args []string, streams IO, build string, parts Parts) error {
 	a := &app{IO: streams, version: build, parts: parts}
 	root := a.root()
@@ -63,20 +64,30 @@ func Run(ctx context.Context, args []string, streams IO, build string, parts Par
 	return root.ExecuteContext(ctx)
 }
 
-// Report prints an error as people and scripts expect it, and returns the exit code.
+// Report prints an error and its hint, and returns the exit code. Waiting for a person and having nothing to do are
+// printed without "error:".
 func Report(w io.Writer, err error) int {
 	if err == nil {
 		return 0
 	}
 	text := strings.ReplaceAll(strings.TrimRight(err.Error(), "\n"), "\n", "\n       ")
-	fmt.Fprintf(w, "pawl: error: %s\n", text)
+	label := "error: "
+	if _, done := errors.AsType[nothingToDo](err); done || pawl.KindOf(err) == pawl.KindAtGate {
+		label = ""
+	}
+	fmt.Fprintf(w, "pawl: %s%s\n", label, text)
 	if hint := pawl.HintOf(err); hint != "" {
 		fmt.Fprintf(w, "pawl: hint: %s\n", hint)
 	}
 	return exitCodes[pawl.KindOf(err)]
 }
 
-// exitCodes is the one place that maps kinds of errors to exit codes.
+// nothingToDo is an outcome that has an exit code of its own, but is no error.
+type nothingToDo struct{ error }
+
+func (n nothingToDo) Unwrap() error { return n.error }
+
+// exitCodes maps kinds of errors to exit codes.
 var exitCodes = map[pawl.Kind]int{
 	pawl.KindInternal: 1, pawl.KindUsage: 2, pawl.KindAtGate: 3, pawl.KindRunFailed: 4,
 	pawl.KindDamaged: 5, pawl.KindHeld: 6, pawl.KindNothing: 7, pawl.KindInterrupted: 130,
@@ -86,50 +97,62 @@ func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "pawl",
 		Short:         "Keeps agent work from slipping back",
-		Long:          "pawl runs plans, records durably what was meant and done, and goes on from the exact stopping point after any death.",
+		Long:          "pawl runs multi-step plans, journals every step, and resumes exactly where it stopped after a crash.",
 		Version:       version.Read().String(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
-			if err := errors.Join(c.ValidateRequiredFlags(), c.ValidateFlagGroups()); err != nil {
+			if err := errors.Join(requiredFlags(c), c.ValidateFlagGroups()); err != nil {
 				return wrongUsage(c, err)
 			}
 			return nil
 		},
 	}
-	root.PersistentFlags().StringVarP(&a.folder, "directory", "C", "", "work as if started in this folder")
+	root.PersistentFlags().StringVarP(&a.folder, "directory", "C", "", "run as if started in `FOLDER`")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return usageError(c.CommandPath()+" --help", "%v", err) })
-	root.AddGroup(
-		&cobra.Group{ID: "work", Title: "Work:"},
-		&cobra.Group{ID: "look", Title: "Look:"},
-		&cobra.Group{ID: "person", Title: "A person's part:"},
-		&cobra.Group{ID: "travel", Title: "Travel in time:"},
-		&cobra.Group{ID: "tell", Title: "Tell:"},
-		&cobra.Group{ID: "agents", Title: "Agents:"},
-		&cobra.Group{ID: "other", Title: "Other systems:"},
-		&cobra.Group{ID: "care", Title: "Care:"},
-	)
-	groups := map[string][]*cobra.Command{
-		"work":   {a.initCommand(), a.runCommand(), a.resumeCommand(), a.pauseCommand(), a.stopCommand(), a.retryCommand(), a.skipCommand()},
-		"look":   {a.statusCommand(), a.briefCommand(), a.watchCommand(), a.runsCommand(), a.outputCommand(), a.logCommand(), a.statsCommand(), a.planCommand(), a.whyCommand(), a.explainCommand()},
-		"person": {a.gatesCommand(), a.approveCommand(), a.rejectCommand(), a.answerCommand(), a.askCommand(), a.reviewCommand()},
-		"travel": {a.checkpointCommand(), a.checkpointsCommand(), a.showCommand(), a.diffCommand(), a.restoreCommand(), a.forkCommand(), a.rollbackCommand()},
-		"tell":   {a.progressCommand(), a.learnCommand(), a.decideCommand(), a.blockCommand(), a.unblockCommand(), a.memoryCommand()},
-		"agents": {a.attachCommand(), a.detachCommand(), a.mcpCommand(), a.hookCommand()},
-		"other":  {a.importCommand(), a.exportCommand()},
-		"care":   {a.processesCommand(), a.verifyCommand(), a.recoverCommand(), a.pruneCommand(), a.archiveCommand(), a.doctorCommand(), a.versionCommand()},
-	}
-	for id, commands := range groups {
-		for _, c := range commands {
-			c.GroupID = id
+	for _, g := range a.groups() {
+		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title})
+		for _, c := range g.commands {
+			c.GroupID = g.title
 			root.AddCommand(c)
 		}
 	}
+	root.AddCommand(a.hookCommand())
+	setHelp(root)
 	wrapArgs(root)
 	return root
 }
 
-// wrapArgs makes wrong arguments an error of KindUsage that says how the command is used.
+// group is a titled list of commands in the help.
+type group struct {
+	title    string
+	commands []*cobra.Command
+}
+
+const maintenance = "Maintenance:"
+
+func (a *app) groups() []group {
+	return []group{
+		{"Running plans:", []*cobra.Command{a.initCommand(), a.runCommand(), a.resumeCommand(), a.pauseCommand(), a.stopCommand(), a.retryCommand(), a.skipCommand(), a.planCommand()}},
+		{"Status and output:", []*cobra.Command{
+			a.statusCommand(), a.briefCommand(), a.watchCommand(), a.runsCommand(), a.outputCommand(), a.logCommand(), a.statsCommand(), a.whyCommand(), a.explainCommand(),
+		}},
+		{"Gates and reviews:", []*cobra.Command{a.gatesCommand(), a.approveCommand(), a.rejectCommand(), a.answerCommand(), a.askCommand(), a.reviewCommand()}},
+		{"Checkpoints:", []*cobra.Command{
+			a.checkpointCommand(), a.checkpointsCommand(), a.showCommand(), a.diffCommand(), a.restoreCommand(), a.forkCommand(), a.rollbackCommand(),
+		}},
+		{"Notes (for the current run, or from inside a step):", []*cobra.Command{
+			a.progressCommand(), a.learnCommand(), a.decideCommand(), a.blockCommand(), a.unblockCommand(), a.memoryCommand(),
+		}},
+		{"Coding agents:", []*cobra.Command{a.attachCommand(), a.detachCommand(), a.mcpCommand()}},
+		{"Other systems:", []*cobra.Command{a.importCommand(), a.exportCommand()}},
+		{maintenance, []*cobra.Command{
+			a.processesCommand(), a.verifyCommand(), a.recoverCommand(), a.pruneCommand(), a.archiveCommand(), a.doctorCommand(), a.versionCommand(),
+		}},
+	}
+}
+
+// wrapArgs turns errors about arguments into errors of KindUsage that show the usage line.
 func wrapArgs(c *cobra.Command) {
 	if check := c.Args; check != nil {
 		c.Args = func(c *cobra.Command, args []string) error {
@@ -144,7 +167,7 @@ func wrapArgs(c *cobra.Command) {
 			if len(args) == 0 {
 				return c.Help()
 			}
-			return usageError(didYouMean(c, args[0]), "no command %q", args[0])
+			return usageError(didYouMean(c, args[0]), "unknown command %q", args[0])
 		}
 	}
 	for _, sub := range c.Commands() {
@@ -152,7 +175,7 @@ func wrapArgs(c *cobra.Command) {
 	}
 }
 
-// didYouMean returns a command that is there and resembles name, or else how to find one.
+// didYouMean returns the command that resembles name most, or else the help.
 func didYouMean(c *cobra.Command, name string) string {
 	if near := c.SuggestionsFor(name); len(near) > 0 {
 		return c.CommandPath() + " " + near[0]
@@ -160,25 +183,25 @@ func didYouMean(c *cobra.Command, name string) string {
 	return c.CommandPath() + " --help"
 }
 
-// wrongUsage adds to an error how the command is used, unless it says itself what to do.
+// wrongUsage adds the usage line to an error that has no hint.
 func wrongUsage(c *cobra.Command, err error) error {
 	if pawl.HintOf(err) != "" {
 		return err
 	}
-	return usageError(c.CommandPath()+" --help", "%v; usage: %s", err, c.UseLine())
+	return usageError(c.CommandPath()+" --help", "%v; usage: %s", err, strings.TrimSuffix(c.UseLine(), " [flags]"))
 }
 
 func (a *app) jsonFlag(c *cobra.Command) *cobra.Command {
-	c.Flags().BoolVar(&a.json, "json", false, "print typed JSON")
+	c.Flags().BoolVar(&a.json, "json", false, "output JSON")
 	return c
 }
 
-// here returns the folder that the user stands in, -C considered.
+// here returns the current folder, or the one that -C names.
 func (a *app) here() (string, error) {
 	return filepath.Abs(a.folder)
 }
 
-// project returns the project that the user stands in.
+// project returns the project of the current folder.
 func (a *app) project() (*project.Project, error) {
 	here, err := a.here()
 	if err != nil {
@@ -187,7 +210,7 @@ func (a *app) project() (*project.Project, error) {
 	return project.Find(here)
 }
 
-// projectOrInit returns the project that the user stands in, making one of the current folder where there is none.
+// projectOrInit returns the project of the current folder, and creates it if there is none.
 func (a *app) projectOrInit() (*project.Project, error) {
 	p, err := a.project()
 	if !errors.Is(err, pawl.ErrNoProject) {
@@ -200,8 +223,8 @@ func (a *app) projectOrInit() (*project.Project, error) {
 	return project.Init(here)
 }
 
-// open loads a run by its name: an id, a unique prefix of one, "latest"; empty for the current one.
-func (a *app) open(ctx context.Context, p *project.Project, name string) (*runs.Run, error) {
+// loadNamedRun loads a run by id, unique prefix of an id, or "latest". An empty name means the current run.
+func (a *app) loadNamedRun(ctx context.Context, p *project.Project, name string) (*runs.Run, error) {
 	run, err := runs.FindRun(ctx, p, name)
 	if err != nil {
 		return nil, err
@@ -209,7 +232,7 @@ func (a *app) open(ctx context.Context, p *project.Project, name string) (*runs.
 	return runs.Load(ctx, p, run)
 }
 
-// perform has a person do something to a run.
+// perform applies a user's act to a run.
 func (a *app) perform(ctx context.Context, name string, act runs.Act) (*project.Project, *runs.Run, error) {
 	p, err := a.project()
 	if err != nil {
@@ -219,24 +242,24 @@ func (a *app) perform(ctx context.Context, name string, act runs.Act) (*project.
 	if err != nil {
 		return nil, nil, err
 	}
-	r, err := runs.Perform(ctx, p, run, me(), act)
+	r, err := runs.Perform(ctx, p, run, currentUser(), act)
 	if err != nil {
 		return p, nil, err
 	}
-	a.sayNotes(r.Notes)
+	a.printNotes(r.Notes)
 	a.refreshMirror(ctx, p, r)
 	return p, r, nil
 }
 
-// sayNotes says what people should know that is no error.
-func (a *app) sayNotes(notes []string) {
+// printNotes prints notes to standard error.
+func (a *app) printNotes(notes []string) {
 	for _, note := range notes {
 		fmt.Fprintf(a.Err, "pawl: note: %s\n", strings.ReplaceAll(note, "\n", "\n      "))
 	}
 }
 
-// me is the person at the keyboard, or the agent that says so.
-func me() pawl.Author {
+// currentUser returns the author of what this command records.
+func currentUser() pawl.Author {
 	by := pawl.Author{Kind: pawl.ByPerson, Name: os.Getenv("USER")}
 	if by.Name == "" {
 		if u, err := user.Current(); err == nil {
@@ -246,7 +269,7 @@ func me() pawl.Author {
 	return by
 }
 
-// engineConfig returns what engines of this project are told.
+// engineConfig returns the engine configuration of a project.
 func (a *app) engineConfig(p *project.Project) (engine.Config, error) {
 	c, err := config.Read(p.Config())
 	if err != nil {
@@ -259,11 +282,10 @@ func (a *app) engineConfig(p *project.Project) (engine.Config, error) {
 		Watchdog: engine.Watchdog{
 			Heartbeat: time.Duration(c.Heartbeat), Warning: time.Duration(c.Warning), Stalled: time.Duration(c.Stalled),
 		},
-		Adviser: a.parts.Adviser(c.Evaluator, p.Root),
+		Evaluator: a.parts.Adviser(c.Evaluator, p.Root),
 	}, nil
 }
 
-// printJSON prints a typed value.
 func (a *app) printJSON(v any) error {
 	enc := json.NewEncoder(a.Out)
 	enc.SetEscapeHTML(false)
@@ -271,40 +293,40 @@ func (a *app) printJSON(v any) error {
 	return enc.Encode(v)
 }
 
-// onTerminal reports whether w is a terminal that redraws.
+// onTerminal reports whether w is a terminal that can move its cursor.
 func onTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
 }
 
-// confirm asks a yes-or-no question on a terminal. Without one the answer is an error that names --yes.
-func (a *app) confirm(question string) error {
-	if !a.hasPerson() {
-		return &pawl.Error{Kind: pawl.KindUsage, Err: errors.New(question + " Nobody is here to ask: say --yes")}
+// confirm asks a yes-or-no question on a terminal. Elsewhere it fails: effect says what would happen, and the error asks
+// for --yes.
+func (a *app) confirm(effect, question string) error {
+	if !a.interactive() {
+		return &pawl.Error{Kind: pawl.KindUsage, Err: errors.New(effect + "; not a terminal: pass --yes to confirm")}
 	}
-	if yes, err := a.ask(question, false); err != nil || !yes {
-		return &pawl.Error{Kind: pawl.KindUsage, Err: errors.New("nothing was done")}
+	if yes, err := a.askYesNo(question, false); err != nil || !yes {
+		return &pawl.Error{Kind: pawl.KindUsage, Err: errors.New("cancelled; nothing was changed")}
 	}
 	return nil
 }
 
-// hasPerson reports whether somebody sits at a terminal who can be asked.
-func (a *app) hasPerson() bool {
+// interactive reports whether both input and output are a terminal.
+func (a *app) interactive() bool {
 	in, ok := a.In.(*os.File)
 	return ok && term.IsTerminal(int(in.Fd())) && onTerminal(a.Out)
 }
 
-// ask asks a yes-or-no question of who sits there; standard is the answer of one who only presses return, or says
-// something else. An end of the input is no answer.
-func (a *app) ask(question string, standard bool) (yes bool, err error) {
+// askYesNo asks a yes-or-no question on the terminal. An empty or unknown reply means byDefault. End of input cancels.
+func (a *app) askYesNo(question string, byDefault bool) (yes bool, err error) {
 	choice := "[y/N]"
-	if standard {
+	if byDefault {
 		choice = "[Y/n]"
 	}
 	fmt.Fprintf(a.Out, "%s %s ", question, choice)
 	var reply string
 	if _, err := fmt.Fscanln(a.In, &reply); errors.Is(err, io.EOF) {
-		return false, &pawl.Error{Kind: pawl.KindUsage, Err: errors.New("nothing was done")}
+		return false, &pawl.Error{Kind: pawl.KindUsage, Err: errors.New("cancelled; nothing was changed")}
 	}
 	switch strings.ToLower(reply) {
 	case "y", "yes":
@@ -312,14 +334,14 @@ func (a *app) ask(question string, standard bool) (yes bool, err error) {
 	case "n", "no":
 		return false, nil
 	}
-	return standard, nil
+	return byDefault, nil
 }
 
 func usageError(hint, format string, args ...any) error {
 	return &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf(format, args...), Hint: hint}
 }
 
-// optional returns the argument at i, empty where there is none.
+// optional returns the argument at i, or "".
 func optional(args []string, i int) string {
 	if i < len(args) {
 		return args[i]

@@ -12,13 +12,14 @@ func (a *app) detachCommand() *cobra.Command {
 	var o attachOptions
 	c := &cobra.Command{
 		Use:   "detach AGENT",
-		Short: "Take out of an agent's settings what attach put there",
-		Long: "Take out of an agent's settings what attach put there\n\nAGENT is " + strings.Join(attach.Names(), ", ") + ". Files that nobody has edited since\n" +
-			"are as they were before, byte for byte; of others only what is pawl's goes.",
-		Args:              cobra.ExactArgs(1),
+		Short: "Disconnect an agent: remove what attach installed",
+		Long: "Disconnect an agent: remove what attach installed\n\nAGENT is " + strings.Join(attach.Names(), ", ") + ".\n" +
+			"A file that was not edited since attach is restored byte for byte. From an edited file, only pawl's entries are removed.",
+		Example:           "  pawl detach claude --dry-run",
+		Args:              exactArgs(agentArgument()),
 		ValidArgsFunction: completeAgents,
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.attachment(o, func(place attach.Place) (*attach.Deed, error) {
+			return a.applyAttach(o, func(place attach.Setup) (*attach.Edits, error) {
 				return attach.Detach(args[0], attach.Scope(o.scope), place)
 			})
 		},

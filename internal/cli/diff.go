@@ -15,31 +15,30 @@ import (
 func (a *app) diffCommand() *cobra.Command {
 	var o diffOptions
 	c := &cobra.Command{
-		Use:   "diff [FROM [TO]] [-- PATH…]",
-		Short: "Show what changed between two checkpoints, or since one",
-		Long: "Show what changed between two checkpoints, or since one\n\nSince the newest, if none is named; as a patch that git apply\n" +
-			"takes. Paths come after --.",
+		Use:     "diff [FROM [TO]] [-- PATH…]",
+		Short:   "Show what changed between two checkpoints, or since one",
+		Long:    "Show what changed between two checkpoints, or since one\n\nFROM defaults to the newest checkpoint, TO to the current files. The output is a patch for git apply.\nPATHs come after --.",
 		Example: "  pawl diff\n  pawl diff build --stat\n  pawl diff 3f2a91c0 latest -- src/",
 		Args: func(c *cobra.Command, args []string) error {
-			if named := namedOf(c, args); named > 2 {
-				return fmt.Errorf("at most two checkpoints; paths come after --")
+			if named := checkpointArgs(c, args); named > 2 {
+				return fmt.Errorf("diff takes at most two checkpoints; put paths after --")
 			}
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.travel(c.Context(), func(t *traveller) error {
-				named := namedOf(c, args)
+			return a.withCheckpoints(c.Context(), func(t *checkpointAccess) error {
+				named := checkpointArgs(c, args)
 				return a.diff(c.Context(), t, args[:named], args[named:], o)
 			})
 		},
 	}
-	c.Flags().BoolVar(&o.names, "names", false, "only the names")
-	c.Flags().BoolVar(&o.stat, "stat", false, "only how much changed")
+	c.Flags().BoolVar(&o.names, "names", false, "print only the names of changed paths")
+	c.Flags().BoolVar(&o.stat, "stat", false, "print only the number of changed lines")
 	return a.jsonFlag(c)
 }
 
-// namedOf returns how many arguments stand before --.
-func namedOf(c *cobra.Command, args []string) int {
+// checkpointArgs returns the number of arguments before --.
+func checkpointArgs(c *cobra.Command, args []string) int {
 	if dash := c.ArgsLenAtDash(); dash >= 0 {
 		return dash
 	}
@@ -48,11 +47,11 @@ func namedOf(c *cobra.Command, args []string) int {
 
 type diffOptions struct{ names, stat bool }
 
-// changeReport is one path that differs.
+// changeReport is a path that differs.
 type changeReport struct {
 	Path   string `json:"path"`
 	Change string `json:"change"` // added, removed, changed, mode, type
-	Kind   string `json:"kind"`   // file, folder, link: what it is now, or was
+	Kind   string `json:"kind"`   // file, folder or link; of the old entry if the path was removed
 	Old    *side  `json:"old,omitempty"`
 	New    *side  `json:"new,omitempty"`
 }
@@ -60,11 +59,11 @@ type changeReport struct {
 type side struct {
 	Mode   string `json:"mode,omitempty"`
 	Size   int64  `json:"size"`
-	SHA256 string `json:"sha256,omitempty"` // of a file up to 8 MiB; of a larger one's blocks' ids
+	SHA256 string `json:"sha256,omitempty"` // of the content; above 8 MiB, of the ids of its blocks
 	Target string `json:"target,omitempty"`
 }
 
-// reportChanges leaves out folders, but for those in which nothing is.
+// reportChanges omits added and removed folders unless they are empty.
 func reportChanges(changes []snapshot.Change) []changeReport {
 	reports := []changeReport{}
 	for i, c := range changes {
@@ -72,8 +71,8 @@ func reportChanges(changes []snapshot.Change) []changeReport {
 		if e == nil {
 			e = c.Old
 		}
-		leads := i+1 < len(changes) && strings.HasPrefix(changes[i+1].Path, c.Path+"/")
-		if e.Kind == snapshot.Folder && leads && (c.Old == nil || c.New == nil) {
+		hasChildren := i+1 < len(changes) && strings.HasPrefix(changes[i+1].Path, c.Path+"/")
+		if e.Kind == snapshot.Folder && hasChildren && (c.Old == nil || c.New == nil) {
 			continue
 		}
 		reports = append(reports, changeReport{Path: c.Path, Change: c.What(), Kind: e.Kind.String(), Old: sideOf(c.Old), New: sideOf(c.New)})
@@ -95,7 +94,7 @@ func sideOf(e *snapshot.Entry) *side {
 	return s
 }
 
-func (a *app) diff(ctx context.Context, t *traveller, named, paths []string, o diffOptions) (err error) {
+func (a *app) diff(ctx context.Context, t *checkpointAccess, named, paths []string, o diffOptions) (err error) {
 	name := "latest"
 	if len(named) > 0 {
 		name = named[0]
@@ -110,7 +109,7 @@ func (a *app) diff(ctx context.Context, t *traveller, named, paths []string, o d
 			return err
 		}
 	}
-	if paths, err = a.inside(t.project, paths); err != nil {
+	if paths, err = a.projectPaths(t.project, paths); err != nil {
 		return err
 	}
 	compared, err := t.store.Compare(ctx, *from, to, paths)
@@ -121,12 +120,12 @@ func (a *app) diff(ctx context.Context, t *traveller, named, paths []string, o d
 	return a.printDiff(compared, o)
 }
 
-func (t *traveller) snapshot(ctx context.Context, name string) (*snapshot.Record, error) {
+func (t *checkpointAccess) snapshot(ctx context.Context, name string) (*snapshot.Record, error) {
 	saved, err := t.find(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	record, err := saved.Files()
+	record, err := saved.SnapshotRecord()
 	return &record, err
 }
 
@@ -161,18 +160,18 @@ func printStat(out *bufio.Writer, stats []snapshot.Stat) {
 	}
 	for _, s := range stats {
 		if s.Binary {
-			fmt.Fprintf(out, "%-*s  binary, %s\n", width, s.Path, signed(s.Bytes))
+			fmt.Fprintf(out, "%-*s  binary, %s\n", width, s.Path, signedBytes(s.Bytes))
 			continue
 		}
 		fmt.Fprintf(out, "%-*s  +%d -%d\n", width, s.Path, s.Added, s.Removed)
 		added, removed = added+s.Added, removed+s.Removed
 	}
-	fmt.Fprintf(out, "%s changed, %s added, %d removed\n", count(len(stats), "path"), count(added, "line"), removed)
+	fmt.Fprintf(out, "%s changed, %s added, %s removed\n", count(len(stats), "path"), count(added, "line"), count(removed, "line"))
 }
 
-func signed(n int64) string {
+func signedBytes(n int64) string {
 	if n < 0 {
-		return "-" + inBytes(-n)
+		return "-" + byteSize(-n)
 	}
-	return "+" + inBytes(n)
+	return "+" + byteSize(n)
 }

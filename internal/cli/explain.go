@@ -16,20 +16,20 @@ func (a *app) explainCommand() *cobra.Command {
 	var rules bool
 	c := &cobra.Command{
 		Use:   "explain [STEP]",
-		Short: "Say which findings led to which verdict, and by which rule",
-		Args:  cobra.MaximumNArgs(1),
+		Short: "Explain how an interrupted step was judged",
+		Args:  atMostOne,
 		RunE: func(c *cobra.Command, args []string) error {
 			if rules {
 				return a.printRules()
 			}
-			_, r, err := a.look(c.Context(), run)
+			_, r, err := a.loadRun(c.Context(), run)
 			if err != nil {
 				return err
 			}
 			defer r.Log.Close()
 			step := pawl.StepID(optional(args, 0))
 			if step != "" && r.Plan.Step(step) == nil {
-				return usageError("pawl status", "no step %s in this run's plan", step)
+				return usageError("pawl status", "unknown step %s: the plan of this run has no such step", step)
 			}
 			list, err := resume.Explain(r, step)
 			if err != nil {
@@ -38,8 +38,8 @@ func (a *app) explainCommand() *cobra.Command {
 			return a.printExplained(list)
 		},
 	}
-	c.Flags().StringVar(&run, "run", "", "of this run (default: the current one)")
-	c.Flags().BoolVar(&rules, "rules", false, "print the table of rules instead")
+	c.Flags().StringVar(&run, "run", "", "`RUN` to use (default: the current run)")
+	c.Flags().BoolVar(&rules, "rules", false, "print the table of rules and exit")
 	return a.jsonFlag(c)
 }
 
@@ -59,28 +59,28 @@ func (a *app) printExplained(list []resume.Explained) error {
 		return a.printJSON(list)
 	}
 	if len(list) == 0 {
-		fmt.Fprintln(a.Out, "nothing was in doubt: no verdict was needed")
+		fmt.Fprintln(a.Out, "no step was interrupted or failed: nothing to explain")
 	}
 	for i, x := range list {
 		if i > 0 {
 			fmt.Fprintln(a.Out)
 		}
 		ref := pawl.AttemptRef{Step: x.Step, Item: x.Item, Attempt: x.Attempt}
-		fmt.Fprintf(a.Out, "%s  attempt %d of %s: %s: %s\n", x.Time.UTC().Format("2006-01-02 15:04:05"), x.Attempt, ref.Name(), x.Outcome, x.Why)
+		fmt.Fprintf(a.Out, "%s  attempt %d of %s %s: %s\n", withZone(x.Time), x.Attempt, ref.Name(), outcomeText(pawl.Outcome(x.Outcome)), x.Why)
 		for _, f := range x.Found {
 			if f.Level != pawl.OK {
-				fmt.Fprintf(a.Out, "  found    %s: %s\n", cmp.Or(f.Where, "run"), f.What)
+				fmt.Fprintf(a.Out, "  finding  %s: %s\n", cmp.Or(f.Where, "run"), f.What)
 			}
 		}
 		for _, reason := range x.Verdict.Reasons {
-			fmt.Fprintf(a.Out, "  because  %s\n", reason)
+			fmt.Fprintf(a.Out, "  reason   %s\n", reason)
 		}
-		fmt.Fprintf(a.Out, "  verdict  %s, by rule %s\n", x.Verdict.Word, x.Verdict.Rule)
+		fmt.Fprintf(a.Out, "  verdict  %s: %s (rule: %s)\n", x.Verdict.Word, verdictText(x.Verdict.Word), x.Verdict.Rule)
 		if x.Verdict.By != "" {
 			fmt.Fprintf(a.Out, "  chosen   by %s\n", x.Verdict.By)
 		}
 		if x.Verdict.Doubt != "" {
-			fmt.Fprintf(a.Out, "  doubt    an evaluator was asked, and not followed: %s\n", x.Verdict.Doubt)
+			fmt.Fprintf(a.Out, "  doubt    the evaluator's answer was rejected: %s\n", x.Verdict.Doubt)
 		}
 	}
 	return nil

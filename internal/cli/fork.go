@@ -24,22 +24,22 @@ func (a *app) forkCommand() *cobra.Command {
 	var o forkOptions
 	c := &cobra.Command{
 		Use:   "fork CHECKPOINT",
-		Short: "Start a new run from what a run was at a checkpoint",
-		Long: "Start a new run from what a run was at a checkpoint\n\nWhat was finished then stays finished. The files are brought back\n" +
-			"as pawl restore does, or written into another folder, which becomes a project of its own. The old run stays as it is.",
+		Short: "Start a new run from a checkpoint",
+		Long: "Start a new run from a checkpoint\n\nSteps that were finished at the checkpoint stay finished. The files are restored in place, as pawl restore does, or\n" +
+			"written to another folder, which becomes a project of its own. The old run is not changed.",
 		Example: "  pawl fork build\n  pawl fork 3f2a91c0 --to ../second-try",
-		Args:    cobra.ExactArgs(1),
+		Args:    exactArgs(a.checkpointArgument()),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.travel(c.Context(), func(t *traveller) error {
-				return a.whole(c.Context(), t, args[0], o.to != "", func(saved history.SavedCheckpoint) error {
+			return a.withCheckpoints(c.Context(), func(t *checkpointAccess) error {
+				return a.withIntactCheckpoint(c.Context(), t, args[0], o.to != "", func(saved history.SavedCheckpoint) error {
 					return a.fork(c.Context(), t, saved, o)
 				})
 			})
 		},
 	}
-	c.Flags().StringVar(&o.to, "to", "", "in this folder instead, which must be empty or not there")
-	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
-	c.Flags().BoolVar(&o.otherHead, "other-head", false, "also where git stands at another commit than then")
+	c.Flags().StringVar(&o.to, "to", "", "write to `FOLDER` instead, which must be new or empty")
+	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask for confirmation")
+	c.Flags().BoolVar(&o.otherHead, "other-head", false, "restore even if git HEAD has moved since the checkpoint")
 	return a.jsonFlag(c)
 }
 
@@ -49,14 +49,14 @@ type forkReport struct {
 	Project    string            `json:"project"` // its folder
 	From       pawl.RunID        `json:"from"`
 	Checkpoint pawl.CheckpointID `json:"checkpoint"`
-	Before     pawl.CheckpointID `json:"before,omitempty"` // what was there
-	Again      []history.Redo    `json:"again,omitempty"`  // finished, but not in the snapshot
+	Before     pawl.CheckpointID `json:"before,omitempty"` // checkpoint of the files before the restore
+	Again      []history.Redo    `json:"again,omitempty"`  // finished, but missing in the snapshot: will rerun
 }
 
-func (a *app) fork(ctx context.Context, t *traveller, saved history.SavedCheckpoint, o forkOptions) (err error) {
-	into := history.ForkInto{OtherHead: o.otherHead, Version: a.version}
+func (a *app) fork(ctx context.Context, t *checkpointAccess, saved history.SavedCheckpoint, o forkOptions) (err error) {
+	into := history.ForkOptions{OtherHead: o.otherHead, Version: a.version}
 	if o.to != "" {
-		if into.Folder, err = a.fromHere(o.to); err != nil {
+		if into.Folder, err = a.absolutePath(o.to); err != nil {
 			return err
 		}
 	}
@@ -65,10 +65,10 @@ func (a *app) fork(ctx context.Context, t *traveller, saved history.SavedCheckpo
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	if err := a.agreeToFork(f, saved, o); err != nil {
+	if err := a.confirmFork(f, saved, o); err != nil {
 		return err
 	}
-	done, err := f.Do(ctx, me())
+	done, err := f.Do(ctx, currentUser())
 	if err != nil {
 		return err
 	}
@@ -85,12 +85,12 @@ func (a *app) fork(ctx context.Context, t *traveller, saved history.SavedCheckpo
 		}
 	}
 	return a.printFork(forkReport{
-		Run: done.Run, Project: done.Root, From: saved.Run, Checkpoint: saved.ID, Before: done.Before, Again: f.Again,
+		Run: done.Run, Project: done.Root, From: saved.Run, Checkpoint: saved.ID, Before: done.Before, Again: f.Redo,
 	}, done.Kind, o)
 }
 
-// fromHere returns a path that the user named as it is to be opened, -C considered.
-func (a *app) fromHere(path string) (string, error) {
+// absolutePath resolves a path that the user gave against the current folder or -C.
+func (a *app) absolutePath(path string) (string, error) {
 	here, err := a.here()
 	if err != nil || filepath.IsAbs(path) {
 		return path, err
@@ -98,8 +98,8 @@ func (a *app) fromHere(path string) (string, error) {
 	return filepath.Abs(filepath.Join(here, path))
 }
 
-// agreeToFork shows what a fork would change and do again, and asks for a yes where it changes or repeats anything.
-func (a *app) agreeToFork(f *history.Fork, saved history.SavedCheckpoint, o forkOptions) error {
+// confirmFork prints what a fork changes and reruns, and asks for confirmation if there is any of either.
+func (a *app) confirmFork(f *history.Fork, saved history.SavedCheckpoint, o forkOptions) error {
 	changes := 0
 	if f.Restore != nil {
 		report := restoreReport{Changes: reportChanges(f.Changes), Kept: f.Kept}
@@ -109,17 +109,18 @@ func (a *app) agreeToFork(f *history.Fork, saved history.SavedCheckpoint, o fork
 		}
 	}
 	if !a.json {
-		for _, again := range f.Again {
-			fmt.Fprintf(a.Out, "runs again  %s: it was finished while the checkpoint was taken, and is not in it\n", redone(again))
+		for _, again := range f.Redo {
+			fmt.Fprintf(a.Out, "rerun    %s: finished while the checkpoint was being saved, and not part of it\n", rerunName(again))
 		}
 	}
-	if o.yes || changes == 0 && len(f.Again) == 0 {
+	if o.yes || changes == 0 && len(f.Redo) == 0 {
 		return nil
 	}
-	return a.confirm(fmt.Sprintf("Fork run %s at checkpoint %s, changing %d paths?", saved.Run, saved.ID, changes))
+	effect := fmt.Sprintf("forking run %s at checkpoint %s changes %s", saved.Run, saved.ID, count(changes, "path"))
+	return a.confirm(effect, effect+". Continue?")
 }
 
-func redone(again history.Redo) string {
+func rerunName(again history.Redo) string {
 	if len(again.Items) == 0 {
 		return "step " + string(again.Step)
 	}
@@ -135,7 +136,7 @@ func (a *app) printFork(r forkReport, kind pawl.RunKind, o forkOptions) error {
 		return a.printJSON(r)
 	}
 	if r.Before != "" {
-		fmt.Fprintf(a.Out, "restored; what was there is checkpoint %s\n", r.Before)
+		fmt.Fprintf(a.Out, "restored; previous state saved as checkpoint %s\n", r.Before)
 	}
 	where := ""
 	if o.to != "" {

@@ -16,7 +16,7 @@ import (
 	"pawl/internal/runs"
 )
 
-// gateReport is an open gate with what a person may type.
+// gateReport is an open gate with the commands that answer it.
 type gateReport struct {
 	ID       pawl.GateID     `json:"id"`
 	Step     pawl.StepID     `json:"step,omitempty"`
@@ -37,7 +37,7 @@ type gateReport struct {
 func gateOf(g *pawl.GateState) gateReport {
 	return gateReport{
 		ID: g.ID, Step: g.Step, Item: g.Item, Type: g.Type, Purpose: g.Purpose, Ask: g.Ask, Options: g.Options, Default: g.Default,
-		Expect: g.Expect, Shown: g.Shown, Checks: g.Checks, Opened: g.Opened, Expires: pointer(g.Expires), Commands: runs.Answers(g),
+		Expect: g.Expect, Shown: g.Shown, Checks: g.Checks, Opened: g.Opened, Expires: timeOrNil(g.Expires), Commands: runs.AnswerCommands(g),
 	}
 }
 
@@ -48,33 +48,46 @@ func printGate(w io.Writer, g gateReport) {
 	}
 	fmt.Fprintf(w, "\n  %s\n", g.Ask)
 	if g.Expect != "" {
-		fmt.Fprintf(w, "  expected: %s\n", g.Expect)
+		fmt.Fprintf(w, "  %s: %s\n", expectLabel(g.Purpose), g.Expect)
 	}
 	for _, path := range slices.Sorted(maps.Keys(g.Shown)) {
 		c := g.Shown[path]
-		size := fmt.Sprintf("%d bytes", c.Size)
+		size := byteSize(c.Size)
 		if c.Files > 0 {
-			size = fmt.Sprintf("%d files", c.Files)
+			size = count(c.Files, "file")
 		}
-		fmt.Fprintf(w, "  shown: %s  sha256 %.12s  %s\n", path, c.SHA256, size)
+		fmt.Fprintf(w, "  shows: %s  sha256 %.12s  %s\n", path, c.SHA256, size)
 	}
 	for _, c := range g.Checks {
-		word := "passes"
+		word := "passed"
 		if c.Exit != 0 {
-			word = fmt.Sprintf("fails (exit code %d)", c.Exit)
+			word = fmt.Sprintf("failed (exit code %d)", c.Exit)
 		}
 		fmt.Fprintf(w, "  check: %s %s\n", c.Name, word)
 	}
 	if g.Expires != nil {
-		fmt.Fprintf(w, "  expires: %s\n", g.Expires.UTC().Format("2006-01-02 15:04:05 UTC"))
+		fmt.Fprintf(w, "  expires: %s\n", withZone(*g.Expires))
 	}
 	for _, command := range g.Commands {
 		fmt.Fprintf(w, "  %s\n", command)
 	}
 }
 
+// expectLabel says what the second text of a gate is: why pawl asks, or what to check.
+func expectLabel(p pawl.Purpose) string {
+	switch p {
+	case pawl.ForRepeat:
+		return "reason"
+	case pawl.ForUndo:
+		return "options"
+	case pawl.ForStart:
+		return "goal"
+	}
+	return "check for"
+}
+
 func (a *app) gatesCommand() *cobra.Command {
-	return a.jsonFlag(a.reading("gates [RUN]", "List what a person is asked", func(_ context.Context, _ *project.Project, r *runs.Run) error {
+	return a.jsonFlag(a.readRunCommand("gates [RUN]", "List open gates (pending approvals)", func(_ context.Context, _ *project.Project, r *runs.Run) error {
 		return a.printGates(r)
 	}))
 }
@@ -95,18 +108,18 @@ func (a *app) printGates(r *runs.Run) error {
 	}
 	for _, step := range r.Plan.Steps() {
 		if st := r.State.Steps[step.ID]; st != nil && st.Status == pawl.AwaitsReview {
-			fmt.Fprintf(a.Out, "review  step %s waits for: %s\n", step.ID, strings.Join(st.Unreviewed(), ", "))
+			fmt.Fprintf(a.Out, "review  step %s needs a score from: %s\n", step.ID, strings.Join(st.Unreviewed(), ", "))
 			reports = append(reports, gateReport{})
 		}
 	}
 	if len(reports) == 0 {
-		fmt.Fprintln(a.Out, "no gate is open")
+		fmt.Fprintln(a.Out, "no open gates")
 	}
 	return nil
 }
 
-// onGate is a command that closes a gate. The gate may be named by its id, a prefix of it, or its step.
-func (a *app) onGate(use, short string, args cobra.PositionalArgs, act func(id pawl.GateID, args []string) runs.Act, done string) *cobra.Command {
+// gateCommand builds a command that answers a gate. The gate is named by its id, a prefix of the id, or its step.
+func (a *app) gateCommand(use, short string, args cobra.PositionalArgs, act func(id pawl.GateID, args []string) runs.Act, done string) *cobra.Command {
 	var run string
 	c := &cobra.Command{
 		Use: use, Short: short, Args: args,
@@ -128,12 +141,12 @@ func (a *app) onGate(use, short string, args cobra.PositionalArgs, act func(id p
 			return nil
 		},
 	}
-	c.Flags().StringVar(&run, "run", "", "of this run (default: the current one)")
+	c.Flags().StringVar(&run, "run", "", "`RUN` to use (default: the current run)")
 	return c
 }
 
 func (a *app) gateID(ctx context.Context, run, name string) (pawl.GateID, error) {
-	_, r, err := a.look(ctx, run)
+	_, r, err := a.loadRun(ctx, run)
 	if err != nil {
 		return "", err
 	}
@@ -146,28 +159,28 @@ func (a *app) gateID(ctx context.Context, run, name string) (pawl.GateID, error)
 	}
 	switch len(found) {
 	case 0:
-		return pawl.GateID(name), nil // the act says why it cannot be
+		return pawl.GateID(name), nil // the act returns the error
 	case 1:
 		return found[0], nil
 	}
-	return "", usageError("pawl gates", "%q names %d open gates", name, len(found))
+	return "", usageError("pawl gates", "%q matches %s: %s", name, count(len(found), "open gate"), joinIDs(found))
 }
 
 func (a *app) approveCommand() *cobra.Command {
 	var why string
-	c := a.onGate("approve GATE", "Approve what a gate shows, exactly that", cobra.ExactArgs(1),
+	c := a.gateCommand("approve GATE", "Approve a gate (bound to the exact content shown)", exactArgs(a.gateArgument()),
 		func(id pawl.GateID, _ []string) runs.Act { return runs.Approve(id, why) }, "approved")
-	c.Flags().StringVarP(&why, "message", "m", "", "why")
+	c.Flags().StringVarP(&why, "message", "m", "", "reason")
 	return c
 }
 
 func (a *app) rejectCommand() *cobra.Command {
 	var why string
 	var stop bool
-	c := a.onGate("reject GATE -m WHY", "Have the steps that a gate needs done again, or fail the run", cobra.ExactArgs(1),
+	c := a.gateCommand("reject GATE -m WHY", "Reject a gate: rerun the steps it covers, or fail the run with --stop", exactArgs(a.gateArgument()),
 		func(id pawl.GateID, _ []string) runs.Act { return runs.Reject(id, why, stop) }, "rejected")
-	c.Flags().StringVarP(&why, "message", "m", "", "what is wrong; the next attempt is told")
-	c.Flags().BoolVar(&stop, "stop", false, "fail the run instead")
+	c.Flags().StringVarP(&why, "message", "m", "", "`WHY` it is rejected; passed to the next attempt")
+	c.Flags().BoolVar(&stop, "stop", false, "fail the run instead of rerunning steps")
 	if err := c.MarkFlagRequired("message"); err != nil {
 		panic(err)
 	}
@@ -176,9 +189,9 @@ func (a *app) rejectCommand() *cobra.Command {
 
 func (a *app) answerCommand() *cobra.Command {
 	var why string
-	c := a.onGate("answer GATE OPTION", "Choose one of a decision's options", cobra.ExactArgs(2),
+	c := a.gateCommand("answer GATE OPTION", "Answer a decision gate with one of its options", exactArgs(a.gateArgument(), argument{name: "OPTION", hint: "pawl gates"}),
 		func(id pawl.GateID, args []string) runs.Act { return runs.Choose(id, args[0], why) }, "answered")
-	c.Flags().StringVarP(&why, "message", "m", "", "why")
+	c.Flags().StringVarP(&why, "message", "m", "", "reason")
 	return c
 }
 
@@ -187,14 +200,14 @@ func (a *app) askCommand() *cobra.Command {
 	action := pawl.GateAction{Type: pawl.HumanAction}
 	c := &cobra.Command{
 		Use:   "ask QUESTION",
-		Short: "Open a gate: inside a step, for that step; else for the run",
-		Args:  cobra.ExactArgs(1),
+		Short: "Open a gate (for the current step, or for the run)",
+		Args:  exactArgs(argument{name: "QUESTION"}),
 		RunE: func(c *cobra.Command, args []string) error {
 			action.Ask = args[0]
 			if len(action.Options) > 0 {
 				action.Type = pawl.DecisionFor
 			}
-			if step := inside(); step != nil {
+			if step := stepClient(); step != nil {
 				return a.askInside(step, action)
 			}
 			_, r, err := a.perform(c.Context(), run, runs.Ask(action))
@@ -206,24 +219,24 @@ func (a *app) askCommand() *cobra.Command {
 			return nil
 		},
 	}
-	c.Flags().StringVar(&run, "run", "", "of this run (default: the current one)")
-	c.Flags().StringSliceVar(&action.Options, "option", nil, "an answer to choose from (makes it a decision)")
-	c.Flags().StringVar(&action.Default, "default", "", "the answer when nobody gives one in time")
-	c.Flags().StringVar(&action.Expect, "expect", "", "what the person should find")
+	c.Flags().StringVar(&run, "run", "", "`RUN` to use (default: the current run)")
+	c.Flags().StringSliceVar(&action.Options, "option", nil, "`OPTION` to choose from; makes the gate a decision")
+	c.Flags().StringVar(&action.Default, "default", "", "`OPTION` to use if nobody answers in time")
+	c.Flags().StringVar(&action.Expect, "expect", "", "`TEXT` that tells the reviewer what to expect")
 	return c
 }
 
-// askInside opens a gate for the step that this runs in, and notes in its result that it waits for the answer.
+// askInside opens a gate for the current step, and records in the step's result that it waits for the answer.
 func (a *app) askInside(step *runs.StepClient, action pawl.GateAction) error {
-	gate, err := step.Ask(action)
+	gate, err := step.OpenGate(action)
 	if err != nil {
 		return err
 	}
-	if err := step.Wait(action); err != nil {
+	if err := step.MarkWaiting(action); err != nil {
 		return err
 	}
 	fmt.Fprintln(a.Out, gate.ID)
-	fmt.Fprintln(a.Err, "pawl: end this step now with exit code 0; it goes on in a new attempt once the gate is answered")
+	fmt.Fprintln(a.Err, "pawl: end this step now with exit code 0; a new attempt starts once the gate is answered")
 	return nil
 }
 
@@ -232,8 +245,8 @@ func (a *app) reviewCommand() *cobra.Command {
 	var score int
 	c := &cobra.Command{
 		Use:   "review STEP --by NAME --score N",
-		Short: "Score a finished step, 0 to 100",
-		Args:  cobra.ExactArgs(1),
+		Short: "Score a finished step from 0 to 100",
+		Args:  exactArgs(a.stepArgument()),
 		RunE: func(c *cobra.Command, args []string) error {
 			_, r, err := a.perform(c.Context(), run, runs.Review(pawl.StepID(args[0]), by, score, comment))
 			if err != nil {
@@ -241,14 +254,14 @@ func (a *app) reviewCommand() *cobra.Command {
 			}
 			defer r.Log.Close()
 			st := r.State.Steps[pawl.StepID(args[0])]
-			fmt.Fprintf(a.Out, "step %s: %d by %s; %s (run %s)\n", args[0], score, by, st.Status, r.State.Run)
+			fmt.Fprintf(a.Out, "step %s: score %d by %s; status: %s (run %s)\n", args[0], score, by, st.Status, r.State.Run)
 			return nil
 		},
 	}
-	c.Flags().StringVar(&run, "run", "", "of this run (default: the current one)")
-	c.Flags().StringVar(&by, "by", "", "the reviewer")
-	c.Flags().IntVar(&score, "score", -1, "0 to 100")
-	c.Flags().StringVarP(&comment, "message", "m", "", "what is to be better")
+	c.Flags().StringVar(&run, "run", "", "`RUN` to use (default: the current run)")
+	c.Flags().StringVar(&by, "by", "", "`NAME` of the reviewer")
+	c.Flags().IntVar(&score, "score", -1, "score `N`, 0 to 100")
+	c.Flags().StringVarP(&comment, "message", "m", "", "`TEXT` that says what to improve")
 	for _, flag := range []string{"by", "score"} {
 		if err := c.MarkFlagRequired(flag); err != nil {
 			panic(err)

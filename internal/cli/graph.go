@@ -15,11 +15,11 @@ import (
 
 // nodeReport is one node of `pawl log --graph --json`.
 type nodeReport struct {
-	Checkpoint pawl.CheckpointID `json:"checkpoint,omitempty"` // empty for a restore and for the beginning of a fork
+	Checkpoint pawl.CheckpointID `json:"checkpoint,omitempty"` // empty for a restore and for the start of a fork
 	Run        pawl.RunID        `json:"run"`
-	Parent     string            `json:"parent,omitempty"` // the checkpoint before it, in its run or in the one that it was forked from
+	Parent     string            `json:"parent,omitempty"` // previous checkpoint, in its run or in the run that it was forked from
 	Kind       string            `json:"kind"`             // a checkpoint's kind, "restored" or "forked"
-	Of         pawl.CheckpointID `json:"of,omitempty"`     // what was restored or forked
+	Of         pawl.CheckpointID `json:"of,omitempty"`     // the restored or forked checkpoint
 	Step       pawl.StepID       `json:"step,omitempty"`
 	Item       pawl.ItemID       `json:"item,omitempty"`
 	Why        string            `json:"why,omitempty"`
@@ -28,7 +28,7 @@ type nodeReport struct {
 }
 
 func (a *app) graph(ctx context.Context, name string, all bool) error {
-	return a.travel(ctx, func(t *traveller) error {
+	return a.withCheckpoints(ctx, func(t *checkpointAccess) error {
 		var ids []pawl.RunID
 		if !all {
 			run, err := runs.FindRun(ctx, t.project, name)
@@ -56,12 +56,12 @@ func nodeReports(nodes []history.Node) []nodeReport {
 	reports := []nodeReport{}
 	for _, n := range nodes {
 		r := nodeReport{Run: n.Run, Time: n.Time, Parent: n.Parent}
-		for up, ok := byID[r.Parent]; ok && up.Saved == nil; up, ok = byID[r.Parent] { // a restore or a beginning is no parent
+		for up, ok := byID[r.Parent]; ok && up.Saved == nil; up, ok = byID[r.Parent] { // skip restores and starts of forks
 			r.Parent = up.Parent
 		}
 		switch {
-		case n.Back != nil:
-			r.Kind, r.Of = "restored", n.Back.Checkpoint
+		case n.Restored != nil:
+			r.Kind, r.Of = "restored", n.Restored.Checkpoint
 		case n.Forked != nil:
 			r.Kind, r.Of = "forked", n.Forked.Checkpoint
 		case n.Saved != nil:
@@ -90,17 +90,17 @@ func (a *app) printGraph(nodes []history.Node) error {
 		fmt.Fprintf(out, "%s  %s\n", row, text)
 	}
 	if len(nodes) == 0 {
-		fmt.Fprintln(out, "no checkpoint yet")
+		fmt.Fprintln(out, "no checkpoints yet")
 	}
 	return out.Flush()
 }
 
-// nodeText says a node in one line.
+// nodeText describes a node in one line.
 func nodeText(n history.Node) string {
-	when := n.Time.UTC().Format("2006-01-02 15:04:05")
+	when := utcTime(n.Time)
 	switch {
-	case n.Back != nil:
-		return fmt.Sprintf("%-8s  %s  restored to %s, %s changed", "-", when, n.Back.Checkpoint, count(n.Back.Changed, "path"))
+	case n.Restored != nil:
+		return fmt.Sprintf("%-8s  %s  restored to %s, %s changed", "-", when, n.Restored.Checkpoint, count(n.Restored.Changed, "path"))
 	case n.Forked != nil:
 		return fmt.Sprintf("%-8s  %s  forked from %s", "-", when, n.Forked.Checkpoint)
 	case n.Saved == nil:
@@ -110,10 +110,10 @@ func nodeText(n history.Node) string {
 	return strings.TrimRight(fmt.Sprintf("%s  %s  %s  %s  [%s]", c.Checkpoint, when, c.Kind, c.about(), c.content()), " ")
 }
 
-// lanes are the columns of a graph. Each holds the node that it leads down to; an empty one is free.
+// lanes are the columns of a graph. Each holds the id of the next node in it; "" marks a free column.
 type lanes struct{ next []string }
 
-// place returns the row of a node, with an o for a beginning, and where lines meet in it the row before that.
+// place returns the row of a node, marked o if it has no parent, and the row above it in which columns join, if any.
 func (l *lanes) place(id, parent string) (row, join string) {
 	at := slices.Index(l.next, id)
 	if at >= 0 {
@@ -152,7 +152,7 @@ func (l *lanes) draw(node int, mark string) string {
 	return strings.TrimRight(row.String(), " ")
 }
 
-// join draws how one column runs into another to the left of it.
+// join draws a column that joins another one to the left of it.
 func (l *lanes) join(to, from int) string {
 	row := []byte(l.draw(-1, ""))
 	for len(row) < 2*from {

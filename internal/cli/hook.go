@@ -8,21 +8,22 @@ import (
 	"pawl/internal/agents"
 )
 
-// hookCommand only explains: main serves hooks before the command line is built.
+// hookCommand documents the hook. Package faststart runs it before the command line is built.
 func (a *app) hookCommand() *cobra.Command {
 	var names []string
 	for _, d := range agents.Dialects {
 		names = append(names, d.Name)
 	}
 	return &cobra.Command{
-		Use:   "hook AGENT",
-		Short: "Called by agents: journal what they do, and tell them what they have to know",
-		Long: "Called by agents: journal what they do, and tell them what they have to know\n\nAGENT is " + strings.Join(names, ", ") +
-			". The payload comes from standard input, and the answer goes to standard output, as that agent's\nhooks have them. " +
-			"The exit code is always 0. What goes wrong is said in .pawl/hook.log. `pawl attach AGENT` installs it.",
-		Args: cobra.ExactArgs(1),
+		Use:    "hook AGENT",
+		Hidden: true,
+		Short:  "Agent hook entry point (called by the agent, not by you)",
+		Long: "Agent hook entry point (called by the agent, not by you)\n\nAGENT is " + strings.Join(names, ", ") +
+			". It reads the payload from standard input and\nwrites the answer to standard output, in the agent's format. " +
+			"The exit code is always 0; errors go to\n.pawl/hook.log. `pawl attach AGENT` installs the hook.",
+		Args: exactArgs(agentArgument()),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return usageError("pawl hook --help", "%q is not an agent: use one of %s", args[0], strings.Join(names, ", "))
+			return usageError("pawl hook --help", "unknown agent %q; supported: %s", args[0], strings.Join(names, ", "))
 		},
 	}
 }

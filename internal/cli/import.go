@@ -34,20 +34,21 @@ func (a *app) importCommand() *cobra.Command {
 	o := importOptions{agent: string(pawl.ClaudeCode)}
 	c := &cobra.Command{
 		Use:   "import SYSTEM [PATH]",
-		Short: "Make a run of another system's files, and go on with it",
-		Long: "Make a run of another system's files, and go on with it\n\nSYSTEM is " + a.systems() + ". PATH is the folder that its files are in (default: the project), or a dump or database of projectstate.\n" +
-			"What it says was done is believed only as far as the files that it claims are there. Its files are not changed.",
-		Args: cobra.RangeArgs(1, 2),
+		Short: "Import another system's state as a run",
+		Long: "Import another system's state as a run\n\nSYSTEM is " + a.systems() + ".\nPATH is the folder with its files (default: the project), or a SQL dump or database of projectstate.\n" +
+			"A step counts as done only if the files that it claims exist. The system's own files are not changed.",
+		Example: "  pawl import grid --dry-run\n  pawl import dotagent ../other",
+		Args:    oneOrTwo(a.systemArgument()),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.importFrom(c.Context(), args[0], optional(args, 1), o)
 		},
 	}
-	c.Flags().BoolVar(&o.dry, "dry-run", false, "only say what is found: run, position, work that is left, the newest checkpoints, findings")
-	c.Flags().BoolVar(&o.fresh, "fresh", false, "do not go on with it: set its state aside, in its own archive")
-	c.Flags().BoolVar(&o.yes, "yes", false, "do not ask on a terminal what its system asks: go on with it")
+	c.Flags().BoolVar(&o.dry, "dry-run", false, "print what would be imported and exit")
+	c.Flags().BoolVar(&o.fresh, "fresh", false, "move the system's state to its own archive instead of importing it")
+	c.Flags().BoolVar(&o.yes, "yes", false, "skip the other system's confirmation prompt and continue")
 	c.MarkFlagsMutuallyExclusive("dry-run", "fresh")
-	c.Flags().StringVar(&o.agent, "agent", o.agent, "who is to do what is not done")
-	c.Flags().StringVar(&o.project, "project", "", "which one, where the files hold several: its id, how that begins, or its name; needed where none of them is active")
+	c.Flags().StringVar(&o.agent, "agent", o.agent, "`AGENT` for the unfinished steps")
+	c.Flags().StringVar(&o.project, "project", "", "project to import when the files contain several: `ID` (an id, id prefix or name); required if none is active")
 	return a.jsonFlag(c)
 }
 
@@ -56,12 +57,12 @@ type importReport struct {
 	format.Project
 	Pending  []pawl.StepID  `json:"pending"`
 	Findings []pawl.Finding `json:"findings"`
-	Others   []otherReport  `json:"others,omitempty"` // runs that are there too
+	Others   []otherReport  `json:"others,omitempty"` // other runs in the files
 }
 
 // otherReport is a run of the same system in the same project.
 type otherReport struct {
-	Place    string         `json:"place"` // to be given as PATH
+	Place    string         `json:"place"` // PATH to import it
 	Name     string         `json:"name"`
 	Status   pawl.RunStatus `json:"status"`
 	Percent  int            `json:"progress_percent"`
@@ -70,12 +71,12 @@ type otherReport struct {
 }
 
 func (a *app) importFrom(ctx context.Context, system, path string, o importOptions) error {
-	codec, err := a.codecFor(system, o.project)
+	codec, err := a.formatFor(system, o.project)
 	if err != nil {
 		return err
 	}
 	if agents := pawl.AgentNames[:len(pawl.AgentNames)-1]; !slices.Contains(agents, pawl.AgentName(o.agent)) { // without AnyCommand
-		return usageError("", "--agent: no agent %q: use %s", o.agent, joined(agents))
+		return usageError("", "unknown --agent %q; supported: %s", o.agent, joinIDs(agents))
 	}
 	dir, err := a.foreignDir(path)
 	if err != nil {
@@ -87,29 +88,29 @@ func (a *app) importFrom(ctx context.Context, system, path string, o importOptio
 	}
 	reading, findings := folder.Read(place)
 	if reading.Name == "" && len(reading.Phases) == 0 {
-		return a.nothingRead(system, dir, o.project, folder.Projects(), findings)
+		return a.nothingImported(system, dir, o.project, folder.Projects(), findings)
 	}
-	root, err := a.foreignPlace("")
+	root, err := a.foreignPath("")
 	if err != nil {
 		return err
 	}
 	if place == "" {
-		reading = inProject(root, dir, reading)
+		reading = relativeToProject(root, dir, reading)
 	}
 	if o.dry {
-		return a.printReading(reported(root, folder, place, reading, findings))
+		return a.printImportReport(dryRunReport(root, folder, place, reading, findings))
 	}
-	if there := folder.Projects(); o.project == "" && len(there) > 1 && !atWork(reading) {
+	if there := folder.Projects(); o.project == "" && len(there) > 1 && !hasActiveWork(reading) {
 		return usageError("pawl import "+system+" --project ID, with one of "+strings.Join(there, ", "),
-			"of the %d projects here none is active: say which one it is to be", len(there))
+			"none of the %d projects is active; choose one with --project", len(there))
 	}
-	if afresh, err := a.afresh(ctx, codec, dir, folder, o); err != nil || afresh {
+	if afresh, err := a.archiveIfFresh(ctx, codec, dir, folder, o); err != nil || afresh {
 		return err
 	}
 	if place != "" {
 		dir = root
 	}
-	made, err := a.makeRun(ctx, reading, findings, dir, cmp.Or(place, firstPlace(folder)), o.agent)
+	made, err := a.createImportedRun(ctx, reading, findings, dir, cmp.Or(place, firstPlace(folder)), o.agent)
 	if err != nil {
 		return err
 	}
@@ -120,25 +121,25 @@ func (a *app) importFrom(ctx context.Context, system, path string, o importOptio
 	return nil
 }
 
-// codecFor returns the codec of a system, of one of the projects that its files hold where one is named.
-func (a *app) codecFor(system, project string) (format.Format, error) {
-	codec, err := a.codec(system)
+// formatFor returns the format of a system, limited to one project if project is not empty.
+func (a *app) formatFor(system, project string) (format.Format, error) {
+	codec, err := a.formatNamed(system)
 	if err != nil || project == "" {
 		return codec, err
 	}
 	if codec.Select == nil {
-		return codec, usageError("", "--project: the files of %s hold one project", system)
+		return codec, usageError("", "--project: the files of %s contain only one project", system)
 	}
 	return codec.Select(project), nil
 }
 
-// atWork reports whether somebody is at work on what was read, or was cut off.
-func atWork(r format.Project) bool {
+// hasActiveWork reports whether what was read is being worked on, or was interrupted.
+func hasActiveWork(r format.Project) bool {
 	return r.Status == pawl.StatusActive || r.Status == pawl.StatusInterrupted
 }
 
-// reported returns what a dry run says of a reading of the project at root.
-func reported(root string, folder *interop.Folder, place string, reading format.Project, findings []pawl.Finding) importReport {
+// dryRunReport returns the report of a dry run.
+func dryRunReport(root string, folder *interop.Folder, place string, reading format.Project, findings []pawl.Finding) importReport {
 	reading, found := interop.CheckClaims(root, reading)
 	report := importReport{Project: reading, Pending: pending(reading), Findings: slices.Concat([]pawl.Finding{}, findings, found)}
 	if places := folder.Places(); place == "" && len(places) > 1 {
@@ -147,24 +148,23 @@ func reported(root string, folder *interop.Folder, place string, reading format.
 	return report
 }
 
-// nothingRead says why nothing was read: there is no such project among those that are there, there is nothing, or it could not
-// be read.
-func (a *app) nothingRead(system, dir, project string, there []string, findings []pawl.Finding) error {
+// nothingImported returns the error for files in which nothing was found: no such project, no files, or unreadable files.
+func (a *app) nothingImported(system, dir, project string, there []string, findings []pawl.Finding) error {
 	if project != "" && len(there) > 0 {
-		return &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("no project %s; there are %s", project, strings.Join(there, ", ")),
+		return &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("unknown project %s; the files contain: %s", project, strings.Join(there, ", ")),
 			Hint: "pawl import " + system + " --project " + there[0]}
 	}
-	a.printWorst(findings)
+	a.printProblems(findings)
 	for _, f := range findings {
 		if f.Level == pawl.Bad {
-			return &pawl.Error{Kind: pawl.KindDamaged, Err: fmt.Errorf("no files of %s could be read: %s", system, f.Where), Hint: f.Hint}
+			return &pawl.Error{Kind: pawl.KindDamaged, Err: fmt.Errorf("cannot read the files of %s: %s", system, f.Where), Hint: f.Hint}
 		}
 	}
-	return &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("no files of %s in %s", system, dir), Hint: "pawl import " + system + " PATH"}
+	return &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("no files of %s found in %s", system, dir), Hint: "pawl import " + system + " PATH"}
 }
 
-// inProject returns the reading of a folder as the project sees it, where that lies in the project.
-func inProject(root, dir string, reading format.Project) format.Project {
+// relativeToProject makes the paths of a reading relative to the project, if its folder lies in the project.
+func relativeToProject(root, dir string, reading format.Project) format.Project {
 	info, err := os.Stat(dir)
 	rel, relErr := filepath.Rel(root, dir)
 	if err != nil || relErr != nil || !info.IsDir() || rel == "." || !filepath.IsLocal(rel) {
@@ -173,7 +173,7 @@ func inProject(root, dir string, reading format.Project) format.Project {
 	return reading.In(filepath.ToSlash(rel))
 }
 
-// firstPlace returns where the work lies in a folder that is read of it; empty where there is but one.
+// firstPlace returns the place of the work that is read from a folder; "" if the system has only one place.
 func firstPlace(folder *interop.Folder) string {
 	if places := folder.Places(); len(places) > 0 {
 		return places[0]
@@ -181,34 +181,34 @@ func firstPlace(folder *interop.Folder) string {
 	return ""
 }
 
-// makeRun makes a run of what was read, and says so.
-func (a *app) makeRun(ctx context.Context, reading format.Project, findings []pawl.Finding, dir, place, agent string) (interop.Imported, error) {
+// createImportedRun creates a run of what was read, and prints it.
+func (a *app) createImportedRun(ctx context.Context, reading format.Project, findings []pawl.Finding, dir, place, agent string) (interop.Imported, error) {
 	p, err := a.projectOrInit()
 	if err != nil {
 		return interop.Imported{}, err
 	}
 	a.register(p)
-	codec, err := a.codec(reading.System)
+	codec, err := a.formatNamed(reading.System)
 	if err != nil {
 		return interop.Imported{}, err
 	}
 	if reading.Status == pawl.StatusActive {
-		findings = append(findings, pawl.Finding{Level: pawl.Warn, What: cmp.Or(reading.Resume, "somebody may still be at work on it"), Where: pathIn(p, dir),
-			Hint: "see that nobody is, before pawl resume"})
+		findings = append(findings, pawl.Finding{Level: pawl.Warn, What: cmp.Or(reading.Resume, "somebody may still be working on it"), Where: pathIn(p, dir),
+			Hint: "make sure that nobody is before pawl resume"})
 	}
-	made, err := interop.Import(ctx, p, me(), interop.Source{
+	made, err := interop.Import(ctx, p, currentUser(), interop.Source{
 		Project: reading, Path: pathIn(p, dir), Place: place, Findings: findings, Agent: pawl.AgentName(agent), Version: a.version, Provable: codec.CheckCriterion != nil,
 	})
 	if err != nil || a.json {
 		return made, err
 	}
-	a.printWorst(made.Findings)
-	fmt.Fprintf(a.Out, "run %s made of %s: %d of %s done\n", made.Run, reading.System, len(made.Done), count(reading.Count(), "step"))
+	a.printProblems(made.Findings)
+	fmt.Fprintf(a.Out, "imported %s as run %s: %d of %s done\n", reading.System, made.Run, len(made.Done), count(reading.Count(), "step"))
 	return made, nil
 }
 
-// madeOf returns the unfinished run of this project that was made of a reading already; empty where there is none.
-func (a *app) madeOf(ctx context.Context, reading format.Project, dir, place string) (pawl.RunID, error) {
+// existingImport returns the unfinished run of this project that was imported from the same work; "" if there is none.
+func (a *app) existingImport(ctx context.Context, reading format.Project, dir, place string) (pawl.RunID, error) {
 	p, err := a.projectOrInit()
 	if err != nil {
 		return "", err
@@ -216,9 +216,9 @@ func (a *app) madeOf(ctx context.Context, reading format.Project, dir, place str
 	return interop.UnfinishedRun(ctx, p, interop.Source{Project: reading, Path: pathIn(p, dir), Place: place})
 }
 
-// foreignDir returns the folder, or the file, that another system's files are in.
+// foreignDir returns the folder or file of another system. It must exist.
 func (a *app) foreignDir(path string) (string, error) {
-	dir, err := a.foreignPlace(path)
+	dir, err := a.foreignPath(path)
 	if err != nil {
 		return "", err
 	}
@@ -228,8 +228,8 @@ func (a *app) foreignDir(path string) (string, error) {
 	return dir, nil
 }
 
-// foreignPlace is foreignDir where nothing may be yet.
-func (a *app) foreignPlace(path string) (string, error) {
+// foreignPath is foreignDir for a path that need not exist.
+func (a *app) foreignPath(path string) (string, error) {
 	if path == "" {
 		if p, err := a.project(); err == nil {
 			return p.Root, nil
@@ -246,7 +246,7 @@ func (a *app) foreignPlace(path string) (string, error) {
 	return resolved(path)
 }
 
-// resolved follows the links in as much of an absolute path as there is.
+// resolved follows the links in the existing part of an absolute path.
 func resolved(path string) (string, error) {
 	full, err := filepath.EvalSymlinks(path)
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -256,8 +256,8 @@ func resolved(path string) (string, error) {
 	return filepath.Join(above, filepath.Base(path)), err
 }
 
-// foreignAt opens the folder that a run's files are in: that of the project, where the system knows several runs in it and
-// dir is the place of one of them, else dir itself.
+// foreignAt opens the folder of a run's files. If dir is the place of one of several runs in the project, it opens the project
+// and returns that place; else it opens dir.
 func (a *app) foreignAt(ctx context.Context, codec format.Format, dir string) (*interop.Folder, string, error) {
 	root, err := a.foreignDir("")
 	if err != nil {
@@ -279,8 +279,7 @@ func (a *app) foreignAt(ctx context.Context, codec format.Format, dir string) (*
 	return folder, "", err
 }
 
-// openForeign opens a folder with another system's files. What the project's journals say counts for its own files, and
-// for none that lie elsewhere.
+// openForeign opens a folder with another system's files. The project's journals count only for files within the project.
 func (a *app) openForeign(ctx context.Context, codec format.Format, dir string) (*interop.Folder, error) {
 	p, err := a.project()
 	if err != nil || !filepath.IsLocal(pathIn(p, dir)) {
@@ -323,21 +322,21 @@ func pending(r format.Project) []pawl.StepID {
 	return ids
 }
 
-// printWorst prints the findings that are not good, each once.
-func (a *app) printWorst(findings []pawl.Finding) {
+// printProblems prints the findings that are not ok, each only once.
+func (a *app) printProblems(findings []pawl.Finding) {
 	for _, f := range findings {
-		if f.Level != pawl.OK && !slices.Contains(a.told, f) {
-			a.told = append(a.told, f)
+		if f.Level != pawl.OK && !slices.Contains(a.printed, f) {
+			a.printed = append(a.printed, f)
 			a.printFinding(f)
 		}
 	}
 }
 
-func (a *app) printReading(r importReport) error {
+func (a *app) printImportReport(r importReport) error {
 	if a.json {
 		return a.printJSON(r)
 	}
-	fmt.Fprintf(a.Out, "%s  %s (%s)  %d%%, %d of %s done\n", cmp.Or(r.Name, r.System), r.Status, cmp.Or(r.Native, "no status of its own"), r.Percent,
+	fmt.Fprintf(a.Out, "%s  %s (%s)  %d%%, %d of %s done\n", cmp.Or(r.Name, r.System), r.Status, cmp.Or(r.Native, "no native status"), r.Percent,
 		r.Count()-len(pending(r.Project)), count(r.Count(), "step"))
 	for _, line := range [][2]string{{"goal", r.Goal}, {"resume", r.Resume}, {"next", r.Next}} {
 		if line[1] != "" {
@@ -345,47 +344,47 @@ func (a *app) printReading(r importReport) error {
 		}
 	}
 	if !r.Updated.IsZero() {
-		fmt.Fprintf(a.Out, "activity  %s\n", stamp(r.Updated))
+		fmt.Fprintf(a.Out, "activity  %s\n", withZone(r.Updated))
 	}
 	var rows [][]string
 	for _, phase := range r.Phases {
 		for _, s := range phase.Steps {
-			rows = append(rows, []string{phase.Name, string(s.ID), string(s.Status), number(len(s.Items)), oneLine(cmp.Or(s.Name, s.Goal))})
+			rows = append(rows, []string{phase.Name, string(s.ID), string(s.Status), nonZero(len(s.Items)), oneLine(cmp.Or(s.Name, s.Goal))})
 		}
 	}
 	fmt.Fprintln(a.Out)
 	if err := table(a.Out, []string{"PHASE", "STEP", "STATUS", "ITEMS", "NAME"}, rows); err != nil {
 		return err
 	}
-	if err := a.printSaved(r.Checkpoints); err != nil {
+	if err := a.printForeignCheckpoints(r.Checkpoints); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.Out, "\n%s, %s, %s, %s\n", count(len(r.Gates), "gate"), count(len(r.Memories), "thing")+" learned", count(len(r.Decisions), "decision"), count(len(r.Blockers), "blocker"))
-	a.printWorst(r.Findings)
+	fmt.Fprintf(a.Out, "\n%s, %s, %s, %s\n", count(len(r.Gates), "gate"), count(len(r.Memories), "note"), count(len(r.Decisions), "decision"), count(len(r.Blockers), "blocker"))
+	a.printProblems(r.Findings)
 	return a.printOthers(r.Others)
 }
 
-// mostSaved is how many of another system's checkpoints are listed.
-const mostSaved = 20
+// maxListedCheckpoints limits the list of another system's checkpoints.
+const maxListedCheckpoints = 20
 
-// printSaved lists the newest checkpoints that another system took, the oldest first.
-func (a *app) printSaved(saved []format.Checkpoint) error {
+// printForeignCheckpoints lists the newest checkpoints of another system, oldest first.
+func (a *app) printForeignCheckpoints(saved []format.Checkpoint) error {
 	if len(saved) == 0 {
 		return nil
 	}
 	fmt.Fprintln(a.Out)
-	if more := len(saved) - mostSaved; more > 0 {
-		fmt.Fprintf(a.Out, "%s before these\n", count(more, "checkpoint"))
+	if more := len(saved) - maxListedCheckpoints; more > 0 {
+		fmt.Fprintf(a.Out, "%s before these are not listed\n", count(more, "checkpoint"))
 		saved = saved[more:]
 	}
 	var rows [][]string
 	for _, c := range saved {
 		at, valid := "", "valid"
 		if !c.Time.IsZero() {
-			at = stamp(c.Time)
+			at = utcTime(c.Time)
 		}
 		if !c.Valid {
-			valid = "not valid"
+			valid = "invalid"
 		}
 		rows = append(rows, []string{oneLine(c.ID), string(c.Step), cmp.Or(c.Native, string(c.Kind)), at, valid})
 	}
@@ -400,6 +399,6 @@ func (a *app) printOthers(others []otherReport) error {
 	for _, o := range others {
 		rows = append(rows, []string{o.Place, o.Name, string(o.Status), fmt.Sprintf("%d%%", o.Percent), oneLine(o.Next)})
 	}
-	fmt.Fprintln(a.Out, "\nThere are others; one is imported by its path:")
+	fmt.Fprintln(a.Out, "\nThere are others; import one by its PATH:")
 	return table(a.Out, []string{"PATH", "NAME", "STATUS", "DONE", "NEXT"}, rows)
 }

@@ -12,8 +12,8 @@ import (
 func (a *app) initCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "init",
-		Short: "Make this folder a project",
-		Args:  cobra.NoArgs,
+		Short: "Initialise a pawl project in this folder",
+		Args:  noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			here, err := a.here()
 			if err != nil {
@@ -24,13 +24,13 @@ func (a *app) initCommand() *cobra.Command {
 				return err
 			}
 			a.register(p)
-			fmt.Fprintf(a.Out, "project %s in %s\n", p.ID, p.Root)
+			fmt.Fprintf(a.Out, "initialised project %s in %s\n", p.ID, p.Root)
 			return nil
 		},
 	}
 }
 
-// register enters the project in the user's registry, and says what a person should know of that.
+// register adds the project to the user's registry and prints the notes about that.
 func (a *app) register(p *project.Project) {
-	a.sayNotes(p.Register("", time.Now().UTC()))
+	a.printNotes(p.Register("", time.Now().UTC()))
 }

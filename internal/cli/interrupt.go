@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// interrupts returns a context that ends at the first Ctrl-C (or SIGTERM), and one that ends at the second.
-// first is called at the first.
+// interrupts returns a context that ends at the first Ctrl-C (or SIGTERM), and one that ends at the second. It calls first
+// at the first signal.
 func interrupts(parent context.Context, first func()) (soft, hard context.Context, release func()) {
 	soft, endSoft := context.WithCancel(parent)
 	hard, endHard := context.WithCancel(context.WithoutCancel(parent))
@@ -37,5 +37,5 @@ func interrupts(parent context.Context, first func()) (soft, hard context.Contex
 	}
 }
 
-// detached starts a process in a session of its own.
+// detached makes a process start in a session of its own.
 func detached() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }

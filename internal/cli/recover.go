@@ -23,27 +23,27 @@ func (a *app) recoverCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "recover [RUN]",
 		Short: "Rebuild a run whose journal is damaged or lost",
-		Long: "Rebuild a run whose journal is damaged or lost\n\nWhat is left says what can be proven: the journal's beginning, the records of\n" +
-			"its steps, snapshots, views, git's commits and the plan. It says how sure each part is, and on which evidence. Nothing is\n" +
-			"changed without --accept. The damaged journal is set aside, never deleted.",
+		Long: "Rebuild a run whose journal is damaged or lost\n\nrecover collects what is left: the intact start of the journal, the records of steps, snapshots, views, git commits and\n" +
+			"the plan. It prints each recovered part with its confidence and evidence. It changes nothing without --accept. The\n" +
+			"damaged journal is renamed, never deleted.",
 		Example: "  pawl recover\n  pawl recover --accept && pawl resume",
-		Args:    cobra.MaximumNArgs(1),
+		Args:    atMostOne,
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.recover(c.Context(), optional(args, 0), o)
 		},
 	}
 	c.Flags().BoolVar(&o.accept, "accept", false, "rebuild the journal as proposed")
-	c.Flags().StringVar(&o.trust, "trust", string(rebuild.Certain), "what to believe: certain, or likely as well")
-	c.Flags().StringVar(&o.plan, "plan", "", "the file of the run's plan, where none lies beside the journal")
+	c.Flags().StringVar(&o.trust, "trust", string(rebuild.Certain), "minimum confidence `LEVEL` to accept: certain or likely")
+	c.Flags().StringVar(&o.plan, "plan", "", "plan `FILE` of the run, if none is stored with its journal")
 	return a.jsonFlag(c)
 }
 
 // recoverReport is what `pawl recover --json` prints.
 type recoverReport struct {
 	rebuild.Proposal
-	New      bool   `json:"new,omitempty"`      // there was no such run: it is made from what git says
-	Accepted bool   `json:"accepted,omitempty"` // the journal is rebuilt
-	Aside    string `json:"aside,omitempty"`    // where the damaged journal is kept
+	New      bool   `json:"new,omitempty"`      // the run was unknown: it is created from git commits
+	Accepted bool   `json:"accepted,omitempty"` // the journal was rebuilt
+	Aside    string `json:"aside,omitempty"`    // path of the damaged journal
 }
 
 func (a *app) recover(ctx context.Context, name string, o recoverOptions) (err error) {
@@ -53,7 +53,7 @@ func (a *app) recover(ctx context.Context, name string, o recoverOptions) (err e
 	}
 	trust := rebuild.Confidence(o.trust)
 	if trust != rebuild.Certain && trust != rebuild.Likely {
-		return usageError("pawl recover --trust likely", "--trust is certain or likely, not %q", o.trust)
+		return usageError("pawl recover --trust likely", "unknown --trust level %q; expected certain or likely", o.trust)
 	}
 	cfg, err := a.engineConfig(p)
 	if err != nil {
@@ -61,12 +61,12 @@ func (a *app) recover(ctx context.Context, name string, o recoverOptions) (err e
 	}
 	plan := o.plan
 	if plan != "" {
-		if plan, err = a.fromHere(plan); err != nil {
+		if plan, err = a.absolutePath(plan); err != nil {
 			return err
 		}
 	}
-	r, err := rebuild.PrepareRecovery(ctx, p, rebuild.Recovering{
-		Run: name, Plan: plan, Trust: trust, Snapshots: cfg.Snapshots, Version: a.version, Person: me().Name,
+	r, err := rebuild.PrepareRecovery(ctx, p, rebuild.Options{
+		Run: name, Plan: plan, Trust: trust, Snapshots: cfg.Snapshots, Version: a.version, Person: currentUser().Name,
 	})
 	if err != nil {
 		return err
@@ -79,8 +79,8 @@ func (a *app) recover(ctx context.Context, name string, o recoverOptions) (err e
 			return err
 		}
 		report.Accepted, report.Aside = true, done.Aside
-		if err := r.Refresh(ctx); err != nil { // they are no part of it
-			a.sayNotes([]string{fmt.Sprintf("views: %v", err)})
+		if err := r.Refresh(ctx); err != nil { // a failure here does not fail the recovery
+			a.printNotes([]string{fmt.Sprintf("views: %v", err)})
 		}
 	}
 	if a.json {
@@ -92,7 +92,7 @@ func (a *app) recover(ctx context.Context, name string, o recoverOptions) (err e
 
 func (a *app) printRecovery(r recoverReport, o recoverOptions) {
 	if r.Sound {
-		fmt.Fprintf(a.Out, "run %s: its journal is intact (%d events); there is nothing to recover\n", r.Run, r.Kept)
+		fmt.Fprintf(a.Out, "run %s: nothing to recover, the journal is intact (%s)\n", r.Run, count(int(r.Kept), "event"))
 		return
 	}
 	if r.New {
@@ -101,10 +101,10 @@ func (a *app) printRecovery(r recoverReport, o recoverOptions) {
 		fmt.Fprintf(a.Out, "run %s\n", r.Run)
 	}
 	for _, why := range r.Why {
-		fmt.Fprintf(a.Out, "  wrong  %s\n", why)
+		fmt.Fprintf(a.Out, "  damage   %s\n", why)
 	}
-	for _, p := range shortened(r.Parts) {
-		a.printPart(p)
+	for _, p := range withoutCertainItems(r.Parts) {
+		a.printRecoveredPart(p)
 	}
 	again := "pawl recover " + string(r.Run)
 	if r.New {
@@ -115,18 +115,18 @@ func (a *app) printRecovery(r recoverReport, o recoverOptions) {
 	}
 	switch {
 	case r.Accepted && r.Aside != "":
-		fmt.Fprintf(a.Out, "rebuilt; the damaged journal is kept as %s\n", r.Aside)
+		fmt.Fprintf(a.Out, "journal rebuilt; the damaged one was renamed to %s\n", r.Aside)
 		fallthrough
 	case r.Accepted:
 		fmt.Fprintf(a.Err, "pawl: hint: pawl resume %s\n", r.Run)
 	default:
-		fmt.Fprintln(a.Out, "Nothing was changed.", doubts(r.Parts, o))
+		fmt.Fprintln(a.Out, "Nothing was changed.", doubtSummary(r.Parts, o))
 		fmt.Fprintf(a.Err, "pawl: hint: %s --accept\n", again)
 	}
 }
 
-// doubts says what becomes of what is in doubt.
-func doubts(parts []rebuild.Part, o recoverOptions) string {
+// doubtSummary says what happens to the parts that are in doubt.
+func doubtSummary(parts []rebuild.Part, o recoverOptions) string {
 	n := 0
 	for _, p := range parts {
 		if p.Status == rebuild.PartInDoubt && p.Confidence == rebuild.Likely {
@@ -134,13 +134,13 @@ func doubts(parts []rebuild.Part, o recoverOptions) string {
 		}
 	}
 	if n == 0 || o.trust == string(rebuild.Likely) {
-		return "What is in doubt will be done again, or asked about."
+		return "Parts in doubt will rerun, or ask for your decision."
 	}
-	return fmt.Sprintf("What is in doubt will be done again, or asked about; --trust likely believes %d of it.", n)
+	return fmt.Sprintf("Parts in doubt will rerun, or ask for your decision; --trust likely accepts %d of them.", n)
 }
 
-// shortened returns the parts without the items that are beyond doubt: their step counts them.
-func shortened(parts []rebuild.Part) []rebuild.Part {
+// withoutCertainItems drops the items that are certain, because the line of their step counts them.
+func withoutCertainItems(parts []rebuild.Part) []rebuild.Part {
 	var short []rebuild.Part
 	for _, p := range parts {
 		if p.What != "item" || p.Confidence != rebuild.Certain || p.Status == rebuild.PartInDoubt {
@@ -150,7 +150,7 @@ func shortened(parts []rebuild.Part) []rebuild.Part {
 	return short
 }
 
-func (a *app) printPart(p rebuild.Part) {
+func (a *app) printRecoveredPart(p rebuild.Part) {
 	name := p.What
 	if p.Step != "" {
 		name += " " + pawl.AttemptRef{Step: p.Step, Item: p.Item}.Name()

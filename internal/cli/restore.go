@@ -19,33 +19,33 @@ func (a *app) restoreCommand() *cobra.Command {
 	var o restoreOptions
 	c := &cobra.Command{
 		Use:   "restore CHECKPOINT [PATH…]",
-		Short: "Bring files back to what they were",
-		Long: "Bring files back to what they were\n\nAt a checkpoint: all, or only the paths named. What is there now is kept as a checkpoint\n" +
-			"first. Ignored files are never removed, and git's own files never touched.",
-		Example: "  pawl restore latest --dry-run\n  pawl restore 3f2a91c0 src/ --yes\n  pawl restore build --to /tmp/as-it-was",
-		Args:    cobra.MinimumNArgs(1),
+		Short: "Restore files from a checkpoint",
+		Long: "Restore files from a checkpoint\n\nrestore restores all files, or only the given paths. It first saves the current files as a checkpoint. It never removes\n" +
+			"ignored files and never touches the .git folder.",
+		Example: "  pawl restore latest --dry-run\n  pawl restore 3f2a91c0 src/ --yes\n  pawl restore build --to /tmp/build-copy",
+		Args:    atLeastOne(a.checkpointArgument()),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.travel(c.Context(), func(t *traveller) error {
-				paths, err := a.inside(t.project, args[1:])
+			return a.withCheckpoints(c.Context(), func(t *checkpointAccess) error {
+				paths, err := a.projectPaths(t.project, args[1:])
 				if err != nil {
 					return err
 				}
-				return a.whole(c.Context(), t, args[0], o.to != "", func(saved history.SavedCheckpoint) error {
-					if err := t.knows(saved, paths); err != nil {
+				return a.withIntactCheckpoint(c.Context(), t, args[0], o.to != "", func(saved history.SavedCheckpoint) error {
+					if err := t.checkPathsExist(saved, paths); err != nil {
 						return err
 					}
 					if o.to != "" {
-						return a.export(c.Context(), t, saved, paths, o.to)
+						return a.exportFiles(c.Context(), t, saved, paths, o.to)
 					}
 					return a.restore(c.Context(), t, saved, paths, o)
 				})
 			})
 		},
 	}
-	c.Flags().BoolVar(&o.dryRun, "dry-run", false, "only say what would be done")
-	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
-	c.Flags().BoolVar(&o.otherHead, "other-head", false, "also where git stands at another commit than then")
-	c.Flags().StringVar(&o.to, "to", "", "write into this folder instead, which must be empty or not there")
+	c.Flags().BoolVar(&o.dryRun, "dry-run", false, "print the changes and exit")
+	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask for confirmation")
+	c.Flags().BoolVar(&o.otherHead, "other-head", false, "restore even if git HEAD has moved since the checkpoint")
+	c.Flags().StringVar(&o.to, "to", "", "write to `FOLDER` instead, which must be new or empty")
 	return a.jsonFlag(c)
 }
 
@@ -57,16 +57,16 @@ type restoreOptions struct {
 // restoreReport is what `pawl restore --json` prints.
 type restoreReport struct {
 	Checkpoint pawl.CheckpointID `json:"checkpoint"`
-	Before     pawl.CheckpointID `json:"before,omitempty"` // what was there
+	Before     pawl.CheckpointID `json:"before,omitempty"` // checkpoint of the files before the restore
 	DryRun     bool              `json:"dry_run,omitempty"`
 	Changes    []changeReport    `json:"changes"`
-	Kept       []string          `json:"kept"` // ignored, so they stay
+	Kept       []string          `json:"kept"` // ignored paths, which are not removed
 	To         string            `json:"to,omitempty"`
 }
 
-// knows refuses paths at which nothing was then and nothing is now: they are not what the user meant.
-func (t *traveller) knows(saved history.SavedCheckpoint, paths []string) error {
-	record, err := saved.Files()
+// checkPathsExist returns an error for a path that exists neither in the checkpoint nor now: it is probably a typo.
+func (t *checkpointAccess) checkPathsExist(saved history.SavedCheckpoint, paths []string) error {
+	record, err := saved.SnapshotRecord()
 	if err != nil {
 		return err
 	}
@@ -76,20 +76,20 @@ func (t *traveller) knows(saved history.SavedCheckpoint, paths []string) error {
 			return err
 		}
 		if _, missing := os.Lstat(filepath.Join(t.project.Root, path)); e == nil && missing != nil {
-			return usageError(fmt.Sprintf("pawl show %s .", saved.ID), "%s was not there at checkpoint %s, and is not there now", path, saved.ID)
+			return usageError(fmt.Sprintf("pawl show %s .", saved.ID), "no such path: %s exists neither in checkpoint %s nor now", path, saved.ID)
 		}
 	}
 	return nil
 }
 
-func (a *app) export(ctx context.Context, t *traveller, saved history.SavedCheckpoint, paths []string, to string) error {
-	record, err := saved.Files()
+func (a *app) exportFiles(ctx context.Context, t *checkpointAccess, saved history.SavedCheckpoint, paths []string, to string) error {
+	record, err := saved.SnapshotRecord()
 	if err != nil {
 		return err
 	}
-	folder, err := a.fromHere(to)
+	folder, err := a.absolutePath(to)
 	if err == nil {
-		err = history.MustBeEmpty(folder)
+		err = history.RequireEmpty(folder)
 	}
 	if err != nil {
 		return err
@@ -102,7 +102,7 @@ func (a *app) export(ctx context.Context, t *traveller, saved history.SavedCheck
 	if a.json {
 		return a.printJSON(report)
 	}
-	fmt.Fprintf(a.Out, "%d files and links written to %s\n", countFiles(changes), to)
+	fmt.Fprintf(a.Out, "wrote %s to %s\n", count(countFiles(changes), "file"), to)
 	return nil
 }
 
@@ -116,7 +116,7 @@ func countFiles(changes []snapshot.Change) int {
 	return n
 }
 
-func (a *app) restore(ctx context.Context, t *traveller, saved history.SavedCheckpoint, paths []string, o restoreOptions) (err error) {
+func (a *app) restore(ctx context.Context, t *checkpointAccess, saved history.SavedCheckpoint, paths []string, o restoreOptions) (err error) {
 	r, err := history.PrepareRestore(ctx, t.project, t.store, saved, paths, o.otherHead || o.dryRun, a.version)
 	if err != nil {
 		return err
@@ -130,11 +130,12 @@ func (a *app) restore(ctx context.Context, t *traveller, saved history.SavedChec
 	case o.dryRun, len(r.Changes) == 0:
 	default:
 		if !o.yes {
-			if err := a.confirm(fmt.Sprintf("Change %d paths to what they were at checkpoint %s?", len(report.Changes), saved.ID)); err != nil {
+			changes := count(len(report.Changes), "path")
+			if err := a.confirm("restoring changes "+changes, fmt.Sprintf("Change %s to checkpoint %s?", changes, saved.ID)); err != nil {
 				return err
 			}
 		}
-		if report.Before, err = r.Do(ctx, me()); err != nil {
+		if report.Before, err = r.Do(ctx, currentUser()); err != nil {
 			return err
 		}
 	}
@@ -145,7 +146,7 @@ func (a *app) restore(ctx context.Context, t *traveller, saved history.SavedChec
 		return a.printJSON(report)
 	}
 	if report.Before != "" {
-		fmt.Fprintf(a.Out, "restored; what was there is checkpoint %s\n", report.Before)
+		fmt.Fprintf(a.Out, "restored; previous state saved as checkpoint %s\n", report.Before)
 	}
 	return nil
 }
@@ -154,15 +155,15 @@ func (a *app) printRestore(r restoreReport) {
 	out := bufio.NewWriter(a.Out)
 	defer out.Flush()
 	for _, c := range r.Changes {
-		fmt.Fprintf(out, "%-8s %s\n", restoring[c.Change], c.Path)
+		fmt.Fprintf(out, "%-8s %s\n", restoreVerbs[c.Change], c.Path)
 	}
 	for _, path := range r.Kept {
-		fmt.Fprintf(out, "%-8s %s (ignored then)\n", "stays", path)
+		fmt.Fprintf(out, "%-8s %s (ignored)\n", "keep", path)
 	}
 	if len(r.Changes) == 0 {
-		fmt.Fprintln(out, "all is as it was then")
+		fmt.Fprintln(out, "nothing to restore")
 	}
 }
 
-// restoring are the words for what a restore does.
-var restoring = map[string]string{"added": "bring", "removed": "remove", "changed": "change", "mode": "mode", "type": "replace"}
+// restoreVerbs say what a restore does to a path, by the kind of change.
+var restoreVerbs = map[string]string{"added": "create", "removed": "remove", "changed": "change", "mode": "mode", "type": "replace"}

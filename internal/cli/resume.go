@@ -30,16 +30,19 @@ func (a *app) resumeCommand() *cobra.Command {
 	var o resumeOptions
 	c := &cobra.Command{
 		Use:   "resume [RUN]",
-		Short: "Go on from the exact stopping point",
-		Args:  cobra.MaximumNArgs(1),
+		Short: "Resume an interrupted, paused or failed run",
+		Long: "Resume an interrupted, paused or failed run\n\nFinished steps and items do not rerun. Attempts that are still running are re-attached, and interrupted ones are judged\n" +
+			"by what they left. If the plan or an input changed, resume lists the steps that rerun and asks for confirmation.",
+		Example: "  pawl resume --dry-run\n  pawl resume\n  pawl resume latest --yes",
+		Args:    atMostOne,
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.resume(c.Context(), optional(args, 0), o)
 		},
 	}
-	c.Flags().BoolVar(&o.yes, "yes", false, "agree that finished work runs again where its key changed, and to go on where that is unsafe")
-	c.Flags().BoolVar(&o.dry, "dry-run", false, "only say what would be done")
+	c.Flags().BoolVar(&o.yes, "yes", false, "confirm: rerun finished steps whose inputs changed, and continue despite warnings")
+	c.Flags().BoolVar(&o.dry, "dry-run", false, "print findings, verdicts and the steps that would run, and exit")
 	c.Flags().BoolVar(&o.takeOver, "take-over", false, takeOverHelp)
-	c.Flags().IntVar(&o.parallel, "parallel", 0, "attempts at a time (default: the plan's)")
+	c.Flags().IntVar(&o.parallel, "parallel", 0, "maximum `N` of concurrent attempts (default: the plan's)")
 	c.Flags().Var(&o.mirror, "mirror", a.mirrorHelp())
 	c.MarkFlagsMutuallyExclusive("dry-run", "take-over")
 	return a.jsonFlag(c)
@@ -55,16 +58,16 @@ func (a *app) resume(ctx context.Context, name string, o resumeOptions) error {
 		return err
 	}
 	notices := p.Register("", time.Now().UTC())
-	a.sayNotes(notices)
-	if err := a.clearTheWay(ctx, p, o.takeOver); err != nil {
+	a.printNotes(notices)
+	if err := a.ensureNoEngine(ctx, p, o.takeOver); err != nil {
 		return err
 	}
-	r, err := a.open(ctx, p, name)
+	r, err := a.loadNamedRun(ctx, p, name)
 	if err != nil {
 		return err
 	}
 	defer r.Log.Close()
-	change, err := a.considered(ctx, p, r, mirror)
+	change, err := a.diffForResume(ctx, p, r, mirror)
 	if err != nil {
 		return err
 	}
@@ -77,26 +80,26 @@ func (a *app) resume(ctx context.Context, name string, o resumeOptions) error {
 		return err
 	}
 	if o.dry {
-		return a.sayExamined(r, change, x)
+		return a.printExamination(r, change, x)
 	}
-	a.sayResumed(r)
-	a.sayChange(change)
-	a.sayFindings(x, false)
-	if err := a.agreedToGoOn(change, x, o.yes); err != nil {
+	a.printResuming(r)
+	a.printPlanDiff(change)
+	a.printExaminedFindings(x, false)
+	if err := a.confirmResume(change, x, o.yes); err != nil {
 		return err
 	}
-	return a.carryOn(ctx, p, engineStart{why: "resume", parallel: o.parallel, mirror: o.mirror, adopt: change, examined: x, open: func(cfg engine.Config) (*engine.Engine, error) {
+	return a.runEngine(ctx, p, engineStart{why: "resume", parallel: o.parallel, mirror: o.mirror, adopt: change, examined: x, open: func(cfg engine.Config) (*engine.Engine, error) {
 		return engine.Open(ctx, cfg, r.State.Run)
 	}})
 }
 
-// considered returns what has changed since a run was left, where it can be gone on with; mirror is the one that it is to have,
-// nil for none or the one that it had.
-func (a *app) considered(ctx context.Context, p *project.Project, r *runs.Run, mirror *interop.Mirror) (*resume.PlanDiff, error) {
+// diffForResume returns what changed in the plan, its inputs and outputs since a run stopped, or an error if the run cannot be
+// resumed. mirror is the mirror that the user named, or nil.
+func (a *app) diffForResume(ctx context.Context, p *project.Project, r *runs.Run, mirror *interop.Mirror) (*resume.PlanDiff, error) {
 	if r.State.Kind == pawl.SessionRun {
-		return nil, &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("run %s is a session: it has no plan to resume", r.State.Run), Hint: "pawl runs"}
+		return nil, &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("cannot resume run %s: it is a session without a plan", r.State.Run), Hint: "pawl runs"}
 	}
-	if err := errors.Join(rebuild.CutShort(p, r), runs.NoRollback(r.State)); err != nil {
+	if err := errors.Join(rebuild.CheckTruncated(p, r), runs.RequireNoRollback(r.State)); err != nil {
 		return nil, err
 	}
 	if mirror != nil {
@@ -104,7 +107,7 @@ func (a *app) considered(ctx context.Context, p *project.Project, r *runs.Run, m
 		if err != nil {
 			return nil, err
 		}
-		if err := a.notOverOthers(ctx, p, *mirror, r, fmt.Sprintf("--mirror %s=ANOTHER-FOLDER", mirror.Format.Name)); err != nil {
+		if err := a.refuseForeignOverwrite(ctx, p, *mirror, r, fmt.Sprintf("--mirror %s=ANOTHER-FOLDER", mirror.Format.Name)); err != nil {
 			return nil, err
 		}
 	}
@@ -112,16 +115,16 @@ func (a *app) considered(ctx context.Context, p *project.Project, r *runs.Run, m
 	if err != nil {
 		return nil, err
 	}
-	return change, resumable(r, change)
+	return change, checkResumable(r, change)
 }
 
-// agreedToGoOn asks a person before finished work runs again, and before going on where that is unsafe.
-func (a *app) agreedToGoOn(change *resume.PlanDiff, x *resume.Examination, yes bool) error {
+// confirmResume asks for confirmation before finished steps rerun, and before resuming is unsafe.
+func (a *app) confirmResume(change *resume.PlanDiff, x *resume.Examination, yes bool) error {
 	if yes {
 		return nil
 	}
-	if change.Reruns() {
-		if err := a.confirm("Finished work would run again."); err != nil {
+	if change.HasReruns() {
+		if err := a.confirm("resuming would rerun finished steps", "Resuming reruns finished steps. Continue?"); err != nil {
 			return err
 		}
 	}
@@ -129,8 +132,8 @@ func (a *app) agreedToGoOn(change *resume.PlanDiff, x *resume.Examination, yes b
 	if len(unsafe) == 0 {
 		return nil
 	}
-	if err := a.confirm("Go on nevertheless?"); err != nil {
-		why := fmt.Errorf("unsafe to go on: %s: %s", unsafe[0].Where, unsafe[0].What)
+	if err := a.confirm("resuming is unsafe", "Resuming is unsafe. Continue anyway?"); err != nil {
+		why := fmt.Errorf("resuming is unsafe: %s: %s", unsafe[0].Where, unsafe[0].What)
 		return &pawl.Error{Kind: pawl.KindDamaged, Err: why, Hint: "pawl resume --yes"}
 	}
 	return nil
@@ -144,24 +147,24 @@ type examined struct {
 	Steps []whyStep `json:"steps"`
 }
 
-// sayExamined says what is true, what is safe to do, and what would run.
-func (a *app) sayExamined(r *runs.Run, change *resume.PlanDiff, x *resume.Examination) error {
+// printExamination prints findings, verdicts and the steps that would run.
+func (a *app) printExamination(r *runs.Run, change *resume.PlanDiff, x *resume.Examination) error {
 	steps := whySteps(r, change)
 	if a.json {
 		return a.printJSON(examined{Run: r.State.Run, PlanDiff: change, Examination: x, Steps: steps})
 	}
-	a.sayResumed(r)
-	a.sayChange(change)
+	a.printResuming(r)
+	a.printPlanDiff(change)
 	fmt.Fprintln(a.Out, "\nFindings:")
-	a.sayFindings(x, true)
+	a.printExaminedFindings(x, true)
 	fmt.Fprintln(a.Out, "\nVerdicts:")
 	for _, j := range x.Verdicts {
-		a.sayVerdict(pawl.AttemptRef{Step: j.Step, Item: j.Item, Attempt: j.Attempt}, j.Verdict)
+		a.printVerdict(pawl.AttemptRef{Step: j.Step, Item: j.Item, Attempt: j.Attempt}, j.Verdict)
 	}
 	if len(x.Verdicts) == 0 {
-		fmt.Fprintln(a.Out, "  nothing is in doubt")
+		fmt.Fprintln(a.Out, "  none: no attempt was interrupted")
 	}
-	if r.State.Import.Next != "" && !begun(r.State) {
+	if r.State.Import.Next != "" && !hasAttempts(r.State) {
 		fmt.Fprintf(a.Out, "  imported from %s: %s\n", r.State.Import.System, r.State.Import.Next)
 	}
 	fmt.Fprintln(a.Out, "\nWould run:")
@@ -173,8 +176,8 @@ func (a *app) sayExamined(r *runs.Run, change *resume.PlanDiff, x *resume.Examin
 	return nil
 }
 
-// begun reports whether an attempt of any step was made.
-func begun(s *pawl.State) bool {
+// hasAttempts reports whether any step was started.
+func hasAttempts(s *pawl.State) bool {
 	for _, st := range s.Steps {
 		if st.Attempts > 0 {
 			return true
@@ -183,8 +186,8 @@ func begun(s *pawl.State) bool {
 	return false
 }
 
-// sayFindings prints findings; unless all are wanted, only those that a person should know.
-func (a *app) sayFindings(x *resume.Examination, all bool) {
+// printExaminedFindings prints all findings, or only those that are not ok.
+func (a *app) printExaminedFindings(x *resume.Examination, all bool) {
 	for _, f := range x.Findings {
 		if all || f.Level != pawl.OK {
 			fmt.Fprint(a.Out, "  ")
@@ -193,45 +196,60 @@ func (a *app) sayFindings(x *resume.Examination, all bool) {
 	}
 }
 
-func (a *app) sayVerdict(ref pawl.AttemptRef, v pawl.Verdict) {
-	fmt.Fprintf(a.Out, "  %-20s attempt %d: %s, by rule %s: %s\n", ref.Name(), ref.Attempt, v.Word, v.Rule, strings.Join(v.Reasons, "; "))
+// verdictText says what a verdict means for the attempt.
+func verdictText(word pawl.VerdictWord) string {
+	switch word {
+	case pawl.Next:
+		return "accept as done"
+	case pawl.Continue:
+		return "continue"
+	case pawl.Restart:
+		return "rerun"
+	case pawl.HumanReview:
+		return "needs your decision"
+	}
+	return string(word)
+}
+
+func (a *app) printVerdict(ref pawl.AttemptRef, v pawl.Verdict) {
+	fmt.Fprintf(a.Out, "  %-20s attempt %d: %s (rule: %s): %s\n", ref.Name(), ref.Attempt, verdictText(v.Word), v.Rule, strings.Join(v.Reasons, "; "))
 	if v.By != "" {
 		fmt.Fprintf(a.Out, "  %-20s chosen by %s\n", "", v.By)
 	}
 	if v.Doubt != "" {
-		fmt.Fprintf(a.Out, "  %-20s an evaluator was asked, and not followed: %s\n", "", v.Doubt)
+		fmt.Fprintf(a.Out, "  %-20s the evaluator's answer was rejected: %s\n", "", v.Doubt)
 	}
 }
 
-// resumable says why a run cannot be gone on with.
-func resumable(r *runs.Run, change *resume.PlanDiff) error {
+// checkResumable returns an error if a run has ended and its changed plan reopens no step.
+func checkResumable(r *runs.Run, change *resume.PlanDiff) error {
 	s := r.State
 	if !s.Ended() || change.Reopens() {
 		return nil
 	}
 	if s.Status == pawl.StatusCompleted {
-		return &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("run %s is completed", s.Run), Hint: "pawl status"}
+		return nothingToDo{&pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("nothing to do: run %s is already complete", s.Run), Hint: "pawl status"}}
 	}
 	for _, step := range r.Plan.Steps() {
 		if st := s.Steps[step.ID]; st != nil && st.Status == pawl.FailedForGood {
 			return &pawl.Error{
 				Kind: pawl.KindRunFailed, Hint: "pawl retry " + string(step.ID),
-				Err: fmt.Errorf("run %s has failed at step %s: %s", s.Run, step.ID, st.Why),
+				Err: fmt.Errorf("run %s failed at step %s: %s", s.Run, step.ID, st.Why),
 			}
 		}
 	}
-	return &pawl.Error{Kind: pawl.KindRunFailed, Err: fmt.Errorf("run %s has failed: %s", s.Run, s.Why), Hint: "pawl status"}
+	return &pawl.Error{Kind: pawl.KindRunFailed, Err: fmt.Errorf("run %s failed: %s", s.Run, s.Why), Hint: "pawl status"}
 }
 
-// sayResumed says what is gone on with: run, phase, last activity, what is finished.
-func (a *app) sayResumed(r *runs.Run) {
+// printResuming prints the run, its phase, its last activity and what is finished.
+func (a *app) printResuming(r *runs.Run) {
 	s, pos := r.State, r.State.Position(r.Plan)
 	fmt.Fprintf(a.Out, "Resuming %s\n", s.Run)
 	if s.Goal != "" {
 		fmt.Fprintf(a.Out, "  goal           %s\n", s.Goal)
 	}
 	fmt.Fprintf(a.Out, "  phase          %d of %d (%s)\n", pos.Phase, pos.PhaseTotal, pos.PhaseName)
-	fmt.Fprintf(a.Out, "  last activity  %s\n", s.LastActive().UTC().Format("2006-01-02 15:04:05 UTC"))
+	fmt.Fprintf(a.Out, "  last activity  %s\n", withZone(s.LastActive()))
 	var finished, live []string
 	for _, step := range r.Plan.Steps() {
 		if s.Steps[step.ID].Finished() {
@@ -241,16 +259,16 @@ func (a *app) sayResumed(r *runs.Run) {
 	for _, l := range s.Live() {
 		live = append(live, fmt.Sprintf("%s (attempt %d)", l.Name(), l.Attempt))
 	}
-	fmt.Fprintf(a.Out, "  finished       %d of %d steps%s, %d%%\n", len(finished), pos.StepTotal, listed(finished), s.Percent(r.Plan))
+	fmt.Fprintf(a.Out, "  finished       %d of %s%s, %d%%\n", len(finished), count(pos.StepTotal, "step"), nameList(finished), s.Percent(r.Plan))
 	if pos.ItemTotal > 0 {
 		fmt.Fprintf(a.Out, "  items of %-5s %d of %d finished\n", pos.StepID, s.Steps[pos.StepID].Items.Count, pos.ItemTotal)
 	}
 	if len(live) > 0 {
-		fmt.Fprintf(a.Out, "  in doubt       %s: their supervisors are asked\n", strings.Join(live, ", "))
+		fmt.Fprintf(a.Out, "  checking       interrupted attempts: %s\n", strings.Join(live, ", "))
 	}
 }
 
-func listed(names []string) string {
+func nameList(names []string) string {
 	switch {
 	case len(names) == 0:
 		return ""
@@ -260,101 +278,25 @@ func listed(names []string) string {
 	return " (" + strings.Join(names, ", ") + ")"
 }
 
-func (a *app) whyCommand() *cobra.Command {
-	return a.jsonFlag(a.reading("why [RUN]", "Say what would run on resume, and why", a.why))
-}
-
-// whyStep is one line of `pawl why`.
-type whyStep struct {
-	Step  pawl.StepID   `json:"step"`
-	Runs  bool          `json:"runs"`
-	Items []pawl.ItemID `json:"items,omitempty"`
-	Why   string        `json:"why"`
-}
-
-func (a *app) why(_ context.Context, p *project.Project, r *runs.Run) error {
-	change, err := resume.DiffPlan(p, r)
-	if err != nil {
-		return err
-	}
-	steps := whySteps(r, change)
-	if a.json {
-		return a.printJSON(struct {
-			Steps  []whyStep        `json:"steps"`
-			Change *resume.PlanDiff `json:"change"`
-		}{steps, change})
-	}
-	for _, s := range steps {
-		mark := "keep"
-		if s.Runs {
-			mark = "run "
-		}
-		fmt.Fprintf(a.Out, "%s  %-20s %s\n", mark, s.Step, s.Why)
-	}
-	a.sayChange(change)
-	return nil
-}
-
-func whySteps(r *runs.Run, change *resume.PlanDiff) []whyStep {
-	again := map[pawl.StepID]resume.Rerun{}
-	for _, x := range change.Again {
-		again[x.Step] = x
-	}
-	steps := []whyStep{}
-	for _, step := range change.Plan().Steps() {
-		steps = append(steps, whyOf(step, r.State.Steps[step.ID], again))
-	}
-	return steps
-}
-
-func whyOf(step *pawl.Step, st *pawl.StepState, again map[pawl.StepID]resume.Rerun) whyStep {
-	w := whyStep{Step: step.ID, Runs: true}
-	x, reruns := again[step.ID]
-	switch {
-	case reruns:
-		w.Why, w.Items = strings.Join(x.Why, "; "), x.Items
-		if len(x.Items) > 0 {
-			w.Why = fmt.Sprintf("%d items: %s", len(x.Items), w.Why)
-		}
-	case st != nil && (st.Status == pawl.AwaitsGate || st.Status == pawl.AwaitsReview):
-		w.Runs, w.Why = false, "it waits for a person"
-	case st == nil || st.Attempts == 0 && !st.Finished():
-		w.Why = "not started yet"
-	case st.Finished():
-		w.Runs, w.Why = false, string(st.Status)+", and what it depends on is unchanged"
-	case len(st.Live()) > 0:
-		w.Why = "an attempt is under way or in doubt: it is re-attached, or judged by what it left"
-	case st.Status == pawl.FailedForGood:
-		w.Runs, w.Why = false, "failed: "+st.Why
-	case st.Items != nil:
-		w.Why = fmt.Sprintf("%d of %d items are finished; the others run", st.Items.Count, st.Items.Total)
-	case st.Retries.Last != nil:
-		w.Why = "last attempt: " + st.Retries.Last.Why
-	default:
-		w.Why = string(st.Status) + ": " + st.Why
-	}
-	return w
-}
-
-// sayChange says what a changed plan, changed inputs and changed outputs mean.
-func (a *app) sayChange(c *resume.PlanDiff) {
+// printPlanDiff prints what changed in the plan, inputs and outputs, and which steps rerun because of it.
+func (a *app) printPlanDiff(c *resume.PlanDiff) {
 	if c.Edited {
-		fmt.Fprintln(a.Out, "The plan was edited; it is taken over as it is now.")
+		fmt.Fprintln(a.Out, "Plan changed since last run; using the new version.")
 	}
-	for _, x := range c.Again {
+	for _, x := range c.Rerun {
 		what := "step " + string(x.Step)
 		if len(x.Items) > 0 {
-			what = fmt.Sprintf("%d items of step %s", len(x.Items), x.Step)
+			what = fmt.Sprintf("%s of step %s", count(len(x.Items), "item"), x.Step)
 		}
-		fmt.Fprintf(a.Out, "  runs again     %s: %s; steps that need it follow if what it gives changes\n", what, strings.Join(x.Why, "; "))
+		fmt.Fprintf(a.Out, "  rerun    %s (%s); downstream steps rerun if its outputs change\n", what, strings.Join(x.Why, "; "))
 	}
 	for _, id := range c.Recheck {
-		fmt.Fprintf(a.Out, "  checked again  step %s: its acceptance checks changed\n", id)
+		fmt.Fprintf(a.Out, "  recheck  step %s (its acceptance checks changed)\n", id)
 	}
-	for _, id := range c.Anew {
-		fmt.Fprintf(a.Out, "  taken up anew  step %s: its definition changed\n", id)
+	for _, id := range c.Reset {
+		fmt.Fprintf(a.Out, "  rerun    step %s (its definition changed)\n", id)
 	}
-	for _, o := range c.Outside {
-		fmt.Fprintf(a.Out, "  changed        outputs of step %s, from outside: %s (nothing runs again for that)\n", o.Step, strings.Join(o.Paths, ", "))
+	for _, o := range c.OutputEdits {
+		fmt.Fprintf(a.Out, "  note     %s (output of step %s) was edited since; no step reruns because of it\n", strings.Join(o.Paths, ", "), o.Step)
 	}
 }

@@ -23,20 +23,20 @@ func (a *app) rollbackCommand() *cobra.Command {
 	var o rollbackOptions
 	c := &cobra.Command{
 		Use:   "rollback --to CHECKPOINT",
-		Short: "Undo what was finished since a checkpoint, and bring its files back",
-		Long: "Undo what was finished since a checkpoint, and bring its files back\n\n" +
-			"The undo commands of the steps and items that were finished after it are run, the newest first; then the files are\n" +
-			"brought back, as pawl restore does. Cut off, pawl rollback goes on where it was: what is proven to be undone is not\n" +
-			"undone again.",
+		Short: "Roll back to a checkpoint: run undo commands, restore files",
+		Long: "Roll back to a checkpoint: run undo commands, restore files\n\n" +
+			"rollback runs the undo commands of the steps and items that finished after the checkpoint, newest first. Then it\n" +
+			"restores the files, as pawl restore does. If it is interrupted, `pawl rollback` continues it; an undo that is proven\n" +
+			"done does not rerun.",
 		Example: "  pawl rollback --to build --dry-run\n  pawl rollback --to 3f2a91c0 --yes\n  pawl rollback",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usageError("pawl checkpoints", "the checkpoint is named by --to: pawl rollback --to %s", args[0])
+				return usageError("pawl checkpoints", "rollback takes no arguments; name the checkpoint with --to %s", args[0])
 			}
 			return nil
 		},
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.travel(c.Context(), func(t *traveller) error {
+			return a.withCheckpoints(c.Context(), func(t *checkpointAccess) error {
 				target, err := a.rollbackTarget(c.Context(), t, o.to)
 				if err != nil {
 					return err
@@ -45,25 +45,25 @@ func (a *app) rollbackCommand() *cobra.Command {
 			})
 		},
 	}
-	c.Flags().StringVar(&o.to, "to", "", "the checkpoint (default: that of the rollback that was cut off)")
-	c.Flags().BoolVar(&o.dryRun, "dry-run", false, "only say what would be done")
-	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
-	c.Flags().BoolVar(&o.otherHead, "other-head", false, "also where git stands at another commit than then")
-	c.Flags().BoolVar(&o.stop, "stop", false, "give up a rollback that was cut off: what is undone stays so, no file is changed")
+	c.Flags().StringVar(&o.to, "to", "", "`CHECKPOINT` to roll back to (default: that of the interrupted rollback)")
+	c.Flags().BoolVar(&o.dryRun, "dry-run", false, "print the undo commands and file changes, and exit")
+	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask for confirmation")
+	c.Flags().BoolVar(&o.otherHead, "other-head", false, "restore even if git HEAD has moved since the checkpoint")
+	c.Flags().BoolVar(&o.stop, "stop", false, "give up an interrupted rollback: what is undone stays undone, no file is changed")
 	return a.jsonFlag(c)
 }
 
-// rollbackTarget finds the checkpoint to go back to.
-func (a *app) rollbackTarget(ctx context.Context, t *traveller, name string) (history.SavedCheckpoint, error) {
+// rollbackTarget returns the named checkpoint, or that of the interrupted rollback.
+func (a *app) rollbackTarget(ctx context.Context, t *checkpointAccess, name string) (history.SavedCheckpoint, error) {
 	if name != "" {
 		return t.find(ctx, name)
 	}
-	back, err := runs.HalfRolledBack(ctx, t.project)
+	back, err := runs.UnfinishedRollback(ctx, t.project)
 	if err != nil {
 		return history.SavedCheckpoint{}, err
 	}
 	if back == "" {
-		return history.SavedCheckpoint{}, usageError("pawl checkpoints", "no rollback was cut off: say where to go back to, with --to CHECKPOINT")
+		return history.SavedCheckpoint{}, usageError("pawl checkpoints", "rollback needs --to CHECKPOINT: there is no interrupted rollback to continue")
 	}
 	return t.find(ctx, string(back))
 }
@@ -76,7 +76,7 @@ type rollbackReport struct {
 	Continued  bool              `json:"continued,omitempty"`
 	Undos      []engine.Undo     `json:"undos"`
 	Nothing    []engine.Undo     `json:"nothing_to_undo"`
-	Left       []string          `json:"unfinished"` // begun and never finished: nothing is run for them
+	Left       []string          `json:"unfinished"` // started and never finished: no undo runs for them
 	Doubtful   []pawl.AttemptRef `json:"judged_first"`
 	Reopened   []pawl.StepID     `json:"reopened"`
 	Changes    []changeReport    `json:"changes"`
@@ -86,19 +86,19 @@ type rollbackReport struct {
 
 func reportRollback(r *engine.Rollback, dry bool) rollbackReport {
 	report := rollbackReport{
-		Checkpoint: r.Target.ID, Run: r.Run, DryRun: dry, Continued: r.Continued, Undos: r.Undos, Nothing: r.Nothing, Left: r.Left,
-		Doubtful: r.Doubtful, Reopened: r.Reopened, Changes: reportChanges(r.Changes), Kept: r.Kept, Stopped: r.Stopped,
+		Checkpoint: r.Target.ID, Run: r.Run, DryRun: dry, Continued: r.Continued, Undos: r.Undos, Nothing: r.WithoutUndo, Left: r.Unfinished,
+		Doubtful: r.InDoubt, Reopened: r.Reopened, Changes: reportChanges(r.Changes), Kept: r.Ignored, Stopped: r.Stopped,
 	}
-	report.Undos, report.Nothing = append([]engine.Undo{}, r.Undos...), append([]engine.Undo{}, r.Nothing...)
-	report.Left, report.Kept = append([]string{}, r.Left...), append([]string{}, r.Kept...)
+	report.Undos, report.Nothing = append([]engine.Undo{}, r.Undos...), append([]engine.Undo{}, r.WithoutUndo...)
+	report.Left, report.Kept = append([]string{}, r.Unfinished...), append([]string{}, r.Ignored...)
 	report.Reopened = append([]pawl.StepID{}, r.Reopened...)
 	return report
 }
 
-func (a *app) rollback(ctx context.Context, t *traveller, target history.SavedCheckpoint, o rollbackOptions) (err error) {
+func (a *app) rollback(ctx context.Context, t *checkpointAccess, target history.SavedCheckpoint, o rollbackOptions) (err error) {
 	cfg := t.config
 	if !a.json {
-		cfg.Notify = a.showUndo
+		cfg.Notify = a.printUndoEvent
 	}
 	r, err := engine.PrepareRollback(ctx, cfg, t.store, target, o.otherHead || o.dryRun || o.stop)
 	if err != nil {
@@ -109,9 +109,9 @@ func (a *app) rollback(ctx context.Context, t *traveller, target history.SavedCh
 		a.printRollback(reportRollback(r, o.dryRun))
 	}
 	if o.dryRun {
-		return a.rolledBack(r, true)
+		return a.printRollbackResult(r, true)
 	}
-	if err := a.agreedToRollback(r, o); err != nil {
+	if err := a.confirmRollback(r, o); err != nil {
 		return err
 	}
 	soft, _, release := interrupts(ctx, func() {})
@@ -121,78 +121,71 @@ func (a *app) rollback(ctx context.Context, t *traveller, target history.SavedCh
 	} else {
 		err = r.Do(soft)
 	}
-	a.sayNotes(r.Notes())
+	a.printNotes(r.Notes())
 	if err != nil {
 		return err
 	}
-	return a.rolledBack(r, false)
+	return a.printRollbackResult(r, false)
 }
 
-// agreedToRollback asks whether to go back. What was begun was agreed to.
-func (a *app) agreedToRollback(r *engine.Rollback, o rollbackOptions) error {
+// confirmRollback asks for confirmation, except for a rollback that is being continued.
+func (a *app) confirmRollback(r *engine.Rollback, o rollbackOptions) error {
 	switch {
 	case o.stop && !r.Continued:
-		return usageError("pawl status", "no rollback of run %s was cut off", r.Run)
+		return usageError("pawl status", "run %s has no interrupted rollback to stop", r.Run)
 	case o.yes || r.Continued:
 		return nil
 	}
-	return a.confirm(fmt.Sprintf("Run %d undo commands and change %d paths?", len(r.Undos), len(reportChanges(r.Changes))))
+	undos, changes := count(len(r.Undos), "undo command"), count(len(reportChanges(r.Changes)), "path")
+	return a.confirm("rolling back runs "+undos+" and changes "+changes, "Run "+undos+" and change "+changes+"?")
 }
 
 func (a *app) printRollback(r rollbackReport) {
-	word := "Rolling"
+	word := "Rolling back"
 	if r.Continued {
-		word = "Going on rolling"
+		word = "Continuing to roll back"
 	}
-	fmt.Fprintf(a.Out, "%s %s back to checkpoint %s\n", word, r.Run, r.Checkpoint)
+	fmt.Fprintf(a.Out, "%s run %s to checkpoint %s\n", word, r.Run, r.Checkpoint)
 	line := func(what, format string, args ...any) {
 		fmt.Fprintf(a.Out, "  %-16s %s\n", what, fmt.Sprintf(format, args...))
 	}
 	for _, ref := range r.Doubtful {
-		line("judged first", "attempt %d of %s: nobody has seen its end", ref.Attempt, ref.Name())
+		line("check first", "attempt %d of %s was interrupted", ref.Attempt, ref.Name())
 	}
 	for _, u := range r.Undos {
 		command, _, _ := strings.Cut(strings.TrimSpace(u.Command), "\n")
-		line("undo", "%-20s %s%s", undoName(u), command, standing(u.Stands))
+		line("undo", "%-20s %s%s", undoName(u), command, undoNote(u.Status))
 	}
 	for _, u := range r.Nothing {
 		line("nothing to undo", "%s", undoName(u))
 	}
 	for _, name := range r.Left {
-		line("not undone", "%s: it was begun and never finished; see what it left", name)
+		line("not undone", "%s started and never finished; check its effects yourself", name)
 	}
 	if len(r.Reopened) > 0 {
-		line("runs again", "%s", joined(r.Reopened))
+		line("will rerun", "%s", joinIDs(r.Reopened))
 	}
-	line("files", "%d paths change", len(r.Changes))
+	line("files", "%s will change", count(len(r.Changes), "path"))
 }
 
 func undoName(u engine.Undo) string {
 	name := pawl.AttemptRef{Step: u.Step, Item: u.Item}.Name()
 	if u.Items > 0 {
-		name += fmt.Sprintf(" (%d items)", u.Items)
+		name += " (" + count(u.Items, "item") + ")"
 	}
 	return name
 }
 
-// standing says how it stands with an undo, where that is worth a word.
-func standing(stands string) string {
+// undoNote returns the state of an undo, or "" if it has yet to run.
+func undoNote(stands string) string {
 	if stands == "to do" {
 		return ""
 	}
 	return "  (" + stands + ")"
 }
 
-func joined[T ~string](ids []T) string {
-	names := make([]string, len(ids))
-	for i, id := range ids {
-		names[i] = string(id)
-	}
-	return strings.Join(names, ", ")
-}
-
-// showUndo prints what happens, a line each.
-func (a *app) showUndo(event pawl.Event) {
+// printUndoEvent prints an event of a rollback in one line.
+func (a *app) printUndoEvent(event pawl.Event) {
 	payload, err := event.Payload()
 	if err != nil {
 		return
@@ -202,28 +195,28 @@ func (a *app) showUndo(event pawl.Event) {
 	}
 	switch p := payload.(type) {
 	case pawl.UndoStarted:
-		line(p.UndoRef, "undo %d started", p.Attempt)
+		line(p.UndoRef, "undo started (attempt %d)", p.Attempt)
 	case pawl.UndoDone:
 		line(p.UndoRef, "undone")
 	case pawl.UndoFailed:
-		line(p.UndoRef, "undo %d %s: %s", p.Attempt, p.Outcome, p.Why)
+		line(p.UndoRef, "undo %s (attempt %d): %s", outcomeText(p.Outcome), p.Attempt, p.Why)
 	case pawl.UndoSkipped:
 		line(p.UndoRef, "undo skipped")
 	case pawl.FilesRestored:
-		fmt.Fprintf(a.Out, "files restored; what was there is checkpoint %s\n", p.Before)
+		fmt.Fprintf(a.Out, "files restored; previous state saved as checkpoint %s\n", p.Before)
 	}
 }
 
-// rolledBack says how it came out.
-func (a *app) rolledBack(r *engine.Rollback, dry bool) error {
+// printRollbackResult prints the outcome of a rollback.
+func (a *app) printRollbackResult(r *engine.Rollback, dry bool) error {
 	switch {
 	case a.json:
 		return a.printJSON(reportRollback(r, dry))
 	case dry:
 	case r.Stopped != "":
-		fmt.Fprintf(a.Out, "the rollback of run %s is given up; what is undone stays so\n", r.Run)
+		fmt.Fprintf(a.Out, "rollback of run %s given up; what is undone stays undone\n", r.Run)
 	default:
-		fmt.Fprintf(a.Out, "run %s stands where it stood at checkpoint %s\n", r.Run, r.Target.ID)
+		fmt.Fprintf(a.Out, "run %s rolled back to checkpoint %s\n", r.Run, r.Target.ID)
 		fmt.Fprintf(a.Err, "pawl: hint: pawl resume %s\n", r.Run)
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -33,30 +34,31 @@ func (a *app) runCommand() *cobra.Command {
 	var o runOptions
 	c := &cobra.Command{
 		Use:   "run PLAN | run -- COMMAND…",
-		Short: "Start a run and show it live",
-		Example: `  pawl run plan.yaml
-  pawl run -- make test`,
-		Args: cobra.MinimumNArgs(1),
+		Short: "Start a run and follow it live",
+		Long: "Start a run and follow it live\n\nrun carries out the steps of a plan, or one command after --. If a run of the same plan is unfinished, run starts\n" +
+			"nothing; use pawl resume, or --new to start over.",
+		Example: "  pawl run plan.yaml\n  pawl run --background plan.yaml\n  pawl run -- make test",
+		Args:    atLeastOne(argument{name: "PLAN file, or a command after --", hint: "pawl run --help"}),
 		RunE: func(c *cobra.Command, args []string) error {
 			if c.ArgsLenAtDash() == 0 {
 				return a.runPlan(c.Context(), commandPlan(args), o)
 			}
 			if len(args) > 1 {
-				return usageError("pawl run -- "+strings.Join(args, " "), "pawl run takes one plan; a command stands behind --")
+				return usageError("pawl run -- "+strings.Join(args, " "), "run takes one PLAN; put a command after --")
 			}
 			return a.runFile(c.Context(), args[0], o)
 		},
 	}
-	c.Flags().IntVar(&o.parallel, "parallel", 0, "attempts at a time (default: the plan's)")
-	c.Flags().BoolVar(&o.background, "background", false, "start the run, print its id and return")
-	c.Flags().BoolVar(&o.fresh, "new", false, "start a new run where one of this plan is unfinished, and archive that")
+	c.Flags().IntVar(&o.parallel, "parallel", 0, "maximum `N` of concurrent attempts (default: the plan's)")
+	c.Flags().BoolVar(&o.background, "background", false, "start the run in the background, print its id and return")
+	c.Flags().BoolVar(&o.fresh, "new", false, "archive the unfinished run of this plan and start over")
 	c.Flags().BoolVar(&o.takeOver, "take-over", false, takeOverHelp)
 	c.Flags().Var(&o.mirror, "mirror", a.mirrorHelp())
 	return c
 }
 
 // commandPlan returns a plan of one step that runs a command.
-func commandPlan(args []string) runs.New {
+func commandPlan(args []string) runs.CreateOptions {
 	quoted := make([]string, len(args))
 	for i, arg := range args {
 		quoted[i] = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
@@ -68,7 +70,7 @@ func commandPlan(args []string) runs.New {
 	if err != nil {
 		panic("a map of strings is JSON, which is YAML too: " + err.Error())
 	}
-	return runs.New{Kind: pawl.CommandRun, Data: data}
+	return runs.CreateOptions{Kind: pawl.CommandRun, Data: data}
 }
 
 func (a *app) runFile(ctx context.Context, path string, o runOptions) error {
@@ -83,28 +85,31 @@ func (a *app) runFile(ctx context.Context, path string, o runOptions) error {
 	if err != nil {
 		return err
 	}
-	return a.runPlan(ctx, runs.New{Kind: pawl.PlanRun, Data: data, Source: absolute}, o)
+	return a.runPlan(ctx, runs.CreateOptions{Kind: pawl.PlanRun, Data: data, Source: absolute}, o)
 }
 
-// maxPlanFile is how large a plan may be; a larger file is no plan.
+// maxPlanFile is the maximum size of a plan file.
 const maxPlanFile = 16 << 20
 
 func readPlanFile(path string) ([]byte, error) {
 	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, usageError("", "no plan file %s", path)
+	}
 	if err != nil {
-		return nil, usageError("", "plan: %v", err)
+		return nil, usageError("", "read plan: %v", err)
 	}
 	if info.IsDir() || info.Size() > maxPlanFile {
-		return nil, usageError("", "%s is no plan: want a file of at most %d MiB", path, maxPlanFile>>20)
+		return nil, usageError("", "%s is not a plan; expected a file of at most %d MiB", path, maxPlanFile>>20)
 	}
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return nil, usageError("", "plan: %v", err)
+		return nil, usageError("", "read plan: %v", err)
 	}
 	return data, nil
 }
 
-func (a *app) runPlan(ctx context.Context, n runs.New, o runOptions) error {
+func (a *app) runPlan(ctx context.Context, n runs.CreateOptions, o runOptions) error {
 	name := n.Source
 	if name == "" {
 		name = "command"
@@ -124,34 +129,34 @@ func (a *app) runPlan(ctx context.Context, n runs.New, o runOptions) error {
 			return err
 		}
 	}
-	if resumed, err := a.otherWork(ctx, p, plan, o); err != nil || resumed {
+	if resumed, err := a.resolveForeignWork(ctx, p, plan, o); err != nil || resumed {
 		return err
 	}
-	if err := a.clearTheWay(ctx, p, o.takeOver); err != nil {
+	if err := a.ensureNoEngine(ctx, p, o.takeOver); err != nil {
 		return err
 	}
 	if n.Kind == pawl.PlanRun && o.fresh {
-		if n.Instead, err = insteadOf(ctx, p, n.Source); err != nil {
+		if n.Replaces, err = unfinishedRunOf(ctx, p, n.Source); err != nil {
 			return err
 		}
 	}
 	if o.background {
-		return a.inBackground(ctx, p, n, o.mirror)
+		return a.startInBackground(ctx, p, n, o.mirror)
 	}
-	return a.carryOn(ctx, p, engineStart{why: "run", parallel: o.parallel, mirror: o.mirror, open: func(cfg engine.Config) (*engine.Engine, error) {
+	return a.runEngine(ctx, p, engineStart{why: "run", parallel: o.parallel, mirror: o.mirror, open: func(cfg engine.Config) (*engine.Engine, error) {
 		e, err := engine.OpenNew(ctx, cfg, n)
-		if err == nil && n.Instead != "" {
-			fmt.Fprintf(a.Out, "run %s was unfinished, and is archived\n", n.Instead)
+		if err == nil && n.Replaces != "" {
+			fmt.Fprintf(a.Out, "archived the unfinished run %s\n", n.Replaces)
 		}
 		return e, err
 	}})
 }
 
-// refuseUnfinished asks whether to resume where a run of this plan is unfinished.
-func (a *app) refuseUnfinished(ctx context.Context, p *project.Project, n runs.New) error {
-	run, err := runs.Unfinished(ctx, p, n.Source)
+// refuseUnfinished returns an error if a run of this plan is unfinished.
+func (a *app) refuseUnfinished(ctx context.Context, p *project.Project, n runs.CreateOptions) error {
+	run, err := runs.FindUnfinished(ctx, p, n.Source)
 	if pawl.KindOf(err) == pawl.KindDamaged {
-		why := fmt.Errorf("an older run cannot be read, and may be one of this plan: %w", err)
+		why := fmt.Errorf("cannot read an older run, which may be an unfinished run of this plan: %w", err)
 		return &pawl.Error{Kind: pawl.KindDamaged, Err: why, Hint: fmt.Sprintf("pawl verify, or pawl run --new %s", n.Source)}
 	}
 	if err != nil || run == "" {
@@ -159,12 +164,12 @@ func (a *app) refuseUnfinished(ctx context.Context, p *project.Project, n runs.N
 	}
 	return &pawl.Error{
 		Kind: pawl.KindUsage, Hint: "pawl resume " + string(run),
-		Err: fmt.Errorf("run %s of this plan is unfinished: resume it, or say --new to archive it and start afresh", run),
+		Err: fmt.Errorf("run %s of this plan is unfinished; resume it, or pass --new to archive it and start over", run),
 	}
 }
 
-// inBackground makes the run and starts an engine of its own for it.
-func (a *app) inBackground(ctx context.Context, p *project.Project, n runs.New, mirror mirrorFlag) error {
+// startInBackground creates the run and starts an engine process for it.
+func (a *app) startInBackground(ctx context.Context, p *project.Project, n runs.CreateOptions, mirror mirrorFlag) error {
 	run, err := runs.Create(ctx, p, n)
 	if err != nil {
 		return err
@@ -186,42 +191,42 @@ func (a *app) inBackground(ctx context.Context, p *project.Project, n runs.New, 
 	if err := c.Start(); err != nil {
 		return err
 	}
-	if n.Instead != "" {
-		fmt.Fprintf(a.Err, "pawl: note: run %s was unfinished, and is archived\n", n.Instead)
+	if n.Replaces != "" {
+		fmt.Fprintf(a.Err, "pawl: note: archived the unfinished run %s\n", n.Replaces)
 	}
 	fmt.Fprintf(a.Out, "%s\n", run)
-	fmt.Fprintf(a.Err, "pawl: runs in the background (pid %d); `pawl watch` shows it\n", c.Process.Pid)
+	fmt.Fprintf(a.Err, "pawl: started in background (pid %d); follow with pawl watch\n", c.Process.Pid)
 	return c.Process.Release()
 }
 
-// refuseHeld says who works in the project. One that was just killed has a moment to be gone.
-func refuseHeld(p *project.Project) error {
-	for end := time.Now().Add(dying); ; time.Sleep(10 * time.Millisecond) {
+// refuseIfLocked returns an error that names the engine that holds the project. It waits for an engine that was just killed.
+func refuseIfLocked(p *project.Project) error {
+	for end := time.Now().Add(lockReleaseTime); ; time.Sleep(10 * time.Millisecond) {
 		holder, alive := p.EngineHolder()
 		if !alive {
 			return nil
 		}
 		if time.Now().After(end) {
-			return &pawl.Error{Kind: pawl.KindHeld, Err: fmt.Errorf("this project is worked on by another pawl: %s", holder), Hint: "pawl watch, or pawl resume --take-over"}
+			return &pawl.Error{Kind: pawl.KindHeld, Err: fmt.Errorf("project is locked by pawl (%s)", holder), Hint: "pawl watch, or pawl stop"}
 		}
 	}
 }
 
-// dying is how long the system may take to free what a killed process held.
-const dying = time.Second
+// lockReleaseTime is how long the system may take to release the lock of a killed process.
+const lockReleaseTime = time.Second
 
-// engineStart is how an engine is set going.
+// engineStart says how to start an engine.
 type engineStart struct {
 	open     func(engine.Config) (*engine.Engine, error)
 	why      string
 	parallel int
 	adopt    *resume.PlanDiff
 	examined *resume.Examination
-	mirror   mirrorFlag // the system, perhaps with =PATH; empty: as the run has it
+	mirror   mirrorFlag // SYSTEM or SYSTEM=PATH; empty: as recorded in the run
 }
 
-// carryOn runs an engine until the run is over or stops, showing it live.
-func (a *app) carryOn(ctx context.Context, p *project.Project, s engineStart) error {
+// runEngine runs an engine until the run ends or stops, and shows it live.
+func (a *app) runEngine(ctx context.Context, p *project.Project, s engineStart) error {
 	cfg, err := a.engineConfig(p)
 	if err != nil {
 		return err
@@ -249,11 +254,11 @@ func (a *app) carryOn(ctx context.Context, p *project.Project, s engineStart) er
 		err = e.Run(soft, hard, s.why)
 	}
 	show.end(e.State(), e.Plan(), err)
-	a.sayNotes(e.Notes())
+	a.printNotes(e.Notes())
 	status := e.State().StatusNow(false)
 	if closeErr := e.Close(); closeErr != nil {
 		return errors.Join(err, closeErr)
 	}
-	p.Register(status, time.Now().UTC()) // what there is to say of it was said at the start
+	p.Register(status, time.Now().UTC()) // notes were printed at the start
 	return err
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"pawl"
@@ -19,7 +18,7 @@ type sessionReport struct {
 	Native  string            `json:"native_id"` // the agent's own id, which its native resume takes
 	Parent  pawl.SessionID    `json:"parent,omitempty"`
 	Doing   pawl.SessionDoing `json:"doing"`
-	Gone    bool              `json:"gone"` // its agent is no more
+	Gone    bool              `json:"gone"` // the agent's process has ended
 	Why     string            `json:"why,omitempty"`
 	Asked   string            `json:"asked,omitempty"`
 	Said    string            `json:"said,omitempty"`
@@ -34,7 +33,7 @@ func sessionsOf(s *pawl.State) []sessionReport {
 	for _, x := range s.SessionsByTime() {
 		report := sessionReport{
 			Session: x.Session, Agent: x.Session.Agent(), Native: x.Session.Native(), Parent: x.Session.Parent(), Doing: x.Doing,
-			Gone: sessions.SessionGone(x), Why: x.Why, Asked: x.Asked, Said: x.Said, Done: x.Did, Since: x.Since, Seen: x.Seen,
+			Gone: sessions.AgentGone(x), Why: x.Why, Asked: x.Asked, Said: x.Said, Done: x.Did, Since: x.Since, Seen: x.Seen,
 		}
 		if x.Process != nil {
 			report.PID = x.Process.PID
@@ -44,19 +43,19 @@ func sessionsOf(s *pawl.State) []sessionReport {
 	return reports
 }
 
-// doubtsOf returns the tool calls whose outcome nobody has told, as they are found just now.
-func doubtsOf(ctx context.Context, p *project.Project, s *pawl.State) []sessions.DoubtfulOperation {
-	doubts := sessions.Reconcile(ctx, p, s.InDoubt(sessions.SessionGone))
-	return append([]sessions.DoubtfulOperation{}, doubts...) // none is [], not null
+// toolCallsInDoubt returns the tool calls without a recorded outcome, checked now.
+func toolCallsInDoubt(ctx context.Context, p *project.Project, s *pawl.State) []sessions.ReconciledOperation {
+	doubts := sessions.Reconcile(ctx, p, s.InDoubt(sessions.AgentGone))
+	return append([]sessions.ReconciledOperation{}, doubts...) // none is [], not null
 }
 
 func printSessions(w io.Writer, sessions []sessionReport) {
 	for _, x := range sessions {
 		doing := string(x.Doing)
 		if x.Gone && x.Doing != pawl.SessionIsEnded {
-			doing = "gone without a word"
+			doing = "ended unexpectedly"
 		}
-		fmt.Fprintf(w, "\nsession %s  %s  %s done, last heard of %s\n", x.Session, doing, count(x.Done, "operation"), x.Seen.UTC().Format(time.DateTime+" UTC"))
+		fmt.Fprintf(w, "\nsession %s  %s; %s; last activity %s\n", x.Session, doing, count(x.Done, "tool call"), withZone(x.Seen))
 		if x.Asked != "" {
 			fmt.Fprintf(w, "  asked  %s\n", oneLine(x.Asked))
 		}
@@ -66,20 +65,10 @@ func printSessions(w io.Writer, sessions []sessionReport) {
 	}
 }
 
-// oneLine returns the first words of a text, on one line.
-func oneLine(text string) string {
-	const most = 120
-	runes := []rune(strings.Join(strings.Fields(text), " "))
-	if len(runes) > most {
-		return string(runes[:most]) + "…"
-	}
-	return string(runes)
-}
-
-func printDoubts(w io.Writer, doubts []sessions.DoubtfulOperation) {
+func printInDoubt(w io.Writer, doubts []sessions.ReconciledOperation) {
 	for _, d := range doubts {
-		fmt.Fprintf(w, "\nin doubt  %s: %s  %s\n", d.Verdict, d.Tool, oneLine(d.Summary))
-		fmt.Fprintf(w, "  of %s, begun %s\n", d.Session, d.Began.UTC().Format(time.DateTime+" UTC"))
+		fmt.Fprintf(w, "\nin doubt  tool call %s: %s  %s\n", d.Verdict, d.Tool, oneLine(d.Summary))
+		fmt.Fprintf(w, "  session %s, started %s\n", d.Session, withZone(d.Began))
 		for _, line := range d.Evidence {
 			fmt.Fprintf(w, "  - %s\n", line)
 		}

@@ -13,12 +13,12 @@ func (a *app) showCommand() *cobra.Command {
 	var leftOut bool
 	c := &cobra.Command{
 		Use:     "show CHECKPOINT [FILE]",
-		Short:   "Show a checkpoint, or a file as it was then",
-		Long:    "Show a checkpoint, or a file as it was then\n\nA checkpoint is named by its id, the beginning of it, \"latest\", or a step.",
+		Short:   "Show a checkpoint, or a file in it",
+		Long:    "Show a checkpoint, or a file in it\n\nCHECKPOINT is an id, the beginning of an id, \"latest\" or a step.",
 		Example: "  pawl show latest\n  pawl show 3f2a91c0 src/main.go",
-		Args:    cobra.RangeArgs(1, 2),
+		Args:    oneOrTwo(a.checkpointArgument()),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.travel(c.Context(), func(t *traveller) error {
+			return a.withCheckpoints(c.Context(), func(t *checkpointAccess) error {
 				saved, err := t.find(c.Context(), args[0])
 				if err != nil {
 					return err
@@ -30,16 +30,16 @@ func (a *app) showCommand() *cobra.Command {
 			})
 		},
 	}
-	c.Flags().BoolVar(&leftOut, "left-out", false, "list what is not in it, and why")
+	c.Flags().BoolVar(&leftOut, "left-out", false, "list the paths that it excludes, and why")
 	return a.jsonFlag(c)
 }
 
-func (a *app) showFile(t *traveller, saved history.SavedCheckpoint, name string) error {
-	record, err := saved.Files()
+func (a *app) showFile(t *checkpointAccess, saved history.SavedCheckpoint, name string) error {
+	record, err := saved.SnapshotRecord()
 	if err != nil {
 		return err
 	}
-	paths, err := a.inside(t.project, []string{name})
+	paths, err := a.projectPaths(t.project, []string{name})
 	if err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ func (a *app) showFile(t *traveller, saved history.SavedCheckpoint, name string)
 	case err != nil:
 		return err
 	case e == nil:
-		return usageError("pawl show "+string(saved.ID), "%s was not there", paths[0])
+		return usageError("pawl show "+string(saved.ID), "no %s in this checkpoint", paths[0])
 	case e.Kind == snapshot.Folder:
 		return a.showFolder(t, *e)
 	case e.Kind == snapshot.Link:
@@ -58,7 +58,7 @@ func (a *app) showFile(t *traveller, saved history.SavedCheckpoint, name string)
 	return t.store.Content(*e, a.Out)
 }
 
-func (a *app) showFolder(t *traveller, folder snapshot.Entry) error {
+func (a *app) showFolder(t *checkpointAccess, folder snapshot.Entry) error {
 	entries, err := t.store.List(folder)
 	if err != nil {
 		return err
@@ -73,11 +73,11 @@ func (a *app) showFolder(t *traveller, folder snapshot.Entry) error {
 	return nil
 }
 
-func (a *app) showCheckpoint(t *traveller, saved history.SavedCheckpoint, leftOut bool) error {
+func (a *app) showCheckpoint(t *checkpointAccess, saved history.SavedCheckpoint, leftOut bool) error {
 	r := checkpointOf(saved)
 	var list []snapshot.LeftOut
 	if leftOut {
-		record, err := saved.Files()
+		record, err := saved.SnapshotRecord()
 		if err != nil {
 			return err
 		}
@@ -100,17 +100,17 @@ func (a *app) showCheckpoint(t *traveller, saved history.SavedCheckpoint, leftOu
 	if about := r.about(); about != "" {
 		fact("about", "%s", about)
 	}
-	fact("taken", "%s, event %d", r.Time.UTC().Format("2006-01-02 15:04:05 UTC"), r.Seq)
+	fact("taken", "%s, event %d", withZone(r.Time), r.Seq)
 	fact("files", "%s", r.content())
 	if r.Snapshot == "kept" {
-		fact("added", "%s to the store", inBytes(r.Added))
-		fact("left out", "%d", r.LeftOut)
+		fact("added", "%s to the store", byteSize(r.Added))
+		fact("excluded", "%s", count(r.LeftOut, "path"))
 	}
 	if r.Head != nil {
 		fact("git", "%s", r.Head)
 	}
 	for _, live := range r.Live {
-		fact("live", "attempt %d of %s", live.Attempt, live.Name())
+		fact("running", "attempt %d of %s", live.Attempt, live.Name())
 	}
 	for _, l := range list {
 		fmt.Fprintf(a.Out, "%s  (%s)\n", l.Path, l.Why)

@@ -17,17 +17,17 @@ type statsReport struct {
 	Run      pawl.RunID  `json:"run"`
 	Wall     float64     `json:"wall_seconds"`
 	Running  float64     `json:"running_seconds"`
-	Lost     float64     `json:"lost_seconds"` // running time of attempts that came to nothing
+	Lost     float64     `json:"lost_seconds"` // time of attempts without a result
 	Attempts int         `json:"attempts"`
 	Retries  int         `json:"retries"`
-	Deaths   int         `json:"deaths"` // engines that died
+	Deaths   int         `json:"deaths"` // engines that crashed
 	Usage    pawl.Usage  `json:"usage"`
 	Steps    []stepStats `json:"steps"`
 }
 
 // allReport is what `pawl stats --all --json` prints.
 type allReport struct {
-	Runs []runStats `json:"runs"` // the newest first
+	Runs []runStats `json:"runs"` // newest first
 	Sum  totals     `json:"sum"`
 }
 
@@ -39,7 +39,7 @@ type runStats struct {
 }
 
 type totals struct {
-	Sessions int        `json:"sessions"` // engines and agents' sessions that worked on it
+	Sessions int        `json:"sessions"` // engines and agent sessions
 	Running  float64    `json:"running_seconds"`
 	Lost     float64    `json:"lost_seconds"`
 	Attempts int        `json:"attempts"`
@@ -72,11 +72,11 @@ func (a *app) statsCommand() *cobra.Command {
 	var all bool
 	c := &cobra.Command{
 		Use:   "stats [RUN]",
-		Short: "Time against estimate, retries, cost, time lost to deaths",
-		Args:  cobra.MaximumNArgs(1),
+		Short: "Show time, retries and cost of a run, and time lost to crashes",
+		Args:  atMostOne,
 		RunE: func(c *cobra.Command, args []string) error {
 			if all && len(args) > 0 {
-				return usageError("", "--all: of all runs, or of one")
+				return usageError("", "--all cannot be combined with RUN")
 			}
 			if all {
 				return a.allStats(c.Context())
@@ -84,12 +84,12 @@ func (a *app) statsCommand() *cobra.Command {
 			return a.stats(c.Context(), optional(args, 0))
 		},
 	}
-	c.Flags().BoolVar(&all, "all", false, "of all runs of this project, one line each, and in sum")
+	c.Flags().BoolVar(&all, "all", false, "show all runs of this project, one per line, with totals")
 	return a.jsonFlag(c)
 }
 
 func (a *app) stats(ctx context.Context, name string) error {
-	p, r, err := a.look(ctx, name)
+	p, r, err := a.loadRun(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -123,26 +123,26 @@ func statsOf(p *project.Project, r *runs.Run) statsReport {
 }
 
 func (a *app) printStats(r statsReport) error {
-	fmt.Fprintf(a.Out, "%s\nwall time %s, running time %s, of it lost %s; attempts %d, retries %d, engine deaths %d",
-		r.Run, seconds(r.Wall), cmp.Or(seconds(r.Running), "0s"), cmp.Or(seconds(r.Lost), "0s"), r.Attempts, r.Retries, r.Deaths)
+	fmt.Fprintf(a.Out, "%s\nelapsed %s, step time %s (%s lost); attempts: %d, retries: %d, engine crashes: %d",
+		r.Run, cmp.Or(seconds(r.Wall), "0s"), cmp.Or(seconds(r.Running), "0s"), cmp.Or(seconds(r.Lost), "0s"), r.Attempts, r.Retries, r.Deaths)
 	if r.Usage != (pawl.Usage{}) {
-		fmt.Fprintf(a.Out, "; $%.2f, %d tokens", r.Usage.USD, r.Usage.Tokens)
+		fmt.Fprintf(a.Out, "; %s", costOf(r.Usage))
 	}
 	fmt.Fprint(a.Out, "\n\n")
 	rows := make([][]string, 0, len(r.Steps))
 	for _, s := range r.Steps {
-		rows = append(rows, []string{string(s.ID), seconds(s.Estimate), cmp.Or(seconds(s.Actual), "0.0s"), fmt.Sprint(s.Attempts), number(s.Items), seconds(s.Lost)})
+		rows = append(rows, []string{string(s.ID), seconds(s.Estimate), cmp.Or(seconds(s.Actual), "0.0s"), fmt.Sprint(s.Attempts), nonZero(s.Items), seconds(s.Lost)})
 	}
 	return table(a.Out, []string{"STEP", "ESTIMATE", "ACTUAL", "ATTEMPTS", "ITEMS", "LOST"}, rows)
 }
 
-// allStats says how all runs of the project went, sessions that were cut off among them.
+// allStats prints the statistics of all runs of the project, sessions included.
 func (a *app) allStats(ctx context.Context) error {
 	p, err := a.project()
 	if err != nil {
 		return err
 	}
-	runs, err := runs.Runs(p)
+	runs, err := runs.List(p)
 	if err != nil {
 		return err
 	}
@@ -150,7 +150,7 @@ func (a *app) allStats(ctx context.Context) error {
 	for _, run := range runs {
 		one, err := runStatsOf(ctx, p, run)
 		if err != nil {
-			a.sayNotes([]string{fmt.Sprintf("run %s is left out: %v", run, err)})
+			a.printNotes([]string{fmt.Sprintf("run %s is omitted: %v", run, err)})
 			continue
 		}
 		report.Runs = append(report.Runs, one)
@@ -180,14 +180,14 @@ func runStatsOf(ctx context.Context, p *project.Project, run pawl.RunID) (runSta
 
 func (a *app) printAllStats(r allReport) error {
 	row := func(name, status, done string, t totals) []string {
-		return []string{name, status, done, number(t.Sessions), cmp.Or(seconds(t.Running), "0s"), seconds(t.Lost), number(t.Attempts), number(t.Retries), number(t.Deaths), costOf(t.Usage)}
+		return []string{name, status, done, nonZero(t.Sessions), cmp.Or(seconds(t.Running), "0s"), seconds(t.Lost), nonZero(t.Attempts), nonZero(t.Retries), nonZero(t.Deaths), costOf(t.Usage)}
 	}
 	rows := [][]string{}
 	for _, one := range r.Runs {
-		rows = append(rows, row(string(one.Run), string(one.Status), number(one.Done), one.totals))
+		rows = append(rows, row(string(one.Run), string(one.Status), nonZero(one.Done), one.totals))
 	}
 	rows = append(rows, row(count(len(r.Runs), "run"), "", "", r.Sum))
-	return table(a.Out, []string{"RUN", "STATUS", "STEPS DONE", "SESSIONS", "TIME", "LOST", "ATTEMPTS", "RETRIES", "DEATHS", "COST"}, rows)
+	return table(a.Out, []string{"RUN", "STATUS", "STEPS DONE", "SESSIONS", "STEP TIME", "LOST", "ATTEMPTS", "RETRIES", "CRASHES", "COST"}, rows)
 }
 
 func costOf(u pawl.Usage) string {

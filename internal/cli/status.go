@@ -42,8 +42,8 @@ type statusReport struct {
 	Seconds  float64        `json:"running_seconds"`
 	Misfits  int            `json:"misfits,omitempty"`
 
-	Sessions []sessionReport              `json:"sessions"`
-	Doubts   []sessions.DoubtfulOperation `json:"in_doubt"` // tool calls of agents
+	Sessions []sessionReport                `json:"sessions"`
+	Doubts   []sessions.ReconciledOperation `json:"in_doubt"` // tool calls of agents without a recorded outcome
 }
 
 type holderReport struct {
@@ -63,9 +63,9 @@ type stepReport struct {
 	Progress  *pawl.Progress  `json:"progress,omitempty"`
 	Summary   string          `json:"summary,omitempty"`
 	Adopted   string          `json:"adopted,omitempty"`
-	Unsaved   string          `json:"unsaved,omitempty"` // why there is no snapshot of the files as the step left them
+	Unsaved   string          `json:"unsaved,omitempty"` // why the step has no snapshot
 	Seconds   float64         `json:"seconds"`
-	Offers    []string        `json:"offers,omitempty"` // commands: what can be done about a step that failed
+	Offers    []string        `json:"offers,omitempty"` // commands that help with a failed step
 	StartedAt *time.Time      `json:"started_at"`
 	EndedAt   *time.Time      `json:"ended_at"`
 }
@@ -80,13 +80,13 @@ type liveReport struct {
 	Item    pawl.ItemID `json:"item,omitempty"`
 	Attempt int         `json:"attempt"`
 	Started time.Time   `json:"started_at"`
-	Lost    bool        `json:"lost,omitempty"` // its supervisor died, and it is in doubt what became of it
+	Lost    bool        `json:"lost,omitempty"` // its supervisor crashed; the outcome is unknown
 }
 
 func (a *app) statusCommand() *cobra.Command {
-	return a.jsonFlag(a.reading("status [RUN]", "Say where a run stands", func(ctx context.Context, p *project.Project, r *runs.Run) error {
+	return a.jsonFlag(a.readRunCommand("status [RUN]", "Show the status of a run", func(ctx context.Context, p *project.Project, r *runs.Run) error {
 		report := reportOf(p, r)
-		report.Sessions, report.Doubts = sessionsOf(r.State), doubtsOf(ctx, p, r.State)
+		report.Sessions, report.Doubts = sessionsOf(r.State), toolCallsInDoubt(ctx, p, r.State)
 		if report.Status == pawl.StatusInterrupted {
 			a.refreshViews(p, r)
 		}
@@ -100,12 +100,12 @@ func (a *app) statusCommand() *cobra.Command {
 	}))
 }
 
-// reading is a command that opens a run, by default the current one, and shows something of it.
-func (a *app) reading(use, short string, show func(context.Context, *project.Project, *runs.Run) error) *cobra.Command {
+// readRunCommand builds a command that loads a run, by default the current one, and shows something of it.
+func (a *app) readRunCommand(use, short string, show func(context.Context, *project.Project, *runs.Run) error) *cobra.Command {
 	return &cobra.Command{
-		Use: use, Short: short, Args: cobra.MaximumNArgs(1),
+		Use: use, Short: short, Args: atMostOne,
 		RunE: func(c *cobra.Command, args []string) error {
-			p, r, err := a.look(c.Context(), optional(args, 0))
+			p, r, err := a.loadRun(c.Context(), optional(args, 0))
 			if err != nil {
 				return err
 			}
@@ -115,21 +115,20 @@ func (a *app) reading(use, short string, show func(context.Context, *project.Pro
 	}
 }
 
-// refreshViews has the views say that the engine is dead, which it could not do itself. Where that cannot be written,
-// this command has said it all the same.
+// refreshViews writes the views of a run whose engine crashed. A failure is only noted, since the command prints the status.
 func (a *app) refreshViews(p *project.Project, r *runs.Run) {
 	if err := runs.WriteViews(p, r); err != nil {
 		fmt.Fprintf(a.Err, "pawl: note: views: %v\n", err)
 	}
 }
 
-// look opens a run for reading.
-func (a *app) look(ctx context.Context, name string) (*project.Project, *runs.Run, error) {
+// loadRun loads a run for reading.
+func (a *app) loadRun(ctx context.Context, name string) (*project.Project, *runs.Run, error) {
 	p, err := a.project()
 	if err != nil {
 		return nil, nil, err
 	}
-	r, err := a.open(ctx, p, name)
+	r, err := a.loadNamedRun(ctx, p, name)
 	return p, r, err
 }
 
@@ -146,7 +145,7 @@ func reportOf(p *project.Project, r *runs.Run) statusReport {
 	if alive {
 		report.Engine = &holderReport{PID: holder.PID, Since: holder.Since}
 	} else if s.Engine != nil {
-		report.Deaths++ // the last one is known to be dead only from here on
+		report.Deaths++ // the last engine crashed and recorded no end
 	}
 	for i := range r.Plan.Phases {
 		for j := range r.Plan.Phases[i].Steps {
@@ -166,7 +165,7 @@ func reportOf(p *project.Project, r *runs.Run) statusReport {
 	return report
 }
 
-// stepsWithoutPlan returns the steps that a run without a plan has had so far, in the order in which they began.
+// stepsWithoutPlan returns the steps of a run without a plan, in the order in which they started.
 func stepsWithoutPlan(s *pawl.State) []stepReport {
 	var reports []stepReport
 	for id := range s.Steps {
@@ -196,13 +195,13 @@ func stepOf(phase *pawl.Phase, step *pawl.Step, s *pawl.State) stepReport {
 		report.Live = append(report.Live, liveReport{Item: l.Item, Attempt: l.Attempt, Started: l.Started})
 	}
 	if st.Status == pawl.FailedForGood {
-		report.Offers = offers(step.ID, st, s.LastGood)
+		report.Offers = failedStepCommands(step.ID, st, s.LastGood)
 	}
-	report.StartedAt, report.EndedAt = pointer(st.Started), pointer(st.Ended)
+	report.StartedAt, report.EndedAt = timeOrNil(st.Started), timeOrNil(st.Ended)
 	return report
 }
 
-// probe finds out which of a step's attempts nobody supervises any more.
+// probe marks the attempts of a step whose supervisor has crashed.
 func (r *stepReport) probe(p *project.Project, s *pawl.State) {
 	for i, live := range s.Steps[r.ID].Live() {
 		status, err := supervise.Probe(p.AttemptDir(live.AttemptRef, s.Run))
@@ -210,29 +209,22 @@ func (r *stepReport) probe(p *project.Project, s *pawl.State) {
 	}
 }
 
-// says is the word for people for where a step stands.
-func (r *stepReport) says() string {
+// statusWord returns the status of a step for the table. It is unknown if the supervisors of all its attempts crashed.
+func (r *stepReport) statusWord() string {
 	if len(r.Live) > 0 && !slices.ContainsFunc(r.Live, func(l liveReport) bool { return !l.Lost }) {
-		return "in doubt"
+		return "unknown"
 	}
 	return string(r.Status)
 }
 
-// offers says what can be done about a step that failed: another attempt, which is told why; undoing what was done since
-// the checkpoint before it; handing it over, to a person or another agent.
-func offers(id pawl.StepID, st *pawl.StepState, good *pawl.Checkpoint) []string {
+// failedStepCommands returns commands that help with a failed step: another attempt, a rollback to the checkpoint before it,
+// a brief to hand it over.
+func failedStepCommands(id pawl.StepID, st *pawl.StepState, good *pawl.Checkpoint) []string {
 	commands := []string{"pawl retry " + string(id)}
 	if good != nil && good.Time.Before(st.Started) && good.Unsaved() == "" {
 		commands = append(commands, "pawl rollback --to "+string(good.ID))
 	}
 	return append(commands, "pawl brief")
-}
-
-func pointer(t time.Time) *time.Time {
-	if t.IsZero() {
-		return nil
-	}
-	return &t
 }
 
 func printPosition(w io.Writer, pos pawl.Position) {
@@ -241,7 +233,7 @@ func printPosition(w io.Writer, pos pawl.Position) {
 	}
 	fmt.Fprintf(w, "position  phase %d of %d (%s), step %d of %d (%s)", pos.Phase, pos.PhaseTotal, pos.PhaseName, pos.Step, pos.StepTotal, pos.StepID)
 	if pos.WaveTotal > 0 {
-		fmt.Fprintf(w, ", wave %d of %d", pos.Wave, pos.WaveTotal)
+		fmt.Fprintf(w, ", level %d of %d", pos.Wave, pos.WaveTotal)
 	}
 	if pos.ItemTotal > 0 {
 		fmt.Fprintf(w, ", item %d of %d", pos.Item, pos.ItemTotal)
@@ -255,7 +247,7 @@ func printStatus(w io.Writer, r statusReport) error {
 		fmt.Fprintf(w, "goal      %s\n", r.Goal)
 	}
 	printPosition(w, r.Position)
-	fmt.Fprintf(w, "activity  %s, running time %s\n", r.Updated.UTC().Format("2006-01-02 15:04:05 UTC"), cmp.Or(seconds(r.Seconds), "0s"))
+	fmt.Fprintf(w, "activity  %s, %s of step time\n", withZone(r.Updated), cmp.Or(seconds(r.Seconds), "0s"))
 	if len(r.Steps) > 0 || r.Kind != pawl.SessionRun {
 		fmt.Fprintln(w)
 		if err := stepTable(w, r.Steps); err != nil {
@@ -275,11 +267,11 @@ func printStatus(w io.Writer, r statusReport) error {
 		fmt.Fprintf(w, "\nblocker %d  %s\n  pawl unblock %d\n", b.ID, b.Text, b.ID)
 	}
 	printSessions(w, r.Sessions)
-	printDoubts(w, r.Doubts)
+	printInDoubt(w, r.Doubts)
 	switch {
 	case r.Status != pawl.StatusInterrupted && r.Status != pawl.StatusPaused:
 	case r.Kind == pawl.DurableRun:
-		fmt.Fprintln(w, "\nThe program that made this run goes on with it when it is started again.")
+		fmt.Fprintln(w, "\nTo resume this run, start the program that created it.")
 	default:
 		fmt.Fprintf(w, "\npawl resume %s\n", r.Run)
 	}
@@ -289,7 +281,7 @@ func printStatus(w io.Writer, r statusReport) error {
 func statusText(r statusReport) string {
 	text := string(r.Status)
 	if r.Engine != nil {
-		text += fmt.Sprintf(" (engine %d)", r.Engine.PID)
+		text += fmt.Sprintf(" (engine pid %d)", r.Engine.PID)
 	}
 	if r.Why != "" {
 		text += ": " + oneLine(r.Why)
@@ -314,164 +306,13 @@ func stepTable(w io.Writer, steps []stepReport) error {
 		if s.Unsaved != "" {
 			note = noSnapshot(note, s.Unsaved)
 		}
-		rows = append(rows, []string{s.Phase, string(s.ID), s.says(), items, number(s.Attempts), seconds(s.Seconds), oneLine(note)})
+		rows = append(rows, []string{s.Phase, string(s.ID), s.statusWord(), items, nonZero(s.Attempts), seconds(s.Seconds), oneLine(note)})
 	}
-	return table(w, []string{"PHASE", "STEP", "STATUS", "ITEMS", "TRIES", "TIME", "NOTE"}, rows)
+	return table(w, []string{"PHASE", "STEP", "STATUS", "ITEMS", "ATTEMPTS", "TIME", "NOTE"}, rows)
 }
 
-// noSnapshot adds to what is said of a step that its files were not kept, and why.
+// noSnapshot adds to the note of a step why it has no snapshot.
 func noSnapshot(note, why string) string {
 	why, _, _ = strings.Cut(why, "\n")
-	return strings.TrimPrefix(note+"; snapshot: none ("+why+")", "; ")
-}
-
-func number(n int) string {
-	if n == 0 {
-		return ""
-	}
-	return fmt.Sprint(n)
-}
-
-// seconds prints a running time for people: 0.3s, 42s, 3m10s.
-func seconds(s float64) string {
-	if s == 0 {
-		return ""
-	}
-	d := time.Duration(s * float64(time.Second))
-	if d < 10*time.Second {
-		return fmt.Sprintf("%.1fs", d.Seconds())
-	}
-	return d.Round(time.Second).String()
-}
-
-// table prints rows in columns as wide as their content; the last column ends each line.
-func table(w io.Writer, head []string, rows [][]string) error {
-	widths := make([]int, len(head))
-	all := append([][]string{head}, rows...)
-	for _, row := range all {
-		for i, cell := range row {
-			widths[i] = max(widths[i], len([]rune(cell)))
-		}
-	}
-	for _, row := range all {
-		var line strings.Builder
-		for i, cell := range row {
-			line.WriteString(cell)
-			if i < len(row)-1 {
-				line.WriteString(strings.Repeat(" ", widths[i]-len([]rune(cell))+2))
-			}
-		}
-		if _, err := fmt.Fprintln(w, strings.TrimRight(line.String(), " ")); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// runReport is one line of `pawl runs`.
-type runReport struct {
-	Run     pawl.RunID     `json:"run"`
-	Project string         `json:"project"`
-	Status  pawl.RunStatus `json:"status"`
-	Percent int            `json:"progress_percent"`
-	Created time.Time      `json:"created_at"`
-	Updated time.Time      `json:"updated_at"`
-	Error   string         `json:"error,omitempty"`
-
-	Archived bool `json:"archived,omitempty"`
-}
-
-func (a *app) runsCommand() *cobra.Command {
-	var all, archived bool
-	c := &cobra.Command{
-		Use:   "runs",
-		Short: "List the runs of this project, newest first",
-		Args:  cobra.NoArgs,
-		RunE:  func(c *cobra.Command, _ []string) error { return a.runs(c.Context(), all, archived) },
-	}
-	c.Flags().BoolVar(&all, "all", false, "of every project that this user has")
-	c.Flags().BoolVar(&archived, "archived", false, "those that were set aside")
-	return a.jsonFlag(c)
-}
-
-func (a *app) runs(ctx context.Context, all, archived bool) error {
-	projects, err := a.projects(all)
-	if err != nil {
-		return err
-	}
-	reports := []runReport{}
-	for _, p := range projects {
-		found, err := a.runReports(ctx, p, archived)
-		if err != nil {
-			return err
-		}
-		reports = append(reports, found...)
-	}
-	if a.json {
-		return a.printJSON(reports)
-	}
-	rows := make([][]string, 0, len(reports))
-	for _, r := range reports {
-		rows = append(rows, []string{string(r.Run), string(r.Status), fmt.Sprintf("%d%%", r.Percent), stamp(r.Updated), cmp.Or(r.Error, r.Project)})
-	}
-	return table(a.Out, []string{"RUN", "STATUS", "DONE", "LAST ACTIVITY (UTC)", "PROJECT"}, rows)
-}
-
-func (a *app) runReports(ctx context.Context, p *project.Project, archived bool) ([]runReport, error) {
-	if archived {
-		return a.archivedReports(ctx, p)
-	}
-	runs, err := runs.Runs(p)
-	if err != nil {
-		return nil, err
-	}
-	var reports []runReport
-	for _, run := range runs {
-		reports = append(reports, a.runReport(ctx, p, run))
-	}
-	return reports, nil
-}
-
-// stamp prints a time in UTC, nothing where there is none.
-func stamp(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.UTC().Format(time.DateTime)
-}
-
-// projects returns this project, or all that the user's registry knows and that are still there.
-func (a *app) projects(all bool) ([]*project.Project, error) {
-	if !all {
-		p, err := a.project()
-		return []*project.Project{p}, err
-	}
-	entries, err := project.List()
-	if err != nil {
-		fmt.Fprintf(a.Err, "pawl: note: %v\n", err)
-	}
-	var projects []*project.Project
-	for _, e := range entries {
-		if !e.Live() {
-			continue
-		}
-		p, err := project.Find(e.Path)
-		if err != nil {
-			fmt.Fprintf(a.Err, "pawl: note: %s: %v\n", e.Path, err)
-			continue
-		}
-		projects = append(projects, p)
-	}
-	return projects, nil
-}
-
-// runReport says where one run stands. A damaged one is listed as such.
-func (a *app) runReport(ctx context.Context, p *project.Project, run pawl.RunID) runReport {
-	r, err := runs.Load(ctx, p, run)
-	if err != nil {
-		return runReport{Run: run, Project: p.Root, Status: "unreadable", Error: err.Error()}
-	}
-	defer r.Log.Close()
-	report := reportOf(p, r)
-	return runReport{Run: run, Project: p.Root, Status: report.Status, Percent: report.Percent, Created: report.Created, Updated: report.Updated}
+	return strings.TrimPrefix(note+"; no snapshot: "+why, "; ")
 }

@@ -8,16 +8,16 @@ import (
 	"pawl/internal/runs"
 )
 
-const takeOverHelp = "kill the pawl that works in this project first, if it is proven which process that is; what it started goes on"
+const takeOverHelp = "first kill the engine that holds this project (only if its identity is verified); running attempts continue"
 
-// clearTheWay refuses where another pawl works in the project, or kills that one.
-func (a *app) clearTheWay(ctx context.Context, p *project.Project, takeOver bool) error {
+// ensureNoEngine returns an error if an engine holds the project. With takeOver it kills that engine instead.
+func (a *app) ensureNoEngine(ctx context.Context, p *project.Project, takeOver bool) error {
 	if !takeOver {
-		return refuseHeld(p)
+		return refuseIfLocked(p)
 	}
 	killed, err := runs.TakeOver(ctx, p)
 	if err == nil && killed.PID != 0 {
-		fmt.Fprintf(a.Err, "pawl: taken over: killed %s\n", killed)
+		fmt.Fprintf(a.Err, "pawl: killed the engine that held this project (%s)\n", killed)
 	}
 	return err
 }

@@ -11,8 +11,8 @@ import (
 func (a *app) versionCommand() *cobra.Command {
 	return a.jsonFlag(&cobra.Command{
 		Use:   "version",
-		Short: "Print version, commit, Go version and platform of this program",
-		Args:  cobra.NoArgs,
+		Short: "Print version, commit, Go version and platform",
+		Args:  noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if a.json {
 				return a.printJSON(version.Read())

@@ -15,34 +15,34 @@ import (
 	"pawl/internal/supervise"
 )
 
-// Adopt takes a change over, before Run: the edited plan becomes the run's next revision, and what is to run again is reopened.
-// Attempts that still run by an old definition are ended. Acceptance checks that changed are run; a step that fails
-// them is reopened too.
+// Adopt applies a plan diff before Run. An edited plan becomes the run's next revision, and the affected steps are
+// reopened. Attempts that run with an outdated definition are terminated. Changed acceptance checks run again; a step
+// that fails them is reopened.
 func (e *Engine) Adopt(ctx context.Context, c *resume.PlanDiff) error {
 	if c.Edited {
-		n := runs.New{Plan: c.Plan(), Data: c.Data, Source: c.From}
+		n := runs.CreateOptions{Plan: c.Plan(), Data: c.Data, Source: c.From}
 		revision := e.state.Plan.Revision + 1
 		if err := disk.Replace(e.cfg.Project.PlanFile(e.run, revision), c.Data); err != nil {
 			return err
 		}
-		e.say(runs.PlanEvent(e.cfg.Project, revision, n))
-		e.plan = runs.OutlineOf(c.Plan())
+		e.emit(runs.PlanEvent(e.cfg.Project, revision, n))
+		e.plan = runs.NewOutline(c.Plan())
 	}
 	if err := e.endOutdated(ctx, c); err != nil {
 		return err
 	}
 	e.withdrawEdited()
-	for _, a := range c.Again {
-		e.say(pawl.StepReopened{Step: a.Step, Why: runs.ClipText(strings.Join(a.Why, "; ")), Items: a.Index})
+	for _, a := range c.Rerun {
+		e.emit(pawl.StepReopened{Step: a.Step, Why: runs.ClipText(strings.Join(a.Why, "; ")), Items: a.Index})
 	}
-	for _, id := range c.Anew {
-		e.say(pawl.StepReopened{Step: id, Why: "its definition in the plan changed"})
+	for _, id := range c.Reset {
+		e.emit(pawl.StepReopened{Step: id, Why: "its definition in the plan changed"})
 	}
-	for _, o := range c.Outside {
-		e.say(pawl.OutputsChanged{Step: o.Step, Paths: o.Paths[:min(len(o.Paths), runs.MaxShown)]})
+	for _, o := range c.OutputEdits {
+		e.emit(pawl.OutputsChanged{Step: o.Step, Paths: o.Paths[:min(len(o.Paths), runs.MaxShown)]})
 	}
-	for _, id := range slices.Sorted(maps.Keys(c.More)) {
-		e.sayList(id, e.state.Steps[id].Key, c.At[id], c.More[id])
+	for _, id := range slices.Sorted(maps.Keys(c.NewItems)) {
+		e.emitList(id, e.state.Steps[id].Key, c.ListLength[id], c.NewItems[id])
 	}
 	for _, id := range c.Recheck {
 		if err := e.recheck(ctx, c.Plan().Step(id)); err != nil {
@@ -50,18 +50,18 @@ func (e *Engine) Adopt(ctx context.Context, c *resume.PlanDiff) error {
 		}
 	}
 	if e.state.Ended() && c.Reopens() {
-		e.say(pawl.RunReopened{Why: "the plan or its inputs changed"})
+		e.emit(pawl.RunReopened{Why: "the plan or its inputs changed"})
 	}
 	return e.flush(ctx)
 }
 
-// endOutdated ends the attempts that run by a definition that the plan no longer has, or whose step runs again anyway.
-// One that must not be repeated is left to run to its end.
+// endOutdated terminates attempts whose definition changed or whose step will rerun anyway. An attempt that is not safe
+// to rerun is left running.
 func (e *Engine) endOutdated(ctx context.Context, c *resume.PlanDiff) error {
 	for _, live := range e.state.Live() {
-		again := slices.Contains(c.Anew, live.Step) ||
-			slices.ContainsFunc(c.Again, func(a resume.Rerun) bool { return a.Step == live.Step && len(a.Items) == 0 })
-		if !again && resume.AsPlanned(c.Plan(), live, e.listed) {
+		again := slices.Contains(c.Reset, live.Step) ||
+			slices.ContainsFunc(c.Rerun, func(a resume.Rerun) bool { return a.Step == live.Step && len(a.Items) == 0 })
+		if !again && resume.SameDefinition(c.Plan(), live, e.listed) {
 			continue
 		}
 		dir := e.cfg.Project.AttemptDir(live.AttemptRef, e.run)
@@ -70,21 +70,21 @@ func (e *Engine) endOutdated(ctx context.Context, c *resume.PlanDiff) error {
 			return err
 		}
 		if !again && verdict.Rule == recovery.LiveUnsafe {
-			e.note("%s runs on by its old definition: it must not be repeated", live.Name())
+			e.note("%s keeps running with its old definition: it is not safe to rerun", live.Name())
 			continue
 		}
-		if err := endWhole(ctx, dir, pawl.Abort{Reason: pawl.ReasonOutdated, Why: outdatedWhy}); err != nil {
+		if err := endAndSweep(ctx, dir, pawl.Abort{Reason: pawl.ReasonOutdated, Why: definitionChanged}); err != nil {
 			return err
 		}
-		e.say(pawl.AttemptEnded{AttemptRef: live.AttemptRef, Outcome: pawl.Aborted, Reason: pawl.ReasonOutdated, Why: outdatedWhy, Verdict: &verdict})
+		e.emit(pawl.AttemptEnded{AttemptRef: live.AttemptRef, Outcome: pawl.Aborted, Reason: pawl.ReasonOutdated, Why: definitionChanged, Verdict: &verdict})
 	}
 	return nil
 }
 
-const outdatedWhy = "its definition in the plan changed"
+const definitionChanged = "its definition in the plan changed"
 
-// endWhole ends an attempt, and where its supervisor was lost, what that left running.
-func endWhole(ctx context.Context, dir string, abort pawl.Abort) error {
+// endAndSweep terminates an attempt. If its supervisor died, it also kills the orphaned processes.
+func endAndSweep(ctx context.Context, dir string, abort pawl.Abort) error {
 	if err := supervise.End(dir, abort); err != nil {
 		return err
 	}
@@ -98,13 +98,13 @@ func endWhole(ctx context.Context, dir string, abort pawl.Abort) error {
 	return err
 }
 
-// outdated judges an attempt by a definition that its step no longer has; nil is a step that is gone from the plan.
+// outdated judges an attempt whose step was edited, or removed from the plan (step is nil).
 func outdated(dir string, step *pawl.Step) (pawl.Verdict, error) {
 	status, err := supervise.Probe(dir)
 	if err != nil {
 		return pawl.Verdict{}, err
 	}
-	c := resume.Evidence{Begun: status.Begun != nil, Exit: status.Exit}.CaseOf(&pawl.Step{})
+	c := resume.Evidence{Begun: status.Begun != nil, Exit: status.Exit}.Case(&pawl.Step{})
 	if status.State == supervise.Live {
 		c.Attempt = recovery.Live
 	}
@@ -112,7 +112,7 @@ func outdated(dir string, step *pawl.Step) (pawl.Verdict, error) {
 	return recovery.Judge(c), nil
 }
 
-// withdrawEdited closes the gates of gate steps that the plan no longer has, or that ask something else now.
+// withdrawEdited withdraws open gates of gate steps that were removed from the plan or edited.
 func (e *Engine) withdrawEdited() {
 	for _, g := range e.state.OpenGates() {
 		if g.Step == "" || g.Purpose != "" || g.Source != nil {
@@ -120,21 +120,21 @@ func (e *Engine) withdrawEdited() {
 		}
 		step := e.plan.ByID[g.Step]
 		if step == nil {
-			e.say(pawl.GateWithdrawn{Gate: g.ID, Why: "its step is no longer in the plan"})
-		} else if step.Gate != nil && !asks(step, g.Gate) {
-			e.say(pawl.GateWithdrawn{Gate: g.ID, Why: "its step was edited"})
+			e.emit(pawl.GateWithdrawn{Gate: g.ID, Why: "its step was removed from the plan"})
+		} else if step.Gate != nil && !asksSame(step, g.Gate) {
+			e.emit(pawl.GateWithdrawn{Gate: g.ID, Why: "its step was edited"})
 		}
 	}
 }
 
-// asks reports whether a gate asks what its step asks.
-func asks(step *pawl.Step, g pawl.Gate) bool {
+// asksSame reports whether step still asks what g asks.
+func asksSame(step *pawl.Step, g pawl.Gate) bool {
 	now := step.Gate.Gate(step.ID, g.Item, g.Opened)
 	now.Shown = g.Shown
 	return now.Identify() == g.ID
 }
 
-// recheck runs the changed acceptance checks of a finished step, or of each of its items. What fails them runs again.
+// recheck runs the edited acceptance checks of a finished step, or of each of its items, and reopens what fails.
 func (e *Engine) recheck(ctx context.Context, step *pawl.Step) error {
 	st := e.state.Steps[step.ID]
 	indexes := []int{-1}
@@ -158,16 +158,16 @@ func (e *Engine) recheck(ctx context.Context, step *pawl.Step) error {
 	}
 	switch {
 	case len(failed) == 0:
-		e.say(pawl.StepChecked{Step: step.ID, Accept: pawl.AcceptOf(step)})
+		e.emit(pawl.StepChecked{Step: step.ID, Accept: pawl.AcceptOf(step)})
 	case st.Items == nil || len(failed) > resume.MaxReruns:
-		e.say(pawl.StepReopened{Step: step.ID, Why: runs.ClipText(why)})
+		e.emit(pawl.StepReopened{Step: step.ID, Why: runs.ClipText(why)})
 	default:
-		e.say(pawl.StepReopened{Step: step.ID, Why: runs.ClipText(why), Items: failed})
+		e.emit(pawl.StepReopened{Step: step.ID, Why: runs.ClipText(why), Items: failed})
 	}
 	return nil
 }
 
-// checksOf runs the acceptance checks of a finished step or item as the plan has them now.
+// checksOf runs the current acceptance checks of a finished step or item.
 func (e *Engine) checksOf(ctx context.Context, step *pawl.Step, index int) ([]pawl.CheckRun, error) {
 	w, err := e.workOf(step, index)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"pawl/internal/supervise"
 )
 
-// workOf returns the work that a step, or its item at index, stands for.
+// workOf returns the work for a step, or for its item at index.
 func (e *Engine) workOf(step *pawl.Step, index int) (runs.Work, error) {
 	w := runs.Work{Step: step, Index: index}
 	if index >= 0 {
@@ -29,7 +29,7 @@ func (e *Engine) workOf(step *pawl.Step, index int) (runs.Work, error) {
 	return w, nil
 }
 
-// itemValue returns the value at index of a step's work list, which stands in the journal.
+// itemValue returns the value at index of a foreach step's item list, as journaled.
 func (e *Engine) itemValue(id pawl.StepID, index int) (string, error) {
 	values, err := e.listed(id)
 	if err != nil {
@@ -38,7 +38,7 @@ func (e *Engine) itemValue(id pawl.StepID, index int) (string, error) {
 	return values[index], nil
 }
 
-// listed returns a step's work list as it is journaled. It is read once and then kept until it changes.
+// listed returns a foreach step's item list, as journaled. It is cached until the list changes.
 func (e *Engine) listed(id pawl.StepID) ([]string, error) {
 	items := e.state.Steps[id].Items
 	upTo := items.Lists[len(items.Lists)-1]
@@ -53,9 +53,9 @@ func (e *Engine) listed(id pawl.StepID) ([]string, error) {
 	return values, nil
 }
 
-// start begins an attempt: it finds the key, and then says the intent. Reading inputs takes time, and so does the
-// checkpoint before an agent's attempt, in which the run may be paused or the step be skipped: with what was prepared, the
-// engine decides anew whether to start.
+// start starts an attempt in two passes. Hashing inputs and, for an agent, taking a checkpoint is slow, so a worker
+// does it first. The run may be paused or the step skipped meanwhile, so the engine decides again before it uses the
+// result.
 func (e *Engine) start(ctx context.Context, a action) error {
 	w, err := e.workOf(a.step, a.index)
 	if err != nil {
@@ -66,15 +66,15 @@ func (e *Engine) start(ctx context.Context, a action) error {
 	}
 	if len(w.Step.Inputs) == 0 && w.Step.Agent == nil {
 		key, err := e.keyOf(w)
-		return e.intend(ctx, w, preparation{key: key, err: err})
+		return e.prepareAttempt(ctx, w, preparation{key: key, err: err})
 	}
 	if read, ok := e.prepared[w.Name()]; ok {
 		delete(e.prepared, w.Name())
-		return e.intend(ctx, w, read)
+		return e.prepareAttempt(ctx, w, read)
 	}
 	e.preparing[w.Name()] = true
-	needs, plan, at, attempt := e.needsOf(w), e.plan.Plan, e.standing(), e.nextAttempt(w)
-	e.help(func() func() {
+	needs, plan, at, attempt := e.needsOf(w), e.plan.Plan, e.position(), e.nextAttempt(w)
+	e.spawn(func() func() {
 		var p preparation
 		p.key, p.err = runs.CurrentKey(e.cfg.Project.Root, plan, w, needs)
 		p.key = p.key.Compact()
@@ -89,25 +89,25 @@ func (e *Engine) start(ctx context.Context, a action) error {
 	return nil
 }
 
-// preparation is a key whose inputs were just read and, before an agent's attempt, the checkpoint that was taken.
+// preparation is the result of a worker that prepared an attempt: the key, and for an agent's attempt the checkpoint.
 type preparation struct {
 	key   pawl.Key
 	err   error
-	saved *history.Taken
+	saved *history.PendingCheckpoint
 }
 
-// saveBefore takes a checkpoint of what an agent is about to work on. It is none of the step itself: by a step's name
-// people mean what it left, and recovery takes a step's checkpoint for a sign that it was done.
-func (e *Engine) saveBefore(ctx context.Context, w runs.Work, attempt int, at history.Position) *history.Taken {
-	s := e.keeper.Save(ctx, pawl.CheckpointStep, pawl.AttemptRef{}, fmt.Sprintf("before attempt %d of %s", attempt, w.Name()), at)
+// saveBefore takes a checkpoint before an agent starts to work. The checkpoint does not carry the step's name: users
+// mean the step's result by that name, and recovery treats a step's checkpoint as a sign that it finished.
+func (e *Engine) saveBefore(ctx context.Context, w runs.Work, attempt int, at history.Position) *history.PendingCheckpoint {
+	s := e.saver.Save(ctx, pawl.CheckpointStep, pawl.AttemptRef{}, fmt.Sprintf("before attempt %d of %s", attempt, w.Name()), at)
 	return &s
 }
 
-// intend takes the attempt's lock and says that it is about to start; the supervisor is started when that is durable.
-// Inputs that are not there fail the step.
-func (e *Engine) intend(ctx context.Context, w runs.Work, p preparation) error {
+// prepareAttempt takes the attempt's lock and journals the intent. The supervisor starts once the intent is durable.
+// Missing inputs fail the step.
+func (e *Engine) prepareAttempt(ctx context.Context, w runs.Work, p preparation) error {
 	if p.err != nil {
-		e.say(pawl.StepFailed{Step: w.Step.ID, Why: "inputs: " + p.err.Error()})
+		e.emit(pawl.StepFailed{Step: w.Step.ID, Why: "inputs: " + p.err.Error()})
 		return nil
 	}
 	key := p.key
@@ -115,7 +115,7 @@ func (e *Engine) intend(ctx context.Context, w runs.Work, p preparation) error {
 	dir := e.cfg.Project.AttemptDir(ref, e.run)
 	job, err := e.job(ctx, w, ref, key)
 	if err != nil {
-		e.say(pawl.StepFailed{Step: w.Step.ID, Why: err.Error()})
+		e.emit(pawl.StepFailed{Step: w.Step.ID, Why: err.Error()})
 		return nil
 	}
 	lock, err := supervise.Prepare(dir)
@@ -123,12 +123,12 @@ func (e *Engine) intend(ctx context.Context, w runs.Work, p preparation) error {
 		return fmt.Errorf("prepare attempt %d of %s: %w", ref.Attempt, ref.Name(), err)
 	}
 	if p.saved != nil {
-		e.say(pawl.CheckpointSaved{Checkpoint: p.saved.Checkpoint})
-		e.noteFull(*p.saved)
+		e.emit(pawl.CheckpointSaved{Checkpoint: p.saved.Checkpoint})
+		e.noteQuota(*p.saved)
 	}
-	e.say(pawl.AttemptStarted{AttemptRef: ref, Key: key})
-	e.effects = append(e.effects, func() error {
-		if e.liveAttempt(ref) == nil { // it was skipped just before: the intent does not fit
+	e.emit(pawl.AttemptStarted{AttemptRef: ref, Key: key})
+	e.afterFlush = append(e.afterFlush, func() error {
+		if e.liveAttempt(ref) == nil { // the step was skipped just before, so the intent was rejected
 			return lock.Release()
 		}
 		running, err := supervise.Start(lock, job)
@@ -155,7 +155,7 @@ func (e *Engine) nextAttempt(w runs.Work) int {
 	return st.BaseAttempt + 1
 }
 
-// job returns what the supervisor is told. A gate step has no command, only checks.
+// job returns the supervisor's job. A gate step's job has checks but no command.
 func (e *Engine) job(ctx context.Context, w runs.Work, ref pawl.AttemptRef, key pawl.Key) (pawl.Job, error) {
 	job := pawl.Job{
 		AttemptRef: ref, Run: e.run,
@@ -190,10 +190,10 @@ func (e *Engine) command(step *pawl.Step) ([]string, error) {
 			return x.Command(step)
 		}
 	}
-	return nil, fmt.Errorf("this pawl has no executor for step %s", step.ID)
+	return nil, fmt.Errorf("no executor for step %s in this build", step.ID)
 }
 
-// watch follows an attempt until its supervisor is gone, and then posts how it ended.
+// watch waits in a worker until the attempt's supervisor is gone, then settles the attempt.
 func (e *Engine) watch(ctx context.Context, w runs.Work, ref pawl.AttemptRef, key pawl.Key, ended func(context.Context) error) {
 	if e.watching[ref.Token] {
 		return
@@ -205,13 +205,13 @@ func (e *Engine) watch(ctx context.Context, w runs.Work, ref pawl.AttemptRef, ke
 			offsets[file] = offset
 		}
 	}
-	before := e.tryOf(w)
+	before := e.retriesOf(w)
 	tail := &follower{engine: e, dir: e.cfg.Project.AttemptDir(ref, e.run), ref: ref, offsets: offsets}
 	job, jobErr := e.job(ctx, w, ref, key)
-	e.help(func() func() {
-		err := tail.until(ctx, ended)
+	e.spawn(func() func() {
+		err := tail.run(ctx, ended)
 		if ctx.Err() != nil {
-			return func() {} // the engine leaves; the attempt lives on
+			return func() {} // the engine is shutting down; the attempt keeps running
 		}
 		var ev resume.Evidence
 		if err == nil {
@@ -237,21 +237,21 @@ func (e *Engine) liveAttempt(ref pawl.AttemptRef) *pawl.AttemptState {
 	return nil
 }
 
-// gather finds out how an attempt ended: from its exit record or the lack of one, from what it said of itself, and from
-// the outputs that are there. Outputs are durable before they are believed.
+// gather collects the evidence of how an attempt ended: exit record, result file and outputs. Outputs are synced before
+// they are hashed, so they are durable once the step counts as done.
 func (e *Engine) gather(ctx context.Context, w runs.Work, ref pawl.AttemptRef, job pawl.Job, jobErr error, before pawl.Retries) (resume.Evidence, error) {
 	dir := e.cfg.Project.AttemptDir(ref, e.run)
 	status, err := supervise.Probe(dir)
 	if err != nil {
 		return resume.Evidence{}, err
 	}
-	ev := resume.Evidence{Now: time.Now().UTC(), Failures: before.Failures, Losses: before.LostInARow}
-	ev.Probed(status, ref.Token)
+	ev := resume.Evidence{Now: time.Now().UTC(), Failures: before.Failures, LostInARow: before.LostInARow}
+	ev.AddStatus(status, ref.Token)
 	if ev.Exit == nil && ev.Begun {
-		if !ev.Vague {
+		if !ev.BootUnknown {
 			ev.Lasted = resume.LastWrite(dir).Sub(status.Begun.Started)
 		}
-		if ev.Swept, ev.Left, err = supervise.Sweep(dir); err != nil {
+		if ev.Swept, ev.Unkillable, err = supervise.Sweep(dir); err != nil {
 			return resume.Evidence{}, err
 		}
 	}
@@ -260,7 +260,7 @@ func (e *Engine) gather(ctx context.Context, w runs.Work, ref pawl.AttemptRef, j
 		ev.Outputs, ev.OutputsErr = durableOutputs(e.cfg.Project.Root, w.Paths(w.Step.Outputs))
 	}
 	if !ev.LooksDone() || ev.OutputsErr != nil {
-		ev.Present = resume.HowMuch(w.Step.Outputs, resume.WorkedOn(e.cfg.Project.Root, w.Paths(w.Step.Outputs)))
+		ev.Present = resume.CompareOutputs(w.Step.Outputs, resume.NonEmptyOutputs(e.cfg.Project.Root, w.Paths(w.Step.Outputs)))
 	}
 	if ev.NeedsChecks(w.Step) {
 		job.Command = nil
@@ -269,16 +269,16 @@ func (e *Engine) gather(ctx context.Context, w runs.Work, ref pawl.AttemptRef, j
 			return resume.Evidence{}, err
 		}
 	}
-	ev.Verdict = e.advise(ctx, w, ref, ev)
+	ev.Verdict = e.evaluate(ctx, w, ref, ev)
 	if kind, why := checkpointOf(w, ev); kind != "" {
-		s := e.keeper.Save(ctx, kind, ref, why, e.standingNow(ctx))
-		ev.Saved = &s
+		s := e.saver.Save(ctx, kind, ref, why, e.positionFromWorker(ctx))
+		ev.Checkpoint = &s
 	}
 	return ev, nil
 }
 
-// tryOf returns the tries of a step or item so far.
-func (e *Engine) tryOf(w runs.Work) pawl.Retries {
+// retriesOf returns the retry state of a step or item.
+func (e *Engine) retriesOf(w runs.Work) pawl.Retries {
 	st := e.state.Steps[w.Step.ID]
 	switch {
 	case st == nil:
@@ -290,7 +290,7 @@ func (e *Engine) tryOf(w runs.Work) pawl.Retries {
 	return pawl.Retries{}
 }
 
-// durableOutputs syncs declared outputs, and then takes their hashes.
+// durableOutputs syncs declared outputs and then hashes them.
 func durableOutputs(root string, declared []string) (pawl.Outputs, error) {
 	if len(declared) == 0 {
 		return nil, nil
@@ -305,15 +305,15 @@ func durableOutputs(root string, declared []string) (pawl.Outputs, error) {
 	return outputs, err
 }
 
-// runChecks has a supervisor run only a job's acceptance checks, in a folder of their own, and returns how they came out.
+// runChecks runs only a job's acceptance checks, under a supervisor in a folder of their own.
 func (e *Engine) runChecks(ctx context.Context, dir string, job pawl.Job) ([]pawl.CheckRun, error) {
-	if err := clearChecks(dir); err != nil { // an engine before us may have started them
+	if err := clearChecks(dir); err != nil { // an earlier engine may have started them
 		return nil, err
 	}
 	wait := supervise.Attach(dir).Wait
 	lock, err := supervise.Prepare(dir)
 	switch {
-	case pawl.KindOf(err) == pawl.KindHeld: // and they still run
+	case pawl.KindOf(err) == pawl.KindHeld: // they are still running
 	case err != nil:
 		return nil, err
 	default:
@@ -333,13 +333,13 @@ func (e *Engine) runChecks(ctx context.Context, dir string, job pawl.Job) ([]paw
 	if status.Exit != nil {
 		return status.Exit.Checks, nil
 	}
-	return []pawl.CheckRun{{Name: "checks", Exit: -1, Output: "the supervisor of the checks was lost"}}, clearChecks(dir)
+	return []pawl.CheckRun{{Name: "checks", Exit: -1, Output: "the supervisor of the checks died"}}, clearChecks(dir)
 }
 
-// clearChecks ends what checks left running whose supervisor was lost.
+// clearChecks kills orphaned checks whose supervisor died.
 func clearChecks(dir string) error {
 	if _, err := os.Lstat(filepath.Join(dir, pawl.BegunFile)); err != nil {
-		return nil // they never began
+		return nil // they never started
 	}
 	status, err := supervise.Probe(dir)
 	if err == nil && status.State == supervise.Lost {
@@ -348,7 +348,7 @@ func clearChecks(dir string) error {
 	return err
 }
 
-// workList is a step's work list, read from the journal up to an event.
+// workList caches a foreach step's item list up to an event.
 type workList struct {
 	upTo   pawl.Seq
 	values []string

@@ -7,11 +7,11 @@ import (
 	"pawl/internal/runs"
 )
 
-// Due returns the steps of which an attempt would be started now, if slots of them may run at a time.
+// Due returns the steps that an engine with this many slots would start now.
 func Due(r *runs.Run, now time.Time, slots int) []pawl.StepID {
 	var due []pawl.StepID
-	for _, a := range next(runs.OutlineOf(r.Plan), r.State, now, slots) {
-		if a.do == start {
+	for _, a := range next(runs.NewOutline(r.Plan), r.State, now, slots) {
+		if a.kind == start {
 			due = append(due, a.step.ID)
 		}
 	}

@@ -1,10 +1,10 @@
-// Package engine carries out a run: it decides what is next, has supervisors do it, and writes down what came of it.
+// Package engine runs a run: it decides what happens next, starts supervisors, and journals the outcome.
 //
-// One goroutine owns the state. It folds only events that are durable, asks the pure function next what to do, journals
-// the intents in one batch, and then acts. Everything slow (waiting for a supervisor, hashing outputs, following a
-// step's events file) happens in goroutines that post what they found back to it.
+// One goroutine owns the state. It folds only durable events, asks the pure function next what to do, journals the
+// intents in one batch, and then acts. Slow work (waiting for a supervisor, hashing outputs, following an events file)
+// runs in worker goroutines that send their results back.
 //
-// The engine may die at any moment: attempts live on under their supervisors, and the next engine finds them.
+// The engine may die at any moment. Attempts survive under their supervisors, and the next engine re-attaches them.
 package engine
 
 import (
@@ -26,36 +26,36 @@ import (
 	"pawl/internal/snapshot"
 )
 
-// An Executor turns a step of its kind into the command that a supervisor runs.
+// An Executor turns a step into the command that a supervisor runs.
 type Executor interface {
-	// Does reports whether steps with this action are its own.
+	// Does reports whether the executor handles the step.
 	Does(step *pawl.Step) bool
-	// Command returns program and arguments.
+	// Command returns the program and its arguments.
 	Command(step *pawl.Step) ([]string, error)
 }
 
-// Config is what an engine is told besides the run itself.
+// Config configures an engine. The zero value of each field is its default.
 type Config struct {
 	Project   *project.Project
 	Executors []Executor
-	Notify    func(pawl.Event) // called with each event once it is durable and folded; must not block. Defaults to nothing.
-	Parallel  int              // attempts at a time. Defaults to the plan's, then to the number of processors.
+	Notify    func(pawl.Event) // called with each event once it is durable and folded; must not block. Defaults to no call.
+	Parallel  int              // maximum concurrent attempts. Defaults to the plan's limit, then to the number of CPUs.
 	Watchdog  Watchdog
-	OutputCap int64 // bytes kept of each output file. Defaults to pawl.DefaultOutputCap.
+	OutputCap int64 // maximum size of each captured output file, in bytes. Defaults to pawl.DefaultOutputCap.
 
-	PIDNamespace bool // attempts run in PID namespaces of their own.
+	PIDNamespace bool // run attempts in their own PID namespaces
 	Snapshots    config.Snapshots
-	Adviser      Adviser // asked where the rules of recovery leave something open. Defaults to nobody.
+	Evaluator    Evaluator // decides what the recovery rules leave open. Defaults to none.
 
-	// Mirror returns the mirror of a run, or nil. Defaults to none.
+	// Mirror returns the mirror of a run, or nil for none. Defaults to none.
 	Mirror func(*pawl.State, *journal.Log, *snapshot.Store) Mirror
 }
 
-// Watchdog says how often attempts are looked at and when silence is a fault.
+// Watchdog sets how often attempts are checked and how long a supervisor may be silent.
 type Watchdog struct {
-	Heartbeat time.Duration // Defaults to 5m.
-	Warning   time.Duration // without a heartbeat. Defaults to 10m.
-	Stalled   time.Duration // without a heartbeat. Defaults to 30m.
+	Heartbeat time.Duration // interval between checks. Defaults to 5m.
+	Warning   time.Duration // silence that is reported. Defaults to 10m.
+	Stalled   time.Duration // silence after which the supervisor is killed. Defaults to 30m.
 }
 
 func (c Config) withDefaults() Config {
@@ -77,7 +77,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Engine carries out one run. Only the goroutine that calls Run touches its fields.
+// Engine runs one run. Only the goroutine that calls Run may touch its fields.
 type Engine struct {
 	cfg   Config
 	run   pawl.RunID
@@ -87,42 +87,42 @@ type Engine struct {
 	plan  *runs.Outline
 	epoch pawl.Epoch
 
-	posted    chan func()            // from helpers, to be called by Run's goroutine
-	helpers   sync.WaitGroup         // every goroutine that posts
-	watching  map[pawl.Token]bool    // attempts that a helper watches
-	preparing map[string]bool        // steps and items whose inputs a helper is hashing
-	prepared  map[string]preparation // what it found, for the next decision only
-	said      []pawl.Event           // to be journaled as the next batch
-	effects   []func() error         // to be done once that batch is durable
-	stopping  map[pawl.Token]bool    // attempts that were asked to end
-	bin       string                 // the folder with our own program, first in a step's PATH
-	keeper    *history.Saver
-	kept      map[string]history.Taken // checkpoints of steps that are about to be finished, for the next decision only
-	saving    int                      // checkpoints that a helper is taking
-	items     itemSaves
-	views     *runs.ViewWriter
-	mirror    Mirror
-	mirrorDue <-chan time.Time         // when mirror wants to be called again
-	cached    pawl.Seq                 // up to which event the journal's cached state went when we last wrote it
-	lists     map[pawl.StepID]workList // work lists, as journaled
-	notes     []string                 // see Notes
-	fatal     error                    // what a helper found that the engine cannot go on with
+	results    chan func()            // from workers; Run's goroutine calls them
+	workers    sync.WaitGroup         // every goroutine that sends to results
+	watching   map[pawl.Token]bool    // attempts that a worker watches
+	preparing  map[string]bool        // steps and items that a worker prepares
+	prepared   map[string]preparation // results of those workers, for the next decision only
+	pending    []pawl.Event           // events of the next batch
+	afterFlush []func() error         // side effects for when the next batch is durable
+	stopping   map[pawl.Token]bool    // attempts that were asked to terminate
+	bin        string                 // folder with the pawl binary, first in a step's PATH
+	saver      *history.Saver
+	saved      map[string]history.PendingCheckpoint // checkpoints of steps about to finish, for the next decision only
+	saving     int                                  // number of checkpoints that workers are taking
+	items      itemSaves
+	views      *runs.ViewWriter
+	mirror     Mirror
+	mirrorDue  <-chan time.Time         // when to call the mirror again
+	cached     pawl.Seq                 // Seq of the last cached state
+	lists      map[pawl.StepID]workList // item lists, as journaled
+	notes      []string                 // see Notes
+	fatal      error                    // an error from a worker that stops the engine
 }
 
-// Open takes the project's engine lock and opens the run. Another live engine gives an error of KindHeld.
+// Open takes the project's engine lock and opens the run. If another engine holds the lock, the error is of KindHeld.
 func Open(ctx context.Context, cfg Config, run pawl.RunID) (*Engine, error) {
 	e, err := openWith(ctx, cfg, func() (pawl.RunID, error) { return run, nil })
 	if err != nil {
 		return nil, err
 	}
-	if err := runs.NoRollback(e.state); err != nil {
+	if err := runs.RequireNoRollback(e.state); err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
 	return e, nil
 }
 
-// OpenNew is Open for a run that it makes first, so that none is made where another engine is at work.
-func OpenNew(ctx context.Context, cfg Config, n runs.New) (*Engine, error) {
+// OpenNew is like Open but creates the run, after it has the lock.
+func OpenNew(ctx context.Context, cfg Config, n runs.CreateOptions) (*Engine, error) {
 	return openWith(ctx, cfg, func() (pawl.RunID, error) { return runs.Create(ctx, cfg.Project, n) })
 }
 
@@ -134,8 +134,8 @@ func openWith(ctx context.Context, cfg Config, choose func() (pawl.RunID, error)
 	}
 	e := &Engine{
 		cfg: cfg.withDefaults(), lock: lock,
-		posted:   make(chan func()),
-		watching: map[pawl.Token]bool{}, preparing: map[string]bool{}, prepared: map[string]preparation{}, kept: map[string]history.Taken{}, stopping: map[pawl.Token]bool{},
+		results:  make(chan func()),
+		watching: map[pawl.Token]bool{}, preparing: map[string]bool{}, prepared: map[string]preparation{}, saved: map[string]history.PendingCheckpoint{}, stopping: map[pawl.Token]bool{},
 		lists: map[pawl.StepID]workList{},
 	}
 	if e.run, err = choose(); err == nil {
@@ -153,31 +153,31 @@ func (e *Engine) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	e.log, e.state, e.plan = r.Log, r.State, runs.OutlineOf(r.Plan)
-	if err := r.MendPlan(e.cfg.Project); err != nil {
+	e.log, e.state, e.plan = r.Log, r.State, runs.NewOutline(r.Plan)
+	if err := r.RestorePlan(e.cfg.Project); err != nil {
 		return err
 	}
 	if e.state.Kind != pawl.PlanRun && e.state.Kind != pawl.CommandRun {
-		return &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("run %s is a %s run: it is carried on by the program that made it", e.run, e.state.Kind)}
+		return &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("run %s is a %s run; only the program that created it can continue it", e.run, e.state.Kind)}
 	}
-	e.keeper = history.OpenSaver(ctx, e.cfg.Project, e.run, e.cfg.Snapshots)
+	e.saver = history.OpenSaver(ctx, e.cfg.Project, e.run, e.cfg.Snapshots)
 	e.views = runs.NewViewWriter(e.cfg.Project, e.run)
-	if e.mirror = e.cfg.Mirror(e.state, e.log, e.keeper.Store); e.mirror == nil {
+	if e.mirror = e.cfg.Mirror(e.state, e.log, e.saver.Store); e.mirror == nil {
 		e.mirror = noMirror{}
 	}
 	e.bin, err = e.cfg.Project.LinkSelf()
 	return err
 }
 
-// Close gives the run back. Attempts that still run are left to their supervisors.
+// Close releases the run and the engine lock. Running attempts keep running under their supervisors.
 func (e *Engine) Close() error {
-	return errors.Join(e.keeper.Close(), e.log.Close(), e.lock.Unlock())
+	return errors.Join(e.saver.Close(), e.log.Close(), e.lock.Unlock())
 }
 
-// State returns the state as it is. It may be used before Run and after it, not meanwhile.
+// State returns the current state. It must not be called during Run.
 func (e *Engine) State() *pawl.State { return e.state }
 
-// Plan returns the plan as it is run. It may be used before Run and after it, not meanwhile.
+// Plan returns the run's current plan. It must not be called during Run.
 func (e *Engine) Plan() *pawl.Plan { return e.plan.Plan }
 
 func (e *Engine) slots() int {
@@ -190,9 +190,9 @@ func (e *Engine) slots() int {
 	return runtime.NumCPU()
 }
 
-// Run carries the run on until it is completed (nil) or cannot go on: an error of KindAtGate, KindRunFailed or
-// KindInterrupted says which. When ctx ends, nothing more is started and the running attempts are left to their
-// supervisors; when hard ends too, they are ended first.
+// Run executes the run until it completes (nil) or cannot continue. The error is then of KindAtGate, KindRunFailed or
+// KindInterrupted. When ctx ends, Run starts nothing new and leaves running attempts to their supervisors. When hard
+// ends too, it terminates them first.
 func (e *Engine) Run(ctx, hard context.Context, why string) error {
 	return e.work(ctx, func(helpers context.Context) error {
 		if err := e.begin(helpers, why); err != nil {
@@ -202,12 +202,12 @@ func (e *Engine) Run(ctx, hard context.Context, why string) error {
 	})
 }
 
-// work does something with the run and leaves it in good order. The context that it hands on is for what must not be
-// cut off when ctx ends.
+// work calls do and then shuts the engine down. The context that do gets outlives ctx; it is for work that must not be
+// cut off.
 func (e *Engine) work(ctx context.Context, do func(helpers context.Context) error) error {
 	helpers, quit := context.WithCancel(context.WithoutCancel(ctx))
 	err := do(helpers)
-	err = e.leave(helpers, err)
+	err = e.shutdown(helpers, err)
 	quit()
 	e.drain()
 	if viewErr := e.views.Close(e.state, e.plan.Plan); viewErr != nil {
@@ -218,36 +218,36 @@ func (e *Engine) work(ctx context.Context, do func(helpers context.Context) erro
 	return err
 }
 
-// Notes returns what people should know, one line each, that is no fault of the run: a view or a cache that could not
-// be written. It may be used after Run.
+// Notes returns warnings for the user, one line each, such as a view that could not be written. It is complete after
+// Run.
 func (e *Engine) Notes() []string { return e.notes }
 
 func (e *Engine) note(format string, args ...any) {
 	e.notes = append(e.notes, fmt.Sprintf(format, args...))
 }
 
-// announce raises the epoch, which fences every older engine.
+// announce raises the epoch, which fences off older engines.
 func (e *Engine) announce(why string) {
 	e.epoch = e.state.Epoch + 1
-	host, _ := os.Hostname() // only for people to read
-	e.say(pawl.EngineStarted{Epoch: e.epoch, PID: os.Getpid(), Host: host, Why: why})
+	host, _ := os.Hostname() // informational
+	e.emit(pawl.EngineStarted{Epoch: e.epoch, PID: os.Getpid(), Host: host, Why: why})
 }
 
-// begin announces the engine and takes up what an older one left.
+// begin announces the engine and re-attaches the attempts of earlier engines.
 func (e *Engine) begin(helpers context.Context, why string) error {
 	mirrored := e.startMirror(helpers)
 	e.announce(why)
 	if mirrored != nil {
-		e.say(*mirrored)
+		e.emit(*mirrored)
 	}
 	switch e.state.Status {
 	case pawl.StatusPaused, pawl.StatusStopped:
-		e.say(pawl.RunContinued{})
+		e.emit(pawl.RunContinued{})
 	}
 	if err := e.flush(helpers); err != nil {
 		return err
 	}
-	e.takeUp(helpers)
+	e.reattach(helpers)
 	return nil
 }
 
@@ -266,11 +266,11 @@ func (e *Engine) loop(ctx, hard, helpers context.Context) error {
 			return err
 		}
 		var alarm <-chan time.Time
-		if wake.do == wait {
+		if wake.kind == wait {
 			alarm = time.After(time.Until(wake.until))
 		}
 		select {
-		case f := <-e.posted:
+		case f := <-e.results:
 			f()
 		case <-foreign:
 		case <-alarm:
@@ -284,7 +284,7 @@ func (e *Engine) loop(ctx, hard, helpers context.Context) error {
 	}
 }
 
-// over reports whether there is nothing to wait for but a person, and then how the run stands: nil for completed.
+// over reports whether only a person can make progress now. The error says why; it is nil if the run is completed.
 func (e *Engine) over(wake action) (bool, error) {
 	s := e.state
 	switch {
@@ -296,19 +296,19 @@ func (e *Engine) over(wake action) (bool, error) {
 		return false, nil
 	case s.Status == pawl.StatusPaused || s.Status == pawl.StatusStopped:
 		return true, &pawl.Error{Kind: pawl.KindAtGate, Err: errors.New("run paused"), Hint: "pawl resume"}
-	case wake.do == wait && !wake.forPeople:
+	case wake.kind == wait && !wake.needsPerson:
 		return false, nil
 	}
 	return true, e.waitsFor()
 }
 
-// waitsFor says what a person is asked for, with the command that helps.
+// waitsFor returns what the run waits for, with the command to continue as the hint.
 func (e *Engine) waitsFor() *pawl.Error {
 	stopped := func(hint, format string, args ...any) *pawl.Error {
 		return &pawl.Error{Kind: pawl.KindAtGate, Err: fmt.Errorf(format, args...), Hint: hint}
 	}
 	if open := e.state.OpenGates(); len(open) > 0 {
-		return stopped("pawl gates", "run waits at gate %s: %s", open[0].ID, open[0].Ask)
+		return stopped("pawl gates", "waiting for gate %s: %s", open[0].ID, open[0].Ask)
 	}
 	if open := e.state.OpenBlockers(); len(open) > 0 {
 		return stopped(fmt.Sprintf("pawl unblock %d", open[0].ID), "run is blocked: %s", open[0].Text)
@@ -316,61 +316,61 @@ func (e *Engine) waitsFor() *pawl.Error {
 	for _, step := range e.plan.InOrder {
 		if st := e.state.Steps[step.ID]; st != nil && st.Status == pawl.AwaitsReview {
 			who := strings.Join(st.Unreviewed(), ", ")
-			return stopped(fmt.Sprintf("pawl review %s --by %s --score N", step.ID, st.Unreviewed()[0]), "step %s waits for its review by %s", step.ID, who)
+			return stopped(fmt.Sprintf("pawl review %s --by %s --score N", step.ID, st.Unreviewed()[0]), "step %s waits for review by %s", step.ID, who)
 		}
 	}
-	return stopped("pawl status", "nothing can be started")
+	return stopped("pawl status", "no step can start")
 }
 
-// maxRefused is how many batches in a row may be said of which nothing fits the state.
-const maxRefused = 10
+// maxRejectedBatches limits how many batches in a row the state may reject completely.
+const maxRejectedBatches = 10
 
-// advance journals what is pending and starts what is next, until nothing more is to be done now.
-// It returns what to wait for by the clock, the zero action for nothing.
+// advance journals pending events and starts what is next, until nothing more can be done now. It returns what to wait
+// for, or the zero action.
 func (e *Engine) advance(helpers context.Context) (wake action, err error) {
 	defer clear(e.prepared)
-	defer clear(e.kept)
+	defer clear(e.saved)
 	for refused := 0; ; {
-		said, misfit := len(e.said), e.state.RejectedCount
+		said, misfit := len(e.pending), e.state.RejectedCount
 		if err := errors.Join(e.flush(helpers), e.fatal); err != nil {
 			return action{}, err
 		}
 		if e.state.RejectedCount-misfit < said {
 			refused = 0
-		} else if refused++; refused > maxRefused {
-			return action{}, errors.New("the same is said again and again, and does not fit; see pawl verify")
+		} else if refused++; refused > maxRejectedBatches {
+			return action{}, errors.New("the engine keeps proposing events that the state rejects; run pawl verify")
 		}
 		wake = action{}
 		for _, a := range next(e.plan, e.state, time.Now(), e.slots()) {
-			if a.do == wait {
+			if a.kind == wait {
 				wake = a
 			} else if err := e.do(helpers, a); err != nil {
 				return action{}, err
 			}
 		}
-		if len(e.said) == 0 {
+		if len(e.pending) == 0 {
 			return wake, nil
 		}
 	}
 }
 
-// interrupted starts nothing more. It leaves the running attempts to their supervisors, unless hard ends before
-// secondInterrupt is over: then they are ended first. What ends meanwhile is still taken down.
+// interrupted starts nothing new. It leaves running attempts to their supervisors after secondInterrupt. If hard ends
+// before that, it terminates them first. It journals attempts that end meanwhile.
 func (e *Engine) interrupted(ctx, hard context.Context) error {
 	patience := time.NewTimer(secondInterrupt)
 	defer patience.Stop()
 	again := hard.Done()
 	for len(e.state.Live()) > 0 {
 		select {
-		case f := <-e.posted:
+		case f := <-e.results:
 			f()
 		case <-again:
 			again = nil
 			patience.Stop()
-			e.say(pawl.RunStopped{Why: "interrupted twice"})
+			e.emit(pawl.RunStopped{Why: "interrupted twice"})
 			e.stopLive("interrupted twice")
 		case <-patience.C:
-			why := fmt.Errorf("interrupted; attempts left running under their supervisors: %d", len(e.state.Live()))
+			why := fmt.Errorf("interrupted; attempts still running under their supervisors: %d", len(e.state.Live()))
 			return &pawl.Error{Kind: pawl.KindInterrupted, Err: why, Hint: "pawl resume"}
 		}
 		if err := e.flush(ctx); err != nil {
@@ -380,17 +380,17 @@ func (e *Engine) interrupted(ctx, hard context.Context) error {
 	return &pawl.Error{Kind: pawl.KindInterrupted, Err: errors.New("interrupted"), Hint: "pawl resume"}
 }
 
-// secondInterrupt is how long a second Ctrl-C is waited for while attempts run.
+// secondInterrupt is how long a second Ctrl-C may follow the first while attempts run.
 const secondInterrupt = 3 * time.Second
 
-// leave says that the engine goes in good order, where the journal still takes it.
-func (e *Engine) leave(ctx context.Context, cause error) error {
+// shutdown journals that the engine stopped, and why.
+func (e *Engine) shutdown(ctx context.Context, cause error) error {
 	why := "completed"
 	if cause != nil {
 		why = cause.Error()
 	}
-	e.said, e.effects = nil, nil
-	e.say(pawl.EngineStopped{Why: why})
+	e.pending, e.afterFlush = nil, nil
+	e.emit(pawl.EngineStopped{Why: why})
 	if err := e.flush(ctx); err != nil {
 		return errors.Join(cause, err)
 	}
@@ -400,46 +400,46 @@ func (e *Engine) leave(ctx context.Context, cause error) error {
 	return cause
 }
 
-// drain waits for the helpers, whose context has ended, and drops what they still post.
+// drain waits for the workers after their context ended, and discards their results.
 func (e *Engine) drain() {
 	done := make(chan struct{})
-	go func() { e.helpers.Wait(); close(done) }()
+	go func() { e.workers.Wait(); close(done) }()
 	for {
 		select {
-		case <-e.posted:
+		case <-e.results:
 		case <-done:
 			return
 		}
 	}
 }
 
-// help runs work in a goroutine and has Run's goroutine call what it returns.
-func (e *Engine) help(work func() func()) {
-	e.helpers.Add(1)
+// spawn runs work in a goroutine. Run's goroutine then calls the function that work returns.
+func (e *Engine) spawn(work func() func()) {
+	e.workers.Add(1)
 	go func() {
-		defer e.helpers.Done()
-		e.posted <- work()
+		defer e.workers.Done()
+		e.results <- work()
 	}()
 }
 
-// say adds an event to the next batch.
-func (e *Engine) say(payloads ...pawl.Payload) {
+// emit adds events to the next batch.
+func (e *Engine) emit(payloads ...pawl.Payload) {
 	for _, p := range payloads {
 		event, err := pawl.NewEvent(pawl.Author{Kind: pawl.ByEngine}, p)
 		if err != nil {
 			panic("payloads are plain data: " + err.Error())
 		}
-		e.said = append(e.said, event)
+		e.pending = append(e.pending, event)
 	}
 }
 
-// cacheEvery is after how many events the state is cached, for the engine that comes after this one has been killed.
+// cacheEvery is how many events may pass before the state is cached again. The cache speeds up the next engine.
 const cacheEvery = 2000
 
-// flush makes the batch durable, folds it with what others wrote before it, and does what waited for that.
+// flush makes the batch durable, folds it together with events of other writers, and runs the scheduled side effects.
 func (e *Engine) flush(ctx context.Context) error {
-	batch, effects := e.said, e.effects
-	e.said, e.effects = nil, nil
+	batch, effects := e.pending, e.afterFlush
+	e.pending, e.afterFlush = nil, nil
 	if len(batch) > 0 {
 		if _, err := e.log.Append(ctx, e.epoch, batch...); err != nil {
 			return err
@@ -454,12 +454,12 @@ func (e *Engine) flush(ctx context.Context) error {
 		e.cfg.Notify(event)
 	}
 	if len(news) > 0 {
-		e.views.Changed(e.state, e.plan.Plan)
+		e.views.Update(e.state, e.plan.Plan)
 		e.mirrorDue = e.mirror.Changed(ctx, e.state, e.plan.Plan, news)
 	}
 	if e.state.Seq >= e.cached+cacheEvery {
 		e.cached = e.state.Seq
-		_ = e.log.SaveState(e.state) // a cache that is missing is made again
+		_ = e.log.SaveState(e.state) // a missing cache is rebuilt
 	}
 	for _, effect := range effects {
 		if err := effect(); err != nil {

@@ -15,10 +15,10 @@ import (
 	"pawl/internal/runs"
 )
 
-// maxResume is how long PAWL_RESUME may be, in bytes: a process's environment has limits.
+// maxResume is the maximum size of PAWL_RESUME in bytes. The size of a process's environment is limited.
 const maxResume = 64 << 10
 
-// environment returns what an attempt's environment has beyond the engine's own.
+// environment returns the variables that an attempt gets in addition to the engine's own.
 func (e *Engine) environment(ctx context.Context, w runs.Work, ref pawl.AttemptRef, key pawl.Key) ([]string, error) {
 	dir := e.cfg.Project.AttemptDir(ref, e.run)
 	env := e.variables(e.plan.Plan, w, ref, key)
@@ -33,7 +33,7 @@ func (e *Engine) environment(ctx context.Context, w runs.Work, ref pawl.AttemptR
 	return asList(env), nil
 }
 
-// variables returns what an attempt's environment has because of the plan and of the work that it is about.
+// variables returns the variables that follow from the plan and the work.
 func (e *Engine) variables(plan *pawl.Plan, w runs.Work, ref pawl.AttemptRef, key pawl.Key) map[string]string {
 	root := e.cfg.Project.Root
 	env := map[string]string{
@@ -50,7 +50,7 @@ func (e *Engine) variables(plan *pawl.Plan, w runs.Work, ref pawl.AttemptRef, ke
 	return env
 }
 
-// asList returns an environment as a process gets it.
+// asList returns env as NAME=value entries.
 func asList(env map[string]string) []string {
 	list := make([]string, 0, len(env))
 	for name, value := range env {
@@ -59,7 +59,7 @@ func asList(env map[string]string) []string {
 	return list
 }
 
-// idempotencyKey returns what a step may hand to the outside: the same for every attempt at the same work.
+// idempotencyKey returns the key for external systems. It is the same for every attempt at the same work.
 func (e *Engine) idempotencyKey(w runs.Work, key pawl.Key) string {
 	if w.Index < 0 {
 		return key.Hash()
@@ -69,21 +69,21 @@ func (e *Engine) idempotencyKey(w runs.Work, key pawl.Key) string {
 	return key.Hash()
 }
 
-// resume returns what an attempt is told of those before it, as JSON; empty for a first attempt with nothing to tell. What was
-// imported was begun elsewhere: there is always something, and an agent that begins is briefed.
+// resume returns PAWL_RESUME, JSON about earlier attempts, or "" for a first attempt without anything to report. An
+// imported step always gets one, because it was started elsewhere.
 func (e *Engine) resume(ctx context.Context, w runs.Work, ref pawl.AttemptRef, key pawl.Key) (string, error) {
 	st, imported := e.state.Steps[w.Step.ID], e.state.Import.System != ""
 	if st == nil {
 		st = &pawl.StepState{}
 	}
 	told := pawl.Resume{Attempt: ref.Attempt, Rejected: st.Rejected}
-	if w.Step.Agent != nil { // who else is told anything was tried before
+	if w.Step.Agent != nil { // only agents read the other system's requirements
 		told.Prescribed = e.mirror.Advice(ctx, e.state, e.plan.Plan, w.Step.ID)
 	}
 	var t *pawl.Retries
 	if w.Index < 0 {
 		t, told.Progress = &st.Retries, st.Progress
-	} else { // the step keeps the progress of whichever item spoke last
+	} else { // the step's progress is that of whichever item reported last
 		t = st.Items.Retries[w.Index]
 	}
 	if t != nil && t.Last != nil {
@@ -91,7 +91,7 @@ func (e *Engine) resume(ctx context.Context, w runs.Work, ref pawl.AttemptRef, k
 		if v := t.Last.Verdict; v != nil {
 			told.Verdict = v.Word
 		}
-		told.Partial = resume.WorkedOn(e.cfg.Project.Root, w.Paths(w.Step.Outputs))
+		told.Partial = resume.NonEmptyOutputs(e.cfg.Project.Root, w.Paths(w.Step.Outputs))
 	}
 	if t != nil && t.Conversation != nil && t.Conversation.Definition == key.Definition {
 		told.Conversation = t.Conversation
@@ -108,12 +108,12 @@ func (e *Engine) resume(ctx context.Context, w runs.Work, ref pawl.AttemptRef, k
 	return encodeResume(told)
 }
 
-// itemsDone returns the items of which a step said that they are done, but for those whose commit is nowhere any more.
+// itemsDone returns the items that a step reported as done, without those whose commit is not reachable any more.
 func itemsDone(ctx context.Context, root string, named map[pawl.ItemID]pawl.ItemNamed) []pawl.ItemID {
 	var ids []pawl.ItemID
 	for _, id := range slices.Sorted(maps.Keys(named)) {
 		item := named[id]
-		if item.Status == pawl.ItemIsDone && (item.Commit == "" || resume.GitHas(ctx, root, item.Commit)) {
+		if item.Status == pawl.ItemIsDone && (item.Commit == "" || resume.CommitReachable(ctx, root, item.Commit)) {
 			ids = append(ids, id)
 		}
 	}
@@ -126,7 +126,7 @@ func encodeResume(told pawl.Resume) (string, error) {
 		return "", fmt.Errorf("encode PAWL_RESUME: %w", err)
 	}
 	if len(data) > maxResume {
-		told.ItemsDone, told.Partial = nil, nil // the step finds what is finished by what it left behind
+		told.ItemsDone, told.Partial = nil, nil // the step can find finished items by their outputs
 		data, err = json.Marshal(told)
 	}
 	return string(data), err

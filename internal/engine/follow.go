@@ -15,22 +15,22 @@ import (
 	"pawl/internal/runs"
 )
 
-// follower reads what an attempt says while it runs: lines of its events file, and markers in its output.
+// follower reads an attempt's events file, and the markers in its output, while it runs.
 type follower struct {
 	engine  *Engine
 	dir     string
 	ref     pawl.AttemptRef
-	offsets map[string]int64 // file → up to where it was read
+	offsets map[string]int64 // file name → offset of the first unread byte
 }
 
-// followEvery is how often an attempt's files are looked at.
-const followEvery = 200 * time.Millisecond
+// followInterval is the interval between two reads of an attempt's files.
+const followInterval = 200 * time.Millisecond
 
-// until follows the attempt until wait returns, and then to the end of its files. It returns wait's error.
-func (f *follower) until(ctx context.Context, wait func(context.Context) error) error {
+// run follows the attempt until wait returns, reads the files to their end, and returns wait's error.
+func (f *follower) run(ctx context.Context, wait func(context.Context) error) error {
 	gone := make(chan error, 1)
 	go func() { gone <- wait(ctx) }()
-	tick := time.NewTicker(followEvery)
+	tick := time.NewTicker(followInterval)
 	defer tick.Stop()
 	for {
 		select {
@@ -47,7 +47,7 @@ func (f *follower) until(ctx context.Context, wait func(context.Context) error) 
 	}
 }
 
-// read posts what is new in the attempt's files; when nobody writes any more, also a last line that was not ended.
+// read sends new lines to the engine. With last, an unterminated last line counts too.
 func (f *follower) read(ctx context.Context, last bool) error {
 	var news []pawl.Payload
 	for _, name := range []string{pawl.EventsFile, pawl.OutFile, pawl.ErrFile} {
@@ -55,7 +55,7 @@ func (f *follower) read(ctx context.Context, last bool) error {
 		if name == pawl.EventsFile {
 			parse = f.line
 		}
-		more, err := f.file(name, last, parse)
+		more, err := f.readFile(name, last, parse)
 		if err != nil {
 			return err
 		}
@@ -64,37 +64,37 @@ func (f *follower) read(ctx context.Context, last bool) error {
 	if len(news) == 0 {
 		return nil
 	}
-	news = f.save(ctx, news)
+	news = f.saveCheckpoints(ctx, news)
 	select {
-	case f.engine.posted <- func() { f.engine.heard(news) }:
+	case f.engine.results <- func() { f.engine.emitReported(news) }:
 	case <-ctx.Done():
 	}
 	return nil
 }
 
-// save takes the snapshots of the checkpoints that the attempt asked for, before anything behind them is taken up.
-func (f *follower) save(ctx context.Context, news []pawl.Payload) []pawl.Payload {
+// saveCheckpoints takes the checkpoints that the attempt requested, before the engine processes later lines.
+func (f *follower) saveCheckpoints(ctx context.Context, news []pawl.Payload) []pawl.Payload {
 	e := f.engine
 	for i, p := range news {
 		asked, ok := p.(pawl.CheckpointSaved)
 		if !ok {
 			continue
 		}
-		s := e.keeper.Save(ctx, pawl.CheckpointManual, f.ref, asked.Why, e.standingNow(ctx))
+		s := e.saver.Save(ctx, pawl.CheckpointManual, f.ref, asked.Why, e.positionFromWorker(ctx))
 		s.Source = asked.Source
 		news[i] = pawl.CheckpointSaved{Checkpoint: s.Checkpoint}
 	}
 	return news
 }
 
-// maxFollowed is how many bytes of a file are taken at a time.
-const maxFollowed = 1 << 20
+// readChunk is the maximum number of bytes read at once.
+const readChunk = 1 << 20
 
-// file returns what the complete lines behind the offset stand for, and with last also what follows them.
-func (f *follower) file(name string, last bool, parse func([]byte, pawl.Source) pawl.Payload) ([]pawl.Payload, error) {
+// readFile parses the complete lines after the offset. With last, it also parses an unterminated last line.
+func (f *follower) readFile(name string, last bool, parse func([]byte, pawl.Source) pawl.Payload) ([]pawl.Payload, error) {
 	file, err := disk.OpenRegular(filepath.Join(f.dir, name))
 	if err != nil {
-		return nil, nil // not there, or the step made it unreadable: then nothing was said
+		return nil, nil // missing, or made unreadable by the step: no events
 	}
 	defer file.Close()
 	info, err := file.Stat()
@@ -102,22 +102,22 @@ func (f *follower) file(name string, last bool, parse func([]byte, pawl.Source) 
 		return nil, err
 	}
 	if info.Size() < f.offsets[name] {
-		f.offsets[name] = 0 // it was replaced or cut
+		f.offsets[name] = 0 // replaced or truncated
 	}
 	unread := info.Size() - f.offsets[name]
 	if unread == 0 {
 		return nil, nil
 	}
 	var news []pawl.Payload
-	buffer := make([]byte, min(maxFollowed, unread))
+	buffer := make([]byte, min(readChunk, unread))
 	for {
 		n, err := file.ReadAt(buffer, f.offsets[name])
 		if err != nil && err != io.EOF {
 			return nil, err
 		}
 		whole := bytes.LastIndexByte(buffer[:n], '\n') + 1
-		if whole == 0 && (last || n == maxFollowed) {
-			whole = n // a line longer than the buffer says nothing to us
+		if whole == 0 && (last || n == readChunk) {
+			whole = n // a line longer than the buffer is skipped
 		}
 		if whole == 0 {
 			return news, nil
@@ -133,21 +133,21 @@ func (f *follower) file(name string, last bool, parse func([]byte, pawl.Source) 
 	}
 }
 
-// line returns what a line of the events file stands for; one that we cannot read is progress that says so.
+// line parses a line of the events file. An unreadable line becomes a progress event with the error.
 func (f *follower) line(data []byte, source pawl.Source) pawl.Payload {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return nil
 	}
-	said, err := f.said(data, source)
+	said, err := f.parseLine(data, source)
 	if err != nil {
 		return pawl.Progressed{AttemptRef: f.ref, Text: "unreadable line in " + pawl.EventsFile + ": " + err.Error(), Source: &source}
 	}
 	return said
 }
 
-func (f *follower) said(data []byte, source pawl.Source) (pawl.Payload, error) {
-	if len(data) > runs.MaxLineTaken {
-		return nil, fmt.Errorf("%d bytes; at most %d are taken", len(data), runs.MaxLineTaken)
+func (f *follower) parseLine(data []byte, source pawl.Source) (pawl.Payload, error) {
+	if len(data) > runs.MaxEventLine {
+		return nil, fmt.Errorf("line is too long: %d bytes, maximum %d", len(data), runs.MaxEventLine)
 	}
 	line, err := pawl.ParseLine(data)
 	if err != nil {
@@ -159,7 +159,7 @@ func (f *follower) said(data []byte, source pawl.Source) (pawl.Payload, error) {
 
 func (f *follower) marker(data []byte, source pawl.Source) pawl.Payload {
 	m, ok := markers.Parse(string(data), 0)
-	if !ok || !m.Valid || len(data) > runs.MaxLineTaken {
+	if !ok || !m.Valid || len(data) > runs.MaxEventLine {
 		return nil
 	}
 	said := pawl.Progressed{AttemptRef: f.ref, Text: m.Content, Marker: &m, Source: &source}
@@ -169,25 +169,25 @@ func (f *follower) marker(data []byte, source pawl.Source) pawl.Payload {
 	return said
 }
 
-// heard says what a follower read. What is to be learned goes into MEMORY.md too.
-func (e *Engine) heard(news []pawl.Payload) {
+// emitReported emits what a follower read. Learned facts also go to MEMORY.md.
+func (e *Engine) emitReported(news []pawl.Payload) {
 	for _, p := range news {
 		switch p := p.(type) {
 		case pawl.MemoryLearned:
 			e.learn(p.Memory, p.Source)
 		default:
-			e.say(p)
+			e.emit(p)
 		}
 	}
 }
 
-// learn adds to MEMORY.md, which is the truth and takes no bullet twice, and then says so. Where the file cannot be
-// written the journal keeps the words, with why.
+// learn adds to MEMORY.md, which ignores duplicates, and emits the event. If the file cannot be written, the event
+// contains the text and the error.
 func (e *Engine) learn(m pawl.Memory, source *pawl.Source) {
 	learned := pawl.MemoryLearned{Memory: m, Source: source}
 	if _, err := e.cfg.Project.Learn(m); err != nil {
 		learned.Unwritten = err.Error()
 		e.note("MEMORY.md: %v", err)
 	}
-	e.say(learned)
+	e.emit(learned)
 }

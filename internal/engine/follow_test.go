@@ -27,7 +27,7 @@ func TestHalfALineWaits(t *testing.T) {
 			t.Fatal(err)
 		}
 		said = nil
-		if _, err := f.file("f", last, func(line []byte, _ pawl.Source) pawl.Payload {
+		if _, err := f.readFile("f", last, func(line []byte, _ pawl.Source) pawl.Payload {
 			said = append(said, string(line[:min(len(line), 9)]))
 			return nil
 		}); err != nil {
@@ -44,7 +44,7 @@ func TestHalfALineWaits(t *testing.T) {
 			t.Errorf("after %q: %q, want %q", c.add, got, c.want)
 		}
 	}
-	if got := look(strings.Repeat("x", maxFollowed+1)+"\nnext\n", false); got != "xxxxxxxxx|x|next" {
+	if got := look(strings.Repeat("x", readChunk+1)+"\nnext\n", false); got != "xxxxxxxxx|x|next" {
 		t.Errorf("a line that is too long: %q", got)
 	}
 }

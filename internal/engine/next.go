@@ -12,41 +12,41 @@ import (
 	"pawl/internal/runs"
 )
 
-// deed is a sort of action.
-type deed string
+// actionKind is the kind of an action.
+type actionKind string
 
 const (
-	start    deed = "start"     // begin an attempt of a step or of one of its items
-	list     deed = "list"      // take up a foreach step's work list
-	finish   deed = "finish"    // a foreach step whose items are all done; a gate step whose gate was answered
-	giveUp   deed = "give-up"   // a step that cannot be finished any more
-	open     deed = "open"      // a gate
-	answer   deed = "answer"    // a gate, by the mode or by its default
-	expire   deed = "expire"    // a gate without a default
-	reopen   deed = "reopen"    // steps that a person wants done again
-	complete deed = "complete"  // the run
-	fail     deed = "fail"      // the run
-	spend    deed = "spend"     // a budget is used up: ask for more
-	wait     deed = "wait"      // until a time
-	stopLive deed = "stop-live" // end the running attempts
+	start    actionKind = "start"     // start an attempt of a step or item
+	list     actionKind = "list"      // journal a foreach step's item list
+	finish   actionKind = "finish"    // finish a foreach step whose items are done, or a gate step whose gate was answered
+	giveUp   actionKind = "give-up"   // fail a step for good
+	open     actionKind = "open"      // open a gate
+	answer   actionKind = "answer"    // answer a gate by mode or default
+	expire   actionKind = "expire"    // expire a gate without a default
+	reopen   actionKind = "reopen"    // reopen steps
+	complete actionKind = "complete"  // complete the run
+	fail     actionKind = "fail"      // fail the run
+	spend    actionKind = "spend"     // a budget is used up: ask for more
+	wait     actionKind = "wait"      // wait until a time
+	stopLive actionKind = "stop-live" // terminate running attempts
 )
 
 // action is one thing to do next.
 type action struct {
-	do    deed
+	kind  actionKind
 	step  *pawl.Step
-	index int // of the item; -1: the step itself
+	index int // item index; -1 for the step itself
 	steps []pawl.StepID
 	gate  pawl.Gate
 	reply pawl.GateAnswered
 	until time.Time
 	why   string
 
-	forPeople bool // wait: nothing but an answer, or its expiry, can make the run go on
+	needsPerson bool // wait: only a gate's answer or expiry can continue the run
 }
 
-// next decides what is to be done, from the plan and the state alone. slots is how many attempts may be live at a time.
-// An empty answer while nothing is live means that only a person can help.
+// next decides what to do, from plan and state alone. slots is the maximum number of live attempts. No actions and no
+// live attempts means that only a person can continue the run.
 func next(plan *runs.Outline, s *pawl.State, now time.Time, slots int) []action {
 	if s.Ended() {
 		return nil
@@ -64,23 +64,24 @@ func next(plan *runs.Outline, s *pawl.State, now time.Time, slots int) []action 
 		}
 	}
 	if wake := earlier(d.retry, d.expiry); !wake.IsZero() {
-		d.add(action{do: wait, until: wake, forPeople: d.retry.IsZero()})
+		d.add(action{kind: wait, until: wake, needsPerson: d.retry.IsZero()})
 	}
 	return d.actions
 }
 
-// decider gathers actions. Those that change what others depend on come alone: next is asked again after them.
+// decider collects actions. An action that changes what others depend on is returned alone; next is called again after
+// it.
 type decider struct {
 	plan    *runs.Outline
 	state   *pawl.State
 	now     time.Time
 	free    int
-	asking  map[question]bool    // by the gates that are open
-	blocked map[pawl.StepID]bool // "": all
-	behind  map[pawl.StepID]bool // whether a step and all before it are finished, as far as it was asked
+	asking  map[question]bool    // questions of open gates
+	blocked map[pawl.StepID]bool // blocked steps; "" blocks all
+	behind  map[pawl.StepID]bool // cache of allSettled: whether a step and all its needs are finished
 	actions []action
-	retry   time.Time // when the first retry is due, zero for none
-	expiry  time.Time // when the first open gate expires, zero for none
+	retry   time.Time // when the first retry is due; zero for none
+	expiry  time.Time // when the first open gate expires; zero for none
 }
 
 func newDecider(plan *runs.Outline, s *pawl.State, now time.Time, slots int) *decider {
@@ -94,7 +95,7 @@ func newDecider(plan *runs.Outline, s *pawl.State, now time.Time, slots int) *de
 	return d
 }
 
-// question is what a gate asks, and of what.
+// question identifies what a gate asks about.
 type question struct {
 	purpose pawl.Purpose
 	budget  string
@@ -103,7 +104,7 @@ type question struct {
 
 func (d *decider) add(a action) { d.actions = append(d.actions, a) }
 
-// earlier returns the earlier of two times, of which the zero one does not count.
+// earlier returns the earlier of two times, ignoring zero times.
 func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
@@ -115,15 +116,15 @@ func (d *decider) stopLive() []action {
 	if len(d.state.Live()) == 0 {
 		return nil
 	}
-	return []action{{do: stopLive, why: d.state.Why}}
+	return []action{{kind: stopLive, why: d.state.Why}}
 }
 
-// finished reports whether a step needs no more work, and no person is asked about what was done of it.
+// finished reports whether a step is finished and no imported gate asks about it.
 func (d *decider) finished(id pawl.StepID) bool {
 	return d.state.Steps[id].Finished() && !d.asking[question{purpose: pawl.ForImported, step: id}]
 }
 
-// staleNeeds reopens finished steps whose needs were done again since and gave something else.
+// staleNeeds reopens finished steps whose needs finished again with different outputs.
 func (d *decider) staleNeeds() {
 	for _, step := range d.plan.InOrder {
 		st := d.state.Steps[step.ID]
@@ -132,24 +133,24 @@ func (d *decider) staleNeeds() {
 		}
 		for _, need := range d.plan.Needs[step.ID] {
 			n := d.state.Steps[need]
-			if n != nil && n.Status == pawl.Done && n.Done > st.Done && d.givenElse(step, st) {
-				d.add(action{do: reopen, steps: []pawl.StepID{step.ID}, why: "what step " + string(need) + " gives changed"})
+			if n != nil && n.Status == pawl.Done && n.Done > st.Done && d.needsChanged(step, st) {
+				d.add(action{kind: reopen, steps: []pawl.StepID{step.ID}, why: "outputs of step " + string(need) + " changed"})
 				return
 			}
 		}
 	}
 }
 
-// givenElse reports whether what a finished step needs gives something else than when it started.
-func (d *decider) givenElse(step *pawl.Step, st *pawl.StepState) bool {
-	return st.Key.GivenElse(pawl.Key{Needs: runs.Digests(d.plan.Needs[step.ID], d.state)}.Compact())
+// needsChanged reports whether the outputs that a finished step needs differ from those it started with.
+func (d *decider) needsChanged(step *pawl.Step, st *pawl.StepState) bool {
+	return st.Key.GivenElse(pawl.Key{Needs: runs.OutputDigests(d.plan.Needs[step.ID], d.state)}.Compact())
 }
 
 func (d *decider) steps() {
 	if !d.mayStart() {
 		return
 	}
-	failed := slices.ContainsFunc(d.plan.InOrder, func(step *pawl.Step) bool { // then nothing new is started
+	failed := slices.ContainsFunc(d.plan.InOrder, func(step *pawl.Step) bool { // then nothing new starts
 		st := d.state.Steps[step.ID]
 		return st != nil && st.Status == pawl.FailedForGood
 	})
@@ -166,16 +167,16 @@ func (d *decider) steps() {
 }
 
 func (d *decider) ready(step *pawl.Step) bool {
-	return !d.blocked[step.ID] && d.settled(d.plan.Needs[step.ID])
+	return !d.blocked[step.ID] && d.allSettled(d.plan.Needs[step.ID])
 }
 
-// settled reports whether steps are finished, and all before them: one that was skipped, or was finished when the run was made
-// of another system's files, may stand behind one that is open.
-func (d *decider) settled(steps []pawl.StepID) bool {
+// allSettled reports whether steps and all their needs are finished. A skipped or imported step may be finished before
+// its needs are.
+func (d *decider) allSettled(steps []pawl.StepID) bool {
 	for _, id := range steps {
 		is, known := d.behind[id]
 		if !known {
-			is = d.finished(id) && d.settled(d.plan.Needs[id])
+			is = d.finished(id) && d.allSettled(d.plan.Needs[id])
 			d.behind[id] = is
 		}
 		if !is {
@@ -195,18 +196,18 @@ func (d *decider) step(step *pawl.Step, st *pawl.StepState) {
 	case st.Status == pawl.AwaitsGate || d.waitsForStart(step, st):
 	case step.Foreach != nil && st.Items == nil:
 		if d.free > 0 {
-			d.add(action{do: list, step: step, index: -1})
+			d.add(action{kind: list, step: step, index: -1})
 		}
 	case step.Foreach != nil:
 		d.items(step, st)
 	case step.Gate != nil && len(step.Accept) == 0:
-		d.add(action{do: open, step: step, index: -1})
+		d.add(action{kind: open, step: step, index: -1})
 	default:
 		d.try(step, -1, &st.Retries)
 	}
 }
 
-// waitsForStart asks, in hands_on mode, before a step is started, and reports whether the answer is still out.
+// waitsForStart asks for approval before a step starts in hands_on mode. It reports whether the answer is pending.
 func (d *decider) waitsForStart(step *pawl.Step, st *pawl.StepState) bool {
 	if d.state.Mode != pawl.HandsOn || step.Gate != nil || st.Attempts > 0 || st.Items != nil {
 		return false
@@ -216,22 +217,22 @@ func (d *decider) waitsForStart(step *pawl.Step, st *pawl.StepState) bool {
 			return false
 		}
 	}
-	d.add(action{do: open, step: step, index: -1, gate: pawl.Gate{
+	d.add(action{kind: open, step: step, index: -1, gate: pawl.Gate{
 		Step: step.ID, Type: pawl.HumanVerify, Purpose: pawl.ForStart, Ask: "Start step " + string(step.ID) + "?", Expect: step.Goal,
 	}})
 	return true
 }
 
-// review reopens a step that a reviewer scored below the minimum.
+// review reopens a step whose review score is below the minimum.
 func (d *decider) review(step *pawl.Step, st *pawl.StepState) {
 	for _, name := range slices.Sorted(maps.Keys(st.Reviews)) {
 		r := st.Reviews[name]
 		if minimum, wanted := st.Minimum[name]; wanted && r.Score < minimum {
-			why := fmt.Sprintf("%s gave it %d of the %d wanted", name, r.Score, minimum)
+			why := fmt.Sprintf("%s scored it %d, minimum %d", name, r.Score, minimum)
 			if r.Comment != "" {
 				why += ": " + r.Comment
 			}
-			d.add(action{do: reopen, steps: []pawl.StepID{step.ID}, why: why})
+			d.add(action{kind: reopen, steps: []pawl.StepID{step.ID}, why: why})
 			return
 		}
 	}
@@ -266,16 +267,16 @@ func (d *decider) items(step *pawl.Step, st *pawl.StepState) {
 
 func (d *decider) settleItems(step *pawl.Step, it *pawl.ItemsState) {
 	if len(it.Failed) == 0 {
-		d.add(action{do: finish, step: step, index: -1})
+		d.add(action{kind: finish, step: step, index: -1})
 		return
 	}
 	first := slices.Min(slices.Collect(maps.Keys(it.Failed)))
 	f := it.Failed[first]
 	why := fmt.Sprintf("%d of %d items failed; first %s: %s", len(it.Failed), it.Total, f.Item, f.Why)
-	d.add(action{do: giveUp, step: step, index: -1, why: why})
+	d.add(action{kind: giveUp, step: step, index: -1, why: why})
 }
 
-// try starts another attempt where one is due, and reports whether it did.
+// try starts an attempt if one is due, and reports whether it did.
 func (d *decider) try(step *pawl.Step, index int, t *pawl.Retries) bool {
 	if t.Live != nil || d.free <= 0 {
 		return false
@@ -284,25 +285,25 @@ func (d *decider) try(step *pawl.Step, index int, t *pawl.Retries) bool {
 		if g := d.state.Gate(last.Gate); g != nil && g.Open() {
 			return false
 		}
-		if delay := last.RetryAt.Sub(d.now); delay > 0 && delay <= step.Retry.Delay(t.Failures) { // longer: the clock was set back
+		if delay := last.RetryAt.Sub(d.now); delay > 0 && delay <= step.Retry.Delay(t.Failures) { // a longer delay means that the clock was set back
 			d.retry = earlier(d.retry, last.RetryAt)
 			return false
 		}
-		if forPeople(step, t) && !d.mayRepeat(step, t, last) {
+		if needsApproval(step, t) && !d.approved(step, t, last) {
 			return false
 		}
 	}
 	d.free--
-	d.add(action{do: start, step: step, index: index})
+	d.add(action{kind: start, step: step, index: index})
 	return true
 }
 
-// forPeople reports whether a person is to say if work is done again: by the verdict on its last attempt, unless that had
-// used up the step's tries and the step, which may be repeated, was taken up anew; or where none was journaled, because it
-// was lost and must not be repeated, or was lost too often.
-func forPeople(step *pawl.Step, t *pawl.Retries) bool {
+// needsApproval reports whether a person must approve a retry: the last verdict was human_review (unless retries were
+// exhausted and the step, safe to rerun, was reopened), or an attempt that is not safe to rerun was lost, or attempts
+// were lost too often in a row.
+func needsApproval(step *pawl.Step, t *pawl.Retries) bool {
 	if t.Again {
-		return false // a person has said
+		return false // a person asked for it
 	}
 	if v := t.Last.Verdict; v != nil && v.Word == pawl.HumanReview && !(t.Last.Final && step.MayRepeat()) {
 		return true
@@ -310,25 +311,36 @@ func forPeople(step *pawl.Step, t *pawl.Retries) bool {
 	return t.Last.Outcome == pawl.Lost && !step.MayRepeat() || t.LostInARow >= resume.MaxLosses
 }
 
-// mayRepeat asks before work is run again that was lost: after it began, where the step is not idempotent, or too often.
-func (d *decider) mayRepeat(step *pawl.Step, t *pawl.Retries, last *pawl.AttemptEnded) bool {
-	ask := fmt.Sprintf("Attempt %d of %s was lost after it began, and the step is not idempotent. Run it again?", last.Attempt, last.Name())
+// approved asks a person whether the work may run again, and reports whether they approved.
+func (d *decider) approved(step *pawl.Step, t *pawl.Retries, last *pawl.AttemptEnded) bool {
+	ask := fmt.Sprintf("%s (attempt %d) was killed midway and is not idempotent. Did it take effect? [approve: run again / reject: fail]", last.Name(), last.Attempt)
 	switch {
 	case last.Outcome != pawl.Lost:
-		ask = fmt.Sprintf("Attempt %d of %s did not end well: %s. Run it again?", last.Attempt, last.Name(), last.Why)
+		ask = fmt.Sprintf("%s (attempt %d) failed: %s. Run it again?", last.Name(), last.Attempt, last.Why)
 	case step.MayRepeat():
-		ask = fmt.Sprintf("Attempt %d of %s was lost, as %d before it. Run it again?", last.Attempt, last.Name(), t.LostInARow-1)
+		ask = fmt.Sprintf("%s (attempt %d) crashed, %d times in a row. Run it again?", last.Name(), last.Attempt, t.LostInARow)
 	}
-	gate := pawl.Gate{Step: step.ID, Item: last.Item, Type: pawl.HumanVerify, Purpose: pawl.ForRepeat, Ask: ask, Expect: reasonsOf(last)}
-	g := d.state.Gate(gate.Identify())
-	if g == nil || g.Settled { // settled: the step was given up, and is to be done after all
-		d.add(action{do: open, step: step, index: -1, gate: gate})
+	g := d.repeatGate(step.ID, last.Item)
+	if g == nil || g.Settled { // Settled: the step had failed and was reopened
+		gate := pawl.Gate{Step: step.ID, Item: last.Item, Type: pawl.HumanVerify, Purpose: pawl.ForRepeat, Ask: ask, Expect: reasonsOf(last)}
+		d.add(action{kind: open, step: step, index: -1, gate: gate})
 		return false
 	}
 	return g.Answer != nil && g.Answer.Answer == pawl.Approved
 }
 
-// reasonsOf says why a person is asked.
+// repeatGate returns the newest gate that asks whether work may run again, nil for none. It does not compare the
+// question: another version of pawl may have worded it differently.
+func (d *decider) repeatGate(step pawl.StepID, item pawl.ItemID) *pawl.GateState {
+	for i := range slices.Backward(d.state.Gates) {
+		if g := &d.state.Gates[i]; g.Purpose == pawl.ForRepeat && g.Step == step && g.Item == item {
+			return g
+		}
+	}
+	return nil
+}
+
+// reasonsOf returns the end of the attempt and the reasons of its verdict.
 func reasonsOf(last *pawl.AttemptEnded) string {
 	if last.Verdict == nil {
 		return last.Why
@@ -345,7 +357,7 @@ func (d *decider) end() {
 	for _, step := range d.plan.InOrder {
 		st := d.state.Steps[step.ID]
 		if st != nil && st.Status == pawl.FailedForGood {
-			d.add(action{do: fail, why: fmt.Sprintf("step %s failed: %s", step.ID, st.Why)})
+			d.add(action{kind: fail, why: fmt.Sprintf("step %s failed: %s", step.ID, st.Why)})
 			return
 		}
 		if !d.finished(step.ID) {
@@ -357,15 +369,15 @@ func (d *decider) end() {
 		case g.Halts() && g.Answer != nil && g.Answer.Answer != pawl.Approved:
 			why := "the " + g.Budget + " budget was not raised"
 			if g.Purpose == pawl.ForRebuilt {
-				why = strings.TrimSuffix("a person says that it is not to be gone on with: "+g.Answer.Why, ": ")
+				why = strings.TrimSuffix("rejected by reviewer: "+g.Answer.Why, ": ")
 			}
-			d.add(action{do: fail, why: why})
+			d.add(action{kind: fail, why: why})
 			return
 		case g.Purpose == pawl.ForRebuilt && g.Open():
 			return
 		}
 	}
 	if left == 0 {
-		d.add(action{do: complete})
+		d.add(action{kind: complete})
 	}
 }

@@ -83,12 +83,12 @@ func (w *world) fails(step pawl.StepID, end pawl.AttemptEnded) {
 // next returns the decisions as words, such as "start b" or "start each[2]".
 func (w *world) next(slots int) string {
 	var words []string
-	for _, a := range next(runs.OutlineOf(w.plan), w.state, w.now, slots) {
-		word := string(a.do)
+	for _, a := range next(runs.NewOutline(w.plan), w.state, w.now, slots) {
+		word := string(a.kind)
 		switch {
-		case a.do == wait:
+		case a.kind == wait:
 			word += " " + a.until.Sub(w.now).String()
-		case a.do == reopen:
+		case a.kind == reopen:
 			word += fmt.Sprintf(" %v", a.steps)
 		case a.step != nil && a.index >= 0:
 			word += fmt.Sprintf(" %s[%d]", a.step.ID, a.index)
@@ -321,7 +321,7 @@ func TestNextExpiry(t *testing.T) {
 func TestNextHandsOnAsksBeforeEachStep(t *testing.T) {
 	w := newWorld(t, "name: p\nmode: hands_on\nsteps:\n  - {id: a, run: ':'}\n")
 	w.want(8, "open a")
-	gate := next(runs.OutlineOf(w.plan), w.state, w.now, 8)[0].gate
+	gate := next(runs.NewOutline(w.plan), w.state, w.now, 8)[0].gate
 	gate.ID = gate.Identify()
 	w.say(pawl.GateOpened{Gate: gate})
 	w.want(8, "")
@@ -335,16 +335,28 @@ func TestNextAsksBeforeRepeatingWhatIsNotIdempotent(t *testing.T) {
 	w := newWorld(t, "name: p\nsteps:\n  - {id: a, run: ':', idempotent: false}\n")
 	w.fails("a", pawl.AttemptEnded{Outcome: pawl.NotStarted})
 	w.want(8, "start a")
-	w.fails("a", pawl.AttemptEnded{Outcome: pawl.Lost, Why: "its supervisor was lost"})
+	w.fails("a", pawl.AttemptEnded{Outcome: pawl.Lost, Why: "its supervisor died"})
 	w.want(8, "open a")
-	gate := next(runs.OutlineOf(w.plan), w.state, w.now, 8)[0].gate
+	gate := next(runs.NewOutline(w.plan), w.state, w.now, 8)[0].gate
 	gate.ID = gate.Identify()
 	w.say(pawl.GateOpened{Gate: gate})
 	w.want(8, "")
 	w.say(pawl.GateAnswered{Gate: gate.ID, Answer: pawl.Approved})
 	w.want(8, "start a")
-	w.fails("a", pawl.AttemptEnded{Outcome: pawl.Lost, Why: "its supervisor was lost"})
+	w.fails("a", pawl.AttemptEnded{Outcome: pawl.Lost, Why: "its supervisor died"})
 	w.want(8, "open a") // each loss is asked about
+}
+
+// A gate that another version of pawl opened counts, however it worded its question.
+func TestNextFindsItsGateByPurpose(t *testing.T) {
+	w := newWorld(t, "name: p\nsteps:\n  - {id: a, run: ':', idempotent: false}\n")
+	w.fails("a", pawl.AttemptEnded{Outcome: pawl.Lost, Why: "its supervisor died"})
+	gate := pawl.Gate{Step: "a", Type: pawl.HumanVerify, Purpose: pawl.ForRepeat, Ask: "another wording"}
+	gate.ID = gate.Identify()
+	w.say(pawl.GateOpened{Gate: gate})
+	w.want(8, "")
+	w.say(pawl.GateAnswered{Gate: gate.ID, Answer: pawl.Approved})
+	w.want(8, "start a")
 }
 
 func TestNextAsksNobodyWhoHasAskedForIt(t *testing.T) {
@@ -355,7 +367,7 @@ func TestNextAsksNobodyWhoHasAskedForIt(t *testing.T) {
 	w.want(8, "fail")
 	w.say(pawl.StepReopened{Step: "a", Why: "its definition in the plan changed"})
 	w.want(8, "open a")
-	gate := next(runs.OutlineOf(w.plan), w.state, w.now, 8)[0].gate
+	gate := next(runs.NewOutline(w.plan), w.state, w.now, 8)[0].gate
 	gate.ID = gate.Identify()
 	w.say(pawl.GateOpened{Gate: gate}, pawl.GateAnswered{Gate: gate.ID, Answer: pawl.Rejected})
 	w.want(8, "give-up a")
@@ -387,7 +399,7 @@ func TestNextBlockersBudgetPauseStop(t *testing.T) {
 	w.want(8, "stop-live")
 	w.say(pawl.AttemptEnded{AttemptRef: ref, Outcome: pawl.Aborted, Usage: pawl.Usage{USD: 1}}, pawl.RunContinued{})
 	w.want(8, "spend")
-	gate := next(runs.OutlineOf(w.plan), w.state, w.now, 8)[0].gate
+	gate := next(runs.NewOutline(w.plan), w.state, w.now, 8)[0].gate
 	gate.ID = gate.Identify()
 	w.say(pawl.GateOpened{Gate: gate})
 	w.want(8, "")
@@ -460,13 +472,13 @@ func drive(t *rapid.T, plan *pawl.Plan, slots int) {
 		}
 	}
 	say(pawl.RunCreated{Run: "r"})
-	o := runs.OutlineOf(plan)
+	o := runs.NewOutline(plan)
 	for round := 0; !state.Ended(); round++ {
 		if round > 1000 {
 			t.Fatal("the run does not end")
 		}
 		for _, a := range next(o, state, now, slots) {
-			switch a.do {
+			switch a.kind {
 			case start:
 				for _, need := range o.Needs[a.step.ID] {
 					if !state.Steps[need].Finished() {
@@ -496,7 +508,7 @@ func drive(t *rapid.T, plan *pawl.Plan, slots int) {
 				say(pawl.GateOpened{Gate: a.gate})
 				say(pawl.GateAnswered{Gate: a.gate.ID, Answer: pawl.Approved})
 			default:
-				t.Fatalf("unexpected %s", a.do)
+				t.Fatalf("unexpected %s", a.kind)
 			}
 		}
 		live := state.Live()

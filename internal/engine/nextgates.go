@@ -8,7 +8,7 @@ import (
 	"pawl"
 )
 
-// gates answers what the mode answers, expires what is due and acts upon answers that nobody has acted upon yet.
+// gates answers gates by mode, expires overdue gates, and acts on new answers.
 func (d *decider) gates() {
 	for i := range d.state.Gates {
 		g := &d.state.Gates[i]
@@ -25,7 +25,7 @@ func (d *decider) gates() {
 
 func (d *decider) openGate(g *pawl.GateState) {
 	if reply, ok := d.automatic(g); ok {
-		d.add(action{do: answer, gate: g.Gate, reply: reply})
+		d.add(action{kind: answer, gate: g.Gate, reply: reply})
 		return
 	}
 	if g.Expires.IsZero() {
@@ -36,14 +36,14 @@ func (d *decider) openGate(g *pawl.GateState) {
 		return
 	}
 	if g.Default != "" {
-		d.add(action{do: answer, gate: g.Gate, reply: pawl.GateAnswered{Answer: pawl.Chosen, Option: g.Default, Why: "expired", Auto: true}})
+		d.add(action{kind: answer, gate: g.Gate, reply: pawl.GateAnswered{Answer: pawl.Chosen, Option: g.Default, Why: "expired", Auto: true}})
 		return
 	}
-	d.add(action{do: expire, gate: g.Gate})
+	d.add(action{kind: expire, gate: g.Gate})
 }
 
-// automatic gives the answer that autopilot gives: a human_verify whose checks pass is approved, a decision takes its
-// default; anything else is for a person.
+// automatic returns autopilot's answer. It approves a human_verify gate whose checks pass and takes the default of a
+// decision. Everything else waits for a person.
 func (d *decider) automatic(g *pawl.GateState) (pawl.GateAnswered, bool) {
 	if d.state.Mode != pawl.Autopilot || g.Purpose != "" {
 		return pawl.GateAnswered{}, false
@@ -65,19 +65,19 @@ func (d *decider) closedGate(g *pawl.GateState) {
 	case g.Answer.Answer == pawl.Refused:
 		d.giveUpGate(g, step, "refused: "+g.Answer.Why)
 	case step == nil:
-		// the run's own gate, or a person's: its answer is in the state
+		// a gate of the run or of a person; the state has the answer
 	case g.Purpose == pawl.ForImported:
 		if g.Answer.Answer == pawl.Rejected && len(d.state.Steps[step.ID].Live()) == 0 {
-			d.add(action{do: reopen, steps: []pawl.StepID{step.ID}, why: g.Answer.Why})
+			d.add(action{kind: reopen, steps: []pawl.StepID{step.ID}, why: g.Answer.Why})
 		}
 	case step.Gate != nil && g.Purpose == "":
 		d.gateStep(g, step)
 	case g.Answer.Answer == pawl.Rejected && g.Purpose != "":
-		d.add(action{do: giveUp, step: step, index: -1, why: "not to be run: " + g.Answer.Why})
+		d.add(action{kind: giveUp, step: step, index: -1, why: "rejected: " + g.Answer.Why})
 	}
 }
 
-// askAgain opens an imported gate anew once what was rejected has been done again.
+// askAgain reopens an imported gate after the rejected step is done again.
 func (d *decider) askAgain(g *pawl.GateState) {
 	step, st := d.plan.ByID[g.Step], d.state.Steps[g.Step]
 	if step == nil || st == nil || st.Status != pawl.Done || g.Answer == nil || g.Answer.Answer != pawl.Rejected || d.state.Gate(g.ID) != g {
@@ -85,14 +85,14 @@ func (d *decider) askAgain(g *pawl.GateState) {
 	}
 	again := g.Gate
 	again.Opened, again.Expires = time.Time{}, time.Time{}
-	d.add(action{do: open, step: step, index: -1, gate: again})
+	d.add(action{kind: open, step: step, index: -1, gate: again})
 }
 
 func (d *decider) giveUpGate(g *pawl.GateState, step *pawl.Step, why string) {
 	if step != nil && !d.state.Steps[step.ID].Finished() && len(d.state.Steps[step.ID].Live()) == 0 {
-		d.add(action{do: giveUp, step: step, index: -1, why: why})
+		d.add(action{kind: giveUp, step: step, index: -1, why: why})
 	} else if step == nil && len(d.state.Live()) == 0 {
-		d.add(action{do: fail, why: why})
+		d.add(action{kind: fail, why: why})
 	}
 }
 
@@ -101,14 +101,14 @@ func (d *decider) gateStep(g *pawl.GateState, step *pawl.Step) {
 		return
 	}
 	if g.Answer.Answer != pawl.Rejected {
-		d.add(action{do: finish, step: step, index: -1, gate: g.Gate})
+		d.add(action{kind: finish, step: step, index: -1, gate: g.Gate})
 		return
 	}
 	again := append(slices.Clone(d.plan.Needs[step.ID]), step.ID)
-	d.add(action{do: reopen, steps: again, why: g.Answer.Why})
+	d.add(action{kind: reopen, steps: again, why: g.Answer.Why})
 }
 
-// budget asks once for each budget that is used up.
+// budget asks once for each exhausted budget.
 func (d *decider) budget() {
 	b, spent := d.plan.Budget, d.state.Spent
 	for _, use := range []struct {
@@ -124,13 +124,13 @@ func (d *decider) budget() {
 	} {
 		allowed := use.limit * float64(1+spent.Granted[use.name])
 		if use.limit > 0 && use.used >= allowed && !d.asking[question{purpose: pawl.ForBudget, budget: use.name}] {
-			ask := fmt.Sprintf("The %s budget is used up (%s of %s). Go on with %s more?", use.name, use.show(use.used), use.show(allowed), use.show(use.limit))
-			d.add(action{do: spend, why: use.show(use.used), gate: pawl.Gate{Type: pawl.HumanVerify, Purpose: pawl.ForBudget, Budget: use.name, Ask: ask}})
+			ask := fmt.Sprintf("The %s budget is used up (%s of %s). Continue with %s more?", use.name, use.show(use.used), use.show(allowed), use.show(use.limit))
+			d.add(action{kind: spend, why: use.show(use.used), gate: pawl.Gate{Type: pawl.HumanVerify, Purpose: pawl.ForBudget, Budget: use.name, Ask: ask}})
 		}
 	}
 }
 
-// mayStart reports whether anything new may be started at all.
+// mayStart reports whether any new attempt may start.
 func (d *decider) mayStart() bool {
 	for _, g := range d.state.Gates {
 		if g.Halts() && (g.Open() || g.Answer != nil && g.Answer.Answer != pawl.Approved) {

@@ -10,49 +10,49 @@ import (
 	"pawl/internal/resume"
 )
 
-// rewind is what a run's journal says of going back to a checkpoint: what was finished after it, and what came of
-// undoing that. It is a fold of events.
+// rewind folds the journal into what a rollback needs: the work finished after a checkpoint, and the outcome of undoing
+// it.
 type rewind struct {
 	to    pawl.Seq // the checkpoint's event
-	since pawl.Seq // up to which event its snapshot surely has everything
+	since pawl.Seq // the snapshot contains everything up to this event
 
-	began    pawl.Seq // the rollback that has not ended; 0: there is none
-	work     []*finished
-	bySeq    map[pawl.Seq]*finished
-	tries    map[string]int         // how often it was tried to undo a step or item, by its name
-	touched  map[pawl.StepID]bool   // steps of which something happened after the checkpoint
-	relisted map[pawl.StepID]bool   // steps whose work list was begun after it
-	begun    map[string]pawl.StepID // steps and items that were started after it and are not finished, by their names
-	asked    map[pawl.GateID]bool   // by the rollback that has not ended
+	began    pawl.Seq // the event of the unfinished rollback; 0 for none
+	work     []*finishedWork
+	bySeq    map[pawl.Seq]*finishedWork
+	tries    map[string]int         // number of undo attempts by step or item name
+	touched  map[pawl.StepID]bool   // steps with events after the checkpoint
+	relisted map[pawl.StepID]bool   // foreach steps whose item list was journaled after it
+	begun    map[string]pawl.StepID // steps and items that started after it and are not finished, by name
+	asked    map[string]pawl.GateID // newest gate of the unfinished rollback by step or item name, until its undo is tried again
 
 	planned pawl.RunPlanned
 	values  map[pawl.StepID][]string
 }
 
-// finished is a step or an item that was finished, and how it stands with undoing it.
-type finished struct {
-	pawl.AttemptRef // that finished it
+// finishedWork is a finished step or item and the state of its undo.
+type finishedWork struct {
+	pawl.AttemptRef // the attempt that finished it
 	seq             pawl.Seq
 	time            time.Time
 	key             pawl.Key
-	value           string          // the item's
-	undo            string          // empty: there is nothing to undo
-	planned         pawl.RunPlanned // the plan that was in force
+	value           string          // the item's value
+	undo            string          // undo command; "" for none
+	planned         pawl.RunPlanned // the plan at that time
 
-	trying *pawl.UndoRef    // the newest try to undo it has not ended, as far as the journal says
-	last   *pawl.UndoFailed // how the newest one ended, where it did not do
-	losses int              // tries in a row of which nobody knows how they ended
-	over   string           // "done" or "skipped"
+	running    *pawl.UndoRef    // the undo attempt whose end is not journaled
+	last       *pawl.UndoFailed // how the newest undo attempt failed
+	lostInARow int              // undo attempts in a row with unknown outcome
+	resolved   string           // "done" or "skipped"; "" while it is not undone
 }
 
 func newRewind(to, since pawl.Seq) *rewind {
 	return &rewind{
-		to: to, since: since, bySeq: map[pawl.Seq]*finished{}, tries: map[string]int{}, touched: map[pawl.StepID]bool{},
-		relisted: map[pawl.StepID]bool{}, begun: map[string]pawl.StepID{}, asked: map[pawl.GateID]bool{}, values: map[pawl.StepID][]string{},
+		to: to, since: since, bySeq: map[pawl.Seq]*finishedWork{}, tries: map[string]int{}, touched: map[pawl.StepID]bool{},
+		relisted: map[pawl.StepID]bool{}, begun: map[string]pawl.StepID{}, asked: map[string]pawl.GateID{}, values: map[pawl.StepID][]string{},
 	}
 }
 
-// rewindEvents are the types of events that a rewind is about.
+// rewindEvents are the event types that a rewind folds.
 var rewindEvents = []pawl.EventType{
 	pawl.RunPlanned{}.Event(), pawl.StepListed{}.Event(), pawl.AttemptStarted{}.Event(), pawl.ItemDone{}.Event(),
 	pawl.StepDone{}.Event(), pawl.StepFailed{}.Event(), pawl.StepSkipped{}.Event(), pawl.GateOpened{}.Event(),
@@ -60,13 +60,13 @@ var rewindEvents = []pawl.EventType{
 	pawl.UndoFailed{}.Event(), pawl.UndoSkipped{}.Event(),
 }
 
-func (w *rewind) take(event pawl.Event) {
+func (w *rewind) apply(event pawl.Event) {
 	if !slices.Contains(rewindEvents, event.Type) {
 		return
 	}
 	payload, err := event.Payload()
 	if err != nil {
-		return // it is kept and reported by the fold
+		return // the fold records it as rejected
 	}
 	switch p := payload.(type) {
 	case pawl.RunPlanned:
@@ -79,19 +79,21 @@ func (w *rewind) take(event pawl.Event) {
 			w.begun[p.Name()] = p.Step
 		}
 	case pawl.ItemDone:
-		w.finish(event, &finished{AttemptRef: p.AttemptRef, key: p.Key, value: w.value(p.AttemptRef)})
+		w.finish(event, &finishedWork{AttemptRef: p.AttemptRef, key: p.Key, value: w.value(p.AttemptRef)})
 	case pawl.StepDone:
 		ref := pawl.AttemptRef{Step: p.Step, Attempt: p.Attempt, Token: p.Token}
-		w.finish(event, &finished{AttemptRef: ref, key: p.Key, undo: p.Undo})
+		w.finish(event, &finishedWork{AttemptRef: ref, key: p.Key, undo: p.Undo})
 	case pawl.StepFailed:
 		w.touch(event, p.Step)
 	case pawl.StepSkipped:
 		w.touch(event, p.Step)
 	case pawl.GateOpened:
 		w.touch(event, p.Step)
-		w.asked[p.ID] = true
+		if p.Purpose == pawl.ForUndo {
+			w.asked[pawl.AttemptRef{Step: p.Step, Item: p.Item}.Name()] = p.ID
+		}
 	default:
-		w.undoing(event, payload)
+		w.applyUndo(event, payload)
 	}
 }
 
@@ -117,8 +119,8 @@ func (w *rewind) value(ref pawl.AttemptRef) string {
 	return string(ref.Item)
 }
 
-// finish takes up finished work, also such as was finished while the snapshot was taken.
-func (w *rewind) finish(event pawl.Event, f *finished) {
+// finish records finished work, including work that finished while the snapshot was being taken.
+func (w *rewind) finish(event pawl.Event, f *finishedWork) {
 	w.touch(event, f.Step)
 	delete(w.begun, f.Name())
 	if event.Seq <= w.since {
@@ -129,9 +131,9 @@ func (w *rewind) finish(event pawl.Event, f *finished) {
 	w.bySeq[f.seq] = f
 }
 
-// undoing takes up what came of undoing. That an undo failed counts for its own rollback only; that nobody knows how it
-// ended holds for ever.
-func (w *rewind) undoing(event pawl.Event, payload pawl.Payload) {
+// applyUndo folds the events of undo attempts. A failed undo counts only for its own rollback. An undo with unknown
+// outcome counts for good.
+func (w *rewind) applyUndo(event pawl.Event, payload pawl.Payload) {
 	switch p := payload.(type) {
 	case pawl.RollbackStarted:
 		w.began = event.Seq
@@ -145,34 +147,37 @@ func (w *rewind) undoing(event pawl.Event, payload pawl.Payload) {
 		w.began = 0
 	case pawl.UndoStarted:
 		w.tries[p.Name()] = max(w.tries[p.Name()], p.Attempt)
-		w.of(p.UndoRef, func(f *finished) { f.trying, f.last = &p.UndoRef, nil })
+		delete(w.asked, p.Name())
+		w.update(p.UndoRef, func(f *finishedWork) { f.running, f.last = &p.UndoRef, nil })
 	case pawl.UndoFailed:
-		w.of(p.UndoRef, func(f *finished) { f.failed(p) })
+		w.update(p.UndoRef, func(f *finishedWork) { f.failed(p) })
 	case pawl.UndoDone:
-		w.of(p.UndoRef, func(f *finished) { f.trying, f.last, f.over = nil, nil, "done" })
+		w.update(p.UndoRef, func(f *finishedWork) { f.running, f.last, f.resolved = nil, nil, "done" })
+		delete(w.asked, p.Name())
 	case pawl.UndoSkipped:
-		w.of(p.UndoRef, func(f *finished) { f.trying, f.last, f.over = nil, nil, "skipped" })
+		w.update(p.UndoRef, func(f *finishedWork) { f.running, f.last, f.resolved = nil, nil, "skipped" })
+		delete(w.asked, p.Name())
 	}
 }
 
-func (w *rewind) of(ref pawl.UndoRef, note func(*finished)) {
+func (w *rewind) update(ref pawl.UndoRef, note func(*finishedWork)) {
 	if f := w.bySeq[ref.Of]; f != nil {
 		note(f)
 	}
 }
 
-func (f *finished) failed(p pawl.UndoFailed) {
-	f.trying, f.last = nil, &p
-	if f.losses++; p.Outcome == pawl.Failed {
-		f.losses = 0
+func (f *finishedWork) failed(p pawl.UndoFailed) {
+	f.running, f.last = nil, &p
+	if f.lostInARow++; p.Outcome == pawl.Failed {
+		f.lostInARow = 0
 	}
 }
 
-// due returns the work that is to be undone, the newest first: what was finished after the checkpoint, or while its
-// snapshot was taken and is not proven to be in it. What may be repeated and was repeated counts once. plans returns the
-// plan that was in force.
-func (w *rewind) due(unproven []history.Redo, plans func(pawl.RunPlanned) (*pawl.Plan, error)) ([]*finished, error) {
-	var found []*finished
+// due returns the work to undo, newest first: what finished after the checkpoint, or finished during the snapshot
+// without proof that the snapshot contains it. Repeated work that is safe to rerun counts once. plans returns the plan
+// that was in force.
+func (w *rewind) due(unproven []history.Redo, plans func(pawl.RunPlanned) (*pawl.Plan, error)) ([]*finishedWork, error) {
+	var found []*finishedWork
 	seen := map[string]bool{}
 	for _, f := range slices.Backward(w.work) {
 		if f.seq == w.to || f.seq < w.to && !isRedo(unproven, f) {
@@ -184,12 +189,12 @@ func (w *rewind) due(unproven []history.Redo, plans func(pawl.RunPlanned) (*pawl
 		}
 		step := plan.Step(f.Step)
 		if step == nil {
-			return nil, fmt.Errorf("event %d finishes step %s, which is not in the plan of its time", f.seq, f.Step)
+			return nil, fmt.Errorf("event %d finishes step %s, which is not in the plan of that time", f.seq, f.Step)
 		}
 		if f.Item != "" {
 			f.undo = step.Undo
 		} else if step.Foreach != nil {
-			continue // its items count
+			continue // its items are undone instead
 		}
 		if !seen[f.Name()] || !step.MayRepeat() {
 			found = append(found, f)
@@ -199,42 +204,42 @@ func (w *rewind) due(unproven []history.Redo, plans func(pawl.RunPlanned) (*pawl
 	return found, nil
 }
 
-func isRedo(list []history.Redo, f *finished) bool {
+func isRedo(list []history.Redo, f *finishedWork) bool {
 	return slices.ContainsFunc(list, func(r history.Redo) bool {
 		return r.Step == f.Step && (f.Item == "" && len(r.Items) == 0 || slices.Contains(r.Items, f.Item))
 	})
 }
 
-// undoStep says what is to be done next about undoing some work.
+// undoStep is the next thing to do for a piece of work.
 type undoStep string
 
 const (
-	undoOver  undoStep = "over"  // nothing: it was undone, or a person answers for it
-	undoWait  undoStep = "wait"  // for a try of which the journal does not say how it ended
-	undoRun   undoStep = "run"   // the undo command
-	undoAsk   undoStep = "ask"   // a person, or wait for their answer
-	undoSkip  undoStep = "skip"  // say that a person answers for it
-	undoLeave undoStep = "leave" // the rollback is given up
+	undoResolved undoStep = "over"  // nothing: it is undone or skipped
+	undoWait     undoStep = "wait"  // wait for the undo attempt without a journaled end
+	undoRun      undoStep = "run"   // run the undo command
+	undoAsk      undoStep = "ask"   // ask a person, or wait for the answer
+	undoSkip     undoStep = "skip"  // mark it as skipped by a person
+	undoGiveUp   undoStep = "leave" // give up the rollback
 )
 
-// The answers to the gate of an undo that failed, or may have been done.
+// Answers to the gate of an undo that failed or whose outcome is unknown.
 const (
 	retryUndo = "retry"
 	skipUndo  = "skip"
 	stopUndo  = "stop"
 )
 
-// next decides. An undo that is proven done never runs again; one that may have been done runs again only where the plan
-// says that repeating does no harm. gate is the newest that asks about it, nil for none. It is pure.
-func (f *finished) next(mayRepeat bool, gate *pawl.GateState) undoStep {
+// next decides what to do. An undo that is proven never runs again. An undo with unknown outcome runs again only if the
+// step is safe to rerun. gate is the newest gate that asks about it, or nil. next is pure.
+func (f *finishedWork) next(mayRepeat bool, gate *pawl.GateState) undoStep {
 	switch {
-	case f.over != "" || f.undo == "":
-		return undoOver
-	case f.trying != nil:
+	case f.resolved != "" || f.undo == "":
+		return undoResolved
+	case f.running != nil:
 		return undoWait
 	case f.last == nil:
 		return undoRun
-	case f.losses < resume.MaxLosses && (f.last.Outcome == pawl.NotStarted || f.last.Outcome == pawl.Lost && mayRepeat):
+	case f.lostInARow < resume.MaxLosses && (f.last.Outcome == pawl.NotStarted || f.last.Outcome == pawl.Lost && mayRepeat):
 		return undoRun
 	case gate == nil || gate.Open() || gate.Answer == nil:
 		return undoAsk
@@ -243,18 +248,18 @@ func (f *finished) next(mayRepeat bool, gate *pawl.GateState) undoStep {
 	case gate.Answer.Option == skipUndo:
 		return undoSkip
 	}
-	return undoLeave
+	return undoGiveUp
 }
 
-// gate is what a person is asked about an undo that failed, or may have been done.
-func (f *finished) gate() pawl.Gate {
+// gate returns the gate that asks about a failed undo or one with unknown outcome.
+func (f *finishedWork) gate() pawl.Gate {
 	ask := fmt.Sprintf("Undo %d of %s failed: %s. Run it again, skip it, or stop the rollback?", f.last.Attempt, f.Name(), f.last.Why)
 	if f.last.Outcome != pawl.Failed {
-		ask = fmt.Sprintf("Undo %d of %s was lost after it began: %s. Run it again, skip it, or stop the rollback?", f.last.Attempt, f.Name(), f.last.Why)
+		ask = fmt.Sprintf("Undo %d of %s was killed midway: %s. Run it again, skip it, or stop the rollback?", f.last.Attempt, f.Name(), f.last.Why)
 	}
 	g := pawl.Gate{
 		Step: f.Step, Item: f.Item, Type: pawl.DecisionFor, Purpose: pawl.ForUndo, Ask: ask, Options: []string{retryUndo, skipUndo, stopUndo},
-		Expect: "skip: it is undone, or need not be; stop: what was undone so far stays undone, and no file is changed",
+		Expect: "skip: it is undone already, or need not be; stop: work undone so far stays undone, no file is changed",
 	}
 	g.ID = g.Identify()
 	return g

@@ -22,7 +22,7 @@ func rewound(t *testing.T, to, since pawl.Seq, payloads ...pawl.Payload) *rewind
 			t.Fatal(err)
 		}
 		event.Seq = pawl.Seq(i + 1)
-		w.take(event)
+		w.apply(event)
 	}
 	return w
 }
@@ -87,8 +87,8 @@ func TestDue(t *testing.T) {
 		var got []string
 		for _, f := range due {
 			text := fmt.Sprintf("%s@%d:%s", f.Name(), f.seq, f.undo)
-			if f.over != "" {
-				text += "=" + f.over
+			if f.resolved != "" {
+				text += "=" + f.resolved
 			}
 			got = append(got, text)
 		}
@@ -106,28 +106,28 @@ func TestUndoStep(t *testing.T) {
 	}
 	last := func(o pawl.Outcome) *pawl.UndoFailed { return &pawl.UndoFailed{Outcome: o} }
 	for name, c := range map[string]struct {
-		f      finished
+		f      finishedWork
 		unsafe bool
 		gate   *pawl.GateState
 		want   undoStep
 	}{
-		"nothing to undo":            {f: finished{}, want: undoOver},
-		"undone":                     {f: finished{undo: "u", over: "done"}, want: undoOver},
-		"not tried":                  {f: finished{undo: "u"}, unsafe: true, want: undoRun},
-		"begun, no word of its end":  {f: finished{undo: "u", trying: &pawl.UndoRef{}}, want: undoWait},
-		"never began":                {f: finished{undo: "u", last: last(pawl.NotStarted), losses: 1}, unsafe: true, want: undoRun},
-		"never began, again":         {f: finished{undo: "u", last: last(pawl.NotStarted), losses: resume.MaxLosses}, want: undoAsk},
-		"lost":                       {f: finished{undo: "u", last: last(pawl.Lost), losses: 1}, want: undoRun},
-		"lost too often":             {f: finished{undo: "u", last: last(pawl.Lost), losses: resume.MaxLosses}, want: undoAsk},
-		"lost, and must not repeat":  {f: finished{undo: "u", last: last(pawl.Lost), losses: 1}, unsafe: true, want: undoAsk},
-		"lost, a person says again":  {f: finished{undo: "u", last: last(pawl.Lost), losses: 1}, unsafe: true, gate: answered(retryUndo), want: undoRun},
-		"failed":                     {f: finished{undo: "u", last: last(pawl.Failed)}, want: undoAsk},
-		"failed, asked":              {f: finished{undo: "u", last: last(pawl.Failed)}, gate: &pawl.GateState{}, want: undoAsk},
-		"failed, expired":            {f: finished{undo: "u", last: last(pawl.Failed)}, gate: &pawl.GateState{Expired: true}, want: undoAsk},
-		"failed, again":              {f: finished{undo: "u", last: last(pawl.Failed)}, gate: answered(retryUndo), want: undoRun},
-		"failed, skip":               {f: finished{undo: "u", last: last(pawl.Failed)}, gate: answered(skipUndo), want: undoSkip},
-		"failed, stop":               {f: finished{undo: "u", last: last(pawl.Failed)}, gate: answered(stopUndo), want: undoLeave},
-		"failed, rejected by a word": {f: finished{undo: "u", last: last(pawl.Failed)}, gate: &pawl.GateState{Answer: &pawl.GateAnswered{Answer: pawl.Rejected}}, want: undoLeave},
+		"nothing to undo":            {f: finishedWork{}, want: undoResolved},
+		"undone":                     {f: finishedWork{undo: "u", resolved: "done"}, want: undoResolved},
+		"not tried":                  {f: finishedWork{undo: "u"}, unsafe: true, want: undoRun},
+		"begun, no word of its end":  {f: finishedWork{undo: "u", running: &pawl.UndoRef{}}, want: undoWait},
+		"never began":                {f: finishedWork{undo: "u", last: last(pawl.NotStarted), lostInARow: 1}, unsafe: true, want: undoRun},
+		"never began, again":         {f: finishedWork{undo: "u", last: last(pawl.NotStarted), lostInARow: resume.MaxLosses}, want: undoAsk},
+		"lost":                       {f: finishedWork{undo: "u", last: last(pawl.Lost), lostInARow: 1}, want: undoRun},
+		"lost too often":             {f: finishedWork{undo: "u", last: last(pawl.Lost), lostInARow: resume.MaxLosses}, want: undoAsk},
+		"lost, and must not repeat":  {f: finishedWork{undo: "u", last: last(pawl.Lost), lostInARow: 1}, unsafe: true, want: undoAsk},
+		"lost, a person says again":  {f: finishedWork{undo: "u", last: last(pawl.Lost), lostInARow: 1}, unsafe: true, gate: answered(retryUndo), want: undoRun},
+		"failed":                     {f: finishedWork{undo: "u", last: last(pawl.Failed)}, want: undoAsk},
+		"failed, asked":              {f: finishedWork{undo: "u", last: last(pawl.Failed)}, gate: &pawl.GateState{}, want: undoAsk},
+		"failed, expired":            {f: finishedWork{undo: "u", last: last(pawl.Failed)}, gate: &pawl.GateState{Expired: true}, want: undoAsk},
+		"failed, again":              {f: finishedWork{undo: "u", last: last(pawl.Failed)}, gate: answered(retryUndo), want: undoRun},
+		"failed, skip":               {f: finishedWork{undo: "u", last: last(pawl.Failed)}, gate: answered(skipUndo), want: undoSkip},
+		"failed, stop":               {f: finishedWork{undo: "u", last: last(pawl.Failed)}, gate: answered(stopUndo), want: undoGiveUp},
+		"failed, rejected by a word": {f: finishedWork{undo: "u", last: last(pawl.Failed)}, gate: &pawl.GateState{Answer: &pawl.GateAnswered{Answer: pawl.Rejected}}, want: undoGiveUp},
 	} {
 		if got := c.f.next(!c.unsafe, c.gate); got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
@@ -142,9 +142,9 @@ func TestEarlierRollbacks(t *testing.T) {
 	began := []pawl.Payload{done("a", 1), pawl.RollbackStarted{}, pawl.UndoStarted{UndoRef: try}}
 	for outcome, want := range map[pawl.Outcome]undoStep{pawl.Failed: undoRun, pawl.Lost: undoAsk} {
 		w := rewound(t, 0, 0, append(slices.Clone(began), pawl.UndoFailed{UndoRef: try, Outcome: outcome},
-			pawl.GateOpened{Gate: pawl.Gate{ID: "g", Step: "a"}}, pawl.RollbackEnded{Stopped: "x"}, pawl.RollbackStarted{})...)
+			pawl.GateOpened{Gate: pawl.Gate{ID: "g", Step: "a", Purpose: pawl.ForUndo}}, pawl.RollbackEnded{Stopped: "x"}, pawl.RollbackStarted{})...)
 		f := w.work[0]
-		if f.undo = "u"; f.next(false, nil) != want || w.asked["g"] || w.tries["a"] != 1 {
+		if f.undo = "u"; f.next(false, nil) != want || len(w.asked) != 0 || w.tries["a"] != 1 {
 			t.Errorf("%s: %s, asked %v, tries %v", outcome, f.next(false, nil), w.asked, w.tries)
 		}
 	}

@@ -16,28 +16,27 @@ import (
 	"pawl/internal/snapshot"
 )
 
-// Rollback takes a run back to where it stood at a checkpoint: it runs the undo commands of what was finished since, the
-// newest first, and then brings the files back. It is thought through here, and not begun. Nobody else works in the
-// project until Close.
+// Rollback takes a run back to a checkpoint. It runs the undo commands of the work finished since, newest first, and
+// then restores the files. PrepareRollback plans it and changes nothing; it holds the engine lock until Close.
 //
-// Each of its steps is journaled before and after, so that a rollback that was cut off goes on where it was.
+// Each step is journaled before and after, so an interrupted rollback can continue.
 type Rollback struct {
-	Target    history.SavedCheckpoint
-	Run       pawl.RunID
-	Continued bool // it was begun before
-	Undos     []Undo
-	Nothing   []Undo            // finished work that has no undo command
-	Doubtful  []pawl.AttemptRef // attempts of which is judged first how they ended
-	Left      []string          // steps and items that were begun and never finished: nothing is run for them
-	Reopened  []pawl.StepID
-	Changes   []snapshot.Change // of files, as they are now
-	Kept      []string          // ignored, so they stay
-	Stopped   string            // after Do: why it was given up
+	Target      history.SavedCheckpoint
+	Run         pawl.RunID
+	Continued   bool // it continues an interrupted rollback
+	Undos       []Undo
+	WithoutUndo []Undo            // finished work without an undo command
+	InDoubt     []pawl.AttemptRef // interrupted attempts, settled before anything is undone
+	Unfinished  []string          // steps and items that started but never finished; no undo runs for them
+	Reopened    []pawl.StepID
+	Changes     []snapshot.Change // files that the restore would change
+	Ignored     []string          // ignored files, which are not restored
+	Stopped     string            // why the rollback was given up; set by Do
 
 	engine *Engine
 	store  *snapshot.Store
 	rewind *rewind
-	due    []*finished
+	due    []*finishedWork
 	plans  map[string]*pawl.Plan
 }
 
@@ -45,16 +44,16 @@ type Rollback struct {
 type Undo struct {
 	Step     pawl.StepID `json:"step"`
 	Item     pawl.ItemID `json:"item,omitempty"`
-	Items    int         `json:"items,omitempty"` // of work that has nothing to undo: how many
+	Items    int         `json:"items,omitempty"` // number of items, for work without an undo command
 	Command  string      `json:"command,omitempty"`
 	Finished time.Time   `json:"finished_at"`
-	Stands   string      `json:"stands,omitempty"` // to do, in doubt, failed, done or skipped
+	Status   string      `json:"stands,omitempty"` // to do, in doubt, failed, done or skipped
 }
 
-// PrepareRollback thinks a rollback through. It refuses while anybody works in the project, and unless otherHead where
-// git stands elsewhere than then.
+// PrepareRollback plans a rollback. It fails while an attempt runs, and, unless otherHead is set, if git's HEAD has
+// moved since the checkpoint.
 func PrepareRollback(ctx context.Context, cfg Config, store *snapshot.Store, target history.SavedCheckpoint, otherHead bool) (*Rollback, error) {
-	if _, err := target.Files(); err != nil {
+	if _, err := target.SnapshotRecord(); err != nil {
 		return nil, err
 	}
 	e, err := openWith(ctx, cfg, func() (pawl.RunID, error) { return target.Run, nil })
@@ -68,7 +67,7 @@ func PrepareRollback(ctx context.Context, cfg Config, store *snapshot.Store, tar
 	return r, nil
 }
 
-// Close lets others work again.
+// Close releases the engine lock.
 func (r *Rollback) Close() error { return r.engine.Close() }
 
 func (r *Rollback) prepare(ctx context.Context, otherHead bool) error {
@@ -79,10 +78,10 @@ func (r *Rollback) prepare(ctx context.Context, otherHead bool) error {
 	case r.Continued && back.Checkpoint != r.Target.ID:
 		return &pawl.Error{
 			Kind: pawl.KindUsage, Hint: "pawl rollback, or pawl rollback --stop",
-			Err: fmt.Errorf("the rollback to checkpoint %s has not ended", back.Checkpoint),
+			Err: fmt.Errorf("the rollback to checkpoint %s is unfinished", back.Checkpoint),
 		}
 	case r.Continued:
-		if err := history.RequireIdle(ctx, e.cfg.Project, r.Run); err != nil { // of its own, only an undo can run
+		if err := history.RequireIdle(ctx, e.cfg.Project, r.Run); err != nil { // in this run, only an undo can be running
 			return err
 		}
 	default:
@@ -90,15 +89,15 @@ func (r *Rollback) prepare(ctx context.Context, otherHead bool) error {
 			return err
 		}
 	}
-	if err := r.look(ctx); err != nil {
+	if err := r.readJournal(ctx); err != nil {
 		return err
 	}
-	return r.lookAtFiles(ctx, otherHead || r.Continued)
+	return r.compareFiles(ctx, otherHead || r.Continued)
 }
 
-// lookAtFiles finds out which files would change.
-func (r *Rollback) lookAtFiles(ctx context.Context, otherHead bool) error {
-	record, err := r.Target.Files()
+// compareFiles finds the files that a restore would change.
+func (r *Rollback) compareFiles(ctx context.Context, otherHead bool) error {
+	record, err := r.Target.SnapshotRecord()
 	if err != nil {
 		return err
 	}
@@ -106,17 +105,17 @@ func (r *Rollback) lookAtFiles(ctx context.Context, otherHead bool) error {
 	if err != nil {
 		return err
 	}
-	r.Changes, r.Kept = found.Changes, found.Kept
+	r.Changes, r.Ignored = found.Changes, found.Kept
 	if !otherHead {
 		restore := &history.Restore{Restoration: found, Target: r.Target, Command: "pawl rollback --to"}
-		err = restore.SameHead(ctx)
+		err = restore.RequireSameHead(ctx)
 	}
 	return errors.Join(err, found.Close())
 }
 
-// look reads from the journal what is to be undone.
-func (r *Rollback) look(ctx context.Context) error {
-	record, err := r.Target.Files()
+// readJournal finds the work to undo.
+func (r *Rollback) readJournal(ctx context.Context) error {
+	record, err := r.Target.SnapshotRecord()
 	if err != nil {
 		return err
 	}
@@ -129,7 +128,7 @@ func (r *Rollback) look(ctx context.Context) error {
 		return err
 	}
 	r.rewind = newRewind(r.Target.Seq, min(record.Seq, r.Target.Seq))
-	if err := history.EachEvent(ctx, r.engine.cfg.Project, r.Run, r.rewind.take); err != nil {
+	if err := history.EachEvent(ctx, r.engine.cfg.Project, r.Run, r.rewind.apply); err != nil {
 		return err
 	}
 	if r.due, err = r.rewind.due(unproven, r.plan); err != nil {
@@ -144,44 +143,44 @@ func (r *Rollback) plan(planned pawl.RunPlanned) (*pawl.Plan, error) {
 	if plan := r.plans[planned.File]; plan != nil {
 		return plan, nil
 	}
-	plan, err := runs.PlanOf(r.engine.cfg.Project.RunDir(r.Run), &pawl.State{Plan: planned})
+	plan, err := runs.ReadPlan(r.engine.cfg.Project.RunDir(r.Run), &pawl.State{Plan: planned})
 	r.plans[planned.File] = plan
 	return plan, err
 }
 
-// describe says what is to be done for those who are asked.
+// describe fills the exported fields.
 func (r *Rollback) describe() {
-	r.Undos, r.Nothing, r.Doubtful, r.Left = nil, nil, runs.RefsOf(r.engine.state.Live()), nil
+	r.Undos, r.WithoutUndo, r.InDoubt, r.Unfinished = nil, nil, runs.RefsOf(r.engine.state.Live()), nil
 	for _, f := range r.due {
 		if f.undo != "" {
-			r.Undos = append(r.Undos, Undo{Step: f.Step, Item: f.Item, Command: f.undo, Finished: f.time.UTC(), Stands: f.stands()})
+			r.Undos = append(r.Undos, Undo{Step: f.Step, Item: f.Item, Command: f.undo, Finished: f.time.UTC(), Status: f.status()})
 			continue
 		}
-		r.nothing(f)
+		r.addWithoutUndo(f)
 	}
-	r.Left = slices.Sorted(maps.Keys(r.rewind.begun))
-	for _, live := range r.Doubtful {
-		r.Left = slices.DeleteFunc(r.Left, func(name string) bool { return name == live.Name() })
+	r.Unfinished = slices.Sorted(maps.Keys(r.rewind.begun))
+	for _, live := range r.InDoubt {
+		r.Unfinished = slices.DeleteFunc(r.Unfinished, func(name string) bool { return name == live.Name() })
 	}
 	r.Reopened = slices.Sorted(maps.Keys(r.rewind.touched))
 }
 
-// nothing adds work that has nothing to undo; the items of a step stand there as one.
-func (r *Rollback) nothing(f *finished) {
-	at := slices.IndexFunc(r.Nothing, func(u Undo) bool { return u.Step == f.Step })
+// addWithoutUndo adds work without an undo command. Items of a step share one entry.
+func (r *Rollback) addWithoutUndo(f *finishedWork) {
+	at := slices.IndexFunc(r.WithoutUndo, func(u Undo) bool { return u.Step == f.Step })
 	if at < 0 {
-		at, r.Nothing = len(r.Nothing), append(r.Nothing, Undo{Step: f.Step, Finished: f.time.UTC()})
+		at, r.WithoutUndo = len(r.WithoutUndo), append(r.WithoutUndo, Undo{Step: f.Step, Finished: f.time.UTC()})
 	}
 	if f.Item != "" {
-		r.Nothing[at].Items++
+		r.WithoutUndo[at].Items++
 	}
 }
 
-func (f *finished) stands() string {
+func (f *finishedWork) status() string {
 	switch {
-	case f.over != "":
-		return f.over
-	case f.trying != nil || f.last != nil && f.last.Outcome == pawl.Lost:
+	case f.resolved != "":
+		return f.resolved
+	case f.running != nil || f.last != nil && f.last.Outcome == pawl.Lost:
 		return "in doubt"
 	case f.last != nil && f.last.Outcome == pawl.Failed:
 		return "failed"
@@ -189,21 +188,22 @@ func (f *finished) stands() string {
 	return "to do"
 }
 
-// Do rolls back, or goes on with it. An error of KindAtGate: an undo failed, or may have been done, and a person is asked.
+// Do starts or continues the rollback. An error of KindAtGate means that an undo failed, or its outcome is unknown, and
+// a person must decide.
 func (r *Rollback) Do(ctx context.Context) error {
 	return r.engine.work(ctx, func(helpers context.Context) error {
 		r.engine.announce("rollback")
-		if err := r.engine.settleLeft(ctx, helpers); err != nil {
+		if err := r.engine.settleAbandoned(ctx, helpers); err != nil {
 			return err
 		}
-		if err := r.look(ctx); err != nil { // what was in doubt may turn out to be finished
+		if err := r.readJournal(ctx); err != nil { // an interrupted attempt may turn out to be finished
 			return err
 		}
 		return r.carryOut(ctx, helpers)
 	})
 }
 
-// Stop gives up a rollback that has not ended. What was undone so far stays undone; no file is changed.
+// Stop gives up an unfinished rollback. Work undone so far stays undone; no file is changed.
 func (r *Rollback) Stop(ctx context.Context, why string) error {
 	return r.engine.work(ctx, func(helpers context.Context) error {
 		r.engine.announce("rollback")
@@ -211,26 +211,26 @@ func (r *Rollback) Stop(ctx context.Context, why string) error {
 			return err
 		}
 		for _, f := range r.due {
-			if f.trying == nil {
+			if f.running == nil {
 				continue
 			}
 			if err := r.await(ctx, helpers, f); err != nil {
 				return err
 			}
 		}
-		return r.leave(helpers, why)
+		return r.giveUp(helpers, why)
 	})
 }
 
-// settleLeft finds out how the attempts ended that an engine before this one left, and starts nothing.
-func (e *Engine) settleLeft(ctx, helpers context.Context) error {
+// settleAbandoned settles the attempts of earlier engines without starting any.
+func (e *Engine) settleAbandoned(ctx, helpers context.Context) error {
 	if err := e.flush(helpers); err != nil {
 		return err
 	}
-	e.takeUp(helpers)
+	e.reattach(helpers)
 	for len(e.state.Live()) > 0 || e.saving > 0 {
 		select {
-		case f := <-e.posted:
+		case f := <-e.results:
 			f()
 		case <-ctx.Done():
 			return rollbackInterrupted()
@@ -243,7 +243,7 @@ func (e *Engine) settleLeft(ctx, helpers context.Context) error {
 }
 
 func rollbackInterrupted() error {
-	return &pawl.Error{Kind: pawl.KindInterrupted, Err: errors.New("interrupted; an undo that runs is left to its supervisor"), Hint: "pawl rollback"}
+	return &pawl.Error{Kind: pawl.KindInterrupted, Err: errors.New("interrupted; a running undo is left to its supervisor"), Hint: "pawl rollback"}
 }
 
 func (r *Rollback) carryOut(ctx, helpers context.Context) error {
@@ -251,13 +251,13 @@ func (r *Rollback) carryOut(ctx, helpers context.Context) error {
 	if e.state.Rollback == nil {
 		begin := []pawl.Payload{pawl.RollbackStarted{Checkpoint: r.Target.ID, Undos: len(r.Undos)}}
 		if e.state.Ended() {
-			begin = append(begin, pawl.RunReopened{Why: "it is rolled back to checkpoint " + string(r.Target.ID)})
+			begin = append(begin, pawl.RunReopened{Why: "rollback to checkpoint " + string(r.Target.ID)})
 		}
-		if err := r.say(helpers, begin...); err != nil {
+		if err := r.emit(helpers, begin...); err != nil {
 			return err
 		}
 		if e.state.Rollback == nil {
-			return errors.New("the rollback does not fit the run; see pawl verify")
+			return errors.New("the state rejects the rollback; run pawl verify")
 		}
 	}
 	for _, f := range r.due {
@@ -268,24 +268,24 @@ func (r *Rollback) carryOut(ctx, helpers context.Context) error {
 	return r.finish(ctx, helpers)
 }
 
-// finish brings the files back, and then says that the run stands where it stood.
+// finish restores the files and reopens the affected steps.
 func (r *Rollback) finish(ctx, helpers context.Context) error {
 	e := r.engine
 	if err := r.restore(ctx, helpers); err != nil {
 		return err
 	}
 	for _, id := range slices.Sorted(maps.Keys(r.rewind.touched)) {
-		e.say(r.reopenings(id)...)
+		e.emit(r.reopenings(id)...)
 	}
-	e.say(pawl.RollbackEnded{Checkpoint: r.Target.ID})
+	e.emit(pawl.RollbackEnded{Checkpoint: r.Target.ID})
 	return e.flush(helpers)
 }
 
-// restore keeps what is there as a checkpoint of its own, and then brings the files back. That it did is said with the
-// next batch: cut off before, it is done again, which ends the same.
+// restore saves the current files as a checkpoint and then restores the target's. The event is emitted with the next
+// batch; if the engine dies before that, restoring again gives the same result.
 func (r *Rollback) restore(ctx, helpers context.Context) (err error) {
 	e := r.engine
-	record, err := r.Target.Files()
+	record, err := r.Target.SnapshotRecord()
 	if err != nil {
 		return err
 	}
@@ -298,25 +298,25 @@ func (r *Rollback) restore(ctx, helpers context.Context) (err error) {
 		return nil
 	}
 	why := "before the rollback to " + string(r.Target.ID)
-	before, _, err := history.Stamped(ctx, r.Run, pawl.CheckpointBeforeRestore, why, e.standing(), found.Save)
+	before, _, err := history.TakeCheckpoint(ctx, r.Run, pawl.CheckpointBeforeRestore, why, e.position(), found.Save)
 	if err != nil {
 		return err
 	}
-	e.say(pawl.CheckpointSaved{Checkpoint: before})
+	e.emit(pawl.CheckpointSaved{Checkpoint: before})
 	if err := e.flush(helpers); err != nil {
 		return err
 	}
 	if err := found.Apply(ctx); err != nil {
 		return &pawl.Error{
 			Kind: pawl.KindInternal, Hint: "pawl rollback",
-			Err: fmt.Errorf("all is undone, but not all files are back; what was there is in checkpoint %s: %w", before.ID, err),
+			Err: fmt.Errorf("all work is undone, but not all files are restored (previous state saved as checkpoint %s): %w", before.ID, err),
 		}
 	}
-	e.say(pawl.FilesRestored{Checkpoint: r.Target.ID, From: r.Run, Before: before.ID, Changed: len(found.Changes)})
+	e.emit(pawl.FilesRestored{Checkpoint: r.Target.ID, From: r.Run, Before: before.ID, Changed: len(found.Changes)})
 	return nil
 }
 
-// reopenings returns what makes a step stand as it stood, or at least run again.
+// reopenings returns the events that reopen a step as far as it was undone.
 func (r *Rollback) reopenings(id pawl.StepID) []pawl.Payload {
 	st := r.engine.state.Steps[id]
 	if st == nil {
@@ -337,18 +337,18 @@ func (r *Rollback) reopenings(id pawl.StepID) []pawl.Payload {
 		again.Items = some
 		said = append(said, again)
 	}
-	again.Items, again.Keep = nil, true // what failed is tried again
+	again.Items, again.Keep = nil, true // retry what failed
 	return append(said, again)
 }
 
-// undoDir is where a try to undo has its files.
+// undoDir returns the folder of an undo attempt.
 func (r *Rollback) undoDir(ref pawl.UndoRef) string {
 	return r.engine.cfg.Project.UndoDir(ref, r.Run)
 }
 
-// undoJob returns what the supervisor of an undo is told: the undo command, in the folder, the environment and the limits
-// of the step as the plan had it when the work was finished.
-func (r *Rollback) undoJob(f *finished, ref pawl.UndoRef) (pawl.Job, error) {
+// undoJob returns the supervisor's job for an undo. It has the directory, environment and limits of the step at the
+// time the work finished.
+func (r *Rollback) undoJob(f *finishedWork, ref pawl.UndoRef) (pawl.Job, error) {
 	e := r.engine
 	plan, err := r.plan(f.planned)
 	if err != nil {
@@ -374,5 +374,5 @@ func (r *Rollback) undoJob(f *finished, ref pawl.UndoRef) (pawl.Job, error) {
 	}, nil
 }
 
-// Notes returns what people should know, one line each, that is no fault of the rollback. It may be used after Do.
+// Notes returns warnings for the user, one line each. It is complete after Do.
 func (r *Rollback) Notes() []string { return r.engine.Notes() }

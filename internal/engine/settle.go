@@ -11,10 +11,10 @@ import (
 	"pawl/internal/runs"
 )
 
-// checkpointOf says what kind of checkpoint is to be taken of what an attempt left behind, and why; empty: none now.
-// Finished items get theirs together, gates when they open. It is pure.
+// checkpointOf returns which kind of checkpoint to take of an attempt's result, and why; "" for none. Finished items
+// share checkpoints, and gates get theirs when they open. It is pure.
 func checkpointOf(w runs.Work, ev resume.Evidence) (kind pawl.CheckpointKind, why string) {
-	done, _, end := resume.VerdictOn(w.Step, ev)
+	done, _, end := resume.Conclude(w.Step, ev)
 	switch {
 	case w.Step.Gate != nil:
 	case done && w.Index < 0:
@@ -27,39 +27,39 @@ func checkpointOf(w runs.Work, ev resume.Evidence) (kind pawl.CheckpointKind, wh
 	return kind, why
 }
 
-// settle says what an attempt came to. It drops attempts that are not the live ones any more.
+// settle journals the outcome of an attempt. It ignores attempts that are no longer live.
 func (e *Engine) settle(ctx context.Context, w runs.Work, ref pawl.AttemptRef, key pawl.Key, ev resume.Evidence) {
 	if e.liveAttempt(ref) == nil {
 		return
 	}
-	e.sayExtras(w, ev)
-	done, adopted, end := resume.VerdictOn(w.Step, ev)
+	e.emitExtras(w, ev)
+	done, adopted, end := resume.Conclude(w.Step, ev)
 	switch {
 	case w.Step.Gate != nil && (done || end.Outcome == pawl.Failed && end.Reason == pawl.ReasonExited):
 		e.openCheckedGate(ctx, w, ref, ev)
 	case done:
-		e.sayDone(ctx, w, ref, key, ev, adopted)
+		e.emitDone(ctx, w, ref, key, ev, adopted)
 	default:
-		e.sayEnded(ctx, w, ref, ev, end)
+		e.emitEnded(ctx, w, ref, ev, end)
 	}
 }
 
-// sayExtras says what a step reports in its result beside its status.
-func (e *Engine) sayExtras(w runs.Work, ev resume.Evidence) {
+// emitExtras emits the items and learned facts in a step's result.
+func (e *Engine) emitExtras(w runs.Work, ev resume.Evidence) {
 	if ev.Result == nil {
 		return
 	}
 	for _, item := range ev.Result.Items {
 		item.Step = w.Step.ID
-		e.say(item)
+		e.emit(item)
 	}
 	for _, m := range ev.Result.Memory {
 		e.learn(m, nil)
 	}
 }
 
-func (e *Engine) sayDone(ctx context.Context, w runs.Work, ref pawl.AttemptRef, key pawl.Key, ev resume.Evidence, adopted string) {
-	summary, usage := "", e.used(ref, ev)
+func (e *Engine) emitDone(ctx context.Context, w runs.Work, ref pawl.AttemptRef, key pawl.Key, ev resume.Evidence, adopted string) {
+	summary, usage := "", e.usageOf(ref, ev)
 	if ev.Result != nil {
 		summary = ev.Result.Summary
 	}
@@ -69,7 +69,7 @@ func (e *Engine) sayDone(ctx context.Context, w runs.Work, ref pawl.AttemptRef, 
 		verdict = &v
 	}
 	if ref.Item != "" {
-		e.say(pawl.ItemDone{
+		e.emit(pawl.ItemDone{
 			AttemptRef: ref, Key: key, Outputs: ev.Outputs, Accept: pawl.AcceptOf(w.Step), Summary: summary, Usage: usage,
 			Adopted: adopted, Stats: ev.Stats(), Verdict: verdict,
 		})
@@ -82,15 +82,15 @@ func (e *Engine) sayDone(ctx context.Context, w runs.Work, ref pawl.AttemptRef, 
 		Summary: summary, Usage: usage, Undo: w.Step.Undo, Adopted: adopted, Review: w.Step.Review, Stats: ev.Stats(),
 		Verdict: verdict,
 	}
-	if ev.Saved != nil {
-		said.Save = &ev.Saved.Checkpoint
-		e.noteFull(*ev.Saved)
+	if ev.Checkpoint != nil {
+		said.Save = &ev.Checkpoint.Checkpoint
+		e.noteQuota(*ev.Checkpoint)
 	}
-	e.say(said)
+	e.emit(said)
 }
 
-// used returns what an attempt cost, however it ended: by its result, or else by what it said last while it ran.
-func (e *Engine) used(ref pawl.AttemptRef, ev resume.Evidence) pawl.Usage {
+// usageOf returns the cost of an attempt: from its result, or else from its last report.
+func (e *Engine) usageOf(ref pawl.AttemptRef, ev resume.Evidence) pawl.Usage {
 	if ev.Result != nil && ev.Result.Usage != (pawl.Usage{}) {
 		return ev.Result.Usage
 	}
@@ -100,10 +100,10 @@ func (e *Engine) used(ref pawl.AttemptRef, ev resume.Evidence) pawl.Usage {
 	return pawl.Usage{}
 }
 
-// sayEnded says how an attempt ended that did not finish its work, when it is tried again, and what a person must know.
-func (e *Engine) sayEnded(ctx context.Context, w runs.Work, ref pawl.AttemptRef, ev resume.Evidence, end pawl.AttemptEnded) {
+// emitEnded journals an attempt that did not succeed, when it is retried, and what a person must decide.
+func (e *Engine) emitEnded(ctx context.Context, w runs.Work, ref pawl.AttemptRef, ev resume.Evidence, end pawl.AttemptEnded) {
 	end.AttemptRef, end.Stats, end.Unmet = ref, ev.Stats(), ev.Unmet()
-	end.Usage = e.used(ref, ev)
+	end.Usage = e.usageOf(ref, ev)
 	if ev.Exit != nil {
 		end.Exit = ev.Exit.Exit
 	}
@@ -117,18 +117,18 @@ func (e *Engine) sayEnded(ctx context.Context, w runs.Work, ref pawl.AttemptRef,
 	case pawl.WaitsFor:
 		end.Gate = e.askedGate(ctx, ref, ev.Result)
 	case pawl.Blocked:
-		for _, text := range resume.OrBlockers(end) {
-			e.say(pawl.BlockerOpened{Blocker: pawl.Blocker{Text: text, Step: w.Step.ID}})
+		for _, text := range resume.BlockersOf(end) {
+			e.emit(pawl.BlockerOpened{Blocker: pawl.Blocker{Text: text, Step: w.Step.ID}})
 		}
 	}
-	e.say(end)
-	if ev.Saved != nil {
-		e.say(pawl.CheckpointSaved{Checkpoint: ev.Saved.Checkpoint})
-		e.noteFull(*ev.Saved)
+	e.emit(end)
+	if ev.Checkpoint != nil {
+		e.emit(pawl.CheckpointSaved{Checkpoint: ev.Checkpoint.Checkpoint})
+		e.noteQuota(*ev.Checkpoint)
 	}
 	if end.Final && ref.Item == "" {
 		e.withdrawGates(w.Step.ID)
-		e.say(pawl.StepFailed{Step: ref.Step, Why: end.Why})
+		e.emit(pawl.StepFailed{Step: ref.Step, Why: end.Why})
 	}
 }
 
@@ -140,14 +140,14 @@ func (e *Engine) failures(w runs.Work) int {
 	return st.Items.Retries[w.Index].Failures
 }
 
-// askedGate returns the gate that an attempt waits for: the one that its result asks, or else one that is open, or that
-// it opened itself and that was answered meanwhile. An answer to an attempt before it is none to this one.
+// askedGate returns the gate that an attempt waits for: the one in its result, or one that is open, or one that it
+// opened and that was answered meanwhile. Answers to earlier attempts do not count.
 func (e *Engine) askedGate(ctx context.Context, ref pawl.AttemptRef, r *pawl.Result) pawl.GateID {
 	own := func(g *pawl.GateState) bool { return g.Open() || g.Source != nil && g.Source.Token == ref.Token }
 	if r.Gate != nil {
 		gate := r.Gate.Gate(ref.Step, ref.Item, time.Now())
 		if g := e.state.Gate(gate.ID); g == nil || !own(g) {
-			e.sayGate(ctx, gate)
+			e.emitGate(ctx, gate)
 		}
 		return gate.ID
 	}
@@ -156,20 +156,20 @@ func (e *Engine) askedGate(ctx context.Context, ref pawl.AttemptRef, r *pawl.Res
 			return g.ID
 		}
 	}
-	gate := pawl.GateAction{Type: pawl.HumanAction, Ask: cmp.Or(r.Summary, "Step "+ref.Name()+" waits, and does not say for what.")}.Gate(ref.Step, ref.Item, time.Time{})
-	e.sayGate(ctx, gate)
+	gate := pawl.GateAction{Type: pawl.HumanAction, Ask: cmp.Or(r.Summary, "Step "+ref.Name()+" is waiting but does not say for what.")}.Gate(ref.Step, ref.Item, time.Time{})
+	e.emitGate(ctx, gate)
 	return gate.ID
 }
 
-// openCheckedGate opens a gate step's gate once its checks have been run, whatever they say: a person may look.
+// openCheckedGate opens a gate step's gate after its checks ran, whether they passed or not.
 func (e *Engine) openCheckedGate(ctx context.Context, w runs.Work, ref pawl.AttemptRef, ev resume.Evidence) {
 	gate, err := e.gateOf(w.Step, ev.CheckRuns())
 	if err != nil {
 		e.fatal = err
 		return
 	}
-	e.sayGate(ctx, gate)
-	e.say(pawl.AttemptEnded{
-		AttemptRef: ref, Outcome: pawl.WaitsFor, Reason: pawl.ReasonExited, Why: "checks were run", Gate: gate.ID, Stats: ev.Stats(),
+	e.emitGate(ctx, gate)
+	e.emit(pawl.AttemptEnded{
+		AttemptRef: ref, Outcome: pawl.WaitsFor, Reason: pawl.ReasonExited, Why: "checks finished", Gate: gate.ID, Stats: ev.Stats(),
 	})
 }

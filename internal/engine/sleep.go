@@ -2,7 +2,7 @@ package engine
 
 import "time"
 
-// sleepClock tells how long the machine has slept since it was last asked.
+// sleepClock measures how long the machine slept between two calls.
 type sleepClock struct{ before time.Duration }
 
 func newSleepClock() *sleepClock { return &sleepClock{before: asleep()} }

@@ -4,5 +4,5 @@ package engine
 
 import "time"
 
-// asleep is not known here; `pawl doctor` says so.
+// asleep is not available on this system; pawl doctor reports it.
 func asleep() time.Duration { return 0 }

@@ -16,8 +16,8 @@ import (
 	"pawl/internal/supervise"
 )
 
-// undo sees to it that some work is undone, or a person answers for it. With r.Stopped a person wants no more of it.
-func (r *Rollback) undo(ctx, helpers context.Context, f *finished) error {
+// undo undoes one piece of work, or gets a person's decision about it.
+func (r *Rollback) undo(ctx, helpers context.Context, f *finishedWork) error {
 	for {
 		if ctx.Err() != nil {
 			return rollbackInterrupted()
@@ -27,7 +27,7 @@ func (r *Rollback) undo(ctx, helpers context.Context, f *finished) error {
 			return err
 		}
 		switch f.next(mayRepeat, r.gateOf(f)) {
-		case undoOver:
+		case undoResolved:
 			return nil
 		case undoWait:
 			err = r.await(ctx, helpers, f)
@@ -37,8 +37,8 @@ func (r *Rollback) undo(ctx, helpers context.Context, f *finished) error {
 			return r.ask(helpers, f)
 		case undoSkip:
 			err = r.skip(helpers, f)
-		case undoLeave:
-			return r.leave(helpers, "an undo of "+f.Name()+" failed, and a person stopped the rollback")
+		case undoGiveUp:
+			return r.giveUp(helpers, "an undo of "+f.Name()+" failed, and a person stopped the rollback")
 		}
 		if err != nil {
 			return err
@@ -46,7 +46,7 @@ func (r *Rollback) undo(ctx, helpers context.Context, f *finished) error {
 	}
 }
 
-func (r *Rollback) mayRepeat(f *finished) (bool, error) {
+func (r *Rollback) mayRepeat(f *finishedWork) (bool, error) {
 	plan, err := r.plan(f.planned)
 	if err != nil {
 		return false, err
@@ -54,20 +54,19 @@ func (r *Rollback) mayRepeat(f *finished) (bool, error) {
 	return plan.Step(f.Step).MayRepeat(), nil
 }
 
-// gateOf returns the gate by which this rollback asks about an undo, nil where it has not asked.
-func (r *Rollback) gateOf(f *finished) *pawl.GateState {
+// gateOf returns this rollback's open or answered gate for the undo, or nil.
+func (r *Rollback) gateOf(f *finishedWork) *pawl.GateState {
 	if f.last == nil {
 		return nil
 	}
-	id := f.gate().ID
-	if g := r.engine.state.Gate(id); r.rewind.asked[id] && g.Withdrawn == "" {
+	if g := r.engine.state.Gate(r.rewind.asked[f.Name()]); g != nil && g.Withdrawn == "" {
 		return g
 	}
 	return nil
 }
 
-// start journals the intent and has a supervisor run the undo command.
-func (r *Rollback) start(ctx, helpers context.Context, f *finished) error {
+// start journals the intent and starts a supervisor that runs the undo command.
+func (r *Rollback) start(ctx, helpers context.Context, f *finishedWork) error {
 	ref := pawl.UndoRef{AttemptRef: pawl.AttemptRef{
 		Step: f.Step, Item: f.Item, Index: f.Index, Attempt: r.rewind.tries[f.Name()] + 1, Token: runs.NewToken(),
 	}, Of: f.seq}
@@ -79,7 +78,7 @@ func (r *Rollback) start(ctx, helpers context.Context, f *finished) error {
 	if err != nil {
 		return fmt.Errorf("prepare undo %d of %s: %w", ref.Attempt, ref.Name(), err)
 	}
-	if err := r.say(helpers, pawl.UndoStarted{UndoRef: ref}); err != nil {
+	if err := r.emit(helpers, pawl.UndoStarted{UndoRef: ref}); err != nil {
 		return errors.Join(err, lock.Release())
 	}
 	running, err := supervise.Start(lock, job)
@@ -89,25 +88,25 @@ func (r *Rollback) start(ctx, helpers context.Context, f *finished) error {
 	return r.settle(ctx, helpers, f, running.Wait)
 }
 
-// await waits for an undo that an engine before this one started.
-func (r *Rollback) await(ctx, helpers context.Context, f *finished) error {
-	return r.settle(ctx, helpers, f, supervise.Attach(r.undoDir(*f.trying)).Wait)
+// await waits for an undo that an earlier engine started.
+func (r *Rollback) await(ctx, helpers context.Context, f *finishedWork) error {
+	return r.settle(ctx, helpers, f, supervise.Attach(r.undoDir(*f.running)).Wait)
 }
 
-// settle says how an undo ended, once its supervisor is gone.
-func (r *Rollback) settle(ctx, helpers context.Context, f *finished, ended func(context.Context) error) error {
+// settle journals how an undo ended, once its supervisor is gone.
+func (r *Rollback) settle(ctx, helpers context.Context, f *finishedWork, ended func(context.Context) error) error {
 	if err := ended(ctx); err != nil {
 		if ctx.Err() != nil {
 			return rollbackInterrupted()
 		}
 		return err
 	}
-	dir := r.undoDir(*f.trying)
+	dir := r.undoDir(*f.running)
 	status, err := supervise.Probe(dir)
 	if err != nil {
 		return err
 	}
-	if status.Exit != nil && status.Exit.Token != f.trying.Token {
+	if status.Exit != nil && status.Exit.Token != f.running.Token {
 		status = supervise.Status{State: supervise.NotBegun}
 	}
 	swept, left := 0, []int(nil)
@@ -116,17 +115,17 @@ func (r *Rollback) settle(ctx, helpers context.Context, f *finished, ended func(
 			return err
 		}
 	}
-	return r.say(helpers, undoVerdict(*f.trying, status, lastWords(dir), swept, left))
+	return r.emit(helpers, undoVerdict(*f.running, status, lastErrorLine(dir), swept, left))
 }
 
-// undoVerdict says how an undo ended: only an exit record of a good end proves that it is done. It is pure.
+// undoVerdict returns the event for a finished undo. Only an exit record with code 0 proves it done. It is pure.
 func undoVerdict(ref pawl.UndoRef, status supervise.Status, words string, swept int, left []int) pawl.Payload {
 	x := status.Exit
 	switch {
 	case status.State == supervise.NotBegun:
-		return pawl.UndoFailed{UndoRef: ref, Outcome: pawl.NotStarted, Why: "lost before it began"}
+		return pawl.UndoFailed{UndoRef: ref, Outcome: pawl.NotStarted, Why: "crashed before it started"}
 	case x == nil:
-		why := resume.LostEnd(resume.Evidence{Begun: true, Rebooted: status.Rebooted(), Vague: status.Begun == nil, Swept: swept, Left: left}).Why
+		why := resume.LostAttemptEnd(resume.Evidence{Begun: true, Rebooted: status.Rebooted(), BootUnknown: status.Begun == nil, Swept: swept, Unkillable: left}).Why
 		return pawl.UndoFailed{UndoRef: ref, Outcome: pawl.Lost, Why: why}
 	}
 	stats := &pawl.AttemptStats{Seconds: x.Seconds, CPUSeconds: x.CPUSeconds, OutputBytes: x.OutputBytes}
@@ -143,67 +142,67 @@ func undoVerdict(ref pawl.UndoRef, status supervise.Status, words string, swept 
 	return pawl.UndoFailed{UndoRef: ref, Outcome: pawl.Failed, Reason: x.Reason, Exit: x.Exit, Why: runs.ClipText(why), Stats: stats}
 }
 
-// maxWords is how much of the end of an error output is looked at, in bytes.
-const maxWords = 1 << 10
+// maxErrorTail is how many bytes at the end of the error output are read.
+const maxErrorTail = 1 << 10
 
-// lastWords returns the last line of what an undo wrote to its error output.
-func lastWords(dir string) string {
+// lastErrorLine returns the last line of an undo's error output.
+func lastErrorLine(dir string) string {
 	f, err := os.Open(filepath.Join(dir, pawl.ErrFile))
 	if err != nil {
 		return ""
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err == nil && info.Size() > maxWords {
-		f.Seek(-maxWords, io.SeekEnd) // else it is read from the start, and cut
+	if info, err := f.Stat(); err == nil && info.Size() > maxErrorTail {
+		f.Seek(-maxErrorTail, io.SeekEnd) // on error, the start of the file is read
 	}
-	data, _ := io.ReadAll(io.LimitReader(f, maxWords)) // what is there
+	data, _ := io.ReadAll(io.LimitReader(f, maxErrorTail)) // best effort
 	lines := strings.Split(strings.TrimSpace(strings.ToValidUTF8(string(data), "?")), "\n")
 	return lines[len(lines)-1]
 }
 
-// say makes events durable and takes them up.
-func (r *Rollback) say(helpers context.Context, payloads ...pawl.Payload) error {
+// emit makes events durable and applies them to r.
+func (r *Rollback) emit(helpers context.Context, payloads ...pawl.Payload) error {
 	e := r.engine
-	e.say(payloads...)
+	e.emit(payloads...)
 	if err := e.flush(helpers); err != nil {
 		return err
 	}
 	for _, p := range payloads {
-		r.rewind.undoing(pawl.Event{Seq: e.state.Seq}, p)
+		r.rewind.applyUndo(pawl.Event{Seq: e.state.Seq}, p)
 	}
 	return nil
 }
 
-// ask opens a gate, where it is not open yet, and stops there.
-func (r *Rollback) ask(helpers context.Context, f *finished) error {
+// ask opens a gate unless it is open, and returns an error of KindAtGate.
+func (r *Rollback) ask(helpers context.Context, f *finishedWork) error {
 	gate := f.gate()
 	if r.gateOf(f) == nil {
-		r.engine.say(pawl.GateOpened{Gate: gate})
+		r.engine.emit(pawl.GateOpened{Gate: gate})
 		if err := r.engine.flush(helpers); err != nil {
 			return err
 		}
 	}
 	return &pawl.Error{
-		Kind: pawl.KindAtGate, Err: fmt.Errorf("the rollback waits at gate %s: %s", gate.ID, gate.Ask),
+		Kind: pawl.KindAtGate, Err: fmt.Errorf("rollback is waiting for gate %s: %s", gate.ID, gate.Ask),
 		Hint: fmt.Sprintf("pawl answer %s %s|%s|%s --run %s, and then pawl rollback", gate.ID, retryUndo, skipUndo, stopUndo, r.Run),
 	}
 }
 
-// skip says that a person answers for some work.
-func (r *Rollback) skip(helpers context.Context, f *finished) error {
+// skip journals that a person skipped the undo.
+func (r *Rollback) skip(helpers context.Context, f *finishedWork) error {
 	ref := f.last.UndoRef
-	return r.say(helpers, pawl.UndoSkipped{UndoRef: ref, Why: r.gateOf(f).Answer.Why})
+	return r.emit(helpers, pawl.UndoSkipped{UndoRef: ref, Why: r.gateOf(f).Answer.Why})
 }
 
-// leave gives the rollback up.
-func (r *Rollback) leave(helpers context.Context, why string) error {
+// giveUp ends the rollback unfinished.
+func (r *Rollback) giveUp(helpers context.Context, why string) error {
 	e := r.engine
 	for _, g := range e.state.OpenGates() {
 		if g.Purpose == pawl.ForUndo {
-			e.say(pawl.GateWithdrawn{Gate: g.ID, Why: "the rollback was stopped"})
+			e.emit(pawl.GateWithdrawn{Gate: g.ID, Why: "the rollback was stopped"})
 		}
 	}
-	e.say(pawl.RollbackEnded{Checkpoint: r.Target.ID, Stopped: why})
+	e.emit(pawl.RollbackEnded{Checkpoint: r.Target.ID, Stopped: why})
 	r.Stopped = why
 	return e.flush(helpers)
 }

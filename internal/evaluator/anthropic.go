@@ -12,7 +12,7 @@ import (
 	"pawl/internal/config"
 )
 
-// anthropicAPI asks a model through the Messages API.
+// anthropicAPI asks a model with the Messages API.
 type anthropicAPI struct {
 	client *http.Client
 	url    string
@@ -87,23 +87,23 @@ func (a anthropicAPI) ask(ctx context.Context, evidence []byte) (answer, error) 
 	}
 	var message messagesResponse
 	if err := json.Unmarshal(data, &message); err != nil {
-		return answer{}, fmt.Errorf("the server's answer is no message: %w", err)
+		return answer{}, fmt.Errorf("the server returned no message: %w", err)
 	}
 	return a.read(message)
 }
 
 // read returns the text and the cost of an answer.
 func (a anthropicAPI) read(message messagesResponse) (answer, error) {
-	told := answer{cost: a.cost(message.Usage)}
+	result := answer{cost: a.cost(message.Usage)}
 	for _, block := range message.Content {
 		if block.Type == "text" {
-			told.text += block.Text
+			result.text += block.Text
 		}
 	}
 	if r := message.StopReason; r != "end_turn" && r != "stop_sequence" {
-		return told, fmt.Errorf("the model did not finish its answer: %q", r)
+		return result, fmt.Errorf("incomplete answer of the model: stop reason %q", r)
 	}
-	return told, nil
+	return result, nil
 }
 
 func (a anthropicAPI) cost(u messagesUsage) pawl.Usage {

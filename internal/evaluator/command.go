@@ -11,29 +11,29 @@ import (
 	"time"
 )
 
-// command asks any program: evidence on its standard input, the opinion on its output. The prompt for language models is
-// in PAWL_PROMPT.
+// command asks any program: it gets the evidence on standard input and prints the opinion. PAWL_PROMPT contains the prompt
+// for language models.
 type command struct {
 	text    string
 	dir     string
 	environ []string
 }
 
-// lingering is how long those of the command's processes that left its group may keep its output open.
-const lingering = time.Second
+// drainTimeout is how long processes that left the command's group may keep its output open.
+const drainTimeout = time.Second
 
 func (c command) ask(ctx context.Context, evidence []byte) (answer, error) {
 	cmd := exec.Command("/bin/sh", "-c", c.text)
 	cmd.Dir, cmd.Env = c.dir, append(c.environ[:len(c.environ):len(c.environ)], "PAWL_PROMPT="+Prompt)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.WaitDelay = lingering
+	cmd.WaitDelay = drainTimeout
 	g := &group{}
-	out, complaints := &capped{limit: maxAnswer, full: g.kill}, &tail{limit: maxReason}
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(append(evidence, '\n')), out, complaints
+	out, stderr := &capped{limit: maxAnswer, full: g.kill}, &tail{limit: maxReason}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(append(evidence, '\n')), out, stderr
 	if err := cmd.Start(); err != nil {
 		return answer{}, fmt.Errorf("start the command: %w", err)
 	}
-	g.lead(cmd.Process.Pid)
+	g.setLeader(cmd.Process.Pid)
 	stop := context.AfterFunc(ctx, g.kill)
 	defer stop()
 	awaitEnd(cmd.Process.Pid)
@@ -45,28 +45,28 @@ func (c command) ask(ctx context.Context, evidence []byte) (answer, error) {
 	case out.overflow:
 		return answer{}, fmt.Errorf("the command printed more than %d bytes", maxAnswer)
 	case err != nil && !errors.Is(err, exec.ErrWaitDelay):
-		return answer{}, complaint(err, complaints.kept)
+		return answer{}, commandError(err, stderr.text)
 	}
-	return answer{text: out.kept.String()}, nil
+	return answer{text: out.data.String()}, nil
 }
 
-// complaint is why a command failed, with the end of what it said.
-func complaint(err error, said string) error {
-	if said = oneLine(said, maxReason); said != "" {
-		return fmt.Errorf("the command failed: %w: %s", err, said)
+// commandError is the error of a failed command with the end of its error output.
+func commandError(err error, stderr string) error {
+	if stderr = oneLine(stderr, maxReason); stderr != "" {
+		return fmt.Errorf("the command failed: %w: %s", err, stderr)
 	}
 	return fmt.Errorf("the command failed: %w", err)
 }
 
-// group is a command's process group. It is signalled only while its leader is there, running or not yet waited for: then
-// its number cannot be that of another.
+// group is a command's process group. It is signalled only while its leader runs or has not been waited for: until then the
+// system cannot reuse its id.
 type group struct {
 	mu     sync.Mutex // guards the rest
-	leader int        // 0: not started yet, or ended
+	leader int        // 0: not started or already waited for
 	killed bool
 }
 
-func (g *group) lead(pid int) {
+func (g *group) setLeader(pid int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.leader = pid; g.killed {
@@ -81,7 +81,7 @@ func (g *group) kill() {
 	g.signal()
 }
 
-// end ends what the leader left behind. After it the leader may be waited for.
+// end kills the processes that the leader left behind. After it, the leader may be waited for.
 func (g *group) end() {
 	g.kill()
 	g.mu.Lock()
@@ -91,35 +91,35 @@ func (g *group) end() {
 
 func (g *group) signal() {
 	if g.leader != 0 {
-		_ = syscall.Kill(-g.leader, syscall.SIGKILL) // where nobody is left, there is nothing to do
+		_ = syscall.Kill(-g.leader, syscall.SIGKILL) // the group may be empty
 	}
 }
 
-// capped keeps what is written, and calls full once it is too much.
+// capped buffers writes up to a limit and calls full when they exceed it.
 type capped struct {
-	kept     bytes.Buffer // not embedded: its ReadFrom would go past the limit
+	data     bytes.Buffer // not embedded: its ReadFrom would exceed the limit
 	limit    int
 	full     func()
 	overflow bool
 }
 
 func (c *capped) Write(p []byte) (int, error) {
-	if c.kept.Len()+len(p) > c.limit {
+	if c.data.Len()+len(p) > c.limit {
 		c.overflow = true
 		c.full()
-		return 0, errors.New("too much")
+		return 0, errors.New("output too large")
 	}
-	return c.kept.Write(p)
+	return c.data.Write(p)
 }
 
-// tail keeps the end of what is written.
+// tail keeps the end of the written data.
 type tail struct {
-	kept  string
+	text  string
 	limit int
 }
 
 func (t *tail) Write(p []byte) (int, error) {
-	t.kept += string(p[max(0, len(p)-t.limit):])
-	t.kept = t.kept[max(0, len(t.kept)-t.limit):]
+	t.text += string(p[max(0, len(p)-t.limit):])
+	t.text = t.text[max(0, len(t.text)-t.limit):]
 	return len(p), nil
 }

@@ -1,10 +1,10 @@
-// Package evaluator asks a program or a language model what recovery's rules leave open.
+// Package evaluator asks a program or a language model to choose between the verdicts that recovery's rules leave open.
 //
-// It promises an opinion that can be followed blindly: a verdict that the rules allow, or human_review with the reason.
-// An answer that is late, missing, malformed, not allowed or unsure is human_review; nothing that a provider does stops a
-// recovery, takes longer than the time limit, or leaves a process behind. doubt.Evidence is redacted before it leaves.
+// Its opinion is always safe to follow: a verdict that the rules allow, or human_review with the reason. An answer that is
+// late, missing, malformed, not allowed or unsure becomes human_review. No provider can stop a recovery, exceed the time
+// limit, or leave a process behind. evidence.Evidence is redacted before it leaves.
 //
-// It decides nothing itself, knows neither engine nor journal, and refuses to guess what a malformed answer meant.
+// It decides nothing itself, imports neither engine nor journal, and does not interpret malformed answers.
 package evaluator
 
 import (
@@ -18,11 +18,11 @@ import (
 
 	"pawl"
 	"pawl/internal/config"
-	"pawl/internal/doubt"
+	"pawl/internal/evidence"
 	"pawl/internal/redact"
 )
 
-// Config says who is asked.
+// Config selects the provider and its settings.
 type Config = config.Evaluator
 
 // The defaults of a Config.
@@ -31,47 +31,47 @@ const (
 	DefaultConfidence = 0.6
 )
 
-// Prompt is what a language model is told before the evidence.
+// Prompt is the system prompt for a language model.
 //
 //go:embed prompt.md
 var Prompt string
 
-// maxAnswer is how many bytes an answer may have.
+// maxAnswer is the maximum size of an answer in bytes.
 const maxAnswer = 1 << 20
 
-// retryPause is how long to wait before the second try, where the server does not say.
+// retryPause is the delay before the second try if the server sends no Retry-After.
 const retryPause = 200 * time.Millisecond
 
-// An Evaluator asks for opinions. A nil one asks nobody.
+// An Evaluator asks a provider for opinions. A nil Evaluator has no provider.
 type Evaluator struct {
 	config   Config
 	provider provider
 	secrets  *redact.Redactor
 }
 
-// provider is a way to ask. It returns when ctx ends, and by then nothing that it started is alive.
+// provider is a program or a model. It returns when ctx ends; by then no process that it started is alive.
 type provider interface {
-	// ask returns the answer to the evidence, word for word. A *passing error may be gone the next time.
+	// ask returns the raw answer. A *temporary error may be worth a retry.
 	ask(ctx context.Context, evidence []byte) (answer, error)
 }
 
-// answer is what a provider was told.
+// answer is a provider's answer.
 type answer struct {
 	text string
 	cost pawl.Usage
 }
 
-// passing is trouble that may pass.
-type passing struct {
+// temporary is an error after which a retry may succeed.
+type temporary struct {
 	err   error
-	after time.Duration // when to try again; 0: soon
+	after time.Duration // minimum delay before a retry; 0: none
 }
 
-func (p *passing) Error() string { return p.err.Error() }
-func (p *passing) Unwrap() error { return p.err }
+func (t *temporary) Error() string { return t.err.Error() }
+func (t *temporary) Unwrap() error { return t.err }
 
-// New returns the evaluator that a project asks; nil where it asks none. A command runs in dir with these variables, of
-// which others give the keys of the providers; the values of the secret ones among them are redacted.
+// New returns the evaluator of a project, nil if none is configured. A command runs in dir with environ. The API keys come
+// from environ, and the values of its secret variables are redacted.
 func New(c Config, dir string, environ []string) *Evaluator {
 	e := &Evaluator{config: c, secrets: redact.New(environ)}
 	switch c.Provider {
@@ -93,7 +93,7 @@ func New(c Config, dir string, environ []string) *Evaluator {
 	return e
 }
 
-// Name says who is asked, for people: "anthropic claude-…", "command".
+// Name returns the provider and model for people: "anthropic claude-…", "command".
 func (e *Evaluator) Name() string {
 	if e == nil {
 		return ""
@@ -101,11 +101,11 @@ func (e *Evaluator) Name() string {
 	return strings.TrimSpace(string(e.config.Provider) + " " + e.config.Model)
 }
 
-// Ask returns an opinion about the evidence. It takes no longer than the time limit, and never fails: whatever goes wrong
-// is human_review, with the reason in Doubt.
-func (e *Evaluator) Ask(ctx context.Context, evidence doubt.Evidence) Opinion {
+// Ask returns an opinion about the evidence within the time limit. It never fails: any error becomes human_review with the
+// reason in Doubt.
+func (e *Evaluator) Ask(ctx context.Context, evidence evidence.Evidence) Opinion {
 	if e == nil {
-		return Opinion{Verdict: pawl.HumanReview, Doubt: "no evaluator is set up"}
+		return Opinion{Verdict: pawl.HumanReview, Doubt: "no evaluator is configured"}
 	}
 	o, err := e.opinion(ctx, evidence)
 	o.By = e.Name()
@@ -118,17 +118,17 @@ func (e *Evaluator) Ask(ctx context.Context, evidence doubt.Evidence) Opinion {
 		o.Doubt = oneLine(e.secrets.Text(err.Error()), 2*maxReason)
 		o.Verdict, o.Confidence, o.Reasons = pawl.HumanReview, 0, nil
 	case o.Verdict != pawl.HumanReview && o.Confidence < e.config.Confidence:
-		o.Doubt = fmt.Sprintf("it says %s, but with a confidence of %.2f only; %.2f is needed", o.Verdict, o.Confidence, e.config.Confidence)
+		o.Doubt = fmt.Sprintf("it answered %s with confidence %.2f, below the minimum of %.2f", o.Verdict, o.Confidence, e.config.Confidence)
 		o.Verdict = pawl.HumanReview
 	}
 	return o
 }
 
-// opinion returns what was answered, or why there is no opinion. The cost is there in either case.
-func (e *Evaluator) opinion(ctx context.Context, evidence doubt.Evidence) (Opinion, error) {
+// opinion returns the parsed answer or an error. It sets the cost in both cases.
+func (e *Evaluator) opinion(ctx context.Context, evidence evidence.Evidence) (Opinion, error) {
 	open := func(word pawl.VerdictWord) bool { return word != pawl.HumanReview }
 	if !slices.ContainsFunc(evidence.Allowed, open) {
-		return Opinion{}, errors.New("the rules leave nothing open")
+		return Opinion{}, errors.New("the rules allow no other verdict")
 	}
 	encoded, err := encode(evidence, e.secrets)
 	if err != nil {
@@ -144,41 +144,41 @@ func (e *Evaluator) opinion(ctx context.Context, evidence doubt.Evidence) (Opini
 	o, err := parse(answer.text, evidence.Allowed, e.config.Provider == config.Command)
 	o.Cost = o.Cost.Add(answer.cost)
 	if err != nil {
-		return o, fmt.Errorf("the answer is of no use: %w", err)
+		return o, fmt.Errorf("invalid answer: %w", err)
 	}
 	return o, nil
 }
 
-// askTwice asks, and once more after trouble that may pass, if there is time for that.
+// askTwice asks, and retries once after a temporary error if there is time.
 func (e *Evaluator) askTwice(ctx context.Context, evidence []byte) (answer, error) {
 	a, err := e.provider.ask(ctx, evidence)
-	trouble, ok := errors.AsType[*passing](err)
+	failure, ok := errors.AsType[*temporary](err)
 	if !ok || ctx.Err() != nil {
-		return a, late(ctx, err)
+		return a, causeOf(ctx, err)
 	}
-	if end, limited := ctx.Deadline(); limited && time.Until(end) <= trouble.after {
-		return a, fmt.Errorf("%w; it asks to come back in %s, which is too late", err, trouble.after.Round(time.Second))
+	if end, limited := ctx.Deadline(); limited && time.Until(end) <= failure.after {
+		return a, fmt.Errorf("%w; it asks to retry in %s, after the time limit", err, failure.after.Round(time.Second))
 	}
-	pause := time.NewTimer(max(trouble.after, retryPause))
+	pause := time.NewTimer(max(failure.after, retryPause))
 	defer pause.Stop()
 	select {
 	case <-ctx.Done():
-		return a, late(ctx, err)
+		return a, causeOf(ctx, err)
 	case <-pause.C:
 	}
 	a, err = e.provider.ask(ctx, evidence)
-	return a, late(ctx, err)
+	return a, causeOf(ctx, err)
 }
 
-// late returns why ctx ended, where that made a call fail.
-func late(ctx context.Context, err error) error {
+// causeOf replaces an error by the cause of ctx if ctx has ended.
+func causeOf(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	return err
 }
 
-// lookup returns the value of a variable, "" where there is none. As everywhere, the last one counts.
+// lookup returns the value of a variable, "" if it is not set. The last one counts.
 func lookup(environ []string, name string) string {
 	for _, v := range slices.Backward(environ) {
 		if value, ok := strings.CutPrefix(v, name+"="); ok {

@@ -8,25 +8,24 @@ import (
 	"unicode/utf8"
 
 	"pawl"
-	"pawl/internal/doubt"
+	"pawl/internal/evidence"
 	"pawl/internal/redact"
 )
 
-// What is told at most. Most models take more, but judge no better for it.
+// Limits of the evidence. Most models accept more, but do not judge better with more.
 const (
 	maxText = 8 << 10 // bytes of each text
 	maxList = 200     // elements of each list
 )
 
-// encode returns the evidence as JSON, without secrets, and what is too long shortened. That comes last, since half a
-// secret is not recognised; but what is far too long is shortened before as well, to take no time, with the rift where
-// the last cut will be.
-func encode(e doubt.Evidence, secrets *redact.Redactor) ([]byte, error) {
+// encode returns the evidence as JSON, redacted and then shortened: a truncated secret would not be recognised. Extremely long
+// text is also shortened before redaction to save time; its gap lies within the later cut.
+func encode(e evidence.Evidence, secrets *redact.Redactor) ([]byte, error) {
 	data, err := json.Marshal(shortened(e, 64*maxText))
 	if err != nil {
 		return nil, fmt.Errorf("encode evidence: %w", err)
 	}
-	var clean doubt.Evidence
+	var clean evidence.Evidence
 	if err := json.Unmarshal(secrets.JSON(data), &clean); err != nil {
 		return nil, fmt.Errorf("redact evidence: %w", err)
 	}
@@ -34,8 +33,8 @@ func encode(e doubt.Evidence, secrets *redact.Redactor) ([]byte, error) {
 }
 
 // shortened returns the evidence with no more than maxList elements in each list, and no more than limit bytes in each
-// text; those that come in numbers get less. What is not named here is short by nature.
-func shortened(e doubt.Evidence, limit int) doubt.Evidence {
+// text, and less in texts of a list. Fields that are not named here are always short.
+func shortened(e evidence.Evidence, limit int) evidence.Evidence {
 	for _, text := range []*string{
 		&e.Goal, &e.Plan, &e.LastAction, &e.Agent, &e.Step.Name, &e.Step.Goal, &e.Step.Action, &e.Outcome.Summary, &e.Outcome.Printed,
 	} {
@@ -44,9 +43,9 @@ func shortened(e doubt.Evidence, limit int) doubt.Evidence {
 	e.Step.Outputs = first(e.Step.Outputs, func(s *string) { *s = clip(*s, limit/8) })
 	e.Outcome.Missing = first(e.Outcome.Missing, func(s *string) { *s = clip(*s, limit/8) })
 	e.Outcome.Checks = first(e.Outcome.Checks, func(c *pawl.CheckRun) { c.Output = clip(c.Output, limit/4) })
-	e.Changed.Files = first(e.Changed.Files, func(c *doubt.Change) { c.Path = clip(c.Path, limit/8) })
+	e.Changed.Files = first(e.Changed.Files, func(c *evidence.Change) { c.Path = clip(c.Path, limit/8) })
 	e.Files.Files = first(e.Files.Files, func(path *string) { *path = clip(*path, limit/8) })
-	e.Done = first(e.Done, func(t *doubt.Task) { t.Title = clip(t.Title, limit/8) })
+	e.Done = first(e.Done, func(t *evidence.Task) { t.Title = clip(t.Title, limit/8) })
 	e.Findings = first(e.Findings, func(f *pawl.Finding) {
 		f.What, f.Where, f.Evidence, f.Hint = clip(f.What, limit/8), clip(f.Where, limit/8), clip(f.Evidence, limit/8), clip(f.Hint, limit/8)
 	})
@@ -57,7 +56,7 @@ func shortened(e doubt.Evidence, limit int) doubt.Evidence {
 	return e
 }
 
-// first returns the first elements of a list, each changed by a function, and leaves the list as it is.
+// first returns a copy of the first elements of a list, each changed by a function.
 func first[T any](list []T, change func(*T)) []T {
 	list = slices.Clone(list[:min(len(list), maxList)])
 	for i := range list {
@@ -66,7 +65,7 @@ func first[T any](list []T, change func(*T)) []T {
 	return list
 }
 
-// clip returns a text of more than limit bytes without its middle.
+// clip removes the middle of a text longer than limit bytes.
 func clip(text string, limit int) string {
 	if len(text) <= limit {
 		return text
@@ -78,5 +77,5 @@ func clip(text string, limit int) string {
 	for tail < len(text) && !utf8.RuneStart(text[tail]) {
 		tail++
 	}
-	return fmt.Sprintf("%s[… %d bytes left out …]%s", text[:head], tail-head, text[tail:])
+	return fmt.Sprintf("%s[… %d bytes omitted …]%s", text[:head], tail-head, text[tail:])
 }

@@ -12,7 +12,7 @@ import (
 	"pawl/internal/config"
 )
 
-// openAI asks a model by the chat-completions wire, which many servers speak.
+// openAI asks a model with the chat-completions API, which many servers support.
 type openAI struct {
 	client *http.Client
 	url    string
@@ -29,7 +29,7 @@ func newOpenAI(c Config, key string) openAI {
 	return openAI{newClient(), strings.TrimRight(base, "/") + "/chat/completions", c.Model, c.Price, key}
 }
 
-// chat is a question to a model.
+// chat is a request.
 type chat struct {
 	Model    string        `json:"model"`
 	Messages []chatMessage `json:"messages"`
@@ -45,7 +45,7 @@ type chatFormat struct {
 	Type string `json:"type"`
 }
 
-// completion is a model's answer.
+// completion is the response.
 type completion struct {
 	Choices []struct {
 		Message struct {
@@ -57,7 +57,7 @@ type completion struct {
 	Usage struct {
 		Prompt     int64   `json:"prompt_tokens"`
 		Completion int64   `json:"completion_tokens"`
-		Cost       float64 `json:"cost"` // in dollars, where a server tells it
+		Cost       float64 `json:"cost"` // in dollars, if the server reports it
 	} `json:"usage"`
 }
 
@@ -68,8 +68,8 @@ func (o openAI) ask(ctx context.Context, evidence []byte) (answer, error) {
 		Format:   &chatFormat{"json_object"},
 	}
 	done, err := o.post(ctx, q)
-	if r, ok := errors.AsType[*refusal](err); ok && r.code == http.StatusBadRequest && strings.Contains(r.text, "response_format") {
-		q.Format = nil // LM Studio and others do not know it; the answer is checked anyway
+	if r, ok := errors.AsType[*statusError](err); ok && r.code == http.StatusBadRequest && strings.Contains(r.text, "response_format") {
+		q.Format = nil // LM Studio and others do not support it; the answer is validated anyway
 		done, err = o.post(ctx, q)
 	}
 	if err != nil {
@@ -89,28 +89,28 @@ func (o openAI) post(ctx context.Context, q chat) (*completion, error) {
 	}
 	var done completion
 	if err := json.Unmarshal(data, &done); err != nil {
-		return nil, fmt.Errorf("the server's answer is no chat completion: %w", err)
+		return nil, fmt.Errorf("the server returned no chat completion: %w", err)
 	}
 	return &done, nil
 }
 
-// read returns what a completion says, and what it costs.
+// read returns the text and the cost of a completion.
 func (o openAI) read(done *completion) (answer, error) {
 	u := done.Usage
-	told := answer{cost: pawl.Usage{Tokens: u.Prompt + u.Completion, USD: u.Cost}}
+	result := answer{cost: pawl.Usage{Tokens: u.Prompt + u.Completion, USD: u.Cost}}
 	if u.Cost == 0 {
-		told.cost.USD = price(o.price, u.Prompt, u.Completion)
+		result.cost.USD = price(o.price, u.Prompt, u.Completion)
 	}
 	if len(done.Choices) == 0 {
-		return told, errors.New("the server's answer is no chat completion: it has no choices")
+		return result, errors.New("the server returned an answer without choices")
 	}
 	choice := done.Choices[0]
-	told.text = choice.Message.Content
+	result.text = choice.Message.Content
 	switch {
 	case choice.Message.Refusal != "":
-		return told, fmt.Errorf("the model refuses: %s", choice.Message.Refusal)
+		return result, fmt.Errorf("the model refused: %s", choice.Message.Refusal)
 	case choice.FinishReason != "stop" && choice.FinishReason != "":
-		return told, fmt.Errorf("the model did not finish its answer: %q", choice.FinishReason)
+		return result, fmt.Errorf("incomplete answer of the model: stop reason %q", choice.FinishReason)
 	}
-	return told, nil
+	return result, nil
 }

@@ -2,7 +2,7 @@ package evaluator
 
 import "golang.org/x/sys/unix"
 
-// awaitEnd returns when a child has ended, and leaves it to be waited for.
+// awaitEnd returns when a child has exited, without reaping it.
 func awaitEnd(pid int) {
 	queue, err := unix.Kqueue()
 	if err != nil {

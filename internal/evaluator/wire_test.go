@@ -15,8 +15,8 @@ import (
 
 	"pawl"
 	"pawl/internal/config"
-	"pawl/internal/doubt"
 	"pawl/internal/evaluator"
+	"pawl/internal/evidence"
 )
 
 // wire is one of the protocols that models are asked by.
@@ -205,7 +205,7 @@ func each(t *testing.T, do func(t *testing.T, w *wire)) {
 func TestModelIsAsked(t *testing.T) {
 	each(t, func(t *testing.T, w *wire) {
 		s := newServer(t, w)
-		got := s.evaluator(func(c *evaluator.Config) { c.Price = config.Price{Input: 10, Output: 50} }).Ask(t.Context(), evidence())
+		got := s.evaluator(func(c *evaluator.Config) { c.Price = config.Price{Input: 10, Output: 50} }).Ask(t.Context(), halfDone())
 		want := evaluator.Opinion{Verdict: pawl.Continue, Confidence: 0.9, Reasons: []string{"parse.go is there"},
 			By: string(w.provider) + " m", Cost: pawl.Usage{Tokens: 1300, USD: 0.017}}
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -228,16 +228,16 @@ func TestModelIsAsked(t *testing.T) {
 func TestModelAnswers(t *testing.T) {
 	each(t, func(t *testing.T, w *wire) {
 		ask := func(answer, finish string) evaluator.Opinion {
-			o := newServer(t, w, sends(http.StatusOK, w.reply(answer, finish))).evaluator(nil).Ask(t.Context(), evidence())
+			o := newServer(t, w, sends(http.StatusOK, w.reply(answer, finish))).evaluator(nil).Ask(t.Context(), halfDone())
 			if o.Cost.Tokens != 1300 {
 				t.Errorf("%q: the cost is %+v", answer, o.Cost)
 			}
 			return o
 		}
 		asks(t, "fenced", ask("```json\n"+goodAnswer+"\n```", ""), pawl.Continue, "")
-		asks(t, "unsure", ask(unsureAnswer, ""), pawl.HumanReview, "with a confidence of 0.59 only")
+		asks(t, "unsure", ask(unsureAnswer, ""), pawl.HumanReview, "with confidence 0.59, below")
 		asks(t, "a person", ask(personAnswer, ""), pawl.HumanReview, "")
-		asks(t, "cut off", ask(goodAnswer, w.cut), pawl.HumanReview, "did not finish its answer: \""+w.cut)
+		asks(t, "cut off", ask(goodAnswer, w.cut), pawl.HumanReview, "incomplete answer of the model: stop reason \""+w.cut)
 		asks(t, "its own cost", ask(goodAnswer[:len(goodAnswer)-1]+`,"cost":{"usd":0}}`, ""), pawl.HumanReview, `unknown key "cost"`)
 		for answer, doubt := range misleading {
 			asks(t, answer, ask(answer, ""), pawl.HumanReview, doubt)
@@ -264,9 +264,9 @@ func TestServerInTrouble(t *testing.T) {
 			"429, then well":          {[]http.HandlerFunc{sends(429, limited, "Retry-After: 0"), well}, 2, pawl.Continue, ""},
 			"429 for a second":        {[]http.HandlerFunc{sends(429, limited, "Retry-After: 1"), well}, 2, pawl.Continue, ""},
 			"429 until then":          {[]http.HandlerFunc{sends(429, limited, in(-time.Hour)), well}, 2, pawl.Continue, ""},
-			"429 for too long":        {[]http.HandlerFunc{sends(429, limited, "Retry-After: 3600"), well}, 1, pawl.HumanReview, "come back in 1h0m0s, which is too late"},
-			"429 until much later":    {[]http.HandlerFunc{sends(429, limited, in(time.Hour)), well}, 1, pawl.HumanReview, "which is too late"},
-			"429 for ever":            {[]http.HandlerFunc{sends(429, limited, "Retry-After: 99999999999999"), well}, 1, pawl.HumanReview, "which is too late"},
+			"429 for too long":        {[]http.HandlerFunc{sends(429, limited, "Retry-After: 3600"), well}, 1, pawl.HumanReview, "retry in 1h0m0s, after the time limit"},
+			"429 until much later":    {[]http.HandlerFunc{sends(429, limited, in(time.Hour)), well}, 1, pawl.HumanReview, "after the time limit"},
+			"429 for ever":            {[]http.HandlerFunc{sends(429, limited, "Retry-After: 99999999999999"), well}, 1, pawl.HumanReview, "after the time limit"},
 			"429 with nonsense":       {[]http.HandlerFunc{sends(429, limited, "Retry-After: -soon")}, 2, pawl.HumanReview, "429 Too Many Requests: slow down, [redacted:"},
 			"401":                     {[]http.HandlerFunc{sends(401, `{"error":{"message":"wrong key"}}`)}, 1, pawl.HumanReview, "401 Unauthorized: wrong key"},
 			"401 with an id":          {[]http.HandlerFunc{sends(401, `{"error":{"message":"wrong key"}}`, "Request-Id: req_011")}, 1, pawl.HumanReview, "401 Unauthorized: wrong key (request req_011)"},
@@ -275,22 +275,22 @@ func TestServerInTrouble(t *testing.T) {
 			"hangs up, then well":     {[]http.HandlerFunc{hangsUp(""), well}, 2, pawl.Continue, ""},
 			"always hangs up":         {[]http.HandlerFunc{hangsUp("")}, 2, pawl.HumanReview, "no answer: EOF"},
 			"hangs up midway, well":   {[]http.HandlerFunc{hangsUp(reply[:50]), well}, 2, pawl.Continue, ""},
-			"always hangs up midway":  {[]http.HandlerFunc{hangsUp(reply)}, 2, pawl.HumanReview, "the answer is cut off"},
-			"sends us on":             {[]http.HandlerFunc{sends(307, "", "Location: http://127.0.0.1:1/evil")}, 1, pawl.HumanReview, `sends us on to "http://127.0.0.1:1/evil"`},
-			"100 MB":                  {[]http.HandlerFunc{sendsMuch(t)}, 1, pawl.HumanReview, "the answer has more than 1048576 bytes"},
-			"100 MB of trouble":       {[]http.HandlerFunc{func(rw http.ResponseWriter, r *http.Request) { rw.WriteHeader(500); sendsMuch(t)(rw, r) }}, 1, pawl.HumanReview, "more than 1048576 bytes"},
-			"a page":                  {[]http.HandlerFunc{sends(200, "<html>Log in first</html>", "Content-Type: text/html")}, 1, pawl.HumanReview, "answer"},
-			"half of it, as if whole": {[]http.HandlerFunc{sends(200, reply[:len(reply)/2])}, 1, pawl.HumanReview, "answer"},
-			"nothing":                 {[]http.HandlerFunc{sends(200, "")}, 1, pawl.HumanReview, "answer"},
+			"always hangs up midway":  {[]http.HandlerFunc{hangsUp(reply)}, 2, pawl.HumanReview, "truncated answer"},
+			"sends us on":             {[]http.HandlerFunc{sends(307, "", "Location: http://127.0.0.1:1/evil")}, 1, pawl.HumanReview, `redirects to "http://127.0.0.1:1/evil"`},
+			"100 MB":                  {[]http.HandlerFunc{sendsMuch(t)}, 1, pawl.HumanReview, "the answer is larger than 1048576 bytes"},
+			"100 MB of trouble":       {[]http.HandlerFunc{func(rw http.ResponseWriter, r *http.Request) { rw.WriteHeader(500); sendsMuch(t)(rw, r) }}, 1, pawl.HumanReview, "larger than 1048576 bytes"},
+			"a page":                  {[]http.HandlerFunc{sends(200, "<html>Log in first</html>", "Content-Type: text/html")}, 1, pawl.HumanReview, "the server returned"},
+			"half of it, as if whole": {[]http.HandlerFunc{sends(200, reply[:len(reply)/2])}, 1, pawl.HumanReview, "the server returned"},
+			"nothing":                 {[]http.HandlerFunc{sends(200, "")}, 1, pawl.HumanReview, "the server returned"},
 			"an empty object":         {[]http.HandlerFunc{sends(200, "{}")}, 1, pawl.HumanReview, "answer"},
 			"no content":              {[]http.HandlerFunc{sends(204, "")}, 1, pawl.HumanReview, "204"},
-			"an array":                {[]http.HandlerFunc{sends(200, "[]")}, 1, pawl.HumanReview, "answer"},
-			"not what was asked for":  {[]http.HandlerFunc{sends(200, `{"content":7,"choices":7}`)}, 1, pawl.HumanReview, "answer"},
+			"an array":                {[]http.HandlerFunc{sends(200, "[]")}, 1, pawl.HumanReview, "the server returned"},
+			"not what was asked for":  {[]http.HandlerFunc{sends(200, `{"content":7,"choices":7}`)}, 1, pawl.HumanReview, "the server returned"},
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				s := newServer(t, w, c.handlers...)
-				asks(t, name, s.evaluator(nil).Ask(t.Context(), evidence()), c.verdict, c.doubt)
+				asks(t, name, s.evaluator(nil).Ask(t.Context(), halfDone()), c.verdict, c.doubt)
 				if s.calls() != c.calls {
 					t.Errorf("asked %d times, want %d", s.calls(), c.calls)
 				}
@@ -320,14 +320,14 @@ func TestServerStalls(t *testing.T) {
 			s := newServer(t, w, stalls(half))
 			e := s.evaluator(func(c *evaluator.Config) { c.Timeout = pawl.Duration(300 * time.Millisecond) })
 			start := time.Now()
-			asks(t, half, e.Ask(t.Context(), evidence()), pawl.HumanReview, "no answer within 300ms")
+			asks(t, half, e.Ask(t.Context(), halfDone()), pawl.HumanReview, "no answer within 300ms")
 			if took := time.Since(start); took > 20*time.Second {
 				t.Errorf("took %s", took)
 			}
 		}
 		s := newServer(t, w, sends(500, ""), stalls(""))
 		e := s.evaluator(func(c *evaluator.Config) { c.Timeout = pawl.Duration(700 * time.Millisecond) })
-		asks(t, "stalls the second time", e.Ask(t.Context(), evidence()), pawl.HumanReview, "no answer within 700ms")
+		asks(t, "stalls the second time", e.Ask(t.Context(), halfDone()), pawl.HumanReview, "no answer within 700ms")
 	})
 }
 
@@ -335,20 +335,20 @@ func TestNobodyListens(t *testing.T) {
 	each(t, func(t *testing.T, w *wire) {
 		s := httptest.NewServer(http.NotFoundHandler())
 		s.Close()
-		asks(t, "closed", evaluator.New(w.config(s.URL), "", environ).Ask(t.Context(), evidence()), pawl.HumanReview, "no answer: dial tcp")
-		asks(t, "no URL", evaluator.New(w.config("http://a b"), "", environ).Ask(t.Context(), evidence()), pawl.HumanReview, "invalid")
+		asks(t, "closed", evaluator.New(w.config(s.URL), "", environ).Ask(t.Context(), halfDone()), pawl.HumanReview, "no answer: dial tcp")
+		asks(t, "no URL", evaluator.New(w.config("http://a b"), "", environ).Ask(t.Context(), halfDone()), pawl.HumanReview, "invalid")
 	})
 }
 
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, messagesAPI)
-	asks(t, "anthropic", evaluator.New(messagesAPI.config(s.URL), "", nil).Ask(t.Context(), evidence()), pawl.HumanReview, "ANTHROPIC_API_KEY is not set")
+	asks(t, "anthropic", evaluator.New(messagesAPI.config(s.URL), "", nil).Ask(t.Context(), halfDone()), pawl.HumanReview, "ANTHROPIC_API_KEY is not set")
 	if s.calls() != 0 {
 		t.Error("asked without a key")
 	}
 	s = newServer(t, chatCompletions)
-	o := evaluator.New(chatCompletions.config(s.URL), "", nil).Ask(t.Context(), doubt.Evidence{Allowed: []pawl.VerdictWord{pawl.Continue}})
+	o := evaluator.New(chatCompletions.config(s.URL), "", nil).Ask(t.Context(), evidence.Evidence{Allowed: []pawl.VerdictWord{pawl.Continue}})
 	asks(t, "a server without keys", o, pawl.Continue, "")
 	if got := s.head[0]["Authorization"]; got != nil {
 		t.Errorf("authorised by %q", got)
@@ -361,17 +361,17 @@ func TestChatCompletionsOfOthers(t *testing.T) {
 	w := chatCompletions
 	priced := strings.Replace(w.reply(goodAnswer, ""), `"usage":{`, `"usage":{"cost":0.125,`, 1)
 	s := newServer(t, w, sends(200, priced))
-	o := s.evaluator(func(c *evaluator.Config) { c.Price = config.Price{Input: 10, Output: 50} }).Ask(t.Context(), evidence())
+	o := s.evaluator(func(c *evaluator.Config) { c.Price = config.Price{Input: 10, Output: 50} }).Ask(t.Context(), halfDone())
 	if o.Verdict != pawl.Continue || o.Cost != (pawl.Usage{Tokens: 1300, USD: 0.125}) {
 		t.Errorf("%+v", o)
 	}
 
 	s = newServer(t, w, sends(400, `{"error":"'response_format.type' must be 'json_schema' or 'text'"}`), w.answers(goodAnswer))
-	asks(t, "no format", s.evaluator(nil).Ask(t.Context(), evidence()), pawl.Continue, "")
+	asks(t, "no format", s.evaluator(nil).Ask(t.Context(), halfDone()), pawl.Continue, "")
 	if !strings.Contains(s.seen[0], `"response_format":{"type":"json_object"}`) || strings.Contains(s.seen[1], "response_format") {
 		t.Errorf("asked %q", s.seen)
 	}
 
 	refuses := strings.Replace(w.reply("", ""), `"refusal":null`, `"refusal":"I would rather not"`, 1)
-	asks(t, "refuses", newServer(t, w, sends(200, refuses)).evaluator(nil).Ask(t.Context(), evidence()), pawl.HumanReview, "the model refuses: I would rather not")
+	asks(t, "refuses", newServer(t, w, sends(200, refuses)).evaluator(nil).Ask(t.Context(), halfDone()), pawl.HumanReview, "the model refused: I would rather not")
 }

@@ -15,21 +15,21 @@ import (
 	"pawl/internal/runs"
 )
 
-// folderOf returns the folder that a run lies in: that of the runs, or that of those set aside.
-func folderOf(p *project.Project, run pawl.RunID) string {
+// runDir returns the folder of a run, active or archived.
+func runDir(p *project.Project, run pawl.RunID) string {
 	if _, err := os.Stat(filepath.Join(p.Runs(), string(run))); err == nil {
 		return p.Runs()
 	}
 	return p.Archive()
 }
 
-// AllRuns returns the project's runs, newest first, those set aside too.
+// AllRuns returns the project's runs, including archived ones, newest first.
 func AllRuns(p *project.Project) ([]pawl.RunID, error) {
-	ids, err := runs.Runs(p)
+	ids, err := runs.List(p)
 	if err != nil {
 		return nil, err
 	}
-	aside, err := runs.Archived(p)
+	aside, err := runs.ArchivedRuns(p)
 	if err != nil {
 		return nil, err
 	}
@@ -38,9 +38,10 @@ func AllRuns(p *project.Project) ([]pawl.RunID, error) {
 	return ids, nil
 }
 
-// EachEvent reads a run's journal, up to damage, which is an error. One whose making was cut off has no events.
+// EachEvent calls do with each event of a run's journal. It stops at damage, with an error. A run whose creation was
+// interrupted has no events.
 func EachEvent(ctx context.Context, p *project.Project, run pawl.RunID, do func(pawl.Event)) error {
-	dir := &journal.Dir{Path: folderOf(p, run)}
+	dir := &journal.Dir{Path: runDir(p, run)}
 	for event, err := range dir.Read(ctx, run, 0) {
 		if err != nil {
 			return errors.Join(err, dir.Close())
@@ -50,61 +51,62 @@ func EachEvent(ctx context.Context, p *project.Project, run pawl.RunID, do func(
 	return dir.Close()
 }
 
-// saidOf is what a run's own journal says of checkpoints. What a forked run has from the run before is that one's.
-type saidOf struct {
+// checkpointLog is what a run's own journal records about checkpoints. Checkpoints that a forked run inherited belong
+// to the original run.
+type checkpointLog struct {
 	run      pawl.RunID
 	forked   *pawl.Fork
 	created  time.Time
 	saved    []pawl.Checkpoint
 	pruned   map[pawl.CheckpointID]bool
-	restored []restoredAt
+	restored []restoreEvent
 }
 
-// restoredAt is a restore, with the event that says so.
-type restoredAt struct {
+// restoreEvent is a restore with its event.
+type restoreEvent struct {
 	pawl.FilesRestored
 	event pawl.Event
 }
 
-// saidBy reads what a run says of checkpoints. With an error it is what stands before the damage.
-func saidBy(ctx context.Context, p *project.Project, run pawl.RunID) (*saidOf, error) {
-	s := &saidOf{run: run, pruned: map[pawl.CheckpointID]bool{}}
-	return s, EachEvent(ctx, p, run, s.take)
+// readCheckpointLog reads a run's checkpoint log. With an error it returns what precedes the damage.
+func readCheckpointLog(ctx context.Context, p *project.Project, run pawl.RunID) (*checkpointLog, error) {
+	s := &checkpointLog{run: run, pruned: map[pawl.CheckpointID]bool{}}
+	return s, EachEvent(ctx, p, run, s.add)
 }
 
-// checkpointEvents are the types of events that are about checkpoints.
+// checkpointEvents are the event types that concern checkpoints.
 var checkpointEvents = []pawl.EventType{
 	pawl.RunCreated{}.Event(), pawl.CheckpointSaved{}.Event(), pawl.StepDone{}.Event(),
 	pawl.CheckpointsPruned{}.Event(), pawl.FilesRestored{}.Event(),
 }
 
-func (s *saidOf) take(event pawl.Event) {
+func (s *checkpointLog) add(event pawl.Event) {
 	if !slices.Contains(checkpointEvents, event.Type) || s.forked != nil && event.Seq <= s.forked.Seq {
 		return
 	}
 	payload, err := event.Payload()
 	if err != nil {
-		return // it is kept and reported by the fold
+		return // the fold records it as rejected
 	}
 	switch p := payload.(type) {
 	case pawl.RunCreated:
 		s.forked, s.created = p.Forked, event.Time
 	case pawl.CheckpointSaved:
-		s.save(p.Checkpoint, event)
+		s.addCheckpoint(p.Checkpoint, event)
 	case pawl.StepDone:
 		if p.Save != nil {
-			s.save(*p.Save, event)
+			s.addCheckpoint(*p.Save, event)
 		}
 	case pawl.CheckpointsPruned:
 		for _, id := range p.Checkpoints {
 			s.pruned[id] = true
 		}
 	case pawl.FilesRestored:
-		s.restored = append(s.restored, restoredAt{FilesRestored: p, event: event})
+		s.restored = append(s.restored, restoreEvent{FilesRestored: p, event: event})
 	}
 }
 
-func (s *saidOf) save(c pawl.Checkpoint, event pawl.Event) {
+func (s *checkpointLog) addCheckpoint(c pawl.Checkpoint, event pawl.Event) {
 	c.Seq, c.Time = event.Seq, event.Time
 	s.saved = append(s.saved, c)
 }

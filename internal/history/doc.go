@@ -1,4 +1,4 @@
-// Package history saves, lists, restores and prunes checkpoints, forks runs from them and draws their lineage.
+// Package history saves, lists, restores and prunes checkpoints, forks runs from them, and computes their lineage.
 //
-// Restoring saves what is there first. It never writes to git's own files and never removes ignored ones.
+// A restore saves the current files first. It never writes to git's own files and never removes ignored files.
 package history

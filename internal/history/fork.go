@@ -14,53 +14,52 @@ import (
 	"pawl/internal/disk"
 	"pawl/internal/journal"
 	"pawl/internal/project"
-	"pawl/internal/random"
 	"pawl/internal/runs"
 	"pawl/internal/snapshot"
 )
 
-// Fork is a new run that begins where another one stood at a checkpoint: thought through, and not made yet. In place,
-// nobody else works in the project until Close.
+// Fork is a planned new run that starts from another run's checkpoint. PrepareFork plans it and changes nothing. A fork
+// in place holds the engine lock until Close.
 type Fork struct {
 	*Restore        // of the files, in place; nil for a fork into another folder
-	Again    []Redo // finished work that the new run does again, because it is not in the snapshot
+	Redo     []Redo // finished work that the new run repeats because the snapshot does not contain it
 
-	past    *replay
-	project *project.Project // whose run is forked
+	source  *replay
+	project *project.Project // the project of the original run
 	store   *snapshot.Store
-	to      string // the other folder, empty in place
+	to      string // target folder; "" in place
 	version string
 }
 
-// Redo is work that was finished while the snapshot was being taken, and is not proven to be in it.
+// Redo is work that finished while the snapshot was being taken and is not proven to be in it.
 type Redo struct {
 	Step  pawl.StepID   `json:"step"`
-	Items []pawl.ItemID `json:"items,omitempty"` // only these
+	Items []pawl.ItemID `json:"items,omitempty"` // only these items; empty for the whole step
 	index []int
 }
 
-// ForkInto says where a fork is to be.
-type ForkInto struct {
-	Folder    string // empty or not there. Defaults to the project itself.
-	OtherHead bool   // in place: also where git stands elsewhere than then
+// ForkOptions says where to fork.
+type ForkOptions struct {
+	Folder    string // empty or nonexistent folder. Defaults to the project itself.
+	OtherHead bool   // in place: allow it even if HEAD has moved since the checkpoint
 	Version   string // of this program
 }
 
-// PrepareFork thinks a fork through.
-func PrepareFork(ctx context.Context, p *project.Project, store *snapshot.Store, target SavedCheckpoint, into ForkInto) (*Fork, error) {
-	record, err := target.Files()
+// PrepareFork plans a fork.
+func PrepareFork(ctx context.Context, p *project.Project, store *snapshot.Store, target SavedCheckpoint, into ForkOptions) (*Fork, error) {
+	record, err := target.SnapshotRecord()
 	if err != nil {
 		return nil, err
 	}
 	f := &Fork{project: p, store: store, to: into.Folder, version: into.Version}
-	if f.past, err = OpenReplay(ctx, p, target); err != nil {
+	if f.source, err = OpenReplay(ctx, p, target); err != nil {
 		return nil, err
 	}
-	if f.Again, err = f.past.Unproven(store, record); err != nil {
+	if f.Redo, err = f.source.Unproven(store, record); err != nil {
 		return nil, err
 	}
 	if into.Folder != "" {
-		return f, MustBeEmpty(into.Folder)
+		return f, RequireEmpty(into.Folder)
 	}
 	f.Restore = &Restore{project: p, Target: target, version: into.Version, Command: "pawl fork"}
 	if err := f.prepare(ctx, store, into.OtherHead); err != nil {
@@ -69,16 +68,16 @@ func PrepareFork(ctx context.Context, p *project.Project, store *snapshot.Store,
 	return f, nil
 }
 
-// MustBeEmpty refuses a folder in which something is.
-func MustBeEmpty(folder string) error {
+// RequireEmpty fails if the folder has entries.
+func RequireEmpty(folder string) error {
 	entries, err := os.ReadDir(folder)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && len(entries) == 0 {
 		return nil
 	}
-	return runs.UsageError("", "%s is to be a new or an empty folder", folder)
+	return runs.UsageError("", "%s must be a new or empty folder", folder)
 }
 
-// Close lets others work again.
+// Close releases the engine lock.
 func (f *Fork) Close() error {
 	if f.Restore == nil {
 		return nil
@@ -86,27 +85,27 @@ func (f *Fork) Close() error {
 	return f.Restore.Close()
 }
 
-// Forked is what a fork has made.
+// Forked is the result of a fork.
 type Forked struct {
 	Run    pawl.RunID
 	Kind   pawl.RunKind
-	Root   string            // of the project that the run is in
-	Before pawl.CheckpointID // what was there, where files were changed
+	Root   string            // of the new run's project
+	Before pawl.CheckpointID // the saved previous state; "" if no file was changed
 }
 
-// Do brings the files to what they were, and then makes the run: cut off before that, there is none.
+// Do restores the files and then creates the run. If it is interrupted, no run exists.
 func (f *Fork) Do(ctx context.Context, by pawl.Author) (Forked, error) {
-	done := Forked{Kind: f.past.state.Kind}
+	done := Forked{Kind: f.source.state.Kind}
 	home, err := f.files(ctx, by, &done)
 	if err != nil {
 		return done, err
 	}
 	done.Root = home.Root
-	done.Run, err = f.make(ctx, home, by)
+	done.Run, err = f.createRun(ctx, home, by)
 	return done, err
 }
 
-// files brings the files to where the run is to be, and returns the project there.
+// files restores the files where the run will be, and returns the project there.
 func (f *Fork) files(ctx context.Context, by pawl.Author, done *Forked) (home *project.Project, err error) {
 	if f.to == "" {
 		if len(f.Changes) > 0 {
@@ -114,7 +113,7 @@ func (f *Fork) files(ctx context.Context, by pawl.Author, done *Forked) (home *p
 		}
 		return f.project, err
 	}
-	record, err := f.past.target.Files()
+	record, err := f.source.target.SnapshotRecord()
 	if err != nil {
 		return nil, err
 	}
@@ -143,27 +142,27 @@ func copyIfThere(from, to string) error {
 	return disk.Replace(to, data)
 }
 
-// make makes the run, under a name that is no run's until all of it is durable.
-func (f *Fork) make(ctx context.Context, home *project.Project, by pawl.Author) (pawl.RunID, error) {
-	run := pawl.NewRunID(f.past.state.Name, time.Now(), random.Hex(2))
-	if err := disk.RemoveTree(home.Making()); err != nil { // what a fork that was cut off left: nobody else makes one now
+// createRun creates the run under a temporary name, which it changes once everything is durable.
+func (f *Fork) createRun(ctx context.Context, home *project.Project, by pawl.Author) (pawl.RunID, error) {
+	run := pawl.NewRunID(f.source.state.Name, time.Now(), disk.RandomHex(2))
+	if err := disk.RemoveTree(home.Making()); err != nil { // left by an interrupted fork; nobody else makes one now
 		return "", fmt.Errorf("make run %s: %w", run, err)
 	}
-	events, err := f.past.inherited(run, home.ID, f.version)
+	events, err := f.source.inherited(run, home.ID, f.version)
 	if err != nil {
 		return "", err
 	}
-	ending, err := f.ending(by)
+	ending, err := f.closingEvents(by)
 	if err != nil {
 		return "", err
 	}
-	if events = append(events, ending...); f.past.misfits(events) {
-		return "", fmt.Errorf("make run %s: the events before checkpoint %s do not fit together in a new run", run, f.past.target.ID)
+	if events = append(events, ending...); f.source.rejectsMore(events) {
+		return "", fmt.Errorf("make run %s: the events before checkpoint %s do not form a valid run", run, f.source.target.ID)
 	}
-	if err := f.past.write(ctx, home.Making(), run, events); err != nil {
+	if err := f.source.writeRun(ctx, home.Making(), run, events); err != nil {
 		return "", fmt.Errorf("make run %s: %w", run, err)
 	}
-	if err := f.past.linkArtifacts(home, run); err != nil {
+	if err := f.source.linkArtifacts(home, run); err != nil {
 		return "", fmt.Errorf("make run %s: %w", run, err)
 	}
 	if err := disk.MakeFolders(home.Runs()); err != nil {
@@ -175,21 +174,21 @@ func (f *Fork) make(ctx context.Context, home *project.Project, by pawl.Author) 
 	return run, disk.SyncFolder(home.Making())
 }
 
-// ending returns what the new run says by itself: attempts that were live are the old run's, and what is not in the
-// snapshot is done again.
-func (f *Fork) ending(by pawl.Author) ([]pawl.Event, error) {
+// closingEvents returns the new run's own first events. Live attempts belong to the original run, and work missing from
+// the snapshot is reopened.
+func (f *Fork) closingEvents(by pawl.Author) ([]pawl.Event, error) {
 	var said []pawl.Payload
-	for _, live := range f.past.state.Live() {
-		said = append(said, f.past.left(f.project, live))
+	for _, live := range f.source.state.Live() {
+		said = append(said, f.source.abandonedEnd(f.project, live))
 	}
-	for _, again := range f.Again {
-		why := fmt.Sprintf("it was finished while checkpoint %s was taken, and is not in it", f.past.target.ID)
+	for _, again := range f.Redo {
+		why := fmt.Sprintf("finished while checkpoint %s was being taken, and not contained in it", f.source.target.ID)
 		said = append(said, pawl.StepReopened{Step: again.Step, Why: why, Items: again.index})
 	}
-	if back := f.past.state.Rollback; back != nil {
-		said = append(said, pawl.RollbackEnded{Checkpoint: back.Checkpoint, Stopped: "it is the rollback of run " + string(f.past.target.Run)})
+	if back := f.source.state.Rollback; back != nil {
+		said = append(said, pawl.RollbackEnded{Checkpoint: back.Checkpoint, Stopped: "the rollback belongs to run " + string(f.source.target.Run)})
 	}
-	said = append(said, pawl.EngineStopped{Why: "forked from run " + string(f.past.target.Run)})
+	said = append(said, pawl.EngineStopped{Why: "forked from run " + string(f.source.target.Run)})
 	events := make([]pawl.Event, len(said))
 	for i, payload := range said {
 		var err error
@@ -200,7 +199,7 @@ func (f *Fork) ending(by pawl.Author) ([]pawl.Event, error) {
 	return events, nil
 }
 
-// addRedo adds a step, or one item of it, to a list in which each step stands once.
+// addRedo adds a step, or one of its items, to the list. Each step has one entry.
 func addRedo(list []Redo, step pawl.StepID, item pawl.ItemID, index int) []Redo {
 	at := slices.IndexFunc(list, func(r Redo) bool { return r.Step == step })
 	if at < 0 {
@@ -212,8 +211,8 @@ func addRedo(list []Redo, step pawl.StepID, item pawl.ItemID, index int) []Redo 
 	return list
 }
 
-// write writes a run whole: its plans, its blobs, and its journal in one batch.
-func (h *replay) write(ctx context.Context, folder string, run pawl.RunID, events []pawl.Event) (err error) {
+// writeRun writes a complete run: plans, blobs, and the journal in one batch.
+func (h *replay) writeRun(ctx context.Context, folder string, run pawl.RunID, events []pawl.Event) (err error) {
 	log, err := journal.Create(folder, run)
 	if err != nil {
 		return err

@@ -40,7 +40,7 @@ func act(do, name string) error {
 		return err
 	}
 	if do == "archive" {
-		_, err := runs.ArchiveRuns(ctx, p, runs.Archiving{Runs: []pawl.RunID{pawl.RunID(name)}, Keep: 0, Delete: true})
+		_, err := runs.ArchiveRuns(ctx, p, runs.ArchiveOptions{Runs: []pawl.RunID{pawl.RunID(name)}, Keep: 0, Delete: true})
 		return err
 	}
 	store, err := runs.OpenSnapshots(ctx, p, config.Snapshots{})
@@ -51,7 +51,7 @@ func act(do, name string) error {
 	if err != nil {
 		return err
 	}
-	into := ForkInto{}
+	into := ForkOptions{}
 	if do == "fork-to" {
 		into.Folder = filepath.Join(p.Root, "..", "fork")
 	}
@@ -97,7 +97,7 @@ func TestForkDiesAnywhere(t *testing.T) {
 // wholeForks checks every run but the old one, and returns how many there are.
 func wholeForks(t *testing.T, p *project.Project, old pawl.RunID) int {
 	t.Helper()
-	ids, err := runs.Runs(p)
+	ids, err := runs.List(p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +135,7 @@ func TestArchiveDiesAnywhere(t *testing.T) {
 		if err := again(); err != nil && !strings.Contains(err.Error(), "no such run") {
 			t.Fatalf("again: %v", err)
 		}
-		aside, err := runs.Archived(p)
+		aside, err := runs.ArchivedRuns(p)
 		if err != nil || !slices.Equal(aside, []pawl.RunID{run}) {
 			t.Fatalf("archived: %v, %v", aside, err)
 		}

@@ -35,7 +35,7 @@ func begun(t *testing.T) (*project.Project, pawl.RunID, pawl.CheckpointID) {
 	plan := []byte("name: demo\nsteps:\n  - {id: one, run: 'true'}\n  - {id: two, run: 'true'}\n")
 	read, err := planfile.Read("plan.yaml", plan)
 	must(err)
-	run, err := runs.Create(ctx, p, runs.New{Kind: pawl.PlanRun, Plan: read, Data: plan})
+	run, err := runs.Create(ctx, p, runs.CreateOptions{Kind: pawl.PlanRun, Plan: read, Data: plan})
 	must(err)
 	log, err := journal.Open(p.Runs(), run)
 	must(err)
@@ -54,7 +54,7 @@ func begun(t *testing.T) (*project.Project, pawl.RunID, pawl.CheckpointID) {
 	_, err = log.Append(ctx, 1, events...)
 	must(err)
 	must(log.Close())
-	saved, err := CheckpointNow(ctx, p, run, config.Snapshots{}, pawl.Author{Kind: pawl.ByPerson}, "")
+	saved, err := SaveNow(ctx, p, run, config.Snapshots{}, pawl.Author{Kind: pawl.ByPerson}, "")
 	must(err)
 	must(os.WriteFile(filepath.Join(root, "file"), []byte("now"), 0o600))
 	return p, run, saved.ID
@@ -115,12 +115,12 @@ func TestForkDoesAgainWhatTheSnapshotMayLack(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f, err := PrepareFork(t.Context(), p, store, target, ForkInto{})
+		f, err := PrepareFork(t.Context(), p, store, target, ForkOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(f.Again) != c.again {
-			t.Errorf("%s: %+v", name, f.Again)
+		if len(f.Redo) != c.again {
+			t.Errorf("%s: %+v", name, f.Redo)
 		}
 		done, err := f.Do(t.Context(), pawl.Author{Kind: pawl.ByPerson})
 		if err != nil {

@@ -11,30 +11,30 @@ import (
 	"pawl/internal/snapshot"
 )
 
-// Node is a point in the history of a project's runs: a checkpoint, a restore, or the beginning of a forked run.
+// Node is a point in the history of a project's runs: a checkpoint, a restore, or the start of a forked run.
 type Node struct {
-	ID     string // the checkpoint's; of others, what tells them from all
-	Parent string // what came before it in its run, or what the run was forked from; empty for a beginning
-	Run    pawl.RunID
-	Time   time.Time
-	Seq    pawl.Seq
-	Saved  *SavedCheckpoint    // nil: it is another kind of node
-	Back   *pawl.FilesRestored // nil: it is no restore
-	Forked *pawl.Fork          // nil: it is no beginning of a forked run
+	ID       string // the checkpoint's ID, or a unique name for other nodes
+	Parent   string // the previous node of the run, or the node it was forked from; "" for a root
+	Run      pawl.RunID
+	Time     time.Time
+	Seq      pawl.Seq
+	Saved    *SavedCheckpoint    // set for a checkpoint
+	Restored *pawl.FilesRestored // set for a restore
+	Forked   *pawl.Fork          // set for the start of a forked run
 }
 
-// Lineage returns the history of the runs, the newest first and no node before those that came from it. No runs are all.
+// Lineage returns the history of runs, newest first, each node before its parent. Without runs it covers all.
 func Lineage(ctx context.Context, p *project.Project, store *snapshot.Store, runs ...pawl.RunID) ([]Node, error) {
 	all, err := AllRuns(p)
 	if err != nil {
 		return nil, err
 	}
-	b := books{project: p}
+	b := checkpointIndex{project: p}
 	if err := b.read(ctx); err != nil {
 		return nil, err
 	}
 	if len(runs) > 0 {
-		all = b.family(runs)
+		all = b.relatives(runs)
 	}
 	saved, err := Checkpoints(ctx, p, store, all...)
 	if err != nil {
@@ -45,7 +45,7 @@ func Lineage(ctx context.Context, p *project.Project, store *snapshot.Store, run
 		byID[saved[i].ID] = &saved[i]
 	}
 	var nodes []Node
-	for _, said := range b.said {
+	for _, said := range b.logs {
 		if slices.Contains(all, said.run) {
 			nodes = append(nodes, said.nodes(byID)...)
 		}
@@ -53,22 +53,22 @@ func Lineage(ctx context.Context, p *project.Project, store *snapshot.Store, run
 	return newestFirst(nodes), nil
 }
 
-// family returns the runs that the given ones were forked from, or that were forked from them, directly or through others.
-func (b *books) family(runs []pawl.RunID) []pawl.RunID {
+// relatives returns the runs related to the given ones by forks, directly or indirectly.
+func (b *checkpointIndex) relatives(runs []pawl.RunID) []pawl.RunID {
 	in := map[pawl.RunID]bool{}
 	for _, run := range runs {
 		in[run] = true
 	}
 	for grown := true; grown; {
 		grown = false
-		for _, said := range b.said {
+		for _, said := range b.logs {
 			if said.forked != nil && in[said.run] != in[said.forked.Run] {
 				in[said.run], in[said.forked.Run], grown = true, true, true
 			}
 		}
 	}
 	var family []pawl.RunID
-	for _, said := range b.said {
+	for _, said := range b.logs {
 		if in[said.run] {
 			family = append(family, said.run)
 		}
@@ -76,15 +76,15 @@ func (b *books) family(runs []pawl.RunID) []pawl.RunID {
 	return family
 }
 
-// nodes returns a run's own part of the history, the oldest first, each node the parent of the next.
-func (s *saidOf) nodes(byID map[pawl.CheckpointID]*SavedCheckpoint) []Node {
+// nodes returns a run's own part of the history, oldest first. Each node is the parent of the next.
+func (s *checkpointLog) nodes(byID map[pawl.CheckpointID]*SavedCheckpoint) []Node {
 	var nodes []Node
 	for _, c := range s.saved {
 		nodes = append(nodes, Node{ID: string(c.ID), Run: s.run, Time: c.Time, Seq: c.Seq, Saved: byID[c.ID]})
 	}
 	for _, r := range s.restored {
 		id := "restored " + string(s.run) + " " + string(r.Before)
-		nodes = append(nodes, Node{ID: id, Run: s.run, Time: r.event.Time, Seq: r.event.Seq, Back: &r.FilesRestored})
+		nodes = append(nodes, Node{ID: id, Run: s.run, Time: r.event.Time, Seq: r.event.Seq, Restored: &r.FilesRestored})
 	}
 	slices.SortFunc(nodes, func(a, b Node) int { return cmp.Compare(a.Seq, b.Seq) })
 	if s.forked != nil {
@@ -97,7 +97,7 @@ func (s *saidOf) nodes(byID map[pawl.CheckpointID]*SavedCheckpoint) []Node {
 	return nodes
 }
 
-// newestFirst orders nodes by time, but none before those that came from it, whatever the clock said.
+// newestFirst orders nodes by time, but each node before its parent, whatever the clock said.
 func newestFirst(nodes []Node) []Node {
 	byID, children := map[string]*Node{}, map[string]int{}
 	for i := range nodes {

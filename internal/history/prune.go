@@ -16,8 +16,8 @@ import (
 	"pawl/internal/snapshot"
 )
 
-// makeRoom prunes the snapshots when they take more than their quota.
-func makeRoom(ctx context.Context, p *project.Project, store *snapshot.Store) error {
+// pruneOverQuota prunes the snapshots if they exceed their quota.
+func pruneOverQuota(ctx context.Context, p *project.Project, store *snapshot.Store) error {
 	full, err := store.Full()
 	if err != nil || !full {
 		return err
@@ -26,8 +26,8 @@ func makeRoom(ctx context.Context, p *project.Project, store *snapshot.Store) er
 	return err
 }
 
-// Prune lets go of all snapshots but the last ones of each run and those that always stay: gates, those that people asked
-// for, the last good one of each run. With dry it only says which would go.
+// Prune deletes all snapshots except the newest keep of each run and those that always stay: of gates, on request, and
+// the newest good one of each run. With dry it only reports.
 func Prune(ctx context.Context, p *project.Project, store *snapshot.Store, keep int, dry bool) (snapshot.Pruned, error) {
 	if err := store.Sound(ctx); err != nil {
 		return snapshot.Pruned{}, err
@@ -35,15 +35,15 @@ func Prune(ctx context.Context, p *project.Project, store *snapshot.Store, keep 
 	return prune(ctx, p, store, "prune", snapshot.Pruning{Keep: keep, Dry: dry})
 }
 
-// prune lets snapshots go. The runs that they belong to are told before any goes, so that a journal never misses one
-// without knowing why.
+// prune deletes snapshots. It journals that in the affected runs first, so that a journal always explains a missing
+// snapshot.
 func prune(ctx context.Context, p *project.Project, store *snapshot.Store, why string, how snapshot.Pruning) (snapshot.Pruned, error) {
 	names, err := namedCheckpoints(ctx, p)
 	if err != nil {
 		return snapshot.Pruned{}, err
 	}
 	how.Gone = func(r snapshot.Record) bool {
-		_, err := os.Stat(filepath.Join(folderOf(p, r.Run), string(r.Run)))
+		_, err := os.Stat(filepath.Join(runDir(p, r.Run), string(r.Run)))
 		return errors.Is(err, fs.ErrNotExist)
 	}
 	how.Now = time.Now()
@@ -53,44 +53,44 @@ func prune(ctx context.Context, p *project.Project, store *snapshot.Store, why s
 		for _, r := range going {
 			gone[r.Run] = append(gone[r.Run], r.Checkpoint)
 		}
-		return tellPruned(ctx, p, gone, why)
+		return journalPruned(ctx, p, gone, why)
 	}
 	return store.Prune(ctx, how)
 }
 
-// mostPruned is how many checkpoints one event names: a line of the journal holds no more.
-const mostPruned = 2000
+// maxPruned is how many checkpoints one event lists, because a journal line is limited.
+const maxPruned = 2000
 
-// tellPruned journals which checkpoints lose their snapshots, each in its own run, be it set aside. A run that is gone
-// is not told.
-func tellPruned(ctx context.Context, p *project.Project, gone map[pawl.RunID][]pawl.CheckpointID, why string) error {
+// journalPruned journals in each run, also in archived ones, which checkpoints lose their snapshots. Deleted runs are
+// skipped.
+func journalPruned(ctx context.Context, p *project.Project, gone map[pawl.RunID][]pawl.CheckpointID, why string) error {
 	for run, ids := range gone {
 		var events []pawl.Event
 		for len(ids) > 0 {
-			n := min(len(ids), mostPruned)
+			n := min(len(ids), maxPruned)
 			event, err := pawl.NewEvent(pawl.Author{Kind: pawl.ByEngine}, pawl.CheckpointsPruned{Checkpoints: ids[:n], Why: why})
 			if err != nil {
 				return err
 			}
 			events, ids = append(events, event), ids[n:]
 		}
-		log, err := journal.Open(folderOf(p, run), run)
+		log, err := journal.Open(runDir(p, run), run)
 		if errors.Is(err, pawl.ErrNoRun) {
 			continue
 		}
 		if err != nil {
-			return fmt.Errorf("tell run %s: %w", run, err)
+			return fmt.Errorf("journal pruned checkpoints of run %s: %w", run, err)
 		}
 		_, err = log.Append(ctx, 0, events...)
 		if err := errors.Join(err, log.Close()); err != nil {
-			return fmt.Errorf("tell run %s: %w", run, err)
+			return fmt.Errorf("journal pruned checkpoints of run %s: %w", run, err)
 		}
 	}
 	return nil
 }
 
-// namedCheckpoints finds the checkpoints that journals name, those of archived runs too. What a journal that cannot be
-// read names is not known, so then nothing may be pruned.
+// namedCheckpoints returns the checkpoints that journals name, including archived runs. If a journal cannot be read, it
+// fails, and nothing may be pruned.
 func namedCheckpoints(ctx context.Context, p *project.Project) (map[pawl.CheckpointID]bool, error) {
 	ids, err := AllRuns(p)
 	if err == nil {
@@ -101,7 +101,7 @@ func namedCheckpoints(ctx context.Context, p *project.Project) (map[pawl.Checkpo
 	}
 	names := map[pawl.CheckpointID]bool{}
 	for _, run := range ids {
-		said, err := saidBy(ctx, p, run)
+		said, err := readCheckpointLog(ctx, p, run)
 		if err != nil {
 			return nil, err
 		}

@@ -19,29 +19,29 @@ import (
 	"pawl/internal/supervise"
 )
 
-// replay is a run as it was at a checkpoint.
+// replay is a run as of a checkpoint.
 type replay struct {
 	target SavedCheckpoint
 	events []pawl.Event
 	state  *pawl.State
 	plan   *pawl.Plan
-	plans  map[string][]byte // each revision, by the name of its file
+	plans  map[string][]byte // plan revisions by file name
 	blobs  [][]byte
 }
 
 // OpenReplay reads a run up to the event that names the checkpoint.
 func OpenReplay(ctx context.Context, p *project.Project, target SavedCheckpoint) (*replay, error) {
 	h := &replay{target: target, state: pawl.NewState(), plans: map[string][]byte{}, plan: &pawl.Plan{}}
-	folder := folderOf(p, target.Run)
+	folder := runDir(p, target.Run)
 	dir := &journal.Dir{Path: folder}
 	err := h.read(ctx, dir)
 	if err == nil {
-		err = h.open(folder)
+		err = h.readFiles(folder)
 	}
 	return h, errors.Join(err, dir.Close())
 }
 
-// read reads the events. What stands behind the checkpoint is not looked at, so it may be damaged.
+// read reads the events. It does not read past the checkpoint, so damage there does not matter.
 func (h *replay) read(ctx context.Context, dir *journal.Dir) error {
 	for event, err := range dir.Read(ctx, h.target.Run, 0) {
 		if err != nil {
@@ -56,7 +56,7 @@ func (h *replay) read(ctx context.Context, dir *journal.Dir) error {
 	switch h.state.Kind {
 	case pawl.PlanRun, pawl.CommandRun, pawl.SessionRun:
 	default:
-		return runs.UsageError("pawl restore "+string(h.target.ID), "run %s belongs to the program that made it, and cannot be forked; its files can be restored", h.target.Run)
+		return runs.UsageError("pawl restore "+string(h.target.ID), "run %s belongs to the program that created it and cannot be forked, but its files can be restored", h.target.Run)
 	}
 	if len(h.state.UnknownTypes) > 0 {
 		return fmt.Errorf("run %s: %w", h.target.Run, pawl.ErrNewer)
@@ -64,8 +64,8 @@ func (h *replay) read(ctx context.Context, dir *journal.Dir) error {
 	return nil
 }
 
-// open reads the files that the events name: plans and blobs.
-func (h *replay) open(folder string) error {
+// readFiles reads the plans and blobs that the events name.
+func (h *replay) readFiles(folder string) error {
 	home := filepath.Join(folder, string(h.target.Run))
 	for _, event := range h.events {
 		switch event.Type {
@@ -79,9 +79,9 @@ func (h *replay) open(folder string) error {
 		}
 		switch p := payload.(type) {
 		case pawl.RunPlanned:
-			err = h.openPlan(home, p)
+			err = h.readPlan(home, p)
 		case pawl.StepDone:
-			err = h.openBlob(folder, p.Blob)
+			err = h.readBlob(folder, p.Blob)
 		}
 		if err != nil {
 			return err
@@ -96,21 +96,21 @@ func (h *replay) open(folder string) error {
 	return err
 }
 
-func (h *replay) openPlan(home string, planned pawl.RunPlanned) error {
+func (h *replay) readPlan(home string, planned pawl.RunPlanned) error {
 	name := filepath.Base(planned.File)
 	path := filepath.Join(home, name)
 	data, err := os.ReadFile(path)
-	if err == nil && runs.HashOf(data) != planned.SHA256 {
-		err = fmt.Errorf("%s is not the plan that the journal names", path)
+	if err == nil && runs.SHA256Hex(data) != planned.SHA256 {
+		err = fmt.Errorf("%s is not the plan recorded in the journal", path)
 	}
 	if err != nil {
-		return &pawl.Error{Kind: pawl.KindDamaged, Err: fmt.Errorf("the plan as it was run: %w", err), Hint: "pawl verify"}
+		return &pawl.Error{Kind: pawl.KindDamaged, Err: fmt.Errorf("copy of the plan: %w", err), Hint: "pawl verify"}
 	}
 	h.plans[name] = data
 	return nil
 }
 
-func (h *replay) openBlob(folder, name string) error {
+func (h *replay) readBlob(folder, name string) error {
 	if name == "" {
 		return nil
 	}
@@ -123,7 +123,7 @@ func (h *replay) openBlob(folder, name string) error {
 	return errors.Join(err, log.Close())
 }
 
-// inherited returns the events for a run of its own, with the same numbers and times. Only the first is another.
+// inherited returns the events for the new run, with the same numbers and times. Only the first one differs.
 func (h *replay) inherited(run pawl.RunID, projectID, version string) ([]pawl.Event, error) {
 	var created pawl.RunCreated
 	if err := json.Unmarshal(h.events[0].Data, &created); err != nil {
@@ -138,8 +138,8 @@ func (h *replay) inherited(run pawl.RunID, projectID, version string) ([]pawl.Ev
 	return append([]pawl.Event{first}, h.events[1:]...), nil
 }
 
-// misfits reports whether more of the events does not fit than did not in the old run.
-func (h *replay) misfits(events []pawl.Event) bool {
+// rejectsMore reports whether the state rejects more of the events than in the original run.
+func (h *replay) rejectsMore(events []pawl.Event) bool {
 	s := pawl.NewState()
 	for i, event := range events {
 		event.Seq = pawl.Seq(i + 1)
@@ -148,18 +148,18 @@ func (h *replay) misfits(events []pawl.Event) bool {
 	return s.RejectedCount > h.state.RejectedCount || len(s.Live()) > 0
 }
 
-// left says how a live attempt of the old run ends in the new one.
-func (h *replay) left(p *project.Project, live *pawl.AttemptState) pawl.AttemptEnded {
-	e := pawl.AttemptEnded{AttemptRef: live.AttemptRef, Outcome: pawl.Lost, Why: "it belongs to run " + string(h.target.Run) + ", which this one was forked from"}
-	dir := filepath.Join(folderOf(p, h.target.Run), string(h.target.Run), "steps", string(live.Step), string(live.Item), fmt.Sprint(live.Attempt))
+// abandonedEnd returns the end of a live attempt of the original run, for the new one.
+func (h *replay) abandonedEnd(p *project.Project, live *pawl.AttemptState) pawl.AttemptEnded {
+	e := pawl.AttemptEnded{AttemptRef: live.AttemptRef, Outcome: pawl.Lost, Why: "it belongs to run " + string(h.target.Run) + ", from which this one was forked"}
+	dir := filepath.Join(runDir(p, h.target.Run), string(h.target.Run), "steps", string(live.Step), string(live.Item), fmt.Sprint(live.Attempt))
 	if status, err := supervise.Probe(dir); err == nil && (status.Begun == nil || status.Begun.Started.After(h.target.Time)) {
 		e.Outcome = pawl.NotStarted
 	}
 	return e
 }
 
-// Unproven returns the work that was finished after the snapshot was begun, unless the snapshot has all that it put out.
-// What finished before is in it, and a gate's answer needs no files.
+// Unproven returns the work that finished after the snapshot started and is not proven to be in it. Earlier work is in
+// it, and a gate's answer has no files.
 func (h *replay) Unproven(store *snapshot.Store, record snapshot.Record) ([]Redo, error) {
 	var again []Redo
 	for _, event := range h.events {
@@ -181,8 +181,8 @@ func (h *replay) Unproven(store *snapshot.Store, record snapshot.Record) ([]Redo
 	return again, nil
 }
 
-// finished returns the work that an event has finished for good, as far as it leaves files; an empty step is none. What
-// the checkpoint itself is of was finished before it was taken.
+// finished returns the work that an event finished, if it leaves files; step is "" otherwise. Work that finished before
+// the checkpoint was taken of it does not count.
 func (h *replay) finished(event pawl.Event) (step pawl.StepID, item pawl.ItemID, index int, outputs pawl.Outputs) {
 	payload, err := event.Payload()
 	if err != nil {
@@ -202,8 +202,8 @@ func (h *replay) finished(event pawl.Event) (step pawl.StepID, item pawl.ItemID,
 	return "", "", 0, nil
 }
 
-// hasAll reports whether a snapshot is known to have all of the outputs. Of a folder, a large file, or where none are
-// declared, that is not known.
+// hasAll reports whether a snapshot provably contains all of the outputs. That is unknown for folders, large files and
+// undeclared outputs.
 func hasAll(store *snapshot.Store, record snapshot.Record, outputs pawl.Outputs) (bool, error) {
 	for path, c := range outputs {
 		e, err := store.At(record, path)
@@ -217,8 +217,8 @@ func hasAll(store *snapshot.Store, record snapshot.Record, outputs pawl.Outputs)
 	return len(outputs) > 0, nil
 }
 
-// linkArtifacts has what commands write below artifacts/$PAWL_RUN be where declared paths look for it: below the name of
-// the run where the line of forks began.
+// linkArtifacts links artifacts/$PAWL_RUN to the folder named after the origin of the line of forks, where declared
+// paths look for it.
 func (h *replay) linkArtifacts(home *project.Project, run pawl.RunID) error {
 	origin := filepath.Dir(home.OutDir(h.state.Origin(), "step"))
 	_, err := os.Stat(origin)

@@ -18,7 +18,7 @@ import (
 	"pawl/internal/snapshot"
 )
 
-// CheckpointRequest is a checkpoint that a hook wants, and does not wait for.
+// CheckpointRequest is a hook's request for a checkpoint. The hook does not wait for it.
 type CheckpointRequest struct {
 	Run     pawl.RunID          `json:"run"`
 	Kind    pawl.CheckpointKind `json:"kind"`
@@ -26,68 +26,68 @@ type CheckpointRequest struct {
 	Session pawl.SessionID      `json:"session"`
 }
 
-// wantedKinds are the kinds of checkpoints that hooks want. One that comes before another serves for that too.
-var wantedKinds = []pawl.CheckpointKind{pawl.CheckpointBeforeCompaction, pawl.CheckpointTool}
+// requestKinds are the kinds of checkpoints that hooks request. An earlier kind in the list satisfies a later one.
+var requestKinds = []pawl.CheckpointKind{pawl.CheckpointBeforeCompaction, pawl.CheckpointTool}
 
-// RequestCheckpoint says that a checkpoint is wanted. Several wants become one checkpoint, the last one's of the kind that comes first. It
-// reports whether somebody must be started who takes it.
+// RequestCheckpoint requests a checkpoint. Several requests share one checkpoint of the kind that comes first in
+// requestKinds. start reports whether the caller must start a process that calls SaveRequested.
 func RequestCheckpoint(p *project.Project, w CheckpointRequest) (start bool, err error) {
 	data, err := json.Marshal(w)
 	if err != nil {
 		return false, err
 	}
 	if err := disk.Put(p.Wanted(w.Kind), data); err != nil {
-		return false, fmt.Errorf("want a checkpoint: %w", err)
+		return false, fmt.Errorf("request a checkpoint: %w", err)
 	}
 	lock, err := p.LockKeeper()
 	if err != nil {
-		return false, nil // somebody is at it, and will see it
+		return false, nil // another process is saving and will see the request
 	}
 	return true, lock.Unlock()
 }
 
 const (
-	keeperIdle  = 20 * time.Second      // without a want, a keeper goes
-	keeperPoll  = 50 * time.Millisecond // between two looks for a want
-	keeperPause = 400 * time.Millisecond
+	saverIdle  = 20 * time.Second      // without a request for so long, the saver exits
+	saverPoll  = 50 * time.Millisecond // interval between two checks for a request
+	saverPause = 400 * time.Millisecond
 )
 
-// SaveRequested takes the checkpoints that hooks want, until none was wanted for a while, or ctx ends. One process does so in a
-// project; a second one returns at once. Between two checkpoints it rests, the longer the longer one takes.
+// SaveRequested saves requested checkpoints until none was requested for a while, or ctx ends. A project has one such
+// process; a second call returns at once. The pause between two checkpoints grows with their duration.
 func SaveRequested(ctx context.Context, p *project.Project, cfg config.Snapshots) error {
 	for {
 		lock, err := p.LockKeeper()
 		if err != nil {
 			return nil
 		}
-		err = keep(ctx, p, cfg)
+		err = saveRequests(ctx, p, cfg)
 		if err = errors.Join(err, lock.Unlock()); err != nil || ctx.Err() != nil {
 			return err
 		}
-		if !anyWanted(p) { // one that came while the lock was being given back is ours
+		if !hasRequests(p) { // a request that arrived during the unlock is ours
 			return nil
 		}
 	}
 }
 
-func keep(ctx context.Context, p *project.Project, cfg config.Snapshots) error {
+func saveRequests(ctx context.Context, p *project.Project, cfg config.Snapshots) error {
 	store, err := runs.OpenSnapshots(ctx, p, cfg)
 	if err != nil {
 		return err
 	}
 	defer store.Close()
-	for idle := time.Now(); time.Since(idle) < keeperIdle; {
-		w, err := takeWant(p)
+	for idle := time.Now(); time.Since(idle) < saverIdle; {
+		w, err := nextRequest(p)
 		if err != nil {
 			return err
 		}
-		rest := keeperPoll
+		rest := saverPoll
 		if w != nil {
 			began := time.Now()
-			if err := keepOne(ctx, p, store, *w); err != nil {
+			if err := saveRequest(ctx, p, store, *w); err != nil {
 				return err
 			}
-			rest, idle = max(keeperPause, 4*time.Since(began)), time.Now()
+			rest, idle = max(saverPause, 4*time.Since(began)), time.Now()
 		}
 		select {
 		case <-ctx.Done():
@@ -98,16 +98,16 @@ func keep(ctx context.Context, p *project.Project, cfg config.Snapshots) error {
 	return nil
 }
 
-func anyWanted(p *project.Project) bool {
-	return slices.ContainsFunc(wantedKinds, func(kind pawl.CheckpointKind) bool {
+func hasRequests(p *project.Project) bool {
+	return slices.ContainsFunc(requestKinds, func(kind pawl.CheckpointKind) bool {
 		_, err := os.Lstat(p.Wanted(kind))
 		return err == nil
 	})
 }
 
-// takeWant returns what is wanted, nil where nothing is. From here on whoever wants something wants another checkpoint.
-func takeWant(p *project.Project) (first *CheckpointRequest, err error) {
-	for _, kind := range wantedKinds {
+// nextRequest takes the pending request, nil for none. Later requests get another checkpoint.
+func nextRequest(p *project.Project) (first *CheckpointRequest, err error) {
+	for _, kind := range requestKinds {
 		data, err := os.ReadFile(p.Wanted(kind))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
@@ -116,29 +116,29 @@ func takeWant(p *project.Project) (first *CheckpointRequest, err error) {
 			err = disk.Remove(p.Wanted(kind))
 		}
 		if err != nil {
-			return nil, fmt.Errorf("take up a want: %w", err)
+			return nil, fmt.Errorf("read a checkpoint request: %w", err)
 		}
 		w := &CheckpointRequest{}
-		if first == nil && json.Unmarshal(data, w) == nil { // else it was torn by a power cut, and what it was for is gone too
+		if first == nil && json.Unmarshal(data, w) == nil { // otherwise torn by a power cut, like what it was for
 			first = w
 		}
 	}
 	return first, nil
 }
 
-// keepOne takes a checkpoint, and journals it unless nothing has changed since the one before.
-func keepOne(ctx context.Context, p *project.Project, store *snapshot.Store, w CheckpointRequest) error {
+// saveRequest saves and journals a checkpoint unless nothing has changed since the previous one.
+func saveRequest(ctx context.Context, p *project.Project, store *snapshot.Store, w CheckpointRequest) error {
 	by := pawl.Author{Kind: pawl.ByHook, Name: w.Session.Agent(), Session: w.Session.Native()}
 	r, err := runs.Perform(ctx, p, w.Run, by, func(_ *project.Project, r *runs.Run) ([]pawl.Payload, error) {
 		at := Position{Seq: r.State.Seq, Live: runs.RefsOf(r.State.Live())}
-		c, record, err := Stamped(ctx, w.Run, w.Kind, w.Why, at, store.Take)
+		c, record, err := TakeCheckpoint(ctx, w.Run, w.Kind, w.Why, at, store.Take)
 		if errors.Is(err, snapshot.ErrQuota) {
-			return nil, makeRoom(ctx, p, store)
+			return nil, pruneOverQuota(ctx, p, store)
 		}
 		if last := r.State.LastGood; err != nil || w.Kind == pawl.CheckpointTool && last != nil && last.Snapshot != nil && last.Snapshot.Tree == record.Tree.String() {
 			return nil, err
 		}
-		return []pawl.Payload{pawl.CheckpointSaved{Checkpoint: c}}, makeRoom(ctx, p, store)
+		return []pawl.Payload{pawl.CheckpointSaved{Checkpoint: c}}, pruneOverQuota(ctx, p, store)
 	})
 	if err != nil {
 		return err

@@ -12,19 +12,18 @@ import (
 	"pawl/internal/snapshot"
 )
 
-// Saver takes the run's checkpoints. Whatever goes wrong with a snapshot is no fault of the work: the checkpoint then
-// says why it has none.
+// Saver saves a run's checkpoints. An error never stops the run: the checkpoint then says why it has no snapshot.
 type Saver struct {
 	project *project.Project
 	run     pawl.RunID
-	Store   *snapshot.Store // nil: why says why
+	Store   *snapshot.Store // nil if there is no snapshot store; then why has the reason
 	why     string
 }
 
 func OpenSaver(ctx context.Context, p *project.Project, run pawl.RunID, cfg config.Snapshots) *Saver {
 	k := &Saver{project: p, run: run}
 	if cfg.Off {
-		k.why = "switched off in .pawl/config.yaml"
+		k.why = "disabled in .pawl/config.yaml"
 		return k
 	}
 	var err error
@@ -41,49 +40,49 @@ func (k *Saver) Close() error {
 	return k.Store.Close()
 }
 
-// Save takes a snapshot. It returns the checkpoint that names it.
-func (k *Saver) Save(ctx context.Context, kind pawl.CheckpointKind, ref pawl.AttemptRef, why string, at Position) Taken {
+// Save takes a snapshot and returns its checkpoint, which the caller must journal.
+func (k *Saver) Save(ctx context.Context, kind pawl.CheckpointKind, ref pawl.AttemptRef, why string, at Position) PendingCheckpoint {
 	c := pawl.Checkpoint{
-		ID: runs.NewCheckpointID(), Kind: kind, Step: ref.Step, Item: ref.Item, Why: runs.ClipText(why), Live: at.besides(kind, ref),
+		ID: runs.NewCheckpointID(), Kind: kind, Step: ref.Step, Item: ref.Item, Why: runs.ClipText(why), Live: at.otherLive(kind, ref),
 		Snapshot: &pawl.Snapshot{None: k.why},
 	}
 	if k.Store == nil {
-		return Taken{Checkpoint: c}
+		return PendingCheckpoint{Checkpoint: c}
 	}
 	record, err := k.Store.Take(ctx, snapshot.Stamp{
 		Checkpoint: c.ID, Kind: kind, Run: k.run, Step: ref.Step, Item: ref.Item, Attempt: ref.Attempt, Token: ref.Token,
 		Why: c.Why, Seq: at.Seq, Live: c.Live,
 	})
 	if err != nil {
-		c.Snapshot.None = noneFor(err)
-		return Taken{Checkpoint: c}
+		c.Snapshot.None = noSnapshotReason(err)
+		return PendingCheckpoint{Checkpoint: c}
 	}
 	c.Snapshot = record.Snapshot()
-	return Taken{Checkpoint: c, Fault: makeRoom(ctx, k.project, k.Store)}
+	return PendingCheckpoint{Checkpoint: c, QuotaErr: pruneOverQuota(ctx, k.project, k.Store)}
 }
 
-// Taken is a checkpoint that was taken and is not journaled yet.
-type Taken struct {
+// PendingCheckpoint is a saved checkpoint that is not journaled yet.
+type PendingCheckpoint struct {
 	pawl.Checkpoint
-	Fault error // why the store could not be brought back within its quota
+	QuotaErr error // why the store could not be pruned to its quota
 }
 
-// noneFor says in a few words why there is no snapshot.
-func noneFor(err error) string {
+// noSnapshotReason describes in a few words why there is no snapshot.
+func noSnapshotReason(err error) string {
 	if errors.Is(err, snapshot.ErrQuota) {
 		return "quota"
 	}
 	return runs.ClipText(err.Error())
 }
 
-// Position is where the run stands while a snapshot is taken.
+// Position is the run's position when a snapshot is taken.
 type Position struct {
 	Seq  pawl.Seq
 	Live []pawl.AttemptRef
 }
 
-// besides returns the live attempts but for the one whose end the checkpoint is of.
-func (at Position) besides(kind pawl.CheckpointKind, ref pawl.AttemptRef) []pawl.AttemptRef {
+// otherLive returns the live attempts except the one whose end is checkpointed.
+func (at Position) otherLive(kind pawl.CheckpointKind, ref pawl.AttemptRef) []pawl.AttemptRef {
 	if kind != pawl.CheckpointStep && kind != pawl.CheckpointEmergency {
 		return at.Live
 	}

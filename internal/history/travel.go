@@ -12,24 +12,23 @@ import (
 
 	"pawl"
 	"pawl/internal/config"
+	"pawl/internal/disk"
 	"pawl/internal/journal"
 	"pawl/internal/project"
-	"pawl/internal/random"
 	"pawl/internal/runs"
 	"pawl/internal/snapshot"
 	"pawl/internal/snapshot/pack"
 )
 
-// SavedCheckpoint is a checkpoint as a journal has it, with what the store still has of it.
+// SavedCheckpoint is a journaled checkpoint with its snapshot.
 type SavedCheckpoint struct {
 	pawl.Checkpoint
 	Run    pawl.RunID
-	Record *snapshot.Record // nil: it had no snapshot, or that was pruned
+	Record *snapshot.Record // nil if there is no snapshot, or it was pruned
 }
 
-// CheckpointNow takes a checkpoint that somebody asks for, and journals it. A checkpoint without a snapshot is an error
-// here.
-func CheckpointNow(ctx context.Context, p *project.Project, run pawl.RunID, cfg config.Snapshots, by pawl.Author, why string) (SavedCheckpoint, error) {
+// SaveNow saves and journals a requested checkpoint. If the snapshot fails, it returns an error.
+func SaveNow(ctx context.Context, p *project.Project, run pawl.RunID, cfg config.Snapshots, by pawl.Author, why string) (SavedCheckpoint, error) {
 	store, err := runs.OpenSnapshots(ctx, p, cfg)
 	if err != nil {
 		return SavedCheckpoint{}, err
@@ -37,17 +36,17 @@ func CheckpointNow(ctx context.Context, p *project.Project, run pawl.RunID, cfg 
 	defer store.Close()
 	saved := SavedCheckpoint{Run: run}
 	return saved, journalCheckpoint(ctx, p, run, by, func(at Position) (pawl.Checkpoint, error) {
-		c, record, err := Stamped(ctx, run, pawl.CheckpointManual, why, at, store.Take)
+		c, record, err := TakeCheckpoint(ctx, run, pawl.CheckpointManual, why, at, store.Take)
 		if err != nil {
 			return c, err
 		}
 		saved.Checkpoint, saved.Record = c, &record
-		return c, makeRoom(ctx, p, store)
+		return c, pruneOverQuota(ctx, p, store)
 	})
 }
 
-// Stamped takes a snapshot by take, and returns the checkpoint that names it.
-func Stamped(
+// TakeCheckpoint calls take to take a snapshot, and returns the checkpoint that names it.
+func TakeCheckpoint(
 	ctx context.Context, run pawl.RunID, kind pawl.CheckpointKind, why string, at Position,
 	take func(context.Context, snapshot.Stamp) (snapshot.Record, error),
 ) (pawl.Checkpoint, snapshot.Record, error) {
@@ -60,7 +59,7 @@ func Stamped(
 	return c, record, nil
 }
 
-// journalCheckpoint journals the checkpoint that take takes.
+// journalCheckpoint journals the checkpoint that take returns.
 func journalCheckpoint(
 	ctx context.Context, p *project.Project, run pawl.RunID, by pawl.Author,
 	take func(Position) (pawl.Checkpoint, error),
@@ -78,15 +77,15 @@ func journalCheckpoint(
 	return r.Log.Close()
 }
 
-// RunToTell returns the run to which belongs what people and agents do or say outside every attempt: the current one if it
-// is unfinished, else the newest session run, else a new one. Many who come at once get the same.
-func RunToTell(ctx context.Context, p *project.Project, version string) (pawl.RunID, error) {
-	run, err := openRun(ctx, p)
+// EnsureRun returns the run for what people and agents do outside attempts: the current run if unfinished, else the
+// newest session run, else a new session run. Concurrent callers get the same run.
+func EnsureRun(ctx context.Context, p *project.Project, version string) (pawl.RunID, error) {
+	run, err := existingRun(ctx, p)
 	if err != nil || run != "" {
 		return run, err
 	}
 	err = p.Editing(func() error {
-		if run, err = openRun(ctx, p); err == nil && run == "" { // another process may have been faster
+		if run, err = existingRun(ctx, p); err == nil && run == "" { // another process may have been faster
 			run, err = createSession(ctx, p, version)
 		}
 		return err
@@ -94,9 +93,9 @@ func RunToTell(ctx context.Context, p *project.Project, version string) (pawl.Ru
 	return run, err
 }
 
-// openRun returns the run that RunToTell does not have to make, empty where there is none.
-func openRun(ctx context.Context, p *project.Project) (pawl.RunID, error) {
-	ids, err := runs.Runs(p)
+// existingRun is EnsureRun without creating a run; "" for none.
+func existingRun(ctx context.Context, p *project.Project) (pawl.RunID, error) {
+	ids, err := runs.List(p)
 	if err != nil {
 		return "", err
 	}
@@ -106,7 +105,7 @@ func openRun(ctx context.Context, p *project.Project) (pawl.RunID, error) {
 	var session pawl.RunID
 	for _, run := range ids {
 		switch s, err := runs.LoadState(ctx, p, run); {
-		case err != nil || s.Ended(): // a damaged run takes no more events, and must not keep people from their files
+		case err != nil || s.Ended(): // a damaged run accepts no events, and must not block access to the files
 		case runs.IsPlanRun(s):
 			return run, nil
 		case session == "":
@@ -116,10 +115,10 @@ func openRun(ctx context.Context, p *project.Project) (pawl.RunID, error) {
 	return session, ctx.Err()
 }
 
-// createSession makes a run without a plan.
+// createSession creates a session run, which has no plan.
 func createSession(ctx context.Context, p *project.Project, version string) (pawl.RunID, error) {
 	const name = "session"
-	run := pawl.NewRunID(name, time.Now(), random.Hex(2))
+	run := pawl.NewRunID(name, time.Now(), disk.RandomHex(2))
 	log, err := journal.Create(p.Runs(), run)
 	if err != nil {
 		return "", err
@@ -133,8 +132,8 @@ func createSession(ctx context.Context, p *project.Project, version string) (paw
 	return run, errors.Join(err, log.Close())
 }
 
-// Checkpoints lists the checkpoints of the runs, the oldest first, with what the store has of them. Of a damaged journal
-// it lists those before the damage.
+// Checkpoints returns the checkpoints of the runs, oldest first, with their snapshots. For a damaged journal it returns
+// those before the damage.
 func Checkpoints(ctx context.Context, p *project.Project, store *snapshot.Store, runs ...pawl.RunID) ([]SavedCheckpoint, error) {
 	records, err := store.Records()
 	if err != nil {
@@ -146,7 +145,7 @@ func Checkpoints(ctx context.Context, p *project.Project, store *snapshot.Store,
 	}
 	var all []SavedCheckpoint
 	for _, run := range runs {
-		said, err := saidBy(ctx, p, run)
+		said, err := readCheckpointLog(ctx, p, run)
 		if err != nil && pawl.KindOf(err) != pawl.KindDamaged {
 			return nil, err
 		}
@@ -162,7 +161,7 @@ func Checkpoints(ctx context.Context, p *project.Project, store *snapshot.Store,
 	return all, nil
 }
 
-// allCheckpoints lists those of all runs.
+// allCheckpoints returns the checkpoints of all runs.
 func allCheckpoints(ctx context.Context, p *project.Project, store *snapshot.Store) ([]SavedCheckpoint, error) {
 	runs, err := AllRuns(p)
 	if err != nil {
@@ -174,9 +173,9 @@ func allCheckpoints(ctx context.Context, p *project.Project, store *snapshot.Sto
 // Latest is the name of the newest checkpoint with a snapshot.
 const Latest = "latest"
 
-// FindCheckpoint returns the checkpoint that a name stands for: its id or a unique beginning of it, Latest, or a step's
-// name for its newest one: in the current run, or where that has none, in any. By the last two an emergency checkpoint is
-// meant only where there is no other: it is what was there when something was cut off.
+// FindCheckpoint returns the checkpoint for a name: its ID or a unique prefix, Latest, or a step's name for the step's
+// newest one. It searches the current run first, then all runs. By the last two kinds of name an emergency checkpoint
+// is found only if there is no other, because it shows interrupted work.
 func FindCheckpoint(ctx context.Context, p *project.Project, store *snapshot.Store, name string) (SavedCheckpoint, error) {
 	all, err := allCheckpoints(ctx, p, store)
 	if err != nil {
@@ -185,38 +184,37 @@ func FindCheckpoint(ctx context.Context, p *project.Project, store *snapshot.Sto
 	found := slices.DeleteFunc(slices.Clone(all), func(c SavedCheckpoint) bool { return !strings.HasPrefix(string(c.ID), name) })
 	switch {
 	case name == Latest:
-		found = newest(all, func(c SavedCheckpoint) bool { return c.Record != nil })
+		found = newestGood(all, func(c SavedCheckpoint) bool { return c.Record != nil })
 	case len(found) == 0:
 		run, err := runs.FindRun(ctx, p, "")
 		if err != nil && !errors.Is(err, pawl.ErrNoRun) {
 			return SavedCheckpoint{}, err
 		}
-		if found, err = ofStep(ctx, p, all, run, name); err != nil {
+		if found, err = newestOfStep(ctx, p, all, run, name); err != nil {
 			return SavedCheckpoint{}, err
 		}
 		if len(found) == 0 {
-			found = newest(all, func(c SavedCheckpoint) bool { return string(c.Step) == name })
+			found = newestGood(all, func(c SavedCheckpoint) bool { return string(c.Step) == name })
 		}
 	}
 	switch {
 	case len(found) == 0:
 		return SavedCheckpoint{}, &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("no checkpoint %q", name), Hint: "pawl checkpoints --all"}
 	case len(found) > 1:
-		return SavedCheckpoint{}, &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("%q stands for %d checkpoints", name, len(found)), Hint: "pawl checkpoints --all"}
+		return SavedCheckpoint{}, &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("%q is ambiguous: %d checkpoints match", name, len(found)), Hint: "pawl checkpoints --all"}
 	}
 	return found[0], nil
 }
 
-// ofStep returns the newest checkpoint that a run has of a step: its own, or one that it has from the run that it was
-// forked from.
-func ofStep(ctx context.Context, p *project.Project, all []SavedCheckpoint, run pawl.RunID, step string) ([]SavedCheckpoint, error) {
+// newestOfStep returns the newest checkpoint of a step, including those that a forked run inherited.
+func newestOfStep(ctx context.Context, p *project.Project, all []SavedCheckpoint, run pawl.RunID, step string) ([]SavedCheckpoint, error) {
 	upTo := pawl.Seq(math.MaxInt64)
 	for run != "" {
-		found := newest(all, func(c SavedCheckpoint) bool { return c.Run == run && string(c.Step) == step && c.Seq <= upTo })
+		found := newestGood(all, func(c SavedCheckpoint) bool { return c.Run == run && string(c.Step) == step && c.Seq <= upTo })
 		if len(found) > 0 {
 			return found, nil
 		}
-		said, err := saidBy(ctx, p, run)
+		said, err := readCheckpointLog(ctx, p, run)
 		if err != nil && !errors.Is(err, pawl.ErrNoRun) {
 			return nil, err
 		}
@@ -227,8 +225,8 @@ func ofStep(ctx context.Context, p *project.Project, all []SavedCheckpoint, run 
 	return nil, nil
 }
 
-// newest returns the newest checkpoint that fits: a good one, and where there is none an emergency one.
-func newest(all []SavedCheckpoint, fits func(SavedCheckpoint) bool) []SavedCheckpoint {
+// newestGood returns the newest matching good checkpoint, or else the newest matching emergency one.
+func newestGood(all []SavedCheckpoint, fits func(SavedCheckpoint) bool) []SavedCheckpoint {
 	var emergency []SavedCheckpoint
 	for _, c := range slices.Backward(all) {
 		switch {
@@ -242,7 +240,8 @@ func newest(all []SavedCheckpoint, fits func(SavedCheckpoint) bool) []SavedCheck
 	return emergency
 }
 
-// GoodBefore returns the newest good checkpoint with a snapshot before this one; without an id there is none.
+// GoodBefore returns the newest good checkpoint with a snapshot before c; without one, a SavedCheckpoint with an empty
+// ID.
 func GoodBefore(ctx context.Context, p *project.Project, store *snapshot.Store, c SavedCheckpoint) (SavedCheckpoint, error) {
 	all, err := allCheckpoints(ctx, p, store)
 	if err != nil {
@@ -257,42 +256,42 @@ func GoodBefore(ctx context.Context, p *project.Project, store *snapshot.Store, 
 	return SavedCheckpoint{}, nil
 }
 
-// NotWhole reports whether an error says that a snapshot cannot be read whole, and that nothing was done for that reason.
-func NotWhole(err error) bool {
+// IsIncomplete reports whether err means that a snapshot cannot be read completely, so that nothing was done.
+func IsIncomplete(err error) bool {
 	_, damaged := errors.AsType[*pack.DamagedError](err)
 	_, missing := errors.AsType[*pack.MissingError](err)
 	return (damaged || missing) && pawl.KindOf(err) == pawl.KindDamaged
 }
 
-// Files returns the checkpoint's snapshot, or why there is none.
-func (c SavedCheckpoint) Files() (snapshot.Record, error) {
+// SnapshotRecord returns the checkpoint's commit record. The error says why there is none.
+func (c SavedCheckpoint) SnapshotRecord() (snapshot.Record, error) {
 	if c.Record != nil {
 		return *c.Record, nil
 	}
 	why := "its snapshot was pruned"
 	switch {
 	case c.Snapshot == nil:
-		why = "it was taken without files"
+		why = "it was saved without files"
 	case c.Snapshot.None != "":
 		why = "it has no snapshot: " + c.Snapshot.None
 	}
 	return snapshot.Record{}, &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("checkpoint %s: %s", c.ID, why), Hint: "pawl checkpoints --all"}
 }
 
-// Restore is a restore that is ready to be done. Nobody else works in the project until Close.
+// Restore is a planned restore. It holds the engine lock until Close.
 type Restore struct {
 	*snapshot.Restoration
 	project *project.Project
-	run     pawl.RunID // that it is journaled in
+	run     pawl.RunID // the run whose journal records the restore
 	Target  SavedCheckpoint
 	paths   []string
 	lock    *project.Lock
 	version string
-	Command string // that is to be typed again, without the checkpoint
+	Command string // the command to repeat, without the checkpoint
 }
 
-// PrepareRestore thinks a restore through. It refuses while anybody works in the project, and unless otherHead where git
-// stands elsewhere than then.
+// PrepareRestore plans a restore. It fails while an attempt runs, and, unless otherHead is set, if git's HEAD has moved
+// since the checkpoint.
 func PrepareRestore(
 	ctx context.Context, p *project.Project, store *snapshot.Store, target SavedCheckpoint, paths []string, otherHead bool, version string,
 ) (*Restore, error) {
@@ -304,7 +303,7 @@ func PrepareRestore(
 }
 
 func (r *Restore) prepare(ctx context.Context, store *snapshot.Store, otherHead bool) error {
-	record, err := r.Target.Files()
+	record, err := r.Target.SnapshotRecord()
 	if err != nil {
 		return err
 	}
@@ -316,7 +315,7 @@ func (r *Restore) prepare(ctx context.Context, store *snapshot.Store, otherHead 
 		r.Restoration, err = store.Prepare(ctx, record, r.paths)
 	}
 	if err == nil && !otherHead {
-		err = r.SameHead(ctx)
+		err = r.RequireSameHead(ctx)
 	}
 	if err != nil {
 		return errors.Join(err, r.Close())
@@ -324,9 +323,9 @@ func (r *Restore) prepare(ctx context.Context, store *snapshot.Store, otherHead 
 	return nil
 }
 
-// RequireIdle refuses where an attempt of any run, but for some, still runs: it would see its files change under it.
+// RequireIdle fails if an attempt of any run except but is running, because its files would change under it.
 func RequireIdle(ctx context.Context, p *project.Project, but ...pawl.RunID) error {
-	ids, err := runs.Runs(p)
+	ids, err := runs.List(p)
 	if err != nil {
 		return err
 	}
@@ -336,16 +335,16 @@ func RequireIdle(ctx context.Context, p *project.Project, but ...pawl.RunID) err
 		}
 		s, err := runs.LoadState(ctx, p, run)
 		if err != nil {
-			continue // a run that cannot be read is no reason not to bring files back
+			continue // an unreadable run does not prevent a restore
 		}
-		if err := runs.LivingOf(p, s); err != nil {
+		if err := runs.RequireNoLiveAttempt(p, s); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (r *Restore) SameHead(ctx context.Context) error {
+func (r *Restore) RequireSameHead(ctx context.Context) error {
 	then, now, err := r.Head(ctx)
 	if err != nil {
 		return err
@@ -361,19 +360,19 @@ func (r *Restore) SameHead(ctx context.Context) error {
 		return nil
 	}
 	return &pawl.Error{
-		Kind: pawl.KindDamaged, Err: fmt.Errorf("git stood at %s then, and stands at %s now", was, is),
+		Kind: pawl.KindDamaged, Err: fmt.Errorf("HEAD was %s at the checkpoint and is %s now", was, is),
 		Hint: fmt.Sprintf("%s %s --other-head", r.Command, r.Target.ID),
 	}
 }
 
-// Do keeps what is there as a checkpoint of its own, and then makes the changes. It returns that checkpoint.
+// Do saves the current files as a checkpoint, restores the target's, and returns the ID of the saved checkpoint.
 func (r *Restore) Do(ctx context.Context, by pawl.Author) (before pawl.CheckpointID, err error) {
-	if r.run, err = RunToTell(ctx, r.project, r.version); err != nil {
+	if r.run, err = EnsureRun(ctx, r.project, r.version); err != nil {
 		return "", err
 	}
 	err = journalCheckpoint(ctx, r.project, r.run, by, func(at Position) (pawl.Checkpoint, error) {
-		why := "before the restore of " + string(r.Target.ID)
-		c, _, err := Stamped(ctx, r.run, pawl.CheckpointBeforeRestore, why, at, r.Save)
+		why := "before restoring " + string(r.Target.ID)
+		c, _, err := TakeCheckpoint(ctx, r.run, pawl.CheckpointBeforeRestore, why, at, r.Save)
 		before = c.ID
 		return c, err
 	})
@@ -382,7 +381,7 @@ func (r *Restore) Do(ctx context.Context, by pawl.Author) (before pawl.Checkpoin
 	}
 	if err := r.Apply(ctx); err != nil {
 		again := fmt.Sprintf("%s %s", r.Command, r.Target.ID)
-		return before, &pawl.Error{Kind: pawl.KindInternal, Err: fmt.Errorf("the restore is not complete; what was there is in checkpoint %s: %w", before, err), Hint: again}
+		return before, &pawl.Error{Kind: pawl.KindInternal, Err: fmt.Errorf("the restore is incomplete (previous state saved as checkpoint %s): %w", before, err), Hint: again}
 	}
 	done, err := runs.Perform(ctx, r.project, r.run, by, func(*project.Project, *runs.Run) ([]pawl.Payload, error) {
 		return []pawl.Payload{pawl.FilesRestored{
@@ -395,7 +394,7 @@ func (r *Restore) Do(ctx context.Context, by pawl.Author) (before pawl.Checkpoin
 	return before, done.Log.Close()
 }
 
-// Close lets others work again.
+// Close releases the engine lock.
 func (r *Restore) Close() error {
 	var err error
 	if r.Restoration != nil {

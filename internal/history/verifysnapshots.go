@@ -18,17 +18,16 @@ import (
 	"pawl/internal/snapshot"
 )
 
-// VerifySnapshots checks the content of every snapshot, and compares the snapshots with what the journals say of them.
-// It changes nothing.
+// VerifySnapshots verifies the content of every snapshot and compares the store with the journals. It changes nothing.
 func VerifySnapshots(ctx context.Context, p *project.Project) ([]pawl.Finding, error) {
 	if _, err := os.Stat(p.Snapshots()); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	b := books{project: p}
-	if err := b.read(ctx); err != nil { // before the store: a checkpoint is journaled after its snapshot is there
+	b := checkpointIndex{project: p}
+	if err := b.read(ctx); err != nil { // before the store: a checkpoint is journaled after its snapshot exists
 		return nil, err
 	}
-	store, err := runs.OpenSnapshots(ctx, p, config.Snapshots{}) // what is to be kept plays no part in what is there
+	store, err := runs.OpenSnapshots(ctx, p, config.Snapshots{}) // retention settings do not matter here
 	if err == nil {
 		var findings []pawl.Finding
 		findings, err = b.verify(ctx, store)
@@ -37,37 +36,37 @@ func VerifySnapshots(ctx context.Context, p *project.Project) ([]pawl.Finding, e
 		}
 	}
 	found := pawl.Finding{Level: pawl.Bad, Where: p.Snapshots(), What: err.Error(), Hint: repairHint}
-	if errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.EROFS) { // the lock that checking needs cannot be had
-		found.Level, found.What, found.Hint = pawl.Warn, "the snapshots were not checked: "+err.Error(), ""
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.EROFS) { // the check needs a lock, which cannot be taken
+		found.Level, found.What, found.Hint = pawl.Warn, "snapshots not verified: "+err.Error(), ""
 	}
 	return []pawl.Finding{found}, ctx.Err()
 }
 
 const repairHint = "pawl verify --repair"
 
-// books are what the journals say of checkpoints.
-type books struct {
+// checkpointIndex is what the journals record about checkpoints.
+type checkpointIndex struct {
 	project *project.Project
-	said    []*saidOf
+	logs    []*checkpointLog
 }
 
-// read reads all journals; of a damaged one what stands before the damage, which is another check's to report.
-func (b *books) read(ctx context.Context) error {
+// read reads all journals; of a damaged one what precedes the damage. Another check reports the damage.
+func (b *checkpointIndex) read(ctx context.Context) error {
 	runs, err := AllRuns(b.project)
 	if err != nil {
 		return err
 	}
 	for _, run := range runs {
-		said, err := saidBy(ctx, b.project, run)
+		said, err := readCheckpointLog(ctx, b.project, run)
 		if err != nil && pawl.KindOf(err) != pawl.KindDamaged {
 			return err
 		}
-		b.said = append(b.said, said)
+		b.logs = append(b.logs, said)
 	}
 	return nil
 }
 
-func (b *books) verify(ctx context.Context, store *snapshot.Store) ([]pawl.Finding, error) {
+func (b *checkpointIndex) verify(ctx context.Context, store *snapshot.Store) ([]pawl.Finding, error) {
 	faults, err := store.Verify(ctx)
 	if err != nil {
 		return nil, err
@@ -81,20 +80,20 @@ func (b *books) verify(ctx context.Context, store *snapshot.Store) ([]pawl.Findi
 		return append(findings, pawl.Finding{Level: pawl.Bad, Where: b.project.Snapshots(), What: err.Error(), Hint: repairHint}), nil
 	}
 	missing := b.missing(records)
-	for _, said := range b.said {
+	for _, said := range b.logs {
 		if ids := missing[said.run]; len(ids) > 0 {
-			what := "checkpoints whose snapshots are not in the store: " + few(ids)
+			what := "checkpoints whose snapshots are missing from the store: " + listFew(ids)
 			findings = append(findings, pawl.Finding{Level: pawl.Bad, Where: string(said.run), What: what, Hint: repairHint})
 		}
 	}
-	findings = append(findings, b.unnamed(records)...)
+	findings = append(findings, b.unreferenced(records)...)
 	if len(faults) == 0 && len(missing) == 0 {
 		size, err := store.Size()
 		if err != nil {
 			return nil, err
 		}
 		findings = append(findings, pawl.Finding{
-			Level: pawl.OK, Where: b.project.Snapshots(), What: fmt.Sprintf("snapshots: %d, each whole, in %d bytes", len(records), size),
+			Level: pawl.OK, Where: b.project.Snapshots(), What: fmt.Sprintf("snapshots verified: %d, %d bytes", len(records), size),
 		})
 	}
 	return findings, nil
@@ -103,17 +102,17 @@ func (b *books) verify(ctx context.Context, store *snapshot.Store) ([]pawl.Findi
 func faultFinding(f snapshot.Fault) pawl.Finding {
 	found := pawl.Finding{Level: pawl.Bad, Where: f.Where, What: f.What, Hint: repairHint}
 	if len(f.Checkpoints) > 0 {
-		found.Evidence = "concerns checkpoints " + few(f.Checkpoints)
+		found.Evidence = "affects checkpoints " + listFew(f.Checkpoints)
 	}
 	return found
 }
 
-// fewest is how many names a finding lists.
-const fewest = 20
+// maxFew is how many names a finding lists.
+const maxFew = 20
 
-// few lists names, and says how many more there are.
-func few[T ~string](names []T) string {
-	listed := make([]string, min(len(names), fewest))
+// listFew lists the first names and the number of the others.
+func listFew[T ~string](names []T) string {
+	listed := make([]string, min(len(names), maxFew))
 	for i := range listed {
 		listed[i] = string(names[i])
 	}
@@ -124,14 +123,14 @@ func few[T ~string](names []T) string {
 	return text
 }
 
-// missing returns the checkpoints whose snapshots should be in the store and are not, by run.
-func (b *books) missing(records []snapshot.Record) map[pawl.RunID][]pawl.CheckpointID {
+// missing returns, by run, the checkpoints whose snapshots are missing from the store.
+func (b *checkpointIndex) missing(records []snapshot.Record) map[pawl.RunID][]pawl.CheckpointID {
 	there := map[string]bool{}
 	for _, r := range records {
 		there[r.ID.String()] = true
 	}
 	missing := map[pawl.RunID][]pawl.CheckpointID{}
-	for _, said := range b.said {
+	for _, said := range b.logs {
 		for _, c := range said.saved {
 			if c.Snapshot != nil && c.Snapshot.Record != "" && !there[c.Snapshot.Record] && !said.pruned[c.ID] {
 				missing[said.run] = append(missing[said.run], c.ID)
@@ -141,10 +140,10 @@ func (b *books) missing(records []snapshot.Record) map[pawl.RunID][]pawl.Checkpo
 	return missing
 }
 
-// unnamed finds the snapshots that no journal names. A young one may be about to be named.
-func (b *books) unnamed(records []snapshot.Record) []pawl.Finding {
+// unreferenced reports snapshots that no journal names. A recent one may be about to be named.
+func (b *checkpointIndex) unreferenced(records []snapshot.Record) []pawl.Finding {
 	named := map[pawl.CheckpointID]bool{}
-	for _, said := range b.said {
+	for _, said := range b.logs {
 		for _, c := range said.saved {
 			named[c.ID] = true
 		}
@@ -159,17 +158,17 @@ func (b *books) unnamed(records []snapshot.Record) []pawl.Finding {
 		return nil
 	}
 	return []pawl.Finding{{
-		Level: pawl.Warn, Where: b.project.Snapshots(), What: fmt.Sprintf("snapshots that no journal names: %d", old), Hint: "pawl prune",
+		Level: pawl.Warn, Where: b.project.Snapshots(), What: fmt.Sprintf("snapshots that no journal references: %d", old), Hint: "pawl prune",
 	}}
 }
 
-// RepairSnapshots mends what can be mended of the store, and says what it did and which checkpoints it could not save.
-// Those whose snapshots are gone are journaled so. No journal is mended.
+// RepairSnapshots repairs the store as far as possible. It reports what it did and which checkpoints are lost, and
+// journals the losses. It repairs no journal.
 func RepairSnapshots(ctx context.Context, p *project.Project) ([]pawl.Finding, error) {
 	if _, err := os.Stat(p.Snapshots()); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	store, err := runs.OpenSnapshots(ctx, p, config.Snapshots{}) // what is to be kept plays no part in what is there
+	store, err := runs.OpenSnapshots(ctx, p, config.Snapshots{}) // retention settings do not matter here
 	if err != nil {
 		return nil, err
 	}
@@ -182,24 +181,24 @@ func repair(ctx context.Context, p *project.Project, store *snapshot.Store) ([]p
 	if err != nil {
 		return nil, err
 	}
-	findings := []pawl.Finding{{Level: pawl.OK, Where: p.Snapshots(), What: "index made anew"}}
+	findings := []pawl.Finding{{Level: pawl.OK, Where: p.Snapshots(), What: "index rebuilt"}}
 	for _, path := range done.Quarantined {
-		findings = append(findings, pawl.Finding{Level: pawl.Warn, Where: path, What: "set aside: it is not as it was written"})
+		findings = append(findings, pawl.Finding{Level: pawl.Warn, Where: path, What: "moved aside: content does not match its checksum"})
 	}
 	if len(done.Checkpoints) > 0 {
-		what := "checkpoints that cannot be restored whole: " + few(done.Checkpoints)
+		what := "checkpoints that cannot be restored completely: " + listFew(done.Checkpoints)
 		findings = append(findings, pawl.Finding{Level: pawl.Warn, Where: p.Snapshots(), What: what})
 	}
 	lost, err := journalLost(ctx, p, store)
 	for run, ids := range lost {
-		findings = append(findings, pawl.Finding{Level: pawl.Warn, Where: string(run), What: "checkpoints whose snapshots are lost: " + few(ids)})
+		findings = append(findings, pawl.Finding{Level: pawl.Warn, Where: string(run), What: "checkpoints whose snapshots are lost: " + listFew(ids)})
 	}
 	return findings, err
 }
 
 // journalLost journals which checkpoints have lost their snapshots for good.
 func journalLost(ctx context.Context, p *project.Project, store *snapshot.Store) (map[pawl.RunID][]pawl.CheckpointID, error) {
-	b := books{project: p}
+	b := checkpointIndex{project: p}
 	if err := b.read(ctx); err != nil {
 		return nil, err
 	}
@@ -208,5 +207,5 @@ func journalLost(ctx context.Context, p *project.Project, store *snapshot.Store)
 		return nil, err
 	}
 	lost := b.missing(records)
-	return lost, tellPruned(ctx, p, lost, "lost")
+	return lost, journalPruned(ctx, p, lost, "lost")
 }

@@ -1,8 +1,8 @@
-// Package hook is what agents call at each thing that happens to them: it journals what they are about to do and what came
-// of it, tells a session what it has to know, and never gets in an agent's way.
+// Package hook answers the calls of agent hooks: it journals the intent and the outcome of tool calls, gives new sessions
+// their brief, and never blocks an agent.
 //
-// Whatever goes wrong with us, the agent gets an answer that its parser takes, in time, and exit code 0; one line in
-// .pawl/hook.log says what it was. Where no project is, nothing is done.
+// Whatever fails in pawl, the agent gets an answer that it can parse, in time, and exit code 0; the error is a line in
+// .pawl/hook.log. Outside of a project a hook does nothing.
 package hook
 
 import (
@@ -25,29 +25,29 @@ import (
 )
 
 const (
-	// Verb is the command by which agents call a hook, and KeeperVerb that of the process that takes checkpoints for them.
+	// Verb is the command that agents call as a hook. KeeperVerb is the command of the process that takes their checkpoints.
 	Verb       = "hook"
 	KeeperVerb = "hook-keeper"
 
-	maxPayload = 32 << 20 // bytes; what is longer is not read
+	maxPayload = 32 << 20 // bytes; longer payloads are rejected
 )
 
-// Config is what hooks are told by main.
+// Config is the configuration that main passes to hooks.
 type Config struct {
 	Environ []string
 	Version string
 }
 
-// How long an agent waits for us, at most.
+// Time limits of a call.
 const (
-	readLimit  = 5 * time.Second // for the payload to come
+	readLimit  = 5 * time.Second // to receive the payload
 	usualLimit = 2 * time.Second
-	startLimit = 8 * time.Second  // while what is in doubt is found out
-	checkLimit = 50 * time.Second // while a step's checks run
-	noteLimit  = time.Second      // for a line in the log
+	startLimit = 8 * time.Second  // includes checking what is in doubt
+	checkLimit = 50 * time.Second // includes running a step's checks
+	noteLimit  = time.Second      // to write a line to the log
 )
 
-// limit returns how long this call may take.
+// limit returns the time limit of this call.
 func (c *call) limit() time.Duration {
 	switch {
 	case c.event.Kind == agents.Start:
@@ -58,11 +58,11 @@ func (c *call) limit() time.Duration {
 	return usualLimit
 }
 
-// Run answers one call: the payload comes from in, the answer goes to out.
+// Run answers one call: it reads the payload from in and writes the answer to out.
 func Run(ctx context.Context, agent string, in io.Reader, out io.Writer, cfg Config) {
 	d, err := agents.Find(agent)
 	if err != nil {
-		noteHere(ctx, cfg, err)
+		logHere(ctx, cfg, err)
 		return
 	}
 	c := &call{Config: cfg, dialect: d, redact: redact.New(cfg.Environ)}
@@ -70,11 +70,11 @@ func Run(ctx context.Context, agent string, in io.Reader, out io.Writer, cfg Con
 		c.redact = redact.New(append(agentEnviron(os.Getppid()), cfg.Environ...))
 	}
 	if _, err := out.Write(c.answer(ctx, in)); err != nil {
-		noteHere(ctx, cfg, fmt.Errorf("answer: %w", err))
+		logHere(ctx, cfg, fmt.Errorf("answer: %w", err))
 		return
 	}
-	if err := c.told(ctx); err != nil {
-		c.note(err)
+	if err := c.recordWelcome(ctx); err != nil {
+		c.logError(err)
 	}
 }
 
@@ -83,57 +83,57 @@ type call struct {
 	Config
 	dialect *agents.Dialect
 	redact  *redact.Redactor
-	said
+	input
 	session pawl.SessionID
-	kept    *kept // what is kept of the session
+	cache   *sessionCache
 
-	stranger bool              // the session's run has not heard of it
-	welcome  *sessions.Welcome // what it is told at its beginning
-	answered bool              // what is printed is the answer
+	unknown  bool              // the run's journal does not have the session yet
+	welcome  *sessions.Welcome // the brief and notices for a new session
+	answered bool              // the printed answer came from handle
 }
 
-// said is what an agent said, and of what project. No project: nothing is to be done.
-type said struct {
+// input is the event of a call and its project; nil if it is outside of any project.
+type input struct {
 	event   agents.Event
 	project *project.Project
 }
 
-// answer returns what is printed. Where the work fails, panics or takes too long, that is nothing.
+// answer returns the text to print. It is the agent's empty answer if the work fails, panics or exceeds its time limit.
 func (c *call) answer(ctx context.Context, in io.Reader) []byte {
-	heard, err := within(ctx, readLimit, func(context.Context) (said, error) { return c.read(in) })
+	received, err := within(ctx, readLimit, func(context.Context) (input, error) { return c.read(in) })
 	if err != nil {
-		noteHere(ctx, c.Config, c.clean(fmt.Errorf("hear %s: %w", c.dialect.Name, err)))
-		return c.dialect.Nothing()
+		logHere(ctx, c.Config, c.redactError(fmt.Errorf("receive %s hook: %w", c.dialect.Name, err)))
+		return c.dialect.Empty()
 	}
-	c.said = heard
+	c.input = received
 	if c.project == nil || c.event.Kind == agents.Other {
-		return c.dialect.Nothing()
+		return c.dialect.Empty()
 	}
 	c.session = pawl.SessionIDOf(c.dialect.Name, c.event.Session, c.event.Sub)
-	answer, err := within(ctx, c.limit(), c.hear)
+	answer, err := within(ctx, c.limit(), c.handle)
 	if err != nil {
-		c.note(fmt.Errorf("%s: %w", c.event.Name, err))
+		c.logError(fmt.Errorf("%s: %w", c.event.Name, err))
 	}
 	if answer == nil {
-		return c.dialect.Nothing()
+		return c.dialect.Empty()
 	}
 	c.answered = true
 	return answer
 }
 
-// told journals what the session was told, once that is printed.
-func (c *call) told(ctx context.Context) error {
+// recordWelcome journals that the session got its brief, after the brief is printed.
+func (c *call) recordWelcome(ctx context.Context) error {
 	if !c.answered || c.welcome == nil {
 		return nil
 	}
 	_, err := within(ctx, usualLimit, func(ctx context.Context) (any, error) {
-		return nil, c.welcome.Told(ctx, c.project, c.by(), c.redact.Text)
+		return nil, c.welcome.MarkReported(ctx, c.project, c.by(), c.redact.Text)
 	})
 	return err
 }
 
-// within returns what a deed returns, unless it takes too long, as it does where a lock is not given back or a disk hangs.
-// Then the deed is left to itself, until the process ends.
+// within runs do with a time limit. If the limit passes, for example because a lock is held or a disk hangs, it abandons do
+// and returns an error; the goroutine ends with the process.
 func within[T any](ctx context.Context, limit time.Duration, do func(context.Context) (T, error)) (T, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -157,23 +157,23 @@ func within[T any](ctx context.Context, limit time.Duration, do func(context.Con
 		return r.value, r.err
 	case <-ctx.Done():
 		var none T
-		return none, fmt.Errorf("it took longer than %s", limit)
+		return none, fmt.Errorf("timed out after %s", limit)
 	}
 }
 
-// noteHere notes what went wrong before it was known what project it is about.
-func noteHere(ctx context.Context, cfg Config, what error) {
-	_, _ = within(ctx, noteLimit, func(context.Context) (any, error) { // nobody else could be told
+// logHere logs an error that occurred before the project was known.
+func logHere(ctx context.Context, cfg Config, what error) {
+	_, _ = within(ctx, noteLimit, func(context.Context) (any, error) { // there is nowhere else to report it
 		p, err := here(cfg.Environ)
 		if err != nil {
 			p = damagedHere()
 		}
-		note(p, what)
+		logError(p, what)
 		return nil, nil
 	})
 }
 
-// damagedHere returns the project that the process stands in although it cannot be opened, to note things in its log only.
+// damagedHere returns the project of the working folder without opening it, so that its log can be written.
 func damagedHere() *project.Project {
 	dir, err := os.Getwd()
 	for ; err == nil && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
@@ -189,29 +189,29 @@ func isFolder(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// read takes the payload in, as soon as it is whole, and finds the project that it is about.
-func (c *call) read(in io.Reader) (said, error) {
+// read reads the payload as soon as it is complete, and finds its project.
+func (c *call) read(in io.Reader) (input, error) {
 	var data json.RawMessage
 	limited := &io.LimitedReader{R: in, N: maxPayload}
 	err := json.NewDecoder(limited).Decode(&data)
 	if limited.N == 0 {
-		_, _ = io.Copy(io.Discard, in) // an agent that writes on would be killed by a closed pipe
-		return said{}, fmt.Errorf("a payload of %d bytes or more", maxPayload)
+		_, _ = io.Copy(io.Discard, in) // a closed pipe would kill an agent that is still writing
+		return input{}, fmt.Errorf("payload is larger than %d bytes", maxPayload)
 	}
 	if err != nil {
-		return said{}, fmt.Errorf("read the payload: %w", err)
+		return input{}, fmt.Errorf("read the payload: %w", err)
 	}
 	event, err := c.dialect.Parse(data)
 	if err != nil {
-		return said{}, err
+		return input{}, err
 	}
-	place, err := c.place(event)
-	return said{event, place}, err
+	p, err := c.projectOf(event)
+	return input{event, p}, err
 }
 
-// place returns the project that a session belongs to; nil: none. An agent may go elsewhere in between, so where it was started
-// counts more than where it is.
-func (c *call) place(e agents.Event) (*project.Project, error) {
+// projectOf returns the project of a session; nil if there is none. The folder that the agent was started in takes
+// precedence over its working folder, which may change.
+func (c *call) projectOf(e agents.Event) (*project.Project, error) {
 	if variable(c.Environ, "PAWL_PROJECT") != "" {
 		return here(c.Environ)
 	}
@@ -226,19 +226,19 @@ func (c *call) place(e agents.Event) (*project.Project, error) {
 	return here(c.Environ)
 }
 
-// here returns the project that the environment names, or that the process stands in; nil: there is none.
+// here returns the project named in the environment, or else the one of the working folder; nil if there is none.
 func here(environ []string) (*project.Project, error) {
 	if root := variable(environ, "PAWL_PROJECT"); root != "" {
 		return projectAt(root)
 	}
 	dir, err := os.Getwd()
 	if err != nil {
-		return nil, nil // it is gone
+		return nil, nil // the folder was removed
 	}
 	return projectAt(dir)
 }
 
-// projectAt returns the project that a folder lies in, which may be gone; nil: there is none.
+// projectAt returns the project that contains a folder, which may no longer exist; nil if there is none.
 func projectAt(dir string) (*project.Project, error) {
 	for dir != filepath.Dir(dir) {
 		if _, err := os.Stat(dir); err == nil {
@@ -248,7 +248,7 @@ func projectAt(dir string) (*project.Project, error) {
 	}
 	p, err := project.Find(dir)
 	if errors.Is(err, pawl.ErrNoProject) {
-		return nil, nil // there is nothing to do
+		return nil, nil
 	}
 	return p, err
 }
@@ -262,38 +262,38 @@ func variable(environ []string, name string) string {
 	return ""
 }
 
-// by is the author of what hooks journal.
+// by returns the author of the events that this call journals.
 func (c *call) by() pawl.Author {
 	return pawl.Author{Kind: pawl.ByHook, Name: c.dialect.Name, Session: c.event.Session}
 }
 
-// run returns the run that the session belongs to, until that has ended. It is looked for once, and kept. A run that has not
-// heard of the session is to be told of it first.
+// run returns the run of the session and caches it until the run ends. It sets c.unknown if the run's journal does not have
+// the session yet.
 func (c *call) run(ctx context.Context) (pawl.RunID, error) {
 	if run := pawl.RunID(variable(c.Environ, "PAWL_RUN")); run != "" {
-		c.kept.Run = run
+		c.cache.Run = run
 		return run, nil
 	}
-	if c.kept.Run != "" && !c.over() {
-		return c.kept.Run, nil
+	if c.cache.Run != "" && !c.runEnded() {
+		return c.cache.Run, nil
 	}
 	run, known, err := sessions.RunOfSession(ctx, c.project, c.session, c.Version)
 	if err != nil {
 		return "", err
 	}
-	c.kept.Run, c.kept.Looked, c.stranger = run, c.lookedAt(run), !known
-	c.keep()
+	c.cache.Run, c.cache.Looked, c.unknown = run, c.endUnseenBefore(run), !known
+	c.saveCache()
 	return run, nil
 }
 
-// add journals events. A run that is gone, set aside perhaps, is looked for anew.
+// add journals events. If the cached run no longer exists, for example because it was archived, it finds the run again.
 func (c *call) add(ctx context.Context, payloads ...pawl.Payload) error {
 	if len(payloads) == 0 {
 		return nil
 	}
 	err := c.addOnce(ctx, payloads)
-	if errors.Is(err, pawl.ErrNoRun) && c.kept.Run != "" {
-		c.kept.Run = ""
+	if errors.Is(err, pawl.ErrNoRun) && c.cache.Run != "" {
+		c.cache.Run = ""
 		err = c.addOnce(ctx, payloads)
 	}
 	return err
@@ -304,7 +304,7 @@ func (c *call) addOnce(ctx context.Context, payloads []pawl.Payload) error {
 	if err != nil {
 		return err
 	}
-	if c.stranger {
+	if c.unknown {
 		payloads = append([]pawl.Payload{c.began()}, payloads...)
 	}
 	events, err := c.events(payloads...)
@@ -312,7 +312,7 @@ func (c *call) addOnce(ctx context.Context, payloads []pawl.Payload) error {
 		return err
 	}
 	if err = journal.Add(ctx, c.project.Runs(), run, events...); err == nil {
-		c.stranger = false
+		c.unknown = false
 	}
 	return err
 }
@@ -328,12 +328,12 @@ func (c *call) events(payloads ...pawl.Payload) ([]pawl.Event, error) {
 	return events, nil
 }
 
-// nearEnd is how much of a journal's end is looked at for its run's end although the run was just seen to go on: it may
-// have ended meanwhile.
+// nearEnd is the size of the journal's tail, in bytes, that is searched for the end of a run that was just seen unfinished:
+// it may have ended since.
 const nearEnd = 16 << 10
 
-// lookedAt returns up to where a run's journal need not be looked at any more for the run's end.
-func (c *call) lookedAt(run pawl.RunID) int64 {
+// endUnseenBefore returns the offset in a run's journal before which the run's end need not be searched.
+func (c *call) endUnseenBefore(run pawl.RunID) int64 {
 	info, err := os.Stat(filepath.Join(c.project.RunDir(run), journal.FileName))
 	if err != nil {
 		return 0
@@ -341,15 +341,15 @@ func (c *call) lookedAt(run pawl.RunID) int64 {
 	return max(0, info.Size()-nearEnd)
 }
 
-// farBehind is how much of a journal is looked at each time before it is kept that it was.
+// farBehind is the number of journal bytes that are searched again at each call before the cache is updated.
 const farBehind = 32 << 10
 
-// over reports whether the session's run has ended since it was looked for.
-func (c *call) over() bool {
-	ended, end, err := journal.Ended(c.project.Runs(), c.kept.Run, c.kept.Looked)
-	if err == nil && !ended && end-c.kept.Looked > farBehind {
-		c.kept.Looked = end
-		c.keep()
+// runEnded reports whether the cached run has ended since.
+func (c *call) runEnded() bool {
+	ended, end, err := journal.Ended(c.project.Runs(), c.cache.Run, c.cache.Looked)
+	if err == nil && !ended && end-c.cache.Looked > farBehind {
+		c.cache.Looked = end
+		c.saveCache()
 	}
 	return ended
 }

@@ -3,7 +3,6 @@ package hook
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -18,10 +17,10 @@ import (
 	"pawl/internal/supervise/process"
 )
 
-// start journals that a session began, and tells it what it has to know.
+// start journals the start of a session and returns its brief.
 func (c *call) start(ctx context.Context) ([]byte, error) {
 	if c.event.Source != "compact" {
-		c.kept.Run = "" // a session that goes on may belong elsewhere by now
+		c.cache.Run = "" // a resumed session may belong to another run now
 	}
 	run, err := c.run(ctx)
 	if err != nil {
@@ -29,46 +28,46 @@ func (c *call) start(ctx context.Context) ([]byte, error) {
 	}
 	began := c.began()
 	w, err := sessions.BeginSession(ctx, c.project, run, began, sessions.Briefing{
-		Options: brief.Options{For: brief.Audience(c.dialect.Name), Redact: c.redact.Text}, Inside: c.attempt(), Snapshots: c.snapshots(),
+		Options: brief.Options{For: brief.Audience(c.dialect.Name), Redact: c.redact.Text}, Attempt: c.attempt(), Snapshots: c.snapshots(),
 	})
 	if err != nil {
 		return nil, err
 	}
-	c.kept.Process = began.Process
+	c.cache.Process = began.Process
 	if c.event.Sub != "" {
-		c.keep()
-		return nil, nil // a subagent's parent tells it what to do
+		c.saveCache()
+		return nil, nil // a subagent gets its instructions from its parent
 	}
-	c.kept.Others = w.Runs
-	c.keep()
-	err = c.warn(w.Others)
-	if c.event.Source != "compact" { // there was one before it
-		err = errors.Join(err, c.want(pawl.CheckpointTool, "a session of "+c.dialect.Name+" began"))
+	c.cache.Others = w.Runs
+	c.saveCache()
+	err = c.notify(w.Others)
+	if c.event.Source != "compact" { // PreCompact has requested one
+		err = errors.Join(err, c.requestCheckpoint(pawl.CheckpointTool, "start of a "+c.dialect.Name+" session"))
 	}
 	c.welcome = &w
-	return c.dialect.Add(c.event, besides(w.Others)+w.Brief), err
+	return c.dialect.Add(c.event, concurrentNotice(w.Others)+w.Brief), err
 }
 
-// began says that the session begins.
+// began returns the event for the start of the session.
 func (c *call) began() pawl.SessionBegan {
 	return pawl.SessionBegan{
-		Session: c.session, Source: c.words(c.event.Source), Dir: c.words(c.event.Dir), Transcript: c.words(c.event.Transcript), Model: c.words(c.event.Model),
+		Session: c.session, Source: c.clean(c.event.Source), Dir: c.clean(c.event.Dir), Transcript: c.clean(c.event.Transcript), Model: c.clean(c.event.Model),
 		Process: agentProcess(os.Getppid()), Step: pawl.StepID(variable(c.Environ, "PAWL_STEP")),
 	}
 }
 
-// unheard says that the session is there, where the journal does not know of this process of its agent: the hook of its
-// start was not heard, or was cut off. nil: it does.
-func (c *call) unheard() *pawl.SessionBegan {
+// missedStart returns a start event if the journal does not have the agent's process, because the start hook did not run or
+// was killed; nil otherwise.
+func (c *call) missedStart() *pawl.SessionBegan {
 	began := c.began()
-	if began.Process == nil || c.kept.Process != nil && *c.kept.Process == *began.Process {
+	if began.Process == nil || c.cache.Process != nil && *c.cache.Process == *began.Process {
 		return nil
 	}
 	began.Source = ""
 	return &began
 }
 
-// attempt returns the attempt that the session works for; nil: it works for none.
+// attempt returns the attempt that the session belongs to; nil if there is none.
 func (c *call) attempt() *pawl.AttemptRef {
 	inside := runs.StepClientOf(func(name string) string { return variable(c.Environ, name) })
 	if inside == nil {
@@ -77,10 +76,10 @@ func (c *call) attempt() *pawl.AttemptRef {
 	return &inside.Attempt
 }
 
-// shells are programs that only stand between an agent and us.
+// shells are programs that may stand between an agent and its hook.
 var shells = map[string]bool{"sh": true, "bash": true, "dash": true, "zsh": true, "env": true, "pawl": true}
 
-// agentProcess returns the process that called us; nil: it cannot be told.
+// agentProcess returns the agent's process, the nearest ancestor from pid that is no shell; nil if unknown.
 func agentProcess(pid int) *pawl.Process {
 	p, err := process.Identify(agentPID(pid))
 	if err != nil {
@@ -89,7 +88,7 @@ func agentProcess(pid int) *pawl.Process {
 	return &p
 }
 
-// agentPID returns the nearest process from one upwards that is no shell, 0 where there is none.
+// agentPID returns the nearest ancestor of pid, or pid itself, that is no shell; 0 if there is none.
 func agentPID(pid int) int {
 	for range 8 {
 		stat, err := process.Of(pid)
@@ -105,7 +104,7 @@ func agentPID(pid int) int {
 	return 0
 }
 
-// agentEnviron returns the environment that the agent was started with.
+// agentEnviron returns the environment of the agent's process.
 func agentEnviron(pid int) []string {
 	if pid = agentPID(pid); pid == 0 {
 		return nil
@@ -113,8 +112,8 @@ func agentEnviron(pid int) []string {
 	return process.Environ(pid)
 }
 
-// besides says which other sessions live.
-func besides(others []pawl.SessionID) string {
+// concurrentNotice tells a session which other sessions are alive.
+func concurrentNotice(others []pawl.SessionID) string {
 	if len(others) == 0 {
 		return ""
 	}
@@ -122,33 +121,37 @@ func besides(others []pawl.SessionID) string {
 	for _, id := range others {
 		names = append(names, "`"+string(id)+"`")
 	}
-	return fmt.Sprintf("pawl: you are not alone: %s works on the same files at this moment. Agree with the person on who changes what.\n\n", strings.Join(names, ", "))
+	are := "another agent session is active in this project: "
+	if len(names) > 1 {
+		are = "other agent sessions are active in this project: "
+	}
+	return "pawl: " + are + strings.Join(names, ", ") + ". Agree with the user on who edits which files.\n\n"
 }
 
-// warn has the others told of this session, each at its next prompt.
-func (c *call) warn(others []pawl.SessionID) error {
+// notify leaves a notice of this session for each of the others, to be shown at its next prompt.
+func (c *call) notify(others []pawl.SessionID) error {
 	for _, id := range others {
 		if err := disk.MakeFolders(c.project.Sessions()); err != nil {
 			return err
 		}
-		if err := disk.Put(tellPath(c.project, id, c.session), []byte(c.session)); err != nil {
+		if err := disk.Put(noticePath(c.project, id, c.session), []byte(c.session)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// tellPath is a file that says that a session is to be told of another one.
-func tellPath(p *project.Project, id, of pawl.SessionID) string {
-	return strings.TrimSuffix(keptPath(p, id), ".json") + ".tell-" + filepath.Base(keptPath(p, of))
+// noticePath is the file of a notice for session id about session of.
+func noticePath(p *project.Project, id, of pawl.SessionID) string {
+	return strings.TrimSuffix(cachePath(p, id), ".json") + ".tell-" + filepath.Base(cachePath(p, of))
 }
 
-// tellOthers returns what tells the session of those that began beside it; nil where none did.
-func (c *call) tellOthers() []byte {
-	if !c.dialect.Tells(c.event.Kind) {
+// takeNotices removes the session's notices and returns their text for the agent; nil if there are none.
+func (c *call) takeNotices() []byte {
+	if !c.dialect.Adds(c.event.Kind) {
 		return nil
 	}
-	paths, err := filepath.Glob(strings.TrimSuffix(keptPath(c.project, c.session), ".json") + ".tell-*.json")
+	paths, err := filepath.Glob(strings.TrimSuffix(cachePath(c.project, c.session), ".json") + ".tell-*.json")
 	if err != nil {
 		return nil
 	}
@@ -159,11 +162,11 @@ func (c *call) tellOthers() []byte {
 			others = append(others, pawl.SessionID(data))
 		}
 		if err := disk.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			c.note(err)
+			c.logError(err)
 		}
 	}
 	if len(others) == 0 {
 		return nil
 	}
-	return c.dialect.Add(c.event, besides(others))
+	return c.dialect.Add(c.event, concurrentNotice(others))
 }

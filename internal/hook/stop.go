@@ -10,15 +10,14 @@ import (
 	"pawl/internal/sessions"
 )
 
-// stop journals the end of a turn. The turn of an agent that works for a step is held open once, where the step's checks
-// do not pass.
+// stop journals the end of a turn. In a step, it prevents the end of the turn once if the step's checks fail.
 func (c *call) stop(ctx context.Context) ([]byte, error) {
 	if ref := c.attempt(); ref != nil && !c.event.Held && ref.Item == "" {
 		run, err := c.run(ctx)
 		if err != nil {
 			return nil, err
 		}
-		unmet, err := sessions.Unmet(ctx, c.project, run, ref.Step, c.Environ)
+		unmet, err := sessions.FailingChecks(ctx, c.project, run, ref.Step, c.Environ)
 		if err != nil {
 			return nil, err
 		}
@@ -27,26 +26,26 @@ func (c *call) stop(ctx context.Context) ([]byte, error) {
 			return c.dialect.Hold(c.event, why), nil
 		}
 	}
-	turned := pawl.SessionTurned{Session: c.session, Doing: pawl.SessionIdle, Said: c.words(c.event.Text)}
-	return nil, errors.Join(c.add(ctx, turned), c.settle(ctx, turned))
+	turned := pawl.SessionTurned{Session: c.session, Doing: pawl.SessionIdle, Said: c.clean(c.event.Text)}
+	return nil, errors.Join(c.add(ctx, turned), c.leaveOthers(ctx, turned))
 }
 
-// settle closes what the session was told to be in doubt in other runs, where it is a guest.
-func (c *call) settle(ctx context.Context, turned pawl.SessionTurned) error {
-	if len(c.kept.Others) == 0 {
+// leaveOthers ends the session in the other runs whose doubts were in its brief.
+func (c *call) leaveOthers(ctx context.Context, turned pawl.SessionTurned) error {
+	if len(c.cache.Others) == 0 {
 		return nil
 	}
-	goes := pawl.SessionEnded{Session: c.session, Why: "it goes on in run " + string(c.kept.Run)}
-	for _, run := range c.kept.Others {
-		events, err := c.events(turned, goes)
+	ended := pawl.SessionEnded{Session: c.session, Why: "continues in run " + string(c.cache.Run)}
+	for _, run := range c.cache.Others {
+		events, err := c.events(turned, ended)
 		if err == nil {
 			err = journal.Add(ctx, c.project.Runs(), run, events...)
 		}
-		if err != nil && !errors.Is(err, pawl.ErrNoRun) { // one that was set aside meanwhile is nobody's any more
+		if err != nil && !errors.Is(err, pawl.ErrNoRun) { // the run may have been archived since
 			return err
 		}
 	}
-	c.kept.Others = nil
-	c.keep()
+	c.cache.Others = nil
+	c.saveCache()
 	return nil
 }

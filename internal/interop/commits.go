@@ -40,7 +40,7 @@ func unknownCommits(ctx context.Context, dir string) func(string) bool {
 		return newEnv(ctx, dir, commits).HasCommit
 	})
 	return func(hash string) bool {
-		return hasCommit() != nil && !hasCommit()(hash) && !resume.GitHas(ctx, dir, hash) && ctx.Err() == nil
+		return hasCommit() != nil && !hasCommit()(hash) && !resume.CommitReachable(ctx, dir, hash) && ctx.Err() == nil
 	}
 }
 
@@ -64,7 +64,7 @@ func commitsBetween(ctx context.Context, dir string) func(from, until time.Time)
 
 // changedFiles returns the files that a commit changed, relative to dir.
 func changedFiles(ctx context.Context, dir, commit string) []string {
-	out, err := resume.Git(ctx, dir, "diff-tree", "--root", "--no-commit-id", "--name-only", "--relative", "-r", "-z", commit)
+	out, err := resume.RunGit(ctx, dir, "diff-tree", "--root", "--no-commit-id", "--name-only", "--relative", "-r", "-z", commit)
 	if err != nil {
 		return nil
 	}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"pawl/internal/doubt"
+	"pawl/internal/evidence"
 	"pawl/internal/interop/format"
 	"pawl/internal/resume"
 )
@@ -26,7 +26,9 @@ func newEnv(ctx context.Context, dir string, commits []format.Commit) format.Env
 			return err == nil
 		},
 		Hash: cachedHash(dir),
-		Scan: func(since time.Time, but ...string) doubt.Census { return doubt.CountFiles(ctx, dir, since, but...) },
+		Scan: func(since time.Time, but ...string) evidence.Census {
+			return evidence.CountFiles(ctx, dir, since, but...)
+		},
 	}
 	if commits != nil {
 		env.HasCommit = func(hash string) bool {

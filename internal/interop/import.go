@@ -18,7 +18,6 @@ import (
 	"pawl/internal/journal"
 	"pawl/internal/planfile"
 	"pawl/internal/project"
-	"pawl/internal/random"
 	"pawl/internal/runs"
 )
 
@@ -79,7 +78,7 @@ func lockImport(p *project.Project) (*project.Lock, error) {
 // UnfinishedRun returns the unfinished run for the work of a source: one that was imported from it, or that mirrors its
 // files. It is empty if there is none. Runs that cannot be read are ignored.
 func UnfinishedRun(ctx context.Context, p *project.Project, in Source) (pawl.RunID, error) {
-	ids, err := runs.Runs(p)
+	ids, err := runs.List(p)
 	if err != nil {
 		return "", err
 	}
@@ -149,13 +148,13 @@ func (m *importer) makePlan() ([]byte, error) {
 	if len(plan.Steps()) == 0 {
 		return nil, &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("import %s: no work found in %s", m.System, m.Path), Hint: "pawl import " + m.System + " --dry-run"}
 	}
-	m.run = pawl.NewRunID(plan.Name, time.Now(), random.Hex(2))
+	m.run = pawl.NewRunID(plan.Name, time.Now(), disk.RandomHex(2))
 	if err != nil {
 		return nil, err
 	}
 	read, err := planfile.Read(plan.Name, data)
 	if err == nil {
-		m.plan = runs.OutlineOf(read)
+		m.plan = runs.NewOutline(read)
 	}
 	return data, err
 }
@@ -296,7 +295,7 @@ func (m *importer) addEvents() error {
 	now := time.Now()
 	created := pawl.RunCreated{Format: pawl.Format, Run: m.run, Project: m.project.ID, Kind: pawl.PlanRun, Name: m.plan.Name, Pawl: m.Version}
 	planned := pawl.RunPlanned{
-		Revision: 1, File: filepath.Base(m.project.PlanFile(m.run, 1)), SHA256: runs.HashOf(m.data), Steps: len(m.plan.InOrder), Goal: m.plan.Goal, Mode: m.plan.Mode,
+		Revision: 1, File: filepath.Base(m.project.PlanFile(m.run, 1)), SHA256: runs.SHA256Hex(m.data), Steps: len(m.plan.InOrder), Goal: m.plan.Goal, Mode: m.plan.Mode,
 	}
 	if err := errors.Join(m.emit(now, created), m.emit(now, planned)); err != nil {
 		return err
@@ -339,7 +338,7 @@ func (m *importer) emitStep(s *format.Step) error {
 		return m.emit(s.Ended, pawl.StepSkipped{Step: s.ID, Why: cmp.Or(s.Why, "skipped in "+m.System)})
 	}
 	planned := m.plan.ByID[s.ID]
-	needs := runs.Digests(m.plan.Needs[s.ID], m.state)
+	needs := runs.OutputDigests(m.plan.Needs[s.ID], m.state)
 	for need := range needs {
 		if !m.state.Steps[need].Finished() {
 			needs[need] = pawl.NotKnown

@@ -100,11 +100,11 @@ func LastMirrored(ctx context.Context, p *project.Project, name string, m pawl.R
 			newest = s
 		}
 	}
-	ids, _ := runs.Runs(p)
+	ids, _ := runs.List(p)
 	for _, run := range ids {
 		consider(runs.LoadState(ctx, p, run))
 	}
-	archived, _ := runs.Archived(p)
+	archived, _ := runs.ArchivedRuns(p)
 	for _, run := range archived {
 		if r, err := runs.LoadArchived(ctx, p, run); err == nil {
 			consider(r.State, r.Log.Close())

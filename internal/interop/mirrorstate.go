@@ -31,7 +31,7 @@ func (m *Mirror) saveState(p *project.Project, run *pawl.State, read format.File
 	k := mirrorState{Mirror: run.Mirror.String(), Files: map[string][]string{}}
 	for _, f := range slices.Concat(read, written) {
 		if f.Data != nil && f.Was == nil {
-			k.Files[f.Path] = append(k.Files[f.Path], runs.HashOf(f.Data))
+			k.Files[f.Path] = append(k.Files[f.Path], runs.SHA256Hex(f.Data))
 		}
 	}
 	data, err := json.Marshal(k)
@@ -96,7 +96,7 @@ func (m *Mirror) changedByOthers(p *project.Project, run *pawl.State, read forma
 			if m.ChangedSince([]format.File{f}, k.modified) != "" {
 				return f.Path
 			}
-		case !slices.Contains(append(k.Files[f.Path], runs.HashOf(f.Data)), runs.HashOf(onDisk.Data)):
+		case !slices.Contains(append(k.Files[f.Path], runs.SHA256Hex(f.Data)), runs.SHA256Hex(onDisk.Data)):
 			return f.Path
 		}
 	}

@@ -135,7 +135,7 @@ func (b partialWork) declaredOutputs(id pawl.StepID) []string {
 		return nil
 	}
 	if step := b.run.Plan.Step(id); step != nil && step.Foreach == nil {
-		return resume.WorkedOn(b.project.Root, step.Outputs)
+		return resume.NonEmptyOutputs(b.project.Root, step.Outputs)
 	}
 	return nil
 }
@@ -155,7 +155,7 @@ func (b partialWork) outputsOfOthers(id pawl.StepID) map[string]bool {
 
 // isStaged reports whether the git index has staged changes.
 func isStaged(ctx context.Context, root string) bool {
-	_, err := resume.Git(ctx, root, "diff", "--cached", "--quiet")
+	_, err := resume.RunGit(ctx, root, "diff", "--cached", "--quiet")
 	exit, ok := errors.AsType[*exec.ExitError](err)
 	return ok && exit.ExitCode() == 1
 }

@@ -117,7 +117,7 @@ func (c *checker) summary() {
 	case c.size == 0:
 		c.find(pawl.Warn, c.path, "%v", ErrEmpty)
 	case len(c.findings) == 0:
-		c.find(pawl.OK, c.path, "all %d events are as they were written", c.chain.seq)
+		c.find(pawl.OK, c.path, "%d events verified", c.chain.seq)
 	}
 }
 

@@ -10,33 +10,32 @@ import (
 	"pawl/internal/runs"
 )
 
-// askIn is what ask takes.
+// askIn is the input of ask.
 type askIn struct {
-	Question string        `json:"question" jsonschema:"what a person is asked; it stands for itself, for they may not know what you are at"`
-	Options  []string      `json:"options,omitempty" jsonschema:"what they may choose from; makes it a decision"`
-	Type     pawl.GateType `json:"type,omitempty" jsonschema:"human_action (do something and say so), human_verify (look at something and say whether it is right), decision (choose; needs options). Left out: decision with options, else human_action"`
-	Expect   string        `json:"expect,omitempty" jsonschema:"what they should find or do"`
-	Again    bool          `json:"again,omitempty" jsonschema:"ask anew although exactly this was answered before"`
+	Question string        `json:"question" jsonschema:"question for the person; make it self-contained, they may lack context"`
+	Options  []string      `json:"options,omitempty" jsonschema:"choices; makes the question a decision"`
+	Type     pawl.GateType `json:"type,omitempty" jsonschema:"human_action (do something and confirm it), human_verify (check something and approve or reject it), decision (choose; needs options). Defaults to decision if there are options, else human_action"`
+	Expect   string        `json:"expect,omitempty" jsonschema:"acceptance hint: what the person should find or do"`
+	Again    bool          `json:"again,omitempty" jsonschema:"ask again even if exactly this question was answered before"`
 }
 
-// askOut is how a question stands.
+// askOut is the output of ask: the state of the question.
 type askOut struct {
-	Gate     pawl.GateID   `json:"gate" jsonschema:"the id of the gate that the question is"`
+	Gate     pawl.GateID   `json:"gate" jsonschema:"id of the gate for this question"`
 	Run      pawl.RunID    `json:"run"`
-	State    string        `json:"state" jsonschema:"open (nobody has answered yet) or answered"`
+	State    string        `json:"state" jsonschema:"open (not answered yet) or answered"`
 	Type     pawl.GateType `json:"type"`
 	Question string        `json:"question"`
-	Answer   pawl.Answer   `json:"answer,omitempty" jsonschema:"approved, rejected (it is to be done again, see why), refused (for good), chosen (see option)"`
+	Answer   pawl.Answer   `json:"answer,omitempty" jsonschema:"approved, rejected (redo the work, see why), refused (final), chosen (see option)"`
 	Option   string        `json:"option,omitempty"`
-	Why      string        `json:"why,omitempty" jsonschema:"what the person says to it"`
-	Answers  []string      `json:"answers,omitempty" jsonschema:"the commands by which a person closes the gate"`
-	Next     string        `json:"next" jsonschema:"what you do now"`
-	Notes    notes         `json:"notes,omitempty" jsonschema:"what your person should know; the question stands all the same"`
+	Why      string        `json:"why,omitempty" jsonschema:"the person's comment"`
+	Answers  []string      `json:"answers,omitempty" jsonschema:"commands with which a person answers the gate"`
+	Next     string        `json:"next" jsonschema:"what to do now"`
+	Notes    notes         `json:"notes,omitempty" jsonschema:"warnings to pass on to the user; the question was recorded"`
 }
 
-// ask opens a gate, or finds the one that asks the same. Where the client can ask its person, that person is asked there
-// and then, and what they answer closes exactly this gate. Else, and where they do not answer, it stays open, and nobody
-// waits for it.
+// ask opens a gate, or finds the existing one for the same question. If the client can ask its user, ask does so at once and
+// closes exactly this gate with the answer. Otherwise, or without an answer, the gate stays open and ask returns.
 func (s *Server) ask(ctx context.Context, c call, in askIn) (answer[askOut], error) {
 	action, err := in.action()
 	if err != nil {
@@ -50,8 +49,8 @@ func (s *Server) ask(ctx context.Context, c call, in askIn) (answer[askOut], err
 	if q.fresh {
 		reply = nil
 	}
-	if q.gate.Open() && reply == nil && c.mayAsk() {
-		if c.asksByAnswer() {
+	if q.gate.Open() && reply == nil && c.canElicit() {
+		if c.elicitsInResult() {
 			return answer[askOut]{questions: sdk.InputRequestMap{string(q.gate.ID): form(q)}}, nil
 		}
 		if reply, err = s.elicit(ctx, c, q); err != nil {
@@ -59,14 +58,14 @@ func (s *Server) ask(ctx context.Context, c call, in askIn) (answer[askOut], err
 		}
 	}
 	if q.gate.Open() && reply != nil && reply.Action == "accept" {
-		if err := s.settle(ctx, c, q, reply.Content); err != nil {
+		if err := s.closeGate(ctx, c, q, reply.Content); err != nil {
 			return answer[askOut]{}, err
 		}
 	}
-	return s.standing(q)
+	return s.stateOf(q)
 }
 
-// action returns what is asked.
+// action returns the validated gate action.
 func (in askIn) action() (pawl.GateAction, error) {
 	a := pawl.GateAction{Type: in.Type, Ask: in.Question, Options: in.Options, Expect: in.Expect}
 	if a.Type == "" {
@@ -77,50 +76,50 @@ func (in askIn) action() (pawl.GateAction, error) {
 	}
 	switch {
 	case strings.TrimSpace(a.Ask) == "":
-		return a, usage("question is empty: say what a person is asked")
+		return a, usage("question is empty")
 	case (a.Type == pawl.DecisionFor) != (len(a.Options) > 0):
-		return a, usage("a decision has options, and nothing else has")
+		return a, usage("type decision needs options; other types take none")
 	}
 	return a, nil
 }
 
-// standing says how a question stands now, and what whoever asked does next.
-func (s *Server) standing(q *question) (answer[askOut], error) {
+// stateOf returns the state of a question, and what the agent should do next.
+func (s *Server) stateOf(q *question) (answer[askOut], error) {
 	g := q.gate
 	out := askOut{Gate: g.ID, Run: q.run, State: "open", Type: g.Type, Question: g.Ask, Notes: q.notes}
 	if g.Answer != nil {
 		out.State, out.Answer, out.Option, out.Why = "answered", g.Answer.Answer, g.Answer.Option, g.Answer.Why
-		out.Next = "go on by that"
+		out.Next = "continue according to the answer"
 		return answer[askOut]{text: out.String(), data: out}, s.goOn(q.action)
 	}
-	out.Answers = runs.Answers(g)
+	out.Answers = runs.AnswerCommands(g)
 	if s.step == nil {
-		out.Next = "go on with what does not hang on it; ask the same again to see whether it was answered"
+		out.Next = "continue with work that does not depend on the answer; repeat the same call to see whether it was answered"
 		return answer[askOut]{text: out.String(), data: out}, nil
 	}
-	out.Next = "end your work now; it goes on in a new attempt, which is told the answer"
-	return answer[askOut]{text: out.String(), data: out}, s.step.Wait(q.action)
+	out.Next = "end your work now; a new attempt continues it and gets the answer"
+	return answer[askOut]{text: out.String(), data: out}, s.step.MarkWaiting(q.action)
 }
 
-// goOn takes back that the attempt waits for the answer.
-func (d *desk) goOn(action pawl.GateAction) error {
+// goOn withdraws the attempt's request to wait for the answer.
+func (d *toolContext) goOn(action pawl.GateAction) error {
 	if d.step == nil {
 		return nil
 	}
-	return d.step.GoOn(action)
+	return d.step.ClearWaiting(action)
 }
 
-// String says in words how a question stands.
+// String returns the state of the question as text.
 func (a askOut) String() string {
-	said := "gate " + string(a.Gate) + " is open: nobody has answered yet. A person answers by " + strings.Join(a.Answers, ", or ")
+	text := "gate " + string(a.Gate) + " is open, not answered yet. A person answers it with " + strings.Join(a.Answers, ", or ")
 	if a.State != "open" {
-		said = "gate " + string(a.Gate) + " is answered: " + string(a.Answer)
+		text = "gate " + string(a.Gate) + " is answered: " + string(a.Answer)
 		if a.Option != "" {
-			said += " " + a.Option
+			text += " " + a.Option
 		}
 		if a.Why != "" {
-			said += " (" + a.Why + ")"
+			text += " (" + a.Why + ")"
 		}
 	}
-	return said + ". Now: " + a.Next + a.Notes.String()
+	return text + ". Now: " + a.Next + a.Notes.String()
 }

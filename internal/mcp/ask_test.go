@@ -38,7 +38,7 @@ func TestPersonAnswers(t *testing.T) {
 		if got.data["state"] != "answered" || got.data["answer"] != "chosen" || got.data["option"] != "blue" {
 			t.Errorf("%+v", got)
 		}
-		says(t, form.Message, "^Which colour\\?\nExpected: the one of the sky\n\\(gate [0-9a-f]{8} of run session-")
+		says(t, form.Message, "^Which colour\\?\nAcceptance hint: the one of the sky\n\\(gate [0-9a-f]{8} of run session-")
 		says(t, fmt.Sprint(form.RequestedSchema), "enum:\\[red blue\\]")
 		says(t, strings.Join(f.events("gate.answered"), ""),
 			`"by":{"kind":"person","name":"tester","session":"mcp-[^"]+"}.*"gate":"`+fmt.Sprint(got.data["gate"])+`","answer":"chosen","option":"blue","why":"as the sky, not \[redacted:DEPLOY_TOKEN\]"`)
@@ -173,7 +173,7 @@ steps:
 	h := f.place()
 	agent := f.over("2025-11-25", clientOf("codex", replying("accept", map[string]any{"answer": "blue"})), h.transport())
 	got := use(t, agent, "ask", colours)
-	says(t, got.text, "answered: chosen blue. Now: go on by that")
+	says(t, got.text, "answered: chosen blue. Now: continue according to the answer")
 	says(t, strings.Join(f.events("gate.answered"), ""), `"kind":"person","name":"tester".*"step":"work".*"option":"blue"`)
 	agent.Close()
 	f.write("over", "")

@@ -12,19 +12,19 @@ import (
 	"pawl/internal/brief"
 )
 
-// author is the agent that calls, by the name that its client gives itself, in its session, as far as hooks tell of it.
+// author returns the calling agent: the name that its client reports, and its session if hooks have recorded one.
 func (s *Server) author(ctx context.Context, req *sdk.CallToolRequest) pawl.Author {
 	by := pawl.Author{Kind: pawl.ByAgent, Name: s.redact.Text(nameOf(req.ClientInfo())), Session: s.session}
 	if id := req.Session.ID(); id != "" {
 		by.Session = "mcp-" + id
 	}
 	if p, err := s.project(); err == nil {
-		by.Session = cmp.Or(s.here(ctx, p).session.Native(), by.Session)
+		by.Session = cmp.Or(s.caller(ctx, p).session.Native(), by.Session)
 	}
 	return by
 }
 
-// maxName is how much of a client's name is kept.
+// maxName is the maximum size of a client's name in bytes.
 const maxName = 64
 
 // nameOf returns a client's name on one line.
@@ -44,7 +44,7 @@ func nameOf(client *sdk.Implementation) string {
 	return name
 }
 
-// audienceOf returns who reads what a client is told. Of one that is not known no more is assumed than of the others.
+// audienceOf returns the brief audience of a client. An unknown client gets the smallest limits.
 func audienceOf(client *sdk.Implementation) brief.Audience {
 	name := strings.ToLower(nameOf(client))
 	for _, a := range []brief.Audience{brief.Claude, brief.Codex, brief.Gemini, brief.OpenCode, brief.Copilot} {
@@ -55,7 +55,7 @@ func audienceOf(client *sdk.Implementation) brief.Audience {
 	return brief.Claude
 }
 
-// clip cuts a text at a number of bytes, and says so.
+// clip truncates a text to a number of bytes and marks the cut.
 func clip(text string, most int) string {
 	if len(text) <= most {
 		return text

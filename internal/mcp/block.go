@@ -9,22 +9,22 @@ import (
 	"pawl/internal/runs"
 )
 
-// blockIn is what block takes.
+// blockIn is the input of block.
 type blockIn struct {
-	Text  string      `json:"text" jsonschema:"what stands in the way"`
-	Needs string      `json:"needs,omitempty" jsonschema:"what would clear it"`
-	Step  pawl.StepID `json:"step,omitempty" jsonschema:"the step of the plan that is blocked; the whole run if left out. Inside a step it is always that step"`
+	Text  string      `json:"text" jsonschema:"the problem"`
+	Needs string      `json:"needs,omitempty" jsonschema:"what would resolve it"`
+	Step  pawl.StepID `json:"step,omitempty" jsonschema:"the blocked step of the plan; defaults to the whole run. Inside a step it is always that step"`
 }
 
-// blockOut is what block answers.
+// blockOut is the output of block.
 type blockOut struct {
 	recorded
-	Blocker int `json:"blocker,omitempty" jsonschema:"its number, by which a person clears it"`
+	Blocker int `json:"blocker,omitempty" jsonschema:"blocker number, with which a person clears it"`
 }
 
 func (s *Server) block(ctx context.Context, c call, in blockIn) (answer[blockOut], error) {
 	if in.Text == "" {
-		return answer[blockOut]{}, usage("text is empty: say what stands in the way")
+		return answer[blockOut]{}, usage("text is empty")
 	}
 	b := pawl.Blocker{Text: in.Text, Needs: in.Needs, Step: in.Step}
 	var out blockOut
@@ -32,12 +32,12 @@ func (s *Server) block(ctx context.Context, c call, in blockIn) (answer[blockOut
 	out.recorded = at
 	text := "blocker " + at.String()
 	if out.Blocker > 0 {
-		text += fmt.Sprintf("; once it is cleared, a person says `pawl unblock %d`", out.Blocker)
+		text += fmt.Sprintf("; when it is resolved, a person runs `pawl unblock %d -m HOW`", out.Blocker)
 	}
 	return answer[blockOut]{text: text + at.Notes.String(), data: out}, err
 }
 
-// numberOf returns the number that a blocker was given.
+// numberOf returns the number of a blocker.
 func numberOf(s *pawl.State, b pawl.Blocker) int {
 	for _, is := range slices.Backward(s.OpenBlockers()) {
 		if is.Text == b.Text && is.Step == b.Step && is.Needs == b.Needs {

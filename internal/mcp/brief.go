@@ -13,30 +13,30 @@ import (
 	"pawl/internal/sessions"
 )
 
-// briefIn is what brief takes.
+// briefIn is the input of brief.
 type briefIn struct {
 	runIn
-	Since  string `json:"since,omitempty" jsonschema:"the checkpoint that you know: what changed is told since then; the run's last good one if left out"`
-	Budget int    `json:"budget,omitempty" jsonschema:"at most this many bytes, from 2000; what suits you if left out"`
+	Since  string `json:"since,omitempty" jsonschema:"list changed files since this checkpoint; defaults to the run's last good one"`
+	Budget int    `json:"budget,omitempty" jsonschema:"maximum size in bytes, at least 2000; defaults to what suits your client"`
 }
 
-// briefOut is what brief answers.
+// briefOut is the output of brief.
 type briefOut struct {
 	Run      pawl.RunID      `json:"run,omitempty"`
 	Status   pawl.RunStatus  `json:"status,omitempty"`
-	Checked  time.Time       `json:"checked_at" jsonschema:"when all of it was checked"`
-	Cut      bool            `json:"cut" jsonschema:"lines were left out for lack of room"`
-	Sections []brief.Section `json:"sections" jsonschema:"the most important first"`
+	Checked  time.Time       `json:"checked_at" jsonschema:"when the content was checked"`
+	Cut      bool            `json:"cut" jsonschema:"lines were omitted to fit the budget"`
+	Sections []brief.Section `json:"sections" jsonschema:"most important first"`
 }
 
 func (s *Server) brief(ctx context.Context, c call, in briefIn) (answer[briefOut], error) {
-	told, err := s.briefOf(ctx, c.ClientInfo(), in)
-	out := briefOut{Run: told.Run, Status: told.Status, Checked: told.Checked, Cut: told.Cut, Sections: told.Sections}
-	return answer[briefOut]{text: told.Text, data: out}, err
+	b, err := s.briefOf(ctx, c.ClientInfo(), in)
+	out := briefOut{Run: b.Run, Status: b.Status, Checked: b.Checked, Cut: b.Cut, Sections: b.Sections}
+	return answer[briefOut]{text: b.Text, data: out}, err
 }
 
-// briefOf briefs a client. That nothing was run yet is worth a brief too.
-func (d *desk) briefOf(ctx context.Context, client *sdk.Implementation, in briefIn) (brief.Brief, error) {
+// briefOf returns the brief for a client. A project without runs has a brief too.
+func (d *toolContext) briefOf(ctx context.Context, client *sdk.Implementation, in briefIn) (brief.Brief, error) {
 	p, err := d.project()
 	if err != nil {
 		return brief.Brief{}, err
@@ -46,10 +46,10 @@ func (d *desk) briefOf(ctx context.Context, client *sdk.Implementation, in brief
 		return brief.Brief{}, err
 	}
 	b := sessions.Briefing{
-		Options: brief.Options{For: audienceOf(client), Budget: in.Budget}, Since: in.Since, Session: d.here(ctx, p).session, Snapshots: c.Snapshots,
+		Options: brief.Options{For: audienceOf(client), Budget: in.Budget}, Since: in.Since, Session: d.caller(ctx, p).session, Snapshots: c.Snapshots,
 	}
 	if step := d.step; step != nil && in.Run == "" && step.Attempt.Attempt > 0 {
-		b.Inside = &step.Attempt
+		b.Attempt = &step.Attempt
 	}
 	run, err := d.find(ctx, p, in.Run)
 	if err != nil && !(in.Run == "" && errors.Is(err, pawl.ErrNoRun)) {

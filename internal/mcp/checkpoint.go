@@ -11,24 +11,24 @@ import (
 	"pawl/internal/snapshot"
 )
 
-// checkpointIn is what checkpoint takes.
+// checkpointIn is the input of checkpoint.
 type checkpointIn struct {
-	Why string `json:"why,omitempty" jsonschema:"what it is for, such as: before the big refactoring"`
+	Why string `json:"why,omitempty" jsonschema:"reason, such as: before the big refactoring"`
 }
 
-// checkpointOut is what checkpoint answers.
+// checkpointOut is the output of checkpoint.
 type checkpointOut struct {
 	recorded
-	Checkpoint pawl.CheckpointID `json:"checkpoint,omitempty" jsonschema:"its id; left out inside a step, whose engine takes it within a second"`
-	Files      int               `json:"files,omitempty" jsonschema:"how many files it has"`
-	Bytes      int64             `json:"bytes,omitempty" jsonschema:"of all files"`
-	LeftOut    int               `json:"left_out,omitempty" jsonschema:"how many names it has not: what git or .pawlignore ignores"`
+	Checkpoint pawl.CheckpointID `json:"checkpoint,omitempty" jsonschema:"checkpoint id; absent inside a step, whose engine saves the checkpoint within a second"`
+	Files      int               `json:"files,omitempty" jsonschema:"number of files"`
+	Bytes      int64             `json:"bytes,omitempty" jsonschema:"total size of the files"`
+	LeftOut    int               `json:"left_out,omitempty" jsonschema:"number of paths that git or .pawlignore ignores"`
 }
 
 func (s *Server) checkpoint(ctx context.Context, c call, in checkpointIn) (answer[checkpointOut], error) {
 	if step := s.step; step != nil {
 		at, err := s.record(ctx, c.by, pawl.Line{Checkpoint: &pawl.Checkpoint{Why: in.Why}}, nil, nil)
-		return answer[checkpointOut]{text: at.String() + "; its engine takes the checkpoint", data: checkpointOut{recorded: at}}, err
+		return answer[checkpointOut]{text: at.String() + "; the engine saves the checkpoint", data: checkpointOut{recorded: at}}, err
 	}
 	saved, err := s.save(ctx, c.by, in.Why)
 	if err != nil {
@@ -43,13 +43,13 @@ func (s *Server) checkpoint(ctx context.Context, c call, in checkpointIn) (answe
 		recorded: recorded{Run: saved.Run, Notes: s.notes(r)}, Checkpoint: saved.ID,
 		Files: saved.Snapshot.Files, Bytes: saved.Snapshot.Bytes, LeftOut: saved.Snapshot.LeftOut,
 	}
-	text := fmt.Sprintf("checkpoint %s of run %s: %d files, %d bytes, %d left out; a person brings it back with `pawl restore %s`",
-		out.Checkpoint, out.Run, out.Files, out.Bytes, out.LeftOut, out.Checkpoint)
+	text := fmt.Sprintf("saved checkpoint %s of run %s: %s, %s, %d ignored; a person restores it with `pawl restore %s`",
+		out.Checkpoint, out.Run, plural(out.Files, "file", "files"), plural(int(out.Bytes), "byte", "bytes"), out.LeftOut, out.Checkpoint)
 	return answer[checkpointOut]{text: text + out.Notes.String(), data: out}, r.Log.Close()
 }
 
-// save takes a checkpoint, in a project that is made where there is none.
-func (d *desk) save(ctx context.Context, by pawl.Author, why string) (history.SavedCheckpoint, error) {
+// save saves a checkpoint. If there is no project, it initialises one.
+func (d *toolContext) save(ctx context.Context, by pawl.Author, why string) (history.SavedCheckpoint, error) {
 	p, err := d.projectOrInit()
 	if err != nil {
 		return history.SavedCheckpoint{}, err
@@ -58,11 +58,11 @@ func (d *desk) save(ctx context.Context, by pawl.Author, why string) (history.Sa
 	if err != nil {
 		return history.SavedCheckpoint{}, err
 	}
-	run, err := d.runToTell(ctx, p)
+	run, err := d.targetRun(ctx, p)
 	if err != nil {
 		return history.SavedCheckpoint{}, err
 	}
-	saved, err := history.CheckpointNow(ctx, p, run, c.Snapshots, by, why)
+	saved, err := history.SaveNow(ctx, p, run, c.Snapshots, by, why)
 	if errors.Is(err, snapshot.ErrQuota) {
 		err = &pawl.Error{Kind: pawl.KindUsage, Err: err, Hint: "pawl prune"}
 	}

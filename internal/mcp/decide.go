@@ -7,17 +7,17 @@ import (
 	"pawl/internal/runs"
 )
 
-// decideIn is what decide takes.
+// decideIn is the input of decide.
 type decideIn struct {
-	Choice   string   `json:"choice" jsonschema:"what was chosen"`
-	Question string   `json:"question,omitempty" jsonschema:"what was to be decided"`
-	Options  []string `json:"options,omitempty" jsonschema:"what could have been chosen"`
-	Why      string   `json:"why,omitempty" jsonschema:"why this one"`
+	Choice   string   `json:"choice" jsonschema:"the decision"`
+	Question string   `json:"question,omitempty" jsonschema:"the question that was decided"`
+	Options  []string `json:"options,omitempty" jsonschema:"the alternatives"`
+	Why      string   `json:"why,omitempty" jsonschema:"the reason"`
 }
 
 func (s *Server) decide(ctx context.Context, c call, in decideIn) (answer[recorded], error) {
 	if in.Choice == "" {
-		return answer[recorded]{}, usage("choice is empty: say what was chosen")
+		return answer[recorded]{}, usage("choice is empty")
 	}
 	d := pawl.Decision{Choice: in.Choice, Question: in.Question, Options: in.Options, Why: in.Why, By: c.by.Name}
 	at, err := s.record(ctx, c.by, pawl.Line{Decide: &d}, runs.Decide(d), nil)

@@ -13,29 +13,29 @@ import (
 	"pawl/internal/runs"
 )
 
-// mayAsk reports whether the client can put a form before its person.
-func (c call) mayAsk() bool {
+// canElicit reports whether the client can show a form to its user.
+func (c call) canElicit() bool {
 	can := c.ClientCapabilities()
 	return can != nil && can.Elicitation != nil && (can.Elicitation.Form != nil || can.Elicitation.URL == nil)
 }
 
-// asksByAnswer reports whether this client is asked by what a tool answers, and calls the tool again with the reply. Older
-// ones are sent a request while they wait.
-func (c call) asksByAnswer() bool { return c.ProtocolVersion() >= "2026-07-28" }
+// elicitsInResult reports whether the client takes the questions in a tool's result and calls the tool again with the reply.
+// Older clients get a request during the call.
+func (c call) elicitsInResult() bool { return c.ProtocolVersion() >= "2026-07-28" }
 
-// replyTo returns the reply for a gate that a call brings, nil where it brings none.
+// replyTo returns the reply for a gate in this call, nil if there is none.
 func (c call) replyTo(id pawl.GateID) *sdk.ElicitResult {
 	reply, _ := c.Params.InputResponses[string(id)].(*sdk.ElicitResult)
 	return reply
 }
 
-// The answers that a form offers for gates that are not decisions.
+// The choices for gates that are not decisions.
 const (
 	approve = "approve"
 	reject  = "reject"
 )
 
-// form is what a client puts before its person.
+// form is the form that a client shows to its user.
 func form(q *question) *sdk.ElicitParams {
 	choices := []string{approve, reject}
 	if q.gate.Type == pawl.DecisionFor {
@@ -43,7 +43,7 @@ func form(q *question) *sdk.ElicitParams {
 	}
 	message := q.gate.Ask
 	if q.gate.Expect != "" {
-		message += "\nExpected: " + q.gate.Expect
+		message += "\nAcceptance hint: " + q.gate.Expect
 	}
 	return &sdk.ElicitParams{
 		Mode:    "form",
@@ -52,32 +52,32 @@ func form(q *question) *sdk.ElicitParams {
 			"type": "object", "required": []string{"answer"},
 			"properties": map[string]any{
 				"answer": map[string]any{"type": "string", "title": "Answer", "enum": choices},
-				"why":    map[string]any{"type": "string", "title": "Why", "description": "What the agent is told with it"},
+				"why":    map[string]any{"type": "string", "title": "Why", "description": "Comment for the agent"},
 			},
 		},
 	}
 }
 
-// elicit asks an older client's person and returns the reply, nil where there is none: then the gate stays open.
+// elicit asks the user of an older client and returns the reply, nil if there is none: then the gate stays open.
 func (s *Server) elicit(ctx context.Context, c call, q *question) (*sdk.ElicitResult, error) {
 	reply, err := c.Session.Elicit(ctx, form(q))
 	if err != nil && ctx.Err() == nil {
-		s.log.Warn("the client did not ask its person", "client", c.by.Name, "gate", q.gate.ID, "error", s.redact.Text(err.Error()))
+		s.log.Warn("the client did not ask its user", "client", c.by.Name, "gate", q.gate.ID, "error", s.redact.Text(err.Error()))
 		return nil, nil
 	}
 	return reply, ctx.Err()
 }
 
-// settle closes the gate of a question with what a person answered. Where somebody else was quicker, theirs is the answer;
-// where it cannot be recorded, the gate stays open.
-func (s *Server) settle(ctx context.Context, c call, q *question, content map[string]any) error {
-	act, err := s.answering(q.gate, content)
+// closeGate closes the gate of a question with a person's answer. If somebody else has answered it first, their answer
+// counts; if the answer cannot be recorded, the gate stays open.
+func (s *Server) closeGate(ctx context.Context, c call, q *question, content map[string]any) error {
+	act, err := s.answerAct(q.gate, content)
 	if err != nil {
 		return err
 	}
 	if s.step != nil {
 		if err := s.journaled(ctx, q); errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-			return usage("the answer is not recorded, for no engine took the question up: a person answers by %s", strings.Join(runs.Answers(q.gate), ", or "))
+			return usage("the answer was not recorded, because no engine has processed the question; a person answers with %s", strings.Join(runs.AnswerCommands(q.gate), ", or "))
 		} else if err != nil {
 			return err
 		}
@@ -89,7 +89,7 @@ func (s *Server) settle(ctx context.Context, c call, q *question, content map[st
 	person := pawl.Author{Kind: pawl.ByPerson, Name: s.user, Session: c.by.Session}
 	r, err := s.act(ctx, p, q.run, person, act)
 	if pawl.KindOf(err) == pawl.KindUsage {
-		return s.closedMeanwhile(ctx, q, err)
+		return s.concurrentAnswer(ctx, q, err)
 	}
 	if err != nil {
 		return err
@@ -98,8 +98,8 @@ func (s *Server) settle(ctx context.Context, c call, q *question, content map[st
 	return r.Log.Close()
 }
 
-// answering is the act of a person who filled in a form.
-func (s *Server) answering(g *pawl.GateState, content map[string]any) (runs.Act, error) {
+// answerAct returns the act for a completed form.
+func (s *Server) answerAct(g *pawl.GateState, content map[string]any) (runs.Act, error) {
 	given, _ := content["answer"].(string)
 	why, _ := content["why"].(string)
 	why = s.redact.Text(why)
@@ -112,11 +112,11 @@ func (s *Server) answering(g *pawl.GateState, content map[string]any) (runs.Act,
 		return runs.Reject(g.ID, why, false), nil
 	}
 	said, _ := json.Marshal(given)
-	return nil, usage("%s is no answer to gate %s: it is %s or %s", said, g.ID, approve, reject)
+	return nil, usage("invalid answer %s to gate %s: expected %s or %s", said, g.ID, approve, reject)
 }
 
-// closedMeanwhile takes the answer that somebody else has given. Without one, what was wrong stands.
-func (s *Server) closedMeanwhile(ctx context.Context, q *question, wrong error) error {
+// concurrentAnswer takes the answer that somebody else has given. Without one, it returns wrong.
+func (s *Server) concurrentAnswer(ctx context.Context, q *question, wrong error) error {
 	_, r, err := s.open(ctx, string(q.run))
 	if err != nil {
 		return err

@@ -10,25 +10,25 @@ import (
 	"pawl"
 )
 
-// codes is the one place that maps kinds of errors to MCP's: JSON-RPC's own where one fits, else the exit code of the
-// command line in the range that is free for servers.
+// codes maps error kinds to JSON-RPC error codes: a standard code if one fits, otherwise the command line's exit code in the
+// range reserved for servers.
 var codes = map[pawl.Kind]int64{
 	pawl.KindInternal: jsonrpc.CodeInternalError, pawl.KindUsage: jsonrpc.CodeInvalidParams, pawl.KindAtGate: -32003,
 	pawl.KindRunFailed: -32004, pawl.KindDamaged: -32005, pawl.KindHeld: -32006, pawl.KindNothing: -32007,
 	pawl.KindInterrupted: -32013,
 }
 
-// refusal is how a client is told of an error: what is the matter and what helps. Of what went wrong inside it learns only
-// that something did; whoever runs the server reads the rest in its log.
-func (s *Server) refusal(doing string, err error) *jsonrpc.Error {
+// rpcError converts an error for the client: the problem and a hint. The client gets no details of internal errors; these go
+// to the server's log.
+func (s *Server) rpcError(doing string, err error) *jsonrpc.Error {
 	kind := pawl.KindOf(err)
 	message := err.Error()
 	switch {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		kind, message = pawl.KindInterrupted, "cancelled; whether it was recorded, `status` and `history` tell"
+		kind, message = pawl.KindInterrupted, "cancelled; call `status` or `history` to see whether it was recorded"
 	case kind == pawl.KindInternal:
 		s.log.Error("internal error", "doing", doing, "error", s.redact.Text(err.Error()))
-		message = "internal error; whoever runs `pawl mcp` finds its cause on standard error"
+		message = "internal error; see the standard error of `pawl mcp`"
 	}
 	if hint := pawl.HintOf(err); hint != "" && kind != pawl.KindInternal {
 		message += fmt.Sprintf("; hint: `%s`", hint)
@@ -36,7 +36,7 @@ func (s *Server) refusal(doing string, err error) *jsonrpc.Error {
 	return &jsonrpc.Error{Code: codes[kind], Message: s.redact.Text(message)}
 }
 
-// usage is an error of whoever called, who is told so and can do better.
+// usage returns an error that the caller can correct.
 func usage(format string, args ...any) error {
 	return &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf(format, args...)}
 }

@@ -17,7 +17,7 @@ func FuzzWire(f *testing.F) {
 	f.Add([]byte(`{"jsonrpc":"2.0","id":"a","result":null}` + "\n" + `{"jsonrpc":"2.0","id":1.5,"error":{"code":1,"message":"x"}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var out bytes.Buffer
-		w := &wire{out: &out}
+		w := &transport{out: &out}
 		in := bufio.NewReaderSize(bytes.NewReader(data), 16)
 		for {
 			l := nextLine(in)
@@ -46,7 +46,7 @@ func checkTaken(t *testing.T, l line, msg jsonrpc.Message, said []byte) {
 		t.Fatalf("%q: message %v, said %q", l.data, msg, said)
 	}
 	if complained {
-		var c complaint
+		var c errorResponse
 		if err := json.Unmarshal(said, &c); err != nil || bytes.Count(said, []byte("\n")) != 1 || c.Error.Message == "" {
 			t.Errorf("%q: said %q", l.data, said)
 		}

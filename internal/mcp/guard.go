@@ -9,45 +9,45 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// maxArguments is how long the arguments of a call may be, in bytes: what is said fits a line of the journal.
+// maxArguments is the maximum size of a call's arguments in bytes, so that they fit a line of the journal.
 const maxArguments = 12 << 10
 
-// guard stands before every method: too much is refused, and secrets are taken out of what comes in and what goes out. A
-// fault of ours fails the one call that found it.
+// guard wraps every method: it rejects oversized arguments and redacts input and output. A panic fails only the call that
+// caused it.
 func (s *Server) guard(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, req sdk.Request) (res sdk.Result, err error) {
 		defer func() {
 			if fault := recover(); fault != nil {
-				res, err = nil, s.refusal(method, fmt.Errorf("panic: %v\n%s", fault, debug.Stack()))
+				res, err = nil, s.rpcError(method, fmt.Errorf("panic: %v\n%s", fault, debug.Stack()))
 			}
 		}()
 		if call, ok := req.GetParams().(*sdk.CallToolParamsRaw); ok && len(call.Arguments) > 0 {
 			if n := len(call.Arguments); n > maxArguments {
-				return tooMuch(n), nil
+				return tooLarge(n), nil
 			}
 			call.Arguments = s.redact.JSON(call.Arguments)
 		}
 		if res, err = next(ctx, method, req); err != nil {
 			return nil, err
 		}
-		s.bare(res)
+		s.redactResult(res)
 		return res, nil
 	}
 }
 
-// tooMuch is an answer that the model itself reads, so that it can do better.
-func tooMuch(n int) *sdk.CallToolResult {
+// tooLarge is a result that the model reads, so that it can correct its call.
+func tooLarge(n int) *sdk.CallToolResult {
 	var res sdk.CallToolResult
-	res.SetError(fmt.Errorf("the arguments are %d bytes long; at most %d are taken: say it shorter, or put what is long into a file and name that", n, maxArguments))
+	res.SetError(fmt.Errorf("the arguments have %d bytes; the maximum is %d: shorten them, or write long text to a file and pass its path", n, maxArguments))
 	return &res
 }
 
-// bare takes the secrets out of a result.
-func (s *Server) bare(res sdk.Result) {
+// redactResult removes the secrets from a result.
+func (s *Server) redactResult(res sdk.Result) {
 	switch res := res.(type) {
 	case *sdk.CallToolResult:
 		for _, c := range res.Content {
-			s.bareContent(c)
+			s.redactContent(c)
 		}
 		if data, ok := res.StructuredContent.(json.RawMessage); ok {
 			res.StructuredContent = json.RawMessage(s.redact.JSON(data))
@@ -58,19 +58,19 @@ func (s *Server) bare(res sdk.Result) {
 		}
 	case *sdk.GetPromptResult:
 		for _, m := range res.Messages {
-			s.bareContent(m.Content)
+			s.redactContent(m.Content)
 		}
 	}
 }
 
-func (s *Server) bareContent(c sdk.Content) {
+func (s *Server) redactContent(c sdk.Content) {
 	if c, ok := c.(*sdk.TextContent); ok {
 		c.Text = s.redact.Text(c.Text)
 	}
 }
 
-// discover answers a client that asks which revisions are spoken. The SDK would take the question for the beginning of a
-// session, and then refuse the clients that only probe, and go on with the older handshake.
+// discover answers a client that asks for the supported protocol revisions. The SDK would treat the request as the start of a
+// session and then reject clients that only probe and continue with the older handshake.
 func (s *Server) discover(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
 		if method != "server/discover" {
@@ -84,5 +84,5 @@ func (s *Server) discover(next sdk.MethodHandler) sdk.MethodHandler {
 	}
 }
 
-// uncached says that nothing is to be kept: what is true of a run may change at any moment, and is its user's alone.
+// uncached forbids caching: the state of a run changes at any time and is private to its user.
 func uncached(_ context.Context, _ sdk.Request, c *sdk.Cacheable) { c.CacheScope = "private" }

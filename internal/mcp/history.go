@@ -11,36 +11,36 @@ import (
 	"pawl/internal/runs"
 )
 
-// historyIn is what history takes.
+// historyIn is the input of history.
 type historyIn struct {
 	runIn
-	Before pawl.Seq         `json:"before,omitempty" jsonschema:"only events before this number: the next of the answer before"`
-	Limit  int              `json:"limit,omitempty" jsonschema:"at most this many events, up to 100; 30 if left out"`
+	Before pawl.Seq         `json:"before,omitempty" jsonschema:"only events before this number: pass next of the previous page"`
+	Limit  int              `json:"limit,omitempty" jsonschema:"maximum number of events, up to 100; defaults to 30"`
 	Types  []pawl.EventType `json:"types,omitempty" jsonschema:"only events of these types, such as step.done, decision.made, gate.answered"`
 }
 
-// historyOut is one page of what happened.
+// historyOut is one page of events.
 type historyOut struct {
 	Run    pawl.RunID `json:"run"`
 	Events []event    `json:"events" jsonschema:"newest first"`
-	Next   pawl.Seq   `json:"next,omitempty" jsonschema:"there may be more: ask again with this as before"`
+	Next   pawl.Seq   `json:"next,omitempty" jsonschema:"there may be more events: pass this as before"`
 }
 
 type event struct {
 	Seq  pawl.Seq       `json:"seq"`
 	Time time.Time      `json:"time"`
-	By   string         `json:"by" jsonschema:"who wrote it"`
+	By   string         `json:"by" jsonschema:"author"`
 	Type pawl.EventType `json:"type"`
-	Data string         `json:"data" jsonschema:"what it says, as JSON, cut where it is long"`
+	Data string         `json:"data" jsonschema:"the payload as JSON, truncated if long"`
 }
 
-// What a page of history has room for.
+// Limits of a page.
 const (
 	usualEvents = 30
 	maxEvents   = 100
 	maxData     = 600      // bytes of each event
 	maxPage     = 16 << 10 // bytes of all of them
-	maxLooked   = 5000     // events looked at for those that fit
+	maxLooked   = 5000     // events searched for matching types
 )
 
 func (s *Server) history(ctx context.Context, _ call, in historyIn) (answer[historyOut], error) {
@@ -56,8 +56,8 @@ func (s *Server) history(ctx context.Context, _ call, in historyIn) (answer[hist
 	return answer[historyOut]{text: page.String(), data: page}, r.Log.Close()
 }
 
-// page collects events from the newest that is asked for backwards, until there is no room or no more.
-func (d *desk) page(ctx context.Context, r *runs.Run, in historyIn) (historyOut, error) {
+// page collects events backwards from in.Before until a limit is reached or none is left.
+func (d *toolContext) page(ctx context.Context, r *runs.Run, in historyIn) (historyOut, error) {
 	page := historyOut{Run: r.State.Run, Events: []event{}}
 	limit := usualEvents
 	if in.Limit > 0 {
@@ -83,30 +83,30 @@ func (d *desk) page(ctx context.Context, r *runs.Run, in historyIn) (historyOut,
 		if len(in.Types) > 0 && !slices.Contains(in.Types, e.Type) {
 			continue
 		}
-		told := d.eventOf(e)
-		size += len(told.Data)
-		page.Events = append(page.Events, told)
+		found := d.eventOf(e)
+		size += len(found.Data)
+		page.Events = append(page.Events, found)
 	}
 	return page, nil
 }
 
-func (d *desk) eventOf(e pawl.Event) event {
+func (d *toolContext) eventOf(e pawl.Event) event {
 	by := strings.TrimSpace(string(e.By.Kind) + " " + e.By.Name)
 	return event{Seq: e.Seq, Time: e.Time, By: by, Type: e.Type, Data: clip(string(d.redact.JSON(e.Data)), maxData)}
 }
 
-// String says in words what a page has.
+// String returns the page as text.
 func (h historyOut) String() string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "run %s, newest first\n", h.Run)
 	for _, e := range h.Events {
-		fmt.Fprintf(&out, "%d  %s  %s  %s  %s\n", e.Seq, e.Time.UTC().Format("2006-01-02 15:04:05"), e.By, e.Type, e.Data)
+		fmt.Fprintf(&out, "%d  %s  %s  %s  %s\n", e.Seq, e.Time.UTC().Format("2006-01-02 15:04:05Z"), e.By, e.Type, e.Data)
 	}
 	if len(h.Events) == 0 {
-		out.WriteString("no such event\n")
+		out.WriteString("no events found\n")
 	}
 	if h.Next > 0 {
-		fmt.Fprintf(&out, "there may be more: ask with before %d\n", h.Next)
+		fmt.Fprintf(&out, "there may be more events: call again with before = %d\n", h.Next)
 	}
 	return strings.TrimSuffix(out.String(), "\n")
 }

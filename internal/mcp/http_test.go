@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"pawl/internal/mcp"
 )
 
 // post sends a body to a server, with headers, and returns the status and what it says.
@@ -46,8 +48,8 @@ const shakeHands = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"pro
 func TestAccess(t *testing.T) {
 	t.Parallel()
 	f := newFolder(t)
-	h := f.listen()
-	open := f.listen("--no-token")
+	h := f.listen(mcp.HTTP{})
+	open := f.listen(mcp.HTTP{NoToken: true})
 	host := strings.TrimSuffix(strings.TrimPrefix(h.url, "http://"), "/mcp")
 	port := host[strings.LastIndex(host, ":"):]
 	for _, c := range []struct {
@@ -84,7 +86,7 @@ func TestAccess(t *testing.T) {
 // TestLargeBody sends ten megabytes. They are refused, and the server goes on.
 func TestLargeBody(t *testing.T) {
 	t.Parallel()
-	h := newFolder(t).listen()
+	h := newFolder(t).listen(mcp.HTTP{})
 	body := strings.Replace(learnSomething, "it works", strings.Repeat("x", 10<<20), 1)
 	for _, headers := range [][]string{nil, {"Mcp-Protocol-Version", "2026-07-28"}} {
 		if got, said := post(t, h, "/mcp", body, headers...); got != http.StatusRequestEntityTooLarge {
@@ -106,14 +108,14 @@ func TestRefusedToListen(t *testing.T) {
 	}
 	f.write("short", "secret\n")
 	for want, words := range map[string]string{
-		"0.0.0.0:0 is no address of this machine alone": "--http 0.0.0.0:0", ":0 is no address": "--http :0", "7295 is no address": "--http 7295",
-		"example.org:80 is no address":    "--http example.org:80",
-		"an address or a token goes with": "127.0.0.1:0",
-		"exclude each other":              "--http --no-token --token-file short",
-		"others can read open":            "--http --token-file open",
-		"short has no token":              "--http --token-file short",
-		"nothing: no such file":           "--http --token-file nothing",
-		"address already in use":          "--http " + strings.TrimSuffix(strings.TrimPrefix(f.listen().url, "http://"), "/mcp"),
+		"0.0.0.0:0 is not a loopback address": "--http 0.0.0.0:0", ":0 is not a loopback address": "--http :0", "7295 is not a loopback address": "--http 7295",
+		"example.org:80 is not a loopback address":         "--http example.org:80",
+		"ADDRESS, --token-file and --no-token need --http": "127.0.0.1:0",
+		"cannot be combined":                               "--http --no-token --token-file short",
+		"other users can read open":                        "--http --token-file open",
+		"short contains no token":                          "--http --token-file short",
+		"nothing: no such file":                            "--http --token-file nothing",
+		"address already in use":                           "--http " + strings.TrimSuffix(strings.TrimPrefix(f.listen(mcp.HTTP{}).url, "http://"), "/mcp"),
 	} {
 		out, err := f.command(append([]string{"mcp"}, strings.Fields(words)...)...).CombinedOutput()
 		if err == nil {
@@ -129,7 +131,7 @@ func TestOwnToken(t *testing.T) {
 	f := newFolder(t)
 	token := strings.Repeat("t", 40)
 	f.write("token", token+"\n")
-	h := f.listen("--token-file", "token")
+	h := f.listen(mcp.HTTP{TokenFile: filepath.Join(f.dir, "token")})
 	if h.token != "" {
 		t.Error("a token is printed")
 	}
@@ -144,7 +146,7 @@ func TestOwnToken(t *testing.T) {
 func TestTwoClients(t *testing.T) {
 	t.Parallel()
 	f := newFolder(t)
-	h := f.listen()
+	h := f.listen(mcp.HTTP{})
 	for i, name := range []string{"claude-code", "codex", "gemini"} {
 		agent := f.over(versions[i], clientOf(name, nil), h.transport())
 		use(t, agent, "learn", args{"text": "from " + name})

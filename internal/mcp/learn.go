@@ -8,16 +8,16 @@ import (
 	"pawl/internal/runs"
 )
 
-// learnIn is what learn takes.
+// learnIn is the input of learn.
 type learnIn struct {
-	Text string          `json:"text" jsonschema:"one thing, in one or two sentences that make sense to somebody who was not here"`
-	Kind pawl.MemoryKind `json:"kind,omitempty" jsonschema:"pattern (how it is done here; the default), gotcha (what surprised), preference (what the person wants), decision, rejected (considered and not done), fragile (breaks easily)"`
+	Text string          `json:"text" jsonschema:"one fact, in one or two sentences that a newcomer understands"`
+	Kind pawl.MemoryKind `json:"kind,omitempty" jsonschema:"pattern (how things are done here; the default), gotcha (surprising behaviour), preference (what the user wants), decision, rejected (considered and not done), fragile (breaks easily)"`
 }
 
-// learnOut is what learn answers.
+// learnOut is the output of learn.
 type learnOut struct {
 	recorded
-	Known bool `json:"known,omitempty" jsonschema:"it was known already, and is not added again"`
+	Known bool `json:"known,omitempty" jsonschema:"the note already existed and was not added again"`
 }
 
 func (s *Server) learn(ctx context.Context, c call, in learnIn) (answer[learnOut], error) {
@@ -36,9 +36,9 @@ func (s *Server) learn(ctx context.Context, c call, in learnIn) (answer[learnOut
 	}
 	at, err := s.record(ctx, c.by, pawl.Line{Learn: &m}, act, nil)
 	out.recorded = at
-	text := "learned; " + at.String()
+	text := "note " + at.String()
 	if out.Known {
-		text = "known already"
+		text = "already known"
 	}
 	return answer[learnOut]{text: text + at.Notes.String(), data: out}, err
 }

@@ -6,25 +6,25 @@ import (
 	"io"
 )
 
-// line is a line as it came, or why none comes any more.
+// line is an input line, or the error that ended the input.
 type line struct {
 	data []byte
-	long bool // it was too long, and is left out
+	long bool // it exceeded maxMessage and was dropped
 	err  error
 }
 
-// maxMessage is how long a message may be, in bytes. What a tool takes is far less, but that is told to who called it.
+// maxMessage is the maximum size of a message in bytes. Tools accept far less, but report that as a result.
 const maxMessage = 16 << 20
 
-// takeLines reads lines until the input ends, or nobody takes them any more: a read cannot be called off, so it stands in
-// the way of nothing.
-func takeLines(in io.Reader, to chan<- line, gone <-chan struct{}) {
+// readLines sends lines until the input ends or the transport is closed. It runs in its own goroutine, because a blocked read
+// cannot be cancelled.
+func readLines(in io.Reader, to chan<- line, closed <-chan struct{}) {
 	buffered := bufio.NewReaderSize(in, 64<<10)
 	for {
 		l := nextLine(buffered)
 		select {
 		case to <- l:
-		case <-gone:
+		case <-closed:
 			return
 		}
 		if l.err != nil {
@@ -33,7 +33,7 @@ func takeLines(in io.Reader, to chan<- line, gone <-chan struct{}) {
 	}
 }
 
-// nextLine returns the next line. The last one need not be ended.
+// nextLine returns the next line. The last one may lack a newline.
 func nextLine(in *bufio.Reader) line {
 	var l line
 	for {
@@ -47,7 +47,7 @@ func nextLine(in *bufio.Reader) line {
 		case errors.Is(err, bufio.ErrBufferFull):
 		case err != nil && len(l.data) == 0 && !l.long:
 			return line{err: err}
-		default: // an end of the input comes again
+		default: // the next read returns EOF again
 			return l
 		}
 	}

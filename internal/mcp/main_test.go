@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -45,6 +46,12 @@ func testMain(m *testing.M) int {
 	if out, err := exec.Command("go", "build", "-o", binary, "pawl/cmd/pawl").CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "build: %v\n%s", err, out)
 		return 1
+	}
+	for _, name := range []string{"HOME", "XDG_STATE_HOME"} { // of the servers in this process
+		if err := os.Setenv(name, dir); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
 	}
 	return m.Run()
 }
@@ -163,13 +170,74 @@ func everyWay(t *testing.T, test func(t *testing.T, way, version string)) {
 	}
 }
 
+// server returns a server of the folder that runs in this process, and logs to log.
+func (f *folder) server(log io.Writer) *mcp.Server {
+	f.Helper()
+	s, err := mcp.New(mcp.Config{Folder: f.dir, Version: "test", Environ: f.env, Log: log})
+	if err != nil {
+		f.Fatal(err)
+	}
+	return s
+}
+
 // connect connects a client to a server of its own.
 func (f *folder) connect(way, version string, client *sdk.Client) *sdk.ClientSession {
 	f.Helper()
 	if way == "http" {
-		h := f.listen()
-		return f.over(version, client, h.transport())
+		return f.over(version, client, f.listen(mcp.HTTP{}).transport())
 	}
+	l := f.stdio()
+	return f.over(version, client, &sdk.IOTransport{Reader: l.out, Writer: l.in})
+}
+
+// lines are the two pipes of a server that serves one client in this process.
+type lines struct {
+	in    *os.File   // what the server reads
+	out   *os.File   // what the server prints
+	ended chan error // gets the result of the server
+}
+
+// stdio starts a server that reads from a pipe and prints to another one, as a process does. It ends with its input.
+func (f *folder) stdio() lines {
+	f.Helper()
+	serverIn, in, err := os.Pipe()
+	if err != nil {
+		f.Fatal(err)
+	}
+	out, serverOut, err := os.Pipe()
+	if err != nil {
+		f.Fatal(err)
+	}
+	var log safeBuffer
+	s, l := f.server(&log), lines{in: in, out: out, ended: make(chan error, 1)}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(f.Context()))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		err := s.Stdio(ctx, serverIn, serverOut)
+		serverOut.Close()
+		l.ended <- err
+	}()
+	f.Cleanup(func() {
+		in.Close()
+		late := time.AfterFunc(20*time.Second, cancel)
+		<-done
+		if !late.Stop() {
+			f.Error("the server does not end with its input")
+		}
+		cancel()
+		serverIn.Close()
+		out.Close()
+		if f.Failed() {
+			f.Logf("log: %s", log.String())
+		}
+	})
+	return l
+}
+
+// program connects a client to a server in a process of its own.
+func (f *folder) program(version string, client *sdk.Client) *sdk.ClientSession {
+	f.Helper()
 	c := f.command("mcp")
 	var stderr bytes.Buffer // written by one goroutine, read when it has ended
 	c.Stderr = &stderr
@@ -179,6 +247,24 @@ func (f *folder) connect(way, version string, client *sdk.Client) *sdk.ClientSes
 		}
 	})
 	return f.over(version, client, &sdk.CommandTransport{Command: c})
+}
+
+// safeBuffer is a buffer that several goroutines write to.
+type safeBuffer struct {
+	mu   sync.Mutex // guards what follows
+	data bytes.Buffer
+}
+
+func (b *safeBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.data.Write(p)
+}
+
+func (b *safeBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.data.String()
 }
 
 func (f *folder) over(version string, client *sdk.Client, t sdk.Transport) *sdk.ClientSession {
@@ -199,29 +285,29 @@ type served struct {
 	url, token string
 }
 
-// listen starts a server on a free port, which ends with the test.
-func (f *folder) listen(args ...string) served {
+// listen starts a server in this process, which ends with the test.
+func (f *folder) listen(h mcp.HTTP) served {
 	f.Helper()
-	c := f.command(append([]string{"mcp", "--http"}, args...)...)
-	stderr, err := c.StderrPipe()
-	if err != nil {
-		f.Fatal(err)
-	}
-	if err := c.Start(); err != nil {
-		f.Fatal(err)
-	}
-	said := make(chan served, 1)
-	ended := make(chan struct{})
+	from, log := io.Pipe()
+	s := f.server(log)
+	ctx, cancel := context.WithCancel(context.WithoutCancel(f.Context()))
+	ended := make(chan error, 1)
 	go func() {
-		defer close(ended)
-		said <- introduced(stderr)
-		io.Copy(io.Discard, stderr)
+		err := s.Listen(ctx, h)
+		log.CloseWithError(err)
+		ended <- err
+	}()
+	said, drained := make(chan served, 1), make(chan struct{})
+	go func() {
+		defer close(drained)
+		said <- introduced(from)
+		io.Copy(io.Discard, from)
 	}()
 	f.Cleanup(func() {
-		c.Process.Signal(os.Interrupt)
-		<-ended
-		if err := c.Wait(); err != nil {
-			f.Errorf("pawl mcp --http: %v", err)
+		cancel()
+		<-drained
+		if err := <-ended; err != nil {
+			f.Errorf("listen: %v", err)
 		}
 	})
 	select {

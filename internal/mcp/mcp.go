@@ -1,11 +1,10 @@
-// Package mcp serves a project to agents over the Model Context Protocol: what stands where, what to do next, and a way to
-// say what was done, learned, decided, or is in the way. It is a sibling of the command line over package engine.
+// Package mcp serves a project to agents over the Model Context Protocol. Its tools return the status and the next steps, and
+// record progress, notes, decisions and blockers. It is a sibling of the command line.
 //
-// It speaks every revision that today's agents ask for, on standard input and output or on a loopback address behind a
-// token. Whatever it takes or gives has its secrets taken out, is bounded in size, and comes as text and as typed data. A
-// call that is cut off, repeated or refused does no harm, and no client, whatever it sends, ends the server but by leaving.
-// It asks a person only through the client that asked for it, and takes for a person's answer only what comes back for
-// exactly that gate.
+// It supports every protocol revision that current agents request, on standard input and output, or over HTTP on a loopback
+// address with a token. All input and output is redacted and bounded in size; results are text and typed data. A call that
+// is cancelled, repeated or rejected does no harm, and no client can stop the server except by disconnecting. It asks a
+// person only through the client that made the call, and accepts as the person's answer only the reply to exactly that gate.
 package mcp
 
 import (
@@ -19,27 +18,27 @@ import (
 	"pawl/internal/interop"
 )
 
-// Config says whom a server serves.
+// Config is the configuration of a server.
 type Config struct {
-	Folder  string         // where it stands, in or below the project
-	Version string         // of this program
-	Environ []string       // its environment: which attempt it belongs to, and what is secret
-	Log     io.Writer      // for whoever runs it
-	Formats  interop.Formats // of the systems whose files are kept up to date
+	Folder  string          // the working folder, in or below the project
+	Version string          // of this program
+	Environ []string        // environment variables: the attempt that the server belongs to, and secrets to redact
+	Log     io.Writer       // log for the operator
+	Formats interop.Formats // formats of other systems whose files are mirrored
 }
 
 // Server is an MCP server of one project. Several clients may use one at once.
 type Server struct {
-	*desk
+	*toolContext
 	sdk *sdk.Server
-	log *slog.Logger // for whoever runs it
-	say io.Writer    // to the same
+	log *slog.Logger
+	out io.Writer // for messages to the operator
 }
 
-// New returns a server. It looks at nothing yet: the project is found at each call, so that it may come into being later.
+// New returns a server. It finds the project at each call, so the project may be created later.
 func New(c Config) (*Server, error) {
 	s := &Server{
-		desk: newDesk(c), say: c.Log,
+		toolContext: newToolContext(c), out: c.Log,
 		log: slog.New(slog.NewTextHandler(c.Log, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	}
 	s.sdk = sdk.NewServer(&sdk.Implementation{Name: "pawl", Title: "pawl", Version: c.Version}, &sdk.ServerOptions{
@@ -54,7 +53,7 @@ func New(c Config) (*Server, error) {
 	return s, nil
 }
 
-// capabilities are what the server offers. What it offers does not change while it runs.
+// capabilities are what the server offers. They do not change while it runs.
 func capabilities() *sdk.ServerCapabilities {
 	return &sdk.ServerCapabilities{
 		Tools: &sdk.ToolCapabilities{}, Resources: &sdk.ResourceCapabilities{}, Prompts: &sdk.PromptCapabilities{},
@@ -64,11 +63,11 @@ func capabilities() *sdk.ServerCapabilities {
 //go:embed texts
 var texts embed.FS
 
-// text returns one of the texts that models read.
+// text returns one of the texts written for models.
 func text(name string) string {
 	data, err := texts.ReadFile("texts/" + name + ".md")
 	if err != nil {
-		panic("a text is part of the program: " + err.Error())
+		panic("missing embedded text: " + err.Error())
 	}
 	return strings.TrimSpace(string(data))
 }

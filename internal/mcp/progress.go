@@ -9,37 +9,37 @@ import (
 	"pawl/internal/runs"
 )
 
-// progressIn is what progress takes.
+// progressIn is the input of progress.
 type progressIn struct {
-	Text   string          `json:"text,omitempty" jsonschema:"what is being done, in a few words"`
-	Done   *float64        `json:"done,omitempty" jsonschema:"how much is done"`
-	Total  *float64        `json:"total,omitempty" jsonschema:"of how much"`
-	Item   string          `json:"item,omitempty" jsonschema:"the part of the work that this is about, as you named it before: a task of your list, a file, a chapter"`
-	Status pawl.ItemStatus `json:"status,omitempty" jsonschema:"where that item stands; running if left out"`
+	Text   string          `json:"text,omitempty" jsonschema:"current activity, in a few words"`
+	Done   *float64        `json:"done,omitempty" jsonschema:"amount done"`
+	Total  *float64        `json:"total,omitempty" jsonschema:"total amount"`
+	Item   string          `json:"item,omitempty" jsonschema:"the part of the work, named as before: a task of your list, a file, a chapter"`
+	Status pawl.ItemStatus `json:"status,omitempty" jsonschema:"status of the item; defaults to running"`
 }
 
-// progressOut is what progress answers.
+// progressOut is the output of progress.
 type progressOut struct {
 	recorded
-	Item pawl.ItemID `json:"item,omitempty" jsonschema:"the id of the item"`
+	Item pawl.ItemID `json:"item,omitempty" jsonschema:"item id"`
 }
 
 func (s *Server) progress(ctx context.Context, c call, in progressIn) (answer[progressOut], error) {
 	if in.Text == "" && in.Done == nil && in.Item == "" {
-		return answer[progressOut]{}, usage("say at least one of text, done and item")
+		return answer[progressOut]{}, usage("pass at least one of text, done and item")
 	}
 	var out progressOut
 	line, act := pawl.Line{Progress: &pawl.Progress{Text: in.title(), Done: in.Done, Total: in.Total}}, runs.Act(nil)
 	if in.Item != "" || s.step == nil {
 		item := in.item(c.by.Name)
-		line, act, out.Item = pawl.Line{Item: &item}, runs.Name(item), item.Item
+		line, act, out.Item = pawl.Line{Item: &item}, runs.NameItem(item), item.Item
 	}
 	at, err := s.record(ctx, c.by, line, act, nil)
 	out.recorded = at
 	return answer[progressOut]{text: "progress " + at.String() + at.Notes.String(), data: out}, err
 }
 
-// item is the progress as that of an item. Outside of any step the agent itself is the item that it does not name.
+// item returns the progress as an item. Outside of a step, progress without an item belongs to an item named after the agent.
 func (in progressIn) item(agent string) pawl.ItemNamed {
 	named := pawl.ItemNamed{Item: pawl.ItemIDOf(in.Item), Title: in.title(), Status: in.Status}
 	if in.Item == "" {
@@ -51,7 +51,7 @@ func (in progressIn) item(agent string) pawl.ItemNamed {
 	return named
 }
 
-// title says it in words alone: whoever looks sees these, and an item has no numbers.
+// title returns the text with the amounts, because an item has no fields for amounts.
 func (in progressIn) title() string {
 	if in.Done == nil {
 		return in.Text

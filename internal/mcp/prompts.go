@@ -6,18 +6,18 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// addPrompts adds what a person may type: resume, which has the agent go on from where things stand.
+// addPrompts adds the prompt resume, with which a user makes the agent continue the work.
 func (s *Server) addPrompts() {
-	prompt := &sdk.Prompt{Name: "resume", Title: "Carry on", Description: text("prompt-resume")}
+	prompt := &sdk.Prompt{Name: "resume", Title: "Resume the work", Description: text("prompt-resume")}
 	s.sdk.AddPrompt(prompt, func(ctx context.Context, req *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) {
-		told, err := s.briefOf(ctx, req.ClientInfo(), briefIn{})
+		b, err := s.briefOf(ctx, req.ClientInfo(), briefIn{})
 		if err != nil {
-			return nil, s.refusal("prompt resume", err)
+			return nil, s.rpcError("prompt resume", err)
 		}
-		said := text("resume") + "\n\n" + told.Text
+		prompted := text("resume") + "\n\n" + b.Text
 		return &sdk.GetPromptResult{
 			Description: prompt.Description,
-			Messages:    []*sdk.PromptMessage{{Role: "user", Content: &sdk.TextContent{Text: said}}},
+			Messages:    []*sdk.PromptMessage{{Role: "user", Content: &sdk.TextContent{Text: prompted}}},
 		}, nil
 	})
 }

@@ -10,17 +10,17 @@ import (
 	"pawl/internal/runs"
 )
 
-// question is a gate that an agent asks for, as it stands.
+// question is a gate that an agent asked for, with its current state.
 type question struct {
 	action pawl.GateAction
 	run    pawl.RunID
 	gate   *pawl.GateState
-	fresh  bool // it was opened just now: nobody can have answered it
+	fresh  bool // opened by this call, so it has no answer yet
 	notes  notes
 }
 
-// question opens the gate that an action is, unless it is open, or was answered and is not to be asked again. Who comes
-// with the answer opens nothing: it may have been closed meanwhile.
+// question opens the gate for an action, unless it is open already, or was answered and again is false. A call that brings a
+// reply opens nothing, because the gate may have been closed since.
 func (s *Server) question(ctx context.Context, c call, action pawl.GateAction, again bool) (*question, error) {
 	q := &question{action: action}
 	id := s.gateOf(action).ID
@@ -29,29 +29,29 @@ func (s *Server) question(ctx context.Context, c call, action pawl.GateAction, a
 		return q, s.askInside(ctx, q, id, again)
 	}
 	err := s.askOutside(ctx, c.by, q, id, again)
-	if pawl.KindOf(err) == pawl.KindUsage { // somebody asked the same at the same time
+	if pawl.KindOf(err) == pawl.KindUsage { // a concurrent call opened the same gate
 		q.fresh = false
 		err = s.askOutside(ctx, c.by, q, id, false)
 	}
 	return q, err
 }
 
-// gateOf returns the gate that an action is here.
-func (d *desk) gateOf(action pawl.GateAction) pawl.Gate {
+// gateOf returns the gate for an action in this context.
+func (d *toolContext) gateOf(action pawl.GateAction) pawl.Gate {
 	if d.step == nil {
 		return action.Gate("", "", time.Now())
 	}
 	return action.Gate(d.step.Attempt.Step, d.step.Attempt.Item, time.Now())
 }
 
-// asked reports whether a gate need not be opened.
-func asked(g *pawl.GateState, again bool) bool {
+// exists reports whether a gate need not be opened.
+func exists(g *pawl.GateState, again bool) bool {
 	return g != nil && (g.Open() || g.Answer != nil && !again)
 }
 
-func (d *desk) askOutside(ctx context.Context, by pawl.Author, q *question, id pawl.GateID, again bool) error {
+func (d *toolContext) askOutside(ctx context.Context, by pawl.Author, q *question, id pawl.GateID, again bool) error {
 	r, err := d.perform(ctx, by, func(p *project.Project, r *runs.Run) ([]pawl.Payload, error) {
-		if asked(r.State.Gate(id), again) {
+		if exists(r.State.Gate(id), again) {
 			return nil, nil
 		}
 		q.fresh = true
@@ -64,31 +64,31 @@ func (d *desk) askOutside(ctx context.Context, by pawl.Author, q *question, id p
 	return r.Log.Close()
 }
 
-// askInside has the step ask. The journal has the gate once its engine has read that.
-func (d *desk) askInside(ctx context.Context, q *question, id pawl.GateID, again bool) error {
+// askInside opens a gate through the step. The engine journals it later.
+func (d *toolContext) askInside(ctx context.Context, q *question, id pawl.GateID, again bool) error {
 	_, r, err := d.open(ctx, "")
 	if err != nil {
 		return err
 	}
 	q.run, q.gate = r.State.Run, r.State.Gate(id)
-	if err := r.Log.Close(); err != nil || asked(q.gate, again) {
+	if err := r.Log.Close(); err != nil || exists(q.gate, again) {
 		return err
 	}
-	gate, err := d.step.Ask(q.action)
+	gate, err := d.step.OpenGate(q.action)
 	q.gate, q.fresh = &pawl.GateState{Gate: gate}, true
 	return err
 }
 
-// patience is how long an answer waits for the engine to journal the gate that it is for.
-const patience = 5 * time.Second
+// gateTimeout is how long an answer waits for the engine to journal its gate.
+const gateTimeout = 5 * time.Second
 
-// journaled waits until the gate of a question stands in the journal.
-func (d *desk) journaled(ctx context.Context, q *question) error {
+// journaled waits until the gate of a question is in the journal.
+func (d *toolContext) journaled(ctx context.Context, q *question) error {
 	_, r, err := d.open(ctx, string(q.run))
 	if err != nil {
 		return err
 	}
-	waiting, cancel := context.WithTimeout(ctx, patience)
+	waiting, cancel := context.WithTimeout(ctx, gateTimeout)
 	defer cancel()
 	changed := r.Log.Watch(waiting)
 	for r.State.Gate(q.gate.ID) == nil && err == nil {

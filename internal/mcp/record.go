@@ -7,35 +7,35 @@ import (
 	"pawl/internal/runs"
 )
 
-// recorded says where something stands that was said.
+// recorded is where a report was recorded.
 type recorded struct {
-	Run  pawl.RunID  `json:"run" jsonschema:"the run in whose journal it stands"`
-	Step pawl.StepID `json:"step,omitempty" jsonschema:"the step that said it, where this server belongs to one"`
-	Seq  pawl.Seq    `json:"seq,omitempty" jsonschema:"the last event of that journal; left out inside a step, whose engine journals what it says"`
+	Run  pawl.RunID  `json:"run" jsonschema:"the run whose journal has it"`
+	Step pawl.StepID `json:"step,omitempty" jsonschema:"the step of this server, if it belongs to one"`
+	Seq  pawl.Seq    `json:"seq,omitempty" jsonschema:"number of the last event in the journal; absent inside a step, whose engine journals it later"`
 
-	Notes notes `json:"notes,omitempty" jsonschema:"what your person should know; it stands all the same"`
+	Notes notes `json:"notes,omitempty" jsonschema:"warnings to pass on to the user; the call succeeded"`
 }
 
-// String says so in words.
+// String returns it as text.
 func (r recorded) String() string {
 	if r.Step != "" {
-		return "noted for step " + string(r.Step) + " of run " + string(r.Run)
+		return "recorded for step " + string(r.Step) + " of run " + string(r.Run)
 	}
 	return "recorded in run " + string(r.Run)
 }
 
-// record says a line from inside the attempt, or outside of any has act done to the run. look, where there is one, sees the run as
-// it stands after an act.
-func (d *desk) record(ctx context.Context, by pawl.Author, line pawl.Line, act runs.Act, look func(*runs.Run)) (recorded, error) {
+// record writes a line to the step's events file or, outside of a step, applies act to the run. inspect, if not nil, gets the
+// run after the act.
+func (d *toolContext) record(ctx context.Context, by pawl.Author, line pawl.Line, act runs.Act, inspect func(*runs.Run)) (recorded, error) {
 	if d.step != nil {
-		return recorded{Run: d.step.Run, Step: d.step.Attempt.Step}, d.step.Tell(line)
+		return recorded{Run: d.step.Run, Step: d.step.Attempt.Step}, d.step.Report(line)
 	}
 	r, err := d.perform(ctx, by, act)
 	if err != nil {
 		return recorded{}, err
 	}
-	if look != nil {
-		look(r)
+	if inspect != nil {
+		inspect(r)
 	}
 	return recorded{Run: r.State.Run, Seq: r.State.Seq, Notes: d.notes(r)}, r.Log.Close()
 }

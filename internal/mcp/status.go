@@ -10,30 +10,30 @@ import (
 	"pawl/internal/runs"
 )
 
-// runIn is what tools take that read one run.
+// runIn is the input of tools that read one run.
 type runIn struct {
-	Run string `json:"run,omitempty" jsonschema:"a run's id, the beginning of one, or latest; the current run if left out"`
+	Run string `json:"run,omitempty" jsonschema:"run id, a prefix of one, or latest; defaults to the current run"`
 }
 
-// status is where a run stands. Its lists are cut at maxListed.
+// status is the status of a run. Its lists have at most maxListed entries.
 type status struct {
 	Run        pawl.RunID     `json:"run,omitempty"`
 	Name       string         `json:"name,omitempty"`
 	Goal       string         `json:"goal,omitempty"`
 	Kind       pawl.RunKind   `json:"kind,omitempty" jsonschema:"plan, command, durable or session (an agent's work without a plan)"`
-	Status     pawl.RunStatus `json:"status" jsonschema:"active, waiting (for a person), paused, interrupted (resume it), completed, failed; none: nothing was run here yet"`
+	Status     pawl.RunStatus `json:"status" jsonschema:"active, waiting (for a person), paused, interrupted (resume it), completed, failed; none: no runs yet"`
 	Why        string         `json:"why,omitempty"`
 	Updated    *time.Time     `json:"updated_at,omitempty"`
 	Percent    int            `json:"progress_percent"`
-	Position   *pawl.Position `json:"position,omitempty" jsonschema:"of a run with a plan"`
-	Engine     bool           `json:"engine" jsonschema:"an engine works on it: do not start another"`
-	Here       pawl.StepID    `json:"here,omitempty" jsonschema:"the step that you work on"`
-	Steps      map[string]int `json:"steps,omitempty" jsonschema:"how many steps are in each status"`
-	Unfinished []stepStatus   `json:"unfinished,omitempty" jsonschema:"the steps that are not finished, in order"`
-	Gates      []gateStatus   `json:"gates,omitempty" jsonschema:"what a person is asked"`
-	Blockers   []blocker      `json:"blockers,omitempty" jsonschema:"what stands in the way"`
+	Position   *pawl.Position `json:"position,omitempty" jsonschema:"only for runs with a plan"`
+	Engine     bool           `json:"engine" jsonschema:"an engine is running it: do not start another"`
+	Here       pawl.StepID    `json:"here,omitempty" jsonschema:"the step that you are working on"`
+	Steps      map[string]int `json:"steps,omitempty" jsonschema:"number of steps by status"`
+	Unfinished []stepStatus   `json:"unfinished,omitempty" jsonschema:"unfinished steps in order"`
+	Gates      []gateStatus   `json:"gates,omitempty" jsonschema:"open gates: questions to a person"`
+	Blockers   []blocker      `json:"blockers,omitempty" jsonschema:"open blockers"`
 	Checkpoint *checkpointAt  `json:"last_checkpoint,omitempty"`
-	More       int            `json:"more,omitempty" jsonschema:"how many steps, gates and blockers are left out of the lists"`
+	More       int            `json:"more,omitempty" jsonschema:"number of steps, gates and blockers omitted from the lists"`
 }
 
 type stepStatus struct {
@@ -43,7 +43,7 @@ type stepStatus struct {
 	Why    string          `json:"why,omitempty"`
 	Done   int             `json:"items_done,omitempty"`
 	Total  int             `json:"items_total,omitempty"`
-	Said   string          `json:"progress,omitempty" jsonschema:"what it said last"`
+	Said   string          `json:"progress,omitempty" jsonschema:"last progress message"`
 }
 
 type gateStatus struct {
@@ -52,7 +52,7 @@ type gateStatus struct {
 	Type     pawl.GateType `json:"type"`
 	Question string        `json:"question"`
 	Options  []string      `json:"options,omitempty"`
-	Answers  []string      `json:"answers,omitempty" jsonschema:"the commands by which a person closes it"`
+	Answers  []string      `json:"answers,omitempty" jsonschema:"commands with which a person answers it"`
 }
 
 type blocker struct {
@@ -68,7 +68,7 @@ type checkpointAt struct {
 	Time       time.Time           `json:"time"`
 }
 
-// maxListed is how long each list in a status may be.
+// maxListed is the maximum length of each list in a status.
 const maxListed = 20
 
 func (s *Server) status(ctx context.Context, _ call, in runIn) (answer[status], error) {
@@ -76,8 +76,8 @@ func (s *Server) status(ctx context.Context, _ call, in runIn) (answer[status], 
 	return answer[status]{text: now.String(), data: now}, err
 }
 
-// statusNow says where a run stands. That nothing was run yet is worth an answer too.
-func (d *desk) statusNow(ctx context.Context, name string) (status, error) {
+// statusNow returns the status of a run. A project without runs has a status too.
+func (d *toolContext) statusNow(ctx context.Context, name string) (status, error) {
 	p, r, err := d.open(ctx, name)
 	if name == "" && errors.Is(err, pawl.ErrNoRun) {
 		return status{Status: "none"}, nil
@@ -92,12 +92,12 @@ func (d *desk) statusNow(ctx context.Context, name string) (status, error) {
 	return now, r.Log.Close()
 }
 
-func (d *desk) statusOf(p *project.Project, r *runs.Run) status {
+func (d *toolContext) statusOf(p *project.Project, r *runs.Run) status {
 	s := r.State
 	holder, alive := p.EngineHolder()
 	alive = alive && holder.Run == s.Run
-	w := statusWriter{words: d.words, status: status{
-		Run: s.Run, Name: s.Name, Goal: d.words(s.Goal), Kind: s.Kind, Status: s.StatusNow(alive), Why: d.words(s.Why),
+	w := statusWriter{clean: d.clean, status: status{
+		Run: s.Run, Name: s.Name, Goal: d.clean(s.Goal), Kind: s.Kind, Status: s.StatusNow(alive), Why: d.clean(s.Why),
 		Updated: &s.Updated, Percent: s.Percent(r.Plan), Engine: alive, Steps: map[string]int{},
 	}}
 	if steps := r.Plan.Steps(); len(steps) > 0 {
@@ -113,10 +113,10 @@ func (d *desk) statusOf(p *project.Project, r *runs.Run) status {
 	return w.status
 }
 
-// statusWriter writes a status. words makes of a text of others what an answer has room for.
+// statusWriter builds a status. clean redacts and truncates untrusted text.
 type statusWriter struct {
 	status
-	words func(string) string
+	clean func(string) string
 }
 
 func (w *statusWriter) addSteps(s *pawl.State, steps []*pawl.Step) {
@@ -130,7 +130,7 @@ func (w *statusWriter) addSteps(s *pawl.State, steps []*pawl.Step) {
 	}
 }
 
-// room reports whether a list takes one more, and counts what it does not.
+// room reports whether a list has room for one more entry, and otherwise counts the omitted entry.
 func (w *statusWriter) room(has int) bool {
 	if has < maxListed {
 		return true
@@ -140,16 +140,16 @@ func (w *statusWriter) room(has int) bool {
 }
 
 func (w *statusWriter) step(step *pawl.Step, st *pawl.StepState) stepStatus {
-	told := stepStatus{ID: step.ID, Name: w.words(step.Name), Status: pawl.Pending}
+	told := stepStatus{ID: step.ID, Name: w.clean(step.Name), Status: pawl.Pending}
 	if st == nil {
 		return told
 	}
-	told.Status, told.Why = st.Status, w.words(st.Why)
+	told.Status, told.Why = st.Status, w.clean(st.Why)
 	if st.Items != nil {
 		told.Done, told.Total = st.Items.Count, st.Items.Total
 	}
 	if st.Progress != nil {
-		told.Said = w.words(st.Progress.Text)
+		told.Said = w.clean(st.Progress.Text)
 	}
 	return told
 }
@@ -158,17 +158,17 @@ func (w *statusWriter) addGates(s *pawl.State) {
 	for _, g := range s.OpenGates() {
 		if w.room(len(w.Gates)) {
 			w.Gates = append(w.Gates, gateStatus{
-				Gate: g.ID, Step: g.Step, Type: g.Type, Question: w.words(g.Ask), Options: w.list(g.Options), Answers: w.list(runs.Answers(g)),
+				Gate: g.ID, Step: g.Step, Type: g.Type, Question: w.clean(g.Ask), Options: w.list(g.Options), Answers: w.list(runs.AnswerCommands(g)),
 			})
 		}
 	}
 }
 
-// list cuts a list to what there is room for.
+// list cleans the first maxListed texts.
 func (w *statusWriter) list(texts []string) []string {
 	var list []string
 	for _, t := range texts[:min(len(texts), maxListed)] {
-		list = append(list, w.words(t))
+		list = append(list, w.clean(t))
 	}
 	return list
 }
@@ -176,7 +176,7 @@ func (w *statusWriter) list(texts []string) []string {
 func (w *statusWriter) addBlockers(s *pawl.State) {
 	for _, b := range s.OpenBlockers() {
 		if w.room(len(w.Blockers)) {
-			w.Blockers = append(w.Blockers, blocker{Number: b.ID, Text: w.words(b.Text), Step: b.Step, Needs: w.words(b.Needs)})
+			w.Blockers = append(w.Blockers, blocker{Number: b.ID, Text: w.clean(b.Text), Step: b.Step, Needs: w.clean(b.Needs)})
 		}
 	}
 }

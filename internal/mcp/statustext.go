@@ -7,40 +7,40 @@ import (
 	"strings"
 )
 
-// String says in words where a run stands.
+// String returns the status as text.
 func (now status) String() string {
 	if now.Run == "" {
-		return "nothing has been run in this project yet"
+		return "no runs in this project yet"
 	}
 	var out strings.Builder
-	say := func(format string, args ...any) { fmt.Fprintf(&out, format+"\n", args...) }
-	say("run %s: %s%s", now.Run, now.Status, because(now.Why))
+	line := func(format string, args ...any) { fmt.Fprintf(&out, format+"\n", args...) }
+	line("run %s: %s%s", now.Run, now.Status, because(now.Why))
 	if now.Goal != "" {
-		say("goal: %s", now.Goal)
+		line("goal: %s", now.Goal)
 	}
 	if now.Engine {
-		say("an engine works on it")
+		line("an engine is running it: do not start another")
 	}
 	if now.Here != "" {
-		say("you work on step %s", now.Here)
+		line("you are working on step %s", now.Here)
 	}
 	if now.Position != nil {
-		say("finished: %d%% of %d steps (%s)", now.Percent, now.Position.StepTotal, counted(now.Steps))
+		line("progress: %d%%, %s (%s)", now.Percent, plural(now.Position.StepTotal, "step", "steps"), counted(now.Steps))
 	}
 	for _, st := range now.Unfinished {
-		say("step %s: %s%s%s%s", st.ID, st.Status, items(st), because(st.Why), saying(st.Said))
+		line("step %s: %s%s%s%s", st.ID, st.Status, items(st), because(st.Why), progressText(st.Said))
 	}
 	for _, g := range now.Gates {
-		say("gate %s asks a person (%s): %s; answered by: %s", g.Gate, g.Type, g.Question, strings.Join(g.Answers, ", or "))
+		line("gate %s asks a person (%s): %s; a person answers with: %s", g.Gate, g.Type, g.Question, strings.Join(g.Answers, ", or "))
 	}
 	for _, b := range now.Blockers {
-		say("blocker %d: %s%s", b.Number, b.Text, needing(b.Needs))
+		line("blocker %d: %s%s", b.Number, b.Text, needing(b.Needs))
 	}
 	if c := now.Checkpoint; c != nil {
-		say("last checkpoint: %s (%s), %s", c.Checkpoint, c.Kind, c.Time.UTC().Format("2006-01-02 15:04:05 UTC"))
+		line("last checkpoint: %s (%s), %s", c.Checkpoint, c.Kind, c.Time.UTC().Format("2006-01-02 15:04:05 UTC"))
 	}
 	if now.More > 0 {
-		say("and %d more", now.More)
+		line("%d more not shown", now.More)
 	}
 	return strings.TrimSuffix(out.String(), "\n")
 }
@@ -59,21 +59,29 @@ func needing(what string) string {
 	return "; needs: " + what
 }
 
-func saying(what string) string {
+func progressText(what string) string {
 	if what == "" {
 		return ""
 	}
-	return "; said: " + what
+	return "; last progress: " + what
 }
 
 func items(st stepStatus) string {
 	if st.Total == 0 {
 		return ""
 	}
-	return fmt.Sprintf(", %d of %d items", st.Done, st.Total)
+	return fmt.Sprintf(", %d of %s", st.Done, plural(st.Total, "item", "items"))
 }
 
-// counted says how many steps are in each status.
+// plural returns a number with the matching form of a noun.
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// counted lists the number of steps in each status.
 func counted(steps map[string]int) string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(steps)) {

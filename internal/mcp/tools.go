@@ -10,72 +10,73 @@ import (
 	"pawl/internal/schema"
 )
 
-// addTools adds all tools. A model reads of each what stands in texts.
+// addTools adds all tools. Their descriptions are in the folder texts.
 func (s *Server) addTools() error {
 	return errors.Join(
-		add(s, "status", "Where the run stands", reads, s.status),
-		add(s, "brief", "What a fresh agent must know", reads, s.brief),
-		add(s, "history", "What happened, newest first", reads, s.history),
-		add(s, "progress", "Say how far the work is", says, s.progress),
-		add(s, "checkpoint", "Keep all files as they are now", says, s.checkpoint),
-		add(s, "learn", "Remember something for all later work", repeats, s.learn),
-		add(s, "decide", "Record a decision and why", says, s.decide),
-		add(s, "block", "Say what stands in the way", says, s.block),
-		add(s, "ask", "Ask a person", repeats, s.ask),
+		add(s, "status", "Get the status of the run", reads, s.status),
+		add(s, "brief", "Get a verified handover summary", reads, s.brief),
+		add(s, "history", "List events, newest first", reads, s.history),
+		add(s, "progress", "Report progress", appends, s.progress),
+		add(s, "checkpoint", "Save a checkpoint of all files", appends, s.checkpoint),
+		add(s, "learn", "Add a note for all future work", upserts, s.learn),
+		add(s, "decide", "Record a decision and its reason", appends, s.decide),
+		add(s, "block", "Record a blocker", appends, s.block),
+		add(s, "ask", "Ask a person", upserts, s.ask),
 	)
 }
 
-// manner is what a tool does to the project.
-type manner int
+// effect is what a tool does to the project.
+type effect int
 
 const (
-	reads   manner = iota // it changes nothing
-	says                  // it adds to the record
-	repeats               // it adds to the record, and the same again adds nothing
+	reads   effect = iota // it changes nothing
+	appends               // it adds to the journal
+	upserts               // it adds to the journal, and a repetition adds nothing
 )
 
-func (m manner) annotations(title string) *sdk.ToolAnnotations {
+func (e effect) annotations(title string) *sdk.ToolAnnotations {
 	no := false
 	return &sdk.ToolAnnotations{
-		Title: title, ReadOnlyHint: m == reads, IdempotentHint: m != says, DestructiveHint: &no, OpenWorldHint: &no,
+		Title: title, ReadOnlyHint: e == reads, IdempotentHint: e != appends, DestructiveHint: &no, OpenWorldHint: &no,
 	}
 }
 
-// call is a call of a tool, and who makes it.
+// call is a tool call and its author.
 type call struct {
 	*sdk.CallToolRequest
 	by pawl.Author
 }
 
-// answer is what a tool answers: to be read, and as data. With questions, it answers once a person has answered these.
+// answer is the result of a tool, as text and as data. If it has questions, the client must answer these and call again.
 type answer[Out any] struct {
 	text      string
 	data      Out
 	questions sdk.InputRequestMap
 }
 
-// add adds a tool. What it takes and gives is told by the types; a failure is told to the model, which may do better.
-func add[In, Out any](s *Server, name, title string, m manner, do func(context.Context, call, In) (answer[Out], error)) error {
-	takes, err := schema.Of[In]()
+// add adds a tool. The types define its input and output schemas. An error is returned to the model, which can correct its
+// call.
+func add[In, Out any](s *Server, name, title string, e effect, do func(context.Context, call, In) (answer[Out], error)) error {
+	input, err := schema.Of[In]()
 	if err != nil {
 		return err
 	}
-	gives, err := schema.Of[Out]()
+	output, err := schema.Of[Out]()
 	if err != nil {
 		return err
 	}
 	tool := &sdk.Tool{
-		Name: name, Title: title, Description: text(name), InputSchema: takes, OutputSchema: gives, Annotations: m.annotations(title),
+		Name: name, Title: title, Description: text(name), InputSchema: input, OutputSchema: output, Annotations: e.annotations(title),
 	}
 	sdk.AddTool(s.sdk, tool, func(ctx context.Context, req *sdk.CallToolRequest, in In) (*sdk.CallToolResult, Out, error) {
-		said, err := do(ctx, call{CallToolRequest: req, by: s.author(ctx, req)}, in)
+		result, err := do(ctx, call{CallToolRequest: req, by: s.author(ctx, req)}, in)
 		if err != nil {
-			return nil, said.data, errors.New(s.refusal(name, err).Message)
+			return nil, result.data, errors.New(s.rpcError(name, err).Message)
 		}
-		if said.questions != nil {
-			return &sdk.CallToolResult{InputRequests: said.questions}, said.data, nil
+		if result.questions != nil {
+			return &sdk.CallToolResult{InputRequests: result.questions}, result.data, nil
 		}
-		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: said.text}}}, said.data, nil
+		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: result.text}}}, result.data, nil
 	})
 	return nil
 }

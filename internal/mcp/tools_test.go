@@ -21,10 +21,10 @@ func TestAgentWorks(t *testing.T) {
 	everyWay(t, func(t *testing.T, way, version string) {
 		f := newFolder(t)
 		agent := f.connect(way, version, clientOf("claude-code", nil))
-		says(t, use(t, agent, "status", nil).text, "nothing has been run")
-		says(t, use(t, agent, "brief", nil).text, "nothing has been run in this project yet")
-		says(t, use(t, agent, "learn", args{"text": "the disk is slow", "kind": "gotcha"}).text, "^learned; recorded in run session-")
-		says(t, use(t, agent, "learn", args{"text": "the disk is slow", "kind": "gotcha"}).text, "known already")
+		says(t, use(t, agent, "status", nil).text, "no runs in this project yet")
+		says(t, use(t, agent, "brief", nil).text, "no runs in this project yet")
+		says(t, use(t, agent, "learn", args{"text": "the disk is slow", "kind": "gotcha"}).text, "^note recorded in run session-")
+		says(t, use(t, agent, "learn", args{"text": "the disk is slow", "kind": "gotcha"}).text, "already known")
 		use(t, agent, "decide", args{"choice": "B", "question": "A or B?", "options": []string{"A", "B"}, "why": "the password is " + secret})
 		use(t, agent, "progress", args{"text": "chapters", "done": 2, "total": 7})
 		use(t, agent, "progress", args{"item": "intro", "text": "The beginning", "status": "done"})
@@ -32,7 +32,7 @@ func TestAgentWorks(t *testing.T) {
 			t.Errorf("blocker: %v", got)
 		}
 		saved := use(t, agent, "checkpoint", args{"why": "before the rewrite"})
-		says(t, saved.text, "^checkpoint [0-9a-f]{8} of run session-.*: 1 files, 6 bytes")
+		says(t, saved.text, "^saved checkpoint [0-9a-f]{8} of run session-.*: 1 file, 6 bytes")
 		f.pawl("show", saved.data["checkpoint"].(string))
 		now := use(t, agent, "status", nil)
 		says(t, now.text, "session-.*: waiting", "blocker 1: no ink; needs: ink", "last checkpoint: "+saved.data["checkpoint"].(string))
@@ -74,7 +74,7 @@ func TestResourcesAndPrompt(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		says(t, res.Messages[0].Content.(*sdk.TextContent).Text, "^Carry on", "Brief of run", "deploy with")
+		says(t, res.Messages[0].Content.(*sdk.TextContent).Text, "^Resume the work", "Brief of run", "deploy with")
 	})
 }
 
@@ -132,15 +132,15 @@ func TestWrongCalls(t *testing.T) {
 		{"learn", args{"text": " "}, "nothing to learn"},
 		{"learn", args{"text": "x", "kind": "hunch"}, "enum: hunch does not equal any of"},
 		{"learn", args{"text": "x", "sort": "y"}, `unexpected additional properties \["sort"\]`},
-		{"learn", args{"text": strings.Repeat("long ", 3000)}, "the arguments are 15011 bytes long; at most 12288 are taken"},
-		{"learn", args{"text": strings.Repeat("x", 10<<20)}, "the arguments are 10485771 bytes long"},
+		{"learn", args{"text": strings.Repeat("long ", 3000)}, "the arguments have 15011 bytes; the maximum is 12288"},
+		{"learn", args{"text": strings.Repeat("x", 10<<20)}, "the arguments have 10485771 bytes"},
 		{"decide", args{"choice": ""}, "choice is empty"},
-		{"progress", args{}, "say at least one of"},
+		{"progress", args{}, "pass at least one of"},
 		{"block", args{"text": ""}, "text is empty"},
 		{"block", args{"text": "x", "step": "nothing"}, "no step nothing in this run's plan; hint: `pawl status`"},
 		{"ask", args{"question": ""}, "question is empty"},
-		{"ask", args{"question": "which?", "type": "decision"}, "a decision has options"},
-		{"ask", args{"question": "look?", "type": "human_verify", "options": []string{"a"}}, "a decision has options"},
+		{"ask", args{"question": "which?", "type": "decision"}, "type decision needs options"},
+		{"ask", args{"question": "look?", "type": "human_verify", "options": []string{"a"}}, "type decision needs options"},
 		{"status", args{"run": "nothing"}, "no run \"nothing\"; hint: `pawl runs`"},
 		{"brief", args{"since": "nothing"}, ""},
 		{"history", args{}, ""},
@@ -180,7 +180,7 @@ func TestNoProject(t *testing.T) {
 	} else {
 		says(t, err.Error(), "no .pawl folder")
 	}
-	says(t, use(t, agent, "checkpoint", nil).text, "1 files")
+	says(t, use(t, agent, "checkpoint", nil).text, "1 file")
 	says(t, use(t, agent, "status", nil).text, "session-.*: active")
 }
 
@@ -272,12 +272,12 @@ func TestAttachedAgent(t *testing.T) {
 	if out, err := hook.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	agent := f.connect("stdio", "2025-11-25", clientOf("claude-code", nil))
+	agent := f.program("2025-11-25", clientOf("claude-code", nil))
 	other := f.connect("http", "2025-11-25", clientOf("codex", nil))
 	use(t, agent, "learn", args{"text": "one"})
 	says(t, strings.Join(f.events("memory.learned"), ""), `"by":{"kind":"agent","name":"claude-code","session":"0f1e"}`)
-	says(t, use(t, agent, "brief", nil).text, "session: `claude:0f1e` \\(you, before\\)")
-	says(t, use(t, other, "brief", nil).text, "session: `claude:0f1e` lives")
+	says(t, use(t, agent, "brief", nil).text, "session: `claude:0f1e` \\(yours, earlier\\)")
+	says(t, use(t, other, "brief", nil).text, "session: `claude:0f1e` is alive")
 
 	f.write("plan.yaml", "name: demo\nsteps:\n  - {id: look, gate: {type: human_verify, ask: Good?}}\n")
 	f.command("run", "plan.yaml").Run() // it stops at the gate

@@ -2,11 +2,9 @@ package mcp_test
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -15,38 +13,43 @@ import (
 // hand is a client by hand: a test writes its lines and reads the server's.
 type hand struct {
 	*folder
-	command *exec.Cmd
-	in      io.WriteCloser
-	out     *bufio.Reader
+	in   io.WriteCloser
+	out  *bufio.Reader
+	wait func() error // returns what the server ended with
 }
 
+// byHand starts a server in this process.
 func (f *folder) byHand() *hand {
 	f.Helper()
-	h := &hand{folder: f, command: f.command("mcp")}
-	var err error
-	if h.in, err = h.command.StdinPipe(); err != nil {
-		f.Fatal(err)
-	}
-	out, err := h.command.StdoutPipe()
+	l := f.stdio()
+	late := time.AfterFunc(time.Minute, func() { l.out.Close() }) // then no read waits any more
+	f.Cleanup(func() { late.Stop() })
+	return &hand{folder: f, in: l.in, out: bufio.NewReaderSize(l.out, 1<<20), wait: func() error { return <-l.ended }}
+}
+
+// process starts a server in a process of its own, which can be killed.
+func (f *folder) process() (h *hand, kill func()) {
+	f.Helper()
+	c := f.command("mcp")
+	in, err := c.StdinPipe()
 	if err != nil {
 		f.Fatal(err)
 	}
-	h.out = bufio.NewReaderSize(out, 1<<20)
-	var stderr bytes.Buffer
-	h.command.Stderr = &stderr
-	if err := h.command.Start(); err != nil {
+	out, err := c.StdoutPipe()
+	if err != nil {
 		f.Fatal(err)
 	}
-	late := time.AfterFunc(time.Minute, func() { h.command.Process.Kill() }) // then no read waits any more
-	f.Cleanup(func() {
+	if err := c.Start(); err != nil {
+		f.Fatal(err)
+	}
+	late := time.AfterFunc(time.Minute, func() { c.Process.Kill() })
+	kill = func() {
 		late.Stop()
-		h.command.Process.Kill()
-		h.command.Wait()
-		if f.Failed() {
-			f.Logf("stderr: %s", &stderr)
-		}
-	})
-	return h
+		c.Process.Kill()
+		c.Wait()
+	}
+	f.Cleanup(kill)
+	return &hand{folder: f, in: in, out: bufio.NewReaderSize(out, 1<<20), wait: c.Wait}, kill
 }
 
 func (h *hand) send(lines ...string) {
@@ -122,7 +125,7 @@ func TestEachRevision(t *testing.T) {
 			if tools := h.answer("2").Result["tools"].([]any); len(tools) != 9 {
 				t.Errorf("%d tools", len(tools))
 			}
-			says(t, fmt.Sprint(h.answer("7").Result), "learned; recorded in run")
+			says(t, fmt.Sprint(h.answer("7").Result), "note recorded in run")
 		})
 	}
 	t.Run("2026-07-28", func(t *testing.T) {
@@ -131,10 +134,10 @@ func TestEachRevision(t *testing.T) {
 		h.send(`{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{` + meta + `}}`)
 		m := h.answer("1")
 		says(t, fmt.Sprint(m.Result["supportedVersions"]), "2026-07-28 2025-11-25 2025-06-18")
-		says(t, fmt.Sprint(m.Result["instructions"]), "^pawl keeps")
+		says(t, fmt.Sprint(m.Result["instructions"]), "^pawl prevents")
 		h.send(strings.Replace(learnSomething, `"params":{`, `"params":{`+meta+`,`, 1))
 		m = h.answer("7")
-		says(t, fmt.Sprint(m.Result), "resultType:complete", "learned; recorded in run")
+		says(t, fmt.Sprint(m.Result), "resultType:complete", "note recorded in run")
 		says(t, strings.Join(h.events("memory.learned"), ""), `"name":"claude-code"`)
 	})
 }
@@ -148,7 +151,7 @@ func TestProbeThenInitialize(t *testing.T) {
 	h.answer("0")
 	h.begin("2025-11-25", `{"roots":{},"elicitation":{"form":{},"url":{}}}`)
 	h.send(learnSomething)
-	says(t, fmt.Sprint(h.answer("7").Result), "learned")
+	says(t, fmt.Sprint(h.answer("7").Result), "note recorded")
 	says(t, strings.Join(h.events("memory.learned"), ""), `"name":"codex-mcp-client"`)
 }
 
@@ -199,7 +202,7 @@ func TestBrokenLines(t *testing.T) {
 		}
 	}
 	h.send(`{"jsonrpc":"2.0","id":12,"result":{}}`, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":99}}`, learnSomething)
-	says(t, fmt.Sprint(h.answer("7").Result), "learned")
+	says(t, fmt.Sprint(h.answer("7").Result), "note recorded")
 }
 
 // TestLastWord closes the input behind the last call, without the end of its line. It is answered all the same.
@@ -222,7 +225,7 @@ func TestLastWord(t *testing.T) {
 	if _, err := h.out.ReadByte(); err != io.EOF {
 		t.Errorf("more is said: %v", err)
 	}
-	if err := h.command.Wait(); err != nil {
+	if err := h.wait(); err != nil {
 		t.Error(err)
 	}
 }
@@ -238,7 +241,7 @@ func TestClientDies(t *testing.T) {
 	}
 	h.in.Close()
 	ended := make(chan error, 1)
-	go func() { ended <- h.command.Wait() }()
+	go func() { ended <- h.wait() }()
 	select {
 	case err := <-ended:
 		if err != nil {
@@ -262,10 +265,10 @@ func TestCancelledCall(t *testing.T) {
 	}
 	h.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":3,"reason":"too long"}}`)
 	h.send(learnSomething)
-	says(t, fmt.Sprint(h.answer("7").Result), "learned")
+	says(t, fmt.Sprint(h.answer("7").Result), "note recorded")
 	says(t, h.pawl("gates"), "Is anybody there")
 	h.in.Close()
-	if err := h.command.Wait(); err != nil {
+	if err := h.wait(); err != nil {
 		t.Error(err)
 	}
 }
@@ -276,7 +279,7 @@ func TestKilledServer(t *testing.T) {
 	f := newFolder(t)
 	known := 0
 	for round := range 12 {
-		h := f.byHand()
+		h, kill := f.process()
 		h.begin("2025-11-25", "{}")
 		for i := range 20 {
 			h.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"learn","arguments":{"text":"thing %d of round %d"}}}`, i, i, round))
@@ -287,8 +290,7 @@ func TestKilledServer(t *testing.T) {
 			}
 			known++
 		}
-		h.command.Process.Kill()
-		h.command.Wait()
+		kill()
 	}
 	if got := len(f.events("memory.learned")); got < known || len(f.runs()) != 1 {
 		t.Errorf("%d of %d are there, in %d runs", got, known, len(f.runs()))

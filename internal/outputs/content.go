@@ -19,11 +19,10 @@ import (
 	"pawl"
 )
 
-// MissingError names declared paths at which nothing is.
+// MissingError lists declared paths that do not exist.
 type MissingError struct{ Paths []string }
 
-// Error lists the paths.
-func (e *MissingError) Error() string { return "not there: " + strings.Join(e.Paths, ", ") }
+func (e *MissingError) Error() string { return "missing: " + strings.Join(e.Paths, ", ") }
 
 // EscapeError names a declared path that leads out of the workspace through a symbolic link.
 type EscapeError struct{ Path, Target string }

@@ -9,7 +9,7 @@ import (
 	"pawl/internal/lazyregexp"
 )
 
-// Commit is one of git's, by its first line.
+// Commit is a git commit with the first line of its message.
 type Commit struct {
 	Hash    string
 	Subject string
@@ -17,23 +17,23 @@ type Commit struct {
 }
 
 var (
-	// conventional is "type(scope)!: what", with the types of the convention.
+	// conventional matches "type(scope)!: what" with the types of Conventional Commits.
 	conventional = lazyregexp.New(`^(feat|fix|docs|test|refactor|perf|chore|build|ci|style|revert)\(([^()]+)\)!?: `)
-	// reverted is what git itself writes.
+	// reverted matches the message of git revert.
 	reverted = lazyregexp.New(`^Revert "(.*)"$`)
-	// scopeNumber is a step by its number: 01, or by its phase's and its own: 02-01.
+	// scopeNumber matches a step by number: 01, or phase and step: 02-01.
 	scopeNumber = lazyregexp.New(`^(\d{1,3})(?:-(\d{1,3}))?$`)
-	// scopeThread is an item by its numbers: 02.1 is the first item of the second step.
+	// scopeThread matches an item by numbers: 02.1 is the first item of the second step.
 	scopeThread = lazyregexp.New(`^(\d{1,3})\.(\d{1,3})$`)
 	digits      = lazyregexp.New(`\d+`)
 )
 
-// reverts reports whether the commit takes something back.
+// reverts reports whether the commit reverts another.
 func (c Commit) reverts() bool {
 	return reverted.MatchString(c.Subject) || strings.HasPrefix(strings.ToLower(c.Subject), "revert(")
 }
 
-// scope returns what a conventional commit is about, empty where it does not say.
+// scope returns the scope of a conventional commit, "" for none.
 func (c Commit) scope() string {
 	subject := c.Subject
 	if m := reverted.FindStringSubmatch(subject); m != nil {
@@ -45,14 +45,14 @@ func (c Commit) scope() string {
 	return ""
 }
 
-// names reports whether the commit is about the unit's step, and whether it names the very item.
+// names reports whether the commit names the unit's step, and whether it names its item.
 func (c Commit) names(plan *pawl.Plan, u Unit) (step, item bool) {
 	scope := c.scope()
 	if scope == "" || plan == nil {
 		return false, false
 	}
 	if m := scopeThread.FindStringSubmatch(scope); m != nil && plan.Step(pawl.StepID(scope)) == nil {
-		n, _ := strconv.Atoi(m[2]) // digits
+		n, _ := strconv.Atoi(m[2]) // only digits
 		step = numbered(plan, m[1]) == u.Step.ID
 		return step && (u.Index < 0 || u.Index == n-1), step && u.Index == n-1
 	}
@@ -63,7 +63,7 @@ func (c Commit) names(plan *pawl.Plan, u Unit) (step, item bool) {
 	return stepOf(plan, scope) == u.Step.ID, false
 }
 
-// stepOf returns the step that a scope means: by its id, whatever its case, or by its number.
+// stepOf returns the step that a scope means: by its ID, ignoring case, or by its number.
 func stepOf(plan *pawl.Plan, scope string) pawl.StepID {
 	for _, s := range plan.Steps() {
 		if strings.EqualFold(string(s.ID), scope) {
@@ -77,7 +77,7 @@ func stepOf(plan *pawl.Plan, scope string) pawl.StepID {
 	case m[2] == "":
 		return numbered(plan, m[1])
 	}
-	phase, _ := strconv.Atoi(m[1]) // digits
+	phase, _ := strconv.Atoi(m[1]) // only digits
 	step, _ := strconv.Atoi(m[2])
 	if phase < 1 || phase > len(plan.Phases) || step < 1 || step > len(plan.Phases[phase-1].Steps) {
 		return ""
@@ -85,9 +85,10 @@ func stepOf(plan *pawl.Plan, scope string) pawl.StepID {
 	return plan.Phases[phase-1].Steps[step-1].ID
 }
 
-// numbered returns the step with this number: the one in whose id it stands, or else the one at that place of the plan.
+// numbered returns the step with this number: the one with the number in its ID, or else the one at that position of
+// the plan.
 func numbered(plan *pawl.Plan, number string) pawl.StepID {
-	n, _ := strconv.Atoi(number) // digits
+	n, _ := strconv.Atoi(number) // only digits
 	var found []pawl.StepID
 	steps := plan.Steps()
 	for _, s := range steps {

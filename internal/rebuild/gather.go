@@ -19,20 +19,20 @@ import (
 	"pawl/internal/supervise"
 )
 
-// gatherer gathers all that is left of a run.
+// gatherer collects everything that is left of a run.
 type gatherer struct {
 	project *project.Project
 	run     pawl.RunID
-	records *runs.SavedRecords
-	fresh   bool // there was no such run
+	records *runs.SnapshotRecords
+	fresh   bool // the run does not exist yet
 
 	left  *journal.Salvage
-	state *pawl.State // of what is left of the journal
+	state *pawl.State // folded from what is left of the journal
 	plan  foundPlan
-	tried map[pawl.StepID]map[pawl.ItemID][]Record // by item; "" is the step itself
+	tried map[pawl.StepID]map[pawl.ItemID][]AttemptRecord // attempt records by step and item; "" is the step itself
 }
 
-func (g *gatherer) gather(ctx context.Context, r *Recovery, o Recovering) (Evidence, error) {
+func (g *gatherer) gather(ctx context.Context, r *Recovery, o Options) (Evidence, error) {
 	e := Evidence{Run: g.run, Project: g.project.ID, Version: o.Version, Person: o.Person, ListFaults: map[pawl.StepID]string{}}
 	var err error
 	if g.left, err = journal.ReadSalvage(g.project.Runs(), g.run); err != nil {
@@ -47,7 +47,7 @@ func (g *gatherer) gather(ctx context.Context, r *Recovery, o Recovering) (Evide
 	if g.plan, err = r.findPlan(g.run, g.state, o.Plan); err != nil {
 		return e, err
 	}
-	e.Plan, e.Planned, e.PlanFrom, e.PlanSure = g.plan.Plan, g.plan.planned, g.plan.from, g.plan.sure
+	e.Plan, e.Planned, e.PlanFrom, e.PlanConfidence = g.plan.Plan, g.plan.planned, g.plan.from, g.plan.confidence
 	if err := g.attempts(); err != nil {
 		return e, err
 	}
@@ -63,7 +63,7 @@ func (g *gatherer) gather(ctx context.Context, r *Recovery, o Recovering) (Evide
 	return e, nil
 }
 
-// damage says what is wrong with the journal by itself.
+// damage describes what is wrong with the journal itself.
 func (g *gatherer) damage() string {
 	switch {
 	case g.left.Damage != nil:
@@ -78,9 +78,9 @@ func (g *gatherer) damage() string {
 	return ""
 }
 
-// attempts reads the folders of all attempts. One that cannot be read says nothing.
+// attempts reads all attempt folders. An unreadable one is ignored.
 func (g *gatherer) attempts() error {
-	g.tried = map[pawl.StepID]map[pawl.ItemID][]Record{}
+	g.tried = map[pawl.StepID]map[pawl.ItemID][]AttemptRecord{}
 	steps := filepath.Join(g.project.RunDir(g.run), "steps")
 	for _, step := range runs.Subfolders(steps) {
 		for _, below := range runs.Subfolders(filepath.Join(steps, step)) {
@@ -97,7 +97,7 @@ func (g *gatherer) attempts() error {
 	return nil
 }
 
-// attempt reads one attempt's folder; one that is none, such as an item's or the checks', is passed over.
+// attempt reads an attempt folder. Other folders, such as an item's or the checks', are skipped.
 func (g *gatherer) attempt(step pawl.StepID, item pawl.ItemID, name string) error {
 	number, err := strconv.Atoi(name)
 	if err != nil || number < 1 {
@@ -109,7 +109,7 @@ func (g *gatherer) attempt(step pawl.StepID, item pawl.ItemID, name string) erro
 			return nil
 		}
 	}
-	rec := Record{Attempt: number}
+	rec := AttemptRecord{Attempt: number}
 	status, err := supervise.Probe(dir)
 	if err == nil {
 		rec.Begun, rec.Exit, rec.Live = status.Begun, status.Exit, status.State == supervise.Live
@@ -120,14 +120,14 @@ func (g *gatherer) attempt(step pawl.StepID, item pawl.ItemID, name string) erro
 		rec.ResultErr = err.Error()
 	}
 	if g.tried[step] == nil {
-		g.tried[step] = map[pawl.ItemID][]Record{}
+		g.tried[step] = map[pawl.ItemID][]AttemptRecord{}
 	}
 	g.tried[step][item] = append(g.tried[step][item], rec)
 	return nil
 }
 
-// renamed returns an error where the run's folder is another run's, under a wrong name: that one is whole once it has its
-// name again.
+// renamed fails if the folder belongs to another run under a wrong name. That run is intact once its folder has the
+// right name.
 func (g *gatherer) renamed() error {
 	owners := map[pawl.RunID]bool{}
 	for _, items := range g.tried {
@@ -147,14 +147,14 @@ func (g *gatherer) renamed() error {
 			return nil
 		}
 		return &pawl.Error{
-			Kind: pawl.KindDamaged, Err: fmt.Errorf("the folder %s is that of run %s, renamed", g.run, owner),
+			Kind: pawl.KindDamaged, Err: fmt.Errorf("folder %s is the renamed folder of run %s", g.run, owner),
 			Hint: fmt.Sprintf("mv '%s' '%s'", g.project.RunDir(g.run), g.project.RunDir(owner)),
 		}
 	}
 	return nil
 }
 
-// views reads the views back. They are the only files that say some things at all.
+// views parses the views. Some facts are recorded nowhere else.
 func (g *gatherer) views(e *Evidence) {
 	read := func(path string) string {
 		data, err := os.ReadFile(path)
@@ -178,7 +178,7 @@ func (g *gatherer) views(e *Evidence) {
 	}
 }
 
-// snapshots returns the commit records of this run.
+// snapshots returns the run's snapshots.
 func (g *gatherer) snapshots() []Snapshot {
 	var own []Snapshot
 	for _, record := range g.records.All {
@@ -196,10 +196,10 @@ func (g *gatherer) snapshots() []Snapshot {
 	return own
 }
 
-// maxCommits is how many of git's commits are looked at.
+// maxCommits is how many git commits are read.
 const maxCommits = 5000
 
-// commits returns git's commits since the run was made, the newest first. Without git there are none.
+// commits returns the git commits since the run was created, newest first, none without git.
 func (g *gatherer) commits(ctx context.Context) []Commit {
 	since := g.run.Made()
 	if g.fresh {
@@ -216,7 +216,7 @@ func (g *gatherer) commits(ctx context.Context) []Commit {
 	return commits
 }
 
-// units looks at every step of the plan and at its items: attempts, inputs and outputs.
+// units collects attempts, inputs and outputs of every step and item.
 func (g *gatherer) units(e *Evidence) {
 	for _, step := range g.plan.Steps() {
 		e.Units = append(e.Units, g.unit(runs.Work{Step: step, Index: -1}))
@@ -233,7 +233,7 @@ func (g *gatherer) units(e *Evidence) {
 	}
 }
 
-// workList returns a step's work list. What was tried names its value in its environment.
+// workList returns a foreach step's item list, including values from the environments of attempts.
 func (g *gatherer) workList(step *pawl.Step) ([]string, error) {
 	var journaled, tried []string
 	for _, event := range g.left.Events {
@@ -284,16 +284,16 @@ func (g *gatherer) unit(w runs.Work) Unit {
 	}
 	w.Vars = runs.PathVars(origin, w)
 	u := Unit{Step: w.Step, Index: w.Index, Item: w.Item(), Value: w.Value, Records: g.tried[w.Step.ID][w.Item()]}
-	u.Inputs = g.there(w.Paths(runs.KeyInputs(w)), &u.Missing)
+	u.Inputs = g.currentOutputs(w.Paths(runs.KeyInputs(w)), &u.Missing)
 	if w.Step.Foreach == nil || w.Index >= 0 {
-		u.Outputs = g.there(w.Paths(w.Step.Outputs), &u.Missing)
-		u.Kept = g.kept(u)
+		u.Outputs = g.currentOutputs(w.Paths(w.Step.Outputs), &u.Missing)
+		u.SnapshotOutputs = g.snapshotOutputs(u)
 	}
 	return u
 }
 
-// there returns what is at declared paths, and adds those at which nothing is.
-func (g *gatherer) there(declared []string, missing *[]string) pawl.Outputs {
+// currentOutputs returns the current content of declared paths, and appends the missing ones to missing.
+func (g *gatherer) currentOutputs(declared []string, missing *[]string) pawl.Outputs {
 	var all pawl.Outputs
 	for _, path := range declared {
 		found, err := outputs.Hash(g.project.Root, []string{path})
@@ -311,9 +311,9 @@ func (g *gatherer) there(declared []string, missing *[]string) pawl.Outputs {
 	return all
 }
 
-// kept returns the unit's outputs as the newest snapshot has them that was taken after the work was done. Of folders and
-// of large files a snapshot does not have the hash.
-func (g *gatherer) kept(u Unit) pawl.Outputs {
+// snapshotOutputs returns the unit's outputs in the newest snapshot taken after the work finished. Snapshots have no
+// hash of folders and large files.
+func (g *gatherer) snapshotOutputs(u Unit) pawl.Outputs {
 	record := g.recordAfter(u)
 	if record == nil {
 		return nil

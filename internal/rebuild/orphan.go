@@ -9,10 +9,10 @@ import (
 	"pawl/internal/runs"
 )
 
-// stray returns an attempt that left its records and that the journal does not know: a supervisor is started only once
-// the intent is durable, so the journal has lost its end since. ok is false where there is none. Only the attempts that
-// would come next are looked for, and of items only those that have a folder.
-func stray(p *project.Project, r *runs.Run) (ref pawl.AttemptRef, ok bool, err error) {
+// orphanAttempt returns an attempt that left records but is not in the journal. A supervisor starts only after the
+// intent is durable, so the journal has lost its end. ok is false if there is none. It looks only for the next
+// attempts, and for items only if they have a folder.
+func orphanAttempt(p *project.Project, r *runs.Run) (ref pawl.AttemptRef, ok bool, err error) {
 	for _, step := range r.Plan.Steps() {
 		st := r.State.Steps[step.ID]
 		if step.Foreach == nil {
@@ -20,19 +20,19 @@ func stray(p *project.Project, r *runs.Run) (ref pawl.AttemptRef, ok bool, err e
 			if st != nil {
 				ref.Attempt = st.Retries.Attempt + 1
 			}
-			if wasTold(p, r.State.Run, ref) {
+			if hasJob(p, r.State.Run, ref) {
 				return ref, true, nil
 			}
 			continue
 		}
-		if ref, ok, err := strayItem(p, r, step.ID, st); ok || err != nil {
+		if ref, ok, err := orphanItemAttempt(p, r, step.ID, st); ok || err != nil {
 			return ref, ok, err
 		}
 	}
 	return ref, false, nil
 }
 
-func strayItem(p *project.Project, r *runs.Run, step pawl.StepID, st *pawl.StepState) (ref pawl.AttemptRef, ok bool, err error) {
+func orphanItemAttempt(p *project.Project, r *runs.Run, step pawl.StepID, st *pawl.StepState) (ref pawl.AttemptRef, ok bool, err error) {
 	begun := runs.Subfolders(filepath.Dir(p.AttemptDir(pawl.AttemptRef{Step: step}, r.State.Run)))
 	if st.Finished() || len(begun) == 0 {
 		return ref, false, nil
@@ -48,15 +48,15 @@ func strayItem(p *project.Project, r *runs.Run, step pawl.StepID, st *pawl.StepS
 		} else if st != nil {
 			ref.Attempt = st.BaseAttempt + 1
 		}
-		if ref.Attempt > 0 && wasTold(p, r.State.Run, ref) {
+		if ref.Attempt > 0 && hasJob(p, r.State.Run, ref) {
 			return ref, true, nil
 		}
 	}
 	return ref, false, nil
 }
 
-// knownItems returns the number of the last attempt at each listed item; of finished ones, whose next would only come
-// after they were reopened, -1.
+// knownItems returns the number of the last attempt of each listed item; -1 for finished items, which get another
+// attempt only after they are reopened.
 func knownItems(r *runs.Run, st *pawl.StepState) (map[pawl.ItemID]int, error) {
 	if st == nil || st.Items == nil {
 		return nil, nil
@@ -79,8 +79,8 @@ func knownItems(r *runs.Run, st *pawl.StepState) (map[pawl.ItemID]int, error) {
 	return known, nil
 }
 
-// wasTold reports whether an attempt has what its supervisor was told.
-func wasTold(p *project.Project, run pawl.RunID, ref pawl.AttemptRef) bool {
+// hasJob reports whether an attempt has its supervisor's job file.
+func hasJob(p *project.Project, run pawl.RunID, ref pawl.AttemptRef) bool {
 	_, err := os.Lstat(filepath.Join(p.AttemptDir(ref, run), pawl.JobFile))
 	return err == nil
 }

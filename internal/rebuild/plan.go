@@ -13,19 +13,19 @@ import (
 	"pawl/internal/runs"
 )
 
-// foundPlan is the plan of a run that is recovered.
+// foundPlan is the plan of a run that is being rebuilt.
 type foundPlan struct {
 	*pawl.Plan
-	data    []byte
-	source  string           // where the user keeps it; empty: not known
-	planned *pawl.RunPlanned // what the journal is to say; nil: it says so already
-	write   bool             // it is to be written beside the journal
-	from    string           // where it was found, in words
-	sure    Confidence
+	data       []byte
+	source     string           // where the user keeps it; "" if unknown
+	planned    *pawl.RunPlanned // the event to journal; nil if the journal has it
+	write      bool             // the copy beside the journal must be written
+	from       string           // where it was found, for people
+	confidence Confidence
 }
 
-// keep writes the plan beside the journal, where it is not there.
-func (f foundPlan) keep(p *project.Project, run pawl.RunID) error {
+// save writes the copy beside the journal if it is missing.
+func (f foundPlan) save(p *project.Project, run pawl.RunID) error {
 	if !f.write {
 		return nil
 	}
@@ -35,8 +35,8 @@ func (f foundPlan) keep(p *project.Project, run pawl.RunID) error {
 	return disk.Replace(filepath.Join(p.RunDir(run), f.planned.File), f.data)
 }
 
-// findPlan finds the plan of a run: as the journal names it, the newest beside the journal, the file that the user names,
-// the one that the journal says the user keeps, or the only plan at the top of the project that has the run's name.
+// findPlan looks for the plan in this order: the revision in the journal, the newest copy beside the journal, the file
+// that the user names, the path recorded in the journal, and the only plan in the project's root with the run's name.
 func (r *Recovery) findPlan(run pawl.RunID, state *pawl.State, named string) (foundPlan, error) {
 	if r.New && r.plan.Plan != nil {
 		return r.plan, nil
@@ -45,7 +45,7 @@ func (r *Recovery) findPlan(run pawl.RunID, state *pawl.State, named string) (fo
 	if state != nil {
 		before = state.Plan
 		if state.Run != "" && before.Revision == 0 && state.Kind != pawl.PlanRun && state.Kind != pawl.CommandRun {
-			return foundPlan{}, nil // it never had one
+			return foundPlan{}, nil // the run has no plan
 		}
 	}
 	if run != "" {
@@ -66,20 +66,20 @@ func (r *Recovery) findPlan(run pawl.RunID, state *pawl.State, named string) (fo
 	if err != nil {
 		return foundPlan{}, err
 	}
-	found := foundPlan{Plan: plan, data: data, source: file, write: true, from: why, sure: Likely}
+	found := foundPlan{Plan: plan, data: data, source: file, write: true, from: why, confidence: Likely}
 	if named != "" {
-		found.sure = Certain
+		found.confidence = Certain
 	}
-	if runs.HashOf(data) == before.SHA256 { // it was the copy beside the journal that was lost
-		found.planned, found.sure = &before, Certain
+	if runs.SHA256Hex(data) == before.SHA256 { // only the copy beside the journal was lost
+		found.planned, found.confidence = &before, Certain
 		return found, nil
 	}
-	planned := runs.PlanEvent(r.project, before.Revision+1, runs.New{Plan: plan, Data: data, Source: file})
+	planned := runs.PlanEvent(r.project, before.Revision+1, runs.CreateOptions{Plan: plan, Data: data, Source: file})
 	found.planned = &planned
 	return found, nil
 }
 
-// planBeside returns the newest revision of the plan that lies beside the journal.
+// planBeside returns the newest plan revision beside the journal.
 func (r *Recovery) planBeside(run pawl.RunID, before pawl.RunPlanned) (foundPlan, error) {
 	for revision := newestRevision(r.project, run); revision > 0; revision-- {
 		path := r.project.PlanFile(run, revision)
@@ -89,20 +89,20 @@ func (r *Recovery) planBeside(run pawl.RunID, before pawl.RunPlanned) (foundPlan
 		}
 		plan, err := planfile.Read(path, data)
 		if err != nil {
-			continue // half a plan is none
+			continue // incomplete
 		}
-		found := foundPlan{Plan: plan, data: data, from: fmt.Sprintf("%s lies beside the journal", filepath.Base(path)), sure: Certain}
-		if runs.HashOf(data) == before.SHA256 && revision == before.Revision {
+		found := foundPlan{Plan: plan, data: data, from: fmt.Sprintf("%s is beside the journal", filepath.Base(path)), confidence: Certain}
+		if runs.SHA256Hex(data) == before.SHA256 && revision == before.Revision {
 			return found, nil
 		}
-		if revision == before.Revision { // it is not the one that the journal names
+		if revision == before.Revision { // not the recorded revision
 			continue
 		}
 		found.source = before.Source
 		if source := r.sameFile(data); found.source == "" {
 			found.source = source
 		}
-		planned := runs.PlanEvent(r.project, revision, runs.New{Plan: plan, Data: data, Source: r.absolute(found.source)})
+		planned := runs.PlanEvent(r.project, revision, runs.CreateOptions{Plan: plan, Data: data, Source: r.absolute(found.source)})
 		found.planned = &planned
 		return found, nil
 	}
@@ -116,10 +116,10 @@ func (r *Recovery) absolute(path string) string {
 	return filepath.Join(r.project.Root, filepath.FromSlash(path))
 }
 
-// newestRevision returns the highest number of a plan beside the journal.
+// newestRevision returns the highest plan revision beside the journal.
 func newestRevision(p *project.Project, run pawl.RunID) int {
 	n := 0
-	names, _ := filepath.Glob(filepath.Join(p.RunDir(run), "plan*.yaml")) // the pattern is right
+	names, _ := filepath.Glob(filepath.Join(p.RunDir(run), "plan*.yaml")) // the pattern is valid
 	for _, name := range names {
 		revision := 1
 		if _, err := fmt.Sscanf(filepath.Base(name), "plan.%d.yaml", &revision); err != nil && filepath.Base(name) != "plan.yaml" {
@@ -130,17 +130,17 @@ func newestRevision(p *project.Project, run pawl.RunID) int {
 	return n
 }
 
-// topPlans returns what may be a plan at the top of the project, by path.
+// topPlans returns files in the project's root that may be plans, by path.
 func (r *Recovery) topPlans() []string {
 	var found []string
 	for _, pattern := range []string{"*.yaml", "*.yml"} {
-		names, _ := filepath.Glob(filepath.Join(r.project.Root, pattern)) // the pattern is right
+		names, _ := filepath.Glob(filepath.Join(r.project.Root, pattern)) // the pattern is valid
 		found = append(found, names...)
 	}
 	return found
 }
 
-// sameFile returns the file at the top of the project that has just these bytes.
+// sameFile returns the file in the project's root with exactly this content.
 func (r *Recovery) sameFile(data []byte) string {
 	for _, path := range r.topPlans() {
 		if other, err := os.ReadFile(path); err == nil && string(other) == string(data) {
@@ -150,16 +150,16 @@ func (r *Recovery) sameFile(data []byte) string {
 	return ""
 }
 
-// usersPlan returns the user's own file of the plan, and why it is taken for that; empty where there is none.
+// usersPlan returns the user's plan file and why it was chosen, or "" for none.
 func (r *Recovery) usersPlan(run pawl.RunID, before pawl.RunPlanned, named string) (path, why string, err error) {
 	if named != "" {
 		path, err := filepath.Abs(named)
-		return path, "it was named", err
+		return path, "given by the user", err
 	}
 	if before.Source != "" {
 		path := r.absolute(before.Source)
 		if _, err := os.Stat(path); err == nil {
-			return path, "the journal says that the plan is kept in " + before.Source, nil
+			return path, "the journal says that the user keeps the plan in " + before.Source, nil
 		}
 	}
 	var found []string
@@ -175,11 +175,11 @@ func (r *Recovery) usersPlan(run pawl.RunID, before pawl.RunPlanned, named strin
 	}
 	switch {
 	case len(found) == 1:
-		return found[0], filepath.Base(found[0]) + " is the only plan here that has its name", nil
+		return found[0], filepath.Base(found[0]) + " is the only plan here with the run's name", nil
 	case len(found) > 1:
-		return "", "", runs.UsageError("pawl recover --plan "+filepath.Base(found[0]), "%d plans may be the one: say which", len(found))
+		return "", "", runs.UsageError("pawl recover --plan "+filepath.Base(found[0]), "%d plans match; choose one", len(found))
 	case run != "":
-		return "", "", runs.UsageError("pawl recover "+string(run)+" --plan FILE", "the plan of run %s was not found", run)
+		return "", "", runs.UsageError("pawl recover "+string(run)+" --plan FILE", "no plan found for run %s", run)
 	}
 	return "", "", nil
 }

@@ -11,26 +11,26 @@ import (
 
 	"pawl"
 	"pawl/internal/config"
+	"pawl/internal/disk"
 	"pawl/internal/journal"
 	"pawl/internal/project"
-	"pawl/internal/random"
 	"pawl/internal/runs"
 )
 
-// Recovering says what is to be recovered, and from what.
-type Recovering struct {
-	Run       string // a name, or the beginning of one. Defaults to the newest run that is damaged or lost.
-	Plan      string // the file of its plan. Defaults to the one beside the journal, else to the project's that fits.
+// Options selects the run to rebuild and the evidence to use.
+type Options struct {
+	Run       string // an ID or its prefix. Defaults to the newest damaged or lost run.
+	Plan      string // the plan file. Defaults to the copy beside the journal, else to the matching plan in the project.
 	Trust     Confidence
 	Snapshots config.Snapshots
 	Version   string // of this program
-	Person    string // who accepts
+	Person    string // the person who accepts
 }
 
-// Recovery is a damaged or lost run, and what can be rebuilt of it. Nobody else works in the project until Close.
+// Recovery is a damaged or lost run with the proposal to rebuild it. It holds the engine lock until Close.
 type Recovery struct {
 	Proposal
-	New bool // there is no such run yet: its work is known from git
+	New bool // no such run exists yet; its work is known from git
 
 	project *project.Project
 	lock    *project.Lock
@@ -38,8 +38,8 @@ type Recovery struct {
 	plan    foundPlan
 }
 
-// PrepareRecovery gathers what is left of a run and thinks through what can be rebuilt of it. It changes nothing.
-func PrepareRecovery(ctx context.Context, p *project.Project, o Recovering) (*Recovery, error) {
+// PrepareRecovery gathers what is left of a run and makes a proposal. It changes nothing.
+func PrepareRecovery(ctx context.Context, p *project.Project, o Options) (*Recovery, error) {
 	lock, err := p.LockEngine(project.Holder{PID: os.Getpid(), Since: time.Now().UTC(), Command: "pawl recover"})
 	if err != nil {
 		return nil, err
@@ -51,11 +51,11 @@ func PrepareRecovery(ctx context.Context, p *project.Project, o Recovering) (*Re
 	return r, nil
 }
 
-// Close lets others work again.
+// Close releases the engine lock.
 func (r *Recovery) Close() error { return r.lock.Unlock() }
 
-func (r *Recovery) prepare(ctx context.Context, o Recovering) error {
-	records, err := runs.RecordsOf(ctx, r.project, o.Snapshots)
+func (r *Recovery) prepare(ctx context.Context, o Options) error {
+	records, err := runs.OpenSnapshotRecords(ctx, r.project, o.Snapshots)
 	if err != nil {
 		return err
 	}
@@ -65,15 +65,15 @@ func (r *Recovery) prepare(ctx context.Context, o Recovering) error {
 		return err
 	}
 	if run == "" {
-		return r.fromNothing(ctx, records, o)
+		return r.proposeFromGit(ctx, records, o)
 	}
-	return r.consider(ctx, run, records, o)
+	return r.propose(ctx, run, records, o)
 }
 
-// chosenRun returns the run that a name stands for; without a name the newest whose journal is lost or damaged, else the
-// newest of all; empty where nothing is left of any.
-func chosenRun(ctx context.Context, p *project.Project, records *runs.SavedRecords, name string) (pawl.RunID, error) {
-	there, err := runs.Runs(p)
+// chosenRun returns the run for a name. Without a name it returns the newest lost or damaged run, else the newest run,
+// "" for none.
+func chosenRun(ctx context.Context, p *project.Project, records *runs.SnapshotRecords, name string) (pawl.RunID, error) {
+	there, err := runs.List(p)
 	if err != nil {
 		return "", err
 	}
@@ -81,7 +81,7 @@ func chosenRun(ctx context.Context, p *project.Project, records *runs.SavedRecor
 	if err != nil {
 		return "", err
 	}
-	aside, err := runs.Archived(p)
+	aside, err := runs.ArchivedRuns(p)
 	if err != nil {
 		return "", err
 	}
@@ -89,7 +89,7 @@ func chosenRun(ctx context.Context, p *project.Project, records *runs.SavedRecor
 	kept := slices.DeleteFunc(records.Runs(), func(run pawl.RunID) bool { return slices.Contains(aside, run) })
 	switch {
 	case name != "":
-		return named(p, runs.NewestRuns(slices.Concat(ids, kept)), name)
+		return findByName(p, runs.NewestRuns(slices.Concat(ids, kept)), name)
 	case len(ids) == 0 && len(kept) == 0:
 		return "", nil
 	case len(ids) == 0:
@@ -103,9 +103,8 @@ func chosenRun(ctx context.Context, p *project.Project, records *runs.SavedRecor
 	return ids[0], nil
 }
 
-// named returns the run that a name stands for: its id, or a unique beginning of it. One of which nothing is left but its
-// folder must be named in full.
-func named(p *project.Project, ids []pawl.RunID, name string) (pawl.RunID, error) {
+// findByName returns the run for an ID or a unique prefix. A run of which only the folder is left needs its full ID.
+func findByName(p *project.Project, ids []pawl.RunID, name string) (pawl.RunID, error) {
 	if slices.Contains(ids, pawl.RunID(name)) {
 		return pawl.RunID(name), nil
 	}
@@ -114,18 +113,18 @@ func named(p *project.Project, ids []pawl.RunID, name string) (pawl.RunID, error
 	case len(found) == 1:
 		return found[0], nil
 	case len(found) > 1:
-		return "", runs.UsageError("pawl runs", "%q stands for %d runs", name, len(found))
+		return "", runs.UsageError("pawl runs", "%q is ambiguous: %d runs match", name, len(found))
 	}
 	if run, err := pawl.ParseRunID(name); err == nil {
 		if _, err := os.Stat(p.RunDir(run)); err == nil {
 			return run, nil
 		}
 	}
-	return "", &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("nothing is left of a run %q", name), Hint: "pawl runs"}
+	return "", &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("nothing is left of run %q", name), Hint: "pawl runs"}
 }
 
-// fromNothing makes a proposal for a project without any run: what git says of the steps of a plan.
-func (r *Recovery) fromNothing(ctx context.Context, records *runs.SavedRecords, o Recovering) error {
+// proposeFromGit makes a proposal for a project without runs, from a plan and git commits.
+func (r *Recovery) proposeFromGit(ctx context.Context, records *runs.SnapshotRecords, o Options) error {
 	plan, err := r.findPlan("", nil, o.Plan)
 	if err != nil {
 		return err
@@ -133,13 +132,13 @@ func (r *Recovery) fromNothing(ctx context.Context, records *runs.SavedRecords, 
 	if plan.Plan == nil {
 		return &pawl.Error{Kind: pawl.KindNothing, Err: errors.New("no run is left here, and no plan was found"), Hint: "pawl recover --plan FILE"}
 	}
-	run := pawl.NewRunID(plan.Name, time.Now(), random.Hex(2))
+	run := pawl.NewRunID(plan.Name, time.Now(), disk.RandomHex(2))
 	r.New, r.plan = true, plan
-	return r.consider(ctx, run, records, o)
+	return r.propose(ctx, run, records, o)
 }
 
-// consider gathers the evidence of a run and rebuilds from it.
-func (r *Recovery) consider(ctx context.Context, run pawl.RunID, records *runs.SavedRecords, o Recovering) error {
+// propose gathers the evidence of a run and makes the proposal.
+func (r *Recovery) propose(ctx context.Context, run pawl.RunID, records *runs.SnapshotRecords, o Options) error {
 	g := &gatherer{project: r.project, run: run, records: records, fresh: r.New}
 	evidence, err := g.gather(ctx, r, o)
 	if err != nil {
@@ -147,30 +146,30 @@ func (r *Recovery) consider(ctx context.Context, run pawl.RunID, records *runs.S
 	}
 	r.left, r.plan = g.left, g.plan
 	r.Proposal = Rebuild(evidence, o.Trust, time.Now())
-	if n := r.Proposal.Misfits(evidence.Journal); n > 0 {
-		return fmt.Errorf("rebuild run %s: %d of the rebuilt events do not fit", run, n)
+	if n := r.Proposal.RejectedCount(evidence.Journal); n > 0 {
+		return fmt.Errorf("rebuild run %s: the state rejects %d of the rebuilt events", run, n)
 	}
 	return nil
 }
 
-// Recovered is what an accepted recovery has made.
+// Recovered is the result of an accepted proposal.
 type Recovered struct {
 	Run   pawl.RunID
-	Aside string // where the damaged journal is kept; empty where there was none
+	Aside string // where the damaged journal was moved; "" if there was none
 }
 
-// Accept makes the proposal the run's journal. The damaged one is set aside. Cut off anywhere, there is either the one or
-// the other.
+// Accept makes the proposal the run's journal and moves the damaged journal aside. If it is interrupted, one of the two
+// is in place.
 func (r *Recovery) Accept() (done Recovered, err error) {
 	done.Run = r.Run
-	if err := r.plan.keep(r.project, r.Run); err != nil {
+	if err := r.plan.save(r.project, r.Run); err != nil {
 		return done, err
 	}
 	done.Aside, err = r.left.Rebuild(r.Events)
 	return done, err
 }
 
-// Refresh writes views and cache of the run anew, as it is after Accept: the old ones count the events of the old journal.
+// Refresh rewrites views and cache after Accept, because the old ones count the old journal's events.
 func (r *Recovery) Refresh(ctx context.Context) error {
 	run, err := runs.Load(ctx, r.project, r.Run)
 	if err != nil {

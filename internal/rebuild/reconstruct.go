@@ -9,115 +9,115 @@ import (
 	"pawl"
 )
 
-// Evidence is all that is left of a run whose journal is damaged or gone, as plain data.
+// Evidence is everything that is left of a run with a damaged or missing journal, as plain data.
 type Evidence struct {
 	Run     pawl.RunID
-	Project string // the project's id
+	Project string // project ID
 	Version string // of this program
-	Person  string // who is to accept what is rebuilt
+	Person  string // the person who will accept the proposal
 
-	Journal   []pawl.Event // what stands before the damage, unbroken from the first event
-	Damage    string       // what is wrong behind it; empty: nothing that the journal itself can tell
-	CachedSeq pawl.Seq     // up to which event the cached state goes, whatever else is in it
+	Journal   []pawl.Event // events before the damage, without gaps
+	Damage    string       // the damage; "" if the journal alone shows none
+	CachedSeq pawl.Seq     // last event of the cached state
 
-	Plan     *pawl.Plan       // nil: none was found, or the run has none
-	Planned  *pawl.RunPlanned // what the journal is to say of it; nil: it says so already
-	PlanFrom string           // where it was found
-	PlanSure Confidence       // that it is the plan of this run
+	Plan           *pawl.Plan       // nil if there is none, or none was found
+	Planned        *pawl.RunPlanned // the event to journal; nil if the journal has it
+	PlanFrom       string           // where the plan was found
+	PlanConfidence Confidence       // confidence that it is the plan of this run
 
-	ListFaults map[pawl.StepID]string // why a step's work list cannot be known
-	Units      []Unit                 // every step of the plan, and behind a foreach step its items
+	ListFaults map[pawl.StepID]string // why a step's item list is unknown
+	Units      []Unit                 // every step of the plan, each foreach step followed by its items
 	State      *StateView
 	Summaries  map[pawl.StepID]SummaryView
 	Decisions  []pawl.Decision
-	Blockers   []pawl.Blocker // the open ones
-	Snapshots  []Snapshot     // of this run, the oldest first
-	Commits    []Commit       // the newest first
+	Blockers   []pawl.Blocker // open ones
+	Snapshots  []Snapshot     // of this run, oldest first
+	Commits    []Commit       // newest first
 }
 
-// Unit is a step, or one item of it, with what its folder and the workspace hold of it.
+// Unit is a step or item with what its folder and the workspace contain.
 type Unit struct {
 	Step  *pawl.Step
-	Index int // of the item; -1: the step itself
+	Index int // item index; -1 for the step itself
 	Item  pawl.ItemID
 	Value string
 
-	Records []Record     // one for each attempt, by number
-	Inputs  pawl.Outputs // as they are now
-	Outputs pawl.Outputs // as they are now
-	Missing []string     // declared inputs and outputs at which nothing is
-	Kept    pawl.Outputs // outputs as the newest snapshot has them that was taken after the work
+	Records         []AttemptRecord // by attempt number
+	Inputs          pawl.Outputs    // current content
+	Outputs         pawl.Outputs    // current content
+	Missing         []string        // declared inputs and outputs that do not exist
+	SnapshotOutputs pawl.Outputs    // outputs in the newest snapshot taken after the work
 }
 
-// Record is what one attempt left in its folder.
-type Record struct {
+// AttemptRecord is what an attempt left in its folder.
+type AttemptRecord struct {
 	Attempt   int
 	Job       *pawl.Job
 	Begun     *pawl.Begun
 	Exit      *pawl.Exit
 	Result    *pawl.Result
 	ResultErr string
-	Live      bool // its supervisor is at work
+	Live      bool // its supervisor is running
 }
 
-// Snapshot is a commit record of the store: what was saved, and of which attempt.
+// Snapshot is a snapshot of the run and the attempt that it belongs to.
 type Snapshot struct {
 	pawl.Checkpoint
 	Attempt int
 	Token   pawl.Token
-	After   pawl.Seq // the last event before it was taken
+	After   pawl.Seq // the last event before it
 }
 
-// Confidence is how sure a part of a proposal is.
+// Confidence is how certain a part of a proposal is.
 type Confidence string
 
-// The confidences.
+// Levels of confidence.
 const (
 	Certain Confidence = "certain" // proven by records of the work itself
-	Likely  Confidence = "likely"  // somebody said so: a view, a commit, a snapshot
-	Guess   Confidence = "guess"   // something speaks for it, and something against it
+	Likely  Confidence = "likely"  // stated by a view, commit or snapshot
+	Guess   Confidence = "guess"   // with contradicting evidence
 )
 
-// PartStatus is what a proposal says of a part.
+// PartStatus is the status of a part of a proposal.
 type PartStatus string
 
-// What may be said of a part.
+// Statuses of a part.
 const (
 	PartKept    PartStatus = "kept"     // the journal has it
-	PartRebuilt PartStatus = "rebuilt"  // it is said anew
+	PartRebuilt PartStatus = "rebuilt"  // journaled again
 	PartDone    PartStatus = "done"     // finished
-	PartSkipped PartStatus = "skipped"  // a person went on without it
-	PartNotDone PartStatus = "not done" // nothing says that it was finished, or its record says that it was not
-	PartRunning PartStatus = "running"  // it is at work
-	PartInDoubt PartStatus = "in doubt" // it may have been finished
-	PartLeftOut PartStatus = "left out" // not believed without a person's word
+	PartSkipped PartStatus = "skipped"  // skipped by a person
+	PartNotDone PartStatus = "not done" // without evidence that it finished, or recorded as failed
+	PartRunning PartStatus = "running"  // its supervisor is running
+	PartInDoubt PartStatus = "in doubt" // possibly finished
+	PartLeftOut PartStatus = "left out" // not accepted without a person's confirmation
 )
 
-// Part is one thing that a proposal says.
+// Part is one statement of a proposal.
 type Part struct {
 	What       string      `json:"what"` // run, plan, step, item, decision, blocker, checkpoints
 	Step       pawl.StepID `json:"step,omitempty"`
 	Item       pawl.ItemID `json:"item,omitempty"`
 	Status     PartStatus  `json:"status"`
-	Claim      PartStatus  `json:"claim,omitempty"` // of what is in doubt: what it would be
+	Claim      PartStatus  `json:"claim,omitempty"` // the status to confirm, if in doubt
 	Confidence Confidence  `json:"confidence"`
-	Text       string      `json:"text,omitempty"` // of a decision or a blocker
+	Text       string      `json:"text,omitempty"` // of a decision or blocker
 	Evidence   []string    `json:"evidence"`
 }
 
-// Proposal is what can be rebuilt of a run. Nothing of it holds before a person accepts it.
+// Proposal is what can be rebuilt of a run. It has no effect until a person accepts it.
 type Proposal struct {
 	Run    pawl.RunID   `json:"run"`
-	Sound  bool         `json:"sound"` // the journal is whole, as far as anything shows: there is nothing to rebuild
+	Sound  bool         `json:"sound"` // no damage found; nothing to rebuild
 	Why    []string     `json:"why"`   // what is wrong with the journal
-	Kept   pawl.Seq     `json:"kept"`  // the last event that stays as it is
+	Kept   pawl.Seq     `json:"kept"`  // the last event that stays
 	Parts  []Part       `json:"parts"`
-	Events []pawl.Event `json:"-"` // that are to stand behind it
-	State  *pawl.State  `json:"-"` // of the run then
+	Events []pawl.Event `json:"-"` // events to append after Kept
+	State  *pawl.State  `json:"-"` // the state after these events
 }
 
-// Rebuild says what of a run can be proven, and what only looks likely. What is certain is done; what is likely is done
-// only where trust says so, and else in doubt, like a guess. Nothing else is ever called done.
+// Rebuild makes a proposal. Certain work is done. Likely work is done if trust is Likely, otherwise in doubt, like a
+// guess. Nothing else counts as done.
 func Rebuild(e Evidence, trust Confidence, now time.Time) Proposal {
 	r := newRebuilder(e, trust, now)
 	p := Proposal{Run: e.Run, Why: r.reasons(), Kept: r.state.Seq}
@@ -138,32 +138,32 @@ func Rebuild(e Evidence, trust Confidence, now time.Time) Proposal {
 	return p
 }
 
-// rebuilder goes through the evidence and says, event by event, what stands behind what is left of the journal.
+// rebuilder goes through the evidence and emits the events that follow the intact part of the journal.
 type rebuilder struct {
 	Evidence
-	trust  Confidence
-	now    time.Time
-	state  *pawl.State
-	before int                 // misfits of the journal itself
-	known  map[pawl.Token]bool // attempts that the journal knows
-	saved  map[pawl.CheckpointID]bool
-	order  map[pawl.StepID][]pawl.StepID
-	units  map[pawl.StepID][]Unit // the step itself, then its items
-	gives  map[pawl.StepID]string // what each step gives to those that need it, finished or not
-	unsure map[pawl.StepID]bool   // of which that is not known
-	events []pawl.Event
-	parts  []Part
+	trust        Confidence
+	now          time.Time
+	state        *pawl.State
+	before       int                 // number of events of the journal that the state rejected
+	known        map[pawl.Token]bool // attempts in the journal
+	saved        map[pawl.CheckpointID]bool
+	order        map[pawl.StepID][]pawl.StepID
+	units        map[pawl.StepID][]Unit // the step itself, then its items
+	outputDigest map[pawl.StepID]string // output digest of each step, finished or not
+	unsure       map[pawl.StepID]bool   // steps without a known output digest
+	events       []pawl.Event
+	parts        []Part
 }
 
 func newRebuilder(e Evidence, trust Confidence, now time.Time) *rebuilder {
 	r := &rebuilder{
 		Evidence: e, trust: trust, now: now, state: pawl.NewState(),
 		known: map[pawl.Token]bool{}, saved: map[pawl.CheckpointID]bool{},
-		units: map[pawl.StepID][]Unit{}, gives: map[pawl.StepID]string{}, unsure: map[pawl.StepID]bool{},
+		units: map[pawl.StepID][]Unit{}, outputDigest: map[pawl.StepID]string{}, unsure: map[pawl.StepID]bool{},
 	}
 	for _, event := range e.Journal {
 		r.state.Apply(event)
-		r.remember(event)
+		r.index(event)
 	}
 	r.before = r.state.RejectedCount
 	if e.Plan != nil {
@@ -175,11 +175,11 @@ func newRebuilder(e Evidence, trust Confidence, now time.Time) *rebuilder {
 	return r
 }
 
-// remember notes the attempts and checkpoints that an event of the journal names.
-func (r *rebuilder) remember(event pawl.Event) {
+// index records the attempts and checkpoints of a journaled event.
+func (r *rebuilder) index(event pawl.Event) {
 	payload, err := event.Payload()
 	if err != nil {
-		return // the fold has it as a misfit
+		return // the fold counts it as rejected
 	}
 	switch p := payload.(type) {
 	case pawl.AttemptStarted:
@@ -193,30 +193,30 @@ func (r *rebuilder) remember(event pawl.Event) {
 	}
 }
 
-// reasons says what is wrong with the journal: damage in it, or something elsewhere that knows of more than it says.
-// A journal that was cut at the end of a line looks whole; only others can tell.
+// reasons lists what is wrong with the journal: its own damage, and other files that know more events. A journal cut at
+// the end of a line looks intact, so only other files can tell.
 func (r *rebuilder) reasons() []string {
 	var why []string
 	if r.Damage != "" {
 		why = append(why, r.Damage)
 	}
 	if r.Planned != nil && r.state.Plan.Revision > 0 {
-		why = append(why, "the plan that the journal names does not lie beside it")
+		why = append(why, "the plan recorded in the journal is not beside it")
 	}
 	if last := r.state.Seq; last > 0 {
-		why = append(why, r.beyond(last)...)
+		why = append(why, r.laterEvents(last)...)
 	}
 	return why
 }
 
-func (r *rebuilder) beyond(last pawl.Seq) []string {
+func (r *rebuilder) laterEvents(last pawl.Seq) []string {
 	var why []string
 	more := func(who string, seq pawl.Seq) {
 		if seq > last {
-			why = append(why, fmt.Sprintf("%s knows of event %d, and the journal ends at event %d", who, seq, last))
+			why = append(why, fmt.Sprintf("%s has event %d, but the journal ends at event %d", who, seq, last))
 		}
 	}
-	if r.Journal[last-1].By != By() { // else nothing has happened since it was rebuilt, and they count the old events
+	if r.Journal[last-1].By != By() { // otherwise nothing happened since a rebuild, and they count the old events
 		if r.State != nil {
 			more("STATE.md", r.State.Seq)
 		}
@@ -232,18 +232,18 @@ func (r *rebuilder) beyond(last pawl.Seq) []string {
 	for _, u := range r.Units {
 		for _, rec := range u.Records {
 			if rec.Job != nil && rec.Job.Run == r.Run && !r.known[rec.Job.Token] {
-				why = append(why, fmt.Sprintf("attempt %d of %s left its records, and the journal does not know of it", rec.Attempt, u.name()))
+				why = append(why, fmt.Sprintf("attempt %d of %s left records, but the journal does not contain it", rec.Attempt, u.name()))
 			}
 		}
 	}
 	return why
 }
 
-// By is who says what is rebuilt: a person who accepted it.
+// By is the author of rebuilt events: the person who accepted them.
 func By() pawl.Author { return pawl.Author{Kind: pawl.ByPerson, Name: "recover"} }
 
-// say adds an event, as of a time; the zero time means now.
-func (r *rebuilder) say(at time.Time, payload pawl.Payload) {
+// emit adds an event at a time; the zero time means now.
+func (r *rebuilder) emit(at time.Time, payload pawl.Payload) {
 	event, err := pawl.NewEvent(By(), payload)
 	if err != nil {
 		panic("payloads are plain data: " + err.Error())
@@ -259,13 +259,15 @@ func (r *rebuilder) say(at time.Time, payload pawl.Payload) {
 
 func (r *rebuilder) part(p Part) { r.parts = append(r.parts, p) }
 
-// takes reports whether what is this sure is to be believed.
-func (r *rebuilder) takes(c Confidence) bool { return c == Certain || c == Likely && r.trust == Likely }
+// believes reports whether this confidence suffices.
+func (r *rebuilder) believes(c Confidence) bool {
+	return c == Certain || c == Likely && r.trust == Likely
+}
 
 func (r *rebuilder) run() {
 	if r.state.Run != "" {
 		r.part(Part{What: "run", Status: PartKept, Confidence: Certain, Evidence: []string{
-			fmt.Sprintf("events 1 to %d of its journal are as they were written", r.state.Seq),
+			fmt.Sprintf("events 1 to %d of the journal are intact", r.state.Seq),
 		}})
 		return
 	}
@@ -277,10 +279,10 @@ func (r *rebuilder) run() {
 	if r.Plan == nil {
 		kind = pawl.SessionRun
 	}
-	r.say(r.Run.Made(), pawl.RunCreated{
+	r.emit(r.Run.Made(), pawl.RunCreated{
 		Format: pawl.Format, Run: r.Run, Project: r.Project, Kind: kind, Name: name, Pawl: r.Version,
 	})
-	r.part(Part{What: "run", Status: PartRebuilt, Confidence: Certain, Evidence: []string{"its name says when it was made"}})
+	r.part(Part{What: "run", Status: PartRebuilt, Confidence: Certain, Evidence: []string{"its ID contains its creation time"}})
 }
 
 func (r *rebuilder) plan() {
@@ -289,12 +291,12 @@ func (r *rebuilder) plan() {
 	case r.Planned == nil:
 		r.part(Part{What: "plan", Status: PartKept, Confidence: Certain, Evidence: []string{r.PlanFrom}})
 	default:
-		r.say(time.Time{}, *r.Planned)
-		r.part(Part{What: "plan", Status: PartRebuilt, Confidence: r.PlanSure, Evidence: []string{r.PlanFrom}})
+		r.emit(time.Time{}, *r.Planned)
+		r.part(Part{What: "plan", Status: PartRebuilt, Confidence: r.PlanConfidence, Evidence: []string{r.PlanFrom}})
 	}
 }
 
-// checkpoints names again the snapshots that only the lost part named, so that they can be restored and stay.
+// checkpoints journals snapshots again that only the lost part named, so that they can be restored and are not pruned.
 func (r *rebuilder) checkpoints() {
 	n := 0
 	for _, s := range r.Snapshots {
@@ -302,14 +304,14 @@ func (r *rebuilder) checkpoints() {
 			continue
 		}
 		n++
-		r.say(s.Time, pawl.CheckpointSaved{Checkpoint: s.Checkpoint})
+		r.emit(s.Time, pawl.CheckpointSaved{Checkpoint: s.Checkpoint})
 	}
 	if n > 0 {
 		r.part(Part{What: "checkpoints", Status: PartRebuilt, Confidence: Certain, Text: fmt.Sprint(n), Evidence: []string{"their commit records are in the store"}})
 	}
 }
 
-// inOrder returns the plan's steps, each behind those that it needs.
+// inOrder returns the plan's steps, each after its needs.
 func (r *rebuilder) inOrder() []pawl.StepID {
 	if r.Plan == nil {
 		return nil
@@ -333,39 +335,38 @@ func (r *rebuilder) inOrder() []pawl.StepID {
 	return ids
 }
 
-// notes says again what people decided, and what stands in the way. A blocker that may be open is taken to be: it only
-// has a person look.
+// notes journals decisions and open blockers again. A blocker that may be open counts as open; a person can clear it.
 func (r *rebuilder) notes() {
 	for _, d := range r.Decisions[min(len(r.state.Made), len(r.Decisions)):] {
 		status := PartLeftOut
-		if r.takes(Likely) {
+		if r.believes(Likely) {
 			status = PartRebuilt
 			d.Why = strings.TrimSpace(d.Why + " (rebuilt from DECISIONS.md)")
-			r.say(d.Time, pawl.DecisionMade{Decision: d})
+			r.emit(d.Time, pawl.DecisionMade{Decision: d})
 		}
-		r.part(Part{What: "decision", Step: d.Step, Status: status, Confidence: Likely, Text: d.Choice, Evidence: []string{"DECISIONS.md says so"}})
+		r.part(Part{What: "decision", Step: d.Step, Status: status, Confidence: Likely, Text: d.Choice, Evidence: []string{"recorded in DECISIONS.md"}})
 	}
 	for _, b := range r.Blockers {
 		if slices.ContainsFunc(r.state.Blockers, func(old pawl.Blocker) bool { return old.Text == b.Text && old.Step == b.Step }) {
 			continue
 		}
-		r.say(b.Opened, pawl.BlockerOpened{Blocker: pawl.Blocker{Text: b.Text, Step: b.Step, Needs: b.Needs}})
-		r.part(Part{What: "blocker", Step: b.Step, Status: PartRebuilt, Confidence: Likely, Text: b.Text, Evidence: []string{"BLOCKERS.md says that it is open"}})
+		r.emit(b.Opened, pawl.BlockerOpened{Blocker: pawl.Blocker{Text: b.Text, Step: b.Step, Needs: b.Needs}})
+		r.part(Part{What: "blocker", Step: b.Step, Status: PartRebuilt, Confidence: Likely, Text: b.Text, Evidence: []string{"open according to BLOCKERS.md"}})
 	}
 }
 
-// reopenRun takes back the end of a run in which something is left to do.
+// reopenRun reopens an ended run with unfinished steps.
 func (r *rebuilder) reopenRun() {
 	unfinished := func(id pawl.StepID) bool { return !r.state.Steps[id].Finished() }
 	if r.state.Ended() && slices.ContainsFunc(r.inOrder(), unfinished) {
-		r.say(time.Time{}, pawl.RunReopened{Why: "what stood behind its end is lost"})
+		r.emit(time.Time{}, pawl.RunReopened{Why: "events after its end are lost"})
 	}
 }
 
-// mostParts is how many parts one run.recovered event names: a line of the journal holds no more.
-const mostParts = 16
+// maxParts is how many parts one run.recovered event lists, because a journal line is limited.
+const maxParts = 16
 
-// finish puts in front of the events what was rebuilt on which evidence.
+// finish puts the run.recovered events, with the evidence, before the others.
 func (r *rebuilder) finish(why []string) []pawl.Event {
 	said := r.events
 	r.events, r.state = nil, pawl.NewState()
@@ -373,18 +374,18 @@ func (r *rebuilder) finish(why []string) []pawl.Event {
 		r.state.Apply(event)
 	}
 	if len(r.Journal) == 0 {
-		r.replay(said[:1]) // run.created comes first
+		r.replay(said[:1]) // run.created must be first
 		said = said[1:]
 	}
 	kept := pawl.Seq(len(r.Journal))
-	for parts := range slices.Chunk(briefed(r.parts), mostParts) {
-		r.say(time.Time{}, pawl.RunRecovered{Why: clipAll(why), Kept: kept, Accepted: r.Person, Parts: parts})
+	for parts := range slices.Chunk(journalParts(r.parts), maxParts) {
+		r.emit(time.Time{}, pawl.RunRecovered{Why: clipAll(why), Kept: kept, Accepted: r.Person, Parts: parts})
 	}
 	r.replay(said)
 	return r.events
 }
 
-// replay says events again, behind what was put in front of them.
+// replay emits events again, with new numbers.
 func (r *rebuilder) replay(events []pawl.Event) {
 	for _, event := range events {
 		event.Seq = r.state.Seq + 1
@@ -393,8 +394,8 @@ func (r *rebuilder) replay(events []pawl.Event) {
 	}
 }
 
-// briefed returns the parts as the journal has them. Items that are certain have their evidence in their own events.
-func briefed(parts []Part) []pawl.RecoveredPart {
+// journalParts returns the parts for the journal. Certain items have their evidence in their own events.
+func journalParts(parts []Part) []pawl.RecoveredPart {
 	var brief []pawl.RecoveredPart
 	for _, p := range parts {
 		if p.What == "item" && p.Confidence == Certain {
@@ -407,7 +408,7 @@ func briefed(parts []Part) []pawl.RecoveredPart {
 	return brief
 }
 
-// clipAll keeps texts short enough for a line of the journal.
+// clipAll shortens texts for the journal.
 func clipAll(texts []string) []string {
 	const most, longest = 6, 120
 	short := make([]string, 0, min(len(texts), most))
@@ -424,8 +425,8 @@ func clip(text string, most int) string {
 	return text
 }
 
-// Misfits returns how many of the rebuilt events do not fit: none, unless there is a fault in here.
-func (p Proposal) Misfits(journal []pawl.Event) int {
+// RejectedCount returns how many rebuilt events the state rejects. More than none is a bug in this package.
+func (p Proposal) RejectedCount(journal []pawl.Event) int {
 	s := pawl.NewState()
 	for _, event := range journal {
 		s.Apply(event)

@@ -44,7 +44,7 @@ func readPlan(t testing.TB) *pawl.Plan {
 func evidence(t testing.TB) *rebuild.Evidence {
 	plan := readPlan(t)
 	e := &rebuild.Evidence{
-		Run: run, Project: "p", Damage: "there is no journal", Plan: plan, PlanFrom: "here", PlanSure: rebuild.Certain,
+		Run: run, Project: "p", Damage: "there is no journal", Plan: plan, PlanFrom: "here", PlanConfidence: rebuild.Certain,
 		Planned:   &pawl.RunPlanned{Revision: 1, File: "plan.yaml", Steps: 5},
 		Summaries: map[pawl.StepID]rebuild.SummaryView{}, ListFaults: map[pawl.StepID]string{},
 	}
@@ -57,7 +57,7 @@ func evidence(t testing.TB) *rebuild.Evidence {
 		}
 	}
 	unit(e, "one").Outputs = pawl.Outputs{"one.txt": {SHA256: "1", Size: 1}}
-	unit(e, "one").Kept = pawl.Outputs{"one.txt": {SHA256: "1", Size: 1}}
+	unit(e, "one").SnapshotOutputs = pawl.Outputs{"one.txt": {SHA256: "1", Size: 1}}
 	return e
 }
 
@@ -72,10 +72,10 @@ func unit(e *rebuild.Evidence, name string) *rebuild.Unit {
 }
 
 // record returns what an attempt at the first step left that did its work.
-func record(e *rebuild.Evidence, u *rebuild.Unit, attempt int) rebuild.Record {
+func record(e *rebuild.Evidence, u *rebuild.Unit, attempt int) rebuild.AttemptRecord {
 	zero := 0
 	token := pawl.Token(fmt.Sprintf("%s-%s-%d", u.Step.ID, u.Item, attempt))
-	return rebuild.Record{
+	return rebuild.AttemptRecord{
 		Attempt: attempt,
 		Job: &pawl.Job{
 			AttemptRef: pawl.AttemptRef{Step: u.Step.ID, Item: u.Item, Attempt: attempt, Token: token}, Run: run,
@@ -94,7 +94,7 @@ func keyOf(e *rebuild.Evidence, u *rebuild.Unit) string {
 func reconstruct(t testing.TB, e *rebuild.Evidence, trust rebuild.Confidence) rebuild.Proposal {
 	t.Helper()
 	p := rebuild.Rebuild(*e, trust, began.Add(time.Hour))
-	if n := p.Misfits(e.Journal); n > 0 {
+	if n := p.RejectedCount(e.Journal); n > 0 {
 		t.Fatalf("%d events do not fit: %v", n, p.Events)
 	}
 	return p
@@ -114,7 +114,7 @@ func partOf(t testing.TB, p rebuild.Proposal, name string) rebuild.Part {
 // TestRecords says what the records of a step's newest attempt prove, and what takes the proof away.
 func TestRecords(t *testing.T) {
 	t.Parallel()
-	type change func(e *rebuild.Evidence, u *rebuild.Unit, rec *rebuild.Record)
+	type change func(e *rebuild.Evidence, u *rebuild.Unit, rec *rebuild.AttemptRecord)
 	one := 1
 	for name, c := range map[string]struct {
 		change   change
@@ -123,74 +123,74 @@ func TestRecords(t *testing.T) {
 		evidence string
 	}{
 		"exit 0, outputs as kept": {nil, rebuild.PartDone, rebuild.Certain, "exit code 0"},
-		"outputs not compared": {func(_ *rebuild.Evidence, u *rebuild.Unit, _ *rebuild.Record) {
-			u.Kept = nil
-		}, rebuild.PartDone, rebuild.Certain, "its outputs are there"},
-		"result done": {func(_ *rebuild.Evidence, _ *rebuild.Unit, rec *rebuild.Record) {
+		"outputs not compared": {func(_ *rebuild.Evidence, u *rebuild.Unit, _ *rebuild.AttemptRecord) {
+			u.SnapshotOutputs = nil
+		}, rebuild.PartDone, rebuild.Certain, "its outputs exist"},
+		"result done": {func(_ *rebuild.Evidence, _ *rebuild.Unit, rec *rebuild.AttemptRecord) {
 			rec.Result = &pawl.Result{Status: pawl.ResultDone}
 		}, rebuild.PartDone, rebuild.Certain, "exit code 0"},
-		"state is older": {func(e *rebuild.Evidence, _ *rebuild.Unit, _ *rebuild.Record) {
+		"state is older": {func(e *rebuild.Evidence, _ *rebuild.Unit, _ *rebuild.AttemptRecord) {
 			e.State = &rebuild.StateView{Steps: map[pawl.StepID]rebuild.StepRow{"one": {Status: pawl.Running, Attempts: 1}}}
 		}, rebuild.PartDone, rebuild.Certain, "exit code 0"},
-		"outputs missing": {func(_ *rebuild.Evidence, u *rebuild.Unit, _ *rebuild.Record) {
+		"outputs missing": {func(_ *rebuild.Evidence, u *rebuild.Unit, _ *rebuild.AttemptRecord) {
 			u.Outputs, u.Missing = nil, []string{"one.txt"}
-		}, rebuild.PartInDoubt, rebuild.Guess, "not there: one.txt"},
-		"outputs changed": {func(_ *rebuild.Evidence, u *rebuild.Unit, _ *rebuild.Record) {
-			u.Kept = pawl.Outputs{"one.txt": {SHA256: "2"}}
+		}, rebuild.PartInDoubt, rebuild.Guess, "missing: one.txt"},
+		"outputs changed": {func(_ *rebuild.Evidence, u *rebuild.Unit, _ *rebuild.AttemptRecord) {
+			u.SnapshotOutputs = pawl.Outputs{"one.txt": {SHA256: "2"}}
 		}, rebuild.PartInDoubt, rebuild.Likely, "changed since: one.txt"},
-		"outputs not as in the summary": {func(e *rebuild.Evidence, u *rebuild.Unit, _ *rebuild.Record) {
-			u.Kept = nil
+		"outputs not as in the summary": {func(e *rebuild.Evidence, u *rebuild.Unit, _ *rebuild.AttemptRecord) {
+			u.SnapshotOutputs = nil
 			e.Summaries["one"] = rebuild.SummaryView{Outputs: pawl.Outputs{"one.txt": {SHA256: "2"}}}
 		}, rebuild.PartInDoubt, rebuild.Likely, "changed since: one.txt"},
-		"another key": {func(_ *rebuild.Evidence, u *rebuild.Unit, _ *rebuild.Record) {
+		"another key": {func(_ *rebuild.Evidence, u *rebuild.Unit, _ *rebuild.AttemptRecord) {
 			u.Inputs = pawl.Outputs{"in.txt": {SHA256: "3"}}
-		}, rebuild.PartInDoubt, rebuild.Likely, "not provably what it was"},
-		"no job": {func(_ *rebuild.Evidence, _ *rebuild.Unit, rec *rebuild.Record) {
+		}, rebuild.PartInDoubt, rebuild.Likely, "not proven to be unchanged"},
+		"no job": {func(_ *rebuild.Evidence, _ *rebuild.Unit, rec *rebuild.AttemptRecord) {
 			rec.Job = nil
-		}, rebuild.PartInDoubt, rebuild.Likely, "its job is gone"},
-		"unreadable result": {func(_ *rebuild.Evidence, _ *rebuild.Unit, rec *rebuild.Record) {
+		}, rebuild.PartInDoubt, rebuild.Likely, "its job file is missing"},
+		"unreadable result": {func(_ *rebuild.Evidence, _ *rebuild.Unit, rec *rebuild.AttemptRecord) {
 			rec.ResultErr = "no JSON"
 		}, rebuild.PartInDoubt, rebuild.Likely, "no JSON"},
-		"a snapshot knows a newer attempt": {func(e *rebuild.Evidence, _ *rebuild.Unit, _ *rebuild.Record) {
+		"a snapshot knows a newer attempt": {func(e *rebuild.Evidence, _ *rebuild.Unit, _ *rebuild.AttemptRecord) {
 			e.Snapshots = []rebuild.Snapshot{{Checkpoint: pawl.Checkpoint{ID: "1", Step: "one"}, Attempt: 2, Token: "x"}}
 		}, rebuild.PartInDoubt, rebuild.Guess, "there was an attempt 2"},
-		"the state says pending": {func(e *rebuild.Evidence, _ *rebuild.Unit, _ *rebuild.Record) {
+		"the state says pending": {func(e *rebuild.Evidence, _ *rebuild.Unit, _ *rebuild.AttemptRecord) {
 			e.State = &rebuild.StateView{Steps: map[pawl.StepID]rebuild.StepRow{"one": {Status: pawl.Pending, Attempts: 1}}}
-		}, rebuild.PartInDoubt, rebuild.Guess, "STATE.md says that the step is pending"},
-		"the state says running, in a newer attempt": {func(e *rebuild.Evidence, _ *rebuild.Unit, _ *rebuild.Record) {
+		}, rebuild.PartInDoubt, rebuild.Guess, "STATE.md: step is pending"},
+		"the state says running, in a newer attempt": {func(e *rebuild.Evidence, _ *rebuild.Unit, _ *rebuild.AttemptRecord) {
 			e.State = &rebuild.StateView{Steps: map[pawl.StepID]rebuild.StepRow{"one": {Status: pawl.Running, Attempts: 2}}}
-		}, rebuild.PartInDoubt, rebuild.Guess, "in attempt 2"},
-		"another run's": {func(_ *rebuild.Evidence, _ *rebuild.Unit, rec *rebuild.Record) {
+		}, rebuild.PartInDoubt, rebuild.Guess, "attempt 2"},
+		"another run's": {func(_ *rebuild.Evidence, _ *rebuild.Unit, rec *rebuild.AttemptRecord) {
 			rec.Job.Run = "other"
 		}, rebuild.PartInDoubt, rebuild.Guess, "of run other"},
-		"exit 1": {func(_ *rebuild.Evidence, _ *rebuild.Unit, rec *rebuild.Record) {
+		"exit 1": {func(_ *rebuild.Evidence, _ *rebuild.Unit, rec *rebuild.AttemptRecord) {
 			rec.Exit.Exit = &one
 		}, rebuild.PartNotDone, rebuild.Certain, "exit code 1"},
-		"a signal": {func(_ *rebuild.Evidence, _ *rebuild.Unit, rec *rebuild.Record) {
+		"a signal": {func(_ *rebuild.Evidence, _ *rebuild.Unit, rec *rebuild.AttemptRecord) {
 			rec.Exit.Exit, rec.Exit.Signal = nil, "SIGSEGV"
 		}, rebuild.PartNotDone, rebuild.Certain, "ended by SIGSEGV"},
-		"a limit": {func(_ *rebuild.Evidence, _ *rebuild.Unit, rec *rebuild.Record) {
+		"a limit": {func(_ *rebuild.Evidence, _ *rebuild.Unit, rec *rebuild.AttemptRecord) {
 			rec.Exit.Reason = pawl.ReasonTimeout
 		}, rebuild.PartNotDone, rebuild.Certain, "watchdog_timeout"},
-		"checks fail": {func(_ *rebuild.Evidence, _ *rebuild.Unit, rec *rebuild.Record) {
+		"checks fail": {func(_ *rebuild.Evidence, _ *rebuild.Unit, rec *rebuild.AttemptRecord) {
 			rec.Exit.Checks = []pawl.CheckRun{{Name: "c", Exit: 1}}
-		}, rebuild.PartNotDone, rebuild.Certain, "its checks fail"},
-		"result failed": {func(_ *rebuild.Evidence, _ *rebuild.Unit, rec *rebuild.Record) {
+		}, rebuild.PartNotDone, rebuild.Certain, "checks fail"},
+		"result failed": {func(_ *rebuild.Evidence, _ *rebuild.Unit, rec *rebuild.AttemptRecord) {
 			rec.Result = &pawl.Result{Status: pawl.ResultFailed}
-		}, rebuild.PartNotDone, rebuild.Certain, "says that it is failed"},
-		"another attempt's exit": {func(_ *rebuild.Evidence, _ *rebuild.Unit, rec *rebuild.Record) {
+		}, rebuild.PartNotDone, rebuild.Certain, "it reported failed"},
+		"another attempt's exit": {func(_ *rebuild.Evidence, _ *rebuild.Unit, rec *rebuild.AttemptRecord) {
 			rec.Exit.Token = "x"
 		}, rebuild.PartNotDone, rebuild.Certain, "of another attempt"},
-		"no exit": {func(_ *rebuild.Evidence, _ *rebuild.Unit, rec *rebuild.Record) {
+		"no exit": {func(_ *rebuild.Evidence, _ *rebuild.Unit, rec *rebuild.AttemptRecord) {
 			rec.Exit = nil
-		}, rebuild.PartInDoubt, rebuild.Certain, "no record of its end"},
-		"never begun": {func(_ *rebuild.Evidence, _ *rebuild.Unit, rec *rebuild.Record) {
+		}, rebuild.PartInDoubt, rebuild.Certain, "no exit record"},
+		"never begun": {func(_ *rebuild.Evidence, _ *rebuild.Unit, rec *rebuild.AttemptRecord) {
 			rec.Exit, rec.Begun = nil, nil
-		}, rebuild.PartNotDone, rebuild.Certain, "before it began"},
-		"at work": {func(_ *rebuild.Evidence, _ *rebuild.Unit, rec *rebuild.Record) {
+		}, rebuild.PartNotDone, rebuild.Certain, "before it started"},
+		"supervisor is running": {func(_ *rebuild.Evidence, _ *rebuild.Unit, rec *rebuild.AttemptRecord) {
 			rec.Exit, rec.Live = nil, true
-		}, rebuild.PartRunning, rebuild.Certain, "at work"},
-		"an older attempt ended well, a newer did not": {func(e *rebuild.Evidence, u *rebuild.Unit, _ *rebuild.Record) {
+		}, rebuild.PartRunning, rebuild.Certain, "supervisor is running"},
+		"an older attempt ended well, a newer did not": {func(e *rebuild.Evidence, u *rebuild.Unit, _ *rebuild.AttemptRecord) {
 			newer := record(e, u, 2)
 			newer.Exit.Exit = &one
 			u.Records = append(u.Records, newer)
@@ -200,7 +200,7 @@ func TestRecords(t *testing.T) {
 			t.Parallel()
 			e := evidence(t)
 			u := unit(e, "one")
-			u.Records = []rebuild.Record{record(e, u, 1)}
+			u.Records = []rebuild.AttemptRecord{record(e, u, 1)}
 			if c.change != nil {
 				rec := &u.Records[0]
 				c.change(e, u, rec)
@@ -241,11 +241,11 @@ func TestHearsay(t *testing.T) {
 		"a snapshot while it was live": {func(e *rebuild.Evidence) {
 			live := []pawl.AttemptRef{{Step: "once", Attempt: 1, Token: "x"}}
 			e.Snapshots = []rebuild.Snapshot{{Checkpoint: pawl.Checkpoint{ID: "1", Kind: pawl.CheckpointStep, Step: "one", Live: live}}}
-			unit(e, "one").Records = []rebuild.Record{record(e, unit(e, "one"), 1)}
+			unit(e, "one").Records = []rebuild.AttemptRecord{record(e, unit(e, "one"), 1)}
 		}, rebuild.Guess, rebuild.PartInDoubt},
 		"a snapshot, and records of other steps only": {func(e *rebuild.Evidence) {
 			e.Snapshots = []rebuild.Snapshot{{Checkpoint: pawl.Checkpoint{ID: "1", Kind: pawl.CheckpointStep, Step: "one"}}}
-			unit(e, "one").Records = []rebuild.Record{record(e, unit(e, "one"), 1)}
+			unit(e, "one").Records = []rebuild.AttemptRecord{record(e, unit(e, "one"), 1)}
 		}, rebuild.Likely, rebuild.PartNotDone},
 		"a commit": {func(e *rebuild.Evidence) {
 			e.Commits = []rebuild.Commit{{Hash: "c", Subject: "fix(once): it"}}
@@ -291,7 +291,7 @@ func TestJournalKept(t *testing.T) {
 	t.Parallel()
 	e := evidence(t)
 	u := unit(e, "one")
-	u.Records = []rebuild.Record{record(e, u, 1)}
+	u.Records = []rebuild.AttemptRecord{record(e, u, 1)}
 	whole := reconstruct(t, e, rebuild.Certain).Events
 	for i := range whole {
 		whole[i].Seq = pawl.Seq(i + 1)
@@ -312,7 +312,7 @@ func TestJournalKept(t *testing.T) {
 	u = unit(left, "one")
 	later := record(left, u, 2)
 	*later.Exit.Exit = 1
-	u.Records = []rebuild.Record{later}
+	u.Records = []rebuild.AttemptRecord{later}
 	p = reconstruct(t, left, rebuild.Certain)
 	if st := p.State.Steps["one"]; st.Finished() || st.Retries.Live == nil || st.Retries.Live.Attempt != 2 {
 		t.Errorf("a later attempt left its records: %+v", st)
@@ -333,14 +333,14 @@ func TestCutShort(t *testing.T) {
 	}{
 		"nobody":             {func(*rebuild.Evidence) {}, ""},
 		"a state as old":     {func(e *rebuild.Evidence) { e.State = &rebuild.StateView{Seq: 1} }, ""},
-		"the state":          {func(e *rebuild.Evidence) { e.State = &rebuild.StateView{Seq: 2} }, "STATE.md knows of event 2"},
-		"the cache":          {func(e *rebuild.Evidence) { e.CachedSeq = 3 }, "state.json knows of event 3"},
-		"a snapshot":         {func(e *rebuild.Evidence) { e.Snapshots = []rebuild.Snapshot{{After: 4}} }, "a snapshot knows of event 4"},
+		"the state":          {func(e *rebuild.Evidence) { e.State = &rebuild.StateView{Seq: 2} }, "STATE.md has event 2"},
+		"the cache":          {func(e *rebuild.Evidence) { e.CachedSeq = 3 }, "state.json has event 3"},
+		"a snapshot":         {func(e *rebuild.Evidence) { e.Snapshots = []rebuild.Snapshot{{After: 4}} }, "a snapshot has event 4"},
 		"an earlier":         {func(e *rebuild.Evidence) { e.Snapshots = []rebuild.Snapshot{{After: 1}} }, ""},
-		"an unknown attempt": {func(e *rebuild.Evidence) { u := unit(e, "one"); u.Records = []rebuild.Record{record(e, u, 1)} }, "attempt 1 of one left its records"},
+		"an unknown attempt": {func(e *rebuild.Evidence) { u := unit(e, "one"); u.Records = []rebuild.AttemptRecord{record(e, u, 1)} }, "attempt 1 of one left records"},
 		"another run's": {func(e *rebuild.Evidence) {
 			u := unit(e, "one")
-			u.Records = []rebuild.Record{record(e, u, 1)}
+			u.Records = []rebuild.AttemptRecord{record(e, u, 1)}
 			u.Records[0].Job.Run = "other"
 		}, ""},
 	} {
@@ -438,7 +438,7 @@ func drawState(rt *rapid.T) *rebuild.StateView {
 }
 
 func checkRebuilt(rt *rapid.T, e *rebuild.Evidence, p rebuild.Proposal, trust rebuild.Confidence) {
-	if n := p.Misfits(e.Journal); n > 0 {
+	if n := p.RejectedCount(e.Journal); n > 0 {
 		rt.Fatalf("%d events do not fit: %s", n, said(p.Events))
 	}
 	state := pawl.NewState()

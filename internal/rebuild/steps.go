@@ -10,13 +10,13 @@ import (
 	"pawl"
 )
 
-// keys is what a unit depends on: the key that it has now, and whether the attempt provably had the same.
-type keys struct {
+// unitKey is a unit's current key, and whether the attempt provably had the same one.
+type unitKey struct {
 	key    pawl.Key
 	proven bool
 }
 
-// step says of a step, and of its items, what can be said.
+// step rebuilds a step and its items.
 func (r *rebuilder) step(id pawl.StepID) {
 	units := r.units[id]
 	if len(units) == 0 {
@@ -28,16 +28,16 @@ func (r *rebuilder) step(id pawl.StepID) {
 		r.items(u, units[1:], shared)
 	} else {
 		k := r.proven(u, shared, shared.Hash())
-		r.carryOut(u, k, r.look(u, k))
+		r.emitFinding(u, k, r.assess(u, k))
 	}
 	known := false
-	r.gives[id], known = r.wouldGive(u, units[1:], shared)
+	r.outputDigest[id], known = r.outputDigestOf(u, units[1:], shared)
 	if !known {
 		r.unsure[id] = true
 	}
 }
 
-// unsureNeed returns a step that the unit's step needs, and of which is not known what it gave; empty: there is none.
+// unsureNeed returns a need of the step with an unknown output digest, "" for none.
 func (r *rebuilder) unsureNeed(u Unit) pawl.StepID {
 	for _, need := range r.order[u.Step.ID] {
 		if r.unsure[need] {
@@ -47,21 +47,21 @@ func (r *rebuilder) unsureNeed(u Unit) pawl.StepID {
 	return ""
 }
 
-// sharedKey returns the key that the step has now; of a foreach step, what all its items share.
+// sharedKey returns the step's current key; for a foreach step what its items share.
 func (r *rebuilder) sharedKey(u Unit) pawl.Key {
-	key := pawl.Key{Definition: pawl.DefinitionOf(r.Plan, u.Step, ""), Inputs: r.asRecorded(u)}
+	key := pawl.Key{Definition: pawl.DefinitionOf(r.Plan, u.Step, ""), Inputs: r.recordedInputs(u)}
 	if needs := r.order[u.Step.ID]; len(needs) > 0 {
 		key.Needs = map[pawl.StepID]string{}
 		for _, need := range needs {
-			key.Needs[need] = r.gives[need]
+			key.Needs[need] = r.outputDigest[need]
 		}
 	}
 	return key.Compact()
 }
 
-// asRecorded returns a unit's inputs, those that steps before it put out as they were put out: what was changed since
-// is no other input.
-func (r *rebuilder) asRecorded(u Unit) pawl.Outputs {
+// recordedInputs returns a unit's inputs. For inputs that earlier steps wrote it uses the recorded content, because a
+// later edit does not change what the unit read.
+func (r *rebuilder) recordedInputs(u Unit) pawl.Outputs {
 	inputs := maps.Clone(u.Inputs)
 	for path := range inputs {
 		for _, need := range r.order[u.Step.ID] {
@@ -75,16 +75,15 @@ func (r *rebuilder) asRecorded(u Unit) pawl.Outputs {
 	return inputs
 }
 
-// proven compares a key with the one that the unit's newest attempt was given as PAWL_KEY, or with what the journal
-// says of the attempt.
-func (r *rebuilder) proven(u Unit, key pawl.Key, given string) keys {
-	k := keys{key: key}
+// proven compares a key with PAWL_KEY of the unit's newest attempt, or with the journal.
+func (r *rebuilder) proven(u Unit, key pawl.Key, given string) unitKey {
+	k := unitKey{key: key}
 	rec := u.newest()
 	if rec == nil {
 		return k
 	}
 	if live := r.liveAttempt(u); live != nil && live.Token == rec.token() {
-		return keys{key: live.Key, proven: true}
+		return unitKey{key: live.Key, proven: true}
 	}
 	if rec.Job == nil {
 		return k
@@ -94,7 +93,7 @@ func (r *rebuilder) proven(u Unit, key pawl.Key, given string) keys {
 			k.proven = was == given
 		}
 	}
-	if !k.proven { // what it had is not known, so that it can be no proof later that nothing changed
+	if !k.proven { // the attempt's key is unknown, so it must not prove later that nothing changed
 		k.key = pawl.Key{Definition: key.Definition}
 	}
 	return k
@@ -109,9 +108,9 @@ func (r *rebuilder) liveAttempt(u Unit) *pawl.AttemptState {
 	return nil
 }
 
-// wouldGive returns what a step gives to those that need it if what is there is what it made; known says whether all of
-// that is there, or was written down.
-func (r *rebuilder) wouldGive(u Unit, items []Unit, shared pawl.Key) (hash string, known bool) {
+// outputDigestOf returns the output digest of a step, assuming that the current files are its outputs. known reports
+// whether all of them exist or are recorded.
+func (r *rebuilder) outputDigestOf(u Unit, items []Unit, shared pawl.Key) (hash string, known bool) {
 	st := r.state.Steps[u.Step.ID]
 	whole := func(u Unit) bool { return len(u.Step.Outputs) == 0 || len(u.Missing) == 0 }
 	switch {
@@ -128,7 +127,7 @@ func (r *rebuilder) wouldGive(u Unit, items []Unit, shared pawl.Key) (hash strin
 	return written.Hash(), len(written) > 0
 }
 
-// digest returns the hash over all items' outputs, as a finished foreach step has it.
+// digest returns the hash over the outputs of all items, as in a finished foreach step.
 func digest(items []Unit, recorded map[int]pawl.Outputs) string {
 	all := pawl.Outputs{}
 	for _, u := range items {
@@ -141,29 +140,29 @@ func digest(items []Unit, recorded map[int]pawl.Outputs) string {
 	return all.Hash()
 }
 
-// carryOut says the events that stand for what was found of a unit.
-func (r *rebuilder) carryOut(u Unit, k keys, f finding) {
+// emitFinding emits the events for a finding.
+func (r *rebuilder) emitFinding(u Unit, k unitKey, f finding) {
 	taken := f
-	if f.status == PartInDoubt && f.claim != "" && f.claim != PartNotDone && r.takes(f.sure) {
+	if f.status == PartInDoubt && f.claim != "" && f.claim != PartNotDone && r.believes(f.confidence) {
 		taken.status = f.claim
 	}
 	if !f.kept {
-		r.sayUnit(u, k, taken)
+		r.emitUnit(u, k, taken)
 	}
 	what := "step"
 	if u.Index >= 0 {
 		what = "item"
 	}
-	p := Part{What: what, Step: u.Step.ID, Item: u.Item, Status: taken.status, Confidence: f.sure, Evidence: f.evidence}
+	p := Part{What: what, Step: u.Step.ID, Item: u.Item, Status: taken.status, Confidence: f.confidence, Evidence: f.evidence}
 	if p.Status == PartInDoubt {
 		p.Claim = f.claim
 	}
 	r.part(p)
 }
 
-func (r *rebuilder) sayUnit(u Unit, k keys, f finding) {
-	if r.saysFinished(u) {
-		again := pawl.StepReopened{Step: u.Step.ID, Why: clip(strings.Join(f.evidence, "; "), longestWhy)}
+func (r *rebuilder) emitUnit(u Unit, k unitKey, f finding) {
+	if r.journaledFinished(u) {
+		again := pawl.StepReopened{Step: u.Step.ID, Why: clip(strings.Join(f.evidence, "; "), maxReason)}
 		if u.Index >= 0 {
 			again.Items = []int{u.Index}
 		}
@@ -171,39 +170,39 @@ func (r *rebuilder) sayUnit(u Unit, k keys, f finding) {
 	}
 	switch f.status {
 	case PartSkipped:
-		r.say(r.now, pawl.StepSkipped{Step: u.Step.ID, Why: "rebuilt: " + clip(strings.Join(f.evidence, "; "), longestWhy)})
+		r.emit(r.now, pawl.StepSkipped{Step: u.Step.ID, Why: "rebuilt: " + clip(strings.Join(f.evidence, "; "), maxReason)})
 	case PartDone:
-		r.sayDone(u, k, f)
+		r.emitDone(u, k, f)
 	case PartRunning, PartNotDone, PartInDoubt:
-		r.sayUndone(u, k, f)
+		r.emitUndone(u, k, f)
 	}
 }
 
-// reopen takes back that a step or an item is finished. A step can be reopened only while nothing of it runs: other items
-// that may be at work are taken out of the books for that moment.
+// reopen reopens a step or item. The state rejects that while an attempt of the step is live, so other items' attempts
+// are ended first and started again after.
 func (r *rebuilder) reopen(again pawl.StepReopened) {
 	live := r.state.Steps[again.Step].Live()
 	for _, other := range live {
-		r.say(r.now, pawl.AttemptEnded{AttemptRef: other.AttemptRef, Outcome: pawl.Lost, Why: "its step is reopened; it is taken up again below"})
+		r.emit(r.now, pawl.AttemptEnded{AttemptRef: other.AttemptRef, Outcome: pawl.Lost, Why: "its step is reopened; the attempt is journaled again below"})
 	}
 	if len(live) > 0 {
-		r.say(r.now, pawl.StepReopened{Step: again.Step, Keep: true, Why: again.Why})
+		r.emit(r.now, pawl.StepReopened{Step: again.Step, Keep: true, Why: again.Why})
 	}
-	r.say(r.now, again)
+	r.emit(r.now, again)
 	for _, other := range live {
-		r.say(other.Started, pawl.AttemptStarted{AttemptRef: other.AttemptRef, Key: other.Key})
+		r.emit(other.Started, pawl.AttemptStarted{AttemptRef: other.AttemptRef, Key: other.Key})
 	}
 }
 
-// longestWhy is how long a reason may be.
-const longestWhy = 1000
+// maxReason is the maximum length of a reason in bytes.
+const maxReason = 1000
 
-// sayDone says that a unit is finished, by the attempt that finished it.
-func (r *rebuilder) sayDone(u Unit, k keys, f finding) {
+// emitDone journals a unit as finished by its attempt.
+func (r *rebuilder) emitDone(u Unit, k unitKey, f finding) {
 	rec := f.rec
-	ref := r.begin(u, k, rec)
+	ref := r.emitStart(u, k, rec)
 	_, ended := r.times(u, rec)
-	why := "rebuilt: " + clip(strings.Join(f.evidence, "; "), longestWhy)
+	why := "rebuilt: " + clip(strings.Join(f.evidence, "; "), maxReason)
 	summary, usage := "", pawl.Usage{}
 	if u.Index < 0 {
 		summary = r.Summaries[u.Step.ID].Text
@@ -216,25 +215,25 @@ func (r *rebuilder) sayDone(u Unit, k keys, f finding) {
 		stats = &pawl.AttemptStats{Seconds: rec.Exit.Seconds, CPUSeconds: rec.Exit.CPUSeconds, OutputBytes: rec.Exit.OutputBytes}
 	}
 	if u.Index >= 0 {
-		r.say(ended, pawl.ItemDone{
+		r.emit(ended, pawl.ItemDone{
 			AttemptRef: ref, Key: k.key, Outputs: u.Outputs, Accept: pawl.AcceptOf(u.Step), Summary: summary, Usage: usage, Adopted: why, Stats: stats,
 		})
 		return
 	}
-	r.say(ended, pawl.StepDone{
+	r.emit(ended, pawl.StepDone{
 		Step: ref.Step, Attempt: ref.Attempt, Token: ref.Token, Key: k.key, Outputs: u.Outputs, Accept: pawl.AcceptOf(u.Step),
 		Summary: summary, Usage: usage, Undo: u.Step.Undo, Adopted: why, Review: u.Step.Review, Stats: stats,
 	})
 }
 
-// begin says that the attempt was started of which the records are, and how the one ended that the journal knew before.
-// Without any record it is an attempt by name only. A gate step that is only asked has none.
-func (r *rebuilder) begin(u Unit, k keys, rec *Record) pawl.AttemptRef {
+// emitStart journals the start of the recorded attempt, and the end of the one that the journal has as live. Without
+// records it makes an attempt up. A gate step without checks has none.
+func (r *rebuilder) emitStart(u Unit, k unitKey, rec *AttemptRecord) pawl.AttemptRef {
 	if u.Step.Gate != nil {
 		return pawl.AttemptRef{Step: u.Step.ID}
 	}
 	if rec == nil || rec.token() == "" {
-		rec = &Record{Attempt: r.nameless(u), Begun: &pawl.Begun{}}
+		rec = &AttemptRecord{Attempt: r.lostAttemptNumber(u), Begun: &pawl.Begun{}}
 		rec.Begun.Token = rebuiltToken(r.Run, u, rec.Attempt)
 	}
 	ref := u.ref(rec)
@@ -242,16 +241,16 @@ func (r *rebuilder) begin(u Unit, k keys, rec *Record) pawl.AttemptRef {
 		if live.Token == ref.Token {
 			return live.AttemptRef
 		}
-		r.say(r.now, pawl.AttemptEnded{AttemptRef: live.AttemptRef, Outcome: pawl.Lost, Why: "how it ended stood in the part of the journal that is lost"})
+		r.emit(r.now, pawl.AttemptEnded{AttemptRef: live.AttemptRef, Outcome: pawl.Lost, Why: "its end was in the lost part of the journal"})
 	}
 	began, _ := r.times(u, rec)
-	r.say(began, pawl.AttemptStarted{AttemptRef: ref, Key: k.key})
+	r.emit(began, pawl.AttemptStarted{AttemptRef: ref, Key: k.key})
 	return ref
 }
 
-// nameless returns the number of an attempt of which nothing is left: that of the last one that anybody knows of, and
-// above those that the journal has.
-func (r *rebuilder) nameless(u Unit) int {
+// lostAttemptNumber returns the number for an attempt without records: the highest number known anywhere, and above
+// those in the journal.
+func (r *rebuilder) lostAttemptNumber(u Unit) int {
 	n := max(1, r.newerElsewhere(u))
 	if rec := u.newest(); rec != nil {
 		n = max(n, rec.Attempt)
@@ -265,50 +264,48 @@ func (r *rebuilder) nameless(u Unit) int {
 	return max(n, r.lastAttempt(u)+1)
 }
 
-// sayUndone says what resume needs to go on with a unit: an attempt whose folder tells how it stands is left for it to
-// judge; one that may have finished its work, and is not believed, counts as lost, so that nothing runs twice unasked
-// that must not.
-func (r *rebuilder) sayUndone(u Unit, k keys, f finding) {
+// emitUndone journals what resume needs to continue a unit. An attempt with records is left live for resume to judge.
+// One that may have finished but is not believed counts as lost, so that unsafe work does not rerun unasked.
+func (r *rebuilder) emitUndone(u Unit, k unitKey, f finding) {
 	rec := f.rec
 	doubted := f.status == PartInDoubt && f.claim != PartNotDone
 	if u.Step.Gate != nil || rec == nil && !doubted {
 		return
 	}
-	ref := r.begin(u, k, rec)
+	ref := r.emitStart(u, k, rec)
 	if !doubted {
 		return
 	}
 	_, ended := r.times(u, rec)
-	r.say(ended, pawl.AttemptEnded{
-		AttemptRef: ref, Outcome: pawl.Lost, Why: "in doubt after the journal was rebuilt: " + clip(strings.Join(f.evidence, "; "), longestWhy),
+	r.emit(ended, pawl.AttemptEnded{
+		AttemptRef: ref, Outcome: pawl.Lost, Why: "in doubt after the journal was rebuilt: " + clip(strings.Join(f.evidence, "; "), maxReason),
 	})
 }
 
-// items takes up a step's work list, as far as the journal has not, and says of each item what can be said. When all are
-// done, so is the step.
+// items completes a foreach step's item list and rebuilds each item. If all are done, the step is done.
 func (r *rebuilder) items(u Unit, items []Unit, shared pawl.Key) {
-	if r.saysFinished(u) && r.leaveFinished(u, items, shared) {
+	if r.journaledFinished(u) && r.leaveFinished(u, items, shared) {
 		return
 	}
 	given := func(item Unit) (pawl.Key, string) {
-		key := pawl.Key{Definition: pawl.DefinitionOf(r.Plan, u.Step, item.Value), Inputs: r.asRecorded(item)}.Compact()
+		key := pawl.Key{Definition: pawl.DefinitionOf(r.Plan, u.Step, item.Value), Inputs: r.recordedInputs(item)}.Compact()
 		full := key
 		full.Needs = map[pawl.StepID]string{u.Step.ID: r.listKey(u, shared).Hash()}
 		return key, full.Hash()
 	}
 	if len(items) == 0 {
-		why := cmp.Or(r.ListFaults[u.Step.ID], "its work list is empty")
+		why := cmp.Or(r.ListFaults[u.Step.ID], "its item list is empty")
 		r.part(Part{What: "step", Step: u.Step.ID, Status: PartNotDone, Confidence: Likely, Evidence: []string{why}})
 		return
 	}
-	heard := r.hearsay(u)
-	if heard.claim == PartSkipped && r.takes(heard.sure) && !r.saysFinished(u) {
-		r.carryOut(u, keys{key: shared}, heard)
+	heard := r.indirectEvidence(u)
+	if heard.claim == PartSkipped && r.believes(heard.confidence) && !r.journaledFinished(u) {
+		r.emitFinding(u, unitKey{key: shared}, heard)
 		return
 	}
-	heardOf := func(i Unit) bool { return i.newest() != nil || r.hearsay(i).status != PartNotDone }
+	heardOf := func(i Unit) bool { return i.newest() != nil || r.indirectEvidence(i).status != PartNotDone }
 	if heard.status == PartNotDone && r.state.Steps[u.Step.ID] == nil && !slices.ContainsFunc(items, heardOf) {
-		r.part(Part{What: "step", Step: u.Step.ID, Status: PartNotDone, Confidence: heard.sure, Evidence: heard.evidence})
+		r.part(Part{What: "step", Step: u.Step.ID, Status: PartNotDone, Confidence: heard.confidence, Evidence: heard.evidence})
 		return
 	}
 	r.list(u, items, shared)
@@ -316,31 +313,31 @@ func (r *rebuilder) items(u Unit, items []Unit, shared pawl.Key) {
 	for _, item := range items {
 		key, full := given(item)
 		k := r.proven(item, key, full)
-		f := r.look(item, k)
-		r.carryOut(item, k, f)
-		if r.saysFinished(item) {
+		f := r.assess(item, k)
+		r.emitFinding(item, k, f)
+		if r.journaledFinished(item) {
 			done++
 		}
-		if f.sure != Certain {
+		if f.confidence != Certain {
 			sure = Likely
 		}
 	}
 	r.finishItems(u, items, shared, done, sure)
 }
 
-// leaveFinished says what becomes of a foreach step that the journal calls finished: it stays so, unless there are later
-// attempts at its items, or a view says that it was reopened. It is false where its items are to be looked at.
+// leaveFinished handles a foreach step that the journal has as finished. It stays finished unless there are later
+// attempts at its items, or a view says that it was reopened. The result is false if the items must be rebuilt.
 func (r *rebuilder) leaveFinished(u Unit, items []Unit, shared pawl.Key) bool {
 	f := r.journaled(u)
 	if slices.ContainsFunc(items, r.unknownAttempt) {
-		r.reopen(pawl.StepReopened{Step: u.Step.ID, Keep: true, Why: "attempts were made behind what is left of the journal"})
+		r.reopen(pawl.StepReopened{Step: u.Step.ID, Keep: true, Why: "there were attempts after the intact part of the journal"})
 		return false
 	}
-	r.carryOut(u, keys{key: shared}, f)
+	r.emitFinding(u, unitKey{key: shared}, f)
 	return f.kept
 }
 
-// listKey returns what a step's items share, as the journal has it or as it is now.
+// listKey returns what a step's items share, from the journal or as it is now.
 func (r *rebuilder) listKey(u Unit, shared pawl.Key) pawl.Key {
 	if st := r.state.Steps[u.Step.ID]; st != nil && st.Items != nil {
 		return st.Key
@@ -348,10 +345,11 @@ func (r *rebuilder) listKey(u Unit, shared pawl.Key) pawl.Key {
 	return shared
 }
 
-// mostListed is how many bytes of values one step.listed event carries at most, well below a journal line.
-const mostListed = 16 << 10
+// maxListed is the maximum size in bytes of the values in one step.listed event, well below the limit of a journal
+// line.
+const maxListed = 16 << 10
 
-// list takes up the values that the journal does not have.
+// list journals the values missing from the journal.
 func (r *rebuilder) list(u Unit, items []Unit, shared pawl.Key) {
 	from := 0
 	if st := r.state.Steps[u.Step.ID]; st != nil && st.Items != nil {
@@ -361,22 +359,22 @@ func (r *rebuilder) list(u Unit, items []Unit, shared pawl.Key) {
 	listedBefore := from > 0
 	for from < len(items) || !listedBefore {
 		var values []string
-		for size := 0; from+len(values) < len(items) && size < mostListed; {
+		for size := 0; from+len(values) < len(items) && size < maxListed; {
 			v := items[from+len(values)].Value
 			values, size = append(values, v), size+6*len(v)+3
 		}
-		r.say(r.now, pawl.StepListed{Step: u.Step.ID, Key: shared, From: from, Items: values})
+		r.emit(r.now, pawl.StepListed{Step: u.Step.ID, Key: shared, From: from, Items: values})
 		from, listedBefore = from+len(values), true
 	}
 }
 
-// finishItems says that a foreach step is done whose items all are.
+// finishItems journals a foreach step as done if all items are done.
 func (r *rebuilder) finishItems(u Unit, items []Unit, shared pawl.Key, done int, sure Confidence) {
 	p := Part{What: "step", Step: u.Step.ID, Status: PartNotDone, Confidence: sure, Evidence: []string{fmt.Sprintf("%d of %d items are done", done, len(items))}}
 	st := r.state.Steps[u.Step.ID]
-	if done == len(items) && !r.saysFinished(u) {
+	if done == len(items) && !r.journaledFinished(u) {
 		p.Status = PartDone
-		r.say(r.now, pawl.StepDone{
+		r.emit(r.now, pawl.StepDone{
 			Step: u.Step.ID, Key: r.listKey(u, shared), Digest: digest(items, r.recordedItems(u.Step.ID)), Accept: pawl.AcceptOf(u.Step),
 			Summary: fmt.Sprintf("%d items", len(items)), Undo: u.Step.Undo, Review: u.Step.Review, Adopted: "rebuilt: all its items are done",
 		})
@@ -386,7 +384,7 @@ func (r *rebuilder) finishItems(u Unit, items []Unit, shared pawl.Key, done int,
 	r.part(p)
 }
 
-// recordedItems returns the outputs of finished items as their events have them.
+// recordedItems returns the recorded outputs of finished items.
 func (r *rebuilder) recordedItems(id pawl.StepID) map[int]pawl.Outputs {
 	found := map[int]pawl.Outputs{}
 	for _, event := range slices.Concat(r.Journal, r.events) {
@@ -402,8 +400,7 @@ func (r *rebuilder) recordedItems(id pawl.StepID) map[int]pawl.Outputs {
 	return found
 }
 
-// WorkList returns a step's work list: what the journal has of it, what it would be now, and what attempts were made of
-// that stands in neither.
+// WorkList merges a foreach step's item list: the journaled values, the current ones, and those of attempts in neither.
 func WorkList(journaled, now []string, tried []string) []string {
 	list := slices.Clone(journaled)
 	have := map[string]bool{}

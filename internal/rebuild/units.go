@@ -16,22 +16,22 @@ import (
 // name returns "step" or "step/item".
 func (u Unit) name() string { return pawl.AttemptRef{Step: u.Step.ID, Item: u.Item}.Name() }
 
-// newest returns the record of the newest attempt, nil where none left any.
-func (u Unit) newest() *Record {
+// newest returns the record of the newest attempt, nil for none.
+func (u Unit) newest() *AttemptRecord {
 	if len(u.Records) == 0 {
 		return nil
 	}
-	newest := slices.MaxFunc(u.Records, func(a, b Record) int { return cmp.Compare(a.Attempt, b.Attempt) })
+	newest := slices.MaxFunc(u.Records, func(a, b AttemptRecord) int { return cmp.Compare(a.Attempt, b.Attempt) })
 	return &newest
 }
 
-// ref names the record's attempt as the work list has it now.
-func (u Unit) ref(rec *Record) pawl.AttemptRef {
+// ref returns the record's attempt with the item's current index.
+func (u Unit) ref(rec *AttemptRecord) pawl.AttemptRef {
 	return pawl.AttemptRef{Step: u.Step.ID, Item: u.Item, Index: max(u.Index, 0), Attempt: rec.Attempt, Token: rec.token()}
 }
 
-// token returns the attempt's token, as its job, its beginning or its end names it.
-func (rec *Record) token() pawl.Token {
+// token returns the attempt's token from its job, start or exit record.
+func (rec *AttemptRecord) token() pawl.Token {
 	switch {
 	case rec.Job != nil:
 		return rec.Job.Token
@@ -43,75 +43,75 @@ func (rec *Record) token() pawl.Token {
 	return ""
 }
 
-// endedWell reports whether the record says that the attempt did its work.
-func (rec *Record) endedWell() bool {
+// endedWell reports whether the records say that the attempt succeeded.
+func (rec *AttemptRecord) endedWell() bool {
 	x := rec.Exit
 	return x != nil && x.Token == rec.token() && x.Reason == pawl.ReasonExited && x.Exit != nil && *x.Exit == 0 &&
 		pawl.Passed(x.Checks) && (rec.Result == nil || rec.Result.Status == pawl.ResultDone)
 }
 
-// ending says how the record's attempt ended, in words.
-func (rec *Record) ending() string {
+// ending describes how the attempt ended.
+func (rec *AttemptRecord) ending() string {
 	x := rec.Exit
 	switch {
 	case rec.Live:
-		return "its supervisor is at work"
+		return "its supervisor is running"
 	case x == nil && rec.Begun == nil:
-		return "it was lost before it began"
+		return "it crashed before it started"
 	case x == nil:
-		return "it began, and there is no record of its end"
+		return "it started, and there is no exit record"
 	case x.Token != rec.token():
 		return "its exit record is of another attempt"
 	case x.Reason != pawl.ReasonExited:
-		return "it was ended: " + string(x.Reason)
+		return "terminated: " + string(x.Reason)
 	case x.Exit == nil:
-		return "it was ended by " + x.Signal
+		return "ended by " + x.Signal
 	case *x.Exit != 0:
 		return fmt.Sprintf("exit code %d", *x.Exit)
 	case !pawl.Passed(x.Checks):
-		return "exit code 0, and its checks fail"
+		return "exit code 0, and checks fail"
 	case rec.Result != nil && rec.Result.Status != pawl.ResultDone:
-		return fmt.Sprintf("exit code 0, and it says that it is %s", rec.Result.Status)
+		return fmt.Sprintf("exit code 0, and it reported %s", rec.Result.Status)
 	}
 	return "exit code 0"
 }
 
 // finding is what was found out about a unit.
 type finding struct {
-	status   PartStatus // done, skipped, not done, running, in doubt
-	claim    PartStatus // of what is in doubt: done or skipped
-	sure     Confidence
-	evidence []string
-	kept     bool    // the journal says it, and nothing is to be said again
-	rec      *Record // of the attempt that it is about; nil: nothing is left of any
+	status     PartStatus // done, skipped, not done, running, in doubt
+	claim      PartStatus // if in doubt: done or skipped
+	confidence Confidence
+	evidence   []string
+	kept       bool           // the journal has it; nothing must be journaled
+	rec        *AttemptRecord // the attempt's record; nil for none
 }
 
 func (f *finding) add(format string, args ...any) {
 	f.evidence = append(f.evidence, fmt.Sprintf(format, args...))
 }
 
-// doubt lowers the confidence, and says why.
-func (f *finding) doubt(to Confidence, format string, args ...any) {
-	if f.sure == Certain || to == Guess {
-		f.sure = to
+// lower lowers the confidence and adds the reason.
+func (f *finding) lower(to Confidence, format string, args ...any) {
+	if f.confidence == Certain || to == Guess {
+		f.confidence = to
 	}
 	f.add(format, args...)
 }
 
-// look finds out how a unit stands.
-func (r *rebuilder) look(u Unit, key keys) finding {
+// assess finds out the status of a unit.
+func (r *rebuilder) assess(u Unit, key unitKey) finding {
 	rec := u.newest()
 	switch {
-	case r.saysFinished(u) && !r.unknownAttempt(u):
+	case r.journaledFinished(u) && !r.unknownAttempt(u):
 		return r.journaled(u)
-	case u.Step.Gate != nil || rec == nil: // a gate's attempts only run its checks: a person finishes it
-		return r.hearsay(u)
+	case u.Step.Gate != nil || rec == nil: // a gate's attempts only run its checks; a person finishes it
+		return r.indirectEvidence(u)
 	case rec.Job != nil && rec.Job.Run != r.Run:
-		f := finding{status: PartInDoubt, claim: PartDone, sure: Guess}
+		f := finding{status: PartInDoubt, claim: PartDone, confidence: Guess}
 		f.add("the records in its folder are of run %s", rec.Job.Run)
 		return f
 	case !r.known[rec.token()] && rec.Attempt <= r.lastAttempt(u):
-		f := finding{status: PartInDoubt, claim: PartDone, sure: Guess}
+		f := finding{status: PartInDoubt, claim: PartDone, confidence: Guess}
 		f.add("the records in its folder are of another attempt %d than the journal's", rec.Attempt)
 		return f
 	case r.known[rec.token()] && r.liveAttempt(u) == nil:
@@ -121,10 +121,10 @@ func (r *rebuilder) look(u Unit, key keys) finding {
 	case rec.Exit != nil || rec.Begun != nil || rec.Job != nil || rec.Live:
 		return r.endedOtherwise(u, rec)
 	}
-	return r.hearsay(u)
+	return r.indirectEvidence(u)
 }
 
-// lastAttempt returns the number of the unit's last attempt that the journal knows of, 0 where it knows of none.
+// lastAttempt returns the number of the unit's last journaled attempt, 0 for none.
 func (r *rebuilder) lastAttempt(u Unit) int {
 	st := r.state.Steps[u.Step.ID]
 	switch {
@@ -140,24 +140,24 @@ func (r *rebuilder) lastAttempt(u Unit) int {
 	return 0
 }
 
-// unknownAttempt reports whether a unit was tried after what is left of the journal.
+// unknownAttempt reports whether there was an attempt after the intact part of the journal.
 func (r *rebuilder) unknownAttempt(u Unit) bool {
 	rec := u.newest()
 	return rec != nil && rec.token() != "" && !r.known[rec.token()]
 }
 
-// journaledEnd believes the journal that the newest attempt came to nothing, unless others know of a later one.
+// journaledEnd accepts the journaled failure of the newest attempt, unless there is evidence of a later one.
 func (r *rebuilder) journaledEnd(u Unit) finding {
-	if heard := r.hearsay(u); heard.status == PartInDoubt {
+	if heard := r.indirectEvidence(u); heard.status == PartInDoubt {
 		return heard
 	}
-	f := finding{status: PartNotDone, sure: Certain, kept: true}
-	f.add("the journal says how attempt %d ended", u.newest().Attempt)
+	f := finding{status: PartNotDone, confidence: Certain, kept: true}
+	f.add("the journal has the end of attempt %d", u.newest().Attempt)
 	return f
 }
 
-// saysFinished reports whether what is left of the journal says that the unit is finished.
-func (r *rebuilder) saysFinished(u Unit) bool {
+// journaledFinished reports whether the intact part of the journal has the unit as finished.
+func (r *rebuilder) journaledFinished(u Unit) bool {
 	st := r.state.Steps[u.Step.ID]
 	if u.Index >= 0 {
 		return st != nil && st.Items != nil && st.Items.Done.At(u.Index) != 0
@@ -165,23 +165,23 @@ func (r *rebuilder) saysFinished(u Unit) bool {
 	return st.Finished() || st != nil && st.Status == pawl.AwaitsReview
 }
 
-// journaled believes the journal, unless a view that is newer says that the work was to be done again.
+// journaled accepts the journal, unless a newer view says that the work was reopened.
 func (r *rebuilder) journaled(u Unit) finding {
-	f := finding{status: PartDone, sure: Certain, kept: true}
+	f := finding{status: PartDone, confidence: Certain, kept: true}
 	st := r.state.Steps[u.Step.ID]
 	if st.Status == pawl.Skipped {
 		f.status = PartSkipped
 	}
-	f.add("the journal says so")
+	f.add("recorded in the journal")
 	if why := r.reopenedBy(u, -1); why != "" && u.Index < 0 && r.State.Seq > pawl.Seq(len(r.Journal)) {
 		f.status, f.claim, f.kept = PartInDoubt, f.status, false
-		f.doubt(Guess, "%s", why)
+		f.lower(Guess, "%s", why)
 	}
 	return f
 }
 
-// reopenedBy says how STATE.md contradicts that a step's attempt with this number finished it: it knows of as many
-// attempts, and yet of no end. Fewer attempts only mean that it is older.
+// reopenedBy returns how STATE.md contradicts that this attempt finished the step: it has as many attempts, but no end.
+// With fewer attempts it is only older.
 func (r *rebuilder) reopenedBy(u Unit, attempt int) string {
 	if r.State == nil || u.Index >= 0 {
 		return ""
@@ -192,44 +192,44 @@ func (r *rebuilder) reopenedBy(u Unit, attempt int) string {
 	}
 	switch row.Status {
 	case pawl.Pending, pawl.AwaitsGate, pawl.FailedForGood:
-		return fmt.Sprintf("STATE.md says that the step is %s after %d attempts", row.Status, row.Attempts)
+		return fmt.Sprintf("STATE.md: step is %s after %d attempts", row.Status, row.Attempts)
 	case pawl.Running:
 		if row.Attempts > max(attempt, 0) && attempt >= 0 || attempt < 0 {
-			return fmt.Sprintf("STATE.md says that the step is running, in attempt %d", row.Attempts)
+			return fmt.Sprintf("STATE.md: step is running, attempt %d", row.Attempts)
 		}
 	}
 	return ""
 }
 
-// endedWell looks for what speaks against an attempt that ended well.
-func (r *rebuilder) endedWell(u Unit, rec *Record, key keys) finding {
-	f := finding{status: PartDone, sure: Certain, rec: rec}
+// endedWell looks for evidence against a successful attempt.
+func (r *rebuilder) endedWell(u Unit, rec *AttemptRecord, key unitKey) finding {
+	f := finding{status: PartDone, confidence: Certain, rec: rec}
 	f.add("attempt %d: %s", rec.Attempt, rec.ending())
 	if rec.Job == nil {
-		f.doubt(Likely, "its job is gone, so what it ran cannot be compared")
+		f.lower(Likely, "its job file is missing, so its definition cannot be compared")
 	} else if !key.proven {
-		f.doubt(Likely, "what it depends on is not provably what it was then")
+		f.lower(Likely, "its inputs are not proven to be unchanged")
 	}
 	if rec.ResultErr != "" {
-		f.doubt(Likely, "its result cannot be read: %s", rec.ResultErr)
+		f.lower(Likely, "unreadable result file: %s", rec.ResultErr)
 	}
 	r.compareOutputs(u, &f)
 	if n := r.newerElsewhere(u); n > rec.Attempt {
-		f.doubt(Guess, "there was an attempt %d, of which nothing is left here", n)
+		f.lower(Guess, "there was an attempt %d without records", n)
 	}
 	if why := r.reopenedBy(u, rec.Attempt); why != "" {
-		f.doubt(Guess, "%s", why)
+		f.lower(Guess, "%s", why)
 	}
-	if need := r.unsureNeed(u); need != "" && f.sure != Certain {
-		f.doubt(Guess, "what step %s gave it is not known", need)
+	if need := r.unsureNeed(u); need != "" && f.confidence != Certain {
+		f.lower(Guess, "the outputs of step %s, which it needs, are unknown", need)
 	}
-	if f.sure != Certain {
+	if f.confidence != Certain {
 		f.status, f.claim = PartInDoubt, PartDone
 	}
 	return f
 }
 
-// newerElsewhere returns the highest number of an attempt at the unit that a snapshot names.
+// newerElsewhere returns the highest attempt number of the unit in a snapshot.
 func (r *rebuilder) newerElsewhere(u Unit) int {
 	n := 0
 	for _, s := range r.Snapshots {
@@ -240,18 +240,18 @@ func (r *rebuilder) newerElsewhere(u Unit) int {
 	return n
 }
 
-// compareOutputs compares the outputs that are there with what was recorded of them.
+// compareOutputs compares the current outputs with recorded ones.
 func (r *rebuilder) compareOutputs(u Unit, f *finding) {
 	if len(u.Step.Outputs) == 0 {
 		return
 	}
 	if len(u.Missing) > 0 {
-		f.doubt(Guess, "not there: %s", listed(u.Missing))
+		f.lower(Guess, "missing: %s", firstNames(u.Missing))
 		return
 	}
-	recorded, from := u.Kept, "the newest snapshot has them"
+	recorded, from := u.SnapshotOutputs, "in the newest snapshot"
 	if len(recorded) == 0 && u.Index < 0 {
-		recorded, from = r.Summaries[u.Step.ID].Outputs, "its summary has them"
+		recorded, from = r.Summaries[u.Step.ID].Outputs, "in its summary"
 	}
 	var changed []string
 	compared := 0
@@ -267,17 +267,17 @@ func (r *rebuilder) compareOutputs(u Unit, f *finding) {
 	}
 	switch {
 	case len(changed) > 0:
-		f.doubt(Likely, "changed since: %s", listed(changed))
+		f.lower(Likely, "changed since: %s", firstNames(changed))
 	case compared == len(u.Outputs):
-		f.add("its outputs are there, as %s", from)
+		f.add("its outputs are unchanged, as %s", from)
 	default:
-		f.add("its outputs are there")
+		f.add("its outputs exist")
 	}
 }
 
-// endedOtherwise leaves to resume what an attempt's folder tells that ended badly or not at all.
-func (r *rebuilder) endedOtherwise(u Unit, rec *Record) finding {
-	f := finding{status: PartNotDone, sure: Certain, rec: rec}
+// endedOtherwise leaves an attempt that failed or has no end to resume.
+func (r *rebuilder) endedOtherwise(u Unit, rec *AttemptRecord) finding {
+	f := finding{status: PartNotDone, confidence: Certain, rec: rec}
 	switch {
 	case rec.Live:
 		f.status = PartRunning
@@ -288,48 +288,48 @@ func (r *rebuilder) endedOtherwise(u Unit, rec *Record) finding {
 	return f
 }
 
-// hearsay weighs what views, snapshots and commits say of a unit that left no records.
-func (r *rebuilder) hearsay(u Unit) finding {
+// indirectEvidence weighs views, snapshots and commits for a unit without records.
+func (r *rebuilder) indirectEvidence(u Unit) finding {
 	f := finding{status: PartNotDone, claim: PartDone}
-	r.viewsSay(u, &f)
+	r.addViews(u, &f)
 	for _, s := range slices.Backward(r.Snapshots) {
 		if s.Kind == pawl.CheckpointStep && s.Step == u.Step.ID && s.Item == u.Item {
-			f.add("snapshot %s was taken when it was finished", s.ID)
+			f.add("snapshot %s was taken when it finished", s.ID)
 			break
 		}
 	}
-	undone := r.commitsSay(u, &f)
+	undone := r.addCommits(u, &f)
 	if by := r.startedAfter(u); by != "" {
 		f.add("step %s, which needs it, was started", by)
 	}
 	if len(f.evidence) == 0 && r.mayHaveBegun(u) {
-		f.status, f.sure = PartInDoubt, Guess
-		f.add("it must not be repeated, and nothing that is left tells whether it was begun")
+		f.status, f.confidence = PartInDoubt, Guess
+		f.add("it is not safe to rerun, and there is no evidence whether it started")
 		return f
 	}
 	if len(f.evidence) == 0 {
-		f.sure, f.claim = Likely, ""
-		f.add("%s", cmp.Or(undone, "nothing says that it was finished"))
+		f.confidence, f.claim = Likely, ""
+		f.add("%s", cmp.Or(undone, "no evidence that it finished"))
 		return f
 	}
-	f.status, f.sure = PartInDoubt, Likely
+	f.status, f.confidence = PartInDoubt, Likely
 	if len(u.Missing) > 0 {
-		f.doubt(Guess, "not there: %s", listed(u.Missing))
+		f.lower(Guess, "missing: %s", firstNames(u.Missing))
 	}
 	if undone != "" {
-		f.doubt(Guess, "%s", undone)
+		f.lower(Guess, "%s", undone)
 	}
 	if why := r.reopenedBy(u, 0); why != "" {
-		f.doubt(Guess, "%s", why)
+		f.lower(Guess, "%s", why)
 	}
 	if need := r.unsureNeed(u); need != "" {
-		f.doubt(Guess, "what step %s gave it is not known", need)
+		f.lower(Guess, "the outputs of step %s, which it needs, are unknown", need)
 	}
 	return f
 }
 
-// mayHaveBegun reports whether work that must not be repeated may have been, although it left no records: no attempt did,
-// or others know of one at it.
+// mayHaveBegun reports whether unsafe work without records may have started: no attempt left records, or there is
+// evidence of one.
 func (r *rebuilder) mayHaveBegun(u Unit) bool {
 	if u.Step.MayRepeat() || u.Step.Gate != nil {
 		return false
@@ -345,20 +345,20 @@ func (r *rebuilder) mayHaveBegun(u Unit) bool {
 	return slices.ContainsFunc(r.Snapshots, lived) || ran && !slices.ContainsFunc(r.Units, tried)
 }
 
-// viewsSay adds what the views say of a step as finished. Items they only count.
-func (r *rebuilder) viewsSay(u Unit, f *finding) {
+// addViews adds what the views say about a finished step. They only count items.
+func (r *rebuilder) addViews(u Unit, f *finding) {
 	say := func(who string, status pawl.StepStatus) {
 		switch status {
 		case pawl.Skipped:
 			if u.Index >= 0 {
-				return // that is said of the step as a whole
+				return // views report the step as a whole
 			}
 			f.claim = PartSkipped
 		case pawl.Done, pawl.AwaitsReview:
 		default:
 			return
 		}
-		f.add("%s says that step %s is %s", who, u.Step.ID, status)
+		f.add("%s: step %s is %s", who, u.Step.ID, status)
 	}
 	say("SUMMARY-"+string(u.Step.ID)+".md", r.Summaries[u.Step.ID].Status)
 	if r.State != nil {
@@ -366,18 +366,19 @@ func (r *rebuilder) viewsSay(u Unit, f *finding) {
 	}
 }
 
-// commitsSay adds the newest commit that names the unit, and returns what takes it back, or why it says too little.
-func (r *rebuilder) commitsSay(u Unit, f *finding) (undone string) {
+// addCommits adds the newest commit that names the unit. It returns the commit that reverts it, or why the commit
+// proves too little.
+func (r *rebuilder) addCommits(u Unit, f *finding) (undone string) {
 	for _, c := range r.Commits {
 		step, item := c.names(r.Plan, u)
 		switch {
 		case !step:
 		case c.reverts():
-			return fmt.Sprintf("commit %.12s takes it back: %s", c.Hash, c.Subject)
+			return fmt.Sprintf("commit %.12s reverts it: %s", c.Hash, c.Subject)
 		default:
 			f.add("commit %.12s: %s", c.Hash, c.Subject)
 			if u.Index >= 0 && !item {
-				return "the commit does not say of which items"
+				return "the commit does not say which items"
 			}
 			return ""
 		}
@@ -385,7 +386,7 @@ func (r *rebuilder) commitsSay(u Unit, f *finding) (undone string) {
 	return ""
 }
 
-// startedAfter returns a step that needs the unit's step and was started, which it was only once that was finished.
+// startedAfter returns a started step that needs this one. It started only after this one finished.
 func (r *rebuilder) startedAfter(u Unit) pawl.StepID {
 	if u.Index >= 0 {
 		return ""
@@ -398,8 +399,8 @@ func (r *rebuilder) startedAfter(u Unit) pawl.StepID {
 	return ""
 }
 
-// listed returns names in one line, the first few of many.
-func listed(names []string) string {
+// firstNames lists the first names and the number of the others.
+func firstNames(names []string) string {
 	const most = 4
 	if len(names) > most {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
@@ -407,14 +408,14 @@ func listed(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// rebuiltToken is the token of an attempt of which nothing is left: it stands for it in the journal, always the same.
+// rebuiltToken returns the token for an attempt without records. It is the same every time.
 func rebuiltToken(run pawl.RunID, u Unit, attempt int) pawl.Token {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s %s %d", run, u.name(), attempt))
 	return pawl.Token(hex.EncodeToString(sum[:8]))
 }
 
-// times returns when a unit's work began and ended, as far as anything says so.
-func (r *rebuilder) times(u Unit, rec *Record) (began, ended time.Time) {
+// times returns when a unit's work started and ended, as far as known.
+func (r *rebuilder) times(u Unit, rec *AttemptRecord) (began, ended time.Time) {
 	switch {
 	case rec != nil && rec.Exit != nil:
 		return rec.Exit.Started, rec.Exit.Ended

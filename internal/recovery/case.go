@@ -1,51 +1,51 @@
-// Package recovery decides, after a death, what is true of a run and what is safe to do with it.
+// Package recovery judges interrupted steps: which are done, which can safely run again, and which need a person.
 //
-// It is pure: facts that somebody gathered go in, findings and verdicts come out, so every verdict can be replayed and
-// explained. It never calls a step done that is not proven to be, and what is unsafe it leaves to a person.
+// It is pure. It turns facts into findings and verdicts, so a verdict can be replayed and explained. It never accepts a
+// step as done without proof, and it leaves unsafe decisions to a person.
 package recovery
 
 import "iter"
 
-// Case is all that a verdict about a step or item depends on.
+// Case holds everything that a verdict on a step or item depends on.
 type Case struct {
 	Attempt    Attempt `json:"attempt"`
 	Result     Result  `json:"result"`
 	Outputs    Outputs `json:"outputs"`
 	Checks     Checks  `json:"checks"`
-	Idempotent bool    `json:"idempotent"`      // the plan says that doing it twice does no harm
-	SamePlace  bool    `json:"same_place"`      // the files are those of the project in which it ran: folder, branch
-	SameStep   bool    `json:"same_definition"` // the plan says the same of it as when it started
-	TriesLeft  bool    `json:"tries_left"`      // it may be tried again, and was not lost too often
+	Idempotent bool    `json:"idempotent"`      // the plan declares the step safe to rerun
+	SamePlace  bool    `json:"same_place"`      // the project is the one in which the attempt ran: same folder, same branch
+	SameStep   bool    `json:"same_definition"` // the step's definition is unchanged since the attempt started
+	TriesLeft  bool    `json:"tries_left"`      // retries are left and the step was not lost too often in a row
 }
 
-// Attempt is how the newest attempt stands.
+// Attempt is the state of the newest attempt.
 type Attempt string
 
-// How an attempt stands.
+// States of an attempt.
 const (
 	NoAttempt Attempt = "none"
-	NotBegun  Attempt = "not begun" // its intent is journaled, and nothing was started
+	NotBegun  Attempt = "not begun" // the intent is journaled but nothing was started
 	Live      Attempt = "live"
 	ExitZero  Attempt = "exit 0"
-	ExitOther Attempt = "exit ≠ 0" // also ended by a limit or on request
-	Lost      Attempt = "lost"     // its supervisor died, and nobody knows how it ended
+	ExitOther Attempt = "exit ≠ 0" // includes timeouts and requested stops
+	Lost      Attempt = "lost"     // the supervisor died; the outcome is unknown
 )
 
-// Result is what the attempt said of itself in its result file.
+// Result is the status in the attempt's result file.
 type Result string
 
-// What a result file says.
+// Statuses of a result file.
 const (
 	NoResult   Result = "none"
 	SaysDone   Result = "done"
-	SaysOther  Result = "other" // failed, blocked, waiting
+	SaysOther  Result = "other" // failed, blocked or waiting
 	Unreadable Result = "unreadable"
 )
 
-// Outputs is what there is of the outputs that the step declares.
+// Outputs says how many of the step's declared outputs exist.
 type Outputs string
 
-// What there is of the outputs.
+// Values of Outputs.
 const (
 	Undeclared  Outputs = "undeclared"
 	AllOutputs  Outputs = "all"
@@ -53,12 +53,12 @@ const (
 	NoOutputs   Outputs = "none"
 )
 
-// Checks is how the step's acceptance checks came out.
+// Checks is the outcome of the step's acceptance checks.
 type Checks string
 
-// How the checks came out.
+// Values of Checks.
 const (
-	NoChecks   Checks = "none" // it has none, or they were not run
+	NoChecks   Checks = "none" // the step has none, or they did not run
 	ChecksPass Checks = "pass"
 	ChecksFail Checks = "fail"
 )
@@ -71,7 +71,7 @@ var (
 	yesOrNo  = []bool{true, false}
 )
 
-// Cases yields every case there is: 4,608.
+// Cases yields all 4,608 cases.
 func Cases() iter.Seq[Case] {
 	return func(yield func(Case) bool) {
 		for _, a := range attempts {
@@ -94,21 +94,21 @@ func Cases() iter.Seq[Case] {
 	}
 }
 
-// outputsFit reports whether nothing that was declared is missing.
-func (c Case) outputsFit() bool { return c.Outputs == Undeclared || c.Outputs == AllOutputs }
+// noneMissing reports whether no declared output is missing.
+func (c Case) noneMissing() bool { return c.Outputs == Undeclared || c.Outputs == AllOutputs }
 
-// claimsDone reports whether the attempt says of itself that its work is done, by its end or in its result.
+// claimsDone reports whether the attempt claims success, by its exit code or its result file.
 func (c Case) claimsDone() bool {
 	return c.Result == SaysDone && (c.Attempt == ExitZero || c.Attempt == Lost) || c.Result == NoResult && c.Attempt == ExitZero
 }
 
-// proven reports whether outputs or checks prove that the work is there, and nothing speaks against it.
+// proven reports whether the outputs or the checks prove that the work is done and nothing contradicts it.
 func (c Case) proven() bool {
-	return c.outputsFit() && c.Checks != ChecksFail && (c.Outputs == AllOutputs || c.Checks == ChecksPass)
+	return c.noneMissing() && c.Checks != ChecksFail && (c.Outputs == AllOutputs || c.Checks == ChecksPass)
 }
 
-// complete reports whether both outputs and checks say that the work is there.
+// complete reports whether both the outputs and the checks confirm that the work is done.
 func (c Case) complete() bool { return c.Outputs == AllOutputs && c.Checks == ChecksPass }
 
-// partial reports whether something of the work is there.
+// partial reports whether at least some outputs exist.
 func (c Case) partial() bool { return c.Outputs == AllOutputs || c.Outputs == SomeOutputs }

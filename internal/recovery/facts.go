@@ -6,69 +6,69 @@ import (
 	"pawl"
 )
 
-// Facts are what was gathered about a run, without any opinion.
+// Facts are the observations about a run, without interpretation.
 type Facts struct {
-	Now      time.Time
-	Run      pawl.RunID
-	Last     time.Time            // of the newest event
-	Events   int                  // all of them checked, byte by byte
-	Misfits  []pawl.RejectedEvent // events that did not fit when they came
-	Holder   string               // who works in the project right now; empty: nobody
-	Place    []string             // what is to be said of where the project lies: it was moved, it is a copy
-	Git      Git
-	Plan     PlanFact
-	Attempts []AttemptFact
-	Claims   []Claim
-	Commits  []CommitClaim
-	Gates    int // open ones
-	Blocked  int // open blockers
-	Saved    *pawl.Checkpoint
-	Lost     string           // why the newest good checkpoint has no snapshot; empty where it has one
-	Instead  *pawl.Checkpoint // then the newest good one before it that has one
-	Disk     DiskFact
-	Leftover []string      // processes of this run's dead attempts, one line each
-	Stuck    []pawl.StepID // steps that wait for one that is not in the plan
+	Now          time.Time
+	Run          pawl.RunID
+	Last         time.Time            // time of the newest event
+	Events       int                  // number of events, all verified
+	Rejected     []pawl.RejectedEvent // events that the state rejected
+	Holder       string               // who holds the project's lock; "" for nobody
+	Location     []string             // notices about the project's location: moved, or a copy
+	Git          Git
+	Plan         PlanFact
+	Attempts     []AttemptFact
+	Claims       []Claim
+	Commits      []CommitClaim
+	Gates        int // number of open gates
+	Blocked      int // number of open blockers
+	Checkpoint   *pawl.Checkpoint
+	SnapshotLost string           // why the newest good checkpoint has no snapshot; "" if it has one
+	Fallback     *pawl.Checkpoint // the newest good checkpoint with a snapshot, if SnapshotLost is set
+	Disk         DiskFact
+	Leftover     []string      // orphaned processes of this run, one line each
+	Stuck        []pawl.StepID // steps that need a step missing from the plan
 }
 
-// Git is where git stood at the newest checkpoint, and stands now. Both are empty without git.
+// Git compares HEAD at the newest checkpoint with HEAD now. All fields are empty outside a git repository.
 type Git struct {
-	Then, Now   string // commit
-	Was, Is     string // branch
-	Doing       string // what is in progress now: rebase, merge, …
-	WasDoing    string
-	Rewritten   bool // the commit of then is no ancestor of the one of now
-	Unavailable string
+	CommitThen, CommitNow string // commit IDs
+	BranchThen, BranchNow string // full branch names; "" if HEAD is detached
+	InProgress            string // operation in progress: rebase, merge, …; "" for none
+	InProgressThen        string
+	Rewritten             bool // CommitThen is not an ancestor of CommitNow
+	Unavailable           string
 }
 
-// PlanFact is how the user's plan file compares with the plan as it is run.
+// PlanFact compares the user's plan file with the plan that the run uses.
 type PlanFact struct {
 	Path   string
 	Edited bool
 	Gone   bool
-	Fault  string // why it cannot be read
-	Reruns int    // finished steps that would run again because of it
+	Fault  string // why the file cannot be read
+	Reruns int    // number of finished steps that the edit would rerun
 }
 
-// AttemptFact is an attempt without an end in the journal.
+// AttemptFact describes an attempt whose end is not in the journal.
 type AttemptFact struct {
 	pawl.AttemptRef
 	Case  Case
-	Why   string // what is known of it, in words
+	Why   string // a description for people
 	Since time.Time
 }
 
-// Claim is a path that a finished step says it made.
+// Claim is an output that a finished step recorded.
 type Claim struct {
 	Step  pawl.StepID
 	Path  string
 	State ClaimState
-	Why   string // where it could not be looked at
+	Why   string // why the path could not be checked
 }
 
-// ClaimState is how a claimed path looks now.
+// ClaimState is the current state of a recorded output.
 type ClaimState string
 
-// The states of a claim.
+// States of a recorded output.
 const (
 	ClaimHolds   ClaimState = "as recorded"
 	ClaimChanged ClaimState = "changed"
@@ -76,12 +76,12 @@ const (
 	ClaimUnseen  ClaimState = "not looked at"
 )
 
-// CommitClaim is a commit that an item says it made.
+// CommitClaim is a git commit that an item recorded.
 type CommitClaim struct {
-	Step   pawl.StepID
-	Commit string
-	There  bool
+	Step      pawl.StepID
+	Commit    string
+	Reachable bool
 }
 
-// DiskFact is the room on the file system of the project, in bytes.
+// DiskFact is the space on the project's file system, in bytes.
 type DiskFact struct{ Free, Size uint64 }

@@ -7,17 +7,17 @@ import (
 	"pawl"
 )
 
-// Rule is a line of the table, for people.
+// Rule is a row of the decision table for display.
 type Rule struct {
-	Name  string             `json:"rule"`
-	When  string             `json:"when"`
-	Word  pawl.VerdictWord   `json:"verdict"`
-	Open  []pawl.VerdictWord `json:"evaluator,omitempty"` // what an evaluator may choose
-	Why   string             `json:"why"`
-	Cases int                `json:"cases"` // how many of all cases it decides
+	Name    string             `json:"rule"`
+	When    string             `json:"when"`
+	Verdict pawl.VerdictWord   `json:"verdict"`
+	Choices []pawl.VerdictWord `json:"evaluator,omitempty"` // verdicts that an evaluator may choose
+	Why     string             `json:"why"`
+	Cases   int                `json:"cases"` // number of cases that the rule decides
 }
 
-// Table lists the rules in the order in which they are asked, with how many of all cases each decides.
+// Table returns the rules in evaluation order, with the number of cases that each one decides.
 func Table() []Rule {
 	decides := map[string]int{}
 	for c := range Cases() {
@@ -25,18 +25,18 @@ func Table() []Rule {
 	}
 	table := make([]Rule, len(rules))
 	for i, r := range rules {
-		table[i] = Rule{Name: r.name, When: r.what, Word: r.word, Open: r.open, Why: r.why, Cases: decides[r.name]}
+		table[i] = Rule{Name: r.name, When: r.condition, Verdict: r.verdict, Choices: r.choices, Why: r.why, Cases: decides[r.name]}
 	}
 	return table
 }
 
-// Markdown is the table as the documentation has it.
+// Markdown returns the table for docs/recovery.md.
 func Markdown() string {
 	var b strings.Builder
-	b.WriteString("| rule | when (the first that holds) | verdict | an evaluator may choose | cases |\n|---|---|---|---|---|\n")
+	b.WriteString("| rule | condition (first match) | verdict | an evaluator may choose | cases |\n|---|---|---|---|---|\n")
 	all := 0
 	for _, r := range Table() {
-		fmt.Fprintf(&b, "| `%s` | %s | `%s` | %s | %d |\n", r.Name, r.When, r.Word, words(r.Open), r.Cases)
+		fmt.Fprintf(&b, "| `%s` | %s | `%s` | %s | %d |\n", r.Name, r.When, r.Verdict, words(r.Choices), r.Cases)
 		all += r.Cases
 	}
 	fmt.Fprintf(&b, "| | all | | | %d |\n", all)

@@ -9,13 +9,13 @@ import (
 )
 
 const (
-	ancient  = 7 * 24 * time.Hour // after which a run may not be what its files are about any more
-	skew     = 2 * time.Minute    // clocks that differ by less are not worth a word
-	littleMB = 512                // MiB of free space below which work is likely to fail
+	staleAfter = 7 * 24 * time.Hour // a run without activity for longer gets a warning
+	clockSkew  = 2 * time.Minute    // tolerated difference between clocks
+	lowDiskMiB = 512                // free space in MiB below which work is likely to fail
 )
 
-// Validate says what the facts mean. A bad finding is one with which it is unsafe to go on unasked. It never looks at the
-// world.
+// Validate turns facts into findings. A finding of level pawl.Bad makes it unsafe to resume without confirmation.
+// Validate is pure.
 func Validate(f Facts) []pawl.Finding {
 	v := validator{facts: f}
 	for _, check := range []func(){
@@ -31,41 +31,41 @@ type validator struct {
 	found []pawl.Finding
 }
 
-func (v *validator) say(level pawl.Level, where, hint, format string, args ...any) {
+func (v *validator) add(level pawl.Level, where, hint, format string, args ...any) {
 	v.found = append(v.found, pawl.Finding{Level: level, Where: where, Hint: hint, What: fmt.Sprintf(format, args...)})
 }
 
 func (v *validator) journal() {
 	f := v.facts
-	v.say(pawl.OK, "journal", "", "all %d events are as they were written", f.Events)
-	for _, m := range f.Misfits {
-		v.say(pawl.Warn, fmt.Sprintf("journal, event %d", m.Seq), "", "it did not fit when it came: %s", m.Why)
+	v.add(pawl.OK, "journal", "", "%d events verified", f.Events)
+	for _, m := range f.Rejected {
+		v.add(pawl.Warn, fmt.Sprintf("journal, event %d", m.Seq), "", "event rejected: %s", m.Why)
 	}
 	if f.Holder != "" {
-		v.say(pawl.Bad, "engine", "pawl watch", "somebody is at work: %s", f.Holder)
+		v.add(pawl.Bad, "engine", "pawl watch", "the project is locked: %s", f.Holder)
 	}
 }
 
 func (v *validator) times() {
 	f := v.facts
 	switch age := f.Now.Sub(f.Last); {
-	case age < -skew:
-		v.say(pawl.Warn, "clock", "", "the newest event is %s in the future: a clock was set back", (-age).Round(time.Second))
-	case age > ancient:
-		v.say(pawl.Warn, "age", "pawl archive "+string(f.Run), "nothing happened for %d days", int(age.Hours()/24))
+	case age < -clockSkew:
+		v.add(pawl.Warn, "clock", "", "the newest event is %s in the future; the clock was set back", (-age).Round(time.Second))
+	case age > staleAfter:
+		v.add(pawl.Warn, "age", "pawl archive "+string(f.Run), "no activity for %d days", int(age.Hours()/24))
 	default:
-		v.say(pawl.OK, "age", "", "last activity %s ago", max(0, age).Round(time.Second))
+		v.add(pawl.OK, "age", "", "last activity %s ago", max(0, age).Round(time.Second))
 	}
 }
 
 func (v *validator) place() {
-	for _, notice := range v.facts.Place {
-		v.say(pawl.Warn, "project", "", "%s", notice)
+	for _, notice := range v.facts.Location {
+		v.add(pawl.Warn, "project", "", "%s", notice)
 	}
 }
 
-// git compares where git stands with where it stood. What an attempt in doubt may have done itself is only noted; what
-// somebody else did is unsafe to go on with unasked.
+// git compares HEAD now with HEAD at the newest checkpoint. A change that an interrupted attempt may have made is a
+// warning. Any other change makes it unsafe to resume without confirmation.
 func (v *validator) git() {
 	g := v.facts.Git
 	unsafe := pawl.Bad
@@ -74,21 +74,21 @@ func (v *validator) git() {
 	}
 	switch {
 	case g.Unavailable != "":
-		v.say(pawl.Warn, "git", "", "where git stands is not known: %s", g.Unavailable)
+		v.add(pawl.Warn, "git", "", "git state unknown: %s", g.Unavailable)
 		return
-	case g.Doing != "" && g.Doing != g.WasDoing:
-		v.say(unsafe, "git", "git status", "a %s is in progress, and was not at the last checkpoint", g.Doing)
+	case g.InProgress != "" && g.InProgress != g.InProgressThen:
+		v.add(unsafe, "git", "git status", "a %s is in progress that was not in progress at the last checkpoint", g.InProgress)
 	}
 	switch {
-	case g.Then == "" && g.Now == "":
-	case g.Was != g.Is:
-		v.say(unsafe, "git", "git switch "+strings.TrimPrefix(g.Was, "refs/heads/"), "another branch is checked out: %s then, %s now", named(g.Was), named(g.Is))
-	case g.Then == g.Now:
-		v.say(pawl.OK, "git", "", "HEAD stands where it stood at the last checkpoint: %.12s", g.Now)
+	case g.CommitThen == "" && g.CommitNow == "":
+	case g.BranchThen != g.BranchNow:
+		v.add(unsafe, "git", "git switch "+strings.TrimPrefix(g.BranchThen, "refs/heads/"), "the branch changed: %s at the last checkpoint, %s now", named(g.BranchThen), named(g.BranchNow))
+	case g.CommitThen == g.CommitNow:
+		v.add(pawl.OK, "git", "", "HEAD unchanged since the last checkpoint: %.12s", g.CommitNow)
 	case g.Rewritten:
-		v.say(pawl.Warn, "git", "git reflog", "HEAD moved, and no longer contains where it was: %.12s then, %.12s now", g.Then, g.Now)
+		v.add(pawl.Warn, "git", "git reflog", "HEAD was rewritten: %.12s at the last checkpoint is no ancestor of %.12s", g.CommitThen, g.CommitNow)
 	default:
-		v.say(pawl.OK, "git", "", "HEAD moved on: %.12s then, %.12s now", g.Then, g.Now)
+		v.add(pawl.OK, "git", "", "HEAD moved forward: %.12s at the last checkpoint, %.12s now", g.CommitThen, g.CommitNow)
 	}
 }
 
@@ -104,22 +104,22 @@ func (v *validator) plan() {
 	switch {
 	case p.Path == "":
 	case p.Fault != "":
-		v.say(pawl.Bad, p.Path, "pawl plan check "+p.Path, "the plan cannot be read: %s", p.Fault)
+		v.add(pawl.Bad, p.Path, "pawl plan check "+p.Path, "cannot read the plan: %s", p.Fault)
 	case p.Gone:
-		v.say(pawl.Warn, p.Path, "", "the plan is gone; the run goes on with the one that it has")
+		v.add(pawl.Warn, p.Path, "", "the plan file is missing; the run uses its own copy")
 	case p.Edited && p.Reruns > 0:
-		v.say(pawl.Warn, p.Path, "pawl why", "the plan was edited: %d finished steps would run again", p.Reruns)
+		v.add(pawl.Warn, p.Path, "pawl why", "the plan was edited; finished steps that would rerun: %d", p.Reruns)
 	case p.Edited:
-		v.say(pawl.OK, p.Path, "", "the plan was edited; nothing that is finished depends on it")
+		v.add(pawl.OK, p.Path, "", "the plan was edited; no finished step would rerun")
 	default:
-		v.say(pawl.OK, p.Path, "", "the plan is unchanged")
+		v.add(pawl.OK, p.Path, "", "the plan is unchanged")
 	}
 }
 
-// position finds what makes the end unreachable, and more than one interruption of a step.
+// position reports needs that can never be met, and steps with more than one open attempt.
 func (v *validator) position() {
 	for _, id := range v.facts.Stuck {
-		v.say(pawl.Bad, string(id), "pawl plan check", "it needs a step that is not in the plan")
+		v.add(pawl.Bad, string(id), "pawl plan check", "needs a step that is not in the plan")
 	}
 	open := map[string]int{}
 	for _, a := range v.facts.Attempts {
@@ -127,7 +127,7 @@ func (v *validator) position() {
 	}
 	for name, n := range open {
 		if n > 1 {
-			v.say(pawl.Bad, name, "pawl verify", "%d attempts are open at once", n)
+			v.add(pawl.Bad, name, "pawl verify", "%d attempts are open; at most one is expected", n)
 		}
 	}
 }
@@ -138,10 +138,10 @@ func (v *validator) attempts() {
 		if a.Case.Attempt == Live {
 			level = pawl.OK
 		}
-		v.say(level, fmt.Sprintf("%s, attempt %d", a.Name(), a.Attempt), "", "%s", a.Why)
+		v.add(level, fmt.Sprintf("%s, attempt %d", a.Name(), a.Attempt), "", "%s", a.Why)
 	}
 	if len(v.facts.Attempts) == 0 {
-		v.say(pawl.OK, "attempts", "", "none is in doubt")
+		v.add(pawl.OK, "attempts", "", "no interrupted attempts")
 	}
 }
 
@@ -151,55 +151,55 @@ func (v *validator) claims() {
 		counts[c.State]++
 		switch c.State {
 		case ClaimMissing:
-			v.say(pawl.Warn, c.Path, "pawl restore "+string(c.Step)+" "+c.Path, "step %s is finished, and what it made is missing", c.Step)
+			v.add(pawl.Warn, c.Path, "pawl restore "+string(c.Step)+" "+c.Path, "missing output of finished step %s", c.Step)
 		case ClaimChanged:
-			v.say(pawl.Warn, c.Path, "pawl diff "+string(c.Step)+" -- "+c.Path, "step %s is finished, and what it made was changed from outside", c.Step)
+			v.add(pawl.Warn, c.Path, "pawl diff "+string(c.Step)+" -- "+c.Path, "output of finished step %s was edited since", c.Step)
 		case ClaimUnseen:
-			v.say(pawl.Warn, c.Path, "", "what step %s made could not be looked at: %s", c.Step, c.Why)
+			v.add(pawl.Warn, c.Path, "", "cannot check output of step %s: %s", c.Step, c.Why)
 		}
 	}
 	if n := counts[ClaimHolds]; n > 0 || len(v.facts.Claims) == 0 {
-		v.say(pawl.OK, "outputs", "", "as recorded: %d", n)
+		v.add(pawl.OK, "outputs", "", "unchanged: %d", n)
 	}
 }
 
 func (v *validator) commits() {
 	for _, c := range v.facts.Commits {
-		if !c.There {
-			v.say(pawl.Warn, string(c.Step), "git reflog", "it says that it made commit %.12s, which is in no branch", c.Commit)
+		if !c.Reachable {
+			v.add(pawl.Warn, string(c.Step), "git reflog", "commit %.12s of this step is in no branch", c.Commit)
 		}
 	}
 }
 
 func (v *validator) people() {
 	if n := v.facts.Gates; n > 0 {
-		v.say(pawl.Warn, "gates", "pawl gates", "a person is asked: %d", n)
+		v.add(pawl.Warn, "gates", "pawl gates", "open: %d", n)
 	}
 	if n := v.facts.Blocked; n > 0 {
-		v.say(pawl.Warn, "blockers", "pawl status", "open: %d", n)
+		v.add(pawl.Warn, "blockers", "pawl status", "open: %d", n)
 	}
 }
 
 func (v *validator) saved() {
 	switch f := v.facts; {
-	case f.Saved == nil:
-	case f.Lost != "" && f.Instead != nil:
-		v.say(pawl.Warn, "checkpoint "+string(f.Saved.ID), "pawl checkpoints", "the newest good one has no snapshot: %s; the one before it is %s", f.Lost, f.Instead.ID)
-	case f.Lost != "":
-		v.say(pawl.Warn, "checkpoint "+string(f.Saved.ID), "pawl checkpoints", "the newest good one has no snapshot: %s", f.Lost)
+	case f.Checkpoint == nil:
+	case f.SnapshotLost != "" && f.Fallback != nil:
+		v.add(pawl.Warn, "checkpoint "+string(f.Checkpoint.ID), "pawl checkpoints", "newest good checkpoint has no snapshot (%s); falling back to %s", f.SnapshotLost, f.Fallback.ID)
+	case f.SnapshotLost != "":
+		v.add(pawl.Warn, "checkpoint "+string(f.Checkpoint.ID), "pawl checkpoints", "newest good checkpoint has no snapshot: %s", f.SnapshotLost)
 	default:
-		v.say(pawl.OK, "checkpoint "+string(f.Saved.ID), "", "the newest good one is whole, of %s", f.Saved.Time.UTC().Format("2006-01-02 15:04:05 UTC"))
+		v.add(pawl.OK, "checkpoint "+string(f.Checkpoint.ID), "", "newest good checkpoint is complete, saved %s", f.Checkpoint.Time.UTC().Format("2006-01-02 15:04:05 UTC"))
 	}
 }
 
 func (v *validator) disk() {
-	if d := v.facts.Disk; d.Size > 0 && d.Free < littleMB<<20 {
-		v.say(pawl.Warn, "disk", "pawl prune", "nearly full: %d MiB are free", d.Free>>20)
+	if d := v.facts.Disk; d.Size > 0 && d.Free < lowDiskMiB<<20 {
+		v.add(pawl.Warn, "disk", "pawl prune", "nearly full: %d MiB free", d.Free>>20)
 	}
 }
 
 func (v *validator) leftovers() {
 	for _, line := range v.facts.Leftover {
-		v.say(pawl.Warn, "process", "pawl processes --end", "left running by a dead attempt: %s", line)
+		v.add(pawl.Warn, "process", "pawl processes --end", "orphan of a crashed attempt: %s", line)
 	}
 }

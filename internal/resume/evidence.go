@@ -12,40 +12,40 @@ import (
 	"time"
 )
 
-// Evidence is what is known of an attempt that is over.
+// Evidence is what is known about an attempt that has ended.
 type Evidence struct {
-	Now        time.Time
-	Begun      bool       // its supervisor said that it was about to start the child
-	Rebooted   bool       // the system was restarted since: what nobody synced may be anything
-	Vague      bool       // the record of its beginning is gone: whether the system was restarted nobody knows
-	Exit       *pawl.Exit // nil: the supervisor was lost
-	Result     *pawl.Result
-	ResultErr  error
-	Outputs    pawl.Outputs
-	OutputsErr error
-	Checks     []pawl.CheckRun // run by us, because the supervisor could not
-	Lasted     time.Duration   // of a lost attempt: at least how long it ran
-	Present    recovery.Outputs
-	Failures   int            // tries used up before
-	Losses     int            // attempts lost in a row before
-	Verdict    *pawl.Verdict  // an evaluator's, where it was asked
-	Saved      *history.Taken // the checkpoint that was taken of what the attempt left
-	Swept      int            // processes of a lost attempt that were ended
-	Left       []int          // and those that could not be
+	Now         time.Time
+	Begun       bool       // the supervisor recorded that it was about to start the command
+	Rebooted    bool       // the system was rebooted since; unsynced files may be incomplete
+	BootUnknown bool       // the start record is lost, so a reboot cannot be ruled out
+	Exit        *pawl.Exit // nil: the supervisor died
+	Result      *pawl.Result
+	ResultErr   error
+	Outputs     pawl.Outputs
+	OutputsErr  error
+	Checks      []pawl.CheckRun // run by the engine because the supervisor could not
+	Lasted      time.Duration   // of a lost attempt: its minimum duration
+	Present     recovery.Outputs
+	Failures    int                        // failed attempts before this one
+	LostInARow  int                        // attempts lost in a row before this one
+	Verdict     *pawl.Verdict              // the evaluator's verdict, if one was asked
+	Checkpoint  *history.PendingCheckpoint // checkpoint of what the attempt left; nil for none
+	Swept       int                        // number of orphaned processes that were killed
+	Unkillable  []int                      // processes that could not be killed
 }
 
-// unsynced reports whether what nobody synced may be anything.
-func (ev Evidence) unsynced() bool { return ev.Rebooted || ev.Vague }
+// unsynced reports whether unsynced files may be incomplete.
+func (ev Evidence) unsynced() bool { return ev.Rebooted || ev.BootUnknown }
 
-// Probed adds what the attempt's folder says.
-func (ev *Evidence) Probed(status supervise.Status, token pawl.Token) {
+// AddStatus adds the attempt's status. Records of another attempt, with another token, are ignored.
+func (ev *Evidence) AddStatus(status supervise.Status, token pawl.Token) {
 	if status.Exit != nil && status.Exit.Token == token {
 		ev.Exit = status.Exit
 	}
-	ev.Begun, ev.Rebooted, ev.Vague = status.HasBegun(), status.Rebooted(), status.HasBegun() && status.Begun == nil
+	ev.Begun, ev.Rebooted, ev.BootUnknown = status.HasBegun(), status.Rebooted(), status.HasBegun() && status.Begun == nil
 }
 
-// LooksDone reports whether the attempt says of itself that it did its work.
+// LooksDone reports whether the attempt claims success.
 func (ev Evidence) LooksDone() bool {
 	if ev.ResultErr != nil || ev.Result != nil && ev.Result.Status != pawl.ResultDone {
 		return false
@@ -56,25 +56,25 @@ func (ev Evidence) LooksDone() bool {
 	return ev.Exit.Reason == pawl.ReasonExited && ev.Exit.Exit != nil && *ev.Exit.Exit == 0
 }
 
-// NeedsChecks reports whether a lost attempt may be believed, or be taken for complete, once its acceptance checks pass.
+// NeedsChecks reports whether the acceptance checks decide about a lost attempt.
 func (ev Evidence) NeedsChecks(step *pawl.Step) bool {
 	complete := ev.LooksDone() && ev.OutputsErr == nil || ev.Result == nil && ev.ResultErr == nil && ev.Present == recovery.AllOutputs
 	return ev.Exit == nil && ev.Begun && complete && len(step.Accept) > 0
 }
 
-// Judge says what is safe to do: by the rules, or as an evaluator chose among what they leave open.
+// Judge returns the evaluator's verdict if there is one, or else that of the decision table.
 func (ev Evidence) Judge(step *pawl.Step) pawl.Verdict {
 	if ev.Verdict != nil {
 		return *ev.Verdict
 	}
-	return recovery.Judge(ev.CaseOf(step))
+	return recovery.Judge(ev.Case(step))
 }
 
-// CaseOf is the evidence as the rules know it. Here place and definition are the same: an engine is at work where the
-// attempt ran, and has ended those that the plan does not have any more.
-func (ev Evidence) CaseOf(step *pawl.Step) recovery.Case {
+// Case returns the evidence as input of the decision table. Place and definition are unchanged: the engine runs where
+// the attempt ran, and has terminated outdated attempts.
+func (ev Evidence) Case(step *pawl.Step) recovery.Case {
 	return recovery.Case{
-		Attempt: ev.attempt(), Result: ev.resultSaid(), Outputs: ev.outputsThere(step), Checks: ev.checked(),
+		Attempt: ev.attempt(), Result: ev.result(), Outputs: ev.outputs(step), Checks: ev.checks(),
 		Idempotent: step.MayRepeat(), SamePlace: true, SameStep: true, TriesLeft: ev.triesLeft(step),
 	}
 }
@@ -91,8 +91,8 @@ func (ev Evidence) attempt() recovery.Attempt {
 	return recovery.ExitOther
 }
 
-// resultSaid is what the attempt said of itself. What a restart of the system may have left of that is no word.
-func (ev Evidence) resultSaid() recovery.Result {
+// result returns the status in the result file. After a reboot an unsynced result does not count.
+func (ev Evidence) result() recovery.Result {
 	switch {
 	case ev.ResultErr != nil:
 		return recovery.Unreadable
@@ -104,8 +104,8 @@ func (ev Evidence) resultSaid() recovery.Result {
 	return recovery.SaysOther
 }
 
-// outputsThere is what there is of the declared outputs. What was not synced before a restart of the system may be half.
-func (ev Evidence) outputsThere(step *pawl.Step) recovery.Outputs {
+// outputs returns how many declared outputs exist. After a reboot unsynced outputs do not count.
+func (ev Evidence) outputs(step *pawl.Step) recovery.Outputs {
 	switch {
 	case len(step.Outputs) == 0:
 		return recovery.Undeclared
@@ -119,7 +119,7 @@ func (ev Evidence) outputsThere(step *pawl.Step) recovery.Outputs {
 	return ev.Present
 }
 
-func (ev Evidence) checked() recovery.Checks {
+func (ev Evidence) checks() recovery.Checks {
 	switch runs := ev.CheckRuns(); {
 	case !pawl.Passed(runs):
 		return recovery.ChecksFail
@@ -136,7 +136,7 @@ func (ev Evidence) CheckRuns() []pawl.CheckRun {
 	return ev.Checks
 }
 
-// Unmet names the acceptance checks that failed.
+// Unmet returns the names of the failed acceptance checks.
 func (ev Evidence) Unmet() []string {
 	var names []string
 	for _, c := range ev.CheckRuns() {
@@ -147,10 +147,11 @@ func (ev Evidence) Unmet() []string {
 	return names
 }
 
-// triesLeft reports whether it may be tried again: a loss costs no try, but a person is asked after too many.
+// triesLeft reports whether the step may be retried. A lost attempt does not use up a retry, but after too many in a
+// row a person must decide.
 func (ev Evidence) triesLeft(step *pawl.Step) bool {
 	if ev.Exit == nil {
-		return ev.Losses+1 < MaxLosses
+		return ev.LostInARow+1 < MaxLosses
 	}
 	return ev.Failures+1 < step.Retry.Attempts
 }
@@ -162,18 +163,18 @@ func (ev Evidence) Stats() *pawl.AttemptStats {
 	return &pawl.AttemptStats{Seconds: ev.Exit.Seconds, CPUSeconds: ev.Exit.CPUSeconds, OutputBytes: ev.Exit.OutputBytes}
 }
 
-// WorkedOn returns the declared outputs in which there is something. An empty file is no sign of work.
-func WorkedOn(root string, declared []string) []string {
+// NonEmptyOutputs returns the declared outputs, relative to root, that have content. An empty file is no sign of work.
+func NonEmptyOutputs(root string, declared []string) []string {
 	return slices.DeleteFunc(slices.Clone(declared), func(path string) bool { return !outputs.Begun(root, path) })
 }
 
-// existing returns the declared outputs that are there, whatever they hold.
-func existing(root string, declared []string) []string {
+// existingOutputs returns the declared outputs that exist.
+func existingOutputs(root string, declared []string) []string {
 	return slices.DeleteFunc(slices.Clone(declared), func(path string) bool { return !outputs.Exists(root, path) })
 }
 
-// HowMuch says how much of what is declared is there.
-func HowMuch(declared, there []string) recovery.Outputs {
+// CompareOutputs returns how many of the declared paths are in there.
+func CompareOutputs(declared, there []string) recovery.Outputs {
 	switch {
 	case len(declared) == 0:
 		return recovery.Undeclared
@@ -185,7 +186,7 @@ func HowMuch(declared, there []string) recovery.Outputs {
 	return recovery.NoOutputs
 }
 
-// LastWrite returns when an attempt last wrote something, zero where it never did.
+// LastWrite returns the time of the attempt's last write, the zero time if it wrote nothing.
 func LastWrite(dir string) time.Time {
 	var last time.Time
 	for _, name := range []string{pawl.OutFile, pawl.ErrFile, pawl.EventsFile, pawl.BeatFile} {
@@ -196,5 +197,5 @@ func LastWrite(dir string) time.Time {
 	return last
 }
 
-// MaxLosses is how often in a row an attempt may be lost before a person is asked.
+// MaxLosses is how many attempts in a row may be lost before a person must decide.
 const MaxLosses = 3

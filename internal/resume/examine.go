@@ -26,10 +26,10 @@ import (
 	"pawl/internal/supervise"
 )
 
-// Examination is what is true of a run before it goes on, and what is safe to do.
+// Examination is the state of a run before it resumes, with a verdict on each interrupted attempt.
 type Examination struct {
 	Findings []pawl.Finding `json:"findings"`
-	Verdicts []Judged       `json:"verdicts"` // of what is in doubt
+	Verdicts []Judged       `json:"verdicts"` // on interrupted attempts
 }
 
 // Judged is the verdict on an attempt.
@@ -41,19 +41,19 @@ type Judged struct {
 	Verdict pawl.Verdict  `json:"verdict"`
 }
 
-// Unsafe returns the findings with which it is unsafe to go on unasked.
+// Unsafe returns the findings that require confirmation before the run resumes.
 func (x *Examination) Unsafe() []pawl.Finding {
 	return slices.DeleteFunc(slices.Clone(x.Findings), func(f pawl.Finding) bool { return f.Level != pawl.Bad })
 }
 
-// Examine gathers what is there, validates it and judges what is in doubt. It changes nothing and starts nothing:
-// acceptance checks are not run, so a verdict may be better once they are.
+// Examine gathers facts, validates them, and judges interrupted attempts. It changes nothing and starts nothing. It
+// does not run acceptance checks, which may improve a verdict later.
 func Examine(ctx context.Context, p *project.Project, r *runs.Run, change *PlanDiff, cfg config.Snapshots, notices []string) (*Examination, error) {
 	facts, err := gatherFacts(ctx, p, r, change, cfg)
 	if err != nil {
 		return nil, err
 	}
-	facts.Place = notices
+	facts.Location = notices
 	x := &Examination{Findings: recovery.Validate(facts), Verdicts: []Judged{}}
 	for _, a := range facts.Attempts {
 		x.Verdicts = append(x.Verdicts, Judged{Step: a.Step, Item: a.Item, Attempt: a.Attempt, Case: a.Case, Verdict: recovery.Judge(a.Case)})
@@ -61,12 +61,12 @@ func Examine(ctx context.Context, p *project.Project, r *runs.Run, change *PlanD
 	return x, nil
 }
 
-// gatherFacts looks at the world. What cannot be looked at becomes a fact that says so.
+// gatherFacts collects the facts. What cannot be checked becomes a fact that says so.
 func gatherFacts(ctx context.Context, p *project.Project, r *runs.Run, change *PlanDiff, cfg config.Snapshots) (recovery.Facts, error) {
 	s := r.State
 	f := recovery.Facts{
-		Now: time.Now().UTC(), Run: s.Run, Last: s.LastActive(), Events: int(s.Seq), Misfits: s.RejectedEvents,
-		Gates: len(s.OpenGates()), Blocked: len(s.OpenBlockers()), Saved: s.LastGood, Plan: planFact(change),
+		Now: time.Now().UTC(), Run: s.Run, Last: s.LastActive(), Events: int(s.Seq), Rejected: s.RejectedEvents,
+		Gates: len(s.OpenGates()), Blocked: len(s.OpenBlockers()), Checkpoint: s.LastGood, Plan: planFact(change),
 	}
 	if holder, alive := p.EngineHolder(); alive {
 		f.Holder = holder.String()
@@ -78,11 +78,11 @@ func gatherFacts(ctx context.Context, p *project.Project, r *runs.Run, change *P
 	f.Claims = claimsOf(p, r, change)
 	f.Commits = CommitClaims(ctx, p, s)
 	var record *snapshot.Record
-	record, f.Lost, f.Instead = LastRecord(ctx, p, s, cfg)
+	record, f.SnapshotLost, f.Fallback = NewestSnapshot(ctx, p, s, cfg)
 	f.Git = GitFacts(ctx, p, record)
 	f.Disk = DiskFact(p.Root)
 	if f.Leftover, err = runs.Leftovers(p, s.Run, s); err != nil {
-		f.Leftover = []string{"what is left running cannot be told: " + err.Error()}
+		f.Leftover = []string{"cannot list orphaned processes: " + err.Error()}
 	}
 	return f, nil
 }
@@ -96,7 +96,7 @@ func DiskFact(root string) recovery.DiskFact {
 }
 
 func planFact(c *PlanDiff) recovery.PlanFact {
-	f := recovery.PlanFact{Path: c.From, Edited: c.Edited, Reruns: len(c.Again)}
+	f := recovery.PlanFact{Path: c.From, Edited: c.Edited, Reruns: len(c.Rerun)}
 	if c.From != "" && !c.Edited {
 		_, err := os.Stat(c.From)
 		f.Gone = errors.Is(err, os.ErrNotExist)
@@ -104,7 +104,7 @@ func planFact(c *PlanDiff) recovery.PlanFact {
 	return f
 }
 
-// attemptFacts looks at every attempt that the journal does not know the end of.
+// attemptFacts examines every attempt whose end is not in the journal.
 func attemptFacts(p *project.Project, r *runs.Run, plan *pawl.Plan) ([]recovery.AttemptFact, error) {
 	var facts []recovery.AttemptFact
 	for _, live := range r.State.Live() {
@@ -112,15 +112,15 @@ func attemptFacts(p *project.Project, r *runs.Run, plan *pawl.Plan) ([]recovery.
 		if step == nil {
 			step = &pawl.Step{ID: live.Step}
 		}
-		ev, alive, err := Probe(p, r, step, live)
+		ev, alive, err := ProbeAttempt(p, r, step, live)
 		if err != nil {
 			return nil, err
 		}
-		c := ev.CaseOf(step)
+		c := ev.Case(step)
 		if alive {
 			c.Attempt = recovery.Live
 		}
-		c.SameStep = AsPlanned(plan, live, func(id pawl.StepID) ([]string, error) { return runs.ListedValues(r.Log, r.State.Steps[id].Items) })
+		c.SameStep = SameDefinition(plan, live, func(id pawl.StepID) ([]string, error) { return runs.ListedValues(r.Log, r.State.Steps[id].Items) })
 		if now := plan.Step(live.Step); now != nil {
 			c.Idempotent = now.MayRepeat()
 		}
@@ -129,15 +129,15 @@ func attemptFacts(p *project.Project, r *runs.Run, plan *pawl.Plan) ([]recovery.
 	return facts, nil
 }
 
-// Probe gathers the evidence of an attempt without touching anything.
-func Probe(p *project.Project, r *runs.Run, step *pawl.Step, live *pawl.AttemptState) (ev Evidence, alive bool, err error) {
+// ProbeAttempt gathers the evidence of an attempt without changing anything. alive reports whether its supervisor runs.
+func ProbeAttempt(p *project.Project, r *runs.Run, step *pawl.Step, live *pawl.AttemptState) (ev Evidence, alive bool, err error) {
 	dir := p.AttemptDir(live.AttemptRef, r.State.Run)
 	status, err := supervise.Probe(dir)
 	if err != nil {
 		return ev, false, err
 	}
 	ev = Evidence{Now: time.Now()}
-	ev.Probed(status, live.Token)
+	ev.AddStatus(status, live.Token)
 	ev.Result, ev.ResultErr = runs.ReadResult(dir)
 	w := runs.Work{Step: step, Index: -1}
 	if st := r.State.Steps[live.Step]; live.Item != "" && st.Items != nil {
@@ -145,16 +145,16 @@ func Probe(p *project.Project, r *runs.Run, step *pawl.Step, live *pawl.AttemptS
 			w.Index, w.Value = live.Index, values[live.Index]
 		}
 		if t := st.Items.Retries[live.Index]; t != nil {
-			ev.Failures, ev.Losses = t.Failures, t.LostInARow
+			ev.Failures, ev.LostInARow = t.Failures, t.LostInARow
 		}
 	} else if st != nil {
-		ev.Failures, ev.Losses = st.Retries.Failures, st.Retries.LostInARow
+		ev.Failures, ev.LostInARow = st.Retries.Failures, st.Retries.LostInARow
 	}
 	w.Vars = runs.PathVars(r.State.Origin(), w)
 	declared := w.Paths(step.Outputs)
-	ev.Present = HowMuch(declared, WorkedOn(p.Root, declared))
-	if len(existing(p.Root, declared)) < len(declared) {
-		ev.OutputsErr = errors.New("not all there")
+	ev.Present = CompareOutputs(declared, NonEmptyOutputs(p.Root, declared))
+	if len(existingOutputs(p.Root, declared)) < len(declared) {
+		ev.OutputsErr = errors.New("an output is missing")
 	}
 	return ev, status.State == supervise.Live, nil
 }
@@ -163,19 +163,19 @@ func attemptWhy(c recovery.Case, live *pawl.AttemptState, now time.Time) string 
 	ago := now.Sub(live.Started).Round(time.Second)
 	switch c.Attempt {
 	case recovery.Live:
-		return fmt.Sprintf("it still runs, since %s", ago)
+		return fmt.Sprintf("running since %s", ago)
 	case recovery.NotBegun:
-		return fmt.Sprintf("it was about to start %s ago, and never began", ago)
+		return fmt.Sprintf("never started (intended %s ago)", ago)
 	case recovery.Lost:
-		return fmt.Sprintf("it began %s ago, and its supervisor is gone", ago)
+		return fmt.Sprintf("started %s ago, its supervisor died", ago)
 	}
-	return fmt.Sprintf("it began %s ago, and ended while no engine was there", ago)
+	return fmt.Sprintf("finished while pawl was not running (started %s ago)", ago)
 }
 
-// claimsOf compares what finished steps say they made with what is there, as the comparison of the plan found it.
+// claimsOf compares recorded outputs of finished steps with the files, using the results of the plan diff.
 func claimsOf(p *project.Project, r *runs.Run, change *PlanDiff) []recovery.Claim {
 	differs := map[string]bool{}
-	for _, o := range change.Outside {
+	for _, o := range change.OutputEdits {
 		for _, path := range o.Paths {
 			differs[string(o.Step)+"\x00"+path] = true
 		}
@@ -201,13 +201,13 @@ func claimsOf(p *project.Project, r *runs.Run, change *PlanDiff) []recovery.Clai
 	return claims
 }
 
-// CommitClaims asks git for the commits that items say they made.
+// CommitClaims returns the commits that items recorded, and whether git can reach them.
 func CommitClaims(ctx context.Context, p *project.Project, s *pawl.State) []recovery.CommitClaim {
 	var claims []recovery.CommitClaim
 	for id, st := range s.Steps {
 		for _, item := range st.Named {
 			if item.Commit != "" {
-				claims = append(claims, recovery.CommitClaim{Step: id, Commit: item.Commit, There: GitHas(ctx, p.Root, item.Commit)})
+				claims = append(claims, recovery.CommitClaim{Step: id, Commit: item.Commit, Reachable: CommitReachable(ctx, p.Root, item.Commit)})
 			}
 		}
 	}
@@ -219,28 +219,29 @@ func CommitClaims(ctx context.Context, p *project.Project, s *pawl.State) []reco
 
 var isCommit = lazyregexp.New("^[0-9a-fA-F]{4,64}$")
 
-// GitHas reports whether a commit is in what is checked out or in any branch or tag: one that was reset away is gone.
-func GitHas(ctx context.Context, root, commit string) bool {
+// CommitReachable reports whether HEAD, a branch or a tag contains the commit.
+func CommitReachable(ctx context.Context, root, commit string) bool {
 	if !isCommit.MatchString(commit) {
 		return false
 	}
-	if _, err := Git(ctx, root, "merge-base", "--is-ancestor", commit, "HEAD"); err == nil {
+	if _, err := RunGit(ctx, root, "merge-base", "--is-ancestor", commit, "HEAD"); err == nil {
 		return true
 	}
-	out, err := Git(ctx, root, "for-each-ref", "--count=1", "--contains", commit)
+	out, err := RunGit(ctx, root, "for-each-ref", "--count=1", "--contains", commit)
 	return err == nil && out != ""
 }
 
-// Git runs git without its optional locks.
-func Git(ctx context.Context, root string, args ...string) (string, error) {
+// RunGit runs git in root without optional locks and returns its trimmed output.
+func RunGit(ctx context.Context, root string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", root}, args...)...)
 	cmd.Env = append(os.Environ(), "GIT_OPTIONAL_LOCKS=0", "LC_ALL=C")
 	out, err := cmd.Output()
 	return string(out), err
 }
 
-// LastRecord finds the newest good checkpoint's snapshot. Where it is lost, it says why, and finds the one before.
-func LastRecord(ctx context.Context, p *project.Project, s *pawl.State, cfg config.Snapshots) (record *snapshot.Record, lost string, instead *pawl.Checkpoint) {
+// NewestSnapshot returns the snapshot of the newest good checkpoint, nil for none. If the snapshot is lost, lost says
+// why and instead is the newest good checkpoint that still has one.
+func NewestSnapshot(ctx context.Context, p *project.Project, s *pawl.State, cfg config.Snapshots) (record *snapshot.Record, lost string, instead *pawl.Checkpoint) {
 	if s.LastGood == nil {
 		return nil, "", nil
 	}
@@ -254,7 +255,7 @@ func LastRecord(ctx context.Context, p *project.Project, s *pawl.State, cfg conf
 	return record, err.Error(), instead
 }
 
-// recordBefore finds the newest good checkpoint of the run that still has a snapshot, nil where there is none to be had.
+// recordBefore returns the newest good checkpoint that still has a snapshot, nil for none.
 func recordBefore(ctx context.Context, p *project.Project, s *pawl.State, cfg config.Snapshots) (*snapshot.Record, *pawl.Checkpoint) {
 	store, err := runs.OpenSnapshots(ctx, p, cfg)
 	if err != nil {
@@ -273,7 +274,7 @@ func recordBefore(ctx context.Context, p *project.Project, s *pawl.State, cfg co
 	return nil, nil
 }
 
-// GitFacts compares where git stands with where it stood when a snapshot was taken.
+// GitFacts compares HEAD now with HEAD when the snapshot was taken.
 func GitFacts(ctx context.Context, p *project.Project, record *snapshot.Record) (g recovery.Git) {
 	now, err := snapshot.HeadOf(ctx, p.Root)
 	if err != nil {
@@ -283,20 +284,20 @@ func GitFacts(ctx context.Context, p *project.Project, record *snapshot.Record) 
 		return g
 	}
 	if now != nil {
-		g.Now, g.Is, g.Doing = now.Commit, now.Branch, now.Doing
+		g.CommitNow, g.BranchNow, g.InProgress = now.Commit, now.Branch, now.Doing
 	}
-	g.Then, g.Was, g.WasDoing = record.Head.Commit, record.Head.Branch, record.Head.Doing
-	if g.Then != "" && g.Then != g.Now {
-		_, err := Git(ctx, p.Root, "merge-base", "--is-ancestor", g.Then, "HEAD")
+	g.CommitThen, g.BranchThen, g.InProgressThen = record.Head.Commit, record.Head.Branch, record.Head.Doing
+	if g.CommitThen != "" && g.CommitThen != g.CommitNow {
+		_, err := RunGit(ctx, p.Root, "merge-base", "--is-ancestor", g.CommitThen, "HEAD")
 		g.Rewritten = err != nil
 	}
 	return g
 }
 
-// recordOf finds the commit record of a checkpoint, or says why there is none.
+// recordOf returns the commit record of a checkpoint. The error says why there is none.
 func recordOf(ctx context.Context, p *project.Project, cfg config.Snapshots, c *pawl.Checkpoint) (snapshot.Record, error) {
 	if c.Snapshot == nil || c.Snapshot.Record == "" {
-		return snapshot.Record{}, errors.New(cmp.Or(c.Unsaved(), "it was taken without files"))
+		return snapshot.Record{}, errors.New(cmp.Or(c.Unsaved(), "it was saved without files"))
 	}
 	if _, err := os.Stat(p.Snapshots()); err != nil {
 		return snapshot.Record{}, err

@@ -7,20 +7,20 @@ import (
 	"pawl/internal/runs"
 )
 
-// Explained is a verdict as it was journaled, with what came of it.
+// Explained is a journaled verdict and its outcome.
 type Explained struct {
 	Seq     pawl.Seq       `json:"seq"`
 	Time    time.Time      `json:"time"`
 	Step    pawl.StepID    `json:"step"`
 	Item    pawl.ItemID    `json:"item,omitempty"`
 	Attempt int            `json:"attempt,omitempty"`
-	Outcome string         `json:"outcome"` // done, failed, lost, not_started
+	Outcome string         `json:"outcome"` // done, failed, lost or not_started
 	Why     string         `json:"why,omitempty"`
 	Verdict pawl.Verdict   `json:"verdict"`
-	Found   []pawl.Finding `json:"findings,omitempty"` // what was found when the run was resumed before
+	Found   []pawl.Finding `json:"findings,omitempty"` // findings of the preceding resume
 }
 
-// Explain lists the verdicts of a run, or only those on one step, the oldest first.
+// Explain returns the verdicts of a run, or only those on one step, oldest first.
 func Explain(r *runs.Run, step pawl.StepID) ([]Explained, error) {
 	var list []Explained
 	var found []pawl.Finding
@@ -30,7 +30,7 @@ func Explain(r *runs.Run, step pawl.StepID) ([]Explained, error) {
 		}
 		payload, err := event.Payload()
 		if err != nil {
-			continue // it is kept and reported by the fold
+			continue // the fold records it as rejected
 		}
 		if examined, ok := payload.(pawl.RunExamined); ok {
 			found = examined.Findings

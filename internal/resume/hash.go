@@ -11,12 +11,12 @@ import (
 	"os"
 )
 
-// ErrNoFile means that at a path is neither a file nor a link to one.
-var ErrNoFile = errors.New("it is no file")
+// ErrNotFile means that a path is neither a regular file nor a link to one.
+var ErrNotFile = errors.New("not a regular file")
 
 func ContentHash(path string, info fs.FileInfo) (string, error) {
 	if !info.Mode().IsRegular() && info.Mode()&fs.ModeSymlink == 0 {
-		return "", ErrNoFile
+		return "", ErrNotFile
 	}
 	file, err := os.Open(path)
 	if err != nil {
@@ -25,10 +25,10 @@ func ContentHash(path string, info fs.FileInfo) (string, error) {
 	defer file.Close()
 	h := sha256.New()
 	if n, err := io.Copy(h, io.LimitReader(file, MaxHashed)); err != nil || n == MaxHashed {
-		return "", cmp.Or(err, fmt.Errorf("it is larger than %d bytes", int64(MaxHashed)))
+		return "", cmp.Or(err, fmt.Errorf("larger than %d bytes", int64(MaxHashed)))
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// MaxHashed is the largest file that is hashed, in bytes.
+// MaxHashed is the maximum size of a file that is hashed, in bytes.
 const MaxHashed = 512 << 20

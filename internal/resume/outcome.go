@@ -2,23 +2,26 @@ package resume
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
-	"pawl"
-	"pawl/internal/runs"
 	"strings"
+
+	"pawl"
+	"pawl/internal/outputs"
+	"pawl/internal/runs"
 )
 
-// VerdictOn says what an attempt came to: done, with why it is believed where no supervisor saw its end; or how it
+// Conclude returns the outcome of an attempt: done, with the reason in adopted if no supervisor saw it end, or how it
 // ended otherwise. It is pure.
-func VerdictOn(step *pawl.Step, ev Evidence) (done bool, adopted string, end pawl.AttemptEnded) {
+func Conclude(step *pawl.Step, ev Evidence) (done bool, adopted string, end pawl.AttemptEnded) {
 	v := ev.Judge(step)
 	if v.Word == pawl.Next {
 		if ev.Exit == nil {
-			adopted = "its supervisor was lost, but " + v.Reasons[0]
+			adopted = "its supervisor died, but " + v.Reasons[0]
 		}
 		return true, adopted, end
 	}
-	end = endOf(ev)
+	end = unfinishedEnd(ev)
 	switch end.Outcome {
 	case pawl.Failed, pawl.Lost, pawl.NotStarted:
 		end.Verdict = &v
@@ -26,53 +29,61 @@ func VerdictOn(step *pawl.Step, ev Evidence) (done bool, adopted string, end paw
 	return false, "", end
 }
 
-// endOf says how an attempt ended that did not finish its work.
-func endOf(ev Evidence) pawl.AttemptEnded {
+// unfinishedEnd returns the end of an attempt that did not finish its work.
+func unfinishedEnd(ev Evidence) pawl.AttemptEnded {
 	switch {
 	case ev.Exit == nil:
-		return LostEnd(ev)
+		return LostAttemptEnd(ev)
 	case ev.Exit.Reason == pawl.ReasonAbort || ev.Exit.Reason == pawl.ReasonOutdated:
-		return ended(pawl.Aborted, ev.Exit.Reason, cmp.Or(ev.Exit.Why, "ended on request"))
+		return ended(pawl.Aborted, ev.Exit.Reason, cmp.Or(ev.Exit.Why, "stopped on request"))
 	case ev.Exit.Reason != pawl.ReasonExited:
 		return ended(pawl.Failed, ev.Exit.Reason, cmp.Or(ev.Exit.Why, string(ev.Exit.Reason)))
 	case ev.ResultErr != nil:
 		return ended(pawl.Failed, pawl.ReasonError, ev.ResultErr.Error())
 	case ev.Result != nil && ev.Result.Status != pawl.ResultDone:
-		return resultVerdict(ev.Result)
+		return resultEnd(ev.Result)
 	case ev.Exit.Exit == nil || *ev.Exit.Exit != 0:
 		return ended(pawl.Failed, pawl.ReasonExited, ExitText(ev.Exit))
 	case ev.OutputsErr != nil:
-		return ended(pawl.Failed, pawl.ReasonExited, "outputs: "+ev.OutputsErr.Error())
+		return ended(pawl.Failed, pawl.ReasonExited, outputsText(ev.OutputsErr))
 	}
 	return ended(pawl.Failed, pawl.ReasonExited, CheckText(ev.Exit.Checks))
 }
 
-// LostEnd says how an attempt ended whose supervisor died.
-func LostEnd(ev Evidence) pawl.AttemptEnded {
+// outputsText describes why outputs could not be recorded.
+func outputsText(err error) string {
+	if missing, ok := errors.AsType[*outputs.MissingError](err); ok {
+		return "missing output: " + strings.Join(missing.Paths, ", ")
+	}
+	return "outputs: " + err.Error()
+}
+
+// LostAttemptEnd returns the end of an attempt whose supervisor died.
+func LostAttemptEnd(ev Evidence) pawl.AttemptEnded {
 	if !ev.Begun {
-		return ended(pawl.NotStarted, "", "lost before it began")
+		return ended(pawl.NotStarted, "", "crashed before it started")
 	}
-	why := "its supervisor was lost"
+	why := "its supervisor died"
 	if ev.Rebooted {
-		why += " when the system was restarted"
+		why += " when the system rebooted"
 	}
-	if ev.Vague {
-		why += ", and so was the record of its beginning"
+	if ev.BootUnknown {
+		why += ", and its start record is lost"
 	}
 	if ev.Swept > 0 {
-		why += fmt.Sprintf("; %d processes of it were ended", ev.Swept)
+		why += fmt.Sprintf("; leftover processes terminated: %d", ev.Swept)
 	}
-	if len(ev.Left) > 0 {
-		why += fmt.Sprintf("; these could not be: %v", ev.Left)
+	if len(ev.Unkillable) > 0 {
+		why += fmt.Sprintf("; processes that could not be terminated: %v", ev.Unkillable)
 	}
 	return ended(pawl.Lost, "", why)
 }
 
-func resultVerdict(r *pawl.Result) pawl.AttemptEnded {
+func resultEnd(r *pawl.Result) pawl.AttemptEnded {
 	outcome := map[pawl.ResultStatus]pawl.Outcome{
 		pawl.ResultFailed: pawl.Failed, pawl.ResultBlocked: pawl.Blocked, pawl.ResultWaiting: pawl.WaitsFor,
 	}[r.Status]
-	end := ended(outcome, pawl.ReasonExited, cmp.Or(r.Summary, "it says that it is "+string(r.Status)))
+	end := ended(outcome, pawl.ReasonExited, cmp.Or(r.Summary, "it reported "+string(r.Status)))
 	end.Summary, end.Blockers = r.Summary, r.Blockers
 	return end
 }
@@ -105,8 +116,8 @@ func CheckText(checks []pawl.CheckRun) string {
 	return runs.ClipText(strings.Join(failed, "; "))
 }
 
-// OrBlockers returns what blocks an attempt, its summary where it names nothing.
-func OrBlockers(end pawl.AttemptEnded) []string {
+// BlockersOf returns what blocks the attempt, or its summary if it names nothing.
+func BlockersOf(end pawl.AttemptEnded) []string {
 	if len(end.Blockers) > 0 {
 		return end.Blockers
 	}

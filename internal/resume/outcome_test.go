@@ -5,13 +5,14 @@ import (
 	"testing"
 
 	"pawl"
+	"pawl/internal/outputs"
 )
 
 func TestVerdictOn(t *testing.T) {
 	code := func(n int) *int { return &n }
 	exit := func(n int) *pawl.Exit { return &pawl.Exit{Reason: pawl.ReasonExited, Exit: code(n)} }
 	says := func(s pawl.ResultStatus) *pawl.Result { return &pawl.Result{Status: s, Summary: "so it is"} }
-	missing := errors.New("not there: out")
+	missing := &outputs.MissingError{Paths: []string{"out"}}
 	proved := &pawl.Step{ID: "a", Outputs: []string{"out"}}
 	checked := &pawl.Step{ID: "a", Accept: map[string]string{"c": "true"}}
 	bare := &pawl.Step{ID: "a"}
@@ -36,25 +37,25 @@ func TestVerdictOn(t *testing.T) {
 		{"blocked", bare, Evidence{Begun: true, Exit: exit(0), Result: says(pawl.ResultBlocked)}, false, false, pawl.Blocked, "so it is"},
 		{"waiting", bare, Evidence{Begun: true, Exit: exit(0), Result: says(pawl.ResultWaiting)}, false, false, pawl.WaitsFor, "so it is"},
 		{"unreadable result", bare, Evidence{Begun: true, Exit: exit(0), ResultErr: errors.New("result.json: no")}, false, false, pawl.Failed, "result.json: no"},
-		{"output missing", proved, Evidence{Begun: true, Exit: exit(0), OutputsErr: missing}, false, false, pawl.Failed, "outputs: not there: out"},
+		{"output missing", proved, Evidence{Begun: true, Exit: exit(0), OutputsErr: missing}, false, false, pawl.Failed, "missing output: out"},
 		{"check fails", checked, Evidence{Begun: true, Exit: &pawl.Exit{Reason: pawl.ReasonExited, Exit: code(0), Checks: fail}}, false, false, pawl.Failed, "check c failed (exit code 2): bad thing"},
 		{"check passes", checked, Evidence{Begun: true, Exit: &pawl.Exit{Reason: pawl.ReasonExited, Exit: code(0), Checks: pass}}, true, false, "", ""},
 		{"timeout", bare, Evidence{Begun: true, Exit: &pawl.Exit{Reason: pawl.ReasonTimeout, Exit: code(0), Why: "limit"}, Result: says(pawl.ResultDone)}, false, false, pawl.Failed, "limit"},
-		{"aborted", bare, Evidence{Begun: true, Exit: &pawl.Exit{Reason: pawl.ReasonAbort}}, false, false, pawl.Aborted, "ended on request"},
-		{"never began", proved, Evidence{}, false, false, pawl.NotStarted, "lost before it began"},
-		{"never began, old result", proved, Evidence{Result: says(pawl.ResultDone)}, false, false, pawl.NotStarted, "lost before it began"},
-		{"lost, silent", proved, Evidence{Begun: true}, false, false, pawl.Lost, "its supervisor was lost"},
+		{"aborted", bare, Evidence{Begun: true, Exit: &pawl.Exit{Reason: pawl.ReasonAbort}}, false, false, pawl.Aborted, "stopped on request"},
+		{"never began", proved, Evidence{}, false, false, pawl.NotStarted, "crashed before it started"},
+		{"never began, old result", proved, Evidence{Result: says(pawl.ResultDone)}, false, false, pawl.NotStarted, "crashed before it started"},
+		{"lost, silent", proved, Evidence{Begun: true}, false, false, pawl.Lost, "its supervisor died"},
 		{"lost, done, outputs", proved, Evidence{Begun: true, Result: says(pawl.ResultDone)}, true, true, "", ""},
-		{"lost, done, output missing", proved, Evidence{Begun: true, Result: says(pawl.ResultDone), OutputsErr: missing}, false, false, pawl.Lost, "its supervisor was lost"},
+		{"lost, done, output missing", proved, Evidence{Begun: true, Result: says(pawl.ResultDone), OutputsErr: missing}, false, false, pawl.Lost, "its supervisor died"},
 		{"lost, done, checks pass", checked, Evidence{Begun: true, Result: says(pawl.ResultDone), Checks: pass}, true, true, "", ""},
-		{"lost, done, checks fail", checked, Evidence{Begun: true, Result: says(pawl.ResultDone), Checks: fail}, false, false, pawl.Lost, "its supervisor was lost"},
-		{"lost, done, nothing proves it", bare, Evidence{Begun: true, Result: says(pawl.ResultDone)}, false, false, pawl.Lost, "its supervisor was lost"},
-		{"lost, failed", proved, Evidence{Begun: true, Result: says(pawl.ResultFailed)}, false, false, pawl.Lost, "its supervisor was lost"},
-		{"lost, swept", bare, Evidence{Begun: true, Swept: 2, Left: []int{7}}, false, false, pawl.Lost, "its supervisor was lost; 2 processes of it were ended; these could not be: [7]"},
+		{"lost, done, checks fail", checked, Evidence{Begun: true, Result: says(pawl.ResultDone), Checks: fail}, false, false, pawl.Lost, "its supervisor died"},
+		{"lost, done, nothing proves it", bare, Evidence{Begun: true, Result: says(pawl.ResultDone)}, false, false, pawl.Lost, "its supervisor died"},
+		{"lost, failed", proved, Evidence{Begun: true, Result: says(pawl.ResultFailed)}, false, false, pawl.Lost, "its supervisor died"},
+		{"lost, swept", bare, Evidence{Begun: true, Swept: 2, Unkillable: []int{7}}, false, false, pawl.Lost, "its supervisor died; leftover processes terminated: 2; processes that could not be terminated: [7]"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			done, adopted, end := VerdictOn(tt.step, tt.ev)
+			done, adopted, end := Conclude(tt.step, tt.ev)
 			if done != tt.done || (adopted != "") != tt.adopted || end.Outcome != tt.outcome || end.Why != tt.why {
 				t.Errorf("done %v, adopted %q, outcome %q: %q; want done %v, adopted %v, outcome %q: %q",
 					done, adopted, end.Outcome, end.Why, tt.done, tt.adopted, tt.outcome, tt.why)

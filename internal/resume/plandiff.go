@@ -11,40 +11,40 @@ import (
 	"pawl/internal/runs"
 )
 
-// PlanDiff is what a plan, as it is now, and the files, as they are now, mean for a run.
+// PlanDiff is the difference between a run and the current plan, inputs and outputs.
 type PlanDiff struct {
-	Edited  bool          `json:"edited"`            // the plan differs from the one that the run follows
-	Again   []Rerun       `json:"again,omitempty"`   // finished work that would run again, and why
-	Recheck []pawl.StepID `json:"recheck,omitempty"` // finished steps whose acceptance checks changed
-	Anew    []pawl.StepID `json:"anew,omitempty"`    // failed or barely begun steps whose definition changed
-	Added   []pawl.StepID `json:"added,omitempty"`
-	Removed []pawl.StepID `json:"removed,omitempty"`
-	Outside []Outside     `json:"outside,omitempty"` // finished steps whose outputs were changed from outside; re-runs nothing
+	Edited      bool          `json:"edited"`            // the plan differs from the one that the run uses
+	Rerun       []Rerun       `json:"again,omitempty"`   // finished work that would rerun, and why
+	Recheck     []pawl.StepID `json:"recheck,omitempty"` // finished steps whose acceptance checks changed
+	Reset       []pawl.StepID `json:"anew,omitempty"`    // failed or barely started steps whose definition changed
+	Added       []pawl.StepID `json:"added,omitempty"`
+	Removed     []pawl.StepID `json:"removed,omitempty"`
+	OutputEdits []OutputEdit  `json:"outside,omitempty"` // finished steps whose outputs were edited; nothing reruns because of it
 
-	plan *pawl.Plan
-	Data []byte                   `json:"-"` // of the plan file
-	From string                   `json:"-"` // path of the plan file
-	More map[pawl.StepID][]string `json:"-"` // values that foreach lists have gained
-	At   map[pawl.StepID]int      `json:"-"` // how long the foreach lists were before
+	plan       *pawl.Plan
+	Data       []byte                   `json:"-"` // of the plan file
+	From       string                   `json:"-"` // path of the plan file
+	NewItems   map[pawl.StepID][]string `json:"-"` // values that foreach lists have gained
+	ListLength map[pawl.StepID]int      `json:"-"` // how long the foreach lists were before
 }
 
-// Rerun is finished work that would run again.
+// Rerun is finished work that would rerun.
 type Rerun struct {
 	Step  pawl.StepID   `json:"step"`
-	Items []pawl.ItemID `json:"items,omitempty"` // only these
+	Items []pawl.ItemID `json:"items,omitempty"` // only these items; empty for the whole step
 	Why   []string      `json:"why"`
 	Index []int         `json:"-"` // of Items, in the foreach list
 }
 
-// Outside names outputs of a finished step that were changed from outside.
-type Outside struct {
+// OutputEdit lists outputs of a finished step that were edited since.
+type OutputEdit struct {
 	Step  pawl.StepID `json:"step"`
 	Paths []string    `json:"paths"`
 }
 
-// Source returns where the user keeps the plan of a run, and what stands there now; nil where nothing does.
-func Source(p *project.Project, s *pawl.State) (path string, data []byte, err error) {
-	if path = runs.SourceOf(p, s); path == "" {
+// UserPlan returns the path and content of the user's plan file. data is nil if there is no file.
+func UserPlan(p *project.Project, s *pawl.State) (path string, data []byte, err error) {
+	if path = runs.PlanSource(p, s); path == "" {
 		return "", nil, nil
 	}
 	data, err = os.ReadFile(path)
@@ -54,14 +54,14 @@ func Source(p *project.Project, s *pawl.State) (path string, data []byte, err er
 	return path, data, err
 }
 
-// DiffPlan compares a run with its plan as it stands in the user's file, and with its inputs and outputs as they are.
+// DiffPlan compares a run with the user's plan file and the current inputs and outputs.
 func DiffPlan(p *project.Project, r *runs.Run) (*PlanDiff, error) {
-	path, data, err := Source(p, r.State)
+	path, data, err := UserPlan(p, r.State)
 	if err != nil {
 		return nil, err
 	}
-	c := &PlanDiff{plan: r.Plan, From: path, More: map[pawl.StepID][]string{}, At: map[pawl.StepID]int{}}
-	if data != nil && runs.HashOf(data) != r.State.Plan.SHA256 {
+	c := &PlanDiff{plan: r.Plan, From: path, NewItems: map[pawl.StepID][]string{}, ListLength: map[pawl.StepID]int{}}
+	if data != nil && runs.SHA256Hex(data) != r.State.Plan.SHA256 {
 		plan, err := planfile.Read(path, data)
 		if err != nil {
 			return nil, err
@@ -72,7 +72,7 @@ func DiffPlan(p *project.Project, r *runs.Run) (*PlanDiff, error) {
 }
 
 func (c *PlanDiff) compare(p *project.Project, r *runs.Run) error {
-	look := &looker{root: p.Root, run: r, plan: c.plan, order: c.plan.Order(), byPath: RecordedBy(r.State)}
+	look := &comparer{root: p.Root, run: r, plan: c.plan, order: c.plan.Order(), byPath: NewestRecords(r.State)}
 	for _, step := range c.plan.Steps() {
 		st := r.State.Steps[step.ID]
 		if r.Plan.Step(step.ID) == nil {
@@ -93,12 +93,12 @@ func (c *PlanDiff) compare(p *project.Project, r *runs.Run) error {
 	return nil
 }
 
-func (c *PlanDiff) step(look *looker, step *pawl.Step, st *pawl.StepState) error {
+func (c *PlanDiff) step(look *comparer, step *pawl.Step, st *pawl.StepState) error {
 	switch {
 	case st.Status == pawl.FailedForGood:
 		old := look.run.Plan.Step(step.ID)
 		if old == nil || pawl.DefinitionOf(look.run.Plan, old, "") != pawl.DefinitionOf(c.plan, step, "") || pawl.AcceptOf(old) != pawl.AcceptOf(step) {
-			c.Anew = append(c.Anew, step.ID)
+			c.Reset = append(c.Reset, step.ID)
 		}
 		return nil
 	case st.Items != nil && step.Foreach != nil:
@@ -106,35 +106,35 @@ func (c *PlanDiff) step(look *looker, step *pawl.Step, st *pawl.StepState) error
 	case st.Status != pawl.Done && st.Status != pawl.AwaitsReview:
 		return nil
 	}
-	why := look.changes(runs.Work{Step: step, Index: -1}, st.Key, st)
+	why := look.rerunReasons(runs.Work{Step: step, Index: -1}, st.Key, st)
 	if len(why) > 0 {
-		c.Again = append(c.Again, Rerun{Step: step.ID, Why: why})
+		c.Rerun = append(c.Rerun, Rerun{Step: step.ID, Why: why})
 		return nil
 	}
 	c.finished(look, step, st)
 	return nil
 }
 
-// finished notes what is to be said of a finished step that stays finished.
-func (c *PlanDiff) finished(look *looker, step *pawl.Step, st *pawl.StepState) {
+// finished records changed checks and edited outputs of a finished step that does not rerun.
+func (c *PlanDiff) finished(look *comparer, step *pawl.Step, st *pawl.StepState) {
 	if accept := pawl.AcceptOf(step); accept != "" && accept != st.Accept && step.Gate == nil {
 		c.Recheck = append(c.Recheck, step.ID)
 	}
-	if paths := look.outside(st); len(paths) > 0 {
-		c.Outside = append(c.Outside, Outside{Step: step.ID, Paths: paths})
+	if paths := look.editedOutputs(st); len(paths) > 0 {
+		c.OutputEdits = append(c.OutputEdits, OutputEdit{Step: step.ID, Paths: paths})
 	}
 }
 
-// foreach compares a work list that was taken up: what its items share, each item's own inputs, and the list itself.
-func (c *PlanDiff) foreach(look *looker, step *pawl.Step, st *pawl.StepState) error {
-	if why := look.changes(runs.Work{Step: step, Index: -1}, st.Key, st); len(why) > 0 {
+// foreach compares a journaled item list: what all items share, each item's inputs, and the list.
+func (c *PlanDiff) foreach(look *comparer, step *pawl.Step, st *pawl.StepState) error {
+	if why := look.rerunReasons(runs.Work{Step: step, Index: -1}, st.Key, st); len(why) > 0 {
 		if !step.MayRepeat() && st.Attempts > 0 {
-			why = append(why, "it was begun, and must not be repeated")
+			why = append(why, "it was started and is not safe to rerun")
 		}
 		if st.Items.Count > 0 || st.Status == pawl.Done || !step.MayRepeat() && st.Attempts > 0 {
-			c.Again = append(c.Again, Rerun{Step: step.ID, Why: why})
+			c.Rerun = append(c.Rerun, Rerun{Step: step.ID, Why: why})
 		} else {
-			c.Anew = append(c.Anew, step.ID)
+			c.Reset = append(c.Reset, step.ID)
 		}
 		return nil
 	}
@@ -147,7 +147,7 @@ func (c *PlanDiff) foreach(look *looker, step *pawl.Step, st *pawl.StepState) er
 	}
 	if now, err := runs.ListValues(look.root, step); err == nil {
 		if added := missingFrom(values, now); len(added) > 0 {
-			c.More[step.ID], c.At[step.ID] = added, len(values)
+			c.NewItems[step.ID], c.ListLength[step.ID] = added, len(values)
 		}
 	}
 	if st.Status == pawl.Done {
@@ -156,11 +156,11 @@ func (c *PlanDiff) foreach(look *looker, step *pawl.Step, st *pawl.StepState) er
 	return nil
 }
 
-// MaxReruns is how many items of a list are reopened one by one; beyond it the whole step runs again.
+// MaxReruns is how many items can be reopened one by one. If more change, the whole step reruns.
 const MaxReruns = 2000
 
-// items compares the finished items whose own inputs may have changed.
-func (c *PlanDiff) items(look *looker, step *pawl.Step, st *pawl.StepState, values []string) error {
+// items compares finished items whose own inputs may have changed.
+func (c *PlanDiff) items(look *comparer, step *pawl.Step, st *pawl.StepState, values []string) error {
 	if !slices.ContainsFunc(step.Inputs, runs.NamesItem) {
 		return nil
 	}
@@ -169,11 +169,11 @@ func (c *PlanDiff) items(look *looker, step *pawl.Step, st *pawl.StepState, valu
 		if st.Items.Done.At(index) == 0 {
 			continue
 		}
-		done, err := runs.ItemDone(look.run.Log, st.Items, index)
+		done, err := runs.ReadItemDone(look.run.Log, st.Items, index)
 		if err != nil {
 			return err
 		}
-		if why := look.changes(runs.Work{Step: step, Index: index, Value: values[index]}, done.Key, st); len(why) > 0 {
+		if why := look.rerunReasons(runs.Work{Step: step, Index: index, Value: values[index]}, done.Key, st); len(why) > 0 {
 			again.Items = append(again.Items, done.Item)
 			again.Index = append(again.Index, index)
 			again.Why = append(again.Why, why...)
@@ -185,12 +185,12 @@ func (c *PlanDiff) items(look *looker, step *pawl.Step, st *pawl.StepState, valu
 	if len(again.Why) > 0 {
 		slices.Sort(again.Why)
 		again.Why = slices.Compact(again.Why)
-		c.Again = append(c.Again, again)
+		c.Rerun = append(c.Rerun, again)
 	}
 	return nil
 }
 
-// missingFrom returns the values of now that are not in known, in their order.
+// missingFrom returns the values of now that are not in known, in order.
 func missingFrom(known, now []string) []string {
 	have := make(map[string]bool, len(known))
 	for _, v := range known {
@@ -199,58 +199,58 @@ func missingFrom(known, now []string) []string {
 	return slices.DeleteFunc(slices.Clone(now), func(v string) bool { return have[v] })
 }
 
-// looker looks at files on behalf of a comparison.
-type looker struct {
+// comparer compares recorded keys and outputs with the files.
+type comparer struct {
 	root   string
 	run    *runs.Run
 	plan   *pawl.Plan
 	order  map[pawl.StepID][]pawl.StepID
-	byPath map[string]Record
+	byPath map[string]OutputRecord
 }
 
-// Record is the newest recorded content of a path, and the step that recorded it.
-type Record struct {
+// OutputRecord is the newest recorded content of a path, and the step that recorded it.
+type OutputRecord struct {
 	Step    pawl.StepID
 	Done    pawl.Seq
 	Content pawl.Content
 }
 
-// RecordedBy returns, for each path that a finished step names as an output, its newest record.
-func RecordedBy(s *pawl.State) map[string]Record {
-	newest := map[string]Record{}
+// NewestRecords returns the newest record of each path that a finished step declares as an output.
+func NewestRecords(s *pawl.State) map[string]OutputRecord {
+	newest := map[string]OutputRecord{}
 	for id, st := range s.Steps {
 		for path, c := range st.Outputs {
 			if st.Done > newest[path].Done {
-				newest[path] = Record{Step: id, Done: st.Done, Content: c}
+				newest[path] = OutputRecord{Step: id, Done: st.Done, Content: c}
 			}
 		}
 	}
 	return newest
 }
 
-// changes says why finished work with this key would run again, nothing where it would not.
-func (l *looker) changes(w runs.Work, was pawl.Key, st *pawl.StepState) []string {
+// rerunReasons returns why finished work with this key would rerun, nothing if it would not.
+func (l *comparer) rerunReasons(w runs.Work, was pawl.Key, st *pawl.StepState) []string {
 	w.Vars = runs.PathVars(l.run.State.Origin(), w)
 	var needs map[pawl.StepID]string
 	if w.Index < 0 {
-		needs = l.given(w.Step.ID, was)
+		needs = l.needDigests(w.Step.ID, was)
 	}
 	now, err := runs.CurrentKey(l.root, l.plan, w, needs)
 	if err != nil {
 		return []string{"inputs: " + err.Error()}
 	}
 	for path := range now.Inputs {
-		if expected, ours := l.expected(path, was, st, w.Step.ID); ours {
+		if expected, ours := l.expectedContent(path, was, st, w.Step.ID); ours {
 			now.Inputs[path] = expected
 		}
 	}
 	return was.Changes(now.Compact())
 }
 
-// given returns what the steps give that a step needs. One that is still to be finished is compared when it is: until
-// then it counts as giving what it gave.
-func (l *looker) given(id pawl.StepID, was pawl.Key) map[pawl.StepID]string {
-	needs := runs.Digests(l.order[id], l.run.State)
+// needDigests returns the output digests of the step's needs. A need that is not finished counts as unchanged; it is
+// compared when it finishes.
+func (l *comparer) needDigests(id pawl.StepID, was pawl.Key) map[pawl.StepID]string {
+	needs := runs.OutputDigests(l.order[id], l.run.State)
 	for need := range needs {
 		if gave, known := was.Needs[need]; known && !l.run.State.Steps[need].Finished() {
 			needs[need] = gave
@@ -259,9 +259,9 @@ func (l *looker) given(id pawl.StepID, was pawl.Key) map[pawl.StepID]string {
 	return needs
 }
 
-// expected returns the content that this run itself expects at an input's path, where it wrote there: what a step that
-// the work needs recorded, or, where a later step wrote, what was there when the work started.
-func (l *looker) expected(path string, was pawl.Key, st *pawl.StepState, id pawl.StepID) (pawl.Content, bool) {
+// expectedContent returns the content that this run itself wrote to an input's path: what a needed step recorded, or,
+// if a later step wrote there, the content when the work started.
+func (l *comparer) expectedContent(path string, was pawl.Key, st *pawl.StepState, id pawl.StepID) (pawl.Content, bool) {
 	newest, ours := l.byPath[path]
 	_, named := was.Inputs[path]
 	switch {
@@ -275,8 +275,8 @@ func (l *looker) expected(path string, was pawl.Key, st *pawl.StepState, id pawl
 	return was.Inputs[path], st.Done == 0 || newest.Done > st.Done
 }
 
-// needs reports whether a step needs another, directly or through others.
-func (l *looker) needs(id, other pawl.StepID) bool {
+// needs reports whether a step needs another, directly or indirectly.
+func (l *comparer) needs(id, other pawl.StepID) bool {
 	seen := map[pawl.StepID]bool{}
 	var reach func(pawl.StepID) bool
 	reach = func(id pawl.StepID) bool {
@@ -289,10 +289,10 @@ func (l *looker) needs(id, other pawl.StepID) bool {
 	return reach(id)
 }
 
-// outside returns the outputs of a finished step that are not as this run left them.
-func (l *looker) outside(st *pawl.StepState) []string {
+// editedOutputs returns the outputs of a finished step that differ from what this run wrote.
+func (l *comparer) editedOutputs(st *pawl.StepState) []string {
 	var paths []string
-	now := runs.CurrentContent(l.root, st.Outputs)
+	now := runs.CurrentOutputs(l.root, st.Outputs)
 	for _, path := range slices.Sorted(maps.Keys(st.Outputs)) {
 		if now[path] != l.byPath[path].Content {
 			paths = append(paths, path)
@@ -301,19 +301,20 @@ func (l *looker) outside(st *pawl.StepState) []string {
 	return paths
 }
 
-// Reruns reports whether finished work would run again: that needs a person's yes.
-func (c *PlanDiff) Reruns() bool { return len(c.Again) > 0 }
+// HasReruns reports whether finished work would rerun, which needs a person's confirmation.
+func (c *PlanDiff) HasReruns() bool { return len(c.Rerun) > 0 }
 
-// Plan returns the plan as it would be run.
+// Plan returns the plan that would run.
 func (c *PlanDiff) Plan() *pawl.Plan { return c.plan }
 
-// Reopens reports whether a run that has ended would go on.
+// Reopens reports whether an ended run would continue.
 func (c *PlanDiff) Reopens() bool {
-	return len(c.Again)+len(c.Recheck)+len(c.Anew)+len(c.Added)+len(c.More) > 0
+	return len(c.Rerun)+len(c.Recheck)+len(c.Reset)+len(c.Added)+len(c.NewItems) > 0
 }
 
-// AsPlanned reports whether a live attempt does what the plan says now. listed gives the values of a step's work list.
-func AsPlanned(plan *pawl.Plan, live *pawl.AttemptState, listed func(pawl.StepID) ([]string, error)) bool {
+// SameDefinition reports whether a live attempt has the step's current definition. listed returns the values of a
+// step's item list.
+func SameDefinition(plan *pawl.Plan, live *pawl.AttemptState, listed func(pawl.StepID) ([]string, error)) bool {
 	step := plan.Step(live.Step)
 	if step == nil {
 		return false

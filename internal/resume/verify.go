@@ -16,16 +16,15 @@ import (
 	"pawl/internal/supervise"
 )
 
-// Verify checks everything that a project's runs claim: journals byte by byte, plans, the outputs of finished work by
-// hash, and that nothing of an ended attempt still runs; of runs set aside the journals. It lists every fault and changes
-// nothing.
+// Verify checks all runs of a project: journals, plans, the outputs of finished work by hash, and orphaned processes.
+// Of archived runs it checks only the journal. It reports every fault and changes nothing.
 func Verify(ctx context.Context, p *project.Project) ([]pawl.Finding, error) {
-	ids, err := runs.Runs(p)
+	ids, err := runs.List(p)
 	if err != nil {
 		return nil, err
 	}
 	var findings []pawl.Finding
-	seen := map[string]bool{} // outputs that a newer run has spoken for already
+	seen := map[string]bool{} // outputs already checked for a newer run
 	for _, run := range ids {
 		findings = append(findings, verifyRun(ctx, p, run, seen)...)
 	}
@@ -36,7 +35,7 @@ func Verify(ctx context.Context, p *project.Project) ([]pawl.Finding, error) {
 	for _, run := range lost {
 		findings = append(findings, journal.Check(p.RunDir(run))...)
 	}
-	aside, err := runs.Archived(p)
+	aside, err := runs.ArchivedRuns(p)
 	for _, run := range aside {
 		findings = append(findings, journal.Check(filepath.Join(p.Archive(), string(run)))...)
 	}
@@ -52,7 +51,7 @@ func verifyRun(ctx context.Context, p *project.Project, run pawl.RunID, seen map
 	}
 	r, err := runs.Load(ctx, p, run)
 	if errors.Is(err, journal.ErrEmpty) {
-		return findings // which say so
+		return findings // the findings say so
 	}
 	if err != nil {
 		return append(findings, pawl.Finding{Level: pawl.Bad, What: err.Error(), Where: string(run), Hint: pawl.HintOf(err)})
@@ -62,7 +61,7 @@ func verifyRun(ctx context.Context, p *project.Project, run pawl.RunID, seen map
 	v.outputs()
 	err = filepath.WalkDir(filepath.Join(p.RunDir(run), "steps"), v.attempt)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		v.add(pawl.Bad, string(run), "attempts cannot be read: %v", err)
+		v.add(pawl.Bad, string(run), "cannot read attempts: %v", err)
 	}
 	if err := r.Log.Close(); err != nil {
 		v.add(pawl.Bad, string(run), "close: %v", err)
@@ -81,25 +80,25 @@ func (v *verifier) add(level pawl.Level, where, format string, args ...any) {
 	v.findings = append(v.findings, pawl.Finding{Level: level, Where: where, What: fmt.Sprintf(format, args...)})
 }
 
-// state reports events that did not fit when they came, and a plan that is only there in the user's own file.
+// state reports rejected events, and a plan that exists only as the user's own file.
 func (v *verifier) state() {
 	s := v.run.State
 	if v.run.LostPlan != nil {
-		v.add(pawl.Warn, string(s.Run), "the copy of its plan is damaged or gone; the next resume makes it anew from %s, which has the same hash", s.Plan.Source)
+		v.add(pawl.Warn, string(s.Run), "its copy of the plan is damaged or missing; the next resume restores it from %s, which has the same hash", s.Plan.Source)
 	}
 	for _, m := range s.RejectedEvents {
-		v.add(pawl.Warn, fmt.Sprintf("%s, event %d", s.Run, m.Seq), "it did not fit: %s", m.Why)
+		v.add(pawl.Warn, fmt.Sprintf("%s, event %d", s.Run, m.Seq), "event rejected: %s", m.Why)
 	}
 	if len(s.UnknownTypes) > 0 {
-		v.add(pawl.Warn, string(s.Run), "a newer pawl wrote events of types %v; this one only reads on", s.UnknownTypes)
+		v.add(pawl.Warn, string(s.Run), "a newer pawl wrote events of types %v; this version can only read the run", s.UnknownTypes)
 	}
 }
 
-// outputs compares the outputs of finished work with what is on disk. Changed ones are a warning: a person or a newer
-// run may have changed them. A later step of the same run speaks for a path that an earlier one wrote too.
+// outputs compares recorded outputs with the files. A change is a warning, because a person or a newer run may have
+// made it. If several steps of a run wrote a path, the last one counts.
 func (v *verifier) outputs() {
 	all := pawl.Outputs{}
-	for path, newest := range RecordedBy(v.run.State) {
+	for path, newest := range NewestRecords(v.run.State) {
 		all[path] = newest.Content
 	}
 	for id, st := range v.run.State.Steps {
@@ -108,7 +107,7 @@ func (v *verifier) outputs() {
 		}
 		items, err := runs.ItemOutputs(v.run, st.Items)
 		if err != nil {
-			v.add(pawl.Bad, string(id), "recorded items cannot be read: %v", err)
+			v.add(pawl.Bad, string(id), "cannot read recorded items: %v", err)
 		}
 		for path, c := range items {
 			if _, later := all[path]; !later {
@@ -116,7 +115,7 @@ func (v *verifier) outputs() {
 			}
 		}
 	}
-	now := runs.CurrentContent(v.project.Root, all)
+	now := runs.CurrentOutputs(v.project.Root, all)
 	bad := 0
 	for path, recorded := range all {
 		if !v.seen[path] && now[path] != recorded {
@@ -130,11 +129,11 @@ func (v *verifier) outputs() {
 		v.seen[path] = true
 	}
 	if bad == 0 {
-		v.add(pawl.OK, string(v.run.State.Run), "outputs as recorded: %d", len(all))
+		v.add(pawl.OK, string(v.run.State.Run), "unchanged outputs: %d", len(all))
 	}
 }
 
-// attempt checks one attempt's folder: whoever holds its lock must be one that the journal knows as live.
+// attempt checks one attempt's folder. If a supervisor holds its lock, the journal must have it as live.
 func (v *verifier) attempt(path string, d fs.DirEntry, err error) error {
 	if err != nil {
 		return err
@@ -145,11 +144,11 @@ func (v *verifier) attempt(path string, d fs.DirEntry, err error) error {
 	dir := filepath.Dir(path)
 	status, err := supervise.Probe(dir)
 	if err != nil {
-		v.add(pawl.Bad, dir, "attempt cannot be read: %v", err)
+		v.add(pawl.Bad, dir, "cannot read attempt: %v", err)
 		return nil
 	}
 	if status.State == supervise.Live && !v.known(dir) {
-		v.add(pawl.Bad, dir, "a supervisor works here, but the journal knows of no live attempt")
+		v.add(pawl.Bad, dir, "a supervisor is running, but the journal has no live attempt")
 	}
 	return nil
 }
@@ -163,5 +162,5 @@ func (v *verifier) known(dir string) bool {
 	return false
 }
 
-// Guarantees says what this system can and cannot promise of what pawl relies on.
+// Guarantees returns what this system can and cannot guarantee.
 func Guarantees() []pawl.Finding { return supervise.Guarantees() }

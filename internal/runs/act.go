@@ -16,12 +16,12 @@ import (
 	"pawl/internal/supervise"
 )
 
-// An Act is something that a person, or an agent, does to a run: it returns the events that stand for it, or why it
-// cannot be done. It may be tried again on a newer state.
+// An Act is a change that a person or an agent makes to a run. It returns the events for the change, or why it is not
+// possible. It may be called again on a newer state.
 type Act func(p *project.Project, r *Run) ([]pawl.Payload, error)
 
-// Perform journals an act and returns the run as it stands afterwards. It needs no engine, and takes no engine's place:
-// a live one sees the events and goes on from them.
+// Perform journals an act and returns the run afterwards. It needs no engine; a running engine sees the events and
+// continues from them.
 func Perform(ctx context.Context, p *project.Project, run pawl.RunID, by pawl.Author, act Act) (*Run, error) {
 	r, err := Load(ctx, p, run)
 	if err != nil {
@@ -49,7 +49,7 @@ func (r *Run) Perform(ctx context.Context, p *project.Project, by pawl.Author, a
 			err = r.Refresh()
 		}
 		if err == nil {
-			err = r.fitted(last-pawl.Seq(len(events)), last)
+			err = r.rejectedBetween(last-pawl.Seq(len(events)), last)
 		}
 		if err != nil {
 			return errors.Join(actErr, err)
@@ -62,25 +62,26 @@ func (r *Run) Perform(ctx context.Context, p *project.Project, by pawl.Author, a
 		r.Notes = append(r.Notes, fmt.Sprintf("views: %v", err))
 	}
 	if r.Log.Uncached() >= actsPerCache {
-		_ = r.Log.SaveState(r.State) // a cache that is missing is made again
+		_ = r.Log.SaveState(r.State) // a missing cache is rebuilt
 	}
 	return actErr
 }
 
-// actsPerCache is after how many events the state is cached of a run in which no engine does it, as in a session run.
+// actsPerCache is how many events may pass before the state of a run without an engine is cached, as in a session run.
 const actsPerCache = 64
 
-// fitted says why one of the events after a number, up to another, did not fit when it came: somebody was quicker.
-func (r *Run) fitted(after, last pawl.Seq) error {
+// rejectedBetween returns an error if the state rejected one of the events after a number, up to another, because
+// another writer was faster.
+func (r *Run) rejectedBetween(after, last pawl.Seq) error {
 	for _, m := range r.State.RejectedEvents {
 		if m.Seq > after && m.Seq <= last {
-			return &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("it came too late: %s", m.Why), Hint: "pawl status"}
+			return &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("another change came first: %s", m.Why), Hint: "pawl status"}
 		}
 	}
 	return nil
 }
 
-// Refresh folds what was journaled since.
+// Refresh folds the events journaled since.
 func (r *Run) Refresh() error {
 	news, err := r.Log.News()
 	for _, event := range news {
@@ -89,12 +90,12 @@ func (r *Run) Refresh() error {
 	return err
 }
 
-// Approve closes a human_verify or human_action gate, if it still shows what it showed when it was opened.
+// Approve approves a human_verify or human_action gate, if it still shows the content from when it was opened.
 func Approve(id pawl.GateID, why string) Act {
 	return Reply(pawl.GateAnswered{Gate: id, Answer: pawl.Approved, Why: why})
 }
 
-// Reject has the steps that the gate needs done again, told why; with stop it fails the run instead.
+// Reject rejects a gate: the steps it covers rerun and get the reason, or with stop the run fails.
 func Reject(id pawl.GateID, why string, stop bool) Act {
 	reply := pawl.GateAnswered{Gate: id, Answer: pawl.Rejected, Why: why}
 	if stop {
@@ -103,40 +104,40 @@ func Reject(id pawl.GateID, why string, stop bool) Act {
 	return Reply(reply)
 }
 
-// Choose closes a decision gate with one of its options.
+// Choose answers a decision gate with one of its options.
 func Choose(id pawl.GateID, option, why string) Act {
 	return Reply(pawl.GateAnswered{Gate: id, Answer: pawl.Chosen, Option: option, Why: why})
 }
 
-// answers says why a reply is no answer to a gate. A decision that names no options takes any.
-func answers(reply pawl.GateAnswered, g *pawl.GateState) error {
+// checkReply returns why a reply does not fit a gate. A decision without options accepts any answer.
+func checkReply(reply pawl.GateAnswered, g *pawl.GateState) error {
 	switch decision := g.Type == pawl.DecisionFor; {
 	case reply.Answer == pawl.Approved && decision:
-		return UsageError(Answers(g)[0], "gate %s asks for a decision: %s", g.ID, cmp.Or(strings.Join(g.Options, ", "), g.Ask))
+		return UsageError(AnswerCommands(g)[0], "gate %s is a decision; choose one of: %s", g.ID, cmp.Or(strings.Join(g.Options, ", "), g.Ask))
 	case reply.Answer == pawl.Chosen && !decision:
-		return UsageError("pawl approve "+string(g.ID), "gate %s is a %s: it is approved or rejected", g.ID, g.Type)
+		return UsageError("pawl approve "+string(g.ID), "gate %s is a %s; approve or reject it", g.ID, g.Type)
 	case reply.Answer == pawl.Chosen && reply.Option == "", reply.Answer == pawl.Chosen && len(g.Options) > 0 && !slices.Contains(g.Options, reply.Option):
-		return UsageError(Answers(g)[0], "gate %s has no option %q; it has: %s", g.ID, reply.Option, strings.Join(g.Options, ", "))
+		return UsageError(AnswerCommands(g)[0], "gate %s has no option %q; options: %s", g.ID, reply.Option, strings.Join(g.Options, ", "))
 	}
 	return nil
 }
 
-// Reply closes a gate with an answer that fits it, if it still shows what it showed when it was opened.
+// Reply closes a gate with an answer that fits its type, if it still shows the content from when it was opened.
 func Reply(reply pawl.GateAnswered) Act {
 	return func(p *project.Project, r *Run) ([]pawl.Payload, error) {
 		g, err := openGateOf(r.State, reply.Gate)
 		if err != nil {
 			return nil, err
 		}
-		if err := answers(reply, g); err != nil {
+		if err := checkReply(reply, g); err != nil {
 			return nil, err
 		}
-		changed, err := ChangedSince(p, r, g)
+		changed, err := GateChanges(p, r, g)
 		if err != nil {
 			return nil, err
 		}
 		if len(changed) > 0 {
-			why := "what it shows has changed: " + strings.Join(changed, ", ")
+			why := "its content has changed: " + strings.Join(changed, ", ")
 			return []pawl.Payload{pawl.GateWithdrawn{Gate: g.ID, Why: why}},
 				&pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("gate %s: %s", g.ID, why), Hint: "pawl resume"}
 		}
@@ -151,8 +152,8 @@ func Reply(reply pawl.GateAnswered) Act {
 	}
 }
 
-// Answers returns the commands by which a person closes a gate.
-func Answers(g *pawl.GateState) []string {
+// AnswerCommands returns the commands that close a gate.
+func AnswerCommands(g *pawl.GateState) []string {
 	if g.Type != pawl.DecisionFor {
 		return []string{"pawl approve " + string(g.ID), fmt.Sprintf("pawl reject %s -m WHY", g.ID)}
 	}
@@ -174,18 +175,18 @@ func openGateOf(s *pawl.State, id pawl.GateID) (*pawl.GateState, error) {
 	case g.Withdrawn != "":
 		return nil, &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("gate %s is closed: %s", id, g.Withdrawn), Hint: "pawl gates"}
 	case !g.Open():
-		return nil, &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("gate %s is closed already", id), Hint: "pawl gates"}
+		return nil, &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("gate %s is already closed", id), Hint: "pawl gates"}
 	}
 	return g, nil
 }
 
-// ChangedSince returns what a gate shows that is not any more as it was when it was opened.
-func ChangedSince(p *project.Project, r *Run, g *pawl.GateState) ([]string, error) {
+// GateChanges returns what a gate shows that has changed since the gate was opened.
+func GateChanges(p *project.Project, r *Run, g *pawl.GateState) ([]string, error) {
 	step := r.Plan.Step(g.Step)
 	if step == nil || step.Gate == nil || g.Purpose != "" {
 		return nil, nil
 	}
-	now, err := ShownNow(p.Root, r, step)
+	now, err := GateContent(p.Root, r, step)
 	if err != nil {
 		return nil, err
 	}
@@ -199,16 +200,16 @@ func ChangedSince(p *project.Project, r *Run, g *pawl.GateState) ([]string, erro
 	return changed, nil
 }
 
-// ShownNow returns what a gate step shows at this moment: the outputs, as they are on disk, of the steps that it needs.
-// A foreach step's are shown as one.
-func ShownNow(root string, r *Run, step *pawl.Step) (pawl.Outputs, error) {
+// GateContent returns what a gate step shows now: the outputs on disk of the steps that it needs. The outputs of a
+// foreach step count as one.
+func GateContent(root string, r *Run, step *pawl.Step) (pawl.Outputs, error) {
 	all := pawl.Outputs{}
 	for _, need := range r.Plan.Needs(step.ID) {
 		st := r.State.Steps[need]
 		if st == nil {
 			continue
 		}
-		maps.Copy(all, CurrentContent(root, st.Outputs))
+		maps.Copy(all, CurrentOutputs(root, st.Outputs))
 		if st.Items == nil || st.Status == pawl.Skipped {
 			continue
 		}
@@ -216,7 +217,7 @@ func ShownNow(root string, r *Run, step *pawl.Step) (pawl.Outputs, error) {
 		if err != nil {
 			return nil, err
 		}
-		all[string(need)+"/*"] = pawl.Content{SHA256: CurrentContent(root, items).Hash(), Files: len(items)}
+		all[string(need)+"/*"] = pawl.Content{SHA256: CurrentOutputs(root, items).Hash(), Files: len(items)}
 	}
 	return all, nil
 }
@@ -228,7 +229,7 @@ func ItemOutputs(r *Run, items *pawl.ItemsState) (pawl.Outputs, error) {
 		if items.Done.At(index) == 0 {
 			continue
 		}
-		done, err := ItemDone(r.Log, items, index)
+		done, err := ReadItemDone(r.Log, items, index)
 		if err != nil {
 			return nil, err
 		}
@@ -237,8 +238,8 @@ func ItemOutputs(r *Run, items *pawl.ItemsState) (pawl.Outputs, error) {
 	return all, nil
 }
 
-// CurrentContent returns what is at the recorded paths now; nothing is the zero content.
-func CurrentContent(root string, recorded pawl.Outputs) pawl.Outputs {
+// CurrentOutputs returns the current content of the recorded paths. A path that does not exist has the zero Content.
+func CurrentOutputs(root string, recorded pawl.Outputs) pawl.Outputs {
 	now := make(pawl.Outputs, len(recorded))
 	for path := range recorded {
 		c, err := outputs.One(root, path)
@@ -255,20 +256,21 @@ func Ask(action pawl.GateAction) Act {
 	return func(_ *project.Project, r *Run) ([]pawl.Payload, error) {
 		gate := action.Gate("", "", time.Now())
 		if g := r.State.Gate(gate.ID); g != nil && g.Open() {
-			return nil, UsageError("pawl gates", "gate %s asks this already", gate.ID)
+			return nil, UsageError("pawl gates", "gate %s already asks this", gate.ID)
 		}
 		return []pawl.Payload{pawl.GateOpened{Gate: gate}}, nil
 	}
 }
 
-// Pause has nothing new started.
+// Pause prevents new attempts from starting.
 func Pause(why string) Act {
 	return func(_ *project.Project, r *Run) ([]pawl.Payload, error) {
 		return unlessEnded(r.State, pawl.RunPaused{Why: why})
 	}
 }
 
-// Stop has nothing new started and running attempts ended. Without a live engine, EndLive does the ending.
+// Stop prevents new attempts from starting and terminates running ones. Without a running engine, call EndLive to
+// terminate them.
 func Stop(why string) Act {
 	return func(_ *project.Project, r *Run) ([]pawl.Payload, error) {
 		return unlessEnded(r.State, pawl.RunStopped{Why: cmp.Or(why, "stopped by a person")})
@@ -277,12 +279,12 @@ func Stop(why string) Act {
 
 func unlessEnded(s *pawl.State, payload pawl.Payload) ([]pawl.Payload, error) {
 	if s.Ended() {
-		return nil, &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("run %s has %s already", s.Run, s.Status), Hint: "pawl runs"}
+		return nil, &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("run %s is already %s", s.Run, s.Status), Hint: "pawl runs"}
 	}
 	return []pawl.Payload{payload}, nil
 }
 
-// EndLive asks the supervisors of all live attempts to end them, where no engine is there to do it.
+// EndLive asks the supervisors of all live attempts to terminate them. It is for runs without an engine.
 func EndLive(p *project.Project, r *Run, why string) error {
 	var errs []error
 	for _, live := range r.State.Live() {
@@ -292,33 +294,33 @@ func EndLive(p *project.Project, r *Run, why string) error {
 	return errors.Join(errs...)
 }
 
-// Retry has a step done again. What is finished of an unfinished work list stays finished.
+// Retry reruns a step. Finished items of an unfinished foreach step stay finished.
 func Retry(id pawl.StepID, why string) Act {
 	return func(_ *project.Project, r *Run) ([]pawl.Payload, error) {
-		st, err := touchable(r, id)
+		st, err := idleStep(r, id)
 		if err != nil {
 			return nil, err
 		}
 		again := pawl.StepReopened{Step: id, Why: cmp.Or(why, "retried by a person"), Asked: true}
 		again.Keep = st != nil && st.Items != nil && st.Status != pawl.Done
-		return append(WithdrawGates(r.State, id, "is to be done again"), reopening(r.State, again, "step "+string(id)+" is to be done again")...), nil
+		return append(WithdrawGates(r.State, id, "was queued for retry"), reopening(r.State, again, "step "+string(id)+" queued for retry")...), nil
 	}
 }
 
-// Skip has the run go on without a step.
+// Skip continues the run without a step.
 func Skip(id pawl.StepID, why string) Act {
 	return func(_ *project.Project, r *Run) ([]pawl.Payload, error) {
-		if _, err := touchable(r, id); err != nil {
+		if _, err := idleStep(r, id); err != nil {
 			return nil, err
 		}
 		if r.State.Steps[id].Finished() {
-			return nil, UsageError("pawl status", "step %s is finished already", id)
+			return nil, UsageError("pawl status", "step %s is already finished", id)
 		}
 		return append(WithdrawGates(r.State, id, "was skipped"), reopening(r.State, pawl.StepSkipped{Step: id, Why: why}, "step "+string(id)+" was skipped")...), nil
 	}
 }
 
-// WithdrawGates closes the open gates of a step.
+// WithdrawGates returns the events that withdraw a step's open gates.
 func WithdrawGates(s *pawl.State, id pawl.StepID, why string) []pawl.Payload {
 	var payloads []pawl.Payload
 	for _, g := range s.OpenGates() {
@@ -329,7 +331,7 @@ func WithdrawGates(s *pawl.State, id pawl.StepID, why string) []pawl.Payload {
 	return payloads
 }
 
-// reopening adds, for a run that has ended, that it goes on, and why.
+// reopening adds the event that reopens an ended run.
 func reopening(s *pawl.State, payload pawl.Payload, why string) []pawl.Payload {
 	if s.Ended() {
 		return []pawl.Payload{payload, pawl.RunReopened{Why: why}}
@@ -337,8 +339,8 @@ func reopening(s *pawl.State, payload pawl.Payload, why string) []pawl.Payload {
 	return []pawl.Payload{payload}
 }
 
-// touchable returns the state of a step that nothing is working on; nil where it was never started.
-func touchable(r *Run, id pawl.StepID) (*pawl.StepState, error) {
+// idleStep returns the state of a step without running attempts, nil if it never started.
+func idleStep(r *Run, id pawl.StepID) (*pawl.StepState, error) {
 	if r.Plan.Step(id) == nil {
 		return nil, UsageError("pawl status", "no step %s in this run's plan", id)
 	}
@@ -354,16 +356,16 @@ func Review(id pawl.StepID, reviewer string, score int, comment string) Act {
 	return func(_ *project.Project, r *Run) ([]pawl.Payload, error) {
 		st := r.State.Steps[id]
 		if st == nil || st.Status != pawl.AwaitsReview && st.Status != pawl.Done {
-			return nil, UsageError("pawl status", "step %s has nothing to review", id)
+			return nil, UsageError("pawl status", "step %s is not finished, so there is nothing to review", id)
 		}
 		if score < 0 || score > 100 {
-			return nil, UsageError("", "a score is 0 to 100, not %d", score)
+			return nil, UsageError("", "score must be 0 to 100, not %d", score)
 		}
 		return []pawl.Payload{pawl.StepReviewed{Step: id, Reviewer: reviewer, Score: score, Comment: comment}}, nil
 	}
 }
 
-// Learn adds to MEMORY.md, and says so in the journal if it was new.
+// Learn adds to MEMORY.md and journals the addition unless it was there before.
 func Learn(m pawl.Memory) Act {
 	return func(p *project.Project, _ *Run) ([]pawl.Payload, error) {
 		added, err := p.Learn(m)
@@ -381,7 +383,7 @@ func Decide(d pawl.Decision) Act {
 	}
 }
 
-// Block opens a blocker: of a step, or of the whole run.
+// Block opens a blocker for a step, or for the whole run.
 func Block(b pawl.Blocker) Act {
 	return func(_ *project.Project, r *Run) ([]pawl.Payload, error) {
 		if b.Step != "" && r.Plan.Step(b.Step) == nil {
@@ -391,8 +393,8 @@ func Block(b pawl.Blocker) Act {
 	}
 }
 
-// Name says where an item stands that an agent names that works on no step of the plan.
-func Name(item pawl.ItemNamed) Act {
+// NameItem records the status of an item that an agent reports outside of any step.
+func NameItem(item pawl.ItemNamed) Act {
 	return func(*project.Project, *Run) ([]pawl.Payload, error) {
 		item.Step = pawl.TasksStep
 		return []pawl.Payload{item}, nil
@@ -415,10 +417,10 @@ func UsageError(hint, format string, args ...any) error {
 	return &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf(format, args...), Hint: hint}
 }
 
-// MaxShown is how many paths a gate names one by one; more are shown as one.
+// MaxShown is how many paths a gate lists one by one. More are combined into one hash.
 const MaxShown = 200
 
-// LimitShown returns what a gate shows in a size that fits into the journal.
+// LimitShown combines what a gate shows into one hash if it has more than MaxShown paths.
 func LimitShown(shown pawl.Outputs) pawl.Outputs {
 	if len(shown) <= MaxShown && CheckSize(shown) == nil {
 		return shown
@@ -426,7 +428,7 @@ func LimitShown(shown pawl.Outputs) pawl.Outputs {
 	return pawl.Outputs{allShown: {SHA256: shown.Hash(), Files: len(shown)}}
 }
 
-// RefsOf returns the names of live attempts.
+// RefsOf returns the references of live attempts.
 func RefsOf(live []*pawl.AttemptState) []pawl.AttemptRef {
 	names := make([]pawl.AttemptRef, 0, len(live))
 	for _, a := range live {
@@ -435,5 +437,5 @@ func RefsOf(live []*pawl.AttemptState) []pawl.AttemptRef {
 	return slices.Clip(names)
 }
 
-// allShown stands for all paths of a gate that shows very many.
+// allShown is the name of the combined entry.
 const allShown = "*"

@@ -18,26 +18,26 @@ import (
 	"time"
 )
 
-// DefaultArchives is how many runs stay in the archive before the oldest are due to go.
+// DefaultArchives is how many archived runs are kept by default.
 const DefaultArchives = 5
 
-// Archiving says which runs are set aside, and what becomes of older ones.
-type Archiving struct {
-	Runs   []pawl.RunID // Defaults to all that have ended, but the newest run.
-	Keep   int          // archives that stay
-	Delete bool         // the others are deleted; else they are only named
+// ArchiveOptions selects the runs to archive and what happens to older archives.
+type ArchiveOptions struct {
+	Runs   []pawl.RunID // Defaults to all ended runs except the newest run.
+	Keep   int          // number of archived runs to keep
+	Delete bool         // delete the others; otherwise they are only listed
 }
 
-// Archive is what an archiving did.
-type Archive struct {
+// ArchiveResult is what ArchiveRuns did.
+type ArchiveResult struct {
 	Moved   []pawl.RunID `json:"archived"`
-	Due     []pawl.RunID `json:"due"` // more than are kept, and still there
+	Due     []pawl.RunID `json:"due"` // beyond Keep, and not deleted
 	Deleted []pawl.RunID `json:"deleted"`
 }
 
-// ArchiveRuns moves whole runs to the archive. It refuses one of which anything still runs, and all while an engine works.
-// A run is moved in one move: it is always whole, in one place or in the other. What was just moved is never deleted.
-func ArchiveRuns(ctx context.Context, p *project.Project, a Archiving) (done Archive, err error) {
+// ArchiveRuns moves whole runs to the archive. It fails if a run has running processes, or if an engine is running.
+// Each run is moved atomically. Runs that were just archived are never deleted.
+func ArchiveRuns(ctx context.Context, p *project.Project, a ArchiveOptions) (done ArchiveResult, err error) {
 	lock, err := p.LockEngine(project.Holder{PID: os.Getpid(), Since: time.Now().UTC(), Command: "pawl archive"})
 	if err != nil {
 		return done, err
@@ -50,40 +50,41 @@ func ArchiveRuns(ctx context.Context, p *project.Project, a Archiving) (done Arc
 		}
 	}
 	for _, run := range runs {
-		if err := liveIn(ctx, p, run); err != nil {
+		if err := requireIdleRun(ctx, p, run); err != nil {
 			return done, err
 		}
 	}
 	for _, run := range runs {
-		if err := moveAside(p, run); err != nil {
+		if err := moveToArchive(p, run); err != nil {
 			return done, err
 		}
 		done.Moved = append(done.Moved, run)
 	}
-	return done, clearArchive(p, a, &done)
+	return done, trimArchive(p, a, &done)
 }
 
-// endedRuns returns the runs that have ended, but the newest of all: people still look at that one.
+// endedRuns returns all ended runs except the newest run of all, which people still look at.
 func endedRuns(ctx context.Context, p *project.Project) ([]pawl.RunID, error) {
-	runs, err := Runs(p)
+	runs, err := List(p)
 	if err != nil || len(runs) == 0 {
 		return nil, err
 	}
 	var found []pawl.RunID
 	for _, run := range runs[1:] {
-		if s, err := LoadState(ctx, p, run); err == nil && s.Ended() { // what cannot be read is left to pawl verify
+		if s, err := LoadState(ctx, p, run); err == nil && s.Ended() { // unreadable runs are the business of pawl verify
 			found = append(found, run)
 		}
 	}
 	return found, nil
 }
 
-// liveIn refuses a run of which an attempt still runs. Of one that cannot be read, every attempt is asked.
-func liveIn(ctx context.Context, p *project.Project, run pawl.RunID) error {
+// requireIdleRun fails if an attempt of the run is running. If the journal cannot be read, it checks every attempt
+// folder.
+func requireIdleRun(ctx context.Context, p *project.Project, run pawl.RunID) error {
 	s, err := LoadState(ctx, p, run)
 	switch {
 	case err == nil:
-		return LivingOf(p, s)
+		return RequireNoLiveAttempt(p, s)
 	case pawl.KindOf(err) != pawl.KindDamaged:
 		return err
 	}
@@ -93,27 +94,27 @@ func liveIn(ctx context.Context, p *project.Project, run pawl.RunID) error {
 			return nil
 		case err != nil:
 			return err
-		case d.Name() == pawl.LockFile && AttemptLives(filepath.Dir(path)):
-			return &pawl.Error{Kind: pawl.KindHeld, Err: fmt.Errorf("an attempt still runs: %s", filepath.Dir(path))}
+		case d.Name() == pawl.LockFile && AttemptAlive(filepath.Dir(path)):
+			return &pawl.Error{Kind: pawl.KindHeld, Err: fmt.Errorf("an attempt is still running: %s", filepath.Dir(path))}
 		}
 		return nil
 	})
 }
 
-// LivingOf refuses a run of which an attempt still runs.
-func LivingOf(p *project.Project, s *pawl.State) error {
+// RequireNoLiveAttempt fails if an attempt of the run is running.
+func RequireNoLiveAttempt(p *project.Project, s *pawl.State) error {
 	for _, live := range s.Live() {
-		if AttemptLives(p.AttemptDir(live.AttemptRef, s.Run)) {
+		if AttemptAlive(p.AttemptDir(live.AttemptRef, s.Run)) {
 			return &pawl.Error{
 				Kind: pawl.KindHeld, Hint: "pawl stop " + string(s.Run),
-				Err: fmt.Errorf("attempt %d of %s still runs, in run %s", live.Attempt, live.Name(), s.Run),
+				Err: fmt.Errorf("attempt %d of %s is still running, in run %s", live.Attempt, live.Name(), s.Run),
 			}
 		}
 	}
-	return undoingOf(p, s)
+	return requireNoUndo(p, s)
 }
 
-func moveAside(p *project.Project, run pawl.RunID) error {
+func moveToArchive(p *project.Project, run pawl.RunID) error {
 	if err := disk.MakeFolders(p.Archive()); err != nil {
 		return fmt.Errorf("archive run %s: %w", run, err)
 	}
@@ -123,12 +124,12 @@ func moveAside(p *project.Project, run pawl.RunID) error {
 	return disk.SyncFolder(p.Runs())
 }
 
-// going begins the names of archived runs that are being deleted. It makes them no runs.
-const going = ".gone-"
+// deletingPrefix marks archived runs that are being deleted, so that they do not count as runs.
+const deletingPrefix = ".gone-"
 
-// clearArchive finds the archives that are more than are kept, and deletes them where it is to.
-func clearArchive(p *project.Project, a Archiving, done *Archive) error {
-	aside, err := Archived(p)
+// trimArchive lists the archived runs beyond the limit and deletes them if requested.
+func trimArchive(p *project.Project, a ArchiveOptions, done *ArchiveResult) error {
+	aside, err := ArchivedRuns(p)
 	if err != nil {
 		return err
 	}
@@ -138,17 +139,17 @@ func clearArchive(p *project.Project, a Archiving, done *Archive) error {
 			continue
 		}
 		from := filepath.Join(p.Archive(), string(run))
-		if err := disk.Rename(from, filepath.Join(p.Archive(), going+string(run))); err != nil {
+		if err := disk.Rename(from, filepath.Join(p.Archive(), deletingPrefix+string(run))); err != nil {
 			return fmt.Errorf("delete archived run %s: %w", run, err)
 		}
 		done.Deleted = append(done.Deleted, run)
 	}
-	return removeGone(p)
+	return removeDeleted(p)
 }
 
-// removeGone removes what is no archive any more, also what one that was cut off has left.
-func removeGone(p *project.Project) error {
-	left, err := filepath.Glob(filepath.Join(p.Archive(), going+"*"))
+// removeDeleted removes archived runs that are marked for deletion, including those of an interrupted call.
+func removeDeleted(p *project.Project) error {
+	left, err := filepath.Glob(filepath.Join(p.Archive(), deletingPrefix+"*"))
 	if err != nil {
 		return err
 	}
@@ -160,62 +161,62 @@ func removeGone(p *project.Project) error {
 	return nil
 }
 
-// Archived returns the runs set aside, newest first.
-func Archived(p *project.Project) ([]pawl.RunID, error) {
+// ArchivedRuns returns the archived runs, newest first.
+func ArchivedRuns(p *project.Project) ([]pawl.RunID, error) {
 	runs, err := journal.Runs(p.Archive())
 	slices.SortFunc(runs, byAge)
 	return runs, err
 }
 
-// byAge orders runs by the time in their ids, the newest first.
+// byAge orders runs by the time in their IDs, newest first.
 func byAge(a, b pawl.RunID) int {
 	return cmp.Or(strings.Compare(RunStamp(b), RunStamp(a)), strings.Compare(string(b), string(a)))
 }
 
-// LoadArchived opens a run that was set aside, for reading.
+// LoadArchived opens an archived run for reading.
 func LoadArchived(ctx context.Context, p *project.Project, run pawl.RunID) (*Run, error) {
 	return loadFrom(ctx, p, p.Archive(), run)
 }
 
-// NoRollback refuses a run that is half rolled back.
-func NoRollback(s *pawl.State) error {
+// RequireNoRollback fails if the run has an unfinished rollback.
+func RequireNoRollback(s *pawl.State) error {
 	if s.Rollback == nil {
 		return nil
 	}
 	return &pawl.Error{
 		Kind: pawl.KindDamaged, Hint: "pawl rollback, or pawl rollback --stop",
-		Err: fmt.Errorf("run %s is half rolled back, to checkpoint %s", s.Run, s.Rollback.Checkpoint),
+		Err: fmt.Errorf("run %s has an unfinished rollback to checkpoint %s", s.Run, s.Rollback.Checkpoint),
 	}
 }
 
-// HalfRolledBack returns the checkpoint of the rollback that has not ended, empty where there is none.
-func HalfRolledBack(ctx context.Context, p *project.Project) (pawl.CheckpointID, error) {
-	runs, err := Runs(p)
+// UnfinishedRollback returns the target of the project's unfinished rollback, "" for none.
+func UnfinishedRollback(ctx context.Context, p *project.Project) (pawl.CheckpointID, error) {
+	runs, err := List(p)
 	if err != nil {
 		return "", err
 	}
 	for _, run := range runs {
 		s, err := LoadState(ctx, p, run)
-		if err == nil && s.Rollback != nil { // one that cannot be read is pawl verify's
+		if err == nil && s.Rollback != nil { // unreadable runs are the business of pawl verify
 			return s.Rollback.Checkpoint, nil
 		}
 	}
 	return "", nil
 }
 
-// undoingOf refuses a run of which an undo command still runs.
-func undoingOf(p *project.Project, s *pawl.State) error {
-	if s.Rollback == nil || s.Rollback.Undoing == nil || !AttemptLives(p.UndoDir(*s.Rollback.Undoing, s.Run)) {
+// requireNoUndo fails if an undo command of the run is running.
+func requireNoUndo(p *project.Project, s *pawl.State) error {
+	if s.Rollback == nil || s.Rollback.Undoing == nil || !AttemptAlive(p.UndoDir(*s.Rollback.Undoing, s.Run)) {
 		return nil
 	}
 	return &pawl.Error{
 		Kind: pawl.KindHeld, Hint: "pawl rollback",
-		Err: fmt.Errorf("undo %d of %s still runs, in run %s", s.Rollback.Undoing.Attempt, s.Rollback.Undoing.Name(), s.Run),
+		Err: fmt.Errorf("undo %d of %s is still running, in run %s", s.Rollback.Undoing.Attempt, s.Rollback.Undoing.Name(), s.Run),
 	}
 }
 
-// AttemptLives reports whether a supervisor works in an attempt's folder.
-func AttemptLives(dir string) bool {
+// AttemptAlive reports whether a supervisor runs in an attempt's folder.
+func AttemptAlive(dir string) bool {
 	status, err := supervise.Probe(dir)
 	return err == nil && status.State == supervise.Live
 }

@@ -10,22 +10,22 @@ import (
 	"strings"
 )
 
-// maxValue is how long one value of a work list may be, in bytes.
+// maxValue is the maximum size of an item's value in bytes.
 const maxValue = 4096
 
 func ListValues(root string, step *pawl.Step) ([]string, error) {
 	values, err := rawValues(root, step.Foreach)
 	if err != nil {
-		return nil, fmt.Errorf("work list: %w", err)
+		return nil, fmt.Errorf("item list: %w", err)
 	}
 	lines := map[pawl.ItemID]int{}
 	for i, v := range values {
 		if len(v) > maxValue {
-			return nil, fmt.Errorf("work list: value %d has %d bytes; at most %d are possible", i+1, len(v), maxValue)
+			return nil, fmt.Errorf("item list: value %d has %d bytes; the maximum is %d", i+1, len(v), maxValue)
 		}
 		id := pawl.ItemIDOf(v)
 		if first, twice := lines[id]; twice {
-			return nil, fmt.Errorf("work list: value %d, %q, stands at %d already; each value must be unique", i+1, v, first)
+			return nil, fmt.Errorf("item list: value %d, %q, is a duplicate of value %d; values must be unique", i+1, v, first)
 		}
 		lines[id] = i + 1
 	}
@@ -52,8 +52,8 @@ func rawValues(root string, f *pawl.Foreach) ([]string, error) {
 	return values, nil
 }
 
-// ItemDone returns the event that finished an item.
-func ItemDone(log *journal.Log, items *pawl.ItemsState, index int) (pawl.ItemDone, error) {
+// ReadItemDone returns the event that finished an item. index is its position in the item list.
+func ReadItemDone(log *journal.Log, items *pawl.ItemsState, index int) (pawl.ItemDone, error) {
 	event, err := log.Event(items.Done.At(index))
 	if err != nil {
 		return pawl.ItemDone{}, err

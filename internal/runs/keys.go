@@ -8,8 +8,8 @@ import (
 	"pawl/internal/outputs"
 )
 
-// Digests returns, for each of the steps, the hash of what it gives.
-func Digests(steps []pawl.StepID, state *pawl.State) map[pawl.StepID]string {
+// OutputDigests returns the output digest of each of the steps.
+func OutputDigests(steps []pawl.StepID, state *pawl.State) map[pawl.StepID]string {
 	hashes := make(map[pawl.StepID]string, len(steps))
 	for _, id := range steps {
 		hashes[id] = state.Steps[id].Gives()
@@ -17,7 +17,8 @@ func Digests(steps []pawl.StepID, state *pawl.State) map[pawl.StepID]string {
 	return hashes
 }
 
-// CurrentKey returns the key of a piece of work, reading its inputs as they are, with every need and input named.
+// CurrentKey returns the key of a piece of work, hashing its inputs as they are now. The key names every need and
+// input.
 func CurrentKey(root string, plan *pawl.Plan, w Work, needs map[pawl.StepID]string) (pawl.Key, error) {
 	key := pawl.Key{Definition: pawl.DefinitionOf(plan, w.Step, w.Value), Needs: needs}
 	declared := w.Paths(KeyInputs(w))
@@ -29,8 +30,8 @@ func CurrentKey(root string, plan *pawl.Plan, w Work, needs map[pawl.StepID]stri
 	return key, err
 }
 
-// KeyInputs returns the declared inputs that belong to the work's own key: an item's are those that name the item,
-// a foreach step's are the others.
+// KeyInputs returns the declared inputs that are part of the work's own key. Inputs that name the item belong to the
+// item, the others to the foreach step.
 func KeyInputs(w Work) []string {
 	if w.Step.Foreach == nil {
 		return w.Step.Inputs
@@ -44,12 +45,12 @@ func KeyInputs(w Work) []string {
 	return own
 }
 
-// NamesItem reports whether a declared path differs from item to item.
+// NamesItem reports whether a declared path differs between items.
 func NamesItem(path string) bool {
 	return strings.Contains(path, "$PAWL_ITEM") || strings.Contains(path, "${PAWL_ITEM")
 }
 
-// ListedValues reads a work list from the journal.
+// ListedValues reads an item list from the journal.
 func ListedValues(log *journal.Log, items *pawl.ItemsState) ([]string, error) {
 	values := make([]string, 0, items.Total)
 	for _, seq := range items.Lists {

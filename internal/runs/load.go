@@ -17,20 +17,19 @@ import (
 	"pawl/internal/disk"
 	"pawl/internal/journal"
 	"pawl/internal/project"
-	"pawl/internal/random"
 )
 
-// Run is a run as it stands: its journal, folded, and its plan.
+// Run is an open run: its journal, the folded state, and its plan.
 type Run struct {
 	Log   *journal.Log
 	State *pawl.State
 	Plan  *pawl.Plan // empty for a run without a plan
-	Notes []string   // what people should know, one line each, that is no fault of an act: views that could not be written
+	Notes []string   // warnings for the user, one line each, such as views that could not be written
 
-	LostPlan []byte // the plan, where the copy beside the journal is not it; nil where it is
+	LostPlan []byte // the plan's content if its copy beside the journal is damaged or missing; otherwise nil
 }
 
-// Load opens a run for reading and, by whoever may, for appending. The whole journal is checked.
+// Load opens a run for reading and appending. It verifies the whole journal.
 func Load(ctx context.Context, p *project.Project, run pawl.RunID) (*Run, error) {
 	return loadFrom(ctx, p, p.Runs(), run)
 }
@@ -40,51 +39,52 @@ func loadFrom(ctx context.Context, p *project.Project, folder string, run pawl.R
 	if err != nil {
 		return nil, err
 	}
-	state, err := stateOf(ctx, log)
+	state, err := fold(ctx, log)
 	if err != nil {
 		return nil, errors.Join(err, log.Close())
 	}
 	r := &Run{Log: log, State: state}
-	if err := r.readPlan(filepath.Join(folder, string(run)), SourceOf(p, state)); err != nil {
+	if err := r.readPlan(filepath.Join(folder, string(run)), PlanSource(p, state)); err != nil {
 		return nil, errors.Join(err, log.Close())
 	}
 	return r, nil
 }
 
-// HashOf returns the SHA-256 of some bytes, in hex.
-func HashOf(data []byte) string {
+// SHA256Hex returns the SHA-256 of data in hex.
+func SHA256Hex(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
 }
 
-// New is a run to be made.
-type New struct {
-	Kind    pawl.RunKind
-	Plan    *pawl.Plan
-	Data    []byte     // the plan's bytes
-	Source  string     // where the user keeps the plan, empty where nowhere
-	Version string     // of this program
-	Instead pawl.RunID // an unfinished run that is set aside for it. Defaults to none.
+// CreateOptions describes a run to create.
+type CreateOptions struct {
+	Kind     pawl.RunKind
+	Plan     *pawl.Plan
+	Data     []byte     // the plan's file content
+	Source   string     // where the user keeps the plan; "" for nowhere
+	Version  string     // of this program
+	Replaces pawl.RunID // an unfinished run to archive. Defaults to none.
 }
 
-// Create makes a run: its folder, the plan as it will be run, and a journal whose first batch says so.
-// It dies well: a folder without a journal is no run. A run that it is made instead of is set aside when it is there.
-func Create(ctx context.Context, p *project.Project, n New) (pawl.RunID, error) {
-	if n.Instead == "" {
+// Create creates a run: its folder, its copy of the plan, and a journal whose first batch names both. If it is
+// interrupted, no run exists: a folder without a journal is no run. The replaced run is archived after the new one
+// exists.
+func Create(ctx context.Context, p *project.Project, n CreateOptions) (pawl.RunID, error) {
+	if n.Replaces == "" {
 		return create(ctx, p, n)
 	}
-	if err := liveIn(ctx, p, n.Instead); err != nil {
+	if err := requireIdleRun(ctx, p, n.Replaces); err != nil {
 		return "", err
 	}
 	run, err := create(ctx, p, n)
 	if err != nil {
 		return "", err
 	}
-	return run, moveAside(p, n.Instead)
+	return run, moveToArchive(p, n.Replaces)
 }
 
-func create(ctx context.Context, p *project.Project, n New) (pawl.RunID, error) {
-	run := pawl.NewRunID(n.Plan.Name, time.Now(), random.Hex(2))
+func create(ctx context.Context, p *project.Project, n CreateOptions) (pawl.RunID, error) {
+	run := pawl.NewRunID(n.Plan.Name, time.Now(), disk.RandomHex(2))
 	if err := disk.MakeFolders(p.RunDir(run)); err != nil {
 		return "", err
 	}
@@ -110,30 +110,30 @@ func create(ctx context.Context, p *project.Project, n New) (pawl.RunID, error) 
 	return run, errors.Join(err, log.Close())
 }
 
-func PlanEvent(p *project.Project, revision int, n New) pawl.RunPlanned {
+func PlanEvent(p *project.Project, revision int, n CreateOptions) pawl.RunPlanned {
 	source := n.Source
 	if rel, err := filepath.Rel(p.Root, source); source != "" && err == nil && filepath.IsLocal(rel) {
 		source = filepath.ToSlash(rel)
 	}
 	return pawl.RunPlanned{
-		Revision: revision, File: filepath.Base(p.PlanFile("", revision)), SHA256: HashOf(n.Data), Source: source,
+		Revision: revision, File: filepath.Base(p.PlanFile("", revision)), SHA256: SHA256Hex(n.Data), Source: source,
 		Steps: len(n.Plan.Steps()), Goal: n.Plan.Goal, Mode: n.Plan.Mode,
 	}
 }
 
-// Runs returns the project's runs, newest first.
-func Runs(p *project.Project) ([]pawl.RunID, error) {
+// List returns the project's runs, newest first.
+func List(p *project.Project) ([]pawl.RunID, error) {
 	runs, err := journal.Runs(p.Runs())
 	if err != nil {
 		return nil, err
 	}
 	slices.SortFunc(runs, func(a, b pawl.RunID) int {
-		return cmp.Or(strings.Compare(RunStamp(b), RunStamp(a)), made(p, b).Compare(made(p, a)), strings.Compare(string(b), string(a)))
+		return cmp.Or(strings.Compare(RunStamp(b), RunStamp(a)), createdAt(p, b).Compare(createdAt(p, a)), strings.Compare(string(b), string(a)))
 	})
 	return runs, nil
 }
 
-// RunStamp returns the date and time in a run's id.
+// RunStamp returns the date and time in a run's ID.
 func RunStamp(run pawl.RunID) string {
 	const width, random = len("yyyymmdd-hhmmss"), len("-0000")
 	if len(run) < width+random {
@@ -142,8 +142,8 @@ func RunStamp(run pawl.RunID) string {
 	return string(run[len(run)-width-random : len(run)-random])
 }
 
-// made returns when a run was made, to order those of one second: when its first plan was written, which never is again.
-func made(p *project.Project, run pawl.RunID) time.Time {
+// createdAt returns when the run's first plan was written, to order runs of the same second.
+func createdAt(p *project.Project, run pawl.RunID) time.Time {
 	info, err := os.Stat(p.PlanFile(run, 1))
 	if err != nil {
 		return time.Time{}
@@ -151,10 +151,10 @@ func made(p *project.Project, run pawl.RunID) time.Time {
 	return info.ModTime()
 }
 
-// FindRun returns the run that a name stands for: an id, a unique prefix of one, "latest", or, empty, the current run:
-// the one that an engine works on, else the newest unfinished one that is no session, else the newest.
+// FindRun returns the run for a name: an ID, a unique prefix, "latest", or "" for the current run. That is the run of
+// the running engine, else the newest unfinished run that is no session, else the newest.
 func FindRun(ctx context.Context, p *project.Project, name string) (pawl.RunID, error) {
-	runs, err := Runs(p)
+	runs, err := List(p)
 	if err != nil {
 		return "", err
 	}
@@ -181,7 +181,7 @@ func FindRun(ctx context.Context, p *project.Project, name string) (pawl.RunID, 
 	case 1:
 		return found[0], nil
 	}
-	return "", &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("%q stands for %d runs", name, len(found)), Hint: "pawl runs"}
+	return "", &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("%q is ambiguous: %d runs match", name, len(found)), Hint: "pawl runs"}
 }
 
 func current(ctx context.Context, p *project.Project, runs []pawl.RunID) (pawl.RunID, error) {
@@ -192,9 +192,9 @@ func current(ctx context.Context, p *project.Project, runs []pawl.RunID) (pawl.R
 	return pawl.RunID(cmp.Or(string(unfinished), string(runs[0]))), err
 }
 
-// Unfinished returns the newest unfinished run of the plan that the user keeps at source, empty where there is none.
-func Unfinished(ctx context.Context, p *project.Project, source string) (pawl.RunID, error) {
-	runs, err := Runs(p)
+// FindUnfinished returns the newest unfinished run of the plan at source, "" for none.
+func FindUnfinished(ctx context.Context, p *project.Project, source string) (pawl.RunID, error) {
+	runs, err := List(p)
 	if err != nil {
 		return "", err
 	}
@@ -207,13 +207,13 @@ func Unfinished(ctx context.Context, p *project.Project, source string) (pawl.Ru
 	})
 }
 
-// firstUnfinished returns the first run that has not ended and fits. A damaged run counts as unfinished, so that it is
-// not passed over in silence.
+// firstUnfinished returns the first matching run that has not ended. A damaged run counts as unfinished, so that it is
+// not ignored silently.
 func firstUnfinished(ctx context.Context, p *project.Project, runs []pawl.RunID, fits func(*pawl.State) bool) (pawl.RunID, error) {
 	for _, run := range runs {
 		s, err := LoadState(ctx, p, run)
 		if errors.Is(err, journal.ErrEmpty) {
-			continue // its making was cut off: it is no run
+			continue // its creation was interrupted: not a run
 		}
 		if err != nil {
 			return run, err
@@ -230,13 +230,13 @@ func LoadState(ctx context.Context, p *project.Project, run pawl.RunID) (*pawl.S
 	if err != nil {
 		return nil, err
 	}
-	state, err := stateOf(ctx, log)
+	state, err := fold(ctx, log)
 	return state, errors.Join(err, log.Close())
 }
 
-// stateOf folds a journal. Of a first batch that was torn only the beginning may be there: a run that lacks the plan
-// which it was made for was never acknowledged, like one without any event.
-func stateOf(ctx context.Context, log *journal.Log) (*pawl.State, error) {
+// fold folds a journal. A torn first batch may be present only in part: a run without its plan was never acknowledged,
+// like one without events.
+func fold(ctx context.Context, log *journal.Log) (*pawl.State, error) {
 	state, err := log.State(ctx)
 	if err != nil {
 		return nil, err
@@ -249,6 +249,6 @@ func stateOf(ctx context.Context, log *journal.Log) (*pawl.State, error) {
 
 func IsPlanRun(s *pawl.State) bool { return s.Kind != pawl.SessionRun }
 
-func NewToken() pawl.Token { return pawl.Token(random.Hex(8)) }
+func NewToken() pawl.Token { return pawl.Token(disk.RandomHex(8)) }
 
-func NewCheckpointID() pawl.CheckpointID { return pawl.CheckpointID(random.Hex(4)) }
+func NewCheckpointID() pawl.CheckpointID { return pawl.CheckpointID(disk.RandomHex(4)) }

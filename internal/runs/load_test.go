@@ -32,7 +32,7 @@ func TestRunWithoutItsPlan(t *testing.T) {
 	if _, err := Load(t.Context(), p, run); !errors.Is(err, journal.ErrEmpty) {
 		t.Errorf("load: %v, want ErrEmpty", err)
 	}
-	if unfinished, err := Unfinished(t.Context(), p, ""); unfinished != "" || err != nil {
+	if unfinished, err := FindUnfinished(t.Context(), p, ""); unfinished != "" || err != nil {
 		t.Errorf("unfinished: %q, %v", unfinished, err)
 	}
 }

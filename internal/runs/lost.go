@@ -28,8 +28,7 @@ func Subfolders(path string) []string {
 	return names
 }
 
-// ExplainMissing returns err, unless a run that the name may stand for has lost its journal, or all but its snapshots: then it
-// says so.
+// ExplainMissing returns err, or a better error if a matching run has lost its journal or has only snapshots left.
 func ExplainMissing(ctx context.Context, p *project.Project, name string, err error) error {
 	lost, listErr := journal.Lost(p.Runs())
 	if listErr != nil {
@@ -38,27 +37,27 @@ func ExplainMissing(ctx context.Context, p *project.Project, name string, err er
 	for _, run := range slices.Backward(lost) {
 		if strings.HasPrefix(string(run), name) {
 			return &pawl.Error{
-				Kind: pawl.KindDamaged, Err: fmt.Errorf("the journal of run %s is gone", run), Hint: "pawl recover " + string(run),
+				Kind: pawl.KindDamaged, Err: fmt.Errorf("the journal of run %s is missing", run), Hint: "pawl recover " + string(run),
 			}
 		}
 	}
 	if err == nil {
 		return nil
 	}
-	run, listErr := onlySaved(ctx, p, name)
+	run, listErr := newestWithSnapshots(ctx, p, name)
 	if listErr != nil || run == "" {
 		return errors.Join(err, listErr)
 	}
-	return &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("%w; but there are snapshots of run %s", err, run), Hint: "pawl recover " + string(run)}
+	return &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("%w; but snapshots of run %s exist", err, run), Hint: "pawl recover " + string(run)}
 }
 
-// onlySaved returns the newest run that the name may stand for of which snapshots are all that is left.
-func onlySaved(ctx context.Context, p *project.Project, name string) (pawl.RunID, error) {
-	aside, err := Archived(p)
+// newestWithSnapshots returns the newest matching run of which only snapshots are left.
+func newestWithSnapshots(ctx context.Context, p *project.Project, name string) (pawl.RunID, error) {
+	aside, err := ArchivedRuns(p)
 	if err != nil {
 		return "", err
 	}
-	records, err := RecordsOf(ctx, p, config.Snapshots{})
+	records, err := OpenSnapshotRecords(ctx, p, config.Snapshots{})
 	if err != nil {
 		return "", err
 	}
@@ -71,30 +70,30 @@ func onlySaved(ctx context.Context, p *project.Project, name string) (pawl.RunID
 	return "", nil
 }
 
-// SavedRecords are the snapshots' commit records, with the store to look into them.
-type SavedRecords struct {
-	Store *snapshot.Store // nil: there is none, or it cannot be read
+// SnapshotRecords are the commit records of all snapshots, with their store.
+type SnapshotRecords struct {
+	Store *snapshot.Store // nil if there is none, or it cannot be read
 	All   []snapshot.Record
 }
 
-// RecordsOf opens the snapshots, if there are any. A store that cannot be read is no evidence, and no reason to stop.
-func RecordsOf(ctx context.Context, p *project.Project, cfg config.Snapshots) (*SavedRecords, error) {
+// OpenSnapshotRecords opens the snapshots, if there are any. A store that cannot be read counts as none.
+func OpenSnapshotRecords(ctx context.Context, p *project.Project, cfg config.Snapshots) (*SnapshotRecords, error) {
 	if _, err := os.Stat(p.Snapshots()); err != nil {
-		return &SavedRecords{}, nil
+		return &SnapshotRecords{}, nil
 	}
 	store, err := OpenSnapshots(ctx, p, cfg)
 	if err != nil {
-		return &SavedRecords{}, ctx.Err()
+		return &SnapshotRecords{}, ctx.Err()
 	}
-	s := &SavedRecords{Store: store}
+	s := &SnapshotRecords{Store: store}
 	if s.All, err = store.Records(); err != nil {
 		s.All = nil
 	}
 	return s, ctx.Err()
 }
 
-// Runs returns the runs that snapshots were taken of.
-func (s *SavedRecords) Runs() []pawl.RunID {
+// Runs returns the runs that have snapshots.
+func (s *SnapshotRecords) Runs() []pawl.RunID {
 	var runs []pawl.RunID
 	for _, record := range s.All {
 		if run, err := pawl.ParseRunID(string(record.Run)); err == nil {
@@ -104,22 +103,22 @@ func (s *SavedRecords) Runs() []pawl.RunID {
 	return NewestRuns(runs)
 }
 
-func (s *SavedRecords) Close() {
+func (s *SnapshotRecords) Close() {
 	if s.Store != nil {
-		s.Store.Close() // it was only read
+		s.Store.Close() // opened for reading only
 	}
 }
 
-// secrets are patterns of files that are made to hold secrets. They are in no snapshot unless a .pawlignore brings them
-// back, or git has them anyway.
-var secrets = []string{
+// secretPatterns match files that usually contain secrets. Snapshots leave them out unless a .pawlignore includes them
+// or git tracks them.
+var secretPatterns = []string{
 	".env", ".env.local", ".env.*.local", ".env.dev", ".env.development", ".env.prod", ".env.production", ".env.staging", ".env.test",
 	".envrc", ".netrc", ".pgpass", ".git-credentials",
 }
 
-// OpenSnapshots opens the project's snapshots.
+// OpenSnapshots opens the project's snapshot store.
 func OpenSnapshots(ctx context.Context, p *project.Project, cfg config.Snapshots) (*snapshot.Store, error) {
-	return snapshot.Open(ctx, snapshot.Config{Root: p.Root, Dir: p.Snapshots(), Patterns: cfg.Ignore, Defaults: secrets, Quota: int64(cfg.Quota)})
+	return snapshot.Open(ctx, snapshot.Config{Root: p.Root, Dir: p.Snapshots(), Patterns: cfg.Ignore, Defaults: secretPatterns, Quota: int64(cfg.Quota)})
 }
 
 func NewestRuns(runs []pawl.RunID) []pawl.RunID {

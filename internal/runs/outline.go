@@ -2,16 +2,16 @@ package runs
 
 import "pawl"
 
-// An Outline is a plan with its indexes, computed once.
+// An Outline is a plan with its indexes.
 type Outline struct {
 	*pawl.Plan
-	InOrder []*pawl.Step // the plan's steps, in the order of the file
+	InOrder []*pawl.Step // the plan's steps in file order
 	ByID    map[pawl.StepID]*pawl.Step
-	Needs   map[pawl.StepID][]pawl.StepID // explicit and implied; see pawl.Plan.Order
+	Needs   map[pawl.StepID][]pawl.StepID // explicit and implied needs; see pawl.Plan.Order
 }
 
-// OutlineOf computes the indexes of a plan.
-func OutlineOf(plan *pawl.Plan) *Outline {
+// NewOutline computes the indexes of a plan.
+func NewOutline(plan *pawl.Plan) *Outline {
 	o := &Outline{Plan: plan, InOrder: plan.Steps(), Needs: plan.Order()}
 	o.ByID = make(map[pawl.StepID]*pawl.Step, len(o.InOrder))
 	for _, s := range o.InOrder {

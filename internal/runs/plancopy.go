@@ -14,8 +14,8 @@ import (
 	"pawl/internal/project"
 )
 
-// SourceOf returns where the user keeps the plan of a run; empty where nowhere.
-func SourceOf(p *project.Project, s *pawl.State) string {
+// PlanSource returns the path of the user's plan file, "" for none.
+func PlanSource(p *project.Project, s *pawl.State) string {
 	path := filepath.FromSlash(s.Plan.Source)
 	if path == "" || filepath.IsAbs(path) {
 		return path
@@ -23,16 +23,16 @@ func SourceOf(p *project.Project, s *pawl.State) string {
 	return filepath.Join(p.Root, path)
 }
 
-// readPlan reads the plan that a run follows from its folder. Where the copy there is gone, or not the one recorded, the
-// user's own file will do if it is: the journal has its hash.
+// readPlan reads the run's copy of the plan. If the copy is damaged or missing, it uses the user's file, provided that
+// it has the hash recorded in the journal.
 func (r *Run) readPlan(home, source string) error {
-	plan, err := PlanOf(home, r.State)
+	plan, err := ReadPlan(home, r.State)
 	if pawl.KindOf(err) != pawl.KindDamaged || source == "" {
 		r.Plan = plan
 		return err
 	}
 	data, readErr := os.ReadFile(source)
-	if readErr != nil || HashOf(data) != r.State.Plan.SHA256 {
+	if readErr != nil || SHA256Hex(data) != r.State.Plan.SHA256 {
 		return err
 	}
 	r.LostPlan = data
@@ -40,8 +40,8 @@ func (r *Run) readPlan(home, source string) error {
 	return err
 }
 
-// PlanOf reads the copy of the plan that a run follows, and refuses one that is not the one recorded.
-func PlanOf(home string, state *pawl.State) (*pawl.Plan, error) {
+// ReadPlan reads the run's copy of the plan and fails if its hash is not the recorded one.
+func ReadPlan(home string, state *pawl.State) (*pawl.Plan, error) {
 	if state.Plan.Revision == 0 {
 		return &pawl.Plan{Name: state.Name}, nil
 	}
@@ -52,26 +52,26 @@ func PlanOf(home string, state *pawl.State) (*pawl.Plan, error) {
 	path := filepath.Join(home, filepath.Base(state.Plan.File))
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return nil, damaged("the plan as it was run: %w", err)
+		return nil, damaged("copy of the plan: %w", err)
 	}
-	if sum := HashOf(data); sum != state.Plan.SHA256 {
+	if sum := SHA256Hex(data); sum != state.Plan.SHA256 {
 		if state.Plan.Source == "" {
-			hint += " --plan FILE --accept, with the changed plan as a FILE of your own: what you change there later is taken over too"
+			hint += " --plan FILE --accept, where FILE is your own copy with the edits; later edits of FILE are picked up too"
 		}
-		return nil, damaged("%s is not the plan that the journal names (sha256 %.12s, recorded %.12s)", path, sum, state.Plan.SHA256)
+		return nil, damaged("%s is not the plan recorded in the journal (sha256 %.12s, recorded %.12s)", path, sum, state.Plan.SHA256)
 	}
 	return planfile.Read(path, data)
 }
 
-// MendPlan writes the copy of the plan anew where it was lost. What lies there instead is set aside.
-func (r *Run) MendPlan(p *project.Project) error {
+// RestorePlan rewrites a damaged or missing copy of the plan. It keeps a damaged copy under another name.
+func (r *Run) RestorePlan(p *project.Project) error {
 	if r.LostPlan == nil {
 		return nil
 	}
 	path := p.PlanFile(r.State.Run, r.State.Plan.Revision)
 	err := disk.Rename(path, fmt.Sprintf("%s.damaged-%d", path, time.Now().UnixNano()))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("set the damaged plan aside: %w", err)
+		return fmt.Errorf("move the damaged plan aside: %w", err)
 	}
 	return disk.Replace(path, r.LostPlan)
 }

@@ -16,19 +16,19 @@ import (
 	"pawl/internal/supervise/process"
 )
 
-// Process is one that an attempt of a run has started, and that runs.
+// Process is a running process that an attempt of a run started.
 type Process struct {
 	PID     int             `json:"pid"`
 	Step    pawl.StepID     `json:"step"`
 	Item    pawl.ItemID     `json:"item,omitempty"`
 	Try     string          `json:"try"`             // the attempt's number, or undo-1 and so on
-	Proof   supervise.Proof `json:"proof,omitempty"` // empty: it may be of the attempt, which cannot be proven
+	Proof   supervise.Proof `json:"proof,omitempty"` // how it was matched to the attempt; "" if it only may belong to it
 	Command string          `json:"command"`
-	Seconds float64         `json:"seconds"` // since it was started
+	Seconds float64         `json:"seconds"` // since its start
 	Listens []string        `json:"listens,omitempty"`
-	Open    []string        `json:"open_for_writing,omitempty"` // files of the project
-	Writing bool            `json:"writing,omitempty"`          // it wrote to a disk while it was looked at
-	Unknown []string        `json:"unknown,omitempty"`          // what could not be found out
+	Open    []string        `json:"open_for_writing,omitempty"` // open files of the project
+	Writing bool            `json:"writing,omitempty"`          // it wrote to a disk during the observation
+	Unknown []string        `json:"unknown,omitempty"`          // what could not be determined
 
 	dir     string
 	written uint64
@@ -37,43 +37,43 @@ type Process struct {
 // Name returns "step" or "step/item".
 func (p Process) Name() string { return pawl.AttemptRef{Step: p.Step, Item: p.Item}.Name() }
 
-// Supervised reports whether its supervisor lives: it is no leftover then.
+// Supervised reports whether the process's supervisor is alive, so that it is no orphan.
 func (p Process) Supervised() bool { return p.Proof == supervise.BySupervisor }
 
-// String says in one line what is known of the process.
+// String describes the process in one line.
 func (p Process) String() string {
-	text := fmt.Sprintf("process %d of %s, attempt %s, runs since %s: %s", p.PID, p.Name(), p.Try, p.age(), p.Command)
+	text := fmt.Sprintf("process %d of %s, attempt %s, running for %s: %s", p.PID, p.Name(), p.Try, p.age(), p.Command)
 	if p.Proof == "" {
-		text = strings.Replace(text, " of ", ", perhaps of ", 1)
+		text = strings.Replace(text, " of ", ", possibly of ", 1)
 	}
-	return text + p.doing()
+	return text + p.activity()
 }
 
-// BareString says the same without whose it is.
+// BareString is like String without step and attempt.
 func (p Process) BareString() string {
-	return fmt.Sprintf("process %d runs since %s: `%s`", p.PID, p.age(), p.Command) + p.doing()
+	return fmt.Sprintf("process %d, running for %s: `%s`", p.PID, p.age(), p.Command) + p.activity()
 }
 
 func (p Process) age() time.Duration {
 	return time.Duration(p.Seconds * float64(time.Second)).Round(time.Second)
 }
 
-func (p Process) doing() string {
+func (p Process) activity() string {
 	text := ""
 	if len(p.Listens) > 0 {
-		text += "; listens at " + strings.Join(p.Listens, ", ")
+		text += "; listens on " + strings.Join(p.Listens, ", ")
 	}
 	if len(p.Open) > 0 {
 		text += "; can write " + strings.Join(p.Open, ", ")
 	}
 	if p.Writing {
-		text += "; writes to the disk"
+		text += "; is writing to disk"
 	}
 	return text
 }
 
-// Processes returns what a run's attempts have left running, and what their supervisors look after. Without a proof it
-// is only said that a process may be the run's.
+// Processes returns the running processes of a run's attempts: supervised ones and orphans. A process without proof
+// only may belong to the run.
 func Processes(p *project.Project, run pawl.RunID) ([]Process, error) {
 	dirs, err := begunDirs(p, run)
 	if err != nil {
@@ -82,7 +82,7 @@ func Processes(p *project.Project, run pawl.RunID) ([]Process, error) {
 	return processesOf(p, dirs)
 }
 
-// begunDirs returns the folders of a run's attempts and undos that have begun, and of the checks that they had run.
+// begunDirs returns the folders of a run's started attempts, undos and checks.
 func begunDirs(p *project.Project, run pawl.RunID) ([]string, error) {
 	var dirs []string
 	err := filepath.WalkDir(filepath.Join(p.RunDir(run), "steps"), func(path string, d fs.DirEntry, err error) error {
@@ -97,11 +97,10 @@ func begunDirs(p *project.Project, run pawl.RunID) ([]string, error) {
 	return dirs, err
 }
 
-// Leftovers says, one line each, what the attempts of a run have left running whose supervisors are gone: those of which
-// nobody knows yet how they ended, and those that were lost.
+// Leftovers describes the orphaned processes of interrupted and crashed attempts, one line each.
 func Leftovers(p *project.Project, run pawl.RunID, s *pawl.State) ([]string, error) {
 	var dirs []string
-	for _, ref := range doubtful(s) {
+	for _, ref := range inDoubt(s) {
 		dirs = append(dirs, p.AttemptDir(ref, run))
 	}
 	if s.Rollback != nil && s.Rollback.Undoing != nil {
@@ -120,8 +119,8 @@ func Leftovers(p *project.Project, run pawl.RunID, s *pawl.State) ([]string, err
 	return lines, nil
 }
 
-// doubtful returns the attempts that are live as far as the state says, and those that were lost and not made up for.
-func doubtful(s *pawl.State) []pawl.AttemptRef {
+// inDoubt returns the attempts that are live according to the state, and those that crashed and were not retried.
+func inDoubt(s *pawl.State) []pawl.AttemptRef {
 	found := RefsOf(s.Live())
 	lost := func(t *pawl.Retries) {
 		if t.Last != nil && t.Last.Outcome == pawl.Lost {
@@ -140,8 +139,8 @@ func doubtful(s *pawl.State) []pawl.AttemptRef {
 	return found
 }
 
-// moment is how long a process is watched to see whether it writes.
-const moment = 100 * time.Millisecond
+// writeWindow is how long a process is observed to see whether it writes.
+const writeWindow = 100 * time.Millisecond
 
 func processesOf(p *project.Project, dirs []string) ([]Process, error) {
 	table, err := process.Table()
@@ -150,11 +149,11 @@ func processesOf(p *project.Project, dirs []string) ([]Process, error) {
 	}
 	found := []Process{}
 	for _, dir := range dirs {
-		more, err := left(dir, table)
+		more, err := orphansOf(dir, table)
 		if err != nil {
 			return nil, err
 		}
-		for _, x := range more { // the checks of an attempt have its token too
+		for _, x := range more { // an attempt's checks have its token too
 			if !slices.ContainsFunc(found, func(y Process) bool { return x.PID == y.PID }) {
 				found = append(found, x)
 			}
@@ -164,13 +163,13 @@ func processesOf(p *project.Project, dirs []string) ([]Process, error) {
 	return found, nil
 }
 
-// ObserveProcesses finds out what processes do, and whether they write meanwhile.
+// ObserveProcesses fills in what the processes do, and whether they write during the observation.
 func ObserveProcesses(p *project.Project, found []Process) {
 	for i := range found {
-		found[i].look(p)
+		found[i].inspect(p)
 	}
 	if len(found) > 0 {
-		time.Sleep(moment)
+		time.Sleep(writeWindow)
 	}
 	for i := range found {
 		now, err := process.Written(found[i].PID)
@@ -178,9 +177,9 @@ func ObserveProcesses(p *project.Project, found []Process) {
 	}
 }
 
-// left returns what the attempt in a folder has left running. One whose supervisor saw the end of everything is not
-// looked at.
-func left(dir string, table []process.Stat) ([]Process, error) {
+// orphansOf returns the processes that the attempt in a folder left running. It skips attempts whose supervisor saw the
+// end of all processes.
+func orphansOf(dir string, table []process.Stat) ([]Process, error) {
 	status, err := supervise.Probe(dir)
 	if err != nil || status.Exit != nil && len(status.Exit.Unkilled) == 0 {
 		return nil, err
@@ -191,7 +190,7 @@ func left(dir string, table []process.Stat) ([]Process, error) {
 	}
 	job := supervise.ReadJob(dir)
 	if job == nil {
-		job = &pawl.Job{} // it began, so there was one; whose they are is proven all the same
+		job = &pawl.Job{} // the attempt started, so there was a job; tokens still prove the processes
 	}
 	try := strconv.Itoa(job.Attempt)
 	if name := filepath.Base(dir); strings.HasPrefix(name, "undo-") {
@@ -207,8 +206,8 @@ func left(dir string, table []process.Stat) ([]Process, error) {
 	return found, nil
 }
 
-// look finds out what a process does. What cannot be found out is named.
-func (x *Process) look(p *project.Project) {
+// inspect fills in what a process does. What cannot be determined goes to Unknown.
+func (x *Process) inspect(p *project.Project) {
 	var err error
 	note := func(what string) {
 		if err != nil && !errors.Is(err, process.ErrGone) {
@@ -226,11 +225,11 @@ func (x *Process) look(p *project.Project) {
 		}
 	}
 	x.written, err = process.Written(x.PID)
-	note("what is written")
+	note("disk writes")
 }
 
-// EndProcesses ends those of the processes that are proven to be of attempts whose supervisors are gone, and all else
-// that is. It returns how many it ended, and which could not be, or may be of the attempts and cannot be proven to be.
+// EndProcesses kills the orphans that are proven, and their descendants. It returns how many it killed, and the pids of
+// those that it could not kill or that are not proven.
 func EndProcesses(found []Process) (ended int, left []int, err error) {
 	var dirs []string
 	for _, x := range found {

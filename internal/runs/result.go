@@ -13,7 +13,7 @@ import (
 	"pawl/internal/disk"
 )
 
-// ReadResult returns what an attempt says of itself, nil where it says nothing.
+// ReadResult returns an attempt's result file, nil if there is none.
 func ReadResult(dir string) (*pawl.Result, error) {
 	file, err := disk.OpenRegular(filepath.Join(dir, pawl.ResultFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -28,12 +28,12 @@ func ReadResult(dir string) (*pawl.Result, error) {
 		return nil, err
 	}
 	if len(data) > maxResult {
-		return nil, fmt.Errorf("%s: more than %d bytes", pawl.ResultFile, maxResult)
+		return nil, fmt.Errorf("%s: larger than %d bytes", pawl.ResultFile, maxResult)
 	}
 	r, err := pawl.ParseResult(data)
 	if err == nil {
 		shorten(&r)
-		err = partsFit(&r)
+		err = checkParts(&r)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", pawl.ResultFile, err)
@@ -41,14 +41,14 @@ func ReadResult(dir string) (*pawl.Result, error) {
 	return &r, nil
 }
 
-// What of a step's result is taken into the journal, whose lines have a limit.
+// Limits of a result file, because journal lines are limited.
 const (
-	maxResult = 1 << 20 // bytes of the file
-	maxText   = 2000    // bytes of each text
-	maxTexts  = 20      // blockers, memories
+	maxResult = 1 << 20 // size of the file in bytes
+	maxText   = 2000    // size of each text in bytes
+	maxTexts  = 20      // number of blockers, and of learned facts
 )
 
-// shorten cuts what a step says of itself to what the journal takes. The file itself stays as it is.
+// shorten cuts the result to what the journal accepts. The file itself is not changed.
 func shorten(r *pawl.Result) {
 	r.Summary = ClipText(r.Summary)
 	r.Blockers = r.Blockers[:min(len(r.Blockers), maxTexts)]
@@ -67,7 +67,7 @@ func shorten(r *pawl.Result) {
 	}
 }
 
-// ClipText cuts a text at maxText bytes, and says so.
+// ClipText cuts a text to maxText bytes and marks the cut.
 func ClipText(text string) string {
 	if len(text) <= maxText {
 		return text
@@ -75,8 +75,8 @@ func ClipText(text string) string {
 	return strings.ToValidUTF8(text[:maxText], "") + " […]"
 }
 
-// partsFit refuses a result of which a part is too big for the journal.
-func partsFit(r *pawl.Result) error {
+// checkParts fails if a part of the result is too large for the journal.
+func checkParts(r *pawl.Result) error {
 	if err := CheckSize(r.Gate); err != nil {
 		return fmt.Errorf("gate: %w", err)
 	}
@@ -93,22 +93,22 @@ func partsFit(r *pawl.Result) error {
 	return nil
 }
 
-// maxSaid is how many bytes one thing that is said may take in an event, well below a line of the journal.
-const maxSaid = 32 << 10
+// maxPayload is the maximum size of a payload in bytes, well below the limit of a journal line.
+const maxPayload = 32 << 10
 
-// CheckSize refuses what is too big for an event.
+// CheckSize fails if payload is too large for an event.
 func CheckSize(said any) error {
-	if n := EncodedSize(said); n > maxSaid {
-		return fmt.Errorf("%d bytes in the journal; at most %d are taken", n, maxSaid)
+	if n := EncodedSize(said); n > maxPayload {
+		return fmt.Errorf("%d bytes in the journal; the maximum is %d", n, maxPayload)
 	}
 	return nil
 }
 
-// EncodedSize returns how many bytes a value takes in the journal, where one byte of text may take six.
+// EncodedSize returns the size of a value in the journal, in bytes. One byte of text may take six.
 func EncodedSize(v any) int {
 	data, err := json.Marshal(v)
 	if err != nil {
-		panic("what is said is plain data: " + err.Error())
+		panic("payloads are plain data: " + err.Error())
 	}
 	return len(data)
 }

@@ -11,22 +11,22 @@ import (
 	"pawl/internal/disk"
 )
 
-// StepClient is an attempt as the processes know it that belong to it: by their environment.
+// StepClient is the attempt that the current process belongs to, as its environment says.
 type StepClient struct {
 	Project string // the project's root
 	Run     pawl.RunID
 	Attempt pawl.AttemptRef
 
-	events, result string // files
+	events, result string // file paths
 }
 
-// StepClientOf returns the attempt that a process with these variables belongs to, nil where it belongs to none.
+// StepClientOf returns the attempt that the environment names, nil for none.
 func StepClientOf(getenv func(string) string) *StepClient {
 	events := getenv("PAWL_EVENTS")
 	if events == "" {
 		return nil
 	}
-	number, _ := strconv.Atoi(getenv("PAWL_ATTEMPT")) // 0: somebody took it out of the environment
+	number, _ := strconv.Atoi(getenv("PAWL_ATTEMPT")) // 0 if the variable was removed
 	return &StepClient{
 		Project: getenv("PAWL_PROJECT"), Run: pawl.RunID(getenv("PAWL_RUN")), events: events, result: getenv("PAWL_RESULT"),
 		Attempt: pawl.AttemptRef{
@@ -35,23 +35,23 @@ func StepClientOf(getenv func(string) string) *StepClient {
 	}
 }
 
-// Tell appends a line to the attempt's events file. The engine journals it, now or when it is back.
-func (i *StepClient) Tell(line pawl.Line) error {
+// Report appends a line to the attempt's events file. The engine journals it, now or when it next runs.
+func (i *StepClient) Report(line pawl.Line) error {
 	data, err := json.Marshal(line)
 	if err != nil {
 		return err
 	}
-	if len(data) > MaxLineTaken {
-		return UsageError("", "that is %d bytes; at most %d are taken: put what is long into a file, and name it", len(data), MaxLineTaken)
+	if len(data) > MaxEventLine {
+		return UsageError("", "%d bytes, the maximum is %d; write long content to a file and report its name", len(data), MaxEventLine)
 	}
 	return disk.AppendLine(i.events, data)
 }
 
-// Items returns the items that the attempt has reported. The engine may not have journaled all of them yet.
+// Items returns the items that the attempt has reported, including those not journaled yet.
 func (i *StepClient) Items() []pawl.ItemNamed {
 	data, err := os.ReadFile(i.events)
 	if err != nil {
-		return nil // nothing was told
+		return nil // nothing was reported
 	}
 	var items []pawl.ItemNamed
 	for text := range bytes.Lines(data) {
@@ -62,26 +62,27 @@ func (i *StepClient) Items() []pawl.ItemNamed {
 	return items
 }
 
-// Ask opens a gate for the step, or for its item, and returns the gate.
-func (i *StepClient) Ask(action pawl.GateAction) (pawl.Gate, error) {
-	return action.Gate(i.Attempt.Step, i.Attempt.Item, time.Now()), i.Tell(pawl.Line{Ask: &action})
+// OpenGate opens a gate for the step or its item, and returns it.
+func (i *StepClient) OpenGate(action pawl.GateAction) (pawl.Gate, error) {
+	return action.Gate(i.Attempt.Step, i.Attempt.Item, time.Now()), i.Report(pawl.Line{Ask: &action})
 }
 
-// Wait notes in the attempt's result that it ends to wait for an answer. The work goes on in a new attempt.
-func (i *StepClient) Wait(action pawl.GateAction) error {
-	data, err := waiting(action)
+// MarkWaiting records in the result file that the attempt ends to wait for an answer. A new attempt continues after the
+// answer.
+func (i *StepClient) MarkWaiting(action pawl.GateAction) error {
+	data, err := waitingResult(action)
 	if err != nil {
 		return err
 	}
 	if i.result == "" {
-		return UsageError("", "PAWL_RESULT is not set: nobody learns that this waits for an answer")
+		return UsageError("", "PAWL_RESULT is not set, so the engine cannot be told that this step is waiting")
 	}
 	return disk.Replace(i.result, data)
 }
 
-// GoOn takes Wait back, where that is what the result still says: the answer is there.
-func (i *StepClient) GoOn(action pawl.GateAction) error {
-	data, err := waiting(action)
+// ClearWaiting undoes MarkWaiting if the result file still says so.
+func (i *StepClient) ClearWaiting(action pawl.GateAction) error {
+	data, err := waitingResult(action)
 	if err != nil {
 		return err
 	}
@@ -91,10 +92,10 @@ func (i *StepClient) GoOn(action pawl.GateAction) error {
 	return disk.Remove(i.result)
 }
 
-// waiting is the result of an attempt that waits for an answer.
-func waiting(action pawl.GateAction) ([]byte, error) {
+// waitingResult returns the result of an attempt that waits for an answer.
+func waitingResult(action pawl.GateAction) ([]byte, error) {
 	return json.Marshal(pawl.Result{Status: pawl.ResultWaiting, Gate: &action, Summary: "waits for: " + action.Ask})
 }
 
-// MaxLineTaken is how long a line of the events file may be.
-const MaxLineTaken = 16 << 10
+// MaxEventLine is the maximum length of a line in the events file, in bytes.
+const MaxEventLine = 16 << 10

@@ -12,9 +12,9 @@ import (
 	"pawl/internal/supervise/process"
 )
 
-// TakeOver kills the engine that works in a project, and returns who that was once its lock is free; the zero Holder
-// where nobody works there. Attempts go on under their supervisors. It kills nobody who is not proven to be the holder:
-// then the error, of KindHeld, says why.
+// TakeOver kills the engine that holds the project's lock and waits for the lock. It returns the killed holder, or the
+// zero Holder if nobody held the lock. Attempts continue under their supervisors. If the holder's identity cannot be
+// verified, it kills nothing, and the error is of KindHeld.
 func TakeOver(ctx context.Context, p *project.Project) (project.Holder, error) {
 	holder, alive := p.EngineHolder()
 	if !alive {
@@ -22,62 +22,61 @@ func TakeOver(ctx context.Context, p *project.Project) (project.Holder, error) {
 	}
 	if err := killHolder(p, holder); err != nil {
 		return holder, &pawl.Error{
-			Kind: pawl.KindHeld, Hint: "pawl watch, or end it where it runs",
-			Err: fmt.Errorf("this project is worked on by another pawl (%s), which is not ended: %w", holder, err),
+			Kind: pawl.KindHeld, Hint: "pawl watch, or end it on the system where it runs",
+			Err: fmt.Errorf("project is locked by pawl (%s), and it cannot be killed: %w", holder, err),
 		}
 	}
-	return holder, lockFree(ctx, p, holder)
+	return holder, waitForLock(ctx, p, holder)
 }
 
 func killHolder(p *project.Project, holder project.Holder) error {
 	host, err := os.Hostname()
 	switch {
 	case err != nil:
-		return fmt.Errorf("which system this is cannot be told: %w", err)
+		return fmt.Errorf("cannot identify this system: %w", err)
 	case holder.Process.PID == 0:
-		return errors.New("it does not say which process it is")
+		return errors.New("the lock does not name a process")
 	case holder.Host != host:
 		return fmt.Errorf("it runs on another system, %s", holder.Host)
 	case !process.SameBoot(holder.Process):
-		return errors.New("it runs on another system of the same name, or says that it began before this one was started")
+		return errors.New("it runs on another system of the same name, or its start time precedes this system's boot")
 	case holder.PID != holder.Process.PID || holder.PID == os.Getpid():
-		return errors.New("what it says of itself does not fit together")
+		return errors.New("the lock's record is inconsistent")
 	}
-	err = process.KillSurely(holder.Process, func() error { return mustHave(p, holder) })
+	err = process.KillSurely(holder.Process, func() error { return requireLockHolder(p, holder) })
 	switch {
 	case errors.Is(err, process.ErrElsewhere):
-		return errors.New("it runs in another pid namespace, from which its process cannot be seen")
+		return errors.New("it runs in another pid namespace")
 	case errors.Is(err, process.ErrGone):
-		return fmt.Errorf("process %d is not the one that is named as the holder", holder.PID)
+		return fmt.Errorf("process %d is not the recorded holder", holder.PID)
 	}
 	return err
 }
 
-// mustHave refuses a process that does not hold the lock itself: the file may still name the holder before the present
-// one.
-func mustHave(p *project.Project, holder project.Holder) error {
+// requireLockHolder fails if the process does not hold the lock. The lock file may name an earlier holder.
+func requireLockHolder(p *project.Project, holder project.Holder) error {
 	has, err := process.HasLock(holder.PID, p.EngineLock())
 	switch {
 	case err != nil:
-		return fmt.Errorf("whether process %d holds the lock cannot be told: %w", holder.PID, err)
+		return fmt.Errorf("cannot tell whether process %d holds the lock: %w", holder.PID, err)
 	case !has:
 		return fmt.Errorf("process %d does not hold the lock", holder.PID)
 	}
 	return nil
 }
 
-// lastBreath is how long a killed process may take to be gone: what it waits for in the kernel ends first.
-const lastBreath = 10 * time.Second
+// killTimeout is how long a killed process may take to exit. System calls in progress finish first.
+const killTimeout = 10 * time.Second
 
-// lockFree waits until the killed holder's lock is free. Somebody else may have it then.
-func lockFree(ctx context.Context, p *project.Project, killed project.Holder) error {
-	for end := time.Now().Add(lastBreath); ; {
+// waitForLock waits until the killed holder has released the lock. Another process may then have it.
+func waitForLock(ctx context.Context, p *project.Project, killed project.Holder) error {
+	for end := time.Now().Add(killTimeout); ; {
 		now, alive := p.EngineHolder()
 		if !alive || now != killed {
 			return nil
 		}
 		if time.Now().After(end) {
-			return &pawl.Error{Kind: pawl.KindHeld, Err: fmt.Errorf("process %d was killed, and is not gone yet", killed.PID), Hint: "pawl resume"}
+			return &pawl.Error{Kind: pawl.KindHeld, Err: fmt.Errorf("process %d was killed but has not exited yet", killed.PID), Hint: "pawl resume"}
 		}
 		select {
 		case <-time.After(5 * time.Millisecond):

@@ -16,36 +16,36 @@ import (
 	"pawl/internal/view"
 )
 
-// ViewWriter writes a run's views off the critical path: only the newest of each is written, whatever came meanwhile.
+// ViewWriter writes a run's views in the background. Only the newest version of each view is written.
 type ViewWriter struct {
-	dir  string
-	mu   sync.Mutex // guards next, busy and err
-	next map[string][]byte
-	busy bool
-	idle sync.WaitGroup
-	err  error
-	last map[string]string // what was written last, by name; of whoever is busy
-	when time.Time         // when they were rendered last; Run's goroutine only
+	dir      string
+	mu       sync.Mutex // guards next, busy and err
+	next     map[string][]byte
+	busy     bool
+	idle     sync.WaitGroup
+	err      error
+	written  map[string]string // last written content by name; owned by the busy goroutine
+	rendered time.Time         // time of the last rendering; Run's goroutine only
 }
 
-// viewEvery is how often views are rendered at most while a run goes on.
+// viewEvery is the minimum interval between two renderings.
 const viewEvery = 250 * time.Millisecond
 
 func NewViewWriter(p *project.Project, run pawl.RunID) *ViewWriter {
-	return &ViewWriter{dir: p.RunDir(run), last: map[string]string{}}
+	return &ViewWriter{dir: p.RunDir(run), written: map[string]string{}}
 }
 
-// Changed renders the views of the state, and has those written that differ from before.
-func (v *ViewWriter) Changed(state *pawl.State, plan *pawl.Plan) {
-	if time.Since(v.when) < viewEvery {
-		return // close renders the last state in any case
+// Update renders the views and writes those that changed.
+func (v *ViewWriter) Update(state *pawl.State, plan *pawl.Plan) {
+	if time.Since(v.rendered) < viewEvery {
+		return // Close renders the final state
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.busy {
 		return
 	}
-	v.next, v.busy, v.when = view.Render(state, plan), true, time.Now()
+	v.next, v.busy, v.rendered = view.Render(state, plan), true, time.Now()
 	v.idle.Go(v.write)
 }
 
@@ -53,24 +53,23 @@ func (v *ViewWriter) write() {
 	v.mu.Lock()
 	files := v.next
 	v.mu.Unlock()
-	err := v.put(files)
+	err := v.writeAll(files)
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.busy, v.err = false, errors.Join(v.err, err)
 }
 
-// put writes each view that changed, and removes one without content. It gives up at the first that it cannot write:
-// the others fare no better.
-func (v *ViewWriter) put(files map[string][]byte) error {
+// writeAll writes changed views and removes empty ones. It stops at the first error, because the others would fail too.
+func (v *ViewWriter) writeAll(files map[string][]byte) error {
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		path, data := filepath.Join(v.dir, name), files[name]
-		if v.holds(name, path, data) {
+		if v.unchanged(name, path, data) {
 			continue
 		}
 		if err := putOrRemove(path, data); err != nil {
 			return err
 		}
-		v.last[name] = string(data)
+		v.written[name] = string(data)
 	}
 	return nil
 }
@@ -80,27 +79,27 @@ func putOrRemove(path string, data []byte) error {
 		return disk.Put(path, data)
 	}
 	if _, err := os.Lstat(path); err != nil {
-		return nil // it is not there, as it should be
+		return nil // it does not exist, as intended
 	}
 	return disk.Remove(path)
 }
 
-// holds reports whether a view says just that already, as was written last or, before anything was, as it stands on disk.
-func (v *ViewWriter) holds(name, path string, data []byte) bool {
-	if old, known := v.last[name]; known {
+// unchanged reports whether a view already has this content: as last written, or before that as on disk.
+func (v *ViewWriter) unchanged(name, path string, data []byte) bool {
+	if old, known := v.written[name]; known {
 		return old == string(data)
 	}
 	old, err := os.ReadFile(path)
 	return err == nil && data != nil && bytes.Equal(old, data)
 }
 
-// Close writes the views of the last state. A view that could not be written is no fault of the run.
+// Close writes the views of the final state. A write error is no fault of the run.
 func (v *ViewWriter) Close(state *pawl.State, plan *pawl.Plan) error {
 	v.idle.Wait()
-	return errors.Join(v.err, v.put(view.Render(state, plan)))
+	return errors.Join(v.err, v.writeAll(view.Render(state, plan)))
 }
 
-// WriteViews writes the views of a run that no engine works on: one that has not said that it stopped is dead.
+// WriteViews writes the views of a run without an engine. An engine that did not journal its stop is shown as crashed.
 func WriteViews(p *project.Project, r *Run) error {
 	state := *r.State
 	state.Engine = nil

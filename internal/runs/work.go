@@ -5,11 +5,11 @@ import (
 	"pawl"
 )
 
-// Work is a step, or one item of it, with what an attempt at it needs to know.
+// Work is a step or one of its items.
 type Work struct {
 	Step  *pawl.Step
-	Index int    // -1: the step itself
-	Value string // the item's
+	Index int    // -1 for the step itself
+	Value string // the item's value
 	Vars  map[string]string
 }
 
@@ -25,7 +25,7 @@ func (w Work) Item() pawl.ItemID {
 	return pawl.ItemIDOf(w.Value)
 }
 
-// Paths returns declared paths with their variables replaced.
+// Paths returns declared paths with their variables expanded.
 func (w Work) Paths(declared []string) []string {
 	paths := make([]string, len(declared))
 	for i, p := range declared {
@@ -34,8 +34,8 @@ func (w Work) Paths(declared []string) []string {
 	return paths
 }
 
-// PathVars returns the variables that declared paths may use. run is where a line of forks began, so that a forked run
-// finds what was made before it.
+// PathVars returns the variables that declared paths may use. run is the origin of a line of forks, so that a forked
+// run finds earlier outputs.
 func PathVars(run pawl.RunID, w Work) map[string]string {
 	vars := map[string]string{
 		"PAWL_RUN": string(run), "PAWL_STEP": string(w.Step.ID), "PAWL_OUT": path.Join("artifacts", string(run), string(w.Step.ID)),

@@ -21,33 +21,33 @@ import (
 	"pawl/internal/snapshot"
 )
 
-// Briefing says for whom a brief is, and what is known beyond what the run and the world say.
+// Briefing says who a brief is for, and passes in what the caller already knows.
 type Briefing struct {
 	brief.Options
-	Since     string           // the checkpoint that the reader knows. Defaults to the run's last good one.
-	Inside    *pawl.AttemptRef // the attempt that asks. Defaults to none.
+	Since     string           // checkpoint to report changes from. Defaults to the run's newest good one.
+	Attempt   *pawl.AttemptRef // the attempt that asks. Defaults to none.
 	Snapshots config.Snapshots
-	Patience  time.Duration // for looking at files, and for hashing them. Defaults to 2s each.
+	Timeout   time.Duration // limit for comparing files, and for hashing them. Defaults to 2s each.
 
-	Findings []pawl.Finding              // what somebody else has found out
-	Verdicts map[pawl.Token]pawl.Verdict // what somebody else has judged; attempts that are missing are judged here
+	Findings []pawl.Finding              // additional findings
+	Verdicts map[pawl.Token]pawl.Verdict // known verdicts; other attempts are judged here
 
-	Session    pawl.SessionID      // the agent's session that reads it. Defaults to none.
-	News       pawl.Seq            // tell only what came after this event. Defaults to telling all.
-	Operations []DoubtfulOperation // what somebody else has found of operations in doubt. Defaults to finding it out.
+	Session    pawl.SessionID        // the session that reads the brief. Defaults to none.
+	After      pawl.Seq              // report only news after this event. Defaults to a full brief.
+	Operations []ReconciledOperation // reconciled tool calls. Defaults to reconciling them here.
 }
 
-// Brief checks everything that is to be told of a run, and writes it down. No run: nothing has been run here. It changes
-// nothing, and a run that is being worked on is not disturbed.
+// Brief checks the state of a run and returns a brief of it. Without a run it says that nothing has run yet. It changes
+// nothing and does not disturb a running engine.
 func Brief(ctx context.Context, p *project.Project, run pawl.RunID, b Briefing) (brief.Brief, error) {
-	if b.Patience == 0 {
-		b.Patience = 2 * time.Second
+	if b.Timeout == 0 {
+		b.Timeout = 2 * time.Second
 	}
 	if b.Redact == nil {
 		b.Redact = redact.New(os.Environ()).Text
 	}
 	g := &briefer{project: p, Briefing: b}
-	g.facts = brief.Facts{Now: time.Now().UTC(), Inside: b.Inside, Findings: b.Findings}
+	g.facts = brief.Facts{Now: time.Now().UTC(), Inside: b.Attempt, Findings: b.Findings}
 	g.memories()
 	if run == "" {
 		return brief.Make(g.facts, b.Options), nil
@@ -63,14 +63,14 @@ func Brief(ctx context.Context, p *project.Project, run pawl.RunID, b Briefing) 
 	return brief.Make(g.facts, b.Options), nil
 }
 
-// briefer finds out what a brief tells. What it cannot find out it says so; errors are for what makes the question
-// itself wrong, and for the end of ctx.
+// briefer gathers the facts of a brief. What it cannot find out becomes part of the brief; it returns an error only for
+// invalid requests and when ctx ends.
 type briefer struct {
 	Briefing
 	project *project.Project
 	run     *runs.Run
 	facts   brief.Facts
-	records []snapshot.Record // of this run, the oldest first
+	records []snapshot.Record // snapshots of this run, oldest first
 }
 
 func (g *briefer) gather(ctx context.Context) error {
@@ -83,29 +83,29 @@ func (g *briefer) gather(ctx context.Context) error {
 	if err := g.files(ctx); err != nil {
 		return err
 	}
-	g.doubts()
-	g.killed()
+	g.attempts()
+	g.watchdogKills()
 	g.sessions(ctx)
 	return ctx.Err()
 }
 
-// sessions says who worked on the run, and what they left in doubt.
+// sessions adds the sessions that worked on the run, and their tool calls without an outcome.
 func (g *briefer) sessions(ctx context.Context) {
 	g.facts.Sessions = sessionsOf(g.run.State, g.Session)
 	doubts := g.Operations
 	if doubts == nil {
-		others, err := doubtsElsewhere(ctx, g.project, g.run.State.Run)
+		others, err := otherRunsInDoubt(ctx, g.project, g.run.State.Run)
 		if err != nil {
-			g.unchecked("what is in doubt in other runs: %v", err)
+			g.unchecked("tool calls in doubt in other runs: %v", err)
 		}
-		g.facts.Findings = append(g.facts.Findings, unread(others)...)
-		doubts = Reconcile(ctx, g.project, allDoubts(g.run.State, others))
+		g.facts.Findings = append(g.facts.Findings, unreadableFindings(others)...)
+		doubts = Reconcile(ctx, g.project, allInDoubt(g.run.State, others))
 	}
 	for _, d := range doubts {
 		g.facts.Operations = append(g.facts.Operations, brief.Operation(d))
 	}
-	if g.News > 0 {
-		g.facts.News = g.newsSince(g.News)
+	if g.After > 0 {
+		g.facts.News = g.recentEvents(g.After)
 	}
 }
 
@@ -120,23 +120,23 @@ func (g *briefer) unchecked(format string, args ...any) {
 func (g *briefer) memories() {
 	remembered, err := g.project.Memories()
 	if err != nil {
-		g.unchecked("what was learned cannot be read: %v", err)
+		g.unchecked("MEMORY.md: %v", err)
 	}
 	for _, m := range remembered {
 		g.facts.Memories = append(g.facts.Memories, m.Memory)
 	}
 }
 
-// validate takes what the rules find wrong by themselves. Attempts, outputs, the plan, gates and blockers are told by the
-// brief itself, and so are left out.
+// validate adds the findings of recovery.Validate. Attempts, outputs, plan, gates and blockers have their own sections,
+// so their findings are left out.
 func (g *briefer) validate(ctx context.Context) {
 	s := g.run.State
 	f := recovery.Facts{
-		Now: g.facts.Now, Run: s.Run, Last: s.Updated, Events: int(s.Seq), Misfits: s.RejectedEvents, Saved: s.LastGood,
+		Now: g.facts.Now, Run: s.Run, Last: s.Updated, Events: int(s.Seq), Rejected: s.RejectedEvents, Checkpoint: s.LastGood,
 		Commits: resume.CommitClaims(ctx, g.project, s), Disk: resume.DiskFact(g.project.Root),
 	}
 	var record *snapshot.Record
-	record, f.Lost, f.Instead = resume.LastRecord(ctx, g.project, s, g.Snapshots)
+	record, f.SnapshotLost, f.Fallback = resume.NewestSnapshot(ctx, g.project, s, g.Snapshots)
 	f.Git = resume.GitFacts(ctx, g.project, record)
 	for _, found := range recovery.Validate(f) {
 		if found.Level != pawl.OK {
@@ -144,29 +144,29 @@ func (g *briefer) validate(ctx context.Context) {
 		}
 	}
 	if len(s.UnknownTypes) > 0 {
-		g.warn("", "", "a newer pawl wrote events that this one does not know: %v", s.UnknownTypes)
+		g.warn("", "", "a newer pawl wrote events that this version does not know: %v", s.UnknownTypes)
 	}
 }
 
-// plan compares the plan that the run follows with the one that the user keeps.
+// plan compares the run's plan with the user's plan file.
 func (g *briefer) plan() {
 	s := g.run.State
-	path, data, err := resume.Source(g.project, s)
+	path, data, err := resume.UserPlan(g.project, s)
 	switch {
 	case err != nil:
 		g.unchecked("whether the plan was edited: %v", err)
 	case path == "" || s.Ended():
 	case data == nil:
-		g.warn(s.Plan.Source, "", "the plan is gone; the run follows its own copy")
-	case runs.HashOf(data) != s.Plan.SHA256:
-		g.warn(s.Plan.Source, "pawl why", "the plan was edited since; what is told here is the plan as it was run")
+		g.warn(s.Plan.Source, "", "the plan file is missing; the run uses its own copy")
+	case runs.SHA256Hex(data) != s.Plan.SHA256:
+		g.warn(s.Plan.Source, "pawl why", "the plan was edited since; this brief shows the plan as run")
 	}
 }
 
-// manyLeft is how many items that are left are named.
-const manyLeft = 10
+// maxLeft is how many unfinished items are listed.
+const maxLeft = 10
 
-// left says what of each work list that was taken up is not done.
+// left lists the unfinished items of each foreach step.
 func (g *briefer) left() {
 	g.facts.Left = map[pawl.StepID]brief.Left{}
 	for id, st := range g.run.State.Steps {
@@ -175,12 +175,12 @@ func (g *briefer) left() {
 		}
 		values, err := runs.ListedValues(g.run.Log, st.Items)
 		if err != nil {
-			g.unchecked("the work list of step %s: %v", id, err)
+			g.unchecked("item list of step %s: %v", id, err)
 			continue
 		}
 		left := brief.Left{Count: st.Items.Total - st.Items.Count - len(st.Items.Failed)}
 		for index, value := range values {
-			if _, failed := st.Items.Failed[index]; !failed && st.Items.Done.At(index) == 0 && len(left.First) < manyLeft {
+			if _, failed := st.Items.Failed[index]; !failed && st.Items.Done.At(index) == 0 && len(left.First) < maxLeft {
 				left.First = append(left.First, value)
 			}
 		}
@@ -188,11 +188,11 @@ func (g *briefer) left() {
 	}
 }
 
-// files compares the workspace with the last good checkpoint, and with that the outputs of finished work.
+// files compares the workspace with the newest good checkpoint, and uses that to verify the outputs of finished work.
 func (g *briefer) files(ctx context.Context) error {
-	pr := &prover{root: g.project.Root, run: g.run, byPath: resume.RecordedBy(g.run.State), room: resume.MaxHashed}
+	pr := &prover{root: g.project.Root, run: g.run, byPath: resume.NewestRecords(g.run.State), budget: resume.MaxHashed}
 	if _, err := os.Stat(g.project.Snapshots()); errors.Is(err, fs.ErrNotExist) {
-		g.unchecked("which files changed: no snapshot was ever taken here")
+		g.unchecked("which files changed: there is no snapshot")
 	} else {
 		store, err := runs.OpenSnapshots(ctx, g.project, g.Snapshots)
 		if err != nil {
@@ -205,14 +205,13 @@ func (g *briefer) files(ctx context.Context) error {
 		}
 	}
 	g.git(ctx)
-	pr.until = time.Now().Add(g.Patience)
+	pr.until = time.Now().Add(g.Timeout)
 	g.prove(pr)
 	g.gates(pr)
 	return nil
 }
 
-// compare finds what changed since the checkpoint that the reader knows, and tells the prover what changed since the last
-// good one.
+// compare finds the changes since the reader's checkpoint, and gives the prover those since the newest good one.
 func (g *briefer) compare(ctx context.Context, store *snapshot.Store, pr *prover) error {
 	records, err := store.Records()
 	if err != nil {
@@ -221,7 +220,7 @@ func (g *briefer) compare(ctx context.Context, store *snapshot.Store, pr *prover
 	}
 	good := ""
 	if c := g.run.State.LastGood; c != nil && c.Snapshot != nil {
-		good = c.Snapshot.Record // of the run before, where this one was forked and has none of its own yet
+		good = c.Snapshot.Record // of the original run, if a forked run has none of its own yet
 	}
 	for _, r := range records {
 		if r.Run == g.run.State.Run || r.ID.String() == good {
@@ -234,28 +233,28 @@ func (g *briefer) compare(ctx context.Context, store *snapshot.Store, pr *prover
 		if err != nil {
 			return err
 		}
-		record, err := known.Files()
+		record, err := known.SnapshotRecord()
 		if err != nil {
 			return err
 		}
 		g.since(ctx, store, record, known.Checkpoint)
 	}
 	if base == nil {
-		g.unchecked("which files changed: the run has no checkpoint with the files")
+		g.unchecked("which files changed: the run has no checkpoint with a snapshot")
 		return nil
 	}
 	changes, ok := g.changes(ctx, store, *base)
 	if !ok {
 		return nil
 	}
-	pr.compared(store, *base, changes)
+	pr.useSnapshot(store, *base, changes)
 	if g.Since == "" {
 		g.facts.Since = sinceOf(g.checkpointOf(*base), changes)
 	}
 	return nil
 }
 
-// base returns the newest snapshot of the run that is of no emergency, nor from before a restore; nil: there is none.
+// base returns the run's newest snapshot that is neither an emergency one nor from before a restore, nil for none.
 func (g *briefer) base() *snapshot.Record {
 	for i := len(g.records) - 1; i >= 0; i-- {
 		if r := &g.records[i]; r.Kind != pawl.CheckpointEmergency && r.Kind != pawl.CheckpointBeforeRestore {
@@ -265,7 +264,7 @@ func (g *briefer) base() *snapshot.Record {
 	return nil
 }
 
-// checkpointOf returns the checkpoint as the journal has it, or at least what its snapshot says of it.
+// checkpointOf returns the journaled checkpoint of a snapshot, or else what the snapshot itself records.
 func (g *briefer) checkpointOf(r snapshot.Record) pawl.Checkpoint {
 	if good := g.run.State.LastGood; good != nil && good.ID == r.Checkpoint {
 		return *good
@@ -279,9 +278,9 @@ func (g *briefer) since(ctx context.Context, store *snapshot.Store, record snaps
 	}
 }
 
-// changes compares a snapshot with the workspace, as long as there is patience.
+// changes compares a snapshot with the workspace, within the time limit.
 func (g *briefer) changes(ctx context.Context, store *snapshot.Store, from snapshot.Record) ([]snapshot.Change, bool) {
-	patient, cancel := context.WithTimeout(ctx, g.Patience)
+	patient, cancel := context.WithTimeout(ctx, g.Timeout)
 	defer cancel()
 	compared, err := store.Compare(patient, from, nil, nil)
 	if err == nil {
@@ -289,7 +288,7 @@ func (g *briefer) changes(ctx context.Context, store *snapshot.Store, from snaps
 	}
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		g.unchecked("which files changed: looking at them takes longer than %s", g.Patience)
+		g.unchecked("which files changed: comparing takes longer than %s", g.Timeout)
 		return nil, false
 	case err != nil:
 		g.unchecked("which files changed: %v", err)
@@ -298,10 +297,10 @@ func (g *briefer) changes(ctx context.Context, store *snapshot.Store, from snaps
 	return compared.Changes, true
 }
 
-// manyChanges is how many changed paths are named.
-const manyChanges = 400
+// maxChanges is how many changed paths are listed.
+const maxChanges = 400
 
-// sinceOf leaves out folders that hold what is named anyway.
+// sinceOf leaves out folders whose entries are listed.
 func sinceOf(c pawl.Checkpoint, changes []snapshot.Change) *brief.Since {
 	s := &brief.Since{Checkpoint: c}
 	for i, change := range changes {
@@ -313,7 +312,7 @@ func sinceOf(c pawl.Checkpoint, changes []snapshot.Change) *brief.Since {
 		if e.Kind == snapshot.Folder && leads {
 			continue
 		}
-		if s.Files++; len(s.Changes) < manyChanges {
+		if s.Files++; len(s.Changes) < maxChanges {
 			s.Changes = append(s.Changes, briefChange(change))
 		}
 	}
@@ -331,11 +330,11 @@ func briefChange(c snapshot.Change) brief.Change {
 	return told
 }
 
-// git says where git stands, and where it stood at the last checkpoint.
+// git adds HEAD now and at the newest checkpoint.
 func (g *briefer) git(ctx context.Context) {
 	head, err := snapshot.HeadOf(ctx, g.project.Root)
 	if err != nil {
-		g.unchecked("where git stands: %v", err)
+		g.unchecked("git state: %v", err)
 	}
 	if head != nil {
 		g.facts.Git = head.String()

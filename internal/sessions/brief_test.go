@@ -40,7 +40,7 @@ func newTold(t *testing.T, plan string) *told {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run, err := runs.Create(t.Context(), p, runs.New{Kind: pawl.PlanRun, Plan: read, Data: []byte(plan)})
+	run, err := runs.Create(t.Context(), p, runs.CreateOptions{Kind: pawl.PlanRun, Plan: read, Data: []byte(plan)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func (w *told) step(id pawl.StepID, paths ...string) {
 
 func (w *told) checkpoint() {
 	w.Helper()
-	if _, err := history.CheckpointNow(w.Context(), w.p, w.run, config.Snapshots{}, pawl.Author{Kind: pawl.ByPerson}, "test"); err != nil {
+	if _, err := history.SaveNow(w.Context(), w.p, w.run, config.Snapshots{}, pawl.Author{Kind: pawl.ByPerson}, "test"); err != nil {
 		w.Fatal(err)
 	}
 }
@@ -103,8 +103,8 @@ func (w *told) facts(b Briefing) brief.Facts {
 	if err != nil {
 		w.Fatal(err)
 	}
-	if b.Patience == 0 {
-		b.Patience = time.Minute
+	if b.Timeout == 0 {
+		b.Timeout = time.Minute
 	}
 	g := &briefer{project: w.p, Briefing: b, run: r}
 	g.facts = brief.Facts{Now: time.Now(), State: r.State, Plan: r.Plan}
@@ -183,14 +183,14 @@ func TestImpatientBrief(t *testing.T) {
 	w.step("one", "out.txt")
 	w.checkpoint()
 	w.write("out.txt", []byte("two"))
-	f := w.facts(Briefing{Patience: 1})
+	f := w.facts(Briefing{Timeout: 1})
 	if proof := f.Proofs["one"]; proof.Same > 0 || len(proof.Differ) > 0 || proof.Unchecked != 1 {
 		t.Errorf("proof: %+v", proof)
 	}
 	if f.Since != nil {
 		t.Errorf("since: %+v", f.Since)
 	}
-	if text := strings.Join(f.Unchecked, "\n"); !strings.Contains(text, "which files changed") || !strings.Contains(text, "1 outputs of finished work") {
+	if text := strings.Join(f.Unchecked, "\n"); !strings.Contains(text, "which files changed") || !strings.Contains(text, "outputs not verified: 1") {
 		t.Errorf("unchecked: %s", text)
 	}
 }

@@ -17,10 +17,9 @@ import (
 	"pawl/internal/runs"
 )
 
-// Unmet runs the acceptance checks of a step as they are now, and returns those that fail, a text each, with the last of
-// their output. It is for an agent that is about to say that the step is done; that it is done, only the checks say that
-// the step's supervisor runs.
-func Unmet(ctx context.Context, p *project.Project, run pawl.RunID, id pawl.StepID, environ []string) ([]string, error) {
+// FailingChecks runs a step's acceptance checks and returns those that fail, with the end of their output. It is for an
+// agent that is about to report done. Only the checks that the supervisor runs later decide.
+func FailingChecks(ctx context.Context, p *project.Project, run pawl.RunID, id pawl.StepID, environ []string) ([]string, error) {
 	r, err := runs.Load(ctx, p, run)
 	if err != nil {
 		return nil, err
@@ -39,11 +38,11 @@ func Unmet(ctx context.Context, p *project.Project, run pawl.RunID, id pawl.Step
 	return unmet, nil
 }
 
-// checkOutput is how much of a failed check's output is told, in bytes.
+// checkOutput is how much of a failed check's output is reported, in bytes.
 const checkOutput = 1000
 
-// check runs a check in a process group of its own, and says what is wrong; nothing where it passes. One that does not end
-// in time is no failure: the step's end will tell.
+// check runs a check in its own process group and returns its failure, "" if it passes. A timeout is no failure; the
+// check runs again when the step ends.
 func check(ctx context.Context, dir, command string, environ []string) string {
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", command)
 	cmd.Dir, cmd.Env = dir, environ

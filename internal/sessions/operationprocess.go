@@ -14,9 +14,9 @@ import (
 	"pawl/internal/supervise/process"
 )
 
-// leftByAgents returns the processes that operations in doubt may have left running: those that are proven to be of one, and
-// without a proof those that were started since in the project, and whose parent is gone.
-func leftByAgents(p *project.Project, doubts []*pawl.OperationState) map[pawl.OperationID][]operations.Process {
+// orphanedProcesses returns processes that tool calls may have left running: those that are proven, and orphans that
+// started in the project since the call.
+func orphanedProcesses(p *project.Project, doubts []*pawl.OperationState) map[pawl.OperationID][]operations.Process {
 	table, err := process.Table()
 	if err != nil {
 		return nil
@@ -34,7 +34,7 @@ func leftByAgents(p *project.Project, doubts []*pawl.OperationState) map[pawl.Op
 			owned := len(owners[s.PID]) > 0
 			switch {
 			case owned && slices.Contains(owners[s.PID], o.ID):
-			case owned || possible >= mostPossible || !recent(s) || !orphan(table, s) || !worksIn(s.PID, p.Root):
+			case owned || possible >= maxPossible || !recent(s) || !orphan(table, s) || !hasWorkingDir(s.PID, p.Root):
 				continue
 			default:
 				possible++
@@ -51,9 +51,9 @@ func leftByAgents(p *project.Project, doubts []*pawl.OperationState) map[pawl.Op
 	return found
 }
 
-// ownersOf returns whose processes are proven to be, with all that they have started. Where several operations claim one,
-// it is of that with the longest command, for the others' is a part of it; of several with the same command, it is most likely
-// of the one that was meant last before it was started, which comes first.
+// ownersOf returns the tool calls of proven processes and their descendants. If several calls claim a process, the
+// longest command wins, because the others are part of it. For equal commands the last call announced before the
+// process started comes first.
 func ownersOf(p *project.Project, table []process.Stat, doubts []*pawl.OperationState, not map[int]bool) map[int][]pawl.OperationID {
 	strength := map[int]int{}
 	owners := map[int][]pawl.OperationID{}
@@ -73,8 +73,8 @@ func ownersOf(p *project.Project, table []process.Stat, doubts []*pawl.Operation
 	return owners
 }
 
-// processClaims returns the processes of an operation, by how much of their command lines proves it: those that run its command,
-// or alone one of its parts, as a shell lets the last of them take its place; and what these have started.
+// processClaims returns the processes of a tool call with the length of the matching command. A process matches if it
+// runs the call's command, or one of its parts, because a shell may exec the last part. Descendants match too.
 func processClaims(p *project.Project, table []process.Stat, o *pawl.OperationState, not map[int]bool) map[int]int {
 	recent, wanted := startedWithin(o, not), plainCommand(o.Summary)
 	parts := operations.Commands(o.Summary)
@@ -87,7 +87,7 @@ func processClaims(p *project.Project, table []process.Stat, o *pawl.OperationSt
 		switch {
 		case commandMatches(s.PID, command, wanted, p.Root):
 			claim = len(wanted)
-		case slices.ContainsFunc(parts, func(part string) bool { return isOf(command, part) }) && orphan(table, s) && worksIn(s.PID, p.Root):
+		case slices.ContainsFunc(parts, func(part string) bool { return matchesPart(command, part) }) && orphan(table, s) && hasWorkingDir(s.PID, p.Root):
 			claim = 1
 		default:
 			continue
@@ -101,14 +101,15 @@ func processClaims(p *project.Project, table []process.Stat, o *pawl.OperationSt
 	return claims
 }
 
-// startSlack is by how much the start of a process may seem to be before the intent that it follows: the process table
-// counts in hundredths of a second.
+// startSlack is by how much a process may seem to start before its call was announced, because the process table has a
+// resolution of 10 ms.
 const startSlack = 20 * time.Millisecond
 
-// mostPossible is how many processes are named that may be an operation's.
-const mostPossible = 4
+// maxPossible is how many unproven processes are listed.
+const maxPossible = 4
 
-// startedWithin reports whether a process was started since an operation was meant, and before another session went to work.
+// startedWithin matches processes that started after the tool call was announced and before another session became
+// active.
 func startedWithin(o *pawl.OperationState, not map[int]bool) func(process.Stat) bool {
 	booted := time.Now().Add(-process.Uptime() - process.Asleep())
 	return func(s process.Stat) bool {
@@ -117,26 +118,26 @@ func startedWithin(o *pawl.OperationState, not map[int]bool) func(process.Stat) 
 	}
 }
 
-// telling is how long a command is, without spaces and quotes, that is not to be found on other command lines by chance.
-const telling = 12
+// distinctiveLength is the length, without spaces and quotes, from which a command is unlikely to match another by
+// chance.
+const distinctiveLength = 12
 
-// commandMatches reports whether a process has a wanted command on its own line. A short one must also work in the project.
+// commandMatches reports whether a process's command line matches. A short command must also run in the project.
 func commandMatches(pid int, command, wanted, root string) bool {
 	if len(wanted) < 4 || !strings.Contains(plainCommand(command), wanted) {
 		return false
 	}
-	return len(wanted) >= telling || worksIn(pid, root)
+	return len(wanted) >= distinctiveLength || hasWorkingDir(pid, root)
 }
 
-// isOf reports whether a process's command line is a part of a script: the same words, its program perhaps by its whole
-// path, and behind what interprets it.
-func isOf(line, part string) bool {
+// matchesPart reports whether a command line is part of a script: the same words, possibly with the program's full path
+// and after an interpreter.
+func matchesPart(line, part string) bool {
 	before, is := strings.CutSuffix(line, part)
 	return is && len(part) >= 4 && (before == "" || strings.HasSuffix(before, "/") || strings.HasSuffix(before, " "))
 }
 
-// plainCommand leaves out of a command what differs by how it was quoted, and what was left out of it for its length or as
-// a secret.
+// plainCommand removes quoting from a command, and what was cut for length or redacted.
 func plainCommand(text string) string {
 	text = strings.TrimSuffix(text, "…")
 	text, _, _ = strings.Cut(text, "[redacted:")
@@ -148,8 +149,7 @@ func plainCommand(text string) string {
 	}, text)
 }
 
-// orphan reports whether the process that started this one is gone, and this one leads no session of its own, as a shell
-// does that a person has opened.
+// orphan reports whether a process has lost its parent and is no session leader, which a user's shell would be.
 func orphan(table []process.Stat, s process.Stat) bool {
 	if s.PID == s.Session {
 		return false
@@ -162,8 +162,8 @@ func orphan(table []process.Stat, s process.Stat) bool {
 	return true
 }
 
-// worksIn reports whether a process works in a folder.
-func worksIn(pid int, root string) bool {
+// hasWorkingDir reports whether a process runs in a folder or below.
+func hasWorkingDir(pid int, root string) bool {
 	dir := process.Dir(pid)
 	rel, err := filepath.Rel(root, dir)
 	return dir != "" && err == nil && filepath.IsLocal(rel)

@@ -19,46 +19,46 @@ import (
 	"pawl/internal/snapshot"
 )
 
-// DoubtfulOperation is an operation in doubt, as it was found just now.
-type DoubtfulOperation struct {
+// ReconciledOperation is a tool call without an outcome, with what was found out about it.
+type ReconciledOperation struct {
 	pawl.OperationState
 	Verdict  pawl.OperationVerdict `json:"verdict"`
 	Evidence []string              `json:"evidence"`
-	Runs     bool                  `json:"runs,omitempty"`   // a process of it lives, or one that may be of it
-	Traces   pawl.OperationVerdict `json:"traces,omitempty"` // then: the verdict by what it has left alone
+	Runs     bool                  `json:"runs,omitempty"`   // a process that is or may be part of it is running
+	Traces   pawl.OperationVerdict `json:"traces,omitempty"` // the verdict by its traces alone, if Runs
 }
 
-// lookPatience is for how long changed files are looked for.
-const lookPatience = 3 * time.Second
+// scanTimeout limits the search for changed files.
+const scanTimeout = 3 * time.Second
 
-// Reconcile finds out how far operations in doubt came. It changes nothing.
-func Reconcile(ctx context.Context, p *project.Project, doubts []*pawl.OperationState) []DoubtfulOperation {
+// Reconcile finds out how far tool calls in doubt came. It changes nothing.
+func Reconcile(ctx context.Context, p *project.Project, doubts []*pawl.OperationState) []ReconciledOperation {
 	if len(doubts) == 0 {
 		return nil
 	}
-	left := leftByAgents(p, doubts) // first: what runs no more then has left all that it will
-	head := headNow(ctx, p)
-	git, _ := snapshot.GitChanged(p.Root) // what cannot be read tells nothing
+	left := orphanedProcesses(p, doubts) // first: a process that has exited has left all its traces
+	head := currentHead(ctx, p)
+	git, _ := snapshot.GitChanged(p.Root) // without git there is less evidence
 	changed, blind := changedSinceClock(ctx, p, oldestClock(doubts))
-	found := make([]DoubtfulOperation, 0, len(doubts))
+	found := make([]ReconciledOperation, 0, len(doubts))
 	for _, o := range doubts {
-		w := operations.World{Root: p.Root, Look: lookIn(p.Root), Blind: blind, Head: head, Git: git, Processes: left[o.ID], Beside: beside(o, doubts)}
-		w.Changed, w.More = ofOperation(changed, o)
-		d := DoubtfulOperation{OperationState: *o, Runs: len(w.Processes) > 0}
+		w := operations.World{Root: p.Root, Look: pathInspector(p.Root), Blind: blind, Head: head, Git: git, Processes: left[o.ID], Beside: concurrentWith(o, doubts)}
+		w.Changed, w.More = changesOf(changed, o)
+		d := ReconciledOperation{OperationState: *o, Runs: len(w.Processes) > 0}
 		v := operations.Judge(o, w)
 		d.Verdict, d.Evidence = v.Verdict, v.Evidence
 		if d.Runs {
 			d.Traces = v.Traces
 		}
-		d.uphold()
+		d.keepVerdict()
 		found = append(found, d)
 	}
 	return found
 }
 
-// beside returns the other operations in doubt that may have changed something since this one was meant. One that was
-// judged before, when nothing of it ran any more, cannot.
-func beside(o *pawl.OperationState, doubts []*pawl.OperationState) []*pawl.OperationState {
+// concurrentWith returns the other tool calls in doubt that may have changed files since this one was announced. A call
+// that was judged earlier, after its processes had exited, cannot.
+func concurrentWith(o *pawl.OperationState, doubts []*pawl.OperationState) []*pawl.OperationState {
 	var others []*pawl.OperationState
 	for _, other := range doubts {
 		over := other.Judged != nil && !other.Judged.Runs && !other.Until.IsZero() && !other.Until.After(o.Began)
@@ -69,35 +69,35 @@ func beside(o *pawl.OperationState, doubts []*pawl.OperationState) []*pawl.Opera
 	return others
 }
 
-// uphold keeps an earlier verdict where others have gone to work since, and may have covered its traces: nothing that ran no
-// more can come further, and what was there once was there.
-func (d *DoubtfulOperation) uphold() {
+// keepVerdict prefers the earlier verdict if others have modified files since: their writes may have overwritten the
+// evidence.
+func (d *ReconciledOperation) keepVerdict() {
 	was := d.Judged
 	if was == nil || d.Until.IsZero() {
 		return
 	}
-	if d.Runs && was.Runs && rank[d.Traces] < rank[was.Traces] {
+	if d.Runs && was.Runs && verdictRank[d.Traces] < verdictRank[was.Traces] {
 		d.Traces = was.Traces
 	}
 	switch {
 	case !was.Runs:
-		d.Verdict, d.Evidence, d.Runs, d.Traces = was.Verdict, slices.Clone(was.Evidence), false, "" // what runs now is another's
-	case rank[d.Verdict] < rank[was.Traces]:
+		d.Verdict, d.Evidence, d.Runs, d.Traces = was.Verdict, slices.Clone(was.Evidence), false, "" // a process that runs now belongs to another call
+	case verdictRank[d.Verdict] < verdictRank[was.Traces]:
 		d.Verdict = was.Traces
 	default:
 		return
 	}
-	d.Evidence = append(d.Evidence, "it was found to be "+string(d.Verdict)+" before others went to work here")
+	d.Evidence = append(d.Evidence, "judged "+string(d.Verdict)+" before other sessions became active")
 }
 
-// rank says which of two verdicts says more of what is there.
-var rank = map[pawl.OperationVerdict]int{pawl.OperationPartly: 1, pawl.OperationDone: 2}
+// verdictRank orders verdicts by how much work they confirm.
+var verdictRank = map[pawl.OperationVerdict]int{pawl.OperationPartly: 1, pawl.OperationDone: 2}
 
 func oldestClock(doubts []*pawl.OperationState) time.Time {
 	return slices.MinFunc(doubts, func(a, b *pawl.OperationState) int { return a.Clock.Compare(b.Clock) }).Clock
 }
 
-func headNow(ctx context.Context, p *project.Project) string {
+func currentHead(ctx context.Context, p *project.Project) string {
 	head, err := snapshot.HeadOf(ctx, p.Root)
 	if err != nil || head == nil {
 		return ""
@@ -105,30 +105,30 @@ func headNow(ctx context.Context, p *project.Project) string {
 	return head.Commit
 }
 
-// changedPath is a path with the time of its last change.
+// changedPath is a path with its change time.
 type changedPath struct {
 	path   string
 	what   string
 	at     time.Time
 	folder bool
-	busy   bool // something that is in it was changed too
+	busy   bool // something inside was changed too
 }
 
-// changedSinceClock looks at every file of the project, also at those that git ignores, for changes since a time of the
-// file system's clock. Of .git and .pawl, ours and others', nothing is looked at. A folder in which nothing tells why it
-// changed is one from which something was removed.
+// changedSinceClock finds all files changed since a time of the file system's clock, including ignored ones but not
+// .git and .pawl. A folder without another reason for its change had an entry removed. blind says why the search was
+// incomplete.
 func changedSinceClock(ctx context.Context, p *project.Project, clock time.Time) (found []changedPath, blind string) {
 	if clock.IsZero() {
-		return nil, "when it was meant is not known"
+		return nil, "the time of the call is unknown"
 	}
-	ctx, cancel := context.WithTimeout(ctx, lookPatience)
+	ctx, cancel := context.WithTimeout(ctx, scanTimeout)
 	defer cancel()
 	err := filepath.WalkDir(p.Root, func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case err != nil:
-			return nil // what cannot be read tells nothing
+			return nil // best effort
 		case d.IsDir() && (d.Name() == ".git" || d.Name() == project.Folder):
 			return filepath.SkipDir
 		}
@@ -139,12 +139,12 @@ func changedSinceClock(ctx context.Context, p *project.Project, clock time.Time)
 		return nil
 	})
 	if err != nil {
-		return nil, "looking at all files takes longer than " + lookPatience.String()
+		return nil, "the search for changed files takes longer than " + scanTimeout.String()
 	}
 	return withFolders(found), ""
 }
 
-// withFolders marks the folders in which something else was changed.
+// withFolders marks folders that contain other changes.
 func withFolders(found []changedPath) []changedPath {
 	busy := map[string]bool{}
 	for _, c := range found {
@@ -153,7 +153,7 @@ func withFolders(found []changedPath) []changedPath {
 	for i, c := range found {
 		found[i].busy = c.folder && busy[c.path]
 		if c.folder {
-			found[i].what = "changed (something was made, removed or renamed in it)"
+			found[i].what = "changed (an entry was created, removed or renamed)"
 		}
 	}
 	slices.SortStableFunc(found, func(a, b changedPath) int { return cmp.Or(a.at.Compare(b.at), strings.Compare(a.path, b.path)) })
@@ -168,15 +168,16 @@ func changeTime(path string) (time.Time, bool) {
 	return time.Unix(st.Ctim.Unix()), true
 }
 
-// manyChanged is how many changed paths are given as evidence.
-const manyChanged = 50
+// maxChanged is how many changed paths are listed as evidence.
+const maxChanged = 50
 
-// ofOperation returns the changes that an operation may have made: since it was meant, and before others went to work.
-func ofOperation(changed []changedPath, o *pawl.OperationState) (its []operations.Change, more int) {
+// changesOf returns the changes that a tool call may have made: after it was announced, and before other sessions
+// became active.
+func changesOf(changed []changedPath, o *pawl.OperationState) (its []operations.Change, more int) {
 	for _, c := range changed {
 		switch {
 		case c.at.Before(o.Clock), !o.Until.IsZero() && c.at.After(o.Until):
-		case len(its) == manyChanged:
+		case len(its) == maxChanged:
 			more++
 		default:
 			its = append(its, operations.Change{Path: c.path, What: c.what, At: c.at, Folder: c.folder, Busy: c.busy})
@@ -185,8 +186,8 @@ func ofOperation(changed []changedPath, o *pawl.OperationState) (its []operation
 	return its, more
 }
 
-// lookIn looks at paths for the ledger, relative to root or absolute.
-func lookIn(root string) func(string) operations.Look {
+// pathInspector returns a function that examines a path, relative to root or absolute.
+func pathInspector(root string) func(string) operations.Look {
 	return func(path string) operations.Look {
 		path = filepath.FromSlash(path)
 		if !filepath.IsAbs(path) {
@@ -205,7 +206,7 @@ func lookIn(root string) func(string) operations.Look {
 	}
 }
 
-// changeAbove returns when the nearest folder above a path was changed.
+// changeAbove returns the change time of the nearest existing folder above a path.
 func changeAbove(path string) time.Time {
 	for {
 		path = filepath.Dir(path)
@@ -217,7 +218,7 @@ func changeAbove(path string) time.Time {
 
 func tailOf(path string, info fs.FileInfo, n int) ([]byte, error) {
 	if !info.Mode().IsRegular() {
-		return nil, resume.ErrNoFile
+		return nil, resume.ErrNotFile
 	}
 	file, err := os.Open(path)
 	if err != nil {

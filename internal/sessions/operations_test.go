@@ -22,10 +22,10 @@ func TestUphold(t *testing.T) {
 		{found{partly, notDone, true}, found{done, "", false}, found{done, "", false}},
 		{found{partly, partly, true}, found{notDone, "", false}, found{partly, "", false}},
 	} {
-		d := DoubtfulOperation{Verdict: c.now.verdict, Runs: c.now.runs, Traces: c.now.traces}
+		d := ReconciledOperation{Verdict: c.now.verdict, Runs: c.now.runs, Traces: c.now.traces}
 		d.Until = time.Now()
 		d.Judged = &pawl.OperationJudged{Verdict: c.was.verdict, Runs: c.was.runs, Traces: c.was.traces}
-		d.uphold()
+		d.keepVerdict()
 		if got := (found{d.Verdict, d.Traces, d.Runs}); got != c.want {
 			t.Errorf("was %+v, found %+v: %+v, want %+v", c.was, c.now, got, c.want)
 		}

@@ -8,56 +8,56 @@ import (
 	"pawl/internal/runs"
 )
 
-// elsewhere is what is in doubt in a run that is not the one at hand.
-type elsewhere struct {
-	run    pawl.RunID
-	doubts []*pawl.OperationState
-	err    error // why it is not known
+// otherRun lists the tool calls in doubt of another run.
+type otherRun struct {
+	run     pawl.RunID
+	inDoubt []*pawl.OperationState
+	err     error // why they are unknown
 }
 
-// manyRuns is how many runs are searched for what is in doubt, the newest ones.
-const manyRuns = 20
+// maxRuns is how many runs are searched, newest first.
+const maxRuns = 20
 
-// doubtsElsewhere returns what is in doubt in the project's other runs. A session may have died in one that is not, or no
-// longer, the current one: a plan was started, or has completed, while it was at work.
-func doubtsElsewhere(ctx context.Context, p *project.Project, not pawl.RunID) ([]elsewhere, error) {
-	ids, err := runs.Runs(p)
+// otherRunsInDoubt returns the tool calls in doubt of the project's other runs. A session's run may no longer be the
+// current one, because a plan was started or completed meanwhile.
+func otherRunsInDoubt(ctx context.Context, p *project.Project, not pawl.RunID) ([]otherRun, error) {
+	ids, err := runs.List(p)
 	if err != nil {
 		return nil, err
 	}
-	var found []elsewhere
-	for _, run := range ids[:min(len(ids), manyRuns)] {
+	var found []otherRun
+	for _, run := range ids[:min(len(ids), maxRuns)] {
 		if run == not {
 			continue
 		}
 		s, err := runs.LoadState(ctx, p, run)
 		if err != nil {
-			found = append(found, elsewhere{run: run, err: err})
+			found = append(found, otherRun{run: run, err: err})
 			continue
 		}
-		doubts := s.InDoubt(SessionGone)
+		doubts := s.InDoubt(AgentGone)
 		for _, o := range doubts {
-			o.Overlaps = true // that run knows nothing of those who have worked in this one since
+			o.Overlaps = true // that run does not record sessions that worked in this one
 		}
 		if len(doubts) > 0 {
-			found = append(found, elsewhere{run: run, doubts: doubts})
+			found = append(found, otherRun{run: run, inDoubt: doubts})
 		}
 	}
 	return found, ctx.Err()
 }
 
-// allDoubts returns what is in doubt in a run and elsewhere.
-func allDoubts(s *pawl.State, others []elsewhere) []*pawl.OperationState {
-	all := s.InDoubt(SessionGone)
+// allInDoubt returns the tool calls in doubt of a run and of the others.
+func allInDoubt(s *pawl.State, others []otherRun) []*pawl.OperationState {
+	all := s.InDoubt(AgentGone)
 	for _, e := range others {
-		all = append(all, e.doubts...)
+		all = append(all, e.inDoubt...)
 	}
 	return all
 }
 
-// of returns those of some judged operations that are in doubt there.
-func (e elsewhere) of(all []DoubtfulOperation) (its []DoubtfulOperation) {
-	for _, o := range e.doubts {
+// operationsOf returns those of the reconciled calls that belong to the run.
+func (e otherRun) operationsOf(all []ReconciledOperation) (its []ReconciledOperation) {
+	for _, o := range e.inDoubt {
 		for _, d := range all {
 			if d.ID == o.ID {
 				its = append(its, d)
@@ -67,13 +67,13 @@ func (e elsewhere) of(all []DoubtfulOperation) (its []DoubtfulOperation) {
 	return its
 }
 
-// unread says which runs cannot be read.
-func unread(others []elsewhere) (found []pawl.Finding) {
+// unreadableFindings reports the runs that cannot be read.
+func unreadableFindings(others []otherRun) (found []pawl.Finding) {
 	for _, e := range others {
 		if e.err != nil {
 			found = append(found, pawl.Finding{
 				Level: pawl.Warn, Where: string(e.run), Hint: "pawl recover " + string(e.run),
-				What: "what is in doubt there is not known: " + e.err.Error(),
+				What: "cannot check for tool calls in doubt: " + e.err.Error(),
 			})
 		}
 	}

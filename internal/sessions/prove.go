@@ -19,38 +19,38 @@ import (
 	"pawl/internal/snapshot"
 )
 
-// prover finds out whether outputs are as the run left them. What the run's last good snapshot has, and what looks the
-// same since, costs no reading; the rest is hashed while time and room last.
+// prover verifies outputs. A file that has not changed since the newest good snapshot needs no reading. Others are
+// hashed within limits of time and size.
 type prover struct {
 	root   string
 	run    *runs.Run
-	byPath map[string]resume.Record // the newest record of each path
+	byPath map[string]resume.OutputRecord // newest record of each path
 	until  time.Time
-	room   int64 // bytes that may still be hashed
+	budget int64 // bytes that may still be hashed
 
-	store   *snapshot.Store  // nil: there is nothing to compare with
-	base    snapshot.Record  //
-	touched map[string]bool  // what changed since base, and the folders above
-	leftOut []string         // what base has not, in order
-	folders map[string]names // of base, by path
+	store   *snapshot.Store  // nil if there is no snapshot to compare with
+	base    snapshot.Record  // the newest good snapshot
+	touched map[string]bool  // paths changed since base, and their parent folders
+	leftOut []string         // paths missing from base, sorted
+	folders map[string]names // folders of base by path
 
-	items  map[pawl.StepID][]string // paths that the items of a step recorded
-	unread map[pawl.StepID]int      // items whose records were not read
+	items  map[pawl.StepID][]string // paths that a step's items recorded
+	unread map[pawl.StepID]int      // number of items whose records were not read
 }
 
-// names are a folder's entries.
+// names are the entries of a folder.
 type names map[string]snapshot.Entry
 
 const (
-	manyHashed = 20_000 // files of a folder that is hashed
-	manyProofs = 100    // paths of a step that are named
+	maxHashedFiles = 20_000 // maximum files in a folder that is hashed
+	maxProofs      = 100    // maximum paths listed per step
 )
 
-// compared tells the prover what changed since a snapshot.
-func (pr *prover) compared(store *snapshot.Store, base snapshot.Record, changes []snapshot.Change) {
+// useSnapshot tells the prover what changed since a snapshot.
+func (pr *prover) useSnapshot(store *snapshot.Store, base snapshot.Record, changes []snapshot.Change) {
 	missing, err := store.LeftOutOf(base)
 	if err != nil {
-		return // all is hashed
+		return // then everything is hashed
 	}
 	for _, l := range missing {
 		pr.leftOut = append(pr.leftOut, l.Path)
@@ -64,9 +64,9 @@ func (pr *prover) compared(store *snapshot.Store, base snapshot.Record, changes 
 	}
 }
 
-// is says what is at a path.
-func (pr *prover) is(name string, newest resume.Record) string {
-	if pr.kept(name, newest) {
+// status compares a path with its newest record.
+func (pr *prover) status(name string, newest resume.OutputRecord) string {
+	if pr.inSnapshot(name, newest) {
 		return brief.Same
 	}
 	recorded := newest.Content
@@ -76,10 +76,10 @@ func (pr *prover) is(name string, newest resume.Record) string {
 		return brief.Gone
 	case err == nil && info.Mode().IsRegular() && recorded.Files == 0 && info.Size() != recorded.Size:
 		return brief.Differs
-	case recorded.Size > pr.room || recorded.Files > manyHashed || time.Now().After(pr.until):
+	case recorded.Size > pr.budget || recorded.Files > maxHashedFiles || time.Now().After(pr.until):
 		return brief.NotChecked
 	}
-	pr.room -= recorded.Size
+	pr.budget -= recorded.Size
 	now, err := outputs.One(pr.root, name)
 	switch {
 	case err != nil:
@@ -90,9 +90,9 @@ func (pr *prover) is(name string, newest resume.Record) string {
 	return brief.Differs
 }
 
-// kept reports whether the snapshot proves a path: nothing there changed since, and it has what was recorded, or it was
-// taken after the work was finished, so that whatever it has there is what this run left.
-func (pr *prover) kept(name string, newest resume.Record) bool {
+// inSnapshot reports whether the snapshot proves a path: it did not change since, and the snapshot has the recorded
+// content or was taken after the work finished.
+func (pr *prover) inSnapshot(name string, newest resume.OutputRecord) bool {
 	if pr.store == nil || pr.touched[name] || pr.incomplete(name) {
 		return false
 	}
@@ -105,7 +105,7 @@ func (pr *prover) kept(name string, newest resume.Record) bool {
 	return same || own || pr.base.Seq >= newest.Done
 }
 
-// incomplete reports whether the snapshot leaves out something at a path, above it or below.
+// incomplete reports whether the snapshot left out anything at, above or below a path.
 func (pr *prover) incomplete(name string) bool {
 	at, found := slices.BinarySearch(pr.leftOut, name)
 	if found || at < len(pr.leftOut) && strings.HasPrefix(pr.leftOut[at], name+"/") {
@@ -115,7 +115,7 @@ func (pr *prover) incomplete(name string) bool {
 	return below < len(pr.leftOut) && strings.HasPrefix(pr.leftOut[below], name+"/")
 }
 
-// entry finds a path in the snapshot.
+// entry returns a path's entry in the snapshot.
 func (pr *prover) entry(name string) (snapshot.Entry, bool) {
 	folder, last := path.Split(name)
 	in, ok := pr.folder(strings.TrimSuffix(folder, "/"))
@@ -126,7 +126,7 @@ func (pr *prover) entry(name string) (snapshot.Entry, bool) {
 	return e, ok
 }
 
-// folder reads a folder of the snapshot, once.
+// folder returns a folder of the snapshot. It is read once.
 func (pr *prover) folder(name string) (names, bool) {
 	if known, ok := pr.folders[name]; ok {
 		return known, known != nil
@@ -153,25 +153,25 @@ func (pr *prover) folder(name string) (names, bool) {
 	return in, true
 }
 
-// prove looks at the outputs of all finished work, of that first which was finished last.
+// prove verifies the outputs of all finished work, last finished first.
 func (g *briefer) prove(pr *prover) {
 	g.facts.Proofs = map[pawl.StepID]brief.Proof{}
 	pr.collect()
 	unchecked := 0
 	for _, id := range lastFirst(g.run.State) {
 		proof := pr.step(id, g.run.State.Steps[id])
-		if n := len(proof.Differ); n > 0 {
-			g.warn(string(id), "pawl verify", "finished work of this step is not as this run left it at %d of its outputs: %s", n, firstOf(proof.Differ))
+		if len(proof.Differ) > 0 {
+			g.warn(string(id), "pawl verify", "outputs of this finished step have changed: %s", firstOf(proof.Differ))
 		}
 		unchecked += proof.Unchecked
 		g.facts.Proofs[id] = proof
 	}
 	if unchecked > 0 {
-		g.unchecked("%d outputs of finished work: hashing them takes longer than %s, or is more than %d MiB", unchecked, g.Patience, resume.MaxHashed>>20)
+		g.unchecked("outputs not verified: %d; hashing takes longer than %s or exceeds %d MiB", unchecked, g.Timeout, resume.MaxHashed>>20)
 	}
 }
 
-// firstOf names the first of some paths.
+// firstOf lists the first paths.
 func firstOf(paths []string) string {
 	const most = 5
 	text := strings.Join(paths[:min(len(paths), most)], ", ")
@@ -181,7 +181,7 @@ func firstOf(paths []string) string {
 	return text
 }
 
-// lastFirst returns the steps with finished work, the last one first.
+// lastFirst returns the steps with finished work, last finished first.
 func lastFirst(s *pawl.State) []pawl.StepID {
 	ids := slices.DeleteFunc(slices.Collect(maps.Keys(s.Steps)), func(id pawl.StepID) bool {
 		st := s.Steps[id]
@@ -193,7 +193,7 @@ func lastFirst(s *pawl.State) []pawl.StepID {
 	return ids
 }
 
-// collect reads what finished items recorded, so that of a path written more than once the newest record counts.
+// collect reads the records of finished items, so that the newest record of each path counts.
 func (pr *prover) collect() {
 	pr.items, pr.unread = map[pawl.StepID][]string{}, map[pawl.StepID]int{}
 	for _, id := range lastFirst(pr.run.State) {
@@ -211,25 +211,25 @@ func (pr *prover) collect() {
 	}
 }
 
-// item reads what an item recorded. It reports whether there was time, and whether that could be read.
+// item reads an item's record. It reports false if time ran out or the record is unreadable.
 func (pr *prover) item(id pawl.StepID, items *pawl.ItemsState, index int, seq pawl.Seq) bool {
 	if time.Now().After(pr.until) {
 		return false
 	}
-	done, err := runs.ItemDone(pr.run.Log, items, index)
+	done, err := runs.ReadItemDone(pr.run.Log, items, index)
 	if err != nil {
 		return false
 	}
 	for name, c := range done.Outputs {
 		if seq > pr.byPath[name].Done {
-			pr.byPath[name] = resume.Record{Step: id, Done: seq, Content: c}
+			pr.byPath[name] = resume.OutputRecord{Step: id, Done: seq, Content: c}
 		}
 		pr.items[id] = append(pr.items[id], name)
 	}
 	return true
 }
 
-// step looks at the outputs of a step and of its items.
+// step verifies the outputs of a step and its items.
 func (pr *prover) step(id pawl.StepID, st *pawl.StepState) brief.Proof {
 	proof := brief.Proof{Unchecked: pr.unread[id]}
 	for _, name := range append(slices.Sorted(maps.Keys(st.Outputs)), pr.items[id]...) {
@@ -238,8 +238,8 @@ func (pr *prover) step(id pawl.StepID, st *pawl.StepState) brief.Proof {
 	return proof
 }
 
-func (pr *prover) add(proof *brief.Proof, name string, newest resume.Record) {
-	is := pr.is(name, newest)
+func (pr *prover) add(proof *brief.Proof, name string, newest resume.OutputRecord) {
+	is := pr.status(name, newest)
 	switch is {
 	case brief.Same:
 		proof.Same++
@@ -248,12 +248,12 @@ func (pr *prover) add(proof *brief.Proof, name string, newest resume.Record) {
 	default:
 		proof.Differ = append(proof.Differ, name)
 	}
-	if len(proof.Paths) < manyProofs {
+	if len(proof.Paths) < maxProofs {
 		proof.Paths = append(proof.Paths, brief.Path{Name: name, Content: newest.Content, Is: is})
 	}
 }
 
-// gates finds the open gates that show what is no longer so.
+// gates finds open gates whose content has changed.
 func (g *briefer) gates(pr *prover) {
 	g.facts.Moved = map[pawl.GateID]string{}
 	for _, gate := range g.run.State.OpenGates() {
@@ -264,17 +264,17 @@ func (g *briefer) gates(pr *prover) {
 		for _, c := range gate.Shown {
 			size, files = size+c.Size, files+c.Files
 		}
-		if size > pr.room || files > manyHashed || time.Now().After(pr.until) {
-			g.unchecked("whether what gate %s shows is still so", gate.ID)
+		if size > pr.budget || files > maxHashedFiles || time.Now().After(pr.until) {
+			g.unchecked("whether the content of gate %s has changed", gate.ID)
 			continue
 		}
-		pr.room -= size
-		changed, err := runs.ChangedSince(g.project, g.run, gate)
+		pr.budget -= size
+		changed, err := runs.GateChanges(g.project, g.run, gate)
 		switch {
 		case err != nil:
-			g.unchecked("whether what gate %s shows is still so: %v", gate.ID, err)
+			g.unchecked("whether the content of gate %s has changed: %v", gate.ID, err)
 		case len(changed) > 0:
-			g.facts.Moved[gate.ID] = firstOf(changed) + " changed; an answer will be refused, and `pawl resume` asks anew"
+			g.facts.Moved[gate.ID] = firstOf(changed) + " changed; an answer will be refused, and `pawl resume` opens a new gate"
 		}
 	}
 }

@@ -14,10 +14,10 @@ import (
 	"pawl/internal/supervise/process"
 )
 
-// RunOfSession returns the run that an agent's session belongs to: the one that knows it and is not over, else the current
-// one, else a session run, which is made if need be.
+// RunOfSession returns the run of an agent's session: the unfinished run that knows it, else the current one, else a
+// new session run.
 func RunOfSession(ctx context.Context, p *project.Project, id pawl.SessionID, version string) (run pawl.RunID, known bool, err error) {
-	ids, err := runs.Runs(p)
+	ids, err := runs.List(p)
 	if err != nil {
 		return "", false, err
 	}
@@ -26,14 +26,14 @@ func RunOfSession(ctx context.Context, p *project.Project, id pawl.SessionID, ve
 			return run, true, nil
 		}
 	}
-	run, err = history.RunToTell(ctx, p, version)
+	run, err = history.EnsureRun(ctx, p, version)
 	return run, false, err
 }
 
-// SessionAbove returns the session whose agent started a process, or what started that, and the run that knows it; empty
-// where no agent did. Of several of one agent it is the one that was heard of last.
+// SessionAbove returns the session whose agent started a process, directly or indirectly, and its run; both are "" for
+// none. Of several sessions of an agent it returns the last active one.
 func SessionAbove(ctx context.Context, p *project.Project, pid int) (pawl.RunID, pawl.SessionID, error) {
-	ids, err := runs.Runs(p)
+	ids, err := runs.List(p)
 	if err != nil {
 		return "", "", err
 	}
@@ -48,7 +48,7 @@ func SessionAbove(ctx context.Context, p *project.Project, pid int) (pawl.RunID,
 			continue
 		}
 		for _, x := range s.SessionsByTime() {
-			if x.Session.Parent() == "" && x.Process != nil && above[x.Process.PID] && !SessionGone(x) {
+			if x.Session.Parent() == "" && x.Process != nil && above[x.Process.PID] && !AgentGone(x) {
 				return run, x.Session, nil
 			}
 		}
@@ -56,19 +56,19 @@ func SessionAbove(ctx context.Context, p *project.Project, pid int) (pawl.RunID,
 	return "", "", ctx.Err()
 }
 
-// Welcome is what a session is told when it begins, and what else is to be done about it.
+// Welcome is the brief for a new session and what the caller must do about it.
 type Welcome struct {
-	Brief  string              // empty: there is nothing to tell
-	Others []pawl.SessionID    // other sessions that live in this project
-	Doubts []DoubtfulOperation // what it was told of operations in doubt
-	Runs   []pawl.RunID        // other runs in which some of them are
-	Unread []pawl.Finding      // other runs of which it is not known
+	Brief          string                // "" if there is nothing to report
+	Others         []pawl.SessionID      // other live sessions in this project
+	Operations     []ReconciledOperation // tool calls in doubt that the brief reports
+	Runs           []pawl.RunID          // other runs of some of these calls
+	UnreadableRuns []pawl.Finding        // other runs that cannot be read
 
-	places []elsewhere // where they are in doubt
+	otherRuns []otherRun // the calls by run
 }
 
-// BeginSession journals that a session began, reconciles what earlier ones left in doubt, and returns what the session is
-// to be told: all of it, or where the session only goes on, what is new to it. Once it was told, see Welcome.Told.
+// BeginSession journals the start of a session, reconciles tool calls in doubt, and returns the brief: a full one, or
+// for a continued session the news. Call Welcome.MarkReported after the session got it.
 func BeginSession(ctx context.Context, p *project.Project, run pawl.RunID, began pawl.SessionBegan, b Briefing) (Welcome, error) {
 	r, err := runs.Load(ctx, p, run)
 	if err != nil {
@@ -82,12 +82,12 @@ func BeginSession(ctx context.Context, p *project.Project, run pawl.RunID, began
 	}
 	by := pawl.Author{Kind: pawl.ByHook, Name: began.Session.Agent(), Session: began.Session.Native()}
 	nothing := r.State.Seq <= 1
-	if err := r.Perform(ctx, p, by, saying(began)); err != nil {
+	if err := r.Perform(ctx, p, by, appendAct(began)); err != nil {
 		return Welcome{}, err
 	}
-	w := Welcome{Others: othersAlive(r.State, began.Session)}
+	w := Welcome{Others: liveOthers(r.State, began.Session)}
 	if began.Session.Parent() != "" {
-		return w, nil // a subagent is told what to do by its parent
+		return w, nil // a subagent gets its instructions from its parent
 	}
 	if err := w.judge(ctx, p, r); err != nil {
 		return w, err
@@ -95,46 +95,46 @@ func BeginSession(ctx context.Context, p *project.Project, run pawl.RunID, began
 	if remembered, err := p.Memories(); nothing && (err != nil || len(remembered) == 0) {
 		return w, nil
 	}
-	b.Operations = append([]DoubtfulOperation{}, w.Doubts...)
-	b.Findings = append(b.Findings, w.Unread...)
+	b.Operations = append([]ReconciledOperation{}, w.Operations...)
+	b.Findings = append(b.Findings, w.UnreadableRuns...)
 	b.Session = began.Session
 	if began.Source == "resume" && known != nil {
-		b.News = told
+		b.After = told
 	}
 	text, err := Brief(ctx, p, run, b)
 	w.Brief = text.Text
 	return w, err
 }
 
-func saying(payloads ...pawl.Payload) runs.Act {
+func appendAct(payloads ...pawl.Payload) runs.Act {
 	return func(*project.Project, *runs.Run) ([]pawl.Payload, error) { return payloads, nil }
 }
 
-// judge finds out what is in doubt, in the session's run and elsewhere.
+// judge reconciles tool calls in doubt of this run and others.
 func (w *Welcome) judge(ctx context.Context, p *project.Project, r *runs.Run) error {
-	others, err := doubtsElsewhere(ctx, p, r.State.Run)
+	others, err := otherRunsInDoubt(ctx, p, r.State.Run)
 	if err != nil {
 		return err
 	}
-	w.Doubts, w.Unread = Reconcile(ctx, p, allDoubts(r.State, others)), unread(others)
-	w.places = append(others, elsewhere{run: r.State.Run, doubts: r.State.InDoubt(SessionGone)})
+	w.Operations, w.UnreadableRuns = Reconcile(ctx, p, allInDoubt(r.State, others)), unreadableFindings(others)
+	w.otherRuns = append(others, otherRun{run: r.State.Run, inDoubt: r.State.InDoubt(AgentGone)})
 	for _, e := range others {
-		if len(e.doubts) > 0 {
+		if len(e.inDoubt) > 0 {
 			w.Runs = append(w.Runs, e.run)
 		}
 	}
 	return nil
 }
 
-// Told journals what the session was told of operations in doubt, each in its run. Before that nobody counts as told: where
-// it dies, the next session is told again.
-func (w *Welcome) Told(ctx context.Context, p *project.Project, by pawl.Author, redact func(string) string) error {
+// MarkReported journals in each run which tool calls were reported to the session. If it is not called, the next
+// session gets the same report.
+func (w *Welcome) MarkReported(ctx context.Context, p *project.Project, by pawl.Author, redact func(string) string) error {
 	told := pawl.SessionIDOf(by.Name, by.Session, "")
-	for _, e := range w.places {
-		if len(e.doubts) == 0 {
+	for _, e := range w.otherRuns {
+		if len(e.inDoubt) == 0 {
 			continue
 		}
-		r, err := runs.Perform(ctx, p, e.run, by, judged(told, e.of(w.Doubts), redact))
+		r, err := runs.Perform(ctx, p, e.run, by, judgedAct(told, e.operationsOf(w.Operations), redact))
 		if err == nil {
 			err = r.Log.Close()
 		}
@@ -145,20 +145,20 @@ func (w *Welcome) Told(ctx context.Context, p *project.Project, by pawl.Author, 
 	return nil
 }
 
-// judged says how operations in doubt were judged, and who was told.
-func judged(told pawl.SessionID, doubts []DoubtfulOperation, redact func(string) string) runs.Act {
+// judgedAct journals the verdicts on tool calls and the session that they were reported to.
+func judgedAct(told pawl.SessionID, doubts []ReconciledOperation, redact func(string) string) runs.Act {
 	var payloads []pawl.Payload
 	for _, d := range doubts {
-		payloads = append(payloads, pawl.OperationJudged{Operation: d.ID, Verdict: d.Verdict, Evidence: bareEvidence(d.Evidence, redact), Runs: d.Runs, Traces: d.Traces, Told: told})
+		payloads = append(payloads, pawl.OperationJudged{Operation: d.ID, Verdict: d.Verdict, Evidence: redactEvidence(d.Evidence, redact), Runs: d.Runs, Traces: d.Traces, Told: told})
 	}
-	return saying(payloads...)
+	return appendAct(payloads...)
 }
 
 // maxEvidence is how many lines of evidence an event has.
 const maxEvidence = 16
 
-// bareEvidence returns evidence as it may be journaled: the command lines of processes and the names of files may hold secrets.
-func bareEvidence(lines []string, redact func(string) string) []string {
+// redactEvidence removes secrets from command lines and file names.
+func redactEvidence(lines []string, redact func(string) string) []string {
 	kept := slices.Clone(lines[:min(len(lines), maxEvidence)])
 	for i := range kept {
 		kept[i] = runs.ClipText(redact(kept[i]))
@@ -166,23 +166,23 @@ func bareEvidence(lines []string, redact func(string) string) []string {
 	return kept
 }
 
-// othersAlive returns the other agents' sessions that live, but for their subagents.
-func othersAlive(s *pawl.State, id pawl.SessionID) []pawl.SessionID {
+// liveOthers returns other live sessions, without subagents.
+func liveOthers(s *pawl.State, id pawl.SessionID) []pawl.SessionID {
 	var others []pawl.SessionID
 	for _, x := range s.SessionsByTime() {
-		if x.Session != id && x.Session.Parent() == "" && x.Doing != pawl.SessionIsEnded && x.Process != nil && !SessionGone(x) {
+		if x.Session != id && x.Session.Parent() == "" && x.Doing != pawl.SessionIsEnded && x.Process != nil && !AgentGone(x) {
 			others = append(others, x.Session)
 		}
 	}
 	return others
 }
 
-// quietSession is how long a session whose process is not known may say nothing before it counts as gone.
+// quietSession is how long a session without a known process may be silent before it counts as ended.
 const quietSession = 30 * time.Minute
 
-// SessionGone reports whether a session's agent is no more. Where its process is not known, or cannot be seen from here, a
-// long silence is taken for its end.
-func SessionGone(x *pawl.SessionState) bool {
+// AgentGone reports whether a session's agent has exited. If its process is unknown or not visible from here, long
+// silence counts as its end.
+func AgentGone(x *pawl.SessionState) bool {
 	if x.Doing == pawl.SessionIsEnded {
 		return true
 	}
@@ -195,12 +195,12 @@ func SessionGone(x *pawl.SessionState) bool {
 	return time.Since(x.Seen) > quietSession
 }
 
-// sessionsOf returns what a brief tells of the sessions of a run.
+// sessionsOf returns the sessions of a run for a brief.
 func sessionsOf(s *pawl.State, reader pawl.SessionID) []brief.Session {
 	var told []brief.Session
 	for _, x := range s.SessionsByTime() {
 		if x.Session.Parent() == "" {
-			told = append(told, brief.Session{SessionState: *x, Gone: SessionGone(x), Reader: x.Session == reader})
+			told = append(told, brief.Session{SessionState: *x, Gone: AgentGone(x), Reader: x.Session == reader})
 		}
 	}
 	return told

@@ -17,7 +17,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pawl/internal/disk"
-	"pawl/internal/random"
 	"pawl/internal/snapshot/pack"
 )
 
@@ -301,7 +300,7 @@ func (a *applier) write(fd int, c Change, known map[string]stamp) error {
 	if err := a.unchanged(fd, c.Path, c.Old); err != nil {
 		return err
 	}
-	temp := temporary + random.Hex(8)
+	temp := temporary + disk.RandomHex(8)
 	if err := a.make(fd, temp, c, known); err != nil {
 		return err
 	}

@@ -9,7 +9,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pawl/internal/disk"
-	"pawl/internal/random"
 	"pawl/internal/snapshot/ignore"
 	"pawl/internal/snapshot/pack"
 )
@@ -126,7 +125,7 @@ func writeStatCache(path string, started int64, index indexKey, blocks [][]byte)
 		out = append(out, b...)
 	}
 	out = binary.LittleEndian.AppendUint32(out, crc32.Checksum(out, castagnoli))
-	temp := filepath.Join(filepath.Dir(path), "temp-stat-"+random.Hex(8))
+	temp := filepath.Join(filepath.Dir(path), "temp-stat-"+disk.RandomHex(8))
 	return disk.PutBy(temp, path, out)
 }
 

@@ -7,25 +7,25 @@ import (
 	"pawl"
 )
 
-// checkpointFile says, while a person is asked or work was interrupted, what it is about and how to go on.
+// checkpointFile describes the open gates and interrupted work, with the commands to continue; nil if there are none.
 func (v *run) checkpointFile() []byte {
 	gates, broken := v.OpenGates(), v.interruptions()
-	stranded := v.status == pawl.StatusInterrupted
-	if v.Ended() || len(gates) == 0 && len(broken) == 0 && !stranded {
+	stopped := v.status == pawl.StatusInterrupted
+	if v.Ended() || len(gates) == 0 && len(broken) == 0 && !stopped {
 		return nil
 	}
-	p := v.head("Checkpoint of run " + string(v.Run))
-	p.say("\n")
+	p := v.newPage("Checkpoint of run " + string(v.Run))
+	p.add("\n")
 	p.fact("Status", string(v.status), because(v.Why))
 	p.fact("Position", v.position())
-	p.fact("Last activity", at(v.Updated))
+	p.fact("Last activity", formatTime(v.Updated))
 	if c := v.LastSave; c != nil {
-		p.fact("Saved", code(string(c.ID)), " (", inline(string(c.Kind)), ") ", at(c.Time), ofStep(c.Step), because(c.Why))
+		p.fact("Last checkpoint", code(string(c.ID)), " (", inline(string(c.Kind)), ") ", formatTime(c.Time), ofStep(c.Step), because(c.Why))
 	}
 	for _, g := range gates {
-		v.sayGate(p, g)
+		v.addGate(p, g)
 	}
-	v.sayInterrupted(p, broken, stranded)
+	v.addInterrupted(p, broken, stopped)
 	return p.Bytes()
 }
 
@@ -33,30 +33,38 @@ func (v *run) position() string {
 	if len(v.plan.Phases) == 0 {
 		return ""
 	}
-	return where(v.Position(v.plan))
+	return formatPosition(v.Position(v.plan))
 }
 
-// sayGate says what is asked, what to look at, and the commands that answer.
-func (v *run) sayGate(p *page, g *pawl.GateState) {
-	p.say("\n### Gate ", code(string(g.ID)), ": ", inline(string(g.Type)), ofStep(g.Step), "\n\n")
+// addGate describes a gate: the question, what to review, and the commands that answer it.
+func (v *run) addGate(p *page, g *pawl.GateState) {
+	p.add("\n### Gate ", code(string(g.ID)), ": ", inline(string(g.Type)), ofStep(g.Step), "\n\n")
 	p.quote(g.Ask)
-	p.say("\n")
-	p.fact("Opened", at(g.Opened))
-	p.fact("Expires", at(g.Expires))
-	p.fact("To be found", inline(g.Expect))
-	p.fact("To look at", shown(g.Shown))
+	p.add("\n")
+	p.fact("Opened", formatTime(g.Opened))
+	p.fact("Expires", formatTime(g.Expires))
+	p.fact(expectLabel(g), inline(g.Expect))
+	p.fact("To review", shown(g.Shown))
 	for _, c := range g.Checks {
 		p.fact("Check "+inline(c.Name), passed(c))
 	}
 	p.fact("Default", inline(g.Default))
 	if g.Type == pawl.DecisionFor {
 		for _, option := range g.Options {
-			p.fact("Choose "+inline(option), code("pawl answer "+string(g.ID)+" "+word(option)))
+			p.fact("Choose "+inline(option), code("pawl answer "+string(g.ID)+" "+shellWord(option)))
 		}
 		return
 	}
 	p.fact("Approve", code("pawl approve "+string(g.ID)))
 	p.fact("Reject", code("pawl reject "+string(g.ID)+" -m WHY"))
+}
+
+// expectLabel names the text that comes with a gate's question.
+func expectLabel(g *pawl.GateState) string {
+	if g.Purpose == pawl.ForRepeat {
+		return "Reason"
+	}
+	return "Acceptance hint"
 }
 
 func passed(c pawl.CheckRun) string {
@@ -66,7 +74,7 @@ func passed(c pawl.CheckRun) string {
 	return "failed with exit code " + number(c.Exit)
 }
 
-// maxShown is how many paths to look at are named.
+// maxShown is the maximum number of paths listed for a gate.
 const maxShown = 20
 
 func shown(outputs pawl.Outputs) string {
@@ -84,40 +92,40 @@ func shown(outputs pawl.Outputs) string {
 	return text
 }
 
-// maxInterrupted is how many interrupted attempts are told in full.
+// maxInterrupted is the maximum number of interrupted attempts listed.
 const maxInterrupted = 20
 
-func (v *run) sayInterrupted(p *page, broken []*pawl.AttemptEnded, stranded bool) {
-	if len(broken) == 0 && !stranded {
+func (v *run) addInterrupted(p *page, broken []*pawl.AttemptEnded, stopped bool) {
+	if len(broken) == 0 && !stopped {
 		return
 	}
-	p.say("\n## Interrupted\n\n")
+	p.add("\n## Interrupted\n\n")
 	for _, end := range broken[:min(len(broken), maxInterrupted)] {
-		p.say("- ", code(end.Name()), " attempt ", number(end.Attempt), " ", inline(string(end.Outcome)))
+		p.add("- ", code(end.Name()), " attempt ", number(end.Attempt), " ", outcome(end.Outcome))
 		if end.Reason != "" {
-			p.say(" (", inline(string(end.Reason)), ")")
+			p.add(" (", inline(string(end.Reason)), ")")
 		}
-		p.say(because(end.Why), "; its files are in ", code(v.folder(end.AttemptRef)), v.session(end.AttemptRef), "\n")
+		p.add(because(end.Why), "; files: ", code(v.folder(end.AttemptRef)), v.agentSession(end.AttemptRef), "\n")
 	}
 	if more := len(broken) - maxInterrupted; more > 0 {
-		p.say("- and ", number(more), " more\n")
+		p.add("- and ", number(more), " more\n")
 	}
 	for _, a := range v.Live() {
-		p.say("- ", code(a.Name()), " attempt ", number(a.Attempt), " had not ended; its files are in ", code(v.folder(a.AttemptRef)), v.session(a.AttemptRef), "\n")
+		p.add("- ", code(a.Name()), " attempt ", number(a.Attempt), ": no end recorded; files: ", code(v.folder(a.AttemptRef)), v.agentSession(a.AttemptRef), "\n")
 	}
-	p.say("\nFinished steps and items stay finished. To go on: `pawl resume ", string(v.Run), "`\n")
+	p.add("\nFinished steps and items are not rerun. To continue: `pawl resume ", string(v.Run), "`\n")
 }
 
-// session says with which session of its agent an attempt can go on.
-func (v *run) session(ref pawl.AttemptRef) string {
+// agentSession names the agent session with which an attempt can continue.
+func (v *run) agentSession(ref pawl.AttemptRef) string {
 	c := v.Conversation(ref)
 	if c == nil {
 		return ""
 	}
-	return "; its session of " + inline(string(c.Agent)) + " is " + code(c.ID)
+	return "; " + inline(string(c.Agent)) + " session: " + code(c.ID)
 }
 
-// folder returns where an attempt's output and records lie.
+// folder returns the path of an attempt's output and records.
 func (v *run) folder(ref pawl.AttemptRef) string {
 	return ".pawl/runs/" + string(v.Run) + "/steps/" + ref.Name() + "/" + number(ref.Attempt)
 }

@@ -6,14 +6,14 @@ import (
 	"pawl"
 )
 
-// decisionsFile lists what was chosen, and why, newest last.
+// decisionsFile lists the decisions with their reasons, oldest first.
 func (v *run) decisionsFile() []byte {
 	if len(v.Made) == 0 {
 		return nil
 	}
-	p := v.head("Decisions of run " + string(v.Run))
+	p := v.newPage("Decisions of run " + string(v.Run))
 	for i, d := range v.Made {
-		p.say("\n## Decision ", number(i+1), ": ", at(d.Time), "\n\n")
+		p.add("\n## Decision ", number(i+1), ": ", formatTime(d.Time), "\n\n")
 		p.fact("Question", inline(d.Question))
 		p.fact("Options", inline(strings.Join(d.Options, ", ")))
 		p.fact("Choice", inline(d.Choice))
@@ -24,22 +24,22 @@ func (v *run) decisionsFile() []byte {
 	return p.Bytes()
 }
 
-// blockersFile lists why work could not go on, the open ones too.
+// blockersFile lists all blockers, open and resolved.
 func (v *run) blockersFile() []byte {
 	if len(v.Blockers) == 0 {
 		return nil
 	}
-	p := v.head("Blockers of run " + string(v.Run))
+	p := v.newPage("Blockers of run " + string(v.Run))
 	for _, b := range v.Blockers {
-		p.say("\n## Blocker ", number(b.ID), ": ", blockerStatus(b), "\n\n")
+		p.add("\n## Blocker ", number(b.ID), ": ", blockerStatus(b), "\n\n")
 		p.quote(b.Text)
-		p.say("\n")
+		p.add("\n")
 		p.fact("Step", code(string(b.Step)))
 		p.fact("Needs", inline(b.Needs))
-		p.fact("Opened", at(b.Opened))
-		p.fact("Cleared", at(b.Cleared), because(b.How))
+		p.fact("Opened", formatTime(b.Opened))
+		p.fact("Resolved", formatTime(b.Cleared), because(b.How))
 		if b.Cleared.IsZero() {
-			p.fact("Clear it", code("pawl unblock "+number(b.ID)+" -m HOW"))
+			p.fact("To resolve", code("pawl unblock "+number(b.ID)+" -m HOW"))
 		}
 	}
 	return p.Bytes()

@@ -9,49 +9,49 @@ import (
 	"pawl"
 )
 
-// page is a Markdown file in the making.
+// page builds a Markdown file.
 type page struct{ bytes.Buffer }
 
-// say writes texts one behind the other.
-func (p *page) say(texts ...string) {
+// add appends texts.
+func (p *page) add(texts ...string) {
 	for _, t := range texts {
 		p.WriteString(t)
 	}
 }
 
-// fact writes a line of a list of facts, unless there is nothing to say.
+// fact appends the line "name: text" to a list, unless the text is empty.
 func (p *page) fact(name string, texts ...string) {
 	text := strings.Join(texts, "")
 	if text != "" {
-		p.say("- **", name, ":** ", text, "\n")
+		p.add("- **", name, ":** ", text, "\n")
 	}
 }
 
-// quote writes text of somebody else, of any number of lines, so that it cannot pass for ours.
+// quote appends untrusted text of any number of lines as a block quote, so that it cannot be mistaken for pawl's own.
 func (p *page) quote(text string) {
 	for line := range strings.SplitSeq(strings.TrimSpace(text), "\n") {
-		p.say(strings.TrimRight("> "+strings.Map(printable, line), " "), "\n")
+		p.add(strings.TrimRight("> "+strings.Map(printable, line), " "), "\n")
 	}
 }
 
-// row writes a row of a table.
+// row appends a table row.
 func (p *page) row(cells ...string) {
 	for _, c := range cells {
-		p.say("| ", c, " ")
+		p.add("| ", c, " ")
 	}
-	p.say("|\n")
+	p.add("|\n")
 }
 
-// table begins a table.
+// table starts a table with its header row.
 func (p *page) table(heads ...string) {
-	p.say("\n")
+	p.add("\n")
 	p.row(heads...)
-	p.say(strings.Repeat("|---", len(heads)), "|\n")
+	p.add(strings.Repeat("|---", len(heads)), "|\n")
 }
 
 var escaper = strings.NewReplacer(`\`, `\\`, `|`, `\|`, "`", "\\`", "<", "&lt;", "*", `\*`, "[", `\[`)
 
-// inline returns text as one line of Markdown that ends nothing around it: no table cell, no list, no paragraph.
+// inline escapes text for one line of Markdown: it cannot end the table cell, list or paragraph around it.
 func inline(text string) string {
 	if !strings.ContainsFunc(text, special) {
 		return text
@@ -61,7 +61,7 @@ func inline(text string) string {
 
 func special(r rune) bool { return r < ' ' || r >= 0x7f || strings.ContainsRune("\\|`<*[", r) }
 
-// printable drops what moves a terminal's cursor and keeps line ends and tabs.
+// printable drops terminal control characters, but keeps newlines and tabs.
 func printable(r rune) rune {
 	if r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 {
 		return -1
@@ -69,7 +69,7 @@ func printable(r rune) rune {
 	return r
 }
 
-// code returns text as it is, on one line, in a code span.
+// code returns text on one line in a code span.
 func code(text string) string {
 	text = strings.Join(strings.Fields(strings.Map(printable, text)), " ")
 	if text == "" {
@@ -85,7 +85,7 @@ func code(text string) string {
 	return fence + text + fence
 }
 
-// cell returns text for a table: as code, but for a bar, which would end the cell even there.
+// cell returns text as code for a table cell. Text with a bar is escaped instead: a bar ends a cell even in a code span.
 func cell(text string) string {
 	if strings.Contains(text, "|") {
 		return inline(text)
@@ -93,8 +93,8 @@ func cell(text string) string {
 	return code(text)
 }
 
-// word returns text as one word of a shell.
-func word(text string) string {
+// shellWord quotes text as one shell word.
+func shellWord(text string) string {
 	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/"
 	if text != "" && strings.Trim(text, plain) == "" {
 		return text
@@ -102,16 +102,16 @@ func word(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
-// at returns a time for people, in UTC to the second; empty for none.
-func at(t time.Time) string {
+// formatTime formats t in UTC to the second; empty for the zero time.
+func formatTime(t time.Time) string {
 	if t.IsZero() {
 		return ""
 	}
 	return string(t.UTC().AppendFormat(make([]byte, 0, 24), "2006-01-02 15:04:05 UTC"))
 }
 
-// took returns seconds for people; empty for none.
-func took(seconds float64) string {
+// formatSeconds formats a number of seconds as a duration; empty for none.
+func formatSeconds(seconds float64) string {
 	d := time.Duration(seconds * float64(time.Second))
 	if d <= 0 {
 		return ""
@@ -124,8 +124,8 @@ func took(seconds float64) string {
 
 func number[N ~int | ~int64](n N) string { return strconv.FormatInt(int64(n), 10) }
 
-// bar returns how much is done, of 20 cells.
-func bar(percent int) string {
+// progressBar draws percent with 20 cells.
+func progressBar(percent int) string {
 	full := min(max(percent, 0), 100) / 5
 	return "[" + strings.Repeat("█", full) + strings.Repeat("░", 20-full) + "]"
 }

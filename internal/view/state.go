@@ -7,42 +7,42 @@ import (
 	"pawl"
 )
 
-// stateFile says where the run stands.
+// stateFile describes the status of the run.
 func (v *run) stateFile() []byte {
-	p := v.head("Run " + string(v.Run))
-	v.sayFacts(p)
-	v.sayAsked(p)
-	v.sayBlocked(p)
-	v.sayRunning(p)
-	v.sayNext(p)
-	v.saySteps(p)
+	p := v.newPage("Run " + string(v.Run))
+	v.addFacts(p)
+	v.addWaiting(p)
+	v.addBlockers(p)
+	v.addRunning(p)
+	v.addNext(p)
+	v.addSteps(p)
 	return p.Bytes()
 }
 
-func (v *run) sayFacts(p *page) {
-	p.say("\n")
+func (v *run) addFacts(p *page) {
+	p.add("\n")
 	p.fact("Plan", inline(v.Name))
 	p.fact("Goal", inline(v.Goal))
 	p.fact("Status", string(v.status), because(v.Why))
 	if len(v.plan.Phases) > 0 {
 		percent := v.Percent(v.plan)
-		p.fact("Position", where(v.Position(v.plan)))
-		p.fact("Progress", "`", bar(percent), " ", number(percent), "%`")
+		p.fact("Position", formatPosition(v.Position(v.plan)))
+		p.fact("Progress", "`", progressBar(percent), " ", number(percent), "%`")
 	}
-	p.fact("Last activity", at(v.Updated), " (event ", number(v.Seq), ")")
+	p.fact("Last activity", formatTime(v.Updated), " (event ", number(v.Seq), ")")
 	p.fact("Mode", inline(string(v.Mode)))
 	if e := v.Engine; e != nil && !v.Ended() {
-		p.fact("Engine", "process ", number(e.PID), " has the run. If it is gone, the run was interrupted: `pawl resume ", string(v.Run), "`")
+		p.fact("Engine", "pid ", number(e.PID), ". If this process no longer exists, the run was interrupted: `pawl resume ", string(v.Run), "`")
 	}
 	p.fact("Spent", spent(v.Spent.Seconds, v.Spent.Usage))
 	if v.Deaths > 0 {
 		p.fact("Interruptions survived", number(v.Deaths))
 	}
 	if c := v.LastSave; c != nil {
-		p.fact("Last checkpoint", code(string(c.ID)), " (", inline(string(c.Kind)), ") ", at(c.Time))
+		p.fact("Last checkpoint", code(string(c.ID)), " (", inline(string(c.Kind)), ") ", formatTime(c.Time))
 	}
 	if v.RejectedCount > 0 {
-		p.fact("Events that did not fit", number(v.RejectedCount), "; see `pawl verify`")
+		p.fact("Rejected events", number(v.RejectedCount), "; see `pawl verify`")
 	}
 	p.fact("To do", v.hint())
 }
@@ -54,10 +54,10 @@ func because(why string) string {
 	return ": " + inline(why)
 }
 
-// where returns a position in words: Phase 2 of 3 (Build) · step 4 of 9 (`convert`) · item 20 of 180.
-func where(pos pawl.Position) string {
+// formatPosition returns a position such as Phase 2 of 3 (Build) · step 4 of 9 (`convert`) · item 20 of 180.
+func formatPosition(pos pawl.Position) string {
 	if pos.Complete {
-		return "all " + number(pos.StepTotal) + " steps are finished"
+		return "all " + number(pos.StepTotal) + " steps finished"
 	}
 	text := "Phase " + number(pos.Phase) + " of " + number(pos.PhaseTotal) + " (" + inline(pos.PhaseName) + ")" +
 		" · step " + number(pos.Step) + " of " + number(pos.StepTotal) + " (" + code(string(pos.StepID)) + ")"
@@ -69,8 +69,8 @@ func where(pos pawl.Position) string {
 
 func spent(seconds float64, usage pawl.Usage) string {
 	var parts []string
-	if t := took(seconds); t != "" {
-		parts = append(parts, t+" of work")
+	if t := formatSeconds(seconds); t != "" {
+		parts = append(parts, t+" of step time")
 	}
 	if usage.USD != 0 {
 		parts = append(parts, "$"+strconv.FormatFloat(usage.USD, 'f', 2, 64))
@@ -81,52 +81,52 @@ func spent(seconds float64, usage pawl.Usage) string {
 	return strings.Join(parts, " · ")
 }
 
-// hint returns what a person can do now, with the command.
+// hint returns what a person can do next, with the command.
 func (v *run) hint() string {
 	run := string(v.Run)
 	switch v.status {
 	case pawl.StatusCompleted:
-		return "nothing; `pawl stats " + run + "` says what it took"
+		return "nothing; `pawl stats " + run + "` shows time and cost"
 	case pawl.StatusFailed:
 		return "`pawl retry STEP --run " + run + "`, then `pawl resume " + run + "`"
 	case pawl.StatusWaiting:
-		return "see below what is asked"
+		return "answer or resolve what is listed below"
 	case pawl.StatusActive:
-		return "nothing; `pawl watch " + run + "` shows it live"
+		return "nothing; `pawl watch " + run + "` follows the run"
 	}
-	return "`pawl resume " + run + "` goes on from here"
+	return "`pawl resume " + run + "`"
 }
 
-// sayAsked says what waits for a person, with the commands that answer it.
-func (v *run) sayAsked(p *page) {
+// addWaiting lists the gates and reviews that wait for a person, with the commands that answer them.
+func (v *run) addWaiting(p *page) {
 	gates, reviews := v.OpenGates(), v.inReview()
 	if len(gates)+len(reviews) == 0 {
 		return
 	}
-	p.say("\n## Waiting for a person\n")
+	p.add("\n## Waiting for a person\n")
 	for _, g := range gates {
-		v.sayGate(p, g)
+		v.addGate(p, g)
 	}
 	for _, s := range reviews {
-		p.say("\n### Review of step ", code(string(s.ID)), "\n\n")
+		p.add("\n### Review of step ", code(string(s.ID)), "\n\n")
 		for _, name := range s.state.Unreviewed() {
-			p.say("- ", code("pawl review "+string(s.ID)+" --by "+word(name)+" --score N"), " (at least ", number(s.state.Minimum[name]), " of 100 is wanted)\n")
+			p.add("- ", code("pawl review "+string(s.ID)+" --by "+shellWord(name)+" --score N"), " (minimum: ", number(s.state.Minimum[name]), " of 100)\n")
 		}
 	}
 }
 
-func (v *run) sayBlocked(p *page) {
+func (v *run) addBlockers(p *page) {
 	open := v.OpenBlockers()
 	if len(open) == 0 {
 		return
 	}
-	p.say("\n## Blockers\n\n")
+	p.add("\n## Blockers\n\n")
 	for _, b := range open {
-		p.say("- ", number(b.ID), ". ", inline(b.Text), ofStep(b.Step))
+		p.add("- Blocker ", number(b.ID), ": ", inline(b.Text), ofStep(b.Step))
 		if b.Needs != "" {
-			p.say("; needs: ", inline(b.Needs))
+			p.add("; needs: ", inline(b.Needs))
 		}
-		p.say("; once it is cleared: `pawl unblock ", number(b.ID), "`\n")
+		p.add("; when resolved: `pawl unblock ", number(b.ID), " -m HOW`\n")
 	}
 }
 
@@ -137,19 +137,19 @@ func ofStep(id pawl.StepID) string {
 	return " (step " + code(string(id)) + ")"
 }
 
-func (v *run) sayRunning(p *page) {
+func (v *run) addRunning(p *page) {
 	live := v.Live()
 	if len(live) == 0 {
 		return
 	}
 	title := "Running"
 	if v.Engine == nil {
-		title = "Started, and not seen to end"
+		title = "Started, no end recorded"
 	}
-	p.say("\n## ", title, "\n")
+	p.add("\n## ", title, "\n")
 	p.table("Step", "Attempt", "Since", "Progress")
 	for _, a := range live {
-		p.row(cell(a.Name()), number(a.Attempt), at(a.Started), progress(a.Progress))
+		p.row(cell(a.Name()), number(a.Attempt), formatTime(a.Started), progress(a.Progress))
 	}
 }
 
@@ -169,24 +169,24 @@ func progress(g *pawl.Progress) string {
 
 func decimal(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
 
-// maxNext is how many of the next steps are named.
+// maxNext is the maximum number of next steps listed.
 const maxNext = 10
 
-func (v *run) sayNext(p *page) {
+func (v *run) addNext(p *page) {
 	next := v.next()
 	if v.Ended() || len(next) == 0 {
 		return
 	}
-	p.say("\n## Next\n\n")
+	p.add("\n## Next\n\n")
 	for _, s := range next[:min(len(next), maxNext)] {
-		p.say("- ", s.title(), "\n")
+		p.add("- ", s.title(), "\n")
 	}
 	if more := len(next) - maxNext; more > 0 {
-		p.say("- and ", number(more), " more\n")
+		p.add("- and ", number(more), " more\n")
 	}
 }
 
-// title returns the step's id, with its name where that says more.
+// title returns the step's id, followed by its name if that differs.
 func (s step) title() string {
 	if s.Name == "" || s.Name == string(s.ID) {
 		return cell(string(s.ID))
@@ -194,19 +194,19 @@ func (s step) title() string {
 	return cell(string(s.ID)) + " " + inline(s.Name)
 }
 
-func (v *run) saySteps(p *page) {
+func (v *run) addSteps(p *page) {
 	if len(v.steps) == 0 {
 		return
 	}
 	p.Grow(128 * len(v.steps))
-	p.say("\n## Steps\n")
+	p.add("\n## Steps\n")
 	p.table("", "Step", "Status", "Items", "Attempts", "Time", "Note")
 	for _, s := range v.steps {
 		st := s.state
 		if st == nil {
 			st = &pawl.StepState{Status: pawl.Pending}
 		}
-		p.row(mark(st.Status), s.title(), string(st.Status), items(st.Items), count(st.Attempts), took(st.Seconds), note(st))
+		p.row(mark(st.Status), s.title(), string(st.Status), items(st.Items), count(st.Attempts), formatSeconds(st.Seconds), note(st))
 	}
 }
 
@@ -244,19 +244,32 @@ func count(n int) string {
 	return number(n)
 }
 
-// note returns the one thing that is most worth knowing about a step.
+// note returns the most important remark about a step.
 func note(st *pawl.StepState) string {
 	switch {
 	case len(st.Changed) > 0:
-		return "changed from outside: " + inline(strings.Join(st.Changed, ", "))
+		return "edited since: " + inline(strings.Join(st.Changed, ", "))
 	case st.Why != "":
 		return inline(st.Why)
 	case st.Retries.Live == nil && st.Retries.Last != nil && !st.Finished():
-		return "attempt " + number(st.Retries.Last.Attempt) + " " + inline(string(st.Retries.Last.Outcome)) + because(st.Retries.Last.Why)
+		return "attempt " + number(st.Retries.Last.Attempt) + " " + outcome(st.Retries.Last.Outcome) + because(st.Retries.Last.Why)
 	case st.Adopted != "":
-		return "adopted: " + inline(st.Adopted)
+		return "accepted as done: " + inline(st.Adopted)
 	}
 	return inline(firstLine(st.Summary))
+}
+
+// outcome returns how an attempt ended, in the words that users read.
+func outcome(o pawl.Outcome) string {
+	switch o {
+	case pawl.Lost:
+		return "crashed"
+	case pawl.NotStarted:
+		return "crashed before it started"
+	case pawl.Aborted:
+		return "stopped"
+	}
+	return inline(string(o))
 }
 
 func firstLine(text string) string {

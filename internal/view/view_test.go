@@ -19,7 +19,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// began is when every run in these tests is created; each event comes a minute after the one before.
+// began is the creation time of every run in these tests; each event is one minute after the previous one.
 var began = time.Date(2026, 1, 23, 14, 30, 0, 0, time.UTC)
 
 // fold returns the state after the payloads.
@@ -35,7 +35,7 @@ func fold(t testing.TB, payloads ...pawl.Payload) *pawl.State {
 		s.Apply(e)
 	}
 	if s.RejectedCount > 0 {
-		t.Fatalf("the story does not fit: %+v", s.RejectedEvents)
+		t.Fatalf("events were rejected: %+v", s.RejectedEvents)
 	}
 	return s
 }
@@ -177,7 +177,7 @@ func TestRenderGolden(t *testing.T) {
 	}
 }
 
-// golden compares files with those of a folder; the ones that should not be there must be missing in it.
+// golden compares files with those of a folder, which must not have files with nil content.
 func golden(t *testing.T, dir string, files map[string][]byte) {
 	t.Helper()
 	if *update {
@@ -231,7 +231,7 @@ func TestRenderNamesFilesThatShouldNotBeThere(t *testing.T) {
 	}
 }
 
-// TestCheckpointFile says when there is one: it must not be there while all is well, nor be missing when it is not.
+// TestCheckpointFile checks when CHECKPOINT.md exists: only while a gate is open or work is interrupted.
 func TestCheckpointFile(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]bool{
@@ -321,8 +321,8 @@ func TestRenderWithoutPlan(t *testing.T) {
 	}
 }
 
-// TestNothingBreaksOut puts the worst text into every field that a step, an agent or a person fills in: no file may get
-// a heading, a table row or a column that is not pawl's own.
+// TestNothingBreaksOut puts hostile text into every field that a step, an agent or a person fills in: no view may get a
+// heading, a table row or a column from it.
 func TestNothingBreaksOut(t *testing.T) {
 	t.Parallel()
 	const evil = "x\n# evil\n| a | b |\r\n```\n<!-- \x1b[2J `` ` \\| *_[y](z)\n- **Status:** completed"

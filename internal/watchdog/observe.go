@@ -13,8 +13,8 @@ import (
 	"pawl/internal/supervise/process"
 )
 
-// Observe looks at an attempt's folder from outside, at the time now: at its lock, its last heartbeat, and its
-// supervisor's process. Of the step itself it tells what the heartbeat says.
+// Observe examines an attempt's lock, last heartbeat and supervisor process at the time now. About the step itself it
+// knows only what the heartbeat contains.
 func Observe(dir string, now time.Time) (Observation, error) {
 	seen, err := observe(dir, now)
 	if err != nil {
@@ -35,7 +35,7 @@ func observe(dir string, now time.Time) (Observation, error) {
 	case err == nil:
 		seen.Silence = silence(beat, process.Uptime(), now)
 		seen.CPUSeconds, seen.OutputBytes = beat.CPUSeconds, beat.OutputBytes
-	case errors.Is(err, fs.ErrNotExist): // not yet: the lock is as old as the attempt
+	case errors.Is(err, fs.ErrNotExist): // no heartbeat yet: the lock is as old as the attempt
 		info, err := os.Stat(lock)
 		if err != nil {
 			return Observation{}, err
@@ -47,8 +47,8 @@ func observe(dir string, now time.Time) (Observation, error) {
 	return seen, nil
 }
 
-// silence returns how long ago beat was, by the clock that stands still while the machine sleeps. The lock is held, so
-// it is still the same boot.
+// silence returns the age of beat, measured on a clock that stops while the machine sleeps. The lock is held, so the
+// machine has not rebooted since.
 func silence(beat pawl.Beat, uptime time.Duration, now time.Time) time.Duration {
 	if beat.Uptime > 0 && uptime > 0 {
 		return max(uptime-time.Duration(beat.Uptime*float64(time.Second)), 0)
@@ -56,7 +56,7 @@ func silence(beat pawl.Beat, uptime time.Duration, now time.Time) time.Duration 
 	return max(now.Sub(beat.Time), 0)
 }
 
-// stopped reports whether the supervisor is stopped by a signal or a debugger, as far as that can be seen.
+// stopped reports whether the supervisor is stopped by a signal or a debugger, as far as that is visible.
 func stopped(dir string) bool {
 	var begun pawl.Begun
 	if err := readJSON(filepath.Join(dir, pawl.BegunFile), &begun); err != nil {

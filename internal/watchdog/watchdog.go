@@ -1,8 +1,7 @@
-// Package watchdog tells apart what is well, slow, stuck and dead, and says what to do about it.
+// Package watchdog tells healthy, slow, stuck and dead attempts apart, and says what to do.
 //
-// Assess is pure: an observation and limits are all it knows. Supervisors ask it about the step that they run, every
-// quarter of a second; the engine asks it about the supervisors, with what Observe found in an attempt's folder. It
-// never acts itself.
+// Assess is pure. Supervisors call it every 250 ms for their step. The engine calls it for supervisors, with the result
+// of Observe. The package itself never acts.
 package watchdog
 
 import (
@@ -12,52 +11,52 @@ import (
 	"pawl"
 )
 
-// Health is what the watchdog thinks of an attempt.
+// Health is the condition of an attempt.
 type Health string
 
-// The healths, from well to dead.
+// Healths, from best to worst.
 const (
 	OK      Health = "ok"
-	Slept   Health = "slept"   // well; the machine was asleep since the last look, which counts against nothing
+	Slept   Health = "slept"   // healthy; the machine slept since the last check, which counts against no limit
 	Warning Health = "warning" // no heartbeat for a while
-	Stalled Health = "stalled" // no heartbeat for too long, or a step that does nothing at all
-	Overdue Health = "overdue" // its time limit is over
+	Stalled Health = "stalled" // no heartbeat for too long, or a step without any activity
+	Overdue Health = "overdue" // past its time limit
 	Dead    Health = "dead"    // nobody holds its lock
 )
 
-// Action is what should be done about it.
+// Action is what to do about an attempt.
 type Action string
 
-// The actions.
+// Actions.
 const (
 	None      Action = "none"
-	Report    Action = "report"    // tell people
-	Interrupt Action = "interrupt" // end the step in order: SIGINT, SIGTERM, SIGKILL
-	Kill      Action = "kill"      // end the supervisor itself: it does not do its work any more
+	Report    Action = "report"    // report it to people
+	Interrupt Action = "interrupt" // terminate the step: SIGINT, SIGTERM, SIGKILL
+	Kill      Action = "kill"      // kill the supervisor, which is unresponsive
 )
 
-// An Observation is what is known of an attempt at one moment. The first durations are moments on the step's own clock,
-// which starts with it and stands still while the machine sleeps; 0: never.
+// An Observation is what is known of an attempt at one moment. Now, Progress, Output and Busy are times since the
+// step's start, on a clock that stops while the machine sleeps; 0 means never.
 type Observation struct {
 	Now      time.Duration
-	Progress time.Duration // the last event, marker, or change of the result file
-	Output   time.Duration // when its output last grew
-	Busy     time.Duration // when its processes were last busy, see Busy
+	Progress time.Duration // the last event, marker or change of the result file
+	Output   time.Duration // when the output last grew
+	Busy     time.Duration // when the processes were last busy; see the function Busy
 
 	Held    bool          // a supervisor holds the attempt's lock
 	Stopped bool          // the supervisor is stopped by a signal or a debugger
-	Silence time.Duration // since the supervisor's last heartbeat, without time asleep
-	Slept   time.Duration // how long the machine was asleep since the last look
+	Silence time.Duration // since the supervisor's last heartbeat, not counting sleep
+	Slept   time.Duration // how long the machine slept since the last check
 
-	CPUSeconds  float64 // of the last heartbeat
-	OutputBytes int64   // of the last heartbeat
+	CPUSeconds  float64 // from the last heartbeat
+	OutputBytes int64   // from the last heartbeat
 }
 
-// Limits are what an attempt is held to. Those of the step are off where they are 0.
+// Limits of an attempt. Timeout and Stall are off if 0.
 type Limits struct {
 	Timeout time.Duration
-	Grace   time.Duration // how much longer a step may take that still makes progress at its timeout
-	Stall   time.Duration // how long a step may do nothing at all
+	Grace   time.Duration // extra time for a step that still makes progress at its timeout
+	Stall   time.Duration // maximum time without any activity of the step
 	Warning time.Duration // without a heartbeat. Defaults to 10m.
 	Stalled time.Duration // without a heartbeat. Defaults to 30m.
 }
@@ -72,40 +71,40 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// recent is how young the last progress must be for a step to be granted its grace.
-const recent = 30 * time.Second
+// graceProgress is the maximum age of the last progress for a step to get its grace period.
+const graceProgress = 30 * time.Second
 
-// An Assessment is what the watchdog makes of an observation.
+// An Assessment is the watchdog's conclusion.
 type Assessment struct {
 	Health   Health
 	Action   Action
-	Reason   pawl.EndReason // of an end that the action brings about
+	Reason   pawl.EndReason // the end reason if the action terminates the attempt
 	Evidence string         // one line for people
 }
 
-// Assess says how an attempt is and what to do. The worst that the observation shows decides.
+// Assess returns the condition of an attempt and what to do. The worst condition counts.
 //
-// At Timeout a step is interrupted, but one that made progress in the last 30 seconds goes on for as long as it keeps
-// doing so, at most for Grace. Progress is an event, a marker or a change of the result file; output alone is not.
+// At Timeout a step is interrupted. A step that made progress in the last 30 seconds continues while it makes progress,
+// at most for Grace. Progress is an event, a marker or a change of the result file; output is not progress.
 //
-// A step is stalled when for Stall it made no progress, wrote no output, and was not busy: a long silent computation is
-// not stalled, a process that waits (for the network, a lock, a person) is.
+// A step is stalled if for Stall it made no progress, wrote no output and was not busy. A long silent computation is
+// not stalled; a process that waits for the network, a lock or a person is.
 func Assess(seen Observation, limits Limits) Assessment {
 	limits = limits.withDefaults()
 	switch {
 	case !seen.Held:
-		return Assessment{Dead, Report, pawl.ReasonError, "its supervisor is gone: nobody holds the lock"}
+		return Assessment{Dead, Report, pawl.ReasonError, "its supervisor is dead: nobody holds the lock"}
 	case overdue(seen, limits):
 		return Assessment{Overdue, Interrupt, pawl.ReasonTimeout, overdueEvidence(seen, limits)}
 	case limits.Stall > 0 && seen.idle() >= limits.Stall:
 		return Assessment{Stalled, Interrupt, pawl.ReasonStalled,
-			fmt.Sprintf("no progress, no output and no processor time for %s (limit %s)", round(seen.idle()), limits.Stall)}
+			fmt.Sprintf("no progress, no output and no CPU time for %s (limit %s)", round(seen.idle()), limits.Stall)}
 	case seen.Silence >= limits.Stalled:
-		return Assessment{Stalled, Kill, pawl.ReasonError, seen.silent()}
+		return Assessment{Stalled, Kill, pawl.ReasonError, seen.silenceText()}
 	case seen.Silence >= limits.Warning:
-		return Assessment{Warning, Report, "", seen.silent()}
+		return Assessment{Warning, Report, "", seen.silenceText()}
 	case seen.Slept > 0:
-		return Assessment{Slept, None, "", fmt.Sprintf("the machine was asleep for %s", round(seen.Slept))}
+		return Assessment{Slept, None, "", fmt.Sprintf("the machine slept for %s", round(seen.Slept))}
 	}
 	return Assessment{Health: OK, Action: None}
 }
@@ -114,7 +113,7 @@ func overdue(seen Observation, limits Limits) bool {
 	if limits.Timeout == 0 || seen.Now < limits.Timeout {
 		return false
 	}
-	progressing := seen.Progress > 0 && seen.Now-seen.Progress < recent
+	progressing := seen.Progress > 0 && seen.Now-seen.Progress < graceProgress
 	return !progressing || seen.Now >= limits.Timeout+limits.Grace
 }
 
@@ -126,11 +125,11 @@ func overdueEvidence(seen Observation, limits Limits) string {
 	return fmt.Sprintf("ran for %s (limit %s, grace %s), %s", round(seen.Now), limits.Timeout, limits.Grace, last)
 }
 
-// idle returns how long the step has done nothing.
+// idle returns how long the step has been inactive.
 func (o Observation) idle() time.Duration { return o.Now - max(o.Progress, o.Output, o.Busy) }
 
-func (o Observation) silent() string {
-	what := "does not beat"
+func (o Observation) silenceText() string {
+	what := "is unresponsive"
 	if o.Stopped {
 		what = "is stopped by a signal"
 	}
@@ -139,12 +138,12 @@ func (o Observation) silent() string {
 
 func round(d time.Duration) time.Duration { return d.Round(100 * time.Millisecond) }
 
-// The least that counts as busy.
+// Minimum CPU time that counts as busy.
 const (
-	busyShare = 100 // one hundredth of one processor
+	busyShare = 100 // 1% of one CPU
 	busyLeast = 50 * time.Millisecond
 )
 
-// Busy reports whether processes that used cpu within since were busy: at least one per cent of one processor over that
-// time, and at least 50 ms. Polling a few times a second is less than that, any computation more.
+// Busy reports whether processes that used cpu within since were busy: they used at least 1% of one CPU, and at least
+// 50 ms. Polling a few times a second is below that, computation above.
 func Busy(cpu, since time.Duration) bool { return cpu >= max(busyLeast, since/busyShare) }

@@ -42,11 +42,11 @@ func TestAssess(t *testing.T) {
 		"overdue and stalled":         {Observation{Held: true, Now: 20 * m}, limits, Overdue, Interrupt, pawl.ReasonTimeout, ""},
 		"no heartbeat for 10 minutes": {Observation{Held: true, Silence: 10 * m}, Limits{}, Warning, Report, "", "no heartbeat for 10m0s"},
 		"almost a warning":            {Observation{Held: true, Silence: 10*m - 1}, Limits{}, OK, None, "", ""},
-		"no heartbeat for 30 minutes": {Observation{Held: true, Silence: 30 * m}, Limits{}, Stalled, Kill, pawl.ReasonError, "does not beat"},
+		"no heartbeat for 30 minutes": {Observation{Held: true, Silence: 30 * m}, Limits{}, Stalled, Kill, pawl.ReasonError, "unresponsive"},
 		"a stopped supervisor":        {Observation{Held: true, Silence: 30 * m, Stopped: true}, Limits{}, Stalled, Kill, pawl.ReasonError, "stopped by a signal"},
 		"stopped only now":            {Observation{Held: true, Silence: m, Stopped: true}, Limits{}, OK, None, "", ""},
 		"limits of one's own":         {Observation{Held: true, Silence: m}, Limits{Warning: s, Stalled: 2 * m}, Warning, Report, "", ""},
-		"slept":                       {Observation{Held: true, Slept: time.Hour}, limits, Slept, None, "", "asleep for 1h0m0s"},
+		"slept":                       {Observation{Held: true, Slept: time.Hour}, limits, Slept, None, "", "slept for 1h0m0s"},
 		"slept, then no heartbeat":    {Observation{Held: true, Slept: time.Hour, Silence: 11 * m}, limits, Warning, Report, "", ""},
 	} {
 		got := Assess(c.seen, c.limits)

@@ -82,7 +82,7 @@ func (b *bench) briefedRun(events int) (*project.Project, pawl.RunID, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	run, err := runs.Create(b, p, runs.New{Kind: pawl.PlanRun, Plan: plan, Data: []byte(text.String())})
+	run, err := runs.Create(b, p, runs.CreateOptions{Kind: pawl.PlanRun, Plan: plan, Data: []byte(text.String())})
 	if err != nil {
 		return nil, "", err
 	}
@@ -97,7 +97,7 @@ func (b *bench) briefedRun(events int) (*project.Project, pawl.RunID, error) {
 	if err := errors.Join(b.append(log, said), log.Close()); err != nil {
 		return nil, "", err
 	}
-	_, err = history.CheckpointNow(b, p, run, config.Snapshots{}, pawl.Author{Kind: pawl.ByPerson}, "for the measurement")
+	_, err = history.SaveNow(b, p, run, config.Snapshots{}, pawl.Author{Kind: pawl.ByPerson}, "for the measurement")
 	return p, run, err
 }
 

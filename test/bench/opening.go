@@ -141,7 +141,7 @@ func (b *bench) bigRun(name string) (*project.Project, pawl.RunID, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	run, err := runs.Create(b, p, runs.New{Kind: pawl.PlanRun, Plan: plan, Data: data})
+	run, err := runs.Create(b, p, runs.CreateOptions{Kind: pawl.PlanRun, Plan: plan, Data: data})
 	if err != nil {
 		return nil, "", err
 	}

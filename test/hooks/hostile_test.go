@@ -290,7 +290,7 @@ func TestHostilePlaces(t *testing.T) {
 				}
 			}
 		}, log: "it can only be read.*permission denied"},
-		"journal locked":                   {do: func(y *yard) func() { return y.lock(y.journals()[0]) }, log: "it took longer than", slow: true},
+		"journal locked":                   {do: func(y *yard) func() { return y.lock(y.journals()[0]) }, log: "timed out after", slow: true},
 		"journal damaged at its beginning": {do: func(y *yard) func() { return y.damage(20) }, log: "damaged", lost: true},
 		"journal damaged at its end":       {do: func(y *yard) func() { return y.damage(-20) }, log: "", lost: true},
 		"journal torn": {do: func(y *yard) func() {
@@ -530,7 +530,7 @@ func TestHostilePayloads(t *testing.T) {
 		"a session of a path": {payload: bytes.ReplaceAll(before("echo path"), []byte(`"session_id":"s"`), []byte(`"session_id":"../../../../tmp/x"`)), kept: "echo path"},
 		"a long session":      {payload: bytes.ReplaceAll(before("echo long"), []byte(`"session_id":"s"`), []byte(`"session_id":"`+strings.Repeat("s", 1<<20)+`"`)), log: "PreToolUse"},
 		"a long call":         {payload: bytes.ReplaceAll(before("echo call"), []byte(`"tool_use_id":"echo call"`), []byte(`"tool_use_id":"`+strings.Repeat("c", 1<<20)+`"`)), log: "PreToolUse"},
-		"never ends": {payload: nil, log: "it took longer than 5s", change: func(c *exec.Cmd) {
+		"never ends": {payload: nil, log: "timed out after 5s", change: func(c *exec.Cmd) {
 			r, _ := neverEnds(t)
 			c.Stdin = r
 		}},

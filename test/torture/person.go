@@ -146,7 +146,7 @@ func (c *trial) heeds(typed, said string, code int) string {
 	case strings.HasPrefix(hinted, "pawl recover") && strings.HasSuffix(hinted, "--accept"):
 		c.stop("recover", "", c.because, hinted)
 		return hinted + " --json"
-	case strings.Contains(said, "Finished work would run again."):
+	case strings.Contains(said, "would rerun finished steps"):
 		c.stop("rerun", "", complaint(said), typed+" --yes")
 		return typed + " --yes"
 	case strings.HasSuffix(hinted, "--yes"):

@@ -177,7 +177,7 @@ func (c *trial) repeated(lines []line, after *history) {
 			}
 		}
 		if needed > said {
-			c.bad("%s must not be repeated, began again %d times, and the person agreed to %d", work, needed, said)
+			c.bad("%s is not idempotent, but began again %d times, and the person agreed to %d", work, needed, said)
 		}
 	}
 }

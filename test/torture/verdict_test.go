@@ -38,10 +38,10 @@ func TestJudge(t *testing.T) {
 		},
 		"unfinished work again": {lines: []line{begin("list", "x", key), begin("list", "b", key)}, mark: 1},
 		"what must not be repeated": {
-			lines: []line{begin("once", "x", key), begin("once", "y", key)}, mark: 1, wrong: "must not be repeated",
+			lines: []line{begin("once", "x", key), begin("once", "y", key)}, mark: 1, wrong: "is not idempotent",
 		},
 		"what must not be repeated, with another key": {
-			lines: []line{begin("once", "x", key), begin("once", "y", other)}, mark: 1, stops: []stop{{kind: "rerun"}}, wrong: "must not be repeated",
+			lines: []line{begin("once", "x", key), begin("once", "y", other)}, mark: 1, stops: []stop{{kind: "rerun"}}, wrong: "is not idempotent",
 		},
 		"what must not be repeated, approved": {
 			lines: []line{begin("once", "x", key), begin("once", "y", key)}, mark: 1, stops: []stop{{kind: "repeat", work: "once"}},

@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// Agent is a session of a coding agent. Its hooks are the program pawl that is first in the PATH.
+// Agent is a session of a coding agent. Its hooks call the first pawl in PATH.
 type Agent struct {
 	Name    string // claude, codex, gemini, opencode or copilot
 	Session string // its own id
@@ -29,11 +29,11 @@ type Agent struct {
 	speech
 	home  string // where it was started
 	calls atomic.Int64
-	held  bool       // its turn goes on because it was held
+	held  bool       // a hook prevented the end of the turn
 	mu    sync.Mutex // guards Out
 }
 
-// New returns an agent that works in a folder and writes what it is told to out.
+// New returns an agent that works in a folder and writes the context it gets to out.
 func New(name, session, dir string, out io.Writer) (*Agent, error) {
 	s, ok := speeches[name]
 	if !ok {
@@ -42,11 +42,10 @@ func New(name, session, dir string, out io.Writer) (*Agent, error) {
 	return &Agent{Name: name, Session: session, Dir: dir, Out: out, speech: s, home: dir}, nil
 }
 
-// fields are those of a payload that differ from its example's.
+// fields are the fields of a payload that replace those of the example.
 type fields map[string]any
 
-// tell has the hook be called at an event, and returns what it is answered. An event that the agent does not have is told
-// to nobody.
+// tell calls the hook for an event and returns the answer. It does nothing if the agent does not have the event.
 func (a *Agent) tell(ctx context.Context, example, sub string, set fields) (Answer, error) {
 	if example == "" {
 		return Answer{}, nil
@@ -76,8 +75,8 @@ func (a *Agent) print(format string, args ...any) {
 	fmt.Fprintf(a.Out, format, args...)
 }
 
-// Payload returns what the agent, or a subagent of it, sends at an event: an example, filled in with who it is and where, and
-// with the given fields where the example has them.
+// Payload returns the payload of the agent, or of a subagent, for an event: the example with the session and folder, and with
+// the given fields if the example has them.
 func (a *Agent) Payload(example, sub string, set map[string]any) ([]byte, error) {
 	p, err := shaped(a.Name, example)
 	if err != nil {
@@ -103,12 +102,12 @@ func (a *Agent) Payload(example, sub string, set map[string]any) ([]byte, error)
 	return json.Marshal(p)
 }
 
-// hookPatience is how long an agent waits for a hook before it goes on without it.
-const hookPatience = 10 * time.Second
+// hookTimeout is how long an agent waits for a hook before it continues without it.
+const hookTimeout = 10 * time.Second
 
-// hook calls the hook as the agent does, and demands of it what every agent does: it ends well and in time.
+// hook calls the hook as the agent does. The hook must succeed in time.
 func (a *Agent) hook(ctx context.Context, payload []byte) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, hookPatience)
+	ctx, cancel := context.WithTimeout(ctx, hookTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "pawl", "hook", a.Name)
 	if a.byWord {
@@ -116,7 +115,7 @@ func (a *Agent) hook(ctx context.Context, payload []byte) ([]byte, error) {
 	}
 	var out, stderr bytes.Buffer
 	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = a.environ(), bytes.NewReader(payload), &out, &stderr
-	if _, err := os.Stat(a.Dir); err == nil { // else it stands where the agent was started
+	if _, err := os.Stat(a.Dir); err == nil { // otherwise the folder of the test
 		cmd.Dir = a.Dir
 	}
 	cmd.WaitDelay = time.Second
@@ -129,7 +128,7 @@ func (a *Agent) hook(ctx context.Context, payload []byte) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// secretNames are parts of the names of variables that Gemini CLI keeps from its hooks.
+// secretNames are parts of the names of variables that Gemini CLI removes from the environment of its hooks.
 var secretNames = []string{"TOKEN", "SECRET", "PASSWORD", "KEY", "AUTH", "CREDENTIAL"}
 
 func (a *Agent) environ() []string {
@@ -137,14 +136,14 @@ func (a *Agent) environ() []string {
 		"claude": {"CLAUDE_PROJECT_DIR=" + a.home},
 		"gemini": {"GEMINI_PROJECT_DIR=" + a.home, "CLAUDE_PROJECT_DIR=" + a.home, "GEMINI_CWD=" + a.Dir, "GEMINI_SESSION_ID=" + a.Session},
 	}[a.Name]
-	kept := slices.DeleteFunc(os.Environ(), func(v string) bool {
+	visible := slices.DeleteFunc(os.Environ(), func(v string) bool {
 		name, _, _ := strings.Cut(strings.ToUpper(v), "=")
 		return a.clean && slices.ContainsFunc(secretNames, func(part string) bool { return strings.Contains(name, part) })
 	})
-	return append(kept, named...)
+	return append(visible, named...)
 }
 
-// call has a tool do something, between the two hooks that are told of it.
+// call runs a tool between its two hooks.
 func (a *Agent) call(ctx context.Context, sub string, u use, do func() (string, error)) error {
 	set := fields{"tool_name": u.tool, "tool_input": u.input, "tool_use_id": fmt.Sprintf("call-%s-%d-%d", sub, os.Getpid(), a.calls.Add(1))}
 	if _, err := a.tell(ctx, a.before, sub, set); err != nil {
@@ -181,7 +180,7 @@ func (a *Agent) run(ctx context.Context, sub, command string) error {
 	})
 }
 
-// output runs a command and returns what it printed. That goes to a file, so that the command may outlive the agent.
+// output runs a command and returns its output. It uses a file, so that the command can outlive the agent.
 func (a *Agent) output(command string) (string, error) {
 	file, err := os.CreateTemp("", "fake-agent-")
 	if err != nil {
@@ -205,7 +204,7 @@ func (a *Agent) output(command string) (string, error) {
 	return string(out), errors.Join(failure, err)
 }
 
-// put writes a file as the agent's tool for that does, or its patch.
+// put writes a file as the agent's write or patch tool does.
 func (a *Agent) put(ctx context.Context, sub, path, content string) error {
 	full := a.path(path)
 	_, err := os.Lstat(full)
@@ -235,7 +234,7 @@ func (a *Agent) look(ctx context.Context, sub, path string) error {
 	})
 }
 
-// list tells the agent's task list.
+// list reports the agent's task list.
 func (a *Agent) list(ctx context.Context, tasks []task) error {
 	if a.tasks == nil {
 		_, err := a.tell(ctx, "TodoUpdated", "", fields{"todos": todos(tasks, "content")})
@@ -252,7 +251,7 @@ func (a *Agent) path(name string) string {
 	return filepath.Join(a.Dir, name)
 }
 
-// turnsEnd has the turn end. Where it is held it goes on, until its next end.
+// turnsEnd ends the turn. If a hook prevents that, the turn continues until its next end.
 func (a *Agent) turnsEnd(ctx context.Context, said string) error {
 	set := fields{"last_assistant_message": said, "prompt_response": said, "stop_hook_active": a.held}
 	answer, err := a.tell(ctx, a.stop, "", set)

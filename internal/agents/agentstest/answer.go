@@ -9,14 +9,14 @@ import (
 	"slices"
 )
 
-// Answer is what an agent makes of what a hook printed.
+// Answer is a hook's output as an agent understands it.
 type Answer struct {
 	Context string // added to what its model reads
 	Hold    string // why its turn must not end; empty: it may
 }
 
-// Read returns what an agent makes of what a hook printed at one of its events, or why it would be told that the hook has
-// failed. It is as strict as the strictest of the real parsers: nothing may be printed that an agent does not know.
+// Read parses a hook's output as the agent does, or returns why the agent would report a failed hook. It is as strict as the
+// strictest real parser: the output must contain nothing that the agent does not know.
 func Read(agent, event string, printed []byte) (Answer, error) {
 	if (agent == "claude" || agent == "codex") && len(printed) == 0 {
 		return Answer{}, nil
@@ -34,7 +34,7 @@ func Read(agent, event string, printed []byte) (Answer, error) {
 	return a, nil
 }
 
-// strict reads one JSON object, all of whose fields are known, and nothing behind it.
+// strict parses exactly one JSON object with known fields.
 func strict(printed []byte, into any) error {
 	if printed = bytes.TrimSpace(printed); !bytes.HasPrefix(printed, []byte("{")) {
 		return errors.New("it is no JSON object")
@@ -45,16 +45,16 @@ func strict(printed []byte, into any) error {
 		return err
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("something stands behind the object")
+		return errors.New("data after the object")
 	}
 	return nil
 }
 
-// named are the events of Claude Code and Codex whose output may name them and add to the context.
+// named are the events of Claude Code and Codex whose output may contain the event's name and additional context.
 var named = []string{"SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "SubagentStart"}
 
-// readNamed reads as Claude Code and Codex do: what is added stands beside the event's name. An empty object would do too,
-// but plain silence is what they are given.
+// readNamed parses as Claude Code and Codex do: the context is accompanied by the event's name. They accept an empty object
+// too, but pawl prints nothing.
 func readNamed(event string, printed []byte) (Answer, error) {
 	var out struct {
 		Decision string `json:"decision"`
@@ -76,7 +76,7 @@ func readNamed(event string, printed []byte) (Answer, error) {
 	return a, held(event, "Stop", out.Decision, "block", out.Reason)
 }
 
-// readGemini reads as Gemini CLI does.
+// readGemini parses as Gemini CLI does.
 func readGemini(event string, printed []byte) (Answer, error) {
 	var out struct {
 		Decision string `json:"decision"`
@@ -95,7 +95,7 @@ func readGemini(event string, printed []byte) (Answer, error) {
 	return a, held(event, "AfterAgent", out.Decision, "deny", out.Reason)
 }
 
-// readFlat reads as Copilot CLI and our plugin for OpenCode do: what is added stands at the top.
+// readFlat parses as Copilot CLI and pawl's plugin for OpenCode do: the context is at the top level.
 func readFlat(event string, printed []byte) (Answer, error) {
 	var out struct {
 		Decision string `json:"decision"`
@@ -108,7 +108,7 @@ func readFlat(event string, printed []byte) (Answer, error) {
 	return Answer{Context: out.Context, Hold: out.Reason}, held(event, "Stop", out.Decision, "block", out.Reason)
 }
 
-// held says what is wrong with holding a turn open.
+// held checks an answer that prevents the end of a turn.
 func held(event, stop, decision, word, reason string) error {
 	switch {
 	case decision == "" && reason == "":

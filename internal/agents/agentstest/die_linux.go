@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// die has a command die with an agent whose commands do.
+// die makes a command die with its agent, if the agent's commands do that.
 func (a *Agent) die(cmd *exec.Cmd) {
 	if !a.orphan {
 		cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL

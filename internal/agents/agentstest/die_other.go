@@ -4,5 +4,5 @@ package agentstest
 
 import "os/exec"
 
-// die does nothing: there is no way to have a command die with its parent.
+// die does nothing: this system cannot make a command die with its parent.
 func (a *Agent) die(*exec.Cmd) {}

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// Main is a program that is an agent: AGENT SESSION SCRIPT. It works in the current folder.
+// Main runs an agent in the current folder. Its arguments are AGENT SESSION SCRIPT.
 func Main(ctx context.Context, args []string, out io.Writer) error {
 	if len(args) != 3 {
 		return errors.New("usage: fake-agent AGENT SESSION SCRIPT")
@@ -33,26 +33,26 @@ func Main(ctx context.Context, args []string, out io.Writer) error {
 	return a.Follow(ctx, string(script))
 }
 
-// Follow does what a script says, one line after the other:
+// Follow runs a script line by line:
 //
-//	start SOURCE            the session begins; SOURCE is startup, resume or clear
-//	prompt TEXT             a person asks something
+//	start SOURCE            the session starts; SOURCE is startup, resume or clear
+//	prompt TEXT             the user sends a prompt
 //	run COMMAND             the shell tool
-//	parallel N COMMAND      the same N times at once; # in COMMAND is the number
+//	parallel N COMMAND      the same N times concurrently; # in COMMAND is replaced by the number
 //	write FILE CONTENT      the tools for files; \n in CONTENT is a new line
 //	edit FILE OLD => NEW
 //	read FILE
 //	tasks [x] A; [>] B; [ ] C    the task list: done, in progress, open
-//	task created|completed ID TITLE   an entry of it, as Claude Code tells them
-//	sub NAME start|stop|run COMMAND   a subagent, and what it does
-//	ask COMMAND             a person's permission is waited for
-//	compact                 the context is shortened
-//	wrong TEXT              the model cannot be asked
-//	stop TEXT               the turn ends with these words; where it is held, it goes on until it stops again
-//	end REASON              the session ends in good order
-//	at DIR                  the agent goes to another folder
-//	wait FILE               until it is there
-//	hang                    for ever
+//	task created|completed ID TITLE   an entry of it, as Claude Code reports it
+//	sub NAME start|stop|run COMMAND   a subagent and its actions
+//	ask COMMAND             wait for the user's permission
+//	compact                 the context is compacted
+//	wrong TEXT              a request to the model fails
+//	stop TEXT               the turn ends with this message; if a hook prevents that, it continues until the next stop
+//	end REASON              the session ends normally
+//	at DIR                  the agent changes its working folder
+//	wait FILE               wait until the file exists
+//	hang                    wait forever
 func (a *Agent) Follow(ctx context.Context, script string) error {
 	for number, line := range strings.Split(script, "\n") {
 		line = strings.TrimSpace(line)
@@ -122,7 +122,7 @@ func (a *Agent) follow(ctx context.Context, verb, rest string) error {
 
 func unescaped(text string) string { return strings.ReplaceAll(text, `\n`, "\n") }
 
-// atOnce has many tools run at a time.
+// atOnce runs tools concurrently.
 func (a *Agent) atOnce(ctx context.Context, many, command string) error {
 	n, err := strconv.Atoi(many)
 	if err != nil {
@@ -137,7 +137,7 @@ func (a *Agent) atOnce(ctx context.Context, many, command string) error {
 	return errors.Join(errs...)
 }
 
-// tasksOf reads a task list.
+// tasksOf parses a task list.
 func tasksOf(text string) []task {
 	var list []task
 	for entry := range strings.SplitSeq(text, ";") {
@@ -173,7 +173,7 @@ func (a *Agent) subagent(ctx context.Context, name, rest string) error {
 	return err
 }
 
-// wait waits until a file is there.
+// wait waits until a file exists.
 func (a *Agent) wait(ctx context.Context, name string) error {
 	for {
 		if _, err := os.Lstat(a.path(name)); err == nil {

@@ -1,8 +1,7 @@
-// Package agentstest has coding agents without a model: they follow a script, send their hooks what the real agents send,
-// and take what these take. They do what they say, edit files and run commands, so that they can be killed at it.
+// Package agentstest has coding agents without a model: they follow a script, send the payloads of the real agents to their
+// hooks, and accept the same answers. They really edit files and run commands, so that tests can kill them meanwhile.
 //
-// The shapes of what they send stand in shapes/, one file an agent, and are also the examples that package agents is tested
-// with.
+// The folder shapes has one file per agent with examples of its payloads, which the tests of package agents use too.
 package agentstest
 
 import (
@@ -15,14 +14,13 @@ import (
 //go:embed shapes/*.txt
 var shapes embed.FS
 
-// Shape is an example of what an agent sends to its hooks.
+// Shape is an example of a payload.
 type Shape struct {
 	Name    string // that of the event, and perhaps more words
 	Payload []byte
 }
 
-// Shapes returns the examples of an agent, in the order in which they stand in its file: "# Name" on a line, and the
-// payload on the next.
+// Shapes returns the examples of an agent in the order of its file. Each is a line "# Name" and a line with the payload.
 func Shapes(agent string) ([]Shape, error) {
 	data, err := shapes.ReadFile("shapes/" + agent + ".txt")
 	if err != nil {
@@ -41,7 +39,7 @@ func Shapes(agent string) ([]Shape, error) {
 	return all, nil
 }
 
-// shaped returns an example's fields, to be filled in anew.
+// shaped returns a fresh copy of an example's fields.
 func shaped(agent, name string) (map[string]any, error) {
 	all, err := Shapes(agent)
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// speech is how an agent calls things. Events that are empty it has none of.
+// speech has an agent's names for events and tools. An empty name means that the agent does not have the event.
 type speech struct {
 	start, prompt, before, after, failed, compact, stop, wrong, end string // events
 	compacted                                                       string // the event after a compaction
@@ -16,7 +16,7 @@ type speech struct {
 	write func(path, content string, there bool) use
 	edit  func(path, old, now string) use
 	read  func(path string) use
-	tasks func([]task) use // nil: it tells its list by an event of its own
+	tasks func([]task) use // nil: it reports its list with a separate event
 
 	answer func(text string) any // as its tools answer
 	result string                // the key of that answer
@@ -25,7 +25,7 @@ type speech struct {
 	orphan bool                  // its commands outlive it
 }
 
-// use is a call of a tool.
+// use is a tool call.
 type use struct {
 	tool  string
 	input map[string]any
@@ -141,7 +141,7 @@ var speeches = map[string]speech{
 	},
 }
 
-// todos returns a task list whose titles stand under a key.
+// todos returns a task list whose titles are under a key.
 func todos(list []task, key string) []any {
 	var all []any
 	for _, t := range list {

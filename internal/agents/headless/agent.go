@@ -1,11 +1,10 @@
-// Package headless knows how coding agents are started where nobody watches, and how what they print is read.
+// Package headless knows how coding agents are started unattended, and how their output is read.
 //
-// It has one table with a row for each agent: its arguments, and the words in which it says what it does, what it costs
-// and what went wrong. A Stream reads one turn of an agent line by line and says in the end how it came out; a Course says
-// what is to be done then. Agents change their words often, so everything here takes what it does not know for silence,
-// and no line, however broken, does harm.
+// It has a table with a row for each agent: its arguments, and the messages in which it reports its activity, cost and
+// errors. A Stream reads one turn of an agent line by line and returns its outcome; a TurnPolicy decides what to do next.
+// Agents change their output often, so unknown messages are ignored, and no line, however malformed, does harm.
 //
-// It is pure: it starts nothing, and is told the time.
+// It is pure: it starts nothing and takes the time as an argument.
 package headless
 
 import (
@@ -15,26 +14,26 @@ import (
 	"pawl"
 )
 
-// Agent is one that works where nobody watches.
+// Agent is a coding agent that can run unattended.
 type Agent struct {
 	Name    pawl.AgentName
-	Program string // that is started, found by PATH
-	Chooses bool   // it takes the id of a new session from us, so that this is known before there is anything to lose
+	Program string // program to start, found in PATH
+	Chooses bool   // it accepts an id for a new session, so that the id can be journaled before the agent starts
 
-	head    func(t Turn) []string        // its arguments before the plan's
-	tail    func(t Turn) []string        // and behind them; nil: none
-	modest  []string                     // what it may do by itself, where the plan's arguments do not say
-	permits []string                     // the arguments that do say
+	head    func(t Turn) []string        // arguments before the plan's
+	tail    func(t Turn) []string        // arguments after the plan's; nil: none
+	modest  []string                     // default permission arguments, if the plan's have none
+	permits []string                     // permission arguments that replace the defaults
 	out     func(s *Stream, m message)   // reads a message on its standard output
-	warns   func(s *Stream, line string) // reads another line of its outputs; nil: none matters
-	gone    []string                     // its words for a session that is not there, in lower case
-	ends    bool                         // a last message says that all is well; without it nothing is
+	warns   func(s *Stream, line string) // reads a line that is no message; nil: ignored
+	gone    []string                     // its error messages for a missing session, in lower case
+	ends    bool                         // its last message reports success; without it the turn failed
 }
 
 // agents is the table.
 var agents = []Agent{claude, codex, gemini, openCode, copilot, command}
 
-// Find returns the agent of a name, and whether there is one.
+// Find returns the agent with a name, and whether it exists.
 func Find(name pawl.AgentName) (Agent, bool) {
 	i := slices.IndexFunc(agents, func(a Agent) bool { return a.Name == name })
 	if i < 0 {
@@ -43,17 +42,17 @@ func Find(name pawl.AgentName) (Agent, bool) {
 	return agents[i], true
 }
 
-// Turn is one start of an agent, which then works by itself until it ends.
+// Turn is one run of an agent's process.
 type Turn struct {
 	Action  pawl.AgentAction
-	Session string     // of its own; empty: it chooses one itself
-	Resume  bool       // the session is there already
-	Before  pawl.Usage // what the session had cost before, as the agent counts
-	USD     float64    // what it may cost; 0: anything
+	Session string     // session id; empty: the agent chooses one
+	Resume  bool       // the session exists already
+	Before  pawl.Usage // usage of the session before the turn, as the agent counts it
+	USD     float64    // cost limit; 0: none
 }
 
-// Argv returns program and arguments. The prompt is not among them: every agent reads it from standard input, where it
-// may be as long as it likes and does not show in the process table.
+// Argv returns the program and its arguments. It does not contain the prompt: every agent reads that from standard input,
+// where its length is not limited and the process table does not show it.
 func (a Agent) Argv(t Turn) []string {
 	argv := append([]string{a.Program}, a.head(t)...)
 	if !slices.ContainsFunc(t.Action.Args, a.permitting) {
@@ -66,13 +65,13 @@ func (a Agent) Argv(t Turn) []string {
 	return argv
 }
 
-// permitting reports whether an argument says what the agent may do.
+// permitting reports whether an argument sets the agent's permissions.
 func (a Agent) permitting(arg string) bool {
 	name, _, _ := strings.Cut(arg, "=")
 	return slices.Contains(a.permits, name)
 }
 
-// given returns a flag with its value, nothing where it has none.
+// given returns a flag with its value, nil if the value is empty.
 func given(flag, value string) []string {
 	if value == "" {
 		return nil
@@ -80,7 +79,7 @@ func given(flag, value string) []string {
 	return []string{flag, value}
 }
 
-// marks are the variables by which agents tell what they start that it is theirs.
+// marks are the variables that agents set for the processes they start.
 var marks = []string{
 	"AGENT", "AI_AGENT",
 	"CLAUDECODE", "CLAUDE_CODE_CHILD_NOTES_DIR", "CLAUDE_CODE_CHILD_SESSION", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_EXECPATH",
@@ -91,13 +90,13 @@ var marks = []string{
 	"COPILOT_AGENT_SESSION_ID", "COPILOT_CLI", "COPILOT_CLI_BINARY_VERSION", "COPILOT_CLI_RESOLVED_DIST_DIR", "COPILOT_LOADER_PID",
 }
 
-// Environ returns an environment for an agent: without the marks of another one, which may have started pawl. A session
-// that a plan begins is nobody's child. Who has a plan run in a folder trusts it: Gemini CLI runs no hooks of a project
-// that it was only told not to ask about (--skip-trust).
+// Environ returns the environment for an agent. It removes the marks of another agent that may have started pawl, because the
+// new session is not its child. It sets the folder as trusted, because whoever runs a plan in a folder trusts it: with
+// --skip-trust alone, Gemini CLI runs no hooks of the project.
 func Environ(environ []string) []string {
-	kept := slices.DeleteFunc(slices.Clone(environ), func(variable string) bool {
+	clean := slices.DeleteFunc(slices.Clone(environ), func(variable string) bool {
 		name, _, _ := strings.Cut(variable, "=")
 		return slices.Contains(marks, name)
 	})
-	return append(kept, "GEMINI_CLI_TRUST_WORKSPACE=true")
+	return append(clean, "GEMINI_CLI_TRUST_WORKSPACE=true")
 }

@@ -8,7 +8,7 @@ import (
 	"pawl"
 )
 
-// claude is Claude Code. It counts the cost of a session from its beginning, and tokens anew in each process.
+// claude is Claude Code. It reports the cost of the whole session, but the tokens of the current process only.
 var claude = Agent{
 	Name: pawl.ClaudeCode, Program: "claude", Chooses: true, ends: true,
 	head: claudeArgs, out: claudeSays,
@@ -38,7 +38,7 @@ func claudeSays(s *Stream, m message) {
 		s.claudeAssistant(m)
 	case "user":
 		for _, part := range m.list("message", "content") {
-			s.finishes(part.text("tool_use_id"))
+			s.endTool(part.text("tool_use_id"))
 		}
 	case "rate_limit_event":
 		if info := m.at("rate_limit_info"); info.text("status") == "rejected" {
@@ -52,13 +52,13 @@ func claudeSays(s *Stream, m message) {
 func (s *Stream) claudeSystem(m message) {
 	switch m.text("subtype") {
 	case "init":
-		s.named(m.text("session_id"))
+		s.setSession(m.text("session_id"))
 	case "permission_denied":
-		s.refused(cmp.Or(s.what(m.text("tool_use_id")), m.text("tool_name")))
+		s.addDenied(cmp.Or(s.what(m.text("tool_use_id")), m.text("tool_name")))
 	}
 }
 
-// claudeAssistant takes in a part of what the model says. Words of subagents are for the agent, not for people.
+// claudeAssistant reads a message of the model. Text of subagents is for the agent, not for the user.
 func (s *Stream) claudeAssistant(m message) {
 	if m.is("is_api_error_message") || m.text("error") != "" {
 		s.claudeFails(m)
@@ -72,11 +72,11 @@ func (s *Stream) claudeAssistant(m message) {
 	for _, part := range m.list("message", "content") {
 		switch input := part.at("input"); {
 		case part.text("type") == "text" && !sub:
-			s.says(part.text("text"))
+			s.addText(part.text("text"))
 		case part.text("type") == "tool_use" && part.text("name") == "TodoWrite":
 			s.claudeTodos(input.list("todos"))
 		case part.text("type") == "tool_use":
-			s.begins(part.text("id"), part.text("name"), input)
+			s.startTool(part.text("id"), part.text("name"), input)
 		}
 	}
 }
@@ -91,32 +91,32 @@ func (s *Stream) claudeTodos(todos []message) {
 			now = todo.text("content")
 		}
 	}
-	s.lists(done, len(todos), now)
+	s.setTasks(done, len(todos), now)
 }
 
-// claudeFails takes in that the model could not be asked.
+// claudeFails reads an error of a request to the model.
 func (s *Stream) claudeFails(m message) {
 	if info := m.at("api_error_params", "rate_limit_info"); info.value != nil {
 		s.trouble.reset = clock(info.number("resetsAt"))
 	}
 	for _, part := range m.list("message", "content") {
-		s.fails(part.text("text"), int(m.number("api_error_status")))
+		s.setError(part.text("text"), int(m.number("api_error_status")))
 	}
 }
 
 func (s *Stream) claudeResult(m message) {
-	s.named(m.text("session_id"))
+	s.setSession(m.text("session_id"))
 	if used := m.at("usage").count("input_tokens", "cache_creation_input_tokens", "output_tokens"); used > s.usage.Tokens {
 		s.usage.Tokens = used
 	}
 	s.total.USD = m.number("total_cost_usd")
 	s.usage.USD = since(s.turn.Before.USD, s.total.USD)
 	for _, d := range m.list("permission_denials") {
-		s.refused(line(d.text("tool_name")+": "+d.at("tool_input").about(), maxAbout))
+		s.addDenied(line(d.text("tool_name")+": "+d.at("tool_input").about(), maxAbout))
 	}
 	s.ended = m.text("subtype") == "success" && !m.is("is_error")
 	if s.ended {
-		s.words = cmp.Or(m.text("result"), s.words)
+		s.text = cmp.Or(m.text("result"), s.text)
 		return
 	}
 	why := m.text("result")
@@ -130,11 +130,11 @@ func (s *Stream) claudeResult(m message) {
 	case reason == "prompt_too_long":
 		s.trouble = trouble{how: Full, why: why}
 	default:
-		s.fails(cmp.Or(why, cmp.Or(reason, m.text("subtype"))), int(m.number("api_error_status")))
+		s.setError(cmp.Or(why, cmp.Or(reason, m.text("subtype"))), int(m.number("api_error_status")))
 	}
 }
 
-// clock returns the time that a number of seconds since 1970 stands for.
+// clock returns the time for a number of seconds since 1970.
 func clock(seconds float64) time.Time {
 	if seconds <= 0 || seconds > 1<<40 {
 		return time.Time{}

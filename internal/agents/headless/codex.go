@@ -6,8 +6,8 @@ import (
 	"pawl"
 )
 
-// codex is Codex CLI. It counts a session's tokens from its beginning, and tells them only at the end of a turn. It never
-// asks for a permission: what its sandbox does not allow fails.
+// codex is Codex CLI. It reports the tokens of the whole session, and only at the end of a turn. It never asks for
+// permission: actions that its sandbox does not allow fail.
 var codex = Agent{
 	Name: pawl.CodexCLI, Program: "codex", ends: true,
 	head: codexArgs, tail: codexSession, out: codexSays,
@@ -22,7 +22,7 @@ func codexArgs(t Turn) []string {
 	return append([]string{"exec", "--json", "--skip-git-repo-check"}, given("--model", t.Action.Model)...)
 }
 
-// codexSession says which session it is. What resume does not take itself is taken before it.
+// codexSession selects the session. Options that `resume` does not accept come before it.
 func codexSession(t Turn) []string {
 	if t.Resume {
 		return []string{"resume", t.Session, "-"}
@@ -33,7 +33,7 @@ func codexSession(t Turn) []string {
 func codexSays(s *Stream, m message) {
 	switch m.text("type") {
 	case "thread.started":
-		s.named(m.text("thread_id"))
+		s.setSession(m.text("thread_id"))
 	case "turn.started":
 		s.ended = false
 	case "item.started":
@@ -44,15 +44,15 @@ func codexSays(s *Stream, m message) {
 		}
 	case "item.completed":
 		s.codexItem(m.at("item"), false)
-		s.finishes(m.text("item", "id"))
+		s.endTool(m.text("item", "id"))
 	case "turn.completed":
 		s.ended = true
 		s.codexUsage(m.at("usage"))
 	case "turn.failed":
 		s.codexUsage(m.at("usage"))
-		s.fails(m.text("error", "message"), 0)
+		s.setError(m.text("error", "message"), 0)
 	case "error":
-		s.fails(m.text("message"), 0)
+		s.setError(m.text("message"), 0)
 	}
 }
 
@@ -68,20 +68,20 @@ func (s *Stream) codexItem(item message, begun bool) {
 	id, kind := item.text("id"), item.text("type")
 	switch {
 	case kind == "agent_message" && !begun:
-		s.says(item.text("text"))
+		s.addText(item.text("text"))
 	case kind == "todo_list":
 		s.codexTodos(item.list("items"))
 	case kind == "command_execution" && item.text("status") == "declined":
-		s.refused("command: " + item.about())
+		s.addDenied("command: " + item.about())
 	case kind == "command_execution" && begun:
-		s.begins(id, "command", item)
+		s.startTool(id, "command", item)
 	case kind == "mcp_tool_call" && begun:
-		s.begins(id, item.text("server")+" "+item.text("tool"), item.at("arguments"))
+		s.startTool(id, item.text("server")+" "+item.text("tool"), item.at("arguments"))
 	case kind == "web_search" && begun:
-		s.begins(id, "web search", item)
+		s.startTool(id, "web search", item)
 	case kind == "file_change" && !begun:
 		for _, change := range item.list("changes") {
-			s.uses(id, cmp.Or(change.text("kind"), "change")+": "+line(change.text("path"), maxAbout))
+			s.addTool(id, cmp.Or(change.text("kind"), "change")+": "+line(change.text("path"), maxAbout))
 		}
 	}
 }
@@ -95,5 +95,5 @@ func (s *Stream) codexTodos(items []message) {
 			now = item.text("text")
 		}
 	}
-	s.lists(done, len(items), now)
+	s.setTasks(done, len(items), now)
 }

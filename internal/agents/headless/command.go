@@ -6,8 +6,8 @@ import (
 	"pawl"
 )
 
-// command is any program that reads a prompt from its standard input. What it prints is told to people as it is, but for
-// lines that are JSON objects with a key of ours: see docs/plan.md.
+// command is any program that reads a prompt from its standard input. Its output is shown as it is, except lines that are
+// JSON objects with known keys: see docs/plan.md.
 var command = Agent{
 	Name: pawl.AnyCommand, Program: "/bin/sh",
 	head: func(t Turn) []string { return []string{"-c", t.Action.Command} },
@@ -16,24 +16,24 @@ var command = Agent{
 }
 
 func commandSays(s *Stream, m message) {
-	s.named(m.text("session"))
-	s.says(m.text("text"))
+	s.setSession(m.text("session"))
+	s.addText(m.text("text"))
 	if name := m.text("tool"); name != "" {
-		s.begins("", name, m.at("input"))
-		s.finishes("")
+		s.startTool("", name, m.at("input"))
+		s.endTool("")
 	}
 	if usage := m.at("usage"); usage.value != nil {
 		s.usage = pawl.Usage{USD: max(0, usage.number("usd")), Tokens: usage.count("tokens")}
 	}
 	if what := m.text("denied"); what != "" {
-		s.refused(what)
+		s.addDenied(what)
 	}
 	if at := m.at("error"); at.value != nil {
 		s.commandFails(at)
 	}
 }
 
-// commandFails takes in what went wrong, by the program's own word for it.
+// commandFails records an error of the kind that the program reports.
 func (s *Stream) commandFails(e message) {
 	s.trouble = trouble{how: Failed, why: e.text("message")}
 	switch how := How(e.text("kind")); how {

@@ -2,7 +2,7 @@ package headless
 
 import "pawl"
 
-// copilot is Copilot CLI. It tells neither tokens nor money, but for the tokens of some models' answers.
+// copilot is Copilot CLI. It reports no cost, and tokens only for the answers of some models.
 var copilot = Agent{
 	Name: pawl.CopilotCLI, Program: "copilot", Chooses: true, ends: true,
 	head: copilotArgs, out: copilotSays,
@@ -27,26 +27,26 @@ func copilotSays(s *Stream, m message) {
 	data := m.at("data")
 	switch m.text("type") {
 	case "session.start", "session.resume":
-		s.named(data.text("sessionId"))
+		s.setSession(data.text("sessionId"))
 	case "assistant.message":
 		s.trouble = trouble{}
 		s.usage.Tokens += data.count("outputTokens")
 		if data.text("parentToolCallId") == "" {
-			s.says(data.text("content"))
+			s.addText(data.text("content"))
 		}
 	case "tool.execution_start":
-		s.begins(data.text("toolCallId"), data.text("toolName"), data.at("arguments"))
+		s.startTool(data.text("toolCallId"), data.text("toolName"), data.at("arguments"))
 	case "tool.execution_complete":
 		if data.text("error", "code") == "denied" {
-			s.refused(s.what(data.text("toolCallId")))
+			s.addDenied(s.what(data.text("toolCallId")))
 		}
-		s.finishes(data.text("toolCallId"))
+		s.endTool(data.text("toolCallId"))
 	case "model.call_failure":
-		s.fails(data.text("errorMessage"), int(data.number("statusCode")))
+		s.setError(data.text("errorMessage"), int(data.number("statusCode")))
 	case "session.error":
-		s.fails(data.text("message"), int(data.number("statusCode")))
+		s.setError(data.text("message"), int(data.number("statusCode")))
 	case "result":
-		s.named(m.text("sessionId"))
+		s.setSession(m.text("sessionId"))
 		s.ended = m.at("exitCode").value != nil && m.number("exitCode") == 0
 	}
 }

@@ -7,46 +7,46 @@ import (
 	"time"
 )
 
-// How says how a turn of an agent came out.
+// How is the outcome of a turn.
 type How string
 
-// How turns come out.
+// The outcomes of a turn.
 const (
-	Finished  How = "finished"  // it says that it has done what it was asked; whether that is so, the step's checks say
-	Denied    How = "denied"    // it says so too, but was not permitted something that it wanted to do
-	Limited   How = "limited"   // its account may use no more for a while
-	Full      How = "full"      // its context is full, and it could not help itself
-	Overspent How = "overspent" // it has cost what it may cost
-	Gone      How = "gone"      // the session that it was to go on with is not there
-	Killed    How = "killed"    // a signal ended it, and not by our wish
+	Finished  How = "finished"  // the agent reports success; the step's checks decide
+	Denied    How = "denied"    // the same, but it was denied a permission
+	Limited   How = "limited"   // its account reached a usage limit
+	Full      How = "full"      // its context is full and could not be compacted
+	Overspent How = "overspent" // it reached its cost limit
+	Gone      How = "gone"      // the session to resume does not exist
+	Killed    How = "killed"    // killed by a signal that pawl did not send
 	Failed    How = "failed"    // anything else
 )
 
-// Ending is how a turn came out.
+// Ending is the outcome of a turn with its details.
 type Ending struct {
 	How    How
-	Why    string    // in its own words; empty where it has none
-	Reset  time.Time // limited: until when, zero where it does not say
-	Denied []string  // what it was not permitted
-	Words  string    // the last that it said to people
+	Why    string    // the agent's message; may be empty
+	Reset  time.Time // Limited: when the limit ends, zero if unknown
+	Denied []string  // denied permissions
+	Text   string    // its last message to the user
 }
 
 // Exit is how an agent's process ended.
 type Exit struct {
 	Code   int
-	Signal string // that ended it; empty: none
+	Signal string // that killed it; empty: none
 }
 
-// trouble is something that went wrong.
+// trouble is an error of a turn.
 type trouble struct {
 	how   How
 	why   string
 	reset time.Time
 }
 
-// fails takes in an error in the agent's words, with the status of its model's answer, 0 where there is none. A later one
-// that says less does not hide an earlier one.
-func (s *Stream) fails(why string, status int) {
+// setError records an error message of the agent, with the HTTP status of the model's answer, 0 if there is none. A later
+// general error does not replace an earlier specific one.
+func (s *Stream) setError(why string, status int) {
 	how := kindOf(why, status)
 	if why == "" || how == Failed && s.trouble.how != "" && s.trouble.how != Failed {
 		return
@@ -55,9 +55,9 @@ func (s *Stream) fails(why string, status int) {
 	s.trouble.how, s.trouble.why = how, why
 }
 
-// End says how the turn came out whose process has ended, at the time now.
+// End returns the outcome of the turn after its process has exited.
 func (s *Stream) End(x Exit, now time.Time) Ending {
-	e := Ending{Denied: s.denied, Words: strings.TrimSpace(s.words)}
+	e := Ending{Denied: s.denied, Text: strings.TrimSpace(s.text)}
 	well := x == Exit{} && (s.ended || !s.agent.ends && s.trouble.how == "")
 	switch {
 	case s.trouble.how == Overspent:
@@ -72,8 +72,7 @@ func (s *Stream) End(x Exit, now time.Time) Ending {
 	return e
 }
 
-// failed says why a turn did not end well: by what the stream told, else by the end of the error output, else by how the
-// process ended.
+// failed sets the outcome of an unsuccessful turn: from the stream, else from the error output, else from the exit status.
 func (s *Stream) failed(e *Ending, x Exit, now time.Time) {
 	e.How, e.Why = s.trouble.how, s.trouble.why
 	if e.How == "" || e.How == Failed {
@@ -84,16 +83,16 @@ func (s *Stream) failed(e *Ending, x Exit, now time.Time) {
 		e.Reset = s.reset(e.Why, now)
 	case e.How == Failed && x.Signal != "":
 		e.How = Killed
-		e.Why = "it was ended by " + x.Signal
+		e.Why = x.Signal
 	case e.Why == "":
-		e.Why = s.lastWords(x)
+		e.Why = s.exitText(x)
 	}
 	e.Why = line(e.Why, maxWhy)
 }
 
-// lastWords says how a process ended that did not say why.
-func (s *Stream) lastWords(x Exit) string {
-	how := "it ended without a word on how"
+// exitText describes the exit of a process that reported no error.
+func (s *Stream) exitText(x Exit) string {
+	how := "it exited without reporting a result"
 	if x.Code != 0 {
 		how = fmt.Sprintf("exit code %d", x.Code)
 	}
@@ -103,22 +102,22 @@ func (s *Stream) lastWords(x Exit) string {
 	return how
 }
 
-// maxWhy is how many bytes of an agent's words for what went wrong are told.
+// maxWhy is the maximum size of an error message in bytes.
 const maxWhy = 500
 
-// byErrors finds out by the words of its errors what went wrong with the agent.
+// byErrors classifies the failure by the agent's error output.
 func (s *Stream) byErrors(e *Ending) How {
-	told := append(slices.Clone(s.lines), s.trouble.why)
-	for _, text := range told {
+	texts := append(slices.Clone(s.lines), s.trouble.why)
+	for _, text := range texts {
 		if s.turn.Resume && containsAny(strings.ToLower(text), s.agent.gone) {
 			e.Why = text
 			return Gone
 		}
 	}
 	if s.trouble.how == Failed {
-		return Failed // it knows better than its log
+		return Failed // the reported error is more precise than the log
 	}
-	for _, text := range told {
+	for _, text := range texts {
 		if how := kindOf(text, 0); how != Failed {
 			e.Why = text
 			return how
@@ -127,7 +126,7 @@ func (s *Stream) byErrors(e *Ending) How {
 	return Failed
 }
 
-// reset returns until when a limit lasts: as the agent told by itself, or in its words for it.
+// reset returns the end of a usage limit, from a field of a message or from the error text.
 func (s *Stream) reset(why string, now time.Time) time.Time {
 	if sensible(s.trouble.reset, now) {
 		return s.trouble.reset
@@ -135,7 +134,7 @@ func (s *Stream) reset(why string, now time.Time) time.Time {
 	return resetIn(why, now)
 }
 
-// Words by which agents and their models tell that a context is full, and that an account is at its limit, in lower case.
+// Phrases in error messages for a full context and for a usage limit, in lower case.
 var (
 	fullWords = []string{
 		"prompt is too long", "prompt as too long", "context window", "context length", "context_length", "context limit", "maximum context",
@@ -147,7 +146,7 @@ var (
 	}
 )
 
-// kindOf says what an error in an agent's words is, with the status of its model's answer.
+// kindOf classifies an error message, with the HTTP status of the model's answer.
 func kindOf(why string, status int) How {
 	text := strings.ToLower(why)
 	switch {
@@ -163,7 +162,7 @@ func containsAny(text string, words []string) bool {
 	return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(text, word) })
 }
 
-// withoutColours returns what a terminal would show.
+// withoutColours removes terminal escape sequences.
 func withoutColours(text string) string {
 	var out strings.Builder
 	for {

@@ -7,8 +7,8 @@ import (
 	"pawl"
 )
 
-// gemini is Gemini CLI. Each process counts anew, and tells what it used at its end. A shell command that it may always run
-// is the only one then, whatever it is allowed besides.
+// gemini is Gemini CLI. Each process reports its own usage when it ends. If a shell command is always allowed, all other
+// commands are denied.
 var gemini = Agent{
 	Name: pawl.GeminiCLI, Program: "gemini", Chooses: true, ends: true,
 	head: geminiArgs, out: geminiSays,
@@ -17,8 +17,8 @@ var gemini = Agent{
 	gone:    []string{"error resuming session", "invalid session identifier"},
 }
 
-// geminiArgs has the folder trusted for this one time: in another one it would not even read the project's settings, and
-// whoever runs a plan in a folder trusts it.
+// geminiArgs marks the folder as trusted for this run, because whoever runs a plan in a folder trusts it. In an untrusted
+// folder Gemini does not even read the project's settings.
 func geminiArgs(t Turn) []string {
 	args := []string{"--output-format", "stream-json", "--skip-trust"}
 	if t.Resume {
@@ -32,16 +32,16 @@ func geminiArgs(t Turn) []string {
 func geminiSays(s *Stream, m message) {
 	switch m.text("type") {
 	case "init":
-		s.named(m.text("session_id"))
+		s.setSession(m.text("session_id"))
 	case "message":
 		s.geminiMessage(m)
 	case "tool_use":
-		s.begins(m.text("tool_id"), m.text("tool_name"), m.at("parameters"))
+		s.startTool(m.text("tool_id"), m.text("tool_name"), m.at("parameters"))
 	case "tool_result":
 		s.geminiTool(m)
 	case "error":
 		if m.text("severity") != "warning" {
-			s.fails(m.text("message"), 0)
+			s.setError(m.text("message"), 0)
 		}
 	case "result":
 		s.geminiResult(m)
@@ -51,23 +51,23 @@ func geminiSays(s *Stream, m message) {
 func (s *Stream) geminiMessage(m message) {
 	switch {
 	case m.text("role") != "assistant":
-		s.words = "" // what follows answers it
+		s.text = "" // the next text answers it
 	case m.is("delta"):
-		s.continues(m.text("content"))
+		s.appendText(m.text("content"))
 	default:
-		s.says(m.text("content"))
+		s.addText(m.text("content"))
 	}
 }
 
-// geminiTool takes in how a tool ended. What would need a person's permission is not even offered to the model where
-// there is no person, so a tool that it does not have is one that it may not use.
+// geminiTool reads the end of a tool. Without a user, Gemini does not offer tools that need permission to the model, so an
+// unregistered tool is a denied one.
 func (s *Stream) geminiTool(m message) {
 	kind := m.text("error", "type")
 	if m.text("status") == "error" && (kind == "tool_not_registered" || strings.Contains(kind, "policy") || kind == "execution_denied") {
-		s.refused(s.what(m.text("tool_id")))
+		s.addDenied(s.what(m.text("tool_id")))
 	}
-	s.finishes(m.text("tool_id"))
-	s.words = ""
+	s.endTool(m.text("tool_id"))
+	s.text = ""
 }
 
 func (s *Stream) geminiResult(m message) {
@@ -75,6 +75,6 @@ func (s *Stream) geminiResult(m message) {
 	s.usage.Tokens = max(0, stats.count("input_tokens", "output_tokens")-stats.count("cached"))
 	s.ended = m.text("status") == "success"
 	if !s.ended {
-		s.fails(cmp.Or(m.text("error", "message"), m.text("error", "type")), 0)
+		s.setError(cmp.Or(m.text("error", "message"), m.text("error", "type")), 0)
 	}
 }

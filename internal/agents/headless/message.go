@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// message is a JSON value of which we know little. Whatever is missing or of another type is empty.
+// message is a JSON value of unknown structure. Missing values and values of another type read as empty.
 type message struct{ value any }
 
-// parse returns the JSON object that a line is, and whether it is one.
+// parse parses a line as a JSON object, and reports whether it is one.
 func parse(line []byte) (message, bool) {
 	var v map[string]any
 	if err := json.Unmarshal(line, &v); err != nil || v == nil {
@@ -17,7 +17,7 @@ func parse(line []byte) (message, bool) {
 	return message{v}, true
 }
 
-// at returns what stands below keys.
+// at returns the value at a path of keys.
 func (m message) at(keys ...string) message {
 	for _, key := range keys {
 		object, _ := m.value.(map[string]any)
@@ -26,19 +26,19 @@ func (m message) at(keys ...string) message {
 	return m
 }
 
-// text returns the text below keys.
+// text returns the string at a path of keys.
 func (m message) text(keys ...string) string {
 	text, _ := m.at(keys...).value.(string)
 	return text
 }
 
-// number returns the number below keys.
+// number returns the number at a path of keys.
 func (m message) number(keys ...string) float64 {
 	n, _ := m.at(keys...).value.(float64)
 	return n
 }
 
-// count returns the sum of the whole numbers below several keys. What no count can be counts nothing.
+// count returns the sum of the counts at several keys. Invalid counts are ignored.
 func (m message) count(keys ...string) int64 {
 	var sum int64
 	for _, key := range keys {
@@ -49,13 +49,13 @@ func (m message) count(keys ...string) int64 {
 	return sum
 }
 
-// is reports whether what stands below keys is true.
+// is reports whether the value at a path of keys is true.
 func (m message) is(keys ...string) bool {
 	yes, _ := m.at(keys...).value.(bool)
 	return yes
 }
 
-// list returns the elements of the list below keys.
+// list returns the elements of the list at a path of keys.
 func (m message) list(keys ...string) []message {
 	values, _ := m.at(keys...).value.([]any)
 	list := make([]message, len(values))
@@ -65,14 +65,14 @@ func (m message) list(keys ...string) []message {
 	return list
 }
 
-// telling are the keys of a tool's input that say best what it is about.
-var telling = []string{
+// summaryKeys are the keys of a tool's input that describe it best.
+var summaryKeys = []string{
 	"command", "cmd", "file_path", "filePath", "path", "notebook_path", "pattern", "query", "url", "skill", "description", "prompt",
 }
 
-// about says in one line what a tool's input is about.
+// about summarises a tool's input on one line.
 func (m message) about() string {
-	for _, key := range telling {
+	for _, key := range summaryKeys {
 		if text := m.text(key); text != "" {
 			return line(text, maxAbout)
 		}
@@ -85,10 +85,10 @@ func (m message) about() string {
 	return line(string(data), maxAbout)
 }
 
-// maxAbout is how many bytes of a tool's input are told.
+// maxAbout is the maximum size of a summary of a tool's input in bytes.
 const maxAbout = 200
 
-// line returns a text as one line of at most so many bytes.
+// line returns a text as one line of at most a number of bytes.
 func line(text string, most int) string {
 	text = strings.Join(strings.Fields(text), " ")
 	if len(text) <= most {

@@ -8,8 +8,8 @@ import (
 	"pawl"
 )
 
-// openCode is OpenCode. It tells of a tool when that has ended, and each step's cost by itself. A rate limit it waits out
-// without a word but in its log.
+// openCode is OpenCode. It reports a tool when that has ended, and the cost of each step. It waits for rate limits silently,
+// except in its log.
 var openCode = Agent{
 	Name: pawl.OpenCode, Program: "opencode",
 	head: openCodeArgs, out: openCodeSays, warns: openCodeWarns,
@@ -26,13 +26,13 @@ func openCodeArgs(t Turn) []string {
 }
 
 func openCodeSays(s *Stream, m message) {
-	s.named(m.text("sessionID"))
+	s.setSession(m.text("sessionID"))
 	part := m.at("part")
 	switch m.text("type") {
 	case "step_start":
 		s.trouble, s.limits = trouble{}, 0
 	case "text":
-		s.says(part.text("text"))
+		s.addText(part.text("text"))
 	case "tool_use":
 		s.openCodeTool(part)
 	case "step_finish":
@@ -40,7 +40,7 @@ func openCodeSays(s *Stream, m message) {
 		s.usage.Tokens += part.at("tokens").count("input", "output", "reasoning") + part.at("tokens", "cache").count("write")
 	case "error":
 		data := m.at("error", "data")
-		s.fails(cmp.Or(data.text("message"), m.text("error", "name")), int(data.number("statusCode")))
+		s.setError(cmp.Or(data.text("message"), m.text("error", "name")), int(data.number("statusCode")))
 		if m.text("error", "name") == "ContextOverflowError" {
 			s.trouble.how = Full
 		}
@@ -49,39 +49,39 @@ func openCodeSays(s *Stream, m message) {
 
 func (s *Stream) openCodeTool(part message) {
 	if part.text("tool") == "todowrite" {
-		s.claudeTodos(part.list("state", "input", "todos")) // it has the same list
+		s.claudeTodos(part.list("state", "input", "todos")) // same format
 		return
 	}
-	s.begins(part.text("callID"), part.text("tool"), part.at("state", "input"))
+	s.startTool(part.text("callID"), part.text("tool"), part.at("state", "input"))
 	if part.text("state", "status") == "error" && strings.Contains(part.text("state", "error"), "rejected permission") {
-		s.refused(s.what(part.text("callID")))
+		s.addDenied(s.what(part.text("callID")))
 	}
-	s.finishes(part.text("callID"))
+	s.endTool(part.text("callID"))
 }
 
-// openCodeWarns reads a line of its log. A limit that lasts is not left to OpenCode: it is ended, so that what the plan
-// says of limits holds. One of a minute or two, or of which nobody knows yet that it lasts, it may wait out itself.
+// openCodeWarns reads a line of its log. OpenCode may wait for a short limit, or one of unknown duration. For a long limit it
+// is stopped, so that the plan's setting for limits applies.
 func openCodeWarns(s *Stream, text string) {
 	if !strings.Contains(text, `message="stream error"`) || strings.Contains(text, "small=true") {
 		return
 	}
 	if _, id, ok := strings.Cut(text, "session.id="); ok {
 		id, _, _ = strings.Cut(id, " ")
-		s.named(id)
+		s.setSession(id)
 	}
 	_, why, _ := strings.Cut(text, "error.error=")
 	why = strings.Trim(why, `"`)
 	if kindOf(why, 0) != Limited {
 		return
 	}
-	s.fails(why, 0)
-	s.news = append(s.news, Said{Words: why})
-	if s.limits++; s.limits >= maxLimits || lasts(why) > shortLimit {
+	s.setError(why, 0)
+	s.queue = append(s.queue, Update{Text: why})
+	if s.limits++; s.limits >= maxLimits || duration(why) > shortLimit {
 		s.stop(s.trouble)
 	}
 }
 
 const (
-	maxLimits  = 5               // limits that an agent may run into one after another
-	shortLimit = 2 * time.Minute // that it may wait out itself
+	maxLimits  = 5               // consecutive limits that are accepted
+	shortLimit = 2 * time.Minute // the longest limit that it may wait for itself
 )

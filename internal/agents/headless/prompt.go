@@ -10,26 +10,26 @@ import (
 	"pawl/internal/lazyregexp"
 )
 
-// Task is what a step asks of an agent.
+// Task is a step for an agent.
 type Task struct {
-	Step    string // its name, with its item's
+	Step    string // step name, with the item if any
 	Prompt  string
 	Goal    string
 	Outputs []string
 	Checks  map[string]string // name → command
-	Result  string            // the file in which it may say itself how it ended
+	Result  string            // file in which the agent may write its own result
 }
 
-// Begin returns the prompt of a new session. brief, which may be empty, says where everything stands, and told what
-// earlier attempts came to; nil: there was none.
-func (t Task) Begin(brief string, told *pawl.Resume) string {
+// Begin returns the prompt of a new session. brief is the handover summary and may be empty. earlier is the outcome of earlier
+// attempts, nil if there were none.
+func (t Task) Begin(brief string, earlier *pawl.Resume) string {
 	parts := []string{t.Prompt, t.terms()}
-	if told != nil {
-		if past := t.past(*told); past != "" || told.Attempt > 1 {
-			parts = append(parts, "This was tried before. "+past)
+	if earlier != nil {
+		if past := t.past(*earlier); past != "" || earlier.Attempt > 1 {
+			parts = append(parts, "This task was attempted before. "+past)
 		}
-		if told.Prescribed != "" {
-			parts = append(parts, told.Prescribed)
+		if earlier.Prescribed != "" {
+			parts = append(parts, earlier.Prescribed)
 		}
 	}
 	if brief != "" {
@@ -38,54 +38,54 @@ func (t Task) Begin(brief string, told *pawl.Resume) string {
 	return strings.Join(parts, "\n\n") + "\n"
 }
 
-// Continue returns the prompt that goes on with the session of an earlier attempt.
-func (t Task) Continue(told pawl.Resume) string {
-	parts := slices.DeleteFunc([]string{t.past(told), told.Prescribed, carryOn, t.terms()}, func(part string) bool { return part == "" })
+// Continue returns the prompt that continues the session of an earlier attempt.
+func (t Task) Continue(earlier pawl.Resume) string {
+	parts := slices.DeleteFunc([]string{t.past(earlier), earlier.Prescribed, continueTask, t.terms()}, func(part string) bool { return part == "" })
 	return strings.Join(parts, "\n\n") + "\n"
 }
 
-// GoOn returns the prompt that goes on with a session of the same attempt, after what happened.
-func (t Task) GoOn(what string) string {
-	return notUser(what) + "\n\n" + carryOn + "\n"
+// ContinueAfter returns the prompt that continues a session in the same attempt, after an interruption.
+func (t Task) ContinueAfter(what string) string {
+	return interrupted(what) + "\n\n" + continueTask + "\n"
 }
 
-const carryOn = "Carry on with your task from where you were, and finish it."
+const continueTask = "Continue your task where you stopped, and finish it."
 
-// notUser says that an agent was cut off. Without that it takes an interruption for a person's no.
-func notUser(what string) string {
-	return fmt.Sprintf("You were cut off by the machine or by pawl, which runs you, not by the user: %s. Nobody has refused anything. "+
-		"What you were doing at that moment may be done, half done or not done: look before you do it again.", strings.TrimRight(what, "."))
+// interrupted tells an agent that it was interrupted. Without this, agents mistake an interruption for a denial by the user.
+func interrupted(what string) string {
+	return fmt.Sprintf("You were interrupted by the machine or by pawl, which runs you, not by the user: %s. This is not a denial. "+
+		"Your action at that moment may be done, partly done or not done: verify before you repeat it.", strings.TrimRight(what, "."))
 }
 
-// past says what earlier attempts came to.
-func (t Task) past(told pawl.Resume) string {
+// past describes the outcome of earlier attempts.
+func (t Task) past(earlier pawl.Resume) string {
 	var parts []string
 	switch {
-	case len(told.Unmet) > 0:
-		parts = append(parts, t.unmet(told))
-	case told.Ended != "":
-		parts = append(parts, notUser(told.Ended))
+	case len(earlier.Unmet) > 0:
+		parts = append(parts, t.unmet(earlier))
+	case earlier.Ended != "":
+		parts = append(parts, interrupted(earlier.Ended))
 	}
-	if told.Rejected != "" {
-		parts = append(parts, "It is to be done again: "+told.Rejected)
+	if earlier.Rejected != "" {
+		parts = append(parts, "A person rejected the result: "+earlier.Rejected)
 	}
-	for _, a := range told.Answers {
-		parts = append(parts, fmt.Sprintf("To the question %q the answer is: %s.", a.Ask, answer(a)))
+	for _, a := range earlier.Answers {
+		parts = append(parts, fmt.Sprintf("Answer to the question %q: %s.", a.Ask, answer(a)))
 	}
-	if len(told.Partial) > 0 {
-		parts = append(parts, "Of its outputs there is something, and nobody vouches for it: "+strings.Join(told.Partial, ", ")+".")
+	if len(earlier.Partial) > 0 {
+		parts = append(parts, "Outputs that exist but may be incomplete: "+strings.Join(earlier.Partial, ", ")+".")
 	}
 	return strings.Join(parts, "\n")
 }
 
-// unmet says which checks failed of an attempt that called itself done.
-func (t Task) unmet(told pawl.Resume) string {
+// unmet lists the checks that failed although the attempt reported success.
+func (t Task) unmet(earlier pawl.Resume) string {
 	var text strings.Builder
-	text.WriteString("It is not done, whatever was said: these checks fail. Mend what they find.")
-	for _, name := range told.Unmet {
+	text.WriteString("The task is not done, although success was reported: these checks fail. Fix what they find.")
+	for _, name := range earlier.Unmet {
 		fmt.Fprintf(&text, "\n- %s: %s", name, t.Checks[name])
 	}
-	return text.String() + "\nWhat they said: " + told.Ended
+	return text.String() + "\nTheir output: " + earlier.Ended
 }
 
 func answer(a pawl.GateReply) string {
@@ -99,31 +99,31 @@ func answer(a pawl.GateReply) string {
 	return text
 }
 
-// terms says when the task is done, and how to speak to people.
+// terms states when the task is done, and how to reach a person.
 func (t Task) terms() string {
-	lines := []string{fmt.Sprintf("You do step %s of a plan, run by pawl; nobody watches, and nobody can answer you here.", t.Step)}
+	lines := []string{fmt.Sprintf("You are running step %s of a pawl plan. The session is unattended: nobody can answer you here.", t.Step)}
 	if t.Goal != "" {
-		lines = append(lines, "It is done when this is so: "+t.Goal)
+		lines = append(lines, "The goal: "+t.Goal)
 	}
 	if len(t.Outputs) > 0 {
-		lines = append(lines, "It must leave these, relative to the project: "+strings.Join(t.Outputs, ", "))
+		lines = append(lines, "Required output files, relative to the project: "+strings.Join(t.Outputs, ", "))
 	}
 	if len(t.Checks) > 0 {
-		lines = append(lines, "When you end your turn these are run, and it is done only if all succeed:")
+		lines = append(lines, "When you end your turn, pawl runs these checks; the step is done only if all of them succeed:")
 		for _, name := range slices.Sorted(maps.Keys(t.Checks)) {
 			lines = append(lines, fmt.Sprintf("- %s: %s", name, t.Checks[name]))
 		}
 	}
 	lines = append(lines,
-		"If you need a person's answer, run `pawl ask QUESTION` and end your turn: you go on once it is there.",
-		fmt.Sprintf("If you cannot go on at all, write {\"status\": \"blocked\", \"summary\": \"WHY\"} into the file %s and end your turn.", t.Result))
+		"If you need an answer from a person, run `pawl ask QUESTION` and end your turn; you continue when the answer is there.",
+		fmt.Sprintf("If you cannot continue at all, write {\"status\": \"blocked\", \"summary\": \"WHY\"} to the file %s and end your turn.", t.Result))
 	return strings.Join(lines, "\n")
 }
 
-// variable is one of pawl's own in a prompt.
+// variable matches a variable of pawl in a prompt.
 var variable = lazyregexp.New(`\$\{PAWL_[A-Z_]+\}|\$PAWL_[A-Z_]+`)
 
-// Expand replaces pawl's own variables in a prompt by their values. Others stay: a prompt may speak of them.
+// Expand replaces pawl's variables in a prompt with their values. It leaves other variables alone.
 func Expand(prompt string, value func(name string) (string, bool)) string {
 	return variable.ReplaceAllStringFunc(prompt, func(found string) string {
 		if v, ok := value(strings.Trim(found, "${}")); ok {

@@ -40,9 +40,9 @@ func TestBegin(t *testing.T) {
 	t.Parallel()
 	first := task.Begin("", nil)
 	holds(t, first, "Write the page.", "step write", "The page is there.", "page.html", "- links: ./links\n- spelled: spell page.html", "pawl ask", "/r.json")
-	lacks(t, first, "tried before", "Your task:")
+	lacks(t, first, "attempted before", "Your task:")
 	later := task.Begin("# Brief of run x\n", &pawl.Resume{Attempt: 2, Ended: "its supervisor was lost"})
-	holds(t, later, "# Brief of run x", "Your task:", "Write the page.", "This was tried before.", "not by the user: its supervisor was lost. Nobody has refused")
+	holds(t, later, "# Brief of run x", "Your task:", "Write the page.", "This task was attempted before.", "not by the user: its supervisor was lost. This is not a denial")
 }
 
 func TestContinue(t *testing.T) {
@@ -54,18 +54,18 @@ func TestContinue(t *testing.T) {
 	}{
 		"cut off": {
 			pawl.Resume{Ended: "ran for 1h0m0s (limit 1h0m0s)", Partial: []string{"page.html"}},
-			[]string{"cut off by the machine or by pawl", "ran for 1h0m0s", "look before you do it again", "nobody vouches for it: page.html", "Carry on"},
+			[]string{"interrupted by the machine or by pawl", "ran for 1h0m0s", "verify before you repeat it", "may be incomplete: page.html", "Continue"},
 			[]string{"Write the page.", "Brief"},
 		},
 		"unmet": {
 			pawl.Resume{Ended: "check links failed (exit code 1): 3 broken", Unmet: []string{"links"}},
-			[]string{"It is not done, whatever was said", "- links: ./links", "What they said: check links failed (exit code 1): 3 broken", "Carry on"},
-			[]string{"cut off"},
+			[]string{"The task is not done, although success was reported", "- links: ./links", "Their output: check links failed (exit code 1): 3 broken", "Continue"},
+			[]string{"interrupted by"},
 		},
-		"rejected": {pawl.Resume{Rejected: "too formal"}, []string{"It is to be done again: too formal", "Carry on"}, []string{"cut off"}},
+		"rejected": {pawl.Resume{Rejected: "too formal"}, []string{"A person rejected the result: too formal", "Continue"}, []string{"interrupted by"}},
 		"answered": {
 			pawl.Resume{Answers: []pawl.GateReply{{Ask: "Which colour?", Answer: pawl.Chosen, Option: "red", Why: "warmer"}, {Ask: "Right?", Answer: pawl.Approved}}},
-			[]string{`To the question "Which colour?" the answer is: red (warmer).`, `"Right?" the answer is: approved.`},
+			[]string{`Answer to the question "Which colour?": red (warmer).`, `"Right?": approved.`},
 			nil,
 		},
 	} {
@@ -75,7 +75,7 @@ func TestContinue(t *testing.T) {
 			lacks(t, text, c.lacks...)
 		})
 	}
-	holds(t, task.GoOn("claude is at its usage limit."), "not by the user: claude is at its usage limit. Nobody", "Carry on")
+	holds(t, task.ContinueAfter("claude is at its usage limit."), "not by the user: claude is at its usage limit. This is not a denial", "Continue")
 }
 
 func TestExpand(t *testing.T) {
@@ -94,10 +94,10 @@ func TestExpand(t *testing.T) {
 func TestPrescribedIsTold(t *testing.T) {
 	t.Parallel()
 	told := pawl.Resume{Attempt: 1, Prescribed: "Execute this cell."}
-	if text := (headless.Task{Prompt: "Do it."}).Begin("", &told); !strings.Contains(text, "\n\nExecute this cell.\n") || strings.Contains(text, "tried before") {
+	if text := (headless.Task{Prompt: "Do it."}).Begin("", &told); !strings.Contains(text, "\n\nExecute this cell.\n") || strings.Contains(text, "attempted before") {
 		t.Errorf("%s", text)
 	}
-	if text := (headless.Task{}).Continue(told); !strings.HasPrefix(text, "Execute this cell.\n\nCarry on") {
+	if text := (headless.Task{}).Continue(told); !strings.HasPrefix(text, "Execute this cell.\n\nContinue") {
 		t.Errorf("%s", text)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"pawl/internal/lazyregexp"
 )
 
-// How agents write until when a limit lasts.
+// The formats in which agents report the end of a usage limit.
 var (
 	epochReset = lazyregexp.New(`(?:\||resets?_?at"?\s*:\s*)(\d{10})\b`)
 	stampReset = lazyregexp.New(`\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:[Zz]|[+-]\d\d:\d\d)`)
@@ -17,8 +17,7 @@ var (
 	amount     = lazyregexp.New(`(?i)(\d+(?:\.\d+)?)\s*([a-z]*)`)
 )
 
-// resetIn returns the time that a text names as the end of a limit, zero where it names none. Times of day are those of
-// the zone that it names, or else of now's.
+// resetIn returns the end of a limit that a text contains, zero if none. A time of day without a zone is in now's zone.
 func resetIn(text string, now time.Time) time.Time {
 	for _, find := range []func(string, time.Time) time.Time{epochIn, stampIn, awayIn, clockIn} {
 		if at := find(text, now); sensible(at, now) {
@@ -28,7 +27,7 @@ func resetIn(text string, now time.Time) time.Time {
 	return time.Time{}
 }
 
-// maxReset is how far away the end of a limit can be.
+// maxReset is the longest plausible duration of a limit.
 const maxReset = 60 * 24 * time.Hour
 
 func sensible(at, now time.Time) bool { return at.After(now) && at.Sub(now) <= maxReset }
@@ -53,14 +52,14 @@ func stampIn(text string, _ time.Time) time.Time {
 }
 
 func awayIn(text string, now time.Time) time.Time {
-	if away := lasts(text); away > 0 {
+	if away := duration(text); away > 0 {
 		return now.Add(away)
 	}
 	return time.Time{}
 }
 
-// lasts returns how long a limit lasts that a text tells of, 0 where it says nothing of that sort.
-func lasts(text string) time.Duration {
+// duration returns the duration of a limit that a text contains, 0 if none.
+func duration(text string) time.Duration {
 	for _, m := range awayReset.FindAllStringSubmatch(text, -1) {
 		bare := strings.HasPrefix(strings.ToLower(m[1]), "reset") // seconds, as its name says
 		if away := span(m[2], bare); away > 0 {
@@ -70,8 +69,8 @@ func lasts(text string) time.Duration {
 	return 0
 }
 
-// span reads "2 days 17 hours" or "1h0m0s", up to what is no amount of time. A number without a unit is one only where it
-// is bare.
+// span reads the amounts of time at the start of a text, such as "2 days 17 hours" or "1h0m0s". A number without a unit counts
+// only if bare is set.
 func span(text string, bare bool) time.Duration {
 	var sum time.Duration
 	for _, part := range amount.FindAllStringSubmatch(text, -1) {
@@ -85,7 +84,7 @@ func span(text string, bare bool) time.Duration {
 	return sum
 }
 
-// units are units of time, in all their spellings.
+// units are the spellings of units of time.
 var units = map[string]time.Duration{
 	"": time.Second, "ms": time.Millisecond, "s": time.Second, "sec": time.Second, "secs": time.Second, "second": time.Second,
 	"seconds": time.Second, "m": time.Minute, "min": time.Minute, "mins": time.Minute, "minute": time.Minute, "minutes": time.Minute,
@@ -93,7 +92,7 @@ var units = map[string]time.Duration{
 	"days": 24 * time.Hour,
 }
 
-// clockIn reads a time of day, perhaps with a date: the next such time is meant.
+// clockIn reads a time of day with an optional date, and returns the next such time.
 func clockIn(text string, now time.Time) time.Time {
 	m := clockReset.FindStringSubmatch(text)
 	if m == nil || m[5] == "" && m[6] == "" { // a mere number is no time
@@ -122,7 +121,7 @@ func clockIn(text string, now time.Time) time.Time {
 	return dated(m, here, hour, minute)
 }
 
-// dated is a time of day with a date, which may lack its year.
+// dated returns a time of day with a date, whose year may be missing.
 func dated(m []string, here time.Time, hour, minute int) time.Time {
 	month := time.Month(1 + strings.Index("janfebmaraprmayjunjulaugsepoctnovdec", strings.ToLower(m[1]))/3)
 	day, _ := strconv.Atoi(m[2])

@@ -8,43 +8,43 @@ import (
 	"pawl"
 )
 
-// Said is something that an agent says while it works. What is empty is not said.
-type Said struct {
-	Session string         // the id of its session
-	Words   string         // to people: whole lines
-	Part    string         // to people: what goes on where the last part ended
-	Tool    string         // one line: the tool that it begins to use, and on what
-	Tasks   *pawl.Progress // how far it is with the list of what it means to do
-	Stop    bool           // it is to be ended: it would go on in vain, or beyond what it may cost
+// Update is something that an agent reports while it works. Empty fields are not reported.
+type Update struct {
+	Session string         // session id
+	Text    string         // message to the user, whole lines
+	Part    string         // message to the user, continuing the last part
+	Tool    string         // a tool that it starts, with its input, on one line
+	Tasks   *pawl.Progress // progress of its task list
+	Stop    bool           // the agent must be stopped: it cannot succeed, or exceeds its cost limit
 }
 
-// Stream reads what an agent prints during one turn. It is used by one goroutine.
+// Stream reads the output of an agent during one turn. It is not safe for concurrent use.
 type Stream struct {
 	agent Agent
 	turn  Turn
-	news  []Said
+	queue []Update
 
 	session string
 	usage   pawl.Usage // of this turn
-	total   pawl.Usage // of the whole session, as far as the agent counts so
-	counted string     // the message whose usage was counted last: some are told in parts
-	tools   []tool     // that it uses now
-	words   string     // its last
-	ended   bool       // its last message said that all is well
-	denied  []string   // what it was not permitted
+	total   pawl.Usage // of the whole session, if the agent counts that
+	counted string     // the message whose usage was counted last; some come in parts
+	tools   []tool     // tools in use
+	text    string     // its last message
+	ended   bool       // its last message reported success
+	denied  []string   // denied permissions
 	trouble trouble
-	limits  int      // that it ran into, one after another
-	lines   []string // the last ones that it wrote to its error output
+	limits  int      // consecutive usage limits
+	lines   []string // the last lines of its error output
 }
 
-// tool is one that an agent uses.
+// tool is a tool in use.
 type tool struct{ id, what string }
 
 // Read returns a stream for a turn of the agent.
 func (a Agent) Read(t Turn) *Stream { return &Stream{agent: a, turn: t, session: t.Session} }
 
-// Out takes in a line of the agent's standard output, and returns what it says.
-func (s *Stream) Out(line []byte) []Said {
+// Out reads a line of the agent's standard output and returns its updates.
+func (s *Stream) Out(line []byte) []Update {
 	m, ok := parse(line)
 	if !ok {
 		return s.plain(string(line))
@@ -53,11 +53,11 @@ func (s *Stream) Out(line []byte) []Said {
 	if s.turn.USD > 0 && s.usage.USD >= s.turn.USD && !s.ended && s.trouble.how != Overspent {
 		s.stop(trouble{how: Overspent})
 	}
-	return s.take()
+	return s.flush()
 }
 
-// Err takes in a line of the agent's error output, and returns what it says.
-func (s *Stream) Err(line []byte) []Said {
+// Err reads a line of the agent's error output and returns its updates.
+func (s *Stream) Err(line []byte) []Update {
 	text := strings.TrimSpace(withoutColours(string(line)))
 	if text == "" {
 		return nil
@@ -68,34 +68,35 @@ func (s *Stream) Err(line []byte) []Said {
 	if s.agent.warns != nil {
 		s.agent.warns(s, text)
 	}
-	return s.take()
+	return s.flush()
 }
 
-// maxLines is how many lines of an agent's error output are kept to find out what went wrong.
+// maxLines is the number of lines of error output that are saved to classify a failure.
 const maxLines = 40
 
-// plain takes in a line of standard output that is no message.
-func (s *Stream) plain(line string) []Said {
+// plain reads a line of standard output that is no message.
+func (s *Stream) plain(line string) []Update {
 	text := strings.TrimRight(withoutColours(line), " \r")
 	if s.agent.warns != nil {
 		s.agent.warns(s, text)
 	}
 	if strings.TrimSpace(text) != "" {
-		s.news = append(s.news, Said{Words: text})
+		s.queue = append(s.queue, Update{Text: text})
 	}
-	return s.take()
+	return s.flush()
 }
 
-func (s *Stream) take() []Said {
-	news := s.news
-	s.news = nil
-	return news
+// flush returns the queued updates.
+func (s *Stream) flush() []Update {
+	queue := s.queue
+	s.queue = nil
+	return queue
 }
 
-// Usage returns what the turn has used so far, as far as the agent says so.
+// Usage returns the usage of the turn so far, if the agent reports it.
 func (s *Stream) Usage() pawl.Usage { return s.usage }
 
-// Session returns how the agent's session is known, to be gone on with; nil: it has not said.
+// Session returns the agent's session, with which it can continue; nil if unknown.
 func (s *Stream) Session() *pawl.Conversation {
 	if s.session == "" {
 		return nil
@@ -107,7 +108,7 @@ func (s *Stream) Session() *pawl.Conversation {
 	return &pawl.Conversation{Agent: s.agent.Name, ID: s.session, Usage: total}
 }
 
-// Busy returns the tool that the agent has used the longest, empty where it uses none: then it thinks.
+// Busy returns the tool that has been running longest, empty if none is.
 func (s *Stream) Busy() string {
 	if len(s.tools) == 0 {
 		return ""
@@ -115,54 +116,54 @@ func (s *Stream) Busy() string {
 	return s.tools[0].what
 }
 
-// named takes up the session's id.
-func (s *Stream) named(id string) {
+// setSession records the session's id.
+func (s *Stream) setSession(id string) {
 	if id != "" && id != s.session {
 		s.session = id
-		s.news = append(s.news, Said{Session: id})
+		s.queue = append(s.queue, Update{Session: id})
 	}
 }
 
-// says takes up words to people.
-func (s *Stream) says(text string) {
+// addText adds a message to the user.
+func (s *Stream) addText(text string) {
 	if text = strings.TrimSpace(text); text != "" {
-		s.words = text
-		s.news = append(s.news, Said{Words: text})
+		s.text = text
+		s.queue = append(s.queue, Update{Text: text})
 	}
 }
 
-// continues takes up words that continue the last ones.
-func (s *Stream) continues(text string) {
-	s.words += text
-	if n := len(s.words); n > maxWords {
-		s.words = strings.ToValidUTF8(s.words[n-maxWords:], "")
+// appendText continues the last message to the user.
+func (s *Stream) appendText(text string) {
+	s.text += text
+	if n := len(s.text); n > maxText {
+		s.text = strings.ToValidUTF8(s.text[n-maxText:], "")
 	}
-	s.news = append(s.news, Said{Part: text})
+	s.queue = append(s.queue, Update{Part: text})
 }
 
-// maxWords is how much of an agent's last words is kept, in bytes.
-const maxWords = 64 << 10
+// maxText is the maximum size of the last message in bytes.
+const maxText = 64 << 10
 
-// begins takes up that the agent begins to use a tool. input says on what.
-func (s *Stream) begins(id, name string, input message) {
+// startTool adds a tool that the agent starts with this input.
+func (s *Stream) startTool(id, name string, input message) {
 	what := name
 	if about := input.about(); about != "" {
 		what += ": " + about
 	}
-	s.uses(id, line(what, maxAbout))
+	s.addTool(id, line(what, maxAbout))
 }
 
-func (s *Stream) uses(id, what string) {
+func (s *Stream) addTool(id, what string) {
 	s.tools = append(s.tools, tool{id, what})
-	s.news = append(s.news, Said{Tool: what})
+	s.queue = append(s.queue, Update{Tool: what})
 }
 
-// finishes takes up that a tool has ended.
-func (s *Stream) finishes(id string) {
+// endTool removes a tool that has ended.
+func (s *Stream) endTool(id string) {
 	s.tools = slices.DeleteFunc(s.tools, func(t tool) bool { return t.id == id })
 }
 
-// what returns what a tool in use was said to do.
+// what returns the description of a tool in use.
 func (s *Stream) what(id string) string {
 	for _, t := range s.tools {
 		if t.id == id {
@@ -172,30 +173,30 @@ func (s *Stream) what(id string) string {
 	return ""
 }
 
-// refused takes up what the agent was not permitted.
-func (s *Stream) refused(what string) {
+// addDenied records a denied permission.
+func (s *Stream) addDenied(what string) {
 	if what = line(cmp.Or(what, "a tool"), maxAbout); !slices.Contains(s.denied, what) {
 		s.denied = append(s.denied, what)
 	}
 }
 
-// lists takes up the agent's own task list: how many of how many are done, and what it does now.
-func (s *Stream) lists(done, all int, now string) {
+// setTasks reports the agent's own task list: the number of done tasks, of all tasks, and the current task.
+func (s *Stream) setTasks(done, all int, now string) {
 	if all == 0 {
 		return
 	}
 	d, a := float64(done), float64(all)
-	s.news = append(s.news, Said{Tasks: &pawl.Progress{Text: line(now, maxAbout), Done: &d, Total: &a}})
+	s.queue = append(s.queue, Update{Tasks: &pawl.Progress{Text: line(now, maxAbout), Done: &d, Total: &a}})
 }
 
-// stop has the agent ended for a trouble.
+// stop requests that the agent is stopped because of an error.
 func (s *Stream) stop(t trouble) {
 	s.trouble = t
-	s.news = append(s.news, Said{Stop: true})
+	s.queue = append(s.queue, Update{Stop: true})
 }
 
-// since returns what a count from the session's beginning says of this turn. One below what it was before does not count
-// from there.
+// since returns this turn's part of a count for the whole session. A total below the earlier one was counted from the start
+// of the turn.
 func since(before, total float64) float64 {
 	if total < before {
 		return total

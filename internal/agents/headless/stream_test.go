@@ -80,7 +80,7 @@ func understood(t *testing.T, name pawl.AgentName, archive *txtar.Archive) (stri
 	var said strings.Builder
 	for _, from := range []struct {
 		name string
-		take func([]byte) []headless.Said
+		take func([]byte) []headless.Update
 	}{{"err", stream.Err}, {"out", stream.Out}} {
 		for line := range bytes.Lines([]byte(part(archive, from.name))) {
 			for _, s := range from.take(bytes.TrimRight(line, "\n")) {

@@ -1,17 +1,17 @@
 // Written by `pawl attach opencode`; `pawl detach opencode` removes it.
 //
-// It pipes what happens to `pawl hook opencode` and gives the model what pawl answers. Whatever goes wrong here, OpenCode
-// goes on as if it were not there.
+// It sends events to `pawl hook opencode` and adds the answers to the model's context. An error here never affects
+// OpenCode.
 import { spawn } from "node:child_process"
 
 const pawl = {{program}}
-const patience = 10_000 // milliseconds that pawl may take
+const timeout = 10_000 // milliseconds for a call of pawl
 
-// tell tells pawl of an event, and returns its answer: nothing, where there is none.
+// tell sends an event to pawl and returns the answer, {} if there is none.
 const tell = (event, cwd) =>
   new Promise((resolve) => {
     const child = spawn(pawl, ["hook", "opencode"], { cwd, stdio: ["pipe", "pipe", "ignore"] })
-    const late = setTimeout(() => child.kill("SIGKILL"), patience)
+    const late = setTimeout(() => child.kill("SIGKILL"), timeout)
     let said = ""
     const end = () => {
       clearTimeout(late)
@@ -28,7 +28,7 @@ const tell = (event, cwd) =>
     child.stdin.end(JSON.stringify(event))
   }).catch(() => ({}))
 
-// harmless lets no failure of a hook out.
+// harmless ignores the errors of a hook.
 const harmless = (hook) => async (...given) => {
   try {
     await hook(...given)
@@ -37,9 +37,9 @@ const harmless = (hook) => async (...given) => {
 
 export const Pawl = async ({ client, directory }) => {
   const loaded = Date.now()
-  const contexts = new Map() // by session: a promise of what pawl has to say to it
-  const calls = new Map() // by call: the tool calls that have not ended
-  const parents = new Map() // by session, of subagents
+  const contexts = new Map() // by session: a promise of pawl's context for it
+  const calls = new Map() // by call: the arguments of unfinished tool calls
+  const parents = new Map() // by session: the parent of a subagent
 
   const send = (name, session, more) =>
     tell({ hook_event_name: name, session_id: session, cwd: directory, ...more, parent_id: parents.get(session) }, directory)
@@ -51,7 +51,7 @@ export const Pawl = async ({ client, directory }) => {
     return context
   }
 
-  // context is what pawl has to say to a session. One that is not known yet begins, or was begun by an earlier process.
+  // context returns pawl's context for a session. An unknown session is new, or was started by an earlier process.
   const context = async (session) => {
     if (contexts.has(session)) return contexts.get(session)
     const found = client.session.get({ path: { id: session } }).then((answer) => answer.data, () => undefined)

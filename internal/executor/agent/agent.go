@@ -1,12 +1,12 @@
-// Package agent has coding agents do steps.
+// Package agent runs steps with coding agents.
 //
-// The command that such a step becomes is our own binary again, as a runner: it starts the agent without a person, reads
-// what it prints, and speaks for it as every step speaks, through PAWL_EVENTS and PAWL_RESULT. It is part of the
-// supervised tree, so it outlives the engine, and nothing of it outlives the step.
+// The command of such a step is the pawl binary as a runner: it starts the agent unattended, reads its output, and reports
+// for it through PAWL_EVENTS and PAWL_RESULT, as every step does. It is part of the supervised process tree, so it outlives
+// the engine but not the step.
 //
-// The id of the agent's own session is durable as soon as it is known, where the agent lets us choose it before the agent
-// starts. So an attempt that was cut off is gone on with in the agent's own session, and in a new one with a brief where
-// that is gone. An agent that calls itself done is believed as little as any other step: the acceptance checks decide.
+// The id of the agent's session is durable as soon as it is known: before the agent starts, if the agent accepts an id. So an
+// interrupted attempt continues in the agent's own session, or, if that is missing, in a new one with a brief. An agent's
+// claim of success is not trusted: the acceptance checks decide.
 package agent
 
 import (
@@ -14,16 +14,16 @@ import (
 	"pawl/internal/supervise"
 )
 
-// Verb is the hidden command of our binary under which a runner runs.
+// Verb is the hidden command that starts a runner.
 const Verb = "agent-step"
 
-// Executor runs agents' steps.
+// Executor runs agent steps.
 type Executor struct{}
 
-// Does reports whether the step is an agent's.
+// Does reports whether the step is an agent step.
 func (Executor) Does(step *pawl.Step) bool { return step.Agent != nil }
 
-// Command returns the runner. What it is to do stands in the attempt's job.
+// Command returns the command of the runner. The runner reads its task from the attempt's job file.
 func (Executor) Command(*pawl.Step) ([]string, error) {
 	self, err := supervise.Self()
 	return []string{self, Verb}, err

@@ -6,30 +6,30 @@ import (
 	"io"
 )
 
-// maxLine is how long a line of an agent may be. What tools print may be told in one.
+// maxLine is the maximum length of an agent's output line in bytes. A line can contain the whole output of a tool.
 const maxLine = 16 << 20
 
-// eachLine calls do with each line of r, without its end, and returns when there are no more. Of a line that is longer
-// than maxLine nothing is told: what is left of a message says nothing.
+// eachLine calls do with each line of r, without its newline, until the end. It skips lines longer than maxLine, because part
+// of a message is useless.
 func eachLine(r io.Reader, do func([]byte)) {
 	buffered := bufio.NewReaderSize(r, 64<<10)
-	var kept []byte
+	var buf []byte
 	tooLong := false
 	for {
 		piece, err := buffered.ReadSlice('\n')
-		if tooLong = tooLong || len(kept)+len(piece) > maxLine; !tooLong {
-			kept = append(kept, piece...)
+		if tooLong = tooLong || len(buf)+len(piece) > maxLine; !tooLong {
+			buf = append(buf, piece...)
 		}
 		if errors.Is(err, bufio.ErrBufferFull) {
 			continue
 		}
-		if !tooLong && len(kept) > 0 {
-			do(trimEnd(kept))
+		if !tooLong && len(buf) > 0 {
+			do(trimEnd(buf))
 		}
 		if err != nil {
 			return
 		}
-		kept, tooLong = nil, false
+		buf, tooLong = nil, false
 	}
 }
 

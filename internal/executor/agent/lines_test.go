@@ -45,7 +45,7 @@ func TestScreen(t *testing.T) {
 		t.Errorf("half a line is shown: %q", out.String())
 	}
 	s.part("ret.\nAnd ")
-	s.words("> tool: secret")
+	s.print("> tool: secret")
 	s.part("end")
 	s.flush()
 	s.flush()

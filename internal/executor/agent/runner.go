@@ -18,14 +18,13 @@ import (
 	"pawl/internal/supervise"
 )
 
-// Runner does one attempt at an agent's step, as its environment says.
+// Runner runs one attempt at an agent step, as its environment specifies.
 type Runner struct {
 	Out, Err io.Writer
-	Brief    func(ctx context.Context, reader pawl.AgentName) (string, error) // what a fresh agent is told, checked just now
+	Brief    func(ctx context.Context, reader pawl.AgentName) (string, error) // returns the brief for a new session
 }
 
-// Run does the attempt, and returns how it says that it ended. When ctx ends, so does the attempt: whoever ended it has
-// told the agent too.
+// Run runs the attempt and returns the status of its result. It stops when ctx ends; whoever ends ctx also signals the agent.
 func (r Runner) Run(ctx context.Context) (pawl.ResultStatus, error) {
 	supervise.Adopt()
 	a, err := r.attempt()
@@ -38,14 +37,14 @@ func (r Runner) Run(ctx context.Context) (pawl.ResultStatus, error) {
 // attempt is one attempt at a step.
 type attempt struct {
 	Runner
-	job    pawl.Job
-	agent  headless.Agent
-	task   headless.Task
-	told   *pawl.Resume // of earlier attempts; nil: there was none
-	course headless.Course
-	screen *screen
-	lines  teller
-	used   pawl.Usage // by the turns that are over
+	job     pawl.Job
+	agent   headless.Agent
+	task    headless.Task
+	earlier *pawl.Resume // outcome of earlier attempts; nil: none
+	policy  headless.TurnPolicy
+	screen  *screen
+	events  eventWriter
+	used    pawl.Usage // by finished turns
 }
 
 func (r Runner) attempt() (*attempt, error) {
@@ -56,33 +55,33 @@ func (r Runner) attempt() (*attempt, error) {
 	}
 	agent, ok := headless.Find(job.Agent.Use)
 	if !ok {
-		return nil, fmt.Errorf("this pawl knows no agent %q", job.Agent.Use)
+		return nil, fmt.Errorf("unknown agent %q", job.Agent.Use)
 	}
-	told, err := readResume()
+	earlier, err := readResume()
 	if err != nil {
 		return nil, err
 	}
 	clean := redact.New(os.Environ()).Text
 	a := &attempt{
-		Runner: r, job: job, agent: agent, told: told,
+		Runner: r, job: job, agent: agent, earlier: earlier,
 		task: headless.Task{
 			Step: job.Name(), Prompt: headless.Expand(job.Agent.Prompt, os.LookupEnv), Goal: job.Goal,
 			Outputs: job.Outputs, Checks: job.Checks, Result: os.Getenv("PAWL_RESULT"),
 		},
-		course: headless.Course{Action: *job.Agent, Deadline: time.Now().Add(forEver)},
+		policy: headless.TurnPolicy{Action: *job.Agent, Deadline: time.Now().Add(noDeadline)},
 		screen: &screen{to: r.Out, clean: clean},
-		lines:  teller{path: os.Getenv("PAWL_EVENTS"), clean: clean, faults: r.Err},
+		events: eventWriter{path: os.Getenv("PAWL_EVENTS"), clean: clean, errors: r.Err},
 	}
 	if job.Timeout > 0 {
-		a.course.Deadline = time.Now().Add(time.Duration(job.Timeout))
+		a.policy.Deadline = time.Now().Add(time.Duration(job.Timeout))
 	}
 	return a, nil
 }
 
-// forEver is longer than any attempt lasts.
-const forEver = 365 * 24 * time.Hour
+// noDeadline is longer than any attempt.
+const noDeadline = 365 * 24 * time.Hour
 
-// readJob returns what the supervisor was told. It need not be durable: our supervisor has just read it too.
+// readJob reads the job of the attempt.
 func readJob(dir string) (pawl.Job, error) {
 	var job pawl.Job
 	data, err := os.ReadFile(filepath.Join(dir, pawl.JobFile))
@@ -90,7 +89,7 @@ func readJob(dir string) (pawl.Job, error) {
 		err = json.Unmarshal(data, &job)
 	}
 	if err == nil && job.Agent == nil {
-		err = errors.New("it is no agent's")
+		err = errors.New("not a job of an agent step")
 	}
 	if err != nil {
 		return pawl.Job{}, fmt.Errorf("read the job: %w", err)
@@ -103,20 +102,20 @@ func readResume() (*pawl.Resume, error) {
 	if text == "" {
 		return nil, nil
 	}
-	var told pawl.Resume
-	if err := json.Unmarshal([]byte(text), &told); err != nil {
+	var earlier pawl.Resume
+	if err := json.Unmarshal([]byte(text), &earlier); err != nil {
 		return nil, fmt.Errorf("read PAWL_RESUME: %w", err)
 	}
-	return &told, nil
+	return &earlier, nil
 }
 
-// start is a turn that is about to begin.
+// start is a turn with its prompt.
 type start struct {
 	headless.Turn
 	prompt string
 }
 
-// run takes one turn after the other, until the attempt is over.
+// run runs turns until the attempt is over.
 func (a *attempt) run(ctx context.Context) (pawl.ResultStatus, error) {
 	next := a.first(ctx)
 	for {
@@ -131,12 +130,12 @@ func (a *attempt) run(ctx context.Context) (pawl.ResultStatus, error) {
 			return "", context.Cause(ctx)
 		}
 		session := stream.Session()
-		move := a.course.After(ending, stream.Usage(), session != nil, time.Now())
-		if move.Do == headless.Inform {
-			if a.course.Checked = a.checksPass(ctx); a.course.Checked {
-				move = a.course.After(ending, pawl.Usage{}, session != nil, time.Now())
+		move := a.policy.After(ending, stream.Usage(), session != nil, time.Now())
+		if move.Do == headless.Check {
+			if a.policy.Checked = a.checksPass(ctx); a.policy.Checked {
+				move = a.policy.After(ending, pawl.Usage{}, session != nil, time.Now())
 			} else {
-				move = a.course.Refused(ending)
+				move = a.policy.Blocked(ending)
 			}
 		}
 		if move.Do == headless.End {
@@ -148,10 +147,10 @@ func (a *attempt) run(ctx context.Context) (pawl.ResultStatus, error) {
 	}
 }
 
-// signalLag is how much later than the agent we may get the signal that ends both.
+// signalLag is how much later than the agent the runner may receive the signal that stops both.
 const signalLag = 100 * time.Millisecond
 
-// pause waits for a time, or until ctx ends.
+// pause waits for a duration or until ctx ends.
 func pause(ctx context.Context, wait time.Duration) {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
@@ -161,14 +160,14 @@ func pause(ctx context.Context, wait time.Duration) {
 	}
 }
 
-// first returns the turn with which the attempt begins: it goes on with the session of an earlier one, where there is one
-// and the plan does not say otherwise.
+// first returns the first turn of the attempt. It continues the session of an earlier attempt, if there is one and the plan
+// allows it.
 func (a *attempt) first(ctx context.Context) start {
-	if a.told == nil {
+	if a.earlier == nil {
 		return a.fresh("")
 	}
-	if c := a.told.Conversation; c != nil && c.Agent == a.agent.Name && c.ID != "" && a.job.Agent.MayResume() {
-		s := start{prompt: a.task.Continue(*a.told)}
+	if c := a.earlier.Conversation; c != nil && c.Agent == a.agent.Name && c.ID != "" && a.job.Agent.MayResume() {
+		s := start{prompt: a.task.Continue(*a.earlier)}
 		s.Turn = a.resumed(*c)
 		return s
 	}
@@ -177,42 +176,42 @@ func (a *attempt) first(ctx context.Context) start {
 
 // fresh returns a turn in a new session.
 func (a *attempt) fresh(brief string) start {
-	s := start{prompt: a.task.Begin(brief, a.told)}
-	s.Turn = headless.Turn{Action: *a.job.Agent, USD: a.course.Left()}
+	s := start{prompt: a.task.Begin(brief, a.earlier)}
+	s.Turn = headless.Turn{Action: *a.job.Agent, USD: a.policy.Left()}
 	if a.agent.Chooses {
 		s.Session = newSession()
 	}
 	return s
 }
 
-// resumed returns a turn that goes on with a session.
+// resumed returns a turn that resumes a session.
 func (a *attempt) resumed(c pawl.Conversation) headless.Turn {
-	return headless.Turn{Action: *a.job.Agent, USD: a.course.Left(), Session: c.ID, Resume: true, Before: c.Usage}
+	return headless.Turn{Action: *a.job.Agent, USD: a.policy.Left(), Session: c.ID, Resume: true, Before: c.Usage}
 }
 
-// next makes ready what a move asks for: nothing of the turn before is left then, and a limit is over.
+// next ends leftover processes of the last turn, waits for a usage limit, and returns the next turn.
 func (a *attempt) next(ctx context.Context, move headless.Move, session *pawl.Conversation) (start, error) {
 	supervise.EndBelow(terminateWait)
-	a.lines.progress(pawl.Progress{Text: move.Why, Usage: a.used})
-	a.screen.words("[pawl: " + move.Why + "]")
+	a.events.progress(pawl.Progress{Text: move.Why, Usage: a.used})
+	a.screen.print("[pawl: " + move.Why + "]")
 	if err := a.wait(ctx, move.Until); err != nil {
 		return start{}, err
 	}
 	if move.Do == headless.Renew {
-		a.lines.tell(pawl.Line{Checkpoint: &pawl.Checkpoint{Why: move.Why}})
+		a.events.write(pawl.Line{Checkpoint: &pawl.Checkpoint{Why: move.Why}})
 	}
-	if move.Do != headless.GoOn {
+	if move.Do != headless.Continue {
 		return a.fresh(a.brief(ctx)), nil
 	}
-	s := start{prompt: a.task.GoOn(move.Why)}
+	s := start{prompt: a.task.ContinueAfter(move.Why)}
 	s.Turn = a.resumed(*session)
 	return s, nil
 }
 
-// terminateWait is how long what an agent left behind has to end when it is terminated.
+// terminateWait is how long leftover processes of an agent have to exit after SIGTERM.
 const terminateWait = 3 * time.Second
 
-// brief returns where everything stands. An agent can do without: then it is told so.
+// brief returns the brief for a new session. If there is none, the agent is told so.
 func (a *attempt) brief(ctx context.Context) string {
 	reader := a.agent.Name
 	if reader == pawl.AnyCommand {
@@ -221,23 +220,23 @@ func (a *attempt) brief(ctx context.Context) string {
 	text, err := a.Brief(ctx, reader)
 	if err != nil {
 		fmt.Fprintf(a.Err, "pawl: agent: brief: %v\n", err)
-		return "There is no brief on where things stand: " + err.Error() + ". Look for yourself."
+		return "The brief is not available: " + err.Error() + ". Check the state of the work yourself."
 	}
 	return text
 }
 
-// wait waits until a time. Meanwhile it says so often enough not to be taken for stalled.
+// wait waits until a time. It prints often enough that the watchdog does not consider the attempt stalled.
 func (a *attempt) wait(ctx context.Context, until time.Time) error {
 	for left := time.Until(until); left > 0 && ctx.Err() == nil; left = time.Until(until) {
-		if pause(ctx, min(left, a.often())); left > a.often() {
-			a.screen.words(fmt.Sprintf("[pawl: waits for %s more]", (left - a.often()).Round(time.Second)))
+		if pause(ctx, min(left, a.heartbeat())); left > a.heartbeat() {
+			a.screen.print(fmt.Sprintf("[pawl: waiting, %s left]", (left - a.heartbeat()).Round(time.Second)))
 		}
 	}
 	return context.Cause(ctx)
 }
 
-// often is how often a sign of life is due that keeps the attempt from being taken for stalled.
-func (a *attempt) often() time.Duration {
+// heartbeat is the interval for signs of life that keeps the attempt from counting as stalled.
+func (a *attempt) heartbeat() time.Duration {
 	const most = time.Minute
 	if a.job.Stall == 0 {
 		return most
@@ -260,7 +259,7 @@ func (a *attempt) checksPass(ctx context.Context) bool {
 // newSession returns a random UUID.
 func newSession() string {
 	var b [16]byte
-	rand.Read(b[:]) // never fails, says crypto/rand
+	rand.Read(b[:]) // never returns an error
 	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }

@@ -176,7 +176,7 @@ func TestWithout(t *testing.T) {
 	if r := s.result(); r.Status != pawl.ResultDone || r.Summary != "Done." || len(starts) != 2 {
 		t.Errorf("%+v, %d starts", r, len(starts))
 	}
-	if prompt := starts[1].Prompt; !strings.Contains(prompt, "There is no brief on where things stand: the journal is damaged") {
+	if prompt := starts[1].Prompt; !strings.Contains(prompt, "The brief is not available: the journal is damaged") {
 		t.Errorf("told %s", prompt)
 	}
 }

@@ -17,11 +17,11 @@ import (
 	"pawl/internal/agents/headless"
 )
 
-// turn starts the agent, follows what it prints, and says how that came out. An error: it could not be started.
+// turn starts the agent, follows its output, and returns the outcome. An error means that the agent could not be started.
 func (a *attempt) turn(ctx context.Context, s start) (*headless.Stream, headless.Ending, error) {
 	stream := a.agent.Read(s.Turn)
-	if c := stream.Session(); c != nil { // known before there is anything to lose
-		a.lines.tell(pawl.Line{Conversation: c})
+	if c := stream.Session(); c != nil { // journaled before the agent starts
+		a.events.write(pawl.Line{Conversation: c})
 	}
 	p, err := a.launch(s)
 	if err != nil {
@@ -31,21 +31,21 @@ func (a *attempt) turn(ctx context.Context, s start) (*headless.Stream, headless
 	ending := stream.End(p.exit(), time.Now())
 	a.screen.flush()
 	a.used = a.used.Add(stream.Usage())
-	if c := stream.Session(); c != nil && c.Usage != s.Before { // what it counts from there
-		a.lines.tell(pawl.Line{Conversation: c})
+	if c := stream.Session(); c != nil && c.Usage != s.Before { // the base for the next turn's usage
+		a.events.write(pawl.Line{Conversation: c})
 	}
 	return stream, ending, nil
 }
 
-// process is an agent that runs.
+// process is a running agent.
 type process struct {
 	cmd    *exec.Cmd
-	pipes  [2]*os.File // from its two outputs
-	lines  chan line   // what comes out of them; closed behind the last
+	pipes  [2]*os.File // of stdout and stderr
+	lines  chan line   // their lines; closed after the last
 	exited chan struct{}
 }
 
-// line is one that an agent printed.
+// line is a line of an agent's output.
 type line struct {
 	data    []byte
 	isError bool
@@ -82,10 +82,10 @@ func (a *attempt) launch(s start) (*process, error) {
 	return p, nil
 }
 
-// drainWait is how long the pipes of an agent that has ended are read on: what it started may still hold them.
+// drainWait is how long pipes are read after the agent has exited: its child processes may still hold them.
 const drainWait = time.Second
 
-// read has both outputs read and the process waited for.
+// read starts reading both outputs and waiting for the process.
 func (p *process) read() {
 	var readers sync.WaitGroup
 	for i, pipe := range p.pipes {
@@ -95,7 +95,7 @@ func (p *process) read() {
 		})
 	}
 	go func() {
-		p.cmd.Wait() // how it ended stands in ProcessState
+		p.cmd.Wait() // the outcome is in ProcessState
 		for _, pipe := range p.pipes {
 			pipe.SetReadDeadline(time.Now().Add(drainWait))
 		}
@@ -105,9 +105,9 @@ func (p *process) read() {
 	}()
 }
 
-// follow takes in what the agent prints, until it has ended.
+// follow handles the agent's output until it has exited.
 func (a *attempt) follow(ctx context.Context, p *process, stream *headless.Stream) {
-	still := time.NewTicker(a.often())
+	still := time.NewTicker(a.heartbeat())
 	defer still.Stop()
 	ended := ctx.Done()
 	for {
@@ -116,58 +116,58 @@ func (a *attempt) follow(ctx context.Context, p *process, stream *headless.Strea
 			if !more {
 				return
 			}
-			said := stream.Out
+			read := stream.Out
 			if l.isError {
 				a.screen.error(a.Err, l.data)
-				said = stream.Err
+				read = stream.Err
 			}
-			for _, s := range said(l.data) {
-				a.heard(p, stream, s)
+			for _, s := range read(l.data) {
+				a.handle(p, stream, s)
 			}
 		case <-still.C:
 			if tool := stream.Busy(); tool != "" {
-				a.screen.words("[pawl: still at " + tool + "]")
+				a.screen.print("[pawl: still running " + tool + "]")
 			}
 		case <-ended:
 			ended = nil
-			p.killAfter(mercy)
+			p.killAfter(gracePeriod)
 		}
 	}
 }
 
-// mercy is how long an agent may take to end once its step is being ended. The supervisor, which has signalled it too,
-// is less patient.
-const mercy = 10 * time.Second
+// gracePeriod is how long an agent may take to exit when its step is being stopped. The supervisor, which signals it too, waits
+// less long.
+const gracePeriod = 10 * time.Second
 
-// heard passes on what the agent says.
-func (a *attempt) heard(p *process, stream *headless.Stream, s headless.Said) {
+// handle records and prints an update.
+func (a *attempt) handle(p *process, stream *headless.Stream, s headless.Update) {
 	used := a.used.Add(stream.Usage())
 	switch {
 	case s.Session != "":
-		a.lines.tell(pawl.Line{Conversation: stream.Session()})
-	case s.Words != "":
-		a.screen.words(s.Words)
+		a.events.write(pawl.Line{Conversation: stream.Session()})
+	case s.Text != "":
+		a.screen.print(s.Text)
 	case s.Part != "":
 		a.screen.part(s.Part)
 	case s.Tool != "":
-		a.screen.words("> " + s.Tool)
-		a.lines.progress(pawl.Progress{Text: s.Tool, Usage: used})
+		a.screen.print("> " + s.Tool)
+		a.events.progress(pawl.Progress{Text: s.Tool, Usage: used})
 	case s.Tasks != nil:
 		s.Tasks.Text, s.Tasks.Usage = strings.TrimSpace(fmt.Sprintf("%.0f/%.0f %s", *s.Tasks.Done, *s.Tasks.Total, s.Tasks.Text)), used
-		a.screen.words("> " + s.Tasks.Text)
-		a.lines.progress(*s.Tasks)
+		a.screen.print("> " + s.Tasks.Text)
+		a.events.progress(*s.Tasks)
 	case s.Stop:
 		p.stop()
 	}
 }
 
-// Times between the signals by which an agent is ended.
+// Delays before the next signal when an agent is stopped.
 const (
 	interruptWait = 5 * time.Second
 	killWait      = 8 * time.Second
 )
 
-// stop ends the agent in order. It returns at once.
+// stop stops the agent with SIGINT, then SIGTERM, then SIGKILL. It returns immediately.
 func (p *process) stop() {
 	p.signal(syscall.SIGINT)
 	time.AfterFunc(interruptWait, func() { p.signal(syscall.SIGTERM) })
@@ -178,16 +178,16 @@ func (p *process) killAfter(wait time.Duration) {
 	time.AfterFunc(wait, func() { p.signal(syscall.SIGKILL) })
 }
 
-// signal signals the agent unless it has ended.
+// signal signals the agent unless it has exited.
 func (p *process) signal(sig syscall.Signal) {
 	select {
 	case <-p.exited:
 	default:
-		p.cmd.Process.Signal(sig) // one that has just ended needs none
+		p.cmd.Process.Signal(sig) // the process may just have exited
 	}
 }
 
-// exit says how a process ended that has.
+// exit waits for the process and returns its exit status.
 func (p *process) exit() headless.Exit {
 	<-p.exited
 	status, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus)

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"pawl"
-	"pawl/internal/doubt"
+	"pawl/internal/evidence"
 )
 
 // Env is what a reader may know besides the files that it was given. Only Now is always set; a nil function means that nobody
@@ -29,7 +29,7 @@ type Env struct {
 	Run func(id string) (*pawl.State, *pawl.Plan)
 
 	// Scan counts the project's files except these, ignored ones and those that others made, and how many changed since.
-	Scan func(since time.Time, but ...string) doubt.Census
+	Scan func(since time.Time, but ...string) evidence.Census
 
 	// Quiet is the silence after which a session counts as dead, Stalled the time without progress after which work counts as
 	// stalled. Zero: the format's own default.

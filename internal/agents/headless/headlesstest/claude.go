@@ -7,7 +7,7 @@ import (
 	"pawl"
 )
 
-// claude speaks as Claude Code 2.1.329.
+// claude prints the messages of Claude Code 2.1.329.
 type claude struct {
 	args   []string
 	turn   int
@@ -86,13 +86,13 @@ func (c *claude) refused(f *fake, id, what string) {
 	c.denied = append(c.denied, object{"tool_name": "Bash", "tool_use_id": id, "tool_input": input})
 }
 
-// costs is told with each part of the next message.
+// costs is reported with each part of the next message.
 func (c *claude) costs(_ *fake, more pawl.Usage) {
 	c.turn++
 	c.spent = more.Tokens
 }
 
-// last prints the last message: the cost is that of the whole session.
+// last prints the last message, with the cost of the whole session.
 func (c *claude) last(f *fake, more object) int {
 	message := object{
 		"type": "result", "subtype": "success", "is_error": false, "num_turns": 1, "session_id": f.Session, "terminal_reason": "completed",

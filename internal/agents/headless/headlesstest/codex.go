@@ -8,7 +8,7 @@ import (
 	"pawl"
 )
 
-// codex speaks as Codex CLI 0.169.0.
+// codex prints the messages of Codex CLI 0.169.0.
 type codex struct {
 	args []string
 	item int
@@ -70,10 +70,10 @@ func (c *codex) refused(f *fake, id, what string) {
 	f.print(object{"type": "item.completed", "item": c.command(id, what, "declined", nil, "")})
 }
 
-// costs is told at the turn's end.
+// costs is reported at the end of the turn.
 func (c *codex) costs(*fake, pawl.Usage) {}
 
-// finish tells the tokens of the whole thread.
+// finish reports the tokens of the whole thread.
 func (c *codex) finish(f *fake, text string) int {
 	if text != "" {
 		c.say(f, text)

@@ -7,7 +7,7 @@ import (
 	"pawl"
 )
 
-// copilot speaks as Copilot CLI 1.0.102.
+// copilot prints the messages of Copilot CLI 1.0.102.
 type copilot struct {
 	args  []string
 	spent int64 // tokens not told yet

@@ -8,11 +8,11 @@ import (
 	"pawl"
 )
 
-// dialect is how one agent speaks.
+// dialect prints the messages of an agent.
 type dialect interface {
 	asked() (session string, resume bool) // by its arguments
 	id() string                           // of a new session
-	gone(f *fake) int                     // the session to be resumed is not there
+	gone(f *fake) int                     // the session to resume does not exist
 	begin(f *fake)
 	say(f *fake, text string)
 	todo(f *fake, done, all int, text string)
@@ -27,7 +27,7 @@ type dialect interface {
 	broke(f *fake) int
 }
 
-// dialects are those of the agents that can be played.
+// dialects are the agents that can be played.
 var dialects = map[pawl.AgentName]func(args []string) dialect{
 	pawl.ClaudeCode: func(args []string) dialect { return &claude{args: args} },
 	pawl.CodexCLI:   func(args []string) dialect { return &codex{args: args} },

@@ -1,25 +1,25 @@
-// Package headlesstest plays coding agents that work where nobody watches, for tests: it takes their arguments, prints
-// what they print, keeps sessions as they do, and gets into all the trouble that they get into, by a script.
+// Package headlesstest plays unattended coding agents for tests: it accepts their arguments, prints their messages, stores
+// sessions as they do, and fails as they do. A script controls it.
 //
-// The folder that FAKE_AGENT names holds the file script, with a line for each start of an agent, whatever its name; the
-// last line holds for all later ones. A line is deeds with "; " between them, done in order:
+// The folder in FAKE_AGENT contains the file script, with a line for each start of any agent; the last line applies to all
+// later starts. A line is a list of actions separated by "; ":
 //
 //	say TEXT            words to people
 //	run COMMAND         a tool call that runs a shell command
 //	todo DONE/ALL TEXT  its task list
-//	want TEXT           a tool call that is not permitted
+//	want TEXT           a tool call that is denied
 //	cost USD TOKENS     what the model takes for it
 //	finish TEXT         a good end
 //	fail TEXT           a bad one
-//	limit SECONDS       its account is at its limit, for so long; 0: it does not say how long
+//	limit SECONDS       its account is at its usage limit for this long; 0: unknown duration
 //	full                its context is full
 //	broke               it has cost what it may cost
 //	die                 it is killed
-//	hang                it never ends by itself; the file hangs is there then
+//	hang                hang until a signal; creates the file hangs
 //	noise               lines that are no messages, broken ones, unknown ones, and one of 10 MB
 //	forget              all its sessions are gone
 //
-// Each start adds a line to the file starts.jsonl: which agent, which session, and what it was told.
+// Each start appends a line to starts.jsonl with the agent, the session and the prompt.
 package headlesstest
 
 import (
@@ -39,13 +39,13 @@ import (
 	"pawl"
 )
 
-// Plays reports whether a program of this name is an agent that Main plays.
+// Plays reports whether Main plays an agent with this program name.
 func Plays(program string) bool {
 	name := pawl.AgentName(filepath.Base(program))
 	return dialects[name] != nil
 }
 
-// Install puts agents into a folder, each a link to the program, which calls Main where it Plays its name.
+// Install puts agents into a folder as links to the test program, which calls Main for a name that it Plays.
 func Install(folder, program string) error {
 	for name := range dialects {
 		if err := os.Symlink(program, filepath.Join(folder, string(name))); err != nil {
@@ -72,17 +72,17 @@ type fake struct {
 	out     io.Writer
 	err     io.Writer
 	used    pawl.Usage // in this process
-	session record
+	session savedSession
 	tools   int
 	dialect dialect
 }
 
-// record is a session as its agent keeps it.
-type record struct {
+// savedSession is a session as its agent stores it.
+type savedSession struct {
 	Used pawl.Usage `json:"used"`
 }
 
-// Main plays the agent whose name the program has, and returns its exit code.
+// Main plays the agent with the program's name and returns the exit code.
 func Main(args []string) int {
 	name := pawl.AgentName(filepath.Base(args[0]))
 	f := &fake{dir: os.Getenv("FAKE_AGENT"), out: os.Stdout, err: os.Stderr, dialect: dialects[name](args[1:])}
@@ -114,7 +114,7 @@ func (f *fake) play() int {
 	return f.dialect.finish(f, "")
 }
 
-// log adds the start to the others, and returns how many there were before.
+// log appends the start and returns the number of earlier starts.
 func (f *fake) log() int {
 	path := filepath.Join(f.dir, "starts.jsonl")
 	before, _ := os.ReadFile(path)
@@ -135,7 +135,7 @@ func (f *fake) script(number int) []string {
 	return strings.Split(lines[min(number, len(lines)-1)], "; ")
 }
 
-// do does one deed, and returns the exit code of one that ends the agent.
+// do runs one action, and returns the exit code if the action ends the agent.
 func (f *fake) do(deed string) (code int, over bool) {
 	word, rest, _ := strings.Cut(strings.TrimSpace(deed), " ")
 	switch word {
@@ -188,7 +188,7 @@ func (f *fake) end(word, rest string) int {
 	return 99
 }
 
-// run has a shell run a command, as the agent's own tool does.
+// run runs a command in a shell, as the agent's tool does.
 func (f *fake) run(command string) {
 	f.tools++
 	f.dialect.tool(f, f.call(), command)
@@ -208,7 +208,7 @@ func (f *fake) cost(text string) {
 	f.dialect.costs(f, more)
 }
 
-// noise prints what no reader may stumble over.
+// noise prints lines that every reader must ignore.
 func (f *fake) noise() {
 	for _, line := range []string{
 		"Warning: 256-color support not detected.", `{"type":"assistant","message":`, `{"type":42}`, `null`, `[]`, `{}`, `"text"`, "\x00\x01\xff",
@@ -220,13 +220,13 @@ func (f *fake) noise() {
 	fmt.Fprintln(f.err, "DeprecationWarning: the `punycode` module is deprecated")
 }
 
-// hang waits for a signal, and ends as such an agent ends by it.
+// hang waits for a signal, and exits as the agent does.
 func (f *fake) hang() int {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	name := filepath.Join(f.dir, "hangs")
 	must(os.WriteFile(name+".new", []byte(strconv.Itoa(os.Getpid())), 0o600))
-	must(os.Rename(name+".new", name)) // who waits for it finds it whole
+	must(os.Rename(name+".new", name)) // a waiting reader finds it complete
 	if <-signals == os.Interrupt && f.Agent == pawl.ClaudeCode {
 		return 0
 	}
@@ -268,7 +268,7 @@ func uuid() string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
-// must ends a fake that cannot play.
+// must exits if there is an error.
 func must(err error) {
 	if err != nil {
 		panic(err)

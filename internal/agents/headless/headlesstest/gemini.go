@@ -7,7 +7,7 @@ import (
 	"pawl"
 )
 
-// gemini speaks as Gemini CLI 0.61.0.
+// gemini prints the messages of Gemini CLI 0.61.0.
 type gemini struct{ args []string }
 
 func (g *gemini) asked() (string, bool) {
@@ -30,7 +30,7 @@ func (g *gemini) begin(f *fake) {
 	f.print(object{"type": "message", "timestamp": "2026-11-21T22:25:46.589Z", "role": "user", "content": f.Prompt})
 }
 
-// say tells words in two parts.
+// say prints a text in two parts.
 func (g *gemini) say(f *fake, text string) {
 	half := len(text) / 2
 	for _, part := range []string{text[:half], text[half:]} {
@@ -61,7 +61,7 @@ func (g *gemini) refused(f *fake, id, what string) {
 	}})
 }
 
-// costs is told at the end.
+// costs is reported at the end.
 func (g *gemini) costs(*fake, pawl.Usage) {}
 
 func (g *gemini) last(f *fake, more object) {

@@ -9,7 +9,7 @@ import (
 	"pawl"
 )
 
-// openCode speaks as OpenCode 1.18.33.
+// openCode prints the messages of OpenCode 1.18.33.
 type openCode struct{ args []string }
 
 func (o *openCode) asked() (string, bool) {
@@ -51,7 +51,7 @@ func (o *openCode) todo(f *fake, done, all int, text string) {
 	o.part(f, "tool_use", object{"type": "tool", "tool": "todowrite", "callID": "todo", "state": object{"status": "completed", "input": object{"todos": todos}}})
 }
 
-// tool is told when it has ended.
+// tool is reported when it has ended.
 func (o *openCode) tool(*fake, string, string) {}
 
 func (o *openCode) result(f *fake, id, command, output string, good bool) {
@@ -87,7 +87,7 @@ func (o *openCode) fail(f *fake, text string) int {
 	return 1
 }
 
-// limit is told in its log, and then it waits.
+// limit is reported in the log only; then the agent waits.
 func (o *openCode) limit(f *fake, reset time.Time) int {
 	text := "Rate limit reached for requests."
 	if !reset.IsZero() {

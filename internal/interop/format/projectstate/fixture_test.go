@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"pawl"
-	"pawl/internal/doubt"
+	"pawl/internal/evidence"
 	"pawl/internal/interop/format"
 	"pawl/internal/interop/format/projectstate"
 )
@@ -51,8 +51,8 @@ func testEnv(there ...string) format.Env {
 		Exists: func(path string) bool {
 			return strings.Contains(" "+strings.Join(there, " ")+" ", " "+path+" ")
 		},
-		Scan: func(since time.Time, _ ...string) doubt.Census {
-			c := doubt.Census{Since: since}
+		Scan: func(since time.Time, _ ...string) evidence.Census {
+			c := evidence.Census{Since: since}
 			for i, name := range there {
 				c.Add(name, noon.Add(-time.Duration(i)*time.Hour), noon)
 			}

@@ -6,13 +6,13 @@ import (
 	"strings"
 
 	"pawl"
-	"pawl/internal/doubt"
+	"pawl/internal/evidence"
 	"pawl/internal/interop/format"
 )
 
-// evidence is what the verdict on the current task depends on.
-type evidence struct {
-	doubt.Census
+// taskFacts is what the verdict on the current task depends on.
+type taskFacts struct {
+	evidence.Census
 	timed   bool // the time of the last action is known
 	says    bool // the last action says that the task is done
 	there   bool // the last action names a file, and it exists
@@ -25,7 +25,7 @@ const manyChanges = 50
 // rule is a row of the verdict table.
 type rule struct {
 	name string
-	when func(evidence) bool
+	when func(taskFacts) bool
 	word pawl.VerdictWord
 	why  string
 }
@@ -34,18 +34,18 @@ type rule struct {
 // lately or the changes are unclear. The row's word is no proof that a task is done: then a person decides too. The first
 // rule that matches gives the verdict.
 var rules = []rule{
-	{"said-done", func(v evidence) bool { return v.says }, pawl.HumanReview, "its last action says that it is done, and nothing proves it"},
-	{"no-time", func(v evidence) bool { return !v.timed }, pawl.HumanReview, "nothing says when anything happened last"},
-	{"no-recent-change", func(v evidence) bool { return v.Recent == 0 }, pawl.HumanReview, "no file has changed from an hour before its last action on"},
-	{"named-file", func(v evidence) bool { return v.there }, pawl.Continue, "the file that its last action names is there"},
-	{"named-file-missing", func(v evidence) bool { return v.missing }, pawl.Restart, "the file that its last action names is not there"},
-	{"extensive-change", func(v evidence) bool { return v.Recent > manyChanges }, pawl.HumanReview, "too many files have changed to tell which are of it"},
-	{"unclear", func(evidence) bool { return true }, pawl.Restart, "files have changed, and nothing says which are of it"},
+	{"said-done", func(v taskFacts) bool { return v.says }, pawl.HumanReview, "its last action says that it is done, and nothing proves it"},
+	{"no-time", func(v taskFacts) bool { return !v.timed }, pawl.HumanReview, "nothing says when anything happened last"},
+	{"no-recent-change", func(v taskFacts) bool { return v.Recent == 0 }, pawl.HumanReview, "no file has changed from an hour before its last action on"},
+	{"named-file", func(v taskFacts) bool { return v.there }, pawl.Continue, "the file that its last action names is there"},
+	{"named-file-missing", func(v taskFacts) bool { return v.missing }, pawl.Restart, "the file that its last action names is not there"},
+	{"extensive-change", func(v taskFacts) bool { return v.Recent > manyChanges }, pawl.HumanReview, "too many files have changed to tell which are of it"},
+	{"unclear", func(taskFacts) bool { return true }, pawl.Restart, "files have changed, and nothing says which are of it"},
 }
 
 // evalCurrentTask determines the verdict on the interrupted task. It adds the verdict to the facts, to what is next and to
 // the agent's prompt, and adds a gate if a person has to decide.
-func (r *tablesReader) evalCurrentTask(out *format.Project, e *entry, s *format.Step, c doubt.Census) {
+func (r *tablesReader) evalCurrentTask(out *format.Project, e *entry, s *format.Step, c evidence.Census) {
 	rule := verdictOn(r.evidence(e, c))
 	out.Facts["verdict"] = fmt.Sprintf("%s (%s): %s", rule.word, rule.name, rule.why)
 	switch rule.word {
@@ -64,13 +64,13 @@ func (r *tablesReader) evalCurrentTask(out *format.Project, e *entry, s *format.
 	}
 }
 
-func (r *tablesReader) evidence(e *entry, c doubt.Census) evidence {
+func (r *tablesReader) evidence(e *entry, c evidence.Census) taskFacts {
 	_, file := fileIn(e.action)
 	there := file != "" && (r.env.Exists == nil || r.env.Exists(file))
-	return evidence{Census: c, timed: !e.updated.IsZero(), says: saysDone(e.action), there: there, missing: file != "" && !there}
+	return taskFacts{Census: c, timed: !e.updated.IsZero(), says: saysDone(e.action), there: there, missing: file != "" && !there}
 }
 
-func verdictOn(v evidence) rule {
+func verdictOn(v taskFacts) rule {
 	i := slices.IndexFunc(rules, func(r rule) bool { return r.when(v) })
 	return rules[i] // the last one always matches
 }

@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"strings"
 
-	"pawl/internal/doubt"
+	"pawl/internal/evidence"
 	"pawl/internal/interop/format"
 )
 
 // prompt is the decision's own question to a model, with verified facts: it counts tests as tests, skips ignored files, and
 // calls a file recent if it changed less than an hour before the last recorded action or since.
-func (r *tablesReader) prompt(out *format.Project, e *entry, c doubt.Census) string {
+func (r *tablesReader) prompt(out *format.Project, e *entry, c evidence.Census) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `You are recovering a project after an interruption.
 
@@ -25,8 +25,8 @@ File State:
 - Test files: %d
 - Config files: %d
 - Recently modified: %d files
-`, cmp.Or(out.Goal, "not recorded"), cmp.Or(e.task, "none"), cmp.Or(clip(e.action, 500), "not recorded"), c.Total, c.Kinds[doubt.Source],
-		c.Kinds[doubt.Test], c.Kinds[doubt.Settings], c.Recent)
+`, cmp.Or(out.Goal, "not recorded"), cmp.Or(e.task, "none"), cmp.Or(clip(e.action, 500), "not recorded"), c.Total, c.Kinds[evidence.Source],
+		c.Kinds[evidence.Test], c.Kinds[evidence.Settings], c.Recent)
 	for _, name := range c.Files[:min(len(c.Files), 10)] {
 		fmt.Fprintf(&b, "  - %s\n", clip(name, 200))
 	}

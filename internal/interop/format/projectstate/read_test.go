@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"pawl"
-	"pawl/internal/doubt"
+	"pawl/internal/evidence"
 	"pawl/internal/interop/format"
 	"pawl/internal/interop/format/projectstate"
 )
@@ -311,8 +311,8 @@ func TestTheCurrentTaskIsJudged(t *testing.T) {
 		{"Working on tables", "25:00", []string{"a.py"}, pawl.HumanReview, "no-time"},
 	} {
 		env := testEnv(c.files...)
-		env.Scan = func(since time.Time, _ ...string) doubt.Census {
-			census := doubt.Census{Since: since}
+		env.Scan = func(since time.Time, _ ...string) evidence.Census {
+			census := evidence.Census{Since: since}
 			for _, name := range c.files {
 				census.Add(name, noon, noon)
 			}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"pawl"
-	"pawl/internal/doubt"
+	"pawl/internal/evidence"
 	"pawl/internal/interop/format"
 	"pawl/internal/textedit/jsonedit"
 )
@@ -46,7 +46,7 @@ func (r *tablesReader) buildProject(e *entry) format.Project {
 }
 
 // census counts the project's files without those that hold the tables, which change with every update.
-func (r *tablesReader) census(e *entry) doubt.Census {
+func (r *tablesReader) census(e *entry) evidence.Census {
 	var own []string
 	for _, s := range r.sources {
 		own = append(own, s.Path, s.Path+"-wal", s.Path+"-shm", s.Path+"-journal")

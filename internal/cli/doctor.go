@@ -1,0 +1,73 @@
+package cli
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"pawl"
+	"pawl/internal/project"
+	"pawl/internal/resume"
+)
+
+func (a *app) doctorCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "doctor",
+		Short: "Check the system and the agents' hooks",
+		Args:  noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			findings := append(resume.Guarantees(), tools()...)
+			p, err := a.project()
+			switch {
+			case errors.Is(err, pawl.ErrNoProject):
+				findings = append(findings, pawl.Finding{Level: pawl.OK, What: "no project in this folder yet", Hint: "pawl init"})
+			case err != nil:
+				findings = append(findings, pawl.Finding{Level: pawl.Bad, What: err.Error(), Hint: pawl.HintOf(err)})
+			default:
+				findings = append(findings, a.projectFindings(p)...)
+			}
+			findings = append(findings, a.agentFindings(p)...)
+			return a.printFindings(findings, "this system is not ready")
+		},
+	}
+	return a.jsonFlag(c)
+}
+
+func tools() []pawl.Finding {
+	findings := []pawl.Finding{{Level: pawl.OK, What: "system " + runtime.GOOS + "/" + runtime.GOARCH}}
+	for name, need := range map[string]string{"/bin/sh": "steps need it", "git": "recovery needs it as evidence"} {
+		path, err := exec.LookPath(name)
+		if err != nil {
+			findings = append(findings, pawl.Finding{Level: pawl.Warn, What: name + " not found: " + need})
+			continue
+		}
+		findings = append(findings, pawl.Finding{Level: pawl.OK, What: name + " found", Evidence: path})
+	}
+	slices.SortFunc(findings[1:], func(x, y pawl.Finding) int { return strings.Compare(x.What, y.What) })
+	return findings
+}
+
+func (a *app) projectFindings(p *project.Project) []pawl.Finding {
+	var findings []pawl.Finding
+	if _, err := a.engineConfig(p); err != nil {
+		findings = append(findings, pawl.Finding{Level: pawl.Bad, What: err.Error()})
+	}
+	probe := filepath.Join(p.Home(), ".doctor")
+	if err := os.WriteFile(probe, nil, 0o600); err != nil {
+		findings = append(findings, pawl.Finding{Level: pawl.Bad, What: "cannot write to the project's .pawl folder", Evidence: err.Error()})
+	} else if err := os.Remove(probe); err != nil {
+		findings = append(findings, pawl.Finding{Level: pawl.Warn, What: "cannot remove the test file " + probe, Evidence: err.Error()})
+	} else {
+		findings = append(findings, pawl.Finding{Level: pawl.OK, What: "project " + p.Root + " is writable"})
+	}
+	if holder, alive := p.EngineHolder(); alive {
+		findings = append(findings, pawl.Finding{Level: pawl.OK, What: "an engine is running in this project", Evidence: holder.String()})
+	}
+	return findings
+}

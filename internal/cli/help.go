@@ -1,0 +1,53 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// everyday are the commands that `pawl --help` lists, in this order. `pawl help all` lists all.
+var everyday = []string{"run", "resume", "status", "watch", "gates", "approve", "brief", "checkpoint", "restore", "attach", "log", "doctor"}
+
+// setHelp makes `pawl --help` short, and adds `pawl help all`.
+func setHelp(root *cobra.Command) {
+	fullHelp := root.HelpFunc()
+	root.SetHelpFunc(func(c *cobra.Command, args []string) {
+		if c == root {
+			printEveryday(c)
+			return
+		}
+		fullHelp(c, args)
+	})
+	root.SetHelpCommand(&cobra.Command{
+		Use:   "help [COMMAND | all]",
+		Short: "Describe a command, or list all commands",
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) == 1 && args[0] == "all" {
+				fullHelp(root, args)
+				return nil
+			}
+			found, rest, err := root.Find(args)
+			if err != nil || len(rest) > 0 {
+				return usageError("pawl help all", "unknown command %q", strings.Join(args, " "))
+			}
+			return found.Help()
+		},
+	})
+	root.SetHelpCommandGroupID(maintenance)
+	root.SetCompletionCommandGroupID(maintenance)
+}
+
+// printEveryday prints the everyday commands.
+func printEveryday(root *cobra.Command) {
+	out := root.OutOrStdout()
+	fmt.Fprintf(out, "%s\n\nUsage:\n  pawl COMMAND\n\nEveryday commands:\n", root.Long)
+	for _, name := range everyday {
+		if c, _, err := root.Find([]string{name}); err == nil {
+			fmt.Fprintf(out, "  %-12s %s\n", name, c.Short)
+		}
+	}
+	fmt.Fprintf(out, "\nFlags:\n%s\n", root.Flags().FlagUsages())
+	fmt.Fprintln(out, "`pawl help all` lists all commands. `pawl COMMAND --help` describes one.")
+}

@@ -1,0 +1,146 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"pawl"
+	"pawl/internal/project"
+	"pawl/internal/runs"
+)
+
+func (a *app) outputCommand() *cobra.Command {
+	var run, item string
+	var follow, stderr bool
+	var attempt int
+	c := &cobra.Command{
+		Use:   "output STEP",
+		Short: "Show the output of a step",
+		Args:  exactArgs(a.stepArgument()),
+		RunE: func(c *cobra.Command, args []string) error {
+			p, r, err := a.loadRun(c.Context(), run)
+			if err != nil {
+				return err
+			}
+			defer r.Log.Close()
+			ref := pawl.AttemptRef{Step: pawl.StepID(args[0]), Item: pawl.ItemID(item), Attempt: attempt}
+			if item != "" {
+				ref.Item = pawl.ItemIDOf(item)
+			}
+			path, err := outputPath(p, r, ref, stderr)
+			if err != nil {
+				return err
+			}
+			soft, _, release := interrupts(c.Context(), func() {})
+			defer release()
+			return a.copyOutput(soft, path, follow)
+		},
+	}
+	c.Flags().StringVar(&run, "run", "", "`RUN` to use (default: the current run)")
+	c.Flags().StringVar(&item, "item", "", "item `VALUE` (required for foreach steps)")
+	c.Flags().IntVar(&attempt, "attempt", 0, "attempt `N` (default: the newest)")
+	c.Flags().BoolVarP(&follow, "follow", "f", false, "follow until the attempt ends")
+	c.Flags().BoolVar(&stderr, "stderr", false, "show standard error instead of standard output")
+	return c
+}
+
+func outputPath(p *project.Project, r *runs.Run, ref pawl.AttemptRef, stderr bool) (string, error) {
+	step := r.Plan.Step(ref.Step)
+	if step == nil {
+		return "", usageError("pawl status", "unknown step %s: the plan of this run has no such step", ref.Step)
+	}
+	if step.Foreach != nil && ref.Item == "" {
+		return "", usageError(fmt.Sprintf("pawl output %s --item VALUE", ref.Step), "step %s is a foreach step; name the item with --item", ref.Step)
+	}
+	if ref.Attempt == 0 {
+		newest, err := newestAttempt(filepath.Dir(p.AttemptDir(ref, r.State.Run)))
+		if err != nil {
+			return "", usageError("pawl status", "step %s has not started", ref.Name())
+		}
+		ref.Attempt = newest
+	}
+	name := pawl.OutFile
+	if stderr {
+		name = pawl.ErrFile
+	}
+	return filepath.Join(p.AttemptDir(ref, r.State.Run), name), nil
+}
+
+// newestAttempt returns the highest attempt number of the folders in dir.
+func newestAttempt(dir string) (int, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return 0, err
+	}
+	newest := 0
+	for _, e := range entries {
+		var n int
+		if _, err := fmt.Sscanf(e.Name(), "%d", &n); err == nil && e.IsDir() {
+			newest = max(newest, n)
+		}
+	}
+	if newest == 0 {
+		return 0, os.ErrNotExist
+	}
+	return newest, nil
+}
+
+// copyOutput prints an output file. With follow it continues until the attempt's supervisor ends.
+func (a *app) copyOutput(ctx context.Context, path string, follow bool) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return usageError("pawl status", "no output yet: %v", err)
+	}
+	defer f.Close()
+	in := bufio.NewReaderSize(f, 64<<10)
+	for {
+		live := follow && runs.AttemptAlive(filepath.Dir(path))
+		if err := copyText(a.Out, in); err != nil {
+			return err
+		}
+		if !live {
+			return nil
+		}
+		select {
+		case <-time.After(100 * time.Millisecond):
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// copyText copies without NUL bytes, which fill the hole where output was dropped.
+func copyText(w io.Writer, in *bufio.Reader) error {
+	buffer := make([]byte, 32<<10)
+	for {
+		n, err := in.Read(buffer)
+		if n > 0 {
+			if _, err := w.Write(withoutNUL(buffer[:n])); err != nil {
+				return err
+			}
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func withoutNUL(data []byte) []byte {
+	text := data[:0]
+	for _, b := range data {
+		if b != 0 {
+			text = append(text, b)
+		}
+	}
+	return text
+}

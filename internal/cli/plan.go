@@ -1,0 +1,70 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"pawl"
+	"pawl/internal/planfile"
+	"pawl/internal/schema"
+)
+
+func (a *app) planCommand() *cobra.Command {
+	c := &cobra.Command{Use: "plan", Short: "Validate a plan, or print the plan schema"}
+	check := &cobra.Command{
+		Use:   "check FILE",
+		Short: "Validate a plan and list all its errors",
+		Args:  exactArgs(argument{name: "FILE"}),
+		RunE: func(_ *cobra.Command, args []string) error {
+			data, err := readPlanFile(args[0])
+			if err != nil {
+				return err
+			}
+			plan, err := planfile.Read(args[0], data)
+			if faults, ok := errors.AsType[*planfile.Errors](err); ok {
+				return &pawl.Error{Kind: pawl.KindUsage, Err: faults} // without the hint to run plan check
+			}
+			if err != nil {
+				return err
+			}
+			if a.json {
+				return a.printJSON(plan)
+			}
+			return a.printPlan(plan)
+		},
+	}
+	schema := &cobra.Command{
+		Use:   "schema",
+		Short: "Print the JSON Schema of plans, for editors",
+		Args:  noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			data, err := schema.Plan()
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(a.Out, "%s\n", data)
+			return err
+		},
+	}
+	c.AddCommand(a.jsonFlag(check), schema)
+	return c
+}
+
+// printPlan prints the phases and levels of a plan.
+func (a *app) printPlan(plan *pawl.Plan) error {
+	fmt.Fprintf(a.Out, "plan %s is valid: %s in %s\n", plan.Name, count(len(plan.Steps()), "step"), count(len(plan.Phases), "phase"))
+	for i, phase := range plan.Phases {
+		fmt.Fprintf(a.Out, "phase %d  %s\n", i+1, phase.Name)
+		for j, wave := range plan.Waves(i) {
+			ids := make([]string, len(wave))
+			for k, id := range wave {
+				ids[k] = string(id)
+			}
+			fmt.Fprintf(a.Out, "  level %d  %s\n", j+1, strings.Join(ids, ", "))
+		}
+	}
+	return nil
+}

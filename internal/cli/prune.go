@@ -1,0 +1,78 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"pawl"
+	"pawl/internal/history"
+	"pawl/internal/snapshot"
+)
+
+func (a *app) pruneCommand() *cobra.Command {
+	var keep int
+	var dry bool
+	var as string
+	c := &cobra.Command{
+		Use:   "prune",
+		Short: "Delete old snapshots and free their space",
+		Long: "Delete old snapshots and free their space\n\nprune keeps the newest snapshots of each run, those of gates, those that users asked for, and the last good one.\n" +
+			"The checkpoints of deleted snapshots stay listed.",
+		Example: "  pawl prune --dry-run\n  pawl prune --keep 2",
+		Args:    noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if keep < 0 {
+				return usageError("pawl prune --keep 5", "--keep must be 0 or more")
+			}
+			if as != "" {
+				return a.pruneAs(c.Context(), as, keep, dry)
+			}
+			return a.withCheckpoints(c.Context(), func(t *checkpointAccess) error { return a.prune(c.Context(), t, keep, dry) })
+		},
+	}
+	c.Flags().IntVar(&keep, "keep", snapshot.DefaultKeep, "number `N` of snapshots to keep per run")
+	c.Flags().BoolVar(&dry, "dry-run", false, "print the snapshots that would be deleted, and exit")
+	c.Flags().StringVar(&as, "as", "", "delete the checkpoints of another `SYSTEM` instead: gyoshu")
+	return a.jsonFlag(c)
+}
+
+// pruneReport is what `pawl prune --json` prints.
+type pruneReport struct {
+	DryRun bool        `json:"dry_run,omitempty"`
+	Gone   []goneEntry `json:"gone"`
+	Kept   int         `json:"kept"`
+	Freed  int64       `json:"freed_bytes"`
+}
+
+type goneEntry struct {
+	Checkpoint pawl.CheckpointID   `json:"checkpoint"`
+	Run        pawl.RunID          `json:"run"`
+	Kind       pawl.CheckpointKind `json:"kind"`
+	Step       pawl.StepID         `json:"step,omitempty"`
+}
+
+func (a *app) prune(ctx context.Context, t *checkpointAccess, keep int, dry bool) error {
+	pruned, err := history.Prune(ctx, t.project, t.store, keep, dry)
+	if err != nil {
+		return err
+	}
+	report := pruneReport{DryRun: dry, Gone: []goneEntry{}, Kept: pruned.Kept, Freed: pruned.Freed}
+	for _, r := range pruned.Gone {
+		report.Gone = append(report.Gone, goneEntry{Checkpoint: r.Checkpoint, Run: r.Run, Kind: r.Kind, Step: r.Step})
+	}
+	if a.json {
+		return a.printJSON(report)
+	}
+	for _, g := range report.Gone {
+		fmt.Fprintf(a.Out, "%s  %-17s %s  (%s)\n", g.Checkpoint, g.Kind, cmp.Or(string(g.Step), "-"), g.Run)
+	}
+	if dry {
+		fmt.Fprintf(a.Out, "would remove %s, keep %d, free at most %s\n", count(len(report.Gone), "snapshot"), report.Kept, byteSize(report.Freed))
+		return nil
+	}
+	fmt.Fprintf(a.Out, "removed %s, kept %d, freed %s\n", count(len(report.Gone), "snapshot"), report.Kept, byteSize(max(0, report.Freed)))
+	return nil
+}

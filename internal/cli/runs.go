@@ -1,0 +1,114 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"pawl"
+	"pawl/internal/project"
+	"pawl/internal/runs"
+)
+
+// runReport is one line of `pawl runs`.
+type runReport struct {
+	Run     pawl.RunID     `json:"run"`
+	Project string         `json:"project"`
+	Status  pawl.RunStatus `json:"status"`
+	Percent int            `json:"progress_percent"`
+	Created time.Time      `json:"created_at"`
+	Updated time.Time      `json:"updated_at"`
+	Error   string         `json:"error,omitempty"`
+
+	Archived bool `json:"archived,omitempty"`
+}
+
+func (a *app) runsCommand() *cobra.Command {
+	var all, archived bool
+	c := &cobra.Command{
+		Use:   "runs",
+		Short: "List the runs of this project, newest first",
+		Args:  noArgs,
+		RunE:  func(c *cobra.Command, _ []string) error { return a.runs(c.Context(), all, archived) },
+	}
+	c.Flags().BoolVar(&all, "all", false, "list the runs of all your projects")
+	c.Flags().BoolVar(&archived, "archived", false, "list archived runs")
+	return a.jsonFlag(c)
+}
+
+func (a *app) runs(ctx context.Context, all, archived bool) error {
+	projects, err := a.projects(all)
+	if err != nil {
+		return err
+	}
+	reports := []runReport{}
+	for _, p := range projects {
+		found, err := a.runReports(ctx, p, archived)
+		if err != nil {
+			return err
+		}
+		reports = append(reports, found...)
+	}
+	if a.json {
+		return a.printJSON(reports)
+	}
+	rows := make([][]string, 0, len(reports))
+	for _, r := range reports {
+		rows = append(rows, []string{string(r.Run), string(r.Status), fmt.Sprintf("%d%%", r.Percent), utcTime(r.Updated), cmp.Or(r.Error, r.Project)})
+	}
+	return table(a.Out, []string{"RUN", "STATUS", "DONE", "LAST ACTIVITY (UTC)", "PROJECT"}, rows)
+}
+
+func (a *app) runReports(ctx context.Context, p *project.Project, archived bool) ([]runReport, error) {
+	if archived {
+		return a.archivedReports(ctx, p)
+	}
+	runs, err := runs.List(p)
+	if err != nil {
+		return nil, err
+	}
+	var reports []runReport
+	for _, run := range runs {
+		reports = append(reports, a.runReport(ctx, p, run))
+	}
+	return reports, nil
+}
+
+// projects returns this project, or all registered projects that still exist.
+func (a *app) projects(all bool) ([]*project.Project, error) {
+	if !all {
+		p, err := a.project()
+		return []*project.Project{p}, err
+	}
+	entries, err := project.List()
+	if err != nil {
+		fmt.Fprintf(a.Err, "pawl: note: %v\n", err)
+	}
+	var projects []*project.Project
+	for _, e := range entries {
+		if !e.Live() {
+			continue
+		}
+		p, err := project.Find(e.Path)
+		if err != nil {
+			fmt.Fprintf(a.Err, "pawl: note: %s: %v\n", e.Path, err)
+			continue
+		}
+		projects = append(projects, p)
+	}
+	return projects, nil
+}
+
+// runReport returns the line of a run. A run that cannot be read is listed as unreadable.
+func (a *app) runReport(ctx context.Context, p *project.Project, run pawl.RunID) runReport {
+	r, err := runs.Load(ctx, p, run)
+	if err != nil {
+		return runReport{Run: run, Project: p.Root, Status: "unreadable", Error: err.Error()}
+	}
+	defer r.Log.Close()
+	report := reportOf(p, r)
+	return runReport{Run: run, Project: p.Root, Status: report.Status, Percent: report.Percent, Created: report.Created, Updated: report.Updated}
+}

@@ -1,0 +1,110 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"pawl"
+	"pawl/internal/history"
+	"pawl/internal/resume"
+)
+
+func (a *app) verifyCommand() *cobra.Command {
+	var repair bool
+	var as asOptions
+	c := &cobra.Command{
+		Use:   "verify [--as SYSTEM [PATH]]",
+		Short: "Check journals, plans, outputs and snapshots; list every fault",
+		Long: "Check journals, plans, outputs and snapshots; list every fault\n\nverify changes nothing. With --repair it first repairs the snapshots: it rebuilds their index, moves damaged data to\n" +
+			"quarantine and names the affected checkpoints. Journals are rebuilt by pawl recover.",
+		Example: "  pawl verify\n  pawl verify --repair",
+		Args:    atMostOne,
+		RunE: func(c *cobra.Command, args []string) error {
+			if as.system == "" && len(args) > 0 {
+				return usageError("pawl verify --as SYSTEM "+args[0], "PATH needs --as SYSTEM")
+			}
+			if as != (asOptions{}) {
+				return a.verifyAs(c.Context(), as, optional(args, 0))
+			}
+			findings, err := a.verify(c.Context(), repair)
+			if err != nil {
+				return err
+			}
+			return a.printFindings(findings, "damage found")
+		},
+	}
+	c.Flags().BoolVar(&repair, "repair", false, "repair the snapshots first")
+	c.Flags().StringVar(&as.system, "as", "", "check the files of another `SYSTEM` by its own rules: "+a.systems())
+	c.MarkFlagsMutuallyExclusive("repair", "as")
+	c.Flags().StringVar(&as.criterion, "criterion", "", "with --step: check only the criterion `NAME`")
+	c.Flags().StringVar(&as.step, "step", "", "with --as: check only whether `STEP` meets its own criteria")
+	return a.jsonFlag(c)
+}
+
+func (a *app) verify(ctx context.Context, repair bool) ([]pawl.Finding, error) {
+	p, err := a.project()
+	if err != nil {
+		return nil, err
+	}
+	var findings []pawl.Finding
+	if repair {
+		if findings, err = history.RepairSnapshots(ctx, p); err != nil {
+			return nil, err
+		}
+	}
+	runs, err := resume.Verify(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	snapshots, err := history.VerifySnapshots(ctx, p)
+	return slices.Concat(findings, runs, snapshots), err
+}
+
+// printFindings prints findings and a summary. It returns an error if one of them is bad.
+func (a *app) printFindings(findings []pawl.Finding, failure string) error {
+	if a.json {
+		if findings == nil {
+			findings = []pawl.Finding{}
+		}
+		if err := a.printJSON(findings); err != nil {
+			return err
+		}
+	}
+	bad, warn := 0, 0
+	for _, f := range findings {
+		switch f.Level {
+		case pawl.Bad:
+			bad++
+		case pawl.Warn:
+			warn++
+		}
+		if !a.json {
+			a.printFinding(f)
+		}
+	}
+	if !a.json {
+		fmt.Fprintf(a.Out, "%s, %s, %s\n", count(len(findings), "check"), count(warn, "warning"), count(bad, "fault"))
+	}
+	if bad > 0 {
+		return &pawl.Error{Kind: pawl.KindDamaged, Err: fmt.Errorf("%s: %s", failure, count(bad, "fault"))}
+	}
+	return nil
+}
+
+func (a *app) printFinding(f pawl.Finding) {
+	fmt.Fprintf(a.Out, "%-4s  ", f.Level)
+	if f.Where != "" {
+		fmt.Fprintf(a.Out, "%s: ", f.Where)
+	}
+	fmt.Fprint(a.Out, f.What)
+	if f.Evidence != "" {
+		fmt.Fprintf(a.Out, " (%s)", f.Evidence)
+	}
+	fmt.Fprintln(a.Out)
+	if f.Hint != "" {
+		fmt.Fprintf(a.Out, "      %s\n", f.Hint)
+	}
+}

@@ -1,0 +1,75 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"pawl"
+	"pawl/internal/project"
+	"pawl/internal/runs"
+)
+
+func (a *app) watchCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "watch [RUN]",
+		Short: "Follow a run live",
+		Args:  atMostOne,
+		RunE: func(c *cobra.Command, args []string) error {
+			p, r, err := a.loadRun(c.Context(), optional(args, 0))
+			if err != nil {
+				return err
+			}
+			defer r.Log.Close()
+			soft, _, release := interrupts(c.Context(), func() {})
+			defer release()
+			return a.watch(soft, p, r)
+		},
+	}
+}
+
+// watch shows a run until it ends, stops, or the user presses Ctrl-C.
+func (a *app) watch(ctx context.Context, p *project.Project, r *runs.Run) error {
+	show := newLive(a, p)
+	show.begin(r.State, r.Plan)
+	changed := r.Log.Watch(ctx)
+	for {
+		events, err := r.Log.News()
+		for _, e := range events {
+			r.State.Apply(e)
+			show.notify(e)
+		}
+		holder, alive := p.EngineHolder()
+		if err == nil && (!alive || holder.Run != r.State.Run) && len(r.State.Live()) == 0 {
+			err = outcomeOf(r.State)
+			show.end(r.State, r.Plan, err)
+			return err
+		}
+		if err != nil {
+			show.end(r.State, r.Plan, err)
+			return err
+		}
+		select {
+		case <-changed:
+		case <-time.After(time.Second):
+		case <-ctx.Done():
+			show.end(r.State, r.Plan, ctx.Err())
+			return nil
+		}
+	}
+}
+
+// outcomeOf returns the error with which an engine would have stopped a run that no engine works on.
+func outcomeOf(s *pawl.State) error {
+	switch s.StatusNow(false) {
+	case pawl.StatusCompleted, pawl.StatusActive: // sessions are active without an engine
+		return nil
+	case pawl.StatusFailed:
+		return &pawl.Error{Kind: pawl.KindRunFailed, Err: errors.New("run failed: " + s.Why), Hint: "pawl status"}
+	case pawl.StatusWaiting:
+		return &pawl.Error{Kind: pawl.KindAtGate, Err: errors.New("waiting for approval or review"), Hint: "pawl gates"}
+	}
+	return &pawl.Error{Kind: pawl.KindAtGate, Err: errors.New("run stopped: no engine is working on it"), Hint: "pawl resume " + string(s.Run)}
+}

@@ -1,0 +1,154 @@
+package engine_test
+
+import (
+	"testing"
+
+	"pawl"
+	"pawl/internal/engine"
+	"pawl/internal/engine/enginetest"
+	"pawl/internal/runs"
+)
+
+// A pause lets what runs come to its end, and starts nothing more until the run is resumed.
+func TestPause(t *testing.T) {
+	t.Parallel()
+	p := enginetest.New(t)
+	e := p.Start("name: demo\nsteps: [{id: a, run: '" + held + "'}, {id: b, run: echo b >> ledger.txt}]\n")
+	p.UntilEvent("attempt.started", 1)
+	p.Act(runs.Pause("lunch"))
+	p.Write("go", "")
+	p.WantKind(e.Wait(), pawl.KindAtGate, "run paused")
+	p.WantText("ledger.txt", "begun\nended\n")
+	p.Check(p.GoOn())
+	p.WantText("ledger.txt", "begun\nended\nb\n")
+}
+
+// A stop ends what runs.
+func TestStop(t *testing.T) {
+	t.Parallel()
+	p := enginetest.New(t)
+	e := p.Start("name: demo\nsteps: [{id: a, run: '" + held + "'}]\n")
+	p.Until("the step has begun", func() bool { return p.Exists("begun") })
+	p.Act(runs.Stop("enough"))
+	p.WantKind(e.Wait(), pawl.KindAtGate, "run paused")
+	if ends := enginetest.Payloads[pawl.AttemptEnded](p); len(ends) != 1 || ends[0].Outcome != pawl.Aborted || ends[0].Reason != pawl.ReasonAbort {
+		t.Errorf("ends %+v", ends)
+	}
+	p.Write("go", "")
+	p.Check(p.GoOn())
+	p.WantText("ledger.txt", "begun\nbegun\nended\n")
+}
+
+// The first interrupt leaves what runs to its supervisor, the second ends it.
+func TestInterrupts(t *testing.T) {
+	t.Parallel()
+	t.Run("once", func(t *testing.T) {
+		t.Parallel()
+		p := enginetest.New(t)
+		e := p.Start("name: demo\nsteps: [{id: a, run: '" + held + "'}, {id: b, run: echo b >> ledger.txt}]\n")
+		p.UntilEvent("attempt.started", 1)
+		e.Interrupt()
+		p.WantKind(e.Wait(), pawl.KindInterrupted, "attempts left running under their supervisors: 1")
+		p.Write("go", "")
+		p.Check(p.GoOn())
+		p.WantText("ledger.txt", "begun\nended\nb\n")
+	})
+	t.Run("once, and it ends", func(t *testing.T) {
+		t.Parallel()
+		p := enginetest.New(t)
+		e := p.Start("name: demo\nsteps: [{id: a, run: '" + held + "'}, {id: b, run: echo b >> ledger.txt}]\n")
+		p.UntilEvent("attempt.started", 1)
+		e.Interrupt()
+		p.Write("go", "")
+		p.WantKind(e.Wait(), pawl.KindInterrupted, "interrupted")
+		p.WantText("ledger.txt", "begun\nended\n")
+		p.WantStatus(pawl.Done, "a")
+	})
+	t.Run("twice", func(t *testing.T) {
+		t.Parallel()
+		p := enginetest.New(t)
+		e := p.Start("name: demo\nsteps: [{id: a, run: '" + held + "'}]\n")
+		p.Until("the step has begun", func() bool { return p.Exists("begun") })
+		e.InterruptTwice()
+		p.WantKind(e.Wait(), pawl.KindInterrupted)
+		if s := p.State(); s.Status != pawl.StatusStopped || len(s.Live()) > 0 {
+			t.Errorf("status %s, live %v", s.Status, s.Live())
+		}
+	})
+}
+
+func TestRetryAndSkip(t *testing.T) {
+	t.Parallel()
+	p := enginetest.New(t)
+	plan := `name: demo
+steps:
+  - {id: a, run: 'echo a >> ledger.txt; test -e fixed'}
+  - {id: b, run: echo b >> ledger.txt}
+`
+	p.WantKind(p.Do(plan), pawl.KindRunFailed)
+	p.Write("fixed", "")
+	p.Act(runs.Retry("a", "fixed"))
+	p.Check(p.GoOn())
+	p.WantText("ledger.txt", "a\na\nb\n")
+
+	q := enginetest.New(t)
+	q.WantKind(q.Do(plan), pawl.KindRunFailed)
+	q.Act(runs.Skip("a", "not needed"))
+	q.Check(q.GoOn())
+	q.WantText("ledger.txt", "a\nb\n")
+	q.WantStatus(pawl.Skipped, "a")
+	q.WantKind(q.Try(runs.Skip("a", "")), pawl.KindUsage, "is finished already")
+}
+
+// What is skipped while the engine runs is not started, and its gate is withdrawn.
+func TestSkippedWhileRunning(t *testing.T) {
+	t.Parallel()
+	p := enginetest.New(t)
+	e := p.Start(`name: demo
+steps:
+  - {id: slow, run: '` + held + `'}
+  - {id: b, run: echo b >> ledger.txt}
+  - {id: ask, needs: [], gate: {type: human_action, ask: Do it}}
+`)
+	p.UntilEvent("attempt.started", 1)
+	p.UntilEvent("gate.opened", 1)
+	p.WantKind(p.Try(runs.Skip("slow", "")), pawl.KindHeld, "step slow is running")
+	p.Act(runs.Skip("b", "not needed"))
+	p.Act(runs.Skip("ask", "not needed"))
+	p.Write("go", "")
+	p.Check(e.Wait())
+	p.WantText("ledger.txt", "begun\nended\n")
+	if p.Count("gate.withdrawn") != 1 {
+		t.Errorf("the gate stays open: %v", p.Story())
+	}
+}
+
+// A blocker of a step holds that back, one of the run everything.
+func TestBlockers(t *testing.T) {
+	t.Parallel()
+	p := enginetest.New(t)
+	p.Create("name: demo\nsteps: [{id: a, run: echo a >> ledger.txt}, {id: b, needs: [], run: echo b >> ledger.txt}]\n")
+	p.Act(runs.Block(pawl.Blocker{Text: "no key", Step: "a"}))
+	p.WantKind(p.GoOn(), pawl.KindAtGate, "run is blocked: no key")
+	p.WantText("ledger.txt", "b\n")
+	p.Act(runs.Block(pawl.Blocker{Text: "no disk"}))
+	p.Act(runs.Unblock(1, "here it is"))
+	p.WantKind(p.GoOn(), pawl.KindAtGate, "run is blocked: no disk")
+	p.WantText("ledger.txt", "b\n")
+	p.Act(runs.Unblock(2, "bought one"))
+	p.Check(p.GoOn())
+	p.WantText("ledger.txt", "b\na\n")
+}
+
+// A run of which only half was taken back is not carried on.
+func TestHalfRolledBackRunIsRefused(t *testing.T) {
+	t.Parallel()
+	p := enginetest.New(t)
+	p.Check(p.Do(undoPlan))
+	p.Write("stuck", "")
+	r := rollback(p, "one")
+	p.WantKind(r.Do(t.Context()), pawl.KindAtGate)
+	p.Check(r.Close())
+	_, err := engine.Open(t.Context(), p.Config, p.Run)
+	p.WantKind(err, pawl.KindDamaged, "half rolled back")
+}

@@ -1,0 +1,177 @@
+package engine_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"pawl"
+	"pawl/internal/engine"
+	"pawl/internal/engine/enginetest"
+	"pawl/internal/planfile"
+	"pawl/internal/runs"
+)
+
+// steps are the events that say how a plan went on.
+var steps = []pawl.EventType{
+	"attempt.started", "attempt.ended", "item.done", "step.listed", "step.done", "step.failed", "step.skipped", "step.reopened", "run.ended",
+}
+
+func TestPlanFromStartToDone(t *testing.T) {
+	t.Parallel()
+	p := enginetest.New(t)
+	p.Check(p.Do(`name: demo
+steps:
+  - {id: one, run: "echo one > one.txt", outputs: [one.txt], accept: {right: grep one one.txt}}
+  - {id: two, inputs: [one.txt], run: "cat one.txt >> two.txt"}
+`))
+	p.WantText("two.txt", "one\n")
+	p.WantStory("run.created run.planned engine.started attempt.started:one step.done:one attempt.started:two step.done:two run.ended engine.stopped")
+	if s := p.State(); s.Status != pawl.StatusCompleted || s.Steps["one"].Outputs["one.txt"].SHA256 == "" {
+		t.Errorf("status %s, outputs %v", s.Status, s.Steps["one"].Outputs)
+	}
+	p.Check(p.GoOn())
+	p.WantText("two.txt", "one\n")
+}
+
+func TestStepsEnvironment(t *testing.T) {
+	t.Parallel()
+	p := enginetest.New(t)
+	p.Check(p.Do(`name: demo
+env: {COLOR: red, SHAPE: round}
+steps:
+  - {id: make, run: mkdir sub}
+  - {id: one, env: {COLOR: blue}, dir: sub, run: 'echo "$COLOR $SHAPE $PAWL_STEP $PAWL_ATTEMPT" > ../seen.txt; pwd >> ../seen.txt; [ "$PAWL_PROJECT" = "$(dirname "$PWD")" ] && test -x "$(command -v pawl)"'}
+`))
+	p.WantText("seen.txt", "blue round one 1\n"+p.Path("sub")+"\n")
+}
+
+func TestIndependentStepsRunAtOnce(t *testing.T) {
+	t.Parallel()
+	p := enginetest.New(t)
+	p.Check(p.Do(`name: demo
+steps:
+  - {id: a, needs: [], run: "touch a; until test -e b; do sleep 0.01; done"}
+  - {id: b, needs: [], run: "touch b; until test -e a; do sleep 0.01; done"}
+`))
+	p.WantStatus(pawl.Done, "a", "b")
+}
+
+func TestParallelLimitsAttempts(t *testing.T) {
+	t.Parallel()
+	p := enginetest.New(t)
+	p.Config.Parallel = 0 // the plan's
+	p.Check(p.Do(`name: demo
+parallel: 1
+steps:
+  - id: each
+    foreach: {items: [a, b, c]}
+    run: test ! -e busy && touch busy && echo $PAWL_ITEM >> seen.txt && rm busy
+`))
+	p.WantText("seen.txt", "a\nb\nc\n")
+}
+
+// A step that fails is tried again after its pause, which doubles, until its tries are used up; then its run fails.
+func TestRetriesAndBackoff(t *testing.T) {
+	t.Parallel()
+	p := enginetest.New(t)
+	err := p.Do(`name: demo
+steps:
+  - {id: flaky, run: 'echo x >> tries; test $(wc -l < tries) -ge 3', retry: {attempts: 3, backoff: 20ms}}
+  - {id: hopeless, run: 'echo oops >&2; exit 3', retry: {attempts: 2, backoff: 10ms}}
+  - {id: after, run: touch after.txt}
+  - {id: beside, needs: [], run: "true"}
+`)
+	p.WantKind(err, pawl.KindRunFailed, "step hopeless failed")
+	p.WantStatus(pawl.Done, "flaky")
+	p.WantStatus(pawl.FailedForGood, "hopeless")
+	if p.Exists("after.txt") {
+		t.Error("a step ran whose need had failed")
+	}
+	var delays []time.Duration
+	for _, end := range enginetest.Payloads[pawl.AttemptEnded](p) {
+		if end.Step == "flaky" {
+			delays = append(delays, end.RetryAt.Sub(endOf(p, end)).Round(10*time.Millisecond))
+		}
+		if end.Step == "hopeless" && (end.Exit == nil || *end.Exit != 3 || end.Final != (end.Attempt == 2)) {
+			t.Errorf("attempt %+v", end)
+		}
+	}
+	if len(delays) != 2 || delays[0] > 20*time.Millisecond || delays[1] > 40*time.Millisecond || delays[1] <= delays[0] {
+		t.Errorf("pauses %v, want about 20ms and 40ms", delays)
+	}
+	p.WantKind(p.GoOn(), pawl.KindRunFailed, "step hopeless failed")
+}
+
+// endOf returns when an attempt's end was journaled.
+func endOf(p *enginetest.Project, end pawl.AttemptEnded) time.Time {
+	for _, e := range p.Events() {
+		if payload, err := e.Payload(); err == nil {
+			if is, ok := payload.(pawl.AttemptEnded); ok && is.Token == end.Token {
+				return e.Time
+			}
+		}
+	}
+	return time.Time{}
+}
+
+func TestWhatIsNotThereFailsTheStep(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ plan, why string }{
+		"input":  {`{id: a, inputs: [absent.txt], run: "true"}`, "inputs: "},
+		"output": {`{id: a, outputs: [absent.txt], run: "true"}`, "absent.txt"},
+		"check":  {`{id: a, accept: {right: "echo not right; false"}, run: "true"}`, "right"},
+		"list":   {`{id: a, foreach: {lines: absent.txt}, run: "true"}`, "absent.txt"},
+		"twice":  {`{id: a, foreach: {lines: plan.yaml}, inputs: [absent.txt], run: "true"}`, "absent.txt"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := enginetest.New(t)
+			p.WantKind(p.Do("name: demo\nsteps:\n  - "+c.plan+"\n"), pawl.KindRunFailed, c.why)
+			p.WantStatus(pawl.FailedForGood, "a")
+		})
+	}
+}
+
+func TestCommandRun(t *testing.T) {
+	t.Parallel()
+	p := enginetest.New(t)
+	data := []byte(`{"name":"make","steps":[{"id":"command","name":"make all","run":"echo made > made.txt","idempotent":false}]}`)
+	plan, err := planfile.Read("command", data)
+	p.Check(err)
+	e, err := engine.OpenNew(t.Context(), p.Config, runs.CreateOptions{Kind: pawl.CommandRun, Plan: plan, Data: data})
+	p.Check(err)
+	if e.Plan().Name != "make" {
+		t.Errorf("plan %q", e.Plan().Name)
+	}
+	p.Check(e.Run(t.Context(), t.Context(), "run"))
+	p.Run = e.State().Run
+	p.Check(e.Close())
+	p.WantText("made.txt", "made\n")
+	if s := p.State(); s.Kind != pawl.CommandRun || s.Status != pawl.StatusCompleted {
+		t.Errorf("kind %s, status %s", s.Kind, s.Status)
+	}
+}
+
+func TestNotify(t *testing.T) {
+	t.Parallel()
+	p := enginetest.New(t)
+	var told []string
+	p.Config.Notify = func(e pawl.Event) { told = append(told, string(e.Type)) }
+	p.Check(p.Do("name: demo\nsteps: [{id: a, run: \"true\"}]\n"))
+	if got := strings.Join(told, " "); got != strings.Join(p.Story(), " ")[len("run.created run.planned "):] && !strings.HasPrefix(got, "engine.started attempt.started step.done") {
+		t.Errorf("told of %s", got)
+	}
+}
+
+func TestDue(t *testing.T) {
+	t.Parallel()
+	p := enginetest.New(t)
+	p.Create("name: demo\nsteps: [{id: a, run: \"true\"}, {id: b, needs: [], run: \"true\"}, {id: c, run: \"true\"}]\n")
+	r, err := runs.Load(t.Context(), p.Project, p.Run)
+	p.Check(err)
+	defer r.Log.Close()
+	if due := engine.Due(r, time.Now(), 9); len(due) != 2 || due[0] != "a" || due[1] != "b" {
+		t.Errorf("due %v, want a and b", due)
+	}
+}

@@ -1,0 +1,12 @@
+//go:build !faults
+
+package history_test
+
+import (
+	"os"
+	"testing"
+
+	"pawl/internal/engine/enginetest"
+)
+
+func TestMain(m *testing.M) { os.Exit(enginetest.Main(m)) }

@@ -1,0 +1,75 @@
+package hook
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"pawl"
+	"pawl/internal/disk"
+	"pawl/internal/project"
+)
+
+// sessionCache is the data of a session that is saved between calls, so that a call need not read the journal. It can be
+// rebuilt from the journal.
+type sessionCache struct {
+	Session pawl.SessionID    `json:"session"`
+	Run     pawl.RunID        `json:"run"`
+	Process *pawl.Process     `json:"process,omitempty"` // of the agent, as last journaled
+	Looked  int64             `json:"looked,omitempty"`  // journal offset before which there is no end of the run
+	Others  []pawl.RunID      `json:"others,omitempty"`  // other runs whose doubts were in its brief
+	Tasks   map[string]string `json:"tasks,omitempty"`   // id → status and title, as last journaled
+}
+
+// readCache returns the cache of a session; an empty one if it is missing or invalid.
+func readCache(p *project.Project, id pawl.SessionID) *sessionCache {
+	cache := &sessionCache{}
+	data, err := os.ReadFile(cachePath(p, id))
+	if err != nil || json.Unmarshal(data, cache) != nil || cache.Session != id {
+		cache = &sessionCache{Session: id}
+	}
+	return cache
+}
+
+func cachePath(p *project.Project, id pawl.SessionID) string {
+	sum := sha256.Sum256([]byte(id))
+	return filepath.Join(p.Sessions(), hex.EncodeToString(sum[:8])+".json")
+}
+
+// saveCache saves the session's cache and logs an error. Without it, the next call reads the journal.
+func (c *call) saveCache() {
+	data, err := json.Marshal(c.cache)
+	if err == nil {
+		err = disk.MakeFolders(c.project.Sessions())
+	}
+	if err == nil {
+		err = disk.Put(cachePath(c.project, c.session), data)
+	}
+	if err != nil {
+		c.logError(err)
+	}
+}
+
+// maxCacheAge is the age at which the cache of a session is removed.
+const maxCacheAge = 30 * 24 * time.Hour
+
+// removeOldCaches removes the caches of sessions that were inactive for maxCacheAge. A session that resumes later is found
+// in the journals.
+func removeOldCaches(p *project.Project, now time.Time) error {
+	entries, err := os.ReadDir(p.Sessions())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, entry := range entries {
+		info, infoErr := entry.Info()
+		if infoErr == nil && now.Sub(info.ModTime()) > maxCacheAge {
+			err = errors.Join(err, disk.Remove(filepath.Join(p.Sessions(), entry.Name())))
+		}
+	}
+	return err
+}

@@ -1,0 +1,32 @@
+package hook
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"pawl/internal/config"
+	"pawl/internal/history"
+)
+
+// niceness is the nice value of the keeper process, so that agents come first.
+const niceness = 10
+
+// Keep takes the checkpoints that hooks requested in the project at root, until no request is left.
+func Keep(ctx context.Context, root string) {
+	p, err := projectAt(root)
+	if err != nil || p == nil {
+		return // the hooks report the error
+	}
+	_ = unix.Setpriority(unix.PRIO_PGRP, 0, niceness) // best effort
+	c, err := config.Read(p.Config())
+	if err == nil {
+		err = history.SaveRequested(ctx, p, c.Snapshots)
+	}
+	if err = errors.Join(err, removeOldCaches(p, time.Now())); err != nil {
+		logError(p, fmt.Errorf("take a checkpoint: %w", err))
+	}
+}

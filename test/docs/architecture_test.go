@@ -1,0 +1,35 @@
+package docs
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestArchitectureNamesEveryPackage checks that ARCHITECTURE.md links to each folder of internal.
+// TestLinksLeadSomewhere checks that the links exist.
+func TestArchitectureNamesEveryPackage(t *testing.T) {
+	t.Parallel()
+	text := strings.Join(lines(t, filepath.Join(root, "ARCHITECTURE.md")), "\n")
+	folders, err := os.ReadDir(filepath.Join(root, "internal"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range folders {
+		link := "](internal/" + f.Name()
+		if !strings.Contains(text, link+")") && !strings.Contains(text, link+"/") {
+			t.Errorf("ARCHITECTURE.md has no link to internal/%s", f.Name())
+		}
+	}
+}
+
+// TestDocumentsAreShort keeps the documents that are read first short.
+func TestDocumentsAreShort(t *testing.T) {
+	t.Parallel()
+	for name, most := range map[string]int{"README.md": 60, "ARCHITECTURE.md": 150, "docs/concepts.md": 80} {
+		if n := len(lines(t, filepath.Join(root, name))) - 1; n > most {
+			t.Errorf("%s has %d lines, want at most %d", name, n, most)
+		}
+	}
+}
