@@ -2,21 +2,21 @@ package pawl
 
 import "time"
 
-// Checkpoint is the durable statement that at this event this is done and this is how to go on.
+// Checkpoint records durably, as of one event, what is done and how to continue.
 type Checkpoint struct {
 	ID       CheckpointID   `json:"id"`
 	Kind     CheckpointKind `json:"kind"`
 	Step     StepID         `json:"step,omitempty"`
 	Item     ItemID         `json:"item,omitempty"`
 	Why      string         `json:"why,omitempty"`
-	Live     []AttemptRef   `json:"live,omitempty"` // attempts that ran while it was taken
+	Live     []AttemptRef   `json:"live,omitempty"` // attempts that were running when it was taken
 	Snapshot *Snapshot      `json:"snapshot,omitempty"`
-	Seq      Seq            `json:"seq,omitempty"` // given by the fold
-	Time     time.Time      `json:"time,omitzero"` // given by the fold
+	Seq      Seq            `json:"seq,omitempty"` // assigned by the fold
+	Time     time.Time      `json:"time,omitzero"` // assigned by the fold
 	Source   *Source        `json:"source,omitempty"`
 }
 
-// Unsaved says why the checkpoint has no snapshot of the files; empty where it has one.
+// Unsaved returns why the checkpoint has no snapshot; empty if it has one.
 func (c Checkpoint) Unsaved() string {
 	if c.Snapshot == nil {
 		return ""
@@ -24,21 +24,21 @@ func (c Checkpoint) Unsaved() string {
 	return c.Snapshot.None
 }
 
-// Snapshot is the content of the workspace at a checkpoint, as the store keeps it, or why there is none.
+// Snapshot identifies the snapshot of a checkpoint, or says why there is none.
 type Snapshot struct {
-	Record  string `json:"record,omitempty"` // SHA-256 of its commit record; empty: there is none
+	Record  string `json:"record,omitempty"` // SHA-256 of the commit record; empty: no snapshot
 	Tree    string `json:"tree,omitempty"`   // SHA-256 of the root folder's tree
 	Files   int    `json:"files,omitempty"`
 	Bytes   int64  `json:"bytes,omitempty"`
-	Added   int64  `json:"added_bytes,omitempty"` // what it added to the store, compressed
-	LeftOut int    `json:"left_out,omitempty"`    // names that are not in it
-	None    string `json:"none,omitempty"`        // why there is none
+	Added   int64  `json:"added_bytes,omitempty"` // compressed bytes added to the store
+	LeftOut int    `json:"left_out,omitempty"`    // number of paths that are not in it
+	None    string `json:"none,omitempty"`        // why there is no snapshot
 }
 
-// CheckpointKind is what a checkpoint was taken for.
+// CheckpointKind is the reason for a checkpoint.
 type CheckpointKind string
 
-// The kinds of checkpoints.
+// Kinds of checkpoints.
 const (
 	CheckpointStep             CheckpointKind = "step"
 	CheckpointItem             CheckpointKind = "item"
@@ -51,7 +51,7 @@ const (
 	CheckpointEmergency        CheckpointKind = "emergency"
 )
 
-// CheckpointSaved is a durable statement: at this event, with this snapshot, this is done and this is how to go on.
+// CheckpointSaved records a checkpoint.
 type CheckpointSaved struct{ Checkpoint }
 
 func (CheckpointSaved) Event() EventType { return "checkpoint.saved" }
@@ -76,7 +76,7 @@ func (s *State) addCheckpoint(e Event, c Checkpoint) {
 	}
 }
 
-// CheckpointsPruned says that the snapshots of checkpoints were let go.
+// CheckpointsPruned records that the snapshots of checkpoints were removed.
 type CheckpointsPruned struct {
 	Checkpoints []CheckpointID `json:"checkpoints"`
 	Why         string         `json:"why"`
@@ -89,13 +89,13 @@ func (p CheckpointsPruned) fold(s *State, _ Event) error {
 	return nil
 }
 
-// FilesRestored says that files were brought back to what they were at a checkpoint.
+// FilesRestored records that files were restored from a checkpoint.
 type FilesRestored struct {
 	Checkpoint CheckpointID `json:"checkpoint"`
-	From       RunID        `json:"from"`            // the checkpoint's run
-	Before     CheckpointID `json:"before"`          // what was there before
-	Paths      []string     `json:"paths,omitempty"` // only these and what is below them
-	Changed    int          `json:"changed"`         // paths
+	From       RunID        `json:"from"`            // run of the checkpoint
+	Before     CheckpointID `json:"before"`          // the safety checkpoint taken before the restore
+	Paths      []string     `json:"paths,omitempty"` // restored paths, with everything below them; empty: all
+	Changed    int          `json:"changed"`         // number of paths
 }
 
 func (FilesRestored) Event() EventType { return "files.restored" }

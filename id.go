@@ -8,31 +8,32 @@ import (
 	"time"
 )
 
-// RunID names a run: <plan>-<yyyymmdd-hhmmss>-<4 hex>.
+// RunID identifies a run: <plan>-<yyyymmdd-hhmmss>-<4 hex>.
 type RunID string
 
-// StepID names a step within its plan: 1 to 64 letters, digits, '.', '_' or '-', unique ignoring case.
+// StepID identifies a step within its plan: 1 to 64 letters, digits, '.', '_' or '-', unique ignoring case.
 type StepID string
 
-// ItemID names an item within its step: the item's value where that is a legal id, else 12 hex digits of its hash.
+// ItemID identifies an item within its step: the item's value if that is a valid id, otherwise 12 hex digits of its
+// hash.
 type ItemID string
 
-// GateID names exactly what is asked: 8 hex digits of the hash over question, options and what is shown.
+// GateID identifies the exact content of a gate: 8 hex digits of the hash of question, options and what is shown.
 type GateID string
 
-// CheckpointID names a checkpoint: 8 hex digits.
+// CheckpointID identifies a checkpoint: 8 hex digits.
 type CheckpointID string
 
-// Token is the random name of one attempt, 16 hex digits. A result is believed only with the newest attempt's token.
+// Token is the random name of one attempt, 16 hex digits. A result counts only with the token of the latest attempt.
 type Token string
 
-// Seq is the number of an event in its journal, from 1.
+// Seq is the number of an event in its journal, starting at 1.
 type Seq int64
 
-// Epoch counts the engines that have taken a run over, from 1. It fences engines, never attempts.
+// Epoch counts the engines that have taken over a run, starting at 1. It fences engines, never attempts.
 type Epoch int64
 
-// ParseStepID returns s as a StepID, or why it is none. "." and ".." are refused: an id is also a folder's name.
+// ParseStepID returns s as a StepID. It rejects "." and "..", because an id is also the name of a folder.
 func ParseStepID(s string) (StepID, error) {
 	if !legalID(s) {
 		return "", fmt.Errorf("invalid step id %q: use 1 to 64 letters, digits, '.', '_' or '-'", s)
@@ -40,7 +41,7 @@ func ParseStepID(s string) (StepID, error) {
 	return StepID(s), nil
 }
 
-// ParseRunID returns s as a RunID, or why it is none.
+// ParseRunID returns s as a RunID.
 func ParseRunID(s string) (RunID, error) {
 	if !legalRun(s) {
 		return "", fmt.Errorf("invalid run id %q: expected <plan>-<yyyymmdd-hhmmss>-<4 hex>", s)
@@ -48,26 +49,26 @@ func ParseRunID(s string) (RunID, error) {
 	return RunID(s), nil
 }
 
-// NewRunID returns the id of a run with this name that begins now. random is 4 hex digits.
+// NewRunID returns the id of a run with this name that starts now. random is 4 hex digits.
 func NewRunID(name string, now time.Time, random string) RunID {
 	return RunID(SlugOf(name) + now.UTC().Format("-20060102-150405-") + random)
 }
 
-// Made returns when a run was made, by its id; zero where that is no run's id.
-func (id RunID) Made() time.Time {
+// Created returns the time of a run's creation, according to its id; zero if the id is invalid.
+func (id RunID) Created() time.Time {
 	const layout, random = "20060102-150405", len("-0000")
 	if !legalRun(string(id)) {
 		return time.Time{}
 	}
 	end := len(id) - random
 	at, err := time.Parse(layout, string(id[end-len(layout):end]))
-	if err != nil { // digits, but no date
+	if err != nil { // digits that are no date
 		return time.Time{}
 	}
 	return at
 }
 
-// SlugOf returns what a run's id makes of its name: the part before date, time and random digits.
+// SlugOf returns the form of a name in run ids: the part before date, time and random digits.
 func SlugOf(name string) string {
 	slug := strings.Map(func(r rune) rune {
 		if inID(r) {
@@ -82,8 +83,8 @@ func SlugOf(name string) string {
 	return slug
 }
 
-// StepIDOf returns the id of a step with this name: the name where that is a legal id, else what is legal of it and 12
-// hex digits of its hash.
+// StepIDOf returns the id of a step with this name: the name if that is a valid id, otherwise its valid characters and
+// 12 hex digits of its hash.
 func StepIDOf(name string) StepID {
 	if legalID(name) {
 		return StepID(name)
@@ -101,19 +102,19 @@ func ItemIDOf(value string) ItemID {
 	return ItemID(hex.EncodeToString(sum[:6]))
 }
 
-// maxID is how long an id may be, in bytes.
+// maxID is the maximum length of an id, in bytes.
 const maxID = 64
 
 func legalID(s string) bool {
 	return len(s) <= maxID && strings.Trim(s, ".") != "" && strings.IndexFunc(s, func(r rune) bool { return !inID(r) }) < 0
 }
 
-// inID reports whether a character may stand in an id. Ids are read by every command: no regular expression here.
+// inID reports whether a character is allowed in an id. Every command parses ids, so it uses no regular expression.
 func inID(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' || r == '_' || r == '-'
 }
 
-// legalRun reports whether s is <plan>-<yyyymmdd-hhmmss>-<4 hex>.
+// legalRun reports whether s has the form <plan>-<yyyymmdd-hhmmss>-<4 hex>.
 func legalRun(s string) bool {
 	const shape = "-dddddddd-dddddd-hhhh"
 	name, tail := len(s)-len(shape), 0

@@ -10,63 +10,64 @@ import (
 	"strings"
 )
 
-// Key says what a step or item depends on. A finished one runs again only when its key changes.
-// Names, limits, retry, estimate, review and accept are outside.
+// Key describes what a step or item depends on. A finished one reruns only if its key changes. Names, limits, retry,
+// estimate, review and accept are not part of the key.
 type Key struct {
 	Definition string            `json:"definition"`       // hash of action, env, dir, outputs and item value
-	Inputs     Outputs           `json:"inputs,omitempty"` // declared inputs as they were when it started
+	Inputs     Outputs           `json:"inputs,omitempty"` // declared inputs at the start of the attempt
 	Needs      map[StepID]string `json:"needs,omitempty"`  // needed step → hash of its recorded outputs, or of its key
 }
 
-// Hash returns the key as 64 hex digits, PAWL_KEY for the step.
+// Hash returns the key as 64 hex digits: PAWL_KEY for the step.
 func (k Key) Hash() string { return hashJSON(k) }
 
-// What a key names one by one: a line of the journal holds no more.
+// Limits of the entries listed in a key, since a line of the journal has limited space.
 const (
 	maxKeyNeeds  = 64
 	maxKeyInputs = 128
 )
 
-// Everything stands in a compact key for all that is not named one by one.
-const Everything = "*"
+// AllEntries replaces the list of entries in a compact key.
+const AllEntries = "*"
 
-// NotKnown is what a step gave of which nobody knows what it gave to those that were done behind it: no other is another one.
-const NotKnown = "?"
+// UnknownOutput marks a needed step whose output hash was not recorded. It compares equal to any hash.
+const UnknownOutput = "?"
 
-// Compact returns the key as the journal holds it: very many needs or inputs are one entry with the hash of all.
+// Compact returns the key as stored in the journal: more needs or inputs than the limit become one entry with their
+// hash.
 func (k Key) Compact() Key {
 	if len(k.Needs) > maxKeyNeeds {
-		k.Needs = map[StepID]string{Everything: hashOfAll(k.Needs)}
+		k.Needs = map[StepID]string{AllEntries: hashOfAll(k.Needs)}
 	}
 	if len(k.Inputs) > maxKeyInputs {
-		k.Inputs = Outputs{Everything: {SHA256: k.Inputs.Hash(), Files: len(k.Inputs)}}
+		k.Inputs = Outputs{AllEntries: {SHA256: k.Inputs.Hash(), Files: len(k.Inputs)}}
 	}
 	return k
 }
 
 func hashOfAll(needs map[StepID]string) string {
 	for _, gave := range needs {
-		if gave == NotKnown {
-			return NotKnown
+		if gave == UnknownOutput {
+			return UnknownOutput
 		}
 	}
 	return hashJSON(needs)
 }
 
-// GivenElse reports whether what is needed gives something else now.
-func (k Key) GivenElse(now Key) bool {
+// NeedsDiffer reports whether the outputs of needed steps differ between the keys.
+func (k Key) NeedsDiffer(now Key) bool {
 	for id, gave := range k.Needs {
-		if gives, has := now.Needs[id]; !has || gave != NotKnown && gives != gave {
+		if gives, has := now.Needs[id]; !has || gave != UnknownOutput && gives != gave {
 			return true
 		}
 	}
 	return len(now.Needs) != len(k.Needs)
 }
 
-// Equal reports whether both keys say the same.
+// Equal reports whether both keys have the same hash.
 func (k Key) Equal(other Key) bool { return k.Hash() == other.Hash() }
 
-// Changes says in words what differs between the key that a finished step has and the one that it would have now.
+// Changes describes the differences between k, the key of a finished step, and now, the key that it would have now.
 func (k Key) Changes(now Key) []string {
 	var changes []string
 	if k.Definition != now.Definition {
@@ -80,7 +81,7 @@ func (k Key) Changes(now Key) []string {
 			changes = append(changes, "input "+path+" is new")
 		case !has:
 			changes = append(changes, "input "+path+" is gone")
-		case before != after && path == Everything:
+		case before != after && path == AllEntries:
 			changes = append(changes, "its inputs changed")
 		case before != after:
 			changes = append(changes, "input "+path+" changed")
@@ -94,8 +95,8 @@ func (k Key) Changes(now Key) []string {
 			changes = append(changes, fmt.Sprintf("it now needs step %s", id))
 		case !has:
 			changes = append(changes, fmt.Sprintf("it no longer needs step %s", id))
-		case before == NotKnown:
-		case before != after && id == Everything:
+		case before == UnknownOutput:
+		case before != after && id == AllEntries:
 			changes = append(changes, "what it needs gives something else")
 		case before != after:
 			changes = append(changes, fmt.Sprintf("what step %s gives changed", id))
@@ -104,8 +105,8 @@ func (k Key) Changes(now Key) []string {
 	return changes
 }
 
-// DefinitionOf returns the hash of what a step does: action, env (the plan's, the defaults' and its own), dir,
-// outputs and, for an item, its value.
+// DefinitionOf returns the hash of what a step does: action, env (of the plan, the defaults and the step), dir, outputs
+// and, for an item, its value.
 func DefinitionOf(p *Plan, s *Step, item string) string {
 	return hashJSON(struct {
 		Run     string
@@ -119,7 +120,7 @@ func DefinitionOf(p *Plan, s *Step, item string) string {
 	}{s.Run, s.Agent, s.Kernel, s.Gate, p.EnvOf(s), s.Dir, s.Outputs, item})
 }
 
-// AcceptOf returns the hash of a step's acceptance checks, empty where it has none.
+// AcceptOf returns the hash of a step's acceptance checks; empty if it has none.
 func AcceptOf(s *Step) string {
 	if len(s.Accept) == 0 {
 		return ""
@@ -127,7 +128,7 @@ func AcceptOf(s *Step) string {
 	return hashJSON(s.Accept)
 }
 
-// EnvOf returns the environment that the plan gives a step: the plan's, overridden by the defaults', then the step's.
+// EnvOf returns a step's environment from the plan: the plan's, overridden by the defaults', then by the step's.
 func (p *Plan) EnvOf(s *Step) map[string]string {
 	env := make(map[string]string, len(p.Env)+len(p.Defaults.Env)+len(s.Env))
 	maps.Copy(env, p.Env)
@@ -139,8 +140,8 @@ func (p *Plan) EnvOf(s *Step) map[string]string {
 // Hash returns the hash of recorded outputs as 64 hex digits.
 func (o Outputs) Hash() string { return hashJSON(o) }
 
-// Expand replaces $NAME and ${NAME} of the given variables in the paths that a plan declares; others stay. What a
-// pattern means by itself is escaped in values: they are names, not patterns.
+// Expand replaces $NAME and ${NAME} of the given variables in a declared path; other variables stay. It escapes pattern
+// characters in values, because values are names and not patterns.
 func Expand(path string, vars map[string]string) string {
 	var out strings.Builder
 	for i := 0; i < len(path); i++ {
@@ -162,7 +163,7 @@ func Expand(path string, vars map[string]string) string {
 
 var escapePattern = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`)
 
-// variable returns the name of the variable that s starts with, as NAME or {NAME}, and its width in bytes.
+// variable returns the variable name at the start of s, as NAME or {NAME}, and its width in bytes.
 func variable(s string) (name string, width int) {
 	if rest, ok := strings.CutPrefix(s, "{"); ok {
 		name, _, ok = strings.Cut(rest, "}")

@@ -39,11 +39,11 @@ func TestKeyChanges(t *testing.T) {
 			t.Errorf("%s: equal %v", name, base.Equal(c.now))
 		}
 	}
-	dim := pawl.Key{Needs: map[pawl.StepID]string{"s": pawl.NotKnown, "t": "y"}}
-	if now := (pawl.Key{Needs: map[pawl.StepID]string{"s": "any", "t": "y"}}); dim.Changes(now) != nil || dim.GivenElse(now) {
+	dim := pawl.Key{Needs: map[pawl.StepID]string{"s": pawl.UnknownOutput, "t": "y"}}
+	if now := (pawl.Key{Needs: map[pawl.StepID]string{"s": "any", "t": "y"}}); dim.Changes(now) != nil || dim.NeedsDiffer(now) {
 		t.Errorf("what is not known has changed: %v", dim.Changes(now))
 	}
-	if now := (pawl.Key{Needs: map[pawl.StepID]string{"s": "any", "t": "z"}}); len(dim.Changes(now)) != 1 || !dim.GivenElse(now) {
+	if now := (pawl.Key{Needs: map[pawl.StepID]string{"s": "any", "t": "z"}}); len(dim.Changes(now)) != 1 || !dim.NeedsDiffer(now) {
 		t.Errorf("what is known has not changed: %v", dim.Changes(now))
 	}
 	if !(pawl.Key{}).Equal(pawl.Key{Inputs: pawl.Outputs{}, Needs: map[pawl.StepID]string{}}) {

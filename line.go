@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Line is one line of an attempt's events file: what a step says while it works. Exactly one field is set.
-// Steps append lines by O_APPEND, through `pawl progress`, `pawl learn` and so on, or by themselves.
+// Line is one line of an attempt's events file: a message from a running step. Exactly one field is set. Steps append
+// lines with O_APPEND, directly or through `pawl progress`, `pawl learn` and similar commands.
 type Line struct {
 	Progress   *Progress   `json:"progress,omitempty"`
 	Item       *ItemNamed  `json:"item,omitempty"`
@@ -20,7 +20,7 @@ type Line struct {
 	Conversation *Conversation `json:"conversation,omitempty"`
 }
 
-// ParseLine reads one line of an events file.
+// ParseLine parses one line of an events file.
 func ParseLine(data []byte) (Line, error) {
 	var l Line
 	if err := json.Unmarshal(data, &l); err != nil {
@@ -36,12 +36,12 @@ func ParseLine(data []byte) (Line, error) {
 		}
 	}
 	if set != 1 {
-		return Line{}, errors.New("a line says one of progress, item, learn, decide, block, ask, checkpoint, conversation")
+		return Line{}, errors.New("a line has exactly one of progress, item, learn, decide, block, ask, checkpoint, conversation")
 	}
 	return l, nil
 }
 
-// Payload returns the event that the line stands for, read at source at the time now.
+// Payload returns the event for the line, which was read from source at the time now.
 func (l Line) Payload(source Source, now time.Time) Payload {
 	switch {
 	case l.Item != nil:
@@ -71,7 +71,7 @@ func (l Line) Payload(source Source, now time.Time) Payload {
 	}
 }
 
-// Gate returns the gate that the action asks for a step, or for one of its items, when it is opened now.
+// Gate returns the gate that the action opens now for a step or one of its items.
 func (a GateAction) Gate(step StepID, item ItemID, now time.Time) Gate {
 	g := Gate{Step: step, Item: item, Type: a.Type, Ask: a.Ask, Options: a.Options, Default: a.Default, Expect: a.Expect}
 	if a.Expires > 0 {

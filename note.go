@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Decision is what a person chose, and why.
+// Decision is a person's choice, with the reason.
 type Decision struct {
 	Question string    `json:"question,omitempty"`
 	Options  []string  `json:"options,omitempty"`
@@ -18,7 +18,7 @@ type Decision struct {
 	Time     time.Time `json:"time,omitzero"`
 }
 
-// DecisionMade is what a person chose, and why.
+// DecisionMade records a person's choice, with the reason.
 type DecisionMade struct {
 	Decision
 	Source *Source `json:"source,omitempty"`
@@ -34,9 +34,9 @@ func (p DecisionMade) fold(s *State, e Event) error {
 
 func (p DecisionMade) source() *Source { return p.Source }
 
-// Blocker is a reason why work cannot go on.
+// Blocker is a reason why work cannot continue.
 type Blocker struct {
-	ID      int       `json:"id,omitempty"` // given by the fold, from 1
+	ID      int       `json:"id,omitempty"` // assigned by the fold, starting at 1
 	Text    string    `json:"text"`
 	Step    StepID    `json:"step,omitempty"`
 	Needs   string    `json:"needs,omitempty"` // what would clear it
@@ -45,7 +45,7 @@ type Blocker struct {
 	How     string    `json:"how,omitempty"`
 }
 
-// OpenBlockers returns the blockers that are not cleared, oldest first.
+// OpenBlockers returns the open blockers, oldest first.
 func (s *State) OpenBlockers() []Blocker {
 	var open []Blocker
 	for _, b := range s.Blockers {
@@ -56,7 +56,7 @@ func (s *State) OpenBlockers() []Blocker {
 	return open
 }
 
-// BlockerOpened says why work cannot go on.
+// BlockerOpened records why work cannot continue.
 type BlockerOpened struct {
 	Blocker
 	Source *Source `json:"source,omitempty"`
@@ -72,7 +72,7 @@ func (p BlockerOpened) fold(s *State, e Event) error {
 
 func (p BlockerOpened) source() *Source { return p.Source }
 
-// BlockerCleared resolves a blocker.
+// BlockerCleared records that a blocker is resolved.
 type BlockerCleared struct {
 	ID  int    `json:"id"`
 	How string `json:"how,omitempty"`
@@ -88,16 +88,16 @@ func (p BlockerCleared) fold(s *State, e Event) error {
 	return nil
 }
 
-// Memory is one thing learned.
+// Memory is one thing that was learned.
 type Memory struct {
 	Kind MemoryKind `json:"kind"`
 	Text string     `json:"text"`
 }
 
-// MemoryKind is the heading under which something learned stands in MEMORY.md.
+// MemoryKind is the section of MEMORY.md that a memory belongs to.
 type MemoryKind string
 
-// The kinds of memory.
+// Kinds of memory.
 const (
 	Pattern      MemoryKind = "pattern"
 	Gotcha       MemoryKind = "gotcha"
@@ -107,12 +107,12 @@ const (
 	Fragile      MemoryKind = "fragile"
 )
 
-// Validate says what is wrong with a memory: an unknown kind, an empty text.
+// Validate rejects unknown kinds and empty texts.
 func (m Memory) Validate() error {
 	switch m.Kind {
 	case Pattern, Gotcha, Preference, DecisionMem, RejectedIdea, Fragile:
 	default:
-		return fmt.Errorf("%q is no kind of memory: use pattern, gotcha, preference, decision, rejected or fragile", m.Kind)
+		return fmt.Errorf("unknown kind of memory %q: use pattern, gotcha, preference, decision, rejected or fragile", m.Kind)
 	}
 	if strings.TrimSpace(m.Text) == "" {
 		return errors.New("there is nothing to learn: the text is empty")
@@ -120,7 +120,7 @@ func (m Memory) Validate() error {
 	return nil
 }
 
-// MemoryLearned says what was learned; the same bullet stands in MEMORY.md.
+// MemoryLearned records a memory, which is also a bullet in MEMORY.md.
 type MemoryLearned struct {
 	Memory
 	Source    *Source `json:"source,omitempty"`

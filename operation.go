@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// OperationID names an operation within its run: "<session>#<the agent's id of the tool call>".
+// OperationID identifies an operation within its run: "<session>#<the agent's id of the tool call>".
 type OperationID string
 
 // OperationIDOf returns the id of an agent's tool call.
@@ -15,43 +15,43 @@ func OperationIDOf(session SessionID, call string) OperationID {
 	return OperationID(string(session) + "#" + call)
 }
 
-// Operation is one tool call of an attached agent, as it was meant.
+// Operation is a tool call of an attached agent, as announced.
 type Operation struct {
-	ID      OperationID   `json:"id,omitempty"` // empty: the agent does not name its calls; the fold gives it one
+	ID      OperationID   `json:"id,omitempty"` // assigned by the fold if the agent has no ids for its calls
 	Session SessionID     `json:"session"`
 	Tool    string        `json:"tool"` // the agent's own id or name
 	Kind    OperationKind `json:"kind"`
-	Summary string        `json:"summary,omitempty"` // the command or what else it is about, without secrets, at most MaxSummary bytes
-	Digest  string        `json:"digest"`            // SHA-256 of the tool's name and input as they were given
-	Paths   []string      `json:"paths,omitempty"`   // that it changes, relative to the project where they lie inside
-	Bound   bool          `json:"bound,omitempty"`   // a command that changes no others
-	Gone    []string      `json:"gone,omitempty"`    // of a command: what it is to take away, and what was there
-	Expect  []Expected    `json:"expect,omitempty"`  // what files are to hold after it
-	Dir     string        `json:"dir,omitempty"`     // where it works, relative to the project where that lies inside. Defaults to its root.
-	Head    string        `json:"head,omitempty"`    // the commit that git stood at
-	Clock   time.Time     `json:"clock,omitzero"`    // the file system's clock when it was meant: what it changes has a ctime at or after it
+	Summary string        `json:"summary,omitempty"` // command or other subject, without secrets, at most MaxSummary bytes
+	Digest  string        `json:"digest"`            // SHA-256 of the tool's name and original input
+	Paths   []string      `json:"paths,omitempty"`   // paths that it changes, relative to the project if inside
+	Bound   bool          `json:"bound,omitempty"`   // a command that changes no other paths
+	Gone    []string      `json:"gone,omitempty"`    // for a command: the paths that it removes, if they existed
+	Expect  []Expected    `json:"expect,omitempty"`  // expected content of files afterwards
+	Dir     string        `json:"dir,omitempty"`     // working directory, relative to the project if inside. Defaults to its root.
+	Head    string        `json:"head,omitempty"`    // git's HEAD commit
+	Clock   time.Time     `json:"clock,omitzero"`    // the file system's clock at the announcement: what the call changes has a ctime at or after it
 }
 
-// MaxSummary is how long a summary of an operation is, in bytes.
+// MaxSummary is the maximum length of an operation's summary, in bytes.
 const MaxSummary = 2000
 
-// OperationKind says what an operation can do to the world.
+// OperationKind is the kind of effects that an operation can have.
 type OperationKind string
 
-// The kinds of operations.
+// Kinds of operations.
 const (
-	OperationReads   OperationKind = "reads"   // it changes nothing
-	OperationFiles   OperationKind = "files"   // it changes the files that it names, and nothing else
+	OperationReads   OperationKind = "reads"   // changes nothing
+	OperationFiles   OperationKind = "files"   // changes the files that it names, and nothing else
 	OperationCommand OperationKind = "command" // a shell command
-	OperationOther   OperationKind = "other"   // nobody can tell: another machine's tool, a subagent
+	OperationOther   OperationKind = "other"   // unknown effects: a tool on another machine, a subagent
 )
 
-// Expected is what a file is to hold after an operation.
+// Expected is the expected content of a file after an operation.
 type Expected struct {
 	Path string `json:"path"`
-	Was  string `json:"was,omitempty"`  // SHA-256 of its content before; empty: it was not there
-	Will string `json:"will"`           // SHA-256 of its content after; empty: it is not to be there
-	Open bool   `json:"open,omitempty"` // what it is to hold could not be computed
+	Was  string `json:"was,omitempty"`  // SHA-256 of the content before; empty: no file
+	Will string `json:"will"`           // SHA-256 of the content after; empty: no file
+	Open bool   `json:"open,omitempty"` // the content after could not be computed
 }
 
 // OperationState is an operation without a reported outcome.

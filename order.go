@@ -2,8 +2,8 @@ package pawl
 
 import "slices"
 
-// Needs returns what a step waits for: its needs and, where none of those is in its own phase, every step of the phase
-// before. So phases run strictly one after another. To ask for many steps, take Order.
+// Needs returns the steps that a step waits for: its needs and, if none of them is in its own phase, every step of the
+// previous phase. So phases run strictly one after another. For many steps, call Order.
 func (p *Plan) Needs(id StepID) []StepID {
 	for i := range p.Phases {
 		steps := p.Phases[i].Steps
@@ -20,7 +20,7 @@ func (p *Plan) Needs(id StepID) []StepID {
 	return nil
 }
 
-// Order returns the Needs of every step. Steps that wait for a whole phase may share one slice.
+// Order returns the Needs of every step. Steps that wait for a whole phase may share a slice.
 func (p *Plan) Order() map[StepID][]StepID {
 	order := make(map[StepID][]StepID)
 	var before []StepID
@@ -42,11 +42,11 @@ func (p *Plan) Order() map[StepID][]StepID {
 	return order
 }
 
-// Waves returns the steps of a phase, counted from 0, by depth: those of a wave may run side by side, and each needs one
-// of the wave before. Steps that wait for each other in a circle, which package planfile rejects, are in no wave.
+// Waves returns the steps of a phase, counted from 0, by level. The steps of a level can run concurrently, and each
+// needs one of the previous level. Steps in dependency cycles, which package planfile rejects, are in no level.
 func (p *Plan) Waves(phase int) [][]StepID {
 	steps := p.Phases[phase].Steps
-	missing := make(map[StepID]int, len(steps)) // step → how many of its needs are in no wave yet
+	missing := make(map[StepID]int, len(steps)) // step → number of its needs that have no level yet
 	neededBy := make(map[StepID][]StepID, len(steps))
 	for id, needs := range needsInside(steps) {
 		missing[id] = len(needs)
@@ -65,7 +65,7 @@ func (p *Plan) Waves(phase int) [][]StepID {
 	for len(queue) > 0 {
 		id := queue[0]
 		queue = queue[1:]
-		deepest = depth[id] // never less than that of the one before
+		deepest = depth[id] // never less than the depth of the previous one
 		for _, next := range neededBy[id] {
 			missing[next]--
 			depth[next] = depth[id] + 1
@@ -77,7 +77,7 @@ func (p *Plan) Waves(phase int) [][]StepID {
 	return byDepth(steps, depth, missing, deepest+1)
 }
 
-// byDepth groups the steps, in their order, leaving out those with needs that are in no wave.
+// byDepth groups the steps by depth, in order, without steps whose needs have no level.
 func byDepth(steps []Step, depth, missing map[StepID]int, waves int) [][]StepID {
 	groups := make([][]StepID, waves)
 	for _, id := range idsOf(steps) {
@@ -88,10 +88,10 @@ func byDepth(steps []Step, depth, missing map[StepID]int, waves int) [][]StepID 
 	return groups
 }
 
-// Cycles returns circles of needs among the steps of a phase, each as the ids along it. No step is in two of them, so
-// there may be more than are returned, but none only where there are none.
+// Cycles returns dependency cycles among the steps of a phase, each as the ids along it. The cycles have no step in
+// common, so there may be more than are returned; the result is empty only if there is none.
 func (p *Plan) Cycles(phase int) [][]StepID {
-	waiting := map[StepID]bool{} // in a circle, or behind one
+	waiting := map[StepID]bool{} // in a cycle, or dependent on one
 	for _, id := range idsOf(p.Phases[phase].Steps) {
 		waiting[id] = true
 	}
@@ -100,7 +100,7 @@ func (p *Plan) Cycles(phase int) [][]StepID {
 			delete(waiting, id)
 		}
 	}
-	next := map[StepID]StepID{} // each waiting step has a need that waits too, so following them ends in a circle
+	next := map[StepID]StepID{} // every waiting step has a waiting need, so following these ends in a cycle
 	for id, needs := range needsInside(p.Phases[phase].Steps) {
 		for _, need := range needs {
 			if waiting[need] {
@@ -110,21 +110,21 @@ func (p *Plan) Cycles(phase int) [][]StepID {
 		}
 	}
 	var found [][]StepID
-	walk := map[StepID]int{} // step → number of the walk that passed it
+	walk := map[StepID]int{} // step → number of the walk that reached it
 	for i, id := range idsOf(p.Phases[phase].Steps) {
 		for waiting[id] && walk[id] == 0 {
 			walk[id] = i + 1
 			id = next[id]
 		}
 		if walk[id] == i+1 {
-			found = append(found, circle(next, id))
+			found = append(found, cycle(next, id))
 		}
 	}
 	return found
 }
 
-// circle follows next from id until it is back.
-func circle(next map[StepID]StepID, id StepID) []StepID {
+// cycle follows next from id until it returns to id.
+func cycle(next map[StepID]StepID, id StepID) []StepID {
 	ids := []StepID{id}
 	for n := next[id]; n != id; n = next[n] {
 		ids = append(ids, n)
@@ -132,7 +132,7 @@ func circle(next map[StepID]StepID, id StepID) []StepID {
 	return ids
 }
 
-// needsInside returns the needs of each step that are among the steps, each once.
+// needsInside returns the needs of each step that are among the steps, without duplicates.
 func needsInside(steps []Step) map[StepID][]StepID {
 	known := make(map[StepID]bool, len(steps))
 	for i := range steps {
@@ -151,7 +151,7 @@ func needsInside(steps []Step) map[StepID][]StepID {
 	return inside
 }
 
-// union returns the ids of a, then those of b, each once.
+// union returns the ids of a, then those of b, without duplicates.
 func union(a, b []StepID) []StepID {
 	seen := make(map[StepID]bool, len(a)+len(b))
 	var ids []StepID
@@ -166,7 +166,7 @@ func union(a, b []StepID) []StepID {
 	return ids
 }
 
-// indexOf returns where the step with this id is, -1 where there is none.
+// indexOf returns the index of the step with this id, or -1.
 func indexOf(steps []Step, id StepID) int {
 	for i := range steps {
 		if steps[i].ID == id {

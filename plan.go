@@ -2,17 +2,17 @@ package pawl
 
 import "time"
 
-// Plan is what is to be done. Package planfile reads one from YAML and sets the default of every field that the file omits.
+// Plan is the work to do. Package planfile reads plans from YAML and sets the defaults of omitted fields.
 type Plan struct {
-	Version  int               `yaml:"version,omitempty" json:"version,omitempty"` // of the plan format; 1
+	Version  int               `yaml:"version,omitempty" json:"version,omitempty"` // version of the plan format: 1
 	Name     string            `yaml:"name" json:"name"`
 	Goal     string            `yaml:"goal,omitempty" json:"goal,omitempty"`
 	Mode     Mode              `yaml:"mode,omitempty" json:"mode,omitempty"`         // Defaults to guided.
-	Parallel int               `yaml:"parallel,omitempty" json:"parallel,omitempty"` // attempts at a time. Defaults to the number of processors.
+	Parallel int               `yaml:"parallel,omitempty" json:"parallel,omitempty"` // maximum concurrent attempts. Defaults to the number of processors.
 	Budget   Budget            `yaml:"budget,omitempty" json:"budget,omitzero"`
 	Env      map[string]string `yaml:"env,omitempty" json:"env,omitempty"`
 	Defaults Defaults          `yaml:"defaults,omitempty" json:"defaults,omitzero"`
-	Phases   []Phase           `yaml:"phases,omitempty" json:"phases,omitempty"` // never empty once read: bare steps are one phase
+	Phases   []Phase           `yaml:"phases,omitempty" json:"phases,omitempty"` // never empty after reading: steps without phases become one phase
 }
 
 // Phase is a named, ordered group of steps. Phases run one after another.
@@ -21,20 +21,20 @@ type Phase struct {
 	Steps []Step `yaml:"steps" json:"steps"`
 }
 
-// Step is the unit of work with a limit and a verdict. Exactly one of Run, Agent, Kernel and Gate is set.
+// Step is a unit of work. Exactly one of Run, Agent, Kernel and Gate is set.
 type Step struct {
 	ID         StepID            `yaml:"id" json:"id"`
 	Name       string            `yaml:"name,omitempty" json:"name,omitempty"` // Defaults to the id.
 	Goal       string            `yaml:"goal,omitempty" json:"goal,omitempty"`
-	Needs      []StepID          `yaml:"needs,omitempty" json:"needs,omitempty"` // Defaults to the step before it in the phase; [] frees it.
+	Needs      []StepID          `yaml:"needs,omitempty" json:"needs,omitempty"` // Defaults to the previous step in the phase; [] means none.
 	Dir        string            `yaml:"dir,omitempty" json:"dir,omitempty"`     // Defaults to the project root.
 	Env        map[string]string `yaml:"env,omitempty" json:"env,omitempty"`
-	Run        string            `yaml:"run,omitempty" json:"run,omitempty"` // for /bin/sh -c
+	Run        string            `yaml:"run,omitempty" json:"run,omitempty"` // command for /bin/sh -c
 	Agent      *AgentAction      `yaml:"agent,omitempty" json:"agent,omitempty"`
 	Kernel     *KernelAction     `yaml:"kernel,omitempty" json:"kernel,omitempty"`
 	Gate       *GateAction       `yaml:"gate,omitempty" json:"gate,omitempty"`
 	Foreach    *Foreach          `yaml:"foreach,omitempty" json:"foreach,omitempty"`
-	Parallel   int               `yaml:"parallel,omitempty" json:"parallel,omitempty"` // items at a time. Defaults to the plan's.
+	Parallel   int               `yaml:"parallel,omitempty" json:"parallel,omitempty"` // maximum concurrent items. Defaults to the plan's.
 	Inputs     []string          `yaml:"inputs,omitempty" json:"inputs,omitempty"`
 	Outputs    []string          `yaml:"outputs,omitempty" json:"outputs,omitempty"`
 	Accept     map[string]string `yaml:"accept,omitempty" json:"accept,omitempty"`         // check name → command
@@ -48,24 +48,24 @@ type Step struct {
 	Estimate   Duration          `yaml:"estimate,omitempty" json:"estimate,omitempty"`     // Defaults to 30m.
 }
 
-// Mode says how much a run asks.
+// Mode is how often a run asks a person.
 type Mode string
 
-// The modes.
+// Modes of a run.
 const (
 	Guided    Mode = "guided"    // stops at every gate
-	Autopilot Mode = "autopilot" // approves a human_verify whose checks pass, takes a decision's default, stops at the rest
-	HandsOn   Mode = "hands_on"  // as guided, and asks before each step
+	Autopilot Mode = "autopilot" // approves a human_verify gate whose checks pass, takes a decision's default, stops at other gates
+	HandsOn   Mode = "hands_on"  // like guided, and asks before each step
 )
 
 // Budget is what a run may use before it pauses and asks. Zero means no limit.
 type Budget struct {
-	Time   Duration `yaml:"time,omitempty" json:"time,omitempty"` // sum of the attempts' running times
+	Time   Duration `yaml:"time,omitempty" json:"time,omitempty"` // total attempt time
 	USD    float64  `yaml:"usd,omitempty" json:"usd,omitempty"`
 	Tokens int64    `yaml:"tokens,omitempty" json:"tokens,omitempty"`
 }
 
-// Defaults are taken by every step that does not say otherwise.
+// Defaults are the values for steps that do not set their own.
 type Defaults struct {
 	Dir      string            `yaml:"dir,omitempty" json:"dir,omitempty"`
 	Env      map[string]string `yaml:"env,omitempty" json:"env,omitempty"`
@@ -76,22 +76,22 @@ type Defaults struct {
 	Estimate Duration          `yaml:"estimate,omitempty" json:"estimate,omitempty"`
 }
 
-// AgentAction has a coding agent do the step.
+// AgentAction lets a coding agent do the step.
 type AgentAction struct {
 	Use     AgentName `yaml:"use" json:"use"`
 	Prompt  string    `yaml:"prompt" json:"prompt"`
-	Command string    `yaml:"command,omitempty" json:"command,omitempty"` // for /bin/sh -c, with AnyCommand
-	Args    []string  `yaml:"args,omitempty" json:"args,omitempty"`       // more arguments for the agent
-	Resume  *bool     `yaml:"resume,omitempty" json:"resume,omitempty"`   // go on with the session of an earlier attempt. Defaults to true.
+	Command string    `yaml:"command,omitempty" json:"command,omitempty"` // command for /bin/sh -c, with AnyCommand
+	Args    []string  `yaml:"args,omitempty" json:"args,omitempty"`       // additional arguments for the agent
+	Resume  *bool     `yaml:"resume,omitempty" json:"resume,omitempty"`   // continue the session of an earlier attempt. Defaults to true.
 	Wait    *bool     `yaml:"wait,omitempty" json:"wait,omitempty"`       // wait once for the end of a usage limit. Defaults to true.
 	Model   string    `yaml:"model,omitempty" json:"model,omitempty"`
-	MaxUSD  float64   `yaml:"max_usd,omitempty" json:"max_usd,omitempty"` // that an attempt may cost. Defaults to no limit.
+	MaxUSD  float64   `yaml:"max_usd,omitempty" json:"max_usd,omitempty"` // maximum cost of an attempt. Defaults to no limit.
 }
 
 // AgentName is an agent that can do a step.
 type AgentName string
 
-// The agents that can do a step.
+// Supported agents.
 const (
 	ClaudeCode AgentName = "claude"
 	CodexCLI   AgentName = "codex"
@@ -101,11 +101,11 @@ const (
 	AnyCommand AgentName = "command" // a program that reads its prompt from standard input
 )
 
-// AgentNames lists them all.
+// AgentNames lists the supported agents.
 var AgentNames = []AgentName{ClaudeCode, CodexCLI, GeminiCLI, OpenCode, CopilotCLI, AnyCommand}
 
-// TellsCost reports whether the agent says what it costs while it works, so that a limit can be kept.
-func (n AgentName) TellsCost() bool { return n == ClaudeCode || n == OpenCode || n == AnyCommand }
+// ReportsCost reports whether the agent reports its cost while it works, so that a limit can be enforced.
+func (n AgentName) ReportsCost() bool { return n == ClaudeCode || n == OpenCode || n == AnyCommand }
 
 // KernelAction runs code in a Jupyter kernel.
 type KernelAction struct {
@@ -114,31 +114,31 @@ type KernelAction struct {
 	File string `yaml:"file,omitempty" json:"file,omitempty"`
 }
 
-// GateAction stops for a person.
+// GateAction waits for a person.
 type GateAction struct {
 	Type    GateType `yaml:"type" json:"type"`
 	Ask     string   `yaml:"ask" json:"ask"`
 	Options []string `yaml:"options,omitempty" json:"options,omitempty"`
 	Default string   `yaml:"default,omitempty" json:"default,omitempty"`
-	Expect  string   `yaml:"expect,omitempty" json:"expect,omitempty"` // what a person should find
+	Expect  string   `yaml:"expect,omitempty" json:"expect,omitempty"` // acceptance hint: what the person should find
 	Expires Duration `yaml:"expires,omitempty" json:"expires,omitempty"`
 }
 
-// Foreach is a step's work list; exactly one field is set. Lines is a file (one value a line, empty lines skipped),
-// Files a glob pattern whose matches, sorted, are the values.
+// Foreach is a step's list of items; exactly one field is set. Lines is a file with one value per line, without empty
+// lines. Files is a glob pattern whose sorted matches are the values.
 type Foreach struct {
 	Items []string `yaml:"items,omitempty" json:"items,omitempty"`
 	Lines string   `yaml:"lines,omitempty" json:"lines,omitempty"`
 	Files string   `yaml:"files,omitempty" json:"files,omitempty"`
 }
 
-// Retry says how often and how soon a failed step or item is tried again.
+// Retry says how often and how soon a failed step or item is retried.
 type Retry struct {
-	Attempts int      `yaml:"attempts,omitempty" json:"attempts,omitempty"` // in all. Defaults to 1.
-	Backoff  Duration `yaml:"backoff,omitempty" json:"backoff,omitempty"`   // before the second try, doubled before each further one. Defaults to 1s.
+	Attempts int      `yaml:"attempts,omitempty" json:"attempts,omitempty"` // including the first. Defaults to 1.
+	Backoff  Duration `yaml:"backoff,omitempty" json:"backoff,omitempty"`   // delay before the first retry, doubled for each further one. Defaults to 1s.
 }
 
-// The Example methods return a value as a plan file writes it.
+// The Example methods return an example value in plan syntax.
 
 func (Budget) Example() string       { return "{usd: 5}" }
 func (AgentAction) Example() string  { return "{use: claude, prompt: Fix the links.}" }
@@ -147,7 +147,7 @@ func (GateAction) Example() string   { return "{type: human_verify, ask: Is the 
 func (Foreach) Example() string      { return "{lines: ids.txt}" }
 func (Retry) Example() string        { return "{attempts: 3}" }
 
-// Limits of kernel steps; the other limits have no cap.
+// Limits of kernel steps. The other limits have no maximum.
 const (
 	KernelTimeout    = 4 * time.Minute
 	MaxKernelTimeout = 10 * time.Minute
@@ -158,7 +158,7 @@ const (
 	DefaultBackoff   = time.Second
 )
 
-// MaxBackoff is the longest wait before another try.
+// MaxBackoff is the maximum delay before a retry.
 const MaxBackoff = 10 * time.Minute
 
 // Steps returns the plan's steps in order.
@@ -172,7 +172,7 @@ func (p *Plan) Steps() []*Step {
 	return steps
 }
 
-// Step returns the step with this id, nil where there is none.
+// Step returns the step with this id, or nil.
 func (p *Plan) Step(id StepID) *Step {
 	for _, s := range p.Steps() {
 		if s.ID == id {
@@ -182,16 +182,16 @@ func (p *Plan) Step(id StepID) *Step {
 	return nil
 }
 
-// MayResume reports whether a later attempt goes on with the agent's session, where that is still there.
+// MayResume reports whether a later attempt continues the agent's session, if it still exists.
 func (a *AgentAction) MayResume() bool { return a.Resume == nil || *a.Resume }
 
-// MayWait reports whether the end of a usage limit is waited for, once.
+// MayWait reports whether an attempt waits, once, for the end of a usage limit.
 func (a *AgentAction) MayWait() bool { return a.Wait == nil || *a.Wait }
 
-// MayRepeat reports whether the step may run again after an attempt whose effects are unknown.
+// MayRepeat reports whether the step is safe to rerun after an attempt with unknown effects.
 func (s *Step) MayRepeat() bool { return s.Idempotent == nil || *s.Idempotent }
 
-// Delay returns how long to wait after so many failed tries, doubled each time up to MaxBackoff.
+// Delay returns the delay after this many failures, doubled each time up to MaxBackoff.
 func (r Retry) Delay(failures int) time.Duration {
 	d := time.Duration(r.Backoff)
 	for i := 1; i < failures && d < MaxBackoff; i++ {

@@ -5,13 +5,14 @@ import (
 	"fmt"
 )
 
-// RollbackState is a rollback that has not ended.
+// RollbackState is an unfinished rollback.
 type RollbackState struct {
 	RollbackStarted
-	Undoing *UndoRef `json:"undoing,omitempty"` // started and not ended: running, or in doubt
+	Undoing *UndoRef `json:"undoing,omitempty"` // the undo that is running or in doubt
 }
 
-// UndoRef names one try to undo finished work. Attempt counts the tries to undo the same step or item, from 1.
+// UndoRef identifies one attempt to undo finished work. Attempt counts the attempts for the same step or item, starting
+// at 1.
 type UndoRef struct {
 	AttemptRef
 	Of Seq `json:"of"` // the event that finished the work
@@ -20,11 +21,11 @@ type UndoRef struct {
 // errNoRollback rejects an undo event outside of a rollback.
 var errNoRollback = errors.New("no rollback was started")
 
-// RollbackStarted says that the run goes back to a checkpoint: what was finished after it is undone, the newest first.
-// Until RollbackEnded nothing else is started.
+// RollbackStarted records that the run returns to a checkpoint: work finished after it is undone, newest first. Nothing
+// else starts before RollbackEnded.
 type RollbackStarted struct {
 	Checkpoint CheckpointID `json:"checkpoint"`
-	Undos      int          `json:"undos"` // how many pieces of work have something to undo
+	Undos      int          `json:"undos"` // number of steps and items with an undo command
 }
 
 func (RollbackStarted) Event() EventType { return "rollback.started" }
@@ -40,14 +41,14 @@ func (p RollbackStarted) fold(s *State, _ Event) error {
 	return nil
 }
 
-// UndoStarted is an intent: durable before the undo command is started.
+// UndoStarted is an intent: it is durable before the undo command starts.
 type UndoStarted struct{ UndoRef }
 
 func (UndoStarted) Event() EventType { return "undo.started" }
 
 func (p UndoStarted) fold(s *State, _ Event) error { return s.setUndoing(&p.UndoRef) }
 
-// UndoDone says that an undo command ended well: the work counts as not done any more.
+// UndoDone records that an undo command succeeded: the work no longer counts as done.
 type UndoDone struct {
 	UndoRef
 	Stats *AttemptStats `json:"stats,omitempty"`
@@ -57,7 +58,7 @@ func (UndoDone) Event() EventType { return "undo.done" }
 
 func (p UndoDone) fold(s *State, e Event) error { return s.undone(e, p.UndoRef, "it was undone") }
 
-// UndoFailed ends a try to undo that did not end well, or of which nobody knows how it ended.
+// UndoFailed records that an attempt to undo failed, or that its result is unknown.
 type UndoFailed struct {
 	UndoRef
 	Outcome Outcome       `json:"outcome"` // failed, lost or not_started
@@ -71,7 +72,7 @@ func (UndoFailed) Event() EventType { return "undo.failed" }
 
 func (UndoFailed) fold(s *State, _ Event) error { return s.setUndoing(nil) }
 
-// UndoSkipped says that a person answers for work being undone, or for its not having to be.
+// UndoSkipped records that a person takes responsibility for work being undone, or for not undoing it.
 type UndoSkipped struct {
 	UndoRef
 	Why string `json:"why,omitempty"`
@@ -83,7 +84,7 @@ func (p UndoSkipped) fold(s *State, e Event) error {
 	return s.undone(e, p.UndoRef, "a person answers for its being undone")
 }
 
-// setUndoing records the undo attempt that is live, nil for none.
+// setUndoing records the live undo attempt; nil for none.
 func (s *State) setUndoing(ref *UndoRef) error {
 	if s.Rollback == nil {
 		return errNoRollback
@@ -92,7 +93,7 @@ func (s *State) setUndoing(ref *UndoRef) error {
 	return nil
 }
 
-// undone makes the step or item pending again whose finished work was undone. Work that was done again since then stays done.
+// undone makes a step or item pending again after its work was undone. Work that was done again since stays done.
 func (s *State) undone(e Event, p UndoRef, why string) error {
 	if err := s.setUndoing(nil); err != nil {
 		return err
@@ -111,10 +112,10 @@ func (s *State) undone(e Event, p UndoRef, why string) error {
 	return again.fold(s, e)
 }
 
-// RollbackEnded says that the run stands where it stood at the checkpoint, or that the rollback was given up.
+// RollbackEnded records that the run is back at the checkpoint, or that the rollback was stopped.
 type RollbackEnded struct {
 	Checkpoint CheckpointID `json:"checkpoint"`
-	Stopped    string       `json:"stopped,omitempty"` // why it was given up: what was undone so far stays so
+	Stopped    string       `json:"stopped,omitempty"` // why it was stopped; what was undone stays undone
 }
 
 func (RollbackEnded) Event() EventType { return "rollback.ended" }

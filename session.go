@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// SessionID names a session of an agent: "<agent>:<the agent's own id>", and that of a subagent
-// "<agent>:<the agent's own id>/<the subagent's>".
+// SessionID identifies an agent's session: "<agent>:<the agent's own id>", and for a subagent "<agent>:<the agent's own
+// id>/<the subagent's>".
 type SessionID string
 
-// SessionIDOf returns the id of an agent's session, or where sub is not empty of its subagent.
+// SessionIDOf returns the id of an agent's session or, if sub is not empty, of its subagent's.
 func SessionIDOf(agent, native, sub string) SessionID {
 	id := agent + ":" + native
 	if sub != "" {
@@ -27,14 +27,14 @@ func (id SessionID) Agent() string {
 	return agent
 }
 
-// Native returns the agent's own id of the session, which its native resume takes.
+// Native returns the agent's own id of the session, which the agent's own resume command takes.
 func (id SessionID) Native() string {
 	_, native, _ := strings.Cut(string(id), ":")
 	native, _, _ = strings.Cut(native, "/")
 	return native
 }
 
-// Parent returns the session that a subagent's session belongs to; empty: it is none.
+// Parent returns the session that a subagent's session belongs to; empty for other sessions.
 func (id SessionID) Parent() SessionID {
 	parent, _, sub := strings.Cut(string(id), "/")
 	if !sub {
@@ -43,43 +43,43 @@ func (id SessionID) Parent() SessionID {
 	return SessionID(parent)
 }
 
-// TasksStep is the step under which the task list of an agent is kept that works on no step of a plan.
+// TasksStep is the step that holds the task list of an agent that works on no step of a plan.
 const TasksStep StepID = "tasks"
 
-// SessionDoing is what a session is doing.
+// SessionDoing is the activity of a session.
 type SessionDoing string
 
-// What a session is doing, as far as its hooks tell. Whether its agent still lives only the process table tells.
+// Activities of a session, as reported by its hooks. Whether the agent is alive is known only from the process table.
 const (
 	SessionWorks   SessionDoing = "working"
 	SessionIdle    SessionDoing = "idle"       // its turn ended
 	SessionAsks    SessionDoing = "permission" // it waits for a person's permission
-	SessionFailed  SessionDoing = "failed"     // its model could not be asked
+	SessionFailed  SessionDoing = "failed"     // its model is unavailable
 	SessionIsEnded SessionDoing = "ended"
 )
 
-// SessionState is a session of an agent in a run.
+// SessionState is an agent's session in a run.
 type SessionState struct {
 	SessionBegan
-	Since    time.Time    `json:"since"` // when it first began
-	Seen     time.Time    `json:"seen"`  // its last event
-	Seq      Seq          `json:"seq"`   // of its last event
+	Since    time.Time    `json:"since"` // when it first started
+	Seen     time.Time    `json:"seen"`  // time of its last event
+	Seq      Seq          `json:"seq"`   // number of its last event
 	Doing    SessionDoing `json:"doing"`
-	Why      string       `json:"why,omitempty"`    // it failed, asks or ended
-	First    string       `json:"first,omitempty"`  // the first thing that a person asked of it
-	Asked    string       `json:"asked,omitempty"`  // the last
-	Said     string       `json:"said,omitempty"`   // its last words
+	Why      string       `json:"why,omitempty"`    // why it failed, asks or ended
+	First    string       `json:"first,omitempty"`  // the first prompt
+	Asked    string       `json:"asked,omitempty"`  // the latest prompt
+	Said     string       `json:"said,omitempty"`   // its last message
 	Did      int          `json:"did,omitempty"`    // operations with an outcome
-	Recent   []string     `json:"recent,omitempty"` // what the last of them were that may have changed something, the oldest first
+	Recent   []string     `json:"recent,omitempty"` // the latest operations that may have changed something, oldest first
 	Compacts int          `json:"compacts,omitempty"`
 }
 
 const (
-	maxRecent     = 5   // operations of a session that are remembered by what they were about
+	maxRecent     = 5   // operations listed in SessionState.Recent
 	maxRecentText = 160 // bytes of each
 )
 
-// did notes an operation whose outcome is known.
+// did records an operation with a known outcome.
 func (x *SessionState) did(o *OperationState) {
 	x.Did++
 	if o.Kind == OperationReads || o.Summary == "" {
@@ -94,7 +94,7 @@ func (x *SessionState) did(o *OperationState) {
 	}
 }
 
-// SessionsByTime returns the sessions of a run, the one that was heard of last first.
+// SessionsByTime returns the sessions of a run, the most recently active first.
 func (s *State) SessionsByTime() []*SessionState {
 	var all []*SessionState
 	for _, session := range s.Sessions {
@@ -106,15 +106,15 @@ func (s *State) SessionsByTime() []*SessionState {
 	return all
 }
 
-// SessionBegan says that an agent's session began, or went on after it had ended or was compacted.
+// SessionBegan records that an agent's session started, or continued after it had ended or was compacted.
 type SessionBegan struct {
 	Session    SessionID `json:"session"`
-	Source     string    `json:"source,omitempty"`     // as the agent says: startup, resume, clear, compact, fork; empty: nobody heard of its beginning
-	Dir        string    `json:"dir,omitempty"`        // absolute; where it works
-	Transcript string    `json:"transcript,omitempty"` // the agent's own record, absolute
+	Source     string    `json:"source,omitempty"`     // as reported by the agent: startup, resume, clear, compact or fork; empty: its start was not reported
+	Dir        string    `json:"dir,omitempty"`        // absolute path of its working directory
+	Transcript string    `json:"transcript,omitempty"` // absolute path of the agent's own record
 	Model      string    `json:"model,omitempty"`
 	Process    *Process  `json:"process,omitempty"` // of the agent
-	Step       StepID    `json:"step,omitempty"`    // the step whose attempt it is; empty: it is none
+	Step       StepID    `json:"step,omitempty"`    // the step whose attempt the session is; empty: none
 }
 
 func (SessionBegan) Event() EventType { return "session.began" }
@@ -138,11 +138,11 @@ func (p SessionBegan) fold(s *State, e Event) error {
 	return nil
 }
 
-// SessionPrompted is what a person asked of a session, without secrets.
+// SessionPrompted records a person's prompt to a session, without secrets.
 type SessionPrompted struct {
 	Session SessionID `json:"session"`
 	Text    string    `json:"text"`
-	Digest  string    `json:"digest"` // SHA-256 of the prompt as it was given
+	Digest  string    `json:"digest"` // SHA-256 of the original prompt
 }
 
 func (SessionPrompted) Event() EventType { return "session.prompted" }
@@ -157,12 +157,12 @@ func (p SessionPrompted) fold(s *State, e Event) error {
 	return nil
 }
 
-// SessionTurned says what a session is doing from here on.
+// SessionTurned records a new activity of a session.
 type SessionTurned struct {
 	Session SessionID    `json:"session"`
 	Doing   SessionDoing `json:"doing"`
 	Why     string       `json:"why,omitempty"`
-	Said    string       `json:"said,omitempty"` // its last words, without secrets
+	Said    string       `json:"said,omitempty"` // its last message, without secrets
 }
 
 func (SessionTurned) Event() EventType { return "session.turned" }
@@ -187,7 +187,7 @@ func (p SessionTurned) fold(s *State, e Event) error {
 	return nil
 }
 
-// SessionCompacted says that a session's context is about to be shortened.
+// SessionCompacted records that a session's context is about to be compacted.
 type SessionCompacted struct {
 	Session SessionID `json:"session"`
 	Trigger string    `json:"trigger,omitempty"` // manual | auto
@@ -204,7 +204,7 @@ func (p SessionCompacted) fold(s *State, e Event) error {
 	return nil
 }
 
-// SessionEnded says that a session ended in good order.
+// SessionEnded records that a session ended normally.
 type SessionEnded struct {
 	Session SessionID `json:"session"`
 	Why     string    `json:"why,omitempty"`
@@ -212,7 +212,7 @@ type SessionEnded struct {
 
 func (SessionEnded) Event() EventType { return "session.ended" }
 
-// fold keeps nothing of a subagent's session.
+// fold discards the state of a subagent's session.
 func (p SessionEnded) fold(s *State, e Event) error {
 	x, err := s.touchSession(e, p.Session)
 	if err != nil {

@@ -2,25 +2,24 @@ package pawl
 
 import "slices"
 
-// Position is where a run stands, in the words of the systems that count: phase, step, wave, item and their totals.
+// Position is the current position of a run: phase, step, wave, item and their totals, as other systems count them.
 type Position struct {
-	Phase      int    `json:"phase"` // from 1
+	Phase      int    `json:"phase"` // starting at 1
 	PhaseTotal int    `json:"phase_total"`
 	PhaseName  string `json:"phase_name,omitempty"`
-	Step       int    `json:"step"` // from 1, over the whole plan
+	Step       int    `json:"step"` // starting at 1, over the whole plan
 	StepTotal  int    `json:"step_total"`
 	StepID     StepID `json:"step_id,omitempty"`
 	StepName   string `json:"step_name,omitempty"`
-	Wave       int    `json:"wave,omitempty"` // from 1, within the phase
+	Wave       int    `json:"wave,omitempty"` // level of the step, starting at 1 in each phase
 	WaveTotal  int    `json:"wave_total,omitempty"`
-	Item       int    `json:"item,omitempty"` // finished items of the step, and the one being worked on
+	Item       int    `json:"item,omitempty"` // finished items of the step, plus the current one
 	ItemTotal  int    `json:"item_total,omitempty"`
-	Complete   bool   `json:"complete,omitempty"` // nothing is left
+	Complete   bool   `json:"complete,omitempty"` // all steps are finished
 }
 
-// StatusNow returns the run's status as people mean it. engine says whether a live engine holds the run.
-// A run that is unfinished and without an engine is interrupted, unless all that it waits for is a person. A session run
-// has no engine and needs none.
+// StatusNow returns the run's status for output. engine reports whether a live engine holds the run. An unfinished run
+// without an engine is interrupted, unless it waits only for a person. A session run needs no engine.
 func (s *State) StatusNow(engine bool) RunStatus {
 	switch {
 	case s.Ended():
@@ -35,7 +34,7 @@ func (s *State) StatusNow(engine bool) RunStatus {
 	return StatusInterrupted
 }
 
-// waits reports whether nothing runs and a person is asked for something.
+// waits reports whether nothing is running and a person must act.
 func (s *State) waits() bool {
 	if len(s.Live()) > 0 {
 		return false
@@ -51,7 +50,7 @@ func (s *State) waits() bool {
 	return false
 }
 
-// Position returns where the run stands in plan: the first step that is not finished.
+// Position returns the position of the run in plan: the first unfinished step.
 func (s *State) Position(plan *Plan) Position {
 	pos := Position{PhaseTotal: len(plan.Phases), StepTotal: len(plan.Steps())}
 	for i := range plan.Phases {
@@ -68,7 +67,7 @@ func (s *State) Position(plan *Plan) Position {
 			}
 		}
 	}
-	pos.Complete = pos.StepTotal > 0 || s.Status == StatusCompleted // without a plan, only the run's end says so
+	pos.Complete = pos.StepTotal > 0 || s.Status == StatusCompleted // without a plan, only the run's status tells
 	return pos
 }
 
@@ -89,8 +88,8 @@ func waveOf(waves [][]StepID, id StepID) (wave, total int) {
 	return 0, len(waves)
 }
 
-// Percent returns how much of plan is finished, 0 to 100, rounded down. Every step counts the same;
-// a foreach step counts by its finished items.
+// Percent returns the finished part of plan, 0 to 100, rounded down. Every step has the same weight; a foreach step
+// counts by its finished items.
 func (s *State) Percent(plan *Plan) int {
 	steps := plan.Steps()
 	if len(steps) == 0 {

@@ -2,25 +2,25 @@ package pawl
 
 import "time"
 
-// Verdict is what is safe to do with a step after a death, and why.
+// Verdict is the safe action for a step after a crash, with reasons.
 type Verdict struct {
 	Word    VerdictWord   `json:"verdict"`
-	Rule    string        `json:"rule"`            // of the table that gave it
+	Rule    string        `json:"rule"`            // the rule of the verdict table that applied
 	Reasons []string      `json:"reasons"`         // one line each
-	Open    []VerdictWord `json:"open,omitempty"`  // what an evaluator could have chosen as well; empty: the rule decides alone
+	Open    []VerdictWord `json:"open,omitempty"`  // the other verdicts that an evaluator could have chosen; empty: the rule alone decides
 	By      string        `json:"by,omitempty"`    // the evaluator that chose; empty: the rule
-	Cost    Usage         `json:"cost,omitzero"`   // of asking it
-	Doubt   string        `json:"doubt,omitempty"` // why an evaluator was asked and not followed
+	Cost    Usage         `json:"cost,omitzero"`   // of the evaluator
+	Doubt   string        `json:"doubt,omitempty"` // why an evaluator's answer was not followed
 	Judged  time.Time     `json:"judged,omitzero"`
 }
 
-// VerdictWord is what a verdict says is to be done.
+// VerdictWord is the action of a verdict.
 type VerdictWord string
 
-// The verdicts.
+// Verdicts.
 const (
-	Continue    VerdictWord = "continue"     // go on with what is there: re-attach, or tell the next attempt of the partial work
-	Restart     VerdictWord = "restart"      // begin the step again
-	Next        VerdictWord = "next"         // it is done
+	Continue    VerdictWord = "continue"     // use the existing work: re-attach, or tell the next attempt about it
+	Restart     VerdictWord = "restart"      // rerun the step
+	Next        VerdictWord = "next"         // accept the step as done
 	HumanReview VerdictWord = "human_review" // ask a person
 )

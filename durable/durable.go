@@ -1,17 +1,17 @@
-// Package durable runs a Go function whose finished steps are remembered: after a crash, a kill or a power cut the next
-// [Run] of the same name goes on where the last one stopped.
+// Package durable runs Go functions that resume after a crash. It records each finished step; after a crash, a kill or
+// a power failure, the next [Run] of the same name continues where the last one stopped.
 //
-// A step's name is its identity. When [Step] returns nil its result is on disk, as one event of a journal, and the step
-// never runs again in this run; a step that was cut off runs again. So a step runs at least once, and what it does to
-// the outside must bear that. What stands between steps runs every time, so the way from step to step must not depend
-// on what can differ the next time, such as the clock, other than through a step's result.
+// A step is identified by its name. When [Step] returns nil, its result is on disk, as one event of a journal, and the
+// step never runs again in this run. An interrupted step runs again, so a step runs at least once, and its effects must
+// be idempotent. Code between steps runs every time, so it must be deterministic: anything that can differ, such as the
+// clock, belongs in a step's result.
 //
-// Results are JSON. A Step returns what the journal holds, also the first time: what JSON leaves out is gone at once,
-// not only after a crash.
+// Results are JSON. Step returns the recorded result even the first time, so fields that JSON omits are lost at once,
+// and not only after a crash.
 //
-// Runs live in a project's .pawl folder, where `pawl status`, `pawl log` and `pawl verify` see them. Nothing supervises
-// a step and nothing of its files is kept: its limits are those of its context. One Run works in a project at a time, in
-// whatever process; another is refused with an error of kind "held" that says who is in the way.
+// Runs are stored in a project's .pawl folder, where `pawl status`, `pawl log` and `pawl verify` show them. Steps are
+// not supervised, and no snapshots are taken; only their context limits them. Only one Run can be active in a project
+// at a time, across all processes. Others fail with an error of kind "held" that names the holder.
 package durable
 
 import (
@@ -22,16 +22,16 @@ import (
 )
 
 var (
-	errOutside = errors.New("it needs the context that durable.Run gives")
-	errInside  = errors.New("it stands inside another step")
+	errOutside = errors.New("use the context that durable.Run passes to its function")
+	errInside  = errors.New("steps cannot be nested")
 )
 
-// Run calls fn, whose steps are remembered under name in the project that dir lies in; where there is none, dir becomes
-// one. It goes on with the unfinished run of that name, else begins a new one.
+// Run calls fn and records its steps under name, in the project that contains dir; if there is none, dir becomes one.
+// It resumes the unfinished run of that name, or starts a new one.
 //
-// When fn returns nil the run is finished. When it returns an error, Run returns that, and the run stays unfinished;
-// so it does when fn panics. fn must not return before its steps have. The context that fn is given ends with ctx, and
-// when the run was taken over by somebody else.
+// When fn returns nil the run is finished. When fn returns an error or panics, the run stays unfinished, and Run
+// returns the error. fn must not return before its steps have. Its context ends with ctx, or when another process takes
+// the run over.
 func Run(ctx context.Context, dir, name string, fn func(context.Context) error) (err error) {
 	r, err := open(ctx, dir, name)
 	if err != nil {
@@ -45,7 +45,7 @@ func Run(ctx context.Context, dir, name string, fn func(context.Context) error) 
 		if returned {
 			err = r.leave(ctx, err, busy)
 		}
-		if closing := r.close(); closing != nil { // else err stays the very error that fn returned
+		if closing := r.close(); closing != nil { // otherwise return exactly the error of fn
 			err = errors.Join(err, closing)
 		}
 	}()
@@ -54,12 +54,11 @@ func Run(ctx context.Context, dir, name string, fn func(context.Context) error) 
 	return err
 }
 
-// Step returns the result of the step with this name: the remembered one where the step is finished, else what fn
-// returns, once that is remembered. An error of fn is returned, and the step is not finished: it can be tried again, by
-// another Step or the next Run. A name stands for one step of a run, and no step stands inside another. Steps may run
-// side by side in several goroutines.
+// Step returns the result of the step with this name: the recorded one if the step is finished, otherwise the result of
+// fn after recording it. If fn fails, Step returns its error and the step can be retried, by another Step or the next
+// Run. A name identifies one step of a run, and steps cannot be nested. Several goroutines may run steps concurrently.
 //
-// A step that has run for a second is announced in the journal, so that people see it.
+// A step that runs for a second is announced in the journal, so that it is visible while it runs.
 func Step[T any](ctx context.Context, name string, fn func(context.Context) (T, error)) (T, error) {
 	var none, result T
 	r, ok := ctx.Value(runKey{}).(*run)
@@ -75,10 +74,10 @@ func Step[T any](ctx context.Context, name string, fn func(context.Context) (T, 
 			return nil, err
 		}
 		if data, err = json.Marshal(value); err == nil {
-			err = json.Unmarshal(data, &result) // what cannot be read back must not be remembered
+			err = json.Unmarshal(data, &result) // reject what cannot be decoded again
 		}
 		if err != nil {
-			return nil, fmt.Errorf("durable step %q: a %T cannot be remembered: %w", name, value, err)
+			return nil, fmt.Errorf("durable step %q: record a result of type %T: %w", name, value, err)
 		}
 		return data, nil
 	})
@@ -89,10 +88,10 @@ func Step[T any](ctx context.Context, name string, fn func(context.Context) (T, 
 		return result, nil
 	}
 	if err := json.Unmarshal(remembered, &result); err != nil {
-		return none, fmt.Errorf("durable step %q: what is remembered of it is no %T: %w", name, none, err)
+		return none, fmt.Errorf("durable step %q: the recorded result is no %T: %w", name, none, err)
 	}
 	return result, nil
 }
 
-// runKey is the key of the run in its context; inside a step that is nil.
+// runKey is the key of the run in its context; inside a step the value is nil.
 type runKey struct{}

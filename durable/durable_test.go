@@ -124,7 +124,7 @@ func TestErrorsOfSteps(t *testing.T) {
 		_, inside := durable.Step(ctx, "outer", func(ctx context.Context) (int, error) {
 			return durable.Step(ctx, "inner", give(8, &calls))
 		})
-		wrong := map[string]error{"used twice": twice, "needs a name": empty, "context": outside, "inside another": inside}
+		wrong := map[string]error{"duplicate name": twice, "missing name": empty, "context": outside, "nested": inside}
 		for want, err := range wrong {
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%v, want %q", err, want)
@@ -153,7 +153,7 @@ func TestAnotherTypeIsAnError(t *testing.T) {
 		_, err := durable.Step(ctx, "step", give(7, &calls))
 		return err
 	})
-	if err == nil || !strings.Contains(err.Error(), `step "step": what is remembered of it is no int`) || calls != 1 {
+	if err == nil || !strings.Contains(err.Error(), `step "step": the recorded result is no int`) || calls != 1 {
 		t.Errorf("%v after %d calls", err, calls)
 	}
 }
@@ -251,7 +251,7 @@ func TestReturnedBeforeItsSteps(t *testing.T) {
 			<-begun
 			return nil
 		})
-		if err == nil || !strings.Contains(err.Error(), "returned before 1 of its steps") {
+		if err == nil || !strings.Contains(err.Error(), "returned while 1 of its steps were running") {
 			t.Errorf("%v", err)
 		}
 		if !over {

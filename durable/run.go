@@ -18,30 +18,30 @@ import (
 	"pawl/internal/project"
 )
 
-// errOver means that fn has returned, so that none of its steps may begin any more.
-var errOver = errors.New("the function that it belongs to has returned")
+// errOver means that fn has returned, so no further step may start.
+var errOver = errors.New("the function of this run has returned")
 
-// run is one Run under way.
+// run is an active Run.
 type run struct {
 	lock   *project.Lock
 	id     pawl.RunID
 	name   string
 	log    *journal.Log
 	epoch  pawl.Epoch
-	state  *pawl.State // as it was at the beginning, until leave brings it up to date
+	state  *pawl.State // state at the start; leave updates it
 	cancel context.CancelCauseFunc
 
-	steps sync.WaitGroup // of those under way; added to under mu, while not over
-	mu    sync.Mutex     // guards all below
+	steps sync.WaitGroup // running steps; Add is called under mu, and only while not over
+	mu    sync.Mutex     // guards the fields below
 	calls map[pawl.StepID]call
-	busy  int // calls under way
+	busy  int // running steps
 	over  bool
 }
 
-// open makes the caller the one engine of the project, and begins the run or takes it up.
+// open locks the project and starts or resumes the run.
 func open(ctx context.Context, dir, name string) (*run, error) {
 	if name == "" {
-		return nil, &pawl.Error{Kind: pawl.KindUsage, Err: errors.New("it needs a name")}
+		return nil, &pawl.Error{Kind: pawl.KindUsage, Err: errors.New("missing name")}
 	}
 	p, err := project.Find(dir)
 	if errors.Is(err, pawl.ErrNoProject) {
@@ -68,7 +68,7 @@ func (r *run) close() error {
 	return errors.Join(err, r.lock.Unlock())
 }
 
-// begin takes up the newest run of this name, or makes one where there is none or that has ended.
+// begin resumes the newest run of this name if it is unfinished, and creates a run otherwise.
 func (r *run) begin(ctx context.Context, p *project.Project) error {
 	runs, err := runsLike(p, r.name)
 	if err != nil {
@@ -83,18 +83,18 @@ func (r *run) begin(ctx context.Context, p *project.Project) error {
 	if r.log == nil {
 		said, err = r.create(p, runs)
 	} else {
-		said = r.takenUp()
+		said = r.resumeEvents()
 	}
 	if err != nil {
 		return err
 	}
-	if err := r.lock.Name(project.Holder{PID: os.Getpid(), Run: r.id, Since: time.Now().UTC()}); err != nil {
+	if err := r.lock.SetHolder(project.Holder{PID: os.Getpid(), Run: r.id, Since: time.Now().UTC()}); err != nil {
 		return err
 	}
-	return r.say(ctx, said...)
+	return r.record(ctx, said...)
 }
 
-// runsLike returns the runs whose ids are made of this name, or of one like it, newest first.
+// runsLike returns the runs whose ids match this name or a similar one, newest first.
 func runsLike(p *project.Project, name string) ([]pawl.RunID, error) {
 	runs, err := journal.Runs(p.Runs())
 	slug := pawl.RunID(pawl.SlugOf(name))
@@ -103,15 +103,15 @@ func runsLike(p *project.Project, name string) ([]pawl.RunID, error) {
 	return runs, err
 }
 
-// load opens a run where it is one of this name and unfinished. It reports whether it is one of this name: those
-// before it have ended too, since a run is made only when the newest one has.
+// load opens a run if it has this name and is unfinished. It reports whether the name matches: then all earlier runs
+// have ended too, since a run is created only after the newest one has ended.
 func (r *run) load(ctx context.Context, p *project.Project, id pawl.RunID) (found bool, err error) {
 	log, err := journal.Open(p.Runs(), id)
 	if err != nil {
 		return false, err
 	}
 	state, err := log.State(ctx)
-	if errors.Is(err, journal.ErrEmpty) { // it died before its first word was kept
+	if errors.Is(err, journal.ErrEmpty) { // it crashed before its first event
 		return false, log.Close()
 	}
 	if err != nil {
@@ -125,11 +125,11 @@ func (r *run) load(ctx context.Context, p *project.Project, id pawl.RunID) (foun
 	return true, nil
 }
 
-// stamp is the end of a run's id: date, time and random digits.
+// stamp returns the end of a run's id: date, time and random digits.
 func stamp(id pawl.RunID) pawl.RunID { return id[len(id)-len("20060102-150405-0000"):] }
 
-// create makes a run and returns what its journal begins with. Its id sorts behind those of the runs before, newest
-// first, also when both begin in one second or the clock was set back.
+// create creates a run and returns the first events of its journal. Its id sorts after those of earlier runs (given
+// newest first), even if they started in the same second or the clock was set back.
 func (r *run) create(p *project.Project, before []pawl.RunID) ([]pawl.Payload, error) {
 	now := time.Now()
 	if len(before) > 0 {
@@ -147,7 +147,7 @@ func (r *run) create(p *project.Project, before []pawl.RunID) ([]pawl.Payload, e
 	return []pawl.Payload{created, r.started("run")}, nil
 }
 
-// program is what the build says of the program that runs this.
+// program identifies this program by its build information.
 func program() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -158,25 +158,25 @@ func program() string {
 
 func (r *run) started(why string) pawl.EngineStarted {
 	r.epoch = r.state.Epoch + 1
-	host, _ := os.Hostname() // only for people to read
+	host, _ := os.Hostname() // only informative
 	return pawl.EngineStarted{Epoch: r.epoch, PID: os.Getpid(), Host: host, Why: why}
 }
 
-// takenUp is what there is to say of an unfinished run: its new engine, and that what was under way is lost.
-func (r *run) takenUp() []pawl.Payload {
+// resumeEvents returns the events that resume a run: its new engine, and that running attempts were lost.
+func (r *run) resumeEvents() []pawl.Payload {
 	said := []pawl.Payload{r.started("resume")}
 	if r.state.Status != pawl.StatusActive {
 		said = append(said, pawl.RunContinued{})
 	}
 	for _, live := range r.state.Live() {
-		said = append(said, pawl.AttemptEnded{AttemptRef: live.AttemptRef, Outcome: pawl.Lost, Why: "the program died, or lost the run"})
+		said = append(said, pawl.AttemptEnded{AttemptRef: live.AttemptRef, Outcome: pawl.Lost, Why: "the program crashed or lost the run"})
 	}
 	return said
 }
 
-// say makes a batch durable. When the run turns out to be somebody else's, or its journal to be lost, it ends the
+// record durably appends a batch. If another process has taken over the run, or the journal failed, it cancels the
 // context of fn with that cause.
-func (r *run) say(ctx context.Context, payloads ...pawl.Payload) error {
+func (r *run) record(ctx context.Context, payloads ...pawl.Payload) error {
 	events := make([]pawl.Event, len(payloads))
 	for i, p := range payloads {
 		var err error
@@ -191,7 +191,7 @@ func (r *run) say(ctx context.Context, payloads ...pawl.Payload) error {
 	return err
 }
 
-// stop lets no step begin any more, ends those under way and waits for them. It returns how many there were.
+// stop prevents further steps, cancels those running and waits for them. It returns their number.
 func (r *run) stop() (busy int) {
 	r.mu.Lock()
 	r.over = true
@@ -202,25 +202,25 @@ func (r *run) stop() (busy int) {
 	return busy
 }
 
-// leave says how the run was left: finished only where fn said so.
+// leave records how the run ended: it is finished only if fn returned nil.
 func (r *run) leave(ctx context.Context, cause error, busy int) error {
 	if cause == nil && busy > 0 {
-		cause = fmt.Errorf("durable run %q: its function has returned before %d of its steps", r.name, busy)
+		cause = fmt.Errorf("durable run %q: the function returned while %d of its steps were running", r.name, busy)
 	}
 	said := []pawl.Payload{pawl.RunEnded{Status: pawl.StatusCompleted}, pawl.EngineStopped{Why: "completed"}}
 	if cause != nil {
 		said = []pawl.Payload{pawl.EngineStopped{Why: cause.Error()}}
 	}
-	if err := r.say(context.WithoutCancel(ctx), said...); err != nil {
+	if err := r.record(context.WithoutCancel(ctx), said...); err != nil {
 		return errors.Join(cause, err)
 	}
-	_ = r.cache() // it is made again where it is missing
+	_ = r.cache() // a lost cache is rebuilt
 	return cause
 }
 
-// cache spares the next one who opens the run most of the fold.
+// cache saves the state, to make opening the run faster.
 func (r *run) cache() error {
-	news, err := r.log.News()
+	news, err := r.log.NewEvents()
 	if err != nil {
 		return err
 	}

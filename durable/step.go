@@ -13,19 +13,20 @@ import (
 )
 
 const (
-	// announceAfter is how long a step runs before the journal says so. That costs a sync, which short steps are spared.
+	// announceAfter is how long a step runs before it is announced in the journal. That costs a sync, which short steps
+	// avoid.
 	announceAfter = time.Second
-	// maxResult is how large a result an event holds; a larger one is kept in a file beside the journal.
+	// maxResult is the maximum size of a result in an event, in bytes; a larger one is stored as a blob.
 	maxResult = 48 << 10
 )
 
-// call is what has become of a step in this Run.
+// call is the use of a step in this Run.
 type call struct {
 	tries      int
 	busy, done bool
 }
 
-// enter lets a step begin, unless its name was used in this Run. It counts its tries.
+// enter starts a step, unless its name was used in this Run. It counts the attempts.
 func (r *run) enter(ctx context.Context, id pawl.StepID) (tries int, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -36,9 +37,9 @@ func (r *run) enter(ctx context.Context, id pawl.StepID) (tries int, err error) 
 	case ctx.Err() != nil:
 		return 0, context.Cause(ctx)
 	case id == "":
-		return 0, errors.New("it needs a name")
+		return 0, errors.New("missing name")
 	case c.busy || c.done:
-		return 0, errors.New("the name is used twice in this run: it stands for one step")
+		return 0, errors.New("duplicate name: each step of a run needs its own")
 	}
 	c.tries++
 	c.busy = true
@@ -48,7 +49,7 @@ func (r *run) enter(ctx context.Context, id pawl.StepID) (tries int, err error) 
 	return c.tries, nil
 }
 
-// exit takes note of the end of a step that entered.
+// exit records the end of a step.
 func (r *run) exit(id pawl.StepID, done bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -59,8 +60,8 @@ func (r *run) exit(id pawl.StepID, done bool) {
 	r.steps.Done()
 }
 
-// step does the work of the step with this name and makes its result durable, unless an earlier Run has: then it
-// returns the result of that.
+// step does the work of a step and makes its result durable. If an earlier Run has done the step, it returns the
+// recorded result instead.
 func (r *run) step(ctx context.Context, name string, work func(context.Context) ([]byte, error)) (remembered []byte, err error) {
 	id := pawl.StepID("")
 	if name != "" {
@@ -90,13 +91,13 @@ func (r *run) step(ctx context.Context, name string, work func(context.Context) 
 		return nil, a.failed(ctx, err)
 	}
 	if err := a.done(ctx, result); err != nil {
-		return nil, fmt.Errorf("durable step %q: it was done, but that cannot be remembered: %w", name, err)
+		return nil, fmt.Errorf("durable step %q: the step finished, but its result was not recorded: %w", name, err)
 	}
 	finished = true
 	return nil, nil
 }
 
-// remembered returns the result that a step.done holds or names.
+// remembered returns the result in a step.done event, or in its blob.
 func (r *run) remembered(seq pawl.Seq) ([]byte, error) {
 	event, err := r.log.Event(seq)
 	if err != nil {
@@ -109,7 +110,7 @@ func (r *run) remembered(seq pawl.Seq) ([]byte, error) {
 	done, ok := payload.(pawl.StepDone)
 	switch {
 	case !ok:
-		return nil, fmt.Errorf("event %d is no step.done but %s", seq, event.Type)
+		return nil, fmt.Errorf("event %d: want step.done, found %s", seq, event.Type)
 	case done.Blob != "":
 		return r.log.Blob(done.Blob)
 	case done.Result == nil:
@@ -118,31 +119,31 @@ func (r *run) remembered(seq pawl.Seq) ([]byte, error) {
 	return done.Result, nil
 }
 
-// attempt is one try of a step.
+// attempt is one attempt at a step.
 type attempt struct {
 	run   *run
 	name  string
 	began time.Time
 
-	mu    sync.Mutex      // guards all below until the work has ended
-	ref   pawl.AttemptRef // with a token once it is announced
+	mu    sync.Mutex      // guards the fields below while the work is running
+	ref   pawl.AttemptRef // has a token once it is announced
 	ended bool
 }
 
-// do does the work, and announces the attempt where that takes long.
+// do does the work, and announces the attempt if that takes long.
 func (a *attempt) do(ctx context.Context, work func(context.Context) ([]byte, error)) ([]byte, error) {
 	timer := time.AfterFunc(announceAfter, func() { a.announce(ctx) })
 	defer func() {
 		timer.Stop()
-		a.mu.Lock() // an announcement under way is over then
+		a.mu.Lock() // waits for a running announcement
 		defer a.mu.Unlock()
 		a.ended = true
 	}()
 	return work(context.WithValue(ctx, runKey{}, (*run)(nil)))
 }
 
-// announce says in the journal that the attempt is under way. Where that fails nothing was announced; that the journal
-// is in trouble will be heard at the step's end.
+// announce records in the journal that the attempt is running. It ignores errors: the end of the step reports problems
+// of the journal.
 func (a *attempt) announce(ctx context.Context) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -151,55 +152,55 @@ func (a *attempt) announce(ctx context.Context) {
 	}
 	ref := a.ref
 	ref.Token = pawl.Token(disk.RandomHex(8))
-	if a.run.say(context.WithoutCancel(ctx), pawl.AttemptStarted{AttemptRef: ref}) == nil {
+	if a.run.record(context.WithoutCancel(ctx), pawl.AttemptStarted{AttemptRef: ref}) == nil {
 		a.ref = ref
 	}
 }
 
-// done makes the result durable, also where ctx has ended meanwhile.
+// done makes the result durable, even if ctx has ended.
 func (a *attempt) done(ctx context.Context, result []byte) error {
-	said := pawl.StepDone{
+	events := pawl.StepDone{
 		Step: a.ref.Step, Attempt: a.ref.Attempt, Token: a.ref.Token, Result: result,
 		Stats: &pawl.AttemptStats{Seconds: time.Since(a.began).Seconds()},
 	}
 	if a.name != string(a.ref.Step) {
-		said.Summary = oneLine(a.name)
+		events.Summary = oneLine(a.name)
 	}
-	if said.Token == "" {
-		said.Started = a.began
+	if events.Token == "" {
+		events.Started = a.began
 	}
 	if len(result) > maxResult {
 		blob, err := a.run.log.PutBlob(result)
 		if err != nil {
 			return err
 		}
-		said.Result, said.Blob = nil, blob
+		events.Result, events.Blob = nil, blob
 	}
-	return a.run.say(context.WithoutCancel(ctx), said)
+	return a.run.record(context.WithoutCancel(ctx), events)
 }
 
-// failed has the journal say why the attempt came to nothing, and returns that.
+// failed records why the attempt failed, and returns that.
 func (a *attempt) failed(ctx context.Context, why error) error {
 	outcome := pawl.Failed
 	if ctx.Err() != nil {
 		outcome = pawl.Aborted
 	}
-	var said []pawl.Payload
+	var events []pawl.Payload
 	if a.ref.Token == "" {
 		a.ref.Token = pawl.Token(disk.RandomHex(8))
-		said = append(said, pawl.AttemptStarted{AttemptRef: a.ref})
+		events = append(events, pawl.AttemptStarted{AttemptRef: a.ref})
 	}
-	said = append(said, pawl.AttemptEnded{
+	events = append(events, pawl.AttemptEnded{
 		AttemptRef: a.ref, Outcome: outcome, Why: oneLine(why.Error()),
 		Stats: &pawl.AttemptStats{Seconds: time.Since(a.began).Seconds()},
 	})
-	if err := a.run.say(context.WithoutCancel(ctx), said...); err != nil {
+	if err := a.run.record(context.WithoutCancel(ctx), events...); err != nil {
 		return errors.Join(why, fmt.Errorf("durable step %q: %w", a.name, err))
 	}
 	return why
 }
 
-// oneLine cuts a text to what people are shown of it.
+// oneLine shortens a text to its first line.
 func oneLine(text string) string {
 	line, _, _ := strings.Cut(text, "\n")
 	return strings.ToValidUTF8(line[:min(len(line), 500)], "")

@@ -228,7 +228,7 @@ func (d *Edits) read(t target) (settings, error) {
 	if err != nil {
 		return file, err
 	}
-	if left := disk.Beside(file.path); isThere(left) {
+	if left := disk.TempPath(file.path); isThere(left) {
 		d.litter = append(d.litter, left)
 	}
 	if file.path != t.path {
@@ -356,7 +356,7 @@ func (d *Edits) write() error {
 		if err := disk.MakeFoldersAs(folder, mode); err != nil {
 			return err
 		}
-		if err := disk.ReplaceOthers(c.file.path, c.New, mode&0o666); err != nil {
+		if err := disk.ReplacePreserving(c.file.path, c.New, mode&0o666); err != nil {
 			return err
 		}
 	}

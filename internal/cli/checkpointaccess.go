@@ -88,7 +88,7 @@ func (a *app) withIntactCheckpoint(ctx context.Context, t *checkpointAccess, nam
 	}
 	for {
 		if name == history.Latest && verifyFirst && saved.Record != nil {
-			err = t.store.Whole(ctx, *saved.Record)
+			err = t.store.CheckReadable(ctx, *saved.Record)
 		}
 		if err == nil {
 			err = do(saved)

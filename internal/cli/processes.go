@@ -34,7 +34,7 @@ type processReport struct {
 }
 
 func (a *app) processes(p *project.Project, r *runs.Run, end bool) error {
-	report := processReport{Run: r.State.Run, Unknown: process.Unknown}
+	report := processReport{Run: r.State.Run, Unknown: process.Limitations}
 	var err error
 	if report.Processes, err = runs.Processes(p, r.State.Run); err != nil {
 		return err

@@ -60,7 +60,7 @@ func (a *app) prune(ctx context.Context, t *checkpointAccess, keep int, dry bool
 		return err
 	}
 	report := pruneReport{DryRun: dry, Gone: []goneEntry{}, Kept: pruned.Kept, Freed: pruned.Freed}
-	for _, r := range pruned.Gone {
+	for _, r := range pruned.Removed {
 		report.Gone = append(report.Gone, goneEntry{Checkpoint: r.Checkpoint, Run: r.Run, Kind: r.Kind, Step: r.Step})
 	}
 	if a.json {

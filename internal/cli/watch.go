@@ -36,7 +36,7 @@ func (a *app) watch(ctx context.Context, p *project.Project, r *runs.Run) error 
 	show.begin(r.State, r.Plan)
 	changed := r.Log.Watch(ctx)
 	for {
-		events, err := r.Log.News()
+		events, err := r.Log.NewEvents()
 		for _, e := range events {
 			r.State.Apply(e)
 			show.notify(e)

@@ -1,4 +1,4 @@
-// Package config reads a project's settings, .pawl/config.yaml, strictly: what it does not know it refuses, with line
+// Package config reads a project's settings, .pawl/config.yaml. It rejects unknown keys and invalid values, with line
 // and column. It writes nothing.
 package config
 
@@ -17,28 +17,28 @@ import (
 	"pawl/internal/strictyaml"
 )
 
-// Config is what a project may set. Zero values stand for the defaults, which their users fill in.
+// Config is a project's settings. A zero value means the default, which the code that uses the setting fills in.
 type Config struct {
-	Parallel  int           `yaml:"parallel,omitempty"`   // attempts at a time. Defaults to the plan's, then to the number of processors.
-	OutputCap Size          `yaml:"output_cap,omitempty"` // kept of each output file. Defaults to 256MiB.
-	Heartbeat pawl.Duration `yaml:"heartbeat,omitempty"`  // between two looks at an attempt. Defaults to 5m.
-	Warning   pawl.Duration `yaml:"warning,omitempty"`    // without a heartbeat. Defaults to 10m.
-	Stalled   pawl.Duration `yaml:"stalled,omitempty"`    // without a heartbeat. Defaults to 30m.
+	Parallel  int           `yaml:"parallel,omitempty"`   // maximum concurrent attempts. Defaults to the plan's value, then to the number of processors.
+	OutputCap Size          `yaml:"output_cap,omitempty"` // maximum size of each output file. Defaults to 256MiB.
+	Heartbeat pawl.Duration `yaml:"heartbeat,omitempty"`  // interval between heartbeats of an attempt. Defaults to 5m.
+	Warning   pawl.Duration `yaml:"warning,omitempty"`    // warn after this long without a heartbeat. Defaults to 10m.
+	Stalled   pawl.Duration `yaml:"stalled,omitempty"`    // an attempt counts as stalled after this long without a heartbeat. Defaults to 30m.
 
-	PIDNamespace bool `yaml:"pid_namespace,omitempty"` // each attempt runs in a PID namespace of its own. Defaults to false.
+	PIDNamespace bool `yaml:"pid_namespace,omitempty"` // run each attempt in a PID namespace of its own. Defaults to false.
 
 	Snapshots Snapshots `yaml:"snapshots,omitempty"`
-	Evaluator Evaluator `yaml:"evaluator,omitempty"` // asked where recovery's rules leave something open
+	Evaluator Evaluator `yaml:"evaluator,omitempty"` // program or model that judges what recovery's rules leave open
 }
 
-// Snapshots says what is kept of the workspace's files.
+// Snapshots configures the snapshots of the workspace.
 type Snapshots struct {
-	Quota  Size     `yaml:"quota,omitempty"`  // of the project's store. Defaults to 2GiB.
-	Ignore []string `yaml:"ignore,omitempty"` // patterns as in .gitignore that come before all others; "!x" brings x back. Defaults to none.
-	Off    bool     `yaml:"off,omitempty"`    // runs take none. Defaults to false.
+	Quota  Size     `yaml:"quota,omitempty"`  // maximum size of the project's store. Defaults to 2GiB.
+	Ignore []string `yaml:"ignore,omitempty"` // patterns as in .gitignore that precede all others; "!x" includes x. Defaults to none.
+	Off    bool     `yaml:"off,omitempty"`    // runs take no snapshots. Defaults to false.
 }
 
-// Read returns the settings in a file. A missing file is the zero Config; a wrong one is an error of pawl.KindUsage.
+// Read returns the settings in a file. A missing file is the zero Config; an invalid one is an error of pawl.KindUsage.
 func Read(path string) (Config, error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -60,7 +60,7 @@ func Read(path string) (Config, error) {
 	return c, nil
 }
 
-// check says which of the given values make no sense.
+// check reports invalid values among those that the file sets.
 func (c *Config) check(wrong func(pointer any, format string, args ...any)) {
 	if c.Parallel < 1 {
 		wrong(&c.Parallel, `"parallel" must be at least 1`)
@@ -85,14 +85,14 @@ func (c *Config) check(wrong func(pointer any, format string, args ...any)) {
 	c.Evaluator.check(wrong)
 }
 
-// The defaults, as far as the others must fit to them.
+// Defaults that other settings must be consistent with.
 const (
 	defaultHeartbeat = pawl.Duration(5 * time.Minute)
 	defaultWarning   = pawl.Duration(10 * time.Minute)
 	defaultStalled   = pawl.Duration(30 * time.Minute)
 )
 
-// checkOrder sees to it that silence is longer than the time between two heartbeats: a healthy attempt would be ended.
+// checkOrder requires thresholds longer than the heartbeat interval: otherwise healthy attempts would be ended.
 func (c *Config) checkOrder(wrong func(pointer any, format string, args ...any)) {
 	heartbeat, warning, stalled := cmp.Or(c.Heartbeat, defaultHeartbeat), cmp.Or(c.Warning, defaultWarning), cmp.Or(c.Stalled, defaultStalled)
 	if warning <= heartbeat {
@@ -107,19 +107,19 @@ func (c *Config) checkOrder(wrong func(pointer any, format string, args ...any))
 	}
 }
 
-// Size is a number of bytes, written like 256MiB or, without a unit, in bytes.
+// Size is a number of bytes, written like 256MiB, or without unit for bytes.
 type Size int64
 
-// units are the units of sizes. One that ends another comes after it.
+// units are the units of sizes. A unit that is a suffix of another comes after it.
 var units = []struct {
 	name  string
 	bytes int64
 }{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"TiB", 1 << 40}, {"B", 1}, {"", 1}}
 
-// Notation says how sizes are written.
+// Notation describes the notation of sizes for error messages.
 func (Size) Notation() (noun, example string) { return "a size", "use a form such as 256MiB" }
 
-// UnmarshalText reads a size.
+// UnmarshalText parses a size.
 func (s *Size) UnmarshalText(text []byte) error {
 	for _, unit := range units {
 		digits, ok := strings.CutSuffix(string(text), unit.name)
@@ -133,5 +133,5 @@ func (s *Size) UnmarshalText(text []byte) error {
 		*s = Size(n) * Size(unit.bytes)
 		return nil
 	}
-	return fmt.Errorf("%q is not a size; use a form such as 256MiB", text)
+	return fmt.Errorf("invalid size %q; use a form such as 256MiB", text)
 }

@@ -7,10 +7,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The calls below work on names in an open folder, so that what happens to the folders above meanwhile cannot lead them
-// elsewhere. None of them waits for the disk.
+// The functions below take a name in an open folder, so that changes to the path of that folder cannot redirect them.
+// None of them syncs.
 
-// CreateAt makes a new file in the folder. One that is there, be it a link, is an error.
+// CreateAt creates a new file in the folder. It fails if the name exists, even as a link.
 func CreateAt(folder int, name string) (File, error) {
 	if err := fault("create"); err != nil {
 		return File{}, fmt.Errorf("make %s: %w", name, err)
@@ -22,7 +22,7 @@ func CreateAt(folder int, name string) (File, error) {
 	return File{File: os.NewFile(uintptr(fd), name)}, nil
 }
 
-// RenameAt moves a name within the folder, over what may be there.
+// RenameAt renames a name within the folder, and replaces an existing one.
 func RenameAt(folder int, from, to string) error {
 	if err := fault("rename"); err != nil {
 		return fmt.Errorf("rename %s: %w", to, err)
@@ -33,7 +33,7 @@ func RenameAt(folder int, from, to string) error {
 	return nil
 }
 
-// RemoveAt removes a file or link, or where isFolder an empty folder.
+// RemoveAt removes a file or link, or an empty folder if isFolder is set.
 func RemoveAt(folder int, name string, isFolder bool) error {
 	if err := fault("unlink"); err != nil {
 		return fmt.Errorf("remove %s: %w", name, err)
@@ -48,7 +48,7 @@ func RemoveAt(folder int, name string, isFolder bool) error {
 	return nil
 }
 
-// MakeFolderAt makes a folder.
+// MakeFolderAt creates a folder.
 func MakeFolderAt(folder int, name string) error {
 	if err := fault("mkdir"); err != nil {
 		return fmt.Errorf("make folder %s: %w", name, err)
@@ -59,7 +59,7 @@ func MakeFolderAt(folder int, name string) error {
 	return nil
 }
 
-// SymlinkAt makes a link.
+// SymlinkAt creates a symbolic link.
 func SymlinkAt(target string, folder int, name string) error {
 	if err := fault("symlink"); err != nil {
 		return fmt.Errorf("link %s: %w", name, err)
@@ -70,8 +70,8 @@ func SymlinkAt(target string, folder int, name string) error {
 	return nil
 }
 
-// Mode sets the permission bits of an open file or folder, with setuid, setgid and sticky as the system has them.
-func Mode(fd int, mode uint32) error {
+// Chmod sets the permission bits of an open file or folder, including setuid, setgid and sticky.
+func Chmod(fd int, mode uint32) error {
 	if err := fault("chmod"); err != nil {
 		return err
 	}

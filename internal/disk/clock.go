@@ -8,27 +8,27 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Clock returns the clock by which a file system stamps its files, as it stamps the file at path, which is made if need
-// be: whatever is changed on that file system from now on gets a ctime at or after it.
+// FileSystemClock returns the current time of a file system's timestamps, by changing the file at path, which it
+// creates if necessary. Every later change on that file system gets a ctime at or after the result.
 //
-// The system's own clock would not do. Stamps are up to a tick of some milliseconds old, unless somebody has looked at the
-// file's stamp since it last changed; then, since Linux 6.13, they are exact, and no later stamp is older.
-func Clock(path string) (time.Time, error) {
+// The system's clock is not a substitute. Timestamps lag by up to a tick of some milliseconds, unless the file's
+// timestamps were read since its last change; then, since Linux 6.13, they are exact, and no later timestamp is older.
+func FileSystemClock(path string) (time.Time, error) {
 	file, err := os.OpenFile(path, os.O_RDONLY|os.O_CREATE, 0o600)
 	if err != nil {
-		return time.Time{}, fmt.Errorf("ask the file system's clock: %w", err)
+		return time.Time{}, fmt.Errorf("read the file system's clock: %w", err)
 	}
 	defer file.Close()
 	var st unix.Stat_t
 	fd := int(file.Fd())
 	if err := unix.Fstat(fd, &st); err != nil {
-		return time.Time{}, fmt.Errorf("ask the file system's clock: %w", err)
+		return time.Time{}, fmt.Errorf("read the file system's clock: %w", err)
 	}
 	if err := unix.Fchmod(fd, 0o600); err != nil {
-		return time.Time{}, fmt.Errorf("ask the file system's clock: %w", err)
+		return time.Time{}, fmt.Errorf("read the file system's clock: %w", err)
 	}
 	if err := unix.Fstat(fd, &st); err != nil {
-		return time.Time{}, fmt.Errorf("ask the file system's clock: %w", err)
+		return time.Time{}, fmt.Errorf("read the file system's clock: %w", err)
 	}
 	return time.Unix(st.Ctim.Unix()), nil
 }

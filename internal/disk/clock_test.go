@@ -28,7 +28,7 @@ func TestClock(t *testing.T) {
 	}
 	for range 500 {
 		before := change("before")
-		clock, err := disk.Clock(filepath.Join(dir, "clock"))
+		clock, err := disk.FileSystemClock(filepath.Join(dir, "clock"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -36,7 +36,7 @@ func TestClock(t *testing.T) {
 			t.Fatalf("changed %s before and %s after the clock", clock.Sub(before), after.Sub(clock))
 		}
 	}
-	if _, err := disk.Clock(filepath.Join(dir, "none", "clock")); err == nil {
+	if _, err := disk.FileSystemClock(filepath.Join(dir, "none", "clock")); err == nil {
 		t.Error("a clock in no folder")
 	}
 }

@@ -8,8 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// CloneFrom gives the empty file the content of another one of the same file system, size bytes: the two share it where
-// the file system can do that, else the kernel copies it. errors.ErrUnsupported: neither is possible here.
+// CloneFrom fills the empty file with size bytes of another file on the same file system. The files share the data if
+// the file system supports that; otherwise the kernel copies it. It returns errors.ErrUnsupported if neither is
+// possible.
 func (f File) CloneFrom(source *os.File, size int64) error {
 	if err := fault("write"); err != nil {
 		return err

@@ -7,5 +7,5 @@ import (
 	"os"
 )
 
-// CloneFrom gives the empty file the content of another one, without reading it. errors.ErrUnsupported: not here.
+// CloneFrom returns errors.ErrUnsupported.
 func (f File) CloneFrom(*os.File, int64) error { return errors.ErrUnsupported }

@@ -1,8 +1,9 @@
-// Package disk is the one seam through which pawl writes: files replaced whole and durably, appends, syncs, removals.
+// Package disk is the only package through which pawl writes to disk: it replaces files atomically, appends, syncs and
+// removes.
 //
-// Every call that changes the disk passes fault first. In ordinary builds that is nothing; built with the tag
-// "faults", the environment says at which call the process dies or the call fails (see fault_on.go), which is how the
-// torture command visits every window between two calls.
+// Every call that changes the disk calls fault first. In ordinary builds that does nothing. In builds with the tag
+// "faults", the environment selects the call at which the process dies or the call fails (see fault_on.go). Tests use
+// that to crash between any two calls.
 package disk
 
 import (
@@ -16,13 +17,14 @@ import (
 	"github.com/google/renameio/v2"
 )
 
-// Modes of everything below .pawl.
+// Modes of everything in .pawl.
 const (
 	FileMode   fs.FileMode = 0o600
 	FolderMode fs.FileMode = 0o700
 )
 
-// Replace writes path whole: afterwards, and after a power cut, it holds either its old content or data.
+// Replace atomically and durably replaces the file at path. After a crash or power failure, it holds its old content or
+// data.
 func Replace(path string, data []byte) error {
 	if err := replace(path, data); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
@@ -34,7 +36,7 @@ func replace(path string, data []byte) error {
 	if err := fault("write"); err != nil {
 		return err
 	}
-	beside := renameio.WithTempDir(filepath.Dir(path)) // else it tries whether a rename from $TMPDIR would do, and leaves files there
+	beside := renameio.WithTempDir(filepath.Dir(path)) // the default tries a rename from $TMPDIR and leaves files there
 	f, err := renameio.NewPendingFile(path, beside, renameio.WithPermissions(FileMode), renameio.IgnoreUmask())
 	if err != nil {
 		return err
@@ -52,44 +54,44 @@ func replace(path string, data []byte) error {
 	return f.CloseAtomicallyReplace() // syncs, then renames
 }
 
-// ReplaceOthers is Replace for a file that is not ours: it keeps the mode and the owner that the file has. A new one gets
-// mode, less what the umask takes. It goes by way of the file Beside(path), which death may leave.
-func ReplaceOthers(path string, data []byte, mode fs.FileMode) error {
-	if err := replaceOthers(path, data, mode); err != nil {
-		os.Remove(Beside(path)) // what may be there of it
+// ReplacePreserving is Replace for a user's file: it preserves the file's mode and owner. A new file gets mode, minus
+// the umask. It writes to TempPath(path) first, which a crash may leave behind.
+func ReplacePreserving(path string, data []byte, mode fs.FileMode) error {
+	if err := replacePreserving(path, data, mode); err != nil {
+		os.Remove(TempPath(path)) // errors do not matter: it may not exist
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	return SyncFolder(filepath.Dir(path))
 }
 
-// Beside is the file by way of which ReplaceOthers replaces another.
-func Beside(path string) string {
+// TempPath is the temporary file that ReplacePreserving uses for path.
+func TempPath(path string) string {
 	return filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".pawl-new")
 }
 
-func replaceOthers(path string, data []byte, mode fs.FileMode) error {
-	if err := os.Remove(Beside(path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+func replacePreserving(path string, data []byte, mode fs.FileMode) error {
+	if err := os.Remove(TempPath(path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	if err := fault("write"); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(Beside(path), os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	f, err := os.OpenFile(TempPath(path), os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(data)
-	if err = errors.Join(err, likeOld(f, path), File{File: f}.Sync(), f.Close()); err != nil {
+	if err = errors.Join(err, copyModeAndOwner(f, path), File{File: f}.Sync(), f.Close()); err != nil {
 		return err
 	}
 	if err := fault("rename"); err != nil {
 		return err
 	}
-	return os.Rename(Beside(path), path)
+	return os.Rename(TempPath(path), path)
 }
 
-// likeOld gives a file the mode and the owner of the one that it is to replace, if there is one.
-func likeOld(f *os.File, path string) error {
+// copyModeAndOwner gives a file the mode and owner of the file that it replaces, if there is one.
+func copyModeAndOwner(f *os.File, path string) error {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -100,23 +102,23 @@ func likeOld(f *os.File, path string) error {
 	owner, known := info.Sys().(*syscall.Stat_t)
 	if known && (int(owner.Uid) != os.Geteuid() || int(owner.Gid) != os.Getegid()) {
 		if err := f.Chown(int(owner.Uid), int(owner.Gid)); err != nil {
-			return fmt.Errorf("keep its owner: %w", err)
+			return fmt.Errorf("preserve the owner: %w", err)
 		}
 	}
 	return f.Chmod(info.Mode().Perm())
 }
 
-// Put writes path whole, like Replace, but does not wait for the disk: after a power cut it may be missing or empty.
-// It is for views, caches and everything that is written again when it is missing.
+// Put atomically replaces the file at path, but does not sync: after a power failure the file may be missing or empty.
+// It is meant for views, caches and anything else that is written again when missing.
 func Put(path string, data []byte) error {
 	return PutBy(fmt.Sprintf("%s.tmp%d", path, os.Getpid()), path, data)
 }
 
-// PutBy is Put by way of a file of the caller's choice in the same folder: its name says who clears away what death
-// leaves of it.
+// PutBy is Put with a temporary file chosen by the caller, in the same folder. The caller removes the file after a
+// crash.
 func PutBy(temp, path string, data []byte) error {
 	if err := put(temp, path, data); err != nil {
-		os.Remove(temp) // what may be there of it
+		os.Remove(temp) // errors do not matter: it may not exist
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	return nil
@@ -148,10 +150,10 @@ func SyncFolder(path string) error {
 	return dir.Sync()
 }
 
-// MakeFolders makes path and what is missing above it. The folders that it makes are durable when it returns.
+// MakeFolders creates the folder at path and its missing parents, durably.
 func MakeFolders(path string) error { return MakeFoldersAs(path, FolderMode) }
 
-// MakeFoldersAs is MakeFolders for folders that are not ours: they get mode, less what the umask takes.
+// MakeFoldersAs is MakeFolders for a user's folders: they get mode, minus the umask.
 func MakeFoldersAs(path string, mode fs.FileMode) error {
 	var missing []string
 	for p := filepath.Clean(path); ; p = filepath.Dir(p) {
@@ -176,7 +178,7 @@ func MakeFoldersAs(path string, mode fs.FileMode) error {
 	return nil
 }
 
-// Remove removes a file or an empty folder. One that is not there is no error.
+// Remove removes a file or an empty folder. A missing one is no error.
 func Remove(path string) error {
 	if err := fault("unlink"); err != nil {
 		return fmt.Errorf("remove %s: %w", path, err)
@@ -187,7 +189,7 @@ func Remove(path string) error {
 	return nil
 }
 
-// RemoveTree removes a folder with all that is in it. One that is not there is no error; cut off, some of it is left.
+// RemoveTree removes a folder and its content. A missing one is no error. A crash may leave part of it.
 func RemoveTree(path string) error {
 	entries, err := os.ReadDir(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -210,7 +212,7 @@ func RemoveTree(path string) error {
 	return Remove(path)
 }
 
-// Rename moves a file or folder and makes the move durable.
+// Rename durably renames a file or folder.
 func Rename(from, to string) error {
 	if err := fault("rename"); err != nil {
 		return fmt.Errorf("rename %s: %w", from, err)
@@ -221,7 +223,7 @@ func Rename(from, to string) error {
 	return SyncFolder(filepath.Dir(to))
 }
 
-// Link gives a file a second name, durably; where the file system knows no second names it makes a durable copy.
+// Link durably gives a file a second name. On file systems without hard links it makes a durable copy.
 func Link(from, to string) error {
 	if err := fault("link"); err != nil {
 		return fmt.Errorf("link %s: %w", to, err)
@@ -239,7 +241,7 @@ func Link(from, to string) error {
 	return SyncFolder(filepath.Dir(to))
 }
 
-// Symlink makes path a link to target, in one move where another link is there. It does not wait for the disk.
+// Symlink makes path a symbolic link to target, and atomically replaces an existing link. It does not sync.
 func Symlink(target, path string) error {
 	if err := fault("symlink"); err != nil {
 		return fmt.Errorf("link %s: %w", path, err)
@@ -247,7 +249,8 @@ func Symlink(target, path string) error {
 	return renameio.Symlink(target, path)
 }
 
-// Create opens path for reading and writing, and makes it, empty, where it is missing. The file's name is not durable.
+// Create opens the file at path for reading and writing, and creates an empty one if it is missing. The name is not
+// durable.
 func Create(path string) (File, error) {
 	if err := fault("create"); err != nil {
 		return File{}, fmt.Errorf("open %s: %w", path, err)
@@ -256,13 +259,13 @@ func Create(path string) (File, error) {
 	return File{File: f}, err
 }
 
-// Spawning is called before a process is started.
-func Spawning() error { return fault("spawn") }
+// BeforeSpawn is called before a process is started, as a point for faults.
+func BeforeSpawn() error { return fault("spawn") }
 
-// File is a file that is written through the seam.
+// File is a file whose writes can be made to fail.
 type File struct{ *os.File }
 
-// WriteAt writes all of data at the offset, or says why not; a prefix may then be there.
+// WriteAt writes data at the offset. After an error, a prefix may have been written.
 func (f File) WriteAt(data []byte, offset int64) (int, error) {
 	if err := fault("write"); err != nil {
 		return 0, err
@@ -270,7 +273,7 @@ func (f File) WriteAt(data []byte, offset int64) (int, error) {
 	return f.File.WriteAt(data, offset)
 }
 
-// Sync makes the file's data, and its size, durable.
+// Sync makes the file's data and size durable.
 func (f File) Sync() error {
 	if err := fault("sync"); err != nil {
 		return err
@@ -278,7 +281,7 @@ func (f File) Sync() error {
 	return syncData(f.File)
 }
 
-// Truncate cuts the file at size.
+// Truncate changes the size of the file.
 func (f File) Truncate(size int64) error {
 	if err := fault("truncate"); err != nil {
 		return err
@@ -286,8 +289,8 @@ func (f File) Truncate(size int64) error {
 	return f.File.Truncate(size)
 }
 
-// AppendLine appends a line to a file, making it where it is missing, and waits for the disk. What a writer before left
-// unfinished is ended first, so that the line stands alone. Any number of processes may do so at a time.
+// AppendLine durably appends a line to a file, and creates the file if it is missing. If an earlier writer left an
+// incomplete line, it ends that first. Several processes may append concurrently.
 func AppendLine(path string, line []byte) error {
 	if err := appendLine(path, line); err != nil {
 		return fmt.Errorf("append to %s: %w", path, err)
@@ -301,7 +304,7 @@ func appendLine(path string, line []byte) error {
 		return err
 	}
 	defer f.Close()
-	if cut, err := endsWithin(f); err != nil {
+	if cut, err := endsMidLine(f); err != nil {
 		return err
 	} else if cut {
 		line = append([]byte{'\n'}, line...)
@@ -315,8 +318,8 @@ func appendLine(path string, line []byte) error {
 	return File{File: f}.Sync()
 }
 
-// endsWithin reports whether the file ends within a line.
-func endsWithin(f *os.File) (bool, error) {
+// endsMidLine reports whether the file's last line lacks its newline.
+func endsMidLine(f *os.File) (bool, error) {
 	info, err := f.Stat()
 	if err != nil || info.Size() == 0 {
 		return false, err
@@ -326,10 +329,10 @@ func endsWithin(f *os.File) (bool, error) {
 	return last[0] != '\n', err
 }
 
-// OpenRegular opens a file for reading that somebody else may have put there. What is no file, such as a pipe or a
-// device, could be read without end: it is refused.
+// OpenRegular opens a file that may come from somebody else for reading. It rejects anything but a regular file:
+// reading a pipe or device might never end.
 func OpenRegular(path string) (*os.File, error) {
-	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe that nobody writes to would be waited for
+	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // without O_NONBLOCK, open waits for the writer of a pipe
 	if err != nil {
 		return nil, err
 	}

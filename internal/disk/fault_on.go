@@ -13,12 +13,12 @@ import (
 	"syscall"
 )
 
-// FaultVar is the environment variable that names the fault: "die:17" kills this process with SIGKILL at its 17th call
-// through the seam, "ENOSPC:17" or "EIO:17" makes that call fail, "ENOSPC:17-" that one and all later ones.
-// "count" only counts. FaultLog names a file to which each process appends its calls, one word a line.
+// FaultVar is the environment variable that selects the fault: "die:17" kills the process with SIGKILL at its 17th
+// call, "ENOSPC:17" or "EIO:17" makes that call fail, and "ENOSPC:17-" that call and all later ones. "count" only
+// counts. FaultLog names a file to which each process appends its calls, one per line.
 //
-// Processes hand the environment on to those that they start. FaultOnly names the one command whose calls count, such
-// as "supervise"; FaultCount a file by whose length all processes count together, so that "die:17" kills only one.
+// Child processes inherit the environment. FaultOnly names the only command whose calls count, such as "supervise".
+// FaultCount names a file whose length is a counter shared by all processes, so that "die:17" kills only one of them.
 const (
 	FaultVar   = "PAWL_FAULT"
 	FaultLog   = "PAWL_FAULT_LOG"
@@ -31,7 +31,7 @@ var seam struct {
 	calls int
 }
 
-// fault counts the call and, where the environment says so, dies or fails.
+// fault counts the call, and dies or fails if the environment selects this call.
 func fault(call string) error {
 	spec := os.Getenv(FaultVar)
 	if spec == "" || !counts() {
@@ -59,14 +59,13 @@ func fault(call string) error {
 	return nil
 }
 
-// counts reports whether this process is one of those that are meant.
+// counts reports whether this process's calls count.
 func counts() bool {
 	only := os.Getenv(FaultOnly)
 	return only == "" || slices.Contains(os.Args[1:], only)
 }
 
-// number returns the number of the call behind this process's call last, or behind those of all processes: appending a
-// byte to the file that they share tells it.
+// number returns the number of this call: last+1, or with FaultCount the next value of the shared counter.
 func number(last int) int {
 	path := os.Getenv(FaultCount)
 	if path == "" {
@@ -80,7 +79,7 @@ func number(last int) int {
 	if _, err := f.Write([]byte{'.'}); err != nil {
 		panic("count calls: " + err.Error())
 	}
-	calls, err := f.Seek(0, io.SeekCurrent) // behind our own byte
+	calls, err := f.Seek(0, io.SeekCurrent) // after our own byte
 	if err != nil {
 		panic("count calls: " + err.Error())
 	}

@@ -2,8 +2,8 @@ package disk
 
 import "golang.org/x/sys/unix"
 
-// PunchHole gives the space of the bytes from (inclusive) to (exclusive) back; they read as zeros, and everything else
-// stays where it is. errors.ErrUnsupported: not on this file system.
+// PunchHole frees the space of the bytes from (inclusive) to (exclusive). They then read as zeros, and all other
+// offsets stay. It returns errors.ErrUnsupported if the file system has no holes.
 func (f File) PunchHole(from, to int64) error {
 	if err := fault("punch"); err != nil {
 		return err

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// syncData is fdatasync(2): it leaves out times, which nothing here depends on.
+// syncData calls fdatasync(2), which omits timestamps; nothing depends on those.
 func syncData(f *os.File) error {
 	for {
 		err := unix.Fdatasync(int(f.Fd()))
@@ -16,7 +16,8 @@ func syncData(f *os.File) error {
 	}
 }
 
-// SyncFileSystem makes everything on path's file system durable by syncfs(2), where the system has that.
+// SyncFileSystem makes the whole file system of path durable with syncfs(2). It returns false if the system has no such
+// call.
 func SyncFileSystem(path string) (done bool, err error) {
 	if err := fault("sync"); err != nil {
 		return false, err

@@ -4,8 +4,8 @@ package disk
 
 import "os"
 
-// syncData is F_FULLFSYNC on macOS, which os.File.Sync does there.
+// syncData calls Sync, which uses F_FULLFSYNC on macOS.
 func syncData(f *os.File) error { return f.Sync() }
 
-// SyncFileSystem makes nothing durable here: sync(2) elsewhere only starts the writing.
+// SyncFileSystem returns false: on other systems sync(2) only starts writing.
 func SyncFileSystem(string) (done bool, err error) { return false, nil }

@@ -64,7 +64,7 @@ func (e *Engine) stopLive(why string) {
 func (e *Engine) endAttempt(ref pawl.AttemptRef, abort pawl.Abort) {
 	dir := e.cfg.Project.AttemptDir(ref, e.run)
 	e.spawn(func() func() {
-		err := supervise.End(dir, abort)
+		err := supervise.RequestAbort(dir, abort)
 		return func() {
 			if err != nil {
 				e.emit(pawl.WatchdogActed{AttemptRef: ref, Health: "unknown", Action: "end", Evidence: err.Error()})

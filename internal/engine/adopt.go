@@ -85,7 +85,7 @@ const definitionChanged = "its definition in the plan changed"
 
 // endAndSweep terminates an attempt. If its supervisor died, it also kills the orphaned processes.
 func endAndSweep(ctx context.Context, dir string, abort pawl.Abort) error {
-	if err := supervise.End(dir, abort); err != nil {
+	if err := supervise.RequestAbort(dir, abort); err != nil {
 		return err
 	}
 	if err := supervise.Attach(dir).Wait(ctx); err != nil {

@@ -118,7 +118,7 @@ func TestPlanEditedWhileAnAttemptRuns(t *testing.T) {
 		p.Write("go", "")
 		p.Check(e.Wait())
 		p.WantText("ledger.txt", "begun\nended\n")
-		if len(e.Notes) != 1 || !strings.Contains(e.Notes[0], "a runs on by its old definition") {
+		if len(e.Notes) != 1 || !strings.Contains(e.Notes[0], "old definition") {
 			t.Errorf("notes %q", e.Notes)
 		}
 	})

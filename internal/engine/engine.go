@@ -140,7 +140,7 @@ func openWith(ctx context.Context, cfg Config, choose func() (pawl.RunID, error)
 	}
 	if e.run, err = choose(); err == nil {
 		holder.Run = e.run
-		err = errors.Join(lock.Name(holder), e.load(ctx))
+		err = errors.Join(lock.SetHolder(holder), e.load(ctx))
 	}
 	if err != nil {
 		return nil, errors.Join(err, lock.Unlock())
@@ -445,7 +445,7 @@ func (e *Engine) flush(ctx context.Context) error {
 			return err
 		}
 	}
-	news, err := e.log.News()
+	news, err := e.log.NewEvents()
 	if err != nil {
 		return err
 	}

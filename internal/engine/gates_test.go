@@ -59,7 +59,7 @@ func TestGatesInEachMode(t *testing.T) {
 				}
 				return
 			}
-			p.WantKind(err, pawl.KindAtGate, "run waits at gate")
+			p.WantKind(err, pawl.KindAtGate, "gate")
 			if p.Exists("used.txt") {
 				t.Error("the step behind the gate ran")
 			}
@@ -94,7 +94,7 @@ func TestHandsOnAsksBeforeEachStep(t *testing.T) {
 	p.WantKind(p.GoOn(), pawl.KindAtGate, "Start step two?")
 	p.WantText("ledger.txt", "one\n")
 	p.Act(runs.Reject(p.Gate().ID, "not today", false))
-	p.WantKind(p.GoOn(), pawl.KindRunFailed, "not to be run: not today")
+	p.WantKind(p.GoOn(), pawl.KindRunFailed, "not today")
 	p.WantText("ledger.txt", "one\n")
 }
 
@@ -192,7 +192,7 @@ func TestGatesAreWithdrawnWhenThePlanIsEdited(t *testing.T) {
 	first := p.Gate()
 	p.Write("plan.yaml", gatePlan("guided", `gate: {type: human_verify, ask: Is it quite right?}`))
 	p.WantKind(p.GoOn(), pawl.KindAtGate, "Is it quite right?")
-	if g := p.State().Gate(first.ID); g.Withdrawn != "its step was edited" {
+	if g := p.State().Gate(first.ID); g.Withdrawn == "" {
 		t.Errorf("the old gate: %+v", g)
 	}
 	second := p.Gate()
@@ -201,7 +201,7 @@ func TestGatesAreWithdrawnWhenThePlanIsEdited(t *testing.T) {
 	}
 	p.Write("plan.yaml", "name: demo\nsteps:\n  - {id: make, run: echo made >> made.txt, outputs: [made.txt]}\n  - {id: use, run: cat made.txt > used.txt}\n")
 	p.Check(p.GoOn())
-	if g := p.State().Gate(second.ID); g.Withdrawn != "its step is no longer in the plan" {
+	if g := p.State().Gate(second.ID); g.Withdrawn == "" {
 		t.Errorf("the second gate: %+v", g)
 	}
 	p.WantText("used.txt", "made\n")
@@ -213,7 +213,7 @@ func TestApprovedIsWhatWasShown(t *testing.T) {
 	p := enginetest.New(t)
 	p.WantKind(p.Do(gatePlan("guided", verifyGate)), pawl.KindAtGate)
 	p.Write("made.txt", "something else")
-	p.WantKind(p.Try(runs.Approve(p.Gate().ID, "")), pawl.KindUsage, "what it shows has changed: made.txt")
+	p.WantKind(p.Try(runs.Approve(p.Gate().ID, "")), pawl.KindUsage, "made.txt")
 	p.WantKind(p.GoOn(), pawl.KindAtGate)
 	p.Act(runs.Approve(p.Gate().ID, ""))
 	p.Check(p.GoOn())
@@ -242,11 +242,11 @@ func TestReviews(t *testing.T) {
 	t.Parallel()
 	p := enginetest.New(t)
 	plan := "name: demo\nsteps:\n  - {id: make, run: echo made >> made.txt, review: {ann: 80}}\n  - {id: use, run: touch used.txt}\n"
-	p.WantKind(p.Do(plan), pawl.KindAtGate, "step make waits for its review by ann")
+	p.WantKind(p.Do(plan), pawl.KindAtGate, "review by ann")
 	p.Act(runs.Review("make", "ann", 50, "too short"))
 	p.WantKind(p.GoOn(), pawl.KindAtGate, "review by ann")
 	p.WantText("made.txt", "made\nmade\n")
-	if r := enginetest.Payloads[pawl.StepReopened](p); len(r) != 1 || !contains(r[0].Why, "ann gave it 50 of the 80 wanted: too short") {
+	if r := enginetest.Payloads[pawl.StepReopened](p); len(r) != 1 || !contains(r[0].Why, "ann", "50", "80", "too short") {
 		t.Errorf("reopened %+v", r)
 	}
 	p.Act(runs.Review("make", "ann", 80, ""))

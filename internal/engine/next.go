@@ -143,7 +143,7 @@ func (d *decider) staleNeeds() {
 
 // needsChanged reports whether the outputs that a finished step needs differ from those it started with.
 func (d *decider) needsChanged(step *pawl.Step, st *pawl.StepState) bool {
-	return st.Key.GivenElse(pawl.Key{Needs: runs.OutputDigests(d.plan.Needs[step.ID], d.state)}.Compact())
+	return st.Key.NeedsDiffer(pawl.Key{Needs: runs.OutputDigests(d.plan.Needs[step.ID], d.state)}.Compact())
 }
 
 func (d *decider) steps() {

@@ -18,7 +18,7 @@ import (
 )
 
 // randomRuns is how many random plans are carried out; each needs some processes, so they are few.
-const randomRuns = 30
+const randomRuns = 20
 
 // TestRandomInterruptions kills engines, and supervisors, at random while they carry out random plans, and compares what came
 // of it with what the plan says. -rapid.seed repeats a failure: its seed is the name of the subtest that failed.

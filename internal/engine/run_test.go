@@ -77,7 +77,7 @@ func TestRetriesAndBackoff(t *testing.T) {
 	p := enginetest.New(t)
 	err := p.Do(`name: demo
 steps:
-  - {id: flaky, run: 'echo x >> tries; test $(wc -l < tries) -ge 3', retry: {attempts: 3, backoff: 20ms}}
+  - {id: flaky, run: 'echo x >> tries; test $(wc -l < tries) -ge 3', retry: {attempts: 3, backoff: 200ms}}
   - {id: hopeless, run: 'echo oops >&2; exit 3', retry: {attempts: 2, backoff: 10ms}}
   - {id: after, run: touch after.txt}
   - {id: beside, needs: [], run: "true"}
@@ -88,30 +88,31 @@ steps:
 	if p.Exists("after.txt") {
 		t.Error("a step ran whose need had failed")
 	}
-	var delays []time.Duration
 	for _, end := range enginetest.Payloads[pawl.AttemptEnded](p) {
 		if end.Step == "flaky" {
-			delays = append(delays, end.RetryAt.Sub(endOf(p, end)).Round(10*time.Millisecond))
+			pause := time.Duration(end.Attempt) * 200 * time.Millisecond
+			if at, next := startOf(p, "flaky", end.Attempt), startOf(p, "flaky", end.Attempt+1); end.RetryAt.Sub(at) < pause || next.Before(end.RetryAt) {
+				t.Errorf("attempt %d began at %s, the next was due at %s, and began at %s", end.Attempt, at, end.RetryAt, next)
+			}
 		}
 		if end.Step == "hopeless" && (end.Exit == nil || *end.Exit != 3 || end.Final != (end.Attempt == 2)) {
 			t.Errorf("attempt %+v", end)
 		}
 	}
-	if len(delays) != 2 || delays[0] > 20*time.Millisecond || delays[1] > 40*time.Millisecond || delays[1] <= delays[0] {
-		t.Errorf("pauses %v, want about 20ms and 40ms", delays)
-	}
 	p.WantKind(p.GoOn(), pawl.KindRunFailed, "step hopeless failed")
 }
 
-// endOf returns when an attempt's end was journaled.
-func endOf(p *enginetest.Project, end pawl.AttemptEnded) time.Time {
+// startOf returns when the start of an attempt was journaled.
+func startOf(p *enginetest.Project, step pawl.StepID, attempt int) time.Time {
+	p.Helper()
 	for _, e := range p.Events() {
-		if payload, err := e.Payload(); err == nil {
-			if is, ok := payload.(pawl.AttemptEnded); ok && is.Token == end.Token {
-				return e.Time
-			}
+		payload, err := e.Payload()
+		p.Check(err)
+		if is, ok := payload.(pawl.AttemptStarted); ok && is.Step == step && is.Attempt == attempt {
+			return e.Time
 		}
 	}
+	p.Fatalf("no attempt %d of %s", attempt, step)
 	return time.Time{}
 }
 

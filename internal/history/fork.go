@@ -145,7 +145,7 @@ func copyIfThere(from, to string) error {
 // createRun creates the run under a temporary name, which it changes once everything is durable.
 func (f *Fork) createRun(ctx context.Context, home *project.Project, by pawl.Author) (pawl.RunID, error) {
 	run := pawl.NewRunID(f.source.state.Name, time.Now(), disk.RandomHex(2))
-	if err := disk.RemoveTree(home.Making()); err != nil { // left by an interrupted fork; nobody else makes one now
+	if err := disk.RemoveTree(home.Staging()); err != nil { // left by an interrupted fork; nobody else makes one now
 		return "", fmt.Errorf("make run %s: %w", run, err)
 	}
 	events, err := f.source.inherited(run, home.ID, f.version)
@@ -159,7 +159,7 @@ func (f *Fork) createRun(ctx context.Context, home *project.Project, by pawl.Aut
 	if events = append(events, ending...); f.source.rejectsMore(events) {
 		return "", fmt.Errorf("make run %s: the events before checkpoint %s do not form a valid run", run, f.source.target.ID)
 	}
-	if err := f.source.writeRun(ctx, home.Making(), run, events); err != nil {
+	if err := f.source.writeRun(ctx, home.Staging(), run, events); err != nil {
 		return "", fmt.Errorf("make run %s: %w", run, err)
 	}
 	if err := f.source.linkArtifacts(home, run); err != nil {
@@ -168,10 +168,10 @@ func (f *Fork) createRun(ctx context.Context, home *project.Project, by pawl.Aut
 	if err := disk.MakeFolders(home.Runs()); err != nil {
 		return "", err
 	}
-	if err := disk.Rename(filepath.Join(home.Making(), string(run)), home.RunDir(run)); err != nil {
+	if err := disk.Rename(filepath.Join(home.Staging(), string(run)), home.RunDir(run)); err != nil {
 		return "", fmt.Errorf("make run %s: %w", run, err)
 	}
-	return run, disk.SyncFolder(home.Making())
+	return run, disk.SyncFolder(home.Staging())
 }
 
 // closingEvents returns the new run's own first events. Live attempts belong to the original run, and work missing from

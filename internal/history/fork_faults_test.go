@@ -87,7 +87,7 @@ func TestForkDiesAnywhere(t *testing.T) {
 			if wholeForks(t, home, old) == 0 {
 				t.Error("no run was made")
 			}
-			if left, _ := os.ReadDir(home.Making()); len(left) > 0 {
+			if left, _ := os.ReadDir(home.Staging()); len(left) > 0 {
 				t.Errorf("left behind: %v", left)
 			}
 		})

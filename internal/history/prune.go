@@ -22,33 +22,33 @@ func pruneOverQuota(ctx context.Context, p *project.Project, store *snapshot.Sto
 	if err != nil || !full {
 		return err
 	}
-	_, err = prune(ctx, p, store, "quota", snapshot.Pruning{Quota: true})
+	_, err = prune(ctx, p, store, "quota", snapshot.PruneOptions{Quota: true})
 	return err
 }
 
 // Prune deletes all snapshots except the newest keep of each run and those that always stay: of gates, on request, and
 // the newest good one of each run. With dry it only reports.
 func Prune(ctx context.Context, p *project.Project, store *snapshot.Store, keep int, dry bool) (snapshot.Pruned, error) {
-	if err := store.Sound(ctx); err != nil {
+	if err := store.CheckPacks(ctx); err != nil {
 		return snapshot.Pruned{}, err
 	}
-	return prune(ctx, p, store, "prune", snapshot.Pruning{Keep: keep, Dry: dry})
+	return prune(ctx, p, store, "prune", snapshot.PruneOptions{Keep: keep, DryRun: dry})
 }
 
 // prune deletes snapshots. It journals that in the affected runs first, so that a journal always explains a missing
 // snapshot.
-func prune(ctx context.Context, p *project.Project, store *snapshot.Store, why string, how snapshot.Pruning) (snapshot.Pruned, error) {
+func prune(ctx context.Context, p *project.Project, store *snapshot.Store, why string, how snapshot.PruneOptions) (snapshot.Pruned, error) {
 	names, err := namedCheckpoints(ctx, p)
 	if err != nil {
 		return snapshot.Pruned{}, err
 	}
-	how.Gone = func(r snapshot.Record) bool {
+	how.RunGone = func(r snapshot.Record) bool {
 		_, err := os.Stat(filepath.Join(runDir(p, r.Run), string(r.Run)))
 		return errors.Is(err, fs.ErrNotExist)
 	}
 	how.Now = time.Now()
 	how.Named = func(r snapshot.Record) bool { return names[r.Checkpoint] }
-	how.Tell = func(going []snapshot.Record) error {
+	how.BeforeRemove = func(going []snapshot.Record) error {
 		gone := map[pawl.RunID][]pawl.CheckpointID{}
 		for _, r := range going {
 			gone[r.Run] = append(gone[r.Run], r.Checkpoint)

@@ -36,10 +36,10 @@ func RequestCheckpoint(p *project.Project, w CheckpointRequest) (start bool, err
 	if err != nil {
 		return false, err
 	}
-	if err := disk.Put(p.Wanted(w.Kind), data); err != nil {
+	if err := disk.Put(p.CheckpointRequest(w.Kind), data); err != nil {
 		return false, fmt.Errorf("request a checkpoint: %w", err)
 	}
-	lock, err := p.LockKeeper()
+	lock, err := p.LockCheckpointer()
 	if err != nil {
 		return false, nil // another process is saving and will see the request
 	}
@@ -56,7 +56,7 @@ const (
 // process; a second call returns at once. The pause between two checkpoints grows with their duration.
 func SaveRequested(ctx context.Context, p *project.Project, cfg config.Snapshots) error {
 	for {
-		lock, err := p.LockKeeper()
+		lock, err := p.LockCheckpointer()
 		if err != nil {
 			return nil
 		}
@@ -100,7 +100,7 @@ func saveRequests(ctx context.Context, p *project.Project, cfg config.Snapshots)
 
 func hasRequests(p *project.Project) bool {
 	return slices.ContainsFunc(requestKinds, func(kind pawl.CheckpointKind) bool {
-		_, err := os.Lstat(p.Wanted(kind))
+		_, err := os.Lstat(p.CheckpointRequest(kind))
 		return err == nil
 	})
 }
@@ -108,12 +108,12 @@ func hasRequests(p *project.Project) bool {
 // nextRequest takes the pending request, nil for none. Later requests get another checkpoint.
 func nextRequest(p *project.Project) (first *CheckpointRequest, err error) {
 	for _, kind := range requestKinds {
-		data, err := os.ReadFile(p.Wanted(kind))
+		data, err := os.ReadFile(p.CheckpointRequest(kind))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err == nil {
-			err = disk.Remove(p.Wanted(kind))
+			err = disk.Remove(p.CheckpointRequest(kind))
 		}
 		if err != nil {
 			return nil, fmt.Errorf("read a checkpoint request: %w", err)

@@ -84,7 +84,7 @@ func EnsureRun(ctx context.Context, p *project.Project, version string) (pawl.Ru
 	if err != nil || run != "" {
 		return run, err
 	}
-	err = p.Editing(func() error {
+	err = p.WithEditLock(func() error {
 		if run, err = existingRun(ctx, p); err == nil && run == "" { // another process may have been faster
 			run, err = createSession(ctx, p, version)
 		}
@@ -356,7 +356,7 @@ func (r *Restore) RequireSameHead(ctx context.Context) error {
 	if now != nil {
 		is = *now
 	}
-	if was.Commit == is.Commit && was.Doing == is.Doing {
+	if was.Commit == is.Commit && was.InProgress == is.InProgress {
 		return nil
 	}
 	return &pawl.Error{

@@ -150,7 +150,7 @@ func (b *checkpointIndex) unreferenced(records []snapshot.Record) []pawl.Finding
 	}
 	old := 0
 	for _, r := range records {
-		if !named[r.Checkpoint] && time.Since(r.Ended) >= snapshot.Rest {
+		if !named[r.Checkpoint] && time.Since(r.Ended) >= snapshot.UnnamedGrace {
 			old++
 		}
 	}

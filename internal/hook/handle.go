@@ -87,7 +87,7 @@ func (c *call) before(ctx context.Context) error {
 	if head, err := snapshot.HeadOf(ctx, c.project.Root); err == nil && head != nil {
 		o.Head = head.Commit
 	}
-	clock, err := disk.Clock(c.project.Clock())
+	clock, err := disk.FileSystemClock(c.project.Clock())
 	if err != nil {
 		return err
 	}

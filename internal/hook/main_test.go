@@ -65,7 +65,7 @@ type yard struct {
 func newYard(t *testing.T) *yard {
 	t.Helper()
 	y := newYardWithKeeper(t)
-	lock, err := y.LockKeeper()
+	lock, err := y.LockCheckpointer()
 	if err != nil {
 		t.Fatal(err)
 	}

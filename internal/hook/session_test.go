@@ -345,7 +345,7 @@ func TestCheckpointsWanted(t *testing.T) {
 			t.Fatal(err)
 		}
 		y.call(y.agent("claude", "s1"), c.example, "", map[string]any{"tool_name": c.tool})
-		if _, err := os.Stat(y.Wanted(c.kind)); (err == nil) != c.want {
+		if _, err := os.Stat(y.CheckpointRequest(c.kind)); (err == nil) != c.want {
 			t.Errorf("%s of %q with %q: %v; log: %s", c.example, c.tool, c.config, err, y.noted())
 		}
 	}
@@ -368,7 +368,7 @@ func TestKeeper(t *testing.T) {
 		t.Errorf("saved: %+v", saved)
 	}
 	for { // until the process has ended
-		if lock, err := y.LockKeeper(); err == nil {
+		if lock, err := y.LockCheckpointer(); err == nil {
 			lock.Unlock()
 			break
 		} else if time.Now().After(deadline) {

@@ -81,7 +81,7 @@ func checkFiles(root string, claims []format.Claim) (pawl.Outputs, []string) {
 	found := pawl.Outputs{}
 	var missing []string
 	for _, claim := range claims {
-		c, err := outputs.One(root, claim.Path)
+		c, err := outputs.HashOne(root, claim.Path)
 		switch {
 		case err != nil, claim.SHA256 != "" && claim.SHA256 != c.SHA256, c == (pawl.Content{}):
 			missing = append(missing, claim.Path)

@@ -80,7 +80,7 @@ func (c Formats) Refresh(ctx context.Context, p *project.Project, r *runs.Run, c
 	if m == nil {
 		return err
 	}
-	err = p.Mirroring(func() error {
+	err = p.WithMirrorLock(func() error {
 		if _, alive := p.EngineHolder(); alive {
 			return nil
 		}

@@ -341,7 +341,7 @@ func (m *importer) emitStep(s *format.Step) error {
 	needs := runs.OutputDigests(m.plan.Needs[s.ID], m.state)
 	for need := range needs {
 		if !m.state.Steps[need].Finished() {
-			needs[need] = pawl.NotKnown
+			needs[need] = pawl.UnknownOutput
 		}
 	}
 	key, err := runs.CurrentKey(m.project.Root, m.plan.Plan, runs.Work{Step: planned, Index: -1}, needs)
@@ -404,7 +404,7 @@ func gateReply(gate pawl.Gate, g format.Gate) pawl.GateAnswered {
 
 // create writes the run under a temporary name, and renames it once it is durable.
 func (m *importer) create(ctx context.Context) error {
-	temp := m.project.Making()
+	temp := m.project.Staging()
 	if err := disk.RemoveTree(temp); err != nil {
 		return err
 	}

@@ -166,7 +166,7 @@ func (m *MirrorWriter) export(ctx context.Context, state *pawl.State, plan *pawl
 }
 
 func (m *MirrorWriter) write(export format.Export) error {
-	return m.project.Mirroring(func() error {
+	return m.project.WithMirrorLock(func() error {
 		written, err := m.update(m.project, export.State, func(files format.Files) ([]format.File, error) {
 			m.unknown = unknownTasks(m.Format, files, export)
 			return m.Format.Write(files, export), nil

@@ -311,3 +311,94 @@ func TestLastMirrored(t *testing.T) {
 		t.Errorf("of another name: %s", s.Run)
 	}
 }
+
+// What can be asked of a folder with another system's files, for every system.
+func TestFolders(t *testing.T) {
+	t.Parallel()
+	other := &pawl.Plan{Name: "other"}
+	for _, system := range systems {
+		if system.Tables != nil {
+			continue // its work is in tables, and none of it is a folder's
+		}
+		t.Run(system.Name, func(t *testing.T) {
+			t.Parallel()
+			p := newMirrored(t, system.Name)
+			p.WantKind(p.Do(plan), pawl.KindRunFailed)
+			folder, err := interop.OpenForeign(t.Context(), p.Project, system, p.Root)
+			p.Check(err)
+			folder.Silence(time.Minute, time.Hour)
+			for _, f := range folder.Verify() {
+				if f.Level == pawl.Bad {
+					t.Errorf("what pawl wrote is faulty: %+v", f)
+				}
+			}
+			if what, file := folder.Unfinished(other); what == "" && system.Name == "grid" || (file == "") != (what == "") {
+				t.Errorf("unfinished: %q in %q", what, file)
+			}
+			if places := folder.Places(); (places == nil) != (system.Places == nil) {
+				t.Errorf("places %v", places)
+			}
+			if projects := folder.Projects(); (projects == nil) != (system.Projects == nil) {
+				t.Errorf("projects %v", projects)
+			}
+			if q := folder.Question(); q.Ask != "" && system.ResumePrompt == nil {
+				t.Errorf("it asks %+v", q)
+			}
+			if _, err := folder.Prune(1); (err != nil) != (system.Prune == nil) {
+				t.Errorf("prune: %v", err)
+			}
+			if _, _, err := folder.Meets(nil, "roof", "tiles"); (err != nil) != (system.CheckCriterion == nil) {
+				t.Errorf("meets: %v", err)
+			}
+			if _, is := folder.MadeAt(p.Project, p.State()); is {
+				t.Error("a run that was made of nothing was made of this")
+			}
+		})
+	}
+}
+
+// A claim holds where the file is as it was; of what is not there the step is done again.
+func TestProve(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	if err := os.WriteFile(filepath.Join(root, "there.txt"), []byte("there\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	step := func(claims ...format.Claim) format.Step {
+		return format.Step{ID: "a", Status: pawl.Done, Claims: claims}
+	}
+	for name, c := range map[string]struct {
+		step format.Step
+		done bool
+	}{
+		"nothing claimed": {step(), true},
+		"there":           {step(format.Claim{Path: "there.txt"}), true},
+		"another content": {step(format.Claim{Path: "there.txt", SHA256: strings.Repeat("0", 64)}), false},
+		"absent":          {step(format.Claim{Path: "there.txt"}, format.Claim{Path: "absent.txt"}), false},
+	} {
+		r, found := interop.Prove(root, format.Project{Phases: []format.Phase{{Name: "one", Steps: []format.Step{c.step}}}})
+		if got := r.Phases[0].Steps[0]; (got.Status == pawl.Done) != c.done || (len(found) == 0) != c.done || (len(got.Missing) == 0) != c.done {
+			t.Errorf("%s: %s, missing %v, %+v", name, got.Status, got.Missing, found)
+		}
+	}
+}
+
+// Files of others are not read, and links are not followed.
+func TestReadForeign(t *testing.T) {
+	t.Parallel()
+	p := newMirrored(t, "grid")
+	p.Check(p.Do("name: house\nsteps: [{id: a, run: touch a.txt}]\n"))
+	before, findings, err := interop.ReadForeign(p.Root, grid.Format())
+	p.Check(err)
+	if len(before) == 0 || len(findings) > 0 {
+		t.Errorf("%d files, %+v", len(before), findings)
+	}
+	p.Write("other/file.txt", "no file of grid")
+	p.Check(os.Rename(p.Path(".grid/STATE.md"), p.Path("elsewhere.md")))
+	p.Check(os.Symlink("../elsewhere.md", p.Path(".grid/STATE.md")))
+	after, findings, err := interop.ReadForeign(p.Root, grid.Format())
+	p.Check(err)
+	if after.Find(".grid/STATE.md") != nil || len(after) != len(before)-1 || len(findings) != 1 || findings[0].Where != ".grid/STATE.md" {
+		t.Errorf("%d files, %d before; %+v", len(after), len(before), findings)
+	}
+}

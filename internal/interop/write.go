@@ -51,7 +51,7 @@ func withMirrorLock(p *project.Project, write func() error) error {
 	if p == nil {
 		return write()
 	}
-	return p.Mirroring(write)
+	return p.WithMirrorLock(write)
 }
 
 // replacedNotes returns a note for each unreadable file that was replaced, with the path of its copy.
@@ -103,7 +103,7 @@ func writeFile(path string, f format.File) error {
 		return err
 	}
 	if f.Was == nil {
-		return disk.ReplaceOthers(path, f.Data, 0o666)
+		return disk.ReplacePreserving(path, f.Data, 0o666)
 	}
 	if err := sqlite.Apply(path, f.Parts, f.Was, f.Data); err != nil {
 		return fmt.Errorf("write %s: %w", f.Path, err)

@@ -56,7 +56,7 @@ func act() int {
 			continue
 		}
 		fmt.Println("done", seq, text)
-		news, err := log.News()
+		news, err := log.NewEvents()
 		if err != nil {
 			fmt.Println("error", err)
 			return 1

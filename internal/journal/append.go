@@ -16,30 +16,30 @@ import (
 	"pawl/internal/disk"
 )
 
-// errUnsynced means that a batch was written and taken back, because it could not be made durable.
+// errUnsynced means that a batch was written and truncated again, because the sync failed.
 var errUnsynced = errors.New("sync")
 
-// queue gathers the appends that come while a batch is being synced, for the next batch.
+// queue collects the appends that arrive while a batch is being synced, for the next batch.
 type queue struct {
-	mu      sync.Mutex // guards all below
-	waiting []*appending
-	led     bool // somebody writes, or is about to
+	mu        sync.Mutex // guards the fields below
+	waiting   []*pendingAppend
+	hasLeader bool // a goroutine writes, or is about to
 }
 
-// appending is one call of Append.
-type appending struct {
+// pendingAppend is one call of Append.
+type pendingAppend struct {
 	epoch  pawl.Epoch
-	starts bool // it holds an engine.started
+	starts bool // contains an engine.started
 	first  pawl.Event
-	lines  []content
-	turn   chan bool // true: lead the next batch; false: all is said in seq and err
+	lines  []lineContent
+	turn   chan bool // true: flush the next group; false: seq and err are set
 	seq    pawl.Seq
 	err    error
 }
 
-// Append adds events as one batch and returns the last one's number: see pawl.Journal. Calls that come while a batch
-// is being synced share the next one. An engine.started must raise the epoch; nothing else can. ctx counts until the
-// events are queued: from then on they are written.
+// Append adds events as one batch and returns the number of the last one; see pawl.Journal. Calls that arrive while a
+// batch is being synced share the next batch. An engine.started must raise the epoch, and no other event can. Once the
+// events are queued they are written, even if ctx ends.
 func (l *Log) Append(ctx context.Context, epoch pawl.Epoch, events ...pawl.Event) (pawl.Seq, error) {
 	if len(events) == 0 {
 		return l.Seq(), ctx.Err()
@@ -52,13 +52,13 @@ func (l *Log) Append(ctx context.Context, epoch pawl.Epoch, events ...pawl.Event
 		return 0, err
 	}
 	if l.queue.enter(a) || <-a.turn {
-		l.lead()
+		l.flushGroup()
 	}
 	return a.seq, a.err
 }
 
-func prepare(epoch pawl.Epoch, events []pawl.Event) (*appending, error) {
-	a := &appending{epoch: epoch, first: events[0], lines: make([]content, len(events)), turn: make(chan bool, 1)}
+func prepare(epoch pawl.Epoch, events []pawl.Event) (*pendingAppend, error) {
+	a := &pendingAppend{epoch: epoch, first: events[0], lines: make([]lineContent, len(events)), turn: make(chan bool, 1)}
 	for i, event := range events {
 		var err error
 		if a.lines[i], err = encode(event); err != nil {
@@ -69,18 +69,18 @@ func prepare(epoch pawl.Epoch, events []pawl.Event) (*appending, error) {
 	return a, nil
 }
 
-// enter queues a and reports whether it is to lead.
-func (q *queue) enter(a *appending) (lead bool) {
+// enter queues a and reports whether its caller must flush the queue.
+func (q *queue) enter(a *pendingAppend) (lead bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.waiting = append(q.waiting, a)
-	lead = !q.led
-	q.led = true
+	lead = !q.hasLeader
+	q.hasLeader = true
 	return lead
 }
 
-// take empties the queue. Its first is the caller's own.
-func (q *queue) take() []*appending {
+// next empties the queue. The first append in it is the caller's own.
+func (q *queue) next() []*pendingAppend {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	group := q.waiting
@@ -88,18 +88,18 @@ func (q *queue) take() []*appending {
 	return group
 }
 
-// leave lets the next in the queue lead.
-func (q *queue) leave() {
+// handOff lets the next caller in the queue flush it.
+func (q *queue) handOff() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.led = len(q.waiting) > 0; q.led {
+	if q.hasLeader = len(q.waiting) > 0; q.hasLeader {
 		q.waiting[0].turn <- true
 	}
 }
 
-// lead writes what is queued, the caller's own append and others', as one batch.
-func (l *Log) lead() {
-	group := l.queue.take()
+// flushGroup writes all queued appends as one batch: the caller's own and others'.
+func (l *Log) flushGroup() {
+	group := l.queue.next()
 	if err := l.commit(group); err != nil {
 		for _, a := range group {
 			if a.err == nil {
@@ -107,14 +107,14 @@ func (l *Log) lead() {
 			}
 		}
 	}
-	l.queue.leave()
+	l.queue.handOff()
 	for _, a := range group[1:] {
 		a.turn <- false
 	}
 }
 
-// commit writes the group, a second time in a reopened file where it could not be synced.
-func (l *Log) commit(group []*appending) error {
+// commit writes the group. If the sync fails, it reopens the file and tries once more.
+func (l *Log) commit(group []*pendingAppend) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.writable(); err != nil {
@@ -142,29 +142,29 @@ func (l *Log) writable() error {
 	case l.damage != nil:
 		return l.damage
 	case l.readOnly != nil:
-		return fmt.Errorf("it can only be read: %w", l.readOnly)
+		return fmt.Errorf("the journal is read-only: %w", l.readOnly)
 	}
 	return nil
 }
 
-// write takes in what others wrote and writes the group behind it.
-func (l *Log) write(group []*appending) error {
+// write reads what others have appended, and appends the group.
+func (l *Log) write(group []*pendingAppend) error {
 	unlock, err := l.lock(unix.LOCK_EX)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	if err := l.stillNamed(); err != nil {
+	if err := l.checkNotReplaced(); err != nil {
 		return err
 	}
 	if err := l.catchUp(); err != nil {
 		return err
 	}
 	if l.newer != "" {
-		return fmt.Errorf("it holds a %s: %w", l.newer, pawl.ErrNewer)
+		return fmt.Errorf("the journal contains a %s event: %w", l.newer, pawl.ErrNewer)
 	}
 	if l.size > l.chain.end {
-		if err := l.setAside(); err != nil {
+		if err := l.saveTornTail(); err != nil {
 			return err
 		}
 	}
@@ -172,7 +172,7 @@ func (l *Log) write(group []*appending) error {
 	if err != nil || len(ends) == 0 {
 		return err
 	}
-	if err := l.put(buf, next.end); err != nil {
+	if err := l.writeDurably(buf, next.end); err != nil {
 		return err
 	}
 	l.chain, l.ends = next, append(l.ends, ends...)
@@ -180,40 +180,40 @@ func (l *Log) write(group []*appending) error {
 	return nil
 }
 
-// stillNamed makes sure that the file is the run's journal still: a damaged one may have been set aside for a rebuilt one
-// while the lock was waited for.
-func (l *Log) stillNamed() error {
+// checkNotReplaced verifies that the open file is still the run's journal. While this process waited for the lock,
+// another one may have replaced a damaged journal by a rebuilt one.
+func (l *Log) checkNotReplaced() error {
 	ours, err := l.file.Stat()
 	if err != nil {
 		return err
 	}
 	named, err := os.Stat(l.path())
 	if err == nil && os.SameFile(ours, named) || errors.Is(err, fs.ErrNotExist) {
-		return nil // one whose folder was moved away is ours to finish
+		return nil // if the folder was moved away, finish the write there
 	}
 	if err == nil {
-		l.dead = fmt.Errorf("%w: the journal was rebuilt meanwhile", ErrDead)
+		l.dead = fmt.Errorf("%w: another process has rebuilt the journal", ErrDead)
 		err = l.dead
 	}
 	return err
 }
 
-// tornPrefix begins the names of the files for torn tails; their offset and the time follow.
+// tornPrefix starts the names of the files for torn tails; offset and time follow.
 const tornPrefix = "journal.torn-"
 
-// setAside moves a torn tail into a file of its own. The tail is durable there before it is cut off here, and it is
-// cut off durably before anything is written in its place.
-func (l *Log) setAside() error {
+// saveTornTail moves a torn tail to a file of its own. That file is durable before the tail is truncated, and the
+// truncation is durable before new events are written.
+func (l *Log) saveTornTail() error {
 	tail := make([]byte, l.size-l.chain.end)
 	if _, err := l.file.ReadAt(tail, l.chain.end); err != nil {
 		return fmt.Errorf("read torn tail: %w", err)
 	}
 	name := fmt.Sprintf("%s%d-%s", tornPrefix, l.chain.end, time.Now().UTC().Format("20060102T150405.000000000Z"))
 	if err := disk.Replace(filepath.Join(l.home, name), tail); err != nil {
-		return fmt.Errorf("set torn tail aside: %w", err)
+		return fmt.Errorf("save torn tail: %w", err)
 	}
 	if err := l.file.Truncate(l.chain.end); err != nil {
-		return fmt.Errorf("cut torn tail off: %w", err)
+		return fmt.Errorf("truncate torn tail: %w", err)
 	}
 	l.size = l.chain.end
 	if err := l.file.Sync(); err != nil {
@@ -222,13 +222,13 @@ func (l *Log) setAside() error {
 	return nil
 }
 
-// compose returns the bytes to be written and the place behind them.
+// compose returns the bytes to write and the chain after them.
 //
-// They begin with the last batch where this descriptor has not synced that itself. After a failed fsync(2) the kernel
-// holds the pages for clean although they never reached the disk, and no later fsync writes them. So whoever builds
-// on a batch that it has not synced itself, a dead writer's perhaps, writes the same bytes again and syncs them with
-// its own.
-func (l *Log) compose(group []*appending) (next chain, ends []int64, buf []byte, err error) {
+// If this descriptor has not synced the last batch itself, the bytes start with that batch. After a failed fsync(2) the
+// kernel may mark the pages clean although they never reached the disk, so that no later fsync writes them. Before
+// appending to a batch of another writer, which may have died, the journal therefore writes the same bytes again and
+// syncs them with its own.
+func (l *Log) compose(group []*pendingAppend) (next chain, ends []int64, buf []byte, err error) {
 	if l.synced != l.chain.end {
 		buf = make([]byte, l.chain.end-l.chain.start)
 		if _, err := l.file.ReadAt(buf, l.chain.start); err != nil {
@@ -251,8 +251,8 @@ func (l *Log) compose(group []*appending) (next chain, ends []int64, buf []byte,
 	return next, ends, buf, nil
 }
 
-// admit returns the epoch of a's events behind c, or why they must not stand there.
-func (l *Log) admit(a *appending, c chain) (pawl.Epoch, error) {
+// admit returns the epoch for a's events after c, or why they are not allowed.
+func (l *Log) admit(a *pendingAppend, c chain) (pawl.Epoch, error) {
 	if c.seq == 0 {
 		if err := checkFirst(l.run, a.first.Type, a.first.Data); err != nil {
 			return 0, fmt.Errorf("append: %w", err)
@@ -262,22 +262,22 @@ func (l *Log) admit(a *appending, c chain) (pawl.Epoch, error) {
 	case a.epoch == 0 && !a.starts:
 		return c.epoch, nil
 	case a.epoch < c.epoch || a.starts && a.epoch == c.epoch:
-		return 0, fmt.Errorf("append in epoch %d: epoch %d has begun: %w", a.epoch, c.epoch, pawl.ErrFenced)
+		return 0, fmt.Errorf("append in epoch %d: epoch %d has started: %w", a.epoch, c.epoch, pawl.ErrFenced)
 	case a.epoch > c.epoch && !a.starts:
 		return 0, fmt.Errorf("append in epoch %d: epoch %d has not ended", a.epoch, c.epoch)
 	}
 	return a.epoch, nil
 }
 
-// put writes buf so that it ends at end, durably. Where it cannot, it takes back what stands behind the chain's end:
-// a failed write leaves the journal as it was, and its descriptor good; a failed sync gives errUnsynced.
-func (l *Log) put(buf []byte, end int64) error {
+// writeDurably writes buf so that it ends at end, and syncs. On failure it truncates the journal to the end of the
+// chain: after a failed write the descriptor stays usable, and a failed sync returns errUnsynced.
+func (l *Log) writeDurably(buf []byte, end int64) error {
 	if _, err := l.file.WriteAt(buf, end-int64(len(buf))); err != nil {
-		return errors.Join(err, l.takeBack())
+		return errors.Join(err, l.truncateBatch())
 	}
 	if err := l.file.Sync(); err != nil {
-		if worse := l.takeBack(); worse != nil {
-			l.dead = fmt.Errorf("%w: %w: %w", ErrDead, err, worse) // a second try could write the events twice
+		if worse := l.truncateBatch(); worse != nil {
+			l.dead = fmt.Errorf("%w: %w: %w", ErrDead, err, worse) // retrying could write the events twice
 			return l.dead
 		}
 		return fmt.Errorf("%w: %w", errUnsynced, err)
@@ -285,14 +285,14 @@ func (l *Log) put(buf []byte, end int64) error {
 	return nil
 }
 
-func (l *Log) takeBack() error {
+func (l *Log) truncateBatch() error {
 	if err := l.file.Truncate(l.chain.end); err != nil {
-		return fmt.Errorf("take the batch back: %w", err)
+		return fmt.Errorf("truncate the failed batch: %w", err)
 	}
 	return nil
 }
 
-// reopen gives up a descriptor whose sync has failed for a new one, which has synced nothing yet.
+// reopen replaces a descriptor whose sync has failed by a new one, which has synced nothing yet.
 func (l *Log) reopen() error {
 	old := l.file
 	err := l.openFile()

@@ -52,7 +52,7 @@ func TestAppendsShareABatch(t *testing.T) {
 	queued := func(n int) {
 		for deadline := time.Now().Add(5 * time.Second); ; {
 			l.queue.mu.Lock()
-			waiting, led := len(l.queue.waiting), l.queue.led
+			waiting, led := len(l.queue.waiting), l.queue.hasLeader
 			l.queue.mu.Unlock()
 			if waiting == n && led {
 				return

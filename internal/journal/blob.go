@@ -13,24 +13,24 @@ import (
 
 const blobFolder = "blobs"
 
-// PutBlob keeps data that is too big for an event, and returns the SHA-256 by which an event can name it.
-// It is durable when PutBlob returns.
+// PutBlob stores data that is too large for an event, and returns its SHA-256, by which an event can refer to it. The
+// blob is durable when PutBlob returns.
 func (l *Log) PutBlob(data []byte) (string, error) {
 	name := hashOf(data)
 	path := filepath.Join(l.home, blobFolder, name)
 	if err := disk.MakeFolders(filepath.Dir(path)); err != nil {
-		return "", fmt.Errorf("keep blob: %w", err)
+		return "", fmt.Errorf("store blob: %w", err)
 	}
 	if err := disk.Replace(path, data); err != nil {
-		return "", fmt.Errorf("keep blob: %w", err)
+		return "", fmt.Errorf("store blob: %w", err)
 	}
 	return name, nil
 }
 
-// Blob returns the data with this SHA-256. It is checked.
+// Blob returns the data with this SHA-256, after verifying it.
 func (l *Log) Blob(name string) ([]byte, error) {
 	if sum, err := hex.DecodeString(name); err != nil || len(sum) != sha256.Size {
-		return nil, fmt.Errorf("read blob: %q is no SHA-256", name)
+		return nil, fmt.Errorf("read blob: invalid SHA-256 %q", name)
 	}
 	path := filepath.Join(l.home, blobFolder, name)
 	data, err := os.ReadFile(path)
@@ -38,7 +38,7 @@ func (l *Log) Blob(name string) ([]byte, error) {
 		return nil, &pawl.Error{Kind: pawl.KindDamaged, Err: fmt.Errorf("read blob: %w", err), Hint: "pawl verify"}
 	}
 	if hashOf(data) != name {
-		return nil, &pawl.Error{Kind: pawl.KindDamaged, Err: fmt.Errorf("read blob: %s: content is not what its name says", path), Hint: "pawl verify"}
+		return nil, &pawl.Error{Kind: pawl.KindDamaged, Err: fmt.Errorf("read blob: %s: content does not match the SHA-256 in its name", path), Hint: "pawl verify"}
 	}
 	return data, nil
 }

@@ -15,11 +15,11 @@ import (
 	"pawl/internal/disk"
 )
 
-// maxFindings is after how many faults Check looks no further: the file is no journal then.
+// maxFindings is the number of faults at which Check stops: the file is hardly a journal then.
 const maxFindings = 100
 
-// Check looks at all that this package keeps in a run's folder, lists every fault, and changes nothing. What a pawl
-// that dies may leave behind is OK or a warning; Bad is what no death explains.
+// Check verifies everything that this package stores in a run's folder, lists all faults and changes nothing. What a
+// crash may leave behind is OK or a warning; Bad means damage.
 func Check(home string) []pawl.Finding {
 	c := &checker{home: home, path: filepath.Join(home, FileName), chain: chain{sum: noSum}}
 	c.journal()
@@ -28,61 +28,61 @@ func Check(home string) []pawl.Finding {
 	return c.findings
 }
 
-// checker goes along a journal as a reader does, but goes on behind a fault.
+// checker verifies a journal like a reader, but continues after a fault.
 type checker struct {
-	home, path string
-	file       *os.File
-	size       int64
-	number     int     // of the line, as an editor counts
-	chain      chain   // behind the last line, as it says
-	doubts     []chain // after a fault: what else the next line may build on
-	lost       bool    // after a line that says nothing: what the next one builds on cannot be known
-	decoder    decoder
-	findings   []pawl.Finding
+	home, path         string
+	file               *os.File
+	size               int64
+	number             int     // line number, from 1
+	chain              chain   // after the last line, according to that line
+	alternatives       []chain // after a fault: other chains that the next line may continue
+	unknownPredecessor bool    // after an unreadable line: the next line's predecessor is unknown
+	decoder            decoder
+	findings           []pawl.Finding
 }
 
-func (c *checker) find(level pawl.Level, where, format string, args ...any) {
+func (c *checker) report(level pawl.Level, where, format string, args ...any) {
 	c.findings = append(c.findings, pawl.Finding{Level: level, What: fmt.Sprintf(format, args...), Where: where})
 }
 
-// damage notes a fault of the journal itself, which can be rebuilt.
-func (c *checker) damage(where string, fault error) {
-	c.find(pawl.Bad, where, "%v", fault)
+// reportDamage records a fault of the journal itself, with the command to rebuild it.
+func (c *checker) reportDamage(where string, fault error) {
+	c.report(pawl.Bad, where, "%v", fault)
 	c.findings[len(c.findings)-1].Hint = pawl.HintOf(damaged(c.path, 0, 0, fault))
 }
 
-// here names the line that begins where the chain ends.
-func (c *checker) here() string {
+// position names the line that starts at the end of the chain.
+func (c *checker) position() string {
 	return fmt.Sprintf("%s: line %d, byte %d", c.path, c.number, c.chain.end)
 }
 
 func (c *checker) journal() {
 	file, err := os.Open(c.path)
 	if errors.Is(err, fs.ErrNotExist) && lost(c.home) {
-		c.damage(c.path, errors.New("there is no journal any more"))
+		c.reportDamage(c.path, errors.New("the journal is missing"))
 		return
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		c.find(pawl.Warn, c.path, "there is no journal: the run's making was cut off")
+		c.report(pawl.Warn, c.path, "missing journal: the creation of the run was interrupted")
 		return
 	}
 	if err != nil {
-		c.find(pawl.Bad, c.path, "%v", err)
+		c.report(pawl.Bad, c.path, "%v", err)
 		return
 	}
 	defer file.Close()
 	l := &Log{file: disk.File{File: file}, home: c.home}
 	unlock, err := l.lock(unix.LOCK_SH)
 	if err != nil {
-		c.find(pawl.Bad, c.path, "%v", err)
+		c.report(pawl.Bad, c.path, "%v", err)
 		return
 	}
 	defer unlock()
 	if err := c.lines(file); err != nil {
-		c.find(pawl.Bad, c.here(), "%v", err)
+		c.report(pawl.Bad, c.position(), "%v", err)
 	}
-	if c.size > 0 && c.chain.seq == 0 && outlived(c.home) {
-		c.damage(c.path, errors.New("it is cut off before its first event is whole, and more was done"))
+	if c.size > 0 && c.chain.seq == 0 && hasTraces(c.home) {
+		c.reportDamage(c.path, errors.New("the journal is truncated within its first event, although the run did more"))
 	}
 }
 
@@ -103,26 +103,26 @@ func (c *checker) lines(file *os.File) error {
 			return nil
 		}
 		c.number++
-		if goOn, err := c.line(line); !goOn {
+		if more, err := c.line(line); !more {
 			return err
 		}
 	}
-	return fmt.Errorf("more than %d faults: the rest is not looked at", maxFindings)
+	return fmt.Errorf("more than %d faults: the rest was not checked", maxFindings)
 }
 
 func (c *checker) summary() {
 	switch {
 	case c.size == 0 && lost(c.home):
-		c.damage(c.path, errors.New("the journal is empty, and was not"))
+		c.reportDamage(c.path, errors.New("the journal is empty, although the run has files"))
 	case c.size == 0:
-		c.find(pawl.Warn, c.path, "%v", ErrEmpty)
+		c.report(pawl.Warn, c.path, "%v", ErrEmpty)
 	case len(c.findings) == 0:
-		c.find(pawl.OK, c.path, "%d events verified", c.chain.seq)
+		c.report(pawl.OK, c.path, "%d events verified", c.chain.seq)
 	}
 }
 
-// line checks the next line. It is false behind a torn tail, where the journal ends.
-func (c *checker) line(line []byte) (goOn bool, err error) {
+// line checks the next line. It returns false at a torn tail, where the journal ends.
+func (c *checker) line(line []byte) (more bool, err error) {
 	before := c.chain
 	fault := c.follow(line)
 	if fault == nil {
@@ -134,12 +134,12 @@ func (c *checker) line(line []byte) (goOn bool, err error) {
 	if torn, err := c.torn(); torn || err != nil {
 		return false, err
 	}
-	c.damage(c.here(), fault)
+	c.reportDamage(c.position(), fault)
 	c.chain = after
 	return true, nil
 }
 
-// torn reports whether the file ends in a torn tail where the chain ends.
+// torn reports whether the chain is followed by a torn tail.
 func (c *checker) torn() (bool, error) {
 	rest := newLines(c.file, c.chain.end, c.size)
 	line, err := rest.next()
@@ -148,53 +148,53 @@ func (c *checker) torn() (bool, error) {
 	}
 	harmless, err := torn(rest, line, c.chain)
 	if harmless {
-		c.find(pawl.Warn, c.here(), "%d bytes of an append that was cut off, and never acknowledged: the next writer sets them aside", c.size-c.chain.end)
+		c.report(pawl.Warn, c.position(), "%d bytes of an interrupted append, which was never acknowledged: the next writer moves them to a file of their own", c.size-c.chain.end)
 	}
 	return harmless, err
 }
 
-// follow moves the chain behind line, whatever is wrong with it, and says what is.
+// follow advances the chain past line even if the line is bad, and returns its fault.
 func (c *checker) follow(line []byte) (fault error) {
-	for _, place := range append([]chain{c.chain}, c.doubts...) {
+	for _, place := range append([]chain{c.chain}, c.alternatives...) {
 		place.end, place.start = c.chain.end, c.chain.start
 		_, err := place.follow(line)
 		if err == nil {
-			c.chain, c.doubts, c.lost = place, nil, false
+			c.chain, c.alternatives, c.unknownPredecessor = place, nil, false
 			return nil
 		}
 		if fault == nil {
 			fault = err
 		}
 	}
-	if r, ok := cut(line); !ok {
+	if r, ok := splitLine(line); !ok {
 		c.chain.seq, c.chain.end = c.chain.seq+1, c.chain.end+int64(len(line))
-		c.doubts, c.lost = nil, true
+		c.alternatives, c.unknownPredecessor = nil, true
 	} else {
-		if c.lost && r.seq > c.chain.seq {
-			fault = nil // what it builds on cannot be known
+		if c.unknownPredecessor && r.seq > c.chain.seq {
+			fault = nil // the predecessor is unknown
 		}
-		c.doubt(r, len(line))
+		c.addAlternatives(r, len(line))
 	}
 	return fault
 }
 
-// doubt moves the chain behind a bad line of this size, as it says itself. But its number may be the wrong one, or
-// its checksum: the next line may as well build on what they should be.
-func (c *checker) doubt(r record, size int) {
+// addAlternatives advances the chain past a bad line of this size, according to that line. Either its number or its
+// checksum may be wrong, so the next line may also continue the expected values.
+func (c *checker) addAlternatives(r rawLine, size int) {
 	right := c.chain.sum.next(r.body)
 	expected := chain{seq: c.chain.seq + 1, epoch: c.chain.epoch, batch: c.chain.batch}
-	c.chain.pass(r, size)
+	c.chain.advance(r, size)
 	written := c.chain
-	c.doubts, c.lost = nil, false
+	c.alternatives, c.unknownPredecessor = nil, false
 	for _, sum := range []sum{r.sum, right} {
 		expected.sum, written.sum = sum, sum
-		c.doubts = append(c.doubts, written, expected)
+		c.alternatives = append(c.alternatives, written, expected)
 	}
 }
 
-// content checks what a line says that stands in its place.
+// content checks the content of a line that follows the chain.
 func (c *checker) content(line []byte, before chain) {
-	r, _ := cut(line)
+	r, _ := splitLine(line)
 	where := fmt.Sprintf("%s: line %d, byte %d", c.path, c.number, before.end)
 	event, err := c.decoder.event(r)
 	if err == nil && !json.Valid(r.data) {
@@ -204,46 +204,46 @@ func (c *checker) content(line []byte, before chain) {
 		err = checkFirst(pawl.RunID(filepath.Base(c.home)), event.Type, r.data)
 	}
 	if err != nil {
-		c.damage(where, err)
+		c.reportDamage(where, err)
 		return
 	}
 	if _, err := event.Payload(); err != nil {
-		c.find(pawl.Warn, where, "%v", err)
+		c.report(pawl.Warn, where, "%v", err)
 	}
 }
 
-// blobs checks that each blob is what its name says.
+// blobs checks that each blob matches its name.
 func (c *checker) blobs() {
 	folder := filepath.Join(c.home, blobFolder)
 	entries, err := os.ReadDir(folder)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		c.find(pawl.Bad, folder, "%v", err)
+		c.report(pawl.Bad, folder, "%v", err)
 	}
 	l := &Log{home: c.home}
 	for _, entry := range entries {
 		if strings.HasPrefix(entry.Name(), ".") {
-			continue // the temporary file of one who died
+			continue // temporary file of a crashed writer
 		}
 		if _, err := l.Blob(entry.Name()); err != nil {
-			c.find(pawl.Bad, filepath.Join(folder, entry.Name()), "%v", err)
+			c.report(pawl.Bad, filepath.Join(folder, entry.Name()), "%v", err)
 		}
 	}
 }
 
-// leftovers names the torn tails that were set aside.
+// leftovers lists the saved torn tails and damaged journals.
 func (c *checker) leftovers() {
 	names, err := filepath.Glob(filepath.Join(c.home, tornPrefix+"*"))
 	if err != nil {
-		c.find(pawl.Bad, c.home, "%v", err)
+		c.report(pawl.Bad, c.home, "%v", err)
 	}
 	for _, name := range names {
-		c.find(pawl.OK, name, "an append that was cut off, and never acknowledged, was set aside here")
+		c.report(pawl.OK, name, "the bytes of an interrupted append, which was never acknowledged")
 	}
-	names, err = filepath.Glob(filepath.Join(c.home, asidePrefix+"*"))
+	names, err = filepath.Glob(filepath.Join(c.home, damagedPrefix+"*"))
 	if err != nil {
-		c.find(pawl.Bad, c.home, "%v", err)
+		c.report(pawl.Bad, c.home, "%v", err)
 	}
 	for _, name := range names {
-		c.find(pawl.OK, name, "a damaged journal was set aside here when it was rebuilt")
+		c.report(pawl.OK, name, "the damaged journal, saved when it was rebuilt")
 	}
 }

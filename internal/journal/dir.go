@@ -1,9 +1,10 @@
-// Package journal keeps runs on files: one folder a run, one line of its journal.jsonl an event (docs/format.md).
+// Package journal stores the events of runs in files: one folder per run, one line of its journal.jsonl per event
+// (docs/format.md).
 //
-// It promises that an event survives a power cut once Append has returned; that every writer, in whatever process,
-// sees what others wrote before it writes; that opening checks every byte of the chain; and that a tail which no
-// writer acknowledged is set aside, neither parsed nor deleted. It refuses to write where a newer engine or a newer
-// pawl wrote, and to read past damage.
+// When Append has returned, its events survive a power failure. Every writer, in any process, reads what others wrote
+// before it writes. Opening a journal verifies the whole chain. A torn tail, which was never acknowledged, is moved to
+// a file of its own; it is neither parsed nor deleted. The package refuses to write after a newer engine or a newer
+// pawl, and to read past damage.
 package journal
 
 import (
@@ -20,17 +21,19 @@ import (
 	"pawl/internal/disk"
 )
 
-// FileName is the journal's name in its run's folder.
+// FileName is the name of the journal in a run's folder.
 const FileName = "journal.jsonl"
 
 var (
-	// ErrEmpty means that the making of a run was cut off before its first event. Nothing of it was ever acknowledged.
-	ErrEmpty = &pawl.Error{Kind: pawl.KindNothing, Err: errors.New("the run's making was cut off, and never acknowledged"), Hint: "pawl runs"}
-	// ErrDead means that a sync failed and could not be made good: what is on the disk must be read anew by a new Open.
-	ErrDead = &pawl.Error{Kind: pawl.KindInternal, Err: errors.New("journal gave up after a failed sync"), Hint: "pawl resume"}
+	// ErrEmpty means that the creation of a run was interrupted before its first event was written. Nothing was
+	// acknowledged.
+	ErrEmpty = &pawl.Error{Kind: pawl.KindNothing, Err: errors.New("the creation of the run was interrupted before its first event"), Hint: "pawl runs"}
+	// ErrDead means that a sync failed, and so did the retry. The journal must be opened again to learn what is on
+	// disk.
+	ErrDead = &pawl.Error{Kind: pawl.KindInternal, Err: errors.New("the journal cannot be written after a failed sync"), Hint: "pawl resume"}
 )
 
-// Runs returns the runs in folder, by name. One whose making was cut off is left out.
+// Runs returns the runs in folder by name, except those whose creation was interrupted.
 func Runs(folder string) ([]pawl.RunID, error) {
 	entries, err := os.ReadDir(folder)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -52,7 +55,7 @@ func Runs(folder string) ([]pawl.RunID, error) {
 	return runs, nil
 }
 
-// Create makes the run's folder where it is missing, with an empty journal, and opens it. Both names are durable.
+// Create creates a run's folder if it is missing, with an empty journal, and opens it. Both names are durable.
 func Create(folder string, run pawl.RunID) (*Log, error) {
 	if _, err := pawl.ParseRunID(string(run)); err != nil {
 		return nil, err
@@ -62,7 +65,7 @@ func Create(folder string, run pawl.RunID) (*Log, error) {
 		return nil, fmt.Errorf("create run %s: %w", run, err)
 	}
 	for _, above := range []string{filepath.Dir(folder), filepath.Dir(filepath.Dir(folder))} {
-		if err := disk.SyncFolder(above); err != nil { // who made the folders on the way may have died before that
+		if err := disk.SyncFolder(above); err != nil { // whoever created these folders may have crashed before syncing them
 			return nil, fmt.Errorf("create run %s: %w", run, err)
 		}
 	}
@@ -76,8 +79,8 @@ func Create(folder string, run pawl.RunID) (*Log, error) {
 	return Open(folder, run)
 }
 
-// Dir is the folder .pawl/runs as a pawl.Journal. A run must have been made by Create.
-// Close it to give back the journals that it has opened.
+// Dir is the folder .pawl/runs as a pawl.Journal. It appends only to runs made by Create. Close closes the journals
+// that it has opened.
 type Dir struct {
 	Path string
 
@@ -87,7 +90,7 @@ type Dir struct {
 
 var _ pawl.Journal = (*Dir)(nil)
 
-// Append adds events to run as one batch: see pawl.Journal.
+// Append adds events to run as one batch; see pawl.Journal.
 func (d *Dir) Append(ctx context.Context, run pawl.RunID, epoch pawl.Epoch, events ...pawl.Event) (pawl.Seq, error) {
 	log, err := d.log(run)
 	if err != nil {
@@ -96,7 +99,7 @@ func (d *Dir) Append(ctx context.Context, run pawl.RunID, epoch pawl.Epoch, even
 	return log.Append(ctx, epoch, events...)
 }
 
-// Read yields the events of run after seq: see pawl.Journal.
+// Read yields the events of run after seq; see pawl.Journal.
 func (d *Dir) Read(ctx context.Context, run pawl.RunID, after pawl.Seq) iter.Seq2[pawl.Event, error] {
 	return func(yield func(pawl.Event, error) bool) {
 		log, err := d.log(run)
@@ -127,14 +130,14 @@ func (d *Dir) Close() error {
 	return errors.Join(errs...)
 }
 
-// log returns the run's journal, opened once. One that is damaged or has given up is opened anew the next time.
+// log returns the run's journal, opened once. A damaged or failed one is opened again on the next call.
 func (d *Dir) log(run pawl.RunID) (*Log, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if log := d.logs[run]; log != nil && !log.broken() {
 		return log, nil
 	} else if log != nil {
-		_ = log.Close() // it has nothing to lose
+		_ = log.Close() // it has no unwritten data
 	}
 	log, err := open(d.Path, run)
 	if err != nil {

@@ -120,7 +120,7 @@ func (r *run) texts(tb testing.TB) []string {
 
 func (r *run) news(tb testing.TB) []string {
 	tb.Helper()
-	events, err := r.News()
+	events, err := r.NewEvents()
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -163,7 +163,7 @@ func TestRunsAndCutOffMaking(t *testing.T) {
 	}
 	for _, name := range []string{"cut-20260101-000000-abcd", "nojournal-20260101-000000-abcd"} {
 		findings := journal.Check(filepath.Join(r.folder, name))
-		if len(findings) != 1 || findings[0].Level != pawl.Warn || !strings.Contains(findings[0].What, "cut off") {
+		if len(findings) != 1 || findings[0].Level != pawl.Warn || !strings.Contains(findings[0].What, "interrupted") {
 			t.Errorf("%s: %v, want one warning", name, findings)
 		}
 	}
@@ -291,7 +291,7 @@ func TestReadOnly(t *testing.T) {
 	if _, err := other.State(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if _, err := other.Append(t.Context(), 0, journaltest.Text(t, "x")); !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "can only be read") {
+	if _, err := other.Append(t.Context(), 0, journaltest.Text(t, "x")); !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "read-only") {
 		t.Errorf("append: %v, want a word about reading only", err)
 	}
 }

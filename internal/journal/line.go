@@ -12,27 +12,27 @@ import (
 	"pawl"
 )
 
-// The layout of a line. The order of the fields and the bytes between them never change, so that a line is checked
+// Layout of a line. The order of the fields and the bytes between them never change, so that a line can be verified
 // without decoding it.
 const (
-	maxLine    = 64 << 10 // with its newline
-	maxHead    = 192      // more than seq, batch, time, epoch and crc ever take
+	maxLine    = 64 << 10 // including its newline
+	maxHead    = 192      // upper bound for seq, batch, time, epoch and crc
 	timeLayout = "2006-01-02T15:04:05.000000000Z"
 	sumField   = `,"crc":"`
 	lineEnd    = "\"}\n"
 	sumSize    = len(sumField) + len(sum{}) + len(lineEnd)
 )
 
-// castagnoli is made when it is first needed: most processes of pawl are supervisors, which have no journal.
+// castagnoli is computed on first use: most pawl processes are supervisors, which use no journal.
 var castagnoli = sync.OnceValue(func() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) })
 
-// sum is a line's checksum as it is written: 8 lower hex digits.
+// sum is a line's checksum in its written form: 8 lower-case hex digits.
 type sum [8]byte
 
-// noSum stands for the line before the first.
+// noSum is the checksum before the first line.
 var noSum = sum([]byte("00000000"))
 
-// next returns the checksum of the line whose bytes before its crc are body.
+// next returns the checksum of a line that follows s; body is the line up to its crc.
 func (s sum) next(body []byte) sum {
 	table := castagnoli()
 	crc := ^uint32(0)
@@ -48,8 +48,8 @@ func (s sum) next(body []byte) sum {
 	return next
 }
 
-// record is a line cut into its fields, by bytes alone. The slices are parts of the line.
-type record struct {
+// rawLine is a line split into its fields. The slices are parts of the line.
+type rawLine struct {
 	seq, batch           pawl.Seq
 	epoch                pawl.Epoch
 	time, by, kind, data []byte
@@ -57,8 +57,8 @@ type record struct {
 	sum                  sum
 }
 
-// cut takes a line with its newline apart. It does not look at the checksum.
-func cut(line []byte) (r record, ok bool) {
+// splitLine splits a line, including its newline, without verifying the checksum.
+func splitLine(line []byte) (r rawLine, ok bool) {
 	if len(line) <= sumSize || len(line) > maxLine {
 		return r, false
 	}
@@ -67,7 +67,7 @@ func cut(line []byte) (r record, ok bool) {
 	tail := cursor{rest: line[end:]}
 	tail.skip(sumField)
 	r.sum = sum(line[end+len(sumField):])
-	tail.take(len(r.sum))
+	tail.next(len(r.sum))
 	tail.skip(lineEnd)
 
 	c := cursor{rest: r.body}
@@ -76,13 +76,13 @@ func cut(line []byte) (r record, ok bool) {
 	c.skip(`,"batch":`)
 	r.batch = pawl.Seq(c.number())
 	c.skip(`,"time":"`)
-	r.time = c.take(len(timeLayout))
+	r.time = c.next(len(timeLayout))
 	c.skip(`","epoch":`)
 	r.epoch = pawl.Epoch(c.number())
 	c.skip(`,"by":`)
-	r.by = c.take(lengthOfBy(c.rest))
+	r.by = c.next(byLength(c.rest))
 	c.skip(typeField)
-	r.kind = c.take(bytes.IndexByte(c.rest, '"'))
+	r.kind = c.next(bytes.IndexByte(c.rest, '"'))
 	c.skip(`","data":`)
 	r.data = c.rest
 	return r, !c.bad && !tail.bad && len(r.data) > 0
@@ -90,9 +90,9 @@ func cut(line []byte) (r record, ok bool) {
 
 const typeField = `,"type":"`
 
-// lengthOfBy returns up to where "by" goes, which text begins with. It is a flat object, and inside its strings the
-// quotes of what follows it would be escaped.
-func lengthOfBy(text []byte) (n int) {
+// byLength returns the length of the "by" object at the start of text. The object is flat, and quotes in its strings
+// are escaped, so the first match of the following bytes is its end.
+func byLength(text []byte) (n int) {
 	for {
 		brace := bytes.IndexByte(text[n:], '}')
 		if brace < 0 {
@@ -105,7 +105,7 @@ func lengthOfBy(text []byte) (n int) {
 	}
 }
 
-// cursor reads along a line. After the first thing that is not as it should be it is bad and stays so.
+// cursor parses a line. After the first mismatch bad stays true.
 type cursor struct {
 	rest []byte
 	bad  bool
@@ -129,7 +129,7 @@ func (c *cursor) number() (n int64) {
 	return n
 }
 
-func (c *cursor) take(n int) []byte {
+func (c *cursor) next(n int) []byte {
 	if n <= 0 || n > len(c.rest) {
 		c.bad = true
 		return nil
@@ -139,13 +139,13 @@ func (c *cursor) take(n int) []byte {
 	return taken
 }
 
-// decoder decodes records. It remembers the last author: most lines have the same as the one before.
+// decoder decodes lines. It caches the last author, since most lines have the same one as the line before.
 type decoder struct {
 	by     []byte
 	author pawl.Author
 }
 
-func (d *decoder) event(r record) (pawl.Event, error) {
+func (d *decoder) event(r rawLine) (pawl.Event, error) {
 	at, err := time.Parse(timeLayout, string(r.time))
 	if err != nil {
 		return pawl.Event{}, fmt.Errorf("time: %w", err)
@@ -162,22 +162,22 @@ func (d *decoder) event(r record) (pawl.Event, error) {
 	}, nil
 }
 
-// content is what a writer gives to a line; the journal adds the rest.
-type content struct {
+// lineContent is the part of a line that a writer supplies; the journal adds the rest.
+type lineContent struct {
 	time time.Time
 	tail []byte // from "by" to the end of data
 }
 
-// encode returns the event as a line's content, or why it can be none.
-func encode(e pawl.Event) (content, error) {
+// encode returns the event as a line's content, or why it is not a valid event.
+func encode(e pawl.Event) (lineContent, error) {
 	if !e.Type.Known() {
-		return content{}, fmt.Errorf("append %q: unknown type of event", e.Type)
+		return lineContent{}, fmt.Errorf("append %q: unknown event type", e.Type)
 	}
 	if len(e.Data) == 0 {
-		return content{}, fmt.Errorf("append %s: event without data", e.Type)
+		return lineContent{}, fmt.Errorf("append %s: event without data", e.Type)
 	}
 	if year := e.Time.Year(); year < 0 || year > 9999 {
-		return content{}, fmt.Errorf("append %s: year %d", e.Type, year)
+		return lineContent{}, fmt.Errorf("append %s: year %d", e.Type, year)
 	}
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
@@ -188,33 +188,33 @@ func encode(e pawl.Event) (content, error) {
 		Data json.RawMessage `json:"data"`
 	}{e.By, e.Type, e.Data})
 	if err != nil {
-		return content{}, fmt.Errorf("append %s: %w", e.Type, err)
+		return lineContent{}, fmt.Errorf("append %s: %w", e.Type, err)
 	}
 	tail := buf.Bytes()[1 : buf.Len()-len("}\n")]
 	if size := len(tail) + maxHead; size > maxLine {
-		return content{}, fmt.Errorf("append %s: event of %d bytes: a line holds %d; put what is bigger into a blob", e.Type, len(e.Data), maxLine-maxHead)
+		return lineContent{}, fmt.Errorf("append %s: the event has %d bytes, more than the maximum of %d: store large data as a blob", e.Type, len(e.Data), maxLine-maxHead)
 	}
-	return content{time: e.Time, tail: tail}, nil
+	return lineContent{time: e.Time, tail: tail}, nil
 }
 
-// chain is a place in the journal: behind a line, with all that is needed to check or write the next one.
+// chain is a position after a line, with everything needed to verify or write the next line.
 type chain struct {
 	seq   pawl.Seq
 	epoch pawl.Epoch
 	sum   sum
-	batch pawl.Seq // of the last line
-	start int64    // where the last batch begins
-	end   int64    // where the last line ends
+	batch pawl.Seq // batch of the last line
+	start int64    // offset of the last batch
+	end   int64    // offset after the last line
 }
 
-// follow moves the chain behind line and returns the event's type, or says why line is not the next one.
+// follow advances the chain past line and returns the event's type, or returns why line is not a valid next line.
 func (c *chain) follow(line []byte) (kind []byte, err error) {
-	r, ok := cut(line)
+	r, ok := splitLine(line)
 	switch {
 	case !ok:
 		return nil, fmt.Errorf("not a journal line%s", describe(line))
 	case r.seq != c.seq+1:
-		return nil, fmt.Errorf("event %d stands where event %d should", r.seq, c.seq+1)
+		return nil, fmt.Errorf("found event %d, want event %d", r.seq, c.seq+1)
 	case r.sum != c.sum.next(r.body):
 		return nil, fmt.Errorf("checksum is %s, want %s", string(r.sum[:]), c.sum.next(r.body))
 	case r.batch != r.seq && (r.batch != c.batch || c.seq == 0):
@@ -222,11 +222,11 @@ func (c *chain) follow(line []byte) (kind []byte, err error) {
 	case r.epoch < c.epoch:
 		return nil, fmt.Errorf("epoch %d follows epoch %d", r.epoch, c.epoch)
 	}
-	c.pass(r, len(line))
+	c.advance(r, len(line))
 	return r.kind, nil
 }
 
-func (c *chain) pass(r record, size int) {
+func (c *chain) advance(r rawLine, size int) {
 	if r.batch != c.batch {
 		c.start = c.end
 	}
@@ -234,8 +234,8 @@ func (c *chain) pass(r record, size int) {
 	c.end += int64(size)
 }
 
-// add appends the next line to buf and moves the chain behind it.
-func (c *chain) add(buf []byte, batch pawl.Seq, epoch pawl.Epoch, now time.Time, what content) []byte {
+// add appends the next line to buf and advances the chain past it.
+func (c *chain) add(buf []byte, batch pawl.Seq, epoch pawl.Epoch, now time.Time, what lineContent) []byte {
 	at := what.time
 	if at.IsZero() {
 		at = now
@@ -255,17 +255,17 @@ func (c *chain) add(buf []byte, batch pawl.Seq, epoch pawl.Epoch, now time.Time,
 	buf = append(buf, sumField...)
 	buf = append(buf, s[:]...)
 	buf = append(buf, lineEnd...)
-	c.pass(record{seq: c.seq + 1, batch: batch, epoch: epoch, sum: s}, len(buf)-from)
+	c.advance(rawLine{seq: c.seq + 1, batch: batch, epoch: epoch, sum: s}, len(buf)-from)
 	return buf
 }
 
-// describe says what is wrong with a line that cannot be cut, as far as one can see.
+// describe returns what is visibly wrong with a line that cannot be split, or "".
 func describe(line []byte) string {
 	switch {
 	case len(line) > maxLine:
 		return fmt.Sprintf(": longer than %d bytes", maxLine)
 	case bytes.IndexByte(line, 0) >= 0:
-		return ": it holds NUL bytes"
+		return ": it contains NUL bytes"
 	case len(line) == 0 || line[len(line)-1] != '\n':
 		return ": it has no newline"
 	}

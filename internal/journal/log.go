@@ -17,33 +17,33 @@ import (
 	"pawl/internal/disk"
 )
 
-// Log is one run's journal, opened. It is safe for concurrent use.
+// Log is a run's open journal. Its methods may be called concurrently.
 type Log struct {
 	run  pawl.RunID
-	home string // the run's folder
+	home string // folder of the run
 
-	queue queue // of appends; never held together with mu
+	queue queue // pending appends; its lock is never held together with mu
 
-	mu       sync.Mutex // guards all below, and the flock: one descriptor holds one lock
+	mu       sync.Mutex // guards the fields below, and the flock, of which a descriptor holds one
 	file     disk.File
-	readOnly error // why the file could be opened only for reading
-	scanned
-	size      int64        // of the file when it was last looked at: what lies behind chain.end is a torn tail
-	synced    int64        // chain.end after the last sync that this descriptor made
-	damage    error        // what stands behind chain.end, where that is no torn tail
-	dead      error        // why nothing can be appended any more
-	foreign   pawl.Seq     // the last event that this Log did not write
-	delivered pawl.Seq     // by State and News
-	cached    pawl.Seq     // up to where the state is cached, as far as this Log knows
-	early     chan *cached // gets the cache, read while a long journal is checked; nil otherwise
+	readOnly error // why the file is open for reading only, or nil
+	verified
+	size      int64        // size of the file when last checked; bytes after chain.end are a torn tail
+	synced    int64        // chain.end at the last sync by this descriptor
+	damage    error        // damage after chain.end, or nil
+	dead      error        // why nothing can be appended any more, or nil
+	foreign   pawl.Seq     // last event that another writer appended
+	delivered pawl.Seq     // last event that State or NewEvents returned
+	cached    pawl.Seq     // last event in the cached state, as far as known
+	early     chan *cached // receives the cache, read while a long journal is verified; may be nil
 
-	closing sync.Once
-	quit    chan struct{}  // closed by Close
-	helpers sync.WaitGroup // the goroutines whose end Close waits for
+	closing    sync.Once
+	quit       chan struct{}  // closed by Close
+	background sync.WaitGroup // goroutines that Close waits for
 }
 
-// Open opens a run's journal and checks all of it. A torn tail is no event and is left where it is. Damage gives an
-// error of KindDamaged that names file, line and byte; Dir.Read yields what stands before it.
+// Open opens a run's journal and verifies all of it. A torn tail is ignored and left in place. Damage is an error of
+// KindDamaged that names file, line and byte; Dir.Read yields the events before it.
 func Open(folder string, run pawl.RunID) (*Log, error) {
 	l, err := open(folder, run)
 	if err != nil {
@@ -55,12 +55,12 @@ func Open(folder string, run pawl.RunID) (*Log, error) {
 	return l, nil
 }
 
-// open is Open for those who can do with the part of the journal that stands before damage.
+// open is like Open, but also returns a damaged journal, with the events before the damage.
 func open(folder string, run pawl.RunID) (*Log, error) {
 	if _, err := pawl.ParseRunID(string(run)); err != nil {
 		return nil, fmt.Errorf("%w: %w", pawl.ErrNoRun, err)
 	}
-	l := &Log{run: run, home: filepath.Join(folder, string(run)), quit: make(chan struct{}), scanned: newScanned()}
+	l := &Log{run: run, home: filepath.Join(folder, string(run)), quit: make(chan struct{}), verified: newVerified()}
 	if err := l.openFile(); err != nil {
 		return nil, err
 	}
@@ -73,7 +73,7 @@ func open(folder string, run pawl.RunID) (*Log, error) {
 
 func (l *Log) path() string { return filepath.Join(l.home, FileName) }
 
-// openFile opens the journal for writing, or where that is not allowed for reading.
+// openFile opens the journal for writing, or for reading if writing is not permitted.
 func (l *Log) openFile() error {
 	file, err := os.OpenFile(l.path(), os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.EROFS) {
@@ -93,27 +93,27 @@ func (l *Log) openFile() error {
 // Close closes the journal and ends its watches.
 func (l *Log) Close() error {
 	l.closing.Do(func() { close(l.quit) })
-	l.helpers.Wait()
+	l.background.Wait()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.file.Close()
 }
 
-// broken reports whether the Log has met damage or given up.
+// broken reports whether the journal is damaged or failed.
 func (l *Log) broken() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.damage != nil || l.dead != nil
 }
 
-// Seq returns the number of the last event that this Log knows of.
+// Seq returns the number of the last known event.
 func (l *Log) Seq() pawl.Seq {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.chain.seq
 }
 
-// lock takes the journal's flock, and waits for it: others hold it for the time of one batch.
+// lock takes the journal's flock. It waits for other writers, which hold the lock during one batch.
 func (l *Log) lock(how int) (unlock func(), err error) {
 	flock := func(how int) error {
 		for {
@@ -125,10 +125,10 @@ func (l *Log) lock(how int) (unlock func(), err error) {
 	if err := flock(how); err != nil {
 		return nil, fmt.Errorf("lock %s: %w", l.path(), err)
 	}
-	return func() { _ = flock(unix.LOCK_UN) }, nil // closing the file would unlock it as well
+	return func() { _ = flock(unix.LOCK_UN) }, nil // closing the file would unlock it too
 }
 
-// refresh takes in what others have added. The lock makes sure that no batch is seen half.
+// refresh reads what others have appended. Under the lock, it never sees part of a batch.
 func (l *Log) refresh() error {
 	if l.damage != nil {
 		return l.damage
@@ -141,7 +141,7 @@ func (l *Log) refresh() error {
 	return l.catchUp()
 }
 
-// catchUp checks the lines that were added since it was last called. The lock is held.
+// catchUp verifies the lines appended since the last call. The caller holds the lock.
 func (l *Log) catchUp() error {
 	info, err := l.file.Stat()
 	if err != nil {
@@ -149,7 +149,7 @@ func (l *Log) catchUp() error {
 	}
 	l.size = info.Size()
 	if l.size < l.chain.end {
-		l.damage = damaged(l.path(), l.chain.seq, l.size, fmt.Errorf("the file ends here, but it once went on to byte %d", l.chain.end))
+		l.damage = damaged(l.path(), l.chain.seq, l.size, fmt.Errorf("the file is truncated here; it had at least %d bytes", l.chain.end))
 		return l.damage
 	}
 	if l.size == l.chain.end {
@@ -158,25 +158,25 @@ func (l *Log) catchUp() error {
 	return l.scan()
 }
 
-// scan checks the lines behind the chain's end.
+// scan verifies the lines after the end of the chain.
 func (l *Log) scan() error {
 	before := l.chain.seq
-	if l.inParts() {
-		return l.scannedFrom(before)
+	if l.scanParallel() {
+		return l.afterScan(before)
 	}
 	in := newLines(l.file, l.chain.end, l.size)
-	line, why, err := l.take(in)
+	line, why, err := l.check(in)
 	if err != nil {
 		return err
 	}
-	if err := l.scannedFrom(before); err != nil || line == nil {
+	if err := l.afterScan(before); err != nil || line == nil {
 		return err
 	}
-	return l.judge(in, line, why)
+	return l.classifyTail(in, line, why)
 }
 
-// scannedFrom takes note of what was scanned after event before.
-func (l *Log) scannedFrom(before pawl.Seq) error {
+// afterScan updates the Log after the events that follow event before were scanned.
+func (l *Log) afterScan(before pawl.Seq) error {
 	if l.chain.seq > before {
 		l.foreign = l.chain.seq
 	}
@@ -187,16 +187,16 @@ func (l *Log) scannedFrom(before pawl.Seq) error {
 	if err != nil {
 		return err
 	}
-	r, _ := cut(first)
+	r, _ := splitLine(first)
 	if err := checkFirst(l.run, pawl.EventType(r.kind), r.data); err != nil {
-		l.scanned = newScanned()
+		l.verified = newVerified()
 		l.damage = damaged(l.path(), 1, 0, err)
 	}
 	return l.damage
 }
 
-// judge tells a torn tail, which is nothing to worry about, from damage. line is the first bad one.
-func (l *Log) judge(in *lines, line []byte, why error) error {
+// classifyTail distinguishes a torn tail from damage. line is the first bad line.
+func (l *Log) classifyTail(in *lines, line []byte, why error) error {
 	bad := damaged(l.path(), l.chain.seq+1, l.chain.end, why)
 	switch harmless, err := torn(in, line, l.chain); {
 	case err != nil:
@@ -207,26 +207,26 @@ func (l *Log) judge(in *lines, line []byte, why error) error {
 	return l.damage
 }
 
-// checkFirst checks that a journal begins as the journal of run, in a format that can be read.
+// checkFirst verifies that a journal starts as the journal of run, in a known format.
 func checkFirst(run pawl.RunID, kind pawl.EventType, data []byte) error {
 	var p pawl.RunCreated
 	if kind != p.Event() {
-		return fmt.Errorf("a journal begins with %s, not with %s", p.Event(), kind)
+		return fmt.Errorf("a journal must start with %s, not %s", p.Event(), kind)
 	}
 	if err := json.Unmarshal(data, &p); err != nil {
 		return fmt.Errorf("%s: %w", kind, err)
 	}
 	if p.Format > pawl.Format {
-		return fmt.Errorf("format %d, but this pawl reads up to format %d: %w", p.Format, pawl.Format, pawl.ErrNewer)
+		return fmt.Errorf("format %d; this pawl reads formats up to %d: %w", p.Format, pawl.Format, pawl.ErrNewer)
 	}
 	if p.Run != run {
-		return fmt.Errorf("this is the journal of run %s, not of %s", p.Run, run)
+		return fmt.Errorf("this is the journal of run %s, not %s", p.Run, run)
 	}
 	return nil
 }
 
-// News returns the events that neither State nor News has returned yet, this Log's own and others', in their order.
-func (l *Log) News() ([]pawl.Event, error) {
+// NewEvents returns the events that neither State nor NewEvents has returned yet, in order, including this Log's own.
+func (l *Log) NewEvents() ([]pawl.Event, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.refresh(); err != nil {
@@ -236,7 +236,7 @@ func (l *Log) News() ([]pawl.Event, error) {
 		return nil, nil
 	}
 	news := make([]pawl.Event, 0, l.chain.seq-l.delivered)
-	for event, err := range l.stretch(l.delivered) {
+	for event, err := range l.eventsAfter(l.delivered) {
 		if err != nil {
 			return nil, err
 		}
@@ -251,7 +251,7 @@ func (l *Log) Event(seq pawl.Seq) (pawl.Event, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if seq < 1 || seq > l.chain.seq {
-		return pawl.Event{}, fmt.Errorf("read journal: there is no event %d", seq)
+		return pawl.Event{}, fmt.Errorf("read journal: no event %d", seq)
 	}
 	line, err := l.lineAt(seq)
 	if err != nil {
@@ -268,13 +268,13 @@ func (l *Log) lineAt(seq pawl.Seq) ([]byte, error) {
 	return line, nil
 }
 
-// Events yields the events after seq, up to the last one that is there when it begins. Damage ends it with an error
-// of KindDamaged, after the events before it.
+// Events yields the events after seq, up to the last one at the time of the call. At damage it ends with an error of
+// KindDamaged.
 func (l *Log) Events(after pawl.Seq) iter.Seq2[pawl.Event, error] {
 	return func(yield func(pawl.Event, error) bool) {
 		l.mu.Lock()
 		damage := l.refresh()
-		events := l.stretch(after)
+		events := l.eventsAfter(after)
 		l.mu.Unlock()
 		for event, err := range events {
 			if !yield(event, err) || err != nil {
@@ -287,8 +287,8 @@ func (l *Log) Events(after pawl.Seq) iter.Seq2[pawl.Event, error] {
 	}
 }
 
-// stretch yields the events after seq that are known now. Their bytes never change, so it needs no lock later.
-func (l *Log) stretch(after pawl.Seq) iter.Seq2[pawl.Event, error] {
+// eventsAfter yields the known events after seq. Their bytes never change, so iterating needs no lock.
+func (l *Log) eventsAfter(after pawl.Seq) iter.Seq2[pawl.Event, error] {
 	from := l.startOf(min(max(after, 0), l.chain.seq) + 1)
 	in := newLines(l.file, from, l.chain.end)
 	return func(yield func(pawl.Event, error) bool) {
@@ -310,7 +310,7 @@ func (l *Log) stretch(after pawl.Seq) iter.Seq2[pawl.Event, error] {
 	}
 }
 
-// startOf returns the offset of a line, or of the end for the one behind the last.
+// startOf returns the offset of a line. For the number after the last line it returns the end.
 func (l *Log) startOf(seq pawl.Seq) int64 {
 	if seq < 2 {
 		return 0
@@ -318,11 +318,11 @@ func (l *Log) startOf(seq pawl.Seq) int64 {
 	return l.ends[seq-2]
 }
 
-// decode decodes a line that was checked.
+// decode decodes a verified line.
 func (l *Log) decode(d *decoder, line []byte, offset int64) (pawl.Event, error) {
-	r, ok := cut(line)
+	r, ok := splitLine(line)
 	if !ok {
-		return pawl.Event{}, damaged(l.path(), r.seq, offset, errors.New("it has changed since it was checked"))
+		return pawl.Event{}, damaged(l.path(), r.seq, offset, errors.New("the line changed after it was verified"))
 	}
 	event, err := d.event(r)
 	if err != nil {
@@ -333,7 +333,7 @@ func (l *Log) decode(d *decoder, line []byte, offset int64) (pawl.Event, error) 
 
 // fold applies the events after state.Seq.
 func (l *Log) fold(ctx context.Context, state *pawl.State) error {
-	for event, err := range l.stretch(state.Seq) {
+	for event, err := range l.eventsAfter(state.Seq) {
 		if err == nil {
 			err = ctx.Err()
 		}

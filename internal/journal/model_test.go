@@ -86,7 +86,7 @@ func (m *model) append(t *rapid.T) {
 
 func (m *model) news(t *rapid.T) {
 	i := m.which(t)
-	news, err := m.logs[i].News()
+	news, err := m.logs[i].NewEvents()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,20 +17,20 @@ import (
 	"pawl/internal/lazyregexp"
 )
 
-// A Salvage is what is left of a run's journal: the events before the damage.
+// A Salvage is the readable part of a run's journal: the events before the damage.
 type Salvage struct {
 	Events []pawl.Event
-	Damage error // what stands behind them; nil where nothing does but perhaps a torn tail
-	There  bool  // there is a journal, and be it empty
+	Damage error // the damage after the events; nil if there is none, or only a torn tail
+	Exists bool  // the journal exists, even if empty
 
-	run    pawl.RunID
-	folder string
-	end    int64  // where the events end
-	whole  []byte // the file as it was read
+	run     pawl.RunID
+	folder  string
+	end     int64  // offset after the events
+	content []byte // content of the file
 }
 
-// ReadSalvage returns what is left of the journal of run in folder. An error that is pawl.ErrNewer: a newer pawl wrote there,
-// and what it says this one cannot tell.
+// ReadSalvage reads the readable part of the journal of run in folder. It returns pawl.ErrNewer if a newer pawl wrote
+// the journal, since its events are unknown.
 func ReadSalvage(folder string, run pawl.RunID) (*Salvage, error) {
 	s := &Salvage{run: run, folder: folder}
 	l, err := open(folder, run)
@@ -41,29 +41,29 @@ func ReadSalvage(folder string, run pawl.RunID) (*Salvage, error) {
 		return nil, err
 	}
 	defer l.Close()
-	s.There, s.Damage, s.end = true, l.damage, l.chain.end
+	s.Exists, s.Damage, s.end = true, l.damage, l.chain.end
 	if l.newer != "" {
-		return nil, fmt.Errorf("%s holds a %s: %w", l.path(), l.newer, pawl.ErrNewer)
+		return nil, fmt.Errorf("%s contains a %s event: %w", l.path(), l.newer, pawl.ErrNewer)
 	}
 	if errors.Is(l.damage, pawl.ErrNewer) {
 		return nil, fmt.Errorf("%s is %w", l.path(), pawl.ErrNewer)
 	}
-	for event, err := range l.stretch(0) {
+	for event, err := range l.eventsAfter(0) {
 		if err != nil {
 			return nil, err
 		}
 		s.Events = append(s.Events, event)
 	}
-	s.whole, err = os.ReadFile(l.path())
+	s.content, err = os.ReadFile(l.path())
 	return s, err
 }
 
-// asidePrefix begins the names under which damaged journals are kept; the time follows.
-const asidePrefix = "journal.damaged-"
+// damagedPrefix starts the names of saved damaged journals; the time follows.
+const damagedPrefix = "journal.damaged-"
 
-// Rebuild has the journal say the events behind what is left of it, in one batch, and returns the name under which the
-// old one is kept, empty where there was none. The lines that are left stay byte for byte. Cut off anywhere, there is
-// either the old journal or the new one; the old one is never lost. It refuses where somebody has written meanwhile.
+// Rebuild replaces the journal by one with its readable lines, unchanged, followed by events in one batch. It returns
+// the name under which the old journal is saved, or "" if there was none. A crash leaves either the old journal or the
+// new one, and never loses the old one. Rebuild fails if another process has written to the journal since ReadSalvage.
 func (s *Salvage) Rebuild(events []pawl.Event) (aside string, err error) {
 	data, err := s.compose(events)
 	if err != nil {
@@ -74,24 +74,24 @@ func (s *Salvage) Rebuild(events []pawl.Event) (aside string, err error) {
 		return "", err
 	}
 	path := filepath.Join(home, FileName)
-	if s.There {
-		unlock, err := s.hold(path)
+	if s.Exists {
+		unlock, err := s.lockUnchanged(path)
 		if err != nil {
 			return "", fmt.Errorf("rebuild the journal of run %s: %w", s.run, err)
 		}
 		defer unlock()
-		if aside, err = setOldAside(home, path); err != nil {
-			return "", fmt.Errorf("set the damaged journal aside: %w", err)
+		if aside, err = linkDamaged(home, path); err != nil {
+			return "", fmt.Errorf("save the damaged journal: %w", err)
 		}
 	}
 	return aside, disk.Replace(path, data)
 }
 
-// compose returns the new journal, checked as a reader would.
+// compose returns the new journal, verified like a reader does.
 func (s *Salvage) compose(events []pawl.Event) ([]byte, error) {
-	data := bytes.Clone(s.whole[:s.end])
-	at := newScanned()
-	if _, _, err := at.take(newLines(bytes.NewReader(data), 0, s.end)); err != nil {
+	data := bytes.Clone(s.content[:s.end])
+	at := newVerified()
+	if _, _, err := at.check(newLines(bytes.NewReader(data), 0, s.end)); err != nil {
 		return nil, err
 	}
 	next, batch, now := at.chain, at.chain.seq+1, time.Now()
@@ -102,8 +102,8 @@ func (s *Salvage) compose(events []pawl.Event) ([]byte, error) {
 		}
 		data = next.add(data, batch, max(event.Epoch, at.chain.epoch), now, line)
 	}
-	whole := newScanned()
-	bad, why, err := whole.take(newLines(bytes.NewReader(data), 0, int64(len(data))))
+	whole := newVerified()
+	bad, why, err := whole.check(newLines(bytes.NewReader(data), 0, int64(len(data))))
 	if err == nil && bad != nil {
 		err = why
 	}
@@ -113,8 +113,8 @@ func (s *Salvage) compose(events []pawl.Event) ([]byte, error) {
 	return data, err
 }
 
-// hold locks the old journal, so that nobody adds to it any more, and makes sure that nobody has since it was read.
-func (s *Salvage) hold(path string) (unlock func(), err error) {
+// lockUnchanged locks the old journal against writers, and verifies that it has not changed since it was read.
+func (s *Salvage) lockUnchanged(path string) (unlock func(), err error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -125,21 +125,21 @@ func (s *Salvage) hold(path string) (unlock func(), err error) {
 		return nil, errors.Join(err, file.Close())
 	}
 	unlock = func() { release(); file.Close() }
-	if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, s.whole) {
+	if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, s.content) {
 		unlock()
-		return nil, errors.Join(errors.New("somebody has written to it meanwhile; try again"), err)
+		return nil, errors.Join(errors.New("another process has written to it: try again"), err)
 	}
 	return unlock, nil
 }
 
-// setOldAside gives the journal a second name, by which it stays when another one takes its first. A name that one who
-// died gave it will do.
-func setOldAside(home, path string) (name string, err error) {
+// linkDamaged gives the journal a second name, under which it stays when the new one replaces it. It reuses a name from
+// an earlier, interrupted rebuild.
+func linkDamaged(home, path string) (name string, err error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return "", err
 	}
-	names, err := filepath.Glob(filepath.Join(home, asidePrefix+"*"))
+	names, err := filepath.Glob(filepath.Join(home, damagedPrefix+"*"))
 	if err != nil {
 		return "", err
 	}
@@ -148,15 +148,15 @@ func setOldAside(home, path string) (name string, err error) {
 			return name, disk.SyncFolder(home)
 		}
 	}
-	name = filepath.Join(home, asidePrefix+time.Now().UTC().Format("20060102T150405.000000000Z"))
+	name = filepath.Join(home, damagedPrefix+time.Now().UTC().Format("20060102T150405.000000000Z"))
 	if err := disk.Link(path, name); err != nil {
 		return "", err
 	}
 	return name, nil
 }
 
-// Lost returns the runs in folder that have no journal any more although they had one: what its events led to is still
-// there. One whose making was cut off has none of that.
+// Lost returns the runs in folder whose journal is missing although they had one: files that its events led to still
+// exist. Runs whose creation was interrupted have no such files.
 func Lost(folder string) ([]pawl.RunID, error) {
 	entries, err := os.ReadDir(folder)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -179,11 +179,11 @@ func lost(home string) bool {
 	if info, err := os.Stat(filepath.Join(home, FileName)); err == nil && info.Size() > 0 {
 		return false
 	}
-	return outlived(home)
+	return hasTraces(home)
 }
 
-// outlived reports whether what a run's first events led to is there.
-func outlived(home string) bool {
+// hasTraces reports whether files exist that only follow a run's first events.
+func hasTraces(home string) bool {
 	for _, trace := range []string{"steps", "STATE.md", "state.json", blobFolder} {
 		if _, err := os.Stat(filepath.Join(home, trace)); err == nil {
 			return true
@@ -192,11 +192,11 @@ func outlived(home string) bool {
 	return false
 }
 
-// CachedSeq returns up to which event a run's cached state goes, 0 where there is none that is as it was written. Nothing
-// else of it is believed.
+// CachedSeq returns the last event in a run's cached state, or 0 if the cache is missing or damaged. It uses nothing
+// else of the cache.
 func CachedSeq(folder string, run pawl.RunID) pawl.Seq {
 	data, err := os.ReadFile(filepath.Join(folder, string(run), "state.json"))
-	if err != nil || !sumHolds(data) {
+	if err != nil || !sumMatches(data) {
 		return 0
 	}
 	m := cachedSeq.FindSubmatch(data)
@@ -210,5 +210,5 @@ func CachedSeq(folder string, run pawl.RunID) pawl.Seq {
 	return pawl.Seq(seq)
 }
 
-// cachedSeq is how the cache begins.
+// cachedSeq matches the start of the cache.
 var cachedSeq = lazyregexp.New(`^\{"version":\d+,"seq":(\d{1,18}),`)

@@ -117,7 +117,7 @@ func TestRebuildRefuses(t *testing.T) {
 	s := salvage(t, r)
 	r.add(t, journaltest.Text(t, "c"))
 	before := r.bytes(t)
-	if _, err := s.Rebuild([]pawl.Event{journaltest.Text(t, "d")}); err == nil || !strings.Contains(err.Error(), "meanwhile") {
+	if _, err := s.Rebuild([]pawl.Event{journaltest.Text(t, "d")}); err == nil || !strings.Contains(err.Error(), "another process has written") {
 		t.Errorf("rebuilt over what somebody wrote meanwhile: %v", err)
 	}
 	if !bytes.Equal(r.bytes(t), before) {

@@ -9,17 +9,17 @@ import (
 	"pawl"
 )
 
-// scanned is what is known of the lines that were checked.
-type scanned struct {
-	chain chain          // behind the last good line
-	ends  []int64        // where each line ends
-	newer pawl.EventType // the first of an unknown type
+// verified is the result of verifying lines.
+type verified struct {
+	chain chain          // after the last good line
+	ends  []int64        // end offset of each line
+	newer pawl.EventType // first unknown event type, or ""
 }
 
-func newScanned() scanned { return scanned{chain: chain{sum: noSum}} }
+func newVerified() verified { return verified{chain: chain{sum: noSum}} }
 
-// take checks lines up to the first bad one, which it returns with what is wrong, or to the end.
-func (s *scanned) take(in *lines) (bad []byte, why, err error) {
+// check verifies lines up to the first bad one, which it returns with its fault, or up to the end.
+func (s *verified) check(in *lines) (bad []byte, why, err error) {
 	for {
 		line, err := in.next()
 		if line == nil || err != nil {
@@ -36,36 +36,36 @@ func (s *scanned) take(in *lines) (bad []byte, why, err error) {
 	}
 }
 
-// minPart is how much a processor must have to check for that to be worth a goroutine.
+// minPart is the minimum number of bytes per goroutine in a parallel scan.
 const minPart = 4 << 20
 
-// inParts checks a long stretch in parts, side by side. A line's checksum builds on the text of the one before it,
-// so a part can begin behind any line, taking that line at its word; joining the parts makes the word good. At the
-// least trouble it reports false and has changed nothing: checking line by line finds the place.
-func (l *Log) inParts() bool {
+// scanParallel verifies a long range in parallel parts. A line's checksum depends on that of the previous line. So each
+// part starts after some line and assumes that line's own checksum; joining the parts verifies the assumption. If
+// anything does not match, scanParallel returns false and changes nothing; a sequential scan then finds the fault.
+func (l *Log) scanParallel() bool {
 	n := min(int64(runtime.GOMAXPROCS(0)), (l.size-l.chain.end)/minPart)
 	if n < 2 {
 		return false
 	}
-	parts := []scanned{l.scanned}
+	parts := []verified{l.verified}
 	for i := int64(1); i < n; i++ {
 		before, ok := chainNear(l.file.File, l.chain.end+i*(l.size-l.chain.end)/n)
 		if !ok {
 			return false
 		}
-		parts = append(parts, scanned{chain: before})
+		parts = append(parts, verified{chain: before})
 	}
 	whole, ok := join(parts, l.checkParts(parts))
 	if !ok || whole.chain.end != l.size {
 		return false
 	}
-	l.scanned = whole
+	l.verified = whole
 	return true
 }
 
-// checkParts returns the parts as they are when all their lines are checked.
-func (l *Log) checkParts(parts []scanned) []scanned {
-	checked := make([]scanned, len(parts))
+// checkParts verifies the lines of all parts.
+func (l *Log) checkParts(parts []verified) []verified {
+	checked := make([]verified, len(parts))
 	var all sync.WaitGroup
 	for i, part := range parts {
 		to := l.size
@@ -75,7 +75,7 @@ func (l *Log) checkParts(parts []scanned) []scanned {
 		all.Go(func() {
 			in := newLines(l.file, part.chain.end, to)
 			part.ends = append(make([]int64, 0, len(part.ends)+int(to-in.at)/256), part.ends...)
-			if _, _, err := part.take(in); err == nil {
+			if _, _, err := part.check(in); err == nil {
 				checked[i] = part
 			}
 		})
@@ -84,15 +84,15 @@ func (l *Log) checkParts(parts []scanned) []scanned {
 	return checked
 }
 
-// join puts checked parts together. It is false unless each ends just as the next one assumed.
-func join(assumed, checked []scanned) (whole scanned, ok bool) {
+// join joins the verified parts. It returns false unless each part ends where the next one assumed.
+func join(assumed, checked []verified) (whole verified, ok bool) {
 	whole = checked[0]
 	for i, part := range checked[1:] {
 		before, start := assumed[i+1].chain, whole.chain.start
 		if before.start = start; before != whole.chain {
 			return whole, false
 		}
-		if part.chain.start < 0 { // one batch, which began in an earlier part
+		if part.chain.start < 0 { // a single batch that started in an earlier part
 			part.chain.start = start
 		}
 		whole.chain = part.chain
@@ -104,11 +104,11 @@ func join(assumed, checked []scanned) (whole scanned, ok bool) {
 	return whole, true
 }
 
-// chainNear returns the place behind the first whole line after offset, as that line says. It cannot know where the
-// line's batch begins.
+// chainNear returns the position after the first complete line after offset, according to that line. The start of the
+// line's batch is unknown.
 func chainNear(file *os.File, offset int64) (c chain, ok bool) {
 	text := make([]byte, 2*maxLine)
-	n, _ := file.ReadAt(text, offset) // less is no trouble
+	n, _ := file.ReadAt(text, offset) // reading less is no problem
 	cutOff, text, _ := bytes.Cut(text[:n], []byte{'\n'})
 	line, _, ok := bytes.Cut(text, []byte{'\n'})
 	if !ok {
@@ -116,6 +116,6 @@ func chainNear(file *os.File, offset int64) (c chain, ok bool) {
 	}
 	from := offset + int64(len(cutOff)) + 1
 	line = text[:len(line)+1]
-	r, ok := cut(line)
+	r, ok := splitLine(line)
 	return chain{seq: r.seq, epoch: r.epoch, sum: r.sum, batch: r.batch, start: -1, end: from + int64(len(line))}, ok
 }

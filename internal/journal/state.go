@@ -12,38 +12,38 @@ import (
 	"pawl/internal/disk"
 )
 
-// cacheVersion is raised whenever State or its fold changes, so that no older cache is believed.
+// cacheVersion must be raised whenever State or its fold changes, to invalidate older caches.
 const cacheVersion = 21
 
-// cached is what state.json holds: the fold of the journal up to one event, and what shows that it is of this journal.
+// cached is the content of state.json: the state up to one event, and what ties it to this journal.
 type cached struct {
 	Version int         `json:"version"`
 	Seq     pawl.Seq    `json:"seq"`
-	Offset  int64       `json:"offset"` // where event Seq ends
-	CRC     string      `json:"crc"`    // of event Seq
+	Offset  int64       `json:"offset"` // offset after event Seq
+	CRC     string      `json:"crc"`    // checksum of event Seq
 	State   *pawl.State `json:"state"`
-	// and last "sum", over all bytes before it
+	// The last field in the file is "sum", over all bytes before it.
 }
 
-// sumLabel goes before the cache's own checksum: CRC-32C as 8 hex digits, then a quote and a brace.
+// sumLabel precedes the cache's checksum: CRC-32C as 8 hex digits, then a quote and a brace.
 const sumLabel = `,"sum":"`
 
-// summed adds the checksum to a cache.
-func summed(data []byte) []byte {
-	data = data[:len(data)-1] // the brace
+// addSum adds the checksum to a cache.
+func addSum(data []byte) []byte {
+	data = data[:len(data)-1] // without the closing brace
 	return fmt.Appendf(data, "%s%08x\"}", sumLabel, crc32.Checksum(data, castagnoli()))
 }
 
-// sumHolds reports whether a cache is as it was written.
-func sumHolds(data []byte) bool {
+// sumMatches reports whether a cache matches its checksum.
+func sumMatches(data []byte) bool {
 	at := len(data) - len(sumLabel) - 8 - len(`"}`)
 	return at > 0 && string(data[at:]) == fmt.Sprintf("%s%08x\"}", sumLabel, crc32.Checksum(data[:at], castagnoli()))
 }
 
 func (l *Log) cachePath() string { return filepath.Join(l.home, "state.json") }
 
-// State returns the fold of the whole journal; News goes on from there. It decodes only what follows the cached
-// state, where there is one that is beyond doubt. A journal without any event gives ErrEmpty.
+// State returns the state after all events; NewEvents continues from there. If there is a valid cached state, it
+// decodes only the events after that. For a journal without events it returns ErrEmpty.
 func (l *Log) State(ctx context.Context) (*pawl.State, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -61,19 +61,19 @@ func (l *Log) State(ctx context.Context) (*pawl.State, error) {
 	return state, nil
 }
 
-// Empty says that the journal has too little to be a run's: ErrEmpty, unless what its events led to is still there. Then
-// they were acknowledged, and are lost.
+// Empty returns the error for a journal without a complete first event: ErrEmpty, or damage if files exist that follow
+// the first events, because then events were acknowledged and lost.
 func (l *Log) Empty() error {
-	if !outlived(l.home) {
+	if !hasTraces(l.home) {
 		return fmt.Errorf("run %s: %w", l.run, ErrEmpty)
 	}
 	return &pawl.Error{
 		Kind: pawl.KindDamaged, Hint: "pawl recover " + string(l.run),
-		Err: fmt.Errorf("the journal of run %s is cut off before its first event is whole, and more was done", l.run),
+		Err: fmt.Errorf("the journal of run %s is truncated within its first event, although the run did more", l.run),
 	}
 }
 
-// cachedState returns the cached state, or at the least doubt an empty one.
+// cachedState returns the cached state, or an empty one if the cache is not certainly valid.
 func (l *Log) cachedState() *pawl.State {
 	var c *cached
 	if l.early != nil {
@@ -91,17 +91,17 @@ func (l *Log) cachedState() *pawl.State {
 	return c.State
 }
 
-// Uncached returns how many events follow the cached state: what the next State has to decode.
+// Uncached returns the number of events after the cached state, which the next call of State decodes.
 func (l *Log) Uncached() pawl.Seq {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.chain.seq - l.cached
 }
 
-// readCache returns what the cache says, nil where it cannot be read.
+// readCache reads the cache; nil if it is unreadable.
 func readCache(path string) *cached {
 	data, err := os.ReadFile(path)
-	if err != nil || !sumHolds(data) {
+	if err != nil || !sumMatches(data) {
 		return nil
 	}
 	c := cached{State: pawl.NewState()}
@@ -111,17 +111,17 @@ func readCache(path string) *cached {
 	return &c
 }
 
-// readCacheEarly reads the cache of a long journal while that is being checked, for the first call of State.
+// readCacheEarly reads the cache of a long journal while that is being verified, for the first call of State.
 func (l *Log) readCacheEarly() {
 	if info, err := l.file.Stat(); err != nil || info.Size() < 2*minPart {
 		return
 	}
 	early := make(chan *cached, 1)
 	l.early = early
-	l.helpers.Go(func() { early <- readCache(l.cachePath()) })
+	l.background.Go(func() { early <- readCache(l.cachePath()) })
 }
 
-// SaveState caches the fold up to state.Seq. It is not synced: a cache that is lost is made again.
+// SaveState caches the state up to state.Seq, without syncing: a lost cache is rebuilt.
 func (l *Log) SaveState(state *pawl.State) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -133,7 +133,7 @@ func (l *Log) SaveState(state *pawl.State) error {
 	if err != nil {
 		return fmt.Errorf("cache state: %w", err)
 	}
-	if err := disk.Put(l.cachePath(), summed(data)); err != nil {
+	if err := disk.Put(l.cachePath(), addSum(data)); err != nil {
 		return err
 	}
 	l.cached = state.Seq
@@ -143,7 +143,7 @@ func (l *Log) SaveState(state *pawl.State) error {
 // sumAt returns the checksum of an event's line.
 func (l *Log) sumAt(seq pawl.Seq) (string, error) {
 	if seq < 1 || seq > l.chain.seq {
-		return "", fmt.Errorf("there is no event %d", seq)
+		return "", fmt.Errorf("no event %d", seq)
 	}
 	var crc sum
 	if _, err := l.file.ReadAt(crc[:], l.ends[seq-1]-int64(len(crc)+len(lineEnd))); err != nil {

@@ -13,15 +13,15 @@ import (
 	"pawl"
 )
 
-// tailSize is how much of a journal's end is read to append to it without looking at the rest.
+// tailSize is the number of bytes at the end of a journal that Add reads.
 const tailSize = 4 * maxLine
 
-// Add appends events to a run's journal as one batch, at a cost that does not grow with the journal: of what is there
-// only the end is read and checked, back to where a batch begins. At the least trouble there it opens the journal as Open
-// does. It is for those who write one event and go, as the hooks of agents do.
+// Add appends events to a run's journal as one batch, at a cost independent of the journal's length. It reads and
+// verifies only the end, from the start of a batch on; if that fails in any way, it opens the journal like Open. It is
+// meant for processes that write one event and exit, such as agent hooks.
 //
-// It promises what Append does. It differs in two things: damage before the end is not noticed, and neither is an unknown
-// type of event; whoever reads the journal finds both.
+// Add guarantees what Append does, except that it does not notice damage or unknown event types before the end; readers
+// do.
 func Add(ctx context.Context, folder string, run pawl.RunID, events ...pawl.Event) (err error) {
 	l, err := openTail(folder, run)
 	if err != nil {
@@ -37,7 +37,7 @@ func openTail(folder string, run pawl.RunID) (*Log, error) {
 	if _, err := pawl.ParseRunID(string(run)); err != nil {
 		return nil, fmt.Errorf("%w: %w", pawl.ErrNoRun, err)
 	}
-	l := &Log{run: run, home: filepath.Join(folder, string(run)), quit: make(chan struct{}), scanned: newScanned()}
+	l := &Log{run: run, home: filepath.Join(folder, string(run)), quit: make(chan struct{}), verified: newVerified()}
 	if err := l.openFile(); err != nil {
 		return nil, err
 	}
@@ -51,8 +51,8 @@ func openTail(folder string, run pawl.RunID) (*Log, error) {
 	return l, nil
 }
 
-// scanTail takes the first whole line near the end at its word and checks all that follows. It is false, and has learned
-// nothing, where that does not lead to the end, or the last batch begins before.
+// scanTail assumes the first complete line near the end to be valid, and verifies all lines after it. It returns false
+// and changes nothing if that does not reach the end of the file, or if the last batch starts earlier.
 func (l *Log) scanTail() (known bool, err error) {
 	unlock, err := l.lock(unix.LOCK_SH)
 	if err != nil {
@@ -67,20 +67,20 @@ func (l *Log) scanTail() (known bool, err error) {
 	if !ok {
 		return false, nil
 	}
-	tail := scanned{chain: from}
-	if bad, _, err := tail.take(newLines(l.file, from.end, info.Size())); bad != nil || err != nil {
+	tail := verified{chain: from}
+	if bad, _, err := tail.check(newLines(l.file, from.end, info.Size())); bad != nil || err != nil {
 		return false, err
 	}
 	if tail.chain.end != info.Size() || tail.chain.start < 0 {
 		return false, nil
 	}
-	l.scanned, l.size = tail, info.Size()
+	l.verified, l.size = tail, info.Size()
 	return true, nil
 }
 
-// Ended reports whether a run has ended, by what its journal's lines behind an offset say, and returns the offset behind the
-// last of them. It only looks for the words: nothing is checked, nor folded. It is for those who have known since that offset
-// that the run went on.
+// Ended reports whether the lines after an offset end the run, and returns the offset after the last complete line. It
+// only searches for event types, without verifying or folding anything. It is meant for callers that know the run was
+// not ended at that offset.
 func Ended(folder string, run pawl.RunID, after int64) (ended bool, end int64, err error) {
 	file, err := os.Open(filepath.Join(folder, string(run), FileName))
 	if err != nil {
@@ -91,15 +91,15 @@ func Ended(folder string, run pawl.RunID, after int64) (ended bool, end int64, e
 	if err != nil || info.Size() <= after {
 		return false, after, err
 	}
-	news := make([]byte, info.Size()-after)
-	if _, err := file.ReadAt(news, after); err != nil {
+	added := make([]byte, info.Size()-after)
+	if _, err := file.ReadAt(added, after); err != nil {
 		return false, after, err
 	}
-	news = news[:bytes.LastIndexByte(news, '\n')+1]
+	added = added[:bytes.LastIndexByte(added, '\n')+1]
 	word := func(p pawl.Payload) []byte { return fmt.Appendf(nil, `"type":%q`, p.Event()) }
-	if !bytes.Contains(news, word(pawl.RunEnded{})) {
-		return false, after + int64(len(news)), nil
+	if !bytes.Contains(added, word(pawl.RunEnded{})) {
+		return false, after + int64(len(added)), nil
 	}
-	last := func(p pawl.Payload) int { return bytes.LastIndex(news, word(p)) }
-	return last(pawl.RunEnded{}) > last(pawl.RunReopened{}), after + int64(len(news)), nil
+	last := func(p pawl.Payload) int { return bytes.LastIndex(added, word(p)) }
+	return last(pawl.RunEnded{}) > last(pawl.RunReopened{}), after + int64(len(added)), nil
 }

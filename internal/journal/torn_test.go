@@ -165,13 +165,13 @@ func TestDamage(t *testing.T) {
 	}{
 		"a byte of data":        {swap("two", "twa"), "line 3", "checksum is", 1},
 		"a byte of the crc":     {func(l [][]byte) { l[2][len(l[2])-5] ^= 1 }, "line 3", "checksum is", 1},
-		"the seq":               {swap(`"seq":3`, `"seq":4`), "line 3", "event 4 stands where event 3 should", 1},
+		"the seq":               {swap(`"seq":3`, `"seq":4`), "line 3", "found event 4, want event 3", 1},
 		"the layout":            {swap(`,"batch"`, `, "batch"`), "line 3", "not a journal line", 1},
 		"a newline in between":  {func(l [][]byte) { l[2][len(l[2])-1] = ' ' }, "line 3", "checksum is", 2},
 		"the last newline":      {func(l [][]byte) { l[5][len(l[5])-1] = ' ' }, "line 6", "not a journal line: it has no newline", 1},
 		"the last line":         {func(l [][]byte) { l[5][20] ^= 1 }, "line 6", "not a journal line", 1},
-		"a line is missing":     {func(l [][]byte) { l[2] = nil }, "line 3", "event 4 stands where event 3 should", 1},
-		"the tail twice":        {func(l [][]byte) { l[5] = slices.Concat(l[5], l[2], l[3]) }, "line 7", "event 3 stands where event 7 should", 1},
+		"a line is missing":     {func(l [][]byte) { l[2] = nil }, "line 3", "found event 4, want event 3", 1},
+		"the tail twice":        {func(l [][]byte) { l[5] = slices.Concat(l[5], l[2], l[3]) }, "line 7", "found event 3, want event 7", 1},
 		"NUL in an old batch":   {func(l [][]byte) { clear(l[2][10:90]) }, "line 3", "NUL", 1},
 		"NUL, and a later seam": {func(l [][]byte) { clear(l[2][10:90]); l[5] = l[5][:9] }, "line 3", "NUL", 1},
 		"a line too long":       {func(l [][]byte) { l[5] = append(bytes.Repeat([]byte("x"), 70000), '\n') }, "line 6", "longer than", 1},
@@ -239,7 +239,7 @@ func TestJournalThatShrinks(t *testing.T) {
 	t.Parallel()
 	r := newRun(t, "one", "two")
 	r.write(t, r.bytes(t)[:300])
-	if _, err := r.News(); pawl.KindOf(err) != pawl.KindDamaged || !strings.Contains(err.Error(), "byte 300") {
+	if _, err := r.NewEvents(); pawl.KindOf(err) != pawl.KindDamaged || !strings.Contains(err.Error(), "byte 300") {
 		t.Errorf("news: %v, want damage at byte 300", err)
 	}
 }

@@ -7,14 +7,15 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// poll is how often a watch looks by itself: notices do not come from every file system, and can be lost.
-const poll = time.Second
+// pollInterval is the interval at which a watch checks the file itself, since some file systems send no notifications and some
+// get lost.
+const pollInterval = time.Second
 
-// Watch returns a channel that gets a value when there is something that this Log has not read, most often another
-// writer's batch. It is closed after ctx or the Log has ended.
+// Watch returns a channel that receives a value when the journal has events that this Log has not read, usually another
+// writer's. The channel is closed after ctx or the Log has ended.
 func (l *Log) Watch(ctx context.Context) <-chan struct{} {
 	changed := make(chan struct{}, 1)
-	l.helpers.Go(func() {
+	l.background.Go(func() {
 		defer close(changed)
 		l.watch(ctx, changed)
 	})
@@ -24,13 +25,13 @@ func (l *Log) Watch(ctx context.Context) <-chan struct{} {
 func (l *Log) watch(ctx context.Context, changed chan<- struct{}) {
 	notices, stop := l.notices()
 	defer stop()
-	tick := time.NewTicker(poll)
+	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	for {
 		if l.behind() {
 			select {
 			case changed <- struct{}{}:
-			default: // told already
+			default: // already signalled
 			}
 		}
 		select {
@@ -44,7 +45,7 @@ func (l *Log) watch(ctx context.Context, changed chan<- struct{}) {
 	}
 }
 
-// notices returns the system's notices of writes; where it gives none, the poll has to do.
+// notices returns the system's notifications about writes; nil if there are none, so that only polling remains.
 func (l *Log) notices() (<-chan fsnotify.Event, func()) {
 	watcher, err := fsnotify.NewWatcher()
 	if err != nil {
@@ -57,8 +58,8 @@ func (l *Log) notices() (<-chan fsnotify.Event, func()) {
 	return watcher.Events, func() { watcher.Close() }
 }
 
-// behind reports whether there is something in the file, or taken in while appending, that another writer wrote and
-// News has not returned. Under a torn tail it is always true: what takes its place may be just as long.
+// behind reports whether another writer has appended events that NewEvents has not returned. With a torn tail it is
+// always true, since the lines that replace the tail may have the same length.
 func (l *Log) behind() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package lazyregexp has regular expressions that are compiled when they are first used, and not when a program starts: pawl is
-// started before and after each tool call of an agent and for each step, and seldom needs any of them.
+// Package lazyregexp provides regular expressions that are compiled on first use. pawl starts before and after each
+// tool call of an agent and for each step, and most of these processes need few of its expressions.
 package lazyregexp
 
 import (
@@ -7,15 +7,15 @@ import (
 	"sync"
 )
 
-// A Pattern is a regular expression, as package regexp has them. Several goroutines may use one.
+// A Pattern is a regular expression with the syntax of package regexp. Its methods may be called concurrently.
 type Pattern struct{ compiled func() *regexp.Regexp }
 
-// New returns a pattern. One that makes no sense panics when it is first used.
+// New returns a pattern. An invalid one panics on first use.
 func New(text string) *Pattern {
 	return &Pattern{compiled: sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })}
 }
 
-// The methods do what those of regexp.Regexp do.
+// The methods are those of regexp.Regexp.
 
 func (p *Pattern) Match(b []byte) bool            { return p.compiled().Match(b) }
 func (p *Pattern) MatchString(s string) bool      { return p.compiled().MatchString(s) }

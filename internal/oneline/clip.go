@@ -1,4 +1,4 @@
-// Package oneline makes text fit one line of output: clipped and quoted.
+// Package oneline shortens and quotes text to fit in one line of output.
 package oneline
 
 import (
@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// Clip returns a text as it is, or of one that is longer as many bytes of it, and a sign that there was more.
-func Clip(text string, most int) string {
-	if len(text) <= most {
+// Clip returns text if it has at limit limit bytes; otherwise its first limit bytes and an ellipsis.
+func Clip(text string, limit int) string {
+	if len(text) <= limit {
 		return text
 	}
-	return strings.ToValidUTF8(text[:most], "") + "…"
+	return strings.ToValidUTF8(text[:limit], "") + "…"
 }
 
-// Quote returns the beginning of a text in quotes, in one line, as findings name what stands in a file.
+// Quote returns text in quotes on one line, shortened. Findings use it to cite the content of files.
 func Quote(text string) string {
 	const enough = 60
 	return strconv.Quote(Clip(text, enough))

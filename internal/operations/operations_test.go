@@ -73,7 +73,7 @@ func (w *world) mean(tool string, in any) *pawl.OperationState {
 		There: func(path string) bool { _, err := os.Lstat(path); return err == nil },
 	})
 	var failed error
-	if o.Clock, failed = disk.Clock(filepath.Join(w.T.TempDir(), "clock")); failed != nil {
+	if o.Clock, failed = disk.FileSystemClock(filepath.Join(w.T.TempDir(), "clock")); failed != nil {
 		w.Fatal(failed)
 	}
 	return &pawl.OperationState{Operation: o, Began: time.Now()}

@@ -7,11 +7,12 @@ import (
 	"pawl/internal/disk"
 )
 
-// fewFiles is up to how many files are synced one by one; beyond it one sync of the whole file system is cheaper.
-const fewFiles = 16
+// maxSingleSyncs is the maximum number of files and folders that are synced one by one; for more, one sync of the whole
+// file system is cheaper.
+const maxSingleSyncs = 16
 
 func syncAll(root string, files []string, folders map[string]bool) error {
-	if len(files)+len(folders) > fewFiles {
+	if len(files)+len(folders) > maxSingleSyncs {
 		if done, err := disk.SyncFileSystem(root); done || err != nil {
 			return err
 		}

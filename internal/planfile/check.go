@@ -182,7 +182,7 @@ func (r *reader) checkAgent(a *pawl.AgentAction) {
 	case !r.Good(&a.MaxUSD):
 	case !(a.MaxUSD > 0 && a.MaxUSD <= math.MaxFloat64):
 		r.Errorf(&a.MaxUSD, `"max_usd" must be greater than 0`)
-	case slices.Contains(pawl.AgentNames, a.Use) && !a.Use.TellsCost():
+	case slices.Contains(pawl.AgentNames, a.Use) && !a.Use.ReportsCost():
 		r.Errorf(&a.MaxUSD, `%s does not report its cost, so pawl cannot enforce "max_usd"; remove it, or set a token budget for the plan`, a.Use)
 	}
 }

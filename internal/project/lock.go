@@ -15,29 +15,29 @@ import (
 	"pawl/internal/supervise/process"
 )
 
-// Holder is who works in a project, as engine.lock tells people.
+// Holder describes the engine that holds a project, as recorded in engine.lock.
 type Holder struct {
 	PID     int          `json:"pid"`
-	Process pawl.Process `json:"process,omitzero"` // who that is, beyond the reuse of its number
+	Process pawl.Process `json:"process,omitzero"` // identity of the process, in case its number is reused
 	Host    string       `json:"host,omitempty"`
 	Run     pawl.RunID   `json:"run,omitempty"`
 	Since   time.Time    `json:"since"`
 	Command string       `json:"command,omitempty"`
 }
 
-// identified is the holder with what tells its process from others, where that is this one.
-func (h Holder) identified() Holder {
+// withIdentity adds the identity of the holder's process, if that is this one.
+func (h Holder) withIdentity() Holder {
 	if h.PID != os.Getpid() {
 		return h
 	}
-	h.Process, _ = process.Identify(h.PID) // without it nobody can take over from us
+	h.Process, _ = process.Identify(h.PID) // without it, no other engine can take over
 	if h.Host == "" {
 		h.Host, _ = os.Hostname()
 	}
 	return h
 }
 
-// String names the holder in one line.
+// String describes the holder in one line.
 func (h Holder) String() string {
 	text := fmt.Sprintf("pid %d", h.PID)
 	if h.Run != "" {
@@ -46,26 +46,27 @@ func (h Holder) String() string {
 	return text + ", since " + h.Since.Local().Format(time.DateTime)
 }
 
-// Lock is a project's engine lock. The system frees it when its process ends, however it ends.
+// Lock is a project's engine lock. The system releases it when the process ends.
 type Lock struct{ file *os.File }
 
-// Name says anew who holds the lock.
-func (l *Lock) Name(holder Holder) error { return writeHolder(disk.File{File: l.file}, holder) }
+// SetHolder updates the record of the lock's holder.
+func (l *Lock) SetHolder(holder Holder) error { return writeHolder(disk.File{File: l.file}, holder) }
 
-// Unlock lets the next engine in. The file stays.
+// Unlock releases the lock. The file stays.
 func (l *Lock) Unlock() error { return unlock(l.file) }
 
-// unlock unlocks and closes. Closing alone would not do: a child that is just being forked has a copy until its exec.
+// unlock unlocks the file explicitly: a child between fork and exec holds a copy of the descriptor, so closing is not
+// enough.
 func unlock(file *os.File) error {
 	return errors.Join(flock(file, unix.LOCK_UN), file.Close())
 }
 
-// probing is how long LockEngine waits for those who only look whether the lock is held. They do so for microseconds,
-// but on a busy machine one can be put to sleep meanwhile.
-const probing = 5 * time.Second
+// probeTimeout is how long LockEngine waits for processes that only test the lock. They hold it for microseconds, but
+// may be preempted on a busy machine.
+const probeTimeout = 5 * time.Second
 
-// LockEngine makes the caller the one engine of this project, and names it in the file.
-// An error of KindHeld says who is in the way.
+// LockEngine makes the caller the only engine of this project, and records it in the file. If there is another engine,
+// the error is of KindHeld and names it.
 func (p *Project) LockEngine(holder Holder) (*Lock, error) {
 	file, err := disk.Create(p.EngineLock())
 	if err != nil {
@@ -73,7 +74,7 @@ func (p *Project) LockEngine(holder Holder) (*Lock, error) {
 	}
 	err = lockAgainstProbes(file.File)
 	if errors.Is(err, unix.EWOULDBLOCK) {
-		err = held(file.File)
+		err = heldError(file.File)
 	} else if err == nil {
 		err = writeHolder(file, holder)
 	}
@@ -83,9 +84,10 @@ func (p *Project) LockEngine(holder Holder) (*Lock, error) {
 	return &Lock{file: file.File}, nil
 }
 
-// LockKeeper makes the caller the one process that takes the checkpoints that hooks want. KindHeld: there is one.
-func (p *Project) LockKeeper() (*Lock, error) {
-	file, err := disk.Create(p.KeeperLock())
+// LockCheckpointer makes the caller the only process that takes the checkpoints that hooks request. If there is another
+// one, the error is of KindHeld.
+func (p *Project) LockCheckpointer() (*Lock, error) {
+	file, err := disk.Create(p.CheckpointerLock())
 	if err != nil {
 		return nil, fmt.Errorf("lock the checkpoints: %w", err)
 	}
@@ -95,10 +97,10 @@ func (p *Project) LockKeeper() (*Lock, error) {
 	return &Lock{file: file.File}, nil
 }
 
-// lockAgainstProbes locks the file, or fails with EWOULDBLOCK when an engine has it. EngineHolder's shared lock, held
-// for a moment, is no engine.
+// lockAgainstProbes locks the file, or fails with EWOULDBLOCK if an engine holds it. It waits for EngineHolder, which
+// holds a shared lock for a moment.
 func lockAgainstProbes(file *os.File) error {
-	for deadline := time.Now().Add(probing); ; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(probeTimeout); ; time.Sleep(time.Millisecond) {
 		err := flock(file, unix.LOCK_EX|unix.LOCK_NB)
 		if !errors.Is(err, unix.EWOULDBLOCK) || time.Now().After(deadline) {
 			return err
@@ -112,19 +114,19 @@ func lockAgainstProbes(file *os.File) error {
 	}
 }
 
-func held(file *os.File) error {
+func heldError(file *os.File) error {
 	who := "another pawl"
-	if holder, err := readHolder(file); err == nil { // it is half written while its writer writes it
+	if holder, err := readHolder(file); err == nil { // it is unreadable while it is being written
 		who = fmt.Sprintf("another pawl (%s)", holder)
 	}
 	return &pawl.Error{
 		Kind: pawl.KindHeld,
-		Err:  fmt.Errorf("%s is working in this project", who),
+		Err:  fmt.Errorf("this project is locked by %s", who),
 		Hint: "pawl watch, or pawl stop",
 	}
 }
 
-// EngineHolder returns who last held the engine lock, and whether it still does.
+// EngineHolder returns the last holder of the engine lock, and whether it still holds the lock.
 func (p *Project) EngineHolder() (Holder, bool) {
 	file, err := os.Open(p.EngineLock())
 	if err != nil {
@@ -139,7 +141,7 @@ func (p *Project) EngineHolder() (Holder, bool) {
 	return holder, alive
 }
 
-// EngineLock is the file by which one engine keeps the others out.
+// EngineLock is the path of the engine lock.
 func (p *Project) EngineLock() string { return p.path("engine.lock") }
 
 func readHolder(file *os.File) (Holder, error) {
@@ -152,24 +154,26 @@ func readHolder(file *os.File) (Holder, error) {
 }
 
 func writeHolder(file disk.File, holder Holder) error {
-	data, err := json.MarshalIndent(holder.identified(), "", "  ")
+	data, err := json.MarshalIndent(holder.withIdentity(), "", "  ")
 	if err != nil {
 		return err
 	}
 	if err := file.Truncate(0); err != nil {
-		return fmt.Errorf("name the lock's holder: %w", err)
+		return fmt.Errorf("record the lock's holder: %w", err)
 	}
 	if _, err := file.WriteAt(append(data, '\n'), 0); err != nil {
-		return fmt.Errorf("name the lock's holder: %w", err)
+		return fmt.Errorf("record the lock's holder: %w", err)
 	}
 	return nil
 }
 
-// Editing runs change while nobody else changes project.json or MEMORY.md, or makes what there may be only one of.
-func (p *Project) Editing(change func() error) error { return locked(p.path("edit.lock"), change) }
+// WithEditLock calls change while no other process changes project.json or MEMORY.md, or creates what must be unique.
+func (p *Project) WithEditLock(change func() error) error { return locked(p.path("edit.lock"), change) }
 
-// Mirroring runs write while no other pawl writes another system's files.
-func (p *Project) Mirroring(write func() error) error { return locked(p.path("mirror.lock"), write) }
+// WithMirrorLock calls write while no other pawl writes another system's files.
+func (p *Project) WithMirrorLock(write func() error) error {
+	return locked(p.path("mirror.lock"), write)
+}
 
 func locked(path string, do func() error) error {
 	file, err := disk.Create(path)

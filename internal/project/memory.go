@@ -15,13 +15,13 @@ import (
 	"pawl/internal/disk"
 )
 
-// Remembered is one thing learned, with the file that it stands in.
+// Remembered is one memory, with the file that contains it.
 type Remembered struct {
 	pawl.Memory
 	File string `json:"file"`
 }
 
-// headings are the titles in MEMORY.md, in the order in which the kinds are listed to people.
+// headings are the section titles in MEMORY.md, in the order of output.
 var headings = []struct {
 	kind  pawl.MemoryKind
 	title string
@@ -34,15 +34,15 @@ var headings = []struct {
 	{pawl.Fragile, "Fragile areas"},
 }
 
-// Learn adds m to MEMORY.md as one bullet under its heading, unless the same bullet stands there. Everything else in
-// the file stays as it is, byte for byte. When it returns without an error, the bullet survives a power cut.
+// Learn adds m to MEMORY.md as a bullet under its heading, unless the bullet exists. It preserves everything else in
+// the file byte for byte. When it returns nil, the bullet survives a power failure.
 func (p *Project) Learn(m pawl.Memory) (added bool, err error) {
 	if titleOf(m.Kind) == "" {
-		return false, &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("%q is not a kind of memory: use %s", m.Kind, kindNames())}
+		return false, &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("unknown kind of memory %q: use %s", m.Kind, kindNames())}
 	}
-	m.Text = clean(m.Text)
+	m.Text = normalize(m.Text)
 	if first, _, _ := strings.Cut(m.Text, "\n"); isRule(first) {
-		return false, &pawl.Error{Kind: pawl.KindUsage, Err: errors.New("nothing to learn: no words in its first line")}
+		return false, &pawl.Error{Kind: pawl.KindUsage, Err: errors.New("nothing to learn: the first line has no words")}
 	}
 	err = p.editMemory(func(doc []byte) []byte {
 		doc, added = insertBullet(doc, m)
@@ -51,11 +51,11 @@ func (p *Project) Learn(m pawl.Memory) (added bool, err error) {
 	return added && err == nil, err
 }
 
-// LearnAll is Learn of many at once, of which those are passed over that nothing is to be learned from.
+// LearnAll adds several memories at once, and skips those that Learn would reject.
 func (p *Project) LearnAll(all []pawl.Memory) error {
 	all = slices.Clone(all)
 	for i := range all {
-		all[i].Text = clean(all[i].Text)
+		all[i].Text = normalize(all[i].Text)
 	}
 	all = slices.DeleteFunc(all, func(m pawl.Memory) bool {
 		first, _, _ := strings.Cut(m.Text, "\n")
@@ -67,17 +67,17 @@ func (p *Project) LearnAll(all []pawl.Memory) error {
 	return p.editMemory(func(doc []byte) []byte { return insertAll(doc, all) })
 }
 
-// editMemory changes MEMORY.md, durably.
+// editMemory durably changes MEMORY.md.
 func (p *Project) editMemory(edit func(doc []byte) []byte) error {
-	err := p.Editing(func() error {
-		path := followed(p.Memory())
+	err := p.WithEditLock(func() error {
+		path := resolveLink(p.Memory())
 		doc, err := os.ReadFile(path)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 		edited := edit(doc)
 		if bytes.Equal(edited, doc) {
-			return disk.SyncFolder(filepath.Dir(path)) // whoever wrote it so may have died before that
+			return disk.SyncFolder(filepath.Dir(path)) // its writer may have crashed before the sync
 		}
 		return disk.Replace(path, edited)
 	})
@@ -87,15 +87,15 @@ func (p *Project) editMemory(edit func(doc []byte) []byte) error {
 	return nil
 }
 
-// followed returns what path links to, so that replacing it leaves the link.
-func followed(path string) string {
+// resolveLink returns the target of path if that is a link, so that replacing the target keeps the link.
+func resolveLink(path string) string {
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		return target
 	}
 	return path
 }
 
-// Memories returns what was learned: in this project first, then what goes for all of the user's projects.
+// Memories returns the memories of this project, then those that apply to all of the user's projects.
 func (p *Project) Memories() ([]Remembered, error) {
 	files := []string{p.Memory()}
 	if folder, err := userFolder("XDG_CONFIG_HOME", ".config"); err == nil {
@@ -105,7 +105,7 @@ func (p *Project) Memories() ([]Remembered, error) {
 	for _, file := range files {
 		doc, err := os.ReadFile(file)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("read what was learned: %w", err)
+			return nil, fmt.Errorf("read memories: %w", err)
 		}
 		for _, m := range memories(doc) {
 			all = append(all, Remembered{Memory: m, File: file})
@@ -114,16 +114,16 @@ func (p *Project) Memories() ([]Remembered, error) {
 	return all, nil
 }
 
-// insertBullet returns doc with m at the end of its section, and whether it was not there already.
+// insertBullet returns doc with m at the end of its section. It returns false if doc contains m already.
 func insertBullet(doc []byte, m pawl.Memory) ([]byte, bool) {
-	m.Text = clean(m.Text)
+	m.Text = normalize(m.Text)
 	if slices.Contains(memories(doc), m) {
 		return doc, false
 	}
 	return insertBullets(doc, m.Kind, bullet(m.Text)), true
 }
 
-// insertAll is insertBullet of many, each of which is inserted once.
+// insertAll is insertBullet for several memories, without duplicates.
 func insertAll(doc []byte, all []pawl.Memory) []byte {
 	there := map[pawl.Memory]bool{}
 	for _, m := range memories(doc) {
@@ -162,52 +162,52 @@ func insertBullets(doc []byte, kind pawl.MemoryKind, bullets string) []byte {
 	return slices.Concat(doc[:at], []byte(text), doc[at:])
 }
 
-// newSection is what is added to a document that has no section for them.
+// newSection returns the text to add to a document without a section for the bullets.
 func newSection(lines []line, kind pawl.MemoryKind, bullets string) string {
 	text := "## " + titleOf(kind) + "\n\n" + bullets
 	switch {
-	case !slices.ContainsFunc(lines, func(l line) bool { return l.is != blank }):
+	case !slices.ContainsFunc(lines, func(l line) bool { return l.kind != blank }):
 		return "# Memory\n\n" + text
-	case lines[len(lines)-1].is != blank:
+	case lines[len(lines)-1].kind != blank:
 		return "\n" + text
 	}
 	return text
 }
 
-// inSection is what is added behind the first of lines, the last of their section that is not blank.
+// inSection returns the text to insert after lines[0], the last line of the section that is not blank.
 func inSection(lines []line, text string) string {
-	if lines[0].is != item && lines[0].is != indented {
+	if lines[0].kind != item && lines[0].kind != indented {
 		text = "\n" + text
 	}
-	if len(lines) > 1 && lines[1].is != blank {
+	if len(lines) > 1 && lines[1].kind != blank {
 		text += "\n"
 	}
 	return text
 }
 
-// endOfSection returns the last line before the next heading that is not blank in the kind's first section, or -1.
+// endOfSection returns the last line of the kind's first section that is not blank, or -1.
 func endOfSection(lines []line, kind pawl.MemoryKind) int {
-	start := slices.IndexFunc(lines, func(l line) bool { return l.is == heading && kindOf(l.text) == kind })
+	start := slices.IndexFunc(lines, func(l line) bool { return l.kind == heading && kindOf(l.text) == kind })
 	if start < 0 {
 		return -1
 	}
 	last := start
-	for i := start + 1; i < len(lines) && lines[i].is != heading; i++ {
-		if lines[i].is != blank {
+	for i := start + 1; i < len(lines) && lines[i].kind != heading; i++ {
+		if lines[i].kind != blank {
 			last = i
 		}
 	}
 	return last
 }
 
-// memories reads the bullets under the known headings, in order.
+// memories returns the bullets under the known headings, in order.
 func memories(doc []byte) []pawl.Memory {
 	var found []pawl.Memory
-	var kind pawl.MemoryKind // of the section, empty outside of those that we know
+	var kind pawl.MemoryKind // of the current section; empty in unknown ones
 	level := 0               // of its heading
-	reading := false         // the last of found may go on
+	reading := false         // the last item of found may continue
 	for _, l := range outline(doc) {
-		if l.is == heading {
+		if l.kind == heading {
 			reading = false
 			if known := kindOf(l.text); known != "" || l.level <= level {
 				kind, level = known, l.level
@@ -217,35 +217,35 @@ func memories(doc []byte) []pawl.Memory {
 		if kind == "" {
 			continue
 		}
-		if l.is == item {
+		if l.kind == item {
 			reading = true
 			found = append(found, pawl.Memory{Kind: kind, Text: l.text})
 			continue
 		}
 		last := len(found) - 1
-		reading = reading && belongs(l, found[last].Text)
+		reading = reading && continues(l, found[last].Text)
 		if reading {
 			found[last].Text += "\n" + l.text
 		}
 	}
 	for i := range found {
-		found[i].Text = clean(found[i].Text)
+		found[i].Text = normalize(found[i].Text)
 	}
 	return found
 }
 
-// belongs reports whether a line goes on with the item whose text has been read so far.
-func belongs(l line, text string) bool {
-	switch l.is {
+// continues reports whether a line belongs to the item with this text.
+func continues(l line, text string) bool {
+	switch l.kind {
 	case blank, indented:
 		return true
 	case other:
-		return !isRule(l.text) && !strings.HasSuffix(text, "\n") // else it is a paragraph of its own
+		return !isRule(l.text) && !strings.HasSuffix(text, "\n") // otherwise it is a separate paragraph
 	}
 	return false
 }
 
-// bullet writes text as a list item: further lines are indented, so that they belong to it.
+// bullet formats text as a list item, with further lines indented.
 func bullet(text string) string {
 	lines := strings.Split(text, "\n")
 	for i := 1; i < len(lines); i++ {
@@ -256,8 +256,8 @@ func bullet(text string) string {
 	return "- " + strings.Join(lines, "\n") + "\n"
 }
 
-// clean is the form in which texts are written and compared: "\n" between lines, no space around.
-func clean(text string) string {
+// normalize returns the form in which texts are written and compared: lines end in "\n", without surrounding space.
+func normalize(text string) string {
 	text = strings.ReplaceAll(text, "\r\n", "\n")
 	lines := strings.Split(strings.ReplaceAll(text, "\r", "\n"), "\n")
 	for i, l := range lines {

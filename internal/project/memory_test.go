@@ -56,7 +56,7 @@ func TestInsertBulletLeavesTheRest(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		doc := []byte(documents.Draw(t, "doc"))
-		m := pawl.Memory{Kind: rapid.SampledFrom(headings).Draw(t, "heading").kind, Text: clean(texts.Draw(t, "text"))}
+		m := pawl.Memory{Kind: rapid.SampledFrom(headings).Draw(t, "heading").kind, Text: normalize(texts.Draw(t, "text"))}
 		if first, _, _ := strings.Cut(m.Text, "\n"); isRule(first) {
 			t.Skip("refused by Learn")
 		}
@@ -89,7 +89,7 @@ func TestInsertAllIsInsertOfEach(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		doc := []byte(documents.Draw(t, "doc"))
 		all := rapid.SliceOf(rapid.Custom(func(t *rapid.T) pawl.Memory {
-			return pawl.Memory{Kind: rapid.SampledFrom(headings).Draw(t, "heading").kind, Text: clean(texts.Draw(t, "text"))}
+			return pawl.Memory{Kind: rapid.SampledFrom(headings).Draw(t, "heading").kind, Text: normalize(texts.Draw(t, "text"))}
 		})).Draw(t, "all")
 		all = slices.DeleteFunc(all, func(m pawl.Memory) bool { first, _, _ := strings.Cut(m.Text, "\n"); return isRule(first) })
 		want := doc

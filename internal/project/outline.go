@@ -8,10 +8,10 @@ import (
 
 // line is one line of a Markdown document, as far as MEMORY.md needs it.
 type line struct {
-	is    lineKind
-	text  string // title of a heading; an item without its marker; what is indented without two columns of it
+	kind  lineKind
+	text  string // a heading's title, an item without its marker, or an indented line without two columns
 	level int    // of a heading
-	end   int    // offset of the byte behind it and its line ending
+	end   int    // offset after the line and its line ending
 }
 
 type lineKind string
@@ -21,7 +21,7 @@ const (
 	heading  lineKind = "heading"
 	item     lineKind = "item" // the first line of a list item
 	indented lineKind = "indented"
-	fenced   lineKind = "fenced" // in a code block, where nothing is what it seems
+	fenced   lineKind = "fenced" // in a code block, where Markdown has no meaning
 	other    lineKind = "other"
 )
 
@@ -31,7 +31,7 @@ var (
 	fencePattern   = lazyregexp.New("^(```+|~~~+)")
 )
 
-// outline splits a document into its lines and says what each is.
+// outline splits a document into its lines and classifies each.
 func outline(doc []byte) []line {
 	var lines []line
 	end := 0
@@ -41,55 +41,55 @@ func outline(doc []byte) []line {
 		l.end = end
 		lines = append(lines, l)
 	}
-	return fence(lines)
+	return markFenced(lines)
 }
 
 func classify(text string) line {
 	if strings.TrimSpace(text) == "" {
-		return line{is: blank}
+		return line{kind: blank}
 	}
 	if m := headingPattern.FindStringSubmatch(text); m != nil {
-		return line{is: heading, level: len(m[1]), text: strings.TrimRight(m[2], " \t")}
+		return line{kind: heading, level: len(m[1]), text: strings.TrimRight(m[2], " \t")}
 	}
 	if m := itemPattern.FindStringSubmatch(text); m != nil && !isRule(text) {
-		return line{is: item, text: m[1]}
+		return line{kind: item, text: m[1]}
 	}
 	if rest, ok := strings.CutPrefix(text, "  "); ok {
-		return line{is: indented, text: rest}
+		return line{kind: indented, text: rest}
 	}
 	if rest, ok := strings.CutPrefix(text, "\t"); ok {
-		return line{is: indented, text: rest}
+		return line{kind: indented, text: rest}
 	}
-	return line{is: other, text: text}
+	return line{kind: other, text: text}
 }
 
-// isRule reports whether a line says nothing, or is drawn across the page: "---", "* * *".
+// isRule reports whether a line has no words, such as a horizontal rule: "---", "* * *".
 func isRule(text string) bool { return strings.Trim(text, "-*+_ \t") == "" }
 
-// fence marks the lines of code blocks. One that is never closed is none: what people forgot to close must not hide
+// markFenced marks the lines of code blocks. An unclosed block does not count, so that a forgotten fence does not hide
 // the rest of the document.
-func fence(lines []line) []line {
+func markFenced(lines []line) []line {
 	until := -1
 	for i := range lines {
 		if i > until {
 			until = closing(lines, i)
 		}
 		if i <= until {
-			lines[i].is = fenced
+			lines[i].kind = fenced
 		}
 	}
 	return lines
 }
 
-// closing returns the line that closes the code block that starts at i, -1 where none starts or it is never closed.
+// closing returns the line that closes the code block starting at i, or -1 if there is no block or it is not closed.
 func closing(lines []line, i int) int {
 	mark := fencePattern.FindString(lines[i].text)
-	if lines[i].is != other || mark == "" {
+	if lines[i].kind != other || mark == "" {
 		return -1
 	}
 	for end := i + 1; end < len(lines); end++ {
 		text := lines[end].text
-		if lines[end].is == other && strings.HasPrefix(text, mark) && strings.Trim(text, mark[:1]) == "" {
+		if lines[end].kind == other && strings.HasPrefix(text, mark) && strings.Trim(text, mark[:1]) == "" {
 			return end
 		}
 	}

@@ -1,8 +1,8 @@
-// Package project knows where things are and who they are: it finds the .pawl folder from where the user stands, names
-// every path below it, keeps the project's identity through moves and copies, and lets one engine in at a time.
+// Package project finds the .pawl folder from the current folder, names every path in it, maintains the project's
+// identity through moves and copies, and lets one engine in at a time.
 //
-// What it makes is complete or is completed by the next Find or Init, whenever it dies. It never makes a project of
-// the file system's root or of the home folder, and never deletes anything.
+// A crash leaves nothing that the next Find or Init does not complete. The package never makes the file system's root
+// or the home folder a project, and never deletes anything.
 package project
 
 import (
@@ -21,45 +21,45 @@ import (
 	"pawl/internal/disk"
 )
 
-// Folder is the name of the folder that makes a folder a project.
+// Folder is the name of the folder that marks a project.
 const Folder = ".pawl"
 
 // format is the version of project.json that this pawl writes, and the newest that it reads.
 const format = 1
 
-// ignored keeps everything out of git but what people write, so that a clone gets an identity of its own.
-const ignored = `# Written by pawl. What was learned and the settings can be committed, the rest belongs to this folder.
+// ignored excludes everything from git except what people write, so that a clone gets an identity of its own.
+const ignored = `# Written by pawl. The memory and the settings can be committed; everything else is local to this folder.
 /*
 !/.gitignore
 !/MEMORY.md
 !/config.yaml
 `
 
-// Project is a folder with .pawl in it.
+// Project is a folder with a .pawl folder.
 type Project struct {
-	Root string // absolute, symlinks followed
-	ID   string // a UUIDv7; Register changes it where the folder turns out to be a copy
+	Root string // absolute, without symbolic links
+	ID   string // a UUIDv7; Register changes it if the folder is a copy
 
-	mended string // what was done about a damaged project.json, for people; empty: nothing
+	repairNotice string // notice about a repaired project.json; usually empty
 }
 
-// identity is the content of project.json. It is written last, so where it is the project is complete.
+// identity is the content of project.json. The file is written last, so if it exists the project is complete.
 type identity struct {
 	Format int    `json:"format"`
 	ID     string `json:"id"`
-	Path   string `json:"path"` // where the project was last seen
+	Path   string `json:"path"` // last known path of the project
 }
 
-// Find returns the project that start lies in: the nearest folder upwards that has .pawl, as git does.
-// ErrNoProject: there is none up to the file system's root.
+// Find returns the project that contains start: the nearest parent folder with .pawl, as git does. It returns
+// pawl.ErrNoProject if there is none.
 func Find(start string) (*Project, error) {
-	folder, err := physical(start)
+	folder, err := realPath(start)
 	if err != nil {
 		return nil, err
 	}
 	for {
 		info, err := os.Stat(filepath.Join(folder, Folder))
-		if err == nil && info.IsDir() && refuse(folder) == nil {
+		if err == nil && info.IsDir() && checkAllowed(folder) == nil {
 			return open(folder)
 		}
 		above := filepath.Dir(folder)
@@ -70,23 +70,23 @@ func Find(start string) (*Project, error) {
 	}
 }
 
-// Init makes folder a project and returns it; one that is a project already stays as it is.
+// Init makes folder a project and returns it. An existing project is unchanged.
 func Init(folder string) (*Project, error) {
-	root, err := physical(folder)
+	root, err := realPath(folder)
 	if err != nil {
 		return nil, err
 	}
-	if err := refuse(root); err != nil {
+	if err := checkAllowed(root); err != nil {
 		return nil, err
 	}
 	if err := disk.MakeFolders(filepath.Join(root, Folder)); err != nil {
-		return nil, fmt.Errorf("make a project of %s: %w", root, err)
+		return nil, fmt.Errorf("initialise a project in %s: %w", root, err)
 	}
 	return open(root)
 }
 
-// physical returns path as the one name that a folder has.
-func physical(path string) (string, error) {
+// realPath returns the canonical path of a folder.
+func realPath(path string) (string, error) {
 	absolute, err := filepath.Abs(path)
 	if err != nil {
 		return "", err
@@ -94,10 +94,10 @@ func physical(path string) (string, error) {
 	return filepath.EvalSymlinks(absolute)
 }
 
-// refuse says why a folder must not be a project.
-func refuse(folder string) error {
+// checkAllowed returns an error if a folder must not be a project.
+func checkAllowed(folder string) error {
 	why := ""
-	if home, err := os.UserHomeDir(); err == nil && samePlace(folder, home) {
+	if home, err := os.UserHomeDir(); err == nil && sameFile(folder, home) {
 		why = "your home folder"
 	}
 	if filepath.Dir(folder) == folder {
@@ -113,13 +113,13 @@ func refuse(folder string) error {
 	}
 }
 
-func samePlace(a, b string) bool {
+func sameFile(a, b string) bool {
 	infoA, errA := os.Stat(a)
 	infoB, errB := os.Stat(b)
 	return errA == nil && errB == nil && os.SameFile(infoA, infoB)
 }
 
-// open reads who the project is, and completes it where its maker died or git left project.json out.
+// open reads the project's identity. It completes a project whose creator crashed, or whose project.json is not in git.
 func open(root string) (*Project, error) {
 	p := &Project{Root: root}
 	who, err := p.identity()
@@ -127,7 +127,7 @@ func open(root string) (*Project, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		who, err = p.complete()
 	case err != nil && !errors.Is(err, pawl.ErrNewer):
-		who, err = p.mend(err)
+		who, err = p.repairIdentity(err)
 	}
 	if err != nil {
 		return nil, err
@@ -138,7 +138,7 @@ func open(root string) (*Project, error) {
 
 func (p *Project) complete() (identity, error) {
 	var who identity
-	err := p.Editing(func() error {
+	err := p.WithEditLock(func() error {
 		var err error
 		who, err = p.identity() // another process may have been faster
 		if !errors.Is(err, fs.ErrNotExist) {
@@ -164,11 +164,12 @@ func (p *Project) writeGitignore() error {
 	return disk.Replace(path, []byte(ignored))
 }
 
-// mend writes a damaged project.json anew, where the registry, for a project that lies here, or the project's runs tell who
-// it is, and no other project of that name lives. The damaged one is kept. Else the damage stands.
-func (p *Project) mend(damage error) (identity, error) {
-	ids := p.idsOfRuns()
-	entries, _ := List() // what cannot be read tells nothing
+// repairIdentity rewrites a damaged project.json and keeps the damaged file. It finds the ID in the registry or in the
+// project's runs. If they do not name exactly one ID, or a project with that ID exists elsewhere, it returns the
+// damage.
+func (p *Project) repairIdentity(damage error) (identity, error) {
+	ids := p.idsInRuns()
+	entries, _ := List() // unreadable entries are no evidence
 	for _, e := range entries {
 		if e.Path == p.Root {
 			ids = append(ids, e.ID)
@@ -182,23 +183,23 @@ func (p *Project) mend(damage error) (identity, error) {
 	if e, err := readEntry(who.ID); err == nil && !p.isHere(e.Path) && e.Live() {
 		return identity{}, damage
 	}
-	err := p.Editing(func() error {
+	err := p.WithEditLock(func() error {
 		if now, err := p.identity(); err == nil { // another process was faster
 			who = now
 			return nil
 		}
 		aside := "project.json.damaged-" + time.Now().UTC().Format("20060102T150405.000000000Z")
 		if err := disk.Rename(p.path("project.json"), p.path(aside)); err != nil {
-			return fmt.Errorf("set project.json aside: %w", err)
+			return fmt.Errorf("rename the damaged project.json: %w", err)
 		}
-		p.mended = "project.json was damaged; it is kept as " + aside + ", and was written anew"
+		p.repairNotice = "project.json was damaged; it is kept as " + aside + ", and was written anew"
 		return p.setIdentity(who)
 	})
 	return who, err
 }
 
-// idsOfRuns returns the project's id as its runs' journals begin with it.
-func (p *Project) idsOfRuns() []string {
+// idsInRuns returns the project IDs in the first events of the project's runs.
+func (p *Project) idsInRuns() []string {
 	paths, err := filepath.Glob(filepath.Join(p.Runs(), "*", "journal.jsonl"))
 	if err != nil {
 		return nil
@@ -227,7 +228,7 @@ func (p *Project) newIdentity() (identity, error) {
 	return identity{Format: format, ID: id.String(), Path: p.Root}, err
 }
 
-// identity reads project.json. An error that is not fs.ErrNotExist means that it cannot be believed.
+// identity reads project.json. An error other than fs.ErrNotExist means that the file is damaged or too new.
 func (p *Project) identity() (identity, error) {
 	path := p.path("project.json")
 	data, err := os.ReadFile(path)
@@ -255,11 +256,11 @@ func damaged(path string, err error) error {
 	}
 }
 
-// checkID refuses what is no UUID: ids become the names of files.
+// checkID rejects anything but a UUID, since IDs become file names.
 func checkID(id string) error {
 	parsed, err := uuid.Parse(id)
 	if err != nil || parsed.String() != id {
-		return fmt.Errorf("%q is not a project id", id)
+		return fmt.Errorf("invalid project id %q", id)
 	}
 	return nil
 }

@@ -161,7 +161,7 @@ func TestLinkSelf(t *testing.T) {
 		if err != nil || folder != p.path("bin") {
 			t.Fatalf("%s, %v", folder, err)
 		}
-		if !samePlace(link, self) {
+		if !sameFile(link, self) {
 			t.Errorf("with a link to %q before, the link leads elsewhere", before)
 		}
 	}

@@ -14,18 +14,18 @@ import (
 	"pawl/internal/disk"
 )
 
-// Entry is what this user's registry knows of one project.
+// Entry is a project in the user's registry.
 type Entry struct {
 	ID      string         `json:"id"`
 	Path    string         `json:"path"`
-	Status  pawl.RunStatus `json:"status,omitempty"` // of its current run, as last registered
-	Updated time.Time      `json:"updated"`          // when the entry last changed
+	Status  pawl.RunStatus `json:"status,omitempty"` // of the project's current run when last registered
+	Updated time.Time      `json:"updated"`          // time of the entry's last change
 }
 
-// Live reports whether the project still lies at the entry's path.
-func (e Entry) Live() bool { return lives(e.ID, e.Path) }
+// Live reports whether the project still exists at the entry's path.
+func (e Entry) Live() bool { return existsAt(e.ID, e.Path) }
 
-func lives(id, path string) bool {
+func existsAt(id, path string) bool {
 	if !filepath.IsAbs(path) {
 		return false
 	}
@@ -33,33 +33,33 @@ func lives(id, path string) bool {
 	return err == nil && who.ID == id
 }
 
-// Register settles who the project is and enters it in the user's registry. An empty status keeps the one that is
-// there. A moved folder is mended; a copy of a living project becomes a project of its own, with a new ID. What a
-// person should know comes back as notices, one line each: trouble here never stops the work.
+// Register updates the project's identity and its entry in the user's registry. An empty status keeps the registered
+// one. If the folder was moved, Register updates its path; if it is a copy of an existing project, it gets a new ID.
+// Register returns notices for the user, one line each, and no error: problems here never stop the work.
 func (p *Project) Register(status pawl.RunStatus, now time.Time) (notices []string) {
-	notice, err := p.settle()
+	notice, err := p.updateIdentity()
 	if err != nil {
-		return []string{fmt.Sprintf("cannot settle this project's identity: %v", err)}
+		return []string{fmt.Sprintf("cannot update this project's identity: %v", err)}
 	}
-	for _, said := range []string{p.mended, notice} {
+	for _, said := range []string{p.repairNotice, notice} {
 		if said != "" {
 			notices = append(notices, said)
 		}
 	}
-	if err := p.enter(status, now); err != nil {
-		notices = append(notices, fmt.Sprintf("cannot enter this project in the registry: %v", err))
+	if err := p.writeEntry(status, now); err != nil {
+		notices = append(notices, fmt.Sprintf("cannot register this project: %v", err))
 	}
 	return notices
 }
 
-// settle makes project.json true again after a move or a copy.
-func (p *Project) settle() (notice string, err error) {
-	if _, notice, err := p.judge(); err != nil || notice == "" {
+// updateIdentity corrects project.json after a move or a copy.
+func (p *Project) updateIdentity() (notice string, err error) {
+	if _, notice, err := p.expectedIdentity(); err != nil || notice == "" {
 		return "", err
 	}
-	err = p.Editing(func() error {
+	err = p.WithEditLock(func() error {
 		var who identity
-		who, notice, err = p.judge() // another process may have been faster
+		who, notice, err = p.expectedIdentity() // another process may have been faster
 		if err != nil || notice == "" {
 			return err
 		}
@@ -75,16 +75,16 @@ func (p *Project) settle() (notice string, err error) {
 	return notice, nil
 }
 
-// judge returns the identity that this folder should have, with a notice where it is not the one that it has.
-func (p *Project) judge() (who identity, notice string, err error) {
+// expectedIdentity returns the identity that this folder should have, with a notice if it differs from the current one.
+func (p *Project) expectedIdentity() (who identity, notice string, err error) {
 	who, err = p.identity()
 	if err != nil {
 		return who, "", err
 	}
 	p.ID = who.ID
-	registered, _ := readEntry(who.ID) // what cannot be read tells nothing
+	registered, _ := readEntry(who.ID) // an unreadable entry is no evidence
 	for _, other := range []string{who.Path, registered.Path} {
-		if p.isHere(other) || !lives(who.ID, other) {
+		if p.isHere(other) || !existsAt(who.ID, other) {
 			continue
 		}
 		who, err = p.newIdentity()
@@ -98,10 +98,10 @@ func (p *Project) judge() (who identity, notice string, err error) {
 	return who, notice, nil
 }
 
-// isHere reports whether path is this project's root, perhaps by another name.
-func (p *Project) isHere(path string) bool { return path == p.Root || samePlace(path, p.Root) }
+// isHere reports whether path is this project's root, perhaps under another name.
+func (p *Project) isHere(path string) bool { return path == p.Root || sameFile(path, p.Root) }
 
-func (p *Project) enter(status pawl.RunStatus, now time.Time) error {
+func (p *Project) writeEntry(status pawl.RunStatus, now time.Time) error {
 	path, err := entryPath(p.ID)
 	if err != nil {
 		return err
@@ -119,7 +119,7 @@ func (p *Project) enter(status pawl.RunStatus, now time.Time) error {
 	return writeJSON(path, Entry{ID: p.ID, Path: p.Root, Status: status, Updated: now.UTC()})
 }
 
-// List returns the registry's entries, ordered by id and so by age. The error tells of those that cannot be read.
+// List returns the registry's entries, ordered by ID and thus by age. The error reports unreadable entries.
 func List() ([]Entry, error) {
 	folder, err := registry()
 	if err != nil {
@@ -163,7 +163,7 @@ func readEntry(id string) (Entry, error) {
 		return Entry{}, fmt.Errorf("read %s: %w", path, err)
 	}
 	if entry.ID != id {
-		return Entry{}, fmt.Errorf("read %s: it is about project %q", path, entry.ID)
+		return Entry{}, fmt.Errorf("read %s: the entry is for project %q", path, entry.ID)
 	}
 	return entry, nil
 }
@@ -175,15 +175,15 @@ func entryPath(id string) (string, error) {
 
 func registry() (string, error) { return StateFolder("projects") }
 
-// StateFolder returns a folder in which pawl keeps what it knows of this user, beyond any project. It need not be there.
+// StateFolder returns a folder for pawl's data about this user, outside any project. It may be missing.
 func StateFolder(names ...string) (string, error) {
 	return userFolder("XDG_STATE_HOME", ".local/state", names...)
 }
 
-// userFolder returns pawl's folder of this user that variable places, or the one in its usual place below the home.
+// userFolder returns pawl's folder in the folder that variable names, or in the default one below the home folder.
 func userFolder(variable, usual string, names ...string) (string, error) {
 	base := os.Getenv(variable)
-	if !filepath.IsAbs(base) { // the XDG rules: ignore relative ones
+	if !filepath.IsAbs(base) { // the XDG specification ignores relative paths
 		home, err := os.UserHomeDir()
 		if err != nil {
 			return "", fmt.Errorf("neither $%s nor $HOME is set", variable)

@@ -176,7 +176,7 @@ func TestRegistryTroubleIsANotice(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	write(t, file, "")
 	for _, home := range []string{"", file} {
-		if said := tell(t, p.Root, home, "register"); !strings.Contains(said, "cannot enter this project") || !strings.HasSuffix(said, "id "+p.ID+"\n") {
+		if said := tell(t, p.Root, home, "register"); !strings.Contains(said, "cannot register this project") || !strings.HasSuffix(said, "id "+p.ID+"\n") {
 			t.Errorf("home %q: %q", home, said)
 		}
 	}

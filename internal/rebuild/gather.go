@@ -68,7 +68,7 @@ func (g *gatherer) damage() string {
 	switch {
 	case g.left.Damage != nil:
 		return g.left.Damage.Error()
-	case !g.left.There:
+	case !g.left.Exists:
 		return "there is no journal"
 	case len(g.left.Events) == 0:
 		return "the journal is empty"
@@ -201,7 +201,7 @@ const maxCommits = 5000
 
 // commits returns the git commits since the run was created, newest first, none without git.
 func (g *gatherer) commits(ctx context.Context) []Commit {
-	since := g.run.Made()
+	since := g.run.Created()
 	if g.fresh {
 		since = time.Time{}
 	}

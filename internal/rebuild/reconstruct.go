@@ -279,7 +279,7 @@ func (r *rebuilder) run() {
 	if r.Plan == nil {
 		kind = pawl.SessionRun
 	}
-	r.emit(r.Run.Made(), pawl.RunCreated{
+	r.emit(r.Run.Created(), pawl.RunCreated{
 		Format: pawl.Format, Run: r.Run, Project: r.Project, Kind: kind, Name: name, Pawl: r.Version,
 	})
 	r.part(Part{What: "run", Status: PartRebuilt, Confidence: Certain, Evidence: []string{"its ID contains its creation time"}})

@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// assignment finds what is assigned to a name that says that it is secret: password=…, "api_key": "…". The place is at
-// the sign between them.
-func assignment(p place) found {
+// assignment finds a value assigned to a name that indicates a secret: password=…, "api_key": "…". The position is that
+// of the sign in between.
+func assignment(p position) match {
 	name := nameBefore(p)
 	kind := kindOf(name)
 	if kind == "" {
-		return found{}
+		return match{}
 	}
 	at := p.at + 1
 	for at < len(p.text) && at-p.at < 3 && strings.IndexByte("=>", p.text[at]) >= 0 {
@@ -23,30 +23,30 @@ func assignment(p place) found {
 		return v.credential()
 	}
 	if !v.secret(kind, tight, tight && name == strings.ToUpper(name)) {
-		return found{}
+		return match{}
 	}
-	return found{v.from, v.end(), kind}
+	return match{v.from, v.end(), kind}
 }
 
-// flag finds what follows a flag whose name says so: --password …
-func flag(p place) found {
+// flag finds the value of a flag whose name indicates a secret: --password …
+func flag(p position) match {
 	if p.at > p.done && p.text[p.at-1] == '-' {
-		return found{}
+		return match{}
 	}
-	end := run(p.text, p.at+2, 64, tokenByte)
+	end := scanWhile(p.text, p.at+2, 64, tokenByte)
 	kind := kindOf(p.text[p.at+2 : end])
 	if kind == "" || kind == "authorization" || end == len(p.text) || p.text[end] != ' ' {
-		return found{}
+		return match{}
 	}
 	v := valueAt(p.text, end)
 	if strings.HasPrefix(v.text, "-") || !v.secret(kind, false, false) {
-		return found{}
+		return match{}
 	}
-	return found{v.from, v.end(), kind}
+	return match{v.from, v.end(), kind}
 }
 
-// nameBefore returns the name that stands before a place, in quotes or not.
-func nameBefore(p place) string {
+// nameBefore returns the name before a position, with or without quotes.
+func nameBefore(p position) string {
 	end := p.at
 	for ; end > p.done && p.at-end < 8 && strings.IndexByte(" \t\"'`\\]", p.text[end-1]) >= 0; end-- {
 	}
@@ -57,7 +57,7 @@ func nameBefore(p place) string {
 	return p.text[start:end]
 }
 
-// kindOf returns the kind of secret that is assigned to a name, "" for none.
+// kindOf returns the kind of secret that a name indicates, or "".
 func kindOf(name string) string {
 	words := wordsOf(name)
 	n := len(words)
@@ -95,7 +95,7 @@ func kindOf(name string) string {
 	return ""
 }
 
-// wordsOf returns the words of a name in lower case: DB_PASSWORD, dbPassword, db-password2 → db, password.
+// wordsOf splits a name into lower-case words: DB_PASSWORD, dbPassword, db-password2 → db, password.
 func wordsOf(name string) []string {
 	var words []string
 	start := 0
@@ -115,50 +115,51 @@ func wordsOf(name string) []string {
 	return words
 }
 
-// assigned is a value as it stands in a text.
+// assigned is a value in a text.
 type assigned struct {
-	text   string // of a long one without quotes, the first bytes
-	from   int    // where it begins
+	text   string // for a long value without quotes, only its first bytes
+	from   int    // offset of the value
 	rest   string // the text from there on
 	quoted bool
 }
 
-// end returns where the value ends.
+// end returns the offset after the value.
 func (v assigned) end() int {
 	end := len(v.text)
 	if !v.quoted {
-		end = run(v.rest, end, len(v.rest), bareByte)
+		end = scanWhile(v.rest, end, len(v.rest), bareByte)
 	}
 	return v.from + end
 }
 
-// call reports whether what follows makes the value a part of an expression.
-func (v assigned) call() bool {
+// isExpression reports whether the value continues as a call or index expression.
+func (v assigned) isExpression() bool {
 	return !v.quoted && len(v.text) < len(v.rest) && strings.IndexByte("([{", v.rest[len(v.text)]) >= 0
 }
 
-// valueAt returns the value that stands at this place, behind spaces.
+// valueAt returns the value at an offset, after spaces.
 func valueAt(text string, at int) assigned {
-	at = run(text, at, 8, func(c byte) bool { return c == ' ' || c == '\t' })
+	at = scanWhile(text, at, 8, func(c byte) bool { return c == ' ' || c == '\t' })
 	open := at
 	if open+1 < len(text) && strings.IndexByte("rbuf", text[open]) >= 0 && quote(text[open+1]) {
-		open++ // a prefix, as Python has it
+		open++ // a string prefix, as in Python
 	}
-	slashes := run(text, open, 4, func(c byte) bool { return c == '\\' }) - open
+	slashes := scanWhile(text, open, 4, func(c byte) bool { return c == '\\' }) - open
 	if mark := open + slashes; mark < len(text) && quote(text[mark]) {
 		if end := closing(text, mark, slashes); end > 0 && !opens(text, mark+1, end, end+slashes+1) {
 			return assigned{text: text[mark+1 : end], from: mark + 1, quoted: true}
 		}
-		at = mark + 1 // never closed: cut off
+		at = mark + 1 // not closed: truncated
 	}
-	return assigned{text: text[at:run(text, at, decide, bareByte)], from: at, rest: text[at:]}
+	return assigned{text: text[at:scanWhile(text, at, maxScan, bareByte)], from: at, rest: text[at:]}
 }
 
 func quote(c byte) bool { return c == '"' || c == '\'' || c == '`' }
 
-// closing returns where a quoted value ends, before the slashes of its closing quote; 0 where it does not, on this line.
+// closing returns the end of a quoted value, before the slashes of its closing quote, or 0 if it does not end on this
+// line.
 func closing(text string, open, slashes int) int {
-	limit := min(len(text), open+1+4*decide)
+	limit := min(len(text), open+1+4*maxScan)
 	for i := open + 1; i < limit; i++ {
 		switch {
 		case text[i] == '\n':
@@ -175,24 +176,24 @@ func closing(text string, open, slashes int) int {
 	return 0
 }
 
-// opens reports whether the quote that ends a value of several words rather opens the next text, or is an apostrophe: a word
-// follows it at once. Then the value's own was never closed.
+// opens reports whether the quote that ends a value of several words is rather an apostrophe or opens the next text,
+// because a word follows immediately. The value's own quote was then never closed.
 func opens(text string, from, end, behind int) bool {
 	return behind < len(text) && wordByte(text[behind]) && strings.ContainsAny(text[from:end], " \t")
 }
 
-// bareByte is what a value without quotes is made of.
+// bareByte reports whether c can be part of a value without quotes.
 func bareByte(c byte) bool {
 	return c > ' ' && c != 0x7f && strings.IndexByte("\"'`,;&|<>()[]{}\\", c) < 0
 }
 
-// secret reports whether a value that a name of this kind is given is one: no variable, no call, no type, no text for
-// people. Where the sign stands tight between them, as in a shell, a word of letters is a password too; under a
-// variable's name of the shell any word.
+// secret reports whether a value assigned to a name of this kind is a secret rather than a variable, a call, a type or
+// prose. Without spaces around the sign, as in a shell, a word of letters counts as a password; after an upper-case
+// variable, any word does.
 func (v assigned) secret(kind string, tight, shell bool) bool {
 	strong := kind == "password" || kind == "secret"
 	switch {
-	case v.call() || standIn(v.text) || strings.HasPrefix(v.text, "/") || v.dotted():
+	case v.isExpression() || placeholder(v.text) || strings.HasPrefix(v.text, "/") || v.dotted():
 		return false
 	case v.quoted && strings.ContainsAny(v.text, " \t"):
 		return false
@@ -205,20 +206,20 @@ func (v assigned) secret(kind string, tight, shell bool) bool {
 	case shell:
 		return len(v.text) >= 8 && strings.ContainsFunc(v.text, isLetter)
 	case strong && tight && len(v.text) >= 6 && strings.IndexFunc(v.text, notLetter) < 0:
-		return !variable(v.text)
+		return !likelyVariable(v.text)
 	case strong:
 		return len(v.text) >= 6 && strings.ContainsFunc(v.text, isLetter) && strings.ContainsFunc(v.text, special)
 	}
 	return len(v.text) >= 12 && mixed(v.text)
 }
 
-// dotted reports whether a value without quotes is a path through names: config.password.
+// dotted reports whether a value without quotes is a path of names, such as config.password.
 func (v assigned) dotted() bool {
 	return !v.quoted && strings.Contains(v.text, ".") && !strings.ContainsFunc(v.text, func(r rune) bool { return r != '.' && r != '_' && notLetter(r) })
 }
 
-// credential finds what stands behind "Authorization:", behind the name of the scheme.
-func (v assigned) credential() found {
+// credential finds the credential in an Authorization header, after the name of the scheme.
+func (v assigned) credential() match {
 	line := v.rest
 	if v.quoted {
 		line = v.text
@@ -229,26 +230,26 @@ func (v assigned) credential() found {
 			from = len(scheme)
 		}
 	}
-	end := run(line, from, decide, headerByte)
-	if end-from < 8 || from == 0 && (end < 16 || !mixed(line[:end])) || standIn(line[from:end]) {
-		return found{}
+	end := scanWhile(line, from, maxScan, headerByte)
+	if end-from < 8 || from == 0 && (end < 16 || !mixed(line[:end])) || placeholder(line[from:end]) {
+		return match{}
 	}
-	return found{v.from + from, v.from + run(line, end, len(line), headerByte), "authorization"}
+	return match{v.from + from, v.from + scanWhile(line, end, len(line), headerByte), "authorization"}
 }
 
-// everyday are words that stand where a secret would, and are none.
-var everyday = []string{
+// commonWords are words that appear in place of secrets.
+var commonWords = []string{
 	"admin", "argon2", "argon2id", "base64", "bcrypt", "boolean", "changeme", "default", "development", "disabled", "enabled", "example",
 	"false", "hidden", "int64", "md5", "nil", "none", "null", "number", "oauth2", "optional", "passphrase", "password", "pbkdf2",
 	"placeholder", "postgres", "production", "redacted", "required", "root", "scrypt", "secret", "sha1", "sha256", "sha512", "string", "test",
 	"testing", "token", "true", "uint64", "undefined", "unknown", "username",
 }
 
-// standIn reports whether a value only stands for a secret: a variable, a placeholder, an everyday word.
-func standIn(value string) bool {
+// placeholder reports whether a value stands for a secret: a variable, a placeholder, a common word.
+func placeholder(value string) bool {
 	lower := strings.ToLower(value)
 	switch {
-	case value == "" || strings.Trim(value, value[:1]) == "" || slices.Contains(everyday, lower):
+	case value == "" || strings.Trim(value, value[:1]) == "" || slices.Contains(commonWords, lower):
 		return true
 	case strings.ContainsAny(value[:1], "<{[*") || strings.HasPrefix(value, "%s") || strings.HasPrefix(value, "%v"):
 		return true
@@ -260,8 +261,8 @@ func standIn(value string) bool {
 	return strings.HasPrefix(lower, "your") || strings.HasPrefix(lower, "my-") || strings.HasPrefix(lower, "my_")
 }
 
-// variable reports whether a word of letters is more likely the name of a variable.
-func variable(word string) bool {
+// likelyVariable reports whether a word of letters is probably the name of a variable.
+func likelyVariable(word string) bool {
 	lower := strings.ToLower(word)
 	return slices.ContainsFunc([]string{
 		"pass", "secret", "token", "key", "user", "input", "value", "str", "arg", "param", "field", "hash", "env", "conf", "form", "self", "this", "cred", "text",

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// values returns the rules for the values of secret variables, the longest first: one may be part of another.
+// values returns the rules for the values of secret variables, longest first, since one value may be part of another.
 func values(environ []string) []rule {
 	type variable struct{ name, value string }
 	var secrets []variable
 	for _, v := range environ {
 		name, value, _ := strings.Cut(v, "=")
-		if secretVariable(name) && telling(value) {
+		if secretVariable(name) && distinctive(value) {
 			secrets = append(secrets, variable{name, value})
 		}
 	}
@@ -21,29 +21,29 @@ func values(environ []string) []rule {
 	})
 	rules := make([]rule, len(secrets))
 	for i, s := range secrets {
-		rules[i] = rule{first: s.value, find: value(s.name, s.value)}
+		rules[i] = rule{prefix: s.value, find: value(s.name, s.value)}
 	}
 	return rules
 }
 
-// value finds a value. One that could be a part of a word must be a whole one.
-func value(name, text string) func(place) found {
-	return func(p place) found {
+// value returns a function that finds a value. A short one must be a whole word.
+func value(name, text string) func(position) match {
+	return func(p position) match {
 		end := p.at + len(text)
-		if len(text) < 16 && (!p.fresh() || end < len(p.text) && wordByte(p.text[end])) {
-			return found{}
+		if len(text) < 16 && (!p.wordStart() || end < len(p.text) && wordByte(p.text[end])) {
+			return match{}
 		}
-		return found{p.at, end, name}
+		return match{p.at, end, name}
 	}
 }
 
-// harmless are last words of names whose values are no secrets, whatever stands before.
-var harmless = []string{"file", "path", "dir", "sock", "socket", "id", "name", "user", "host", "port", "type", "ttl", "url", "limit", "count"}
+// publicSuffixes are last words of names whose values are no secrets.
+var publicSuffixes = []string{"file", "path", "dir", "sock", "socket", "id", "name", "user", "host", "port", "type", "ttl", "url", "limit", "count"}
 
-// secretVariable reports whether a variable's name says that its value is secret.
+// secretVariable reports whether a variable's name indicates a secret.
 func secretVariable(name string) bool {
 	words := wordsOf(name)
-	if len(words) == 0 || slices.Contains(harmless, words[len(words)-1]) || name == "PWD" || name == "OLDPWD" {
+	if len(words) == 0 || slices.Contains(publicSuffixes, words[len(words)-1]) || name == "PWD" || name == "OLDPWD" {
 		return false
 	}
 	return slices.ContainsFunc(words, func(word string) bool {
@@ -55,10 +55,10 @@ func secretVariable(name string) bool {
 	})
 }
 
-// telling reports whether a value is so special that it can be looked for in any text: no short one, no everyday word,
-// no path, no small number.
-func telling(value string) bool {
-	if len(value) < 6 || strings.HasPrefix(value, "/") || strings.TrimSpace(value) != value || standIn(value) {
+// distinctive reports whether a value can be searched for in any text: it is not short, a common word, a path or a
+// small number.
+func distinctive(value string) bool {
+	if len(value) < 6 || strings.HasPrefix(value, "/") || strings.TrimSpace(value) != value || placeholder(value) {
 		return false
 	}
 	return len(value) >= 8 || strings.Trim(value, "0123456789") != ""

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// JSON returns JSON text without its secrets, which is JSON again: texts are looked at as they are meant, without their
-// escapes, and a text under a key like "password" counts as assigned to it. What has no secrets stays byte for byte; what
-// is no JSON is treated as text.
+// JSON redacts JSON text; the result is valid JSON. It redacts strings without their escapes, and treats a string under
+// a key such as "password" as assigned to that key. Text without secrets stays the same byte for byte. Invalid JSON is
+// redacted as text.
 func (r *Redactor) JSON(data []byte) []byte {
 	if !json.Valid(data) {
 		return []byte(r.Text(string(data)))
@@ -35,7 +35,7 @@ func (r *Redactor) JSON(data []byte) []byte {
 	return []byte(out.String())
 }
 
-// literal returns a JSON string, which is the value of a key or of none, without its secrets.
+// literal redacts a JSON string, which is the value of key, if that is not empty.
 func (r *Redactor) literal(quoted, key string) string {
 	text := unquoted(quoted)
 	clean := r.Text(text)
@@ -60,7 +60,7 @@ func (r *Redactor) literal(quoted, key string) string {
 	return string(data)
 }
 
-// stringSize returns the size of the JSON string that text begins with.
+// stringSize returns the size of the JSON string at the start of text.
 func stringSize(text string) int {
 	for i := 1; i < len(text); i++ {
 		switch text[i] {
@@ -76,7 +76,7 @@ func stringSize(text string) int {
 func unquoted(quoted string) string {
 	var text string
 	if err := json.Unmarshal([]byte(quoted), &text); err != nil {
-		return quoted // cannot be: the whole was valid
+		return quoted // impossible: the whole text is valid
 	}
 	return text
 }

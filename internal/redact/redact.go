@@ -1,40 +1,40 @@
-// Package redact takes secrets out of text before it is stored, shown or sent anywhere.
+// Package redact removes secrets from text before it is stored, shown or sent.
 //
-// It knows a secret by its value (that of an environment variable whose name says that it is secret), by its shape (the
-// tokens of well-known services, private keys, passwords in URLs), or by the name that it is assigned to (password=…).
-// Each becomes [redacted:KIND], and everything else stays as it is, byte for byte. The same text always becomes the same.
+// It recognises a secret by its value (that of an environment variable whose name indicates a secret), by its form
+// (tokens of well-known services, private keys, passwords in URLs), or by the name that it is assigned to (password=…).
+// It replaces each by [redacted:KIND] and preserves everything else byte for byte. Equal texts give equal results.
 //
-// It is pure, and takes time in proportion to the text. It does not promise to find everything: a secret of no known
-// value, shape or name is a word like any other.
+// Redaction is pure and takes time linear in the length of the text. It is not complete: a secret of unknown value,
+// form and name looks like any other word.
 package redact
 
 import "strings"
 
-// A Redactor takes secrets out of text. Several goroutines may use one.
+// A Redactor removes secrets from text. Its methods may be called concurrently.
 type Redactor struct {
-	starts [256][]rule    // by the first byte of what they look for
-	second [256][256]bool // by the first byte: is there one that goes on with this byte?
+	starts [256][]rule    // by the first byte of the prefix
+	second [256][256]bool // by the first byte: does a prefix continue with this byte?
 }
 
-// rule says how to find one sort of secret.
+// rule finds one kind of secret.
 type rule struct {
-	first string // what its find is asked about; never empty
-	find  func(p place) found
+	prefix string // find is called where this occurs; never empty
+	find   func(p position) match
 }
 
-// place is a place in a text. What is before done is taken out already.
-type place struct {
+// position is an offset in a text. Everything before done was already redacted.
+type position struct {
 	text     string
 	done, at int
 }
 
-// found is a stretch of a text that is secret. The zero value is none.
-type found struct {
+// match is the part of a text that is secret. The zero value is no match.
+type match struct {
 	from, to int
 	kind     string
 }
 
-// New returns a Redactor that also knows the values of the secret ones among these variables, each NAME=VALUE.
+// New returns a Redactor that also knows the values of the secret variables in environ, each NAME=VALUE.
 func New(environ []string) *Redactor {
 	r := &Redactor{}
 	for _, rules := range [][]rule{values(environ), tokens(), {
@@ -52,20 +52,20 @@ func New(environ []string) *Redactor {
 }
 
 func (r *Redactor) add(rule rule) {
-	first := rule.first[0]
+	first := rule.prefix[0]
 	r.starts[first] = append(r.starts[first], rule)
 	for next := range 256 {
-		if len(rule.first) == 1 || int(rule.first[1]) == next {
+		if len(rule.prefix) == 1 || int(rule.prefix[1]) == next {
 			r.second[first][next] = true
 		}
 	}
 }
 
-// Text returns the text without its secrets.
+// Text redacts a text.
 func (r *Redactor) Text(text string) string {
 	var out strings.Builder
-	p := place{text: text}
-	for p.at < len(text)-1 { // no secret is a single byte
+	p := position{text: text}
+	for p.at < len(text)-1 { // no secret has only one byte
 		if !r.second[text[p.at]][text[p.at+1]] {
 			p.at++
 			continue
@@ -86,21 +86,21 @@ func (r *Redactor) Text(text string) string {
 	return out.String()
 }
 
-// find returns the secret that is recognised at this place.
-func (r *Redactor) find(p place) found {
+// find returns the secret at this position.
+func (r *Redactor) find(p position) match {
 	for _, rule := range r.starts[p.text[p.at]] {
-		if strings.HasPrefix(p.text[p.at:], rule.first) {
+		if strings.HasPrefix(p.text[p.at:], rule.prefix) {
 			if f := rule.find(p); f.to > 0 {
 				return f
 			}
 		}
 	}
-	return found{}
+	return match{}
 }
 
-// fresh reports whether a word begins here. It does so too behind what other programs put there: \n in a quoted text, %3D
-// in a URL, the colours of a terminal.
-func (p place) fresh() bool {
+// wordStart reports whether a word starts here, also after characters that programs insert: \n in a quoted text, %3D in
+// a URL, terminal colours.
+func (p position) wordStart() bool {
 	if p.at == p.done || !wordByte(p.text[p.at-1]) {
 		return true
 	}
@@ -116,8 +116,8 @@ func wordByte(c byte) bool { return letter(c) || digit(c) || c == '_' }
 func letter(c byte) bool   { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 func digit(c byte) bool    { return '0' <= c && c <= '9' }
 
-// run returns the end of the stretch of bytes from at on that in accepts, looking at no more than limit of them.
-func run(text string, at, limit int, in func(byte) bool) int {
+// scanWhile returns the end of the bytes from at on that in accepts, at most limit of them.
+func scanWhile(text string, at, limit int, in func(byte) bool) int {
 	end := at
 	for end < len(text) && end-at < limit && in(text[end]) {
 		end++

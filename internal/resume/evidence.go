@@ -165,7 +165,7 @@ func (ev Evidence) Stats() *pawl.AttemptStats {
 
 // NonEmptyOutputs returns the declared outputs, relative to root, that have content. An empty file is no sign of work.
 func NonEmptyOutputs(root string, declared []string) []string {
-	return slices.DeleteFunc(slices.Clone(declared), func(path string) bool { return !outputs.Begun(root, path) })
+	return slices.DeleteFunc(slices.Clone(declared), func(path string) bool { return !outputs.HasContent(root, path) })
 }
 
 // existingOutputs returns the declared outputs that exist.

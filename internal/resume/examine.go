@@ -284,9 +284,9 @@ func GitFacts(ctx context.Context, p *project.Project, record *snapshot.Record) 
 		return g
 	}
 	if now != nil {
-		g.CommitNow, g.BranchNow, g.InProgress = now.Commit, now.Branch, now.Doing
+		g.CommitNow, g.BranchNow, g.InProgress = now.Commit, now.Branch, now.InProgress
 	}
-	g.CommitThen, g.BranchThen, g.InProgressThen = record.Head.Commit, record.Head.Branch, record.Head.Doing
+	g.CommitThen, g.BranchThen, g.InProgressThen = record.Head.Commit, record.Head.Branch, record.Head.InProgress
 	if g.CommitThen != "" && g.CommitThen != g.CommitNow {
 		_, err := RunGit(ctx, p.Root, "merge-base", "--is-ancestor", g.CommitThen, "HEAD")
 		g.Rewritten = err != nil

@@ -83,7 +83,7 @@ func (r *Run) rejectedBetween(after, last pawl.Seq) error {
 
 // Refresh folds the events journaled since.
 func (r *Run) Refresh() error {
-	news, err := r.Log.News()
+	news, err := r.Log.NewEvents()
 	for _, event := range news {
 		r.State.Apply(event)
 	}
@@ -242,7 +242,7 @@ func ItemOutputs(r *Run, items *pawl.ItemsState) (pawl.Outputs, error) {
 func CurrentOutputs(root string, recorded pawl.Outputs) pawl.Outputs {
 	now := make(pawl.Outputs, len(recorded))
 	for path := range recorded {
-		c, err := outputs.One(root, path)
+		c, err := outputs.HashOne(root, path)
 		if err != nil {
 			c = pawl.Content{}
 		}
@@ -289,7 +289,7 @@ func EndLive(p *project.Project, r *Run, why string) error {
 	var errs []error
 	for _, live := range r.State.Live() {
 		dir := p.AttemptDir(live.AttemptRef, r.State.Run)
-		errs = append(errs, supervise.End(dir, pawl.Abort{Reason: pawl.ReasonAbort, Why: why}))
+		errs = append(errs, supervise.RequestAbort(dir, pawl.Abort{Reason: pawl.ReasonAbort, Why: why}))
 	}
 	return errors.Join(errs...)
 }

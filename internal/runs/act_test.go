@@ -169,3 +169,25 @@ func TestEndLive(t *testing.T) {
 	p.Write("go", "")
 	p.Check(p.GoOn())
 }
+
+// Who answers a gate answers to what they were shown: when that has changed meanwhile, the gate is withdrawn.
+func TestReplyToWhatHasChanged(t *testing.T) {
+	t.Parallel()
+	p := enginetest.New(t)
+	plan := "name: demo\nsteps:\n  - {id: make, run: echo made > made.txt, outputs: [made.txt]}\n" +
+		"  - {id: each, foreach: {items: [x]}, run: echo x > $PAWL_ITEM.txt, outputs: [$PAWL_ITEM.txt]}\n  - {id: look, needs: [make, each], gate: {type: human_verify, ask: Right?}}\n"
+	p.WantKind(p.Do(plan), pawl.KindAtGate)
+	for name, shown := range map[string]string{"made.txt": "made.txt", "x.txt": "each/*"} {
+		before := p.Text(name)
+		p.Write(name, "changed")
+		g := p.Gate()
+		p.WantKind(p.Try(runs.Approve(g.ID, "")), pawl.KindUsage, "changed: "+shown)
+		if closed := p.State().Gate(g.ID); closed.Withdrawn == "" || closed.Answer != nil {
+			t.Errorf("the gate is %+v", closed)
+		}
+		p.Write(name, before)
+		p.WantKind(p.GoOn(), pawl.KindAtGate)
+	}
+	p.Act(runs.Approve(p.Gate().ID, ""))
+	p.Check(p.GoOn())
+}

@@ -35,7 +35,7 @@ func ListValues(root string, step *pawl.Step) ([]string, error) {
 func rawValues(root string, f *pawl.Foreach) ([]string, error) {
 	switch {
 	case f.Files != "":
-		return outputs.Files(root, f.Files)
+		return outputs.Matches(root, f.Files)
 	case f.Lines == "":
 		return f.Items, nil
 	}

@@ -43,9 +43,9 @@ func killHolder(p *project.Project, holder project.Holder) error {
 	case holder.PID != holder.Process.PID || holder.PID == os.Getpid():
 		return errors.New("the lock's record is inconsistent")
 	}
-	err = process.KillSurely(holder.Process, func() error { return requireLockHolder(p, holder) })
+	err = process.KillVerified(holder.Process, func() error { return requireLockHolder(p, holder) })
 	switch {
-	case errors.Is(err, process.ErrElsewhere):
+	case errors.Is(err, process.ErrOtherNamespace):
 		return errors.New("it runs in another pid namespace")
 	case errors.Is(err, process.ErrGone):
 		return fmt.Errorf("process %d is not the recorded holder", holder.PID)

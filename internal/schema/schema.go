@@ -1,7 +1,7 @@
-// Package schema makes JSON Schemas of Go types: of plans for editors, of what tools take and give for agents.
+// Package schema generates JSON Schemas (2020-12) from Go types: of plans for editors, and of tool inputs and results
+// for agents.
 //
-// They are those of JSON Schema 2020-12, and as plain as can be: no null where Go has nil, words of a type of ours as the
-// list of them.
+// The schemas do not allow null for nil, and list the words of enumerated string types.
 package schema
 
 import (
@@ -15,27 +15,27 @@ import (
 	"pawl"
 )
 
-// Of returns the schema of a struct by its JSON names: fields that may be left out are those with omitempty or omitzero,
-// and what each is for stands in its tag "jsonschema". Other keys are not allowed.
+// Of returns the schema of a struct by its JSON names. Fields with omitempty or omitzero are optional. The tag
+// "jsonschema" is a field's description. Other keys are not allowed.
 func Of[T any]() (json.RawMessage, error) {
 	s, err := jsonschema.For[T](&jsonschema.ForOptions{TypeSchemas: enumerations()})
 	if err != nil {
 		return nil, fmt.Errorf("schema of %s: %w", reflect.TypeFor[T](), err)
 	}
-	withoutNull(s)
+	removeNull(s)
 	return json.Marshal(s)
 }
 
-// enumerations are the types of which only some words are meant.
+// enumerations are the string types with a fixed set of words.
 func enumerations() map[reflect.Type]*jsonschema.Schema {
 	return map[reflect.Type]*jsonschema.Schema{
-		reflect.TypeFor[pawl.GateType]():   words(pawl.HumanVerify, pawl.DecisionFor, pawl.HumanAction),
-		reflect.TypeFor[pawl.ItemStatus](): words(pawl.ItemPending, pawl.ItemRunning, pawl.ItemIsDone, pawl.ItemFailed),
-		reflect.TypeFor[pawl.MemoryKind](): words(pawl.Pattern, pawl.Gotcha, pawl.Preference, pawl.DecisionMem, pawl.RejectedIdea, pawl.Fragile),
+		reflect.TypeFor[pawl.GateType]():   enum(pawl.HumanVerify, pawl.DecisionFor, pawl.HumanAction),
+		reflect.TypeFor[pawl.ItemStatus](): enum(pawl.ItemPending, pawl.ItemRunning, pawl.ItemIsDone, pawl.ItemFailed),
+		reflect.TypeFor[pawl.MemoryKind](): enum(pawl.Pattern, pawl.Gotcha, pawl.Preference, pawl.DecisionMem, pawl.RejectedIdea, pawl.Fragile),
 	}
 }
 
-func words[W ~string](list ...W) *jsonschema.Schema {
+func enum[W ~string](list ...W) *jsonschema.Schema {
 	s := &jsonschema.Schema{Type: "string"}
 	for _, w := range list {
 		s.Enum = append(s.Enum, string(w))
@@ -43,8 +43,9 @@ func words[W ~string](list ...W) *jsonschema.Schema {
 	return s
 }
 
-// withoutNull takes out null, which Go's lists and pointers may be and a plan's may not.
-func withoutNull(s *jsonschema.Schema) {
+// removeNull removes null from the schema's types: Go's slices and pointers may be nil, but documents must not contain
+// null.
+func removeNull(s *jsonschema.Schema) {
 	if s == nil {
 		return
 	}
@@ -52,9 +53,9 @@ func withoutNull(s *jsonschema.Schema) {
 	if len(s.Types) == 1 {
 		s.Type, s.Types = s.Types[0], nil
 	}
-	withoutNull(s.Items)
-	withoutNull(s.AdditionalProperties)
+	removeNull(s.Items)
+	removeNull(s.AdditionalProperties)
 	for _, property := range s.Properties {
-		withoutNull(property)
+		removeNull(property)
 	}
 }

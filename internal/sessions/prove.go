@@ -80,7 +80,7 @@ func (pr *prover) status(name string, newest resume.OutputRecord) string {
 		return brief.NotChecked
 	}
 	pr.budget -= recorded.Size
-	now, err := outputs.One(pr.root, name)
+	now, err := outputs.HashOne(pr.root, name)
 	switch {
 	case err != nil:
 		return brief.Gone

@@ -170,10 +170,10 @@ func TestCommandThatStillRuns(t *testing.T) {
 		t.Errorf("doubts %+v", w.Operations)
 	}
 	end()
-	w = session(p, pawl.SessionBegan{Session: "claude:three"})
-	if len(w.Operations) != 1 || w.Operations[0].Runs {
-		t.Errorf("when it is over: %+v", w.Operations)
-	}
+	p.Until("nothing of the command runs", func() bool {
+		found := sessions.Reconcile(t.Context(), p.Project, p.State().InDoubt(sessions.SessionGone))
+		return len(found) == 1 && !found[0].Runs
+	})
 }
 
 // A session that goes on is told only what is new to it.

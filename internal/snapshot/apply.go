@@ -20,28 +20,28 @@ import (
 	"pawl/internal/snapshot/pack"
 )
 
-// temporary begins the names of files that a restore is about to move into place. One that was cut off leaves them; no
-// snapshot has them, and the next restore removes them.
-const temporary = ".pawl-restore-"
+// tempPrefix starts the names of files that a restore is about to rename into place. An interrupted restore leaves them
+// behind. Snapshots ignore them, and the next restore removes them.
+const tempPrefix = ".pawl-restore-"
 
 func isTemporary(name []byte) bool {
-	random, is := bytes.CutPrefix(name, []byte(temporary))
+	random, is := bytes.CutPrefix(name, []byte(tempPrefix))
 	return is && len(random) == 16 && len(bytes.Trim(random, "0123456789abcdef")) == 0
 }
 
-// Apply makes the changes: first what is to go, then what is to come, the modes of folders last. Nothing else is
-// touched. Cut off anywhere, it can be done again from Prepare on, to the same end. When it returns without an error,
-// all of it survives a power cut. A file that changed after Save is not touched, and is an error. A file whose mode alone
-// differs is written anew too: by hard links it may be part of something else.
+// Apply carries the changes out: removals first, then new content, folder modes last. It touches nothing else. After a
+// crash, call Prepare again to finish the restore. When Apply returns nil, the result survives a power failure. A file
+// that changed after Save is left alone and reported as an error. A file is replaced even if only its mode differs,
+// because it may have hard links outside the workspace.
 func (r *Restoration) Apply(ctx context.Context) error {
 	if r.since.IsZero() {
-		return errors.New("restore: what is there has not been saved")
+		return errors.New("restore: the current state has not been saved")
 	}
-	a := applier{ctx: ctx, store: r.store, folder: r.store.cfg.Root, since: r.since.UnixNano() - grain}
+	a := applier{ctx: ctx, store: r.store, folder: r.store.cfg.Root, since: r.since.UnixNano() - clockGrain}
 	return a.run(r.Changes, r.leftover)
 }
 
-// Export writes a snapshot, or only the paths given and what is below them, into a folder that is empty or not there.
+// Export writes a snapshot, or only the given paths and everything below them, into a folder that is empty or missing.
 func (s *Store) Export(ctx context.Context, r Record, paths []string, folder string) ([]Change, error) {
 	switch entries, err := os.ReadDir(folder); {
 	case err == nil && len(entries) > 0:
@@ -67,17 +67,17 @@ func (s *Store) Export(ctx context.Context, r Record, paths []string, folder str
 	return changes, a.run(changes, nil)
 }
 
-// applier carries changes out.
+// applier carries out changes in one folder.
 type applier struct {
 	ctx    context.Context
 	store  *Store
 	folder string
 	root   int     // descriptor of folder
-	since  int64   // ns: what changed later may not be in the snapshot that was taken before
-	clones *cloner // nil: all comes from the store
+	since  int64   // ns: files changed after this may differ from the snapshot that Save took
+	clones *cloner // nil: read all content from the store
 
 	mu    sync.Mutex        // guards modes
-	modes map[string]uint32 // that folders are to have in the end
+	modes map[string]uint32 // final modes of folders, by path
 }
 
 func (a *applier) run(changes []Change, leftover []string) (err error) {
@@ -116,7 +116,7 @@ func (a *applier) run(changes []Change, leftover []string) (err error) {
 	return a.sync(changes)
 }
 
-// clear removes what is to go, and what changes between folder and something else, the deepest first.
+// clear removes what is no longer wanted, and what turns from a folder into something else or back, deepest first.
 func (a *applier) clear(changes []Change) error {
 	for _, c := range slices.Backward(changes) {
 		if c.Old == nil || c.New != nil && (c.Old.Kind == Folder) == (c.New.Kind == Folder) {
@@ -124,7 +124,7 @@ func (a *applier) clear(changes []Change) error {
 		}
 		err := a.remove(c.Path, c.Old)
 		if c.New == nil && errors.Is(err, unix.ENOTEMPTY) {
-			continue // something came since: that is no snapshot's
+			continue // a file appeared since Save, and no snapshot has it
 		}
 		if err != nil && !errors.Is(err, unix.ENOENT) {
 			return err
@@ -133,10 +133,11 @@ func (a *applier) clear(changes []Change) error {
 	return nil
 }
 
-// remove removes an empty folder or a file, which must still be what it was, unless it was none of the user's.
+// remove removes a file or an empty folder. With was set, the file must still match it; leftovers of an earlier restore
+// have none.
 func (a *applier) remove(p string, was *Entry) error {
 	isFolder := was != nil && was.Kind == Folder
-	return a.within(path.Dir(p), func(fd int) error {
+	return a.withFolder(path.Dir(p), func(fd int) error {
 		if was != nil && !isFolder {
 			if err := a.unchanged(fd, p, was); err != nil {
 				return err
@@ -146,12 +147,12 @@ func (a *applier) remove(p string, was *Entry) error {
 	})
 }
 
-// unchanged refuses to touch what has changed since the snapshot that would have it back. What may have is read again:
-// it may have been touched only, or lost another hard link.
+// unchanged refuses a file that was modified since Save. If ctime is newer, it compares the content, since a new ctime
+// alone may come from touch or a removed hard link.
 func (a *applier) unchanged(fd int, p string, was *Entry) error {
 	var st unix.Stat_t
 	if err := unix.Fstatat(fd, path.Base(p), &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
-		return nil // whoever asks will see
+		return nil // the caller's own system call reports it
 	}
 	if _, ctime := timesOf(&st); ctime < a.since {
 		return nil
@@ -161,12 +162,12 @@ func (a *applier) unchanged(fd int, p string, was *Entry) error {
 		return fmt.Errorf("read %s again: %w", p, err)
 	}
 	if !same {
-		return fmt.Errorf("%s changed just now: nothing more is restored; run it again", p)
+		return fmt.Errorf("%s changed during the restore, which stopped there: run it again", p)
 	}
 	return nil
 }
 
-// isAt reports whether a name in an open folder is still the file or link that an entry says.
+// isAt reports whether the name in the open folder fd still is the file or link that e describes.
 func (s *Store) isAt(fd int, name string, st *unix.Stat_t, e *Entry) (bool, error) {
 	if e.Kind == Link {
 		target, err := readLink(fd, name)
@@ -204,8 +205,9 @@ func (s *Store) isAt(fd int, name string, st *unix.Stat_t, e *Entry) (bool, erro
 	return true, nil
 }
 
-// within calls do with an open folder, which it makes writable for us if need be.
-func (a *applier) within(folder string, do func(fd int) error) error {
+// withFolder opens a folder and calls do. If do lacks permission, it makes the folder writable and calls do again;
+// setModes restores the mode.
+func (a *applier) withFolder(folder string, do func(fd int) error) error {
 	fd, err := openBelow(a.root, folder, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
 		return fmt.Errorf("open %s: %w", folder, err)
@@ -219,7 +221,7 @@ func (a *applier) within(folder string, do func(fd int) error) error {
 	if err := unix.Fstat(fd, &st); err != nil {
 		return err
 	}
-	if err := disk.Mode(fd, uint32(st.Mode)&0o7777|0o700); err != nil {
+	if err := disk.Chmod(fd, uint32(st.Mode)&0o7777|0o700); err != nil {
 		return fmt.Errorf("%s: %w", folder, err)
 	}
 	a.mu.Lock()
@@ -235,7 +237,7 @@ func (a *applier) makeFolders(changes []Change) error {
 		if c.New == nil || c.New.Kind != Folder || c.Old != nil && c.Old.Kind == Folder {
 			continue
 		}
-		err := a.within(path.Dir(c.Path), func(fd int) error { return disk.MakeFolderAt(fd, path.Base(c.Path)) })
+		err := a.withFolder(path.Dir(c.Path), func(fd int) error { return disk.MakeFolderAt(fd, path.Base(c.Path)) })
 		if err != nil && !errors.Is(err, unix.EEXIST) {
 			return err
 		}
@@ -243,7 +245,7 @@ func (a *applier) makeFolders(changes []Change) error {
 	return nil
 }
 
-// writeAll writes files and links, folder by folder, several at a time.
+// writeAll writes files and links, several folders at a time.
 func (a *applier) writeAll(changes []Change) error {
 	groups := map[string][]Change{} // by folder
 	for _, c := range changes {
@@ -277,9 +279,9 @@ func (a *applier) writeGroup(ctx context.Context, group []Change) error {
 	folder := path.Dir(group[0].Path)
 	var known map[string]stamp
 	if a.clones != nil {
-		known = a.clones.known(dotless(folder))
+		known = a.clones.known(treePath(folder))
 	}
-	return a.within(folder, func(fd int) error {
+	return a.withFolder(folder, func(fd int) error {
 		for len(group) > 0 && ctx.Err() == nil {
 			if err := a.write(fd, group[0], known); err != nil {
 				return fmt.Errorf("restore %s: %w", group[0].Path, err)
@@ -290,7 +292,7 @@ func (a *applier) writeGroup(ctx context.Context, group []Change) error {
 	})
 }
 
-// write writes one file or link. What is there is replaced in one move; what is not, is made in its place.
+// write writes one file or link. It replaces an existing one by rename, and creates a new one in place.
 func (a *applier) write(fd int, c Change, known map[string]stamp) error {
 	name := path.Base(c.Path)
 	replaces := c.Old != nil && c.Old.Kind != Folder
@@ -300,7 +302,7 @@ func (a *applier) write(fd int, c Change, known map[string]stamp) error {
 	if err := a.unchanged(fd, c.Path, c.Old); err != nil {
 		return err
 	}
-	temp := temporary + disk.RandomHex(8)
+	temp := tempPrefix + disk.RandomHex(8)
 	if err := a.make(fd, temp, c, known); err != nil {
 		return err
 	}
@@ -311,7 +313,7 @@ func (a *applier) write(fd int, c Change, known map[string]stamp) error {
 	return err
 }
 
-// make makes a new file or link, or nothing.
+// make creates a file or link, and removes it again if that fails midway.
 func (a *applier) make(fd int, name string, c Change, known map[string]stamp) error {
 	if c.New.Kind == Link {
 		return disk.SymlinkAt(c.New.Target, fd, name)
@@ -322,16 +324,16 @@ func (a *applier) make(fd int, name string, c Change, known map[string]stamp) er
 	}
 	err = a.fill(file, c, known)
 	if err == nil {
-		err = disk.Mode(int(file.Fd()), c.New.Mode)
+		err = disk.Chmod(int(file.Fd()), c.New.Mode)
 	}
 	if err = errors.Join(err, file.Close()); err != nil {
-		_ = unix.Unlinkat(fd, name, 0) // half a file is worse than none
+		_ = unix.Unlinkat(fd, name, 0) // a partial file would pass for a restored one
 	}
 	return err
 }
 
-// fill writes a file's content, from the workspace where that still has it, else from the store. Blocks of zeros become
-// holes.
+// fill writes a file's content, cloned from the workspace if the same content is still there, otherwise from the store.
+// Blocks of zeros become holes.
 func (a *applier) fill(file disk.File, c Change, known map[string]stamp) error {
 	if s, ok := known[path.Base(c.Path)]; ok {
 		if done, err := a.clones.clone(file, c.Path, *c.New, s); done || err != nil {
@@ -346,29 +348,29 @@ func (a *applier) fill(file disk.File, c Change, known map[string]stamp) error {
 		at += int64(len(data))
 		return err
 	})
-	if err == nil && hole { // at the end: nothing was written there
+	if err == nil && hole { // a hole at the end: nothing was written there
 		err = file.Truncate(at)
 	}
 	return err
 }
 
-// dotless is a folder's path as trees have it: the root has none.
-func dotless(folder string) string {
+// treePath converts a folder's path to the form used in trees, where the root is "".
+func treePath(folder string) string {
 	if folder == "." {
 		return ""
 	}
 	return folder
 }
 
-// setModes gives the folders their modes, the deepest first.
+// setModes sets the final folder modes, deepest first.
 func (a *applier) setModes() error {
 	for _, folder := range slices.Backward(slices.Sorted(maps.Keys(a.modes))) {
 		fd, err := openBelow(a.root, folder, unix.O_RDONLY|unix.O_DIRECTORY)
-		if errors.Is(err, unix.ENOENT) { // it was to be removed after all
+		if errors.Is(err, unix.ENOENT) { // the folder was removed
 			continue
 		}
 		if err == nil {
-			err = disk.Mode(fd, a.modes[folder])
+			err = disk.Chmod(fd, a.modes[folder])
 			unix.Close(fd)
 		}
 		if err != nil {
@@ -378,7 +380,7 @@ func (a *applier) setModes() error {
 	return nil
 }
 
-// sync waits until all of it is on the disk: with one call for the file system, or file by file.
+// sync makes all changes durable, with one call for the file system where there is one, otherwise file by file.
 func (a *applier) sync(changes []Change) error {
 	if len(changes) == 0 {
 		return nil

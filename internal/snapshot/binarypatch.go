@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// binaryPatch writes both contents whole, as `git diff --binary` does, so that `git apply` takes it either way.
+// binaryPatch writes both contents in full, as `git diff --binary` does, so that `git apply` works in both directions.
 func binaryPatch(b *bytes.Buffer, change Change, old, now []byte) error {
 	fmt.Fprintf(b, "index %s..%s", blobName(change.Old, old), blobName(change.New, now))
 	if change.Old != nil && change.New != nil && gitMode(*change.Old) == gitMode(*change.New) {
@@ -24,7 +24,7 @@ func binaryPatch(b *bytes.Buffer, change Change, old, now []byte) error {
 	return nil
 }
 
-// blobName is what git names a content by; zeros for nothing.
+// blobName returns git's hash of a blob; zeros for a missing file.
 func blobName(e *Entry, content []byte) string {
 	if e == nil {
 		return strings.Repeat("0", 2*sha1.Size)
@@ -32,7 +32,7 @@ func blobName(e *Entry, content []byte) string {
 	return fmt.Sprintf("%x", sha1.Sum(append(fmt.Appendf(nil, "blob %d\x00", len(content)), content...)))
 }
 
-// perLine is how many compressed bytes a line holds.
+// perLine is the number of compressed bytes in a line.
 const perLine = 52
 
 func literal(b *bytes.Buffer, content []byte) error {
@@ -61,7 +61,7 @@ func literal(b *bytes.Buffer, content []byte) error {
 
 const alphabet85 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~"
 
-// base85 writes each four bytes, the last filled up with zeros, as five characters of git's alphabet.
+// base85 encodes groups of four bytes, the last padded with zeros, as five characters of git's alphabet.
 func base85(b *bytes.Buffer, data []byte) {
 	for len(data) > 0 {
 		var four [4]byte

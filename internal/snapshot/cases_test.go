@@ -162,7 +162,7 @@ func TestSomeoneWasInTheMiddleOfARebase(t *testing.T) {
 	w.git("commit", "-qam", "3")
 	w.git("-c", "alias.try=!git rebase main || true", "try")
 	during := w.take()
-	if h := during.Head; h.Doing != "rebase" || h.Branch != "" || len(h.Commit) != 40 {
+	if h := during.Head; h.InProgress != "rebase" || h.Branch != "" || len(h.Commit) != 40 {
 		t.Errorf("%v", during.Head)
 	}
 	w.write("a", "resolved")
@@ -171,7 +171,7 @@ func TestSomeoneWasInTheMiddleOfARebase(t *testing.T) {
 		t.Errorf("a is %q", got)
 	}
 	w.git("rebase", "--abort")
-	if h := w.take().Head; h.Doing != "" || h.Branch != "refs/heads/side" {
+	if h := w.take().Head; h.InProgress != "" || h.Branch != "refs/heads/side" {
 		t.Errorf("after it: %v", h)
 	}
 }
@@ -214,7 +214,7 @@ func TestSomeonesHeadWasOddlyKept(t *testing.T) {
 	repo, _, err := ignore.FindRepository(w.root)
 	w.must(err)
 	asked := &Head{} // as where refs are in tables; the git that runs here may not know those
-	if err := asked.ask(t.Context(), repo); err != nil || asked.Commit != one || asked.Branch != "refs/heads/other" {
+	if err := asked.queryGit(t.Context(), repo); err != nil || asked.Commit != one || asked.Branch != "refs/heads/other" {
 		t.Errorf("asked git: %v %v", asked, err)
 	}
 }

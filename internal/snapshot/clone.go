@@ -8,8 +8,8 @@ import (
 	"pawl/internal/disk"
 )
 
-// cloner copies files out of the workspace that look as the stat cache says: the file system does that without reading
-// them, or at least without us.
+// cloner copies files from the workspace that the stat cache knows to be unchanged. The file system clones them without
+// reading, or copies them in the kernel.
 type cloner struct {
 	root  int // descriptor of the workspace
 	cache *statCache
@@ -22,7 +22,7 @@ func (s *Store) newCloner() (*cloner, error) {
 
 func (c *cloner) close() { unix.Close(c.root) }
 
-// known gives the stamps of a folder's files by name.
+// known returns the stamps of a folder's files by name.
 func (c *cloner) known(folder string) map[string]stamp {
 	b := c.cache.blocks[folder]
 	if b == nil {
@@ -35,8 +35,8 @@ func (c *cloner) known(folder string) map[string]stamp {
 	return known
 }
 
-// clone fills a new file with what is at a path of the workspace, if that is what the entry says. Where it reports
-// false the file is empty still.
+// clone fills a new file from the workspace file at path, if that still has the content of e. When it returns false,
+// the new file is still empty.
 func (c *cloner) clone(file disk.File, path string, e Entry, s stamp) (bool, error) {
 	if Kind(s.kind) != e.Kind || s.id != e.ID || s.size != e.Size || !c.cache.settled(s.ctime) {
 		return false, nil
@@ -49,7 +49,7 @@ func (c *cloner) clone(file disk.File, path string, e Entry, s stamp) (bool, err
 	defer source.Close()
 	var before, after unix.Stat_t
 	if unix.Fstat(fd, &before) != nil || !s.matches(&before) || before.Blocks*512 < before.Size {
-		return false, nil // a copy would fill the holes
+		return false, nil // sparse: a copy would fill the holes
 	}
 	if file.CloneFrom(source, s.size) == nil && unix.Fstat(fd, &after) == nil && s.matches(&after) {
 		return true, nil

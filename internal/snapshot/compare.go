@@ -13,22 +13,23 @@ import (
 	"pawl/internal/snapshot/pack"
 )
 
-// Comparison is what differs between a snapshot and another one, or the workspace as it is now.
+// Comparison is the difference between a snapshot and another snapshot, or the current workspace.
 type Comparison struct {
 	Changes []Change
 
 	store *Store
-	look  *look // nil: the new side is a snapshot too
+	scan  *scan // nil: the new side is a snapshot too
 }
 
-// Compare compares two snapshots; to nil means the workspace now. Close ends the comparison.
+// Compare compares two snapshots, or with to nil a snapshot with the current workspace. The caller closes the
+// comparison.
 func (s *Store) Compare(ctx context.Context, from Record, to *Record, paths []string) (*Comparison, error) {
 	c := &Comparison{store: s}
 	var err error
 	if to != nil {
 		c.Changes, err = s.Diff(from.Tree, to.Tree)
-	} else if c.look, err = s.look(ctx, nil); err == nil {
-		c.Changes, err = diff(c.look.tree, from.Tree, c.look.root.ID)
+	} else if c.scan, err = s.scan(ctx, nil); err == nil {
+		c.Changes, err = diff(c.scan.tree, from.Tree, c.scan.root.ID)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("compare: %w", errors.Join(err, c.Close()))
@@ -44,17 +45,18 @@ func (s *Store) Compare(ctx context.Context, from Record, to *Record, paths []st
 	return c, nil
 }
 
-// Close lets go of what was looked at.
+// Close discards the scan of the workspace.
 func (c *Comparison) Close() error {
-	if c.look == nil {
+	if c.scan == nil {
 		return nil
 	}
-	err := c.look.batch.Abort()
-	c.look = nil
+	err := c.scan.batch.Abort()
+	c.scan = nil
 	return err
 }
 
-// Old gives the content of a path on the old side: a file's, a link's target, nothing for a folder or what is not there.
+// Old returns the old content of a path: a file's bytes or a link's target. It is nil for a folder and for an added
+// path.
 func (c *Comparison) Old(change Change) ([]byte, error) {
 	if change.Old == nil {
 		return nil, nil
@@ -62,22 +64,22 @@ func (c *Comparison) Old(change Change) ([]byte, error) {
 	return c.store.read(*change.Old)
 }
 
-// New gives the content of a path on the new side.
+// New returns the new content of a path, as Old does. It reads workspace files when it is called.
 func (c *Comparison) New(change Change) ([]byte, error) {
 	if change.New == nil {
 		return nil, nil
 	}
-	if c.look == nil || change.New.Kind == Link || change.New.Kind == Folder {
+	if c.scan == nil || change.New.Kind == Link || change.New.Kind == Folder {
 		return c.store.read(*change.New)
 	}
 	data, err := c.store.readNow(change.Path)
 	if err == nil && change.New.Kind == File && pack.IDOf(data) != change.New.ID {
-		err = fmt.Errorf("%s changed while it was compared", change.Path)
+		err = fmt.Errorf("%s changed during the comparison: compare again", change.Path)
 	}
 	return data, err
 }
 
-// read gives the content of an entry.
+// read returns the content of an entry.
 func (s *Store) read(e Entry) ([]byte, error) {
 	switch e.Kind {
 	case Folder:
@@ -90,7 +92,7 @@ func (s *Store) read(e Entry) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// readNow reads a file of the workspace, following no link.
+// readNow reads a workspace file without following links.
 func (s *Store) readNow(path string) ([]byte, error) {
 	root, err := openFolder(s.cfg.Root)
 	if err != nil {

@@ -6,14 +6,14 @@ import (
 	"pawl/internal/snapshot/pack"
 )
 
-// Change is one path that differs between two trees. Old is nil for what was added, New for what was removed.
+// Change is one path that differs between two trees. Old is nil for an added path, New for a removed one.
 type Change struct {
 	Path     string
 	Old, New *Entry
 }
 
-// Diff gives what differs between two trees, by path, a folder before what is in it. Of a folder that was added or
-// removed, all that is in it is named too. The zero ID is an empty tree. Cost is proportional to what differs.
+// Diff returns the differences between two trees by path, a folder before its content. For an added or removed folder
+// it lists the whole content. The zero ID is an empty tree. The cost is proportional to the size of the difference.
 func (s *Store) Diff(from, to pack.ID) ([]Change, error) {
 	return diff(s.tree, from, to)
 }
@@ -58,7 +58,7 @@ func (d *differ) folders(path string, from, to pack.ID) error {
 	return nil
 }
 
-// first compares the first names; of an empty list it counts as the last name of all.
+// first compares the first names of two lists; an empty list sorts last.
 func first(a, b []Entry) int {
 	switch {
 	case len(a) == 0:
@@ -102,7 +102,7 @@ func (d *differ) entries(id pack.ID) ([]Entry, error) {
 	return d.tree(id)
 }
 
-// What says in a word what happened to the path: added, removed, changed, mode, type.
+// What returns one word for the change: added, removed, changed, mode or type.
 func (c Change) What() string {
 	switch {
 	case c.Old == nil:

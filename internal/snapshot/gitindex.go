@@ -9,18 +9,18 @@ import (
 	"strings"
 )
 
-// gitIndex is what we need of git's index (gitformat-index(5), versions 2 to 4). Of a split index an entry may replace
-// one of the index below, whose path stays: then its own path is empty. The path of a folder of a sparse index ends in a
-// slash.
+// gitIndex is the part of git's index (gitformat-index(5), versions 2 to 4) that tells which files are tracked. In a
+// split index, an entry that replaces one of the shared index has an empty path. In a sparse index, the path of a
+// folder ends in a slash.
 type gitIndex struct {
-	hash   int // length of the names of objects: 20, or 32 for SHA-256
+	hash   int // length of object names: 20, or 32 for SHA-256
 	paths  []string
 	sparse map[string]string // folder → its tree
-	link   []byte            // what the extension of a split index holds: the index below, removed and replaced entries
+	link   []byte            // content of the split index extension: the shared index, removed and replaced entries
 }
 
-// readIndex reads an index; of a split index also the one below, by below: git itself would touch that. It refuses what
-// it does not know, and damage.
+// readIndex parses an index. For a split index it also parses the shared one, which shared reads; running git would
+// touch that file's times. It rejects damaged indexes and unknown extensions.
 func readIndex(data []byte, below func(name string) ([]byte, error)) (x gitIndex, ok bool) {
 	if x, ok = parseIndex(data); !ok {
 		return x, false
@@ -40,7 +40,7 @@ func readIndex(data []byte, below func(name string) ([]byte, error)) (x gitIndex
 	return x, x.stack(lower)
 }
 
-// stack adds the entries of the index below, but for those that are removed.
+// stack adds the entries of the shared index, without those that the split index removes.
 func (x *gitIndex) stack(below gitIndex) (ok bool) {
 	removed, ok := bitsOf(x.link[x.hash:], len(below.paths))
 	x.paths = slices.DeleteFunc(x.paths, func(path string) bool { return path == "" })
@@ -54,7 +54,7 @@ func (x *gitIndex) stack(below gitIndex) (ok bool) {
 	return ok
 }
 
-// base names the index that this one builds upon; empty for none.
+// base returns the name of the shared index, or "".
 func (x *gitIndex) base() string {
 	if len(x.link) < x.hash || len(bytes.Trim(x.link[:x.hash], "\x00")) == 0 {
 		return ""
@@ -62,7 +62,8 @@ func (x *gitIndex) base() string {
 	return hex.EncodeToString(x.link[:x.hash])
 }
 
-// parseIndex reads an index file. What it is hashed with stands nowhere in it: the wrong guess does not fit.
+// parseIndex parses an index file. The file does not name its hash, and an index of the one hash does not parse with
+// the other.
 func parseIndex(data []byte) (x gitIndex, ok bool) {
 	if x, ok = parseHashed(data, 20); !ok {
 		x, ok = parseHashed(data, 32)
@@ -91,7 +92,7 @@ func parseHashed(data []byte, hash int) (x gitIndex, ok bool) {
 	return x, ok
 }
 
-// entry reads one entry: 40 bytes of times and numbers, the object, flags, maybe more flags, the path.
+// entry parses one entry: 40 bytes of times and numbers, the object name, flags, maybe extended flags, the path.
 func (x *gitIndex) entry(data []byte, last string, version uint32) (path string, rest []byte, ok bool) {
 	const numbers = 40
 	length := numbers + x.hash + 2
@@ -106,7 +107,7 @@ func (x *gitIndex) entry(data []byte, last string, version uint32) (path string,
 	if !ok || int(flags&0xfff) != min(len(path), 0xfff) {
 		return "", nil, false
 	}
-	if version < 4 { // padded with zeros to a multiple of eight, the one that ends the path among them
+	if version < 4 { // padded with NULs to a multiple of eight, the terminator among them
 		pad := -(len(data) - len(rest)) & 7
 		if len(rest) < pad {
 			return "", nil, false
@@ -119,7 +120,7 @@ func (x *gitIndex) entry(data []byte, last string, version uint32) (path string,
 	return path, rest, true
 }
 
-// indexPath reads an entry's path. In version 4 it says how much of the path before goes, and what comes instead.
+// indexPath parses an entry's path. Version 4 stores how many bytes to cut from the previous path, and the rest.
 func indexPath(data []byte, last string, version uint32) (path string, rest []byte, ok bool) {
 	keep := 0
 	if version == 4 {
@@ -136,8 +137,8 @@ func indexPath(data []byte, last string, version uint32) (path string, rest []by
 	return last[:keep] + string(data[:end]), data[end+1:], true
 }
 
-// linkExtension looks through what follows the entries. Upper-case extensions may be passed over, but the lower-case
-// ones change what the entries mean: we know "link", and "sdir", which says that there are sparse folders.
+// linkExtension finds the split index among the extensions. Upper-case extensions are optional. Lower-case ones change
+// the meaning of the entries; only "link" and "sdir" (sparse folders) are known, and any other is an error.
 func linkExtension(rest []byte) (link []byte, ok bool) {
 	for len(rest) > 0 {
 		if len(rest) < 8 {
@@ -158,8 +159,8 @@ func linkExtension(rest []byte) (link []byte, ok bool) {
 	return link, true
 }
 
-// bitsOf reads the first bitmap of data, of at most so many bits, compressed as EWAH (gitformat-bitmap(5), appendix A): runs of equal words, each
-// with a number of words that stand behind it as they are.
+// bitsOf decodes the first EWAH bitmap in data (gitformat-bitmap(5), appendix A): runs of equal words, each followed by
+// a number of literal words. The bitmap may have at most the given number of bits.
 func bitsOf(data []byte, most int) (words []uint64, ok bool) {
 	if len(data) == 0 {
 		return nil, true
@@ -191,8 +192,8 @@ func bitsOf(data []byte, most int) (words []uint64, ok bool) {
 	return words, true
 }
 
-// offsetVarint reads a number as git's packs write offsets: big end first, each byte but the last with the top bit set
-// and one added.
+// offsetVarint decodes a number as git's packs encode offsets: big-endian, the top bit set in all bytes but the last,
+// and one added for each byte that follows.
 func offsetVarint(data []byte) (n uint64, length int) {
 	for i, b := range data {
 		if i > 8 {

@@ -16,14 +16,14 @@ import (
 	"pawl/internal/snapshot/ignore"
 )
 
-// Head is where git stood.
+// Head is the state of git's HEAD.
 type Head struct {
-	Commit string `json:"commit,omitempty"` // empty before the first commit
-	Branch string `json:"branch,omitempty"` // the full name of the ref; empty when detached
-	Doing  string `json:"doing,omitempty"`  // rebase, merge, cherry-pick, revert, bisect: what is in progress
+	Commit     string `json:"commit,omitempty"` // empty before the first commit
+	Branch     string `json:"branch,omitempty"` // the full name of the ref; empty when detached
+	InProgress string `json:"doing,omitempty"`  // the operation in progress: rebase, merge, cherry-pick, revert or bisect
 }
 
-// String names the head for people.
+// String formats the head for output.
 func (h Head) String() string {
 	commit := "no commit"
 	if h.Commit != "" {
@@ -32,20 +32,20 @@ func (h Head) String() string {
 	if branch := strings.TrimPrefix(h.Branch, "refs/heads/"); branch != "" {
 		commit += " (" + branch + ")"
 	}
-	if h.Doing != "" {
-		commit += ", " + h.Doing + " in progress"
+	if h.InProgress != "" {
+		commit += ", " + h.InProgress + " in progress"
 	}
 	return commit
 }
 
-// HeadOf reads where git stands in the repository that root lies in; nil without one. It starts git only where refs are
-// not kept in files.
+// HeadOf reads HEAD of the repository that contains root; nil if there is none. It runs git only for repositories that
+// keep refs in a reftable.
 func HeadOf(ctx context.Context, root string) (*Head, error) {
 	repo, ok, err := ignore.FindRepository(root)
 	if err != nil || !ok {
 		return nil, err
 	}
-	h := &Head{Doing: inProgress(repo.Dir)}
+	h := &Head{InProgress: inProgress(repo.Dir)}
 	text, err := os.ReadFile(filepath.Join(repo.Dir, "HEAD"))
 	if err != nil {
 		return nil, err
@@ -56,15 +56,16 @@ func HeadOf(ctx context.Context, root string) (*Head, error) {
 		h.Commit = line
 		return h, nil
 	}
-	if branch == "refs/heads/.invalid" { // the ref tables of newer gits
-		return h, h.ask(ctx, repo)
+	if branch == "refs/heads/.invalid" { // what git writes into HEAD when it uses reftable
+		return h, h.queryGit(ctx, repo)
 	}
 	h.Branch = branch
 	h.Commit, err = readRef(repo, branch, 5)
 	return h, err
 }
 
-// GitChanged returns when git's index, HEAD or refs were last changed in the repository that root lies in; zero without one.
+// GitChanged returns when git's index, HEAD or refs last changed in the repository that contains root; zero if there is
+// none.
 func GitChanged(root string) (time.Time, error) {
 	repo, ok, err := ignore.FindRepository(root)
 	if err != nil || !ok {
@@ -86,14 +87,14 @@ func GitChanged(root string) (time.Time, error) {
 			if err == nil && !strings.HasSuffix(path, ".lock") {
 				note(path)
 			}
-			return nil // what cannot be read tells nothing
+			return nil // unreadable files are no evidence
 		}))
 	}
 	return last, err
 }
 
-// readRef finds a branch's commit in its own file, or among the packed ones. One that is in neither has no commit yet. One
-// that is only another name is followed, as deep as git does.
+// readRef reads a ref's commit from its own file or from packed-refs. A ref that is in neither has no commit yet. It
+// follows symbolic refs, as deep as git does.
 func readRef(repo ignore.Repository, ref string, depth int) (string, error) {
 	text, err := os.ReadFile(filepath.Join(repo.Common, ref))
 	if err == nil {
@@ -103,7 +104,7 @@ func readRef(repo ignore.Repository, ref string, depth int) (string, error) {
 		}
 		return commit, nil
 	}
-	if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.EISDIR) && !errors.Is(err, unix.ENOTDIR) { // git leaves empty folders of other refs
+	if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.EISDIR) && !errors.Is(err, unix.ENOTDIR) { // git leaves empty folders of deleted refs
 		return "", err
 	}
 	packed, err := os.ReadFile(filepath.Join(repo.Common, "packed-refs"))
@@ -118,11 +119,11 @@ func readRef(repo ignore.Repository, ref string, depth int) (string, error) {
 	return "", nil
 }
 
-// ask has git say where it stands.
-func (h *Head) ask(ctx context.Context, repo ignore.Repository) error {
+// queryGit fills in the head by running git.
+func (h *Head) queryGit(ctx context.Context, repo ignore.Repository) error {
 	git := func(args ...string) string {
 		out, err := gitCommand(ctx, repo, args...).Output()
-		if err != nil { // detached, or without a commit
+		if err != nil { // detached HEAD, or no commit yet
 			return ""
 		}
 		return strings.TrimSpace(string(out))
@@ -131,7 +132,7 @@ func (h *Head) ask(ctx context.Context, repo ignore.Repository) error {
 	return ctx.Err()
 }
 
-// inProgress names what git is in the middle of, by the files that it keeps meanwhile (wt-status.c).
+// inProgress returns the operation that git is in the middle of, by the files that git keeps for it (wt-status.c).
 func inProgress(dir string) string {
 	for _, sign := range []struct{ file, what string }{
 		{"rebase-merge", "rebase"}, {"rebase-apply", "rebase"}, {"MERGE_HEAD", "merge"},
@@ -144,15 +145,15 @@ func inProgress(dir string) string {
 	return ""
 }
 
-// Commit is one of git's, by its first line.
+// Commit is one commit of git.
 type Commit struct {
 	Hash    string
 	Subject string
-	Time    time.Time // of the commit, not of its author
+	Time    time.Time // committer date, not author date
 }
 
-// CommitsOf returns the commits that HEAD of the repository that root lies in builds on, the newest first, at most n, and
-// only those made since then. Without a repository or a commit there are none.
+// CommitsOf returns at most n commits reachable from HEAD and made after since, newest first. It returns none without a
+// repository or commit.
 func CommitsOf(ctx context.Context, root string, since time.Time, n int) ([]Commit, error) {
 	repo, ok, err := ignore.FindRepository(root)
 	if err != nil || !ok {

@@ -114,7 +114,7 @@ func (w *workspace) age() {
 func (w *workspace) tick() {
 	w.t.Helper()
 	probe := filepath.Join(w.root, ".pawl", "probe")
-	for until := time.Now().UnixNano() + 2*grain; ; {
+	for until := time.Now().UnixNano() + 2*clockGrain; ; {
 		w.must(os.WriteFile(probe, nil, 0o600))
 		var st unix.Stat_t
 		w.must(unix.Stat(probe, &st))

@@ -2,21 +2,21 @@ package snapshot
 
 import "bytes"
 
-// LeftOut is something below the root that is not in a snapshot. Of an ignored folder only the folder is named.
+// LeftOut is a path below the root that is not in a snapshot. For an ignored folder, only the folder is listed.
 type LeftOut struct {
 	Path string `json:"path"`
 	Why  string `json:"why"`
 }
 
-// Why something is left out, beside what the system says of a file that cannot be read.
+// Reasons for leaving a path out. For an unreadable file the reason is the system's error.
 const (
 	whyIgnored = "ignored"
 	whyTooDeep = "path longer than 4095 bytes"
 	whyTooBig  = "larger than 2 TiB"
 )
 
-// encodeLeftOut gives the object of a list: path and reason of each, and a NUL after every one of them. Names may be any
-// other bytes.
+// encodeLeftOut encodes the list as an object: path and reason, each terminated by a NUL. Names may contain any other
+// byte.
 func encodeLeftOut(list []LeftOut) []byte {
 	var out []byte
 	for _, l := range list {

@@ -85,8 +85,8 @@ func TestChangesBetweenListingAndLooking(t *testing.T) {
 	}
 }
 
-// listed reports whether the walk has begun to look at names: the caller of Err is worker.look.
-func (w *workspace) listed() bool { return calledBy("(*worker).look") }
+// listed reports whether the walk has begun to look at names: the caller of Err is worker.scanFolder.
+func (w *workspace) listed() bool { return calledBy("(*worker).scanFolder") }
 
 // TestAFileChangesWhileItIsRead, once: it is read again. All the time: it is taken as it was read last, and the next
 // snapshot reads it again.
@@ -102,7 +102,7 @@ func TestAFileChangesWhileItIsRead(t *testing.T) {
 			w.patch("large", 0, "x") // else it would not be read
 			blocks, edits := 0, 0
 			m := &meddler{Context: t.Context(), at: func(int) {
-				if !calledBy("(*largeReader).some") {
+				if !calledBy("(*largeReader).readBlocks") {
 					return
 				}
 				if blocks++; blocks > 6 && edits < times { // the first one has been read
@@ -132,7 +132,7 @@ func TestAFileShrinksWhileItIsRead(t *testing.T) {
 	w.write("large", strings.Repeat("0123456789abcdef", (largeFile+blockSize)/16))
 	shrink := sync.OnceFunc(func() { w.must(os.Truncate(w.path("large"), largeFile+10)) })
 	r, err := w.store.Take(&meddler{Context: t.Context(), at: func(int) {
-		if calledBy("(*largeReader).some") {
+		if calledBy("(*largeReader).readBlocks") {
 			shrink()
 		}
 	}}, w.stamp(pawl.CheckpointStep))
@@ -170,7 +170,7 @@ func TestUnreadable(t *testing.T) {
 	want := []string{"file (permission denied)", "folder (permission denied)", "\xffodd (permission denied)"}
 	equal(t, want, w.leftOut(last))
 	equal(t, []string{"a"}, w.files(last))
-	if s := w.run(w.nobody(string(records[0].Checkpoint))); !strings.Contains(s.err, "in the way, and not in any snapshot: file, folder/b, \xffodd") {
+	if s := w.run(w.nobody(string(records[0].Checkpoint))); !strings.Contains(s.err, "the restore would overwrite what no snapshot holds: file, folder/b, \xffodd") {
 		t.Errorf("%+v", s)
 	}
 	for _, name := range []string{"file", "\xffodd"} {

@@ -10,19 +10,18 @@ import (
 )
 
 const (
-	sniffed  = 8000    // bytes in which a NUL makes a file binary, as git has it
-	maxPatch = 4 << 20 // bytes of a file up to which its lines are compared
+	sniffLen = 8000    // bytes searched for a NUL, which makes a file binary; git's value
+	maxPatch = 4 << 20 // larger files are not compared line by line
 )
 
-// Patch writes the comparison as a patch that `git apply` takes, but for very large files: of those it only says that they
-// differ.
+// Patch writes the comparison as a patch for `git apply`. For very large files it only says that they differ.
 func (c *Comparison) Patch(out io.Writer) error {
 	for _, change := range c.Changes {
 		old, now := fileSide(change.Old), fileSide(change.New)
 		if old == nil && now == nil {
-			continue // a folder: patches know none
+			continue // patches have no folders
 		}
-		if old != nil && now != nil && (old.Kind == Link) != (now.Kind == Link) { // as git: one goes, another comes
+		if old != nil && now != nil && (old.Kind == Link) != (now.Kind == Link) { // like git: a removal and an addition
 			for _, half := range []Change{{Path: change.Path, Old: old}, {Path: change.Path, New: now}} {
 				if err := c.patchOne(out, half); err != nil {
 					return err
@@ -86,7 +85,7 @@ func (c *Comparison) lines(b *bytes.Buffer, change Change, a, z string) error {
 	return nil
 }
 
-// TextPatch returns how the content of one file changes, as a patch; nil content is no file.
+// TextPatch returns the change of one file as a patch; nil content means no file.
 func TextPatch(path string, old, now []byte) string {
 	a, z := quoted("a/"+path), quoted("b/"+path)
 	if old == nil {
@@ -105,9 +104,9 @@ func size(e *Entry) int64 {
 	return e.Size
 }
 
-func isBinary(data []byte) bool { return bytes.IndexByte(data[:min(len(data), sniffed)], 0) >= 0 }
+func isBinary(data []byte) bool { return bytes.IndexByte(data[:min(len(data), sniffLen)], 0) >= 0 }
 
-// gitMode is the mode that git would give the entry; it knows two of files.
+// gitMode returns git's mode for the entry; git has two modes for files.
 func gitMode(e Entry) string {
 	switch {
 	case e.Kind == Link:
@@ -118,7 +117,7 @@ func gitMode(e Entry) string {
 	return "100644"
 }
 
-// quoted writes a name as git does where it holds what a line of a patch cannot.
+// quoted quotes a name like git does, if it contains bytes that a patch line cannot.
 func quoted(name string) string {
 	plain := !strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == '"' || r == '\\' || r == 0x7f || r == '\uFFFD' })
 	if plain {
@@ -145,15 +144,15 @@ func quoted(name string) string {
 	return b.String()
 }
 
-// Stat is how much of a path changed.
+// Stat is the amount of change in one file.
 type Stat struct {
 	Path           string
 	Added, Removed int   // lines
-	Binary         bool  // or very large: then only Bytes counts
-	Bytes          int64 // how much longer it is now
+	Binary         bool  // binary or very large: only Bytes is set
+	Bytes          int64 // growth; negative if the file shrank
 }
 
-// Stat counts what changed, path by path, folders left out.
+// Stat returns the change of each file.
 func (c *Comparison) Stat() ([]Stat, error) {
 	var stats []Stat
 	for _, change := range c.Changes {
@@ -191,7 +190,7 @@ func (c *Comparison) count(s *Stat, change Change) error {
 	return nil
 }
 
-// countLines counts lines, the last of which need not be ended.
+// countLines counts lines; the last one may lack its newline.
 func countLines(text string) int {
 	n := strings.Count(text, "\n")
 	if text != "" && !strings.HasSuffix(text, "\n") {

@@ -169,7 +169,7 @@ func (p *player) coldTree(r Record) {
 	p.t.Helper()
 	file := p.store.statFile()
 	p.must(os.Rename(file, file+".aside"))
-	l, err := p.store.look(p.t.Context(), nil)
+	l, err := p.store.scan(p.t.Context(), nil)
 	p.must(err)
 	if l.root.ID != r.Tree {
 		changes, err := diff(l.tree, r.Tree, l.root.ID)

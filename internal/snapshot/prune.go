@@ -10,31 +10,32 @@ import (
 	"pawl/internal/snapshot/pack"
 )
 
-// Pruning says which snapshots go.
-type Pruning struct {
-	Keep  int                  // of each run, beside those that always stay; with Quota it does not count
-	Quota bool                 // none goes while the store is within its quota; else the least deserving, until two thirds of it are free of them
-	Named func(Record) bool    // does a journal name it? Defaults to yes.
-	Gone  func(Record) bool    // is its run gone, so that nobody can name it any more? Then it goes at once. Defaults to no.
-	Tell  func([]Record) error // is told which are about to go; with an error none does. Defaults to nobody.
-	Now   time.Time
-	Dry   bool // only say what would go
+// PruneOptions selects the snapshots to remove.
+type PruneOptions struct {
+	Keep         int                  // snapshots to keep per run, besides those that are always kept; ignored with Quota
+	Quota        bool                 // prune only if the store exceeds its quota, down to two thirds of it, the least valuable first
+	Named        func(Record) bool    // reports whether a journal names the snapshot. Defaults to true.
+	RunGone      func(Record) bool    // reports whether the run no longer exists; its snapshots are removed at once. Defaults to false.
+	BeforeRemove func([]Record) error // called with the snapshots about to be removed; an error cancels the prune. Defaults to nothing.
+	Now          time.Time
+	DryRun       bool // only report what would be removed
 }
 
-// Pruned is what a pruning did.
+// Pruned is the result of Prune.
 type Pruned struct {
-	Gone  []Record `json:"gone"`
-	Kept  int      `json:"kept"`
-	Freed int64    `json:"freed_bytes"`
+	Removed []Record `json:"gone"`
+	Kept    int      `json:"kept"`
+	Freed   int64    `json:"freed_bytes"`
 }
 
-// errDry ends a pruning that is only thought through.
-var errDry = errors.New("nothing is to go")
+// errDryRun ends a dry run before anything is removed.
+var errDryRun = errors.New("dry run")
 
-// Prune lets go of snapshots and gives back the space that only they took. It needs no more free space than the largest
-// pack takes. Cut off anywhere, what is kept is as whole as it was.
-// While there is damage that Repair did not set aside nothing goes: an error of KindDamaged.
-func (s *Store) Prune(ctx context.Context, p Pruning) (Pruned, error) {
+// Prune removes snapshots and frees the space that only they used. It needs at most as much free space as the largest
+// pack takes. A crash at any point leaves the remaining snapshots intact.
+//
+// Prune refuses with an error of KindDamaged while the store has damage that Repair has not quarantined.
+func (s *Store) Prune(ctx context.Context, p PruneOptions) (Pruned, error) {
 	if p.Named == nil {
 		p.Named = func(Record) bool { return true }
 	}
@@ -45,21 +46,21 @@ func (s *Store) Prune(ctx context.Context, p Pruning) (Pruned, error) {
 	var out Pruned
 	_, err = s.packs.Prune(ctx, func(commits []pack.Commit) (keep, objects map[pack.ID]bool, err error) {
 		m := marker{store: s, live: map[pack.ID]bool{}}
-		kept, gone, err := m.sort(commits, p)
+		kept, gone, err := m.partition(commits, p)
 		if err != nil {
-			return nil, nil, fmt.Errorf("find what the snapshots need: %w", err)
+			return nil, nil, fmt.Errorf("find the objects in use: %w", err)
 		}
-		out.Gone, out.Kept = gone, len(kept)
-		if p.Dry {
+		out.Removed, out.Kept = gone, len(kept)
+		if p.DryRun {
 			out.Freed = max(0, before-m.bytes)
-			return nil, nil, errDry
+			return nil, nil, errDryRun
 		}
-		if p.Tell != nil && len(gone) > 0 {
-			err = p.Tell(gone)
+		if p.BeforeRemove != nil && len(gone) > 0 {
+			err = p.BeforeRemove(gone)
 		}
 		return kept, m.live, err
 	})
-	if errors.Is(err, errDry) {
+	if errors.Is(err, errDryRun) {
 		return out, nil
 	}
 	if err != nil {
@@ -70,8 +71,8 @@ func (s *Store) Prune(ctx context.Context, p Pruning) (Pruned, error) {
 	return out, err
 }
 
-// sort tells the snapshots that stay from those that go, and marks what the former need.
-func (m *marker) sort(commits []pack.Commit, p Pruning) (kept map[pack.ID]bool, gone []Record, err error) {
+// partition divides the snapshots into kept and removed ones, and marks the objects of the kept ones.
+func (m *marker) partition(commits []pack.Commit, p PruneOptions) (kept map[pack.ID]bool, gone []Record, err error) {
 	records := make([]Record, len(commits))
 	for i, c := range commits {
 		if records[i], err = readRecord(c); err != nil {
@@ -79,8 +80,8 @@ func (m *marker) sort(commits []pack.Commit, p Pruning) (kept map[pack.ID]bool, 
 		}
 	}
 	theirs := records
-	if p.Gone != nil {
-		theirs = slices.DeleteFunc(slices.Clone(records), p.Gone)
+	if p.RunGone != nil {
+		theirs = slices.DeleteFunc(slices.Clone(records), p.RunGone)
 	}
 	if kept, err = m.choose(rank(theirs, p.Named, p.Now), p); err != nil {
 		return nil, nil, err
@@ -93,8 +94,8 @@ func (m *marker) sort(commits []pack.Commit, p Pruning) (kept map[pack.ID]bool, 
 	return kept, gone, nil
 }
 
-// choose says which snapshots stay, and marks what they need.
-func (m *marker) choose(r ranked, p Pruning) (map[pack.ID]bool, error) {
+// choose returns the snapshots to keep, and marks their objects.
+func (m *marker) choose(r ranked, p PruneOptions) (map[pack.ID]bool, error) {
 	kept := map[pack.ID]bool{}
 	for _, rec := range r.always {
 		kept[rec.ID] = true
@@ -102,9 +103,9 @@ func (m *marker) choose(r ranked, p Pruning) (map[pack.ID]bool, error) {
 			return nil, err
 		}
 	}
-	then := r.then
+	then := r.rest
 	if !p.Quota {
-		then = last(then, p.Keep)
+		then = newestPerRun(then, p.Keep)
 	}
 	for _, rec := range then {
 		if p.Quota && m.bytes > m.store.cfg.Quota*2/3 {

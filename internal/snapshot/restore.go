@@ -18,22 +18,22 @@ import (
 	"pawl/internal/snapshot/pack"
 )
 
-// Restoration is a restore that was thought through and not begun: what it will do, and the workspace as it is, which
-// Save keeps before Apply changes it. Close ends it in any case.
+// Restoration is a prepared restore: the changes it will make, and a scan of the current workspace, which Save stores
+// before Apply changes anything. The caller closes it in any case.
 type Restoration struct {
-	Changes []Change // from what is there to what will be
-	Kept    []string // not in the snapshot, but ignored, or left out then too: these stay
+	Changes []Change // from the current state to the snapshot's
+	Kept    []string // paths that stay: not in the snapshot, and ignored or left out when it was taken
 
 	store    *Store
 	target   Record
-	look     *look     // nil once it is saved
-	leftover []string  // of a restore that was cut off
-	since    time.Time // when the look at the workspace began
+	scan     *scan     // nil after Save
+	leftover []string  // temporary files of an interrupted restore
+	since    time.Time // start of the scan
 }
 
-// Prepare thinks a restore through: of all, or only of the paths given and what is below them. What is at a path of the
-// snapshot and ignored today is kept by Save as well. An error of KindDamaged names what stands in the way and cannot
-// be kept, or what of the snapshot cannot be read.
+// Prepare computes a restore of the whole snapshot, or of the given paths and everything below them. Paths that are in
+// the snapshot and ignored now are included in what Save stores. It fails with KindDamaged if something blocks the
+// restore that Save cannot store, or if the snapshot is unreadable.
 func (s *Store) Prepare(ctx context.Context, target Record, paths []string) (*Restoration, error) {
 	r := &Restoration{store: s, target: target}
 	paths = clean(paths)
@@ -44,10 +44,10 @@ func (s *Store) Prepare(ctx context.Context, target Record, paths []string) (*Re
 		}
 	}
 	if err == nil && len(hidden) > 0 {
-		err = inTheWay(hidden)
+		err = blockedError(hidden)
 	}
 	if err == nil {
-		err = r.keep(ctx)
+		err = r.preserve(ctx)
 	}
 	if err == nil {
 		err = s.readable(ctx, r.Changes)
@@ -58,20 +58,20 @@ func (s *Store) Prepare(ctx context.Context, target Record, paths []string) (*Re
 	return r, nil
 }
 
-func inTheWay(paths []string) error {
+func blockedError(paths []string) error {
 	return &pawl.Error{
 		Kind: pawl.KindDamaged,
-		Err:  fmt.Errorf("in the way, and not in any snapshot: %s", strings.Join(paths, ", ")),
+		Err:  fmt.Errorf("the restore would overwrite what no snapshot holds: %s", strings.Join(paths, ", ")),
 		Hint: "move it away",
 	}
 }
 
-// compare finds the changes, and the paths at which is something that the look does not have.
+// compare computes the changes, and returns the paths where something exists that the scan did not read.
 func (r *Restoration) compare(ctx context.Context, include, paths []string) (hidden []string, err error) {
-	if r.look, err = r.store.look(ctx, include); err != nil {
+	if r.scan, err = r.store.scan(ctx, include); err != nil {
 		return nil, err
 	}
-	all, err := diff(r.look.tree, r.look.root.ID, r.target.Tree)
+	all, err := diff(r.scan.tree, r.scan.root.ID, r.target.Tree)
 	if err != nil {
 		return nil, err
 	}
@@ -79,14 +79,14 @@ func (r *Restoration) compare(ctx context.Context, include, paths []string) (hid
 	return r.hidden()
 }
 
-// hidden finds the paths at which something is to come although something is there that the look does not have.
+// hidden returns the paths that the restore would create although something exists there that the scan did not read.
 func (r *Restoration) hidden() (paths []string, err error) {
 	root, err := openFolder(r.store.cfg.Root)
 	if err != nil {
 		return nil, err
 	}
 	defer unix.Close(root)
-	free := "" // nothing is below this path
+	free := "" // nothing exists below this path
 	for _, c := range r.Changes {
 		if c.Old != nil || free != "" && strings.HasPrefix(c.Path, free+"/") {
 			continue
@@ -98,7 +98,7 @@ func (r *Restoration) hidden() (paths []string, err error) {
 		case errors.Is(err, unix.EACCES):
 			paths = append(paths, c.Path)
 		case err != nil:
-			return nil, fmt.Errorf("look at %s: %w", c.Path, err)
+			return nil, fmt.Errorf("stat %s: %w", c.Path, err)
 		case kind != unix.S_IFDIR || c.New.Kind != Folder:
 			paths = append(paths, c.Path)
 		}
@@ -106,7 +106,7 @@ func (r *Restoration) hidden() (paths []string, err error) {
 	return paths, nil
 }
 
-// kindBelow says what is at a path below the folder root, one of unix.S_IFMT. It follows no link.
+// kindBelow returns the file type (unix.S_IFMT) of a path below the folder root, without following links.
 func kindBelow(root int, p string) (uint32, error) {
 	fd, err := openBelow(root, path.Dir(p), unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
@@ -120,7 +120,7 @@ func kindBelow(root int, p string) (uint32, error) {
 	return uint32(st.Mode) & unix.S_IFMT, nil
 }
 
-// clean writes paths as trees have them.
+// clean converts paths to the form used in trees.
 func clean(paths []string) []string {
 	var out []string
 	for _, p := range paths {
@@ -129,40 +129,40 @@ func clean(paths []string) []string {
 	return out
 }
 
-// covered reports whether a path is one of paths, or below one. No paths are all.
+// covered reports whether p is one of paths or below one. No paths cover everything.
 func covered(p string, paths []string) bool {
 	return len(paths) == 0 || slices.ContainsFunc(paths, func(asked string) bool {
 		return asked == "." || p == asked || strings.HasPrefix(p, asked+"/")
 	})
 }
 
-// leadsTo reports whether a change makes a folder above one of paths.
+// leadsTo reports whether a change creates a parent folder of one of paths.
 func leadsTo(c Change, paths []string) bool {
 	return c.New != nil && c.New.Kind == Folder && (c.Old == nil || c.Old.Kind != Folder) &&
 		slices.ContainsFunc(paths, func(asked string) bool { return strings.HasPrefix(asked, c.Path+"/") })
 }
 
-// tree reads a folder's entries, as the look found it or as the store has it.
-func (l *look) tree(id pack.ID) ([]Entry, error) {
+// tree returns a folder's entries, from the scan or from the store.
+func (l *scan) tree(id pack.ID) ([]Entry, error) {
 	if entries, fresh := l.trees[id]; fresh {
 		return entries, nil
 	}
 	return l.store.tree(id)
 }
 
-// keep takes out of the changes whatever would remove something that the snapshot does not cover: what is ignored by
-// the rules that it has itself, what it lists as left out, and the folders that hold such things, something that the
-// look left out, or a .git.
-func (r *Restoration) keep(ctx context.Context) error {
-	if !slices.ContainsFunc(r.Changes, Change.ends) {
+// preserve drops the changes that would remove something outside the snapshot's scope: paths that its own rules ignore,
+// paths that it lists as left out, and folders that contain such paths, a path that the scan left out, a .git or a
+// .pawl.
+func (r *Restoration) preserve(ctx context.Context) error {
+	if !slices.ContainsFunc(r.Changes, Change.removes) {
 		return nil
 	}
 	stays, err := r.uncovered(ctx)
 	if err != nil {
 		return err
 	}
-	for _, l := range r.look.leftOut {
-		stays.folder(path.Dir(l.Path))
+	for _, l := range r.scan.leftOut {
+		stays.addWithParents(path.Dir(l.Path))
 	}
 	root, err := openFolder(r.store.cfg.Root)
 	if err != nil {
@@ -170,12 +170,12 @@ func (r *Restoration) keep(ctx context.Context) error {
 	}
 	defer unix.Close(root)
 	for _, c := range r.Changes {
-		if !c.ends() || c.Old.Kind != Folder {
+		if !c.removes() || c.Old.Kind != Folder {
 			continue
 		}
 		for _, name := range []string{".git", project.Folder} {
 			if _, err := kindBelow(root, c.Path+"/"+name); err == nil {
-				stays.folder(c.Path)
+				stays.addWithParents(c.Path)
 			}
 		}
 	}
@@ -187,27 +187,27 @@ func (r *Restoration) keep(ctx context.Context) error {
 		return stays[c.Path] && c.New == nil
 	})
 	if len(blocked) > 0 {
-		return inTheWay(blocked)
+		return blockedError(blocked)
 	}
 	return nil
 }
 
-// ends reports whether something is to go, or a folder to become something else.
-func (c Change) ends() bool {
+// removes reports whether the change removes a path, or turns a folder into something else.
+func (c Change) removes() bool {
 	return c.New == nil || c.Old != nil && c.Old.Kind == Folder && c.New.Kind != Folder
 }
 
-// staying are paths that stay, with all folders above them.
-type staying map[string]bool
+// preserved is a set of paths that stay, with all their parents.
+type preserved map[string]bool
 
-func (s staying) folder(p string) {
+func (s preserved) addWithParents(p string) {
 	for ; p != "." && !s[p]; p = path.Dir(p) {
 		s[p] = true
 	}
 }
 
-// uncovered finds what is there and was not the snapshot's to have. Kept names it, of a folder only the folder.
-func (r *Restoration) uncovered(ctx context.Context) (staying, error) {
+// uncovered finds the existing paths that were outside the snapshot's scope. Kept gets the topmost of them.
+func (r *Restoration) uncovered(ctx context.Context) (preserved, error) {
 	leftOut, err := r.store.LeftOutOf(r.target)
 	if err != nil {
 		return nil, err
@@ -216,7 +216,7 @@ func (r *Restoration) uncovered(ctx context.Context) (staying, error) {
 	if err != nil {
 		return nil, err
 	}
-	stays, top := staying{}, ""
+	stays, top := preserved{}, ""
 	for _, c := range r.Changes {
 		if c.New != nil {
 			continue
@@ -232,12 +232,12 @@ func (r *Restoration) uncovered(ctx context.Context) (staying, error) {
 			top = c.Path
 			r.Kept = append(r.Kept, c.Path)
 		}
-		stays.folder(c.Path)
+		stays.addWithParents(c.Path)
 	}
 	return stays, nil
 }
 
-// isLeftOut reports whether a path or a folder above it is in the list.
+// isLeftOut reports whether a path or one of its parents is in the list.
 func isLeftOut(list []LeftOut, p string) bool {
 	for ; p != "."; p = path.Dir(p) {
 		_, found := slices.BinarySearchFunc(list, p, func(l LeftOut, p string) int { return strings.Compare(l.Path, p) })
@@ -248,41 +248,41 @@ func isLeftOut(list []LeftOut, p string) bool {
 	return false
 }
 
-// Head returns where git stood when the snapshot was taken, and where it stands now; nil without git.
+// Head returns git's HEAD when the snapshot was taken, and now; nil without git.
 func (r *Restoration) Head(ctx context.Context) (then, now *Head, err error) {
 	now, err = HeadOf(ctx, r.store.cfg.Root)
 	return r.target.Head, now, err
 }
 
-// Save keeps the workspace as it is, as a snapshot of its own.
+// Save stores the current workspace as a snapshot of its own.
 func (r *Restoration) Save(ctx context.Context, stamp Stamp) (Record, error) {
-	look := r.look
-	r.look, r.since, r.leftover = nil, look.started, look.leftover
-	record, err := look.commit(ctx, stamp)
+	scan := r.scan
+	r.scan, r.since, r.leftover = nil, scan.started, scan.leftover
+	record, err := scan.commit(ctx, stamp)
 	if err != nil {
-		return Record{}, fmt.Errorf("keep what is there: %w", err)
+		return Record{}, fmt.Errorf("save the current state: %w", err)
 	}
 	return record, nil
 }
 
-// Close lets go of what Save did not keep.
+// Close discards the scan unless Save stored it.
 func (r *Restoration) Close() error {
-	if r.look == nil {
+	if r.scan == nil {
 		return nil
 	}
-	err := r.look.batch.Abort()
-	r.look = nil
+	err := r.scan.batch.Abort()
+	r.scan = nil
 	return err
 }
 
-// pastRules are the ignore rules as they were in a snapshot.
+// pastRules are the ignore rules in force when a snapshot was taken.
 type pastRules struct {
 	store *Store
 	root  Record
 	known map[string]*ignore.Rules // by folder
 }
 
-// rulesOf gives the rules that the snapshot's own files make, together with those outside the workspace as they are now.
+// rulesOf builds the rules from the pattern files in the snapshot, and from the current ones outside the workspace.
 func (s *Store) rulesOf(ctx context.Context, r Record) (*pastRules, error) {
 	past := &pastRules{store: s, root: r, known: map[string]*ignore.Rules{}}
 	var err error
@@ -292,7 +292,7 @@ func (s *Store) rulesOf(ctx context.Context, r Record) (*pastRules, error) {
 	return past, err
 }
 
-// file reads a file of patterns; nil where there is none.
+// file reads a pattern file; nil if there is none.
 func (p *pastRules) file(path string) ([]byte, error) {
 	e, err := p.store.At(p.root, path)
 	if err != nil || e == nil || e.Kind != File {
@@ -306,18 +306,18 @@ func (p *pastRules) file(path string) ([]byte, error) {
 }
 
 func (p *pastRules) ignore(file string, isDir bool) (bool, error) {
-	rules, err := p.in(path.Dir(file))
+	rules, err := p.folderRules(path.Dir(file))
 	if err != nil {
 		return false, err
 	}
 	return rules.Ignored(path.Base(file), isDir), nil
 }
 
-func (p *pastRules) in(folder string) (*ignore.Rules, error) {
+func (p *pastRules) folderRules(folder string) (*ignore.Rules, error) {
 	if rules, ok := p.known[folder]; ok {
 		return rules, nil
 	}
-	above, err := p.in(path.Dir(folder))
+	above, err := p.folderRules(path.Dir(folder))
 	if err != nil {
 		return nil, err
 	}
@@ -332,7 +332,7 @@ func (p *pastRules) in(folder string) (*ignore.Rules, error) {
 	return rules, nil
 }
 
-// Content writes a file of a snapshot, checked, to out.
+// Content writes a file's content to out, after checking its hash.
 func (s *Store) Content(e Entry, out interface{ Write([]byte) (int, error) }) error {
 	return s.eachBlock(e, func(_ pack.ID, data []byte) error {
 		_, err := out.Write(data)
@@ -351,7 +351,7 @@ func (s *Store) eachBlock(e Entry, do func(id pack.ID, data []byte) error) error
 	}
 	var data []byte
 	for i, id := range ids {
-		if i == 0 || id != ids[i-1] { // else as a rule one hole goes on
+		if i == 0 || id != ids[i-1] { // equal neighbors are usually one hole
 			var err error
 			if data, err = s.packs.Get(id); err != nil {
 				return err

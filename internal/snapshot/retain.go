@@ -10,24 +10,24 @@ import (
 	"pawl/internal/snapshot/pack"
 )
 
-// Rest is how long a snapshot that no journal names is kept: whoever took it may be about to name it.
-const Rest = time.Hour
+// UnnamedGrace is how long Prune keeps a snapshot that no journal names: its creator may be about to journal it.
+const UnnamedGrace = time.Hour
 
-// DefaultKeep is how many checkpoints of each run `pawl prune` keeps beside those that always stay.
+// DefaultKeep is the number of checkpoints per run that `pawl prune` keeps, besides those that are always kept.
 const DefaultKeep = 5
 
-// lastOfKind is how many item, heartbeat and tool checkpoints of a run outlive the others when the quota is full.
+// lastOfKind is the number of item, heartbeat and tool checkpoints per run that rank like the others.
 const lastOfKind = 5
 
-// ranked are snapshots in the order in which they deserve to stay.
+// ranked lists snapshots by how valuable they are.
 type ranked struct {
-	always []Record // whatever the quota says
-	then   []Record // the most deserving first
+	always []Record // kept regardless of the quota
+	rest   []Record // most valuable first
 }
 
-// rank orders snapshots, given oldest first, by how much they deserve to stay. Always stay gates and what people asked
-// for, the last good one of each run, and what is not named yet and younger than Rest; older than that, it goes. Then come
-// the others, the newest first, but after them all the item, heartbeat and tool checkpoints beyond the last five of their run.
+// rank orders snapshots, given oldest first. Always kept are those of gates, manual ones, the last good one of each
+// run, and those younger than UnnamedGrace that no journal names yet; older unnamed ones are removed. The rest is
+// ordered newest first, with item, heartbeat and tool checkpoints beyond the last five of their run at the end.
 func rank(records []Record, named func(Record) bool, now time.Time) ranked {
 	var r ranked
 	var minor []Record
@@ -35,7 +35,7 @@ func rank(records []Record, named func(Record) bool, now time.Time) ranked {
 	minors := map[pawl.RunID]int{}
 	for _, rec := range slices.Backward(records) {
 		if !named(rec) {
-			if now.Sub(rec.Ended) < Rest {
+			if now.Sub(rec.Ended) < UnnamedGrace {
 				r.always = append(r.always, rec)
 			}
 			continue
@@ -52,9 +52,9 @@ func rank(records []Record, named func(Record) bool, now time.Time) ranked {
 				continue
 			}
 		}
-		r.then = append(r.then, rec)
+		r.rest = append(r.rest, rec)
 	}
-	r.then = append(r.then, minor...)
+	r.rest = append(r.rest, minor...)
 	return r
 }
 
@@ -62,8 +62,8 @@ func isMinor(kind pawl.CheckpointKind) bool {
 	return kind == pawl.CheckpointItem || kind == pawl.CheckpointHeartbeat || kind == pawl.CheckpointTool
 }
 
-// last keeps of the records, most deserving first, the newest n of each run.
-func last(records []Record, n int) []Record {
+// newestPerRun returns the newest n records of each run.
+func newestPerRun(records []Record, n int) []Record {
 	byAge := slices.Clone(records)
 	slices.SortStableFunc(byAge, func(a, b Record) int { return cmp.Compare(b.Ended.UnixNano(), a.Ended.UnixNano()) })
 	count := map[pawl.RunID]int{}
@@ -73,24 +73,24 @@ func last(records []Record, n int) []Record {
 	})
 }
 
-// marker finds the objects that snapshots need, and what they take.
+// marker collects the objects that snapshots need, and their size.
 type marker struct {
 	store *Store
 	live  map[pack.ID]bool
-	bytes int64 // stored
+	bytes int64 // on disk
 }
 
-// mark adds a snapshot. Of one that is not whole any more it adds what is left.
+// mark adds a snapshot's objects. For a damaged snapshot it adds those that are left.
 func (m *marker) mark(r Record) error {
-	if r.Missing != nil {
-		if _, err := m.add(*r.Missing); err != nil {
+	if r.LeftOutList != nil {
+		if _, err := m.add(*r.LeftOutList); err != nil {
 			return err
 		}
 	}
 	return m.entry(Entry{Kind: Folder, ID: r.Tree})
 }
 
-// add adds an object. It reports false for one that is lost.
+// add adds an object. It returns false if the object is missing.
 func (m *marker) add(id pack.ID) (bool, error) {
 	if m.live[id] {
 		return true, nil

@@ -66,7 +66,7 @@ func TestRank(t *testing.T) {
 		if diff := cmp.Diff(c.always, ids(r.always)); diff != "" {
 			t.Errorf("%s: always, -want +got\n%s", name, diff)
 		}
-		if diff := cmp.Diff(c.then, ids(r.then)); diff != "" {
+		if diff := cmp.Diff(c.then, ids(r.rest)); diff != "" {
 			t.Errorf("%s: then, -want +got\n%s", name, diff)
 		}
 	}
@@ -76,12 +76,12 @@ func TestRank(t *testing.T) {
 func TestUnnamed(t *testing.T) {
 	t.Parallel()
 	records := recordsOf("a/step", "a/step")
-	records[1].Ended = noon.Add(-Rest + time.Second)
+	records[1].Ended = noon.Add(-UnnamedGrace + time.Second)
 	r := rank(records, func(r Record) bool { return r.Checkpoint == "x" }, noon)
 	if diff := cmp.Diff([]string{"1"}, ids(r.always)); diff != "" {
 		t.Errorf("always, -want +got\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{}, ids(r.then)); diff != "" {
+	if diff := cmp.Diff([]string{}, ids(r.rest)); diff != "" {
 		t.Errorf("then, -want +got\n%s", diff)
 	}
 }
@@ -113,9 +113,9 @@ func TestKeep(t *testing.T) {
 			want[r.Checkpoint] = contents(t, w.root)
 		}
 	}
-	pruned, err := w.store.Prune(context.Background(), Pruning{Keep: 1, Now: time.Now()})
+	pruned, err := w.store.Prune(context.Background(), PruneOptions{Keep: 1, Now: time.Now()})
 	w.must(err)
-	if diff := cmp.Diff([]string{"00000002", "00000003"}, ids(pruned.Gone)); diff != "" || pruned.Kept != 4 || pruned.Freed < 60<<10 {
+	if diff := cmp.Diff([]string{"00000002", "00000003"}, ids(pruned.Removed)); diff != "" || pruned.Kept != 4 || pruned.Freed < 60<<10 {
 		t.Errorf("%+v\n%s", pruned, diff)
 	}
 	for _, r := range records {
@@ -145,10 +145,10 @@ func TestQuota(t *testing.T) {
 		if size > quota+2*each {
 			t.Fatalf("%d bytes", size)
 		}
-		pruned, err := w.store.Prune(context.Background(), Pruning{Quota: true, Now: time.Now()})
+		pruned, err := w.store.Prune(context.Background(), PruneOptions{Quota: true, Now: time.Now()})
 		w.must(err)
-		if size <= quota && len(pruned.Gone) > 0 {
-			t.Fatalf("pruned at %d bytes: %v", size, ids(pruned.Gone))
+		if size <= quota && len(pruned.Removed) > 0 {
+			t.Fatalf("pruned at %d bytes: %v", size, ids(pruned.Removed))
 		}
 		if after, err := w.store.packs.Size(); err != nil || after > quota {
 			t.Fatalf("%d bytes after pruning, %v", after, err)
@@ -176,7 +176,7 @@ func TestQuotaFullOfWhatMustStay(t *testing.T) {
 			}
 			break
 		}
-		_, err := w.store.Prune(context.Background(), Pruning{Quota: true, Now: time.Now()})
+		_, err := w.store.Prune(context.Background(), PruneOptions{Quota: true, Now: time.Now()})
 		w.must(err)
 	}
 	w.write("huge", noise(rng, 300<<10))

@@ -1,23 +1,24 @@
-// Package snapshot keeps the content of a project's workspace: it takes snapshots, compares them, brings them back,
-// checks them and lets go of old ones.
+// Package snapshot stores snapshots of a project's workspace, and compares, restores, verifies and prunes them.
 //
-// A snapshot holds every file, link and folder below the root, whoever made or changed it, but for what git or
-// .pawlignore leaves out, what pawl and git keep for themselves (.pawl and .git, at any depth), and what is neither
-// file nor folder nor link. It is content and permission bits; times, owners, extended attributes and hard links are
-// not kept. What is left out is listed in it.
+// A snapshot holds every file, link and folder below the root, whoever wrote it, except what git or .pawlignore
+// ignores, .pawl and .git at any depth, and sockets, pipes and devices. It holds content and permission bits, but no
+// times, owners, extended attributes or hard links. It lists what was left out.
 //
-// Taking one reads only what changed since the one before, by size, times and inode, and writes once. It never writes
-// in the workspace or in .git, and takes no lock there. Restoring never removes or overwrites anything that is not in
-// a snapshot.
+// Taking a snapshot reads only files whose size, times or inode changed since the last one. It never writes to the
+// workspace or to .git, and takes no lock there. A restore never removes or overwrites anything that is not in a
+// snapshot.
 //
-// A file that changes while it is read is read again, three times at most; then it is taken as it was read last, and the
-// next snapshot reads it again. What vanishes meanwhile is not in the snapshot. What may not be read, files over 2 TiB,
-// and what lies in a folder whose path is longer than 4095 bytes is left out, each with its reason; but where it is we
-// who lack memory or descriptors there is no snapshot. Names and targets of links are any bytes, and links are never
-// followed. Times are never trusted alone: a change that kept size and mtime is seen by its ctime, and one within the same
-// tick of the clock because what changed so late is read again. Holes of files over 8 MiB are not read, and come back as
-// holes. Hard links come back as files of their own. A restore replaces files, never writes into them, so nothing that is
-// linked elsewhere changes; what somebody changed since the snapshot before it is not touched, and said.
+// A file that changes during the read is read again, three times at most; then its last content is stored, and the next
+// snapshot reads it again. A file that disappears meanwhile is not in the snapshot. Unreadable files, files over 2 TiB
+// and folders whose path exceeds 4095 bytes are left out, each with a reason. If the process runs out of memory or
+// descriptors, the snapshot fails.
+//
+// Names and link targets may be any bytes. Links are never followed. A change that keeps size and mtime is seen by its
+// ctime; a change within the same clock tick is seen because files modified that late are read again. Holes in files
+// over 8 MiB are neither read nor filled on restore. Hard links are restored as separate files.
+//
+// A restore replaces files and never writes into them, so hard links outside the workspace keep their content. A file
+// modified since the safety snapshot is left alone and reported.
 package snapshot
 
 import (
@@ -39,29 +40,29 @@ import (
 	"pawl/internal/snapshot/pack"
 )
 
-// DefaultQuota is how many bytes the store of a project may take.
+// DefaultQuota is the maximum size of a project's store, in bytes.
 const DefaultQuota = 2 << 30
 
-// Config says where the files are and what is kept of them.
+// Config configures a Store.
 type Config struct {
-	Root     string   // the workspace, absolute, links followed
-	Dir      string   // the store's own folder
-	Patterns []string // asked before every .pawlignore. Defaults to none.
-	Defaults []string // asked after every .pawlignore. Defaults to none.
+	Root     string   // the workspace: an absolute path without symbolic links
+	Dir      string   // folder of the store
+	Patterns []string // ignore patterns that precede those of .pawlignore. Defaults to none.
+	Defaults []string // ignore patterns that follow those of .pawlignore. Defaults to none.
 	Quota    int64    // bytes on disk. Defaults to DefaultQuota.
 }
 
-// Store is a project's snapshots. It may be used by many goroutines, and many processes may have one open.
+// Store holds a project's snapshots. Its methods may be called concurrently, and several processes may have it open.
 type Store struct {
 	cfg   Config
 	packs *pack.Store
 	mu    sync.Mutex // one walk at a time
 }
 
-// ErrQuota: what must be kept fills the quota, or what is to be kept would. No snapshot was taken.
-var ErrQuota = errors.New("the quota for snapshots is full")
+// ErrQuota means that the store has reached its quota, or that a new snapshot would exceed it. No snapshot was taken.
+var ErrQuota = errors.New("the snapshot quota is used up")
 
-// Open opens the store, and makes it where it is missing.
+// Open opens the store and creates it if it is missing.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if cfg.Quota == 0 {
 		cfg.Quota = DefaultQuota
@@ -73,10 +74,10 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	return &Store{cfg: cfg, packs: packs}, nil
 }
 
-// Close gives the store back.
+// Close closes the store.
 func (s *Store) Close() error { return s.packs.Close() }
 
-// Stamp says what a snapshot is taken for.
+// Stamp describes what a snapshot is taken for.
 type Stamp struct {
 	Checkpoint pawl.CheckpointID   `json:"checkpoint"`
 	Kind       pawl.CheckpointKind `json:"kind"`
@@ -90,52 +91,52 @@ type Stamp struct {
 	Live       []pawl.AttemptRef   `json:"live,omitempty"`
 }
 
-// Record is a snapshot's commit record: the last thing that is written of it.
+// Record is a snapshot's commit record, which is written last.
 type Record struct {
 	Format int `json:"format"`
 	Stamp
-	Started time.Time `json:"started"` // of the walk
-	Ended   time.Time `json:"ended"`
-	Tree    pack.ID   `json:"tree"`
-	Files   int       `json:"files"` // files and links
-	Bytes   int64     `json:"bytes"`
-	Added   int64     `json:"added_bytes"`
-	LeftOut int       `json:"left_out"`
-	Missing *pack.ID  `json:"left_out_list,omitempty"` // the object that names what is left out
-	Head    *Head     `json:"head,omitempty"`          // where git stood
+	Started     time.Time `json:"started"` // of the walk
+	Ended       time.Time `json:"ended"`
+	Tree        pack.ID   `json:"tree"`
+	Files       int       `json:"files"` // files and links
+	Bytes       int64     `json:"bytes"`
+	Added       int64     `json:"added_bytes"`
+	LeftOut     int       `json:"left_out"`
+	LeftOutList *pack.ID  `json:"left_out_list,omitempty"` // the list of left-out paths
+	Head        *Head     `json:"head,omitempty"`          // nil: no repository
 
-	ID pack.ID `json:"-"` // the record's own
+	ID pack.ID `json:"-"` // hash of the record
 }
 
-// recordFormat is the version of Record and of everything that it names.
+// recordFormat is the version of Record and of the objects that it names.
 const recordFormat = 1
 
-// Snapshot is what an event says of the record.
+// Snapshot returns the record's summary for an event.
 func (r Record) Snapshot() *pawl.Snapshot {
 	return &pawl.Snapshot{
 		Record: r.ID.String(), Tree: r.Tree.String(), Files: r.Files, Bytes: r.Bytes, Added: r.Added, LeftOut: r.LeftOut,
 	}
 }
 
-// Take takes a snapshot. When it returns without an error, all of it survives a power cut; after an error there is
-// none. A file that cannot be read is left out, and listed, and is no error. ErrQuota: see there.
+// Take takes a snapshot. When it returns nil, the snapshot survives a power failure; after an error there is none. An
+// unreadable file is left out and listed, and is no error. At the quota, Take returns ErrQuota.
 func (s *Store) Take(ctx context.Context, stamp Stamp) (Record, error) {
-	if err := s.room(); err != nil {
+	if err := s.checkQuota(); err != nil {
 		return Record{}, err
 	}
-	look, err := s.look(ctx, nil)
+	scan, err := s.scan(ctx, nil)
 	if err != nil {
 		return Record{}, fmt.Errorf("take a snapshot: %w", err)
 	}
-	record, err := look.commit(ctx, stamp)
+	record, err := scan.commit(ctx, stamp)
 	if err != nil {
 		return Record{}, fmt.Errorf("take a snapshot: %w", err)
 	}
 	return record, nil
 }
 
-// room reports with ErrQuota that the quota is used up.
-func (s *Store) room() error {
+// checkQuota returns ErrQuota if the store has reached its quota.
+func (s *Store) checkQuota() error {
 	size, err := s.packs.Size()
 	if err == nil && size >= s.cfg.Quota {
 		err = ErrQuota
@@ -143,17 +144,17 @@ func (s *Store) room() error {
 	return err
 }
 
-// A look is the workspace as it is now: its trees are in the batch, and are kept or forgotten with it.
-type look struct {
+// A scan is a walk of the workspace. Its trees are in the batch, and are committed or discarded with it.
+type scan struct {
 	*walk
 	store *Store
 	root  Entry
 	ended time.Time
 }
 
-// look walks the workspace. Also content is what is at a path of include or below, although it is ignored.
-// The caller commits or aborts.
-func (s *Store) look(ctx context.Context, include []string) (*look, error) {
+// scan walks the workspace. Paths in include, and everything below them, are read even if they are ignored. The caller
+// commits the batch or aborts it.
+func (s *Store) scan(ctx context.Context, include []string) (*scan, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	rules, err := ignore.Load(ctx, s.cfg.Root, ignore.Options{Patterns: s.cfg.Patterns, Defaults: s.cfg.Defaults})
@@ -174,19 +175,19 @@ func (s *Store) look(ctx context.Context, include []string) (*look, error) {
 	if err != nil {
 		return nil, err
 	}
-	old := readStatCache(s.statFile()) // not before: until we hold the batch, what it names may be pruned or repaired away
+	old := readStatCache(s.statFile()) // only now: the open batch keeps Prune and Repair from removing what the cache names
 	w := &walk{
 		ctx: ctx, root: root, batch: batch, limit: s.cfg.Quota, old: old, tracked: known,
 		index: known.key == old.index && len(include) == 0,
 	}
-	l := &look{walk: w, store: s}
+	l := &scan{walk: w, store: s}
 	if l.root, err = w.run(rules); err != nil {
 		return nil, errors.Join(err, batch.Abort())
 	}
 	l.ended = time.Now()
 	slices.SortFunc(w.leftOut, func(a, b LeftOut) int { return cmp.Compare(a.Path, b.Path) })
 	if len(include) == 0 {
-		_ = l.remember() // it is a cache: the next walk takes longer without it
+		_ = l.saveStatCache() // losing the cache only makes the next walk slower
 	}
 	return l, nil
 }
@@ -199,8 +200,8 @@ func openFolder(path string) (int, error) {
 	return fd, nil
 }
 
-// remember writes the stat cache. What it says need not be in the store: that is asked before it is believed.
-func (l *look) remember() error {
+// saveStatCache writes the stat cache. Its objects need not be in the store: readers check that.
+func (l *scan) saveStatCache() error {
 	if !l.stale && len(l.blocks) == len(l.old.blocks) && l.index {
 		return nil
 	}
@@ -209,8 +210,8 @@ func (l *look) remember() error {
 
 func (s *Store) statFile() string { return filepath.Join(s.cfg.Dir, "stat") }
 
-// commit makes the look a snapshot.
-func (l *look) commit(ctx context.Context, stamp Stamp) (Record, error) {
+// commit stores the scan as a snapshot.
+func (l *scan) commit(ctx context.Context, stamp Stamp) (Record, error) {
 	record := Record{
 		Format: recordFormat, Stamp: stamp, Started: l.started.UTC(), Ended: l.ended.UTC(),
 		Tree: l.root.ID, Files: l.root.Files, Bytes: l.root.Size, LeftOut: len(l.leftOut),
@@ -225,22 +226,22 @@ func (l *look) commit(ctx context.Context, stamp Stamp) (Record, error) {
 	return record, nil
 }
 
-func (l *look) describe(ctx context.Context, record *Record) (err error) {
+func (l *scan) describe(ctx context.Context, record *Record) (err error) {
 	if record.Head, err = HeadOf(ctx, l.store.cfg.Root); err != nil {
-		return fmt.Errorf("see where git stands: %w", err)
+		return fmt.Errorf("read git's HEAD: %w", err)
 	}
 	if len(l.leftOut) > 0 {
 		id, err := l.batch.Put(encodeLeftOut(l.leftOut))
 		if err != nil {
 			return err
 		}
-		record.Missing = &id
+		record.LeftOutList = &id
 	}
 	_, record.Added = l.batch.Added()
 	return nil
 }
 
-func (l *look) write(ctx context.Context, record Record) (pack.ID, error) {
+func (l *scan) write(ctx context.Context, record Record) (pack.ID, error) {
 	content, err := json.Marshal(record)
 	if err != nil {
 		return pack.ID{}, err
@@ -248,7 +249,7 @@ func (l *look) write(ctx context.Context, record Record) (pack.ID, error) {
 	return l.batch.Commit(ctx, content)
 }
 
-// Records returns the commit records of all snapshots, the oldest first.
+// Records returns the commit records of all snapshots, oldest first.
 func (s *Store) Records() ([]Record, error) {
 	commits, err := s.packs.Commits()
 	if err != nil {
@@ -277,23 +278,23 @@ func readRecord(c pack.Commit) (Record, error) {
 	return r, nil
 }
 
-// LeftOutOf lists what is not in the snapshot, by path.
+// LeftOutOf returns the paths that are not in the snapshot, sorted.
 func (s *Store) LeftOutOf(r Record) ([]LeftOut, error) {
-	if r.Missing == nil {
+	if r.LeftOutList == nil {
 		return nil, nil
 	}
-	data, err := s.packs.Get(*r.Missing)
+	data, err := s.packs.Get(*r.LeftOutList)
 	if err != nil {
 		return nil, err
 	}
 	list, ok := decodeLeftOut(data)
 	if !ok {
-		return nil, &pack.DamagedError{ID: *r.Missing, Why: "not a list of what is left out"}
+		return nil, &pack.DamagedError{ID: *r.LeftOutList, Why: "not a list of left-out paths"}
 	}
 	return list, nil
 }
 
-// tree reads a folder's entries.
+// tree reads the entries of a folder.
 func (s *Store) tree(id pack.ID) ([]Entry, error) {
 	data, err := s.packs.Get(id)
 	if err != nil {
@@ -306,7 +307,7 @@ func (s *Store) tree(id pack.ID) ([]Entry, error) {
 	return entries, nil
 }
 
-// blocks reads the ids of a large file's blocks.
+// blocks reads the block IDs of a large file.
 func (s *Store) blocks(id pack.ID) ([]pack.ID, error) {
 	data, err := s.packs.Get(id)
 	if err != nil {
@@ -322,10 +323,10 @@ func (s *Store) blocks(id pack.ID) ([]pack.ID, error) {
 	return ids, nil
 }
 
-// List reads a folder's entries, by name.
+// List returns the entries of a folder by name.
 func (s *Store) List(folder Entry) ([]Entry, error) { return s.tree(folder.ID) }
 
-// At finds the entry at a path of a snapshot: "." is the root. nil: there is none.
+// At returns the entry at a path of a snapshot, or nil. The path "." is the root.
 func (s *Store) At(r Record, path string) (*Entry, error) {
 	e := Entry{Kind: Folder, Size: r.Bytes, Files: r.Files, ID: r.Tree}
 	if path = filepath.ToSlash(filepath.Clean(path)); path == "." {
@@ -348,7 +349,7 @@ func (s *Store) At(r Record, path string) (*Entry, error) {
 	return &e, nil
 }
 
-// Full reports whether the store takes more than its quota.
+// Full reports whether the store exceeds its quota.
 func (s *Store) Full() (bool, error) {
 	size, err := s.packs.Size()
 	return size > s.cfg.Quota, err

@@ -13,41 +13,41 @@ import (
 	"pawl/internal/snapshot/pack"
 )
 
-// The stat cache remembers, for each folder, the tree that the last walk found there, and of each name size, times,
-// inode and content. What looks the same need not be read again. It is a cache: at the least doubt it counts as empty.
+// statCache records the tree of each folder at the last walk, and the size, times, inode and content ID of each name in
+// it. Names that still match need not be read again. A cache that is damaged in any way counts as empty.
 //
-// The file: statMagic, the start of the walk (8 bytes), how git's index looked (16 bytes), blocks, CRC-32C of all that.
-// A block is one folder.
+// File format: statMagic, start of the walk (8 bytes), index key (16 bytes), blocks, CRC-32C of everything before. A
+// block is one folder.
 type statCache struct {
-	started int64 // of the walk that made it, ns: what changed since then, or as good as then, must be read again
+	started int64 // start of the walk in ns; files changed around or after it must be read again
 	index   indexKey
 	blocks  map[string]*block
 }
 
 // block is one folder of the cache.
 type block struct {
-	raw     []byte // the whole block, as in the file
+	raw     []byte // the encoded block, as in the file
 	path    string
 	mode    uint32
 	tree    pack.ID
 	size    int64 // of all files below
 	files   int   // below
 	rules   ignore.Sum
-	entries []byte // count entries, see stamp.append
+	entries []byte // encoded stamps
 }
 
-// stamp is what the cache remembers of one name. Of a folder it remembers only that it was there; that has its own
-// block. Of what was left out likewise.
+// stamp is the record of one name. For a folder it records only that it exists; the folder has its own block. For a
+// left-out name it records only the reason.
 type stamp struct {
 	kind         byte // a Kind, or leftOutKind
 	name         string
-	mode         uint32 // st_mode; of what was left out, its DT type
+	mode         uint32 // st_mode; for a left-out name, its DT type
 	size         int64
 	mtime, ctime int64 // ns
 	inode        uint64
 	id           pack.ID
-	text         string // a link's target; why a name was left out
-	tracked      bool   // it is content only because git tracks it
+	text         string // link target, or the reason for leaving out
+	tracked      bool   // ignored by a pattern, but tracked by git
 }
 
 const (
@@ -56,13 +56,13 @@ const (
 	trackedBit  = 0x80 // set in a stamp's kind
 )
 
-// grain is how much the clock of a file system may lag behind ours: the longest tick of a kernel's clock, twice. A file
-// that changed as late as that before the walk began may have changed again in the same tick, unseen.
-const grain = 20e6 // ns
+// clockGrain is how far file timestamps may lag behind the clock: twice the longest kernel tick. A file modified that
+// late before the walk may have been modified again within the same tick.
+const clockGrain = 20e6 // ns
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// readStatCache reads the cache. One that is missing, unreadable, damaged or of another format is empty.
+// readStatCache reads the cache. It is empty if the file is missing, unreadable, damaged or of another format.
 func readStatCache(path string) *statCache {
 	data, err := os.ReadFile(path)
 	if err == nil {
@@ -101,7 +101,7 @@ func parseStatCache(data []byte) (c *statCache, ok bool) {
 }
 
 func readBlock(raw, body []byte) (*block, bool) {
-	f := fields{rest: body}
+	f := blockReader{rest: body}
 	b := &block{raw: raw, path: string(f.text()), mode: uint32(f.number())}
 	copy(b.tree[:], f.bytes(len(b.tree)))
 	b.size, b.files = int64(f.number()), int(f.number())
@@ -110,8 +110,8 @@ func readBlock(raw, body []byte) (*block, bool) {
 	return b, !f.bad
 }
 
-// writeStatCache writes the cache. It may be lost at a power cut. A batch must be open: what a death leaves here is what
-// the next batch removes.
+// writeStatCache writes the cache without syncing it. It needs an open batch: the next batch removes the temporary file
+// that a crash leaves.
 func writeStatCache(path string, started int64, index indexKey, blocks [][]byte) error {
 	size := len(statMagic) + 12 + len(index)
 	for _, b := range blocks {
@@ -129,7 +129,7 @@ func writeStatCache(path string, started int64, index indexKey, blocks [][]byte)
 	return disk.PutBy(temp, path, out)
 }
 
-// encode gives the block with its length in front.
+// encode returns the block, preceded by its length.
 func (b *block) encode() []byte {
 	body := make([]byte, 0, len(b.path)+len(b.entries)+80)
 	body = appendText(body, b.path)
@@ -142,16 +142,16 @@ func (b *block) encode() []byte {
 	return append(binary.AppendUvarint(make([]byte, 0, len(body)+4), uint64(len(body))), body...)
 }
 
-// entry is the folder as the folder above names it, but for its name.
+// entry returns the folder as an entry without name.
 func (b *block) entry() Entry {
 	return Entry{Kind: Folder, Mode: b.mode, Size: b.size, Files: b.files, ID: b.tree}
 }
 
-// stamps gives the block's entries, one by one.
+// stamps decodes the block's entries.
 func (b *block) stamps() []stamp {
 	var all []stamp
 	var s stamp
-	for f := (fields{rest: b.entries}); ; s = (stamp{}) {
+	for f := (blockReader{rest: b.entries}); ; s = (stamp{}) {
 		name, ok := f.next(&s)
 		if !ok {
 			return all
@@ -161,7 +161,7 @@ func (b *block) stamps() []stamp {
 	}
 }
 
-// append adds the stamp to a block's entries.
+// append encodes the stamp.
 func (s *stamp) append(out []byte) []byte {
 	kind := s.kind
 	if s.tracked {
@@ -186,14 +186,14 @@ func (s *stamp) append(out []byte) []byte {
 	return append(out, s.id[:]...)
 }
 
-// fields takes a block apart, as reader does an object, but without a copy.
-type fields struct {
+// blockReader decodes a block without copying. After a fault, it returns zero values.
+type blockReader struct {
 	rest []byte
 	bad  bool
 }
 
-// next gives the next stamp of a block's entries; its name is a slice of them.
-func (f *fields) next(s *stamp) (name []byte, ok bool) {
+// next decodes the next stamp. The name is a slice of the block.
+func (f *blockReader) next(s *stamp) (name []byte, ok bool) {
 	if len(f.rest) == 0 || f.bad {
 		return nil, false
 	}
@@ -221,7 +221,7 @@ func (f *fields) next(s *stamp) (name []byte, ok bool) {
 	return name, !f.bad
 }
 
-func (f *fields) bytes(n int) []byte {
+func (f *blockReader) bytes(n int) []byte {
 	if n < 0 || len(f.rest) < n {
 		f.bad, f.rest = true, nil
 		return nil
@@ -231,7 +231,7 @@ func (f *fields) bytes(n int) []byte {
 	return out
 }
 
-func (f *fields) number() uint64 {
+func (f *blockReader) number() uint64 {
 	n, length := binary.Uvarint(f.rest)
 	if length <= 0 {
 		f.bad, f.rest = true, nil
@@ -241,28 +241,28 @@ func (f *fields) number() uint64 {
 	return n
 }
 
-func (f *fields) long() int64 {
+func (f *blockReader) long() int64 {
 	if b := f.bytes(8); b != nil {
 		return int64(binary.LittleEndian.Uint64(b))
 	}
 	return 0
 }
 
-func (f *fields) text() []byte { return f.bytes(int(f.number())) }
+func (f *blockReader) text() []byte { return f.bytes(int(f.number())) }
 
-// matches reports whether the file looks as it did when it was stamped.
+// matches reports whether the file still has the size, times, inode and mode of the stamp.
 func (s *stamp) matches(st *unix.Stat_t) bool {
 	mtime, ctime := timesOf(st)
 	return s.size == st.Size && s.mtime == mtime && s.ctime == ctime && s.inode == st.Ino && s.mode == uint32(st.Mode)
 }
 
-// set notes how the file looks.
+// set records the file's size, times, inode and mode.
 func (s *stamp) set(st *unix.Stat_t) {
 	s.size, s.inode, s.mode = st.Size, st.Ino, uint32(st.Mode)
 	s.mtime, s.ctime = timesOf(st)
 }
 
-// entry is what the stamp says of the folder's content. Folders and what was left out have none here.
+// entry returns the stamp of a file or link as an entry.
 func (s *stamp) entry(name string) Entry {
 	if Kind(s.kind) == Link {
 		return Entry{Name: name, Kind: Link, Target: s.text}
@@ -270,10 +270,10 @@ func (s *stamp) entry(name string) Entry {
 	return Entry{Name: name, Kind: Kind(s.kind), Mode: s.mode & 0o7777, Size: s.size, ID: s.id}
 }
 
-// doubts reports whether a file must be read again although it looks the same.
-func (c *statCache) doubts(s stamp) bool {
+// mustReread reports whether a file must be read again even if it matches the stamp.
+func (c *statCache) mustReread(s stamp) bool {
 	return s.kind != leftOutKind && Kind(s.kind) != Folder && !c.settled(s.ctime)
 }
 
-// settled reports whether a stamp's file cannot have changed again, unseen, in the tick in which it was stamped.
-func (c *statCache) settled(ctime int64) bool { return ctime < c.started-grain }
+// settled reports whether a file with this ctime can no longer change within the same clock tick.
+func (c *statCache) settled(ctime int64) bool { return ctime < c.started-clockGrain }

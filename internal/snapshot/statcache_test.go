@@ -41,7 +41,7 @@ func TestAChangeWithinOneTickIsSeen(t *testing.T) {
 	for _, c := range []struct {
 		after int64
 		want  string
-	}{{-1e9, "2"}, {0, "2"}, {grain - 1, "2"}, {grain, "2"}, {grain + 1, "1"}, {1e9, "1"}} {
+	}{{-1e9, "2"}, {0, "2"}, {clockGrain - 1, "2"}, {clockGrain, "2"}, {clockGrain + 1, "1"}, {1e9, "1"}} {
 		w := newWorkspace(t)
 		w.write("a", "1")
 		w.write("sub/b", "1")
@@ -130,7 +130,7 @@ func TestTheStatCacheIsNotBelievedAboutWhatTheStoreLacks(t *testing.T) {
 	w.write("a", "2")
 	w.write("sub/c", "2")
 	w.tick()
-	l, err := w.store.look(t.Context(), nil)
+	l, err := w.store.scan(t.Context(), nil)
 	w.must(err)
 	w.must(l.batch.Abort())
 	same(t, contents(t, w.root), contents(t, w.export(w.take())))

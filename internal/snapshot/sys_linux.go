@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openBelow opens a path below the folder root and follows no link on the way: what has meanwhile become a link out of
-// the workspace cannot lead us there.
+// openBelow opens a path below the folder root without following links, so that a component that becomes a link cannot
+// lead out of the workspace.
 func openBelow(root int, path string, flags int) (int, error) {
 	how := unix.OpenHow{
 		Flags:   uint64(flags | unix.O_CLOEXEC | unix.O_NOFOLLOW),
@@ -15,18 +15,18 @@ func openBelow(root int, path string, flags int) (int, error) {
 	}
 	for {
 		fd, err := unix.Openat2(root, path, &how)
-		if err == unix.EINTR || err == unix.EAGAIN { // EAGAIN: something on the way was renamed just now
+		if err == unix.EINTR || err == unix.EAGAIN { // EAGAIN: a component was renamed concurrently
 			continue
 		}
-		if err == unix.ENOSYS || err == unix.EPERM { // sandboxes without this call say so, or that
-			return openSteps(root, path, flags)
+		if err == unix.ENOSYS || err == unix.EPERM { // sandboxes deny the call with one of these
+			return openByComponent(root, path, flags)
 		}
 		return fd, err
 	}
 }
 
-// readNames calls each with every name of an open folder but . and .., and its type as the folder says it (DT_UNKNOWN
-// where it does not). The name is only good during the call.
+// readNames calls each with the names in an open folder, except . and .., and their types (DT_UNKNOWN if the file
+// system does not say). The name is valid only during the call.
 func readNames(fd int, buf []byte, each func(name []byte, kind byte)) error {
 	for {
 		n, err := unix.Getdents(fd, buf)

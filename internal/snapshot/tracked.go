@@ -20,23 +20,23 @@ import (
 	"pawl/internal/snapshot/ignore"
 )
 
-// tracked knows which files git tracks: those are content although a pattern ignores them. It reads git's index, and
-// only when somebody asks.
+// tracked knows which files git tracks: those are part of a snapshot even if a pattern ignores them. It reads git's
+// index on first use.
 type tracked struct {
 	ctx     context.Context
-	include []string // paths that count as tracked, and so does what is below them; sorted
+	include []string // sorted paths that count as tracked, with everything below them
 	repo    ignore.Repository
-	below   string // the workspace's path below the repository's top, empty or ending in a slash
+	below   string // the workspace's path in the repository: empty, or ending in a slash
 	key     indexKey
 	load    sync.Once
-	paths   []string // in order of their bytes, below the repository's top
+	paths   []string // sorted, relative to the top of the repository
 	err     error
 }
 
-// indexKey stands for the look of git's index file: where it is the same, git tracks the same files.
+// indexKey identifies a version of git's index file by its size, times and inode.
 type indexKey [16]byte
 
-// trackedBelow knows of the files below root; of none, where no repository is.
+// trackedBelow returns what git tracks below root; nothing outside a repository.
 func trackedBelow(ctx context.Context, root string) (*tracked, error) {
 	t := &tracked{ctx: ctx}
 	repo, ok, err := ignore.FindRepository(root)
@@ -51,19 +51,19 @@ func trackedBelow(ctx context.Context, root string) (*tracked, error) {
 		t.below = filepath.ToSlash(below) + "/"
 	}
 	t.repo = repo
-	t.key, err = t.look()
+	t.key, err = t.stampIndex()
 	return t, err
 }
 
 func (t *tracked) index() string { return filepath.Join(t.repo.Dir, "index") }
 
-// look stamps the index. Without one, git tracks nothing.
-func (t *tracked) look() (indexKey, error) {
+// stampIndex computes the index key; zero if there is no index.
+func (t *tracked) stampIndex() (indexKey, error) {
 	var st unix.Stat_t
 	if err := unix.Stat(t.index(), &st); errors.Is(err, fs.ErrNotExist) {
 		return indexKey{}, nil
 	} else if err != nil {
-		return indexKey{}, fmt.Errorf("look at git's index: %w", err)
+		return indexKey{}, fmt.Errorf("stat git's index: %w", err)
 	}
 	mtime, ctime := timesOf(&st)
 	var text []byte
@@ -74,7 +74,7 @@ func (t *tracked) look() (indexKey, error) {
 	return indexKey(sum[:16]), nil
 }
 
-// covers reports whether git tracks the file, or anything below the folder; or whether it was asked for by include.
+// covers reports whether git tracks the file, or anything below the folder, or whether include names it.
 func (t *tracked) covers(path string, isDir bool) (bool, error) {
 	for _, asked := range t.include {
 		if path == asked || strings.HasPrefix(path, asked+"/") || isDir && strings.HasPrefix(asked, path+"/") {
@@ -98,7 +98,7 @@ func (t *tracked) covers(path string, isDir bool) (bool, error) {
 
 func (t *tracked) read() ([]string, error) {
 	data, err := os.ReadFile(t.index())
-	if errors.Is(err, fs.ErrNotExist) { // gone a moment ago
+	if errors.Is(err, fs.ErrNotExist) { // removed since stampIndex
 		return nil, nil
 	}
 	if err != nil {
@@ -111,7 +111,7 @@ func (t *tracked) read() ([]string, error) {
 	paths := index.paths
 	for folder, tree := range index.sparse {
 		if _, err := os.Lstat(filepath.Join(t.repo.Top, folder)); err != nil {
-			continue // as should be: nothing can be asked about what is in it
+			continue // the usual case: the sparse folder is not checked out
 		}
 		below, err := t.list(folder, "ls-tree", "-r", "-z", "--full-tree", "--name-only", tree)
 		if err != nil {
@@ -123,16 +123,16 @@ func (t *tracked) read() ([]string, error) {
 	return paths, nil
 }
 
-// shared reads the index that a split index builds upon.
+// shared reads the shared index of a split index.
 func (t *tracked) shared(name string) ([]byte, error) {
 	return os.ReadFile(filepath.Join(t.repo.Dir, "sharedindex."+name))
 }
 
-// list has git list what it tracks, where the index does not say so or is of a kind that we do not know.
+// list runs git to list tracked files, for sparse folders and for indexes that readIndex rejects.
 func (t *tracked) list(below string, args ...string) ([]string, error) {
 	out, err := gitCommand(t.ctx, t.repo, append([]string{"--work-tree=" + t.repo.Top}, args...)...).Output()
 	if err != nil {
-		return nil, fmt.Errorf("ask git which files it tracks: %w", err)
+		return nil, fmt.Errorf("list the files that git tracks: %w", err)
 	}
 	var paths []string
 	for path := range bytes.SplitSeq(out, []byte{0}) {
@@ -144,8 +144,8 @@ func (t *tracked) list(below string, args ...string) ([]string, error) {
 	return paths, nil
 }
 
-// gitCommand is git, asked about just this repository, whatever a hook's environment says, and so that it writes
-// nothing.
+// gitCommand returns a git command for exactly this repository, whatever GIT_ variables a hook has set. The command
+// takes no optional locks.
 func gitCommand(ctx context.Context, repo ignore.Repository, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "git", append([]string{"--git-dir=" + repo.Dir, "--no-optional-locks"}, args...)...)
 	cmd.Dir = repo.Top

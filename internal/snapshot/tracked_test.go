@@ -186,7 +186,7 @@ func TestGitsEnvironmentLeadsNowhere(t *testing.T) {
 	w.must(err)
 	equal(t, []string{"a"}, got)
 	h := &Head{}
-	if err := h.ask(context.Background(), known.repo); err != nil || h.Branch != "refs/heads/main" {
+	if err := h.queryGit(context.Background(), known.repo); err != nil || h.Branch != "refs/heads/main" {
 		t.Errorf("%v %v", h, err)
 	}
 }

@@ -11,18 +11,18 @@ import (
 	"pawl/internal/snapshot/pack"
 )
 
-// Kind is what an entry of a folder is.
+// Kind is the type of a folder's entry.
 type Kind byte
 
-// The kinds.
+// Kinds of entries.
 const (
-	File   Kind = 'f' // ID is its content
-	Blocks Kind = 'b' // a file over largeFile: ID is the list of its blocks' ids, one after another
-	Folder Kind = 'd' // ID is its tree
+	File   Kind = 'f' // ID is the content
+	Blocks Kind = 'b' // a file over largeFile: ID is the list of its block IDs
+	Folder Kind = 'd' // ID is the tree
 	Link   Kind = 'l' // a symbolic link to Target
 )
 
-// String is the kind as people know it.
+// String returns the kind for output.
 func (k Kind) String() string {
 	switch k {
 	case File, Blocks:
@@ -35,28 +35,27 @@ func (k Kind) String() string {
 	return "unknown"
 }
 
-// Entry is one name of a folder. Times and owners are not kept: what is restored is new to whoever looks at times, as
-// with git.
+// Entry is one name in a folder. Times and owners are not stored: as with git, restored files get the current time.
 type Entry struct {
 	Name   string
 	Kind   Kind
 	Mode   uint32 // permission bits with setuid, setgid and sticky; 0 for links
-	Size   int64  // bytes; of all files below, for a folder
-	Files  int    // a folder's: files and links below it
+	Size   int64  // bytes; for a folder, the sum of all files below
+	Files  int    // for a folder: number of files and links below
 	ID     pack.ID
-	Target string // a link's
+	Target string // of a link
 }
 
-// same reports whether two entries have the same content and mode, whatever their names.
+// same reports whether two entries are equal, ignoring their names.
 func (e Entry) same(other Entry) bool {
 	e.Name, other.Name = "", ""
 	return e == other
 }
 
-// class is the kind, large and small files being one.
+// class is the kind, the same for large and small files.
 func (e Entry) class() string { return e.Kind.String() }
 
-// count is how many files and links the entry stands for.
+// count returns the number of files and links that the entry stands for.
 func (e Entry) count() int {
 	if e.Kind == Folder {
 		return e.Files
@@ -64,13 +63,14 @@ func (e Entry) count() int {
 	return 1
 }
 
-// treeMagic begins each tree object, so that no file's content is taken for one by mistake.
+// treeMagic starts each tree object, to tell it from file content.
 const treeMagic = "pawl tree 1\n"
 
-// maxPath is the longest path below the root, in bytes, that the system's calls take; what lies deeper is left out.
+// maxPath is the longest path that system calls accept, in bytes. Paths that are longer, relative to the root, are left
+// out.
 const maxPath = 4095
 
-// encodeTree gives the object of a folder. The entries must be in order of their names' bytes.
+// encodeTree encodes a folder. The entries must be sorted by name, bytewise.
 func encodeTree(entries []Entry) []byte {
 	out := make([]byte, 0, len(treeMagic)+len(entries)*64)
 	out = append(out, treeMagic...)
@@ -97,14 +97,14 @@ func appendText(out []byte, text string) []byte {
 	return append(out, text...)
 }
 
-// decodeTree reads a folder's object. Whatever the bytes are, it gives either entries that are safe to make below a
-// folder, in order and with plain names, or an error.
+// decodeTree decodes a folder. For any input it returns either sorted entries with plain names, which are safe to
+// create below a folder, or an error.
 func decodeTree(data []byte) ([]Entry, error) {
 	rest, ok := strings.CutPrefix(string(data), treeMagic)
 	if !ok {
 		return nil, errors.New("not a tree")
 	}
-	r := reader{rest: rest}
+	r := treeReader{rest: rest}
 	var entries []Entry
 	for len(r.rest) > 0 && !r.bad {
 		e := r.entry()
@@ -116,18 +116,18 @@ func decodeTree(data []byte) ([]Entry, error) {
 	return entries, nil
 }
 
-// plainName reports whether name can stand for an entry of a folder. Git's folder and our own never do.
+// plainName reports whether name is valid for an entry. The names .git and .pawl are not.
 func plainName(name string) bool {
 	return name != ".git" && name != project.Folder && name != "" && name != "." && name != ".." && !strings.ContainsAny(name, "/\x00")
 }
 
-// reader takes an object apart. After the first fault everything it gives is zero.
-type reader struct {
+// treeReader decodes a tree. After a fault, it returns zero values.
+type treeReader struct {
 	rest string
 	bad  bool
 }
 
-func (r *reader) entry() Entry {
+func (r *treeReader) entry() Entry {
 	e := Entry{Kind: Kind(r.byte()), Name: r.text()}
 	switch e.Kind {
 	case Link:
@@ -145,7 +145,7 @@ func (r *reader) entry() Entry {
 	return e
 }
 
-func (r *reader) bytes(n int) string {
+func (r *treeReader) bytes(n int) string {
 	if r.bad || len(r.rest) < n {
 		r.bad = true
 		return ""
@@ -155,15 +155,15 @@ func (r *reader) bytes(n int) string {
 	return out
 }
 
-func (r *reader) byte() byte {
+func (r *treeReader) byte() byte {
 	if b := r.bytes(1); b != "" {
 		return b[0]
 	}
 	return 0
 }
 
-// number reads an unsigned number of at most limit.
-func (r *reader) number(limit uint64) uint64 {
+// number decodes an unsigned varint of at most limit.
+func (r *treeReader) number(limit uint64) uint64 {
 	var n uint64
 	for shift := uint(0); ; shift += 7 {
 		b := r.byte()
@@ -183,4 +183,4 @@ func (r *reader) number(limit uint64) uint64 {
 	return n
 }
 
-func (r *reader) text() string { return r.bytes(int(r.number(math.MaxInt32))) }
+func (r *treeReader) text() string { return r.bytes(int(r.number(math.MaxInt32))) }

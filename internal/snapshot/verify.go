@@ -13,15 +13,15 @@ import (
 	"pawl/internal/snapshot/pack"
 )
 
-// Fault is something wrong in the store.
+// Fault is damage found in the store.
 type Fault struct {
 	Where       string              `json:"where"`
 	What        string              `json:"what"`
-	Checkpoints []pawl.CheckpointID `json:"checkpoints,omitempty"` // those that cannot be restored whole
+	Checkpoints []pawl.CheckpointID `json:"checkpoints,omitempty"` // checkpoints that cannot be fully restored
 }
 
-// Verify checks everything: packs and index byte by byte, commit records, trees, and that nothing is missing that a
-// snapshot needs. It changes nothing.
+// Verify checks packs and index byte by byte, commit records and trees, and that every object that a snapshot needs
+// exists. It changes nothing.
 func (s *Store) Verify(ctx context.Context) ([]Fault, error) {
 	release, err := s.packs.Hold(ctx)
 	if err != nil {
@@ -32,7 +32,7 @@ func (s *Store) Verify(ctx context.Context) ([]Fault, error) {
 		err = releaseErr
 	}
 	if err != nil {
-		return nil, fmt.Errorf("check the snapshots: %w", err)
+		return nil, fmt.Errorf("verify the snapshots: %w", err)
 	}
 	return faults, nil
 }
@@ -62,11 +62,11 @@ func (s *Store) verify(ctx context.Context) ([]Fault, error) {
 	return v.faults, nil
 }
 
-// verifier walks trees, each once. What files hold was checked with the packs.
+// verifier walks trees, each once. The packs' check covers file content.
 type verifier struct {
 	store  *Store
 	faults []Fault
-	found  map[pack.ID][]int // object → the faults of it and of all that it needs
+	found  map[pack.ID][]int // object → indexes of its faults and of those of all objects that it needs
 }
 
 func (v *verifier) commit(c pack.Commit) {
@@ -76,21 +76,21 @@ func (v *verifier) commit(c pack.Commit) {
 		return
 	}
 	concerned := v.entry("", Entry{Kind: Folder, ID: r.Tree})
-	if r.Missing != nil {
-		concerned = merge(concerned, v.object("list of what is left out", *r.Missing))
+	if r.LeftOutList != nil {
+		concerned = merge(concerned, v.object("list of left-out paths", *r.LeftOutList))
 	}
 	for _, i := range concerned {
 		v.faults[i].Checkpoints = append(v.faults[i].Checkpoints, r.Checkpoint)
 	}
 }
 
-// fault notes a fault and returns it as the only one.
+// fault records a fault and returns its index.
 func (v *verifier) fault(where, what string) []int {
 	v.faults = append(v.faults, Fault{Where: where, What: what})
 	return []int{len(v.faults) - 1}
 }
 
-// object finds out whether an object is there.
+// object checks that an object exists.
 func (v *verifier) object(where string, id pack.ID) []int {
 	if found, known := v.found[id]; known {
 		return found
@@ -107,7 +107,7 @@ func (v *verifier) object(where string, id pack.ID) []int {
 	return v.found[id]
 }
 
-// entry finds the faults of an entry and of all that is in it.
+// entry returns the faults of an entry and of everything below it.
 func (v *verifier) entry(path string, e Entry) []int {
 	if e.Kind == Link {
 		return nil
@@ -117,13 +117,13 @@ func (v *verifier) entry(path string, e Entry) []int {
 	}
 	found := v.object(cmp.Or(path, "."), e.ID)
 	if len(found) == 0 {
-		found = v.inside(path, e)
+		found = v.children(path, e)
 	}
 	v.found[e.ID] = found
 	return found
 }
 
-func (v *verifier) inside(path string, e Entry) (found []int) {
+func (v *verifier) children(path string, e Entry) (found []int) {
 	switch e.Kind {
 	case Folder:
 		entries, err := v.store.tree(e.ID)
@@ -145,7 +145,7 @@ func (v *verifier) inside(path string, e Entry) (found []int) {
 	return found
 }
 
-// merge adds the faults of b to those of a.
+// merge returns the union of a and b.
 func merge(a, b []int) []int {
 	for _, i := range b {
 		if !slices.Contains(a, i) {
@@ -155,8 +155,8 @@ func merge(a, b []int) []int {
 	return a
 }
 
-// Whole reads all of a snapshot, and so finds out whether it can be brought back.
-func (s *Store) Whole(ctx context.Context, r Record) error {
+// CheckReadable reads all of a snapshot, to find out whether it can be restored.
+func (s *Store) CheckReadable(ctx context.Context, r Record) error {
 	changes, err := s.Diff(pack.ID{}, r.Tree)
 	if err != nil {
 		return err
@@ -164,7 +164,7 @@ func (s *Store) Whole(ctx context.Context, r Record) error {
 	return s.readable(ctx, changes)
 }
 
-// readable reads what changes would write: damage is to be found before anything is changed.
+// readable reads the content that changes would write, so that damage is found before anything changes.
 func (s *Store) readable(ctx context.Context, changes []Change) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -189,19 +189,19 @@ func (s *Store) readable(ctx context.Context, changes []Change) error {
 	return context.Cause(ctx)
 }
 
-// Repaired is what a repair did.
+// Repaired is the result of Repair.
 type Repaired struct {
-	Quarantined []string            `json:"quarantined"` // files that hold what was not as it was written
+	Quarantined []string            `json:"quarantined"` // files that hold the damaged bytes
 	Lost        int                 `json:"lost"`        // objects and records
-	Checkpoints []pawl.CheckpointID `json:"checkpoints"` // those that cannot be restored whole
+	Checkpoints []pawl.CheckpointID `json:"checkpoints"` // checkpoints that cannot be fully restored
 }
 
-// Repair makes the index anew and sets bytes aside that are not as they were written. Nothing is deleted. What the
-// workspace still has of what was lost, the next snapshot puts back. It may be cut off anywhere and done again.
+// Repair rebuilds the index and quarantines damaged bytes. It deletes nothing. The next snapshot stores lost content
+// again if the workspace still has it. After a crash, Repair can be called again.
 func (s *Store) Repair(ctx context.Context) (Repaired, error) {
 	done, err := s.packs.Repair(ctx)
 	if err == nil {
-		err = disk.Remove(s.statFile()) // it may believe that all of a tree is there
+		err = disk.Remove(s.statFile()) // it may assume objects that are lost
 	}
 	if err != nil {
 		return Repaired{}, err

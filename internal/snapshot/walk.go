@@ -21,8 +21,8 @@ import (
 	"pawl/internal/snapshot/pack"
 )
 
-// walk looks at the whole workspace once, in parallel, and puts what is new into the batch. A folder becomes a tree
-// once all its folders have. One that is as the stat cache says costs a look at each of its names and nothing else.
+// walk scans the workspace once, in parallel, and adds new content to the batch. A folder's tree is made when all its
+// subfolders are finished. An unchanged folder costs one stat per name.
 type walk struct {
 	ctx     context.Context
 	root    int // descriptor
@@ -30,47 +30,47 @@ type walk struct {
 	limit   int64 // bytes that the batch may add
 	old     *statCache
 	tracked *tracked
-	index   bool // git's index looks as it did for the stat cache
+	index   bool // git's index is the one that the stat cache was written with
 	started time.Time
 
-	zeros   sync.Once // puts zeroBlock
+	zeros   sync.Once // guards putting zeroBlock
 	zeroErr error
 
 	mu       sync.Mutex // guards what follows
-	more     sync.Cond  // the stack has grown, or the walk is over
+	more     sync.Cond  // signals that the stack grew or the walk ended
 	stack    []*folder
-	open     int // folders not finished
+	open     int // unfinished folders
 	err      error
 	leftOut  []LeftOut
-	leftover []string // temporary files of a restore that was cut off
+	leftover []string // temporary files of an interrupted restore
 	blocks   [][]byte
-	trees    map[pack.ID][]Entry // those that the stat cache did not know
-	stale    bool                // the stat cache is to be written anew
+	trees    map[pack.ID][]Entry // trees that the stat cache did not have
+	stale    bool                // the stat cache must be rewritten
 }
 
 // folder is one folder of a walk.
 type folder struct {
-	above    *folder
-	path     string // below the root; empty for the root
-	rules    *ignore.Rules
-	old      *block
-	intact   bool // the store has all that old names
-	kept     bool // its own names are all as in old
-	gone     bool // it is no folder any more, or cannot be read
-	mode     uint32
-	names    []stamp // unless kept: what it holds, in order of the names' bytes
-	children []*folder
-	pending  atomic.Int32 // children not finished
-	tree     Entry
+	parent    *folder
+	path      string // relative to the root, which is ""
+	rules     *ignore.Rules
+	old       *block
+	intact    bool // the store has all objects that old names
+	unchanged bool // its names all match old
+	gone      bool // no longer a folder, or unreadable
+	mode      uint32
+	names     []stamp // sorted; nil if unchanged
+	children  []*folder
+	pending   atomic.Int32 // unfinished children
+	tree      Entry
 }
 
-// dirent is a name as a folder gives it. Type is one of DT_REG, DT_DIR, …
+// dirent is a directory entry. Its kind is DT_REG, DT_DIR and so on.
 type dirent struct {
 	name string
 	kind byte
 }
 
-// worker is what one goroutine of a walk uses again and again.
+// worker holds the buffers that one goroutine of a walk reuses.
 type worker struct {
 	*walk
 	dirents []byte // for getdents
@@ -79,7 +79,7 @@ type worker struct {
 	file    []byte
 }
 
-// run walks. It returns the root folder's entry.
+// run walks the workspace and returns the root's entry.
 func (w *walk) run(rules *ignore.Rules) (Entry, error) {
 	w.more.L = &w.mu
 	w.trees = map[pack.ID][]Entry{}
@@ -89,7 +89,7 @@ func (w *walk) run(rules *ignore.Rules) (Entry, error) {
 	stop := context.AfterFunc(w.ctx, func() { w.fail(context.Cause(w.ctx)) })
 	defer stop()
 	var workers sync.WaitGroup
-	for range min(max(4, runtime.GOMAXPROCS(0)), 16) { // each may hold a file of largeFile bytes
+	for range min(max(4, runtime.GOMAXPROCS(0)), 16) { // each may hold a file of largeFile bytes in memory
 		workers.Go(func() {
 			each := worker{walk: w, dirents: make([]byte, 64<<10)}
 			for f := w.pop(); f != nil; f = w.pop() {
@@ -113,7 +113,7 @@ func (w *walk) push(folders ...*folder) {
 	w.more.Broadcast()
 }
 
-// pop gives the next folder, or nil when the walk is over.
+// pop returns the next folder, or nil when the walk is over.
 func (w *walk) pop() *folder {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -137,17 +137,17 @@ func (w *walk) fail(err error) {
 	w.more.Broadcast()
 }
 
-func (w *walk) leave(path, why string) {
+func (w *walk) leaveOut(path, why string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.leftOut = append(w.leftOut, LeftOut{Path: path, Why: why})
 }
 
-// visit looks at a folder's own names and hands its folders on.
+// visit scans a folder's names and queues its subfolders.
 func (w *worker) visit(f *folder) error {
 	fd, err := openBelow(w.root, cmp.Or(f.path, "."), unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
-		return w.lose(f, err)
+		return w.unreadable(f, err)
 	}
 	defer unix.Close(fd)
 	var st unix.Stat_t
@@ -156,9 +156,9 @@ func (w *worker) visit(f *folder) error {
 	}
 	f.mode = uint32(st.Mode) & 0o7777
 	if err := w.list(f, fd); err != nil {
-		return w.lose(f, err)
+		return w.unreadable(f, err)
 	}
-	if f.above != nil { // the root's own patterns are in its rules already
+	if f.parent != nil { // the root's rules already include its own patterns
 		if err := w.readRules(f, fd); err != nil {
 			return err
 		}
@@ -168,8 +168,8 @@ func (w *worker) visit(f *folder) error {
 			return err
 		}
 	}
-	if f.kept, err = w.compare(f, fd); err == nil && !f.kept {
-		err = w.look(f, fd)
+	if f.unchanged, err = w.compare(f, fd); err == nil && !f.unchanged {
+		err = w.scanFolder(f, fd)
 	}
 	if err != nil {
 		return err
@@ -182,22 +182,22 @@ func (w *worker) visit(f *folder) error {
 	return nil
 }
 
-// lose is for a folder that cannot be read: it is gone, was changed into something else, or is left out.
-func (w *worker) lose(f *folder, err error) error {
+// unreadable handles a folder that cannot be read: gone, replaced by something else, or left out.
+func (w *worker) unreadable(f *folder, err error) error {
 	f.gone = true
 	switch {
-	case f.above == nil, isOurs(err):
+	case f.parent == nil, isResourceError(err):
 		return err
 	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ENOTDIR), errors.Is(err, unix.ELOOP), errors.Is(err, unix.EXDEV):
 	case errors.Is(err, unix.ENAMETOOLONG):
-		w.leave(f.path, whyTooDeep)
+		w.leaveOut(f.path, whyTooDeep)
 	default:
-		w.leave(f.path, err.Error())
+		w.leaveOut(f.path, err.Error())
 	}
 	return w.finish(f)
 }
 
-// list reads the folder's names into w.names, in order, but for those that are never content.
+// list reads the folder's names into w.names, sorted, without .git, .pawl and temporary files.
 func (w *worker) list(f *folder, fd int) error {
 	w.arena, w.names = w.arena[:0], w.names[:0]
 	var ends []int
@@ -224,13 +224,13 @@ func (w *worker) list(f *folder, fd int) error {
 	return err
 }
 
-// has reports whether the folder listed last has the name.
+// has reports whether the folder listed last contains name.
 func (w *worker) has(name string) bool {
 	_, found := slices.BinarySearchFunc(w.names, name, func(d dirent, name string) int { return strings.Compare(d.name, name) })
 	return found
 }
 
-// readRules finds the rules for the folder's entries.
+// readRules loads the rules for the folder's entries.
 func (w *worker) readRules(f *folder, fd int) error {
 	var patterns [2][]byte
 	for i, name := range []string{ignore.GitFile, ignore.PawlFile} {
@@ -243,16 +243,16 @@ func (w *worker) readRules(f *folder, fd int) error {
 		}
 		patterns[i] = data
 	}
-	f.rules = f.above.rules.In(f.path[strings.LastIndexByte(f.path, '/')+1:], patterns[0], patterns[1])
+	f.rules = f.parent.rules.In(f.path[strings.LastIndexByte(f.path, '/')+1:], patterns[0], patterns[1])
 	return nil
 }
 
-// compare reports whether all that the folder holds looks as the stat cache says. Then it also finds its folders.
+// compare reports whether everything in the folder matches the stat cache. If so, it also collects the subfolders.
 func (w *worker) compare(f *folder, fd int) (bool, error) {
 	if f.old == nil || !f.intact || f.old.rules != f.rules.Sum() {
 		return false, nil
 	}
-	known := fields{rest: f.old.entries}
+	known := blockReader{rest: f.old.entries}
 	var s stamp
 	var out []LeftOut
 	for i := range w.names {
@@ -289,13 +289,13 @@ func (w *worker) differs(f *folder) (bool, error) {
 	return false, nil
 }
 
-// looksSame reports whether a name is what its stamp says.
+// looksSame reports whether a name matches its stamp.
 func (w *worker) looksSame(f *folder, fd int, d *dirent, s *stamp) (bool, error) {
 	if (s.tracked || s.kind == leftOutKind) && !w.index {
-		return false, nil // whether git tracks it must be asked again
+		return false, nil // git's index changed: whether git tracks the name is open
 	}
 	switch {
-	case s.kind == leftOutKind: // what cannot be read is tried again
+	case s.kind == leftOutKind: // try unreadable names again
 		return s.mode == uint32(d.kind) && d.kind != unix.DT_UNKNOWN && (s.text == whyIgnored || isSpecial(d.kind)), nil
 	case s.kind == byte(Folder):
 		return d.kind == unix.DT_DIR, nil
@@ -309,7 +309,7 @@ func (w *worker) looksSame(f *folder, fd int, d *dirent, s *stamp) (bool, error)
 
 func (w *walk) child(f *folder, name string) *folder {
 	path := join(f.path, name)
-	return &folder{above: f, path: path, old: w.old.blocks[path]}
+	return &folder{parent: f, path: path, old: w.old.blocks[path]}
 }
 
 func join(folder, name string) string {
@@ -319,9 +319,9 @@ func join(folder, name string) string {
 	return folder + "/" + name
 }
 
-// finish makes the folder's tree, and then those of the folders above that waited for it only.
+// finish makes the folder's tree, and those of its parents that waited only for it.
 func (w *walk) finish(f *folder) error {
-	for ; f != nil; f = f.above {
+	for ; f != nil; f = f.parent {
 		if !f.gone {
 			if err := w.makeTree(f); err != nil {
 				return err
@@ -332,21 +332,21 @@ func (w *walk) finish(f *folder) error {
 			w.more.Broadcast()
 		}
 		w.mu.Unlock()
-		if f.above == nil || f.above.pending.Add(-1) > 0 {
+		if f.parent == nil || f.parent.pending.Add(-1) > 0 {
 			return nil
 		}
 	}
 	return nil
 }
 
-// makeTree makes the folder's tree, or takes the one that the stat cache knows.
+// makeTree makes the folder's tree, or reuses the one from the stat cache.
 func (w *walk) makeTree(f *folder) error {
-	if f.kept && f.old.mode == f.mode && !slices.ContainsFunc(f.children, (*folder).changed) {
+	if f.unchanged && f.old.mode == f.mode && !slices.ContainsFunc(f.children, (*folder).changed) {
 		f.tree = f.old.entry()
-		w.remember(f.old.raw, false)
+		w.addBlock(f.old.raw, false)
 		return nil
 	}
-	if f.kept {
+	if f.unchanged {
 		f.names = f.old.stamps()
 	}
 	entries, names := f.entries()
@@ -365,19 +365,19 @@ func (w *walk) makeTree(f *folder) error {
 	}
 	f.tree = b.entry()
 	raw := b.encode()
-	w.remember(raw, f.old == nil || !bytes.Equal(raw, f.old.raw) || slices.ContainsFunc(names, w.old.doubts))
+	w.addBlock(raw, f.old == nil || !bytes.Equal(raw, f.old.raw) || slices.ContainsFunc(names, w.old.mustReread))
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.trees[b.tree] = entries
 	return nil
 }
 
-// changed reports whether the folder is not what the stat cache says.
+// changed reports whether the folder differs from the stat cache.
 func (f *folder) changed() bool {
 	return f.gone || f.old == nil || f.tree.ID != f.old.tree || f.mode != f.old.mode
 }
 
-// entries gives the folder's content with the trees of its folders, and the stamps of what is still there.
+// entries returns the folder's entries, with the trees of its subfolders, and the stamps of names that still exist.
 func (f *folder) entries() ([]Entry, []stamp) {
 	entries := make([]Entry, 0, len(f.names))
 	names := f.names[:0]
@@ -403,14 +403,14 @@ func (f *folder) entries() ([]Entry, []stamp) {
 	return entries, names
 }
 
-func (w *walk) remember(block []byte, fresh bool) {
+func (w *walk) addBlock(block []byte, fresh bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.blocks = append(w.blocks, block)
 	w.stale = w.stale || fresh
 }
 
-// readPatterns reads a file of patterns. Like git it takes only regular files that it may read.
+// readPatterns reads a pattern file. Like git, it skips anything but readable regular files.
 func readPatterns(fd int, name string) ([]byte, error) {
 	file, err := unix.Openat(fd, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {

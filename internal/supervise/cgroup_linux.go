@@ -13,14 +13,14 @@ import (
 	"pawl"
 )
 
-// cgroup is a control group, version 2, that holds the whole tree of one child: nothing leaves it by itself, and one
-// write kills all of it.
+// cgroup is a control group (version 2) for the process tree of one child. Processes cannot leave it by themselves, and
+// one write kills all of them.
 type cgroup struct {
 	path string
 	dir  *os.File
 }
 
-// newCgroup names a group below our own, which is still to be made. It returns nil where there can be none.
+// newCgroup returns a group below this process's own, not yet created, or nil if there can be none.
 func newCgroup(name string) *cgroup {
 	own, err := ownCgroup()
 	if err != nil {
@@ -29,7 +29,7 @@ func newCgroup(name string) *cgroup {
 	return &cgroup{path: filepath.Join(own, name)}
 }
 
-// make makes the group, and reports whether that was possible.
+// make creates the group. It returns false if that is impossible.
 func (c *cgroup) make() bool {
 	if c == nil || os.Mkdir(c.path, 0o700) != nil {
 		return false
@@ -54,10 +54,10 @@ func (c *cgroup) remove() {
 	if c.dir != nil {
 		c.dir.Close()
 	}
-	os.Remove(c.path) // one with groups below it stays: empty, it does no harm
+	os.Remove(c.path) // a group with subgroups stays, which is harmless
 }
 
-// kill kills every process in the group.
+// kill kills all processes in the group.
 func (c *cgroup) kill() error {
 	if c == nil {
 		return nil
@@ -69,7 +69,8 @@ func killCgroup(path string) error {
 	return os.WriteFile(filepath.Join(path, "cgroup.kill"), []byte("1"), 0)
 }
 
-// sweepCgroup kills what is in a lost attempt's group and removes it. The name holds the token, so it is nobody else's.
+// sweepCgroup kills the processes in a lost attempt's group and removes it. The group's name contains the token, so it
+// belongs to no other attempt.
 func sweepCgroup(begun *pawl.Begun) (killed int, err error) {
 	if begun.Cgroup == "" || filepath.Base(begun.Cgroup) != cgroupName(begun.Token) {
 		return 0, nil
@@ -90,7 +91,7 @@ func sweepCgroup(begun *pawl.Begun) (killed int, err error) {
 	return bytes.Count(procs, []byte("\n")), nil
 }
 
-// ownCgroup returns the folder of the group that we are in.
+// ownCgroup returns the folder of this process's group.
 func ownCgroup() (string, error) {
 	mount, root, err := cgroupMount()
 	if err != nil {
@@ -104,16 +105,16 @@ func ownCgroup() (string, error) {
 		if own, ok := strings.CutPrefix(strings.TrimSpace(line), "0::"); ok {
 			below, err := filepath.Rel(root, own)
 			if err != nil || !filepath.IsLocal(below) {
-				return "", fmt.Errorf("our cgroup %s is outside the mounted %s", own, root)
+				return "", fmt.Errorf("own cgroup %s is outside the mounted cgroup %s", own, root)
 			}
 			return filepath.Join(mount, below), nil
 		}
 	}
-	return "", errors.New("we are in no cgroup of version 2")
+	return "", errors.New("this process is in no cgroup v2")
 }
 
-// cgroupMount returns where cgroup version 2 is mounted, on hybrid systems beside version 1, and which group is
-// mounted there; from proc(5), mountinfo.
+// cgroupMount returns the mount point of cgroup v2, and the group that is mounted there. It parses mountinfo (proc(5)),
+// since hybrid systems mount version 1 too.
 func cgroupMount() (mount, root string, err error) {
 	f, err := os.Open("/proc/self/mountinfo")
 	if err != nil {
@@ -127,5 +128,5 @@ func cgroupMount() (mount, root string, err error) {
 			return fields[4], fields[3], nil
 		}
 	}
-	return "", "", errors.New("cgroup version 2 is not mounted writable")
+	return "", "", errors.New("cgroup v2 is not mounted writable")
 }

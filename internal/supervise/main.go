@@ -24,7 +24,7 @@ import (
 	"pawl/internal/watchdog"
 )
 
-// How long things take where the job does not say.
+// Defaults for durations that the job does not set.
 const (
 	defaultBeat          = 5 * time.Minute
 	defaultInterruptWait = 5 * time.Second
@@ -32,80 +32,81 @@ const (
 	defaultCheckTimeout  = 10 * time.Minute
 )
 
-// supervisor carries out one job.
+// supervisor runs one job.
 type supervisor struct {
 	dir     string
 	job     pawl.Job
 	begun   pawl.Begun
 	tree    tree
-	asked   chan os.Signal // SIGTERM: look at abort.json at once
+	sigterm chan os.Signal // SIGTERM: check abort.json now
 	events  *tail
 	beatDue time.Time
 
-	record   disk.File // begun.json
-	recorded int64     // its size
+	begunFile disk.File // begun.json
+	begunSize int64     // its size
 
-	started time.Time     // with its monotonic reading
+	started time.Time     // with the monotonic reading
 	asleep  time.Duration // the system's time asleep at the start
 	exit    pawl.Exit
 }
 
-// Main is the supervisor's process. It expects the attempt's lock as descriptor 3, does the job in dir, and returns when
-// the exit record is durable and nothing of the child is left; the process must end then. An error means that nothing
-// was started, or that the attempt's folder is gone.
+// Main runs the supervisor of the attempt in dir. It expects the attempt's lock as descriptor 3. When it returns, the
+// exit record is durable and no process of the child is left; the caller must then exit. An error means that nothing
+// was started, or that the attempt's folder no longer exists.
 func Main(dir string) error {
 	runtime.LockOSThread() // never unlocked: the child dies with the thread that started it (golang/go#27505)
-	if err := takeLock(dir); err != nil {
+	if err := checkLock(dir); err != nil {
 		return fmt.Errorf("supervise %s: %w", dir, err)
 	}
 	s := &supervisor{dir: dir, started: time.Now(), asleep: process.Asleep()}
-	s.listen()
+	s.catchSignals()
 	if err := s.begin(); err != nil {
 		return fmt.Errorf("supervise %s: %w", dir, err)
 	}
 	s.tree.open()
 	s.work()
-	s.tree.remove() // before the exit record: behind that nobody looks for it
-	if err := s.keep(); err != nil {
+	s.tree.remove() // before the exit record: afterwards nobody looks for the group
+	if err := s.syncResults(); err != nil {
 		s.exit.Reason, s.exit.Why = pawl.ReasonError, err.Error()
 	}
 	return s.finish()
 }
 
-// takeLock makes sure that descriptor 3 is the attempt's lock, and that no child gets it.
-func takeLock(dir string) error {
+// checkLock verifies that descriptor 3 is the attempt's lock, and keeps it from being inherited.
+func checkLock(dir string) error {
 	syscall.CloseOnExec(lockFD)
 	var ours, named unix.Stat_t
 	if err := unix.Fstat(lockFD, &ours); err != nil {
-		return errors.New("without a lock: only an engine starts supervisors")
+		return errors.New("descriptor 3 is not the attempt's lock: supervisors are started by pawl run, not by hand")
 	}
 	if err := unix.Stat(filepath.Join(dir, pawl.LockFile), &named); err != nil {
 		return err
 	}
 	if ours.Ino != named.Ino || ours.Dev != named.Dev {
-		return errors.New("without a lock: only an engine starts supervisors")
+		return errors.New("descriptor 3 is not the attempt's lock: supervisors are started by pawl run, not by hand")
 	}
 	return unix.Flock(lockFD, unix.LOCK_EX|unix.LOCK_NB)
 }
 
-// listen takes up the signals that would end us. They are caught and not ignored, since a child inherits what is ignored.
-func (s *supervisor) listen() {
-	unheeded := make(chan os.Signal, 1)
-	signal.Notify(unheeded, syscall.SIGINT, syscall.SIGHUP)
-	s.asked = make(chan os.Signal, 1)
-	signal.Notify(s.asked, syscall.SIGTERM)
+// catchSignals catches the signals that would end the supervisor. It does not ignore them, because a child inherits
+// ignored signals.
+func (s *supervisor) catchSignals() {
+	ignored := make(chan os.Signal, 1)
+	signal.Notify(ignored, syscall.SIGINT, syscall.SIGHUP)
+	s.sigterm = make(chan os.Signal, 1)
+	signal.Notify(s.sigterm, syscall.SIGTERM)
 	s.tree.children = make(chan os.Signal, 1)
 	signal.Notify(s.tree.children, syscall.SIGCHLD)
 }
 
-// begin reads the job, prepares the scope of its processes and makes begun.json durable.
+// begin reads the job, chooses the scope of the child's processes and makes begun.json durable.
 func (s *supervisor) begin() error {
 	job, err := readRecord[pawl.Job](filepath.Join(s.dir, pawl.JobFile))
 	if err != nil {
 		return err
 	}
 	if job == nil {
-		return errors.New("no job")
+		return errors.New("missing or truncated job.json")
 	}
 	s.job = withDefaults(*job)
 	s.tree.namespace = s.job.PIDNamespace
@@ -115,10 +116,10 @@ func (s *supervisor) begin() error {
 		return err
 	}
 	s.begun = pawl.Begun{Token: s.job.Token, Supervisor: self, Started: time.Now().UTC()}
-	s.begun.Scope, s.begun.Cgroup = s.tree.enclose(cgroupName(s.job.Token))
+	s.begun.Scope, s.begun.Cgroup = s.tree.prepareScope(cgroupName(s.job.Token))
 	s.exit = pawl.Exit{Token: s.job.Token, Reason: pawl.ReasonExited, Started: s.begun.Started}
 	if err := s.writeBegun(); err != nil {
-		return errors.Join(err, disk.Remove(filepath.Join(s.dir, pawl.BegunFile))) // it may be there whole, but not durable
+		return errors.Join(err, disk.Remove(filepath.Join(s.dir, pawl.BegunFile))) // complete perhaps, but not durable
 	}
 	return nil
 }
@@ -135,12 +136,12 @@ func withDefaults(job pawl.Job) pawl.Job {
 	if job.OutputCap == 0 {
 		job.OutputCap = pawl.DefaultOutputCap
 	}
-	job.Env = overlaid(overlaid(os.Environ(), job.Env), []string{tokenVariable(job.Token)})
+	job.Env = overlay(overlay(os.Environ(), job.Env), []string{tokenVariable(job.Token)})
 	return job
 }
 
-// overlaid returns an environment with the variables of more added to it, or in place of those that it has.
-func overlaid(env, more []string) []string {
+// overlay returns env with the variables of more added or replaced.
+func overlay(env, more []string) []string {
 	set := make(map[string]bool, len(more))
 	for _, v := range more {
 		name, _, _ := strings.Cut(v, "=")
@@ -153,65 +154,65 @@ func overlaid(env, more []string) []string {
 	return append(env, more...)
 }
 
-// tokenVar is the variable by which the processes of an attempt are found again.
+// tokenVar is the variable that marks the processes of an attempt.
 const tokenVar = "PAWL_TOKEN"
 
 func tokenVariable(token pawl.Token) string { return tokenVar + "=" + string(token) }
 
 func cgroupName(token pawl.Token) string { return "pawl-" + string(token) }
 
-// writeBegun makes begun.json durable, name and content. It is written in place: a torn one means not begun.
+// writeBegun makes begun.json durable. It writes in place: a torn record means that nothing was started.
 func (s *supervisor) writeBegun() error {
 	record, err := disk.Create(filepath.Join(s.dir, pawl.BegunFile))
 	if err != nil {
 		return err
 	}
-	s.record = record
-	if err := s.addBegun(); err != nil {
+	s.begunFile = record
+	if err := s.appendBegun(); err != nil {
 		return err
 	}
-	if err := s.record.Sync(); err != nil {
+	if err := s.begunFile.Sync(); err != nil {
 		return err
 	}
 	return disk.SyncFolder(s.dir)
 }
 
-// nameChild adds the record with the child's identity to begun.json. It need not be durable, and does no harm when it
-// cannot be written: what matters after a restart of the system is that the attempt has begun.
-func (s *supervisor) nameChild() {
+// recordChild appends a record with the child's identity to begun.json, without sync, and ignores errors: after a
+// restart of the system only the first record matters.
+func (s *supervisor) recordChild() {
 	child, err := process.Identify(s.tree.leader)
 	if err != nil {
 		return
 	}
 	s.begun.Child = child
 	s.begun.Scope, s.begun.Cgroup = s.tree.scope()
-	s.addBegun()
+	s.appendBegun()
 }
 
-// addBegun writes what is known of the beginning behind what stands in begun.json.
-func (s *supervisor) addBegun() error {
+// appendBegun appends the current record to begun.json.
+func (s *supervisor) appendBegun() error {
 	data, err := json.Marshal(s.begun)
 	if err != nil {
 		return err
 	}
-	n, err := s.record.WriteAt(append(data, '\n'), s.recorded)
-	s.recorded += int64(n)
+	n, err := s.begunFile.WriteAt(append(data, '\n'), s.begunSize)
+	s.begunSize += int64(n)
 	return err
 }
 
-// work runs the command and, after a good end, the checks.
+// work runs the command and, if it succeeds, the checks.
 func (s *supervisor) work() {
 	ended := ending{code: new(int)}
 	if len(s.job.Command) > 0 {
-		ended = s.carryOut(s.command())
+		ended = s.runTask(s.command())
 	}
-	s.follow()
+	s.followMove()
 	s.exit.Exit, s.exit.Signal = ended.code, ended.signal
 	if ended.cause != nil {
 		s.exit.Reason, s.exit.Why = ended.cause.Reason, ended.cause.Why
 		return
 	}
-	if ended.code != nil && *ended.code == 0 && s.saysDone() {
+	if ended.code != nil && *ended.code == 0 && s.reportedDone() {
 		s.runChecks()
 	}
 }
@@ -224,17 +225,17 @@ func (s *supervisor) command() task {
 		limits: watchdog.Limits{
 			Timeout: time.Duration(s.job.Timeout), Grace: time.Duration(s.job.Grace), Stall: time.Duration(s.job.Stall),
 		},
-		started: s.nameChild,
+		started: s.recordChild,
 	}
 }
 
-// follow finds the attempt's folder where the project is now: it may have been moved while the child ran. Our descriptor
-// of the lock knows.
-func (s *supervisor) follow() {
+// followMove updates the paths if the project was moved while the child ran. It finds the new path through the
+// descriptor of the lock.
+func (s *supervisor) followMove() {
 	if _, err := os.Lstat(s.dir); !errors.Is(err, fs.ErrNotExist) {
 		return
 	}
-	lock, err := nameOf(lockFD)
+	lock, err := pathOf(lockFD)
 	if err != nil {
 		return
 	}
@@ -250,8 +251,8 @@ func (s *supervisor) follow() {
 	s.events.path = filepath.Join(s.dir, pawl.EventsFile)
 }
 
-// saysDone reports whether the step says that it is done, or nothing that can be read.
-func (s *supervisor) saysDone() bool {
+// reportedDone reports whether the result file says that the step is done. A missing or unreadable file counts as done.
+func (s *supervisor) reportedDone() bool {
 	file, err := disk.OpenRegular(filepath.Join(s.dir, pawl.ResultFile))
 	if err != nil {
 		return true
@@ -265,20 +266,21 @@ func (s *supervisor) saysDone() bool {
 	return err != nil || result.Status == pawl.ResultDone
 }
 
-// maxResult is how much of a result file is read, in bytes; the engine refuses a longer one.
+// maxResult is the number of bytes read of a result file; the engine rejects longer ones.
 const maxResult = 1 << 20
 
-// keep makes durable what the exit record stands for: the step's result and, after a good end, its outputs. Else a power
-// cut could leave the record and take the work. What is not there, or leads out of the project, is the engine's to judge.
-func (s *supervisor) keep() error {
-	err := unlessMissing(outputs.Sync(s.dir, []string{pawl.ResultFile}))
+// syncResults makes durable what the exit record vouches for: the result file and, after success, the outputs.
+// Otherwise a power failure could keep the record and lose the work. It skips outputs that are missing or outside the
+// project; the engine judges those.
+func (s *supervisor) syncResults() error {
+	err := ignoreMissing(outputs.Sync(s.dir, []string{pawl.ResultFile}))
 	if s.exit.Exit != nil && *s.exit.Exit == 0 && s.exit.Reason == pawl.ReasonExited && pawl.Passed(s.exit.Checks) {
-		err = errors.Join(err, unlessMissing(outputs.Sync(s.job.Root, s.job.Outputs)))
+		err = errors.Join(err, ignoreMissing(outputs.Sync(s.job.Root, s.job.Outputs)))
 	}
 	return err
 }
 
-func unlessMissing(err error) error {
+func ignoreMissing(err error) error {
 	var missing *outputs.MissingError
 	var escape *outputs.EscapeError
 	if errors.As(err, &missing) || errors.As(err, &escape) {
@@ -287,7 +289,7 @@ func unlessMissing(err error) error {
 	return err
 }
 
-// finish writes the exit record, and does not give up while that could still succeed: the disk may be full for a while.
+// finish writes the exit record. It retries until that succeeds, since a full disk may be temporary.
 func (s *supervisor) finish() error {
 	s.exit.Ended = time.Now().UTC()
 	s.exit.Seconds = time.Since(s.started).Seconds()
@@ -298,7 +300,7 @@ func (s *supervisor) finish() error {
 		return err
 	}
 	for {
-		s.follow()
+		s.followMove()
 		err := disk.Replace(filepath.Join(s.dir, pawl.ExitFile), data)
 		if err == nil || errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -309,20 +311,20 @@ func (s *supervisor) finish() error {
 
 // abort returns the request to end the attempt, if there is one.
 func (s *supervisor) abort() *pawl.Abort {
-	s.follow()
+	s.followMove()
 	path := filepath.Join(s.dir, pawl.AbortFile)
 	if _, err := os.Stat(path); err != nil {
 		return nil
 	}
 	abort, err := readRecord[pawl.Abort](path)
 	if abort == nil {
-		return &pawl.Abort{Reason: pawl.ReasonAbort, Why: fmt.Sprintf("%s cannot be read: %v", pawl.AbortFile, err)}
+		return &pawl.Abort{Reason: pawl.ReasonAbort, Why: fmt.Sprintf("%s is unreadable: %v", pawl.AbortFile, err)}
 	}
 	return abort
 }
 
-// beat writes the sign of life when it is due. Where that fails it is due again in a second.
-func (s *supervisor) beat(w *watch) {
+// beat writes the heartbeat when it is due. After an error it tries again in a second.
+func (s *supervisor) beat(w *monitor) {
 	if time.Now().Before(s.beatDue) {
 		return
 	}
@@ -330,7 +332,7 @@ func (s *supervisor) beat(w *watch) {
 		Token: s.job.Token, Time: time.Now().UTC(), Uptime: process.Uptime().Seconds(),
 		Slept: (process.Asleep() - s.asleep).Seconds(), OutputBytes: w.written(), Progress: w.progressed,
 	}
-	if !s.beatDue.IsZero() { // the first one comes at once: nothing to count yet
+	if !s.beatDue.IsZero() { // the first heartbeat is immediate: nothing to measure yet
 		cpu, members, _ := s.tree.usage()
 		beat.CPUSeconds, beat.Processes = cpu.Seconds(), members
 	}

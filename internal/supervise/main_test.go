@@ -142,7 +142,7 @@ func doing(t *testing.T, what string) *attempt {
 
 // end leaves nothing running, whatever the test found, and makes sure of the invariant: a dead attempt has no processes.
 func (a *attempt) end() {
-	End(a.dir, pawl.Abort{Reason: pawl.ReasonAbort})
+	RequestAbort(a.dir, pawl.Abort{Reason: pawl.ReasonAbort})
 	a.no(Attach(a.dir).Wait(a.soon()))
 	if status, _ := Probe(a.dir); status.State == Ended {
 		for name := range a.pids() {

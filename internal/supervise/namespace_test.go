@@ -20,7 +20,7 @@ import (
 // inNamespace gives the attempt a PID namespace.
 func (a *attempt) inNamespace() {
 	a.Helper()
-	if err := tryNamespace(); err != nil {
+	if err := checkNamespaces(); err != nil {
 		a.Skip(err)
 	}
 	a.job.PIDNamespace = true
@@ -193,7 +193,7 @@ func TestNamespaceCounts(t *testing.T) {
 		beat, _ := readRecord[pawl.Beat](filepath.Join(a.dir, pawl.BeatFile))
 		return beat != nil && beat.Processes == 2 && beat.CPUSeconds > 0.2
 	})
-	a.no(End(a.dir, pawl.Abort{Reason: pawl.ReasonAbort}))
+	a.no(RequestAbort(a.dir, pawl.Abort{Reason: pawl.ReasonAbort}))
 	a.no(Attach(a.dir).Wait(a.soon()))
 	if exit := a.exit(); exit.CPUSeconds < 0.2 || exit.Unkilled != nil {
 		t.Errorf("exit %+v", exit)
@@ -202,7 +202,7 @@ func TestNamespaceCounts(t *testing.T) {
 
 func TestNamespaceIsSaidByDoctor(t *testing.T) {
 	t.Parallel()
-	possible := tryNamespace() == nil
+	possible := checkNamespaces() == nil
 	if !slices.ContainsFunc(Guarantees(), func(f pawl.Finding) bool {
 		return strings.Contains(f.What, "pid_namespace") && (f.Level == pawl.OK) == possible
 	}) {

@@ -19,23 +19,23 @@ import (
 	"pawl/internal/watchdog"
 )
 
-// watch observes a running task.
-type watch struct {
+// monitor observes a running task.
+type monitor struct {
 	tree       *tree
 	logs       []*output
 	events     *tail
-	result     string // its path
+	result     string // path of the result file
 	resultSeen os.FileInfo
 	start      time.Time
-	progressed time.Time // on the wall clock, for people
+	progressed time.Time // wall clock, for output
 	seen       watchdog.Observation
 	cpu        time.Duration // of the tree when it was last busy
 	measured   time.Time
 }
 
-// watch returns what observes a task that has just been started.
-func (s *supervisor) watch(t task) *watch {
-	w := &watch{tree: &s.tree, events: s.events, result: filepath.Join(s.dir, pawl.ResultFile), start: time.Now()}
+// monitor starts to observe a task that has just been started.
+func (s *supervisor) monitor(t task) *monitor {
+	w := &monitor{tree: &s.tree, events: s.events, result: filepath.Join(s.dir, pawl.ResultFile), start: time.Now()}
 	for _, path := range slices.Compact([]string{t.out, t.err}) {
 		w.logs = append(w.logs, &output{tail: tail{path: path}, limit: s.job.OutputCap})
 	}
@@ -44,19 +44,19 @@ func (s *supervisor) watch(t task) *watch {
 	return w
 }
 
-func (w *watch) close() {
+func (w *monitor) close() {
 	for _, l := range w.logs {
 		l.close()
 	}
 }
 
-// look notes what the task has written since the last look, and keeps its output files below their cap.
-func (w *watch) look() {
+// poll records what the task has written since the last poll, and trims its output files.
+func (w *monitor) poll() {
 	now := time.Since(w.start)
-	progress := w.events.look(func([]byte) {})
+	progress := w.events.readLines(func([]byte) {})
 	for _, l := range w.logs {
 		before := l.written()
-		l.look(func(line []byte) { progress = progress || isMarker(line) })
+		l.readLines(func(line []byte) { progress = progress || isMarker(line) })
 		if l.written() > before {
 			w.seen.Output = now
 		}
@@ -73,25 +73,25 @@ func (w *watch) look() {
 	}
 }
 
-// assess says how the task is doing now.
-func (w *watch) assess(limits watchdog.Limits) watchdog.Assessment {
+// assess returns the health of the task.
+func (w *monitor) assess(limits watchdog.Limits) watchdog.Assessment {
 	w.seen.Now = time.Since(w.start)
 	if limits.Stall > 0 && time.Since(w.measured) >= min(limits.Stall/10, measureEvery) {
 		w.measure()
 	}
 	found := watchdog.Assess(w.seen, limits)
-	if found.Health == watchdog.Stalled { // it may have got busy since
+	if found.Health == watchdog.Stalled { // it may have become busy since the last measurement
 		w.measure()
 		found = watchdog.Assess(w.seen, limits)
 	}
 	return found
 }
 
-// measureEvery is how often the processor time of the tree is measured for a stall limit, at least.
+// measureEvery is the longest interval between measurements of the tree's CPU time for a stall limit.
 const measureEvery = 10 * time.Second
 
-// measure notes whether the tree is busy. What cannot be measured is not held against it.
-func (w *watch) measure() {
+// measure records whether the tree uses CPU. If that cannot be measured, the tree counts as busy.
+func (w *monitor) measure() {
 	w.measured = time.Now()
 	cpu, _, err := w.tree.usage()
 	if err != nil || watchdog.Busy(cpu-w.cpu, w.seen.Now-w.seen.Busy) {
@@ -99,7 +99,7 @@ func (w *watch) measure() {
 	}
 }
 
-func (w *watch) written() int64 {
+func (w *monitor) written() int64 {
 	var sum int64
 	for _, l := range w.logs {
 		sum += l.written()
@@ -107,7 +107,7 @@ func (w *watch) written() int64 {
 	return sum
 }
 
-func (w *watch) cuts() []pawl.Cut {
+func (w *monitor) cuts() []pawl.Cut {
 	var cuts []pawl.Cut
 	for _, l := range w.logs {
 		if l.cut.To > 0 {
@@ -125,20 +125,20 @@ func isMarker(line []byte) bool {
 	return ok
 }
 
-// tail reads a growing file by lines.
+// tail reads the lines of a growing file.
 type tail struct {
 	path   string
 	file   *os.File
-	size   int64 // at the last look
-	offset int64 // of the first line not read yet
+	size   int64 // at the last read
+	offset int64 // of the first unread line
 }
 
-// readAtOnce is how much of a file one look reads. Of a file that grows faster the lines in between are passed over.
+// readAtOnce is the number of bytes that one call reads. If the file grows faster, lines are skipped.
 const readAtOnce = 1 << 20
 
-// look calls line with each complete line that is new, and reports whether there was one. A file that is not there yet,
-// or cannot be read, has no lines.
-func (t *tail) look(line func([]byte)) (any bool) {
+// readLines calls line with each new complete line, and reports whether there was one. A missing or unreadable file has
+// no lines.
+func (t *tail) readLines(line func([]byte)) (any bool) {
 	if t.file == nil {
 		if t.file, _ = os.OpenFile(t.path, os.O_RDWR, 0); t.file == nil {
 			return false
@@ -150,12 +150,12 @@ func (t *tail) look(line func([]byte)) (any bool) {
 	}
 	t.size = info.Size()
 	if t.size < t.offset {
-		t.offset = 0 // the step cut it, and begins anew
+		t.offset = 0 // the step truncated it
 	}
 	t.offset = max(t.offset, t.size-readAtOnce)
-	news := make([]byte, t.size-t.offset)
-	n, _ := t.file.ReadAt(news, t.offset)
-	for rest := news[:n]; ; any = true {
+	added := make([]byte, t.size-t.offset)
+	n, _ := t.file.ReadAt(added, t.offset)
+	for rest := added[:n]; ; any = true {
 		end := bytes.IndexByte(rest, '\n')
 		if end < 0 {
 			return any
@@ -172,20 +172,20 @@ func (t *tail) close() {
 	}
 }
 
-// output is an output file, of which only the first and the last half of limit are kept.
+// output is an output file, of which at most the first and the last half of limit bytes are kept.
 type output struct {
 	tail
 	limit   int64
 	cut     pawl.Cut
-	shifted int64 // how much farther in the stream than in the file its end is, where holes are not possible
+	shifted int64 // bytes removed from the file, where holes are not supported
 }
 
-// written returns how much the task has written into it.
+// written returns the number of bytes that the task has written.
 func (o *output) written() int64 { return o.size + o.shifted }
 
-// trim drops the middle of a file that is too large, and writes a line there that says so. A hole is punched, so that
-// everything else stays where it is. Where the file system has no holes the file is cut off after its first half, and
-// the task appends on from there: then less than a half of the end is kept.
+// trim removes the middle of a file that exceeds the limit, and writes a line there that says so. It punches a hole,
+// which leaves all other offsets unchanged. If the file system does not support holes, it truncates the file after the
+// first half, and the task appends from there; then less than half of the end is kept.
 func (o *output) trim() {
 	half := o.limit / 2
 	if o.file == nil || o.size <= o.limit {
@@ -197,7 +197,7 @@ func (o *output) trim() {
 	}
 }
 
-// block is what holes are made of.
+// block is the unit of holes.
 const block = 4096
 
 func (o *output) punch(from, to int64) error {
@@ -227,7 +227,7 @@ func (o *output) truncate(half int64) error {
 	return nil
 }
 
-// mark writes the line that tells of the cut at its start. A later, longer one takes its place.
+// mark writes the line about the cut at its start. It overwrites the line of an earlier cut.
 func (o *output) mark(cut pawl.Cut) error {
 	line := fmt.Sprintf("\n[pawl: output cut here: bytes %d to %d]\n", cut.From, cut.To)
 	if _, err := (disk.File{File: o.file}).WriteAt([]byte(line), cut.From); err != nil {
@@ -237,7 +237,7 @@ func (o *output) mark(cut pawl.Cut) error {
 	return nil
 }
 
-// lastOutput returns the last 2 KiB of a file, from the start of a line or at least of a character.
+// lastOutput returns the last 2 KiB of a file, starting at a line or at least at a character.
 func lastOutput(path string) string {
 	f, err := os.Open(path)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"pawl/internal/version"
 )
 
-// programFor returns the path by which the supervisor of a job is started. It is this program itself where the job's command
-// is: that path is relative to the process that uses it.
+// programFor returns the program to start as supervisor of a job. If the job's command is this program, the supervisor
+// must be too, because that path is relative to the process that uses it.
 func programFor(job pawl.Job) (string, error) {
 	self, err := Self()
 	if err != nil || len(job.Command) > 0 && job.Command[0] == self {
@@ -23,15 +23,15 @@ func programFor(job pawl.Job) (string, error) {
 	return fastProgram()
 }
 
-// fastProgram returns the path of the hook program beside this one, which starts faster, or else of this program itself.
-// On Linux the path stays right even when the file is replaced.
+// fastProgram returns the path of the hook program in the same folder, which starts faster, or of this program. On
+// Linux the path stays valid when the file is replaced.
 var fastProgram = sync.OnceValues(func() (string, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return "", err
 	}
 	if f, err := version.OpenHookProgram(filepath.Dir(self)); err == nil {
-		path, err := lasting(f)
+		path, err := stablePath(f)
 		f.Close()
 		if err == nil {
 			return path, nil
@@ -40,7 +40,7 @@ var fastProgram = sync.OnceValues(func() (string, error) {
 	return Self()
 })
 
-// Self returns a path to this program that stays right on Linux even when its file was replaced.
+// Self returns a path to this program. On Linux the path stays valid when the file is replaced.
 func Self() (string, error) {
 	if runtime.GOOS == "linux" {
 		return "/proc/self/exe", nil
@@ -48,9 +48,9 @@ func Self() (string, error) {
 	return os.Executable()
 }
 
-// lasting returns a path to an open program that a child of ours can start. On Linux it leads to a descriptor that stays
-// open as long as we live, above those that a supervisor is given.
-func lasting(f *os.File) (string, error) {
+// stablePath returns a path to an open program that a child can start. On Linux it names a descriptor that stays open
+// as long as this process, with a higher number than those passed to a supervisor.
+func stablePath(f *os.File) (string, error) {
 	if runtime.GOOS != "linux" {
 		return f.Name(), nil
 	}

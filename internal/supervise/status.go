@@ -15,33 +15,33 @@ import (
 	"pawl/internal/supervise/process"
 )
 
-// State is where an attempt stands, by its folder alone.
+// State is the state of an attempt according to its folder.
 type State string
 
-// The states.
+// States of an attempt.
 const (
 	NotBegun State = "not begun" // nothing was started
-	Live     State = "live"      // its lock is held
+	Live     State = "live"      // a process holds its lock
 	Ended    State = "ended"     // with an exit record
-	Lost     State = "lost"      // its supervisor died after it had begun, or what it had recorded is gone
+	Lost     State = "lost"      // crashed: the supervisor died after the attempt began, or its records are gone
 )
 
-// Status is what an attempt's folder says.
+// Status is what an attempt's folder says about it.
 type Status struct {
 	State State
-	Begun *pawl.Begun // once it has begun
-	Exit  *pawl.Exit  // once it has ended
+	Begun *pawl.Begun // nil: not begun
+	Exit  *pawl.Exit  // nil: not ended
 }
 
 // Rebooted reports whether the system was restarted since the attempt began.
 func (s Status) Rebooted() bool { return s.Begun != nil && !process.SameBoot(s.Begun.Supervisor) }
 
-// HasBegun reports whether the child was, or may have been, started.
+// HasBegun reports whether the child was or may have been started.
 func (s Status) HasBegun() bool { return s.Begun != nil || s.State == Lost || s.State == Ended }
 
-// Probe says where an attempt stands. Only the lock tells whether it is alive; the process table is not asked.
+// Probe returns the status of an attempt. Whether it is alive depends only on the lock, not on the process table.
 func Probe(dir string) (Status, error) {
-	held, err := process.Held(filepath.Join(dir, pawl.LockFile))
+	held, err := process.Locked(filepath.Join(dir, pawl.LockFile))
 	if err != nil {
 		return Status{}, fmt.Errorf("probe attempt: %w", err)
 	}
@@ -59,16 +59,16 @@ func Probe(dir string) (Status, error) {
 		return Status{}, fmt.Errorf("probe attempt: %w", err)
 	case exit != nil:
 		status.State, status.Exit = Ended, exit
-	case status.Begun != nil || hadBegun(dir):
+	case status.Begun != nil || mayHaveBegun(dir):
 		status.State = Lost
 	}
 	return status, nil
 }
 
-// hadBegun reports whether an attempt without a record of its beginning may have had one: its folder, which is durable
-// before the intent is, is gone; or there is a beat, which comes after it; or the record is whole and cannot be read.
-// One that is torn was never synced.
-func hadBegun(dir string) bool {
+// mayHaveBegun reports whether an attempt without a readable begun.json may have begun: its folder, which was durable
+// before the intent, is gone; or there is a heartbeat, which is written later; or begun.json is complete and invalid. A
+// torn begun.json was never synced.
+func mayHaveBegun(dir string) bool {
 	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
 		return true
 	}
@@ -79,7 +79,7 @@ func hadBegun(dir string) bool {
 	return err == nil && bytes.HasSuffix(data, []byte("\n"))
 }
 
-// ReadJob returns what the supervisor of an attempt was told to do; nil where that is not there whole.
+// ReadJob returns the job of an attempt, or nil if job.json is missing or torn.
 func ReadJob(dir string) *pawl.Job {
 	job, err := readRecord[pawl.Job](filepath.Join(dir, pawl.JobFile))
 	if err != nil {
@@ -88,13 +88,13 @@ func ReadJob(dir string) *pawl.Job {
 	return job
 }
 
-// readBegun returns the last whole record in begun.json, nil where there is none: one that is torn was never synced, so
-// the child was never started.
+// readBegun returns the last complete record in begun.json, or nil. A torn record was never synced, so the child was
+// never started.
 func readBegun(dir string) (*pawl.Begun, error) {
 	return readRecord[pawl.Begun](filepath.Join(dir, pawl.BegunFile))
 }
 
-// readRecord returns the last whole JSON value in a file, nil where there is none.
+// readRecord returns the last complete JSON value in a file, or nil.
 func readRecord[T any](path string) (*T, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -114,16 +114,16 @@ func readRecord[T any](path string) (*T, error) {
 	}
 }
 
-// End asks an attempt's supervisor to end it. The request is durable; one that is live heeds it at once, or within a
-// quarter of a second where it cannot be signalled. Where no supervisor lives any more nothing happens.
-func End(dir string, abort pawl.Abort) error {
+// RequestAbort asks the supervisor of an attempt to end it. The request is durable. A live supervisor obeys at once, or
+// within a quarter of a second if it cannot be signalled. If there is none, nothing happens.
+func RequestAbort(dir string, abort pawl.Abort) error {
 	data, err := json.Marshal(abort)
 	if err != nil {
 		return fmt.Errorf("end attempt: %w", err)
 	}
 	err = disk.Replace(filepath.Join(dir, pawl.AbortFile), data)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // its folder is gone
+		return nil // the attempt no longer exists
 	}
 	if err != nil {
 		return fmt.Errorf("end attempt: %w", err)
@@ -131,7 +131,8 @@ func End(dir string, abort pawl.Abort) error {
 	return signalSupervisor(dir, syscall.SIGTERM)
 }
 
-// Kill kills an attempt's supervisor, and by that the child: the attempt is lost, and Sweep's to clear away.
+// Kill kills the supervisor of an attempt, and thereby the child. The attempt is then lost, and the caller must call
+// Sweep.
 func Kill(dir string) error { return signalSupervisor(dir, syscall.SIGKILL) }
 
 func signalSupervisor(dir string, sig syscall.Signal) error {
@@ -140,7 +141,7 @@ func signalSupervisor(dir string, sig syscall.Signal) error {
 		return err
 	}
 	err = process.Signal(status.Begun.Supervisor, sig)
-	if errors.Is(err, process.ErrGone) || errors.Is(err, process.ErrElsewhere) && sig == syscall.SIGTERM {
+	if errors.Is(err, process.ErrGone) || errors.Is(err, process.ErrOtherNamespace) && sig == syscall.SIGTERM {
 		return nil
 	}
 	if err != nil {

@@ -1,14 +1,15 @@
-// Package supervise brings one child process tree to its end, whatever happens to us.
+// Package supervise runs a child process tree to its end, even if pawl itself dies.
 //
-// The engine never waits on a child directly: it starts a supervisor, our own binary in a session of its own, for each
-// attempt. The supervisor owns the child's process tree, its output files, its limits and its exit record; it lives on
-// when the engine dies. They speak through files in the attempt's folder only.
+// The engine never waits for a child directly. For each attempt it starts a supervisor: the same program, in a session
+// of its own. The supervisor owns the child's process tree, output files, limits and exit record, and survives the
+// engine. Engine and supervisor communicate only through files in the attempt's folder.
 //
-// There is no moment at which an attempt runs and nobody knows: the engine takes the attempt's lock before it journals
-// the intent and hands the locked descriptor on; an attempt is alive as long as that lock is held. The supervisor makes
-// begun.json durable before it starts the child, and exit.json is its last act.
+// A running attempt is always known. The engine takes the attempt's lock before it journals the intent, and passes the
+// locked descriptor on to the supervisor; an attempt is alive as long as a process holds that lock. The supervisor
+// makes begun.json durable before it starts the child, and writes exit.json last.
 //
-// When a supervisor is killed, the kernel kills the child itself (on Linux), and Sweep finds what that had started.
+// When a supervisor is killed, the kernel kills the child itself (on Linux), and Sweep finds the processes that the
+// child started.
 package supervise
 
 import (
@@ -30,23 +31,23 @@ import (
 	"pawl/internal/supervise/process"
 )
 
-// Verb is the hidden command of our binary under which a supervisor runs: `pawl supervise DIR`.
+// Verb is the hidden command that runs a supervisor: `pawl supervise DIR`.
 const Verb = "supervise"
 
-// InitVerb is the hidden command under which an init runs: `pawl supervise-init PATH ARG0 ARG…`.
+// InitVerb is the hidden command that runs an init: `pawl supervise-init PATH ARG0 ARG…`.
 const InitVerb = "supervise-init"
 
-// lockFD is where a supervisor finds the descriptor of the lock.
+// lockFD is the descriptor of the lock in a supervisor.
 const lockFD = 3
 
-// A Lock is the lock of an attempt that is about to start. It frees itself with the last process that has it.
+// A Lock is the lock of an attempt about to start. It is released when the last process that holds it ends.
 type Lock struct {
 	dir  string
 	file *os.File
 }
 
-// Prepare makes an attempt's folder and takes its lock, before the intent is journaled. What an earlier use of the
-// folder left is removed. An error of KindHeld: a supervisor, or another engine, holds it.
+// Prepare creates an attempt's folder and takes its lock, before the intent is journaled. It removes records of an
+// earlier use of the folder. If a supervisor or another engine holds the lock, the error is of KindHeld.
 func Prepare(dir string) (*Lock, error) {
 	if err := disk.MakeFolders(dir); err != nil {
 		return nil, fmt.Errorf("prepare attempt: %w", err)
@@ -58,7 +59,7 @@ func Prepare(dir string) (*Lock, error) {
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		f.Close()
 		if errors.Is(err, unix.EWOULDBLOCK) {
-			return nil, &pawl.Error{Kind: pawl.KindHeld, Err: fmt.Errorf("prepare attempt: %s is held by a live process", f.Name())}
+			return nil, &pawl.Error{Kind: pawl.KindHeld, Err: fmt.Errorf("prepare attempt: a live process holds %s", f.Name())}
 		}
 		return nil, fmt.Errorf("prepare attempt: lock %s: %w", f.Name(), err)
 	}
@@ -84,41 +85,40 @@ func (l *Lock) clear() error {
 	return nil
 }
 
-// Release lets go of a lock that no supervisor was started with. It is closed, never unlocked: a supervisor's copy
-// would be unlocked with it.
+// Release releases a lock that was not passed to Start. It closes the file and does not unlock it, which would unlock a
+// supervisor's copy too.
 func (l *Lock) Release() error { return l.file.Close() }
 
-// A Running attempt can be waited for.
+// Running is an attempt with a supervisor.
 type Running struct {
 	dir  string
-	gone chan struct{} // closed when the supervisor that we started is gone; nil for one of an earlier engine
+	gone chan struct{} // closed when our supervisor has ended; nil for an attempt of an earlier engine
 }
 
-// Start starts the supervisor of a job and hands the lock on to it; in any case the caller's lock is gone then.
+// Start starts the supervisor of a job and passes it the lock. The caller's lock is released in any case.
 func Start(lock *Lock, job pawl.Job) (*Running, error) {
 	defer lock.Release()
 	data, err := json.Marshal(job)
 	if err != nil {
 		return nil, fmt.Errorf("start supervisor: %w", err)
 	}
-	if err := disk.Put(filepath.Join(lock.dir, pawl.JobFile), data); err != nil { // needed only until it has begun
+	if err := disk.Put(filepath.Join(lock.dir, pawl.JobFile), data); err != nil { // not synced: it is needed only until begun.json exists
 		return nil, fmt.Errorf("start supervisor: %w", err)
 	}
-	cmd, err := command(lock, job)
+	cmd, err := startSupervisor(lock, job)
 	if err != nil {
 		return nil, fmt.Errorf("start supervisor: %w", err)
 	}
 	running := &Running{dir: lock.dir, gone: make(chan struct{})}
 	go func() {
-		cmd.Wait() // how it ended stands in exit.json, or nowhere
+		cmd.Wait() // the result is in exit.json, or nowhere
 		close(running.gone)
 	}()
 	return running, nil
 }
 
-// command starts a supervisor. What it says when it cannot do its work goes to the child's error
-// output, where people look.
-func command(lock *Lock, job pawl.Job) (*exec.Cmd, error) {
+// startSupervisor starts a supervisor. Its own error messages go to the attempt's error output, where users look.
+func startSupervisor(lock *Lock, job pawl.Job) (*exec.Cmd, error) {
 	path, err := programFor(job)
 	if err != nil {
 		return nil, err
@@ -128,7 +128,7 @@ func command(lock *Lock, job pawl.Job) (*exec.Cmd, error) {
 		return nil, err
 	}
 	defer errors.Close()
-	if err := disk.Spawning(); err != nil {
+	if err := disk.BeforeSpawn(); err != nil {
 		return nil, err
 	}
 	cmd := exec.Command(path)
@@ -139,25 +139,25 @@ func command(lock *Lock, job pawl.Job) (*exec.Cmd, error) {
 	return cmd, cmd.Start()
 }
 
-// Attach returns the attempt of an earlier engine.
+// Attach returns an attempt that an earlier engine started.
 func Attach(dir string) *Running { return &Running{dir: dir} }
 
-// poll is how often the lock of an attempt is tried that an earlier engine started.
-const poll = 20 * time.Millisecond
+// pollInterval is the interval at which Wait tries the lock.
+const pollInterval = 20 * time.Millisecond
 
-// Wait returns when the attempt's supervisor is gone, or with ctx's error when ctx ends: the supervisor then lives on.
+// Wait returns when the attempt's supervisor has ended, or with ctx's error; the supervisor then keeps running.
 func (r *Running) Wait(ctx context.Context) error {
 	if r.gone != nil {
 		select {
-		case <-r.gone: // but what it was just forking may hold a copy of the lock until its exec
+		case <-r.gone: // a child that it was just forking may still hold a copy of the lock until exec
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
-	ticker := time.NewTicker(poll)
+	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
 	for {
-		held, err := process.Held(filepath.Join(r.dir, pawl.LockFile))
+		held, err := process.Locked(filepath.Join(r.dir, pawl.LockFile))
 		if err != nil {
 			return fmt.Errorf("wait for attempt: %w", err)
 		}

@@ -175,7 +175,7 @@ func TestOnlyEnginesStartSupervisors(t *testing.T) {
 	a := sh(t, "true")
 	a.no(os.MkdirAll(a.dir, 0o700))
 	a.no(os.WriteFile(filepath.Join(a.dir, pawl.LockFile), nil, 0o600))
-	if err := takeLock(a.dir); err == nil {
+	if err := checkLock(a.dir); err == nil {
 		t.Error("descriptor 3 was taken for the lock")
 	}
 }
@@ -212,7 +212,7 @@ func TestAbort(t *testing.T) {
 			prepare(a)
 			running := a.start()
 			a.waitFor("leader", "child", "session", "group", "nameless", "daemon")
-			a.no(End(a.dir, pawl.Abort{Reason: pawl.ReasonBudget, Why: "enough"}))
+			a.no(RequestAbort(a.dir, pawl.Abort{Reason: pawl.ReasonBudget, Why: "enough"}))
 			a.no(running.Wait(a.soon()))
 			exit := a.exit()
 			if exit.Reason != pawl.ReasonBudget || exit.Why != "enough" || exit.Unkilled != nil || exit.Signal != "SIGINT" {
@@ -221,7 +221,7 @@ func TestAbort(t *testing.T) {
 			if names := a.survivors(); names != nil {
 				t.Errorf("alive: %v", names)
 			}
-			a.no(End(a.dir, pawl.Abort{})) // nobody is there: no error
+			a.no(RequestAbort(a.dir, pawl.Abort{})) // nobody is there: no error
 		})
 	}
 }
@@ -250,7 +250,7 @@ func TestAbortBeforeTheStart(t *testing.T) {
 	a := sh(t, "echo ran")
 	lock, err := Prepare(a.dir)
 	a.no(err)
-	a.no(End(a.dir, pawl.Abort{Reason: pawl.ReasonOutdated}))
+	a.no(RequestAbort(a.dir, pawl.Abort{Reason: pawl.ReasonOutdated}))
 	running, err := Start(lock, a.job)
 	a.no(err)
 	a.no(running.Wait(a.soon()))
@@ -277,7 +277,7 @@ func testEscalation(t *testing.T, prepare func(*attempt)) {
 			prepare(a)
 			running := a.start()
 			a.until("running", func() bool { return a.pids()["leader"] != 0 })
-			a.no(End(a.dir, pawl.Abort{Reason: pawl.ReasonAbort}))
+			a.no(RequestAbort(a.dir, pawl.Abort{Reason: pawl.ReasonAbort}))
 			a.no(running.Wait(a.soon()))
 			exit := a.exit()
 			if got := a.read(pawl.OutFile); got != want {
@@ -445,7 +445,7 @@ func TestOutputCapWithoutHoles(t *testing.T) {
 	defer o.close()
 	for i := range 3 {
 		fmt.Fprintf(f, "%2999d\n", i)
-		o.look(func([]byte) {})
+		o.readLines(func([]byte) {})
 		if err := o.truncate(1000); err != nil {
 			t.Fatal(err)
 		}
@@ -454,7 +454,7 @@ func TestOutputCapWithoutHoles(t *testing.T) {
 		}
 	}
 	fmt.Fprintln(f, "end")
-	o.look(func([]byte) {})
+	o.readLines(func([]byte) {})
 	data, _ := os.ReadFile(path)
 	if want := "\n[pawl: output cut here: bytes 1000 to 9000]\nend\n"; string(data[1000:]) != want || o.written() != 9004 {
 		t.Errorf("%q, written %d", data[1000:], o.written())

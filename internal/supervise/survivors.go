@@ -12,44 +12,44 @@ import (
 	"pawl/internal/supervise/process"
 )
 
-// A Survivor is a process that an attempt has started, and that runs.
+// A Survivor is a running process that an attempt started.
 type Survivor struct {
 	process.Stat
 	Proof Proof
 }
 
-// Proof is by what a process is known to be of an attempt.
+// Proof is the evidence that a process belongs to an attempt.
 type Proof string
 
-// The proofs. What has none may be of the attempt, and is never ended.
+// Kinds of proof. A process without proof may belong to the attempt, and is never killed.
 const (
-	ByCgroup     Proof = "cgroup"     // it is in the attempt's own group
-	ByToken      Proof = "token"      // it was started with the attempt's token in its environment
-	BySession    Proof = "session"    // it is in the session of the attempt's supervisor
-	ByDescent    Proof = "descent"    // a process that is proven started it
-	BySupervisor Proof = "supervisor" // its supervisor lives, and looks after it
+	ByCgroup     Proof = "cgroup"     // in the attempt's cgroup
+	ByToken      Proof = "token"      // started with the attempt's token in its environment
+	BySession    Proof = "session"    // in the session of the attempt's supervisor
+	ByDescent    Proof = "descent"    // started by a process with proof
+	BySupervisor Proof = "supervisor" // supervised: the supervisor is alive
 )
 
-// Survivors finds what an attempt has left running, as Sweep does, and ends nothing. Of an attempt whose supervisor lives
-// it is all that the supervisor looks after.
+// Survivors returns the processes of an attempt that Sweep would find, without killing any. If the supervisor is alive,
+// these are all processes that it supervises.
 func Survivors(dir string, table []process.Stat) ([]Survivor, error) {
 	status, err := Probe(dir)
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("look for processes: %w", err)
+		return nil, fmt.Errorf("find processes: %w", err)
 	case status.Begun == nil || !process.SameBoot(status.Begun.Supervisor):
 		return nil, nil
 	}
-	if _, err := process.Find(status.Begun.Supervisor); errors.Is(err, process.ErrElsewhere) {
-		return nil, fmt.Errorf("look for processes: %w: they cannot be seen from here", err)
+	if _, err := process.Find(status.Begun.Supervisor); errors.Is(err, process.ErrOtherNamespace) {
+		return nil, fmt.Errorf("find processes of the attempt: %w", err)
 	}
 	if status.State == Live {
-		return looked(process.Below(table, status.Begun.Supervisor.PID), BySupervisor), nil
+		return survivorsOf(process.Below(table, status.Begun.Supervisor.PID), BySupervisor), nil
 	}
-	return left(dir, table, *status.Begun)
+	return leftBehind(dir, table, *status.Begun)
 }
 
-func looked(stats []process.Stat, proof Proof) []Survivor {
+func survivorsOf(stats []process.Stat, proof Proof) []Survivor {
 	found := make([]Survivor, len(stats))
 	for i, s := range stats {
 		found[i] = Survivor{Stat: s, Proof: proof}
@@ -57,16 +57,16 @@ func looked(stats []process.Stat, proof Proof) []Survivor {
 	return found
 }
 
-// left returns what a dead supervisor's attempt has left, each with the best proof that there is.
-func left(dir string, table []process.Stat, begun pawl.Begun) ([]Survivor, error) {
+// leftBehind returns the processes that a lost attempt left running, each with its best proof.
+func leftBehind(dir string, table []process.Stat, begun pawl.Begun) ([]Survivor, error) {
 	beat, err := lastBeat(dir)
 	if err != nil {
 		return nil, err
 	}
 	group := groupMembers(begun)
-	carries := func(pid int, variable string) bool { return process.Carries(pid, variable) }
+	carries := func(pid int, variable string) bool { return process.HasVariable(pid, variable) }
 	ours, doubtful := victims(table, begun, beat, os.Getpid(), carries)
-	found := looked(ours, ByDescent)
+	found := survivorsOf(ours, ByDescent)
 	for _, s := range table {
 		if group[s.PID] && !s.Dead && !has(found, s.PID) {
 			found = append(found, Survivor{Stat: s})
@@ -82,7 +82,7 @@ func left(dir string, table []process.Stat, begun pawl.Begun) ([]Survivor, error
 			found[i].Proof = BySession
 		}
 	}
-	return append(found, looked(doubtful, "")...), nil
+	return append(found, survivorsOf(doubtful, "")...), nil
 }
 
 func has(found []Survivor, pid int) bool {
@@ -94,7 +94,8 @@ func has(found []Survivor, pid int) bool {
 	return false
 }
 
-// groupMembers returns the processes of an attempt's own cgroup. The name holds the token, so it is nobody else's.
+// groupMembers returns the processes in an attempt's cgroup. The group's name contains the token, so it belongs to no
+// other attempt.
 func groupMembers(begun pawl.Begun) map[int]bool {
 	members := map[int]bool{}
 	if begun.Cgroup == "" || filepath.Base(begun.Cgroup) != cgroupName(begun.Token) {
@@ -102,7 +103,7 @@ func groupMembers(begun pawl.Begun) map[int]bool {
 	}
 	procs, err := os.ReadFile(filepath.Join(begun.Cgroup, "cgroup.procs"))
 	if err != nil {
-		return members // it is gone with the last of them
+		return members // the group ends with its last process
 	}
 	for line := range bytes.Lines(procs) {
 		if pid, err := strconv.Atoi(string(bytes.TrimSpace(line))); err == nil {

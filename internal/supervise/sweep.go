@@ -13,14 +13,14 @@ import (
 	"pawl/internal/supervise/process"
 )
 
-// sweepWait is how long killed processes have to be gone.
+// sweepWait is how long killed processes have to end.
 const sweepWait = 2 * time.Second
 
-// Sweep kills what a lost supervisor's child has left running, as far as it is provably of that attempt: the processes
-// of its cgroup; those with its token in their environment; those of its session; and all descendants of these. It
-// returns how many it killed, and which it left: processes that could not be killed, or that may be of the attempt but
-// cannot be proven to be. Without a cgroup a process stays unseen that left the session, cleared its environment, and
-// whose parent is gone. After a restart of the system there is nothing to do.
+// Sweep kills the processes that a lost attempt left running, if they provably belong to it: those in its cgroup, those
+// with its token in their environment, those in its session, and all their descendants. It returns the number of
+// processes killed, and the processes left: those that could not be killed, and those that may belong to the attempt
+// without proof. Without a cgroup, Sweep cannot find a process that left the session, cleared its environment and lost
+// its parent. After a restart of the system there is nothing to do.
 func Sweep(dir string) (killed int, left []int, err error) {
 	status, err := Probe(dir)
 	switch {
@@ -31,8 +31,8 @@ func Sweep(dir string) (killed int, left []int, err error) {
 	case status.Begun == nil || !process.SameBoot(status.Begun.Supervisor):
 		return 0, nil, nil
 	}
-	if _, err := process.Find(status.Begun.Supervisor); errors.Is(err, process.ErrElsewhere) {
-		return 0, nil, fmt.Errorf("sweep: %w: its processes cannot be seen from here", err)
+	if _, err := process.Find(status.Begun.Supervisor); errors.Is(err, process.ErrOtherNamespace) {
+		return 0, nil, fmt.Errorf("sweep the attempt's processes: %w", err)
 	}
 	killed, err = sweepCgroup(status.Begun)
 	if err != nil {
@@ -45,7 +45,7 @@ func Sweep(dir string) (killed int, left []int, err error) {
 	return killed + more, left, nil
 }
 
-// sweepTable stops and kills what the process table shows, until nothing is left that is ours.
+// sweepTable stops and kills processes in the process table until none of the attempt is left.
 func sweepTable(dir string, begun pawl.Begun) (killed int, left []int, err error) {
 	beat, err := lastBeat(dir)
 	if err != nil {
@@ -58,9 +58,9 @@ func sweepTable(dir string, begun pawl.Begun) (killed int, left []int, err error
 			if err != nil {
 				return len(hit), nil, err
 			}
-			ours, doubtful := victims(table, begun, beat, os.Getpid(), process.Carries)
+			ours, doubtful := victims(table, begun, beat, os.Getpid(), process.HasVariable)
 			doubtful = slices.DeleteFunc(doubtful, func(s process.Stat) bool {
-				if hit[s.PID] { // proven before; it has no environment any more while it dies
+				if hit[s.PID] { // proven before; a dying process has no environment any more
 					ours = append(ours, s)
 				}
 				return hit[s.PID]
@@ -81,8 +81,8 @@ func sweepTable(dir string, begun pawl.Begun) (killed int, left []int, err error
 	}
 }
 
-// lastBeat returns when the supervisor was last known to be alive, as time since the system's start: at least when it
-// started itself.
+// lastBeat returns when the supervisor was last known to be alive, as time since the system's start; 0 if it wrote no
+// heartbeat.
 func lastBeat(dir string) (time.Duration, error) {
 	beat, err := readRecord[pawl.Beat](filepath.Join(dir, pawl.BeatFile))
 	if err != nil || beat == nil {
@@ -91,13 +91,15 @@ func lastBeat(dir string) (time.Duration, error) {
 	return time.Duration(beat.Uptime * float64(time.Second)), nil
 }
 
-// victims returns the processes of the table that are of the attempt, and those that may be. It is pure but for carries,
-// which says whether a process has a variable in its environment.
+// victims returns the processes in the table that belong to the attempt, and those that may. It is pure except for
+// carries, which reports whether a process has a variable in its environment.
 //
-// The attempt's session has its supervisor's number, which another session may have got since. But nobody can join a
-// session from outside: a process in it that was started while the supervisor lived, or that carries the token, is of
-// the attempt, and as long as it lives the number is not given away again. So one such member proves the others.
-// Ourselves and those whom we descend from are never victims: a step may have started us.
+// The session of the attempt has the number of its supervisor, and that number may be in use by another session now.
+// But no process can join a session from outside. So a session member that started while the supervisor was alive, or
+// that has the token, belongs to the attempt; while it lives, its session's number is not reused, so it proves all
+// other members.
+//
+// This process and its ancestors are never victims: a step may have started them.
 func victims(table []process.Stat, begun pawl.Begun, alive time.Duration, self int,
 	carries func(pid int, variable string) bool) (ours, doubtful []process.Stat) {
 	named := func(s process.Stat) bool {

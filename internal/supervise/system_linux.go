@@ -12,14 +12,14 @@ import (
 	"pawl/internal/supervise/process"
 )
 
-// adoptOrphans makes this process the parent of every descendant whose own parent dies, so that none can get away.
-// It reports whether the system has that.
+// adoptOrphans makes this process the parent of every descendant whose own parent dies. It reports whether the system
+// supports that.
 func adoptOrphans() bool {
 	return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == nil
 }
 
-// childAttributes starts the child in a process group of its own and, where there is one, in the cgroup. The kernel
-// kills it when the thread ends that started it.
+// childAttributes starts the child in a process group of its own and, if group is set, in that cgroup. The kernel kills
+// the child when the thread that started it ends.
 func childAttributes(group *cgroup) *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	if group != nil {
@@ -28,15 +28,15 @@ func childAttributes(group *cgroup) *syscall.SysProcAttr {
 	return attr
 }
 
-// Guarantees says what this system offers to keep the promise that no process outlives its step.
+// Guarantees reports how well this system can ensure that no process outlives its step.
 func Guarantees() []pawl.Finding {
-	findings := []pawl.Finding{cgroups(), namespaces(), {
-		Level: pawl.OK, What: "orphaned processes come to their supervisor and are ended with the step",
+	findings := []pawl.Finding{cgroupFinding(), namespaceFinding(), {
+		Level: pawl.OK, What: "supervisors adopt orphaned processes and end them with the step",
 	}}
 	return append(findings, process.Guarantees()...)
 }
 
-func cgroups() pawl.Finding {
+func cgroupFinding() pawl.Finding {
 	own, err := ownCgroup()
 	if err == nil {
 		err = unix.Access(own, unix.W_OK)
@@ -47,11 +47,11 @@ func cgroups() pawl.Finding {
 	if err != nil {
 		return pawl.Finding{
 			Level: pawl.Warn, Evidence: err.Error(),
-			What: "no writable cgroup v2: when a supervisor itself is killed, a daemon that cleared its environment can survive",
+			What: "no writable cgroup v2: if a supervisor is killed, a daemon with a cleared environment can survive",
 		}
 	}
-	return pawl.Finding{Level: pawl.OK, What: "each step runs in a cgroup v2 of its own: nothing gets away", Where: own}
+	return pawl.Finding{Level: pawl.OK, What: "steps run in their own cgroup v2: no process can escape", Where: own}
 }
 
-// nameOf returns the path that an open file has now.
-func nameOf(fd int) (string, error) { return os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd)) }
+// pathOf returns the current path of an open file.
+func pathOf(fd int) (string, error) { return os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd)) }

@@ -17,27 +17,27 @@ import (
 	"pawl/internal/supervise/process"
 )
 
-// tree is the child, called the leader, and everything that it starts.
+// tree is the child, called the leader, and all its descendants.
 type tree struct {
 	children chan os.Signal      // SIGCHLD
-	adopts   bool                // orphans come to us, so that who has no child has no descendant either
-	group    *cgroup             // nil: none
-	leader   int                 // 0: none, or it is gone
-	status   *syscall.WaitStatus // the command's, once it has ended
+	adopts   bool                // orphans come to this process, so without children it has no descendants
+	group    *cgroup             // nil: no cgroup
+	leader   int                 // 0: not started, or ended
+	status   *syscall.WaitStatus // of the command; nil until it has ended
 
-	namespace bool // the command runs in a PID namespace; the leader is its parent there, an init (see Init)
-	reports   int  // what the init says is read here
+	namespace bool // run the command in a PID namespace; the leader is then an init (see Init)
+	reports   int  // descriptor of the init's reports
 }
 
-// enclose says in which scope children are to run. The scope is made by open, once it is on record: what dies between
-// leaves nothing that nobody knows of.
-func (t *tree) enclose(name string) (scope, cgroup string) {
+// prepareScope chooses the scope of the child's processes. open creates it after it was recorded, so a crash in between
+// leaves no unknown cgroup.
+func (t *tree) prepareScope(name string) (scope, cgroup string) {
 	t.adopts = adoptOrphans()
 	t.group = newCgroup(name)
 	return t.scope()
 }
 
-// open makes the scope. Without a cgroup after all it is a lesser one.
+// open creates the cgroup, or does without one.
 func (t *tree) open() {
 	if !t.group.make() {
 		t.group = nil
@@ -60,7 +60,7 @@ func (t *tree) scope() (scope, cgroup string) {
 
 func (t *tree) remove() { t.group.remove() }
 
-// start starts a command as the leader. In a cgroup that cannot be entered after all it is started without.
+// start starts a command as the leader. If the cgroup cannot be used, it starts the command without it.
 func (t *tree) start(command []string, dir string, env []string, stdout, stderr *os.File) error {
 	path, err := lookPath(command[0], dir, env)
 	if err != nil {
@@ -71,7 +71,7 @@ func (t *tree) start(command []string, dir string, env []string, stdout, stderr 
 		return err
 	}
 	defer stdin.Close()
-	if err := disk.Spawning(); err != nil {
+	if err := disk.BeforeSpawn(); err != nil {
 		return fmt.Errorf("start %s: %w", path, err)
 	}
 	attr := &syscall.ProcAttr{
@@ -91,22 +91,22 @@ func (t *tree) start(command []string, dir string, env []string, stdout, stderr 
 	return nil
 }
 
-// fork starts a program, where a PID namespace is asked for under an init there.
+// fork starts a program, under an init if a PID namespace is requested.
 func (t *tree) fork(path string, command []string, attr *syscall.ProcAttr) (pid int, err error) {
 	if !t.namespace {
-		return syscall.ForkExec(path, command, attr) // not os.StartProcess: that tries out pidfds with a child first
+		return syscall.ForkExec(path, command, attr) // not os.StartProcess, which starts a child to probe pidfds first
 	}
 	pid, t.reports, err = startInit(path, command, *attr)
 	if err == nil {
 		return pid, nil
 	}
-	if why := tryNamespace(); why != nil {
-		err = fmt.Errorf(`no PID namespace, which "pid_namespace: true" in .pawl/config.yaml asks for, can be had here: %w`, why)
+	if why := checkNamespaces(); why != nil {
+		err = fmt.Errorf(`cannot create the PID namespace that "pid_namespace: true" in .pawl/config.yaml requires: %w`, why)
 	}
 	return 0, err
 }
 
-// lookPath finds a program as a shell in dir would, with the child's PATH and not with ours.
+// lookPath finds a program like a shell in dir would, with the child's PATH.
 func lookPath(name, dir string, env []string) (string, error) {
 	if strings.Contains(name, "/") {
 		if filepath.IsAbs(name) {
@@ -131,12 +131,12 @@ func lookPath(name, dir string, env []string) (string, error) {
 	return "", &exec.Error{Name: name, Err: exec.ErrNotFound}
 }
 
-// reap takes in all children that have ended, and reports whether nothing of the tree is left.
+// reap reaps all children that have ended, and reports whether the tree is empty.
 func (t *tree) reap() (empty bool) {
 	for {
 		var status syscall.WaitStatus
 		pid, err := syscall.Wait4(-1, &status, syscall.WNOHANG, nil)
-		t.hear() // it speaks before it ends
+		t.readInitStatus() // an init reports before it ends
 		switch {
 		case err == syscall.EINTR:
 		case err == syscall.ECHILD:
@@ -149,7 +149,7 @@ func (t *tree) reap() (empty bool) {
 	}
 }
 
-// leaderEnded notes how the leader has ended. What an init has said of the command goes before that.
+// leaderEnded records the leader's wait status, unless the init has reported that of the command.
 func (t *tree) leaderEnded(status syscall.WaitStatus) {
 	if t.namespace {
 		unix.Close(t.reports)
@@ -160,14 +160,14 @@ func (t *tree) leaderEnded(status syscall.WaitStatus) {
 	t.leader = 0
 }
 
-// hear notes what an init says of the command.
-func (t *tree) hear() {
+// readInitStatus reads the init's report about the command, if there is one.
+func (t *tree) readInitStatus() {
 	if t.namespace && t.leader != 0 && t.status == nil {
-		t.status = hearStatus(t.reports)
+		t.status = readStatus(t.reports)
 	}
 }
 
-// members returns what is left of the tree.
+// members returns the live processes of the tree.
 func (t *tree) members() []process.Stat {
 	table, err := process.Table()
 	if err != nil {
@@ -176,7 +176,7 @@ func (t *tree) members() []process.Stat {
 	return process.Below(table, os.Getpid())
 }
 
-// count returns how many these members of the tree are without the init.
+// count returns the number of members, without the init.
 func (t *tree) count(members []process.Stat) int {
 	if t.namespace && slices.ContainsFunc(members, func(m process.Stat) bool { return m.PID == t.leader }) {
 		return len(members) - 1
@@ -184,23 +184,23 @@ func (t *tree) count(members []process.Stat) int {
 	return len(members)
 }
 
-// signal sends a signal to everyone in the tree, once, and returns how many that are.
+// signal sends a signal to every process in the tree, and returns their number.
 func (t *tree) signal(sig syscall.Signal) int {
 	members := t.members()
 	for _, m := range members {
-		signalStat(m, sig) // one that is gone meanwhile needs none; one that is not ours to signal is seen to be left
+		signalStat(m, sig) // errors show in members later: the process has ended, or remains
 	}
 	return t.count(members)
 }
 
-// killWait is how long killed processes have to be gone.
+// killWait is how long killed processes have to end.
 const killWait = 5 * time.Second
 
-// kill stops and kills everyone until nobody is left, and returns those that cannot be killed. Stopped first, none can
-// start another while the rest is being killed.
+// kill kills all processes of the tree, and returns those that survive. It stops them first, so that none can start
+// another meanwhile.
 func (t *tree) kill() (left []int) {
 	for end := time.Now().Add(killWait); ; {
-		t.group.kill() // what that does not do is done below
+		t.group.kill() // the signals below cover systems without cgroup.kill
 		t.signal(syscall.SIGSTOP)
 		t.signal(syscall.SIGKILL)
 		if t.wait(20*time.Millisecond, nil) {
@@ -212,8 +212,8 @@ func (t *tree) kill() (left []int) {
 	}
 }
 
-// wait waits until nothing of the tree is left, at most for limit, and reports whether that is so. Meanwhile it calls
-// meanwhile often, where there is one.
+// wait waits until the tree is empty, at most for limit, and reports whether it is. It calls meanwhile regularly,
+// unless that is nil.
 func (t *tree) wait(limit time.Duration, meanwhile func()) (empty bool) {
 	deadline := time.NewTimer(limit)
 	defer deadline.Stop()
@@ -233,7 +233,7 @@ func (t *tree) wait(limit time.Duration, meanwhile func()) (empty bool) {
 	return true
 }
 
-// reaped returns the processor time of all processes that have ended.
+// reaped returns the CPU time of all processes that have ended.
 func (t *tree) reaped() time.Duration {
 	var used unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_CHILDREN, &used); err != nil {
@@ -242,7 +242,7 @@ func (t *tree) reaped() time.Duration {
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
-// usage returns the processor time of the whole tree, ended or not, and how many processes it has.
+// usage returns the CPU time of the whole tree, including ended processes, and the number of live processes.
 func (t *tree) usage() (cpu time.Duration, members int, err error) {
 	if !process.MeasuresCPU {
 		return t.reaped(), t.count(t.members()), errors.ErrUnsupported

@@ -25,7 +25,7 @@ func Observe(dir string, now time.Time) (Observation, error) {
 
 func observe(dir string, now time.Time) (Observation, error) {
 	lock := filepath.Join(dir, pawl.LockFile)
-	held, err := process.Held(lock)
+	held, err := process.Locked(lock)
 	if err != nil || !held {
 		return Observation{}, err
 	}

@@ -170,7 +170,7 @@ func (k *killed) kill() error {
 	dir := k.project.AttemptDir(pawl.AttemptRef{Step: k.step, Attempt: 1}, k.run)
 	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 		_, ended := os.Stat(filepath.Join(dir, pawl.ExitFile))
-		held, err := process.Held(filepath.Join(dir, pawl.LockFile))
+		held, err := process.Locked(filepath.Join(dir, pawl.LockFile))
 		if ended == nil && !held && err == nil {
 			return nil
 		}

@@ -289,7 +289,7 @@ func TestHostilePlaces(t *testing.T) {
 					y.Fatal(err)
 				}
 			}
-		}, log: "it can only be read.*permission denied"},
+		}, log: "the journal is read-only.*permission denied"},
 		"journal locked":                   {do: func(y *yard) func() { return y.lock(y.journals()[0]) }, log: "timed out after", slow: true},
 		"journal damaged at its beginning": {do: func(y *yard) func() { return y.damage(20) }, log: "damaged", lost: true},
 		"journal damaged at its end":       {do: func(y *yard) func() { return y.damage(-20) }, log: "", lost: true},

@@ -1,5 +1,5 @@
-// Package enginetest carries out whole runs inside a package's tests: a project in a temporary folder, the journal in files,
-// and steps that are real processes under real supervisors. Nothing of pawl is replaced.
+// Package enginetest runs whole plans inside a package's tests: a project in a temporary folder, the journal in files,
+// and steps that are real processes under real supervisors. Nothing of pawl is mocked.
 //
 // A package that uses it calls Main from its TestMain: its test binary is also the supervisor of each attempt, and an
 // engine that can be killed at a chosen event.
@@ -35,7 +35,7 @@ type Project struct {
 	*project.Project
 	Config engine.Config // of each engine that is opened
 	Run    pawl.RunID    // the newest run
-	Reject bool          // whether the journal may have events that do not fit the state
+	Reject bool          // whether the journal may hold events that the state rejects
 }
 
 // New makes a project.
@@ -95,7 +95,7 @@ func (p *Project) WantText(name, want string) {
 	}
 }
 
-// Create makes a run of a plan, which it writes to plan.yaml.
+// Create creates a run of a plan, which it writes to plan.yaml.
 func (p *Project) Create(plan string) pawl.RunID {
 	p.Helper()
 	run, err := runs.Create(p.Context(), p.Project, p.newRun(plan))
@@ -112,7 +112,7 @@ func (p *Project) newRun(text string) runs.CreateOptions {
 	return runs.CreateOptions{Kind: pawl.PlanRun, Plan: plan, Data: []byte(text), Source: p.Path("plan.yaml"), Version: "test"}
 }
 
-// Start makes a run of a plan and carries it out in the background.
+// Start creates a run of a plan and runs it in the background.
 func (p *Project) Start(plan string) *Engine {
 	p.Helper()
 	opened, err := engine.OpenNew(p.Context(), p.Config, p.newRun(plan))
@@ -121,7 +121,7 @@ func (p *Project) Start(plan string) *Engine {
 	return p.carryOn(opened)
 }
 
-// Resume carries the run on in the background, as `pawl resume --yes` does.
+// Resume continues the run in the background, as `pawl resume --yes` does.
 func (p *Project) Resume() *Engine {
 	p.Helper()
 	opened, err := open(p.Context(), p.Config, p.Run)
@@ -129,19 +129,19 @@ func (p *Project) Resume() *Engine {
 	return p.carryOn(opened)
 }
 
-// Do makes a run of a plan and carries it out. It returns why the engine stopped, nil for completed.
+// Do creates a run of a plan and runs it. It returns why the engine stopped, nil for completed.
 func (p *Project) Do(plan string) error {
 	p.Helper()
 	return p.Start(plan).Wait()
 }
 
-// GoOn carries the run on. It returns why the engine stopped, nil for completed.
+// GoOn continues the run. It returns why the engine stopped, nil for completed.
 func (p *Project) GoOn() error {
 	p.Helper()
 	return p.Resume().Wait()
 }
 
-// open opens a run and takes over what changed since.
+// open opens an engine for a run and adopts changes of the plan and its inputs.
 func open(ctx context.Context, cfg engine.Config, run pawl.RunID) (*engine.Engine, error) {
 	r, err := runs.Load(ctx, cfg.Project, run)
 	if err != nil {
@@ -232,7 +232,7 @@ func (p *Project) Gate() pawl.Gate {
 	return open[0].Gate
 }
 
-// Until waits until something is so.
+// Until waits for a condition and fails the test after a timeout.
 func (p *Project) Until(what string, is func() bool) {
 	p.Helper()
 	deadline := time.NewTimer(patience)
@@ -243,12 +243,12 @@ func (p *Project) Until(what string, is func() bool) {
 		select {
 		case <-tick.C:
 		case <-deadline.C:
-			p.Fatalf("it never came to this: %s; newest events: %v", what, p.newest())
+			p.Fatalf("timed out waiting for: %s; newest events: %v", what, p.newest())
 		}
 	}
 }
 
-// UntilEvent waits until an event of that type is in the journal n times.
+// UntilEvent waits until the journal holds n events of a type.
 func (p *Project) UntilEvent(kind pawl.EventType, n int) {
 	p.Helper()
 	p.Until(fmt.Sprintf("%d times %s", n, kind), func() bool { return p.Count(kind) >= n })
@@ -320,7 +320,7 @@ func (p *Project) WantStory(want string, types ...pawl.EventType) {
 	}
 }
 
-// finish ends what still runs, and checks the journals.
+// finish ends running attempts and checks the journals.
 func (p *Project) finish() {
 	ctx := context.WithoutCancel(p.Context())
 	ids, err := runs.List(p.Project)
@@ -337,7 +337,7 @@ func (p *Project) finish() {
 			continue
 		}
 		if !p.Reject && state.RejectedCount > 0 {
-			p.Errorf("run %s has %d events that do not fit: %+v", run, state.RejectedCount, state.RejectedEvents)
+			p.Errorf("run %s has %d rejected events: %+v", run, state.RejectedCount, state.RejectedEvents)
 		}
 		for _, live := range state.Live() {
 			p.end(ctx, p.AttemptDir(live.AttemptRef, run))
@@ -347,7 +347,7 @@ func (p *Project) finish() {
 
 // end ends an attempt.
 func (p *Project) end(ctx context.Context, dir string) {
-	if err := supervise.End(dir, pawl.Abort{Reason: pawl.ReasonAbort, Why: "the test is over"}); err != nil {
+	if err := supervise.RequestAbort(dir, pawl.Abort{Reason: pawl.ReasonAbort, Why: "the test is over"}); err != nil {
 		p.Error(err)
 	}
 	if err := supervise.Attach(dir).Wait(ctx); err != nil {

@@ -21,10 +21,11 @@ import (
 	"pawl/internal/supervise"
 )
 
-// engineVerb is the command of the test binary under which an engine runs that kills itself.
+// engineVerb is the command of the test binary that runs an engine until it kills itself.
 const engineVerb = "engine"
 
-// Main runs the tests of a package, or what the test binary was started for instead. It returns the exit code.
+// Main runs the tests of a package, or the supervisor, engine or agent step that the test binary was started as. It returns
+// the exit code.
 func Main(m *testing.M) int {
 	if len(os.Args) > 2 {
 		switch os.Args[1] {
@@ -68,16 +69,16 @@ func report(err error) int {
 	return 0
 }
 
-// doomed is an engine that is to be killed.
+// doomed tells a child process which run to continue and when to kill itself.
 type doomed struct {
 	Root  string
 	Run   pawl.RunID
-	Event pawl.EventType // at which it dies, as soon as that is durable; empty: any event counts
-	N     int            // how many of them it lives through
+	Event pawl.EventType // whose N-th occurrence kills the engine once it is durable; empty: any event counts
+	N     int            // counts from 1
 }
 
-// KilledAt carries the run on with an engine in a process of its own, which is killed when the n-th event of a type is
-// durable, before anything is done about it. It reports whether that came; else the engine has stopped before.
+// KilledAt continues the run with an engine in a child process, which is killed when the n-th event of a type is durable and
+// before the engine acts on it. It reports whether the engine was killed; otherwise it stopped by itself before.
 func (p *Project) KilledAt(kind pawl.EventType, n int) bool {
 	p.Helper()
 	told, err := json.Marshal(doomed{Root: p.Root, Run: p.Run, Event: kind, N: n})
@@ -92,14 +93,14 @@ func (p *Project) KilledAt(kind pawl.EventType, n int) bool {
 	var exit *exec.ExitError
 	switch {
 	case ctx.Err() != nil:
-		p.Errorf("the engine did not come to %d times %s", n, kind)
+		p.Errorf("the engine did not journal %d events of type %s in time", n, kind)
 		return false
 	case err == nil:
 		return false
 	case errors.As(err, &exit) && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL:
 		return true
 	}
-	p.Errorf("the engine that was to be killed: %v\n%s", err, out)
+	p.Errorf("the child engine: %v\n%s", err, out)
 	return false
 }
 

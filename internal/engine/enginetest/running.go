@@ -8,7 +8,7 @@ import (
 	"pawl/internal/engine"
 )
 
-// Engine is an engine at work.
+// Engine is a running engine.
 type Engine struct {
 	Notes []string // after Wait
 
@@ -57,13 +57,13 @@ func (e *Engine) Wait() error {
 	}
 }
 
-// patience is how long a test waits for what must come.
+// patience is the timeout of every wait.
 const patience = 30 * time.Second
 
-// Interrupt has the engine start nothing more, as Ctrl-C does.
+// Interrupt acts like one Ctrl-C: the engine starts nothing more.
 func (e *Engine) Interrupt() { e.soft() }
 
-// InterruptTwice has the engine end its attempts, as a second Ctrl-C does.
+// InterruptTwice acts like two: the engine also ends its attempts.
 func (e *Engine) InterruptTwice() {
 	e.soft()
 	e.hard()

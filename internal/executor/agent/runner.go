@@ -26,7 +26,7 @@ type Runner struct {
 
 // Run runs the attempt and returns the status of its result. It stops when ctx ends; whoever ends ctx also signals the agent.
 func (r Runner) Run(ctx context.Context) (pawl.ResultStatus, error) {
-	supervise.Adopt()
+	supervise.AdoptOrphans()
 	a, err := r.attempt()
 	if err != nil {
 		return "", err
@@ -191,7 +191,7 @@ func (a *attempt) resumed(c pawl.Conversation) headless.Turn {
 
 // next ends leftover processes of the last turn, waits for a usage limit, and returns the next turn.
 func (a *attempt) next(ctx context.Context, move headless.Move, session *pawl.Conversation) (start, error) {
-	supervise.EndBelow(terminateWait)
+	supervise.TerminateDescendants(terminateWait)
 	a.events.progress(pawl.Progress{Text: move.Why, Usage: a.used})
 	a.screen.print("[pawl: " + move.Why + "]")
 	if err := a.wait(ctx, move.Until); err != nil {

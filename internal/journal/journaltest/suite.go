@@ -1,4 +1,4 @@
-// Package journaltest checks the promises of pawl.Journal on any journal.
+// Package journaltest tests any implementation of pawl.Journal.
 package journaltest
 
 import (
@@ -17,8 +17,8 @@ import (
 // Run is the run that the suite writes to.
 const Run pawl.RunID = "suite-20260101-000000-abcd"
 
-// Suite checks a sort of journal. fresh makes a store in which Run exists without any event, and returns what opens
-// that store, each time as a writer of its own.
+// Suite tests an implementation. fresh creates a store with an empty journal for Run, and returns a function that opens
+// the store as a separate writer each time.
 func Suite(t *testing.T, fresh func(t *testing.T) (open func() pawl.Journal)) {
 	for name, test := range map[string]func(*testing.T, func() pawl.Journal){
 		"numbers":     numbers,
@@ -37,18 +37,18 @@ func Suite(t *testing.T, fresh func(t *testing.T) (open func() pawl.Journal)) {
 	}
 }
 
-// TB is what the makers of events need of a test: a *testing.T, a *testing.B or a *rapid.T.
+// TB is the part of *testing.T, *testing.B and *rapid.T that the event constructors need.
 type TB interface {
 	Helper()
 	Fatal(args ...any)
 }
 
-// Created returns the event that every journal begins with.
+// Created returns the first event of a journal.
 func Created(t TB, run pawl.RunID) pawl.Event {
 	return Event(t, pawl.RunCreated{Format: pawl.Format, Run: run, Kind: pawl.PlanRun, Name: "test"})
 }
 
-// Event returns the event that carries payload.
+// Event returns an event with this payload.
 func Event(t TB, payload pawl.Payload) pawl.Event {
 	t.Helper()
 	e, err := pawl.NewEvent(pawl.Author{Kind: pawl.ByEngine, Name: `"},"type":"`}, payload)
@@ -58,7 +58,7 @@ func Event(t TB, payload pawl.Payload) pawl.Event {
 	return e
 }
 
-// Text returns an event that can be told from others, and TextOf what it was made of.
+// Text returns an event with a text that identifies it; see TextOf.
 func Text(t TB, text string) pawl.Event {
 	return Event(t, pawl.MemoryLearned{Memory: pawl.Memory{Text: text}})
 }

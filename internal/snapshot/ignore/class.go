@@ -2,7 +2,7 @@ package ignore
 
 import "strings"
 
-// matchClass holds a bracket expression against c; size is its length. One that does not end matches nothing.
+// matchClass matches a bracket expression against c; size is its length. An unterminated one matches nothing.
 func matchClass(pattern string, c byte, fold bool) (size int, ok bool) {
 	start := 1
 	inverted := strings.HasPrefix(pattern[1:], "!") || strings.HasPrefix(pattern[1:], "^")
@@ -24,16 +24,16 @@ func matchClass(pattern string, c byte, fold bool) (size int, ok bool) {
 	return 0, false
 }
 
-// A member is one element of a bracket expression: a byte, the rest of a range ("-z" in "a-z"), or a named class.
+// A member is one element of a bracket expression: a byte, the end of a range ("-z" in "a-z"), or a named class.
 type member struct {
 	size      int
 	low, high byte
 	isRange   bool
 	class     string
-	last      byte // what a range may begin with, if the next member goes on to one; 0 for nothing
+	last      byte // byte that can start a range with the next member, or 0
 }
 
-// readMember reads the member at the start of text. It fails where the text ends too early and at unknown classes.
+// readMember parses the member at the start of text. It fails if the text ends too early or names an unknown class.
 func readMember(text string, before byte) (member, bool) {
 	switch {
 	case text[0] == '-' && before != 0 && len(text) > 1 && text[1] != ']':
@@ -43,14 +43,14 @@ func readMember(text string, before byte) (member, bool) {
 		if class, rest, ok := strings.Cut(text[2:], "]"); !ok {
 			return member{}, false
 		} else if class, ok = strings.CutSuffix(class, ":"); ok {
-			return member{size: len(text) - len(rest), class: class}, known(class)
+			return member{size: len(text) - len(rest), class: class}, knownClass(class)
 		}
 	}
 	c, size := readByte(text)
 	return member{size: size, low: c, high: c, last: c}, size > 0
 }
 
-// readByte reads one byte that may be escaped; size is 0 where there is none.
+// readByte reads one byte, which may be escaped; size is 0 at the end of the text.
 func readByte(text string) (c byte, size int) {
 	switch {
 	case text[0] != '\\':
@@ -62,8 +62,8 @@ func readByte(text string) (c byte, size int) {
 	}
 }
 
-// has reports whether the member takes c in, which is no capital letter when fold is set. Git folds ranges and the
-// class of capitals, but not single letters.
+// has reports whether the member contains c, which must be lower case if fold is set. Git folds ranges and the class
+// "upper", but not single letters.
 func (m member) has(c byte, fold bool) bool {
 	isLower := 'a' <= c && c <= 'z'
 	switch {
@@ -78,7 +78,7 @@ func (m member) has(c byte, fold bool) bool {
 	}
 }
 
-func known(class string) bool {
+func knownClass(class string) bool {
 	switch class {
 	case "alnum", "alpha", "blank", "cntrl", "digit", "graph", "lower", "print", "punct", "space", "upper", "xdigit":
 		return true
@@ -86,7 +86,7 @@ func known(class string) bool {
 	return false
 }
 
-// inClass knows ASCII only, and no form feed or vertical tab among the spaces, as git does.
+// inClass covers ASCII only. Like git, it excludes form feed and vertical tab from "space".
 func inClass(class string, c byte) bool {
 	isUpper, isLower, isDigit := 'A' <= c && c <= 'Z', 'a' <= c && c <= 'z', '0' <= c && c <= '9'
 	isAlnum, isGraph := isUpper || isLower || isDigit, '!' <= c && c <= '~'

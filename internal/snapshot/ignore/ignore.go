@@ -1,14 +1,14 @@
-// Package ignore says which files of a project are left out of its snapshots: exactly those that git ignores, but for
-// what .pawlignore files add or bring back.
+// Package ignore decides which files of a project its snapshots leave out: those that git ignores, plus or minus what
+// .pawlignore files say.
 //
-// Load reads the rules of the project's root; a walk asks [Rules.Ignored] for each entry and goes down with [Rules.In].
-// As in git an ignored folder is left out whole, and no rule below it is read. The files .pawlignore have git's syntax;
-// all of them, deepest first, are asked before any of git's. So a .pawlignore in the root has the last word on what a
-// tool's own .gitignore far below hides, once the folders on the way are brought back too.
+// Load reads the rules for the project's root. A walk calls [Rules.Ignored] for each entry and descends with
+// [Rules.In]. As in git, everything in an ignored folder is ignored, and pattern files in it are not read. A
+// .pawlignore file has git's syntax. All .pawlignore files, deepest first, take precedence over all git rules, so one
+// in the root can include what a .gitignore far below ignores, provided that it also includes the folders in between.
 //
-// The rules know patterns only. A file that git tracks is content although a pattern matches it: asking the index is
-// the walk's part. Repositories inside the project are folders like any other: their .gitignore files count, their
-// info/exclude and their .git do not.
+// The rules are patterns only. A file that git tracks belongs in a snapshot even if a pattern matches it: the walk
+// checks that in git's index. Nested repositories are treated as folders: their .gitignore files count, their
+// info/exclude and .git do not.
 package ignore
 
 import (
@@ -16,29 +16,29 @@ import (
 	"path/filepath"
 )
 
-// Names of the files that hold patterns. Git reads them only where they are regular files, not links.
+// Names of pattern files. Git ignores them if they are symbolic links.
 const (
 	GitFile  = ".gitignore"
 	PawlFile = ".pawlignore"
 )
 
-// Rules are the rules for the entries of one folder. They never change, so many goroutines may ask them at once.
+// Rules are the rules for the entries of one folder. They are immutable and may be used concurrently.
 type Rules struct {
-	top       string  // absolute path of the repository, or of the project where there is none
-	folder    string  // the folder's path below top: empty, or ending in a slash
-	fold      bool    // core.ignoreCase: upper and lower case are one
-	pawl, git []*list // strongest first
-	out       *Reason // why the whole folder is left out
+	top       string  // absolute path of the repository, or of the project without one
+	folder    string  // path relative to top: empty, or ending in a slash
+	fold      bool    // core.ignoreCase: compare names without case
+	pawl, git []*list // highest precedence first
+	ignored   *Reason // non-nil: the whole folder is ignored
 	sum       Sum
 }
 
-// A Sum stands for all patterns that hold in a folder: where it is the same as before, so is every answer.
+// A Sum identifies the patterns in force in a folder: equal sums give equal answers.
 type Sum [16]byte
 
 // Sum returns the sum of the rules.
 func (r *Rules) Sum() Sum { return r.sum }
 
-// read is add for a file that need not be there.
+// read is add for an optional file; nil data leaves the sum unchanged.
 func (s Sum) read(file string, data []byte) Sum {
 	if data == nil {
 		return s
@@ -46,7 +46,7 @@ func (s Sum) read(file string, data []byte) Sum {
 	return s.add(file, data)
 }
 
-// add mixes into the sum what was read from one more place.
+// add adds the content of one more source to the sum.
 func (s Sum) add(place string, data []byte) Sum {
 	h := sha256.New()
 	h.Write(s[:])
@@ -56,33 +56,33 @@ func (s Sum) add(place string, data []byte) Sum {
 	return Sum(h.Sum(nil)[:len(s)])
 }
 
-// A Reason is the pattern that leaves an entry out.
+// A Reason is the pattern that ignores an entry.
 type Reason struct {
-	Pattern string // as it was written
-	File    string // absolute path, "config" for a pattern of pawl's settings, empty for what is never content
-	Line    int    // from 1
+	Pattern string // as written in the file
+	File    string // absolute path; "config" for a pattern from pawl's settings; empty for names that are never stored
+	Line    int    // starting at 1
 }
 
-// In gives the rules for the folder name, given what its .gitignore and .pawlignore hold (nil where there is none). In
-// a folder that is itself ignored everything is.
+// In returns the rules for the subfolder name, given the content of its .gitignore and .pawlignore (nil if missing). In
+// an ignored folder everything is ignored.
 func (r *Rules) In(name string, gitignore, pawlignore []byte) *Rules {
 	return r.enter(name).with(gitignore, pawlignore)
 }
 
-// Ignored reports whether the folder's entry name is left out. A link to a folder is no folder.
+// Ignored reports whether the folder's entry name is ignored. isDir is false for a link to a folder.
 func (r *Rules) Ignored(name string, isDir bool) bool {
-	if r.out != nil || r.same(name, ".git") {
+	if r.ignored != nil || r.same(name, ".git") {
 		return true
 	}
 	_, p := r.deciding(name, isDir)
 	return p != nil && !p.negated
 }
 
-// Explain says why the folder's entry name is left out, and whether it is.
+// Explain reports whether the folder's entry name is ignored, and by which pattern.
 func (r *Rules) Explain(name string, isDir bool) (Reason, bool) {
 	switch {
-	case r.out != nil:
-		return *r.out, true
+	case r.ignored != nil:
+		return *r.ignored, true
 	case r.same(name, ".git"):
 		return Reason{Pattern: ".git"}, true
 	}
@@ -93,34 +93,34 @@ func (r *Rules) Explain(name string, isDir bool) (Reason, bool) {
 	return Reason{Pattern: p.source, File: l.file, Line: p.line}, true
 }
 
-// enter gives the rules that hold in the folder name before its own files are read.
+// enter returns the rules for the subfolder name without its own files.
 func (r *Rules) enter(name string) *Rules {
 	sub := *r
 	if reason, out := r.Explain(name, true); out {
-		sub.out = &reason
+		sub.ignored = &reason
 		sub.sum = r.sum.add("left out", nil)
 	}
 	sub.folder += name + "/"
 	return &sub
 }
 
-// with adds the folder's own patterns.
+// with adds the folder's own pattern files.
 func (r *Rules) with(gitignore, pawlignore []byte) *Rules {
 	own := *r
-	if r.out == nil {
-		own.git = stronger(r.own(GitFile, gitignore), r.git)
-		own.pawl = stronger(r.own(PawlFile, pawlignore), r.pawl)
+	if r.ignored == nil {
+		own.git = prepend(r.own(GitFile, gitignore), r.git)
+		own.pawl = prepend(r.own(PawlFile, pawlignore), r.pawl)
 		own.sum = r.sum.read(GitFile, gitignore).read(PawlFile, pawlignore)
 	}
 	return &own
 }
 
-// own is the list of one of the folder's own files.
+// own parses one of the folder's own pattern files.
 func (r *Rules) own(file string, data []byte) *list {
-	return newList(filepath.Join(r.top, r.folder, file), len(r.folder), data)
+	return parseList(filepath.Join(r.top, r.folder, file), len(r.folder), data)
 }
 
-// deciding finds the pattern that decides about an entry: the last one that matches in the strongest list that has one.
+// deciding returns the pattern that decides about an entry: the last match in the first list with a match.
 func (r *Rules) deciding(name string, isDir bool) (*list, *pattern) {
 	e := entry{rules: r, name: name, isDir: isDir}
 	for _, lists := range [2][]*list{r.pawl, r.git} {
@@ -133,10 +133,10 @@ func (r *Rules) deciding(name string, isDir bool) (*list, *pattern) {
 	return nil, nil
 }
 
-// same compares names, or parts of them, as the repository's file system is said to.
+// same compares names or parts of them, without case if core.ignoreCase is set.
 func (r *Rules) same(a, b string) bool { return a == b || r.fold && sameFolded(a, b) }
 
-// sameFolded folds ASCII only, as git does.
+// sameFolded folds ASCII only, like git.
 func sameFolded(a, b string) bool {
 	if len(a) != len(b) {
 		return false

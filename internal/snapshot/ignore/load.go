@@ -14,23 +14,23 @@ import (
 	"syscall"
 )
 
-// Options are what Load may be told beside the root.
+// Options configure Load.
 type Options struct {
-	// Patterns are asked before every file. Defaults to none.
+	// Patterns take precedence over every file. Defaults to none.
 	Patterns []string
-	// Defaults are asked after every .pawlignore, and before what git ignores. Defaults to none.
+	// Defaults come after every .pawlignore and before git's rules. Defaults to none.
 	Defaults []string
-	// Env is the environment in which git's settings are sought. Defaults to that of the process.
+	// Env is the environment used to find git's settings. Defaults to that of the process.
 	Env []string
-	// Own gives what root's own .gitignore and .pawlignore hold, nil for none. Defaults to reading them.
+	// Own returns the content of the root's own .gitignore or .pawlignore, or nil. Defaults to reading them.
 	Own func(name string) ([]byte, error)
 }
 
-// Load gives the rules for the folder root: git's excludes file, the repository's info/exclude, the .gitignore of every
-// folder from the repository's top down to root, and root's own two files. Without a repository only the last count; so
-// they do where the repository ignores root itself, for then the project is none of its business.
+// Load returns the rules for the folder root: git's excludes file, the repository's info/exclude, the .gitignore files
+// from the top of the repository down to root, and root's own .gitignore and .pawlignore. Without a repository, only
+// root's own files count; the same holds if the repository ignores root.
 //
-// It starts git once, where there are both git and a repository, because only git knows its settings.
+// Load runs git once to read its settings, if git is installed and there is a repository.
 func Load(ctx context.Context, root string, options Options) (*Rules, error) {
 	root, err := realPath(root)
 	if err != nil {
@@ -55,9 +55,9 @@ func Load(ctx context.Context, root string, options Options) (*Rules, error) {
 		return nil, err
 	}
 	rules = rules.with(gitignore, pawlignore)
-	settings := newList("config", len(rules.folder), []byte(strings.Join(options.Patterns, "\n")))
-	rules.pawl = stronger(settings, rules.pawl)
-	if defaults := newList("defaults", len(rules.folder), []byte(strings.Join(options.Defaults, "\n"))); len(defaults.patterns) > 0 {
+	settings := parseList("config", len(rules.folder), []byte(strings.Join(options.Patterns, "\n")))
+	rules.pawl = prepend(settings, rules.pawl)
+	if defaults := parseList("defaults", len(rules.folder), []byte(strings.Join(options.Defaults, "\n"))); len(defaults.patterns) > 0 {
 		rules.pawl = append(slices.Clip(rules.pawl), defaults)
 	}
 	rules.sum = rules.sum.add("config", []byte(strings.Join(options.Patterns, "\n")))
@@ -77,7 +77,7 @@ func realPath(root string) (string, error) {
 	return root, nil
 }
 
-// loadAbove gives the rules that hold in root before its own files are read.
+// loadAbove returns the rules for root without its own files.
 func loadAbove(ctx context.Context, root string, env []string) (*Rules, error) {
 	repo, ok, err := FindRepository(root)
 	if err != nil {
@@ -93,13 +93,13 @@ func loadAbove(ctx context.Context, root string, env []string) (*Rules, error) {
 	if rules, err = rules.down(root); err != nil {
 		return nil, err
 	}
-	if rules.out != nil {
+	if rules.ignored != nil {
 		return &Rules{top: root}, nil
 	}
 	return rules, nil
 }
 
-// down enters each folder from the top of the repository to root and reads the .gitignore of those above root.
+// down enters each folder from the top of the repository to root, and reads the .gitignore of those above root.
 func (r *Rules) down(root string) (*Rules, error) {
 	below, err := filepath.Rel(r.top, root)
 	if err != nil {
@@ -118,10 +118,10 @@ func (r *Rules) down(root string) (*Rules, error) {
 	return r, nil
 }
 
-// readOwn reads a file of patterns in the work tree, where git follows no links.
+// readOwn reads a pattern file in the work tree without following links, like git.
 func readOwn(path string) ([]byte, error) { return read(path, syscall.O_NOFOLLOW) }
 
-// read gives nil where there is nothing that git would read either: no file, a folder or device, or no right to it.
+// read returns nil if git would read nothing either: the file is missing, unreadable or not a regular file.
 func read(path string, flags int) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|flags, 0)
 	for _, absent := range []error{fs.ErrNotExist, fs.ErrPermission, syscall.ELOOP, syscall.ENOTDIR, syscall.ENXIO} {

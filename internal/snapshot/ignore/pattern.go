@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// A list is what one file says.
+// A list holds the patterns of one file.
 type list struct {
 	file     string
-	base     int       // length of the path of the folder that it speaks for
-	patterns []pattern // the last line first
+	base     int       // length of the path of the file's folder
+	patterns []pattern // last line first
 }
 
-// newList reads a file of patterns as git does: a byte order mark is skipped, a carriage return belongs to the end of
-// its line, and a NUL ends the line.
-func newList(file string, base int, data []byte) *list {
+// parseList parses a pattern file as git does: it skips a byte order mark, strips a carriage return at the end of a line,
+// and cuts a line at a NUL.
+func parseList(file string, base int, data []byte) *list {
 	l := &list{file: file, base: base}
 	number := 0
 	for line := range strings.Lines(strings.TrimPrefix(string(data), "\ufeff")) {
@@ -24,7 +24,7 @@ func newList(file string, base int, data []byte) *list {
 			continue
 		}
 		line, _, _ = strings.Cut(line, "\x00")
-		if p, ok := newPattern(trimSpaces(line)); ok {
+		if p, ok := parsePattern(trimSpaces(line)); ok {
 			p.line = number
 			l.patterns = append(l.patterns, p)
 		}
@@ -33,7 +33,7 @@ func newList(file string, base int, data []byte) *list {
 	return l
 }
 
-// deciding is the last pattern that matches e, or nil.
+// deciding returns the last pattern that matches e, or nil.
 func (l *list) deciding(e *entry) *pattern {
 	for i := range l.patterns {
 		if p := &l.patterns[i]; p.matches(e, l.base) {
@@ -43,15 +43,15 @@ func (l *list) deciding(e *entry) *pattern {
 	return nil
 }
 
-// stronger puts l, if it says anything, before others.
-func stronger(l *list, others []*list) []*list {
+// prepend puts l before others, unless it is empty.
+func prepend(l *list, others []*list) []*list {
 	if len(l.patterns) == 0 {
 		return others
 	}
 	return append([]*list{l}, others...)
 }
 
-// trimSpaces cuts the spaces at the end of a line but for an escaped one.
+// trimSpaces removes trailing spaces, except an escaped one.
 func trimSpaces(line string) string {
 	end := len(strings.TrimRight(line, " "))
 	escapes := end - len(strings.TrimRight(line[:end], `\`))
@@ -61,30 +61,30 @@ func trimSpaces(line string) string {
 	return line[:end]
 }
 
-// A pattern is one line of a list.
+// A pattern is one line of a pattern file.
 type pattern struct {
 	source  string
 	line    int
 	negated bool
 	dirOnly bool
 	kind    kind
-	text    string // without ! and without the slashes at both ends
-	plain   int    // length of the text before its first wildcard
-	tail    string // what every name that matches ends in
+	text    string // without ! and without leading and trailing slash
+	plain   int    // length of the literal prefix of text
+	tail    string // literal suffix of every matching name
 }
 
-// kind says what a pattern is held against, and how.
+// kind is what a pattern is compared with, and how.
 type kind int
 
 const (
-	wholeName kind = iota // the name, literally
-	nameEnd               // the end of the name, literally: what is written with one star before it
+	wholeName kind = iota // the whole name, literally
+	nameEnd               // the end of the name, literally: a star, then text
 	nameGlob              // the name, with wildcards
-	wholePath             // the path below the list's folder, with or without wildcards
+	wholePath             // the path relative to the file's folder, with or without wildcards
 )
 
-// newPattern reads a line. One without text is no pattern: it would match nothing.
-func newPattern(line string) (pattern, bool) {
+// parsePattern parses a line. It returns false for a line without pattern.
+func parsePattern(line string) (pattern, bool) {
 	p := pattern{source: line}
 	text, negated := strings.CutPrefix(line, "!")
 	text, dirOnly := strings.CutSuffix(text, "/")
@@ -110,7 +110,7 @@ func newPattern(line string) (pattern, bool) {
 	return p, true
 }
 
-// plain is the length of the text before its first wildcard.
+// plain returns the length of the text before its first wildcard.
 func plain(text string) int {
 	if i := strings.IndexAny(text, `*?[\`); i >= 0 {
 		return i
@@ -118,7 +118,7 @@ func plain(text string) int {
 	return len(text)
 }
 
-// tail is the text after the last slash, wildcard, bracket or escaped byte.
+// tail returns the text after the last slash, wildcard, bracket or escaped byte.
 func tail(text string) string {
 	i := strings.LastIndexAny(text, `/*?[]\`)
 	if i >= 0 && text[i] == '\\' {
@@ -127,14 +127,14 @@ func tail(text string) string {
 	return text[min(i+1, len(text)):]
 }
 
-// An entry is what patterns are held against.
+// An entry is a name to be matched.
 type entry struct {
 	rules *Rules
 	name  string
 	isDir bool
 }
 
-// matches holds p against e for a list of the folder whose path is base long.
+// matches matches p against e; base is the length of the path of the pattern file's folder.
 func (p *pattern) matches(e *entry, base int) bool {
 	if p.dirOnly && !e.isDir {
 		return false
@@ -154,15 +154,15 @@ func (p *pattern) matches(e *entry, base int) bool {
 	}
 }
 
-// matchesPath looks at the folder first, which settles most.
+// matchesPath compares the folder first, which rules out most entries.
 func (p *pattern) matchesPath(e *entry, base int) bool {
 	folder := e.rules.folder[base:]
 	n := min(len(folder), p.plain)
 	return e.rules.same(folder[:n], p.text[:n]) && p.matchesFrom(n, folder[n:], e)
 }
 
-// matchesFrom holds p.text[from:] against folder and e.name. The text before the first wildcard is compared and cut off
-// before the wildcards are looked at, because git does so: in a**/b the stars come first then, and mean folders.
+// matchesFrom matches p.text[from:] against folder and e.name. Like git, it compares and cuts the literal prefix first.
+// In a**/b the remaining pattern then starts with the stars, which match folders.
 func (p *pattern) matchesFrom(from int, folder string, e *entry) bool {
 	plain, name, r := p.text[from:p.plain], e.name, e.rules
 	if len(name) < len(plain) || !r.same(name[:len(plain)], plain) {

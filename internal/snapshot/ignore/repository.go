@@ -14,14 +14,14 @@ import (
 	"strings"
 )
 
-// A Repository is git's, seen from one of its work trees.
+// A Repository is a git repository, seen from one of its work trees.
 type Repository struct {
-	Top    string // of the work tree
-	Dir    string // .git, or what it names in a linked work tree or submodule
-	Common string // the same, or the main work tree's .git
+	Top    string // top of the work tree
+	Dir    string // .git, or the folder that it points to in a linked work tree or submodule
+	Common string // Dir, or the .git of the main work tree
 }
 
-// FindRepository looks for the repository that folder, an absolute path, lies in.
+// FindRepository finds the repository that contains folder, which must be an absolute path.
 func FindRepository(folder string) (Repository, bool, error) {
 	for {
 		repo, ok, err := openRepository(folder)
@@ -36,7 +36,7 @@ func FindRepository(folder string) (Repository, bool, error) {
 	}
 }
 
-// openRepository reports whether top is the top of a work tree. A .git without HEAD is none, as for git.
+// openRepository reports whether top is the top of a work tree. Like git, it requires a HEAD in .git.
 func openRepository(top string) (Repository, bool, error) {
 	dir := filepath.Join(top, ".git")
 	link, err := read(dir, 0)
@@ -53,7 +53,7 @@ func openRepository(top string) (Repository, bool, error) {
 	switch _, err := os.Lstat(filepath.Join(dir, "HEAD")); {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
 		return Repository{}, false, nil
-	case err != nil && link == nil: // .git is neither folder nor file
+	case err != nil && link == nil: // .git is neither a folder nor a file
 		return Repository{}, false, nil
 	case err != nil:
 		return Repository{}, false, fmt.Errorf("find the repository: %w", err)
@@ -65,7 +65,7 @@ func openRepository(top string) (Repository, bool, error) {
 	return Repository{Top: top, Dir: dir, Common: below(dir, strings.TrimRight(string(common), "\r\n"))}, true, nil
 }
 
-// rules are those of the excludes file and, stronger, of info/exclude.
+// rules returns the rules of the excludes file and, with precedence, of info/exclude.
 func (g Repository) rules(ctx context.Context, env []string) (*Rules, error) {
 	settings, err := g.settings(ctx, env)
 	if err != nil {
@@ -83,19 +83,20 @@ func (g Repository) rules(ctx context.Context, env []string) (*Rules, error) {
 		if err != nil {
 			return nil, err
 		}
-		r.git = stronger(newList(file, 0, data), r.git)
+		r.git = prepend(parseList(file, 0, data), r.git)
 		r.sum = r.sum.read("excludes", data)
 	}
 	return r, nil
 }
 
-// settings are what of git's configuration bears on rules.
+// settings are the parts of git's configuration that affect the rules.
 type settings struct {
 	excludesFile string // absolute, or empty
 	ignoreCase   bool
 }
 
-// settings asks git, for its configuration has includes, conditions and a dozen places. Without git its defaults hold.
+// settings runs git, since its configuration has includes, conditions and many sources. Without git it returns the
+// defaults.
 func (g Repository) settings(ctx context.Context, env []string) (settings, error) {
 	home := value(env, "HOME")
 	configHome := value(env, "XDG_CONFIG_HOME")
@@ -122,8 +123,8 @@ func (g Repository) settings(ctx context.Context, env []string) (settings, error
 	return s, nil
 }
 
-// config prints the settings, one after another, the strongest last. The repository is named outright, so that neither
-// a hook's environment nor a foreign owner leads git elsewhere.
+// config returns the settings, the effective value last. It names the repository explicitly, so that neither GIT_
+// variables nor a different owner make git use another one.
 func (g Repository) config(ctx context.Context, env []string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, "git", "--git-dir="+g.Dir, "config", "--null", "--get-regexp",
 		`^core\.(excludesfile|ignorecase)$`)
@@ -144,7 +145,7 @@ func (g Repository) config(ctx context.Context, env []string) ([]byte, error) {
 	return out, nil
 }
 
-// expand makes a path of the settings absolute. An empty one stays so, and means no file.
+// expand makes a path from the settings absolute. An empty path stays empty, and means no file.
 func (g Repository) expand(path, home string) string {
 	if rest, ok := strings.CutPrefix(path, "~/"); ok {
 		return filepath.Join(home, rest)
@@ -155,7 +156,7 @@ func (g Repository) expand(path, home string) string {
 	return below(g.Top, path)
 }
 
-// isTrue reads a truth value as git does.
+// isTrue parses a boolean as git does.
 func isTrue(value string) bool {
 	switch strings.ToLower(value) {
 	case "true", "yes", "on":
@@ -165,7 +166,7 @@ func isTrue(value string) bool {
 	return err == nil && number != 0
 }
 
-// below is path, seen from folder.
+// below resolves path relative to folder.
 func below(folder, path string) string {
 	if filepath.IsAbs(path) {
 		return filepath.Clean(path)
@@ -173,7 +174,7 @@ func below(folder, path string) string {
 	return filepath.Join(folder, path)
 }
 
-// value is what an environment says of name; the last word counts.
+// value returns the last value of a variable in an environment.
 func value(env []string, name string) string {
 	for _, v := range slices.Backward(env) {
 		if value, ok := strings.CutPrefix(v, name+"="); ok {

@@ -2,18 +2,19 @@ package ignore
 
 import "strings"
 
-// A place is where a match may be taken up again: the pattern from p on, against the text from t on.
-type place struct{ p, t int }
+// A position is an index into the pattern and one into the text.
+type position struct{ p, t int }
 
-var nowhere = place{-1, -1}
+var nowhere = position{-1, -1}
 
-// wild reports whether pattern matches the whole of path, as git has it: * and ? stop at slashes, ** between slashes
-// does not, and a pattern with a broken class or a backslash at its end matches nothing.
+// wild reports whether pattern matches the whole path by git's rules: * and ? do not match slashes, ** between slashes
+// does, and a pattern with a broken class or a trailing backslash matches nothing.
 //
-// Only the last * and the last ** are ever taken up again. What stands before the last one has matched as early as it
-// can, and a later match would leave less text, so the cost is bounded by the pattern times the square of the path.
+// It backtracks only to the last * and the last **. Anything before the last one has matched as early as possible, and
+// a later match would leave less text. The cost is therefore at most the length of the pattern times the square of the
+// length of the path.
 func wild(pattern, path string, fold bool) bool {
-	at, star, folders := place{}, nowhere, nowhere
+	at, star, folders := position{}, nowhere, nowhere
 	for {
 		switch stars := countStars(pattern[at.p:]); {
 		case stars > 0 && crossesFolders(pattern, at.p, stars):
@@ -22,7 +23,7 @@ func wild(pattern, path string, fold bool) bool {
 				return true
 			}
 			folders, star = at, nowhere
-			if pattern[at.p] == '/' { // **/ may stand for no folder at all
+			if pattern[at.p] == '/' { // **/ may match no folder
 				at.p++
 			}
 			continue
@@ -34,7 +35,7 @@ func wild(pattern, path string, fold bool) bool {
 			return true
 		case at.p < len(pattern) && at.t < len(path):
 			if size, ok := matchOne(pattern[at.p:], path[at.t], fold); ok {
-				at = place{at.p + size, at.t + 1}
+				at = position{at.p + size, at.t + 1}
 				continue
 			}
 		}
@@ -46,11 +47,11 @@ func wild(pattern, path string, fold bool) bool {
 			}
 			at = star
 		case folders != nowhere:
-			slash := strings.IndexByte(path[folders.t:], '/') // what follows ** is a slash
+			slash := strings.IndexByte(path[folders.t:], '/') // ** is followed by a slash
 			if slash < 0 {
 				return false
 			}
-			at = place{folders.p, folders.t + slash}
+			at = position{folders.p, folders.t + slash}
 			folders.t, star = at.t+1, nowhere
 		default:
 			return false
@@ -58,7 +59,7 @@ func wild(pattern, path string, fold bool) bool {
 	}
 }
 
-// gap is how many bytes of path a star may take at once, because what follows it cannot match before.
+// gap returns the number of bytes that a star can skip at once, since what follows it cannot match earlier.
 func gap(pattern, path string) int {
 	if pattern == "" || strings.IndexByte(`?[\/`, pattern[0]) >= 0 {
 		return 0
@@ -78,16 +79,16 @@ func countStars(pattern string) int {
 	return n
 }
 
-// crossesFolders reports whether the stars at pattern[p:] fill all that is between two slashes, the second of which may
-// be escaped.
+// crossesFolders reports whether the stars at pattern[p:] are a whole path component. The slash after them may be
+// escaped.
 func crossesFolders(pattern string, p, stars int) bool {
 	rest := pattern[p+stars:]
 	return stars > 1 && (p == 0 || pattern[p-1] == '/') &&
 		(rest == "" || rest[0] == '/' || strings.HasPrefix(rest, `\/`))
 }
 
-// matchOne holds the first element of a pattern, which is not a star, against one byte; size is the element's length.
-// Folding leaves escaped letters as they are, which git does too.
+// matchOne matches the first element of a pattern, which is not a star, against one byte; size is the element's length.
+// Like git, it does not fold escaped letters.
 func matchOne(pattern string, c byte, fold bool) (size int, ok bool) {
 	if fold {
 		c = lower(c)

@@ -7,33 +7,33 @@ import (
 	"sync"
 )
 
-// Batch gathers the objects of one commit. Nothing of it is in the store before Commit. It may be used by many
-// goroutines, and must be ended by Commit or Abort; when its process dies, nothing is left but a file that the next
+// Batch collects the objects of one commit. Nothing of it is in the store before Commit. Its methods may be called
+// concurrently. It must be ended by Commit or Abort. If its process dies, only a temporary file is left, which the next
 // batch or prune removes.
 type Batch struct {
 	store *Store
-	lock  *lock // shared: what was found in the store stays there
+	lock  *lock // shared: objects found in the store stay there
 
-	mu    sync.Mutex // guards all below
-	out   *writer
-	known map[ID]bool // what is in out
+	mu    sync.Mutex // guards the fields below
+	out   *packWriter
+	known map[ID]bool // objects in out
 	bytes int64
-	err   error // why nothing more can be put; ErrOver after its end
+	err   error // why Put is no longer possible; ErrBatchEnded after the end
 }
 
-// Begin begins a batch. It waits for Prune and Repair, until ctx ends; they wait for the batch.
+// Begin starts a batch. Begin waits for Prune and Repair until ctx ends, and they wait for open batches.
 func (s *Store) Begin(ctx context.Context) (*Batch, error) {
 	s.sweep()
 	l, err := s.hold(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("begin a snapshot: %w", err)
 	}
-	return &Batch{store: s, lock: l, out: newWriter(s), known: map[ID]bool{}}, nil
+	return &Batch{store: s, lock: l, out: newPackWriter(s), known: map[ID]bool{}}, nil
 }
 
-// Put adds an object, and returns its ID. An object that is in the store, or in this batch, costs only its hash. Put
-// what an object refers to before the object itself: then what another process finds in the store is always complete.
-// After an error, which may be that the disk is full, only Abort is left.
+// Put adds an object and returns its ID. An object that the store or the batch already has costs only its hash. Put an
+// object after those that it refers to: then every object that another process finds is complete. After an error, such
+// as a full disk, the batch can only be aborted.
 func (b *Batch) Put(content []byte) (ID, error) {
 	id := IDOf(content)
 	if len(content) > MaxObject {
@@ -66,8 +66,8 @@ func (b *Batch) add(e entry, stored []byte) error {
 	return nil
 }
 
-// Has reports whether an object is in the batch, or was in the store when the batch began or this process last looked.
-// What it has found stays there.
+// Has reports whether the batch has the object, or the store had it at the last refresh. An object that Has found stays
+// in the store until the batch ends.
 func (b *Batch) Has(id ID) (bool, error) {
 	b.mu.Lock()
 	known, err := b.known[id], b.err
@@ -78,17 +78,17 @@ func (b *Batch) Has(id ID) (bool, error) {
 	return b.store.has(id)
 }
 
-// Added returns how many objects are new in this batch, and their bytes on disk.
+// Added returns the number of new objects in the batch, and their size on disk.
 func (b *Batch) Added() (objects int, bytes int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return len(b.known), b.bytes
 }
 
-// Commit ends the batch, with a record that says what it is for. When it returns, the objects and the record survive a
-// power cut; so does every object that Has has found. The record comes last: when the process dies before, nobody sees
-// it. After an error the record may be there all the same, then with all its objects; committing it again does no
-// harm. ctx ends the wait for other processes' commits.
+// Commit ends the batch and adds its commit record. When it returns nil, the record, all objects of the batch and every
+// object that Has found survive a power failure. The record is written last, so a crash leaves no commit without its
+// objects. After an error the commit may still be there, complete; committing the same content again is harmless. ctx
+// limits the wait for other processes' commits.
 func (b *Batch) Commit(ctx context.Context, content []byte) (ID, error) {
 	id := IDOf(content)
 	b.mu.Lock()
@@ -107,14 +107,14 @@ func (b *Batch) Commit(ctx context.Context, content []byte) (ID, error) {
 	if err != nil {
 		return id, fmt.Errorf("commit: %w", errors.Join(err, ended))
 	}
-	return id, nil // it is durable: what could not be tidied up does not matter
+	return id, nil // already durable: errors of the clean-up do not matter
 }
 
-// Abort ends the batch. Nothing of it stays. After Commit it does nothing.
+// Abort ends the batch and discards it. After Commit it does nothing.
 func (b *Batch) Abort() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if errors.Is(b.err, ErrOver) {
+	if errors.Is(b.err, ErrBatchEnded) {
 		return nil
 	}
 	if err := b.end(); err != nil {
@@ -123,11 +123,11 @@ func (b *Batch) Abort() error {
 	return nil
 }
 
-// end gives everything back, under b.mu.
+// end releases the batch's files and lock. The caller holds b.mu.
 func (b *Batch) end() error {
-	if errors.Is(b.err, ErrOver) {
+	if errors.Is(b.err, ErrBatchEnded) {
 		return nil
 	}
-	b.err = ErrOver
+	b.err = ErrBatchEnded
 	return errors.Join(b.out.discard(), b.lock.release())
 }

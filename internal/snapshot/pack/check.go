@@ -12,15 +12,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Fault is something that is not as it was written.
+// Fault is damage found in the store.
 type Fault struct {
 	File   string
 	Offset int64
-	ID     ID // of the object or record that is meant; zero where that is not known
+	ID     ID // of the object or record; zero if unknown
 	What   string
 }
 
-// String names the fault and its place.
+// String returns place and description of the fault.
 func (f Fault) String() string {
 	if f.ID == (ID{}) {
 		return fmt.Sprintf("%s: byte %d: %s", f.File, f.Offset, f.What)
@@ -28,8 +28,8 @@ func (f Fault) String() string {
 	return fmt.Sprintf("%s: byte %d: %s: %s", f.File, f.Offset, f.ID, f.What)
 }
 
-// Check reads everything: each pack, object, record, the list of what was pruned, and the index. It lists every fault
-// and changes nothing. What death or a power cut leaves behind is no fault. Others may commit meanwhile; Prune waits.
+// Check reads all packs, objects, records, the dead list and the index, and returns every fault. It changes nothing.
+// What a crash or power failure leaves behind is no fault. Commits may go on meanwhile; Prune waits.
 func (s *Store) Check(ctx context.Context) ([]Fault, error) {
 	l, err := acquire(ctx, filepath.Join(s.dir, lockName), unix.LOCK_SH)
 	if err != nil {
@@ -45,10 +45,10 @@ func (s *Store) Check(ctx context.Context) ([]Fault, error) {
 type checker struct {
 	dir     string
 	faults  []Fault
-	present map[ID]bool // what is alive and well
+	present map[ID]bool // intact objects and records that are not dead
 }
 
-func (c *checker) find(file string, offset int64, id ID, what string) {
+func (c *checker) report(file string, offset int64, id ID, what string) {
 	c.faults = append(c.faults, Fault{File: filepath.Join(c.dir, file), Offset: offset, ID: id, What: what})
 }
 
@@ -58,11 +58,11 @@ func (c *checker) check(ctx context.Context) error {
 		return err
 	}
 	if dead.damaged != nil {
-		c.find(deadName, 0, ID{}, "the list of what was pruned has another checksum")
+		c.report(deadName, 0, ID{}, "checksum mismatch in the list of pruned entries")
 	}
-	w, err := readWitness(c.dir, dead.generation) // before the packs: it may know no more than they hold
+	w, err := readIndexClaims(c.dir, dead.generation) // read before the packs, which must hold all that it lists
 	if err != nil {
-		c.find(indexName, 0, ID{}, err.Error())
+		c.report(indexName, 0, ID{}, err.Error())
 	}
 	numbers, err := listPacks(c.dir)
 	if err != nil {
@@ -84,7 +84,7 @@ func (c *checker) pack(ctx context.Context, v *view, number uint32, known int64)
 		return err
 	}
 	for _, b := range p.bad {
-		c.find(packName(number), b.from, b.entry.id, b.why)
+		c.report(packName(number), b.from, b.entry.id, b.why)
 	}
 	for _, e := range p.entries {
 		if !v.dead.holds(number, e.offset) {
@@ -92,16 +92,16 @@ func (c *checker) pack(ctx context.Context, v *view, number uint32, known int64)
 		}
 	}
 	if known > p.size {
-		c.find(packName(number), p.size, ID{}, fmt.Sprintf("the pack ends here, but once went on to byte %d", known))
+		c.report(packName(number), p.size, ID{}, fmt.Sprintf("the pack is truncated here; it had at least %d bytes", known))
 	}
 	return nil
 }
 
-// compare looks for what the index says that the packs do not hold.
-func (c *checker) compare(w *witness, v *view) {
+// compare finds objects that the index lists and no pack holds.
+func (c *checker) compare(w *indexClaims, v *view) {
 	for number := range w.covered {
 		if v.packs[number] == nil {
-			c.find(packName(number), 0, ID{}, "the pack is missing")
+			c.report(packName(number), 0, ID{}, "the pack is missing")
 		}
 	}
 	named := map[ID]bool{}
@@ -110,20 +110,20 @@ func (c *checker) compare(w *witness, v *view) {
 	}
 	for _, o := range w.objects {
 		if !c.present[o.id] && !named[o.id] {
-			c.find(packName(o.pack), int64(o.offset), o.id, "the object is missing")
+			c.report(packName(o.pack), int64(o.offset), o.id, "the object is missing")
 		}
 	}
 }
 
-// examine reads a whole pack and checks each hash.
-func (v *view) examine(ctx context.Context, number uint32, known int64) (*counted, error) {
+// examine reads a whole pack and verifies every hash.
+func (v *view) examine(ctx context.Context, number uint32, known int64) (*packContents, error) {
 	p := v.packs[number]
 	found, size, err := p.scan(0, known)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", packName(number), err)
 	}
 	p.size = size
-	c := &counted{number: number, size: size, bad: found.bad}
+	c := &packContents{number: number, size: size, bad: found.bad}
 	for _, e := range found.entries {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -133,7 +133,7 @@ func (v *view) examine(ctx context.Context, number uint32, known int64) (*counte
 			_, err = e.unpack(stored)
 		}
 		if err != nil {
-			c.bad = append(c.bad, stretch{from: e.offset, to: e.end(), entry: e, why: err.Error()})
+			c.bad = append(c.bad, badRange{from: e.offset, to: e.end(), entry: e, why: err.Error()})
 			continue
 		}
 		c.entries = append(c.entries, e)
@@ -141,16 +141,16 @@ func (v *view) examine(ctx context.Context, number uint32, known int64) (*counte
 	return c, nil
 }
 
-// witness is what the index says, for those who do not believe it.
-type witness struct {
+// indexClaims is the content of the index, as evidence of what the packs should hold.
+type indexClaims struct {
 	covered map[uint32]int64
 	objects []located
 }
 
-// readWitness reads the index where there is one of this generation. An error says that it is damaged: then as much is
-// returned as can be read. One that never reached the disk is not damaged.
-func readWitness(dir string, generation uint64) (*witness, error) {
-	w := &witness{}
+// readIndexClaims reads the index if it belongs to the given generation. If the index is damaged, it returns an error
+// and what is readable. An index that never reached the disk counts as missing.
+func readIndexClaims(dir string, generation uint64) (*indexClaims, error) {
+	w := &indexClaims{}
 	x, err := openIndex(dir)
 	if errors.Is(err, fs.ErrNotExist) || err != nil && unwritten(filepath.Join(dir, indexName)) {
 		return w, nil
@@ -158,7 +158,7 @@ func readWitness(dir string, generation uint64) (*witness, error) {
 	if err != nil {
 		return w, err
 	}
-	defer drop(x)
+	defer closeIndex(x)
 	if x.generation != generation {
 		return w, nil
 	}
@@ -169,7 +169,7 @@ func readWitness(dir string, generation uint64) (*witness, error) {
 	return w, errors.Join(err, worse)
 }
 
-// unwritten reports whether a file is empty, or begins with NUL: a power cut leaves that of one that was not synced.
+// unwritten reports whether a file is empty or starts with NULs, as a power failure leaves a file that was not synced.
 func unwritten(path string) bool {
 	data, err := os.ReadFile(path)
 	return err == nil && len(bytes.Trim(data[:min(len(data), indexHeader)], "\x00")) == 0

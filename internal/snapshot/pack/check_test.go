@@ -220,7 +220,7 @@ func TestDeadListDamaged(t *testing.T) {
 			continue
 		}
 		done, err := s.Repair(t.Context())
-		if err != nil || !done.Forgotten || !bytes.Equal(read(t, done.Quarantined[0]), data) {
+		if err != nil || !done.DeadListLost || !bytes.Equal(read(t, done.Quarantined[0]), data) {
 			t.Fatalf("byte %d: %v %v", i, done, err)
 		}
 		sound(t, s)

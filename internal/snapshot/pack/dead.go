@@ -19,28 +19,28 @@ const (
 	deadHead  = 28
 )
 
-// place is where an entry stands.
-type place struct {
+// location is the place of an entry.
+type location struct {
 	pack   uint32
 	offset uint32
-	size   uint32 // with its header
+	size   uint32 // including the header
 }
 
-// deadList names the entries that were pruned, but still stand in their packs. Without it they would come back when
-// the index is made anew, and a dead tree would then be there without its children. It is one file, replaced whole:
+// deadList names the entries that were pruned but are still in their packs. Without it, rebuilding the index would
+// bring them back, and a dead tree could then lack its children. It is one file, replaced as a whole:
 //
 //	magic 8 | generation 8 | next pack 8 | count 4 | count × (pack 4, offset 4) | crc 4
 //
-// Packs are never given a number below the next one again, so a place means one entry for ever.
+// Numbers of packs below next are never used again, so a location identifies one entry forever.
 type deadList struct {
-	generation uint64 // drawn by each prune; 0: there was none
+	generation uint64 // random, new with every prune; 0: never pruned
 	next       uint64
-	places     map[[2]uint32]bool // pack and offset
-	damaged    error              // why it cannot be believed
+	locations  map[[2]uint32]bool // pack and offset
+	damaged    error              // non-nil if the list is damaged
 }
 
 func (d *deadList) holds(pack uint32, offset int64) bool {
-	return d.places[[2]uint32{pack, uint32(offset)}]
+	return d.locations[[2]uint32{pack, uint32(offset)}]
 }
 
 func readDead(dir string) (*deadList, error) {
@@ -52,9 +52,9 @@ func readDead(dir string) (*deadList, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &deadList{places: map[[2]uint32]bool{}}
+	d := &deadList{locations: map[[2]uint32]bool{}}
 	if !d.parse(buf) {
-		d.damaged = fmt.Errorf("%s is not as it was written: %w", path, errDamaged)
+		d.damaged = fmt.Errorf("%s is damaged: %w", path, errDamaged)
 	}
 	return d, nil
 }
@@ -71,12 +71,12 @@ func (d *deadList) parse(buf []byte) bool {
 	}
 	d.next = le.Uint64(buf[16:])
 	for at := deadHead; at < body; at += 8 {
-		d.places[[2]uint32{le.Uint32(buf[at:]), le.Uint32(buf[at+4:])}] = true
+		d.locations[[2]uint32{le.Uint32(buf[at:]), le.Uint32(buf[at+4:])}] = true
 	}
 	return true
 }
 
-// readGeneration returns which dead list is there.
+// readGeneration returns the generation of the dead list on disk.
 func readGeneration(dir string) (uint64, error) {
 	file, err := os.Open(filepath.Join(dir, deadName))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -93,7 +93,7 @@ func readGeneration(dir string) (uint64, error) {
 	return binary.LittleEndian.Uint64(head[8:]), nil
 }
 
-// write replaces the list, durably, by one of a new generation.
+// write durably replaces the list, with a new generation.
 func (d *deadList) write(dir string) error {
 	var random [8]byte
 	if _, err := rand.Read(random[:]); err != nil {
@@ -101,11 +101,11 @@ func (d *deadList) write(dir string) error {
 	}
 	d.generation = binary.LittleEndian.Uint64(random[:])
 	le := binary.LittleEndian
-	buf := append(make([]byte, 0, deadHead+8*len(d.places)+4), deadMagic...)
+	buf := append(make([]byte, 0, deadHead+8*len(d.locations)+4), deadMagic...)
 	buf = le.AppendUint64(buf, d.generation)
 	buf = le.AppendUint64(buf, d.next)
-	buf = le.AppendUint32(buf, uint32(len(d.places)))
-	for p := range d.places {
+	buf = le.AppendUint32(buf, uint32(len(d.locations)))
+	for p := range d.locations {
 		buf = le.AppendUint32(le.AppendUint32(buf, p[0]), p[1])
 	}
 	return disk.Replace(filepath.Join(dir, deadName), le.AppendUint32(buf, checksum(buf)))

@@ -10,18 +10,18 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// What an entry is, in its first bytes.
+// Kinds of entries, stored in their first four bytes.
 const (
-	kindMark   = "\xa7"           // begins them all, so that entries can be found behind damage
-	kindPlain  = kindMark + "raw" // an object as it is
-	kindZstd   = kindMark + "zst" // an object, compressed
+	kindMark   = "\xa7"           // starts every kind, so that entries can be found after damage
+	kindPlain  = kindMark + "raw" // an uncompressed object
+	kindZstd   = kindMark + "zst" // a compressed object
 	kindCommit = kindMark + "cmt" // a commit record
 )
 
 const (
-	// MaxObject is how large an object may be.
+	// MaxObject is the maximum size of an object, in bytes.
 	MaxObject = 64 << 20
-	// MaxRecord is how large a commit record may be.
+	// MaxRecord is the maximum size of a commit record, in bytes.
 	MaxRecord = 1 << 20
 
 	entryHeader = 60
@@ -37,22 +37,22 @@ type entry struct {
 	kind   string
 	raw    uint32
 	stored uint32
-	born   uint64 // of a record that was moved: where it first stood, which keeps records in order; 0: here
+	born   uint64 // for a moved record, its first location, which orders the records; otherwise 0
 	id     ID
 	sum    uint32
-	offset int64 // of the header, in the pack
+	offset int64 // of the header in the pack
 }
 
 func (e entry) size() int64 { return entryHeader + int64(e.stored) }
 
 func (e entry) end() int64 { return e.offset + e.size() }
 
-// in returns the entry's place.
-func (e entry) in(pack uint32) place {
-	return place{pack: pack, offset: uint32(e.offset), size: uint32(e.size())}
+// in returns the entry's location.
+func (e entry) in(pack uint32) location {
+	return location{pack: pack, offset: uint32(e.offset), size: uint32(e.size())}
 }
 
-// bornIn returns where a record first stood. New packs have higher numbers, so this tells the order of all records.
+// bornIn returns a record's first location as a number. Newer packs have higher numbers, so this orders all records.
 func (e entry) bornIn(pack uint32) uint64 {
 	if e.born > 0 {
 		return e.born
@@ -60,7 +60,7 @@ func (e entry) bornIn(pack uint32) uint64 {
 	return uint64(pack)<<32 | uint64(e.offset)
 }
 
-// append appends the header.
+// append appends the encoded header to buf.
 func (e entry) append(buf []byte) []byte {
 	start := len(buf)
 	buf = append(buf, e.kind...)
@@ -72,7 +72,7 @@ func (e entry) append(buf []byte) []byte {
 	return binary.LittleEndian.AppendUint32(buf, checksum(buf[start:]))
 }
 
-// parseEntry reads the header at the beginning of buf.
+// parseEntry parses the header at the start of buf.
 func parseEntry(buf []byte, offset int64) (entry, bool) {
 	if len(buf) < entryHeader {
 		return entry{}, false
@@ -95,12 +95,12 @@ func (e entry) sizesFit() bool {
 	return false
 }
 
-// coders are costly to make and are used again. Each encoder serves one goroutine at a time.
+// Coders are expensive to create, so they are pooled. Each serves one goroutine at a time.
 var (
 	encoders = sync.Pool{New: func() any {
 		enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1),
 			zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(1<<20), zstd.WithEncoderCRC(false),
-			zstd.WithAllLitEntropyCompression(true)) // else text without repeats stays as it is
+			zstd.WithAllLitEntropyCompression(true)) // otherwise text without repetitions is not compressed
 		if err != nil {
 			panic(err) // the options are constant
 		}
@@ -116,13 +116,13 @@ var (
 	}}
 )
 
-// encoder is a compressor with the room for what it makes.
+// encoder is a compressor with its output buffer.
 type encoder struct {
 	*zstd.Encoder
 	out []byte
 }
 
-// pack returns an object's entry and its stored bytes, which are valid until the encoder's next use.
+// pack returns an object's entry and its stored bytes, which are valid until the next call.
 func (enc *encoder) pack(id ID, content []byte) (entry, []byte) {
 	e := entry{kind: kindPlain, raw: uint32(len(content)), id: id}
 	stored := content
@@ -141,13 +141,13 @@ func commitEntry(content []byte) entry {
 	return entry{kind: kindCommit, raw: n, stored: n, id: IDOf(content), sum: checksum(content)}
 }
 
-// unpack returns the content of an entry from its stored bytes, having checked it by its ID.
+// unpack returns an entry's content after verifying its hash.
 func (e entry) unpack(stored []byte) ([]byte, error) {
 	content := stored
 	if e.kind == kindZstd {
 		var head zstd.Header
 		if err := head.Decode(stored); err != nil || head.HasFCS && head.FrameContentSize != uint64(e.raw) || !head.HasFCS && e.raw >= 256 {
-			return nil, errors.New("decompress: it has another size") // before room is made for it
+			return nil, errors.New("decompress: size mismatch") // checked before allocating
 		}
 		dec := decoders.Get().(*zstd.Decoder)
 		defer decoders.Put(dec)
@@ -157,7 +157,7 @@ func (e entry) unpack(stored []byte) ([]byte, error) {
 		}
 	}
 	if IDOf(content) != e.id {
-		return nil, errors.New("its content has another hash")
+		return nil, errors.New("content does not match its hash")
 	}
 	return content, nil
 }

@@ -8,10 +8,10 @@ import (
 )
 
 var (
-	// ErrOver means that a batch has been committed or aborted.
-	ErrOver = errors.New("the batch is over")
-	// ErrTooLarge means that an object or a record is larger than the store takes.
-	ErrTooLarge = errors.New("too large for the store")
+	// ErrBatchEnded means that the batch was already committed or aborted.
+	ErrBatchEnded = errors.New("the batch has ended")
+	// ErrTooLarge means that an object or a record exceeds MaxObject or MaxRecord.
+	ErrTooLarge = errors.New("too large for the snapshot store")
 )
 
 // MissingError means that an object is not in the store.
@@ -20,10 +20,10 @@ type MissingError struct{ ID ID }
 // Error names the object.
 func (e *MissingError) Error() string { return fmt.Sprintf("object %s is missing", e.ID) }
 
-// Unwrap makes it a case of damage.
+// Unwrap makes the error a pawl.Error of KindDamaged.
 func (e *MissingError) Unwrap() error { return errDamaged }
 
-// DamagedError means that an object is in the store, but not as it was put there.
+// DamagedError means that the stored bytes of an object are damaged.
 type DamagedError struct {
 	ID     ID
 	File   string
@@ -31,12 +31,12 @@ type DamagedError struct {
 	Why    string
 }
 
-// Error names the object and its place.
+// Error names the object and its location.
 func (e *DamagedError) Error() string {
 	return fmt.Sprintf("%s: byte %d: object %s: %s", e.File, e.Offset, e.ID, e.Why)
 }
 
-// Unwrap makes it a case of damage.
+// Unwrap makes the error a pawl.Error of KindDamaged.
 func (e *DamagedError) Unwrap() error { return errDamaged }
 
 // errClosed means that the store was closed.

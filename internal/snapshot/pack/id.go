@@ -12,14 +12,14 @@ type ID [sha256.Size]byte
 // IDOf returns the ID of content.
 func IDOf(content []byte) ID { return sha256.Sum256(content) }
 
-// ParseID reads 64 hex digits.
+// ParseID parses 64 hex digits.
 func ParseID(text string) (ID, error) {
 	var id ID
 	if len(text) != hex.EncodedLen(len(id)) {
-		return id, fmt.Errorf("%q is no object id: want %d hex digits", text, hex.EncodedLen(len(id)))
+		return id, fmt.Errorf("invalid object id %q: want %d hex digits", text, hex.EncodedLen(len(id)))
 	}
 	if _, err := hex.Decode(id[:], []byte(text)); err != nil {
-		return ID{}, fmt.Errorf("%q is no object id: %w", text, err)
+		return ID{}, fmt.Errorf("invalid object id %q: %w", text, err)
 	}
 	return id, nil
 }
@@ -30,7 +30,7 @@ func (id ID) String() string { return hex.EncodeToString(id[:]) }
 // MarshalText returns 64 hex digits.
 func (id ID) MarshalText() ([]byte, error) { return []byte(id.String()), nil }
 
-// UnmarshalText reads 64 hex digits.
+// UnmarshalText parses 64 hex digits.
 func (id *ID) UnmarshalText(text []byte) error {
 	parsed, err := ParseID(string(text))
 	if err == nil {

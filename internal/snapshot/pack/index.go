@@ -27,23 +27,24 @@ const (
 	perBlock    = (blockSize - blockHeader) / indexEntry
 )
 
-// errIndex means that the index is no good. It is a cache: whoever meets this reads the packs instead.
-var errIndex = errors.New("the index is not as it was written")
+// errIndex means that the index is damaged. The index is a cache: callers read the packs instead.
+var errIndex = errors.New("the index is damaged")
 
-// index tells where each object stands, up to a length of each pack. It is a cache, replaced whole by whoever commits:
+// index maps objects to their locations, for a prefix of each pack. It is a cache, replaced as a whole by a committing
+// process:
 //
 //	magic 8 | generation of the dead list 8 | packs 4 | blocks 4 | records 4 | entries 4 | crc of head 4 | crc of records 4
 //	head: packs × (number 4, length 8), blocks × the first 8 bytes of the block's first id
 //	records × (born 8, pack 4, offset 4, size 4)
 //	blocks of 4096 bytes: crc 4 | count 2 | count × (id 32, pack 4, offset 4, size 4), by id
 //
-// Only the head is read at opening. A look-up reads one block, and checks it.
+// Opening reads only the head. A lookup reads one block and verifies it.
 type index struct {
 	file       *os.File
 	info       os.FileInfo
 	generation uint64
-	covered    map[uint32]int64 // how much of each pack
-	first      []uint64         // of each block
+	covered    map[uint32]int64 // indexed bytes of each pack
+	first      []uint64         // prefix of the first ID of each block
 	entries    int
 	records    int
 	recordsSum uint32
@@ -51,7 +52,7 @@ type index struct {
 	blocksAt   int64
 }
 
-// openIndex opens the index. errIndex: it is no good.
+// openIndex opens the index. It returns errIndex if the index is damaged.
 func openIndex(dir string) (*index, error) {
 	file, err := os.Open(filepath.Join(dir, indexName))
 	if err != nil {
@@ -78,7 +79,7 @@ func (x *index) readHead() (err error) {
 	x.recordsAt = indexHeader + 12*packs + 8*blocks
 	x.blocksAt = x.recordsAt + 20*records
 	if x.blocksAt+blocks*blockSize != x.info.Size() {
-		return fmt.Errorf("%w: it has another size", errIndex)
+		return fmt.Errorf("%w: size mismatch", errIndex)
 	}
 	head := make([]byte, x.recordsAt-indexHeader)
 	if _, err := x.file.ReadAt(head, indexHeader); err != nil {
@@ -86,7 +87,7 @@ func (x *index) readHead() (err error) {
 	}
 	sum := crc32.Update(checksum(fixed[:32]), castagnoli, fixed[36:])
 	if crc32.Update(sum, castagnoli, head) != le.Uint32(fixed[32:]) {
-		return fmt.Errorf("%w: its head has another checksum", errIndex)
+		return fmt.Errorf("%w: checksum mismatch in the head", errIndex)
 	}
 	x.covered = make(map[uint32]int64, packs)
 	for range packs {
@@ -106,38 +107,38 @@ func (x *index) close() error {
 	return x.file.Close()
 }
 
-// blockRoom is room for blocks that are looked at.
-var blockRoom = sync.Pool{New: func() any { return new([blockSize]byte) }}
+// blockBuffers holds buffers for lookups.
+var blockBuffers = sync.Pool{New: func() any { return new([blockSize]byte) }}
 
-// find returns where an object stands.
-func (x *index) find(id ID) (place, bool, error) {
+// find returns the location of an object.
+func (x *index) find(id ID) (location, bool, error) {
 	if x == nil {
-		return place{}, false, nil
+		return location{}, false, nil
 	}
 	prefix := binary.BigEndian.Uint64(id[:])
 	after := sort.Search(len(x.first), func(i int) bool { return x.first[i] > prefix })
-	buf := blockRoom.Get().(*[blockSize]byte)
-	defer blockRoom.Put(buf)
+	buf := blockBuffers.Get().(*[blockSize]byte)
+	defer blockBuffers.Put(buf)
 	for b := after - 1; b >= 0; b-- {
 		entries, err := x.block(buf[:], b)
 		if err != nil {
-			return place{}, false, err
+			return location{}, false, err
 		}
 		n := len(entries) / indexEntry
 		i := sort.Search(n, func(i int) bool { return bytes.Compare(entries[i*indexEntry:][:len(id)], id[:]) >= 0 })
 		if i < n && bytes.Equal(entries[i*indexEntry:][:len(id)], id[:]) {
-			return placeOf(entries[i*indexEntry+len(id):]), true, nil
+			return parseLocation(entries[i*indexEntry+len(id):]), true, nil
 		}
 		if x.first[b] < prefix {
-			break // else it may stand in the block before
+			break // otherwise the previous block may hold it
 		}
 	}
-	return place{}, false, nil
+	return location{}, false, nil
 }
 
-func placeOf(buf []byte) place {
+func parseLocation(buf []byte) location {
 	le := binary.LittleEndian
-	return place{pack: le.Uint32(buf), offset: le.Uint32(buf[4:]), size: le.Uint32(buf[8:])}
+	return location{pack: le.Uint32(buf), offset: le.Uint32(buf[4:]), size: le.Uint32(buf[8:])}
 }
 
 // block reads a block's entries into buf.
@@ -147,18 +148,18 @@ func (x *index) block(buf []byte, b int) ([]byte, error) {
 	}
 	n := int(binary.LittleEndian.Uint16(buf[4:]))
 	if n > perBlock || binary.LittleEndian.Uint32(buf) != checksum(buf[4:]) {
-		return nil, fmt.Errorf("%w: block %d has another checksum", errIndex, b)
+		return nil, fmt.Errorf("%w: checksum mismatch in block %d", errIndex, b)
 	}
 	return buf[blockHeader : blockHeader+n*indexEntry], nil
 }
 
-// located is an object and where it stands.
+// located is an object with its location.
 type located struct {
 	id ID
-	place
+	location
 }
 
-// all returns everything that the index holds, by id.
+// all returns all objects in the index, by ID.
 func (x *index) all() ([]located, error) {
 	if x == nil {
 		return nil, nil
@@ -171,20 +172,20 @@ func (x *index) all() ([]located, error) {
 			return nil, err
 		}
 		for ; len(entries) > 0; entries = entries[indexEntry:] {
-			all = append(all, located{id: ID(entries[:32]), place: placeOf(entries[32:])})
+			all = append(all, located{id: ID(entries[:32]), location: parseLocation(entries[32:])})
 		}
 	}
 	return all, nil
 }
 
-// record is where a commit record stands, and its place in the order of all.
-type record struct {
+// recordLocation is the location of a commit record, with its position in the order of all records.
+type recordLocation struct {
 	born uint64
-	place
+	location
 }
 
-// commits returns where the commit records stand.
-func (x *index) commits() ([]record, error) {
+// commits returns the locations of the indexed commit records.
+func (x *index) commits() ([]recordLocation, error) {
 	if x == nil {
 		return nil, nil
 	}
@@ -193,17 +194,17 @@ func (x *index) commits() ([]record, error) {
 		return nil, fmt.Errorf("%w: %w", errIndex, err)
 	}
 	if checksum(buf) != x.recordsSum {
-		return nil, fmt.Errorf("%w: its list of records has another checksum", errIndex)
+		return nil, fmt.Errorf("%w: checksum mismatch in the list of records", errIndex)
 	}
-	records := make([]record, 0, x.records)
+	records := make([]recordLocation, 0, x.records)
 	for ; len(buf) > 0; buf = buf[20:] {
-		records = append(records, record{born: binary.LittleEndian.Uint64(buf), place: placeOf(buf[8:])})
+		records = append(records, recordLocation{born: binary.LittleEndian.Uint64(buf), location: parseLocation(buf[8:])})
 	}
 	return records, nil
 }
 
-// writeIndex replaces the index. It does not wait for the disk.
-func writeIndex(dir string, generation uint64, covered map[uint32]int64, objects []located, records []record) error {
+// writeIndex replaces the index without syncing it.
+func writeIndex(dir string, generation uint64, covered map[uint32]int64, objects []located, records []recordLocation) error {
 	le := binary.LittleEndian
 	blocks := (len(objects) + perBlock - 1) / perBlock
 	size := indexHeader + 12*len(covered) + 8*blocks + 20*len(records)
@@ -243,12 +244,12 @@ func appendBlock(buf []byte, objects []located) []byte {
 	return buf
 }
 
-func (p place) append(buf []byte) []byte {
+func (p location) append(buf []byte) []byte {
 	le := binary.LittleEndian
 	return le.AppendUint32(le.AppendUint32(le.AppendUint32(buf, p.pack), p.offset), p.size)
 }
 
-// merge joins two lists that are sorted by id. What stands in both is taken from the second.
+// merge merges two lists sorted by ID. For objects in both it takes the second.
 func merge(a, b []located) []located {
 	all := make([]located, 0, len(a)+len(b))
 	for len(a) > 0 && len(b) > 0 {
@@ -264,8 +265,8 @@ func merge(a, b []located) []located {
 	return append(append(all, a...), b...)
 }
 
-// sorted returns the objects of a map by id.
-func sorted(objects map[ID]place) []located {
+// sorted returns the objects by ID.
+func sorted(objects map[ID]location) []located {
 	list := make([]located, 0, len(objects))
 	for id, at := range objects {
 		list = append(list, located{id, at})

@@ -15,7 +15,7 @@ func indexed(t *testing.T) (dir string, want []string) {
 	if x, err := openIndex(s.dir); err != nil || x.entries < 100 || x.records == 0 {
 		t.Fatalf("index %v %v", x, err)
 	} else {
-		drop(x)
+		closeIndex(x)
 	}
 	return s.dir, []string{"a", "b", "c"}
 }
@@ -105,15 +105,15 @@ func TestIndexWithCollision(t *testing.T) {
 		if i < 10 {
 			id[7] = 0
 		}
-		list = append(list, located{id, place{pack: 1, offset: uint32(i), size: 60}})
+		list = append(list, located{id, location{pack: 1, offset: uint32(i), size: 60}})
 	}
 	must(t, writeIndex(dir, 7, map[uint32]int64{1: 9}, list, nil))
 	x, err := openIndex(dir)
 	must(t, err)
-	defer drop(x)
+	defer closeIndex(x)
 	for _, want := range list {
 		at, ok, err := x.find(want.id)
-		if !ok || err != nil || at != want.place {
+		if !ok || err != nil || at != want.location {
 			t.Fatalf("%v: %v %v %v", want, at, ok, err)
 		}
 	}

@@ -12,14 +12,14 @@ import (
 	"pawl/internal/disk"
 )
 
-// lock is a flock(2) that is held. The system frees it when its process ends.
+// lock is a held flock(2). The system releases it when the process ends.
 type lock struct{ file *os.File }
 
 // acquire takes the lock at path, LOCK_SH or LOCK_EX, and waits for it until ctx ends.
 func acquire(ctx context.Context, path string, how int) (*lock, error) {
 	wait := 50 * time.Microsecond
 	for {
-		l, err := try(path, how)
+		l, err := tryLock(path, how)
 		if !errors.Is(err, unix.EWOULDBLOCK) {
 			return l, err
 		}
@@ -32,8 +32,8 @@ func acquire(ctx context.Context, path string, how int) (*lock, error) {
 	}
 }
 
-// try takes the lock at path, or fails with EWOULDBLOCK.
-func try(path string, how int) (*lock, error) {
+// tryLock takes the lock at path, or fails with EWOULDBLOCK.
+func tryLock(path string, how int) (*lock, error) {
 	file, err := disk.Create(path)
 	if err != nil {
 		return nil, fmt.Errorf("lock: %w", err)
@@ -44,7 +44,8 @@ func try(path string, how int) (*lock, error) {
 	return &lock{file: file.File}, nil
 }
 
-// release unlocks and closes. Closing alone would not do: a child that is just being forked has a copy until its exec.
+// release unlocks the file explicitly: a child between fork and exec holds a copy of the descriptor, so closing is not
+// enough.
 func (l *lock) release() error {
 	return errors.Join(flock(l.file, unix.LOCK_UN), l.file.Close())
 }

@@ -248,7 +248,7 @@ func (m *model) tear(t *rapid.T) {
 
 func (m *model) repair(t *rapid.T) {
 	done, err := m.store(t).Repair(t.Context())
-	if err != nil || done.Forgotten || len(done.Lost)+len(done.Quarantined) > 0 {
+	if err != nil || done.DeadListLost || len(done.Lost)+len(done.Quarantined) > 0 {
 		t.Fatalf("%+v %v", done, err)
 	}
 }

@@ -9,28 +9,28 @@ import (
 	"pawl/internal/disk"
 )
 
-// Pruned is what a prune did.
+// Pruned is the result of Prune.
 type Pruned struct {
-	Commits int   // records that are gone
-	Objects int   // objects that are gone
-	Bytes   int64 // by how much the folder has shrunk
+	Commits int   // removed records
+	Objects int   // removed objects
+	Bytes   int64 // space freed on disk
 }
 
-// Prune removes the commits that live does not keep, and the objects that it does not name. It waits until no batch
-// and no hold is open, in any process, and until ctx ends; live may use Get, but nothing that waits for Prune.
+// Prune removes all commits and objects except those that live returns. It waits until no process has a batch or hold
+// open, or ctx ends. live may call Get, but nothing that waits for Prune.
 //
-// It may die at any moment: what is kept is never in danger. First it is written down durably what is dead, in one
-// file; then packs that hold nothing else are removed, and those with much dead in them are replaced, one after the
-// other, so that no more space is needed than the largest of them. Whoever holds nothing may still see what is dead
-// for a moment. A pack with damage in it is left alone: see Repair.
+// A crash at any point leaves everything that is kept intact. Prune first durably records what is dead in one file.
+// Then it removes packs with only dead entries, and rewrites packs with many of them one after the other, so the extra
+// space needed is at most the largest pack. Readers without a hold may still see dead entries for a moment. Packs with
+// damage are left alone: see Repair.
 func (s *Store) Prune(ctx context.Context, live func(commits []Commit) (keep, objects map[ID]bool, err error)) (Pruned, error) {
 	var pruned Pruned
-	err := s.alone(ctx, func() error {
+	err := s.exclusively(ctx, func() error {
 		before, err := s.Size()
 		if err != nil {
 			return err
 		}
-		if err := s.tidy(ctx); err != nil {
+		if err := s.cleanUp(ctx); err != nil {
 			return err
 		}
 		commits, err := s.Commits()
@@ -52,25 +52,25 @@ func (s *Store) Prune(ctx context.Context, live func(commits []Commit) (keep, ob
 	return pruned, err
 }
 
-// census is all that stands in the packs, whatever the index says.
+// census is the content of all packs, regardless of the index.
 type census struct {
-	packs []*counted
-	dead  *deadList // what was pruned before
-	next  uint32    // the number of the next pack
+	packs []*packContents
+	dead  *deadList // entries pruned earlier
+	next  uint32    // number of the next pack
 }
 
-// counted is a pack with what is in it.
-type counted struct {
+// packContents is a pack with its entries.
+type packContents struct {
 	number  uint32
 	size    int64
 	entries []entry
-	bad     []stretch
-	live    []entry // of entries
-	used    int64   // bytes of live
+	bad     []badRange
+	live    []entry // the part of entries that is kept
+	used    int64   // size of live
 }
 
-// count reads all packs. Nobody else is at work.
-func (s *Store) count() (*census, error) {
+// readPacks reads all packs. The caller has exclusive access.
+func (s *Store) readPacks() (*census, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if err := s.usable(); err != nil {
@@ -82,50 +82,50 @@ func (s *Store) count() (*census, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", packName(number), err)
 		}
-		c.packs = append(c.packs, &counted{number: number, size: size, entries: found.entries, bad: found.bad})
+		c.packs = append(c.packs, &packContents{number: number, size: size, entries: found.entries, bad: found.bad})
 	}
 	return c, nil
 }
 
 func (s *Store) prune(ctx context.Context, keep, objects map[ID]bool) (Pruned, error) {
-	c, err := s.count()
+	c, err := s.readPacks()
 	if err != nil {
 		return Pruned{}, err
 	}
-	records, content := newSorting(c.dead, keep), newSorting(c.dead, objects)
-	dead := &deadList{next: uint64(c.next), places: map[[2]uint32]bool{}}
+	records, content := newSelection(c.dead, keep), newSelection(c.dead, objects)
+	dead := &deadList{next: uint64(c.next), locations: map[[2]uint32]bool{}}
 	for _, p := range c.packs {
 		for _, e := range p.entries {
 			by := content
 			if e.kind == kindCommit {
 				by = records
 			}
-			if by.lives(p.number, e) {
+			if by.keeps(p.number, e) {
 				p.live, p.used = append(p.live, e), p.used+e.size()
 			} else {
-				dead.places[[2]uint32{p.number, uint32(e.offset)}] = true
+				dead.locations[[2]uint32{p.number, uint32(e.offset)}] = true
 			}
 		}
 	}
 	pruned := Pruned{Objects: len(content.gone), Commits: len(records.gone)}
-	if err := s.bury(dead, c); err != nil {
+	if err := s.markDead(dead, c); err != nil {
 		return Pruned{}, err
 	}
 	return pruned, s.compact(ctx, c.packs)
 }
 
-// sorting tells the living from the dead.
-type sorting struct {
+// selection divides entries into live and dead ones.
+type selection struct {
 	dead              *deadList
 	keep, found, gone map[ID]bool
 }
 
-func newSorting(dead *deadList, keep map[ID]bool) *sorting {
-	return &sorting{dead: dead, keep: keep, found: map[ID]bool{}, gone: map[ID]bool{}}
+func newSelection(dead *deadList, keep map[ID]bool) *selection {
+	return &selection{dead: dead, keep: keep, found: map[ID]bool{}, gone: map[ID]bool{}}
 }
 
-// lives reports whether an entry is to be kept. Of several copies the oldest is; the others are dead space.
-func (by *sorting) lives(pack uint32, e entry) bool {
+// keeps reports whether an entry is live. Of several copies only the oldest is.
+func (by *selection) keeps(pack uint32, e entry) bool {
 	switch {
 	case by.dead.holds(pack, e.offset):
 		return false
@@ -139,9 +139,9 @@ func (by *sorting) lives(pack uint32, e entry) bool {
 	return true
 }
 
-// bury writes down what is dead, and forgets it. The new generation makes every index void, so that none names a pack
-// that is about to be removed.
-func (s *Store) bury(dead *deadList, c *census) error {
+// markDead durably records the dead entries and removes them from the view. The new generation invalidates every index,
+// so that none refers to a pack about to be removed.
+func (s *Store) markDead(dead *deadList, c *census) error {
 	if err := dead.write(s.dir); err != nil {
 		return err
 	}
@@ -151,7 +151,7 @@ func (s *Store) bury(dead *deadList, c *census) error {
 		return err
 	}
 	v := s.view
-	v.dead, v.tail, v.records, v.index = dead, map[ID]place{}, nil, drop(v.index)
+	v.dead, v.tail, v.records, v.index = dead, map[ID]location{}, nil, closeIndex(v.index)
 	for _, p := range c.packs {
 		v.packs[p.number].covered = 0
 		for _, e := range p.live {
@@ -161,10 +161,10 @@ func (s *Store) bury(dead *deadList, c *census) error {
 	return nil
 }
 
-// compact gives the space of the dead back, as far as that is worth it.
-func (s *Store) compact(ctx context.Context, packs []*counted) error {
-	var wasteful []*counted
-	avoid := map[uint32]bool{} // what stands in them is to be moved: nothing must be added
+// compact removes dead packs, and rewrites wasteful ones.
+func (s *Store) compact(ctx context.Context, packs []*packContents) error {
+	var wasteful []*packContents
+	avoid := map[uint32]bool{} // packs about to be rewritten: nothing must be added to them
 	for i, p := range packs {
 		switch newest := i == len(packs)-1; {
 		case len(p.bad) > 0:
@@ -182,15 +182,15 @@ func (s *Store) compact(ctx context.Context, packs []*counted) error {
 			return err
 		}
 	}
-	return s.committing(ctx, s.saveNewIndex)
+	return s.withCommitLock(ctx, s.saveNewIndex)
 }
 
 // wasteful reports whether more than a quarter of the pack is dead.
-func (p *counted) wasteful() bool { return 4*(p.size-p.used) > p.size }
+func (p *packContents) wasteful() bool { return 4*(p.size-p.used) > p.size }
 
-// move copies what lives in a pack to others, durably, and removes the pack.
-func (s *Store) move(ctx context.Context, p *counted, avoid map[uint32]bool) error {
-	w := newWriter(s)
+// move durably copies a pack's live entries to other packs and removes it.
+func (s *Store) move(ctx context.Context, p *packContents, avoid map[uint32]bool) error {
+	w := newPackWriter(s)
 	err := s.copyTo(w, p)
 	if err == nil && len(p.live) > 0 {
 		err = s.publish(ctx, w, avoid)
@@ -201,7 +201,7 @@ func (s *Store) move(ctx context.Context, p *counted, avoid map[uint32]bool) err
 	return s.remove(p.number)
 }
 
-func (s *Store) copyTo(w *writer, p *counted) error {
+func (s *Store) copyTo(w *packWriter, p *packContents) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if err := s.usable(); err != nil {
@@ -222,7 +222,7 @@ func (s *Store) copyTo(w *writer, p *counted) error {
 	return nil
 }
 
-// remove removes a pack in which nothing lives.
+// remove removes a pack without live entries.
 func (s *Store) remove(number uint32) error {
 	if err := disk.Remove(filepath.Join(s.dir, packName(number))); err != nil {
 		return err

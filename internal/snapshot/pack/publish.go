@@ -16,29 +16,29 @@ import (
 
 const commitLockName = "commit.lock"
 
-// The commit lock's file holds one byte: whether a commit has begun and not ended. Who finds such a mark cannot know
-// whether what it sees was ever synced, and makes it durable before building on it.
+// The file of the commit lock holds one byte: whether a commit is unfinished. A process that finds the mark of an
+// interrupted commit cannot know which bytes were synced, so it syncs everything it sees before building on it.
 const (
 	begun = 'b'
 	ended = 'e'
 )
 
-// errTakenBack means that nothing was added.
-var errTakenBack = errors.New("nothing was written")
+// errNothingWritten means that the store is unchanged.
+var errNothingWritten = errors.New("nothing was written")
 
-// publish adds what w holds to the store: at the newest pack's end with one sync, or as new packs. Those in
-// avoid are about to be removed: it does not add to them, and leaves the index to be made when they are gone.
-func (s *Store) publish(ctx context.Context, w *writer, avoid map[uint32]bool) error {
+// publish adds the entries of w to the store: appended to the newest pack with one sync, or as new packs. It does not
+// append to packs in avoid, which are about to be removed. With avoid set, it leaves writing the index to the caller.
+func (s *Store) publish(ctx context.Context, w *packWriter, avoid map[uint32]bool) error {
 	if len(w.drafts) > 0 {
-		if err := w.seal(); err != nil { // without the lock: it may take long
+		if err := w.seal(); err != nil { // before taking the lock: this may take long
 			return err
 		}
 	}
-	return s.committing(ctx, func(mark disk.File) error { return s.publishAlone(mark, w, avoid) })
+	return s.withCommitLock(ctx, func(mark disk.File) error { return s.publishLocked(mark, w, avoid) })
 }
 
-// committing calls do under the commit lock, whose file holds the mark.
-func (s *Store) committing(ctx context.Context, do func(mark disk.File) error) error {
+// withCommitLock calls do under the commit lock, with the file that holds the mark.
+func (s *Store) withCommitLock(ctx context.Context, do func(mark disk.File) error) error {
 	l, err := acquire(ctx, filepath.Join(s.dir, commitLockName), unix.LOCK_EX)
 	if err != nil {
 		return err
@@ -46,36 +46,36 @@ func (s *Store) committing(ctx context.Context, do func(mark disk.File) error) e
 	return errors.Join(do(disk.File{File: l.file}), l.release())
 }
 
-// publishAlone is publish under the commit lock.
-func (s *Store) publishAlone(mark disk.File, w *writer, avoid map[uint32]bool) error {
-	if err := s.settle(mark); err != nil {
+// publishLocked is publish under the commit lock.
+func (s *Store) publishLocked(mark disk.File, w *packWriter, avoid map[uint32]bool) error {
+	if err := s.catchUp(mark); err != nil {
 		return err
 	}
 	if _, err := mark.WriteAt([]byte{begun}, 0); err != nil {
 		return err
 	}
 	err := s.put(w, avoid)
-	if err == nil || errors.Is(err, errTakenBack) {
-		_, _ = mark.WriteAt([]byte{ended}, 0) // where it fails, the next one syncs once more than needed
+	if err == nil || errors.Is(err, errNothingWritten) {
+		_, _ = mark.WriteAt([]byte{ended}, 0) // if this fails, the next commit only syncs once more than needed
 	}
 	if err != nil {
 		return err
 	}
-	if avoid == nil && s.grown() {
+	if avoid == nil && s.indexStale() {
 		return s.saveNewIndex(mark)
 	}
 	return nil
 }
 
-// grown reports whether much was added since the index was made.
-func (s *Store) grown() bool {
+// indexStale reports whether so much was added since the last index that a new one is due.
+func (s *Store) indexStale() bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.view != nil && (s.view.unindexed() > s.limits.index || len(s.view.tail) > s.limits.tail)
 }
 
-// settle takes in what others have done, and makes it durable where one of them was cut off.
-func (s *Store) settle(mark disk.File) error {
+// catchUp reads what others have committed, and makes it durable after an interrupted commit.
+func (s *Store) catchUp(mark disk.File) error {
 	if err := s.refresh(); err != nil {
 		return err
 	}
@@ -83,22 +83,22 @@ func (s *Store) settle(mark disk.File) error {
 	if n, err := mark.ReadAt(state[:], 0); n == 0 && errors.Is(err, io.EOF) || n == 1 && state[0] == ended {
 		return nil
 	}
-	if err := s.heal(); err != nil {
+	if err := s.makeDurable(); err != nil {
 		return err
 	}
 	_, err := mark.WriteAt([]byte{ended}, 0)
 	return err
 }
 
-// heal makes all that can be seen durable, under the commit lock.
+// makeDurable makes everything visible durable. The caller holds the commit lock.
 //
-// After a failed sync the kernel holds the pages for clean although they never reached the disk, and no later sync
-// writes them. So the same bytes are written again. Only the newest pack can be meant, and nothing that the index
-// covers: new packs are synced before they get their names, and the index is made when no commit is cut off.
-func (s *Store) heal() error {
+// After a failed fsync the kernel may mark the pages clean although they never reached the disk, so that no later fsync
+// writes them. makeDurable therefore writes the same bytes again. Only the unindexed end of the newest pack can be
+// affected: new packs are synced before they are renamed, and the index is written only when no commit is unfinished.
+func (s *Store) makeDurable() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.look(); err != nil {
+	if err := s.refreshLocked(); err != nil {
 		return err
 	}
 	if err := disk.SyncFolder(s.dir); err != nil {
@@ -113,12 +113,12 @@ func (s *Store) heal() error {
 		return err
 	}
 	if found.end != p.end {
-		return errors.Join(fmt.Errorf("%s: what a commit left unsynced at byte %d is gone: begin again", packName(p.number), found.end), s.reload(true))
+		return errors.Join(fmt.Errorf("%s: an interrupted commit lost its bytes from %d on: retry", packName(p.number), found.end), s.reload(true))
 	}
 	return rewrite(p)
 }
 
-// rewrite writes what the index does not cover once more, and syncs it.
+// rewrite writes the unindexed end of a pack again and syncs it.
 func rewrite(p *packFile) error {
 	file, err := disk.Create(p.file.Name())
 	if err != nil {
@@ -141,9 +141,9 @@ func rewrite(p *packFile) error {
 	return nil
 }
 
-// put adds what w holds, durably.
-func (s *Store) put(w *writer, avoid map[uint32]bool) error {
-	if p, at, key := s.room(w, avoid); p != nil {
+// put durably adds the entries of w.
+func (s *Store) put(w *packWriter, avoid map[uint32]bool) error {
+	if p, at, key := s.appendTarget(w, avoid); p != nil {
 		return s.appendTo(p, w, at, key)
 	}
 	if len(w.drafts) == 0 {
@@ -152,7 +152,7 @@ func (s *Store) put(w *writer, avoid map[uint32]bool) error {
 			err = w.seal()
 		}
 		if err != nil {
-			return errors.Join(errTakenBack, err)
+			return errors.Join(errNothingWritten, err)
 		}
 	}
 	for _, d := range w.drafts {
@@ -163,9 +163,10 @@ func (s *Store) put(w *writer, avoid map[uint32]bool) error {
 	return nil
 }
 
-// room returns the pack at whose end w's segment can stand, with that offset and the pack's key; nil where it needs a
-// new one. Behind a torn tail nothing is written: the tail would no longer be known for one.
-func (s *Store) room(w *writer, avoid map[uint32]bool) (p *packFile, at int64, key uint64) {
+// appendTarget returns the pack to which the segment of w can be appended, with the offset and the pack's key. It
+// returns nil if a new pack is needed. It never appends after a torn tail, which could then no longer be recognised as
+// one.
+func (s *Store) appendTarget(w *packWriter, avoid map[uint32]bool) (p *packFile, at int64, key uint64) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if s.view == nil {
@@ -186,23 +187,23 @@ func (s *Store) room(w *writer, avoid map[uint32]bool) (p *packFile, at int64, k
 	return p, p.end, first.key
 }
 
-// appendTo writes w's segment to the end of a pack.
-func (s *Store) appendTo(p *packFile, w *writer, at int64, key uint64) error {
+// appendTo appends the segment of w to a pack.
+func (s *Store) appendTo(p *packFile, w *packWriter, at int64, key uint64) error {
 	file, err := disk.Create(p.file.Name())
 	if err != nil {
-		return errors.Join(errTakenBack, err)
+		return errors.Join(errNothingWritten, err)
 	}
 	defer file.Close()
 	buf := w.segment(key, at)
 	if _, err := file.WriteAt(buf, at); err != nil {
 		if worse := file.Truncate(at); worse != nil {
-			return errors.Join(err, worse) // a torn tail
+			return errors.Join(err, worse) // leaves a torn tail
 		}
-		return errors.Join(errTakenBack, err)
+		return errors.Join(errNothingWritten, err)
 	}
 	if err := file.Sync(); err != nil {
 		err = fmt.Errorf("sync %s: %w", file.Name(), err)
-		if again := s.heal(); again != nil { // others may have seen it by now: it cannot be taken back
+		if again := s.makeDurable(); again != nil { // others may have read it already, so it cannot be truncated
 			return errors.Join(err, again)
 		}
 	}
@@ -210,7 +211,7 @@ func (s *Store) appendTo(p *packFile, w *writer, at int64, key uint64) error {
 	return nil
 }
 
-// name makes a draft the newest pack. The new name is durable.
+// name durably renames a draft to be the newest pack.
 func (s *Store) name(d *draft) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -223,7 +224,7 @@ func (s *Store) name(d *draft) error {
 	}
 	d.named = true
 	if err := s.view.open(number); err != nil {
-		return nil // the next look finds it
+		return nil // the next refresh finds it
 	}
 	s.view.adopt(s.view.packs[number], d.entries, 0, d.size)
 	return nil
@@ -237,10 +238,10 @@ func (s *Store) adopt(p *packFile, entries []entry, from, to int64) {
 	}
 }
 
-// adopt takes entries in that this process has just written, from one offset to another.
+// adopt adds entries that this process has just written between two offsets.
 func (v *view) adopt(p *packFile, entries []entry, from, to int64) {
 	if p.end != from {
-		return // another goroutine has already looked
+		return // another goroutine has already refreshed
 	}
 	for _, e := range entries {
 		e.offset += from
@@ -249,8 +250,8 @@ func (v *view) adopt(p *packFile, entries []entry, from, to int64) {
 	p.end, p.size = to, to
 }
 
-// saveNewIndex makes the index anew, under the commit lock, when all is durable. That it cannot be written is no error:
-// it is a cache.
+// saveNewIndex writes a new index. The caller holds the commit lock, and everything is durable. Errors are ignored, for
+// the index is a cache.
 func (s *Store) saveNewIndex(disk.File) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -262,7 +263,7 @@ func (s *Store) saveNewIndex(disk.File) error {
 		err = s.view.saveIndex()
 	}
 	if err == nil {
-		_ = s.reload(true) // else what is known stays as it is
+		_ = s.reload(true) // on error the old view stays valid
 	}
 	return nil
 }
@@ -283,13 +284,13 @@ func (v *view) saveIndex() error {
 	return writeIndex(v.dir, v.dead.generation, covered, merge(old, sorted(v.tail)), records)
 }
 
-// commits returns where the commit records stand, the oldest first.
-func (v *view) commits() ([]record, error) {
+// commits returns the locations of all commit records, oldest first.
+func (v *view) commits() ([]recordLocation, error) {
 	records, err := v.index.commits()
 	if err != nil {
 		return nil, err
 	}
 	records = append(records, v.records...)
-	slices.SortStableFunc(records, func(a, b record) int { return cmp.Compare(a.born, b.born) })
+	slices.SortStableFunc(records, func(a, b recordLocation) int { return cmp.Compare(a.born, b.born) })
 	return records, nil
 }

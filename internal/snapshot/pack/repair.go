@@ -13,20 +13,20 @@ import (
 
 const quarantineName = "quarantine"
 
-// Repaired is what a repair did.
+// Repaired is the result of Repair.
 type Repaired struct {
-	Quarantined []string // the files that hold what was not as it was written
-	Lost        []ID     // the objects and records that are known to be lost, by id
-	Forgotten   bool     // what had been pruned is no longer known and may be back, in part: prune again
+	Quarantined  []string // files that hold the damaged bytes
+	Lost         []ID     // objects and records known to be lost, by ID
+	DeadListLost bool     // the dead list was damaged: pruned entries may be back in part, so prune again
 }
 
-// Repair makes the index anew, moves the bytes that are not as they were written to files in quarantine/, and lists
-// what is lost with them. Nothing is deleted; who has copies can Put what is lost once more. What refers to a lost
-// object is still there: a Prune that does not name it removes it. It waits until no batch and no hold is open, and
-// until ctx ends. It may die at any moment, and be called again.
+// Repair rebuilds the index, moves damaged bytes to files in quarantine/, and lists what was lost with them. It deletes
+// nothing. Lost objects can be added again with Put. Objects that refer to lost ones stay until a Prune removes them.
+// Repair waits until no process has a batch or hold open, or ctx ends. After a crash at any point it can be called
+// again.
 func (s *Store) Repair(ctx context.Context) (Repaired, error) {
 	r := &repair{store: s, suspect: map[ID]bool{}, alive: map[ID]bool{}}
-	if err := s.alone(ctx, func() error { return r.run(ctx) }); err != nil {
+	if err := s.exclusively(ctx, func() error { return r.run(ctx) }); err != nil {
 		return r.done, fmt.Errorf("repair snapshots: %w", err)
 	}
 	return r.done, nil
@@ -44,7 +44,7 @@ func (r *repair) run(ctx context.Context) error {
 	if err := r.deadList(); err != nil {
 		return err
 	}
-	if err := s.tidy(ctx); err != nil {
+	if err := s.cleanUp(ctx); err != nil {
 		return err
 	}
 	damaged, err := r.examine(ctx)
@@ -58,10 +58,10 @@ func (r *repair) run(ctx context.Context) error {
 		return err
 	}
 	r.summary()
-	return s.committing(ctx, s.saveNewIndex)
+	return s.withCommitLock(ctx, s.saveNewIndex)
 }
 
-// deadList replaces a list of what was pruned that cannot be believed.
+// deadList replaces a damaged dead list.
 func (r *repair) deadList() error {
 	dir := r.store.dir
 	dead, err := readDead(dir)
@@ -72,7 +72,7 @@ func (r *repair) deadList() error {
 	if err != nil {
 		return err
 	}
-	if err := r.setAside(deadName, data); err != nil {
+	if err := r.quarantine(deadName, data); err != nil {
 		return err
 	}
 	numbers, err := listPacks(dir)
@@ -83,12 +83,12 @@ func (r *repair) deadList() error {
 	if len(numbers) > 0 {
 		fresh.next = uint64(slices.Max(numbers)) + 1
 	}
-	r.done.Forgotten = true
+	r.done.DeadListLost = true
 	return fresh.write(dir)
 }
 
-// setAside keeps data in quarantine.
-func (r *repair) setAside(name string, data []byte) error {
+// quarantine saves data to a file in quarantine/.
+func (r *repair) quarantine(name string, data []byte) error {
 	folder := filepath.Join(r.store.dir, quarantineName)
 	if err := disk.MakeFolders(folder); err != nil {
 		return err
@@ -101,15 +101,15 @@ func (r *repair) setAside(name string, data []byte) error {
 	return nil
 }
 
-// examine reads all packs, and returns those with damage in them.
-func (r *repair) examine(ctx context.Context) (damaged []*counted, err error) {
+// examine reads all packs, and returns the damaged ones.
+func (r *repair) examine(ctx context.Context) (damaged []*packContents, err error) {
 	s := r.store
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.usable(); err != nil {
 		return nil, err
 	}
-	w, _ := readWitness(s.dir, s.view.dead.generation) // what is wrong with the index does not matter: it is made anew
+	w, _ := readIndexClaims(s.dir, s.view.dead.generation) // errors do not matter: the index is rebuilt
 	for _, o := range w.objects {
 		r.suspect[o.id] = true
 	}
@@ -121,7 +121,7 @@ func (r *repair) examine(ctx context.Context) (damaged []*counted, err error) {
 		if err != nil {
 			return nil, err
 		}
-		r.sort(p)
+		r.classify(p)
 		if len(p.bad) > 0 {
 			damaged = append(damaged, p)
 		}
@@ -129,8 +129,8 @@ func (r *repair) examine(ctx context.Context) (damaged []*counted, err error) {
 	return damaged, nil
 }
 
-// sort finds out what is alive in a pack, and what may be lost with it.
-func (r *repair) sort(p *counted) {
+// classify records which objects in a pack are live, and which may be lost.
+func (r *repair) classify(p *packContents) {
 	dead := r.store.view.dead
 	for _, e := range p.entries {
 		if !dead.holds(p.number, e.offset) {
@@ -145,7 +145,7 @@ func (r *repair) sort(p *counted) {
 	}
 }
 
-// newGeneration makes every index void.
+// newGeneration invalidates every index.
 func (r *repair) newGeneration() error {
 	s := r.store
 	s.mu.Lock()
@@ -153,7 +153,7 @@ func (r *repair) newGeneration() error {
 	if err := s.usable(); err != nil {
 		return err
 	}
-	fresh := &deadList{next: uint64(s.view.next()), places: s.view.dead.places}
+	fresh := &deadList{next: uint64(s.view.next()), locations: s.view.dead.locations}
 	if err := fresh.write(s.dir); err != nil {
 		return err
 	}
@@ -161,8 +161,8 @@ func (r *repair) newGeneration() error {
 	return nil
 }
 
-// move sets aside what is damaged, and moves what is good to packs that are.
-func (r *repair) move(ctx context.Context, damaged []*counted) error {
+// move quarantines the damaged ranges, and moves the intact entries to sound packs.
+func (r *repair) move(ctx context.Context, damaged []*packContents) error {
 	avoid := map[uint32]bool{}
 	for _, p := range damaged {
 		avoid[p.number] = true
@@ -173,7 +173,7 @@ func (r *repair) move(ctx context.Context, damaged []*counted) error {
 			if err != nil {
 				return err
 			}
-			if err := r.setAside(fmt.Sprintf("%s-%d", packName(p.number), b.from), data); err != nil {
+			if err := r.quarantine(fmt.Sprintf("%s-%d", packName(p.number), b.from), data); err != nil {
 				return err
 			}
 		}
@@ -184,8 +184,8 @@ func (r *repair) move(ctx context.Context, damaged []*counted) error {
 	return nil
 }
 
-// bytes returns what stands in a bad stretch of a pack, as far as it can be read.
-func (s *Store) bytes(number uint32, b stretch) ([]byte, error) {
+// bytes returns the readable bytes of a damaged range.
+func (s *Store) bytes(number uint32, b badRange) ([]byte, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if err := s.usable(); err != nil {
@@ -195,7 +195,7 @@ func (s *Store) bytes(number uint32, b stretch) ([]byte, error) {
 	return in.bytes(b.from, int(b.to-b.from))
 }
 
-// summary says what is lost.
+// summary lists the lost objects.
 func (r *repair) summary() {
 	for id := range r.suspect {
 		if !r.alive[id] {

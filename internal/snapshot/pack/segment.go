@@ -7,12 +7,12 @@ import (
 	"io"
 )
 
-// A pack is a file of segments, one behind the other, each written by one commit:
+// A pack is a file of consecutive segments, each written by one commit:
 //
 //	magic 8 | key 8 | offset 8 | size 8 | crc 4 | entries
 //
-// The key is the pack's own random number, and the offset that of the segment: so the bytes of another pack that stand
-// in an object's content are never taken for a segment of this one. A segment without its end was never acknowledged.
+// The key is a random number of the pack, and the offset is that of the segment. So content that happens to hold bytes
+// of another pack is never mistaken for a segment of this one. An incomplete segment was never acknowledged.
 const (
 	segmentMagic  = "pawlseg\x01"
 	segmentHeader = 36
@@ -21,7 +21,7 @@ const (
 type segment struct {
 	key    uint64
 	offset int64
-	size   int64 // with its header
+	size   int64 // including the header
 }
 
 func (s segment) append(buf []byte) []byte {
@@ -33,7 +33,7 @@ func (s segment) append(buf []byte) []byte {
 	return binary.LittleEndian.AppendUint32(buf, checksum(buf[start:]))
 }
 
-// parseSegment reads the header at the beginning of buf, which stands at offset.
+// parseSegment parses the header at the start of buf, which must name the given offset.
 func parseSegment(buf []byte, offset int64) (segment, bool) {
 	if len(buf) < segmentHeader || string(buf[:8]) != segmentMagic {
 		return segment{}, false
@@ -44,29 +44,29 @@ func parseSegment(buf []byte, offset int64) (segment, bool) {
 	return s, whole && s.offset == offset && s.size >= segmentHeader && s.size <= maxPack
 }
 
-// stretch is a part of a pack that is not what was written there.
-type stretch struct {
+// badRange is a damaged part of a pack.
+type badRange struct {
 	from, to int64
-	entry    entry // what it was, where that is known
+	entry    entry // the damaged entry, if known
 	why      string
 }
 
-// scan is what a pack holds from some offset on.
+// scan is the content of a pack from some offset on.
 type scan struct {
 	in      window
-	known   int64  // what is before this offset was acknowledged, as the index says
-	key     uint64 // the pack's; 0 while no segment has told it
+	known   int64  // acknowledged bytes, according to the index
+	key     uint64 // the pack's key; 0 before the first segment
 	entries []entry
-	bad     []stretch
-	end     int64 // of what can be understood. What follows was never acknowledged.
+	bad     []badRange
+	end     int64 // end of the valid segments; anything after was never acknowledged
 }
 
-// scanPack reads a pack of this size from an offset, where a segment begins. It checks each entry's sums, not its hash.
+// scanPack scans a pack of the given size from an offset where a segment starts. It verifies checksums, but not hashes.
 func scanPack(file io.ReaderAt, from, size, known int64) (*scan, error) {
 	s := &scan{in: window{file: file, size: size}, known: known, end: from}
-	for goOn := true; goOn && s.end < size; {
+	for more := true; more && s.end < size; {
 		var err error
-		if goOn, err = s.segment(); err != nil {
+		if more, err = s.segment(); err != nil {
 			return nil, err
 		}
 	}
@@ -78,8 +78,8 @@ func scanPack(file io.ReaderAt, from, size, known int64) (*scan, error) {
 	return s, nil
 }
 
-// segment reads what stands at s.end. It is false at a torn tail.
-func (s *scan) segment() (goOn bool, err error) {
+// segment scans the segment at s.end. It returns false at a torn tail.
+func (s *scan) segment() (more bool, err error) {
 	head, err := s.in.bytes(s.end, segmentHeader)
 	if err != nil {
 		return false, err
@@ -87,16 +87,16 @@ func (s *scan) segment() (goOn bool, err error) {
 	found, ok := s.header(head, s.end)
 	to := s.end + found.size
 	if !ok || to > s.in.size {
-		unwritten := ok || len(head) < segmentHeader || s.missing(s.end, s.end+segmentHeader)
+		unwritten := ok || len(head) < segmentHeader || s.hasUnwrittenSector(s.end, s.end+segmentHeader)
 		if to, err = s.next(s.end + 1); err != nil {
 			return false, err
 		}
 		if to == s.in.size && unwritten && s.end >= s.known {
 			return false, nil
 		}
-		s.bad = append(s.bad, stretch{from: s.end, to: min(s.end+segmentHeader, to), why: "here should be the header of a segment"})
+		s.bad = append(s.bad, badRange{from: s.end, to: min(s.end+segmentHeader, to), why: "segment header expected"})
 	}
-	entries, bad, err := s.walk(min(s.end+segmentHeader, to), to)
+	entries, bad, err := s.entriesIn(min(s.end+segmentHeader, to), to)
 	if err != nil || to == s.in.size && s.end >= s.known && s.torn(bad) {
 		return false, err
 	}
@@ -104,7 +104,7 @@ func (s *scan) segment() (goOn bool, err error) {
 	return true, nil
 }
 
-// header reads a segment's header that stands at an offset of this pack.
+// header parses a segment header at an offset of this pack.
 func (s *scan) header(buf []byte, offset int64) (segment, bool) {
 	found, ok := parseSegment(buf, offset)
 	if ok && s.key == 0 {
@@ -113,7 +113,7 @@ func (s *scan) header(buf []byte, offset int64) (segment, bool) {
 	return found, ok && found.key == s.key
 }
 
-// next returns where the next segment begins, or the pack's size.
+// next returns the offset of the next segment, or the size of the pack.
 func (s *scan) next(from int64) (int64, error) {
 	return s.in.find(from, s.in.size, segmentMagic, func(at int64) (bool, error) {
 		buf, err := s.in.bytes(at, segmentHeader)
@@ -125,8 +125,8 @@ func (s *scan) next(from int64) (int64, error) {
 	})
 }
 
-// walk reads the entries from one offset to another.
-func (s *scan) walk(from, to int64) (entries []entry, bad []stretch, err error) {
+// entriesIn scans the entries in a range.
+func (s *scan) entriesIn(from, to int64) (entries []entry, bad []badRange, err error) {
 	for at := from; at < to; {
 		e, ok, err := s.entry(at, to)
 		if err != nil {
@@ -137,7 +137,7 @@ func (s *scan) walk(from, to int64) (entries []entry, bad []stretch, err error) 
 			if err != nil {
 				return nil, nil, err
 			}
-			bad = append(bad, stretch{from: at, to: next, why: "here should be the header of an object"})
+			bad = append(bad, badRange{from: at, to: next, why: "entry header expected"})
 			at = next
 			continue
 		}
@@ -148,14 +148,14 @@ func (s *scan) walk(from, to int64) (entries []entry, bad []stretch, err error) 
 		if checksum(stored) == e.sum {
 			entries = append(entries, e)
 		} else {
-			bad = append(bad, stretch{from: at, to: e.end(), entry: e, why: "its bytes have another checksum"})
+			bad = append(bad, badRange{from: at, to: e.end(), entry: e, why: "checksum mismatch"})
 		}
 		at = e.end()
 	}
 	return entries, bad, nil
 }
 
-// entry reads the header at an offset. The entry ends before to.
+// entry parses the header at an offset. The entry must end before to.
 func (s *scan) entry(at, to int64) (entry, bool, error) {
 	buf, err := s.in.bytes(at, entryHeader)
 	if err != nil {
@@ -172,20 +172,20 @@ func (s *scan) nextEntry(from, to int64) (int64, error) {
 	})
 }
 
-// torn reports whether bad stretches are what a power cut leaves of a segment that was never synced: sectors that never
-// reached the disk and read as NUL.
-func (s *scan) torn(bad []stretch) bool {
+// torn reports whether the bad ranges are what a power failure leaves of an unsynced segment: sectors that never
+// reached the disk, and read as NUL.
+func (s *scan) torn(bad []badRange) bool {
 	for _, b := range bad {
-		if !s.missing(b.from, b.to) {
+		if !s.hasUnwrittenSector(b.from, b.to) {
 			return false
 		}
 	}
 	return len(bad) > 0
 }
 
-// missing reports whether a sector that has bytes from one offset to another is all NUL, as far as it belongs to the
-// segment at s.end: no segment begins or ends with a NUL.
-func (s *scan) missing(from, to int64) bool {
+// hasUnwrittenSector reports whether a sector that overlaps the range is all NUL, as far as it belongs to the segment
+// at s.end. No segment starts or ends with a NUL.
+func (s *scan) hasUnwrittenSector(from, to int64) bool {
 	const sector = 512
 	for at := from / sector * sector; at < to; at += sector {
 		begin := max(at, s.end)

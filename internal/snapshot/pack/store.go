@@ -1,19 +1,18 @@
-// Package pack keeps objects, named by the SHA-256 of their content, and commit records in one folder. It knows
-// nothing of what they mean; package snapshot does.
+// Package pack stores objects, named by the SHA-256 of their content, and commit records in one folder. It does not
+// interpret them; package snapshot does.
 //
-// It promises that a commit, and every object that its batch put or found, survives a power cut once Commit has
-// returned; that any number of processes may read and commit at a time, and no object vanishes under a batch; that
-// whatever death leaves behind is either a whole commit or nothing of it that anybody believes; and that content is
-// checked by its hash whenever it is read. It refuses to guess: what is not as it was written is an error that names
-// file and offset. Prune and Repair wait until nobody else is at work, and then keep everybody out.
+// When Commit has returned, the commit and every object that its batch put or found survives a power failure. Any
+// number of processes may read and commit concurrently, and no object disappears during a batch. A crash leaves a
+// complete commit or none. Every read verifies the content's hash. Damage is never repaired by guessing: it is an error
+// that names file and offset. Prune and Repair wait for exclusive access.
 //
-//	pack-<n>     the truth: segments of objects and records (segment.go)
+//	pack-<n>     segments of objects and records (segment.go)
 //	dead         which entries of the packs were pruned (dead.go)
-//	index        a cache: where everything is (index.go)
-//	lock         shared by those who build on what they found; exclusive to Prune and Repair
-//	commit.lock  held for the moment of a commit; holds the mark of one that was cut off
-//	temp-*       packs that are being written; of the dead once nobody holds lock
-//	quarantine/  what Repair found damaged
+//	index        a cache of the locations of objects and records (index.go)
+//	lock         shared by batches and holds; exclusive for Prune and Repair
+//	commit.lock  held during a commit; marks an unfinished one
+//	temp-*       packs being written; left by a crash if nobody holds lock
+//	quarantine/  damaged bytes that Repair found
 package pack
 
 import (
@@ -33,30 +32,30 @@ import (
 
 const (
 	lockName = "lock"
-	// A look at the folder that would read more than this tries the index first.
-	much = 4 << 20
+	// A refresh that would read more bytes than this tries a newer index first.
+	reloadThreshold = 4 << 20
 )
 
-// Store is an open store. It may be used by many goroutines.
+// Store is an open store. Its methods may be called concurrently.
 type Store struct {
 	dir    string
 	limits limits
 
-	mu   sync.RWMutex // guards view, and is taken after the commit lock
+	mu   sync.RWMutex // guards view; taken after the commit lock
 	view *view        // nil: closed
 }
 
 // limits are smaller in tests.
 type limits struct {
-	memory int   // how large a batch may be before it goes to files of its own
-	pack   int64 // at which size a new pack is begun
-	index  int64 // how much may be added before the index is made anew
-	tail   int   // and how many objects
-	small  int64 // smaller packs are joined to others by a prune
+	memory int   // size at which a batch starts to write to files
+	pack   int64 // size at which a new pack is started
+	index  int64 // unindexed bytes that make a new index due
+	tail   int   // unindexed objects that make a new index due
+	small  int64 // packs smaller than this are merged by Prune
 }
 
-// Open opens the store in dir, which is made where it is missing. It waits for nobody. Where the
-// list of what was pruned is damaged, everything but Check and Repair fails.
+// Open opens the store in dir, and creates it if it is missing. It waits for no lock. If the dead list is damaged,
+// every method except Check and Repair fails.
 func Open(ctx context.Context, dir string) (*Store, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -71,7 +70,7 @@ func Open(ctx context.Context, dir string) (*Store, error) {
 	return &Store{dir: dir, view: view, limits: limits{memory: 8 << 20, pack: 64 << 20, index: 2 << 20, tail: 8192, small: 1 << 20}}, nil
 }
 
-// Close gives back the files. Batches and holds are to be ended before.
+// Close closes the store. Batches and holds must be ended before.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -83,8 +82,7 @@ func (s *Store) Close() error {
 	return err
 }
 
-// Has reports whether an object is in the store, now or as of a moment ago: others may have committed since. It may be
-// pruned the next moment unless a Hold or a Batch is open.
+// Has reports whether the store has the object. It may be pruned right after, unless a Hold or Batch is open.
 func (s *Store) Has(id ID) (bool, error) {
 	has, err := s.has(id)
 	if has || err != nil {
@@ -96,19 +94,19 @@ func (s *Store) Has(id ID) (bool, error) {
 	return s.has(id)
 }
 
-// has answers from what is known.
+// has looks in the view, without a refresh.
 func (s *Store) has(id ID) (bool, error) {
-	has, err := s.known(id)
+	has, err := s.inView(id)
 	if errors.Is(err, errIndex) {
-		if err := s.rebuild(); err != nil {
+		if err := s.dropIndex(); err != nil {
 			return false, err
 		}
-		return s.known(id)
+		return s.inView(id)
 	}
 	return has, err
 }
 
-func (s *Store) known(id ID) (bool, error) {
+func (s *Store) inView(id ID) (bool, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if err := s.usable(); err != nil {
@@ -118,7 +116,7 @@ func (s *Store) known(id ID) (bool, error) {
 	return ok, err
 }
 
-// Stored returns how many bytes an object takes in its pack; a *MissingError says that it is in none.
+// Stored returns an object's size in its pack, or a *MissingError.
 func (s *Store) Stored(id ID) (int64, error) {
 	has, err := s.Has(id)
 	if err != nil {
@@ -133,11 +131,11 @@ func (s *Store) Stored(id ID) (int64, error) {
 	return int64(at.size), err
 }
 
-// Get returns an object's content, which has the hash that it is named by: else the error is a *DamagedError, or a
-// *MissingError for what is not there. Other processes may commit and prune meanwhile; see Hold.
+// Get returns an object's content after verifying its hash. It returns a *DamagedError or *MissingError if there is
+// none. Other processes may commit and prune meanwhile; see Hold.
 func (s *Store) Get(id ID) ([]byte, error) {
 	content, err := s.get(id)
-	for _, again := range []func() error{s.refresh, s.rebuild} { // what is known may be old, or the index no good
+	for _, again := range []func() error{s.refresh, s.dropIndex} { // the view may be outdated, or its index damaged
 		if err == nil || errors.Is(err, errClosed) {
 			break
 		}
@@ -146,7 +144,7 @@ func (s *Store) Get(id ID) ([]byte, error) {
 		}
 		_, damaged := errors.AsType[*DamagedError](err)
 		var now error
-		if content, now = s.get(id); !damaged || !isMissing(now) { // where it stood says more than that it is gone
+		if content, now = s.get(id); !damaged || !isMissing(now) { // "damaged" is more useful than "missing"
 			err = now
 		}
 	}
@@ -158,7 +156,7 @@ func isMissing(err error) bool {
 	return missing
 }
 
-// get reads an object from where it is known to stand.
+// get reads an object from its location in the view.
 func (s *Store) get(id ID) ([]byte, error) {
 	e, stored, err := s.fetch(id)
 	if err != nil {
@@ -171,7 +169,7 @@ func (s *Store) get(id ID) ([]byte, error) {
 	return content, nil
 }
 
-// fetched is an entry that was read from a pack.
+// fetched is an entry read from a pack.
 type fetched struct {
 	entry
 	pack uint32
@@ -195,7 +193,7 @@ func (s *Store) fetch(id ID) (fetched, []byte, error) {
 	}
 	e, stored, err := s.view.entry(at)
 	if err == nil && (e.id != id || e.kind == kindCommit) {
-		err = errors.New("another entry stands here")
+		err = errors.New("the index points to another entry")
 	}
 	if err != nil {
 		return fetched{}, nil, s.damaged(id, at, err)
@@ -203,18 +201,18 @@ func (s *Store) fetch(id ID) (fetched, []byte, error) {
 	return fetched{entry: e, pack: at.pack}, stored, nil
 }
 
-func (s *Store) damaged(id ID, at place, why error) error {
+func (s *Store) damaged(id ID, at location, why error) error {
 	return &DamagedError{ID: id, File: filepath.Join(s.dir, packName(at.pack)), Offset: int64(at.offset), Why: why.Error()}
 }
 
-// entry reads the entry at a place, with its stored bytes.
-func (v *view) entry(at place) (entry, []byte, error) {
+// entry reads the entry at a location, with its stored bytes.
+func (v *view) entry(at location) (entry, []byte, error) {
 	p := v.packs[at.pack]
 	if p == nil {
 		return entry{}, nil, errors.New("the pack is missing")
 	}
 	if int64(at.offset)+int64(at.size) > p.size {
-		return entry{}, nil, errors.New("the pack ends before it")
+		return entry{}, nil, errors.New("the pack is truncated before it")
 	}
 	buf := make([]byte, at.size)
 	if _, err := p.file.ReadAt(buf, int64(at.offset)); err != nil {
@@ -223,33 +221,33 @@ func (v *view) entry(at place) (entry, []byte, error) {
 	e, ok := parseEntry(buf, int64(at.offset))
 	switch {
 	case !ok || e.size() != int64(at.size):
-		return entry{}, nil, errors.New("here should be the header of an object")
+		return entry{}, nil, errors.New("entry header expected")
 	case checksum(buf[entryHeader:]) != e.sum:
-		return entry{}, nil, errors.New("its bytes have another checksum")
+		return entry{}, nil, errors.New("checksum mismatch")
 	}
 	return e, buf[entryHeader:], nil
 }
 
-// refresh takes in what others have done since the last look.
+// refresh reads what others have added since the last refresh.
 func (s *Store) refresh() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.look()
+	return s.refreshLocked()
 }
 
-// look is refresh, under s.mu.
-func (s *Store) look() error {
+// refreshLocked is refresh with s.mu held.
+func (s *Store) refreshLocked() error {
 	if err := s.usable(); errors.Is(err, errClosed) {
 		return err
 	}
-	old, err := s.view.look()
+	old, err := s.view.update()
 	if err == nil && old {
 		err = s.reload(true)
 	}
 	return errors.Join(err, s.usable())
 }
 
-// usable returns why nothing that is known can be believed, under s.mu.
+// usable returns why the view must not be used, or nil. The caller holds s.mu.
 func (s *Store) usable() error {
 	if s.view == nil {
 		return errClosed
@@ -257,8 +255,8 @@ func (s *Store) usable() error {
 	return s.view.dead.damaged
 }
 
-// look takes in what was added. It reports whether what is known is too old for that.
-func (v *view) look() (old bool, err error) {
+// update reads what was added. It returns true if the view is outdated and must be loaded again.
+func (v *view) update() (old bool, err error) {
 	generation, err := readGeneration(v.dir)
 	if err != nil || generation != v.dead.generation {
 		return true, err
@@ -282,40 +280,40 @@ func (v *view) look() (old bool, err error) {
 			return false, err
 		}
 	}
-	if v.behind() {
+	if v.indexBehind() {
 		return true, nil
 	}
-	return false, v.rest()
+	return false, v.readAppended()
 }
 
-// behind reports whether much was added, and there is a newer index that may know it.
-func (v *view) behind() bool {
+// indexBehind reports whether much was added and a newer index exists.
+func (v *view) indexBehind() bool {
 	var more int64
 	for _, p := range v.packs {
 		if size, err := p.length(); err == nil {
 			more += size - p.size
 		}
 	}
-	if more < much {
+	if more < reloadThreshold {
 		return false
 	}
 	info, err := os.Stat(filepath.Join(v.dir, indexName))
 	return err == nil && (v.index == nil || !os.SameFile(info, v.index.info))
 }
 
-// reload reads the folder anew, under s.mu.
+// reload loads the view again. The caller holds s.mu.
 func (s *Store) reload(useIndex bool) error {
 	view, err := load(s.dir, useIndex)
 	if err != nil {
 		return err
 	}
-	_ = s.view.close() // it was only read
+	_ = s.view.close() // read-only: nothing can be lost
 	s.view = view
 	return nil
 }
 
-// rebuild reads all packs, where the index was believed so far.
-func (s *Store) rebuild() error {
+// dropIndex loads the view again from the packs alone, unless it was loaded that way.
+func (s *Store) dropIndex() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.view == nil {
@@ -327,7 +325,7 @@ func (s *Store) rebuild() error {
 	return s.reload(false)
 }
 
-// Size returns how many bytes the folder holds, but for what is in quarantine.
+// Size returns the size of the folder, without quarantine, in bytes.
 func (s *Store) Size() (int64, error) {
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {
@@ -347,8 +345,8 @@ func (s *Store) Size() (int64, error) {
 	return size, nil
 }
 
-// Hold keeps everything that is in the store there until release is called, or the process ends: Prune and Repair wait
-// for that. It waits for them, until ctx ends.
+// Hold keeps every object in the store until release is called or the process ends. Prune and Repair wait for that.
+// Hold waits for them, until ctx ends.
 func (s *Store) Hold(ctx context.Context) (release func() error, err error) {
 	l, err := s.hold(ctx)
 	if err != nil {
@@ -368,21 +366,21 @@ func (s *Store) hold(ctx context.Context) (*lock, error) {
 	return l, nil
 }
 
-// Commit is a commit record. ID is its content's hash.
+// Commit is a commit record. ID is the hash of its content.
 type Commit struct {
 	ID      ID
 	Content []byte
 }
 
-// Commits returns all commit records, the oldest first, also those that other processes have committed since the last
-// call. One that cannot be read is an error; the others are returned with it.
+// Commits returns all commit records, oldest first, including those of other processes. If one is unreadable, it
+// returns an error together with the others.
 func (s *Store) Commits() ([]Commit, error) {
 	if err := s.refresh(); err != nil {
 		return nil, fmt.Errorf("list commits: %w", err)
 	}
 	commits, err := s.commits()
 	if err != nil {
-		if err := s.rebuild(); err != nil {
+		if err := s.dropIndex(); err != nil {
 			return nil, fmt.Errorf("list commits: %w", err)
 		}
 		commits, err = s.commits()
@@ -404,12 +402,12 @@ func (s *Store) commits() ([]Commit, error) {
 	var errs []error
 	seen := map[ID]bool{}
 	for _, r := range records {
-		e, content, err := s.view.entry(r.place)
+		e, content, err := s.view.entry(r.location)
 		if err == nil && (e.kind != kindCommit || IDOf(content) != e.id) {
-			err = errors.New("here should be a commit record")
+			err = errors.New("commit record expected")
 		}
 		if err != nil {
-			errs = append(errs, s.damaged(e.id, r.place, err))
+			errs = append(errs, s.damaged(e.id, r.location, err))
 			continue
 		}
 		if !seen[e.id] {

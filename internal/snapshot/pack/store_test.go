@@ -150,10 +150,10 @@ func TestOver(t *testing.T) {
 	must(t, err)
 	must(t, b.Abort())
 	must(t, b.Abort())
-	if _, err := b.Put([]byte("x")); !errors.Is(err, ErrOver) {
+	if _, err := b.Put([]byte("x")); !errors.Is(err, ErrBatchEnded) {
 		t.Error(err)
 	}
-	if _, err := b.Commit(t.Context(), []byte("x")); !errors.Is(err, ErrOver) {
+	if _, err := b.Commit(t.Context(), []byte("x")); !errors.Is(err, ErrBatchEnded) {
 		t.Error(err)
 	}
 	if _, err := s.Get(id); !isMissing(err) {

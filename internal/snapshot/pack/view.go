@@ -17,31 +17,31 @@ const packPrefix = "pack-"
 
 func packName(number uint32) string { return fmt.Sprintf("%s%08d", packPrefix, number) }
 
-// packFile is a pack as far as it is known.
+// packFile is an open pack.
 type packFile struct {
 	number  uint32
 	file    *os.File // for reading
-	covered int64    // how much the index knows
-	end     int64    // how much is understood
-	size    int64    // when it was last looked at; more than end: the tail is torn
+	covered int64    // indexed bytes
+	end     int64    // end of the valid segments
+	size    int64    // size at the last refresh; if greater than end, the tail is torn
 }
 
-// view is what a process knows of the folder: the index, and what was added behind it.
+// view is what a process knows of the folder: the index, and what was appended since.
 type view struct {
 	dir     string
 	packs   map[uint32]*packFile
 	dead    *deadList
-	index   *index           // nil: there is none, or none that is any good
-	known   map[uint32]int64 // how much of each pack was once there, as the index says, even one that is no good now
-	tail    map[ID]place     // objects that the index does not know
-	records []record         // commit records that the index does not know
+	index   *index           // nil: missing or unusable
+	known   map[uint32]int64 // bytes that each pack had according to the index, even an unusable one
+	tail    map[ID]location  // objects not in the index
+	records []recordLocation // commit records not in the index
 	bad     map[ID]*DamagedError
 }
 
-// load reads the folder. What others remove meanwhile makes it begin again.
+// load reads the folder. It starts again if a file is removed meanwhile.
 func load(dir string, useIndex bool) (*view, error) {
 	for tries := 1; ; tries++ {
-		v := &view{dir: dir, packs: map[uint32]*packFile{}, tail: map[ID]place{}, bad: map[ID]*DamagedError{}}
+		v := &view{dir: dir, packs: map[uint32]*packFile{}, tail: map[ID]location{}, bad: map[ID]*DamagedError{}}
 		err := v.read(useIndex)
 		if err == nil {
 			return v, nil
@@ -61,14 +61,14 @@ func (v *view) read(useIndex bool) (err error) {
 	if err != nil {
 		return err
 	}
-	v.takeIndex()
+	v.adoptIndex()
 	for _, number := range numbers {
 		if err := v.open(number); err != nil {
 			return err
 		}
 	}
-	if v.index != nil && (!useIndex || !v.holdsIndexed()) {
-		v.index = drop(v.index)
+	if v.index != nil && (!useIndex || !v.hasIndexedData()) {
+		v.index = closeIndex(v.index)
 	}
 	for _, p := range v.packs {
 		if v.index != nil {
@@ -76,21 +76,21 @@ func (v *view) read(useIndex bool) (err error) {
 			p.end, p.size = p.covered, p.covered
 		}
 	}
-	return v.rest()
+	return v.readAppended()
 }
 
-// takeIndex takes the index where it is good and of this dead list.
-func (v *view) takeIndex() {
+// adoptIndex uses the index if it is intact and matches the dead list.
+func (v *view) adoptIndex() {
 	index, err := openIndex(v.dir)
 	if err == nil && index.generation == v.dead.generation {
 		v.index, v.known = index, index.covered
 	} else if err == nil {
-		drop(index)
+		closeIndex(index)
 	}
 }
 
-// drop closes an index that is no good.
-func drop(x *index) *index {
+// closeIndex closes an index that is not used. It returns nil.
+func closeIndex(x *index) *index {
 	_ = x.close()
 	return nil
 }
@@ -104,8 +104,8 @@ func (v *view) open(number uint32) error {
 	return nil
 }
 
-// holdsIndexed reports whether all that the index covers is there.
-func (v *view) holdsIndexed() bool {
+// hasIndexedData reports whether the packs hold all that the index covers.
+func (v *view) hasIndexedData() bool {
 	for number, covered := range v.index.covered {
 		p := v.packs[number]
 		if p == nil {
@@ -118,8 +118,8 @@ func (v *view) holdsIndexed() bool {
 	return true
 }
 
-// rest reads what was added to the packs since they were last looked at.
-func (v *view) rest() error {
+// readAppended reads what was appended to the packs since the last refresh.
+func (v *view) readAppended() error {
 	for _, number := range v.numbers() {
 		p := v.packs[number]
 		size, err := p.length()
@@ -129,14 +129,14 @@ func (v *view) rest() error {
 		if size == p.size {
 			continue
 		}
-		if err := v.more(p); err != nil {
+		if err := v.readTail(p); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (v *view) more(p *packFile) error {
+func (v *view) readTail(p *packFile) error {
 	found, size, err := p.scan(p.end, v.known[p.number])
 	if err != nil {
 		return fmt.Errorf("%s: %w", packName(p.number), err)
@@ -151,7 +151,7 @@ func (v *view) more(p *packFile) error {
 	return nil
 }
 
-// length returns how long the pack's file is now. What stands behind the largest length of a pack is none of it.
+// length returns the current size of the pack's file. Bytes beyond maxPack do not count.
 func (p *packFile) length() (int64, error) {
 	info, err := p.file.Stat()
 	if err != nil {
@@ -160,8 +160,8 @@ func (p *packFile) length() (int64, error) {
 	return min(info.Size(), maxPack), nil
 }
 
-// scan reads the pack from an offset on. Damage is read twice: another process may just be taking back, or writing
-// anew, what it could not write.
+// scan scans the pack from an offset. Damage is read twice, since another process may just be truncating or rewriting a
+// failed append.
 func (p *packFile) scan(from, known int64) (found *scan, size int64, err error) {
 	bad := 0
 	for range 10 {
@@ -177,42 +177,42 @@ func (p *packFile) scan(from, known int64) (found *scan, size int64, err error) 
 		}
 		bad = len(found.bad)
 	}
-	return nil, 0, errors.New("it changes all the time")
+	return nil, 0, errors.New("the pack keeps changing")
 }
 
-// add takes an entry in that the index does not know.
+// add adds an entry that is not in the index.
 func (v *view) add(pack uint32, e entry) {
 	if v.dead.holds(pack, e.offset) {
 		return
 	}
 	if e.kind == kindCommit {
-		v.records = append(v.records, record{born: e.bornIn(pack), place: e.in(pack)})
+		v.records = append(v.records, recordLocation{born: e.bornIn(pack), location: e.in(pack)})
 	} else {
 		v.tail[e.id] = e.in(pack)
 	}
 }
 
-// forget drops a pack that was removed. Nothing in it was alive.
+// forget removes a deleted pack from the view. It had no live entries.
 func (v *view) forget(number uint32) {
 	p := v.packs[number]
 	if p == nil {
 		return
 	}
-	_ = p.file.Close() // it was only read
+	_ = p.file.Close() // read-only: nothing can be lost
 	delete(v.packs, number)
-	maps.DeleteFunc(v.tail, func(_ ID, at place) bool { return at.pack == number })
-	v.records = slices.DeleteFunc(v.records, func(r record) bool { return r.pack == number })
+	maps.DeleteFunc(v.tail, func(_ ID, at location) bool { return at.pack == number })
+	v.records = slices.DeleteFunc(v.records, func(r recordLocation) bool { return r.pack == number })
 }
 
-// find returns where an object stands. errIndex: the index is no good.
-func (v *view) find(id ID) (place, bool, error) {
+// find returns the location of an object, or errIndex if the index is damaged.
+func (v *view) find(id ID) (location, bool, error) {
 	if at, ok := v.tail[id]; ok {
 		return at, true, nil
 	}
 	return v.index.find(id)
 }
 
-// numbers returns the packs' numbers, the oldest first.
+// numbers returns the numbers of the packs, oldest first.
 func (v *view) numbers() []uint32 {
 	numbers := make([]uint32, 0, len(v.packs))
 	for number := range v.packs {
@@ -222,7 +222,7 @@ func (v *view) numbers() []uint32 {
 	return numbers
 }
 
-// newest returns the pack that was begun last, nil where there is none.
+// newest returns the newest pack, or nil.
 func (v *view) newest() *packFile {
 	var last *packFile
 	for _, p := range v.packs {
@@ -233,7 +233,7 @@ func (v *view) newest() *packFile {
 	return last
 }
 
-// next returns the number of the next new pack: none that was ever in use.
+// next returns the number for a new pack, one that was never used.
 func (v *view) next() uint32 {
 	next := uint32(max(v.dead.next, 1))
 	for number := range v.packs {
@@ -242,7 +242,7 @@ func (v *view) next() uint32 {
 	return next
 }
 
-// unindexed returns how much the index does not cover.
+// unindexed returns the number of bytes that are not indexed.
 func (v *view) unindexed() int64 {
 	var n int64
 	for _, p := range v.packs {
@@ -259,9 +259,9 @@ func (v *view) close() error {
 	return errors.Join(errs...)
 }
 
-// listPacks returns the numbers of the packs in a folder, the oldest first.
+// listPacks returns the numbers of the packs in a folder, oldest first.
 func listPacks(dir string) ([]uint32, error) {
-	entries, err := os.ReadDir(dir) // by name, so by number while there are fewer than 100 million
+	entries, err := os.ReadDir(dir) // sorted by name, thus by number below 100 million
 	if err != nil {
 		return nil, err
 	}

@@ -7,21 +7,21 @@ import (
 	"io"
 )
 
-// chunk is how much is read at once.
+// chunk is the minimum size of a read.
 const chunk = 1 << 20
 
-// window reads a file forwards through one buffer.
+// window reads a file sequentially through one buffer.
 type window struct {
-	file io.ReaderAt
-	size int64 // of the file
-	from int64 // where buf stands
-	buf  []byte
-	room []byte // what buf is a part of
-	// unread is why something could not be read. It looks like damage then.
+	file    io.ReaderAt
+	size    int64 // of the file
+	from    int64 // offset of buf
+	buf     []byte
+	storage []byte // the allocation behind buf
+	// unread is the last read error. The unreadable bytes then look damaged.
 	unread error
 }
 
-// bytes returns n bytes at an offset, fewer at the file's end. They are valid until the next call.
+// bytes returns n bytes at an offset, fewer at the end of the file. They are valid until the next call.
 func (w *window) bytes(at int64, n int) ([]byte, error) {
 	n = int(min(int64(n), w.size-at))
 	if at < w.from || at+int64(n) > w.from+int64(len(w.buf)) {
@@ -35,10 +35,10 @@ func (w *window) bytes(at int64, n int) ([]byte, error) {
 
 func (w *window) fill(at int64, n int) error {
 	n = int(min(int64(max(n, chunk)), w.size-at))
-	if cap(w.room) < n {
-		w.room = make([]byte, n)
+	if cap(w.storage) < n {
+		w.storage = make([]byte, n)
 	}
-	w.from, w.buf = at, w.room[:n]
+	w.from, w.buf = at, w.storage[:n]
 	_, err := w.file.ReadAt(w.buf, at)
 	if err != nil {
 		return w.salvage(at, err)
@@ -46,8 +46,7 @@ func (w *window) fill(at int64, n int) error {
 	return nil
 }
 
-// salvage reads what can be read, one page after the other, where the disk refuses the whole. What it cannot read it
-// fills with bytes that no checksum fits.
+// salvage reads page by page after a failed read. It fills unreadable pages with bytes that fail every checksum.
 func (w *window) salvage(at int64, why error) error {
 	const page = 4096
 	for i := 0; i < len(w.buf); i += page {
@@ -58,7 +57,7 @@ func (w *window) salvage(at int64, why error) error {
 		}
 		if errors.Is(err, io.EOF) {
 			w.buf = nil
-			return fmt.Errorf("the file ends before byte %d: %w", w.size, io.ErrUnexpectedEOF)
+			return fmt.Errorf("the file is truncated before byte %d: %w", w.size, io.ErrUnexpectedEOF)
 		}
 		w.unread = why
 		copy(part, bytes.Repeat([]byte{0xff}, len(part)))
@@ -66,7 +65,7 @@ func (w *window) salvage(at int64, why error) error {
 	return nil
 }
 
-// find returns the first offset from one to another where word stands and is right, else the other.
+// find returns the first offset in the range at which word occurs and right returns true; otherwise to.
 func (w *window) find(from, to int64, word string, right func(at int64) (bool, error)) (int64, error) {
 	for to-from >= int64(len(word)) {
 		if _, err := w.bytes(from, len(word)); err != nil {
@@ -76,7 +75,7 @@ func (w *window) find(from, to int64, word string, right func(at int64) (bool, e
 		buf = buf[:min(int64(len(buf)), to-from)]
 		i := bytes.Index(buf, []byte(word))
 		if i < 0 {
-			from += int64(len(buf) - len(word) + 1) // a word may stand across the end
+			from += int64(len(buf) - len(word) + 1) // word may straddle the end of the buffer
 			continue
 		}
 		from += int64(i)

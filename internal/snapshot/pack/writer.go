@@ -13,36 +13,36 @@ import (
 
 const (
 	tempPrefix = "temp-"
-	// maxPack is more than any pack holds.
+	// maxPack is an upper bound for the size of a pack.
 	maxPack = 1 << 28
-	// flushAt is how much is written at once to a file that is being made.
+	// flushAt is the amount of buffered data that is written at once.
 	flushAt = 2 << 20
 )
 
-// writer gathers entries: in memory while they are few, else in new packs, files of its own that nobody else knows.
-type writer struct {
+// packWriter collects entries, in memory while they are few, otherwise in temporary files that become new packs.
+type packWriter struct {
 	dir    string
 	limits limits
-	buf    []byte  // what is in no file yet; while there is none, it begins with room for a segment's header
-	within []entry // those in buf while there is no file. Offsets count from the segment's beginning.
+	buf    []byte  // bytes not in a file yet; before the first draft they start with space for a segment header
+	within []entry // entries in buf, before the first draft; offsets are relative to the segment
 	drafts []*draft
 }
 
-// draft is a pack in the making: one segment.
+// draft is a new pack being written, with one segment.
 type draft struct {
 	file    disk.File
 	key     uint64
-	size    int64 // with what is still in buf
+	size    int64 // including the bytes in buf
 	entries []entry
 	named   bool
 }
 
-func newWriter(s *Store) *writer {
-	return &writer{dir: s.dir, limits: s.limits, buf: make([]byte, segmentHeader)}
+func newPackWriter(s *Store) *packWriter {
+	return &packWriter{dir: s.dir, limits: s.limits, buf: make([]byte, segmentHeader)}
 }
 
-// add appends an entry with its stored bytes.
-func (w *writer) add(e entry, stored []byte) error {
+// add adds an entry with its stored bytes.
+func (w *packWriter) add(e entry, stored []byte) error {
 	if len(w.drafts) == 0 && int64(len(w.buf))+e.size() > int64(w.limits.memory) {
 		if err := w.spill(); err != nil {
 			return err
@@ -66,8 +66,8 @@ func (w *writer) add(e entry, stored []byte) error {
 	return nil
 }
 
-// draft returns the pack that has room for so many bytes more.
-func (w *writer) draft(n int64) (*draft, error) {
+// draft returns the current draft, or a new one if it lacks space for n bytes.
+func (w *packWriter) draft(n int64) (*draft, error) {
 	d := w.drafts[len(w.drafts)-1]
 	if d.size == segmentHeader || d.size+n <= w.limits.pack {
 		return d, nil
@@ -79,8 +79,8 @@ func (w *writer) draft(n int64) (*draft, error) {
 	return w.begin()
 }
 
-// spill goes on in a file with what is in memory.
-func (w *writer) spill() error {
+// spill moves the entries in memory to a first draft.
+func (w *packWriter) spill() error {
 	d, err := w.begin()
 	if err != nil {
 		return err
@@ -89,8 +89,8 @@ func (w *writer) spill() error {
 	return nil
 }
 
-// begin makes the file of a new pack. Its header is to be in buf.
-func (w *writer) begin() (*draft, error) {
+// begin creates a draft. Space for its header is already in buf.
+func (w *packWriter) begin() (*draft, error) {
 	var random [8]byte
 	if _, err := rand.Read(random[:]); err != nil {
 		return nil, err
@@ -105,8 +105,8 @@ func (w *writer) begin() (*draft, error) {
 	return d, nil
 }
 
-// flush writes what is in memory to the pack that is being made.
-func (w *writer) flush() error {
+// flush writes buf to the current draft.
+func (w *packWriter) flush() error {
 	d := w.drafts[len(w.drafts)-1]
 	if _, err := d.file.WriteAt(w.buf, d.size-int64(len(w.buf))); err != nil {
 		return err
@@ -115,8 +115,8 @@ func (w *writer) flush() error {
 	return nil
 }
 
-// seal makes the new packs whole and durable. They have no name yet.
-func (w *writer) seal() error {
+// seal completes the drafts and syncs them. They still have temporary names.
+func (w *packWriter) seal() error {
 	if err := w.flush(); err != nil {
 		return err
 	}
@@ -131,14 +131,14 @@ func (w *writer) seal() error {
 	return nil
 }
 
-// segment returns what is in memory as a segment of a pack.
-func (w *writer) segment(key uint64, offset int64) []byte {
+// segment returns the entries in memory as a segment of a pack.
+func (w *packWriter) segment(key uint64, offset int64) []byte {
 	segment{key: key, offset: offset, size: int64(len(w.buf))}.append(w.buf[:0])
 	return w.buf
 }
 
-// discard gives the files back, and removes those that have not got a name.
-func (w *writer) discard() error {
+// discard closes the drafts and removes those that are still temporary.
+func (w *packWriter) discard() error {
 	var errs []error
 	for _, d := range w.drafts {
 		errs = append(errs, d.file.Close())

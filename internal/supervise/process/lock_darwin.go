@@ -2,7 +2,7 @@ package process
 
 import "errors"
 
-// HasLock fails: who holds a lock is not told here.
+// HasLock fails: macOS does not report lock holders.
 func HasLock(int, string) (bool, error) {
-	return false, errors.New("macOS does not tell who holds a lock")
+	return false, errors.New("macOS does not report which process holds a lock")
 }

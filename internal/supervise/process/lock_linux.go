@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// HasLock reports whether the process itself holds an exclusive flock on the file at path, as its open files say. A
-// number alone may belong to anybody, also to a process that held the lock once.
+// HasLock reports whether the process itself holds an exclusive flock on the file at path, according to its open files.
+// The pid in /proc/locks would not be enough: it may be that of a process that held the lock before.
 func HasLock(pid int, path string) (bool, error) {
 	var want unix.Stat_t
 	if err := unix.Stat(path, &want); err != nil {
@@ -34,7 +34,7 @@ func HasLock(pid int, path string) (bool, error) {
 	return false, nil
 }
 
-// locked reads from proc(5)'s fdinfo whether an exclusive flock is held by an open file.
+// locked reports whether an open file holds an exclusive flock, according to its fdinfo (proc(5)).
 func locked(fdinfo string) bool {
 	f, err := os.Open(fdinfo)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package process knows processes beyond the reuse of their numbers: who they are, whom they started, and how to signal
-// one without ever reaching another that got its number.
+// Package process identifies processes despite reuse of their numbers. It finds a process by number, start time, boot
+// and PID namespace, finds its descendants, and signals it without ever reaching another process that got its number.
 package process
 
 import (
@@ -15,26 +15,26 @@ import (
 )
 
 var (
-	// ErrGone means that the process is no more, whoever has its number now.
-	ErrGone = errors.New("no such process any more")
-	// ErrElsewhere means that the process is in another pid namespace: its number says nothing here.
-	ErrElsewhere = errors.New("the process is in another pid namespace")
-	// ErrUnsure means that a process cannot be told from another one with the same number.
-	ErrUnsure = errors.New("this system cannot tell the process from another one with the same number")
+	// ErrGone means that the process has ended; its number may be in use again.
+	ErrGone = errors.New("the process has ended")
+	// ErrOtherNamespace means that the process is in another PID namespace, so its number is meaningless here.
+	ErrOtherNamespace = errors.New("the process is in another PID namespace")
+	// ErrUnverifiable means that the process cannot be distinguished from another one with the same number.
+	ErrUnverifiable = errors.New("the process cannot be distinguished from another one with the same number")
 )
 
-// Stat is one line of the process table.
+// Stat is one entry of the process table.
 type Stat struct {
 	PID     int
 	Parent  int
 	Session int
 	Start   uint64        // as in pawl.Process
-	CPU     time.Duration // used by it and by the children that it has waited for
+	CPU     time.Duration // of the process and the children that it has waited for
 	Stopped bool          // by a signal or a debugger
-	Dead    bool          // only its entry is left
+	Dead    bool          // a zombie
 }
 
-// Identify returns what identifies the process with this number now.
+// Identify returns the identity of the process that has this number now.
 func Identify(pid int) (pawl.Process, error) {
 	stat, err := Of(pid)
 	if err != nil {
@@ -43,13 +43,13 @@ func Identify(pid int) (pawl.Process, error) {
 	return pawl.Process{PID: pid, Start: stat.Start, BootID: bootID(), PIDNS: pidNamespace()}, nil
 }
 
-// Find returns what the table says of this very process. ErrGone, ErrElsewhere: see there.
+// Find returns the table entry of exactly this process, or ErrGone or ErrOtherNamespace.
 func Find(p pawl.Process) (Stat, error) {
 	if p.PID <= 0 || !SameBoot(p) {
 		return Stat{}, ErrGone
 	}
 	if here := pidNamespace(); p.PIDNS != "" && here != "" && p.PIDNS != here {
-		return Stat{}, ErrElsewhere
+		return Stat{}, ErrOtherNamespace
 	}
 	stat, err := Of(p.PID)
 	if err != nil {
@@ -61,11 +61,11 @@ func Find(p pawl.Process) (Stat, error) {
 	return stat, nil
 }
 
-// SameBoot reports whether the process was seen in this boot of the system.
+// SameBoot reports whether the process was started since the system's last boot.
 func SameBoot(p pawl.Process) bool { return p.BootID == "" || p.BootID == bootID() }
 
-// Signal sends a signal to this very process, or says why not: ErrGone, ErrElsewhere, or the system's error. The
-// handle is opened before the identity is compared, so that the signal cannot reach a successor with the same number.
+// Signal sends a signal to exactly this process. It returns ErrGone, ErrOtherNamespace or the system's error. It opens
+// the handle before it compares the identity, so that the signal cannot reach a later process with the same number.
 func Signal(p pawl.Process, sig syscall.Signal) error {
 	if p.PID <= 0 {
 		return ErrGone
@@ -81,15 +81,15 @@ func Signal(p pawl.Process, sig syscall.Signal) error {
 	return gone(h.signal(sig))
 }
 
-// KillSurely kills this very process. Where its identity is not on record in full, or the system has no handles on
-// processes, it does nothing: ErrUnsure. unless is asked once the handle is open and the identity is the same; its error
-// leaves the process alive.
-func KillSurely(p pawl.Process, unless func() error) error {
+// KillVerified kills exactly this process. If the recorded identity is incomplete or the system has no pidfds, it does
+// nothing and returns ErrUnverifiable. It calls unless after it has verified the identity; if unless returns an error,
+// the process stays alive.
+func KillVerified(p pawl.Process, unless func() error) error {
 	switch {
 	case p.PID <= 0:
 		return ErrGone
 	case p.BootID == "" || p.PIDNS == "" || bootID() == "":
-		return ErrUnsure
+		return ErrUnverifiable
 	}
 	h, err := open(p.PID)
 	if err != nil {
@@ -97,7 +97,7 @@ func KillSurely(p pawl.Process, unless func() error) error {
 	}
 	defer h.close()
 	if !h.sure() {
-		return ErrUnsure
+		return ErrUnverifiable
 	}
 	if _, err := Find(p); err != nil {
 		return err
@@ -108,7 +108,7 @@ func KillSurely(p pawl.Process, unless func() error) error {
 	return gone(h.signal(syscall.SIGKILL))
 }
 
-// gone makes ErrGone of what the system says of a process that is not there.
+// gone converts the system's errors for a missing process to ErrGone.
 func gone(err error) error {
 	if errors.Is(err, unix.ESRCH) || errors.Is(err, os.ErrNotExist) {
 		return ErrGone
@@ -116,13 +116,13 @@ func gone(err error) error {
 	return err
 }
 
-// Below returns the live processes of the session root that are not root, and all descendants of these and of root.
-// It is pure; the table is in any order.
+// Below returns the live processes in the session root and the live descendants of these and of root, without root
+// itself. It is pure; the table may be in any order.
 func Below(table []Stat, root int) []Stat {
 	return Closure(table, func(s Stat) bool { return s.PID != root && (s.Parent == root || s.Session == root) })
 }
 
-// Closure returns the live processes that are seeds, and all live descendants of seeds. It is pure.
+// Closure returns the live seeds and all live descendants of seeds. It is pure.
 func Closure(table []Stat, seed func(Stat) bool) []Stat {
 	children := map[int][]Stat{}
 	var next []Stat
@@ -149,10 +149,10 @@ func Closure(table []Stat, seed func(Stat) bool) []Stat {
 	return found
 }
 
-// Held reports whether a process holds the lock on the file at path. A missing file is held by nobody.
+// Locked reports whether a process holds the lock on the file at path. A missing file is not locked.
 //
-// It asks for a shared lock: two that ask for an exclusive one at the same time would take each other for the holder.
-func Held(path string) (bool, error) {
+// It requests a shared lock: two concurrent requests for an exclusive one would mistake each other for the holder.
+func Locked(path string) (bool, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return false, nil
@@ -168,7 +168,7 @@ func Held(path string) (bool, error) {
 	return false, err
 }
 
-// Ancestors returns the process and all those from which it descends. It is pure.
+// Ancestors returns the process and all its ancestors. It is pure.
 func Ancestors(table []Stat, pid int) map[int]bool {
 	parents := map[int]int{}
 	for _, s := range table {

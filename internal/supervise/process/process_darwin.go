@@ -11,7 +11,7 @@ import (
 	"pawl"
 )
 
-// Table returns all processes. One that starts or ends meanwhile may be missing.
+// Table returns all processes. Processes that start or end during the call may be missing.
 func Table() ([]Stat, error) {
 	infos, err := unix.SysctlKinfoProcSlice("kern.proc.all")
 	if err != nil {
@@ -24,25 +24,25 @@ func Table() ([]Stat, error) {
 	return table, nil
 }
 
-// Of returns the table's line for the process that has this number now, or ErrGone.
+// Of returns the table entry of the process that has this number now, or ErrGone.
 func Of(pid int) (Stat, error) {
 	info, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
 	if err != nil || int(info.Proc.P_pid) != pid {
-		return Stat{}, ErrGone // for a number that is not in use the answer is empty, EIO
+		return Stat{}, ErrGone // the answer for an unused number is empty, EIO
 	}
 	return statOf(info), nil
 }
 
-// The states of a process in sys/proc.h.
+// States of a process in sys/proc.h.
 const (
 	stopped = 4 // SSTOP
 	zombie  = 5 // SZOMB
 )
 
-// statOf leaves CPU at 0: the table does not have it. Start is in microseconds since 1970.
+// statOf leaves CPU at 0, since the table does not contain it. Start is in microseconds since 1970.
 func statOf(info *unix.KinfoProc) Stat {
 	pid := int(info.Proc.P_pid)
-	session, _ := unix.Getsid(pid) // 0 where it is not to be had: then it is in no session that we know
+	session, _ := unix.Getsid(pid) // 0 if unknown: then it is in no known session
 	start := info.Proc.P_starttime
 	return Stat{
 		PID: pid, Parent: int(info.Eproc.Ppid), Session: session,
@@ -51,16 +51,16 @@ func statOf(info *unix.KinfoProc) Stat {
 	}
 }
 
-// StartedAt returns when the process started, by the clock of Uptime.
+// StartedAt returns when the process started, on the clock of Uptime.
 func StartedAt(start uint64) time.Duration { return time.Duration(start) * time.Microsecond }
 
-// MeasuresCPU says that Stat.CPU is known.
+// MeasuresCPU reports whether Stat.CPU is set.
 const MeasuresCPU = false
 
-// Carries reports false: other processes' environments are not read here.
-func Carries(int, string) bool { return false }
+// HasVariable returns false: environments of other processes are not read on macOS.
+func HasVariable(int, string) bool { return false }
 
-// Environ returns nil: other processes' environments are not read here.
+// Environ returns nil: environments of other processes are not read on macOS.
 func Environ(int) []string { return nil }
 
 var bootID = sync.OnceValue(func() string {
@@ -70,13 +70,13 @@ var bootID = sync.OnceValue(func() string {
 
 func pidNamespace() string { return "" }
 
-// Uptime returns the time since 1970: a clock that all processes share and that stands still in sleep is not at hand.
+// Uptime returns the time since 1970, since macOS offers no clock that all processes share and that stops during sleep.
 func Uptime() time.Duration { return time.Duration(time.Now().UnixNano()) }
 
-// Asleep returns 0: time asleep is not measured here.
+// Asleep returns 0: time asleep is not measured on macOS.
 func Asleep() time.Duration { return 0 }
 
-// handle is a process by its number: there are no pidfds.
+// handle is a process number: macOS has no pidfds.
 type handle int
 
 func open(pid int) (handle, error)               { return handle(pid), nil }
@@ -84,10 +84,10 @@ func (h handle) signal(sig syscall.Signal) error { return unix.Kill(int(h), sig)
 func (handle) sure() bool                        { return false }
 func (handle) close()                            {}
 
-// Guarantees says what this system offers to tell processes apart.
+// Guarantees reports how well this system distinguishes processes.
 func Guarantees() []pawl.Finding {
 	return []pawl.Finding{
-		{Level: pawl.Warn, What: "no pidfds on macOS: a process number reused within microseconds could be signalled"},
-		{Level: pawl.Warn, What: "time asleep and other processes' processor time are not measured on macOS: stall limits are not enforced"},
+		{Level: pawl.Warn, What: "no pidfds on macOS: a signal could reach another process if a PID is reused within microseconds"},
+		{Level: pawl.Warn, What: "time asleep and CPU time of other processes are not measured on macOS: stall limits are not enforced"},
 	}
 }

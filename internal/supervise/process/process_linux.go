@@ -16,10 +16,10 @@ import (
 	"pawl"
 )
 
-// tick is the unit of processor and start times in /proc: USER_HZ is 100 on all of Go's architectures.
+// tick is the unit of CPU and start times in /proc: USER_HZ is 100 on all of Go's architectures.
 const tick = 10 * time.Millisecond
 
-// Table returns all processes. One that starts or ends meanwhile may be missing.
+// Table returns all processes. Processes that start or end during the call may be missing.
 func Table() ([]Stat, error) {
 	dir, err := os.Open("/proc")
 	if err != nil {
@@ -43,7 +43,7 @@ func Table() ([]Stat, error) {
 	return table, nil
 }
 
-// Of returns the table's line for the process that has this number now, or ErrGone.
+// Of returns the table entry of the process that has this number now, or ErrGone.
 func Of(pid int) (Stat, error) {
 	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
@@ -52,8 +52,8 @@ func Of(pid int) (Stat, error) {
 	return parseStat(data)
 }
 
-// parseStat reads /proc/PID/stat. The second field, the program's name, may hold anything, even ") R 1"; what follows
-// the last ')' is proc(5)'s third field and so on.
+// parseStat parses /proc/PID/stat. The second field, the program's name, may contain anything, even ") R 1"; the third
+// field of proc(5) follows the last ')'.
 func parseStat(data []byte) (Stat, error) {
 	pid, _, _ := bytes.Cut(data, []byte(" "))
 	end := bytes.LastIndexByte(data, ')')
@@ -76,19 +76,19 @@ func parseStat(data []byte) (Stat, error) {
 	return s, failed
 }
 
-// StartedAt returns when the process started, as time since the system's start (including time asleep).
+// StartedAt returns when the process started, as time since the system's start, including time asleep.
 func StartedAt(start uint64) time.Duration { return time.Duration(start) * tick }
 
-// MeasuresCPU says that Stat.CPU is known.
+// MeasuresCPU reports whether Stat.CPU is set.
 const MeasuresCPU = true
 
-// Carries reports whether the process was started with this variable, given as NAME=VALUE, in its environment.
-func Carries(pid int, variable string) bool {
+// HasVariable reports whether the process was started with this variable, given as NAME=VALUE, in its environment.
+func HasVariable(pid int, variable string) bool {
 	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
 	return err == nil && bytes.Contains(append([]byte{0}, data...), []byte("\x00"+variable+"\x00"))
 }
 
-// Environ returns the environment that the process was started with; nil where that cannot be read.
+// Environ returns the environment that the process was started with, or nil if it is unreadable.
 func Environ(pid int) []string {
 	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
 	if err != nil {
@@ -98,7 +98,7 @@ func Environ(pid int) []string {
 }
 
 var bootID = sync.OnceValue(func() string {
-	data, _ := os.ReadFile("/proc/sys/kernel/random/boot_id") // without it boots are not told apart, as doctor says
+	data, _ := os.ReadFile("/proc/sys/kernel/random/boot_id") // without it, boots are not distinguished; doctor warns
 	return strings.TrimSpace(string(data))
 })
 
@@ -107,12 +107,12 @@ var pidNamespace = sync.OnceValue(func() string {
 	return name
 })
 
-// Uptime returns how long the system was up and awake.
+// Uptime returns how long the system has been up, without time asleep.
 func Uptime() time.Duration { return clock(unix.CLOCK_MONOTONIC) }
 
-// Asleep returns how long the system was asleep since it started.
+// Asleep returns how long the system has been asleep since it started.
 func Asleep() time.Duration {
-	awake := clock(unix.CLOCK_MONOTONIC) // read first: what passes in between must not make it negative
+	awake := clock(unix.CLOCK_MONOTONIC) // read first, so that the difference cannot be negative
 	return (clock(unix.CLOCK_BOOTTIME) - awake).Round(10 * time.Millisecond)
 }
 
@@ -124,8 +124,8 @@ func clock(id int32) time.Duration {
 	return time.Duration(t.Nano())
 }
 
-// handle is a process by pidfd: it never means a successor with the same number. Where the system has no pidfds, as
-// some sandboxes, it is only the number, and a window of microseconds between comparing and signalling remains.
+// handle is a pidfd: it never refers to a later process with the same number. On systems without pidfds, such as some
+// sandboxes, it is only the number, and a window of microseconds between check and signal remains.
 type handle struct{ pid, fd int }
 
 func open(pid int) (handle, error) {
@@ -143,7 +143,7 @@ func (h handle) signal(sig syscall.Signal) error {
 	return unix.PidfdSendSignal(h.fd, sig, nil, 0)
 }
 
-// sure reports whether the handle means one process only.
+// sure reports whether the handle refers to one process only.
 func (h handle) sure() bool { return h.fd >= 0 }
 
 func (h handle) close() {
@@ -152,7 +152,7 @@ func (h handle) close() {
 	}
 }
 
-// Guarantees says what this system offers to tell processes apart.
+// Guarantees reports how well this system distinguishes processes.
 func Guarantees() []pawl.Finding {
 	return []pawl.Finding{pidfds(), boots(), namespaces()}
 }
@@ -161,21 +161,21 @@ func pidfds() pawl.Finding {
 	h, err := open(os.Getpid())
 	defer h.close()
 	if err == nil && h.fd >= 0 {
-		return pawl.Finding{Level: pawl.OK, What: "processes are signalled by pidfd: never another one with the same number"}
+		return pawl.Finding{Level: pawl.OK, What: "pidfds are available: signals cannot reach another process after a PID is reused"}
 	}
-	return pawl.Finding{Level: pawl.Warn, What: "no pidfds: a process number reused within microseconds could be signalled"}
+	return pawl.Finding{Level: pawl.Warn, What: "no pidfds: a signal could reach another process if a PID is reused within microseconds"}
 }
 
 func boots() pawl.Finding {
 	if id := bootID(); id != "" {
-		return pawl.Finding{Level: pawl.OK, What: "boots of the system are told apart", Evidence: "boot id " + id}
+		return pawl.Finding{Level: pawl.OK, What: "the boot ID is available: processes of an earlier boot are recognised", Evidence: "boot id " + id}
 	}
-	return pawl.Finding{Level: pawl.Warn, What: "no boot id: processes of an earlier boot are told apart by their start times only"}
+	return pawl.Finding{Level: pawl.Warn, What: "no boot ID: processes of an earlier boot are recognised by their start times only"}
 }
 
 func namespaces() pawl.Finding {
 	if name := pidNamespace(); name != "" {
-		return pawl.Finding{Level: pawl.OK, What: "pid namespaces are told apart", Evidence: name}
+		return pawl.Finding{Level: pawl.OK, What: "PID namespaces are distinguished", Evidence: name}
 	}
-	return pawl.Finding{Level: pawl.Warn, What: "pid namespaces are not told apart: do not share a project between containers"}
+	return pawl.Finding{Level: pawl.Warn, What: "PID namespaces cannot be distinguished: do not share a project between containers"}
 }

@@ -47,7 +47,7 @@ func TestSignalOnlyTheVeryProcess(t *testing.T) {
 	}{
 		"reused":    {func(p *pawl.Process) { p.Start++ }, ErrGone},
 		"boot":      {func(p *pawl.Process) { p.BootID = "another" }, ErrGone},
-		"namespace": {func(p *pawl.Process) { p.PIDNS = "pid:[1]" }, ErrElsewhere},
+		"namespace": {func(p *pawl.Process) { p.PIDNS = "pid:[1]" }, ErrOtherNamespace},
 		"none":      {func(p *pawl.Process) { p.PID = 0 }, ErrGone},
 		"group":     {func(p *pawl.Process) { p.PID = -p.PID }, ErrGone},
 	} {
@@ -100,7 +100,7 @@ func TestTableAndEnvironment(t *testing.T) {
 		t.Errorf("it is not in the table: %v", err)
 	}
 	for variable, want := range map[string]bool{"A=1": true, "PAWL_TOKEN=abc": true, "Z=2": true, "PAWL_TOKEN=ab": false, "TOKEN=abc": false} {
-		if got := Carries(cmd.Process.Pid, variable); got != want {
+		if got := HasVariable(cmd.Process.Pid, variable); got != want {
 			t.Errorf("carries %s: %v", variable, got)
 		}
 	}
@@ -112,7 +112,7 @@ func TestHeld(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	held := func(want bool) {
 		t.Helper()
-		if got, err := Held(path); err != nil || got != want {
+		if got, err := Locked(path); err != nil || got != want {
 			t.Errorf("held %v, %v", got, err)
 		}
 	}

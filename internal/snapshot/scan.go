@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	largeFile = 8 << 20 // bytes; a larger file is kept in blocks, so that a change in it costs only its block
+	largeFile = 8 << 20 // larger files are stored in blocks, so that a change costs one block
 	blockSize = 1 << 20
 	readTries = 3                                                  // of a file that changes while it is read
-	maxFile   = pack.MaxObject / int64(len(pack.ID{})) * blockSize // what a list of blocks has room for
+	maxFile   = pack.MaxObject / int64(len(pack.ID{})) * blockSize // limited by the size of a block list
 )
 
-// look looks at each name of the folder listed last, and reads what the stat cache does not know.
-func (w *worker) look(f *folder, fd int) error {
+// scanFolder stats each name in the folder listed last, and reads the files that the stat cache cannot vouch for.
+func (w *worker) scanFolder(f *folder, fd int) error {
 	var known map[string]stamp
 	if f.old != nil {
 		known = make(map[string]stamp, len(w.names))
@@ -41,7 +41,7 @@ func (w *worker) look(f *folder, fd int) error {
 		if !ok {
 			old.kind = 0
 		}
-		there, err := w.lookAt(f, fd, d, &s, &old)
+		there, err := w.scanName(f, fd, d, &s, &old)
 		if err != nil {
 			return fmt.Errorf("%s: %w", d.name, err)
 		}
@@ -52,13 +52,13 @@ func (w *worker) look(f *folder, fd int) error {
 	return nil
 }
 
-// lookAt fills the stamp of one name. It reports whether the name is still there.
-func (w *worker) lookAt(f *folder, fd int, d dirent, s, old *stamp) (there bool, err error) {
+// scanName fills the stamp of one name. It reports whether the name still exists.
+func (w *worker) scanName(f *folder, fd int, d dirent, s, old *stamp) (there bool, err error) {
 	var st unix.Stat_t
 	switch err := unix.Fstatat(fd, d.name, &st, unix.AT_SYMLINK_NOFOLLOW); {
 	case errors.Is(err, unix.ENOENT):
 		return false, nil
-	case isOurs(err):
+	case isResourceError(err):
 		return false, err
 	case err != nil:
 		w.skip(f, d, s, err.Error())
@@ -80,16 +80,16 @@ func (w *worker) lookAt(f *folder, fd int, d dirent, s, old *stamp) (there bool,
 		s.kind = byte(Folder)
 		f.children = append(f.children, w.child(f, d.name))
 	case unix.S_IFREG:
-		return w.lookAtFile(f, fd, d, s, old, &st)
+		return w.scanFile(f, fd, d, s, old, &st)
 	case unix.S_IFLNK:
-		return w.lookAtLink(f, fd, d, s, &st)
+		return w.scanLink(f, fd, d, s, &st)
 	default:
 		w.skip(f, d, s, special(uint32(kind)))
 	}
 	return true, nil
 }
 
-// special says what kind of thing is left out for what it is.
+// special returns the reason for leaving out a name that is no file, folder or link.
 func special(kind uint32) string {
 	switch kind {
 	case unix.S_IFSOCK:
@@ -102,26 +102,26 @@ func special(kind uint32) string {
 	return "neither file nor folder nor link"
 }
 
-// isSpecial reports the same of a type that a folder gives.
+// isSpecial reports whether a directory entry's type is such a kind.
 func isSpecial(kind byte) bool {
 	return kind == unix.DT_SOCK || kind == unix.DT_FIFO || kind == unix.DT_BLK || kind == unix.DT_CHR
 }
 
-// isOurs reports whether it is we who lack what reading takes. Then there can be no snapshot: all that comes next would
-// be left out too.
-func isOurs(err error) bool {
+// isResourceError reports whether this process ran out of descriptors or memory. The snapshot then fails, because
+// everything after would be left out too.
+func isResourceError(err error) bool {
 	return errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE) || errors.Is(err, unix.ENOMEM)
 }
 
 func (w *worker) skip(f *folder, d dirent, s *stamp, why string) {
 	*s = stamp{kind: leftOutKind, name: d.name, mode: uint32(d.kind), text: why}
-	w.leave(join(f.path, d.name), why)
+	w.leaveOut(join(f.path, d.name), why)
 }
 
-func (w *worker) lookAtLink(f *folder, fd int, d dirent, s *stamp, st *unix.Stat_t) (bool, error) {
+func (w *worker) scanLink(f *folder, fd int, d dirent, s *stamp, st *unix.Stat_t) (bool, error) {
 	target, err := readLink(fd, d.name)
 	switch {
-	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.EINVAL): // gone, or no link any more
+	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.EINVAL): // gone, or no longer a link
 		return false, nil
 	case err != nil:
 		w.skip(f, d, s, err.Error())
@@ -138,8 +138,8 @@ func readLink(fd int, name string) (string, error) {
 	return string(buf[:max(n, 0)]), err
 }
 
-// lookAtFile takes what the stat cache knows of the file, or reads it.
-func (w *worker) lookAtFile(f *folder, fd int, d dirent, s, old *stamp, st *unix.Stat_t) (bool, error) {
+// scanFile uses the stat cache's entry for the file, or reads the file.
+func (w *worker) scanFile(f *folder, fd int, d dirent, s, old *stamp, st *unix.Stat_t) (bool, error) {
 	if kind := Kind(old.kind); (kind == File || kind == Blocks) && old.matches(st) && w.old.settled(old.ctime) {
 		has, err := f.intact, error(nil)
 		if !has {
@@ -156,13 +156,13 @@ func (w *worker) lookAtFile(f *folder, fd int, d dirent, s, old *stamp, st *unix
 		}
 	}
 	err := w.read(fd, s)
-	var own ownError
+	var own storeError
 	switch {
 	case errors.As(err, &own):
 		return false, own.error
-	case isOurs(err):
+	case isResourceError(err):
 		return false, err
-	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ELOOP): // gone, or a link now
+	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ELOOP): // gone, or replaced by a link
 		return false, nil
 	case err != nil:
 		w.skip(f, d, s, err.Error())
@@ -170,20 +170,20 @@ func (w *worker) lookAtFile(f *folder, fd int, d dirent, s, old *stamp, st *unix
 	return true, nil
 }
 
-// hasContent reports whether the store has all of a file.
+// hasContent reports whether the store certainly has all of a file's content.
 func (w *walk) hasContent(kind Kind, id pack.ID) (bool, error) {
 	has, err := w.batch.Has(id)
 	if !has || err != nil || kind == File {
 		return has, err
 	}
-	return false, nil // of a large file some blocks may be gone; reading it again finds out
+	return false, nil // some blocks of a large file may be missing; reading the file again checks each
 }
 
-// ownError is a fault of the store, and not of the file that is read.
-type ownError struct{ error }
+// storeError is an error of the store, not of the file being read.
+type storeError struct{ error }
 
-// read reads a file until it stays the same meanwhile. One that never does is taken as it was read last: its time is
-// that of this walk, so the next one reads it again.
+// read reads a file until it does not change during the read, readTries times at most. A file that keeps changing is
+// stored as read last; its ctime is newer than this walk, so the next walk reads it again.
 func (w *worker) read(fd int, s *stamp) error {
 	f, err := openFile(fd, s.name)
 	if err != nil {
@@ -197,7 +197,7 @@ func (w *worker) read(fd int, s *stamp) error {
 			return err
 		}
 		if before.Mode&unix.S_IFMT != unix.S_IFREG {
-			return unix.ENOENT // the file that was to be read is gone
+			return unix.ENOENT // replaced by something else since it was listed
 		}
 		if before.Size > maxFile {
 			return errors.New(whyTooBig)
@@ -215,7 +215,7 @@ func (w *worker) read(fd int, s *stamp) error {
 	}
 }
 
-// openFile opens what should be a file: it neither follows a link nor waits for the other end of a pipe.
+// openFile opens a file without following a link and without blocking on a named pipe.
 func openFile(fd int, name string) (*os.File, error) {
 	for {
 		file, err := unix.Openat(fd, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
@@ -228,7 +228,7 @@ func openFile(fd int, name string) (*os.File, error) {
 	}
 }
 
-// store puts a file's content into the batch and notes what it is, and how long it turned out to be.
+// store adds a file's content to the batch and records kind, ID and the size that was read.
 func (w *worker) store(f *os.File, s *stamp) (err error) {
 	if s.size > largeFile {
 		s.kind = byte(Blocks)
@@ -239,7 +239,7 @@ func (w *worker) store(f *os.File, s *stamp) (err error) {
 		w.file = make([]byte, max(need, 64<<10))
 	}
 	n, err := io.ReadFull(io.NewSectionReader(f, 0, s.size), w.file[:s.size])
-	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF { // shorter than a moment ago: found out by the caller
+	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF { // the file shrank: read sees that
 		return err
 	}
 	s.kind, s.size = byte(File), int64(n)
@@ -247,27 +247,27 @@ func (w *worker) store(f *os.File, s *stamp) (err error) {
 	return err
 }
 
-// put adds content to the batch, as long as the batch alone would not fill the quota.
+// put adds content to the batch, unless the batch alone exceeds the quota.
 func (w *walk) put(content []byte) (pack.ID, error) {
 	id, err := w.batch.Put(content)
 	if err != nil {
-		return id, ownError{err}
+		return id, storeError{err}
 	}
 	if _, added := w.batch.Added(); added > w.limit {
-		return id, ownError{fmt.Errorf("this snapshot alone would take more than %d MiB: %w", w.limit>>20, ErrQuota)}
+		return id, storeError{fmt.Errorf("the snapshot alone exceeds %d MiB: %w", w.limit>>20, ErrQuota)}
 	}
 	return id, nil
 }
 
-// storeBlocks puts a large file into the batch block by block, and then the list of blocks. It returns how much it read:
-// less than size where the file shrank meanwhile.
+// storeBlocks adds a large file block by block, and then its list of blocks. It returns the number of bytes read, which
+// is less than size if the file shrank.
 func (w *worker) storeBlocks(f *os.File, size int64) (pack.ID, int64, error) {
 	ids := make([]pack.ID, (size+blockSize-1)/blockSize)
 	file := largeReader{walk: w.walk, file: f, size: size, ids: ids}
 	var readers sync.WaitGroup
-	faults := make(chan error, min(runtime.GOMAXPROCS(0), 4)) // each holds a block
+	faults := make(chan error, min(runtime.GOMAXPROCS(0), 4)) // each holds one block in memory
 	for range cap(faults) {
-		readers.Go(func() { faults <- file.some() })
+		readers.Go(func() { faults <- file.readBlocks() })
 	}
 	readers.Wait()
 	close(faults)
@@ -284,7 +284,7 @@ func (w *worker) storeBlocks(f *os.File, size int64) (pack.ID, int64, error) {
 	return id, file.read.Load(), err
 }
 
-// largeReader is a large file that several goroutines read.
+// largeReader reads a large file in several goroutines.
 type largeReader struct {
 	*walk
 	file *os.File
@@ -294,8 +294,8 @@ type largeReader struct {
 	read atomic.Int64 // bytes
 }
 
-// some takes blocks by their number until there are no more.
-func (r *largeReader) some() error {
+// readBlocks reads blocks until none is left.
+func (r *largeReader) readBlocks() error {
 	buf := make([]byte, blockSize)
 	for {
 		i := r.next.Add(1) - 1
@@ -303,7 +303,7 @@ func (r *largeReader) some() error {
 			return nil
 		}
 		if err := r.ctx.Err(); err != nil {
-			return ownError{err}
+			return storeError{err}
 		}
 		if err := r.block(i, buf); err != nil {
 			return err
@@ -327,26 +327,26 @@ func (r *largeReader) block(i int64, buf []byte) (err error) {
 	return err
 }
 
-// isHole reports whether a whole block of the file is a hole, which need not be read.
+// isHole reports whether the block at from is entirely a hole.
 func isHole(f *os.File, from int64) bool {
 	data, err := unix.Seek(int(f.Fd()), from, unix.SEEK_DATA)
 	return err == unix.ENXIO || err == nil && data >= from+blockSize
 }
 
-// zeroBlock is the id of the block that a hole reads as.
+// zeroBlock is the ID of a block of zeros, as which a hole reads.
 var zeroBlock = sync.OnceValue(func() pack.ID { return pack.IDOf(make([]byte, blockSize)) })
 
-// putZeros puts the block that a hole reads as, once for the whole walk.
+// putZeros adds the block of zeros, once per walk.
 func (w *walk) putZeros() (pack.ID, error) {
 	w.zeros.Do(func() { _, w.zeroErr = w.put(make([]byte, blockSize)) })
 	return zeroBlock(), w.zeroErr
 }
 
-// readAll reads a small file.
+// readAll reads a small file; the result is non-nil even if the file is empty.
 func readAll(f *os.File) ([]byte, error) {
 	data, err := io.ReadAll(f)
 	if data == nil {
-		data = []byte{} // there is a file, and it is empty
+		data = []byte{}
 	}
 	return data, err
 }

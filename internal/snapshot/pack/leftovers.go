@@ -12,8 +12,8 @@ import (
 	"pawl/internal/disk"
 )
 
-// alone calls do while no batch and no hold is open, in any process.
-func (s *Store) alone(ctx context.Context, do func() error) error {
+// exclusively calls do while no process has a batch or a hold open.
+func (s *Store) exclusively(ctx context.Context, do func() error) error {
 	l, err := acquire(ctx, filepath.Join(s.dir, lockName), unix.LOCK_EX)
 	if err != nil {
 		return err
@@ -21,26 +21,26 @@ func (s *Store) alone(ctx context.Context, do func() error) error {
 	return errors.Join(do(), l.release())
 }
 
-// tidy removes what dead processes left unfinished, and makes durable what can be seen. Nobody else is at work.
-func (s *Store) tidy(ctx context.Context) error {
+// cleanUp removes the files of dead processes and makes all visible commits durable. The caller has exclusive access.
+func (s *Store) cleanUp(ctx context.Context) error {
 	if err := s.removeLeftovers(); err != nil {
 		return err
 	}
-	return s.committing(ctx, s.settle)
+	return s.withCommitLock(ctx, s.catchUp)
 }
 
-// sweep removes what dead processes left unfinished, where there is any and nobody is at work. What cannot be removed
-// now can be later.
+// sweep removes the files of dead processes, if there are any and nobody else uses the store. Errors are ignored: a
+// later sweep tries again.
 func (s *Store) sweep() {
 	if left, err := s.leftovers(); err != nil || len(left) == 0 {
 		return
 	}
-	if l, err := try(filepath.Join(s.dir, lockName), unix.LOCK_EX); err == nil {
+	if l, err := tryLock(filepath.Join(s.dir, lockName), unix.LOCK_EX); err == nil {
 		_ = errors.Join(s.removeLeftovers(), l.release())
 	}
 }
 
-// leftovers returns the names of files that were being written, by somebody who is alive or not.
+// leftovers returns the names of temporary files, of live and dead processes.
 func (s *Store) leftovers() ([]string, error) {
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {
@@ -57,7 +57,7 @@ func (s *Store) leftovers() ([]string, error) {
 	return names, nil
 }
 
-// removeLeftovers removes them.
+// removeLeftovers removes all temporary files. The caller has exclusive access.
 func (s *Store) removeLeftovers() error {
 	names, err := s.leftovers()
 	if err != nil {

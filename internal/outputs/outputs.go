@@ -1,5 +1,5 @@
-// Package content looks at the files that a plan declares: it expands their patterns, refuses those that lead out of
-// the workspace, makes them durable and takes their hashes. It never changes one.
+// Package outputs reads the files that a plan declares: it expands their patterns, rejects paths outside the workspace,
+// hashes the files and makes them durable. It never changes one.
 package outputs
 
 import (
@@ -27,13 +27,13 @@ func (e *MissingError) Error() string { return "missing: " + strings.Join(e.Path
 // EscapeError names a declared path that leads out of the workspace through a symbolic link.
 type EscapeError struct{ Path, Target string }
 
-// Error names the path and where it leads.
+// Error names the path and its target.
 func (e *EscapeError) Error() string {
 	return fmt.Sprintf("%s leads out of the project, to %s", e.Path, e.Target)
 }
 
-// Hash returns the contents of the declared paths, by path. A pattern stands for its matches, or where they are more
-// than manyMatches, for itself: all of them as one content. A pattern without a match and a path at which nothing is
+// Hash returns the contents of the declared paths, by path. A pattern is replaced by its matches; if there are more
+// than maxListed, all matches count as one content under the pattern itself. Patterns without match and missing paths
 // are a *MissingError.
 func Hash(root string, declared []string) (pawl.Outputs, error) {
 	found := make(pawl.Outputs, len(declared))
@@ -46,11 +46,11 @@ func Hash(root string, declared []string) (pawl.Outputs, error) {
 		if len(matches) == 0 {
 			missing = append(missing, d)
 		}
-		if len(matches) > manyMatches {
+		if len(matches) > maxListed {
 			matches = []string{d}
 		}
 		for _, path := range matches {
-			if found[path], err = One(root, path); err != nil {
+			if found[path], err = HashOne(root, path); err != nil {
 				return nil, err
 			}
 		}
@@ -61,11 +61,11 @@ func Hash(root string, declared []string) (pawl.Outputs, error) {
 	return found, nil
 }
 
-// manyMatches is how many matches of a pattern are named one by one.
-const manyMatches = 64
+// maxListed is the maximum number of matches of a pattern that are listed individually.
+const maxListed = 64
 
-// One returns the content of one path, relative to root with '/', or of all that match it as a pattern.
-func One(root, path string) (pawl.Content, error) {
+// HashOne returns the content of one path, relative to root and with slashes, or of all matches if it is a pattern.
+func HashOne(root, path string) (pawl.Content, error) {
 	matches, err := glob(root, path)
 	switch {
 	case err != nil:
@@ -73,12 +73,12 @@ func One(root, path string) (pawl.Content, error) {
 	case len(matches) == 0:
 		return pawl.Content{}, &MissingError{Paths: []string{path}}
 	case len(matches) == 1:
-		return at(root, matches[0])
+		return contentAt(root, matches[0])
 	}
 	all := make(pawl.Outputs, len(matches))
 	sum := pawl.Content{Files: len(matches)}
 	for _, m := range matches {
-		if all[m], err = at(root, m); err != nil {
+		if all[m], err = contentAt(root, m); err != nil {
 			return pawl.Content{}, err
 		}
 		sum.Size += all[m].Size
@@ -87,9 +87,9 @@ func One(root, path string) (pawl.Content, error) {
 	return sum, nil
 }
 
-// at returns the content of exactly this path.
-func at(root, path string) (pawl.Content, error) {
-	full, err := inside(root, path)
+// contentAt returns the content of exactly this path.
+func contentAt(root, path string) (pawl.Content, error) {
+	full, err := resolve(root, path)
 	if err != nil {
 		return pawl.Content{}, err
 	}
@@ -98,23 +98,23 @@ func at(root, path string) (pawl.Content, error) {
 		return pawl.Content{}, err
 	}
 	if info.IsDir() {
-		return folder(full)
+		return hashFolder(full)
 	}
 	if !info.Mode().IsRegular() {
 		return pawl.Content{}, fmt.Errorf("%s is neither a file nor a folder", path)
 	}
-	sum, size, err := file(full)
+	sum, size, err := hashFile(full)
 	return pawl.Content{SHA256: sum, Size: size}, err
 }
 
-// Exists reports whether there is anything at a declared path, or anything that matches it.
+// Exists reports whether a declared path exists or a pattern has a match.
 func Exists(root, declared string) bool {
-	return isThere(root, declared, func(string, fs.FileInfo) bool { return true })
+	return anyMatch(root, declared, func(string, fs.FileInfo) bool { return true })
 }
 
-// Begun reports whether there is something in what is at a declared path: bytes in a file, entries in a folder.
-func Begun(root, declared string) bool {
-	return isThere(root, declared, func(full string, info fs.FileInfo) bool {
+// HasContent reports whether a declared path has content: bytes in a file, entries in a folder.
+func HasContent(root, declared string) bool {
+	return anyMatch(root, declared, func(full string, info fs.FileInfo) bool {
 		if !info.IsDir() {
 			return info.Size() > 0
 		}
@@ -123,14 +123,14 @@ func Begun(root, declared string) bool {
 	})
 }
 
-// isThere reports whether something that matches a declared path is there, inside the workspace, and fits.
-func isThere(root, declared string, fits func(full string, info fs.FileInfo) bool) bool {
+// anyMatch reports whether fits accepts any match of a declared path that is inside the workspace.
+func anyMatch(root, declared string, fits func(full string, info fs.FileInfo) bool) bool {
 	matches, err := glob(root, declared)
 	if err != nil {
 		return false
 	}
 	return slices.ContainsFunc(matches, func(m string) bool {
-		full, err := inside(root, m)
+		full, err := resolve(root, m)
 		if err != nil {
 			return false
 		}
@@ -139,7 +139,7 @@ func isThere(root, declared string, fits func(full string, info fs.FileInfo) boo
 	})
 }
 
-// Sync makes the declared paths, everything below them and the folders above them up to root durable.
+// Sync makes the declared paths durable, with everything below them and their parent folders up to root.
 func Sync(root string, paths []string) error {
 	root, err := filepath.EvalSymlinks(root)
 	if err != nil {
@@ -156,7 +156,7 @@ func Sync(root string, paths []string) error {
 			return &MissingError{Paths: []string{declared}}
 		}
 		for _, path := range matches {
-			below, err := gather(root, path, folders)
+			below, err := collect(root, path, folders)
 			if err != nil {
 				return err
 			}
@@ -166,10 +166,10 @@ func Sync(root string, paths []string) error {
 	return syncAll(root, files, folders)
 }
 
-// gather returns the files at path and below, and notes the folders at, below and above it: above a link, and above
-// where it leads.
-func gather(root, path string, folders map[string]bool) (files []string, err error) {
-	real, err := inside(root, path)
+// collect returns the files at path and below it. It adds the folders at, below and above path to folders; for a link,
+// also those above its target.
+func collect(root, path string, folders map[string]bool) (files []string, err error) {
+	real, err := resolve(root, path)
 	if err != nil {
 		return nil, err
 	}
@@ -192,11 +192,11 @@ func gather(root, path string, folders map[string]bool) (files []string, err err
 	return files, err
 }
 
-// glob returns what is at the declared path or matches it as a pattern, relative to root with '/'. A file whose name
-// has the pattern's own characters in it is taken literally. Pawl's own folder never matches.
+// glob returns the matches of a declared path or pattern, relative to root and with slashes. A file whose name equals
+// the pattern literally takes precedence. Files in .pawl never match.
 func glob(root, declared string) ([]string, error) {
 	pattern := path.Clean(declared)
-	for _, literal := range []string{pattern, unescaped(pattern)} {
+	for _, literal := range []string{pattern, unescape(pattern)} {
 		if _, err := os.Lstat(filepath.Join(root, filepath.FromSlash(literal))); err == nil {
 			return []string{literal}, nil
 		} else if !errors.Is(err, fs.ErrNotExist) {
@@ -210,8 +210,8 @@ func glob(root, declared string) ([]string, error) {
 	return slices.DeleteFunc(matches, func(m string) bool { return m == ".pawl" || strings.HasPrefix(m, ".pawl/") }), err
 }
 
-// unescaped returns a pattern's text without the escapes of pattern characters.
-func unescaped(pattern string) string {
+// unescape returns a pattern without its escapes.
+func unescape(pattern string) string {
 	var text strings.Builder
 	for i := 0; i < len(pattern); i++ {
 		if pattern[i] == '\\' && i+1 < len(pattern) {
@@ -222,8 +222,8 @@ func unescaped(pattern string) string {
 	return text.String()
 }
 
-// Files returns what matches a foreach pattern, sorted; none is no error.
-func Files(root, pattern string) ([]string, error) {
+// Matches returns the sorted matches of a foreach pattern; none is no error.
+func Matches(root, pattern string) ([]string, error) {
 	matches, err := glob(root, pattern)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", pattern, err)
@@ -232,8 +232,8 @@ func Files(root, pattern string) ([]string, error) {
 	return matches, nil
 }
 
-// inside returns where a path leads once symbolic links are followed, and refuses one that they lead out of root.
-func inside(root, path string) (string, error) {
+// resolve follows the symbolic links in a path, and fails if they lead out of root.
+func resolve(root, path string) (string, error) {
 	realRoot, err := filepath.EvalSymlinks(root)
 	if err != nil {
 		return "", err
@@ -251,8 +251,8 @@ func inside(root, path string) (string, error) {
 	return realPath, nil
 }
 
-// folder hashes the sorted listing of everything below full: type, mode, hash and path of each entry, a line each.
-func folder(full string) (pawl.Content, error) {
+// hashFolder hashes the sorted listing of everything below full: one line per entry with type, mode, hash and path.
+func hashFolder(full string) (pawl.Content, error) {
 	var c pawl.Content
 	listing := sha256.New()
 	err := filepath.WalkDir(full, func(path string, d fs.DirEntry, err error) error {
@@ -263,7 +263,7 @@ func folder(full string) (pawl.Content, error) {
 		if err != nil {
 			return err
 		}
-		line, size, err := entry(path, d)
+		line, size, err := listingLine(path, d)
 		if err != nil {
 			return err
 		}
@@ -278,7 +278,7 @@ func folder(full string) (pawl.Content, error) {
 	return c, err
 }
 
-func entry(path string, d fs.DirEntry) (line string, size int64, err error) {
+func listingLine(path string, d fs.DirEntry) (line string, size int64, err error) {
 	switch {
 	case d.IsDir():
 		return "folder", 0, nil
@@ -292,11 +292,11 @@ func entry(path string, d fs.DirEntry) (line string, size int64, err error) {
 	if err != nil {
 		return "", 0, err
 	}
-	sum, size, err := file(path)
+	sum, size, err := hashFile(path)
 	return fmt.Sprintf("file %v %s", info.Mode().Perm()&0o100 != 0, sum), size, err
 }
 
-func file(path string) (sum string, size int64, err error) {
+func hashFile(path string) (sum string, size int64, err error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return "", 0, err

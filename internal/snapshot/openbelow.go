@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openSteps is openBelow where the system has no call for that: it goes one name at a time.
-func openSteps(root int, path string, flags int) (int, error) {
+// openByComponent is openBelow for systems without openat2: it opens one path component at a time.
+func openByComponent(root int, path string, flags int) (int, error) {
 	if len(path) > maxPath {
 		return -1, unix.ENAMETOOLONG
 	}

@@ -7,8 +7,8 @@ import (
 	"pawl"
 )
 
-// Sound is an error of KindDamaged where something in the packs is not as it was written.
-func (s *Store) Sound(ctx context.Context) error {
+// CheckPacks reads all packs. Damage is an error of KindDamaged.
+func (s *Store) CheckPacks(ctx context.Context) error {
 	faults, err := s.packs.Check(ctx)
 	if err != nil || len(faults) == 0 {
 		return err
@@ -20,5 +20,5 @@ func (s *Store) Sound(ctx context.Context) error {
 	return &pawl.Error{Kind: pawl.KindDamaged, Err: why, Hint: "pawl verify --repair"}
 }
 
-// Size returns how many bytes the store takes.
+// Size returns the store's size on disk, in bytes.
 func (s *Store) Size() (int64, error) { return s.packs.Size() }

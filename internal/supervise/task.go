@@ -14,29 +14,29 @@ import (
 	"pawl/internal/watchdog"
 )
 
-// tick is how often a running child is looked at.
+// tick is the interval between checks of a running child.
 const tick = 250 * time.Millisecond
 
-// linger is how long processes that outlive the leader have to end by themselves, as the reader of a pipe does.
-const linger = 100 * time.Millisecond
+// drainWait is how long processes that outlive the leader have to end by themselves, for example the reader of a pipe.
+const drainWait = 100 * time.Millisecond
 
 // task is one command with its limits.
 type task struct {
 	command  []string
-	out, err string // files; the same name: both in one
+	out, err string // output files; the same path twice: both streams in one file
 	limits   watchdog.Limits
-	started  func() // called once it runs
+	started  func() // called when the command runs
 }
 
 // ending is how a task ended.
 type ending struct {
-	code   *int        // nil: a signal ended it, or it never started
-	signal string      // that signal's name
-	cause  *pawl.Abort // why we ended it, or why it never started; nil: it ended by itself
+	code   *int        // nil: ended by a signal, or never started
+	signal string      // name of that signal
+	cause  *pawl.Abort // why the supervisor ended it, or why it did not start; nil: ended by itself
 }
 
-// carryOut runs a task to its end: when it returns, nothing of it is left but what stands in Exit.Left.
-func (s *supervisor) carryOut(t task) ending {
+// runTask runs a task to its end. When it returns, no process of the task is left except those in Exit.Unkilled.
+func (s *supervisor) runTask(t task) ending {
 	if abort := s.abort(); abort != nil {
 		return ending{cause: abort}
 	}
@@ -46,16 +46,16 @@ func (s *supervisor) carryOut(t task) ending {
 	if t.started != nil {
 		t.started()
 	}
-	w := s.watch(t)
+	w := s.monitor(t)
 	defer w.close()
 	s.beat(w)
-	cause := s.attend(w, t.limits)
+	cause := s.waitLeader(w, t.limits)
 	if cause != nil {
-		s.end(w)
+		s.terminate(w)
 	} else {
-		s.clearUp(w)
+		s.killLeftovers(w)
 	}
-	w.look()
+	w.poll()
 	s.exit.OutputBytes += w.written()
 	s.exit.Cut = append(s.exit.Cut, w.cuts()...)
 	return s.ending(cause)
@@ -75,14 +75,14 @@ func (s *supervisor) start(t task) error {
 	return s.tree.start(t.command, s.job.Dir, s.job.Env, out, errors)
 }
 
-// openLog opens a file for output that a child is given: a plain file, so that nobody has to copy, appended to, so that
-// its writers do not overwrite each other.
+// openLog opens an output file for a child. The child writes to a regular file, so nothing has to copy its output, and
+// in append mode, so that several writers do not overwrite each other.
 func openLog(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, disk.FileMode)
 }
 
-// attend waits for the leader to end, and returns nil then; or it returns why it is to be ended.
-func (s *supervisor) attend(w *watch, limits watchdog.Limits) *pawl.Abort {
+// waitLeader waits until the leader ends and returns nil, or returns why the leader must be ended.
+func (s *supervisor) waitLeader(w *monitor, limits watchdog.Limits) *pawl.Abort {
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
 	for {
@@ -93,17 +93,17 @@ func (s *supervisor) attend(w *watch, limits watchdog.Limits) *pawl.Abort {
 		select {
 		case <-s.tree.children:
 			continue
-		case <-s.asked:
+		case <-s.sigterm:
 			if abort := s.abort(); abort != nil {
 				return abort
 			}
-			return &pawl.Abort{Reason: pawl.ReasonAbort, Why: "its supervisor got SIGTERM"}
+			return &pawl.Abort{Reason: pawl.ReasonAbort, Why: "the supervisor received SIGTERM"}
 		case <-ticker.C:
 		}
 		if abort := s.abort(); abort != nil {
 			return abort
 		}
-		w.look()
+		w.poll()
 		if found := w.assess(limits); found.Action == watchdog.Interrupt {
 			return &pawl.Abort{Reason: found.Reason, Why: found.Evidence}
 		}
@@ -111,26 +111,26 @@ func (s *supervisor) attend(w *watch, limits watchdog.Limits) *pawl.Abort {
 	}
 }
 
-// end ends the tree: it is interrupted, terminated, killed, each with its time to heed.
-func (s *supervisor) end(w *watch) {
+// terminate ends the tree with SIGINT, SIGTERM and SIGKILL, and waits after each.
+func (s *supervisor) terminate(w *monitor) {
 	s.tree.signal(syscall.SIGINT)
-	if s.tree.wait(time.Duration(s.job.InterruptWait), w.look) {
+	if s.tree.wait(time.Duration(s.job.InterruptWait), w.poll) {
 		return
 	}
 	s.tree.signal(syscall.SIGTERM)
-	if s.tree.wait(time.Duration(s.job.TerminateWait), w.look) {
+	if s.tree.wait(time.Duration(s.job.TerminateWait), w.poll) {
 		return
 	}
 	s.exit.Unkilled = append(s.exit.Unkilled, s.tree.kill()...)
 }
 
-// clearUp ends what the leader left behind.
-func (s *supervisor) clearUp(w *watch) {
-	if s.tree.reap() || s.tree.wait(linger, nil) {
+// killLeftovers ends the processes that the leader left running.
+func (s *supervisor) killLeftovers(w *monitor) {
+	if s.tree.reap() || s.tree.wait(drainWait, nil) {
 		return
 	}
 	left := s.tree.signal(syscall.SIGTERM)
-	if !s.tree.wait(time.Duration(s.job.TerminateWait), w.look) {
+	if !s.tree.wait(time.Duration(s.job.TerminateWait), w.poll) {
 		stuck := s.tree.kill()
 		s.exit.Unkilled = append(s.exit.Unkilled, stuck...)
 		left -= len(stuck)
@@ -151,7 +151,7 @@ func (s *supervisor) ending(cause *pawl.Abort) ending {
 	return e
 }
 
-// runChecks runs the acceptance checks, by name, until one is aborted.
+// runChecks runs the acceptance checks, sorted by name, until one is aborted.
 func (s *supervisor) runChecks() {
 	for i, name := range sortedKeys(s.job.Checks) {
 		log := filepath.Join(s.dir, fmt.Sprintf("check-%d.log", i+1))
@@ -164,14 +164,14 @@ func (s *supervisor) runChecks() {
 	}
 }
 
-// check runs one check. Its own limit or a failure to start is a failed check; an abort ends the attempt.
+// check runs one check. If the check times out or cannot start, it has failed; any other abort ends the attempt.
 func (s *supervisor) check(name, log string) (run pawl.CheckRun, abort *pawl.Abort) {
 	limit := time.Duration(s.job.Timeout)
 	if limit == 0 {
 		limit = defaultCheckTimeout
 	}
 	began := time.Now()
-	ended := s.carryOut(task{
+	ended := s.runTask(task{
 		command: []string{"/bin/sh", "-c", s.job.Checks[name]}, out: log, err: log, limits: watchdog.Limits{Timeout: limit},
 	})
 	run = pawl.CheckRun{Name: name, Exit: -1, Seconds: time.Since(began).Seconds(), Output: lastOutput(log)}

@@ -104,7 +104,7 @@ func TestManyMatchesAreOneContent(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(root, "p/69.md"), []byte("y"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	now, err := outputs.One(root, "p/*.md")
+	now, err := outputs.HashOne(root, "p/*.md")
 	if err != nil || now == before["p/*.md"] {
 		t.Errorf("after a change: %+v, %v", now, err)
 	}
@@ -187,7 +187,7 @@ func TestBegun(t *testing.T) {
 	for declared, want := range map[string]bool{
 		"full": true, "empty": false, "folder": true, "bare": false, "a*.txt": true, "b*.txt": false, "none": false,
 	} {
-		if got := outputs.Begun(root, declared); got != want {
+		if got := outputs.HasContent(root, declared); got != want {
 			t.Errorf("%s: %v, want %v", declared, got, want)
 		}
 	}

@@ -14,24 +14,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Unknown says what cannot be found out about other people's processes here; nothing on Linux.
-const Unknown = ""
+// Limitations describes what the system does not reveal about other processes; nothing on Linux.
+const Limitations = ""
 
 func proc(pid int, names ...string) string {
 	return filepath.Join(append([]string{"/proc", strconv.Itoa(pid)}, names...)...)
 }
 
-// Command returns the command line of a process, or its program's name where that cannot be read.
+// Command returns the command line of a process, or the name of its program.
 func Command(pid int) string {
 	data, err := os.ReadFile(proc(pid, "cmdline"))
 	if text := strings.Join(strings.Fields(strings.ReplaceAll(string(data), "\x00", " ")), " "); err == nil && text != "" {
 		return text
 	}
-	data, _ = os.ReadFile(proc(pid, "comm")) // it is gone
+	data, _ = os.ReadFile(proc(pid, "comm")) // a process that is ending has no command line
 	return strings.TrimSpace(string(data))
 }
 
-// Dir returns the folder that a process works in, empty where that cannot be seen.
+// Dir returns the working directory of a process, or "" if that is unknown.
 func Dir(pid int) string {
 	dir, err := os.Readlink(proc(pid, "cwd"))
 	if err != nil {
@@ -40,7 +40,7 @@ func Dir(pid int) string {
 	return dir
 }
 
-// Listens returns the TCP addresses that a process accepts connections at.
+// Listens returns the TCP addresses on which a process listens.
 func Listens(pid int) ([]string, error) {
 	sockets, err := listening(pid)
 	if err != nil || len(sockets) == 0 {
@@ -57,14 +57,14 @@ func Listens(pid int) ([]string, error) {
 	return slices.Compact(found), err
 }
 
-// listening returns the addresses in a process's network that are listened at, by the inode of the socket; from proc(5),
-// /proc/net/tcp.
+// listening returns the addresses with listeners in a process's network namespace, by socket inode (proc(5),
+// /proc/net/tcp).
 func listening(pid int) (map[string]string, error) {
 	found := map[string]string{}
 	for _, name := range []string{"tcp", "tcp6"} {
 		f, err := os.Open(proc(pid, "net", name))
 		if os.IsNotExist(err) {
-			continue // this protocol, or the process, is not there
+			continue // no such protocol, or the process has ended
 		}
 		if err != nil {
 			return nil, err
@@ -81,8 +81,8 @@ func listening(pid int) (map[string]string, error) {
 	return found, nil
 }
 
-// address reads an address as the kernel writes it: words of 32 bits, each in the byte order of the machine, which is
-// little-endian on all that we build for, then the port.
+// address parses an address from /proc/net/tcp: 32-bit words in the machine's byte order, which is little-endian on all
+// supported platforms, then the port.
 func address(text string) string {
 	host, port, _ := strings.Cut(text, ":")
 	b, err := hex.DecodeString(host)
@@ -112,7 +112,7 @@ func Writes(pid int, folder string) ([]string, error) {
 	return slices.Compact(found), err
 }
 
-// opensToWrite reads from proc(5)'s fdinfo whether an open file can be written.
+// opensToWrite reports whether a file is open for writing, according to its fdinfo (proc(5)).
 func opensToWrite(fdinfo string) bool {
 	data, err := os.ReadFile(fdinfo)
 	if err != nil {
@@ -127,7 +127,7 @@ func opensToWrite(fdinfo string) bool {
 	return false
 }
 
-// eachFile calls do with each open file of a process: its descriptor, and what that is.
+// eachFile calls do with each open file of a process: its descriptor and the target of that link.
 func eachFile(pid int, do func(fd, target string)) error {
 	fds, err := os.ReadDir(proc(pid, "fd"))
 	if err != nil {
@@ -141,7 +141,7 @@ func eachFile(pid int, do func(fd, target string)) error {
 	return nil
 }
 
-// Written returns how many bytes a process has caused to be written to disks.
+// Written returns the number of bytes that a process has caused to be written to disk.
 func Written(pid int) (uint64, error) {
 	data, err := os.ReadFile(proc(pid, "io"))
 	if err != nil {
@@ -152,5 +152,5 @@ func Written(pid int) (uint64, error) {
 			return strconv.ParseUint(strings.TrimSpace(number), 10, 64)
 		}
 	}
-	return 0, fmt.Errorf("%s does not say it", proc(pid, "io"))
+	return 0, fmt.Errorf("%s has no write_bytes", proc(pid, "io"))
 }

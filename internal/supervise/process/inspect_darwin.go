@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Unknown says what cannot be found out about other people's processes here.
-const Unknown = "macOS does not say at which ports processes listen, which files they write, or with which environment they were " +
+// Limitations describes what macOS does not reveal about other processes.
+const Limitations = "macOS does not say at which ports processes listen, which files they write, or with which environment they were " +
 	"started: what left the session of its step is not seen"
 
 var errUnknown = errors.New("not known on macOS")
@@ -21,14 +21,14 @@ func Command(pid int) string {
 	return unix.ByteSliceToString(info.Proc.P_comm[:])
 }
 
-// Dir returns nothing: it is not known here.
+// Dir returns "": macOS does not reveal it.
 func Dir(int) string { return "" }
 
-// Listens fails: it is not known here.
+// Listens fails: macOS does not reveal it.
 func Listens(int) ([]string, error) { return nil, errUnknown }
 
-// Writes fails: it is not known here.
+// Writes fails: macOS does not reveal it.
 func Writes(int, string) ([]string, error) { return nil, errUnknown }
 
-// Written fails: it is not known here.
+// Written fails: macOS does not reveal it.
 func Written(int) (uint64, error) { return 0, errUnknown }

@@ -120,15 +120,15 @@ func TestKillSurely(t *testing.T) {
 	}{
 		"another start":     {change: func(p *pawl.Process) { p.Start++ }, want: ErrGone},
 		"another boot":      {change: func(p *pawl.Process) { p.BootID = "x" }, want: ErrGone},
-		"no boot":           {change: func(p *pawl.Process) { p.BootID = "" }, want: ErrUnsure},
-		"another namespace": {change: func(p *pawl.Process) { p.PIDNS = "pid:[1]" }, want: ErrElsewhere},
-		"no namespace":      {change: func(p *pawl.Process) { p.PIDNS = "" }, want: ErrUnsure},
+		"no boot":           {change: func(p *pawl.Process) { p.BootID = "" }, want: ErrUnverifiable},
+		"another namespace": {change: func(p *pawl.Process) { p.PIDNS = "pid:[1]" }, want: ErrOtherNamespace},
+		"no namespace":      {change: func(p *pawl.Process) { p.PIDNS = "" }, want: ErrUnverifiable},
 		"no process":        {change: func(p *pawl.Process) { p.PID = 0 }, want: ErrGone},
 		"refused":           {change: func(*pawl.Process) {}, unless: refused, want: refused},
 	} {
 		p := who
 		c.change(&p)
-		if err := KillSurely(p, func() error { return c.unless }); !errors.Is(err, c.want) {
+		if err := KillVerified(p, func() error { return c.unless }); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if _, err := Find(who); err != nil {
@@ -138,7 +138,7 @@ func TestKillSurely(t *testing.T) {
 	if err := unix.Kill(who.PID, unix.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	if err := KillSurely(who, func() error { return nil }); err != nil {
+	if err := KillVerified(who, func() error { return nil }); err != nil {
 		t.Error(err)
 	}
 	if err := child.Wait(); err == nil {

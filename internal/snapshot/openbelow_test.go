@@ -13,7 +13,7 @@ import (
 
 // TestOpenBelow: neither way of opening ever follows a link, or leaves a descriptor open.
 func TestOpenBelow(t *testing.T) {
-	for name, open := range map[string]func(int, string, int) (int, error){"in one call": openBelow, "step by step": openSteps} {
+	for name, open := range map[string]func(int, string, int) (int, error){"in one call": openBelow, "step by step": openByComponent} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorkspace(t)
 			w.write("a/b/c", "1")
