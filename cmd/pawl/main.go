@@ -93,7 +93,7 @@ func (a advising) Evaluate(ctx context.Context, e evidence.Evidence) engine.Eval
 	return engine.Evaluation{Word: o.Verdict, Reasons: o.Reasons, By: o.By, Doubt: o.Doubt, Cost: o.Cost}
 }
 
-// codecs are those of all systems whose files are read and written.
+// formats returns the formats of all systems whose files pawl reads and writes.
 func formats() interop.Formats {
 	return interop.Formats{grid.Format(), dotagent.Format(), sitebuilder.Format(), projectstate.Format(), gyoshu.Format()}
 }

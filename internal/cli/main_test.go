@@ -70,12 +70,12 @@ func withHome(m *testing.M) int {
 
 // parts returns the adapters that the program has, but for the one that runs coding agents.
 func parts() cli.Parts {
-	codecs := interop.Formats{grid.Format(), dotagent.Format(), sitebuilder.Format(), projectstate.Format(), gyoshu.Format()}
+	formats := interop.Formats{grid.Format(), dotagent.Format(), sitebuilder.Format(), projectstate.Format(), gyoshu.Format()}
 	return cli.Parts{
 		Executors: []engine.Executor{engine.Shell{}},
 		Adviser:   func(config.Evaluator, string) engine.Evaluator { return nil },
 		Agents: func(ctx context.Context, how cli.Serving) error {
-			s, err := mcp.New(mcp.Config{Formats: codecs, Folder: how.Folder, Version: how.Version, Environ: os.Environ(), Log: how.Err})
+			s, err := mcp.New(mcp.Config{Formats: formats, Folder: how.Folder, Version: how.Version, Environ: os.Environ(), Log: how.Err})
 			if err != nil {
 				return err
 			}
@@ -84,7 +84,7 @@ func parts() cli.Parts {
 			}
 			return s.Listen(ctx, mcp.HTTP{Address: how.Address, TokenFile: how.TokenFile, NoToken: how.NoToken})
 		},
-		Formats: codecs,
+		Formats: formats,
 	}
 }
 

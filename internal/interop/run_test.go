@@ -208,7 +208,7 @@ func TestRefresh(t *testing.T) {
 	state := p.Text(".grid/STATE.md")
 	p.Write(".grid/STATE.md", state+"\nmine\n")
 	p.Act(runs.Unblock(1, "bought some"))
-	if err := refresh(); err == nil || !strings.Contains(err.Error(), "changed by somebody else") {
+	if err := refresh(); err == nil || !strings.Contains(err.Error(), "changed by someone else") {
 		t.Errorf("refresh: %v", err)
 	}
 	p.WantText(".grid/STATE.md", state+"\nmine\n")
@@ -280,7 +280,7 @@ func TestMirrorPlaces(t *testing.T) {
 	p.Check(os.Mkdir(p.Path("folder"), 0o700))
 	p.Check(os.Symlink("folder", p.Path("link")))
 	for named, why := range map[string]string{
-		"": "", "grid": "", "grid=new": "", "frid": `no system "frid"`, "grid=../out": "is to lie in the project", "grid=file": "is no folder",
+		"": "", "grid": "", "grid=new": "", "frid": `unknown system "frid"`, "grid=../out": "must be inside the project", "grid=file": "is not a folder",
 		"grid=link": "is a symbolic link", "grid=.pawl/x": "pawl", "projectstate=state.sql": "",
 	} {
 		m, err := systems.ParseMirror(p.Project, named)

@@ -28,11 +28,11 @@ type toolContext struct {
 	started atomic.Bool      // the server was started by the agent that calls it
 	redact  *redact.Redactor
 	user    string // login name of the person
-	codecs  interop.Formats
+	formats interop.Formats
 }
 
 func newToolContext(c Config) *toolContext {
-	d := &toolContext{folder: c.Folder, version: c.Version, session: "mcp-" + disk.RandomHex(4), redact: redact.New(c.Environ), user: variable(c.Environ, "USER"), codecs: c.Formats}
+	d := &toolContext{folder: c.Folder, version: c.Version, session: "mcp-" + disk.RandomHex(4), redact: redact.New(c.Environ), user: variable(c.Environ, "USER"), formats: c.Formats}
 	d.step = runs.StepClientOf(func(name string) string { return variable(c.Environ, name) })
 	if d.step != nil && d.step.Project != "" {
 		d.folder = d.step.Project
@@ -137,7 +137,7 @@ func (d *toolContext) act(ctx context.Context, p *project.Project, run pawl.RunI
 func (d *toolContext) refresh(ctx context.Context, p *project.Project, r *runs.Run) {
 	c, err := config.Read(p.Config())
 	if err == nil {
-		err = d.codecs.Refresh(ctx, p, r, c.Snapshots)
+		err = d.formats.Refresh(ctx, p, r, c.Snapshots)
 	}
 	if err != nil {
 		r.Notes = append(r.Notes, err.Error())

@@ -222,7 +222,7 @@ func TestVerifyNamesEveryFault(t *testing.T) {
 			": 0 workflows are archived",
 		},
 		"missing_report":      {"phase.json:1: ARCHITECTURE names memory/reports/final_design.json, which is missing", "VERIFICATION is marked as current, but ARCHITECTURE is not done"},
-		"out_of_order":        {"ARCHITECTURE is said to be done before REQUIREMENTS", "REQUIREMENTS is said to be done twice", "REQUIREMENTS is said to be worked on, and a later phase to be done"},
+		"out_of_order":        {"ARCHITECTURE is listed as done before REQUIREMENTS", "REQUIREMENTS is listed as done twice", "REQUIREMENTS is the current phase, but a later phase is listed as done"},
 		"odd":                 {"phase.json:4: last_updated 2031-01-01T00:00:00Z is in the future", "ARCHITECTURE has no completion time", "names no output"},
 		"unsafe":              {"interruption_safe is false"},
 		"corrupted":           {"phase.json:1: invalid JSON"},

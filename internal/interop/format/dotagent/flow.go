@@ -187,20 +187,20 @@ func (f *workflow) order() []string {
 	for _, c := range f.completed {
 		switch {
 		case slices.ContainsFunc(f.completed, func(o completed) bool { return o.phase == c.phase && o.Value != c.Value && o.From < c.From }):
-			faults = append(faults, c.phase.String()+" is said to be done twice")
+			faults = append(faults, c.phase.String()+" is listed as done twice")
 			continue
 		case c.phase > next:
-			faults = append(faults, c.phase.String()+" is said to be done before "+next.String())
+			faults = append(faults, c.phase.String()+" is listed as done before "+next.String())
 		case c.phase < next:
-			faults = append(faults, c.phase.String()+" stands behind a later phase")
+			faults = append(faults, c.phase.String()+" follows a later phase")
 		}
 		next = max(next, c.phase+1)
 	}
 	if f.current != unknown && f.current > next {
-		faults = append(faults, f.current.String()+" is said to be worked on before "+next.String()+" is done")
+		faults = append(faults, f.current.String()+" is the current phase, but "+next.String()+" is not done")
 	}
 	if f.current != unknown && f.current+1 < next {
-		faults = append(faults, f.current.String()+" is said to be worked on, and a later phase to be done")
+		faults = append(faults, f.current.String()+" is the current phase, but a later phase is listed as done")
 	}
 	return faults
 }

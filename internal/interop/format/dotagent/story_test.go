@@ -27,14 +27,14 @@ func begin(t *testing.T, plan string, disk format.Files) *story {
 	t.Helper()
 	p := formattest.Plan(t, plan)
 	s := &story{formattest.New(t, p, now.Add(-3*time.Hour)), slices.Clone(disk)}
-	s.Say(pawl.RunCreated{Format: 1, Run: shopRun, Kind: pawl.PlanRun, Name: p.Name}, pawl.RunPlanned{Revision: 1, Steps: len(p.Steps()), Mode: p.Mode})
+	s.Add(pawl.RunCreated{Format: 1, Run: shopRun, Kind: pawl.PlanRun, Name: p.Name}, pawl.RunPlanned{Revision: 1, Steps: len(p.Steps()), Mode: p.Mode})
 	return s
 }
 
 // start and finish say that a step's attempt began, and that it is done.
 func (s *story) start(id pawl.StepID, attempt int) {
 	s.T.Helper()
-	s.Say(pawl.AttemptStarted{AttemptRef: pawl.AttemptRef{Step: id, Attempt: attempt, Token: pawl.Token(fmt.Sprintf("%s-%d", id, attempt))}})
+	s.Add(pawl.AttemptStarted{AttemptRef: pawl.AttemptRef{Step: id, Attempt: attempt, Token: pawl.Token(fmt.Sprintf("%s-%d", id, attempt))}})
 }
 
 func (s *story) finish(id pawl.StepID, attempt int, outputs ...string) {
@@ -49,7 +49,7 @@ func (s *story) finish(id pawl.StepID, attempt int, outputs ...string) {
 		}
 		done.Outputs[name] = pawl.Content{SHA256: strings.Repeat("ab", 32), Size: 3}
 	}
-	s.Say(done)
+	s.Add(done)
 }
 
 func (s *story) view(status pawl.RunStatus) format.Export {
@@ -166,10 +166,10 @@ func imported(t *testing.T, fixture string) *story {
 	for _, p := range r.Phases {
 		for _, step := range p.Steps {
 			if step.Status == pawl.Done {
-				s.Say(pawl.StepDone{Step: step.ID, Adopted: "imported"})
+				s.Add(pawl.StepDone{Step: step.ID, Adopted: "imported"})
 			}
 		}
 	}
-	s.Say(pawl.RunImported{System: dotagent.System, Name: r.Name})
+	s.Add(pawl.RunImported{System: dotagent.System, Name: r.Name})
 	return s
 }

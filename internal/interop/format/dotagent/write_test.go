@@ -60,7 +60,7 @@ func TestWriteARun(t *testing.T) {
 		r, _ := dotagent.Format().Read(s.disk, format.Env{Now: s.Now})
 		fmt.Fprintf(&b, "-> %s, %s\n", r.Resume, r.Next)
 	}
-	s.Say(pawl.EngineStarted{Epoch: 1, PID: 1})
+	s.Add(pawl.EngineStarted{Epoch: 1, PID: 1})
 	tell("begun", pawl.StatusActive)
 	s.start("pm", 1)
 	tell("pm runs", pawl.StatusActive)
@@ -72,10 +72,10 @@ func TestWriteARun(t *testing.T) {
 	s.finish("designers", 1, "memory/reports/designs/a.json")
 	gate := pawl.Gate{Step: "choose", Type: pawl.HumanVerify, Ask: "Good?"}
 	gate.ID = gate.Identify()
-	s.Say(pawl.GateOpened{Gate: gate})
+	s.Add(pawl.GateOpened{Gate: gate})
 	tell("asked", pawl.StatusWaiting)
-	s.Say(pawl.GateAnswered{Gate: gate.ID, Step: "choose", Answer: pawl.Approved})
-	s.Say(pawl.StepDone{Step: "choose"})
+	s.Add(pawl.GateAnswered{Gate: gate.ID, Step: "choose", Answer: pawl.Approved})
+	s.Add(pawl.StepDone{Step: "choose"})
 	tell("approved", pawl.StatusActive)
 	s.start("final", 1)
 	s.finish("final", 1)
@@ -83,7 +83,7 @@ func TestWriteARun(t *testing.T) {
 	s.start("task-001", 1)
 	s.start("task-002", 1)
 	tell("two tasks run", pawl.StatusActive)
-	s.Say(pawl.AttemptEnded{AttemptRef: pawl.AttemptRef{Step: "task-002", Attempt: 1, Token: "task-002-1"}, Outcome: pawl.Lost, Why: "its supervisor died"})
+	s.Add(pawl.AttemptEnded{AttemptRef: pawl.AttemptRef{Step: "task-002", Attempt: 1, Token: "task-002-1"}, Outcome: pawl.Lost, Why: "its supervisor died"})
 	s.finish("task-001", 1, "goods.txt")
 	tell("one is done, one lost", pawl.StatusInterrupted)
 	s.start("task-002", 2)
@@ -94,9 +94,9 @@ func TestWriteARun(t *testing.T) {
 	s.start("look-back", 1)
 	tell("the last phase", pawl.StatusActive)
 	s.finish("look-back", 1)
-	s.Say(pawl.RunEnded{Status: pawl.StatusCompleted})
+	s.Add(pawl.RunEnded{Status: pawl.StatusCompleted})
 	tell("completed", pawl.StatusCompleted)
-	s.Say(pawl.EngineStopped{})
+	s.Add(pawl.EngineStopped{})
 	tell("the engine stopped", pawl.StatusCompleted)
 	golden(t, "testdata/run.golden", b.String())
 }
@@ -160,7 +160,7 @@ func TestAttemptsGoOnWhereTheyWere(t *testing.T) {
 		if got := s.get("memory/state/execution.json"); !strings.Contains(got, want) {
 			t.Errorf("want %s in %s", want, got)
 		}
-		s.Say(pawl.AttemptEnded{AttemptRef: pawl.AttemptRef{Step: "task-002", Attempt: attempt + 1, Token: pawl.Token(fmt.Sprintf("task-002-%d", attempt+1))}, Outcome: pawl.Lost, Why: "lost"})
+		s.Add(pawl.AttemptEnded{AttemptRef: pawl.AttemptRef{Step: "task-002", Attempt: attempt + 1, Token: pawl.Token(fmt.Sprintf("task-002-%d", attempt+1))}, Outcome: pawl.Lost, Why: "lost"})
 		s.write(pawl.StatusActive)
 	}
 }
@@ -172,7 +172,7 @@ func TestThePhaseIsNeverLeftComplete(t *testing.T) {
 	for _, step := range s.Plan.Steps() {
 		if step.Gate != nil {
 			gate := pawl.Gate{ID: "0badcafe", Step: step.ID, Type: pawl.HumanVerify, Ask: "Good?"}
-			s.Say(pawl.GateOpened{Gate: gate}, pawl.GateAnswered{Gate: gate.ID, Step: step.ID, Answer: pawl.Approved}, pawl.StepDone{Step: step.ID})
+			s.Add(pawl.GateOpened{Gate: gate}, pawl.GateAnswered{Gate: gate.ID, Step: step.ID, Answer: pawl.Approved}, pawl.StepDone{Step: step.ID})
 		} else {
 			s.start(step.ID, 1)
 			s.write(pawl.StatusActive)
@@ -317,7 +317,7 @@ func TestAPlanOfItsOwnPhases(t *testing.T) {
 	s.finish("one", 1)
 	s.start("two", 1)
 	s.finish("two", 1)
-	s.Say(pawl.RunEnded{Status: pawl.StatusCompleted})
+	s.Add(pawl.RunEnded{Status: pawl.StatusCompleted})
 	s.write(pawl.StatusCompleted)
 	if s.get("memory/state/phase.json") != "" {
 		t.Error("the state is not archived")
@@ -341,7 +341,7 @@ func TestAReopenedPhaseIsNotDone(t *testing.T) {
 	s.start("pm", 1)
 	s.finish("pm", 1)
 	s.write(pawl.StatusActive)
-	s.Say(pawl.StepReopened{Step: "pm", Why: "rejected"})
+	s.Add(pawl.StepReopened{Step: "pm", Why: "rejected"})
 	s.write(pawl.StatusActive)
 	if got := s.get("memory/state/phase.json"); !strings.Contains(got, `"current_phase":"REQUIREMENTS"`) || !strings.Contains(got, `"completed_phases":[]`) {
 		t.Error(got)
@@ -353,7 +353,7 @@ func TestWhatNobodyApprovedIsNotApproved(t *testing.T) {
 	t.Parallel()
 	s := begin(t, shopPlan, nil)
 	gate := pawl.Gate{ID: "0badcafe", Step: "choose", Type: pawl.HumanVerify, Ask: "Good?"}
-	s.Say(pawl.GateOpened{Gate: gate}, pawl.GateAnswered{Gate: gate.ID, Step: "choose", Answer: pawl.Approved, Auto: true})
+	s.Add(pawl.GateOpened{Gate: gate}, pawl.GateAnswered{Gate: gate.ID, Step: "choose", Answer: pawl.Approved, Auto: true})
 	s.write(pawl.StatusActive)
 	if got := s.get("memory/state/phase.json"); !strings.Contains(got, `"user_checkpoints":[]`) {
 		t.Error(got)
@@ -382,7 +382,7 @@ func TestTasksByID(t *testing.T) {
 	s.put("memory/state/execution.json", `{"workflow_id":"`+shopRun+`","tasks":{"task-001":{"status":"pending"}}}`)
 	s.start("pm", 1)
 	s.start("task-001", 1)
-	s.Say(pawl.StepSkipped{Step: "task-002", Why: "not needed"})
+	s.Add(pawl.StepSkipped{Step: "task-002", Why: "not needed"})
 	s.write(pawl.StatusActive)
 	got := s.get("memory/state/execution.json")
 	if !strings.Contains(got, `"tasks":{"task-001":{"status":"running","attempts":1,`) || !strings.Contains(got, `"task-002":{"id":"task-002","status":"skipped",`) {
@@ -437,7 +437,7 @@ func TestAVerificationSaysWhatWasProven(t *testing.T) {
 func TestChecksOfAnotherPlanProveNothing(t *testing.T) {
 	t.Parallel()
 	s := begin(t, "name: p\nphases: [{name: Build, steps: [{id: one, run: x, accept: {good: x}}, {id: two, run: x}]}]\n", nil)
-	s.Say(pawl.StepDone{Step: "one", Accept: "0badcafe", Started: s.Now})
+	s.Add(pawl.StepDone{Step: "one", Accept: "0badcafe", Started: s.Now})
 	s.start("two", 1)
 	s.write(pawl.StatusActive)
 	if got := s.get("memory/state/execution.json"); !strings.Contains(got, `"id":"one","status":"pre_complete"`) {
@@ -499,10 +499,10 @@ func TestWhatIsSkippedIsNotComplete(t *testing.T) {
 	s.start("pm", 1)
 	s.put("memory/reports/demand.json", `{"goal":"tea"}`)
 	s.finish("pm", 1, "memory/reports/demand.json")
-	s.Say(pawl.StepSkipped{Step: "architects", Why: "there is one design"}, pawl.StepSkipped{Step: "choose"}, pawl.StepSkipped{Step: "final", Why: "no time"})
+	s.Add(pawl.StepSkipped{Step: "architects", Why: "there is one design"}, pawl.StepSkipped{Step: "choose"}, pawl.StepSkipped{Step: "final", Why: "no time"})
 	s.start("task-001", 1)
 	s.finish("task-001", 1)
-	s.Say(pawl.StepSkipped{Step: "task-002", Why: "not needed"})
+	s.Add(pawl.StepSkipped{Step: "task-002", Why: "not needed"})
 	s.write(pawl.StatusActive)
 	for name, want := range map[string][]string{
 		"memory/state/phase.json": {
@@ -525,14 +525,14 @@ func TestWhatIsSkippedIsNotComplete(t *testing.T) {
 			t.Errorf("%s is read as %s", step.ID, step.Status)
 		}
 	}
-	s.Say(pawl.StepReopened{Step: "final"})
+	s.Add(pawl.StepReopened{Step: "final"})
 	s.start("final", 1)
 	s.finish("final", 1)
 	s.write(pawl.StatusActive)
 	if text := s.get("memory/state/phase.json"); !strings.Contains(text, `"status":"partial","skipped":["architects"]`) {
 		t.Errorf("one of the two is done: %s", text)
 	}
-	s.Say(pawl.StepReopened{Step: "architects"})
+	s.Add(pawl.StepReopened{Step: "architects"})
 	s.start("architects", 1)
 	s.finish("architects", 1)
 	s.write(pawl.StatusActive)

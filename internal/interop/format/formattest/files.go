@@ -9,8 +9,8 @@ import (
 	"pawl/internal/interop/format"
 )
 
-// Unpack returns the files of an archive in txtar's form, each path once; no others than may be looked for. It takes any bytes,
-// which the parser of txtar does not.
+// Unpack returns the files in a txtar archive that have a safe path, each path once. Unlike the parser of txtar it accepts
+// any bytes.
 func Unpack(archive []byte) format.Files {
 	var files format.Files
 	_, rest, _ := strings.Cut("\n"+string(archive), "\n-- ")
@@ -29,7 +29,7 @@ func Wanted(of format.Format, files format.Files) format.Files {
 	return slices.DeleteFunc(slices.Clone(files), func(f format.File) bool { return !format.Wanted(of.Patterns, f.Path) })
 }
 
-// With returns files as they are after some were written.
+// With returns files after some were written.
 func With(files format.Files, written []format.File) format.Files {
 	for _, f := range written {
 		files = Without(files, f.Path)
@@ -40,12 +40,12 @@ func With(files format.Files, written []format.File) format.Files {
 	return slices.Clone(files)
 }
 
-// Without returns files but for the one at a path.
+// Without returns files without the one at a path.
 func Without(files format.Files, path string) format.Files {
 	return slices.DeleteFunc(slices.Clone(files), func(f format.File) bool { return f.Path == path })
 }
 
-// Step returns a step that was read.
+// Step returns a step of a project.
 func Step(t testing.TB, r format.Project, id pawl.StepID) format.Step {
 	t.Helper()
 	var ids []pawl.StepID

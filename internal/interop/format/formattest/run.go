@@ -9,7 +9,7 @@ import (
 	"pawl/internal/planfile"
 )
 
-// Run is a run as it goes on.
+// Run is a run in progress.
 type Run struct {
 	T     testing.TB
 	State *pawl.State
@@ -17,12 +17,12 @@ type Run struct {
 	Now   time.Time
 }
 
-// New returns a run of a plan to which nothing has happened yet.
+// New returns a run of a plan without events.
 func New(t testing.TB, plan *pawl.Plan, at time.Time) *Run {
 	return &Run{T: t, State: pawl.NewState(), Plan: plan, Now: at}
 }
 
-// Plan reads a plan.
+// Plan parses a plan.
 func Plan(t testing.TB, text string) *pawl.Plan {
 	t.Helper()
 	plan, err := planfile.Read("plan.yaml", []byte(text))
@@ -32,8 +32,8 @@ func Plan(t testing.TB, text string) *pawl.Plan {
 	return plan
 }
 
-// Say folds events, a minute after what went before. One that does not fit ends the test.
-func (r *Run) Say(events ...pawl.Payload) {
+// Add applies events, a minute after the previous ones. A rejected event fails the test.
+func (r *Run) Add(events ...pawl.Payload) {
 	r.T.Helper()
 	r.Now = r.Now.Add(time.Minute)
 	for _, payload := range events {
@@ -50,10 +50,10 @@ func (r *Run) Say(events ...pawl.Payload) {
 	}
 }
 
-// Tell folds events, each a minute after the one before.
-func (r *Run) Tell(events ...pawl.Payload) {
+// AddEach applies events, each a minute after the previous one.
+func (r *Run) AddEach(events ...pawl.Payload) {
 	r.T.Helper()
 	for _, e := range events {
-		r.Say(e)
+		r.Add(e)
 	}
 }

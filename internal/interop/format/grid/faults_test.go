@@ -272,16 +272,16 @@ func TestAnyPrefixOfAWriteIsRead(t *testing.T) {
 		}
 		s.disk = after
 	}
-	s.Say(pawl.EngineStarted{Epoch: 1, PID: 1}, started("setup", 1))
+	s.Add(pawl.EngineStarted{Epoch: 1, PID: 1}, started("setup", 1))
 	check(format.Began, pawl.StatusActive)
-	s.Say(done("setup", 1, nil), started("layout", 1), pawl.EngineStopped{Why: "interrupted"})
+	s.Add(done("setup", 1, nil), started("layout", 1), pawl.EngineStopped{Why: "interrupted"})
 	check(format.Interrupted, pawl.StatusInterrupted)
-	s.Say(pawl.EngineStarted{Epoch: 2, PID: 1}, done("layout", 1, nil))
+	s.Add(pawl.EngineStarted{Epoch: 2, PID: 1}, done("layout", 1, nil))
 	check(format.StepEnded, pawl.StatusActive)
-	s.Say(pawl.GateOpened{Gate: s.Plan.Step("look").Gate.Gate("look", "", s.Now)})
+	s.Add(pawl.GateOpened{Gate: s.Plan.Step("look").Gate.Gate("look", "", s.Now)})
 	check(format.GateOpened, pawl.StatusWaiting)
 	s.memories = []pawl.Memory{{Kind: pawl.Gotcha, Text: "x"}}
-	s.Say(pawl.RunEnded{Status: pawl.StatusFailed})
+	s.Add(pawl.RunEnded{Status: pawl.StatusFailed})
 	check(format.RunEnded, pawl.StatusFailed)
 }
 
@@ -302,7 +302,7 @@ func completeBlocks(t *testing.T, files format.Files) int {
 func TestNothingButItsOwnFilesIsWritten(t *testing.T) {
 	t.Parallel()
 	s, _ := resumed(t, "testdata/read/prose.txtar")
-	s.Say(pawl.EngineStarted{Epoch: 1, PID: 1}, started("05", 1), done("05", 1, nil), pawl.RunEnded{Status: pawl.StatusCompleted})
+	s.Add(pawl.EngineStarted{Epoch: 1, PID: 1}, started("05", 1), done("05", 1, nil), pawl.RunEnded{Status: pawl.StatusCompleted})
 	for _, f := range s.write(format.RunEnded, pawl.StatusCompleted) {
 		for _, kept := range []string{"debug/", "refinement/", "daemon/", "clusters/", "plans/", "config.json"} {
 			if !strings.HasPrefix(f.Path, ".grid/") || strings.HasPrefix(f.Path, ".grid/"+kept) {
@@ -454,7 +454,7 @@ func TestClustersFurtherDownAreLeftAlone(t *testing.T) {
 	t.Parallel()
 	s := begin(t, "name: top\nsteps:\n  - {id: a, run: x}\n", format.Files{{Path: "packages/api/.grid/STATE.md", Data: []byte(interrupted)}})
 	s.items["a"] = []format.Item{{ID: "one", Name: "One", Status: pawl.ItemIsDone}}
-	s.Say(pawl.EngineStarted{Epoch: 1, PID: 1, Why: "run"}, pawl.AttemptStarted{AttemptRef: pawl.AttemptRef{Step: "a", Attempt: 1, Token: "t"}})
+	s.Add(pawl.EngineStarted{Epoch: 1, PID: 1, Why: "run"}, pawl.AttemptStarted{AttemptRef: pawl.AttemptRef{Step: "a", Attempt: 1, Token: "t"}})
 	for _, f := range s.write(format.Interrupted, pawl.StatusInterrupted) {
 		if !strings.HasPrefix(f.Path, ".grid/") {
 			t.Errorf("%s was written", f.Path)

@@ -47,14 +47,14 @@ func FuzzWrite(f *testing.F) {
 		s := begin(t, blogPlan, files)
 		s.memories = []pawl.Memory{{Kind: pawl.Gotcha, Text: "a: \"b\""}, {Kind: pawl.Fragile, Text: "c"}}
 		s.items["layout"] = []format.Item{{ID: "a", Name: "x", Status: pawl.ItemIsDone}, {ID: "b", Status: pawl.ItemRunning}}
-		s.Say(pawl.EngineStarted{Epoch: 1, PID: 1}, started("setup", 1), done("setup", 1, nil), started("layout", 1),
+		s.Add(pawl.EngineStarted{Epoch: 1, PID: 1}, started("setup", 1), done("setup", 1, nil), started("layout", 1),
 			pawl.BlockerOpened{Blocker: pawl.Blocker{Text: "no disk"}}, pawl.DecisionMade{Decision: pawl.Decision{Question: "q", Choice: "c"}})
 		if len(data)%3 == 0 { // as if these files had been imported
 			read, _ := grid.Format().Read(files, format.Env{Now: now})
 			for _, g := range read.Gates {
-				s.Say(pawl.GateOpened{Gate: g.Gate})
+				s.Add(pawl.GateOpened{Gate: g.Gate})
 			}
-			s.Say(pawl.RunImported{System: "grid"})
+			s.Add(pawl.RunImported{System: "grid"})
 		}
 		status := []pawl.RunStatus{pawl.StatusInterrupted, pawl.StatusActive, pawl.StatusFailed, pawl.StatusCompleted}[len(data)%4]
 		v := s.view(format.Exported, status)

@@ -46,7 +46,7 @@ func begin(t *testing.T, plan string, disk format.Files) *story {
 	t.Helper()
 	p := formattest.Plan(t, plan)
 	s := &story{Run: formattest.New(t, p, now.Add(-time.Hour)), disk: slices.Clone(disk), items: map[pawl.StepID][]format.Item{}}
-	s.Say(pawl.RunCreated{Format: 1, Run: "blog-20260123-153000-abcd", Kind: pawl.PlanRun, Name: p.Name},
+	s.Add(pawl.RunCreated{Format: 1, Run: "blog-20260123-153000-abcd", Kind: pawl.PlanRun, Name: p.Name},
 		pawl.RunPlanned{Revision: 1, Steps: len(p.Steps()), Mode: p.Mode})
 	return s
 }
@@ -119,14 +119,14 @@ func TestMirrorOfARun(t *testing.T) {
 	a := &txtar.Archive{Comment: []byte("What is written at each moment of a run, into an empty folder.\n")}
 	at := func(why format.Trigger, status pawl.RunStatus) { tell(a, why, s.write(why, status)) }
 
-	s.Say(pawl.EngineStarted{Epoch: 1, PID: 1})
+	s.Add(pawl.EngineStarted{Epoch: 1, PID: 1})
 	at(format.Began, pawl.StatusActive)
-	s.Say(started("setup", 1))
+	s.Add(started("setup", 1))
 	at(format.StepBegan, pawl.StatusActive)
 	s.memories = append(s.memories, pawl.Memory{Kind: pawl.Pattern, Text: "Astro keeps\nposts in collections"}, pawl.Memory{Kind: pawl.Fragile, Text: `the "theme" script`})
-	s.Say(pawl.MemoryLearned{Memory: s.memories[0]})
+	s.Add(pawl.MemoryLearned{Memory: s.memories[0]})
 	at(format.Learned, pawl.StatusActive)
-	s.Say(done("setup", 1, pawl.Outputs{"package.json": {SHA256: strings.Repeat("ab", 32), Size: 120}}))
+	s.Add(done("setup", 1, pawl.Outputs{"package.json": {SHA256: strings.Repeat("ab", 32), Size: 120}}))
 	at(format.StepEnded, pawl.StatusActive)
 	at(format.WaveEnded, pawl.StatusActive)
 
@@ -134,31 +134,31 @@ func TestMirrorOfARun(t *testing.T) {
 		{ID: "base", Name: "Create BaseLayout", Status: pawl.ItemIsDone, Commit: "abc1234", Outputs: []string{"src/Base.astro"}},
 		{ID: "toggle", Name: "Toggle: on and off", Status: pawl.ItemRunning}, {ID: "check", Status: pawl.ItemPending},
 	}
-	s.Say(started("layout", 1), started("posts", 1))
+	s.Add(started("layout", 1), started("posts", 1))
 	at(format.StepBegan, pawl.StatusActive)
 	s.Now = s.Now.Add(6 * time.Minute)
 	at(format.Beat, pawl.StatusActive)
-	s.Say(pawl.BlockerOpened{Blocker: pawl.Blocker{Text: "no login", Step: "layout", Needs: "run `vercel login`", Opened: s.Now.UTC()}})
-	s.Say(pawl.DecisionMade{Decision: pawl.Decision{Question: "Which theme?", Options: []string{"light", "dark"}, Choice: "dark", Why: "developers", Step: "layout", Time: s.Now.UTC()}})
+	s.Add(pawl.BlockerOpened{Blocker: pawl.Blocker{Text: "no login", Step: "layout", Needs: "run `vercel login`", Opened: s.Now.UTC()}})
+	s.Add(pawl.DecisionMade{Decision: pawl.Decision{Question: "Which theme?", Options: []string{"light", "dark"}, Choice: "dark", Why: "developers", Step: "layout", Time: s.Now.UTC()}})
 	at(format.Learned, pawl.StatusActive)
 
 	s.partial = map[pawl.StepID]*format.Partial{"layout": {Created: []string{"src/Toggle.astro"}, Staged: true, Last: "Writing: the toggle"}}
-	s.Say(pawl.EngineStopped{Why: "interrupted"})
+	s.Add(pawl.EngineStopped{Why: "interrupted"})
 	at(format.Interrupted, pawl.StatusInterrupted)
-	s.Say(pawl.EngineStarted{Epoch: 2, PID: 2}, pawl.BlockerCleared{ID: 1, How: "logged in"})
+	s.Add(pawl.EngineStarted{Epoch: 2, PID: 2}, pawl.BlockerCleared{ID: 1, How: "logged in"})
 	at(format.Began, pawl.StatusActive)
 
 	s.items["layout"][1].Status, s.items["layout"][1].Commit = pawl.ItemIsDone, "def5678"
 	s.items["layout"][2].Status = pawl.ItemIsDone
-	s.Say(done("layout", 1, nil))
-	s.Say(done("posts", 1, nil))
+	s.Add(done("layout", 1, nil))
+	s.Add(done("posts", 1, nil))
 	at(format.WaveEnded, pawl.StatusActive)
 	step := s.Plan.Step("look")
-	s.Say(pawl.GateOpened{Gate: step.Gate.Gate("look", "", s.Now)})
+	s.Add(pawl.GateOpened{Gate: step.Gate.Gate("look", "", s.Now)})
 	at(format.GateOpened, pawl.StatusWaiting)
-	s.Say(pawl.GateAnswered{Gate: s.State.Gates[0].ID, Step: "look", Answer: pawl.Approved})
+	s.Add(pawl.GateAnswered{Gate: s.State.Gates[0].ID, Step: "look", Answer: pawl.Approved})
 	at(format.GateClosed, pawl.StatusInterrupted)
-	s.Say(pawl.StepDone{Step: "look"}, pawl.RunEnded{Status: pawl.StatusCompleted})
+	s.Add(pawl.StepDone{Step: "look"}, pawl.RunEnded{Status: pawl.StatusCompleted})
 	s.disk = append(formattest.Without(s.disk, ".grid/SCRATCHPAD.md"), format.File{Path: ".grid/SCRATCHPAD.md", Data: []byte("# Scratchpad\n- the toggle flickers\n")})
 	at(format.RunEnded, pawl.StatusCompleted)
 	at(format.Exported, pawl.StatusCompleted)
@@ -169,9 +169,9 @@ func TestMirrorOfARun(t *testing.T) {
 func TestMirrorReadsAsTheRun(t *testing.T) {
 	t.Parallel()
 	s := begin(t, blogPlan, nil)
-	s.Say(pawl.EngineStarted{Epoch: 1, PID: 1}, started("setup", 1))
-	s.Say(done("setup", 1, nil))
-	s.Say(started("layout", 1))
+	s.Add(pawl.EngineStarted{Epoch: 1, PID: 1}, started("setup", 1))
+	s.Add(done("setup", 1, nil))
+	s.Add(started("layout", 1))
 	s.memories = []pawl.Memory{{Kind: pawl.Gotcha, Text: "a: b"}, {Kind: pawl.DecisionMem, Text: "c"}}
 	s.write(format.Interrupted, pawl.StatusInterrupted)
 	r, findings := grid.Format().Read(s.wanted(), format.Env{Now: s.Now})
@@ -211,7 +211,7 @@ func resumed(t *testing.T, fixture string) (*story, format.Project) {
 		}
 	}
 	s := begin(t, plan.String(), files)
-	s.Say(pawl.RunImported{System: "grid", Name: r.Name})
+	s.Add(pawl.RunImported{System: "grid", Name: r.Name})
 	s.Now = now
 	s.memories = r.Memories
 	for _, phase := range r.Phases {
@@ -219,30 +219,30 @@ func resumed(t *testing.T, fixture string) (*story, format.Project) {
 			s.items[step.ID] = step.Items
 			switch step.Status {
 			case pawl.Done:
-				s.Say(pawl.StepDone{Step: step.ID, Adopted: "imported: grid says so"})
+				s.Add(pawl.StepDone{Step: step.ID, Adopted: "imported: grid says so"})
 			case pawl.FailedForGood:
-				s.Say(pawl.StepFailed{Step: step.ID, Why: step.Why})
+				s.Add(pawl.StepFailed{Step: step.ID, Why: step.Why})
 			}
 		}
 	}
 	for _, d := range r.Decisions {
-		s.Say(pawl.DecisionMade{Decision: d})
+		s.Add(pawl.DecisionMade{Decision: d})
 	}
 	for _, b := range r.Blockers {
 		cleared := !b.Cleared.IsZero()
 		b.Cleared = time.Time{}
-		s.Say(pawl.BlockerOpened{Blocker: b})
+		s.Add(pawl.BlockerOpened{Blocker: b})
 		if cleared {
-			s.Say(pawl.BlockerCleared{ID: b.ID, How: b.How})
+			s.Add(pawl.BlockerCleared{ID: b.ID, How: b.How})
 		}
 	}
 	for _, g := range r.Gates {
-		s.Say(pawl.GateOpened{Gate: g.Gate})
+		s.Add(pawl.GateOpened{Gate: g.Gate})
 		if g.Answer != "" {
-			s.Say(*g.Means)
+			s.Add(*g.Means)
 		}
 	}
-	s.Say(pawl.RunImported{System: "grid"})
+	s.Add(pawl.RunImported{System: "grid"})
 	return s, r
 }
 
@@ -283,17 +283,17 @@ func TestMirrorChangesOnlyWhatDiffers(t *testing.T) {
 				return
 			}
 			if s.State.Steps[step] != nil && s.State.Steps[step].Status == pawl.FailedForGood {
-				s.Say(pawl.StepReopened{Step: step, Why: "again", Asked: true})
+				s.Add(pawl.StepReopened{Step: step, Why: "again", Asked: true})
 			}
-			s.Say(pawl.EngineStarted{Epoch: 1, PID: 1}, started(step, 1))
+			s.Add(pawl.EngineStarted{Epoch: 1, PID: 1}, started(step, 1))
 			at(format.Began, pawl.StatusActive)
 			s.memories = append(slices.Clone(s.memories), pawl.Memory{Kind: pawl.Gotcha, Text: "new: gotcha"}, pawl.Memory{Kind: pawl.Fragile, Text: "new fragile"})
 			for _, g := range s.State.OpenGates() {
 				if g.Step == step {
-					s.Say(pawl.GateWithdrawn{Gate: g.ID, Why: "step ended"})
+					s.Add(pawl.GateWithdrawn{Gate: g.ID, Why: "step ended"})
 				}
 			}
-			s.Say(done(step, 1, nil))
+			s.Add(done(step, 1, nil))
 			at(format.StepEnded, pawl.StatusActive)
 			at(format.Learned, pawl.StatusActive)
 			at(format.Exported, pawl.StatusActive)
@@ -315,7 +315,7 @@ func patches(before format.Files, out []format.File) []format.File {
 func TestPlanOfABlock(t *testing.T) {
 	t.Parallel()
 	s := begin(t, blogPlan, format.Files{{Path: ".grid/plans/blog-block-03.md", Data: []byte("# Block 03: Mine\n")}})
-	s.Say(pawl.EngineStarted{Epoch: 1, PID: 1})
+	s.Add(pawl.EngineStarted{Epoch: 1, PID: 1})
 	s.write(format.Began, pawl.StatusActive)
 	edited := []byte(string(s.disk.Find(".grid/plans/blog-block-02.md").Data) + "Mind the gap.\n")
 	s.disk = append(formattest.Without(s.disk, ".grid/plans/blog-block-02.md"), format.File{Path: ".grid/plans/blog-block-02.md", Data: edited})
@@ -329,7 +329,7 @@ func TestPlanOfABlock(t *testing.T) {
 			t.Errorf("block %s follows the plan: %v", name, got)
 		}
 	}
-	s.Say(started("setup", 1), done("setup", 1, nil))
+	s.Add(started("setup", 1), done("setup", 1, nil))
 	s.Plan.Step("setup").Run = "false"
 	s.write(format.Exported, pawl.StatusActive)
 	if strings.Contains(string(s.disk.Find(".grid/plans/blog-block-01.md").Data), "false") {
@@ -355,7 +355,7 @@ func TestMirrorKeepsLineEnds(t *testing.T) {
 			t.Errorf("%s: with CRLF it reads otherwise: %+v, %+v", name, again, r)
 		}
 		before := slices.Clone(s.disk)
-		s.Say(pawl.EngineStarted{Epoch: 1, PID: 1}, started(r.Position.StepID, 1), done(r.Position.StepID, 1, nil))
+		s.Add(pawl.EngineStarted{Epoch: 1, PID: 1}, started(r.Position.StepID, 1), done(r.Position.StepID, 1, nil))
 		s.memories = append(s.memories, pawl.Memory{Kind: pawl.Gotcha, Text: "new"})
 		changed := 0
 		for _, f := range s.write(format.Exported, pawl.StatusActive) {
@@ -386,7 +386,7 @@ func TestSignsOfLifeNeverGoBack(t *testing.T) {
 		"some day":                  "2026-01-23T15:32:00Z",
 	} {
 		s := begin(t, blogPlan, folder(".grid/STATE.md", "---\ncluster: blog\nstatus: active\nupdated_at: \""+said+"\"\n---\n"))
-		s.Say(pawl.EngineStarted{Epoch: 1, PID: 1})
+		s.Add(pawl.EngineStarted{Epoch: 1, PID: 1})
 		s.Now = s.Now.Add(10 * time.Minute)
 		s.write(format.StepBegan, pawl.StatusActive)
 		if state := string(s.disk.Find(".grid/STATE.md").Data); !strings.Contains(state, "updated_at: \""+want+"\"\n") {
@@ -400,7 +400,7 @@ func TestATornSummaryIsReplaced(t *testing.T) {
 	t.Parallel()
 	const name, torn = ".grid/phases/01-a/01-SUMMARY.md", "---\nstatus: complete\ncom"
 	s := begin(t, blogPlan, format.Files{{Path: name, Data: []byte(torn)}})
-	s.Say(pawl.EngineStarted{Epoch: 1, PID: 1}, started("setup", 1), done("setup", 1, nil))
+	s.Add(pawl.EngineStarted{Epoch: 1, PID: 1}, started("setup", 1), done("setup", 1, nil))
 	s.write(format.StepEnded, pawl.StatusActive)
 	kept := s.disk.Match(".grid/archive/*/01-SUMMARY-*.md")
 	r, findings := grid.Format().Read(s.wanted(), format.Env{Now: s.Now})
@@ -413,14 +413,14 @@ func TestATornSummaryIsReplaced(t *testing.T) {
 func TestTotalsAreOfTheBlocksThatThereAre(t *testing.T) {
 	t.Parallel()
 	s := begin(t, `{version: 1, name: c, phases: [{name: p, steps: [{id: "01", run: "true"}, {id: "02", run: "true"}, {id: "08", run: "true"}]}]}`, nil)
-	s.Say(pawl.EngineStarted{Epoch: 1, PID: 1})
+	s.Add(pawl.EngineStarted{Epoch: 1, PID: 1})
 	for _, id := range []pawl.StepID{"01", "02", "08"} {
-		s.Say(started(id, 1))
+		s.Add(started(id, 1))
 		s.write(format.StepBegan, pawl.StatusActive)
-		s.Say(done(id, 1, nil))
+		s.Add(done(id, 1, nil))
 		s.write(format.StepEnded, pawl.StatusActive)
 	}
-	s.Say(pawl.RunEnded{Status: pawl.StatusCompleted})
+	s.Add(pawl.RunEnded{Status: pawl.StatusCompleted})
 	s.write(format.RunEnded, pawl.StatusCompleted)
 	for _, f := range grid.Format().Verify(s.wanted(), format.Env{Now: s.Now}) {
 		if f.Level != pawl.OK {
@@ -463,13 +463,13 @@ func TestPlansStandWhereTheDocumentHasThem(t *testing.T) {
 func TestASkippedBlockIsNotCalledComplete(t *testing.T) {
 	t.Parallel()
 	s := begin(t, blogPlan, nil)
-	s.Say(pawl.EngineStarted{Epoch: 1, PID: 1}, started("setup", 1), done("setup", 1, nil), started("posts", 1), done("posts", 1, nil))
-	s.Say(pawl.StepSkipped{Step: "layout", Why: "the old\nlayout stays"}, pawl.StepSkipped{Step: "look"})
+	s.Add(pawl.EngineStarted{Epoch: 1, PID: 1}, started("setup", 1), done("setup", 1, nil), started("posts", 1), done("posts", 1, nil))
+	s.Add(pawl.StepSkipped{Step: "layout", Why: "the old\nlayout stays"}, pawl.StepSkipped{Step: "look"})
 	s.write(format.Interrupted, pawl.StatusInterrupted)
 	if text := string(s.disk.Find(".grid/CHECKPOINT.md").Data); !strings.Contains(text, "blocks_complete: 2\n") {
 		t.Error(text)
 	}
-	s.Say(pawl.RunEnded{Status: pawl.StatusCompleted})
+	s.Add(pawl.RunEnded{Status: pawl.StatusCompleted})
 	s.write(format.RunEnded, pawl.StatusCompleted)
 	waves := string(s.disk.Find(".grid/WAVE_STATUS.md").Data)
 	for _, want := range []string{"waves_complete: 1\n", "wave: 2\n    status: partial\n", `skipped: ["02"]`, "wave: 3\n    status: skipped\n"} {
@@ -505,9 +505,9 @@ func TestASummaryLiesInTheFolderOfItsPhase(t *testing.T) {
 		{folder(".grid/00-SUMMARY.md", "x"), ".grid/00-SUMMARY.md .grid/01-SUMMARY.md .grid/02-SUMMARY.md .grid/03-SUMMARY.md"},
 	} {
 		s := begin(t, plan, test.there)
-		s.Say(pawl.EngineStarted{Epoch: 1, PID: 1})
+		s.Add(pawl.EngineStarted{Epoch: 1, PID: 1})
 		for _, id := range []pawl.StepID{"01", "02", "03"} {
-			s.Say(started(id, 1), done(id, 1, nil))
+			s.Add(started(id, 1), done(id, 1, nil))
 			s.write(format.StepEnded, pawl.StatusActive)
 		}
 		var got []string
@@ -528,7 +528,7 @@ func TestIdsKeepTheirForm(t *testing.T) {
 	for said, want := range map[string]string{`"01"`: `"02"`, "01": "02", "1": "2", `"1"`: `"2"`, "'01'": "'02'"} {
 		s := begin(t, `{version: 1, name: c, phases: [{name: p, steps: [{id: "01", run: x}, {id: "02", run: x}]}]}`,
 			folder(".grid/STATE.md", "---\ncluster: c\nstatus: active\nposition:\n  phase: 1\n  block: "+said+"\n  block_total: 2\n---\n"))
-		s.Say(pawl.EngineStarted{Epoch: 1, PID: 1}, started("01", 1), done("01", 1, nil))
+		s.Add(pawl.EngineStarted{Epoch: 1, PID: 1}, started("01", 1), done("01", 1, nil))
 		s.write(format.StepEnded, pawl.StatusActive)
 		if state := string(s.disk.Find(".grid/STATE.md").Data); !strings.Contains(state, "\n  block: "+want+"\n") {
 			t.Errorf("%s: no %s in\n%s", said, want, state)
@@ -541,10 +541,10 @@ func TestIdsKeepTheirForm(t *testing.T) {
 func TestALostSummaryIsWrittenAgain(t *testing.T) {
 	t.Parallel()
 	s := begin(t, `{version: 1, name: c, phases: [{name: p, steps: [{id: "01", run: x}, {id: "02", run: x}, {id: "03", run: x}]}]}`, folder(".grid/STATE.md", interrupted))
-	s.Say(pawl.RunImported{System: "grid"})
-	s.Say(pawl.StepDone{Step: "01", Adopted: "imported: grid says so, and all 1 files that it claims are there", Outputs: pawl.Outputs{"a.txt": {SHA256: "ab", Size: 1}}})
-	s.Say(pawl.StepDone{Step: "02", Adopted: "imported: grid says so, and it claims no files"})
-	s.Say(pawl.EngineStarted{Epoch: 1, PID: 1}, started("03", 1), done("03", 1, nil))
+	s.Add(pawl.RunImported{System: "grid"})
+	s.Add(pawl.StepDone{Step: "01", Adopted: "imported: grid says so, and all 1 files that it claims are there", Outputs: pawl.Outputs{"a.txt": {SHA256: "ab", Size: 1}}})
+	s.Add(pawl.StepDone{Step: "02", Adopted: "imported: grid says so, and it claims no files"})
+	s.Add(pawl.EngineStarted{Epoch: 1, PID: 1}, started("03", 1), done("03", 1, nil))
 	s.write(format.StepEnded, pawl.StatusActive)
 	var got []string
 	for _, f := range s.disk.Match(".grid/phases/*/*-SUMMARY.md") {
@@ -563,7 +563,7 @@ func TestAStateThatIsNoYAMLKeepsItsLines(t *testing.T) {
 		"last_action: Writing: x\nposition:\n  phase: 1\n  phase_total: 2\n  block: \"01\"\n  note: a: b\nprogress_percent: 0\nenergy_remaining: 5000\nmy_own: keep # it\n---\n\nA body.\n"
 	for _, eol := range []string{"\n", "\r\n"} {
 		s := begin(t, strings.Replace(blogPlan, "budget: {tokens: 1000}\n", "", 1), folder(".grid/STATE.md", strings.ReplaceAll(state, "\n", eol)))
-		s.Say(pawl.EngineStarted{Epoch: 1, PID: 1}, started("setup", 1))
+		s.Add(pawl.EngineStarted{Epoch: 1, PID: 1}, started("setup", 1))
 		s.write(format.StepBegan, pawl.StatusActive)
 		text := string(s.disk.Find(".grid/STATE.md").Data)
 		for _, want := range []string{

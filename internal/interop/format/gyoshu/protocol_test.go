@@ -154,7 +154,7 @@ func TestHistory(t *testing.T) {
 		{"cut off", func(s *teller) { s.cut("S01_load_tides", 1, "0badcafe") }, "⚠️ interrupted | 240s", "1 stage(s) were interrupted, 0 were resumed."},
 		{"given up when it was cut off", func(s *teller) {
 			s.cut("S01_load_tides", 1, "0badcafe")
-			s.Tell(pawl.StepFailed{Step: "S01_load_tides", Why: "timeout"})
+			s.AddEach(pawl.StepFailed{Step: "S01_load_tides", Why: "timeout"})
 		}, "❌ failed | 240s", "1 stage(s) were interrupted, 0 were resumed."},
 		{"cut off twice", func(s *teller) {
 			s.cut("S01_load_tides", 1, "0badcafe")
@@ -164,7 +164,7 @@ func TestHistory(t *testing.T) {
 		{"resumed, and given up", func(s *teller) {
 			s.cut("S01_load_tides", 1, "0badcafe")
 			s.start("S01_load_tides", 2)
-			s.Tell(pawl.AttemptEnded{AttemptRef: ref("S01_load_tides", 2), Outcome: pawl.Failed, Reason: pawl.ReasonExited, Stats: &pawl.AttemptStats{Seconds: 60}},
+			s.AddEach(pawl.AttemptEnded{AttemptRef: ref("S01_load_tides", 2), Outcome: pawl.Failed, Reason: pawl.ReasonExited, Stats: &pawl.AttemptStats{Seconds: 60}},
 				pawl.StepFailed{Step: "S01_load_tides", Why: "it fails"})
 		}, "❌ failed | 300s", "1 stage(s) were interrupted, 1 were resumed."},
 		{"resumed", func(s *teller) {

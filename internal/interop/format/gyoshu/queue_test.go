@@ -74,7 +74,7 @@ func TestBrokenQueueStays(t *testing.T) {
 func TestQueueOfTheImportedRun(t *testing.T) {
 	t.Parallel()
 	s := newTeller(t)
-	s.Tell(pawl.RunImported{System: gyoshu.System, ID: "run-1"})
+	s.AddEach(pawl.RunImported{System: gyoshu.System, ID: "run-1"})
 	const name = "reports/tide-levels/queue/run-1.json"
 	s.files = format.Files{{Path: name, Data: []byte(`{"status":"ACTIVE","jobs":[{"jobId":"a","stageId":"S01_load_tides","status":"FAILED"}]}`)}}
 	s.start("S01_load_tides", 1)

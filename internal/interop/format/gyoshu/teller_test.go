@@ -24,7 +24,7 @@ type teller struct {
 
 func newTeller(t testing.TB) *teller {
 	s := &teller{Run: formattest.New(t, formattest.Plan(t, tidePlan), noon)}
-	s.Tell(pawl.RunCreated{Format: 1, Run: tideRun, Kind: pawl.PlanRun, Name: "tide-levels"},
+	s.AddEach(pawl.RunCreated{Format: 1, Run: tideRun, Kind: pawl.PlanRun, Name: "tide-levels"},
 		pawl.RunPlanned{Revision: 1, File: "plan.yaml", Steps: 4, Goal: "Predict tides"}, pawl.EngineStarted{Epoch: 1, PID: 1, Why: "run"})
 	return s
 }
@@ -35,18 +35,18 @@ func ref(step pawl.StepID, attempt int) pawl.AttemptRef {
 
 func (s *teller) start(step pawl.StepID, attempt int) {
 	s.T.Helper()
-	s.Tell(pawl.AttemptStarted{AttemptRef: ref(step, attempt)})
+	s.AddEach(pawl.AttemptStarted{AttemptRef: ref(step, attempt)})
 }
 
 func (s *teller) done(step pawl.StepID, attempt int, outputs pawl.Outputs) {
 	s.T.Helper()
-	s.Tell(pawl.StepDone{Step: step, Attempt: attempt, Token: ref(step, attempt).Token, Outputs: outputs, Stats: &pawl.AttemptStats{Seconds: 12.34}})
+	s.AddEach(pawl.StepDone{Step: step, Attempt: attempt, Token: ref(step, attempt).Token, Outputs: outputs, Stats: &pawl.AttemptStats{Seconds: 12.34}})
 }
 
 // cut ends an attempt by its limit, with the checkpoint that this takes.
 func (s *teller) cut(step pawl.StepID, attempt int, id pawl.CheckpointID) {
 	s.T.Helper()
-	s.Tell(pawl.AttemptEnded{AttemptRef: ref(step, attempt), Outcome: pawl.Failed, Reason: pawl.ReasonTimeout, Stats: &pawl.AttemptStats{Seconds: 240}},
+	s.AddEach(pawl.AttemptEnded{AttemptRef: ref(step, attempt), Outcome: pawl.Failed, Reason: pawl.ReasonTimeout, Stats: &pawl.AttemptStats{Seconds: 240}},
 		pawl.CheckpointSaved{Checkpoint: pawl.Checkpoint{ID: id, Kind: pawl.CheckpointEmergency, Step: step}})
 }
 

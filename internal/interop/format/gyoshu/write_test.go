@@ -68,12 +68,12 @@ func TestWriteARun(t *testing.T) {
 	if _, stage := s.wouldResume(); stage != "S03_run_clean" {
 		t.Errorf("Gyoshu would go on behind %s", stage)
 	}
-	s.Tell(pawl.CheckpointSaved{Checkpoint: pawl.Checkpoint{ID: "2badcafe", Kind: pawl.CheckpointManual}})
+	s.AddEach(pawl.CheckpointSaved{Checkpoint: pawl.Checkpoint{ID: "2badcafe", Kind: pawl.CheckpointManual}})
 	s.write(format.Beat)
 	if id, stage := s.wouldResume(); id != "ckpt-2badcafe" || stage != "S03_run_clean" {
 		t.Errorf("behind a checkpoint by hand: %s, %s", id, stage)
 	}
-	s.Tell(pawl.StepReopened{Step: "clean_2", Why: "it is not clean"})
+	s.AddEach(pawl.StepReopened{Step: "clean_2", Why: "it is not clean"})
 	s.write(format.GateClosed)
 	if _, stage := s.wouldResume(); stage != "S02_run_clean" {
 		t.Errorf("of a stage that was opened again Gyoshu would think that it is finished: %s", stage)
@@ -82,7 +82,7 @@ func TestWriteARun(t *testing.T) {
 	s.done("clean_2", 2, nil)
 	s.start("3", 1)
 	s.done("3", 1, nil)
-	s.Tell(pawl.EngineStopped{}, pawl.RunEnded{Status: pawl.StatusCompleted})
+	s.AddEach(pawl.EngineStopped{}, pawl.RunEnded{Status: pawl.StatusCompleted})
 	if got := s.write(format.RunEnded); !slices.Contains(got, "reports/tide-levels/README.md") {
 		t.Errorf("at the end %v", got)
 	}
@@ -272,7 +272,7 @@ func TestHistoryOfFailures(t *testing.T) {
 	t.Parallel()
 	s := newTeller(t)
 	s.start("S01_load_tides", 1)
-	s.Tell(pawl.AttemptEnded{AttemptRef: ref("S01_load_tides", 1), Outcome: pawl.Failed, Reason: pawl.ReasonExited, Stats: &pawl.AttemptStats{Seconds: 2}})
+	s.AddEach(pawl.AttemptEnded{AttemptRef: ref("S01_load_tides", 1), Outcome: pawl.Failed, Reason: pawl.ReasonExited, Stats: &pawl.AttemptStats{Seconds: 2}})
 	s.start("S01_load_tides", 2)
 	s.done("S01_load_tides", 2, nil)
 	s.start("clean-2", 1)
@@ -356,9 +356,9 @@ func TestOwnCheckpointsAreLocal(t *testing.T) {
 func TestStagesThatWereFound(t *testing.T) {
 	t.Parallel()
 	s := newTeller(t)
-	s.Tell(pawl.RunImported{System: gyoshu.System, ID: "run-1"})
+	s.AddEach(pawl.RunImported{System: gyoshu.System, ID: "run-1"})
 	for _, step := range []pawl.StepID{"S01_load_tides", "clean-2"} {
-		s.Tell(pawl.StepDone{Step: step, Adopted: "imported: gyoshu says so"})
+		s.AddEach(pawl.StepDone{Step: step, Adopted: "imported: gyoshu says so"})
 	}
 	s.start("clean_2", 1)
 	s.done("clean_2", 1, nil)
@@ -386,7 +386,7 @@ func TestTrustIsNotLaundered(t *testing.T) {
 		s := newTeller(t)
 		there := gyoshu.Manifest{CheckpointID: "c", Run: "run-1", Stage: "S01_load_tides", Status: gyoshu.Saved, Trust: gyoshu.Trust(c.says)}
 		s.files = format.Files{{Path: "reports/tide-levels/checkpoints/run-1/c/checkpoint.json", Data: there.Encode()}}
-		s.Tell(pawl.RunImported{System: gyoshu.System, ID: "run-1", Path: c.path},
+		s.AddEach(pawl.RunImported{System: gyoshu.System, ID: "run-1", Path: c.path},
 			pawl.StepDone{Step: "S01_load_tides", Adopted: "imported: gyoshu says so", Outputs: pawl.Outputs{"m.pkl": {SHA256: strings.Repeat("a", 64), Size: 3}}})
 		s.write(format.StepEnded)
 		newest := gyoshu.Records(s.files, "tide-levels", tideRun)[0].Manifest
@@ -400,7 +400,7 @@ func TestTrustIsNotLaundered(t *testing.T) {
 		}
 	}
 	s := newTeller(t)
-	s.Tell(pawl.RunImported{System: gyoshu.System}, pawl.StepDone{Step: "S01_load_tides", Adopted: "imported: gyoshu says so"})
+	s.AddEach(pawl.RunImported{System: gyoshu.System}, pawl.StepDone{Step: "S01_load_tides", Adopted: "imported: gyoshu says so"})
 	s.start("clean-2", 1)
 	s.done("clean-2", 1, nil)
 	s.write(format.StepEnded)

@@ -66,10 +66,10 @@ func (s scope) tables(run *pawl.State) []dump.Part {
 	}
 	id := s.projectOf(run)
 	return []dump.Part{
-		{Table: projectsTable, Column: "id", Is: id}, {Table: statesTable},
-		{Table: snapshotsTable, Column: "project_id", Is: id, Newest: recentRows},
-		{Table: historyTable, Column: "project_id", Is: id, Newest: recentRows},
-		{Table: gatesTable, Column: "project_id", Is: id},
+		{Table: projectsTable, Column: "id", Value: id}, {Table: statesTable},
+		{Table: snapshotsTable, Column: "project_id", Value: id, Newest: recentRows},
+		{Table: historyTable, Column: "project_id", Value: id, Newest: recentRows},
+		{Table: gatesTable, Column: "project_id", Value: id},
 	}
 }
 

@@ -232,9 +232,9 @@ func TestAFailedProjectIsAsked(t *testing.T) {
 	s := newTeller(t, files, first)
 	gate := r.Gates[0].Gate
 	gate.ID = gate.Identify()
-	s.Tell(pawl.GateOpened{Gate: gate})
+	s.AddEach(pawl.GateOpened{Gate: gate})
 	says(t, s.write(), "status", "failed")
-	s.Tell(pawl.GateAnswered{Gate: gate.ID, Answer: pawl.Approved})
+	s.AddEach(pawl.GateAnswered{Gate: gate.ID, Answer: pawl.Approved})
 	says(t, s.write(), "status", "active")
 }
 

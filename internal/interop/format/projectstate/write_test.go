@@ -39,10 +39,10 @@ type teller struct {
 // tell begins the run of a project that was imported, or with "" of pawl's own.
 func newTeller(t testing.TB, files format.Files, imported string) *teller {
 	s := &teller{Run: formattest.New(t, formattest.Plan(t, ferryPlan), noon), files: files}
-	s.Tell(pawl.RunCreated{Format: 1, Run: "ferry-20260228-120000-ab12", Project: "0195a000-0000-7000-8000-000000000001", Kind: pawl.PlanRun, Name: "ferry"},
+	s.AddEach(pawl.RunCreated{Format: 1, Run: "ferry-20260228-120000-ab12", Project: "0195a000-0000-7000-8000-000000000001", Kind: pawl.PlanRun, Name: "ferry"},
 		pawl.RunPlanned{Revision: 1, File: "plan.yaml", Steps: 5}, pawl.EngineStarted{Epoch: 1, PID: 1, Why: "run"})
 	if imported != "" {
-		s.Tell(pawl.RunImported{System: projectstate.System, ID: imported})
+		s.AddEach(pawl.RunImported{System: projectstate.System, ID: imported})
 	}
 	return s
 }
@@ -54,7 +54,7 @@ func ref(step pawl.StepID) pawl.AttemptRef {
 func (s *teller) done(steps ...pawl.StepID) {
 	s.T.Helper()
 	for _, step := range steps {
-		s.Tell(pawl.AttemptStarted{AttemptRef: ref(step)}, pawl.StepDone{Step: step, Attempt: 1, Token: ref(step).Token})
+		s.AddEach(pawl.AttemptStarted{AttemptRef: ref(step)}, pawl.StepDone{Step: step, Attempt: 1, Token: ref(step).Token})
 	}
 }
 
@@ -123,23 +123,23 @@ func TestWriteARun(t *testing.T) {
 	s.done("08")
 	says(t, s.write(), "last_action", "Completed 08", "active_task_id", "read_tides", "completed_tasks", `["08"]`)
 	s.done("read_tides")
-	s.Tell(pawl.AttemptStarted{AttemptRef: ref("write_tables")})
+	s.AddEach(pawl.AttemptStarted{AttemptRef: ref("write_tables")})
 	says(t, s.write(), "last_action", "Assigned write_tables to claude", "active_task_id", "write_tables", "active_agent_id", "claude",
 		"pending_tasks", `["write_tables", "ask", "deploy"]`)
-	s.Tell(pawl.Progressed{AttemptRef: ref("write_tables"), Text: "it's 2\tof 3"})
+	s.AddEach(pawl.Progressed{AttemptRef: ref("write_tables"), Text: "it's 2\tof 3"})
 	says(t, s.write(), "last_action", "it's 2 of 3")
-	s.Tell(pawl.StepDone{Step: "write_tables", Attempt: 1, Token: ref("write_tables").Token})
+	s.AddEach(pawl.StepDone{Step: "write_tables", Attempt: 1, Token: ref("write_tables").Token})
 	gate := pawl.Gate{Step: "ask", Type: pawl.HumanVerify, Ask: "Deploy?"}
 	gate.ID = gate.Identify()
-	s.Tell(pawl.GateOpened{Gate: gate})
+	s.AddEach(pawl.GateOpened{Gate: gate})
 	says(t, s.write(), "status", "active", "active_task_id", "ask", "active_agent_id", "person", "last_action", "Gate: Deploy?", "current_phase", "deployment")
 	says(t, dump.Read(s.files[0].Data).Table("gates").Rows[0], "reason", "Deploy?", "status", "pending", "resolved_at", "", "agent_id", "person")
-	s.Tell(pawl.GateAnswered{Gate: gate.ID, Step: "ask", Answer: pawl.Approved, Why: "go"}, pawl.StepDone{Step: "ask"}, pawl.RunPaused{Why: "on holiday"})
+	s.AddEach(pawl.GateAnswered{Gate: gate.ID, Step: "ask", Answer: pawl.Approved, Why: "go"}, pawl.StepDone{Step: "ask"}, pawl.RunPaused{Why: "on holiday"})
 	says(t, s.write(), "status", "paused", "active_task_id", "deploy", "last_action", "Paused: on holiday")
 	says(t, dump.Read(s.files[0].Data).Table("gates").Rows[0], "status", "approved", "feedback", "go", "resolved_by", "person")
-	s.Tell(pawl.RunContinued{})
+	s.AddEach(pawl.RunContinued{})
 	s.done("deploy")
-	s.Tell(pawl.RunEnded{Status: pawl.StatusCompleted})
+	s.AddEach(pawl.RunEnded{Status: pawl.StatusCompleted})
 	says(t, s.write(), "status", "completed", "active_task_id", "", "active_agent_id", "", "pending_tasks", "[]", "last_action", "Completed deploy")
 	r, findings := read(t, s.files, testEnv())
 	if r.Status != pawl.StatusCompleted || r.Percent != 100 || len(lines(r)) != 5 {
@@ -157,14 +157,14 @@ func TestNoTaskIsLeftToNobody(t *testing.T) {
 	t.Parallel()
 	s := newTeller(t, nil, "")
 	for _, tell := range []func(){
-		func() { s.Tell(pawl.AttemptStarted{AttemptRef: ref("08")}) },
-		func() { s.Tell(pawl.EngineStopped{}) },
-		func() { s.Tell(pawl.EngineStarted{Epoch: 2, PID: 1}) },
-		func() { s.Tell(pawl.StepDone{Step: "08", Attempt: 1, Token: ref("08").Token}) },
-		func() { s.Tell(pawl.AttemptStarted{AttemptRef: ref("read_tides")}) },
-		func() { s.Tell(pawl.AttemptEnded{AttemptRef: ref("read_tides"), Outcome: pawl.Failed, Final: true}) },
-		func() { s.Tell(pawl.StepFailed{Step: "read_tides", Why: "exit code 1"}) },
-		func() { s.Tell(pawl.RunEnded{Status: pawl.StatusFailed}) },
+		func() { s.AddEach(pawl.AttemptStarted{AttemptRef: ref("08")}) },
+		func() { s.AddEach(pawl.EngineStopped{}) },
+		func() { s.AddEach(pawl.EngineStarted{Epoch: 2, PID: 1}) },
+		func() { s.AddEach(pawl.StepDone{Step: "08", Attempt: 1, Token: ref("08").Token}) },
+		func() { s.AddEach(pawl.AttemptStarted{AttemptRef: ref("read_tides")}) },
+		func() { s.AddEach(pawl.AttemptEnded{AttemptRef: ref("read_tides"), Outcome: pawl.Failed, Final: true}) },
+		func() { s.AddEach(pawl.StepFailed{Step: "read_tides", Why: "exit code 1"}) },
+		func() { s.AddEach(pawl.RunEnded{Status: pawl.StatusFailed}) },
 	} {
 		tell()
 		s.write()
@@ -267,14 +267,14 @@ func TestWhoDoesItIsSaid(t *testing.T) {
 	s := newTeller(t, fixture(t, "program.sql"), first)
 	count := func() int { return len(dump.Read(s.files[0].Data).Table("project_state_transactions").Rows) }
 	before := count()
-	s.Tell(pawl.StepDone{Step: "08", Adopted: "imported"}, pawl.StepDone{Step: "read_tides", Adopted: "imported"})
+	s.AddEach(pawl.StepDone{Step: "08", Adopted: "imported"}, pawl.StepDone{Step: "read_tides", Adopted: "imported"})
 	says(t, s.write(), "active_agent_id", "backend_dev")
-	s.Tell(pawl.AttemptStarted{AttemptRef: ref("write_tables")})
+	s.AddEach(pawl.AttemptStarted{AttemptRef: ref("write_tables")})
 	says(t, s.write(), "active_agent_id", "claude", "last_action", "Assigned write_tables to claude")
 	if got := count(); got != before+2 {
 		t.Errorf("%d transactions, before %d", got, before)
 	}
-	s.Tell(pawl.Progressed{AttemptRef: ref("write_tables"), Text: "half"})
+	s.AddEach(pawl.Progressed{AttemptRef: ref("write_tables"), Text: "half"})
 	v := s.view(true)
 	v.Trigger = format.Beat
 	s.files[0].Data = projectstate.Format().Write(s.files, v)[0].Data
@@ -290,9 +290,9 @@ func TestAnAnswerIsAnAction(t *testing.T) {
 	s := newTeller(t, fixture(t, "inserts.sql"), first)
 	gate := pawl.Gate{Step: "08", Type: pawl.HumanVerify, Ask: "Go on?"}
 	gate.ID = gate.Identify()
-	s.Tell(pawl.GateOpened{Gate: gate})
+	s.AddEach(pawl.GateOpened{Gate: gate})
 	says(t, s.write(), "last_action", "Gate: Go on?")
-	s.Tell(pawl.GateAnswered{Gate: gate.ID, Step: "08", Answer: pawl.Rejected, Why: "no"})
+	s.AddEach(pawl.GateAnswered{Gate: gate.ID, Step: "08", Answer: pawl.Rejected, Why: "no"})
 	says(t, s.write(), "last_action", "Gate denied: Go on?")
 	s.done("08")
 	says(t, s.write(), "last_action", "Completed 08")
@@ -303,12 +303,12 @@ func TestSnapshots(t *testing.T) {
 	t.Parallel()
 	s := newTeller(t, fixture(t, "program.sql"), first)
 	s.done("08", "read_tides")
-	s.Tell(pawl.CheckpointSaved{Checkpoint: pawl.Checkpoint{ID: "1a2b3c4d", Kind: pawl.CheckpointManual, Why: "before it's changed"}})
+	s.AddEach(pawl.CheckpointSaved{Checkpoint: pawl.Checkpoint{ID: "1a2b3c4d", Kind: pawl.CheckpointManual, Why: "before it's changed"}})
 	s.write()
-	s.Tell(pawl.AttemptStarted{AttemptRef: ref("write_tables")})
+	s.AddEach(pawl.AttemptStarted{AttemptRef: ref("write_tables")})
 	s.write()
 	for range 130 { // minutes
-		s.Tell(pawl.Progressed{AttemptRef: ref("write_tables"), Text: "on"})
+		s.AddEach(pawl.Progressed{AttemptRef: ref("write_tables"), Text: "on"})
 		s.write()
 	}
 	var got []string
@@ -341,7 +341,7 @@ func TestTheProjectsRowFollows(t *testing.T) {
 	for was, want := range map[string]string{"active": "paused", "archived": "archived"} {
 		s := newTeller(t, fixture(t, "program.sql", "status VARCHAR(20), PRIMARY KEY", "status VARCHAR(20), updated_at DATETIME, PRIMARY KEY",
 			"'Timetables that cannot be wrong','active');\n", "'Timetables that cannot be wrong','"+was+"','2026-01-01 00:00:00');\n"+theirs), first)
-		s.Tell(pawl.RunPaused{Why: "on holiday"})
+		s.AddEach(pawl.RunPaused{Why: "on holiday"})
 		s.write()
 		out := string(s.files[0].Data)
 		if !strings.Contains(out, "wrong','"+want+"','2026-02-28 12:05:00.000000');\n"+theirs) {
@@ -414,7 +414,7 @@ func TestAnImportedGateIsAnswered(t *testing.T) {
 	s := newTeller(t, fixture(t, "inserts.sql"), first)
 	gate := pawl.Gate{Step: "08", Type: pawl.HumanVerify, Ask: "The third identical failure"}
 	gate.ID = gate.Identify()
-	s.Tell(pawl.GateOpened{Gate: gate}, pawl.GateAnswered{Gate: gate.ID, Step: "08", Answer: pawl.Rejected, Why: "it's not the same"})
+	s.AddEach(pawl.GateOpened{Gate: gate}, pawl.GateAnswered{Gate: gate.ID, Step: "08", Answer: pawl.Rejected, Why: "it's not the same"})
 	s.write()
 	rows := dump.Read(s.files[0].Data).Table("gates").Rows
 	says(t, rows[0], "status", "denied", "feedback", "it's not the same", "resolved_by", "person", "resolved_at", "2026-02-28T12:06:00.000000Z")
@@ -430,9 +430,9 @@ func TestGatesAreToldApart(t *testing.T) {
 	for _, g := range []pawl.Gate{{Step: "08", Ask: "Start?"}, {Step: "08", Ask: "Go on?"}, {Step: "deploy", Ask: "Go on?"}} {
 		g.Type = pawl.HumanVerify
 		g.ID = g.Identify()
-		s.Tell(pawl.GateOpened{Gate: g})
+		s.AddEach(pawl.GateOpened{Gate: g})
 		if g.Step == "08" {
-			s.Tell(pawl.GateAnswered{Gate: g.ID, Step: g.Step, Answer: pawl.Approved, Why: "yes"})
+			s.AddEach(pawl.GateAnswered{Gate: g.ID, Step: g.Step, Answer: pawl.Approved, Why: "yes"})
 		}
 		s.write()
 	}
@@ -524,7 +524,7 @@ func TestTheRowThatIsLoadedCounts(t *testing.T) {
 		}
 		s := newTeller(t, files, first)
 		s.done("08")
-		s.Tell(pawl.RunPaused{Why: "on holiday"})
+		s.AddEach(pawl.RunPaused{Why: "on holiday"})
 		says(t, s.write(), "status", "paused", "current_task_id", "read_tides", "last_action", "Paused: on holiday")
 	}
 }
@@ -535,9 +535,9 @@ func TestTheFileThatIsNamedIsWritten(t *testing.T) {
 	made, _, _ := strings.Cut(string(fixture(t, "inserts.sql")[0].Data), "INSERT INTO project_state ")
 	for data, refused := range map[string]string{
 		made: "", "": "", "-- mine\n": "not a dump with rows of project_state",
-		made + "COPY project_state FROM stdin WITH (FORMAT csv);\n1,x\n\\.\n": "a COPY with options is not taken in",
-		made + "INSERT INTO project_state SELECT * FROM old;\n":               "rows that are not given by VALUES are not taken in",
-		made + "INSERT INTO project_state SET status = 'active';\n":           "rows that are not given by VALUES are not taken in",
+		made + "COPY project_state FROM stdin WITH (FORMAT csv);\n1,x\n\\.\n": "COPY with options is not read",
+		made + "INSERT INTO project_state SELECT * FROM old;\n":               "rows without VALUES are not read",
+		made + "INSERT INTO project_state SET status = 'active';\n":           "rows without VALUES are not read",
 	} {
 		s := newTeller(t, format.Files{{Path: "dump.sql", Data: []byte(data), Named: true}}, "")
 		out := projectstate.Format().Write(s.files, s.view(true))
@@ -590,7 +590,7 @@ func TestWhatIsSkippedIsNotCompleted(t *testing.T) {
 	t.Parallel()
 	s := newTeller(t, fixture(t, "program.sql"), first)
 	s.done("08", "read_tides")
-	s.Tell(pawl.StepSkipped{Step: "write_tables", Why: "made by hand"})
+	s.AddEach(pawl.StepSkipped{Step: "write_tables", Why: "made by hand"})
 	row := s.write()
 	says(t, row, "completed_tasks", `["08", "read_tides"]`, "last_action", "Skipped write_tables: made by hand")
 	meta, _ := row.Get("metadata")

@@ -54,9 +54,9 @@ func TestTheDocumentsBlocks(t *testing.T) {
 				return
 			}
 			for i := range s.State.Blockers {
-				s.Tell(pawl.BlockerCleared{ID: i + 1})
+				s.AddEach(pawl.BlockerCleared{ID: i + 1})
 			}
-			s.Tell(pawl.AttemptStarted{AttemptRef: ref("T070", 1)})
+			s.AddEach(pawl.AttemptStarted{AttemptRef: ref("T070", 1)})
 			s.write()
 			for _, line := range strings.Split(string(f.Data), "\n") {
 				kept := strings.Contains(string(s.files.Find(points+"migration-T070.json").Data), strings.TrimRight(line, ","))
@@ -78,7 +78,7 @@ func TestTheDocumentsTable(t *testing.T) {
 	files := one("migration-T070.json", string(archive.Files[0].Data), "../STATUS.md", string(archive.Files[len(archive.Files)-1].Data))
 	files[1].Path = base + "progress/STATUS.md"
 	s := imported(t, files)
-	s.Tell(pawl.AttemptStarted{AttemptRef: ref("T070", 1)})
+	s.AddEach(pawl.AttemptStarted{AttemptRef: ref("T070", 1)})
 	s.write()
 	s.has("progress/STATUS.md", "| migration | T070 | 65% | 2026-03-02T10:48:00Z | in_progress |", "| technical | T040 | 100% | 5 min ago | complete |", "| content | T001 | 0% | — | not started |")
 }

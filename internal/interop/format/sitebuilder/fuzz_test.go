@@ -54,7 +54,7 @@ func FuzzWrite(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		files := unpacked(data)
 		s := newTeller(t, formattest.Plan(t, "name: site\nphases: [{name: migration, steps: [{id: T060, run: x, needs: []}, {id: T061, run: x, needs: [], accept: {criteria: pawl verify --as sitebuilder --step T061}}, {id: T040, run: x, needs: []}]}]\n"), files)
-		s.Tell(pawl.AttemptStarted{AttemptRef: ref("T060", 1)}, pawl.ItemNamed{Step: "T060", Item: "leaflet-20", Status: pawl.ItemIsDone},
+		s.AddEach(pawl.AttemptStarted{AttemptRef: ref("T060", 1)}, pawl.ItemNamed{Step: "T060", Item: "leaflet-20", Status: pawl.ItemIsDone},
 			pawl.AttemptStarted{AttemptRef: ref("T061", 1)}, s.done("T061", 1),
 			pawl.AttemptStarted{AttemptRef: ref("T040", 1)}, pawl.BlockerOpened{Blocker: pawl.Blocker{Text: "x", Step: "T040", Opened: now.Add(time.Minute)}})
 		made := sitebuilder.Format().Write(files, s.view())

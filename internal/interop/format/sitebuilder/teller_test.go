@@ -25,7 +25,7 @@ type teller struct {
 
 func newTeller(t testing.TB, plan *pawl.Plan, files format.Files) *teller {
 	s := &teller{Run: formattest.New(t, plan, now), files: files, items: map[pawl.StepID][]format.Item{}}
-	s.Tell(pawl.RunCreated{Format: 1, Run: "site-20260302-120000-ab12", Kind: pawl.PlanRun, Name: "site"},
+	s.AddEach(pawl.RunCreated{Format: 1, Run: "site-20260302-120000-ab12", Kind: pawl.PlanRun, Name: "site"},
 		pawl.RunPlanned{Revision: 1, File: "plan.yaml", Steps: len(plan.Steps())}, pawl.EngineStarted{Epoch: 1, PID: 1, Why: "run"})
 	return s
 }
@@ -44,14 +44,14 @@ func imported(t testing.TB, files format.Files) *teller {
 	s := newTeller(t, formattest.Plan(t, string(data)), files)
 	for _, step := range r.Phases[0].Steps {
 		for _, item := range step.Items {
-			s.Tell(pawl.ItemNamed{Step: step.ID, Item: pawl.ItemIDOf(item.ID), Status: item.Status, Outputs: item.Outputs})
+			s.AddEach(pawl.ItemNamed{Step: step.ID, Item: pawl.ItemIDOf(item.ID), Status: item.Status, Outputs: item.Outputs})
 		}
 		if step.Status == pawl.Done {
-			s.Tell(pawl.StepDone{Step: step.ID, Adopted: "imported: sitebuilder says so", Started: step.Started})
+			s.AddEach(pawl.StepDone{Step: step.ID, Adopted: "imported: sitebuilder says so", Started: step.Started})
 		}
 	}
 	for _, b := range r.Blockers {
-		s.Tell(pawl.BlockerOpened{Blocker: b})
+		s.AddEach(pawl.BlockerOpened{Blocker: b})
 	}
 	return s
 }

@@ -43,7 +43,7 @@ func TestEscalationsAreErrorsToo(t *testing.T) {
 	s := imported(t, team(t))
 	s.write()
 	s.has("progress/checkpoints/community-T010.json", `"message": "ESC-001: Payment account"`, `{"type": "slow", "message": "the scanner is slow"`, `"message": "Cannot find Leaflet20.pdf"`)
-	s.Tell(pawl.BlockerCleared{ID: 2, How: "paid"})
+	s.AddEach(pawl.BlockerCleared{ID: 2, How: "paid"})
 	s.write()
 	if strings.Contains(string(s.files.Find(points+"community-T010.json").Data), "ESC-001") {
 		t.Error("it is cleared, and still an error")
@@ -59,11 +59,11 @@ func TestOneChangeChangesOnlyThat(t *testing.T) {
 			files = append(files, format.File{Path: f.Path, Data: []byte(strings.ReplaceAll(string(f.Data), "\n", eol))})
 		}
 		s := imported(t, files)
-		s.Tell(pawl.BlockerCleared{ID: 2})
+		s.AddEach(pawl.BlockerCleared{ID: 2})
 		s.files = formattest.With(s.files, sitebuilder.Format().Write(s.files, s.view()))
 		before := slices.Clone(s.files)
-		s.Tell(pawl.AttemptStarted{AttemptRef: ref("T060", 1)})
-		s.Tell(pawl.ItemNamed{Step: "T060", Item: "leaflet-20", Status: pawl.ItemIsDone})
+		s.AddEach(pawl.AttemptStarted{AttemptRef: ref("T060", 1)})
+		s.AddEach(pawl.ItemNamed{Step: "T060", Item: "leaflet-20", Status: pawl.ItemIsDone})
 		got := s.write()
 		if diff := cmp.Diff([]string{"progress/checkpoints/migration-T060.json", "messages/outbox-migration.md", "progress/STATUS.md"}, got); diff != "" {
 			t.Errorf("-want +got\n%s", diff)
@@ -119,7 +119,7 @@ func TestMirrorOfARun(t *testing.T) {
 		t.Errorf("nothing has begun, and %v are written", got)
 	}
 	s.items["T060"] = []format.Item{{ID: "a", Name: "a", Status: pawl.ItemIsDone}, {ID: string(pawl.ItemIDOf("b c")), Name: "b c", Status: pawl.ItemRunning}, {ID: "d", Name: "d", Status: pawl.ItemPending}}
-	s.Tell(pawl.AttemptStarted{AttemptRef: ref("T060", 1)})
+	s.AddEach(pawl.AttemptStarted{AttemptRef: ref("T060", 1)})
 	s.write()
 	s.has("progress/checkpoints/migration-T060.json", `"checkpoint_id": "migration-T060-20260302-104400"`, `"agent_name": "Riley"`, `"progress_percent": 33`, `"id": "b c"`, `"output": "out/a.md"`,
 		`"next_to_process": "b c"`, `"status": "alive"`, `"out/a.md"`+"\n  ],", `"completed_at": null`)
@@ -129,7 +129,7 @@ func TestMirrorOfARun(t *testing.T) {
 	for i := range s.items["T060"] {
 		s.items["T060"][i].Status = pawl.ItemIsDone
 	}
-	s.Tell(pawl.StepDone{Step: "T060", Attempt: 1, Token: ref("T060", 1).Token, Stats: &pawl.AttemptStats{Seconds: 5400}})
+	s.AddEach(pawl.StepDone{Step: "T060", Attempt: 1, Token: ref("T060", 1).Token, Stats: &pawl.AttemptStats{Seconds: 5400}})
 	s.write()
 	s.has("progress/checkpoints/migration-T060.json", `"status": "complete"`, `"progress_percent": 100`, `"completed": 3`, `"actual_hours": 1.5`, `"estimated_hours": 2`, `"resumable": false`, `"status": "stopped"`)
 	if string(s.files.Find(points+"migration-T060.json").Data) != string(s.files.Find(points+"migration-T060-complete.json").Data) {
@@ -138,27 +138,27 @@ func TestMirrorOfARun(t *testing.T) {
 	s.has("messages/outbox-migration.md", "## MSG-20260302104500-migration", "**Type**: notification", "Actual effort: 1.5 h, estimated: 2 h.")
 	s.has("messages/inbox-orchestrator.md", "### MSG-20260302104500-migration")
 
-	s.Tell(pawl.AttemptStarted{AttemptRef: ref("T001", 1)},
+	s.AddEach(pawl.AttemptStarted{AttemptRef: ref("T001", 1)},
 		pawl.AttemptEnded{AttemptRef: ref("T001", 1), Outcome: pawl.Failed, Why: "check links failed", Unmet: []string{"links"}})
 	s.write()
 	s.has("progress/checkpoints/content_pages-T001.json", `"links": false`, `"titles": true`, `"agent_4": null`, `"message": "check links failed"`, `"resume_instructions": "pawl: attempt 1 ended: check links failed; not met: links; go on with the task"`)
-	s.Tell(pawl.BlockerOpened{Blocker: pawl.Blocker{Text: "no | network", Step: "T001", Opened: now}})
+	s.AddEach(pawl.BlockerOpened{Blocker: pawl.Blocker{Text: "no | network", Step: "T001", Opened: now}})
 	s.write()
 	s.has("progress/checkpoints/content_pages-T001.json", `"status": "blocked"`, `"message": "no | network"`, `"blocking": true`)
 	s.has("messages/inbox-supervisor.md", "BLOCKED: no | network", "pawl unblock 1")
 	s.has("messages/inbox-supervisor.md", "**Type**: escalation\n**Priority**: critical\n**Status**: pending\n")
-	s.Tell(pawl.BlockerCleared{ID: 1})
+	s.AddEach(pawl.BlockerCleared{ID: 1})
 	s.write()
 	s.has("messages/inbox-supervisor.md", "**Type**: escalation\n**Priority**: critical\n**Status**: resolved\n")
 	s.has("messages/outbox-content_pages.md", "**Status**: resolved\n")
-	s.Tell(pawl.AttemptStarted{AttemptRef: ref("T001", 2)})
+	s.AddEach(pawl.AttemptStarted{AttemptRef: ref("T001", 2)})
 	done := s.done("T001", 2)
 	done.Outputs = pawl.Outputs{"x.html": {SHA256: "ab", Size: 1}, "all/*": {SHA256: "cd", Files: 2}}
-	s.Tell(done, pawl.StepReviewed{Step: "T001", Reviewer: "agent_4", Score: 88})
+	s.AddEach(done, pawl.StepReviewed{Step: "T001", Reviewer: "agent_4", Score: 88})
 	s.write()
 	s.has("progress/checkpoints/content_pages-T001.json", `"status": "complete"`, `"links": true`, `"agent_4": 88`, `"errors": []`, `"x.html"`,
 		`"links": "checked by pawl at 2026-03-02T10:51:00Z: passed"`)
-	s.Tell(pawl.StepSkipped{Step: "T002", Why: "not wanted"})
+	s.AddEach(pawl.StepSkipped{Step: "T002", Why: "not wanted"})
 	s.write()
 	s.has("progress/checkpoints/content_pages-T002.json", `"status": "blocked"`, `"resumable": false`, `"type": "skipped"`)
 
@@ -173,12 +173,12 @@ func TestDoneAgainKeepsTheFormerArchive(t *testing.T) {
 	t.Parallel()
 	s := newTeller(t, formattest.Plan(t, "name: site\nphases: [{name: content, steps: [{id: T002, run: x}]}]\n"), nil)
 	for attempt := range 2 {
-		s.Tell(pawl.AttemptStarted{AttemptRef: ref("T002", attempt+1)})
+		s.AddEach(pawl.AttemptStarted{AttemptRef: ref("T002", attempt+1)})
 		s.write()
-		s.Tell(pawl.StepDone{Step: "T002", Attempt: attempt + 1, Token: ref("T002", attempt+1).Token})
+		s.AddEach(pawl.StepDone{Step: "T002", Attempt: attempt + 1, Token: ref("T002", attempt+1).Token})
 		s.write()
 		if attempt == 0 {
-			s.Tell(pawl.StepReopened{Step: "T002", Why: "again"})
+			s.AddEach(pawl.StepReopened{Step: "T002", Why: "again"})
 			s.write()
 			s.has("progress/checkpoints/content-T002.json", `"status": "in_progress"`, `"completed_at": null`, `"resumable": true`)
 		}
@@ -195,7 +195,7 @@ func TestWhatCannotBeReadIsKept(t *testing.T) {
 	t.Parallel()
 	const torn = `{"status": "in_pro`
 	s := newTeller(t, formattest.Plan(t, sitePlan), one("migration-T060.json", torn))
-	s.Tell(pawl.AttemptStarted{AttemptRef: ref("T060", 1)})
+	s.AddEach(pawl.AttemptStarted{AttemptRef: ref("T060", 1)})
 	for _, name := range s.write() {
 		if strings.HasPrefix(name, "progress/checkpoints/migration-T060.json.broken-") && string(s.files.Find(base+name).Data) == torn {
 			return
@@ -215,7 +215,7 @@ func TestWhatIsWholeOfABrokenOneStays(t *testing.T) {
   "progress_percent": 65,
   "files_modi`
 	s := newTeller(t, formattest.Plan(t, sitePlan), one("migration-T060.json", torn))
-	s.Tell(pawl.AttemptStarted{AttemptRef: ref("T060", 1)})
+	s.AddEach(pawl.AttemptStarted{AttemptRef: ref("T060", 1)})
 	s.write()
 	s.has("progress/checkpoints/migration-T060.json", `"total": 29, "completed": 19`, `"id": "post-01"`, `"progress_percent": 65`, `"agent": "migration"`)
 	for _, f := range s.files {
@@ -236,7 +236,7 @@ func TestUntouchedStays(t *testing.T) {
 	const blocked = `{"agent": "technical", "task_id": "T040", "status": "blocked", "progress_percent": 50, "updated_at": "2026-03-01T11:00:00Z",
   "errors": [{"type": "dependency_missing", "message": "no key", "timestamp": "2026-03-01T11:00:00Z", "blocking": true}], "resumable": true}`
 	s := imported(t, one("technical-T040.json", blocked, "content-T001.json", `{"status": "complete", "progress_percent": 100, "acceptance_criteria_met": {"written": false}}`))
-	s.Tell(pawl.AttemptStarted{AttemptRef: ref("T001", 1)})
+	s.AddEach(pawl.AttemptStarted{AttemptRef: ref("T001", 1)})
 	s.write()
 	if now := string(s.files.Find(points + "technical-T040.json").Data); now != blocked {
 		t.Errorf("it is\n%s", now)
@@ -251,7 +251,7 @@ func TestMessagesAreSaidOnce(t *testing.T) {
 	files := append(team(t), format.File{Path: base + "messages/inbox-orchestrator.md", Data: []byte("# Inbox\n\n## PENDING MESSAGES\n\n*No pending messages*\n\n## ARCHIVED MESSAGES\n\nold\n")})
 	s := newTeller(t, formattest.Plan(t, "name: site\nphases: [{name: content, steps: [{id: A, run: x, needs: []}, {id: B, run: x, needs: []}]}]\n"), files)
 	for _, id := range []pawl.StepID{"A", "B"} {
-		s.Tell(pawl.AttemptStarted{AttemptRef: ref(id, 1)}, pawl.StepDone{Step: id, Attempt: 1, Token: ref(id, 1).Token, Summary: "# Made\n--- it\n**Status**: fine"})
+		s.AddEach(pawl.AttemptStarted{AttemptRef: ref(id, 1)}, pawl.StepDone{Step: id, Attempt: 1, Token: ref(id, 1).Token, Summary: "# Made\n--- it\n**Status**: fine"})
 		s.State.Steps[id].Ended = now
 	}
 	s.write()
@@ -268,7 +268,7 @@ func TestRegistryAndStatusKeepTheRest(t *testing.T) {
 	t.Parallel()
 	s := imported(t, team(t))
 	before := slices.Clone(s.files)
-	s.Tell(pawl.AttemptStarted{AttemptRef: ref("T001", 1)}, pawl.StepDone{Step: "T001", Attempt: 1, Token: ref("T001", 1).Token, Stats: &pawl.AttemptStats{Seconds: 360}})
+	s.AddEach(pawl.AttemptStarted{AttemptRef: ref("T001", 1)}, pawl.StepDone{Step: "T001", Attempt: 1, Token: ref("T001", 1).Token, Stats: &pawl.AttemptStats{Seconds: 360}})
 	s.write()
 	if diff := cmp.Diff([]string{"-assigned_to: null", "+assigned_to: content", "+actual_hours: 0.1"}, changes(t, before, s.files, base+"tasks/TASK-REGISTRY.md")); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
@@ -292,7 +292,7 @@ func TestEscalationsOfTheRun(t *testing.T) {
 		}
 		for _, s := range []*teller{imported(t, files), newTeller(t, formattest.Plan(t, sitePlan), nil)} {
 			for i := range s.State.Blockers {
-				s.Tell(pawl.BlockerCleared{ID: i + 1})
+				s.AddEach(pawl.BlockerCleared{ID: i + 1})
 			}
 			s.escalations(t)
 		}
@@ -305,12 +305,12 @@ func (s *teller) escalations(t *testing.T) {
 	esc := func(text string) string {
 		return strings.ReplaceAll(text, "\n", textedit.EOL(s.files.Find(base+name).Data))
 	}
-	s.Tell(pawl.AttemptStarted{AttemptRef: ref("T060", 1)},
+	s.AddEach(pawl.AttemptStarted{AttemptRef: ref("T060", 1)},
 		pawl.AttemptEnded{AttemptRef: ref("T060", 1), Outcome: pawl.Blocked, Why: "blocked", Blockers: []string{"no | network"}})
-	s.Tell(pawl.BlockerOpened{Blocker: pawl.Blocker{Text: "no | network", Step: "T060", Needs: "plug it in", Opened: now}})
+	s.AddEach(pawl.BlockerOpened{Blocker: pawl.Blocker{Text: "no | network", Step: "T060", Needs: "plug it in", Opened: now}})
 	gate := pawl.Gate{Step: "T001", Type: pawl.HumanVerify, Ask: "Does it\nlook good?", Opened: now.Add(time.Minute)}
 	gate.ID = gate.Identify()
-	s.Tell(pawl.AttemptStarted{AttemptRef: ref("T001", 1)}, pawl.GateOpened{Gate: gate})
+	s.AddEach(pawl.AttemptStarted{AttemptRef: ref("T001", 1)}, pawl.GateOpened{Gate: gate})
 	s.write()
 	n := strings.Count(string(s.files.Find(base+name).Data), "### ESC-")
 	s.has(name, "no | network", esc("| **Raised By** | pawl |\n| **Status** | PENDING |\n\n**Action Required**:\n1. plug it in; then: pawl unblock "), ": Does it look good?", "| **Blocking Tasks** | T001 |")
@@ -327,15 +327,15 @@ func (s *teller) escalations(t *testing.T) {
 	if waits != 2 {
 		t.Errorf("read back, %d of them are waited for: %+v", waits, r.Blockers)
 	}
-	s.Tell(pawl.BlockerCleared{ID: len(s.State.Blockers)}, pawl.GateAnswered{Gate: gate.ID, Step: "T001", Answer: pawl.Approved})
+	s.AddEach(pawl.BlockerCleared{ID: len(s.State.Blockers)}, pawl.GateAnswered{Gate: gate.ID, Step: "T001", Answer: pawl.Approved})
 	s.write()
 	if data := string(s.files.Find(base + name).Data); strings.Count(data, "PENDING") != 0 || strings.Count(data, "RESOLVED") != n || strings.Count(data, "### ESC-") != n {
 		t.Errorf("all is answered:\n%s", data)
 	}
-	s.Tell(pawl.AttemptEnded{AttemptRef: ref("T001", 1), Outcome: pawl.Failed, Final: true, Why: "x"}, pawl.StepFailed{Step: "T001", Why: "no tries are left"})
+	s.AddEach(pawl.AttemptEnded{AttemptRef: ref("T001", 1), Outcome: pawl.Failed, Final: true, Why: "x"}, pawl.StepFailed{Step: "T001", Why: "no tries are left"})
 	s.write()
 	s.has(name, ": FAILED: no tries are left", "pawl retry T001")
-	s.Tell(pawl.StepReopened{Step: "T001", Why: "again", Asked: true})
+	s.AddEach(pawl.StepReopened{Step: "T001", Why: "again", Asked: true})
 	s.write()
 	if data := string(s.files.Find(base + name).Data); strings.Contains(data, "PENDING") {
 		t.Errorf("it is tried again:\n%s", data)
@@ -348,11 +348,11 @@ func TestInReview(t *testing.T) {
 	s := imported(t, format.Files{{Path: base + "tasks/TASK-REGISTRY.md", Data: []byte("```yaml\nid: T1\nstream: CONTENT\nstatus: pending\nacceptance_criteria: [It is short]\ndone_when: {review_scores: {agent_4: 70}}\n```\n")}})
 	done := s.done("T1", 1)
 	done.Review = s.Plan.Step("T1").Review
-	s.Tell(pawl.AttemptStarted{AttemptRef: ref("T1", 1)}, done)
+	s.AddEach(pawl.AttemptStarted{AttemptRef: ref("T1", 1)}, done)
 	s.write()
 	s.has("progress/checkpoints/content-T1.json", `"status": "in_progress"`, `"It is short": true`, `"agent_4": null`, "it is done but for its reviews: pawl review T1 --by NAME --score N")
 	s.has("tasks/TASK-REGISTRY.md", "status: review\n")
-	s.Tell(pawl.StepReviewed{Step: "T1", Reviewer: "agent_4", Score: 88})
+	s.AddEach(pawl.StepReviewed{Step: "T1", Reviewer: "agent_4", Score: 88})
 	s.write()
 	s.has("progress/checkpoints/content-T1.json", `"status": "complete"`, `"agent_4": 88`)
 	s.has("tasks/TASK-REGISTRY.md", "status: complete\n")
@@ -362,10 +362,10 @@ func TestInReview(t *testing.T) {
 func TestAFailureThatIsOverIsResolved(t *testing.T) {
 	t.Parallel()
 	s := newTeller(t, formattest.Plan(t, sitePlan), nil)
-	s.Tell(pawl.AttemptStarted{AttemptRef: ref("T002", 1)}, pawl.AttemptEnded{AttemptRef: ref("T002", 1), Outcome: pawl.Failed, Final: true, Why: "x"}, pawl.StepFailed{Step: "T002", Why: "x"})
+	s.AddEach(pawl.AttemptStarted{AttemptRef: ref("T002", 1)}, pawl.AttemptEnded{AttemptRef: ref("T002", 1), Outcome: pawl.Failed, Final: true, Why: "x"}, pawl.StepFailed{Step: "T002", Why: "x"})
 	s.write()
 	s.has("messages/inbox-supervisor.md", "FAILED: T002", "**Status**: pending")
-	s.Tell(pawl.StepReopened{Step: "T002", Why: "again", Asked: true}, pawl.AttemptStarted{AttemptRef: ref("T002", 2)})
+	s.AddEach(pawl.StepReopened{Step: "T002", Why: "again", Asked: true}, pawl.AttemptStarted{AttemptRef: ref("T002", 2)})
 	s.write()
 	for _, name := range []string{"messages/inbox-supervisor.md", "messages/outbox-content_pages.md", "messages/human-escalations.md"} {
 		if data := string(s.files.Find(base + name).Data); strings.Contains(data, "pending") || strings.Contains(data, "PENDING |") {
@@ -378,7 +378,7 @@ func TestAFailureThatIsOverIsResolved(t *testing.T) {
 func TestClearedErrorsGo(t *testing.T) {
 	t.Parallel()
 	s := imported(t, team(t))
-	s.Tell(pawl.BlockerCleared{ID: 1, How: "found it"}, pawl.BlockerCleared{ID: 2})
+	s.AddEach(pawl.BlockerCleared{ID: 1, How: "found it"}, pawl.BlockerCleared{ID: 2})
 	s.write()
 	s.has("progress/checkpoints/community-T010.json", `"status": "in_progress"`, "\"errors\": [\n    {\"type\": \"slow\"")
 	if strings.Contains(string(s.files.Find(points+"community-T010.json").Data), "Cannot find") {
@@ -390,7 +390,7 @@ func TestClearedErrorsGo(t *testing.T) {
 func TestWhatAnAgentSaysStays(t *testing.T) {
 	t.Parallel()
 	s := imported(t, team(t))
-	s.Tell(pawl.AttemptStarted{AttemptRef: ref("T061", 1)}, pawl.AttemptStarted{AttemptRef: ref("T060", 1)})
+	s.AddEach(pawl.AttemptStarted{AttemptRef: ref("T061", 1)}, pawl.AttemptStarted{AttemptRef: ref("T060", 1)})
 	s.write()
 	s.has("progress/checkpoints/migration-T061.json", `"progress_percent": 35`, `"next_to_process": "Walk11.pdf"`)
 	s.has("progress/checkpoints/migration-T060.json", `"resume_instructions": "Continue from leaflet-20"`, `"next_to_process": "Leaflet20.pdf"`)
@@ -402,10 +402,10 @@ func TestWhatAnAgentSaysStays(t *testing.T) {
 func TestFinishedIsWhole(t *testing.T) {
 	t.Parallel()
 	s := imported(t, team(t))
-	s.Tell(pawl.AttemptStarted{AttemptRef: ref("T060", 1)})
+	s.AddEach(pawl.AttemptStarted{AttemptRef: ref("T060", 1)})
 	s.write()
 	s.files = edited(t, s.files, points+"migration-T060.json", `"completed": 19`, `"completed": 27`) // as its agent says
-	s.Tell(pawl.ItemNamed{Step: "T060", Item: "leaflet-20", Status: pawl.ItemIsDone}, pawl.ItemNamed{Step: "T060", Item: "leaflet-21", Status: pawl.ItemIsDone}, s.done("T060", 1))
+	s.AddEach(pawl.ItemNamed{Step: "T060", Item: "leaflet-20", Status: pawl.ItemIsDone}, pawl.ItemNamed{Step: "T060", Item: "leaflet-21", Status: pawl.ItemIsDone}, s.done("T060", 1))
 	s.write()
 	s.has("progress/checkpoints/migration-T060.json", `{"id": "leaflet-21", "status": "complete", "output": null}`, `"completed": 29`, `"29_files_created": true`, `"next_to_process": null`)
 	s.has("progress/checkpoints/migration-T060.json", `"29_files_created": "checked by pawl at 2026-03-02T10:54:00Z: passed"`, `"frontmatter_valid": "attested by @migration, and checked by nobody else"`)
@@ -413,7 +413,7 @@ func TestFinishedIsWhole(t *testing.T) {
 	if got := formattest.Step(t, r, "T060"); got.Status != pawl.Done {
 		t.Errorf("%s: %s", got.Status, got.Why)
 	}
-	s.Tell(pawl.StepReopened{Step: "T060", Why: "again"})
+	s.AddEach(pawl.StepReopened{Step: "T060", Why: "again"})
 	s.write()
 	if strings.Contains(string(s.files.Find(points+"migration-T060.json").Data), "acceptance_evidence") {
 		t.Error("it will rerun, and what was found of it before still stands")
@@ -424,7 +424,7 @@ func TestFinishedIsWhole(t *testing.T) {
 func TestNobodyEstimated(t *testing.T) {
 	t.Parallel()
 	s := newTeller(t, formattest.Plan(t, "name: site\nphases: [{name: migration, steps: [{id: T060, run: x}]}]\n"), nil)
-	s.Tell(pawl.AttemptStarted{AttemptRef: ref("T060", 1)}, pawl.StepDone{Step: "T060", Attempt: 1, Token: ref("T060", 1).Token, Stats: &pawl.AttemptStats{Seconds: 5400}})
+	s.AddEach(pawl.AttemptStarted{AttemptRef: ref("T060", 1)}, pawl.StepDone{Step: "T060", Attempt: 1, Token: ref("T060", 1).Token, Stats: &pawl.AttemptStats{Seconds: 5400}})
 	s.write()
 	s.has("progress/checkpoints/migration-T060.json", `"actual_hours": 1.5`)
 	if strings.Contains(string(s.files.Find(points+"migration-T060.json").Data), "estimated_hours") {
@@ -442,7 +442,7 @@ func TestStatusIsOfAllAgents(t *testing.T) {
 	files = append(files, format.File{Path: base + "progress/STATUS.md",
 		Data: []byte("# Orchestration Status\n\n## Active Agents\n\n| Agent | Status | Current Task | Last Checkpoint |\n|---|---|---|---|\n| Content (Harper) | Ready | Of their own | — |\n")})
 	s := newTeller(t, formattest.Plan(t, "name: site\nphases: [{name: migration, steps: [{id: T060, run: x}]}]\n"), files)
-	s.Tell(pawl.AttemptStarted{AttemptRef: ref("T060", 1)})
+	s.AddEach(pawl.AttemptStarted{AttemptRef: ref("T060", 1)})
 	s.write()
 	s.has("progress/STATUS.md", "| Migration (Riley) | Active | T060 |", "| Technical (Devon) | Completed | — | 2026-03-02T09:00:00Z |", "| Polish (Quinn) | In Progress | T090 Shine | 2026-03-02T09:30:00Z |",
 		"| Content (Harper) | Ready | Of their own | — |", "| technical | T040 | 100% | 2026-03-02T09:00:00Z | complete |", "| polish | T090 | 40% | 2026-03-02T09:30:00Z | in_progress |",
@@ -457,10 +457,10 @@ func TestNothingIsCompleteThatNobodyCalledSo(t *testing.T) {
 	if check := s.Plan.Step("T001").Accept["all subtasks are complete"]; check != "pawl verify --as sitebuilder --step T001 --criterion='all subtasks are complete'" {
 		t.Errorf("%q of %v", check, s.Plan.Step("T001").Accept)
 	}
-	s.Tell(pawl.AttemptStarted{AttemptRef: ref("T001", 1)})
+	s.AddEach(pawl.AttemptStarted{AttemptRef: ref("T001", 1)})
 	s.write()
 	s.files = edited(t, s.files, points+"content-T001.json", `"p3", "status": "pending"`, `"p3", "status": "complete"`)
-	s.Tell(pawl.StepDone{Step: "T001", Attempt: 1, Token: ref("T001", 1).Token})
+	s.AddEach(pawl.StepDone{Step: "T001", Attempt: 1, Token: ref("T001", 1).Token})
 	s.write()
 	s.has("progress/checkpoints/content-T001.json", `"completed": 2`, `{"id": "p2", "status": "failed"}`, `{"id": "p3", "status": "complete"}`, `{"id": "p4", "status": "pending"}`)
 	if met, why := sitebuilder.Format().CheckCriterion(s.files, testEnv(), "T001", "all subtasks are complete"); met || !strings.Contains(why, "2 of 4 are") {
@@ -486,10 +486,10 @@ func TestOneCheckForAll(t *testing.T) {
 		t.Fatalf("%v", check)
 	}
 	s := newTeller(t, formattest.Plan(t, "name: site\nphases: [{name: migration, steps: [{id: T060, run: x, accept: {criteria: pawl verify --as sitebuilder --step T060}}]}]\n"), team(t))
-	s.Tell(pawl.AttemptStarted{AttemptRef: ref("T060", 1)}, pawl.AttemptEnded{AttemptRef: ref("T060", 1), Outcome: pawl.Failed, Why: "x", Unmet: []string{"criteria"}})
+	s.AddEach(pawl.AttemptStarted{AttemptRef: ref("T060", 1)}, pawl.AttemptEnded{AttemptRef: ref("T060", 1), Outcome: pawl.Failed, Why: "x", Unmet: []string{"criteria"}})
 	s.write()
 	s.has("progress/checkpoints/migration-T060.json", `"29_files_created": false`, `"frontmatter_valid": true`)
-	s.Tell(pawl.AttemptStarted{AttemptRef: ref("T060", 2)}, s.done("T060", 2))
+	s.AddEach(pawl.AttemptStarted{AttemptRef: ref("T060", 2)}, s.done("T060", 2))
 	s.write()
 	s.has("progress/checkpoints/migration-T060.json", `"29_files_created": true`, `"29_files_created": "checked by pawl`, `"frontmatter_valid": "attested by @migration, and checked by nobody else"`)
 	if strings.Contains(string(s.files.Find(points+"migration-T060.json").Data), `"criteria"`) {
@@ -501,7 +501,7 @@ func TestOneCheckForAll(t *testing.T) {
 func TestWhatNobodyCheckedIsNotMet(t *testing.T) {
 	t.Parallel()
 	s := newTeller(t, formattest.Plan(t, "name: site\nphases: [{name: migration, steps: [{id: T060, run: x}]}]\n"), team(t))
-	s.Tell(pawl.AttemptStarted{AttemptRef: ref("T060", 1)}, s.done("T060", 1))
+	s.AddEach(pawl.AttemptStarted{AttemptRef: ref("T060", 1)}, s.done("T060", 1))
 	s.write()
 	s.has("progress/checkpoints/migration-T060.json", `"status": "complete"`, `"29_files_created": false`, `"frontmatter_valid": true`)
 	if r, _ := read(t, s.files); formattest.Step(t, r, "T060").Status == pawl.Done {
@@ -513,11 +513,11 @@ func TestWhatNobodyCheckedIsNotMet(t *testing.T) {
 func TestWhatAnAgentAttestsStays(t *testing.T) {
 	t.Parallel()
 	s := imported(t, team(t))
-	s.Tell(pawl.AttemptStarted{AttemptRef: ref("T060", 1)},
+	s.AddEach(pawl.AttemptStarted{AttemptRef: ref("T060", 1)},
 		pawl.AttemptEnded{AttemptRef: ref("T060", 1), Outcome: pawl.Failed, Why: "check failed", Unmet: []string{"frontmatter_valid"}})
 	s.write()
 	s.has("progress/checkpoints/migration-T060.json", `"29_files_created": true`, `"frontmatter_valid": false`)
-	s.Tell(pawl.AttemptStarted{AttemptRef: ref("T060", 2)})
+	s.AddEach(pawl.AttemptStarted{AttemptRef: ref("T060", 2)})
 	s.files = edited(t, s.files, points+"migration-T060.json", `"frontmatter_valid": false`, `"frontmatter_valid": true`)
 	s.write()
 	s.has("progress/checkpoints/migration-T060.json", `"frontmatter_valid": true`)
@@ -527,7 +527,7 @@ func TestWhatAnAgentAttestsStays(t *testing.T) {
 func TestExportAtOnce(t *testing.T) {
 	t.Parallel()
 	s := newTeller(t, formattest.Plan(t, sitePlan), nil)
-	s.Tell(pawl.AttemptStarted{AttemptRef: ref("T001", 1)}, s.done("T001", 1))
+	s.AddEach(pawl.AttemptStarted{AttemptRef: ref("T001", 1)}, s.done("T001", 1))
 	s.write()
 	s.has("progress/checkpoints/content_pages-T001.json", `"links": true`, `"titles": true`, `"status": "complete"`)
 }
@@ -537,7 +537,7 @@ func TestWhoIsAssignedStays(t *testing.T) {
 	t.Parallel()
 	registry := "```yaml\nid: T1\nstatus: Running\nassigned_to: Harper\n```\n"
 	s := imported(t, format.Files{{Path: base + "tasks/TASK-REGISTRY.md", Data: []byte(registry)}})
-	s.Tell(pawl.AttemptStarted{AttemptRef: ref("T1", 1)})
+	s.AddEach(pawl.AttemptStarted{AttemptRef: ref("T1", 1)})
 	s.write()
 	s.has("tasks/TASK-REGISTRY.md", registry)
 	s.has("progress/checkpoints/harper-T1.json", `"agent": "harper"`)
@@ -547,7 +547,7 @@ func TestWhoIsAssignedStays(t *testing.T) {
 func TestWhatWasCutOffIsNamed(t *testing.T) {
 	t.Parallel()
 	s := imported(t, team(t))
-	s.Tell(pawl.AttemptStarted{AttemptRef: ref("T060", 1)}, pawl.AttemptEnded{AttemptRef: ref("T060", 1), Outcome: pawl.Lost, Why: "its supervisor was lost"})
+	s.AddEach(pawl.AttemptStarted{AttemptRef: ref("T060", 1)}, pawl.AttemptEnded{AttemptRef: ref("T060", 1), Outcome: pawl.Lost, Why: "its supervisor was lost"})
 	v := s.view()
 	v.Partial = func(pawl.StepID) *format.Partial {
 		return &format.Partial{Created: []string{"a.html", "docs/content-extraction/INDEX.json"}, Modified: []string{"b.html"}}
@@ -568,9 +568,9 @@ func TestAStreamStays(t *testing.T) {
 	for _, f := range sitebuilder.Format().Write(s.files, s.view()) {
 		t.Errorf("%s was written:\n%s", f.Path, f.Data)
 	}
-	s.Tell(pawl.AttemptStarted{AttemptRef: ref("WEB-SITE", 1)})
+	s.AddEach(pawl.AttemptStarted{AttemptRef: ref("WEB-SITE", 1)})
 	s.files = formattest.With(s.files, sitebuilder.Format().Write(s.files, s.view()))
-	s.Tell(s.done("WEB-SITE", 1))
+	s.AddEach(s.done("WEB-SITE", 1))
 	s.files = formattest.With(s.files, sitebuilder.Format().Write(s.files, s.view()))
 	s.has("progress/STATUS.md", "| Community (Morgan) | Blocked | Payment/form integration | — |\n| Web-site (Quinn) | Completed |", "| community | COMMUNITY | 50% | — | blocked |")
 	s.has("progress/checkpoints/web_site-WEB-SITE-complete.json", `"status": "complete"`)
@@ -595,7 +595,7 @@ func TestEscalationsAreNumberedOnward(t *testing.T) {
 	const status = "# Status\n\n## Stream Progress\n\n| Stream | Tasks | Complete | In Progress | Blocked | Status |\n|---|---|---|---|---|---|\n" +
 		"| COMMUNITY | 4 | 2 | 0 | 2 | Blocked by ESC-001/003 |\n| MIGRATION | 9 | 8 | 1 | 0 | going on |\n\n## Escalations\n\n- ESC-001 Stripe: PENDING\n- ESC-002 EmbedSocial: PENDING\n"
 	s := imported(t, format.Files{{Path: base + "progress/STATUS.md", Data: []byte(status)}})
-	s.Tell(pawl.AttemptStarted{AttemptRef: ref("MIGRATION", 1)},
+	s.AddEach(pawl.AttemptStarted{AttemptRef: ref("MIGRATION", 1)},
 		pawl.AttemptEnded{AttemptRef: ref("MIGRATION", 1), Outcome: pawl.Failed, Final: true, Why: "x"}, pawl.StepFailed{Step: "MIGRATION", Why: "no tries are left"})
 	s.write()
 	s.has("messages/human-escalations.md", "### ESC-004: FAILED: no tries are left")
@@ -607,12 +607,12 @@ func TestAnAgentOutlivesItsFile(t *testing.T) {
 	s := imported(t, one(
 		"community-T201.json", `{"agent": "community", "task_id": "T201", "status": "in_progress", "progress_percent": 20}`,
 		"content-T1.json", `{"agent": "content", "task_id": "T1", "status": "in_progress", "progress_percent": 20}`))
-	s.Tell(pawl.AttemptStarted{AttemptRef: ref("T1", 1)})
+	s.AddEach(pawl.AttemptStarted{AttemptRef: ref("T1", 1)})
 	s.write()
 	s.has("progress/STATUS.md", "| community | T201 |")
 	s.files = slices.DeleteFunc(s.files, func(f format.File) bool { return f.Path == points+"community-T201.json" })
-	s.Tell(s.done("T1", 1))
-	s.Tell(pawl.AttemptStarted{AttemptRef: ref("T201", 1)}, s.done("T201", 1))
+	s.AddEach(s.done("T1", 1))
+	s.AddEach(pawl.AttemptStarted{AttemptRef: ref("T201", 1)}, s.done("T201", 1))
 	s.write()
 	s.has("progress/checkpoints/community-T201-complete.json", `"agent": "community"`)
 	s.has("progress/STATUS.md", "| community | T201 | 100% |", "| Community (Morgan) | Completed |")
@@ -636,10 +636,10 @@ func TestAStreamsRowIsNotForgotten(t *testing.T) {
 			t.Errorf("the prompt does not say %q: %s", want, prompt)
 		}
 	}
-	s.Tell(pawl.AttemptStarted{AttemptRef: ref("MIGRATION", 1)})
+	s.AddEach(pawl.AttemptStarted{AttemptRef: ref("MIGRATION", 1)})
 	s.write()
 	s.has("progress/STATUS.md", "| Migration (Riley) | Active | Fungi image cataloguing |", "| migration | MIGRATION | 88% |", "| technical | TECHNICAL | 100% | — | complete |")
-	s.Tell(s.done("MIGRATION", 1))
+	s.AddEach(s.done("MIGRATION", 1))
 	s.write()
 	s.has("progress/STATUS.md", "| Migration (Riley) | Completed | Fungi image cataloguing |", "| migration | MIGRATION | 100% |",
 		"| MIGRATION | 9 | 9 | 0 | 0 | Complete |\n| TECHNICAL | 6 | 6 | 0 | 0 | ✅ **Complete** |")
@@ -653,9 +653,9 @@ func TestAnUntouchedTaskGivesNoSignOfLife(t *testing.T) {
   "acceptance_criteria_met": {"forms work": false},
   "heartbeat": {"last_beat": "2026-03-01T08:00:00Z", "status": "alive"}}`
 	s := imported(t, one("community-T201.json", blocked, "content-T1.json", `{"agent": "content", "task_id": "T1", "status": "in_progress", "progress_percent": 20}`))
-	s.Tell(pawl.AttemptStarted{AttemptRef: ref("T1", 1)})
+	s.AddEach(pawl.AttemptStarted{AttemptRef: ref("T1", 1)})
 	s.write()
-	s.Tell(s.done("T1", 1))
+	s.AddEach(s.done("T1", 1))
 	s.write()
 	s.has("progress/checkpoints/community-T201.json", `"updated_at": "2026-03-01T08:00:00Z"`)
 	s.has("progress/STATUS.md", "| community | T201 | 20% | 2026-03-01T08:00:00Z | blocked |")
@@ -665,7 +665,7 @@ func TestAnUntouchedTaskGivesNoSignOfLife(t *testing.T) {
 func TestNobodyLivesAfterADeath(t *testing.T) {
 	t.Parallel()
 	s := imported(t, one("content-T1.json", `{"agent": "content", "task_id": "T1", "status": "in_progress", "progress_percent": 20}`))
-	s.Tell(pawl.AttemptStarted{AttemptRef: ref("T1", 1)})
+	s.AddEach(pawl.AttemptStarted{AttemptRef: ref("T1", 1)})
 	s.write()
 	s.has("progress/checkpoints/content-T1.json", `"alive"`)
 	s.has("progress/STATUS.md", "| Content (Harper) | Active |")

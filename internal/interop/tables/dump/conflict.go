@@ -5,23 +5,23 @@ import (
 	"strings"
 )
 
-// meeting is the action on a conflict: a new row has the key of an existing one.
-type meeting struct {
-	way    way
-	target []string // the columns of the key that is meant; nil: any key
-	given  string   // how the row that is to be inserted is called
+// conflict is the action if a new row has the key of an existing one.
+type conflict struct {
+	way    resolution
+	target []string // the columns of the key; nil: any key
+	given  string   // the name of the new row
 	sets   []assignment
 }
 
 // way is how two conflicting rows become one.
-type way byte
+type resolution byte
 
 const (
-	refused  way = iota // a database does not load it
-	keeps               // the first one stays
-	replaces            // the last one does
-	updates             // the first one is changed
-	unclear             // by what only a database can work out
+	refused  resolution = iota // a database rejects it
+	keeps                      // the first one stays
+	replaces                   // the last one does
+	updates                    // the first one is changed
+	unclear                    // only a database can evaluate it
 )
 
 // assignment is column = value of DO UPDATE SET.
@@ -31,8 +31,8 @@ type assignment struct {
 }
 
 // orElse parses the words before a table's name: INSERT OR IGNORE INTO.
-func (p *parser) orElse() meeting {
-	var m meeting
+func (p *parser) conflictPrefix() conflict {
+	var m conflict
 	if p.tokens[0].is("replace") {
 		m.way = replaces
 	}
@@ -54,7 +54,7 @@ func (p *parser) orElse() meeting {
 }
 
 // onConflict parses the clause after the rows: ON CONFLICT (a) DO UPDATE SET b = EXCLUDED.b.
-func (p *parser) onConflict(m *meeting) {
+func (p *parser) onConflict(m *conflict) {
 	if p.i >= len(p.tokens) {
 		return
 	}
@@ -115,7 +115,7 @@ func (p *parser) assignments() []assignment {
 }
 
 // join adds a row, or resolves its conflict with existing rows of the same key.
-func (p *parser) join(t *Table, row *Row, m meeting) {
+func (p *parser) addRow(t *Table, row *Row, m conflict) {
 	var old []*Row
 	if m.way != refused {
 		old = t.meets(row, m.target)
@@ -126,7 +126,7 @@ func (p *parser) join(t *Table, row *Row, m meeting) {
 		return
 	case m.way == replaces:
 		for _, o := range old {
-			o.gone = true
+			o.replaced = true
 		}
 	case m.way == updates && p.update(t, old[0], row, m):
 		return
@@ -139,7 +139,7 @@ func (p *parser) join(t *Table, row *Row, m meeting) {
 
 // update sets values of a row, from the row to insert or from the statement, and reports whether all of them could be evaluated.
 // Later edits change a value where it was set last.
-func (p *parser) update(t *Table, old, row *Row, m meeting) bool {
+func (p *parser) update(t *Table, old, row *Row, m conflict) bool {
 	cells := slices.Clone(old.Cells)
 	for _, set := range m.sets {
 		cell, ok := p.assigned(row, set, m.given)
@@ -195,7 +195,7 @@ func isNow(words []token) bool {
 type index struct {
 	key  []string
 	rows map[string]*Row
-	upto int // of the table's rows, which are in it
+	upto int // number of the table's rows that it has
 }
 
 // meets returns the rows that conflict with this one.
@@ -207,7 +207,7 @@ func (t *Table) meets(row *Row, target []string) []*Row {
 	var found []*Row
 	for _, key := range keys {
 		values, ok := row.values(key)
-		if old := t.index(key)[values]; ok && old != nil && !old.gone && !slices.Contains(found, old) {
+		if old := t.index(key)[values]; ok && old != nil && !old.replaced && !slices.Contains(found, old) {
 			found = append(found, old)
 		}
 	}
@@ -222,7 +222,7 @@ func (t *Table) index(key []string) map[string]*Row {
 	}
 	x := t.indexes[i]
 	for ; x.upto < len(t.Rows); x.upto++ {
-		if values, ok := t.Rows[x.upto].values(key); ok && !t.Rows[x.upto].gone {
+		if values, ok := t.Rows[x.upto].values(key); ok && !t.Rows[x.upto].replaced {
 			x.rows[values] = t.Rows[x.upto]
 		}
 	}

@@ -66,15 +66,15 @@ func (p *parser) parts() [][]token {
 	return parts
 }
 
-// noColumn are the first words of parts that are no columns.
-var noColumn = []string{"constraint", "primary", "unique", "foreign", "check", "exclude", "like"}
+// notColumns are the first words of parts that do not define columns.
+var notColumns = []string{"constraint", "primary", "unique", "foreign", "check", "exclude", "like"}
 
 // column reads a column or a key.
 func (p *parser) column(t *Table, part []token) {
 	if len(part) == 0 {
 		return
 	}
-	if part[0].kind == word && slices.Contains(noColumn, strings.ToLower(part[0].text)) {
+	if part[0].kind == word && slices.Contains(notColumns, strings.ToLower(part[0].text)) {
 		t.key(part)
 		return
 	}
@@ -90,7 +90,7 @@ func (p *parser) column(t *Table, part []token) {
 	}
 }
 
-// isIndex reports whether a part is one of MySQL's that makes an index: KEY `k` (`a`). Elsewhere key is a column's name.
+// isIndex reports whether a part defines an index in MySQL: KEY `k` (`a`). Elsewhere key is a column's name.
 func isIndex(part []token) bool {
 	named := len(part) > 1 && (part[1].kind == quoted || part[1].is("("))
 	return named && slices.ContainsFunc([]string{"key", "index", "fulltext", "spatial"}, part[0].is)
@@ -112,7 +112,7 @@ func (t *Table) key(part []token) {
 	}
 }
 
-// alter reads keys that are added, ALTER TABLE ONLY t ADD CONSTRAINT c PRIMARY KEY (id), and columns.
+// alter reads added keys, ALTER TABLE ONLY t ADD CONSTRAINT c PRIMARY KEY (id), and added columns.
 func (p *parser) alter() {
 	if !p.skip("table") {
 		return
@@ -127,13 +127,13 @@ func (p *parser) alter() {
 		p.exists()
 		p.column(p.table(written, p.lineOf(p.tokens[0].from)), p.tokens[p.i:])
 	case p.skip("rename"):
-		p.lost(written)
+		p.markLost(written)
 		if p.skip("to") {
-			p.lost(p.name())
+			p.markLost(p.name())
 		}
 	case p.skip("drop"):
 		if !slices.ContainsFunc([]string{"constraint", "primary", "foreign", "index", "key"}, p.peek(0).is) {
-			p.lost(written)
+			p.markLost(written)
 		}
 	}
 }

@@ -17,11 +17,11 @@ import (
 
 // Dump is a parsed SQL text.
 type Dump struct {
-	Tables   []*Table // in the order in which they are named first
+	Tables   []*Table // in the order of their first mention
 	Problems []Problem
 	Counters []*Counter // of sequences
 
-	only  []string // the tables whose rows are taken in; none: all
+	only  []string // the tables whose rows are read; none: all
 	named map[string]*Table
 	text  []byte
 	mysql bool
@@ -32,21 +32,21 @@ type Dump struct {
 type Problem struct {
 	Line   int
 	Why    string
-	Cut    bool // it breaks off, or is not read at all: nothing can be added to it
-	Unsure bool // what rows there are once all of it is loaded is not known: what is written into it may be lost
+	Cut    bool // the text is truncated, or cannot be read: nothing can be added to it
+	Unsure bool // the rows after loading are unknown: a change of the text may have no effect
 }
 
 // Table is a table of the text.
 type Table struct {
-	Name    string   // without its schema, as it is compared: in lower case
-	Columns []string // in lower case, as the table was made, or as its first rows name them
+	Name    string   // without schema, in lower case
+	Columns []string // in lower case, from CREATE TABLE or the first rows
 	Keys    [][]string
 	Rows    []*Row
 	Line    int
-	Made    string // the statement that makes it, "" where there is none
+	Made    string // the CREATE TABLE statement, "" if there is none
 
-	written string // its name as it stands in the text, with schema and quotes
-	end     int    // behind the statement that makes it
+	written string // its name as written, with schema and quotes
+	end     int    // offset after its CREATE TABLE
 	last    *statement
 	indexes []*index
 }
@@ -62,8 +62,8 @@ type Row struct {
 	Cells []Cell
 
 	in       *statement
-	from, to int  // of the tuple with its brackets, or of the line
-	gone     bool // another one has replaced it
+	from, to int  // offsets of the tuple with its parentheses, or of the line
+	replaced bool // by a later row
 }
 
 // Cell is a value in a row.
@@ -71,7 +71,7 @@ type Cell struct {
 	Column string
 	Value
 	from, to int
-	copied   bool // it stands in a line of a COPY
+	inCopy   bool // in a line of a COPY
 }
 
 // Get returns the value of a column, and whether the row has one.
@@ -94,13 +94,13 @@ type Counter struct {
 // statement is the INSERT or COPY of a row.
 type statement struct {
 	copied  bool
-	cut     bool // a COPY that breaks off: nothing is changed in it
+	cut     bool // a truncated COPY, which is never changed
 	columns []string
 	head    string // of an INSERT, up to the first row
 	gap     string // between VALUES and the first row
-	named   int    // the byte of the bracket that closes the list of its columns, 0 where there is none
+	named   int    // offset of the parenthesis that closes the list of columns, 0 if there is none
 	rows    int
-	end     int // behind it, its semicolon too; of a COPY behind its last row
+	end     int // offset after it and its semicolon; of a COPY after its last row
 }
 
 // Table returns a table, nil if the text has none of that name.
@@ -119,7 +119,7 @@ func Read(text []byte, only ...string) *Dump {
 	for r.statement() {
 	}
 	for _, t := range d.Tables {
-		t.Rows = slices.DeleteFunc(t.Rows, func(row *Row) bool { return row.gone })
+		t.Rows = slices.DeleteFunc(t.Rows, func(row *Row) bool { return row.replaced })
 	}
 	return d
 }

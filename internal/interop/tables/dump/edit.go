@@ -30,7 +30,7 @@ func (d *Dump) Set(row *Row, column string, v Value) bool {
 			return c.Value == v
 		}
 		if c.Value != v {
-			d.replace(c.from, c.to, d.written(v, c.from, c.copied))
+			d.replace(c.from, c.to, d.written(v, c.from, c.inCopy))
 			c.Value = v
 		}
 		return true

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// kind is what a token is.
+// kind is the kind of a token.
 type kind byte
 
 const (
@@ -21,7 +21,7 @@ const (
 type token struct {
 	kind
 	from, to int
-	text     string // without quotes; of a word as it stands there
+	text     string // without quotes; of a word as written
 	escapes  bool   // a string with backslashes, E'…'
 }
 
@@ -34,9 +34,9 @@ func (t token) is(what string) bool {
 type scanner struct {
 	text    []byte
 	at      int
-	broken  string // why there are no more words
-	mysql   bool   // its strings have backslashes, and # begins a comment
-	bracket int    // where the bracket that was opened last may end: at the first ], comma, quote or line end
+	broken  string // why scanning stopped
+	mysql   bool   // strings have backslash escapes, and # begins a comment
+	bracket int    // where the last opening bracket may end: at the first ], comma, quote or line end
 }
 
 // next returns the next word, past white space and comments.
@@ -152,7 +152,7 @@ func (s *scanner) string(from, quote int, escapes bool) (token, bool) {
 	return token{}, false
 }
 
-// unescapeMySQL returns what a character behind a backslash stands for in MySQL.
+// unescapeMySQL returns the meaning of a character after a backslash in MySQL.
 func unescapeMySQL(c byte) string {
 	switch c {
 	case '0':
@@ -167,7 +167,7 @@ func unescapeMySQL(c byte) string {
 	return string(unescape(c))
 }
 
-// isMySQL reports whether a text is one of MySQL's: by what stands at its beginning, or by how it names tables.
+// isMySQL reports whether a text is a dump of MySQL: by its beginning, or by how it quotes tables.
 func isMySQL(text []byte) bool {
 	head := text[:min(len(text), 4<<10)]
 	for _, mark := range []string{"-- MySQL dump", "-- MariaDB dump", "-- phpMyAdmin", "\n/*!"} {
@@ -178,7 +178,7 @@ func isMySQL(text []byte) bool {
 	return bytes.HasPrefix(text, []byte("INSERT INTO `")) || bytes.Contains(text, []byte("\nINSERT INTO `"))
 }
 
-// unescape returns what a character behind a backslash stands for.
+// unescape returns the meaning of a character after a backslash.
 func unescape(c byte) byte {
 	if i := strings.IndexByte("bfnrtv", c); i >= 0 {
 		return "\b\f\n\r\t\v"[i]
@@ -186,10 +186,10 @@ func unescape(c byte) byte {
 	return c
 }
 
-// bracketed reads a name in brackets, or a bracket that is none of a name.
+// bracketed reads a name in brackets, or a bracket that begins no name.
 func (s *scanner) bracketed() token {
 	from := s.at
-	if s.bracket <= from { // looked for once, however many brackets are open
+	if s.bracket <= from { // search once for any number of opening brackets
 		n := bytes.IndexAny(s.text[from:], "],'\n")
 		if n < 0 {
 			n = len(s.text) - from
@@ -235,7 +235,7 @@ func (s *scanner) number() token {
 	return token{kind: number, from: from, to: s.at, text: string(s.text[from:s.at])}
 }
 
-// dollar reads a string of PostgreSQL's, $tag$…$tag$.
+// dollar reads a string of PostgreSQL, $tag$…$tag$.
 func (s *scanner) dollar() (token, bool) {
 	end := s.at + 1
 	for end < len(s.text) && (letter(s.text[end]) || digit(s.text[end])) {

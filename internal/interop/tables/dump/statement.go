@@ -11,37 +11,37 @@ import (
 type reader struct {
 	*Dump
 	scanner
-	lineAt, line int  // the line of a byte, as counted so far
-	closed       bool // the statement that was read last, by a semicolon
+	lineAt, line int  // line is the number of the line at offset lineAt
+	closed       bool // the last statement ended with a semicolon
 }
 
-// mostProblems is the maximum number of problems that are reported.
-const mostProblems = 50
+// maxProblems limits the problems that are reported.
+const maxProblems = 50
 
 // problem records a part that is not evaluated.
 func (r *reader) problem(at int, format string, args ...any) {
-	r.tell(Problem{Line: r.lineOf(at), Why: fmt.Sprintf(format, args...)})
+	r.addProblem(Problem{Line: r.lineOf(at), Why: fmt.Sprintf(format, args...)})
 }
 
 // unsure records that the final rows of a table are unknown.
 func (r *reader) unsure(at int, format string, args ...any) {
-	r.tell(Problem{Line: r.lineOf(at), Why: fmt.Sprintf(format, args...), Unsure: true})
+	r.addProblem(Problem{Line: r.lineOf(at), Why: fmt.Sprintf(format, args...), Unsure: true})
 }
 
 // cut records that the text is truncated.
 func (r *reader) cut(at int, format string, args ...any) {
-	r.tell(Problem{Line: r.lineOf(at), Why: fmt.Sprintf(format, args...), Cut: true})
+	r.addProblem(Problem{Line: r.lineOf(at), Why: fmt.Sprintf(format, args...), Cut: true})
 }
 
-// tell adds a problem. A truncated text, and unknown rows, are reported at least once, whatever the limit.
-func (r *reader) tell(p Problem) {
+// addProblem adds a problem. A truncated text, and unknown rows, are reported at least once, whatever the limit.
+func (r *reader) addProblem(p Problem) {
 	same := func(q Problem) bool { return q.Cut == p.Cut && q.Unsure == p.Unsure }
-	if len(r.Problems) < mostProblems || (p.Cut || p.Unsure) && !slices.ContainsFunc(r.Problems, same) {
+	if len(r.Problems) < maxProblems || (p.Cut || p.Unsure) && !slices.ContainsFunc(r.Problems, same) {
 		r.Problems = append(r.Problems, p)
 	}
 }
 
-// lineOf returns the line of a byte, from 1. Bytes are asked for in order, mostly.
+// lineOf returns the line of an offset, from 1. It is fast for ascending offsets.
 func (r *reader) lineOf(at int) int {
 	if at < r.lineAt {
 		r.lineAt, r.line = 0, 0
@@ -59,19 +59,19 @@ func (r *reader) statement() bool {
 		return true
 	}
 	var tokens []token
-	open := 0 // within a trigger: its BEGIN, and each CASE, until their END
-	rows := 0 // where those of a table begin that are passed over: of their words only the last is kept
+	open := 0 // in a trigger: BEGIN and CASE without their END
+	rows := 0 // where the rows of a skipped table begin; only their last word is kept
 	for {
 		t, ok := r.next()
 		if !ok {
 			break
 		}
 		if r.closed = t.is(";") && open == 0; r.closed {
-			r.take(tokens)
+			r.eval(tokens)
 			return true
 		}
 		switch {
-		case t.is("begin") && trigger(tokens), t.is("case") && open > 0:
+		case t.is("begin") && isTrigger(tokens), t.is("case") && open > 0:
 			open++
 		case t.is("end") && open > 0:
 			open--
@@ -79,7 +79,7 @@ func (r *reader) statement() bool {
 		if rows > 0 {
 			tokens = tokens[:rows]
 		}
-		if tokens = append(tokens, t); rows == 0 && t.is("values") && r.passes(tokens) {
+		if tokens = append(tokens, t); rows == 0 && t.is("values") && r.isSkipped(tokens) {
 			rows = len(tokens)
 		}
 	}
@@ -88,27 +88,27 @@ func (r *reader) statement() bool {
 		r.cut(min(r.at, len(r.scanner.text)), "%s: from here on nothing was read", r.broken)
 	case len(tokens) > 0:
 		tell := r.problem
-		if torn(tokens) {
+		if isTruncated(tokens) {
 			tell = r.cut
 		}
 		tell(tokens[0].from, "the last statement has no end")
-		r.take(tokens)
+		r.eval(tokens)
 	}
 	return false
 }
 
 // passes reports whether a statement that begins with these words has rows of a table that is skipped.
-func (r *reader) passes(tokens []token) bool {
+func (r *reader) isSkipped(tokens []token) bool {
 	p := &parser{reader: r, tokens: tokens}
 	if !p.skip("insert") && !p.skip("replace") {
 		return false
 	}
-	p.orElse()
+	p.conflictPrefix()
 	return !r.wants(p.name())
 }
 
 // torn reports whether an unterminated statement ends in the middle of a list, or before its rows.
-func torn(tokens []token) bool {
+func isTruncated(tokens []token) bool {
 	open := 0
 	for _, t := range tokens {
 		switch {
@@ -123,12 +123,12 @@ func torn(tokens []token) bool {
 }
 
 // trigger reports whether a statement that begins with these words creates a trigger.
-func trigger(tokens []token) bool {
+func isTrigger(tokens []token) bool {
 	return len(tokens) > 2 && tokens[0].is("create") && (tokens[1].is("trigger") || tokens[2].is("trigger"))
 }
 
 // take evaluates a statement. The scanner is after it.
-func (r *reader) take(tokens []token) {
+func (r *reader) eval(tokens []token) {
 	p := &parser{reader: r, tokens: tokens}
 	switch {
 	case p.skip("create"):
@@ -142,7 +142,7 @@ func (r *reader) take(tokens []token) {
 	case p.skip("select"):
 		p.counter()
 	default:
-		p.change()
+		p.evalChange()
 	}
 }
 
@@ -182,7 +182,7 @@ func (p *parser) name() string {
 	return string(p.scanner.text[from:p.tokens[p.i-1].to])
 }
 
-// list passes names in brackets, and returns them in lower case; closed is where the bracket stands that closes them.
+// list skips names in parentheses, and returns them in lower case; closed is the offset of the closing parenthesis.
 func (p *parser) list() (names []string, closed int) {
 	if !p.skip("(") {
 		return nil, 0
@@ -203,7 +203,7 @@ func (p *parser) list() (names []string, closed int) {
 	return names, 0
 }
 
-// end is the byte behind the statement, its semicolon too where it has one.
+// end returns the offset after the statement and its semicolon.
 func (p *parser) end() int {
 	if p.closed {
 		return p.at
@@ -222,7 +222,7 @@ func (p *parser) counter() {
 
 func (p *parser) insert() {
 	begin := p.tokens[0].from
-	meets := p.orElse()
+	meets := p.conflictPrefix()
 	written := p.name()
 	if written == "" {
 		return
@@ -240,7 +240,7 @@ func (p *parser) insert() {
 	case !p.wants(written):
 		return
 	case !p.skip("values"):
-		p.unsure(begin, "rows that are not given by VALUES are not taken in")
+		p.unsure(begin, "rows without VALUES are not read")
 		return
 	}
 	s.head = string(p.scanner.text[begin:p.tokens[p.i-1].to])
@@ -259,12 +259,12 @@ func (p *parser) insert() {
 	p.onConflict(&meets)
 	for _, row := range rows {
 		if row != nil {
-			p.join(t, row, meets)
+			p.addRow(t, row, meets)
 		}
 	}
 }
 
-// tuple passes a row in brackets, and returns it, nil where it does not fit.
+// tuple skips a row in parentheses, and returns it; nil if it does not match the columns.
 func (p *parser) tuple(t *Table, s *statement) *Row {
 	row := &Row{in: s, from: p.peek(0).from, Line: p.lineOf(p.peek(0).from)}
 	p.i++
@@ -292,11 +292,11 @@ func (p *parser) tuple(t *Table, s *statement) *Row {
 	return p.fitting(t, row)
 }
 
-// fitting returns a row with the columns of its statement, nil where it does not have as many.
+// fitting returns a row with the columns of its statement; nil if their numbers differ.
 func (p *parser) fitting(t *Table, row *Row) *Row {
 	row.in.rows++
 	if len(row.Cells) != len(row.in.columns) {
-		p.unsure(row.from, "a row of %s has %d values for %d columns, and is left out", t.Name, len(row.Cells), len(row.in.columns))
+		p.unsure(row.from, "a row of %s has %d values for %d columns, and is skipped", t.Name, len(row.Cells), len(row.in.columns))
 		return nil
 	}
 	for i := range row.Cells {
@@ -328,7 +328,7 @@ func (p *parser) copy() {
 	p.scanner.line()
 	s.end = p.at
 	if odd && !passed {
-		p.unsure(begin, "a COPY with options is not taken in")
+		p.unsure(begin, "COPY with options is not read")
 	} else if !odd {
 		t.last = s
 	}
@@ -352,7 +352,7 @@ func (p *parser) copied(t *Table, s *statement, from int, line []byte) {
 	row := &Row{in: s, from: from, to: from + len(line), Line: p.lineOf(from)}
 	at := from
 	for part := range bytes.SplitSeq(line, []byte("\t")) {
-		row.Cells = append(row.Cells, Cell{Value: uncopied(part), from: at, to: at + len(part), copied: true})
+		row.Cells = append(row.Cells, Cell{Value: uncopied(part), from: at, to: at + len(part), inCopy: true})
 		at += len(part) + 1
 	}
 	if row = p.fitting(t, row); row != nil {

@@ -11,7 +11,7 @@ import (
 // Value is a value of a column.
 type Value struct {
 	Kind Kind
-	Text string // of a string what it says, else as it stands there
+	Text string // of a string its content, else as written
 }
 
 // Kind is the kind of a value.
@@ -24,19 +24,19 @@ const (
 	Number
 	Bool
 	Blob       // in hexadecimal digits
-	Expression // that only a database can work out: now()
+	Expression // only a database can evaluate it: now()
 )
 
 // TextOf returns a string as a value.
 func TextOf(text string) Value { return Value{Kind: Text, Text: text} }
 
-// cell returns the value that words are. at is where they stand if there are none.
+// cell returns the value of some words. at is the offset if there are none.
 func (p *parser) cell(words []token, at int) Cell {
 	c := Cell{from: at, to: at}
 	if len(words) > 0 {
 		c.from, c.to = words[0].from, words[len(words)-1].to
 	}
-	if i := cast(words); i > 0 { // only what is cast is looked at, and changed
+	if i := cast(words); i > 0 { // only the value before the cast counts
 		words, c.to = words[:i], words[i-1].to
 	}
 	value, known := literal(words, 0)
@@ -47,7 +47,7 @@ func (p *parser) cell(words []token, at int) Cell {
 	return c
 }
 
-// cast returns where words are cast to a type, ::text, 0 if they are not, or if more than a type stands behind.
+// cast returns the index of a cast to a type, ::text; 0 if there is none, or if more than a type follows.
 func cast(words []token) int {
 	depth := 0
 	for i, w := range words {
@@ -66,15 +66,15 @@ func cast(words []token) int {
 	return 0
 }
 
-// notOfType reports whether a word cannot stand in the name of a type: character varying(100), "x"[], timestamp with time zone.
+// notOfType reports whether a word cannot be part of a type's name: character varying(100), "x"[], timestamp with time zone.
 func notOfType(w token) bool {
 	return w.kind == text || w.kind == blob || w.kind == symbol && !strings.Contains(":.,()[]", w.text)
 }
 
-// deepest is how deep calls are worked out in each other; sqlite3 writes two.
-const deepest = 8
+// maxDepth limits the nesting of calls that are evaluated; sqlite3 writes two.
+const maxDepth = 8
 
-// literal returns what words say, within so many calls, if no database is needed to know it.
+// literal returns the value of some words, with at most deep nested calls, if it can be known without a database.
 func literal(words []token, deep int) (Value, bool) {
 	switch {
 	case len(words) == 0:
@@ -82,7 +82,7 @@ func literal(words []token, deep int) (Value, bool) {
 		return single(words[0])
 	case len(words) == 2 && (words[0].is("-") || words[0].is("+")) && words[1].kind == number:
 		return Value{Kind: Number, Text: words[0].text + words[1].text}, true
-	case words[0].kind == word && words[1].is("(") && words[len(words)-1].is(")") && deep < deepest:
+	case words[0].kind == word && words[1].is("(") && words[len(words)-1].is(")") && deep < maxDepth:
 		return call(words[0], arguments(words[2:len(words)-1]), deep+1)
 	case words[len(words)-1].kind == text && isType(words[:len(words)-1]):
 		return single(words[len(words)-1])
@@ -90,7 +90,8 @@ func literal(words []token, deep int) (Value, bool) {
 	return Value{}, false
 }
 
-// isType reports whether words are a type whose literals say what their text does: TIMESTAMP WITH TIME ZONE '…', UUID '…'.
+// isType reports whether words are a type that may precede a literal without changing it: TIMESTAMP WITH TIME ZONE '…', UUID
+// '…'.
 func isType(words []token) bool {
 	types := []string{"timestamp", "timestamptz", "datetime", "date", "time", "uuid", "json", "jsonb", "text", "varchar"}
 	return slices.ContainsFunc(types, words[0].is) && !slices.ContainsFunc(words[1:], func(w token) bool {
@@ -114,7 +115,7 @@ func single(w token) (Value, bool) {
 	return Value{}, false
 }
 
-// call works out the functions by which sqlite3 writes strings with line ends, and package sqlite those with zero bytes.
+// call evaluates the functions by which sqlite3 writes strings with line breaks, and package sqlite those with zero bytes.
 func call(name token, given [][]token, deep int) (Value, bool) {
 	switch {
 	case name.is("replace") && len(given) == 3:
@@ -136,7 +137,7 @@ func call(name token, given [][]token, deep int) (Value, bool) {
 		b, err := hex.DecodeString(given[0][0].text)
 		return TextOf(string(b)), err == nil
 	case name.is("cast") && len(given) == 1:
-		if i := as(given[0]); i > 0 && given[0][0].kind != blob {
+		if i := typeAt(given[0]); i > 0 && given[0][0].kind != blob {
 			return literal(given[0][:i], deep)
 		}
 	case name.is("unistr") && len(given) == 1 && len(given[0]) == 1 && given[0][0].kind == text:
@@ -145,8 +146,8 @@ func call(name token, given [][]token, deep int) (Value, bool) {
 	return Value{}, false
 }
 
-// as returns where the type begins that words are cast to: the last AS, for there may be casts before it.
-func as(words []token) int {
+// typeAt returns where the type of a CAST begins: after the last AS, since the value can contain casts.
+func typeAt(words []token) int {
 	for i, w := range slices.Backward(words) {
 		if w.is("as") {
 			return i
@@ -155,7 +156,7 @@ func as(words []token) int {
 	return 0
 }
 
-// unistr returns what SQLite's and PostgreSQL's unistr makes of a text: \XXXX, \uXXXX, \+XXXXXX, \UXXXXXXXX, \\.
+// unistr evaluates unistr of SQLite and PostgreSQL: \XXXX, \uXXXX, \+XXXXXX, \UXXXXXXXX, \\.
 func unistr(escaped string) string {
 	var out strings.Builder
 	for i := 0; i < len(escaped); i++ {
@@ -197,7 +198,7 @@ func fromHex(s string, digits int) (rune, bool) {
 	return rune(r), err == nil && r <= utf8.MaxRune
 }
 
-// arguments returns what stands between the commas of a call.
+// arguments returns the arguments of a call.
 func arguments(words []token) [][]token {
 	var list [][]token
 	from, depth := 0, 0

@@ -1,7 +1,7 @@
 // Package sqlite dumps tables of SQLite databases as SQL text, and applies changes of that text to the database.
 //
 // It only uses SQLite itself, because others may have the database open: it sees the write-ahead log, and a change is one durable
-// transaction. The file is never replaced. If somebody else changed the tables since they were read, nothing is written, and the
+// transaction. The file is never replaced. If someone else changed the tables since they were read, nothing is written, and the
 // error is format.ErrChanged.
 package sqlite
 
@@ -26,10 +26,10 @@ import (
 	"pawl/internal/interop/tables/dump"
 )
 
-// Most is the size limit of a dump, in bytes.
-const Most = 64 << 20
+// MaxDump limits a dump, in bytes.
+const MaxDump = 64 << 20
 
-// magic is how a database file begins.
+// magic is the start of a database file.
 const magic = "SQLite format 3\x00"
 
 // Is reports whether the file at a path is a database: by its first bytes or, if it is empty, by its name.
@@ -44,7 +44,7 @@ func Is(path string) bool {
 	return err == nil && string(begin[:n]) == magic || n == 0 && Named(path)
 }
 
-// Named reports whether a name is that of a database.
+// Named reports whether a name is a database's.
 func Named(name string) bool {
 	switch strings.ToLower(filepath.Ext(name)) {
 	case ".sqlite", ".sqlite3", ".db", ".db3":
@@ -53,11 +53,11 @@ func Named(name string) bool {
 	return false
 }
 
-// open opens a database with what it needs: mode is ro, or rwc; lock says when a transaction locks it, deferred or immediate.
+// open opens a database. mode is ro or rwc; lock says when a transaction locks it, deferred or immediate.
 func open(path, mode, lock string) (*sql.DB, error) {
 	for _, beside := range []string{"-wal", "-journal", "-shm"} {
 		if info, err := os.Lstat(path + beside); err == nil && !info.Mode().IsRegular() {
-			return nil, fmt.Errorf("%s is no file", path+beside)
+			return nil, fmt.Errorf("%s is not a file", path+beside)
 		} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
@@ -78,7 +78,7 @@ func Dump(path string, parts []dump.Part) ([]byte, error) {
 	if errors.Is(err, sqlite3.READONLY_ROLLBACK) || errors.Is(err, sqlite3.READONLY_RECOVERY) {
 		text, err = dumpAs("rw", path, parts)
 	}
-	return text, plainly(path, err)
+	return text, explain(path, err)
 }
 
 func dumpAs(mode, path string, parts []dump.Part) (text []byte, err error) {
@@ -133,15 +133,15 @@ func dumpTable(out *bytes.Buffer, tx *sql.Tx, part dump.Part) error {
 	}
 	return each(tx, func(row string) error {
 		fmt.Fprintf(out, "INSERT INTO %s VALUES(%s);\n", name(table), row)
-		if out.Len() > Most {
-			return fmt.Errorf("there are more than %d MiB of it", Most>>20)
+		if out.Len() > MaxDump {
+			return fmt.Errorf("the tables are larger than %d MiB", MaxDump>>20)
 		}
 		return nil
 	}, "SELECT "+strings.Join(quoted, " || ',' || ")+" FROM "+name(table)+rows, args...)
 }
 
-// rowsOf returns what stands behind FROM for the rows that are read of a table. One that has no such column has none of them;
-// one that SQLite does not count the rows of cannot say which came last, so all are read.
+// rowsOf returns the SQL after FROM that selects the rows to read of a table. A table without the column has no such rows;
+// from a table without row ids all are read, since their order is unknown.
 func rowsOf(tx *sql.Tx, part dump.Part, columns []string) (behind string, args []any, err error) {
 	if part.Column == "" {
 		return "", nil, nil
@@ -149,7 +149,7 @@ func rowsOf(tx *sql.Tx, part dump.Part, columns []string) (behind string, args [
 	if !slices.ContainsFunc(columns, func(c string) bool { return strings.EqualFold(c, part.Column) }) {
 		return " WHERE 0", nil, nil
 	}
-	behind, args = " WHERE "+name(part.Column)+" = ?", []any{part.Is}
+	behind, args = " WHERE "+name(part.Column)+" = ?", []any{part.Value}
 	uncounted, err := texts(tx, "SELECT name FROM pragma_table_list(?) WHERE schema = 'main' AND wr", part.Table)
 	if err == nil && len(uncounted) == 0 && part.Newest > 0 {
 		behind = fmt.Sprintf(" WHERE rowid IN (SELECT rowid FROM %s%s ORDER BY rowid DESC LIMIT %d) ORDER BY rowid", name(part.Table), behind, part.Newest)
@@ -157,13 +157,14 @@ func rowsOf(tx *sql.Tx, part dump.Part, columns []string) (behind string, args [
 	return behind, args, err
 }
 
-// asSQL returns what writes a column's value. SQLite's quote cuts a text at its first zero byte: such a one is a cast.
+// asSQL returns an expression for a column's value as SQL. SQLite's quote cuts a text at its first zero byte, so such a text
+// is cast.
 func asSQL(column string) string {
 	return "CASE WHEN typeof(" + column + ") = 'text' AND instr(" + column + ", char(0)) THEN 'CAST(X''' || hex(" + column +
 		") || ''' AS TEXT)' ELSE quote(" + column + ") END"
 }
 
-// texts returns the one column of a query.
+// texts returns the rows of a query with one column.
 func texts(tx *sql.Tx, query string, args ...any) (all []string, err error) {
 	return all, each(tx, func(s string) error {
 		all = append(all, s)
@@ -171,7 +172,7 @@ func texts(tx *sql.Tx, query string, args ...any) (all []string, err error) {
 	}, query, args...)
 }
 
-// each goes through the one column of a query, row by row.
+// each calls do for each row of a query with one column.
 func each(tx *sql.Tx, do func(string) error, query string, args ...any) (err error) {
 	rows, err := tx.Query(query, args...)
 	if err != nil {
@@ -190,13 +191,13 @@ func each(tx *sql.Tx, do func(string) error, query string, args ...any) (err err
 	return rows.Err()
 }
 
-// name returns a name as SQL.
+// name quotes a name for SQL.
 func name(n string) string { return `"` + strings.ReplaceAll(n, `"`, `""`) + `"` }
 
 // Apply applies to a database the difference between two texts: was, which Dump returned for these parts, and now. It changes
 // values, and adds rows and tables. It creates the database if there is none.
 func Apply(path string, parts []dump.Part, was, now []byte) (err error) {
-	defer func() { err = plainly(path, err) }()
+	defer func() { err = explain(path, err) }()
 	db, err := open(path, "rwc", "immediate")
 	if err != nil {
 		return err
@@ -216,7 +217,7 @@ func Apply(path string, parts []dump.Part, was, now []byte) (err error) {
 	return tx.Commit()
 }
 
-// unchanged returns format.ErrChanged if the tables differ from the text, or if one that is to be created exists.
+// unchanged returns format.ErrChanged if the tables differ from the text, or if a table to create exists.
 func unchanged(tx *sql.Tx, parts []dump.Part, was []byte, now *dump.Dump) error {
 	var looked []dump.Part
 	for _, t := range now.Tables {
@@ -277,7 +278,7 @@ func update(tx *sql.Tx, table string, old, row *dump.Row) error {
 	}
 	n, err := done.RowsAffected()
 	if err == nil && n != 1 {
-		return fmt.Errorf("%d rows are as the one that is to be changed", n)
+		return fmt.Errorf("%d rows are identical to the row to change", n)
 	}
 	return err
 }
@@ -292,7 +293,7 @@ func insert(tx *sql.Tx, table string, row *dump.Row) error {
 	return err
 }
 
-// bound returns a value as the driver takes it.
+// bound returns a value for the driver.
 func bound(v dump.Value) any {
 	switch v.Kind {
 	case dump.Null:

@@ -265,7 +265,7 @@ func TestTooLarge(t *testing.T) {
 		"ALTER TABLE t ADD COLUMN s DEFAULT '"+strings.Repeat("x", 1<<20)+"'")
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	if _, err := sqlite.Dump(path, []dump.Part{{Table: "t"}}); err == nil || !strings.Contains(err.Error(), "more than 64 MiB") {
+	if _, err := sqlite.Dump(path, []dump.Part{{Table: "t"}}); err == nil || !strings.Contains(err.Error(), "larger than 64 MiB") {
 		t.Errorf("got %v", err)
 	}
 	runtime.ReadMemStats(&after)
@@ -355,7 +355,7 @@ func TestParts(t *testing.T) {
 	path, db := made(t, "CREATE TABLE t (id TEXT PRIMARY KEY, p TEXT, n INT)", "CREATE TABLE u (id TEXT PRIMARY KEY, p TEXT) WITHOUT ROWID", "CREATE TABLE absent (n)",
 		"INSERT INTO t VALUES ('z', 'mine', 1), ('y', 'theirs', 2), ('x', 'mine', 3), ('w', 'mine', 4), ('v', 'theirs', 5)",
 		"INSERT INTO u VALUES ('b', 'mine'), ('a', 'mine'), ('c', 'theirs')", "INSERT INTO absent VALUES (1)")
-	parts := []dump.Part{{Table: "t", Column: "p", Is: "mine", Newest: 2}, {Table: "u", Column: "P", Is: "mine", Newest: 1}, {Table: "absent", Column: "p", Is: "mine"}}
+	parts := []dump.Part{{Table: "t", Column: "p", Value: "mine", Newest: 2}, {Table: "u", Column: "P", Value: "mine", Newest: 1}, {Table: "absent", Column: "p", Value: "mine"}}
 	text, err := sqlite.Dump(path, parts)
 	if err != nil {
 		t.Fatal(err)
@@ -403,8 +403,8 @@ func TestWhatIsWrong(t *testing.T) {
 		kind pawl.Kind
 		what string
 	}{
-		locked: {pawl.KindHeld, "another program has locked it"}, filepath.Join(dir, "half.db"): {pawl.KindDamaged, "it is damaged, or was copied only in part"},
-		filepath.Join(dir, "other.db"): {pawl.KindUsage, "it is no SQLite database"}, filepath.Join(dir, "absent.db"): {pawl.KindUsage, "it may not be opened"},
+		locked: {pawl.KindHeld, "locked by another program"}, filepath.Join(dir, "half.db"): {pawl.KindDamaged, "the database is damaged or incomplete"},
+		filepath.Join(dir, "other.db"): {pawl.KindUsage, "not an SQLite database"}, filepath.Join(dir, "absent.db"): {pawl.KindUsage, "cannot open the database"},
 	} {
 		_, err := sqlite.Dump(path, []dump.Part{{Table: "t"}})
 		if err == nil || !strings.HasPrefix(err.Error(), want.what) || strings.Contains(err.Error(), "pragma") || pawl.KindOf(err) != want.kind || !strings.Contains(pawl.HintOf(err), path) {
