@@ -384,11 +384,11 @@ func TestProve(t *testing.T) {
 }
 
 // Files of others are not read, and links are not followed.
-func TestReadForeign(t *testing.T) {
+func TestReadFiles(t *testing.T) {
 	t.Parallel()
 	p := newMirrored(t, "grid")
 	p.Check(p.Do("name: house\nsteps: [{id: a, run: touch a.txt}]\n"))
-	before, findings, err := interop.ReadForeign(p.Root, grid.Format())
+	before, findings, err := interop.ReadFiles(p.Root, grid.Format())
 	p.Check(err)
 	if len(before) == 0 || len(findings) > 0 {
 		t.Errorf("%d files, %+v", len(before), findings)
@@ -396,7 +396,7 @@ func TestReadForeign(t *testing.T) {
 	p.Write("other/file.txt", "no file of grid")
 	p.Check(os.Rename(p.Path(".grid/STATE.md"), p.Path("elsewhere.md")))
 	p.Check(os.Symlink("../elsewhere.md", p.Path(".grid/STATE.md")))
-	after, findings, err := interop.ReadForeign(p.Root, grid.Format())
+	after, findings, err := interop.ReadFiles(p.Root, grid.Format())
 	p.Check(err)
 	if after.Find(".grid/STATE.md") != nil || len(after) != len(before)-1 || len(findings) != 1 || findings[0].Where != ".grid/STATE.md" {
 		t.Errorf("%d files, %d before; %+v", len(after), len(before), findings)
