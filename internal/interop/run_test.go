@@ -324,7 +324,7 @@ func TestFolders(t *testing.T) {
 			t.Parallel()
 			p := newMirrored(t, system.Name)
 			p.WantKind(p.Do(plan), pawl.KindRunFailed)
-			folder, err := interop.OpenForeign(t.Context(), p.Project, system, p.Root)
+			folder, err := interop.OpenFolder(t.Context(), p.Project, system, p.Root)
 			p.Check(err)
 			folder.Silence(time.Minute, time.Hour)
 			for _, f := range folder.Verify() {
