@@ -326,7 +326,7 @@ func TestFolders(t *testing.T) {
 			p.WantKind(p.Do(plan), pawl.KindRunFailed)
 			folder, err := interop.OpenFolder(t.Context(), p.Project, system, p.Root)
 			p.Check(err)
-			folder.Silence(time.Minute, time.Hour)
+			folder.SetLiveness(time.Minute, time.Hour)
 			for _, f := range folder.Verify() {
 				if f.Level == pawl.Bad {
 					t.Errorf("what pawl wrote is faulty: %+v", f)
@@ -341,16 +341,16 @@ func TestFolders(t *testing.T) {
 			if projects := folder.Projects(); (projects == nil) != (system.Projects == nil) {
 				t.Errorf("projects %v", projects)
 			}
-			if q := folder.Question(); q.Ask != "" && system.ResumePrompt == nil {
+			if q := folder.ResumePrompt(); q.Ask != "" && system.ResumePrompt == nil {
 				t.Errorf("it asks %+v", q)
 			}
 			if _, err := folder.Prune(1); (err != nil) != (system.Prune == nil) {
 				t.Errorf("prune: %v", err)
 			}
-			if _, _, err := folder.Meets(nil, "roof", "tiles"); (err != nil) != (system.CheckCriterion == nil) {
+			if _, _, err := folder.CheckCriterion(nil, "roof", "tiles"); (err != nil) != (system.CheckCriterion == nil) {
 				t.Errorf("meets: %v", err)
 			}
-			if _, is := folder.MadeAt(p.Project, p.State()); is {
+			if _, is := folder.ImportPlace(p.Project, p.State()); is {
 				t.Error("a run that was made of nothing was made of this")
 			}
 		})
@@ -376,7 +376,7 @@ func TestProve(t *testing.T) {
 		"another content": {step(format.Claim{Path: "there.txt", SHA256: strings.Repeat("0", 64)}), false},
 		"absent":          {step(format.Claim{Path: "there.txt"}, format.Claim{Path: "absent.txt"}), false},
 	} {
-		r, found := interop.Prove(root, format.Project{Phases: []format.Phase{{Name: "one", Steps: []format.Step{c.step}}}})
+		r, found := interop.CheckClaims(root, format.Project{Phases: []format.Phase{{Name: "one", Steps: []format.Step{c.step}}}})
 		if got := r.Phases[0].Steps[0]; (got.Status == pawl.Done) != c.done || (len(found) == 0) != c.done || (len(got.Missing) == 0) != c.done {
 			t.Errorf("%s: %s, missing %v, %+v", name, got.Status, got.Missing, found)
 		}
@@ -384,11 +384,11 @@ func TestProve(t *testing.T) {
 }
 
 // Files of others are not read, and links are not followed.
-func TestReadForeign(t *testing.T) {
+func TestReadFiles(t *testing.T) {
 	t.Parallel()
 	p := newMirrored(t, "grid")
 	p.Check(p.Do("name: house\nsteps: [{id: a, run: touch a.txt}]\n"))
-	before, findings, err := interop.ReadForeign(p.Root, grid.Format())
+	before, findings, err := interop.ReadFiles(p.Root, grid.Format())
 	p.Check(err)
 	if len(before) == 0 || len(findings) > 0 {
 		t.Errorf("%d files, %+v", len(before), findings)
@@ -396,7 +396,7 @@ func TestReadForeign(t *testing.T) {
 	p.Write("other/file.txt", "no file of grid")
 	p.Check(os.Rename(p.Path(".grid/STATE.md"), p.Path("elsewhere.md")))
 	p.Check(os.Symlink("../elsewhere.md", p.Path(".grid/STATE.md")))
-	after, findings, err := interop.ReadForeign(p.Root, grid.Format())
+	after, findings, err := interop.ReadFiles(p.Root, grid.Format())
 	p.Check(err)
 	if after.Find(".grid/STATE.md") != nil || len(after) != len(before)-1 || len(findings) != 1 || findings[0].Where != ".grid/STATE.md" {
 		t.Errorf("%d files, %d before; %+v", len(after), len(before), findings)
