@@ -296,12 +296,6 @@ func (a *app) printJSON(v any) error {
 	return enc.Encode(v)
 }
 
-// onTerminal reports whether w is a terminal that can move its cursor.
-func onTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
-}
-
 // confirm asks a yes-or-no question on a terminal. Elsewhere it fails: effect says what would happen, and the error asks
 // for --yes.
 func (a *app) confirm(effect, question string) error {

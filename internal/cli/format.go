@@ -3,9 +3,12 @@ package cli
 import (
 	"fmt"
 	"io"
+	"os"
 	"strconv"
 	"strings"
 	"time"
+
+	"golang.org/x/term"
 )
 
 func timeOrNil(t time.Time) *time.Time {
@@ -131,4 +134,26 @@ func table(w io.Writer, head []string, rows [][]string) error {
 		}
 	}
 	return nil
+}
+
+// onTerminal reports whether w is a terminal that can move its cursor.
+func onTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
+}
+
+func withoutNUL(data []byte) []byte {
+	text := data[:0]
+	for _, b := range data {
+		if b != 0 {
+			text = append(text, b)
+		}
+	}
+	return text
+}
+
+// noSnapshot adds to the note of a step why it has no snapshot.
+func noSnapshot(note, why string) string {
+	why, _, _ = strings.Cut(why, "\n")
+	return strings.TrimPrefix(note+"; no snapshot: "+why, "; ")
 }

@@ -3,9 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"io"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -15,76 +12,6 @@ import (
 	"pawl/internal/project"
 	"pawl/internal/runs"
 )
-
-// gateReport is an open gate with the commands that answer it.
-type gateReport struct {
-	ID       pawl.GateID     `json:"id"`
-	Step     pawl.StepID     `json:"step,omitempty"`
-	Item     pawl.ItemID     `json:"item,omitempty"`
-	Type     pawl.GateType   `json:"type"`
-	Purpose  pawl.Purpose    `json:"purpose,omitempty"`
-	Ask      string          `json:"ask"`
-	Options  []string        `json:"options,omitempty"`
-	Default  string          `json:"default,omitempty"`
-	Expect   string          `json:"expect,omitempty"`
-	Shown    pawl.Outputs    `json:"shown,omitempty"`
-	Checks   []pawl.CheckRun `json:"checks,omitempty"`
-	Opened   time.Time       `json:"opened_at"`
-	Expires  *time.Time      `json:"expires_at,omitempty"`
-	Commands []string        `json:"commands"`
-}
-
-func gateOf(g *pawl.GateState) gateReport {
-	return gateReport{
-		ID: g.ID, Step: g.Step, Item: g.Item, Type: g.Type, Purpose: g.Purpose, Ask: g.Ask, Options: g.Options, Default: g.Default,
-		Expect: g.Expect, Shown: g.Shown, Checks: g.Checks, Opened: g.Opened, Expires: timeOrNil(g.Expires), Commands: runs.AnswerCommands(g),
-	}
-}
-
-func printGate(w io.Writer, g gateReport) {
-	fmt.Fprintf(w, "gate %s  %s", g.ID, g.Type)
-	if g.Step != "" {
-		fmt.Fprintf(w, "  step %s", g.Step)
-	}
-	fmt.Fprintf(w, "\n  %s\n", g.Ask)
-	if g.Expect != "" {
-		fmt.Fprintf(w, "  %s: %s\n", expectLabel(g.Purpose), g.Expect)
-	}
-	for _, path := range slices.Sorted(maps.Keys(g.Shown)) {
-		c := g.Shown[path]
-		size := byteSize(c.Size)
-		if c.Files > 0 {
-			size = count(c.Files, "file")
-		}
-		fmt.Fprintf(w, "  shows: %s  sha256 %.12s  %s\n", path, c.SHA256, size)
-	}
-	for _, c := range g.Checks {
-		word := "passed"
-		if c.Exit != 0 {
-			word = fmt.Sprintf("failed (exit code %d)", c.Exit)
-		}
-		fmt.Fprintf(w, "  check: %s %s\n", c.Name, word)
-	}
-	if g.Expires != nil {
-		fmt.Fprintf(w, "  expires: %s\n", withZone(*g.Expires))
-	}
-	for _, command := range g.Commands {
-		fmt.Fprintf(w, "  %s\n", command)
-	}
-}
-
-// expectLabel says what the second text of a gate is: why pawl asks, or what to check.
-func expectLabel(p pawl.Purpose) string {
-	switch p {
-	case pawl.ForRepeat:
-		return "reason"
-	case pawl.ForUndo:
-		return "options"
-	case pawl.ForStart:
-		return "goal"
-	}
-	return "check for"
-}
 
 func (a *app) gatesCommand() *cobra.Command {
 	return a.jsonFlag(a.readRunCommand("gates [RUN]", "List open gates (pending approvals)", func(_ context.Context, _ *project.Project, r *runs.Run) error {

@@ -21,7 +21,8 @@ import (
 // liveView shows a run while it is worked on: progress bars on a terminal, plain lines in a pipe. It never blocks the
 // engine: events are queued, and a goroutine prints them.
 type liveView struct {
-	a       *app
+	out     io.Writer
+	errOut  io.Writer
 	project *project.Project
 	screen  *screen // nil in a pipe
 	plan    *pawl.Plan
@@ -37,13 +38,14 @@ type liveView struct {
 	files   []*tail                   // output of a run of one command
 }
 
-func newLive(a *app, p *project.Project) *liveView {
+// newLive returns a view that prints to out, and what interrupts it to errOut.
+func newLive(out, errOut io.Writer, p *project.Project) *liveView {
 	l := &liveView{
-		a: a, project: p, wake: make(chan struct{}, 1), done: make(chan struct{}), stop: make(chan struct{}),
+		out: out, errOut: errOut, project: p, wake: make(chan struct{}, 1), done: make(chan struct{}), stop: make(chan struct{}),
 		printed: map[pawl.StepID]int{}, begun: map[pawl.StepID]time.Time{}, base: map[pawl.StepID]int{},
 	}
-	if onTerminal(a.Out) {
-		l.screen = &screen{out: a.Out}
+	if onTerminal(out) {
+		l.screen = &screen{out: out}
 	}
 	return l
 }
@@ -61,13 +63,13 @@ func (l *liveView) notify(e pawl.Event) {
 
 // interrupted explains the first Ctrl-C, and what a second one does.
 func (l *liveView) interrupted() {
-	fmt.Fprintln(l.a.Err, "\npawl: stopping: no new attempts start; running ones continue under their supervisors (Ctrl-C again within 3s terminates them)")
+	fmt.Fprintln(l.errOut, "\npawl: stopping: no new attempts start; running ones continue under their supervisors (Ctrl-C again within 3s terminates them)")
 }
 
 // begin starts to show a run from its current state.
 func (l *liveView) begin(state *pawl.State, plan *pawl.Plan) {
 	l.plan, l.state = plan, state.Clone()
-	fmt.Fprintf(l.a.Out, "run %s: %s, mode: %s\n", state.Run, count(len(plan.Steps()), "step"), state.Mode)
+	fmt.Fprintf(l.out, "run %s: %s, mode: %s\n", state.Run, count(len(plan.Steps()), "step"), state.Mode)
 	now := time.Now()
 	for id, st := range state.Steps {
 		if st.Items != nil {
@@ -122,7 +124,7 @@ func (l *liveView) printQueued() {
 			if l.screen != nil {
 				l.screen.print(strings.Split(line, "\n"), colourOf(e.Type), l.progressLines(time.Now()))
 			} else {
-				fmt.Fprintln(l.a.Out, line)
+				fmt.Fprintln(l.out, line)
 			}
 		}
 	}
@@ -152,20 +154,20 @@ func (l *liveView) end(state *pawl.State, plan *pawl.Plan, err error) {
 		l.screen.draw(nil)
 	}
 	if err == nil {
-		fmt.Fprintf(l.a.Out, "run %s completed in %s (%s of step time)\n", state.Run, cmp.Or(seconds(state.Updated.Sub(state.Created).Seconds()), "0s"), cmp.Or(seconds(state.Spent.Seconds), "0s"))
+		fmt.Fprintf(l.out, "run %s completed in %s (%s of step time)\n", state.Run, cmp.Or(seconds(state.Updated.Sub(state.Created).Seconds()), "0s"), cmp.Or(seconds(state.Spent.Seconds), "0s"))
 		return
 	}
 	if pawl.KindOf(err) == pawl.KindAtGate {
 		for _, g := range state.OpenGates() {
-			fmt.Fprintln(l.a.Out)
-			printGate(l.a.Out, gateOf(g))
+			fmt.Fprintln(l.out)
+			printGate(l.out, gateOf(g))
 		}
 	}
 	if errors.Is(err, context.Canceled) {
-		fmt.Fprintf(l.a.Out, "run %s is at %d%%\n", state.Run, state.Percent(plan))
+		fmt.Fprintf(l.out, "run %s is at %d%%\n", state.Run, state.Percent(plan))
 		return
 	}
-	fmt.Fprintf(l.a.Out, "run %s stopped at %d%% (%s)\n", state.Run, state.Percent(plan), state.StatusNow(false))
+	fmt.Fprintf(l.out, "run %s stopped at %d%% (%s)\n", state.Run, state.Percent(plan), state.StatusNow(false))
 }
 
 // eventLine describes an event in one line. It is empty for events that are not shown.
@@ -243,7 +245,7 @@ func (l *liveView) doneLine(p pawl.StepDone) string {
 // followOutput starts to copy the output of an attempt.
 func (l *liveView) followOutput(ref pawl.AttemptRef) {
 	dir := l.project.AttemptDir(ref, l.state.Run)
-	l.files = []*tail{{path: filepath.Join(dir, pawl.OutFile), to: l.a.Out}, {path: filepath.Join(dir, pawl.ErrFile), to: l.a.Err}}
+	l.files = []*tail{{path: filepath.Join(dir, pawl.OutFile), to: l.out}, {path: filepath.Join(dir, pawl.ErrFile), to: l.errOut}}
 }
 
 // copyOutput copies what the attempt has printed since the last call.

@@ -134,13 +134,3 @@ func copyText(w io.Writer, in *bufio.Reader) error {
 		}
 	}
 }
-
-func withoutNUL(data []byte) []byte {
-	text := data[:0]
-	for _, b := range data {
-		if b != 0 {
-			text = append(text, b)
-		}
-	}
-	return text
-}

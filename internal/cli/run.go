@@ -235,7 +235,7 @@ func (a *app) runEngine(ctx context.Context, p *project.Project, s engineStart) 
 		cfg.Parallel = s.parallel
 	}
 	cfg.Mirror = a.mirrorWith(p, s.mirror)
-	show := newLive(a, p)
+	show := newLive(a.Out, a.Err, p)
 	cfg.Notify = show.notify
 	e, err := s.open(cfg)
 	if err != nil {

@@ -310,9 +310,3 @@ func stepTable(w io.Writer, steps []stepReport) error {
 	}
 	return table(w, []string{"PHASE", "STEP", "STATUS", "ITEMS", "ATTEMPTS", "TIME", "NOTE"}, rows)
 }
-
-// noSnapshot adds to the note of a step why it has no snapshot.
-func noSnapshot(note, why string) string {
-	why, _, _ = strings.Cut(why, "\n")
-	return strings.TrimPrefix(note+"; no snapshot: "+why, "; ")
-}

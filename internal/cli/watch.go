@@ -32,7 +32,7 @@ func (a *app) watchCommand() *cobra.Command {
 
 // watch shows a run until it ends, stops, or the user presses Ctrl-C.
 func (a *app) watch(ctx context.Context, p *project.Project, r *runs.Run) error {
-	show := newLive(a, p)
+	show := newLive(a.Out, a.Err, p)
 	show.begin(r.State, r.Plan)
 	changed := r.Log.Watch(ctx)
 	for {
