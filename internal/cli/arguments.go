@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl"
+	"pawl/internal/cli/layout"
 	"pawl/internal/history"
 )
 
@@ -60,7 +61,7 @@ func tooMany(c *cobra.Command, args []string, limit int) error {
 	case limit == 0:
 		return fmt.Errorf("%s takes no arguments, got %q", c.Name(), args[0])
 	}
-	return fmt.Errorf("%s takes at most %s, got %d", c.Name(), count(limit, "argument"), len(args))
+	return fmt.Errorf("%s takes at most %s, got %d", c.Name(), layout.Count(limit, "argument"), len(args))
 }
 
 func missingArgument(c *cobra.Command, wanted argument) error {
@@ -92,7 +93,7 @@ func listCandidates[T ~string](label string, values []T) string {
 	if len(values) > maxCandidates {
 		values, more = values[:maxCandidates], ", …"
 	}
-	return label + ": " + joinIDs(values) + more
+	return label + ": " + layout.JoinIDs(values) + more
 }
 
 // gateArgument is GATE. Its candidates are the open gates of the run that --run names.

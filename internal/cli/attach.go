@@ -13,6 +13,7 @@ import (
 
 	"pawl"
 	"pawl/internal/attach"
+	"pawl/internal/cli/layout"
 	"pawl/internal/project"
 	"pawl/internal/redact"
 	"pawl/internal/snapshot"
@@ -107,8 +108,8 @@ func (a *app) applyAttach(o attachOptions, prepare func(attach.Setup) (*attach.E
 
 // applyDeed asks for confirmation on a terminal and applies the changes. Attaching initialises a project if there is none.
 func (a *app) applyDeed(deed *attach.Edits, yes bool) error {
-	if in, ok := a.In.(*os.File); len(deed.Changes) > 0 && !yes && ok && term.IsTerminal(int(in.Fd())) && onTerminal(a.Out) {
-		if err := a.confirm("this changes "+count(len(deed.Changes), "file"), fmt.Sprintf("Change %s?", count(len(deed.Changes), "file"))); err != nil {
+	if in, ok := a.In.(*os.File); len(deed.Changes) > 0 && !yes && ok && term.IsTerminal(int(in.Fd())) && layout.IsTerminal(a.Out) {
+		if err := a.confirm("this changes "+layout.Count(len(deed.Changes), "file"), fmt.Sprintf("Change %s?", layout.Count(len(deed.Changes), "file"))); err != nil {
 			return err
 		}
 	}
@@ -216,4 +217,23 @@ func (a *app) agentFindings(p *project.Project) []pawl.Finding {
 		place.Root = ""
 	}
 	return attach.Examine(place, time.Now())
+}
+
+func (a *app) detachCommand() *cobra.Command {
+	var o attachOptions
+	c := &cobra.Command{
+		Use:   "detach AGENT",
+		Short: "Disconnect an agent: remove what attach installed",
+		Long: "Disconnect an agent: remove what attach installed\n\nAGENT is " + strings.Join(attach.Names(), ", ") + ".\n" +
+			"A file that was not edited since attach is restored byte for byte. From an edited file, only pawl's entries are removed.",
+		Example:           "  pawl detach claude --dry-run",
+		Args:              exactArgs(agentArgument()),
+		ValidArgsFunction: completeAgents,
+		RunE: func(_ *cobra.Command, args []string) error {
+			return a.applyAttach(o, func(place attach.Setup) (*attach.Edits, error) {
+				return attach.Detach(args[0], attach.Scope(o.scope), place)
+			})
+		},
+	}
+	return a.jsonFlag(o.flags(c))
 }

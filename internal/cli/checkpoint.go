@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl"
+	"pawl/internal/cli/layout"
 	"pawl/internal/history"
 	"pawl/internal/runs"
 	"pawl/internal/snapshot"
@@ -61,8 +62,8 @@ func (a *app) checkpoint(ctx context.Context, message string) error {
 	if a.json {
 		return a.printJSON(report)
 	}
-	fmt.Fprintf(a.Out, "checkpoint %s: %s, %s; %s added to the store; %s excluded\n", report.Checkpoint, count(report.Files, "file"), byteSize(report.Bytes), byteSize(report.Added),
-		count(report.LeftOut, "path"))
+	fmt.Fprintf(a.Out, "checkpoint %s: %s, %s; %s added to the store; %s excluded\n", report.Checkpoint, layout.Count(report.Files, "file"), layout.ByteSize(report.Bytes), layout.ByteSize(report.Added),
+		layout.Count(report.LeftOut, "path"))
 	return nil
 }
 
@@ -107,7 +108,7 @@ func (a *app) printCheckpoints(found []history.SavedCheckpoint, withRun bool) er
 		return a.printJSON(reports)
 	}
 	for _, r := range reports {
-		fmt.Fprintf(a.Out, "%s  %s  %-17s %-28s %s", r.Checkpoint, utcTime(r.Time), r.Kind, r.content(), r.about())
+		fmt.Fprintf(a.Out, "%s  %s  %-17s %-28s %s", r.Checkpoint, layout.UTC(r.Time), r.Kind, r.content(), r.about())
 		if withRun {
 			fmt.Fprintf(a.Out, "  (%s)", r.Run)
 		}
@@ -123,7 +124,7 @@ func (a *app) printCheckpoints(found []history.SavedCheckpoint, withRun bool) er
 func (r checkpointReport) content() string {
 	switch {
 	case r.Snapshot == "kept":
-		return count(r.Files, "file") + ", " + byteSize(r.Bytes)
+		return layout.Count(r.Files, "file") + ", " + layout.ByteSize(r.Bytes)
 	case r.None != "":
 		return "no snapshot: " + r.None
 	case r.Snapshot == "pruned":

@@ -21,6 +21,7 @@ import (
 	"golang.org/x/term"
 
 	"pawl"
+	"pawl/internal/cli/layout"
 	"pawl/internal/config"
 	"pawl/internal/engine"
 	"pawl/internal/interop"
@@ -311,7 +312,7 @@ func (a *app) confirm(effect, question string) error {
 // interactive reports whether both input and output are a terminal.
 func (a *app) interactive() bool {
 	in, ok := a.In.(*os.File)
-	return ok && term.IsTerminal(int(in.Fd())) && onTerminal(a.Out)
+	return ok && term.IsTerminal(int(in.Fd())) && layout.IsTerminal(a.Out)
 }
 
 // askYesNo asks a yes-or-no question on the terminal. An empty or unknown reply means byDefault. End of input cancels.

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl"
+	"pawl/internal/cli/layout"
 	"pawl/internal/runs"
 )
 
@@ -21,7 +22,7 @@ func (a *app) pauseCommand() *cobra.Command {
 				return err
 			}
 			defer r.Log.Close()
-			fmt.Fprintf(a.Out, "run %s paused; %s still running\n", r.State.Run, count(len(r.State.Live()), "attempt"))
+			fmt.Fprintf(a.Out, "run %s paused; %s still running\n", r.State.Run, layout.Count(len(r.State.Live()), "attempt"))
 			fmt.Fprintf(a.Err, "pawl: hint: pawl resume %s\n", r.State.Run)
 			return nil
 		},
@@ -47,7 +48,7 @@ func (a *app) stopCommand() *cobra.Command {
 					return err
 				}
 			}
-			fmt.Fprintf(a.Out, "run %s is stopping; terminating %s\n", r.State.Run, count(len(r.State.Live()), "attempt"))
+			fmt.Fprintf(a.Out, "run %s is stopping; terminating %s\n", r.State.Run, layout.Count(len(r.State.Live()), "attempt"))
 			fmt.Fprintf(a.Err, "pawl: hint: pawl resume %s\n", r.State.Run)
 			return nil
 		},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pawl/internal/cli/layout"
 	"pawl/internal/snapshot"
 )
 
@@ -166,12 +167,12 @@ func printStat(out *bufio.Writer, stats []snapshot.Stat) {
 		fmt.Fprintf(out, "%-*s  +%d -%d\n", width, s.Path, s.Added, s.Removed)
 		added, removed = added+s.Added, removed+s.Removed
 	}
-	fmt.Fprintf(out, "%s changed, %s added, %s removed\n", count(len(stats), "path"), count(added, "line"), count(removed, "line"))
+	fmt.Fprintf(out, "%s changed, %s added, %s removed\n", layout.Count(len(stats), "path"), layout.Count(added, "line"), layout.Count(removed, "line"))
 }
 
 func signedBytes(n int64) string {
 	if n < 0 {
-		return "-" + byteSize(-n)
+		return "-" + layout.ByteSize(-n)
 	}
-	return "+" + byteSize(n)
+	return "+" + layout.ByteSize(n)
 }

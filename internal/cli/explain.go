@@ -7,6 +7,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl"
+	"pawl/internal/cli/layout"
+	"pawl/internal/cli/liveview"
 	"pawl/internal/recovery"
 	"pawl/internal/resume"
 )
@@ -66,7 +68,7 @@ func (a *app) printExplained(list []resume.Explained) error {
 			fmt.Fprintln(a.Out)
 		}
 		ref := pawl.AttemptRef{Step: x.Step, Item: x.Item, Attempt: x.Attempt}
-		fmt.Fprintf(a.Out, "%s  attempt %d of %s %s: %s\n", withZone(x.Time), x.Attempt, ref.Name(), outcomeText(pawl.Outcome(x.Outcome)), x.Why)
+		fmt.Fprintf(a.Out, "%s  attempt %d of %s %s: %s\n", layout.UTCWithZone(x.Time), x.Attempt, ref.Name(), liveview.OutcomeText(pawl.Outcome(x.Outcome)), x.Why)
 		for _, f := range x.Found {
 			if f.Level != pawl.OK {
 				fmt.Fprintf(a.Out, "  finding  %s: %s\n", cmp.Or(f.Where, "run"), f.What)

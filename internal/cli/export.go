@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl"
+	"pawl/internal/cli/layout"
 	"pawl/internal/config"
 	"pawl/internal/interop"
 	"pawl/internal/interop/format"
@@ -94,7 +95,7 @@ func (a *app) noteMissingFiles(ctx context.Context, fileFormat format.Format, di
 	}
 	faults := slices.DeleteFunc(folder.Verify(), func(f pawl.Finding) bool { return f.Level != pawl.Bad })
 	if len(faults) > 0 {
-		a.printNotes([]string{fmt.Sprintf("files that the exported ones refer to were not copied; pawl verify --as %s %s reports %s", fileFormat.Name, path, count(len(faults), "fault"))})
+		a.printNotes([]string{fmt.Sprintf("files that the exported ones refer to were not copied; pawl verify --as %s %s reports %s", fileFormat.Name, path, layout.Count(len(faults), "fault"))})
 	}
 }
 

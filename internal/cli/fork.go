@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl"
+	"pawl/internal/cli/layout"
 	"pawl/internal/history"
 	"pawl/internal/project"
 	"pawl/internal/runs"
@@ -116,7 +117,7 @@ func (a *app) confirmFork(f *history.Fork, saved history.SavedCheckpoint, o fork
 	if o.yes || changes == 0 && len(f.Redo) == 0 {
 		return nil
 	}
-	effect := fmt.Sprintf("forking run %s at checkpoint %s changes %s", saved.Run, saved.ID, count(changes, "path"))
+	effect := fmt.Sprintf("forking run %s at checkpoint %s changes %s", saved.Run, saved.ID, layout.Count(changes, "path"))
 	return a.confirm(effect, effect+". Continue?")
 }
 

@@ -7,13 +7,15 @@ import (
 	"time"
 
 	"pawl"
+	"pawl/internal/cli/layout"
+	"pawl/internal/cli/liveview"
 )
 
 func TestCount(t *testing.T) {
 	t.Parallel()
 	for want, got := range map[string]string{
-		"0 files": count(0, "file"), "1 file": count(1, "file"), "2 processes": count(2, "process"), "3,005 paths": count(3005, "path"),
-		"1,234,567 entries": count(1234567, "entry"), "999 items": count(999, "item"),
+		"0 files": layout.Count(0, "file"), "1 file": layout.Count(1, "file"), "2 processes": layout.Count(2, "process"), "3,005 paths": layout.Count(3005, "path"),
+		"1,234,567 entries": layout.Count(1234567, "entry"), "999 items": layout.Count(999, "item"),
 	} {
 		if got != want {
 			t.Errorf("count: %q, want %q", got, want)
@@ -24,7 +26,7 @@ func TestCount(t *testing.T) {
 func TestByteSize(t *testing.T) {
 	t.Parallel()
 	for n, want := range map[int64]string{0: "0 B", 1023: "1023 B", 1536: "1.5 KiB", 5 << 30: "5.0 GiB"} {
-		if got := byteSize(n); got != want {
+		if got := layout.ByteSize(n); got != want {
 			t.Errorf("%d bytes: %q, want %q", n, got, want)
 		}
 	}
@@ -32,10 +34,10 @@ func TestByteSize(t *testing.T) {
 
 func TestTimeLeft(t *testing.T) {
 	t.Parallel()
-	if got := timeLeft(10, 30, 20*time.Second); got != time.Minute {
+	if got := liveview.TimeLeft(10, 30, 20*time.Second); got != time.Minute {
 		t.Errorf("10 items in 20s, 30 left: %s", got)
 	}
-	if got := timeLeft(0, 30, time.Hour); got != 0 {
+	if got := liveview.TimeLeft(0, 30, time.Hour); got != 0 {
 		t.Errorf("no items finished: %s", got)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl"
+	"pawl/internal/cli/layout"
 	"pawl/internal/project"
 	"pawl/internal/runs"
 )
@@ -20,9 +21,9 @@ func (a *app) gatesCommand() *cobra.Command {
 }
 
 func (a *app) printGates(r *runs.Run) error {
-	reports := []gateReport{}
+	reports := []layout.GateReport{}
 	for _, g := range r.State.OpenGates() {
-		reports = append(reports, gateOf(g))
+		reports = append(reports, layout.GateReportOf(g))
 	}
 	if a.json {
 		return a.printJSON(reports)
@@ -31,12 +32,12 @@ func (a *app) printGates(r *runs.Run) error {
 		if i > 0 {
 			fmt.Fprintln(a.Out)
 		}
-		printGate(a.Out, g)
+		layout.PrintGate(a.Out, g)
 	}
 	for _, step := range r.Plan.Steps() {
 		if st := r.State.Steps[step.ID]; st != nil && st.Status == pawl.AwaitsReview {
 			fmt.Fprintf(a.Out, "review  step %s needs a score from: %s\n", step.ID, strings.Join(st.Unreviewed(), ", "))
-			reports = append(reports, gateReport{})
+			reports = append(reports, layout.GateReport{})
 		}
 	}
 	if len(reports) == 0 {
@@ -90,7 +91,7 @@ func (a *app) gateID(ctx context.Context, run, name string) (pawl.GateID, error)
 	case 1:
 		return found[0], nil
 	}
-	return "", usageError("pawl gates", "%q matches %s: %s", name, count(len(found), "open gate"), joinIDs(found))
+	return "", usageError("pawl gates", "%q matches %s: %s", name, layout.Count(len(found), "open gate"), layout.JoinIDs(found))
 }
 
 func (a *app) approveCommand() *cobra.Command {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"pawl"
+	"pawl/internal/cli/layout"
 	"pawl/internal/history"
 	"pawl/internal/runs"
 )
@@ -97,10 +98,10 @@ func (a *app) printGraph(nodes []history.Node) error {
 
 // nodeText describes a node in one line.
 func nodeText(n history.Node) string {
-	when := utcTime(n.Time)
+	when := layout.UTC(n.Time)
 	switch {
 	case n.Restored != nil:
-		return fmt.Sprintf("%-8s  %s  restored to %s, %s changed", "-", when, n.Restored.Checkpoint, count(n.Restored.Changed, "path"))
+		return fmt.Sprintf("%-8s  %s  restored to %s, %s changed", "-", when, n.Restored.Checkpoint, layout.Count(n.Restored.Changed, "path"))
 	case n.Forked != nil:
 		return fmt.Sprintf("%-8s  %s  forked from %s", "-", when, n.Forked.Checkpoint)
 	case n.Saved == nil:

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl"
+	"pawl/internal/cli/layout"
 	"pawl/internal/config"
 	"pawl/internal/interop"
 	"pawl/internal/interop/format"
@@ -76,7 +77,7 @@ func (a *app) importFrom(ctx context.Context, system, path string, o importOptio
 		return err
 	}
 	if agents := pawl.AgentNames[:len(pawl.AgentNames)-1]; !slices.Contains(agents, pawl.AgentName(o.agent)) { // without AnyCommand
-		return usageError("", "unknown --agent %q; supported: %s", o.agent, joinIDs(agents))
+		return usageError("", "unknown --agent %q; supported: %s", o.agent, layout.JoinIDs(agents))
 	}
 	dir, err := a.foreignDir(path)
 	if err != nil {
@@ -203,7 +204,7 @@ func (a *app) createImportedRun(ctx context.Context, reading format.Project, fin
 		return made, err
 	}
 	a.printProblems(made.Findings)
-	fmt.Fprintf(a.Out, "imported %s as run %s: %d of %s done\n", reading.System, made.Run, len(made.Done), count(reading.Count(), "step"))
+	fmt.Fprintf(a.Out, "imported %s as run %s: %d of %s done\n", reading.System, made.Run, len(made.Done), layout.Count(reading.Count(), "step"))
 	return made, nil
 }
 
@@ -337,29 +338,29 @@ func (a *app) printImportReport(r importReport) error {
 		return a.printJSON(r)
 	}
 	fmt.Fprintf(a.Out, "%s  %s (%s)  %d%%, %d of %s done\n", cmp.Or(r.Name, r.System), r.Status, cmp.Or(r.Native, "no native status"), r.Percent,
-		r.Count()-len(pending(r.Project)), count(r.Count(), "step"))
+		r.Count()-len(pending(r.Project)), layout.Count(r.Count(), "step"))
 	for _, line := range [][2]string{{"goal", r.Goal}, {"resume", r.Resume}, {"next", r.Next}} {
 		if line[1] != "" {
-			fmt.Fprintf(a.Out, "%-9s %s\n", line[0], oneLine(line[1]))
+			fmt.Fprintf(a.Out, "%-9s %s\n", line[0], layout.OneLine(line[1]))
 		}
 	}
 	if !r.Updated.IsZero() {
-		fmt.Fprintf(a.Out, "activity  %s\n", withZone(r.Updated))
+		fmt.Fprintf(a.Out, "activity  %s\n", layout.UTCWithZone(r.Updated))
 	}
 	var rows [][]string
 	for _, phase := range r.Phases {
 		for _, s := range phase.Steps {
-			rows = append(rows, []string{phase.Name, string(s.ID), string(s.Status), nonZero(len(s.Items)), oneLine(cmp.Or(s.Name, s.Goal))})
+			rows = append(rows, []string{phase.Name, string(s.ID), string(s.Status), layout.NonZero(len(s.Items)), layout.OneLine(cmp.Or(s.Name, s.Goal))})
 		}
 	}
 	fmt.Fprintln(a.Out)
-	if err := table(a.Out, []string{"PHASE", "STEP", "STATUS", "ITEMS", "NAME"}, rows); err != nil {
+	if err := layout.Table(a.Out, []string{"PHASE", "STEP", "STATUS", "ITEMS", "NAME"}, rows); err != nil {
 		return err
 	}
 	if err := a.printForeignCheckpoints(r.Checkpoints); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.Out, "\n%s, %s, %s, %s\n", count(len(r.Gates), "gate"), count(len(r.Memories), "note"), count(len(r.Decisions), "decision"), count(len(r.Blockers), "blocker"))
+	fmt.Fprintf(a.Out, "\n%s, %s, %s, %s\n", layout.Count(len(r.Gates), "gate"), layout.Count(len(r.Memories), "note"), layout.Count(len(r.Decisions), "decision"), layout.Count(len(r.Blockers), "blocker"))
 	a.printProblems(r.Findings)
 	return a.printOthers(r.Others)
 }
@@ -374,21 +375,21 @@ func (a *app) printForeignCheckpoints(saved []format.Checkpoint) error {
 	}
 	fmt.Fprintln(a.Out)
 	if more := len(saved) - maxListedCheckpoints; more > 0 {
-		fmt.Fprintf(a.Out, "%s before these are not listed\n", count(more, "checkpoint"))
+		fmt.Fprintf(a.Out, "%s before these are not listed\n", layout.Count(more, "checkpoint"))
 		saved = saved[more:]
 	}
 	var rows [][]string
 	for _, c := range saved {
 		at, valid := "", "valid"
 		if !c.Time.IsZero() {
-			at = utcTime(c.Time)
+			at = layout.UTC(c.Time)
 		}
 		if !c.Valid {
 			valid = "invalid"
 		}
-		rows = append(rows, []string{oneLine(c.ID), string(c.Step), cmp.Or(c.Native, string(c.Kind)), at, valid})
+		rows = append(rows, []string{layout.OneLine(c.ID), string(c.Step), cmp.Or(c.Native, string(c.Kind)), at, valid})
 	}
-	return table(a.Out, []string{"CHECKPOINT", "STEP", "KIND", "TIME", "FOUND"}, rows)
+	return layout.Table(a.Out, []string{"CHECKPOINT", "STEP", "KIND", "TIME", "FOUND"}, rows)
 }
 
 func (a *app) printOthers(others []otherReport) error {
@@ -397,8 +398,8 @@ func (a *app) printOthers(others []otherReport) error {
 	}
 	var rows [][]string
 	for _, o := range others {
-		rows = append(rows, []string{o.Place, o.Name, string(o.Status), fmt.Sprintf("%d%%", o.Percent), oneLine(o.Next)})
+		rows = append(rows, []string{o.Place, o.Name, string(o.Status), fmt.Sprintf("%d%%", o.Percent), layout.OneLine(o.Next)})
 	}
 	fmt.Fprintln(a.Out, "\nOther runs (import one by its PATH):")
-	return table(a.Out, []string{"PATH", "NAME", "STATUS", "DONE", "NEXT"}, rows)
+	return layout.Table(a.Out, []string{"PATH", "NAME", "STATUS", "DONE", "NEXT"}, rows)
 }

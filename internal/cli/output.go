@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl"
+	"pawl/internal/cli/layout"
 	"pawl/internal/project"
 	"pawl/internal/runs"
 )
@@ -122,7 +123,7 @@ func copyText(w io.Writer, in *bufio.Reader) error {
 	for {
 		n, err := in.Read(buffer)
 		if n > 0 {
-			if _, err := w.Write(withoutNUL(buffer[:n])); err != nil {
+			if _, err := w.Write(layout.WithoutNUL(buffer[:n])); err != nil {
 				return err
 			}
 		}

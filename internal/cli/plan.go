@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl"
+	"pawl/internal/cli/layout"
 	"pawl/internal/planfile"
 	"pawl/internal/schema"
 )
@@ -55,7 +56,7 @@ func (a *app) planCommand() *cobra.Command {
 
 // printPlan prints the phases and levels of a plan.
 func (a *app) printPlan(plan *pawl.Plan) error {
-	fmt.Fprintf(a.Out, "plan %s is valid: %s in %s\n", plan.Name, count(len(plan.Steps()), "step"), count(len(plan.Phases), "phase"))
+	fmt.Fprintf(a.Out, "plan %s is valid: %s in %s\n", plan.Name, layout.Count(len(plan.Steps()), "step"), layout.Count(len(plan.Phases), "phase"))
 	for i, phase := range plan.Phases {
 		fmt.Fprintf(a.Out, "phase %d  %s\n", i+1, phase.Name)
 		for j, wave := range plan.Waves(i) {

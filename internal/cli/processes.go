@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl"
+	"pawl/internal/cli/layout"
 	"pawl/internal/project"
 	"pawl/internal/runs"
 	"pawl/internal/supervise/process"
@@ -87,7 +88,7 @@ func (a *app) printProcessSummary(r processReport, end bool) {
 	proven := slices.DeleteFunc(slices.Clone(r.Processes), func(x runs.Process) bool { return x.Supervised() || x.Proof == "" })
 	switch {
 	case end:
-		fmt.Fprintf(a.Out, "terminated %s\n", count(r.Ended, "process"))
+		fmt.Fprintf(a.Out, "terminated %s\n", layout.Count(r.Ended, "process"))
 		if len(r.Left) > 0 {
 			fmt.Fprintf(a.Out, "not terminated: %v\n", r.Left)
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl"
+	"pawl/internal/cli/layout"
 	"pawl/internal/history"
 	"pawl/internal/snapshot"
 )
@@ -70,9 +71,9 @@ func (a *app) prune(ctx context.Context, t *checkpointAccess, keep int, dry bool
 		fmt.Fprintf(a.Out, "%s  %-17s %s  (%s)\n", g.Checkpoint, g.Kind, cmp.Or(string(g.Step), "-"), g.Run)
 	}
 	if dry {
-		fmt.Fprintf(a.Out, "would remove %s, keep %d, free at most %s\n", count(len(report.Gone), "snapshot"), report.Kept, byteSize(report.Freed))
+		fmt.Fprintf(a.Out, "would remove %s, keep %d, free at most %s\n", layout.Count(len(report.Gone), "snapshot"), report.Kept, layout.ByteSize(report.Freed))
 		return nil
 	}
-	fmt.Fprintf(a.Out, "removed %s, kept %d, freed %s\n", count(len(report.Gone), "snapshot"), report.Kept, byteSize(max(0, report.Freed)))
+	fmt.Fprintf(a.Out, "removed %s, kept %d, freed %s\n", layout.Count(len(report.Gone), "snapshot"), report.Kept, layout.ByteSize(max(0, report.Freed)))
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl"
+	"pawl/internal/cli/layout"
 	"pawl/internal/rebuild"
 )
 
@@ -92,7 +93,7 @@ func (a *app) recover(ctx context.Context, name string, o recoverOptions) (err e
 
 func (a *app) printRecovery(r recoverReport, o recoverOptions) {
 	if r.Sound {
-		fmt.Fprintf(a.Out, "run %s: nothing to recover, the journal is intact (%s)\n", r.Run, count(int(r.Kept), "event"))
+		fmt.Fprintf(a.Out, "run %s: nothing to recover, the journal is intact (%s)\n", r.Run, layout.Count(int(r.Kept), "event"))
 		return
 	}
 	if r.New {

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl"
+	"pawl/internal/cli/layout"
 	"pawl/internal/history"
 	"pawl/internal/snapshot"
 )
@@ -102,7 +103,7 @@ func (a *app) exportFiles(ctx context.Context, t *checkpointAccess, saved histor
 	if a.json {
 		return a.printJSON(report)
 	}
-	fmt.Fprintf(a.Out, "wrote %s to %s\n", count(countFiles(changes), "file"), to)
+	fmt.Fprintf(a.Out, "wrote %s to %s\n", layout.Count(countFiles(changes), "file"), to)
 	return nil
 }
 
@@ -130,7 +131,7 @@ func (a *app) restore(ctx context.Context, t *checkpointAccess, saved history.Sa
 	case o.dryRun, len(r.Changes) == 0:
 	default:
 		if !o.yes {
-			changes := count(len(report.Changes), "path")
+			changes := layout.Count(len(report.Changes), "path")
 			if err := a.confirm("restoring changes "+changes, fmt.Sprintf("Change %s to checkpoint %s?", changes, saved.ID)); err != nil {
 				return err
 			}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl"
+	"pawl/internal/cli/layout"
 	"pawl/internal/engine"
 	"pawl/internal/interop"
 	"pawl/internal/project"
@@ -249,7 +250,7 @@ func (a *app) printResuming(r *runs.Run) {
 		fmt.Fprintf(a.Out, "  goal           %s\n", s.Goal)
 	}
 	fmt.Fprintf(a.Out, "  phase          %d of %d (%s)\n", pos.Phase, pos.PhaseTotal, pos.PhaseName)
-	fmt.Fprintf(a.Out, "  last activity  %s\n", withZone(s.LastActive()))
+	fmt.Fprintf(a.Out, "  last activity  %s\n", layout.UTCWithZone(s.LastActive()))
 	var finished, live []string
 	for _, step := range r.Plan.Steps() {
 		if s.Steps[step.ID].Finished() {
@@ -259,7 +260,7 @@ func (a *app) printResuming(r *runs.Run) {
 	for _, l := range s.Live() {
 		live = append(live, fmt.Sprintf("%s (attempt %d)", l.Name(), l.Attempt))
 	}
-	fmt.Fprintf(a.Out, "  finished       %d of %s%s, %d%%\n", len(finished), count(pos.StepTotal, "step"), nameList(finished), s.Percent(r.Plan))
+	fmt.Fprintf(a.Out, "  finished       %d of %s%s, %d%%\n", len(finished), layout.Count(pos.StepTotal, "step"), nameList(finished), s.Percent(r.Plan))
 	if pos.ItemTotal > 0 {
 		fmt.Fprintf(a.Out, "  items of %-5s %d of %d finished\n", pos.StepID, s.Steps[pos.StepID].Items.Count, pos.ItemTotal)
 	}
@@ -286,7 +287,7 @@ func (a *app) printPlanDiff(c *resume.PlanDiff) {
 	for _, x := range c.Rerun {
 		what := "step " + string(x.Step)
 		if len(x.Items) > 0 {
-			what = fmt.Sprintf("%s of step %s", count(len(x.Items), "item"), x.Step)
+			what = fmt.Sprintf("%s of step %s", layout.Count(len(x.Items), "item"), x.Step)
 		}
 		fmt.Fprintf(a.Out, "  rerun    %s (%s); downstream steps rerun if its outputs change\n", what, strings.Join(x.Why, "; "))
 	}

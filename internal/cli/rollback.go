@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl"
+	"pawl/internal/cli/layout"
+	"pawl/internal/cli/liveview"
 	"pawl/internal/engine"
 	"pawl/internal/history"
 	"pawl/internal/runs"
@@ -136,7 +138,7 @@ func (a *app) confirmRollback(r *engine.Rollback, o rollbackOptions) error {
 	case o.yes || r.Continued:
 		return nil
 	}
-	undos, changes := count(len(r.Undos), "undo command"), count(len(reportChanges(r.Changes)), "path")
+	undos, changes := layout.Count(len(r.Undos), "undo command"), layout.Count(len(reportChanges(r.Changes)), "path")
 	return a.confirm("rolling back runs "+undos+" and changes "+changes, "Run "+undos+" and change "+changes+"?")
 }
 
@@ -163,15 +165,15 @@ func (a *app) printRollback(r rollbackReport) {
 		line("not undone", "%s started and never finished; check its effects yourself", name)
 	}
 	if len(r.Reopened) > 0 {
-		line("will rerun", "%s", joinIDs(r.Reopened))
+		line("will rerun", "%s", layout.JoinIDs(r.Reopened))
 	}
-	line("files", "%s will change", count(len(r.Changes), "path"))
+	line("files", "%s will change", layout.Count(len(r.Changes), "path"))
 }
 
 func undoName(u engine.Undo) string {
 	name := pawl.AttemptRef{Step: u.Step, Item: u.Item}.Name()
 	if u.Items > 0 {
-		name += " (" + count(u.Items, "item") + ")"
+		name += " (" + layout.Count(u.Items, "item") + ")"
 	}
 	return name
 }
@@ -199,7 +201,7 @@ func (a *app) printUndoEvent(event pawl.Event) {
 	case pawl.UndoDone:
 		line(p.UndoRef, "undone")
 	case pawl.UndoFailed:
-		line(p.UndoRef, "undo %s (attempt %d): %s", outcomeText(p.Outcome), p.Attempt, p.Why)
+		line(p.UndoRef, "undo %s (attempt %d): %s", liveview.OutcomeText(p.Outcome), p.Attempt, p.Why)
 	case pawl.UndoSkipped:
 		line(p.UndoRef, "undo skipped")
 	case pawl.FilesRestored:

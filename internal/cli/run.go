@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"pawl"
+	"pawl/internal/cli/liveview"
 	"pawl/internal/engine"
 	"pawl/internal/planfile"
 	"pawl/internal/project"
@@ -235,15 +236,15 @@ func (a *app) runEngine(ctx context.Context, p *project.Project, s engineStart) 
 		cfg.Parallel = s.parallel
 	}
 	cfg.Mirror = a.mirrorWith(p, s.mirror)
-	show := newLive(a.Out, a.Err, p)
-	cfg.Notify = show.notify
+	show := liveview.New(a.Out, a.Err, p)
+	cfg.Notify = show.Notify
 	e, err := s.open(cfg)
 	if err != nil {
 		return err
 	}
-	soft, hard, release := interrupts(ctx, show.interrupted)
+	soft, hard, release := interrupts(ctx, show.Interrupted)
 	defer release()
-	show.begin(e.State(), e.Plan())
+	show.Begin(e.State(), e.Plan())
 	if s.examined != nil {
 		e.Examined(s.examined)
 	}
@@ -253,12 +254,26 @@ func (a *app) runEngine(ctx context.Context, p *project.Project, s engineStart) 
 	if err == nil {
 		err = e.Run(soft, hard, s.why)
 	}
-	show.end(e.State(), e.Plan(), err)
+	show.End(e.State(), e.Plan(), err)
 	a.printNotes(e.Notes())
 	status := e.State().StatusNow(false)
 	if closeErr := e.Close(); closeErr != nil {
 		return errors.Join(err, closeErr)
 	}
 	p.Register(status, time.Now().UTC()) // notes were printed at the start
+	return err
+}
+
+const takeOverHelp = "first kill the engine that holds this project (only if its identity is verified); running attempts continue"
+
+// ensureNoEngine returns an error if an engine holds the project. With takeOver it kills that engine instead.
+func (a *app) ensureNoEngine(ctx context.Context, p *project.Project, takeOver bool) error {
+	if !takeOver {
+		return refuseIfLocked(p)
+	}
+	killed, err := runs.TakeOver(ctx, p)
+	if err == nil && killed.PID != 0 {
+		fmt.Fprintf(a.Err, "pawl: killed the engine that held this project (%s)\n", killed)
+	}
 	return err
 }

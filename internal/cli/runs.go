@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl"
+	"pawl/internal/cli/layout"
 	"pawl/internal/project"
 	"pawl/internal/runs"
 )
@@ -57,9 +58,9 @@ func (a *app) runs(ctx context.Context, all, archived bool) error {
 	}
 	rows := make([][]string, 0, len(reports))
 	for _, r := range reports {
-		rows = append(rows, []string{string(r.Run), string(r.Status), fmt.Sprintf("%d%%", r.Percent), utcTime(r.Updated), cmp.Or(r.Error, r.Project)})
+		rows = append(rows, []string{string(r.Run), string(r.Status), fmt.Sprintf("%d%%", r.Percent), layout.UTC(r.Updated), cmp.Or(r.Error, r.Project)})
 	}
-	return table(a.Out, []string{"RUN", "STATUS", "DONE", "LAST ACTIVITY (UTC)", "PROJECT"}, rows)
+	return layout.Table(a.Out, []string{"RUN", "STATUS", "DONE", "LAST ACTIVITY (UTC)", "PROJECT"}, rows)
 }
 
 func (a *app) runReports(ctx context.Context, p *project.Project, archived bool) ([]runReport, error) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"pawl"
+	"pawl/internal/cli/layout"
 	"pawl/internal/project"
 	"pawl/internal/sessions"
 )
@@ -55,20 +56,20 @@ func printSessions(w io.Writer, sessions []sessionReport) {
 		if x.Gone && x.Doing != pawl.SessionIsEnded {
 			doing = "ended unexpectedly"
 		}
-		fmt.Fprintf(w, "\nsession %s  %s; %s; last activity %s\n", x.Session, doing, count(x.Done, "tool call"), withZone(x.Seen))
+		fmt.Fprintf(w, "\nsession %s  %s; %s; last activity %s\n", x.Session, doing, layout.Count(x.Done, "tool call"), layout.UTCWithZone(x.Seen))
 		if x.Asked != "" {
-			fmt.Fprintf(w, "  asked  %s\n", oneLine(x.Asked))
+			fmt.Fprintf(w, "  asked  %s\n", layout.OneLine(x.Asked))
 		}
 		if x.Said != "" {
-			fmt.Fprintf(w, "  said   %s\n", oneLine(x.Said))
+			fmt.Fprintf(w, "  said   %s\n", layout.OneLine(x.Said))
 		}
 	}
 }
 
 func printInDoubt(w io.Writer, doubts []sessions.ReconciledOperation) {
 	for _, d := range doubts {
-		fmt.Fprintf(w, "\nin doubt  tool call %s: %s  %s\n", d.Verdict, d.Tool, oneLine(d.Summary))
-		fmt.Fprintf(w, "  session %s, started %s\n", d.Session, withZone(d.Began))
+		fmt.Fprintf(w, "\nin doubt  tool call %s: %s  %s\n", d.Verdict, d.Tool, layout.OneLine(d.Summary))
+		fmt.Fprintf(w, "  session %s, started %s\n", d.Session, layout.UTCWithZone(d.Began))
 		for _, line := range d.Evidence {
 			fmt.Fprintf(w, "  - %s\n", line)
 		}

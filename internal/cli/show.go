@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pawl/internal/cli/layout"
 	"pawl/internal/history"
 	"pawl/internal/snapshot"
 )
@@ -100,11 +101,11 @@ func (a *app) showCheckpoint(t *checkpointAccess, saved history.SavedCheckpoint,
 	if about := r.about(); about != "" {
 		fact("about", "%s", about)
 	}
-	fact("taken", "%s, event %d", withZone(r.Time), r.Seq)
+	fact("taken", "%s, event %d", layout.UTCWithZone(r.Time), r.Seq)
 	fact("files", "%s", r.content())
 	if r.Snapshot == "kept" {
-		fact("added", "%s to the store", byteSize(r.Added))
-		fact("excluded", "%s", count(r.LeftOut, "path"))
+		fact("added", "%s to the store", layout.ByteSize(r.Added))
+		fact("excluded", "%s", layout.Count(r.LeftOut, "path"))
 	}
 	if r.Head != nil {
 		fact("git", "%s", r.Head)

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl"
+	"pawl/internal/cli/layout"
 	"pawl/internal/project"
 	"pawl/internal/runs"
 )
@@ -124,16 +125,16 @@ func statsOf(p *project.Project, r *runs.Run) statsReport {
 
 func (a *app) printStats(r statsReport) error {
 	fmt.Fprintf(a.Out, "%s\nelapsed %s, step time %s (%s lost); attempts: %d, retries: %d, engine crashes: %d",
-		r.Run, cmp.Or(seconds(r.Wall), "0s"), cmp.Or(seconds(r.Running), "0s"), cmp.Or(seconds(r.Lost), "0s"), r.Attempts, r.Retries, r.Deaths)
+		r.Run, cmp.Or(layout.Seconds(r.Wall), "0s"), cmp.Or(layout.Seconds(r.Running), "0s"), cmp.Or(layout.Seconds(r.Lost), "0s"), r.Attempts, r.Retries, r.Deaths)
 	if r.Usage != (pawl.Usage{}) {
 		fmt.Fprintf(a.Out, "; %s", costOf(r.Usage))
 	}
 	fmt.Fprint(a.Out, "\n\n")
 	rows := make([][]string, 0, len(r.Steps))
 	for _, s := range r.Steps {
-		rows = append(rows, []string{string(s.ID), seconds(s.Estimate), cmp.Or(seconds(s.Actual), "0.0s"), fmt.Sprint(s.Attempts), nonZero(s.Items), seconds(s.Lost)})
+		rows = append(rows, []string{string(s.ID), layout.Seconds(s.Estimate), cmp.Or(layout.Seconds(s.Actual), "0.0s"), fmt.Sprint(s.Attempts), layout.NonZero(s.Items), layout.Seconds(s.Lost)})
 	}
-	return table(a.Out, []string{"STEP", "ESTIMATE", "ACTUAL", "ATTEMPTS", "ITEMS", "LOST"}, rows)
+	return layout.Table(a.Out, []string{"STEP", "ESTIMATE", "ACTUAL", "ATTEMPTS", "ITEMS", "LOST"}, rows)
 }
 
 // allStats prints the statistics of all runs of the project, sessions included.
@@ -180,14 +181,14 @@ func runStatsOf(ctx context.Context, p *project.Project, run pawl.RunID) (runSta
 
 func (a *app) printAllStats(r allReport) error {
 	row := func(name, status, done string, t totals) []string {
-		return []string{name, status, done, nonZero(t.Sessions), cmp.Or(seconds(t.Running), "0s"), seconds(t.Lost), nonZero(t.Attempts), nonZero(t.Retries), nonZero(t.Deaths), costOf(t.Usage)}
+		return []string{name, status, done, layout.NonZero(t.Sessions), cmp.Or(layout.Seconds(t.Running), "0s"), layout.Seconds(t.Lost), layout.NonZero(t.Attempts), layout.NonZero(t.Retries), layout.NonZero(t.Deaths), costOf(t.Usage)}
 	}
 	rows := [][]string{}
 	for _, one := range r.Runs {
-		rows = append(rows, row(string(one.Run), string(one.Status), nonZero(one.Done), one.totals))
+		rows = append(rows, row(string(one.Run), string(one.Status), layout.NonZero(one.Done), one.totals))
 	}
-	rows = append(rows, row(count(len(r.Runs), "run"), "", "", r.Sum))
-	return table(a.Out, []string{"RUN", "STATUS", "STEPS DONE", "SESSIONS", "STEP TIME", "LOST", "ATTEMPTS", "RETRIES", "CRASHES", "COST"}, rows)
+	rows = append(rows, row(layout.Count(len(r.Runs), "run"), "", "", r.Sum))
+	return layout.Table(a.Out, []string{"RUN", "STATUS", "STEPS DONE", "SESSIONS", "STEP TIME", "LOST", "ATTEMPTS", "RETRIES", "CRASHES", "COST"}, rows)
 }
 
 func costOf(u pawl.Usage) string {

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl"
+	"pawl/internal/cli/layout"
 	"pawl/internal/interop"
 	"pawl/internal/project"
 	"pawl/internal/runs"
@@ -21,26 +22,26 @@ import (
 
 // statusReport is what `pawl status --json` prints.
 type statusReport struct {
-	Run      pawl.RunID     `json:"run"`
-	Name     string         `json:"name"`
-	Goal     string         `json:"goal,omitempty"`
-	Kind     pawl.RunKind   `json:"kind"`
-	Status   pawl.RunStatus `json:"status"`
-	Why      string         `json:"why,omitempty"`
-	Mode     pawl.Mode      `json:"mode"`
-	Position pawl.Position  `json:"position"`
-	Percent  int            `json:"progress_percent"`
-	Created  time.Time      `json:"created_at"`
-	Updated  time.Time      `json:"updated_at"`
-	Epoch    pawl.Epoch     `json:"epoch"`
-	Deaths   int            `json:"deaths"`
-	Engine   *holderReport  `json:"engine,omitempty"`
-	Steps    []stepReport   `json:"steps"`
-	Gates    []gateReport   `json:"gates"`
-	Blockers []pawl.Blocker `json:"blockers"`
-	Usage    pawl.Usage     `json:"usage"`
-	Seconds  float64        `json:"running_seconds"`
-	Misfits  int            `json:"misfits,omitempty"`
+	Run      pawl.RunID          `json:"run"`
+	Name     string              `json:"name"`
+	Goal     string              `json:"goal,omitempty"`
+	Kind     pawl.RunKind        `json:"kind"`
+	Status   pawl.RunStatus      `json:"status"`
+	Why      string              `json:"why,omitempty"`
+	Mode     pawl.Mode           `json:"mode"`
+	Position pawl.Position       `json:"position"`
+	Percent  int                 `json:"progress_percent"`
+	Created  time.Time           `json:"created_at"`
+	Updated  time.Time           `json:"updated_at"`
+	Epoch    pawl.Epoch          `json:"epoch"`
+	Deaths   int                 `json:"deaths"`
+	Engine   *holderReport       `json:"engine,omitempty"`
+	Steps    []stepReport        `json:"steps"`
+	Gates    []layout.GateReport `json:"gates"`
+	Blockers []pawl.Blocker      `json:"blockers"`
+	Usage    pawl.Usage          `json:"usage"`
+	Seconds  float64             `json:"running_seconds"`
+	Misfits  int                 `json:"misfits,omitempty"`
 
 	Sessions []sessionReport                `json:"sessions"`
 	Doubts   []sessions.ReconciledOperation `json:"in_doubt"` // tool calls of agents without a recorded outcome
@@ -139,7 +140,7 @@ func reportOf(p *project.Project, r *runs.Run) statusReport {
 	report := statusReport{
 		Run: s.Run, Name: s.Name, Goal: s.Goal, Kind: s.Kind, Status: s.StatusNow(alive), Why: s.Why, Mode: s.Mode,
 		Position: s.Position(r.Plan), Percent: s.Percent(r.Plan), Created: s.Created, Updated: s.Updated, Epoch: s.Epoch,
-		Deaths: s.Deaths, Gates: []gateReport{}, Blockers: []pawl.Blocker{}, Steps: []stepReport{},
+		Deaths: s.Deaths, Gates: []layout.GateReport{}, Blockers: []pawl.Blocker{}, Steps: []stepReport{},
 		Usage: s.Spent.Usage, Seconds: s.Spent.Seconds, Misfits: s.RejectedCount,
 	}
 	if alive {
@@ -159,7 +160,7 @@ func reportOf(p *project.Project, r *runs.Run) statusReport {
 		report.Steps[i].probe(p, s)
 	}
 	for _, g := range s.OpenGates() {
-		report.Gates = append(report.Gates, gateOf(g))
+		report.Gates = append(report.Gates, layout.GateReportOf(g))
 	}
 	report.Blockers = append(report.Blockers, s.OpenBlockers()...)
 	return report
@@ -197,7 +198,7 @@ func stepOf(phase *pawl.Phase, step *pawl.Step, s *pawl.State) stepReport {
 	if st.Status == pawl.FailedForGood {
 		report.Offers = failedStepCommands(step.ID, st, s.LastGood)
 	}
-	report.StartedAt, report.EndedAt = timeOrNil(st.Started), timeOrNil(st.Ended)
+	report.StartedAt, report.EndedAt = layout.TimeOrNil(st.Started), layout.TimeOrNil(st.Ended)
 	return report
 }
 
@@ -247,7 +248,7 @@ func printStatus(w io.Writer, r statusReport) error {
 		fmt.Fprintf(w, "goal      %s\n", r.Goal)
 	}
 	printPosition(w, r.Position)
-	fmt.Fprintf(w, "activity  %s, %s of step time\n", withZone(r.Updated), cmp.Or(seconds(r.Seconds), "0s"))
+	fmt.Fprintf(w, "activity  %s, %s of step time\n", layout.UTCWithZone(r.Updated), cmp.Or(layout.Seconds(r.Seconds), "0s"))
 	if len(r.Steps) > 0 || r.Kind != pawl.SessionRun {
 		fmt.Fprintln(w)
 		if err := stepTable(w, r.Steps); err != nil {
@@ -261,7 +262,7 @@ func printStatus(w io.Writer, r statusReport) error {
 	}
 	for _, g := range r.Gates {
 		fmt.Fprintln(w)
-		printGate(w, g)
+		layout.PrintGate(w, g)
 	}
 	for _, b := range r.Blockers {
 		fmt.Fprintf(w, "\nblocker %d  %s\n  pawl unblock %d\n", b.ID, b.Text, b.ID)
@@ -284,7 +285,7 @@ func statusText(r statusReport) string {
 		text += fmt.Sprintf(" (engine pid %d)", r.Engine.PID)
 	}
 	if r.Why != "" {
-		text += ": " + oneLine(r.Why)
+		text += ": " + layout.OneLine(r.Why)
 	}
 	return text
 }
@@ -304,9 +305,9 @@ func stepTable(w io.Writer, steps []stepReport) error {
 			note = s.Progress.Text
 		}
 		if s.Unsaved != "" {
-			note = noSnapshot(note, s.Unsaved)
+			note = layout.WithoutSnapshot(note, s.Unsaved)
 		}
-		rows = append(rows, []string{s.Phase, string(s.ID), s.statusWord(), items, nonZero(s.Attempts), seconds(s.Seconds), oneLine(note)})
+		rows = append(rows, []string{s.Phase, string(s.ID), s.statusWord(), items, layout.NonZero(s.Attempts), layout.Seconds(s.Seconds), layout.OneLine(note)})
 	}
-	return table(w, []string{"PHASE", "STEP", "STATUS", "ITEMS", "ATTEMPTS", "TIME", "NOTE"}, rows)
+	return layout.Table(w, []string{"PHASE", "STEP", "STATUS", "ITEMS", "ATTEMPTS", "TIME", "NOTE"}, rows)
 }

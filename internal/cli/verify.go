@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl"
+	"pawl/internal/cli/layout"
 	"pawl/internal/history"
 	"pawl/internal/resume"
 )
@@ -86,10 +87,10 @@ func (a *app) printFindings(findings []pawl.Finding, failure string) error {
 		}
 	}
 	if !a.json {
-		fmt.Fprintf(a.Out, "%s, %s, %s\n", count(len(findings), "check"), count(warn, "warning"), count(bad, "fault"))
+		fmt.Fprintf(a.Out, "%s, %s, %s\n", layout.Count(len(findings), "check"), layout.Count(warn, "warning"), layout.Count(bad, "fault"))
 	}
 	if bad > 0 {
-		return &pawl.Error{Kind: pawl.KindDamaged, Err: fmt.Errorf("%s: %s", failure, count(bad, "fault"))}
+		return &pawl.Error{Kind: pawl.KindDamaged, Err: fmt.Errorf("%s: %s", failure, layout.Count(bad, "fault"))}
 	}
 	return nil
 }

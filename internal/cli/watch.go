@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl"
+	"pawl/internal/cli/liveview"
 	"pawl/internal/project"
 	"pawl/internal/runs"
 )
@@ -32,30 +33,30 @@ func (a *app) watchCommand() *cobra.Command {
 
 // watch shows a run until it ends, stops, or the user presses Ctrl-C.
 func (a *app) watch(ctx context.Context, p *project.Project, r *runs.Run) error {
-	show := newLive(a.Out, a.Err, p)
-	show.begin(r.State, r.Plan)
+	show := liveview.New(a.Out, a.Err, p)
+	show.Begin(r.State, r.Plan)
 	changed := r.Log.Watch(ctx)
 	for {
 		events, err := r.Log.NewEvents()
 		for _, e := range events {
 			r.State.Apply(e)
-			show.notify(e)
+			show.Notify(e)
 		}
 		holder, alive := p.EngineHolder()
 		if err == nil && (!alive || holder.Run != r.State.Run) && len(r.State.Live()) == 0 {
 			err = outcomeOf(r.State)
-			show.end(r.State, r.Plan, err)
+			show.End(r.State, r.Plan, err)
 			return err
 		}
 		if err != nil {
-			show.end(r.State, r.Plan, err)
+			show.End(r.State, r.Plan, err)
 			return err
 		}
 		select {
 		case <-changed:
 		case <-time.After(time.Second):
 		case <-ctx.Done():
-			show.end(r.State, r.Plan, ctx.Err())
+			show.End(r.State, r.Plan, ctx.Err())
 			return nil
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl"
+	"pawl/internal/cli/layout"
 	"pawl/internal/project"
 	"pawl/internal/resume"
 	"pawl/internal/runs"
@@ -74,7 +75,7 @@ func whyOf(step *pawl.Step, st *pawl.StepState, again map[pawl.StepID]resume.Rer
 	case reruns:
 		w.Why, w.Items = strings.Join(x.Why, "; "), x.Items
 		if len(x.Items) > 0 {
-			w.Why = fmt.Sprintf("%s: %s", count(len(x.Items), "item"), w.Why)
+			w.Why = fmt.Sprintf("%s: %s", layout.Count(len(x.Items), "item"), w.Why)
 		}
 	case st != nil && (st.Status == pawl.AwaitsGate || st.Status == pawl.AwaitsReview):
 		w.Runs, w.Why = false, "waiting for approval or review"

@@ -1,4 +1,5 @@
-package cli
+// Package layout formats what commands print: counts, sizes, times, tables and gates.
+package layout
 
 import (
 	"fmt"
@@ -11,22 +12,22 @@ import (
 	"golang.org/x/term"
 )
 
-func timeOrNil(t time.Time) *time.Time {
+func TimeOrNil(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
 	}
 	return &t
 }
 
-func nonZero(n int) string {
+func NonZero(n int) string {
 	if n == 0 {
 		return ""
 	}
 	return fmt.Sprint(n)
 }
 
-// count returns a number with its noun in singular or plural: "1 file", "2 processes", "3,005 paths".
-func count(n int, noun string) string {
+// Count returns a number with its noun in singular or plural: "1 file", "2 processes", "3,005 paths".
+func Count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
@@ -50,8 +51,8 @@ func grouped(n int) string {
 	return digits
 }
 
-// byteSize writes a number of bytes: "12 B", "1.5 KiB".
-func byteSize(n int64) string {
+// ByteSize writes a number of bytes: "12 B", "1.5 KiB".
+func ByteSize(n int64) string {
 	units := []string{"B", "KiB", "MiB", "GiB", "TiB"}
 	value, unit := float64(n), 0
 	for ; value >= 1024 && unit < len(units)-1; unit++ {
@@ -63,8 +64,8 @@ func byteSize(n int64) string {
 	return fmt.Sprintf("%.1f %s", value, units[unit])
 }
 
-// seconds writes a duration: "0.3s", "42s", "3m10s"; empty for 0.
-func seconds(s float64) string {
+// Seconds writes a duration: "0.3s", "42s", "3m10s"; empty for 0.
+func Seconds(s float64) string {
 	if s == 0 {
 		return ""
 	}
@@ -75,19 +76,19 @@ func seconds(s float64) string {
 	return d.Round(time.Second).String()
 }
 
-// utcTime writes a time in UTC, without the zone; empty for the zero time.
-func utcTime(t time.Time) string {
+// UTC writes a time in UTC, without the zone; empty for the zero time.
+func UTC(t time.Time) string {
 	if t.IsZero() {
 		return ""
 	}
 	return t.UTC().Format(time.DateTime)
 }
 
-// withZone writes a time in UTC, with the zone.
-func withZone(t time.Time) string { return utcTime(t) + " UTC" }
+// UTCWithZone writes a time in UTC, with the zone.
+func UTCWithZone(t time.Time) string { return UTC(t) + " UTC" }
 
-// oneLine returns the beginning of a text, on one line.
-func oneLine(text string) string {
+// OneLine returns the beginning of a text, on one line.
+func OneLine(text string) string {
 	const limit = 120
 	runes := []rune(strings.Join(strings.Fields(text), " "))
 	if len(runes) > limit {
@@ -96,15 +97,15 @@ func oneLine(text string) string {
 	return string(runes)
 }
 
-func parenthesized(s string) string {
+func Parenthesized(s string) string {
 	if s == "" {
 		return ""
 	}
 	return " (" + s + ")"
 }
 
-// joinIDs lists ids: "a, b, c".
-func joinIDs[T ~string](ids []T) string {
+// JoinIDs lists ids: "a, b, c".
+func JoinIDs[T ~string](ids []T) string {
 	names := make([]string, len(ids))
 	for i, id := range ids {
 		names[i] = string(id)
@@ -112,8 +113,8 @@ func joinIDs[T ~string](ids []T) string {
 	return strings.Join(names, ", ")
 }
 
-// table prints rows in columns as wide as their content. The last column is not padded.
-func table(w io.Writer, head []string, rows [][]string) error {
+// Table prints rows in columns as wide as their content. The last column is not padded.
+func Table(w io.Writer, head []string, rows [][]string) error {
 	widths := make([]int, len(head))
 	all := append([][]string{head}, rows...)
 	for _, row := range all {
@@ -136,13 +137,13 @@ func table(w io.Writer, head []string, rows [][]string) error {
 	return nil
 }
 
-// onTerminal reports whether w is a terminal that can move its cursor.
-func onTerminal(w io.Writer) bool {
+// IsTerminal reports whether w is a terminal that can move its cursor.
+func IsTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
 }
 
-func withoutNUL(data []byte) []byte {
+func WithoutNUL(data []byte) []byte {
 	text := data[:0]
 	for _, b := range data {
 		if b != 0 {
@@ -152,8 +153,8 @@ func withoutNUL(data []byte) []byte {
 	return text
 }
 
-// noSnapshot adds to the note of a step why it has no snapshot.
-func noSnapshot(note, why string) string {
+// WithoutSnapshot adds to the note of a step why it has no snapshot.
+func WithoutSnapshot(note, why string) string {
 	why, _, _ = strings.Cut(why, "\n")
 	return strings.TrimPrefix(note+"; no snapshot: "+why, "; ")
 }

@@ -1,4 +1,5 @@
-package cli
+// Package liveview prints a run while it progresses: bars that redraw on a terminal, plain lines in a pipe.
+package liveview
 
 import (
 	"cmp"
@@ -15,12 +16,13 @@ import (
 	"golang.org/x/term"
 
 	"pawl"
+	"pawl/internal/cli/layout"
 	"pawl/internal/project"
 )
 
-// liveView shows a run while it is worked on: progress bars on a terminal, plain lines in a pipe. It never blocks the
+// View shows a run while it is worked on: progress bars on a terminal, plain lines in a pipe. It never blocks the
 // engine: events are queued, and a goroutine prints them.
-type liveView struct {
+type View struct {
 	out     io.Writer
 	errOut  io.Writer
 	project *project.Project
@@ -38,20 +40,20 @@ type liveView struct {
 	files   []*tail                   // output of a run of one command
 }
 
-// newLive returns a view that prints to out, and what interrupts it to errOut.
-func newLive(out, errOut io.Writer, p *project.Project) *liveView {
-	l := &liveView{
+// New returns a view that prints to out, and what interrupts it to errOut.
+func New(out, errOut io.Writer, p *project.Project) *View {
+	l := &View{
 		out: out, errOut: errOut, project: p, wake: make(chan struct{}, 1), done: make(chan struct{}), stop: make(chan struct{}),
 		printed: map[pawl.StepID]int{}, begun: map[pawl.StepID]time.Time{}, base: map[pawl.StepID]int{},
 	}
-	if onTerminal(out) {
+	if layout.IsTerminal(out) {
 		l.screen = &screen{out: out}
 	}
 	return l
 }
 
-// notify queues an event. It never blocks.
-func (l *liveView) notify(e pawl.Event) {
+// Notify queues an event. It never blocks.
+func (l *View) Notify(e pawl.Event) {
 	l.mu.Lock()
 	l.queue = append(l.queue, e)
 	l.mu.Unlock()
@@ -61,15 +63,15 @@ func (l *liveView) notify(e pawl.Event) {
 	}
 }
 
-// interrupted explains the first Ctrl-C, and what a second one does.
-func (l *liveView) interrupted() {
+// Interrupted explains the first Ctrl-C, and what a second one does.
+func (l *View) Interrupted() {
 	fmt.Fprintln(l.errOut, "\npawl: stopping: no new attempts start; running ones continue under their supervisors (Ctrl-C again within 3s terminates them)")
 }
 
-// begin starts to show a run from its current state.
-func (l *liveView) begin(state *pawl.State, plan *pawl.Plan) {
+// Begin starts to show a run from its current state.
+func (l *View) Begin(state *pawl.State, plan *pawl.Plan) {
 	l.plan, l.state = plan, state.Clone()
-	fmt.Fprintf(l.out, "run %s: %s, mode: %s\n", state.Run, count(len(plan.Steps()), "step"), state.Mode)
+	fmt.Fprintf(l.out, "run %s: %s, mode: %s\n", state.Run, layout.Count(len(plan.Steps()), "step"), state.Mode)
 	now := time.Now()
 	for id, st := range state.Steps {
 		if st.Items != nil {
@@ -85,7 +87,7 @@ func (l *liveView) begin(state *pawl.State, plan *pawl.Plan) {
 	go l.run()
 }
 
-func (l *liveView) run() {
+func (l *View) run() {
 	defer close(l.done)
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
@@ -106,7 +108,7 @@ func (l *liveView) run() {
 }
 
 // printQueued prints the queued events.
-func (l *liveView) printQueued() {
+func (l *View) printQueued() {
 	l.mu.Lock()
 	events := l.queue
 	l.queue = nil
@@ -146,21 +148,21 @@ func colourOf(t pawl.EventType) string {
 	return ""
 }
 
-// end stops the view and prints the outcome.
-func (l *liveView) end(state *pawl.State, plan *pawl.Plan, err error) {
+// End stops the view and prints the outcome.
+func (l *View) End(state *pawl.State, plan *pawl.Plan, err error) {
 	close(l.stop)
 	<-l.done
 	if l.screen != nil {
 		l.screen.draw(nil)
 	}
 	if err == nil {
-		fmt.Fprintf(l.out, "run %s completed in %s (%s of step time)\n", state.Run, cmp.Or(seconds(state.Updated.Sub(state.Created).Seconds()), "0s"), cmp.Or(seconds(state.Spent.Seconds), "0s"))
+		fmt.Fprintf(l.out, "run %s completed in %s (%s of step time)\n", state.Run, cmp.Or(layout.Seconds(state.Updated.Sub(state.Created).Seconds()), "0s"), cmp.Or(layout.Seconds(state.Spent.Seconds), "0s"))
 		return
 	}
 	if pawl.KindOf(err) == pawl.KindAtGate {
 		for _, g := range state.OpenGates() {
 			fmt.Fprintln(l.out)
-			printGate(l.out, gateOf(g))
+			layout.PrintGate(l.out, layout.GateReportOf(g))
 		}
 	}
 	if errors.Is(err, context.Canceled) {
@@ -171,14 +173,14 @@ func (l *liveView) end(state *pawl.State, plan *pawl.Plan, err error) {
 }
 
 // eventLine describes an event in one line. It is empty for events that are not shown.
-func (l *liveView) eventLine(e pawl.Event) string {
+func (l *View) eventLine(e pawl.Event) string {
 	payload, err := e.Payload()
 	if err != nil {
 		return ""
 	}
 	switch p := payload.(type) {
 	case pawl.StepListed:
-		return fmt.Sprintf("%-20s %s", p.Step, count(p.From+len(p.Items), "item"))
+		return fmt.Sprintf("%-20s %s", p.Step, layout.Count(p.From+len(p.Items), "item"))
 	case pawl.AttemptStarted:
 		if _, known := l.begun[p.Step]; !known {
 			l.begun[p.Step] = e.Time
@@ -210,13 +212,13 @@ func (l *liveView) eventLine(e pawl.Event) string {
 	case pawl.GateOpened:
 		return fmt.Sprintf("%-20s gate %s: %s", p.Step, p.ID, p.Ask)
 	case pawl.GateAnswered:
-		return fmt.Sprintf("%-20s gate %s %s%s%s", p.Step, p.Gate, strings.TrimSpace(string(p.Answer)+" "+p.Option), parenthesized(p.Why), inFile(p.Where))
+		return fmt.Sprintf("%-20s gate %s %s%s%s", p.Step, p.Gate, strings.TrimSpace(string(p.Answer)+" "+p.Option), layout.Parenthesized(p.Why), inFile(p.Where))
 	case pawl.BlockerOpened:
 		return fmt.Sprintf("%-20s blocked: %s", p.Step, p.Text)
 	case pawl.WatchdogActed:
 		return fmt.Sprintf("%-20s watchdog: %s: %s (%s)", p.Name(), p.Health, p.Action, p.Evidence)
 	case pawl.MachineSlept:
-		return fmt.Sprintf("the machine was suspended for %s", seconds(p.Seconds))
+		return fmt.Sprintf("the machine was suspended for %s", layout.Seconds(p.Seconds))
 	case pawl.Progressed:
 		if l.screen == nil && p.Marker == nil && p.Text != "" {
 			return fmt.Sprintf("%-20s %s", p.Name(), p.Text)
@@ -225,31 +227,31 @@ func (l *liveView) eventLine(e pawl.Event) string {
 	return ""
 }
 
-func (l *liveView) doneLine(p pawl.StepDone) string {
+func (l *View) doneLine(p pawl.StepDone) string {
 	st := l.state.Steps[p.Step]
 	note, took := cmp.Or(p.Adopted, p.Summary), st.Seconds
 	if begun, known := l.begun[p.Step]; known && st.Items != nil {
 		took = st.Ended.Sub(begun).Seconds()
-		note = strings.TrimPrefix(note+", "+cmp.Or(seconds(st.Seconds), "0s")+" of step time", ", ")
+		note = strings.TrimPrefix(note+", "+cmp.Or(layout.Seconds(st.Seconds), "0s")+" of step time", ", ")
 	}
 	if p.Save != nil && p.Save.Unsaved() != "" {
-		note = noSnapshot(note, p.Save.Unsaved())
+		note = layout.WithoutSnapshot(note, p.Save.Unsaved())
 	}
 	text := fmt.Sprintf("%-20s done", p.Step)
 	if took > 0 {
-		text += " in " + seconds(took)
+		text += " in " + layout.Seconds(took)
 	}
-	return text + parenthesized(note)
+	return text + layout.Parenthesized(note)
 }
 
 // followOutput starts to copy the output of an attempt.
-func (l *liveView) followOutput(ref pawl.AttemptRef) {
+func (l *View) followOutput(ref pawl.AttemptRef) {
 	dir := l.project.AttemptDir(ref, l.state.Run)
 	l.files = []*tail{{path: filepath.Join(dir, pawl.OutFile), to: l.out}, {path: filepath.Join(dir, pawl.ErrFile), to: l.errOut}}
 }
 
 // copyOutput copies what the attempt has printed since the last call.
-func (l *liveView) copyOutput() {
+func (l *View) copyOutput() {
 	for _, f := range l.files {
 		f.copyNew()
 	}
@@ -273,7 +275,7 @@ func (s *tail) copyNew() {
 }
 
 // outputTail returns the last lines that a failed attempt printed, indented.
-func (l *liveView) outputTail(p pawl.AttemptEnded) string {
+func (l *View) outputTail(p pawl.AttemptEnded) string {
 	if p.Outcome != pawl.Failed || l.state.Kind == pawl.CommandRun {
 		return ""
 	}
@@ -302,7 +304,7 @@ func lastLines(path string, n int) []string {
 	if _, err := f.ReadAt(tail, info.Size()-int64(len(tail))); err != nil {
 		return nil
 	}
-	text := strings.TrimSpace(string(withoutNUL(tail)))
+	text := strings.TrimSpace(string(layout.WithoutNUL(tail)))
 	if text == "" {
 		return nil
 	}
@@ -319,7 +321,7 @@ func inFile(where string) string {
 }
 
 // itemLine reports in a pipe how many items are finished, about ten times per step.
-func (l *liveView) itemLine(id pawl.StepID) string {
+func (l *View) itemLine(id pawl.StepID) string {
 	items := l.state.Steps[id].Items
 	if l.screen != nil || items.Count < items.Total && items.Count-l.printed[id] < max(1, items.Total/10) {
 		return ""
@@ -329,15 +331,15 @@ func (l *liveView) itemLine(id pawl.StepID) string {
 }
 
 func attemptEndedLine(p pawl.AttemptEnded) string {
-	text := fmt.Sprintf("%-20s attempt %d %s: %s", p.Name(), p.Attempt, outcomeText(p.Outcome), p.Why)
+	text := fmt.Sprintf("%-20s attempt %d %s: %s", p.Name(), p.Attempt, OutcomeText(p.Outcome), p.Why)
 	if !p.RetryAt.IsZero() {
 		text += fmt.Sprintf("; next attempt at %s UTC", p.RetryAt.UTC().Format(time.TimeOnly))
 	}
 	return text
 }
 
-// outcomeText returns the outcome of an attempt for people.
-func outcomeText(o pawl.Outcome) string {
+// OutcomeText returns the outcome of an attempt for people.
+func OutcomeText(o pawl.Outcome) string {
 	switch o {
 	case pawl.Lost:
 		return "crashed"
@@ -348,7 +350,7 @@ func outcomeText(o pawl.Outcome) string {
 }
 
 // progressLines draws the running steps, each with its progress, the elapsed time and an estimate of the time left.
-func (l *liveView) progressLines(now time.Time) []string {
+func (l *View) progressLines(now time.Time) []string {
 	var lines []string
 	for _, step := range l.plan.Steps() {
 		st := l.state.Steps[step.ID]
@@ -359,7 +361,7 @@ func (l *liveView) progressLines(now time.Time) []string {
 		switch {
 		case st.Items != nil:
 			text := fmt.Sprintf("%-20s %s %d/%d, %s", step.ID, bar(st.Items.Count, st.Items.Total), st.Items.Count, st.Items.Total, elapsed)
-			if eta := timeLeft(st.Items.Count-l.base[step.ID], st.Items.Total-st.Items.Count, now.Sub(l.begun[step.ID])); eta > 0 {
+			if eta := TimeLeft(st.Items.Count-l.base[step.ID], st.Items.Total-st.Items.Count, now.Sub(l.begun[step.ID])); eta > 0 {
 				text += ", ETA " + eta.String()
 			}
 			lines = append(lines, text)
@@ -377,8 +379,8 @@ func (l *liveView) progressLines(now time.Time) []string {
 	return append(lines, fmt.Sprintf("%-20s %s %d%%", "", bar(percent, 100), percent))
 }
 
-// timeLeft extrapolates from the items that were finished in a time. It returns 0 if none were.
-func timeLeft(finished, left int, elapsed time.Duration) time.Duration {
+// TimeLeft extrapolates from the items that were finished in a time. It returns 0 if none were.
+func TimeLeft(finished, left int, elapsed time.Duration) time.Duration {
 	if finished <= 0 {
 		return 0
 	}

@@ -1,4 +1,4 @@
-package cli
+package layout
 
 import (
 	"fmt"
@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// gateReport is an open gate with the commands that answer it.
-type gateReport struct {
+// GateReport is an open gate with the commands that answer it.
+type GateReport struct {
 	ID       pawl.GateID     `json:"id"`
 	Step     pawl.StepID     `json:"step,omitempty"`
 	Item     pawl.ItemID     `json:"item,omitempty"`
@@ -28,14 +28,14 @@ type gateReport struct {
 	Commands []string        `json:"commands"`
 }
 
-func gateOf(g *pawl.GateState) gateReport {
-	return gateReport{
+func GateReportOf(g *pawl.GateState) GateReport {
+	return GateReport{
 		ID: g.ID, Step: g.Step, Item: g.Item, Type: g.Type, Purpose: g.Purpose, Ask: g.Ask, Options: g.Options, Default: g.Default,
-		Expect: g.Expect, Shown: g.Shown, Checks: g.Checks, Opened: g.Opened, Expires: timeOrNil(g.Expires), Commands: runs.AnswerCommands(g),
+		Expect: g.Expect, Shown: g.Shown, Checks: g.Checks, Opened: g.Opened, Expires: TimeOrNil(g.Expires), Commands: runs.AnswerCommands(g),
 	}
 }
 
-func printGate(w io.Writer, g gateReport) {
+func PrintGate(w io.Writer, g GateReport) {
 	fmt.Fprintf(w, "gate %s  %s", g.ID, g.Type)
 	if g.Step != "" {
 		fmt.Fprintf(w, "  step %s", g.Step)
@@ -46,9 +46,9 @@ func printGate(w io.Writer, g gateReport) {
 	}
 	for _, path := range slices.Sorted(maps.Keys(g.Shown)) {
 		c := g.Shown[path]
-		size := byteSize(c.Size)
+		size := ByteSize(c.Size)
 		if c.Files > 0 {
-			size = count(c.Files, "file")
+			size = Count(c.Files, "file")
 		}
 		fmt.Fprintf(w, "  shows: %s  sha256 %.12s  %s\n", path, c.SHA256, size)
 	}
@@ -60,7 +60,7 @@ func printGate(w io.Writer, g gateReport) {
 		fmt.Fprintf(w, "  check: %s %s\n", c.Name, word)
 	}
 	if g.Expires != nil {
-		fmt.Fprintf(w, "  expires: %s\n", withZone(*g.Expires))
+		fmt.Fprintf(w, "  expires: %s\n", UTCWithZone(*g.Expires))
 	}
 	for _, command := range g.Commands {
 		fmt.Fprintf(w, "  %s\n", command)
