@@ -26,7 +26,7 @@ var (
 	// ErrNoProject means that no .pawl folder was found from here upwards.
 	ErrNoProject = &Error{Kind: KindNothing, Err: errors.New("not a pawl project (no .pawl in this or any parent folder)"), Hint: "pawl init"}
 	// ErrNoRun means that no run matches.
-	ErrNoRun = &Error{Kind: KindNothing, Err: errors.New("no such run"), Hint: "pawl runs"}
+	ErrNoRun = &Error{Kind: KindNothing, Err: errors.New("unknown run"), Hint: "pawl runs"}
 )
 
 // Error is an error with a kind and, where the user can act, a hint: a command that works.

@@ -81,7 +81,7 @@ type UndoSkipped struct {
 func (UndoSkipped) Event() EventType { return "undo.skipped" }
 
 func (p UndoSkipped) fold(s *State, e Event) error {
-	return s.undone(e, p.UndoRef, "a person answers for its being undone")
+	return s.undone(e, p.UndoRef, "marked as undone by a person")
 }
 
 // setUndoing records the live undo attempt; nil for none.

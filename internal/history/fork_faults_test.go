@@ -132,7 +132,7 @@ func wholeForks(t *testing.T, p *project.Project, old pawl.RunID) int {
 func TestArchiveDiesAnywhere(t *testing.T) {
 	t.Parallel()
 	everyFault(t, "archive", func(t *testing.T, p *project.Project, run pawl.RunID, again func() error) {
-		if err := again(); err != nil && !strings.Contains(err.Error(), "no such run") {
+		if err := again(); err != nil && !strings.Contains(err.Error(), "unknown run") {
 			t.Fatalf("again: %v", err)
 		}
 		aside, err := runs.ArchivedRuns(p)

@@ -15,7 +15,7 @@ func writePlan(in input, _ Call) []planned {
 	return []planned{{path: path, content: []byte(content), unsure: !ok}}
 }
 
-// openPlan is what a tool does of which nobody knows what it makes of a file.
+// openPlan is a tool call whose result in the file is unknown.
 func openPlan(in input, _ Call) []planned {
 	path, ok := in.text(pathKeys...)
 	if !ok {

@@ -30,7 +30,7 @@ type Options struct {
 // Recovery is a damaged or lost run with the proposal to rebuild it. It holds the engine lock until Close.
 type Recovery struct {
 	Proposal
-	New bool // no such run exists yet; its work is known from git
+	New bool // the run does not exist yet; its work is known from git
 
 	project *project.Project
 	lock    *project.Lock

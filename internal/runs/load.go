@@ -159,6 +159,8 @@ func FindRun(ctx context.Context, p *project.Project, name string) (pawl.RunID, 
 		return "", err
 	}
 	switch {
+	case len(runs) == 0 && name == "":
+		return "", ExplainMissing(ctx, p, name, noRuns{})
 	case len(runs) == 0:
 		return "", ExplainMissing(ctx, p, name, pawl.ErrNoRun)
 	case name == "":
@@ -183,6 +185,13 @@ func FindRun(ctx context.Context, p *project.Project, name string) (pawl.RunID, 
 	}
 	return "", &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("%q is ambiguous: %d runs match", name, len(found)), Hint: "pawl runs"}
 }
+
+// noRuns is pawl.ErrNoRun where no run was named and there is none.
+type noRuns struct{}
+
+func (noRuns) Error() string { return "no runs yet" }
+
+func (noRuns) Unwrap() error { return pawl.ErrNoRun }
 
 func current(ctx context.Context, p *project.Project, runs []pawl.RunID) (pawl.RunID, error) {
 	if holder, alive := p.EngineHolder(); alive && slices.Contains(runs, holder.Run) {

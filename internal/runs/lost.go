@@ -48,6 +48,9 @@ func ExplainMissing(ctx context.Context, p *project.Project, name string, err er
 	if listErr != nil || run == "" {
 		return errors.Join(err, listErr)
 	}
+	if errors.Is(err, noRuns{}) {
+		err = pawl.ErrNoRun // there was one
+	}
 	return &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("%w; but snapshots of run %s exist", err, run), Hint: "pawl recover " + string(run)}
 }
 

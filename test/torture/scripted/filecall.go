@@ -103,7 +103,7 @@ func (a *Author) edit() *Call {
 	return a.file(EditFile, toolMulti, map[string]any{"path": name, "edits": edits}, Change{Path: name, Swaps: []Swap{{old, now}, {now, then}}})
 }
 
-// notebook writes a file by a tool of which nobody knows what the file will hold.
+// notebook writes a file with a tool whose result is unknown.
 func (a *Author) notebook() *Call {
 	name, content := strings.TrimSuffix(a.fresh(), ".txt")+".ipynb", a.text(3)
 	return a.file(EditFile, toolNotebook, map[string]any{"path": name, "content": content}, Change{Path: name, Content: &content})
