@@ -21,6 +21,7 @@ func post(t *testing.T, h served, path, body string, headers ...string) (int, st
 	if err != nil {
 		t.Fatal(err)
 	}
+	r.Close = true // a later server may get the same port, and a kept connection leads to the earlier one
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "application/json, text/event-stream")
 	if h.token != "" {

@@ -181,12 +181,12 @@ func (r *teamReader) attestation(j *job) string {
 	}
 	text := ""
 	if met, there := j.step.Criteria[allSubtasks]; there && !met {
-		text = fmt.Sprintf("\n\nWhen a subtask is complete, report it in %s, or with pawl progress --item ID. The task does not count as done before all are reported.", r.pointOf(j))
+		text = fmt.Sprintf("\n\nOf each subtask, once it is complete, say so in %s, or with pawl progress --item ID: the task is not taken for done before.", r.pointOf(j))
 	}
 	if !slices.ContainsFunc(slices.Collect(maps.Keys(j.step.Criteria)), j.entry.selfReported) {
 		return text
 	}
-	return text + fmt.Sprintf("\n\nReport the criteria that are met in %s, in acceptance_criteria_met, by name. The task does not count as done before that.", r.pointOf(j))
+	return text + fmt.Sprintf("\n\nWhat is met of its criteria, say in %s, in acceptance_criteria_met, by their names: the task is not taken for done before.", r.pointOf(j))
 }
 
 // criteria returns the criteria of a task, and whether they are met according to its checkpoint: those in the checkpoint, or
