@@ -176,7 +176,7 @@ func TestNoProject(t *testing.T) {
 	}
 	agent := f.connect("stdio", "2026-07-28", clientOf("codex", nil))
 	got := use(t, agent, "status", nil)
-	says(t, got.text, "not a pawl project (no .pawl in this or any parent folder); hint: `pawl init`")
+	says(t, got.text, "not a pawl project \\(no .pawl in this or any parent folder\\); hint: `pawl init`")
 	if _, err := agent.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: "pawl://state"}); err == nil {
 		t.Error("there is a state without a project")
 	} else {

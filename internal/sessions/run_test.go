@@ -193,7 +193,7 @@ func TestNews(t *testing.T) {
 	p.Act(runs.Retry("c", "try it"))
 	text, err := sessions.Brief(t.Context(), p.Project, p.Run, sessions.Briefing{Session: agent, After: 4})
 	p.Check(err)
-	for _, want := range []string{"step a is done", "Which?", "was answered: chosen x", "decided: x", "learned: Mind the gap.", "a blocker: no key", "blocker 1 is cleared", "claude:two was asked: Do it", "step c has failed", "step c is to be done again"} {
+	for _, want := range []string{"step a done", "Which?", "answered: chosen x", "decision: x", "learned: Mind the gap.", "blocker: no key", "blocker 1 cleared", "prompt to claude:two: Do it", "step c failed", "step c queued for retry"} {
 		if !strings.Contains(text.Text, want) {
 			t.Errorf("no word of %q in:\n%s", want, text.Text)
 		}
@@ -292,7 +292,7 @@ func TestBriefOfARun(t *testing.T) {
 	dir := p.AttemptDir(p.State().Live()[0].AttemptRef, p.Run)
 	p.Check(supervise.Kill(dir))
 	p.Check(supervise.Attach(dir).Wait(t.Context()))
-	brief("it left no result", "all the outputs that it declares are there")
+	brief("no result file", "all declared outputs exist")
 	p.Write("one.txt", "changed")
 	p.Write("new.txt", "new")
 	brief("one.txt", "new.txt")

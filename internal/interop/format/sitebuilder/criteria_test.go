@@ -53,7 +53,7 @@ func TestCriteria(t *testing.T) {
 		t.Errorf("%d %v", len(checks), s.Criteria)
 	}
 	plan := format.PlanOf(r, "claude").Step("T001")
-	if plan.Review["agent_4"] != 70 || !strings.Contains(plan.Agent.Prompt, "say in "+points+"content-T001.json") {
+	if plan.Review["agent_4"] != 70 || !strings.Contains(plan.Agent.Prompt, "that are met in "+points+"content-T001.json") {
 		t.Errorf("%+v", plan)
 	}
 }

@@ -296,7 +296,7 @@ func TestRegistry(t *testing.T) {
 	open := edited(t, team(t), points+"content-T001.json", `"status": "complete"`, `"status": "in_progress"`)
 	want(t, findings, pawl.Warn, "TASK-REGISTRY.md", `task T001 depends on "T999", which does not exist`)
 	r, _ = read(t, open)
-	if s := formattest.Step(t, r, "T001"); !strings.Contains(s.Goal, "It is complete when:\n- It says who we are\n- It links to all others\n- It has a head with: title, date\n\nWhat is met") || s.Facts["tests_passing"] != "HTML is valid" {
+	if s := formattest.Step(t, r, "T001"); !strings.Contains(s.Goal, "It is complete when:\n- It says who we are\n- It links to all others\n- It has a head with: title, date\n\nReport the criteria that are met") || s.Facts["tests_passing"] != "HTML is valid" {
 		t.Errorf("%q %v", s.Goal, s.Facts)
 	}
 	if diff := cmp.Diff([]pawl.StepID{"T001"}, formattest.Step(t, r, "T003").Needs); diff != "" {
