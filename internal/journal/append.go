@@ -161,7 +161,7 @@ func (l *Log) write(group []*pendingAppend) error {
 		return err
 	}
 	if l.newer != "" {
-		return fmt.Errorf("the journal contains a %s event: %w", l.newer, pawl.ErrNewer)
+		return fmt.Errorf("the journal contains an event of type %s: %w", l.newer, pawl.ErrNewer)
 	}
 	if l.size > l.chain.end {
 		if err := l.saveTornTail(); err != nil {

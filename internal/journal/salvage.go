@@ -43,7 +43,7 @@ func ReadSalvage(folder string, run pawl.RunID) (*Salvage, error) {
 	defer l.Close()
 	s.Exists, s.Damage, s.end = true, l.damage, l.chain.end
 	if l.newer != "" {
-		return nil, fmt.Errorf("%s contains a %s event: %w", l.path(), l.newer, pawl.ErrNewer)
+		return nil, fmt.Errorf("%s contains an event of type %s: %w", l.path(), l.newer, pawl.ErrNewer)
 	}
 	if errors.Is(l.damage, pawl.ErrNewer) {
 		return nil, fmt.Errorf("%s is %w", l.path(), pawl.ErrNewer)

@@ -519,7 +519,7 @@ func TestHostilePayloads(t *testing.T) {
 	}{
 		"10 MB":               {payload: before("echo " + strings.Repeat("ten ", 10<<18)), kept: "echo ten ten"},
 		"10 MB in one word":   {payload: before("echo eleven" + strings.Repeat("n", 10<<20)), kept: "echo elevennn"},
-		"40 MB":               {payload: before("echo " + strings.Repeat("forty ", 7<<20)), log: "a payload of 33554432 bytes or more"},
+		"40 MB":               {payload: before("echo " + strings.Repeat("forty ", 7<<20)), log: "payload is larger than 33554432 bytes"},
 		"broken":              {payload: small[:len(small)-9], log: "read the payload: unexpected EOF"},
 		"nothing":             {payload: nil, log: "read the payload: EOF"},
 		"spaces":              {payload: []byte(" \n\n"), log: "read the payload: EOF"},

@@ -122,7 +122,7 @@ func (l *ledger) roll() {
 	l.Fatal("it never ends")
 }
 
-var gateOfCharge = regexp.MustCompile(`waits at gate ([0-9a-f]{8}): Undo \d+ of charge was lost after it began`)
+var gateOfCharge = regexp.MustCompile(`waiting for gate ([0-9a-f]{8}): Undo \d+ of charge was killed midway`)
 
 func (l *ledger) answer(said string) {
 	l.Helper()
