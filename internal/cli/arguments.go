@@ -78,6 +78,9 @@ func missingArgument(c *cobra.Command, wanted argument) error {
 	if wanted.hint == "" {
 		return fmt.Errorf("%s", text)
 	}
+	if strings.HasSuffix(wanted.hint, "--help") {
+		return usageError(c.CommandPath()+" --help", "%s", text)
+	}
 	return usageError(wanted.hint, "%s", text)
 }
 

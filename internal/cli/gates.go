@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -87,11 +88,21 @@ func (a *app) gateID(ctx context.Context, run, name string) (pawl.GateID, error)
 	}
 	switch len(found) {
 	case 0:
-		return pawl.GateID(name), nil // the act returns the error
+		return closedGate(r.State, name), nil // the act returns the error
 	case 1:
 		return found[0], nil
 	}
 	return "", usageError("pawl gates", "%q matches %s: %s", name, layout.Count(len(found), "open gate"), layout.JoinIDs(found))
+}
+
+// closedGate returns the newest gate that a name stands for; the name itself if there is none.
+func closedGate(s *pawl.State, name string) pawl.GateID {
+	for _, g := range slices.Backward(s.Gates) {
+		if string(g.Step) == name || strings.HasPrefix(string(g.ID), name) {
+			return g.ID
+		}
+	}
+	return pawl.GateID(name)
 }
 
 func (a *app) approveCommand() *cobra.Command {

@@ -45,7 +45,11 @@ func (a *app) runCommand() *cobra.Command {
 				return a.runPlan(c.Context(), commandPlan(args), o)
 			}
 			if len(args) > 1 {
-				return usageError("pawl run -- "+strings.Join(args, " "), "run takes one PLAN; put a command after --")
+				hint := "pawl run -- " + strings.Join(args, " ")
+				if strings.HasSuffix(args[0], ".yaml") || strings.HasSuffix(args[0], ".yml") {
+					hint = "pawl run " + args[0]
+				}
+				return usageError(hint, "run takes one PLAN; put a command after --")
 			}
 			return a.runFile(c.Context(), args[0], o)
 		},
@@ -100,7 +104,10 @@ func readPlanFile(path string) ([]byte, error) {
 	if err != nil {
 		return nil, usageError("", "read plan: %v", err)
 	}
-	if info.IsDir() || info.Size() > maxPlanFile {
+	if info.IsDir() {
+		return nil, usageError("", "%s is a folder; name a plan file", path)
+	}
+	if info.Size() > maxPlanFile {
 		return nil, usageError("", "%s is not a plan; expected a file of at most %d MiB", path, maxPlanFile>>20)
 	}
 	data, err := os.ReadFile(path)

@@ -54,6 +54,9 @@ type identity struct {
 // pawl.ErrNoProject if there is none.
 func Find(start string) (*Project, error) {
 	folder, err := realPath(start)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("folder %s does not exist", start)}
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -108,7 +108,7 @@ func (v *validator) plan() {
 	case p.Gone:
 		v.add(pawl.Warn, p.Path, "", "the plan file is missing; the run uses its own copy")
 	case p.Edited && p.Reruns > 0:
-		v.add(pawl.Warn, p.Path, "pawl why", "the plan was edited; finished steps that would rerun: %d", p.Reruns)
+		v.add(pawl.Warn, p.Path, "pawl why", "the plan was edited; %d finished steps would rerun", p.Reruns)
 	case p.Edited:
 		v.add(pawl.OK, p.Path, "", "the plan was edited; no finished step would rerun")
 	default:
@@ -159,7 +159,7 @@ func (v *validator) claims() {
 		}
 	}
 	if n := counts[ClaimHolds]; n > 0 || len(v.facts.Claims) == 0 {
-		v.add(pawl.OK, "outputs", "", "unchanged: %d", n)
+		v.add(pawl.OK, "outputs", "", "%d unchanged", n)
 	}
 }
 
@@ -173,10 +173,10 @@ func (v *validator) commits() {
 
 func (v *validator) people() {
 	if n := v.facts.Gates; n > 0 {
-		v.add(pawl.Warn, "gates", "pawl gates", "open: %d", n)
+		v.add(pawl.Warn, "gates", "pawl gates", "%d open", n)
 	}
 	if n := v.facts.Blocked; n > 0 {
-		v.add(pawl.Warn, "blockers", "pawl status", "open: %d", n)
+		v.add(pawl.Warn, "blockers", "pawl status", "%d open", n)
 	}
 }
 

@@ -163,7 +163,7 @@ func attemptWhy(c recovery.Case, live *pawl.AttemptState, now time.Time) string 
 	ago := now.Sub(live.Started).Round(time.Second)
 	switch c.Attempt {
 	case recovery.Live:
-		return fmt.Sprintf("running since %s", ago)
+		return fmt.Sprintf("running for %s", ago)
 	case recovery.NotBegun:
 		return fmt.Sprintf("never started (intended %s ago)", ago)
 	case recovery.Lost:

@@ -174,6 +174,8 @@ func openGateOf(s *pawl.State, id pawl.GateID) (*pawl.GateState, error) {
 		return nil, &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("no gate %s", id), Hint: "pawl gates"}
 	case g.Withdrawn != "":
 		return nil, &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("gate %s is closed: %s", id, g.Withdrawn), Hint: "pawl gates"}
+	case g.Answer != nil:
+		return nil, &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("gate %s is already closed: it was %s", id, g.Answer.Answer), Hint: "pawl resume " + string(s.Run)}
 	case !g.Open():
 		return nil, &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("gate %s is already closed", id), Hint: "pawl gates"}
 	}
