@@ -260,7 +260,7 @@ func (s *story) finish() error {
 	return s.wrong("the run does not come to its end")
 }
 
-// verify has pawl check everything. Appends that were cut off are what a death leaves; anything else is a violation.
+// verify has pawl check everything. Interrupted appends are what a crash leaves; anything else is a violation.
 func (s *story) verify() error {
 	said, code := s.pawl("verify", "--json")
 	var findings []pawl.Finding
@@ -268,7 +268,7 @@ func (s *story) verify() error {
 		return s.wrong("verify: exit code %d, %v: %s", code, err, said)
 	}
 	for _, f := range findings {
-		if f.Level != pawl.OK && !strings.Contains(f.What, "cut off") {
+		if f.Level != pawl.OK && !strings.Contains(f.What, "interrupted") {
 			return s.wrong("verify: %s: %s: %s %s", f.Level, f.Where, f.What, f.Evidence)
 		}
 	}

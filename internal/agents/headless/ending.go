@@ -119,7 +119,7 @@ func (s *Stream) byErrors(e *Ending) How {
 	}
 	for _, text := range texts {
 		if how := kindOf(text, 0); how != Failed {
-			e.Why = text
+			e.Why = loggedError(text) // trouble may be reset by output that was written before the log line and read after it
 			return how
 		}
 	}

@@ -59,6 +59,14 @@ func (s *Stream) openCodeTool(part message) {
 	s.endTool(part.text("callID"))
 }
 
+// loggedError returns the error in a line of OpenCode's log, or the line itself if it is not one.
+func loggedError(line string) string {
+	if _, why, ok := strings.Cut(line, "error.error="); ok {
+		return strings.Trim(why, `"`)
+	}
+	return line
+}
+
 // openCodeWarns reads a line of its log. OpenCode may wait for a short limit, or one of unknown duration. For a long limit it
 // is stopped, so that the plan's setting for limits applies.
 func openCodeWarns(s *Stream, text string) {
@@ -69,8 +77,7 @@ func openCodeWarns(s *Stream, text string) {
 		id, _, _ = strings.Cut(id, " ")
 		s.setSession(id)
 	}
-	_, why, _ := strings.Cut(text, "error.error=")
-	why = strings.Trim(why, `"`)
+	why := loggedError(text)
 	if kindOf(why, 0) != Limited {
 		return
 	}
