@@ -372,12 +372,12 @@ func (c *drama) named(r report, k *known, before, after *witness, when string) e
 			living = append(living, pid)
 		}
 	}
-	if len(living) > 0 && !slices.ContainsFunc(living, func(pid int) bool { return strings.Contains(evidence, fmt.Sprintf("process %d ", pid)) }) {
+	if len(living) > 0 && !slices.ContainsFunc(living, func(pid int) bool { return strings.Contains(evidence, fmt.Sprintf("process %d,", pid)) }) {
 		return c.wrong("%s: processes %v of call %d run, and none is named: %s", when, living, k.N, r)
 	}
 	for n, pids := range after.alive {
 		for _, pid := range pids {
-			if n != k.N && strings.Contains(evidence, fmt.Sprintf("still running: process %d ", pid)) {
+			if n != k.N && strings.Contains(evidence, fmt.Sprintf("still running: process %d,", pid)) {
 				return c.wrong("%s: process %d is of call %d, and is said to be of call %d: %s", when, pid, n, k.N, r)
 			}
 		}
