@@ -55,7 +55,7 @@ type identity struct {
 func Find(start string) (*Project, error) {
 	folder, err := realPath(start)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("folder %s does not exist", start)}
+		return nil, fmt.Errorf("folder %s does not exist", start)
 	}
 	if err != nil {
 		return nil, err
