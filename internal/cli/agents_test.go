@@ -98,9 +98,13 @@ func TestAttach(t *testing.T) {
 	}
 }
 
-// TestAttachUser connects an agent for all projects of the user.
+// TestAttachUser connects an agent for all projects of the user. It has a home of its own, because doctor of the other tests reads
+// the files that it writes.
 func TestAttachUser(t *testing.T) {
-	t.Parallel()
+	home := t.TempDir()
+	for _, name := range []string{"HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME"} {
+		t.Setenv(name, home)
+	}
 	p := newPlace(t)
 	done := decode[attached](p, "attach", "claude", "--scope", "user", "--yes")
 	if done.Scope != "user" || len(done.Files) == 0 || p.exists(".pawl") {
