@@ -12,6 +12,7 @@ import (
 
 	"pawl"
 	"pawl/internal/disk"
+	"pawl/internal/userdir"
 )
 
 // Entry is a project in the user's registry.
@@ -173,22 +174,4 @@ func entryPath(id string) (string, error) {
 	return filepath.Join(folder, id+".json"), err
 }
 
-func registry() (string, error) { return StateFolder("projects") }
-
-// StateFolder returns a folder for pawl's data about this user, outside any project. It may be missing.
-func StateFolder(names ...string) (string, error) {
-	return userFolder("XDG_STATE_HOME", ".local/state", names...)
-}
-
-// userFolder returns pawl's folder in the folder that variable names, or in the default one below the home folder.
-func userFolder(variable, usual string, names ...string) (string, error) {
-	base := os.Getenv(variable)
-	if !filepath.IsAbs(base) { // the XDG specification ignores relative paths
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return "", fmt.Errorf("neither $%s nor $HOME is set", variable)
-		}
-		base = filepath.Join(home, usual)
-	}
-	return filepath.Join(append([]string{base, "pawl"}, names...)...), nil
-}
+func registry() (string, error) { return userdir.State("projects") }
