@@ -4,14 +4,18 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"pawl"
+	"pawl/internal/disk"
 )
 
 // A Mismatch is a stored state that does not follow from the events before it.
@@ -60,6 +64,15 @@ func (l *Log) CheckStates(ctx context.Context) ([]Mismatch, error) {
 	defer other.Close() // it has no unwritten data
 	_, wrong, err := other.Refold(ctx)
 	return wrong, err
+}
+
+// DiscardCache moves a cached state aside that does not follow from the journal. The next call of State folds the events.
+func (l *Log) DiscardCache() error {
+	aside := l.cachePath() + ".damaged-" + time.Now().UTC().Format("20060102T150405.000000000Z")
+	if err := disk.Rename(l.cachePath(), aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("move the cached state aside: %w", err)
+	}
+	return nil
 }
 
 // refold folds all known events and compares the stored states on the way. It ends when cancelled returns an error.
