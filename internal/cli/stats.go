@@ -176,7 +176,7 @@ func runStatsOf(ctx context.Context, p *project.Project, run pawl.RunID) (runSta
 			done++
 		}
 	}
-	return runStats{run, reportOf(p, r).Status, done, totals{r.State.Engines + len(r.State.Sessions), one.Running, one.Lost, one.Attempts, one.Retries, one.Deaths, one.Usage}}, nil
+	return runStats{run, reportOf(p, r).Status, done, totals{r.State.Engines + r.State.SessionCount(), one.Running, one.Lost, one.Attempts, one.Retries, one.Deaths, one.Usage}}, nil
 }
 
 func (a *app) printAllStats(r allReport) error {

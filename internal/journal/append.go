@@ -194,16 +194,14 @@ func (l *Log) prepareWrite() error {
 	return nil
 }
 
-// mark notes the types of the group's events, which were written after the end of the chain.
+// mark notes the types of the group's events.
 func (l *Log) mark(group []*pendingAppend) {
-	seq := l.chain.seq
 	for _, a := range group {
 		if a.err != nil {
 			continue
 		}
 		for _, what := range a.lines {
-			seq++
-			l.marks.add([]byte(what.kind), seq)
+			l.marks.add([]byte(what.kind), func() []byte { return what.data })
 		}
 	}
 }

@@ -219,17 +219,9 @@ func (l *Log) Gated() bool {
 	return l.marks.Gated
 }
 
-// Planned returns the run's current plan, according to its last run.planned event; zero if there is none.
-func (l *Log) Planned() (planned pawl.RunPlanned, err error) {
+// PlanHash returns the SHA-256 of the run's current plan, according to its last run.planned event alone; "" if there is none.
+func (l *Log) PlanHash() string {
 	l.mu.Lock()
-	seq := l.marks.Planned
-	l.mu.Unlock()
-	if seq == 0 {
-		return planned, nil
-	}
-	event, err := l.Event(seq)
-	if err == nil {
-		err = json.Unmarshal(event.Data, &planned)
-	}
-	return planned, err
+	defer l.mu.Unlock()
+	return l.marks.Plan
 }

@@ -55,7 +55,10 @@ func (s *verified) check(in *lines) (bad []byte, why, err error) {
 		if s.newer == "" && !pawl.EventType(kind).Known() {
 			s.newer = pawl.EventType(kind)
 		}
-		s.marks.add(kind, s.chain.seq)
+		s.marks.add(kind, func() []byte {
+			r, _ := splitLine(line)
+			return r.data
+		})
 		s.ends = append(s.ends, s.chain.end)
 	}
 }

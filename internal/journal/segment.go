@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -51,25 +52,30 @@ type fold struct {
 	State   string `json:"state"`   // SHA-256 of the blob with the state as JSON
 }
 
-// marks are what a scan notes about the events without decoding them.
+// marks are what a scan notes about the events without folding them.
 type marks struct {
-	Gated   bool     `json:"gated,omitempty"`   // there is an event of gates, blockers, budgets, reviews or rollbacks
-	Planned pawl.Seq `json:"planned,omitempty"` // the last run.planned
+	Gated bool   `json:"gated,omitempty"` // there is an event of gates, blockers, budgets, reviews or rollbacks
+	Plan  string `json:"plan,omitempty"`  // SHA-256 of the current plan, by the last run.planned
 }
 
-// add notes the type of event seq.
-func (m *marks) add(kind []byte, seq pawl.Seq) {
-	switch family, _, _ := strings.Cut(string(kind), "."); {
-	case family == "gate", family == "blocker", family == "budget", family == "rollback", string(kind) == "step.reviewed":
-		m.Gated = true
+// add notes an event's type, and its data if it is a run.planned.
+func (m *marks) add(kind []byte, data func() []byte) {
+	switch family, _, _ := bytes.Cut(kind, []byte{'.'}); {
 	case string(kind) == "run.planned":
-		m.Planned = seq
+		var planned pawl.RunPlanned
+		_ = json.Unmarshal(data(), &planned) // without its hash the plan counts as unknown
+		m.Plan = planned.SHA256
+	case string(kind) == "step.reviewed", string(family) == "gate", string(family) == "blocker", string(family) == "budget", string(family) == "rollback":
+		m.Gated = true
 	}
 }
 
 // join adds the marks of later events.
 func (m *marks) join(later marks) {
-	m.Gated, m.Planned = m.Gated || later.Gated, max(m.Planned, later.Planned)
+	m.Gated = m.Gated || later.Gated
+	if later.Plan != "" {
+		m.Plan = later.Plan
+	}
 }
 
 // sealed is a segment that was sealed: its file never changes.

@@ -77,11 +77,7 @@ func loadFolded(ctx context.Context, p *project.Project, log *journal.Log, run p
 		if err := r.fold(ctx, p, log.State); err != nil {
 			return nil, err
 		}
-		planned, err := log.Planned()
-		if err != nil {
-			return nil, err
-		}
-		if planned.SHA256 == r.State.Plan.SHA256 && !hasGates(r.Plan) {
+		if log.PlanHash() == r.State.Plan.SHA256 && !hasGates(r.Plan) {
 			return r, nil
 		}
 	}
