@@ -13,6 +13,7 @@ import (
 
 	"pawl"
 	"pawl/internal/cli/layout"
+	"pawl/internal/disk"
 	"pawl/internal/interop"
 	"pawl/internal/project"
 	"pawl/internal/runs"
@@ -42,6 +43,7 @@ type statusReport struct {
 	Usage    pawl.Usage          `json:"usage"`
 	Seconds  float64             `json:"running_seconds"`
 	Misfits  int                 `json:"misfits,omitempty"`
+	Full     *disk.Space         `json:"disk_full,omitempty"` // the disk that holds .pawl, if it is full
 
 	Sessions []sessionReport                `json:"sessions"`
 	Doubts   []sessions.ReconciledOperation `json:"in_doubt"` // tool calls of agents without a recorded outcome
@@ -87,6 +89,9 @@ type liveReport struct {
 func (a *app) statusCommand() *cobra.Command {
 	return a.jsonFlag(a.readRunCommand("status [RUN]", "Show the status of a run", func(ctx context.Context, p *project.Project, r *runs.Run) error {
 		report := reportOf(p, r)
+		if space, err := disk.SpaceOf(p.Home()); err == nil && space.Full() {
+			report.Full = &space
+		}
 		report.Sessions, report.Doubts = sessionsOf(r.State), toolCallsInDoubt(ctx, p, r.State)
 		if report.Status == pawl.StatusInterrupted {
 			a.refreshViews(p, r)
@@ -246,6 +251,9 @@ func printStatus(w io.Writer, r statusReport) error {
 	fmt.Fprintf(w, "%s  %s  %d%%\n", r.Run, statusText(r), r.Percent)
 	if r.Goal != "" {
 		fmt.Fprintf(w, "goal      %s\n", r.Goal)
+	}
+	if r.Full != nil {
+		fmt.Fprintf(w, "disk      the disk that holds .pawl is full: %s; pawl waits until there is space\n", r.Full)
 	}
 	printPosition(w, r.Position)
 	fmt.Fprintf(w, "activity  %s, %s of step time\n", layout.UTCWithZone(r.Updated), cmp.Or(layout.Seconds(r.Seconds), "0s"))

@@ -19,6 +19,7 @@ import (
 // reopened. Attempts that run with an outdated definition are terminated. Changed acceptance checks run again; a step
 // that fails them is reopened.
 func (e *Engine) Adopt(ctx context.Context, c *resume.PlanDiff) error {
+	e.soft = ctx.Done()
 	if c.Edited {
 		n := runs.CreateOptions{Plan: c.Plan(), Data: c.Data, Source: c.From}
 		revision := e.state.Plan.Revision + 1
