@@ -25,12 +25,13 @@ var errDiskFull = &pawl.Error{Kind: pawl.KindInterrupted, Err: errors.New("inter
 func (e *Engine) append(ctx context.Context, batch []pawl.Event) error {
 	for wait := firstSpaceWait; ; wait = min(2*wait, longestSpaceWait) {
 		full := e.diskFull()
-		var err error
 		if full == "" || e.soft == nil {
-			if _, err = e.log.Append(ctx, e.epoch, batch...); !disk.IsFull(err) || e.soft == nil {
+			_, err := e.log.Append(ctx, e.epoch, batch...)
+			if !disk.IsFull(err) || e.soft == nil {
+				e.reportSpace(err)
 				return err
 			}
-			full = err.Error() // a quota, perhaps
+			full = "no space left, or the quota is used up"
 		}
 		e.reportFull(full, wait)
 		select {
@@ -45,13 +46,17 @@ func (e *Engine) append(ctx context.Context, batch []pawl.Event) error {
 func (e *Engine) diskFull() string {
 	space, err := disk.SpaceOf(e.cfg.Project.Home())
 	if err != nil || !space.Full() {
-		if err == nil && e.full {
-			e.full = false
-			e.cfg.Notice(fmt.Sprintf("the disk that holds .pawl has space again: %s", space))
-		}
 		return ""
 	}
 	return space.String()
+}
+
+// reportSpace tells the user that the engine continues, if it was waiting for space and an append succeeded.
+func (e *Engine) reportSpace(err error) {
+	if err == nil && e.full && e.diskFull() == "" {
+		e.full = false
+		e.cfg.Notice("the disk that holds .pawl has space again; continuing")
+	}
 }
 
 // reportFull tells the user that pawl waits for space.
@@ -63,7 +68,10 @@ func (e *Engine) reportFull(free string, retry time.Duration) {
 // checkSpace reports once that the disk is full while attempts run: their supervisors wait until they can record how the
 // attempts ended.
 func (e *Engine) checkSpace() {
-	if free := e.diskFull(); free != "" && !e.full {
+	switch free := e.diskFull(); {
+	case free == "":
+		e.reportSpace(nil)
+	case !e.full:
 		e.reportFull(free, time.Second)
 	}
 }
