@@ -25,7 +25,7 @@ func (a *app) attachCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "attach AGENT",
 		Short: "Connect a coding agent: install hooks, MCP server and skill",
-		Long: "Connect a coding agent: install hooks, MCP server and skill\n\nAGENT is " + strings.Join(attach.Names(), ", ") + ".\n" +
+		Long: "Connect a coding agent: install hooks, MCP server and skill\n\nAGENT is one of " + strings.Join(attach.Names(), ", ") + ".\n" +
 			"pawl adds its hooks, its MCP server and a skill (or command) to the agent's settings, and changes nothing else in\n" +
 			"them. `pawl detach` removes what attach added.",
 		Example:           "  pawl attach claude --dry-run\n  pawl attach codex --scope user",
@@ -55,7 +55,8 @@ type attachOptions struct {
 }
 
 func (o *attachOptions) flags(c *cobra.Command) *cobra.Command {
-	c.Flags().StringVar(&o.scope, "scope", string(attach.Project), "`SCOPE`: project (this project only) or user (all your projects)")
+	o.scope = string(attach.Project)
+	textFlag(c, &o.scope, "scope", "SCOPE", "whose settings: project (this project only) or user (all your projects)")
 	c.Flags().BoolVar(&o.dryRun, "dry-run", false, "print the changes and exit")
 	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask for confirmation")
 	return c
@@ -224,7 +225,7 @@ func (a *app) detachCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "detach AGENT",
 		Short: "Disconnect an agent: remove what attach installed",
-		Long: "Disconnect an agent: remove what attach installed\n\nAGENT is " + strings.Join(attach.Names(), ", ") + ".\n" +
+		Long: "Disconnect an agent: remove what attach installed\n\nAGENT is one of " + strings.Join(attach.Names(), ", ") + ".\n" +
 			"A file that was not edited since attach is restored byte for byte. From an edited file, only pawl's entries are removed.",
 		Example:           "  pawl detach claude --dry-run",
 		Args:              exactArgs(agentArgument()),

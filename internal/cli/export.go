@@ -23,16 +23,16 @@ func (a *app) exportCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:     "export SYSTEM [PATH]",
 		Short:   "Write a run as another system's files",
-		Long:    "Write a run as another system's files\n\nSYSTEM is " + a.systems() + ".\nPATH is the folder to write to (default: the project). In existing files, only what differs is changed.",
+		Long:    "Write a run as another system's files\n\nSYSTEM is one of " + a.systems() + ".\nPATH is the folder to write to (default: the project). Existing files are edited in place.",
 		Example: "  pawl export grid --dry-run\n  pawl export dotagent ../other",
 		Args:    oneOrTwo(a.systemArgument()),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.exportTo(c.Context(), args[0], optional(args, 1), name, dry, over)
 		},
 	}
-	c.Flags().StringVar(&name, "run", "", "`RUN` to export (default: the current run)")
+	textFlag(c, &name, "run", "RUN", "the run to export (default: current)")
 	c.Flags().BoolVar(&dry, "dry-run", false, "print the names of the files and exit")
-	c.Flags().BoolVar(&over, "over", false, "overwrite unfinished work of others too")
+	c.Flags().BoolVar(&over, "over", false, "overwrite unfinished work in PATH even if others wrote it")
 	return a.jsonFlag(c)
 }
 

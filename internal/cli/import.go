@@ -36,8 +36,8 @@ func (a *app) importCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "import SYSTEM [PATH]",
 		Short: "Import another system's state as a run",
-		Long: "Import another system's state as a run\n\nSYSTEM is " + a.systems() + ".\nPATH is the folder with its files (default: the project), or a SQL dump or database of projectstate.\n" +
-			"A step counts as done only if the files that it claims exist. The system's own files are not changed.",
+		Long: "Import another system's state as a run\n\nSYSTEM is one of " + a.systems() + ".\nPATH is the folder with its files (default: the project), or a SQL dump or database of projectstate.\n" +
+			"A step counts as done only if the files that it claims exist. The system's own files are not changed, except with --fresh.",
 		Example: "  pawl import grid --dry-run\n  pawl import dotagent ../other",
 		Args:    oneOrTwo(a.systemArgument()),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -45,11 +45,11 @@ func (a *app) importCommand() *cobra.Command {
 		},
 	}
 	c.Flags().BoolVar(&o.dry, "dry-run", false, "print what would be imported and exit")
-	c.Flags().BoolVar(&o.fresh, "fresh", false, "move the system's state to its own archive instead of importing it")
-	c.Flags().BoolVar(&o.yes, "yes", false, "skip the other system's confirmation prompt and continue")
+	c.Flags().BoolVar(&o.fresh, "fresh", false, "import nothing; move the system's state to that system's archive folder")
+	c.Flags().BoolVar(&o.yes, "yes", false, "skip the other system's prompt and import its state")
 	c.MarkFlagsMutuallyExclusive("dry-run", "fresh")
-	c.Flags().StringVar(&o.agent, "agent", o.agent, "`AGENT` for the unfinished steps")
-	c.Flags().StringVar(&o.project, "project", "", "project to import when the files contain several: `ID` (an id, id prefix or name); required if none is active")
+	textFlag(c, &o.agent, "agent", "AGENT", "the coding agent that runs the unfinished steps")
+	textFlag(c, &o.project, "project", "ID", "the project to import if the files contain several: id, id prefix or name (default: the active project)")
 	return a.jsonFlag(c)
 }
 
