@@ -48,7 +48,7 @@ func (a *app) exportTo(ctx context.Context, system, path, name string, dry, over
 	defer r.Log.Close()
 	dir := p.Root
 	if path != "" {
-		if dir, err = a.foreignPath(path); err != nil {
+		if dir, err = a.pathOrProject(path); err != nil {
 			return err
 		}
 	}
@@ -57,7 +57,7 @@ func (a *app) exportTo(ctx context.Context, system, path, name string, dry, over
 		return err
 	}
 	if !over {
-		if err := a.refuseForeignOverwrite(ctx, p, *m, r, "pawl export "+system+" ANOTHER-FOLDER, or --over"); err != nil {
+		if err := a.refuseExportOverwrite(ctx, p, *m, r, "pawl export "+system+" ANOTHER-FOLDER, or --over"); err != nil {
 			return err
 		}
 	}
@@ -89,7 +89,7 @@ func (a *app) exportTo(ctx context.Context, system, path, name string, dry, over
 
 // noteMissingFiles prints a note if exported files refer to files that were not copied, which the other system would reject.
 func (a *app) noteMissingFiles(ctx context.Context, fileFormat format.Format, dir, path string) {
-	folder, err := a.openForeign(ctx, fileFormat, dir)
+	folder, err := a.openFolder(ctx, fileFormat, dir)
 	if err != nil {
 		return // whoever reads the files gets the error
 	}
@@ -99,25 +99,25 @@ func (a *app) noteMissingFiles(ctx context.Context, fileFormat format.Format, di
 	}
 }
 
-// refuseForeignOverwrite returns an error if a folder has unfinished work of another name that this run does not continue.
-func (a *app) refuseForeignOverwrite(ctx context.Context, p *project.Project, m interop.Mirror, r *runs.Run, hint string) error {
-	folder, err := a.openForeign(ctx, m.Format, m.Dir)
+// refuseExportOverwrite returns an error if a folder has unfinished work of another name that this run does not continue.
+func (a *app) refuseExportOverwrite(ctx context.Context, p *project.Project, m interop.Mirror, r *runs.Run, hint string) error {
+	folder, err := a.openFolder(ctx, m.Format, m.Dir)
 	if err != nil {
 		return err
 	}
 	what, _ := folder.Unfinished(r.Plan)
 	there, _ := folder.Read("")
 	if what == "" || there.Name == r.State.Name || ownedByRun(p, m, folder, r) {
-		if what = foreignWorkflow(p, m, folder, r.State); what == "" {
+		if what = workflowToResume(p, m, folder, r.State); what == "" {
 			return nil
 		}
 	}
 	return usageError(hint, "%s: %s is unfinished, and exporting run %s would overwrite it", m.Format.Name, what, r.State.Run)
 }
 
-// foreignWorkflow names the workflow that the other system would resume in a folder. It is empty if there is none, if it is
+// workflowToResume names the workflow that the other system would resume in a folder. It is empty if there is none, if it is
 // a run of this project, or if this run was imported from it.
-func foreignWorkflow(p *project.Project, m interop.Mirror, folder *interop.Folder, s *pawl.State) string {
+func workflowToResume(p *project.Project, m interop.Mirror, folder *interop.Folder, s *pawl.State) string {
 	q := folder.ResumePrompt()
 	if q.Ask == "" || isProjectRun(p, q.Workflow) || s.Import.System == m.Format.Name && s.Import.ID == q.Workflow {
 		return ""

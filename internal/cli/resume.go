@@ -109,7 +109,7 @@ func (a *app) diffForResume(ctx context.Context, p *project.Project, r *runs.Run
 		if err != nil {
 			return nil, err
 		}
-		if err := a.refuseForeignOverwrite(ctx, p, *mirror, r, fmt.Sprintf("--mirror %s=ANOTHER-FOLDER", mirror.Format.Name)); err != nil {
+		if err := a.refuseExportOverwrite(ctx, p, *mirror, r, fmt.Sprintf("--mirror %s=ANOTHER-FOLDER", mirror.Format.Name)); err != nil {
 			return nil, err
 		}
 	}

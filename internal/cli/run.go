@@ -138,7 +138,7 @@ func (a *app) runPlan(ctx context.Context, n runs.CreateOptions, o runOptions) e
 			return err
 		}
 	}
-	if resumed, err := a.resolveForeignWork(ctx, p, plan, o); err != nil || resumed {
+	if resumed, err := a.resolveUnfinishedWork(ctx, p, plan, o); err != nil || resumed {
 		return err
 	}
 	if err := a.ensureNoEngine(ctx, p, o.takeOver); err != nil {

@@ -124,7 +124,7 @@ func TestLastBatchIsWrittenAgain(t *testing.T) {
 	expect("after opening", theirs, true)
 	add(theirs)
 	expect("after its own batch", theirs, false)
-	expect("after a foreign batch", ours, true)
+	expect("after a batch of another writer", ours, true)
 	add(ours)
 	if err := ours.reopen(); err != nil {
 		t.Fatal(err)
