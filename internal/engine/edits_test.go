@@ -118,7 +118,7 @@ func TestPlanEditedWhileAnAttemptRuns(t *testing.T) {
 		p.Write("go", "")
 		p.Check(e.Wait())
 		p.WantText("ledger.txt", "begun\nended\n")
-		if len(e.Notes) != 1 || !strings.Contains(e.Notes[0], "old definition") {
+		if len(e.Notes) != 1 || e.Notes[0] != "a keeps running with its old definition: it is not safe to rerun" {
 			t.Errorf("notes %q", e.Notes)
 		}
 	})

@@ -159,7 +159,7 @@ func TestLostAttempts(t *testing.T) {
 		loseAttempt(p)
 		p.WantKind(p.GoOn(), pawl.KindAtGate)
 		p.Act(runs.Reject(p.Gate().ID, "it was sent", false))
-		p.WantKind(p.GoOn(), pawl.KindRunFailed, "it was sent")
+		p.WantKind(p.GoOn(), pawl.KindRunFailed, "run failed: step a failed: rejected: it was sent")
 		p.WantText("ledger.txt", "begun\n")
 	})
 	t.Run("its result and its outputs prove it done", func(t *testing.T) {

@@ -72,7 +72,7 @@ func TestStepAsksAndBlocks(t *testing.T) {
 	err := p.Do("name: demo\nsteps: [{id: a, run: '" + emit + "'}, {id: b, run: touch b.txt}]\n")
 	p.Check(err)
 	p.WantStatus(pawl.Done, "a")
-	if g := enginetest.Payloads[pawl.GateWithdrawn](p); len(g) != 1 {
+	if g := enginetest.Payloads[pawl.GateWithdrawn](p); len(g) != 1 || g[0].Why != "step a ended" {
 		t.Errorf("withdrawn gates %+v: the step is done, and needs no answer", g)
 	}
 }
