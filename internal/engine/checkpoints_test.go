@@ -85,7 +85,7 @@ func noise(n int) string {
 	return b.String()
 }
 
-// Where a view cannot be written, the run goes on, and people are told.
+// If a view cannot be written, the run continues and the engine prints a note.
 func TestViewsThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	p := enginetest.New(t)

@@ -71,7 +71,7 @@ func TestGatesInEachMode(t *testing.T) {
 	}
 }
 
-// answer gives an open gate the answer that lets the run go on.
+// answer answers an open gate such that the run continues.
 func answer(p *enginetest.Project) {
 	p.Helper()
 	if g := p.Gate(); g.Type == pawl.DecisionFor {
@@ -119,7 +119,7 @@ steps:
 	p.WantStatus(pawl.FailedForGood, "look")
 }
 
-// Answers that come while an engine waits are taken up by it.
+// A waiting engine acts on answers at once.
 func TestAnswersFromOutsideWhileRunning(t *testing.T) {
 	t.Parallel()
 	p := enginetest.New(t)

@@ -145,7 +145,7 @@ func TestRollbackIsStopped(t *testing.T) {
 	p.WantStatus(pawl.Done, "one", "two", "plain", "each")
 }
 
-// heldUndo is a plan whose undo command runs until it is told to go on.
+// heldUndo is a plan whose undo command runs until the test creates a file.
 func heldUndo(more string) string {
 	return "name: demo\nsteps:\n  - {id: one, run: touch one.txt}\n  - {id: two, run: touch two.txt, " + more + "undo: 'cd .pawl; echo begun >> undone.txt; until test -e go; do sleep 0.01; done; echo ended >> undone.txt'}\n"
 }
@@ -226,7 +226,7 @@ func TestRollbackIsRefused(t *testing.T) {
 	p.WantKind(err, pawl.KindUsage, "the rollback to checkpoint ", " is unfinished")
 }
 
-// An attempt of which nobody knows how it ended is judged first.
+// A rollback first judges an attempt whose end is unknown.
 func TestRollbackJudgesAttemptsFirst(t *testing.T) {
 	t.Parallel()
 	p := enginetest.New(t)

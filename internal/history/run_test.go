@@ -73,7 +73,7 @@ func TestFindCheckpoint(t *testing.T) {
 	}
 }
 
-// Files are brought back, what was there is kept, and it is journaled where people look: in a session, when no run goes on.
+// A restore saves the current files first. It is journaled in the current run, or in a session if no run is unfinished.
 func TestRestore(t *testing.T) {
 	t.Parallel()
 	p := enginetest.New(t)
@@ -137,7 +137,7 @@ func TestCheckpointsWithoutFiles(t *testing.T) {
 	}
 }
 
-// A fork goes on from where its run stood: here, or in another folder.
+// A fork continues from the checkpoint, in place or in another folder.
 func TestForks(t *testing.T) {
 	t.Parallel()
 	p := enginetest.New(t)

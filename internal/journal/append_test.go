@@ -132,7 +132,7 @@ func TestLastBatchIsWrittenAgain(t *testing.T) {
 	expect("after reopening", ours, true)
 }
 
-// TestFailedWrite gives the log a descriptor that cannot be written; with a good one it goes on.
+// TestFailedWrite gives the log a read-only descriptor; with a writable one it continues.
 func TestFailedWrite(t *testing.T) {
 	t.Parallel()
 	l := newLog(t)

@@ -116,7 +116,7 @@ func TestDiffPlanOfABadPlan(t *testing.T) {
 	}
 }
 
-// A failed step whose definition changed is taken up anew, and so is a list that is barely begun.
+// A failed step whose definition changed starts again with all its retries, and so does a foreach step with few finished items.
 func TestDiffPlanOfFailedSteps(t *testing.T) {
 	t.Parallel()
 	p := enginetest.New(t)
@@ -283,7 +283,7 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// Verdicts are told with what came of them.
+// Explain returns each verdict with its outcome.
 func TestExplain(t *testing.T) {
 	t.Parallel()
 	p := enginetest.New(t)

@@ -47,7 +47,7 @@ func (h *attended) calm() {
 	}
 }
 
-// actions are what a session does in a story: the event, and what the payload says of it that can be told from others.
+// actions are what a session does: the event, and the payload's values that identify it.
 var actions = []struct {
 	event string
 	set   map[string]any
@@ -248,7 +248,7 @@ func (h *attended) call(agent, id, event string, set map[string]any, fault ...st
 	return string(out), err != nil
 }
 
-// audit has another session begin, which must be told of what has no outcome, and work, and checks the project.
+// audit starts another session, which must get the tool calls without an outcome and work, and checks the project.
 func (h *attended) audit(types []pawl.EventType) {
 	h.Helper()
 	begun, ended := 0, 0
@@ -321,7 +321,7 @@ func TestKeeperDiesAnywhere(t *testing.T) {
 	}
 }
 
-// want changes a file and says, as a hook does, that a checkpoint is wanted, and none beside it.
+// want changes a file and requests exactly one checkpoint, as a hook does.
 func (h *attended) want(why string) {
 	h.Helper()
 	if err := os.RemoveAll(h.path("project", ".pawl", "wanted.before_compaction")); err != nil {
