@@ -17,6 +17,7 @@ import (
 	"pawl/internal/project"
 	"pawl/internal/redact"
 	"pawl/internal/snapshot"
+	"pawl/internal/userdir"
 	"pawl/internal/version"
 )
 
@@ -178,7 +179,7 @@ func (a *app) attachSetup() (attach.Setup, error) {
 		setup.Home, err = os.UserHomeDir()
 	}
 	if err == nil {
-		setup.State, err = project.StateFolder()
+		setup.State, err = userdir.State()
 	}
 	if err == nil {
 		setup.Pawl, err = ownProgram()

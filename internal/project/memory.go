@@ -13,6 +13,7 @@ import (
 
 	"pawl"
 	"pawl/internal/disk"
+	"pawl/internal/userdir"
 )
 
 // Remembered is one memory, with the file that contains it.
@@ -98,7 +99,7 @@ func resolveLink(path string) string {
 // Memories returns the memories of this project, then those that apply to all of the user's projects.
 func (p *Project) Memories() ([]Remembered, error) {
 	files := []string{p.Memory()}
-	if folder, err := userFolder("XDG_CONFIG_HOME", ".config"); err == nil {
+	if folder, err := userdir.Config(); err == nil {
 		files = append(files, filepath.Join(folder, "MEMORY.md"))
 	}
 	var all []Remembered
