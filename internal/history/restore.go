@@ -43,6 +43,9 @@ func (r *Restore) prepare(ctx context.Context, store *snapshot.Store, otherHead 
 	if err != nil {
 		return err
 	}
+	if err := runs.RequireOwn(r.project, r.Target.Run); err != nil {
+		return err
+	}
 	r.lock, err = r.project.LockEngine(project.Holder{PID: os.Getpid(), Since: time.Now().UTC(), Command: r.Command})
 	if err != nil {
 		return err

@@ -92,6 +92,9 @@ func existingRun(ctx context.Context, p *project.Project) (pawl.RunID, error) {
 	}
 	var session pawl.RunID
 	for _, run := range ids {
+		if !runs.Claimed(p, run) { // made elsewhere: nothing is added before the user adopts it
+			continue
+		}
 		switch s, err := runs.LoadState(ctx, p, run); {
 		case err != nil || s.Ended(): // a damaged run accepts no events, and must not block access to the files
 		case runs.IsPlanRun(s):
@@ -107,6 +110,9 @@ func existingRun(ctx context.Context, p *project.Project) (pawl.RunID, error) {
 func createSession(ctx context.Context, p *project.Project, version string) (pawl.RunID, error) {
 	const name = "session"
 	run := pawl.NewRunID(name, time.Now(), disk.RandomHex(2))
+	if err := runs.Claim(p, run); err != nil {
+		return "", err
+	}
 	log, err := journal.Create(p.Runs(), run)
 	if err != nil {
 		return "", err

@@ -106,7 +106,7 @@ func Init(folder string) (*Project, error) {
 	if err := disk.MakeFolders(p.Home()); err != nil {
 		return nil, fmt.Errorf("initialise a project in %s: %w", root, err)
 	}
-	if err := p.WithEditLock(p.create); err != nil {
+	if err := p.withEditLock(p.create); err != nil {
 		return nil, fmt.Errorf("initialise a project in %s: %w", root, err)
 	}
 	return p, p.open()
@@ -228,6 +228,45 @@ func (p *Project) writeGitignore() error {
 		return err
 	}
 	return disk.Replace(path, []byte(ignored))
+}
+
+// Grant trusts the project on the word of its user. A copy of another project gets an id and a value of its own.
+func (p *Project) Grant(now time.Time) error {
+	if p.Trust.Trusted() {
+		return nil
+	}
+	err := p.withEditLock(func() error {
+		id, err := p.ID, error(nil)
+		if id == "" || p.Trust.Copy {
+			id, err = newID()
+		}
+		if err == nil {
+			_, err = trust.Grant(p.Root, id, trust.Told, p.Trust.Copy, now)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return p.open()
+}
+
+// Revoke makes the project untrusted, and removes it from the user's registry.
+func (p *Project) Revoke() error { return Revoke(p.Trust) }
+
+// Revoke makes a project untrusted, which may be gone, and removes it from the user's registry.
+func Revoke(s trust.Standing) error {
+	if err := s.Revoke(); err != nil {
+		return err
+	}
+	if checkID(s.Project) != nil {
+		return nil
+	}
+	path, err := entryPath(s.Project)
+	if err != nil {
+		return err
+	}
+	return disk.Remove(path)
 }
 
 func newID() (string, error) {

@@ -146,3 +146,9 @@ func entryPath(id string) (string, error) {
 }
 
 func registry() (string, error) { return userdir.State("projects") }
+
+// Registered reports whether the user's registry has the project, with this id at this path.
+func (p *Project) Registered() bool {
+	e, err := readEntry(p.ID)
+	return err == nil && e.Path == p.Root
+}

@@ -124,7 +124,7 @@ func checkFolder(home string) string {
 	if !info.IsDir() {
 		return "it is no folder"
 	}
-	if owner := ownerOf(info); !OwnerAllowed(owner) {
+	if owner := OwnerOf(info); !OwnerAllowed(owner) {
 		return fmt.Sprintf("it belongs to another user (id %d)", owner)
 	}
 	return ""
@@ -136,7 +136,8 @@ func OwnerAllowed(owner int) bool {
 	return owner == me || me == 0 && os.Getenv("SUDO_UID") == strconv.Itoa(owner)
 }
 
-func ownerOf(info fs.FileInfo) int {
+// OwnerOf returns the id of the user that a file belongs to; -1 if unknown.
+func OwnerOf(info fs.FileInfo) int {
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
 		return int(stat.Uid)
 	}
@@ -201,7 +202,7 @@ func Grant(root, project, how string, fresh bool, now time.Time) (Standing, erro
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return Standing{}, err
 	}
-	r.Path, r.Owner, r.Project, r.Since, r.How = root, ownerOf(info), project, now.UTC(), how
+	r.Path, r.Owner, r.Project, r.Since, r.How = root, OwnerOf(info), project, now.UTC(), how
 	if host := Host(); !slices.Contains(r.Hosts, host) {
 		r.Hosts = append(r.Hosts, host)
 	}
