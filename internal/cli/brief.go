@@ -14,7 +14,7 @@ import (
 )
 
 func (a *app) briefCommand() *cobra.Command {
-	var audience, since string
+	audience, since := string(brief.Human), ""
 	var budget int
 	c := &cobra.Command{
 		Use:     "brief [RUN]",
@@ -32,9 +32,9 @@ func (a *app) briefCommand() *cobra.Command {
 			return a.brief(c, optional(args, 0), sessions.Briefing{Options: brief.Options{For: who, Budget: budget}, Since: since})
 		},
 	}
-	c.Flags().StringVar(&audience, "for", string(brief.Human), "reader `WHO`: claude, codex, gemini, opencode, copilot, kernel or human")
-	c.Flags().IntVar(&budget, "budget", 0, "maximum size, `N` bytes (default: the reader's limit, about 9000)")
-	c.Flags().StringVar(&since, "since", "", "list changes since `CHECKPOINT` (default: the run's last good one)")
+	textFlag(c, &audience, "for", "READER", "the reader: claude, codex, gemini, opencode, copilot, kernel (a notebook) or human")
+	c.Flags().IntVar(&budget, "budget", 0, "at most `N` bytes (default: depends on the reader, about 9000)")
+	c.Flags().StringVar(&since, "since", "", "list changes since `CHECKPOINT` (default: the run's last good checkpoint)")
 	return a.jsonFlag(c)
 }
 

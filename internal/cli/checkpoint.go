@@ -29,7 +29,7 @@ func (a *app) checkpointCommand() *cobra.Command {
 			return a.checkpoint(c.Context(), message)
 		},
 	}
-	c.Flags().StringVarP(&message, "message", "m", "", "description")
+	messageFlag(c, &message, "description")
 	return a.jsonFlag(c)
 }
 

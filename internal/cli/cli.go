@@ -195,7 +195,12 @@ func wrongUsage(c *cobra.Command, err error) error {
 	if pawl.HintOf(err) != "" {
 		return err
 	}
-	return usageError(c.CommandPath()+" --help", "%v; usage: %s", err, strings.TrimSuffix(c.UseLine(), " [flags]"))
+	return usageError(c.CommandPath()+" --help", "%v; usage: %s", err, usageLine(c))
+}
+
+// usageLine returns the usage of a command in one line, without the word [flags].
+func usageLine(c *cobra.Command) string {
+	return strings.ReplaceAll(strings.ReplaceAll(c.UseLine(), " [flags]", ""), "\n  ", " | ")
 }
 
 func (a *app) jsonFlag(c *cobra.Command) *cobra.Command {

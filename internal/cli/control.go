@@ -27,7 +27,7 @@ func (a *app) pauseCommand() *cobra.Command {
 			return nil
 		},
 	}
-	c.Flags().StringVarP(&why, "message", "m", "", "reason")
+	messageFlag(c, &why, "reason")
 	return c
 }
 
@@ -53,12 +53,12 @@ func (a *app) stopCommand() *cobra.Command {
 			return nil
 		},
 	}
-	c.Flags().StringVarP(&why, "message", "m", "", "reason")
+	messageFlag(c, &why, "reason")
 	return c
 }
 
 func (a *app) retryCommand() *cobra.Command {
-	return a.stepCommand("retry STEP", "Rerun a step (for foreach: only its failed items)", "queued for retry", runs.Retry)
+	return a.stepCommand("retry STEP", "Rerun a step (of a foreach step, only the failed items)", "queued for retry", runs.Retry)
 }
 
 func (a *app) skipCommand() *cobra.Command {
@@ -68,7 +68,7 @@ func (a *app) skipCommand() *cobra.Command {
 func (a *app) stepCommand(use, short, done string, act func(pawl.StepID, string) runs.Act) *cobra.Command {
 	var run, why string
 	c := &cobra.Command{
-		Use: use, Short: short, Args: exactArgs(a.stepArgument()),
+		Use: use, Short: short, Long: short + "\n\nIf the run is active, this takes effect at once, otherwise with the next pawl resume.", Args: exactArgs(a.stepArgument()),
 		RunE: func(c *cobra.Command, args []string) error {
 			p, r, err := a.perform(c.Context(), run, act(pawl.StepID(args[0]), why))
 			if err != nil {
@@ -82,7 +82,7 @@ func (a *app) stepCommand(use, short, done string, act func(pawl.StepID, string)
 			return nil
 		},
 	}
-	c.Flags().StringVar(&run, "run", "", "`RUN` to use (default: the current run)")
-	c.Flags().StringVarP(&why, "message", "m", "", "reason")
+	runFlag(c, &run)
+	messageFlag(c, &why, "reason")
 	return c
 }

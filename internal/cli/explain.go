@@ -40,8 +40,8 @@ func (a *app) explainCommand() *cobra.Command {
 			return a.printExplained(list)
 		},
 	}
-	c.Flags().StringVar(&run, "run", "", "`RUN` to use (default: the current run)")
-	c.Flags().BoolVar(&rules, "rules", false, "print the table of rules and exit")
+	runFlag(c, &run)
+	c.Flags().BoolVar(&rules, "rules", false, "print all recovery rules and exit")
 	return a.jsonFlag(c)
 }
 

@@ -70,7 +70,7 @@ func (a *app) gateCommand(use, short string, args cobra.PositionalArgs, act func
 			return nil
 		},
 	}
-	c.Flags().StringVar(&run, "run", "", "`RUN` to use (default: the current run)")
+	runFlag(c, &run)
 	return c
 }
 
@@ -109,7 +109,7 @@ func (a *app) approveCommand() *cobra.Command {
 	var why string
 	c := a.gateCommand("approve GATE", "Approve a gate (bound to the exact content shown)", exactArgs(a.gateArgument()),
 		func(id pawl.GateID, _ []string) runs.Act { return runs.Approve(id, why) }, "approved")
-	c.Flags().StringVarP(&why, "message", "m", "", "reason")
+	messageFlag(c, &why, "reason")
 	return c
 }
 
@@ -118,11 +118,10 @@ func (a *app) rejectCommand() *cobra.Command {
 	var stop bool
 	c := a.gateCommand("reject GATE -m WHY", "Reject a gate: rerun the steps it covers, or fail the run with --stop", exactArgs(a.gateArgument()),
 		func(id pawl.GateID, _ []string) runs.Act { return runs.Reject(id, why, stop) }, "rejected")
-	c.Flags().StringVarP(&why, "message", "m", "", "`WHY` it is rejected; passed to the next attempt")
+	messageFlag(c, &why, "reason; passed to the next attempt")
+	setPlaceholder(c, "message", "WHY")
 	c.Flags().BoolVar(&stop, "stop", false, "fail the run instead of rerunning steps")
-	if err := c.MarkFlagRequired("message"); err != nil {
-		panic(err)
-	}
+	requireFlags(c, "message")
 	return c
 }
 
@@ -130,7 +129,7 @@ func (a *app) answerCommand() *cobra.Command {
 	var why string
 	c := a.gateCommand("answer GATE OPTION", "Answer a decision gate with one of its options", exactArgs(a.gateArgument(), argument{name: "OPTION", hint: "pawl gates"}),
 		func(id pawl.GateID, args []string) runs.Act { return runs.Choose(id, args[0], why) }, "answered")
-	c.Flags().StringVarP(&why, "message", "m", "", "reason")
+	messageFlag(c, &why, "reason")
 	return c
 }
 
@@ -158,10 +157,10 @@ func (a *app) askCommand() *cobra.Command {
 			return nil
 		},
 	}
-	c.Flags().StringVar(&run, "run", "", "`RUN` to use (default: the current run)")
-	c.Flags().StringSliceVar(&action.Options, "option", nil, "`OPTION` to choose from; makes the gate a decision")
-	c.Flags().StringVar(&action.Default, "default", "", "`OPTION` to use if nobody answers in time")
-	c.Flags().StringVar(&action.Expect, "expect", "", "`TEXT` that tells the reviewer what to expect")
+	runFlag(c, &run)
+	c.Flags().StringSliceVar(&action.Options, "option", nil, "offer `OPTION` as an answer; repeat it for each option")
+	c.Flags().StringVar(&action.Default, "default", "", "choose `OPTION` without asking if the mode is autopilot")
+	textFlag(c, &action.Expect, "expect", "TEXT", "acceptance hint: what the reviewer should find")
 	return c
 }
 
@@ -197,14 +196,10 @@ func (a *app) reviewCommand() *cobra.Command {
 			return nil
 		},
 	}
-	c.Flags().StringVar(&run, "run", "", "`RUN` to use (default: the current run)")
-	c.Flags().StringVar(&by, "by", "", "`NAME` of the reviewer")
-	c.Flags().IntVar(&score, "score", -1, "score `N`, 0 to 100")
-	c.Flags().StringVarP(&comment, "message", "m", "", "`TEXT` that says what to improve")
-	for _, flag := range []string{"by", "score"} {
-		if err := c.MarkFlagRequired(flag); err != nil {
-			panic(err)
-		}
-	}
+	runFlag(c, &run)
+	textFlag(c, &by, "by", "NAME", "the reviewer's name")
+	numberFlag(c, &score, "score", "N", "the score, 0 to 100")
+	messageFlag(c, &comment, "what to improve")
+	requireFlags(c, "by", "score")
 	return c
 }

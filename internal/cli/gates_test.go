@@ -37,7 +37,7 @@ func (p *place) gate() pawl.GateID {
 	return gates[0].ID
 }
 
-// TestApprove approves a gate by the beginning of its id. The run goes on.
+// TestApprove approves a gate by the beginning of its id. The run continues.
 func TestApprove(t *testing.T) {
 	t.Parallel()
 	p := atGate(t)

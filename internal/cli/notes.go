@@ -18,7 +18,7 @@ import (
 func stepClient() *runs.StepClient { return runs.StepClientOf(os.Getenv) }
 
 func (a *app) progressCommand() *cobra.Command {
-	var item, status string
+	item, status := "", string(pawl.ItemIsDone)
 	c := &cobra.Command{
 		Use:     "progress [TEXT]",
 		Short:   "Report progress from inside a step: TEXT, N/TOTAL or N%",
@@ -36,8 +36,8 @@ func (a *app) progressCommand() *cobra.Command {
 			return step.Report(pawl.Line{Progress: parseProgress(text)})
 		},
 	}
-	c.Flags().StringVar(&item, "item", "", "report the item `ID`, which the step defines itself")
-	c.Flags().StringVar(&status, "status", string(pawl.ItemIsDone), "`STATUS` of the item: pending, running, done or failed")
+	c.Flags().StringVar(&item, "item", "", "report on item `ID`; the step chooses its own ids")
+	textFlag(c, &status, "status", "STATUS", "the item's status: pending, running, done or failed")
 	return c
 }
 
@@ -89,7 +89,7 @@ func (a *app) learnCommand() *cobra.Command {
 			return a.learn(c, m)
 		},
 	}
-	c.Flags().StringVar(&kind, "kind", kind, "`KIND` of note: pattern, gotcha, preference, decision, rejected or fragile")
+	textFlag(c, &kind, "kind", "KIND", "the kind of note: pattern, gotcha, preference, decision, rejected or fragile")
 	return c
 }
 
@@ -151,9 +151,9 @@ func (a *app) decideCommand() *cobra.Command {
 			return a.recordNote(c, pawl.Line{Decide: &d}, runs.Decide(d), "decision recorded")
 		},
 	}
-	c.Flags().StringVar(&d.Question, "question", "", "`TEXT` of the question")
-	c.Flags().StringSliceVar(&d.Options, "option", nil, "`OPTION` that was considered")
-	c.Flags().StringVarP(&d.Why, "message", "m", "", "reason")
+	textFlag(c, &d.Question, "question", "TEXT", "the question that CHOICE answers")
+	c.Flags().StringSliceVar(&d.Options, "option", nil, "record that `OPTION` was considered; repeat it for each option")
+	messageFlag(c, &d.Why, "reason")
 	return c
 }
 
@@ -169,8 +169,8 @@ func (a *app) blockCommand() *cobra.Command {
 			return a.recordNote(c, pawl.Line{Block: &b}, runs.Block(b), "blocker recorded; pawl status shows it")
 		},
 	}
-	c.Flags().StringVar(&step, "step", "", "blocked `STEP` (default: the whole run)")
-	c.Flags().StringVar(&b.Needs, "needs", "", "`TEXT` that says what would clear it")
+	c.Flags().StringVar(&step, "step", "", "block only `STEP` (default: the whole run)")
+	textFlag(c, &b.Needs, "needs", "TEXT", "what would clear the blocker")
 	return c
 }
 
@@ -178,7 +178,7 @@ func (a *app) unblockCommand() *cobra.Command {
 	var how string
 	c := &cobra.Command{
 		Use:   "unblock NUMBER",
-		Short: "Clear a blocker",
+		Short: "Clear a blocker (pawl status shows its number)",
 		Args:  exactArgs(argument{name: "NUMBER", hint: "pawl status"}),
 		RunE: func(c *cobra.Command, args []string) error {
 			id, err := strconv.Atoi(args[0])
@@ -193,6 +193,6 @@ func (a *app) unblockCommand() *cobra.Command {
 			return r.Log.Close()
 		},
 	}
-	c.Flags().StringVarP(&how, "message", "m", "", "how it was cleared")
+	messageFlag(c, &how, "how the blocker was cleared")
 	return c
 }

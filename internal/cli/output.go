@@ -44,9 +44,9 @@ func (a *app) outputCommand() *cobra.Command {
 			return a.copyOutput(soft, path, follow)
 		},
 	}
-	c.Flags().StringVar(&run, "run", "", "`RUN` to use (default: the current run)")
-	c.Flags().StringVar(&item, "item", "", "item `VALUE` (required for foreach steps)")
-	c.Flags().IntVar(&attempt, "attempt", 0, "attempt `N` (default: the newest)")
+	runFlag(c, &run)
+	textFlag(c, &item, "item", "VALUE", "the item (required for a foreach step)")
+	c.Flags().IntVar(&attempt, "attempt", 0, "show attempt `N` (default: the newest)")
 	c.Flags().BoolVarP(&follow, "follow", "f", false, "follow until the attempt ends")
 	c.Flags().BoolVar(&stderr, "stderr", false, "show standard error instead of standard output")
 	return c

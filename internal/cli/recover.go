@@ -24,9 +24,9 @@ func (a *app) recoverCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "recover [RUN]",
 		Short: "Rebuild a run whose journal is damaged or lost",
-		Long: "Rebuild a run whose journal is damaged or lost\n\nrecover collects what is left: the intact start of the journal, the records of steps, snapshots, views, git commits and\n" +
-			"the plan. It prints each recovered part with its confidence and evidence. It changes nothing without --accept. The\n" +
-			"damaged journal is renamed, never deleted.",
+		Long: "Rebuild a run whose journal is damaged or lost\n\nrecover collects what is left: the intact start of the journal, the records of steps, snapshots, STATE.md and other\n" +
+			"views, git commits and the plan. It prints each recovered part with its confidence and evidence. It changes nothing\n" +
+			"without --accept. The damaged journal is renamed, never deleted.",
 		Example: "  pawl recover\n  pawl recover --accept && pawl resume",
 		Args:    atMostOne,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -34,8 +34,9 @@ func (a *app) recoverCommand() *cobra.Command {
 		},
 	}
 	c.Flags().BoolVar(&o.accept, "accept", false, "rebuild the journal as proposed")
-	c.Flags().StringVar(&o.trust, "trust", string(rebuild.Certain), "minimum confidence `LEVEL` to accept: certain or likely")
-	c.Flags().StringVar(&o.plan, "plan", "", "plan `FILE` of the run, if none is stored with its journal")
+	o.trust = string(rebuild.Certain)
+	textFlag(c, &o.trust, "trust", "LEVEL", "minimum confidence to accept: certain or likely")
+	textFlag(c, &o.plan, "plan", "FILE", "the run's plan file, if pawl has stored none")
 	return a.jsonFlag(c)
 }
 

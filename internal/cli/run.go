@@ -34,10 +34,11 @@ type runOptions struct {
 func (a *app) runCommand() *cobra.Command {
 	var o runOptions
 	c := &cobra.Command{
-		Use:   "run PLAN | run -- COMMAND…",
-		Short: "Start a run and follow it live",
-		Long: "Start a run and follow it live\n\nrun carries out the steps of a plan, or one command after --. If a run of the same plan is unfinished, run starts\n" +
-			"nothing; use pawl resume, or --new to start over.",
+		Use:                   "run PLAN [flags]\n  pawl run [flags] -- COMMAND…",
+		DisableFlagsInUseLine: true,
+		Short:                 "Start a run and follow it live",
+		Long: "Start a run and follow it live\n\nrun executes the steps of a plan, or one command given after --. If a run of the same plan is unfinished, run\n" +
+			"starts nothing; use pawl resume, or --new to start over.",
 		Example: "  pawl run plan.yaml\n  pawl run --background plan.yaml\n  pawl run -- make test",
 		Args:    atLeastOne(argument{name: "PLAN file, or a command after --", hint: "pawl run --help"}),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -54,7 +55,7 @@ func (a *app) runCommand() *cobra.Command {
 			return a.runFile(c.Context(), args[0], o)
 		},
 	}
-	c.Flags().IntVar(&o.parallel, "parallel", 0, "maximum `N` of concurrent attempts (default: the plan's)")
+	c.Flags().IntVar(&o.parallel, "parallel", 0, "at most `N` concurrent attempts (default: as the plan says)")
 	c.Flags().BoolVar(&o.background, "background", false, "start the run in the background, print its id and return")
 	c.Flags().BoolVar(&o.fresh, "new", false, "archive the unfinished run of this plan and start over")
 	c.Flags().BoolVar(&o.takeOver, "take-over", false, takeOverHelp)
@@ -137,7 +138,7 @@ func (a *app) runPlan(ctx context.Context, n runs.CreateOptions, o runOptions) e
 			return err
 		}
 	}
-	if resumed, err := a.resolveForeignWork(ctx, p, plan, o); err != nil || resumed {
+	if resumed, err := a.resolveUnfinishedWork(ctx, p, plan, o); err != nil || resumed {
 		return err
 	}
 	if err := a.ensureNoEngine(ctx, p, o.takeOver); err != nil {

@@ -17,7 +17,7 @@ type book struct {
 	Title string `yaml:"title"`
 }
 
-// TestRead: everything that is wrong is told, where it stands and how to mend it.
+// TestRead: each error is reported with its location and its fix.
 func TestRead(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ text, want string }{
