@@ -20,9 +20,6 @@ func (a *app) archiveCommand() *cobra.Command {
 			"It lists archives beyond --keep as due for deletion, and deletes them only with --delete.",
 		Example: "  pawl archive\n  pawl archive notes-20260101-120000-0a1b\n  pawl archive --keep 2 --delete",
 		RunE: func(c *cobra.Command, args []string) error {
-			if o.Keep < 0 {
-				return usageError("pawl archive --keep 5", "--keep must be 0 or more")
-			}
 			p, err := a.project()
 			if err != nil {
 				return err
@@ -37,7 +34,7 @@ func (a *app) archiveCommand() *cobra.Command {
 			return a.archive(c.Context(), p, o)
 		},
 	}
-	c.Flags().IntVar(&o.Keep, "keep", runs.DefaultArchives, "number `N` of archives to keep")
+	numberVar(c, &o.Keep, "keep", "", runs.DefaultArchives, 0, "number `N` of archives to keep")
 	c.Flags().BoolVar(&o.Delete, "delete", false, "delete older archives")
 	return a.jsonFlag(c)
 }

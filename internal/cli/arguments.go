@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl"
+	"pawl/internal/cli/flags"
 	"pawl/internal/cli/layout"
 	"pawl/internal/history"
 )
@@ -165,6 +166,11 @@ func (a *app) checkpointArgument() argument {
 // systemArgument is SYSTEM. Its candidates are the systems whose files pawl reads and writes.
 func (a *app) systemArgument() argument {
 	return argument{name: "SYSTEM", hint: "pawl import --help", candidates: func(*cobra.Command) string { return "systems: " + a.systems() }}
+}
+
+// numberVar adds a flag that takes a whole number of at least min.
+func numberVar(c *cobra.Command, value *int, name, short string, byDefault, min int, usage string) {
+	c.Flags().VarP(flags.Number(value, name, byDefault, min), name, short, usage)
 }
 
 // flagValue returns the value of a flag; empty if the command has no such flag.
