@@ -137,6 +137,12 @@ func (a *app) answerCommand() *cobra.Command {
 	return c
 }
 
+// openedGate is what `pawl ask --json` prints.
+type openedGate struct {
+	Gate pawl.GateID `json:"gate"`
+	Run  pawl.RunID  `json:"run"`
+}
+
 func (a *app) askCommand() *cobra.Command {
 	var run string
 	action := pawl.GateAction{Type: pawl.HumanAction}
@@ -160,7 +166,11 @@ func (a *app) askCommand() *cobra.Command {
 				return err
 			}
 			defer r.Log.Close()
-			fmt.Fprintf(a.Out, "gate %s opened (run %s)\n", action.Gate("", "", time.Time{}).ID, r.State.Run)
+			opened := openedGate{Gate: action.Gate("", "", time.Time{}).ID, Run: r.State.Run}
+			if a.json {
+				return a.printJSON(opened)
+			}
+			fmt.Fprintf(a.Out, "gate %s opened (run %s)\n", opened.Gate, opened.Run)
 			fmt.Fprintf(a.Err, "pawl: hint: %s\n", hints.Namer(c.Context(), p, r.State.Run)("pawl gates"))
 			return nil
 		},
@@ -169,7 +179,7 @@ func (a *app) askCommand() *cobra.Command {
 	c.Flags().StringSliceVar(&action.Options, "option", nil, "`OPTION` to choose from; makes the gate a decision")
 	c.Flags().StringVar(&action.Default, "default", "", "`OPTION` to use if nobody answers in time")
 	c.Flags().StringVar(&action.Expect, "expect", "", "`TEXT` that tells the reviewer what to expect")
-	return c
+	return a.jsonFlag(c)
 }
 
 // askInside opens a gate for the current step, and records in the step's result that it waits for the answer.
@@ -181,8 +191,8 @@ func (a *app) askInside(step *runs.StepClient, action pawl.GateAction) error {
 	if err := step.MarkWaiting(action); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.Out, "gate %s opened\n", gate.ID)
-	fmt.Fprintln(a.Err, "pawl: end this step now with exit code 0; a new attempt starts once the gate is answered")
+	fmt.Fprintln(a.Out, gate.ID) // for the step's program
+	fmt.Fprintf(a.Err, "pawl: gate %s opened; end this step now with exit code 0; a new attempt starts once the gate is answered\n", gate.ID)
 	return nil
 }
 

@@ -157,15 +157,17 @@ func (a *app) printRecoveredPart(p rebuild.Part) {
 		name += " " + pawl.AttemptRef{Step: p.Step, Item: p.Item}.Name()
 	}
 	status := string(p.Status)
-	if p.Status == rebuild.PartInDoubt {
+	switch {
+	case p.Status == rebuild.PartInDoubt && p.Claim == rebuild.PartNotDone:
+		status = "unclear: may not be done"
+	case p.Status == rebuild.PartInDoubt && p.Claim != "":
+		status = "unclear: may be " + string(p.Claim)
+	case p.Status == rebuild.PartInDoubt:
 		status = "unclear"
-		if p.Claim != "" {
-			status += ": may be " + string(p.Claim)
-		}
 	}
 	text := strings.Join(p.Evidence, "; ")
 	if p.Text != "" {
 		text = p.Text + ": " + text
 	}
-	fmt.Fprintf(a.Out, "  %-7s  %-20s  %-20s  %s\n", p.Confidence, name, status, text)
+	fmt.Fprintf(a.Out, "  %-7s  %-20s  %-24s  %s\n", p.Confidence, name, status, text)
 }

@@ -234,21 +234,18 @@ func (r *stepReport) statusWord() string {
 	return string(r.Status)
 }
 
-// failedStepCommands returns commands that help with a failed step: its errors, another attempt, going on without it, a
+// failedStepCommands returns commands that help with a failed step: another attempt, going on without it, its errors, a
 // rollback to the checkpoint before it, a brief to hand it over.
 func failedStepCommands(step *pawl.Step, st *pawl.StepState, good *pawl.Checkpoint) []string {
-	var commands []string
 	id := string(step.ID)
-	switch {
+	commands := []string{"pawl retry " + id, "pawl skip " + id}
+	switch item := firstFailed(st.Items); {
 	case st.Attempts == 0 || step.Gate != nil: // it has no output
-	case step.Foreach != nil:
-		if item := firstFailed(st.Items); item != "" {
-			commands = append(commands, "pawl output "+id+" --item "+item+" --stderr")
-		}
-	default:
+	case item != "":
+		commands = append(commands, "pawl output "+id+" --item "+item+" --stderr")
+	case step.Foreach == nil:
 		commands = append(commands, "pawl output "+id+" --stderr")
 	}
-	commands = append(commands, "pawl retry "+id, "pawl skip "+id)
 	if good != nil && good.Time.Before(st.Started) && good.Unsaved() == "" {
 		commands = append(commands, "pawl rollback --to "+string(good.ID))
 	}

@@ -222,23 +222,25 @@ func onlyCheckpoints(s *pawl.State) bool {
 		len(s.Sessions)+len(s.Steps)+len(s.Gates)+len(s.Blockers)+len(s.Made)+s.Learned == 0
 }
 
-// CheckpointRuns returns the current run, and the newer session runs that contain only checkpoints.
+// CheckpointRuns returns the current run, and the session runs that contain only checkpoints, of which some are newer than the
+// current run.
 func CheckpointRuns(ctx context.Context, p *project.Project) ([]pawl.RunID, error) {
 	run, err := FindRun(ctx, p, "")
 	if err != nil {
 		return nil, err
 	}
-	all, err := List(p)
-	if err != nil {
-		return nil, err
-	}
 	found := []pawl.RunID{run}
-	for _, other := range all[:max(slices.Index(all, run), 0)] {
-		if s, err := LoadState(ctx, p, other); err == nil && onlyCheckpoints(s) {
+	now, err := LoadState(ctx, p, run)
+	if err != nil {
+		return found, nil // its intact checkpoints are listed
+	}
+	all, err := List(p)
+	for _, other := range all {
+		if s, err := LoadState(ctx, p, other); err == nil && other != run && onlyCheckpoints(s) && s.Updated.After(now.Created) {
 			found = append(found, other)
 		}
 	}
-	return found, nil
+	return found, err
 }
 
 // FindUnfinished returns the newest unfinished run of the plan at source, "" for none.
