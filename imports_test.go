@@ -78,6 +78,8 @@ var roomOf = map[string]string{
 	"pawl/internal/strictyaml":                   "tools",
 	"pawl/internal/supervise":                    "tools",
 	"pawl/internal/supervise/process":            "tools",
+	"pawl/internal/trust":                        "tools",
+	"pawl/internal/userdir":                      "tools",
 	"pawl/internal/version":                      "tools",
 	"pawl/internal/view":                         "tools",
 	"pawl/internal/watchdog":                     "tools",

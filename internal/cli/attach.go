@@ -17,6 +17,7 @@ import (
 	"pawl/internal/project"
 	"pawl/internal/redact"
 	"pawl/internal/snapshot"
+	"pawl/internal/userdir"
 	"pawl/internal/version"
 )
 
@@ -183,7 +184,7 @@ func (a *app) attachPlace() (attach.Setup, error) {
 		place.Home, err = os.UserHomeDir()
 	}
 	if err == nil {
-		place.State, err = project.StateFolder()
+		place.State, err = userdir.State()
 	}
 	if err == nil {
 		place.Pawl, err = ownProgram()

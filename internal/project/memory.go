@@ -13,6 +13,7 @@ import (
 
 	"pawl"
 	"pawl/internal/disk"
+	"pawl/internal/userdir"
 )
 
 // Remembered is one memory, with the file that contains it.
@@ -97,19 +98,29 @@ func resolveLink(path string) string {
 
 // Memories returns the memories of this project, then those that apply to all of the user's projects.
 func (p *Project) Memories() ([]Remembered, error) {
-	files := []string{p.Memory()}
-	if folder, err := userFolder("XDG_CONFIG_HOME", ".config"); err == nil {
-		files = append(files, filepath.Join(folder, "MEMORY.md"))
+	all, err := p.OwnMemories()
+	if err != nil {
+		return nil, err
+	}
+	folder, err := userdir.Config()
+	if err != nil {
+		return all, nil // without a home folder there are none
+	}
+	shared, err := memoriesIn(filepath.Join(folder, "MEMORY.md"))
+	return append(all, shared...), err
+}
+
+// OwnMemories returns the memories of this project alone.
+func (p *Project) OwnMemories() ([]Remembered, error) { return memoriesIn(p.Memory()) }
+
+func memoriesIn(file string) ([]Remembered, error) {
+	doc, err := os.ReadFile(file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("read memories: %w", err)
 	}
 	var all []Remembered
-	for _, file := range files {
-		doc, err := os.ReadFile(file)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("read memories: %w", err)
-		}
-		for _, m := range memories(doc) {
-			all = append(all, Remembered{Memory: m, File: file})
-		}
+	for _, m := range memories(doc) {
+		all = append(all, Remembered{Memory: m, File: file})
 	}
 	return all, nil
 }
