@@ -3,8 +3,10 @@ package cli_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"pawl"
+	"pawl/internal/runs"
 )
 
 // failPlan fails at once.
@@ -77,6 +79,9 @@ func TestRestoreAfterTheEnd(t *testing.T) {
 	p.write("plan.yaml", "name: demo\nsteps: [{id: one, run: echo 1 > a.txt}, {id: two, needs: [one], run: echo 2 > a.txt}]\n")
 	p.ok("run", "plan.yaml")
 	run := string(p.run())
+	p.until("the next second, so that the next run's id is newer", func() bool {
+		return time.Now().UTC().Format("20060102-150405") > runs.RunStamp(pawl.RunID(run))
+	})
 	p.write("a.txt", "3")
 	p.ok("restore", "one", "--yes")
 	if all := decode[[]status](p, "runs"); len(all) != 2 {
