@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl"
+	"pawl/internal/cli/flags"
 	"pawl/internal/cli/layout"
 	"pawl/internal/history"
 )
@@ -167,6 +168,11 @@ func (a *app) systemArgument() argument {
 	return argument{name: "SYSTEM", hint: "pawl import --help", candidates: func(*cobra.Command) string { return "systems: " + a.systems() }}
 }
 
+// numberVar adds a flag that takes a whole number of at least min.
+func numberVar(c *cobra.Command, value *int, name, short string, byDefault, min int, usage string) {
+	c.Flags().VarP(flags.Number(value, name, byDefault, min), name, short, usage)
+}
+
 // flagValue returns the value of a flag; empty if the command has no such flag.
 func flagValue(c *cobra.Command, name string) string {
 	if f := c.Flags().Lookup(name); f != nil {
@@ -181,12 +187,6 @@ const checkpointHelp = "CHECKPOINT is an id, the beginning of an id, \"latest\",
 // textFlag adds a flag with a text, which the usage calls placeholder. The default is the present value of text.
 func textFlag(c *cobra.Command, text *string, name, placeholder, usage string) {
 	c.Flags().StringVar(text, name, *text, usage)
-	setPlaceholder(c, name, placeholder)
-}
-
-// numberFlag adds a flag with a number, which the usage calls placeholder. The default is the present value of number.
-func numberFlag(c *cobra.Command, number *int, name, placeholder, usage string) {
-	c.Flags().IntVar(number, name, *number, usage)
 	setPlaceholder(c, name, placeholder)
 }
 

@@ -71,6 +71,8 @@ type attachReport struct {
 	Files  []attachedFile `json:"files"` // changed files; empty: nothing to change
 	Notes  []string       `json:"notes"`
 	Next   []string       `json:"next"` // what the user has to do next
+
+	detached bool // there is nothing to detach
 }
 
 type attachedFile struct {
@@ -93,6 +95,7 @@ func (a *app) applyAttach(o attachOptions, prepare func(attach.Setup) (*attach.E
 		return err
 	}
 	report := reportEdits(edits, o.dryRun)
+	report.detached = !edits.Attaches() && len(edits.Changes) == 0
 	if !a.json {
 		a.printDiffs(report)
 	}
@@ -147,6 +150,9 @@ func (a *app) printDiffs(r attachReport) {
 
 func (a *app) printApplied(r attachReport) {
 	switch {
+	case r.detached:
+		fmt.Fprintf(a.Out, "%s is not attached (scope %s)\n", r.Agent, r.Scope)
+		return
 	case len(r.Files) == 0:
 		fmt.Fprintf(a.Out, "%s, scope %s: already up to date, nothing to change\n", r.Agent, r.Scope)
 		return

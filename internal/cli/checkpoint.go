@@ -95,6 +95,9 @@ func (t *checkpointAccess) runs(ctx context.Context, name string, all bool) ([]p
 	if all {
 		return history.AllRuns(t.project)
 	}
+	if name == "" {
+		return runs.CheckpointRuns(ctx, t.project)
+	}
 	run, err := runs.FindRun(ctx, t.project, name)
 	return []pawl.RunID{run}, err
 }

@@ -22,7 +22,7 @@ func (a *app) pauseCommand() *cobra.Command {
 				return err
 			}
 			defer r.Log.Close()
-			fmt.Fprintf(a.Out, "run %s paused; %s still running\n", r.State.Run, layout.Count(len(r.State.Live()), "attempt"))
+			fmt.Fprintf(a.Out, "run %s paused; %s\n", r.State.Run, liveText(r.State, "no attempt is running", "%s still running"))
 			fmt.Fprintf(a.Err, "pawl: hint: pawl resume %s\n", r.State.Run)
 			return nil
 		},
@@ -48,13 +48,21 @@ func (a *app) stopCommand() *cobra.Command {
 					return err
 				}
 			}
-			fmt.Fprintf(a.Out, "run %s is stopping; terminating %s\n", r.State.Run, layout.Count(len(r.State.Live()), "attempt"))
+			fmt.Fprintf(a.Out, "run %s %s\n", r.State.Run, liveText(r.State, "stopped; no attempt was running", "is stopping; terminating %s"))
 			fmt.Fprintf(a.Err, "pawl: hint: pawl resume %s\n", r.State.Run)
 			return nil
 		},
 	}
 	messageFlag(c, &why, "reason")
 	return c
+}
+
+// liveText says how many attempts are running: none, or some with their number.
+func liveText(s *pawl.State, none, some string) string {
+	if n := len(s.Live()); n > 0 {
+		return fmt.Sprintf(some, layout.Count(n, "attempt"))
+	}
+	return none
 }
 
 func (a *app) retryCommand() *cobra.Command {

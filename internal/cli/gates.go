@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -10,21 +11,22 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl"
+	"pawl/internal/cli/hints"
 	"pawl/internal/cli/layout"
 	"pawl/internal/project"
 	"pawl/internal/runs"
 )
 
 func (a *app) gatesCommand() *cobra.Command {
-	return a.jsonFlag(a.readRunCommand("gates [RUN]", "List open gates (pending approvals)", func(_ context.Context, _ *project.Project, r *runs.Run) error {
-		return a.printGates(r)
+	return a.jsonFlag(a.readRunCommand("gates [RUN]", "List open gates (pending approvals)", func(ctx context.Context, p *project.Project, r *runs.Run) error {
+		return a.printGates(r, hints.Namer(ctx, p, r.State.Run))
 	}))
 }
 
-func (a *app) printGates(r *runs.Run) error {
+func (a *app) printGates(r *runs.Run, onRun func(string) string) error {
 	reports := []layout.GateReport{}
 	for _, g := range r.State.OpenGates() {
-		reports = append(reports, layout.GateReportOf(g))
+		reports = append(reports, layout.GateReportOf(g).With(onRun))
 	}
 	if a.json {
 		return a.printJSON(reports)
@@ -75,7 +77,7 @@ func (a *app) gateCommand(use, short string, args cobra.PositionalArgs, act func
 }
 
 func (a *app) gateID(ctx context.Context, run, name string) (pawl.GateID, error) {
-	_, r, err := a.loadRun(ctx, run)
+	p, r, err := a.loadRun(ctx, run)
 	if err != nil {
 		return "", err
 	}
@@ -92,7 +94,8 @@ func (a *app) gateID(ctx context.Context, run, name string) (pawl.GateID, error)
 	case 1:
 		return found[0], nil
 	}
-	return "", usageError("pawl gates", "%q matches %s: %s", name, layout.Count(len(found), "open gate"), layout.JoinIDs(found))
+	err = usageError("pawl gates", "%q matches %s: %s", name, layout.Count(len(found), "open gate"), layout.JoinIDs(found))
+	return "", hints.For(ctx, p, r.State.Run, err)
 }
 
 // closedGate returns the newest gate that a name stands for; the name itself if there is none.
@@ -133,6 +136,12 @@ func (a *app) answerCommand() *cobra.Command {
 	return c
 }
 
+// openedGate is what `pawl ask --json` prints.
+type openedGate struct {
+	Gate pawl.GateID `json:"gate"`
+	Run  pawl.RunID  `json:"run"`
+}
+
 func (a *app) askCommand() *cobra.Command {
 	var run string
 	action := pawl.GateAction{Type: pawl.HumanAction}
@@ -142,18 +151,26 @@ func (a *app) askCommand() *cobra.Command {
 		Args:  exactArgs(argument{name: "QUESTION"}),
 		RunE: func(c *cobra.Command, args []string) error {
 			action.Ask = args[0]
+			if strings.TrimSpace(action.Ask) == "" {
+				return usageError("pawl ask --help", "the question is empty")
+			}
 			if len(action.Options) > 0 {
 				action.Type = pawl.DecisionFor
 			}
 			if step := stepClient(); step != nil {
 				return a.askInside(step, action)
 			}
-			_, r, err := a.perform(c.Context(), run, runs.Ask(action))
+			p, r, err := a.perform(c.Context(), run, runs.Ask(action))
 			if err != nil {
 				return err
 			}
 			defer r.Log.Close()
-			fmt.Fprintln(a.Out, action.Gate("", "", time.Time{}).ID)
+			opened := openedGate{Gate: action.Gate("", "", time.Time{}).ID, Run: r.State.Run}
+			if a.json {
+				return a.printJSON(opened)
+			}
+			fmt.Fprintf(a.Out, "gate %s opened (run %s)\n", opened.Gate, opened.Run)
+			fmt.Fprintf(a.Err, "pawl: hint: %s\n", hints.Namer(c.Context(), p, r.State.Run)("pawl gates"))
 			return nil
 		},
 	}
@@ -161,7 +178,7 @@ func (a *app) askCommand() *cobra.Command {
 	c.Flags().StringSliceVar(&action.Options, "option", nil, "offer `OPTION` as an answer; repeat it for each option")
 	c.Flags().StringVar(&action.Default, "default", "", "choose `OPTION` without asking if the mode is autopilot")
 	textFlag(c, &action.Expect, "expect", "TEXT", "acceptance hint: what the reviewer should find")
-	return c
+	return a.jsonFlag(c)
 }
 
 // askInside opens a gate for the current step, and records in the step's result that it waits for the answer.
@@ -173,8 +190,8 @@ func (a *app) askInside(step *runs.StepClient, action pawl.GateAction) error {
 	if err := step.MarkWaiting(action); err != nil {
 		return err
 	}
-	fmt.Fprintln(a.Out, gate.ID)
-	fmt.Fprintln(a.Err, "pawl: end this step now with exit code 0; a new attempt starts once the gate is answered")
+	fmt.Fprintln(a.Out, gate.ID) // for the step's program
+	fmt.Fprintf(a.Err, "pawl: gate %s opened; end this step now with exit code 0; a new attempt starts once the gate is answered\n", gate.ID)
 	return nil
 }
 
@@ -198,7 +215,7 @@ func (a *app) reviewCommand() *cobra.Command {
 	}
 	runFlag(c, &run)
 	textFlag(c, &by, "by", "NAME", "the reviewer's name")
-	numberFlag(c, &score, "score", "N", "the score, 0 to 100")
+	numberVar(c, &score, "score", "", 0, math.MinInt, "the score `N`, 0 to 100")
 	messageFlag(c, &comment, "what to improve")
 	requireFlags(c, "by", "score")
 	return c

@@ -25,17 +25,13 @@ func (a *app) pruneCommand() *cobra.Command {
 		Example: "  pawl prune --dry-run\n  pawl prune --keep 2",
 		Args:    noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if keep < 0 {
-				return usageError("pawl prune --keep 5", "--keep must be 0 or more")
-			}
 			if as != "" {
 				return a.pruneAs(c.Context(), as, keep, dry)
 			}
 			return a.withCheckpoints(c.Context(), func(t *checkpointAccess) error { return a.prune(c.Context(), t, keep, dry) })
 		},
 	}
-	keep = snapshot.DefaultKeep
-	numberFlag(c, &keep, "keep", "N", "snapshots to keep per run")
+	numberVar(c, &keep, "keep", "", snapshot.DefaultKeep, 0, "keep `N` snapshots per run")
 	c.Flags().BoolVar(&dry, "dry-run", false, "print the snapshots that would be deleted, and exit")
 	c.Flags().StringVar(&as, "as", "", "delete the checkpoints of another `SYSTEM` (gyoshu) instead")
 	return a.jsonFlag(c)

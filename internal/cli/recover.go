@@ -127,7 +127,7 @@ func (a *app) printRecovery(r recoverReport, o recoverOptions) {
 	}
 }
 
-// doubtSummary says what happens to the parts that are in doubt.
+// doubtSummary says what happens to the parts of which it is unclear whether they are done.
 func doubtSummary(parts []rebuild.Part, o recoverOptions) string {
 	n := 0
 	for _, p := range parts {
@@ -136,9 +136,9 @@ func doubtSummary(parts []rebuild.Part, o recoverOptions) string {
 		}
 	}
 	if n == 0 || o.trust == string(rebuild.Likely) {
-		return "Parts in doubt will rerun, or ask for your decision."
+		return "Unclear parts will rerun, or ask for your decision."
 	}
-	return fmt.Sprintf("Parts in doubt will rerun, or ask for your decision; --trust likely accepts %d of them.", n)
+	return fmt.Sprintf("Unclear parts will rerun, or ask for your decision; --trust likely accepts %d of them.", n)
 }
 
 // withoutCertainItems drops the items that are certain, because the line of their step counts them.
@@ -158,12 +158,17 @@ func (a *app) printRecoveredPart(p rebuild.Part) {
 		name += " " + pawl.AttemptRef{Step: p.Step, Item: p.Item}.Name()
 	}
 	status := string(p.Status)
-	if p.Claim != "" && p.Status == rebuild.PartInDoubt {
-		status += " (" + string(p.Claim) + "?)"
+	switch {
+	case p.Status == rebuild.PartInDoubt && p.Claim == rebuild.PartNotDone:
+		status = "unclear: may not be done"
+	case p.Status == rebuild.PartInDoubt && p.Claim != "":
+		status = "unclear: may be " + string(p.Claim)
+	case p.Status == rebuild.PartInDoubt:
+		status = "unclear"
 	}
 	text := strings.Join(p.Evidence, "; ")
 	if p.Text != "" {
 		text = p.Text + ": " + text
 	}
-	fmt.Fprintf(a.Out, "  %-7s  %-20s  %-17s  %s\n", p.Confidence, name, status, text)
+	fmt.Fprintf(a.Out, "  %-7s  %-20s  %-24s  %s\n", p.Confidence, name, status, text)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl"
+	"pawl/internal/cli/hints"
 	"pawl/internal/cli/layout"
 	"pawl/internal/engine"
 	"pawl/internal/interop"
@@ -44,7 +45,7 @@ func (a *app) resumeCommand() *cobra.Command {
 	c.Flags().BoolVar(&o.yes, "yes", false, "assume yes: rerun finished steps because the plan or inputs changed, and continue despite warnings")
 	c.Flags().BoolVar(&o.dry, "dry-run", false, "print findings, verdicts and the steps that would run, and exit")
 	c.Flags().BoolVar(&o.takeOver, "take-over", false, takeOverHelp)
-	c.Flags().IntVar(&o.parallel, "parallel", 0, "at most `N` concurrent attempts (default: as the plan says)")
+	numberVar(c, &o.parallel, "parallel", "", 0, 1, "at most `N` concurrent attempts (default: as the plan says)")
 	c.Flags().Var(&o.mirror, "mirror", a.mirrorHelp())
 	c.MarkFlagsMutuallyExclusive("dry-run", "take-over")
 	return a.jsonFlag(c)
@@ -71,7 +72,7 @@ func (a *app) resume(ctx context.Context, name string, o resumeOptions) error {
 	defer r.Log.Close()
 	change, err := a.diffForResume(ctx, p, r, mirror)
 	if err != nil {
-		return err
+		return hints.For(ctx, p, r.State.Run, err)
 	}
 	cfg, err := a.engineConfig(p)
 	if err != nil {
@@ -85,10 +86,10 @@ func (a *app) resume(ctx context.Context, name string, o resumeOptions) error {
 		return a.printExamination(r, change, x)
 	}
 	a.printResuming(r)
-	a.printPlanDiff(change)
+	a.printPlanDiff(change, true)
 	a.printExaminedFindings(x, false)
 	if err := a.confirmResume(change, x, o.yes); err != nil {
-		return err
+		return hints.For(ctx, p, r.State.Run, err)
 	}
 	return a.runEngine(ctx, p, engineStart{why: "resume", parallel: o.parallel, mirror: o.mirror, adopt: change, examined: x, open: func(cfg engine.Config) (*engine.Engine, error) {
 		return engine.Open(ctx, cfg, r.State.Run)
@@ -156,7 +157,7 @@ func (a *app) printExamination(r *runs.Run, change *resume.PlanDiff, x *resume.E
 		return a.printJSON(examined{Run: r.State.Run, PlanDiff: change, Examination: x, Steps: steps})
 	}
 	a.printResuming(r)
-	a.printPlanDiff(change)
+	a.printPlanDiff(change, false)
 	fmt.Fprintln(a.Out, "\nFindings:")
 	a.printExaminedFindings(x, true)
 	fmt.Fprintln(a.Out, "\nVerdicts:")
@@ -281,9 +282,13 @@ func nameList(names []string) string {
 }
 
 // printPlanDiff prints what changed in the plan, inputs and outputs, and which steps rerun because of it.
-func (a *app) printPlanDiff(c *resume.PlanDiff) {
-	if c.Edited {
+// A resume uses the new version now.
+func (a *app) printPlanDiff(c *resume.PlanDiff, resuming bool) {
+	switch {
+	case c.Edited && resuming:
 		fmt.Fprintln(a.Out, "Plan changed since last run; using the new version.")
+	case c.Edited:
+		fmt.Fprintln(a.Out, "Plan changed since last run; resume will use the new version.")
 	}
 	for _, x := range c.Rerun {
 		what := "step " + string(x.Step)

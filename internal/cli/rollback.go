@@ -138,8 +138,22 @@ func (a *app) confirmRollback(r *engine.Rollback, o rollbackOptions) error {
 	case o.yes || r.Continued:
 		return nil
 	}
-	undos, changes := layout.Count(len(r.Undos), "undo command"), layout.Count(len(reportChanges(r.Changes)), "path")
-	return a.confirm("rolling back runs "+undos+" and changes "+changes, "Run "+undos+" and change "+changes+"?")
+	effect, question := rollbackEffects(len(r.Undos), len(reportChanges(r.Changes)))
+	return a.confirm("rolling back "+effect, question)
+}
+
+// rollbackEffects says what a rollback does, and asks for it.
+func rollbackEffects(undos, paths int) (effect, question string) {
+	commands, changes := layout.Count(undos, "undo command"), layout.Count(paths, "path")
+	switch {
+	case undos == 0 && paths == 0:
+		return "reruns steps; it runs no undo command and changes no file", "Roll back? No undo command runs and no file changes."
+	case undos == 0:
+		return "changes " + changes + "; it runs no undo command", "Change " + changes + "?"
+	case paths == 0:
+		return "runs " + commands + "; it changes no file", "Run " + commands + "?"
+	}
+	return "runs " + commands + " and changes " + changes, "Run " + commands + " and change " + changes + "?"
 }
 
 func (a *app) printRollback(r rollbackReport) {
