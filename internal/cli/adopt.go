@@ -71,22 +71,44 @@ func (a *app) adopt(ctx context.Context, name string, yes bool) error {
 		_, err := fmt.Fprintf(a.Out, "run %s is yours already\n", shown.Run)
 		return err
 	}
-	if !yes {
-		a.printAdoption(shown)
-		if err := a.confirm("this would adopt run "+string(shown.Run), "Adopt this run?"); err != nil {
-			return err
-		}
-	}
-	if err := runs.Mark(p, shown.Run); err != nil {
+	if err := a.adoptShown(p, shown, yes); err != nil {
 		return err
 	}
 	if a.json {
 		shown.Reason = ""
 		return a.printJSON(shown)
 	}
-	fmt.Fprintf(a.Out, "adopted run %s\n", shown.Run)
-	fmt.Fprintf(a.Out, "pawl resume %s\n", shown.Run)
-	return nil
+	_, err = fmt.Fprintf(a.Out, "pawl resume %s\n", shown.Run)
+	return err
+}
+
+// adoptShown asks, unless yes is set, and adopts the run.
+func (a *app) adoptShown(p *project.Project, shown adoption, yes bool) error {
+	if !yes {
+		a.printAdoption(shown)
+		if err := a.confirm("this would adopt run "+string(shown.Run), "Adopt this run?"); err != nil {
+			return err
+		}
+	}
+	if err := runs.Mark(p, shown.Run); err != nil || a.json {
+		return err
+	}
+	_, err := fmt.Fprintf(a.Out, "adopted run %s\n", shown.Run)
+	return err
+}
+
+// adoptImported shows an imported run and asks to adopt it, unless the user did so before.
+func (a *app) adoptImported(ctx context.Context, p *project.Project, run pawl.RunID) error {
+	r, err := runs.Load(ctx, p, run)
+	if err != nil {
+		return err
+	}
+	defer r.Log.Close()
+	shown, err := adoptionOf(p, r)
+	if err != nil || shown.Reason == "" {
+		return err
+	}
+	return a.adoptShown(p, shown, false)
 }
 
 // adoptionOf collects what a person should see of a run before adopting it.
