@@ -215,7 +215,7 @@ func (a *app) reviewCommand() *cobra.Command {
 	}
 	runFlag(c, &run)
 	textFlag(c, &by, "by", "NAME", "the reviewer's name")
-	numberVar(c, &score, "score", "", 0, math.MinInt, "the score `N`, 0 to 100")
+	numberVar(c, &score, "score", "", 0, math.MinInt, "the score, 0 to 100")
 	messageFlag(c, &comment, "what to improve")
 	requireFlags(c, "by", "score")
 	return c
