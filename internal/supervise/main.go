@@ -253,7 +253,7 @@ func (s *supervisor) followMove() {
 
 // reportedDone reports whether the result file says that the step is done. A missing or unreadable file counts as done.
 func (s *supervisor) reportedDone() bool {
-	file, err := disk.OpenRegular(filepath.Join(s.dir, pawl.ResultFile))
+	file, err := disk.Open(filepath.Join(s.dir, pawl.ResultFile))
 	if err != nil {
 		return true
 	}
