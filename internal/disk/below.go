@@ -2,7 +2,6 @@ package disk
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -15,9 +14,15 @@ import (
 // have arrived with a clone or an archive.
 const Guarded = ".pawl"
 
-// ErrUnsafe is the error for a file below a guarded folder that pawl does not open: a link, anything but a regular file
-// or folder, or a file of another user.
+// ErrUnsafe is the error for a file that pawl does not open: anything but a regular file and, below a guarded folder, a
+// path with a link or a file of another user.
 var ErrUnsafe = errors.New("not a regular file of this user")
+
+// unsafeError is an ErrUnsafe with its reason.
+type unsafeError string
+
+func (e unsafeError) Error() string        { return string(e) }
+func (e unsafeError) Is(target error) bool { return target == ErrUnsafe }
 
 // maxPath is the longest path that system calls accept, in bytes.
 const maxPath = 4095
@@ -135,10 +140,10 @@ func openError(path string, err error) error {
 		switch {
 		case err == unix.ELOOP || err == unix.ENOTDIR:
 			if link := linkIn(path); link != "" {
-				return &os.PathError{Op: "open", Path: path, Err: fmt.Errorf("%w: %s is a symbolic link", ErrUnsafe, link)}
+				return &os.PathError{Op: "open", Path: path, Err: unsafeError(link + " is a symbolic link")}
 			}
 		case err == unix.ENXIO:
-			return &os.PathError{Op: "open", Path: path, Err: fmt.Errorf("%w: it is a socket, a named pipe or a device", ErrUnsafe)}
+			return &os.PathError{Op: "open", Path: path, Err: unsafeError("not a regular file: it is a socket, a named pipe or a device")}
 		case err == unix.EINVAL:
 			err = fs.ErrInvalid
 		}

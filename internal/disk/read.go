@@ -69,12 +69,10 @@ func checkRegular(fd int, path string) error {
 	_, _, guarded := split(path)
 	switch {
 	case err != nil:
-	case st.Mode&unix.S_IFMT == unix.S_IFDIR:
-		err = unix.EISDIR
 	case st.Mode&unix.S_IFMT != unix.S_IFREG:
-		err = fmt.Errorf("%w: it is a %s", ErrUnsafe, kindOf(uint32(st.Mode)))
+		err = unsafeError("not a regular file: it is a " + kindOf(uint32(st.Mode)))
 	case guarded && !ownerAllowed(st.Uid):
-		err = fmt.Errorf("%w: it belongs to user %d", ErrUnsafe, st.Uid)
+		err = unsafeError(fmt.Sprintf("the file belongs to another user (uid %d)", st.Uid))
 	}
 	if err != nil {
 		return &os.PathError{Op: "open", Path: path, Err: err}
@@ -84,6 +82,8 @@ func checkRegular(fd int, path string) error {
 
 func kindOf(mode uint32) string {
 	switch mode & unix.S_IFMT {
+	case unix.S_IFDIR:
+		return "folder"
 	case unix.S_IFIFO:
 		return "named pipe"
 	case unix.S_IFSOCK:
