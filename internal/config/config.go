@@ -8,12 +8,12 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
-	"os"
 	"strconv"
 	"strings"
 	"time"
 
 	"pawl"
+	"pawl/internal/disk"
 	"pawl/internal/strictyaml"
 )
 
@@ -40,7 +40,7 @@ type Snapshots struct {
 
 // Read returns the settings in a file. A missing file is the zero Config; an invalid one is an error of pawl.KindUsage.
 func Read(path string) (Config, error) {
-	data, err := os.ReadFile(path)
+	data, err := disk.ReadFile(path, disk.ConfigLimit)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Config{}, nil
 	}

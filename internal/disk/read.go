@@ -24,6 +24,7 @@ const (
 	RecordLimit   = 16 << 20  // records of one attempt, session or import: begun.json, exit.json, job.json and so on
 	ViewLimit     = 64 << 20  // views, events.jsonl and lists of items
 	CacheLimit    = 512 << 20 // caches of a whole run or workspace: state.json, blobs, stat caches
+	JournalLimit  = 4 << 30   // a whole damaged journal, when it is rebuilt
 )
 
 // ErrTooLarge is the error for a file that is larger than its limit.
@@ -153,6 +154,12 @@ func statAndClose(fd int, path string) (fs.FileInfo, error) {
 	f := os.NewFile(uintptr(fd), path)
 	defer f.Close()
 	return f.Stat()
+}
+
+// IsOpenAs reports whether an open file is the one that st describes.
+func IsOpenAs(f *os.File, st unix.Stat_t) bool {
+	var own unix.Stat_t
+	return unix.Fstat(int(f.Fd()), &own) == nil && own.Ino == st.Ino && own.Dev == st.Dev
 }
 
 // Readlink returns the target of a link. Below .pawl, the folder of the link contains no links.

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"time"
 
 	"pawl"
+	"pawl/internal/disk"
 	"pawl/internal/journal"
 	"pawl/internal/project"
 	"pawl/internal/runs"
@@ -43,7 +43,7 @@ func prune(ctx context.Context, p *project.Project, store *snapshot.Store, why s
 		return snapshot.Pruned{}, err
 	}
 	how.RunGone = func(r snapshot.Record) bool {
-		_, err := os.Stat(filepath.Join(runDir(p, r.Run), string(r.Run)))
+		_, err := disk.Lstat(filepath.Join(runDir(p, r.Run), string(r.Run)))
 		return errors.Is(err, fs.ErrNotExist)
 	}
 	how.Now = time.Now()

@@ -3,11 +3,10 @@ package hook
 import (
 	"errors"
 	"fmt"
-	"os"
 	"strings"
-	"syscall"
 	"time"
 
+	"pawl/internal/disk"
 	"pawl/internal/project"
 )
 
@@ -19,10 +18,10 @@ func logError(p *project.Project, what error) {
 	if p == nil {
 		return
 	}
-	if info, err := os.Stat(p.HookLog()); err == nil && info.Size() > maxLog {
-		_ = os.Rename(p.HookLog(), p.HookLog()+".old")
+	if info, err := disk.Lstat(p.HookLog()); err == nil && info.Size() > maxLog {
+		_ = disk.Rename(p.HookLog(), p.HookLog()+".old")
 	}
-	file, err := os.OpenFile(p.HookLog(), os.O_WRONLY|os.O_APPEND|os.O_CREATE|syscall.O_NONBLOCK, 0o600) // do not block on a pipe
+	file, err := disk.OpenAppend(p.HookLog())
 	if err != nil {
 		return
 	}

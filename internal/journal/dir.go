@@ -13,7 +13,6 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
-	"os"
 	"path/filepath"
 	"sync"
 
@@ -35,7 +34,7 @@ var (
 
 // Runs returns the runs in folder by name, except those whose creation was interrupted.
 func Runs(folder string) ([]pawl.RunID, error) {
-	entries, err := os.ReadDir(folder)
+	entries, err := disk.ReadDir(folder)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -48,7 +47,7 @@ func Runs(folder string) ([]pawl.RunID, error) {
 		if err != nil {
 			continue
 		}
-		if info, err := os.Stat(filepath.Join(folder, entry.Name(), FileName)); err == nil && info.Size() > 0 {
+		if info, err := disk.Lstat(filepath.Join(folder, entry.Name(), FileName)); err == nil && info.Size() > 0 {
 			runs = append(runs, run)
 		}
 	}

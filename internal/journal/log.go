@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
-	"os"
 	"path/filepath"
 	"sync"
 
@@ -75,10 +74,10 @@ func (l *Log) path() string { return filepath.Join(l.home, FileName) }
 
 // openFile opens the journal for writing, or for reading if writing is not permitted.
 func (l *Log) openFile() error {
-	file, err := os.OpenFile(l.path(), os.O_RDWR, 0)
+	file, err := disk.OpenWritable(l.path())
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.EROFS) {
 		l.readOnly = err
-		file, err = os.Open(l.path())
+		file.File, err = disk.Open(l.path())
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("run %s: %w", l.run, pawl.ErrNoRun)
@@ -86,7 +85,7 @@ func (l *Log) openFile() error {
 	if err != nil {
 		return fmt.Errorf("open journal: %w", err)
 	}
-	l.file, l.synced = disk.File{File: file}, 0
+	l.file, l.synced = file, 0
 	return nil
 }
 

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/crc32"
-	"os"
 	"path/filepath"
 
 	"pawl"
@@ -100,7 +99,7 @@ func (l *Log) Uncached() pawl.Seq {
 
 // readCache reads the cache; nil if it is unreadable.
 func readCache(path string) *cached {
-	data, err := os.ReadFile(path)
+	data, err := disk.ReadFile(path, disk.CacheLimit)
 	if err != nil || !sumMatches(data) {
 		return nil
 	}

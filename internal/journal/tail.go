@@ -5,12 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
 
 	"pawl"
+	"pawl/internal/disk"
 )
 
 // tailSize is the number of bytes at the end of a journal that Add reads.
@@ -82,7 +82,7 @@ func (l *Log) scanTail() (known bool, err error) {
 // only searches for event types, without verifying or folding anything. It is meant for callers that know the run was
 // not ended at that offset.
 func Ended(folder string, run pawl.RunID, after int64) (ended bool, end int64, err error) {
-	file, err := os.Open(filepath.Join(folder, string(run), FileName))
+	file, err := disk.Open(filepath.Join(folder, string(run), FileName))
 	if err != nil {
 		return false, after, err
 	}

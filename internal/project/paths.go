@@ -119,7 +119,7 @@ func (p *Project) LinkSelf() (string, error) {
 	}
 	folder := p.path("bin")
 	link := filepath.Join(folder, "pawl")
-	if target, err := os.Readlink(link); err == nil && target == self {
+	if target, err := disk.Readlink(link); err == nil && target == self {
 		return folder, nil
 	}
 	if err := disk.MakeFolders(folder); err != nil {

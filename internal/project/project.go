@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -61,7 +62,7 @@ func Find(start string) (*Project, error) {
 		return nil, err
 	}
 	for {
-		info, err := os.Stat(filepath.Join(folder, Folder))
+		info, err := os.Lstat(filepath.Join(folder, Folder))
 		if err == nil && info.IsDir() && checkAllowed(folder) == nil {
 			return open(folder)
 		}
@@ -161,7 +162,7 @@ func (p *Project) complete() (identity, error) {
 
 func (p *Project) writeGitignore() error {
 	path := p.path(".gitignore")
-	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := disk.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return disk.Replace(path, []byte(ignored))
@@ -203,22 +204,22 @@ func (p *Project) repairIdentity(damage error) (identity, error) {
 
 // idsInRuns returns the project IDs in the first events of the project's runs.
 func (p *Project) idsInRuns() []string {
-	paths, err := filepath.Glob(filepath.Join(p.Runs(), "*", "journal.jsonl"))
+	folders, err := disk.Glob(p.Runs(), "*")
 	if err != nil {
 		return nil
 	}
 	var ids []string
-	for _, path := range paths {
+	for _, folder := range folders {
 		var first struct {
 			Data struct {
 				Project string `json:"project"`
 			} `json:"data"`
 		}
-		file, err := os.Open(path)
+		file, err := disk.Open(filepath.Join(folder, "journal.jsonl"))
 		if err != nil {
 			continue
 		}
-		if json.NewDecoder(file).Decode(&first) == nil && checkID(first.Data.Project) == nil {
+		if json.NewDecoder(io.LimitReader(file, disk.ConfigLimit)).Decode(&first) == nil && checkID(first.Data.Project) == nil {
 			ids = append(ids, first.Data.Project)
 		}
 		file.Close()
@@ -234,7 +235,7 @@ func (p *Project) newIdentity() (identity, error) {
 // identity reads project.json. An error other than fs.ErrNotExist means that the file is damaged or too new.
 func (p *Project) identity() (identity, error) {
 	path := p.path("project.json")
-	data, err := os.ReadFile(path)
+	data, err := disk.ReadFile(path, disk.IdentityLimit)
 	if err != nil {
 		return identity{}, err
 	}
