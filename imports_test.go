@@ -78,6 +78,7 @@ var roomOf = map[string]string{
 	"pawl/internal/strictyaml":                   "tools",
 	"pawl/internal/supervise":                    "tools",
 	"pawl/internal/supervise/process":            "tools",
+	"pawl/internal/trust":                        "tools",
 	"pawl/internal/userdir":                      "tools",
 	"pawl/internal/version":                      "tools",
 	"pawl/internal/view":                         "tools",

@@ -43,6 +43,7 @@ type app struct {
 	parts   Parts
 	folder  string         // value of -C
 	json    bool           // value of --json
+	reads   bool           // the command only reads, so it works in an untrusted project
 	printed []pawl.Finding // findings that printProblems has printed
 }
 
@@ -106,6 +107,7 @@ func (a *app) root() *cobra.Command {
 			if err := errors.Join(requiredFlags(c), c.ValidateFlagGroups()); err != nil {
 				return wrongUsage(c, err)
 			}
+			a.reads = readsOnly(c)
 			return nil
 		},
 	}
@@ -147,6 +149,7 @@ func (a *app) groups() []group {
 		}},
 		{"Coding agents:", []*cobra.Command{a.attachCommand(), a.detachCommand(), a.mcpCommand()}},
 		{"Other systems:", []*cobra.Command{a.importCommand(), a.exportCommand()}},
+		{"Trust:", []*cobra.Command{a.trustCommand(), a.adoptCommand()}},
 		{maintenance, []*cobra.Command{
 			a.processesCommand(), a.verifyCommand(), a.recoverCommand(), a.pruneCommand(), a.archiveCommand(), a.doctorCommand(), a.versionCommand(),
 		}},
@@ -205,13 +208,22 @@ func (a *app) here() (string, error) {
 	return filepath.Abs(a.folder)
 }
 
-// project returns the project of the current folder.
+// project returns the project of the current folder. It refuses an untrusted one, unless the command only reads: then it marks what
+// the command prints as unverified.
 func (a *app) project() (*project.Project, error) {
 	here, err := a.here()
 	if err != nil {
 		return nil, err
 	}
-	return project.Find(here)
+	p, err := project.Find(here)
+	if err != nil || p.Trust.Trusted() {
+		return p, err
+	}
+	if !a.reads {
+		return nil, p.Trusted()
+	}
+	a.quote(p)
+	return p, nil
 }
 
 // projectOrInit returns the project of the current folder, and creates it if there is none.
@@ -224,7 +236,11 @@ func (a *app) projectOrInit() (*project.Project, error) {
 	if err != nil {
 		return nil, err
 	}
-	return project.Init(here)
+	p, err = project.Init(here)
+	if err != nil {
+		return nil, err
+	}
+	return p, p.Trusted()
 }
 
 // loadNamedRun loads a run by id, unique prefix of an id, or "latest". An empty name means the current run.
@@ -275,7 +291,7 @@ func currentUser() pawl.Author {
 
 // engineConfig returns the engine configuration of a project.
 func (a *app) engineConfig(p *project.Project) (engine.Config, error) {
-	c, err := config.Read(p.Config())
+	c, err := config.Of(p)
 	if err != nil {
 		return engine.Config{}, err
 	}

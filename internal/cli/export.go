@@ -61,7 +61,7 @@ func (a *app) exportTo(ctx context.Context, system, path, name string, dry, over
 			return err
 		}
 	}
-	c, err := config.Read(p.Config())
+	c, err := config.Of(p)
 	if err != nil {
 		return err
 	}

@@ -118,7 +118,7 @@ func (a *app) importFrom(ctx context.Context, system, path string, o importOptio
 	if a.json {
 		return a.printJSON(made)
 	}
-	fmt.Fprintf(a.Out, "pawl resume %s\n", made.Run)
+	fmt.Fprintf(a.Out, "pawl adopt %s\n", made.Run)
 	return nil
 }
 
@@ -290,7 +290,7 @@ func (a *app) openForeign(ctx context.Context, fileFormat format.Format, dir str
 	if err != nil || p == nil {
 		return folder, err
 	}
-	c, err := config.Read(p.Config())
+	c, err := config.Of(p)
 	folder.SetLiveness(time.Duration(c.Warning), time.Duration(c.Stalled))
 	return folder, err
 }

@@ -66,7 +66,7 @@ func (a *app) mirrorWith(p *project.Project, flag mirrorFlag) func(*pawl.State, 
 // refreshMirror updates the mirrored files of a run that no engine works on.
 func (a *app) refreshMirror(ctx context.Context, p *project.Project, r *runs.Run) {
 	r.Notes = nil // already printed
-	c, err := config.Read(p.Config())
+	c, err := config.Of(p)
 	if err == nil {
 		err = a.parts.Formats.Refresh(ctx, p, r, c.Snapshots)
 	}

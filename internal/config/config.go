@@ -40,7 +40,7 @@ type Snapshots struct {
 
 // Read returns the settings in a file. A missing file is the zero Config; an invalid one is an error of pawl.KindUsage.
 func Read(path string) (Config, error) {
-	data, err := disk.ReadFile(path, disk.ConfigLimit)
+	data, err := disk.ReadFile(path, maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Config{}, nil
 	}

@@ -149,6 +149,9 @@ func openWith(ctx context.Context, cfg Config, choose func() (pawl.RunID, error)
 }
 
 func (e *Engine) load(ctx context.Context) error {
+	if err := runs.RequireOwn(e.cfg.Project, e.run); err != nil {
+		return err
+	}
 	r, err := runs.Load(ctx, e.cfg.Project, e.run)
 	if err != nil {
 		return err
@@ -171,7 +174,7 @@ func (e *Engine) load(ctx context.Context) error {
 
 // Close releases the run and the engine lock. Running attempts keep running under their supervisors.
 func (e *Engine) Close() error {
-	return errors.Join(e.saver.Close(), e.log.Close(), e.lock.Unlock())
+	return errors.Join(e.saver.Close(), e.log.Close(), runs.Mark(e.cfg.Project, e.run), e.lock.Unlock())
 }
 
 // State returns the current state. It must not be called during Run.

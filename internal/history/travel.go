@@ -104,6 +104,9 @@ func existingRun(ctx context.Context, p *project.Project) (pawl.RunID, error) {
 	}
 	var session pawl.RunID
 	for _, run := range ids {
+		if !runs.Claimed(p, run) { // made elsewhere: nothing is added before the user adopts it
+			continue
+		}
 		switch s, err := runs.LoadState(ctx, p, run); {
 		case err != nil || s.Ended(): // a damaged run accepts no events, and must not block access to the files
 		case runs.IsPlanRun(s):
@@ -119,6 +122,9 @@ func existingRun(ctx context.Context, p *project.Project) (pawl.RunID, error) {
 func createSession(ctx context.Context, p *project.Project, version string) (pawl.RunID, error) {
 	const name = "session"
 	run := pawl.NewRunID(name, time.Now(), disk.RandomHex(2))
+	if err := runs.Claim(p, run); err != nil {
+		return "", err
+	}
 	log, err := journal.Create(p.Runs(), run)
 	if err != nil {
 		return "", err
@@ -305,6 +311,9 @@ func PrepareRestore(
 func (r *Restore) prepare(ctx context.Context, store *snapshot.Store, otherHead bool) error {
 	record, err := r.Target.SnapshotRecord()
 	if err != nil {
+		return err
+	}
+	if err := runs.RequireOwn(r.project, r.Target.Run); err != nil {
 		return err
 	}
 	r.lock, err = r.project.LockEngine(project.Holder{PID: os.Getpid(), Since: time.Now().UTC(), Command: r.Command})

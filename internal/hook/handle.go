@@ -187,7 +187,7 @@ func (c *call) requestCheckpoint(kind pawl.CheckpointKind, why string) error {
 
 // snapshots returns the snapshot settings. Unreadable settings are logged and count as empty.
 func (c *call) snapshots() config.Snapshots {
-	cfg, err := config.Read(c.project.Config())
+	cfg, err := config.Of(c.project)
 	if err != nil {
 		c.logError(err)
 	}

@@ -42,7 +42,7 @@ func TestLearnDiesAnywhere(t *testing.T) {
 		if got := read(t, p.Memory()); got != old && got != old+"- b 0\n" {
 			t.Errorf("MEMORY.md: %q", got)
 		}
-		tell(t, root, t.TempDir(), "learn b 1")
+		tell(t, root, os.Getenv("HOME"), "learn b 1")
 		if got := read(t, p.Memory()); got != old+"- b 0\n" {
 			t.Errorf("MEMORY.md after learning again: %q", got)
 		}
@@ -66,7 +66,7 @@ func everyFault(t *testing.T, do string, check func(*testing.T, string), prepare
 					t.Fatal(err)
 				}
 			}
-			cmd := another(t, root, filepath.Dir(root), do, fmt.Sprintf("%s=%s:%d", disk.FaultVar, fault, n))
+			cmd := another(t, root, os.Getenv("HOME"), do, fmt.Sprintf("%s=%s:%d", disk.FaultVar, fault, n))
 			out, err := cmd.CombinedOutput()
 			if err == nil {
 				break

@@ -89,19 +89,29 @@ func (p *Project) editMemory(edit func(doc []byte) []byte) error {
 
 // Memories returns the memories of this project, then those that apply to all of the user's projects.
 func (p *Project) Memories() ([]Remembered, error) {
-	files := []string{p.Memory()}
-	if folder, err := userdir.Config(); err == nil {
-		files = append(files, filepath.Join(folder, "MEMORY.md"))
+	all, err := p.OwnMemories()
+	if err != nil {
+		return nil, err
+	}
+	folder, err := userdir.Config()
+	if err != nil {
+		return all, nil // without a home folder there are none
+	}
+	shared, err := memoriesIn(filepath.Join(folder, "MEMORY.md"))
+	return append(all, shared...), err
+}
+
+// OwnMemories returns the memories of this project alone.
+func (p *Project) OwnMemories() ([]Remembered, error) { return memoriesIn(p.Memory()) }
+
+func memoriesIn(file string) ([]Remembered, error) {
+	doc, err := disk.ReadFile(file, disk.MemoryLimit)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("read memories: %w", err)
 	}
 	var all []Remembered
-	for _, file := range files {
-		doc, err := disk.ReadFile(file, disk.MemoryLimit)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("read memories: %w", err)
-		}
-		for _, m := range memories(doc) {
-			all = append(all, Remembered{Memory: m, File: file})
-		}
+	for _, m := range memories(doc) {
+		all = append(all, Remembered{Memory: m, File: file})
 	}
 	return all, nil
 }

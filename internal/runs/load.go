@@ -84,6 +84,9 @@ func Create(ctx context.Context, p *project.Project, n CreateOptions) (pawl.RunI
 
 func create(ctx context.Context, p *project.Project, n CreateOptions) (pawl.RunID, error) {
 	run := pawl.NewRunID(n.Plan.Name, time.Now(), disk.RandomHex(2))
+	if err := Claim(p, run); err != nil {
+		return "", err
+	}
 	if err := disk.MakeFolders(p.RunDir(run)); err != nil {
 		return "", err
 	}

@@ -1,0 +1,67 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"pawl/internal/project"
+)
+
+// readers are the commands that work in an untrusted project. They write nothing.
+var readers = map[string]bool{
+	"status": true, "runs": true, "output": true, "log": true, "stats": true, "why": true, "explain": true, "brief": true, "gates": true,
+	"checkpoints": true, "show": true, "memory": true, "processes": true, "verify": true, "doctor": true, "trust": true, "plan": true,
+}
+
+// changers are flags that make a reading command write or end processes.
+var changers = []string{"end", "repair"}
+
+// readsOnly reports whether a command line only reads.
+func readsOnly(c *cobra.Command) bool {
+	for _, name := range changers {
+		if f := c.Flags().Lookup(name); f != nil && f.Changed {
+			return false
+		}
+	}
+	for c.HasParent() && c.Parent().HasParent() {
+		c = c.Parent()
+	}
+	return readers[c.Name()]
+}
+
+// quote marks all that the command prints about an untrusted project: JSON by a note, text by a note and "> " before each line.
+func (a *app) quote(p *project.Project) {
+	if _, done := a.Out.(*quoter); done {
+		return
+	}
+	fmt.Fprintf(a.Err, "pawl: note: %v\npawl: note: what follows comes from its files and is unverified; to trust it: pawl trust\n", p.Trusted())
+	if !a.json {
+		a.Out = &quoter{out: a.Out}
+	}
+}
+
+// quoter writes "> " before each line.
+type quoter struct {
+	out  io.Writer
+	open bool // the last line has no end yet
+}
+
+// Write implements io.Writer.
+func (q *quoter) Write(text []byte) (int, error) {
+	var quoted strings.Builder
+	for line := range bytes.Lines(text) {
+		if !q.open {
+			quoted.WriteString("> ")
+		}
+		quoted.Write(line)
+		q.open = !bytes.HasSuffix(line, []byte("\n"))
+	}
+	if _, err := io.WriteString(q.out, quoted.String()); err != nil {
+		return 0, err
+	}
+	return len(text), nil
+}
