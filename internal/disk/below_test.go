@@ -262,7 +262,7 @@ func TestLimits(t *testing.T) {
 		t.Errorf("one byte too many: %v", err)
 	}
 	must(t, os.Truncate(w.path("x"), 1<<40))
-	if _, err := ReadFile(w.path("x"), ConfigLimit); !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), "at most 1 MiB") {
+	if _, err := ReadFile(w.path("x"), ConfigLimit); !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), "larger than 1 MiB") {
 		t.Errorf("a sparse file: %v", err)
 	}
 	for _, path := range []string{"/dev/zero", "/proc/self/status"} { // elsewhere

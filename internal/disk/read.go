@@ -30,6 +30,14 @@ const (
 // ErrTooLarge is the error for a file that is larger than its limit.
 var ErrTooLarge = errors.New("the file is too large")
 
+// largeError is an ErrTooLarge with the limit in bytes.
+type largeError int64
+
+func (e largeError) Error() string {
+	return "the file is larger than " + size(int64(e)) + ", the most that pawl reads"
+}
+func (e largeError) Is(target error) bool { return target == ErrTooLarge }
+
 // Open opens a regular file for reading. It rejects anything else: reading a pipe or device might never end. Below
 // .pawl it follows no links and rejects files of other users.
 func Open(path string) (*os.File, error) { return openRegular(path, unix.O_RDONLY, 0) }
@@ -106,7 +114,7 @@ func ReadFile(path string, limit int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	tooLarge := &os.PathError{Op: "read", Path: path, Err: fmt.Errorf("%w: pawl reads at most %s of it", ErrTooLarge, size(limit))}
+	tooLarge := &os.PathError{Op: "read", Path: path, Err: largeError(limit)}
 	if info.Size() > limit {
 		return nil, tooLarge
 	}
