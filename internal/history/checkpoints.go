@@ -3,7 +3,6 @@ package history
 import (
 	"context"
 	"errors"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -17,7 +16,7 @@ import (
 
 // runDir returns the folder of a run, active or archived.
 func runDir(p *project.Project, run pawl.RunID) string {
-	if _, err := disk.Lstat(filepath.Join(p.Runs(), string(run))); err == nil {
+	if _, err := disk.Lstat(p.RunDir(run)); err == nil {
 		return p.Runs()
 	}
 	return p.Archive()

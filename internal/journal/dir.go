@@ -14,6 +14,7 @@ import (
 	"io/fs"
 	"iter"
 	"path/filepath"
+	"strings"
 	"sync"
 
 	"pawl"
@@ -59,7 +60,7 @@ func Create(folder string, run pawl.RunID) (*Log, error) {
 	if _, err := pawl.ParseRunID(string(run)); err != nil {
 		return nil, err
 	}
-	home := filepath.Join(folder, string(run))
+	home := homeOf(folder, run)
 	if err := disk.MakeFolders(home); err != nil {
 		return nil, fmt.Errorf("create run %s: %w", run, err)
 	}
@@ -147,4 +148,14 @@ func (d *Dir) log(run pawl.RunID) (*Log, error) {
 	}
 	d.logs[run] = log
 	return log, nil
+}
+
+// homeOf returns the folder of a run. An id that is no name of a folder, which only a planted file can contain, gets a
+// folder that never exists.
+func homeOf(folder string, run pawl.RunID) string {
+	name := string(run)
+	if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00") {
+		name = "invalid"
+	}
+	return filepath.Join(folder, name)
 }

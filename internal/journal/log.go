@@ -59,7 +59,7 @@ func open(folder string, run pawl.RunID) (*Log, error) {
 	if _, err := pawl.ParseRunID(string(run)); err != nil {
 		return nil, fmt.Errorf("%w: %w", pawl.ErrNoRun, err)
 	}
-	l := &Log{run: run, home: filepath.Join(folder, string(run)), quit: make(chan struct{}), verified: newVerified()}
+	l := &Log{run: run, home: homeOf(folder, run), quit: make(chan struct{}), verified: newVerified()}
 	if err := l.openFile(); err != nil {
 		return nil, err
 	}

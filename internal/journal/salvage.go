@@ -69,7 +69,7 @@ func (s *Salvage) Rebuild(events []pawl.Event) (aside string, err error) {
 	if err != nil {
 		return "", fmt.Errorf("rebuild the journal of run %s: %w", s.run, err)
 	}
-	home := filepath.Join(s.folder, string(s.run))
+	home := homeOf(s.folder, s.run)
 	if err := disk.MakeFolders(home); err != nil {
 		return "", err
 	}
@@ -195,7 +195,7 @@ func hasTraces(home string) bool {
 // CachedSeq returns the last event in a run's cached state, or 0 if the cache is missing or damaged. It uses nothing
 // else of the cache.
 func CachedSeq(folder string, run pawl.RunID) pawl.Seq {
-	data, err := disk.ReadFile(filepath.Join(folder, string(run), "state.json"), disk.CacheLimit)
+	data, err := disk.ReadFile(filepath.Join(homeOf(folder, run), "state.json"), disk.CacheLimit)
 	if err != nil || !sumMatches(data) {
 		return 0
 	}

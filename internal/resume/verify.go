@@ -38,7 +38,7 @@ func Verify(ctx context.Context, p *project.Project) ([]pawl.Finding, error) {
 	}
 	aside, err := runs.ArchivedRuns(p)
 	for _, run := range aside {
-		findings = append(findings, journal.Check(filepath.Join(p.Archive(), string(run)))...)
+		findings = append(findings, journal.Check(p.ArchivedDir(run))...)
 	}
 	return findings, err
 }

@@ -118,7 +118,7 @@ func moveToArchive(p *project.Project, run pawl.RunID) error {
 	if err := disk.MakeFolders(p.Archive()); err != nil {
 		return fmt.Errorf("archive run %s: %w", run, err)
 	}
-	if err := disk.Rename(p.RunDir(run), filepath.Join(p.Archive(), string(run))); err != nil {
+	if err := disk.Rename(p.RunDir(run), p.ArchivedDir(run)); err != nil {
 		return fmt.Errorf("archive run %s: %w", run, err)
 	}
 	return disk.SyncFolder(p.Runs())
@@ -138,7 +138,7 @@ func trimArchive(p *project.Project, a ArchiveOptions, done *ArchiveResult) erro
 			done.Due = append(done.Due, run)
 			continue
 		}
-		from := filepath.Join(p.Archive(), string(run))
+		from := p.ArchivedDir(run)
 		if err := disk.Rename(from, filepath.Join(p.Archive(), deletingPrefix+string(run))); err != nil {
 			return fmt.Errorf("delete archived run %s: %w", run, err)
 		}
