@@ -93,6 +93,8 @@ var roomOf = map[string]string{
 	"pawl/internal/sessions":                     "sessions",
 	"pawl/internal/rebuild":                      "rebuild",
 	"pawl/internal/cli":                          "skins",
+	"pawl/internal/cli/flags":                    "screens",
+	"pawl/internal/cli/hints":                    "screens",
 	"pawl/internal/cli/layout":                   "screens",
 	"pawl/internal/cli/liveview":                 "screens",
 	"pawl/internal/hook":                         "skins",

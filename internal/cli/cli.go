@@ -21,6 +21,8 @@ import (
 	"golang.org/x/term"
 
 	"pawl"
+	"pawl/internal/cli/flags"
+	"pawl/internal/cli/hints"
 	"pawl/internal/cli/layout"
 	"pawl/internal/config"
 	"pawl/internal/engine"
@@ -112,7 +114,9 @@ func (a *app) root() *cobra.Command {
 		},
 	}
 	root.PersistentFlags().StringVarP(&a.folder, "directory", "C", "", "run as if started in `FOLDER`")
-	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return usageError(c.CommandPath()+" --help", "%v", err) })
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return usageError(c.CommandPath()+" --help", "%v", flags.Plain(err))
+	})
 	for _, g := range a.groups() {
 		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title})
 		for _, c := range g.commands {
@@ -195,7 +199,12 @@ func wrongUsage(c *cobra.Command, err error) error {
 	if pawl.HintOf(err) != "" {
 		return err
 	}
-	return usageError(c.CommandPath()+" --help", "%v; usage: %s", err, strings.TrimSuffix(c.UseLine(), " [flags]"))
+	return usageError(c.CommandPath()+" --help", "%v; usage: %s", err, usageLine(c))
+}
+
+// usageLine returns the usage of a command in one line, without the word [flags].
+func usageLine(c *cobra.Command) string {
+	return strings.ReplaceAll(strings.ReplaceAll(c.UseLine(), " [flags]", ""), "\n  ", " | ")
 }
 
 func (a *app) jsonFlag(c *cobra.Command) *cobra.Command {
@@ -264,7 +273,7 @@ func (a *app) perform(ctx context.Context, name string, act runs.Act) (*project.
 	}
 	r, err := runs.Perform(ctx, p, run, currentUser(), act)
 	if err != nil {
-		return p, nil, err
+		return p, nil, hints.For(ctx, p, run, err)
 	}
 	a.printNotes(r.Notes)
 	a.refreshMirror(ctx, p, r)

@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -37,7 +38,7 @@ func (p *place) gate() pawl.GateID {
 	return gates[0].ID
 }
 
-// TestApprove approves a gate by the beginning of its id. The run goes on.
+// TestApprove approves a gate by the beginning of its id. The run continues.
 func TestApprove(t *testing.T) {
 	t.Parallel()
 	p := atGate(t)
@@ -114,12 +115,17 @@ func TestReject(t *testing.T) {
 func TestAskAndAnswer(t *testing.T) {
 	t.Parallel()
 	p := atGate(t)
-	first := strings.TrimSpace(p.ok("ask", "Is there ink?", "--expect", "a bottle"))
+	asked := p.pawl("ask", "Is there ink?", "--expect", "a bottle")
+	first := strings.Fields(asked.out)[1]
+	if want := fmt.Sprintf("gate %s opened (run %s)\n", first, p.run()); asked.out != want || asked.msg != "pawl: hint: pawl gates\n" {
+		t.Errorf("%q, %q, want %q", asked.out, asked.msg, want)
+	}
+	p.wants(p.fails(pawl.KindUsage, "ask", " ").err.Error(), "the question is empty")
 	if got := decode[[]any](p, "gates"); len(got) != 2 {
 		t.Errorf("%d gates", len(got))
 	}
 	p.ok("approve", first)
-	second := strings.TrimSpace(p.ok("ask", "Which?", "--option", "red,blue"))
+	second := decode[struct{ Gate string }](p, "ask", "Which?", "--option", "red,blue").Gate
 	p.wants(p.ok("gates"), second, "pawl answer")
 	p.fails(pawl.KindUsage, "answer", second, "green")
 	p.fails(pawl.KindUsage, "approve", second)

@@ -161,8 +161,8 @@ func TestVerifyStep(t *testing.T) {
 	p.pawl("verify", "--as", "sitebuilder", "--step", "draft")
 }
 
-// TestPruneForeign prunes checkpoints of another system.
-func TestPruneForeign(t *testing.T) {
+// TestPruneAs prunes checkpoints of another system.
+func TestPruneAs(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
 	p.write("plan.yaml", gatePlan)

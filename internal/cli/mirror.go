@@ -21,7 +21,7 @@ func (a *app) formatNamed(system string) (format.Format, error) { return a.parts
 func (a *app) systems() string { return a.parts.Formats.Names() }
 
 func (a *app) mirrorHelp() string {
-	return "keep the files of another system up to date; `SYSTEM[=PATH]` is one of " + a.systems()
+	return "keep another system's files up to date, in PATH (default: the project); SYSTEM is one of " + a.systems()
 }
 
 // mirrorFlag is the value of --mirror. Giving it twice is an error, because a run has one mirror.
@@ -37,7 +37,7 @@ func (m *mirrorFlag) Set(value string) error {
 
 func (m *mirrorFlag) String() string { return string(*m) }
 
-func (m *mirrorFlag) Type() string { return "string" }
+func (m *mirrorFlag) Type() string { return "SYSTEM[=PATH]" } // the placeholder in help
 
 // mirrorFor returns a function that finds the mirror of a run: the one that the flag names, else the one that the run has.
 func (a *app) mirrorFor(p *project.Project, flag mirrorFlag) func(*pawl.State) *interop.Mirror {

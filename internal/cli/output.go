@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl"
+	"pawl/internal/cli/hints"
 	"pawl/internal/cli/layout"
 	"pawl/internal/disk"
 	"pawl/internal/project"
@@ -38,16 +39,16 @@ func (a *app) outputCommand() *cobra.Command {
 			}
 			path, err := outputPath(p, r, ref, stderr)
 			if err != nil {
-				return err
+				return hints.For(c.Context(), p, r.State.Run, err)
 			}
 			soft, _, release := interrupts(c.Context(), func() {})
 			defer release()
-			return a.copyOutput(soft, path, follow)
+			return hints.For(c.Context(), p, r.State.Run, a.copyOutput(soft, path, follow))
 		},
 	}
-	c.Flags().StringVar(&run, "run", "", "`RUN` to use (default: the current run)")
-	c.Flags().StringVar(&item, "item", "", "item `VALUE` (required for foreach steps)")
-	c.Flags().IntVar(&attempt, "attempt", 0, "attempt `N` (default: the newest)")
+	runFlag(c, &run)
+	textFlag(c, &item, "item", "VALUE", "the item (required for a foreach step)")
+	numberVar(c, &attempt, "attempt", "", 0, 1, "show attempt `N` (default: the newest)")
 	c.Flags().BoolVarP(&follow, "follow", "f", false, "follow until the attempt ends")
 	c.Flags().BoolVar(&stderr, "stderr", false, "show standard error instead of standard output")
 	return c

@@ -20,23 +20,20 @@ func (a *app) pruneCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "prune",
 		Short: "Delete old snapshots and free their space",
-		Long: "Delete old snapshots and free their space\n\nprune keeps the newest snapshots of each run, those of gates, those that users asked for, and the last good one.\n" +
-			"The checkpoints of deleted snapshots stay listed.",
+		Long: "Delete old snapshots and free their space\n\nprune keeps the newest snapshots of each run, the last good one, and those taken at gates or by users.\n" +
+			"pawl checkpoints still lists the checkpoints of deleted snapshots.",
 		Example: "  pawl prune --dry-run\n  pawl prune --keep 2",
 		Args:    noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if keep < 0 {
-				return usageError("pawl prune --keep 5", "--keep must be 0 or more")
-			}
 			if as != "" {
 				return a.pruneAs(c.Context(), as, keep, dry)
 			}
 			return a.withCheckpoints(c.Context(), func(t *checkpointAccess) error { return a.prune(c.Context(), t, keep, dry) })
 		},
 	}
-	c.Flags().IntVar(&keep, "keep", snapshot.DefaultKeep, "number `N` of snapshots to keep per run")
+	numberVar(c, &keep, "keep", "", snapshot.DefaultKeep, 0, "keep `N` snapshots per run")
 	c.Flags().BoolVar(&dry, "dry-run", false, "print the snapshots that would be deleted, and exit")
-	c.Flags().StringVar(&as, "as", "", "delete the checkpoints of another `SYSTEM` instead: gyoshu")
+	c.Flags().StringVar(&as, "as", "", "delete the checkpoints of another `SYSTEM` (gyoshu) instead")
 	return a.jsonFlag(c)
 }
 

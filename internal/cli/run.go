@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"pawl"
+	"pawl/internal/cli/hints"
 	"pawl/internal/cli/liveview"
 	"pawl/internal/engine"
 	"pawl/internal/planfile"
@@ -36,10 +37,11 @@ type runOptions struct {
 func (a *app) runCommand() *cobra.Command {
 	var o runOptions
 	c := &cobra.Command{
-		Use:   "run PLAN | run -- COMMAND…",
-		Short: "Start a run and follow it live",
-		Long: "Start a run and follow it live\n\nrun carries out the steps of a plan, or one command after --. If a run of the same plan is unfinished, run starts\n" +
-			"nothing; use pawl resume, or --new to start over.",
+		Use:                   "run PLAN [flags]\n  pawl run [flags] -- COMMAND…",
+		DisableFlagsInUseLine: true,
+		Short:                 "Start a run and follow it live",
+		Long: "Start a run and follow it live\n\nrun executes the steps of a plan, or one command given after --. If a run of the same plan is unfinished, run\n" +
+			"starts nothing; use pawl resume, or --new to start over.",
 		Example: "  pawl run plan.yaml\n  pawl run --background plan.yaml\n  pawl run -- make test",
 		Args:    atLeastOne(argument{name: "PLAN file, or a command after --", hint: "pawl run --help"}),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -56,7 +58,7 @@ func (a *app) runCommand() *cobra.Command {
 			return a.runFile(c.Context(), args[0], o)
 		},
 	}
-	c.Flags().IntVar(&o.parallel, "parallel", 0, "maximum `N` of concurrent attempts (default: the plan's)")
+	numberVar(c, &o.parallel, "parallel", "", 0, 1, "at most `N` concurrent attempts (default: as the plan says)")
 	c.Flags().BoolVar(&o.background, "background", false, "start the run in the background, print its id and return")
 	c.Flags().BoolVar(&o.fresh, "new", false, "archive the unfinished run of this plan and start over")
 	c.Flags().BoolVar(&o.takeOver, "take-over", false, takeOverHelp)
@@ -81,9 +83,7 @@ func commandPlan(args []string) runs.CreateOptions {
 }
 
 func (a *app) runFile(ctx context.Context, path string, o runOptions) error {
-	if a.folder != "" && !filepath.IsAbs(path) {
-		path = filepath.Join(a.folder, path)
-	}
+	path = a.planPath(path)
 	data, err := readPlanFile(path)
 	if err != nil {
 		return err
@@ -93,6 +93,14 @@ func (a *app) runFile(ctx context.Context, path string, o runOptions) error {
 		return err
 	}
 	return a.runPlan(ctx, runs.CreateOptions{Kind: pawl.PlanRun, Data: data, Source: absolute}, o)
+}
+
+// planPath returns the path of a plan file that the user named, relative to the folder that -C names.
+func (a *app) planPath(path string) string {
+	if a.folder != "" && !filepath.IsAbs(path) {
+		return filepath.Join(a.folder, path)
+	}
+	return path
 }
 
 // maxPlanFile is the maximum size of a plan file.
@@ -153,11 +161,11 @@ func (a *app) runPlan(ctx context.Context, n runs.CreateOptions, o runOptions) e
 	}
 	a.register(p)
 	if n.Kind == pawl.PlanRun && !o.fresh {
-		if err := a.refuseUnfinished(ctx, p, n); err != nil {
+		if err := a.refuseUnfinished(ctx, p, n, o.takeOver); err != nil {
 			return err
 		}
 	}
-	if resumed, err := a.resolveForeignWork(ctx, p, plan, o); err != nil || resumed {
+	if resumed, err := a.resolveUnfinishedWork(ctx, p, plan, o); err != nil || resumed {
 		return err
 	}
 	if err := a.ensureNoEngine(ctx, p, o.takeOver); err != nil {
@@ -180,8 +188,8 @@ func (a *app) runPlan(ctx context.Context, n runs.CreateOptions, o runOptions) e
 	}})
 }
 
-// refuseUnfinished returns an error if a run of this plan is unfinished.
-func (a *app) refuseUnfinished(ctx context.Context, p *project.Project, n runs.CreateOptions) error {
+// refuseUnfinished returns an error if a run of this plan is unfinished: one that an engine works on is followed, not resumed.
+func (a *app) refuseUnfinished(ctx context.Context, p *project.Project, n runs.CreateOptions, takeOver bool) error {
 	run, err := runs.FindUnfinished(ctx, p, n.Source)
 	if pawl.KindOf(err) == pawl.KindDamaged {
 		why := fmt.Errorf("cannot read an older run, which may be an unfinished run of this plan: %w", err)
@@ -189,6 +197,9 @@ func (a *app) refuseUnfinished(ctx context.Context, p *project.Project, n runs.C
 	}
 	if err != nil || run == "" {
 		return err
+	}
+	if holder, alive := p.EngineHolder(); alive && holder.Run == run && !takeOver && refuseIfLocked(p) != nil {
+		return &pawl.Error{Kind: pawl.KindHeld, Err: fmt.Errorf("run %s of this plan is already running", run), Hint: "pawl watch " + string(run)}
 	}
 	return &pawl.Error{
 		Kind: pawl.KindUsage, Hint: "pawl resume " + string(run),
@@ -288,7 +299,7 @@ func (a *app) runEngine(ctx context.Context, p *project.Project, s engineStart) 
 		return errors.Join(err, closeErr)
 	}
 	p.Register(status, time.Now().UTC()) // notes were printed at the start
-	return err
+	return hints.For(ctx, p, e.State().Run, err)
 }
 
 const takeOverHelp = "first kill the engine that holds this project (only if its identity is verified); running attempts continue"

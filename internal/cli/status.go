@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl"
+	"pawl/internal/cli/hints"
 	"pawl/internal/cli/layout"
 	"pawl/internal/interop"
 	"pawl/internal/project"
@@ -43,6 +45,8 @@ type statusReport struct {
 	Seconds  float64             `json:"running_seconds"`
 	Misfits  int                 `json:"misfits,omitempty"`
 
+	onRun    func(command string) string    // names the run in a command that needs it
+	answered string                         // the answer from which a resume continues
 	Sessions []sessionReport                `json:"sessions"`
 	Doubts   []sessions.ReconciledOperation `json:"in_doubt"` // tool calls of agents without a recorded outcome
 }
@@ -69,6 +73,8 @@ type stepReport struct {
 	Offers    []string        `json:"offers,omitempty"` // commands that help with a failed step
 	StartedAt *time.Time      `json:"started_at"`
 	EndedAt   *time.Time      `json:"ended_at"`
+
+	answered string // the answer to the step's gate, from which a resume continues
 }
 
 type itemsReport struct {
@@ -87,6 +93,7 @@ type liveReport struct {
 func (a *app) statusCommand() *cobra.Command {
 	return a.jsonFlag(a.readRunCommand("status [RUN]", "Show the status of a run", func(ctx context.Context, p *project.Project, r *runs.Run) error {
 		report := reportOf(p, r)
+		report.nameRun(hints.Namer(ctx, p, r.State.Run))
 		report.Sessions, report.Doubts = sessionsOf(r.State), toolCallsInDoubt(ctx, p, r.State)
 		if report.Status == pawl.StatusInterrupted {
 			a.refreshViews(p, r)
@@ -111,7 +118,7 @@ func (a *app) readRunCommand(use, short string, show func(context.Context, *proj
 				return err
 			}
 			defer r.Log.Close()
-			return show(c.Context(), p, r)
+			return hints.For(c.Context(), p, r.State.Run, show(c.Context(), p, r))
 		},
 	}
 }
@@ -158,6 +165,12 @@ func reportOf(p *project.Project, r *runs.Run) statusReport {
 	}
 	for i := range report.Steps {
 		report.Steps[i].probe(p, s)
+		if s.Engine != nil { // it crashed, or uses the answer right now
+			report.Steps[i].answered = ""
+		}
+	}
+	if g := s.AnsweredLast(); g != nil && s.Engine == nil {
+		report.answered = g.AnswerText()
 	}
 	for _, g := range s.OpenGates() {
 		report.Gates = append(report.Gates, layout.GateReportOf(g))
@@ -186,6 +199,9 @@ func stepOf(phase *pawl.Phase, step *pawl.Step, s *pawl.State) stepReport {
 	}
 	report.Status, report.Why, report.Attempts, report.Progress = st.Status, st.Why, st.Attempts, st.Progress
 	report.Summary, report.Adopted, report.Unsaved, report.Seconds = st.Summary, st.Adopted, st.Unsaved, st.Seconds
+	if g := s.AnsweredGate(step.ID); g != nil && report.Why == "" {
+		report.answered = g.AnswerText() + "; pawl resume continues"
+	}
 	if report.Why == "" && st.Retries.Last != nil && !st.Finished() {
 		report.Why = st.Retries.Last.Why
 	}
@@ -196,7 +212,7 @@ func stepOf(phase *pawl.Phase, step *pawl.Step, s *pawl.State) stepReport {
 		report.Live = append(report.Live, liveReport{Item: l.Item, Attempt: l.Attempt, Started: l.Started})
 	}
 	if st.Status == pawl.FailedForGood {
-		report.Offers = failedStepCommands(step.ID, st, s.LastGood)
+		report.Offers = failedStepCommands(step, st, s.LastGood)
 	}
 	report.StartedAt, report.EndedAt = layout.TimeOrNil(st.Started), layout.TimeOrNil(st.Ended)
 	return report
@@ -218,14 +234,44 @@ func (r *stepReport) statusWord() string {
 	return string(r.Status)
 }
 
-// failedStepCommands returns commands that help with a failed step: another attempt, a rollback to the checkpoint before it,
-// a brief to hand it over.
-func failedStepCommands(id pawl.StepID, st *pawl.StepState, good *pawl.Checkpoint) []string {
-	commands := []string{"pawl retry " + string(id)}
+// failedStepCommands returns commands that help with a failed step: another attempt, going on without it, its errors, a
+// rollback to the checkpoint before it, a brief to hand it over.
+func failedStepCommands(step *pawl.Step, st *pawl.StepState, good *pawl.Checkpoint) []string {
+	id := string(step.ID)
+	commands := []string{"pawl retry " + id, "pawl skip " + id}
+	switch item := firstFailed(st.Items); {
+	case st.Attempts == 0 || step.Gate != nil: // it has no output
+	case item != "":
+		commands = append(commands, "pawl output "+id+" --item "+item+" --stderr")
+	case step.Foreach == nil:
+		commands = append(commands, "pawl output "+id+" --stderr")
+	}
 	if good != nil && good.Time.Before(st.Started) && good.Unsaved() == "" {
 		commands = append(commands, "pawl rollback --to "+string(good.ID))
 	}
 	return append(commands, "pawl brief")
+}
+
+// nameRun names the run in the commands that would use another run without its name.
+func (r *statusReport) nameRun(onRun func(command string) string) {
+	r.onRun = onRun
+	for i := range r.Gates {
+		r.Gates[i] = r.Gates[i].With(onRun)
+	}
+	for _, s := range r.Steps {
+		for i := range s.Offers {
+			s.Offers[i] = onRun(s.Offers[i])
+		}
+	}
+}
+
+// firstFailed returns the first failed item of a step as pawl output takes it; "" for none.
+func firstFailed(items *pawl.ItemsState) string {
+	if items == nil || len(items.Failed) == 0 {
+		return ""
+	}
+	first := items.Failed[slices.Min(slices.Collect(maps.Keys(items.Failed)))]
+	return string(first.Item)
 }
 
 func printPosition(w io.Writer, pos pawl.Position) {
@@ -265,7 +311,7 @@ func printStatus(w io.Writer, r statusReport) error {
 		layout.PrintGate(w, g)
 	}
 	for _, b := range r.Blockers {
-		fmt.Fprintf(w, "\nblocker %d  %s\n  pawl unblock %d\n", b.ID, b.Text, b.ID)
+		fmt.Fprintf(w, "\nblocker %d  %s\n  %s\n", b.ID, b.Text, r.onRun(fmt.Sprintf("pawl unblock %d", b.ID)))
 	}
 	printSessions(w, r.Sessions)
 	printInDoubt(w, r.Doubts)
@@ -284,6 +330,9 @@ func statusText(r statusReport) string {
 	if r.Engine != nil {
 		text += fmt.Sprintf(" (engine pid %d)", r.Engine.PID)
 	}
+	if r.answered != "" && r.Status == pawl.StatusInterrupted {
+		return "ready to resume: " + r.answered
+	}
 	if r.Why != "" {
 		text += ": " + layout.OneLine(r.Why)
 	}
@@ -300,7 +349,7 @@ func stepTable(w io.Writer, steps []stepReport) error {
 				items += fmt.Sprintf(" (%d failed)", s.Items.Failed)
 			}
 		}
-		note := cmp.Or(s.Why, s.Summary)
+		note := cmp.Or(s.answered, s.Why, s.Summary)
 		if s.Status == pawl.Running && s.Progress != nil {
 			note = s.Progress.Text
 		}

@@ -38,9 +38,9 @@ func (a *app) verifyCommand() *cobra.Command {
 		},
 	}
 	c.Flags().BoolVar(&repair, "repair", false, "repair the snapshots first")
-	c.Flags().StringVar(&as.system, "as", "", "check the files of another `SYSTEM` by its own rules: "+a.systems())
+	c.Flags().StringVar(&as.system, "as", "", "check another system's files by its own rules; `SYSTEM` is one of "+a.systems())
 	c.MarkFlagsMutuallyExclusive("repair", "as")
-	c.Flags().StringVar(&as.criterion, "criterion", "", "with --step: check only the criterion `NAME`")
+	c.Flags().StringVar(&as.criterion, "criterion", "", "with --step: check only criterion `NAME`")
 	c.Flags().StringVar(&as.step, "step", "", "with --as: check only whether `STEP` meets its own criteria")
 	return a.jsonFlag(c)
 }

@@ -255,7 +255,7 @@ func (e *Engine) begin(helpers context.Context, why string) error {
 }
 
 func (e *Engine) loop(ctx, hard, helpers context.Context) error {
-	foreign := e.log.Watch(helpers)
+	appended := e.log.Watch(helpers)
 	beat := time.NewTicker(e.cfg.Watchdog.Heartbeat)
 	defer beat.Stop()
 	clock := newSleepClock()
@@ -275,7 +275,7 @@ func (e *Engine) loop(ctx, hard, helpers context.Context) error {
 		select {
 		case f := <-e.results:
 			f()
-		case <-foreign:
+		case <-appended:
 		case <-alarm:
 		case <-beat.C:
 			e.heartbeat(clock)

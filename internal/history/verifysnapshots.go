@@ -92,9 +92,12 @@ func (b *checkpointIndex) verify(ctx context.Context, store *snapshot.Store) ([]
 		if err != nil {
 			return nil, err
 		}
-		findings = append(findings, pawl.Finding{
-			Level: pawl.OK, Where: b.project.Snapshots(), What: fmt.Sprintf("snapshots verified: %d, %d bytes", len(records), size),
-		})
+		noun := "snapshots"
+		if len(records) == 1 {
+			noun = "snapshot"
+		}
+		what := fmt.Sprintf("%d %s verified, %d bytes", len(records), noun, size)
+		findings = append(findings, pawl.Finding{Level: pawl.OK, Where: b.project.Snapshots(), What: what})
 	}
 	return findings, nil
 }

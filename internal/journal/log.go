@@ -31,7 +31,7 @@ type Log struct {
 	synced    int64        // chain.end at the last sync by this descriptor
 	damage    error        // damage after chain.end, or nil
 	dead      error        // why nothing can be appended any more, or nil
-	foreign   pawl.Seq     // last event that another writer appended
+	lastOther pawl.Seq     // last event that another writer appended
 	delivered pawl.Seq     // last event that State or NewEvents returned
 	cached    pawl.Seq     // last event in the cached state, as far as known
 	early     chan *cached // receives the cache, read while a long journal is verified; may be nil
@@ -177,7 +177,7 @@ func (l *Log) scan() error {
 // afterScan updates the Log after the events that follow event before were scanned.
 func (l *Log) afterScan(before pawl.Seq) error {
 	if l.chain.seq > before {
-		l.foreign = l.chain.seq
+		l.lastOther = l.chain.seq
 	}
 	if before > 0 || l.chain.seq == 0 {
 		return nil

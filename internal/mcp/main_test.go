@@ -67,7 +67,7 @@ func testMain(m *testing.M) int {
 // secret is a value that no answer and no file of the project may hold.
 const secret = "vX93kLqPz7wM2rTs"
 
-// folder is a place of work of a test.
+// folder is the working folder of a test.
 type folder struct {
 	*testing.T
 	dir string
@@ -213,7 +213,7 @@ func (f *folder) server(log io.Writer) *mcp.Server {
 	return s
 }
 
-// connect connects a client to a server of its own.
+// connect connects a client to a new server.
 func (f *folder) connect(way, version string, client *sdk.Client) *sdk.ClientSession {
 	f.Helper()
 	if way == "http" {
@@ -268,7 +268,7 @@ func (f *folder) stdio() lines {
 	return l
 }
 
-// program connects a client to a server in a process of its own.
+// program connects a client to a server in a separate process.
 func (f *folder) program(version string, client *sdk.Client) *sdk.ClientSession {
 	f.Helper()
 	c := f.command("mcp")

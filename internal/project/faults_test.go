@@ -30,7 +30,7 @@ func TestInitDiesAnywhere(t *testing.T) {
 	})
 }
 
-// Learn dies, or its call fails, at every call; the file is the old one or the new one, and learning goes on.
+// Learn dies, or a call fails, at every call. The file is the old or the new one, and the next Learn succeeds.
 func TestLearnDiesAnywhere(t *testing.T) {
 	t.Parallel()
 	const old = "# Mine\n\n## Gotchas\n- a\n"

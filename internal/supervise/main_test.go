@@ -252,7 +252,7 @@ func (a *attempt) helper(env ...string) *exec.Cmd {
 	return cmd
 }
 
-// engine returns an engine that is to be started.
+// engine returns the command of an engine, not yet started.
 func (a *attempt) engine(env ...string) *exec.Cmd {
 	a.Helper()
 	data, err := json.Marshal(a.job)

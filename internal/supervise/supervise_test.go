@@ -180,7 +180,7 @@ func TestOnlyEnginesStartSupervisors(t *testing.T) {
 	}
 }
 
-// An engine killed -9 changes nothing: the step goes on, another engine waits for it and finds how it ended.
+// If an engine is killed with SIGKILL, the step keeps running. Another engine waits for it and collects its end.
 func TestEngineDies(t *testing.T) {
 	a := sh(t, `echo $$ > leader.pid; until test -e go; do sleep 0.01; done; echo done; exit 7`)
 	cmd := a.helper()

@@ -63,7 +63,7 @@ func TestEveryAgent(t *testing.T) {
 	}
 }
 
-// TestEnviron: an agent that pawl starts is told what pawl was told, but not that it belongs to another agent's session.
+// TestEnviron: an agent that pawl starts inherits the environment, except the variables of another agent's session.
 func TestEnviron(t *testing.T) {
 	t.Parallel()
 	given := []string{"PATH=/bin", "CLAUDECODE=1", "CLAUDE_CONFIG_DIR=/c", "CLAUDE_CODE_SESSION_ID=x", "PAWL_RUN=r", "CODEX_HOME=/h", "CODEX_THREAD_ID=y", "OPENCODE=1"}

@@ -17,11 +17,11 @@ func (a *app) pruneAs(ctx context.Context, system string, keep int, dry bool) er
 	if err != nil {
 		return err
 	}
-	dir, err := a.foreignDir("")
+	dir, err := a.existingPath("")
 	if err != nil {
 		return err
 	}
-	folder, err := a.openForeign(ctx, fileFormat, dir)
+	folder, err := a.openFolder(ctx, fileFormat, dir)
 	if err != nil {
 		return err
 	}

@@ -23,11 +23,11 @@ func (a *app) verifyAs(ctx context.Context, o asOptions, path string) error {
 	if err != nil {
 		return err
 	}
-	dir, err := a.foreignDir(path)
+	dir, err := a.existingPath(path)
 	if err != nil {
 		return err
 	}
-	folder, place, err := a.foreignAt(ctx, fileFormat, dir)
+	folder, place, err := a.openPlace(ctx, fileFormat, dir)
 	if err != nil {
 		return err
 	}
