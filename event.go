@@ -3,6 +3,8 @@ package pawl
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
+	"sync"
 	"time"
 )
 
@@ -160,9 +162,13 @@ type payloadType struct {
 
 func decoderOf[P Payload]() payloadType {
 	var zero P
+	check := sync.OnceValue(func() idCheck { return idCheckOf(reflect.TypeFor[P]()) }) // programs that read no journal do without
 	return payloadType{event: zero.Event(), decode: func(data json.RawMessage) (Payload, error) {
 		var p P
 		err := json.Unmarshal(data, &p)
+		if check := check(); err == nil && check != nil {
+			err = check(reflect.ValueOf(&p).Elem())
+		}
 		return p, err
 	}}
 }

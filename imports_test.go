@@ -140,7 +140,6 @@ var owners = map[string]string{
 	"github.com/aymanbagabas/go-udiff":       "pawl/internal/snapshot",
 	"github.com/fsnotify/fsnotify":           "pawl/internal/journal",
 	"github.com/google/jsonschema-go":        "pawl/internal/schema",
-	"github.com/google/renameio/v2":          "pawl/internal/disk",
 	"github.com/google/uuid":                 "pawl/internal/project",
 	"github.com/klauspost/compress":          "pawl/internal/snapshot/pack",
 	"github.com/modelcontextprotocol/go-sdk": "pawl/internal/mcp",

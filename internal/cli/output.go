@@ -14,6 +14,7 @@ import (
 	"pawl"
 	"pawl/internal/cli/hints"
 	"pawl/internal/cli/layout"
+	"pawl/internal/disk"
 	"pawl/internal/project"
 	"pawl/internal/runs"
 )
@@ -77,7 +78,7 @@ func outputPath(p *project.Project, r *runs.Run, ref pawl.AttemptRef, stderr boo
 
 // newestAttempt returns the highest attempt number of the folders in dir.
 func newestAttempt(dir string) (int, error) {
-	entries, err := os.ReadDir(dir)
+	entries, err := disk.ReadDir(dir)
 	if err != nil {
 		return 0, err
 	}
@@ -96,7 +97,7 @@ func newestAttempt(dir string) (int, error) {
 
 // copyOutput prints an output file. With follow it continues until the attempt's supervisor ends.
 func (a *app) copyOutput(ctx context.Context, path string, follow bool) error {
-	f, err := os.Open(path)
+	f, err := disk.Open(path)
 	if err != nil {
 		return usageError("pawl status", "no output yet: %v", err)
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -22,6 +23,7 @@ import (
 	"pawl/internal/runs"
 
 	"github.com/spf13/cobra"
+	"pawl/internal/disk"
 )
 
 type runOptions struct {
@@ -102,7 +104,7 @@ func (a *app) planPath(path string) string {
 }
 
 // maxPlanFile is the maximum size of a plan file.
-const maxPlanFile = 16 << 20
+const maxPlanFile = disk.PlanLimit
 
 func readPlanFile(path string) ([]byte, error) {
 	info, err := os.Stat(path)
@@ -118,11 +120,29 @@ func readPlanFile(path string) ([]byte, error) {
 	if info.Size() > maxPlanFile {
 		return nil, usageError("", "%s is not a plan; expected a file of at most %d MiB", path, maxPlanFile>>20)
 	}
-	data, err := os.ReadFile(path)
+	data, err := readAtMost(path, maxPlanFile)
 	if err != nil {
 		return nil, usageError("", "read plan: %v", err)
 	}
 	return data, nil
+}
+
+// readAtMost reads a file of at most limit bytes. It may be a pipe that the user names, such as /dev/stdin.
+func readAtMost(path string, limit int64) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil || info.Mode().IsRegular() {
+		return disk.ReadFile(path, limit)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	data, err := io.ReadAll(io.LimitReader(file, limit+1))
+	if err == nil && int64(len(data)) > limit {
+		err = fmt.Errorf("%s: %w", path, disk.ErrTooLarge)
+	}
+	return data, err
 }
 
 func (a *app) runPlan(ctx context.Context, n runs.CreateOptions, o runOptions) error {
@@ -198,7 +218,7 @@ func (a *app) startInBackground(ctx context.Context, p *project.Project, n runs.
 		return err
 	}
 	logPath := filepath.Join(p.RunDir(run), "engine.log")
-	log, err := os.OpenFile(logPath, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	log, err := disk.OpenAppend(logPath)
 	if err != nil {
 		return err
 	}

@@ -3,11 +3,11 @@ package engine
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"time"
 
 	"pawl"
+	"pawl/internal/disk"
 	"pawl/internal/history"
 	"pawl/internal/outputs"
 	"pawl/internal/resume"
@@ -338,7 +338,7 @@ func (e *Engine) runChecks(ctx context.Context, dir string, job pawl.Job) ([]paw
 
 // clearChecks kills orphaned checks whose supervisor died.
 func clearChecks(dir string) error {
-	if _, err := os.Lstat(filepath.Join(dir, pawl.BegunFile)); err != nil {
+	if _, err := disk.Lstat(filepath.Join(dir, pawl.BegunFile)); err != nil {
 		return nil // they never started
 	}
 	status, err := supervise.Probe(dir)

@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"pawl"
+	"pawl/internal/disk"
 	"pawl/internal/resume"
 	"pawl/internal/runs"
 	"pawl/internal/supervise"
@@ -147,7 +147,7 @@ const maxErrorTail = 1 << 10
 
 // lastErrorLine returns the last line of an undo's error output.
 func lastErrorLine(dir string) string {
-	f, err := os.Open(filepath.Join(dir, pawl.ErrFile))
+	f, err := disk.Open(filepath.Join(dir, pawl.ErrFile))
 	if err != nil {
 		return ""
 	}

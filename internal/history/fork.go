@@ -133,7 +133,7 @@ func (f *Fork) files(ctx context.Context, by pawl.Author, done *Forked) (home *p
 }
 
 func copyIfThere(from, to string) error {
-	data, err := os.ReadFile(from)
+	data, err := disk.ReadFile(from, disk.MemoryLimit)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -151,13 +151,13 @@ func (c *call) takeNotices() []byte {
 	if !c.dialect.Adds(c.event.Kind) {
 		return nil
 	}
-	paths, err := filepath.Glob(strings.TrimSuffix(cachePath(c.project, c.session), ".json") + ".tell-*.json")
+	paths, err := disk.Glob(c.project.Sessions(), strings.TrimSuffix(filepath.Base(cachePath(c.project, c.session)), ".json")+".tell-*.json")
 	if err != nil {
 		return nil
 	}
 	var others []pawl.SessionID
 	for _, path := range paths {
-		data, err := os.ReadFile(path)
+		data, err := disk.ReadFile(path, disk.RecordLimit)
 		if err == nil && len(data) > 0 {
 			others = append(others, pawl.SessionID(data))
 		}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -71,8 +70,8 @@ func (p *Project) LearnAll(all []pawl.Memory) error {
 // editMemory durably changes MEMORY.md.
 func (p *Project) editMemory(edit func(doc []byte) []byte) error {
 	err := p.WithEditLock(func() error {
-		path := resolveLink(p.Memory())
-		doc, err := os.ReadFile(path)
+		path := p.Memory()
+		doc, err := disk.ReadFile(path, disk.MemoryLimit)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
@@ -86,14 +85,6 @@ func (p *Project) editMemory(edit func(doc []byte) []byte) error {
 		return fmt.Errorf("learn: %w", err)
 	}
 	return nil
-}
-
-// resolveLink returns the target of path if that is a link, so that replacing the target keeps the link.
-func resolveLink(path string) string {
-	if target, err := filepath.EvalSymlinks(path); err == nil {
-		return target
-	}
-	return path
 }
 
 // Memories returns the memories of this project, then those that apply to all of the user's projects.
@@ -114,7 +105,7 @@ func (p *Project) Memories() ([]Remembered, error) {
 func (p *Project) OwnMemories() ([]Remembered, error) { return memoriesIn(p.Memory()) }
 
 func memoriesIn(file string) ([]Remembered, error) {
-	doc, err := os.ReadFile(file)
+	doc, err := disk.ReadFile(file, disk.MemoryLimit)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("read memories: %w", err)
 	}

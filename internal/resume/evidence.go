@@ -1,9 +1,9 @@
 package resume
 
 import (
-	"os"
 	"path/filepath"
 	"pawl"
+	"pawl/internal/disk"
 	"pawl/internal/history"
 	"pawl/internal/outputs"
 	"pawl/internal/recovery"
@@ -190,7 +190,7 @@ func CompareOutputs(declared, there []string) recovery.Outputs {
 func LastWrite(dir string) time.Time {
 	var last time.Time
 	for _, name := range []string{pawl.OutFile, pawl.ErrFile, pawl.EventsFile, pawl.BeatFile} {
-		if info, err := os.Stat(filepath.Join(dir, name)); err == nil && info.ModTime().After(last) {
+		if info, err := disk.Lstat(filepath.Join(dir, name)); err == nil && info.ModTime().After(last) {
 			last = info.ModTime()
 		}
 	}

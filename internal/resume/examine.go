@@ -15,6 +15,7 @@ import (
 
 	"pawl"
 	"pawl/internal/config"
+	"pawl/internal/disk"
 	"pawl/internal/history"
 	"pawl/internal/lazyregexp"
 	"pawl/internal/outputs"
@@ -299,7 +300,7 @@ func recordOf(ctx context.Context, p *project.Project, cfg config.Snapshots, c *
 	if c.Snapshot == nil || c.Snapshot.Record == "" {
 		return snapshot.Record{}, errors.New(cmp.Or(c.Unsaved(), "it was saved without files"))
 	}
-	if _, err := os.Stat(p.Snapshots()); err != nil {
+	if _, err := disk.Lstat(p.Snapshots()); err != nil {
 		return snapshot.Record{}, err
 	}
 	store, err := runs.OpenSnapshots(ctx, p, cfg)

@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -147,7 +146,7 @@ func RunStamp(run pawl.RunID) string {
 
 // createdAt returns when the run's first plan was written, to order runs of the same second.
 func createdAt(p *project.Project, run pawl.RunID) time.Time {
-	info, err := os.Stat(p.PlanFile(run, 1))
+	info, err := disk.Lstat(p.PlanFile(run, 1))
 	if err != nil {
 		return time.Time{}
 	}

@@ -75,14 +75,16 @@ func Main(dir string) error {
 // checkLock verifies that descriptor 3 is the attempt's lock, and keeps it from being inherited.
 func checkLock(dir string) error {
 	syscall.CloseOnExec(lockFD)
-	var ours, named unix.Stat_t
+	var ours unix.Stat_t
 	if err := unix.Fstat(lockFD, &ours); err != nil {
 		return errors.New("descriptor 3 is not the attempt's lock: supervisors are started by pawl run, not by hand")
 	}
-	if err := unix.Stat(filepath.Join(dir, pawl.LockFile), &named); err != nil {
+	lock, err := disk.Open(filepath.Join(dir, pawl.LockFile))
+	if err != nil {
 		return err
 	}
-	if ours.Ino != named.Ino || ours.Dev != named.Dev {
+	defer lock.Close()
+	if !disk.IsOpenAs(lock, ours) {
 		return errors.New("descriptor 3 is not the attempt's lock: supervisors are started by pawl run, not by hand")
 	}
 	return unix.Flock(lockFD, unix.LOCK_EX|unix.LOCK_NB)
@@ -232,7 +234,7 @@ func (s *supervisor) command() task {
 // followMove updates the paths if the project was moved while the child ran. It finds the new path through the
 // descriptor of the lock.
 func (s *supervisor) followMove() {
-	if _, err := os.Lstat(s.dir); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := disk.Lstat(s.dir); !errors.Is(err, fs.ErrNotExist) {
 		return
 	}
 	lock, err := pathOf(lockFD)
@@ -241,7 +243,7 @@ func (s *supervisor) followMove() {
 	}
 	below, err := filepath.Rel(s.job.Root, s.dir)
 	root, moved := strings.CutSuffix(filepath.Dir(lock), string(filepath.Separator)+below)
-	if _, gone := os.Lstat(filepath.Join(root, below)); err != nil || !moved || gone != nil {
+	if _, gone := disk.Lstat(filepath.Join(root, below)); err != nil || !moved || gone != nil {
 		return
 	}
 	if dir, err := filepath.Rel(s.job.Root, s.job.Dir); err == nil {
@@ -253,7 +255,7 @@ func (s *supervisor) followMove() {
 
 // reportedDone reports whether the result file says that the step is done. A missing or unreadable file counts as done.
 func (s *supervisor) reportedDone() bool {
-	file, err := disk.OpenRegular(filepath.Join(s.dir, pawl.ResultFile))
+	file, err := disk.Open(filepath.Join(s.dir, pawl.ResultFile))
 	if err != nil {
 		return true
 	}
@@ -313,7 +315,7 @@ func (s *supervisor) finish() error {
 func (s *supervisor) abort() *pawl.Abort {
 	s.followMove()
 	path := filepath.Join(s.dir, pawl.AbortFile)
-	if _, err := os.Stat(path); err != nil {
+	if _, err := disk.Lstat(path); err != nil {
 		return nil
 	}
 	abort, err := readRecord[pawl.Abort](path)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"syscall"
 
@@ -69,13 +68,13 @@ func Probe(dir string) (Status, error) {
 // before the intent, is gone; or there is a heartbeat, which is written later; or begun.json is complete and invalid. A
 // torn begun.json was never synced.
 func mayHaveBegun(dir string) bool {
-	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
+	if _, err := disk.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
 		return true
 	}
-	if _, err := os.Lstat(filepath.Join(dir, pawl.BeatFile)); err == nil {
+	if _, err := disk.Lstat(filepath.Join(dir, pawl.BeatFile)); err == nil {
 		return true
 	}
-	data, err := os.ReadFile(filepath.Join(dir, pawl.BegunFile))
+	data, err := disk.ReadFile(filepath.Join(dir, pawl.BegunFile), disk.RecordLimit)
 	return err == nil && bytes.HasSuffix(data, []byte("\n"))
 }
 
@@ -96,7 +95,7 @@ func readBegun(dir string) (*pawl.Begun, error) {
 
 // readRecord returns the last complete JSON value in a file, or nil.
 func readRecord[T any](path string) (*T, error) {
-	f, err := os.Open(path)
+	f, err := disk.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -75,7 +75,7 @@ func Prepare(dir string) (*Lock, error) {
 func (l *Lock) clear() error {
 	for _, name := range []string{pawl.ExitFile, pawl.BegunFile, pawl.AbortFile, pawl.BeatFile} {
 		path := filepath.Join(l.dir, name)
-		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+		if _, err := disk.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err := disk.Remove(path); err != nil {

@@ -78,7 +78,7 @@ func (s *supervisor) start(t task) error {
 // openLog opens an output file for a child. The child writes to a regular file, so nothing has to copy its output, and
 // in append mode, so that several writers do not overwrite each other.
 func openLog(path string) (*os.File, error) {
-	return os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, disk.FileMode)
+	return disk.OpenAppend(path)
 }
 
 // waitLeader waits until the leader ends and returns nil, or returns why the leader must be ended.
