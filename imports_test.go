@@ -43,6 +43,7 @@ var roomOf = map[string]string{
 	"pawl/internal/attach":                       "tools",
 	"pawl/internal/textedit/tomledit":            "tools",
 	"pawl/internal/brief":                        "tools",
+	"pawl/internal/caller":                       "tools",
 	"pawl/internal/config":                       "tools",
 	"pawl/internal/outputs":                      "tools",
 	"pawl/internal/disk":                         "tools",

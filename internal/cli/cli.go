@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/user"
 	"path/filepath"
 	"strings"
 	"time"
@@ -106,7 +105,7 @@ func (a *app) root() *cobra.Command {
 			if err := errors.Join(requiredFlags(c), c.ValidateFlagGroups()); err != nil {
 				return wrongUsage(c, err)
 			}
-			return nil
+			return a.permit(c)
 		},
 	}
 	root.PersistentFlags().StringVarP(&a.folder, "directory", "C", "", "run as if started in `FOLDER`")
@@ -246,7 +245,7 @@ func (a *app) perform(ctx context.Context, name string, act runs.Act) (*project.
 	if err != nil {
 		return nil, nil, err
 	}
-	r, err := runs.Perform(ctx, p, run, currentUser(), act)
+	r, err := runs.Perform(ctx, p, run, a.author(), act)
 	if err != nil {
 		return p, nil, err
 	}
@@ -260,17 +259,6 @@ func (a *app) printNotes(notes []string) {
 	for _, note := range notes {
 		fmt.Fprintf(a.Err, "pawl: note: %s\n", strings.ReplaceAll(note, "\n", "\n      "))
 	}
-}
-
-// currentUser returns the author of what this command records.
-func currentUser() pawl.Author {
-	by := pawl.Author{Kind: pawl.ByPerson, Name: os.Getenv("USER")}
-	if by.Name == "" {
-		if u, err := user.Current(); err == nil {
-			by.Name = u.Username
-		}
-	}
-	return by
 }
 
 // engineConfig returns the engine configuration of a project.

@@ -147,7 +147,7 @@ func (a *app) decideCommand() *cobra.Command {
 		Short: "Record a decision",
 		Args:  exactArgs(argument{name: "CHOICE"}),
 		RunE: func(c *cobra.Command, args []string) error {
-			d.Choice, d.By = args[0], currentUser().Name
+			d.Choice, d.By = args[0], a.author().Name
 			return a.recordNote(c, pawl.Line{Decide: &d}, runs.Decide(d), "decision recorded")
 		},
 	}

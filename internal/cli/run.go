@@ -19,6 +19,7 @@ import (
 	"pawl/internal/project"
 	"pawl/internal/resume"
 	"pawl/internal/runs"
+	"pawl/internal/supervise"
 
 	"github.com/spf13/cobra"
 )
@@ -126,7 +127,7 @@ func (a *app) runPlan(ctx context.Context, n runs.CreateOptions, o runOptions) e
 	if err != nil {
 		return err
 	}
-	n.Plan, n.Version = plan, a.version
+	n.Plan, n.Version, n.By = plan, a.version, a.author()
 	p, err := a.projectOrInit()
 	if err != nil {
 		return err
@@ -249,6 +250,7 @@ func (a *app) runEngine(ctx context.Context, p *project.Project, s engineStart) 
 	if err != nil {
 		return err
 	}
+	supervise.AdoptOrphans() // what a killed supervisor leaves behind stays below an engine
 	soft, hard, release := interrupts(ctx, show.Interrupted)
 	defer release()
 	show.Begin(e.State(), e.Plan())

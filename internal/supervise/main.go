@@ -159,7 +159,10 @@ const tokenVar = "PAWL_TOKEN"
 
 func tokenVariable(token pawl.Token) string { return tokenVar + "=" + string(token) }
 
-func cgroupName(token pawl.Token) string { return "pawl-" + string(token) }
+// GroupPrefix begins the name of an attempt's control group; the attempt's token follows.
+const GroupPrefix = "pawl-"
+
+func cgroupName(token pawl.Token) string { return GroupPrefix + string(token) }
 
 // writeBegun makes begun.json durable. It writes in place: a torn record means that nothing was started.
 func (s *supervisor) writeBegun() error {
