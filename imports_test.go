@@ -94,6 +94,7 @@ var roomOf = map[string]string{
 	"pawl/internal/rebuild":                      "rebuild",
 	"pawl/internal/cli":                          "skins",
 	"pawl/internal/cli/layout":                   "screens",
+	"pawl/internal/cli/permission":               "screens",
 	"pawl/internal/cli/liveview":                 "screens",
 	"pawl/internal/hook":                         "skins",
 	"pawl/internal/mcp":                          "skins",

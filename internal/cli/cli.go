@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/user"
 	"path/filepath"
 	"strings"
 	"time"
@@ -20,7 +21,9 @@ import (
 	"golang.org/x/term"
 
 	"pawl"
+	"pawl/internal/caller"
 	"pawl/internal/cli/layout"
+	"pawl/internal/cli/permission"
 	"pawl/internal/config"
 	"pawl/internal/engine"
 	"pawl/internal/interop"
@@ -259,6 +262,45 @@ func (a *app) printNotes(notes []string) {
 	for _, note := range notes {
 		fmt.Fprintf(a.Err, "pawl: note: %s\n", strings.ReplaceAll(note, "\n", "\n      "))
 	}
+}
+
+// permit returns an error if this process may not use a command.
+func (a *app) permit(c *cobra.Command) error {
+	if c.Parent() == nil || c.Parent().HasParent() {
+		return nil
+	}
+	verb, restricted := permission.Of(c.Name(), c.Flags().Changed)
+	if !restricted {
+		return nil
+	}
+	who, root := a.caller()
+	return verb.Check(who, root)
+}
+
+// caller returns who runs this process, and the root of the project that it names, "" for none.
+func (a *app) caller() (who caller.Caller, root string) {
+	if p, err := a.project(); err == nil {
+		root = p.Root
+	}
+	return caller.Under(os.Environ(), root), root
+}
+
+// author returns the author of what this command records: the person, the agent or the step that runs it.
+func (a *app) author() pawl.Author {
+	who, _ := a.caller()
+	return who.Author(login())
+}
+
+// login returns the user's login name, or "".
+func login() string {
+	if name := os.Getenv("USER"); name != "" {
+		return name
+	}
+	u, err := user.Current()
+	if err != nil {
+		return ""
+	}
+	return u.Username
 }
 
 // engineConfig returns the engine configuration of a project.

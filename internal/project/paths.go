@@ -2,12 +2,10 @@ package project
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strconv"
 
 	"pawl"
-	"pawl/internal/disk"
 )
 
 // path returns a path in .pawl.
@@ -104,26 +102,4 @@ func (p *Project) UndoDir(ref pawl.UndoRef, run pawl.RunID) string {
 // OutDir is the folder offered to a step for its results, PAWL_OUT.
 func (p *Project) OutDir(run pawl.RunID, step pawl.StepID) string {
 	return filepath.Join(p.Root, "artifacts", string(run), string(step))
-}
-
-// LinkSelf makes .pawl/bin/pawl a link to this program and returns its folder, which belongs first in a step's PATH. It
-// atomically replaces a link to another program.
-func (p *Project) LinkSelf() (string, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return "", fmt.Errorf("find the pawl program: %w", err)
-	}
-	self, err = filepath.EvalSymlinks(self) // on systems that return the link
-	if err != nil {
-		return "", fmt.Errorf("find the pawl program: %w", err)
-	}
-	folder := p.path("bin")
-	link := filepath.Join(folder, "pawl")
-	if target, err := os.Readlink(link); err == nil && target == self {
-		return folder, nil
-	}
-	if err := disk.MakeFolders(folder); err != nil {
-		return "", err
-	}
-	return folder, disk.Symlink(self, link)
 }

@@ -1,12 +1,9 @@
-package cli
+// Package permission says which commands a caller may use: some are for persons, some not for a step on its own project.
+package permission
 
 import (
 	"fmt"
-	"os"
-	"os/user"
 	"slices"
-
-	"github.com/spf13/cobra"
 
 	"pawl"
 	"pawl/internal/caller"
@@ -21,28 +18,28 @@ var workingVerbs = []string{
 	"archive", "attach", "detach", "fork", "import", "pause", "processes", "prune", "recover", "restore", "resume", "retry", "rollback", "run", "skip", "stop", "unblock",
 }
 
-// permit returns an error if this process may not use a command.
-func (a *app) permit(c *cobra.Command) error {
-	if dry := c.Flags().Lookup("dry-run"); c.Parent() == nil || c.Parent().HasParent() || dry != nil && dry.Changed {
-		return nil
-	}
-	verb := c.Name()
-	forPerson := slices.Contains(personVerbs, verb)
-	if taken := c.Flags().Lookup("take-over"); taken != nil && taken.Changed {
-		verb, forPerson = verb+" --take-over", true
-	}
-	if !forPerson && !slices.Contains(workingVerbs, verb) || verb == "processes" && !c.Flags().Changed("end") {
-		return nil
-	}
-	root := ""
-	if p, err := a.project(); err == nil {
-		root = p.Root
-	}
-	return permit(caller.Under(os.Environ(), root), verb, forPerson, root)
+// Verb is a command that not every caller may use.
+type Verb struct {
+	Name      string
+	ForPerson bool // only a person may use it
 }
 
-// permit returns an error if the caller may not use a verb in the project at root. The error names no way around it.
-func permit(who caller.Caller, verb string, forPerson bool, root string) error {
+// Of returns the command as a verb, and whether it is one. changed reports whether a flag was given.
+func Of(command string, changed func(flag string) bool) (v Verb, restricted bool) {
+	switch {
+	case changed("dry-run"):
+		return v, false
+	case changed("take-over"):
+		return Verb{command + " --take-over", true}, true
+	case slices.Contains(personVerbs, command):
+		return Verb{command, true}, true
+	}
+	return Verb{Name: command}, slices.Contains(workingVerbs, command) && (command != "processes" || changed("end"))
+}
+
+// Check returns an error if the caller may not use a verb in the project at root. The error names no way around it.
+func (v Verb) Check(who caller.Caller, root string) error {
+	verb, forPerson := v.Name, v.ForPerson
 	switch {
 	case who.Kind == caller.Person:
 		return nil
@@ -69,25 +66,4 @@ func permit(who caller.Caller, verb string, forPerson bool, root string) error {
 // refusal is an error without a hint.
 func refusal(format string, args ...any) error {
 	return &pawl.Error{Kind: pawl.KindDamaged, Err: fmt.Errorf(format, args...)}
-}
-
-// author returns the author of what this command records: the person, the agent or the step that runs it.
-func (a *app) author() pawl.Author {
-	root := ""
-	if p, err := a.project(); err == nil {
-		root = p.Root
-	}
-	return caller.Under(os.Environ(), root).Author(login())
-}
-
-// login returns the user's login name, or "".
-func login() string {
-	if name := os.Getenv("USER"); name != "" {
-		return name
-	}
-	u, err := user.Current()
-	if err != nil {
-		return ""
-	}
-	return u.Username
 }
