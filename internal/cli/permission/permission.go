@@ -15,7 +15,7 @@ var personVerbs = []string{"approve", "answer", "reject", "review", "trust", "ad
 
 // workingVerbs are commands that a step may not use on its own project. An agent may, unless the user's settings refuse it.
 var workingVerbs = []string{
-	"archive", "attach", "detach", "fork", "import", "pause", "processes", "prune", "recover", "restore", "resume", "retry", "rollback", "run", "skip", "stop", "unblock",
+	"archive", "attach", "detach", "fork", "import", "pause", "prune", "recover", "restore", "resume", "retry", "rollback", "run", "skip", "stop", "unblock",
 }
 
 // Verb is a command that not every caller may use.
@@ -34,7 +34,7 @@ func Of(command string, changed func(flag string) bool) (v Verb, restricted bool
 	case slices.Contains(personVerbs, command):
 		return Verb{command, true}, true
 	}
-	return Verb{Name: command}, slices.Contains(workingVerbs, command) && (command != "processes" || changed("end"))
+	return Verb{Name: command}, slices.Contains(workingVerbs, command)
 }
 
 // Check returns an error if the caller may not use a verb in the project at root. The error names no way around it.
