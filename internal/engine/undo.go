@@ -81,7 +81,7 @@ func (r *Rollback) start(ctx, helpers context.Context, f *finishedWork) error {
 	if err := r.emit(helpers, pawl.UndoStarted{UndoRef: ref}); err != nil {
 		return errors.Join(err, lock.Release())
 	}
-	running, err := supervise.Start(lock, job)
+	running, err := supervise.Start(lock, job, supervise.NewSeal())
 	if err != nil {
 		return fmt.Errorf("start undo %d of %s: %w", ref.Attempt, ref.Name(), err)
 	}

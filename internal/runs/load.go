@@ -59,10 +59,11 @@ func SHA256Hex(data []byte) string {
 type CreateOptions struct {
 	Kind     pawl.RunKind
 	Plan     *pawl.Plan
-	Data     []byte     // the plan's file content
-	Source   string     // where the user keeps the plan; "" for nowhere
-	Version  string     // of this program
-	Replaces pawl.RunID // an unfinished run to archive. Defaults to none.
+	Data     []byte      // the plan's file content
+	Source   string      // where the user keeps the plan; "" for nowhere
+	Version  string      // of this program
+	Replaces pawl.RunID  // an unfinished run to archive. Defaults to none.
+	By       pawl.Author // Defaults to a person without a name.
 }
 
 // Create creates a run: its folder, its copy of the plan, and a journal whose first batch names both. If it is
@@ -97,7 +98,10 @@ func create(ctx context.Context, p *project.Project, n CreateOptions) (pawl.RunI
 	if err != nil {
 		return "", err
 	}
-	by := pawl.Author{Kind: pawl.ByPerson}
+	by := n.By
+	if by.Kind == "" {
+		by.Kind = pawl.ByPerson
+	}
 	created, err := pawl.NewEvent(by, pawl.RunCreated{
 		Format: pawl.Format, Run: run, Project: p.ID, Kind: n.Kind, Name: n.Plan.Name, Pawl: n.Version,
 	})
