@@ -70,6 +70,7 @@ var roomOf = map[string]string{
 	"pawl/internal/project":                      "tools",
 	"pawl/internal/recovery":                     "tools",
 	"pawl/internal/redact":                       "tools",
+	"pawl/internal/redact/generate":              "tests",
 	"pawl/internal/schema":                       "tools",
 	"pawl/internal/snapshot":                     "tools",
 	"pawl/internal/snapshot/ignore":              "tools",

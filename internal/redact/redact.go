@@ -2,13 +2,17 @@
 //
 // It recognises a secret by its value (that of an environment variable whose name indicates a secret), by its form
 // (tokens of well-known services, private keys, passwords in URLs), or by the name that it is assigned to (password=…).
+// Some forms are generated from the rules of gitleaks.
 // It replaces each by [redacted:KIND] and preserves everything else byte for byte. Equal texts give equal results.
 //
 // Redaction is pure and takes time linear in the length of the text. It is not complete: a secret of unknown value,
 // form and name looks like any other word.
 package redact
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // A Redactor removes secrets from text. Its methods may be called concurrently.
 type Redactor struct {
@@ -63,7 +67,29 @@ func (r *Redactor) add(rule rule) {
 
 // Text redacts a text.
 func (r *Redactor) Text(text string) string {
+	found := append(r.known(text), serviceTokens(text)...)
+	if len(found) == 0 {
+		return text
+	}
+	slices.SortStableFunc(found, func(a, b match) int { return a.from - b.from })
 	var out strings.Builder
+	done := 0
+	for _, f := range found {
+		if f.from < done { // overlaps the one before
+			done = max(done, f.to)
+			continue
+		}
+		out.WriteString(text[done:f.from])
+		out.WriteString("[redacted:" + f.kind + "]")
+		done = f.to
+	}
+	out.WriteString(text[done:])
+	return out.String()
+}
+
+// known returns the secrets that have a value, form or name that r knows, in order.
+func (r *Redactor) known(text string) []match {
+	var found []match
 	p := position{text: text}
 	for p.at < len(text)-1 { // no secret has only one byte
 		if !r.second[text[p.at]][text[p.at+1]] {
@@ -75,15 +101,10 @@ func (r *Redactor) Text(text string) string {
 			p.at++
 			continue
 		}
-		out.WriteString(text[p.done:f.from])
-		out.WriteString("[redacted:" + f.kind + "]")
+		found = append(found, f)
 		p.done, p.at = f.to, f.to
 	}
-	if p.done == 0 {
-		return text
-	}
-	out.WriteString(text[p.done:])
-	return out.String()
+	return found
 }
 
 // find returns the secret at this position.
