@@ -29,7 +29,7 @@ var rooms = map[string][]string{
 	"rebuild":  {"words", "tools", "runs", "history", "resume"},
 	"screens":  {"words", "tools", "runs", "screens"},
 	"skins":    {"words", "tools", "screens", "formats", "runs", "history", "resume", "interop", "engine", "sessions", "rebuild"},
-	"durable":  {"words", "pawl/internal/journal", "pawl/internal/project", "pawl/internal/disk"},
+	"durable":  {"words", "pawl/internal/journal", "pawl/internal/project", "pawl/internal/disk", "pawl/internal/redact"},
 	"main":     {"words", "tools", "formats", "runs", "history", "resume", "interop", "adapters", "engine", "sessions", "rebuild", "skins", "durable", "start"},
 	"tests":    {"words", "tools", "formats", "runs", "history", "resume", "interop", "adapters", "engine", "sessions", "rebuild", "skins", "durable", "tests"},
 	"start":    {"words", "tools", "formats", "runs", "history", "resume", "interop", "engine", "sessions", "rebuild", "skins"},

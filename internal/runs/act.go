@@ -13,6 +13,7 @@ import (
 	"pawl"
 	"pawl/internal/outputs"
 	"pawl/internal/project"
+	"pawl/internal/redact"
 	"pawl/internal/supervise"
 )
 
@@ -37,7 +38,7 @@ func (r *Run) Perform(ctx context.Context, p *project.Project, by pawl.Author, a
 	payloads, actErr := act(p, r)
 	events := make([]pawl.Event, 0, len(payloads))
 	for _, payload := range payloads {
-		event, err := pawl.NewEvent(by, payload)
+		event, err := redact.OfProcess().Event(by, payload)
 		if err != nil {
 			return err
 		}

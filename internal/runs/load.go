@@ -17,6 +17,7 @@ import (
 	"pawl/internal/disk"
 	"pawl/internal/journal"
 	"pawl/internal/project"
+	"pawl/internal/redact"
 )
 
 // Run is an open run: its journal, the folded state, and its plan.
@@ -96,13 +97,13 @@ func create(ctx context.Context, p *project.Project, n CreateOptions) (pawl.RunI
 		return "", err
 	}
 	by := pawl.Author{Kind: pawl.ByPerson}
-	created, err := pawl.NewEvent(by, pawl.RunCreated{
+	created, err := redact.OfProcess().Event(by, pawl.RunCreated{
 		Format: pawl.Format, Run: run, Project: p.ID, Kind: n.Kind, Name: n.Plan.Name, Pawl: n.Version,
 	})
 	if err != nil {
 		return "", errors.Join(err, log.Close())
 	}
-	planned, err := pawl.NewEvent(by, PlanEvent(p, 1, n))
+	planned, err := redact.OfProcess().Event(by, PlanEvent(p, 1, n))
 	if err != nil {
 		return "", errors.Join(err, log.Close())
 	}
