@@ -115,6 +115,8 @@ func checkReply(reply pawl.GateAnswered, g *pawl.GateState) error {
 	switch decision := g.Type == pawl.DecisionFor; {
 	case reply.Answer == pawl.Approved && decision:
 		return UsageError(AnswerCommands(g)[0], "gate %s is a decision; choose one of: %s", g.ID, cmp.Or(strings.Join(g.Options, ", "), g.Ask))
+	case redact.Sure(reply.Option) != "":
+		return UsageError("", "the answer is a secret (%s), and an answer is recorded as it is; set the secret in the environment of pawl, and answer with its name", redact.Sure(reply.Option))
 	case reply.Answer == pawl.Chosen && !decision:
 		return UsageError("pawl approve "+string(g.ID), "gate %s is a %s; approve or reject it", g.ID, g.Type)
 	case reply.Answer == pawl.Chosen && reply.Option == "", reply.Answer == pawl.Chosen && len(g.Options) > 0 && !slices.Contains(g.Options, reply.Option):

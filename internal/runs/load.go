@@ -71,6 +71,9 @@ type CreateOptions struct {
 // interrupted, no run exists: a folder without a journal is no run. The replaced run is archived after the new one
 // exists.
 func Create(ctx context.Context, p *project.Project, n CreateOptions) (pawl.RunID, error) {
+	if err := RefuseSecrets(n.Source, nil, n.Plan); err != nil {
+		return "", err
+	}
 	if n.Replaces == "" {
 		return create(ctx, p, n)
 	}
