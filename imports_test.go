@@ -71,6 +71,7 @@ var roomOf = map[string]string{
 	"pawl/internal/recovery":                     "tools",
 	"pawl/internal/redact":                       "tools",
 	"pawl/internal/redact/generate":              "tests",
+	"pawl/internal/redact/redacttest":            "tests",
 	"pawl/internal/schema":                       "tools",
 	"pawl/internal/snapshot":                     "tools",
 	"pawl/internal/snapshot/ignore":              "tools",

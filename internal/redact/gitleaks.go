@@ -125,14 +125,9 @@ func (x *keywordIndex) windows(text string) []window {
 
 // serviceTokens returns the secrets that the rules of gitleaks find.
 func serviceTokens(text string) []match {
-	windows := keywords().windows(text)
-	if len(windows) == 0 {
-		return nil
-	}
-	plain := withoutEscapes(text)
 	var found []match
-	for _, w := range windows {
-		for _, groups := range expressionOf(w.rule).FindAllStringSubmatchIndex(plain[w.from:w.to], -1) {
+	for _, w := range keywords().windows(text) {
+		for _, groups := range expressionOf(w.rule).FindAllStringSubmatchIndex(withoutEscapes(text[w.from:w.to]), -1) {
 			for i := range groups {
 				if groups[i] >= 0 {
 					groups[i] += w.from

@@ -20,11 +20,7 @@ func Sure(text string) string {
 
 // sureRules are the forms that Sure knows besides those of gitleaks.
 var sureRules = sync.OnceValue(func() *Redactor {
-	r := &Redactor{}
-	for _, rule := range append(tokens(), rule{"-----BEGIN ", privateKey}) {
-		r.add(rule)
-	}
-	return r
+	return newRedactor(newTable(append(tokens(), rule{"-----BEGIN ", privateKey})))
 })
 
 // sureKind reports whether secrets of this kind are recognised by their own form, and are never public.
