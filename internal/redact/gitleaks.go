@@ -51,9 +51,10 @@ type keywordIndex struct {
 }
 
 type keyword struct {
-	text string
-	rule int
-	next uint16 // the next one with the same hash + 1
+	text  string
+	rule  int
+	names bool   // it is the name that a value is assigned to
+	next  uint16 // the next one with the same hash + 1
 }
 
 // keywords is built on first use.
@@ -68,7 +69,8 @@ var keywords = sync.OnceValue(func() *keywordIndex {
 	for i := range gitleaksRules {
 		for _, text := range gitleaksRules[i].keywords {
 			h := hashOf(uint32(text[0])<<16 | uint32(text[1])<<8 | uint32(text[2]))
-			x.entries = append(x.entries, keyword{text, i, x.first[h]})
+			names := gitleaksRules[i].assigned() && !strings.Contains(gitleaksRules[i].pattern, `|\b`)
+			x.entries = append(x.entries, keyword{text, i, names, x.first[h]})
 			x.first[h] = uint16(len(x.entries))
 		}
 	}
@@ -91,6 +93,23 @@ func (x *keywordIndex) at(text string, at int, k *keyword) bool {
 	return true
 }
 
+// maxName is the maximum distance between the start of a name and that of the value that is assigned to it, in bytes.
+const maxName = 96
+
+// assigns reports whether a text that starts with a name may assign a token to it. It spares the rules most of the texts
+// that only mention a service.
+func assigns(text string) bool {
+	at := strings.IndexAny(text, "=:>|,")
+	for run := 0; at >= 0 && at < len(text); at++ {
+		if run++; !headerByte(text[at]) {
+			run = 0
+		} else if run == 12 {
+			return true
+		}
+	}
+	return false
+}
+
 // window is a part of a text that may contain what a rule finds.
 type window struct{ rule, from, to int }
 
@@ -104,7 +123,7 @@ func (x *keywordIndex) windows(text string) []window {
 		for n := x.first[hashOf(letters)]; n > 0; n = x.entries[n-1].next {
 			k := &x.entries[n-1]
 			start := i - 2
-			if start < 0 || !x.at(text, start, k) {
+			if start < 0 || !x.at(text, start, k) || k.names && !assigns(text[start:min(len(text), start+maxName)]) {
 				continue
 			}
 			reach := gitleaksRules[k.rule].reach
