@@ -22,6 +22,7 @@ import (
 	"pawl/internal/history"
 	"pawl/internal/journal"
 	"pawl/internal/project"
+	"pawl/internal/redact"
 	"pawl/internal/runs"
 	"pawl/internal/snapshot"
 )
@@ -426,7 +427,7 @@ func (e *Engine) spawn(work func() func()) {
 // emit adds events to the next batch.
 func (e *Engine) emit(payloads ...pawl.Payload) {
 	for _, p := range payloads {
-		event, err := pawl.NewEvent(pawl.Author{Kind: pawl.ByEngine}, p)
+		event, err := redact.OfProcess().Event(pawl.Author{Kind: pawl.ByEngine}, p)
 		if err != nil {
 			panic("payloads are plain data: " + err.Error())
 		}

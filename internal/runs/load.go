@@ -16,6 +16,7 @@ import (
 	"pawl/internal/disk"
 	"pawl/internal/journal"
 	"pawl/internal/project"
+	"pawl/internal/redact"
 )
 
 // Run is an open run: its journal, the folded state, and its plan.
@@ -70,6 +71,9 @@ type CreateOptions struct {
 // interrupted, no run exists: a folder without a journal is no run. The replaced run is archived after the new one
 // exists.
 func Create(ctx context.Context, p *project.Project, n CreateOptions) (pawl.RunID, error) {
+	if err := RefuseSecrets(n.Source, nil, n.Plan); err != nil {
+		return "", err
+	}
 	if n.Replaces == "" {
 		return create(ctx, p, n)
 	}
@@ -102,13 +106,13 @@ func create(ctx context.Context, p *project.Project, n CreateOptions) (pawl.RunI
 	if by.Kind == "" {
 		by.Kind = pawl.ByPerson
 	}
-	created, err := pawl.NewEvent(by, pawl.RunCreated{
+	created, err := redact.OfProcess().Event(by, pawl.RunCreated{
 		Format: pawl.Format, Run: run, Project: p.ID, Kind: n.Kind, Name: n.Plan.Name, Pawl: n.Version,
 	})
 	if err != nil {
 		return "", errors.Join(err, log.Close())
 	}
-	planned, err := pawl.NewEvent(by, PlanEvent(p, 1, n))
+	planned, err := redact.OfProcess().Event(by, PlanEvent(p, 1, n))
 	if err != nil {
 		return "", errors.Join(err, log.Close())
 	}
