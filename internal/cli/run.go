@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -20,6 +21,9 @@ import (
 	"pawl/internal/project"
 	"pawl/internal/resume"
 	"pawl/internal/runs"
+	"pawl/internal/supervise"
+
+	"pawl/internal/disk"
 
 	"github.com/spf13/cobra"
 )
@@ -102,7 +106,7 @@ func (a *app) planPath(path string) string {
 }
 
 // maxPlanFile is the maximum size of a plan file.
-const maxPlanFile = 16 << 20
+const maxPlanFile = disk.PlanLimit
 
 func readPlanFile(path string) ([]byte, error) {
 	info, err := os.Stat(path)
@@ -118,11 +122,29 @@ func readPlanFile(path string) ([]byte, error) {
 	if info.Size() > maxPlanFile {
 		return nil, usageError("", "%s is not a plan; expected a file of at most %d MiB", path, maxPlanFile>>20)
 	}
-	data, err := os.ReadFile(path)
+	data, err := readAtMost(path, maxPlanFile)
 	if err != nil {
 		return nil, usageError("", "read plan: %v", err)
 	}
 	return data, nil
+}
+
+// readAtMost reads a file of at most limit bytes. It may be a pipe that the user names, such as /dev/stdin.
+func readAtMost(path string, limit int64) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil || info.Mode().IsRegular() {
+		return disk.ReadFile(path, limit)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	data, err := io.ReadAll(io.LimitReader(file, limit+1))
+	if err == nil && int64(len(data)) > limit {
+		err = fmt.Errorf("%s: %w", path, disk.ErrTooLarge)
+	}
+	return data, err
 }
 
 func (a *app) runPlan(ctx context.Context, n runs.CreateOptions, o runOptions) error {
@@ -134,7 +156,7 @@ func (a *app) runPlan(ctx context.Context, n runs.CreateOptions, o runOptions) e
 	if err != nil {
 		return err
 	}
-	n.Plan, n.Version = plan, a.version
+	n.Plan, n.Version, n.By = plan, a.version, a.author()
 	p, err := a.projectOrInit()
 	if err != nil {
 		return err
@@ -198,7 +220,7 @@ func (a *app) startInBackground(ctx context.Context, p *project.Project, n runs.
 		return err
 	}
 	logPath := filepath.Join(p.RunDir(run), "engine.log")
-	log, err := os.OpenFile(logPath, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	log, err := disk.OpenAppend(logPath)
 	if err != nil {
 		return err
 	}
@@ -260,6 +282,7 @@ func (a *app) runEngine(ctx context.Context, p *project.Project, s engineStart) 
 	if err != nil {
 		return err
 	}
+	supervise.AdoptOrphans() // what a killed supervisor leaves behind stays below an engine
 	soft, hard, release := interrupts(ctx, show.Interrupted)
 	defer release()
 	show.Begin(e.State(), e.Plan())

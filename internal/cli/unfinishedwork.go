@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"os"
 
 	"pawl"
+	"pawl/internal/disk"
 	"pawl/internal/interop"
 	"pawl/internal/interop/format"
 	"pawl/internal/project"
@@ -154,6 +154,6 @@ func isProjectRun(p *project.Project, workflow string) bool {
 	if err != nil {
 		return false
 	}
-	_, err = os.Stat(p.RunDir(run))
+	_, err = disk.Lstat(p.RunDir(run))
 	return err == nil
 }

@@ -76,6 +76,9 @@ func (e *Engine) endAttempt(ref pawl.AttemptRef, abort pawl.Abort) {
 // list journals a foreach step's complete item list before the first item starts.
 func (e *Engine) list(step *pawl.Step) error {
 	values, err := e.values(step)
+	if err == nil {
+		err = runs.RefuseSecretValues(values)
+	}
 	if err != nil {
 		return e.unlistable(step, err)
 	}

@@ -15,6 +15,7 @@ import (
 	"pawl/internal/disk"
 	"pawl/internal/journal"
 	"pawl/internal/project"
+	"pawl/internal/redact"
 	"pawl/internal/runs"
 	"pawl/internal/snapshot"
 )
@@ -133,7 +134,7 @@ func (f *Fork) files(ctx context.Context, by pawl.Author, done *Forked) (home *p
 }
 
 func copyIfThere(from, to string) error {
-	data, err := os.ReadFile(from)
+	data, err := disk.ReadFile(from, disk.MemoryLimit)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -196,7 +197,7 @@ func (f *Fork) closingEvents(by pawl.Author) ([]pawl.Event, error) {
 	events := make([]pawl.Event, len(said))
 	for i, payload := range said {
 		var err error
-		if events[i], err = pawl.NewEvent(by, payload); err != nil {
+		if events[i], err = redact.OfProcess().Event(by, payload); err != nil {
 			return nil, err
 		}
 	}

@@ -101,6 +101,7 @@ func (c *call) before(ctx context.Context) error {
 		return err
 	}
 	c.cache.Process = missed.Process
+	c.recordProcess(*missed)
 	c.saveCache()
 	return nil
 }
@@ -130,7 +131,7 @@ func readSmall(path string) ([]byte, error) {
 	if !info.Mode().IsRegular() || info.Size() > maxRead {
 		return nil, &fs.PathError{Op: "read", Path: path, Err: syscall.EFBIG}
 	}
-	return os.ReadFile(path)
+	return disk.ReadFile(path, maxRead)
 }
 
 // after journals the outcome of a tool call, and requests a checkpoint if the tool may have changed files.

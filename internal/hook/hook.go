@@ -346,7 +346,7 @@ func (c *call) events(payloads ...pawl.Payload) ([]pawl.Event, error) {
 	events := make([]pawl.Event, len(payloads))
 	for i, payload := range payloads {
 		var err error
-		if events[i], err = pawl.NewEvent(c.by(), payload); err != nil {
+		if events[i], err = c.redact.Event(c.by(), payload); err != nil {
 			return nil, err
 		}
 	}
@@ -359,7 +359,7 @@ const nearEnd = 16 << 10
 
 // endUnseenBefore returns the offset in a run's journal before which the run's end need not be searched.
 func (c *call) endUnseenBefore(run pawl.RunID) int64 {
-	info, err := os.Stat(filepath.Join(c.project.RunDir(run), journal.FileName))
+	info, err := disk.Lstat(filepath.Join(c.project.RunDir(run), journal.FileName))
 	if err != nil {
 		return 0
 	}

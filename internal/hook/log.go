@@ -3,10 +3,10 @@ package hook
 import (
 	"errors"
 	"fmt"
-	"os"
 	"strings"
-	"syscall"
 	"time"
+
+	"pawl/internal/disk"
 )
 
 // maxLog is the size in bytes at which hook.log is rotated.
@@ -14,10 +14,10 @@ const maxLog = 1 << 20
 
 // appendLog appends a line to a log. A line that cannot be written is lost: a hook must not disturb its agent.
 func appendLog(path string, what error) {
-	if info, err := os.Lstat(path); err == nil && info.Size() > maxLog {
-		_ = os.Rename(path, path+".old")
+	if info, err := disk.Lstat(path); err == nil && info.Size() > maxLog {
+		_ = disk.Rename(path, path+".old")
 	}
-	file, err := os.OpenFile(path, syscall.O_NOFOLLOW|os.O_WRONLY|os.O_APPEND|os.O_CREATE|syscall.O_NONBLOCK, 0o600) // do not block on a pipe
+	file, err := disk.OpenAppend(path)
 	if err != nil {
 		return
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
-	"os"
 	"path/filepath"
 	"sync"
 
@@ -60,7 +59,7 @@ func open(folder string, run pawl.RunID) (*Log, error) {
 	if _, err := pawl.ParseRunID(string(run)); err != nil {
 		return nil, fmt.Errorf("%w: %w", pawl.ErrNoRun, err)
 	}
-	l := &Log{run: run, home: filepath.Join(folder, string(run)), quit: make(chan struct{}), verified: newVerified()}
+	l := &Log{run: run, home: homeOf(folder, run), quit: make(chan struct{}), verified: newVerified()}
 	if err := l.openFile(); err != nil {
 		return nil, err
 	}
@@ -75,10 +74,10 @@ func (l *Log) path() string { return filepath.Join(l.home, FileName) }
 
 // openFile opens the journal for writing, or for reading if writing is not permitted.
 func (l *Log) openFile() error {
-	file, err := os.OpenFile(l.path(), os.O_RDWR, 0)
+	file, err := disk.OpenWritable(l.path())
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.EROFS) {
 		l.readOnly = err
-		file, err = os.Open(l.path())
+		file.File, err = disk.Open(l.path())
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("run %s: %w", l.run, pawl.ErrNoRun)
@@ -86,7 +85,7 @@ func (l *Log) openFile() error {
 	if err != nil {
 		return fmt.Errorf("open journal: %w", err)
 	}
-	l.file, l.synced = disk.File{File: file}, 0
+	l.file, l.synced = file, 0
 	return nil
 }
 

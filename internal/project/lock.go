@@ -134,7 +134,7 @@ func heldError(file *os.File) error {
 
 // EngineHolder returns the last holder of the engine lock, and whether it still holds the lock.
 func (p *Project) EngineHolder() (Holder, bool) {
-	file, err := os.Open(p.EngineLock())
+	file, err := disk.Open(p.EngineLock())
 	if err != nil {
 		return Holder{}, false
 	}

@@ -127,7 +127,7 @@ func (p *Project) create() error {
 
 // isEmpty reports whether the project does not exist, or holds nothing that anybody could believe: its creator died.
 func (p *Project) isEmpty() (bool, error) {
-	entries, err := os.ReadDir(p.Home())
+	entries, err := disk.ReadDir(p.Home())
 	if errors.Is(err, fs.ErrNotExist) {
 		return true, nil
 	}
@@ -224,7 +224,7 @@ func (p *Project) complete() error {
 
 func (p *Project) writeGitignore() error {
 	path := p.path(".gitignore")
-	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := disk.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return disk.Replace(path, []byte(ignored))

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -97,7 +96,7 @@ func List() ([]Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	files, err := os.ReadDir(folder)
+	files, err := disk.ReadDir(folder)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -126,7 +125,7 @@ func readEntry(id string) (Entry, error) {
 	if err != nil {
 		return Entry{}, err
 	}
-	data, err := os.ReadFile(path)
+	data, err := disk.ReadFile(path, disk.IdentityLimit)
 	if err != nil {
 		return Entry{}, err
 	}

@@ -116,7 +116,7 @@ func findByName(p *project.Project, ids []pawl.RunID, name string) (pawl.RunID, 
 		return "", runs.UsageError("pawl runs", "%q is ambiguous: %d runs match", name, len(found))
 	}
 	if run, err := pawl.ParseRunID(name); err == nil {
-		if _, err := os.Stat(p.RunDir(run)); err == nil {
+		if _, err := disk.Lstat(p.RunDir(run)); err == nil {
 			return run, nil
 		}
 	}

@@ -45,7 +45,7 @@ func Claimed(p *project.Project, run pawl.RunID) bool {
 // Mark records that the run's journal, up to its present end, is the user's own. Call it for a run that Elsewhere does not report, or
 // that the user has adopted.
 func Mark(p *project.Project, run pawl.RunID) error {
-	f, err := disk.OpenRegular(filepath.Join(p.RunDir(run), journal.FileName))
+	f, err := disk.Open(filepath.Join(p.RunDir(run), journal.FileName))
 	if err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func Elsewhere(p *project.Project, run pawl.RunID) (reason string, err error) {
 	if err := json.Unmarshal(data, &m); err != nil || m.Run != run {
 		return "", fmt.Errorf("read %s: invalid record", markPath(p, run))
 	}
-	f, err := disk.OpenRegular(filepath.Join(p.RunDir(run), journal.FileName))
+	f, err := disk.Open(filepath.Join(p.RunDir(run), journal.FileName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
