@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -31,12 +32,11 @@ func (a *app) adopt(ctx context.Context, name string, yes bool) error {
 	if err != nil {
 		return err
 	}
-	r, err := a.loadNamedRun(ctx, p, name)
+	run, err := runs.FindRun(ctx, p, name)
 	if err != nil {
 		return err
 	}
-	defer r.Log.Close()
-	shown, err := trustview.AdoptionOf(p, r)
+	shown, err := adoptionOf(ctx, p, run)
 	if err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func (a *app) adopt(ctx context.Context, name string, yes bool) error {
 		shown.Reason = ""
 		return a.printJSON(shown)
 	}
-	_, err = fmt.Fprintf(a.Out, "pawl resume %s\n", shown.Run)
+	_, err = fmt.Fprintln(a.Out, shown.Next())
 	return err
 }
 
@@ -75,14 +75,22 @@ func (a *app) adoptShown(p *project.Project, shown trustview.Adoption, yes bool)
 
 // adoptImported shows an imported run and asks to adopt it, unless the user did so before.
 func (a *app) adoptImported(ctx context.Context, p *project.Project, run pawl.RunID) error {
-	r, err := runs.Load(ctx, p, run)
-	if err != nil {
-		return err
-	}
-	defer r.Log.Close()
-	shown, err := trustview.AdoptionOf(p, r)
+	shown, err := adoptionOf(ctx, p, run)
 	if err != nil || shown.Reason == "" {
 		return err
 	}
 	return a.adoptShown(p, shown, false)
+}
+
+// adoptionOf returns what a person should see of a run before adopting it, also of one with a damaged journal.
+func adoptionOf(ctx context.Context, p *project.Project, run pawl.RunID) (trustview.Adoption, error) {
+	r, err := runs.Load(ctx, p, run)
+	if pawl.KindOf(err) == pawl.KindDamaged && !errors.Is(err, pawl.ErrNewer) {
+		return trustview.DamagedOf(p, run, err)
+	}
+	if err != nil {
+		return trustview.Adoption{}, err
+	}
+	defer r.Log.Close()
+	return trustview.AdoptionOf(p, r)
 }
