@@ -48,6 +48,7 @@ var roomOf = map[string]string{
 	"pawl/internal/outputs":                      "tools",
 	"pawl/internal/disk":                         "tools",
 	"pawl/internal/evidence":                     "tools",
+	"pawl/internal/git":                          "tools",
 	"pawl/internal/interop/format":               "formats",
 	"pawl/internal/interop/format/grid":          "formats",
 	"pawl/internal/interop/format/report":        "formats",

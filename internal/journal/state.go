@@ -107,6 +107,9 @@ func readCache(path string) *cached {
 	if err := json.Unmarshal(data, &c); err != nil {
 		return nil
 	}
+	if c.State == nil {
+		return nil
+	}
 	for step := range c.State.Steps { // ids become names of folders
 		if _, err := pawl.ParseStepID(string(step)); err != nil {
 			return nil
