@@ -936,7 +936,7 @@ func drawSource(t *rapid.T, step pawl.StepID) *pawl.Source {
 	return rapid.SampledFrom([]*pawl.Source{nil, {AttemptRef: ref(step, 1), File: "f", Offset: 5}}).Draw(t, "source")
 }
 
-// beside reports whether an event fits or not for reasons that the account of the world does not keep.
+// beside reports whether an event is accepted or rejected for reasons that the model does not have.
 func beside(p pawl.Payload) bool {
 	switch p.(type) {
 	case pawl.BlockerCleared, pawl.EngineStarted, pawl.RunPaused:

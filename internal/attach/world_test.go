@@ -110,7 +110,7 @@ func (w *world) tree() map[string]string {
 	return found
 }
 
-// same checks that all is as it was.
+// same checks that no file differs from before.
 func (w *world) same(before map[string]string) {
 	w.Helper()
 	now := w.tree()

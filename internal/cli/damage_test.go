@@ -114,7 +114,7 @@ func TestBrokenConfig(t *testing.T) {
 	p.ok("status")
 }
 
-// TestDoctor looks at a project with an engine at work.
+// TestDoctor checks a project with a running engine.
 func TestDoctor(t *testing.T) {
 	t.Parallel()
 	p := finished(t)

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"errors"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
@@ -12,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl"
+	"pawl/internal/disk"
 	"pawl/internal/project"
 	"pawl/internal/resume"
 )
@@ -59,9 +59,9 @@ func (a *app) projectFindings(p *project.Project) []pawl.Finding {
 		findings = append(findings, pawl.Finding{Level: pawl.Bad, What: err.Error()})
 	}
 	probe := filepath.Join(p.Home(), ".doctor")
-	if err := os.WriteFile(probe, nil, 0o600); err != nil {
+	if err := disk.Replace(probe, nil); err != nil {
 		findings = append(findings, pawl.Finding{Level: pawl.Bad, What: "cannot write to the project's .pawl folder", Evidence: err.Error()})
-	} else if err := os.Remove(probe); err != nil {
+	} else if err := disk.Remove(probe); err != nil {
 		findings = append(findings, pawl.Finding{Level: pawl.Warn, What: "cannot remove the test file " + probe, Evidence: err.Error()})
 	} else {
 		findings = append(findings, pawl.Finding{Level: pawl.OK, What: "project " + p.Root + " is writable"})

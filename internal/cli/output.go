@@ -13,7 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl"
+	"pawl/internal/cli/hints"
 	"pawl/internal/cli/layout"
+	"pawl/internal/disk"
 	"pawl/internal/project"
 	"pawl/internal/redact"
 	"pawl/internal/runs"
@@ -39,16 +41,16 @@ func (a *app) outputCommand() *cobra.Command {
 			}
 			path, err := outputPath(p, r, ref, stderr)
 			if err != nil {
-				return err
+				return hints.For(c.Context(), p, r.State.Run, err)
 			}
 			soft, _, release := interrupts(c.Context(), func() {})
 			defer release()
-			return a.copyOutput(soft, path, follow, raw)
+			return hints.For(c.Context(), p, r.State.Run, a.copyOutput(soft, path, follow, raw))
 		},
 	}
-	c.Flags().StringVar(&run, "run", "", "`RUN` to use (default: the current run)")
-	c.Flags().StringVar(&item, "item", "", "item `VALUE` (required for foreach steps)")
-	c.Flags().IntVar(&attempt, "attempt", 0, "attempt `N` (default: the newest)")
+	runFlag(c, &run)
+	textFlag(c, &item, "item", "VALUE", "the item (required for a foreach step)")
+	numberVar(c, &attempt, "attempt", "", 0, 1, "show attempt `N` (default: the newest)")
 	c.Flags().BoolVarP(&follow, "follow", "f", false, "follow until the attempt ends")
 	c.Flags().BoolVar(&raw, "raw", false, "show the output as it was written, with secrets")
 	c.Flags().BoolVar(&stderr, "stderr", false, "show standard error instead of standard output")
@@ -79,7 +81,7 @@ func outputPath(p *project.Project, r *runs.Run, ref pawl.AttemptRef, stderr boo
 
 // newestAttempt returns the highest attempt number of the folders in dir.
 func newestAttempt(dir string) (int, error) {
-	entries, err := os.ReadDir(dir)
+	entries, err := disk.ReadDir(dir)
 	if err != nil {
 		return 0, err
 	}
@@ -104,7 +106,7 @@ func (a *app) copyOutput(ctx context.Context, path string, follow, raw bool) (er
 		defer func() { err = errors.Join(err, clean.Flush()) }()
 		out = clean
 	}
-	f, err := os.Open(path)
+	f, err := disk.Open(path)
 	if err != nil {
 		return usageError("pawl status", "no output yet: %v", err)
 	}

@@ -21,11 +21,12 @@ func (a *app) planCommand() *cobra.Command {
 		Short: "Validate a plan and list all its errors",
 		Args:  exactArgs(argument{name: "FILE"}),
 		RunE: func(_ *cobra.Command, args []string) error {
-			data, err := readPlanFile(args[0])
+			path := a.planPath(args[0])
+			data, err := readPlanFile(path)
 			if err != nil {
 				return err
 			}
-			plan, err := planfile.Read(args[0], data)
+			plan, err := planfile.Read(path, data)
 			if faults, ok := errors.AsType[*planfile.Errors](err); ok {
 				return &pawl.Error{Kind: pawl.KindUsage, Err: faults} // without the hint to run plan check
 			}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl"
+	"pawl/internal/cli/hints"
 	"pawl/internal/cli/layout"
 	"pawl/internal/engine"
 	"pawl/internal/interop"
@@ -32,18 +33,19 @@ func (a *app) resumeCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "resume [RUN]",
 		Short: "Resume an interrupted, paused or failed run",
-		Long: "Resume an interrupted, paused or failed run\n\nFinished steps and items do not rerun. Attempts that are still running are re-attached, and interrupted ones are judged\n" +
-			"by what they left. If the plan or an input changed, resume lists the steps that rerun and asks for confirmation.",
+		Long: "Resume an interrupted, paused or failed run\n\nFinished steps and items do not rerun. Attempts that are still running are re-attached. For interrupted ones, pawl checks\n" +
+			"their records and outputs, and decides by fixed rules (pawl explain --rules). If the plan or an\n" +
+			"input changed, resume lists the finished steps that rerun and asks for confirmation.",
 		Example: "  pawl resume --dry-run\n  pawl resume\n  pawl resume latest --yes",
 		Args:    atMostOne,
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.resume(c.Context(), optional(args, 0), o)
 		},
 	}
-	c.Flags().BoolVar(&o.yes, "yes", false, "confirm: rerun finished steps whose inputs changed, and continue despite warnings")
+	c.Flags().BoolVar(&o.yes, "yes", false, "assume yes: rerun finished steps because the plan or inputs changed, and continue despite warnings")
 	c.Flags().BoolVar(&o.dry, "dry-run", false, "print findings, verdicts and the steps that would run, and exit")
 	c.Flags().BoolVar(&o.takeOver, "take-over", false, takeOverHelp)
-	c.Flags().IntVar(&o.parallel, "parallel", 0, "maximum `N` of concurrent attempts (default: the plan's)")
+	numberVar(c, &o.parallel, "parallel", "", 0, 1, "at most `N` concurrent attempts (default: as the plan says)")
 	c.Flags().Var(&o.mirror, "mirror", a.mirrorHelp())
 	c.MarkFlagsMutuallyExclusive("dry-run", "take-over")
 	return a.jsonFlag(c)
@@ -70,7 +72,7 @@ func (a *app) resume(ctx context.Context, name string, o resumeOptions) error {
 	defer r.Log.Close()
 	change, err := a.diffForResume(ctx, p, r, mirror)
 	if err != nil {
-		return err
+		return hints.For(ctx, p, r.State.Run, err)
 	}
 	cfg, err := a.engineConfig(p)
 	if err != nil {
@@ -84,10 +86,10 @@ func (a *app) resume(ctx context.Context, name string, o resumeOptions) error {
 		return a.printExamination(r, change, x)
 	}
 	a.printResuming(r)
-	a.printPlanDiff(change)
+	a.printPlanDiff(change, true)
 	a.printExaminedFindings(x, false)
 	if err := a.confirmResume(change, x, o.yes); err != nil {
-		return err
+		return hints.For(ctx, p, r.State.Run, err)
 	}
 	return a.runEngine(ctx, p, engineStart{why: "resume", parallel: o.parallel, mirror: o.mirror, adopt: change, examined: x, open: func(cfg engine.Config) (*engine.Engine, error) {
 		return engine.Open(ctx, cfg, r.State.Run)
@@ -108,7 +110,7 @@ func (a *app) diffForResume(ctx context.Context, p *project.Project, r *runs.Run
 		if err != nil {
 			return nil, err
 		}
-		if err := a.refuseForeignOverwrite(ctx, p, *mirror, r, fmt.Sprintf("--mirror %s=ANOTHER-FOLDER", mirror.Format.Name)); err != nil {
+		if err := a.refuseExportOverwrite(ctx, p, *mirror, r, fmt.Sprintf("--mirror %s=ANOTHER-FOLDER", mirror.Format.Name)); err != nil {
 			return nil, err
 		}
 	}
@@ -155,7 +157,7 @@ func (a *app) printExamination(r *runs.Run, change *resume.PlanDiff, x *resume.E
 		return a.printJSON(examined{Run: r.State.Run, PlanDiff: change, Examination: x, Steps: steps})
 	}
 	a.printResuming(r)
-	a.printPlanDiff(change)
+	a.printPlanDiff(change, false)
 	fmt.Fprintln(a.Out, "\nFindings:")
 	a.printExaminedFindings(x, true)
 	fmt.Fprintln(a.Out, "\nVerdicts:")
@@ -280,9 +282,13 @@ func nameList(names []string) string {
 }
 
 // printPlanDiff prints what changed in the plan, inputs and outputs, and which steps rerun because of it.
-func (a *app) printPlanDiff(c *resume.PlanDiff) {
-	if c.Edited {
+// A resume uses the new version now.
+func (a *app) printPlanDiff(c *resume.PlanDiff, resuming bool) {
+	switch {
+	case c.Edited && resuming:
 		fmt.Fprintln(a.Out, "Plan changed since last run; using the new version.")
+	case c.Edited:
+		fmt.Fprintln(a.Out, "Plan changed since last run; resume will use the new version.")
 	}
 	for _, x := range c.Rerun {
 		what := "step " + string(x.Step)

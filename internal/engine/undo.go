@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"pawl"
+	"pawl/internal/disk"
 	"pawl/internal/redact"
 	"pawl/internal/resume"
 	"pawl/internal/runs"
@@ -82,7 +82,7 @@ func (r *Rollback) start(ctx, helpers context.Context, f *finishedWork) error {
 	if err := r.emit(helpers, pawl.UndoStarted{UndoRef: ref}); err != nil {
 		return errors.Join(err, lock.Release())
 	}
-	running, err := supervise.Start(lock, job)
+	running, err := supervise.Start(lock, job, supervise.NewSeal())
 	if err != nil {
 		return fmt.Errorf("start undo %d of %s: %w", ref.Attempt, ref.Name(), err)
 	}
@@ -149,7 +149,7 @@ const maxErrorTail = 1 << 10
 // lastErrorLine returns the last line of an undo's error output, redacted as the journal will have it: the id of the gate
 // depends on it.
 func lastErrorLine(dir string) string {
-	f, err := os.Open(filepath.Join(dir, pawl.ErrFile))
+	f, err := disk.Open(filepath.Join(dir, pawl.ErrFile))
 	if err != nil {
 		return ""
 	}

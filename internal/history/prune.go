@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"time"
 
 	"pawl"
+	"pawl/internal/disk"
 	"pawl/internal/journal"
 	"pawl/internal/project"
 	"pawl/internal/redact"
@@ -44,8 +42,7 @@ func prune(ctx context.Context, p *project.Project, store *snapshot.Store, why s
 		return snapshot.Pruned{}, err
 	}
 	how.RunGone = func(r snapshot.Record) bool {
-		_, err := os.Stat(filepath.Join(runDir(p, r.Run), string(r.Run)))
-		return errors.Is(err, fs.ErrNotExist)
+		return !disk.Exists(p.RunDir(r.Run)) && !disk.Exists(p.ArchivedDir(r.Run))
 	}
 	how.Now = time.Now()
 	how.Named = func(r snapshot.Record) bool { return names[r.Checkpoint] }

@@ -100,7 +100,7 @@ func (h *replay) readFiles(folder string) error {
 func (h *replay) readPlan(home string, planned pawl.RunPlanned) error {
 	name := filepath.Base(planned.File)
 	path := filepath.Join(home, name)
-	data, err := os.ReadFile(path)
+	data, err := disk.ReadFile(path, disk.PlanLimit)
 	if err == nil && runs.SHA256Hex(data) != planned.SHA256 {
 		err = fmt.Errorf("%s is not the plan recorded in the journal", path)
 	}

@@ -187,7 +187,7 @@ func (l *Log) checkNotReplaced() error {
 	if err != nil {
 		return err
 	}
-	named, err := os.Stat(l.path())
+	named, err := disk.Lstat(l.path())
 	if err == nil && os.SameFile(ours, named) || errors.Is(err, fs.ErrNotExist) {
 		return nil // if the folder was moved away, finish the write there
 	}

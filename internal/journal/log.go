@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
-	"os"
 	"path/filepath"
 	"sync"
 
@@ -32,7 +31,7 @@ type Log struct {
 	synced    int64        // chain.end at the last sync by this descriptor
 	damage    error        // damage after chain.end, or nil
 	dead      error        // why nothing can be appended any more, or nil
-	foreign   pawl.Seq     // last event that another writer appended
+	lastOther pawl.Seq     // last event that another writer appended
 	delivered pawl.Seq     // last event that State or NewEvents returned
 	cached    pawl.Seq     // last event in the cached state, as far as known
 	early     chan *cached // receives the cache, read while a long journal is verified; may be nil
@@ -60,7 +59,7 @@ func open(folder string, run pawl.RunID) (*Log, error) {
 	if _, err := pawl.ParseRunID(string(run)); err != nil {
 		return nil, fmt.Errorf("%w: %w", pawl.ErrNoRun, err)
 	}
-	l := &Log{run: run, home: filepath.Join(folder, string(run)), quit: make(chan struct{}), verified: newVerified()}
+	l := &Log{run: run, home: homeOf(folder, run), quit: make(chan struct{}), verified: newVerified()}
 	if err := l.openFile(); err != nil {
 		return nil, err
 	}
@@ -75,10 +74,10 @@ func (l *Log) path() string { return filepath.Join(l.home, FileName) }
 
 // openFile opens the journal for writing, or for reading if writing is not permitted.
 func (l *Log) openFile() error {
-	file, err := os.OpenFile(l.path(), os.O_RDWR, 0)
+	file, err := disk.OpenWritable(l.path())
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.EROFS) {
 		l.readOnly = err
-		file, err = os.Open(l.path())
+		file.File, err = disk.Open(l.path())
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("run %s: %w", l.run, pawl.ErrNoRun)
@@ -86,7 +85,7 @@ func (l *Log) openFile() error {
 	if err != nil {
 		return fmt.Errorf("open journal: %w", err)
 	}
-	l.file, l.synced = disk.File{File: file}, 0
+	l.file, l.synced = file, 0
 	return nil
 }
 
@@ -178,7 +177,7 @@ func (l *Log) scan() error {
 // afterScan updates the Log after the events that follow event before were scanned.
 func (l *Log) afterScan(before pawl.Seq) error {
 	if l.chain.seq > before {
-		l.foreign = l.chain.seq
+		l.lastOther = l.chain.seq
 	}
 	if before > 0 || l.chain.seq == 0 {
 		return nil

@@ -5,12 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
 
 	"pawl"
+	"pawl/internal/disk"
 )
 
 // tailSize is the number of bytes at the end of a journal that Add reads.
@@ -37,7 +37,7 @@ func openTail(folder string, run pawl.RunID) (*Log, error) {
 	if _, err := pawl.ParseRunID(string(run)); err != nil {
 		return nil, fmt.Errorf("%w: %w", pawl.ErrNoRun, err)
 	}
-	l := &Log{run: run, home: filepath.Join(folder, string(run)), quit: make(chan struct{}), verified: newVerified()}
+	l := &Log{run: run, home: homeOf(folder, run), quit: make(chan struct{}), verified: newVerified()}
 	if err := l.openFile(); err != nil {
 		return nil, err
 	}
@@ -82,7 +82,7 @@ func (l *Log) scanTail() (known bool, err error) {
 // only searches for event types, without verifying or folding anything. It is meant for callers that know the run was
 // not ended at that offset.
 func Ended(folder string, run pawl.RunID, after int64) (ended bool, end int64, err error) {
-	file, err := os.Open(filepath.Join(folder, string(run), FileName))
+	file, err := disk.Open(filepath.Join(homeOf(folder, run), FileName))
 	if err != nil {
 		return false, after, err
 	}

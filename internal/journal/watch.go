@@ -64,5 +64,5 @@ func (l *Log) behind() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	info, err := l.file.Stat()
-	return l.foreign > l.delivered || err == nil && info.Size() != l.chain.end
+	return l.lastOther > l.delivered || err == nil && info.Size() != l.chain.end
 }

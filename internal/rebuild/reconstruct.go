@@ -308,8 +308,20 @@ func (r *rebuilder) checkpoints() {
 		r.emit(s.Time, pawl.CheckpointSaved{Checkpoint: s.Checkpoint})
 	}
 	if n > 0 {
-		r.part(Part{What: "checkpoints", Status: PartRebuilt, Confidence: Certain, Text: fmt.Sprint(n), Evidence: []string{"their commit records are in the store"}})
+		why := "its commit record is in the store"
+		if n > 1 {
+			why = "their commit records are in the store"
+		}
+		r.part(Part{What: "checkpoints", Status: PartRebuilt, Confidence: Certain, Text: counted(n, "checkpoint"), Evidence: []string{why}})
 	}
+}
+
+// counted returns a number with its noun: "1 checkpoint", "2 checkpoints".
+func counted(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
 }
 
 // inOrder returns the plan's steps, each after its needs.

@@ -15,6 +15,7 @@ import (
 
 	"pawl"
 	"pawl/internal/config"
+	"pawl/internal/disk"
 	"pawl/internal/history"
 	"pawl/internal/lazyregexp"
 	"pawl/internal/outputs"
@@ -137,7 +138,7 @@ func ProbeAttempt(p *project.Project, r *runs.Run, step *pawl.Step, live *pawl.A
 		return ev, false, err
 	}
 	ev = Evidence{Now: time.Now()}
-	ev.AddStatus(status, live.Token)
+	ev.AddStatus(status, live.Token, live.Seal)
 	ev.Result, ev.ResultErr = runs.ReadResult(dir)
 	w := runs.Work{Step: step, Index: -1}
 	if st := r.State.Steps[live.Step]; live.Item != "" && st.Items != nil {
@@ -299,7 +300,7 @@ func recordOf(ctx context.Context, p *project.Project, cfg config.Snapshots, c *
 	if c.Snapshot == nil || c.Snapshot.Record == "" {
 		return snapshot.Record{}, errors.New(cmp.Or(c.Unsaved(), "it was saved without files"))
 	}
-	if _, err := os.Stat(p.Snapshots()); err != nil {
+	if _, err := disk.Lstat(p.Snapshots()); err != nil {
 		return snapshot.Record{}, err
 	}
 	store, err := runs.OpenSnapshots(ctx, p, cfg)

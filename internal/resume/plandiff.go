@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"pawl"
+	"pawl/internal/disk"
 	"pawl/internal/planfile"
 	"pawl/internal/project"
 	"pawl/internal/runs"
@@ -47,7 +48,7 @@ func UserPlan(p *project.Project, s *pawl.State) (path string, data []byte, err 
 	if path = runs.PlanSource(p, s); path == "" {
 		return "", nil, nil
 	}
-	data, err = os.ReadFile(path)
+	data, err = disk.ReadFile(path, disk.PlanLimit)
 	if os.IsNotExist(err) {
 		return path, nil, nil
 	}

@@ -35,6 +35,16 @@ func Perform(ctx context.Context, p *project.Project, run pawl.RunID, by pawl.Au
 }
 
 func (r *Run) Perform(ctx context.Context, p *project.Project, by pawl.Author, act Act) error {
+	if by.Kind != pawl.ByPerson {
+		return r.perform(ctx, p, by, act)
+	}
+	if err := RequireOwn(p, r.State.Run); err != nil {
+		return err
+	}
+	return errors.Join(r.perform(ctx, p, by, act), Mark(p, r.State.Run))
+}
+
+func (r *Run) perform(ctx context.Context, p *project.Project, by pawl.Author, act Act) error {
 	payloads, actErr := act(p, r)
 	events := make([]pawl.Event, 0, len(payloads))
 	for _, payload := range payloads {

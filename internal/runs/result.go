@@ -16,7 +16,7 @@ import (
 
 // ReadResult returns an attempt's result file, nil if there is none.
 func ReadResult(dir string) (*pawl.Result, error) {
-	file, err := disk.OpenRegular(filepath.Join(dir, pawl.ResultFile))
+	file, err := disk.Open(filepath.Join(dir, pawl.ResultFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -82,7 +81,7 @@ func putOrRemove(path string, data []byte) error {
 	if data != nil {
 		return disk.Put(path, data)
 	}
-	if _, err := os.Lstat(path); err != nil {
+	if _, err := disk.Lstat(path); err != nil {
 		return nil // it does not exist, as intended
 	}
 	return disk.Remove(path)
@@ -93,7 +92,7 @@ func (v *ViewWriter) unchanged(name, path string, data []byte) bool {
 	if old, known := v.written[name]; known {
 		return old == string(data)
 	}
-	old, err := os.ReadFile(path)
+	old, err := disk.ReadFile(path, disk.ViewLimit)
 	return err == nil && data != nil && bytes.Equal(old, data)
 }
 

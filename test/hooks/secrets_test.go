@@ -165,7 +165,7 @@ func TestSecrets(t *testing.T) {
 	}
 }
 
-// left has a session die in a command, and returns what the next one is told of it while the command still runs.
+// left kills a session during a command, and returns the next session's brief while the command still runs.
 func (y *yard) left(command string) string {
 	y.Helper()
 	script := filepath.Join(y.dir, "script")

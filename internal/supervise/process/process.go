@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pawl"
+	"pawl/internal/disk"
 )
 
 var (
@@ -153,7 +154,7 @@ func Closure(table []Stat, seed func(Stat) bool) []Stat {
 //
 // It requests a shared lock: two concurrent requests for an exclusive one would mistake each other for the holder.
 func Locked(path string) (bool, error) {
-	f, err := os.Open(path)
+	f, err := disk.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return false, nil
 	}

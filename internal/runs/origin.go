@@ -1,0 +1,162 @@
+package runs
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"pawl"
+	"pawl/internal/disk"
+	"pawl/internal/journal"
+	"pawl/internal/project"
+)
+
+// mark is what the user's state folder holds about a run that was made or adopted here: how far its journal was the user's own.
+type mark struct {
+	Run   pawl.RunID `json:"run"`
+	Bytes int64      `json:"bytes"`            // length of the journal
+	Sum   string     `json:"sha256,omitempty"` // of these bytes; empty if the length is 0
+}
+
+// maxMark is the number of bytes that are read of a mark.
+const maxMark = 1 << 10
+
+func markPath(p *project.Project, run pawl.RunID) string {
+	return filepath.Join(p.Trust.Folder, "runs", string(run)+".json")
+}
+
+// Claim records that a run is about to be created here. Its random id is in no file that could arrive.
+func Claim(p *project.Project, run pawl.RunID) error { return writeMark(p, mark{Run: run}) }
+
+// Claimed reports whether a run was created or adopted here at some time. It is cheap; Elsewhere also compares the journal.
+func Claimed(p *project.Project, run pawl.RunID) bool {
+	_, err := os.Lstat(markPath(p, run))
+	return err == nil && p.Trust.Trusted()
+}
+
+// Mark records that the run's journal, up to its present end, is the user's own. Call it for a run that Elsewhere does not report, or
+// that the user has adopted.
+func Mark(p *project.Project, run pawl.RunID) error {
+	f, err := disk.Open(filepath.Join(p.RunDir(run), journal.FileName))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	h := sha256.New()
+	n, err := io.Copy(h, f)
+	if err != nil {
+		return err
+	}
+	return writeMark(p, mark{run, n, hex.EncodeToString(h.Sum(nil))})
+}
+
+// markAll marks all runs of a project.
+func markAll(p *project.Project) error {
+	ids, err := List(p)
+	for _, run := range ids {
+		err = errors.Join(err, Mark(p, run))
+	}
+	return err
+}
+
+func writeMark(p *project.Project, m mark) error {
+	if err := p.Trusted(); err != nil {
+		return err
+	}
+	data, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	path := markPath(p, m.Run)
+	if err := disk.MakeFolders(filepath.Dir(path)); err != nil {
+		return fmt.Errorf("record that run %s is yours: %w", m.Run, err)
+	}
+	return disk.Replace(path, append(data, '\n'))
+}
+
+// Elsewhere returns why a run counts as made elsewhere, so that its content is unverified: it has no mark, its journal does not
+// continue the marked one, or a person's word follows that no command of this user has written. It returns "" for a run of this user.
+func Elsewhere(p *project.Project, run pawl.RunID) (reason string, err error) {
+	if !p.Trust.Trusted() {
+		return "the project is not trusted", nil
+	}
+	data, err := disk.ReadFile(markPath(p, run), maxMark)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "your pawl did not make it here", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	var m mark
+	if err := json.Unmarshal(data, &m); err != nil || m.Run != run {
+		return "", fmt.Errorf("read %s: invalid record", markPath(p, run))
+	}
+	f, err := disk.Open(filepath.Join(p.RunDir(run), journal.FileName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	return m.compare(f)
+}
+
+// compare returns how a journal differs from the marked one.
+func (m mark) compare(f *os.File) (reason string, err error) {
+	if m.Bytes == 0 {
+		return "", nil
+	}
+	h := sha256.New()
+	if n, err := io.CopyN(h, f, m.Bytes); err != nil && !errors.Is(err, io.EOF) {
+		return "", err
+	} else if n < m.Bytes || hex.EncodeToString(h.Sum(nil)) != m.Sum {
+		return "its journal is not the one that your pawl wrote", nil
+	}
+	lines := bufio.NewReader(f)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if isPersonsWord(line) {
+			return "its journal has a person's answer, review or plan that none of your commands wrote", nil
+		}
+		if errors.Is(err, io.EOF) {
+			return "", nil
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+}
+
+// isPersonsWord reports whether a journal line lets work continue on the word of a person.
+func isPersonsWord(line []byte) bool {
+	var e struct {
+		By   pawl.Author    `json:"by"`
+		Type pawl.EventType `json:"type"`
+	}
+	if !bytes.Contains(line, []byte(`"person"`)) || json.Unmarshal(line, &e) != nil || e.By.Kind != pawl.ByPerson {
+		return false
+	}
+	switch e.Type {
+	case pawl.GateAnswered{}.Event(), pawl.RunPlanned{}.Event(), pawl.StepReviewed{}.Event(), pawl.StepSkipped{}.Event():
+		return true
+	}
+	return false
+}
+
+// RequireOwn returns an error of pawl.KindDamaged for a run that was made elsewhere. Whoever executes a run must ask.
+func RequireOwn(p *project.Project, run pawl.RunID) error {
+	reason, err := Elsewhere(p, run)
+	if err != nil || reason == "" {
+		return err
+	}
+	return &pawl.Error{Kind: pawl.KindDamaged, Err: fmt.Errorf("run %s comes from elsewhere: %s", run, reason), Hint: "pawl adopt " + string(run)}
+}
