@@ -304,8 +304,10 @@ func (a *app) permit(c *cobra.Command) error {
 
 // caller returns who runs this process, and the root of the project that it names, "" for none.
 func (a *app) caller() (who caller.Caller, root string) {
-	if p, err := a.project(); err == nil {
-		root = p.Root
+	if here, err := a.here(); err == nil {
+		if p, err := project.Find(here); err == nil {
+			root = p.Root
+		}
 	}
 	return caller.Under(os.Environ(), root), root
 }
