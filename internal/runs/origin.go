@@ -133,6 +133,12 @@ func elsewhere(p *project.Project, run pawl.RunID) (reason string, err error) {
 		return "", nil
 	}
 	segments, err := journal.Files(p.Runs(), run)
+	if errors.Is(err, fs.ErrNotExist) {
+		segments, err = journal.Files(p.Archive(), run)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
 	if err != nil {
 		return "", err
 	}
