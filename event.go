@@ -39,6 +39,7 @@ const (
 	ByPerson     AuthorKind = "person"
 	ByAgent      AuthorKind = "agent"
 	BySupervisor AuthorKind = "supervisor"
+	ByStep       AuthorKind = "step" // a process of a step; the author's name is the step, its session the run
 )
 
 // EventType names what happened, such as "step.done". Each event type has one payload type.

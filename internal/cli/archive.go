@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"pawl/internal/cli/statusview"
 
 	"github.com/spf13/cobra"
 
@@ -34,7 +35,7 @@ func (a *app) archiveCommand() *cobra.Command {
 			return a.archive(c.Context(), p, o)
 		},
 	}
-	numberVar(c, &o.Keep, "keep", "", runs.DefaultArchives, 0, "keep `N` archives")
+	numberVar(c, &o.Keep, "keep", "", runs.DefaultArchives, 0, "archives to keep")
 	c.Flags().BoolVar(&o.Delete, "delete", false, "delete the archives beyond --keep")
 	return a.jsonFlag(c)
 }
@@ -85,7 +86,7 @@ func (a *app) archivedReports(ctx context.Context, p *project.Project) ([]runRep
 			reports = append(reports, runReport{Run: run, Project: p.Root, Status: "unreadable", Error: err.Error()})
 			continue
 		}
-		report := reportOf(p, r)
+		report := statusview.Of(p, r)
 		reports = append(reports, runReport{
 			Run: run, Project: p.Root, Status: report.Status, Percent: report.Percent, Created: report.Created, Updated: report.Updated, Archived: true,
 		})

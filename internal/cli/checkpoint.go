@@ -47,7 +47,7 @@ func (a *app) checkpoint(ctx context.Context, message string) error {
 	if err != nil {
 		return err
 	}
-	saved, err := history.SaveNow(ctx, p, run, cfg.Snapshots, currentUser(), message)
+	saved, err := history.SaveNow(ctx, p, run, cfg.Snapshots, a.author(), message)
 	if errors.Is(err, snapshot.ErrQuota) {
 		return &pawl.Error{Kind: pawl.KindUsage, Err: err, Hint: "pawl prune"}
 	}

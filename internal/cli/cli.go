@@ -21,9 +21,11 @@ import (
 	"golang.org/x/term"
 
 	"pawl"
+	"pawl/internal/caller"
 	"pawl/internal/cli/flags"
 	"pawl/internal/cli/hints"
 	"pawl/internal/cli/layout"
+	"pawl/internal/cli/permission"
 	"pawl/internal/config"
 	"pawl/internal/engine"
 	"pawl/internal/interop"
@@ -110,7 +112,7 @@ func (a *app) root() *cobra.Command {
 				return wrongUsage(c, err)
 			}
 			a.reads = readsOnly(c)
-			return nil
+			return a.permit(c)
 		},
 	}
 	root.PersistentFlags().StringVarP(&a.folder, "directory", "C", "", "run as if started in `FOLDER`")
@@ -271,7 +273,7 @@ func (a *app) perform(ctx context.Context, name string, act runs.Act) (*project.
 	if err != nil {
 		return nil, nil, err
 	}
-	r, err := runs.Perform(ctx, p, run, currentUser(), act)
+	r, err := runs.Perform(ctx, p, run, a.author(), act)
 	if err != nil {
 		return p, nil, hints.For(ctx, p, run, err)
 	}
@@ -287,15 +289,45 @@ func (a *app) printNotes(notes []string) {
 	}
 }
 
-// currentUser returns the author of what this command records.
-func currentUser() pawl.Author {
-	by := pawl.Author{Kind: pawl.ByPerson, Name: os.Getenv("USER")}
-	if by.Name == "" {
-		if u, err := user.Current(); err == nil {
-			by.Name = u.Username
+// permit returns an error if this process may not use a command.
+func (a *app) permit(c *cobra.Command) error {
+	if c.Parent() == nil || c.Parent().HasParent() {
+		return nil
+	}
+	verb, restricted := permission.Of(c.Name(), c.Flags().Changed)
+	if !restricted {
+		return nil
+	}
+	who, root := a.caller()
+	return verb.Check(who, root)
+}
+
+// caller returns who runs this process, and the root of the project that it names, "" for none.
+func (a *app) caller() (who caller.Caller, root string) {
+	if here, err := a.here(); err == nil {
+		if p, err := project.Find(here); err == nil {
+			root = p.Root
 		}
 	}
-	return by
+	return caller.Under(os.Environ(), root), root
+}
+
+// author returns the author of what this command records: the person, the agent or the step that runs it.
+func (a *app) author() pawl.Author {
+	who, _ := a.caller()
+	return who.Author(login())
+}
+
+// login returns the user's login name, or "".
+func login() string {
+	if name := os.Getenv("USER"); name != "" {
+		return name
+	}
+	u, err := user.Current()
+	if err != nil {
+		return ""
+	}
+	return u.Username
 }
 
 // engineConfig returns the engine configuration of a project.

@@ -70,7 +70,7 @@ func (a *app) fork(ctx context.Context, t *checkpointAccess, saved history.Saved
 	if err := a.confirmFork(f, saved, o); err != nil {
 		return err
 	}
-	done, err := f.Do(ctx, currentUser())
+	done, err := f.Do(ctx, a.author())
 	if err != nil {
 		return err
 	}

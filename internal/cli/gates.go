@@ -113,7 +113,23 @@ func (a *app) approveCommand() *cobra.Command {
 	c := a.gateCommand("approve GATE", "Approve a gate (bound to the exact content shown)", exactArgs(a.gateArgument()),
 		func(id pawl.GateID, _ []string) runs.Act { return runs.Approve(id, why) }, "approved")
 	messageFlag(c, &why, "reason")
+	yes := c.Flags().Bool("yes", false, "confirm, where there is no terminal")
+	approve := c.RunE
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if err := approvable(*yes || a.interactive(), args[0]); err != nil {
+			return err
+		}
+		return approve(c, args)
+	}
 	return c
+}
+
+// approvable returns an error for an approval without confirmation.
+func approvable(confirmed bool, gate string) error {
+	if confirmed {
+		return nil
+	}
+	return usageError("", "approving gate %s; not a terminal: pass --yes to confirm", gate)
 }
 
 func (a *app) rejectCommand() *cobra.Command {
@@ -215,7 +231,7 @@ func (a *app) reviewCommand() *cobra.Command {
 	}
 	runFlag(c, &run)
 	textFlag(c, &by, "by", "NAME", "the reviewer's name")
-	numberVar(c, &score, "score", "", 0, math.MinInt, "the score `N`, 0 to 100")
+	numberVar(c, &score, "score", "", 0, math.MinInt, "the score, 0 to 100")
 	messageFlag(c, &comment, "what to improve")
 	requireFlags(c, "by", "score")
 	return c

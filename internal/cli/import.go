@@ -197,7 +197,7 @@ func (a *app) createImportedRun(ctx context.Context, reading format.Project, fin
 		findings = append(findings, pawl.Finding{Level: pawl.Warn, What: cmp.Or(reading.Resume, "somebody may still be working on it"), Where: pathIn(p, dir),
 			Hint: "make sure that nobody is before pawl resume"})
 	}
-	made, err := interop.Import(ctx, p, currentUser(), interop.Source{
+	made, err := interop.Import(ctx, p, a.author(), interop.Source{
 		Project: reading, Path: pathIn(p, dir), Place: place, Findings: findings, Agent: pawl.AgentName(agent), Version: a.version, Provable: fileFormat.CheckCriterion != nil,
 	})
 	if err != nil || a.json {

@@ -114,7 +114,7 @@ func TestMirror(t *testing.T) {
 				t.Error("nothing is mirrored")
 			}
 			before := p.ok("import", system, "--dry-run", "--json")
-			p.ok("approve", "look")
+			p.ok("approve", "--yes", "look")
 			p.ok("status")
 			p.ok("resume")
 			if after := p.pawl("import", system, "--dry-run", "--json"); after.out == before {

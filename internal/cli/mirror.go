@@ -56,10 +56,16 @@ func (a *app) mirrorFor(p *project.Project, flag mirrorFlag) func(*pawl.State) *
 func (a *app) mirrorWith(p *project.Project, flag mirrorFlag) func(*pawl.State, *journal.Log, *snapshot.Store) engine.Mirror {
 	of := a.mirrorFor(p, flag)
 	return func(s *pawl.State, log *journal.Log, store *snapshot.Store) engine.Mirror {
-		if m := of(s); m != nil {
-			return interop.NewMirrorWriter(m, p, log, store)
+		m := of(s)
+		if m == nil {
+			return nil
 		}
-		return nil
+		settings, err := config.ReadUser()
+		if err != nil {
+			a.printNotes([]string{"answers in mirrored files do not count: " + err.Error()})
+		}
+		m.Answers = settings.Mirrors.Answers
+		return interop.NewMirrorWriter(m, p, log, store)
 	}
 }
 

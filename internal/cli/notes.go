@@ -147,7 +147,7 @@ func (a *app) decideCommand() *cobra.Command {
 		Short: "Record a decision",
 		Args:  exactArgs(argument{name: "CHOICE"}),
 		RunE: func(c *cobra.Command, args []string) error {
-			d.Choice, d.By = args[0], currentUser().Name
+			d.Choice, d.By = args[0], a.author().Name
 			if strings.TrimSpace(d.Choice) == "" {
 				return usageError("pawl decide --help", "the choice is empty")
 			}

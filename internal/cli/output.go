@@ -3,6 +3,7 @@ package cli
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -16,16 +17,17 @@ import (
 	"pawl/internal/cli/layout"
 	"pawl/internal/disk"
 	"pawl/internal/project"
+	"pawl/internal/redact"
 	"pawl/internal/runs"
 )
 
 func (a *app) outputCommand() *cobra.Command {
 	var run, item string
-	var follow, stderr bool
+	var follow, stderr, raw bool
 	var attempt int
 	c := &cobra.Command{
 		Use:   "output STEP",
-		Short: "Show the output of a step",
+		Short: "Show the output of a step, without secrets",
 		Args:  exactArgs(a.stepArgument()),
 		RunE: func(c *cobra.Command, args []string) error {
 			p, r, err := a.loadRun(c.Context(), run)
@@ -43,13 +45,14 @@ func (a *app) outputCommand() *cobra.Command {
 			}
 			soft, _, release := interrupts(c.Context(), func() {})
 			defer release()
-			return hints.For(c.Context(), p, r.State.Run, a.copyOutput(soft, path, follow))
+			return hints.For(c.Context(), p, r.State.Run, a.copyOutput(soft, path, follow, raw))
 		},
 	}
 	runFlag(c, &run)
 	textFlag(c, &item, "item", "VALUE", "the item (required for a foreach step)")
 	numberVar(c, &attempt, "attempt", "", 0, 1, "show attempt `N` (default: the newest)")
 	c.Flags().BoolVarP(&follow, "follow", "f", false, "follow until the attempt ends")
+	c.Flags().BoolVar(&raw, "raw", false, "show the output as it was written, with secrets")
 	c.Flags().BoolVar(&stderr, "stderr", false, "show standard error instead of standard output")
 	return c
 }
@@ -95,8 +98,14 @@ func newestAttempt(dir string) (int, error) {
 	return newest, nil
 }
 
-// copyOutput prints an output file. With follow it continues until the attempt's supervisor ends.
-func (a *app) copyOutput(ctx context.Context, path string, follow bool) error {
+// copyOutput prints an output file, redacted unless raw. With follow it continues until the attempt's supervisor ends.
+func (a *app) copyOutput(ctx context.Context, path string, follow, raw bool) (err error) {
+	out := a.Out
+	if !raw {
+		clean := redact.OfProcess().Writer(a.Out)
+		defer func() { err = errors.Join(err, clean.Flush()) }()
+		out = clean
+	}
 	f, err := disk.Open(path)
 	if err != nil {
 		return usageError("pawl status", "no output yet: %v", err)
@@ -105,7 +114,7 @@ func (a *app) copyOutput(ctx context.Context, path string, follow bool) error {
 	in := bufio.NewReaderSize(f, 64<<10)
 	for {
 		live := follow && runs.AttemptAlive(filepath.Dir(path))
-		if err := copyText(a.Out, in); err != nil {
+		if err := copyText(out, in); err != nil {
 			return err
 		}
 		if !live {

@@ -10,6 +10,7 @@ import (
 	"pawl"
 	"pawl/internal/cli/layout"
 	"pawl/internal/planfile"
+	"pawl/internal/runs"
 	"pawl/internal/schema"
 )
 
@@ -31,6 +32,9 @@ func (a *app) planCommand() *cobra.Command {
 			}
 			if err != nil {
 				return err
+			}
+			for _, secret := range runs.PlanSecrets(plan) {
+				fmt.Fprintf(a.Err, "pawl: warning: %s: %s; pawl run refuses it\n", args[0], secret)
 			}
 			if a.json {
 				return a.printJSON(plan)

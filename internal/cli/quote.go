@@ -1,13 +1,11 @@
 package cli
 
 import (
-	"bytes"
 	"fmt"
-	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
 
+	"pawl/internal/cli/layout"
 	"pawl/internal/project"
 )
 
@@ -35,33 +33,11 @@ func readsOnly(c *cobra.Command) bool {
 
 // quote marks all that the command prints about an untrusted project: JSON by a note, text by a note and "> " before each line.
 func (a *app) quote(p *project.Project) {
-	if _, done := a.Out.(*quoter); done {
+	if _, done := a.Out.(*layout.Quoter); done {
 		return
 	}
 	fmt.Fprintf(a.Err, "pawl: note: %v\npawl: note: what follows comes from its files and is unverified; to trust it: pawl trust\n", p.Trusted())
 	if !a.json {
-		a.Out = &quoter{out: a.Out}
+		a.Out = &layout.Quoter{Out: a.Out}
 	}
-}
-
-// quoter writes "> " before each line.
-type quoter struct {
-	out  io.Writer
-	open bool // the last line has no end yet
-}
-
-// Write implements io.Writer.
-func (q *quoter) Write(text []byte) (int, error) {
-	var quoted strings.Builder
-	for line := range bytes.Lines(text) {
-		if !q.open {
-			quoted.WriteString("> ")
-		}
-		quoted.Write(line)
-		q.open = !bytes.HasSuffix(line, []byte("\n"))
-	}
-	if _, err := io.WriteString(q.out, quoted.String()); err != nil {
-		return 0, err
-	}
-	return len(text), nil
 }

@@ -68,7 +68,7 @@ func (a *app) recover(ctx context.Context, name string, o recoverOptions) (err e
 		}
 	}
 	r, err := rebuild.PrepareRecovery(ctx, p, rebuild.Options{
-		Run: name, Plan: plan, Trust: trust, Snapshots: cfg.Snapshots, Version: a.version, Person: currentUser().Name,
+		Run: name, Plan: plan, Trust: trust, Snapshots: cfg.Snapshots, Version: a.version, Person: a.author().Name,
 	})
 	if err != nil {
 		return err

@@ -137,7 +137,7 @@ func (a *app) restore(ctx context.Context, t *checkpointAccess, saved history.Sa
 				return err
 			}
 		}
-		if report.Before, err = r.Do(ctx, currentUser()); err != nil {
+		if report.Before, err = r.Do(ctx, a.author()); err != nil {
 			return err
 		}
 	}

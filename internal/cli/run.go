@@ -21,9 +21,11 @@ import (
 	"pawl/internal/project"
 	"pawl/internal/resume"
 	"pawl/internal/runs"
+	"pawl/internal/supervise"
+
+	"pawl/internal/disk"
 
 	"github.com/spf13/cobra"
-	"pawl/internal/disk"
 )
 
 type runOptions struct {
@@ -154,7 +156,7 @@ func (a *app) runPlan(ctx context.Context, n runs.CreateOptions, o runOptions) e
 	if err != nil {
 		return err
 	}
-	n.Plan, n.Version = plan, a.version
+	n.Plan, n.Version, n.By = plan, a.version, a.author()
 	p, err := a.projectOrInit()
 	if err != nil {
 		return err
@@ -280,6 +282,7 @@ func (a *app) runEngine(ctx context.Context, p *project.Project, s engineStart) 
 	if err != nil {
 		return err
 	}
+	supervise.AdoptOrphans() // what a killed supervisor leaves behind stays below an engine
 	soft, hard, release := interrupts(ctx, show.Interrupted)
 	defer release()
 	show.Begin(e.State(), e.Plan())

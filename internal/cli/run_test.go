@@ -179,7 +179,7 @@ func TestUnknownRun(t *testing.T) {
 	p := finished(t)
 	for _, line := range []string{
 		"status nothing", "resume nothing", "pause nothing", "stop nothing", "brief nothing", "watch nothing", "log nothing", "stats nothing", "why nothing",
-		"explain draft --run nothing", "gates nothing", "approve a --run nothing", "checkpoints nothing", "processes nothing", "archive nothing",
+		"explain draft --run nothing", "gates nothing", "approve a --yes --run nothing", "checkpoints nothing", "processes nothing", "archive nothing",
 		"retry draft --run nothing", "log --graph nothing", "export grid --run nothing",
 	} {
 		p.fails(pawl.KindNothing, strings.Fields(line)...)

@@ -8,30 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"pawl"
-	"pawl/internal/cli/layout"
-	"pawl/internal/config"
+	"pawl/internal/cli/trustview"
 	"pawl/internal/project"
 	"pawl/internal/runs"
 	"pawl/internal/trust"
 )
-
-// trustReport is what "pawl trust" shows of a project before it asks.
-type trustReport struct {
-	Project  string       `json:"project"` // path
-	Trusted  bool         `json:"trusted"`
-	Reason   string       `json:"reason,omitempty"`   // why it is not trusted
-	Settings []string     `json:"settings,omitempty"` // settings that name a command, a URL or a model
-	Runs     []trustedRun `json:"runs,omitempty"`
-	Memories int          `json:"memories,omitempty"` // entries of MEMORY.md
-	Since    *time.Time   `json:"since,omitempty"`    // of a trusted one
-}
-
-// trustedRun is a run in a trustReport.
-type trustedRun struct {
-	Run    pawl.RunID     `json:"run"`
-	Status pawl.RunStatus `json:"status"`
-}
 
 func (a *app) trustCommand() *cobra.Command {
 	var yes, list, revoke bool
@@ -91,7 +72,7 @@ func (a *app) trust(ctx context.Context, folder string, yes bool) error {
 		return err
 	}
 	if !yes {
-		a.printTrustReport(report)
+		report.Print(a.Out)
 		if err := a.confirm("this would trust "+p.Root, "Trust this project?"); err != nil {
 			return err
 		}
@@ -107,41 +88,13 @@ func (a *app) trust(ctx context.Context, folder string, yes bool) error {
 	return err
 }
 
-// trustReport collects what would count in a project. What cannot be read is left out: it does not count.
-func (a *app) trustReport(ctx context.Context, p *project.Project) trustReport {
-	r := trustReport{Project: p.Root, Trusted: p.Trust.Trusted(), Reason: p.Trust.Reason}
-	if r.Trusted {
-		r.Since = &p.Trust.Since
-	}
-	r.Settings = config.Withheld(p)
-	ids, _ := runs.List(p)
+func (a *app) trustReport(ctx context.Context, p *project.Project) trustview.Project {
+	var made []trustview.Run
+	ids, _ := runs.List(p) // unreadable runs do not count
 	for _, id := range ids {
-		r.Runs = append(r.Runs, trustedRun{id, a.runReport(ctx, p, id).Status})
+		made = append(made, trustview.Run{Run: id, Status: a.runReport(ctx, p, id).Status})
 	}
-	memories, _ := p.OwnMemories()
-	r.Memories = len(memories)
-	return r
-}
-
-func (a *app) printTrustReport(r trustReport) {
-	fmt.Fprintf(a.Out, "%s: %s\n", r.Project, r.Reason)
-	fmt.Fprintln(a.Out, "If you trust it, this counts from now on:")
-	for _, s := range r.Settings {
-		fmt.Fprintf(a.Out, "  setting  %s\n", s)
-	}
-	for _, run := range r.Runs {
-		fmt.Fprintf(a.Out, "  run      %s (%s)\n", run.Run, run.Status)
-	}
-	fmt.Fprintf(a.Out, "  memory   %s of MEMORY.md\n", layout.Count(r.Memories, "entry"))
-}
-
-// trusted is a line of "pawl trust --list".
-type trusted struct {
-	Path    string    `json:"path"`
-	Project string    `json:"project"`
-	How     string    `json:"how"`
-	Since   time.Time `json:"since"`
-	Reason  string    `json:"reason,omitempty"` // why it does not count at the moment
+	return trustview.ProjectOf(p, made)
 }
 
 func (a *app) listTrusted() error {
@@ -149,23 +102,11 @@ func (a *app) listTrusted() error {
 	if err != nil {
 		a.printNotes([]string{err.Error()})
 	}
-	lines := make([]trusted, 0, len(all))
-	for _, s := range all {
-		lines = append(lines, trusted{s.Path, s.Project, s.How, s.Since, s.Reason})
-	}
+	lines := trustview.TrustedOf(all)
 	if a.json {
 		return a.printJSON(lines)
 	}
-	if len(lines) == 0 {
-		fmt.Fprintln(a.Out, "no trusted projects")
-	}
-	for _, l := range lines {
-		fmt.Fprintf(a.Out, "%s  %s %s", l.Path, l.How, l.Since.Local().Format(time.DateOnly))
-		if l.Reason != "" {
-			fmt.Fprintf(a.Out, "  (does not count: %s)", l.Reason)
-		}
-		fmt.Fprintln(a.Out)
-	}
+	trustview.PrintTrusted(a.Out, lines)
 	return nil
 }
 

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -19,6 +20,9 @@ import (
 // reopened. Attempts that run with an outdated definition are terminated. Changed acceptance checks run again; a step
 // that fails them is reopened.
 func (e *Engine) Adopt(ctx context.Context, c *resume.PlanDiff) error {
+	if err := refuseNewSecrets(e.plan.Plan, c); err != nil {
+		return err
+	}
 	if c.Edited {
 		n := runs.CreateOptions{Plan: c.Plan(), Data: c.Data, Source: c.From}
 		revision := e.state.Plan.Revision + 1
@@ -96,6 +100,19 @@ func endAndSweep(ctx context.Context, dir string, abort pawl.Abort) error {
 		_, _, err = supervise.Sweep(dir)
 	}
 	return err
+}
+
+// refuseNewSecrets returns an error if a change of the plan or of its item lists brings secrets.
+func refuseNewSecrets(was *pawl.Plan, c *resume.PlanDiff) error {
+	for id, values := range c.NewItems {
+		if err := runs.RefuseSecretValues(values); err != nil {
+			return fmt.Errorf("step %s: %w", id, err)
+		}
+	}
+	if !c.Edited {
+		return nil
+	}
+	return runs.RefuseSecrets(c.From, was, c.Plan())
 }
 
 // outdated judges an attempt whose step was edited, or removed from the plan (step is nil).

@@ -22,6 +22,7 @@ import (
 	"pawl/internal/history"
 	"pawl/internal/journal"
 	"pawl/internal/project"
+	"pawl/internal/redact"
 	"pawl/internal/runs"
 	"pawl/internal/snapshot"
 )
@@ -95,7 +96,6 @@ type Engine struct {
 	pending    []pawl.Event           // events of the next batch
 	afterFlush []func() error         // side effects for when the next batch is durable
 	stopping   map[pawl.Token]bool    // attempts that were asked to terminate
-	bin        string                 // folder with the pawl binary, first in a step's PATH
 	saver      *history.Saver
 	saved      map[string]history.PendingCheckpoint // checkpoints of steps about to finish, for the next decision only
 	saving     int                                  // number of checkpoints that workers are taking
@@ -168,8 +168,7 @@ func (e *Engine) load(ctx context.Context) error {
 	if e.mirror = e.cfg.Mirror(e.state, e.log, e.saver.Store); e.mirror == nil {
 		e.mirror = noMirror{}
 	}
-	e.bin, err = e.cfg.Project.LinkSelf()
-	return err
+	return nil
 }
 
 // Close releases the run and the engine lock. Running attempts keep running under their supervisors.
@@ -428,7 +427,7 @@ func (e *Engine) spawn(work func() func()) {
 // emit adds events to the next batch.
 func (e *Engine) emit(payloads ...pawl.Payload) {
 	for _, p := range payloads {
-		event, err := pawl.NewEvent(pawl.Author{Kind: pawl.ByEngine}, p)
+		event, err := redact.OfProcess().Event(pawl.Author{Kind: pawl.ByEngine}, p)
 		if err != nil {
 			panic("payloads are plain data: " + err.Error())
 		}

@@ -15,6 +15,7 @@ import (
 	"pawl/internal/disk"
 	"pawl/internal/journal"
 	"pawl/internal/project"
+	"pawl/internal/redact"
 	"pawl/internal/runs"
 	"pawl/internal/snapshot"
 )
@@ -196,7 +197,7 @@ func (f *Fork) closingEvents(by pawl.Author) ([]pawl.Event, error) {
 	events := make([]pawl.Event, len(said))
 	for i, payload := range said {
 		var err error
-		if events[i], err = pawl.NewEvent(by, payload); err != nil {
+		if events[i], err = redact.OfProcess().Event(by, payload); err != nil {
 			return nil, err
 		}
 	}

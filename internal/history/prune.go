@@ -10,6 +10,7 @@ import (
 	"pawl/internal/disk"
 	"pawl/internal/journal"
 	"pawl/internal/project"
+	"pawl/internal/redact"
 	"pawl/internal/runs"
 	"pawl/internal/snapshot"
 )
@@ -65,7 +66,7 @@ func journalPruned(ctx context.Context, p *project.Project, gone map[pawl.RunID]
 		var events []pawl.Event
 		for len(ids) > 0 {
 			n := min(len(ids), maxPruned)
-			event, err := pawl.NewEvent(pawl.Author{Kind: pawl.ByEngine}, pawl.CheckpointsPruned{Checkpoints: ids[:n], Why: why})
+			event, err := redact.OfProcess().Event(pawl.Author{Kind: pawl.ByEngine}, pawl.CheckpointsPruned{Checkpoints: ids[:n], Why: why})
 			if err != nil {
 				return err
 			}

@@ -14,6 +14,7 @@ import (
 	"pawl/internal/journal"
 	"pawl/internal/planfile"
 	"pawl/internal/project"
+	"pawl/internal/redact"
 	"pawl/internal/runs"
 	"pawl/internal/snapshot"
 	"pawl/internal/supervise"
@@ -131,7 +132,7 @@ func (h *replay) inherited(run pawl.RunID, projectID, version string) ([]pawl.Ev
 	}
 	created.Run, created.Project, created.Pawl, created.Format = run, projectID, version, pawl.Format
 	created.Forked = &pawl.Fork{Run: h.target.Run, Checkpoint: h.target.ID, Seq: h.target.Seq, Origin: h.state.Origin()}
-	first, err := pawl.NewEvent(h.events[0].By, created)
+	first, err := redact.OfProcess().Event(h.events[0].By, created)
 	if err != nil {
 		return nil, err
 	}

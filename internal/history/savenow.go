@@ -11,6 +11,7 @@ import (
 	"pawl/internal/disk"
 	"pawl/internal/journal"
 	"pawl/internal/project"
+	"pawl/internal/redact"
 	"pawl/internal/runs"
 	"pawl/internal/snapshot"
 )
@@ -117,7 +118,7 @@ func createSession(ctx context.Context, p *project.Project, version string) (paw
 	if err != nil {
 		return "", err
 	}
-	created, err := pawl.NewEvent(pawl.Author{Kind: pawl.ByPerson}, pawl.RunCreated{
+	created, err := redact.OfProcess().Event(pawl.Author{Kind: pawl.ByPerson}, pawl.RunCreated{
 		Format: pawl.Format, Run: run, Project: p.ID, Kind: pawl.SessionRun, Name: name, Pawl: version,
 	})
 	if err == nil {

@@ -101,6 +101,7 @@ func (c *call) before(ctx context.Context) error {
 		return err
 	}
 	c.cache.Process = missed.Process
+	c.recordProcess(*missed)
 	c.saveCache()
 	return nil
 }

@@ -346,7 +346,7 @@ func (c *call) events(payloads ...pawl.Payload) ([]pawl.Event, error) {
 	events := make([]pawl.Event, len(payloads))
 	for i, payload := range payloads {
 		var err error
-		if events[i], err = pawl.NewEvent(c.by(), payload); err != nil {
+		if events[i], err = c.redact.Event(c.by(), payload); err != nil {
 			return nil, err
 		}
 	}

@@ -21,6 +21,8 @@ type Mirror struct {
 	Format format.Format
 	Dir    string // absolute; for a format with tables it may be a single file
 
+	Answers bool // answers to gates in the files count as the user's. Defaults to false.
+
 	place string // in Dir, if the user named one of Format.Places
 }
 

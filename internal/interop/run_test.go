@@ -38,6 +38,7 @@ func newMirrored(t *testing.T, named string) *enginetest.Project {
 			t.Errorf("no mirror: %v", err)
 			return nil
 		}
+		m.Answers = true
 		return interop.NewMirrorWriter(m, p.Project, log, store)
 	}
 	return p

@@ -28,11 +28,12 @@ type toolContext struct {
 	started atomic.Bool      // the server was started by the agent that calls it
 	redact  *redact.Redactor
 	user    string // login name of the person
+	environ []string
 	formats interop.Formats
 }
 
 func newToolContext(c Config) *toolContext {
-	d := &toolContext{folder: c.Folder, version: c.Version, session: "mcp-" + disk.RandomHex(4), redact: redact.New(c.Environ), user: variable(c.Environ, "USER"), formats: c.Formats}
+	d := &toolContext{folder: c.Folder, version: c.Version, session: "mcp-" + disk.RandomHex(4), redact: redact.New(c.Environ), user: variable(c.Environ, "USER"), formats: c.Formats, environ: c.Environ}
 	d.step = runs.StepClientOf(func(name string) string { return variable(c.Environ, name) })
 	if d.step != nil && d.step.Project != "" {
 		d.folder = d.step.Project

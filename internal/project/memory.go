@@ -12,6 +12,7 @@ import (
 
 	"pawl"
 	"pawl/internal/disk"
+	"pawl/internal/redact"
 	"pawl/internal/userdir"
 )
 
@@ -34,13 +35,13 @@ var headings = []struct {
 	{pawl.Fragile, "Fragile areas"},
 }
 
-// Learn adds m to MEMORY.md as a bullet under its heading, unless the bullet exists. It preserves everything else in
+// Learn adds m to MEMORY.md, redacted, as a bullet under its heading, unless the bullet exists. It preserves everything else in
 // the file byte for byte. When it returns nil, the bullet survives a power failure.
 func (p *Project) Learn(m pawl.Memory) (added bool, err error) {
 	if titleOf(m.Kind) == "" {
 		return false, &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("unknown kind of memory %q: use %s", m.Kind, kindNames())}
 	}
-	m.Text = normalize(m.Text)
+	m.Text = normalize(redact.OfProcess().Text(m.Text))
 	if first, _, _ := strings.Cut(m.Text, "\n"); isRule(first) {
 		return false, &pawl.Error{Kind: pawl.KindUsage, Err: errors.New("nothing to learn: the first line has no words")}
 	}
@@ -55,7 +56,7 @@ func (p *Project) Learn(m pawl.Memory) (added bool, err error) {
 func (p *Project) LearnAll(all []pawl.Memory) error {
 	all = slices.Clone(all)
 	for i := range all {
-		all[i].Text = normalize(all[i].Text)
+		all[i].Text = normalize(redact.OfProcess().Text(all[i].Text))
 	}
 	all = slices.DeleteFunc(all, func(m pawl.Memory) bool {
 		first, _, _ := strings.Cut(m.Text, "\n")

@@ -5,13 +5,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 
 	"pawl"
-	"pawl/internal/disk"
 )
 
 // path returns a path in .pawl. Ids in it may come from files that anybody wrote, so a name that would lead elsewhere
@@ -137,26 +135,4 @@ func (p *Project) UndoDir(ref pawl.UndoRef, run pawl.RunID) string {
 // OutDir is the folder offered to a step for its results, PAWL_OUT.
 func (p *Project) OutDir(run pawl.RunID, step pawl.StepID) string {
 	return p.join("artifacts", runName(run), string(step))
-}
-
-// LinkSelf makes .pawl/bin/pawl a link to this program and returns its folder, which belongs first in a step's PATH. It
-// atomically replaces a link to another program.
-func (p *Project) LinkSelf() (string, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return "", fmt.Errorf("find the pawl program: %w", err)
-	}
-	self, err = filepath.EvalSymlinks(self) // on systems that return the link
-	if err != nil {
-		return "", fmt.Errorf("find the pawl program: %w", err)
-	}
-	folder := p.path("bin")
-	link := filepath.Join(folder, "pawl")
-	if target, err := disk.Readlink(link); err == nil && target == self {
-		return folder, nil
-	}
-	if err := disk.MakeFolders(folder); err != nil {
-		return "", err
-	}
-	return folder, disk.Symlink(self, link)
 }

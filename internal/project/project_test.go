@@ -158,27 +158,3 @@ func TestPaths(t *testing.T) {
 		}
 	}
 }
-
-func TestLinkSelf(t *testing.T) {
-	t.Parallel()
-	p := fresh(t, "work")
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	link := p.path("bin", "pawl")
-	for _, before := range []string{"", "/bin/false", "/no/such/file", self} {
-		if before != "" {
-			if err := errors.Join(os.Remove(link), os.Symlink(before, link)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		folder, err := p.LinkSelf()
-		if err != nil || folder != p.path("bin") {
-			t.Fatalf("%s, %v", folder, err)
-		}
-		if !sameFile(link, self) {
-			t.Errorf("with a link to %q before, the link leads elsewhere", before)
-		}
-	}
-}

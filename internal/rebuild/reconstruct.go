@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"pawl"
+	"pawl/internal/redact"
 )
 
 // Evidence is everything that is left of a run with a damaged or missing journal, as plain data.
@@ -244,7 +245,7 @@ func By() pawl.Author { return pawl.Author{Kind: pawl.ByPerson, Name: "recover"}
 
 // emit adds an event at a time; the zero time means now.
 func (r *rebuilder) emit(at time.Time, payload pawl.Payload) {
-	event, err := pawl.NewEvent(By(), payload)
+	event, err := redact.OfProcess().Event(By(), payload)
 	if err != nil {
 		panic("payloads are plain data: " + err.Error())
 	}

@@ -138,7 +138,7 @@ func ProbeAttempt(p *project.Project, r *runs.Run, step *pawl.Step, live *pawl.A
 		return ev, false, err
 	}
 	ev = Evidence{Now: time.Now()}
-	ev.AddStatus(status, live.Token)
+	ev.AddStatus(status, live.Token, live.Seal)
 	ev.Result, ev.ResultErr = runs.ReadResult(dir)
 	w := runs.Work{Step: step, Index: -1}
 	if st := r.State.Steps[live.Step]; live.Item != "" && st.Items != nil {

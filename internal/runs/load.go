@@ -16,6 +16,7 @@ import (
 	"pawl/internal/disk"
 	"pawl/internal/journal"
 	"pawl/internal/project"
+	"pawl/internal/redact"
 )
 
 // Run is an open run: its journal, the folded state, and its plan.
@@ -59,16 +60,20 @@ func SHA256Hex(data []byte) string {
 type CreateOptions struct {
 	Kind     pawl.RunKind
 	Plan     *pawl.Plan
-	Data     []byte     // the plan's file content
-	Source   string     // where the user keeps the plan; "" for nowhere
-	Version  string     // of this program
-	Replaces pawl.RunID // an unfinished run to archive. Defaults to none.
+	Data     []byte      // the plan's file content
+	Source   string      // where the user keeps the plan; "" for nowhere
+	Version  string      // of this program
+	Replaces pawl.RunID  // an unfinished run to archive. Defaults to none.
+	By       pawl.Author // Defaults to a person without a name.
 }
 
 // Create creates a run: its folder, its copy of the plan, and a journal whose first batch names both. If it is
 // interrupted, no run exists: a folder without a journal is no run. The replaced run is archived after the new one
 // exists.
 func Create(ctx context.Context, p *project.Project, n CreateOptions) (pawl.RunID, error) {
+	if err := RefuseSecrets(n.Source, nil, n.Plan); err != nil {
+		return "", err
+	}
 	if n.Replaces == "" {
 		return create(ctx, p, n)
 	}
@@ -97,14 +102,17 @@ func create(ctx context.Context, p *project.Project, n CreateOptions) (pawl.RunI
 	if err != nil {
 		return "", err
 	}
-	by := pawl.Author{Kind: pawl.ByPerson}
-	created, err := pawl.NewEvent(by, pawl.RunCreated{
+	by := n.By
+	if by.Kind == "" {
+		by.Kind = pawl.ByPerson
+	}
+	created, err := redact.OfProcess().Event(by, pawl.RunCreated{
 		Format: pawl.Format, Run: run, Project: p.ID, Kind: n.Kind, Name: n.Plan.Name, Pawl: n.Version,
 	})
 	if err != nil {
 		return "", errors.Join(err, log.Close())
 	}
-	planned, err := pawl.NewEvent(by, PlanEvent(p, 1, n))
+	planned, err := redact.OfProcess().Event(by, PlanEvent(p, 1, n))
 	if err != nil {
 		return "", errors.Join(err, log.Close())
 	}

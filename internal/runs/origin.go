@@ -45,17 +45,28 @@ func Claimed(p *project.Project, run pawl.RunID) bool {
 // Mark records that the run's journal, up to its present end, is the user's own. Call it for a run that Elsewhere does not report, or
 // that the user has adopted.
 func Mark(p *project.Project, run pawl.RunID) error {
+	return p.WithMarkLock(run, func() error { return markNow(p, run) })
+}
+
+// markNow is Mark for a caller that holds the mark lock. The mark ends with the last whole line: pawl moves a torn one aside later.
+func markNow(p *project.Project, run pawl.RunID) error {
 	f, err := disk.Open(filepath.Join(p.RunDir(run), journal.FileName))
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	h := sha256.New()
-	n, err := io.Copy(h, f)
-	if err != nil {
-		return err
+	h, n := sha256.New(), int64(0)
+	for lines := bufio.NewReader(f); ; {
+		line, err := lines.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			return writeMark(p, mark{run, n, hex.EncodeToString(h.Sum(nil))})
+		}
+		if err != nil {
+			return err
+		}
+		h.Write(line)
+		n += int64(len(line))
 	}
-	return writeMark(p, mark{run, n, hex.EncodeToString(h.Sum(nil))})
 }
 
 // markAll marks all runs of a project.
@@ -85,6 +96,21 @@ func writeMark(p *project.Project, m mark) error {
 // Elsewhere returns why a run counts as made elsewhere, so that its content is unverified: it has no mark, its journal does not
 // continue the marked one, or a person's word follows that no command of this user has written. It returns "" for a run of this user.
 func Elsewhere(p *project.Project, run pawl.RunID) (reason string, err error) {
+	reason, err = elsewhere(p, run)
+	if reason != foreignWord {
+		return reason, err
+	}
+	err = p.WithMarkLock(run, func() error { // another command may be about to record its word
+		reason, err = elsewhere(p, run)
+		return err
+	})
+	return reason, err
+}
+
+// foreignWord is why a run counts as made elsewhere if its journal holds a person's word without a record.
+const foreignWord = "its journal has a person's answer, review or plan that none of your commands wrote"
+
+func elsewhere(p *project.Project, run pawl.RunID) (reason string, err error) {
 	if !p.Trust.Trusted() {
 		return "the project is not trusted", nil
 	}
@@ -125,7 +151,7 @@ func (m mark) compare(f *os.File) (reason string, err error) {
 	for {
 		line, err := lines.ReadBytes('\n')
 		if isPersonsWord(line) {
-			return "its journal has a person's answer, review or plan that none of your commands wrote", nil
+			return foreignWord, nil
 		}
 		if errors.Is(err, io.EOF) {
 			return "", nil

@@ -11,6 +11,7 @@ import (
 
 	"pawl"
 	"pawl/internal/disk"
+	"pawl/internal/redact"
 )
 
 // ReadResult returns an attempt's result file, nil if there is none.
@@ -67,9 +68,13 @@ func shorten(r *pawl.Result) {
 	}
 }
 
-// ClipText cuts a text to maxText bytes and marks the cut.
+// ClipText cuts a text to maxText bytes and marks the cut. It redacts a text that it cuts, because a part of a secret would
+// not be recognised later.
 func ClipText(text string) string {
 	if len(text) <= maxText {
+		return text
+	}
+	if text = redact.OfProcess().Text(text); len(text) <= maxText {
 		return text
 	}
 	return strings.ToValidUTF8(text[:maxText], "") + " […]"

@@ -12,6 +12,7 @@ import (
 	"pawl"
 	"pawl/internal/disk"
 	"pawl/internal/project"
+	"pawl/internal/redact"
 	"pawl/internal/view"
 )
 
@@ -62,6 +63,9 @@ func (v *ViewWriter) write() {
 func (v *ViewWriter) writeAll(files map[string][]byte) error {
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		path, data := filepath.Join(v.dir, name), files[name]
+		if data != nil {
+			data = []byte(redact.OfProcess().Text(string(data))) // names and goals of the plan
+		}
 		if v.unchanged(name, path, data) {
 			continue
 		}

@@ -31,7 +31,7 @@ func BenchmarkAttempt(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			running, err := Start(lock, job)
+			running, err := Start(lock, job, NewSeal())
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -1,6 +1,7 @@
 package supervise
 
 import (
+	"crypto/ed25519"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -35,6 +36,7 @@ const (
 // supervisor runs one job.
 type supervisor struct {
 	dir     string
+	key     ed25519.PrivateKey // signs the exit record
 	job     pawl.Job
 	begun   pawl.Begun
 	tree    tree
@@ -58,10 +60,17 @@ func Main(dir string) error {
 	if err := checkLock(dir); err != nil {
 		return fmt.Errorf("supervise %s: %w", dir, err)
 	}
-	s := &supervisor{dir: dir, started: time.Now(), asleep: process.Asleep()}
+	key, err := readKey()
+	if err != nil {
+		return fmt.Errorf("supervise %s: %w", dir, err)
+	}
+	s := &supervisor{dir: dir, key: key, started: time.Now(), asleep: process.Asleep()}
 	s.catchSignals()
 	if err := s.begin(); err != nil {
 		return fmt.Errorf("supervise %s: %w", dir, err)
+	}
+	if !s.job.PIDNamespace { // with one, the child cannot name this process, and the system denies the maps that it needs
+		protectMemory()
 	}
 	s.tree.open()
 	s.work()
@@ -119,7 +128,7 @@ func (s *supervisor) begin() error {
 	}
 	s.begun = pawl.Begun{Token: s.job.Token, Supervisor: self, Started: time.Now().UTC()}
 	s.begun.Scope, s.begun.Cgroup = s.tree.prepareScope(cgroupName(s.job.Token))
-	s.exit = pawl.Exit{Token: s.job.Token, Reason: pawl.ReasonExited, Started: s.begun.Started}
+	s.exit = pawl.Exit{Token: s.job.Token, Reason: pawl.ReasonExited, Started: s.begun.Started, Accept: pawl.AcceptOf(&pawl.Step{Accept: job.Checks})}
 	if err := s.writeBegun(); err != nil {
 		return errors.Join(err, disk.Remove(filepath.Join(s.dir, pawl.BegunFile))) // complete perhaps, but not durable
 	}
@@ -161,7 +170,10 @@ const tokenVar = "PAWL_TOKEN"
 
 func tokenVariable(token pawl.Token) string { return tokenVar + "=" + string(token) }
 
-func cgroupName(token pawl.Token) string { return "pawl-" + string(token) }
+// GroupPrefix begins the name of an attempt's control group; the attempt's token follows.
+const GroupPrefix = "pawl-"
+
+func cgroupName(token pawl.Token) string { return GroupPrefix + string(token) }
 
 // writeBegun makes begun.json durable. It writes in place: a torn record means that nothing was started.
 func (s *supervisor) writeBegun() error {
@@ -301,6 +313,7 @@ func (s *supervisor) finish() error {
 	if err != nil {
 		return err
 	}
+	data = sealed(data, s.key)
 	for {
 		s.followMove()
 		err := disk.Replace(filepath.Join(s.dir, pawl.ExitFile), data)

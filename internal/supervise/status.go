@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"path/filepath"
 	"syscall"
@@ -30,6 +31,8 @@ type Status struct {
 	State State
 	Begun *pawl.Begun // nil: not begun
 	Exit  *pawl.Exit  // nil: not ended
+
+	exitRecord []byte // the content of exit.json
 }
 
 // Rebooted reports whether the system was restarted since the attempt began.
@@ -52,12 +55,12 @@ func Probe(dir string) (Status, error) {
 		status.State = Live
 		return status, nil
 	}
-	exit, err := readRecord[pawl.Exit](filepath.Join(dir, pawl.ExitFile))
+	exit, record, err := readExit(filepath.Join(dir, pawl.ExitFile))
 	switch {
 	case err != nil:
 		return Status{}, fmt.Errorf("probe attempt: %w", err)
 	case exit != nil:
-		status.State, status.Exit = Ended, exit
+		status.State, status.Exit, status.exitRecord = Ended, exit, record
 	case status.Begun != nil || mayHaveBegun(dir):
 		status.State = Lost
 	}
@@ -91,6 +94,30 @@ func ReadJob(dir string) *pawl.Job {
 // never started.
 func readBegun(dir string) (*pawl.Begun, error) {
 	return readRecord[pawl.Begun](filepath.Join(dir, pawl.BegunFile))
+}
+
+// maxExit is the maximum size of an exit record in bytes.
+const maxExit = 16 << 20
+
+// readExit returns an exit record and its text; nil if it is missing or torn.
+func readExit(path string) (*pawl.Exit, []byte, error) {
+	file, err := disk.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	defer file.Close()
+	record, err := io.ReadAll(io.LimitReader(file, maxExit))
+	if err != nil {
+		return nil, nil, err
+	}
+	exit := new(pawl.Exit)
+	if json.Unmarshal(record, exit) != nil {
+		return nil, nil, nil
+	}
+	return exit, record, nil
 }
 
 // readRecord returns the last complete JSON value in a file, or nil.

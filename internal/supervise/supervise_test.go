@@ -251,7 +251,7 @@ func TestAbortBeforeTheStart(t *testing.T) {
 	lock, err := Prepare(a.dir)
 	a.no(err)
 	a.no(RequestAbort(a.dir, pawl.Abort{Reason: pawl.ReasonOutdated}))
-	running, err := Start(lock, a.job)
+	running, err := Start(lock, a.job, NewSeal())
 	a.no(err)
 	a.no(running.Wait(a.soon()))
 	if exit := a.exit(); exit.Reason != pawl.ReasonOutdated || a.read(pawl.OutFile) != "" {
