@@ -21,6 +21,7 @@ import (
 var verbatim = map[string]string{
 	"AttemptEnded":     "Outcome Reason Unmet Gate",
 	"AttemptRef":       "Step Item Token",
+	"AttemptStarted":   "Seal",
 	"Blocker":          "Step",
 	"BudgetSpent":      "Budget Used Limit",
 	"CheckRun":         "Name",
@@ -34,7 +35,7 @@ var verbatim = map[string]string{
 	"Finding":          "Level Where",
 	"Fork":             "Run Checkpoint Origin",
 	"Gate":             "ID Step Item Type Purpose Budget Options Default",
-	"GateAnswered":     "Gate Step Answer Option Where",
+	"GateAnswered":     "Gate Step Answer Option Where Plan",
 	"GateExpired":      "Gate",
 	"GateWithdrawn":    "Gate",
 	"Heartbeat":        "Health",
