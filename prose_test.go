@@ -35,7 +35,7 @@ var verbatim = map[string]string{
 	"Finding":          "Level Where",
 	"Fork":             "Run Checkpoint Origin",
 	"Gate":             "ID Step Item Type Purpose Budget Options Default",
-	"GateAnswered":     "Gate Step Answer Option Where Plan",
+	"GateAnswered":     "Gate Step Answer Option Where Plan Via",
 	"GateExpired":      "Gate",
 	"GateWithdrawn":    "Gate",
 	"Heartbeat":        "Health",

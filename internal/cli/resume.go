@@ -69,7 +69,11 @@ func (a *app) resume(ctx context.Context, name string, o resumeOptions) error {
 	if err := a.ensureNoEngine(ctx, p, o.takeOver); err != nil {
 		return err
 	}
-	r, err := a.loadNamedRun(ctx, p, name)
+	run, err := runs.FindRun(ctx, p, name)
+	if err != nil {
+		return err
+	}
+	r, err := runs.LoadToContinue(ctx, p, run)
 	if err != nil {
 		return err
 	}
@@ -87,6 +91,7 @@ func (a *app) resume(ctx context.Context, name string, o resumeOptions) error {
 		return err
 	}
 	if o.dry {
+		a.printNotes(r.Notes)
 		return a.printExamination(r, change, x)
 	}
 	a.printResuming(r)

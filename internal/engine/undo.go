@@ -11,6 +11,7 @@ import (
 
 	"pawl"
 	"pawl/internal/disk"
+	"pawl/internal/redact"
 	"pawl/internal/resume"
 	"pawl/internal/runs"
 	"pawl/internal/supervise"
@@ -145,7 +146,8 @@ func undoVerdict(ref pawl.UndoRef, status supervise.Status, words string, swept 
 // maxErrorTail is how many bytes at the end of the error output are read.
 const maxErrorTail = 1 << 10
 
-// lastErrorLine returns the last line of an undo's error output.
+// lastErrorLine returns the last line of an undo's error output, redacted as the journal will have it: the id of the gate
+// depends on it.
 func lastErrorLine(dir string) string {
 	f, err := disk.Open(filepath.Join(dir, pawl.ErrFile))
 	if err != nil {
@@ -157,7 +159,7 @@ func lastErrorLine(dir string) string {
 	}
 	data, _ := io.ReadAll(io.LimitReader(f, maxErrorTail)) // best effort
 	lines := strings.Split(strings.TrimSpace(strings.ToValidUTF8(string(data), "?")), "\n")
-	return lines[len(lines)-1]
+	return redact.OfProcess().Text(lines[len(lines)-1])
 }
 
 // emit makes events durable and applies them to r.

@@ -14,7 +14,7 @@ func assignment(p position) match {
 	}
 	kind := kindOf(name)
 	if kind == "" {
-		return match{}
+		return passwordFor(p)
 	}
 	at := p.at + 1
 	for at < len(p.text) && at-p.at < 3 && strings.IndexByte("=>", p.text[at]) >= 0 {
@@ -49,7 +49,7 @@ func flag(p position) match {
 		end += len(" <<<")
 	}
 	v := valueAt(p.text, end)
-	if strings.HasPrefix(v.text, "-") || !v.secret(kind, false, false) {
+	if strings.HasPrefix(v.text, "-") && !v.quoted || !v.secret(kind, false, false) {
 		return match{}
 	}
 	return match{v.from, v.end(), kind}
@@ -327,7 +327,9 @@ func placeholder(value string) bool {
 	switch {
 	case value == "" || strings.Trim(value, value[:1]) == "" || slices.Contains(commonWords, lower):
 		return true
-	case strings.ContainsAny(value[:1], "<{[*") || strings.HasPrefix(value, "%s") || strings.HasPrefix(value, "%v"):
+	case strings.ContainsAny(value[:1], "<{[") || value[0] == '*' && !mixed(value):
+		return true
+	case (strings.HasPrefix(value, "%s") || strings.HasPrefix(value, "%v")) && !mixed(value[2:]):
 		return true
 	case value[0] == '$' && len(value) > 1 && (value[1] == '{' || value[1] == '(' || strings.IndexFunc(value[1:], notWord) < 0):
 		return true

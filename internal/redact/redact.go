@@ -89,7 +89,7 @@ func newTable(rules []rule) *table {
 func contexts() []rule {
 	rules := []rule{
 		{"-----BEGIN ", privateKey}, {"://", urlPassword}, {":5432:", passFile}, {"=", assignment}, {":", assignment}, {"--", flag},
-		{" set ", setting}, {"echo ", piped}, {"htpasswd ", lastArgument(4)}, {"/user:", lastArgument(2)}, {"pass:", passSource},
+		{" set ", setting}, {"echo ", piped}, {"vault login ", lastArgument(3)}, {"htpasswd ", lastArgument(4)}, {"/user:", lastArgument(2)}, {"pass:", passSource},
 		{" is ", sentence}, {"password ", afterPassword}, {">", element}, {"',", argument}, {"\",", argument},
 		{"Cookie: ", cookies}, {"cookie: ", cookies}, {"kind: Secret\n", kubernetesSecret},
 	}

@@ -22,6 +22,15 @@ func sentence(p position) match {
 	return match{}
 }
 
+// passwordFor finds the secret in "password for …: …". The position is that of the colon.
+func passwordFor(p position) match {
+	before := p.text[max(p.done, p.at-60):p.at]
+	if p.text[p.at] != ':' || p.at+1 == len(p.text) || p.text[p.at+1] != ' ' || !strings.Contains(before[strings.LastIndexByte(before, '\n')+1:], "assword for ") {
+		return match{}
+	}
+	return secretWord(p.text, p.at+1, 8)
+}
+
 // afterPassword finds the secret in "with password …", and in "machine … login … password …" whatever it is.
 func afterPassword(p position) match {
 	if !p.wordStart() {

@@ -95,9 +95,9 @@ func (g generator) fill(template string) Text {
 
 var words = []string{"Winter", "orchid", "Falcon", "mango", "Zeppelin", "harbour", "Granite", "violet"}
 
-// Secrets returns texts with a secret each.
-func Secrets() []Text {
-	g := generator{rand.New(rand.NewPCG(2026, 13))}
+// Secrets returns texts with a secret each, others for each seed.
+func Secrets(seed uint64) []Text {
+	g := generator{rand.New(rand.NewPCG(2026, seed))}
 	var all []Text
 	for template := range strings.Lines(secretTemplates) {
 		if template = strings.TrimSuffix(template, "\n"); template != "" && !strings.HasPrefix(template, "#") {
@@ -109,7 +109,7 @@ func Secrets() []Text {
 
 // Harmless returns texts without secrets.
 func Harmless() []string {
-	g := generator{rand.New(rand.NewPCG(2026, 31))}
+	g := generator{rand.New(rand.NewPCG(2026, 0))}
 	var all []string
 	for template := range strings.Lines(harmlessTemplates) {
 		if template = strings.TrimSuffix(template, "\n"); template != "" && !strings.HasPrefix(template, "#") {
