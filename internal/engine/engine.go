@@ -437,8 +437,13 @@ func (e *Engine) spawn(work func() func()) {
 
 // emit adds events to the next batch.
 func (e *Engine) emit(payloads ...pawl.Payload) {
+	e.emitBy(pawl.Author{Kind: pawl.ByEngine}, payloads...)
+}
+
+// emitBy adds events of another author to the next batch.
+func (e *Engine) emitBy(by pawl.Author, payloads ...pawl.Payload) {
 	for _, p := range payloads {
-		event, err := redact.OfProcess().Event(pawl.Author{Kind: pawl.ByEngine}, p)
+		event, err := redact.OfProcess().Event(by, p)
 		if err != nil {
 			panic("payloads are plain data: " + err.Error())
 		}
