@@ -14,7 +14,7 @@ DEADCODE_VERSION := v0.52.0
 # The race detector needs a C compiler. Without one the tests run without it.
 RACE := $(shell command -v $$($(GO) env CC) >/dev/null 2>&1 && echo -race)
 
-.PHONY: build test test-quick cover check cross torture torture-short bench bench-short notice agents agents-short fuzz-short mcp-conformance tools clean
+.PHONY: build test test-quick cover check cross torture torture-short bench bench-short notice secrets-rules agents agents-short fuzz-short mcp-conformance tools clean
 
 build: ## the binaries, bin/pawl and bin/pawl-hook
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/ ./cmd/pawl ./cmd/pawl-hook
@@ -25,7 +25,7 @@ test: tools check ## everything that must pass before a change lands
 	$(GO) test $$($(GO) list ./... | grep -E '^pawl/$(WHOLE)')
 
 # The tests of these packages use the built program from outside, where the race detector sees nothing.
-WHOLE := test/(stories|docs|hooks|kills|compat)(/|$$)
+WHOLE := test/(stories|docs|hooks|kills|compat|secrets)(/|$$)
 
 # The tests that exist only with -tags faults, and their packages. All other tests run without the tag.
 FAULT_FILES = $(shell git grep --untracked -l '^//go:build faults' -- '*_test.go')
@@ -83,6 +83,15 @@ bench-short:
 
 notice: ## writes NOTICE, the licenses of all linked modules; a test fails where it is out of date
 	$(GO) run ./test/notice > NOTICE.new && mv NOTICE.new NOTICE
+
+# The rule file of gitleaks: a path or an address. The generated file names its version.
+GITLEAKS_VERSION := v8.30.1
+GITLEAKS_RULES ?= https://raw.githubusercontent.com/gitleaks/gitleaks/$(GITLEAKS_VERSION)/config/gitleaks.toml
+
+secrets-rules: ## the shapes of secrets in internal/redact, from the rules of gitleaks: GITLEAKS_RULES=path or address
+	@mkdir -p $(BIN)
+	$(GO) run ./internal/redact/generate -version $(GITLEAKS_VERSION) '$(GITLEAKS_RULES)' > $(BIN)/rules.new
+	mv $(BIN)/rules.new internal/redact/gitleaks_rules.go
 
 agents: ## real coding agents, fetched from npm, against a model of our own, without any network (PAWL_REAL_AGENTS=claude adds another)
 	$(GO) run ./test/clients

@@ -41,6 +41,7 @@ type Retries struct {
 type AttemptState struct {
 	AttemptRef
 	Key      Key              `json:"key"`
+	Seal     string           `json:"seal,omitempty"` // public key of its supervisor
 	Started  time.Time        `json:"started"`
 	Seq      Seq              `json:"seq"`
 	Beat     time.Time        `json:"beat,omitzero"`
@@ -136,7 +137,8 @@ func (st *StepState) mayStart(ref AttemptRef) error {
 // AttemptStarted is an intent: it is durable before the supervisor starts.
 type AttemptStarted struct {
 	AttemptRef
-	Key Key `json:"key"`
+	Key  Key    `json:"key"`
+	Seal string `json:"seal,omitempty"` // public key that the supervisor's exit record is signed with; empty: an older pawl started it
 }
 
 func (AttemptStarted) Event() EventType { return "attempt.started" }
@@ -156,7 +158,7 @@ func (p AttemptStarted) fold(s *State, e Event) error {
 	}
 	s.settleGates(p.Step)
 	t.Attempt, t.Again = p.Attempt, false
-	t.Live = &AttemptState{AttemptRef: p.AttemptRef, Key: p.Key, Started: e.Time, Seq: e.Seq}
+	t.Live = &AttemptState{AttemptRef: p.AttemptRef, Key: p.Key, Seal: p.Seal, Started: e.Time, Seq: e.Seq}
 	for _, o := range s.Operations {
 		o.Overlaps = true
 	}

@@ -3,6 +3,8 @@ package pawl
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
+	"sync"
 	"time"
 )
 
@@ -37,6 +39,7 @@ const (
 	ByPerson     AuthorKind = "person"
 	ByAgent      AuthorKind = "agent"
 	BySupervisor AuthorKind = "supervisor"
+	ByStep       AuthorKind = "step" // a process of a step; the author's name is the step, its session the run
 )
 
 // EventType names what happened, such as "step.done". Each event type has one payload type.
@@ -160,9 +163,13 @@ type payloadType struct {
 
 func decoderOf[P Payload]() payloadType {
 	var zero P
+	check := sync.OnceValue(func() idCheck { return idCheckOf(reflect.TypeFor[P]()) }) // programs that read no journal do without
 	return payloadType{event: zero.Event(), decode: func(data json.RawMessage) (Payload, error) {
 		var p P
 		err := json.Unmarshal(data, &p)
+		if check := check(); err == nil && check != nil {
+			err = check(reflect.ValueOf(&p).Elem())
+		}
 		return p, err
 	}}
 }

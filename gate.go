@@ -105,6 +105,44 @@ func (s *State) Gate(id GateID) *GateState {
 	return nil
 }
 
+// AnsweredGate returns the newest gate of an unfinished step that was answered since the step last continued; nil for none.
+func (s *State) AnsweredGate(step StepID) *GateState {
+	if s.Ended() || s.Steps[step].Finished() || s.asks(step) {
+		return nil
+	}
+	for _, g := range slices.Backward(s.Gates) {
+		if g.Step == step && g.Answer != nil && !g.Answer.Auto && !g.Settled {
+			return &g
+		}
+	}
+	return nil
+}
+
+// AnsweredLast returns the newest gate if it was answered and the run has not continued since; nil for none.
+func (s *State) AnsweredLast() *GateState {
+	for _, g := range slices.Backward(s.Gates) {
+		switch {
+		case g.Answer == nil || g.Answer.Auto:
+		case g.Step != "":
+			return s.AnsweredGate(g.Step)
+		case g.Closed.Equal(s.Updated):
+			return &g
+		}
+	}
+	return nil
+}
+
+// AnswerText says how a gate was answered, such as "gate 3f2a91c0 approved".
+func (g *GateState) AnswerText() string {
+	switch g.Answer.Answer {
+	case Chosen:
+		return fmt.Sprintf("gate %s answered: %s", g.ID, g.Answer.Option)
+	case Refused:
+		return fmt.Sprintf("gate %s rejected for good", g.ID)
+	}
+	return fmt.Sprintf("gate %s %s", g.ID, g.Answer.Answer)
+}
+
 // OpenGates returns the gates that wait for an answer, oldest first.
 func (s *State) OpenGates() []*GateState {
 	var open []*GateState
@@ -160,6 +198,8 @@ type GateAnswered struct {
 	Why    string `json:"why,omitempty"`
 	Auto   bool   `json:"auto,omitempty"`  // given by the mode or the default, not by a person
 	Where  string `json:"where,omitempty"` // the file of another system that a person wrote it into by hand
+	Plan   string `json:"plan,omitempty"`  // SHA-256 of the plan that the run used
+	Via    string `json:"via,omitempty"`   // the program through which the person answered, such as an MCP client; empty: the command line
 }
 
 func (GateAnswered) Event() EventType { return "gate.answered" }

@@ -106,7 +106,12 @@ func ItemIDOf(value string) ItemID {
 const maxID = 64
 
 func legalID(s string) bool {
-	return len(s) <= maxID && strings.Trim(s, ".") != "" && strings.IndexFunc(s, func(r rune) bool { return !inID(r) }) < 0
+	return len(s) <= maxID && legalName(s)
+}
+
+// legalName reports whether s has only characters of ids, and is neither empty nor made of dots alone.
+func legalName(s string) bool {
+	return strings.Trim(s, ".") != "" && strings.IndexFunc(s, func(r rune) bool { return !inID(r) }) < 0
 }
 
 // inID reports whether a character is allowed in an id. Every command parses ids, so it uses no regular expression.

@@ -20,15 +20,16 @@ const (
 type Job struct {
 	AttemptRef
 	Run       RunID             `json:"run"`
-	Command   []string          `json:"command,omitempty"` // program and arguments; empty: only run the checks
-	Agent     *AgentAction      `json:"agent,omitempty"`   // the agent that the command starts
-	Goal      string            `json:"goal,omitempty"`    // the step's goal, for an agent
-	Dir       string            `json:"dir"`               // absolute
-	Env       []string          `json:"env"`               // KEY=VALUE, added to the supervisor's own environment
-	Checks    map[string]string `json:"checks,omitempty"`  // name → command for /bin/sh -c, run after success
-	Root      string            `json:"root,omitempty"`    // absolute path to which Outputs are relative
-	Outputs   []string          `json:"outputs,omitempty"` // made durable before the exit record reports success
-	Timeout   Duration          `json:"timeout,omitempty"` // 0: none
+	Command   []string          `json:"command,omitempty"`    // program and arguments; empty: only run the checks
+	Agent     *AgentAction      `json:"agent,omitempty"`      // the agent that the command starts
+	Goal      string            `json:"goal,omitempty"`       // the step's goal, for an agent
+	Dir       string            `json:"dir"`                  // absolute
+	Env       []string          `json:"env"`                  // KEY=VALUE, added to the supervisor's own environment
+	Checks    map[string]string `json:"checks,omitempty"`     // name → command for /bin/sh -c, run after success
+	CheckPath string            `json:"check_path,omitempty"` // PATH of the checks; empty: that of the command
+	Root      string            `json:"root,omitempty"`       // absolute path to which Outputs are relative
+	Outputs   []string          `json:"outputs,omitempty"`    // made durable before the exit record reports success
+	Timeout   Duration          `json:"timeout,omitempty"`    // 0: none
 	Grace     Duration          `json:"grace,omitempty"`
 	Stall     Duration          `json:"stall,omitempty"`      // 0: none
 	OutputCap int64             `json:"output_cap,omitempty"` // maximum bytes of each output file; 0: DefaultOutputCap
@@ -96,6 +97,7 @@ type Exit struct {
 	Unkilled    []int      `json:"left,omitempty"`         // processes that could not be killed
 	Killed      int        `json:"killed,omitempty"`       // processes left running by the child and killed
 	Checks      []CheckRun `json:"checks,omitempty"`
+	Accept      string     `json:"accept,omitempty"` // hash of the acceptance checks, as in StepDone
 }
 
 // Cut is a dropped part of an output file: bytes From (inclusive) to To (exclusive).

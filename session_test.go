@@ -54,7 +54,7 @@ func TestOperations(t *testing.T) {
 	}
 }
 
-// TestLeftOperations: an operation is in doubt, although its agent lives, once that has gone on without it.
+// TestLeftOperations: a tool call of a live agent is in doubt once the agent has continued without its outcome.
 func TestLeftOperations(t *testing.T) {
 	t.Parallel()
 	for _, goesOn := range []pawl.Payload{
@@ -78,7 +78,7 @@ func TestLeftOperations(t *testing.T) {
 	}
 }
 
-// TestUnnamedOperations: an agent that does not name its calls is told by what they were.
+// TestUnnamedOperations: tool calls without ids are matched by their content.
 func TestUnnamedOperations(t *testing.T) {
 	t.Parallel()
 	call := func(digest string) pawl.OperationBegun {
@@ -109,7 +109,7 @@ func TestStepsBesideOperations(t *testing.T) {
 	}
 }
 
-// TestSettledOperations: what a session was told of is settled by the end of its turn, and by nobody else's.
+// TestSettledOperations: reported tool calls are settled by the end of that session's turn, and by no other session.
 func TestSettledOperations(t *testing.T) {
 	t.Parallel()
 	told := []pawl.Payload{

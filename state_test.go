@@ -936,7 +936,7 @@ func drawSource(t *rapid.T, step pawl.StepID) *pawl.Source {
 	return rapid.SampledFrom([]*pawl.Source{nil, {AttemptRef: ref(step, 1), File: "f", Offset: 5}}).Draw(t, "source")
 }
 
-// beside reports whether an event fits or not for reasons that the account of the world does not keep.
+// beside reports whether an event is accepted or rejected for reasons that the model does not have.
 func beside(p pawl.Payload) bool {
 	switch p.(type) {
 	case pawl.BlockerCleared, pawl.EngineStarted, pawl.RunPaused:
@@ -988,7 +988,7 @@ var deepStory = []pawl.Payload{
 	},
 	pawl.RunPlanned{Revision: 1, File: "plan.yaml"},
 	pawl.EngineStarted{Epoch: 1, PID: 1},
-	pawl.AttemptStarted{AttemptRef: ref("a", 1), Key: pawl.Key{Definition: "d", Inputs: pawl.Outputs{"i": {SHA256: "x"}}}},
+	pawl.AttemptStarted{AttemptRef: ref("a", 1), Seal: "k", Key: pawl.Key{Definition: "d", Inputs: pawl.Outputs{"i": {SHA256: "x"}}}},
 	pawl.Heartbeat{AttemptRef: ref("a", 1)},
 	pawl.Progressed{AttemptRef: ref("a", 1), Text: "t", Usage: pawl.Usage{Tokens: 3}, Source: &pawl.Source{AttemptRef: ref("a", 1), File: "f", Offset: 9}},
 	pawl.Conversed{AttemptRef: ref("a", 1), Conversation: pawl.Conversation{Agent: pawl.CodexCLI, ID: "x"}},

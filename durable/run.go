@@ -16,6 +16,7 @@ import (
 	"pawl/internal/disk"
 	"pawl/internal/journal"
 	"pawl/internal/project"
+	"pawl/internal/redact"
 )
 
 // errOver means that fn has returned, so no further step may start.
@@ -180,7 +181,7 @@ func (r *run) record(ctx context.Context, payloads ...pawl.Payload) error {
 	events := make([]pawl.Event, len(payloads))
 	for i, p := range payloads {
 		var err error
-		if events[i], err = pawl.NewEvent(pawl.Author{Kind: pawl.ByEngine}, p); err != nil {
+		if events[i], err = redact.OfProcess().Event(pawl.Author{Kind: pawl.ByEngine}, p); err != nil {
 			return err
 		}
 	}

@@ -76,6 +76,7 @@ type Dialect struct {
 	flat   bool          // additionalContext is at the top level
 	named  bool          // additionalContext is accompanied by the event's name
 	refuse string        // the decision that prevents the end of a turn
+	tells  bool          // the answer to a start can hold a message for the user
 	hides  bool          // it removes variables that look secret from the environment of its hooks
 }
 
@@ -117,6 +118,17 @@ func (d *Dialect) Add(e Event, text string) []byte {
 		specific["hookEventName"] = e.Name
 	}
 	return encode(map[string]any{"hookSpecificOutput": specific})
+}
+
+// Tells reports whether Tell can show the user a text.
+func (d *Dialect) Tells() bool { return d.tells }
+
+// Tell returns the answer to a start that shows the user a text, and the model nothing; Empty if the agent has no such message.
+func (d *Dialect) Tell(e Event, text string) []byte {
+	if e.Kind != Start || !d.tells {
+		return d.silent
+	}
+	return encode(map[string]any{"systemMessage": text})
 }
 
 // Hold returns the answer that prevents the end of a turn, with the reason; Empty if the agent does not support it.

@@ -50,7 +50,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestEvents: what pawl asks each agent to be told of, no more and no less.
+// TestEvents: the events for which pawl installs hooks, for each agent.
 func TestEvents(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
@@ -158,7 +158,7 @@ func TestOddPayloads(t *testing.T) {
 	}
 }
 
-// TestUselessPayloads: what says nothing that can be used is an error, which names the agent.
+// TestUselessPayloads: a payload without usable content is an error that names the agent.
 func TestUselessPayloads(t *testing.T) {
 	t.Parallel()
 	for _, payload := range []string{

@@ -5,7 +5,7 @@ package agents
 // 1.0 accepts additionalContext at the top level only. OpenCode has no hooks: pawl's plugin (package attach) calls them.
 var (
 	claude = &Dialect{
-		Name: "claude", named: true, holds: true, refuse: "block",
+		Name: "claude", tells: true, named: true, holds: true, refuse: "block",
 		adds: map[Kind]bool{Start: true, Prompt: true, SubStart: true},
 		events: map[string]Kind{
 			"SessionStart": Start, "SessionEnd": End, "UserPromptSubmit": Prompt, "PreToolUse": Before, "PostToolUse": After,
@@ -14,7 +14,7 @@ var (
 		},
 	}
 	codex = &Dialect{
-		Name: "codex", named: true, holds: true, refuse: "block",
+		Name: "codex", tells: true, named: true, holds: true, refuse: "block",
 		adds: map[Kind]bool{Start: true, Prompt: true, SubStart: true},
 		events: map[string]Kind{
 			"SessionStart": Start, "SessionEnd": End, "UserPromptSubmit": Prompt, "PreToolUse": Before, "PostToolUse": After,
@@ -23,7 +23,7 @@ var (
 		},
 	}
 	gemini = &Dialect{
-		Name: "gemini", holds: true, refuse: "deny", silent: []byte("{}\n"), hides: true,
+		Name: "gemini", tells: true, holds: true, refuse: "deny", silent: []byte("{}\n"), hides: true,
 		adds: map[Kind]bool{Start: true, Prompt: true},
 		events: map[string]Kind{
 			"SessionStart": Start, "SessionEnd": End, "BeforeAgent": Prompt, "AfterAgent": Stop, "BeforeTool": Before, "AfterTool": After,

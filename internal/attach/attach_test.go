@@ -11,7 +11,7 @@ import (
 	"pawl/internal/textedit/jsonedit"
 )
 
-// Whatever stood there: attaching adds to it, attaching again changes nothing, and detaching gives back every byte.
+// For any settings file: attaching adds entries, attaching again changes nothing, and detaching restores every byte.
 func TestReturnsToTheByte(t *testing.T) {
 	t.Parallel()
 	everyShape(t, func(w *world, path, agent string, scope Scope) {
@@ -31,7 +31,7 @@ func TestReturnsToTheByte(t *testing.T) {
 	})
 }
 
-// checkAttached checks that all of ours is there, and that all else says what it said.
+// checkAttached checks that pawl's entries are complete and that the user's entries are unchanged.
 func (w *world) checkAttached(name string, scope Scope) {
 	w.Helper()
 	a, err := find(name)
@@ -46,7 +46,7 @@ func (w *world) checkAttached(name string, scope Scope) {
 	}
 }
 
-// Without a record, what is ours is told by what it looks like; only what was empty before may be gone then.
+// Without a record, Detach recognises pawl's entries by their content. It may remove only objects that were empty before.
 func TestDetachWithoutRecord(t *testing.T) {
 	t.Parallel()
 	everyShape(t, func(w *world, path, agent string, scope Scope) {
@@ -75,7 +75,7 @@ func squeezed(text string) string {
 	return strings.ReplaceAll(text, ",}", "}")
 }
 
-// What somebody edited meanwhile stays as they left it, and all that is not ours is as it was.
+// Detach keeps the user's later edits and all entries that are not pawl's.
 func TestEditedMeanwhile(t *testing.T) {
 	t.Parallel()
 	everyShape(t, func(w *world, path, agent string, scope Scope) {
@@ -107,7 +107,7 @@ func edited(text string) string {
 	return text[:i+1] + `"mine": [1, {"hook": "claude"}],` + text[i+1:] + "\n"
 }
 
-// All five agents, in both scopes, where nothing is yet: files and folders come, and go again.
+// All five agents in both scopes, without any settings: attaching creates files and folders, detaching removes them.
 func TestFromNothing(t *testing.T) {
 	t.Parallel()
 	for _, name := range Names() {
@@ -133,7 +133,7 @@ func TestFromNothing(t *testing.T) {
 	}
 }
 
-// All agents in one project do not get in each other's way, in whatever order they leave.
+// All agents can be attached to one project and detached in any order.
 func TestAllAtOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -246,7 +246,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// What is no file is refused, and not waited for.
+// A path that is not a regular file is refused without blocking.
 func TestNoFile(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -276,7 +276,7 @@ func TestModes(t *testing.T) {
 	}
 }
 
-// A plugin that somebody has changed is not thrown away.
+// An edited plugin is moved, not deleted.
 func TestEditedPlugin(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -286,13 +286,13 @@ func TestEditedPlugin(t *testing.T) {
 	w.write(plugin, w.read(plugin)+"// mine\n")
 	edits := w.detach("opencode", Project)
 	w.same(before)
-	kept, err := filepath.Glob(filepath.Join(w.Root, ".pawl", "attach", "edited", "opencode-*-pawl.js"))
+	kept, err := filepath.Glob(filepath.Join(w.folder(Project), "edited", "opencode-*-pawl.js"))
 	if err != nil || len(kept) != 1 || !strings.HasSuffix(w.read(kept[0]), "// mine\n") || len(edits.Notes) != 1 {
 		t.Errorf("kept %v, %v; %q", kept, err, edits.Notes)
 	}
 }
 
-// A file of another that has our name is given back.
+// A file of the user's that has the name of pawl's file is restored.
 func TestOthersSkill(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -337,7 +337,7 @@ func TestBothScopes(t *testing.T) {
 	}
 }
 
-// Somebody who writes between Attach and Apply is not overwritten.
+// Apply does not overwrite a file that changed since Attach.
 func TestChangedMeanwhile(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -360,7 +360,7 @@ func TestNoSuchAgent(t *testing.T) {
 	}
 }
 
-// Our hook in a group of somebody else's goes alone.
+// From a group with the user's hooks, only pawl's hook is removed.
 func TestHookInAnothersGroup(t *testing.T) {
 	t.Parallel()
 	const mine = "{\n  \"hooks\": {\"Stop\": [{\"matcher\": \"\", \"hooks\": [{\"type\": \"command\", \"command\": \"bell\"}, OURS]}]}\n}\n"

@@ -136,15 +136,15 @@ func (e *examination) geminiTrust() {
 // geminiTrusts applies the rule with the longest path that contains the folder.
 func geminiTrusts(rules map[string]any, root string) bool {
 	longest, trusts := -1, false
-	for path, said := range rules {
+	for path, trust := range rules {
 		in := path
-		if said == "TRUST_PARENT" {
+		if trust == "TRUST_PARENT" {
 			in = filepath.Dir(path)
 		}
 		if rest, err := filepath.Rel(in, root); err != nil || rest == ".." || strings.HasPrefix(rest, "../") || len(path) <= longest {
 			continue
 		}
-		longest, trusts = len(path), said != "DO_NOT_TRUST"
+		longest, trusts = len(path), trust != "DO_NOT_TRUST"
 	}
 	return trusts
 }

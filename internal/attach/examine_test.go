@@ -34,7 +34,7 @@ func TestCodexHash(t *testing.T) {
 	}
 }
 
-// Where no agent is attached there is nothing to say.
+// Without an attached agent there are no findings.
 func TestExamineNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -44,7 +44,7 @@ func TestExamineNothing(t *testing.T) {
 	}
 }
 
-// Whatever keeps hooks from running is found, and what is said helps.
+// Everything that prevents hooks from running is found, with a hint that fixes it.
 func TestExamine(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -86,7 +86,7 @@ func TestExamine(t *testing.T) {
 		{"codex trusted", "codex", User, trustCodex("", ""), pawl.OK, "codex is attached, scope user", ""},
 		{"codex folder", "codex", Project, trustCodex("", ""), pawl.Warn, "this folder is not trusted", "run codex in the project"},
 		{"copilot off", "copilot", Project, put(".github/copilot/settings.json", `{"disableAllHooks": true}`), pawl.Bad, "disableAllHooks is true", ""},
-		{"record damaged", "claude", Project, put(".pawl/attach/claude.json", "{"), pawl.Bad, "read the record", "mv "},
+		{"record damaged", "claude", Project, func(w *world) { w.write(filepath.Join(w.folder(Project), "claude.json"), "{") }, pawl.Bad, "read the record", "mv "},
 		{"trouble", "claude", Project, put(".pawl/hook.log", "a\n2026-11-21 SessionStart: disk full\n"), pawl.Warn, "hooks reported errors", "tail"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -106,7 +106,7 @@ func TestExamine(t *testing.T) {
 	}
 }
 
-// Old trouble is no news, and the last line is shown.
+// Old errors of hooks are not reported; of recent ones, the last line is.
 func TestHookLog(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -120,7 +120,7 @@ func TestHookLog(t *testing.T) {
 	}
 }
 
-// Both scopes at once are told of.
+// An agent that is attached in both scopes gets a warning.
 func TestExamineBothScopes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

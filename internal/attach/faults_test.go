@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 	}
 	base := os.Getenv("ATTACH_TEST_AT")
 	setup := Setup{
-		Root: filepath.Join(base, "project"), Home: filepath.Join(base, "home"), State: filepath.Join(base, "state"),
+		Root: filepath.Join(base, "project"), Home: filepath.Join(base, "home"), State: filepath.Join(base, "state"), Data: filepath.Join(base, "state", "trusted", "0"),
 		Pawl: os.Getenv("ATTACH_TEST_PAWL"), Env: func(string) string { return "" },
 	}
 	prepare := map[string]func(string, Scope, Setup) (*Edits, error){"attach": Attach, "move": Attach, "detach": Detach}[do[0]]
@@ -107,15 +107,15 @@ func (s sweep) hit(t *testing.T, fault string) bool {
 	old := w.read(path)
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
 	cmd.Env = append(os.Environ(), "ATTACH_TEST_DO="+s.do+" "+s.agent+" "+string(s.scope), "ATTACH_TEST_AT="+filepath.Dir(w.Root), "ATTACH_TEST_PAWL="+w.Pawl, disk.FaultVar+"="+fault)
-	said, err := cmd.CombinedOutput()
+	output, err := cmd.CombinedOutput()
 	if err == nil {
 		return false
 	}
 	if got := w.read(path); got != s.text && got != old && !strings.HasSuffix(after[strings.TrimPrefix(path, filepath.Dir(w.Root)+"/")], " "+got) {
 		t.Errorf("%s: the file is neither the old nor the new one:\n%s", fault, got)
 	}
-	if !strings.HasPrefix(fault, "die") && !strings.Contains(string(said), "no space left") && !strings.Contains(string(said), "input/output error") {
-		t.Errorf("%s: %s", fault, said)
+	if !strings.HasPrefix(fault, "die") && !strings.Contains(string(output), "no space left") && !strings.Contains(string(output), "input/output error") {
+		t.Errorf("%s: %s", fault, output)
 	}
 	w.again(fault, s, before, after)
 	return true

@@ -34,7 +34,7 @@ func readSettings(path string) (settings, error) {
 		return s, unreadable(path, err)
 	}
 	s.path = target
-	file, err := disk.OpenRegular(target)
+	file, err := disk.Open(target)
 	if err != nil {
 		return s, unreadable(path, err)
 	}

@@ -24,7 +24,7 @@ func newWorld(t *testing.T) *world {
 	}
 	w := &world{T: t, env: map[string]string{}}
 	w.Setup = Setup{
-		Root: filepath.Join(base, "project"), Home: filepath.Join(base, "home"), State: filepath.Join(base, "state"),
+		Root: filepath.Join(base, "project"), Home: filepath.Join(base, "home"), State: filepath.Join(base, "state"), Data: filepath.Join(base, "state", "trusted", "0"),
 		Pawl: filepath.Join(base, "bin", "pawl"), Env: func(name string) string { return w.env[name] },
 	}
 	for _, folder := range []string{w.Root, w.Home, w.State} {
@@ -110,7 +110,7 @@ func (w *world) tree() map[string]string {
 	return found
 }
 
-// same checks that all is as it was.
+// same checks that no file differs from before.
 func (w *world) same(before map[string]string) {
 	w.Helper()
 	now := w.tree()

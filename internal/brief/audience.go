@@ -1,6 +1,9 @@
 package brief
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Audience is who reads a brief.
 type Audience string
@@ -26,7 +29,12 @@ func ParseAudience(s string) (Audience, error) {
 			return a, nil
 		}
 	}
-	return "", fmt.Errorf("unknown audience %q: use one of %v", s, Audiences)
+	names := make([]string, len(Audiences))
+	for i, a := range Audiences {
+		names[i] = string(a)
+	}
+	last := len(names) - 1
+	return "", fmt.Errorf("unknown reader %q; use %s or %s", s, strings.Join(names[:last], ", "), names[last])
 }
 
 // limits are the usual and the maximum size of a brief for each audience, in bytes.

@@ -168,6 +168,9 @@ func (w *writer) ready() []step {
 // task describes a step: what it does, its progress, and how to verify that it is done.
 func (w *writer) task(s step) string {
 	text := w.called(s)
+	if g := w.State.AnsweredGate(s.ID); s.Gate != nil && g != nil && w.Engine == nil {
+		return text + "; " + g.AnswerText() + "; " + w.onRun("pawl resume", "") + " continues"
+	}
 	if s.Goal != "" {
 		text += "; goal: " + w.quote(s.Goal)
 	}

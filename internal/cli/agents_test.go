@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -138,7 +139,11 @@ func TestSessionOfAgent(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		hook.Run(t.Context(), "claude", bytes.NewReader(payload), io.Discard, hook.Config{Version: "test"})
+		call := exec.CommandContext(t.Context(), os.Args[0], hook.Verb, "claude") // a child, so that the agent is not above this test
+		call.Stdin = bytes.NewReader(payload)
+		if out, err := call.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
 	}
 	got := decode[struct {
 		Sessions []struct {

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"pawl/internal/cli/statusview"
 
 	"github.com/spf13/cobra"
 
@@ -17,12 +18,9 @@ func (a *app) archiveCommand() *cobra.Command {
 		Use:   "archive [RUN…]",
 		Short: "Archive finished runs",
 		Long: "Archive finished runs\n\narchive moves runs to .pawl/archive: the given RUNs, or all that have completed or failed, except the newest run.\n" +
-			"It lists archives beyond --keep as due for deletion, and deletes them only with --delete.",
+			"It keeps the newest archives, as many as --keep says. It lists older ones, and deletes them only with --delete.",
 		Example: "  pawl archive\n  pawl archive notes-20260101-120000-0a1b\n  pawl archive --keep 2 --delete",
 		RunE: func(c *cobra.Command, args []string) error {
-			if o.Keep < 0 {
-				return usageError("pawl archive --keep 5", "--keep must be 0 or more")
-			}
 			p, err := a.project()
 			if err != nil {
 				return err
@@ -37,8 +35,8 @@ func (a *app) archiveCommand() *cobra.Command {
 			return a.archive(c.Context(), p, o)
 		},
 	}
-	c.Flags().IntVar(&o.Keep, "keep", runs.DefaultArchives, "number `N` of archives to keep")
-	c.Flags().BoolVar(&o.Delete, "delete", false, "delete older archives")
+	numberVar(c, &o.Keep, "keep", "", runs.DefaultArchives, 0, "archives to keep")
+	c.Flags().BoolVar(&o.Delete, "delete", false, "delete the archives beyond --keep")
 	return a.jsonFlag(c)
 }
 
@@ -88,7 +86,7 @@ func (a *app) archivedReports(ctx context.Context, p *project.Project) ([]runRep
 			reports = append(reports, runReport{Run: run, Project: p.Root, Status: "unreadable", Error: err.Error()})
 			continue
 		}
-		report := reportOf(p, r)
+		report := statusview.Of(p, r)
 		reports = append(reports, runReport{
 			Run: run, Project: p.Root, Status: report.Status, Percent: report.Percent, Created: report.Created, Updated: report.Updated, Archived: true,
 		})

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl"
+	"pawl/internal/cli/flags"
 	"pawl/internal/cli/layout"
 	"pawl/internal/history"
 )
@@ -167,12 +168,64 @@ func (a *app) systemArgument() argument {
 	return argument{name: "SYSTEM", hint: "pawl import --help", candidates: func(*cobra.Command) string { return "systems: " + a.systems() }}
 }
 
+// numberVar adds a flag that takes a whole number of at least min.
+func numberVar(c *cobra.Command, value *int, name, short string, byDefault, min int, usage string) {
+	c.Flags().VarP(flags.Number(value, name, byDefault, min), name, short, usage)
+}
+
 // flagValue returns the value of a flag; empty if the command has no such flag.
 func flagValue(c *cobra.Command, name string) string {
 	if f := c.Flags().Lookup(name); f != nil {
 		return f.Value.String()
 	}
 	return ""
+}
+
+// checkpointHelp explains CHECKPOINT in the help of commands that take one.
+const checkpointHelp = "CHECKPOINT is an id, the beginning of an id, \"latest\", or a step (its newest checkpoint).\n"
+
+// textFlag adds a flag with a text, which the usage calls placeholder. The default is the present value of text.
+func textFlag(c *cobra.Command, text *string, name, placeholder, usage string) {
+	c.Flags().StringVar(text, name, *text, usage)
+	setPlaceholder(c, name, placeholder)
+}
+
+func runFlag(c *cobra.Command, run *string) {
+	textFlag(c, run, "run", "RUN", "the run (default: current)")
+}
+
+func messageFlag(c *cobra.Command, text *string, usage string) {
+	c.Flags().StringVarP(text, "message", "m", "", usage)
+	setPlaceholder(c, "message", "TEXT")
+}
+
+// setPlaceholder sets the name of a flag's value in the usage. A description with the name in backquotes needs no placeholder.
+func setPlaceholder(c *cobra.Command, name, placeholder string) {
+	f := c.Flags().Lookup(name)
+	f.Value = namedValue{f.Value, placeholder}
+}
+
+// namedValue is the value of a flag with the name of its type replaced: help prints the type as the placeholder.
+type namedValue struct {
+	value interface {
+		String() string
+		Set(string) error
+		Type() string
+	}
+	name string
+}
+
+func (v namedValue) String() string        { return v.value.String() }
+func (v namedValue) Set(text string) error { return v.value.Set(text) }
+func (v namedValue) Type() string          { return v.name }
+
+// requireFlags marks flags as required.
+func requireFlags(c *cobra.Command, names ...string) {
+	for _, name := range names {
+		if err := c.MarkFlagRequired(name); err != nil {
+			panic(err)
+		}
+	}
 }
 
 // requiredFlags returns an error that names the required flags that are missing, each with its value: "review needs --by NAME".
@@ -184,9 +237,7 @@ func requiredFlags(c *cobra.Command) error {
 	var missing []string
 	for i, name := range strings.Split(err.Error(), `"`) { // cobra's error has the names in quotes
 		if f := c.Flags().Lookup(name); i%2 == 1 && f != nil {
-			_, rest, _ := strings.Cut(f.Usage, "`")
-			value, _, _ := strings.Cut(rest, "`")
-			missing = append(missing, strings.TrimSpace("--"+name+" "+value))
+			missing = append(missing, "--"+name+" "+f.Value.Type())
 		}
 	}
 	return fmt.Errorf("%s needs %s", c.Name(), strings.Join(missing, " and "))

@@ -26,15 +26,15 @@ func (a *app) attachCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "attach AGENT",
 		Short: "Connect a coding agent: install hooks, MCP server and skill",
-		Long: "Connect a coding agent: install hooks, MCP server and skill\n\nAGENT is " + strings.Join(attach.Names(), ", ") + ".\n" +
+		Long: "Connect a coding agent: install hooks, MCP server and skill\n\nAGENT is one of " + strings.Join(attach.Names(), ", ") + ".\n" +
 			"pawl adds its hooks, its MCP server and a skill (or command) to the agent's settings, and changes nothing else in\n" +
 			"them. `pawl detach` removes what attach added.",
 		Example:           "  pawl attach claude --dry-run\n  pawl attach codex --scope user",
 		Args:              exactArgs(agentArgument()),
 		ValidArgsFunction: completeAgents,
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.applyAttach(o, func(place attach.Setup) (*attach.Edits, error) {
-				return attach.Attach(args[0], attach.Scope(o.scope), place)
+			return a.applyAttach(o, func(setup attach.Setup) (*attach.Edits, error) {
+				return attach.Attach(args[0], attach.Scope(o.scope), setup)
 			})
 		},
 	}
@@ -56,7 +56,8 @@ type attachOptions struct {
 }
 
 func (o *attachOptions) flags(c *cobra.Command) *cobra.Command {
-	c.Flags().StringVar(&o.scope, "scope", string(attach.Project), "`SCOPE`: project (this project only) or user (all your projects)")
+	o.scope = string(attach.Project)
+	textFlag(c, &o.scope, "scope", "SCOPE", "whose settings: project (this project only) or user (all your projects)")
 	c.Flags().BoolVar(&o.dryRun, "dry-run", false, "print the changes and exit")
 	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask for confirmation")
 	return c
@@ -70,6 +71,8 @@ type attachReport struct {
 	Files  []attachedFile `json:"files"` // changed files; empty: nothing to change
 	Notes  []string       `json:"notes"`
 	Next   []string       `json:"next"` // what the user has to do next
+
+	detached bool // there is nothing to detach
 }
 
 type attachedFile struct {
@@ -83,20 +86,21 @@ func (a *app) applyAttach(o attachOptions, prepare func(attach.Setup) (*attach.E
 	if scope := attach.Scope(o.scope); scope != attach.Project && scope != attach.User {
 		return usageError("pawl attach --help", "unknown scope %q; expected project or user", o.scope)
 	}
-	place, err := a.attachPlace()
+	setup, err := a.attachSetup()
 	if err != nil {
 		return err
 	}
-	deed, err := prepare(place)
+	edits, err := prepare(setup)
 	if err != nil {
 		return err
 	}
-	report := reportDeed(deed, o.dryRun)
+	report := reportEdits(edits, o.dryRun)
+	report.detached = !edits.Attaches() && len(edits.Changes) == 0
 	if !a.json {
 		a.printDiffs(report)
 	}
 	if !o.dryRun {
-		if err := a.applyDeed(deed, o.yes); err != nil {
+		if err := a.applyEdits(edits, o.yes); err != nil {
 			return err
 		}
 	}
@@ -107,27 +111,28 @@ func (a *app) applyAttach(o attachOptions, prepare func(attach.Setup) (*attach.E
 	return nil
 }
 
-// applyDeed asks for confirmation on a terminal and applies the changes. Attaching initialises a project if there is none.
-func (a *app) applyDeed(deed *attach.Edits, yes bool) error {
-	if in, ok := a.In.(*os.File); len(deed.Changes) > 0 && !yes && ok && term.IsTerminal(int(in.Fd())) && layout.IsTerminal(a.Out) {
-		if err := a.confirm("this changes "+layout.Count(len(deed.Changes), "file"), fmt.Sprintf("Change %s?", layout.Count(len(deed.Changes), "file"))); err != nil {
+// applyEdits asks for confirmation on a terminal and applies the changes. Attaching initialises a project if there is none.
+func (a *app) applyEdits(edits *attach.Edits, yes bool) error {
+	if in, ok := a.In.(*os.File); len(edits.Changes) > 0 && !yes && ok && term.IsTerminal(int(in.Fd())) && layout.IsTerminal(a.Out) {
+		if err := a.confirm("this changes "+layout.Count(len(edits.Changes), "file"), fmt.Sprintf("Change %s?", layout.Count(len(edits.Changes), "file"))); err != nil {
 			return err
 		}
 	}
-	if deed.Attaches() && deed.Scope == attach.Project && len(deed.Changes) > 0 {
+	if edits.Attaches() && edits.Scope == attach.Project && len(edits.Changes) > 0 {
 		p, err := a.projectOrInit()
 		if err != nil {
 			return err
 		}
 		a.register(p)
+		edits.RecordIn(p.Trust.Folder)
 	}
-	return deed.Apply()
+	return edits.Apply()
 }
 
-func reportDeed(deed *attach.Edits, dryRun bool) attachReport {
+func reportEdits(edits *attach.Edits, dryRun bool) attachReport {
 	secrets := redact.New(os.Environ())
-	report := attachReport{Agent: deed.Agent, Scope: deed.Scope, DryRun: dryRun, Files: []attachedFile{}, Notes: append([]string{}, deed.Notes...), Next: append([]string{}, deed.Next...)}
-	for _, c := range deed.Changes {
+	report := attachReport{Agent: edits.Agent, Scope: edits.Scope, DryRun: dryRun, Files: []attachedFile{}, Notes: append([]string{}, edits.Notes...), Next: append([]string{}, edits.Next...)}
+	for _, c := range edits.Changes {
 		diff := secrets.Text(snapshot.TextPatch(c.Path, c.Old, c.New))
 		report.Files = append(report.Files, attachedFile{Path: c.Path, Change: c.Word(), Diff: diff})
 	}
@@ -146,6 +151,9 @@ func (a *app) printDiffs(r attachReport) {
 
 func (a *app) printApplied(r attachReport) {
 	switch {
+	case r.detached:
+		fmt.Fprintf(a.Out, "%s is not attached (scope %s)\n", r.Agent, r.Scope)
+		return
 	case len(r.Files) == 0:
 		fmt.Fprintf(a.Out, "%s, scope %s: already up to date, nothing to change\n", r.Agent, r.Scope)
 		return
@@ -161,33 +169,36 @@ func (a *app) printApplied(r attachReport) {
 	}
 }
 
-// attachPlace returns where to attach agents: the project, or the current folder if there is none.
-func (a *app) attachPlace() (attach.Setup, error) {
-	place := attach.Setup{Env: os.Getenv}
+// attachSetup returns where to attach agents: the project, or the current folder if there is none.
+func (a *app) attachSetup() (attach.Setup, error) {
+	setup := attach.Setup{Env: os.Getenv}
 	root, err := a.here()
 	if p, findErr := a.project(); findErr == nil {
 		root = p.Root
+		if p.Trust.Trusted() {
+			setup.Data = p.Trust.Folder
+		}
 	}
 	if err == nil {
 		root, err = filepath.Abs(root)
 	}
 	if err == nil {
-		place.Root, err = filepath.EvalSymlinks(root)
+		setup.Root, err = filepath.EvalSymlinks(root)
 	}
 	if err == nil {
-		place.Home, err = os.UserHomeDir()
+		setup.Home, err = os.UserHomeDir()
 	}
 	if err == nil {
-		place.State, err = userdir.State()
+		setup.State, err = userdir.State()
 	}
 	if err == nil {
-		place.Pawl, err = ownProgram()
+		setup.Pawl, err = ownProgram()
 	}
-	if f, openErr := version.OpenHookProgram(filepath.Dir(place.Pawl)); err == nil && openErr == nil {
-		place.Hook = f.Name()
+	if f, openErr := version.OpenHookProgram(filepath.Dir(setup.Pawl)); err == nil && openErr == nil {
+		setup.Hook = f.Name()
 		f.Close()
 	}
-	return place, err
+	return setup, err
 }
 
 // ownProgram returns the path under which others should start this program. The path found through PATH is preferred
@@ -210,14 +221,14 @@ func ownProgram() (string, error) {
 
 // agentFindings reports whether the hooks of attached agents will run. p may be nil.
 func (a *app) agentFindings(p *project.Project) []pawl.Finding {
-	place, err := a.attachPlace()
+	setup, err := a.attachSetup()
 	if err != nil {
 		return []pawl.Finding{{Level: pawl.Warn, What: "cannot read the settings of agents: " + err.Error()}}
 	}
 	if p == nil {
-		place.Root = ""
+		setup.Root = ""
 	}
-	return attach.Examine(place, time.Now())
+	return attach.Examine(setup, time.Now())
 }
 
 func (a *app) detachCommand() *cobra.Command {
@@ -225,14 +236,14 @@ func (a *app) detachCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "detach AGENT",
 		Short: "Disconnect an agent: remove what attach installed",
-		Long: "Disconnect an agent: remove what attach installed\n\nAGENT is " + strings.Join(attach.Names(), ", ") + ".\n" +
+		Long: "Disconnect an agent: remove what attach installed\n\nAGENT is one of " + strings.Join(attach.Names(), ", ") + ".\n" +
 			"A file that was not edited since attach is restored byte for byte. From an edited file, only pawl's entries are removed.",
 		Example:           "  pawl detach claude --dry-run",
 		Args:              exactArgs(agentArgument()),
 		ValidArgsFunction: completeAgents,
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.applyAttach(o, func(place attach.Setup) (*attach.Edits, error) {
-				return attach.Detach(args[0], attach.Scope(o.scope), place)
+			return a.applyAttach(o, func(setup attach.Setup) (*attach.Edits, error) {
+				return attach.Detach(args[0], attach.Scope(o.scope), setup)
 			})
 		},
 	}

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/spf13/cobra"
 
@@ -14,7 +15,7 @@ import (
 )
 
 func (a *app) briefCommand() *cobra.Command {
-	var audience, since string
+	audience, since := string(brief.Human), ""
 	var budget int
 	c := &cobra.Command{
 		Use:     "brief [RUN]",
@@ -24,7 +25,7 @@ func (a *app) briefCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			who, err := brief.ParseAudience(audience)
 			if err != nil {
-				return usageError("pawl brief --for claude", "%v", err)
+				return usageError("pawl brief --for human", "%v", err)
 			}
 			if c.Flags().Changed("budget") && budget < brief.MinBudget {
 				return usageError(fmt.Sprintf("pawl brief --budget %d", brief.MinBudget), "--budget %d is too small; the minimum is %d bytes", budget, brief.MinBudget)
@@ -32,9 +33,9 @@ func (a *app) briefCommand() *cobra.Command {
 			return a.brief(c, optional(args, 0), sessions.Briefing{Options: brief.Options{For: who, Budget: budget}, Since: since})
 		},
 	}
-	c.Flags().StringVar(&audience, "for", string(brief.Human), "reader `WHO`: claude, codex, gemini, opencode, copilot, kernel or human")
-	c.Flags().IntVar(&budget, "budget", 0, "maximum size, `N` bytes (default: the reader's limit, about 9000)")
-	c.Flags().StringVar(&since, "since", "", "list changes since `CHECKPOINT` (default: the run's last good one)")
+	textFlag(c, &audience, "for", "READER", "the reader: claude, codex, gemini, opencode, copilot, kernel (a notebook) or human")
+	numberVar(c, &budget, "budget", "", 0, math.MinInt, "at most `N` bytes (default: depends on the reader, about 9000)")
+	c.Flags().StringVar(&since, "since", "", "list changes since `CHECKPOINT` (default: the run's last good checkpoint)")
 	return a.jsonFlag(c)
 }
 

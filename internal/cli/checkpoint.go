@@ -29,7 +29,7 @@ func (a *app) checkpointCommand() *cobra.Command {
 			return a.checkpoint(c.Context(), message)
 		},
 	}
-	c.Flags().StringVarP(&message, "message", "m", "", "description")
+	messageFlag(c, &message, "description")
 	return a.jsonFlag(c)
 }
 
@@ -47,7 +47,7 @@ func (a *app) checkpoint(ctx context.Context, message string) error {
 	if err != nil {
 		return err
 	}
-	saved, err := history.SaveNow(ctx, p, run, cfg.Snapshots, currentUser(), message)
+	saved, err := history.SaveNow(ctx, p, run, cfg.Snapshots, a.author(), message)
 	if errors.Is(err, snapshot.ErrQuota) {
 		return &pawl.Error{Kind: pawl.KindUsage, Err: err, Hint: "pawl prune"}
 	}
@@ -94,6 +94,9 @@ func (a *app) checkpointsCommand() *cobra.Command {
 func (t *checkpointAccess) runs(ctx context.Context, name string, all bool) ([]pawl.RunID, error) {
 	if all {
 		return history.AllRuns(t.project)
+	}
+	if name == "" {
+		return runs.CheckpointRuns(ctx, t.project)
 	}
 	run, err := runs.FindRun(ctx, t.project, name)
 	return []pawl.RunID{run}, err

@@ -21,7 +21,11 @@ import (
 	"golang.org/x/term"
 
 	"pawl"
+	"pawl/internal/caller"
+	"pawl/internal/cli/flags"
+	"pawl/internal/cli/hints"
 	"pawl/internal/cli/layout"
+	"pawl/internal/cli/permission"
 	"pawl/internal/config"
 	"pawl/internal/engine"
 	"pawl/internal/interop"
@@ -43,6 +47,7 @@ type app struct {
 	parts   Parts
 	folder  string         // value of -C
 	json    bool           // value of --json
+	reads   bool           // the command only reads, so it works in an untrusted project
 	printed []pawl.Finding // findings that printProblems has printed
 }
 
@@ -106,11 +111,14 @@ func (a *app) root() *cobra.Command {
 			if err := errors.Join(requiredFlags(c), c.ValidateFlagGroups()); err != nil {
 				return wrongUsage(c, err)
 			}
-			return nil
+			a.reads = readsOnly(c)
+			return a.permit(c)
 		},
 	}
 	root.PersistentFlags().StringVarP(&a.folder, "directory", "C", "", "run as if started in `FOLDER`")
-	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return usageError(c.CommandPath()+" --help", "%v", err) })
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return usageError(c.CommandPath()+" --help", "%v", flags.Plain(err))
+	})
 	for _, g := range a.groups() {
 		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title})
 		for _, c := range g.commands {
@@ -147,6 +155,7 @@ func (a *app) groups() []group {
 		}},
 		{"Coding agents:", []*cobra.Command{a.attachCommand(), a.detachCommand(), a.mcpCommand()}},
 		{"Other systems:", []*cobra.Command{a.importCommand(), a.exportCommand()}},
+		{"Trust:", []*cobra.Command{a.trustCommand(), a.adoptCommand()}},
 		{maintenance, []*cobra.Command{
 			a.processesCommand(), a.verifyCommand(), a.recoverCommand(), a.pruneCommand(), a.archiveCommand(), a.doctorCommand(), a.versionCommand(),
 		}},
@@ -192,7 +201,12 @@ func wrongUsage(c *cobra.Command, err error) error {
 	if pawl.HintOf(err) != "" {
 		return err
 	}
-	return usageError(c.CommandPath()+" --help", "%v; usage: %s", err, strings.TrimSuffix(c.UseLine(), " [flags]"))
+	return usageError(c.CommandPath()+" --help", "%v; usage: %s", err, usageLine(c))
+}
+
+// usageLine returns the usage of a command in one line, without the word [flags].
+func usageLine(c *cobra.Command) string {
+	return strings.ReplaceAll(strings.ReplaceAll(c.UseLine(), " [flags]", ""), "\n  ", " | ")
 }
 
 func (a *app) jsonFlag(c *cobra.Command) *cobra.Command {
@@ -205,13 +219,22 @@ func (a *app) here() (string, error) {
 	return filepath.Abs(a.folder)
 }
 
-// project returns the project of the current folder.
+// project returns the project of the current folder. It refuses an untrusted one, unless the command only reads: then it marks what
+// the command prints as unverified.
 func (a *app) project() (*project.Project, error) {
 	here, err := a.here()
 	if err != nil {
 		return nil, err
 	}
-	return project.Find(here)
+	p, err := project.Find(here)
+	if err != nil || p.Trust.Trusted() {
+		return p, err
+	}
+	if !a.reads {
+		return nil, p.Trusted()
+	}
+	a.quote(p)
+	return p, nil
 }
 
 // projectOrInit returns the project of the current folder, and creates it if there is none.
@@ -224,7 +247,11 @@ func (a *app) projectOrInit() (*project.Project, error) {
 	if err != nil {
 		return nil, err
 	}
-	return project.Init(here)
+	p, err = project.Init(here)
+	if err != nil {
+		return nil, err
+	}
+	return p, p.Trusted()
 }
 
 // loadNamedRun loads a run by id, unique prefix of an id, or "latest". An empty name means the current run.
@@ -246,9 +273,9 @@ func (a *app) perform(ctx context.Context, name string, act runs.Act) (*project.
 	if err != nil {
 		return nil, nil, err
 	}
-	r, err := runs.Perform(ctx, p, run, currentUser(), act)
+	r, err := runs.Perform(ctx, p, run, a.author(), act)
 	if err != nil {
-		return p, nil, err
+		return p, nil, hints.For(ctx, p, run, err)
 	}
 	a.printNotes(r.Notes)
 	a.refreshMirror(ctx, p, r)
@@ -262,20 +289,50 @@ func (a *app) printNotes(notes []string) {
 	}
 }
 
-// currentUser returns the author of what this command records.
-func currentUser() pawl.Author {
-	by := pawl.Author{Kind: pawl.ByPerson, Name: os.Getenv("USER")}
-	if by.Name == "" {
-		if u, err := user.Current(); err == nil {
-			by.Name = u.Username
+// permit returns an error if this process may not use a command.
+func (a *app) permit(c *cobra.Command) error {
+	if c.Parent() == nil || c.Parent().HasParent() {
+		return nil
+	}
+	verb, restricted := permission.Of(c.Name(), c.Flags().Changed)
+	if !restricted {
+		return nil
+	}
+	who, root := a.caller()
+	return verb.Check(who, root)
+}
+
+// caller returns who runs this process, and the root of the project that it names, "" for none.
+func (a *app) caller() (who caller.Caller, root string) {
+	if here, err := a.here(); err == nil {
+		if p, err := project.Find(here); err == nil {
+			root = p.Root
 		}
 	}
-	return by
+	return caller.Under(os.Environ(), root), root
+}
+
+// author returns the author of what this command records: the person, the agent or the step that runs it.
+func (a *app) author() pawl.Author {
+	who, _ := a.caller()
+	return who.Author(login())
+}
+
+// login returns the user's login name, or "".
+func login() string {
+	if name := os.Getenv("USER"); name != "" {
+		return name
+	}
+	u, err := user.Current()
+	if err != nil {
+		return ""
+	}
+	return u.Username
 }
 
 // engineConfig returns the engine configuration of a project.
 func (a *app) engineConfig(p *project.Project) (engine.Config, error) {
-	c, err := config.Read(p.Config())
+	c, err := config.Of(p)
 	if err != nil {
 		return engine.Config{}, err
 	}
@@ -299,9 +356,12 @@ func (a *app) printJSON(v any) error {
 
 // confirm asks a yes-or-no question on a terminal. Elsewhere it fails: effect says what would happen, and the error asks
 // for --yes.
-func (a *app) confirm(effect, question string) error {
+func (a *app) confirm(effect, question string) error { return a.confirmWith(effect, question, "--yes") }
+
+// confirmWith is confirm for a question that other flags answer.
+func (a *app) confirmWith(effect, question, flags string) error {
 	if !a.interactive() {
-		return &pawl.Error{Kind: pawl.KindUsage, Err: errors.New(effect + "; not a terminal: pass --yes to confirm")}
+		return &pawl.Error{Kind: pawl.KindUsage, Err: errors.New(effect + "; not a terminal: pass " + flags + " to confirm")}
 	}
 	if yes, err := a.askYesNo(question, false); err != nil || !yes {
 		return &pawl.Error{Kind: pawl.KindUsage, Err: errors.New("cancelled; nothing was changed")}

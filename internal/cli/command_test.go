@@ -119,7 +119,7 @@ func TestNoProject(t *testing.T) {
 	p := newPlace(t)
 	for _, line := range []string{
 		"resume", "pause", "stop", "retry a", "skip a", "status", "brief", "watch", "runs", "output a", "log", "log --graph", "stats", "stats --all",
-		"why", "explain", "gates", "approve a", "reject a -m b", "answer a b", "ask a", "review a --by b --score 1", "checkpoints", "show a", "diff", "restore a",
+		"why", "explain", "gates", "approve a --yes", "reject a -m b", "answer a b", "ask a", "review a --by b --score 1", "checkpoints", "show a", "diff", "restore a",
 		"fork a", "rollback --to a", "learn a", "decide a", "block a", "unblock 1", "memory", "export grid", "processes", "verify", "recover", "prune", "archive",
 		"import grid", "import grid --json",
 	} {
@@ -139,7 +139,7 @@ func TestEmptyProject(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
 	for _, line := range []string{
-		"resume", "pause", "stop", "retry a", "skip a", "status", "watch", "output a", "log", "stats", "why", "explain", "gates", "approve a",
+		"resume", "pause", "stop", "retry a", "skip a", "status", "watch", "output a", "log", "stats", "why", "explain", "gates", "approve a --yes",
 		"reject a -m b", "answer a b", "decide a", "block a", "unblock 1", "processes", "export grid",
 		"review a --by b --score 1", "log --graph",
 	} {

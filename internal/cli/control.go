@@ -22,12 +22,12 @@ func (a *app) pauseCommand() *cobra.Command {
 				return err
 			}
 			defer r.Log.Close()
-			fmt.Fprintf(a.Out, "run %s paused; %s still running\n", r.State.Run, layout.Count(len(r.State.Live()), "attempt"))
+			fmt.Fprintf(a.Out, "run %s paused; %s\n", r.State.Run, liveText(r.State, "no attempt is running", "%s still running"))
 			fmt.Fprintf(a.Err, "pawl: hint: pawl resume %s\n", r.State.Run)
 			return nil
 		},
 	}
-	c.Flags().StringVarP(&why, "message", "m", "", "reason")
+	messageFlag(c, &why, "reason")
 	return c
 }
 
@@ -48,17 +48,25 @@ func (a *app) stopCommand() *cobra.Command {
 					return err
 				}
 			}
-			fmt.Fprintf(a.Out, "run %s is stopping; terminating %s\n", r.State.Run, layout.Count(len(r.State.Live()), "attempt"))
+			fmt.Fprintf(a.Out, "run %s %s\n", r.State.Run, liveText(r.State, "stopped; no attempt was running", "is stopping; terminating %s"))
 			fmt.Fprintf(a.Err, "pawl: hint: pawl resume %s\n", r.State.Run)
 			return nil
 		},
 	}
-	c.Flags().StringVarP(&why, "message", "m", "", "reason")
+	messageFlag(c, &why, "reason")
 	return c
 }
 
+// liveText says how many attempts are running: none, or some with their number.
+func liveText(s *pawl.State, none, some string) string {
+	if n := len(s.Live()); n > 0 {
+		return fmt.Sprintf(some, layout.Count(n, "attempt"))
+	}
+	return none
+}
+
 func (a *app) retryCommand() *cobra.Command {
-	return a.stepCommand("retry STEP", "Rerun a step (for foreach: only its failed items)", "queued for retry", runs.Retry)
+	return a.stepCommand("retry STEP", "Rerun a step (of a foreach step, only the failed items)", "queued for retry", runs.Retry)
 }
 
 func (a *app) skipCommand() *cobra.Command {
@@ -68,7 +76,7 @@ func (a *app) skipCommand() *cobra.Command {
 func (a *app) stepCommand(use, short, done string, act func(pawl.StepID, string) runs.Act) *cobra.Command {
 	var run, why string
 	c := &cobra.Command{
-		Use: use, Short: short, Args: exactArgs(a.stepArgument()),
+		Use: use, Short: short, Long: short + "\n\nIf the run is active, this takes effect at once, otherwise with the next pawl resume.", Args: exactArgs(a.stepArgument()),
 		RunE: func(c *cobra.Command, args []string) error {
 			p, r, err := a.perform(c.Context(), run, act(pawl.StepID(args[0]), why))
 			if err != nil {
@@ -82,7 +90,7 @@ func (a *app) stepCommand(use, short, done string, act func(pawl.StepID, string)
 			return nil
 		},
 	}
-	c.Flags().StringVar(&run, "run", "", "`RUN` to use (default: the current run)")
-	c.Flags().StringVarP(&why, "message", "m", "", "reason")
+	runFlag(c, &run)
+	messageFlag(c, &why, "reason")
 	return c
 }

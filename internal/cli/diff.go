@@ -16,9 +16,10 @@ import (
 func (a *app) diffCommand() *cobra.Command {
 	var o diffOptions
 	c := &cobra.Command{
-		Use:     "diff [FROM [TO]] [-- PATH…]",
-		Short:   "Show what changed between two checkpoints, or since one",
-		Long:    "Show what changed between two checkpoints, or since one\n\nFROM defaults to the newest checkpoint, TO to the current files. The output is a patch for git apply.\nPATHs come after --.",
+		Use:   "diff [FROM [TO]] [-- PATH…]",
+		Short: "Show what changed between two checkpoints, or since one",
+		Long: "Show what changed between two checkpoints, or since one\n\nFROM and TO are checkpoints: an id, the beginning of an id, \"latest\", or a step (its newest\n" +
+			"checkpoint). FROM defaults to the newest checkpoint, TO to the current files. git apply accepts the output.",
 		Example: "  pawl diff\n  pawl diff build --stat\n  pawl diff 3f2a91c0 latest -- src/",
 		Args: func(c *cobra.Command, args []string) error {
 			if named := checkpointArgs(c, args); named > 2 {
@@ -34,7 +35,7 @@ func (a *app) diffCommand() *cobra.Command {
 		},
 	}
 	c.Flags().BoolVar(&o.names, "names", false, "print only the names of changed paths")
-	c.Flags().BoolVar(&o.stat, "stat", false, "print only the number of changed lines")
+	c.Flags().BoolVar(&o.stat, "stat", false, "print only the number of changed lines of each file")
 	return a.jsonFlag(c)
 }
 

@@ -12,6 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl"
+	"pawl/internal/disk"
+	"pawl/internal/git"
 	"pawl/internal/project"
 	"pawl/internal/resume"
 )
@@ -42,7 +44,7 @@ func (a *app) doctorCommand() *cobra.Command {
 func tools() []pawl.Finding {
 	findings := []pawl.Finding{{Level: pawl.OK, What: "system " + runtime.GOOS + "/" + runtime.GOARCH}}
 	for name, need := range map[string]string{"/bin/sh": "steps need it", "git": "recovery needs it as evidence"} {
-		path, err := exec.LookPath(name)
+		path, err := findTool(name)
 		if err != nil {
 			findings = append(findings, pawl.Finding{Level: pawl.Warn, What: name + " not found: " + need})
 			continue
@@ -53,15 +55,26 @@ func tools() []pawl.Finding {
 	return findings
 }
 
+func findTool(name string) (string, error) {
+	if name != "git" {
+		return exec.LookPath(name)
+	}
+	here, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	return git.Program(here)
+}
+
 func (a *app) projectFindings(p *project.Project) []pawl.Finding {
 	var findings []pawl.Finding
 	if _, err := a.engineConfig(p); err != nil {
 		findings = append(findings, pawl.Finding{Level: pawl.Bad, What: err.Error()})
 	}
 	probe := filepath.Join(p.Home(), ".doctor")
-	if err := os.WriteFile(probe, nil, 0o600); err != nil {
+	if err := disk.Replace(probe, nil); err != nil {
 		findings = append(findings, pawl.Finding{Level: pawl.Bad, What: "cannot write to the project's .pawl folder", Evidence: err.Error()})
-	} else if err := os.Remove(probe); err != nil {
+	} else if err := disk.Remove(probe); err != nil {
 		findings = append(findings, pawl.Finding{Level: pawl.Warn, What: "cannot remove the test file " + probe, Evidence: err.Error()})
 	} else {
 		findings = append(findings, pawl.Finding{Level: pawl.OK, What: "project " + p.Root + " is writable"})

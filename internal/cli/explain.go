@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl"
+	"pawl/internal/cli/hints"
 	"pawl/internal/cli/layout"
 	"pawl/internal/cli/liveview"
 	"pawl/internal/recovery"
@@ -24,24 +25,31 @@ func (a *app) explainCommand() *cobra.Command {
 			if rules {
 				return a.printRules()
 			}
-			_, r, err := a.loadRun(c.Context(), run)
+			p, r, err := a.loadRun(c.Context(), run)
 			if err != nil {
 				return err
 			}
 			defer r.Log.Close()
 			step := pawl.StepID(optional(args, 0))
 			if step != "" && r.Plan.Step(step) == nil {
-				return usageError("pawl status", "unknown step %s: the plan of this run has no such step", step)
+				err := usageError("pawl status", "unknown step %s: the plan of this run has no such step", step)
+				return hints.For(c.Context(), p, r.State.Run, err)
 			}
 			list, err := resume.Explain(r, step)
 			if err != nil {
 				return err
 			}
-			return a.printExplained(list)
+			if len(list) == 0 && step != "" && !a.json {
+				fmt.Fprintf(a.Out, "step %s was not interrupted and did not fail: nothing to explain\n", step)
+				return nil
+			}
+			return a.printExplained(list, func(x resume.Explained) []string {
+				return commandsAfter(r.State, x, hints.Namer(c.Context(), p, r.State.Run))
+			})
 		},
 	}
-	c.Flags().StringVar(&run, "run", "", "`RUN` to use (default: the current run)")
-	c.Flags().BoolVar(&rules, "rules", false, "print the table of rules and exit")
+	runFlag(c, &run)
+	c.Flags().BoolVar(&rules, "rules", false, "print all recovery rules and exit")
 	return a.jsonFlag(c)
 }
 
@@ -53,7 +61,24 @@ func (a *app) printRules() error {
 	return err
 }
 
-func (a *app) printExplained(list []resume.Explained) error {
+// commandsAfter returns the commands that continue after a verdict that leaves the decision to a person.
+func commandsAfter(s *pawl.State, x resume.Explained, onRun func(string) string) []string {
+	st := s.Steps[x.Step]
+	if x.Verdict.Word != pawl.HumanReview || st == nil || st.Status != pawl.FailedForGood || x.Item == "" && x.Attempt < st.Attempts {
+		return nil
+	}
+	return []string{onRun("pawl retry " + string(x.Step)), onRun("pawl skip " + string(x.Step))}
+}
+
+// explainedVerdict says what a verdict means for an attempt that has ended.
+func explainedVerdict(x resume.Explained) string {
+	if x.Verdict.Rule == recovery.NoTries && x.Outcome == string(pawl.Failed) && x.Why != "" {
+		return x.Why + " and no retries left"
+	}
+	return verdictText(x.Verdict.Word)
+}
+
+func (a *app) printExplained(list []resume.Explained, next func(resume.Explained) []string) error {
 	if a.json {
 		if list == nil {
 			list = []resume.Explained{}
@@ -77,12 +102,15 @@ func (a *app) printExplained(list []resume.Explained) error {
 		for _, reason := range x.Verdict.Reasons {
 			fmt.Fprintf(a.Out, "  reason   %s\n", reason)
 		}
-		fmt.Fprintf(a.Out, "  verdict  %s: %s (rule: %s)\n", x.Verdict.Word, verdictText(x.Verdict.Word), x.Verdict.Rule)
+		fmt.Fprintf(a.Out, "  verdict  %s: %s (rule: %s)\n", x.Verdict.Word, explainedVerdict(x), x.Verdict.Rule)
 		if x.Verdict.By != "" {
 			fmt.Fprintf(a.Out, "  chosen   by %s\n", x.Verdict.By)
 		}
 		if x.Verdict.Doubt != "" {
 			fmt.Fprintf(a.Out, "  doubt    the evaluator's answer was rejected: %s\n", x.Verdict.Doubt)
+		}
+		for _, command := range next(x) {
+			fmt.Fprintf(a.Out, "  next     %s\n", command)
 		}
 	}
 	return nil

@@ -23,16 +23,16 @@ func (a *app) exportCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:     "export SYSTEM [PATH]",
 		Short:   "Write a run as another system's files",
-		Long:    "Write a run as another system's files\n\nSYSTEM is " + a.systems() + ".\nPATH is the folder to write to (default: the project). In existing files, only what differs is changed.",
+		Long:    "Write a run as another system's files\n\nSYSTEM is one of " + a.systems() + ".\nPATH is the folder to write to (default: the project). Existing files are edited in place.",
 		Example: "  pawl export grid --dry-run\n  pawl export dotagent ../other",
 		Args:    oneOrTwo(a.systemArgument()),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.exportTo(c.Context(), args[0], optional(args, 1), name, dry, over)
 		},
 	}
-	c.Flags().StringVar(&name, "run", "", "`RUN` to export (default: the current run)")
+	textFlag(c, &name, "run", "RUN", "the run to export (default: current)")
 	c.Flags().BoolVar(&dry, "dry-run", false, "print the names of the files and exit")
-	c.Flags().BoolVar(&over, "over", false, "overwrite unfinished work of others too")
+	c.Flags().BoolVar(&over, "over", false, "overwrite unfinished work in PATH even if others wrote it")
 	return a.jsonFlag(c)
 }
 
@@ -48,7 +48,7 @@ func (a *app) exportTo(ctx context.Context, system, path, name string, dry, over
 	defer r.Log.Close()
 	dir := p.Root
 	if path != "" {
-		if dir, err = a.foreignPath(path); err != nil {
+		if dir, err = a.pathOrProject(path); err != nil {
 			return err
 		}
 	}
@@ -57,11 +57,11 @@ func (a *app) exportTo(ctx context.Context, system, path, name string, dry, over
 		return err
 	}
 	if !over {
-		if err := a.refuseForeignOverwrite(ctx, p, *m, r, "pawl export "+system+" ANOTHER-FOLDER, or --over"); err != nil {
+		if err := a.refuseExportOverwrite(ctx, p, *m, r, "pawl export "+system+" ANOTHER-FOLDER, or --over"); err != nil {
 			return err
 		}
 	}
-	c, err := config.Read(p.Config())
+	c, err := config.Of(p)
 	if err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func (a *app) exportTo(ctx context.Context, system, path, name string, dry, over
 
 // noteMissingFiles prints a note if exported files refer to files that were not copied, which the other system would reject.
 func (a *app) noteMissingFiles(ctx context.Context, fileFormat format.Format, dir, path string) {
-	folder, err := a.openForeign(ctx, fileFormat, dir)
+	folder, err := a.openFolder(ctx, fileFormat, dir)
 	if err != nil {
 		return // whoever reads the files gets the error
 	}
@@ -99,25 +99,25 @@ func (a *app) noteMissingFiles(ctx context.Context, fileFormat format.Format, di
 	}
 }
 
-// refuseForeignOverwrite returns an error if a folder has unfinished work of another name that this run does not continue.
-func (a *app) refuseForeignOverwrite(ctx context.Context, p *project.Project, m interop.Mirror, r *runs.Run, hint string) error {
-	folder, err := a.openForeign(ctx, m.Format, m.Dir)
+// refuseExportOverwrite returns an error if a folder has unfinished work of another name that this run does not continue.
+func (a *app) refuseExportOverwrite(ctx context.Context, p *project.Project, m interop.Mirror, r *runs.Run, hint string) error {
+	folder, err := a.openFolder(ctx, m.Format, m.Dir)
 	if err != nil {
 		return err
 	}
 	what, _ := folder.Unfinished(r.Plan)
 	there, _ := folder.Read("")
 	if what == "" || there.Name == r.State.Name || ownedByRun(p, m, folder, r) {
-		if what = foreignWorkflow(p, m, folder, r.State); what == "" {
+		if what = workflowToResume(p, m, folder, r.State); what == "" {
 			return nil
 		}
 	}
 	return usageError(hint, "%s: %s is unfinished, and exporting run %s would overwrite it", m.Format.Name, what, r.State.Run)
 }
 
-// foreignWorkflow names the workflow that the other system would resume in a folder. It is empty if there is none, if it is
+// workflowToResume names the workflow that the other system would resume in a folder. It is empty if there is none, if it is
 // a run of this project, or if this run was imported from it.
-func foreignWorkflow(p *project.Project, m interop.Mirror, folder *interop.Folder, s *pawl.State) string {
+func workflowToResume(p *project.Project, m interop.Mirror, folder *interop.Folder, s *pawl.State) string {
 	q := folder.ResumePrompt()
 	if q.Ask == "" || isProjectRun(p, q.Workflow) || s.Import.System == m.Format.Name && s.Import.ID == q.Workflow {
 		return ""

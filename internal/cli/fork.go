@@ -26,7 +26,8 @@ func (a *app) forkCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "fork CHECKPOINT",
 		Short: "Start a new run from a checkpoint",
-		Long: "Start a new run from a checkpoint\n\nSteps that were finished at the checkpoint stay finished. The files are restored in place, as pawl restore does, or\n" +
+		Long: "Start a new run from a checkpoint\n\n" + checkpointHelp +
+			"Steps that were finished at the checkpoint stay finished. The files are restored in place, as pawl restore does, or\n" +
 			"written to another folder, which becomes a project of its own. The old run is not changed.",
 		Example: "  pawl fork build\n  pawl fork 3f2a91c0 --to ../second-try",
 		Args:    exactArgs(a.checkpointArgument()),
@@ -69,7 +70,7 @@ func (a *app) fork(ctx context.Context, t *checkpointAccess, saved history.Saved
 	if err := a.confirmFork(f, saved, o); err != nil {
 		return err
 	}
-	done, err := f.Do(ctx, currentUser())
+	done, err := f.Do(ctx, a.author())
 	if err != nil {
 		return err
 	}

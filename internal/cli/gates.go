@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -10,21 +11,22 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl"
+	"pawl/internal/cli/hints"
 	"pawl/internal/cli/layout"
 	"pawl/internal/project"
 	"pawl/internal/runs"
 )
 
 func (a *app) gatesCommand() *cobra.Command {
-	return a.jsonFlag(a.readRunCommand("gates [RUN]", "List open gates (pending approvals)", func(_ context.Context, _ *project.Project, r *runs.Run) error {
-		return a.printGates(r)
+	return a.jsonFlag(a.readRunCommand("gates [RUN]", "List open gates (pending approvals)", func(ctx context.Context, p *project.Project, r *runs.Run) error {
+		return a.printGates(r, hints.Namer(ctx, p, r.State.Run))
 	}))
 }
 
-func (a *app) printGates(r *runs.Run) error {
+func (a *app) printGates(r *runs.Run, onRun func(string) string) error {
 	reports := []layout.GateReport{}
 	for _, g := range r.State.OpenGates() {
-		reports = append(reports, layout.GateReportOf(g))
+		reports = append(reports, layout.GateReportOf(g).With(onRun))
 	}
 	if a.json {
 		return a.printJSON(reports)
@@ -70,12 +72,12 @@ func (a *app) gateCommand(use, short string, args cobra.PositionalArgs, act func
 			return nil
 		},
 	}
-	c.Flags().StringVar(&run, "run", "", "`RUN` to use (default: the current run)")
+	runFlag(c, &run)
 	return c
 }
 
 func (a *app) gateID(ctx context.Context, run, name string) (pawl.GateID, error) {
-	_, r, err := a.loadRun(ctx, run)
+	p, r, err := a.loadRun(ctx, run)
 	if err != nil {
 		return "", err
 	}
@@ -92,7 +94,8 @@ func (a *app) gateID(ctx context.Context, run, name string) (pawl.GateID, error)
 	case 1:
 		return found[0], nil
 	}
-	return "", usageError("pawl gates", "%q matches %s: %s", name, layout.Count(len(found), "open gate"), layout.JoinIDs(found))
+	err = usageError("pawl gates", "%q matches %s: %s", name, layout.Count(len(found), "open gate"), layout.JoinIDs(found))
+	return "", hints.For(ctx, p, r.State.Run, err)
 }
 
 // closedGate returns the newest gate that a name stands for; the name itself if there is none.
@@ -109,8 +112,24 @@ func (a *app) approveCommand() *cobra.Command {
 	var why string
 	c := a.gateCommand("approve GATE", "Approve a gate (bound to the exact content shown)", exactArgs(a.gateArgument()),
 		func(id pawl.GateID, _ []string) runs.Act { return runs.Approve(id, why) }, "approved")
-	c.Flags().StringVarP(&why, "message", "m", "", "reason")
+	messageFlag(c, &why, "reason")
+	yes := c.Flags().Bool("yes", false, "confirm, where there is no terminal")
+	approve := c.RunE
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if err := approvable(*yes || a.interactive(), args[0]); err != nil {
+			return err
+		}
+		return approve(c, args)
+	}
 	return c
+}
+
+// approvable returns an error for an approval without confirmation.
+func approvable(confirmed bool, gate string) error {
+	if confirmed {
+		return nil
+	}
+	return usageError("", "approving gate %s; not a terminal: pass --yes to confirm", gate)
 }
 
 func (a *app) rejectCommand() *cobra.Command {
@@ -118,11 +137,10 @@ func (a *app) rejectCommand() *cobra.Command {
 	var stop bool
 	c := a.gateCommand("reject GATE -m WHY", "Reject a gate: rerun the steps it covers, or fail the run with --stop", exactArgs(a.gateArgument()),
 		func(id pawl.GateID, _ []string) runs.Act { return runs.Reject(id, why, stop) }, "rejected")
-	c.Flags().StringVarP(&why, "message", "m", "", "`WHY` it is rejected; passed to the next attempt")
+	messageFlag(c, &why, "reason; passed to the next attempt")
+	setPlaceholder(c, "message", "WHY")
 	c.Flags().BoolVar(&stop, "stop", false, "fail the run instead of rerunning steps")
-	if err := c.MarkFlagRequired("message"); err != nil {
-		panic(err)
-	}
+	requireFlags(c, "message")
 	return c
 }
 
@@ -130,8 +148,14 @@ func (a *app) answerCommand() *cobra.Command {
 	var why string
 	c := a.gateCommand("answer GATE OPTION", "Answer a decision gate with one of its options", exactArgs(a.gateArgument(), argument{name: "OPTION", hint: "pawl gates"}),
 		func(id pawl.GateID, args []string) runs.Act { return runs.Choose(id, args[0], why) }, "answered")
-	c.Flags().StringVarP(&why, "message", "m", "", "reason")
+	messageFlag(c, &why, "reason")
 	return c
+}
+
+// openedGate is what `pawl ask --json` prints.
+type openedGate struct {
+	Gate pawl.GateID `json:"gate"`
+	Run  pawl.RunID  `json:"run"`
 }
 
 func (a *app) askCommand() *cobra.Command {
@@ -143,26 +167,34 @@ func (a *app) askCommand() *cobra.Command {
 		Args:  exactArgs(argument{name: "QUESTION"}),
 		RunE: func(c *cobra.Command, args []string) error {
 			action.Ask = args[0]
+			if strings.TrimSpace(action.Ask) == "" {
+				return usageError("pawl ask --help", "the question is empty")
+			}
 			if len(action.Options) > 0 {
 				action.Type = pawl.DecisionFor
 			}
 			if step := stepClient(); step != nil {
 				return a.askInside(step, action)
 			}
-			_, r, err := a.perform(c.Context(), run, runs.Ask(action))
+			p, r, err := a.perform(c.Context(), run, runs.Ask(action))
 			if err != nil {
 				return err
 			}
 			defer r.Log.Close()
-			fmt.Fprintln(a.Out, action.Gate("", "", time.Time{}).ID)
+			opened := openedGate{Gate: action.Gate("", "", time.Time{}).ID, Run: r.State.Run}
+			if a.json {
+				return a.printJSON(opened)
+			}
+			fmt.Fprintf(a.Out, "gate %s opened (run %s)\n", opened.Gate, opened.Run)
+			fmt.Fprintf(a.Err, "pawl: hint: %s\n", hints.Namer(c.Context(), p, r.State.Run)("pawl gates"))
 			return nil
 		},
 	}
-	c.Flags().StringVar(&run, "run", "", "`RUN` to use (default: the current run)")
-	c.Flags().StringSliceVar(&action.Options, "option", nil, "`OPTION` to choose from; makes the gate a decision")
-	c.Flags().StringVar(&action.Default, "default", "", "`OPTION` to use if nobody answers in time")
-	c.Flags().StringVar(&action.Expect, "expect", "", "`TEXT` that tells the reviewer what to expect")
-	return c
+	runFlag(c, &run)
+	c.Flags().StringSliceVar(&action.Options, "option", nil, "offer `OPTION` as an answer; repeat it for each option")
+	c.Flags().StringVar(&action.Default, "default", "", "choose `OPTION` without asking if the mode is autopilot")
+	textFlag(c, &action.Expect, "expect", "TEXT", "acceptance hint: what the reviewer should find")
+	return a.jsonFlag(c)
 }
 
 // askInside opens a gate for the current step, and records in the step's result that it waits for the answer.
@@ -174,8 +206,8 @@ func (a *app) askInside(step *runs.StepClient, action pawl.GateAction) error {
 	if err := step.MarkWaiting(action); err != nil {
 		return err
 	}
-	fmt.Fprintln(a.Out, gate.ID)
-	fmt.Fprintln(a.Err, "pawl: end this step now with exit code 0; a new attempt starts once the gate is answered")
+	fmt.Fprintln(a.Out, gate.ID) // for the step's program
+	fmt.Fprintf(a.Err, "pawl: gate %s opened; end this step now with exit code 0; a new attempt starts once the gate is answered\n", gate.ID)
 	return nil
 }
 
@@ -197,14 +229,10 @@ func (a *app) reviewCommand() *cobra.Command {
 			return nil
 		},
 	}
-	c.Flags().StringVar(&run, "run", "", "`RUN` to use (default: the current run)")
-	c.Flags().StringVar(&by, "by", "", "`NAME` of the reviewer")
-	c.Flags().IntVar(&score, "score", -1, "score `N`, 0 to 100")
-	c.Flags().StringVarP(&comment, "message", "m", "", "`TEXT` that says what to improve")
-	for _, flag := range []string{"by", "score"} {
-		if err := c.MarkFlagRequired(flag); err != nil {
-			panic(err)
-		}
-	}
+	runFlag(c, &run)
+	textFlag(c, &by, "by", "NAME", "the reviewer's name")
+	numberVar(c, &score, "score", "", 0, math.MinInt, "the score, 0 to 100")
+	messageFlag(c, &comment, "what to improve")
+	requireFlags(c, "by", "score")
 	return c
 }

@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -37,7 +38,7 @@ func (p *place) gate() pawl.GateID {
 	return gates[0].ID
 }
 
-// TestApprove approves a gate by the beginning of its id. The run goes on.
+// TestApprove approves a gate by the beginning of its id. The run continues.
 func TestApprove(t *testing.T) {
 	t.Parallel()
 	p := atGate(t)
@@ -51,9 +52,9 @@ func TestApprove(t *testing.T) {
 	p.ok("brief", "--for", "claude")
 	p.fails(pawl.KindAtGate, "watch")
 	p.fails(pawl.KindAtGate, "resume")
-	p.fails(pawl.KindUsage, "approve", "nothing")
+	p.fails(pawl.KindUsage, "approve", "--yes", "nothing")
 	p.fails(pawl.KindUsage, "answer", string(id), "red")
-	got := p.pawl("approve", string(id)[:5], "-m", "fine")
+	got := p.pawl("approve", "--yes", string(id)[:5], "-m", "fine")
 	if got.err != nil || !strings.Contains(got.msg, "pawl resume "+string(p.run())) {
 		t.Errorf("%v %q", got.err, got.msg)
 	}
@@ -64,7 +65,7 @@ func TestApprove(t *testing.T) {
 	if by := p.events("gate.answered")[0].By; by != (pawl.Author{Kind: pawl.ByPerson, Name: "tester"}) {
 		t.Errorf("by %+v", by)
 	}
-	p.fails(pawl.KindUsage, "approve", string(id))
+	p.fails(pawl.KindUsage, "approve", "--yes", string(id))
 	p.ok("resume")
 	if s := p.state(); s.Status != pawl.StatusCompleted || s.Gate(id).Answer == nil {
 		t.Errorf("%s", s.Status)
@@ -79,12 +80,12 @@ func TestApproveChanged(t *testing.T) {
 	p := atGate(t)
 	id := p.gate()
 	p.write("page.txt", "another\n")
-	p.fails(pawl.KindUsage, "approve", "look")
+	p.fails(pawl.KindUsage, "approve", "--yes", "look")
 	if g := p.state().Gate(id); g.Answer != nil || g.Open() {
 		t.Errorf("%+v", g)
 	}
 	p.fails(pawl.KindAtGate, "resume")
-	p.ok("approve", string(p.gate()))
+	p.ok("approve", "--yes", string(p.gate()))
 	p.ok("resume")
 	if s := p.state(); s.Status != pawl.StatusCompleted {
 		t.Errorf("%s", s.Status)
@@ -114,15 +115,20 @@ func TestReject(t *testing.T) {
 func TestAskAndAnswer(t *testing.T) {
 	t.Parallel()
 	p := atGate(t)
-	first := strings.TrimSpace(p.ok("ask", "Is there ink?", "--expect", "a bottle"))
+	asked := p.pawl("ask", "Is there ink?", "--expect", "a bottle")
+	first := strings.Fields(asked.out)[1]
+	if want := fmt.Sprintf("gate %s opened (run %s)\n", first, p.run()); asked.out != want || asked.msg != "pawl: hint: pawl gates\n" {
+		t.Errorf("%q, %q, want %q", asked.out, asked.msg, want)
+	}
+	p.wants(p.fails(pawl.KindUsage, "ask", " ").err.Error(), "the question is empty")
 	if got := decode[[]any](p, "gates"); len(got) != 2 {
 		t.Errorf("%d gates", len(got))
 	}
-	p.ok("approve", first)
-	second := strings.TrimSpace(p.ok("ask", "Which?", "--option", "red,blue"))
+	p.ok("approve", "--yes", first)
+	second := decode[struct{ Gate string }](p, "ask", "Which?", "--option", "red,blue").Gate
 	p.wants(p.ok("gates"), second, "pawl answer")
 	p.fails(pawl.KindUsage, "answer", second, "green")
-	p.fails(pawl.KindUsage, "approve", second)
+	p.fails(pawl.KindUsage, "approve", "--yes", second)
 	p.ok("answer", second, "blue", "-m", "sky")
 	if got := last[pawl.GateAnswered](p); string(got.Gate) != second || got.Option != "blue" || got.Answer != pawl.Chosen {
 		t.Errorf("%+v", got)
@@ -171,7 +177,7 @@ func TestNotes(t *testing.T) {
 		t.Errorf("%+v", s.Blockers)
 	}
 	p.wants(p.ok("status"), "no ink")
-	p.ok("approve", "look")
+	p.ok("approve", "--yes", "look")
 	p.pawl("resume")
 	if n := len(p.ran()); n != 1 {
 		t.Errorf("a blocked step ran: %q", p.ran())
@@ -200,6 +206,6 @@ func TestMissingArguments(t *testing.T) {
 	} {
 		p.wants(p.fails(pawl.KindUsage, strings.Fields(line)...).err.Error(), want)
 	}
-	p.ok("approve", "look")
+	p.ok("approve", "--yes", "look")
 	p.wants(p.fails(pawl.KindUsage, "approve").err.Error(), "no gate of run "+string(p.run())+" is open")
 }

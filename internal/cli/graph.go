@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -76,10 +75,10 @@ func nodeReports(nodes []history.Node) []nodeReport {
 
 func (a *app) printGraph(nodes []history.Node) error {
 	out := bufio.NewWriter(a.Out)
-	var l lanes
+	var l layout.Lanes
 	named := map[pawl.RunID]bool{}
 	for _, n := range nodes {
-		row, join := l.place(n.ID, n.Parent)
+		row, join := l.Place(n.ID, n.Parent)
 		if join != "" {
 			fmt.Fprintln(out, join)
 		}
@@ -109,60 +108,4 @@ func nodeText(n history.Node) string {
 	}
 	c := checkpointOf(*n.Saved)
 	return strings.TrimRight(fmt.Sprintf("%s  %s  %s  %s  [%s]", c.Checkpoint, when, c.Kind, c.about(), c.content()), " ")
-}
-
-// lanes are the columns of a graph. Each holds the id of the next node in it; "" marks a free column.
-type lanes struct{ next []string }
-
-// place returns the row of a node, marked o if it has no parent, and the row above it in which columns join, if any.
-func (l *lanes) place(id, parent string) (row, join string) {
-	at := slices.Index(l.next, id)
-	if at >= 0 {
-		for other := len(l.next) - 1; other > at; other-- {
-			if l.next[other] == id {
-				join += l.join(at, other) + "\n"
-				l.next[other] = ""
-			}
-		}
-	} else if at = slices.Index(l.next, ""); at < 0 {
-		at, l.next = len(l.next), append(l.next, "")
-	}
-	mark := "*"
-	if parent == "" {
-		mark = "o"
-	}
-	l.next[at] = id
-	row = l.draw(at, mark)
-	l.next[at] = parent
-	return row, strings.TrimSuffix(join, "\n")
-}
-
-// draw draws a row with a mark for a node in a column.
-func (l *lanes) draw(node int, mark string) string {
-	var row strings.Builder
-	for i, next := range l.next {
-		switch {
-		case i == node:
-			row.WriteString(mark + " ")
-		case next != "":
-			row.WriteString("| ")
-		default:
-			row.WriteString("  ")
-		}
-	}
-	return strings.TrimRight(row.String(), " ")
-}
-
-// join draws a column that joins another one to the left of it.
-func (l *lanes) join(to, from int) string {
-	row := []byte(l.draw(-1, ""))
-	for len(row) < 2*from {
-		row = append(row, ' ')
-	}
-	row = append(row[:2*from], append([]byte(" "), row[min(len(row), 2*from+1):]...)...)
-	row[2*from-1] = '/'
-	for i := to + 1; i < from; i++ {
-		row[2*i-1] = '_'
-	}
-	return strings.TrimRight(string(row), " ")
 }

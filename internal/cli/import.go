@@ -36,8 +36,8 @@ func (a *app) importCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "import SYSTEM [PATH]",
 		Short: "Import another system's state as a run",
-		Long: "Import another system's state as a run\n\nSYSTEM is " + a.systems() + ".\nPATH is the folder with its files (default: the project), or a SQL dump or database of projectstate.\n" +
-			"A step counts as done only if the files that it claims exist. The system's own files are not changed.",
+		Long: "Import another system's state as a run\n\nSYSTEM is one of " + a.systems() + ".\nPATH is the folder with its files (default: the project), or a SQL dump or database of projectstate.\n" +
+			"A step counts as done only if the files that it claims exist. The system's own files are not changed, except with --fresh.",
 		Example: "  pawl import grid --dry-run\n  pawl import dotagent ../other",
 		Args:    oneOrTwo(a.systemArgument()),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -45,11 +45,11 @@ func (a *app) importCommand() *cobra.Command {
 		},
 	}
 	c.Flags().BoolVar(&o.dry, "dry-run", false, "print what would be imported and exit")
-	c.Flags().BoolVar(&o.fresh, "fresh", false, "move the system's state to its own archive instead of importing it")
-	c.Flags().BoolVar(&o.yes, "yes", false, "skip the other system's confirmation prompt and continue")
+	c.Flags().BoolVar(&o.fresh, "fresh", false, "import nothing; move the system's state to that system's archive folder")
+	c.Flags().BoolVar(&o.yes, "yes", false, "skip the other system's prompt and import its state")
 	c.MarkFlagsMutuallyExclusive("dry-run", "fresh")
-	c.Flags().StringVar(&o.agent, "agent", o.agent, "`AGENT` for the unfinished steps")
-	c.Flags().StringVar(&o.project, "project", "", "project to import when the files contain several: `ID` (an id, id prefix or name); required if none is active")
+	textFlag(c, &o.agent, "agent", "AGENT", "the coding agent that runs the unfinished steps")
+	textFlag(c, &o.project, "project", "ID", "the project to import if the files contain several: id, id prefix or name (default: the active project)")
 	return a.jsonFlag(c)
 }
 
@@ -79,11 +79,11 @@ func (a *app) importFrom(ctx context.Context, system, path string, o importOptio
 	if agents := pawl.AgentNames[:len(pawl.AgentNames)-1]; !slices.Contains(agents, pawl.AgentName(o.agent)) { // without AnyCommand
 		return usageError("", "unknown --agent %q; supported: %s", o.agent, layout.JoinIDs(agents))
 	}
-	dir, err := a.foreignDir(path)
+	dir, err := a.existingPath(path)
 	if err != nil {
 		return err
 	}
-	folder, place, err := a.foreignAt(ctx, fileFormat, dir)
+	folder, place, err := a.openPlace(ctx, fileFormat, dir)
 	if err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ func (a *app) importFrom(ctx context.Context, system, path string, o importOptio
 	if reading.Name == "" && len(reading.Phases) == 0 {
 		return a.nothingImported(system, dir, o.project, folder.Projects(), findings)
 	}
-	root, err := a.foreignPath("")
+	root, err := a.pathOrProject("")
 	if err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func (a *app) importFrom(ctx context.Context, system, path string, o importOptio
 	if a.json {
 		return a.printJSON(made)
 	}
-	fmt.Fprintf(a.Out, "pawl resume %s\n", made.Run)
+	fmt.Fprintf(a.Out, "pawl adopt %s\n", made.Run)
 	return nil
 }
 
@@ -197,7 +197,7 @@ func (a *app) createImportedRun(ctx context.Context, reading format.Project, fin
 		findings = append(findings, pawl.Finding{Level: pawl.Warn, What: cmp.Or(reading.Resume, "somebody may still be working on it"), Where: pathIn(p, dir),
 			Hint: "make sure that nobody is before pawl resume"})
 	}
-	made, err := interop.Import(ctx, p, currentUser(), interop.Source{
+	made, err := interop.Import(ctx, p, a.author(), interop.Source{
 		Project: reading, Path: pathIn(p, dir), Place: place, Findings: findings, Agent: pawl.AgentName(agent), Version: a.version, Provable: fileFormat.CheckCriterion != nil,
 	})
 	if err != nil || a.json {
@@ -217,9 +217,9 @@ func (a *app) existingImport(ctx context.Context, reading format.Project, dir, p
 	return interop.UnfinishedRun(ctx, p, interop.Source{Project: reading, Path: pathIn(p, dir), Place: place})
 }
 
-// foreignDir returns the folder or file of another system. It must exist.
-func (a *app) foreignDir(path string) (string, error) {
-	dir, err := a.foreignPath(path)
+// existingPath is pathOrProject for a file or folder that must exist.
+func (a *app) existingPath(path string) (string, error) {
+	dir, err := a.pathOrProject(path)
 	if err != nil {
 		return "", err
 	}
@@ -229,8 +229,8 @@ func (a *app) foreignDir(path string) (string, error) {
 	return dir, nil
 }
 
-// foreignPath is foreignDir for a path that need not exist.
-func (a *app) foreignPath(path string) (string, error) {
+// pathOrProject returns the absolute path of PATH, which need not exist; the project's folder if PATH is empty.
+func (a *app) pathOrProject(path string) (string, error) {
 	if path == "" {
 		if p, err := a.project(); err == nil {
 			return p.Root, nil
@@ -257,16 +257,16 @@ func resolved(path string) (string, error) {
 	return filepath.Join(above, filepath.Base(path)), err
 }
 
-// foreignAt opens the folder of a run's files. If dir is the place of one of several runs in the project, it opens the project
-// and returns that place; else it opens dir.
-func (a *app) foreignAt(ctx context.Context, fileFormat format.Format, dir string) (*interop.Folder, string, error) {
-	root, err := a.foreignDir("")
+// openPlace opens the folder with another system's files. If dir is the place of one of several runs in the project, it opens
+// the project and returns that place; else it opens dir.
+func (a *app) openPlace(ctx context.Context, fileFormat format.Format, dir string) (*interop.Folder, string, error) {
+	root, err := a.existingPath("")
 	if err != nil {
 		return nil, "", err
 	}
 	rel, err := filepath.Rel(root, dir)
 	if fileFormat.Places != nil && err == nil && rel != "." && filepath.IsLocal(rel) {
-		folder, err := a.openForeign(ctx, fileFormat, root)
+		folder, err := a.openFolder(ctx, fileFormat, root)
 		if err != nil {
 			return nil, "", err
 		}
@@ -276,12 +276,12 @@ func (a *app) foreignAt(ctx context.Context, fileFormat format.Format, dir strin
 			}
 		}
 	}
-	folder, err := a.openForeign(ctx, fileFormat, dir)
+	folder, err := a.openFolder(ctx, fileFormat, dir)
 	return folder, "", err
 }
 
-// openForeign opens a folder with another system's files. The project's journals count only for files within the project.
-func (a *app) openForeign(ctx context.Context, fileFormat format.Format, dir string) (*interop.Folder, error) {
+// openFolder opens a folder with another system's files. The project's journals count only for files within the project.
+func (a *app) openFolder(ctx context.Context, fileFormat format.Format, dir string) (*interop.Folder, error) {
 	p, err := a.project()
 	if err != nil || !filepath.IsLocal(pathIn(p, dir)) {
 		p = nil
@@ -290,7 +290,7 @@ func (a *app) openForeign(ctx context.Context, fileFormat format.Format, dir str
 	if err != nil || p == nil {
 		return folder, err
 	}
-	c, err := config.Read(p.Config())
+	c, err := config.Of(p)
 	folder.SetLiveness(time.Duration(c.Warning), time.Duration(c.Stalled))
 	return folder, err
 }
@@ -357,7 +357,7 @@ func (a *app) printImportReport(r importReport) error {
 	if err := layout.Table(a.Out, []string{"PHASE", "STEP", "STATUS", "ITEMS", "NAME"}, rows); err != nil {
 		return err
 	}
-	if err := a.printForeignCheckpoints(r.Checkpoints); err != nil {
+	if err := a.printImportCheckpoints(r.Checkpoints); err != nil {
 		return err
 	}
 	fmt.Fprintf(a.Out, "\n%s, %s, %s, %s\n", layout.Count(len(r.Gates), "gate"), layout.Count(len(r.Memories), "note"), layout.Count(len(r.Decisions), "decision"), layout.Count(len(r.Blockers), "blocker"))
@@ -368,8 +368,8 @@ func (a *app) printImportReport(r importReport) error {
 // maxListedCheckpoints limits the list of another system's checkpoints.
 const maxListedCheckpoints = 20
 
-// printForeignCheckpoints lists the newest checkpoints of another system, oldest first.
-func (a *app) printForeignCheckpoints(saved []format.Checkpoint) error {
+// printImportCheckpoints lists the newest checkpoints of another system, oldest first.
+func (a *app) printImportCheckpoints(saved []format.Checkpoint) error {
 	if len(saved) == 0 {
 		return nil
 	}

@@ -20,6 +20,9 @@ func (a *app) initCommand() *cobra.Command {
 				return err
 			}
 			p, err := project.Init(here)
+			if err == nil {
+				err = p.Trusted()
+			}
 			if err != nil {
 				return err
 			}

@@ -114,7 +114,7 @@ func TestMirror(t *testing.T) {
 				t.Error("nothing is mirrored")
 			}
 			before := p.ok("import", system, "--dry-run", "--json")
-			p.ok("approve", "look")
+			p.ok("approve", "--yes", "look")
 			p.ok("status")
 			p.ok("resume")
 			if after := p.pawl("import", system, "--dry-run", "--json"); after.out == before {
@@ -161,8 +161,8 @@ func TestVerifyStep(t *testing.T) {
 	p.pawl("verify", "--as", "sitebuilder", "--step", "draft")
 }
 
-// TestPruneForeign prunes checkpoints of another system.
-func TestPruneForeign(t *testing.T) {
+// TestPruneAs prunes checkpoints of another system.
+func TestPruneAs(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
 	p.write("plan.yaml", gatePlan)

@@ -34,7 +34,7 @@ func (a *app) logCommand() *cobra.Command {
 		}
 		return events(c, args)
 	}
-	c.Flags().IntVarP(&last, "last", "n", 0, "show only the last `N` events")
+	numberVar(c, &last, "last", "n", 0, 1, "show only the last `N` events")
 	c.Flags().BoolVar(&graph, "graph", false, "draw the checkpoints with forks and restores, newest first")
 	c.Flags().BoolVar(&all, "all", false, "with --graph: include runs that are not related by forks")
 	return a.jsonFlag(c)

@@ -2,11 +2,14 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
+
+	"pawl"
 )
 
 // Serving configures the MCP server.
@@ -48,6 +51,9 @@ func (a *app) mcpCommand() *cobra.Command {
 func (a *app) serveMCP(ctx context.Context, s Serving) error {
 	var err error
 	if s.Folder, err = a.here(); err != nil {
+		return err
+	}
+	if _, err := a.project(); err != nil && !errors.Is(err, pawl.ErrNoProject) {
 		return err
 	}
 	s.IO, s.Version = a.IO, a.version

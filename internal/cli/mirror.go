@@ -21,7 +21,7 @@ func (a *app) formatNamed(system string) (format.Format, error) { return a.parts
 func (a *app) systems() string { return a.parts.Formats.Names() }
 
 func (a *app) mirrorHelp() string {
-	return "keep the files of another system up to date; `SYSTEM[=PATH]` is one of " + a.systems()
+	return "keep another system's files up to date, in PATH (default: the project); SYSTEM is one of " + a.systems()
 }
 
 // mirrorFlag is the value of --mirror. Giving it twice is an error, because a run has one mirror.
@@ -37,7 +37,7 @@ func (m *mirrorFlag) Set(value string) error {
 
 func (m *mirrorFlag) String() string { return string(*m) }
 
-func (m *mirrorFlag) Type() string { return "string" }
+func (m *mirrorFlag) Type() string { return "SYSTEM[=PATH]" } // the placeholder in help
 
 // mirrorFor returns a function that finds the mirror of a run: the one that the flag names, else the one that the run has.
 func (a *app) mirrorFor(p *project.Project, flag mirrorFlag) func(*pawl.State) *interop.Mirror {
@@ -56,17 +56,23 @@ func (a *app) mirrorFor(p *project.Project, flag mirrorFlag) func(*pawl.State) *
 func (a *app) mirrorWith(p *project.Project, flag mirrorFlag) func(*pawl.State, *journal.Log, *snapshot.Store) engine.Mirror {
 	of := a.mirrorFor(p, flag)
 	return func(s *pawl.State, log *journal.Log, store *snapshot.Store) engine.Mirror {
-		if m := of(s); m != nil {
-			return interop.NewMirrorWriter(m, p, log, store)
+		m := of(s)
+		if m == nil {
+			return nil
 		}
-		return nil
+		settings, err := config.ReadUser()
+		if err != nil {
+			a.printNotes([]string{"answers in mirrored files do not count: " + err.Error()})
+		}
+		m.Answers = settings.Mirrors.Answers
+		return interop.NewMirrorWriter(m, p, log, store)
 	}
 }
 
 // refreshMirror updates the mirrored files of a run that no engine works on.
 func (a *app) refreshMirror(ctx context.Context, p *project.Project, r *runs.Run) {
 	r.Notes = nil // already printed
-	c, err := config.Read(p.Config())
+	c, err := config.Of(p)
 	if err == nil {
 		err = a.parts.Formats.Refresh(ctx, p, r, c.Snapshots)
 	}

@@ -18,7 +18,7 @@ import (
 func stepClient() *runs.StepClient { return runs.StepClientOf(os.Getenv) }
 
 func (a *app) progressCommand() *cobra.Command {
-	var item, status string
+	item, status := "", string(pawl.ItemIsDone)
 	c := &cobra.Command{
 		Use:     "progress [TEXT]",
 		Short:   "Report progress from inside a step: TEXT, N/TOTAL or N%",
@@ -36,8 +36,8 @@ func (a *app) progressCommand() *cobra.Command {
 			return step.Report(pawl.Line{Progress: parseProgress(text)})
 		},
 	}
-	c.Flags().StringVar(&item, "item", "", "report the item `ID`, which the step defines itself")
-	c.Flags().StringVar(&status, "status", string(pawl.ItemIsDone), "`STATUS` of the item: pending, running, done or failed")
+	c.Flags().StringVar(&item, "item", "", "report on item `ID`; the step chooses its own ids")
+	textFlag(c, &status, "status", "STATUS", "the item's status: pending, running, done or failed")
 	return c
 }
 
@@ -59,16 +59,16 @@ func parseProgress(text string) *pawl.Progress {
 	return p
 }
 
-// recordNote reports a note for the current step, or journals it in the current run.
-func (a *app) recordNote(c *cobra.Command, line pawl.Line, act runs.Act, done string) error {
+// recordNote reports a note for the current step, or journals it in the run that --run names and prints what done returns.
+func (a *app) recordNote(c *cobra.Command, line pawl.Line, act runs.Act, done func(*runs.Run) string) error {
 	if step := stepClient(); step != nil {
 		return step.Report(line)
 	}
-	_, r, err := a.perform(c.Context(), "", act)
+	_, r, err := a.perform(c.Context(), flagValue(c, "run"), act)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(a.Out, done)
+	fmt.Fprintln(a.Out, done(r))
 	return r.Log.Close()
 }
 
@@ -89,7 +89,7 @@ func (a *app) learnCommand() *cobra.Command {
 			return a.learn(c, m)
 		},
 	}
-	c.Flags().StringVar(&kind, "kind", kind, "`KIND` of note: pattern, gotcha, preference, decision, rejected or fragile")
+	textFlag(c, &kind, "kind", "KIND", "the kind of note: pattern, gotcha, preference, decision, rejected or fragile")
 	return c
 }
 
@@ -147,52 +147,75 @@ func (a *app) decideCommand() *cobra.Command {
 		Short: "Record a decision",
 		Args:  exactArgs(argument{name: "CHOICE"}),
 		RunE: func(c *cobra.Command, args []string) error {
-			d.Choice, d.By = args[0], currentUser().Name
-			return a.recordNote(c, pawl.Line{Decide: &d}, runs.Decide(d), "decision recorded")
+			d.Choice, d.By = args[0], a.author().Name
+			if strings.TrimSpace(d.Choice) == "" {
+				return usageError("pawl decide --help", "the choice is empty")
+			}
+			return a.recordNote(c, pawl.Line{Decide: &d}, runs.Decide(d), func(*runs.Run) string { return "decision recorded" })
 		},
 	}
-	c.Flags().StringVar(&d.Question, "question", "", "`TEXT` of the question")
-	c.Flags().StringSliceVar(&d.Options, "option", nil, "`OPTION` that was considered")
-	c.Flags().StringVarP(&d.Why, "message", "m", "", "reason")
+	textFlag(c, &d.Question, "question", "TEXT", "the question that CHOICE answers")
+	c.Flags().StringSliceVar(&d.Options, "option", nil, "record that `OPTION` was considered; repeat it for each option")
+	messageFlag(c, &d.Why, "reason")
 	return c
 }
 
 func (a *app) blockCommand() *cobra.Command {
 	var b pawl.Blocker
-	var step string
+	var step, run string // recordNote reads run
 	c := &cobra.Command{
 		Use:   "block TEXT",
 		Short: "Record a blocker for a step or the run",
 		Args:  exactArgs(argument{name: "TEXT"}),
 		RunE: func(c *cobra.Command, args []string) error {
 			b.Text, b.Step = args[0], pawl.StepID(step)
-			return a.recordNote(c, pawl.Line{Block: &b}, runs.Block(b), "blocker recorded; pawl status shows it")
+			if strings.TrimSpace(b.Text) == "" {
+				return usageError("pawl block --help", "the blocker is empty; say what blocks the work")
+			}
+			return a.recordNote(c, pawl.Line{Block: &b}, runs.Block(b), blockerRecorded)
 		},
 	}
-	c.Flags().StringVar(&step, "step", "", "blocked `STEP` (default: the whole run)")
-	c.Flags().StringVar(&b.Needs, "needs", "", "`TEXT` that says what would clear it")
+	runFlag(c, &run)
+	c.Flags().StringVar(&step, "step", "", "block only `STEP` (default: the whole run)")
+	textFlag(c, &b.Needs, "needs", "TEXT", "what would clear the blocker")
 	return c
 }
 
+// blockerRecorded says what the newest blocker blocks, and how to clear it.
+func blockerRecorded(r *runs.Run) string {
+	open := r.State.OpenBlockers()
+	b := open[len(open)-1]
+	what := "run " + string(r.State.Run)
+	if b.Step != "" {
+		what = "step " + string(b.Step) + " of " + what
+	}
+	return fmt.Sprintf("blocker %d recorded: %s is blocked until pawl unblock %d", b.ID, what, b.ID)
+}
+
 func (a *app) unblockCommand() *cobra.Command {
-	var how string
+	var run, how string
 	c := &cobra.Command{
 		Use:   "unblock NUMBER",
-		Short: "Clear a blocker",
+		Short: "Clear a blocker (pawl status shows its number)",
 		Args:  exactArgs(argument{name: "NUMBER", hint: "pawl status"}),
 		RunE: func(c *cobra.Command, args []string) error {
 			id, err := strconv.Atoi(args[0])
 			if err != nil {
 				return usageError("pawl status", "blocker %q is not a number", args[0])
 			}
-			_, r, err := a.perform(c.Context(), "", runs.Unblock(id, how))
+			p, r, err := a.perform(c.Context(), run, runs.Unblock(id, how))
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(a.Out, "blocker %d cleared\n", id)
-			return r.Log.Close()
+			defer r.Log.Close()
+			fmt.Fprintf(a.Out, "blocker %d cleared (run %s)\n", id, r.State.Run)
+			if _, alive := p.EngineHolder(); !alive && r.State.StatusNow(false) == pawl.StatusInterrupted && r.State.Kind != pawl.DurableRun {
+				fmt.Fprintf(a.Err, "pawl: hint: pawl resume %s\n", r.State.Run)
+			}
+			return nil
 		},
 	}
-	c.Flags().StringVarP(&how, "message", "m", "", "how it was cleared")
+	runFlag(c, &run)
+	messageFlag(c, &how, "how the blocker was cleared")
 	return c
 }

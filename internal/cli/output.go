@@ -3,6 +3,7 @@ package cli
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -12,18 +13,21 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl"
+	"pawl/internal/cli/hints"
 	"pawl/internal/cli/layout"
+	"pawl/internal/disk"
 	"pawl/internal/project"
+	"pawl/internal/redact"
 	"pawl/internal/runs"
 )
 
 func (a *app) outputCommand() *cobra.Command {
 	var run, item string
-	var follow, stderr bool
+	var follow, stderr, raw bool
 	var attempt int
 	c := &cobra.Command{
 		Use:   "output STEP",
-		Short: "Show the output of a step",
+		Short: "Show the output of a step, without secrets",
 		Args:  exactArgs(a.stepArgument()),
 		RunE: func(c *cobra.Command, args []string) error {
 			p, r, err := a.loadRun(c.Context(), run)
@@ -37,17 +41,18 @@ func (a *app) outputCommand() *cobra.Command {
 			}
 			path, err := outputPath(p, r, ref, stderr)
 			if err != nil {
-				return err
+				return hints.For(c.Context(), p, r.State.Run, err)
 			}
 			soft, _, release := interrupts(c.Context(), func() {})
 			defer release()
-			return a.copyOutput(soft, path, follow)
+			return hints.For(c.Context(), p, r.State.Run, a.copyOutput(soft, path, follow, raw))
 		},
 	}
-	c.Flags().StringVar(&run, "run", "", "`RUN` to use (default: the current run)")
-	c.Flags().StringVar(&item, "item", "", "item `VALUE` (required for foreach steps)")
-	c.Flags().IntVar(&attempt, "attempt", 0, "attempt `N` (default: the newest)")
+	runFlag(c, &run)
+	textFlag(c, &item, "item", "VALUE", "the item (required for a foreach step)")
+	numberVar(c, &attempt, "attempt", "", 0, 1, "show attempt `N` (default: the newest)")
 	c.Flags().BoolVarP(&follow, "follow", "f", false, "follow until the attempt ends")
+	c.Flags().BoolVar(&raw, "raw", false, "show the output as it was written, with secrets")
 	c.Flags().BoolVar(&stderr, "stderr", false, "show standard error instead of standard output")
 	return c
 }
@@ -76,7 +81,7 @@ func outputPath(p *project.Project, r *runs.Run, ref pawl.AttemptRef, stderr boo
 
 // newestAttempt returns the highest attempt number of the folders in dir.
 func newestAttempt(dir string) (int, error) {
-	entries, err := os.ReadDir(dir)
+	entries, err := disk.ReadDir(dir)
 	if err != nil {
 		return 0, err
 	}
@@ -93,9 +98,15 @@ func newestAttempt(dir string) (int, error) {
 	return newest, nil
 }
 
-// copyOutput prints an output file. With follow it continues until the attempt's supervisor ends.
-func (a *app) copyOutput(ctx context.Context, path string, follow bool) error {
-	f, err := os.Open(path)
+// copyOutput prints an output file, redacted unless raw. With follow it continues until the attempt's supervisor ends.
+func (a *app) copyOutput(ctx context.Context, path string, follow, raw bool) (err error) {
+	out := a.Out
+	if !raw {
+		clean := redact.OfProcess().Writer(a.Out)
+		defer func() { err = errors.Join(err, clean.Flush()) }()
+		out = clean
+	}
+	f, err := disk.Open(path)
 	if err != nil {
 		return usageError("pawl status", "no output yet: %v", err)
 	}
@@ -103,7 +114,7 @@ func (a *app) copyOutput(ctx context.Context, path string, follow bool) error {
 	in := bufio.NewReaderSize(f, 64<<10)
 	for {
 		live := follow && runs.AttemptAlive(filepath.Dir(path))
-		if err := copyText(a.Out, in); err != nil {
+		if err := copyText(out, in); err != nil {
 			return err
 		}
 		if !live {

@@ -10,6 +10,7 @@ import (
 	"pawl"
 	"pawl/internal/cli/layout"
 	"pawl/internal/planfile"
+	"pawl/internal/runs"
 	"pawl/internal/schema"
 )
 
@@ -20,16 +21,20 @@ func (a *app) planCommand() *cobra.Command {
 		Short: "Validate a plan and list all its errors",
 		Args:  exactArgs(argument{name: "FILE"}),
 		RunE: func(_ *cobra.Command, args []string) error {
-			data, err := readPlanFile(args[0])
+			path := a.planPath(args[0])
+			data, err := readPlanFile(path)
 			if err != nil {
 				return err
 			}
-			plan, err := planfile.Read(args[0], data)
+			plan, err := planfile.Read(path, data)
 			if faults, ok := errors.AsType[*planfile.Errors](err); ok {
 				return &pawl.Error{Kind: pawl.KindUsage, Err: faults} // without the hint to run plan check
 			}
 			if err != nil {
 				return err
+			}
+			for _, secret := range runs.PlanSecrets(plan) {
+				fmt.Fprintf(a.Err, "pawl: warning: %s: %s; pawl run refuses it\n", args[0], secret)
 			}
 			if a.json {
 				return a.printJSON(plan)

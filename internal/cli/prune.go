@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -20,23 +21,20 @@ func (a *app) pruneCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "prune",
 		Short: "Delete old snapshots and free their space",
-		Long: "Delete old snapshots and free their space\n\nprune keeps the newest snapshots of each run, those of gates, those that users asked for, and the last good one.\n" +
-			"The checkpoints of deleted snapshots stay listed.",
+		Long: "Delete old snapshots and free their space\n\nprune keeps the newest snapshots of each run, the last good one, and those taken at gates or by users.\n" +
+			"pawl checkpoints still lists the checkpoints of deleted snapshots.",
 		Example: "  pawl prune --dry-run\n  pawl prune --keep 2",
 		Args:    noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if keep < 0 {
-				return usageError("pawl prune --keep 5", "--keep must be 0 or more")
-			}
 			if as != "" {
 				return a.pruneAs(c.Context(), as, keep, dry)
 			}
 			return a.withCheckpoints(c.Context(), func(t *checkpointAccess) error { return a.prune(c.Context(), t, keep, dry) })
 		},
 	}
-	c.Flags().IntVar(&keep, "keep", snapshot.DefaultKeep, "number `N` of snapshots to keep per run")
+	numberVar(c, &keep, "keep", "", snapshot.DefaultKeep, 0, "snapshots to keep per run")
 	c.Flags().BoolVar(&dry, "dry-run", false, "print the snapshots that would be deleted, and exit")
-	c.Flags().StringVar(&as, "as", "", "delete the checkpoints of another `SYSTEM` instead: gyoshu")
+	c.Flags().StringVar(&as, "as", "", "delete the checkpoints of another `SYSTEM` (gyoshu) instead")
 	return a.jsonFlag(c)
 }
 
@@ -75,5 +73,48 @@ func (a *app) prune(ctx context.Context, t *checkpointAccess, keep int, dry bool
 		return nil
 	}
 	fmt.Fprintf(a.Out, "removed %s, kept %d, freed %s\n", layout.Count(len(report.Gone), "snapshot"), report.Kept, layout.ByteSize(max(0, report.Freed)))
+	return nil
+}
+
+// pruneAs deletes old checkpoints of another system.
+func (a *app) pruneAs(ctx context.Context, system string, keep int, dry bool) error {
+	if keep < 1 {
+		return usageError("pawl prune --as "+system+" --keep 5", "--keep must be at least 1")
+	}
+	fileFormat, err := a.formatNamed(system)
+	if err != nil {
+		return err
+	}
+	dir, err := a.existingPath("")
+	if err != nil {
+		return err
+	}
+	folder, err := a.openFolder(ctx, fileFormat, dir)
+	if err != nil {
+		return err
+	}
+	if unread := folder.Unread(); len(unread) > 0 {
+		return &pawl.Error{Kind: pawl.KindDamaged, Err: fmt.Errorf("nothing was deleted: %s: %s", unread[0].Where, unread[0].What), Hint: unread[0].Hint}
+	}
+	removed, err := folder.Prune(keep)
+	if err == nil && !dry {
+		p, _ := a.project() // nil: without a project no other pawl writes here
+		err = folder.Write(p, removed)
+	}
+	if err != nil {
+		return err
+	}
+	names := []string{}
+	for _, f := range removed {
+		if name, isFolder := strings.CutSuffix(f.Path, "/"); isFolder {
+			names = append(names, name)
+		}
+	}
+	if a.json {
+		return a.printJSON(names)
+	}
+	for _, name := range names {
+		fmt.Fprintln(a.Out, name)
+	}
 	return nil
 }

@@ -24,9 +24,9 @@ func (a *app) recoverCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "recover [RUN]",
 		Short: "Rebuild a run whose journal is damaged or lost",
-		Long: "Rebuild a run whose journal is damaged or lost\n\nrecover collects what is left: the intact start of the journal, the records of steps, snapshots, views, git commits and\n" +
-			"the plan. It prints each recovered part with its confidence and evidence. It changes nothing without --accept. The\n" +
-			"damaged journal is renamed, never deleted.",
+		Long: "Rebuild a run whose journal is damaged or lost\n\nrecover collects what is left: the intact start of the journal, the records of steps, snapshots, STATE.md and other\n" +
+			"views, git commits and the plan. It prints each recovered part with its confidence and evidence. It changes nothing\n" +
+			"without --accept. The damaged journal is renamed, never deleted.",
 		Example: "  pawl recover\n  pawl recover --accept && pawl resume",
 		Args:    atMostOne,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -34,8 +34,9 @@ func (a *app) recoverCommand() *cobra.Command {
 		},
 	}
 	c.Flags().BoolVar(&o.accept, "accept", false, "rebuild the journal as proposed")
-	c.Flags().StringVar(&o.trust, "trust", string(rebuild.Certain), "minimum confidence `LEVEL` to accept: certain or likely")
-	c.Flags().StringVar(&o.plan, "plan", "", "plan `FILE` of the run, if none is stored with its journal")
+	o.trust = string(rebuild.Certain)
+	textFlag(c, &o.trust, "trust", "LEVEL", "minimum confidence to accept: certain or likely")
+	textFlag(c, &o.plan, "plan", "FILE", "the run's plan file, if pawl has stored none")
 	return a.jsonFlag(c)
 }
 
@@ -67,7 +68,7 @@ func (a *app) recover(ctx context.Context, name string, o recoverOptions) (err e
 		}
 	}
 	r, err := rebuild.PrepareRecovery(ctx, p, rebuild.Options{
-		Run: name, Plan: plan, Trust: trust, Snapshots: cfg.Snapshots, Version: a.version, Person: currentUser().Name,
+		Run: name, Plan: plan, Trust: trust, Snapshots: cfg.Snapshots, Version: a.version, Person: a.author().Name,
 	})
 	if err != nil {
 		return err
@@ -126,7 +127,7 @@ func (a *app) printRecovery(r recoverReport, o recoverOptions) {
 	}
 }
 
-// doubtSummary says what happens to the parts that are in doubt.
+// doubtSummary says what happens to the parts of which it is unclear whether they are done.
 func doubtSummary(parts []rebuild.Part, o recoverOptions) string {
 	n := 0
 	for _, p := range parts {
@@ -135,9 +136,9 @@ func doubtSummary(parts []rebuild.Part, o recoverOptions) string {
 		}
 	}
 	if n == 0 || o.trust == string(rebuild.Likely) {
-		return "Parts in doubt will rerun, or ask for your decision."
+		return "Unclear parts will rerun, or ask for your decision."
 	}
-	return fmt.Sprintf("Parts in doubt will rerun, or ask for your decision; --trust likely accepts %d of them.", n)
+	return fmt.Sprintf("Unclear parts will rerun, or ask for your decision; --trust likely accepts %d of them.", n)
 }
 
 // withoutCertainItems drops the items that are certain, because the line of their step counts them.
@@ -157,12 +158,17 @@ func (a *app) printRecoveredPart(p rebuild.Part) {
 		name += " " + pawl.AttemptRef{Step: p.Step, Item: p.Item}.Name()
 	}
 	status := string(p.Status)
-	if p.Claim != "" && p.Status == rebuild.PartInDoubt {
-		status += " (" + string(p.Claim) + "?)"
+	switch {
+	case p.Status == rebuild.PartInDoubt && p.Claim == rebuild.PartNotDone:
+		status = "unclear: may not be done"
+	case p.Status == rebuild.PartInDoubt && p.Claim != "":
+		status = "unclear: may be " + string(p.Claim)
+	case p.Status == rebuild.PartInDoubt:
+		status = "unclear"
 	}
 	text := strings.Join(p.Evidence, "; ")
 	if p.Text != "" {
 		text = p.Text + ": " + text
 	}
-	fmt.Fprintf(a.Out, "  %-7s  %-20s  %-17s  %s\n", p.Confidence, name, status, text)
+	fmt.Fprintf(a.Out, "  %-7s  %-20s  %-24s  %s\n", p.Confidence, name, status, text)
 }

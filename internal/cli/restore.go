@@ -21,8 +21,9 @@ func (a *app) restoreCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "restore CHECKPOINT [PATH…]",
 		Short: "Restore files from a checkpoint",
-		Long: "Restore files from a checkpoint\n\nrestore restores all files, or only the given paths. It first saves the current files as a checkpoint. It never removes\n" +
-			"ignored files and never touches the .git folder.",
+		Long: "Restore files from a checkpoint\n\n" + checkpointHelp +
+			"restore resets all files, or only those below PATH, to the checkpoint, and removes files that did not exist then. It\n" +
+			"first saves the current files as a checkpoint. It never removes ignored files and never touches the .git folder.",
 		Example: "  pawl restore latest --dry-run\n  pawl restore 3f2a91c0 src/ --yes\n  pawl restore build --to /tmp/build-copy",
 		Args:    atLeastOne(a.checkpointArgument()),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -136,7 +137,7 @@ func (a *app) restore(ctx context.Context, t *checkpointAccess, saved history.Sa
 				return err
 			}
 		}
-		if report.Before, err = r.Do(ctx, currentUser()); err != nil {
+		if report.Before, err = r.Do(ctx, a.author()); err != nil {
 			return err
 		}
 	}

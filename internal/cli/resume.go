@@ -10,7 +10,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl"
+	"pawl/internal/caller"
+	"pawl/internal/cli/hints"
 	"pawl/internal/cli/layout"
+	"pawl/internal/cli/permission"
 	"pawl/internal/engine"
 	"pawl/internal/interop"
 	"pawl/internal/project"
@@ -23,6 +26,7 @@ type resumeOptions struct {
 	yes      bool
 	dry      bool
 	takeOver bool
+	planHash string
 	parallel int
 	mirror   mirrorFlag
 }
@@ -32,18 +36,20 @@ func (a *app) resumeCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "resume [RUN]",
 		Short: "Resume an interrupted, paused or failed run",
-		Long: "Resume an interrupted, paused or failed run\n\nFinished steps and items do not rerun. Attempts that are still running are re-attached, and interrupted ones are judged\n" +
-			"by what they left. If the plan or an input changed, resume lists the steps that rerun and asks for confirmation.",
+		Long: "Resume an interrupted, paused or failed run\n\nFinished steps and items do not rerun. Attempts that are still running are re-attached. For interrupted ones, pawl checks\n" +
+			"their records and outputs, and decides by fixed rules (pawl explain --rules). If the plan or an\n" +
+			"input changed, resume lists the finished steps that rerun and asks for confirmation.",
 		Example: "  pawl resume --dry-run\n  pawl resume\n  pawl resume latest --yes",
 		Args:    atMostOne,
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.resume(c.Context(), optional(args, 0), o)
 		},
 	}
-	c.Flags().BoolVar(&o.yes, "yes", false, "confirm: rerun finished steps whose inputs changed, and continue despite warnings")
+	c.Flags().BoolVar(&o.yes, "yes", false, "assume yes: rerun finished steps because the plan or inputs changed, and continue despite warnings")
+	c.Flags().StringVar(&o.planHash, "plan-hash", "", "confirm that the changed plan is the one with this SHA-256 `HASH`")
 	c.Flags().BoolVar(&o.dry, "dry-run", false, "print findings, verdicts and the steps that would run, and exit")
 	c.Flags().BoolVar(&o.takeOver, "take-over", false, takeOverHelp)
-	c.Flags().IntVar(&o.parallel, "parallel", 0, "maximum `N` of concurrent attempts (default: the plan's)")
+	numberVar(c, &o.parallel, "parallel", "", 0, 1, "at most `N` concurrent attempts (default: as the plan says)")
 	c.Flags().Var(&o.mirror, "mirror", a.mirrorHelp())
 	c.MarkFlagsMutuallyExclusive("dry-run", "take-over")
 	return a.jsonFlag(c)
@@ -74,7 +80,7 @@ func (a *app) resume(ctx context.Context, name string, o resumeOptions) error {
 	defer r.Log.Close()
 	change, err := a.diffForResume(ctx, p, r, mirror)
 	if err != nil {
-		return err
+		return hints.For(ctx, p, r.State.Run, err)
 	}
 	cfg, err := a.engineConfig(p)
 	if err != nil {
@@ -89,12 +95,15 @@ func (a *app) resume(ctx context.Context, name string, o resumeOptions) error {
 		return a.printExamination(r, change, x)
 	}
 	a.printResuming(r)
-	a.printPlanDiff(change)
+	a.printPlanDiff(change, true)
 	a.printExaminedFindings(x, false)
-	if err := a.confirmResume(change, x, o.yes); err != nil {
-		return err
+	if err := a.confirmPlan(change, o); err != nil {
+		return hints.For(ctx, p, r.State.Run, err)
 	}
-	return a.runEngine(ctx, p, engineStart{why: "resume", parallel: o.parallel, mirror: o.mirror, adopt: change, examined: x, open: func(cfg engine.Config) (*engine.Engine, error) {
+	if err := a.confirmResume(change, x, o); err != nil {
+		return hints.For(ctx, p, r.State.Run, err)
+	}
+	return a.runEngine(ctx, p, engineStart{why: "resume", parallel: o.parallel, mirror: o.mirror, adopt: change, by: a.author(), examined: x, open: func(cfg engine.Config) (*engine.Engine, error) {
 		return engine.Open(ctx, cfg, r.State.Run)
 	}})
 }
@@ -113,7 +122,7 @@ func (a *app) diffForResume(ctx context.Context, p *project.Project, r *runs.Run
 		if err != nil {
 			return nil, err
 		}
-		if err := a.refuseForeignOverwrite(ctx, p, *mirror, r, fmt.Sprintf("--mirror %s=ANOTHER-FOLDER", mirror.Format.Name)); err != nil {
+		if err := a.refuseExportOverwrite(ctx, p, *mirror, r, fmt.Sprintf("--mirror %s=ANOTHER-FOLDER", mirror.Format.Name)); err != nil {
 			return nil, err
 		}
 	}
@@ -124,12 +133,41 @@ func (a *app) diffForResume(ctx context.Context, p *project.Project, r *runs.Run
 	return change, checkResumable(r, change)
 }
 
-// confirmResume asks for confirmation before finished steps rerun, and before resuming is unsafe.
-func (a *app) confirmResume(change *resume.PlanDiff, x *resume.Examination, yes bool) error {
-	if yes {
+// minPlanHash is the minimum length of a prefix of a plan's hash.
+const minPlanHash = 12
+
+// confirmPlan asks for confirmation that a changed plan is used. Plain --yes does not accept a plan that removes or weakens a gate,
+// check or limit, and an agent cannot accept one.
+func (a *app) confirmPlan(change *resume.PlanDiff, o resumeOptions) error {
+	if !change.Edited {
 		return nil
 	}
-	if change.HasReruns() {
+	weaker := len(change.Weakened) > 0
+	if weaker {
+		if who, _ := a.caller(); who.Kind != caller.Person {
+			return permission.Refusal("the plan was changed and weakened (%s): a person confirms that, and this process belongs to %s: %s", change.Weakened[0], who, who.Evidence)
+		}
+	}
+	short := change.PlanHash[:minPlanHash]
+	switch {
+	case o.planHash != "" && len(o.planHash) >= minPlanHash && strings.HasPrefix(change.PlanHash, o.planHash):
+		return nil
+	case o.planHash != "":
+		return usageError("", "the plan is not the one with hash %s; its hash is %s", o.planHash, short)
+	case o.yes && !weaker:
+		return nil
+	case weaker:
+		return a.confirmWith("the plan was changed and weakened ("+change.Weakened[0]+")", "Use the changed plan?", "--plan-hash "+short)
+	}
+	return a.confirmWith("the plan was changed", "Use the changed plan?", "--yes or --plan-hash "+short)
+}
+
+// confirmResume asks for confirmation before finished steps rerun, unless that was part of the question about a changed plan, and before resuming is unsafe.
+func (a *app) confirmResume(change *resume.PlanDiff, x *resume.Examination, o resumeOptions) error {
+	if o.yes {
+		return nil
+	}
+	if asked := change.Edited && o.planHash == ""; change.HasReruns() && !asked {
 		if err := a.confirm("resuming would rerun finished steps", "Resuming reruns finished steps. Continue?"); err != nil {
 			return err
 		}
@@ -160,7 +198,7 @@ func (a *app) printExamination(r *runs.Run, change *resume.PlanDiff, x *resume.E
 		return a.printJSON(examined{Run: r.State.Run, PlanDiff: change, Examination: x, Steps: steps})
 	}
 	a.printResuming(r)
-	a.printPlanDiff(change)
+	a.printPlanDiff(change, false)
 	fmt.Fprintln(a.Out, "\nFindings:")
 	a.printExaminedFindings(x, true)
 	fmt.Fprintln(a.Out, "\nVerdicts:")
@@ -285,9 +323,19 @@ func nameList(names []string) string {
 }
 
 // printPlanDiff prints what changed in the plan, inputs and outputs, and which steps rerun because of it.
-func (a *app) printPlanDiff(c *resume.PlanDiff) {
-	if c.Edited {
+// A resume uses the new version now.
+func (a *app) printPlanDiff(c *resume.PlanDiff, resuming bool) {
+	switch {
+	case c.Edited && resuming:
 		fmt.Fprintln(a.Out, "Plan changed since last run; using the new version.")
+	case c.Edited:
+		fmt.Fprintln(a.Out, "Plan changed since last run; resume will use the new version.")
+	}
+	for line := range strings.Lines(c.Patch) {
+		fmt.Fprintf(a.Out, "  %s", line)
+	}
+	for _, text := range c.Weakened {
+		fmt.Fprintf(a.Out, "  weaker   %s\n", text)
 	}
 	for _, x := range c.Rerun {
 		what := "step " + string(x.Step)

@@ -24,12 +24,12 @@ type rollbackOptions struct {
 func (a *app) rollbackCommand() *cobra.Command {
 	var o rollbackOptions
 	c := &cobra.Command{
-		Use:   "rollback --to CHECKPOINT",
+		Use:   "rollback [--to CHECKPOINT]",
 		Short: "Roll back to a checkpoint: run undo commands, restore files",
-		Long: "Roll back to a checkpoint: run undo commands, restore files\n\n" +
+		Long: "Roll back to a checkpoint: run undo commands, restore files\n\n" + checkpointHelp +
 			"rollback runs the undo commands of the steps and items that finished after the checkpoint, newest first. Then it\n" +
-			"restores the files, as pawl restore does. If it is interrupted, `pawl rollback` continues it; an undo that is proven\n" +
-			"done does not rerun.",
+			"restores the files, as pawl restore does. `pawl rollback` without --to continues an interrupted rollback;\n" +
+			"undo commands that provably finished do not rerun.",
 		Example: "  pawl rollback --to build --dry-run\n  pawl rollback --to 3f2a91c0 --yes\n  pawl rollback",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -47,11 +47,11 @@ func (a *app) rollbackCommand() *cobra.Command {
 			})
 		},
 	}
-	c.Flags().StringVar(&o.to, "to", "", "`CHECKPOINT` to roll back to (default: that of the interrupted rollback)")
+	textFlag(c, &o.to, "to", "CHECKPOINT", "the checkpoint to roll back to (default: that of the interrupted rollback)")
 	c.Flags().BoolVar(&o.dryRun, "dry-run", false, "print the undo commands and file changes, and exit")
 	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask for confirmation")
 	c.Flags().BoolVar(&o.otherHead, "other-head", false, "restore even if git HEAD has moved since the checkpoint")
-	c.Flags().BoolVar(&o.stop, "stop", false, "give up an interrupted rollback: what is undone stays undone, no file is changed")
+	c.Flags().BoolVar(&o.stop, "stop", false, "abandon an interrupted rollback: keep what was undone, change no files")
 	return a.jsonFlag(c)
 }
 
@@ -138,8 +138,22 @@ func (a *app) confirmRollback(r *engine.Rollback, o rollbackOptions) error {
 	case o.yes || r.Continued:
 		return nil
 	}
-	undos, changes := layout.Count(len(r.Undos), "undo command"), layout.Count(len(reportChanges(r.Changes)), "path")
-	return a.confirm("rolling back runs "+undos+" and changes "+changes, "Run "+undos+" and change "+changes+"?")
+	effect, question := rollbackEffects(len(r.Undos), len(reportChanges(r.Changes)))
+	return a.confirm("rolling back "+effect, question)
+}
+
+// rollbackEffects says what a rollback does, and asks for it.
+func rollbackEffects(undos, paths int) (effect, question string) {
+	commands, changes := layout.Count(undos, "undo command"), layout.Count(paths, "path")
+	switch {
+	case undos == 0 && paths == 0:
+		return "reruns steps; it runs no undo command and changes no file", "Roll back? No undo command runs and no file changes."
+	case undos == 0:
+		return "changes " + changes + "; it runs no undo command", "Change " + changes + "?"
+	case paths == 0:
+		return "runs " + commands + "; it changes no file", "Run " + commands + "?"
+	}
+	return "runs " + commands + " and changes " + changes, "Run " + commands + " and change " + changes + "?"
 }
 
 func (a *app) printRollback(r rollbackReport) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -13,12 +14,16 @@ import (
 	"time"
 
 	"pawl"
+	"pawl/internal/cli/hints"
 	"pawl/internal/cli/liveview"
 	"pawl/internal/engine"
 	"pawl/internal/planfile"
 	"pawl/internal/project"
 	"pawl/internal/resume"
 	"pawl/internal/runs"
+	"pawl/internal/supervise"
+
+	"pawl/internal/disk"
 
 	"github.com/spf13/cobra"
 )
@@ -34,10 +39,11 @@ type runOptions struct {
 func (a *app) runCommand() *cobra.Command {
 	var o runOptions
 	c := &cobra.Command{
-		Use:   "run PLAN | run -- COMMAND…",
-		Short: "Start a run and follow it live",
-		Long: "Start a run and follow it live\n\nrun carries out the steps of a plan, or one command after --. If a run of the same plan is unfinished, run starts\n" +
-			"nothing; use pawl resume, or --new to start over.",
+		Use:                   "run PLAN [flags]\n  pawl run [flags] -- COMMAND…",
+		DisableFlagsInUseLine: true,
+		Short:                 "Start a run and follow it live",
+		Long: "Start a run and follow it live\n\nrun executes the steps of a plan, or one command given after --. If a run of the same plan is unfinished, run\n" +
+			"starts nothing; use pawl resume, or --new to start over.",
 		Example: "  pawl run plan.yaml\n  pawl run --background plan.yaml\n  pawl run -- make test",
 		Args:    atLeastOne(argument{name: "PLAN file, or a command after --", hint: "pawl run --help"}),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -54,7 +60,7 @@ func (a *app) runCommand() *cobra.Command {
 			return a.runFile(c.Context(), args[0], o)
 		},
 	}
-	c.Flags().IntVar(&o.parallel, "parallel", 0, "maximum `N` of concurrent attempts (default: the plan's)")
+	numberVar(c, &o.parallel, "parallel", "", 0, 1, "at most `N` concurrent attempts (default: as the plan says)")
 	c.Flags().BoolVar(&o.background, "background", false, "start the run in the background, print its id and return")
 	c.Flags().BoolVar(&o.fresh, "new", false, "archive the unfinished run of this plan and start over")
 	c.Flags().BoolVar(&o.takeOver, "take-over", false, takeOverHelp)
@@ -79,9 +85,7 @@ func commandPlan(args []string) runs.CreateOptions {
 }
 
 func (a *app) runFile(ctx context.Context, path string, o runOptions) error {
-	if a.folder != "" && !filepath.IsAbs(path) {
-		path = filepath.Join(a.folder, path)
-	}
+	path = a.planPath(path)
 	data, err := readPlanFile(path)
 	if err != nil {
 		return err
@@ -93,8 +97,16 @@ func (a *app) runFile(ctx context.Context, path string, o runOptions) error {
 	return a.runPlan(ctx, runs.CreateOptions{Kind: pawl.PlanRun, Data: data, Source: absolute}, o)
 }
 
+// planPath returns the path of a plan file that the user named, relative to the folder that -C names.
+func (a *app) planPath(path string) string {
+	if a.folder != "" && !filepath.IsAbs(path) {
+		return filepath.Join(a.folder, path)
+	}
+	return path
+}
+
 // maxPlanFile is the maximum size of a plan file.
-const maxPlanFile = 16 << 20
+const maxPlanFile = disk.PlanLimit
 
 func readPlanFile(path string) ([]byte, error) {
 	info, err := os.Stat(path)
@@ -110,11 +122,29 @@ func readPlanFile(path string) ([]byte, error) {
 	if info.Size() > maxPlanFile {
 		return nil, usageError("", "%s is not a plan; expected a file of at most %d MiB", path, maxPlanFile>>20)
 	}
-	data, err := os.ReadFile(path)
+	data, err := readAtMost(path, maxPlanFile)
 	if err != nil {
 		return nil, usageError("", "read plan: %v", err)
 	}
 	return data, nil
+}
+
+// readAtMost reads a file of at most limit bytes. It may be a pipe that the user names, such as /dev/stdin.
+func readAtMost(path string, limit int64) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil || info.Mode().IsRegular() {
+		return disk.ReadFile(path, limit)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	data, err := io.ReadAll(io.LimitReader(file, limit+1))
+	if err == nil && int64(len(data)) > limit {
+		err = fmt.Errorf("%s: %w", path, disk.ErrTooLarge)
+	}
+	return data, err
 }
 
 func (a *app) runPlan(ctx context.Context, n runs.CreateOptions, o runOptions) error {
@@ -126,18 +156,18 @@ func (a *app) runPlan(ctx context.Context, n runs.CreateOptions, o runOptions) e
 	if err != nil {
 		return err
 	}
-	n.Plan, n.Version = plan, a.version
+	n.Plan, n.Version, n.By = plan, a.version, a.author()
 	p, err := a.projectOrInit()
 	if err != nil {
 		return err
 	}
 	a.register(p)
 	if n.Kind == pawl.PlanRun && !o.fresh {
-		if err := a.refuseUnfinished(ctx, p, n); err != nil {
+		if err := a.refuseUnfinished(ctx, p, n, o.takeOver); err != nil {
 			return err
 		}
 	}
-	if resumed, err := a.resolveForeignWork(ctx, p, plan, o); err != nil || resumed {
+	if resumed, err := a.resolveUnfinishedWork(ctx, p, plan, o); err != nil || resumed {
 		return err
 	}
 	if err := a.ensureNoEngine(ctx, p, o.takeOver); err != nil {
@@ -160,8 +190,8 @@ func (a *app) runPlan(ctx context.Context, n runs.CreateOptions, o runOptions) e
 	}})
 }
 
-// refuseUnfinished returns an error if a run of this plan is unfinished.
-func (a *app) refuseUnfinished(ctx context.Context, p *project.Project, n runs.CreateOptions) error {
+// refuseUnfinished returns an error if a run of this plan is unfinished: one that an engine works on is followed, not resumed.
+func (a *app) refuseUnfinished(ctx context.Context, p *project.Project, n runs.CreateOptions, takeOver bool) error {
 	run, err := runs.FindUnfinished(ctx, p, n.Source)
 	if pawl.KindOf(err) == pawl.KindDamaged {
 		why := fmt.Errorf("cannot read an older run, which may be an unfinished run of this plan: %w", err)
@@ -169,6 +199,9 @@ func (a *app) refuseUnfinished(ctx context.Context, p *project.Project, n runs.C
 	}
 	if err != nil || run == "" {
 		return err
+	}
+	if holder, alive := p.EngineHolder(); alive && holder.Run == run && !takeOver && refuseIfLocked(p) != nil {
+		return &pawl.Error{Kind: pawl.KindHeld, Err: fmt.Errorf("run %s of this plan is already running", run), Hint: "pawl watch " + string(run)}
 	}
 	return &pawl.Error{
 		Kind: pawl.KindUsage, Hint: "pawl resume " + string(run),
@@ -187,7 +220,7 @@ func (a *app) startInBackground(ctx context.Context, p *project.Project, n runs.
 		return err
 	}
 	logPath := filepath.Join(p.RunDir(run), "engine.log")
-	log, err := os.OpenFile(logPath, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	log, err := disk.OpenAppend(logPath)
 	if err != nil {
 		return err
 	}
@@ -229,6 +262,7 @@ type engineStart struct {
 	why      string
 	parallel int
 	adopt    *resume.PlanDiff
+	by       pawl.Author // who confirmed it
 	examined *resume.Examination
 	mirror   mirrorFlag // SYSTEM or SYSTEM=PATH; empty: as recorded in the run
 }
@@ -249,6 +283,7 @@ func (a *app) runEngine(ctx context.Context, p *project.Project, s engineStart) 
 	if err != nil {
 		return err
 	}
+	supervise.AdoptOrphans() // what a killed supervisor leaves behind stays below an engine
 	soft, hard, release := interrupts(ctx, show.Interrupted)
 	defer release()
 	show.Begin(e.State(), e.Plan())
@@ -256,7 +291,7 @@ func (a *app) runEngine(ctx context.Context, p *project.Project, s engineStart) 
 		e.Examined(s.examined)
 	}
 	if s.adopt != nil {
-		err = e.Adopt(soft, s.adopt)
+		err = e.Adopt(soft, s.adopt, s.by)
 	}
 	if err == nil {
 		err = e.Run(soft, hard, s.why)
@@ -268,7 +303,7 @@ func (a *app) runEngine(ctx context.Context, p *project.Project, s engineStart) 
 		return errors.Join(err, closeErr)
 	}
 	p.Register(status, time.Now().UTC()) // notes were printed at the start
-	return err
+	return hints.For(ctx, p, e.State().Run, err)
 }
 
 const takeOverHelp = "first kill the engine that holds this project (only if its identity is verified); running attempts continue"

@@ -179,7 +179,7 @@ func TestUnknownRun(t *testing.T) {
 	p := finished(t)
 	for _, line := range []string{
 		"status nothing", "resume nothing", "pause nothing", "stop nothing", "brief nothing", "watch nothing", "log nothing", "stats nothing", "why nothing",
-		"explain draft --run nothing", "gates nothing", "approve a --run nothing", "checkpoints nothing", "processes nothing", "archive nothing",
+		"explain draft --run nothing", "gates nothing", "approve a --yes --run nothing", "checkpoints nothing", "processes nothing", "archive nothing",
 		"retry draft --run nothing", "log --graph nothing", "export grid --run nothing",
 	} {
 		p.fails(pawl.KindNothing, strings.Fields(line)...)
@@ -259,7 +259,7 @@ func (p *place) endWith(name string) {
 	})
 }
 
-// killed makes a project with a run whose engine was killed in the first step. The attempt goes on without it.
+// killed creates a project with a run whose engine was killed in the first step. The attempt keeps running.
 func killed(t *testing.T) *place {
 	t.Helper()
 	p := newProject(t)
@@ -278,7 +278,7 @@ func killed(t *testing.T) *place {
 	return p
 }
 
-// TestInterrupt interrupts a run and resumes it. The attempt goes on meanwhile and is not repeated.
+// TestInterrupt interrupts a run and resumes it. The attempt keeps running meanwhile and does not rerun.
 func TestInterrupt(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
@@ -385,7 +385,7 @@ func TestPause(t *testing.T) {
 	}
 }
 
-// TestBackground starts a run that goes on without the command, and watches it.
+// TestBackground starts a run in the background and watches it.
 func TestBackground(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"pawl/internal/cli/statusview"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -110,6 +111,6 @@ func (a *app) runReport(ctx context.Context, p *project.Project, run pawl.RunID)
 		return runReport{Run: run, Project: p.Root, Status: "unreadable", Error: err.Error()}
 	}
 	defer r.Log.Close()
-	report := reportOf(p, r)
+	report := statusview.Of(p, r)
 	return runReport{Run: run, Project: p.Root, Status: report.Status, Percent: report.Percent, Created: report.Created, Updated: report.Updated}
 }

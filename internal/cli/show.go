@@ -15,7 +15,7 @@ func (a *app) showCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:     "show CHECKPOINT [FILE]",
 		Short:   "Show a checkpoint, or a file in it",
-		Long:    "Show a checkpoint, or a file in it\n\nCHECKPOINT is an id, the beginning of an id, \"latest\" or a step.",
+		Long:    "Show a checkpoint, or a file in it\n\n" + checkpointHelp,
 		Example: "  pawl show latest\n  pawl show 3f2a91c0 src/main.go",
 		Args:    oneOrTwo(a.checkpointArgument()),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -31,7 +31,7 @@ func (a *app) showCommand() *cobra.Command {
 			})
 		},
 	}
-	c.Flags().BoolVar(&leftOut, "left-out", false, "list the paths that it excludes, and why")
+	c.Flags().BoolVar(&leftOut, "left-out", false, "list the paths that the checkpoint excludes, and why")
 	return a.jsonFlag(c)
 }
 

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -38,9 +39,9 @@ func (a *app) verifyCommand() *cobra.Command {
 		},
 	}
 	c.Flags().BoolVar(&repair, "repair", false, "repair the snapshots first")
-	c.Flags().StringVar(&as.system, "as", "", "check the files of another `SYSTEM` by its own rules: "+a.systems())
+	c.Flags().StringVar(&as.system, "as", "", "check another system's files by its own rules; `SYSTEM` is one of "+a.systems())
 	c.MarkFlagsMutuallyExclusive("repair", "as")
-	c.Flags().StringVar(&as.criterion, "criterion", "", "with --step: check only the criterion `NAME`")
+	c.Flags().StringVar(&as.criterion, "criterion", "", "with --step: check only criterion `NAME`")
 	c.Flags().StringVar(&as.step, "step", "", "with --as: check only whether `STEP` meets its own criteria")
 	return a.jsonFlag(c)
 }
@@ -108,4 +109,42 @@ func (a *app) printFinding(f pawl.Finding) {
 	if f.Hint != "" {
 		fmt.Fprintf(a.Out, "      %s\n", f.Hint)
 	}
+}
+
+// asOptions select what to check in another system's files.
+type asOptions struct{ system, step, criterion string }
+
+// verifyAs checks another system's files by its own rules, or only the criteria of one step.
+func (a *app) verifyAs(ctx context.Context, o asOptions, path string) error {
+	switch {
+	case o.system == "":
+		return usageError("", "--step needs --as SYSTEM")
+	case o.step == "" && o.criterion != "":
+		return usageError("", "--criterion needs --step STEP")
+	}
+	fileFormat, err := a.formatNamed(o.system)
+	if err != nil {
+		return err
+	}
+	dir, err := a.existingPath(path)
+	if err != nil {
+		return err
+	}
+	folder, place, err := a.openPlace(ctx, fileFormat, dir)
+	if err != nil {
+		return err
+	}
+	folder = folder.At(place)
+	if o.step == "" {
+		return a.printFindings(folder.Verify(), "the files are faulty")
+	}
+	met, why, err := folder.CheckCriterion(stepClient(), pawl.StepID(o.step), o.criterion)
+	what := cmp.Or(o.criterion, "its criteria")
+	switch {
+	case err != nil:
+		return err
+	case !met:
+		return &pawl.Error{Kind: pawl.KindDamaged, Err: fmt.Errorf("step %s does not meet %s: %s", o.step, what, why)}
+	}
+	return a.printFindings([]pawl.Finding{{Level: pawl.OK, What: fmt.Sprintf("step %s meets %s: %s", o.step, what, why)}}, "")
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl"
+	"pawl/internal/cli/hints"
 	"pawl/internal/cli/liveview"
 	"pawl/internal/project"
 	"pawl/internal/runs"
@@ -26,7 +27,7 @@ func (a *app) watchCommand() *cobra.Command {
 			defer r.Log.Close()
 			soft, _, release := interrupts(c.Context(), func() {})
 			defer release()
-			return a.watch(soft, p, r)
+			return hints.For(c.Context(), p, r.State.Run, a.watch(soft, p, r))
 		},
 	}
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -24,6 +25,8 @@ type whyStep struct {
 	Runs  bool          `json:"runs"`
 	Items []pawl.ItemID `json:"items,omitempty"`
 	Why   string        `json:"why"`
+
+	mark string // what happens to the step, in one word; empty: "run" or "skip"
 }
 
 func (a *app) why(_ context.Context, p *project.Project, r *runs.Run) error {
@@ -41,11 +44,11 @@ func (a *app) why(_ context.Context, p *project.Project, r *runs.Run) error {
 	for _, s := range steps {
 		mark := "skip"
 		if s.Runs {
-			mark = "run "
+			mark = "run"
 		}
-		fmt.Fprintf(a.Out, "%s  %-20s %s\n", mark, s.Step, s.Why)
+		fmt.Fprintf(a.Out, "%-4s  %-20s %s\n", cmp.Or(s.mark, mark), s.Step, s.Why)
 	}
-	a.printPlanDiff(change)
+	a.printPlanDiff(change, false)
 	return nil
 }
 
@@ -56,7 +59,7 @@ func whySteps(r *runs.Run, change *resume.PlanDiff) []whyStep {
 	}
 	steps := []whyStep{}
 	for _, step := range change.Plan().Steps() {
-		steps = append(steps, whyOf(step, r.State.Steps[step.ID], again))
+		steps = append(steps, whyOf(step, r.State, again))
 	}
 	return steps
 }
@@ -68,8 +71,9 @@ func upToDate(status pawl.StepStatus) string {
 	return "up to date"
 }
 
-func whyOf(step *pawl.Step, st *pawl.StepState, again map[pawl.StepID]resume.Rerun) whyStep {
+func whyOf(step *pawl.Step, s *pawl.State, again map[pawl.StepID]resume.Rerun) whyStep {
 	w := whyStep{Step: step.ID, Runs: true}
+	st, answered := s.Steps[step.ID], s.AnsweredGate(step.ID)
 	x, reruns := again[step.ID]
 	switch {
 	case reruns:
@@ -78,7 +82,9 @@ func whyOf(step *pawl.Step, st *pawl.StepState, again map[pawl.StepID]resume.Rer
 			w.Why = fmt.Sprintf("%s: %s", layout.Count(len(x.Items), "item"), w.Why)
 		}
 	case st != nil && (st.Status == pawl.AwaitsGate || st.Status == pawl.AwaitsReview):
-		w.Runs, w.Why = false, "waiting for approval or review"
+		w.Runs, w.mark, w.Why = false, "wait", "waiting for approval or review"
+	case answered != nil && st.Attempts == 0:
+		w.Why = answered.AnswerText() + "; pawl resume continues"
 	case st == nil || st.Attempts == 0 && !st.Finished():
 		w.Why = "not started yet"
 	case st.Finished():
@@ -86,7 +92,7 @@ func whyOf(step *pawl.Step, st *pawl.StepState, again map[pawl.StepID]resume.Rer
 	case len(st.Live()) > 0:
 		w.Why = "interrupted: will be re-attached or checked"
 	case st.Status == pawl.FailedForGood:
-		w.Runs, w.Why = false, "failed: "+st.Why
+		w.Runs, w.mark, w.Why = false, "fail", "failed: "+st.Why
 	case st.Items != nil:
 		w.Why = fmt.Sprintf("%d of %d items are finished; the rest will run", st.Items.Count, st.Items.Total)
 	case st.Retries.Last != nil:

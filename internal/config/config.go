@@ -8,12 +8,12 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
-	"os"
 	"strconv"
 	"strings"
 	"time"
 
 	"pawl"
+	"pawl/internal/disk"
 	"pawl/internal/strictyaml"
 )
 
@@ -29,6 +29,9 @@ type Config struct {
 
 	Snapshots Snapshots `yaml:"snapshots,omitempty"`
 	Evaluator Evaluator `yaml:"evaluator,omitempty"` // program or model that judges what recovery's rules leave open
+
+	Agents  Agents  `yaml:"agents,omitempty"`  // commands that attached agents may use; only in the user's own settings
+	Mirrors Mirrors `yaml:"mirrors,omitempty"` // answers in mirrored files; only in the user's own settings
 }
 
 // Snapshots configures the snapshots of the workspace.
@@ -38,9 +41,13 @@ type Snapshots struct {
 	Off    bool     `yaml:"off,omitempty"`    // runs take no snapshots. Defaults to false.
 }
 
-// Read returns the settings in a file. A missing file is the zero Config; an invalid one is an error of pawl.KindUsage.
-func Read(path string) (Config, error) {
-	data, err := os.ReadFile(path)
+// Read returns the settings in a project's file. A missing file is the zero Config; an invalid one is an error of
+// pawl.KindUsage.
+func Read(path string) (Config, error) { return read(path, false) }
+
+// read reads the user's own settings, or those of a project.
+func read(path string, own bool) (Config, error) {
+	data, err := disk.ReadFile(path, maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Config{}, nil
 	}
@@ -49,11 +56,17 @@ func Read(path string) (Config, error) {
 	}
 	var c Config
 	file := strictyaml.Read("config file", data, &c)
-	c.check(func(pointer any, format string, args ...any) {
+	wrong := func(pointer any, format string, args ...any) {
 		if file.Good(pointer) {
 			file.Errorf(pointer, format, args...)
 		}
-	})
+	}
+	c.check(wrong)
+	if !own {
+		c.checkUser(wrong)
+	} else if verb := c.Agents.both(); verb != "" {
+		wrong(&c.Agents, "%q is both allowed and refused", verb)
+	}
 	if err := file.Err(path); err != nil {
 		return Config{}, &pawl.Error{Kind: pawl.KindUsage, Err: err}
 	}

@@ -2,7 +2,6 @@ package disk
 
 import (
 	"fmt"
-	"os"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -14,7 +13,7 @@ import (
 // The system's clock is not a substitute. Timestamps lag by up to a tick of some milliseconds, unless the file's
 // timestamps were read since its last change; then, since Linux 6.13, they are exact, and no later timestamp is older.
 func FileSystemClock(path string) (time.Time, error) {
-	file, err := os.OpenFile(path, os.O_RDONLY|os.O_CREATE, 0o600)
+	file, err := openRegular(path, unix.O_RDONLY|unix.O_CREAT, FileMode)
 	if err != nil {
 		return time.Time{}, fmt.Errorf("read the file system's clock: %w", err)
 	}

@@ -1,5 +1,9 @@
 // Package disk is the only package through which pawl writes to disk: it replaces files atomically, appends, syncs and
-// removes.
+// removes. It also opens, lists and reads all files below .pawl.
+//
+// What lies below .pawl may have arrived with a clone or an archive. From that folder on no call follows a link, reads
+// anything but a regular file of this user, or reads more than the limit of the file's kind. Paths elsewhere are the
+// caller's responsibility: links in them are followed.
 //
 // Every call that changes the disk calls fault first. In ordinary builds that does nothing. In builds with the tag
 // "faults", the environment selects the call at which the process dies or the call fails (see fault_on.go). Tests use
@@ -9,12 +13,13 @@ package disk
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
 
-	"github.com/google/renameio/v2"
+	"golang.org/x/sys/unix"
 )
 
 // Modes of everything in .pawl.
@@ -29,20 +34,37 @@ func Replace(path string, data []byte) error {
 	if err := replace(path, data); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
-	return SyncFolder(filepath.Dir(path))
+	return nil
 }
 
 func replace(path string, data []byte) error {
 	if err := fault("write"); err != nil {
 		return err
 	}
-	beside := renameio.WithTempDir(filepath.Dir(path)) // the default tries a rename from $TMPDIR and leaves files there
-	f, err := renameio.NewPendingFile(path, beside, renameio.WithPermissions(FileMode), renameio.IgnoreUmask())
+	in, err := parentOf(path, true)
 	if err != nil {
 		return err
 	}
-	defer f.Cleanup()
-	if _, err := f.Write(data); err != nil {
+	defer in.close()
+	temp := folder{fd: in.fd, name: "." + in.name + RandomHex(6)}
+	if err := temp.replaceBy(data, in.name); err != nil {
+		unix.Unlinkat(in.fd, temp.name, 0) // errors do not matter: it may not exist
+		return err
+	}
+	return syncFolder(in.fd, filepath.Dir(path))
+}
+
+// replaceBy writes a new file durably and renames it to name.
+func (f folder) replaceBy(data []byte, name string) error {
+	file, err := f.create(FileMode)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	if err := file.Chmod(FileMode); err != nil { // whatever the umask
+		return err
+	}
+	if _, err := file.Write(data); err != nil {
 		return err
 	}
 	if err := fault("sync"); err != nil {
@@ -51,17 +73,52 @@ func replace(path string, data []byte) error {
 	if err := fault("rename"); err != nil {
 		return err
 	}
-	return f.CloseAtomicallyReplace() // syncs, then renames
+	if err := file.Sync(); err != nil {
+		return err
+	}
+	return f.rename(name)
+}
+
+// create creates the file, which must not exist, even as a link.
+func (f folder) create(mode fs.FileMode) (*os.File, error) {
+	const flags = unix.O_WRONLY | unix.O_CREAT | unix.O_EXCL | unix.O_NOFOLLOW | unix.O_CLOEXEC
+	fd, err := retried(func() (int, error) { return unix.Openat(f.fd, f.name, flags, uint32(mode)) })
+	if err != nil {
+		return nil, &os.PathError{Op: "create", Path: f.name, Err: err}
+	}
+	return os.NewFile(uintptr(fd), f.name), nil
+}
+
+// rename gives the file another name in its folder, and replaces what has that name.
+func (f folder) rename(to string) error {
+	if err := unix.Renameat(f.fd, f.name, f.fd, to); err != nil {
+		return &os.PathError{Op: "rename", Path: to, Err: err}
+	}
+	return nil
+}
+
+// remove removes the file, which may be missing.
+func (f folder) remove() error {
+	if err := unix.Unlinkat(f.fd, f.name, 0); err != nil && err != unix.ENOENT {
+		return &os.PathError{Op: "remove", Path: f.name, Err: err}
+	}
+	return nil
 }
 
 // ReplacePreserving is Replace for a user's file: it preserves the file's mode and owner. A new file gets mode, minus
 // the umask. It writes to TempPath(path) first, which a crash may leave behind.
 func ReplacePreserving(path string, data []byte, mode fs.FileMode) error {
-	if err := replacePreserving(path, data, mode); err != nil {
-		os.Remove(TempPath(path)) // errors do not matter: it may not exist
+	in, err := parentOf(path, true)
+	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
-	return SyncFolder(filepath.Dir(path))
+	defer in.close()
+	temp := folder{fd: in.fd, name: filepath.Base(TempPath(path))}
+	if err := temp.replacePreserving(path, data, mode); err != nil {
+		temp.remove() // errors do not matter
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return syncFolder(in.fd, filepath.Dir(path))
 }
 
 // TempPath is the temporary file that ReplacePreserving uses for path.
@@ -69,30 +126,34 @@ func TempPath(path string) string {
 	return filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".pawl-new")
 }
 
-func replacePreserving(path string, data []byte, mode fs.FileMode) error {
-	if err := os.Remove(TempPath(path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+func (f folder) replacePreserving(path string, data []byte, mode fs.FileMode) error {
+	if err := f.remove(); err != nil {
 		return err
 	}
 	if err := fault("write"); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(TempPath(path), os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	file, err := f.create(mode)
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(data)
-	if err = errors.Join(err, copyModeAndOwner(f, path), File{File: f}.Sync(), f.Close()); err != nil {
+	_, err = file.Write(data)
+	if err = errors.Join(err, copyModeAndOwner(file, path), File{File: file}.Sync(), file.Close()); err != nil {
 		return err
 	}
 	if err := fault("rename"); err != nil {
 		return err
 	}
-	return os.Rename(TempPath(path), path)
+	return f.rename(filepath.Base(path))
 }
 
 // copyModeAndOwner gives a file the mode and owner of the file that it replaces, if there is one.
 func copyModeAndOwner(f *os.File, path string) error {
-	info, err := os.Stat(path)
+	stat := os.Stat
+	if _, _, guarded := split(path); guarded {
+		stat = Lstat
+	}
+	info, err := stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -117,24 +178,40 @@ func Put(path string, data []byte) error {
 // PutBy is Put with a temporary file chosen by the caller, in the same folder. The caller removes the file after a
 // crash.
 func PutBy(temp, path string, data []byte) error {
-	if err := put(temp, path, data); err != nil {
-		os.Remove(temp) // errors do not matter: it may not exist
+	in, err := parentOf(path, false)
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	defer in.close()
+	from := folder{fd: in.fd, name: filepath.Base(temp)}
+	if err := from.put(in.name, data); err != nil {
+		from.remove() // errors do not matter: it may not exist
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	return nil
 }
 
-func put(temp, path string, data []byte) error {
+func (f folder) put(name string, data []byte) error {
 	if err := fault("write"); err != nil {
 		return err
 	}
-	if err := os.WriteFile(temp, data, FileMode); err != nil {
+	file, err := f.create(FileMode)
+	if errors.Is(err, fs.ErrExist) { // a process with this number left it
+		if err = f.remove(); err == nil {
+			file, err = f.create(FileMode)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(data)
+	if err = errors.Join(err, file.Close()); err != nil {
 		return err
 	}
 	if err := fault("rename"); err != nil {
 		return err
 	}
-	return os.Rename(temp, path)
+	return f.rename(name)
 }
 
 // SyncFolder makes the names in a folder durable.
@@ -142,12 +219,27 @@ func SyncFolder(path string) error {
 	if err := fault("sync"); err != nil {
 		return fmt.Errorf("sync %s: %w", path, err)
 	}
-	dir, err := os.Open(path)
+	fd, err := openAt(path, unix.O_RDONLY|unix.O_DIRECTORY, 0)
 	if err != nil {
-		return err
+		return openError(path, err)
 	}
-	defer dir.Close()
-	return dir.Sync()
+	defer unix.Close(fd)
+	return fsyncFolder(fd, path)
+}
+
+// syncFolder makes the names in an open folder durable.
+func syncFolder(fd int, path string) error {
+	if err := fault("sync"); err != nil {
+		return fmt.Errorf("sync %s: %w", path, err)
+	}
+	return fsyncFolder(fd, path)
+}
+
+func fsyncFolder(fd int, path string) error {
+	if _, err := retried(func() (int, error) { return 0, fsync(fd) }); err != nil {
+		return &os.PathError{Op: "sync", Path: path, Err: err}
+	}
+	return nil
 }
 
 // MakeFolders creates the folder at path and its missing parents, durably.
@@ -157,25 +249,37 @@ func MakeFolders(path string) error { return MakeFoldersAs(path, FolderMode) }
 func MakeFoldersAs(path string, mode fs.FileMode) error {
 	var missing []string
 	for p := filepath.Clean(path); ; p = filepath.Dir(p) {
-		if _, err := os.Stat(p); err == nil {
+		fd, err := openAt(p, folderFlags, 0)
+		if err == nil {
+			unix.Close(fd)
 			break
-		} else if !errors.Is(err, fs.ErrNotExist) {
-			return err
+		}
+		if err != unix.ENOENT {
+			return openError(p, err)
 		}
 		missing = append(missing, p)
 	}
 	for i := len(missing) - 1; i >= 0; i-- {
-		if err := fault("mkdir"); err != nil {
-			return fmt.Errorf("make folder %s: %w", missing[i], err)
-		}
-		if err := os.Mkdir(missing[i], mode); err != nil && !errors.Is(err, fs.ErrExist) {
-			return err
-		}
-		if err := SyncFolder(filepath.Dir(missing[i])); err != nil {
+		if err := makeFolder(missing[i], mode); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func makeFolder(path string, mode fs.FileMode) error {
+	if err := fault("mkdir"); err != nil {
+		return fmt.Errorf("make folder %s: %w", path, err)
+	}
+	in, err := parentOf(path, true)
+	if err != nil {
+		return err
+	}
+	defer in.close()
+	if err := unix.Mkdirat(in.fd, in.name, uint32(mode.Perm())); err != nil && err != unix.EEXIST {
+		return &os.PathError{Op: "make folder", Path: path, Err: err}
+	}
+	return syncFolder(in.fd, filepath.Dir(path))
 }
 
 // Remove removes a file or an empty folder. A missing one is no error.
@@ -183,15 +287,33 @@ func Remove(path string) error {
 	if err := fault("unlink"); err != nil {
 		return fmt.Errorf("remove %s: %w", path, err)
 	}
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
+	}
+	return nil
+}
+
+func remove(path string) error {
+	in, err := parentOf(path, false)
+	if err != nil {
+		return err
+	}
+	defer in.close()
+	err = unix.Unlinkat(in.fd, in.name, 0)
+	if err == unix.EISDIR || err == unix.EPERM { // EPERM: a folder on macOS
+		if folderErr := unix.Unlinkat(in.fd, in.name, unix.AT_REMOVEDIR); folderErr != unix.ENOTDIR {
+			err = folderErr
+		}
+	}
+	if err != nil {
+		return &os.PathError{Op: "remove", Path: path, Err: err}
 	}
 	return nil
 }
 
 // RemoveTree removes a folder and its content. A missing one is no error. A crash may leave part of it.
 func RemoveTree(path string) error {
-	entries, err := os.ReadDir(path)
+	entries, err := ReadDir(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -217,28 +339,50 @@ func Rename(from, to string) error {
 	if err := fault("rename"); err != nil {
 		return fmt.Errorf("rename %s: %w", from, err)
 	}
-	if err := os.Rename(from, to); err != nil {
-		return err
-	}
-	return SyncFolder(filepath.Dir(to))
+	return between("rename", from, to, func(source, target folder) error {
+		return unix.Renameat(source.fd, source.name, target.fd, target.name)
+	})
 }
 
-// Link durably gives a file a second name. On file systems without hard links it makes a durable copy.
+// between calls do with the folders of two paths, and then makes the name of the second durable.
+func between(op, from, to string, do func(source, target folder) error) error {
+	source, err := parentOf(from, false)
+	if err != nil {
+		return err
+	}
+	defer source.close()
+	target, err := parentOf(to, true)
+	if err != nil {
+		return err
+	}
+	defer target.close()
+	if err := do(source, target); err != nil {
+		return &os.LinkError{Op: op, Old: from, New: to, Err: err}
+	}
+	return syncFolder(target.fd, filepath.Dir(to))
+}
+
+// Link durably gives a regular file a second name. On file systems without hard links it makes a durable copy.
 func Link(from, to string) error {
 	if err := fault("link"); err != nil {
 		return fmt.Errorf("link %s: %w", to, err)
 	}
-	if err := os.Link(from, to); err != nil {
-		if errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		data, readErr := os.ReadFile(from)
-		if readErr != nil {
-			return errors.Join(err, readErr)
-		}
-		return Replace(to, data)
+	f, err := Open(from) // rejects links
+	if err != nil {
+		return err
 	}
-	return SyncFolder(filepath.Dir(to))
+	defer f.Close()
+	err = between("link", from, to, func(source, target folder) error {
+		return unix.Linkat(source.fd, source.name, target.fd, target.name, 0)
+	})
+	if err == nil || errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) || Exists(to) {
+		return err
+	}
+	data, readErr := io.ReadAll(f)
+	if readErr != nil {
+		return errors.Join(err, readErr)
+	}
+	return Replace(to, data)
 }
 
 // Symlink makes path a symbolic link to target, and atomically replaces an existing link. It does not sync.
@@ -246,16 +390,29 @@ func Symlink(target, path string) error {
 	if err := fault("symlink"); err != nil {
 		return fmt.Errorf("link %s: %w", path, err)
 	}
-	return renameio.Symlink(target, path)
+	in, err := parentOf(path, false)
+	if err != nil {
+		return err
+	}
+	defer in.close()
+	temp := folder{fd: in.fd, name: "." + in.name + RandomHex(6)}
+	if err := unix.Symlinkat(target, in.fd, temp.name); err != nil {
+		return &os.PathError{Op: "link", Path: path, Err: err}
+	}
+	if err := temp.rename(in.name); err != nil {
+		temp.remove() // errors do not matter
+		return err
+	}
+	return nil
 }
 
-// Create opens the file at path for reading and writing, and creates an empty one if it is missing. The name is not
-// durable.
+// Create opens the file at path for reading and writing, and creates an empty one if it is missing. It makes the same
+// checks as Open and never truncates. The name is not durable.
 func Create(path string) (File, error) {
 	if err := fault("create"); err != nil {
 		return File{}, fmt.Errorf("open %s: %w", path, err)
 	}
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, FileMode)
+	f, err := openRegular(path, unix.O_RDWR|unix.O_CREAT, FileMode)
 	return File{File: f}, err
 }
 
@@ -299,7 +456,7 @@ func AppendLine(path string, line []byte) error {
 }
 
 func appendLine(path string, line []byte) error {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|os.O_APPEND, FileMode)
+	f, err := openRegular(path, unix.O_CREAT|unix.O_RDWR|unix.O_APPEND, FileMode)
 	if err != nil {
 		return err
 	}
@@ -327,21 +484,4 @@ func endsMidLine(f *os.File) (bool, error) {
 	var last [1]byte
 	_, err = f.ReadAt(last[:], info.Size()-1)
 	return last[0] != '\n', err
-}
-
-// OpenRegular opens a file that may come from somebody else for reading. It rejects anything but a regular file:
-// reading a pipe or device might never end.
-func OpenRegular(path string) (*os.File, error) {
-	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // without O_NONBLOCK, open waits for the writer of a pipe
-	if err != nil {
-		return nil, err
-	}
-	info, err := file.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s: not a regular file", filepath.Base(path))
-	}
-	if err != nil {
-		return nil, errors.Join(err, file.Close())
-	}
-	return file, nil
 }

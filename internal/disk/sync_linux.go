@@ -22,13 +22,16 @@ func SyncFileSystem(path string) (done bool, err error) {
 	if err := fault("sync"); err != nil {
 		return false, err
 	}
-	f, err := os.Open(path)
+	fd, err := openAt(path, unix.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
-		return false, err
+		return false, openError(path, err)
 	}
-	defer f.Close()
-	if err := unix.Syncfs(int(f.Fd())); err != nil {
+	defer unix.Close(fd)
+	if err := unix.Syncfs(fd); err != nil {
 		return false, os.NewSyscallError("syncfs", err)
 	}
 	return true, nil
 }
+
+// fsync makes an open folder durable.
+func fsync(fd int) error { return unix.Fsync(fd) }

@@ -9,6 +9,7 @@ import (
 
 	"pawl"
 	"pawl/internal/history"
+	"pawl/internal/redact"
 	"pawl/internal/runs"
 	"pawl/internal/supervise"
 )
@@ -76,6 +77,9 @@ func (e *Engine) endAttempt(ref pawl.AttemptRef, abort pawl.Abort) {
 // list journals a foreach step's complete item list before the first item starts.
 func (e *Engine) list(step *pawl.Step) error {
 	values, err := e.values(step)
+	if err == nil {
+		err = runs.RefuseSecretValues(values)
+	}
 	if err != nil {
 		return e.unlistable(step, err)
 	}
@@ -203,7 +207,8 @@ func lastLines(checks []pawl.CheckRun) []pawl.CheckRun {
 	brief := slices.Clone(checks)
 	for i := range brief {
 		lines := strings.Split(strings.TrimSpace(brief[i].Output), "\n")
-		brief[i].Output = lines[len(lines)-1][:min(len(lines[len(lines)-1]), 200)]
+		last := redact.OfProcess().Text(lines[len(lines)-1]) // before it is cut
+		brief[i].Output = last[:min(len(last), 200)]
 	}
 	return brief
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -17,8 +18,11 @@ import (
 
 // Adopt applies a plan diff before Run. An edited plan becomes the run's next revision, and the affected steps are
 // reopened. Attempts that run with an outdated definition are terminated. Changed acceptance checks run again; a step
-// that fails them is reopened.
-func (e *Engine) Adopt(ctx context.Context, c *resume.PlanDiff) error {
+// that fails them is reopened. by is who confirmed the edited plan.
+func (e *Engine) Adopt(ctx context.Context, c *resume.PlanDiff, by pawl.Author) error {
+	if err := refuseNewSecrets(e.plan.Plan, c); err != nil {
+		return err
+	}
 	e.soft = ctx.Done()
 	if c.Edited {
 		n := runs.CreateOptions{Plan: c.Plan(), Data: c.Data, Source: c.From}
@@ -26,7 +30,7 @@ func (e *Engine) Adopt(ctx context.Context, c *resume.PlanDiff) error {
 		if err := disk.Replace(e.cfg.Project.PlanFile(e.run, revision), c.Data); err != nil {
 			return err
 		}
-		e.emit(runs.PlanEvent(e.cfg.Project, revision, n))
+		e.emitBy(by, runs.PlanEvent(e.cfg.Project, revision, n))
 		e.plan = runs.NewOutline(c.Plan())
 	}
 	if err := e.endOutdated(ctx, c); err != nil {
@@ -97,6 +101,19 @@ func endAndSweep(ctx context.Context, dir string, abort pawl.Abort) error {
 		_, _, err = supervise.Sweep(dir)
 	}
 	return err
+}
+
+// refuseNewSecrets returns an error if a change of the plan or of its item lists brings secrets.
+func refuseNewSecrets(was *pawl.Plan, c *resume.PlanDiff) error {
+	for id, values := range c.NewItems {
+		if err := runs.RefuseSecretValues(values); err != nil {
+			return fmt.Errorf("step %s: %w", id, err)
+		}
+	}
+	if !c.Edited {
+		return nil
+	}
+	return runs.RefuseSecrets(c.From, was, c.Plan())
 }
 
 // outdated judges an attempt whose step was edited, or removed from the plan (step is nil).

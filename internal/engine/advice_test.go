@@ -22,7 +22,7 @@ func (a adviser) Evaluate(_ context.Context, e evidence.Evidence) engine.Evaluat
 const lostComplete = "name: demo\nsteps: [{id: a, goal: Be right, idempotent: false, outputs: [a.txt], accept: {right: grep right a.txt}, " +
 	"run: 'echo right > a.txt; echo printed; " + held + "'}]\n"
 
-// An evaluator chooses among what the rules leave open, and is told what there is to know.
+// An evaluator gets the evidence and chooses among the verdicts that the rules allow.
 func TestAdvice(t *testing.T) {
 	t.Parallel()
 	p := enginetest.New(t)
@@ -60,7 +60,7 @@ func TestAdviceOfNoHelp(t *testing.T) {
 	}
 }
 
-// An evaluator is told which files changed since the last snapshot, and which outputs are missing.
+// An evaluator gets the files that changed since the last snapshot, and the missing outputs.
 func TestAdviceIsToldOfFiles(t *testing.T) {
 	t.Parallel()
 	p := enginetest.New(t)

@@ -3,11 +3,13 @@ package engine
 import (
 	"context"
 	"fmt"
-	"os"
+	"maps"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"pawl"
+	"pawl/internal/disk"
 	"pawl/internal/history"
 	"pawl/internal/outputs"
 	"pawl/internal/resume"
@@ -126,12 +128,13 @@ func (e *Engine) prepareAttempt(ctx context.Context, w runs.Work, p preparation)
 		e.emit(pawl.CheckpointSaved{Checkpoint: p.saved.Checkpoint})
 		e.noteQuota(*p.saved)
 	}
-	e.emit(pawl.AttemptStarted{AttemptRef: ref, Key: key})
+	seal := supervise.NewSeal()
+	e.emit(pawl.AttemptStarted{AttemptRef: ref, Key: key, Seal: seal.Public()})
 	e.afterFlush = append(e.afterFlush, func() error {
 		if e.liveAttempt(ref) == nil { // the step was skipped just before, so the intent was rejected
 			return lock.Release()
 		}
-		running, err := supervise.Start(lock, job)
+		running, err := supervise.Start(lock, job, seal)
 		if err != nil {
 			return fmt.Errorf("start attempt %d of %s: %w", ref.Attempt, ref.Name(), err)
 		}
@@ -180,7 +183,7 @@ func (e *Engine) job(ctx context.Context, w runs.Work, ref pawl.AttemptRef, key 
 	if err != nil {
 		return pawl.Job{}, err
 	}
-	job.Env = env
+	job.Env, job.CheckPath = env, e.checkPath(w.Step)
 	return job, nil
 }
 
@@ -199,8 +202,9 @@ func (e *Engine) watch(ctx context.Context, w runs.Work, ref pawl.AttemptRef, ke
 		return
 	}
 	e.watching[ref.Token] = true
-	offsets := map[string]int64{}
+	offsets, seal := map[string]int64{}, ""
 	if live := e.liveAttempt(ref); live != nil {
+		seal = live.Seal
 		for file, offset := range live.Read {
 			offsets[file] = offset
 		}
@@ -215,7 +219,7 @@ func (e *Engine) watch(ctx context.Context, w runs.Work, ref pawl.AttemptRef, ke
 		}
 		var ev resume.Evidence
 		if err == nil {
-			ev, err = e.gather(ctx, w, ref, job, jobErr, before)
+			ev, err = e.gather(ctx, w, attemptRecord{ref, seal}, job, jobErr, before)
 		}
 		return func() {
 			delete(e.watching, ref.Token)
@@ -237,16 +241,23 @@ func (e *Engine) liveAttempt(ref pawl.AttemptRef) *pawl.AttemptState {
 	return nil
 }
 
+// attemptRecord is an attempt as the journal has it.
+type attemptRecord struct {
+	pawl.AttemptRef
+	seal string // public key of its supervisor; "" if an older pawl started it
+}
+
 // gather collects the evidence of how an attempt ended: exit record, result file and outputs. Outputs are synced before
 // they are hashed, so they are durable once the step counts as done.
-func (e *Engine) gather(ctx context.Context, w runs.Work, ref pawl.AttemptRef, job pawl.Job, jobErr error, before pawl.Retries) (resume.Evidence, error) {
+func (e *Engine) gather(ctx context.Context, w runs.Work, attempt attemptRecord, job pawl.Job, jobErr error, before pawl.Retries) (resume.Evidence, error) {
+	ref := attempt.AttemptRef
 	dir := e.cfg.Project.AttemptDir(ref, e.run)
 	status, err := supervise.Probe(dir)
 	if err != nil {
 		return resume.Evidence{}, err
 	}
 	ev := resume.Evidence{Now: time.Now().UTC(), Failures: before.Failures, LostInARow: before.LostInARow}
-	ev.AddStatus(status, ref.Token)
+	ev.AddStatus(status, ref.Token, attempt.seal)
 	if ev.Exit == nil && ev.Begun {
 		if !ev.BootUnknown {
 			ev.Lasted = resume.LastWrite(dir).Sub(status.Begun.Started)
@@ -263,9 +274,7 @@ func (e *Engine) gather(ctx context.Context, w runs.Work, ref pawl.AttemptRef, j
 		ev.Present = resume.CompareOutputs(w.Step.Outputs, resume.NonEmptyOutputs(e.cfg.Project.Root, w.Paths(w.Step.Outputs)))
 	}
 	if ev.NeedsChecks(w.Step) {
-		job.Command = nil
-		ev.Checks, err = e.runChecks(ctx, filepath.Join(dir, "check"), job)
-		if err != nil {
+		if ev.Checks, err = e.acceptanceOf(ctx, w.Step, filepath.Join(dir, "check"), job, jobErr); err != nil {
 			return resume.Evidence{}, err
 		}
 	}
@@ -275,6 +284,15 @@ func (e *Engine) gather(ctx context.Context, w runs.Work, ref pawl.AttemptRef, j
 		ev.Checkpoint = &s
 	}
 	return ev, nil
+}
+
+// acceptanceOf runs the acceptance checks of a step in the environment of an attempt's job. Without that they have failed.
+func (e *Engine) acceptanceOf(ctx context.Context, step *pawl.Step, dir string, job pawl.Job, jobErr error) ([]pawl.CheckRun, error) {
+	if jobErr != nil {
+		return withMissing(&pawl.Exit{Why: jobErr.Error()}, step.Accept), nil
+	}
+	job.Command, job.Checks = nil, step.Accept
+	return e.runChecks(ctx, dir, job)
 }
 
 // retriesOf returns the retry state of a step or item.
@@ -305,40 +323,51 @@ func durableOutputs(root string, declared []string) (pawl.Outputs, error) {
 	return outputs, err
 }
 
-// runChecks runs only a job's acceptance checks, under a supervisor in a folder of their own.
+// runChecks runs only a job's acceptance checks, under a supervisor in a folder of their own. Checks that an earlier engine
+// started run again, because only that engine could verify their record.
 func (e *Engine) runChecks(ctx context.Context, dir string, job pawl.Job) ([]pawl.CheckRun, error) {
-	if err := clearChecks(dir); err != nil { // an earlier engine may have started them
+	if err := supervise.Attach(dir).Wait(ctx); err != nil {
 		return nil, err
 	}
-	wait := supervise.Attach(dir).Wait
+	if err := clearChecks(dir); err != nil {
+		return nil, err
+	}
 	lock, err := supervise.Prepare(dir)
-	switch {
-	case pawl.KindOf(err) == pawl.KindHeld: // they are still running
-	case err != nil:
+	if err != nil {
 		return nil, err
-	default:
-		running, err := supervise.Start(lock, job)
-		if err != nil {
-			return nil, err
-		}
-		wait = running.Wait
 	}
-	if err := wait(ctx); err != nil {
+	seal := supervise.NewSeal()
+	running, err := supervise.Start(lock, job, seal)
+	if err != nil {
+		return nil, err
+	}
+	if err := running.Wait(ctx); err != nil {
 		return nil, err
 	}
 	status, err := supervise.Probe(dir)
 	if err != nil {
 		return nil, err
 	}
-	if status.Exit != nil {
-		return status.Exit.Checks, nil
+	if exit := status.ExitSealed(seal.Public()); exit != nil {
+		return withMissing(exit, job.Checks), nil
 	}
 	return []pawl.CheckRun{{Name: "checks", Exit: -1, Output: "the supervisor of the checks died"}}, clearChecks(dir)
 }
 
+// withMissing returns the checks of an exit record, and those that did not run as failed ones.
+func withMissing(exit *pawl.Exit, checks map[string]string) []pawl.CheckRun {
+	ran := exit.Checks
+	for _, name := range slices.Sorted(maps.Keys(checks)) {
+		if !slices.ContainsFunc(ran, func(c pawl.CheckRun) bool { return c.Name == name }) {
+			ran = append(ran, pawl.CheckRun{Name: name, Exit: -1, Output: "it did not run: " + exit.Why})
+		}
+	}
+	return ran
+}
+
 // clearChecks kills orphaned checks whose supervisor died.
 func clearChecks(dir string) error {
-	if _, err := os.Lstat(filepath.Join(dir, pawl.BegunFile)); err != nil {
+	if _, err := disk.Lstat(filepath.Join(dir, pawl.BegunFile)); err != nil {
 		return nil // they never started
 	}
 	status, err := supervise.Probe(dir)

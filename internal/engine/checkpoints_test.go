@@ -55,7 +55,7 @@ func TestCheckpointsWithoutSnapshots(t *testing.T) {
 		set func(*enginetest.Project)
 		why string
 	}{
-		"switched off": {func(p *enginetest.Project) { p.Config.Snapshots.Off = true }, "config.yaml"},
+		"switched off": {func(p *enginetest.Project) { p.Config.Snapshots.Off = true }, "disabled in .pawl/config.yaml"},
 		"quota":        {func(p *enginetest.Project) { p.Config.Snapshots.Quota = 1 << 10 }, "quota"},
 		"no store":     {func(p *enginetest.Project) { p.Write(".pawl/snapshots", "a file") }, "snapshots"},
 	} {
@@ -85,7 +85,7 @@ func noise(n int) string {
 	return b.String()
 }
 
-// Where a view cannot be written, the run goes on, and people are told.
+// If a view cannot be written, the run continues and the engine prints a note.
 func TestViewsThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	p := enginetest.New(t)

@@ -78,7 +78,7 @@ steps:
 	p.WantText("ledger.txt", "one\nx\ny\ny\n")
 }
 
-// A failed step whose definition changed is taken up anew.
+// A failed step whose definition changed reruns.
 func TestFailedStepIsEdited(t *testing.T) {
 	t.Parallel()
 	p := enginetest.New(t)
@@ -118,7 +118,7 @@ func TestPlanEditedWhileAnAttemptRuns(t *testing.T) {
 		p.Write("go", "")
 		p.Check(e.Wait())
 		p.WantText("ledger.txt", "begun\nended\n")
-		if len(e.Notes) != 1 || !strings.Contains(e.Notes[0], "old definition") {
+		if len(e.Notes) != 1 || e.Notes[0] != "a keeps running with its old definition: it is not safe to rerun" {
 			t.Errorf("notes %q", e.Notes)
 		}
 	})
@@ -133,7 +133,7 @@ func TestPlanEditedWhileAnAttemptRuns(t *testing.T) {
 	})
 }
 
-// The copy of the plan beside the journal is made anew from the user's own file where that is the same.
+// A lost copy of the plan is restored from the user's file if both have the same hash.
 func TestLostPlanIsMended(t *testing.T) {
 	t.Parallel()
 	p := enginetest.New(t)

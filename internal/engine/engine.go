@@ -23,6 +23,7 @@ import (
 	"pawl/internal/history"
 	"pawl/internal/journal"
 	"pawl/internal/project"
+	"pawl/internal/redact"
 	"pawl/internal/runs"
 	"pawl/internal/snapshot"
 )
@@ -100,7 +101,6 @@ type Engine struct {
 	pending    []pawl.Event           // events of the next batch
 	afterFlush []func() error         // side effects for when the next batch is durable
 	stopping   map[pawl.Token]bool    // attempts that were asked to terminate
-	bin        string                 // folder with the pawl binary, first in a step's PATH
 	saver      *history.Saver
 	saved      map[string]history.PendingCheckpoint // checkpoints of steps about to finish, for the next decision only
 	saving     int                                  // number of checkpoints that workers are taking
@@ -157,6 +157,9 @@ func openWith(ctx context.Context, cfg Config, choose func() (pawl.RunID, error)
 }
 
 func (e *Engine) load(ctx context.Context) error {
+	if err := runs.RequireOwn(e.cfg.Project, e.run); err != nil {
+		return err
+	}
 	r, err := runs.LoadToContinue(ctx, e.cfg.Project, e.run)
 	if err != nil {
 		return err
@@ -174,13 +177,12 @@ func (e *Engine) load(ctx context.Context) error {
 	if e.mirror = e.cfg.Mirror(e.state, e.log, e.saver.Store); e.mirror == nil {
 		e.mirror = noMirror{}
 	}
-	e.bin, err = e.cfg.Project.LinkSelf()
-	return err
+	return nil
 }
 
 // Close releases the run and the engine lock. Running attempts keep running under their supervisors.
 func (e *Engine) Close() error {
-	return errors.Join(e.saver.Close(), e.log.Close(), e.lock.Unlock())
+	return errors.Join(e.saver.Close(), e.log.Close(), runs.Mark(e.cfg.Project, e.run), e.lock.Unlock())
 }
 
 // State returns the current state. It must not be called during Run.
@@ -271,7 +273,7 @@ func (e *Engine) begin(helpers context.Context, why string) error {
 }
 
 func (e *Engine) loop(ctx, hard, helpers context.Context) error {
-	foreign := e.log.Watch(helpers)
+	appended := e.log.Watch(helpers)
 	beat := time.NewTicker(e.cfg.Watchdog.Heartbeat)
 	defer beat.Stop()
 	space := time.NewTicker(spaceCheck)
@@ -293,7 +295,7 @@ func (e *Engine) loop(ctx, hard, helpers context.Context) error {
 		select {
 		case f := <-e.results:
 			f()
-		case <-foreign:
+		case <-appended:
 		case <-alarm:
 		case <-beat.C:
 			e.heartbeat(clock)
@@ -459,8 +461,13 @@ func (e *Engine) spawn(work func() func()) {
 
 // emit adds events to the next batch.
 func (e *Engine) emit(payloads ...pawl.Payload) {
+	e.emitBy(pawl.Author{Kind: pawl.ByEngine}, payloads...)
+}
+
+// emitBy adds events of another author to the next batch.
+func (e *Engine) emitBy(by pawl.Author, payloads ...pawl.Payload) {
 	for _, p := range payloads {
-		event, err := pawl.NewEvent(pawl.Author{Kind: pawl.ByEngine}, p)
+		event, err := redact.OfProcess().Event(by, p)
 		if err != nil {
 			panic("payloads are plain data: " + err.Error())
 		}

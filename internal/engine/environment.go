@@ -13,6 +13,7 @@ import (
 	"pawl"
 	"pawl/internal/resume"
 	"pawl/internal/runs"
+	"pawl/internal/supervise"
 )
 
 // maxResume is the maximum size of PAWL_RESUME in bytes. The size of a process's environment is limited.
@@ -21,7 +22,10 @@ const maxResume = 64 << 10
 // environment returns the variables that an attempt gets in addition to the engine's own.
 func (e *Engine) environment(ctx context.Context, w runs.Work, ref pawl.AttemptRef, key pawl.Key) ([]string, error) {
 	dir := e.cfg.Project.AttemptDir(ref, e.run)
-	env := e.variables(e.plan.Plan, w, ref, key)
+	env, err := e.variables(e.plan.Plan, w, ref, key)
+	if err != nil {
+		return nil, err
+	}
 	env["PAWL_ATTEMPT_DIR"] = dir
 	env["PAWL_EVENTS"] = filepath.Join(dir, pawl.EventsFile)
 	env["PAWL_RESULT"] = filepath.Join(dir, pawl.ResultFile)
@@ -34,11 +38,13 @@ func (e *Engine) environment(ctx context.Context, w runs.Work, ref pawl.AttemptR
 }
 
 // variables returns the variables that follow from the plan and the work.
-func (e *Engine) variables(plan *pawl.Plan, w runs.Work, ref pawl.AttemptRef, key pawl.Key) map[string]string {
-	root := e.cfg.Project.Root
-	env := map[string]string{
-		"PATH": e.bin + string(os.PathListSeparator) + os.Getenv("PATH"),
+func (e *Engine) variables(plan *pawl.Plan, w runs.Work, ref pawl.AttemptRef, key pawl.Key) (map[string]string, error) {
+	bin, err := supervise.BinFolder()
+	if err != nil {
+		return nil, fmt.Errorf("prepare PATH: %w", err)
 	}
+	root := e.cfg.Project.Root
+	env := map[string]string{"PATH": bin + string(os.PathListSeparator) + os.Getenv("PATH")}
 	maps.Copy(env, plan.EnvOf(w.Step))
 	maps.Copy(env, runs.PathVars(e.state.Origin(), w))
 	env["PAWL_RUN"] = string(e.run)
@@ -47,7 +53,16 @@ func (e *Engine) variables(plan *pawl.Plan, w runs.Work, ref pawl.AttemptRef, ke
 	env["PAWL_TOKEN"] = string(ref.Token)
 	env["PAWL_KEY"] = e.idempotencyKey(w, key)
 	env["PAWL_PROJECT"] = root
-	return env
+	return env, nil
+}
+
+// checkPath returns the PATH of a step's acceptance checks: that of the plan or the engine, without our own folder. "" means
+// that it is the step's own.
+func (e *Engine) checkPath(step *pawl.Step) string {
+	if _, set := e.plan.EnvOf(step)["PATH"]; set {
+		return ""
+	}
+	return os.Getenv("PATH")
 }
 
 // asList returns env as NAME=value entries.

@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"pawl"
+	"pawl/internal/disk"
 	"pawl/internal/evidence"
 	"pawl/internal/resume"
 	"pawl/internal/runs"
@@ -113,7 +113,7 @@ func (e *Engine) addState(told *evidence.Evidence, ref pawl.AttemptRef) {
 // tailOf returns the last 4 KiB of a file, "" if it cannot be read.
 func tailOf(path string) string {
 	const most = 4 << 10
-	f, err := os.Open(path)
+	f, err := disk.Open(path)
 	if err != nil {
 		return ""
 	}

@@ -92,7 +92,7 @@ const readChunk = 1 << 20
 
 // readFile parses the complete lines after the offset. With last, it also parses an unterminated last line.
 func (f *follower) readFile(name string, last bool, parse func([]byte, pawl.Source) pawl.Payload) ([]pawl.Payload, error) {
-	file, err := disk.OpenRegular(filepath.Join(f.dir, name))
+	file, err := disk.Open(filepath.Join(f.dir, name))
 	if err != nil {
 		return nil, nil // missing, or made unreadable by the step: no events
 	}

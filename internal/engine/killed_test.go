@@ -65,10 +65,10 @@ func TestKilledBetweenIntentAndStart(t *testing.T) {
 	}
 }
 
-// held is a step that runs until it is told to go on.
+// held is a step that runs until the test creates the file go.
 const held = "echo begun >> ledger.txt; touch begun; until test -e go; do sleep 0.01; done; echo ended >> ledger.txt"
 
-// killed makes a run of a plan and kills its engine while its first step, which is held, is at work.
+// killed creates a run of a plan and kills its engine while the first step, which is held, runs.
 func killed(p *enginetest.Project, plan string) {
 	p.Helper()
 	p.Create(plan)
@@ -159,7 +159,7 @@ func TestLostAttempts(t *testing.T) {
 		loseAttempt(p)
 		p.WantKind(p.GoOn(), pawl.KindAtGate)
 		p.Act(runs.Reject(p.Gate().ID, "it was sent", false))
-		p.WantKind(p.GoOn(), pawl.KindRunFailed, "it was sent")
+		p.WantKind(p.GoOn(), pawl.KindRunFailed, "run failed: step a failed: rejected: it was sent")
 		p.WantText("ledger.txt", "begun\n")
 	})
 	t.Run("its result and its outputs prove it done", func(t *testing.T) {
@@ -222,6 +222,7 @@ func TestRunsThatAnEngineDoesNotCarryOn(t *testing.T) {
 	if _, err := engine.Open(t.Context(), p.Config, "no-such-run"); err == nil {
 		t.Error("a run that is not there was opened")
 	}
+	p.Check(runs.Claim(p.Project, "talk-20260101-000000-0000"))
 	log, err := journal.Create(p.Runs(), "talk-20260101-000000-0000")
 	p.Check(err)
 	created, err := pawl.NewEvent(pawl.Author{Kind: pawl.ByHook}, pawl.RunCreated{

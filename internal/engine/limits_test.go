@@ -57,8 +57,8 @@ func TestBudget(t *testing.T) {
 	t.Parallel()
 	const spend = `echo "{\"status\":\"done\",\"usage\":{\"usd\":2,\"tokens\":50}}" > $PAWL_RESULT; echo $PAWL_STEP >> ledger.txt; sleep 0.05`
 	for name, c := range map[string]struct{ budget, ask string }{
-		"usd":    {"usd: 1.5", "The usd budget is used up ($2.00 of $1.50)."},
-		"tokens": {"tokens: 40", "The tokens budget is used up (50 of 40)."},
+		"usd":    {"usd: 1.5", "The usd budget is used up ($2.00 of $1.50). Continue with $1.50 more?"},
+		"tokens": {"tokens: 40", "The tokens budget is used up (50 of 40). Continue with 40 more?"},
 		"time":   {"time: 10ms", "The time budget is used up"},
 	} {
 		t.Run(name, func(t *testing.T) {

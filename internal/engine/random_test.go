@@ -17,7 +17,7 @@ import (
 	"pawl/internal/supervise"
 )
 
-// randomRuns is how many random plans are carried out; each needs some processes, so they are few.
+// randomRuns is the number of random plans that run; they are few because each starts processes.
 const randomRuns = 20
 
 // TestRandomInterruptions kills engines, and supervisors, at random while they carry out random plans, and compares what came

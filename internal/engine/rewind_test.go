@@ -135,7 +135,7 @@ func TestUndoStep(t *testing.T) {
 	}
 }
 
-// What an undo came to holds for its rollback only, unless nobody knows what it came to.
+// The result of an undo counts only for its own rollback, unless the result is unknown.
 func TestEarlierRollbacks(t *testing.T) {
 	t.Parallel()
 	try := pawl.UndoRef{AttemptRef: ref("a", 1), Of: 2}

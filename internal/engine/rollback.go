@@ -363,7 +363,10 @@ func (r *Rollback) undoJob(f *finishedWork, ref pawl.UndoRef) (pawl.Job, error) 
 	if f.Item != "" {
 		w.Index = f.Index
 	}
-	env := e.variables(plan, w, pawl.AttemptRef{Step: f.Step, Item: f.Item, Attempt: f.Attempt, Token: ref.Token}, f.key)
+	env, err := e.variables(plan, w, pawl.AttemptRef{Step: f.Step, Item: f.Item, Attempt: f.Attempt, Token: ref.Token}, f.key)
+	if err != nil {
+		return pawl.Job{}, err
+	}
 	env["PAWL_ATTEMPT_DIR"] = r.undoDir(ref)
 	env["PAWL_UNDO"] = fmt.Sprint(ref.Attempt)
 	return pawl.Job{

@@ -145,7 +145,7 @@ func TestRollbackIsStopped(t *testing.T) {
 	p.WantStatus(pawl.Done, "one", "two", "plain", "each")
 }
 
-// heldUndo is a plan whose undo command runs until it is told to go on.
+// heldUndo is a plan whose undo command runs until the test creates a file.
 func heldUndo(more string) string {
 	return "name: demo\nsteps:\n  - {id: one, run: touch one.txt}\n  - {id: two, run: touch two.txt, " + more + "undo: 'cd .pawl; echo begun >> undone.txt; until test -e go; do sleep 0.01; done; echo ended >> undone.txt'}\n"
 }
@@ -160,7 +160,7 @@ func interrupted(p *enginetest.Project) {
 	go func() { ended <- r.Do(ctx) }()
 	p.Until("the undo has begun", func() bool { return strings.Contains(undone(p), "begun") })
 	cancel()
-	p.WantKind(<-ended, pawl.KindInterrupted, "left to its supervisor")
+	p.WantKind(<-ended, pawl.KindInterrupted, "interrupted; a running undo is left to its supervisor")
 	p.Check(r.Close())
 }
 
@@ -196,7 +196,7 @@ func TestUndoIsLost(t *testing.T) {
 			r := rollback(p, "one")
 			err := r.Do(t.Context())
 			if c.asks {
-				p.WantKind(err, pawl.KindAtGate, "Run it again, skip it, or stop the rollback?")
+				p.WantKind(err, pawl.KindAtGate, "Undo 1 of two was killed midway: its supervisor died. Run it again, skip it, or stop the rollback?")
 				p.Act(runs.Choose(p.Gate().ID, "retry", "it did nothing"))
 				err = errors.Join(r.Close())
 				r = rollback(p, "one")
@@ -223,10 +223,10 @@ func TestRollbackIsRefused(t *testing.T) {
 	p.WantKind(r.Do(t.Context()), pawl.KindAtGate)
 	p.Check(r.Close())
 	_, err = tryRollback(p, "two")
-	p.WantKind(err, pawl.KindUsage, "rollback to checkpoint")
+	p.WantKind(err, pawl.KindUsage, "the rollback to checkpoint ", " is unfinished")
 }
 
-// An attempt of which nobody knows how it ended is judged first.
+// A rollback first judges an attempt whose end is unknown.
 func TestRollbackJudgesAttemptsFirst(t *testing.T) {
 	t.Parallel()
 	p := enginetest.New(t)

@@ -9,7 +9,7 @@ import (
 	"pawl/internal/runs"
 )
 
-// emit is a step that says what stands in a file, line by line, as its events.
+// emit is a step that reports the lines of a file as its events.
 const emit = `cat "$PAWL_PROJECT/lines" >> $PAWL_EVENTS`
 
 // What a step says in its events file is journaled, in its order, each line once.
@@ -44,7 +44,7 @@ func TestEventsOfAStep(t *testing.T) {
 	}
 }
 
-// A line that cannot be read is progress that says so; the step goes on.
+// An unreadable line is recorded as progress with that reason. The step continues.
 func TestMalformedEvents(t *testing.T) {
 	t.Parallel()
 	p := enginetest.New(t)
@@ -72,7 +72,7 @@ func TestStepAsksAndBlocks(t *testing.T) {
 	err := p.Do("name: demo\nsteps: [{id: a, run: '" + emit + "'}, {id: b, run: touch b.txt}]\n")
 	p.Check(err)
 	p.WantStatus(pawl.Done, "a")
-	if g := enginetest.Payloads[pawl.GateWithdrawn](p); len(g) != 1 {
+	if g := enginetest.Payloads[pawl.GateWithdrawn](p); len(g) != 1 || g[0].Why != "step a ended" {
 		t.Errorf("withdrawn gates %+v: the step is done, and needs no answer", g)
 	}
 }
@@ -128,7 +128,7 @@ func TestResultsExtras(t *testing.T) {
 	}
 }
 
-// A step that waits runs again with the answer, which it is told.
+// A waiting step runs again with the answer in its environment.
 func TestStepWaitsForAnAnswer(t *testing.T) {
 	t.Parallel()
 	p := enginetest.New(t)
@@ -143,7 +143,7 @@ func TestStepWaitsForAnAnswer(t *testing.T) {
 	}
 }
 
-// An attempt is told how the one before it ended, what it left, and which items are done.
+// An attempt gets the end of the previous attempt, its outputs, and the finished items.
 func TestResumeTellsOfTheLastAttempt(t *testing.T) {
 	t.Parallel()
 	p := enginetest.New(t)

@@ -6,11 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"pawl"
+	"pawl/internal/disk"
+	"pawl/internal/redact"
 	"pawl/internal/resume"
 	"pawl/internal/runs"
 	"pawl/internal/supervise"
@@ -81,7 +82,7 @@ func (r *Rollback) start(ctx, helpers context.Context, f *finishedWork) error {
 	if err := r.emit(helpers, pawl.UndoStarted{UndoRef: ref}); err != nil {
 		return errors.Join(err, lock.Release())
 	}
-	running, err := supervise.Start(lock, job)
+	running, err := supervise.Start(lock, job, supervise.NewSeal())
 	if err != nil {
 		return fmt.Errorf("start undo %d of %s: %w", ref.Attempt, ref.Name(), err)
 	}
@@ -145,9 +146,10 @@ func undoVerdict(ref pawl.UndoRef, status supervise.Status, words string, swept 
 // maxErrorTail is how many bytes at the end of the error output are read.
 const maxErrorTail = 1 << 10
 
-// lastErrorLine returns the last line of an undo's error output.
+// lastErrorLine returns the last line of an undo's error output, redacted as the journal will have it: the id of the gate
+// depends on it.
 func lastErrorLine(dir string) string {
-	f, err := os.Open(filepath.Join(dir, pawl.ErrFile))
+	f, err := disk.Open(filepath.Join(dir, pawl.ErrFile))
 	if err != nil {
 		return ""
 	}
@@ -157,7 +159,7 @@ func lastErrorLine(dir string) string {
 	}
 	data, _ := io.ReadAll(io.LimitReader(f, maxErrorTail)) // best effort
 	lines := strings.Split(strings.TrimSpace(strings.ToValidUTF8(string(data), "?")), "\n")
-	return lines[len(lines)-1]
+	return redact.OfProcess().Text(lines[len(lines)-1])
 }
 
 // emit makes events durable and applies them to r.

@@ -3,13 +3,12 @@ package history
 import (
 	"context"
 	"errors"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"pawl"
+	"pawl/internal/disk"
 	"pawl/internal/journal"
 	"pawl/internal/project"
 	"pawl/internal/runs"
@@ -17,7 +16,7 @@ import (
 
 // runDir returns the folder of a run, active or archived.
 func runDir(p *project.Project, run pawl.RunID) string {
-	if _, err := os.Stat(filepath.Join(p.Runs(), string(run))); err == nil {
+	if _, err := disk.Lstat(p.RunDir(run)); err == nil {
 		return p.Runs()
 	}
 	return p.Archive()

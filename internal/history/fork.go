@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"pawl/internal/disk"
 	"pawl/internal/journal"
 	"pawl/internal/project"
+	"pawl/internal/redact"
 	"pawl/internal/runs"
 	"pawl/internal/snapshot"
 )
@@ -132,7 +134,7 @@ func (f *Fork) files(ctx context.Context, by pawl.Author, done *Forked) (home *p
 }
 
 func copyIfThere(from, to string) error {
-	data, err := os.ReadFile(from)
+	data, err := disk.ReadFile(from, disk.MemoryLimit)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -144,6 +146,9 @@ func copyIfThere(from, to string) error {
 
 // createRun creates the run under a temporary name, which it changes once everything is durable.
 func (f *Fork) createRun(ctx context.Context, home *project.Project, by pawl.Author) (pawl.RunID, error) {
+	if err := runs.RequireOwn(f.project, f.source.target.Run); err != nil {
+		return "", err
+	}
 	run := pawl.NewRunID(f.source.state.Name, time.Now(), disk.RandomHex(2))
 	if err := disk.RemoveTree(home.Staging()); err != nil { // left by an interrupted fork; nobody else makes one now
 		return "", fmt.Errorf("make run %s: %w", run, err)
@@ -165,7 +170,7 @@ func (f *Fork) createRun(ctx context.Context, home *project.Project, by pawl.Aut
 	if err := f.source.linkArtifacts(home, run); err != nil {
 		return "", fmt.Errorf("make run %s: %w", run, err)
 	}
-	if err := disk.MakeFolders(home.Runs()); err != nil {
+	if err := cmp.Or(runs.Claim(home, run), disk.MakeFolders(home.Runs())); err != nil {
 		return "", err
 	}
 	if err := disk.Rename(filepath.Join(home.Staging(), string(run)), home.RunDir(run)); err != nil {
@@ -192,7 +197,7 @@ func (f *Fork) closingEvents(by pawl.Author) ([]pawl.Event, error) {
 	events := make([]pawl.Event, len(said))
 	for i, payload := range said {
 		var err error
-		if events[i], err = pawl.NewEvent(by, payload); err != nil {
+		if events[i], err = redact.OfProcess().Event(by, payload); err != nil {
 			return nil, err
 		}
 	}

@@ -4,14 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"time"
 
 	"pawl"
+	"pawl/internal/disk"
 	"pawl/internal/journal"
 	"pawl/internal/project"
+	"pawl/internal/redact"
 	"pawl/internal/runs"
 	"pawl/internal/snapshot"
 )
@@ -43,8 +42,7 @@ func prune(ctx context.Context, p *project.Project, store *snapshot.Store, why s
 		return snapshot.Pruned{}, err
 	}
 	how.RunGone = func(r snapshot.Record) bool {
-		_, err := os.Stat(filepath.Join(runDir(p, r.Run), string(r.Run)))
-		return errors.Is(err, fs.ErrNotExist)
+		return !disk.Exists(p.RunDir(r.Run)) && !disk.Exists(p.ArchivedDir(r.Run))
 	}
 	how.Now = time.Now()
 	how.Named = func(r snapshot.Record) bool { return names[r.Checkpoint] }
@@ -68,7 +66,7 @@ func journalPruned(ctx context.Context, p *project.Project, gone map[pawl.RunID]
 		var events []pawl.Event
 		for len(ids) > 0 {
 			n := min(len(ids), maxPruned)
-			event, err := pawl.NewEvent(pawl.Author{Kind: pawl.ByEngine}, pawl.CheckpointsPruned{Checkpoints: ids[:n], Why: why})
+			event, err := redact.OfProcess().Event(pawl.Author{Kind: pawl.ByEngine}, pawl.CheckpointsPruned{Checkpoints: ids[:n], Why: why})
 			if err != nil {
 				return err
 			}

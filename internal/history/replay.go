@@ -14,6 +14,7 @@ import (
 	"pawl/internal/journal"
 	"pawl/internal/planfile"
 	"pawl/internal/project"
+	"pawl/internal/redact"
 	"pawl/internal/runs"
 	"pawl/internal/snapshot"
 	"pawl/internal/supervise"
@@ -99,7 +100,7 @@ func (h *replay) readFiles(folder string) error {
 func (h *replay) readPlan(home string, planned pawl.RunPlanned) error {
 	name := filepath.Base(planned.File)
 	path := filepath.Join(home, name)
-	data, err := os.ReadFile(path)
+	data, err := disk.ReadFile(path, disk.PlanLimit)
 	if err == nil && runs.SHA256Hex(data) != planned.SHA256 {
 		err = fmt.Errorf("%s is not the plan recorded in the journal", path)
 	}
@@ -131,7 +132,7 @@ func (h *replay) inherited(run pawl.RunID, projectID, version string) ([]pawl.Ev
 	}
 	created.Run, created.Project, created.Pawl, created.Format = run, projectID, version, pawl.Format
 	created.Forked = &pawl.Fork{Run: h.target.Run, Checkpoint: h.target.ID, Seq: h.target.Seq, Origin: h.state.Origin()}
-	first, err := pawl.NewEvent(h.events[0].By, created)
+	first, err := redact.OfProcess().Event(h.events[0].By, created)
 	if err != nil {
 		return nil, err
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"slices"
 	"time"
 
@@ -100,7 +99,7 @@ func saveRequests(ctx context.Context, p *project.Project, cfg config.Snapshots)
 
 func hasRequests(p *project.Project) bool {
 	return slices.ContainsFunc(requestKinds, func(kind pawl.CheckpointKind) bool {
-		_, err := os.Lstat(p.CheckpointRequest(kind))
+		_, err := disk.Lstat(p.CheckpointRequest(kind))
 		return err == nil
 	})
 }
@@ -108,7 +107,7 @@ func hasRequests(p *project.Project) bool {
 // nextRequest takes the pending request, nil for none. Later requests get another checkpoint.
 func nextRequest(p *project.Project) (first *CheckpointRequest, err error) {
 	for _, kind := range requestKinds {
-		data, err := os.ReadFile(p.CheckpointRequest(kind))
+		data, err := disk.ReadFile(p.CheckpointRequest(kind), disk.RecordLimit)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}

@@ -62,7 +62,7 @@ func TestFindCheckpoint(t *testing.T) {
 	_, err := history.FindCheckpoint(t.Context(), p.Project, store, "absent")
 	p.WantKind(err, pawl.KindUsage, `no checkpoint "absent"`)
 	_, err = history.FindCheckpoint(t.Context(), p.Project, store, "")
-	p.WantKind(err, pawl.KindUsage, "checkpoints")
+	p.WantKind(err, pawl.KindUsage, `"" is ambiguous: 4 checkpoints match`)
 	before, err := history.GoodBefore(t.Context(), p.Project, store, find(p, store, "two"))
 	p.Check(err)
 	if before.ID != one.ID {
@@ -73,7 +73,7 @@ func TestFindCheckpoint(t *testing.T) {
 	}
 }
 
-// Files are brought back, what was there is kept, and it is journaled where people look: in a session, when no run goes on.
+// A restore saves the current files first. It is journaled in the current run, or in a session if no run is unfinished.
 func TestRestore(t *testing.T) {
 	t.Parallel()
 	p := enginetest.New(t)
@@ -114,7 +114,7 @@ func TestRestoreIsRefused(t *testing.T) {
 	store := storeOf(p)
 	_, err := history.PrepareRestore(t.Context(), p.Project, store, find(p, store, "one"), nil, false, "test")
 	p.WantKind(err, pawl.KindHeld)
-	p.WantKind(history.RequireIdle(t.Context(), p.Project), pawl.KindHeld, "attempt 1 of two")
+	p.WantKind(history.RequireIdle(t.Context(), p.Project), pawl.KindHeld, "attempt 1 of two is still running, in run "+string(p.Run))
 	p.Check(history.RequireIdle(t.Context(), p.Project, p.Run))
 	if told, err := history.EnsureRun(t.Context(), p.Project, "test"); told != p.Run {
 		t.Errorf("people's deeds belong to %s, %v", told, err)
@@ -127,7 +127,7 @@ func TestRestoreIsRefused(t *testing.T) {
 func TestCheckpointsWithoutFiles(t *testing.T) {
 	t.Parallel()
 	for why, c := range map[string]pawl.Checkpoint{
-		"without files":                         {},
+		": it was saved without files":          {},
 		"it has no snapshot: no disk":           {Snapshot: &pawl.Snapshot{None: "no disk"}},
 		"checkpoint 1: its snapshot was pruned": {ID: "1", Snapshot: &pawl.Snapshot{Record: "x"}},
 	} {
@@ -137,7 +137,7 @@ func TestCheckpointsWithoutFiles(t *testing.T) {
 	}
 }
 
-// A fork goes on from where its run stood: here, or in another folder.
+// A fork continues from the checkpoint, in place or in another folder.
 func TestForks(t *testing.T) {
 	t.Parallel()
 	p := enginetest.New(t)
@@ -166,7 +166,7 @@ func TestForks(t *testing.T) {
 		t.Errorf("in %s: %q, %v", elsewhere.Root, data, err)
 	}
 	_, err = history.PrepareFork(t.Context(), p.Project, store, find(p, store, "two"), history.ForkOptions{Folder: other})
-	p.WantKind(err, pawl.KindUsage, "empty folder")
+	p.WantKind(err, pawl.KindUsage, "other must be a new or empty folder")
 	nodes, err := history.Lineage(t.Context(), p.Project, store, first)
 	p.Check(err)
 	begun := slices.IndexFunc(nodes, func(n history.Node) bool { return n.Forked != nil && n.Run == forked.Run })
@@ -222,7 +222,7 @@ func TestVerifyAndRepairSnapshots(t *testing.T) {
 	p.Check(p.Do(plan))
 	found, err := verify(t.Context(), p)
 	p.Check(err)
-	if len(found) != 1 || found[0].Level != pawl.OK {
+	if len(found) != 1 || found[0].Level != pawl.OK || !strings.HasPrefix(found[0].What, "4 snapshots verified, ") {
 		t.Errorf("findings %+v", found)
 	}
 	packs, err := filepath.Glob(p.Path(".pawl/snapshots/pack*"))

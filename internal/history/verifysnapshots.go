@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"strings"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 
 	"pawl"
 	"pawl/internal/config"
+	"pawl/internal/disk"
 	"pawl/internal/project"
 	"pawl/internal/runs"
 	"pawl/internal/snapshot"
@@ -20,7 +20,7 @@ import (
 
 // VerifySnapshots verifies the content of every snapshot and compares the store with the journals. It changes nothing.
 func VerifySnapshots(ctx context.Context, p *project.Project) ([]pawl.Finding, error) {
-	if _, err := os.Stat(p.Snapshots()); errors.Is(err, fs.ErrNotExist) {
+	if _, err := disk.Lstat(p.Snapshots()); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	b := checkpointIndex{project: p}
@@ -92,9 +92,12 @@ func (b *checkpointIndex) verify(ctx context.Context, store *snapshot.Store) ([]
 		if err != nil {
 			return nil, err
 		}
-		findings = append(findings, pawl.Finding{
-			Level: pawl.OK, Where: b.project.Snapshots(), What: fmt.Sprintf("snapshots verified: %d, %d bytes", len(records), size),
-		})
+		noun := "snapshots"
+		if len(records) == 1 {
+			noun = "snapshot"
+		}
+		what := fmt.Sprintf("%d %s verified, %d bytes", len(records), noun, size)
+		findings = append(findings, pawl.Finding{Level: pawl.OK, Where: b.project.Snapshots(), What: what})
 	}
 	return findings, nil
 }
@@ -165,7 +168,7 @@ func (b *checkpointIndex) unreferenced(records []snapshot.Record) []pawl.Finding
 // RepairSnapshots repairs the store as far as possible. It reports what it did and which checkpoints are lost, and
 // journals the losses. It repairs no journal.
 func RepairSnapshots(ctx context.Context, p *project.Project) ([]pawl.Finding, error) {
-	if _, err := os.Stat(p.Snapshots()); errors.Is(err, fs.ErrNotExist) {
+	if _, err := disk.Lstat(p.Snapshots()); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	store, err := runs.OpenSnapshots(ctx, p, config.Snapshots{}) // retention settings do not matter here

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -30,7 +29,7 @@ type sessionCache struct {
 // readCache returns the cache of a session; an empty one if it is missing or invalid.
 func readCache(p *project.Project, id pawl.SessionID) *sessionCache {
 	cache := &sessionCache{}
-	data, err := os.ReadFile(cachePath(p, id))
+	data, err := disk.ReadFile(cachePath(p, id), disk.RecordLimit)
 	if err != nil || json.Unmarshal(data, cache) != nil || cache.Session != id {
 		cache = &sessionCache{Session: id}
 	}
@@ -62,7 +61,7 @@ const maxCacheAge = 30 * 24 * time.Hour
 // removeOldCaches removes the caches of sessions that were inactive for maxCacheAge. A session that resumes later is found
 // in the journals.
 func removeOldCaches(p *project.Project, now time.Time) error {
-	entries, err := os.ReadDir(p.Sessions())
+	entries, err := disk.ReadDir(p.Sessions())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

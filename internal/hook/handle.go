@@ -101,6 +101,7 @@ func (c *call) before(ctx context.Context) error {
 		return err
 	}
 	c.cache.Process = missed.Process
+	c.recordProcess(*missed)
 	c.saveCache()
 	return nil
 }
@@ -130,7 +131,7 @@ func readSmall(path string) ([]byte, error) {
 	if !info.Mode().IsRegular() || info.Size() > maxRead {
 		return nil, &fs.PathError{Op: "read", Path: path, Err: syscall.EFBIG}
 	}
-	return os.ReadFile(path)
+	return disk.ReadFile(path, maxRead)
 }
 
 // after journals the outcome of a tool call, and requests a checkpoint if the tool may have changed files.
@@ -187,7 +188,7 @@ func (c *call) requestCheckpoint(kind pawl.CheckpointKind, why string) error {
 
 // snapshots returns the snapshot settings. Unreadable settings are logged and count as empty.
 func (c *call) snapshots() config.Snapshots {
-	cfg, err := config.Read(c.project.Config())
+	cfg, err := config.Of(c.project)
 	if err != nil {
 		c.logError(err)
 	}

@@ -2,7 +2,8 @@
 // their brief, and never blocks an agent.
 //
 // Whatever fails in pawl, the agent gets an answer that it can parse, in time, and exit code 0; the error is a line in
-// .pawl/hook.log. Outside of a project a hook does nothing.
+// hook.log, in .pawl or, before the project is known and trusted, in the user's state folder. Outside of a project a hook does
+// nothing. In an untrusted one it tells the user so at the start of a session, and does nothing else.
 package hook
 
 import (
@@ -18,10 +19,12 @@ import (
 
 	"pawl"
 	"pawl/internal/agents"
+	"pawl/internal/disk"
 	"pawl/internal/journal"
 	"pawl/internal/project"
 	"pawl/internal/redact"
 	"pawl/internal/sessions"
+	"pawl/internal/userdir"
 )
 
 const (
@@ -62,7 +65,7 @@ func (c *call) limit() time.Duration {
 func Run(ctx context.Context, agent string, in io.Reader, out io.Writer, cfg Config) {
 	d, err := agents.Find(agent)
 	if err != nil {
-		logHere(ctx, cfg, err)
+		logOutside(ctx, cfg, err)
 		return
 	}
 	c := &call{Config: cfg, dialect: d, redact: redact.New(cfg.Environ)}
@@ -70,7 +73,7 @@ func Run(ctx context.Context, agent string, in io.Reader, out io.Writer, cfg Con
 		c.redact = redact.New(append(agentEnviron(os.Getppid()), cfg.Environ...))
 	}
 	if _, err := out.Write(c.answer(ctx, in)); err != nil {
-		logHere(ctx, cfg, fmt.Errorf("answer: %w", err))
+		logOutside(ctx, cfg, fmt.Errorf("answer: %w", err))
 		return
 	}
 	if err := c.recordWelcome(ctx); err != nil {
@@ -102,12 +105,15 @@ type input struct {
 func (c *call) answer(ctx context.Context, in io.Reader) []byte {
 	received, err := within(ctx, readLimit, func(context.Context) (input, error) { return c.read(in) })
 	if err != nil {
-		logHere(ctx, c.Config, c.redactError(fmt.Errorf("receive %s hook: %w", c.dialect.Name, err)))
+		logOutside(ctx, c.Config, c.redactError(fmt.Errorf("receive %s hook: %w", c.dialect.Name, err)))
 		return c.dialect.Empty()
 	}
 	c.input = received
 	if c.project == nil || c.event.Kind == agents.Other {
 		return c.dialect.Empty()
+	}
+	if !c.project.Trust.Trusted() {
+		return c.refuse(ctx)
 	}
 	c.session = pawl.SessionIDOf(c.dialect.Name, c.event.Session, c.event.Sub)
 	answer, err := within(ctx, c.limit(), c.handle)
@@ -119,6 +125,17 @@ func (c *call) answer(ctx context.Context, in io.Reader) []byte {
 	}
 	c.answered = true
 	return answer
+}
+
+// untrusted is what a session's start shows the user in an untrusted project. It holds no text from the project.
+const untrusted = "pawl: not recording here, this folder's .pawl is not trusted"
+
+// refuse returns the answer in an untrusted project. If the agent cannot show the user a message, the message is logged.
+func (c *call) refuse(ctx context.Context) []byte {
+	if c.event.Kind == agents.Start && !c.dialect.Tells() {
+		logOutside(ctx, c.Config, errors.New(untrusted))
+	}
+	return c.dialect.Tell(c.event, untrusted)
 }
 
 // recordWelcome journals that the session got its brief, after the brief is printed.
@@ -161,32 +178,23 @@ func within[T any](ctx context.Context, limit time.Duration, do func(context.Con
 	}
 }
 
-// logHere logs an error that occurred before the project was known.
-func logHere(ctx context.Context, cfg Config, what error) {
+// logOutside logs an error that occurred before the project of the call was known: in the log of the project here if that is trusted,
+// else in the user's state folder.
+func logOutside(ctx context.Context, cfg Config, what error) {
 	_, _ = within(ctx, noteLimit, func(context.Context) (any, error) { // there is nowhere else to report it
-		p, err := here(cfg.Environ)
-		if err != nil {
-			p = damagedHere()
+		if p, err := here(cfg.Environ); err == nil && p != nil && p.Trust.Trusted() {
+			appendLog(p.HookLog(), what)
+			return nil, nil
 		}
-		logError(p, what)
-		return nil, nil
+		path, err := userdir.State("hook.log")
+		if err == nil {
+			err = disk.MakeFolders(filepath.Dir(path))
+		}
+		if err == nil {
+			appendLog(path, what)
+		}
+		return nil, err
 	})
-}
-
-// damagedHere returns the project of the working folder without opening it, so that its log can be written.
-func damagedHere() *project.Project {
-	dir, err := os.Getwd()
-	for ; err == nil && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
-		if p := (&project.Project{Root: dir}); isFolder(p.Home()) {
-			return p
-		}
-	}
-	return nil
-}
-
-func isFolder(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.IsDir()
 }
 
 // read reads the payload as soon as it is complete, and finds its project.
@@ -220,10 +228,27 @@ func (c *call) projectOf(e agents.Event) (*project.Project, error) {
 			continue
 		}
 		if p, err := projectAt(dir); p != nil || err != nil {
-			return p, err
+			return c.startedAbove(e, p), err
 		}
 	}
-	return here(c.Environ)
+	p, err := here(c.Environ)
+	return c.startedAbove(e, p), err
+}
+
+// startedAbove returns the trusted project above an untrusted one, if the session has started there: a folder that the agent enters
+// does not end the recording. Otherwise it returns p.
+func (c *call) startedAbove(e agents.Event, p *project.Project) *project.Project {
+	id := pawl.SessionIDOf(c.dialect.Name, e.Session, e.Sub)
+	for above := p; above != nil; {
+		if above.Trust.Trusted() {
+			if above == p || readCache(above, id).Run != "" {
+				return above
+			}
+			return p
+		}
+		above, _ = projectAt(filepath.Dir(above.Root)) // what cannot be read is not trusted
+	}
+	return p
 }
 
 // here returns the project named in the environment, or else the one of the working folder; nil if there is none.
@@ -321,7 +346,7 @@ func (c *call) events(payloads ...pawl.Payload) ([]pawl.Event, error) {
 	events := make([]pawl.Event, len(payloads))
 	for i, payload := range payloads {
 		var err error
-		if events[i], err = pawl.NewEvent(c.by(), payload); err != nil {
+		if events[i], err = c.redact.Event(c.by(), payload); err != nil {
 			return nil, err
 		}
 	}

@@ -3,26 +3,21 @@ package hook
 import (
 	"errors"
 	"fmt"
-	"os"
 	"strings"
-	"syscall"
 	"time"
 
-	"pawl/internal/project"
+	"pawl/internal/disk"
 )
 
 // maxLog is the size in bytes at which hook.log is rotated.
 const maxLog = 1 << 20
 
-// logError writes a line to the project's hook.log. A line that cannot be written is lost: a hook must not disturb its agent.
-func logError(p *project.Project, what error) {
-	if p == nil {
-		return
+// appendLog appends a line to a log. A line that cannot be written is lost: a hook must not disturb its agent.
+func appendLog(path string, what error) {
+	if info, err := disk.Lstat(path); err == nil && info.Size() > maxLog {
+		_ = disk.Rename(path, path+".old")
 	}
-	if info, err := os.Stat(p.HookLog()); err == nil && info.Size() > maxLog {
-		_ = os.Rename(p.HookLog(), p.HookLog()+".old")
-	}
-	file, err := os.OpenFile(p.HookLog(), os.O_WRONLY|os.O_APPEND|os.O_CREATE|syscall.O_NONBLOCK, 0o600) // do not block on a pipe
+	file, err := disk.OpenAppend(path)
 	if err != nil {
 		return
 	}
@@ -32,6 +27,6 @@ func logError(p *project.Project, what error) {
 }
 
 // logError writes an error to the project's log without secrets, which file names may contain.
-func (c *call) logError(what error) { logError(c.project, c.redactError(what)) }
+func (c *call) logError(what error) { appendLog(c.project.HookLog(), c.redactError(what)) }
 
 func (c *call) redactError(what error) error { return errors.New(c.redact.Text(what.Error())) }

@@ -146,7 +146,7 @@ func TestDoing(t *testing.T) {
 	}
 }
 
-// TestSubagent has a subagent begin and end. It is a session of its own and is told nothing.
+// TestSubagent starts and ends a subagent. It is a separate session and gets no brief.
 func TestSubagent(t *testing.T) {
 	t.Parallel()
 	y := newYard(t)
@@ -181,7 +181,7 @@ func TestUnheardStart(t *testing.T) {
 	}
 }
 
-// TestTwoSessions starts a second session beside a first one. Each is told of the other one, once.
+// TestTwoSessions starts a second session while a first one is active. Each gets one notice of the other.
 func TestTwoSessions(t *testing.T) {
 	t.Parallel()
 	y := newYard(t)

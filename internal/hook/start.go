@@ -3,6 +3,7 @@ package hook
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 
 	"pawl"
 	"pawl/internal/brief"
+	"pawl/internal/caller"
 	"pawl/internal/disk"
 	"pawl/internal/project"
 	"pawl/internal/runs"
@@ -34,6 +36,7 @@ func (c *call) start(ctx context.Context) ([]byte, error) {
 		return nil, err
 	}
 	c.cache.Process = began.Process
+	c.recordProcess(began)
 	if c.event.Sub != "" {
 		c.saveCache()
 		return nil, nil // a subagent gets its instructions from its parent
@@ -65,6 +68,22 @@ func (c *call) missedStart() *pawl.SessionBegan {
 	}
 	began.Source = ""
 	return &began
+}
+
+// recordProcess records the agent's process in the user's state folder, so that its commands are not taken for a person's.
+func (c *call) recordProcess(began pawl.SessionBegan) {
+	if began.Process == nil || sharedParents[filepath.Base(process.Program(began.Process.PID))] {
+		return
+	}
+	if err := caller.Record(caller.Session{Process: *began.Process, Agent: began.Session.Agent(), Session: began.Session.Native()}); err != nil {
+		c.logError(fmt.Errorf("record the session's process: %w", err))
+	}
+}
+
+// sharedParents are programs that adopt the hook of an agent that has ended, and below which a person works too.
+var sharedParents = map[string]bool{
+	"systemd": true, "init": true, "launchd": true, "tini": true, "dumb-init": true, "docker-init": true, "containerd-shim-runc-v2": true,
+	"tmux": true, "screen": true, "sshd": true, "login": true, "su": true, "sudo": true,
 }
 
 // attempt returns the attempt that the session belongs to; nil if there is none.
@@ -151,13 +170,13 @@ func (c *call) takeNotices() []byte {
 	if !c.dialect.Adds(c.event.Kind) {
 		return nil
 	}
-	paths, err := filepath.Glob(strings.TrimSuffix(cachePath(c.project, c.session), ".json") + ".tell-*.json")
+	paths, err := disk.Glob(c.project.Sessions(), strings.TrimSuffix(filepath.Base(cachePath(c.project, c.session)), ".json")+".tell-*.json")
 	if err != nil {
 		return nil
 	}
 	var others []pawl.SessionID
 	for _, path := range paths {
-		data, err := os.ReadFile(path)
+		data, err := disk.ReadFile(path, disk.RecordLimit)
 		if err == nil && len(data) > 0 {
 			others = append(others, pawl.SessionID(data))
 		}

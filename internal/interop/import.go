@@ -18,6 +18,7 @@ import (
 	"pawl/internal/journal"
 	"pawl/internal/planfile"
 	"pawl/internal/project"
+	"pawl/internal/redact"
 	"pawl/internal/runs"
 )
 
@@ -267,7 +268,7 @@ func withoutFinishedTexts(phases []format.Phase) []format.Phase {
 // emit adds an event, and applies it to the state that later events build on. An event that the state rejects is dropped,
 // with a finding.
 func (m *importer) emit(at time.Time, payload pawl.Payload) error {
-	event, err := pawl.NewEvent(m.by, payload)
+	event, err := redact.OfProcess().Event(m.by, payload)
 	if err != nil {
 		return err
 	}

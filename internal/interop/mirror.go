@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"time"
 
 	"pawl"
 	"pawl/internal/config"
+	"pawl/internal/disk"
 	"pawl/internal/interop/format"
 	"pawl/internal/project"
 	"pawl/internal/runs"
@@ -20,6 +20,8 @@ import (
 type Mirror struct {
 	Format format.Format
 	Dir    string // absolute; for a format with tables it may be a single file
+
+	Answers bool // answers to gates in the files count as the user's. Defaults to false.
 
 	place string // in Dir, if the user named one of Format.Places
 }
@@ -37,7 +39,7 @@ func (m *Mirror) Record(p *project.Project) pawl.RunMirrored {
 // attempts is reported as running too, so that nobody starts their work again.
 func mirrorFiles(ctx context.Context, p *project.Project, r *runs.Run, m Mirror, cfg config.Snapshots, trigger format.Trigger, engine bool, files format.Files) []format.File {
 	var store *snapshot.Store
-	if _, err := os.Stat(p.Snapshots()); err == nil {
+	if _, err := disk.Lstat(p.Snapshots()); err == nil {
 		if store, err = runs.OpenSnapshots(ctx, p, cfg); err == nil {
 			defer store.Close()
 		}

@@ -68,11 +68,11 @@ func MirrorFailed(p *project.Project, run *pawl.State) bool {
 // readState returns the state of a run's mirror; nil if it is missing, unreadable, or of another mirror.
 func readState(p *project.Project, run *pawl.State) *mirrorState {
 	path := p.MirrorFile(run.Run)
-	info, err := os.Stat(path)
+	info, err := disk.Lstat(path)
 	if err != nil {
 		return nil
 	}
-	data, err := os.ReadFile(path)
+	data, err := disk.ReadFile(path, disk.ViewLimit)
 	k := mirrorState{modified: info.ModTime()}
 	if err != nil || json.Unmarshal(data, &k) != nil || k.Mirror != run.Mirror.String() {
 		return nil

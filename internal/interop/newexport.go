@@ -9,6 +9,7 @@ import (
 	"pawl"
 	"pawl/internal/interop/format"
 	"pawl/internal/project"
+	"pawl/internal/redact"
 	"pawl/internal/runs"
 	"pawl/internal/snapshot"
 	"pawl/internal/supervise"
@@ -38,6 +39,7 @@ func newExport(ctx context.Context, p *project.Project, r *runs.Run, f format.Fo
 		return export // without memories; reading MEMORY.md elsewhere reports the error
 	}
 	for _, m := range memories {
+		m.Text = redact.OfProcess().Text(m.Text) // people edit the file too
 		export.Memories = append(export.Memories, m.Memory)
 	}
 	return export

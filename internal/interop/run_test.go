@@ -38,6 +38,7 @@ func newMirrored(t *testing.T, named string) *enginetest.Project {
 			t.Errorf("no mirror: %v", err)
 			return nil
 		}
+		m.Answers = true
 		return interop.NewMirrorWriter(m, p.Project, log, store)
 	}
 	return p
@@ -260,7 +261,7 @@ func TestAnswersByHand(t *testing.T) {
 	}
 }
 
-// Where the files cannot be written, the run goes on, and people are told.
+// If the files cannot be written, the run continues with a note.
 func TestMirrorThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	p := newMirrored(t, "grid")
@@ -357,7 +358,7 @@ func TestFolders(t *testing.T) {
 	}
 }
 
-// A claim holds where the file is as it was; of what is not there the step is done again.
+// A claim holds if the file is unchanged; a step whose file is missing reruns.
 func TestProve(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()

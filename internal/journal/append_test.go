@@ -124,7 +124,7 @@ func TestLastBatchIsWrittenAgain(t *testing.T) {
 	expect("after opening", theirs, true)
 	add(theirs)
 	expect("after its own batch", theirs, false)
-	expect("after a foreign batch", ours, true)
+	expect("after a batch of another writer", ours, true)
 	add(ours)
 	if err := ours.reopen(); err != nil {
 		t.Fatal(err)
@@ -132,7 +132,7 @@ func TestLastBatchIsWrittenAgain(t *testing.T) {
 	expect("after reopening", ours, true)
 }
 
-// TestFailedWrite gives the log a descriptor that cannot be written; with a good one it goes on.
+// TestFailedWrite gives the log a read-only descriptor; with a writable one it continues.
 func TestFailedWrite(t *testing.T) {
 	t.Parallel()
 	l := newLog(t)

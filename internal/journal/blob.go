@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"pawl"
@@ -33,7 +32,7 @@ func (l *Log) Blob(name string) ([]byte, error) {
 		return nil, fmt.Errorf("read blob: invalid SHA-256 %q", name)
 	}
 	path := filepath.Join(l.home, blobFolder, name)
-	data, err := os.ReadFile(path)
+	data, err := disk.ReadFile(path, disk.CacheLimit)
 	if err != nil {
 		return nil, &pawl.Error{Kind: pawl.KindDamaged, Err: fmt.Errorf("read blob: %w", err), Hint: "pawl verify"}
 	}

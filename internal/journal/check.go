@@ -58,7 +58,7 @@ func (c *checker) position() string {
 }
 
 func (c *checker) journal() {
-	file, err := os.Open(c.path)
+	file, err := disk.Open(c.path)
 	if errors.Is(err, fs.ErrNotExist) && lost(c.home) {
 		c.reportDamage(c.path, errors.New("the journal is missing"))
 		return
@@ -104,7 +104,7 @@ func (c *checker) segments(open *os.File) error {
 	}
 	last := c.path
 	for _, s := range list {
-		file, err := disk.OpenRegular(s.path)
+		file, err := disk.Open(s.path)
 		if err != nil {
 			return err
 		}
@@ -273,7 +273,7 @@ func (c *checker) content(line []byte, before chain) {
 // blobs checks that each blob matches its name.
 func (c *checker) blobs() {
 	folder := filepath.Join(c.home, blobFolder)
-	entries, err := os.ReadDir(folder)
+	entries, err := disk.ReadDir(folder)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		c.report(pawl.Bad, folder, "%v", err)
 	}
@@ -290,14 +290,14 @@ func (c *checker) blobs() {
 
 // leftovers lists the saved torn tails and damaged journals.
 func (c *checker) leftovers() {
-	names, err := filepath.Glob(filepath.Join(c.home, tornPrefix+"*"))
+	names, err := disk.Glob(c.home, tornPrefix+"*")
 	if err != nil {
 		c.report(pawl.Bad, c.home, "%v", err)
 	}
 	for _, name := range names {
 		c.report(pawl.OK, name, "the bytes of an interrupted append, which was never acknowledged")
 	}
-	names, err = filepath.Glob(filepath.Join(c.home, damagedPrefix+"*"))
+	names, err = disk.Glob(c.home, damagedPrefix+"*")
 	if err != nil {
 		c.report(pawl.Bad, c.home, "%v", err)
 	}

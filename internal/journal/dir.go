@@ -13,8 +13,8 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
-	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 
 	"pawl"
@@ -35,7 +35,7 @@ var (
 
 // Runs returns the runs in folder by name, except those whose creation was interrupted.
 func Runs(folder string) ([]pawl.RunID, error) {
-	entries, err := os.ReadDir(folder)
+	entries, err := disk.ReadDir(folder)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -48,7 +48,7 @@ func Runs(folder string) ([]pawl.RunID, error) {
 		if err != nil {
 			continue
 		}
-		if info, err := os.Stat(filepath.Join(folder, entry.Name(), FileName)); err == nil && info.Size() > 0 {
+		if info, err := disk.Lstat(filepath.Join(folder, entry.Name(), FileName)); err == nil && info.Size() > 0 {
 			runs = append(runs, run)
 		}
 	}
@@ -60,7 +60,7 @@ func Create(folder string, run pawl.RunID) (*Log, error) {
 	if _, err := pawl.ParseRunID(string(run)); err != nil {
 		return nil, err
 	}
-	home := filepath.Join(folder, string(run))
+	home := homeOf(folder, run)
 	if err := disk.MakeFolders(home); err != nil {
 		return nil, fmt.Errorf("create run %s: %w", run, err)
 	}
@@ -148,4 +148,14 @@ func (d *Dir) log(run pawl.RunID) (*Log, error) {
 	}
 	d.logs[run] = log
 	return log, nil
+}
+
+// homeOf returns the folder of a run. An id that is no name of a folder, which only a planted file can contain, gets a
+// folder that never exists.
+func homeOf(folder string, run pawl.RunID) string {
+	name := string(run)
+	if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00") {
+		name = "invalid"
+	}
+	return filepath.Join(folder, name)
 }

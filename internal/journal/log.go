@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
-	"os"
 	"path/filepath"
 	"sync"
 
@@ -36,7 +35,7 @@ type Log struct {
 	synced    int64        // chain.end at the last sync by this descriptor
 	damage    error        // damage after chain.end, or nil
 	dead      error        // why nothing can be appended any more, or nil
-	foreign   pawl.Seq     // last event that another writer appended
+	lastOther pawl.Seq     // last event that another writer appended
 	delivered pawl.Seq     // last event that State or NewEvents returned
 	cached    pawl.Seq     // last event in the cached state, as far as known
 	early     chan *cached // receives the cache, read while a long journal is verified; may be nil
@@ -95,12 +94,12 @@ func (l *Log) openFile() error {
 }
 
 func (l *Log) openForWriting(path string) (disk.File, error) {
-	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	file, err := disk.OpenWritable(path)
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.EROFS) {
 		l.readOnly = err
-		file, err = os.Open(path)
+		file.File, err = disk.Open(path)
 	}
-	return disk.File{File: file}, err
+	return file, err
 }
 
 // Close closes the journal and ends its watches.
@@ -237,7 +236,7 @@ func (l *Log) scan() error {
 // afterScan updates the Log after the events that follow event before were scanned.
 func (l *Log) afterScan(before pawl.Seq) error {
 	if l.chain.seq > before {
-		l.foreign = l.chain.seq
+		l.lastOther = l.chain.seq
 	}
 	if before > 0 || l.chain.seq == 0 {
 		return nil
@@ -399,7 +398,7 @@ func (s *sealed) events(run pawl.RunID, after pawl.Seq, yield func(pawl.Event, e
 		return false
 	}
 	at := newVerified()
-	file, err := disk.OpenRegular(s.path)
+	file, err := disk.Open(s.path)
 	if err != nil {
 		return fail(&at, err)
 	}

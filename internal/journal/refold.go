@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -104,7 +103,7 @@ func (l *Log) refold(cancelled func() error) (*pawl.State, []Mismatch, error) {
 // storedStates returns the cache, if State would use it, and the states that headers name, by event.
 func (l *Log) storedStates() map[pawl.Seq][]storedState {
 	stored := map[pawl.Seq][]storedState{}
-	if data, err := os.ReadFile(l.cachePath()); err == nil && sumMatches(data) {
+	if data, err := disk.ReadFile(l.cachePath(), disk.CacheLimit); err == nil && sumMatches(data) {
 		var c struct {
 			cached
 			State json.RawMessage `json:"state"`

@@ -54,7 +54,7 @@ func ReadSalvage(folder string, run pawl.RunID) (*Salvage, error) {
 	if errors.Is(l.damage, pawl.ErrNewer) {
 		return nil, fmt.Errorf("%s is %w", l.path(), pawl.ErrNewer)
 	}
-	if s.current, err = os.ReadFile(l.path()); err != nil {
+	if s.current, err = disk.ReadFile(l.path(), disk.JournalLimit); err != nil {
 		return nil, err
 	}
 	damage, err := s.readSegments(l.sealed)
@@ -90,7 +90,7 @@ func (s *Salvage) readSealed() error {
 // readSegments reads the events of sealed segments up to the first damage, which it returns.
 func (s *Salvage) readSegments(list []*sealed) (damage, err error) {
 	for _, segment := range list {
-		data, err := os.ReadFile(segment.path)
+		data, err := disk.ReadFile(segment.path, disk.JournalLimit)
 		if err != nil {
 			return damaged(segment.path, 1, 0, err), nil
 		}
@@ -239,7 +239,7 @@ func (s *Salvage) compose(events []pawl.Event) ([]byte, error) {
 
 // lockUnchanged locks the old journal against writers, and verifies that it has not changed since it was read.
 func (s *Salvage) lockUnchanged(path string) (unlock func(), err error) {
-	file, err := os.Open(path)
+	file, err := disk.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -249,7 +249,7 @@ func (s *Salvage) lockUnchanged(path string) (unlock func(), err error) {
 		return nil, errors.Join(err, file.Close())
 	}
 	unlock = func() { release(); file.Close() }
-	if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, s.current) {
+	if now, err := disk.ReadFile(path, disk.JournalLimit); err != nil || !bytes.Equal(now, s.current) {
 		unlock()
 		return nil, errors.Join(errors.New("another process has written to it: try again"), err)
 	}
@@ -259,16 +259,16 @@ func (s *Salvage) lockUnchanged(path string) (unlock func(), err error) {
 // linkDamaged gives the journal a second name, under which it stays when the new one replaces it. It reuses a name from
 // an earlier, interrupted rebuild.
 func linkDamaged(home, path string) (name string, err error) {
-	info, err := os.Stat(path)
+	info, err := disk.Lstat(path)
 	if err != nil {
 		return "", err
 	}
-	names, err := filepath.Glob(filepath.Join(home, damagedPrefix+"*"))
+	names, err := disk.Glob(home, damagedPrefix+"*")
 	if err != nil {
 		return "", err
 	}
 	for _, name := range names {
-		if other, err := os.Stat(name); err == nil && os.SameFile(info, other) {
+		if other, err := disk.Lstat(name); err == nil && os.SameFile(info, other) {
 			return name, disk.SyncFolder(home)
 		}
 	}
@@ -282,7 +282,7 @@ func linkDamaged(home, path string) (name string, err error) {
 // Lost returns the runs in folder whose journal is missing although they had one: files that its events led to still
 // exist. Runs whose creation was interrupted have no such files.
 func Lost(folder string) ([]pawl.RunID, error) {
-	entries, err := os.ReadDir(folder)
+	entries, err := disk.ReadDir(folder)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -300,7 +300,7 @@ func Lost(folder string) ([]pawl.RunID, error) {
 }
 
 func lost(home string) bool {
-	if info, err := os.Stat(filepath.Join(home, FileName)); err == nil && info.Size() > 0 {
+	if info, err := disk.Lstat(filepath.Join(home, FileName)); err == nil && info.Size() > 0 {
 		return false
 	}
 	return hasTraces(home)
@@ -309,7 +309,7 @@ func lost(home string) bool {
 // hasTraces reports whether files exist that only follow a run's first events.
 func hasTraces(home string) bool {
 	for _, trace := range []string{"steps", "STATE.md", "state.json", blobFolder} {
-		if _, err := os.Stat(filepath.Join(home, trace)); err == nil {
+		if _, err := disk.Lstat(filepath.Join(home, trace)); err == nil {
 			return true
 		}
 	}
@@ -319,7 +319,7 @@ func hasTraces(home string) bool {
 // CachedSeq returns the last event in a run's cached state, or 0 if the cache is missing or damaged. It uses nothing
 // else of the cache.
 func CachedSeq(folder string, run pawl.RunID) pawl.Seq {
-	data, err := os.ReadFile(filepath.Join(folder, string(run), "state.json"))
+	data, err := disk.ReadFile(filepath.Join(homeOf(folder, run), "state.json"), disk.CacheLimit)
 	if err != nil || !sumMatches(data) {
 		return 0
 	}

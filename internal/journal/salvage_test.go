@@ -22,7 +22,7 @@ func salvage(t *testing.T, r *run) *journal.Salvage {
 	return s
 }
 
-// TestRebuild keeps what stands before damage byte for byte, has the journal go on behind it, and keeps the damaged one.
+// TestRebuild: the new journal has the bytes before the damage and can be appended to; the damaged journal is kept.
 func TestRebuild(t *testing.T) {
 	t.Parallel()
 	r := newRun(t, "a", "b", "c")

@@ -172,7 +172,7 @@ func sealedIn(home string, first pawl.Seq) ([]*sealed, error) {
 	if first <= 1 {
 		return nil, nil
 	}
-	entries, err := os.ReadDir(home)
+	entries, err := disk.ReadDir(home)
 	if err != nil {
 		return nil, err
 	}
@@ -220,7 +220,7 @@ func (l *Log) checkSealed(open *origin) error {
 
 // read reads the size and the last checksum of the segment, and returns its header; nil for the first segment.
 func (s *sealed) read(run pawl.RunID) (*origin, error) {
-	file, err := disk.OpenRegular(s.path)
+	file, err := disk.Open(s.path)
 	if err != nil {
 		return nil, err
 	}
@@ -245,7 +245,7 @@ func (s *sealed) load(run pawl.RunID) (*segmentIndex, error) {
 	if s.index != nil {
 		return s.index, nil
 	}
-	file, err := disk.OpenRegular(s.path)
+	file, err := disk.Open(s.path)
 	if err != nil {
 		return nil, damaged(s.path, 1, 0, err)
 	}
@@ -292,7 +292,7 @@ func (l *Log) advance() (more bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	named, err := os.Stat(l.path())
+	named, err := disk.Lstat(l.path())
 	if errors.Is(err, fs.ErrNotExist) || err == nil && os.SameFile(ours, named) {
 		return false, nil // if the folder was moved away, finish the write there
 	}
@@ -449,7 +449,7 @@ func (l *Log) linkSealed() error {
 	if err != nil {
 		return err
 	}
-	entries, err := os.ReadDir(l.home)
+	entries, err := disk.ReadDir(l.home)
 	if err != nil {
 		return err
 	}
@@ -458,7 +458,7 @@ func (l *Log) linkSealed() error {
 		if n < l.first {
 			continue
 		}
-		if other, err := os.Stat(path); err == nil && n == l.first && os.SameFile(info, other) {
+		if other, err := disk.Lstat(path); err == nil && n == l.first && os.SameFile(info, other) {
 			return disk.SyncFolder(l.home) // linked by a process that died then
 		}
 		if err := disk.Rename(path, damagedName(l.home, n)); err != nil {
@@ -483,4 +483,29 @@ func (l *Log) foldedBefore() *pawl.State {
 		return pawl.NewState()
 	}
 	return state
+}
+
+// Files returns the paths of a journal's segments in order. The last one is the open segment.
+func Files(folder string, run pawl.RunID) ([]string, error) {
+	home := homeOf(folder, run)
+	open := filepath.Join(home, FileName)
+	file, err := disk.Open(open)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	at, _, err := readHeader(file, info.Size(), run)
+	if err != nil {
+		return nil, damaged(open, 1, 0, err)
+	}
+	list, err := sealedIn(home, at.first)
+	var paths []string
+	for _, s := range list {
+		paths = append(paths, s.path)
+	}
+	return append(paths, open), err
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/crc32"
-	"os"
 	"path/filepath"
 
 	"pawl"
@@ -108,13 +107,21 @@ func (l *Log) Uncached() pawl.Seq {
 
 // readCache reads the cache; nil if it is unreadable.
 func readCache(path string) *cached {
-	data, err := os.ReadFile(path)
+	data, err := disk.ReadFile(path, disk.CacheLimit)
 	if err != nil || !sumMatches(data) {
 		return nil
 	}
 	c := cached{State: pawl.NewState()}
 	if err := json.Unmarshal(data, &c); err != nil {
 		return nil
+	}
+	if c.State == nil {
+		return nil
+	}
+	for step := range c.State.Steps { // ids become names of folders
+		if _, err := pawl.ParseStepID(string(step)); err != nil {
+			return nil
+		}
 	}
 	return &c
 }

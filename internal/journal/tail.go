@@ -104,7 +104,7 @@ func End(folder string, run pawl.RunID, n int64) (Position, error) {
 
 // openSegment opens a segment's file for reading, and returns the number of its first event.
 func openSegment(path string, run pawl.RunID) (file *os.File, first pawl.Seq, size int64, err error) {
-	if file, err = disk.OpenRegular(path); err != nil {
+	if file, err = disk.Open(path); err != nil {
 		return nil, 0, 0, err
 	}
 	info, err := file.Stat()

@@ -244,7 +244,7 @@ func TestJournalThatShrinks(t *testing.T) {
 	}
 }
 
-func TestForeignAndNewerJournals(t *testing.T) {
+func TestMovedAndNewerJournals(t *testing.T) {
 	t.Parallel()
 	r := newRun(t, "one")
 	r.damaged = true

@@ -3,6 +3,7 @@ package journal
 import (
 	"context"
 	"os"
+	"pawl/internal/disk"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
@@ -91,9 +92,9 @@ func (l *Log) behind() (behind, replaced bool) {
 	defer l.mu.Unlock()
 	info, err := l.file.Stat()
 	if err != nil {
-		return l.foreign > l.delivered, false
+		return l.lastOther > l.delivered, false
 	}
-	named, err := os.Stat(l.path())
+	named, err := disk.Lstat(l.path())
 	replaced = err == nil && !os.SameFile(info, named)
-	return l.foreign > l.delivered || info.Size() != l.chain.end || replaced && l.dead == nil, replaced
+	return l.lastOther > l.delivered || info.Size() != l.chain.end || replaced && l.dead == nil, replaced
 }

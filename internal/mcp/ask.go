@@ -49,7 +49,11 @@ func (s *Server) ask(ctx context.Context, c call, in askIn) (answer[askOut], err
 	if q.fresh {
 		reply = nil
 	}
-	if q.gate.Open() && reply == nil && c.canElicit() {
+	elicits := c.canElicit() && s.reachesPerson()
+	if !elicits {
+		reply = nil
+	}
+	if q.gate.Open() && reply == nil && elicits {
 		if c.elicitsInResult() {
 			return answer[askOut]{questions: sdk.InputRequestMap{string(q.gate.ID): form(q)}}, nil
 		}

@@ -41,7 +41,7 @@ func (d *toolContext) briefOf(ctx context.Context, client *sdk.Implementation, i
 	if err != nil {
 		return brief.Brief{}, err
 	}
-	c, err := config.Read(p.Config())
+	c, err := config.Of(p)
 	if err != nil {
 		return brief.Brief{}, err
 	}

@@ -54,7 +54,7 @@ func (d *toolContext) save(ctx context.Context, by pawl.Author, why string) (his
 	if err != nil {
 		return history.SavedCheckpoint{}, err
 	}
-	c, err := config.Read(p.Config())
+	c, err := config.Of(p)
 	if err != nil {
 		return history.SavedCheckpoint{}, err
 	}

@@ -28,11 +28,12 @@ type toolContext struct {
 	started atomic.Bool      // the server was started by the agent that calls it
 	redact  *redact.Redactor
 	user    string // login name of the person
+	environ []string
 	formats interop.Formats
 }
 
 func newToolContext(c Config) *toolContext {
-	d := &toolContext{folder: c.Folder, version: c.Version, session: "mcp-" + disk.RandomHex(4), redact: redact.New(c.Environ), user: variable(c.Environ, "USER"), formats: c.Formats}
+	d := &toolContext{folder: c.Folder, version: c.Version, session: "mcp-" + disk.RandomHex(4), redact: redact.New(c.Environ), user: variable(c.Environ, "USER"), formats: c.Formats, environ: c.Environ}
 	d.step = runs.StepClientOf(func(name string) string { return variable(c.Environ, name) })
 	if d.step != nil && d.step.Project != "" {
 		d.folder = d.step.Project
@@ -51,7 +52,17 @@ func variable(environ []string, name string) string {
 	return value
 }
 
-func (d *toolContext) project() (*project.Project, error) { return project.Find(d.folder) }
+// project returns the project, if the user trusts it.
+func (d *toolContext) project() (*project.Project, error) { return Project(d.folder) }
+
+// Project returns the project that contains a folder, if the user trusts it.
+func Project(folder string) (*project.Project, error) {
+	p, err := project.Find(folder)
+	if err != nil {
+		return nil, err
+	}
+	return p, p.Trusted()
+}
 
 // projectOrInit returns the project. If there is none, it initialises one in the folder.
 func (d *toolContext) projectOrInit() (*project.Project, error) {
@@ -60,6 +71,9 @@ func (d *toolContext) projectOrInit() (*project.Project, error) {
 		return p, err
 	}
 	if p, err = project.Init(d.folder); err == nil {
+		err = p.Trusted()
+	}
+	if err == nil {
 		p.Register("", time.Now().UTC())
 	}
 	return p, err
@@ -135,7 +149,7 @@ func (d *toolContext) act(ctx context.Context, p *project.Project, run pawl.RunI
 
 // refresh updates the files of other systems that mirror a run. An error becomes a note of the run.
 func (d *toolContext) refresh(ctx context.Context, p *project.Project, r *runs.Run) {
-	c, err := config.Read(p.Config())
+	c, err := config.Of(p)
 	if err == nil {
 		err = d.formats.Refresh(ctx, p, r, c.Snapshots)
 	}

@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"pawl"
+	who "pawl/internal/caller"
 	"pawl/internal/runs"
 )
 
@@ -17,6 +17,13 @@ import (
 func (c call) canElicit() bool {
 	can := c.ClientCapabilities()
 	return can != nil && can.Elicitation != nil && (can.Elicitation.Form != nil || can.Elicitation.URL == nil)
+}
+
+// reachesPerson reports whether the client's reply is a person's. The program of a step answers its questions itself, and so
+// could a program that an agent starts between itself and this server.
+func (d *toolContext) reachesPerson() bool {
+	c := who.Under(d.environ, "")
+	return d.step == nil && c.Kind != who.Step && (c.Kind != who.Agent || c.Direct)
 }
 
 // elicitsInResult reports whether the client takes the questions in a tool's result and calls the tool again with the reply.
@@ -71,16 +78,9 @@ func (s *Server) elicit(ctx context.Context, c call, q *question) (*sdk.ElicitRe
 // closeGate closes the gate of a question with a person's answer. If somebody else has answered it first, their answer
 // counts; if the answer cannot be recorded, the gate stays open.
 func (s *Server) closeGate(ctx context.Context, c call, q *question, content map[string]any) error {
-	act, err := s.answerAct(q.gate, content)
+	act, err := s.answerAct(q.gate, content, "mcp client "+c.by.Name)
 	if err != nil {
 		return err
-	}
-	if s.step != nil {
-		if err := s.journaled(ctx, q); errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-			return usage("the answer was not recorded, because no engine has processed the question; a person answers with %s", strings.Join(runs.AnswerCommands(q.gate), ", or "))
-		} else if err != nil {
-			return err
-		}
 	}
 	p, err := s.project()
 	if err != nil {
@@ -99,17 +99,20 @@ func (s *Server) closeGate(ctx context.Context, c call, q *question, content map
 }
 
 // answerAct returns the act for a completed form.
-func (s *Server) answerAct(g *pawl.GateState, content map[string]any) (runs.Act, error) {
+func (s *Server) answerAct(g *pawl.GateState, content map[string]any, via string) (runs.Act, error) {
 	given, _ := content["answer"].(string)
 	why, _ := content["why"].(string)
-	why = s.redact.Text(why)
+	reply := pawl.GateAnswered{Gate: g.ID, Why: s.redact.Text(why), Via: via}
 	switch {
 	case g.Type == pawl.DecisionFor:
-		return runs.Choose(g.ID, given, why), nil
+		reply.Answer, reply.Option = pawl.Chosen, given
 	case given == approve:
-		return runs.Approve(g.ID, why), nil
+		reply.Answer = pawl.Approved
 	case given == reject:
-		return runs.Reject(g.ID, why, false), nil
+		reply.Answer = pawl.Rejected
+	}
+	if reply.Answer != "" {
+		return runs.Reply(reply), nil
 	}
 	said, _ := json.Marshal(given)
 	return nil, usage("invalid answer %s to gate %s: expected %s or %s", said, g.ID, approve, reject)

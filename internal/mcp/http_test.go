@@ -86,7 +86,7 @@ func TestAccess(t *testing.T) {
 	}
 }
 
-// TestLargeBody sends ten megabytes. They are refused, and the server goes on.
+// TestLargeBody sends ten megabytes. The server refuses them and continues.
 func TestLargeBody(t *testing.T) {
 	t.Parallel()
 	h := newFolder(t).listen(mcp.HTTP{})

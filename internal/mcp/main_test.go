@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -51,11 +52,14 @@ func testMain(m *testing.M) int {
 		fmt.Fprintf(os.Stderr, "build: %v\n%s", err, out)
 		return 1
 	}
-	for _, name := range []string{"HOME", "XDG_STATE_HOME"} { // of the servers in this process
-		if err := os.Setenv(name, dir); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
+	home := filepath.Join(dir, "home")
+	err = errors.Join(os.Mkdir(home, 0o700), os.Setenv("HOME", home))
+	for _, name := range []string{"XDG_STATE_HOME", "XDG_CONFIG_HOME", "PAWL_STATE"} {
+		err = errors.Join(err, os.Unsetenv(name))
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
 	}
 	return m.Run()
 }
@@ -63,7 +67,7 @@ func testMain(m *testing.M) int {
 // secret is a value that no answer and no file of the project may hold.
 const secret = "vX93kLqPz7wM2rTs"
 
-// folder is a place of work of a test, with a home of its own.
+// folder is the working folder of a test.
 type folder struct {
 	*testing.T
 	dir string
@@ -74,7 +78,7 @@ type folder struct {
 func newFolder(t *testing.T) *folder {
 	t.Helper()
 	f := &folder{T: t, dir: t.TempDir()}
-	f.env = append(os.Environ(), "HOME="+t.TempDir(), "USER=tester", "XDG_STATE_HOME=", "XDG_CONFIG_HOME=", "DEPLOY_TOKEN="+secret)
+	f.env = append(os.Environ(), "USER=tester", "DEPLOY_TOKEN="+secret)
 	f.write("hello.txt", "hello\n")
 	if _, err := project.Init(f.dir); err != nil {
 		t.Fatal(err)
@@ -209,7 +213,7 @@ func (f *folder) server(log io.Writer) *mcp.Server {
 	return s
 }
 
-// connect connects a client to a server of its own.
+// connect connects a client to a new server.
 func (f *folder) connect(way, version string, client *sdk.Client) *sdk.ClientSession {
 	f.Helper()
 	if way == "http" {
@@ -264,7 +268,7 @@ func (f *folder) stdio() lines {
 	return l
 }
 
-// program connects a client to a server in a process of its own.
+// program connects a client to a server in a separate process.
 func (f *folder) program(version string, client *sdk.Client) *sdk.ClientSession {
 	f.Helper()
 	c := f.command("mcp")

@@ -2,7 +2,6 @@ package mcp
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"pawl"
@@ -77,27 +76,4 @@ func (d *toolContext) askInside(ctx context.Context, q *question, id pawl.GateID
 	gate, err := d.step.OpenGate(q.action)
 	q.gate, q.fresh = &pawl.GateState{Gate: gate}, true
 	return err
-}
-
-// gateTimeout is how long an answer waits for the engine to journal its gate.
-const gateTimeout = 5 * time.Second
-
-// journaled waits until the gate of a question is in the journal.
-func (d *toolContext) journaled(ctx context.Context, q *question) error {
-	_, r, err := d.open(ctx, string(q.run))
-	if err != nil {
-		return err
-	}
-	waiting, cancel := context.WithTimeout(ctx, gateTimeout)
-	defer cancel()
-	changed := r.Log.Watch(waiting)
-	for r.State.Gate(q.gate.ID) == nil && err == nil {
-		select {
-		case <-changed:
-			err = r.Refresh()
-		case <-waiting.Done():
-			err = waiting.Err()
-		}
-	}
-	return errors.Join(err, r.Log.Close())
 }

@@ -27,7 +27,7 @@ func (f *folder) byHand() *hand {
 	return &hand{folder: f, in: l.in, out: bufio.NewReaderSize(l.out, 1<<20), wait: func() error { return <-l.ended }}
 }
 
-// process starts a server in a process of its own, which can be killed.
+// process starts a server in a separate process, which can be killed.
 func (f *folder) process() (h *hand, kill func()) {
 	f.Helper()
 	c := f.command("mcp")
@@ -173,7 +173,7 @@ func TestProbeOfOthers(t *testing.T) {
 	}
 }
 
-// TestBrokenLines sends what is no message. Each gets an answer, and the server goes on.
+// TestBrokenLines sends lines that are not messages. The server answers each with an error and continues.
 func TestBrokenLines(t *testing.T) {
 	t.Parallel()
 	h := newFolder(t).byHand()
@@ -254,7 +254,7 @@ func TestClientDies(t *testing.T) {
 	h.pawl("verify")
 }
 
-// TestCancelledCall calls a question off: it stays open, and the server goes on.
+// TestCancelledCall cancels a call that asks a question. The gate stays open and the server continues.
 func TestCancelledCall(t *testing.T) {
 	t.Parallel()
 	h := newFolder(t).byHand()

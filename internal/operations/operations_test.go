@@ -19,7 +19,7 @@ import (
 	"pawl/internal/operations"
 )
 
-// world is a folder in which operations are carried out for real.
+// world is a folder in which tool calls really run.
 type world struct {
 	*testing.T
 	root string
@@ -85,7 +85,7 @@ func (w *world) judge(o *pawl.OperationState) (pawl.OperationVerdict, string) {
 	return w.judgeBeside(o)
 }
 
-// found is what there is to be found.
+// found is the expected result.
 func (w *world) found(o *pawl.OperationState) operations.World {
 	w.Helper()
 	found := operations.World{Root: w.root, Look: w.look}

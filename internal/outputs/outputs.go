@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"pawl"
+	"pawl/internal/disk"
 )
 
 // MissingError lists declared paths that do not exist.
@@ -297,7 +298,7 @@ func listingLine(path string, d fs.DirEntry) (line string, size int64, err error
 }
 
 func hashFile(path string) (sum string, size int64, err error) {
-	f, err := os.Open(path)
+	f, err := disk.Open(path)
 	if err != nil {
 		return "", 0, err
 	}

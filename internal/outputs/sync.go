@@ -2,7 +2,6 @@ package outputs
 
 import (
 	"fmt"
-	"os"
 
 	"pawl/internal/disk"
 )
@@ -31,7 +30,7 @@ func syncAll(root string, files []string, folders map[string]bool) error {
 }
 
 func syncFile(path string) error {
-	f, err := os.Open(path)
+	f, err := disk.Open(path)
 	if err != nil {
 		return err
 	}

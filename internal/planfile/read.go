@@ -2,6 +2,7 @@
 package planfile
 
 import (
+	"errors"
 	"strings"
 
 	"pawl"
@@ -21,6 +22,9 @@ func Read(name string, data []byte) (*pawl.Plan, error) {
 	r := &reader{strictyaml.Read("plan", data, &file)}
 	plan := r.plan(&file)
 	if err := r.Err(name); err != nil {
+		if faults, ok := errors.AsType[*Errors](err); ok && faults.Syntax {
+			return nil, &pawl.Error{Kind: pawl.KindUsage, Err: err}
+		}
 		return nil, &pawl.Error{Kind: pawl.KindUsage, Err: err, Hint: "pawl plan check " + quoted(name)}
 	}
 	return plan, nil

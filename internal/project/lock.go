@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -66,8 +67,11 @@ func unlock(file *os.File) error {
 const probeTimeout = 5 * time.Second
 
 // LockEngine makes the caller the only engine of this project, and records it in the file. If there is another engine,
-// the error is of KindHeld and names it.
+// the error is of KindHeld and names it. An untrusted project has no engine.
 func (p *Project) LockEngine(holder Holder) (*Lock, error) {
+	if err := p.Trusted(); err != nil {
+		return nil, err
+	}
 	file, err := disk.Create(p.EngineLock())
 	if err != nil {
 		return nil, fmt.Errorf("lock the project: %w", err)
@@ -87,6 +91,9 @@ func (p *Project) LockEngine(holder Holder) (*Lock, error) {
 // LockCheckpointer makes the caller the only process that takes the checkpoints that hooks request. If there is another
 // one, the error is of KindHeld.
 func (p *Project) LockCheckpointer() (*Lock, error) {
+	if err := p.Trusted(); err != nil {
+		return nil, err
+	}
 	file, err := disk.Create(p.CheckpointerLock())
 	if err != nil {
 		return nil, fmt.Errorf("lock the checkpoints: %w", err)
@@ -128,7 +135,7 @@ func heldError(file *os.File) error {
 
 // EngineHolder returns the last holder of the engine lock, and whether it still holds the lock.
 func (p *Project) EngineHolder() (Holder, bool) {
-	file, err := os.Open(p.EngineLock())
+	file, err := disk.Open(p.EngineLock())
 	if err != nil {
 		return Holder{}, false
 	}
@@ -168,11 +175,32 @@ func writeHolder(file disk.File, holder Holder) error {
 }
 
 // WithEditLock calls change while no other process changes project.json or MEMORY.md, or creates what must be unique.
-func (p *Project) WithEditLock(change func() error) error { return locked(p.path("edit.lock"), change) }
+func (p *Project) WithEditLock(change func() error) error {
+	if err := p.Trusted(); err != nil {
+		return err
+	}
+	return p.withEditLock(change)
+}
+
+// withEditLock is WithEditLock in a project that may be untrusted.
+func (p *Project) withEditLock(change func() error) error { return locked(p.path("edit.lock"), change) }
 
 // WithMirrorLock calls write while no other pawl writes another system's files.
 func (p *Project) WithMirrorLock(write func() error) error {
 	return locked(p.path("mirror.lock"), write)
+}
+
+// WithMarkLock calls change while no other pawl changes what the user's state folder records about a run, or journals what has to be
+// recorded there. The project must be trusted.
+func (p *Project) WithMarkLock(run pawl.RunID, change func() error) error {
+	if err := p.Trusted(); err != nil {
+		return err
+	}
+	folder := filepath.Join(p.Trust.Folder, "runs")
+	if err := disk.MakeFolders(folder); err != nil {
+		return err
+	}
+	return locked(filepath.Join(folder, string(run)+".lock"), change)
 }
 
 func locked(path string, do func() error) error {

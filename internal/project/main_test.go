@@ -3,6 +3,7 @@ package project
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -19,13 +20,28 @@ import (
 func TestMain(m *testing.M) {
 	do := os.Getenv("PROJECT_TEST_DO")
 	if do == "" {
-		os.Exit(m.Run())
+		os.Exit(withHome(m))
 	}
 	if err := act(strings.Fields(do)); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 	os.Exit(0)
+}
+
+// withHome runs the tests with a home of their own.
+func withHome(m *testing.M) int {
+	home, err := os.MkdirTemp("", "pawl-project-")
+	err = errors.Join(err, os.Setenv("HOME", home))
+	for _, name := range []string{"XDG_STATE_HOME", "XDG_CONFIG_HOME", "PAWL_STATE"} {
+		err = errors.Join(err, os.Unsetenv(name))
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(home)
+	return m.Run()
 }
 
 func act(words []string) error {
@@ -41,6 +57,10 @@ func act(words []string) error {
 	case "learn": // PREFIX N
 		return learnMany(p, words[1], words[2])
 	case "register":
+		if !p.Trust.Trusted() {
+			fmt.Println("untrusted:", p.Trust.Reason)
+			return nil
+		}
 		for _, notice := range p.Register("active", time.Now()) {
 			fmt.Println(notice)
 		}
@@ -93,6 +113,17 @@ func tell(t *testing.T, folder, home, do string) string {
 		t.Fatalf("%s in %s: %v: %s", do, folder, err, &stderr)
 	}
 	return string(out)
+}
+
+// freshAt makes another process initialise a project in a folder named name, for the user at home, and returns its root.
+func freshAt(t *testing.T, home, name string) string {
+	t.Helper()
+	root := filepath.Join(t.TempDir(), name)
+	if err := os.Mkdir(root, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	tell(t, root, home, "init")
+	return root
 }
 
 // fresh returns a new project in a folder named name below a new temporary one.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +12,7 @@ import (
 
 	"pawl"
 	"pawl/internal/disk"
+	"pawl/internal/redact"
 	"pawl/internal/userdir"
 )
 
@@ -35,13 +35,13 @@ var headings = []struct {
 	{pawl.Fragile, "Fragile areas"},
 }
 
-// Learn adds m to MEMORY.md as a bullet under its heading, unless the bullet exists. It preserves everything else in
+// Learn adds m to MEMORY.md, redacted, as a bullet under its heading, unless the bullet exists. It preserves everything else in
 // the file byte for byte. When it returns nil, the bullet survives a power failure.
 func (p *Project) Learn(m pawl.Memory) (added bool, err error) {
 	if titleOf(m.Kind) == "" {
 		return false, &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("unknown kind of memory %q: use %s", m.Kind, kindNames())}
 	}
-	m.Text = normalize(m.Text)
+	m.Text = normalize(redact.OfProcess().Text(m.Text))
 	if first, _, _ := strings.Cut(m.Text, "\n"); isRule(first) {
 		return false, &pawl.Error{Kind: pawl.KindUsage, Err: errors.New("nothing to learn: the first line has no words")}
 	}
@@ -56,7 +56,7 @@ func (p *Project) Learn(m pawl.Memory) (added bool, err error) {
 func (p *Project) LearnAll(all []pawl.Memory) error {
 	all = slices.Clone(all)
 	for i := range all {
-		all[i].Text = normalize(all[i].Text)
+		all[i].Text = normalize(redact.OfProcess().Text(all[i].Text))
 	}
 	all = slices.DeleteFunc(all, func(m pawl.Memory) bool {
 		first, _, _ := strings.Cut(m.Text, "\n")
@@ -71,8 +71,8 @@ func (p *Project) LearnAll(all []pawl.Memory) error {
 // editMemory durably changes MEMORY.md.
 func (p *Project) editMemory(edit func(doc []byte) []byte) error {
 	err := p.WithEditLock(func() error {
-		path := resolveLink(p.Memory())
-		doc, err := os.ReadFile(path)
+		path := p.Memory()
+		doc, err := disk.ReadFile(path, disk.MemoryLimit)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
@@ -88,29 +88,31 @@ func (p *Project) editMemory(edit func(doc []byte) []byte) error {
 	return nil
 }
 
-// resolveLink returns the target of path if that is a link, so that replacing the target keeps the link.
-func resolveLink(path string) string {
-	if target, err := filepath.EvalSymlinks(path); err == nil {
-		return target
-	}
-	return path
-}
-
 // Memories returns the memories of this project, then those that apply to all of the user's projects.
 func (p *Project) Memories() ([]Remembered, error) {
-	files := []string{p.Memory()}
-	if folder, err := userdir.Config(); err == nil {
-		files = append(files, filepath.Join(folder, "MEMORY.md"))
+	all, err := p.OwnMemories()
+	if err != nil {
+		return nil, err
+	}
+	folder, err := userdir.Config()
+	if err != nil {
+		return all, nil // without a home folder there are none
+	}
+	shared, err := memoriesIn(filepath.Join(folder, "MEMORY.md"))
+	return append(all, shared...), err
+}
+
+// OwnMemories returns the memories of this project alone.
+func (p *Project) OwnMemories() ([]Remembered, error) { return memoriesIn(p.Memory()) }
+
+func memoriesIn(file string) ([]Remembered, error) {
+	doc, err := disk.ReadFile(file, disk.MemoryLimit)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("read memories: %w", err)
 	}
 	var all []Remembered
-	for _, file := range files {
-		doc, err := os.ReadFile(file)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("read memories: %w", err)
-		}
-		for _, m := range memories(doc) {
-			all = append(all, Remembered{Memory: m, File: file})
-		}
+	for _, m := range memories(doc) {
+		all = append(all, Remembered{Memory: m, File: file})
 	}
 	return all, nil
 }

@@ -1,18 +1,43 @@
 package project
 
 import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"pawl"
-	"pawl/internal/disk"
 )
 
-// path returns a path in .pawl.
-func (p *Project) path(names ...string) string {
-	return filepath.Join(append([]string{p.Root, Folder}, names...)...)
+// path returns a path in .pawl. Ids in it may come from files that anybody wrote, so a name that would lead elsewhere
+// is replaced by one that nothing has.
+func (p *Project) path(names ...string) string { return p.join(Folder, names...) }
+
+// join returns a path in a folder of the project. It ignores empty names.
+func (p *Project) join(folder string, names ...string) string {
+	path := filepath.Join(p.Root, folder)
+	for _, name := range names {
+		if name == "" {
+			continue
+		}
+		path += string(filepath.Separator) + safeName(name)
+	}
+	return path
+}
+
+// maxName is the maximum length of a name in a folder, in bytes.
+const maxName = 255
+
+// safeName returns name if it names an entry of a folder, otherwise a hash of it.
+func safeName(name string) string {
+	if name == "." || name == ".." || len(name) > maxName || strings.ContainsAny(name, "/\x00") {
+		sum := sha256.Sum256([]byte(name))
+		return "invalid-" + hex.EncodeToString(sum[:])
+	}
+	return name
 }
 
 // Home is the .pawl folder.
@@ -54,11 +79,14 @@ func (p *Project) CheckpointRequest(kind pawl.CheckpointKind) string {
 func (p *Project) CheckpointerLock() string { return p.path("keeper.lock") }
 
 // RunDir is the folder of a run.
-func (p *Project) RunDir(run pawl.RunID) string { return p.path("runs", string(run)) }
+func (p *Project) RunDir(run pawl.RunID) string { return p.path("runs", runName(run)) }
+
+// ArchivedDir is the folder of an archived run.
+func (p *Project) ArchivedDir(run pawl.RunID) string { return p.path("archive", runName(run)) }
 
 // MirrorFile is a cache of what was last written to the mirrored files of a run.
 func (p *Project) MirrorFile(run pawl.RunID) string {
-	return filepath.Join(p.RunDir(run), "mirror.json")
+	return p.view(run, "mirror.json")
 }
 
 // PlanFile is a revision, from 1, of a run's plan, as named by RunPlanned.File: plan.yaml, plan.2.yaml and so on.
@@ -67,7 +95,7 @@ func (p *Project) PlanFile(run pawl.RunID, revision int) string {
 	if revision > 1 {
 		name = fmt.Sprintf("plan.%d.yaml", revision)
 	}
-	return filepath.Join(p.RunDir(run), name)
+	return p.view(run, name)
 }
 
 // StateFile is the view of a run's state.
@@ -88,42 +116,23 @@ func (p *Project) SummaryFile(run pawl.RunID, step pawl.StepID) string {
 }
 
 func (p *Project) view(run pawl.RunID, name string) string {
-	return filepath.Join(p.RunDir(run), name)
+	return p.path("runs", runName(run), name)
 }
+
+// runName is the name of a run's folder, also if the id is empty.
+func runName(run pawl.RunID) string { return cmp.Or(string(run), "invalid") }
 
 // AttemptDir is the folder of one attempt at a step or item.
 func (p *Project) AttemptDir(ref pawl.AttemptRef, run pawl.RunID) string {
-	return p.path("runs", string(run), "steps", string(ref.Step), string(ref.Item), strconv.Itoa(ref.Attempt))
+	return p.path("runs", runName(run), "steps", cmp.Or(string(ref.Step), "invalid"), string(ref.Item), strconv.Itoa(ref.Attempt))
 }
 
 // UndoDir is the folder of one attempt to undo a step or item.
 func (p *Project) UndoDir(ref pawl.UndoRef, run pawl.RunID) string {
-	return p.path("runs", string(run), "steps", string(ref.Step), string(ref.Item), "undo-"+strconv.Itoa(ref.Attempt))
+	return p.path("runs", runName(run), "steps", cmp.Or(string(ref.Step), "invalid"), string(ref.Item), "undo-"+strconv.Itoa(ref.Attempt))
 }
 
 // OutDir is the folder offered to a step for its results, PAWL_OUT.
 func (p *Project) OutDir(run pawl.RunID, step pawl.StepID) string {
-	return filepath.Join(p.Root, "artifacts", string(run), string(step))
-}
-
-// LinkSelf makes .pawl/bin/pawl a link to this program and returns its folder, which belongs first in a step's PATH. It
-// atomically replaces a link to another program.
-func (p *Project) LinkSelf() (string, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return "", fmt.Errorf("find the pawl program: %w", err)
-	}
-	self, err = filepath.EvalSymlinks(self) // on systems that return the link
-	if err != nil {
-		return "", fmt.Errorf("find the pawl program: %w", err)
-	}
-	folder := p.path("bin")
-	link := filepath.Join(folder, "pawl")
-	if target, err := os.Readlink(link); err == nil && target == self {
-		return folder, nil
-	}
-	if err := disk.MakeFolders(folder); err != nil {
-		return "", err
-	}
-	return folder, disk.Symlink(self, link)
+	return p.join("artifacts", runName(run), string(step))
 }

@@ -6,6 +6,7 @@
 package project
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,12 +14,14 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
 
 	"pawl"
 	"pawl/internal/disk"
+	"pawl/internal/trust"
 )
 
 // Folder is the name of the folder that marks a project.
@@ -26,6 +29,9 @@ const Folder = ".pawl"
 
 // format is the version of project.json that this pawl writes, and the newest that it reads.
 const format = 1
+
+// maxIdentity is the number of bytes that are read of project.json.
+const maxIdentity = 64 << 10
 
 // ignored excludes everything from git except what people write, so that a clone gets an identity of its own.
 const ignored = `# Written by pawl. The memory and the settings can be committed; everything else is local to this folder.
@@ -37,10 +43,18 @@ const ignored = `# Written by pawl. The memory and the settings can be committed
 
 // Project is a folder with a .pawl folder.
 type Project struct {
-	Root string // absolute, without symbolic links
-	ID   string // a UUIDv7; Register changes it if the folder is a copy
+	Root  string // absolute, without symbolic links
+	ID    string // a UUIDv7; empty if the project is not trusted and its project.json cannot be read
+	Trust trust.Standing
+}
 
-	repairNotice string // notice about a repaired project.json; usually empty
+// Trusted returns an error of pawl.KindDamaged, unless the user trusts the project. Whoever writes below .pawl, or executes or
+// believes what it holds, must ask.
+func (p *Project) Trusted() error {
+	if p.Trust.Trusted() {
+		return nil
+	}
+	return &pawl.Error{Kind: pawl.KindDamaged, Err: fmt.Errorf("%s is not trusted: %s", p.Home(), p.Trust.Reason), Hint: "pawl trust"}
 }
 
 // identity is the content of project.json. The file is written last, so if it exists the project is complete.
@@ -61,7 +75,10 @@ func Find(start string) (*Project, error) {
 		return nil, err
 	}
 	for {
-		info, err := os.Stat(filepath.Join(folder, Folder))
+		info, err := os.Lstat(filepath.Join(folder, Folder))
+		if err == nil && info.Mode()&fs.ModeSymlink != 0 {
+			return nil, &pawl.Error{Kind: pawl.KindDamaged, Err: fmt.Errorf("%s is a symbolic link, which pawl does not follow", filepath.Join(folder, Folder))}
+		}
 		if err == nil && info.IsDir() && checkAllowed(folder) == nil {
 			return open(folder)
 		}
@@ -73,7 +90,7 @@ func Find(start string) (*Project, error) {
 	}
 }
 
-// Init makes folder a project and returns it. An existing project is unchanged.
+// Init makes folder a trusted project and returns it. An existing project is unchanged, and may be untrusted.
 func Init(folder string) (*Project, error) {
 	root, err := realPath(folder)
 	if err != nil {
@@ -82,10 +99,46 @@ func Init(folder string) (*Project, error) {
 	if err := checkAllowed(root); err != nil {
 		return nil, err
 	}
-	if err := disk.MakeFolders(filepath.Join(root, Folder)); err != nil {
+	p := &Project{Root: root}
+	if empty, err := p.isEmpty(); err != nil || !empty {
+		return p, cmp.Or(err, p.open())
+	}
+	if err := disk.MakeFolders(p.Home()); err != nil {
 		return nil, fmt.Errorf("initialise a project in %s: %w", root, err)
 	}
-	return open(root)
+	if err := p.withEditLock(p.create); err != nil {
+		return nil, fmt.Errorf("initialise a project in %s: %w", root, err)
+	}
+	return p, p.open()
+}
+
+// create trusts a new project, unless another process was faster.
+func (p *Project) create() error {
+	if empty, err := p.isEmpty(); err != nil || !empty || trust.Check(p.Home()).Trusted() {
+		return err
+	}
+	id, err := newID()
+	if err != nil {
+		return err
+	}
+	_, err = trust.Grant(p.Root, id, trust.Created, false, time.Now())
+	return err
+}
+
+// isEmpty reports whether the project does not exist, or holds nothing that anybody could believe: its creator died.
+func (p *Project) isEmpty() (bool, error) {
+	entries, err := disk.ReadDir(p.Home())
+	if errors.Is(err, fs.ErrNotExist) {
+		return true, nil
+	}
+	for _, e := range entries {
+		if !slices.ContainsFunc([]string{trust.File, "edit.lock", ".gitignore", "project.json"}, func(name string) bool {
+			return e.Name() == name || strings.HasPrefix(e.Name(), "."+name) // a temporary file
+		}) {
+			return false, err
+		}
+	}
+	return err == nil, err
 }
 
 // realPath returns the canonical path of a folder.
@@ -122,119 +175,109 @@ func sameFile(a, b string) bool {
 	return errA == nil && errB == nil && os.SameFile(infoA, infoB)
 }
 
-// open reads the project's identity. It completes a project whose creator crashed, or whose project.json is not in git.
+// open reads the project's standing and identity. It completes a trusted project whose creator crashed, or whose project.json is
+// missing or damaged. It changes nothing in an untrusted one.
 func open(root string) (*Project, error) {
 	p := &Project{Root: root}
-	who, err := p.identity()
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		who, err = p.complete()
-	case err != nil && !errors.Is(err, pawl.ErrNewer):
-		who, err = p.repairIdentity(err)
-	}
-	if err != nil {
+	if err := p.open(); err != nil {
 		return nil, err
 	}
-	p.ID = who.ID
 	return p, nil
 }
 
-func (p *Project) complete() (identity, error) {
-	var who identity
-	err := p.WithEditLock(func() error {
-		var err error
-		who, err = p.identity() // another process may have been faster
-		if !errors.Is(err, fs.ErrNotExist) {
-			return err
+func (p *Project) open() error {
+	p.Trust = trust.Check(p.Home())
+	who, err := p.identity()
+	if !p.Trust.Trusted() {
+		p.ID = who.ID
+		return nil
+	}
+	p.ID = p.Trust.Project
+	if errors.Is(err, pawl.ErrNewer) {
+		return err
+	}
+	if err != nil {
+		return p.complete()
+	}
+	return nil
+}
+
+// complete writes the files of a new project that are missing. It keeps a damaged project.json under another name.
+func (p *Project) complete() error {
+	return p.WithEditLock(func() error {
+		_, err := p.identity()
+		if err == nil { // another process was faster
+			return nil
 		}
 		if err := p.writeGitignore(); err != nil {
 			return err
 		}
-		who, err = p.newIdentity()
-		if err != nil {
-			return err
+		if !errors.Is(err, fs.ErrNotExist) {
+			aside := "project.json.damaged-" + time.Now().UTC().Format("20060102T150405.000000000Z")
+			if err := disk.Rename(p.path("project.json"), p.path(aside)); err != nil {
+				return fmt.Errorf("rename the damaged project.json: %w", err)
+			}
 		}
-		return p.setIdentity(who)
+		return p.setIdentity()
 	})
-	return who, err
 }
 
 func (p *Project) writeGitignore() error {
 	path := p.path(".gitignore")
-	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := disk.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return disk.Replace(path, []byte(ignored))
 }
 
-// repairIdentity rewrites a damaged project.json and keeps the damaged file. It finds the ID in the registry or in the
-// project's runs. If they do not name exactly one ID, or a project with that ID exists elsewhere, it returns the
-// damage.
-func (p *Project) repairIdentity(damage error) (identity, error) {
-	ids := p.idsInRuns()
-	entries, _ := List() // unreadable entries are no evidence
-	for _, e := range entries {
-		if e.Path == p.Root {
-			ids = append(ids, e.ID)
-		}
-	}
-	slices.Sort(ids)
-	if ids = slices.Compact(ids); len(ids) != 1 {
-		return identity{}, damage
-	}
-	who := identity{Format: format, ID: ids[0], Path: p.Root}
-	if e, err := readEntry(who.ID); err == nil && !p.isHere(e.Path) && e.Live() {
-		return identity{}, damage
-	}
-	err := p.WithEditLock(func() error {
-		if now, err := p.identity(); err == nil { // another process was faster
-			who = now
-			return nil
-		}
-		aside := "project.json.damaged-" + time.Now().UTC().Format("20060102T150405.000000000Z")
-		if err := disk.Rename(p.path("project.json"), p.path(aside)); err != nil {
-			return fmt.Errorf("rename the damaged project.json: %w", err)
-		}
-		p.repairNotice = "project.json was damaged; it is kept as " + aside + ", and was written anew"
-		return p.setIdentity(who)
-	})
-	return who, err
-}
-
-// idsInRuns returns the project IDs in the first events of the project's runs.
-func (p *Project) idsInRuns() []string {
-	paths, err := filepath.Glob(filepath.Join(p.Runs(), "*", "journal.jsonl"))
-	if err != nil {
+// Grant trusts the project on the word of its user. A copy of another project gets an id and a value of its own.
+func (p *Project) Grant(now time.Time) error {
+	if p.Trust.Trusted() {
 		return nil
 	}
-	var ids []string
-	for _, path := range paths {
-		var first struct {
-			Data struct {
-				Project string `json:"project"`
-			} `json:"data"`
+	err := p.withEditLock(func() error {
+		id, err := p.ID, error(nil)
+		if id == "" || p.Trust.Copy {
+			id, err = newID()
 		}
-		file, err := os.Open(path)
-		if err != nil {
-			continue
+		if err == nil {
+			_, err = trust.Grant(p.Root, id, trust.Told, p.Trust.Copy, now)
 		}
-		if json.NewDecoder(file).Decode(&first) == nil && checkID(first.Data.Project) == nil {
-			ids = append(ids, first.Data.Project)
-		}
-		file.Close()
+		return err
+	})
+	if err != nil {
+		return err
 	}
-	return ids
+	return p.open()
 }
 
-func (p *Project) newIdentity() (identity, error) {
+// Revoke makes the project untrusted, and removes it from the user's registry.
+func (p *Project) Revoke() error { return Revoke(p.Trust) }
+
+// Revoke makes a project untrusted, which may be gone, and removes it from the user's registry.
+func Revoke(s trust.Standing) error {
+	if err := s.Revoke(); err != nil {
+		return err
+	}
+	if checkID(s.Project) != nil {
+		return nil
+	}
+	path, err := entryPath(s.Project)
+	if err != nil {
+		return err
+	}
+	return disk.Remove(path)
+}
+
+func newID() (string, error) {
 	id, err := uuid.NewV7()
-	return identity{Format: format, ID: id.String(), Path: p.Root}, err
+	return id.String(), err
 }
 
 // identity reads project.json. An error other than fs.ErrNotExist means that the file is damaged or too new.
 func (p *Project) identity() (identity, error) {
 	path := p.path("project.json")
-	data, err := os.ReadFile(path)
+	data, err := disk.ReadFile(path, maxIdentity)
 	if err != nil {
 		return identity{}, err
 	}
@@ -255,7 +298,6 @@ func damaged(path string, err error) error {
 	return &pawl.Error{
 		Kind: pawl.KindDamaged,
 		Err:  fmt.Errorf("read %s: %w", path, err),
-		Hint: fmt.Sprintf("mv '%s' '%s.damaged' && pawl init", path, path),
 	}
 }
 
@@ -268,7 +310,9 @@ func checkID(id string) error {
 	return nil
 }
 
-func (p *Project) setIdentity(who identity) error { return writeJSON(p.path("project.json"), who) }
+func (p *Project) setIdentity() error {
+	return writeJSON(p.path("project.json"), identity{Format: format, ID: p.ID, Path: p.Root})
+}
 
 func writeJSON(path string, v any) error {
 	data, err := json.MarshalIndent(v, "", "  ")

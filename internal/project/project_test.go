@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -17,7 +18,7 @@ func TestInitTwiceKeepsTheProject(t *testing.T) {
 	first := fresh(t, "work")
 	before := read(t, first.path("project.json"))
 	second, err := Init(first.Root)
-	if err != nil || *second != *first {
+	if err != nil || !reflect.DeepEqual(second, first) {
 		t.Fatalf("second init: %+v, %v; want %+v", second, err, first)
 	}
 	if after := read(t, first.path("project.json")); after != before {
@@ -46,7 +47,7 @@ func TestFindLooksUpwards(t *testing.T) {
 	}
 	for _, start := range []string{p.Root, deep, link} {
 		found, err := Find(start)
-		if err != nil || *found != *p {
+		if err != nil || !reflect.DeepEqual(found, p) {
 			t.Errorf("from %s: %+v, %v; want %+v", start, found, err, p)
 		}
 	}
@@ -72,55 +73,70 @@ func TestRootAndHomeAreNoProjects(t *testing.T) {
 	}
 }
 
-// A clone has what was committed of .pawl, and nothing else.
-func TestFindCompletesAClone(t *testing.T) {
+// TestCloneIsUntrusted finds the .pawl of a clone. It changes nothing in it, and neither does Init.
+func TestCloneIsUntrusted(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	if err := os.Mkdir(filepath.Join(root, Folder), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	gitignore, memory := filepath.Join(root, Folder, ".gitignore"), filepath.Join(root, Folder, "MEMORY.md")
-	write(t, gitignore, "mine\n")
-	write(t, memory, "# Memory\n")
-	p, err := Find(root)
-	if err != nil || p.ID == "" {
-		t.Fatalf("%+v, %v", p, err)
-	}
-	again, err := Find(root)
-	if err != nil || again.ID != p.ID {
-		t.Errorf("a second find: %+v, %v; want %s", again, err, p.ID)
-	}
-	if read(t, gitignore) != "mine\n" || read(t, memory) != "# Memory\n" {
-		t.Error("what was there has changed")
+	write(t, filepath.Join(root, Folder, "MEMORY.md"), "# Memory\n")
+	for name, open := range map[string]func(string) (*Project, error){"find": Find, "init": Init} {
+		p, err := open(root)
+		if err != nil || p.Trust.Trusted() {
+			t.Fatalf("%s: %+v, %v", name, p, err)
+		}
+		if err := p.Trusted(); pawl.KindOf(err) != pawl.KindDamaged || pawl.HintOf(err) != "pawl trust" {
+			t.Errorf("%s: %v", name, err)
+		}
+		if notices := p.Register("active", today); notices != nil {
+			t.Errorf("%s: %v", name, notices)
+		}
+		if names, err := os.ReadDir(p.Home()); err != nil || len(names) != 1 {
+			t.Errorf("%s: the folder holds %v, %v", name, names, err)
+		}
 	}
 }
 
+// TestLinkIsRefused does not follow a .pawl that is a symbolic link, for example to another project.
+func TestLinkIsRefused(t *testing.T) {
+	t.Parallel()
+	p, root := fresh(t, "work"), t.TempDir()
+	if err := os.Symlink(p.Home(), filepath.Join(root, Folder)); err != nil {
+		t.Fatal(err)
+	}
+	if found, err := Find(root); pawl.KindOf(err) != pawl.KindDamaged || !strings.Contains(err.Error(), "symbolic link") {
+		t.Errorf("%+v, %v", found, err)
+	}
+}
+
+// TestBadIdentity damages project.json. The trust record knows the id, so Find writes the file anew and keeps the damaged one.
 func TestBadIdentity(t *testing.T) {
 	t.Parallel()
 	const id = "0197a3b2-0000-7000-8000-000000000000"
-	tests := map[string]struct {
-		content string
-		kind    pawl.Kind
-	}{
-		"empty":        {"", pawl.KindDamaged},
-		"no json":      {"hello", pawl.KindDamaged},
-		"no id":        {`{"format":1}`, pawl.KindDamaged},
-		"id as path":   {`{"format":1,"id":"../../x"}`, pawl.KindDamaged},
-		"newer format": {`{"format":2,"id":"` + id + `"}`, pawl.KindDamaged},
-	}
-	for name, test := range tests {
+	for name, content := range map[string]string{
+		"empty": "", "no json": "hello", "no id": `{"format":1}`, "id as path": `{"format":1,"id":"../../x"}`, "large": strings.Repeat(" ", maxIdentity+1),
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := fresh(t, "work")
-			write(t, p.path("project.json"), test.content)
-			_, err := Find(p.Root)
-			if pawl.KindOf(err) != test.kind || !strings.Contains(err.Error(), "project.json") || pawl.HintOf(err) == "" {
-				t.Errorf("%v (hint %q)", err, pawl.HintOf(err))
+			write(t, p.path("project.json"), content)
+			found, err := Find(p.Root)
+			if err != nil || found.ID != p.ID {
+				t.Fatalf("%+v, %v; want %s", found, err, p.ID)
 			}
-			if read(t, p.path("project.json")) != test.content {
-				t.Error("the bad file was changed")
+			if aside, err := filepath.Glob(p.path("project.json.damaged-*")); err != nil || len(aside) != 1 || read(t, aside[0]) != content {
+				t.Errorf("kept: %v, %v", aside, err)
+			}
+			if who, err := p.identity(); err != nil || who.ID != p.ID {
+				t.Errorf("written: %+v, %v", who, err)
 			}
 		})
+	}
+	p := fresh(t, "newer")
+	write(t, p.path("project.json"), `{"format":2,"id":"`+id+`"}`)
+	if _, err := Find(p.Root); !errors.Is(err, pawl.ErrNewer) {
+		t.Errorf("a newer format: %v", err)
 	}
 }
 
@@ -139,30 +155,6 @@ func TestPaths(t *testing.T) {
 	for got, want := range tests {
 		if got != want {
 			t.Errorf("got %s, want %s", got, want)
-		}
-	}
-}
-
-func TestLinkSelf(t *testing.T) {
-	t.Parallel()
-	p := fresh(t, "work")
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	link := p.path("bin", "pawl")
-	for _, before := range []string{"", "/bin/false", "/no/such/file", self} {
-		if before != "" {
-			if err := errors.Join(os.Remove(link), os.Symlink(before, link)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		folder, err := p.LinkSelf()
-		if err != nil || folder != p.path("bin") {
-			t.Fatalf("%s, %v", folder, err)
-		}
-		if !sameFile(link, self) {
-			t.Errorf("with a link to %q before, the link leads elsewhere", before)
 		}
 	}
 }

@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"pawl"
 	"pawl/internal/disk"
+	"pawl/internal/trust"
 	"pawl/internal/userdir"
 )
 
@@ -34,18 +34,19 @@ func existsAt(id, path string) bool {
 	return err == nil && who.ID == id
 }
 
-// Register updates the project's identity and its entry in the user's registry. An empty status keeps the registered
-// one. If the folder was moved, Register updates its path; if it is a copy of an existing project, it gets a new ID.
-// Register returns notices for the user, one line each, and no error: problems here never stop the work.
+// Register updates the project's entry in the user's registry. An empty status keeps the registered one. If the folder has moved,
+// Register updates its recorded path. It returns notices for the user, one line each, and no error: problems here never stop the
+// work. It changes nothing about an untrusted project.
 func (p *Project) Register(status pawl.RunStatus, now time.Time) (notices []string) {
+	if !p.Trust.Trusted() {
+		return nil
+	}
 	notice, err := p.updateIdentity()
 	if err != nil {
 		return []string{fmt.Sprintf("cannot update this project's identity: %v", err)}
 	}
-	for _, said := range []string{p.repairNotice, notice} {
-		if said != "" {
-			notices = append(notices, said)
-		}
+	if notice != "" {
+		notices = append(notices, notice)
 	}
 	if err := p.writeEntry(status, now); err != nil {
 		notices = append(notices, fmt.Sprintf("cannot register this project: %v", err))
@@ -53,50 +54,19 @@ func (p *Project) Register(status pawl.RunStatus, now time.Time) (notices []stri
 	return notices
 }
 
-// updateIdentity corrects project.json after a move or a copy.
+// updateIdentity corrects the trust record and project.json after a move, or if project.json names another project.
 func (p *Project) updateIdentity() (notice string, err error) {
-	if _, notice, err := p.expectedIdentity(); err != nil || notice == "" {
-		return "", err
-	}
-	err = p.WithEditLock(func() error {
-		var who identity
-		who, notice, err = p.expectedIdentity() // another process may have been faster
-		if err != nil || notice == "" {
-			return err
+	if p.Trust.Moved != "" {
+		notice = fmt.Sprintf("this project has moved from %s to %s", p.Trust.Moved, p.Root)
+		if err := p.Trust.Update(func(r *trust.Record) { r.Path = p.Root }); err != nil {
+			return "", err
 		}
-		if err := p.setIdentity(who); err != nil {
-			return err
-		}
-		p.ID = who.ID
-		return nil
-	})
-	if err != nil {
-		return "", err
 	}
-	return notice, nil
-}
-
-// expectedIdentity returns the identity that this folder should have, with a notice if it differs from the current one.
-func (p *Project) expectedIdentity() (who identity, notice string, err error) {
-	who, err = p.identity()
-	if err != nil {
-		return who, "", err
+	who, err := p.identity()
+	if err != nil || who.ID == p.ID && who.Path == p.Root {
+		return notice, err
 	}
-	p.ID = who.ID
-	registered, _ := readEntry(who.ID) // an unreadable entry is no evidence
-	for _, other := range []string{who.Path, registered.Path} {
-		if p.isHere(other) || !existsAt(who.ID, other) {
-			continue
-		}
-		who, err = p.newIdentity()
-		return who, fmt.Sprintf("%s is a copy of the project at %s: it is a project of its own from now on", p.Root, other), err
-	}
-	if p.isHere(who.Path) {
-		return who, "", nil
-	}
-	notice = fmt.Sprintf("this project has moved from %s to %s", who.Path, p.Root)
-	who.Path = p.Root
-	return who, notice, nil
+	return notice, p.WithEditLock(p.setIdentity)
 }
 
 // isHere reports whether path is this project's root, perhaps under another name.
@@ -126,7 +96,7 @@ func List() ([]Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	files, err := os.ReadDir(folder)
+	files, err := disk.ReadDir(folder)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -155,7 +125,7 @@ func readEntry(id string) (Entry, error) {
 	if err != nil {
 		return Entry{}, err
 	}
-	data, err := os.ReadFile(path)
+	data, err := disk.ReadFile(path, disk.IdentityLimit)
 	if err != nil {
 		return Entry{}, err
 	}
@@ -175,3 +145,9 @@ func entryPath(id string) (string, error) {
 }
 
 func registry() (string, error) { return userdir.State("projects") }
+
+// Registered reports whether the user's registry has the project, with this id at this path.
+func (p *Project) Registered() bool {
+	e, err := readEntry(p.ID)
+	return err == nil && e.Path == p.Root
+}

@@ -3,7 +3,6 @@ package rebuild
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"pawl"
+	"pawl/internal/disk"
 	"pawl/internal/journal"
 	"pawl/internal/outputs"
 	"pawl/internal/project"
@@ -104,8 +104,8 @@ func (g *gatherer) attempt(step pawl.StepID, item pawl.ItemID, name string) erro
 		return nil
 	}
 	dir := g.project.AttemptDir(pawl.AttemptRef{Step: step, Item: item, Attempt: number}, g.run)
-	if _, err := os.Stat(filepath.Join(dir, pawl.LockFile)); err != nil {
-		if _, err := os.Stat(filepath.Join(dir, pawl.ExitFile)); err != nil {
+	if _, err := disk.Lstat(filepath.Join(dir, pawl.LockFile)); err != nil {
+		if _, err := disk.Lstat(filepath.Join(dir, pawl.ExitFile)); err != nil {
 			return nil
 		}
 	}
@@ -143,7 +143,7 @@ func (g *gatherer) renamed() error {
 		if _, err := pawl.ParseRunID(string(owner)); err != nil || len(owners) > 1 || owner == g.run || g.state.Run != "" {
 			return nil
 		}
-		if _, err := os.Stat(g.project.RunDir(owner)); err == nil {
+		if _, err := disk.Lstat(g.project.RunDir(owner)); err == nil {
 			return nil
 		}
 		return &pawl.Error{
@@ -157,7 +157,7 @@ func (g *gatherer) renamed() error {
 // views parses the views. Some facts are recorded nowhere else.
 func (g *gatherer) views(e *Evidence) {
 	read := func(path string) string {
-		data, err := os.ReadFile(path)
+		data, err := disk.ReadFile(path, disk.ViewLimit)
 		if err != nil {
 			return ""
 		}

@@ -1,10 +1,10 @@
 package rebuild
 
 import (
-	"os"
 	"path/filepath"
 
 	"pawl"
+	"pawl/internal/disk"
 	"pawl/internal/project"
 	"pawl/internal/runs"
 )
@@ -81,6 +81,6 @@ func knownItems(r *runs.Run, st *pawl.StepState) (map[pawl.ItemID]int, error) {
 
 // hasJob reports whether an attempt has its supervisor's job file.
 func hasJob(p *project.Project, run pawl.RunID, ref pawl.AttemptRef) bool {
-	_, err := os.Lstat(filepath.Join(p.AttemptDir(ref, run), pawl.JobFile))
+	_, err := disk.Lstat(filepath.Join(p.AttemptDir(ref, run), pawl.JobFile))
 	return err == nil
 }

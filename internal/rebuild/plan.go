@@ -58,7 +58,7 @@ func (r *Recovery) findPlan(run pawl.RunID, state *pawl.State, named string) (fo
 	if err != nil || file == "" {
 		return foundPlan{}, err
 	}
-	data, err := os.ReadFile(file)
+	data, err := disk.ReadFile(file, disk.PlanLimit)
 	if err != nil {
 		return foundPlan{}, err
 	}
@@ -83,7 +83,7 @@ func (r *Recovery) findPlan(run pawl.RunID, state *pawl.State, named string) (fo
 func (r *Recovery) planBeside(run pawl.RunID, before pawl.RunPlanned) (foundPlan, error) {
 	for revision := newestRevision(r.project, run); revision > 0; revision-- {
 		path := r.project.PlanFile(run, revision)
-		data, err := os.ReadFile(path)
+		data, err := disk.ReadFile(path, disk.PlanLimit)
 		if err != nil {
 			continue
 		}
@@ -119,7 +119,7 @@ func (r *Recovery) absolute(path string) string {
 // newestRevision returns the highest plan revision beside the journal.
 func newestRevision(p *project.Project, run pawl.RunID) int {
 	n := 0
-	names, _ := filepath.Glob(filepath.Join(p.RunDir(run), "plan*.yaml")) // the pattern is valid
+	names, _ := disk.Glob(p.RunDir(run), "plan*.yaml") // best effort
 	for _, name := range names {
 		revision := 1
 		if _, err := fmt.Sscanf(filepath.Base(name), "plan.%d.yaml", &revision); err != nil && filepath.Base(name) != "plan.yaml" {
@@ -134,7 +134,7 @@ func newestRevision(p *project.Project, run pawl.RunID) int {
 func (r *Recovery) topPlans() []string {
 	var found []string
 	for _, pattern := range []string{"*.yaml", "*.yml"} {
-		names, _ := filepath.Glob(filepath.Join(r.project.Root, pattern)) // the pattern is valid
+		names, _ := disk.Glob(r.project.Root, pattern) // best effort
 		found = append(found, names...)
 	}
 	return found
@@ -143,7 +143,7 @@ func (r *Recovery) topPlans() []string {
 // sameFile returns the file in the project's root with exactly this content.
 func (r *Recovery) sameFile(data []byte) string {
 	for _, path := range r.topPlans() {
-		if other, err := os.ReadFile(path); err == nil && string(other) == string(data) {
+		if other, err := disk.ReadFile(path, disk.PlanLimit); err == nil && string(other) == string(data) {
 			return path
 		}
 	}
@@ -164,7 +164,7 @@ func (r *Recovery) usersPlan(run pawl.RunID, before pawl.RunPlanned, named strin
 	}
 	var found []string
 	for _, path := range r.topPlans() {
-		data, err := os.ReadFile(path)
+		data, err := disk.ReadFile(path, disk.PlanLimit)
 		if err != nil {
 			continue
 		}

@@ -116,7 +116,7 @@ func findByName(p *project.Project, ids []pawl.RunID, name string) (pawl.RunID, 
 		return "", runs.UsageError("pawl runs", "%q is ambiguous: %d runs match", name, len(found))
 	}
 	if run, err := pawl.ParseRunID(name); err == nil {
-		if _, err := os.Stat(p.RunDir(run)); err == nil {
+		if _, err := disk.Lstat(p.RunDir(run)); err == nil {
 			return run, nil
 		}
 	}
@@ -165,8 +165,10 @@ func (r *Recovery) Accept() (done Recovered, err error) {
 	if err := r.plan.save(r.project, r.Run); err != nil {
 		return done, err
 	}
-	done.Aside, err = r.left.Rebuild(r.Events)
-	return done, err
+	if done.Aside, err = r.left.Rebuild(r.Events); err != nil {
+		return done, err
+	}
+	return done, runs.Mark(r.project, r.Run)
 }
 
 // Refresh rewrites views and cache after Accept, because the old ones count the old journal's events.

@@ -149,7 +149,7 @@ func (s *sweep) neitherLostNorHalf(t *testing.T, world, when string) {
 // finish carries the run on to its end, and looks into the ledger.
 func (s *sweep) finish(t *testing.T, world, fault string) {
 	t.Helper()
-	for _, args := range [][]string{{"resume"}, {"approve", "look"}, {"resume"}} {
+	for _, args := range [][]string{{"resume"}, {"approve", "look", "--yes"}, {"resume"}} {
 		if out, err := s.pawl(world, nil, args...); err != nil && args[0] == "approve" || strings.Contains(out, "damaged") {
 			t.Errorf("%s: %v: %v\n%s", fault, args, err, out)
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"pawl"
+	"pawl/internal/redact"
 )
 
 // Evidence is everything that is left of a run with a damaged or missing journal, as plain data.
@@ -244,7 +245,7 @@ func By() pawl.Author { return pawl.Author{Kind: pawl.ByPerson, Name: "recover"}
 
 // emit adds an event at a time; the zero time means now.
 func (r *rebuilder) emit(at time.Time, payload pawl.Payload) {
-	event, err := pawl.NewEvent(By(), payload)
+	event, err := redact.OfProcess().Event(By(), payload)
 	if err != nil {
 		panic("payloads are plain data: " + err.Error())
 	}
@@ -307,8 +308,20 @@ func (r *rebuilder) checkpoints() {
 		r.emit(s.Time, pawl.CheckpointSaved{Checkpoint: s.Checkpoint})
 	}
 	if n > 0 {
-		r.part(Part{What: "checkpoints", Status: PartRebuilt, Confidence: Certain, Text: fmt.Sprint(n), Evidence: []string{"their commit records are in the store"}})
+		why := "its commit record is in the store"
+		if n > 1 {
+			why = "their commit records are in the store"
+		}
+		r.part(Part{What: "checkpoints", Status: PartRebuilt, Confidence: Certain, Text: counted(n, "checkpoint"), Evidence: []string{why}})
 	}
+}
+
+// counted returns a number with its noun: "1 checkpoint", "2 checkpoints".
+func counted(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
 }
 
 // inOrder returns the plan's steps, each after its needs.

@@ -4,9 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"pawl"
+	"pawl/internal/disk"
 	"pawl/internal/journal"
 	"pawl/internal/project"
 	"pawl/internal/runs"
@@ -49,7 +49,7 @@ func CheckTruncated(p *project.Project, r *runs.Run) error {
 
 // stateSeq returns the event that STATE.md was made from, reading only its head.
 func stateSeq(p *project.Project, run pawl.RunID) pawl.Seq {
-	file, err := os.Open(p.StateFile(run))
+	file, err := disk.Open(p.StateFile(run))
 	if err != nil {
 		return 0
 	}

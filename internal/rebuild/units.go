@@ -192,7 +192,7 @@ func (r *rebuilder) reopenedBy(u Unit, attempt int) string {
 	}
 	switch row.Status {
 	case pawl.Pending, pawl.AwaitsGate, pawl.FailedForGood:
-		return fmt.Sprintf("STATE.md: step is %s after %d attempts", row.Status, row.Attempts)
+		return fmt.Sprintf("STATE.md: step is %s after %s", row.Status, counted(row.Attempts, "attempt"))
 	case pawl.Running:
 		if row.Attempts > max(attempt, 0) && attempt >= 0 || attempt < 0 {
 			return fmt.Sprintf("STATE.md: step is running, attempt %d", row.Attempts)

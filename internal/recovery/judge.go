@@ -18,6 +18,9 @@ type rule struct {
 // terminated.
 const LiveUnsafe = "live-unsafe"
 
+// NoTries is the rule for an attempt that did not succeed, is safe to rerun and was the last one allowed.
+const NoTries = "no-tries"
+
 // rules is the decision table. A step is done only if it ended successfully, or said so and is proven. Only a step that
 // is safe to rerun is restarted. Everything else is decided by a person, or by an evaluator among safe choices.
 var rules = []rule{
@@ -95,7 +98,7 @@ var rules = []rule{
 		"may have had effects and is not idempotent",
 	},
 	{
-		"no-tries", func(c Case) bool { return !c.TriesLeft },
+		NoTries, func(c Case) bool { return !c.TriesLeft },
 		"safe to rerun, but no retries are left, or it crashed too often", pawl.HumanReview, nil,
 		"no retries are left",
 	},

@@ -11,7 +11,7 @@ import (
 
 var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// calm are the facts of a run at which nothing is to be wondered at.
+// calm are the facts of a run without any finding.
 func calm() Facts {
 	return Facts{
 		Now: now, Run: "r", Last: now.Add(-time.Minute), Events: 7, Plan: PlanFact{Path: "plan.yaml"},

@@ -9,9 +9,12 @@ import (
 // of the sign in between.
 func assignment(p position) match {
 	name := nameBefore(p)
+	if name == "value" {
+		name = attributeBefore(p)
+	}
 	kind := kindOf(name)
 	if kind == "" {
-		return match{}
+		return passwordFor(p)
 	}
 	at := p.at + 1
 	for at < len(p.text) && at-p.at < 3 && strings.IndexByte("=>", p.text[at]) >= 0 {
@@ -22,7 +25,11 @@ func assignment(p position) match {
 	if kind == "authorization" {
 		return v.credential()
 	}
-	if !v.secret(kind, tight, tight && name == strings.ToUpper(name)) {
+	if p.text[p.at] == ':' && strings.HasSuffix(p.text[:p.at], ":"+name) {
+		return match{} // in an identifier with colons: arn:…:secret:…
+	}
+	compared := p.at+1 < len(p.text) && p.text[p.at] == '=' && p.text[p.at+1] == '=' && !v.quoted
+	if compared || ownToken(name, v.text) || !v.secret(kind, tight, tight && name == strings.ToUpper(name)) {
 		return match{}
 	}
 	return match{v.from, v.end(), kind}
@@ -38,11 +45,37 @@ func flag(p position) match {
 	if kind == "" || kind == "authorization" || end == len(p.text) || p.text[end] != ' ' {
 		return match{}
 	}
+	if strings.HasPrefix(p.text[end:], " <<< ") {
+		end += len(" <<<")
+	}
 	v := valueAt(p.text, end)
-	if strings.HasPrefix(v.text, "-") || !v.secret(kind, false, false) {
+	if strings.HasPrefix(v.text, "-") && !v.quoted || !v.secret(kind, false, false) {
 		return match{}
 	}
 	return match{v.from, v.end(), kind}
+}
+
+// attributeBefore returns the name that a value belongs to in <add key="NAME" value="…">.
+func attributeBefore(p position) string {
+	before := p.text[max(p.done, p.at-80):p.at]
+	for _, attribute := range []string{`key="`, `name="`} {
+		if i := strings.LastIndex(before, attribute); i >= 0 {
+			name, _, _ := strings.Cut(before[i+len(attribute):], `"`)
+			return name
+		}
+	}
+	return ""
+}
+
+// ownToken reports whether a value is the token of an attempt of pawl, which is no secret.
+func ownToken(name, value string) bool {
+	return len(value) == 16 && strings.Trim(value, "0123456789abcdef") == "" && (name == "token" || name == "PAWL_TOKEN")
+}
+
+// publicTokens are words before "token" in names of tokens that are no credentials.
+var publicTokens = []string{
+	"authenticity", "cancel", "cancellation", "continuation", "continue", "csrf", "cursor", "fencing", "idempotency", "next", "page", "pagination",
+	"request", "resume", "sync", "xsrf",
 }
 
 // nameBefore returns the name before a position, with or without quotes.
@@ -78,13 +111,32 @@ func kindOf(name string) string {
 	case "secret":
 		return "secret"
 	case "token":
+		if slices.Contains(publicTokens, before) {
+			return ""
+		}
 		return "token"
+	case "auth":
+		if n == 1 {
+			return "auth"
+		}
+	case "sig":
+		if n == 1 {
+			return "signature"
+		}
+	case "signature":
+		if before == "amz" || before == "goog" {
+			return "signature"
+		}
+	case "data":
+		if before == "key" && n > 2 && words[n-3] == "client" {
+			return "key"
+		}
 	case "authorization":
 		return "authorization"
 	case "apikey":
 		return "key"
 	case "key":
-		if slices.Contains([]string{"api", "access", "secret", "private", "auth", "account", "encryption", "signing", "master"}, before) {
+		if slices.Contains([]string{"api", "app", "access", "secret", "private", "auth", "account", "encryption", "signing", "master"}, before) {
 			return "key"
 		}
 	case "base":
@@ -193,8 +245,12 @@ func bareByte(c byte) bool {
 func (v assigned) secret(kind string, tight, shell bool) bool {
 	strong := kind == "password" || kind == "secret"
 	switch {
-	case v.isExpression() || placeholder(v.text) || strings.HasPrefix(v.text, "/") || v.dotted():
+	case v.isExpression() || placeholder(v.text) || v.path() || v.dotted():
 		return false
+	case kind == "auth":
+		return basicAuth(v.whole())
+	case kind == "signature":
+		return len(v.text) >= 40 && mixed(v.text)
 	case v.quoted && strings.ContainsAny(v.text, " \t"):
 		return false
 	case v.quoted && strong:
@@ -211,6 +267,26 @@ func (v assigned) secret(kind string, tight, shell bool) bool {
 		return len(v.text) >= 6 && strings.ContainsFunc(v.text, isLetter) && strings.ContainsFunc(v.text, special)
 	}
 	return len(v.text) >= 12 && mixed(v.text)
+}
+
+// whole returns the whole value.
+func (v assigned) whole() string {
+	if v.quoted {
+		return v.text
+	}
+	return v.rest[:v.end()-v.from]
+}
+
+// path reports whether a value is the place of a secret: a path, or a name in a store of secrets.
+func (v assigned) path() bool {
+	for _, prefix := range []string{"/", "./", "../", "~/", "arn:", "op://", "vault:", "file:", "secret://", "sm://"} {
+		if strings.HasPrefix(v.text, prefix) {
+			return true
+		}
+	}
+	name, _, _ := strings.Cut(v.text, "/")
+	lower := !strings.ContainsFunc(v.text, func(r rune) bool { return notLower(r) && !strings.ContainsRune("/.0123456789#@", r) })
+	return name != v.text && lower && len(name) > 2 && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz-_") == ""
 }
 
 // dotted reports whether a value without quotes is a path of names, such as config.password.
@@ -251,7 +327,9 @@ func placeholder(value string) bool {
 	switch {
 	case value == "" || strings.Trim(value, value[:1]) == "" || slices.Contains(commonWords, lower):
 		return true
-	case strings.ContainsAny(value[:1], "<{[*") || strings.HasPrefix(value, "%s") || strings.HasPrefix(value, "%v"):
+	case strings.ContainsAny(value[:1], "<{[") || value[0] == '*' && !mixed(value):
+		return true
+	case (strings.HasPrefix(value, "%s") || strings.HasPrefix(value, "%v")) && !mixed(value[2:]):
 		return true
 	case value[0] == '$' && len(value) > 1 && (value[1] == '{' || value[1] == '(' || strings.IndexFunc(value[1:], notWord) < 0):
 		return true

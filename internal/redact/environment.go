@@ -43,7 +43,7 @@ var publicSuffixes = []string{"file", "path", "dir", "sock", "socket", "id", "na
 // secretVariable reports whether a variable's name indicates a secret.
 func secretVariable(name string) bool {
 	words := wordsOf(name)
-	if len(words) == 0 || slices.Contains(publicSuffixes, words[len(words)-1]) || name == "PWD" || name == "OLDPWD" {
+	if len(words) == 0 || slices.Contains(publicSuffixes, words[len(words)-1]) || name == "PWD" || name == "OLDPWD" || name == "PAWL_TOKEN" {
 		return false
 	}
 	return slices.ContainsFunc(words, func(word string) bool {

@@ -46,6 +46,7 @@ func (r *Redactor) literal(quoted, key string) string {
 			if f := v.credential(); f.to > 0 {
 				clean = text[:f.from] + "[redacted:" + kind + "]" + text[f.to:]
 			}
+		case ownToken(key, text):
 		case v.secret(kind, false, false):
 			clean = "[redacted:" + kind + "]"
 		}

@@ -54,6 +54,13 @@ func urlPassword(p position) match {
 		return match{}
 	}
 	colon := strings.IndexByte(p.text[user:end], ':')
+	name := p.text[user:end]
+	if colon >= 0 {
+		name = name[:colon]
+	}
+	if len(name) >= 20 && mixed(name) && !placeholder(name) {
+		return match{user, end, "token"} // https://TOKEN@host
+	}
 	if colon < 0 || placeholder(p.text[user+colon+1:end]) {
 		return match{}
 	}

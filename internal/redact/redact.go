@@ -2,18 +2,35 @@
 //
 // It recognises a secret by its value (that of an environment variable whose name indicates a secret), by its form
 // (tokens of well-known services, private keys, passwords in URLs), or by the name that it is assigned to (password=…).
+// Some forms are generated from the rules of gitleaks.
 // It replaces each by [redacted:KIND] and preserves everything else byte for byte. Equal texts give equal results.
 //
 // Redaction is pure and takes time linear in the length of the text. It is not complete: a secret of unknown value,
 // form and name looks like any other word.
 package redact
 
-import "strings"
+import (
+	"slices"
+	"strings"
+	"sync"
+)
 
 // A Redactor removes secrets from text. Its methods may be called concurrently.
 type Redactor struct {
-	starts [256][]rule    // by the first byte of the prefix
-	second [256][256]bool // by the first byte: does a prefix continue with this byte?
+	starts pairs // of all rules
+	tables []*table
+}
+
+// pairs is a set of two successive bytes.
+type pairs [1 << 10]uint64
+
+func (s *pairs) add(pair int)      { s[pair>>6] |= 1 << (pair & 63) }
+func (s *pairs) has(pair int) bool { return s[pair>>6]&(1<<(pair&63)) != 0 }
+
+// table holds rules by the start of their prefix.
+type table struct {
+	two map[int][]rule // by the first two bytes
+	one [256][]rule    // whose prefix has one byte
 }
 
 // rule finds one kind of secret.
@@ -35,63 +52,106 @@ type match struct {
 }
 
 // New returns a Redactor that also knows the values of the secret variables in environ, each NAME=VALUE.
-func New(environ []string) *Redactor {
-	r := &Redactor{}
-	for _, rules := range [][]rule{values(environ), tokens(), {
-		{"-----BEGIN ", privateKey},
-		{"://", urlPassword},
-		{"=", assignment},
-		{":", assignment},
-		{"--", flag},
-	}} {
-		for _, rule := range rules {
-			r.add(rule)
+func New(environ []string) *Redactor { return newRedactor(newTable(values(environ)), general()) }
+
+// general are the rules that all Redactors have.
+var general = sync.OnceValue(func() *table { return newTable(slices.Concat(tokens(), contexts())) })
+
+func newRedactor(tables ...*table) *Redactor {
+	r := &Redactor{tables: tables}
+	for _, t := range tables {
+		for pair := range t.two {
+			r.starts.add(pair)
+		}
+		for first, rules := range t.one {
+			for next := 0; len(rules) > 0 && next < 256; next++ {
+				r.starts.add(first<<8 | next)
+			}
 		}
 	}
 	return r
 }
 
-func (r *Redactor) add(rule rule) {
-	first := rule.prefix[0]
-	r.starts[first] = append(r.starts[first], rule)
-	for next := range 256 {
-		if len(rule.prefix) == 1 || int(rule.prefix[1]) == next {
-			r.second[first][next] = true
+func newTable(rules []rule) *table {
+	t := &table{two: make(map[int][]rule, len(rules))}
+	for _, rule := range rules {
+		if first := rule.prefix[0]; len(rule.prefix) == 1 {
+			t.one[first] = append(t.one[first], rule)
+		} else {
+			pair := int(first)<<8 | int(rule.prefix[1])
+			t.two[pair] = append(t.two[pair], rule)
 		}
 	}
+	return t
+}
+
+// contexts returns the rules for secrets that are known by what is around them.
+func contexts() []rule {
+	rules := []rule{
+		{"-----BEGIN ", privateKey}, {"://", urlPassword}, {":5432:", passFile}, {"=", assignment}, {":", assignment}, {"--", flag},
+		{" set ", setting}, {"echo ", piped}, {"vault login ", lastArgument(3)}, {"htpasswd ", lastArgument(4)}, {"/user:", lastArgument(2)}, {"pass:", passSource},
+		{" is ", sentence}, {"password ", afterPassword}, {">", element}, {"',", argument}, {"\",", argument},
+		{"Cookie: ", cookies}, {"cookie: ", cookies}, {"kind: Secret\n", kubernetesSecret},
+	}
+	for _, c := range commands {
+		rules = append(rules, rule{c.name, c.find})
+	}
+	return rules
 }
 
 // Text redacts a text.
 func (r *Redactor) Text(text string) string {
+	found := append(r.known(text), serviceTokens(text)...)
+	if len(found) == 0 {
+		return text
+	}
+	slices.SortStableFunc(found, func(a, b match) int { return a.from - b.from })
 	var out strings.Builder
+	done := 0
+	for _, f := range found {
+		if f.from < done { // overlaps the one before
+			done = max(done, f.to)
+			continue
+		}
+		out.WriteString(text[done:f.from])
+		out.WriteString("[redacted:" + f.kind + "]")
+		done = f.to
+	}
+	out.WriteString(text[done:])
+	return out.String()
+}
+
+// known returns the secrets that have a value, form or name that r knows, in order.
+func (r *Redactor) known(text string) []match {
+	var found []match
 	p := position{text: text}
 	for p.at < len(text)-1 { // no secret has only one byte
-		if !r.second[text[p.at]][text[p.at+1]] {
+		pair := int(text[p.at])<<8 | int(text[p.at+1])
+		if !r.starts.has(pair) {
 			p.at++
 			continue
 		}
-		f := r.find(p)
+		f := r.find(p, pair)
 		if f.to == 0 {
 			p.at++
 			continue
 		}
-		out.WriteString(text[p.done:f.from])
-		out.WriteString("[redacted:" + f.kind + "]")
+		found = append(found, f)
 		p.done, p.at = f.to, f.to
 	}
-	if p.done == 0 {
-		return text
-	}
-	out.WriteString(text[p.done:])
-	return out.String()
+	return found
 }
 
-// find returns the secret at this position.
-func (r *Redactor) find(p position) match {
-	for _, rule := range r.starts[p.text[p.at]] {
-		if strings.HasPrefix(p.text[p.at:], rule.prefix) {
-			if f := rule.find(p); f.to > 0 {
-				return f
+// find returns the secret at this position, which starts with a pair of bytes.
+func (r *Redactor) find(p position, pair int) match {
+	for _, t := range r.tables {
+		for _, rules := range [2][]rule{t.two[pair], t.one[pair>>8]} {
+			for _, rule := range rules {
+				if strings.HasPrefix(p.text[p.at:], rule.prefix) {
+					if f := rule.find(p); f.to > 0 {
+						return f
+					}
+				}
 			}
 		}
 	}

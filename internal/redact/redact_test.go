@@ -159,6 +159,9 @@ func TestTimeIsLinear(t *testing.T) {
 	for _, piece := range []string{
 		"eyJ", "eyJ.", "sk-", "token=", "token='", `token="\`, "a://", "a://a:", "-----BEGIN PRIVATE KEY-----", "-----BEGIN ", "--token ",
 		"aaaaaaaa", "Bearer ", "Authorization: ", "=", ": ", "a=1 ", "AKIA", "xoxb-1", "\x1b[", `\"`, "\x1b[1eyJ",
+		"curl -u ", "login -p ", "mysql -p", "echo a|", "htpasswd ", "/user:a ", "pass:", " is ", "password ", "<a>", "('a',", "Cookie: a=1;", ":5432:",
+		"kind: Secret\n", "kind: Secret\ndata:\n a: b\n", "https://aaaaaaaaaaaaaaaaaaaaaaaaa1:", "datadog ", "datadog=", "glpat-", "test_", "1/", "MTaaaa", ":AA", "|", "Q~",
+		"-us", "xoxb-1", "ops_eyJ", "\\n", "%3D",
 	} {
 		const size = 256 << 10
 		text := strings.Repeat(piece, size/len(piece))

@@ -1,9 +1,9 @@
 package resume
 
 import (
-	"os"
 	"path/filepath"
 	"pawl"
+	"pawl/internal/disk"
 	"pawl/internal/history"
 	"pawl/internal/outputs"
 	"pawl/internal/recovery"
@@ -17,13 +17,14 @@ type Evidence struct {
 	Now         time.Time
 	Begun       bool       // the supervisor recorded that it was about to start the command
 	Rebooted    bool       // the system was rebooted since; unsynced files may be incomplete
+	Forged      bool       // there is an exit record, but the supervisor did not write it
 	BootUnknown bool       // the start record is lost, so a reboot cannot be ruled out
 	Exit        *pawl.Exit // nil: the supervisor died
 	Result      *pawl.Result
 	ResultErr   error
 	Outputs     pawl.Outputs
 	OutputsErr  error
-	Checks      []pawl.CheckRun // run by the engine because the supervisor could not
+	Checks      []pawl.CheckRun // run by the engine because the supervisor did not run just these
 	Lasted      time.Duration   // of a lost attempt: its minimum duration
 	Present     recovery.Outputs
 	Failures    int                        // failed attempts before this one
@@ -37,10 +38,12 @@ type Evidence struct {
 // unsynced reports whether unsynced files may be incomplete.
 func (ev Evidence) unsynced() bool { return ev.Rebooted || ev.BootUnknown }
 
-// AddStatus adds the attempt's status. Records of another attempt, with another token, are ignored.
-func (ev *Evidence) AddStatus(status supervise.Status, token pawl.Token) {
+// AddStatus adds the attempt's status. Records of another attempt, with another token, are ignored, as are exit records
+// that the attempt's supervisor did not sign.
+func (ev *Evidence) AddStatus(status supervise.Status, token pawl.Token, seal string) {
 	if status.Exit != nil && status.Exit.Token == token {
-		ev.Exit = status.Exit
+		ev.Exit = status.ExitSealed(seal)
+		ev.Forged = ev.Exit == nil
 	}
 	ev.Begun, ev.Rebooted, ev.BootUnknown = status.HasBegun(), status.Rebooted(), status.HasBegun() && status.Begun == nil
 }
@@ -56,10 +59,27 @@ func (ev Evidence) LooksDone() bool {
 	return ev.Exit.Reason == pawl.ReasonExited && ev.Exit.Exit != nil && *ev.Exit.Exit == 0
 }
 
-// NeedsChecks reports whether the acceptance checks decide about a lost attempt.
+// NeedsChecks reports whether the engine must run the acceptance checks: they decide about a lost attempt, or the
+// supervisor did not run exactly those that the step has.
 func (ev Evidence) NeedsChecks(step *pawl.Step) bool {
+	if ev.Exit != nil {
+		return ev.LooksDone() && ev.OutputsErr == nil && len(step.Accept) > 0 && !checked(ev.Exit, step)
+	}
 	complete := ev.LooksDone() && ev.OutputsErr == nil || ev.Result == nil && ev.ResultErr == nil && ev.Present == recovery.AllOutputs
-	return ev.Exit == nil && ev.Begun && complete && len(step.Accept) > 0
+	return ev.Begun && complete && len(step.Accept) > 0
+}
+
+// checked reports whether an exit record has exactly one result of each of the step's acceptance checks.
+func checked(exit *pawl.Exit, step *pawl.Step) bool {
+	names := map[string]bool{}
+	for _, c := range exit.Checks {
+		_, known := step.Accept[c.Name]
+		if !known || names[c.Name] {
+			return false
+		}
+		names[c.Name] = true
+	}
+	return len(names) == len(step.Accept) && exit.Accept == pawl.AcceptOf(step)
 }
 
 // Judge returns the evaluator's verdict if there is one, or else that of the decision table.
@@ -130,7 +150,7 @@ func (ev Evidence) checks() recovery.Checks {
 }
 
 func (ev Evidence) CheckRuns() []pawl.CheckRun {
-	if ev.Exit != nil {
+	if ev.Exit != nil && ev.Checks == nil {
 		return ev.Exit.Checks
 	}
 	return ev.Checks
@@ -190,7 +210,7 @@ func CompareOutputs(declared, there []string) recovery.Outputs {
 func LastWrite(dir string) time.Time {
 	var last time.Time
 	for _, name := range []string{pawl.OutFile, pawl.ErrFile, pawl.EventsFile, pawl.BeatFile} {
-		if info, err := os.Stat(filepath.Join(dir, name)); err == nil && info.ModTime().After(last) {
+		if info, err := disk.Lstat(filepath.Join(dir, name)); err == nil && info.ModTime().After(last) {
 			last = info.ModTime()
 		}
 	}

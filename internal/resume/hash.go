@@ -8,7 +8,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
+
+	"pawl/internal/disk"
 )
 
 // ErrNotFile means that a path is neither a regular file nor a link to one.
@@ -18,7 +19,7 @@ func ContentHash(path string, info fs.FileInfo) (string, error) {
 	if !info.Mode().IsRegular() && info.Mode()&fs.ModeSymlink == 0 {
 		return "", ErrNotFile
 	}
-	file, err := os.Open(path)
+	file, err := disk.Open(path)
 	if err != nil {
 		return "", err
 	}

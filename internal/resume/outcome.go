@@ -47,7 +47,7 @@ func unfinishedEnd(ev Evidence) pawl.AttemptEnded {
 	case ev.OutputsErr != nil:
 		return ended(pawl.Failed, pawl.ReasonExited, outputsText(ev.OutputsErr))
 	}
-	return ended(pawl.Failed, pawl.ReasonExited, CheckText(ev.Exit.Checks))
+	return ended(pawl.Failed, pawl.ReasonExited, CheckText(ev.CheckRuns()))
 }
 
 // outputsText describes why outputs could not be recorded.
@@ -64,6 +64,9 @@ func LostAttemptEnd(ev Evidence) pawl.AttemptEnded {
 		return ended(pawl.NotStarted, "", "crashed before it started")
 	}
 	why := "its supervisor died"
+	if ev.Forged {
+		why += ", and its exit record is not the supervisor's"
+	}
 	if ev.Rebooted {
 		why += " when the system rebooted"
 	}

@@ -116,7 +116,7 @@ func TestDiffPlanOfABadPlan(t *testing.T) {
 	}
 }
 
-// A failed step whose definition changed is taken up anew, and so is a list that is barely begun.
+// A failed step whose definition changed starts again with all its retries, and so does a foreach step with few finished items.
 func TestDiffPlanOfFailedSteps(t *testing.T) {
 	t.Parallel()
 	p := enginetest.New(t)
@@ -259,7 +259,7 @@ func TestVerify(t *testing.T) {
 		p.Check(err)
 		return slices.ContainsFunc(found, func(f pawl.Finding) bool { return f.Level == level && strings.Contains(f.Where+f.What, text) })
 	}
-	if !has(pawl.OK, "") || has(pawl.Warn, "") || has(pawl.Bad, "") {
+	if !has(pawl.OK, "unchanged outputs: 4") || has(pawl.Warn, "") || has(pawl.Bad, "") {
 		t.Error("a good run has faults")
 	}
 	p.Write("a.out", "changed")
@@ -268,12 +268,12 @@ func TestVerify(t *testing.T) {
 		t.Error("changed outputs are not found")
 	}
 	p.Write(".pawl/runs/"+string(p.Run)+"/plan.yaml", "damaged")
-	if !has(pawl.Warn, "plan") {
+	if !has(pawl.Warn, "its copy of the plan is damaged or missing; the next resume restores it from plan.yaml, which has the same hash") {
 		t.Error("a damaged plan is not found")
 	}
 	lock, err := supervise.Prepare(filepath.Join(p.RunDir(p.Run), "steps", "one", "9"))
 	p.Check(err)
-	if !has(pawl.Bad, "live attempt") {
+	if !has(pawl.Bad, "a supervisor is running, but the journal has no live attempt") {
 		t.Error("a supervisor that nobody knows is not found")
 	}
 	p.Check(lock.Release())
@@ -283,7 +283,7 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// Verdicts are told with what came of them.
+// Explain returns each verdict with its outcome.
 func TestExplain(t *testing.T) {
 	t.Parallel()
 	p := enginetest.New(t)

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"pawl"
+	"pawl/internal/disk"
 	"pawl/internal/journal"
 	"pawl/internal/project"
 	"pawl/internal/runs"
@@ -37,7 +38,7 @@ func Verify(ctx context.Context, p *project.Project) ([]pawl.Finding, error) {
 	}
 	aside, err := runs.ArchivedRuns(p)
 	for _, run := range aside {
-		findings = append(findings, journal.Check(filepath.Join(p.Archive(), string(run)))...)
+		findings = append(findings, journal.Check(p.ArchivedDir(run))...)
 	}
 	return findings, err
 }
@@ -59,7 +60,7 @@ func verifyRun(ctx context.Context, p *project.Project, run pawl.RunID, seen map
 	v := &verifier{project: p, run: r, seen: seen, findings: findings}
 	v.state()
 	v.outputs()
-	err = filepath.WalkDir(filepath.Join(p.RunDir(run), "steps"), v.attempt)
+	err = disk.WalkDir(filepath.Join(p.RunDir(run), "steps"), v.attempt)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		v.add(pawl.Bad, string(run), "cannot read attempts: %v", err)
 	}

@@ -13,6 +13,7 @@ import (
 	"pawl"
 	"pawl/internal/outputs"
 	"pawl/internal/project"
+	"pawl/internal/redact"
 	"pawl/internal/supervise"
 )
 
@@ -33,11 +34,25 @@ func Perform(ctx context.Context, p *project.Project, run pawl.RunID, by pawl.Au
 	return r, nil
 }
 
+// Perform is like the function Perform, for an open run. The mark of a run follows what a person does while the lock is held, so that
+// nobody takes it for foreign.
 func (r *Run) Perform(ctx context.Context, p *project.Project, by pawl.Author, act Act) error {
+	if by.Kind != pawl.ByPerson {
+		return r.perform(ctx, p, by, act)
+	}
+	if err := RequireOwn(p, r.State.Run); err != nil {
+		return err
+	}
+	return p.WithMarkLock(r.State.Run, func() error {
+		return errors.Join(r.perform(ctx, p, by, act), markNow(p, r.State.Run))
+	})
+}
+
+func (r *Run) perform(ctx context.Context, p *project.Project, by pawl.Author, act Act) error {
 	payloads, actErr := act(p, r)
 	events := make([]pawl.Event, 0, len(payloads))
 	for _, payload := range payloads {
-		event, err := pawl.NewEvent(by, payload)
+		event, err := redact.OfProcess().Event(by, payload)
 		if err != nil {
 			return err
 		}
@@ -114,6 +129,8 @@ func checkReply(reply pawl.GateAnswered, g *pawl.GateState) error {
 	switch decision := g.Type == pawl.DecisionFor; {
 	case reply.Answer == pawl.Approved && decision:
 		return UsageError(AnswerCommands(g)[0], "gate %s is a decision; choose one of: %s", g.ID, cmp.Or(strings.Join(g.Options, ", "), g.Ask))
+	case redact.Sure(reply.Option) != "":
+		return UsageError("", "the answer is a secret (%s), and an answer is recorded as it is; set the secret in the environment of pawl, and answer with its name", redact.Sure(reply.Option))
 	case reply.Answer == pawl.Chosen && !decision:
 		return UsageError("pawl approve "+string(g.ID), "gate %s is a %s; approve or reject it", g.ID, g.Type)
 	case reply.Answer == pawl.Chosen && reply.Option == "", reply.Answer == pawl.Chosen && len(g.Options) > 0 && !slices.Contains(g.Options, reply.Option):
@@ -141,7 +158,7 @@ func Reply(reply pawl.GateAnswered) Act {
 			return []pawl.Payload{pawl.GateWithdrawn{Gate: g.ID, Why: why}},
 				&pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("gate %s: %s", g.ID, why), Hint: "pawl resume"}
 		}
-		reply.Step = g.Step
+		reply.Step, reply.Plan = g.Step, r.State.Plan.SHA256
 		payloads := []pawl.Payload{reply}
 		if reply.Answer == pawl.Chosen {
 			payloads = append(payloads, pawl.DecisionMade{Decision: pawl.Decision{

@@ -181,8 +181,8 @@ func TestReplyToWhatHasChanged(t *testing.T) {
 		before := p.Text(name)
 		p.Write(name, "changed")
 		g := p.Gate()
-		p.WantKind(p.Try(runs.Approve(g.ID, "")), pawl.KindUsage, "changed: "+shown)
-		if closed := p.State().Gate(g.ID); closed.Withdrawn == "" || closed.Answer != nil {
+		p.WantKind(p.Try(runs.Approve(g.ID, "")), pawl.KindUsage, "gate "+string(g.ID)+": its content has changed: "+shown)
+		if closed := p.State().Gate(g.ID); closed.Withdrawn != "its content has changed: "+shown || closed.Answer != nil {
 			t.Errorf("the gate is %+v", closed)
 		}
 		p.Write(name, before)

@@ -88,7 +88,7 @@ func requireIdleRun(ctx context.Context, p *project.Project, run pawl.RunID) err
 	case pawl.KindOf(err) != pawl.KindDamaged:
 		return err
 	}
-	return filepath.WalkDir(filepath.Join(p.RunDir(run), "steps"), func(path string, d fs.DirEntry, err error) error {
+	return disk.WalkDir(filepath.Join(p.RunDir(run), "steps"), func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			return nil
@@ -118,7 +118,7 @@ func moveToArchive(p *project.Project, run pawl.RunID) error {
 	if err := disk.MakeFolders(p.Archive()); err != nil {
 		return fmt.Errorf("archive run %s: %w", run, err)
 	}
-	if err := disk.Rename(p.RunDir(run), filepath.Join(p.Archive(), string(run))); err != nil {
+	if err := disk.Rename(p.RunDir(run), p.ArchivedDir(run)); err != nil {
 		return fmt.Errorf("archive run %s: %w", run, err)
 	}
 	return disk.SyncFolder(p.Runs())
@@ -138,7 +138,7 @@ func trimArchive(p *project.Project, a ArchiveOptions, done *ArchiveResult) erro
 			done.Due = append(done.Due, run)
 			continue
 		}
-		from := filepath.Join(p.Archive(), string(run))
+		from := p.ArchivedDir(run)
 		if err := disk.Rename(from, filepath.Join(p.Archive(), deletingPrefix+string(run))); err != nil {
 			return fmt.Errorf("delete archived run %s: %w", run, err)
 		}
@@ -149,7 +149,7 @@ func trimArchive(p *project.Project, a ArchiveOptions, done *ArchiveResult) erro
 
 // removeDeleted removes archived runs that are marked for deletion, including those of an interrupted call.
 func removeDeleted(p *project.Project) error {
-	left, err := filepath.Glob(filepath.Join(p.Archive(), deletingPrefix+"*"))
+	left, err := disk.Glob(p.Archive(), deletingPrefix+"*")
 	if err != nil {
 		return err
 	}

@@ -2,9 +2,9 @@ package runs
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"pawl"
+	"pawl/internal/disk"
 	"pawl/internal/journal"
 	"pawl/internal/outputs"
 	"strings"
@@ -39,7 +39,7 @@ func rawValues(root string, f *pawl.Foreach) ([]string, error) {
 	case f.Lines == "":
 		return f.Items, nil
 	}
-	data, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(f.Lines)))
+	data, err := disk.ReadFile(filepath.Join(root, filepath.FromSlash(f.Lines)), disk.ViewLimit)
 	if err != nil {
 		return nil, err
 	}

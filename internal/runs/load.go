@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"pawl/internal/disk"
 	"pawl/internal/journal"
 	"pawl/internal/project"
+	"pawl/internal/redact"
 )
 
 // Run is an open run: its journal, the folded state, and its plan.
@@ -136,16 +136,20 @@ func SHA256Hex(data []byte) string {
 type CreateOptions struct {
 	Kind     pawl.RunKind
 	Plan     *pawl.Plan
-	Data     []byte     // the plan's file content
-	Source   string     // where the user keeps the plan; "" for nowhere
-	Version  string     // of this program
-	Replaces pawl.RunID // an unfinished run to archive. Defaults to none.
+	Data     []byte      // the plan's file content
+	Source   string      // where the user keeps the plan; "" for nowhere
+	Version  string      // of this program
+	Replaces pawl.RunID  // an unfinished run to archive. Defaults to none.
+	By       pawl.Author // Defaults to a person without a name.
 }
 
 // Create creates a run: its folder, its copy of the plan, and a journal whose first batch names both. If it is
 // interrupted, no run exists: a folder without a journal is no run. The replaced run is archived after the new one
 // exists.
 func Create(ctx context.Context, p *project.Project, n CreateOptions) (pawl.RunID, error) {
+	if err := RefuseSecrets(n.Source, nil, n.Plan); err != nil {
+		return "", err
+	}
 	if n.Replaces == "" {
 		return create(ctx, p, n)
 	}
@@ -161,6 +165,9 @@ func Create(ctx context.Context, p *project.Project, n CreateOptions) (pawl.RunI
 
 func create(ctx context.Context, p *project.Project, n CreateOptions) (pawl.RunID, error) {
 	run := pawl.NewRunID(n.Plan.Name, time.Now(), disk.RandomHex(2))
+	if err := Claim(p, run); err != nil {
+		return "", err
+	}
 	if err := disk.MakeFolders(p.RunDir(run)); err != nil {
 		return "", err
 	}
@@ -171,14 +178,17 @@ func create(ctx context.Context, p *project.Project, n CreateOptions) (pawl.RunI
 	if err != nil {
 		return "", err
 	}
-	by := pawl.Author{Kind: pawl.ByPerson}
-	created, err := pawl.NewEvent(by, pawl.RunCreated{
+	by := n.By
+	if by.Kind == "" {
+		by.Kind = pawl.ByPerson
+	}
+	created, err := redact.OfProcess().Event(by, pawl.RunCreated{
 		Format: pawl.Format, Run: run, Project: p.ID, Kind: n.Kind, Name: n.Plan.Name, Pawl: n.Version,
 	})
 	if err != nil {
 		return "", errors.Join(err, log.Close())
 	}
-	planned, err := pawl.NewEvent(by, PlanEvent(p, 1, n))
+	planned, err := redact.OfProcess().Event(by, PlanEvent(p, 1, n))
 	if err != nil {
 		return "", errors.Join(err, log.Close())
 	}
@@ -220,15 +230,16 @@ func RunStamp(run pawl.RunID) string {
 
 // createdAt returns when the run's first plan was written, to order runs of the same second.
 func createdAt(p *project.Project, run pawl.RunID) time.Time {
-	info, err := os.Stat(p.PlanFile(run, 1))
+	info, err := disk.Lstat(p.PlanFile(run, 1))
 	if err != nil {
 		return time.Time{}
 	}
 	return info.ModTime()
 }
 
-// FindRun returns the run for a name: an ID, a unique prefix, "latest", or "" for the current run. That is the run of
-// the running engine, else the newest unfinished run that is no session, else the newest.
+// FindRun returns the run for a name: an ID, a unique prefix, "latest" for the newest run, or "" for the current run. That
+// is the run of the running engine, else the newest unfinished run that is no session, else the newest. A session run that
+// contains only checkpoints counts as newest only if there is no other run.
 func FindRun(ctx context.Context, p *project.Project, name string) (pawl.RunID, error) {
 	runs, err := List(p)
 	if err != nil {
@@ -242,7 +253,7 @@ func FindRun(ctx context.Context, p *project.Project, name string) (pawl.RunID, 
 	case name == "":
 		return current(ctx, p, runs)
 	case name == "latest":
-		return runs[0], nil
+		return newest(ctx, p, runs), nil
 	}
 	var found []pawl.RunID
 	for _, run := range runs {
@@ -274,7 +285,48 @@ func current(ctx context.Context, p *project.Project, runs []pawl.RunID) (pawl.R
 		return holder.Run, nil
 	}
 	unfinished, err := firstUnfinished(ctx, p, runs, IsPlanRun)
-	return pawl.RunID(cmp.Or(string(unfinished), string(runs[0]))), err
+	if err == nil && unfinished == "" {
+		return newest(ctx, p, runs), nil
+	}
+	return unfinished, err
+}
+
+// newest returns the first run that contains more than checkpoints; the first run if there is none.
+func newest(ctx context.Context, p *project.Project, runs []pawl.RunID) pawl.RunID {
+	for _, run := range runs {
+		if s, err := LoadState(ctx, p, run); err != nil || !onlyCheckpoints(s) {
+			return run
+		}
+	}
+	return runs[0]
+}
+
+// onlyCheckpoints reports whether a run is a session run in which nobody worked: pawl created it for a checkpoint, such as
+// the one before a restore, because no run was unfinished.
+func onlyCheckpoints(s *pawl.State) bool {
+	return s.Kind == pawl.SessionRun && s.Forked == nil && s.Import.System == "" &&
+		len(s.Sessions)+len(s.Steps)+len(s.Gates)+len(s.Blockers)+len(s.Made)+s.Learned == 0
+}
+
+// CheckpointRuns returns the current run, and the session runs that contain only checkpoints, of which some are newer than the
+// current run.
+func CheckpointRuns(ctx context.Context, p *project.Project) ([]pawl.RunID, error) {
+	run, err := FindRun(ctx, p, "")
+	if err != nil {
+		return nil, err
+	}
+	found := []pawl.RunID{run}
+	now, err := LoadState(ctx, p, run)
+	if err != nil {
+		return found, nil // its intact checkpoints are listed
+	}
+	all, err := List(p)
+	for _, other := range all {
+		if s, err := LoadState(ctx, p, other); err == nil && other != run && onlyCheckpoints(s) && s.Updated.After(now.Created) {
+			found = append(found, other)
+		}
+	}
+	return found, err
 }
 
 // FindUnfinished returns the newest unfinished run of the plan at source, "" for none.

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"pawl"
 	"pawl/internal/config"
+	"pawl/internal/disk"
 	"pawl/internal/journal"
 	"pawl/internal/project"
 	"pawl/internal/snapshot"
@@ -15,7 +15,7 @@ import (
 )
 
 func Subfolders(path string) []string {
-	entries, err := os.ReadDir(path)
+	entries, err := disk.ReadDir(path)
 	if err != nil {
 		return nil
 	}
@@ -66,7 +66,7 @@ func newestWithSnapshots(ctx context.Context, p *project.Project, name string) (
 	}
 	defer records.Close()
 	for _, run := range records.Runs() {
-		if _, err := os.Stat(p.RunDir(run)); err != nil && !slices.Contains(aside, run) && strings.HasPrefix(string(run), name) {
+		if _, err := disk.Lstat(p.RunDir(run)); err != nil && !slices.Contains(aside, run) && strings.HasPrefix(string(run), name) {
 			return run, nil
 		}
 	}
@@ -81,7 +81,7 @@ type SnapshotRecords struct {
 
 // OpenSnapshotRecords opens the snapshots, if there are any. A store that cannot be read counts as none.
 func OpenSnapshotRecords(ctx context.Context, p *project.Project, cfg config.Snapshots) (*SnapshotRecords, error) {
-	if _, err := os.Stat(p.Snapshots()); err != nil {
+	if _, err := disk.Lstat(p.Snapshots()); err != nil {
 		return &SnapshotRecords{}, nil
 	}
 	store, err := OpenSnapshots(ctx, p, cfg)

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -31,7 +30,7 @@ func (r *Run) readPlan(home, source string) error {
 		r.Plan = plan
 		return err
 	}
-	data, readErr := os.ReadFile(source)
+	data, readErr := disk.ReadFile(source, disk.PlanLimit)
 	if readErr != nil || SHA256Hex(data) != r.State.Plan.SHA256 {
 		return err
 	}
@@ -50,7 +49,7 @@ func ReadPlan(home string, state *pawl.State) (*pawl.Plan, error) {
 		return &pawl.Error{Kind: pawl.KindDamaged, Err: fmt.Errorf(format, args...), Hint: hint}
 	}
 	path := filepath.Join(home, filepath.Base(state.Plan.File))
-	data, err := os.ReadFile(path)
+	data, err := disk.ReadFile(path, disk.PlanLimit)
 	if err != nil {
 		return nil, damaged("copy of the plan: %w", err)
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"pawl"
+	"pawl/internal/disk"
 	"pawl/internal/project"
 	"pawl/internal/supervise"
 	"pawl/internal/supervise/process"
@@ -85,7 +86,7 @@ func Processes(p *project.Project, run pawl.RunID) ([]Process, error) {
 // begunDirs returns the folders of a run's started attempts, undos and checks.
 func begunDirs(p *project.Project, run pawl.RunID) ([]string, error) {
 	var dirs []string
-	err := filepath.WalkDir(filepath.Join(p.RunDir(run), "steps"), func(path string, d fs.DirEntry, err error) error {
+	err := disk.WalkDir(filepath.Join(p.RunDir(run), "steps"), func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			return nil

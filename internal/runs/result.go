@@ -11,11 +11,12 @@ import (
 
 	"pawl"
 	"pawl/internal/disk"
+	"pawl/internal/redact"
 )
 
 // ReadResult returns an attempt's result file, nil if there is none.
 func ReadResult(dir string) (*pawl.Result, error) {
-	file, err := disk.OpenRegular(filepath.Join(dir, pawl.ResultFile))
+	file, err := disk.Open(filepath.Join(dir, pawl.ResultFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -67,9 +68,13 @@ func shorten(r *pawl.Result) {
 	}
 }
 
-// ClipText cuts a text to maxText bytes and marks the cut.
+// ClipText cuts a text to maxText bytes and marks the cut. It redacts a text that it cuts, because a part of a secret would
+// not be recognised later.
 func ClipText(text string) string {
 	if len(text) <= maxText {
+		return text
+	}
+	if text = redact.OfProcess().Text(text); len(text) <= maxText {
 		return text
 	}
 	return strings.ToValidUTF8(text[:maxText], "") + " […]"

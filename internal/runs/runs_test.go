@@ -57,7 +57,7 @@ func TestFindRun(t *testing.T) {
 		}
 	}
 	_, err = runs.FindRun(t.Context(), p.Project, "second")
-	p.WantKind(err, pawl.KindUsage, "2 runs")
+	p.WantKind(err, pawl.KindUsage, `"second" is ambiguous: 2 runs match`)
 	_, err = runs.FindRun(t.Context(), p.Project, "absent")
 	p.WantKind(err, pawl.KindNothing)
 	if got, err := runs.FindUnfinished(t.Context(), p.Project, p.Path("plan.yaml")); got != third || err != nil {
@@ -65,7 +65,7 @@ func TestFindRun(t *testing.T) {
 	}
 	p.Check(os.Remove(filepath.Join(p.RunDir(first), "journal.jsonl")))
 	_, err = runs.FindRun(t.Context(), p.Project, "first")
-	p.WantKind(err, pawl.KindDamaged, "the journal of run")
+	p.WantKind(err, pawl.KindDamaged, "the journal of run "+string(first)+" is missing")
 }
 
 // A run that is carried on is the one that is meant.
@@ -91,7 +91,7 @@ func TestRunOfWhichOnlySnapshotsAreLeft(t *testing.T) {
 	gone := p.Run
 	p.Check(os.RemoveAll(p.RunDir(gone)))
 	_, err := runs.FindRun(t.Context(), p.Project, string(gone))
-	p.WantKind(err, pawl.KindNothing, "snapshots of run "+string(gone))
+	p.WantKind(err, pawl.KindNothing, "unknown run; but snapshots of run "+string(gone)+" exist")
 	records, err := runs.OpenSnapshotRecords(t.Context(), p.Project, config.Snapshots{})
 	p.Check(err)
 	defer records.Close()
@@ -134,7 +134,7 @@ func TestArchiveRefusesWhatRuns(t *testing.T) {
 	p := enginetest.New(t)
 	working(p)
 	_, err := runs.ArchiveRuns(t.Context(), p.Project, runs.ArchiveOptions{Runs: []pawl.RunID{p.Run}})
-	p.WantKind(err, pawl.KindHeld, "attempt 1 of a")
+	p.WantKind(err, pawl.KindHeld, "attempt 1 of a is still running, in run "+string(p.Run))
 	p.Write(relative(p, filepath.Join(p.RunDir(p.Run), "plan.yaml")), "damaged")
 	p.Write("plan.yaml", "damaged too")
 	_, err = runs.ArchiveRuns(t.Context(), p.Project, runs.ArchiveOptions{Runs: []pawl.RunID{p.Run}})
@@ -168,7 +168,7 @@ func TestProcesses(t *testing.T) {
 	working(p)
 	found, err := runs.Processes(p.Project, p.Run)
 	p.Check(err)
-	if len(found) == 0 || found[0].Step != "a" || !found[0].Supervised() || !contains(found[0].String(), "of a, attempt 1") {
+	if len(found) == 0 || found[0].Step != "a" || !found[0].Supervised() || !contains(found[0].String(), "of a, attempt 1, running for ") {
 		t.Errorf("found %+v", found)
 	}
 	live := p.State().Live()[0]
@@ -214,7 +214,7 @@ func TestTakeOver(t *testing.T) {
 	own, err := p.LockEngine(project.Holder{PID: os.Getpid()})
 	p.Check(err)
 	_, err = runs.TakeOver(t.Context(), p.Project)
-	p.WantKind(err, pawl.KindHeld, "pid")
+	p.WantKind(err, pawl.KindHeld, "and it cannot be killed: the lock's record is inconsistent")
 	p.Check(own.Unlock())
 }
 
@@ -276,7 +276,7 @@ func TestReadResult(t *testing.T) {
 	long := strings.Repeat("x", 5000)
 	for name, c := range map[string]struct{ text, why string }{
 		"long":      {`{"status":"blocked","summary":"` + long + `","blockers":["` + long + `"],"memory":[{"text":"` + long + `"}],"items":[{"title":"` + long + `"}],"gate":{"ask":"` + long + `"}}`, ""},
-		"too long":  {`{"status":"done","summary":"` + strings.Repeat("x", 1<<20) + `"}`, "1048576"},
+		"too long":  {`{"status":"done","summary":"` + strings.Repeat("x", 1<<20) + `"}`, "result.json: larger than 1048576 bytes"},
 		"too large": {`{"status":"done","items":[{"item":"one","outputs":["` + strings.Repeat("x", 200<<10) + `"]}]}`, "result.json"},
 		"malformed": {`{`, "result.json"},
 	} {
@@ -311,9 +311,9 @@ func TestListValues(t *testing.T) {
 		"items": {pawl.Foreach{Items: []string{"x", "y"}}, "x,y", ""},
 		"lines": {pawl.Foreach{Lines: "lines"}, "a, b", ""},
 		"files": {pawl.Foreach{Files: "in/*.txt"}, "in/1.txt,in/2.txt", ""},
-		"twice": {pawl.Foreach{Lines: "twice"}, "", "value 2"},
-		"long":  {pawl.Foreach{Lines: "long"}, "", "5000 bytes"},
-		"none":  {pawl.Foreach{Lines: "absent"}, "", "absent"},
+		"twice": {pawl.Foreach{Lines: "twice"}, "", `item list: value 2, "a", is a duplicate of value 1; values must be unique`},
+		"long":  {pawl.Foreach{Lines: "long"}, "", "item list: value 1 has 5000 bytes; the maximum is 4096"},
+		"none":  {pawl.Foreach{Lines: "absent"}, "", "item list: open "},
 	} {
 		values, err := runs.ListValues(root, &pawl.Step{Foreach: &c.list})
 		if got := strings.Join(values, ","); got != c.want || (err != nil) != (c.why != "") || err != nil && !contains(err.Error(), c.why) {

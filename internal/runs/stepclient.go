@@ -3,7 +3,6 @@ package runs
 import (
 	"bytes"
 	"encoding/json"
-	"os"
 	"strconv"
 	"time"
 
@@ -49,7 +48,7 @@ func (i *StepClient) Report(line pawl.Line) error {
 
 // Items returns the items that the attempt has reported, including those not journaled yet.
 func (i *StepClient) Items() []pawl.ItemNamed {
-	data, err := os.ReadFile(i.events)
+	data, err := disk.ReadFile(i.events, disk.ViewLimit)
 	if err != nil {
 		return nil // nothing was reported
 	}
@@ -86,7 +85,7 @@ func (i *StepClient) ClearWaiting(action pawl.GateAction) error {
 	if err != nil {
 		return err
 	}
-	if said, err := os.ReadFile(i.result); err != nil || !bytes.Equal(said, data) {
+	if said, err := disk.ReadFile(i.result, disk.RecordLimit); err != nil || !bytes.Equal(said, data) {
 		return nil
 	}
 	return disk.Remove(i.result)

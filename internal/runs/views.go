@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -13,6 +12,7 @@ import (
 	"pawl"
 	"pawl/internal/disk"
 	"pawl/internal/project"
+	"pawl/internal/redact"
 	"pawl/internal/view"
 )
 
@@ -63,6 +63,9 @@ func (v *ViewWriter) write() {
 func (v *ViewWriter) writeAll(files map[string][]byte) error {
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		path, data := filepath.Join(v.dir, name), files[name]
+		if data != nil {
+			data = []byte(redact.OfProcess().Text(string(data))) // names and goals of the plan
+		}
 		if v.unchanged(name, path, data) {
 			continue
 		}
@@ -78,7 +81,7 @@ func putOrRemove(path string, data []byte) error {
 	if data != nil {
 		return disk.Put(path, data)
 	}
-	if _, err := os.Lstat(path); err != nil {
+	if _, err := disk.Lstat(path); err != nil {
 		return nil // it does not exist, as intended
 	}
 	return disk.Remove(path)
@@ -89,7 +92,7 @@ func (v *ViewWriter) unchanged(name, path string, data []byte) bool {
 	if old, known := v.written[name]; known {
 		return old == string(data)
 	}
-	old, err := os.ReadFile(path)
+	old, err := disk.ReadFile(path, disk.ViewLimit)
 	return err == nil && data != nil && bytes.Equal(old, data)
 }
 

@@ -53,7 +53,7 @@ func TestSchema(t *testing.T) {
 	}
 }
 
-// TestKeys keeps what editors are told in a file, to see when it changes.
+// TestKeys compares the descriptions of the keys with a file, so that changes show.
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	data, err := schema.Plan()

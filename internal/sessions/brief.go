@@ -12,6 +12,7 @@ import (
 	"pawl"
 	"pawl/internal/brief"
 	"pawl/internal/config"
+	"pawl/internal/disk"
 	"pawl/internal/history"
 	"pawl/internal/project"
 	"pawl/internal/recovery"
@@ -191,7 +192,7 @@ func (g *briefer) left() {
 // files compares the workspace with the newest good checkpoint, and uses that to verify the outputs of finished work.
 func (g *briefer) files(ctx context.Context) error {
 	pr := &prover{root: g.project.Root, run: g.run, byPath: resume.NewestRecords(g.run.State), budget: resume.MaxHashed}
-	if _, err := os.Stat(g.project.Snapshots()); errors.Is(err, fs.ErrNotExist) {
+	if _, err := disk.Lstat(g.project.Snapshots()); errors.Is(err, fs.ErrNotExist) {
 		g.unchecked("which files changed: there is no snapshot")
 	} else {
 		store, err := runs.OpenSnapshots(ctx, g.project, g.Snapshots)

@@ -21,7 +21,7 @@ import (
 	"pawl/internal/supervise"
 )
 
-// told is a run that is made event by event, in a project of its own.
+// told is a run that the test creates event by event, in its own project.
 type told struct {
 	*testing.T
 	p   *project.Project
@@ -195,7 +195,7 @@ func TestImpatientBrief(t *testing.T) {
 	}
 }
 
-// A verdict that somebody has given is told; what nobody has judged is judged by the rules.
+// The brief reports journaled verdicts, and judges tool calls without one by the rules.
 func TestVerdictsOfDoubts(t *testing.T) {
 	w := newTold(t, threeSteps)
 	ref := pawl.AttemptRef{Step: "one", Attempt: 1, Token: "one"}

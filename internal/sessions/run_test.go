@@ -71,7 +71,7 @@ func writing(id, path, was, will string) pawl.OperationBegun {
 	return o
 }
 
-// The first session of a project where nothing was done and nothing is known is told nothing.
+// The brief of the first session in an empty project is empty.
 func TestFirstSession(t *testing.T) {
 	t.Parallel()
 	p := enginetest.New(t)
@@ -91,7 +91,7 @@ func TestFirstSession(t *testing.T) {
 	}
 }
 
-// A tool call whose agent ended without a word is judged by what it left, and the next session is told, once.
+// A tool call whose agent ended unexpectedly is judged by its effects. The next session's brief reports it once.
 func TestToolCallsInDoubt(t *testing.T) {
 	t.Parallel()
 	p := enginetest.New(t)
@@ -121,7 +121,7 @@ func TestToolCallsInDoubt(t *testing.T) {
 	}
 }
 
-// What is in doubt in another run is told too, and journaled there.
+// The brief also reports tool calls in doubt of another run, and the verdicts are journaled in that run.
 func TestToolCallsInDoubtElsewhere(t *testing.T) {
 	t.Parallel()
 	p := enginetest.New(t)
@@ -176,7 +176,7 @@ func TestCommandThatStillRuns(t *testing.T) {
 	})
 }
 
-// A session that goes on is told only what is new to it.
+// A resumed session gets only what changed since its last brief.
 func TestNews(t *testing.T) {
 	t.Parallel()
 	p := enginetest.New(t)

@@ -144,6 +144,11 @@ func (w *workspace) run(cmd *exec.Cmd) said {
 	} else if err != nil {
 		w.t.Fatal(err)
 	}
+	if cmd.SysProcAttr != nil && cmd.SysProcAttr.Credential != nil { // root uses no .pawl of others
+		w.must(filepath.WalkDir(w.path(".pawl"), func(path string, _ os.DirEntry, err error) error {
+			return errors.Join(err, os.Lchown(path, os.Geteuid(), os.Getegid()))
+		}))
+	}
 	for line := range strings.Lines(out.String()) {
 		word, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
 		switch word {

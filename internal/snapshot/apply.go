@@ -208,7 +208,7 @@ func (s *Store) isAt(fd int, name string, st *unix.Stat_t, e *Entry) (bool, erro
 // withFolder opens a folder and calls do. If do lacks permission, it makes the folder writable and calls do again;
 // setModes restores the mode.
 func (a *applier) withFolder(folder string, do func(fd int) error) error {
-	fd, err := openBelow(a.root, folder, unix.O_RDONLY|unix.O_DIRECTORY)
+	fd, err := disk.OpenBelow(a.root, folder, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
 		return fmt.Errorf("open %s: %w", folder, err)
 	}
@@ -365,7 +365,7 @@ func treePath(folder string) string {
 // setModes sets the final folder modes, deepest first.
 func (a *applier) setModes() error {
 	for _, folder := range slices.Backward(slices.Sorted(maps.Keys(a.modes))) {
-		fd, err := openBelow(a.root, folder, unix.O_RDONLY|unix.O_DIRECTORY)
+		fd, err := disk.OpenBelow(a.root, folder, unix.O_RDONLY|unix.O_DIRECTORY)
 		if errors.Is(err, unix.ENOENT) { // the folder was removed
 			continue
 		}
@@ -407,7 +407,7 @@ func (a *applier) sync(changes []Change) error {
 }
 
 func (a *applier) syncFile(p string) error {
-	fd, err := openBelow(a.root, p, unix.O_RDONLY)
+	fd, err := disk.OpenBelow(a.root, p, unix.O_RDONLY)
 	if err != nil {
 		return fmt.Errorf("open %s: %w", p, err)
 	}

@@ -41,7 +41,7 @@ func (c *cloner) clone(file disk.File, path string, e Entry, s stamp) (bool, err
 	if Kind(s.kind) != e.Kind || s.id != e.ID || s.size != e.Size || !c.cache.settled(s.ctime) {
 		return false, nil
 	}
-	fd, err := openBelow(c.root, path, unix.O_RDONLY|unix.O_NONBLOCK)
+	fd, err := disk.OpenBelow(c.root, path, unix.O_RDONLY|unix.O_NONBLOCK)
 	if err != nil {
 		return false, nil
 	}

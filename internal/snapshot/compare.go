@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"pawl/internal/disk"
 	"pawl/internal/snapshot/pack"
 )
 
@@ -99,7 +100,7 @@ func (s *Store) readNow(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer unix.Close(root)
-	fd, err := openBelow(root, path, unix.O_RDONLY|unix.O_NONBLOCK)
+	fd, err := disk.OpenBelow(root, path, unix.O_RDONLY|unix.O_NONBLOCK)
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}

@@ -88,7 +88,7 @@ func (w *workspace) must(err error) {
 	}
 }
 
-// stamp is one for a checkpoint of its own.
+// stamp returns the stamp of a new checkpoint.
 func (w *workspace) stamp(kind pawl.CheckpointKind) Stamp {
 	w.count++
 	return Stamp{Checkpoint: pawl.CheckpointID(fmt.Sprintf("%08x", w.count)), Kind: kind, Run: "run"}
@@ -210,7 +210,7 @@ func (w *workspace) git(args ...string) string {
 	return w.gitIn(".", args...)
 }
 
-// gitIn runs git in a folder below or beside the workspace.
+// gitIn runs git in a folder inside or outside of the workspace.
 func (w *workspace) gitIn(folder string, args ...string) string {
 	w.t.Helper()
 	w.sameGit()

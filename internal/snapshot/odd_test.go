@@ -182,7 +182,7 @@ func TestUnreadable(t *testing.T) {
 	equal(t, []string{"a", "file", "folder/b", "\xffodd"}, w.files(w.take()))
 }
 
-// TestReadOnlyFolders are written in all the same, and are read-only again afterwards, as they were or as they are to be.
+// TestReadOnlyFolders: a restore writes in read-only folders and sets their mode again.
 func TestReadOnlyFolders(t *testing.T) {
 	t.Parallel()
 	w := newWorkspace(t)

@@ -131,7 +131,7 @@ func (p *player) upset(old *[]byte) {
 	}
 }
 
-// TestRandomStories plays random edits, snapshots and restores beside a plain copy of what was there.
+// TestRandomStories makes random edits, snapshots and restores, and compares each with a plain copy of the files.
 func TestRandomStories(t *testing.T) {
 	t.Parallel()
 	play(t, func(p *player) {

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pawl"
+	"pawl/internal/disk"
 	"pawl/internal/project"
 	"pawl/internal/snapshot/ignore"
 	"pawl/internal/snapshot/pack"
@@ -108,7 +109,7 @@ func (r *Restoration) hidden() (paths []string, err error) {
 
 // kindBelow returns the file type (unix.S_IFMT) of a path below the folder root, without following links.
 func kindBelow(root int, p string) (uint32, error) {
-	fd, err := openBelow(root, path.Dir(p), unix.O_RDONLY|unix.O_DIRECTORY)
+	fd, err := disk.OpenBelow(root, path.Dir(p), unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
 		return 0, err
 	}

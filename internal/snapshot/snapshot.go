@@ -36,6 +36,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pawl"
+	"pawl/internal/redact"
 	"pawl/internal/snapshot/ignore"
 	"pawl/internal/snapshot/pack"
 )
@@ -212,6 +213,7 @@ func (s *Store) statFile() string { return filepath.Join(s.cfg.Dir, "stat") }
 
 // commit stores the scan as a snapshot.
 func (l *scan) commit(ctx context.Context, stamp Stamp) (Record, error) {
+	stamp.Why = redact.OfProcess().Text(stamp.Why)
 	record := Record{
 		Format: recordFormat, Stamp: stamp, Started: l.started.UTC(), Ended: l.ended.UTC(),
 		Tree: l.root.ID, Files: l.root.Files, Bytes: l.root.Size, LeftOut: len(l.leftOut),

@@ -3,7 +3,6 @@ package snapshot
 import (
 	"encoding/binary"
 	"hash/crc32"
-	"os"
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
@@ -64,7 +63,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // readStatCache reads the cache. It is empty if the file is missing, unreadable, damaged or of another format.
 func readStatCache(path string) *statCache {
-	data, err := os.ReadFile(path)
+	data, err := disk.ReadFile(path, disk.CacheLimit)
 	if err == nil {
 		if c, ok := parseStatCache(data); ok {
 			return c

@@ -6,11 +6,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openBelow opens a path below the folder root without following links.
-func openBelow(root int, path string, flags int) (int, error) {
-	return openByComponent(root, path, flags)
-}
-
 // readNames calls each with the names in an open folder, except . and .., and their types.
 func readNames(fd int, _ []byte, each func(name []byte, kind byte)) error {
 	twin, err := unix.Dup(fd)

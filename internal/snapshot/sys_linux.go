@@ -6,25 +6,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openBelow opens a path below the folder root without following links, so that a component that becomes a link cannot
-// lead out of the workspace.
-func openBelow(root int, path string, flags int) (int, error) {
-	how := unix.OpenHow{
-		Flags:   uint64(flags | unix.O_CLOEXEC | unix.O_NOFOLLOW),
-		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
-	}
-	for {
-		fd, err := unix.Openat2(root, path, &how)
-		if err == unix.EINTR || err == unix.EAGAIN { // EAGAIN: a component was renamed concurrently
-			continue
-		}
-		if err == unix.ENOSYS || err == unix.EPERM { // sandboxes deny the call with one of these
-			return openByComponent(root, path, flags)
-		}
-		return fd, err
-	}
-}
-
 // readNames calls each with the names in an open folder, except . and .., and their types (DT_UNKNOWN if the file
 // system does not say). The name is valid only during the call.
 func readNames(fd int, buf []byte, each func(name []byte, kind byte)) error {

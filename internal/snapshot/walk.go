@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"pawl/internal/disk"
 	"pawl/internal/project"
 	"pawl/internal/snapshot/ignore"
 	"pawl/internal/snapshot/pack"
@@ -145,7 +146,7 @@ func (w *walk) leaveOut(path, why string) {
 
 // visit scans a folder's names and queues its subfolders.
 func (w *worker) visit(f *folder) error {
-	fd, err := openBelow(w.root, cmp.Or(f.path, "."), unix.O_RDONLY|unix.O_DIRECTORY)
+	fd, err := disk.OpenBelow(w.root, cmp.Or(f.path, "."), unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
 		return w.unreadable(f, err)
 	}

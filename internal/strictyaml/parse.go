@@ -3,7 +3,9 @@ package strictyaml
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
+	"strings"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
@@ -109,18 +111,50 @@ func isYAMLText(c rune) bool {
 
 // syntax notes an error of the YAML parser.
 func (f *File) syntax(err error, data []byte) {
+	f.badYAML = true
 	load, ok := errors.AsType[*yaml.LoadError](err)
 	if !ok {
 		f.errorAt(1, 1, "invalid YAML: %v", err)
 		return
 	}
-	text := "invalid YAML: " + load.Message
-	if load.ContextMsg != "" {
-		text += " " + load.ContextMsg
-	}
+	text := likelyMistake(load)
 	lines := bytes.Split(data, []byte("\n"))
 	if n := load.Mark.Line; n > 0 && n <= len(lines) && bytes.HasPrefix(bytes.TrimLeft(lines[n-1], " "), []byte("\t")) {
-		text += "; indent with spaces, not tabs"
+		text = indentWithSpaces
 	}
-	f.errorAt(load.Mark.Line, load.Mark.Column, "%s", text)
+	f.errorAt(load.Mark.Line, load.Mark.Column, "invalid YAML: %s", text)
+}
+
+const indentWithSpaces = "a line is indented with a tab; indent with spaces"
+
+// mistakes are the likely reasons for what the YAML parser reports, by a part of its message or of its context. The first one
+// that matches counts.
+var mistakes = []struct{ part, likely string }{
+	{"unknown escape character", "unknown escape in double quotes; write \\\\ for a backslash, or use single quotes"},
+	{"scanning a quoted scalar", "a quote is not closed"},
+	{"parsing a flow", "a bracket, brace or quote is not closed, or a comma is missing"},
+	{"tab", indentWithSpaces},
+	{"mapping values are not allowed", `": " is not allowed here; put the value in quotes, or check the indentation`},
+	{"block sequence entries are not allowed", `"- " is not allowed here; put the list on the next line, or quote the value`},
+	{"cannot start any token", "a value cannot start with this character; put the value in quotes"},
+	{"could not find expected ':'", `a key has no ":" after it, or a value is not indented`},
+	{"did not find expected key", "the indentation does not match the lines above, or a quote is in the wrong place"},
+	{"did not find expected '-' indicator", "the indentation does not match the list above"},
+	{"unknown anchor", "*NAME refers to an anchor that is not in the file; put the value in quotes if it is text"},
+	{"scanning a block scalar", "a text block after | or > is not indented correctly"},
+}
+
+// likelyMistake says in plain words what is probably wrong, and where it begins if that is another line.
+func likelyMistake(load *yaml.LoadError) string {
+	message := load.Message + " " + load.ContextMsg
+	for _, m := range mistakes {
+		if !strings.Contains(message, m.part) {
+			continue
+		}
+		if from := load.ContextMark.Line; from > 0 && from < load.Mark.Line && strings.Contains(m.likely, "not closed") {
+			return fmt.Sprintf("%s; see line %d", m.likely, from)
+		}
+		return m.likely
+	}
+	return strings.TrimSpace(message)
 }

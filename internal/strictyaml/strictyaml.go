@@ -29,6 +29,7 @@ type Faults struct {
 	Faults []Fault `json:"errors"`
 
 	TooLarge bool `json:"-"` // the file was not decoded
+	Syntax   bool `json:"-"` // it is no YAML: the only error is the first one of the parser
 }
 
 // Error returns one line for each error: file:line:column: error; fix.
@@ -48,6 +49,7 @@ type File struct {
 	noun     string // what messages call it
 	faults   []Fault
 	tooLarge bool
+	badYAML  bool
 	told     map[Fault]bool // an alias repeats an error
 	at       map[any]place  // pointer to the value, or an Entry, → its position
 	keys     map[reflect.Type]*structKeys
@@ -73,7 +75,7 @@ func (f *File) Err(name string) error {
 	slices.SortStableFunc(f.faults, func(a, b Fault) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Text, b.Text))
 	})
-	return &Faults{Name: name, Faults: f.faults, TooLarge: f.tooLarge}
+	return &Faults{Name: name, Faults: f.faults, TooLarge: f.tooLarge, Syntax: f.badYAML}
 }
 
 // Count returns the number of errors so far.

@@ -17,7 +17,7 @@ type book struct {
 	Title string `yaml:"title"`
 }
 
-// TestRead: everything that is wrong is told, where it stands and how to mend it.
+// TestRead: each error is reported with its location and its fix.
 func TestRead(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ text, want string }{
@@ -29,7 +29,17 @@ func TestRead(t *testing.T) {
 		{"name: \"\"\n", `s:1:7: "name" is empty; fill it in`},
 		{"name: 3\nbooks: b\n", "s:1:7: \"name\" must be a string, not an integer; quote it: \"3\"\ns:2:8: \"books\" must be a list, not a string; write [b]"},
 		{"name: a\nbooks: [{}]\n", `s:2:9: book has no "title"; add it`},
-		{"name: [\n", "s:2:1: invalid YAML: did not find expected node content while parsing a flow node"},
+		{"name: [\n", "s:2:1: invalid YAML: a bracket, brace or quote is not closed, or a comma is missing"},
+		{"name: [a\nwidth: 3\n", "s:2:6: invalid YAML: a bracket, brace or quote is not closed, or a comma is missing; see line 1"},
+		{"name: \"a\n", "s:2:1: invalid YAML: a quote is not closed; see line 1"},
+		{"name: \"a\\q\"\n", `s:1:9: invalid YAML: unknown escape in double quotes; write \\ for a backslash, or use single quotes`},
+		{"name: a: b\n", `s:1:8: invalid YAML: ": " is not allowed here; put the value in quotes, or check the indentation`},
+		{"name: @a\n", "s:1:7: invalid YAML: a value cannot start with this character; put the value in quotes"},
+		{"name: a\nbooks:\n\t- title: b\n", "s:3:1: invalid YAML: a line is indented with a tab; indent with spaces"},
+		{"name: a\nbooks:\n  - title: b\n - title: c\n", `s:4:2: invalid YAML: the indentation does not match the lines above, or a quote is in the wrong place`},
+		{"name: a\nwidth\nbooks: []\n", `s:3:1: invalid YAML: a key has no ":" after it, or a value is not indented`},
+		{"name: a\n  width: 3\n", `s:2:8: invalid YAML: ": " is not allowed here; put the value in quotes, or check the indentation`},
+		{"name: *a\n", `s:1:7: invalid YAML: *NAME refers to an anchor that is not in the file; put the value in quotes if it is text`},
 		{"name: a\n---\nname: b\n", "s:2:1: a second YAML document starts here; a shelf must be a single document"},
 		{"name: \x00\n", "s:1:7: not a text file: byte 6 is 0x00; a shelf must be YAML in UTF-8"},
 	} {

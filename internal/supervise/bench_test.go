@@ -12,7 +12,7 @@ import (
 	"pawl"
 )
 
-// A whole attempt that does nothing, beside the bare command.
+// Compares a supervised attempt that does nothing with the bare command.
 func BenchmarkAttempt(b *testing.B) {
 	b.Run("bare", func(b *testing.B) {
 		for b.Loop() {
@@ -31,7 +31,7 @@ func BenchmarkAttempt(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			running, err := Start(lock, job)
+			running, err := Start(lock, job, NewSeal())
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -1,6 +1,7 @@
 package supervise
 
 import (
+	"crypto/ed25519"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -35,6 +36,7 @@ const (
 // supervisor runs one job.
 type supervisor struct {
 	dir     string
+	key     ed25519.PrivateKey // signs the exit record
 	job     pawl.Job
 	begun   pawl.Begun
 	tree    tree
@@ -58,10 +60,17 @@ func Main(dir string) error {
 	if err := checkLock(dir); err != nil {
 		return fmt.Errorf("supervise %s: %w", dir, err)
 	}
-	s := &supervisor{dir: dir, started: time.Now(), asleep: process.Asleep()}
+	key, err := readKey()
+	if err != nil {
+		return fmt.Errorf("supervise %s: %w", dir, err)
+	}
+	s := &supervisor{dir: dir, key: key, started: time.Now(), asleep: process.Asleep()}
 	s.catchSignals()
 	if err := s.begin(); err != nil {
 		return fmt.Errorf("supervise %s: %w", dir, err)
+	}
+	if !s.job.PIDNamespace { // with one, the child cannot name this process, and the system denies the maps that it needs
+		protectMemory()
 	}
 	s.tree.open()
 	s.work()
@@ -75,14 +84,16 @@ func Main(dir string) error {
 // checkLock verifies that descriptor 3 is the attempt's lock, and keeps it from being inherited.
 func checkLock(dir string) error {
 	syscall.CloseOnExec(lockFD)
-	var ours, named unix.Stat_t
+	var ours unix.Stat_t
 	if err := unix.Fstat(lockFD, &ours); err != nil {
 		return errors.New("descriptor 3 is not the attempt's lock: supervisors are started by pawl run, not by hand")
 	}
-	if err := unix.Stat(filepath.Join(dir, pawl.LockFile), &named); err != nil {
+	lock, err := disk.Open(filepath.Join(dir, pawl.LockFile))
+	if err != nil {
 		return err
 	}
-	if ours.Ino != named.Ino || ours.Dev != named.Dev {
+	defer lock.Close()
+	if !disk.IsOpenAs(lock, ours) {
 		return errors.New("descriptor 3 is not the attempt's lock: supervisors are started by pawl run, not by hand")
 	}
 	return unix.Flock(lockFD, unix.LOCK_EX|unix.LOCK_NB)
@@ -117,7 +128,7 @@ func (s *supervisor) begin() error {
 	}
 	s.begun = pawl.Begun{Token: s.job.Token, Supervisor: self, Started: time.Now().UTC()}
 	s.begun.Scope, s.begun.Cgroup = s.tree.prepareScope(cgroupName(s.job.Token))
-	s.exit = pawl.Exit{Token: s.job.Token, Reason: pawl.ReasonExited, Started: s.begun.Started}
+	s.exit = pawl.Exit{Token: s.job.Token, Reason: pawl.ReasonExited, Started: s.begun.Started, Accept: pawl.AcceptOf(&pawl.Step{Accept: job.Checks})}
 	if err := s.writeBegun(); err != nil {
 		return errors.Join(err, disk.Remove(filepath.Join(s.dir, pawl.BegunFile))) // complete perhaps, but not durable
 	}
@@ -159,7 +170,10 @@ const tokenVar = "PAWL_TOKEN"
 
 func tokenVariable(token pawl.Token) string { return tokenVar + "=" + string(token) }
 
-func cgroupName(token pawl.Token) string { return "pawl-" + string(token) }
+// GroupPrefix begins the name of an attempt's control group; the attempt's token follows.
+const GroupPrefix = "pawl-"
+
+func cgroupName(token pawl.Token) string { return GroupPrefix + string(token) }
 
 // writeBegun makes begun.json durable. It writes in place: a torn record means that nothing was started.
 func (s *supervisor) writeBegun() error {
@@ -232,7 +246,7 @@ func (s *supervisor) command() task {
 // followMove updates the paths if the project was moved while the child ran. It finds the new path through the
 // descriptor of the lock.
 func (s *supervisor) followMove() {
-	if _, err := os.Lstat(s.dir); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := disk.Lstat(s.dir); !errors.Is(err, fs.ErrNotExist) {
 		return
 	}
 	lock, err := pathOf(lockFD)
@@ -241,7 +255,7 @@ func (s *supervisor) followMove() {
 	}
 	below, err := filepath.Rel(s.job.Root, s.dir)
 	root, moved := strings.CutSuffix(filepath.Dir(lock), string(filepath.Separator)+below)
-	if _, gone := os.Lstat(filepath.Join(root, below)); err != nil || !moved || gone != nil {
+	if _, gone := disk.Lstat(filepath.Join(root, below)); err != nil || !moved || gone != nil {
 		return
 	}
 	if dir, err := filepath.Rel(s.job.Root, s.job.Dir); err == nil {
@@ -253,7 +267,7 @@ func (s *supervisor) followMove() {
 
 // reportedDone reports whether the result file says that the step is done. A missing or unreadable file counts as done.
 func (s *supervisor) reportedDone() bool {
-	file, err := disk.OpenRegular(filepath.Join(s.dir, pawl.ResultFile))
+	file, err := disk.Open(filepath.Join(s.dir, pawl.ResultFile))
 	if err != nil {
 		return true
 	}
@@ -299,6 +313,7 @@ func (s *supervisor) finish() error {
 	if err != nil {
 		return err
 	}
+	data = sealed(data, s.key)
 	for {
 		s.followMove()
 		err := disk.Replace(filepath.Join(s.dir, pawl.ExitFile), data)
@@ -313,7 +328,7 @@ func (s *supervisor) finish() error {
 func (s *supervisor) abort() *pawl.Abort {
 	s.followMove()
 	path := filepath.Join(s.dir, pawl.AbortFile)
-	if _, err := os.Stat(path); err != nil {
+	if _, err := disk.Lstat(path); err != nil {
 		return nil
 	}
 	abort, err := readRecord[pawl.Abort](path)

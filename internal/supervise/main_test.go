@@ -56,7 +56,7 @@ func engine(dir string) {
 	check(json.Unmarshal(data, &job))
 	lock, err := Prepare(dir)
 	check(err)
-	running, err := Start(lock, job)
+	running, err := Start(lock, job, NewSeal())
 	check(err)
 	check(running.Wait(context.Background()))
 	os.Exit(0)
@@ -169,7 +169,7 @@ func (a *attempt) start() *Running {
 	a.Helper()
 	lock, err := Prepare(a.dir)
 	a.no(err)
-	running, err := Start(lock, a.job)
+	running, err := Start(lock, a.job, NewSeal())
 	a.no(err)
 	return running
 }
@@ -252,7 +252,7 @@ func (a *attempt) helper(env ...string) *exec.Cmd {
 	return cmd
 }
 
-// engine returns an engine that is to be started.
+// engine returns the command of an engine, not yet started.
 func (a *attempt) engine(env ...string) *exec.Cmd {
 	a.Helper()
 	data, err := json.Marshal(a.job)

@@ -62,7 +62,7 @@ func (w *monitor) poll() {
 		}
 		l.trim()
 	}
-	if info, err := os.Stat(w.result); err == nil {
+	if info, err := disk.Lstat(w.result); err == nil {
 		if w.resultSeen == nil || info.ModTime() != w.resultSeen.ModTime() || info.Size() != w.resultSeen.Size() {
 			progress = true
 		}
@@ -140,9 +140,11 @@ const readAtOnce = 1 << 20
 // no lines.
 func (t *tail) readLines(line func([]byte)) (any bool) {
 	if t.file == nil {
-		if t.file, _ = os.OpenFile(t.path, os.O_RDWR, 0); t.file == nil {
+		file, err := disk.OpenWritable(t.path)
+		if err != nil {
 			return false
 		}
+		t.file = file.File
 	}
 	info, err := t.file.Stat()
 	if err != nil || info.Size() == t.size {
@@ -239,7 +241,7 @@ func (o *output) mark(cut pawl.Cut) error {
 
 // lastOutput returns the last 2 KiB of a file, starting at a line or at least at a character.
 func lastOutput(path string) string {
-	f, err := os.Open(path)
+	f, err := disk.Open(path)
 	if err != nil {
 		return ""
 	}

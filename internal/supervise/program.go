@@ -54,6 +54,6 @@ func stablePath(f *os.File) (string, error) {
 	if runtime.GOOS != "linux" {
 		return f.Name(), nil
 	}
-	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, lockFD+1)
+	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, keyFD+1)
 	return fmt.Sprintf("/proc/self/fd/%d", fd), err
 }

@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"syscall"
 
@@ -31,6 +31,8 @@ type Status struct {
 	State State
 	Begun *pawl.Begun // nil: not begun
 	Exit  *pawl.Exit  // nil: not ended
+
+	exitRecord []byte // the content of exit.json
 }
 
 // Rebooted reports whether the system was restarted since the attempt began.
@@ -53,12 +55,12 @@ func Probe(dir string) (Status, error) {
 		status.State = Live
 		return status, nil
 	}
-	exit, err := readRecord[pawl.Exit](filepath.Join(dir, pawl.ExitFile))
+	exit, record, err := readExit(filepath.Join(dir, pawl.ExitFile))
 	switch {
 	case err != nil:
 		return Status{}, fmt.Errorf("probe attempt: %w", err)
 	case exit != nil:
-		status.State, status.Exit = Ended, exit
+		status.State, status.Exit, status.exitRecord = Ended, exit, record
 	case status.Begun != nil || mayHaveBegun(dir):
 		status.State = Lost
 	}
@@ -69,13 +71,13 @@ func Probe(dir string) (Status, error) {
 // before the intent, is gone; or there is a heartbeat, which is written later; or begun.json is complete and invalid. A
 // torn begun.json was never synced.
 func mayHaveBegun(dir string) bool {
-	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
+	if _, err := disk.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
 		return true
 	}
-	if _, err := os.Lstat(filepath.Join(dir, pawl.BeatFile)); err == nil {
+	if _, err := disk.Lstat(filepath.Join(dir, pawl.BeatFile)); err == nil {
 		return true
 	}
-	data, err := os.ReadFile(filepath.Join(dir, pawl.BegunFile))
+	data, err := disk.ReadFile(filepath.Join(dir, pawl.BegunFile), disk.RecordLimit)
 	return err == nil && bytes.HasSuffix(data, []byte("\n"))
 }
 
@@ -94,9 +96,33 @@ func readBegun(dir string) (*pawl.Begun, error) {
 	return readRecord[pawl.Begun](filepath.Join(dir, pawl.BegunFile))
 }
 
+// maxExit is the maximum size of an exit record in bytes.
+const maxExit = 16 << 20
+
+// readExit returns an exit record and its text; nil if it is missing or torn.
+func readExit(path string) (*pawl.Exit, []byte, error) {
+	file, err := disk.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	defer file.Close()
+	record, err := io.ReadAll(io.LimitReader(file, maxExit))
+	if err != nil {
+		return nil, nil, err
+	}
+	exit := new(pawl.Exit)
+	if json.Unmarshal(record, exit) != nil {
+		return nil, nil, nil
+	}
+	return exit, record, nil
+}
+
 // readRecord returns the last complete JSON value in a file, or nil.
 func readRecord[T any](path string) (*T, error) {
-	f, err := os.Open(path)
+	f, err := disk.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

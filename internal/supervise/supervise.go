@@ -75,7 +75,7 @@ func Prepare(dir string) (*Lock, error) {
 func (l *Lock) clear() error {
 	for _, name := range []string{pawl.ExitFile, pawl.BegunFile, pawl.AbortFile, pawl.BeatFile} {
 		path := filepath.Join(l.dir, name)
-		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+		if _, err := disk.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err := disk.Remove(path); err != nil {
@@ -95,8 +95,9 @@ type Running struct {
 	gone chan struct{} // closed when our supervisor has ended; nil for an attempt of an earlier engine
 }
 
-// Start starts the supervisor of a job and passes it the lock. The caller's lock is released in any case.
-func Start(lock *Lock, job pawl.Job) (*Running, error) {
+// Start starts the supervisor of a job and passes it the lock and the seal for its exit record. The caller's lock is
+// released in any case.
+func Start(lock *Lock, job pawl.Job, seal Seal) (*Running, error) {
 	defer lock.Release()
 	data, err := json.Marshal(job)
 	if err != nil {
@@ -105,7 +106,7 @@ func Start(lock *Lock, job pawl.Job) (*Running, error) {
 	if err := disk.Put(filepath.Join(lock.dir, pawl.JobFile), data); err != nil { // not synced: it is needed only until begun.json exists
 		return nil, fmt.Errorf("start supervisor: %w", err)
 	}
-	cmd, err := startSupervisor(lock, job)
+	cmd, err := startSupervisor(lock, job, seal)
 	if err != nil {
 		return nil, fmt.Errorf("start supervisor: %w", err)
 	}
@@ -118,7 +119,7 @@ func Start(lock *Lock, job pawl.Job) (*Running, error) {
 }
 
 // startSupervisor starts a supervisor. Its own error messages go to the attempt's error output, where users look.
-func startSupervisor(lock *Lock, job pawl.Job) (*exec.Cmd, error) {
+func startSupervisor(lock *Lock, job pawl.Job, seal Seal) (*exec.Cmd, error) {
 	path, err := programFor(job)
 	if err != nil {
 		return nil, err
@@ -128,13 +129,18 @@ func startSupervisor(lock *Lock, job pawl.Job) (*exec.Cmd, error) {
 		return nil, err
 	}
 	defer errors.Close()
+	key, err := seal.pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer key.Close()
 	if err := disk.BeforeSpawn(); err != nil {
 		return nil, err
 	}
 	cmd := exec.Command(path)
 	cmd.Args = []string{"pawl", Verb, lock.dir}
 	cmd.Stderr = errors
-	cmd.ExtraFiles = []*os.File{lock.file}
+	cmd.ExtraFiles = []*os.File{lock.file, key}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	return cmd, cmd.Start()
 }

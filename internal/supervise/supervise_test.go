@@ -180,7 +180,7 @@ func TestOnlyEnginesStartSupervisors(t *testing.T) {
 	}
 }
 
-// An engine killed -9 changes nothing: the step goes on, another engine waits for it and finds how it ended.
+// If an engine is killed with SIGKILL, the step keeps running. Another engine waits for it and collects its end.
 func TestEngineDies(t *testing.T) {
 	a := sh(t, `echo $$ > leader.pid; until test -e go; do sleep 0.01; done; echo done; exit 7`)
 	cmd := a.helper()
@@ -251,7 +251,7 @@ func TestAbortBeforeTheStart(t *testing.T) {
 	lock, err := Prepare(a.dir)
 	a.no(err)
 	a.no(RequestAbort(a.dir, pawl.Abort{Reason: pawl.ReasonOutdated}))
-	running, err := Start(lock, a.job)
+	running, err := Start(lock, a.job, NewSeal())
 	a.no(err)
 	a.no(running.Wait(a.soon()))
 	if exit := a.exit(); exit.Reason != pawl.ReasonOutdated || a.read(pawl.OutFile) != "" {

@@ -11,6 +11,9 @@ import (
 // adoptOrphans returns false: on macOS orphans go to launchd.
 func adoptOrphans() bool { return false }
 
+// protectMemory does nothing: macOS lets only root and a signed debugger read the memory of a process.
+func protectMemory() {}
+
 // childAttributes starts the child in a process group of its own.
 func childAttributes(*cgroup) *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
@@ -23,6 +26,8 @@ func (c *cgroup) kill() error  { return nil }
 func (c *cgroup) remove()      {}
 
 func sweepCgroup(*pawl.Begun) (int, error) { return 0, nil }
+
+func groupProcesses(*pawl.Begun) []byte { return nil }
 
 var errNamespace = errors.New(`PID namespaces need Linux: do not set "pid_namespace"`)
 

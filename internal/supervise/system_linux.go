@@ -18,6 +18,9 @@ func adoptOrphans() bool {
 	return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == nil
 }
 
+// protectMemory keeps processes of the same user from reading this process's memory, which holds the key of its seal.
+func protectMemory() { _ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) }
+
 // childAttributes starts the child in a process group of its own and, if group is set, in that cgroup. The kernel kills
 // the child when the thread that started it ends.
 func childAttributes(group *cgroup) *syscall.SysProcAttr {

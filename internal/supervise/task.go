@@ -25,6 +25,7 @@ type task struct {
 	command  []string
 	out, err string // output files; the same path twice: both streams in one file
 	limits   watchdog.Limits
+	path     string // PATH, if it differs from the job's
 	started  func() // called when the command runs
 }
 
@@ -72,13 +73,17 @@ func (s *supervisor) start(t task) error {
 		return err
 	}
 	defer errors.Close()
-	return s.tree.start(t.command, s.job.Dir, s.job.Env, out, errors)
+	env := s.job.Env
+	if t.path != "" {
+		env = overlay(env, []string{"PATH=" + t.path})
+	}
+	return s.tree.start(t.command, s.job.Dir, env, out, errors)
 }
 
 // openLog opens an output file for a child. The child writes to a regular file, so nothing has to copy its output, and
 // in append mode, so that several writers do not overwrite each other.
 func openLog(path string) (*os.File, error) {
-	return os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, disk.FileMode)
+	return disk.OpenAppend(path)
 }
 
 // waitLeader waits until the leader ends and returns nil, or returns why the leader must be ended.
@@ -172,7 +177,7 @@ func (s *supervisor) check(name, log string) (run pawl.CheckRun, abort *pawl.Abo
 	}
 	began := time.Now()
 	ended := s.runTask(task{
-		command: []string{"/bin/sh", "-c", s.job.Checks[name]}, out: log, err: log, limits: watchdog.Limits{Timeout: limit},
+		command: []string{"/bin/sh", "-c", s.job.Checks[name]}, out: log, err: log, limits: watchdog.Limits{Timeout: limit}, path: s.job.CheckPath,
 	})
 	run = pawl.CheckRun{Name: name, Exit: -1, Seconds: time.Since(began).Seconds(), Output: lastOutput(log)}
 	if ended.cause == nil {

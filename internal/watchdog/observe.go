@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"time"
 
 	"pawl"
+	"pawl/internal/disk"
 	"pawl/internal/supervise/process"
 )
 
@@ -36,7 +36,7 @@ func observe(dir string, now time.Time) (Observation, error) {
 		seen.Silence = silence(beat, process.Uptime(), now)
 		seen.CPUSeconds, seen.OutputBytes = beat.CPUSeconds, beat.OutputBytes
 	case errors.Is(err, fs.ErrNotExist): // no heartbeat yet: the lock is as old as the attempt
-		info, err := os.Stat(lock)
+		info, err := disk.Lstat(lock)
 		if err != nil {
 			return Observation{}, err
 		}
@@ -68,7 +68,7 @@ func stopped(dir string) bool {
 
 // readJSON reads the first JSON value in a file.
 func readJSON(path string, value any) error {
-	f, err := os.Open(path)
+	f, err := disk.Open(path)
 	if err != nil {
 		return err
 	}

@@ -26,8 +26,8 @@ func (geminiWire) tools(body []byte) ([]string, error) {
 }
 
 func (geminiWire) answer(out http.ResponseWriter, r *http.Request, said turn) {
-	_, deed, _ := strings.Cut(r.PathValue("action"), ":")
-	switch deed {
+	_, method, _ := strings.Cut(r.PathValue("action"), ":")
+	switch method {
 	case "streamGenerateContent":
 		newStream(out).data(geminiReply(said))
 	case "countTokens":

@@ -293,14 +293,16 @@ func copyRepository(t *testing.T, dir string) {
 	}
 }
 
-// A flag in a line of help, and in a row of a table in cli.md.
+// A flag in a line of help, and in a row of a table in cli.md. The third is a flag whose value has the name of a Go type.
 var (
 	helpFlag = regexp.MustCompile(`^ +(?:-\w, )?--([a-z-]+)(?: \S+)? +(.*?)(?: \(default .*\))?$`)
 	docFlag  = regexp.MustCompile("^\\| `(?:-\\w, )?--([a-z-]+)[^`]*` \\| (.*) \\|$")
+
+	typePlaceholder = regexp.MustCompile(`--[a-z-]+ [a-z]+  `)
 )
 
-// TestHelpAndDocsAgree compares docs/cli.md with what the program says of itself: each command with its usage, what it
-// is for, and each flag with its meaning.
+// TestHelpAndDocsAgree compares docs/cli.md with the help of each command: its summary, its usage, and each flag with its
+// meaning.
 func TestHelpAndDocsAgree(t *testing.T) {
 	t.Parallel()
 	r := newReader(t)
@@ -314,14 +316,21 @@ func TestHelpAndDocsAgree(t *testing.T) {
 		delete(documented, command)
 		help := strings.Join(r.run(t, command+" --help"), "\n")
 		short, rest, _ := strings.Cut(help, "\n")
-		_, usage, _ := strings.Cut(rest, "Usage:\n  ")
-		usage, _, _ = strings.Cut(usage, "\n")
-		for _, want := range []string{short + ".", "`" + strings.TrimSuffix(usage, " [flags]") + "`"} {
+		_, usage, _ := strings.Cut(rest, "Usage:\n")
+		usage, _, _ = strings.Cut(usage, "\n\n")
+		wanted := []string{short + "."}
+		for line := range strings.SplitSeq(strings.ReplaceAll(usage, " [flags]", ""), "\n") {
+			wanted = append(wanted, "`"+strings.TrimSpace(line)+"`")
+		}
+		for _, want := range wanted {
 			if !strings.Contains(section, want) {
 				t.Errorf("docs/cli.md: %s: nothing of %q", command, want)
 			}
 		}
 		own, _, _ := strings.Cut(help, "Global Flags:")
+		if unnamed := typePlaceholder.FindString(own); unnamed != "" {
+			t.Errorf("%s --help: %q names a type instead of the value", command, strings.TrimSpace(unnamed))
+		}
 		if want, got := flags(own, helpFlag), flags(section, docFlag); !slices.Equal(want, got) {
 			t.Errorf("docs/cli.md: %s: flags\n%q\nbut the program has\n%q", command, got, want)
 		}

@@ -112,8 +112,7 @@ func told(t *testing.T, name, text string) (payloads []agentstest.Shape) {
 func TestSecrets(t *testing.T) {
 	t.Parallel()
 	texts, secrets := secretTexts(t)
-	y := newYard(t)
-	y.asSelf = true
+	y := newYardOf(t, true)
 	y.write("PASSWORD=swordfishes-in-april\n", ".env")
 	y.write("[credential]\nswordfishes-in-april\n", ".netrc")
 	secrets = append(secrets, "swordfishes-in-april")
@@ -165,7 +164,7 @@ func TestSecrets(t *testing.T) {
 	}
 }
 
-// left has a session die in a command, and returns what the next one is told of it while the command still runs.
+// left kills a session during a command, and returns the next session's brief while the command still runs.
 func (y *yard) left(command string) string {
 	y.Helper()
 	script := filepath.Join(y.dir, "script")

@@ -24,7 +24,7 @@ steps:
     retry: {attempts: 2, backoff: 10ms}
 `
 
-// agentScript: whoever goes on finds it written, and does no more.
+// agentScript writes a file unless a previous attempt has written it.
 const agentScript = "say I begin; cost 0.5 7; run grep -q written ../ledger || echo written >> ../ledger; finish Written."
 
 // TestAgentDiesAnywhere kills the runner of an agent's step at every call that changes the disk. The next attempt goes on in
@@ -64,7 +64,7 @@ func TestAgentDiesAnywhere(t *testing.T) {
 	}
 }
 
-// agentStory is a project with an agent of its own.
+// agentStory is a project with an agent.
 type agentStory struct {
 	*testing.T
 	dir, binary string

@@ -47,8 +47,8 @@ func (h *attended) calm() {
 	}
 }
 
-// deeds are what a session does in a story: the event, and what the payload says of it that can be told from others.
-var deeds = []struct {
+// actions are what a session does: the event, and the payload's values that identify it.
+var actions = []struct {
 	event string
 	set   map[string]any
 	tells pawl.EventType
@@ -67,7 +67,7 @@ var deeds = []struct {
 	{"SessionEnd", nil, "session.ended"},
 }
 
-// session has a session do all its deeds, and returns for each whether its hook was killed. One that was not must have ended
+// session has a session do all its actions, and returns for each whether its hook was killed. One that was not must have ended
 // well, with an answer that the agent takes.
 func (h *attended) session(id string, fault []string) (killed []bool) {
 	h.Helper()
@@ -75,7 +75,7 @@ func (h *attended) session(id string, fault []string) (killed []bool) {
 	if err != nil {
 		h.Fatal(err)
 	}
-	for _, d := range deeds {
+	for _, d := range actions {
 		payload, err := a.Payload(d.event, "", d.set)
 		if err != nil {
 			h.Fatal(err)
@@ -147,7 +147,7 @@ func (h *attended) journaled(id string) (types []pawl.EventType) {
 // journaled before its death. A session of which the hook that died has left no note begins once more in the journal.
 func within(types []pawl.EventType, lost []bool) bool {
 	next := 0
-	for i, d := range deeds {
+	for i, d := range actions {
 		if again := (pawl.SessionBegan{}).Event(); next+1 < len(types) && types[next] == again && d.tells != again && types[next+1] == d.tells {
 			next++
 		}
@@ -177,7 +177,7 @@ func TestHookDiesAnywhere(t *testing.T) {
 				lost := h.session("one", fault)
 				h.calm()
 				if info, err := os.Stat(calls); err != nil || info.Size() < int64(n) {
-					if types := h.journaled("one"); !within(types, make([]bool, len(deeds))) {
+					if types := h.journaled("one"); !within(types, make([]bool, len(actions))) {
 						t.Errorf("without a fault: %v", types)
 					}
 					break
@@ -188,7 +188,7 @@ func TestHookDiesAnywhere(t *testing.T) {
 					}
 				}
 				types := h.journaled("one")
-				if !within(types, lost) || len(types) < len(deeds)-1 {
+				if !within(types, lost) || len(types) < len(actions)-1 {
 					t.Errorf("journaled: %v; killed: %v", types, lost)
 				}
 				h.audit(types)
@@ -248,7 +248,7 @@ func (h *attended) call(agent, id, event string, set map[string]any, fault ...st
 	return string(out), err != nil
 }
 
-// audit has another session begin, which must be told of what has no outcome, and work, and checks the project.
+// audit starts another session, which must get the tool calls without an outcome and work, and checks the project.
 func (h *attended) audit(types []pawl.EventType) {
 	h.Helper()
 	begun, ended := 0, 0
@@ -321,7 +321,7 @@ func TestKeeperDiesAnywhere(t *testing.T) {
 	}
 }
 
-// want changes a file and says, as a hook does, that a checkpoint is wanted, and none beside it.
+// want changes a file and requests exactly one checkpoint, as a hook does.
 func (h *attended) want(why string) {
 	h.Helper()
 	if err := os.RemoveAll(h.path("project", ".pawl", "wanted.before_compaction")); err != nil {

@@ -53,6 +53,9 @@ func notice(programs ...string) ([]byte, error) {
 			return nil, err
 		}
 	}
+	if err := list.addRules(); err != nil {
+		return nil, err
+	}
 	return list.format(modules), nil
 }
 
@@ -89,11 +92,27 @@ func (l *licenses) add(m module) error {
 	return nil
 }
 
+// addRules reads the license of the rules that package redact is generated from.
+func (l *licenses) addRules() error {
+	dir, err := exec.Command("go", "list", "-f", "{{.Dir}}", "pawl/internal/redact").Output()
+	if err != nil {
+		return err
+	}
+	data, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(dir)), "LICENSE-gitleaks"))
+	if err != nil {
+		return err
+	}
+	text := strings.TrimSpace(string(data))
+	l.texts = append(l.texts, text)
+	l.holders[text] = []string{"the rules of gitleaks, https://github.com/gitleaks/gitleaks, in internal/redact"}
+	return nil
+}
+
 // format returns NOTICE.
 func (l *licenses) format(modules []module) []byte {
 	var out bytes.Buffer
 	out.WriteString("pawl\nCopyright 2026 The pawl authors\n\n" +
-		"The pawl binary contains the Go standard library and these modules:\n\n")
+		"The pawl binary contains the Go standard library, rules of gitleaks and these modules:\n\n")
 	for _, m := range modules {
 		fmt.Fprintf(&out, "  %s %s\n", m.path, m.version)
 	}

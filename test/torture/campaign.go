@@ -103,8 +103,8 @@ func (c *trial) String() string {
 func (t *torture) trial(number int) (*trial, error) {
 	s := &story{torture: t, dir: filepath.Join(t.dir, fmt.Sprintf("case-%d", number)), folder: "project", killed: map[string]bool{}}
 	c := &trial{story: s, number: number, dice: t.rand("campaign", number), edited: map[string]string{}}
-	for _, deed := range []func() error{c.settle, c.die, c.look, c.suffer, c.goOn, c.judge} {
-		if err := deed(); err != nil {
+	for _, phase := range []func() error{c.settle, c.die, c.look, c.suffer, c.goOn, c.judge} {
+		if err := phase(); err != nil {
 			return nil, err
 		}
 	}

@@ -120,14 +120,14 @@ func (c *counts) decided() (told, all int) {
 	return told, all
 }
 
-// leastDecided is how many of a hundred verdicts on what has local effects must say something. Of fewer than enough that
+// leastDecided is how many of a hundred verdicts on what has local effects must say something. Of fewer than minCases that
 // says nothing.
 const leastDecided = 95
 
 // fault is what the counts came to, as an error.
 func (c *counts) fault() error {
 	told, all := c.decided()
-	if all -= c.blind; all >= enough && told*100 < leastDecided*all {
+	if all -= c.blind; all >= minCases && told*100 < leastDecided*all {
 		return fmt.Errorf("of %d verdicts on what has local effects, and left something to tell by, only %d say something", all, told)
 	}
 	return nil

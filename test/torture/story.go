@@ -239,7 +239,7 @@ func (s *story) approve(st *status) error {
 		if gate.Purpose != pawl.ForRepeat && !s.hit(h, string(gate.Step)) {
 			continue // the engine died before it could answer: the next one does
 		}
-		if said, code := s.pawl("approve", string(gate.ID)); code != 0 {
+		if said, code := s.pawl("approve", "--yes", string(gate.ID)); code != 0 {
 			return s.wrong("approve: exit code %d: %s", code, said)
 		}
 	}

@@ -9,39 +9,39 @@ import (
 	"time"
 )
 
-// outcome is how a case came out, the worst of it.
+// outcome is how a case ended; of several ways, the worst. docs/recovery.md defines them.
 type outcome int
 
 const (
-	unasked   outcome = iota // to its end, and nobody was asked
-	rightly                  // somebody was asked what nothing that survived could tell
-	idly                     // somebody was asked in vain
-	wrongly                  // finished work done again, unfinished work called done, or a file lost
-	lastOfAll                // how many there are
+	unasked         outcome = iota // completed without a question
+	askedWithReason                // a person was asked what no surviving file could answer
+	askedNeedlessly                // a person was asked another question
+	wrong                          // finished work ran again, unfinished work counted as done, or a file was lost
+	outcomes                       // how many there are
 )
 
 func (c *trial) outcome() outcome {
 	switch {
 	case len(c.wrongs) > 0:
-		return wrongly
+		return wrong
 	case len(c.needless) > 0:
-		return idly
+		return askedNeedlessly
 	case len(c.stops) > 0:
-		return rightly
+		return askedWithReason
 	}
 	return unasked
 }
 
-// table counts how the cases of the campaign came out, in all and by kind of damage.
+// table counts the outcomes of a campaign's cases, in total and by kind of damage.
 type table struct {
-	all    [lastOfAll]int
-	kinds  map[string]*[lastOfAll]int
+	all    [outcomes]int
+	kinds  map[string]*[outcomes]int
 	stops  map[string]int
-	faults []string // one for each case that is wrong or was asked in vain
+	faults []string // one for each case that is wrong or asked needlessly
 }
 
 func newTable() *table {
-	return &table{kinds: map[string]*[lastOfAll]int{}, stops: map[string]int{}}
+	return &table{kinds: map[string]*[outcomes]int{}, stops: map[string]int{}}
 }
 
 func (t *table) add(c *trial) {
@@ -49,7 +49,7 @@ func (t *table) add(c *trial) {
 	t.all[o]++
 	for _, kind := range c.kinds() {
 		if t.kinds[kind] == nil {
-			t.kinds[kind] = &[lastOfAll]int{}
+			t.kinds[kind] = &[outcomes]int{}
 		}
 		t.kinds[kind][o]++
 	}
@@ -60,24 +60,24 @@ func (t *table) add(c *trial) {
 		t.faults = append(t.faults, fmt.Sprintf("WRONG    %s\n           %s", c, w))
 	}
 	for _, n := range c.needless {
-		t.faults = append(t.faults, fmt.Sprintf("needless %s\n           %s", c, n))
+		t.faults = append(t.faults, fmt.Sprintf("NEEDLESS %s\n           %s", c, n))
 	}
 }
 
-// mostIdle is how many cases in a hundred may ask in vain. Of fewer cases than enough that says nothing.
+// The campaign fails if more than maxNeedless percent of its cases asked needlessly. Fewer than minCases show nothing.
 const (
-	mostIdle = 2
-	enough   = 200
+	maxNeedless = 2
+	minCases    = 200
 )
 
-// fault is what the campaign came to, as an error.
+// fault returns an error if a case is wrong, or too many asked needlessly.
 func (t *table) fault() error {
 	cases := 0
 	for _, n := range t.all {
 		cases += n
 	}
-	if t.all[wrongly] > 0 || cases >= enough && t.all[idly]*100 > mostIdle*cases {
-		return fmt.Errorf("of %d cases %d were wrong, and in %d a person was asked in vain", cases, t.all[wrongly], t.all[idly])
+	if t.all[wrong] > 0 || cases >= minCases && t.all[askedNeedlessly]*100 > maxNeedless*cases {
+		return fmt.Errorf("of %d cases %d are wrong, and in %d a person was asked needlessly", cases, t.all[wrong], t.all[askedNeedlessly])
 	}
 	return nil
 }
@@ -87,12 +87,12 @@ func (t *table) print(out io.Writer, took time.Duration) {
 	for _, n := range t.all {
 		cases += n
 	}
-	fmt.Fprintf(out, "%-38s %6s %8s %8s %8s %6s\n", "damage", "cases", "unasked", "rightly", "in vain", "wrong")
+	fmt.Fprintf(out, "%-38s %6s %18s %17s %16s %6s\n", "damage", "cases", "to the end unasked", "asked with reason", "asked needlessly", "wrong")
 	for _, kind := range slices.Sorted(maps.Keys(t.kinds)) {
 		n := t.kinds[kind]
-		fmt.Fprintf(out, "%-38s %6d %8d %8d %8d %6d\n", kind, n[0]+n[1]+n[2]+n[3], n[0], n[1], n[2], n[3])
+		fmt.Fprintf(out, "%-38s %6d %18d %17d %16d %6d\n", kind, n[0]+n[1]+n[2]+n[3], n[0], n[1], n[2], n[3])
 	}
-	fmt.Fprintf(out, "%-38s %6d %8d %8d %8d %6d\n", "all cases", cases, t.all[0], t.all[1], t.all[2], t.all[3])
+	fmt.Fprintf(out, "%-38s %6d %18d %17d %16d %6d\n", "all cases", cases, t.all[0], t.all[1], t.all[2], t.all[3])
 	var asked []string
 	for _, kind := range slices.Sorted(maps.Keys(t.stops)) {
 		asked = append(asked, fmt.Sprintf("%s %d", kind, t.stops[kind]))

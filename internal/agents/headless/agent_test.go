@@ -9,6 +9,17 @@ import (
 	"pawl/internal/agents/headless"
 )
 
+// What each agent may run of pawl. Every rule is a prefix, so none may end before a command that starts no program.
+const (
+	claudeGrants = "--allowedTools=Bash(pawl progress),Bash(pawl progress *),Bash(pawl learn),Bash(pawl learn *),Bash(pawl decide),Bash(pawl decide *)," +
+		"Bash(pawl block),Bash(pawl block *),Bash(pawl ask),Bash(pawl ask *),Bash(pawl checkpoint),Bash(pawl checkpoint *)," +
+		"Bash(pawl status),Bash(pawl status *),Bash(pawl brief),Bash(pawl brief *)"
+	geminiGrants = "--allowed-tools=run_shell_command(pawl progress),run_shell_command(pawl learn),run_shell_command(pawl decide)," +
+		"run_shell_command(pawl block),run_shell_command(pawl ask),run_shell_command(pawl checkpoint),run_shell_command(pawl status),run_shell_command(pawl brief)"
+	copilotGrants = "--allow-tool=shell(pawl progress:*) --allow-tool=shell(pawl learn:*) --allow-tool=shell(pawl decide:*) --allow-tool=shell(pawl block:*) " +
+		"--allow-tool=shell(pawl ask:*) --allow-tool=shell(pawl checkpoint:*) --allow-tool=shell(pawl status:*) --allow-tool=shell(pawl brief:*)"
+)
+
 // TestArgv: each agent is told to work without a person, in which session, by which model and at what cost; what the plan
 // says of permissions takes the place of our own.
 func TestArgv(t *testing.T) {
@@ -18,15 +29,15 @@ func TestArgv(t *testing.T) {
 		want string
 	}{
 		{headless.Turn{Action: pawl.AgentAction{Use: "claude"}, Session: "S"},
-			"claude -p --output-format stream-json --verbose --allowedTools=Bash(pawl *) --session-id S --permission-mode acceptEdits"},
+			"claude -p --output-format stream-json --verbose " + claudeGrants + " --session-id S --permission-mode acceptEdits"},
 		{headless.Turn{Action: pawl.AgentAction{Use: "claude", Model: "m", Args: []string{"--permission-mode=plan"}}, Session: "S", Resume: true, USD: 0.25},
-			"claude -p --output-format stream-json --verbose --allowedTools=Bash(pawl *) --resume S --max-budget-usd 0.25 --model m --permission-mode=plan"},
+			"claude -p --output-format stream-json --verbose " + claudeGrants + " --resume S --max-budget-usd 0.25 --model m --permission-mode=plan"},
 		{headless.Turn{Action: pawl.AgentAction{Use: "codex", Model: "m"}},
 			"codex exec --json --skip-git-repo-check --model m --sandbox workspace-write -"},
 		{headless.Turn{Action: pawl.AgentAction{Use: "codex", Args: []string{"-s", "read-only"}}, Session: "S", Resume: true},
 			"codex exec --json --skip-git-repo-check -s read-only resume S -"},
 		{headless.Turn{Action: pawl.AgentAction{Use: "gemini"}, Session: "S"},
-			"gemini --output-format stream-json --skip-trust --session-id S --approval-mode auto_edit --allowed-tools=run_shell_command(pawl)"},
+			"gemini --output-format stream-json --skip-trust --session-id S --approval-mode auto_edit " + geminiGrants},
 		{headless.Turn{Action: pawl.AgentAction{Use: "gemini", Model: "m", Args: []string{"--yolo"}}, Session: "S", Resume: true},
 			"gemini --output-format stream-json --skip-trust --resume S --model m --yolo"},
 		{headless.Turn{Action: pawl.AgentAction{Use: "opencode", Model: "p/m", Args: []string{"--auto"}}},
@@ -34,9 +45,9 @@ func TestArgv(t *testing.T) {
 		{headless.Turn{Action: pawl.AgentAction{Use: "opencode"}, Session: "ses_1", Resume: true},
 			"opencode run --format json --print-logs --log-level ERROR --session ses_1"},
 		{headless.Turn{Action: pawl.AgentAction{Use: "copilot"}, Session: "S"},
-			"copilot --output-format json --no-ask-user --allow-tool=shell(pawl:*) --session-id=S --allow-tool=write"},
+			"copilot --output-format json --no-ask-user " + copilotGrants + " --session-id=S --allow-tool=write"},
 		{headless.Turn{Action: pawl.AgentAction{Use: "copilot", Model: "m", Args: []string{"--allow-all-tools"}}, Session: "S", Resume: true},
-			"copilot --output-format json --no-ask-user --allow-tool=shell(pawl:*) --resume=S --model m --allow-all-tools"},
+			"copilot --output-format json --no-ask-user " + copilotGrants + " --resume=S --model m --allow-all-tools"},
 		{headless.Turn{Action: pawl.AgentAction{Use: "command", Command: "./mine -x"}, Session: "S", Resume: true},
 			"/bin/sh -c ./mine -x"},
 	} {
@@ -63,7 +74,7 @@ func TestEveryAgent(t *testing.T) {
 	}
 }
 
-// TestEnviron: an agent that pawl starts is told what pawl was told, but not that it belongs to another agent's session.
+// TestEnviron: an agent that pawl starts inherits the environment, except the variables of another agent's session.
 func TestEnviron(t *testing.T) {
 	t.Parallel()
 	given := []string{"PATH=/bin", "CLAUDECODE=1", "CLAUDE_CONFIG_DIR=/c", "CLAUDE_CODE_SESSION_ID=x", "PAWL_RUN=r", "CODEX_HOME=/h", "CODEX_THREAD_ID=y", "OPENCODE=1"}

@@ -3,6 +3,7 @@ package headless
 import (
 	"cmp"
 	"strconv"
+	"strings"
 	"time"
 
 	"pawl"
@@ -18,7 +19,7 @@ var claude = Agent{
 }
 
 func claudeArgs(t Turn) []string {
-	args := []string{"-p", "--output-format", "stream-json", "--verbose", "--allowedTools=Bash(pawl *)"}
+	args := []string{"-p", "--output-format", "stream-json", "--verbose", "--allowedTools=" + strings.Join(grants("Bash(%s)", "Bash(%s *)"), ",")}
 	if t.Resume {
 		args = append(args, "--resume", t.Session)
 	} else {

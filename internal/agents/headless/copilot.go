@@ -12,7 +12,7 @@ var copilot = Agent{
 }
 
 func copilotArgs(t Turn) []string {
-	args := []string{"--output-format", "json", "--no-ask-user", "--allow-tool=shell(pawl:*)"}
+	args := append([]string{"--output-format", "json", "--no-ask-user"}, grants("--allow-tool=shell(%s:*)")...)
 	switch {
 	case t.Session == "":
 	case t.Resume:

@@ -12,7 +12,7 @@ import (
 var gemini = Agent{
 	Name: pawl.GeminiCLI, Program: "gemini", Chooses: true, ends: true,
 	head: geminiArgs, out: geminiSays,
-	modest:  []string{"--approval-mode", "auto_edit", "--allowed-tools=run_shell_command(pawl)"},
+	modest:  []string{"--approval-mode", "auto_edit", "--allowed-tools=" + strings.Join(grants("run_shell_command(%s)"), ",")},
 	permits: []string{"--approval-mode", "-y", "--yolo"},
 	gone:    []string{"error resuming session", "invalid session identifier"},
 }

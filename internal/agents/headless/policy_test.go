@@ -9,7 +9,7 @@ import (
 	"pawl/internal/agents/headless"
 )
 
-// turn is one that came out, and what is to be done then.
+// turn is the end of a turn and the expected decision.
 type turn struct {
 	ending headless.Ending
 	used   float64

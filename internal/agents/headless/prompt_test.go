@@ -90,7 +90,7 @@ func TestExpand(t *testing.T) {
 	}
 }
 
-// TestPrescribedIsTold in a new session and in one that goes on; by itself it is no word of an earlier attempt.
+// TestPrescribedIsTold: prescriptions are in the prompts of new and of resumed sessions, and do not imply an earlier attempt.
 func TestPrescribedIsTold(t *testing.T) {
 	t.Parallel()
 	told := pawl.Resume{Attempt: 1, Prescribed: "Execute this cell."}

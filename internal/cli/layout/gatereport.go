@@ -35,6 +35,16 @@ func GateReportOf(g *pawl.GateState) GateReport {
 	}
 }
 
+// With returns the report with each command changed by a function.
+func (g GateReport) With(change func(command string) string) GateReport {
+	commands := make([]string, len(g.Commands))
+	for i, command := range g.Commands {
+		commands[i] = change(command)
+	}
+	g.Commands = commands
+	return g
+}
+
 func PrintGate(w io.Writer, g GateReport) {
 	fmt.Fprintf(w, "gate %s  %s", g.ID, g.Type)
 	if g.Step != "" {

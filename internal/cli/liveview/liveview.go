@@ -17,6 +17,7 @@ import (
 
 	"pawl"
 	"pawl/internal/cli/layout"
+	"pawl/internal/disk"
 	"pawl/internal/project"
 )
 
@@ -268,7 +269,7 @@ type tail struct {
 }
 
 func (s *tail) copyNew() {
-	f, err := os.Open(s.path)
+	f, err := disk.Open(s.path)
 	if err != nil {
 		return // not created yet
 	}
@@ -293,7 +294,7 @@ func (l *View) outputTail(p pawl.AttemptEnded) string {
 
 // lastLines returns the last n lines of a file; none if it cannot be read.
 func lastLines(path string, n int) []string {
-	f, err := os.Open(path)
+	f, err := disk.Open(path)
 	if err != nil {
 		return nil
 	}

@@ -9,7 +9,7 @@ import (
 	"pawl"
 )
 
-// TestEachLine: lines come whole, however they are read; of one that is too long nothing is told, and the next one is.
+// TestEachLine: lines are complete, however they are read; a line that is too long is skipped.
 func TestEachLine(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 10<<20)

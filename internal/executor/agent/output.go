@@ -110,7 +110,7 @@ func merged(own, r pawl.Result) pawl.Result {
 
 // ownResult returns the result that the agent has written itself, with `pawl ask` or directly.
 func ownResult(path string) (pawl.Result, bool) {
-	file, err := disk.OpenRegular(path)
+	file, err := disk.Open(path)
 	if err != nil {
 		return pawl.Result{}, false
 	}

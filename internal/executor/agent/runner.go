@@ -14,6 +14,7 @@ import (
 
 	"pawl"
 	"pawl/internal/agents/headless"
+	"pawl/internal/disk"
 	"pawl/internal/redact"
 	"pawl/internal/supervise"
 )
@@ -84,7 +85,7 @@ const noDeadline = 365 * 24 * time.Hour
 // readJob reads the job of the attempt.
 func readJob(dir string) (pawl.Job, error) {
 	var job pawl.Job
-	data, err := os.ReadFile(filepath.Join(dir, pawl.JobFile))
+	data, err := disk.ReadFile(filepath.Join(dir, pawl.JobFile), disk.RecordLimit)
 	if err == nil {
 		err = json.Unmarshal(data, &job)
 	}

@@ -146,7 +146,7 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// stubborn leaves a process behind, in a session of its own, that does not heed SIGTERM.
+// stubborn leaves a process behind, in a new session, that ignores SIGTERM.
 const stubborn = `setsid sh -c 'trap "" TERM; echo $$ > pid; while :; do sleep 0.1; done' >/dev/null 2>&1 &
 until test -s pid; do sleep 0.01; done
 `
@@ -165,7 +165,7 @@ func TestLeftovers(t *testing.T) {
 	}
 }
 
-// Without a brief a fresh session is told so, and without a disk to write on the agent works on.
+// If there is no brief, a fresh session's prompt says so. If the disk is full, the agent keeps working.
 func TestWithout(t *testing.T) {
 	s := newStage(t, "full\nfinish Done.", pawl.AgentAction{Use: pawl.ClaudeCode, Prompt: "Write."})
 	cmd, out := s.start("NO_BRIEF=1", "PAWL_EVENTS="+s.path("none/events.jsonl"))

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// A worktree is a real repository in a folder of its own, with a home of its own.
+// A worktree is a real git repository in its own folder, with its own home folder.
 type worktree struct {
 	t    *testing.T
 	top  string

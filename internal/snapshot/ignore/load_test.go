@@ -246,7 +246,7 @@ func TestPatternsOfTheSettingsAreStrongest(t *testing.T) {
 	}
 }
 
-// A walk that goes on into an ignored folder, for a tracked file's sake, finds all else there ignored.
+// A walk that enters an ignored folder because of a tracked file ignores all other files there.
 func TestEverythingInAnIgnoredFolderIsIgnored(t *testing.T) {
 	t.Parallel()
 	w := newWorktree(t)

@@ -6,10 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
+
+	"pawl/internal/disk"
 )
 
 // Fault is damage found in the store.
@@ -171,6 +172,6 @@ func readIndexClaims(dir string, generation uint64) (*indexClaims, error) {
 
 // unwritten reports whether a file is empty or starts with NULs, as a power failure leaves a file that was not synced.
 func unwritten(path string) bool {
-	data, err := os.ReadFile(path)
+	data, err := disk.ReadFile(path, disk.CacheLimit)
 	return err == nil && len(bytes.Trim(data[:min(len(data), indexHeader)], "\x00")) == 0
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"pawl/internal/disk"
@@ -45,7 +44,7 @@ func (d *deadList) holds(pack uint32, offset int64) bool {
 
 func readDead(dir string) (*deadList, error) {
 	path := filepath.Join(dir, deadName)
-	buf, err := os.ReadFile(path)
+	buf, err := disk.ReadFile(path, disk.CacheLimit)
 	if errors.Is(err, fs.ErrNotExist) {
 		return &deadList{}, nil
 	}
@@ -78,7 +77,7 @@ func (d *deadList) parse(buf []byte) bool {
 
 // readGeneration returns the generation of the dead list on disk.
 func readGeneration(dir string) (uint64, error) {
-	file, err := os.Open(filepath.Join(dir, deadName))
+	file, err := disk.Open(filepath.Join(dir, deadName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
 	}

@@ -54,7 +54,7 @@ type index struct {
 
 // openIndex opens the index. It returns errIndex if the index is damaged.
 func openIndex(dir string) (*index, error) {
-	file, err := os.Open(filepath.Join(dir, indexName))
+	file, err := disk.Open(filepath.Join(dir, indexName))
 	if err != nil {
 		return nil, err
 	}

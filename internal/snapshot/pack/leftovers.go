@@ -3,7 +3,6 @@ package pack
 import (
 	"context"
 	"errors"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -42,7 +41,7 @@ func (s *Store) sweep() {
 
 // leftovers returns the names of temporary files, of live and dead processes.
 func (s *Store) leftovers() ([]string, error) {
-	entries, err := os.ReadDir(s.dir)
+	entries, err := disk.ReadDir(s.dir)
 	if err != nil {
 		return nil, err
 	}

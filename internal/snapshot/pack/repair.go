@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -68,7 +67,7 @@ func (r *repair) deadList() error {
 	if err != nil || dead.damaged == nil {
 		return err
 	}
-	data, err := os.ReadFile(filepath.Join(dir, deadName))
+	data, err := disk.ReadFile(filepath.Join(dir, deadName), disk.CacheLimit)
 	if err != nil {
 		return err
 	}

@@ -297,7 +297,7 @@ func (v *view) indexBehind() bool {
 	if more < reloadThreshold {
 		return false
 	}
-	info, err := os.Stat(filepath.Join(v.dir, indexName))
+	info, err := disk.Lstat(filepath.Join(v.dir, indexName))
 	return err == nil && (v.index == nil || !os.SameFile(info, v.index.info))
 }
 
@@ -327,7 +327,7 @@ func (s *Store) dropIndex() error {
 
 // Size returns the size of the folder, without quarantine, in bytes.
 func (s *Store) Size() (int64, error) {
-	entries, err := os.ReadDir(s.dir)
+	entries, err := disk.ReadDir(s.dir)
 	if err != nil {
 		return 0, fmt.Errorf("size of snapshots: %w", err)
 	}

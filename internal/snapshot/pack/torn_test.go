@@ -95,7 +95,7 @@ func TestShortWrite(t *testing.T) {
 	}
 }
 
-// TestPackWithinAPack tears a segment whose object holds the bytes of its own pack: they are content, not segments.
+// TestPackWithinAPack tears a segment whose object contains the bytes of a pack: they are content, not segments.
 func TestPackWithinAPack(t *testing.T) {
 	t.Parallel()
 	s := fresh(t, set{"a", 3, 100})
@@ -143,7 +143,7 @@ func TestCutPack(t *testing.T) {
 	works(t, s.dir)
 }
 
-// TestHugeFile has a file that calls itself a pack and goes on for 100 GB of nothing.
+// TestHugeFile opens a sparse file of 100 GB with the header of a pack.
 func TestHugeFile(t *testing.T) {
 	t.Parallel()
 	s := fresh(t, set{"a", 3, 100})

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"pawl/internal/disk"
 )
 
 const packPrefix = "pack-"
@@ -96,7 +98,7 @@ func closeIndex(x *index) *index {
 }
 
 func (v *view) open(number uint32) error {
-	file, err := os.Open(filepath.Join(v.dir, packName(number)))
+	file, err := disk.Open(filepath.Join(v.dir, packName(number)))
 	if err != nil {
 		return err
 	}
@@ -261,7 +263,7 @@ func (v *view) close() error {
 
 // listPacks returns the numbers of the packs in a folder, oldest first.
 func listPacks(dir string) ([]uint32, error) {
-	entries, err := os.ReadDir(dir) // sorted by name, thus by number below 100 million
+	entries, err := disk.ReadDir(dir) // sorted by name, thus by number below 100 million
 	if err != nil {
 		return nil, err
 	}

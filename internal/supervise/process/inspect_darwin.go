@@ -1,7 +1,11 @@
 package process
 
 import (
+	"bytes"
+	"encoding/binary"
 	"errors"
+	"os"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -20,6 +24,27 @@ func Command(pid int) string {
 	}
 	return unix.ByteSliceToString(info.Proc.P_comm[:])
 }
+
+// Args returns the arguments of a process, its program's name first, or nil if they are unknown.
+func Args(pid int) []string {
+	data, err := unix.SysctlRaw("kern.procargs2", pid)
+	if err != nil || len(data) < 4 {
+		return nil
+	}
+	count := int(binary.NativeEndian.Uint32(data)) // then the program's path, padding, the arguments, the environment
+	_, rest, _ := bytes.Cut(data[4:], []byte{0})
+	parts := strings.Split(string(bytes.TrimLeft(rest, "\x00")), "\x00")
+	return parts[:min(count, len(parts))]
+}
+
+// Program returns the name of the program that a process executes, or "" if that is unknown.
+func Program(pid int) string { return Command(pid) }
+
+// Self returns the number of this process in the process table.
+func Self() int { return os.Getpid() }
+
+// Groups returns "": macOS has no control groups.
+func Groups() string { return "" }
 
 // Dir returns "": macOS does not reveal it.
 func Dir(int) string { return "" }

@@ -31,6 +31,44 @@ func Command(pid int) string {
 	return strings.TrimSpace(string(data))
 }
 
+// Args returns the arguments of a process, its program's name first, or nil if they are unknown.
+func Args(pid int) []string {
+	data, err := os.ReadFile(proc(pid, "cmdline"))
+	if err != nil || len(data) == 0 {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(string(data), "\x00"), "\x00")
+}
+
+// Program returns the path of the program that a process executes, or "" if that is unknown.
+func Program(pid int) string {
+	path, err := os.Readlink(proc(pid, "exe"))
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSuffix(path, " (deleted)")
+}
+
+// Self returns the number of this process in the process table. It differs from os.Getpid where /proc shows an outer
+// PID namespace.
+func Self() int {
+	name, err := os.Readlink("/proc/self")
+	if err != nil {
+		return os.Getpid()
+	}
+	pid, err := strconv.Atoi(name)
+	if err != nil {
+		return os.Getpid()
+	}
+	return pid
+}
+
+// Groups returns the control groups (version 2) of this process, or "" if they are unknown.
+func Groups() string {
+	data, _ := os.ReadFile("/proc/self/cgroup")
+	return string(data)
+}
+
 // Dir returns the working directory of a process, or "" if that is unknown.
 func Dir(pid int) string {
 	dir, err := os.Readlink(proc(pid, "cwd"))

@@ -8,15 +8,18 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"pawl/internal/disk"
 )
 
 // HasLock reports whether the process itself holds an exclusive flock on the file at path, according to its open files.
 // The pid in /proc/locks would not be enough: it may be that of a process that held the lock before.
 func HasLock(pid int, path string) (bool, error) {
-	var want unix.Stat_t
-	if err := unix.Stat(path, &want); err != nil {
+	lock, err := disk.Open(path)
+	if err != nil {
 		return false, err
 	}
+	defer lock.Close()
 	proc := filepath.Join("/proc", strconv.Itoa(pid))
 	fds, err := os.ReadDir(filepath.Join(proc, "fd"))
 	if err != nil {
@@ -24,7 +27,7 @@ func HasLock(pid int, path string) (bool, error) {
 	}
 	for _, fd := range fds {
 		var file unix.Stat_t
-		if unix.Stat(filepath.Join(proc, "fd", fd.Name()), &file) != nil || file.Ino != want.Ino || file.Dev != want.Dev {
+		if unix.Stat(filepath.Join(proc, "fd", fd.Name()), &file) != nil || !disk.IsOpenAs(lock, file) {
 			continue
 		}
 		if locked(filepath.Join(proc, "fdinfo", fd.Name())) {

@@ -109,7 +109,7 @@ func TestSet(t *testing.T) {
 	}
 }
 
-// A value may be put on one line of its own.
+// A value may be inserted on a separate line.
 func TestLine(t *testing.T) {
 	t.Parallel()
 	doc := read(t, texts["two spaces"])

@@ -18,7 +18,7 @@ func TestTorn(t *testing.T) {
 	}
 }
 
-// What is whole of any beginning of a text is JSON, and says nothing that the text does not.
+// The complete part of any prefix of a text is valid JSON and has only values of the text.
 func FuzzTorn(f *testing.F) {
 	f.Add([]byte(`{"a":[1,{"b":"\"}"}],"c":null}`))
 	f.Add([]byte("\xef\xbb\xbf[[],[{}]"))

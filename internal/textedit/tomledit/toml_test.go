@@ -120,7 +120,7 @@ func TestNoRoom(t *testing.T) {
 	}
 }
 
-// What is broken is told with its place and with what to do.
+// Each syntax error is reported with its location and a hint.
 func TestBroken(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{

@@ -172,6 +172,7 @@ func setUp(env *testscript.Env, programs string) error {
 		"PATH":   programs + string(os.PathListSeparator) + env.Getenv("PATH"),
 		"AGENTS": Agents(), "EXAMPLES": filepath.Join(root, "examples"), "FAKE_AGENT": filepath.Join(env.WorkDir, "fake"),
 		"HOME": home, "USER": "tester", "XDG_STATE_HOME": "", "XDG_CONFIG_HOME": "", "TZ": "UTC",
+		"PAWL_STATE": env.WorkDir + "-state", // beside the story's folder, which is a project
 	} {
 		env.Setenv(name, value)
 	}

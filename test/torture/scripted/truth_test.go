@@ -12,7 +12,7 @@ import (
 	"pawl"
 )
 
-// rehearsal is an author with a project, and an agent that carries out single calls.
+// rehearsal is an author with a project, and an agent that makes single calls.
 func rehearsal(t *testing.T, seed uint64, d *Dialect) (*Author, *agent) {
 	t.Helper()
 	root := filepath.Join(t.TempDir(), "project")

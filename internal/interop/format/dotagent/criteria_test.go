@@ -72,7 +72,7 @@ func TestAStepIsDoneWhenItsFilesSaySo(t *testing.T) {
 	}
 }
 
-// TestWhatIsDoneHasNoCriterion: only what is to be done is checked.
+// TestWhatIsDoneHasNoCriterion: only unfinished work is checked.
 func TestWhatIsDoneHasNoCriterion(t *testing.T) {
 	t.Parallel()
 	r, _ := reading(t, "outputs")

@@ -14,7 +14,7 @@ import (
 	"pawl/internal/interop/format/formattest"
 )
 
-// TestADeathBetweenPhasesIsAResume: dotagent goes on with what is in progress only, and leaves complete between two phases.
+// TestADeathBetweenPhasesIsAResume: dotagent resumes only work in progress, and writes complete between two phases.
 func TestADeathBetweenPhasesIsAResume(t *testing.T) {
 	t.Parallel()
 	for fixture, want := range map[string]string{
@@ -28,7 +28,7 @@ func TestADeathBetweenPhasesIsAResume(t *testing.T) {
 	}
 }
 
-// TestTheStatusBelongsToNoPhase: complete proves nothing of the phase that is named beside it.
+// TestTheStatusBelongsToNoPhase: the status complete proves nothing about the phase that the file names.
 func TestTheStatusBelongsToNoPhase(t *testing.T) {
 	t.Parallel()
 	files := format.Files{{Path: "memory/state/phase.json", Data: []byte(`{"workflow_id":"w","current_phase":"REFLECTION","phase_status":"complete","completed_phases":[]}`)}}

@@ -15,7 +15,7 @@ import (
 	"pawl/internal/interop/format/dotagent"
 )
 
-// TestRead reads each fixture, and compares with what stands in its comment what was read.
+// TestRead reads each fixture and compares the result with the fixture's comment.
 func TestRead(t *testing.T) {
 	t.Parallel()
 	for name, a := range archives(t) {

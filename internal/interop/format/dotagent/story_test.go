@@ -17,7 +17,7 @@ import (
 	"pawl/internal/planfile"
 )
 
-// story is a run as it goes on, with the folder that its mirror keeps.
+// story is a run in progress, with the folder that its mirror writes.
 type story struct {
 	*formattest.Run
 	disk format.Files

@@ -165,7 +165,7 @@ func TestAttemptsGoOnWhereTheyWere(t *testing.T) {
 	}
 }
 
-// TestThePhaseIsNeverLeftComplete: at no moment of a run that goes on does the state say what dotagent would not go on with.
+// TestThePhaseIsNeverLeftComplete: at each moment of an unfinished run, dotagent can resume the written state.
 func TestThePhaseIsNeverLeftComplete(t *testing.T) {
 	t.Parallel()
 	s := begin(t, shopPlan, nil)
@@ -224,7 +224,7 @@ func TestABrokenStateIsArchived(t *testing.T) {
 	}
 }
 
-// TestAnUnreadableExecutionIsArchived while the workflow goes on.
+// TestAnUnreadableExecutionIsArchived: the workflow continues.
 func TestAnUnreadableExecutionIsArchived(t *testing.T) {
 	t.Parallel()
 	s := begin(t, shopPlan, nil)
@@ -324,7 +324,7 @@ func TestAPlanOfItsOwnPhases(t *testing.T) {
 	}
 }
 
-// TestReportsOfOthersAreNeverTouched: a report that an older workflow left is not written over; the new one lies beside it.
+// TestReportsOfOthersAreNeverTouched: a report of an older workflow is not overwritten; the new one gets another name.
 func TestReportsOfOthersAreNeverTouched(t *testing.T) {
 	t.Parallel()
 	s := begin(t, "name: p\ngoal: g\nsteps: [{id: one, run: x}]\n", format.Files{{Path: "memory/reports/demand.json", Data: []byte(`{"goal":"old"}`), Changed: now.Add(-100 * time.Hour)}})
@@ -360,7 +360,7 @@ func TestWhatNobodyApprovedIsNotApproved(t *testing.T) {
 	}
 }
 
-// TestNothingArchivedIsWrittenOver: another state of the same workflow and the same time lies beside the first.
+// TestNothingArchivedIsWrittenOver: a second state of the same workflow and time gets another name.
 func TestNothingArchivedIsWrittenOver(t *testing.T) {
 	t.Parallel()
 	const state = `{"workflow_id":"w","last_updated":"2026-03-09T11:30:00Z"}`
@@ -474,7 +474,7 @@ func TestReportsOfAnArchivedWorkflowAreNotNamed(t *testing.T) {
 	}
 }
 
-// TestCreatedIsNotModified, and what nobody knows is neither.
+// TestCreatedIsNotModified: files whose origin is unknown count as neither.
 func TestCreatedIsNotModified(t *testing.T) {
 	t.Parallel()
 	s := begin(t, "name: p\nsteps: [{id: one, run: x}]\n", nil)
@@ -541,7 +541,7 @@ func TestWhatIsSkippedIsNotComplete(t *testing.T) {
 	}
 }
 
-// TestAReflectionIsNamedWhereItLies: the agent looked back in a file of its own, and that is what the phase has left.
+// TestAReflectionIsNamedWhereItLies: the agent wrote its reflection to its own file, and the phase's output names it.
 func TestAReflectionIsNamedWhereItLies(t *testing.T) {
 	t.Parallel()
 	s := begin(t, strings.ReplaceAll(shopPlan, `{id: look-back, run: "true"}`,

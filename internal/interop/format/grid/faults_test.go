@@ -97,7 +97,7 @@ func TestAnOldCheckpointAsksNobody(t *testing.T) {
 	}
 }
 
-// A value of another kind than its key has is told, with its line, and never passed over.
+// A value of the wrong kind is reported with its line, never skipped silently.
 func TestWrongKindsAreTold(t *testing.T) {
 	t.Parallel()
 	state := "---\ncluster: {a: b}\nstatus: wibble\nupdated_at: [x]\nprogress_percent: [1, 2]\nposition: 5\n---\n"
@@ -166,7 +166,7 @@ func TestBrokenYAMLIsReadLineByLine(t *testing.T) {
 	}
 }
 
-// The document goes on at the highest complete block plus one, which fails on texts and skips gaps.
+// The document resumes at the highest complete block plus one, which fails on texts and skips gaps.
 func TestPendingIsWhatIsNotComplete(t *testing.T) {
 	t.Parallel()
 	r, _ := grid.Format().Read(folder(".grid/01-SUMMARY.md", "---\nblock: \"01\"\n---\n", ".grid/04-SUMMARY.md", "---\nblock: 4\n---\n",
@@ -534,7 +534,7 @@ func TestAWaveIsCompleteBeforeTheNext(t *testing.T) {
 	}
 }
 
-// A limit in dollars that is to be enforced is the plan's budget. One that is not, or in another currency, stays a fact.
+// A limit in dollars that is enforced becomes the plan's budget. Any other limit stays a fact.
 func TestAHardLimitIsTheBudget(t *testing.T) {
 	t.Parallel()
 	for data, want := range map[string]float64{

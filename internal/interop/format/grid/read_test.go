@@ -72,7 +72,7 @@ func readAll(files format.Files, log []format.Commit) (format.Project, []pawl.Fi
 	return grid.Format().Read(wanted(files), format.Env{Now: now, Commits: log})
 }
 
-// TestRead compares what is read of each fixture with a golden file beside it.
+// TestRead compares the result of reading each fixture with a golden file.
 func TestRead(t *testing.T) {
 	t.Parallel()
 	names, err := filepath.Glob("testdata/read/*.txtar")

@@ -15,6 +15,8 @@ import (
 )
 
 // yamlRecord gives typed access to the YAML of a file. It knows which values were used; the others become facts.
+// sitebuilder's jsonRecord and dotagent's node do this for JSON. They share no code, because each system has its own rules for
+// what is empty, a number or a list.
 type yamlRecord struct {
 	r    *clusterReader
 	file string

@@ -10,7 +10,7 @@ import (
 	"pawl/internal/interop/format/grid"
 )
 
-// TestResumePoints: where to go on, by type of checkpoint and by what a person answered, by wave, by block.
+// TestResumePoints: where to resume, by type of checkpoint, by a person's answer, by wave, by block.
 func TestResumePoints(t *testing.T) {
 	t.Parallel()
 	const threads = "block: \"02\"\nthread: 2\nthread_name: Look\ncompleted_threads:\n- {id: \"02.1\", name: a, status: complete}\npending_threads:\n- {id: \"02.3\", name: c, status: pending}\n"

@@ -103,7 +103,7 @@ energy_remaining: -5
 	}
 }
 
-// TestACheckpointOfNoTypeAsksAPerson: what nobody knows is not gone on from.
+// TestACheckpointOfNoTypeAsksAPerson: pawl does not resume from a checkpoint of unknown type.
 func TestACheckpointOfNoTypeAsksAPerson(t *testing.T) {
 	t.Parallel()
 	r, findings := grid.Format().Read(folder(".grid/STATE.md", interrupted, ".grid/CHECKPOINT.md", "---\ntype: bananas\nblock: \"01\"\nthread: 2\n---\n"), format.Env{Now: now})

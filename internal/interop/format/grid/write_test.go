@@ -33,7 +33,7 @@ phases:
       - {id: look, name: Look at it, gate: {type: human_verify, ask: "Does it look right?\nVisit /", expect: "It is dark."}}
 `
 
-// story is a run as it goes on, with the folder that its mirror keeps.
+// story is a run in progress, with the folder that its mirror writes.
 type story struct {
 	*formattest.Run
 	disk     format.Files
@@ -193,7 +193,7 @@ func TestMirrorReadsAsTheRun(t *testing.T) {
 	}
 }
 
-// resumed returns the story of a run that was made of a fixture, at the point where it goes on.
+// resumed returns the story of a run that was imported from a fixture, at the point where it resumes.
 func resumed(t *testing.T, fixture string) (*story, format.Project) {
 	t.Helper()
 	files, log := project(t, fixture)
@@ -260,7 +260,7 @@ func needsOf(phase format.Phase, step format.Step) string {
 	return ", needs: [" + strings.Join(inside, ", ") + "]"
 }
 
-// TestMirrorChangesOnlyWhatDiffers goes on with each fixture and keeps, as patches, all that is changed in its files.
+// TestMirrorChangesOnlyWhatDiffers resumes each fixture and compares all changes of its files with a golden patch.
 func TestMirrorChangesOnlyWhatDiffers(t *testing.T) {
 	t.Parallel()
 	names, err := filepath.Glob("testdata/read/*.txtar")

@@ -9,6 +9,7 @@ import (
 
 	"pawl"
 	"pawl/internal/interop/format"
+	"pawl/internal/redact"
 	"pawl/internal/textedit/yamledit"
 )
 
@@ -135,7 +136,7 @@ func answerWords(g *pawl.GateState) string {
 // sameAnswer reports whether a user_response means the same as the gate's answer.
 func sameAnswer(g *pawl.GateState, said string) bool {
 	means := replyFor(g.Gate, said)
-	return said != "" && means.Answer == g.Answer.Answer && means.Option == g.Answer.Option && (means.Why == "" || means.Why == g.Answer.Why)
+	return said != "" && means.Answer == g.Answer.Answer && means.Option == g.Answer.Option && (means.Why == "" || redact.OfProcess().Text(means.Why) == g.Answer.Why)
 }
 
 func (w *clusterWriter) askingFailure() *asking {

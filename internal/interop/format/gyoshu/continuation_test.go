@@ -46,7 +46,7 @@ func TestWhoGoesOnIsTold(t *testing.T) {
 	}
 }
 
-// TestWithoutACheckpointTheNotebookIsTheBase: then work goes on behind its last cell.
+// TestWithoutACheckpointTheNotebookIsTheBase: work continues after its last cell.
 func TestWithoutACheckpointTheNotebookIsTheBase(t *testing.T) {
 	t.Parallel()
 	nb := `{"cells":[{"cell_type":"code","id":"c-1","source":"","outputs":[]},{"cell_type":"code","id":"c-2","source":"","outputs":[{"output_type":"stream","name":"stdout","text":"[STAGE:begin:id=S01_a_b]"}]}]}`
@@ -79,7 +79,7 @@ func TestMirrorPrescribes(t *testing.T) {
 	}
 }
 
-// TestMuchIsNotHashedBeforeEachStage: what is larger than can be looked at before each stage is told to be so, and loaded.
+// TestMuchIsNotHashedBeforeEachStage: files that are too large to hash before each stage are reported and loaded.
 func TestMuchIsNotHashedBeforeEachStage(t *testing.T) {
 	t.Parallel()
 	s := newTeller(t)
@@ -172,7 +172,7 @@ func TestObjectiveIsWork(t *testing.T) {
 	}
 }
 
-// TestStagesHaveTheirLimits: who carries out what is not done is told how long Gyoshu lets a stage last that says nothing else.
+// TestStagesHaveTheirLimits: the prompts of unfinished stages name Gyoshu's default time limit.
 func TestStagesHaveTheirLimits(t *testing.T) {
 	t.Parallel()
 	r, _ := gyoshu.Format().Read(wanted(t, tides), testEnv(t, tides))
@@ -185,7 +185,7 @@ func TestStagesHaveTheirLimits(t *testing.T) {
 	}
 }
 
-// TestEnvironmentDriftIsTold: by pawl, where the platform is another; by the session that goes on, where its packages are.
+// TestEnvironmentDriftIsTold: pawl reports another platform; the resumed session reports other packages.
 func TestEnvironmentDriftIsTold(t *testing.T) {
 	t.Parallel()
 	r := request("a", "S01_load_data", 0)

@@ -70,7 +70,7 @@ func TestBrokenQueueStays(t *testing.T) {
 	}
 }
 
-// TestQueueOfTheImportedRun: the queue of the run that was gone on with says how its jobs stand, and when all are done.
+// TestQueueOfTheImportedRun: the queue of the imported run has the status of its jobs, and when all are done.
 func TestQueueOfTheImportedRun(t *testing.T) {
 	t.Parallel()
 	s := newTeller(t)

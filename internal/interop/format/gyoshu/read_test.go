@@ -385,7 +385,7 @@ func TestKeysThatComeTwiceAreTold(t *testing.T) {
 	}
 }
 
-// TestQueueWithoutJobs: it is told in which line the list should be.
+// TestQueueWithoutJobs: the finding names the line in which the list should be.
 func TestQueueWithoutJobs(t *testing.T) {
 	t.Parallel()
 	const queue = "reports/tide-levels/queue/" + lastRun + ".json"
@@ -412,7 +412,7 @@ func TestNextIsWhatIsNotDone(t *testing.T) {
 	}
 }
 
-// TestPromise: the last word of a run's loop is told; that it is blocked is a blocker, once.
+// TestPromise: the last status of a run's loop is reported; blocked becomes one blocker.
 func TestPromise(t *testing.T) {
 	t.Parallel()
 	const front = `{"cell_type":"raw","source":"---\ngyoshu:\n  runs:\n    - id: run-1\n      started: 2026-03-01T00:00:00Z\n      status: in_progress\n    - id: run-2\n      started: 2026-03-02T00:00:00Z\n      status: in_progress\n---"}`

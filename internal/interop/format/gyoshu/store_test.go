@@ -118,7 +118,7 @@ func TestValidateLinks(t *testing.T) {
 	}
 }
 
-// resumed is from where a run would be gone on with.
+// resumed returns where a run would resume.
 func resumed(t testing.TB, files format.Files, title, run string, env format.Env) (r format.Project, s gyoshu.Snapshot) {
 	t.Helper()
 	if env.Now.IsZero() {
@@ -331,7 +331,7 @@ func TestSaveRefuses(t *testing.T) {
 	}
 }
 
-// TestSnapshot: what is told in Gyoshu's own words, as `pawl import gyoshu --dry-run --json` prints it.
+// TestSnapshot: the report in Gyoshu's terms, as `pawl import gyoshu --dry-run --json` prints it.
 func TestSnapshot(t *testing.T) {
 	t.Parallel()
 	files := saved(t, nil, request("z", "S01_load_data", 0), request("a", "S02_plot_data", 1))

@@ -31,7 +31,7 @@ const tideRun = "tide-levels-20260302-120000-ab12"
 var csv = pawl.Outputs{"out/tides.csv": {SHA256: strings.Repeat("ab", 32), Size: 7}, "out/all": {SHA256: strings.Repeat("cd", 32), Size: 9, Files: 3},
 	"../x": {SHA256: strings.Repeat("ef", 32)}}
 
-// TestWriteARun follows a run to its end, through an interruption, and asks at each moment where Gyoshu would go on.
+// TestWriteARun follows a run through an interruption to its end, and checks at each moment where Gyoshu would resume.
 func TestWriteARun(t *testing.T) {
 	t.Parallel()
 	s := newTeller(t)
@@ -374,7 +374,7 @@ func TestStagesThatWereFound(t *testing.T) {
 	}
 }
 
-// TestTrustIsNotLaundered: what stands for stages that pawl never ran is trusted no more than what it was made of.
+// TestTrustIsNotLaundered: the checkpoints of stages that pawl did not run are trusted no more than their sources.
 func TestTrustIsNotLaundered(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

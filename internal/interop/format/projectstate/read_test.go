@@ -208,7 +208,7 @@ func TestProjectsAreReadAlone(t *testing.T) {
 	}
 }
 
-// A status that nobody knows is silence to the program; here it is put before a person, and the project may be gone on with.
+// The program ignores an unknown status. pawl asks a person, and the project can be resumed.
 func TestAnUnknownStatusIsAsked(t *testing.T) {
 	t.Parallel()
 	r, findings := read(t, fixture(t, "inserts.sql", "'active'", "'Thinking'"), testEnv())
@@ -221,7 +221,7 @@ func TestAnUnknownStatusIsAsked(t *testing.T) {
 	}
 }
 
-// A project that failed is not gone on with before a person has looked, whatever of it is left; meanwhile its row stays as it is.
+// A failed project is not resumed before a person has approved, whatever is left of it; until then its row is unchanged.
 func TestAFailedProjectIsAsked(t *testing.T) {
 	t.Parallel()
 	files := fixture(t, "inserts.sql", "'active'", "'failed'")
@@ -238,7 +238,7 @@ func TestAFailedProjectIsAsked(t *testing.T) {
 	says(t, s.write(), "status", "active")
 }
 
-// Times without a zone are UTC, those of the future count for nothing, and what happened lately may still go on.
+// Times without a zone are UTC, times in the future are ignored, and recent activity may still continue.
 func TestTimes(t *testing.T) {
 	t.Parallel()
 	r, findings := read(t, fixture(t, "inserts.sql", "2026-02-28T10:00:00Z", "2026-02-28 11:55:00"), testEnv())
@@ -334,7 +334,7 @@ func TestTheCurrentTaskIsJudged(t *testing.T) {
 	}
 }
 
-// What only a database can work out is told with its column, and what is more than a time is asked about.
+// A value that only a database can compute is reported with its column; if it is more than a time, a gate asks about it.
 func TestWhatIsNotReadIsTold(t *testing.T) {
 	t.Parallel()
 	r, findings := read(t, fixture(t, "inserts.sql", "'refactor'", "CAST('refactor' AS varchar(100))", "'2026-02-28T10:00:00Z')", "TIMESTAMP '2026-02-28 10:00:00')"), testEnv("a.py"))

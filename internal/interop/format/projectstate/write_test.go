@@ -114,7 +114,7 @@ func says(t testing.TB, row *dump.Row, want ...string) {
 	}
 }
 
-// TestWriteARun follows a run from its beginning to its end in a file of its own.
+// TestWriteARun follows a run from start to end in a new file.
 func TestWriteARun(t *testing.T) {
 	t.Parallel()
 	s := newTeller(t, nil, "")
@@ -379,7 +379,7 @@ func TestANewRowIsCountedAsTheOthers(t *testing.T) {
 	}
 }
 
-// Before anything happens to an imported project, its file stays as it was found.
+// The file of an imported project is not changed before the run has made progress.
 func TestNothingHappenedYet(t *testing.T) {
 	t.Parallel()
 	s := newTeller(t, fixture(t, "program.sql", `'["write_tables", "deploy"]'`, `'["deploy"]'`), first)
@@ -423,7 +423,7 @@ func TestAnImportedGateIsAnswered(t *testing.T) {
 	}
 }
 
-// One that was answered before stays as it was answered, and two of the same words are two.
+// An answered question keeps its answer, and two questions with the same text are two.
 func TestGatesAreToldApart(t *testing.T) {
 	t.Parallel()
 	s := newTeller(t, fixture(t, "inserts.sql"), first)
@@ -529,7 +529,7 @@ func TestTheRowThatIsLoadedCounts(t *testing.T) {
 	}
 }
 
-// Whoever names a file has the run's row in that file, or is told why not: never in another one.
+// If a file is named, the run's row is written to that file or the write fails; never to another file.
 func TestTheFileThatIsNamedIsWritten(t *testing.T) {
 	t.Parallel()
 	made, _, _ := strings.Cut(string(fixture(t, "inserts.sql")[0].Data), "INSERT INTO project_state ")

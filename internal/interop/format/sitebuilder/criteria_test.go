@@ -9,7 +9,7 @@ import (
 	"pawl/internal/interop/format/sitebuilder"
 )
 
-// TestCriteria: files are looked for and counted, whatever is said; of all else the agent's word is told for what it is.
+// TestCriteria: claims about files are checked on disk; every other claim is reported as the agent's word.
 func TestCriteria(t *testing.T) {
 	t.Parallel()
 	const point = `{"status": "in_progress", "files_created": ["a.md", "b.md"], "subtasks": {"items": [{"id": "c", "status": "complete", "output": "c.md"}]},
@@ -58,7 +58,7 @@ func TestCriteria(t *testing.T) {
 	}
 }
 
-// TestCriteriaOfTheRegistry: where no checkpoint names any, the registry's are what is to be met; what is done is not checked.
+// TestCriteriaOfTheRegistry: without criteria in a checkpoint, the registry's count; finished tasks are not checked.
 func TestCriteriaOfTheRegistry(t *testing.T) {
 	t.Parallel()
 	r, _ := read(t, team(t))

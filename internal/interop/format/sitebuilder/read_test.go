@@ -327,7 +327,7 @@ func TestStatusAlone(t *testing.T) {
 	}
 }
 
-// TestMessages: what waits in an inbox is told, and what people are asked for blocks the tasks that need it.
+// TestMessages: unread messages become notes, and requests to people block the tasks that need them.
 func TestMessages(t *testing.T) {
 	t.Parallel()
 	r, findings := read(t, team(t))
@@ -368,7 +368,7 @@ func TestResumeRule(t *testing.T) {
 	}
 }
 
-// TestAPersonIsAskedFirst: before a task is gone on with that is not to be resumed, or that somebody may be at work on.
+// TestAPersonIsAskedFirst: a gate opens before a task that must not be resumed, or that somebody may be working on.
 func TestAPersonIsAskedFirst(t *testing.T) {
 	t.Parallel()
 	for checkpoint, asks := range map[string]string{
@@ -388,7 +388,7 @@ func TestAPersonIsAskedFirst(t *testing.T) {
 	}
 }
 
-// TestAnotherTeamIsNamed: one is read, the usual folder first, and the other is told.
+// TestAnotherTeamIsNamed: of two teams the one in the usual folder is read, and the other is reported.
 func TestAnotherTeamIsNamed(t *testing.T) {
 	t.Parallel()
 	files := format.Files{{Path: "progress/checkpoints/a-1.json", Data: []byte("{}")}, {Path: points + "b-2.json", Data: []byte("{}")}}

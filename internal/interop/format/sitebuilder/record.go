@@ -1,11 +1,11 @@
 package sitebuilder
 
 import (
-	"pawl"
 	"strconv"
 	"strings"
 	"time"
 
+	"pawl"
 	"pawl/internal/interop/format"
 	"pawl/internal/interop/format/report"
 	"pawl/internal/oneline"

@@ -16,7 +16,7 @@ import (
 	"pawl/internal/planfile"
 )
 
-// teller tells the events of a run, a minute apart, and keeps the files beside it.
+// teller appends the events of a run, a minute apart, and updates the files of its mirror.
 type teller struct {
 	*formattest.Run
 	files format.Files

@@ -10,6 +10,7 @@ import (
 	"pawl"
 	"pawl/internal/interop/format"
 	"pawl/internal/interop/format/fileset"
+	"pawl/internal/redact"
 	"pawl/internal/textedit"
 )
 
@@ -198,5 +199,7 @@ func (w *teamWriter) unchangedSinceImport(k *taskStep, open, cleared []pawl.Bloc
 	if st := k.state; st != nil && (st.Status != pawl.Pending && !asked || st.Attempts > 0) || len(cleared) > 0 {
 		return false
 	}
-	return !slices.ContainsFunc(open, func(b pawl.Blocker) bool { return b.Text != k.nativeBlocker && !importedEscalation.MatchString(b.Text) })
+	return !slices.ContainsFunc(open, func(b pawl.Blocker) bool {
+		return b.Text != redact.OfProcess().Text(k.nativeBlocker) && !importedEscalation.MatchString(b.Text)
+	})
 }

@@ -190,7 +190,7 @@ func TestDoneAgainKeepsTheFormerArchive(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeReadIsKept: a checkpoint that is no JSON is replaced, and kept beside what replaces it.
+// TestWhatCannotBeReadIsKept: a checkpoint with invalid JSON is replaced, and its copy is kept.
 func TestWhatCannotBeReadIsKept(t *testing.T) {
 	t.Parallel()
 	const torn = `{"status": "in_pro`
@@ -245,7 +245,7 @@ func TestUntouchedStays(t *testing.T) {
 	s.has("messages/outbox-content.md", "Task T001 progress: 99%")
 }
 
-// TestMessagesAreSaidOnce: with others in the same second, and beside what is in the boxes.
+// TestMessagesAreSaidOnce: also with others in the same second, and with messages in the boxes.
 func TestMessagesAreSaidOnce(t *testing.T) {
 	t.Parallel()
 	files := append(team(t), format.File{Path: base + "messages/inbox-orchestrator.md", Data: []byte("# Inbox\n\n## PENDING MESSAGES\n\n*No pending messages*\n\n## ARCHIVED MESSAGES\n\nold\n")})
@@ -626,7 +626,7 @@ const streams = "# Status\n\n## Stream Progress\n\n| Stream | Tasks | Complete |
 	"| Agent | Status | Current Task | Last Checkpoint |\n|---|---|---|---|\n" +
 	"| Migration (Riley) | Active | Fungi image cataloguing | — |\n| Technical (Devon) | ✅ Completed | All deliverables | 2026-03-01T16:30:00Z |\n"
 
-// TestAStreamsRowIsNotForgotten: what STATUS.md says of a stream reaches who goes on with it, and stays there.
+// TestAStreamsRowIsNotForgotten: the stream's row of STATUS.md is part of the step's prompt and is preserved.
 func TestAStreamsRowIsNotForgotten(t *testing.T) {
 	t.Parallel()
 	s := imported(t, format.Files{{Path: base + "progress/STATUS.md", Data: []byte(streams)}})

@@ -138,7 +138,7 @@ func TestSplice(t *testing.T) {
 	}
 }
 
-// What cannot be taken in is told with its line, and all before it stays.
+// A statement that cannot be read is reported with its line; everything before it counts.
 func TestProblems(t *testing.T) {
 	t.Parallel()
 	for sql, want := range map[string]string{
@@ -271,7 +271,7 @@ func TestMySQL(t *testing.T) {
 	}
 }
 
-// Of many problems some are told, and always that the text breaks off.
+// Of many problems only the first are reported, but always that the text is truncated.
 func TestManyProblems(t *testing.T) {
 	t.Parallel()
 	const update, cut = "UPDATE t SET a = 1;\n", "INSERT INTO t (a) VALUES (1;\n"

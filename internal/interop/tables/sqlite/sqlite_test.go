@@ -189,7 +189,7 @@ func TestSomebodyElseWasFaster(t *testing.T) {
 	}
 }
 
-// What somebody else inserted, deleted or made since the tables were read is not written over, nor beside.
+// If another program inserted, deleted or created anything since the tables were read, nothing is written.
 func TestSomebodyElseWasFasterWithRows(t *testing.T) {
 	t.Parallel()
 	row := "INSERT INTO t VALUES (1, 'mine')"
@@ -312,7 +312,7 @@ func next(n string) string {
 	}
 }
 
-// What is no database is told, what is empty is one by its name, and links beside a database are not followed.
+// A file that is not a database is reported; an empty file counts as one by its name; links next to a database are not followed.
 func TestOddFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

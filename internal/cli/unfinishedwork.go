@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"os"
 
 	"pawl"
+	"pawl/internal/disk"
 	"pawl/internal/interop"
 	"pawl/internal/interop/format"
 	"pawl/internal/project"
@@ -16,7 +16,7 @@ import (
 // question says so, and reports whether it did. Without a terminal and with --yes it does not ask.
 func (a *app) archiveIfFresh(ctx context.Context, fileFormat format.Format, dir string, folder *interop.Folder, o importOptions) (bool, error) {
 	if o.fresh {
-		return true, a.archiveForeign(ctx, fileFormat, dir, folder)
+		return true, a.archiveSystemState(ctx, fileFormat, dir, folder)
 	}
 	q := folder.ResumePrompt()
 	if q.Ask == "" || o.yes || a.json || !a.interactive() {
@@ -26,7 +26,7 @@ func (a *app) archiveIfFresh(ctx context.Context, fileFormat format.Format, dir 
 	if err != nil || !q.Afresh(yes) {
 		return false, err
 	}
-	return true, a.archiveForeign(ctx, fileFormat, dir, folder)
+	return true, a.archiveSystemState(ctx, fileFormat, dir, folder)
 }
 
 // askFormatQuestion prints what was found and its problems, and asks the other system's own question.
@@ -36,8 +36,8 @@ func (a *app) askFormatQuestion(folder *interop.Folder, q format.Question) (bool
 	return a.askYesNo(q.Ask, q.Yes)
 }
 
-// archiveForeign moves another system's state to that system's archive, and notes an unfinished run that covers the same work.
-func (a *app) archiveForeign(ctx context.Context, fileFormat format.Format, dir string, folder *interop.Folder) error {
+// archiveSystemState moves another system's state to that system's archive, and notes an unfinished run that covers the same work.
+func (a *app) archiveSystemState(ctx context.Context, fileFormat format.Format, dir string, folder *interop.Folder) error {
 	run := pawl.RunID("")
 	p, err := a.project()
 	if err != nil {
@@ -64,10 +64,10 @@ func (a *app) archiveForeign(ctx context.Context, fileFormat format.Format, dir 
 	return nil
 }
 
-// resolveForeignWork checks whether the files that a new run will mirror to have unfinished work of others, so that it is never
+// resolveUnfinishedWork checks whether the files that a new run will mirror to have unfinished work of others, so that it is never
 // overwritten silently. If the system has an archive, it asks on a terminal: yes imports and resumes that work, no lets the
 // run archive it. Elsewhere it returns an error unless --new was given.
-func (a *app) resolveForeignWork(ctx context.Context, p *project.Project, plan *pawl.Plan, o runOptions) (resumed bool, err error) {
+func (a *app) resolveUnfinishedWork(ctx context.Context, p *project.Project, plan *pawl.Plan, o runOptions) (resumed bool, err error) {
 	m, err := a.parts.Formats.ParseMirror(p, string(o.mirror))
 	if err != nil || m == nil {
 		return false, err
@@ -127,7 +127,7 @@ func folderArgument(p *project.Project, m *interop.Mirror) string {
 	return ""
 }
 
-// importAndResume imports another system's workflow, unless that was done before, and resumes the run.
+// importAndResume imports another system's workflow, unless that was done before, asks to adopt the run and resumes it.
 func (a *app) importAndResume(ctx context.Context, p *project.Project, m *interop.Mirror, folder *interop.Folder, o runOptions) error {
 	reading, findings := folder.Read("")
 	reading = relativeToProject(p.Root, m.Dir, reading)
@@ -142,6 +142,9 @@ func (a *app) importAndResume(ctx context.Context, p *project.Project, m *intero
 		}
 		run = made.Run
 	}
+	if err := a.adoptImported(ctx, p, run); err != nil {
+		return err
+	}
 	return a.resume(ctx, string(run), resumeOptions{parallel: o.parallel, mirror: o.mirror})
 }
 
@@ -151,6 +154,6 @@ func isProjectRun(p *project.Project, workflow string) bool {
 	if err != nil {
 		return false
 	}
-	_, err = os.Stat(p.RunDir(run))
+	_, err = disk.Lstat(p.RunDir(run))
 	return err == nil
 }

@@ -1,4 +1,4 @@
-package cli
+package statusview
 
 import (
 	"context"
@@ -12,8 +12,8 @@ import (
 	"pawl/internal/sessions"
 )
 
-// sessionReport is a session of an agent in `pawl status --json`.
-type sessionReport struct {
+// Session is a session of an agent in `pawl status --json`.
+type Session struct {
 	Session pawl.SessionID    `json:"session"`
 	Agent   string            `json:"agent"`
 	Native  string            `json:"native_id"` // the agent's own id, which its native resume takes
@@ -29,10 +29,11 @@ type sessionReport struct {
 	PID     int               `json:"pid,omitempty"`
 }
 
-func sessionsOf(s *pawl.State) []sessionReport {
-	reports := []sessionReport{}
+// sessionsOf returns the sessions of a run.
+func sessionsOf(s *pawl.State) []Session {
+	reports := []Session{}
 	for _, x := range s.SessionsByTime() {
-		report := sessionReport{
+		report := Session{
 			Session: x.Session, Agent: x.Session.Agent(), Native: x.Session.Native(), Parent: x.Session.Parent(), Doing: x.Doing,
 			Gone: sessions.AgentGone(x), Why: x.Why, Asked: x.Asked, Said: x.Said, Done: x.Did, Since: x.Since, Seen: x.Seen,
 		}
@@ -44,13 +45,18 @@ func sessionsOf(s *pawl.State) []sessionReport {
 	return reports
 }
 
+// AddSessions adds the run's agent sessions, and the tool calls without a recorded outcome, checked now.
+func (r *Report) AddSessions(ctx context.Context, p *project.Project, s *pawl.State) {
+	r.Sessions, r.Doubts = sessionsOf(s), toolCallsInDoubt(ctx, p, s)
+}
+
 // toolCallsInDoubt returns the tool calls without a recorded outcome, checked now.
 func toolCallsInDoubt(ctx context.Context, p *project.Project, s *pawl.State) []sessions.ReconciledOperation {
 	doubts := sessions.Reconcile(ctx, p, s.InDoubt(sessions.AgentGone))
 	return append([]sessions.ReconciledOperation{}, doubts...) // none is [], not null
 }
 
-func printSessions(w io.Writer, sessions []sessionReport) {
+func printSessions(w io.Writer, sessions []Session) {
 	for _, x := range sessions {
 		doing := string(x.Doing)
 		if x.Gone && x.Doing != pawl.SessionIsEnded {

@@ -1,0 +1,110 @@
+package caller
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"pawl"
+	"pawl/internal/disk"
+	"pawl/internal/supervise/process"
+	"pawl/internal/userdir"
+)
+
+// A Session is a session of an attached agent, as its hooks recorded it in the user's state folder. One process has one
+// record, that of its newest session.
+type Session struct {
+	Process pawl.Process `json:"process"` // of the agent
+	Agent   string       `json:"agent"`
+	Session string       `json:"session"` // the agent's own id
+}
+
+// folder is the folder of the records in the state folder.
+const folder = "sessions"
+
+// name is the file name of the record of a process.
+func name(pid int, start uint64) string { return fmt.Sprintf("%d-%d.json", pid, start) }
+
+// Record records an agent's session in the user's state folder, and removes the records of processes that have ended.
+func Record(s Session) error {
+	dir, err := userdir.State(folder)
+	if err != nil {
+		return err
+	}
+	data, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	if err := disk.MakeFolders(dir); err != nil {
+		return err
+	}
+	return errors.Join(disk.Put(filepath.Join(dir, name(s.Process.PID, s.Process.Start)), data), removeEnded(dir))
+}
+
+func removeEnded(dir string) error {
+	entries, err := os.ReadDir(dir)
+	for _, entry := range entries {
+		s, readErr := read(filepath.Join(dir, entry.Name()))
+		if readErr != nil {
+			continue // not ours, or just being written
+		}
+		if _, gone := process.Find(s.Process); errors.Is(gone, process.ErrGone) {
+			err = errors.Join(err, os.Remove(filepath.Join(dir, entry.Name())))
+		}
+	}
+	return err
+}
+
+// maxRecord is the maximum size of a record in bytes.
+const maxRecord = 64 << 10
+
+func read(path string) (s Session, err error) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return s, err
+	}
+	if !info.Mode().IsRegular() || info.Size() > maxRecord {
+		return s, errors.New("not a record of a session")
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return s, err
+	}
+	return s, json.Unmarshal(data, &s)
+}
+
+// recordedSession returns the session of the nearest ancestor that has a record, and whether that is the parent. The environment of this process may name
+// another state folder than the agent's own, which is therefore searched too.
+func recordedSession(environ []string, above []ancestor) (s Session, parent, found bool) {
+	own := stateFolders(environ)
+	for i, a := range above {
+		for _, dir := range slices.Concat(own, stateFolders(a.environ)) {
+			s, err := read(filepath.Join(dir, folder, name(a.PID, a.Start)))
+			if err != nil {
+				continue
+			}
+			if _, err := process.Find(s.Process); err == nil && s.Process.PID == a.PID {
+				return s, i == 0, true
+			}
+		}
+	}
+	return Session{}, false, false
+}
+
+// stateFolders returns the state folders that an environment may mean.
+func stateFolders(environ []string) []string {
+	var dirs []string
+	add := func(base string, below ...string) {
+		if filepath.IsAbs(base) {
+			dirs = append(dirs, filepath.Join(append([]string{base}, below...)...))
+		}
+	}
+	add(variable(environ, "PAWL_STATE"))
+	add(variable(environ, "XDG_STATE_HOME"), "pawl")
+	add(variable(environ, "HOME"), strings.Split(".local/state/pawl", "/")...)
+	return dirs
+}

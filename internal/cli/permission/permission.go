@@ -1,0 +1,69 @@
+// Package permission says which commands a caller may use: some are for persons, some not for a step on its own project.
+package permission
+
+import (
+	"fmt"
+	"slices"
+
+	"pawl"
+	"pawl/internal/caller"
+	"pawl/internal/config"
+)
+
+// personVerbs are commands that only a person may use: what runs under pawl, in whatever project, may not.
+var personVerbs = []string{"approve", "answer", "reject", "review", "trust", "adopt", "done"}
+
+// workingVerbs are commands that a step may not use on its own project. An agent may, unless the user's settings refuse it.
+var workingVerbs = []string{
+	"archive", "attach", "detach", "fork", "import", "pause", "prune", "recover", "restore", "resume", "retry", "rollback", "run", "skip", "stop", "unblock",
+}
+
+// Verb is a command that not every caller may use.
+type Verb struct {
+	Name      string
+	ForPerson bool // only a person may use it
+}
+
+// Of returns the command as a verb, and whether it is one. changed reports whether a flag was given.
+func Of(command string, changed func(flag string) bool) (v Verb, restricted bool) {
+	switch {
+	case changed("dry-run"):
+		return v, false
+	case changed("take-over"):
+		return Verb{command + " --take-over", true}, true
+	case slices.Contains(personVerbs, command):
+		return Verb{command, true}, true
+	}
+	return Verb{Name: command}, slices.Contains(workingVerbs, command)
+}
+
+// Check returns an error if the caller may not use a verb in the project at root. The error names no way around it.
+func (v Verb) Check(who caller.Caller, root string) error {
+	verb, forPerson := v.Name, v.ForPerson
+	switch {
+	case who.Kind == caller.Person:
+		return nil
+	case who.Kind == caller.Step && forPerson:
+		return Refusal("pawl %s is for a person, and this process belongs to %s: %s", verb, who, who.Evidence)
+	case who.Kind == caller.Step:
+		if who.InOwnProject(root) {
+			return Refusal("a step may not use pawl %s on its own project, and this process belongs to %s: %s", verb, who, who.Evidence)
+		}
+		return nil
+	}
+	settings, err := config.ReadUser()
+	switch {
+	case err != nil:
+		return err
+	case slices.Contains(settings.Agents.Refuse, verb):
+		return Refusal("your settings refuse pawl %s to agents, and this process belongs to %s: %s", verb, who, who.Evidence)
+	case forPerson && !slices.Contains(settings.Agents.Allow, verb):
+		return Refusal("pawl %s is for a person, and this process belongs to %s: %s", verb, who, who.Evidence)
+	}
+	return nil
+}
+
+// Refusal is an error without a hint.
+func Refusal(format string, args ...any) error {
+	return &pawl.Error{Kind: pawl.KindDamaged, Err: fmt.Errorf(format, args...)}
+}

@@ -1,0 +1,87 @@
+// Package trustview collects and prints what a person sees before trusting a project or adopting a run.
+package trustview
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"pawl"
+	"pawl/internal/cli/layout"
+	"pawl/internal/config"
+	"pawl/internal/project"
+	"pawl/internal/trust"
+)
+
+// Project is what "pawl trust" shows of a project before it asks.
+type Project struct {
+	Project  string     `json:"project"` // path
+	Trusted  bool       `json:"trusted"`
+	Reason   string     `json:"reason,omitempty"`   // why it is not trusted
+	Settings []string   `json:"settings,omitempty"` // settings that name a command, a URL or a model
+	Runs     []Run      `json:"runs,omitempty"`
+	Memories int        `json:"memories,omitempty"` // entries of MEMORY.md
+	Since    *time.Time `json:"since,omitempty"`    // of a trusted one
+}
+
+// Run is a run in a Project.
+type Run struct {
+	Run    pawl.RunID     `json:"run"`
+	Status pawl.RunStatus `json:"status"`
+}
+
+// ProjectOf collects what would count in a project: its settings, these runs, and its memories. What cannot be read does not count.
+func ProjectOf(p *project.Project, runs []Run) Project {
+	r := Project{Project: p.Root, Trusted: p.Trust.Trusted(), Reason: p.Trust.Reason, Settings: config.Withheld(p), Runs: runs}
+	if r.Trusted {
+		r.Since = &p.Trust.Since
+	}
+	memories, _ := p.OwnMemories()
+	r.Memories = len(memories)
+	return r
+}
+
+// Print prints what would count.
+func (r Project) Print(w io.Writer) {
+	fmt.Fprintf(w, "%s: %s\n", r.Project, r.Reason)
+	fmt.Fprintln(w, "If you trust it, this counts from now on:")
+	for _, s := range r.Settings {
+		fmt.Fprintf(w, "  setting  %s\n", s)
+	}
+	for _, run := range r.Runs {
+		fmt.Fprintf(w, "  run      %s (%s)\n", run.Run, run.Status)
+	}
+	fmt.Fprintf(w, "  memory   %s of MEMORY.md\n", layout.Count(r.Memories, "entry"))
+}
+
+// Trusted is a line of "pawl trust --list".
+type Trusted struct {
+	Path    string    `json:"path"`
+	Project string    `json:"project"`
+	How     string    `json:"how"`
+	Since   time.Time `json:"since"`
+	Reason  string    `json:"reason,omitempty"` // why it does not count at the moment
+}
+
+// TrustedOf returns the lines of projects.
+func TrustedOf(all []trust.Standing) []Trusted {
+	lines := make([]Trusted, 0, len(all))
+	for _, s := range all {
+		lines = append(lines, Trusted{s.Path, s.Project, s.How, s.Since, s.Reason})
+	}
+	return lines
+}
+
+// PrintTrusted prints the lines.
+func PrintTrusted(w io.Writer, lines []Trusted) {
+	if len(lines) == 0 {
+		fmt.Fprintln(w, "no trusted projects")
+	}
+	for _, l := range lines {
+		fmt.Fprintf(w, "%s  %s %s", l.Path, l.How, l.Since.Local().Format(time.DateOnly))
+		if l.Reason != "" {
+			fmt.Fprintf(w, "  (does not count: %s)", l.Reason)
+		}
+		fmt.Fprintln(w)
+	}
+}

@@ -1,0 +1,111 @@
+package trustview
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"pawl"
+	"pawl/internal/cli/layout"
+	"pawl/internal/project"
+	"pawl/internal/runs"
+)
+
+// Adoption is what "pawl adopt" shows of a run before it asks.
+type Adoption struct {
+	Run     pawl.RunID `json:"run"`
+	Reason  string     `json:"reason,omitempty"` // why it counts as made elsewhere; empty if it is adopted
+	Damage  string     `json:"damage,omitempty"` // what prevents reading its journal; its steps are unknown then
+	Steps   []Step     `json:"steps"`
+	Answers []Answer   `json:"answers,omitempty"` // of gates, as the run's journal has them
+}
+
+// Step is a step of a run from elsewhere, with what it would execute.
+type Step struct {
+	Step    pawl.StepID     `json:"step"`
+	Status  pawl.StepStatus `json:"status"`
+	Command string          `json:"command,omitempty"`
+	Prompt  string          `json:"prompt,omitempty"`
+}
+
+// Answer is an answer in the journal of a run from elsewhere.
+type Answer struct {
+	Gate   pawl.GateID `json:"gate"`
+	Answer pawl.Answer `json:"answer"`
+	Option string      `json:"option,omitempty"`
+}
+
+// AdoptionOf collects what a person should see of a run before adopting it.
+func AdoptionOf(p *project.Project, r *runs.Run) (Adoption, error) {
+	reason, err := runs.Elsewhere(p, r.State.Run)
+	if err != nil {
+		return Adoption{}, err
+	}
+	shown := Adoption{Run: r.State.Run, Reason: reason, Steps: []Step{}}
+	for _, step := range r.Plan.Steps() {
+		s := Step{Step: step.ID, Status: pawl.Pending, Command: step.Run}
+		if st := r.State.Steps[step.ID]; st != nil {
+			s.Status = st.Status
+		}
+		if step.Agent != nil {
+			s.Prompt = step.Agent.Prompt
+		}
+		shown.Steps = append(shown.Steps, s)
+	}
+	for _, g := range r.State.Gates {
+		if g.Answer != nil {
+			shown.Answers = append(shown.Answers, Answer{g.ID, g.Answer.Answer, g.Answer.Option})
+		}
+	}
+	return shown, nil
+}
+
+// DamagedOf is AdoptionOf for a run whose journal cannot be read to its end.
+func DamagedOf(p *project.Project, run pawl.RunID, damage error) (Adoption, error) {
+	reason, err := runs.Elsewhere(p, run)
+	return Adoption{Run: run, Reason: reason, Damage: damage.Error(), Steps: []Step{}}, err
+}
+
+// Next returns the command to use after the adoption.
+func (shown Adoption) Next() string {
+	if shown.Damage != "" {
+		return "pawl recover " + string(shown.Run)
+	}
+	return "pawl resume " + string(shown.Run)
+}
+
+// Print prints what adopting the run would accept.
+func (shown Adoption) Print(w io.Writer) {
+	fmt.Fprintf(w, "run %s comes from elsewhere: %s\n", shown.Run, shown.Reason)
+	if shown.Damage != "" {
+		fmt.Fprintf(w, "Its journal is damaged: %s\nIf you adopt it, you can restore and fork its checkpoints before the damage.\n", shown.Damage)
+		return
+	}
+	for _, s := range shown.Steps {
+		fmt.Fprintf(w, "  %s (%s)\n", s.Step, s.Status)
+		for _, text := range []string{s.Command, s.Prompt} {
+			for line := range strings.Lines(text) {
+				fmt.Fprintf(w, "    > %s\n", strings.TrimRight(line, "\n"))
+			}
+		}
+	}
+	for _, answer := range shown.Answers {
+		fmt.Fprintf(w, "  gate %s: %s %s\n", answer.Gate, answer.Answer, answer.Option)
+	}
+	fmt.Fprintf(w, "If you adopt it, %s as finished and the answers count, and \"pawl resume\" executes the others.\n",
+		countOf(shown.Steps))
+}
+
+// countOf says how many steps count as finished.
+func countOf(steps []Step) string {
+	n := 0
+	for _, s := range steps {
+		if s.Status == pawl.Done {
+			n++
+		}
+	}
+	if n == 1 {
+		return "1 step counts"
+	}
+	return layout.Count(n, "step") + " count"
+}

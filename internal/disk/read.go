@@ -1,0 +1,263 @@
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// The largest files of each kind that pawl reads into memory, in bytes.
+const (
+	ConfigLimit   = 1 << 20   // config.yaml and other settings
+	IdentityLimit = 64 << 10  // project.json, registry entries, holders of locks
+	MemoryLimit   = 4 << 20   // MEMORY.md
+	PlanLimit     = 16 << 20  // plans
+	RecordLimit   = 16 << 20  // records of one attempt, session or import: begun.json, exit.json, job.json and so on
+	ViewLimit     = 64 << 20  // views, events.jsonl and lists of items
+	CacheLimit    = 512 << 20 // caches of a whole run or workspace: state.json, blobs, stat caches
+	JournalLimit  = 4 << 30   // a whole damaged journal, when it is rebuilt
+)
+
+// ErrTooLarge is the error for a file that is larger than its limit.
+var ErrTooLarge = errors.New("the file is too large")
+
+// largeError is an ErrTooLarge with the limit in bytes.
+type largeError int64
+
+func (e largeError) Error() string {
+	return "the file is larger than " + size(int64(e)) + ", the most that pawl reads"
+}
+func (e largeError) Is(target error) bool { return target == ErrTooLarge }
+
+// Open opens a regular file for reading. It rejects anything else: reading a pipe or device might never end. Below
+// .pawl it follows no links and rejects files of other users.
+func Open(path string) (*os.File, error) { return openRegular(path, unix.O_RDONLY, 0) }
+
+// OpenWritable opens an existing regular file for reading and writing, with the same checks as Open.
+func OpenWritable(path string) (File, error) {
+	f, err := openRegular(path, unix.O_RDWR, 0)
+	return File{File: f}, err
+}
+
+// OpenAppend opens a regular file for appending, with the same checks as Open, and creates it if it is missing.
+func OpenAppend(path string) (*os.File, error) {
+	return openRegular(path, unix.O_WRONLY|unix.O_APPEND|unix.O_CREAT, FileMode)
+}
+
+// openRegular opens a regular file. Without O_NONBLOCK, open waits for the other end of a pipe.
+func openRegular(path string, flags int, mode fs.FileMode) (*os.File, error) {
+	fd, err := openAt(path, flags|unix.O_NONBLOCK|unix.O_NOCTTY, mode)
+	if err != nil {
+		return nil, openError(path, err)
+	}
+	if err := checkRegular(fd, path); err != nil {
+		unix.Close(fd)
+		return nil, err
+	}
+	// Child processes inherit the flag, and os.NewFile would poll the file.
+	if _, err := unix.FcntlInt(uintptr(fd), unix.F_SETFL, flags&unix.O_APPEND); err != nil {
+		unix.Close(fd)
+		return nil, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	return os.NewFile(uintptr(fd), path), nil
+}
+
+// checkRegular returns an error unless an open file is regular and, below .pawl, belongs to this user.
+func checkRegular(fd int, path string) error {
+	var st unix.Stat_t
+	err := unix.Fstat(fd, &st)
+	_, _, guarded := split(path)
+	switch {
+	case err != nil:
+	case st.Mode&unix.S_IFMT != unix.S_IFREG:
+		err = unsafeError("not a regular file: it is a " + kindOf(uint32(st.Mode)))
+	case guarded && !ownerAllowed(st.Uid):
+		err = unsafeError(fmt.Sprintf("the file belongs to another user (uid %d)", st.Uid))
+	}
+	if err != nil {
+		return &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	return nil
+}
+
+func kindOf(mode uint32) string {
+	switch mode & unix.S_IFMT {
+	case unix.S_IFDIR:
+		return "folder"
+	case unix.S_IFIFO:
+		return "named pipe"
+	case unix.S_IFSOCK:
+		return "socket"
+	case unix.S_IFCHR, unix.S_IFBLK:
+		return "device"
+	}
+	return "special file"
+}
+
+// ReadFile returns the content of a regular file of at most limit bytes, with the same checks as Open.
+func ReadFile(path string, limit int64) ([]byte, error) {
+	f, err := Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	tooLarge := &os.PathError{Op: "read", Path: path, Err: largeError(limit)}
+	if info.Size() > limit {
+		return nil, tooLarge
+	}
+	data := make([]byte, 0, info.Size()+1)
+	for {
+		n, err := f.Read(data[len(data):cap(data)])
+		data = data[:len(data)+n]
+		switch {
+		case int64(len(data)) > limit:
+			return nil, tooLarge
+		case errors.Is(err, io.EOF):
+			return data, nil
+		case err != nil:
+			return nil, err
+		}
+		if len(data) == cap(data) { // it has grown meanwhile
+			data = slices.Grow(data, 512)
+		}
+	}
+}
+
+// size returns a limit in words.
+func size(limit int64) string {
+	if limit < 1<<20 {
+		return fmt.Sprintf("%d KiB", limit>>10)
+	}
+	return fmt.Sprintf("%d MiB", limit>>20)
+}
+
+// Lstat returns information about a path. It does not follow a link at its end, nor any link below .pawl.
+func Lstat(path string) (fs.FileInfo, error) {
+	if _, _, guarded := split(path); !guarded {
+		return os.Lstat(path)
+	}
+	return lstat(path)
+}
+
+// Exists reports whether there is anything at a path, even a link.
+func Exists(path string) bool {
+	_, err := Lstat(path)
+	return err == nil
+}
+
+func statAndClose(fd int, path string) (fs.FileInfo, error) {
+	f := os.NewFile(uintptr(fd), path)
+	defer f.Close()
+	return f.Stat()
+}
+
+// IsOpenAs reports whether an open file is the one that st describes.
+func IsOpenAs(f *os.File, st unix.Stat_t) bool {
+	var own unix.Stat_t
+	return unix.Fstat(int(f.Fd()), &own) == nil && own.Ino == st.Ino && own.Dev == st.Dev
+}
+
+// Readlink returns the target of a link. Below .pawl, the folder of the link contains no links.
+func Readlink(path string) (string, error) {
+	in, err := parentOf(path, false)
+	if err != nil {
+		return "", err
+	}
+	defer in.close()
+	buf := make([]byte, maxPath)
+	n, err := retried(func() (int, error) { return unix.Readlinkat(in.fd, in.name, buf) })
+	if err != nil {
+		return "", &os.PathError{Op: "readlink", Path: path, Err: err}
+	}
+	return string(buf[:n]), nil
+}
+
+// ReadDir returns the entries of a folder, sorted by name. Below .pawl it follows no links.
+func ReadDir(path string) ([]fs.DirEntry, error) {
+	fd, err := openAt(path, unix.O_RDONLY|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return nil, openError(path, err)
+	}
+	f := os.NewFile(uintptr(fd), path)
+	defer f.Close()
+	entries, err := f.ReadDir(-1)
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	return entries, err
+}
+
+// Glob returns the paths in a folder whose names match the pattern, sorted. A missing folder has none. Only names are
+// matched, never folders.
+func Glob(dir, pattern string) ([]string, error) {
+	entries, err := ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var found []string
+	for _, e := range entries {
+		matches, err := path.Match(pattern, e.Name())
+		if err != nil {
+			return nil, err
+		}
+		if matches {
+			found = append(found, filepath.Join(dir, e.Name()))
+		}
+	}
+	return found, nil
+}
+
+// WalkDir is filepath.WalkDir that follows no links below .pawl.
+func WalkDir(root string, visit fs.WalkDirFunc) error {
+	info, err := Lstat(root)
+	if err != nil {
+		err = visit(root, nil, err)
+	} else {
+		err = walk(root, fs.FileInfoToDirEntry(info), visit)
+	}
+	if err == fs.SkipDir || err == fs.SkipAll {
+		return nil
+	}
+	return err
+}
+
+func walk(path string, entry fs.DirEntry, visit fs.WalkDirFunc) error {
+	if err := visit(path, entry, nil); err != nil || !entry.IsDir() {
+		if err == fs.SkipDir && entry.IsDir() {
+			err = nil
+		}
+		return err
+	}
+	entries, err := ReadDir(path)
+	if err != nil {
+		if err = visit(path, entry, err); err != nil {
+			if err == fs.SkipDir {
+				err = nil
+			}
+			return err
+		}
+	}
+	for _, e := range entries {
+		if err := walk(filepath.Join(path, e.Name()), e, visit); err != nil {
+			if err == fs.SkipDir {
+				break
+			}
+			return err
+		}
+	}
+	return nil
+}

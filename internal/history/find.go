@@ -1,0 +1,169 @@
+package history
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"pawl"
+	"pawl/internal/project"
+	"pawl/internal/runs"
+	"pawl/internal/snapshot"
+	"pawl/internal/snapshot/pack"
+)
+
+// SavedCheckpoint is a journaled checkpoint with its snapshot.
+type SavedCheckpoint struct {
+	pawl.Checkpoint
+	Run    pawl.RunID
+	Record *snapshot.Record // nil if there is no snapshot, or it was pruned
+}
+
+// Checkpoints returns the checkpoints of the runs, oldest first, with their snapshots. For a damaged journal it returns
+// those before the damage.
+func Checkpoints(ctx context.Context, p *project.Project, store *snapshot.Store, runs ...pawl.RunID) ([]SavedCheckpoint, error) {
+	records, err := store.Records()
+	if err != nil {
+		return nil, err
+	}
+	byID := make(map[string]*snapshot.Record, len(records))
+	for i := range records {
+		byID[records[i].ID.String()] = &records[i]
+	}
+	var all []SavedCheckpoint
+	for _, run := range runs {
+		said, err := readCheckpointLog(ctx, p, run)
+		if err != nil && pawl.KindOf(err) != pawl.KindDamaged {
+			return nil, err
+		}
+		for _, c := range said.saved {
+			saved := SavedCheckpoint{Checkpoint: c, Run: run}
+			if c.Snapshot != nil {
+				saved.Record = byID[c.Snapshot.Record]
+			}
+			all = append(all, saved)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b SavedCheckpoint) int { return a.Time.Compare(b.Time) })
+	return all, nil
+}
+
+// allCheckpoints returns the checkpoints of all runs.
+func allCheckpoints(ctx context.Context, p *project.Project, store *snapshot.Store) ([]SavedCheckpoint, error) {
+	runs, err := AllRuns(p)
+	if err != nil {
+		return nil, err
+	}
+	return Checkpoints(ctx, p, store, runs...)
+}
+
+// Latest is the name of the newest checkpoint with a snapshot.
+const Latest = "latest"
+
+// FindCheckpoint returns the checkpoint for a name: its ID or a unique prefix, Latest, or a step's name for the step's
+// newest one. It searches the current run first, then all runs. By the last two kinds of name an emergency checkpoint
+// is found only if there is no other, because it shows interrupted work.
+func FindCheckpoint(ctx context.Context, p *project.Project, store *snapshot.Store, name string) (SavedCheckpoint, error) {
+	all, err := allCheckpoints(ctx, p, store)
+	if err != nil {
+		return SavedCheckpoint{}, err
+	}
+	found := slices.DeleteFunc(slices.Clone(all), func(c SavedCheckpoint) bool { return !strings.HasPrefix(string(c.ID), name) })
+	switch {
+	case name == Latest:
+		found = newestGood(all, func(c SavedCheckpoint) bool { return c.Record != nil })
+	case len(found) == 0:
+		run, err := runs.FindRun(ctx, p, "")
+		if err != nil && !errors.Is(err, pawl.ErrNoRun) {
+			return SavedCheckpoint{}, err
+		}
+		if found, err = newestOfStep(ctx, p, all, run, name); err != nil {
+			return SavedCheckpoint{}, err
+		}
+		if len(found) == 0 {
+			found = newestGood(all, func(c SavedCheckpoint) bool { return string(c.Step) == name })
+		}
+	}
+	switch {
+	case len(found) == 0:
+		return SavedCheckpoint{}, &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("no checkpoint %q", name), Hint: "pawl checkpoints --all"}
+	case len(found) > 1:
+		return SavedCheckpoint{}, &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("%q is ambiguous: %d checkpoints match", name, len(found)), Hint: "pawl checkpoints --all"}
+	}
+	return found[0], nil
+}
+
+// newestOfStep returns the newest checkpoint of a step, including those that a forked run inherited.
+func newestOfStep(ctx context.Context, p *project.Project, all []SavedCheckpoint, run pawl.RunID, step string) ([]SavedCheckpoint, error) {
+	upTo := pawl.Seq(math.MaxInt64)
+	for run != "" {
+		found := newestGood(all, func(c SavedCheckpoint) bool { return c.Run == run && string(c.Step) == step && c.Seq <= upTo })
+		if len(found) > 0 {
+			return found, nil
+		}
+		said, err := readCheckpointLog(ctx, p, run)
+		if err != nil && !errors.Is(err, pawl.ErrNoRun) {
+			return nil, err
+		}
+		if run = ""; said.forked != nil {
+			run, upTo = said.forked.Run, said.forked.Seq
+		}
+	}
+	return nil, nil
+}
+
+// newestGood returns the newest matching good checkpoint, or else the newest matching emergency one.
+func newestGood(all []SavedCheckpoint, fits func(SavedCheckpoint) bool) []SavedCheckpoint {
+	var emergency []SavedCheckpoint
+	for _, c := range slices.Backward(all) {
+		switch {
+		case !fits(c):
+		case c.Kind != pawl.CheckpointEmergency:
+			return []SavedCheckpoint{c}
+		case emergency == nil:
+			emergency = []SavedCheckpoint{c}
+		}
+	}
+	return emergency
+}
+
+// GoodBefore returns the newest good checkpoint with a snapshot before c; without one, a SavedCheckpoint with an empty
+// ID.
+func GoodBefore(ctx context.Context, p *project.Project, store *snapshot.Store, c SavedCheckpoint) (SavedCheckpoint, error) {
+	all, err := allCheckpoints(ctx, p, store)
+	if err != nil {
+		return SavedCheckpoint{}, err
+	}
+	before := slices.IndexFunc(all, func(x SavedCheckpoint) bool { return x.ID == c.ID && x.Run == c.Run })
+	for _, x := range slices.Backward(all[:max(before, 0)]) {
+		if x.Record != nil && x.Kind != pawl.CheckpointEmergency {
+			return x, nil
+		}
+	}
+	return SavedCheckpoint{}, nil
+}
+
+// IsIncomplete reports whether err means that a snapshot cannot be read completely, so that nothing was done.
+func IsIncomplete(err error) bool {
+	_, damaged := errors.AsType[*pack.DamagedError](err)
+	_, missing := errors.AsType[*pack.MissingError](err)
+	return (damaged || missing) && pawl.KindOf(err) == pawl.KindDamaged
+}
+
+// SnapshotRecord returns the checkpoint's commit record. The error says why there is none.
+func (c SavedCheckpoint) SnapshotRecord() (snapshot.Record, error) {
+	if c.Record != nil {
+		return *c.Record, nil
+	}
+	why := "its snapshot was pruned"
+	switch {
+	case c.Snapshot == nil:
+		why = "it was saved without files"
+	case c.Snapshot.None != "":
+		why = "it has no snapshot: " + c.Snapshot.None
+	}
+	return snapshot.Record{}, &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("checkpoint %s: %s", c.ID, why), Hint: "pawl checkpoints --all"}
+}

@@ -1,0 +1,67 @@
+package runs
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"pawl"
+	"pawl/internal/config"
+	"pawl/internal/disk"
+	"pawl/internal/project"
+	"pawl/internal/snapshot"
+	"pawl/internal/trust"
+)
+
+// MayTrust returns why a user must not trust a project: its .pawl belongs to another user, or git tracks the value that ties the
+// folder to the user, so that others can have it.
+func MayTrust(ctx context.Context, p *project.Project) error {
+	info, err := disk.Lstat(p.Home())
+	if err != nil {
+		return err
+	}
+	if owner := trust.OwnerOf(info); !trust.OwnerAllowed(owner) {
+		return &pawl.Error{Kind: pawl.KindDamaged, Err: fmt.Errorf("%s belongs to another user (id %d): pawl never adopts it", p.Home(), owner)}
+	}
+	const value = project.Folder + "/" + trust.File
+	tracked, err := snapshot.Tracked(ctx, p.Root, value)
+	if err != nil {
+		return err
+	}
+	if len(tracked) > 0 {
+		return &pawl.Error{
+			Kind: pawl.KindDamaged, Err: fmt.Errorf("git tracks %s, so every clone has this project's secret value", value),
+			Hint: "git rm --cached " + value + ", then rm " + value,
+		}
+	}
+	return nil
+}
+
+// Trust trusts a project on the word of its user, who has seen what it holds. All its settings count from then on. The runs of a
+// project that an older pawl registered for this user count as made here.
+func Trust(ctx context.Context, p *project.Project, now time.Time) error {
+	known := Candidate(ctx, p)
+	if err := MayTrust(ctx, p); err != nil {
+		return err
+	}
+	if err := p.Grant(now); err != nil {
+		return err
+	}
+	if err := config.Allow(p); err != nil {
+		return err
+	}
+	if !known {
+		return nil
+	}
+	return markAll(p)
+}
+
+// Candidate reports whether an older pawl, which kept no trust records, registered this project for this user: the registry has its id
+// and path, and git tracks nothing that the older pawl wrote.
+func Candidate(ctx context.Context, p *project.Project) bool {
+	if p.Trust.Trusted() || p.Trust.Copy || !p.Registered() {
+		return false
+	}
+	tracked, err := snapshot.Tracked(ctx, p.Root, project.Folder+"/runs", project.Folder+"/archive", project.Folder+"/project.json")
+	return err == nil && len(tracked) == 0
+}
