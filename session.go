@@ -237,12 +237,41 @@ func (s *State) touchSession(e Event, id SessionID) (*SessionState, error) {
 	}
 	x := s.Sessions[id]
 	if x == nil {
+		s.dropSession()
 		x = &SessionState{SessionBegan: SessionBegan{Session: id}, Since: e.Time, Doing: SessionWorks}
 		s.Sessions[id] = x
 	}
 	x.Seen, x.Seq = e.Time, e.Seq
 	return x, nil
 }
+
+// MaxSessions is how many sessions a state keeps, so that it does not grow with the history of a long-lived run.
+const MaxSessions = 100
+
+// dropSession makes room for another session: it drops the one that has been inactive for longest, except sessions with
+// an operation without an outcome.
+func (s *State) dropSession() {
+	if len(s.Sessions) < MaxSessions {
+		return
+	}
+	open := map[SessionID]bool{}
+	for _, o := range s.Operations {
+		open[o.Session] = true
+	}
+	var oldest *SessionState
+	for id, x := range s.Sessions {
+		if !open[id] && (oldest == nil || x.Seq < oldest.Seq) {
+			oldest = x
+		}
+	}
+	if oldest != nil {
+		delete(s.Sessions, oldest.Session)
+		s.Dropped++
+	}
+}
+
+// SessionCount returns the number of sessions, including those that the state does not keep.
+func (s *State) SessionCount() int { return len(s.Sessions) + s.Dropped }
 
 // abandonOperations records that a session continues or ends without reporting the outcome of its open operations.
 func (s *State) abandonOperations(id SessionID) {

@@ -1,6 +1,7 @@
 package pawl_test
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"testing"
@@ -169,6 +170,25 @@ func TestRejectedSessionEvents(t *testing.T) {
 		}
 		if diff := changed(base, s); diff != "" {
 			t.Errorf("%T changed\n%s", p, diff)
+		}
+	}
+}
+
+// TestManySessions: a state keeps the last active sessions and those with an operation in doubt, and counts the others.
+func TestManySessions(t *testing.T) {
+	t.Parallel()
+	s := fold(t, pawl.SessionBegan{Session: "a:doubt"}, op("a:doubt", "x", pawl.OperationCommand), pawl.SessionBegan{Session: "a:old"})
+	name := func(i int) pawl.SessionID { return pawl.SessionID(fmt.Sprint("a:", i)) }
+	for i := range 3 * pawl.MaxSessions {
+		applyAll(t, s, pawl.SessionBegan{Session: name(i)}, pawl.SessionBegan{Session: name(0)})
+	}
+	sameState(t, s, throughJSON(t, s))
+	if len(s.Sessions) != pawl.MaxSessions || s.SessionCount() != 3*pawl.MaxSessions+2 {
+		t.Errorf("%d sessions of %d", len(s.Sessions), s.SessionCount())
+	}
+	for id, want := range map[pawl.SessionID]bool{"a:doubt": true, "a:old": false, name(0): true, name(1): false, name(3*pawl.MaxSessions - 1): true} {
+		if (s.Sessions[id] != nil) != want {
+			t.Errorf("session %s is kept: %v", id, !want)
 		}
 	}
 }

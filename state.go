@@ -41,8 +41,9 @@ type State struct {
 	Rollback *RollbackState         `json:"rollback,omitempty"` // the rollback in progress; until it ends, nothing else starts
 	Spent    Spending               `json:"spent,omitzero"`
 
-	Sessions   map[SessionID]*SessionState     `json:"sessions,omitempty"`
-	Operations map[OperationID]*OperationState `json:"operations,omitempty"` // those without an outcome
+	Sessions   map[SessionID]*SessionState     `json:"sessions,omitempty"`         // at most MaxSessions, the last active ones
+	Dropped    int                             `json:"sessions_dropped,omitempty"` // older sessions
+	Operations map[OperationID]*OperationState `json:"operations,omitempty"`       // those without an outcome
 
 	UnknownTypes   []EventType     `json:"newer,omitempty"`   // unknown event types: a newer pawl wrote here
 	RejectedEvents []RejectedEvent `json:"misfits,omitempty"` // the last MaxRejectedEvents

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
@@ -12,6 +13,7 @@ import (
 
 	"pawl"
 	"pawl/internal/disk"
+	"pawl/internal/git"
 	"pawl/internal/project"
 	"pawl/internal/resume"
 )
@@ -42,7 +44,7 @@ func (a *app) doctorCommand() *cobra.Command {
 func tools() []pawl.Finding {
 	findings := []pawl.Finding{{Level: pawl.OK, What: "system " + runtime.GOOS + "/" + runtime.GOARCH}}
 	for name, need := range map[string]string{"/bin/sh": "steps need it", "git": "recovery needs it as evidence"} {
-		path, err := exec.LookPath(name)
+		path, err := findTool(name)
 		if err != nil {
 			findings = append(findings, pawl.Finding{Level: pawl.Warn, What: name + " not found: " + need})
 			continue
@@ -51,6 +53,17 @@ func tools() []pawl.Finding {
 	}
 	slices.SortFunc(findings[1:], func(x, y pawl.Finding) int { return strings.Compare(x.What, y.What) })
 	return findings
+}
+
+func findTool(name string) (string, error) {
+	if name != "git" {
+		return exec.LookPath(name)
+	}
+	here, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	return git.Program(here)
 }
 
 func (a *app) projectFindings(p *project.Project) []pawl.Finding {

@@ -35,7 +35,7 @@ func TestHintsNameTheRun(t *testing.T) {
 	if out := p.ok("status") + p.ok("gates"); strings.Contains(out, "--run") {
 		t.Errorf("the current run is named: %s", out)
 	}
-	p.ok("approve", "look")
+	p.ok("approve", "--yes", "look")
 	p.ok("resume")
 	if hint := pawl.HintOf(p.fails(pawl.KindRunFailed, "resume", failed).err); hint != "pawl retry one" {
 		t.Errorf("hint %q although the failed run is the current one", hint)
@@ -68,7 +68,7 @@ func TestGatesOfAnotherRun(t *testing.T) {
 	if !strings.HasSuffix(command, " --run "+other) || !strings.Contains(p.ok("gates", other), command) {
 		t.Fatalf("command %q", command)
 	}
-	p.ok(strings.Fields(command)[1:]...)
+	p.ok(append(strings.Fields(command)[1:], "--yes")...)
 	p.wants(p.ok("status", other), "ready to resume: gate ")
 }
 
@@ -121,7 +121,7 @@ func TestAnsweredGate(t *testing.T) {
 	p := atGate(t)
 	gate := string(decode[status](p, "status").Gates[0].ID)
 	p.wants(p.ok("why"), "wait  look                 waiting for approval or review\n")
-	p.ok("approve", "look")
+	p.ok("approve", "--yes", "look")
 	p.wants(p.ok("status"), "ready to resume: gate "+gate+" approved", "gate "+gate+" approved; pawl resume continues")
 	p.wants(p.ok("why"), "run   look                 gate "+gate+" approved; pawl resume continues\n")
 	brief := p.ok("brief")
@@ -141,11 +141,11 @@ func TestAnsweredGateOfTheRun(t *testing.T) {
 	t.Parallel()
 	p := atGate(t)
 	gate := decode[struct{ Gate string }](p, "ask", "Ready?").Gate
-	p.ok("approve", gate)
+	p.ok("approve", "--yes", gate)
 	p.wants(p.ok("status"), "waiting  ")
-	p.ok("approve", "look")
+	p.ok("approve", "--yes", "look")
 	gate = decode[struct{ Gate string }](p, "ask", "Really?").Gate
-	p.ok("approve", gate)
+	p.ok("approve", "--yes", gate)
 	p.wants(p.ok("status"), "ready to resume: gate "+gate+" approved")
 }
 
@@ -165,7 +165,7 @@ func TestBlockers(t *testing.T) {
 	if got := p.pawl("unblock", "2"); got.out != "blocker 2 cleared (run "+run+")\n" || got.msg != "" {
 		t.Errorf("%q, %q: no hint while others must act", got.out, got.msg)
 	}
-	p.ok("approve", "look")
+	p.ok("approve", "--yes", "look")
 	if got := p.pawl("unblock", "1", "--run", run); got.msg != "pawl: hint: pawl resume "+run+"\n" {
 		t.Errorf("hint %q", got.msg)
 	}

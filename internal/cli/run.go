@@ -262,6 +262,7 @@ type engineStart struct {
 	why      string
 	parallel int
 	adopt    *resume.PlanDiff
+	by       pawl.Author // who confirmed it
 	examined *resume.Examination
 	mirror   mirrorFlag // SYSTEM or SYSTEM=PATH; empty: as recorded in the run
 }
@@ -290,7 +291,7 @@ func (a *app) runEngine(ctx context.Context, p *project.Project, s engineStart) 
 		e.Examined(s.examined)
 	}
 	if s.adopt != nil {
-		err = e.Adopt(soft, s.adopt)
+		err = e.Adopt(soft, s.adopt, s.by)
 	}
 	if err == nil {
 		err = e.Run(soft, hard, s.why)

@@ -127,7 +127,7 @@ func folderArgument(p *project.Project, m *interop.Mirror) string {
 	return ""
 }
 
-// importAndResume imports another system's workflow, unless that was done before, and resumes the run.
+// importAndResume imports another system's workflow, unless that was done before, asks to adopt the run and resumes it.
 func (a *app) importAndResume(ctx context.Context, p *project.Project, m *interop.Mirror, folder *interop.Folder, o runOptions) error {
 	reading, findings := folder.Read("")
 	reading = relativeToProject(p.Root, m.Dir, reading)
@@ -141,6 +141,9 @@ func (a *app) importAndResume(ctx context.Context, p *project.Project, m *intero
 			return err
 		}
 		run = made.Run
+	}
+	if err := a.adoptImported(ctx, p, run); err != nil {
+		return err
 	}
 	return a.resume(ctx, string(run), resumeOptions{parallel: o.parallel, mirror: o.mirror})
 }

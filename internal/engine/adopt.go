@@ -18,8 +18,8 @@ import (
 
 // Adopt applies a plan diff before Run. An edited plan becomes the run's next revision, and the affected steps are
 // reopened. Attempts that run with an outdated definition are terminated. Changed acceptance checks run again; a step
-// that fails them is reopened.
-func (e *Engine) Adopt(ctx context.Context, c *resume.PlanDiff) error {
+// that fails them is reopened. by is who confirmed the edited plan.
+func (e *Engine) Adopt(ctx context.Context, c *resume.PlanDiff, by pawl.Author) error {
 	if err := refuseNewSecrets(e.plan.Plan, c); err != nil {
 		return err
 	}
@@ -29,7 +29,7 @@ func (e *Engine) Adopt(ctx context.Context, c *resume.PlanDiff) error {
 		if err := disk.Replace(e.cfg.Project.PlanFile(e.run, revision), c.Data); err != nil {
 			return err
 		}
-		e.emit(runs.PlanEvent(e.cfg.Project, revision, n))
+		e.emitBy(by, runs.PlanEvent(e.cfg.Project, revision, n))
 		e.plan = runs.NewOutline(c.Plan())
 	}
 	if err := e.endOutdated(ctx, c); err != nil {

@@ -106,7 +106,8 @@ type Engine struct {
 	cached     pawl.Seq                 // Seq of the last cached state
 	lists      map[pawl.StepID]workList // item lists, as journaled
 	notes      []string                 // see Notes
-	fatal      error                    // an error from a worker that stops the engine
+	checkCache func(context.Context) error
+	fatal      error // an error from a worker that stops the engine
 }
 
 // Open takes the project's engine lock and opens the run. If another engine holds the lock, the error is of KindHeld.
@@ -152,11 +153,12 @@ func (e *Engine) load(ctx context.Context) error {
 	if err := runs.RequireOwn(e.cfg.Project, e.run); err != nil {
 		return err
 	}
-	r, err := runs.Load(ctx, e.cfg.Project, e.run)
+	r, err := runs.LoadToContinue(ctx, e.cfg.Project, e.run)
 	if err != nil {
 		return err
 	}
-	e.log, e.state, e.plan = r.Log, r.State, runs.NewOutline(r.Plan)
+	e.log, e.state, e.plan, e.checkCache = r.Log, r.State, runs.NewOutline(r.Plan), r.CheckCache
+	e.notes = append(e.notes, r.Notes...)
 	if err := r.RestorePlan(e.cfg.Project); err != nil {
 		return err
 	}
@@ -208,7 +210,16 @@ func (e *Engine) Run(ctx, hard context.Context, why string) error {
 // cut off.
 func (e *Engine) work(ctx context.Context, do func(helpers context.Context) error) error {
 	helpers, quit := context.WithCancel(context.WithoutCancel(ctx))
+	checked := make(chan error, 1)
+	e.spawn(func() func() {
+		err := e.checkCache(helpers)
+		checked <- err
+		return func() { e.fatal = errors.Join(e.fatal, err) }
+	})
 	err := do(helpers)
+	if forged := <-checked; forged != nil && !errors.Is(err, forged) {
+		err = errors.Join(forged, err)
+	}
 	err = e.shutdown(helpers, err)
 	quit()
 	e.drain()
@@ -426,8 +437,13 @@ func (e *Engine) spawn(work func() func()) {
 
 // emit adds events to the next batch.
 func (e *Engine) emit(payloads ...pawl.Payload) {
+	e.emitBy(pawl.Author{Kind: pawl.ByEngine}, payloads...)
+}
+
+// emitBy adds events of another author to the next batch.
+func (e *Engine) emitBy(by pawl.Author, payloads ...pawl.Payload) {
 	for _, p := range payloads {
-		event, err := redact.OfProcess().Event(pawl.Author{Kind: pawl.ByEngine}, p)
+		event, err := redact.OfProcess().Event(by, p)
 		if err != nil {
 			panic("payloads are plain data: " + err.Error())
 		}

@@ -11,6 +11,7 @@ import (
 
 	"pawl"
 	"pawl/internal/disk"
+	"pawl/internal/journal"
 	"pawl/internal/project"
 )
 
@@ -20,7 +21,7 @@ type sessionCache struct {
 	Session pawl.SessionID    `json:"session"`
 	Run     pawl.RunID        `json:"run"`
 	Process *pawl.Process     `json:"process,omitempty"` // of the agent, as last journaled
-	Looked  int64             `json:"looked,omitempty"`  // journal offset before which there is no end of the run
+	Looked  journal.Position  `json:"seen,omitzero"`     // place in the journal before which there is no end of the run
 	Others  []pawl.RunID      `json:"others,omitempty"`  // other runs whose doubts were in its brief
 	Tasks   map[string]string `json:"tasks,omitempty"`   // id → status and title, as last journaled
 }

@@ -357,13 +357,13 @@ func (c *call) events(payloads ...pawl.Payload) ([]pawl.Event, error) {
 // it may have ended since.
 const nearEnd = 16 << 10
 
-// endUnseenBefore returns the offset in a run's journal before which the run's end need not be searched.
-func (c *call) endUnseenBefore(run pawl.RunID) int64 {
-	info, err := disk.Lstat(filepath.Join(c.project.RunDir(run), journal.FileName))
+// endUnseenBefore returns the position in a run's journal before which the run's end need not be searched.
+func (c *call) endUnseenBefore(run pawl.RunID) journal.Position {
+	at, err := journal.End(c.project.Runs(), run, nearEnd)
 	if err != nil {
-		return 0
+		return journal.Position{}
 	}
-	return max(0, info.Size()-nearEnd)
+	return at
 }
 
 // farBehind is the number of journal bytes that are searched again at each call before the cache is updated.
@@ -372,7 +372,8 @@ const farBehind = 32 << 10
 // runEnded reports whether the cached run has ended since.
 func (c *call) runEnded() bool {
 	ended, end, err := journal.Ended(c.project.Runs(), c.cache.Run, c.cache.Looked)
-	if err == nil && !ended && end-c.cache.Looked > farBehind {
+	far := end.Segment != c.cache.Looked.Segment || end.Offset-c.cache.Looked.Offset > farBehind
+	if err == nil && !ended && far {
 		c.cache.Looked = end
 		c.saveCache()
 	}

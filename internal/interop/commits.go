@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"pawl/internal/git"
 	"pawl/internal/interop/format"
 	"pawl/internal/resume"
 	"pawl/internal/snapshot"
@@ -64,9 +65,9 @@ func commitsBetween(ctx context.Context, dir string) func(from, until time.Time)
 
 // changedFiles returns the files that a commit changed, relative to dir.
 func changedFiles(ctx context.Context, dir, commit string) []string {
-	out, err := resume.RunGit(ctx, dir, "diff-tree", "--root", "--no-commit-id", "--name-only", "--relative", "-r", "-z", commit)
+	out, err := git.Output(ctx, dir, "diff-tree", "--root", "--no-commit-id", "--name-only", "--relative", "-r", "-z", commit)
 	if err != nil {
 		return nil
 	}
-	return strings.FieldsFunc(out, func(r rune) bool { return r == 0 })
+	return strings.FieldsFunc(string(out), func(r rune) bool { return r == 0 })
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"pawl"
+	"pawl/internal/git"
 	"pawl/internal/interop/format"
 	"pawl/internal/project"
 	"pawl/internal/resume"
@@ -155,7 +156,7 @@ func (b partialWork) outputsOfOthers(id pawl.StepID) map[string]bool {
 
 // isStaged reports whether the git index has staged changes.
 func isStaged(ctx context.Context, root string) bool {
-	_, err := resume.RunGit(ctx, root, "diff", "--cached", "--quiet")
+	_, err := git.Output(ctx, root, "diff-index", "--cached", "--quiet", "HEAD")
 	exit, ok := errors.AsType[*exec.ExitError](err)
 	return ok && exit.ExitCode() == 1
 }

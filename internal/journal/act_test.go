@@ -27,6 +27,9 @@ func act() int {
 	if _, err := fmt.Sscan(os.Getenv(actVar), &folder, &name, &batches); err != nil {
 		return 2
 	}
+	if size, err := strconv.ParseInt(os.Getenv(segmentVar), 10, 64); err == nil {
+		journal.SetSegmentSize(size)
+	}
 	log, err := journal.Open(folder, runID)
 	if err != nil {
 		fmt.Println("error", err)
@@ -70,6 +73,9 @@ func act() int {
 	}
 	return 0
 }
+
+// segmentVar is the size at which an actor seals segments.
+const segmentVar = "PAWL_TEST_SEGMENT"
 
 // limitVar is how long a file that an actor writes may become: what goes beyond it is written short, and then fails.
 const limitVar = "PAWL_TEST_LIMIT"

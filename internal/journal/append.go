@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -52,7 +50,7 @@ func (l *Log) Append(ctx context.Context, epoch pawl.Epoch, events ...pawl.Event
 		return 0, err
 	}
 	if l.queue.enter(a) || <-a.turn {
-		l.flushGroup()
+		l.flushGroup(context.WithoutCancel(ctx))
 	}
 	return a.seq, a.err
 }
@@ -98,9 +96,9 @@ func (q *queue) handOff() {
 }
 
 // flushGroup writes all queued appends as one batch: the caller's own and others'.
-func (l *Log) flushGroup() {
+func (l *Log) flushGroup(ctx context.Context) {
 	group := l.queue.next()
-	if err := l.commit(group); err != nil {
+	if err := l.commit(ctx, group); err != nil {
 		for _, a := range group {
 			if a.err == nil {
 				a.seq, a.err = 0, fmt.Errorf("append to %s: %w", l.path(), err)
@@ -114,14 +112,18 @@ func (l *Log) flushGroup() {
 }
 
 // commit writes the group. If the sync fails, it reopens the file and tries once more.
-func (l *Log) commit(group []*pendingAppend) error {
+func (l *Log) commit(ctx context.Context, group []*pendingAppend) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.writable(); err != nil {
 		return err
 	}
+	before := l.chain.end
 	err := l.write(group)
 	if !errors.Is(err, errUnsynced) {
+		if err == nil && l.first > 0 && l.sealDue(before, l.chain.end) {
+			_ = l.seal(ctx) // the events are durable; a later batch tries again
+		}
 		return err
 	}
 	if again := l.reopen(); again != nil {
@@ -154,48 +156,54 @@ func (l *Log) write(group []*pendingAppend) error {
 		return err
 	}
 	defer unlock()
-	if err := l.checkNotReplaced(); err != nil {
+	if err := l.prepareWrite(); err != nil {
 		return err
 	}
+	next, ends, buf, err := l.compose(group)
+	if err != nil || len(ends) == 0 {
+		return err
+	}
+	if l.head > 0 && l.chain.end == l.head { // whoever began the segment may have crashed before its name was durable
+		if err := disk.SyncFolder(l.home); err != nil {
+			return err
+		}
+	}
+	if err := l.writeDurably(buf, next.end); err != nil {
+		return err
+	}
+	l.mark(group)
+	l.chain, l.ends = next, append(l.ends, ends...)
+	l.size, l.synced = next.end, next.end
+	return nil
+}
+
+// prepareWrite reads what others have appended, and moves a torn tail aside. The caller holds the lock.
+func (l *Log) prepareWrite() error {
 	if err := l.catchUp(); err != nil {
+		return err
+	}
+	if err := l.writable(); err != nil {
 		return err
 	}
 	if l.newer != "" {
 		return fmt.Errorf("the journal contains an event of type %s: %w", l.newer, pawl.ErrNewer)
 	}
 	if l.size > l.chain.end {
-		if err := l.saveTornTail(); err != nil {
-			return err
-		}
+		return l.saveTornTail()
 	}
-	next, ends, buf, err := l.compose(group)
-	if err != nil || len(ends) == 0 {
-		return err
-	}
-	if err := l.writeDurably(buf, next.end); err != nil {
-		return err
-	}
-	l.chain, l.ends = next, append(l.ends, ends...)
-	l.size, l.synced = next.end, next.end
 	return nil
 }
 
-// checkNotReplaced verifies that the open file is still the run's journal. While this process waited for the lock,
-// another one may have replaced a damaged journal by a rebuilt one.
-func (l *Log) checkNotReplaced() error {
-	ours, err := l.file.Stat()
-	if err != nil {
-		return err
+// mark notes the types of the group's events.
+func (l *Log) mark(group []*pendingAppend) {
+	for _, a := range group {
+		if a.err != nil {
+			continue
+		}
+		for _, what := range a.lines {
+			l.marks.add([]byte(what.kind), func() []byte { return what.data })
+		}
 	}
-	named, err := disk.Lstat(l.path())
-	if err == nil && os.SameFile(ours, named) || errors.Is(err, fs.ErrNotExist) {
-		return nil // if the folder was moved away, finish the write there
-	}
-	if err == nil {
-		l.dead = fmt.Errorf("%w: another process has rebuilt the journal", ErrDead)
-		err = l.dead
-	}
-	return err
 }
 
 // tornPrefix starts the names of the files for torn tails; offset and time follow.

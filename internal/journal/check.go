@@ -23,6 +23,7 @@ const maxFindings = 100
 func Check(home string) []pawl.Finding {
 	c := &checker{home: home, path: filepath.Join(home, FileName), chain: chain{sum: noSum}}
 	c.journal()
+	c.folds()
 	c.blobs()
 	c.leftovers()
 	return c.findings
@@ -78,12 +79,73 @@ func (c *checker) journal() {
 		return
 	}
 	defer unlock()
-	if err := c.lines(file); err != nil {
+	if err := c.segments(file); err != nil {
 		c.report(pawl.Bad, c.position(), "%v", err)
 	}
 	if c.size > 0 && c.chain.seq == 0 && hasTraces(c.home) {
 		c.reportDamage(c.path, errors.New("the journal is truncated within its first event, although the run did more"))
 	}
+}
+
+// segments checks the sealed segments and then the open one.
+func (c *checker) segments(open *os.File) error {
+	info, err := open.Stat()
+	if err != nil {
+		return err
+	}
+	v, _, err := readHeader(open, info.Size(), c.run())
+	if err != nil {
+		c.reportDamage(c.path, err)
+		return nil
+	}
+	list, err := sealedIn(c.home, v.first)
+	if err != nil {
+		return err
+	}
+	last := c.path
+	for _, s := range list {
+		file, err := disk.Open(s.path)
+		if err != nil {
+			return err
+		}
+		c.path = s.path
+		if err := errors.Join(c.segment(file), file.Close()); err != nil {
+			return err
+		}
+	}
+	c.path = last
+	if err := c.segment(open); err != nil {
+		return err
+	}
+	c.summary()
+	return nil
+}
+
+func (c *checker) run() pawl.RunID { return pawl.RunID(filepath.Base(c.home)) }
+
+// segment checks one file, which follows the chain.
+func (c *checker) segment(file *os.File) error {
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	v, from, err := readHeader(file, info.Size(), c.run())
+	switch {
+	case err != nil:
+	case from != nil:
+		err = from.follows(0, c.chain)
+	case c.chain.seq > 0:
+		err = fmt.Errorf("missing header: the segment does not follow event %d", c.chain.seq)
+	}
+	if err != nil {
+		c.reportDamage(c.path, err)
+		c.chain.end = 0
+	}
+	if from != nil {
+		c.chain, c.number = v.chain, 1
+		c.alternatives, c.unknownPredecessor = nil, false
+	}
+	return c.lines(file)
 }
 
 func (c *checker) lines(file *os.File) error {
@@ -92,15 +154,11 @@ func (c *checker) lines(file *os.File) error {
 		return err
 	}
 	c.file, c.size = file, info.Size()
-	in := newLines(file, 0, c.size)
+	in := newLines(file, c.chain.end, c.size)
 	for len(c.findings) < maxFindings {
 		line, err := in.next()
-		if err != nil {
+		if err != nil || line == nil {
 			return err
-		}
-		if line == nil {
-			c.summary()
-			return nil
 		}
 		c.number++
 		if more, err := c.line(line); !more {
@@ -201,7 +259,7 @@ func (c *checker) content(line []byte, before chain) {
 		err = errors.New("data is not JSON")
 	}
 	if err == nil && r.seq == 1 {
-		err = checkFirst(pawl.RunID(filepath.Base(c.home)), event.Type, r.data)
+		err = checkFirst(c.run(), event.Type, r.data)
 	}
 	if err != nil {
 		c.reportDamage(where, err)
@@ -244,6 +302,6 @@ func (c *checker) leftovers() {
 		c.report(pawl.Bad, c.home, "%v", err)
 	}
 	for _, name := range names {
-		c.report(pawl.OK, name, "the damaged journal, saved when it was rebuilt")
+		c.report(pawl.OK, name, "a damaged journal, saved when it was rebuilt")
 	}
 }

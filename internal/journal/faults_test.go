@@ -46,6 +46,68 @@ func TestEveryFault(t *testing.T) {
 	}
 }
 
+// TestEveryFaultOfSegments lets another process die or fail at each of its calls while it begins segments. Whatever it
+// left, nothing acknowledged is lost, and the next process goes on and begins further segments.
+func TestEveryFaultOfSegments(t *testing.T) {
+	t.Parallel()
+	const batches = 4
+	segments := fmt.Sprint(segmentVar, "=", 1000)
+	count, sealed := 0, 0
+	r := tornRun(t)
+	log := filepath.Join(t.TempDir(), "calls")
+	runActor(t, actor(t, r.folder, "w", batches, segments, disk.FaultVar+"=count", disk.FaultLog+"="+log))
+	if data, err := os.ReadFile(log); err == nil {
+		count, sealed = strings.Count(string(data), "\n"), strings.Count(string(data), " link\n")
+	}
+	if sealed < 2 || len(r.segments(t)) != sealed {
+		t.Fatalf("%d segments, %d calls", sealed, count)
+	}
+	for _, fault := range []string{"die:%d", "ENOSPC:%d", "EIO:%d", "EIO:%d-"} {
+		t.Run(strings.ReplaceAll(fault, ":%d", ""), func(t *testing.T) {
+			t.Parallel()
+			for n := 1; n <= count; n++ {
+				spec := fmt.Sprintf(fault, n)
+				r := tornRun(t)
+				said := runActor(t, actor(t, r.folder, "w", batches, segments, disk.FaultVar+"="+spec))
+				if len(said.errors) > 0 && strings.HasPrefix(spec, "die") {
+					t.Fatalf("%s: errors %q", spec, said.errors)
+				}
+				next := runActor(t, actor(t, r.folder, "v", 3, segments))
+				if len(next.done) != 3 || len(next.errors) > 0 {
+					t.Fatalf("%s: the next process did %d batches: %q", spec, len(next.done), next.errors)
+				}
+				if open := len(r.bytes(t)); open > 1700 { // a batch more than a segment, and the header
+					t.Errorf("%s: the open segment was not sealed at %d bytes", spec, open)
+				}
+				verifySegments(t, spec, r, said, next)
+			}
+		})
+	}
+}
+
+// verifySegments checks that what two processes were acknowledged is there, once and in order.
+func verifySegments(t *testing.T, spec string, r *run, said ...report) {
+	t.Helper()
+	texts := r.again(t).texts(t)
+	for _, s := range said {
+		for text, seq := range s.done {
+			if at := int(seq) - 2; at >= len(texts) || texts[at] != text+".b" || texts[at-1] != text+".a" {
+				t.Errorf("%s: lost %s, acknowledged as event %d: %q", spec, text, seq, texts)
+			}
+		}
+	}
+	seen := map[string]bool{}
+	for _, text := range texts {
+		if seen[text] {
+			t.Errorf("%s: %s is there twice: %q", spec, text, texts)
+		}
+		seen[text] = true
+	}
+	for _, f := range badOf(journal.Check(r.home())) {
+		t.Errorf("%s: %s: %s", spec, f.Where, f.What)
+	}
+}
+
 // tornRun makes a run whose journal ends in a torn tail.
 func tornRun(t *testing.T) *run {
 	r := newRun(t, "before")

@@ -58,6 +58,7 @@ func TestReaderInTheDocument(t *testing.T) {
 		}
 	}
 	good := r.bytes(t)
+	defer readSegments(t, script)
 	read("good", good, 5, "")
 	read("torn", good[:len(good)-7], 4, "")
 	at := bytes.Index(good, []byte(`"seq":4`))
@@ -66,4 +67,35 @@ func TestReaderInTheDocument(t *testing.T) {
 	flipped := bytes.Clone(good)
 	flipped[bytes.Index(flipped, []byte("zwei"))] ^= 1
 	read("flipped", flipped, 2, "line 3, byte ")
+}
+
+// readSegments runs the reader against a journal of several segments, and then against a missing line at the end of one.
+func readSegments(t *testing.T, script string) {
+	t.Helper()
+	r, _ := segmented(t, 40)
+	r.damaged = true
+	count := func() (int, error) {
+		out, err := exec.CommandContext(t.Context(), "python3", script, r.path()).Output()
+		for i, line := range strings.Split(strings.TrimSuffix(string(out), "\n"), "\n") {
+			if !strings.HasPrefix(line, fmt.Sprint(i+1, " ")) {
+				t.Errorf("line %d is %q", i+1, line)
+			}
+		}
+		return strings.Count(string(out), "\n"), err
+	}
+	if n, err := count(); n != 81 || err != nil || len(r.segments(t)) < 3 {
+		t.Errorf("segments: python reads %d events, %v", n, err)
+	}
+	second := r.segments(t)[1]
+	data, err := os.ReadFile(second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := bytes.LastIndexByte(data[:len(data)-1], '\n') + 1
+	if err := os.WriteFile(second, data[:last], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := count(); n >= 81 || err == nil {
+		t.Errorf("a segment without its last line: python reads %d events, %v", n, err)
+	}
 }

@@ -165,6 +165,8 @@ func (d *decoder) event(r rawLine) (pawl.Event, error) {
 // lineContent is the part of a line that a writer supplies; the journal adds the rest.
 type lineContent struct {
 	time time.Time
+	kind pawl.EventType
+	data []byte // as passed to Append
 	tail []byte // from "by" to the end of data
 }
 
@@ -194,7 +196,7 @@ func encode(e pawl.Event) (lineContent, error) {
 	if size := len(tail) + maxHead; size > maxLine {
 		return lineContent{}, fmt.Errorf("append %s: the event has %d bytes, more than the maximum of %d: store large data as a blob", e.Type, len(e.Data), maxLine-maxHead)
 	}
-	return lineContent{time: e.Time, tail: tail}, nil
+	return lineContent{time: e.Time, kind: e.Type, data: e.Data, tail: tail}, nil
 }
 
 // chain is a position after a line, with everything needed to verify or write the next line.

@@ -23,10 +23,14 @@ type Log struct {
 
 	queue queue // pending appends; its lock is never held together with mu
 
-	mu       sync.Mutex // guards the fields below, and the flock, of which a descriptor holds one
-	file     disk.File
-	readOnly error // why the file is open for reading only, or nil
-	verified
+	mu        sync.Mutex // guards the fields below, and the flock, of which a descriptor holds one
+	file      disk.File
+	locked    int          // how the file is locked
+	readOnly  error        // why the file is open for reading only, or nil
+	limit     int64        // size at which the file is sealed
+	sealed    []*sealed    // the segments before the open one
+	origin    *origin      // header of the open segment; nil for the first one
+	verified               // of the open segment
 	size      int64        // size of the file when last checked; bytes after chain.end are a torn tail
 	synced    int64        // chain.end at the last sync by this descriptor
 	damage    error        // damage after chain.end, or nil
@@ -59,7 +63,7 @@ func open(folder string, run pawl.RunID) (*Log, error) {
 	if _, err := pawl.ParseRunID(string(run)); err != nil {
 		return nil, fmt.Errorf("%w: %w", pawl.ErrNoRun, err)
 	}
-	l := &Log{run: run, home: homeOf(folder, run), quit: make(chan struct{}), verified: newVerified()}
+	l := blankLog(folder, run)
 	if err := l.openFile(); err != nil {
 		return nil, err
 	}
@@ -70,15 +74,15 @@ func open(folder string, run pawl.RunID) (*Log, error) {
 	return l, nil
 }
 
+func blankLog(folder string, run pawl.RunID) *Log {
+	return &Log{run: run, home: filepath.Join(folder, string(run)), quit: make(chan struct{}), limit: segmentSize, verified: newVerified()}
+}
+
 func (l *Log) path() string { return filepath.Join(l.home, FileName) }
 
 // openFile opens the journal for writing, or for reading if writing is not permitted.
 func (l *Log) openFile() error {
-	file, err := disk.OpenWritable(l.path())
-	if errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.EROFS) {
-		l.readOnly = err
-		file.File, err = disk.Open(l.path())
-	}
+	file, err := l.openForWriting(l.path())
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("run %s: %w", l.run, pawl.ErrNoRun)
 	}
@@ -89,13 +93,28 @@ func (l *Log) openFile() error {
 	return nil
 }
 
+func (l *Log) openForWriting(path string) (disk.File, error) {
+	file, err := disk.OpenWritable(path)
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.EROFS) {
+		l.readOnly = err
+		file.File, err = disk.Open(path)
+	}
+	return file, err
+}
+
 // Close closes the journal and ends its watches.
 func (l *Log) Close() error {
 	l.closing.Do(func() { close(l.quit) })
 	l.background.Wait()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.file.Close()
+	errs := []error{l.file.Close()}
+	for _, s := range l.sealed {
+		if s.index != nil {
+			errs = append(errs, s.index.file.Close())
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // broken reports whether the journal is damaged or failed.
@@ -114,17 +133,21 @@ func (l *Log) Seq() pawl.Seq {
 
 // lock takes the journal's flock. It waits for other writers, which hold the lock during one batch.
 func (l *Log) lock(how int) (unlock func(), err error) {
-	flock := func(how int) error {
-		for {
-			if err := unix.Flock(int(l.file.Fd()), how); err != unix.EINTR {
-				return err
-			}
+	if err := l.flock(how); err != nil {
+		return nil, err
+	}
+	return func() { _ = l.flock(unix.LOCK_UN) }, nil // closing the file would unlock it too
+}
+
+func (l *Log) flock(how int) error {
+	l.locked = how
+	for {
+		if err := unix.Flock(int(l.file.Fd()), how); err == nil {
+			return nil
+		} else if err != unix.EINTR {
+			return fmt.Errorf("lock %s: %w", l.path(), err)
 		}
 	}
-	if err := flock(how); err != nil {
-		return nil, fmt.Errorf("lock %s: %w", l.path(), err)
-	}
-	return func() { _ = flock(unix.LOCK_UN) }, nil // closing the file would unlock it too
 }
 
 // refresh reads what others have appended. Under the lock, it never sees part of a batch.
@@ -140,21 +163,57 @@ func (l *Log) refresh() error {
 	return l.catchUp()
 }
 
-// catchUp verifies the lines appended since the last call. The caller holds the lock.
+// catchUp verifies the lines appended since the last call, through all segments. The caller holds the lock.
 func (l *Log) catchUp() error {
+	for more := true; more; {
+		err := l.catchUpFile()
+		if err != nil {
+			return err
+		}
+		if more, err = l.advance(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// catchUpFile verifies the lines appended to the open segment since the last call.
+func (l *Log) catchUpFile() error {
 	info, err := l.file.Stat()
 	if err != nil {
 		return err
 	}
 	l.size = info.Size()
 	if l.size < l.chain.end {
-		l.damage = damaged(l.path(), l.chain.seq, l.size, fmt.Errorf("the file is truncated here; it had at least %d bytes", l.chain.end))
+		l.damage = damaged(l.path(), l.lineNumber()-1, l.size, fmt.Errorf("the file is truncated here; it had at least %d bytes", l.chain.end))
 		return l.damage
 	}
 	if l.size == l.chain.end {
 		return nil
 	}
+	if l.chain.end == 0 {
+		if err := l.begin(); err != nil {
+			return err
+		}
+	}
 	return l.scan()
+}
+
+// begin reads the header of the open segment, if it has one, and checks the sealed segments.
+func (l *Log) begin() error {
+	v, from, err := readHeader(l.file, l.size, l.run)
+	if err != nil {
+		l.damage = damaged(l.path(), 1, 0, err)
+		return l.damage
+	}
+	if from == nil {
+		return nil
+	}
+	l.verified, l.origin = v, from
+	if err := l.checkSealed(from); err != nil {
+		l.damage = err
+	}
+	return l.damage
 }
 
 // scan verifies the lines after the end of the chain.
@@ -196,7 +255,7 @@ func (l *Log) afterScan(before pawl.Seq) error {
 
 // classifyTail distinguishes a torn tail from damage. line is the first bad line.
 func (l *Log) classifyTail(in *lines, line []byte, why error) error {
-	bad := damaged(l.path(), l.chain.seq+1, l.chain.end, why)
+	bad := damaged(l.path(), l.lineNumber(), l.chain.end, why)
 	switch harmless, err := torn(in, line, l.chain); {
 	case err != nil:
 		return err
@@ -252,15 +311,24 @@ func (l *Log) Event(seq pawl.Seq) (pawl.Event, error) {
 	if seq < 1 || seq > l.chain.seq {
 		return pawl.Event{}, fmt.Errorf("read journal: no event %d", seq)
 	}
-	line, err := l.lineAt(seq)
-	if err != nil {
-		return pawl.Event{}, err
+	file, known, path := l.file.File, &l.verified, l.path()
+	if s := l.segmentOf(seq); s != nil {
+		index, err := s.load(l.run)
+		if err != nil {
+			return pawl.Event{}, fmt.Errorf("read event %d: %w", seq, err)
+		}
+		file, known, path = index.file, &index.verified, s.path
 	}
-	return l.decode(&decoder{}, line, l.startOf(seq))
+	line := make([]byte, known.endOf(seq)-known.startOf(seq))
+	if _, err := file.ReadAt(line, known.startOf(seq)); err != nil {
+		return pawl.Event{}, fmt.Errorf("read event %d: %w", seq, err)
+	}
+	return decode(path, &decoder{}, line, known.startOf(seq))
 }
 
+// lineAt returns the line of an event in the open segment.
 func (l *Log) lineAt(seq pawl.Seq) ([]byte, error) {
-	line := make([]byte, l.ends[seq-1]-l.startOf(seq))
+	line := make([]byte, l.endOf(seq)-l.startOf(seq))
 	if _, err := l.file.ReadAt(line, l.startOf(seq)); err != nil {
 		return nil, fmt.Errorf("read event %d: %w", seq, err)
 	}
@@ -286,11 +354,24 @@ func (l *Log) Events(after pawl.Seq) iter.Seq2[pawl.Event, error] {
 	}
 }
 
-// eventsAfter yields the known events after seq. Their bytes never change, so iterating needs no lock.
+// eventsAfter yields the known events after seq. Their bytes never change, so iterating needs no lock. It verifies the
+// lines of sealed segments, which were not verified when the journal was opened.
 func (l *Log) eventsAfter(after pawl.Seq) iter.Seq2[pawl.Event, error] {
-	from := l.startOf(min(max(after, 0), l.chain.seq) + 1)
-	in := newLines(l.file, from, l.chain.end)
+	after = min(max(after, 0), l.chain.seq)
+	var older []*sealed
+	for _, s := range l.sealed {
+		if s.last > after || s.last == 0 { // 0: damaged
+			older = append(older, s)
+		}
+	}
+	from := l.startOf(max(after+1, l.first))
+	in, path := newLines(l.file, from, l.chain.end), l.path()
 	return func(yield func(pawl.Event, error) bool) {
+		for _, s := range older {
+			if !s.events(l.run, after, yield) {
+				return
+			}
+		}
 		var d decoder
 		for {
 			line, err := in.next()
@@ -300,7 +381,7 @@ func (l *Log) eventsAfter(after pawl.Seq) iter.Seq2[pawl.Event, error] {
 			if line == nil {
 				return
 			}
-			event, err := l.decode(&d, line, from)
+			event, err := decode(path, &d, line, from)
 			from += int64(len(line))
 			if !yield(event, err) || err != nil {
 				return
@@ -309,23 +390,62 @@ func (l *Log) eventsAfter(after pawl.Seq) iter.Seq2[pawl.Event, error] {
 	}
 }
 
-// startOf returns the offset of a line. For the number after the last line it returns the end.
-func (l *Log) startOf(seq pawl.Seq) int64 {
-	if seq < 2 {
-		return 0
+// events yields the events of a sealed segment after a number. It returns false when the caller stops, and after an
+// error.
+func (s *sealed) events(run pawl.RunID, after pawl.Seq, yield func(pawl.Event, error) bool) (more bool) {
+	fail := func(at *verified, why error) bool {
+		yield(pawl.Event{}, fmt.Errorf("read journal: %w", damaged(s.path, at.lineNumber(), at.chain.end, why)))
+		return false
 	}
-	return l.ends[seq-2]
+	at := newVerified()
+	file, err := disk.Open(s.path)
+	if err != nil {
+		return fail(&at, err)
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err == nil {
+		at, _, err = readHeader(file, info.Size(), run)
+	}
+	if err != nil {
+		return fail(&at, err)
+	}
+	var d decoder
+	for in := newLines(file, at.head, info.Size()); ; {
+		line, err := in.next()
+		if err != nil {
+			return fail(&at, err)
+		}
+		if line == nil {
+			break
+		}
+		offset := at.chain.end
+		if _, err := at.chain.follow(line); err != nil {
+			return fail(&at, err)
+		}
+		if at.chain.seq <= after {
+			continue
+		}
+		event, err := decode(s.path, &d, line, offset)
+		if !yield(event, err) || err != nil {
+			return false
+		}
+	}
+	if s.last == 0 || at.chain.seq != s.last || at.chain.sum != s.end.sum {
+		return fail(&at, errors.New("the next segment does not follow this one"))
+	}
+	return true
 }
 
-// decode decodes a verified line.
-func (l *Log) decode(d *decoder, line []byte, offset int64) (pawl.Event, error) {
+// decode decodes a verified line of a file.
+func decode(path string, d *decoder, line []byte, offset int64) (pawl.Event, error) {
 	r, ok := splitLine(line)
 	if !ok {
-		return pawl.Event{}, damaged(l.path(), r.seq, offset, errors.New("the line changed after it was verified"))
+		return pawl.Event{}, damaged(path, r.seq, offset, errors.New("the line changed after it was verified"))
 	}
 	event, err := d.event(r)
 	if err != nil {
-		return pawl.Event{}, damaged(l.path(), r.seq, offset, err)
+		return pawl.Event{}, damaged(path, r.seq, offset, err)
 	}
 	return event, nil
 }

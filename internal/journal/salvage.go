@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -25,9 +26,14 @@ type Salvage struct {
 
 	run     pawl.RunID
 	folder  string
-	end     int64  // offset after the events
-	content []byte // content of the file
+	base    pawl.Seq // number of the first event in the segment in which the events end
+	content []byte   // of that segment
+	end     int64    // offset there after the events
+	current []byte   // content of journal.jsonl
 }
+
+func (s *Salvage) home() string { return filepath.Join(s.folder, string(s.run)) }
+func (s *Salvage) path() string { return filepath.Join(s.home(), FileName) }
 
 // ReadSalvage reads the readable part of the journal of run in folder. It returns pawl.ErrNewer if a newer pawl wrote
 // the journal, since its events are unknown.
@@ -35,31 +41,118 @@ func ReadSalvage(folder string, run pawl.RunID) (*Salvage, error) {
 	s := &Salvage{run: run, folder: folder}
 	l, err := open(folder, run)
 	if errors.Is(err, pawl.ErrNoRun) {
-		return s, nil
+		return s, s.readSealed()
 	}
 	if err != nil {
 		return nil, err
 	}
 	defer l.Close()
-	s.Exists, s.Damage, s.end = true, l.damage, l.chain.end
+	s.Exists, s.Damage = true, l.damage
 	if l.newer != "" {
 		return nil, fmt.Errorf("%s contains an event of type %s: %w", l.path(), l.newer, pawl.ErrNewer)
 	}
 	if errors.Is(l.damage, pawl.ErrNewer) {
 		return nil, fmt.Errorf("%s is %w", l.path(), pawl.ErrNewer)
 	}
-	for event, err := range l.eventsAfter(0) {
+	if s.current, err = disk.ReadFile(l.path(), disk.JournalLimit); err != nil {
+		return nil, err
+	}
+	damage, err := s.readSegments(l.sealed)
+	if err != nil || damage != nil {
+		s.Damage = damage
+		return s, err
+	}
+	if l.first != pawl.Seq(len(s.Events))+1 { // a segment is missing
+		return s, nil
+	}
+	s.base, s.content, s.end = l.first, s.current, l.chain.end
+	for event, err := range l.eventsAfter(l.first - 1) {
 		if err != nil {
 			return nil, err
 		}
 		s.Events = append(s.Events, event)
 	}
-	s.content, err = disk.ReadFile(l.path(), disk.JournalLimit)
-	return s, err
+	return s, nil
 }
 
-// damagedPrefix starts the names of saved damaged journals; the time follows.
+// readSealed reads the sealed segments of a journal whose open segment is missing.
+func (s *Salvage) readSealed() error {
+	list, err := sealedIn(s.home(), math.MaxInt64)
+	if errors.Is(err, fs.ErrNotExist) || len(list) == 0 {
+		return nil
+	}
+	if err == nil {
+		s.Damage, err = s.readSegments(list)
+	}
+	return err
+}
+
+// readSegments reads the events of sealed segments up to the first damage, which it returns.
+func (s *Salvage) readSegments(list []*sealed) (damage, err error) {
+	for _, segment := range list {
+		data, err := disk.ReadFile(segment.path, disk.JournalLimit)
+		if err != nil {
+			return damaged(segment.path, 1, 0, err), nil
+		}
+		at, from, bad := readHeader(bytes.NewReader(data), int64(len(data)), s.run)
+		last := pawl.Seq(len(s.Events))
+		switch {
+		case bad == nil && at.first != last+1, bad == nil && from != nil && int64(len(s.content)) != from.Length:
+			bad = fmt.Errorf("the segment does not follow event %d", last)
+		}
+		if errors.Is(bad, pawl.ErrNewer) {
+			return nil, bad
+		}
+		if bad != nil {
+			return damaged(segment.path, 1, 0, bad), nil
+		}
+		s.base, s.content = at.first, data
+		in := newLines(bytes.NewReader(data), at.head, int64(len(data)))
+		_, bad, err = at.check(in)
+		if err != nil {
+			return nil, err
+		}
+		s.end = at.chain.end
+		if err := s.decode(segment.path, &at); err != nil {
+			return err, nil
+		}
+		if bad != nil {
+			return damaged(segment.path, at.lineNumber(), at.chain.end, bad), nil
+		}
+		if segment.last != at.chain.seq && segment.last > 0 {
+			return damaged(segment.path, at.lineNumber(), at.chain.end, errors.New("the next segment does not follow this one")), nil
+		}
+	}
+	return nil, nil
+}
+
+// decode adds the events of a verified segment in s.content.
+func (s *Salvage) decode(path string, at *verified) error {
+	var d decoder
+	for seq := at.first; seq <= at.chain.seq; seq++ {
+		from := at.startOf(seq)
+		event, err := decode(path, &d, s.content[from:at.endOf(seq)], from)
+		if err != nil {
+			s.end = from
+			return err
+		}
+		s.Events = append(s.Events, event)
+	}
+	return nil
+}
+
+// damagedPrefix starts the names of saved damaged journals; the time follows, and for a segment the number of its first
+// event.
 const damagedPrefix = "journal.damaged-"
+
+// damagedName returns a new name for a damaged segment that begins with event first; 0 for journal.jsonl.
+func damagedName(home string, first pawl.Seq) string {
+	name := filepath.Join(home, damagedPrefix+time.Now().UTC().Format("20060102T150405.000000000Z"))
+	if first > 0 {
+		name += fmt.Sprintf(".%d", first)
+	}
+	return name
+}
 
 // Rebuild replaces the journal by one with its readable lines, unchanged, followed by events in one batch. It returns
 // the name under which the old journal is saved, or "" if there was none. A crash leaves either the old journal or the
@@ -69,29 +162,57 @@ func (s *Salvage) Rebuild(events []pawl.Event) (aside string, err error) {
 	if err != nil {
 		return "", fmt.Errorf("rebuild the journal of run %s: %w", s.run, err)
 	}
-	home := homeOf(s.folder, s.run)
-	if err := disk.MakeFolders(home); err != nil {
+	if err := disk.MakeFolders(s.home()); err != nil {
 		return "", err
 	}
-	path := filepath.Join(home, FileName)
 	if s.Exists {
-		unlock, err := s.lockUnchanged(path)
+		unlock, err := s.lockUnchanged(s.path())
 		if err != nil {
 			return "", fmt.Errorf("rebuild the journal of run %s: %w", s.run, err)
 		}
 		defer unlock()
-		if aside, err = linkDamaged(home, path); err != nil {
+		if aside, err = linkDamaged(s.home(), s.path()); err != nil {
 			return "", fmt.Errorf("save the damaged journal: %w", err)
 		}
 	}
-	return aside, disk.Replace(path, data)
+	if err := disk.Replace(s.path(), data); err != nil {
+		return aside, err
+	}
+	return aside, s.moveSegments()
+}
+
+// moveSegments moves the sealed segments aside that the rebuilt journal replaces. Until then they are ignored, because
+// the new journal begins with an earlier event.
+func (s *Salvage) moveSegments() error {
+	list, err := sealedIn(s.home(), math.MaxInt64)
+	if err != nil {
+		return err
+	}
+	for _, segment := range list {
+		if segment.first < max(s.base, 1) {
+			continue
+		}
+		if err := disk.Rename(segment.path, damagedName(s.home(), segment.first)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// start returns the start of the verification of a segment's bytes.
+func (s *Salvage) start(data []byte) (verified, error) {
+	v, _, err := readHeader(bytes.NewReader(data), int64(len(data)), s.run)
+	return v, err
 }
 
 // compose returns the new journal, verified like a reader does.
 func (s *Salvage) compose(events []pawl.Event) ([]byte, error) {
 	data := bytes.Clone(s.content[:s.end])
-	at := newVerified()
-	if _, _, err := at.check(newLines(bytes.NewReader(data), 0, s.end)); err != nil {
+	at, err := s.start(data)
+	if err != nil {
+		return nil, err
+	}
+	if _, _, err := at.check(newLines(bytes.NewReader(data), at.head, s.end)); err != nil {
 		return nil, err
 	}
 	next, batch, now := at.chain, at.chain.seq+1, time.Now()
@@ -102,8 +223,11 @@ func (s *Salvage) compose(events []pawl.Event) ([]byte, error) {
 		}
 		data = next.add(data, batch, max(event.Epoch, at.chain.epoch), now, line)
 	}
-	whole := newVerified()
-	bad, why, err := whole.check(newLines(bytes.NewReader(data), 0, int64(len(data))))
+	whole, err := s.start(data)
+	if err != nil {
+		return nil, err
+	}
+	bad, why, err := whole.check(newLines(bytes.NewReader(data), whole.head, int64(len(data))))
 	if err == nil && bad != nil {
 		err = why
 	}
@@ -125,7 +249,7 @@ func (s *Salvage) lockUnchanged(path string) (unlock func(), err error) {
 		return nil, errors.Join(err, file.Close())
 	}
 	unlock = func() { release(); file.Close() }
-	if now, err := disk.ReadFile(path, disk.JournalLimit); err != nil || !bytes.Equal(now, s.content) {
+	if now, err := disk.ReadFile(path, disk.JournalLimit); err != nil || !bytes.Equal(now, s.current) {
 		unlock()
 		return nil, errors.Join(errors.New("another process has written to it: try again"), err)
 	}
@@ -148,7 +272,7 @@ func linkDamaged(home, path string) (name string, err error) {
 			return name, disk.SyncFolder(home)
 		}
 	}
-	name = filepath.Join(home, damagedPrefix+time.Now().UTC().Format("20060102T150405.000000000Z"))
+	name = damagedName(home, 0)
 	if err := disk.Link(path, name); err != nil {
 		return "", err
 	}

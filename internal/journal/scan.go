@@ -9,14 +9,37 @@ import (
 	"pawl"
 )
 
-// verified is the result of verifying lines.
+// verified is the result of verifying the lines of a file.
 type verified struct {
 	chain chain          // after the last good line
-	ends  []int64        // end offset of each line
+	first pawl.Seq       // number of the file's first event; 0 if only the end of the file was read
+	head  int64          // size of the header before it
+	ends  []int64        // end offset of each event's line
 	newer pawl.EventType // first unknown event type, or ""
+	marks
 }
 
-func newVerified() verified { return verified{chain: chain{sum: noSum}} }
+func newVerified() verified { return verified{chain: chain{sum: noSum}, first: 1} }
+
+// startOf returns the offset of an event's line. For the number after the last event it returns the end.
+func (s *verified) startOf(seq pawl.Seq) int64 {
+	if seq <= s.first {
+		return s.head
+	}
+	return s.ends[seq-s.first-1]
+}
+
+// endOf returns the offset after an event's line. For the number before the first event it returns the header's end.
+func (s *verified) endOf(seq pawl.Seq) int64 { return s.startOf(seq + 1) }
+
+// lineNumber returns the number of the line after the last good one, in the file.
+func (s *verified) lineNumber() pawl.Seq {
+	n := s.chain.seq + 1 - (max(s.first, 1) - 1)
+	if s.head > 0 {
+		n++
+	}
+	return n
+}
 
 // check verifies lines up to the first bad one, which it returns with its fault, or up to the end.
 func (s *verified) check(in *lines) (bad []byte, why, err error) {
@@ -32,6 +55,10 @@ func (s *verified) check(in *lines) (bad []byte, why, err error) {
 		if s.newer == "" && !pawl.EventType(kind).Known() {
 			s.newer = pawl.EventType(kind)
 		}
+		s.marks.add(kind, func() []byte {
+			r, _ := splitLine(line)
+			return r.data
+		})
 		s.ends = append(s.ends, s.chain.end)
 	}
 }
@@ -97,6 +124,7 @@ func join(assumed, checked []verified) (whole verified, ok bool) {
 		}
 		whole.chain = part.chain
 		whole.ends = append(whole.ends, part.ends...)
+		whole.marks.join(part.marks)
 		if whole.newer == "" {
 			whole.newer = part.newer
 		}

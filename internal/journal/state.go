@@ -12,14 +12,15 @@ import (
 )
 
 // cacheVersion must be raised whenever State or its fold changes, to invalidate older caches.
-const cacheVersion = 21
+const cacheVersion = 22
 
 // cached is the content of state.json: the state up to one event, and what ties it to this journal.
 type cached struct {
 	Version int         `json:"version"`
 	Seq     pawl.Seq    `json:"seq"`
-	Offset  int64       `json:"offset"` // offset after event Seq
-	CRC     string      `json:"crc"`    // checksum of event Seq
+	Segment pawl.Seq    `json:"segment,omitempty"` // number of the first event in the segment's file; 0: the first segment
+	Offset  int64       `json:"offset"`            // offset there after event Seq
+	CRC     string      `json:"crc"`               // checksum of event Seq
 	State   *pawl.State `json:"state"`
 	// The last field in the file is "sum", over all bytes before it.
 }
@@ -72,7 +73,8 @@ func (l *Log) Empty() error {
 	}
 }
 
-// cachedState returns the cached state, or an empty one if the cache is not certainly valid.
+// cachedState returns the cached state. If the cache is not certainly valid, it returns the state before the open
+// segment.
 func (l *Log) cachedState() *pawl.State {
 	var c *cached
 	if l.early != nil {
@@ -80,14 +82,20 @@ func (l *Log) cachedState() *pawl.State {
 	} else {
 		c = readCache(l.cachePath())
 	}
-	if c == nil || c.State == nil || c.Version != cacheVersion || c.State.Seq != c.Seq {
-		return pawl.NewState()
-	}
-	if crc, err := l.sumAt(c.Seq); err != nil || l.ends[c.Seq-1] != c.Offset || crc != c.CRC {
-		return pawl.NewState()
+	if !l.agrees(c) {
+		return l.foldedBefore()
 	}
 	l.cached = c.Seq
 	return c.State
+}
+
+// agrees reports whether a cache belongs to this journal and its open segment.
+func (l *Log) agrees(c *cached) bool {
+	if c == nil || c.State == nil || c.Version != cacheVersion || c.State.Seq != c.Seq || max(c.Segment, 1) != l.first {
+		return false
+	}
+	crc, err := l.sumAt(c.Seq)
+	return err == nil && l.endOf(c.Seq) == c.Offset && crc == c.CRC
 }
 
 // Uncached returns the number of events after the cached state, which the next call of State decodes.
@@ -105,6 +113,9 @@ func readCache(path string) *cached {
 	}
 	c := cached{State: pawl.NewState()}
 	if err := json.Unmarshal(data, &c); err != nil {
+		return nil
+	}
+	if c.State == nil {
 		return nil
 	}
 	for step := range c.State.Steps { // ids become names of folders
@@ -129,11 +140,18 @@ func (l *Log) readCacheEarly() {
 func (l *Log) SaveState(state *pawl.State) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.segmentOf(state.Seq) != nil && state.Seq != l.first-1 {
+		return nil // the open segment's header names a later state
+	}
 	crc, err := l.sumAt(state.Seq)
 	if err != nil {
 		return fmt.Errorf("cache state: %w", err)
 	}
-	data, err := json.Marshal(cached{Version: cacheVersion, Seq: state.Seq, Offset: l.ends[state.Seq-1], CRC: crc, State: state})
+	c := cached{Version: cacheVersion, Seq: state.Seq, Offset: l.endOf(state.Seq), CRC: crc, State: state}
+	if l.first > 1 {
+		c.Segment = l.first
+	}
+	data, err := json.Marshal(c)
 	if err != nil {
 		return fmt.Errorf("cache state: %w", err)
 	}
@@ -144,13 +162,14 @@ func (l *Log) SaveState(state *pawl.State) error {
 	return nil
 }
 
-// sumAt returns the checksum of an event's line.
+// sumAt returns the checksum of an event's line in the open segment. For the event before the first one there it returns
+// the header's.
 func (l *Log) sumAt(seq pawl.Seq) (string, error) {
-	if seq < 1 || seq > l.chain.seq {
+	if seq < 1 || seq < l.first-1 || seq > l.chain.seq {
 		return "", fmt.Errorf("no event %d", seq)
 	}
 	var crc sum
-	if _, err := l.file.ReadAt(crc[:], l.ends[seq-1]-int64(len(crc)+len(lineEnd))); err != nil {
+	if _, err := l.file.ReadAt(crc[:], l.endOf(seq)-int64(len(crc)+len(lineEnd))); err != nil {
 		return "", err
 	}
 	return string(crc[:]), nil

@@ -137,13 +137,13 @@ func TestEnded(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(folder, string(journaltest.Run), journal.FileName)
-	seen := int64(0)
-	look := func(after int64, want bool) {
+	seen := journal.Position{}
+	look := func(after journal.Position, want bool) {
 		t.Helper()
 		ended, end, err := journal.Ended(folder, journaltest.Run, after)
 		info, statErr := os.Stat(path)
-		if err != nil || statErr != nil || ended != want || end > info.Size() || end < info.Size()-20 {
-			t.Errorf("after %d: %v, %d, %v; want %v", after, ended, end, err, want)
+		if err != nil || statErr != nil || ended != want || end.Offset > info.Size() || end.Offset < info.Size()-20 {
+			t.Errorf("after %v: %v, %v, %v; want %v", after, ended, end, err, want)
 		}
 		seen = end
 	}
@@ -157,16 +157,16 @@ func TestEnded(t *testing.T) {
 	}
 	add(pawl.RunCreated{Format: pawl.Format, Run: journaltest.Run, Kind: pawl.SessionRun, Name: "test"})
 	add(pawl.MemoryLearned{Memory: pawl.Memory{Text: `"type":"run.ended"`}})
-	look(0, false)
+	look(journal.Position{}, false)
 	look(seen, false)
 	add(pawl.RunEnded{Status: pawl.StatusCompleted})
 	before := seen
 	look(before, true)
-	look(0, true)
+	look(journal.Position{}, true)
 	look(seen, false) // somebody knew
 	add(pawl.RunReopened{Why: "x"})
 	look(before, false)
-	look(0, false)
+	look(journal.Position{}, false)
 	add(pawl.RunEnded{Status: pawl.StatusCompleted})
 	look(before, true)
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
@@ -177,7 +177,7 @@ func TestEnded(t *testing.T) {
 		t.Fatal(err)
 	}
 	look(seen, false)
-	if _, _, err := journal.Ended(folder, "none-20260101-000000-0000", 0); !errors.Is(err, fs.ErrNotExist) {
+	if _, _, err := journal.Ended(folder, "none-20260101-000000-0000", journal.Position{}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("of no run: %v", err)
 	}
 }

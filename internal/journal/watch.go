@@ -2,6 +2,8 @@ package journal
 
 import (
 	"context"
+	"os"
+	"pawl/internal/disk"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
@@ -23,12 +25,16 @@ func (l *Log) Watch(ctx context.Context) <-chan struct{} {
 }
 
 func (l *Log) watch(ctx context.Context, changed chan<- struct{}) {
-	notices, stop := l.notices()
-	defer stop()
+	notices := newNotices(l.path())
+	defer notices.stop()
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	for {
-		if l.behind() {
+		behind, replaced := l.behind()
+		if replaced {
+			notices.renew()
+		}
+		if behind {
 			select {
 			case changed <- struct{}{}:
 			default: // already signalled
@@ -39,30 +45,56 @@ func (l *Log) watch(ctx context.Context, changed chan<- struct{}) {
 			return
 		case <-l.quit:
 			return
-		case <-notices:
+		case <-notices.events:
 		case <-tick.C:
 		}
 	}
 }
 
-// notices returns the system's notifications about writes; nil if there are none, so that only polling remains.
-func (l *Log) notices() (<-chan fsnotify.Event, func()) {
-	watcher, err := fsnotify.NewWatcher()
-	if err != nil {
-		return nil, func() {}
-	}
-	if err := watcher.Add(l.path()); err != nil {
-		watcher.Close()
-		return nil, func() {}
-	}
-	return watcher.Events, func() { watcher.Close() }
+// notices are the system's notifications about writes to a file. Without them only polling remains.
+type notices struct {
+	path    string
+	watcher *fsnotify.Watcher
+	events  <-chan fsnotify.Event
 }
 
-// behind reports whether another writer has appended events that NewEvents has not returned. With a torn tail it is
-// always true, since the lines that replace the tail may have the same length.
-func (l *Log) behind() bool {
+func newNotices(path string) *notices {
+	n := &notices{path: path}
+	watcher, err := fsnotify.NewWatcher()
+	if err != nil {
+		return n
+	}
+	n.watcher, n.events = watcher, watcher.Events
+	n.renew()
+	return n
+}
+
+// renew watches the file that has the path now.
+func (n *notices) renew() {
+	if n.watcher == nil {
+		return
+	}
+	_ = n.watcher.Remove(n.path) // it may not be watched
+	_ = n.watcher.Add(n.path)    // without it, only polling remains
+}
+
+func (n *notices) stop() {
+	if n.watcher != nil {
+		n.watcher.Close()
+	}
+}
+
+// behind reports whether another writer has appended events that NewEvents has not returned, and whether journal.jsonl is
+// another file than the open one. With a torn tail behind is always true, since the lines that replace the tail may have
+// the same length.
+func (l *Log) behind() (behind, replaced bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	info, err := l.file.Stat()
-	return l.lastOther > l.delivered || err == nil && info.Size() != l.chain.end
+	if err != nil {
+		return l.lastOther > l.delivered, false
+	}
+	named, err := disk.Lstat(l.path())
+	replaced = err == nil && !os.SameFile(info, named)
+	return l.lastOther > l.delivered || info.Size() != l.chain.end || replaced && l.dead == nil, replaced
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -187,6 +188,19 @@ func (p *Project) withEditLock(change func() error) error { return locked(p.path
 // WithMirrorLock calls write while no other pawl writes another system's files.
 func (p *Project) WithMirrorLock(write func() error) error {
 	return locked(p.path("mirror.lock"), write)
+}
+
+// WithMarkLock calls change while no other pawl changes what the user's state folder records about a run, or journals what has to be
+// recorded there. The project must be trusted.
+func (p *Project) WithMarkLock(run pawl.RunID, change func() error) error {
+	if err := p.Trusted(); err != nil {
+		return err
+	}
+	folder := filepath.Join(p.Trust.Folder, "runs")
+	if err := disk.MakeFolders(folder); err != nil {
+		return err
+	}
+	return locked(filepath.Join(folder, string(run)+".lock"), change)
 }
 
 func locked(path string, do func() error) error {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"time"
@@ -16,6 +15,7 @@ import (
 	"pawl"
 	"pawl/internal/config"
 	"pawl/internal/disk"
+	"pawl/internal/git"
 	"pawl/internal/history"
 	"pawl/internal/lazyregexp"
 	"pawl/internal/outputs"
@@ -225,19 +225,11 @@ func CommitReachable(ctx context.Context, root, commit string) bool {
 	if !isCommit.MatchString(commit) {
 		return false
 	}
-	if _, err := RunGit(ctx, root, "merge-base", "--is-ancestor", commit, "HEAD"); err == nil {
+	if _, err := git.Output(ctx, root, "merge-base", "--is-ancestor", commit, "HEAD"); err == nil {
 		return true
 	}
-	out, err := RunGit(ctx, root, "for-each-ref", "--count=1", "--contains", commit)
-	return err == nil && out != ""
-}
-
-// RunGit runs git in root without optional locks and returns its trimmed output.
-func RunGit(ctx context.Context, root string, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", root}, args...)...)
-	cmd.Env = append(os.Environ(), "GIT_OPTIONAL_LOCKS=0", "LC_ALL=C")
-	out, err := cmd.Output()
-	return string(out), err
+	out, err := git.Output(ctx, root, "for-each-ref", "--count=1", "--contains", commit)
+	return err == nil && len(out) > 0
 }
 
 // NewestSnapshot returns the snapshot of the newest good checkpoint, nil for none. If the snapshot is lost, lost says
@@ -289,7 +281,7 @@ func GitFacts(ctx context.Context, p *project.Project, record *snapshot.Record) 
 	}
 	g.CommitThen, g.BranchThen, g.InProgressThen = record.Head.Commit, record.Head.Branch, record.Head.InProgress
 	if g.CommitThen != "" && g.CommitThen != g.CommitNow {
-		_, err := RunGit(ctx, p.Root, "merge-base", "--is-ancestor", g.CommitThen, "HEAD")
+		_, err := git.Output(ctx, p.Root, "merge-base", "--is-ancestor", g.CommitThen, "HEAD")
 		g.Rewritten = err != nil
 	}
 	return g

@@ -34,6 +34,8 @@ func Perform(ctx context.Context, p *project.Project, run pawl.RunID, by pawl.Au
 	return r, nil
 }
 
+// Perform is like the function Perform, for an open run. The mark of a run follows what a person does while the lock is held, so that
+// nobody takes it for foreign.
 func (r *Run) Perform(ctx context.Context, p *project.Project, by pawl.Author, act Act) error {
 	if by.Kind != pawl.ByPerson {
 		return r.perform(ctx, p, by, act)
@@ -41,7 +43,9 @@ func (r *Run) Perform(ctx context.Context, p *project.Project, by pawl.Author, a
 	if err := RequireOwn(p, r.State.Run); err != nil {
 		return err
 	}
-	return errors.Join(r.perform(ctx, p, by, act), Mark(p, r.State.Run))
+	return p.WithMarkLock(r.State.Run, func() error {
+		return errors.Join(r.perform(ctx, p, by, act), markNow(p, r.State.Run))
+	})
 }
 
 func (r *Run) perform(ctx context.Context, p *project.Project, by pawl.Author, act Act) error {
@@ -154,7 +158,7 @@ func Reply(reply pawl.GateAnswered) Act {
 			return []pawl.Payload{pawl.GateWithdrawn{Gate: g.ID, Why: why}},
 				&pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("gate %s: %s", g.ID, why), Hint: "pawl resume"}
 		}
-		reply.Step = g.Step
+		reply.Step, reply.Plan = g.Step, r.State.Plan.SHA256
 		payloads := []pawl.Payload{reply}
 		if reply.Answer == pawl.Chosen {
 			payloads = append(payloads, pawl.DecisionMade{Decision: pawl.Decision{

@@ -26,6 +26,8 @@ type Run struct {
 	Plan  *pawl.Plan // empty for a run without a plan
 	Notes []string   // warnings for the user, one line each, such as views that could not be written
 
+	mayBeForged bool // the state comes from a cache; see CheckCache
+
 	LostPlan []byte // the plan's content if its copy beside the journal is damaged or missing; otherwise nil
 }
 
@@ -48,6 +50,80 @@ func loadFrom(ctx context.Context, p *project.Project, folder string, run pawl.R
 		return nil, errors.Join(err, log.Close())
 	}
 	return r, nil
+}
+
+// maxQuickFold is the number of events that are folded in a few milliseconds.
+const maxQuickFold = 5000
+
+// LoadToContinue is Load for an engine and for resume. The state must not come from a cache that somebody else may have
+// written, so the journal is folded from its first event, which also verifies all its segments. Only for a run without
+// gates that has more than maxQuickFold events is the cached state returned. Then the caller runs r.CheckCache
+// concurrently and stops if it returns an error.
+func LoadToContinue(ctx context.Context, p *project.Project, run pawl.RunID) (*Run, error) {
+	log, err := journal.Open(p.Runs(), run)
+	if err != nil {
+		return nil, err
+	}
+	r, err := loadFolded(ctx, p, log, run)
+	if err != nil {
+		return nil, errors.Join(err, log.Close())
+	}
+	return r, nil
+}
+
+func loadFolded(ctx context.Context, p *project.Project, log *journal.Log, run pawl.RunID) (*Run, error) {
+	if log.Seq() > maxQuickFold && !log.Gated() {
+		r := &Run{Log: log, mayBeForged: true}
+		if err := r.fold(ctx, p, log.State); err != nil {
+			return nil, err
+		}
+		if log.PlanHash() == r.State.Plan.SHA256 && !hasGates(r.Plan) {
+			return r, nil
+		}
+	}
+	r := &Run{Log: log}
+	err := r.fold(ctx, p, func(ctx context.Context) (*pawl.State, error) {
+		state, wrong, err := log.Refold(ctx)
+		for _, m := range wrong {
+			r.Notes = append(r.Notes, fmt.Sprintf("ignored %s: %v", m.Where, m))
+		}
+		return state, err
+	})
+	return r, err
+}
+
+// fold sets the state and reads the plan.
+func (r *Run) fold(ctx context.Context, p *project.Project, fold func(context.Context) (*pawl.State, error)) (err error) {
+	state, err := fold(ctx)
+	if err == nil {
+		r.State, err = requirePlan(r.Log, state)
+	}
+	if err != nil {
+		return err
+	}
+	return r.readPlan(p.RunDir(r.State.Run), PlanSource(p, r.State))
+}
+
+// hasGates reports whether a plan has anything that waits for a person.
+func hasGates(plan *pawl.Plan) bool {
+	asks := func(s *pawl.Step) bool { return s.Gate != nil || len(s.Review) > 0 }
+	return plan.Mode == pawl.HandsOn || plan.Budget != pawl.Budget{} || slices.ContainsFunc(plan.Steps(), asks)
+}
+
+// CheckCache folds the whole journal if the state came from a cache. A cache that does not follow from the journal is an
+// error, and is moved aside, so that the next resume does not use it.
+func (r *Run) CheckCache(ctx context.Context) error {
+	if !r.mayBeForged {
+		return nil
+	}
+	wrong, err := r.Log.CheckStates(ctx)
+	if err != nil || len(wrong) == 0 {
+		return err
+	}
+	if err := r.Log.DiscardCache(); err != nil {
+		return err
+	}
+	return &pawl.Error{Kind: pawl.KindDamaged, Err: fmt.Errorf("%s: %w", wrong[0].Where, wrong[0]), Hint: "pawl resume " + string(r.State.Run)}
 }
 
 // SHA256Hex returns the SHA-256 of data in hex.
@@ -295,13 +371,18 @@ func LoadState(ctx context.Context, p *project.Project, run pawl.RunID) (*pawl.S
 	return state, errors.Join(err, log.Close())
 }
 
-// fold folds a journal. A torn first batch may be present only in part: a run without its plan was never acknowledged,
-// like one without events.
+// fold folds a journal.
 func fold(ctx context.Context, log *journal.Log) (*pawl.State, error) {
 	state, err := log.State(ctx)
 	if err != nil {
 		return nil, err
 	}
+	return requirePlan(log, state)
+}
+
+// requirePlan returns the state, or an error: a torn first batch may be present only in part, and a run without its plan was
+// never acknowledged, like one without events.
+func requirePlan(log *journal.Log, state *pawl.State) (*pawl.State, error) {
 	if planned := state.Kind == pawl.PlanRun || state.Kind == pawl.CommandRun; planned && state.Plan.Revision == 0 {
 		return nil, log.Empty()
 	}

@@ -2,11 +2,13 @@ package runs
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
 	"pawl"
 	"pawl/internal/journal"
+	"pawl/internal/planfile"
 	"pawl/internal/project"
 )
 
@@ -34,5 +36,78 @@ func TestRunWithoutItsPlan(t *testing.T) {
 	}
 	if unfinished, err := FindUnfinished(t.Context(), p, ""); unfinished != "" || err != nil {
 		t.Errorf("unfinished: %q, %v", unfinished, err)
+	}
+}
+
+// TestForgedCacheOfALongRun: the cache of a long run is used at once only where no gate is concerned, and is checked
+// afterwards.
+func TestForgedCacheOfALongRun(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	for name, gate := range map[string]pawl.Payload{
+		"without gates": pawl.MemoryLearned{Memory: pawl.Memory{Text: "x"}},
+		"with a gate":   pawl.GateOpened{Gate: pawl.Gate{ID: "g", Type: pawl.HumanVerify, Ask: "?"}},
+	} {
+		p, run := longRun(t, gate)
+		forge(t, p, run)
+		r, err := LoadToContinue(t.Context(), p, run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		used := r.State.Goal == "forged"
+		err = r.CheckCache(t.Context())
+		if _, gated := gate.(pawl.GateOpened); gated && (used || err != nil || len(r.Notes) != 1) {
+			t.Errorf("%s: cache used: %v; %v, notes %q", name, used, err, r.Notes)
+		} else if !gated && (!used || pawl.KindOf(err) != pawl.KindDamaged) {
+			t.Errorf("%s: cache used: %v; %v, want damage", name, used, err)
+		}
+		if err := r.Log.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if s, err := LoadState(t.Context(), p, run); err != nil || (s.Goal == "forged") != (name == "with a gate") {
+			t.Errorf("%s: afterwards: %v %v", name, s.Goal, err)
+		}
+	}
+}
+
+// longRun makes a run of more than maxQuickFold events.
+func longRun(t *testing.T, one pawl.Payload) (*project.Project, pawl.RunID) {
+	t.Helper()
+	p, err := project.Init(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := []byte("name: demo\nsteps: [{id: a, run: ':'}]\n")
+	plan, err := planfile.Read("plan.yaml", data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, err := Create(t.Context(), p, CreateOptions{Kind: pawl.PlanRun, Plan: plan, Data: data})
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := []pawl.Payload{one}
+	for i := range maxQuickFold {
+		said = append(said, pawl.MemoryLearned{Memory: pawl.Memory{Text: fmt.Sprint(i)}})
+	}
+	r, err := Perform(t.Context(), p, run, pawl.Author{Kind: pawl.ByPerson}, func(*project.Project, *Run) ([]pawl.Payload, error) { return said, nil })
+	if err == nil {
+		err = r.Log.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p, run
+}
+
+// forge caches a state with another goal.
+func forge(t *testing.T, p *project.Project, run pawl.RunID) {
+	t.Helper()
+	r, err := Load(t.Context(), p, run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.State.Goal = "forged"
+	if err := errors.Join(r.Log.SaveState(r.State), r.Log.Close()); err != nil {
+		t.Fatal(err)
 	}
 }

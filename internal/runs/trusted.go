@@ -3,11 +3,11 @@ package runs
 import (
 	"context"
 	"fmt"
-	"os"
 	"time"
 
 	"pawl"
 	"pawl/internal/config"
+	"pawl/internal/disk"
 	"pawl/internal/project"
 	"pawl/internal/snapshot"
 	"pawl/internal/trust"
@@ -16,7 +16,7 @@ import (
 // MayTrust returns why a user must not trust a project: its .pawl belongs to another user, or git tracks the value that ties the
 // folder to the user, so that others can have it.
 func MayTrust(ctx context.Context, p *project.Project) error {
-	info, err := os.Lstat(p.Home())
+	info, err := disk.Lstat(p.Home())
 	if err != nil {
 		return err
 	}

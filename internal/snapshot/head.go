@@ -3,6 +3,7 @@ package snapshot
 import (
 	"bytes"
 	"context"
+	"encoding/hex"
 	"errors"
 	"io/fs"
 	"os"
@@ -13,6 +14,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"pawl/internal/disk"
+	"pawl/internal/git"
 	"pawl/internal/snapshot/ignore"
 )
 
@@ -46,14 +49,14 @@ func HeadOf(ctx context.Context, root string) (*Head, error) {
 		return nil, err
 	}
 	h := &Head{InProgress: inProgress(repo.Dir)}
-	text, err := os.ReadFile(filepath.Join(repo.Dir, "HEAD"))
+	text, err := disk.ReadFile(filepath.Join(repo.Dir, "HEAD"), maxRef)
 	if err != nil {
 		return nil, err
 	}
 	line := strings.TrimSpace(string(text))
 	branch, isRef := strings.CutPrefix(line, "ref: ")
 	if !isRef {
-		h.Commit = line
+		h.Commit = commitIn(line)
 		return h, nil
 	}
 	if branch == "refs/heads/.invalid" { // what git writes into HEAD when it uses reftable
@@ -93,42 +96,56 @@ func GitChanged(root string) (time.Time, error) {
 	return last, err
 }
 
+// maxRef is the number of bytes that are read of a ref.
+const maxRef = 64 << 10
+
 // readRef reads a ref's commit from its own file or from packed-refs. A ref that is in neither has no commit yet. It
 // follows symbolic refs, as deep as git does.
 func readRef(repo ignore.Repository, ref string, depth int) (string, error) {
-	text, err := os.ReadFile(filepath.Join(repo.Common, ref))
+	if !strings.HasPrefix(ref, "refs/") || !filepath.IsLocal(ref) { // it would name another file
+		return "", nil
+	}
+	text, err := disk.ReadFile(filepath.Join(repo.Common, ref), maxRef)
 	if err == nil {
 		commit := strings.TrimSpace(string(text))
 		if next, isRef := strings.CutPrefix(commit, "ref: "); isRef && depth > 0 {
 			return readRef(repo, next, depth-1)
 		}
-		return commit, nil
+		return commitIn(commit), nil
 	}
-	if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.EISDIR) && !errors.Is(err, unix.ENOTDIR) { // git leaves empty folders of deleted refs
+	if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, disk.ErrUnsafe) && !errors.Is(err, unix.ENOTDIR) { // git leaves empty folders of deleted refs
 		return "", err
 	}
-	packed, err := os.ReadFile(filepath.Join(repo.Common, "packed-refs"))
+	packed, err := disk.ReadFile(filepath.Join(repo.Common, "packed-refs"), disk.CacheLimit)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
 	}
 	for line := range bytes.Lines(packed) {
 		if commit, name, ok := strings.Cut(strings.TrimSpace(string(line)), " "); ok && name == ref {
-			return commit, nil
+			return commitIn(commit), nil
 		}
 	}
 	return "", nil
 }
 
+// commitIn returns the commit that a file of git names; empty if it holds anything else.
+func commitIn(text string) string {
+	if hash, err := hex.DecodeString(text); err != nil || len(hash) != 20 && len(hash) != 32 { // SHA-1, SHA-256
+		return ""
+	}
+	return text
+}
+
 // queryGit fills in the head by running git.
 func (h *Head) queryGit(ctx context.Context, repo ignore.Repository) error {
-	git := func(args ...string) string {
-		out, err := gitCommand(ctx, repo, args...).Output()
+	ask := func(args ...string) string {
+		out, err := git.Output(ctx, repo.Top, args...)
 		if err != nil { // detached HEAD, or no commit yet
 			return ""
 		}
 		return strings.TrimSpace(string(out))
 	}
-	h.Commit, h.Branch = git("rev-parse", "--verify", "--quiet", "HEAD"), git("symbolic-ref", "--quiet", "HEAD")
+	h.Commit, h.Branch = ask("rev-parse", "--verify", "--quiet", "HEAD"), ask("symbolic-ref", "--quiet", "HEAD")
 	return ctx.Err()
 }
 
@@ -159,7 +176,7 @@ func CommitsOf(ctx context.Context, root string, since time.Time, n int) ([]Comm
 	if err != nil || !ok {
 		return nil, err
 	}
-	out, err := gitCommand(ctx, repo, "log", "--max-count="+strconv.Itoa(n), "--format=%H%x09%ct%x09%s", "HEAD").Output()
+	out, err := git.Output(ctx, repo.Top, "log", "--no-show-signature", "--no-mailmap", "--max-count="+strconv.Itoa(n), "--format=%H%x09%ct%x09%s", "HEAD", "--")
 	if err != nil { // before the first commit
 		return nil, ctx.Err()
 	}

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,6 +16,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"pawl/internal/disk"
+	"pawl/internal/git"
 	"pawl/internal/snapshot/ignore"
 )
 
@@ -97,7 +98,7 @@ func (t *tracked) covers(path string, isDir bool) (bool, error) {
 }
 
 func (t *tracked) read() ([]string, error) {
-	data, err := os.ReadFile(t.index())
+	data, err := disk.ReadFile(t.index(), disk.CacheLimit)
 	if errors.Is(err, fs.ErrNotExist) { // removed since stampIndex
 		return nil, nil
 	}
@@ -125,12 +126,12 @@ func (t *tracked) read() ([]string, error) {
 
 // shared reads the shared index of a split index.
 func (t *tracked) shared(name string) ([]byte, error) {
-	return os.ReadFile(filepath.Join(t.repo.Dir, "sharedindex."+name))
+	return disk.ReadFile(filepath.Join(t.repo.Dir, "sharedindex."+name), disk.CacheLimit)
 }
 
 // list runs git to list tracked files, for sparse folders and for indexes that readIndex rejects.
 func (t *tracked) list(below string, args ...string) ([]string, error) {
-	out, err := gitCommand(t.ctx, t.repo, append([]string{"--work-tree=" + t.repo.Top}, args...)...).Output()
+	out, err := git.Output(t.ctx, t.repo.Top, append([]string{"--work-tree=" + t.repo.Top}, args...)...)
 	if err != nil {
 		return nil, fmt.Errorf("list the files that git tracks: %w", err)
 	}
@@ -142,14 +143,4 @@ func (t *tracked) list(below string, args ...string) ([]string, error) {
 	}
 	slices.Sort(paths)
 	return paths, nil
-}
-
-// gitCommand returns a git command for exactly this repository, whatever GIT_ variables a hook has set. The command
-// takes no optional locks.
-func gitCommand(ctx context.Context, repo ignore.Repository, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, "git", append([]string{"--git-dir=" + repo.Dir, "--no-optional-locks"}, args...)...)
-	cmd.Dir = repo.Top
-	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "GIT_") })
-	cmd.Env = append(cmd.Env, "LC_ALL=C")
-	return cmd
 }

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,8 +34,11 @@ func (b *bench) opening() ([]line, error) {
 	if err != nil {
 		return nil, err
 	}
-	path := filepath.Join(p.RunDir(run), journal.FileName)
-	read := afresh(func() error { _, err := os.ReadFile(path); return err })
+	paths, err := filepath.Glob(filepath.Join(p.RunDir(run), "journal*.jsonl")) // all segments
+	if err != nil {
+		return nil, err
+	}
+	read := afresh(func() error { return each(paths, func(path string) error { _, err := os.ReadFile(path); return err }) })
 	open := afresh(func() error { return openTo(b, p, run, "last") })
 	status := timed(func() error { return exec.Command(b.pawl, "-C", p.Root, "status").Run() })
 	rounds := b.full(31, 3)
@@ -42,7 +46,7 @@ func (b *bench) opening() ([]line, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := inTurns(rounds, 1, open, timed(func() error { return readThrough(path) }))
+	c, err := inTurns(rounds, 1, open, timed(func() error { return each(paths, readThrough) }))
 	if err != nil {
 		return nil, err
 	}
@@ -61,11 +65,16 @@ func (b *bench) opening() ([]line, error) {
 		return nil, err
 	}
 	u, err := inTurns(rounds, 1, open, read)
+	if err != nil {
+		return nil, err
+	}
+	f, err := inTurns(rounds, 1, afresh(func() error { return refold(b, p, run) }), read)
 	work := fmt.Sprintf("opening a run of %d events to the first step due", openEvents)
 	return []line{
 		m.line(work, "reading that file", goal{ratio: 2, limit: 40 * time.Millisecond}),
 		k.line(fmt.Sprintf("the same, the cached state %d events behind, as at worst after `kill -9`", behind), "reading that file", goal{}),
 		u.line("the same, without the cached state", "reading that file", goal{}),
+		f.line("folding all of it again, as a resume does concurrently, or first where there are gates", "reading that file", goal{}),
 		c.line("the same, with it", "reading that file through one buffer of 256 KiB", goal{}),
 		s.line("`pawl status` of that run, whole process", "reading that file", goal{}),
 	}, err
@@ -100,6 +109,28 @@ func (b *bench) cacheUpTo(p *project.Project, run pawl.RunID, seq pawl.Seq) erro
 	return errors.Join(log.SaveState(state), log.Close())
 }
 
+// refold folds the whole journal, from all its segments.
+func refold(b *bench, p *project.Project, run pawl.RunID) error {
+	log, err := journal.Open(p.Runs(), run)
+	if err != nil {
+		return err
+	}
+	_, wrong, err := log.Refold(b)
+	if err == nil && len(wrong) > 0 {
+		err = wrong[0]
+	}
+	return errors.Join(err, log.Close())
+}
+
+func each(paths []string, do func(string) error) error {
+	for _, path := range paths {
+		if err := do(path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // readThrough reads a file without keeping it.
 func readThrough(path string) error {
 	f, err := os.Open(path)
@@ -120,7 +151,7 @@ func readThrough(path string) error {
 
 // openTo opens a run and decides what is due, which must be step.
 func openTo(b *bench, p *project.Project, run pawl.RunID, step pawl.StepID) error {
-	r, err := runs.Load(b, p, run)
+	r, err := runs.LoadToContinue(b, p, run)
 	if err != nil {
 		return err
 	}
@@ -230,8 +261,10 @@ func (b *bench) fill(log *journal.Log, said []pawl.Payload) error {
 			return err
 		}
 	}
-	if _, err := log.Append(b, 1, events...); err != nil {
-		return err
+	for batch := range slices.Chunk(events, 1000) {
+		if _, err := log.Append(b, 1, batch...); err != nil {
+			return err
+		}
 	}
 	state, err := log.State(b)
 	if err != nil {

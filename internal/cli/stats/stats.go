@@ -116,7 +116,7 @@ func (all *All) Add(r *runs.Run, status pawl.RunStatus, deaths int) {
 			done++
 		}
 	}
-	sum := Totals{r.State.Engines + len(r.State.Sessions), one.Running, one.Lost, one.Attempts, one.Retries, one.Deaths, one.Usage}
+	sum := Totals{r.State.Engines + r.State.SessionCount(), one.Running, one.Lost, one.Attempts, one.Retries, one.Deaths, one.Usage}
 	all.Runs = append(all.Runs, Run{r.State.Run, status, done, sum})
 	all.Sum.add(sum)
 }

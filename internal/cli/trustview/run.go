@@ -15,6 +15,7 @@ import (
 type Adoption struct {
 	Run     pawl.RunID `json:"run"`
 	Reason  string     `json:"reason,omitempty"` // why it counts as made elsewhere; empty if it is adopted
+	Damage  string     `json:"damage,omitempty"` // what prevents reading its journal; its steps are unknown then
 	Steps   []Step     `json:"steps"`
 	Answers []Answer   `json:"answers,omitempty"` // of gates, as the run's journal has them
 }
@@ -59,9 +60,27 @@ func AdoptionOf(p *project.Project, r *runs.Run) (Adoption, error) {
 	return shown, nil
 }
 
+// DamagedOf is AdoptionOf for a run whose journal cannot be read to its end.
+func DamagedOf(p *project.Project, run pawl.RunID, damage error) (Adoption, error) {
+	reason, err := runs.Elsewhere(p, run)
+	return Adoption{Run: run, Reason: reason, Damage: damage.Error(), Steps: []Step{}}, err
+}
+
+// Next returns the command to use after the adoption.
+func (shown Adoption) Next() string {
+	if shown.Damage != "" {
+		return "pawl recover " + string(shown.Run)
+	}
+	return "pawl resume " + string(shown.Run)
+}
+
 // Print prints what adopting the run would accept.
 func (shown Adoption) Print(w io.Writer) {
 	fmt.Fprintf(w, "run %s comes from elsewhere: %s\n", shown.Run, shown.Reason)
+	if shown.Damage != "" {
+		fmt.Fprintf(w, "Its journal is damaged: %s\nIf you adopt it, you can restore and fork its checkpoints before the damage.\n", shown.Damage)
+		return
+	}
 	for _, s := range shown.Steps {
 		fmt.Fprintf(w, "  %s (%s)\n", s.Step, s.Status)
 		for _, text := range []string{s.Command, s.Prompt} {

@@ -121,6 +121,9 @@ func (r *Rules) down(root string) (*Rules, error) {
 // readOwn reads a pattern file in the work tree without following links, like git.
 func readOwn(path string) ([]byte, error) { return read(path, syscall.O_NOFOLLOW) }
 
+// maxList is the size in bytes above which git ignores a list of patterns (PATTERN_MAX_FILE_SIZE in dir.c).
+const maxList = 100 << 20
+
 // read returns nil if git would read nothing either: the file is missing, unreadable or not a regular file.
 func read(path string, flags int) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|flags, 0)
@@ -137,11 +140,11 @@ func read(path string, flags int) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read ignore rules: %w", err)
 	}
-	if !info.Mode().IsRegular() {
+	if !info.Mode().IsRegular() || info.Size() > maxList {
 		return nil, nil
 	}
 	var data bytes.Buffer
-	if _, err := io.Copy(&data, f); err != nil {
+	if _, err := io.Copy(&data, io.LimitReader(f, maxList)); err != nil {
 		return nil, fmt.Errorf("read ignore rules: %w", err)
 	}
 	return data.Bytes(), nil

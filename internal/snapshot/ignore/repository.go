@@ -12,6 +12,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
+
+	"pawl/internal/git"
 )
 
 // A Repository is a git repository, seen from one of its work trees.
@@ -49,6 +52,9 @@ func openRepository(top string) (Repository, bool, error) {
 			return Repository{}, false, nil
 		}
 		dir = below(top, target)
+		if !belongs(top, dir) {
+			return Repository{}, false, nil
+		}
 	}
 	switch _, err := os.Lstat(filepath.Join(dir, "HEAD")); {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
@@ -63,6 +69,35 @@ func openRepository(top string) (Repository, bool, error) {
 		return Repository{}, false, err
 	}
 	return Repository{Top: top, Dir: dir, Common: below(dir, strings.TrimRight(string(common), "\r\n"))}, true, nil
+}
+
+// belongs reports whether the folder dir, which the file .git in top names, belongs to top: both have the same owner and, if
+// it is the folder of a linked work tree, it names that file in turn. Otherwise a file that arrived in an archive could
+// claim any repository.
+func belongs(top, dir string) bool {
+	file, err := os.Lstat(filepath.Join(top, ".git"))
+	if err != nil {
+		return false
+	}
+	folder, err := os.Stat(dir)
+	if err != nil || !sameOwner(file, folder) {
+		return false
+	}
+	if _, err := os.Lstat(filepath.Join(dir, "commondir")); err != nil {
+		return errors.Is(err, fs.ErrNotExist) // a submodule, or a repository with a separate folder
+	}
+	back, err := read(filepath.Join(dir, "gitdir"), 0)
+	if err != nil || back == nil {
+		return false
+	}
+	named, err := os.Lstat(below(dir, strings.TrimRight(string(back), "\r\n")))
+	return err == nil && os.SameFile(named, file)
+}
+
+func sameOwner(a, b fs.FileInfo) bool {
+	statA, okA := a.Sys().(*syscall.Stat_t)
+	statB, okB := b.Sys().(*syscall.Stat_t)
+	return okA && okB && statA.Uid == statB.Uid
 }
 
 // rules returns the rules of the excludes file and, with precedence, of info/exclude.
@@ -123,16 +158,13 @@ func (g Repository) settings(ctx context.Context, env []string) (settings, error
 	return s, nil
 }
 
-// config returns the settings, the effective value last. It names the repository explicitly, so that neither GIT_
-// variables nor a different owner make git use another one.
+// config returns the settings, the effective value last.
 func (g Repository) config(ctx context.Context, env []string) ([]byte, error) {
-	cmd := exec.CommandContext(ctx, "git", "--git-dir="+g.Dir, "config", "--null", "--get-regexp",
-		`^core\.(excludesfile|ignorecase)$`)
-	cmd.Dir = g.Top
-	cmd.Env = slices.DeleteFunc(slices.Clone(env), func(v string) bool {
-		return strings.HasPrefix(v, "GIT_COMMON_DIR=") || strings.HasPrefix(v, "GIT_CONFIG=")
-	})
-	out, err := cmd.Output()
+	cmd, err := git.Command(ctx, g.Top, env, "config", "--null", "--get-regexp", `^core\.(excludesfile|ignorecase)$`)
+	var out []byte
+	if err == nil {
+		out, err = cmd.Output()
+	}
 	var exit *exec.ExitError
 	switch {
 	case errors.Is(err, exec.ErrNotFound), errors.As(err, &exit) && exit.ExitCode() == 1: // 1: nothing is set
