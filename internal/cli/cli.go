@@ -356,9 +356,12 @@ func (a *app) printJSON(v any) error {
 
 // confirm asks a yes-or-no question on a terminal. Elsewhere it fails: effect says what would happen, and the error asks
 // for --yes.
-func (a *app) confirm(effect, question string) error {
+func (a *app) confirm(effect, question string) error { return a.confirmWith(effect, question, "--yes") }
+
+// confirmWith is confirm for a question that other flags answer.
+func (a *app) confirmWith(effect, question, flags string) error {
 	if !a.interactive() {
-		return &pawl.Error{Kind: pawl.KindUsage, Err: errors.New(effect + "; not a terminal: pass --yes to confirm")}
+		return &pawl.Error{Kind: pawl.KindUsage, Err: errors.New(effect + "; not a terminal: pass " + flags + " to confirm")}
 	}
 	if yes, err := a.askYesNo(question, false); err != nil || !yes {
 		return &pawl.Error{Kind: pawl.KindUsage, Err: errors.New("cancelled; nothing was changed")}

@@ -69,6 +69,9 @@ func (l *View) Interrupted() {
 	fmt.Fprintln(l.errOut, "\npawl: stopping: no new attempts start; running ones continue under their supervisors (Ctrl-C again within 3s terminates them)")
 }
 
+// Notice shows a line for the user that is no event, such as that the disk is full.
+func (l *View) Notice(text string) { fmt.Fprintf(l.errOut, "pawl: %s\n", layout.OneLine(text)) }
+
 // Begin starts to show a run from its current state.
 func (l *View) Begin(state *pawl.State, plan *pawl.Plan) {
 	l.plan, l.state = plan, state.Clone()

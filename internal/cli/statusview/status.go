@@ -10,6 +10,7 @@ import (
 
 	"pawl"
 	"pawl/internal/cli/layout"
+	"pawl/internal/disk"
 	"pawl/internal/project"
 	"pawl/internal/runs"
 	"pawl/internal/sessions"
@@ -38,6 +39,7 @@ type Report struct {
 	Usage    pawl.Usage          `json:"usage"`
 	Seconds  float64             `json:"running_seconds"`
 	Misfits  int                 `json:"misfits,omitempty"`
+	Full     *disk.Space         `json:"disk_full,omitempty"` // the disk that holds .pawl, if it is full
 
 	onRun    func(command string) string    // names the run in a command that needs it
 	answered string                         // the answer from which a resume continues
