@@ -198,6 +198,7 @@ type GateAnswered struct {
 	Why    string `json:"why,omitempty"`
 	Auto   bool   `json:"auto,omitempty"`  // given by the mode or the default, not by a person
 	Where  string `json:"where,omitempty"` // the file of another system that a person wrote it into by hand
+	Plan   string `json:"plan,omitempty"`  // SHA-256 of the plan that the run used
 	Via    string `json:"via,omitempty"`   // the program through which the person answered, such as an MCP client; empty: the command line
 }
 

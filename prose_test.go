@@ -21,8 +21,8 @@ import (
 var verbatim = map[string]string{
 	"AttemptEnded":     "Outcome Reason Unmet Gate",
 	"AttemptRef":       "Step Item Token",
-	"Blocker":          "Step",
 	"AttemptStarted":   "Seal",
+	"Blocker":          "Step",
 	"BudgetSpent":      "Budget Used Limit",
 	"CheckRun":         "Name",
 	"Checkpoint":       "ID Kind Step Item",
@@ -35,7 +35,7 @@ var verbatim = map[string]string{
 	"Finding":          "Level Where",
 	"Fork":             "Run Checkpoint Origin",
 	"Gate":             "ID Step Item Type Purpose Budget Options Default",
-	"GateAnswered":     "Gate Step Answer Option Where Via",
+	"GateAnswered":     "Gate Step Answer Option Where Plan Via",
 	"GateExpired":      "Gate",
 	"GateWithdrawn":    "Gate",
 	"Heartbeat":        "Health",

@@ -61,6 +61,7 @@ type Parts struct {
 
 // Run executes one command line. Report maps its error to an exit code.
 func Run(ctx context.Context, args []string, streams IO, build string, parts Parts) error {
+	streams.Out, streams.Err = &layout.Filter{Out: streams.Out}, &layout.Filter{Out: streams.Err}
 	a := &app{IO: streams, version: build, parts: parts}
 	root := a.root()
 	root.SetArgs(args)
@@ -76,6 +77,7 @@ func Report(w io.Writer, err error) int {
 	if err == nil {
 		return 0
 	}
+	w = &layout.Filter{Out: w}
 	text := strings.ReplaceAll(strings.TrimRight(err.Error(), "\n"), "\n", "\n       ")
 	label := "error: "
 	if _, done := errors.AsType[nothingToDo](err); done || pawl.KindOf(err) == pawl.KindAtGate {
@@ -356,9 +358,12 @@ func (a *app) printJSON(v any) error {
 
 // confirm asks a yes-or-no question on a terminal. Elsewhere it fails: effect says what would happen, and the error asks
 // for --yes.
-func (a *app) confirm(effect, question string) error {
+func (a *app) confirm(effect, question string) error { return a.confirmWith(effect, question, "--yes") }
+
+// confirmWith is confirm for a question that other flags answer.
+func (a *app) confirmWith(effect, question, flags string) error {
 	if !a.interactive() {
-		return &pawl.Error{Kind: pawl.KindUsage, Err: errors.New(effect + "; not a terminal: pass --yes to confirm")}
+		return &pawl.Error{Kind: pawl.KindUsage, Err: errors.New(effect + "; not a terminal: pass " + flags + " to confirm")}
 	}
 	if yes, err := a.askYesNo(question, false); err != nil || !yes {
 		return &pawl.Error{Kind: pawl.KindUsage, Err: errors.New("cancelled; nothing was changed")}

@@ -10,8 +10,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl"
+	"pawl/internal/caller"
 	"pawl/internal/cli/hints"
 	"pawl/internal/cli/layout"
+	"pawl/internal/cli/permission"
 	"pawl/internal/engine"
 	"pawl/internal/interop"
 	"pawl/internal/project"
@@ -24,6 +26,7 @@ type resumeOptions struct {
 	yes      bool
 	dry      bool
 	takeOver bool
+	planHash string
 	parallel int
 	mirror   mirrorFlag
 }
@@ -43,6 +46,7 @@ func (a *app) resumeCommand() *cobra.Command {
 		},
 	}
 	c.Flags().BoolVar(&o.yes, "yes", false, "assume yes: rerun finished steps because the plan or inputs changed, and continue despite warnings")
+	c.Flags().StringVar(&o.planHash, "plan-hash", "", "confirm that the changed plan is the one with this SHA-256 `HASH`")
 	c.Flags().BoolVar(&o.dry, "dry-run", false, "print findings, verdicts and the steps that would run, and exit")
 	c.Flags().BoolVar(&o.takeOver, "take-over", false, takeOverHelp)
 	numberVar(c, &o.parallel, "parallel", "", 0, 1, "at most `N` concurrent attempts (default: as the plan says)")
@@ -93,10 +97,13 @@ func (a *app) resume(ctx context.Context, name string, o resumeOptions) error {
 	a.printResuming(r)
 	a.printPlanDiff(change, true)
 	a.printExaminedFindings(x, false)
-	if err := a.confirmResume(change, x, o.yes); err != nil {
+	if err := a.confirmPlan(change, o); err != nil {
 		return hints.For(ctx, p, r.State.Run, err)
 	}
-	return a.runEngine(ctx, p, engineStart{why: "resume", parallel: o.parallel, mirror: o.mirror, adopt: change, examined: x, open: func(cfg engine.Config) (*engine.Engine, error) {
+	if err := a.confirmResume(change, x, o); err != nil {
+		return hints.For(ctx, p, r.State.Run, err)
+	}
+	return a.runEngine(ctx, p, engineStart{why: "resume", parallel: o.parallel, mirror: o.mirror, adopt: change, by: a.author(), examined: x, open: func(cfg engine.Config) (*engine.Engine, error) {
 		return engine.Open(ctx, cfg, r.State.Run)
 	}})
 }
@@ -126,12 +133,41 @@ func (a *app) diffForResume(ctx context.Context, p *project.Project, r *runs.Run
 	return change, checkResumable(r, change)
 }
 
-// confirmResume asks for confirmation before finished steps rerun, and before resuming is unsafe.
-func (a *app) confirmResume(change *resume.PlanDiff, x *resume.Examination, yes bool) error {
-	if yes {
+// minPlanHash is the minimum length of a prefix of a plan's hash.
+const minPlanHash = 12
+
+// confirmPlan asks for confirmation that a changed plan is used. Plain --yes does not accept a plan that removes or weakens a gate,
+// check or limit, and an agent cannot accept one.
+func (a *app) confirmPlan(change *resume.PlanDiff, o resumeOptions) error {
+	if !change.Edited {
 		return nil
 	}
-	if change.HasReruns() {
+	weaker := len(change.Weakened) > 0
+	if weaker {
+		if who, _ := a.caller(); who.Kind != caller.Person {
+			return permission.Refusal("the plan was changed and weakened (%s): a person confirms that, and this process belongs to %s: %s", change.Weakened[0], who, who.Evidence)
+		}
+	}
+	short := change.PlanHash[:minPlanHash]
+	switch {
+	case o.planHash != "" && len(o.planHash) >= minPlanHash && strings.HasPrefix(change.PlanHash, o.planHash):
+		return nil
+	case o.planHash != "":
+		return usageError("", "the plan is not the one with hash %s; its hash is %s", o.planHash, short)
+	case o.yes && !weaker:
+		return nil
+	case weaker:
+		return a.confirmWith("the plan was changed and weakened ("+change.Weakened[0]+")", "Use the changed plan?", "--plan-hash "+short)
+	}
+	return a.confirmWith("the plan was changed", "Use the changed plan?", "--yes or --plan-hash "+short)
+}
+
+// confirmResume asks for confirmation before finished steps rerun, unless that was part of the question about a changed plan, and before resuming is unsafe.
+func (a *app) confirmResume(change *resume.PlanDiff, x *resume.Examination, o resumeOptions) error {
+	if o.yes {
+		return nil
+	}
+	if asked := change.Edited && o.planHash == ""; change.HasReruns() && !asked {
 		if err := a.confirm("resuming would rerun finished steps", "Resuming reruns finished steps. Continue?"); err != nil {
 			return err
 		}
@@ -294,6 +330,12 @@ func (a *app) printPlanDiff(c *resume.PlanDiff, resuming bool) {
 		fmt.Fprintln(a.Out, "Plan changed since last run; using the new version.")
 	case c.Edited:
 		fmt.Fprintln(a.Out, "Plan changed since last run; resume will use the new version.")
+	}
+	for line := range strings.Lines(c.Patch) {
+		fmt.Fprintf(a.Out, "  %s", line)
+	}
+	for _, text := range c.Weakened {
+		fmt.Fprintf(a.Out, "  weaker   %s\n", text)
 	}
 	for _, x := range c.Rerun {
 		what := "step " + string(x.Step)

@@ -262,6 +262,7 @@ type engineStart struct {
 	why      string
 	parallel int
 	adopt    *resume.PlanDiff
+	by       pawl.Author // who confirmed it
 	examined *resume.Examination
 	mirror   mirrorFlag // SYSTEM or SYSTEM=PATH; empty: as recorded in the run
 }
@@ -277,7 +278,7 @@ func (a *app) runEngine(ctx context.Context, p *project.Project, s engineStart) 
 	}
 	cfg.Mirror = a.mirrorWith(p, s.mirror)
 	show := liveview.New(a.Out, a.Err, p)
-	cfg.Notify = show.Notify
+	cfg.Notify, cfg.Notice = show.Notify, show.Notice
 	e, err := s.open(cfg)
 	if err != nil {
 		return err
@@ -290,7 +291,7 @@ func (a *app) runEngine(ctx context.Context, p *project.Project, s engineStart) 
 		e.Examined(s.examined)
 	}
 	if s.adopt != nil {
-		err = e.Adopt(soft, s.adopt)
+		err = e.Adopt(soft, s.adopt, s.by)
 	}
 	if err == nil {
 		err = e.Run(soft, hard, s.why)

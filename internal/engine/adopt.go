@@ -18,18 +18,19 @@ import (
 
 // Adopt applies a plan diff before Run. An edited plan becomes the run's next revision, and the affected steps are
 // reopened. Attempts that run with an outdated definition are terminated. Changed acceptance checks run again; a step
-// that fails them is reopened.
-func (e *Engine) Adopt(ctx context.Context, c *resume.PlanDiff) error {
+// that fails them is reopened. by is who confirmed the edited plan.
+func (e *Engine) Adopt(ctx context.Context, c *resume.PlanDiff, by pawl.Author) error {
 	if err := refuseNewSecrets(e.plan.Plan, c); err != nil {
 		return err
 	}
+	e.soft = ctx.Done()
 	if c.Edited {
 		n := runs.CreateOptions{Plan: c.Plan(), Data: c.Data, Source: c.From}
 		revision := e.state.Plan.Revision + 1
 		if err := disk.Replace(e.cfg.Project.PlanFile(e.run, revision), c.Data); err != nil {
 			return err
 		}
-		e.emit(runs.PlanEvent(e.cfg.Project, revision, n))
+		e.emitBy(by, runs.PlanEvent(e.cfg.Project, revision, n))
 		e.plan = runs.NewOutline(c.Plan())
 	}
 	if err := e.endOutdated(ctx, c); err != nil {

@@ -38,7 +38,7 @@ var prose = map[string]string{
 	"EngineStopped":     "Why",
 	"Finding":           "What Evidence Hint",
 	"Gate":              "Ask Expect",
-	"GateAnswered":      "Why Via",
+	"GateAnswered":      "Why",
 	"GateWithdrawn":     "Why",
 	"Heartbeat":         "Evidence",
 	"ItemDone":          "Summary Adopted",

@@ -3,6 +3,7 @@ package resume
 import (
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"pawl"
@@ -10,6 +11,7 @@ import (
 	"pawl/internal/planfile"
 	"pawl/internal/project"
 	"pawl/internal/runs"
+	"pawl/internal/snapshot"
 )
 
 // PlanDiff is the difference between a run and the current plan, inputs and outputs.
@@ -20,7 +22,10 @@ type PlanDiff struct {
 	Reset       []pawl.StepID `json:"anew,omitempty"`    // failed or barely started steps whose definition changed
 	Added       []pawl.StepID `json:"added,omitempty"`
 	Removed     []pawl.StepID `json:"removed,omitempty"`
-	OutputEdits []OutputEdit  `json:"outside,omitempty"` // finished steps whose outputs were edited; nothing reruns because of it
+	PlanHash    string        `json:"plan_hash,omitempty"` // SHA-256 of the edited plan file
+	Patch       string        `json:"patch,omitempty"`     // from the plan that the run uses to the edited one
+	Weakened    []string      `json:"weakened,omitempty"`  // gates, checks and limits that the edited plan removes or weakens
+	OutputEdits []OutputEdit  `json:"outside,omitempty"`   // finished steps whose outputs were edited; nothing reruns because of it
 
 	plan       *pawl.Plan
 	Data       []byte                   `json:"-"` // of the plan file
@@ -68,6 +73,11 @@ func DiffPlan(p *project.Project, r *runs.Run) (*PlanDiff, error) {
 			return nil, err
 		}
 		c.Edited, c.plan, c.Data = true, plan, data
+		c.PlanHash, c.Weakened = runs.SHA256Hex(data), Weakened(r.Plan, plan)
+		before, err := disk.ReadFile(filepath.Join(p.RunDir(r.State.Run), filepath.Base(r.State.Plan.File)), disk.PlanLimit)
+		if err == nil { // a missing copy was restored from the user's file, or is reported
+			c.Patch = snapshot.TextPatch(filepath.Base(path), before, data)
+		}
 	}
 	return c, c.compare(p, r)
 }

@@ -158,7 +158,7 @@ func Reply(reply pawl.GateAnswered) Act {
 			return []pawl.Payload{pawl.GateWithdrawn{Gate: g.ID, Why: why}},
 				&pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("gate %s: %s", g.ID, why), Hint: "pawl resume"}
 		}
-		reply.Step = g.Step
+		reply.Step, reply.Plan = g.Step, r.State.Plan.SHA256
 		payloads := []pawl.Payload{reply}
 		if reply.Answer == pawl.Chosen {
 			payloads = append(payloads, pawl.DecisionMade{Decision: pawl.Decision{

@@ -44,10 +44,10 @@ func (v Verb) Check(who caller.Caller, root string) error {
 	case who.Kind == caller.Person:
 		return nil
 	case who.Kind == caller.Step && forPerson:
-		return refusal("pawl %s is for a person, and this process belongs to %s: %s", verb, who, who.Evidence)
+		return Refusal("pawl %s is for a person, and this process belongs to %s: %s", verb, who, who.Evidence)
 	case who.Kind == caller.Step:
 		if who.InOwnProject(root) {
-			return refusal("a step may not use pawl %s on its own project, and this process belongs to %s: %s", verb, who, who.Evidence)
+			return Refusal("a step may not use pawl %s on its own project, and this process belongs to %s: %s", verb, who, who.Evidence)
 		}
 		return nil
 	}
@@ -56,14 +56,14 @@ func (v Verb) Check(who caller.Caller, root string) error {
 	case err != nil:
 		return err
 	case slices.Contains(settings.Agents.Refuse, verb):
-		return refusal("your settings refuse pawl %s to agents, and this process belongs to %s: %s", verb, who, who.Evidence)
+		return Refusal("your settings refuse pawl %s to agents, and this process belongs to %s: %s", verb, who, who.Evidence)
 	case forPerson && !slices.Contains(settings.Agents.Allow, verb):
-		return refusal("pawl %s is for a person, and this process belongs to %s: %s", verb, who, who.Evidence)
+		return Refusal("pawl %s is for a person, and this process belongs to %s: %s", verb, who, who.Evidence)
 	}
 	return nil
 }
 
-// refusal is an error without a hint.
-func refusal(format string, args ...any) error {
+// Refusal is an error without a hint.
+func Refusal(format string, args ...any) error {
 	return &pawl.Error{Kind: pawl.KindDamaged, Err: fmt.Errorf(format, args...)}
 }

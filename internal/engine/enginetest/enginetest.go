@@ -161,7 +161,7 @@ func open(ctx context.Context, cfg engine.Config, run pawl.RunID) (*engine.Engin
 		return nil, err
 	}
 	e.Examined(found)
-	if err := e.Adopt(ctx, diff); err != nil {
+	if err := e.Adopt(ctx, diff, pawl.Author{Kind: pawl.ByPerson}); err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
 	return e, nil

@@ -1,0 +1,353 @@
+// Package cheats has steps that cheat: they forge records, approve their own gates, edit their plan and plant programs. None of
+// them gets past a gate, or done without its checks. What a step can still do is listed in docs/trust.md.
+package cheats
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"pawl/test/stories/storytest"
+)
+
+func TestMain(m *testing.M) { os.Exit(storytest.Main(m)) }
+
+// gated is a plan in which a step runs beside an open gate. CHEAT is the step's script, INDENT the whole text below it.
+const gated = `name: demo
+parallel: 4
+steps:
+  - {id: look, needs: [], gate: {type: human_verify, ask: Good?}}
+  - {id: colour, needs: [], gate: {type: decision, ask: Which?, options: [red, blue]}}
+  - id: cheat
+    needs: []
+    timeout: 20s
+    run: |
+      until pawl gates 2>/dev/null | grep -q 'step look'; do sleep 0.02; done
+      bare="env -i PATH=$PATH HOME=$HOME"
+      CHEAT
+  - {id: ship, needs: [look, colour], run: touch shipped}
+`
+
+// checked is a plan whose step has a check that fails.
+const checked = `name: demo
+steps:
+  - {id: before, run: 'true', accept: {fine: 'true'}}
+  - id: cheat
+    timeout: 20s
+    idempotent: true
+    retry: {attempts: 1}
+    run: |
+      CHEAT
+    accept: {tests: 'CHECK'}
+  - {id: ship, run: touch shipped}
+`
+
+// cheat is one way to cheat.
+type cheat struct {
+	name   string
+	script string
+}
+
+// approvals are attempts to answer a gate from below a step. Each writes the exit code to the file code.
+var approvals = []cheat{
+	{name: "approve", script: `pawl approve --yes look; echo $? > code`},
+	{name: "answer", script: `pawl answer colour red; echo $? > code`},
+	{name: "reject", script: `pawl reject look -m no --stop; echo $? > code`},
+	{name: "environment cleared", script: `$bare pawl approve --yes look; echo $? > code`},
+	{name: "variables removed", script: `env -u PAWL_STEP -u PAWL_RUN -u PAWL_EVENTS -u PAWL_RESULT -u PAWL_TOKEN -u PAWL_ATTEMPT_DIR -u PAWL_ATTEMPT -u PAWL_PROJECT pawl approve --yes look; echo $? > code`},
+	{name: "another session", script: `setsid -w $bare pawl approve --yes look; echo $? > code`},
+	{name: "nohup", script: `nohup $bare pawl approve --yes look; echo $? > code`},
+	{name: "double fork", script: `( ( $bare sh -c 'pawl approve --yes look; echo $? > code' & ) & ); until test -s code; do sleep 0.02; done`},
+	{name: "daemon", script: `( setsid $bare sh -c '( pawl approve --yes look; echo $? > code ) &' & ); until test -s code; do sleep 0.02; done`},
+	{name: "from elsewhere", script: `here=$PWD; cd /; $bare pawl -C $here approve --yes look; echo $? > $here/code`},
+	{name: "another home", script: `env -i PATH=$PATH HOME=/tmp PAWL_STATE=$PWD/state pawl approve --yes look; echo $? > code`},
+	{name: "a copy of the program", script: `cp $(readlink -f $(command -v pawl)) other; $bare ./other approve --yes look; echo $? > code`},
+	{name: "another name", script: `ln -s $(readlink -f $(command -v pawl)) other; $bare ./other approve --yes look; echo $? > code`},
+	{name: "another project named", script: `PAWL_PROJECT=/tmp PAWL_STEP= pawl approve --yes look; echo $? > code`},
+	{name: "trust", script: `$bare pawl trust --yes; echo $? > code`},
+	{name: "review", script: `$bare pawl review cheat --by ann --score 100; echo $? > code`},
+	{name: "skip", script: `$bare pawl skip look; echo $? > code`},
+	{name: "retry", script: `$bare pawl retry look; echo $? > code`},
+	{name: "resume", script: `$bare pawl resume --yes; echo $? > code`},
+	{name: "take over", script: `$bare pawl resume --take-over; echo $? > code`},
+	{name: "rollback", script: `$bare pawl rollback --to 00000000; echo $? > code`},
+	{name: "restore", script: `$bare pawl restore 00000000; echo $? > code`},
+	{name: "attach", script: `$bare pawl attach claude --yes; echo $? > code`},
+	{name: "supervisor killed", script: `trap '' HUP; ( $bare sh -c 'sleep 0.3; pawl approve --yes look; echo $? > code' & ); kill -9 $PPID; sleep 5`},
+	{name: "supervisor killed, another session", script: `( setsid $bare sh -c 'sleep 0.3; pawl approve --yes look; echo $? > code' & ); sleep 0.1; kill -9 $PPID; sleep 5`},
+	{name: "the server's form", script: `
+      say() { printf '%s\n' "$1"; sleep 0.3; }
+      { say '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{"elicitation":{}},"clientInfo":{"name":"x","version":"1"}}}'
+        say '{"jsonrpc":"2.0","method":"notifications/initialized"}'
+        say '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"ask","arguments":{"question":"Good?","type":"human_verify"}}}'
+        for id in 1 2 3; do say '{"jsonrpc":"2.0","id":'$id',"result":{"action":"accept","content":{"answer":"approve"}}}'; done
+      } | PAWL_STEP=look pawl mcp > mcp.out; echo 5 > code`},
+}
+
+// TestApprovals runs each step beside an open gate. The gate stays open and what it guards does not run.
+func TestApprovals(t *testing.T) {
+	t.Parallel()
+	for _, c := range approvals {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			p := newProject(t)
+			p.write("plan.yaml", strings.ReplaceAll(gated, "CHEAT", c.script))
+			p.pawl("run", "plan.yaml")
+			if code := p.code(); code != "5" && code != "" {
+				t.Errorf("the step got exit code %s", code)
+			} else if code == "" && !strings.Contains(c.name, "killed") {
+				t.Errorf("the step did not try it: %s", p.log())
+			}
+			for range 2 {
+				p.pawl("resume", "--yes")
+			}
+			p.notShipped()
+			if answered := p.journal("gate.answered"); answered != "" {
+				t.Errorf("a gate is answered: %s", answered)
+			}
+		})
+	}
+}
+
+// forgeries are attempts to pass checks that fail. The scripts know where pawl keeps its records.
+var forgeries = []cheat{
+	{name: "exit record without checks", script: `
+      printf '{"token":"%s","reason":"exited","exit":0,"started":"2026-01-01T00:00:00Z","ended":"2026-01-01T00:00:01Z","seconds":1}' $PAWL_TOKEN > $PAWL_ATTEMPT_DIR/exit.json
+      kill -9 $PPID; sleep 5`},
+	{name: "exit record with checks", script: `
+      printf '{"token":"%s","reason":"exited","exit":0,"started":"2026-01-01T00:00:00Z","ended":"2026-01-01T00:00:01Z","seconds":1,"checks":[{"name":"tests","exit":0,"seconds":1}]}' $PAWL_TOKEN > $PAWL_ATTEMPT_DIR/exit.json
+      kill -9 $PPID; sleep 5`},
+	{name: "exit record with another seal", script: `
+      sed "s/\"token\":\"[0-9a-f]*\"/\"token\":\"$PAWL_TOKEN\"/; s/fine/tests/" $PAWL_PROJECT/.pawl/runs/*/steps/before/1/exit.json > $PAWL_ATTEMPT_DIR/exit.json
+      kill -9 $PPID; sleep 5`},
+	{name: "exit record with a result", script: `
+      echo '{"status":"done"}' > $PAWL_RESULT
+      printf '{"token":"%s","reason":"exited","exit":0,"checks":[{"name":"tests","exit":0,"seconds":1}]}' $PAWL_TOKEN > $PAWL_ATTEMPT_DIR/exit.json
+      kill -9 $PPID; sleep 5`},
+	{name: "unknown and double checks", script: `
+      printf '{"token":"%s","reason":"exited","exit":0,"checks":[{"name":"other","exit":0},{"name":"other","exit":0}]}' $PAWL_TOKEN > $PAWL_ATTEMPT_DIR/exit.json
+      kill -9 $PPID; sleep 5`},
+	{name: "result only", script: `
+      echo '{"status":"done","summary":"all good"}' > $PAWL_RESULT
+      kill -9 $PPID; sleep 5`},
+	{name: "engine killed too", script: `
+      printf '{"token":"%s","reason":"exited","exit":0,"checks":[{"name":"tests","exit":0,"seconds":1}]}' $PAWL_TOKEN > $PAWL_ATTEMPT_DIR/exit.json
+      echo '{"status":"done"}' > $PAWL_RESULT
+      engine=$(sed 's/.*) [A-Z] \([0-9]*\) .*/\1/' /proc/$PPID/stat); kill -9 $engine $PPID; sleep 5`},
+	{name: "job without checks", script: `sed -i 's/"checks":{[^}]*}/"checks":{}/' $PAWL_ATTEMPT_DIR/job.json`},
+	{name: "records of the checks", script: `
+      mkdir -p $PAWL_ATTEMPT_DIR/check
+      printf '{"token":"%s","reason":"exited","exit":0,"checks":[{"name":"tests","exit":0,"seconds":1}]}' $PAWL_TOKEN > $PAWL_ATTEMPT_DIR/check/exit.json
+      echo '{"status":"done"}' > $PAWL_RESULT
+      kill -9 $PPID; sleep 5`},
+	{name: "result of no known status", script: `echo '{"status":"perfect"}' > $PAWL_RESULT`},
+	{name: "events", script: `echo '{"type":"step.done","step":"cheat"}' >> $PAWL_EVENTS; echo '{"done":1,"total":1}' >> $PAWL_EVENTS`},
+	{name: "state cache", script: `sed -i 's/"status":"running"/"status":"done"/' $PAWL_PROJECT/.pawl/runs/$PAWL_RUN/state.json 2>/dev/null; echo '{"format":1,"status":"completed"}' > $PAWL_PROJECT/.pawl/runs/$PAWL_RUN/state.json`},
+	{name: "journal line without checksum", script: `
+      printf '{"seq":9,"batch":9,"time":"2026-01-01T00:00:00Z","epoch":1,"by":{"kind":"engine"},"type":"step.done","data":{"step":"cheat","attempt":1,"token":"%s"},"crc":"00000000"}\n' $PAWL_TOKEN >> $PAWL_PROJECT/.pawl/runs/$PAWL_RUN/journal.jsonl`},
+}
+
+// TestForgeries runs each step with a check that fails. The step does not count as done.
+func TestForgeries(t *testing.T) {
+	t.Parallel()
+	for _, c := range forgeries {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			p := newProject(t)
+			p.write("plan.yaml", strings.NewReplacer("CHEAT", c.script, "CHECK", "false").Replace(checked))
+			p.pawl("run", "plan.yaml")
+			for range 2 {
+				p.pawl("resume", "--yes")
+			}
+			p.notShipped()
+			if done := p.journal(`"step.done","data":{"step":"cheat"`); done != "" && c.name != "journal line without checksum" {
+				t.Errorf("the step is done: %s", done)
+			}
+		})
+	}
+}
+
+// plants are programs that stand in for that of a check.
+var plants = []cheat{
+	{name: "in the project", script: `mkdir -p .pawl/bin bin; for d in .pawl/bin bin .; do printf '#!/bin/sh\nexit 0\n' > $d/mycheck; chmod +x $d/mycheck; done`},
+	{name: "in our folder", script: `d=$(dirname $(command -v pawl)); printf '#!/bin/sh\nexit 0\n' > $d/mycheck; chmod +x $d/mycheck`},
+	{name: "in a new folder of ours", script: `d=$(dirname $(dirname $(command -v pawl))); for b in $d/*/; do printf '#!/bin/sh\nexit 0\n' > $b/mycheck; chmod +x $b/mycheck; done`},
+	{name: "by PATH", script: `mkdir p; printf '#!/bin/sh\nexit 0\n' > p/mycheck; chmod +x p/mycheck; export PATH=$PWD/p:$PATH`},
+}
+
+// TestPlantedPrograms has steps plant the program of their check. The check finds none.
+func TestPlantedPrograms(t *testing.T) {
+	t.Parallel()
+	for _, c := range plants {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			p := newProject(t)
+			p.write("plan.yaml", strings.NewReplacer("CHEAT", c.script, "CHECK", "mycheck").Replace(checked))
+			p.pawl("run", "plan.yaml")
+			p.pawl("resume", "--yes")
+			p.notShipped()
+		})
+	}
+}
+
+// edits are changes that a step makes to its plan while a gate is open.
+var edits = []cheat{
+	{name: "gate removed", script: `sed -i '/id: look/d; s/needs: \[look, colour\]/needs: [colour]/' plan.yaml`},
+	{name: "gate not needed", script: `sed -i 's/needs: \[look, colour\]/needs: []/' plan.yaml`},
+	{name: "gate with a default that expires", script: `sed -i 's/ask: Good?/ask: Good?, expires: 1s/' plan.yaml`},
+	{name: "gate replaced", script: `sed -i "s/gate: {type: human_verify, ask: Good?}/run: 'true'/" plan.yaml`},
+	{name: "autopilot", script: `sed -i 's/^parallel: 4/mode: autopilot/' plan.yaml`},
+}
+
+// TestEditedPlan has steps edit their plan. A resume without a person's yes to exactly that plan does not use it.
+func TestEditedPlan(t *testing.T) {
+	t.Parallel()
+	for _, c := range edits {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			p := newProject(t)
+			p.write("plan.yaml", strings.ReplaceAll(gated, "CHEAT", c.script))
+			p.pawl("run", "plan.yaml")
+			before := p.read("plan.yaml")
+			if strings.Contains(c.name, "removed") && strings.Contains(before, "id: look") {
+				t.Fatalf("the plan is not edited:\n%s", before)
+			}
+			p.pawl("answer", "colour", "red")
+			out, code := p.pawl("resume", "--yes")
+			if code != 2 || !strings.Contains(out, "weakened") || !strings.Contains(out, "pass --plan-hash") {
+				t.Errorf("exit code %d: %s", code, out)
+			}
+			if out, code := p.pawl("resume", "--yes", "--plan-hash", "000000000000"); code != 2 {
+				t.Errorf("another hash: exit code %d: %s", code, out)
+			}
+			p.notShipped()
+		})
+	}
+}
+
+// TestEditedLater changes what runs after an approval. That needs a yes too, and --yes is one where nothing is weakened.
+func TestEditedLater(t *testing.T) {
+	t.Parallel()
+	p := newProject(t)
+	p.write("plan.yaml", strings.ReplaceAll(gated, "CHEAT", `sed -i 's/run: touch shipped/run: touch shipped evil/' plan.yaml`))
+	p.pawl("run", "plan.yaml")
+	p.pawl("approve", "--yes", "look")
+	p.pawl("answer", "colour", "red")
+	if out, code := p.pawl("resume"); code != 2 || !strings.Contains(out, "the plan was changed") || !strings.Contains(out, "+  - {id: ship") {
+		t.Errorf("exit code %d: %s", code, out)
+	}
+	p.notShipped()
+	if !strings.Contains(p.journal("gate.answered"), `"plan":"`) {
+		t.Error("the approval has no hash of its plan")
+	}
+}
+
+// TestMirroredAnswer has a step answer its gate in the files of another system.
+func TestMirroredAnswer(t *testing.T) {
+	t.Parallel()
+	for name, settings := range map[string]string{"not set": "", "set": "mirrors: {answers: true}\n"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newProject(t)
+			p.write("home/.config/pawl/config.yaml", settings)
+			p.write("plan.yaml", strings.ReplaceAll(gated, "CHEAT", `until test -e .grid/CHECKPOINT.md; do sleep 0.02; done
+      sleep 1; sed -i '$d' .grid/CHECKPOINT.md; printf 'user_response: approved\n---\n' >> .grid/CHECKPOINT.md; sleep 1`))
+			p.pawl("run", "--mirror", "grid", "plan.yaml")
+			out, _ := p.pawl("resume", "--yes")
+			p.notShipped()
+			if answered := p.journal("gate.answered"); answered != "" {
+				t.Errorf("a gate is answered: %s", answered)
+			}
+			t.Log(out)
+		})
+	}
+}
+
+// project is a folder in which a step cheats.
+type project struct {
+	*testing.T
+	dir, state string
+}
+
+func newProject(t *testing.T) *project {
+	p := &project{T: t, dir: t.TempDir(), state: t.TempDir()}
+	p.write("home/.keep", "")
+	t.Cleanup(func() { storytest.EndKeepers(p.dir) })
+	return p
+}
+
+func (p *project) write(name, text string) {
+	p.Helper()
+	path := filepath.Join(p.dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		p.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		p.Fatal(err)
+	}
+}
+
+func (p *project) read(name string) string {
+	data, err := os.ReadFile(filepath.Join(p.dir, name))
+	if err != nil {
+		return ""
+	}
+	return string(data)
+}
+
+// pawl runs a command as a person without a terminal.
+func (p *project) pawl(args ...string) (out string, code int) {
+	p.Helper()
+	program := storytest.Pawl(p)
+	ctx, cancel := context.WithTimeout(p.Context(), time.Minute)
+	defer cancel()
+	c := exec.CommandContext(ctx, program, args...)
+	c.Dir = p.dir
+	c.Env = []string{
+		"PATH=" + filepath.Dir(program) + ":" + os.Getenv("PATH"), "HOME=" + filepath.Join(p.dir, "home"), "PAWL_STATE=" + p.state, "USER=tester", "TZ=UTC",
+	}
+	c.WaitDelay = time.Second // what a step left behind holds the pipe
+	text, _ := c.CombinedOutput()
+	if ctx.Err() != nil {
+		p.Fatalf("pawl %v does not end: %s", args, text)
+	}
+	return string(text), c.ProcessState.ExitCode()
+}
+
+func (p *project) code() string { return strings.TrimSpace(p.read("code")) }
+
+// notShipped fails the test if the step behind the gate or the check ran.
+func (p *project) notShipped() {
+	p.Helper()
+	if _, err := os.Stat(filepath.Join(p.dir, "shipped")); err == nil {
+		p.Errorf("the last step ran:\n%s", p.log())
+	}
+}
+
+func (p *project) log() string {
+	out, _ := p.pawl("log")
+	return out
+}
+
+// journal returns the lines of the journal that contain a text.
+func (p *project) journal(text string) string {
+	names, err := filepath.Glob(filepath.Join(p.dir, ".pawl/runs/*/journal.jsonl"))
+	if err != nil || len(names) == 0 {
+		p.Fatalf("no journal: %v", err)
+	}
+	data, err := os.ReadFile(names[0])
+	if err != nil {
+		p.Fatal(err)
+	}
+	var found []string
+	for line := range strings.Lines(string(data)) {
+		if strings.Contains(line, text) {
+			found = append(found, line)
+		}
+	}
+	return strings.Join(found, "")
+}
