@@ -37,6 +37,7 @@ type Setup struct {
 	Root  string              // the project's folder, links resolved; empty if there is none
 	Home  string              // the user's home folder
 	State string              // pawl's own folder for this user
+	Data  string              // the user's folder of data about the project; empty if the project is not trusted
 	Pawl  string              // the program that agents start, absolute
 	Hook  string              // the program that agents' hooks start, absolute. Defaults to Pawl.
 	Env   func(string) string // the environment; it may name the folders of settings
@@ -56,6 +57,8 @@ type Edits struct {
 	edited []editedFile
 	folded []string // folders to remove if they are empty, the deepest first
 	litter []string // temporary files of an interrupted operation
+
+	upgrade bool // the record is in the project, where an older pawl kept it
 }
 
 // Change is the change of one file.
@@ -147,7 +150,19 @@ func begin(a agent, scope Scope, setup Setup) (*Edits, record, error) {
 	d := &Edits{Agent: a.name, Scope: scope, setup: setup}
 	old, data, err := readRecord(d.recordFile())
 	d.before = data
+	if scope == Project && data == nil && err == nil {
+		old, d.upgrade = setup.oldRecord(a)
+	}
 	return d, old, err
+}
+
+// dropOldRecord removes the record that an older pawl kept in the project.
+func (d *Edits) dropOldRecord() error {
+	if !d.upgrade {
+		return nil
+	}
+	path := d.setup.oldRecordFile(d.Agent)
+	return errors.Join(disk.Remove(path), disk.SyncFolder(filepath.Dir(path)))
 }
 
 // planAddition plans to planAddition pawl's entries to a file, and returns what to record of it.
@@ -228,6 +243,13 @@ func (d *Edits) read(t target) (settings, error) {
 	if err != nil {
 		return file, err
 	}
+	if d.Scope == Project && inFolder(t.path, d.setup.Root) && !inFolder(file.path, d.setup.Root) {
+		return file, &pawl.Error{
+			Kind: pawl.KindUsage,
+			Err:  fmt.Errorf("%s is a link to %s, outside of the project", d.shown(t.path), file.path),
+			Hint: fmt.Sprintf("pawl attach %s --scope user, or replace the link by a file", d.Agent),
+		}
+	}
 	if left := disk.TempPath(file.path); isThere(left) {
 		d.litter = append(d.litter, left)
 	}
@@ -236,6 +258,8 @@ func (d *Edits) read(t target) (settings, error) {
 	}
 	return file, nil
 }
+
+func inFolder(path, folder string) bool { return strings.HasPrefix(path, folder+"/") }
 
 // broken returns the error for a file that cannot be parsed or edited.
 func (d *Edits) broken(t target, err error) error {
@@ -278,15 +302,18 @@ func (d *Edits) refuseTwice(a agent) error {
 
 // Apply carries the changes out. After an interruption, running it again completes them.
 func (d *Edits) Apply() error {
-	if len(d.Changes) == 0 && len(d.litter) == 0 && (d.before == nil || d.Attaches()) {
+	if len(d.Changes) == 0 && len(d.litter) == 0 && (d.before == nil && !d.upgrade || d.Attaches()) {
 		return nil
 	}
 	if d.Attaches() {
+		if d.folder() == "" {
+			return &pawl.Error{Kind: pawl.KindUsage, Err: errors.New("the project is not trusted"), Hint: "pawl trust"}
+		}
 		if err := disk.MakeFolders(d.folder()); err != nil {
 			return err
 		}
 	}
-	if !isThere(d.folder()) {
+	if d.folder() == "" || !isThere(d.folder()) {
 		return d.steps() // pawl never attached anything here, so there is nothing to lock
 	}
 	return locked(filepath.Join(d.folder(), "lock"), d.steps)
@@ -297,9 +324,9 @@ func (d *Edits) steps() error {
 	if err := d.unchanged(); err != nil {
 		return err
 	}
-	steps := []func() error{d.clear, d.saveEdited, d.write, d.removeRecord}
+	steps := []func() error{d.clear, d.saveEdited, d.write, d.removeRecord, d.dropOldRecord}
 	if d.Attaches() {
-		steps = []func() error{d.clear, d.writeRecord, d.write}
+		steps = []func() error{d.clear, d.writeRecord, d.write, d.dropOldRecord}
 	}
 	for _, step := range steps {
 		if err := step(); err != nil {

@@ -286,7 +286,7 @@ func TestEditedPlugin(t *testing.T) {
 	w.write(plugin, w.read(plugin)+"// mine\n")
 	edits := w.detach("opencode", Project)
 	w.same(before)
-	kept, err := filepath.Glob(filepath.Join(w.Root, ".pawl", "attach", "edited", "opencode-*-pawl.js"))
+	kept, err := filepath.Glob(filepath.Join(w.folder(Project), "edited", "opencode-*-pawl.js"))
 	if err != nil || len(kept) != 1 || !strings.HasSuffix(w.read(kept[0]), "// mine\n") || len(edits.Notes) != 1 {
 		t.Errorf("kept %v, %v; %q", kept, err, edits.Notes)
 	}

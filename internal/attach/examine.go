@@ -68,11 +68,14 @@ func (e *examination) attachCommand() string {
 
 // check checks the agent, and reports whether there is any trace of pawl.
 func (e *examination) check() bool {
-	_, recorded, err := readRecord(filepath.Join(e.setup.folder(e.scope), e.agent.name+".json"))
+	_, recorded, err := readRecord(e.setup.recordFile(e.scope, e.agent.name))
 	if err != nil {
 		e.report(pawl.Bad, "", pawl.HintOf(err), "%v", err)
 	}
 	trace := recorded != nil || err != nil
+	if _, old := e.setup.oldRecord(e.agent); e.scope == Project && old {
+		trace = true
+	}
 	for _, t := range e.agent.targets(e.setup, e.scope) {
 		trace = e.file(t) || trace
 	}

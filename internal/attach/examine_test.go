@@ -86,7 +86,7 @@ func TestExamine(t *testing.T) {
 		{"codex trusted", "codex", User, trustCodex("", ""), pawl.OK, "codex is attached, scope user", ""},
 		{"codex folder", "codex", Project, trustCodex("", ""), pawl.Warn, "this folder is not trusted", "run codex in the project"},
 		{"copilot off", "copilot", Project, put(".github/copilot/settings.json", `{"disableAllHooks": true}`), pawl.Bad, "disableAllHooks is true", ""},
-		{"record damaged", "claude", Project, put(".pawl/attach/claude.json", "{"), pawl.Bad, "read the record", "mv "},
+		{"record damaged", "claude", Project, func(w *world) { w.write(filepath.Join(w.folder(Project), "claude.json"), "{") }, pawl.Bad, "read the record", "mv "},
 		{"trouble", "claude", Project, put(".pawl/hook.log", "a\n2026-11-21 SessionStart: disk full\n"), pawl.Warn, "hooks reported errors", "tail"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

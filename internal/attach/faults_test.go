@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 	}
 	base := os.Getenv("ATTACH_TEST_AT")
 	setup := Setup{
-		Root: filepath.Join(base, "project"), Home: filepath.Join(base, "home"), State: filepath.Join(base, "state"),
+		Root: filepath.Join(base, "project"), Home: filepath.Join(base, "home"), State: filepath.Join(base, "state"), Data: filepath.Join(base, "state", "trusted", "0"),
 		Pawl: os.Getenv("ATTACH_TEST_PAWL"), Env: func(string) string { return "" },
 	}
 	prepare := map[string]func(string, Scope, Setup) (*Edits, error){"attach": Attach, "move": Attach, "detach": Detach}[do[0]]

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -57,10 +56,13 @@ func (r record) find(path string) *fileRecord {
 	return &r.Files[i]
 }
 
-// readRecord returns a record and its bytes; if there is none, the record is empty and the bytes are nil.
+// readRecord returns a record and its bytes; if there is none, the record is empty and the bytes are nil. So it is for an empty path.
 func readRecord(path string) (record, []byte, error) {
 	var r record
-	data, err := os.ReadFile(path)
+	if path == "" {
+		return r, nil, nil
+	}
+	data, err := disk.ReadFile(path, disk.RecordLimit)
 	if errors.Is(err, fs.ErrNotExist) {
 		return r, nil, nil
 	}
@@ -92,14 +94,58 @@ func (d *Edits) writeRecord() error {
 // folder returns the folder of records of this scope.
 func (d *Edits) folder() string { return d.setup.folder(d.Scope) }
 
+// folder returns the folder of records of a scope. It lies in the user's state folder: a record in the project, which may
+// have arrived with a clone, could name any file.
 func (p Setup) folder(scope Scope) string {
 	if scope == User {
 		return filepath.Join(p.State, "attach")
 	}
-	return filepath.Join(p.Root, ".pawl", "attach")
+	if p.Data == "" {
+		return ""
+	}
+	return filepath.Join(p.Data, "attach")
 }
 
-func (d *Edits) recordFile() string { return filepath.Join(d.folder(), d.Agent+".json") }
+// RecordIn sets the user's folder of data about the project, which exists only once the project does.
+func (d *Edits) RecordIn(data string) { d.setup.Data = data }
+
+// oldRecordFile is where an older pawl kept the record of an agent that is attached to the project.
+func (p Setup) oldRecordFile(agent string) string {
+	return filepath.Join(p.Root, ".pawl", "attach", agent+".json")
+}
+
+// oldRecord reads the record that an older pawl kept in the project. Whoever wrote it, only the files in the project count
+// that this agent's attachment uses; a missing or damaged record is empty, since pawl recognises its own entries without it.
+func (p Setup) oldRecord(a agent) (record, bool) {
+	old, data, err := readRecord(p.oldRecordFile(a.name))
+	if err != nil || data == nil || old.Agent != a.name || old.Scope != Project {
+		return record{}, false
+	}
+	d := &Edits{Agent: a.name, Scope: Project, setup: p}
+	kept := record{Format: old.Format, Agent: a.name, Scope: Project, Pawl: p.Pawl}
+	for _, t := range a.targets(p, Project) {
+		key := d.key(t.path)
+		file := old.find(key)
+		if file == nil || !filepath.IsLocal(key) {
+			continue
+		}
+		file.Folders = slices.DeleteFunc(file.Folders, func(folder string) bool {
+			return !filepath.IsLocal(folder) || !strings.HasPrefix(key, folder+"/")
+		})
+		kept.Files = append(kept.Files, *file)
+	}
+	return kept, true
+}
+
+func (d *Edits) recordFile() string { return d.setup.recordFile(d.Scope, d.Agent) }
+
+// recordFile returns the path of an agent's record; empty if there can be none.
+func (p Setup) recordFile(scope Scope, agent string) string {
+	if folder := p.folder(scope); folder != "" {
+		return filepath.Join(folder, agent+".json")
+	}
+	return ""
+}
 
 // key returns a path as it is recorded: relative to the project, because a project can move.
 func (d *Edits) key(path string) string {

@@ -24,7 +24,7 @@ func newWorld(t *testing.T) *world {
 	}
 	w := &world{T: t, env: map[string]string{}}
 	w.Setup = Setup{
-		Root: filepath.Join(base, "project"), Home: filepath.Join(base, "home"), State: filepath.Join(base, "state"),
+		Root: filepath.Join(base, "project"), Home: filepath.Join(base, "home"), State: filepath.Join(base, "state"), Data: filepath.Join(base, "state", "trusted", "0"),
 		Pawl: filepath.Join(base, "bin", "pawl"), Env: func(name string) string { return w.env[name] },
 	}
 	for _, folder := range []string{w.Root, w.Home, w.State} {

@@ -124,6 +124,7 @@ func (a *app) applyEdits(edits *attach.Edits, yes bool) error {
 			return err
 		}
 		a.register(p)
+		edits.RecordIn(p.Trust.Folder)
 	}
 	return edits.Apply()
 }
@@ -174,6 +175,9 @@ func (a *app) attachSetup() (attach.Setup, error) {
 	root, err := a.here()
 	if p, findErr := a.project(); findErr == nil {
 		root = p.Root
+		if p.Trust.Trusted() {
+			setup.Data = p.Trust.Folder
+		}
 	}
 	if err == nil {
 		root, err = filepath.Abs(root)

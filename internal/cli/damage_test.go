@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"pawl"
+	"pawl/internal/cli/trustview"
 )
 
 // change changes a byte in the middle of a file of the current run.
@@ -32,6 +33,7 @@ func TestDamagedJournal(t *testing.T) {
 	p := finished(t)
 	run := p.run()
 	p.ok("verify")
+	first := decode[[]struct{ Checkpoint string }](p, "checkpoints")[0].Checkpoint
 	p.change(journalOf(run))
 	if err := os.RemoveAll(filepath.Join(p.project().RunDir(run), "state.json")); err != nil {
 		t.Fatal(err)
@@ -52,6 +54,12 @@ func TestDamagedJournal(t *testing.T) {
 	p.fails(pawl.KindDamaged, "verify")
 	p.ok("runs")
 	p.ok("stats", "--all")
+	p.fails(pawl.KindDamaged, "restore", first, "--yes")
+	shown := decode[trustview.Adoption](p, "adopt", "--yes", string(run))
+	if shown.Run != run || shown.Damage == "" {
+		t.Errorf("%+v", shown)
+	}
+	p.ok("restore", first, "--yes")
 	proposal := decode[map[string]any](p, "recover")
 	if proposal["run"] != string(run) || proposal["accepted"] != nil {
 		t.Errorf("%v", proposal)

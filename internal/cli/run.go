@@ -278,7 +278,7 @@ func (a *app) runEngine(ctx context.Context, p *project.Project, s engineStart) 
 	}
 	cfg.Mirror = a.mirrorWith(p, s.mirror)
 	show := liveview.New(a.Out, a.Err, p)
-	cfg.Notify = show.Notify
+	cfg.Notify, cfg.Notice = show.Notify, show.Notice
 	e, err := s.open(cfg)
 	if err != nil {
 		return err

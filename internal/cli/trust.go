@@ -19,7 +19,7 @@ func (a *app) trustCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "trust [FOLDER]",
 		Short: "Trust a project that you did not create with pawl, such as a clone",
-		Long: "Shows what would count from then on (commands in the settings, runs, memories), and asks.\n" +
+		Long: "Trust a project that you did not create with pawl, such as a clone\n\nShows what would count from then on (commands in the settings, runs, memories), and asks.\n" +
 			"Until then pawl executes nothing of the project, writes nothing there, and tells agents nothing from it.\n" +
 			"A project that pawl created for you is trusted already.",
 		Example: "  pawl trust\n  pawl trust --yes && pawl run plan.yaml\n  pawl trust --list",

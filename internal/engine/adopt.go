@@ -23,6 +23,7 @@ func (e *Engine) Adopt(ctx context.Context, c *resume.PlanDiff, by pawl.Author) 
 	if err := refuseNewSecrets(e.plan.Plan, c); err != nil {
 		return err
 	}
+	e.soft = ctx.Done()
 	if c.Edited {
 		n := runs.CreateOptions{Plan: c.Plan(), Data: c.Data, Source: c.From}
 		revision := e.state.Plan.Revision + 1

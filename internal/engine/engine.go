@@ -19,6 +19,7 @@ import (
 
 	"pawl"
 	"pawl/internal/config"
+	"pawl/internal/disk"
 	"pawl/internal/history"
 	"pawl/internal/journal"
 	"pawl/internal/project"
@@ -40,6 +41,7 @@ type Config struct {
 	Project   *project.Project
 	Executors []Executor
 	Notify    func(pawl.Event) // called with each event once it is durable and folded; must not block. Defaults to no call.
+	Notice    func(string)     // called with a line for the user, such as that the disk is full. Defaults to no call.
 	Parallel  int              // maximum concurrent attempts. Defaults to the plan's limit, then to the number of CPUs.
 	Watchdog  Watchdog
 	OutputCap int64 // maximum size of each captured output file, in bytes. Defaults to pawl.DefaultOutputCap.
@@ -62,6 +64,9 @@ type Watchdog struct {
 func (c Config) withDefaults() Config {
 	if c.Notify == nil {
 		c.Notify = func(pawl.Event) {}
+	}
+	if c.Notice == nil {
+		c.Notice = func(string) {}
 	}
 	if c.Mirror == nil {
 		c.Mirror = func(*pawl.State, *journal.Log, *snapshot.Store) Mirror { return nil }
@@ -107,7 +112,9 @@ type Engine struct {
 	lists      map[pawl.StepID]workList // item lists, as journaled
 	notes      []string                 // see Notes
 	checkCache func(context.Context) error
-	fatal      error // an error from a worker that stops the engine
+	soft       <-chan struct{} // closed when Run is interrupted; nil when nothing may wait for space
+	full       bool            // the user was told that the disk is full
+	fatal      error           // an error from a worker that stops the engine
 }
 
 // Open takes the project's engine lock and opens the run. If another engine holds the lock, the error is of KindHeld.
@@ -210,6 +217,7 @@ func (e *Engine) Run(ctx, hard context.Context, why string) error {
 // cut off.
 func (e *Engine) work(ctx context.Context, do func(helpers context.Context) error) error {
 	helpers, quit := context.WithCancel(context.WithoutCancel(ctx))
+	e.soft = ctx.Done()
 	checked := make(chan error, 1)
 	e.spawn(func() func() {
 		err := e.checkCache(helpers)
@@ -268,6 +276,8 @@ func (e *Engine) loop(ctx, hard, helpers context.Context) error {
 	appended := e.log.Watch(helpers)
 	beat := time.NewTicker(e.cfg.Watchdog.Heartbeat)
 	defer beat.Stop()
+	space := time.NewTicker(spaceCheck)
+	defer space.Stop()
 	clock := newSleepClock()
 	soft := ctx.Done()
 	for {
@@ -289,6 +299,8 @@ func (e *Engine) loop(ctx, hard, helpers context.Context) error {
 		case <-alarm:
 		case <-beat.C:
 			e.heartbeat(clock)
+		case <-space.C:
+			e.checkSpace()
 		case <-e.mirrorDue:
 			e.mirrorDue = e.mirror.Changed(helpers, e.state, e.plan.Plan, nil)
 		case <-soft:
@@ -370,6 +382,7 @@ func (e *Engine) advance(helpers context.Context) (wake action, err error) {
 // interrupted starts nothing new. It leaves running attempts to their supervisors after secondInterrupt. If hard ends
 // before that, it terminates them first. It journals attempts that end meanwhile.
 func (e *Engine) interrupted(ctx, hard context.Context) error {
+	e.soft = nil
 	patience := time.NewTimer(secondInterrupt)
 	defer patience.Stop()
 	again := hard.Done()
@@ -379,18 +392,29 @@ func (e *Engine) interrupted(ctx, hard context.Context) error {
 			f()
 		case <-again:
 			again = nil
-			patience.Stop()
+			patience.Reset(e.patienceToEnd())
 			e.emit(pawl.RunStopped{Why: "interrupted twice"})
 			e.stopLive("interrupted twice")
 		case <-patience.C:
 			why := fmt.Errorf("interrupted; attempts still running under their supervisors: %d", len(e.state.Live()))
 			return &pawl.Error{Kind: pawl.KindInterrupted, Err: why, Hint: "pawl resume"}
 		}
-		if err := e.flush(ctx); err != nil {
+		if err := e.flush(ctx); disk.IsFull(err) {
+			return errDiskFull
+		} else if err != nil {
 			return err
 		}
 	}
 	return &pawl.Error{Kind: pawl.KindInterrupted, Err: errors.New("interrupted"), Hint: "pawl resume"}
+}
+
+// patienceToEnd is how long an engine that was interrupted twice waits until the attempts have ended. On a full disk their
+// supervisors cannot record that.
+func (e *Engine) patienceToEnd() time.Duration {
+	if e.diskFull() != "" {
+		return secondInterrupt
+	}
+	return time.Minute
 }
 
 // secondInterrupt is how long a second Ctrl-C may follow the first while attempts run.
@@ -402,7 +426,7 @@ func (e *Engine) shutdown(ctx context.Context, cause error) error {
 	if cause != nil {
 		why = cause.Error()
 	}
-	e.pending, e.afterFlush = nil, nil
+	e.pending, e.afterFlush, e.soft = nil, nil, nil
 	e.emit(pawl.EngineStopped{Why: why})
 	if err := e.flush(ctx); err != nil {
 		return errors.Join(cause, err)
@@ -459,7 +483,7 @@ func (e *Engine) flush(ctx context.Context) error {
 	batch, effects := e.pending, e.afterFlush
 	e.pending, e.afterFlush = nil, nil
 	if len(batch) > 0 {
-		if _, err := e.log.Append(ctx, e.epoch, batch...); err != nil {
+		if err := e.append(ctx, batch); err != nil {
 			return err
 		}
 	}

@@ -222,7 +222,7 @@ func TestVerifyAndRepairSnapshots(t *testing.T) {
 	p.Check(p.Do(plan))
 	found, err := verify(t.Context(), p)
 	p.Check(err)
-	if len(found) != 1 || found[0].Level != pawl.OK || !strings.HasPrefix(found[0].What, "snapshots verified: 4, ") {
+	if len(found) != 1 || found[0].Level != pawl.OK || !strings.HasPrefix(found[0].What, "4 snapshots verified, ") {
 		t.Errorf("findings %+v", found)
 	}
 	packs, err := filepath.Glob(p.Path(".pawl/snapshots/pack*"))

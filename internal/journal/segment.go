@@ -110,8 +110,7 @@ func firstOf(name string) pawl.Seq {
 // readHeader returns the start of a segment's verification if its first line is a header. Otherwise it returns ok false,
 // and the file starts with the first event of the run. An error is damage.
 func readHeader(file io.ReaderAt, size int64, run pawl.RunID) (v verified, from *origin, err error) {
-	in := newLines(file, 0, min(size, maxLine))
-	line, err := in.next()
+	line, err := firstLine(file, size)
 	if err != nil || line == nil {
 		return newVerified(), nil, err
 	}
@@ -139,6 +138,16 @@ func readHeader(file io.ReaderAt, size int64, run pawl.RunID) (v verified, from 
 		first: h.Segment.First, head: length, marks: h.Segment.marks,
 	}
 	return v, h.Segment, nil
+}
+
+// firstLine returns the first line of a file, or its start if the line is too long; nil for an empty file.
+func firstLine(file io.ReaderAt, size int64) ([]byte, error) {
+	const usual = 2048 // a header is shorter
+	line, err := newLines(file, 0, min(size, usual)).next()
+	if err == nil && len(line) == usual {
+		line, err = newLines(file, 0, min(size, maxLine)).next()
+	}
+	return line, err
 }
 
 // follows reports why a segment with this header does not follow the segment that begins with event first and ends at

@@ -2,6 +2,7 @@ package project
 
 import (
 	"bufio"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -43,7 +44,7 @@ func TestOneEngine(t *testing.T) {
 // holdElsewhere has another process hold the lock, until it is killed by end.
 func holdElsewhere(t *testing.T, p *Project) (pid int, end func()) {
 	t.Helper()
-	cmd := another(t, p.Root, t.TempDir(), "hold")
+	cmd := another(t, p.Root, os.Getenv("HOME"), "hold")
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)

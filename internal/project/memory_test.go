@@ -214,7 +214,7 @@ func TestMemoriesOfProjectAndUser(t *testing.T) {
 func TestTwoProcessesLearnAtOnce(t *testing.T) {
 	t.Parallel()
 	const each = 20
-	p, home := fresh(t, "work"), t.TempDir()
+	p, home := fresh(t, "work"), os.Getenv("HOME")
 	ended := make(chan error)
 	names := []string{"left", "right"}
 	for _, name := range names {

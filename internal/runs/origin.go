@@ -59,12 +59,18 @@ func markNow(p *project.Project, run pawl.RunID) error {
 		return err
 	}
 	defer f.Close()
-	h := sha256.New()
-	n, err := io.Copy(h, f)
-	if err != nil {
-		return err
+	h, n := sha256.New(), int64(0)
+	for lines := bufio.NewReader(f); ; {
+		line, err := lines.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			return writeMark(p, mark{run, len(segments) - 1, n, hex.EncodeToString(h.Sum(nil))})
+		}
+		if err != nil {
+			return err
+		}
+		h.Write(line)
+		n += int64(len(line))
 	}
-	return writeMark(p, mark{run, len(segments) - 1, n, hex.EncodeToString(h.Sum(nil))})
 }
 
 // markAll marks all runs of a project.
@@ -123,10 +129,16 @@ func elsewhere(p *project.Project, run pawl.RunID) (reason string, err error) {
 	if err := json.Unmarshal(data, &m); err != nil || m.Run != run {
 		return "", fmt.Errorf("read %s: invalid record", markPath(p, run))
 	}
-	if m.Bytes == 0 {
+	if m.Segment == 0 && m.Bytes == 0 {
 		return "", nil
 	}
 	segments, err := journal.Files(p.Runs(), run)
+	if errors.Is(err, fs.ErrNotExist) {
+		segments, err = journal.Files(p.Archive(), run)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
 	if err != nil {
 		return "", err
 	}
@@ -173,7 +185,7 @@ func (m mark) compareSegment(path string, marked int64) (reason string, err erro
 	for {
 		line, err := lines.ReadBytes('\n')
 		if isPersonsWord(line) {
-			return "its journal has a person's answer, review or plan that none of your commands wrote", nil
+			return foreignWord, nil
 		}
 		if errors.Is(err, io.EOF) {
 			return "", nil

@@ -31,6 +31,12 @@ func TestElsewhere(t *testing.T) {
 			p.Check(err)
 			p.Check(os.WriteFile(journalPath(p), []byte(strings.Replace(string(data), "not needed", "is  needed", 1)), 0o600))
 		}, "is not the one that your pawl wrote"},
+		"archived": {archive, ""},
+		"archived and truncated": {func(p *enginetest.Project) {
+			p.Check(os.Truncate(journalPath(p), 100))
+			archive(p)
+		}, "is not the one that your pawl wrote"},
+		"no journal": {func(p *enginetest.Project) { p.Check(os.Remove(journalPath(p))) }, ""},
 		"no record": {func(p *enginetest.Project) {
 			p.Check(os.Remove(filepath.Join(p.Trust.Folder, "runs", string(p.Run)+".json")))
 		}, "your pawl did not make it here"},
@@ -50,12 +56,21 @@ func TestElsewhere(t *testing.T) {
 				return
 			}
 			p.WantKind(runs.RequireOwn(p.Project, p.Run), pawl.KindDamaged, "comes from elsewhere")
+			if strings.HasPrefix(name, "archived") {
+				return
+			}
 			p.Check(runs.Mark(p.Project, p.Run))
 			if reason, err := runs.Elsewhere(p.Project, p.Run); reason != "" || err != nil {
 				t.Errorf("after the adoption: %q, %v", reason, err)
 			}
 		})
 	}
+}
+
+func archive(p *enginetest.Project) {
+	p.Helper()
+	p.Check(os.MkdirAll(p.Archive(), 0o700))
+	p.Check(os.Rename(p.RunDir(p.Run), p.ArchivedDir(p.Run)))
 }
 
 func journalPath(p *enginetest.Project) string {

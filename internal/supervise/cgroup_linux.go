@@ -5,12 +5,16 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"pawl"
+	"pawl/internal/disk"
 )
 
 // cgroup is a control group (version 2) for the process tree of one child. Processes cannot leave it by themselves, and
@@ -62,34 +66,137 @@ func (c *cgroup) kill() error {
 	if c == nil {
 		return nil
 	}
-	return killCgroup(c.path)
-}
-
-func killCgroup(path string) error {
-	return os.WriteFile(filepath.Join(path, "cgroup.kill"), []byte("1"), 0)
+	return os.WriteFile(filepath.Join(c.path, "cgroup.kill"), []byte("1"), 0) // our own path, on cgroupfs
 }
 
 // sweepCgroup kills the processes in a lost attempt's group and removes it. The group's name contains the token, so it
 // belongs to no other attempt.
 func sweepCgroup(begun *pawl.Begun) (killed int, err error) {
-	if begun.Cgroup == "" || filepath.Base(begun.Cgroup) != cgroupName(begun.Token) {
-		return 0, nil
+	group, err := openCgroup(begun)
+	if err != nil || group == nil {
+		return 0, err
 	}
-	procs, err := os.ReadFile(filepath.Join(begun.Cgroup, "cgroup.procs"))
-	if errors.Is(err, os.ErrNotExist) {
+	defer group.close()
+	procs, err := group.read("cgroup.procs")
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ENODEV) { // it was removed meanwhile
 		return 0, nil
 	}
 	if err != nil {
 		return 0, err
 	}
-	if err := killCgroup(begun.Cgroup); err != nil {
+	if err := group.kill(); err != nil {
 		return 0, err
 	}
-	for end := time.Now().Add(sweepWait); os.Remove(begun.Cgroup) != nil && time.Now().Before(end); {
+	for end := time.Now().Add(sweepWait); group.remove() != nil && time.Now().Before(end); {
 		time.Sleep(time.Millisecond)
 	}
 	return bytes.Count(procs, []byte("\n")), nil
 }
+
+// groupProcesses returns the content of cgroup.procs of an attempt's group; nil if there is none.
+func groupProcesses(begun *pawl.Begun) []byte {
+	group, err := openCgroup(begun)
+	if err != nil || group == nil {
+		return nil
+	}
+	defer group.close()
+	procs, err := group.read("cgroup.procs")
+	if err != nil {
+		return nil // the group ends with its last process
+	}
+	return procs
+}
+
+// recordedCgroup is a group that a record names. The record may be forged, so all access goes through the group's folder,
+// which was opened without following links and is known to be one of cgroupfs.
+type recordedCgroup struct {
+	parent, fd int
+	name       string
+}
+
+// openCgroup opens the group in an attempt's record. It returns nil if there is none: the path must have the name that
+// pawl gives the attempt's group, and lie below the mount point of cgroup v2.
+func openCgroup(begun *pawl.Begun) (*recordedCgroup, error) {
+	name := cgroupName(begun.Token)
+	if begun.Cgroup == "" || filepath.Base(begun.Cgroup) != name || !validToken(begun.Token) {
+		return nil, nil
+	}
+	mount, _, err := cgroupMount()
+	if err != nil {
+		return nil, nil // without cgroups there is no such group
+	}
+	below, err := filepath.Rel(mount, filepath.Dir(begun.Cgroup))
+	if err != nil || !filepath.IsLocal(below) {
+		return nil, nil
+	}
+	root, err := openFolder(unix.AT_FDCWD, mount)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(root)
+	g := &recordedCgroup{parent: -1, fd: -1, name: name}
+	if g.parent, err = disk.OpenBelow(root, below, unix.O_RDONLY|unix.O_DIRECTORY); err == nil {
+		g.fd, err = disk.OpenBelow(g.parent, name, unix.O_RDONLY|unix.O_DIRECTORY)
+	}
+	if err == nil && !onCgroupFS(g.fd) {
+		err = unix.ENOENT
+	}
+	if err == nil {
+		return g, nil
+	}
+	g.close()
+	if err == unix.ENOENT || err == unix.ELOOP || err == unix.ENOTDIR {
+		err = nil
+	}
+	return nil, err
+}
+
+func openFolder(at int, path string) (int, error) {
+	return unix.Openat(at, path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+}
+
+func onCgroupFS(fd int) bool {
+	var st unix.Statfs_t
+	return unix.Fstatfs(fd, &st) == nil && st.Type == unix.CGROUP2_SUPER_MAGIC
+}
+
+func (g *recordedCgroup) close() {
+	for _, fd := range []int{g.parent, g.fd} {
+		if fd >= 0 {
+			unix.Close(fd)
+		}
+	}
+}
+
+// open opens a file of the group.
+func (g *recordedCgroup) open(name string, flags int) (*os.File, error) {
+	fd, err := disk.OpenBelow(g.fd, name, flags)
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: filepath.Join(g.name, name), Err: err}
+	}
+	return os.NewFile(uintptr(fd), name), nil
+}
+
+func (g *recordedCgroup) read(name string) ([]byte, error) {
+	f, err := g.open(name, unix.O_RDONLY)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(f)
+}
+
+func (g *recordedCgroup) kill() error {
+	f, err := g.open("cgroup.kill", unix.O_WRONLY)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = f.Write([]byte("1"))
+	return err
+}
+
+func (g *recordedCgroup) remove() error { return unix.Unlinkat(g.parent, g.name, unix.AT_REMOVEDIR) }
 
 // ownCgroup returns the folder of this process's group.
 func ownCgroup() (string, error) {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strconv"
 
 	"pawl"
@@ -37,7 +36,7 @@ func Survivors(dir string, table []process.Stat) ([]Survivor, error) {
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("find processes: %w", err)
-	case status.Begun == nil || !process.SameBoot(status.Begun.Supervisor):
+	case status.Begun == nil || !isRecordOf(dir, status.Begun) || !process.SameBoot(status.Begun.Supervisor):
 		return nil, nil
 	}
 	if _, err := process.Find(status.Begun.Supervisor); errors.Is(err, process.ErrOtherNamespace) {
@@ -59,7 +58,7 @@ func survivorsOf(stats []process.Stat, proof Proof) []Survivor {
 
 // leftBehind returns the processes that a lost attempt left running, each with its best proof.
 func leftBehind(dir string, table []process.Stat, begun pawl.Begun) ([]Survivor, error) {
-	beat, err := lastBeat(dir)
+	beat, err := lastBeat(dir, begun.Token)
 	if err != nil {
 		return nil, err
 	}
@@ -98,14 +97,7 @@ func has(found []Survivor, pid int) bool {
 // other attempt.
 func groupMembers(begun pawl.Begun) map[int]bool {
 	members := map[int]bool{}
-	if begun.Cgroup == "" || filepath.Base(begun.Cgroup) != cgroupName(begun.Token) {
-		return members
-	}
-	procs, err := os.ReadFile(filepath.Join(begun.Cgroup, "cgroup.procs"))
-	if err != nil {
-		return members // the group ends with its last process
-	}
-	for line := range bytes.Lines(procs) {
+	for line := range bytes.Lines(groupProcesses(&begun)) {
 		if pid, err := strconv.Atoi(string(bytes.TrimSpace(line))); err == nil {
 			members[pid] = true
 		}

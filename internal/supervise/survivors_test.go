@@ -47,12 +47,13 @@ func TestSurvivors(t *testing.T) {
 			t.Errorf("%s without a cgroup: %v by %q", name, seen, proof)
 		}
 	}
+	boot := begun.Supervisor.BootID
 	begun.Supervisor.BootID = "another"
 	a.rewrite(begun)
 	if found := a.found(); len(found) > 0 {
 		t.Errorf("after a restart: %v", found)
 	}
-	begun.Supervisor.BootID, begun.Cgroup = "", cgroup
+	begun.Supervisor.BootID, begun.Cgroup = boot, cgroup
 	a.rewrite(begun)
 	Sweep(a.dir)
 	if left := a.survivors(); cgroup != "" && !slices.Equal(left, nil) {

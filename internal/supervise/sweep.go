@@ -28,7 +28,7 @@ func Sweep(dir string) (killed int, left []int, err error) {
 		return 0, nil, fmt.Errorf("sweep: %w", err)
 	case status.State == Live:
 		return 0, nil, &pawl.Error{Kind: pawl.KindHeld, Err: fmt.Errorf("sweep: the supervisor of %s is alive", dir)}
-	case status.Begun == nil || !process.SameBoot(status.Begun.Supervisor):
+	case status.Begun == nil || !isRecordOf(dir, status.Begun) || !process.SameBoot(status.Begun.Supervisor):
 		return 0, nil, nil
 	}
 	if _, err := process.Find(status.Begun.Supervisor); errors.Is(err, process.ErrOtherNamespace) {
@@ -45,9 +45,22 @@ func Sweep(dir string) (killed int, left []int, err error) {
 	return killed + more, left, nil
 }
 
+// isRecordOf reports whether begun.json is of the attempt in a folder: it has the token of the job that the engine wrote
+// there. Without a job, which a crash of the machine may lose, there is nothing to compare.
+func isRecordOf(dir string, begun *pawl.Begun) bool {
+	job := ReadJob(dir)
+	return validToken(begun.Token) && (job == nil || job.Token == begun.Token)
+}
+
+// validToken reports whether a token can be part of a name. Tokens that pawl makes are.
+func validToken(token pawl.Token) bool {
+	_, err := pawl.ParseStepID(string(token)) // the same characters
+	return err == nil
+}
+
 // sweepTable stops and kills processes in the process table until none of the attempt is left.
 func sweepTable(dir string, begun pawl.Begun) (killed int, left []int, err error) {
-	beat, err := lastBeat(dir)
+	beat, err := lastBeat(dir, begun.Token)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -83,9 +96,9 @@ func sweepTable(dir string, begun pawl.Begun) (killed int, left []int, err error
 
 // lastBeat returns when the supervisor was last known to be alive, as time since the system's start; 0 if it wrote no
 // heartbeat.
-func lastBeat(dir string) (time.Duration, error) {
+func lastBeat(dir string, token pawl.Token) (time.Duration, error) {
 	beat, err := readRecord[pawl.Beat](filepath.Join(dir, pawl.BeatFile))
-	if err != nil || beat == nil {
+	if err != nil || beat == nil || beat.Token != token {
 		return 0, err
 	}
 	return time.Duration(beat.Uptime * float64(time.Second)), nil
@@ -131,7 +144,7 @@ func victims(table []process.Stat, begun pawl.Begun, alive time.Duration, self i
 }
 
 func signalStat(s process.Stat, sig syscall.Signal) error {
-	return process.Signal(pawl.Process{PID: s.PID, Start: s.Start}, sig)
+	return process.Signal(s.Identity(), sig)
 }
 
 func pids(stats []process.Stat) []int {

@@ -91,6 +91,7 @@ func TestSweepSparesWhatIsNotOurs(t *testing.T) {
 	before := a.survivors()
 	for name, change := range map[string]func(*pawl.Begun){
 		"another boot":          func(b *pawl.Begun) { b.Supervisor.BootID = "another" },
+		"no boot":               func(b *pawl.Begun) { b.Supervisor.BootID = "" },
 		"another pid namespace": func(b *pawl.Begun) { b.Supervisor.PIDNS = "pid:[1]" },
 		"started before us":     func(b *pawl.Begun) { b.Supervisor.Start += 1000; b.Cgroup = "" },
 		"not our cgroup":        func(b *pawl.Begun) { b.Token, b.Supervisor.PID = "other", 1<<22+1 },

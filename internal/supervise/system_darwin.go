@@ -27,6 +27,8 @@ func (c *cgroup) remove()      {}
 
 func sweepCgroup(*pawl.Begun) (int, error) { return 0, nil }
 
+func groupProcesses(*pawl.Begun) []byte { return nil }
+
 var errNamespace = errors.New(`PID namespaces need Linux: do not set "pid_namespace"`)
 
 // Init fails: macOS has no PID namespaces.

@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -129,7 +130,7 @@ func (p *project) sameJSON(version string) {
 		if command == "resume" {
 			args = append(args, "--dry-run")
 		}
-		now := strings.ReplaceAll(p.run(0, args...), p.work, "$WORK")
+		now := strings.ReplaceAll(p.run(0, args...), filepath.Dir(p.dir), "$WORK")
 		if diff := cmp.Diff(normalised(p.T, old), normalised(p.T, []byte(now))); diff != "" {
 			p.Errorf("pawl %s (-%s +now):\n%s", strings.Join(args, " "), version, diff)
 		}
@@ -143,10 +144,40 @@ func (p *project) want(text, part string) {
 	}
 }
 
+// register adds the project to the user's list of projects, as the older version did.
+func (p *project) register() {
+	p.Helper()
+	data, err := os.ReadFile(filepath.Join(p.dir, ".pawl", "project.json"))
+	var who struct{ ID string }
+	if err = errors.Join(err, json.Unmarshal(data, &who)); err != nil {
+		p.Fatal(err)
+	}
+	list := filepath.Join(p.work, "home", ".local", "state", "pawl", "projects")
+	entry := fmt.Sprintf(`{"id": %q, "path": %q}`, who.ID, p.dir)
+	if err := errors.Join(os.MkdirAll(list, 0o700), os.WriteFile(filepath.Join(list, who.ID+".json"), []byte(entry), 0o600)); err != nil {
+		p.Fatal(err)
+	}
+}
+
+// trust trusts the project, which this version refuses before: the older one kept no record of that. Then it moves the project, as
+// when the older version printed its JSON.
+func (p *project) trust() {
+	p.Helper()
+	p.run(5, "resume")
+	p.run(0, "trust", "--yes")
+	moved := filepath.Join(p.work, "moved", filepath.Base(p.dir))
+	if err := errors.Join(os.Mkdir(filepath.Dir(moved), 0o700), os.Rename(p.dir, moved)); err != nil {
+		p.Fatal(err)
+	}
+	p.dir = moved
+}
+
 // TestRunContinues continues a run that was killed in the second of three items.
 func TestRunContinues(t *testing.T) {
 	t.Parallel()
 	p := unpack(t, "b00d6f3", "project")
+	p.register()
+	p.trust()
 	p.sameJSON("b00d6f3")
 	if err := os.WriteFile(filepath.Join(p.dir, "go"), nil, 0o600); err != nil { // the item that was killed waits for it
 		t.Fatal(err)
@@ -176,6 +207,8 @@ func TestRunContinues(t *testing.T) {
 func TestImportContinues(t *testing.T) {
 	t.Parallel()
 	p := unpack(t, "b00d6f3", "import")
+	p.register()
+	p.trust()
 	p.sameJSON("b00d6f3")
 	p.scriptAgents("run sh do.sh; finish I did it.")
 	p.run(0, "resume")
@@ -185,4 +218,16 @@ func TestImportContinues(t *testing.T) {
 	if left, err := filepath.Glob(filepath.Join(p.dir, "memory", "state", ".archive", "wf-shop_*", "execution.json")); len(left) != 1 {
 		t.Errorf("archived workflows: %v, %v", left, err)
 	}
+}
+
+// TestUnknownRun trusts a project that is not in the user's list of projects. Its run needs an adoption.
+func TestUnknownRun(t *testing.T) {
+	t.Parallel()
+	p := unpack(t, "b00d6f3", "import")
+	p.trust()
+	p.scriptAgents("run sh do.sh; finish I did it.")
+	p.run(5, "resume")
+	p.want(p.run(0, "adopt", "--yes"), "adopted run ")
+	p.run(0, "resume")
+	p.want(p.run(0, "status"), "completed")
 }

@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -34,7 +35,8 @@ func TestMain(m *testing.M) { os.Exit(storytest.Main(m)) }
 type yard struct {
 	*testing.T
 	dir, root, home string
-	asSelf          bool // whoever runs the tests calls the hooks
+	asSelf          bool        // whoever runs the tests calls the hooks
+	refused         atomic.Bool // a hook told the user that the project is not trusted
 }
 
 // nobody is a user without rights.
@@ -42,8 +44,13 @@ const nobody = 65534
 
 func newYard(t *testing.T) *yard {
 	t.Helper()
+	return newYardOf(t, false)
+}
+
+func newYardOf(t *testing.T, asSelf bool) *yard {
+	t.Helper()
 	dir := t.TempDir()
-	y := &yard{T: t, dir: dir, root: filepath.Join(dir, "work"), home: filepath.Join(dir, "home")}
+	y := &yard{T: t, dir: dir, root: filepath.Join(dir, "work"), home: filepath.Join(dir, "home"), asSelf: asSelf}
 	var err error
 	for _, sub := range []string{y.root, y.home, filepath.Join(y.root, "src")} {
 		err = errors.Join(err, os.MkdirAll(sub, 0o755))
@@ -65,7 +72,7 @@ func (y *yard) path(names ...string) string {
 // own gives everything to the user without rights.
 func (y *yard) own() {
 	y.Helper()
-	if os.Geteuid() != 0 {
+	if os.Geteuid() != 0 || y.asSelf {
 		return
 	}
 	for p := y.dir; len(p) > len(os.TempDir()); p = filepath.Dir(p) {
@@ -144,6 +151,9 @@ func (y *yard) hook(name, event string, payload []byte, change func(*exec.Cmd)) 
 	answer, err := agentstest.Read(name, event, out.Bytes())
 	if err != nil {
 		y.Error(err)
+	}
+	if strings.Contains(answer.Message, "not trusted") {
+		y.refused.Store(true)
 	}
 	return answer
 }
@@ -250,6 +260,7 @@ type spoil struct {
 	log    string          // what the log says then; empty: nothing
 	lost   bool            // the project is not whole afterwards
 	slow   bool            // every call takes as long as it may
+	alien  bool            // nothing shows that the user trusts the project, so hooks tell the user that they do not record
 }
 
 // TestHostilePlaces: whatever is wrong with a project, hooks end well and in time, answer what their agents take, leave all
@@ -279,7 +290,7 @@ func TestHostilePlaces(t *testing.T) {
 					y.Fatal(err)
 				}
 			}
-		}},
+		}, alien: true},
 		"journal read-only": {do: func(y *yard) func() {
 			if err := os.Chmod(y.journals()[0], 0o400); err != nil {
 				y.Fatal(err)
@@ -362,12 +373,17 @@ func TestHostilePlaces(t *testing.T) {
 		"project.json damaged": {do: func(y *yard) func() { y.write("{", ".pawl", "project.json"); return func() {} }},
 		"project.json damaged, and nobody knows who it is": {do: func(y *yard) func() {
 			good, err := os.ReadFile(y.path(".pawl", "project.json"))
-			if err := errors.Join(err, os.RemoveAll(y.path(".pawl", "runs")), os.RemoveAll(y.home)); err != nil {
+			if err := errors.Join(err, os.Rename(y.home, y.home+".gone"), os.Mkdir(y.home, 0o755)); err != nil {
 				y.Fatal(err)
 			}
 			y.write("{", ".pawl", "project.json")
-			return func() { y.write(string(good), ".pawl", "project.json") }
-		}, log: "project.json"},
+			return func() {
+				y.write(string(good), ".pawl", "project.json")
+				if err := errors.Join(os.RemoveAll(y.home), os.Rename(y.home+".gone", y.home)); err != nil {
+					y.Fatal(err)
+				}
+			}
+		}, alien: true},
 		"project.json gone, and its lock taken": {do: func(y *yard) func() {
 			if err := os.Remove(y.path(".pawl", "project.json")); err != nil {
 				y.Fatal(err)
@@ -394,8 +410,8 @@ func TestHostilePlaces(t *testing.T) {
 				}
 			}
 		}, lost: true},
-		"no home":        {do: func(*yard) func() { return func() {} }, change: func(c *exec.Cmd) { c.Env = []string{"PATH=" + os.Getenv("PATH")} }},
-		"no environment": {do: func(*yard) func() { return func() {} }, change: func(c *exec.Cmd) { c.Env = []string{} }},
+		"no home":        {do: func(*yard) func() { return func() {} }, change: func(c *exec.Cmd) { c.Env = []string{"PATH=" + os.Getenv("PATH")} }, alien: true},
+		"no environment": {do: func(*yard) func() { return func() {} }, change: func(c *exec.Cmd) { c.Env = []string{} }, alien: true},
 		"home a project": {do: func(*yard) func() { return func() {} }, change: func(c *exec.Cmd) { c.Env = append(c.Env, "HOME="+c.Dir) }},
 		"folder gone": {do: func(*yard) func() { return func() {} }, change: func(c *exec.Cmd) {
 			gone, err := os.MkdirTemp(filepath.Dir(c.Dir), ".gone-") // of the shell that calls us
@@ -429,6 +445,9 @@ func TestHostilePlaces(t *testing.T) {
 			y.everything(s.change, s.slow)
 			if said := y.log(); s.log != "" && !regexp.MustCompile(s.log).MatchString(said) {
 				t.Errorf("the log says\n%s", said)
+			}
+			if y.refused.Load() != s.alien {
+				t.Errorf("told the user that the project is not trusted: %v", !s.alien)
 			}
 			undo()
 			if after := y.files(); name != "home a project" && after != before {

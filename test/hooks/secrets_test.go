@@ -112,8 +112,7 @@ func told(t *testing.T, name, text string) (payloads []agentstest.Shape) {
 func TestSecrets(t *testing.T) {
 	t.Parallel()
 	texts, secrets := secretTexts(t)
-	y := newYard(t)
-	y.asSelf = true
+	y := newYardOf(t, true)
 	y.write("PASSWORD=swordfishes-in-april\n", ".env")
 	y.write("[credential]\nswordfishes-in-april\n", ".netrc")
 	secrets = append(secrets, "swordfishes-in-april")

@@ -132,16 +132,32 @@ func (s *story) pawl(args ...string) (said string, code int) {
 
 // faulted runs a command of the binary with faults, however that ends.
 func (s *story) faulted(more []string, args ...string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	limit, full := patience, slices.ContainsFunc(more, staysFull)
+	if full {
+		limit = untilFull
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	cmd, out := s.command(ctx, s.faulty, more, args...)
+	if full {
+		cmd.Cancel, cmd.WaitDelay = func() error { return cmd.Process.Signal(syscall.SIGTERM) }, patience
+	}
+	begin := time.Now()
 	if err := cmd.Run(); err != nil && cmd.ProcessState == nil {
 		return err
 	}
-	if ctx.Err() != nil {
+	if time.Since(begin) >= patience {
 		return s.wrong("%v: still at work after %s:\n%s", args, patience, out)
 	}
 	return nil
+}
+
+// untilFull is after how long a command on a disk that stays full is asked to end: it waits for space, and obeys.
+const untilFull = 5 * time.Second
+
+// staysFull reports whether a variable makes the disk full from some call on.
+func staysFull(variable string) bool {
+	return strings.HasPrefix(variable, faultVar+"ENOSPC:") && strings.HasSuffix(variable, "-")
 }
 
 // status is what `pawl status --json` must say at least.

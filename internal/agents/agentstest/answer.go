@@ -13,6 +13,7 @@ import (
 type Answer struct {
 	Context string // added to what its model reads
 	Hold    string // why its turn must not end; empty: it may
+	Message string // shown to its user, and not to its model
 }
 
 // Read parses a hook's output as the agent does, or returns why the agent would report a failed hook. It is as strict as the
@@ -57,6 +58,7 @@ var named = []string{"SessionStart", "UserPromptSubmit", "PreToolUse", "PostTool
 // too, but pawl prints nothing.
 func readNamed(event string, printed []byte) (Answer, error) {
 	var out struct {
+		Message  string `json:"systemMessage"`
 		Decision string `json:"decision"`
 		Reason   string `json:"reason"`
 		Specific *struct {
@@ -67,7 +69,7 @@ func readNamed(event string, printed []byte) (Answer, error) {
 	if err := strict(printed, &out); err != nil {
 		return Answer{}, err
 	}
-	a := Answer{Hold: out.Reason}
+	a := Answer{Hold: out.Reason, Message: out.Message}
 	if s := out.Specific; s != nil {
 		if a.Context = s.Context; s.Event != event || !slices.Contains(named, event) {
 			return a, fmt.Errorf("it adds to %s", s.Event)
@@ -79,6 +81,7 @@ func readNamed(event string, printed []byte) (Answer, error) {
 // readGemini parses as Gemini CLI does.
 func readGemini(event string, printed []byte) (Answer, error) {
 	var out struct {
+		Message  string `json:"systemMessage"`
 		Decision string `json:"decision"`
 		Reason   string `json:"reason"`
 		Specific struct {
@@ -88,7 +91,7 @@ func readGemini(event string, printed []byte) (Answer, error) {
 	if err := strict(printed, &out); err != nil {
 		return Answer{}, err
 	}
-	a := Answer{Context: out.Specific.Context, Hold: out.Reason}
+	a := Answer{Context: out.Specific.Context, Hold: out.Reason, Message: out.Message}
 	if a.Context != "" && event != "SessionStart" && event != "BeforeAgent" {
 		return a, errors.New("it adds to what has no context")
 	}

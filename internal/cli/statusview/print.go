@@ -31,6 +31,9 @@ func (r Report) Print(w io.Writer) error {
 		fmt.Fprintf(w, "goal      %s\n", r.Goal)
 	}
 	printPosition(w, r.Position)
+	if r.Full != nil {
+		fmt.Fprintf(w, "disk      the disk that holds .pawl is full: %s; pawl waits until there is space\n", r.Full)
+	}
 	fmt.Fprintf(w, "activity  %s, %s of step time\n", layout.UTCWithZone(r.Updated), cmp.Or(layout.Seconds(r.Seconds), "0s"))
 	if len(r.Steps) > 0 || r.Kind != pawl.SessionRun {
 		fmt.Fprintln(w)

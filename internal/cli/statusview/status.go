@@ -10,6 +10,7 @@ import (
 
 	"pawl"
 	"pawl/internal/cli/layout"
+	"pawl/internal/disk"
 	"pawl/internal/project"
 	"pawl/internal/runs"
 	"pawl/internal/sessions"
@@ -38,6 +39,7 @@ type Report struct {
 	Usage    pawl.Usage          `json:"usage"`
 	Seconds  float64             `json:"running_seconds"`
 	Misfits  int                 `json:"misfits,omitempty"`
+	Full     *disk.Space         `json:"disk_full,omitempty"` // the disk that holds .pawl, if it is full
 
 	onRun    func(command string) string    // names the run in a command that needs it
 	answered string                         // the answer from which a resume continues
@@ -98,6 +100,9 @@ func Of(p *project.Project, r *runs.Run) Report {
 		Position: s.Position(r.Plan), Percent: s.Percent(r.Plan), Created: s.Created, Updated: s.Updated, Epoch: s.Epoch,
 		Deaths: s.Deaths, Gates: []layout.GateReport{}, Blockers: []pawl.Blocker{}, Steps: []Step{},
 		Usage: s.Spent.Usage, Seconds: s.Spent.Seconds, Misfits: s.RejectedCount,
+	}
+	if space, err := disk.SpaceOf(p.Home()); err == nil && space.Full() {
+		report.Full = &space
 	}
 	if alive {
 		report.Engine = &Holder{PID: holder.PID, Since: holder.Since}

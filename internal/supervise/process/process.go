@@ -41,7 +41,12 @@ func Identify(pid int) (pawl.Process, error) {
 	if err != nil {
 		return pawl.Process{}, fmt.Errorf("identify process %d: %w", pid, err)
 	}
-	return pawl.Process{PID: pid, Start: stat.Start, BootID: bootID(), PIDNS: pidNamespace()}, nil
+	return stat.Identity(), nil
+}
+
+// Identity returns the identity of a process of this system's table.
+func (s Stat) Identity() pawl.Process {
+	return pawl.Process{PID: s.PID, Start: s.Start, BootID: bootID(), PIDNS: pidNamespace()}
 }
 
 // Find returns the table entry of exactly this process, or ErrGone or ErrOtherNamespace.
@@ -49,7 +54,7 @@ func Find(p pawl.Process) (Stat, error) {
 	if p.PID <= 0 || !SameBoot(p) {
 		return Stat{}, ErrGone
 	}
-	if here := pidNamespace(); p.PIDNS != "" && here != "" && p.PIDNS != here {
+	if here := pidNamespace(); p.PIDNS != here {
 		return Stat{}, ErrOtherNamespace
 	}
 	stat, err := Of(p.PID)
@@ -63,7 +68,8 @@ func Find(p pawl.Process) (Stat, error) {
 }
 
 // SameBoot reports whether the process was started since the system's last boot.
-func SameBoot(p pawl.Process) bool { return p.BootID == "" || p.BootID == bootID() }
+// A record without a boot id is of none: it may have come from another machine.
+func SameBoot(p pawl.Process) bool { return p.BootID == bootID() }
 
 // Signal sends a signal to exactly this process. It returns ErrGone, ErrOtherNamespace or the system's error. It opens
 // the handle before it compares the identity, so that the signal cannot reach a later process with the same number.

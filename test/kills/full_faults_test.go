@@ -1,0 +1,93 @@
+//go:build faults
+
+package kills
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"pawl/internal/disk"
+	"pawl/test/stories/storytest"
+)
+
+// fullPlan has two steps, each of which leaves a line.
+const fullPlan = "name: demo\nsteps:\n  - {id: one, run: echo one >> ledger}\n  - {id: two, run: echo two >> ledger}\n"
+
+// TestFullDisk: an engine on a disk that is full from some call on says so, waits, and ends at once when it is asked to.
+// Later calls are in the engine's append, where it waits; earlier ones are in the making of the run, which fails.
+func TestFullDisk(t *testing.T) {
+	t.Parallel()
+	binary := storytest.Build(t, "faults")
+	waited := 0
+	for _, n := range []int{40, 60, 80} {
+		dir := filepath.Join(t.TempDir(), "project")
+		if err := errors.Join(os.Mkdir(dir, 0o700), os.WriteFile(filepath.Join(dir, "plan.yaml"), []byte(fullPlan), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		said, code := runFull(t, binary, dir, fmt.Sprintf("ENOSPC:%d-", n))
+		if strings.Contains(said, "the disk that holds .pawl is full") {
+			waited++
+			if code != 130 {
+				t.Errorf("call %d: exit code %d, want 130:\n%s", n, code, said)
+			}
+		} else if code == 0 || !strings.Contains(said, "no space left on device") {
+			t.Errorf("call %d: exit code %d:\n%s", n, code, said)
+		}
+		resume := pawlIn(binary, dir, "resume")
+		if out, err := resume.CombinedOutput(); err != nil && resume.ProcessState.ExitCode() != 7 {
+			t.Errorf("call %d: resume: %v\n%s", n, err, out)
+		}
+		if data, err := os.ReadFile(filepath.Join(dir, "ledger")); err != nil || !strings.HasSuffix(string(data), "two\n") {
+			t.Errorf("call %d: %q %v", n, data, err)
+		}
+	}
+	if waited == 0 {
+		t.Error("no engine waited for space")
+	}
+}
+
+func pawlIn(binary, dir string, args ...string) *exec.Cmd {
+	cmd := exec.Command(binary, args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "HOME="+filepath.Dir(dir), "XDG_STATE_HOME=", "XDG_CONFIG_HOME=")
+	return cmd
+}
+
+// runFull runs the plan with a fault, and asks pawl to end once it says that it waits.
+func runFull(t *testing.T, binary, dir, fault string) (said string, code int) {
+	t.Helper()
+	cmd := pawlIn(binary, dir, "run", "plan.yaml")
+	cmd.Env = append(cmd.Env, disk.FaultVar+"="+fault, disk.FaultOnly+"=run")
+	pipe, err := cmd.StderrPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	late := time.AfterFunc(time.Minute, func() { cmd.Process.Kill() })
+	defer late.Stop()
+	var asked time.Time
+	for lines := bufio.NewScanner(pipe); lines.Scan(); {
+		said += lines.Text() + "\n"
+		if strings.Contains(lines.Text(), "waiting, retrying every") && asked.IsZero() {
+			asked = time.Now()
+			if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	cmd.Wait() // the exit code says it
+	if took := time.Since(asked); !asked.IsZero() && took > 20*time.Second {
+		t.Errorf("%s: it ended %s after SIGTERM:\n%s", fault, took, said)
+	}
+	return said, cmd.ProcessState.ExitCode()
+}
