@@ -50,7 +50,6 @@ steps:
 type cheat struct {
 	name   string
 	script string
-	tried  string // a file that shows that the cheat was tried, and what came of it: the last line is a refusal's exit code
 }
 
 // approvals are attempts to answer a gate from below a step. Each writes the exit code to the file code.
