@@ -61,6 +61,7 @@ type Parts struct {
 
 // Run executes one command line. Report maps its error to an exit code.
 func Run(ctx context.Context, args []string, streams IO, build string, parts Parts) error {
+	streams.Out, streams.Err = &layout.Filter{Out: streams.Out}, &layout.Filter{Out: streams.Err}
 	a := &app{IO: streams, version: build, parts: parts}
 	root := a.root()
 	root.SetArgs(args)
@@ -76,6 +77,7 @@ func Report(w io.Writer, err error) int {
 	if err == nil {
 		return 0
 	}
+	w = &layout.Filter{Out: w}
 	text := strings.ReplaceAll(strings.TrimRight(err.Error(), "\n"), "\n", "\n       ")
 	label := "error: "
 	if _, done := errors.AsType[nothingToDo](err); done || pawl.KindOf(err) == pawl.KindAtGate {

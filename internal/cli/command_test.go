@@ -184,3 +184,23 @@ func TestPlanCheck(t *testing.T) {
 		t.Errorf("schema: %v", schema)
 	}
 }
+
+// TestControlCharacters prints texts of a plan, a memory and a gate that would redraw a terminal or reorder a line.
+func TestControlCharacters(t *testing.T) {
+	t.Parallel()
+	p := newProject(t)
+	p.write("plan.yaml", `version: 1
+name: tricks
+goal: "calm\e[2J\u009b1A\u202Egoal"
+steps:
+  - {id: look, gate: {type: human_verify, ask: "fine?\e]0;title\a"}}
+`)
+	p.fails(pawl.KindAtGate, "run", p.path("plan.yaml"))
+	p.ok("learn", "be \x1b[8m careful \u2066")
+	for _, line := range []string{"status", "gates", "memory", "brief", "log", "why", "status --json", "gates --json"} {
+		if out := p.ok(strings.Fields(line)...); strings.ContainsAny(out, "\x1b\a\u009b\u202e\u2066") {
+			t.Errorf("pawl %s printed %q", line, out)
+		}
+	}
+	p.wants(p.ok("gates"), `fine?\u001b]0;title\u0007`)
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"pawl/internal/cli/layout"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -56,7 +57,7 @@ func (a *app) serveMCP(ctx context.Context, s Serving) error {
 	if _, err := a.project(); err != nil && !errors.Is(err, pawl.ErrNoProject) {
 		return err
 	}
-	s.IO, s.Version = a.IO, a.version
+	s.IO, s.Version = IO{In: a.In, Out: layout.Unfiltered(a.Out), Err: a.Err}, a.version
 	if !s.HTTP {
 		if in, ok := a.In.(*os.File); ok && term.IsTerminal(int(in.Fd())) {
 			fmt.Fprintln(a.Err, "pawl: note: this is for agents: it reads one JSON message per line; Ctrl-D ends it")

@@ -100,9 +100,9 @@ func newestAttempt(dir string) (int, error) {
 
 // copyOutput prints an output file, redacted unless raw. With follow it continues until the attempt's supervisor ends.
 func (a *app) copyOutput(ctx context.Context, path string, follow, raw bool) (err error) {
-	out := a.Out
+	out := layout.Output(a.Out)
 	if !raw {
-		clean := redact.OfProcess().Writer(a.Out)
+		clean := redact.OfProcess().Writer(out)
 		defer func() { err = errors.Join(err, clean.Flush()) }()
 		out = clean
 	}

@@ -107,7 +107,7 @@ func (e *Engine) saveBefore(ctx context.Context, w runs.Work, attempt int, at hi
 }
 
 // prepareAttempt takes the attempt's lock and journals the intent. The supervisor starts once the intent is durable.
-// Missing inputs fail the step.
+// Missing inputs fail the step. The engine stops if the disk fails.
 func (e *Engine) prepareAttempt(ctx context.Context, w runs.Work, p preparation) error {
 	if p.err != nil {
 		e.emit(pawl.StepFailed{Step: w.Step.ID, Why: "inputs: " + p.err.Error()})

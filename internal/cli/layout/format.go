@@ -4,12 +4,9 @@ package layout
 import (
 	"fmt"
 	"io"
-	"os"
 	"strconv"
 	"strings"
 	"time"
-
-	"golang.org/x/term"
 )
 
 func TimeOrNil(t time.Time) *time.Time {
@@ -135,12 +132,6 @@ func Table(w io.Writer, head []string, rows [][]string) error {
 		}
 	}
 	return nil
-}
-
-// IsTerminal reports whether w is a terminal that can move its cursor.
-func IsTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
 }
 
 func WithoutNUL(data []byte) []byte {

@@ -48,7 +48,7 @@ func New(out, errOut io.Writer, p *project.Project) *View {
 		printed: map[pawl.StepID]int{}, begun: map[pawl.StepID]time.Time{}, base: map[pawl.StepID]int{},
 	}
 	if layout.IsTerminal(out) {
-		l.screen = &screen{out: out}
+		l.screen = &screen{out: layout.Unfiltered(out)}
 	}
 	return l
 }
@@ -251,7 +251,7 @@ func (l *View) doneLine(p pawl.StepDone) string {
 // followOutput starts to copy the output of an attempt.
 func (l *View) followOutput(ref pawl.AttemptRef) {
 	dir := l.project.AttemptDir(ref, l.state.Run)
-	l.files = []*tail{{path: filepath.Join(dir, pawl.OutFile), to: l.out}, {path: filepath.Join(dir, pawl.ErrFile), to: l.errOut}}
+	l.files = []*tail{{path: filepath.Join(dir, pawl.OutFile), to: layout.Output(l.out)}, {path: filepath.Join(dir, pawl.ErrFile), to: layout.Output(l.errOut)}}
 }
 
 // copyOutput copies what the attempt has printed since the last call.
@@ -414,7 +414,7 @@ func (s *screen) draw(lines []string) {
 		fmt.Fprintf(&b, "\x1b[%dA\x1b[J", len(s.lines))
 	}
 	for _, line := range lines {
-		b.WriteString(fit(line, s.width()) + "\n")
+		b.WriteString(fit(layout.Visible(line), s.width()) + "\n")
 	}
 	s.lines = lines
 	io.WriteString(s.out, b.String())
@@ -424,7 +424,7 @@ func (s *screen) draw(lines []string) {
 func (s *screen) print(lines []string, colour string, stay []string) {
 	s.draw(nil)
 	for _, line := range lines {
-		line = fit(line, s.width())
+		line = fit(layout.Visible(line), s.width())
 		if colour != "" {
 			line = "\x1b[" + colour + "m" + line + "\x1b[0m"
 		}
