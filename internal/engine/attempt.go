@@ -115,16 +115,11 @@ func (e *Engine) prepareAttempt(ctx context.Context, w runs.Work, p preparation)
 	}
 	key := p.key
 	ref := pawl.AttemptRef{Step: w.Step.ID, Item: w.Item(), Index: max(w.Index, 0), Attempt: e.nextAttempt(w), Token: runs.NewToken()}
-	dir := e.cfg.Project.AttemptDir(ref, e.run)
-	job, err := e.job(ctx, w, ref, key)
-	if errors.Is(err, errPath) {
-		return err
-	}
-	if err != nil {
-		e.emit(pawl.StepFailed{Step: w.Step.ID, Why: err.Error()})
+	job, lock, err := e.prepareJob(ctx, w, ref, key)
+	if unfit, ok := errors.AsType[unfitStep](err); ok {
+		e.emit(pawl.StepFailed{Step: w.Step.ID, Why: unfit.Error()})
 		return nil
 	}
-	lock, err := supervise.Prepare(dir)
 	if err != nil {
 		return fmt.Errorf("prepare attempt %d of %s: %w", ref.Attempt, ref.Name(), err)
 	}
@@ -146,6 +141,20 @@ func (e *Engine) prepareAttempt(ctx context.Context, w runs.Work, p preparation)
 		return nil
 	})
 	return nil
+}
+
+// unfitStep is why a step cannot run at all. Other errors are pawl's own, such as a full disk, and no failure of the step.
+type unfitStep struct{ error }
+
+// prepareJob returns the job of an attempt and takes its lock.
+func (e *Engine) prepareJob(ctx context.Context, w runs.Work, ref pawl.AttemptRef, key pawl.Key) (job pawl.Job, lock *supervise.Lock, err error) {
+	err = e.waitForSpace(func() (err error) {
+		if job, err = e.job(ctx, w, ref, key); err == nil {
+			lock, err = supervise.Prepare(e.cfg.Project.AttemptDir(ref, e.run))
+		}
+		return err
+	})
+	return job, lock, err
 }
 
 func (e *Engine) nextAttempt(w runs.Work) int {
@@ -193,11 +202,16 @@ func (e *Engine) job(ctx context.Context, w runs.Work, ref pawl.AttemptRef, key 
 
 func (e *Engine) command(step *pawl.Step) ([]string, error) {
 	for _, x := range e.cfg.Executors {
-		if x.Does(step) {
-			return x.Command(step)
+		if !x.Does(step) {
+			continue
 		}
+		command, err := x.Command(step)
+		if err != nil && !disk.IsFull(err) {
+			err = unfitStep{err}
+		}
+		return command, err
 	}
-	return nil, fmt.Errorf("no executor for step %s in this build", step.ID)
+	return nil, unfitStep{fmt.Errorf("no executor for step %s in this build", step.ID)}
 }
 
 // watch waits in a worker until the attempt's supervisor is gone, then settles the attempt.

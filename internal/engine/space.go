@@ -21,12 +21,20 @@ const (
 // errDiskFull is why an engine that is interrupted while it waits for space stops.
 var errDiskFull = &pawl.Error{Kind: pawl.KindInterrupted, Err: errors.New("interrupted: the disk that holds .pawl is full"), Hint: "pawl resume"}
 
-// append journals a batch. While the disk is full it waits and tries again, until it is interrupted.
+// append journals a batch.
 func (e *Engine) append(ctx context.Context, batch []pawl.Event) error {
+	return e.waitForSpace(func() error {
+		_, err := e.log.Append(ctx, e.epoch, batch...)
+		return err
+	})
+}
+
+// waitForSpace calls do. While the disk is full it waits and tries again, until it is interrupted.
+func (e *Engine) waitForSpace(do func() error) error {
 	for wait := firstSpaceWait; ; wait = min(2*wait, longestSpaceWait) {
 		full := e.diskFull()
 		if full == "" || e.soft == nil {
-			_, err := e.log.Append(ctx, e.epoch, batch...)
+			err := do()
 			if !disk.IsFull(err) || e.soft == nil {
 				e.reportSpace(err)
 				return err

@@ -40,9 +40,16 @@ func (b *bench) history() ([]line, error) {
 	var lines []line
 	for _, event := range []string{"PreToolUse", "PostToolUse"} {
 		for i, p := range projects[1:] {
+			before, err := endOf(p)
+			if err != nil {
+				return nil, err
+			}
 			m, err := inTurns(b.full(200, 20), 1, b.hookIn(p, event), b.hookIn(projects[0], event))
 			if err := errors.Join(err, endKeeper(p), endKeeper(projects[0])); err != nil {
 				return nil, err
+			}
+			if after, err := endOf(p); err != nil || after == before {
+				return nil, fmt.Errorf("the hooks journaled nothing: %w", err)
 			}
 			work := fmt.Sprintf("hook call of %s in a journal of %d MB", event, sizes[i+1])
 			lines = append(lines, m.line(work, fmt.Sprintf("the same in one of %d MB", sizes[0]), goal{ratio: 1.5}))
@@ -129,6 +136,15 @@ func (b *bench) appendSession(p *project.Project, log *journal.Log, number, size
 	}
 	_, err := log.Append(b, 0, events...)
 	return err
+}
+
+// endOf returns where the journal of a project's only run ends.
+func endOf(p *project.Project) (journal.Position, error) {
+	runs, err := journal.Runs(p.Runs())
+	if err != nil || len(runs) != 1 {
+		return journal.Position{}, fmt.Errorf("%d runs: %w", len(runs), err)
+	}
+	return journal.End(p.Runs(), runs[0], 0)
 }
 
 // hookIn times a hook in a project, as a whole process.
