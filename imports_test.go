@@ -172,7 +172,7 @@ var fileCalls = []string{
 
 // mayUseFiles says which of fileCalls a package calls, and for what outside .pawl.
 var mayUseFiles = map[string]struct{ calls, why string }{
-	"pawl/internal/disk":                  {"os.Lstat os.Stat os.OpenFile unix.Open unix.Fstatat", "it is the owner"},
+	"pawl/internal/disk":                  {"os.Lstat os.Stat os.OpenFile unix.Open unix.Fstatat unix.Statfs", "it is the owner"},
 	"pawl/internal/attach":                {"os.Stat os.ReadDir os.Readlink", "the agents' settings of the user, and their programs"},
 	"pawl/internal/cli":                   {"os.Stat os.Lstat os.Open", "plans, folders and pipes that the user names"},
 	"pawl/internal/evidence":              {"os.Lstat os.ReadDir", "the files of the workspace"},
