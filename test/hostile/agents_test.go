@@ -17,21 +17,27 @@ import (
 
 var agentNames = []string{"claude", "codex", "gemini", "opencode", "copilot"}
 
+// payload returns what an agent sends for an event.
+func (w *world) payload(agent, event string) string {
+	w.Helper()
+	a, err := agentstest.New(agent, "s1", w.root, io.Discard)
+	w.must(err)
+	payload, err := a.Payload(event, "", nil)
+	w.must(err)
+	return string(payload)
+}
+
 // silent sends everything that an agent sends in a session, or only its starts and tool calls, and requires that the answers hold
 // nothing but the fixed line for the user.
 func (w *world) silent(agent string, all bool) {
 	w.Helper()
-	shapes, err := agentstest.Shapes(agent)
+	examples, err := agentstest.Shapes(agent)
 	w.must(err)
-	a, err := agentstest.New(agent, "s1", w.root, io.Discard)
-	w.must(err)
-	for _, s := range shapes {
+	for _, s := range examples {
 		if !all && !strings.HasPrefix(s.Name, "SessionStart") && s.Name != "PreToolUse" && s.Name != "BeforeTool" {
 			continue
 		}
-		payload, err := a.Payload(s.Name, "", nil)
-		w.must(err)
-		r := w.run(string(payload), storytest.PawlHook(w.T), "hook", agent)
+		r := w.run(w.payload(agent, s.Name), storytest.PawlHook(w.T), "hook", agent)
 		event, _, _ := strings.Cut(s.Name, " ")
 		answer, err := agentstest.Read(agent, event, []byte(r.out))
 		if err != nil || r.code != 0 || r.errOut != "" {

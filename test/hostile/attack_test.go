@@ -3,13 +3,9 @@
 package hostile
 
 import (
-	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"sync"
-	"syscall"
 	"testing"
 
 	"pawl/test/stories/storytest"
@@ -81,39 +77,11 @@ var (
 func attackDir(t testing.TB) string {
 	t.Helper()
 	dir := filepath.Join(filepath.Dir(storytest.Pawl(t)), "attack")
-	attackOnce.Do(func() { attackErr = makeAttack(t, dir) })
+	attackOnce.Do(func() { attackErr = makeProject(t, dir, attack, killed, more) })
 	if attackErr != nil {
 		t.Fatal(attackErr)
 	}
 	return dir
-}
-
-func makeAttack(t testing.TB, dir string) error {
-	if err := os.MkdirAll(filepath.Join(dir, "work"), 0o755); err != nil {
-		return err
-	}
-	for _, script := range []string{attack, killed, more} {
-		cmd := exec.Command("sh", "-e")
-		cmd.Stdin = strings.NewReader(strings.ReplaceAll(script, "CANARY", canary(t)))
-		cmd.Dir = dir
-		cmd.Env = []string{
-			"A=" + dir, "PATH=" + filepath.Dir(storytest.Pawl(t)) + ":" + os.Getenv("PATH"), "HOME=" + dir, "PAWL_STATE=" + filepath.Join(dir, "state"),
-			"USER=attacker", "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b",
-		}
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("make the attacker's project: %w\n%s", err, out)
-		}
-		for _, pid := range storytest.RunningIn(dir) {
-			var n int
-			if _, err := fmt.Sscan(pid, &n); err == nil {
-				syscall.Kill(n, syscall.SIGKILL)
-			}
-		}
-		if !storytest.Until(func() bool { return len(storytest.RunningIn(dir)) == 0 }) {
-			return fmt.Errorf("the attacker's processes have not ended")
-		}
-	}
-	return nil
 }
 
 // newHostile makes a machine whose project is a copy of the attacker's.

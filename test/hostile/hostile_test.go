@@ -62,7 +62,7 @@ func newWorld(t *testing.T) *world {
 	for _, name := range []string{"home/.bashrc", "victim/file", "victim/folder/file", "victim/.claude/settings.json"} {
 		w.write(w.path(name), "{\"of\": \"the victim\"}\n")
 	}
-	t.Cleanup(func() { w.killLeftover() })
+	t.Cleanup(func() { killIn(w.dir) })
 	return w
 }
 
@@ -202,9 +202,9 @@ func clip(text string) string {
 	return text
 }
 
-// killLeftover ends what still runs in the world.
-func (w *world) killLeftover() {
-	for _, pid := range storytest.RunningIn(w.dir) {
+// killIn kills the processes whose working folder is dir or below.
+func killIn(dir string) {
+	for _, pid := range storytest.RunningIn(dir) {
 		var n int
 		if _, err := fmt.Sscan(pid, &n); err == nil {
 			syscall.Kill(n, syscall.SIGKILL)
