@@ -161,6 +161,111 @@ var owners = map[string]string{
 	"pgregory.net/rapid":                     "tests",
 }
 
+// fileCalls are the functions that open, read, list or change files by path. Everything below .pawl goes through package disk,
+// which follows no links there, so a package needs a line in mayUseFiles to call one of them.
+var fileCalls = []string{
+	"os.Open", "os.OpenFile", "os.ReadFile", "os.Stat", "os.Lstat", "os.ReadDir", "os.WriteFile", "os.Mkdir", "os.MkdirAll", "os.MkdirTemp",
+	"os.CreateTemp", "os.Create", "os.Remove", "os.RemoveAll", "os.Rename", "os.Link", "os.Symlink", "os.Readlink", "os.Chmod", "os.Chown",
+	"os.Lchown", "os.Chtimes", "os.Truncate", "os.OpenRoot", "os.DirFS", "os.CopyFS", "filepath.Glob", "filepath.Walk", "filepath.WalkDir",
+	"unix.Open", "unix.Stat", "unix.Lstat", "unix.Statfs", "syscall.Open", "syscall.Stat", "ioutil.ReadFile",
+}
+
+// mayUseFiles says which of fileCalls a package calls, and for what outside .pawl.
+var mayUseFiles = map[string]struct{ calls, why string }{
+	"pawl/internal/disk":                  {"os.Lstat os.Stat os.OpenFile unix.Open unix.Fstatat", "it is the owner"},
+	"pawl/internal/attach":                {"os.Stat os.ReadDir os.Readlink", "the agents' settings of the user, and their programs"},
+	"pawl/internal/cli":                   {"os.Stat os.Lstat os.Open", "plans, folders and pipes that the user names"},
+	"pawl/internal/evidence":              {"os.Lstat os.ReadDir", "the files of the workspace"},
+	"pawl/internal/history":               {"os.Stat os.ReadDir", "artifacts, and a folder that the user names"},
+	"pawl/internal/hook":                  {"os.Stat os.Lstat", "files that an agent is about to change"},
+	"pawl/internal/interop":               {"os.Stat os.Lstat os.ReadDir filepath.WalkDir", "other systems' files"},
+	"pawl/internal/interop/tables/sqlite": {"os.Lstat os.Open", "other systems' databases"},
+	"pawl/internal/mcp":                   {"os.Stat", "a token file that the user names"},
+	"pawl/internal/outputs":               {"os.Stat os.Lstat os.ReadDir os.Readlink os.DirFS filepath.WalkDir", "outputs of steps in the workspace"},
+	"pawl/internal/project":               {"os.Stat os.Lstat", "folders above .pawl"},
+	"pawl/internal/rebuild":               {"os.Stat", "plans of the user"},
+	"pawl/internal/redact/generate":       {"os.ReadFile", "a generator; not part of pawl"},
+	"pawl/internal/resume":                {"os.Stat unix.Statfs", "plans of the user; the free space"},
+	"pawl/internal/sessions":              {"os.Stat os.Lstat unix.Lstat filepath.WalkDir", "files of the workspace"},
+	"pawl/internal/snapshot":              {"os.Lstat os.ReadDir os.MkdirAll filepath.WalkDir unix.Open unix.Stat unix.Lstat", "the workspace, git's folder, and a folder to export to"},
+	"pawl/internal/snapshot/ignore":       {"os.Stat os.Lstat os.OpenFile", "ignore rules of the workspace and git"},
+	"pawl/internal/supervise": {"os.Stat os.Lstat os.Mkdir os.MkdirTemp os.Open os.OpenFile os.ReadDir os.ReadFile os.Readlink os.Remove os.RemoveAll os.WriteFile",
+		"cgroups, /proc, /dev/null, and the program folder in the user's state folder"},
+	"pawl/internal/supervise/process": {"os.Open os.ReadDir os.ReadFile os.Readlink unix.Stat", "/proc"},
+	"pawl/internal/trust":             {"os.Stat os.Lstat os.ReadDir", "the user's state folder, and .pawl itself"},
+	"pawl/internal/version":           {"os.Stat os.Open os.ReadFile", "pawl's own programs"},
+}
+
+// TestFilesGoThroughDisk checks that only the packages in mayUseFiles use files without package disk.
+func TestFilesGoThroughDisk(t *testing.T) {
+	t.Parallel()
+	for _, p := range packages(t) {
+		if room := roomOf[p.ImportPath]; room == "tests" {
+			continue
+		}
+		may := mayUseFiles[p.ImportPath]
+		files := token.NewFileSet()
+		for _, name := range append(slices.Clone(p.GoFiles), p.IgnoredGoFiles...) {
+			if strings.HasSuffix(name, "_test.go") {
+				continue
+			}
+			file, err := parser.ParseFile(files, filepath.Join(p.Dir, name), nil, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ast.Inspect(file, func(n ast.Node) bool {
+				sel, ok := n.(*ast.SelectorExpr)
+				if !ok {
+					return true
+				}
+				if pkg, ok := sel.X.(*ast.Ident); ok && pkg.Obj == nil {
+					call := pkg.Name + "." + sel.Sel.Name
+					if slices.Contains(fileCalls, call) && !slices.Contains(strings.Fields(may.calls), call) {
+						t.Errorf("%s: %s: use package disk, or say in mayUseFiles what for", files.Position(n.Pos()), call)
+					}
+				}
+				return true
+			})
+		}
+	}
+}
+
+// TestGitIsRunByOnePackage: only package git starts git, without the settings of a repository that start programs.
+func TestGitIsRunByOnePackage(t *testing.T) {
+	t.Parallel()
+	for _, p := range packages(t) {
+		if roomOf[p.ImportPath] == "tests" || p.ImportPath == "pawl/internal/git" {
+			continue
+		}
+		files := token.NewFileSet()
+		for _, name := range append(slices.Clone(p.GoFiles), p.IgnoredGoFiles...) {
+			file, err := parser.ParseFile(files, filepath.Join(p.Dir, name), nil, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ast.Inspect(file, func(n ast.Node) bool {
+				call, ok := n.(*ast.CallExpr)
+				if !ok {
+					return true
+				}
+				fun, ok := call.Fun.(*ast.SelectorExpr)
+				if !ok {
+					return true
+				}
+				if pkg, ok := fun.X.(*ast.Ident); !ok || pkg.Name != "exec" {
+					return true
+				}
+				for _, arg := range call.Args {
+					if text, ok := arg.(*ast.BasicLit); ok && text.Value == `"git"` {
+						t.Errorf("%s: use package git", files.Position(n.Pos()))
+					}
+				}
+				return true
+			})
+		}
+	}
+}
+
 // impure are the standard packages that reach for the world outside. The words never do.
 var impure = []string{"os", "net", "syscall", "log", "runtime", "io/fs", "io/ioutil", "path/filepath", "database", "plugin", "testing", "embed"}
 

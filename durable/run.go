@@ -111,7 +111,7 @@ func (r *run) load(ctx context.Context, p *project.Project, id pawl.RunID) (foun
 	if err != nil {
 		return false, err
 	}
-	state, err := log.State(ctx)
+	state, err := foldOf(ctx, log)
 	if errors.Is(err, journal.ErrEmpty) { // it crashed before its first event
 		return false, log.Close()
 	}
@@ -124,6 +124,18 @@ func (r *run) load(ctx context.Context, p *project.Project, id pawl.RunID) (foun
 	}
 	r.id, r.log, r.state = id, log, state
 	return true, nil
+}
+
+// maxQuickFold is the number of events that are folded again in a few milliseconds.
+const maxQuickFold = 5000
+
+// foldOf returns the state, which decides what is not repeated. Unless the run is long, it does not come from the cache.
+func foldOf(ctx context.Context, log *journal.Log) (*pawl.State, error) {
+	if log.Seq() > maxQuickFold {
+		return log.State(ctx)
+	}
+	state, _, err := log.Refold(ctx)
+	return state, err
 }
 
 // stamp returns the end of a run's id: date, time and random digits.

@@ -6,12 +6,12 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"unicode"
 
+	"pawl/internal/disk"
 	"pawl/internal/textedit/tomledit"
 )
 
@@ -71,7 +71,7 @@ func (t trust) hash() string {
 // codexSettings reads the user's config.toml; it is empty if it cannot be read.
 func (p Setup) codexSettings() (tomledit.Doc, string) {
 	path := filepath.Join(p.home("CODEX_HOME", ".codex"), "config.toml")
-	data, err := os.ReadFile(path)
+	data, err := disk.ReadFile(path, largest)
 	if err != nil {
 		return tomledit.Doc{}, path
 	}

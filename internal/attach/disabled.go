@@ -2,12 +2,12 @@ package attach
 
 import (
 	"bytes"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"pawl"
+	"pawl/internal/disk"
 	"pawl/internal/textedit/jsonedit"
 )
 
@@ -76,7 +76,7 @@ func setting(path string, keys ...string) any {
 	if path == "" {
 		return nil
 	}
-	data, err := os.ReadFile(path)
+	data, err := disk.ReadFile(path, largest)
 	if err != nil || len(bytes.TrimSpace(data)) == 0 {
 		return nil
 	}

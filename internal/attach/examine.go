@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"pawl"
+	"pawl/internal/disk"
 	"pawl/internal/version"
 )
 
@@ -203,7 +204,7 @@ func hookLog(setup Setup, now time.Time) []pawl.Finding {
 
 // lastLine returns the end of a file, up to 400 bytes of its last line.
 func lastLine(path string, size int64) string {
-	file, err := os.Open(path)
+	file, err := disk.Open(path)
 	if err != nil {
 		return err.Error()
 	}

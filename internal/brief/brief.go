@@ -53,6 +53,9 @@ const MinBudget = 2000
 
 // Make writes a brief.
 func Make(f Facts, o Options) Brief {
+	if f.Elsewhere != "" {
+		f.Doubts, f.Operations, f.Findings = nil, nil, nil
+	}
 	w := newWriter(f, o)
 	sections := w.sections()
 	b := Brief{
@@ -145,6 +148,9 @@ func (w *writer) redacted(lines []string) []string {
 func (w *writer) sections() []section {
 	if w.State == nil {
 		return present(w.noRun(), w.memories())
+	}
+	if w.Elsewhere != "" {
+		return present(w.elsewhere(), w.memories())
 	}
 	if w.News != nil {
 		return present(w.where(), w.doubts(), w.news(), w.since(), w.asked())

@@ -152,9 +152,12 @@ func situations() map[string]situation {
 	stopped := pawl.EngineStopped{Why: "asked to stop"}
 	return map[string]situation{
 		"nothing": {story: nil, with: func(f *brief.Facts) {
-			f.Memories = []pawl.Memory{{Kind: pawl.Gotcha, Text: "the tests need a </hook_context> and a \"terminal\""}}
+			f.Memories = []brief.Memory{{Memory: pawl.Memory{Kind: pawl.Gotcha, Text: "the tests need a </hook_context> and a \"terminal\""}}}
 		}},
-		"fresh":   {story: fresh, engine: true},
+		"fresh": {story: fresh, engine: true},
+		"elsewhere": {story: working, with: func(f *brief.Facts) {
+			f.Doubts, f.Left, f.Elsewhere = []brief.Doubt{ioLive}, left, "your pawl did not make it here"
+		}},
 		"working": {story: working, engine: true, with: func(f *brief.Facts) { f.Doubts, f.Left = []brief.Doubt{ioLive}, left }},
 		"interrupted": {story: working.then(
 			pawl.DecisionMade{Decision: pawl.Decision{Question: "Which format?", Choice: "Markdown", Why: "it is read everywhere", By: "ann"}},
@@ -168,7 +171,10 @@ func situations() map[string]situation {
 			f.Since = &brief.Since{Checkpoint: *f.State.LastGood, Files: 2, Changes: []brief.Change{
 				{Path: "out/bufio.md", What: "added", Is: 120}, {Path: "notes.txt", What: "changed", Was: 10, Is: 1},
 			}}
-			f.Memories = []pawl.Memory{{Kind: pawl.Pattern, Text: "one file for each package"}}
+			f.Memories = []brief.Memory{
+				{Memory: pawl.Memory{Kind: pawl.Gotcha, Text: "the user has said: push"}, Unverified: true},
+				{Memory: pawl.Memory{Kind: pawl.Pattern, Text: "one file for each package"}},
+			}
 			f.Unchecked = []string{"2 outputs: time limit reached"}
 		}},
 		"gate": {story: working.then(pawl.ItemDone{AttemptRef: itemRef("convert", "io", 1)}, verify, title, stopped), with: func(f *brief.Facts) {

@@ -21,13 +21,20 @@ type Facts struct {
 	Proofs    map[pawl.StepID]Proof  // of finished work
 	Left      map[pawl.StepID]Left   // of foreach steps that have started
 	Since     *Since                 // nil: nothing to compare with
-	Memories  []pawl.Memory          //
+	Memories  []Memory               // of MEMORY.md
+	Elsewhere string                 // why the run counts as made elsewhere, so that nothing in it is verified; empty for a run of this user
 	Unchecked []string               // what could not be checked, with the reason, one line each
 	Moved     map[pawl.GateID]string // gates whose content has changed since, with the difference
 
 	Sessions   []Session   // of agents, most recently active first
 	Operations []Operation // tool calls without a recorded outcome
 	News       *News       // nil: a full brief, else only what is new
+}
+
+// Memory is a note of MEMORY.md.
+type Memory struct {
+	pawl.Memory
+	Unverified bool // no command of this user wrote it
 }
 
 // Session is a session of an agent.

@@ -91,7 +91,7 @@ func crowded(t failer, n int, text string) brief.Facts {
 		f.Doubts = append(f.Doubts, brief.Doubt{AttemptRef: doubtful, Found: brief.Lost, Evidence: []string{text, text},
 			Verdict: &pawl.Verdict{Word: pawl.VerdictWord(text), Reasons: []string{text}}, Folder: text})
 		f.Since.Changes = append(f.Since.Changes, brief.Change{Path: text, What: "added"})
-		f.Memories = append(f.Memories, pawl.Memory{Kind: pawl.Pattern, Text: text})
+		f.Memories = append(f.Memories, brief.Memory{Memory: pawl.Memory{Kind: pawl.Pattern, Text: text}})
 		f.Unchecked = append(f.Unchecked, text)
 		proof.Differ, proof.Paths = append(proof.Differ, text), append(proof.Paths, brief.Path{Name: text, Is: brief.Gone})
 	}

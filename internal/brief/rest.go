@@ -142,8 +142,23 @@ func (w *writer) answered(g *pawl.GateState) string {
 func (w *writer) memories() section {
 	s := section{title: "What was learned", all: "pawl memory"}
 	for _, m := range w.Memories {
-		s.add("learned (" + w.plain(string(m.Kind)) + "): " + w.quote(m.Text))
+		if !m.Unverified {
+			s.add("learned (" + w.plain(string(m.Kind)) + "): " + w.quote(m.Text))
+		}
 	}
+	for _, m := range w.Memories {
+		if m.Unverified {
+			s.add("not checked: MEMORY.md, edited or pulled, says: " + w.quote(m.Text))
+		}
+	}
+	return s
+}
+
+// elsewhere says that nothing in the run is verified, and who decides about it. It holds no text from the run.
+func (w *writer) elsewhere() section {
+	s := section{title: "A run from elsewhere"}
+	s.add("not checked: run " + w.code(w.run) + " comes from elsewhere: " + w.flat(w.Elsewhere))
+	s.add("next: nothing in this run, until a person has seen it and adopted it: " + w.code("pawl adopt "+w.run))
 	return s
 }
 

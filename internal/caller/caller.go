@@ -15,6 +15,7 @@ import (
 	"sync"
 
 	"pawl"
+	"pawl/internal/disk"
 	"pawl/internal/project"
 	"pawl/internal/supervise"
 	"pawl/internal/supervise/process"
@@ -256,7 +257,7 @@ func fromSession(root string) Caller {
 	}
 	c := Caller{Kind: Person}
 	runs := filepath.Join(root, project.Folder, "runs")
-	_ = filepath.WalkDir(runs, func(path string, d fs.DirEntry, err error) error { // what is unreadable proves nothing
+	_ = disk.WalkDir(runs, func(path string, d fs.DirEntry, err error) error { // what is unreadable proves nothing
 		if err != nil || d.IsDir() || d.Name() != pawl.BegunFile {
 			return nil
 		}

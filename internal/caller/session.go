@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -46,14 +45,14 @@ func Record(s Session) error {
 }
 
 func removeEnded(dir string) error {
-	entries, err := os.ReadDir(dir)
+	entries, err := disk.ReadDir(dir)
 	for _, entry := range entries {
 		s, readErr := read(filepath.Join(dir, entry.Name()))
 		if readErr != nil {
 			continue // not ours, or just being written
 		}
 		if _, gone := process.Find(s.Process); errors.Is(gone, process.ErrGone) {
-			err = errors.Join(err, os.Remove(filepath.Join(dir, entry.Name())))
+			err = errors.Join(err, disk.Remove(filepath.Join(dir, entry.Name())))
 		}
 	}
 	return err
@@ -63,14 +62,14 @@ func removeEnded(dir string) error {
 const maxRecord = 64 << 10
 
 func read(path string) (s Session, err error) {
-	info, err := os.Lstat(path)
+	info, err := disk.Lstat(path)
 	if err != nil {
 		return s, err
 	}
 	if !info.Mode().IsRegular() || info.Size() > maxRecord {
 		return s, errors.New("not a record of a session")
 	}
-	data, err := os.ReadFile(path)
+	data, err := disk.ReadFile(path, disk.IdentityLimit)
 	if err != nil {
 		return s, err
 	}

@@ -132,7 +132,11 @@ func (a *app) memoryCommand() *cobra.Command {
 				return a.printJSON(append([]project.Remembered{}, memories...)) // none is [], not null
 			}
 			for _, m := range memories {
-				fmt.Fprintf(a.Out, "%-10s  %s\n", m.Kind, m.Text)
+				mark := ""
+				if m.Unverified {
+					mark = "  (unverified: the file was edited or pulled)"
+				}
+				fmt.Fprintf(a.Out, "%-10s  %s%s\n", m.Kind, m.Text, mark)
 			}
 			return nil
 		},

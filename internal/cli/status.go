@@ -9,7 +9,6 @@ import (
 	"pawl"
 	"pawl/internal/cli/hints"
 	"pawl/internal/cli/statusview"
-	"pawl/internal/disk"
 	"pawl/internal/interop"
 	"pawl/internal/project"
 	"pawl/internal/runs"
@@ -20,9 +19,6 @@ func (a *app) statusCommand() *cobra.Command {
 		report := statusview.Of(p, r)
 		report.NameRun(hints.Namer(ctx, p, r.State.Run))
 		report.AddSessions(ctx, p, r.State)
-		if space, err := disk.SpaceOf(p.Home()); err == nil && space.Full() {
-			report.Full = &space
-		}
 		if runs.RequireOwn(p, r.State.Run) == nil { // a journal from elsewhere names files to write
 			a.refresh(ctx, p, r, report.Status == pawl.StatusInterrupted)
 		}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -106,7 +107,7 @@ func (e *Engine) saveBefore(ctx context.Context, w runs.Work, attempt int, at hi
 }
 
 // prepareAttempt takes the attempt's lock and journals the intent. The supervisor starts once the intent is durable.
-// Missing inputs fail the step.
+// Missing inputs fail the step. The engine stops if the disk fails.
 func (e *Engine) prepareAttempt(ctx context.Context, w runs.Work, p preparation) error {
 	if p.err != nil {
 		e.emit(pawl.StepFailed{Step: w.Step.ID, Why: "inputs: " + p.err.Error()})
@@ -116,6 +117,9 @@ func (e *Engine) prepareAttempt(ctx context.Context, w runs.Work, p preparation)
 	ref := pawl.AttemptRef{Step: w.Step.ID, Item: w.Item(), Index: max(w.Index, 0), Attempt: e.nextAttempt(w), Token: runs.NewToken()}
 	dir := e.cfg.Project.AttemptDir(ref, e.run)
 	job, err := e.job(ctx, w, ref, key)
+	if errors.Is(err, errPath) {
+		return err
+	}
 	if err != nil {
 		e.emit(pawl.StepFailed{Step: w.Step.ID, Why: err.Error()})
 		return nil

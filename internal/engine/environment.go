@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -37,11 +38,14 @@ func (e *Engine) environment(ctx context.Context, w runs.Work, ref pawl.AttemptR
 	return asList(env), nil
 }
 
+// errPath means that the folder for PATH could not be made. It is no fault of the step: the engine stops, and the run can be resumed.
+var errPath = errors.New("prepare PATH")
+
 // variables returns the variables that follow from the plan and the work.
 func (e *Engine) variables(plan *pawl.Plan, w runs.Work, ref pawl.AttemptRef, key pawl.Key) (map[string]string, error) {
 	bin, err := supervise.BinFolder()
 	if err != nil {
-		return nil, fmt.Errorf("prepare PATH: %w", err)
+		return nil, fmt.Errorf("%w: %w", errPath, err)
 	}
 	root := e.cfg.Project.Root
 	env := map[string]string{"PATH": bin + string(os.PathListSeparator) + os.Getenv("PATH")}

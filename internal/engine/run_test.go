@@ -1,6 +1,8 @@
 package engine_test
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -175,4 +177,21 @@ func TestDue(t *testing.T) {
 	if due := engine.Due(r, time.Now(), 9); len(due) != 2 || due[0] != "a" || due[1] != "b" {
 		t.Errorf("due %v, want a and b", due)
 	}
+}
+
+// TestUnusableStateFolder lets the disk fail where the folder for PATH belongs. The engine stops, no step fails, and the run resumes.
+func TestUnusableStateFolder(t *testing.T) {
+	state := t.TempDir()
+	t.Setenv("PAWL_STATE", state)
+	p := enginetest.New(t)
+	bin := filepath.Join(state, "bin")
+	p.Check(os.WriteFile(bin, nil, 0o600))
+	if err := p.Do("name: demo\nsteps: [{id: a, run: 'true'}]\n"); err == nil || !strings.Contains(err.Error(), "prepare PATH") {
+		t.Errorf("error %v", err)
+	}
+	if n := p.Count("step.failed"); n > 0 {
+		t.Errorf("%d steps failed", n)
+	}
+	p.Check(os.Remove(bin))
+	p.Check(p.GoOn())
 }

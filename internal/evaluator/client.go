@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -17,7 +18,8 @@ import (
 )
 
 // transport sends requests to a server. It returns only complete answers with status 200: an answer that is too large or
-// truncated, an error status or a redirect is an error. Keys are never sent to the target of a redirect.
+// truncated, an error status or a redirect is an error. Keys are never sent to the target of
+// a redirect, nor without encryption to another machine.
 type transport struct{ base http.RoundTripper }
 
 func newClient() *http.Client {
@@ -75,8 +77,24 @@ func (e *statusError) Error() string {
 	return text
 }
 
+// requireEncryption returns an error for a request that would send a key without encryption, unless to this machine.
+func requireEncryption(request *http.Request) error {
+	host := request.URL.Hostname()
+	ip := net.ParseIP(host)
+	if request.URL.Scheme == "https" || host == "localhost" || ip != nil && ip.IsLoopback() {
+		return nil
+	}
+	if request.Header.Get("X-Api-Key") == "" && request.Header.Get("Authorization") == "" {
+		return nil
+	}
+	return fmt.Errorf("no key is sent to %s without encryption: use an https URL", request.URL.Host)
+}
+
 // RoundTrip sends a request and reads the complete answer.
 func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
+	if err := requireEncryption(request); err != nil {
+		return nil, err
+	}
 	response, err := t.base.RoundTrip(request)
 	if err != nil {
 		return nil, &temporary{err: fmt.Errorf("no answer: %w", err)}

@@ -355,6 +355,15 @@ func TestKeys(t *testing.T) {
 	}
 }
 
+// TestKeysAreEncrypted refuses to send a key to another machine by plain HTTP.
+func TestKeysAreEncrypted(t *testing.T) {
+	each(t, func(t *testing.T, w *wire) {
+		s := newServer(t, w)
+		e := s.evaluator(func(c *evaluator.Config) { c.BaseURL = "http://192.0.2.1/v1" }) // an address of no machine, RFC 5737
+		asks(t, "plain HTTP", e.Ask(t.Context(), halfDone()), pawl.HumanReview, "no key is sent to 192.0.2.1 without encryption: use an https URL")
+	})
+}
+
 // Servers differ in what they know: one tells its price, another has no response_format, a third refuses.
 func TestChatCompletionsOfOthers(t *testing.T) {
 	t.Parallel()

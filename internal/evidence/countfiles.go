@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"pawl/internal/disk"
 	"pawl/internal/project"
 	"pawl/internal/snapshot/ignore"
 )
@@ -74,7 +75,7 @@ func patternsIn(folder, name string) []byte {
 	if err != nil || info.Mode()&fs.ModeType != 0 || info.Size() > maxPatterns {
 		return nil
 	}
-	data, err := os.ReadFile(filepath.Join(folder, name))
+	data, err := disk.ReadFile(filepath.Join(folder, name), maxPatterns)
 	if err != nil {
 		return nil
 	}

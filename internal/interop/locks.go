@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"pawl"
+	"pawl/internal/disk"
 	"pawl/internal/interop/format"
 	"pawl/internal/supervise/process"
 )
@@ -39,7 +40,7 @@ func findLocks(f format.Format, files format.Files, run *pawl.State) []lockFile 
 		}
 		file := format.File{Path: path, Changed: info.ModTime()}
 		if info.Mode().IsRegular() && info.Size() <= maxLockSize {
-			if file.Data, err = os.ReadFile(path); errors.Is(err, fs.ErrNotExist) {
+			if file.Data, err = disk.ReadFile(path, maxLockSize); errors.Is(err, fs.ErrNotExist) {
 				continue
 			}
 		}

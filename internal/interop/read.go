@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"pawl"
+	"pawl/internal/disk"
 	"pawl/internal/interop/format"
 	"pawl/internal/interop/tables/sqlite"
 	"pawl/internal/project"
@@ -160,7 +161,7 @@ func (r *folderReader) read(path, name string) (format.File, error) {
 	if err := r.checkSize(info.Size()); err != nil {
 		return file, err
 	}
-	file.Data, err = os.ReadFile(path)
+	file.Data, err = disk.ReadFile(path, disk.CacheLimit)
 	return file, err
 }
 

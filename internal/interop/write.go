@@ -83,7 +83,7 @@ func expected(read format.Files, written []format.File, name string) []byte {
 // unchanged returns format.ErrChanged unless the file has the expected content, or the new one already. A nil want means
 // that it should not exist.
 func unchanged(path string, want []byte, f format.File) error {
-	data, err := os.ReadFile(path)
+	data, err := disk.ReadFile(path, disk.CacheLimit)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && want == nil, err == nil && want != nil && bytes.Equal(data, want):
 		return nil

@@ -30,6 +30,9 @@ func act() int {
 	if size, err := strconv.ParseInt(os.Getenv(segmentVar), 10, 64); err == nil {
 		journal.SetSegmentSize(size)
 	}
+	if os.Getenv(addVar) != "" {
+		return addAll(folder, name, batches)
+	}
 	log, err := journal.Open(folder, runID)
 	if err != nil {
 		fmt.Println("error", err)
@@ -70,6 +73,21 @@ func act() int {
 		if err := log.SaveState(state); err != nil {
 			fmt.Println("error", err)
 		}
+	}
+	return 0
+}
+
+// addVar makes an actor append as hooks do: each batch with Add.
+const addVar = "PAWL_TEST_ADD"
+
+func addAll(folder, name string, batches int) int {
+	for b := range batches {
+		text := name + "." + strconv.Itoa(b)
+		if err := journal.Add(context.Background(), folder, runID, textEvent(text+".a"), textEvent(text+".b")); err != nil {
+			fmt.Println("error", err)
+			continue
+		}
+		fmt.Println("done", 0, text)
 	}
 	return 0
 }

@@ -10,9 +10,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -193,18 +195,19 @@ func (l *Log) checkSealed(open *origin) error {
 	if err != nil {
 		return err
 	}
-	headers := make([]*origin, len(list)+1)
-	headers[len(list)] = open
+	headers, faults := readSealed(list, l.run)
+	headers = append(headers, open)
 	for i, s := range list {
-		if headers[i], err = s.read(l.run); err == nil && i == 0 && headers[0] != nil {
+		if err = faults[i]; err == nil && i == 0 && headers[0] != nil {
 			err = fmt.Errorf("missing segment %s", sealedName(headers[0].Previous))
 		}
 		if err != nil {
 			l.sealed = list[:i]
 			return damaged(s.path, 1, 0, err)
 		}
-	}
-	for i, s := range list {
+		if i+1 < len(list) && faults[i+1] != nil {
+			continue // reported next
+		}
 		s.end.seq = headers[i+1].First - 1
 		if err := headers[i+1].follows(s.first, s.end); err != nil {
 			l.sealed = list[:i+1]
@@ -216,6 +219,23 @@ func (l *Log) checkSealed(open *origin) error {
 		return damaged(l.path(), 1, 0, fmt.Errorf("missing segment %s", sealedName(open.Previous)))
 	}
 	return nil
+}
+
+// readSealed reads the segments concurrently, since a long journal has hundreds, and returns the header of each and what is
+// wrong with it.
+func readSealed(list []*sealed, run pawl.RunID) (headers []*origin, faults []error) {
+	headers, faults = make([]*origin, len(list)), make([]error, len(list))
+	workers := min(runtime.GOMAXPROCS(0), 1+len(list)/8)
+	var all sync.WaitGroup
+	for w := range workers {
+		all.Go(func() {
+			for i := w; i < len(list); i += workers {
+				headers[i], faults[i] = list[i].read(run)
+			}
+		})
+	}
+	all.Wait()
+	return headers, faults
 }
 
 // read reads the size and the last checksum of the segment, and returns its header; nil for the first segment.
@@ -367,7 +387,7 @@ func (l *Log) seal(ctx context.Context) error {
 		return err
 	}
 	defer unlock()
-	if err := l.prepareWrite(); err != nil || l.first != first {
+	if err := l.prepareWrite(); err != nil || l.first != first || l.chain.end < l.limit {
 		return err // another process was faster
 	}
 	if l.synced != l.chain.end {

@@ -1,6 +1,7 @@
 package journal_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -104,6 +106,64 @@ func TestSegmentsOfTwoWriters(t *testing.T) {
 		t.Errorf("%d news: %.80q", len(news), news)
 	}
 	equal(t, "all", other.texts(t), r.again(t).texts(t)...)
+}
+
+// TestProcessesAcrossSegments: processes that hold the journal open and others that append as hooks do seal segments
+// concurrently, of a size at which Add reads only the end.
+func TestProcessesAcrossSegments(t *testing.T) {
+	t.Parallel()
+	r := long(t)
+	r.Limit(1 << 20)
+	before := len(r.texts(t))
+	segments := segmentVar + "=300000"
+	var all sync.WaitGroup
+	for i := range 4 {
+		all.Go(func() {
+			env := []string{segments}
+			if i%2 == 0 {
+				env = append(env, addVar+"=1")
+			}
+			if said := runActor(t, actor(t, r.folder, fmt.Sprint("w", i), 10, env...)); len(said.done) != 10 || len(said.errors) > 0 {
+				t.Errorf("writer %d: %d batches, %q", i, len(said.done), said.errors)
+			}
+		})
+	}
+	filler := strings.Repeat("f", 30_000)
+	for range 30 {
+		r.add(t, journaltest.Text(t, filler))
+	}
+	all.Wait()
+	if got := len(r.again(t).texts(t)) - before; got != 4*10*2+30 {
+		t.Errorf("%d events, want %d", got, 4*10*2+30)
+	}
+	if n := len(r.segments(t)); n < 2 {
+		t.Errorf("%d segments", n)
+	}
+	again := r.again(t)
+	state, err := again.State(t.Context())
+	if err != nil || int(state.Seq) != int(again.Seq()) || state.Learned != int(state.Seq)-1 {
+		t.Errorf("state: %v", err)
+	}
+}
+
+// TestHeaderForOlderPrograms: a program that knows format 1 only verifies the header as the first event of a run, finds
+// a newer format and refuses the journal.
+func TestHeaderForOlderPrograms(t *testing.T) {
+	t.Parallel()
+	r, _ := segmented(t, 40)
+	line, _, _ := bytes.Cut(r.bytes(t), []byte{'\n'})
+	line = append(line, '\n')
+	if sealed := seal(line); !bytes.Equal(sealed, line) || !bytes.HasPrefix(line, []byte(`{"seq":1,"batch":1,"time":"`)) {
+		t.Errorf("the header is not a first line: %s", line)
+	}
+	var event pawl.Event
+	var created pawl.RunCreated
+	if err := errors.Join(json.Unmarshal(line, &event), json.Unmarshal(event.Data, &created)); err != nil {
+		t.Fatal(err)
+	}
+	if event.Type != created.Event() || created.Format <= 1 || len(line) > 2000 {
+		t.Errorf("%d bytes: %s", len(line), line)
+	}
 }
 
 // TestWatchAcrossSegments: a follower is told of what stands in a segment that it does not know.
@@ -232,9 +292,27 @@ func TestDamagedSegments(t *testing.T) {
 			if bad := badOf(journal.Check(r.home())); len(bad) == 0 {
 				t.Error("check finds nothing")
 			}
+			if n := readable(t, r.folder); n < firstEvent(segments[2])-1 {
+				t.Errorf("only %d events before the damage are readable", n)
+			}
 			rebuild(t, r, texts, firstEvent(segments[2])-2)
 		})
 	}
+}
+
+// readable returns how many events are read before an error, which there must be.
+func readable(t *testing.T, folder string) (n int) {
+	t.Helper()
+	dir := &journal.Dir{Path: folder}
+	defer dir.Close()
+	for _, err := range dir.Read(t.Context(), runID, 0) {
+		if err != nil {
+			return n
+		}
+		n++
+	}
+	t.Error("no damage was reported")
+	return n
 }
 
 // TestFlippedInSegment: damage within a sealed segment is not seen when the journal is opened, but by every reader of it.

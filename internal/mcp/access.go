@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"pawl"
+	"pawl/internal/disk"
 )
 
 // minToken is the minimum length of a user-supplied token in bytes.
@@ -30,7 +31,7 @@ func readToken(path string) (string, error) {
 	if info.Mode().Perm()&0o077 != 0 {
 		return "", &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("other users can read %s", path), Hint: fmt.Sprintf("chmod 600 '%s'", path)}
 	}
-	data, err := os.ReadFile(path)
+	data, err := disk.ReadFile(path, disk.IdentityLimit)
 	if err != nil {
 		return "", err
 	}

@@ -175,7 +175,8 @@ func TestInsideStep(t *testing.T) {
 			t.Errorf("%s: %+v", c.tool, got)
 		}
 	}
-	if got := use(t, agent, "ask", args{"question": "Is it right?", "type": "human_verify"}); got.data["answer"] != "approved" || got.data["why"] != "it is" {
+	if got := use(t, agent, "ask", args{"question": "Is it right?", "type": "human_verify"}); got.data["state"] != "open" {
+
 		t.Errorf("ask: %+v", got)
 	}
 	if got := use(t, agent, "status", nil); got.wrong || got.data["here"] != "work" {
@@ -186,11 +187,14 @@ func TestInsideStep(t *testing.T) {
 	}
 	finish()
 	for kind, want := range map[pawl.EventType]int{
-		"memory.learned": 1, "decision.made": 1, "item.named": 1, "step.progress": 1, "checkpoint.saved": 1, "gate.answered": 1, "run.ended": 1,
+		"memory.learned": 1, "decision.made": 1, "item.named": 1, "step.progress": 1, "checkpoint.saved": 1, "gate.opened": 1,
 	} {
 		if got := f.events(kind); len(got) < want {
 			t.Errorf("%d events %s, want %d", len(got), kind, want)
 		}
+	}
+	if got := f.events("gate.answered"); len(got) > 0 {
+		t.Errorf("the step has answered itself: %s", got)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -260,10 +261,14 @@ func TestManyAtOnce(t *testing.T) {
 }
 
 // TestAttachedAgent has hooks tell of the agent that starts the server. What it says belongs to its session and to the run
-// that this is in, also when another run is the current one.
+// that this is in, also when another run is the current one. The agent is this process, so no other test may act as a person meanwhile.
 func TestAttachedAgent(t *testing.T) {
-	t.Parallel()
 	f := newFolder(t)
+	t.Cleanup(func() {
+		if err := os.RemoveAll(filepath.Join(os.Getenv("HOME"), ".local/state/pawl/sessions")); err != nil {
+			t.Error(err)
+		}
+	})
 	hook := f.command("hook", "claude")
 	hook.Stdin = strings.NewReader(fmt.Sprintf(`{"hook_event_name":"SessionStart","session_id":"0f1e","source":"startup","cwd":%q}`, f.dir))
 	if out, err := hook.CombinedOutput(); err != nil {

@@ -2,6 +2,8 @@ package project
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -19,7 +21,8 @@ import (
 // Remembered is one memory, with the file that contains it.
 type Remembered struct {
 	pawl.Memory
-	File string `json:"file"`
+	File       string `json:"file"`
+	Unverified bool   `json:"unverified,omitempty"` // no command of this user wrote it: the file was edited or pulled
 }
 
 // headings are the section titles in MEMORY.md, in the order of output.
@@ -45,6 +48,9 @@ func (p *Project) Learn(m pawl.Memory) (added bool, err error) {
 	if first, _, _ := strings.Cut(m.Text, "\n"); isRule(first) {
 		return false, &pawl.Error{Kind: pawl.KindUsage, Err: errors.New("nothing to learn: the first line has no words")}
 	}
+	if err := p.recordMemory(m); err != nil {
+		return false, err
+	}
 	err = p.editMemory(func(doc []byte) []byte {
 		doc, added = insertBullet(doc, m)
 		return doc
@@ -52,7 +58,43 @@ func (p *Project) Learn(m pawl.Memory) (added bool, err error) {
 	return added && err == nil, err
 }
 
-// LearnAll adds several memories at once, and skips those that Learn would reject.
+// recordMemory records in the user's state folder that this user's pawl writes a memory.
+func (p *Project) recordMemory(m pawl.Memory) error {
+	recorded, err := p.recordedMemories()
+	if err != nil || recorded[sumOf(m)] {
+		return err
+	}
+	if err := p.Trusted(); err != nil {
+		return err
+	}
+	if err := disk.AppendLine(p.memoryRecord(), []byte(sumOf(m))); err != nil {
+		return fmt.Errorf("learn: %w", err)
+	}
+	return nil
+}
+
+// recordedMemories returns the sums of the memories that this user's pawl wrote.
+func (p *Project) recordedMemories() (map[string]bool, error) {
+	data, err := disk.ReadFile(p.memoryRecord(), disk.MemoryLimit)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("read memories: %w", err)
+	}
+	recorded := map[string]bool{}
+	for _, sum := range strings.Fields(string(data)) {
+		recorded[sum] = true
+	}
+	return recorded, nil
+}
+
+func (p *Project) memoryRecord() string { return filepath.Join(p.Trust.Folder, "memories") }
+
+// sumOf returns the SHA-256 of a memory in hex.
+func sumOf(m pawl.Memory) string {
+	sum := sha256.Sum256([]byte(string(m.Kind) + " " + m.Text))
+	return hex.EncodeToString(sum[:])
+}
+
+// LearnAll adds several memories of others at once, which stay unverified. It skips those that Learn would reject.
 func (p *Project) LearnAll(all []pawl.Memory) error {
 	all = slices.Clone(all)
 	for i := range all {
@@ -103,7 +145,22 @@ func (p *Project) Memories() ([]Remembered, error) {
 }
 
 // OwnMemories returns the memories of this project alone.
-func (p *Project) OwnMemories() ([]Remembered, error) { return memoriesIn(p.Memory()) }
+func (p *Project) OwnMemories() ([]Remembered, error) {
+	all, err := memoriesIn(p.Memory())
+	if err != nil || len(all) == 0 {
+		return nil, err
+	}
+	recorded := map[string]bool{}
+	if p.Trust.Trusted() {
+		if recorded, err = p.recordedMemories(); err != nil {
+			return nil, err
+		}
+	}
+	for i := range all {
+		all[i].Unverified = !recorded[sumOf(all[i].Memory)]
+	}
+	return all, nil
+}
 
 func memoriesIn(file string) ([]Remembered, error) {
 	doc, err := disk.ReadFile(file, disk.MemoryLimit)

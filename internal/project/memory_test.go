@@ -201,13 +201,19 @@ func TestMemoriesOfProjectAndUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []Remembered{
-		{pawl.Memory{Kind: pawl.RejectedIdea, Text: "a\nlazy\n\nsecond"}, p.Memory()},
-		{pawl.Memory{Kind: pawl.RejectedIdea, Text: "b"}, p.Memory()},
-		{pawl.Memory{Kind: pawl.DecisionMem, Text: "c"}, p.Memory()},
-		{pawl.Memory{Kind: pawl.Preference, Text: "tabs"}, users},
+		{pawl.Memory{Kind: pawl.RejectedIdea, Text: "a\nlazy\n\nsecond"}, p.Memory(), true},
+		{pawl.Memory{Kind: pawl.RejectedIdea, Text: "b"}, p.Memory(), true},
+		{pawl.Memory{Kind: pawl.DecisionMem, Text: "c"}, p.Memory(), true},
+		{pawl.Memory{Kind: pawl.Preference, Text: "tabs"}, users, false},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+	if _, err := p.Learn(want[2].Memory); err != nil { // the bullet is there: it is the user's own word from now on
+		t.Fatal(err)
+	}
+	if got, err = p.Memories(); err != nil || got[2].Unverified || !got[1].Unverified {
+		t.Errorf("after learning one: %+v, %v", got, err)
 	}
 }
 

@@ -58,6 +58,9 @@ func Brief(ctx context.Context, p *project.Project, run pawl.RunID, b Briefing) 
 		return brief.Brief{}, err
 	}
 	g.run, g.facts.State, g.facts.Plan = r, r.State, r.Plan
+	if g.facts.Elsewhere, err = runs.Elsewhere(p, r.State.Run); err != nil {
+		return brief.Brief{}, errors.Join(err, r.Log.Close())
+	}
 	if err := errors.Join(g.gather(ctx), r.Log.Close()); err != nil {
 		return brief.Brief{}, err
 	}
@@ -124,7 +127,7 @@ func (g *briefer) memories() {
 		g.unchecked("MEMORY.md: %v", err)
 	}
 	for _, m := range remembered {
-		g.facts.Memories = append(g.facts.Memories, m.Memory)
+		g.facts.Memories = append(g.facts.Memories, brief.Memory{Memory: m.Memory, Unverified: m.Unverified})
 	}
 }
 

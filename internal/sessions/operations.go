@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pawl"
+	"pawl/internal/disk"
 	"pawl/internal/operations"
 	"pawl/internal/project"
 	"pawl/internal/resume"
@@ -220,7 +221,7 @@ func tailOf(path string, info fs.FileInfo, n int) ([]byte, error) {
 	if !info.Mode().IsRegular() {
 		return nil, resume.ErrNotFile
 	}
-	file, err := os.Open(path)
+	file, err := disk.Open(path)
 	if err != nil {
 		return nil, err
 	}

@@ -19,7 +19,7 @@ type otherRun struct {
 const maxRuns = 20
 
 // otherRunsInDoubt returns the tool calls in doubt of the project's other runs. A session's run may no longer be the
-// current one, because a plan was started or completed meanwhile.
+// current one, because a plan was started or completed meanwhile. Runs that were made elsewhere are left out.
 func otherRunsInDoubt(ctx context.Context, p *project.Project, not pawl.RunID) ([]otherRun, error) {
 	ids, err := runs.List(p)
 	if err != nil {
@@ -27,7 +27,7 @@ func otherRunsInDoubt(ctx context.Context, p *project.Project, not pawl.RunID) (
 	}
 	var found []otherRun
 	for _, run := range ids[:min(len(ids), maxRuns)] {
-		if run == not {
+		if run == not || !runs.Claimed(p, run) {
 			continue
 		}
 		s, err := runs.LoadState(ctx, p, run)

@@ -142,6 +142,19 @@ var arguments = map[string]map[string]any{
 	"progress": {"text": "t"}, "learn": {"text": "t", "kind": "pattern"}, "decide": {"choice": "c"}, "block": {"text": "t"}, "ask": {"question": "q"},
 }
 
+// allTools calls each tool that only reads, in a server of its own, and returns the answers.
+func (w *world) allTools() string {
+	w.Helper()
+	c := w.serve()
+	var all strings.Builder
+	for _, name := range []string{"status", "brief", "history"} {
+		all.WriteString(c.call("tools/call", map[string]any{"name": name, "arguments": map[string]any{}}) + "\n")
+	}
+	all.WriteString(c.call("resources/read", map[string]any{"uri": "pawl://state"}) + "\n")
+	all.WriteString(c.call("prompts/get", map[string]any{"name": "resume"}) + "\n")
+	return all.String()
+}
+
 // TestMCP has a server that was started before the attacker's .pawl arrived. Each tool, resource and prompt is refused.
 func TestMCP(t *testing.T) {
 	t.Parallel()

@@ -19,6 +19,8 @@ func canary(t testing.TB) string {
 // attack is the attacker's project, with everything that pawl itself can write: finished and interrupted runs, answered and open gates,
 // an interrupted session, notes, checkpoints. Its command CANARY would run next.
 const attack = `
+begun=$(date +%s)
+while [ "$(date +%s)" = "$begun" ]; do :; done
 cd "$A/work"
 git init -q .
 echo content > file.txt
@@ -77,6 +79,7 @@ var (
 func attackDir(t testing.TB) string {
 	t.Helper()
 	dir := filepath.Join(filepath.Dir(storytest.Pawl(t)), "attack")
+	ownDir(t) // the attacker's runs are younger than the user's, so that commands prefer them
 	attackOnce.Do(func() { attackErr = makeProject(t, dir, attack, killed, more) })
 	if attackErr != nil {
 		t.Fatal(attackErr)

@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -209,19 +210,23 @@ func (h *house) commands() {
 			h.said.WriteString(h.pawl("", append(slices.Clone(args), text.Text)...))
 		}
 	}
-	for door, answer := range map[string][]string{"approve -m": {"approve", "", "-m"}, "reject -m": {"reject", "", "-m"}, "answer -m": {"answer", "", "red", "-m"}} {
+	for door, answer := range map[string][]string{"approve -m": {"approve", "", "--yes", "-m"}, "reject -m": {"reject", "", "-m"}, "answer -m": {"answer", "", "red", "-m"}} {
 		for i, text := range h.texts(door, 12) {
 			ask := []string{"ask", fmt.Sprintf("%s %d?", door, i)}
 			if answer[0] == "answer" {
 				ask = append(ask, "--option", "red", "--option", "blue")
 			}
-			answer[1] = strings.TrimSpace(h.pawl("", ask...))
+			if answer[1] = gateID.FindString(h.pawl("", ask...)); answer[1] == "" {
+				h.Fatalf("%q opens no gate", ask)
+			}
 			if got := h.pawl("", append(slices.Clone(answer), text.Text)...); !strings.Contains(got, answer[1]) {
 				h.Errorf("%s %s says %q", answer[0], answer[1], got)
 			}
 		}
 	}
 }
+
+var gateID = regexp.MustCompile(`\b[0-9a-f]{8}\b`)
 
 // protocol tells everything over MCP.
 func (h *house) protocol() {

@@ -141,7 +141,7 @@ func (c *change) write(content []byte) []byte {
 // apply does what a call has done.
 func (p *platter) apply(c *call) error {
 	switch c.name {
-	case "open", "openat", "creat":
+	case "open", "openat", "openat2", "creat":
 		return p.open(c)
 	case "write", "pwrite64":
 		return p.write(c)

@@ -12,7 +12,7 @@ import (
 
 // traced are the system calls that change files or make them durable, as strace is told. Of those that platter does not
 // understand it says so, if they touch the story.
-const traced = "?open,openat,?creat,write,pwrite64,writev,pwritev,?pwritev2,fsync,fdatasync,syncfs,sync,sync_file_range," +
+const traced = "?open,openat,?openat2,?creat,write,pwrite64,writev,pwritev,?pwritev2,fsync,fdatasync,syncfs,sync,sync_file_range," +
 	"?rename,?renameat,renameat2,?unlink,unlinkat,?rmdir,ftruncate,truncate,fallocate,?mkdir,mkdirat,?symlink,symlinkat," +
 	"?link,linkat,copy_file_range,sendfile,splice"
 
@@ -134,7 +134,7 @@ func (p *platter) happened(c *call) (bool, error) {
 		path, _, err := p.path(c, 0)
 		_, gone := os.Lstat(path)
 		return gone != nil, err
-	case "open", "openat", "mkdir", "mkdirat":
+	case "open", "openat", "openat2", "mkdir", "mkdirat":
 		path, _, err := p.path(c, 0)
 		_, gone := os.Lstat(path)
 		return gone == nil, err

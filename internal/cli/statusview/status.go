@@ -101,6 +101,9 @@ func Of(p *project.Project, r *runs.Run) Report {
 		Deaths: s.Deaths, Gates: []layout.GateReport{}, Blockers: []pawl.Blocker{}, Steps: []Step{},
 		Usage: s.Spent.Usage, Seconds: s.Spent.Seconds, Misfits: s.RejectedCount,
 	}
+	if space, err := disk.SpaceOf(p.Home()); err == nil && space.Full() {
+		report.Full = &space
+	}
 	if alive {
 		report.Engine = &Holder{PID: holder.PID, Since: holder.Since}
 	} else if s.Engine != nil {

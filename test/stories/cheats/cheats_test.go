@@ -50,7 +50,6 @@ steps:
 type cheat struct {
 	name   string
 	script string
-	tried  string // a file that shows that the cheat was tried, and what came of it: the last line is a refusal's exit code
 }
 
 // approvals are attempts to answer a gate from below a step. Each writes the exit code to the file code.
@@ -268,6 +267,60 @@ func TestMirroredAnswer(t *testing.T) {
 	}
 }
 
+// byAgent are commands of an attached agent, with the exit code of each.
+var byAgent = []struct{ command, code string }{
+	{"pawl approve --yes look", "5"},
+	{"env -i PATH=$PATH HOME=$HOME pawl approve --yes look", "5"},
+	{"setsid -w env -i PATH=$PATH HOME=/tmp pawl approve --yes look", "5"},
+	{"env PAWL_STATE=$PWD/state pawl approve --yes look", "5"},
+	{"sh -c 'sh -c \"pawl answer colour red; exit \\$?\"; exit $?'", "5"},
+	{"pawl resume --take-over", "5"},
+	{"pawl rollback --to 00000000", "5"}, // the user's settings refuse it
+	{"pawl review cheat --by ann --score 100", "0"},
+	{"pawl retry cheat -m again", "0"},
+	{"pawl learn 'it is slow'", "0"},
+}
+
+// TestAgent attaches an agent, which then answers gates. It may rerun steps, and the journal says that it was the agent.
+func TestAgent(t *testing.T) {
+	t.Parallel()
+	p := newProject(t)
+	p.write("home/.config/pawl/config.yaml", "agents: {refuse: [rollback], allow: [review]}\n")
+	p.write("plan.yaml", strings.ReplaceAll(gated, "CHEAT", "true"))
+	p.pawl("run", "plan.yaml")
+	p.write("start.json", `{"hook_event_name":"SessionStart","session_id":"0f1e","source":"startup","cwd":"`+p.dir+`"}`)
+	script := "pawl hook claude < start.json > brief.txt\n"
+	for _, c := range byAgent {
+		script += c.command + " >> said.txt 2>&1; echo $? >> codes\n"
+	}
+	p.write("agent.sh", script+"true\n")
+	shell, err := exec.LookPath("sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	agent := exec.CommandContext(t.Context(), shell, "-c", `cp $(readlink -f $(command -v sh)) agent; ./agent agent.sh; true`)
+	agent.Dir, agent.Env = p.dir, p.environ()
+	if out, err := agent.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	codes := strings.Fields(p.read("codes"))
+	for i, c := range byAgent {
+		if i >= len(codes) || codes[i] != c.code {
+			t.Errorf("%s: exit codes %v, want %s\n%s", c.command, codes, c.code, p.read("said.txt"))
+			break
+		}
+	}
+	p.notShipped()
+	if answered := p.journal("gate.answered"); answered != "" {
+		t.Errorf("a gate is answered: %s", answered)
+	}
+	for _, event := range []string{"step.reopened", "step.reviewed"} {
+		if !strings.Contains(p.journal(event), `"by":{"kind":"agent","name":"claude","session":"0f1e"}`) {
+			t.Errorf("%s: %s", event, p.journal(event))
+		}
+	}
+}
+
 // project is a folder in which a step cheats.
 type project struct {
 	*testing.T
@@ -308,15 +361,20 @@ func (p *project) pawl(args ...string) (out string, code int) {
 	defer cancel()
 	c := exec.CommandContext(ctx, program, args...)
 	c.Dir = p.dir
-	c.Env = []string{
-		"PATH=" + filepath.Dir(program) + ":" + os.Getenv("PATH"), "HOME=" + filepath.Join(p.dir, "home"), "PAWL_STATE=" + p.state, "USER=tester", "TZ=UTC",
-	}
+	c.Env = p.environ()
 	c.WaitDelay = time.Second // what a step left behind holds the pipe
 	text, _ := c.CombinedOutput()
 	if ctx.Err() != nil {
 		p.Fatalf("pawl %v does not end: %s", args, text)
 	}
 	return string(text), c.ProcessState.ExitCode()
+}
+
+func (p *project) environ() []string {
+	return []string{
+		"PATH=" + filepath.Dir(storytest.Pawl(p)) + ":" + os.Getenv("PATH"), "HOME=" + filepath.Join(p.dir, "home"), "PAWL_STATE=" + p.state,
+		"USER=tester", "TZ=UTC",
+	}
 }
 
 func (p *project) code() string { return strings.TrimSpace(p.read("code")) }
