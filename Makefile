@@ -14,7 +14,7 @@ DEADCODE_VERSION := v0.52.0
 # The race detector needs a C compiler. Without one the tests run without it.
 RACE := $(shell command -v $$($(GO) env CC) >/dev/null 2>&1 && echo -race)
 
-.PHONY: build test test-quick cover check cross torture torture-short bench bench-short notice secrets-rules agents agents-short fuzz-short mcp-conformance tools clean
+.PHONY: build test test-quick cover check cross torture torture-short bench bench-short notice secrets-rules agents agents-short fuzz fuzz-short mcp-conformance tools clean
 
 build: ## the binaries, bin/pawl and bin/pawl-hook
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/ ./cmd/pawl ./cmd/pawl-hook
@@ -98,6 +98,9 @@ agents: ## real coding agents, fetched from npm, against a model of our own, wit
 
 agents-short: ## Gemini CLI alone
 	PAWL_REAL_AGENTS=gemini $(GO) run ./test/clients $(AGENTS_FLAGS)
+
+fuzz: ## each fuzz target with ten million inputs: takes days
+	./scripts/fuzz 10000000x
 
 fuzz-short: ## each fuzz target with a thousand inputs
 	./scripts/fuzz 1000x

@@ -122,6 +122,7 @@ var roomOf = map[string]string{
 	"pawl/test/torture/scripted":                 "tests",
 	"pawl/test/compat":                           "tests",
 	"pawl/test/docs":                             "tests",
+	"pawl/test/hostile":                          "tests",
 	"pawl/test/hooks":                            "tests",
 	"pawl/test/kills":                            "tests",
 	"pawl/test/stories/cheats":                   "tests",

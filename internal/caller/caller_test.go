@@ -115,7 +115,7 @@ func TestSession(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	gone := pawl.Process{PID: 1 << 22, Start: 1, BootID: self.BootID}
+	gone := pawl.Process{PID: 1 << 22, Start: 1, BootID: self.BootID, PIDNS: self.PIDNS}
 	for _, p := range []pawl.Process{gone, self} {
 		if err := Record(Session{Process: p, Agent: "claude", Session: "s1"}); err != nil {
 			t.Fatal(err)

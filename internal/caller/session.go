@@ -76,8 +76,8 @@ func read(path string) (s Session, err error) {
 	return s, json.Unmarshal(data, &s)
 }
 
-// recordedSession returns the session of the nearest ancestor that has a record, and whether that is the parent. The environment of this process may name
-// another state folder than the agent's own, which is therefore searched too.
+// recordedSession returns the session of the nearest ancestor that has a record, and whether that is the parent. The
+// environment of this process may name another state folder than the agent's own, which is therefore searched too.
 func recordedSession(environ []string, above []ancestor) (s Session, parent, found bool) {
 	own := stateFolders(environ)
 	for i, a := range above {

@@ -114,7 +114,10 @@ func (a *app) root() *cobra.Command {
 				return wrongUsage(c, err)
 			}
 			a.reads = readsOnly(c)
-			return a.permit(c)
+			if err := a.permit(c); err != nil {
+				return err
+			}
+			return a.requireTrust(c)
 		},
 	}
 	root.PersistentFlags().StringVarP(&a.folder, "directory", "C", "", "run as if started in `FOLDER`")

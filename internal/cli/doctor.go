@@ -71,6 +71,9 @@ func (a *app) projectFindings(p *project.Project) []pawl.Finding {
 	if _, err := a.engineConfig(p); err != nil {
 		findings = append(findings, pawl.Finding{Level: pawl.Bad, What: err.Error()})
 	}
+	if !p.Trust.Trusted() {
+		return append(findings, pawl.Finding{Level: pawl.Warn, What: p.Trusted().Error(), Hint: "pawl trust"})
+	}
 	probe := filepath.Join(p.Home(), ".doctor")
 	if err := disk.Replace(probe, nil); err != nil {
 		findings = append(findings, pawl.Finding{Level: pawl.Bad, What: "cannot write to the project's .pawl folder", Evidence: err.Error()})

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -25,10 +26,34 @@ func readsOnly(c *cobra.Command) bool {
 			return false
 		}
 	}
+	return readers[topLevel(c).Name()]
+}
+
+// topLevel returns the command of the first level that c is or belongs to.
+func topLevel(c *cobra.Command) *cobra.Command {
 	for c.HasParent() && c.Parent().HasParent() {
 		c = c.Parent()
 	}
-	return readers[c.Name()]
+	return c
+}
+
+// independent are the commands that do nothing with the project of the current folder. A step reports progress by its own files.
+var independent = []string{"help", "completion", "version", "progress", "hook", cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd}
+
+// requireTrust returns an error in an untrusted project, unless the command only reads. Not every command needs the project
+// before it changes files, prints what it finds, or asks a question.
+func (a *app) requireTrust(c *cobra.Command) error {
+	if a.reads || !c.HasParent() || slices.Contains(independent, topLevel(c).Name()) {
+		return nil
+	}
+	here, err := a.here()
+	if err != nil {
+		return nil // the command reports it
+	}
+	if p, err := project.Find(here); err == nil {
+		return p.Trusted()
+	}
+	return nil
 }
 
 // quote marks all that the command prints about an untrusted project: JSON by a note, text by a note and "> " before each line.

@@ -19,17 +19,24 @@ func (a *app) statusCommand() *cobra.Command {
 		report := statusview.Of(p, r)
 		report.NameRun(hints.Namer(ctx, p, r.State.Run))
 		report.AddSessions(ctx, p, r.State)
-		if report.Status == pawl.StatusInterrupted {
-			a.refreshViews(p, r)
-		}
-		if report.Status == pawl.StatusInterrupted || interop.MirrorFailed(p, r.State) {
-			a.refreshMirror(ctx, p, r)
+		if runs.RequireOwn(p, r.State.Run) == nil { // a journal from elsewhere names files to write
+			a.refresh(ctx, p, r, report.Status == pawl.StatusInterrupted)
 		}
 		if a.json {
 			return a.printJSON(report)
 		}
 		return report.Print(a.Out)
 	}))
+}
+
+// refresh writes the files that an interrupted run, or a failed update, left out of date.
+func (a *app) refresh(ctx context.Context, p *project.Project, r *runs.Run, interrupted bool) {
+	if interrupted {
+		a.refreshViews(p, r)
+	}
+	if interrupted || interop.MirrorFailed(p, r.State) {
+		a.refreshMirror(ctx, p, r)
+	}
 }
 
 // readRunCommand builds a command that loads a run, by default the current one, and shows something of it.

@@ -115,15 +115,31 @@ func readCache(path string) *cached {
 	if err := json.Unmarshal(data, &c); err != nil {
 		return nil
 	}
-	if c.State == nil {
+	if c.State == nil || !isWhole(c.State) {
 		return nil
 	}
-	for step := range c.State.Steps { // ids become names of folders
-		if _, err := pawl.ParseStepID(string(step)); err != nil {
-			return nil
+	return &c
+}
+
+// isWhole reports whether a decoded state has no entries that a fold never makes: ids of steps become names of folders, and
+// no entry is null.
+func isWhole(s *pawl.State) bool {
+	for step, st := range s.Steps {
+		if _, err := pawl.ParseStepID(string(step)); err != nil || st == nil {
+			return false
 		}
 	}
-	return &c
+	for _, session := range s.Sessions {
+		if session == nil {
+			return false
+		}
+	}
+	for _, operation := range s.Operations {
+		if operation == nil {
+			return false
+		}
+	}
+	return true
 }
 
 // readCacheEarly reads the cache of a long journal while that is being verified, for the first call of State.

@@ -190,7 +190,7 @@ func (r *rebuilder) reopen(again pawl.StepReopened) {
 	}
 	r.emit(r.now, again)
 	for _, other := range live {
-		r.emit(other.Started, pawl.AttemptStarted{AttemptRef: other.AttemptRef, Key: other.Key})
+		r.emit(other.Started, pawl.AttemptStarted{AttemptRef: other.AttemptRef, Key: other.Key, Seal: other.Seal})
 	}
 }
 

@@ -2,6 +2,7 @@ package resume
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -60,6 +61,7 @@ func verifyRun(ctx context.Context, p *project.Project, run pawl.RunID, seen map
 	v := &verifier{project: p, run: r, seen: seen, findings: findings}
 	v.state()
 	v.outputs()
+	v.seals()
 	err = disk.WalkDir(filepath.Join(p.RunDir(run), "steps"), v.attempt)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		v.add(pawl.Bad, string(run), "cannot read attempts: %v", err)
@@ -131,6 +133,27 @@ func (v *verifier) outputs() {
 	}
 	if bad == 0 {
 		v.add(pawl.OK, string(v.run.State.Run), "unchanged outputs: %d", len(all))
+	}
+}
+
+// seals reports exit records that the attempt's supervisor did not sign.
+func (v *verifier) seals() {
+	for event, err := range v.run.Log.Events(0) {
+		if err != nil {
+			return // reported
+		}
+		if event.Type != (pawl.AttemptStarted{}).Event() {
+			continue
+		}
+		var started pawl.AttemptStarted
+		if json.Unmarshal(event.Data, &started) != nil || started.Seal == "" {
+			continue
+		}
+		dir := v.project.AttemptDir(started.AttemptRef, v.run.State.Run)
+		status, err := supervise.Probe(dir)
+		if err == nil && status.Exit != nil && status.ExitSealed(started.Seal) == nil {
+			v.add(pawl.Warn, filepath.Join(dir, pawl.ExitFile), "exit record of attempt %d of %s is not the supervisor's and does not count; a program of the step may have written it", started.Attempt, started.Name())
+		}
 	}
 }
 

@@ -119,8 +119,11 @@ var secretPatterns = []string{
 	".envrc", ".netrc", ".pgpass", ".git-credentials",
 }
 
-// OpenSnapshots opens the project's snapshot store.
+// OpenSnapshots opens the project's snapshot store. It creates a missing one, but not in an untrusted project.
 func OpenSnapshots(ctx context.Context, p *project.Project, cfg config.Snapshots) (*snapshot.Store, error) {
+	if _, err := disk.Lstat(p.Snapshots()); err != nil && !p.Trust.Trusted() {
+		return nil, err
+	}
 	return snapshot.Open(ctx, snapshot.Config{Root: p.Root, Dir: p.Snapshots(), Patterns: cfg.Ignore, Defaults: secretPatterns, Quota: int64(cfg.Quota)})
 }
 

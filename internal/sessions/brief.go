@@ -197,6 +197,8 @@ func (g *briefer) files(ctx context.Context) error {
 	pr := &prover{root: g.project.Root, run: g.run, byPath: resume.NewestRecords(g.run.State), budget: resume.MaxHashed}
 	if _, err := disk.Lstat(g.project.Snapshots()); errors.Is(err, fs.ErrNotExist) {
 		g.unchecked("which files changed: there is no snapshot")
+	} else if err := g.project.Trusted(); err != nil { // comparing writes caches
+		g.unchecked("which files changed: the project is not trusted")
 	} else {
 		store, err := runs.OpenSnapshots(ctx, g.project, g.Snapshots)
 		if err != nil {

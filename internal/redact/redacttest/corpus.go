@@ -6,7 +6,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"math/rand/v2"
-	"regexp"
+	"pawl/internal/lazyregexp"
 	"strconv"
 	"strings"
 )
@@ -44,10 +44,10 @@ var alphabets = map[string]string{
 }
 
 // random matches a random part: <alnum36>, <uuid>, <word>.
-var random = regexp.MustCompile(`<([a-zA-Z]+)(\d+)>|<(?:uuid|word)>`)
+var random = lazyregexp.New(`<([a-zA-Z]+)(\d+)>|<(?:uuid|word)>`)
 
 // encoded matches what is encoded in base64: {base64:…}.
-var encoded = regexp.MustCompile(`\{base64:([^}]*)\}`)
+var encoded = lazyregexp.New(`\{base64:([^}]*)\}`)
 
 // generator fills templates.
 type generator struct{ random *rand.Rand }

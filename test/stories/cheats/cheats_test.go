@@ -164,6 +164,9 @@ func TestForgeries(t *testing.T) {
 				p.pawl("resume", "--yes")
 			}
 			p.notShipped()
+			if out, _ := p.pawl("verify"); strings.HasPrefix(c.name, "exit record") && !strings.Contains(out, "is not the supervisor's") {
+				t.Errorf("pawl verify: %s", out)
+			}
 			if done := p.journal(`"step.done","data":{"step":"cheat"`); done != "" && c.name != "journal line without checksum" {
 				t.Errorf("the step is done: %s", done)
 			}

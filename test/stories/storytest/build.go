@@ -31,9 +31,22 @@ func Pawl(t testing.TB) string {
 	return path
 }
 
+// PawlHook returns the path of pawl-hook, which lies beside pawl and is built once per test process.
+func PawlHook(t testing.TB) string {
+	t.Helper()
+	path := filepath.Join(filepath.Dir(Pawl(t)), "pawl-hook")
+	onceHook.Do(func() { builtHook = buildProgram("pawl/cmd/pawl-hook", path) })
+	if builtHook != nil {
+		t.Fatal(builtHook)
+	}
+	return path
+}
+
 var (
-	once  sync.Once // builds the program
-	built error     // the result of once
+	once      sync.Once // builds the program
+	built     error     // the result of once
+	onceHook  sync.Once // builds pawl-hook
+	builtHook error     // the result of onceHook
 )
 
 // Build builds the program with build tags into a folder of the test, and returns its path.
@@ -46,10 +59,12 @@ func Build(t testing.TB, tags string) string {
 	return path
 }
 
-// build builds the program. `go run` keeps the linked program in the build cache, unlike `go build`: when many packages
+func build(path string, args ...string) error { return buildProgram("pawl/cmd/pawl", path, args...) }
+
+// buildProgram builds a program of this module. `go run` keeps the linked program in the build cache, unlike `go build`: when many packages
 // build the same sources, the program is linked once.
-func build(path string, args ...string) error {
-	args = append([]string{"run", "-exec", `sh -c 'cp "$0" "$PAWL_COPY"'`}, append(args, "pawl/cmd/pawl")...)
+func buildProgram(program, path string, args ...string) error {
+	args = append([]string{"run", "-exec", `sh -c 'cp "$0" "$PAWL_COPY"'`}, append(args, program)...)
 	cmd := exec.Command("go", args...)
 	cmd.Env = append(os.Environ(), "PAWL_COPY="+path)
 	if out, err := cmd.CombinedOutput(); err != nil {
