@@ -6,8 +6,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pawl"
 	"pawl/internal/cli/layout"
 	"pawl/internal/project"
+	"pawl/internal/runs"
 )
 
 // readers are the commands that work in an untrusted project. They write nothing.
@@ -54,6 +56,13 @@ func (a *app) requireTrust(c *cobra.Command) error {
 		return p.Trusted()
 	}
 	return nil
+}
+
+// noteOrigin says that a run in a trusted project was made elsewhere, if it was.
+func (a *app) noteOrigin(p *project.Project, run pawl.RunID) {
+	if err := runs.RequireOwn(p, run); err != nil {
+		fmt.Fprintf(a.Err, "pawl: note: %v\npawl: note: what follows comes from its files and is unverified; to accept it: pawl adopt %s\n", err, run)
+	}
 }
 
 // quote marks all that the command prints about an untrusted project: JSON by a note, text by a note and "> " before each line.
