@@ -123,6 +123,7 @@ var roomOf = map[string]string{
 	"pawl/test/compat":                           "tests",
 	"pawl/test/docs":                             "tests",
 	"pawl/test/hooks":                            "tests",
+	"pawl/test/hostile":                          "tests",
 	"pawl/test/kills":                            "tests",
 	"pawl/test/stories/cheats":                   "tests",
 	"pawl/test/secrets":                          "tests",

@@ -52,10 +52,14 @@ func (a *app) requireTrust(c *cobra.Command) error {
 	if err != nil {
 		return nil // the command reports it
 	}
-	if p, err := project.Find(here); err == nil {
+	p, err := project.Find(here)
+	switch {
+	case err == nil:
 		return p.Trusted()
+	case pawl.KindOf(err) == pawl.KindDamaged: // for example a link
+		return err
 	}
-	return nil
+	return nil // the command reports it
 }
 
 // noteOrigin says that a run in a trusted project was made elsewhere, if it was.
