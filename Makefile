@@ -25,7 +25,7 @@ test: tools check ## everything that must pass before a change lands
 	$(GO) test $$($(GO) list ./... | grep -E '^pawl/$(WHOLE)')
 
 # The tests of these packages use the built program from outside, where the race detector sees nothing.
-WHOLE := test/(stories|docs|hooks|kills|compat|secrets)(/|$$)
+WHOLE := test/(stories|docs|hooks|hostile|kills|compat|secrets)(/|$$)
 
 # The tests that exist only with -tags faults, and their packages. All other tests run without the tag.
 FAULT_FILES = $(shell git grep --untracked -l '^//go:build faults' -- '*_test.go')

@@ -265,6 +265,9 @@ func (a *app) loadNamedRun(ctx context.Context, p *project.Project, name string)
 	if err != nil {
 		return nil, err
 	}
+	if a.reads && p.Trust.Trusted() {
+		a.noteOrigin(p, run)
+	}
 	return runs.Load(ctx, p, run)
 }
 

@@ -6,8 +6,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pawl"
 	"pawl/internal/cli/layout"
 	"pawl/internal/project"
+	"pawl/internal/runs"
 )
 
 // readers are the commands that work in an untrusted project. They write nothing.
@@ -50,10 +52,21 @@ func (a *app) requireTrust(c *cobra.Command) error {
 	if err != nil {
 		return nil // the command reports it
 	}
-	if p, err := project.Find(here); err == nil {
+	p, err := project.Find(here)
+	switch {
+	case err == nil:
 		return p.Trusted()
+	case pawl.KindOf(err) == pawl.KindDamaged: // for example a link
+		return err
 	}
-	return nil
+	return nil // the command reports it
+}
+
+// noteOrigin says that a run in a trusted project was made elsewhere, if it was.
+func (a *app) noteOrigin(p *project.Project, run pawl.RunID) {
+	if err := runs.RequireOwn(p, run); err != nil {
+		fmt.Fprintf(a.Err, "pawl: note: %v\npawl: note: what follows comes from its files and is unverified; to accept it: pawl adopt %s\n", err, run)
+	}
 }
 
 // quote marks all that the command prints about an untrusted project: JSON by a note, text by a note and "> " before each line.

@@ -109,7 +109,8 @@ func (d *toolContext) find(ctx context.Context, p *project.Project, name string)
 	return runs.FindRun(ctx, p, name)
 }
 
-// open opens the run with this name, as find does. The caller must close its journal.
+// open opens the run with this name, as find does, unless it was made elsewhere: nothing in it is verified. The caller must close its
+// journal.
 func (d *toolContext) open(ctx context.Context, name string) (*project.Project, *runs.Run, error) {
 	p, err := d.project()
 	if err != nil {
@@ -117,6 +118,9 @@ func (d *toolContext) open(ctx context.Context, name string) (*project.Project, 
 	}
 	run, err := d.find(ctx, p, name)
 	if err != nil {
+		return p, nil, err
+	}
+	if err := runs.RequireOwn(p, run); err != nil {
 		return p, nil, err
 	}
 	r, err := runs.Load(ctx, p, run)

@@ -148,7 +148,9 @@ func (w *world) allTools() string {
 	c := w.serve()
 	var all strings.Builder
 	for _, name := range []string{"status", "brief", "history"} {
-		all.WriteString(c.call("tools/call", map[string]any{"name": name, "arguments": map[string]any{}}) + "\n")
+		for _, arguments := range []map[string]any{{}, {"run": "planted"}, {"run": "latest"}} {
+			all.WriteString(c.call("tools/call", map[string]any{"name": name, "arguments": arguments}) + "\n")
+		}
 	}
 	all.WriteString(c.call("resources/read", map[string]any{"uri": "pawl://state"}) + "\n")
 	all.WriteString(c.call("prompts/get", map[string]any{"name": "resume"}) + "\n")

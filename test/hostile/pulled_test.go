@@ -16,6 +16,7 @@ var pulls = []struct {
 }{
 	{"nothing", func(w *world) {}},
 	{"a run", func(w *world) { w.bring("runs", "planted") }},
+	{"a run in place of all own ones", func(w *world) { w.sh("rm -rf .pawl/runs"); w.bring("runs", "planted") }},
 	{"an interrupted run", func(w *world) { w.bring("runs", "lost") }},
 	{"an archived run", func(w *world) { w.bring("archive", "planted") }},
 	{"all runs and snapshots", func(w *world) {
@@ -112,6 +113,11 @@ func TestForeignRun(t *testing.T) {
 				t.Errorf("%s: %+v", line, r)
 			}
 		}
+		for _, line := range []string{"status", "status planted", "log planted", "gates planted", "stats planted"} {
+			if r := w.pawl(strings.Fields(line)...); !strings.Contains(r.errOut, "unverified; to accept it: pawl adopt planted-") {
+				t.Errorf("%s: %+v", line, r)
+			}
+		}
 		if r := w.pawl("adopt", "planted"); r.code != 2 || !strings.Contains(r.out, "> ") {
 			t.Errorf("adopt: %+v", r)
 		}
@@ -126,7 +132,7 @@ var forgedJournals = map[string]func(w *world, path string){
 		w.succeed("trust", "--yes")
 		w.succeed("adopt", "--yes", "own")
 		w.succeed("adopt", "--yes", "mine")
-		w.succeed("approve", "--yes", "ok")
+		w.succeed("approve", "--yes", "--run", "own", "ok")
 		forged := w.read(path)
 		w.must(os.RemoveAll(w.pawlDir()))
 		w.must(os.Rename(w.path("copy"), w.pawlDir()))
