@@ -73,6 +73,15 @@ func (p *Project) recordMemory(m pawl.Memory) error {
 	return nil
 }
 
+// RecordMemories makes all memories of the project count as written by this user's pawl.
+func (p *Project) RecordMemories() error {
+	all, err := p.OwnMemories()
+	for _, m := range all {
+		err = errors.Join(err, p.recordMemory(m.Memory))
+	}
+	return err
+}
+
 // recordedMemories returns the sums of the memories that this user's pawl wrote.
 func (p *Project) recordedMemories() (map[string]bool, error) {
 	data, err := disk.ReadFile(p.memoryRecord(), disk.MemoryLimit)
