@@ -73,6 +73,15 @@ func (p *Project) recordMemory(m pawl.Memory) error {
 	return nil
 }
 
+// AcceptMemories makes all memories that MEMORY.md has now count as written by this user's pawl.
+func (p *Project) AcceptMemories() error {
+	all, err := memoriesIn(p.Memory())
+	for _, m := range all {
+		err = errors.Join(err, p.recordMemory(m.Memory))
+	}
+	return err
+}
+
 // recordedMemories returns the sums of the memories that this user's pawl wrote.
 func (p *Project) recordedMemories() (map[string]bool, error) {
 	data, err := disk.ReadFile(p.memoryRecord(), disk.MemoryLimit)

@@ -2,6 +2,7 @@ package runs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -53,7 +54,16 @@ func Trust(ctx context.Context, p *project.Project, now time.Time) error {
 	if !known {
 		return nil
 	}
-	return markAll(p)
+	return errors.Join(markAll(p), acceptMemories(ctx, p))
+}
+
+// acceptMemories makes the memories of a project count that an older pawl registered, unless git tracks them: then they can be of others.
+func acceptMemories(ctx context.Context, p *project.Project) error {
+	tracked, err := snapshot.Tracked(ctx, p.Root, project.Folder+"/MEMORY.md")
+	if err != nil || len(tracked) > 0 {
+		return err
+	}
+	return p.AcceptMemories()
 }
 
 // Candidate reports whether an older pawl, which kept no trust records, registered this project for this user: the registry has its id
