@@ -124,7 +124,6 @@ var roomOf = map[string]string{
 	"pawl/test/docs":                             "tests",
 	"pawl/test/hostile":                          "tests",
 	"pawl/test/hooks":                            "tests",
-	"pawl/test/hostile":                          "tests",
 	"pawl/test/kills":                            "tests",
 	"pawl/test/stories/cheats":                   "tests",
 	"pawl/test/secrets":                          "tests",
