@@ -323,13 +323,13 @@ func nameList(names []string) string {
 }
 
 // printPlanDiff prints what changed in the plan, inputs and outputs, and which steps rerun because of it.
-// A resume uses the new version now.
+// resuming says that the resume is about to use it.
 func (a *app) printPlanDiff(c *resume.PlanDiff, resuming bool) {
 	switch {
 	case c.Edited && resuming:
-		fmt.Fprintln(a.Out, "Plan changed since last run; using the new version.")
+		fmt.Fprintln(a.Out, "The plan has changed since the last run:")
 	case c.Edited:
-		fmt.Fprintln(a.Out, "Plan changed since last run; resume will use the new version.")
+		fmt.Fprintln(a.Out, "The plan has changed since the last run; resume will use the new version.")
 	}
 	for line := range strings.Lines(c.Patch) {
 		fmt.Fprintf(a.Out, "  %s", line)

@@ -107,6 +107,8 @@ func (v *validator) plan() {
 		v.add(pawl.Bad, p.Path, "pawl plan check "+p.Path, "cannot read the plan: %s", p.Fault)
 	case p.Gone:
 		v.add(pawl.Warn, p.Path, "", "the plan file is missing; the run uses its own copy")
+	case p.Edited && p.Reruns == 1:
+		v.add(pawl.Warn, p.Path, "pawl why", "the plan was edited; 1 finished step would rerun")
 	case p.Edited && p.Reruns > 0:
 		v.add(pawl.Warn, p.Path, "pawl why", "the plan was edited; %d finished steps would rerun", p.Reruns)
 	case p.Edited:

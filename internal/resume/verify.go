@@ -132,7 +132,7 @@ func (v *verifier) outputs() {
 		v.seen[path] = true
 	}
 	if bad == 0 {
-		v.add(pawl.OK, string(v.run.State.Run), "unchanged outputs: %d", len(all))
+		v.add(pawl.OK, string(v.run.State.Run), "all outputs of finished steps (%d) are unchanged", len(all))
 	}
 }
 

@@ -2,6 +2,7 @@ package runs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -38,7 +39,7 @@ func MayTrust(ctx context.Context, p *project.Project) error {
 }
 
 // Trust trusts a project on the word of its user, who has seen what it holds. All its settings count from then on. The runs of a
-// project that an older pawl registered for this user count as made here, and so do its memories, unless git tracks them.
+// project that an older pawl registered for this user count as made here.
 func Trust(ctx context.Context, p *project.Project, now time.Time) error {
 	known := Candidate(ctx, p)
 	if err := MayTrust(ctx, p); err != nil {
@@ -53,14 +54,16 @@ func Trust(ctx context.Context, p *project.Project, now time.Time) error {
 	if !known {
 		return nil
 	}
-	if err := markAll(p); err != nil {
+	return errors.Join(markAll(p), acceptMemories(ctx, p))
+}
+
+// acceptMemories makes the memories of a project count that an older pawl registered, unless git tracks them: then they can be of others.
+func acceptMemories(ctx context.Context, p *project.Project) error {
+	tracked, err := snapshot.Tracked(ctx, p.Root, project.Folder+"/MEMORY.md")
+	if err != nil || len(tracked) > 0 {
 		return err
 	}
-	pulled, err := snapshot.Tracked(ctx, p.Root, project.Folder+"/MEMORY.md")
-	if err != nil || len(pulled) > 0 {
-		return err
-	}
-	return p.RecordMemories()
+	return p.AcceptMemories()
 }
 
 // Candidate reports whether an older pawl, which kept no trust records, registered this project for this user: the registry has its id
