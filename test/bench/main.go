@@ -50,7 +50,11 @@ func run(args []string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(b.table(*only), os.RemoveAll(b.dir))
+	err = os.Setenv("PAWL_STATE", filepath.Join(b.dir, "state")) // the measured projects are not among the user's
+	if err == nil {
+		err = b.table(*only)
+	}
+	return errors.Join(err, os.RemoveAll(b.dir))
 }
 
 // bench is what all rows share.
