@@ -108,7 +108,6 @@ func folderCalls(w world) map[string]func(path string) error {
 	source := w.path("source")
 	more := map[string]func(path string) error{
 		"Lstat":             func(p string) error { _, err := Lstat(p); return err },
-		"Readlink":          func(p string) error { _, err := Readlink(p); return err },
 		"Replace":           func(p string) error { return Replace(p, []byte("planted")) },
 		"ReplacePreserving": func(p string) error { return ReplacePreserving(p, []byte("planted"), 0o600) },
 		"Put":               func(p string) error { return Put(p, []byte("planted")) },

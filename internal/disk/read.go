@@ -170,21 +170,6 @@ func IsOpenAs(f *os.File, st unix.Stat_t) bool {
 	return unix.Fstat(int(f.Fd()), &own) == nil && own.Ino == st.Ino && own.Dev == st.Dev
 }
 
-// Readlink returns the target of a link. Below .pawl, the folder of the link contains no links.
-func Readlink(path string) (string, error) {
-	in, err := parentOf(path, false)
-	if err != nil {
-		return "", err
-	}
-	defer in.close()
-	buf := make([]byte, maxPath)
-	n, err := retried(func() (int, error) { return unix.Readlinkat(in.fd, in.name, buf) })
-	if err != nil {
-		return "", &os.PathError{Op: "readlink", Path: path, Err: err}
-	}
-	return string(buf[:n]), nil
-}
-
 // ReadDir returns the entries of a folder, sorted by name. Below .pawl it follows no links.
 func ReadDir(path string) ([]fs.DirEntry, error) {
 	fd, err := openAt(path, unix.O_RDONLY|unix.O_DIRECTORY, 0)

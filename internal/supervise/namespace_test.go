@@ -185,7 +185,7 @@ func TestNamespaceDiesWithSupervisor(t *testing.T) {
 }
 
 func TestNamespaceCounts(t *testing.T) {
-	a := sh(t, `(echo $$ > leader.pid); timeout 0.7 sh -c 'while :; do :; done'; sleep 1000 & wait`)
+	a := sh(t, `(echo $$ > leader.pid); sh -c 'ulimit -t 1; while :; do :; done'; sleep 1000 & wait`)
 	a.inNamespace()
 	a.job.Beat = pawl.Duration(100 * time.Millisecond)
 	a.start()
