@@ -215,7 +215,7 @@ func TestMemoriesOfProjectAndUser(t *testing.T) {
 	if got, err = p.Memories(); err != nil || got[2].Unverified || !got[1].Unverified {
 		t.Errorf("after learning one: %+v, %v", got, err)
 	}
-	if err := p.AcceptMemories(); err != nil {
+	if err := p.RecordMemories(); err != nil {
 		t.Fatal(err)
 	}
 	if got, err = p.Memories(); err != nil || slices.ContainsFunc(got, func(m Remembered) bool { return m.Unverified }) {
