@@ -3,8 +3,10 @@
 package project
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"pawl"
 	"strings"
 	"testing"
 
@@ -15,6 +17,9 @@ import (
 func TestInitDiesAnywhere(t *testing.T) {
 	t.Parallel()
 	everyFault(t, "init", func(t *testing.T, root string) {
+		if p, err := Find(root); !errors.Is(err, pawl.ErrNoProject) && (err != nil || !p.Trust.Trusted()) {
+			t.Errorf("after a crash: %+v, %v; want a trusted project, or none", p, err)
+		}
 		p, err := Init(root)
 		if err != nil {
 			t.Fatal(err)

@@ -182,8 +182,11 @@ func (p *Project) WithEditLock(change func() error) error {
 	return p.withEditLock(change)
 }
 
+// editLock is the name of the lock for changes of project.json and MEMORY.md.
+const editLock = "edit.lock"
+
 // withEditLock is WithEditLock in a project that may be untrusted.
-func (p *Project) withEditLock(change func() error) error { return locked(p.path("edit.lock"), change) }
+func (p *Project) withEditLock(change func() error) error { return locked(p.path(editLock), change) }
 
 // WithMirrorLock calls write while no other pawl writes another system's files.
 func (p *Project) WithMirrorLock(write func() error) error {

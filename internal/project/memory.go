@@ -73,15 +73,9 @@ func (p *Project) recordMemory(m pawl.Memory) error {
 	return nil
 }
 
-<<<<<<< HEAD
-// AcceptMemories makes all memories that MEMORY.md has now count as written by this user's pawl.
-func (p *Project) AcceptMemories() error {
-	all, err := memoriesIn(p.Memory())
-=======
 // RecordMemories makes all memories of the project count as written by this user's pawl.
 func (p *Project) RecordMemories() error {
 	all, err := p.OwnMemories()
->>>>>>> h-k
 	for _, m := range all {
 		err = errors.Join(err, p.recordMemory(m.Memory))
 	}

@@ -13,7 +13,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -64,8 +63,8 @@ type identity struct {
 	Path   string `json:"path"` // last known path of the project
 }
 
-// Find returns the project that contains start: the nearest parent folder with .pawl, as git does. It returns
-// pawl.ErrNoProject if there is none.
+// Find returns the project that contains start: the nearest parent folder with .pawl, as git does. An untrusted .pawl without content
+// does not count. It returns pawl.ErrNoProject if there is none.
 func Find(start string) (*Project, error) {
 	folder, err := realPath(start)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -80,7 +79,13 @@ func Find(start string) (*Project, error) {
 			return nil, &pawl.Error{Kind: pawl.KindDamaged, Err: fmt.Errorf("%s is a symbolic link, which pawl does not follow", filepath.Join(folder, Folder))}
 		}
 		if err == nil && info.IsDir() && checkAllowed(folder) == nil {
-			return open(folder)
+			p, err := open(folder)
+			if err != nil || p.Trust.Trusted() {
+				return p, err
+			}
+			if empty, err := p.isEmpty(); err != nil || !empty { // the creator of an empty one died
+				return p, err
+			}
 		}
 		above := filepath.Dir(folder)
 		if above == folder {
@@ -121,20 +126,18 @@ func (p *Project) create() error {
 	if err != nil {
 		return err
 	}
-	_, err = trust.Grant(p.Root, id, trust.Created, false, time.Now())
+	_, err = trust.Grant(p.Root, id, trust.Created, true, time.Now())
 	return err
 }
 
-// isEmpty reports whether the project does not exist, or holds nothing that anybody could believe: its creator died.
+// isEmpty reports whether the project does not exist, or holds nothing, because its creator died before it was trusted.
 func (p *Project) isEmpty() (bool, error) {
 	entries, err := disk.ReadDir(p.Home())
 	if errors.Is(err, fs.ErrNotExist) {
 		return true, nil
 	}
 	for _, e := range entries {
-		if !slices.ContainsFunc([]string{trust.File, "edit.lock", ".gitignore", "project.json"}, func(name string) bool {
-			return e.Name() == name || strings.HasPrefix(e.Name(), "."+name) // a temporary file
-		}) {
+		if e.Name() != editLock && !strings.HasPrefix(e.Name(), "."+trust.File) { // a temporary file of disk.Replace
 			return false, err
 		}
 	}

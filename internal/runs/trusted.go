@@ -2,7 +2,6 @@ package runs
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -39,7 +38,7 @@ func MayTrust(ctx context.Context, p *project.Project) error {
 }
 
 // Trust trusts a project on the word of its user, who has seen what it holds. All its settings count from then on. The runs of a
-// project that an older pawl registered for this user count as made here.
+// project that an older pawl registered for this user count as made here, and so do its memories, unless git tracks them.
 func Trust(ctx context.Context, p *project.Project, now time.Time) error {
 	known := Candidate(ctx, p)
 	if err := MayTrust(ctx, p); err != nil {
@@ -54,16 +53,14 @@ func Trust(ctx context.Context, p *project.Project, now time.Time) error {
 	if !known {
 		return nil
 	}
-	return errors.Join(markAll(p), acceptMemories(ctx, p))
-}
-
-// acceptMemories makes the memories of a project count that an older pawl registered, unless git tracks them: then they can be of others.
-func acceptMemories(ctx context.Context, p *project.Project) error {
-	tracked, err := snapshot.Tracked(ctx, p.Root, project.Folder+"/MEMORY.md")
-	if err != nil || len(tracked) > 0 {
+	if err := markAll(p); err != nil {
 		return err
 	}
-	return p.AcceptMemories()
+	pulled, err := snapshot.Tracked(ctx, p.Root, project.Folder+"/MEMORY.md")
+	if err != nil || len(pulled) > 0 {
+		return err
+	}
+	return p.RecordMemories()
 }
 
 // Candidate reports whether an older pawl, which kept no trust records, registered this project for this user: the registry has its id
