@@ -232,12 +232,36 @@ func (a *app) startInBackground(ctx context.Context, p *project.Project, n runs.
 	if err := c.Start(); err != nil {
 		return err
 	}
+	waitForEngine(ctx, p, run, c)
 	if n.Replaces != "" {
 		fmt.Fprintf(a.Err, "pawl: note: archived the unfinished run %s\n", n.Replaces)
 	}
 	fmt.Fprintf(a.Out, "%s\n", run)
 	fmt.Fprintf(a.Err, "pawl: started in background (pid %d); follow with pawl watch\n", c.Process.Pid)
-	return c.Process.Release()
+	return nil
+}
+
+// engineStartTime is how long an engine may take to start before the command returns without it.
+const engineStartTime = 10 * time.Second
+
+// waitForEngine waits until an engine works on the run, or its process has ended, so that the next command sees it.
+func waitForEngine(ctx context.Context, p *project.Project, run pawl.RunID, engine *exec.Cmd) {
+	ctx, cancel := context.WithTimeout(ctx, engineStartTime)
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- engine.Wait() }()
+	for {
+		if holder, alive := p.EngineHolder(); alive && holder.Run == run {
+			return
+		}
+		select {
+		case <-ended: // pawl status and the run's engine.log say how
+			return
+		case <-ctx.Done():
+			return
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
 }
 
 // refuseIfLocked returns an error that names the engine that holds the project. It waits for an engine that was just killed.
