@@ -23,10 +23,12 @@ steps:
   - {id: three, run: "echo three >> ../ledger"}
 `
 
-// sweep is a damaged project, to be copied for each fault.
+// sweep is a damaged project. Each fault gets a copy of it at the same path, because a copy elsewhere is untrusted.
 type sweep struct {
-	binary, world string
-	damaged       []byte
+	binary  string
+	world   string // folder of the project and of the user's state
+	master  string // copy of world before any fault
+	damaged []byte // the damaged journal; nil if it is gone
 }
 
 // TestRecoverDiesAnywhere has `pawl recover --accept` die, or its call fail, at every call that changes the disk. Afterwards
@@ -86,6 +88,10 @@ func newSweep(t *testing.T, damage func(*testing.T, string)) *sweep {
 	journal := theJournal(t, s.world)
 	damage(t, journal)
 	s.damaged, _ = os.ReadFile(journal) // nil where it is gone
+	s.master = filepath.Join(t.TempDir(), "master")
+	if err := os.Rename(s.world, s.master); err != nil {
+		t.Fatal(err)
+	}
 	return s
 }
 
@@ -101,8 +107,11 @@ func (s *sweep) pawl(world string, env []string, args ...string) (string, error)
 // suffer has one fault hit a recovery in a copy of the world. It is false when the recovery got through without.
 func (s *sweep) suffer(t *testing.T, fault string) (hit bool) {
 	t.Helper()
-	world := t.TempDir()
-	if out, err := exec.Command("cp", "-a", s.world+"/.", world).CombinedOutput(); err != nil {
+	world := s.world
+	if err := os.RemoveAll(world); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("cp", "-a", s.master, world).CombinedOutput(); err != nil {
 		t.Fatalf("copy: %v\n%s", err, out)
 	}
 	calls := filepath.Join(world, "calls")
