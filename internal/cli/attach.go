@@ -28,7 +28,7 @@ func (a *app) attachCommand() *cobra.Command {
 		Short: "Connect a coding agent: install hooks, MCP server and skill",
 		Long: "Connect a coding agent: install hooks, MCP server and skill\n\nAGENT is one of " + strings.Join(attach.Names(), ", ") + ".\n" +
 			"pawl adds its hooks, its MCP server and a skill (or command) to the agent's settings, and changes nothing else in\n" +
-			"them. `pawl detach` removes what attach added.",
+			"them. On a terminal it asks first; without a terminal it applies the changes at once.\n`pawl detach` removes what attach added.",
 		Example:           "  pawl attach claude --dry-run\n  pawl attach codex --scope user",
 		Args:              exactArgs(agentArgument()),
 		ValidArgsFunction: completeAgents,

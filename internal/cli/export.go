@@ -23,7 +23,7 @@ func (a *app) exportCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:     "export SYSTEM [PATH]",
 		Short:   "Write a run as another system's files",
-		Long:    "Write a run as another system's files\n\nSYSTEM is one of " + a.systems() + ".\nPATH is the folder to write to (default: the project). Existing files are edited in place.",
+		Long:    "Write a run as another system's files\n\n" + a.systemsHelp() + ".\nPATH is the folder to write to (default: the project). Existing files are edited in place.",
 		Example: "  pawl export grid --dry-run\n  pawl export dotagent ../other",
 		Args:    oneOrTwo(a.systemArgument()),
 		RunE: func(c *cobra.Command, args []string) error {

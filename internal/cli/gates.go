@@ -110,10 +110,10 @@ func closedGate(s *pawl.State, name string) pawl.GateID {
 
 func (a *app) approveCommand() *cobra.Command {
 	var why string
-	c := a.gateCommand("approve GATE", "Approve a gate (bound to the exact content shown)", exactArgs(a.gateArgument()),
+	c := a.gateCommand("approve GATE", "Approve a gate; the approval is void if what it shows changes", exactArgs(a.gateArgument()),
 		func(id pawl.GateID, _ []string) runs.Act { return runs.Approve(id, why) }, "approved")
 	messageFlag(c, &why, "reason")
-	yes := c.Flags().Bool("yes", false, "confirm, where there is no terminal")
+	yes := c.Flags().Bool("yes", false, "confirm; required without a terminal")
 	approve := c.RunE
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if err := approvable(*yes || a.interactive(), args[0]); err != nil {
@@ -135,7 +135,7 @@ func approvable(confirmed bool, gate string) error {
 func (a *app) rejectCommand() *cobra.Command {
 	var why string
 	var stop bool
-	c := a.gateCommand("reject GATE -m WHY", "Reject a gate: rerun the steps it covers, or fail the run with --stop", exactArgs(a.gateArgument()),
+	c := a.gateCommand("reject GATE -m WHY", "Reject a gate: rerun the steps whose results it shows, or fail the run with --stop", exactArgs(a.gateArgument()),
 		func(id pawl.GateID, _ []string) runs.Act { return runs.Reject(id, why, stop) }, "rejected")
 	messageFlag(c, &why, "reason; passed to the next attempt")
 	setPlaceholder(c, "message", "WHY")

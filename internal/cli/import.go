@@ -36,7 +36,7 @@ func (a *app) importCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "import SYSTEM [PATH]",
 		Short: "Import another system's state as a run",
-		Long: "Import another system's state as a run\n\nSYSTEM is one of " + a.systems() + ".\nPATH is the folder with its files (default: the project), or a SQL dump or database of projectstate.\n" +
+		Long: "Import another system's state as a run\n\n" + a.systemsHelp() + ".\nPATH is the folder with its files (default: the project), or a SQL dump or database of projectstate.\n" +
 			"A step counts as done only if the files that it claims exist. The system's own files are not changed, except with --fresh.",
 		Example: "  pawl import grid --dry-run\n  pawl import dotagent ../other",
 		Args:    oneOrTwo(a.systemArgument()),

@@ -27,7 +27,7 @@ type Serving struct {
 func (a *app) mcpCommand() *cobra.Command {
 	var s Serving
 	c := &cobra.Command{
-		Use:     "mcp [ADDRESS]",
+		Use:     "mcp [--http [ADDRESS]]",
 		Short:   "Serve this project to an agent over MCP (Model Context Protocol)",
 		Example: "  claude mcp add pawl -- pawl mcp\n  pawl mcp --http 127.0.0.1:7295",
 		Args:    atMostOne,

@@ -20,8 +20,13 @@ func (a *app) formatNamed(system string) (format.Format, error) { return a.parts
 
 func (a *app) systems() string { return a.parts.Formats.Names() }
 
+// systemsHelp says what SYSTEM is.
+func (a *app) systemsHelp() string {
+	return "SYSTEM is one of " + a.systems() + " (five agent frameworks; see docs/seed-systems.md)"
+}
+
 func (a *app) mirrorHelp() string {
-	return "keep another system's files up to date, in PATH (default: the project); SYSTEM is one of " + a.systems()
+	return "keep another system's files up to date, in PATH (default: the project); " + a.systemsHelp()
 }
 
 // mirrorFlag is the value of --mirror. Giving it twice is an error, because a run has one mirror.

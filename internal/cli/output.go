@@ -27,7 +27,7 @@ func (a *app) outputCommand() *cobra.Command {
 	var attempt int
 	c := &cobra.Command{
 		Use:   "output STEP",
-		Short: "Show the output of a step, without secrets",
+		Short: "Show the output of a step; recognized secrets are redacted",
 		Args:  exactArgs(a.stepArgument()),
 		RunE: func(c *cobra.Command, args []string) error {
 			p, r, err := a.loadRun(c.Context(), run)

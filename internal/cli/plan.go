@@ -18,7 +18,7 @@ func (a *app) planCommand() *cobra.Command {
 	c := &cobra.Command{Use: "plan", Short: "Validate a plan, or print the plan schema"}
 	check := &cobra.Command{
 		Use:   "check FILE",
-		Short: "Validate a plan and list all its errors",
+		Short: "Validate a plan and list its errors",
 		Args:  exactArgs(argument{name: "FILE"}),
 		RunE: func(_ *cobra.Command, args []string) error {
 			path := a.planPath(args[0])

@@ -46,7 +46,7 @@ func (a *app) resumeCommand() *cobra.Command {
 		},
 	}
 	c.Flags().BoolVar(&o.yes, "yes", false, "assume yes: rerun finished steps because the plan or inputs changed, and continue despite warnings")
-	c.Flags().StringVar(&o.planHash, "plan-hash", "", "confirm that the changed plan is the one with this SHA-256 `HASH`")
+	c.Flags().StringVar(&o.planHash, "plan-hash", "", "confirm the changed plan; `HASH` is the one that resume prints, or its first 12 or more digits")
 	c.Flags().BoolVar(&o.dry, "dry-run", false, "print findings, verdicts and the steps that would run, and exit")
 	c.Flags().BoolVar(&o.takeOver, "take-over", false, takeOverHelp)
 	numberVar(c, &o.parallel, "parallel", "", 0, 1, "at most `N` concurrent attempts (default: as the plan says)")

@@ -330,7 +330,7 @@ func (a *app) runEngine(ctx context.Context, p *project.Project, s engineStart) 
 	return hints.For(ctx, p, e.State().Run, err)
 }
 
-const takeOverHelp = "first kill the engine that holds this project (only if its identity is verified); running attempts continue"
+const takeOverHelp = "kill the pawl process that holds this project, if it hangs (only if its identity is verified); running attempts continue"
 
 // ensureNoEngine returns an error if an engine holds the project. With takeOver it kills that engine instead.
 func (a *app) ensureNoEngine(ctx context.Context, p *project.Project, takeOver bool) error {

@@ -20,8 +20,8 @@ func (a *app) verifyCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "verify [--as SYSTEM [PATH]]",
 		Short: "Check journals, plans, outputs and snapshots; list every fault",
-		Long: "Check journals, plans, outputs and snapshots; list every fault\n\nverify changes nothing. With --repair it first repairs the snapshots: it rebuilds their index, moves damaged data to\n" +
-			"quarantine and names the affected checkpoints. Journals are rebuilt by pawl recover.",
+		Long: "Check journals, plans, outputs and snapshots; list every fault\n\nWithout --repair it changes nothing. With --repair it first repairs the snapshots: it rebuilds their index, moves\n" +
+			"damaged data to quarantine and names the affected checkpoints. Journals are rebuilt by pawl recover.",
 		Example: "  pawl verify\n  pawl verify --repair",
 		Args:    atMostOne,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -39,7 +39,8 @@ func (a *app) verifyCommand() *cobra.Command {
 		},
 	}
 	c.Flags().BoolVar(&repair, "repair", false, "repair the snapshots first")
-	c.Flags().StringVar(&as.system, "as", "", "check another system's files by its own rules; `SYSTEM` is one of "+a.systems())
+	c.Flags().StringVar(&as.system, "as", "", "check another system's files by its own rules; "+a.systemsHelp())
+	setPlaceholder(c, "as", "SYSTEM")
 	c.MarkFlagsMutuallyExclusive("repair", "as")
 	c.Flags().StringVar(&as.criterion, "criterion", "", "with --step: check only criterion `NAME`")
 	c.Flags().StringVar(&as.step, "step", "", "with --as: check only whether `STEP` meets its own criteria")
