@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -65,13 +66,17 @@ func outputPath(p *project.Project, r *runs.Run, ref pawl.AttemptRef, stderr boo
 	if step.Foreach != nil && ref.Item == "" {
 		return "", usageError(fmt.Sprintf("pawl output %s --item VALUE", ref.Step), "step %s is a foreach step; name the item with --item", ref.Step)
 	}
-	if ref.Attempt == 0 {
-		newest, err := newestAttempt(filepath.Dir(p.AttemptDir(ref, r.State.Run)))
-		if err != nil {
-			return "", usageError("pawl status", "step %s has not started", ref.Name())
-		}
-		ref.Attempt = newest
+	if step.Foreach == nil && ref.Item != "" {
+		return "", usageError(fmt.Sprintf("pawl output %s", ref.Step), "step %s has no items", ref.Step)
 	}
+	newest, err := newestAttempt(filepath.Dir(p.AttemptDir(ref, r.State.Run)))
+	if err != nil {
+		return "", usageError("pawl status", "step %s has not started", ref.Name())
+	}
+	if ref.Attempt > newest {
+		return "", usageError(fmt.Sprintf("pawl output %s --attempt %d", ref.Step, newest), "step %s has %s", ref.Name(), layout.Count(newest, "attempt"))
+	}
+	ref.Attempt = cmp.Or(ref.Attempt, newest)
 	name := pawl.OutFile
 	if stderr {
 		name = pawl.ErrFile

@@ -128,6 +128,9 @@ func (a *app) restore(ctx context.Context, t *checkpointAccess, saved history.Sa
 	if !a.json {
 		a.printRestore(report)
 	}
+	if o.dryRun && !o.otherHead && !a.json && r.RequireSameHead(ctx) != nil {
+		fmt.Fprintln(a.Out, "HEAD moved since: needs --other-head")
+	}
 	switch {
 	case o.dryRun, len(r.Changes) == 0:
 	default:

@@ -81,6 +81,8 @@ func whyOf(step *pawl.Step, s *pawl.State, again map[pawl.StepID]resume.Rerun) w
 		if len(x.Items) > 0 {
 			w.Why = fmt.Sprintf("%s: %s", layout.Count(len(x.Items), "item"), w.Why)
 		}
+	case st != nil && st.Status == pawl.AwaitsReview && len(st.Unreviewed()) > 0:
+		w.Runs, w.mark, w.Why = false, "wait", "waiting for review: "+strings.Join(layout.ReviewCommands(step.ID, st), "; ")
 	case st != nil && (st.Status == pawl.AwaitsGate || st.Status == pawl.AwaitsReview):
 		w.Runs, w.mark, w.Why = false, "wait", "waiting for approval or review"
 	case answered != nil && st.Attempts == 0:

@@ -313,7 +313,11 @@ func needsApproval(step *pawl.Step, t *pawl.Retries) bool {
 
 // approved asks a person whether the work may run again, and reports whether they approved.
 func (d *decider) approved(step *pawl.Step, t *pawl.Retries, last *pawl.AttemptEnded) bool {
-	ask := fmt.Sprintf("%s (attempt %d) was killed midway and is not idempotent. Did it take effect? [approve: run again / reject: fail]", last.Name(), last.Attempt)
+	ask := fmt.Sprintf("%s (attempt %d) was killed midway and is not idempotent. Run it again? [approve: run again / reject: the run fails", last.Name(), last.Attempt)
+	if last.Item == "" {
+		ask += " / if it took effect: pawl skip " + string(step.ID)
+	}
+	ask += "]"
 	switch {
 	case last.Outcome != pawl.Lost:
 		ask = fmt.Sprintf("%s (attempt %d) failed: %s. Run it again?", last.Name(), last.Attempt, last.Why)

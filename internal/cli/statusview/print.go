@@ -89,7 +89,7 @@ func stepTable(w io.Writer, steps []Step) error {
 				items += fmt.Sprintf(" (%d failed)", s.Items.Failed)
 			}
 		}
-		note := cmp.Or(s.answered, s.Why, s.Summary)
+		note := cmp.Or(s.answered, s.review, s.Why, s.Summary)
 		if s.Status == pawl.Running && s.Progress != nil {
 			note = s.Progress.Text
 		}

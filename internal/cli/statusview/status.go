@@ -72,6 +72,7 @@ type Step struct {
 	StartedAt *time.Time      `json:"started_at"`
 	EndedAt   *time.Time      `json:"ended_at"`
 
+	review   string // the commands that give the missing reviews
 	answered string // the answer to the step's gate, from which a resume continues
 }
 
@@ -164,6 +165,9 @@ func stepOf(phase *pawl.Phase, step *pawl.Step, s *pawl.State) Step {
 	}
 	for _, l := range st.Live() {
 		report.Live = append(report.Live, Live{Item: l.Item, Attempt: l.Attempt, Started: l.Started})
+	}
+	if st.Status == pawl.AwaitsReview {
+		report.review = strings.Join(layout.ReviewCommands(step.ID, st), "; ")
 	}
 	if st.Status == pawl.FailedForGood {
 		report.Offers = failedStepCommands(step, st, s.LastGood)
