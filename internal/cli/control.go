@@ -23,7 +23,7 @@ func (a *app) pauseCommand() *cobra.Command {
 			}
 			defer r.Log.Close()
 			fmt.Fprintf(a.Out, "run %s paused; %s\n", r.State.Run, liveText(r.State, "no attempt is running", "%s still running"))
-			fmt.Fprintf(a.Err, "pawl: hint: pawl resume %s\n", r.State.Run)
+			a.hintContinue(r.State)
 			return nil
 		},
 	}
@@ -49,12 +49,19 @@ func (a *app) stopCommand() *cobra.Command {
 				}
 			}
 			fmt.Fprintf(a.Out, "run %s %s\n", r.State.Run, liveText(r.State, "stopped; no attempt was running", "is stopping; terminating %s"))
-			fmt.Fprintf(a.Err, "pawl: hint: pawl resume %s\n", r.State.Run)
+			a.hintContinue(r.State)
 			return nil
 		},
 	}
 	messageFlag(c, &why, "reason")
 	return c
+}
+
+// hintContinue prints the command that continues a run, if there is one.
+func (a *app) hintContinue(s *pawl.State) {
+	if command := runs.ContinueCommand(s); command != "" {
+		fmt.Fprintf(a.Err, "pawl: hint: %s\n", command)
+	}
 }
 
 // liveText says how many attempts are running: none, or some with their number.
@@ -85,7 +92,7 @@ func (a *app) stepCommand(use, short, done string, act func(pawl.StepID, string)
 			defer r.Log.Close()
 			fmt.Fprintf(a.Out, "step %s %s (run %s)\n", args[0], done, r.State.Run)
 			if _, alive := p.EngineHolder(); !alive {
-				fmt.Fprintf(a.Err, "pawl: hint: pawl resume %s\n", r.State.Run)
+				a.hintContinue(r.State)
 			}
 			return nil
 		},

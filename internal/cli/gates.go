@@ -67,7 +67,7 @@ func (a *app) gateCommand(use, short string, args cobra.PositionalArgs, act func
 			defer r.Log.Close()
 			fmt.Fprintf(a.Out, "gate %s %s\n", id, done)
 			if _, alive := p.EngineHolder(); !alive {
-				fmt.Fprintf(a.Err, "pawl: hint: pawl resume %s\n", r.State.Run)
+				a.hintContinue(r.State)
 			}
 			return nil
 		},

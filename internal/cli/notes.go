@@ -214,7 +214,7 @@ func (a *app) unblockCommand() *cobra.Command {
 			defer r.Log.Close()
 			fmt.Fprintf(a.Out, "blocker %d cleared (run %s)\n", id, r.State.Run)
 			if _, alive := p.EngineHolder(); !alive && r.State.StatusNow(false) == pawl.StatusInterrupted && r.State.Kind != pawl.DurableRun {
-				fmt.Fprintf(a.Err, "pawl: hint: pawl resume %s\n", r.State.Run)
+				a.hintContinue(r.State)
 			}
 			return nil
 		},

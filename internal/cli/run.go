@@ -272,7 +272,7 @@ func refuseIfLocked(p *project.Project) error {
 			return nil
 		}
 		if time.Now().After(end) {
-			return &pawl.Error{Kind: pawl.KindHeld, Err: fmt.Errorf("project is locked by pawl (%s)", holder), Hint: "pawl watch, or pawl stop"}
+			return &pawl.Error{Kind: pawl.KindHeld, Err: fmt.Errorf("project is locked by pawl (%s)", holder), Hint: "pawl watch"}
 		}
 	}
 }

@@ -77,7 +77,7 @@ func (r *Rollback) prepare(ctx context.Context, otherHead bool) error {
 	switch {
 	case r.Continued && back.Checkpoint != r.Target.ID:
 		return &pawl.Error{
-			Kind: pawl.KindUsage, Hint: "pawl rollback, or pawl rollback --stop",
+			Kind: pawl.KindUsage, Hint: "pawl rollback",
 			Err: fmt.Errorf("the rollback to checkpoint %s is unfinished", back.Checkpoint),
 		}
 	case r.Continued:

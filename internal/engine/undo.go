@@ -186,7 +186,7 @@ func (r *Rollback) ask(helpers context.Context, f *finishedWork) error {
 	}
 	return &pawl.Error{
 		Kind: pawl.KindAtGate, Err: fmt.Errorf("rollback is waiting for gate %s: %s", gate.ID, gate.Ask),
-		Hint: fmt.Sprintf("pawl answer %s %s|%s|%s --run %s, and then pawl rollback", gate.ID, retryUndo, skipUndo, stopUndo, r.Run),
+		Hint: "pawl gates " + string(r.Run),
 	}
 }
 

@@ -129,7 +129,7 @@ func heldError(file *os.File) error {
 	return &pawl.Error{
 		Kind: pawl.KindHeld,
 		Err:  fmt.Errorf("this project is locked by %s", who),
-		Hint: "pawl watch, or pawl stop",
+		Hint: "pawl watch",
 	}
 }
 

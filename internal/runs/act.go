@@ -184,6 +184,25 @@ func AnswerCommands(g *pawl.GateState) []string {
 	return commands
 }
 
+// ContinueCommand returns the command that continues a run; "" for a run without a plan, which no command continues.
+func ContinueCommand(s *pawl.State) string {
+	switch {
+	case s.Rollback != nil:
+		return "pawl rollback"
+	case s.Kind == pawl.SessionRun, s.Kind == pawl.DurableRun:
+		return ""
+	}
+	return "pawl resume " + string(s.Run)
+}
+
+// answerOf says how a gate was answered.
+func answerOf(a *pawl.GateAnswered) string {
+	if a.Option != "" {
+		return "answered: " + a.Option
+	}
+	return string(a.Answer)
+}
+
 func openGateOf(s *pawl.State, id pawl.GateID) (*pawl.GateState, error) {
 	g := s.Gate(id)
 	switch {
@@ -192,7 +211,7 @@ func openGateOf(s *pawl.State, id pawl.GateID) (*pawl.GateState, error) {
 	case g.Withdrawn != "":
 		return nil, &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("gate %s is closed: %s", id, g.Withdrawn), Hint: "pawl gates"}
 	case g.Answer != nil:
-		return nil, &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("gate %s is already closed: it was %s", id, g.Answer.Answer), Hint: "pawl resume " + string(s.Run)}
+		return nil, &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("gate %s is already closed: it was %s", id, answerOf(g.Answer)), Hint: ContinueCommand(s)}
 	case !g.Open():
 		return nil, &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("gate %s is already closed", id), Hint: "pawl gates"}
 	}

@@ -184,7 +184,7 @@ func RequireNoRollback(s *pawl.State) error {
 		return nil
 	}
 	return &pawl.Error{
-		Kind: pawl.KindDamaged, Hint: "pawl rollback, or pawl rollback --stop",
+		Kind: pawl.KindDamaged, Hint: "pawl rollback",
 		Err: fmt.Errorf("run %s has an unfinished rollback to checkpoint %s", s.Run, s.Rollback.Checkpoint),
 	}
 }

@@ -22,8 +22,8 @@ func TakeOver(ctx context.Context, p *project.Project) (project.Holder, error) {
 	}
 	if err := killHolder(p, holder); err != nil {
 		return holder, &pawl.Error{
-			Kind: pawl.KindHeld, Hint: "pawl watch, or end it on the system where it runs",
-			Err: fmt.Errorf("project is locked by pawl (%s), and it cannot be killed: %w", holder, err),
+			Kind: pawl.KindHeld, Hint: "pawl watch",
+			Err: fmt.Errorf("project is locked by pawl (%s), and it cannot be killed: %w; end it on the system where it runs", holder, err),
 		}
 	}
 	return holder, waitForLock(ctx, p, holder)

@@ -19,7 +19,7 @@ func TestWithRun(t *testing.T) {
 		"pawl unblock 1":                  "pawl unblock 1 --run r",
 		"pawl rollback --to 3f2a91c0":     "pawl rollback --to 3f2a91c0",
 		"pawl runs":                       "pawl runs",
-		"pawl watch, or pawl stop":        "pawl watch, or pawl stop",
+		"pawl watch":                      "pawl watch r",
 		"":                                "",
 	} {
 		if got := hints.WithRun(command, "r"); got != want {

@@ -57,6 +57,7 @@ func (r Report) Print(w io.Writer) error {
 	printInDoubt(w, r.Doubts)
 	switch {
 	case r.Status != pawl.StatusInterrupted && r.Status != pawl.StatusPaused:
+	case r.Kind == pawl.SessionRun:
 	case r.Kind == pawl.DurableRun:
 		fmt.Fprintln(w, "\nTo resume this run, start the program that created it.")
 	default:
