@@ -83,8 +83,8 @@ func Find(start string) (*Project, error) {
 			if err != nil || p.Trust.Trusted() {
 				return p, err
 			}
-			if empty, err := p.isEmpty(); err != nil || !empty { // the creator of an empty one died
-				return p, err
+			if empty, err := p.isEmpty(); err != nil || !empty { // the creator of an empty one died; an unreadable one is untrusted
+				return p, nil
 			}
 		}
 		above := filepath.Dir(folder)

@@ -64,9 +64,6 @@ func Open(ctx context.Context, dir string) (*Store, error) {
 		return nil, fmt.Errorf("open snapshots: %w", err)
 	}
 	view, err := load(dir, true)
-	if err == nil && len(view.packs) == 0 { // whoever made the folder may have died before its name was durable
-		err = disk.SyncFolder(filepath.Dir(dir))
-	}
 	if err != nil {
 		return nil, fmt.Errorf("open snapshots: %w", err)
 	}
