@@ -3,6 +3,10 @@ GO ?= go
 BIN := $(CURDIR)/bin
 export PATH := $(BIN):$(PATH)
 
+# Everything is built without cgo, as the released binaries are. So builds, checks and tests share what they compile. Only the race
+# detector needs cgo.
+export CGO_ENABLED := 0
+
 # Binaries carry no symbol table and no debug information: a third less. A release adds VERSION=v1.2.3. The stamp, a hash of all
 # that is compiled, says that pawl and pawl-hook were built from the same sources.
 STAMP = $(shell { $(GO) version; find *.go go.mod go.sum cmd internal -type f ! -name '*_test.go' ! -path '*/testdata/*' | LC_ALL=C sort | xargs cat; } | git hash-object --stdin)
@@ -14,14 +18,14 @@ DEADCODE_VERSION := v0.52.0
 # The race detector needs a C compiler. Without one the tests run without it.
 RACE := $(shell command -v $$($(GO) env CC) >/dev/null 2>&1 && echo -race)
 
-.PHONY: build test test-quick cover check cross torture torture-short bench bench-short notice secrets-rules agents agents-short fuzz fuzz-short mcp-conformance tools clean
+.PHONY: build test test-quick cover check cross torture torture-forecast torture-short bench bench-short notice secrets-rules agents agents-short fuzz fuzz-short mcp-conformance tools clean
 
 build: ## the binaries, bin/pawl and bin/pawl-hook
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/ ./cmd/pawl ./cmd/pawl-hook
+	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/ ./cmd/pawl ./cmd/pawl-hook
 
 test: tools check ## everything that must pass before a change lands
 	$(GO) test -tags faults -run '^($(FAULT_TESTS))$$' $(FAULT_PACKAGES)
-	$(GO) test $(RACE) $$($(GO) list ./... | grep -vE '^pawl/$(WHOLE)')
+	CGO_ENABLED=$(if $(RACE),1,0) $(GO) test $(RACE) $$($(GO) list ./... | grep -vE '^pawl/$(WHOLE)')
 	$(GO) test $$($(GO) list ./... | grep -E '^pawl/$(WHOLE)')
 
 # The tests of these packages use the built program from outside, where the race detector sees nothing.
@@ -31,6 +35,8 @@ WHOLE := test/(stories|docs|hooks|hostile|kills|compat|secrets)(/|$$)
 FAULT_FILES = $(shell git grep --untracked -l '^//go:build faults' -- '*_test.go')
 FAULT_TESTS = $(shell grep -hoE '^func Test[A-Z][A-Za-z0-9_]*' $(FAULT_FILES) | sed 's/^func //' | sort -u | paste -sd '|' -)
 FAULT_PACKAGES = $(addprefix ./,$(sort $(dir $(FAULT_FILES))))
+# The packages that differ with -tags faults.
+FAULT_TAGGED = $(addprefix ./,$(sort $(dir $(shell git grep --untracked -l '^//go:build.*faults' -- '*.go'))))
 
 test-quick: $(BIN)/staticcheck ## one package while you work: PKG=./internal/x, and stories that match STORIES='gate_|fork'
 	@[ -n "$(PKG)" ] || { echo "usage: make test-quick PKG=./internal/x [STORIES=regex]"; exit 2; }
@@ -47,15 +53,19 @@ cover: ## the coverage of each package by its own tests and by stories; PKG=./in
 check: $(BIN)/staticcheck $(BIN)/deadcode ## formatting, vet, staticcheck, dead code; also of what only the fault tests see
 	@unformatted=$$(git ls-files -z '*.go' | xargs -0 gofmt -l); [ -z "$$unformatted" ] || { echo "gofmt: $$unformatted"; exit 1; }
 	$(GO) vet ./...
-	$(GO) vet -tags faults ./...
+	$(GO) vet -tags faults $(FAULT_TAGGED)
 	$(BIN)/staticcheck ./...
-	$(BIN)/staticcheck -tags faults ./...
+	$(BIN)/staticcheck -tags faults $(FAULT_TAGGED)
 	./scripts/deadcode
 
-cross: ## builds for every platform that pawl supports, and refuses Windows with a clear word
-	@for target in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64; do \
-	  echo "build $$target"; CGO_ENABLED=0 GOOS=$${target%/*} GOARCH=$${target#*/} $(GO) build -trimpath -ldflags '$(LDFLAGS)' ./... || exit 1; done
-	@echo "build windows/amd64"; CGO_ENABLED=0 GOOS=windows $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o /dev/null ./cmd/pawl
+cross: ## compiles for every platform that pawl supports, and for Windows, where pawl only prints an error
+	$(GO) build ./...
+	@for target in $(filter-out $(HOST),linux/amd64 linux/arm64 darwin/amd64 darwin/arm64); do \
+	  echo "build $$target"; GOOS=$${target%/*} GOARCH=$${target#*/} $(GO) build -gcflags='all=-N -l' ./... || exit 1; done
+	@echo "build windows/amd64"; GOOS=windows $(GO) build -o /dev/null ./cmd/pawl
+
+# Other platforms are compiled without optimization, which takes a third less.
+HOST = $(shell $(GO) env GOHOSTOS)/$(shell $(GO) env GOHOSTARCH)
 
 tools: $(BIN)/staticcheck $(BIN)/deadcode ## what the tests need beyond Go, git and a shell
 	@./scripts/need python3 strace node
@@ -68,8 +78,12 @@ $(BIN)/staticcheck: Makefile
 	GOBIN=$(BIN) $(GO) install honnef.co/go/tools/cmd/staticcheck@$(STATICCHECK_VERSION)
 	@touch $@
 
-torture: ## kills, faults, power cuts and damage, at length
+torture: torture-forecast ## kills, faults, power cuts and damage, at length; and the fault tests with every kind of fault at every call
+	PAWL_FAULT_ALL=1 $(GO) test -count=1 -timeout 60m -tags faults -run '^($(FAULT_TESTS))$$' $(FAULT_PACKAGES)
 	$(GO) run ./test/torture
+
+torture-forecast: ## what `pawl why` says is what resume does, in 10,000 random cases
+	$(GO) test ./internal/engine -run TestForecast -rapid.checks=2500 -timeout 2h
 
 torture-short: tools
 	$(GO) run ./test/torture -short -seed 2026
@@ -99,8 +113,8 @@ agents: ## real coding agents, fetched from npm, against a model of our own, wit
 agents-short: ## Gemini CLI alone
 	PAWL_REAL_AGENTS=gemini $(GO) run ./test/clients $(AGENTS_FLAGS)
 
-fuzz: ## each fuzz target with ten million inputs: takes days
-	./scripts/fuzz 10000000x
+fuzz: ## all fuzz targets with ten million inputs in all, each with 100,000 or more
+	./scripts/fuzz 100000x 10000000
 
 fuzz-short: ## each fuzz target with a thousand inputs
 	./scripts/fuzz 1000x

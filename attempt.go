@@ -158,6 +158,9 @@ func (p AttemptStarted) fold(s *State, e Event) error {
 	}
 	s.settleGates(p.Step)
 	t.Attempt, t.Again = p.Attempt, false
+	if p.Item != "" {
+		st.Items.Highest = max(st.Items.Highest, p.Attempt)
+	}
 	t.Live = &AttemptState{AttemptRef: p.AttemptRef, Key: p.Key, Seal: p.Seal, Started: e.Time, Seq: e.Seq}
 	for _, o := range s.Operations {
 		o.Overlaps = true
@@ -178,7 +181,8 @@ type AttemptEnded struct {
 	Final    bool          `json:"final,omitempty"` // there is no automatic retry
 	Reason   EndReason     `json:"reason,omitempty"`
 	Exit     *int          `json:"exit,omitempty"`
-	Why      string        `json:"why,omitempty"` // one line of text
+	Why      string        `json:"why,omitempty"`   // one line of text
+	Value    string        `json:"value,omitempty"` // of an item whose id is not its value: the start of the value
 	Summary  string        `json:"summary,omitempty"`
 	Blockers []string      `json:"blockers,omitempty"`
 	Unmet    []string      `json:"unmet,omitempty"` // names of the acceptance checks that failed
@@ -218,6 +222,9 @@ func (p AttemptEnded) fold(s *State, _ Event) error {
 	}
 	return nil
 }
+
+// ItemName returns the item's value, cut to its start, or its id.
+func (e AttemptEnded) ItemName() string { return cmp.Or(e.Value, string(e.Item)) }
 
 // CutShort reports whether the attempt was interrupted: it crashed, or a person or a limit ended it.
 func (e AttemptEnded) CutShort() bool {

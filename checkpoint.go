@@ -14,6 +14,22 @@ type Checkpoint struct {
 	Seq      Seq            `json:"seq,omitempty"` // assigned by the fold
 	Time     time.Time      `json:"time,omitzero"` // assigned by the fold
 	Source   *Source        `json:"source,omitempty"`
+	Restores *RestoreIntent `json:"restores,omitempty"` // the restore that it was taken for; empty in the state
+}
+
+// RestoreIntent is durable before a restore changes the first file. It is part of the checkpoint of the files before the
+// restore, so that neither exists without the other. FilesRestored ends it.
+type RestoreIntent struct {
+	Checkpoint CheckpointID `json:"checkpoint"`      // the one whose files are restored
+	From       RunID        `json:"from"`            // its run
+	Paths      []string     `json:"paths,omitempty"` // restored paths, with everything below them; empty: all
+	Undo       bool         `json:"undo,omitempty"`  // it undoes an earlier restore
+}
+
+// RestoreState is an unfinished restore. Each file is as before the restore, or as in the restored checkpoint.
+type RestoreState struct {
+	RestoreIntent
+	Before CheckpointID `json:"before"` // the checkpoint of the files before the restore
 }
 
 // Unsaved returns why the checkpoint has no snapshot; empty if it has one.
@@ -57,6 +73,9 @@ type CheckpointSaved struct{ Checkpoint }
 func (CheckpointSaved) Event() EventType { return "checkpoint.saved" }
 
 func (p CheckpointSaved) fold(s *State, e Event) error {
+	if p.Restores != nil && (s.Forked == nil || e.Seq > s.Forked.Seq) { // a copied event is about the files of another run
+		s.Restore = &RestoreState{RestoreIntent: *p.Restores, Before: p.ID}
+	}
 	s.addCheckpoint(e, p.Checkpoint)
 	return nil
 }
@@ -68,7 +87,7 @@ func (s *State) addCheckpoint(e Event, c Checkpoint) {
 	if s.Saved == nil {
 		s.Saved = map[CheckpointKind]int{}
 	}
-	c.Seq, c.Time = e.Seq, e.Time
+	c.Seq, c.Time, c.Restores = e.Seq, e.Time, nil
 	s.Saved[c.Kind]++
 	s.LastSave = &c
 	if c.Kind != CheckpointEmergency {
@@ -100,5 +119,8 @@ type FilesRestored struct {
 
 func (FilesRestored) Event() EventType { return "files.restored" }
 
-// fold changes nothing: a restore changes files, not the run.
-func (FilesRestored) fold(*State, Event) error { return nil }
+// fold ends the restore. An older pawl wrote no intent; its restore has replaced what an earlier one left.
+func (FilesRestored) fold(s *State, _ Event) error {
+	s.Restore = nil
+	return nil
+}

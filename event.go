@@ -85,6 +85,7 @@ func (e Event) Payload() (Payload, error) {
 var payloadTypes = []payloadType{
 	decoderOf[RunCreated](),
 	decoderOf[RunPlanned](),
+	decoderOf[RunGiven](),
 	decoderOf[RunPaused](),
 	decoderOf[RunContinued](),
 	decoderOf[RunStopped](),
@@ -108,6 +109,7 @@ var payloadTypes = []payloadType{
 	decoderOf[StepListed](),
 	decoderOf[ItemNamed](),
 	decoderOf[ItemDone](),
+	decoderOf[ItemsSkipped](),
 
 	decoderOf[AttemptStarted](),
 	decoderOf[AttemptEnded](),

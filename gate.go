@@ -18,6 +18,7 @@ type Gate struct {
 	Type    GateType   `json:"type"`
 	Purpose Purpose    `json:"purpose,omitempty"` // why the engine opened it; empty: a step, an attempt or a person did
 	Budget  string     `json:"budget,omitempty"`  // time | usd | tokens, for ForBudget
+	Plan    string     `json:"plan,omitempty"`    // SHA-256 of the plan that would be used, for ForPlan; Ask names it too
 	Ask     string     `json:"ask"`
 	Options []string   `json:"options,omitempty"`
 	Default string     `json:"default,omitempty"`
@@ -31,6 +32,21 @@ type Gate struct {
 
 // Halts reports whether nothing may start before the gate is approved.
 func (g Gate) Halts() bool { return g.Purpose == ForBudget || g.Purpose == ForRebuilt }
+
+// ExpectLabel says what Expect is: why pawl asks, the options, how the plan changed, the goal of the step, or what to check.
+func (g Gate) ExpectLabel() string {
+	switch g.Purpose {
+	case ForRepeat:
+		return "reason"
+	case ForUndo:
+		return "options"
+	case ForPlan:
+		return "change"
+	case ForStart:
+		return "goal"
+	}
+	return "check for"
+}
 
 // Identify returns the gate's id: the hash over its step, question, options and what is shown.
 func (g Gate) Identify() GateID {
@@ -68,6 +84,7 @@ const (
 	ForRepeat   Purpose = "repeat"   // a step that is not idempotent crashed: run it again?
 	ForImported Purpose = "imported" // the gate comes from another system; a rejected one opens again after the rerun
 	ForRebuilt  Purpose = "rebuilt"  // the imported work was rebuilt, failed or is uncertain: continue from it?
+	ForPlan     Purpose = "plan"     // the plan was changed while nobody was at a terminal: use it?
 	ForUndo     Purpose = "undo"     // an undo command failed or its outcome is unknown: retry, skip or stop?
 )
 

@@ -32,6 +32,7 @@ func TestGateIdentity(t *testing.T) {
 	same := map[string]func(*pawl.Gate){
 		"ID":      func(g *pawl.Gate) { g.ID = "12345678" },
 		"Checks":  func(g *pawl.Gate) { g.Checks = []pawl.CheckRun{{Name: "c", Seconds: 2}} },
+		"Plan":    func(g *pawl.Gate) { g.Plan = "ef" }, // Ask names it
 		"Opened":  func(g *pawl.Gate) { g.Opened = time.Unix(1, 0) },
 		"Expires": func(g *pawl.Gate) { g.Expires = time.Unix(1, 0) },
 		"Source":  func(g *pawl.Gate) { g.Source = &pawl.Source{Offset: 1} },

@@ -39,15 +39,23 @@ func (p RunImported) fold(s *State, e Event) error {
 type RunMirrored struct {
 	System string `json:"system,omitempty"`
 	Path   string `json:"path,omitempty"` // of its folder or file, relative to the project. Defaults to the project.
+
+	Answers bool `json:"answers,omitempty"` // answers to gates in the files count; only a person can say so
 }
 
 func (RunMirrored) Event() EventType { return "run.mirrored" }
 
-func (p RunMirrored) fold(s *State, _ Event) error {
+func (p RunMirrored) fold(s *State, e Event) error {
+	p.Answers = p.Answers && e.By.Kind == ByPerson
 	if s.Mirror = &p; p.System == "" {
 		s.Mirror = nil
 	}
 	return nil
+}
+
+// SameFiles reports whether both name the same files of the same system; nil names none.
+func (m *RunMirrored) SameFiles(other RunMirrored) bool {
+	return m != nil && m.System == other.System && m.Path == other.Path
 }
 
 // String returns SYSTEM or SYSTEM=PATH; empty for nil.

@@ -1,6 +1,9 @@
 package pawl
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // ItemsState is the state of a foreach step's items. A finished item is only a position in the journal.
 type ItemsState struct {
@@ -10,22 +13,67 @@ type ItemsState struct {
 	Count   int                  `json:"count,omitempty"`  // of finished items
 	Retries map[int]*Retries     `json:"tries,omitempty"`  // of unfinished items that were started
 	Failed  map[int]AttemptEnded `json:"failed,omitempty"` // items that failed for good
+	Skipped map[int]ItemSkip     `json:"skipped,omitempty"`
+	Numbers map[int]int          `json:"numbers,omitempty"` // of finished items: the number of the newest attempt, where it is not 1
+	Highest int                  `json:"highest,omitempty"` // attempt number of any item
 }
+
+// ItemSkip is why an item is left out.
+type ItemSkip struct {
+	Why     string `json:"why,omitempty"`
+	Dropped bool   `json:"dropped,omitempty"` // it is not on the list any more
+}
+
+// Size returns the number of items that count: those that are not skipped.
+func (it *ItemsState) Size() int { return it.Total - len(it.Skipped) }
+
+// Left returns the number of items that are neither finished, failed nor skipped.
+func (it *ItemsState) Left() int { return it.Size() - it.Count - len(it.Failed) }
 
 // unfinished reports whether there is an item at the index that is not finished.
 func (it *ItemsState) unfinished(index int) bool {
-	return it != nil && index >= 0 && index < it.Total && it.Done.At(index) == 0
+	if it == nil || index < 0 || index >= it.Total || it.Done.At(index) != 0 {
+		return false
+	}
+	_, skipped := it.Skipped[index]
+	return !skipped
 }
 
-// reopen makes the items at the indexes pending again.
+// reopen makes the items at the indexes pending again. Their attempts are numbered on.
 func (it *ItemsState) reopen(indexes []int) {
 	for _, index := range indexes {
+		newest := max(1, it.Numbers[index])
 		if it.Done.At(index) != 0 {
 			it.Done.Set(index, 0)
 			it.Count--
+		} else if t := it.Retries[index]; t != nil {
+			newest = t.Attempt
+		} else {
+			newest = 0
 		}
 		delete(it.Failed, index)
-		delete(it.Retries, index)
+		delete(it.Skipped, index)
+		delete(it.Numbers, index)
+		it.restart(index, newest)
+	}
+}
+
+// restart forgets the attempts at an item except for the number of the newest.
+func (it *ItemsState) restart(index, newest int) {
+	delete(it.Retries, index)
+	if newest > 0 {
+		if it.Retries == nil {
+			it.Retries = map[int]*Retries{}
+		}
+		it.Retries[index] = &Retries{Attempt: newest}
+	}
+}
+
+// reopenUnfinished makes all items pending again that are not finished or skipped.
+func (it *ItemsState) reopenUnfinished() {
+	it.Failed = nil
+	for index, t := range it.Retries {
+		it.restart(index, t.Attempt)
 	}
 }
 
@@ -72,6 +120,42 @@ func (p StepListed) fold(s *State, e Event) error {
 	return nil
 }
 
+// ItemsSkipped leaves out items of a foreach step: a person skipped them, or they are not on the list any more.
+type ItemsSkipped struct {
+	Step    StepID `json:"step"`
+	Items   []int  `json:"items"` // by index
+	Why     string `json:"why,omitempty"`
+	Dropped bool   `json:"dropped,omitempty"` // not on the list any more
+}
+
+func (ItemsSkipped) Event() EventType { return "items.skipped" }
+
+func (p ItemsSkipped) fold(s *State, _ Event) error {
+	st := s.Steps[p.Step]
+	if st == nil || st.Items == nil {
+		return fmt.Errorf("step %s has no items", p.Step)
+	}
+	for _, index := range p.Items {
+		if !st.Items.unfinished(index) {
+			return fmt.Errorf("item %d of step %s is finished, skipped or not listed", index, p.Step)
+		}
+		if t := st.Items.Retries[index]; t != nil && t.Live != nil {
+			return fmt.Errorf("item %d of step %s is running", index, p.Step)
+		}
+	}
+	if st.Items.Skipped == nil {
+		st.Items.Skipped = map[int]ItemSkip{}
+	}
+	for _, index := range p.Items {
+		st.Items.Skipped[index] = ItemSkip{Why: p.Why, Dropped: p.Dropped}
+		delete(st.Items.Failed, index)
+	}
+	if st.Status == FailedForGood && len(st.Items.Failed) == 0 {
+		st.Status, st.Why, st.Ended = Pending, "", time.Time{}
+	}
+	return nil
+}
+
 // ItemStatus is the status of an item that a step reported.
 type ItemStatus string
 
@@ -108,6 +192,29 @@ func (p ItemNamed) fold(s *State, _ Event) error {
 
 func (p ItemNamed) source() *Source { return p.Source }
 
+// finishes returns the state of the step whose item an event finishes: of a live attempt, or of an idle item that was
+// accepted as done without one.
+func (s *State) finishes(p ItemDone) (*StepState, error) {
+	if p.Token != "" || p.Adopted == "" {
+		st, _, err := s.live(p.AttemptRef)
+		return st, err
+	}
+	st := s.Steps[p.Step]
+	t := st.retries(p.AttemptRef)
+	switch {
+	case st == nil || st.concluded() || !st.Items.unfinished(p.Index):
+		return nil, fmt.Errorf("%s is finished, skipped or not listed", p.Name())
+	case t != nil && t.Live != nil:
+		return nil, fmt.Errorf("%s is running", p.Name())
+	}
+	if st.Status == FailedForGood && len(st.Items.Failed) == 1 {
+		if _, last := st.Items.Failed[p.Index]; last {
+			st.Status, st.Why, st.Ended = Pending, "", time.Time{}
+		}
+	}
+	return st, nil
+}
+
 // ItemDone finishes an item. Its outputs are on disk, as recorded here.
 type ItemDone struct {
 	AttemptRef
@@ -127,12 +234,18 @@ func (p ItemDone) fold(s *State, e Event) error {
 	if p.Item == "" {
 		return fmt.Errorf("step %s: item.done without an item", p.Step)
 	}
-	st, _, err := s.live(p.AttemptRef)
+	st, err := s.finishes(p)
 	if err != nil {
 		return err
 	}
 	st.Items.Done.Set(p.Index, e.Seq)
 	st.Items.Count++
+	if p.Attempt > 1 {
+		if st.Items.Numbers == nil {
+			st.Items.Numbers = map[int]int{}
+		}
+		st.Items.Numbers[p.Index] = p.Attempt
+	}
 	delete(st.Items.Retries, p.Index)
 	delete(st.Items.Failed, p.Index)
 	s.spend(st, p.Stats, p.Usage)

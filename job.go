@@ -12,6 +12,7 @@ const (
 	ExitFile   = "exit.json"    // Exit, written last by the supervisor
 	ResultFile = "result.json"  // Result, written by the step
 	EventsFile = "events.jsonl" // lines from inside the step
+	ScriptFile = "script"       // the script, for a shell that reads it from a file
 	OutFile    = "out.log"      // standard output
 	ErrFile    = "err.log"      // standard error
 )
@@ -20,12 +21,16 @@ const (
 type Job struct {
 	AttemptRef
 	Run       RunID             `json:"run"`
-	Command   []string          `json:"command,omitempty"`    // program and arguments; empty: only run the checks
+	Command   []string          `json:"command,omitempty"`    // program and arguments
+	Script    string            `json:"script,omitempty"`     // for Shell, instead of Command; neither: only run the checks
+	Shell     Shell             `json:"shell,omitempty"`      // of Script and Checks, as in the plan
+	RunShell  Shell             `json:"run_shell,omitempty"`  // the run's default for Shell
 	Agent     *AgentAction      `json:"agent,omitempty"`      // the agent that the command starts
 	Goal      string            `json:"goal,omitempty"`       // the step's goal, for an agent
 	Dir       string            `json:"dir"`                  // absolute
+	Inherited []string          `json:"-"`                    // the supervisor's own environment, KEY=VALUE, with the step's secrets; nil: that of this process
 	Env       []string          `json:"env"`                  // KEY=VALUE, added to the supervisor's own environment
-	Checks    map[string]string `json:"checks,omitempty"`     // name → command for /bin/sh -c, run after success
+	Checks    map[string]string `json:"checks,omitempty"`     // name → script, run after success
 	CheckPath string            `json:"check_path,omitempty"` // PATH of the checks; empty: that of the command
 	Root      string            `json:"root,omitempty"`       // absolute path to which Outputs are relative
 	Outputs   []string          `json:"outputs,omitempty"`    // made durable before the exit record reports success

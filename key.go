@@ -99,15 +99,20 @@ func (k Key) Changes(now Key) []string {
 		case before != after && id == AllEntries:
 			changes = append(changes, "what it needs gives something else")
 		case before != after:
-			changes = append(changes, fmt.Sprintf("what step %s gives changed", id))
+			changes = append(changes, fmt.Sprintf("outputs of step %s changed", id))
 		}
 	}
 	return changes
 }
 
-// DefinitionOf returns the hash of what a step does: action, env (of the plan, the defaults and the step), dir, outputs
-// and, for an item, its value.
+// DefinitionOf returns the hash of what a step does: action, shell, env (of the plan, the defaults and the step), dir,
+// outputs, the run's parameters and, for an item, its value. The default shell is not part of it. Secrets are not part of it,
+// only their names.
 func DefinitionOf(p *Plan, s *Step, item string) string {
+	var shell Shell
+	if s.Run != "" {
+		shell = s.Shell
+	}
 	return hashJSON(struct {
 		Run     string
 		Agent   *AgentAction
@@ -117,24 +122,24 @@ func DefinitionOf(p *Plan, s *Step, item string) string {
 		Dir     string
 		Outputs []string
 		Item    string
-	}{s.Run, s.Agent, s.Kernel, s.Gate, p.EnvOf(s), s.Dir, s.Outputs, item})
+		Params  map[string]string `json:",omitempty"` // a plan without the key has the hash that it always had
+		Dotenv  []string          `json:",omitempty"`
+		Shell   Shell             `json:",omitempty"`
+	}{s.Run, s.Agent, s.Kernel, s.Gate, p.EnvOf(s).texts(), s.Dir, s.Outputs, item, p.Values, p.Dotenv, shell})
 }
 
-// AcceptOf returns the hash of a step's acceptance checks; empty if it has none.
+// AcceptOf returns the hash of a step's acceptance checks, with the shell unless that is the default; empty if it has none.
 func AcceptOf(s *Step) string {
-	if len(s.Accept) == 0 {
+	switch {
+	case len(s.Accept) == 0:
 		return ""
+	case s.Shell == "":
+		return hashJSON(s.Accept)
 	}
-	return hashJSON(s.Accept)
-}
-
-// EnvOf returns a step's environment from the plan: the plan's, overridden by the defaults', then by the step's.
-func (p *Plan) EnvOf(s *Step) map[string]string {
-	env := make(map[string]string, len(p.Env)+len(p.Defaults.Env)+len(s.Env))
-	maps.Copy(env, p.Env)
-	maps.Copy(env, p.Defaults.Env)
-	maps.Copy(env, s.Env)
-	return env
+	return hashJSON(struct {
+		Shell  Shell
+		Accept map[string]string
+	}{s.Shell, s.Accept})
 }
 
 // Hash returns the hash of recorded outputs as 64 hex digits.

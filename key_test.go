@@ -23,12 +23,12 @@ func TestKeyChanges(t *testing.T) {
 		"definition":    {pawl.Key{Definition: "e", Inputs: base.Inputs, Needs: base.Needs}, []string{"its definition in the plan changed"}},
 		"input changed": {pawl.Key{Definition: "d", Inputs: pawl.Outputs{"a": file("9"), "b": file("2")}, Needs: base.Needs}, []string{"input a changed"}},
 		"input gone":    {pawl.Key{Definition: "d", Inputs: pawl.Outputs{"a": file("1")}, Needs: base.Needs}, []string{"input b is gone"}},
-		"need changed":  {pawl.Key{Definition: "d", Inputs: base.Inputs, Needs: map[pawl.StepID]string{"s": "z", "t": "y"}}, []string{"what step s gives changed"}},
+		"need changed":  {pawl.Key{Definition: "d", Inputs: base.Inputs, Needs: map[pawl.StepID]string{"s": "z", "t": "y"}}, []string{"outputs of step s changed"}},
 		"all of it": {
 			pawl.Key{Definition: "e", Inputs: pawl.Outputs{"b": file("3"), "c": file("4")}, Needs: map[pawl.StepID]string{"t": "z", "u": "w"}},
 			[]string{
 				"its definition in the plan changed", "input a is gone", "input b changed", "input c is new", "it no longer needs step s",
-				"what step t gives changed", "it now needs step u",
+				"outputs of step t changed", "it now needs step u",
 			},
 		},
 	} {
@@ -96,12 +96,13 @@ func definition(t *testing.T, text, item string) string {
 
 func TestEnvOfOverrides(t *testing.T) {
 	t.Parallel()
-	p := &pawl.Plan{Env: map[string]string{"A": "plan", "B": "plan", "C": "plan"}, Defaults: pawl.Defaults{Env: map[string]string{"B": "defaults", "C": "defaults"}}}
-	want := map[string]string{"A": "plan", "B": "defaults", "C": "step"}
-	if diff := cmp.Diff(want, p.EnvOf(&pawl.Step{Env: map[string]string{"C": "step"}})); diff != "" {
+	v := func(text string) pawl.Variable { return pawl.Variable{Value: text} }
+	p := &pawl.Plan{Env: pawl.Env{"A": v("plan"), "B": v("plan"), "C": v("plan")}, Defaults: pawl.Defaults{Env: pawl.Env{"B": v("defaults"), "C": v("defaults")}}}
+	want := pawl.Env{"A": v("plan"), "B": v("defaults"), "C": v("step")}
+	if diff := cmp.Diff(want, p.EnvOf(&pawl.Step{Env: pawl.Env{"C": v("step")}})); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
-	if p.Env["B"] != "plan" || p.Defaults.Env["C"] != "defaults" {
+	if p.Env["B"] != v("plan") || p.Defaults.Env["C"] != v("defaults") {
 		t.Error("the plan was changed")
 	}
 }
@@ -115,6 +116,29 @@ func TestAcceptOf(t *testing.T) {
 	}
 	if one != of(map[string]string{"b": "y", "a": "x"}) || one == of(map[string]string{"a": "x", "b": "z"}) || one == of(map[string]string{"a": "x", "c": "y"}) {
 		t.Error("the hash is not that of names and commands")
+	}
+}
+
+// A definition without a shell has the hash that older versions recorded.
+func TestShellInHashes(t *testing.T) {
+	t.Parallel()
+	p := &pawl.Plan{}
+	of := func(shell pawl.Shell) string { return pawl.DefinitionOf(p, &pawl.Step{Run: "make", Shell: shell}, "") }
+	if got, want := of(""), "a8c990a257c805fce36e5b0c5c87e51bdfe2565a1cc2ba18a0fe3e2607b0c3a8"; got != want {
+		t.Errorf("without a shell: %s, want %s", got, want)
+	}
+	if of("") == of(pawl.Bash) || of(pawl.PlainSh) == of(pawl.Bash) || of(pawl.StrictSh) == of(pawl.PlainSh) {
+		t.Error("the shell does not change the definition")
+	}
+	if gate := (&pawl.Step{Gate: &pawl.GateAction{Ask: "a"}, Shell: pawl.Bash}); pawl.DefinitionOf(p, gate, "") != pawl.DefinitionOf(p, &pawl.Step{Gate: gate.Gate}, "") {
+		t.Error("the shell of a gate's checks changes the gate's definition")
+	}
+	checks := map[string]string{"a": "x"}
+	if got, want := pawl.AcceptOf(&pawl.Step{Accept: checks}), "bac82bcae3ff0e486fd02d6dce53dc6444bcbd21f6ab5dea0a69e86e8b723b7f"; got != want {
+		t.Errorf("checks without a shell: %s, want %s", got, want)
+	}
+	if pawl.AcceptOf(&pawl.Step{Accept: checks, Shell: pawl.Bash}) == pawl.AcceptOf(&pawl.Step{Accept: checks}) {
+		t.Error("the shell does not change the hash of the checks")
 	}
 }
 

@@ -4,15 +4,18 @@ import "time"
 
 // Plan is the work to do. Package planfile reads plans from YAML and sets the defaults of omitted fields.
 type Plan struct {
-	Version  int               `yaml:"version,omitempty" json:"version,omitempty"` // version of the plan format: 1
-	Name     string            `yaml:"name" json:"name"`
-	Goal     string            `yaml:"goal,omitempty" json:"goal,omitempty"`
-	Mode     Mode              `yaml:"mode,omitempty" json:"mode,omitempty"`         // Defaults to guided.
-	Parallel int               `yaml:"parallel,omitempty" json:"parallel,omitempty"` // maximum concurrent attempts. Defaults to the number of processors.
-	Budget   Budget            `yaml:"budget,omitempty" json:"budget,omitzero"`
-	Env      map[string]string `yaml:"env,omitempty" json:"env,omitempty"`
-	Defaults Defaults          `yaml:"defaults,omitempty" json:"defaults,omitzero"`
-	Phases   []Phase           `yaml:"phases,omitempty" json:"phases,omitempty"` // never empty after reading: steps without phases become one phase
+	Version  int                  `yaml:"version,omitempty" json:"version,omitempty"` // version of the plan format: 1
+	Name     string               `yaml:"name" json:"name"`
+	Goal     string               `yaml:"goal,omitempty" json:"goal,omitempty"`
+	Mode     Mode                 `yaml:"mode,omitempty" json:"mode,omitempty"`         // Defaults to guided.
+	Parallel int                  `yaml:"parallel,omitempty" json:"parallel,omitempty"` // maximum concurrent attempts. Defaults to the number of processors.
+	Budget   Budget               `yaml:"budget,omitempty" json:"budget,omitzero"`
+	Params   map[string]Parameter `yaml:"params,omitempty" json:"params,omitempty"`
+	Dotenv   []string             `yaml:"dotenv,omitempty" json:"dotenv,omitempty"` // files with secret variables of every step
+	Env      Env                  `yaml:"env,omitempty" json:"env,omitempty"`
+	Defaults Defaults             `yaml:"defaults,omitempty" json:"defaults,omitzero"`
+	Phases   []Phase              `yaml:"phases,omitempty" json:"phases,omitempty"` // never empty after reading: steps without phases become one phase
+	Values   map[string]string    `yaml:"-" json:"-"`                               // of the parameters that are no secrets, once the run has them
 }
 
 // Phase is a named, ordered group of steps. Phases run one after another.
@@ -28,8 +31,9 @@ type Step struct {
 	Goal       string            `yaml:"goal,omitempty" json:"goal,omitempty"`
 	Needs      []StepID          `yaml:"needs,omitempty" json:"needs,omitempty"` // Defaults to the previous step in the phase; [] means none.
 	Dir        string            `yaml:"dir,omitempty" json:"dir,omitempty"`     // Defaults to the project root.
-	Env        map[string]string `yaml:"env,omitempty" json:"env,omitempty"`
-	Run        string            `yaml:"run,omitempty" json:"run,omitempty"` // command for /bin/sh -c
+	Env        Env               `yaml:"env,omitempty" json:"env,omitempty"`
+	Shell      Shell             `yaml:"shell,omitempty" json:"shell,omitempty"` // for run, accept and undo. Defaults to sh -e.
+	Run        string            `yaml:"run,omitempty" json:"run,omitempty"`     // script
 	Agent      *AgentAction      `yaml:"agent,omitempty" json:"agent,omitempty"`
 	Kernel     *KernelAction     `yaml:"kernel,omitempty" json:"kernel,omitempty"`
 	Gate       *GateAction       `yaml:"gate,omitempty" json:"gate,omitempty"`
@@ -67,13 +71,14 @@ type Budget struct {
 
 // Defaults are the values for steps that do not set their own.
 type Defaults struct {
-	Dir      string            `yaml:"dir,omitempty" json:"dir,omitempty"`
-	Env      map[string]string `yaml:"env,omitempty" json:"env,omitempty"`
-	Timeout  Duration          `yaml:"timeout,omitempty" json:"timeout,omitempty"`
-	Grace    Duration          `yaml:"grace,omitempty" json:"grace,omitempty"`
-	Stall    Duration          `yaml:"stall,omitempty" json:"stall,omitempty"`
-	Retry    Retry             `yaml:"retry,omitempty" json:"retry,omitzero"`
-	Estimate Duration          `yaml:"estimate,omitempty" json:"estimate,omitempty"`
+	Dir      string   `yaml:"dir,omitempty" json:"dir,omitempty"`
+	Shell    Shell    `yaml:"shell,omitempty" json:"shell,omitempty"`
+	Env      Env      `yaml:"env,omitempty" json:"env,omitempty"`
+	Timeout  Duration `yaml:"timeout,omitempty" json:"timeout,omitempty"`
+	Grace    Duration `yaml:"grace,omitempty" json:"grace,omitempty"`
+	Stall    Duration `yaml:"stall,omitempty" json:"stall,omitempty"`
+	Retry    Retry    `yaml:"retry,omitempty" json:"retry,omitzero"`
+	Estimate Duration `yaml:"estimate,omitempty" json:"estimate,omitempty"`
 }
 
 // AgentAction lets a coding agent do the step.

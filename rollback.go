@@ -42,7 +42,10 @@ func (p RollbackStarted) fold(s *State, _ Event) error {
 }
 
 // UndoStarted is an intent: it is durable before the undo command starts.
-type UndoStarted struct{ UndoRef }
+type UndoStarted struct {
+	UndoRef
+	Seal string `json:"seal,omitempty"` // public key that the supervisor's exit record is signed with; empty: an older pawl started it
+}
 
 func (UndoStarted) Event() EventType { return "undo.started" }
 

@@ -52,6 +52,7 @@ type RunCreated struct {
 	Mode    Mode    `json:"mode,omitempty"` // without a plan
 	Pawl    string  `json:"pawl"`           // version of the program that made the run
 	Forked  *Fork   `json:"forked,omitempty"`
+	Shell   Shell   `json:"shell,omitempty"` // default of the plan's steps; empty in journals of older versions, which used PlainSh
 }
 
 func (RunCreated) Event() EventType { return "run.created" }
@@ -61,7 +62,7 @@ func (p RunCreated) fold(s *State, e Event) error {
 		return fmt.Errorf("run %s already exists", s.Run)
 	}
 	s.Format, s.Run, s.Project, s.Kind, s.Name = p.Format, p.Run, p.Project, p.Kind, p.Name
-	s.Goal, s.Mode, s.Created, s.Forked = p.Goal, p.Mode, e.Time, p.Forked
+	s.Goal, s.Mode, s.Created, s.Forked, s.Shell = p.Goal, p.Mode, e.Time, p.Forked, p.Shell
 	return nil
 }
 

@@ -16,8 +16,10 @@ type State struct {
 	Name     string                 `json:"name"`
 	Goal     string                 `json:"goal,omitempty"`
 	Mode     Mode                   `json:"mode,omitempty"`
+	Shell    Shell                  `json:"shell,omitempty"` // default of the plan's steps; see Shell.Or
 	Plan     RunPlanned             `json:"plan,omitzero"`
-	Status   RunStatus              `json:"status"` // as recorded; see StatusNow for waiting and interrupted
+	Given    GivenValues            `json:"given,omitzero"` // by the caller
+	Status   RunStatus              `json:"status"`         // as recorded; see StatusNow for waiting and interrupted
 	Why      string                 `json:"why,omitempty"`
 	Created  time.Time              `json:"created"`
 	Updated  time.Time              `json:"updated"`
@@ -39,6 +41,7 @@ type State struct {
 	Import   ImportState            `json:"import,omitzero"`    // where the run was imported from; zero: it was not imported
 	Mirror   *RunMirrored           `json:"mirror,omitempty"`   // the system whose files pawl keeps up to date
 	Rollback *RollbackState         `json:"rollback,omitempty"` // the rollback in progress; until it ends, nothing else starts
+	Restore  *RestoreState          `json:"restore,omitempty"`  // the unfinished restore; until it ends, no engine starts in the project
 	Spent    Spending               `json:"spent,omitzero"`
 
 	Sessions   map[SessionID]*SessionState     `json:"sessions,omitempty"`         // at most MaxSessions, the last active ones

@@ -259,7 +259,8 @@ func TestApplyItems(t *testing.T) {
 			2: {Attempt: 2, Failures: 2, Last: &last},
 			3: {Attempt: 1, Live: &pawl.AttemptState{AttemptRef: itemRef("f", 3, 1), Started: when(9), Seq: 9}},
 		},
-		Failed: map[int]pawl.AttemptEnded{2: last},
+		Failed:  map[int]pawl.AttemptEnded{2: last},
+		Highest: 2,
 	}
 	st := s.Steps["f"]
 	if diff := cmp.Diff(want, st.Items); diff != "" {
@@ -282,11 +283,11 @@ func TestReopening(t *testing.T) {
 	if diff := cmp.Diff(pawl.Positions{3, 0}, some.Items.Done); diff != "" || some.Items.Count != 1 {
 		t.Errorf("one item: %d finished, -want +got\n%s", some.Items.Count, diff)
 	}
-	if some.Status != pawl.Pending || some.Rejected != "bad page" || some.BaseAttempt != 2 || !some.Ended.IsZero() {
+	if some.Status != pawl.Pending || some.Rejected != "bad page" || some.Items.Retries[1].Attempt != 1 || !some.Ended.IsZero() {
 		t.Errorf("one item: %+v", some)
 	}
 	all := applyAll(t, done(), pawl.StepReopened{Step: "f", Why: "bad"}).Steps["f"]
-	if all.Items != nil || all.Status != pawl.Pending || all.BaseAttempt != 2 {
+	if all.Items != nil || all.Status != pawl.Pending || all.BaseAttempt != 1 {
 		t.Errorf("all of it: %+v", all)
 	}
 
@@ -513,7 +514,10 @@ func TestRejectedEvents(t *testing.T) {
 		{done, pawl.StepFailed{Step: "a"}, "step a is already done"},
 		{done, pawl.StepSkipped{Step: "a"}, "step a is already done"},
 		{running, pawl.StepReopened{Step: "a"}, "step a is running"},
-		{items, pawl.StepReopened{Step: "f", Items: []int{1}}, "step f is running"},
+		{items, pawl.StepReopened{Step: "f", Items: []int{0}}, "step f is running"},
+		{items, pawl.ItemsSkipped{Step: "f", Items: []int{0}}, "item 0 of step f is running"},
+		{items, pawl.ItemsSkipped{Step: "f", Items: []int{9}}, "item 9 of step f is finished, skipped or not listed"},
+		{nil, pawl.ItemsSkipped{Step: "f", Items: []int{0}}, "step f has no items"},
 		{nil, listed("f", 1, 1), "list starts at item 1 after 0 items"},
 		{items, listed("f", 0, 2), "list starts at item 0 after 2 items"},
 		{nil, pawl.StepReviewed{Step: "a"}, "step a has nothing to review"},
@@ -984,9 +988,10 @@ func TestFoldAgainstModel(t *testing.T) {
 var deepStory = []pawl.Payload{
 	pawl.RunCreated{
 		Format: 1, Run: "r", Project: "p", Kind: pawl.PlanRun, Name: "n", Goal: "g", Mode: pawl.Guided,
-		Forked: &pawl.Fork{Run: "o", Checkpoint: "c", Seq: 3},
+		Forked: &pawl.Fork{Run: "o", Checkpoint: "c", Seq: 3}, Shell: pawl.StrictSh,
 	},
 	pawl.RunPlanned{Revision: 1, File: "plan.yaml"},
+	pawl.RunGiven{GivenValues: pawl.GivenValues{Params: map[string]pawl.Given{"day": {Value: "1"}}, Env: map[string]pawl.Given{"A": {Unset: true}, "KEY": {Hash: "ab"}}}},
 	pawl.EngineStarted{Epoch: 1, PID: 1},
 	pawl.AttemptStarted{AttemptRef: ref("a", 1), Seal: "k", Key: pawl.Key{Definition: "d", Inputs: pawl.Outputs{"i": {SHA256: "x"}}}},
 	pawl.Heartbeat{AttemptRef: ref("a", 1)},
@@ -1013,12 +1018,15 @@ var deepStory = []pawl.Payload{
 	started(itemRef("f", 2, 1)), itemDone(itemRef("f", 2, 1)),
 	pawl.StepReopened{Step: "f", Why: "bad", Items: []int{0}},
 	started(itemRef("f", 0, 4)), itemDone(itemRef("f", 0, 4)),
+	listed("h", 0, 2), started(itemRef("h", 0, 1)), itemDone(itemRef("h", 0, 1)), pawl.StepReopened{Step: "h", Why: "all of it"},
+	listed("h", 0, 2), pawl.ItemsSkipped{Step: "h", Items: []int{1}, Why: "not ours"},
 	pawl.StepReopened{Step: "f", Why: "worse", Items: []int{1}, Asked: true},
 	started(itemRef("f", 1, 5)), itemDone(itemRef("f", 1, 5)),
 	pawl.StepDone{Step: "f", Digest: "x"},
 	opened("e", "b"), pawl.GateExpired{Gate: "e"}, opened("w", ""), pawl.GateWithdrawn{Gate: "w"},
 	pawl.GateOpened{Gate: pawl.Gate{ID: "b", Purpose: pawl.ForBudget, Budget: "usd"}}, answered("b", pawl.Approved),
 	pawl.BlockerOpened{}, pawl.DecisionMade{}, pawl.MemoryLearned{}, pawl.CheckpointSaved{Checkpoint: pawl.Checkpoint{Kind: pawl.CheckpointGate}},
+	pawl.CheckpointSaved{Checkpoint: pawl.Checkpoint{ID: "r", Restores: &pawl.RestoreIntent{Checkpoint: "c", From: "x", Paths: []string{"p"}, Undo: true}}},
 	started(ref("lost", 1)), pawl.AttemptEnded{AttemptRef: ref("lost", 1), Outcome: pawl.Lost},
 	pawl.RollbackStarted{Checkpoint: "c", Undos: 2},
 	pawl.UndoStarted{UndoRef: undoRef(itemRef("f", 1, 1), 33)}, pawl.UndoFailed{UndoRef: undoRef(itemRef("f", 1, 1), 33), Outcome: pawl.Lost},
@@ -1206,4 +1214,23 @@ func FuzzApply(f *testing.F) {
 			s.Steps[id].Gives()
 		}
 	})
+}
+
+// TestRestoreIsOpenUntilItEnds: the intent comes with the checkpoint of the files before the restore. A forked run copies
+// such an event, but the files were another run's.
+func TestRestoreIsOpenUntilItEnds(t *testing.T) {
+	t.Parallel()
+	intent := &pawl.RestoreIntent{Checkpoint: "c", From: "r", Paths: []string{"a"}}
+	saved := pawl.CheckpointSaved{Checkpoint: pawl.Checkpoint{ID: "b", Kind: pawl.CheckpointBeforeRestore, Restores: intent}}
+	s := applyAll(t, pawl.NewState(), saved)
+	if want := (&pawl.RestoreState{RestoreIntent: *intent, Before: "b"}); !cmp.Equal(s.Restore, want) || s.LastGood.Restores != nil {
+		t.Errorf("%+v, %+v", s.Restore, s.LastGood)
+	}
+	applyAll(t, s, pawl.FilesRestored{Checkpoint: "c", Before: "b"})
+	if s.Restore != nil {
+		t.Errorf("after its end: %+v", s.Restore)
+	}
+	if s := applyAll(t, pawl.NewState(), pawl.RunCreated{Run: "f", Forked: &pawl.Fork{Run: "r", Seq: 2}}, saved); s.Restore != nil {
+		t.Errorf("in a fork: %+v", s.Restore)
+	}
 }

@@ -75,8 +75,8 @@ func (p *Position) addItems(st *StepState) {
 	if st == nil || st.Items == nil {
 		return
 	}
-	p.ItemTotal = st.Items.Total
-	p.Item = min(st.Items.Count+1, st.Items.Total)
+	p.ItemTotal = st.Items.Size()
+	p.Item = min(st.Items.Count+1, st.Items.Size())
 }
 
 func waveOf(waves [][]StepID, id StepID) (wave, total int) {
@@ -106,8 +106,8 @@ func (st *StepState) fraction() float64 {
 	switch {
 	case st.Finished():
 		return 1
-	case st != nil && st.Items != nil && st.Items.Total > 0:
-		return float64(st.Items.Count) / float64(st.Items.Total)
+	case st != nil && st.Items != nil && st.Items.Size() > 0:
+		return float64(st.Items.Count) / float64(st.Items.Size())
 	}
 	return 0
 }

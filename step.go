@@ -219,22 +219,28 @@ type StepReopened struct {
 func (StepReopened) Event() EventType { return "step.reopened" }
 
 func (p StepReopened) fold(s *State, _ Event) error {
-	if len(s.Steps[p.Step].Live()) > 0 {
+	live := s.Steps[p.Step].Live()
+	if slices.ContainsFunc(live, func(a *AttemptState) bool {
+		return len(p.Items) == 0 || a.Item == "" || slices.Contains(p.Items, a.Index)
+	}) {
 		return fmt.Errorf("step %s is running", p.Step)
 	}
 	st := s.step(p.Step)
 	s.settleGates(p.Step)
 	st.Status, st.Why, st.Rejected = Pending, p.Why, p.Why
+	if len(live) > 0 { // other items
+		st.Status = Running
+	}
 	st.Retries.Failures, st.Retries.LostInARow, st.Ended, st.Reviews = 0, 0, time.Time{}, nil
 	st.Retries.Again = p.Asked
 	if st.Items == nil {
 		return nil
 	}
-	st.BaseAttempt = max(st.BaseAttempt, st.Attempts)
 	switch {
 	case p.Keep:
-		st.Items.Failed, st.Items.Retries = nil, nil
+		st.Items.reopenUnfinished()
 	case len(p.Items) == 0:
+		st.BaseAttempt = max(st.BaseAttempt, st.Items.Highest)
 		st.Items = nil
 	default:
 		st.Items.reopen(p.Items)

@@ -39,9 +39,11 @@ func Run(ctx context.Context, dir, name string, fn func(context.Context) error) 
 	}
 	within, cancel := context.WithCancelCause(ctx)
 	r.cancel = cancel
+	r.verify(context.WithoutCancel(ctx))
 	returned := false
 	defer func() {
 		busy := r.stop()
+		_ = r.requireVerified() // leave returns its error
 		if returned {
 			err = r.leave(ctx, err, busy)
 		}

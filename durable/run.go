@@ -30,6 +30,11 @@ type run struct {
 	log    *journal.Log
 	epoch  pawl.Epoch
 	state  *pawl.State // state at the start; leave updates it
+	cached bool        // the state comes from a cache; see verify
+
+	verified chan struct{} // closed when verify has ended; nil if there is nothing to verify
+	wrong    error         // what verify found, once it has ended
+
 	cancel context.CancelCauseFunc
 
 	steps sync.WaitGroup // running steps; Add is called under mu, and only while not over
@@ -92,7 +97,7 @@ func (r *run) begin(ctx context.Context, p *project.Project) error {
 	if err := r.lock.SetHolder(project.Holder{PID: os.Getpid(), Run: r.id, Since: time.Now().UTC()}); err != nil {
 		return err
 	}
-	return r.record(ctx, said...)
+	return r.append(ctx, said...)
 }
 
 // runsLike returns the runs whose ids match this name or a similar one, newest first.
@@ -111,7 +116,7 @@ func (r *run) load(ctx context.Context, p *project.Project, id pawl.RunID) (foun
 	if err != nil {
 		return false, err
 	}
-	state, err := foldOf(ctx, log)
+	state, cached, err := r.foldOf(ctx, log)
 	if errors.Is(err, journal.ErrEmpty) { // it crashed before its first event
 		return false, log.Close()
 	}
@@ -122,20 +127,45 @@ func (r *run) load(ctx context.Context, p *project.Project, id pawl.RunID) (foun
 	if !found || state.Ended() {
 		return found, log.Close()
 	}
-	r.id, r.log, r.state = id, log, state
+	r.id, r.log, r.state, r.cached = id, log, state, cached
 	return true, nil
 }
 
-// maxQuickFold is the number of events that are folded again in a few milliseconds.
-const maxQuickFold = 5000
-
-// foldOf returns the state, which decides what is not repeated. Unless the run is long, it does not come from the cache.
-func foldOf(ctx context.Context, log *journal.Log) (*pawl.State, error) {
-	if log.Seq() > maxQuickFold {
-		return log.State(ctx)
+// foldOf returns the state, which decides what is not repeated. It comes from the cache only for a long run that is to be
+// resumed; verify checks that while its steps run.
+func (r *run) foldOf(ctx context.Context, log *journal.Log) (state *pawl.State, cached bool, err error) {
+	if log.Seq() > journal.QuickFold {
+		state, err = log.State(ctx)
+		if err != nil || state.Kind == pawl.DurableRun && state.Name == r.name && !state.Ended() {
+			return state, true, err
+		}
 	}
-	state, _, err := log.Refold(ctx)
-	return state, err
+	state, _, err = log.Refold(ctx)
+	return state, false, err
+}
+
+// verify checks the cached state against a fold of the whole journal, in a goroutine. If it is wrong, verify cancels the context
+// of fn.
+func (r *run) verify(ctx context.Context) {
+	if !r.cached {
+		return
+	}
+	r.verified = make(chan struct{})
+	go func() {
+		defer close(r.verified)
+		if r.wrong = r.log.CheckAndDiscardStates(ctx); r.wrong != nil {
+			r.cancel(r.wrong)
+		}
+	}()
+}
+
+// requireVerified waits for verify and returns what is wrong with the state that the run began with.
+func (r *run) requireVerified() error {
+	if r.verified == nil {
+		return nil
+	}
+	<-r.verified
+	return r.wrong
 }
 
 // stamp returns the end of a run's id: date, time and random digits.
@@ -187,9 +217,17 @@ func (r *run) resumeEvents() []pawl.Payload {
 	return said
 }
 
-// record durably appends a batch. If another process has taken over the run, or the journal failed, it cancels the
-// context of fn with that cause.
+// record is append for what follows from the state, which verify must have found right.
 func (r *run) record(ctx context.Context, payloads ...pawl.Payload) error {
+	if err := r.requireVerified(); err != nil {
+		return err
+	}
+	return r.append(ctx, payloads...)
+}
+
+// append durably appends a batch. If another process has taken over the run, or the journal failed, it cancels the
+// context of fn with that cause.
+func (r *run) append(ctx context.Context, payloads ...pawl.Payload) error {
 	events := make([]pawl.Event, len(payloads))
 	for i, p := range payloads {
 		var err error
@@ -215,8 +253,12 @@ func (r *run) stop() (busy int) {
 	return busy
 }
 
-// leave records how the run ended: it is finished only if fn returned nil.
+// leave records how the run ended: it is finished only if fn returned nil and the state that it began with was right.
 func (r *run) leave(ctx context.Context, cause error, busy int) error {
+	wrong := r.requireVerified()
+	if wrong != nil && !errors.Is(cause, wrong) {
+		cause = errors.Join(wrong, cause)
+	}
 	if cause == nil && busy > 0 {
 		cause = fmt.Errorf("durable run %q: the function returned while %d of its steps were running", r.name, busy)
 	}
@@ -224,10 +266,12 @@ func (r *run) leave(ctx context.Context, cause error, busy int) error {
 	if cause != nil {
 		said = []pawl.Payload{pawl.EngineStopped{Why: cause.Error()}}
 	}
-	if err := r.record(context.WithoutCancel(ctx), said...); err != nil {
+	if err := r.append(context.WithoutCancel(ctx), said...); err != nil {
 		return errors.Join(cause, err)
 	}
-	_ = r.cache() // a lost cache is rebuilt
+	if wrong == nil {
+		_ = r.cache() // a lost cache is rebuilt
+	}
 	return cause
 }
 

@@ -78,7 +78,7 @@ func (r *run) step(ctx context.Context, name string, work func(context.Context) 
 	case before == nil:
 		before = &pawl.StepState{}
 	case before.Status == pawl.Done:
-		remembered, err = r.remembered(before.Done)
+		remembered, err = r.remembered(id, before.Done)
 		finished = err == nil
 		if err != nil {
 			err = fmt.Errorf("durable step %q: %w", name, err)
@@ -97,8 +97,9 @@ func (r *run) step(ctx context.Context, name string, work func(context.Context) 
 	return nil, nil
 }
 
-// remembered returns the result in a step.done event, or in its blob.
-func (r *run) remembered(seq pawl.Seq) ([]byte, error) {
+// remembered returns the result in the step's step.done event, or in its blob. The state may come from a wrong cache, so the
+// event has to be there.
+func (r *run) remembered(id pawl.StepID, seq pawl.Seq) ([]byte, error) {
 	event, err := r.log.Event(seq)
 	if err != nil {
 		return nil, err
@@ -111,6 +112,8 @@ func (r *run) remembered(seq pawl.Seq) ([]byte, error) {
 	switch {
 	case !ok:
 		return nil, fmt.Errorf("event %d: want step.done, found %s", seq, event.Type)
+	case done.Step != id:
+		return nil, fmt.Errorf("event %d: want step.done of step %s, found that of step %s", seq, id, done.Step)
 	case done.Blob != "":
 		return r.log.Blob(done.Blob)
 	case done.Result == nil:

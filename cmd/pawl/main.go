@@ -46,7 +46,7 @@ func run(args []string) int {
 // parts are the adapters.
 func parts() cli.Parts {
 	return cli.Parts{
-		Executors: []engine.Executor{engine.Shell{}, agent.Executor{}}, Adviser: adviser, Agents: serve,
+		Executors: []engine.Executor{agent.Executor{}}, Adviser: adviser, Agents: serve,
 		Formats: formats(),
 	}
 }

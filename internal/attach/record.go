@@ -67,19 +67,26 @@ func readRecord(path string) (record, []byte, error) {
 		return r, nil, nil
 	}
 	if err == nil {
-		err = json.Unmarshal(data, &r)
+		r, err = parseRecord(data)
 	}
 	switch {
+	case errors.Is(err, pawl.ErrNewer):
+		return record{}, nil, fmt.Errorf("%s: %w", path, err)
 	case err != nil:
 		return record{}, nil, &pawl.Error{
 			Kind: pawl.KindDamaged,
 			Err:  fmt.Errorf("read the record of the original settings: %s: %w", path, err),
 			Hint: fmt.Sprintf("mv '%s' '%s.damaged', then run the command again: pawl recognises its own entries without the record", path, path),
 		}
-	case r.Format > format:
-		return record{}, nil, fmt.Errorf("%s: %w", path, pawl.ErrNewer)
 	}
 	return r, data, nil
+}
+
+func parseRecord(data []byte) (r record, err error) {
+	if err = json.Unmarshal(data, &r); err == nil && r.Format > format {
+		err = pawl.ErrNewer
+	}
+	return r, err
 }
 
 // writeRecord writes the record.
@@ -118,7 +125,15 @@ func (p Setup) oldRecordFile(agent string) string {
 // that this agent's attachment uses; a missing or damaged record is empty, since pawl recognises its own entries without it.
 func (p Setup) oldRecord(a agent) (record, bool) {
 	old, data, err := readRecord(p.oldRecordFile(a.name))
-	if err != nil || data == nil || old.Agent != a.name || old.Scope != Project {
+	if err != nil || data == nil {
+		return record{}, false
+	}
+	return p.restrict(old, a)
+}
+
+// restrict returns what counts of a record that lay in the project.
+func (p Setup) restrict(old record, a agent) (record, bool) {
+	if old.Agent != a.name || old.Scope != Project {
 		return record{}, false
 	}
 	d := &Edits{Agent: a.name, Scope: Project, setup: p}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -123,34 +124,37 @@ func TestLinksOutOfTheProject(t *testing.T) {
 	}
 }
 
-// FuzzRecord: a record in the project never makes detach prepare a change outside the agent's own files.
+// FuzzRecord: a record in the project names only the agent's own files there, and folders above them.
 func FuzzRecord(f *testing.F) {
 	f.Add([]byte(`{"format":1,"agent":"claude","scope":"project","files":[{"path":"/etc/passwd","was":"eA==","made":["x"]},{"path":".mcp.json","was":null,"made":[],"folders":["..","/"]}]}`))
+	f.Add([]byte(`{"format":1,"agent":"claude","scope":"project","files":[{"path":".claude/settings.json","was":"eA==","folders":[".claude",".claude/..","../x"]}]}`))
 	f.Add([]byte(`{"format":9}`))
 	f.Add([]byte("{"))
-	w := newWorld(&testing.T{})
-	f.Cleanup(func() { os.RemoveAll(filepath.Dir(w.Root)) })
-	if err := os.MkdirAll(filepath.Dir(w.oldRecordFile("claude")), 0o755); err != nil {
-		f.Fatal(err)
-	}
+	setup := Setup{Root: "/p", Home: "/h", Pawl: "/usr/bin/pawl", State: "/s", Data: "/d", Env: func(string) string { return "" }}
 	claude, err := find("claude")
 	if err != nil {
 		f.Fatal(err)
 	}
+	d := &Edits{Agent: "claude", Scope: Project, setup: setup}
+	var own []string
+	for _, target := range claude.targets(setup, Project) {
+		own = append(own, d.key(target.path))
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if err := os.WriteFile(w.oldRecordFile("claude"), data, 0o600); err != nil {
-			t.Fatal(err)
+		old, err := parseRecord(data)
+		if err != nil {
+			return
 		}
-		old, _ := w.oldRecord(claude)
-		for _, file := range old.Files {
-			for _, path := range append(file.Folders, file.Path) {
-				if !filepath.IsLocal(path) {
-					t.Errorf("%q", path)
+		kept, _ := setup.restrict(old, claude)
+		for _, file := range kept.Files {
+			if !slices.Contains(own, file.Path) {
+				t.Errorf("%q is no file of the agent", file.Path)
+			}
+			for _, folder := range file.Folders {
+				if !filepath.IsLocal(folder) || !strings.HasPrefix(file.Path, folder+"/") {
+					t.Errorf("%q is no folder above %q", folder, file.Path)
 				}
 			}
-		}
-		if edits, err := Detach("claude", Project, w.Setup); err == nil && (len(edits.Changes) > 0 || len(edits.folded) > 0) {
-			t.Errorf("%+v, %q", edits.Changes, edits.folded)
 		}
 	})
 }

@@ -207,7 +207,10 @@ func (w *writer) head(f fitted) string {
 // tail returns the section with further commands. It comes last, because agents that truncate the middle keep the end.
 func (w *writer) tail(f fitted) string {
 	s := w.readMore(f)
-	text := w.render(len(f.taken)+1, &s)
+	text := ""
+	if s.total > 0 {
+		text = w.render(len(f.taken)+1, &s)
+	}
 	if w.audience != Human {
 		text += w.blank() + w.paragraph(lastLine)
 	}

@@ -156,7 +156,8 @@ func situations() map[string]situation {
 		}},
 		"fresh": {story: fresh, engine: true},
 		"elsewhere": {story: working, with: func(f *brief.Facts) {
-			f.Doubts, f.Left, f.Elsewhere = []brief.Doubt{ioLive}, left, "your pawl did not make it here"
+			f.Doubts, f.Left = []brief.Doubt{ioLive}, left
+			f.Elsewhere, f.Accept = "your pawl did not make it here", "pawl adopt handbook-20260123-143000-ab12"
 		}},
 		"working": {story: working, engine: true, with: func(f *brief.Facts) { f.Doubts, f.Left = []brief.Doubt{ioLive}, left }},
 		"interrupted": {story: working.then(

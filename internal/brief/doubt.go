@@ -80,19 +80,14 @@ func (w *writer) doubt(d Doubt) string {
 		text += "; " + w.plain(evidence)
 	}
 	if v := d.Verdict; v != nil && d.Found != Live {
-		text += "; verdict: " + w.verdict(*v)
+		text += "; verdict: " + w.verdict(*v, d.Found == Lost)
 	}
 	return text + "; files: " + w.code(d.Folder)
 }
 
-// verdict returns what is safe to do, with the reasons.
-func (w *writer) verdict(v pawl.Verdict) string {
-	text := map[pawl.VerdictWord]string{
-		pawl.Continue: "continue from the existing work", pawl.Restart: "rerun it", pawl.Next: "accept it as done", pawl.HumanReview: "ask a person",
-	}[v.Word]
-	if text == "" {
-		text = w.code(string(v.Word))
-	}
+// verdict returns what a resume does, with the reasons. crashed reports whether the attempt left no exit record.
+func (w *writer) verdict(v pawl.Verdict, crashed bool) string {
+	text := w.plain(v.Text(crashed))
 	if len(v.Reasons) > 0 {
 		text += " (" + w.plain(strings.Join(v.Reasons, "; ")) + ")"
 	}

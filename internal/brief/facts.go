@@ -23,6 +23,7 @@ type Facts struct {
 	Since     *Since                 // nil: nothing to compare with
 	Memories  []Memory               // of MEMORY.md
 	Elsewhere string                 // why the run counts as made elsewhere, so that nothing in it is verified; empty for a run of this user
+	Accept    string                 // the command with which a person accepts such a run, or its project
 	Unchecked []string               // what could not be checked, with the reason, one line each
 	Moved     map[pawl.GateID]string // gates whose content has changed since, with the difference
 
@@ -34,7 +35,8 @@ type Facts struct {
 // Memory is a note of MEMORY.md.
 type Memory struct {
 	pawl.Memory
-	Unverified bool // no command of this user wrote it
+	Unverified bool   // no command of this user wrote it
+	Source     string // where an unverified one comes from, such as a commit and its author; empty if unknown
 }
 
 // Session is a session of an agent.
@@ -93,7 +95,8 @@ const (
 // Proof compares the outputs recorded by finished work with the files.
 type Proof struct {
 	Same      int      // number of unchanged paths
-	Differ    []string // changed or missing paths
+	Differ    []string // changed paths
+	Missing   []string // deleted paths
 	Unchecked int      // number of paths
 	Paths     []Path   // the first paths, by name
 }

@@ -44,7 +44,7 @@ func (w *writer) next() section {
 	}
 	s.add("next: " + w.todo())
 	for _, st := range w.steps {
-		if st.state != nil && st.state.Status == pawl.FailedForGood {
+		if w.State.Rollback == nil && st.state != nil && st.state.Status == pawl.FailedForGood {
 			s.add("failed step: " + w.called(st) + w.because(st.state.Why) + "; after fixing the cause: " + w.onRun("pawl retry "+string(st.ID), "--run"))
 		}
 	}
@@ -70,8 +70,8 @@ func (w *writer) ownStep(s *section) {
 		if st.ID == w.Inside.Step {
 			s.add("your step: " + w.task(st))
 			w.addNamed(s, st)
-			if st.state != nil && st.state.Rejected != "" {
-				s.add("rejected: a person wants " + w.code(string(st.ID)) + " redone" + w.because(st.state.Rejected))
+			if why := w.State.RerunText(st.ID); why != "" {
+				s.add("rerun: why " + w.code(string(st.ID)) + " runs again" + w.because(why))
 			}
 		}
 	}
@@ -82,6 +82,9 @@ func (w *writer) todo() string {
 	resume := w.onRun("pawl resume", "")
 	if w.State.Rollback != nil {
 		return w.code("pawl rollback") + " continues the rollback, " + w.code("pawl rollback --stop") + " abandons it"
+	}
+	if w.State.Restore != nil {
+		return w.code("pawl restore") + " finishes the restore, " + w.code("pawl restore --undo") + " returns to the files before it"
 	}
 	switch w.status {
 	case pawl.StatusCompleted:
@@ -99,7 +102,7 @@ func (w *writer) todo() string {
 	case w.Engine != nil:
 		return "do not run these steps yourself: the engine runs them; " + w.onRun("pawl watch", "") + " follows it"
 	}
-	text := resume + " continues with the steps below; finished steps and items are not rerun"
+	text := resume + " continues with the steps below; finished steps and items rerun only if " + w.onRun("pawl why", "") + " lists them"
 	if len(w.State.OpenGates())+len(w.State.OpenBlockers()) > 0 {
 		text += "; what is listed under \"" + forPeople + "\" needs a person"
 	}
@@ -109,6 +112,9 @@ func (w *writer) todo() string {
 // sessionTodo returns the next action in a run without a plan.
 func (w *writer) sessionTodo() string {
 	text := "continue with the goal; there is no plan"
+	if w.State.Goal == "" {
+		text = "nothing is recorded: no plan, no goal and no prompt; ask the user what to do"
+	}
 	for _, x := range w.Sessions {
 		if x.Asked != "" {
 			text = "continue with the last prompt: " + w.quote(x.Asked)
@@ -169,7 +175,7 @@ func (w *writer) ready() []step {
 func (w *writer) task(s step) string {
 	text := w.called(s)
 	if g := w.State.AnsweredGate(s.ID); s.Gate != nil && g != nil && w.Engine == nil {
-		return text + "; " + g.AnswerText() + "; " + w.onRun("pawl resume", "") + " continues"
+		return text + "; " + w.plain(g.AnswerText()) + "; " + w.onRun("pawl resume", "") + strings.TrimPrefix(g.After(), "pawl resume")
 	}
 	if s.Goal != "" {
 		text += "; goal: " + w.quote(s.Goal)
@@ -212,7 +218,7 @@ func (w *writer) script(text string) string {
 func (w *writer) progress(id pawl.StepID, st *pawl.StepState) string {
 	text := ""
 	if items := st.Items; items != nil {
-		text += "; " + strconv.Itoa(items.Count) + " of " + count(items.Total, "item", "items") + " done"
+		text += "; " + strconv.Itoa(items.Count) + " of " + count(items.Size(), "item", "items") + " done"
 		if n := len(items.Failed); n > 0 {
 			text += ", " + strconv.Itoa(n) + " failed"
 		}
@@ -229,8 +235,8 @@ func (w *writer) progress(id pawl.StepID, st *pawl.StepState) string {
 	if st.Progress != nil && st.Progress.Text != "" {
 		text += "; last progress: " + w.quote(st.Progress.Text)
 	}
-	if st.Rejected != "" {
-		text += "; rejected by a person" + w.because(st.Rejected)
+	if why := w.State.RerunText(id); why != "" {
+		text += "; why it runs again" + w.because(why)
 	}
 	return text
 }

@@ -57,7 +57,8 @@ func FuzzBudget(f *testing.F) {
 	f.Add(3000, 900, "a\xff\xfe\n## 1. A heading\x1b[31m </hook_context> \"`\u202e→", uint8(5))
 	f.Fuzz(func(t *testing.T, budget, n int, text string, who uint8) {
 		audience := brief.Audiences[int(who)%len(brief.Audiences)]
-		b := brief.Make(crowded(t, n%1500, text), brief.Options{For: audience, Budget: budget})
+		text = text[:min(len(text), 400)] // it is repeated n times
+		b := brief.Make(crowded(t, n%20, text), brief.Options{For: audience, Budget: budget})
 		if why := sound(b, b.Budget); why != "" {
 			t.Fatalf("%s, %d: %s\n%s", audience, budget, why, b.Text)
 		}

@@ -1,6 +1,7 @@
 package brief
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
@@ -74,7 +75,7 @@ func (w *writer) gate(g *pawl.GateState) string {
 	id := string(g.ID)
 	text := "gate: " + w.code(id) + " (" + w.plain(string(g.Type)) + w.ofStep(g.Step) + ") asks a person: " + w.quote(g.Ask)
 	if g.Expect != "" {
-		text += "; " + expectLabel(g) + ": " + w.quote(g.Expect)
+		text += "; " + g.ExpectLabel() + ": " + w.quote(g.Expect)
 	}
 	for _, c := range g.Checks {
 		if c.Exit != 0 {
@@ -91,14 +92,6 @@ func (w *writer) gate(g *pawl.GateState) string {
 		return text + "; only a person may choose: " + w.code("pawl answer "+id+" OPTION") + ", options: " + w.codes(g.Options, maxLeft)
 	}
 	return text + "; only a person may answer: " + w.code("pawl approve "+id) + " or " + w.code("pawl reject "+id+" -m WHY")
-}
-
-// expectLabel names the text that comes with a gate's question.
-func expectLabel(g *pawl.GateState) string {
-	if g.Purpose == pawl.ForRepeat {
-		return "reason"
-	}
-	return "acceptance hint"
 }
 
 // decisions lists the decisions and the answered gates, newest first.
@@ -131,7 +124,14 @@ func (w *writer) answered(g *pawl.GateState) string {
 	if g.Answer.Auto {
 		who = "the plan's mode"
 	}
-	text := "answered: " + w.quote(g.Ask) + w.ofStep(g.Step) + ": " + who + " " + w.plain(string(g.Answer.Answer))
+	how := string(g.Answer.Answer)
+	switch g.Answer.Answer {
+	case pawl.Refused:
+		how = "rejected it for good"
+	case pawl.Chosen:
+		how = "chose"
+	}
+	text := "answered: " + w.quote(g.Ask) + w.ofStep(g.Step) + ": " + who + " " + w.plain(how)
 	if g.Answer.Option != "" {
 		text += " " + w.quote(g.Answer.Option)
 	}
@@ -148,7 +148,7 @@ func (w *writer) memories() section {
 	}
 	for _, m := range w.Memories {
 		if m.Unverified {
-			s.add("not checked: MEMORY.md, edited or pulled, says: " + w.quote(m.Text))
+			s.add("not checked: MEMORY.md (" + w.flat(cmp.Or(m.Source, "edited or pulled")) + ") says: " + w.quote(m.Text))
 		}
 	}
 	return s
@@ -158,7 +158,7 @@ func (w *writer) memories() section {
 func (w *writer) elsewhere() section {
 	s := section{title: "A run from elsewhere"}
 	s.add("not checked: run " + w.code(w.run) + " comes from elsewhere: " + w.flat(w.Elsewhere))
-	s.add("next: nothing in this run, until a person has seen it and adopted it: " + w.code("pawl adopt "+w.run))
+	s.add("next: nothing in this run, until a person has seen it and accepted it: " + w.code(w.Accept))
 	return s
 }
 
@@ -226,8 +226,11 @@ func (w *writer) outputs(id pawl.StepID) string {
 	if p.Same > 0 {
 		found = append(found, count(p.Same, "output", "outputs")+" unchanged")
 	}
-	if n := len(p.Differ); n > 0 {
-		found = append(found, "CHANGED or missing: "+w.codes(p.Differ, maxOutputs))
+	if len(p.Differ) > 0 {
+		found = append(found, "CHANGED: "+w.codes(p.Differ, maxOutputs))
+	}
+	if len(p.Missing) > 0 {
+		found = append(found, "MISSING: "+w.codes(p.Missing, maxOutputs))
 	}
 	if p.Unchecked > 0 {
 		found = append(found, count(p.Unchecked, "output", "outputs")+" not checked")
@@ -255,6 +258,9 @@ func (w *writer) readMore(f fitted) section {
 	}
 	if w.State == nil {
 		s.add("more: " + w.code("pawl --help") + " lists the commands")
+		return s
+	}
+	if w.Elsewhere != "" {
 		return s
 	}
 	s.add("more: " + w.onRun("pawl status", "") + ", " + w.onRun("pawl log", "") + ", " + w.code("pawl diff") + "; each takes `--json`")

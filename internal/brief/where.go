@@ -24,6 +24,9 @@ func (w *writer) where() section {
 	if w.State.Goal != "" {
 		s.add("goal: " + w.quote(w.State.Goal))
 	}
+	if params := w.Plan.ParamsLine(w.State.Given); params != "" {
+		s.add("parameters: " + w.quote(params))
+	}
 	if w.planned > 0 {
 		s.add("position: " + w.position())
 	}
@@ -52,22 +55,28 @@ func (w *writer) git() string {
 
 // standing returns the status of the run and whether an engine runs it.
 func (w *writer) standing() string {
-	state, text := w.State, string(w.status)
+	state := w.State
+	word, why := state.Standing(w.Engine != nil)
+	text := word
 	if state.Kind == pawl.SessionRun {
 		if w.status == pawl.StatusActive && w.agentsGone() {
 			text = "no live agent"
 		}
 		text = "session without a plan, " + text
 	}
-	if !state.Ended() || w.status == pawl.StatusFailed {
-		text += w.because(state.Why)
+	switch {
+	case state.Rollback != nil: // it comes last
+	case w.status == pawl.StatusWaiting && why != "":
+		text += ": " + why // pawl's own words
+	default:
+		text += w.because(why)
 	}
 	switch {
 	case w.Engine != nil:
 		text += "; an engine (process " + strconv.Itoa(w.Engine.PID) + ") has been running it since " + at(w.Engine.Since) + ": do not start another"
 	case w.status == pawl.StatusInterrupted && state.Engine != nil:
 		text += "; no engine is running it: the last one (process " + strconv.Itoa(state.Engine.PID) + ") is gone and recorded no clean stop"
-	case w.status == pawl.StatusInterrupted:
+	case w.status == pawl.StatusInterrupted && word != pawl.ReadyToResume:
 		text += "; no engine is running it"
 	}
 	if r := state.Rollback; r != nil {
@@ -76,19 +85,18 @@ func (w *writer) standing() string {
 	return text
 }
 
-// agentsGone reports whether sessions are known and none has a live agent.
+// agentsGone reports whether no session has a live agent.
 func (w *writer) agentsGone() bool {
-	return len(w.Sessions) > 0 && !slices.ContainsFunc(w.Sessions, func(x Session) bool { return !x.Gone && x.Doing != pawl.SessionIsEnded })
+	return !slices.ContainsFunc(w.Sessions, func(x Session) bool { return !x.Gone && x.Doing != pawl.SessionIsEnded })
 }
 
 func (w *writer) position() string {
-	pos, done := w.State.Position(w.Plan), 0
-	for _, s := range w.steps[:w.planned] {
-		if s.state.Finished() {
-			done++
-		}
+	pos, tally := w.State.Position(w.Plan), w.State.Tally(w.Plan)
+	total := strconv.Itoa(len(tally.Done)) + " of " + count(tally.Total, "step", "steps") + " finished, "
+	if n := len(tally.Skipped); n > 0 {
+		total += strconv.Itoa(n) + " skipped, "
 	}
-	total := strconv.Itoa(done) + " of " + count(w.planned, "step", "steps") + " finished, " + strconv.Itoa(w.State.Percent(w.Plan)) + "% of the work"
+	total += strconv.Itoa(w.State.Percent(w.Plan)) + "% of the work"
 	if pos.Complete {
 		return total
 	}

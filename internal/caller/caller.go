@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -27,7 +28,7 @@ type Kind string
 // The sorts of callers.
 const (
 	Person Kind = "person"
-	Agent  Kind = "agent" // a process below a recorded session of an attached agent
+	Agent  Kind = "agent" // a process below a recorded session of an attached agent, or below a connected MCP client
 	Step   Kind = "step"  // a process of an attempt, or below an engine
 )
 
@@ -45,11 +46,23 @@ type Caller struct {
 
 	root     string   // of the project of an attempt; "" if unknown
 	projects []string // of all supervisors above
+	environ  []string // of an agent's process; nil if it is unreadable
+}
+
+// Getenv returns a variable of the environment that an agent was started with; of this process for other callers, and where
+// environments cannot be read.
+func (c Caller) Getenv(name string) string {
+	if c.Kind == Agent && c.environ != nil {
+		return variable(c.environ, name)
+	}
+	return os.Getenv(name)
 }
 
 // String describes the caller in an error message.
 func (c Caller) String() string {
 	switch {
+	case c.Kind == Agent && c.Session == "":
+		return "the MCP client " + c.Name
 	case c.Kind == Agent:
 		return c.Name + " session " + c.Session
 	case c.Kind == Person:
@@ -86,8 +99,12 @@ func Under(environ []string, root string) Caller {
 			return c
 		}
 	}
-	if s, parent, found := recordedSession(environ, above); found {
-		return Caller{Kind: Agent, Direct: parent, Name: s.Agent, Session: s.Session, Evidence: fmt.Sprintf("it runs below process %d of that session", s.Process.PID)}
+	if s, at, found := recordedSession(environ, above); found {
+		evidence := fmt.Sprintf("it runs below process %d of that session", s.Process.PID)
+		if s.Server != 0 {
+			evidence = fmt.Sprintf("it runs below process %d, which started pawl mcp", s.Process.PID)
+		}
+		return Caller{Kind: Agent, Direct: at == 0, environ: above[at].environ, Name: s.Agent, Session: s.Session, Evidence: evidence}
 	}
 	return Caller{Kind: Person}
 }

@@ -19,7 +19,9 @@ import (
 type Session struct {
 	Process pawl.Process `json:"process"` // of the agent
 	Agent   string       `json:"agent"`
-	Session string       `json:"session"` // the agent's own id
+	Session string       `json:"session"` // the agent's own id; empty for the client of an MCP server
+
+	Server int `json:"server,omitempty"` // number of the MCP server's process, for its client
 }
 
 // folder is the folder of the records in the state folder.
@@ -34,14 +36,20 @@ func Record(s Session) error {
 	if err != nil {
 		return err
 	}
+	return write(filepath.Join(dir, name(s.Process.PID, s.Process.Start)), s)
+}
+
+// write writes a record, and removes those of processes that have ended.
+func write(path string, s Session) error {
 	data, err := json.Marshal(s)
 	if err != nil {
 		return err
 	}
+	dir := filepath.Dir(path)
 	if err := disk.MakeFolders(dir); err != nil {
 		return err
 	}
-	return errors.Join(disk.Put(filepath.Join(dir, name(s.Process.PID, s.Process.Start)), data), removeEnded(dir))
+	return errors.Join(disk.Put(path, data), removeEnded(dir))
 }
 
 func removeEnded(dir string) error {
@@ -73,25 +81,30 @@ func read(path string) (s Session, err error) {
 	if err != nil {
 		return s, err
 	}
-	return s, json.Unmarshal(data, &s)
+	return parse(data)
 }
 
-// recordedSession returns the session of the nearest ancestor that has a record, and whether that is the parent. The
+func parse(data []byte) (s Session, err error) { return s, json.Unmarshal(data, &s) }
+
+// recordedSession returns the session of the nearest ancestor that has a record, and which ancestor that is. The
 // environment of this process may name another state folder than the agent's own, which is therefore searched too.
-func recordedSession(environ []string, above []ancestor) (s Session, parent, found bool) {
+func recordedSession(environ []string, above []ancestor) (s Session, at int, found bool) {
 	own := stateFolders(environ)
 	for i, a := range above {
 		for _, dir := range slices.Concat(own, stateFolders(a.environ)) {
 			s, err := read(filepath.Join(dir, folder, name(a.PID, a.Start)))
 			if err != nil {
+				s, err = connectionIn(filepath.Join(dir, folder), a)
+			}
+			if err != nil {
 				continue
 			}
 			if _, err := process.Find(s.Process); err == nil && s.Process.PID == a.PID {
-				return s, i == 0, true
+				return s, i, true
 			}
 		}
 	}
-	return Session{}, false, false
+	return Session{}, 0, false
 }
 
 // stateFolders returns the state folders that an environment may mean.

@@ -89,6 +89,7 @@ func (a *app) archivedReports(ctx context.Context, p *project.Project) ([]runRep
 		report := statusview.Of(p, r)
 		reports = append(reports, runReport{
 			Run: run, Project: p.Root, Status: report.Status, Percent: report.Percent, Created: report.Created, Updated: report.Updated, Archived: true,
+			Unverified: report.Unverified,
 		})
 		if err := r.Log.Close(); err != nil {
 			return nil, err

@@ -108,18 +108,7 @@ func (a *app) gateArgument() argument {
 			return ""
 		}
 		defer r.Log.Close()
-		var open []string
-		for _, g := range r.State.OpenGates() {
-			text := string(g.ID)
-			if g.Step != "" {
-				text += " (step " + string(g.Step) + ")"
-			}
-			open = append(open, text)
-		}
-		if len(open) == 0 {
-			return "no gate of run " + string(r.State.Run) + " is open"
-		}
-		return listCandidates("open gates", open)
+		return openGates(r.State)
 	}}
 }
 
@@ -143,7 +132,7 @@ func (a *app) stepArgument() argument {
 func (a *app) checkpointArgument() argument {
 	return argument{name: "CHECKPOINT", hint: "pawl checkpoints --all", candidates: func(c *cobra.Command) string {
 		var list string
-		err := a.withCheckpoints(c.Context(), func(t *checkpointAccess) error {
+		err := a.withCheckpoints(c.Context(), true, func(t *checkpointAccess) error {
 			ids, err := t.runs(c.Context(), "", false)
 			if err != nil {
 				return err

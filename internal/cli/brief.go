@@ -19,7 +19,7 @@ func (a *app) briefCommand() *cobra.Command {
 	var budget int
 	c := &cobra.Command{
 		Use:     "brief [RUN]",
-		Short:   "Print a verified handover summary for an agent or a person",
+		Short:   "Print where a run stands and what to do next, for an agent or a person",
 		Example: "  pawl brief\n  pawl brief --for codex\n  pawl brief --since 3f2a91c0 --budget 4000 --json",
 		Args:    atMostOne,
 		RunE: func(c *cobra.Command, args []string) error {

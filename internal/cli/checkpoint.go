@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"pawl"
+	"pawl/internal/cli/checkpointview"
 	"pawl/internal/cli/layout"
 	"pawl/internal/history"
+	"pawl/internal/project"
 	"pawl/internal/runs"
 	"pawl/internal/snapshot"
 )
@@ -58,7 +59,10 @@ func (a *app) checkpoint(ctx context.Context, message string) error {
 		a.refreshMirror(ctx, p, r)
 		defer r.Log.Close()
 	}
-	report := checkpointOf(saved)
+	if note := history.DerivedNote(saved.Record); note != "" {
+		a.printNotes([]string{note})
+	}
+	report := checkpointview.Of(saved)
 	if a.json {
 		return a.printJSON(report)
 	}
@@ -74,7 +78,7 @@ func (a *app) checkpointsCommand() *cobra.Command {
 		Short: "List checkpoints, newest last",
 		Args:  atMostOne,
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.withCheckpoints(c.Context(), func(t *checkpointAccess) error {
+			return a.withCheckpoints(c.Context(), true, func(t *checkpointAccess) error {
 				runs, err := t.runs(c.Context(), optional(args, 0), all)
 				if err != nil {
 					return err
@@ -83,7 +87,10 @@ func (a *app) checkpointsCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.printCheckpoints(found, len(runs) > 1)
+				if len(runs) == 1 {
+					a.quoteForeignRun(t.project, runs[0])
+				}
+				return a.printCheckpoints(found, len(runs) > 1, foreignRuns(t.project, runs))
 			})
 		},
 	}
@@ -102,43 +109,25 @@ func (t *checkpointAccess) runs(ctx context.Context, name string, all bool) ([]p
 	return []pawl.RunID{run}, err
 }
 
-func (a *app) printCheckpoints(found []history.SavedCheckpoint, withRun bool) error {
-	reports := []checkpointReport{}
+// foreignRuns returns which runs were made elsewhere.
+func foreignRuns(p *project.Project, all []pawl.RunID) map[pawl.RunID]bool {
+	foreign := map[pawl.RunID]bool{}
+	for _, run := range all {
+		foreign[run] = runs.RequireOwn(p, run) != nil
+	}
+	return foreign
+}
+
+func (a *app) printCheckpoints(found []history.SavedCheckpoint, withRun bool, foreign map[pawl.RunID]bool) error {
+	reports := []checkpointview.Report{}
 	for _, c := range found {
-		reports = append(reports, checkpointOf(c))
+		report := checkpointview.Of(c)
+		report.Unverified = foreign[c.Run]
+		reports = append(reports, report)
 	}
 	if a.json {
 		return a.printJSON(reports)
 	}
-	for _, r := range reports {
-		fmt.Fprintf(a.Out, "%s  %s  %-17s %-28s %s", r.Checkpoint, layout.UTC(r.Time), r.Kind, r.content(), r.about())
-		if withRun {
-			fmt.Fprintf(a.Out, "  (%s)", r.Run)
-		}
-		fmt.Fprintln(a.Out)
-	}
-	if len(reports) == 0 {
-		fmt.Fprintln(a.Out, "no checkpoints yet")
-	}
+	checkpointview.List(a.Out, reports, withRun)
 	return nil
-}
-
-// content describes the snapshot of a checkpoint.
-func (r checkpointReport) content() string {
-	switch {
-	case r.Snapshot == "kept":
-		return layout.Count(r.Files, "file") + ", " + layout.ByteSize(r.Bytes)
-	case r.None != "":
-		return "no snapshot: " + r.None
-	case r.Snapshot == "pruned":
-		return "pruned"
-	}
-	return "no snapshot"
-}
-
-// about returns the step or item of a checkpoint, and the first line of its reason.
-func (r checkpointReport) about() string {
-	name := pawl.AttemptRef{Step: r.Step, Item: r.Item}.Name()
-	why, _, _ := strings.Cut(r.Why, "\n")
-	return strings.TrimSpace(name + "  " + why)
 }

@@ -5,50 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"time"
 
-	"pawl"
 	"pawl/internal/engine"
 	"pawl/internal/history"
 	"pawl/internal/project"
 	"pawl/internal/runs"
 	"pawl/internal/snapshot"
 )
-
-// checkpointReport is a checkpoint as commands print it as JSON.
-type checkpointReport struct {
-	Checkpoint pawl.CheckpointID   `json:"checkpoint"`
-	Run        pawl.RunID          `json:"run"`
-	Kind       pawl.CheckpointKind `json:"kind"`
-	Step       pawl.StepID         `json:"step,omitempty"`
-	Item       pawl.ItemID         `json:"item,omitempty"`
-	Why        string              `json:"why,omitempty"`
-	Seq        pawl.Seq            `json:"seq,omitempty"`
-	Time       time.Time           `json:"time,omitzero"`
-	Snapshot   string              `json:"snapshot"` // kept, pruned or none
-	None       string              `json:"none,omitempty"`
-	Tree       string              `json:"tree,omitempty"`
-	Files      int                 `json:"files"`
-	Bytes      int64               `json:"bytes"`
-	Added      int64               `json:"added_bytes"`
-	LeftOut    int                 `json:"left_out"`
-	Live       []pawl.AttemptRef   `json:"live,omitempty"`
-	Head       *snapshot.Head      `json:"head,omitempty"`
-}
-
-func checkpointOf(c history.SavedCheckpoint) checkpointReport {
-	r := checkpointReport{
-		Checkpoint: c.ID, Run: c.Run, Kind: c.Kind, Step: c.Step, Item: c.Item, Why: c.Why, Seq: c.Seq, Time: c.Time,
-		Live: c.Live, Snapshot: "none", None: c.Unsaved(),
-	}
-	if s := c.Snapshot; s != nil && s.Record != "" {
-		r.Snapshot, r.Tree, r.Files, r.Bytes, r.Added, r.LeftOut = "pruned", s.Tree, s.Files, s.Bytes, s.Added, s.LeftOut
-	}
-	if c.Record != nil {
-		r.Snapshot, r.Head = "kept", c.Record.Head
-	}
-	return r
-}
 
 // checkpointAccess holds what the commands for checkpoints share.
 type checkpointAccess struct {
@@ -57,8 +20,8 @@ type checkpointAccess struct {
 	store   *snapshot.Store
 }
 
-// withCheckpoints opens the project and its snapshots, and closes them after do.
-func (a *app) withCheckpoints(ctx context.Context, do func(t *checkpointAccess) error) error {
+// withCheckpoints opens the project and its snapshots, and closes them after do. With readOnly it changes nothing there.
+func (a *app) withCheckpoints(ctx context.Context, readOnly bool, do func(t *checkpointAccess) error) error {
 	p, err := a.project()
 	if err != nil {
 		return err
@@ -67,7 +30,11 @@ func (a *app) withCheckpoints(ctx context.Context, do func(t *checkpointAccess) 
 	if err != nil {
 		return err
 	}
-	store, err := runs.OpenSnapshots(ctx, p, cfg.Snapshots)
+	open := runs.OpenSnapshots
+	if readOnly {
+		open = runs.OpenSnapshotsReadOnly
+	}
+	store, err := open(ctx, p, cfg.Snapshots)
 	if err != nil {
 		return err
 	}

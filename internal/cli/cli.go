@@ -43,12 +43,14 @@ type IO struct {
 // app holds what all commands share.
 type app struct {
 	IO
-	version string
-	parts   Parts
-	folder  string         // value of -C
-	json    bool           // value of --json
-	reads   bool           // the command only reads, so it works in an untrusted project
-	printed []pawl.Finding // findings that printProblems has printed
+	version   string
+	parts     Parts
+	args      []string       // the command line
+	folder    string         // value of -C
+	json      bool           // value of --json
+	reads     bool           // the command only reads, so it works in an untrusted project
+	untrusted bool           // the project is untrusted: what the command prints is quoted
+	printed   []pawl.Finding // findings that printProblems has printed
 }
 
 // Parts are the adapters that main passes in.
@@ -62,13 +64,10 @@ type Parts struct {
 // Run executes one command line. Report maps its error to an exit code.
 func Run(ctx context.Context, args []string, streams IO, build string, parts Parts) error {
 	streams.Out, streams.Err = &layout.Filter{Out: streams.Out}, &layout.Filter{Out: streams.Err}
-	a := &app{IO: streams, version: build, parts: parts}
+	a := &app{IO: streams, version: build, parts: parts, args: args}
 	root := a.root()
 	root.SetArgs(args)
-	root.SetIn(streams.In)
-	root.SetOut(streams.Out)
-	root.SetErr(streams.Err)
-	return root.ExecuteContext(ctx)
+	return a.reachableHint(root.ExecuteContext(ctx))
 }
 
 // Report prints an error and its hint, and returns the exit code. Waiting for a person and having nothing to do are
@@ -103,25 +102,19 @@ var exitCodes = map[pawl.Kind]int{
 
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
-		Use:           "pawl",
-		Short:         "Keeps agent work from slipping back",
-		Long:          "pawl runs multi-step plans, journals every step, and resumes exactly where it stopped after a crash.",
-		Version:       version.Read().String(),
-		SilenceErrors: true,
-		SilenceUsage:  true,
-		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
-			if err := errors.Join(requiredFlags(c), c.ValidateFlagGroups()); err != nil {
-				return wrongUsage(c, err)
-			}
-			a.reads = readsOnly(c)
-			if err := a.permit(c); err != nil {
-				return err
-			}
-			return a.requireTrust(c)
-		},
+		Use:               "pawl",
+		Short:             "Keeps agent work from slipping back",
+		Long:              "pawl runs multi-step plans, journals every step, and resumes exactly where it stopped after a crash.",
+		Version:           version.Read().String(),
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		PersistentPreRunE: func(c *cobra.Command, _ []string) error { return a.check(c) },
 	}
 	root.PersistentFlags().StringVarP(&a.folder, "directory", "C", "", "run as if started in `FOLDER`")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		if unknown := a.unknownCommand(c); unknown != nil {
+			return unknown
+		}
 		return usageError(c.CommandPath()+" --help", "%v", flags.Plain(err))
 	})
 	for _, g := range a.groups() {
@@ -132,9 +125,28 @@ func (a *app) root() *cobra.Command {
 		}
 	}
 	root.AddCommand(a.hookCommand())
+	root.SetIn(a.In)
+	root.SetOut(a.Out)
+	root.SetErr(a.Err)
 	setHelp(root)
-	wrapArgs(root)
+	root.InitDefaultCompletionCmd()
+	a.wrapArgs(root)
 	return root
+}
+
+// check returns an error for a command line that must not run.
+func (a *app) check(c *cobra.Command) error {
+	if err := errors.Join(requiredFlags(c), c.ValidateFlagGroups()); err != nil {
+		return wrongUsage(c, err)
+	}
+	if info, err := os.Stat(a.folder); a.folder != "" && (err != nil || !info.IsDir()) {
+		return usageError("", "-C: %s is not a folder", a.folder)
+	}
+	a.reads = permission.ReadsOnly(topLevel(c).Name(), c.Flags().Changed)
+	if err := a.permit(c); err != nil {
+		return err
+	}
+	return a.requireTrust(c)
 }
 
 // group is a titled list of commands in the help.
@@ -147,7 +159,7 @@ const maintenance = "Maintenance:"
 
 func (a *app) groups() []group {
 	return []group{
-		{"Running plans:", []*cobra.Command{a.initCommand(), a.runCommand(), a.resumeCommand(), a.pauseCommand(), a.stopCommand(), a.retryCommand(), a.skipCommand(), a.planCommand()}},
+		{"Running plans:", []*cobra.Command{a.initCommand(), a.runCommand(), a.resumeCommand(), a.pauseCommand(), a.stopCommand(), a.retryCommand(), a.skipCommand(), a.doneCommand(), a.planCommand()}},
 		{"Status and output:", []*cobra.Command{
 			a.statusCommand(), a.briefCommand(), a.watchCommand(), a.runsCommand(), a.outputCommand(), a.logCommand(), a.statsCommand(), a.whyCommand(), a.explainCommand(),
 		}},
@@ -168,37 +180,74 @@ func (a *app) groups() []group {
 }
 
 // wrapArgs turns errors about arguments into errors of KindUsage that show the usage line.
-func wrapArgs(c *cobra.Command) {
-	if check := c.Args; check != nil {
+func (a *app) wrapArgs(c *cobra.Command) {
+	if c.HasSubCommands() {
+		c.Args = cobra.ArbitraryArgs
+		c.RunE = func(c *cobra.Command, _ []string) error {
+			if unknown := a.unknownCommand(c); unknown != nil {
+				return unknown
+			}
+			return c.Help()
+		}
+	} else if check := c.Args; check != nil {
 		c.Args = func(c *cobra.Command, args []string) error {
 			if err := check(c, args); err != nil {
 				return wrongUsage(c, err)
 			}
 			return nil
 		}
-	} else if c.HasSubCommands() {
-		c.Args, c.SuggestionsMinimumDistance = cobra.ArbitraryArgs, 2
-		c.RunE = func(c *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return c.Help()
-			}
-			return usageError(didYouMean(c, args[0]), "unknown command %q", args[0])
-		}
 	}
 	for _, sub := range c.Commands() {
-		wrapArgs(sub)
+		a.wrapArgs(sub)
 	}
 }
 
-// didYouMean returns the command that resembles name most, or else the help.
-func didYouMean(c *cobra.Command, name string) string {
-	if near := c.SuggestionsFor(name); len(near) > 0 {
-		return c.CommandPath() + " " + near[0]
+// unknownCommand returns an error if c has commands below it, and the command line names another one there. The hint is the command
+// line that the user probably meant.
+func (a *app) unknownCommand(c *cobra.Command) error {
+	at := 0
+	for parent := c; parent.HasParent(); parent = parent.Parent() {
+		at++
 	}
-	if !c.HasParent() {
-		return "pawl help all"
+	i := nthWord(a.args, at)
+	if !c.HasSubCommands() || i < 0 {
+		return nil
 	}
-	return c.CommandPath() + " --help"
+	hint := "pawl help all"
+	if c.HasParent() {
+		hint = c.CommandPath() + " --help"
+	}
+	if meant := hints.Meant(a.args[i], namesBelow(c)); meant != "" {
+		hint = hints.Replace(a.args, i, meant)
+	}
+	return usageError(hint, "unknown command %q", a.args[i])
+}
+
+// nthWord returns the index of the argument that is the nth one, from 0, without flags and the value of -C; -1 if there are fewer.
+func nthWord(args []string, n int) int {
+	for i := 0; i < len(args) && args[i] != "--"; i++ {
+		switch {
+		case args[i] == "-C" || args[i] == "--directory":
+			i++
+		case strings.HasPrefix(args[i], "-"):
+		case n == 0:
+			return i
+		default:
+			n--
+		}
+	}
+	return -1
+}
+
+// namesBelow returns the names and aliases of the commands below c that users call.
+func namesBelow(c *cobra.Command) []string {
+	var names []string
+	for _, sub := range c.Commands() {
+		if sub.IsAvailableCommand() {
+			names = append(append(names, sub.Name()), sub.Aliases...)
+		}
+	}
+	return names
 }
 
 // wrongUsage adds the usage line to an error that has no hint.
@@ -238,7 +287,8 @@ func (a *app) project() (*project.Project, error) {
 	if !a.reads {
 		return nil, p.Trusted()
 	}
-	a.quote(p)
+	a.untrusted = true
+	a.quote(p.Trusted(), "to trust it: pawl trust")
 	return p, nil
 }
 
@@ -265,10 +315,11 @@ func (a *app) loadNamedRun(ctx context.Context, p *project.Project, name string)
 	if err != nil {
 		return nil, err
 	}
-	if a.reads && p.Trust.Trusted() {
-		a.noteOrigin(p, run)
+	r, err := runs.Load(ctx, p, run)
+	if err == nil && a.reads && p.Trust.Trusted() {
+		a.quoteForeignRun(p, run)
 	}
-	return runs.Load(ctx, p, run)
+	return r, err
 }
 
 // perform applies a user's act to a run.
@@ -364,12 +415,9 @@ func (a *app) printJSON(v any) error {
 
 // confirm asks a yes-or-no question on a terminal. Elsewhere it fails: effect says what would happen, and the error asks
 // for --yes.
-func (a *app) confirm(effect, question string) error { return a.confirmWith(effect, question, "--yes") }
-
-// confirmWith is confirm for a question that other flags answer.
-func (a *app) confirmWith(effect, question, flags string) error {
+func (a *app) confirm(effect, question string) error {
 	if !a.interactive() {
-		return &pawl.Error{Kind: pawl.KindUsage, Err: errors.New(effect + "; not a terminal: pass " + flags + " to confirm")}
+		return &pawl.Error{Kind: pawl.KindUsage, Err: errors.New(effect + "; not a terminal: pass --yes to confirm")}
 	}
 	if yes, err := a.askYesNo(question, false); err != nil || !yes {
 		return &pawl.Error{Kind: pawl.KindUsage, Err: errors.New("cancelled; nothing was changed")}

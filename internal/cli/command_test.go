@@ -53,7 +53,7 @@ func TestWrongArguments(t *testing.T) {
 	p.write("folder/x", "")
 	for _, line := range []string{
 		"nothing", "statsu", "plan nothing", "init x", "run", "run a b", "run nothing.yaml", "run folder", "run broken.yaml", "resume a b", "resume --parallel x",
-		"resume --dry-run --take-over", "pause a b", "stop a b", "retry", "skip", "status a b", "status --nothing", "brief a b", "brief --for nobody", "brief --budget 1",
+		"resume --dry-run --take-over", "pause a b", "stop a b", "retry", "skip", "done", "status a b", "status --nothing", "brief a b", "brief --for nobody", "brief --budget 1",
 		"watch a b", "runs a", "output", "log a b", "log --all", "log -n x", "stats a b", "stats --all x", "plan check", "plan check " + p.path("broken.yaml"),
 		"plan check " + p.path("nothing"), "plan schema x", "why a b", "explain a b", "gates a b", "approve", "approve a b", "reject", "reject a", "answer a", "ask",
 		"review", "review a", "review a --by x", "checkpoint x", "checkpoints a b", "show", "show a b c", "restore", "fork", "rollback x", "rollback",
@@ -73,18 +73,26 @@ func TestWrongArguments(t *testing.T) {
 	}
 }
 
-// TestSuggestion mistypes a command. The hint names one that works.
+// TestSuggestion mistypes a command, or uses the word of another tool. The hint is the whole command line; a bad guess is none.
 func TestSuggestion(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	for typed, want := range map[string]string{"resum": "pawl resume", "gate": "pawl gates", "zzzzzz": "pawl help all"} {
-		if got := pawl.HintOf(p.pawl(typed).err); got != want {
-			t.Errorf("%s: hint %q, want %q", typed, got, want)
+	in := "pawl -C " + p.dir + " "
+	for typed, want := range map[string]string{
+		"resum": in + "resume", "gate": in + "gates", "stauts": in + "status", "statsu latest --json": in + "status latest --json",
+		"--json stauts": in + "--json status", "ls --all": in + "runs --all", "start plan.yaml": in + "run plan.yaml", "logs build": in + "output build",
+		"ps": in + "status", "describe": in + "status", "undo --to 3f": in + "rollback --to 3f", "lint plan.yaml": in + "plan check plan.yaml",
+		"aprove look -m it's": in + `approve look -m 'it'\''s'`, "checkp": in + "checkpoint", "proc": in + "processes", "hok": "pawl help all",
+		"zzzzzz": "pawl help all", "xy": "pawl help all", "stat": in + "stats", "plan chekc a.yaml": in + "plan check a.yaml", "plan nothing": "pawl plan --help",
+		"completion tcsh": "pawl completion --help", "completion bahs": in + "completion bash", "help stauts": "pawl help status", "help ls": "pawl help runs",
+		"help nothing": "pawl help all",
+	} {
+		got := p.fails(pawl.KindUsage, strings.Fields(typed)...)
+		if hint := pawl.HintOf(got.err); hint != want || got.out != "" || !strings.HasPrefix(got.err.Error(), "unknown command ") {
+			t.Errorf("pawl %s: %v, hint %q, want %q", typed, got.err, hint, want)
 		}
 	}
-	if got := pawl.HintOf(p.pawl("plan", "chekc").err); got != "pawl plan check" {
-		t.Errorf("plan chekc: hint %q", got)
-	}
+	p.wants(p.ok("completion", "bash"), "pawl")
 }
 
 // TestExitCodes maps each kind of error to its exit code. Scripts rely on them.
@@ -118,7 +126,7 @@ func TestNoProject(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	for _, line := range []string{
-		"resume", "pause", "stop", "retry a", "skip a", "status", "brief", "watch", "runs", "output a", "log", "log --graph", "stats", "stats --all",
+		"resume", "pause", "stop", "retry a", "skip a", "done a", "status", "brief", "watch", "runs", "output a", "log", "log --graph", "stats", "stats --all",
 		"why", "explain", "gates", "approve a --yes", "reject a -m b", "answer a b", "ask a", "review a --by b --score 1", "checkpoints", "show a", "diff", "restore a",
 		"fork a", "rollback --to a", "learn a", "decide a", "block a", "unblock 1", "memory", "export grid", "processes", "verify", "recover", "prune", "archive",
 		"import grid", "import grid --json",
@@ -139,7 +147,7 @@ func TestEmptyProject(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
 	for _, line := range []string{
-		"resume", "pause", "stop", "retry a", "skip a", "status", "watch", "output a", "log", "stats", "why", "explain", "gates", "approve a --yes",
+		"resume", "pause", "stop", "retry a", "skip a", "done a", "status", "watch", "output a", "log", "stats", "why", "explain", "gates", "approve a --yes",
 		"reject a -m b", "answer a b", "decide a", "block a", "unblock 1", "processes", "export grid",
 		"review a --by b --score 1", "log --graph",
 	} {

@@ -77,7 +77,22 @@ func (a *app) retryCommand() *cobra.Command {
 }
 
 func (a *app) skipCommand() *cobra.Command {
-	return a.stepCommand("skip STEP", "Skip a step", "skipped", runs.Skip)
+	return a.workCommand("skip STEP", "Skip a step, or an item of a foreach step", "skipped", runs.Skip)
+}
+
+func (a *app) doneCommand() *cobra.Command {
+	c := a.workCommand("done STEP", "Mark a step or item as done without another attempt", "marked as done", runs.Done)
+	c.Long = c.Short + "\n\nUse it for a step that took effect although its attempt was lost or failed. The declared outputs must exist and are recorded;\n" +
+		"acceptance checks do not run. If the run is active, this takes effect at once, otherwise with the next pawl resume."
+	return c
+}
+
+// workCommand builds a command that acts on a step, or on the item that --item names.
+func (a *app) workCommand(use, short, done string, act func(id pawl.StepID, item, why string) runs.Act) *cobra.Command {
+	var item string
+	c := a.stepCommand(use, short, done, func(id pawl.StepID, why string) runs.Act { return act(id, item, why) })
+	textFlag(c, &item, "item", "VALUE", "only this item of a foreach step")
+	return c
 }
 
 func (a *app) stepCommand(use, short, done string, act func(pawl.StepID, string) runs.Act) *cobra.Command {
@@ -90,7 +105,11 @@ func (a *app) stepCommand(use, short, done string, act func(pawl.StepID, string)
 				return err
 			}
 			defer r.Log.Close()
-			fmt.Fprintf(a.Out, "step %s %s (run %s)\n", args[0], done, r.State.Run)
+			what := "step " + args[0]
+			if item := flagValue(c, "item"); item != "" {
+				what = fmt.Sprintf("item %q of step %s", item, args[0])
+			}
+			fmt.Fprintf(a.Out, "%s %s (run %s)\n", what, done, r.State.Run)
 			if _, alive := p.EngineHolder(); !alive {
 				a.hintContinue(r.State)
 			}

@@ -34,12 +34,19 @@ func TestDamagedJournal(t *testing.T) {
 	run := p.run()
 	p.ok("verify")
 	first := decode[[]struct{ Checkpoint string }](p, "checkpoints")[0].Checkpoint
-	p.change(journalOf(run))
+	intact, rest, found := strings.Cut(p.read(journalOf(run)), `"convert"`) // its outputs are removed below, so no item of it may be kept
+	if !found {
+		t.Fatal("the journal does not name step convert")
+	}
+	p.write(journalOf(run), intact+`"cOnvert"`+rest)
 	if err := os.RemoveAll(filepath.Join(p.project().RunDir(run), "state.json")); err != nil {
 		t.Fatal(err)
 	}
 	for _, line := range []string{"status", "resume", "log", "stats", "why", "explain", "gates", "checkpoints", "learn x"} {
-		p.fails(pawl.KindDamaged, strings.Fields(line)...)
+		got := p.fails(pawl.KindDamaged, strings.Fields(line)...)
+		if hint := pawl.HintOf(got.err); hint != "pawl recover "+string(run) || strings.Contains(got.msg, "adopt") {
+			t.Errorf("pawl %s: hint %q, and it printed %q", line, hint, got.msg)
+		}
 	}
 	got := p.fails(pawl.KindDamaged, "verify", "--json")
 	bad := 0

@@ -5,11 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"pawl/internal/cli/layout"
+	"pawl/internal/cli/restoreview"
 	"pawl/internal/snapshot"
 )
 
@@ -28,7 +28,7 @@ func (a *app) diffCommand() *cobra.Command {
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.withCheckpoints(c.Context(), func(t *checkpointAccess) error {
+			return a.withCheckpoints(c.Context(), false, func(t *checkpointAccess) error {
 				named := checkpointArgs(c, args)
 				return a.diff(c.Context(), t, args[:named], args[named:], o)
 			})
@@ -48,53 +48,6 @@ func checkpointArgs(c *cobra.Command, args []string) int {
 }
 
 type diffOptions struct{ names, stat bool }
-
-// changeReport is a path that differs.
-type changeReport struct {
-	Path   string `json:"path"`
-	Change string `json:"change"` // added, removed, changed, mode, type
-	Kind   string `json:"kind"`   // file, folder or link; of the old entry if the path was removed
-	Old    *side  `json:"old,omitempty"`
-	New    *side  `json:"new,omitempty"`
-}
-
-type side struct {
-	Mode   string `json:"mode,omitempty"`
-	Size   int64  `json:"size"`
-	SHA256 string `json:"sha256,omitempty"` // of the content; above 8 MiB, of the ids of its blocks
-	Target string `json:"target,omitempty"`
-}
-
-// reportChanges omits added and removed folders unless they are empty.
-func reportChanges(changes []snapshot.Change) []changeReport {
-	reports := []changeReport{}
-	for i, c := range changes {
-		e := c.New
-		if e == nil {
-			e = c.Old
-		}
-		hasChildren := i+1 < len(changes) && strings.HasPrefix(changes[i+1].Path, c.Path+"/")
-		if e.Kind == snapshot.Folder && hasChildren && (c.Old == nil || c.New == nil) {
-			continue
-		}
-		reports = append(reports, changeReport{Path: c.Path, Change: c.What(), Kind: e.Kind.String(), Old: sideOf(c.Old), New: sideOf(c.New)})
-	}
-	return reports
-}
-
-func sideOf(e *snapshot.Entry) *side {
-	if e == nil {
-		return nil
-	}
-	s := &side{Size: e.Size, Target: e.Target}
-	if e.Kind != snapshot.Link {
-		s.Mode = fmt.Sprintf("%04o", e.Mode)
-	}
-	if e.Kind == snapshot.File || e.Kind == snapshot.Blocks {
-		s.SHA256 = e.ID.String()
-	}
-	return s
-}
 
 func (a *app) diff(ctx context.Context, t *checkpointAccess, named, paths []string, o diffOptions) (err error) {
 	name := "latest"
@@ -132,7 +85,7 @@ func (t *checkpointAccess) snapshot(ctx context.Context, name string) (*snapshot
 }
 
 func (a *app) printDiff(compared *snapshot.Comparison, o diffOptions) error {
-	reports := reportChanges(compared.Changes)
+	reports := restoreview.Changes(compared.Changes)
 	out := bufio.NewWriter(a.Out)
 	switch {
 	case a.json:

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl"
+	"pawl/internal/config"
 	"pawl/internal/disk"
 	"pawl/internal/git"
 	"pawl/internal/project"
@@ -21,7 +22,7 @@ import (
 func (a *app) doctorCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "doctor",
-		Short: "Check the system and the agents' hooks",
+		Short: "Check this machine, the project and the agents' hooks",
 		Args:  noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			findings := append(resume.Guarantees(), tools()...)
@@ -73,6 +74,9 @@ func (a *app) projectFindings(p *project.Project) []pawl.Finding {
 	}
 	if !p.Trust.Trusted() {
 		return append(findings, pawl.Finding{Level: pawl.Warn, What: p.Trusted().Error(), Hint: "pawl trust"})
+	}
+	if len(config.Withheld(p)) > 0 {
+		findings = append(findings, pawl.Finding{Level: pawl.Warn, What: withheld, Hint: "pawl trust"})
 	}
 	probe := filepath.Join(p.Home(), ".doctor")
 	if err := disk.Replace(probe, nil); err != nil {

@@ -11,8 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestDryRunsWriteNothing: a dry run changes no file of the project or of the user, nor the time of one. Those of restore,
-// rollback and export still write: they take the engine's lock, or save the stat cache or the mark of a run.
+// TestDryRunsWriteNothing: a dry run changes no file of the project or of the user, nor the time of one.
 func TestDryRunsWriteNothing(t *testing.T) {
 	state := t.TempDir()
 	t.Setenv("XDG_STATE_HOME", state)
@@ -23,8 +22,11 @@ func TestDryRunsWriteNothing(t *testing.T) {
 	p.ok("checkpoint", "-m", "then")
 	p.write("a.txt", "3\n")
 	p.ok("attach", "claude")
+	p.ok("export", "grid")
+	p.write("a.txt", "4\n")
 	for _, words := range []string{
 		"resume --dry-run", "prune --keep 1 --dry-run", "attach codex --dry-run", "detach claude --dry-run",
+		"restore latest --dry-run", "rollback --to one --dry-run", "export grid --dry-run", "export grid other --dry-run", "import grid --dry-run",
 	} {
 		before := stamps(t, p.dir, state)
 		out := p.within(t.Context(), "", strings.Fields(words)...)
@@ -33,6 +35,23 @@ func TestDryRunsWriteNothing(t *testing.T) {
 		}
 		if out.err != nil && !strings.HasPrefix(words, "resume") { // that one says that steps are left
 			t.Errorf("pawl %s: %v", words, out.err)
+		}
+	}
+}
+
+// TestDryRunsInANewProjectWriteNothing: the commands fail, or have nothing to show, where there is no snapshot and no run yet.
+func TestDryRunsInANewProjectWriteNothing(t *testing.T) {
+	state := t.TempDir()
+	t.Setenv("XDG_STATE_HOME", state)
+	p := newProject(t)
+	before := stamps(t, p.dir, state)
+	for _, words := range []string{
+		"resume --dry-run", "prune --dry-run", "restore latest --dry-run", "rollback --to x --dry-run", "export grid --dry-run", "import grid --dry-run",
+		"attach codex --dry-run", "detach claude --dry-run",
+	} {
+		out := p.within(t.Context(), "", strings.Fields(words)...)
+		if diff := cmp.Diff(before, stamps(t, p.dir, state)); diff != "" {
+			t.Errorf("pawl %s (%v) changes files: %s", words, out.err, diff)
 		}
 	}
 }

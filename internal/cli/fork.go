@@ -11,6 +11,7 @@ import (
 
 	"pawl"
 	"pawl/internal/cli/layout"
+	"pawl/internal/cli/restoreview"
 	"pawl/internal/history"
 	"pawl/internal/project"
 	"pawl/internal/runs"
@@ -32,7 +33,7 @@ func (a *app) forkCommand() *cobra.Command {
 		Example: "  pawl fork build\n  pawl fork 3f2a91c0 --to ../second-try",
 		Args:    exactArgs(a.checkpointArgument()),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.withCheckpoints(c.Context(), func(t *checkpointAccess) error {
+			return a.withCheckpoints(c.Context(), false, func(t *checkpointAccess) error {
 				return a.withIntactCheckpoint(c.Context(), t, args[0], o.to != "", func(saved history.SavedCheckpoint) error {
 					return a.fork(c.Context(), t, saved, o)
 				})
@@ -104,10 +105,13 @@ func (a *app) absolutePath(path string) (string, error) {
 func (a *app) confirmFork(f *history.Fork, saved history.SavedCheckpoint, o forkOptions) error {
 	changes := 0
 	if f.Restore != nil {
-		report := restoreReport{Changes: reportChanges(f.Changes), Kept: f.Kept}
+		report, err := restoreview.Of(f.Restore, true)
+		if err != nil {
+			return err
+		}
 		changes = len(report.Changes)
 		if !a.json {
-			a.printRestore(report)
+			report.Print(a.Out, true)
 		}
 	}
 	if !a.json {

@@ -50,22 +50,26 @@ func (a *app) printGates(r *runs.Run, onRun func(string) string) error {
 }
 
 // gateCommand builds a command that answers a gate. The gate is named by its id, a prefix of the id, or its step.
-func (a *app) gateCommand(use, short string, args cobra.PositionalArgs, act func(id pawl.GateID, args []string) runs.Act, done string) *cobra.Command {
+func (a *app) gateCommand(use, short string, args cobra.PositionalArgs, act func(g *pawl.GateState, args []string) (runs.Act, error), done string) *cobra.Command {
 	var run string
 	c := &cobra.Command{
 		Use: use, Short: short, Args: args,
 		RunE: func(c *cobra.Command, args []string) error {
 			ctx := c.Context()
-			id, err := a.gateID(ctx, run, args[0])
+			g, err := a.findGate(ctx, run, args[0])
 			if err != nil {
 				return err
 			}
-			p, r, err := a.perform(ctx, run, act(id, args[1:]))
+			act, err := act(g, args[1:])
+			if err != nil {
+				return err
+			}
+			p, r, err := a.perform(ctx, run, act)
 			if err != nil {
 				return err
 			}
 			defer r.Log.Close()
-			fmt.Fprintf(a.Out, "gate %s %s\n", id, done)
+			fmt.Fprintf(a.Out, "gate %s %s\n", g.ID, done)
 			if _, alive := p.EngineHolder(); !alive {
 				a.hintContinue(r.State)
 			}
@@ -76,10 +80,11 @@ func (a *app) gateCommand(use, short string, args cobra.PositionalArgs, act func
 	return c
 }
 
-func (a *app) gateID(ctx context.Context, run, name string) (pawl.GateID, error) {
+// findGate returns the open gate that a name stands for.
+func (a *app) findGate(ctx context.Context, run, name string) (*pawl.GateState, error) {
 	p, r, err := a.loadRun(ctx, run)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	defer r.Log.Close()
 	var found []pawl.GateID
@@ -90,53 +95,61 @@ func (a *app) gateID(ctx context.Context, run, name string) (pawl.GateID, error)
 	}
 	switch len(found) {
 	case 0:
-		return closedGate(r.State, name), nil // the act returns the error
+		return nil, hints.For(ctx, p, r.State.Run, noOpenGate(r.State, name))
 	case 1:
-		return found[0], nil
+		return r.State.Gate(found[0]), nil
 	}
 	err = usageError("pawl gates", "%q matches %s: %s", name, layout.Count(len(found), "open gate"), layout.JoinIDs(found))
-	return "", hints.For(ctx, p, r.State.Run, err)
+	return nil, hints.For(ctx, p, r.State.Run, err)
 }
 
-// closedGate returns the newest gate that a name stands for; the name itself if there is none.
-func closedGate(s *pawl.State, name string) pawl.GateID {
+// noOpenGate returns the error for a name that stands for no open gate. It says how the newest gate of that name was closed, or which
+// gates are open.
+func noOpenGate(s *pawl.State, name string) error {
 	for _, g := range slices.Backward(s.Gates) {
 		if string(g.Step) == name || strings.HasPrefix(string(g.ID), name) {
-			return g.ID
+			return runs.RequireOpenGate(s, g.ID)
 		}
 	}
-	return pawl.GateID(name)
+	return usageError("", "no gate %s; %s", name, openGates(s))
+}
+
+// openGates lists the open gates of a run.
+func openGates(s *pawl.State) string {
+	var open []string
+	for _, g := range s.OpenGates() {
+		text := string(g.ID)
+		if g.Step != "" {
+			text += " (step " + string(g.Step) + ")"
+		}
+		open = append(open, text)
+	}
+	if len(open) == 0 {
+		return "no gate of run " + string(s.Run) + " is open"
+	}
+	return listCandidates("open gates", open)
 }
 
 func (a *app) approveCommand() *cobra.Command {
 	var why string
+	var yes bool
 	c := a.gateCommand("approve GATE", "Approve a gate; the approval is void if what it shows changes", exactArgs(a.gateArgument()),
-		func(id pawl.GateID, _ []string) runs.Act { return runs.Approve(id, why) }, "approved")
+		func(g *pawl.GateState, _ []string) (runs.Act, error) {
+			if !yes && !a.interactive() && g.Type != pawl.DecisionFor { // nobody can approve a decision: the act says so
+				return nil, usageError("", "approving gate %s; not a terminal: pass --yes to confirm", g.ID)
+			}
+			return runs.Approve(g.ID, why), nil
+		}, "approved")
 	messageFlag(c, &why, "reason")
-	yes := c.Flags().Bool("yes", false, "confirm; required without a terminal")
-	approve := c.RunE
-	c.RunE = func(c *cobra.Command, args []string) error {
-		if err := approvable(*yes || a.interactive(), args[0]); err != nil {
-			return err
-		}
-		return approve(c, args)
-	}
+	c.Flags().BoolVar(&yes, "yes", false, "confirm; required without a terminal")
 	return c
-}
-
-// approvable returns an error for an approval without confirmation.
-func approvable(confirmed bool, gate string) error {
-	if confirmed {
-		return nil
-	}
-	return usageError("", "approving gate %s; not a terminal: pass --yes to confirm", gate)
 }
 
 func (a *app) rejectCommand() *cobra.Command {
 	var why string
 	var stop bool
 	c := a.gateCommand("reject GATE -m WHY", "Reject a gate: rerun the steps whose results it shows, or fail the run with --stop", exactArgs(a.gateArgument()),
-		func(id pawl.GateID, _ []string) runs.Act { return runs.Reject(id, why, stop) }, "rejected")
+		func(g *pawl.GateState, _ []string) (runs.Act, error) { return runs.Reject(g.ID, why, stop), nil }, "rejected")
 	messageFlag(c, &why, "reason; passed to the next attempt")
 	setPlaceholder(c, "message", "WHY")
 	c.Flags().BoolVar(&stop, "stop", false, "fail the run instead of rerunning steps")
@@ -147,7 +160,7 @@ func (a *app) rejectCommand() *cobra.Command {
 func (a *app) answerCommand() *cobra.Command {
 	var why string
 	c := a.gateCommand("answer GATE OPTION", "Answer a decision gate with one of its options", exactArgs(a.gateArgument(), argument{name: "OPTION", hint: "pawl gates"}),
-		func(id pawl.GateID, args []string) runs.Act { return runs.Choose(id, args[0], why) }, "answered")
+		func(g *pawl.GateState, args []string) (runs.Act, error) { return runs.Choose(g.ID, args[0], why), nil }, "answered")
 	messageFlag(c, &why, "reason")
 	return c
 }
@@ -163,7 +176,7 @@ func (a *app) askCommand() *cobra.Command {
 	action := pawl.GateAction{Type: pawl.HumanAction}
 	c := &cobra.Command{
 		Use:   "ask QUESTION",
-		Short: "Open a gate (for the current step, or for the run)",
+		Short: "Ask a person a question: open a gate (for the current step, or for the run)",
 		Args:  exactArgs(argument{name: "QUESTION"}),
 		RunE: func(c *cobra.Command, args []string) error {
 			action.Ask = args[0]
@@ -193,7 +206,7 @@ func (a *app) askCommand() *cobra.Command {
 	runFlag(c, &run)
 	c.Flags().StringSliceVar(&action.Options, "option", nil, "offer `OPTION` as an answer; repeat it for each option")
 	c.Flags().StringVar(&action.Default, "default", "", "choose `OPTION` without asking if the mode is autopilot")
-	textFlag(c, &action.Expect, "expect", "TEXT", "acceptance hint: what the reviewer should find")
+	textFlag(c, &action.Expect, "expect", "TEXT", "what the person should check before the answer")
 	return a.jsonFlag(c)
 }
 
@@ -219,13 +232,16 @@ func (a *app) reviewCommand() *cobra.Command {
 		Short: "Score a finished step from 0 to 100",
 		Args:  exactArgs(a.stepArgument()),
 		RunE: func(c *cobra.Command, args []string) error {
-			_, r, err := a.perform(c.Context(), run, runs.Review(pawl.StepID(args[0]), by, score, comment))
+			p, r, err := a.perform(c.Context(), run, runs.Review(pawl.StepID(args[0]), by, score, comment))
 			if err != nil {
 				return err
 			}
 			defer r.Log.Close()
-			st := r.State.Steps[pawl.StepID(args[0])]
-			fmt.Fprintf(a.Out, "step %s: score %d by %s; status: %s (run %s)\n", args[0], score, by, st.Status, r.State.Run)
+			text, continues := afterReview(r.State.Steps[pawl.StepID(args[0])], by)
+			fmt.Fprintf(a.Out, "step %s: score %d by %s%s (run %s)\n", args[0], score, by, text, r.State.Run)
+			if _, alive := p.EngineHolder(); !alive && continues {
+				a.hintContinue(r.State)
+			}
 			return nil
 		},
 	}
@@ -235,4 +251,21 @@ func (a *app) reviewCommand() *cobra.Command {
 	messageFlag(c, &comment, "what to improve")
 	requireFlags(c, "by", "score")
 	return c
+}
+
+// afterReview says what a reviewer's score means for the step, and whether a resume continues because of it.
+func afterReview(st *pawl.StepState, by string) (text string, continues bool) {
+	minimum, asked := st.Minimum[by]
+	missing := st.Unreviewed()
+	switch low := st.Reviews[by].Score < minimum; {
+	case !asked:
+		return "; the plan asks for no review of this step, so nothing depends on it", false
+	case low && st.Status == pawl.Done:
+		return fmt.Sprintf(", below the minimum of %d; the step was done before, so it does not rerun", minimum), false
+	case low:
+		return fmt.Sprintf(", below the minimum of %d: the step will rerun", minimum), true
+	case len(missing) > 0:
+		return fmt.Sprintf(" (minimum: %d); the step still needs a score from: %s", minimum, strings.Join(missing, ", ")), false
+	}
+	return fmt.Sprintf(" (minimum: %d); the step is done", minimum), true
 }

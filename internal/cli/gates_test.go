@@ -147,8 +147,15 @@ steps:
 	p.wants(p.ok("gates"), "write", "ann", "bob")
 	p.fails(pawl.KindUsage, "review", "write", "--by", "ann", "--score", "101")
 	p.fails(pawl.KindUsage, "review", "nothing", "--by", "ann", "--score", "80")
-	p.ok("review", "write", "--by", "ann", "--score", "80", "-m", "good")
-	p.ok("review", "write", "--by", "bob", "--score", "90")
+	got := p.fails(pawl.KindUsage, "review", "write", "--by", "carl", "--score", "80")
+	if got.err == nil || got.err.Error() != "carl is not a reviewer of step write; reviewers: ann, bob" || pawl.HintOf(got.err) != "pawl review write --by ann --score 80" {
+		t.Errorf("%v, hint %q", got.err, pawl.HintOf(got.err))
+	}
+	low := p.pawl("review", "write", "--by", "ann", "--score", "50")
+	p.wants(low.out, "step write: score 50 by ann, below the minimum of 60: the step will rerun (run ")
+	p.wants(low.msg, "pawl: hint: pawl resume ")
+	p.wants(p.ok("review", "write", "--by", "ann", "--score", "80", "-m", "good"), "score 80 by ann (minimum: 60); the step still needs a score from: bob (run ")
+	p.wants(p.ok("review", "write", "--by", "bob", "--score", "90"), "score 90 by bob (minimum: 80); the step is done (run ")
 	if review := last[pawl.StepReviewed](p); review.Step != "write" || review.Score != 90 {
 		t.Errorf("%+v", review)
 	}

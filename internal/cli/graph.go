@@ -1,34 +1,16 @@
 package cli
 
 import (
-	"bufio"
 	"context"
-	"fmt"
-	"strings"
-	"time"
 
 	"pawl"
-	"pawl/internal/cli/layout"
+	"pawl/internal/cli/checkpointview"
 	"pawl/internal/history"
 	"pawl/internal/runs"
 )
 
-// nodeReport is one node of `pawl log --graph --json`.
-type nodeReport struct {
-	Checkpoint pawl.CheckpointID `json:"checkpoint,omitempty"` // empty for a restore and for the start of a fork
-	Run        pawl.RunID        `json:"run"`
-	Parent     string            `json:"parent,omitempty"` // previous checkpoint, in its run or in the run that it was forked from
-	Kind       string            `json:"kind"`             // a checkpoint's kind, "restored" or "forked"
-	Of         pawl.CheckpointID `json:"of,omitempty"`     // the restored or forked checkpoint
-	Step       pawl.StepID       `json:"step,omitempty"`
-	Item       pawl.ItemID       `json:"item,omitempty"`
-	Why        string            `json:"why,omitempty"`
-	Snapshot   string            `json:"snapshot,omitempty"` // kept, pruned or none
-	Time       time.Time         `json:"time"`
-}
-
 func (a *app) graph(ctx context.Context, name string, all bool) error {
-	return a.withCheckpoints(ctx, func(t *checkpointAccess) error {
+	return a.withCheckpoints(ctx, true, func(t *checkpointAccess) error {
 		var ids []pawl.RunID
 		if !all {
 			run, err := runs.FindRun(ctx, t.project, name)
@@ -42,70 +24,8 @@ func (a *app) graph(ctx context.Context, name string, all bool) error {
 			return err
 		}
 		if a.json {
-			return a.printJSON(nodeReports(nodes))
+			return a.printJSON(checkpointview.NodesOf(nodes))
 		}
-		return a.printGraph(nodes)
+		return checkpointview.Graph(a.Out, nodes)
 	})
-}
-
-func nodeReports(nodes []history.Node) []nodeReport {
-	byID := map[string]history.Node{}
-	for _, n := range nodes {
-		byID[n.ID] = n
-	}
-	reports := []nodeReport{}
-	for _, n := range nodes {
-		r := nodeReport{Run: n.Run, Time: n.Time, Parent: n.Parent}
-		for up, ok := byID[r.Parent]; ok && up.Saved == nil; up, ok = byID[r.Parent] { // skip restores and starts of forks
-			r.Parent = up.Parent
-		}
-		switch {
-		case n.Restored != nil:
-			r.Kind, r.Of = "restored", n.Restored.Checkpoint
-		case n.Forked != nil:
-			r.Kind, r.Of = "forked", n.Forked.Checkpoint
-		case n.Saved != nil:
-			c := checkpointOf(*n.Saved)
-			r.Checkpoint, r.Kind, r.Step, r.Item, r.Why, r.Snapshot = c.Checkpoint, string(c.Kind), c.Step, c.Item, c.Why, c.Snapshot
-		}
-		reports = append(reports, r)
-	}
-	return reports
-}
-
-func (a *app) printGraph(nodes []history.Node) error {
-	out := bufio.NewWriter(a.Out)
-	var l layout.Lanes
-	named := map[pawl.RunID]bool{}
-	for _, n := range nodes {
-		row, join := l.Place(n.ID, n.Parent)
-		if join != "" {
-			fmt.Fprintln(out, join)
-		}
-		text := nodeText(n)
-		if !named[n.Run] {
-			text += "  (" + string(n.Run) + ")"
-			named[n.Run] = true
-		}
-		fmt.Fprintf(out, "%s  %s\n", row, text)
-	}
-	if len(nodes) == 0 {
-		fmt.Fprintln(out, "no checkpoints yet")
-	}
-	return out.Flush()
-}
-
-// nodeText describes a node in one line.
-func nodeText(n history.Node) string {
-	when := layout.UTC(n.Time)
-	switch {
-	case n.Restored != nil:
-		return fmt.Sprintf("%-8s  %s  restored to %s, %s changed", "-", when, n.Restored.Checkpoint, layout.Count(n.Restored.Changed, "path"))
-	case n.Forked != nil:
-		return fmt.Sprintf("%-8s  %s  forked from %s", "-", when, n.Forked.Checkpoint)
-	case n.Saved == nil:
-		return fmt.Sprintf("%-8s  %s", n.ID, when)
-	}
-	c := checkpointOf(*n.Saved)
-	return strings.TrimRight(fmt.Sprintf("%s  %s  %s  %s  [%s]", c.Checkpoint, when, c.Kind, c.about(), c.content()), " ")
 }

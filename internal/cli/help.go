@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"pawl/internal/cli/hints"
 )
 
 // everyday are the commands that `pawl --help` lists, in this order. `pawl help all` lists all.
@@ -30,13 +32,22 @@ func setHelp(root *cobra.Command) {
 			}
 			found, rest, err := root.Find(args)
 			if err != nil || len(rest) > 0 {
-				return usageError("pawl help all", "unknown command %q", strings.Join(args, " "))
+				return unknownTopic(root, args)
 			}
 			return found.Help()
 		},
 	})
 	root.SetHelpCommandGroupID(maintenance)
 	root.SetCompletionCommandGroupID(maintenance)
+}
+
+// unknownTopic returns the error for help about an unknown command.
+func unknownTopic(root *cobra.Command, args []string) error {
+	hint := "pawl help all"
+	if meant := hints.Meant(args[0], namesBelow(root)); len(args) == 1 && meant != "" {
+		hint = "pawl help " + meant
+	}
+	return usageError(hint, "unknown command %q", strings.Join(args, " "))
 }
 
 // printEveryday prints the everyday commands.

@@ -31,7 +31,7 @@ func TestHintsNameTheRun(t *testing.T) {
 			t.Errorf("%v: hint %q", args, hint)
 		}
 	}
-	p.wants(p.ok("explain", "one", "--run", failed), "human_review: exit code 5 and no retries left (rule: no-tries)\n  next     pawl retry one --run "+failed+"\n")
+	p.wants(p.ok("explain", "one", "--run", failed), "human_review: the step fails: no attempts are left (rule: no-tries)\n  next     pawl retry one --run "+failed+"\n")
 	if out := p.ok("status") + p.ok("gates"); strings.Contains(out, "--run") {
 		t.Errorf("the current run is named: %s", out)
 	}
@@ -54,7 +54,10 @@ func TestFailedItems(t *testing.T) {
 	if len(offers) < 3 || !strings.HasPrefix(offers[2], "pawl output each --item ") {
 		t.Fatalf("offers %q", offers)
 	}
-	p.ok(strings.Fields(offers[2])[1:]...)
+	if !strings.Contains(offers[2], `--item "not fine"`) {
+		t.Errorf("%q does not name the value", offers[2])
+	}
+	p.ok("output", "each", "--item", "not fine", "--stderr")
 }
 
 // TestGatesOfAnotherRun answers a gate with the command that is listed.
@@ -120,10 +123,10 @@ func TestAnsweredGate(t *testing.T) {
 	t.Parallel()
 	p := atGate(t)
 	gate := string(decode[status](p, "status").Gates[0].ID)
-	p.wants(p.ok("why"), "wait  look                 waiting for approval or review\n")
+	p.wants(p.ok("why"), "ask      look                 waiting for gate "+gate+": Is the page right?\n")
 	p.ok("approve", "--yes", "look")
 	p.wants(p.ok("status"), "ready to resume: gate "+gate+" approved", "gate "+gate+" approved; pawl resume continues")
-	p.wants(p.ok("why"), "run   look                 gate "+gate+" approved; pawl resume continues\n")
+	p.wants(p.ok("why"), "run      look                 gate "+gate+" approved; pawl resume continues\n")
 	brief := p.ok("brief")
 	p.wants(brief, "gate "+gate+" approved; `pawl resume "+string(p.run())+"` continues")
 	if strings.Contains(brief, "asks a person") {
@@ -133,7 +136,7 @@ func TestAnsweredGate(t *testing.T) {
 		t.Errorf("status %s", got.Status)
 	}
 	p.ok("resume")
-	p.wants(p.ok("why"), "skip  look                 up to date\n")
+	p.wants(p.ok("why"), "skip     look                 up to date\n")
 }
 
 // TestAnsweredGateOfTheRun opens a gate that belongs to no step.
@@ -142,7 +145,7 @@ func TestAnsweredGateOfTheRun(t *testing.T) {
 	p := atGate(t)
 	gate := decode[struct{ Gate string }](p, "ask", "Ready?").Gate
 	p.ok("approve", "--yes", gate)
-	p.wants(p.ok("status"), "waiting  ")
+	p.wants(p.ok("status"), "waiting: 1 open gate  ")
 	p.ok("approve", "--yes", "look")
 	gate = decode[struct{ Gate string }](p, "ask", "Really?").Gate
 	p.ok("approve", "--yes", gate)
@@ -199,8 +202,12 @@ func TestPlanCheckInFolder(t *testing.T) {
 	p.write("open.yaml", "name: [\n")
 	got := p.fails(pawl.KindUsage, "run", "open.yaml")
 	p.wants(got.err.Error(), p.path("open.yaml")+":2:1: invalid YAML: a bracket, brace or quote is not closed")
-	if hint := pawl.HintOf(got.err); hint != "" {
-		t.Errorf("hint %q", hint)
+	p.write("wrong.yaml", "name: x\nsteps: [{id: a, rnu: b}]\n")
+	for _, command := range []string{"run open.yaml", "run wrong.yaml", "plan check wrong.yaml"} { // plan check would only repeat the errors
+		words := strings.Fields(command)
+		if hint := pawl.HintOf(p.fails(pawl.KindUsage, words...).err); hint != "edit "+p.path(words[len(words)-1]) {
+			t.Errorf("%s: hint %q", command, hint)
+		}
 	}
 }
 

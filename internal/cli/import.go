@@ -37,7 +37,7 @@ func (a *app) importCommand() *cobra.Command {
 		Use:   "import SYSTEM [PATH]",
 		Short: "Import another system's state as a run",
 		Long: "Import another system's state as a run\n\n" + a.systemsHelp() + ".\nPATH is the folder with its files (default: the project), or a SQL dump or database of projectstate.\n" +
-			"A step counts as done only if the files that it claims exist. The system's own files are not changed, except with --fresh.",
+			"pawl takes a step as done only if the files that it claims exist. The system's own files are not changed, except with --fresh.",
 		Example: "  pawl import grid --dry-run\n  pawl import dotagent ../other",
 		Args:    oneOrTwo(a.systemArgument()),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -46,7 +46,7 @@ func (a *app) importCommand() *cobra.Command {
 	}
 	c.Flags().BoolVar(&o.dry, "dry-run", false, "print what would be imported and exit")
 	c.Flags().BoolVar(&o.fresh, "fresh", false, "import nothing; move the system's state to that system's archive folder")
-	c.Flags().BoolVar(&o.yes, "yes", false, "skip the other system's prompt and import its state")
+	c.Flags().BoolVar(&o.yes, "yes", false, "import the other system's state without asking for confirmation")
 	c.MarkFlagsMutuallyExclusive("dry-run", "fresh")
 	textFlag(c, &o.agent, "agent", "AGENT", "the coding agent that runs the unfinished steps")
 	textFlag(c, &o.project, "project", "ID", "the project to import if the files contain several: id, id prefix or name (default: the active project)")
@@ -328,7 +328,7 @@ func (a *app) printProblems(findings []pawl.Finding) {
 	for _, f := range findings {
 		if f.Level != pawl.OK && !slices.Contains(a.printed, f) {
 			a.printed = append(a.printed, f)
-			a.printFinding(f)
+			layout.PrintFinding(a.Out, f)
 		}
 	}
 }

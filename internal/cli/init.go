@@ -19,6 +19,7 @@ func (a *app) initCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			known, _ := project.Find(here) // Init reports an error
 			p, err := project.Init(here)
 			if err == nil {
 				err = p.Trusted()
@@ -27,6 +28,10 @@ func (a *app) initCommand() *cobra.Command {
 				return err
 			}
 			a.register(p)
+			if known != nil && known.Root == p.Root {
+				fmt.Fprintf(a.Out, "%s is a project already: %s\n", p.Root, p.ID)
+				return nil
+			}
 			fmt.Fprintf(a.Out, "initialised project %s in %s\n", p.ID, p.Root)
 			return nil
 		},

@@ -36,6 +36,3 @@ func interrupts(parent context.Context, first func()) (soft, hard context.Contex
 		endHard()
 	}
 }
-
-// detached makes a process start in a session of its own.
-func detached() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }

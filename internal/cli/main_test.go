@@ -72,8 +72,7 @@ func withHome(m *testing.M) int {
 func parts() cli.Parts {
 	formats := interop.Formats{grid.Format(), dotagent.Format(), sitebuilder.Format(), projectstate.Format(), gyoshu.Format()}
 	return cli.Parts{
-		Executors: []engine.Executor{engine.Shell{}},
-		Adviser:   func(config.Evaluator, string) engine.Evaluator { return nil },
+		Adviser: func(config.Evaluator, string) engine.Evaluator { return nil },
 		Agents: func(ctx context.Context, how cli.Serving) error {
 			s, err := mcp.New(mcp.Config{Formats: formats, Folder: how.Folder, Version: how.Version, Environ: os.Environ(), Log: how.Err})
 			if err != nil {

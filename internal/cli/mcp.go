@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"pawl/internal/caller"
 	"pawl/internal/cli/layout"
 
 	"github.com/spf13/cobra"
@@ -62,9 +63,21 @@ func (a *app) serveMCP(ctx context.Context, s Serving) error {
 		if in, ok := a.In.(*os.File); ok && term.IsTerminal(int(in.Fd())) {
 			fmt.Fprintln(a.Err, "pawl: note: this is for agents: it reads one JSON message per line; Ctrl-D ends it")
 		}
-		return a.parts.Agents(ctx, s)
+		return a.serveClient(ctx, s)
 	}
 	soft, _, release := interrupts(ctx, func() {})
 	defer release()
 	return a.parts.Agents(soft, s)
+}
+
+// serveClient serves the program that started this process, which is an agent's while it is connected.
+func (a *app) serveClient(ctx context.Context, s Serving) error {
+	disconnect, err := caller.Connect()
+	if err != nil {
+		a.printNotes([]string{"cannot record the MCP client, so its commands count as yours: " + err.Error()})
+	}
+	if err := a.parts.Agents(ctx, s); err != nil {
+		return err // it was stopped, perhaps by the agent: the record holds as long as the client lives
+	}
+	return disconnect()
 }

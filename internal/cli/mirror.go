@@ -3,9 +3,12 @@ package cli
 import (
 	"cmp"
 	"context"
-	"fmt"
+
+	"github.com/spf13/cobra"
 
 	"pawl"
+	"pawl/internal/cli/flags"
+	"pawl/internal/cli/permission"
 	"pawl/internal/config"
 	"pawl/internal/engine"
 	"pawl/internal/interop"
@@ -29,23 +32,48 @@ func (a *app) mirrorHelp() string {
 	return "keep another system's files up to date, in PATH (default: the project); " + a.systemsHelp()
 }
 
-// mirrorFlag is the value of --mirror. Giving it twice is an error, because a run has one mirror.
-type mirrorFlag string
-
-func (m *mirrorFlag) Set(value string) error {
-	if *m != "" {
-		return fmt.Errorf("a run can have only one mirror; already set: %s", *m)
-	}
-	*m = mirrorFlag(value)
-	return nil
+// answersFlag adds --mirror-answers.
+func answersFlag(c *cobra.Command, f *flags.Bool) {
+	c.Flags().Var(f, permission.MirrorAnswers, "in this run, accept answers to gates that are written in the mirrored files")
+	c.Flags().Lookup(permission.MirrorAnswers).NoOptDefVal = "true"
 }
 
-func (m *mirrorFlag) String() string { return string(*m) }
+// mirrored returns the mirror of a new run if answers in its files count, nil if they do not.
+func (a *app) mirrored(p *project.Project, o runOptions) (*pawl.RunMirrored, error) {
+	if !o.answers.Value {
+		return nil, nil
+	}
+	m, err := a.parts.Formats.MirrorForRun(p, &pawl.State{}, string(o.mirror))
+	switch {
+	case err != nil:
+		return nil, err
+	case m == nil:
+		return nil, usageError("", "--%s needs --mirror SYSTEM", permission.MirrorAnswers)
+	}
+	record := m.Record(p)
+	record.Answers = true
+	return &record, nil
+}
 
-func (m *mirrorFlag) Type() string { return "SYSTEM[=PATH]" } // the placeholder in help
+// setMirrorAnswers records whether answers in the mirrored files of a run count, if the user said so.
+func (a *app) setMirrorAnswers(ctx context.Context, p *project.Project, r *runs.Run, o resumeOptions) error {
+	if !o.answers.Given {
+		return nil
+	}
+	m, err := a.parts.Formats.MirrorForRun(p, r.State, cmp.Or(string(o.mirror), r.State.Mirror.String()))
+	switch {
+	case err != nil:
+		return err
+	case m == nil:
+		return usageError("", "--%s needs --mirror SYSTEM, because run %s has no mirror", permission.MirrorAnswers, r.State.Run)
+	}
+	record := m.Record(p)
+	record.Answers = o.answers.Value
+	return r.Perform(ctx, p, a.author(), func(*project.Project, *runs.Run) ([]pawl.Payload, error) { return []pawl.Payload{record}, nil })
+}
 
 // mirrorFor returns a function that finds the mirror of a run: the one that the flag names, else the one that the run has.
-func (a *app) mirrorFor(p *project.Project, flag mirrorFlag) func(*pawl.State) *interop.Mirror {
+func (a *app) mirrorFor(p *project.Project, flag flags.Mirror) func(*pawl.State) *interop.Mirror {
 	return func(s *pawl.State) *interop.Mirror {
 		named := cmp.Or(string(flag), s.Mirror.String())
 		m, err := a.parts.Formats.MirrorForRun(p, s, named)
@@ -58,14 +86,14 @@ func (a *app) mirrorFor(p *project.Project, flag mirrorFlag) func(*pawl.State) *
 }
 
 // mirrorWith returns the mirror of an engine's run.
-func (a *app) mirrorWith(p *project.Project, flag mirrorFlag) func(*pawl.State, *journal.Log, *snapshot.Store) engine.Mirror {
+func (a *app) mirrorWith(p *project.Project, flag flags.Mirror) func(*pawl.State, *journal.Log, *snapshot.Store) engine.Mirror {
 	of := a.mirrorFor(p, flag)
 	return func(s *pawl.State, log *journal.Log, store *snapshot.Store) engine.Mirror {
 		m := of(s)
 		if m == nil {
 			return nil
 		}
-		settings, err := config.ReadUser()
+		settings, err := config.ReadUser(p.Root)
 		if err != nil {
 			a.printNotes([]string{"answers in mirrored files do not count: " + err.Error()})
 		}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -119,7 +120,7 @@ func (a *app) memoryCommand() *cobra.Command {
 		Use:   "memory",
 		Short: "List the notes in MEMORY.md",
 		Args:  noArgs,
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(c *cobra.Command, _ []string) error {
 			p, err := a.project()
 			if err != nil {
 				return err
@@ -128,13 +129,17 @@ func (a *app) memoryCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			p.FindSources(c.Context(), memories)
 			if a.json {
 				return a.printJSON(append([]project.Remembered{}, memories...)) // none is [], not null
+			}
+			if len(memories) == 0 {
+				fmt.Fprintln(a.Out, "no notes in MEMORY.md")
 			}
 			for _, m := range memories {
 				mark := ""
 				if m.Unverified {
-					mark = "  (unverified: the file was edited or pulled)"
+					mark = "  (unverified: " + cmp.Or(m.Source, "the file was edited or pulled") + ")"
 				}
 				fmt.Fprintf(a.Out, "%-10s  %s%s\n", m.Kind, m.Text, mark)
 			}
@@ -169,7 +174,7 @@ func (a *app) blockCommand() *cobra.Command {
 	var step, run string // recordNote reads run
 	c := &cobra.Command{
 		Use:   "block TEXT",
-		Short: "Record a blocker for a step or the run",
+		Short: "Record what blocks a step or the run, which then waits for pawl unblock",
 		Args:  exactArgs(argument{name: "TEXT"}),
 		RunE: func(c *cobra.Command, args []string) error {
 			b.Text, b.Step = args[0], pawl.StepID(step)
@@ -181,7 +186,7 @@ func (a *app) blockCommand() *cobra.Command {
 	}
 	runFlag(c, &run)
 	c.Flags().StringVar(&step, "step", "", "block only `STEP` (default: the whole run)")
-	textFlag(c, &b.Needs, "needs", "TEXT", "what would clear the blocker")
+	textFlag(c, &b.Needs, "needs", "TEXT", "what must happen before pawl unblock")
 	return c
 }
 

@@ -1,15 +1,17 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"pawl"
 	"pawl/internal/cli/layout"
+	"pawl/internal/cli/userfile"
 	"pawl/internal/planfile"
+	"pawl/internal/planlint"
 	"pawl/internal/runs"
 	"pawl/internal/schema"
 )
@@ -22,17 +24,16 @@ func (a *app) planCommand() *cobra.Command {
 		Args:  exactArgs(argument{name: "FILE"}),
 		RunE: func(_ *cobra.Command, args []string) error {
 			path := a.planPath(args[0])
-			data, err := readPlanFile(path)
+			data, err := userfile.Plan(path)
 			if err != nil {
 				return err
 			}
-			plan, err := planfile.Read(path, data)
-			if faults, ok := errors.AsType[*planfile.Errors](err); ok {
-				return &pawl.Error{Kind: pawl.KindUsage, Err: faults} // without the hint to run plan check
-			}
+			plan, file, err := planfile.ReadPositions(path, data)
 			if err != nil {
 				return err
 			}
+			a.warn(planlint.Missing(path, plan, file, os.Getenv("PATH")))
+			a.warn(planlint.Warnings(path, plan, file))
 			for _, secret := range runs.PlanSecrets(plan) {
 				fmt.Fprintf(a.Err, "pawl: warning: %s: %s; pawl run refuses it\n", args[0], secret)
 			}
@@ -57,6 +58,16 @@ func (a *app) planCommand() *cobra.Command {
 	}
 	c.AddCommand(a.jsonFlag(check), schema)
 	return c
+}
+
+// warn prints the faults of a plan that do not make it invalid.
+func (a *app) warn(faults error) {
+	if faults == nil {
+		return
+	}
+	for line := range strings.Lines(faults.Error()) {
+		fmt.Fprintf(a.Err, "pawl: warning: %s\n", strings.TrimSuffix(line, "\n"))
+	}
 }
 
 // printPlan prints the phases and levels of a plan.

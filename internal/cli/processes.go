@@ -18,7 +18,7 @@ import (
 
 func (a *app) processesCommand() *cobra.Command {
 	var end bool
-	c := a.readRunCommand("processes [RUN]", "List a run's processes, including leftovers of dead attempts", func(_ context.Context, p *project.Project, r *runs.Run) error {
+	c := a.readRunCommand("processes [RUN]", "List a run's processes, including those left over after a crash", func(_ context.Context, p *project.Project, r *runs.Run) error {
 		return a.processes(p, r, end)
 	})
 	c.Flags().BoolVar(&end, "end", false, "terminate leftover processes that provably belong to this run")

@@ -4,38 +4,65 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"pawl"
+	"pawl/internal/cli/flags"
 	"pawl/internal/cli/layout"
 	"pawl/internal/history"
 	"pawl/internal/snapshot"
 )
 
+type pruneOptions struct {
+	keep, keepLast int
+	keepWithin     flags.Age
+	dryRun, policy bool
+	as             string
+}
+
 func (a *app) pruneCommand() *cobra.Command {
-	var keep int
-	var dry bool
-	var as string
+	var o pruneOptions
 	c := &cobra.Command{
-		Use:   "prune",
+		Use:   "prune [CHECKPOINT…]",
 		Short: "Delete old snapshots and free their space",
-		Long: "Delete old snapshots and free their space\n\nprune keeps the newest snapshots of each run, the last good one, and those taken at gates or by users.\n" +
+		Long: "Delete old snapshots and free their space\n\nA snapshot holds the files of a checkpoint. prune keeps the newest ones of each run, the last good one, and those taken at gates or by users.\n" +
+			"--keep-last and --keep-within keep only what they name, and delete all others, also those taken at gates or by users.\n" +
+			"With CHECKPOINT, prune deletes exactly these. What an unfinished run or restore needs always stays.\n" +
 			"pawl checkpoints still lists the checkpoints of deleted snapshots.",
-		Example: "  pawl prune --dry-run\n  pawl prune --keep 2",
-		Args:    noArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			if as != "" {
-				return a.pruneAs(c.Context(), as, keep, dry)
+		Example: "  pawl prune --dry-run\n  pawl prune 3f2a91c0\n  pawl prune --keep-last 3 --keep-within 7d",
+		RunE: func(c *cobra.Command, args []string) error {
+			o.policy = c.Flags().Changed("keep-last") || c.Flags().Changed("keep-within")
+			if err := o.check(c, args); err != nil {
+				return err
 			}
-			return a.withCheckpoints(c.Context(), func(t *checkpointAccess) error { return a.prune(c.Context(), t, keep, dry) })
+			if o.as != "" {
+				return a.pruneAs(c.Context(), o.as, o.keep, o.dryRun)
+			}
+			return a.withCheckpoints(c.Context(), o.dryRun, func(t *checkpointAccess) error { return a.prune(c.Context(), t, args, o) })
 		},
 	}
-	numberVar(c, &keep, "keep", "", snapshot.DefaultKeep, 0, "snapshots to keep per run")
-	c.Flags().BoolVar(&dry, "dry-run", false, "print the snapshots that would be deleted, and exit")
-	c.Flags().StringVar(&as, "as", "", "delete the checkpoints of another `SYSTEM` (gyoshu) instead")
+	numberVar(c, &o.keep, "keep", "", snapshot.DefaultKeep, 0, "snapshots to keep per run, besides those of gates and users")
+	numberVar(c, &o.keepLast, "keep-last", "", 0, 0, "keep only the newest `N` of each run")
+	c.Flags().Var(&o.keepWithin, "keep-within", "keep only those of the last `TIME`, such as 7d")
+	c.Flags().BoolVar(&o.dryRun, "dry-run", false, "print the snapshots that would be deleted, and exit")
+	c.Flags().StringVar(&o.as, "as", "", "prune the checkpoints of another `SYSTEM` (gyoshu) instead of pawl's")
 	return a.jsonFlag(c)
+}
+
+// check refuses options that exclude each other.
+func (o pruneOptions) check(c *cobra.Command, args []string) error {
+	switch {
+	case len(args) > 0 && (o.policy || o.as != "" || c.Flags().Changed("keep")):
+		return usageError("pawl prune "+args[0], "a CHECKPOINT excludes --keep, --keep-last, --keep-within and --as")
+	case o.policy && (o.as != "" || c.Flags().Changed("keep")):
+		return usageError("pawl prune --keep-last 3", "--keep-last and --keep-within exclude --keep and --as")
+	}
+	return nil
 }
 
 // pruneReport is what `pawl prune --json` prints.
@@ -44,6 +71,8 @@ type pruneReport struct {
 	Gone   []goneEntry `json:"gone"`
 	Kept   int         `json:"kept"`
 	Freed  int64       `json:"freed_bytes"`
+	Size   int64       `json:"size_bytes"` // of the snapshots that stay
+	Quota  int64       `json:"quota_bytes"`
 }
 
 type goneEntry struct {
@@ -51,28 +80,82 @@ type goneEntry struct {
 	Run        pawl.RunID          `json:"run"`
 	Kind       pawl.CheckpointKind `json:"kind"`
 	Step       pawl.StepID         `json:"step,omitempty"`
+	Added      int64               `json:"added_bytes"` // size that it added to the store when it was taken
 }
 
-func (a *app) prune(ctx context.Context, t *checkpointAccess, keep int, dry bool) error {
-	pruned, err := history.Prune(ctx, t.project, t.store, keep, dry)
+func (a *app) prune(ctx context.Context, t *checkpointAccess, names []string, o pruneOptions) error {
+	how := history.PruneOptions{
+		Keep: o.keep, ByPolicy: o.policy, KeepLast: o.keepLast, KeepWithin: time.Duration(o.keepWithin), DryRun: true,
+	}
+	for _, name := range names {
+		c, err := t.find(ctx, name)
+		if err != nil {
+			return err
+		}
+		how.Checkpoints = append(how.Checkpoints, c)
+	}
+	pruned, err := history.Prune(ctx, t.project, t.store, how)
 	if err != nil {
 		return err
 	}
-	report := pruneReport{DryRun: dry, Gone: []goneEntry{}, Kept: pruned.Kept, Freed: pruned.Freed}
+	report := pruneReport{DryRun: o.dryRun, Gone: []goneEntry{}}
 	for _, r := range pruned.Removed {
-		report.Gone = append(report.Gone, goneEntry{Checkpoint: r.Checkpoint, Run: r.Run, Kind: r.Kind, Step: r.Step})
+		report.Gone = append(report.Gone, goneEntry{Checkpoint: r.Checkpoint, Run: r.Run, Kind: r.Kind, Step: r.Step, Added: r.Added})
+	}
+	if !a.json {
+		a.printGone(report.Gone)
+	}
+	if !o.dryRun {
+		how.DryRun = false
+		if pruned, err = history.Prune(ctx, t.project, t.store, how); err != nil {
+			return err
+		}
+	}
+	report.Kept, report.Freed = pruned.Kept, pruned.Freed
+	if report.Size, report.Quota, err = t.store.Usage(); err != nil {
+		return err
 	}
 	if a.json {
 		return a.printJSON(report)
 	}
-	for _, g := range report.Gone {
-		fmt.Fprintf(a.Out, "%s  %-17s %s  (%s)\n", g.Checkpoint, g.Kind, cmp.Or(string(g.Step), "-"), g.Run)
+	return a.printPruned(t, report)
+}
+
+func (a *app) printGone(gone []goneEntry) {
+	for _, g := range gone {
+		fmt.Fprintf(a.Out, "%s  %-17s %10s  %s  (%s)\n", g.Checkpoint, g.Kind, layout.ByteSize(g.Added), cmp.Or(string(g.Step), "-"), g.Run)
 	}
-	if dry {
-		fmt.Fprintf(a.Out, "would remove %s, keep %d, free at most %s\n", layout.Count(len(report.Gone), "snapshot"), report.Kept, layout.ByteSize(report.Freed))
+}
+
+// printPruned prints the result, and what holds the space if the quota is nearly used up.
+func (a *app) printPruned(t *checkpointAccess, r pruneReport) error {
+	if r.DryRun {
+		fmt.Fprintf(a.Out, "would remove %s, keep %d, free at most %s\n", layout.Count(len(r.Gone), "snapshot"), r.Kept, layout.ByteSize(r.Freed))
+	} else {
+		fmt.Fprintf(a.Out, "removed %s, kept %d, freed %s\n", layout.Count(len(r.Gone), "snapshot"), r.Kept, layout.ByteSize(max(0, r.Freed)))
+	}
+	left := r.Size
+	if r.DryRun {
+		left -= r.Freed
+	}
+	if left <= r.Quota/10*9 {
 		return nil
 	}
-	fmt.Fprintf(a.Out, "removed %s, kept %d, freed %s\n", layout.Count(len(report.Gone), "snapshot"), report.Kept, layout.ByteSize(max(0, report.Freed)))
+	records, err := t.store.Records()
+	if err != nil {
+		return err
+	}
+	count, bytes := map[pawl.CheckpointKind]int{}, map[pawl.CheckpointKind]int64{}
+	for _, rec := range records {
+		count[rec.Kind]++
+		bytes[rec.Kind] += rec.Added
+	}
+	fmt.Fprintf(a.Out, "snapshots use %s of the quota of %s:\n", layout.ByteSize(left), layout.ByteSize(r.Quota))
+	kinds := slices.SortedFunc(maps.Keys(count), func(x, y pawl.CheckpointKind) int { return cmp.Compare(bytes[y], bytes[x]) })
+	for _, kind := range kinds {
+		fmt.Fprintf(a.Out, "  %-17s %10s  %s\n", kind, layout.ByteSize(bytes[kind]), layout.Count(count[kind], "snapshot"))
+	}
+	fmt.Fprintln(a.Err, "pawl: hint: pawl prune --keep-last 3 --dry-run")
 	return nil
 }
 

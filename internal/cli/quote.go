@@ -2,34 +2,18 @@ package cli
 
 import (
 	"fmt"
+	"io"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"pawl"
 	"pawl/internal/cli/layout"
+	"pawl/internal/cli/permission"
 	"pawl/internal/project"
 	"pawl/internal/runs"
 )
-
-// readers are the commands that work in an untrusted project. They write nothing.
-var readers = map[string]bool{
-	"status": true, "runs": true, "output": true, "log": true, "stats": true, "why": true, "explain": true, "brief": true, "gates": true,
-	"checkpoints": true, "show": true, "memory": true, "processes": true, "verify": true, "doctor": true, "trust": true, "plan": true,
-}
-
-// changers are flags that make a reading command write or end processes.
-var changers = []string{"end", "repair"}
-
-// readsOnly reports whether a command line only reads.
-func readsOnly(c *cobra.Command) bool {
-	for _, name := range changers {
-		if f := c.Flags().Lookup(name); f != nil && f.Changed {
-			return false
-		}
-	}
-	return readers[topLevel(c).Name()]
-}
 
 // topLevel returns the command of the first level that c is or belongs to.
 func topLevel(c *cobra.Command) *cobra.Command {
@@ -54,28 +38,55 @@ func (a *app) requireTrust(c *cobra.Command) error {
 	}
 	p, err := project.Find(here)
 	switch {
+	case err == nil && p.Trust.Trusted():
+		return nil
 	case err == nil:
-		return p.Trusted()
+		return a.inherit(c, p)
 	case pawl.KindOf(err) == pawl.KindDamaged: // for example a link
 		return err
 	}
 	return nil // the command reports it
 }
 
-// noteOrigin says that a run in a trusted project was made elsewhere, if it was.
-func (a *app) noteOrigin(p *project.Project, run pawl.RunID) {
+// quoteForeignRun marks all that the command prints about a run that was made elsewhere.
+func (a *app) quoteForeignRun(p *project.Project, run pawl.RunID) {
 	if err := runs.RequireOwn(p, run); err != nil {
-		fmt.Fprintf(a.Err, "pawl: note: %v\npawl: note: what follows comes from its files and is unverified; to accept it: pawl adopt %s\n", err, run)
+		a.quote(err, "to accept it: pawl adopt "+string(run))
 	}
 }
 
-// quote marks all that the command prints about an untrusted project: JSON by a note, text by a note and "> " before each line.
-func (a *app) quote(p *project.Project) {
+// reachable returns a command that pawl suggests, or "pawl trust" if the command is refused before that, in an untrusted project.
+func (a *app) reachable(command string) string {
+	if words := strings.Fields(command); a.untrusted && len(words) > 1 && words[0] == "pawl" && !permission.Reader(words[1]) {
+		return "pawl trust"
+	}
+	return command
+}
+
+// reachableHint returns an error with a reachable hint.
+func (a *app) reachableHint(err error) error {
+	hint := pawl.HintOf(err)
+	if instead := a.reachable(hint); instead != hint {
+		return &pawl.Error{Kind: pawl.KindOf(err), Err: err, Hint: instead}
+	}
+	return err
+}
+
+// quote marks all that the command prints as unverified: JSON by a note, text by a note and "> " before each line.
+func (a *app) quote(why error, remedy string) {
 	if _, done := a.Out.(*layout.Quoter); done {
 		return
 	}
-	fmt.Fprintf(a.Err, "pawl: note: %v\npawl: note: what follows comes from its files and is unverified; to trust it: pawl trust\n", p.Trusted())
+	fmt.Fprintf(a.Err, "pawl: note: %v\npawl: note: what follows comes from its files and is unverified; %s\n", why, remedy)
 	if !a.json {
 		a.Out = &layout.Quoter{Out: a.Out}
 	}
+}
+
+// unquoted returns where pawl's own words go while the rest is quoted.
+func (a *app) unquoted() io.Writer {
+	if q, ok := a.Out.(*layout.Quoter); ok {
+		return q.Out
+	}
+	return a.Out
 }

@@ -24,8 +24,8 @@ func (a *app) recoverCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "recover [RUN]",
 		Short: "Rebuild a run whose journal is damaged or lost",
-		Long: "Rebuild a run whose journal is damaged or lost\n\nrecover collects what is left: the intact start of the journal, the records of steps, snapshots, STATE.md and other\n" +
-			"views, git commits and the plan. It prints each recovered part with its confidence and evidence. It changes nothing\n" +
+		Long: "Rebuild a run whose journal is damaged or lost\n\nrecover collects what is left: the intact start of the journal, the records of steps, snapshots, STATE.md and similar\n" +
+			"files, git commits and the plan. It prints each recovered part with its confidence and evidence. It changes nothing\n" +
 			"without --accept. The damaged journal is renamed, never deleted.",
 		Example: "  pawl recover\n  pawl recover --accept && pawl resume",
 		Args:    atMostOne,
@@ -35,7 +35,7 @@ func (a *app) recoverCommand() *cobra.Command {
 	}
 	c.Flags().BoolVar(&o.accept, "accept", false, "rebuild the journal as proposed")
 	o.trust = string(rebuild.Certain)
-	textFlag(c, &o.trust, "trust", "LEVEL", "minimum confidence to accept: certain or likely")
+	textFlag(c, &o.trust, "trust", "LEVEL", "how sure a part must be to be accepted: certain or likely")
 	textFlag(c, &o.plan, "plan", "FILE", "the run's plan file, if pawl has stored none")
 	return a.jsonFlag(c)
 }

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -10,9 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"pawl"
 	"pawl/internal/cli/layout"
+	"pawl/internal/cli/restoreview"
 	"pawl/internal/history"
+	"pawl/internal/runs"
 	"pawl/internal/snapshot"
 )
 
@@ -23,47 +23,75 @@ func (a *app) restoreCommand() *cobra.Command {
 		Short: "Restore files from a checkpoint",
 		Long: "Restore files from a checkpoint\n\n" + checkpointHelp +
 			"restore resets all files, or only those below PATH, to the checkpoint, and removes files that did not exist then. It\n" +
-			"first saves the current files as a checkpoint. It never removes ignored files and never touches the .git folder.",
-		Example: "  pawl restore latest --dry-run\n  pawl restore 3f2a91c0 src/ --yes\n  pawl restore build --to /tmp/build-copy",
-		Args:    atLeastOne(a.checkpointArgument()),
+			"first saves the current files as a checkpoint. It never removes files that the checkpoint leaves out, such as ignored\n" +
+			"ones, and never touches the .git folder. An interrupted restore blocks `pawl run` and `pawl resume`: repeat it, or run\n" +
+			"`pawl restore` alone, to finish it. --undo returns to the files before it, or before the last restore.",
+		Example: "  pawl restore latest --dry-run\n  pawl restore 3f2a91c0 src/ --yes\n  pawl restore build --to /tmp/build-copy\n  pawl restore --undo",
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.withCheckpoints(c.Context(), func(t *checkpointAccess) error {
-				paths, err := a.projectPaths(t.project, args[1:])
-				if err != nil {
-					return err
-				}
-				return a.withIntactCheckpoint(c.Context(), t, args[0], o.to != "", func(saved history.SavedCheckpoint) error {
-					if err := t.checkPathsExist(saved, paths); err != nil {
-						return err
-					}
-					if o.to != "" {
-						return a.exportFiles(c.Context(), t, saved, paths, o.to)
-					}
-					return a.restore(c.Context(), t, saved, paths, o)
-				})
+			return a.withCheckpoints(c.Context(), o.dryRun && o.to == "", func(t *checkpointAccess) error {
+				return a.restoreNamed(c, t, args, o)
 			})
 		},
 	}
 	c.Flags().BoolVar(&o.dryRun, "dry-run", false, "print the changes and exit")
 	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask for confirmation")
+	c.Flags().BoolVar(&o.undo, "undo", false, "restore the files before the last restore; twice: redo it")
 	c.Flags().BoolVar(&o.otherHead, "other-head", false, "restore even if git HEAD has moved since the checkpoint")
+	c.Flags().BoolVarP(&o.verbose, "verbose", "v", false, "print each path")
 	c.Flags().StringVar(&o.to, "to", "", "write to `FOLDER` instead, which must be new or empty")
 	return a.jsonFlag(c)
 }
 
 type restoreOptions struct {
-	dryRun, yes, otherHead bool
-	to                     string
+	dryRun, yes, undo, otherHead, verbose bool
+	to                                    string
 }
 
-// restoreReport is what `pawl restore --json` prints.
-type restoreReport struct {
-	Checkpoint pawl.CheckpointID `json:"checkpoint"`
-	Before     pawl.CheckpointID `json:"before,omitempty"` // checkpoint of the files before the restore
-	DryRun     bool              `json:"dry_run,omitempty"`
-	Changes    []changeReport    `json:"changes"`
-	Kept       []string          `json:"kept"` // ignored paths, which are not removed
-	To         string            `json:"to,omitempty"`
+// restoreNamed restores what the arguments name: a checkpoint with paths, or the last or the unfinished restore.
+func (a *app) restoreNamed(c *cobra.Command, t *checkpointAccess, args []string, o restoreOptions) error {
+	ctx := c.Context()
+	if o.undo || len(args) == 0 {
+		return a.restoreAgain(c, t, args, o)
+	}
+	paths, err := a.projectPaths(t.project, args[1:])
+	if err != nil {
+		return err
+	}
+	return a.withIntactCheckpoint(ctx, t, args[0], o.to != "", func(saved history.SavedCheckpoint) error {
+		if err := t.checkPathsExist(saved, paths); err != nil {
+			return err
+		}
+		if o.to != "" {
+			return a.exportFiles(ctx, t, saved, paths, o.to)
+		}
+		return a.restore(ctx, t, saved, history.RestoreOptions{Paths: paths}, o)
+	})
+}
+
+// restoreAgain undoes the last restore, or finishes the unfinished one.
+func (a *app) restoreAgain(c *cobra.Command, t *checkpointAccess, args []string, o restoreOptions) error {
+	switch {
+	case len(args) > 0:
+		return usageError("pawl restore --undo", "--undo takes no CHECKPOINT: it restores the files before the last restore")
+	case o.to != "":
+		return usageError("pawl checkpoints", "--to needs a CHECKPOINT")
+	}
+	find := history.RestoreToUndo
+	if !o.undo {
+		u, _, err := runs.UnfinishedRestore(c.Context(), t.project)
+		if err != nil {
+			return err
+		}
+		if u == nil {
+			return missingArgument(c, a.checkpointArgument())
+		}
+		find = history.RestoreToFinish
+	}
+	target, how, err := find(c.Context(), t.project, t.store)
+	if err != nil {
+		return err
+	}
+	return a.restore(c.Context(), t, target, how, o)
 }
 
 // checkPathsExist returns an error for a path that exists neither in the checkpoint nor now: it is probably a typo.
@@ -100,7 +128,7 @@ func (a *app) exportFiles(ctx context.Context, t *checkpointAccess, saved histor
 	if err != nil {
 		return err
 	}
-	report := restoreReport{Checkpoint: saved.ID, Changes: reportChanges(changes), Kept: []string{}, To: to}
+	report := restoreview.Report{Checkpoint: saved.ID, Changes: restoreview.Changes(changes), Kept: []string{}, NotIn: []snapshot.StaysOut{}, To: to}
 	if a.json {
 		return a.printJSON(report)
 	}
@@ -118,25 +146,31 @@ func countFiles(changes []snapshot.Change) int {
 	return n
 }
 
-func (a *app) restore(ctx context.Context, t *checkpointAccess, saved history.SavedCheckpoint, paths []string, o restoreOptions) (err error) {
-	r, err := history.PrepareRestore(ctx, t.project, t.store, saved, paths, o.otherHead || o.dryRun, a.version)
+func (a *app) restore(ctx context.Context, t *checkpointAccess, saved history.SavedCheckpoint, how history.RestoreOptions, o restoreOptions) (err error) {
+	plan := history.PrepareRestore
+	if o.dryRun {
+		plan = history.PreviewRestore
+	}
+	how.OtherHead, how.Version = o.otherHead, a.version
+	r, err := plan(ctx, t.project, t.store, saved, how)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
-	report := restoreReport{Checkpoint: saved.ID, DryRun: o.dryRun, Changes: reportChanges(r.Changes), Kept: r.Kept}
-	if !a.json {
-		a.printRestore(report)
+	if r.Undo && !a.json {
+		fmt.Fprintln(a.Out, restoreview.UndoText(r))
 	}
-	if o.dryRun && !o.otherHead && !a.json && r.RequireSameHead(ctx) != nil {
-		fmt.Fprintln(a.Out, "HEAD moved since: needs --other-head")
+	report, err := restoreview.Of(r, o.dryRun)
+	if err != nil {
+		return err
 	}
-	switch {
-	case o.dryRun, len(r.Changes) == 0:
-	default:
-		if !o.yes {
+	if !o.dryRun && (len(r.Changes) > 0 || r.Unfinished != nil) {
+		if !o.yes && r.Unfinished == nil { // the user has confirmed an unfinished one before
+			if a.interactive() {
+				restoreview.PrintPaths(a.Out, report.Changes[:min(len(report.Changes), shownPaths)])
+			}
 			changes := layout.Count(len(report.Changes), "path")
-			if err := a.confirm("restoring changes "+changes, fmt.Sprintf("Change %s to checkpoint %s?", changes, saved.ID)); err != nil {
+			if err := a.confirm("restoring changes "+changes, fmt.Sprintf("%s. Restore checkpoint %s?", restoreview.Summary(report.Changes, true), saved.ID)); err != nil {
 				return err
 			}
 		}
@@ -145,30 +179,14 @@ func (a *app) restore(ctx context.Context, t *checkpointAccess, saved history.Sa
 		}
 	}
 	if a.json {
-		if report.Kept == nil {
-			report.Kept = []string{}
-		}
 		return a.printJSON(report)
 	}
-	if report.Before != "" {
-		fmt.Fprintf(a.Out, "restored; previous state saved as checkpoint %s\n", report.Before)
+	report.Print(a.Out, o.verbose || o.dryRun)
+	if o.dryRun && !o.otherHead && r.Unfinished == nil && r.RequireSameHead(ctx) != nil {
+		fmt.Fprintln(a.Out, "HEAD moved since: needs --other-head")
 	}
 	return nil
 }
 
-func (a *app) printRestore(r restoreReport) {
-	out := bufio.NewWriter(a.Out)
-	defer out.Flush()
-	for _, c := range r.Changes {
-		fmt.Fprintf(out, "%-8s %s\n", restoreVerbs[c.Change], c.Path)
-	}
-	for _, path := range r.Kept {
-		fmt.Fprintf(out, "%-8s %s (ignored)\n", "keep", path)
-	}
-	if len(r.Changes) == 0 {
-		fmt.Fprintln(out, "nothing to restore")
-	}
-}
-
-// restoreVerbs say what a restore does to a path, by the kind of change.
-var restoreVerbs = map[string]string{"added": "create", "removed": "remove", "changed": "change", "mode": "mode", "type": "replace"}
+// shownPaths is how many paths are printed before the question whether to restore them.
+const shownPaths = 20

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,15 +12,19 @@ import (
 
 	"pawl"
 	"pawl/internal/caller"
+	"pawl/internal/cli/flags"
 	"pawl/internal/cli/hints"
-	"pawl/internal/cli/layout"
 	"pawl/internal/cli/permission"
+	"pawl/internal/cli/resumeview"
+	"pawl/internal/cli/supply"
+	"pawl/internal/decide"
 	"pawl/internal/engine"
 	"pawl/internal/interop"
 	"pawl/internal/project"
 	"pawl/internal/rebuild"
 	"pawl/internal/resume"
 	"pawl/internal/runs"
+	"pawl/internal/stepenv"
 )
 
 type resumeOptions struct {
@@ -28,7 +33,9 @@ type resumeOptions struct {
 	takeOver bool
 	planHash string
 	parallel int
-	mirror   mirrorFlag
+	mirror   flags.Mirror
+	answers  flags.Bool
+	given    supply.Flags
 }
 
 func (a *app) resumeCommand() *cobra.Command {
@@ -45,12 +52,14 @@ func (a *app) resumeCommand() *cobra.Command {
 			return a.resume(c.Context(), optional(args, 0), o)
 		},
 	}
-	c.Flags().BoolVar(&o.yes, "yes", false, "assume yes: rerun finished steps because the plan or inputs changed, and continue despite warnings")
+	c.Flags().BoolVar(&o.yes, "yes", false, "confirm the rerun of finished steps whose plan or inputs changed, and continue despite warnings")
 	c.Flags().StringVar(&o.planHash, "plan-hash", "", "confirm the changed plan; `HASH` is the one that resume prints, or its first 12 or more digits")
-	c.Flags().BoolVar(&o.dry, "dry-run", false, "print findings, verdicts and the steps that would run, and exit")
+	c.Flags().BoolVar(&o.dry, "dry-run", false, "print what pawl found, how it judges interrupted steps and what resume would do with each step, and exit")
 	c.Flags().BoolVar(&o.takeOver, "take-over", false, takeOverHelp)
-	numberVar(c, &o.parallel, "parallel", "", 0, 1, "at most `N` concurrent attempts (default: as the plan says)")
+	numberVar(c, &o.parallel, "parallel", "", 0, 1, "run at most `N` steps and items at a time (default: as the plan says)")
 	c.Flags().Var(&o.mirror, "mirror", a.mirrorHelp())
+	answersFlag(c, &o.answers)
+	paramFlags(c, &o.given)
 	c.MarkFlagsMutuallyExclusive("dry-run", "take-over")
 	return a.jsonFlag(c)
 }
@@ -64,8 +73,7 @@ func (a *app) resume(ctx context.Context, name string, o resumeOptions) error {
 	if err != nil {
 		return err
 	}
-	notices := p.Register("", time.Now().UTC())
-	a.printNotes(notices)
+	notices := a.registerToResume(p, o.dry)
 	if err := a.ensureNoEngine(ctx, p, o.takeOver); err != nil {
 		return err
 	}
@@ -78,8 +86,19 @@ func (a *app) resume(ctx context.Context, name string, o resumeOptions) error {
 		return err
 	}
 	defer r.Log.Close()
-	change, err := a.diffForResume(ctx, p, r, mirror)
-	if err != nil {
+	if err := mayContinue(p, r, o.dry); err != nil {
+		return err
+	}
+	return a.resumeLoaded(ctx, p, r, mirror, notices, o)
+}
+
+// resumeLoaded examines a run, asks for what needs a confirmation, and runs it.
+func (a *app) resumeLoaded(ctx context.Context, p *project.Project, r *runs.Run, mirror *interop.Mirror, notices []string, o resumeOptions) error {
+	o.given.Folder = a.folder
+	values, notes, missing := supply.ForResume(p, r, o.given, o.dry, supply.Prompt(a.In, a.Out))
+	a.printNotes(notes)
+	change, err := a.diffForResume(ctx, p, r, mirror, values.New)
+	if err = cmp.Or(err, missing); err != nil { // a completed run needs no values
 		return hints.For(ctx, p, r.State.Run, err)
 	}
 	cfg, err := a.engineConfig(p)
@@ -91,30 +110,66 @@ func (a *app) resume(ctx context.Context, name string, o resumeOptions) error {
 		return err
 	}
 	if o.dry {
-		a.printNotes(r.Notes)
-		return a.printExamination(r, change, x)
+		return errors.Join(r.VerifyCache(ctx), a.printExamination(r, change, x, hints.Namer(ctx, p, r.State.Run)))
 	}
-	a.printResuming(r)
-	a.printPlanDiff(change, true)
-	a.printExaminedFindings(x, false)
-	if err := a.confirmPlan(change, o); err != nil {
+	if err := a.confirmAll(ctx, p, r, values, change, x, o); err != nil {
 		return hints.For(ctx, p, r.State.Run, err)
 	}
-	if err := a.confirmResume(change, x, o); err != nil {
-		return hints.For(ctx, p, r.State.Run, err)
-	}
-	return a.runEngine(ctx, p, engineStart{why: "resume", parallel: o.parallel, mirror: o.mirror, adopt: change, by: a.author(), examined: x, open: func(cfg engine.Config) (*engine.Engine, error) {
-		return engine.Open(ctx, cfg, r.State.Run)
+	return a.runEngine(ctx, p, engineStart{why: "resume", parallel: o.parallel, mirror: o.mirror, secrets: values.Secrets, given: values.New, adopt: change, by: a.author(), examined: x, open: func(cfg engine.Config) (*engine.Engine, error) {
+		return engine.Open(ctx, cfg, r)
 	}})
 }
 
-// diffForResume returns what changed in the plan, its inputs and outputs since a run stopped, or an error if the run cannot be
-// resumed. mirror is the mirror that the user named, or nil.
-func (a *app) diffForResume(ctx context.Context, p *project.Project, r *runs.Run, mirror *interop.Mirror) (*resume.PlanDiff, error) {
+// mayContinue returns an error for a run whose journal was truncated, and for one that was made elsewhere, unless the resume is dry.
+func mayContinue(p *project.Project, r *runs.Run, dry bool) error {
+	if err := rebuild.CheckTruncated(p, r); err != nil || dry {
+		return err
+	}
+	return runs.RequireOwn(p, r.State.Run)
+}
+
+// registerToResume registers the project, unless it is a dry run, and returns the notices about its place, which it prints.
+func (a *app) registerToResume(p *project.Project, dry bool) (notices []string) {
+	if notices = p.MoveNotices(); !dry {
+		notices = p.Register("", time.Now().UTC())
+	}
+	a.printNotes(notices)
+	a.noteWithheld(p)
+	return notices
+}
+
+// confirmAll prints what resuming a run would change, asks for confirmation, and records what the user said about mirrored answers.
+func (a *app) confirmAll(ctx context.Context, p *project.Project, r *runs.Run, values stepenv.Collected, change *resume.PlanDiff, x *resume.Examination, o resumeOptions) error {
+	resumeview.Resuming(a.Out, r)
+	resumeview.PlanDiff(a.Out, change, true)
+	resumeview.Findings(a.Out, x, false)
+	if err := a.confirmValues(supply.Changes(a.Out, values), o); err != nil {
+		return err
+	}
+	if err := a.confirmPlan(ctx, p, r, change, o); err != nil {
+		return err
+	}
+	if err := a.confirmResume(change, x, o); err != nil {
+		return err
+	}
+	return a.setMirrorAnswers(ctx, p, r, o)
+}
+
+// confirmValues asks for confirmation that parameters or secrets changed.
+func (a *app) confirmValues(changes []string, o resumeOptions) error {
+	if len(changes) == 0 || o.yes {
+		return nil
+	}
+	return a.confirm("the run began with other values ("+changes[0]+"): start a new run to keep them apart", "Continue with the changed values?")
+}
+
+// diffForResume returns what changed in the plan, its values, its inputs and outputs since a run stopped, or an error if the run
+// cannot be resumed. mirror is the mirror that the user named, or nil.
+func (a *app) diffForResume(ctx context.Context, p *project.Project, r *runs.Run, mirror *interop.Mirror, given pawl.GivenValues) (*resume.PlanDiff, error) {
 	if r.State.Kind == pawl.SessionRun {
 		return nil, &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("cannot resume run %s: it is a session without a plan", r.State.Run), Hint: "pawl runs"}
 	}
-	if err := errors.Join(rebuild.CheckTruncated(p, r), runs.RequireNoRollback(r.State)); err != nil {
+	if err := cmp.Or(runs.RequireNoRollback(r.State), runs.RequireNoRestore(ctx, p)); err != nil {
 		return nil, err
 	}
 	if mirror != nil {
@@ -126,7 +181,7 @@ func (a *app) diffForResume(ctx context.Context, p *project.Project, r *runs.Run
 			return nil, err
 		}
 	}
-	change, err := resume.DiffPlan(p, r)
+	change, err := resume.DiffPlan(p, r, given)
 	if err != nil {
 		return nil, err
 	}
@@ -136,30 +191,42 @@ func (a *app) diffForResume(ctx context.Context, p *project.Project, r *runs.Run
 // minPlanHash is the minimum length of a prefix of a plan's hash.
 const minPlanHash = 12
 
-// confirmPlan asks for confirmation that a changed plan is used. Plain --yes does not accept a plan that removes or weakens a gate,
-// check or limit, and an agent cannot accept one.
-func (a *app) confirmPlan(change *resume.PlanDiff, o resumeOptions) error {
+// confirmPlan asks for confirmation that a changed plan is used: on a terminal at once, elsewhere with a gate. Plain --yes does not
+// accept a plan that removes or weakens a gate, check or limit, and an agent cannot accept one.
+func (a *app) confirmPlan(ctx context.Context, p *project.Project, r *runs.Run, change *resume.PlanDiff, o resumeOptions) error {
 	if !change.Edited {
 		return nil
 	}
-	weaker := len(change.Weakened) > 0
+	gate, weaker, what := change.Gate(r.State.Plan.SHA256), len(change.Weakened) > 0, "the plan was changed"
 	if weaker {
-		if who, _ := a.caller(); who.Kind != caller.Person {
-			return permission.Refusal("the plan was changed and weakened (%s): a person confirms that, and this process belongs to %s: %s", change.Weakened[0], who, who.Evidence)
-		}
+		what = "the plan was changed and weakened (" + change.Weakened[0] + ")"
 	}
-	short := change.PlanHash[:minPlanHash]
-	switch {
+	answered := r.State.Gate(gate.ID)
+	if answered != nil && answered.Answer != nil && answered.Answer.Answer == pawl.Approved {
+		fmt.Fprintf(a.Out, "  approved  the changed plan, by gate %s\n", gate.ID)
+		return nil
+	}
+	if who, _ := a.caller(); o.planHash != "" && weaker && who.Kind != caller.Person {
+		return permission.Refusal("%s: a person confirms that, and this process belongs to %s: %s", what, who, who.Evidence)
+	}
+	switch short := change.PlanHash[:minPlanHash]; {
 	case o.planHash != "" && len(o.planHash) >= minPlanHash && strings.HasPrefix(change.PlanHash, o.planHash):
 		return nil
 	case o.planHash != "":
 		return usageError("", "the plan is not the one with hash %s; its hash is %s", o.planHash, short)
 	case o.yes && !weaker:
 		return nil
-	case weaker:
-		return a.confirmWith("the plan was changed and weakened ("+change.Weakened[0]+")", "Use the changed plan?", "--plan-hash "+short)
+	case a.interactive():
+		return a.confirm(what, "Use the changed plan?")
+	case answered != nil && answered.Answer != nil:
+		return usageError("", "%s, and gate %s rejected it (%s): change the plan file, or pass --plan-hash %s", what, gate.ID, answered.Answer.Why, short)
 	}
-	return a.confirmWith("the plan was changed", "Use the changed plan?", "--yes or --plan-hash "+short)
+	if err := r.Perform(ctx, p, a.author(), runs.OpenGate(gate)); err != nil {
+		return err
+	}
+	a.refreshMirror(ctx, p, r)
+	why := fmt.Errorf("%s: waiting for approval of gate %s; --plan-hash %s confirms it too", what, gate.ID, change.PlanHash[:minPlanHash])
+	return &pawl.Error{Kind: pawl.KindAtGate, Err: why, Hint: "pawl gates"}
 }
 
 // confirmResume asks for confirmation before finished steps rerun, unless that was part of the question about a changed plan, and before resuming is unsafe.
@@ -188,81 +255,21 @@ type examined struct {
 	Run pawl.RunID `json:"run"`
 	*resume.PlanDiff
 	*resume.Examination
-	Steps []whyStep `json:"steps"`
+	Steps []decide.Decision `json:"steps"`
 }
 
 // printExamination prints findings, verdicts and the steps that would run.
-func (a *app) printExamination(r *runs.Run, change *resume.PlanDiff, x *resume.Examination) error {
-	steps := whySteps(r, change)
+func (a *app) printExamination(r *runs.Run, change *resume.PlanDiff, x *resume.Examination, onRun func(command string) string) error {
+	a.printNotes(r.Notes)
+	steps, err := decide.Forecast(r, change, x.Verdicts, time.Now(), onRun)
+	if err != nil {
+		return err
+	}
 	if a.json {
 		return a.printJSON(examined{Run: r.State.Run, PlanDiff: change, Examination: x, Steps: steps})
 	}
-	a.printResuming(r)
-	a.printPlanDiff(change, false)
-	fmt.Fprintln(a.Out, "\nFindings:")
-	a.printExaminedFindings(x, true)
-	fmt.Fprintln(a.Out, "\nVerdicts:")
-	for _, j := range x.Verdicts {
-		a.printVerdict(pawl.AttemptRef{Step: j.Step, Item: j.Item, Attempt: j.Attempt}, j.Verdict)
-	}
-	if len(x.Verdicts) == 0 {
-		fmt.Fprintln(a.Out, "  none: no attempt was interrupted")
-	}
-	if r.State.Import.Next != "" && !hasAttempts(r.State) {
-		fmt.Fprintf(a.Out, "  imported from %s: %s\n", r.State.Import.System, r.State.Import.Next)
-	}
-	fmt.Fprintln(a.Out, "\nWould run:")
-	for _, s := range steps {
-		if s.Runs {
-			fmt.Fprintf(a.Out, "  %-20s %s\n", s.Step, s.Why)
-		}
-	}
+	resumeview.Examination(a.Out, r, change, x, steps)
 	return nil
-}
-
-// hasAttempts reports whether any step was started.
-func hasAttempts(s *pawl.State) bool {
-	for _, st := range s.Steps {
-		if st.Attempts > 0 {
-			return true
-		}
-	}
-	return false
-}
-
-// printExaminedFindings prints all findings, or only those that are not ok.
-func (a *app) printExaminedFindings(x *resume.Examination, all bool) {
-	for _, f := range x.Findings {
-		if all || f.Level != pawl.OK {
-			fmt.Fprint(a.Out, "  ")
-			a.printFinding(f)
-		}
-	}
-}
-
-// verdictText says what a verdict means for the attempt.
-func verdictText(word pawl.VerdictWord) string {
-	switch word {
-	case pawl.Next:
-		return "accept as done"
-	case pawl.Continue:
-		return "continue"
-	case pawl.Restart:
-		return "rerun"
-	case pawl.HumanReview:
-		return "needs your decision"
-	}
-	return string(word)
-}
-
-func (a *app) printVerdict(ref pawl.AttemptRef, v pawl.Verdict) {
-	fmt.Fprintf(a.Out, "  %-20s attempt %d: %s (rule: %s): %s\n", ref.Name(), ref.Attempt, verdictText(v.Word), v.Rule, strings.Join(v.Reasons, "; "))
-	if v.By != "" {
-		fmt.Fprintf(a.Out, "  %-20s chosen by %s\n", "", v.By)
-	}
-	if v.Doubt != "" {
-		fmt.Fprintf(a.Out, "  %-20s the evaluator's answer was rejected: %s\n", "", v.Doubt)
-	}
 }
 
 // checkResumable returns an error if a run has ended and its changed plan reopens no step.
@@ -283,74 +290,4 @@ func checkResumable(r *runs.Run, change *resume.PlanDiff) error {
 		}
 	}
 	return &pawl.Error{Kind: pawl.KindRunFailed, Err: fmt.Errorf("run %s failed: %s", s.Run, s.Why), Hint: "pawl status"}
-}
-
-// printResuming prints the run, its phase, its last activity and what is finished.
-func (a *app) printResuming(r *runs.Run) {
-	s, pos := r.State, r.State.Position(r.Plan)
-	fmt.Fprintf(a.Out, "Resuming %s\n", s.Run)
-	if s.Goal != "" {
-		fmt.Fprintf(a.Out, "  goal           %s\n", s.Goal)
-	}
-	fmt.Fprintf(a.Out, "  phase          %d of %d (%s)\n", pos.Phase, pos.PhaseTotal, pos.PhaseName)
-	fmt.Fprintf(a.Out, "  last activity  %s\n", layout.UTCWithZone(s.LastActive()))
-	var finished, live []string
-	for _, step := range r.Plan.Steps() {
-		if s.Steps[step.ID].Finished() {
-			finished = append(finished, string(step.ID))
-		}
-	}
-	for _, l := range s.Live() {
-		live = append(live, fmt.Sprintf("%s (attempt %d)", l.Name(), l.Attempt))
-	}
-	fmt.Fprintf(a.Out, "  finished       %d of %s%s, %d%%\n", len(finished), layout.Count(pos.StepTotal, "step"), nameList(finished), s.Percent(r.Plan))
-	if pos.ItemTotal > 0 {
-		fmt.Fprintf(a.Out, "  items of %-5s %d of %d finished\n", pos.StepID, s.Steps[pos.StepID].Items.Count, pos.ItemTotal)
-	}
-	if len(live) > 0 {
-		fmt.Fprintf(a.Out, "  checking       interrupted attempts: %s\n", strings.Join(live, ", "))
-	}
-}
-
-func nameList(names []string) string {
-	switch {
-	case len(names) == 0:
-		return ""
-	case len(names) > 8:
-		return fmt.Sprintf(" (…, %s)", strings.Join(names[len(names)-7:], ", "))
-	}
-	return " (" + strings.Join(names, ", ") + ")"
-}
-
-// printPlanDiff prints what changed in the plan, inputs and outputs, and which steps rerun because of it.
-// resuming says that the resume is about to use it.
-func (a *app) printPlanDiff(c *resume.PlanDiff, resuming bool) {
-	switch {
-	case c.Edited && resuming:
-		fmt.Fprintln(a.Out, "The plan has changed since the last run:")
-	case c.Edited:
-		fmt.Fprintln(a.Out, "The plan has changed since the last run; resume will use the new version.")
-	}
-	for line := range strings.Lines(c.Patch) {
-		fmt.Fprintf(a.Out, "  %s", line)
-	}
-	for _, text := range c.Weakened {
-		fmt.Fprintf(a.Out, "  weaker   %s\n", text)
-	}
-	for _, x := range c.Rerun {
-		what := "step " + string(x.Step)
-		if len(x.Items) > 0 {
-			what = fmt.Sprintf("%s of step %s", layout.Count(len(x.Items), "item"), x.Step)
-		}
-		fmt.Fprintf(a.Out, "  rerun    %s (%s); downstream steps rerun if its outputs change\n", what, strings.Join(x.Why, "; "))
-	}
-	for _, id := range c.Recheck {
-		fmt.Fprintf(a.Out, "  recheck  step %s (acceptance checks changed)\n", id)
-	}
-	for _, id := range c.Reset {
-		fmt.Fprintf(a.Out, "  rerun    step %s (definition changed)\n", id)
-	}
-	for _, o := range c.OutputEdits {
-		fmt.Fprintf(a.Out, "  note     %s (output of step %s) was edited since; no step reruns because of it\n", strings.Join(o.Paths, ", "), o.Step)
-	}
 }

@@ -11,6 +11,8 @@ import (
 	"pawl"
 	"pawl/internal/cli/layout"
 	"pawl/internal/cli/liveview"
+	"pawl/internal/cli/restoreview"
+	"pawl/internal/cli/supply"
 	"pawl/internal/engine"
 	"pawl/internal/history"
 	"pawl/internal/runs"
@@ -38,7 +40,7 @@ func (a *app) rollbackCommand() *cobra.Command {
 			return nil
 		},
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.withCheckpoints(c.Context(), func(t *checkpointAccess) error {
+			return a.withCheckpoints(c.Context(), o.dryRun, func(t *checkpointAccess) error {
 				target, err := a.rollbackTarget(c.Context(), t, o.to)
 				if err != nil {
 					return err
@@ -72,24 +74,24 @@ func (a *app) rollbackTarget(ctx context.Context, t *checkpointAccess, name stri
 
 // rollbackReport is what `pawl rollback --json` prints.
 type rollbackReport struct {
-	Checkpoint pawl.CheckpointID `json:"checkpoint"`
-	Run        pawl.RunID        `json:"run"`
-	DryRun     bool              `json:"dry_run,omitempty"`
-	Continued  bool              `json:"continued,omitempty"`
-	Undos      []engine.Undo     `json:"undos"`
-	Nothing    []engine.Undo     `json:"nothing_to_undo"`
-	Left       []string          `json:"unfinished"` // started and never finished: no undo runs for them
-	Doubtful   []pawl.AttemptRef `json:"judged_first"`
-	Reopened   []pawl.StepID     `json:"reopened"`
-	Changes    []changeReport    `json:"changes"`
-	Kept       []string          `json:"kept"`
-	Stopped    string            `json:"stopped,omitempty"`
+	Checkpoint pawl.CheckpointID    `json:"checkpoint"`
+	Run        pawl.RunID           `json:"run"`
+	DryRun     bool                 `json:"dry_run,omitempty"`
+	Continued  bool                 `json:"continued,omitempty"`
+	Undos      []engine.Undo        `json:"undos"`
+	Nothing    []engine.Undo        `json:"nothing_to_undo"`
+	Left       []string             `json:"unfinished"` // started and never finished: no undo runs for them
+	Doubtful   []pawl.AttemptRef    `json:"judged_first"`
+	Reopened   []pawl.StepID        `json:"reopened"`
+	Changes    []restoreview.Change `json:"changes"`
+	Kept       []string             `json:"kept"`
+	Stopped    string               `json:"stopped,omitempty"`
 }
 
 func reportRollback(r *engine.Rollback, dry bool) rollbackReport {
 	report := rollbackReport{
 		Checkpoint: r.Target.ID, Run: r.Run, DryRun: dry, Continued: r.Continued, Undos: r.Undos, Nothing: r.WithoutUndo, Left: r.Unfinished,
-		Doubtful: r.InDoubt, Reopened: r.Reopened, Changes: reportChanges(r.Changes), Kept: r.Ignored, Stopped: r.Stopped,
+		Doubtful: r.InDoubt, Reopened: r.Reopened, Changes: restoreview.Changes(r.Changes), Kept: r.Ignored, Stopped: r.Stopped,
 	}
 	report.Undos, report.Nothing = append([]engine.Undo{}, r.Undos...), append([]engine.Undo{}, r.WithoutUndo...)
 	report.Left, report.Kept = append([]string{}, r.Unfinished...), append([]string{}, r.Ignored...)
@@ -99,10 +101,20 @@ func reportRollback(r *engine.Rollback, dry bool) rollbackReport {
 
 func (a *app) rollback(ctx context.Context, t *checkpointAccess, target history.SavedCheckpoint, o rollbackOptions) (err error) {
 	cfg := t.config
+	if !o.dryRun && !o.stop {
+		if cfg.Secrets, err = supply.ForRollback(ctx, t.project, target.Run, supply.Prompt(a.In, a.Out)); err != nil {
+			return err
+		}
+	}
 	if !a.json {
 		cfg.Notify = a.printUndoEvent
 	}
-	r, err := engine.PrepareRollback(ctx, cfg, t.store, target, o.otherHead || o.dryRun || o.stop)
+	var r *engine.Rollback
+	if o.dryRun {
+		r, err = engine.PreviewRollback(ctx, cfg, t.store, target)
+	} else {
+		r, err = engine.PrepareRollback(ctx, cfg, t.store, target, o.otherHead || o.stop)
+	}
 	if err != nil {
 		return err
 	}
@@ -138,7 +150,7 @@ func (a *app) confirmRollback(r *engine.Rollback, o rollbackOptions) error {
 	case o.yes || r.Continued:
 		return nil
 	}
-	effect, question := rollbackEffects(len(r.Undos), len(reportChanges(r.Changes)))
+	effect, question := rollbackEffects(len(r.Undos), len(restoreview.Changes(r.Changes)))
 	return a.confirm("rolling back "+effect, question)
 }
 

@@ -25,7 +25,10 @@ type runReport struct {
 	Updated time.Time      `json:"updated_at"`
 	Error   string         `json:"error,omitempty"`
 
-	Archived bool `json:"archived,omitempty"`
+	Archived   bool `json:"archived,omitempty"`
+	Unverified bool `json:"unverified,omitempty"` // made elsewhere
+
+	standing string // the status as people read it; empty: Status
 }
 
 func (a *app) runsCommand() *cobra.Command {
@@ -59,9 +62,18 @@ func (a *app) runs(ctx context.Context, all, archived bool) error {
 	}
 	rows := make([][]string, 0, len(reports))
 	for _, r := range reports {
-		rows = append(rows, []string{string(r.Run), string(r.Status), fmt.Sprintf("%d%%", r.Percent), layout.UTC(r.Updated), cmp.Or(r.Error, r.Project)})
+		rows = append(rows, []string{string(r.Run), r.statusText(), fmt.Sprintf("%d%%", r.Percent), layout.UTC(r.Updated), cmp.Or(r.Error, r.Project)})
 	}
 	return layout.Table(a.Out, []string{"RUN", "STATUS", "DONE", "LAST ACTIVITY (UTC)", "PROJECT"}, rows)
+}
+
+// statusText returns the status for the table.
+func (r runReport) statusText() string {
+	word := cmp.Or(r.standing, string(r.Status))
+	if r.Unverified {
+		word += " (unverified)"
+	}
+	return word
 }
 
 func (a *app) runReports(ctx context.Context, p *project.Project, archived bool) ([]runReport, error) {
@@ -112,5 +124,9 @@ func (a *app) runReport(ctx context.Context, p *project.Project, run pawl.RunID)
 	}
 	defer r.Log.Close()
 	report := statusview.Of(p, r)
-	return runReport{Run: run, Project: p.Root, Status: report.Status, Percent: report.Percent, Created: report.Created, Updated: report.Updated}
+	report.CountSessions(r.State)
+	return runReport{
+		Run: run, Project: p.Root, Status: report.Status, Percent: report.Percent, Created: report.Created, Updated: report.Updated,
+		Unverified: report.Unverified, standing: report.StandingWord(),
+	}
 }

@@ -5,8 +5,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"pawl/internal/cli/layout"
+	"pawl/internal/cli/checkpointview"
 	"pawl/internal/history"
+	"pawl/internal/runs"
 	"pawl/internal/snapshot"
 )
 
@@ -19,11 +20,12 @@ func (a *app) showCommand() *cobra.Command {
 		Example: "  pawl show latest\n  pawl show 3f2a91c0 src/main.go",
 		Args:    oneOrTwo(a.checkpointArgument()),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.withCheckpoints(c.Context(), func(t *checkpointAccess) error {
+			return a.withCheckpoints(c.Context(), true, func(t *checkpointAccess) error {
 				saved, err := t.find(c.Context(), args[0])
 				if err != nil {
 					return err
 				}
+				a.quoteForeignRun(t.project, saved.Run)
 				if len(args) == 2 {
 					return a.showFile(t, saved, args[1])
 				}
@@ -75,7 +77,8 @@ func (a *app) showFolder(t *checkpointAccess, folder snapshot.Entry) error {
 }
 
 func (a *app) showCheckpoint(t *checkpointAccess, saved history.SavedCheckpoint, leftOut bool) error {
-	r := checkpointOf(saved)
+	r := checkpointview.Of(saved)
+	r.Unverified = runs.RequireOwn(t.project, saved.Run) != nil
 	var list []snapshot.LeftOut
 	if leftOut {
 		record, err := saved.SnapshotRecord()
@@ -88,33 +91,10 @@ func (a *app) showCheckpoint(t *checkpointAccess, saved history.SavedCheckpoint,
 	}
 	if a.json {
 		return a.printJSON(struct {
-			checkpointReport
+			checkpointview.Report
 			List []snapshot.LeftOut `json:"left_out_paths,omitempty"`
 		}{r, list})
 	}
-	fact := func(name, format string, args ...any) {
-		fmt.Fprintf(a.Out, "  %-10s %s\n", name, fmt.Sprintf(format, args...))
-	}
-	fmt.Fprintf(a.Out, "checkpoint %s\n", r.Checkpoint)
-	fact("run", "%s", r.Run)
-	fact("kind", "%s", r.Kind)
-	if about := r.about(); about != "" {
-		fact("about", "%s", about)
-	}
-	fact("taken", "%s, event %d", layout.UTCWithZone(r.Time), r.Seq)
-	fact("files", "%s", r.content())
-	if r.Snapshot == "kept" {
-		fact("added", "%s to the store", layout.ByteSize(r.Added))
-		fact("excluded", "%s", layout.Count(r.LeftOut, "path"))
-	}
-	if r.Head != nil {
-		fact("git", "%s", r.Head)
-	}
-	for _, live := range r.Live {
-		fact("running", "attempt %d of %s", live.Attempt, live.Name())
-	}
-	for _, l := range list {
-		fmt.Fprintf(a.Out, "%s  (%s)\n", l.Path, l.Why)
-	}
+	r.Print(a.Out, list)
 	return nil
 }

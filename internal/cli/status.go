@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -19,13 +20,22 @@ func (a *app) statusCommand() *cobra.Command {
 		report := statusview.Of(p, r)
 		report.NameRun(hints.Namer(ctx, p, r.State.Run))
 		report.AddSessions(ctx, p, r.State)
-		if runs.RequireOwn(p, r.State.Run) == nil { // a journal from elsewhere names files to write
+		report.CheckGates(p, r)
+		if err := report.AddRestore(ctx, p); err != nil {
+			return err
+		}
+		if !report.Unverified { // a journal from elsewhere names files to write
 			a.refresh(ctx, p, r, report.Status == pawl.StatusInterrupted)
 		}
 		if a.json {
 			return a.printJSON(report)
 		}
-		return report.Print(a.Out)
+		if err := report.Print(a.Out); err != nil || !report.Unverified {
+			return err
+		}
+		next := cmp.Or(pawl.HintOf(p.Trusted()), "pawl adopt "+string(r.State.Run))
+		_, err := fmt.Fprintf(a.unquoted(), "\n%s\n", next)
+		return err
 	}))
 }
 

@@ -2,8 +2,10 @@ package cli_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -166,6 +168,38 @@ func TestImportConfirmed(t *testing.T) {
 		}
 		if got := q.pawl("status").err == nil; got != imported {
 			t.Errorf("%q: imported: %t", answer, got)
+		}
+	}
+}
+
+// TestInheritedAsked works in a project that an older pawl registered. The person is asked once whether to trust it.
+func TestInheritedAsked(t *testing.T) {
+	for answer, trusted := range map[string]bool{"n\n": false, "y\n": true} {
+		state := t.TempDir()
+		t.Setenv("PAWL_STATE", state)
+		p := newPlace(t)
+		p.ok("checkpoint")
+		entries, err := filepath.Glob(state + "/projects/*.json")
+		if err != nil || len(entries) != 1 {
+			t.Fatalf("%q, %v", entries, err)
+		}
+		entry, err := os.ReadFile(entries[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		older := strings.Replace(string(entry), `"consent": "trusted"`, `"consent": ""`, 1)
+		if err := errors.Join(os.WriteFile(entries[0], []byte(older), 0o600), os.RemoveAll(state+"/trusted"), os.Remove(filepath.Join(p.dir, ".pawl", "local"))); err != nil {
+			t.Fatal(err)
+		}
+		p.fails(pawl.KindDamaged, "learn", "x")
+		at := p.atTerminal()
+		if err := at.types(answer, "learn", "x"); (err == nil) != trusted {
+			t.Errorf("%q: %v", answer, err)
+		}
+		p.until("the question is on the screen", func() bool { return strings.Contains(at.screen.String(), "[y/N]") })
+		p.wants(at.screen.String(), "If you trust it, pawl uses from now on:", "An earlier pawl", "Trust this project? [y/N]")
+		if err := at.types("", "learn", "y"); (err == nil) != trusted || strings.Count(at.screen.String(), "[y/N]") != 1 {
+			t.Errorf("%q, again: %v: %s", answer, err, at.screen.String())
 		}
 	}
 }

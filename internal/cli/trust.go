@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -8,7 +9,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pawl"
+	"pawl/internal/caller"
+	"pawl/internal/cli/layout"
 	"pawl/internal/cli/trustview"
+	"pawl/internal/config"
 	"pawl/internal/project"
 	"pawl/internal/runs"
 	"pawl/internal/trust"
@@ -19,7 +24,7 @@ func (a *app) trustCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "trust [FOLDER]",
 		Short: "Trust a project that you did not create with pawl, such as a clone",
-		Long: "Trust a project that you did not create with pawl, such as a clone\n\nShows what would count from then on (commands in the settings, runs, memories), and asks.\n" +
+		Long: "Trust a project that you did not create with pawl, such as a clone\n\nShows what pawl would use from then on (commands in the settings, runs, notes), and asks.\n" +
 			"Until then pawl executes nothing of the project, writes nothing there, and tells agents nothing from it.\n" +
 			"A project that pawl created for you is trusted already.",
 		Example: "  pawl trust\n  pawl trust --yes && pawl run plan.yaml\n  pawl trust --list",
@@ -39,7 +44,7 @@ func (a *app) trustCommand() *cobra.Command {
 	}
 	c.Flags().BoolVar(&yes, "yes", false, "trust the project without asking")
 	c.Flags().BoolVar(&list, "list", false, "list the projects that you trust")
-	c.Flags().BoolVar(&revoke, "revoke", false, "trust the project no longer")
+	c.Flags().BoolVar(&revoke, "revoke", false, "stop trusting the project")
 	c.MarkFlagsMutuallyExclusive("yes", "list", "revoke")
 	return a.jsonFlag(c)
 }
@@ -81,21 +86,81 @@ func (a *app) trust(ctx context.Context, folder string, yes bool) error {
 		return err
 	}
 	a.register(p)
+	report = a.trustReport(ctx, p)
 	if a.json {
-		return a.printJSON(a.trustReport(ctx, p))
+		return a.printJSON(report)
 	}
-	_, err = fmt.Fprintf(a.Out, "%s is trusted now\n", p.Root)
-	return err
+	fmt.Fprintf(a.Out, "%s is trusted now\n", p.Root)
+	if n := len(report.ToAdopt); n > 0 {
+		a.printNotes([]string{layout.Count(n, "run") + " found here; before you resume one, adopt it: pawl adopt RUN"})
+	}
+	return nil
 }
 
+// inherit trusts a project that an older pawl registered for this user, if an agent's own settings show the user's consent, or if the
+// user says yes, who is asked once. Otherwise it returns why the project is not trusted.
+func (a *app) inherit(c *cobra.Command, p *project.Project) error {
+	ctx, refusal := c.Context(), p.Trusted()
+	who, _ := a.caller()
+	if dry := c.Flags().Lookup("dry-run"); dry != nil && dry.Changed || who.Kind == caller.Step || !runs.Candidate(ctx, p) {
+		return refusal
+	}
+	setup, err := a.attachSetup()
+	if err != nil {
+		return err
+	}
+	setup.Root = p.Root
+	trusting := runs.Trust
+	if shown := setup.Consent(); shown != "" {
+		a.printNotes([]string{fmt.Sprintf("trusting %s, which an earlier pawl registered: %s shows that you attached an agent there", p.Root, shown)})
+		trusting = runs.Inherit
+	} else if yes, err := a.askInherited(ctx, p, who); err != nil || !yes {
+		return cmp.Or(err, refusal)
+	}
+	if err := trusting(ctx, p, time.Now()); err != nil {
+		return err
+	}
+	a.register(p)
+	return nil
+}
+
+// askInherited asks the user once, on a terminal, about a project of an older pawl.
+func (a *app) askInherited(ctx context.Context, p *project.Project, who caller.Caller) (yes bool, err error) {
+	if _, asked := p.Inherited(); asked || a.json || who.Kind != caller.Person || !a.interactive() {
+		return false, nil
+	}
+	a.trustReport(ctx, p).Print(a.Out)
+	fmt.Fprintln(a.Out, "An earlier pawl, which did not ask for trust, registered this project for you.")
+	if yes, err = a.askYesNo("Trust this project?", false); err != nil || yes {
+		return yes, err
+	}
+	return false, p.Decline(time.Now())
+}
+
+// trustReport returns what pawl would use of a project, or uses of a trusted one. Runs that an older pawl registered need no adoption.
 func (a *app) trustReport(ctx context.Context, p *project.Project) trustview.Project {
 	var made []trustview.Run
-	ids, _ := runs.List(p) // unreadable runs do not count
+	var toAdopt []pawl.RunID
+	ids, _ := runs.List(p) // unreadable runs are left out
+	yours := runs.Candidate(ctx, p)
 	for _, id := range ids {
 		made = append(made, trustview.Run{Run: id, Status: a.runReport(ctx, p, id).Status})
+		if !yours && runs.RequireOwn(p, id) != nil {
+			toAdopt = append(toAdopt, id)
+		}
 	}
-	return trustview.ProjectOf(p, made)
+	return trustview.ProjectOf(p, made, toAdopt)
 }
+
+// noteWithheld says that the evaluator of the project's settings is not used, if it is not.
+func (a *app) noteWithheld(p *project.Project) {
+	if p.Trust.Trusted() && len(config.Withheld(p)) > 0 {
+		a.printNotes([]string{withheld + "; to see and allow it: pawl trust"})
+	}
+}
+
+// withheld says that a committed evaluator is not asked.
+const withheld = "the evaluator in " + ".pawl/config.yaml" + " is not used: you have not allowed it as it is now"
 
 func (a *app) listTrusted() error {
 	all, err := trust.List()
@@ -111,7 +176,7 @@ func (a *app) listTrusted() error {
 }
 
 func (a *app) revokeTrust(folder string) error {
-	all, _ := trust.List() // an unreadable record counts for nothing
+	all, _ := trust.List() // an unreadable record is no trust
 	if folder != "" || a.folder != "" {
 		for _, s := range all {
 			if s.Path == filepath.Clean(folder) {

@@ -68,6 +68,9 @@ func (a *app) verify(ctx context.Context, repair bool) ([]pawl.Finding, error) {
 
 // printFindings prints findings and a summary. It returns an error if one of them is bad.
 func (a *app) printFindings(findings []pawl.Finding, failure string) error {
+	for i := range findings {
+		findings[i].Hint = a.reachable(findings[i].Hint)
+	}
 	if a.json {
 		if findings == nil {
 			findings = []pawl.Finding{}
@@ -85,7 +88,7 @@ func (a *app) printFindings(findings []pawl.Finding, failure string) error {
 			warn++
 		}
 		if !a.json {
-			a.printFinding(f)
+			layout.PrintFinding(a.Out, f)
 		}
 	}
 	if !a.json {
@@ -95,21 +98,6 @@ func (a *app) printFindings(findings []pawl.Finding, failure string) error {
 		return &pawl.Error{Kind: pawl.KindDamaged, Err: fmt.Errorf("%s: %s", failure, layout.Count(bad, "fault"))}
 	}
 	return nil
-}
-
-func (a *app) printFinding(f pawl.Finding) {
-	fmt.Fprintf(a.Out, "%-4s  ", f.Level)
-	if f.Where != "" {
-		fmt.Fprintf(a.Out, "%s: ", f.Where)
-	}
-	fmt.Fprint(a.Out, f.What)
-	if f.Evidence != "" {
-		fmt.Fprintf(a.Out, " (%s)", f.Evidence)
-	}
-	fmt.Fprintln(a.Out)
-	if f.Hint != "" {
-		fmt.Fprintf(a.Out, "      %s\n", f.Hint)
-	}
 }
 
 // asOptions select what to check in another system's files.

@@ -25,6 +25,9 @@ func (a *app) watchCommand() *cobra.Command {
 				return err
 			}
 			defer r.Log.Close()
+			if err := runs.RequireOwn(p, r.State.Run); err != nil { // no engine works on it
+				return err
+			}
 			soft, _, release := interrupts(c.Context(), func() {})
 			defer release()
 			return hints.For(c.Context(), p, r.State.Run, a.watch(soft, p, r))
@@ -38,6 +41,7 @@ func (a *app) watch(ctx context.Context, p *project.Project, r *runs.Run) error 
 	show.Begin(r.State, r.Plan)
 	changed := r.Log.Watch(ctx)
 	for {
+		show.CheckSpace()
 		events, err := r.Log.NewEvents()
 		for _, e := range events {
 			r.State.Apply(e)
@@ -45,19 +49,16 @@ func (a *app) watch(ctx context.Context, p *project.Project, r *runs.Run) error 
 		}
 		holder, alive := p.EngineHolder()
 		if err == nil && (!alive || holder.Run != r.State.Run) && len(r.State.Live()) == 0 {
-			err = outcomeOf(r.State)
-			show.End(r.State, r.Plan, err)
-			return err
+			return show.End(ctx, r.State, r.Plan, outcomeOf(r.State))
 		}
 		if err != nil {
-			show.End(r.State, r.Plan, err)
-			return err
+			return show.End(ctx, r.State, r.Plan, err)
 		}
 		select {
 		case <-changed:
 		case <-time.After(time.Second):
 		case <-ctx.Done():
-			show.End(r.State, r.Plan, ctx.Err())
+			_ = show.End(ctx, r.State, r.Plan, ctx.Err()) // the user ended it
 			return nil
 		}
 	}

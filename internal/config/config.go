@@ -36,9 +36,10 @@ type Config struct {
 
 // Snapshots configures the snapshots of the workspace.
 type Snapshots struct {
-	Quota  Size     `yaml:"quota,omitempty"`  // maximum size of the project's store. Defaults to 2GiB.
-	Ignore []string `yaml:"ignore,omitempty"` // patterns as in .gitignore that precede all others; "!x" includes x. Defaults to none.
-	Off    bool     `yaml:"off,omitempty"`    // runs take no snapshots. Defaults to false.
+	Quota   Size     `yaml:"quota,omitempty"`   // maximum size of the project's store. Defaults to 2GiB.
+	Ignore  []string `yaml:"ignore,omitempty"`  // patterns as in .gitignore that precede all others; "!x" includes x. Defaults to none.
+	Derived bool     `yaml:"derived,omitempty"` // store also folders that tools can make again, such as node_modules. Defaults to false.
+	Off     bool     `yaml:"off,omitempty"`     // runs take no snapshots. Defaults to false.
 }
 
 // Read returns the settings in a project's file. A missing file is the zero Config; an invalid one is an error of
@@ -54,6 +55,11 @@ func read(path string, own bool) (Config, error) {
 	if err != nil {
 		return Config{}, fmt.Errorf("read settings: %w", err)
 	}
+	return parse(path, data, own)
+}
+
+// parse returns the settings in the content of a file; path is for messages.
+func parse(path string, data []byte, own bool) (Config, error) {
 	var c Config
 	file := strictyaml.Read("config file", data, &c)
 	wrong := func(pointer any, format string, args ...any) {

@@ -18,7 +18,7 @@ const maxFile = 1 << 20
 // Of returns the settings that count in a project: the user's own and, over them, those of the project's file. The evaluator of the
 // project's file counts only after Allow, because it runs a command or sends data to a URL.
 func Of(p *project.Project) (Config, error) {
-	user, err := ReadUser()
+	user, err := ReadUser(p.Root)
 	if err != nil {
 		return Config{}, err
 	}

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"os"
 	"slices"
 
 	"pawl/internal/userdir"
@@ -19,14 +20,14 @@ type Mirrors struct {
 	Answers bool `yaml:"answers,omitempty"` // answers to gates in mirrored files count as the user's. Defaults to false.
 }
 
-// UserFile returns the path of the user's own settings, which may be missing.
-func UserFile() (string, error) { return userdir.Config("config.yaml") }
+// ReadUser returns the user's own settings, as the environment of this process names them. A file in the project at root has none.
+func ReadUser(root string) (Config, error) { return ReadUserOf(os.Getenv, root) }
 
-// ReadUser returns the user's own settings.
-func ReadUser() (Config, error) {
-	path, err := UserFile()
-	if err != nil {
-		return Config{}, nil // without a home folder there are no settings
+// ReadUserOf is ReadUser for another environment.
+func ReadUserOf(getenv func(string) string, root string) (Config, error) {
+	path, err := userdir.ConfigOf(getenv, "config.yaml")
+	if err != nil || root != "" && userdir.Within(path, root) {
+		return Config{}, nil // without a folder of the user's there are no settings
 	}
 	return read(path, true)
 }

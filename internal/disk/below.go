@@ -2,6 +2,7 @@ package disk
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -20,6 +21,18 @@ var ErrUnsafe = errors.New("not a regular file of this user")
 
 // unsafeError is an ErrUnsafe with its reason.
 type unsafeError string
+
+// ErrLinked is the error for a file below a guarded folder that would be changed in place and has other names (hard links): the
+// content would change under them too, and they may lie anywhere.
+var ErrLinked = errors.New("the file has other names")
+
+// linkedError is an ErrLinked, and an ErrUnsafe, with the number of names.
+type linkedError int
+
+func (e linkedError) Error() string {
+	return fmt.Sprintf("the file has %d names (hard links), and writing it would change it under all of them; replace it by a copy: cp FILE COPY && mv COPY FILE", int(e))
+}
+func (e linkedError) Is(target error) bool { return target == ErrUnsafe || target == ErrLinked }
 
 func (e unsafeError) Error() string        { return string(e) }
 func (e unsafeError) Is(target error) bool { return target == ErrUnsafe }

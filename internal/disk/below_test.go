@@ -340,3 +340,38 @@ func descriptors(t *testing.T) []string {
 	slices.Sort(open)
 	return open
 }
+
+// TestHardLinks: below .pawl a file with another name is read but never opened for writing, unless the caller knows the name.
+func TestHardLinks(t *testing.T) {
+	dir := t.TempDir()
+	must(t, os.MkdirAll(filepath.Join(dir, Guarded), 0o700))
+	victim, path, own := filepath.Join(dir, "victim"), filepath.Join(dir, Guarded, "f"), filepath.Join(dir, Guarded, "own")
+	must(t, os.WriteFile(victim, []byte("precious\n"), 0o644))
+	must(t, os.Link(victim, path))
+	appended := func(path string) error { return AppendLine(path, []byte("x")) }
+	for name, open := range map[string]func(string) error{
+		"create": func(path string) error { _, err := Create(path); return err },
+		"write":  func(path string) error { _, err := OpenWritable(path, own, path+"-missing"); return err },
+		"append": func(path string) error { _, err := OpenAppend(path); return err },
+		"line":   appended,
+		"clock":  func(path string) error { _, err := FileSystemClock(path); return err },
+	} {
+		if err := open(path); !errors.Is(err, ErrLinked) || !errors.Is(err, ErrUnsafe) || !strings.Contains(err.Error(), "2 names (hard links)") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if data, err := ReadFile(path, 100); err != nil || string(data) != "precious\n" {
+		t.Errorf("read %q, %v", data, err)
+	}
+	must(t, appended(victim)) // outside, links are the caller's
+	info, err := os.Stat(victim)
+	must(t, err)
+	if info.Mode().Perm() != 0o644 {
+		t.Errorf("mode %v", info.Mode())
+	}
+	must(t, Replace(path, []byte("ours\n")))
+	must(t, os.Link(path, own))
+	f, err := OpenWritable(path, own)
+	must(t, err)
+	must(t, f.Close())
+}

@@ -5,6 +5,7 @@ package disk
 import (
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"slices"
 	"strconv"
@@ -25,6 +26,23 @@ const (
 	FaultOnly  = "PAWL_FAULT_ONLY"
 	FaultCount = "PAWL_FAULT_COUNT"
 )
+
+// FaultAll is the environment variable that makes tests try every kind of fault at every call: PAWL_FAULT_ALL=1.
+const FaultAll = "PAWL_FAULT_ALL"
+
+// FaultPoints yields the numbers of the calls, up to calls, at which a test tries a kind of fault, given by its index. The kinds take
+// turns, so that together they visit every call; a test of one kind visits a share of the calls. The order of the kinds changes from
+// one turn to the next, because programs repeat the same few calls. With FaultAll each kind visits every call.
+func FaultPoints(kind, kinds, calls int) iter.Seq[int] {
+	all := os.Getenv(FaultAll) != ""
+	return func(yield func(int) bool) {
+		for n := 1; n <= calls; n++ {
+			if (all || (n+n/kinds)%kinds == kind) && !yield(n) {
+				return
+			}
+		}
+	}
+}
 
 var seam struct {
 	sync.Mutex

@@ -42,9 +42,10 @@ func (e largeError) Is(target error) bool { return target == ErrTooLarge }
 // .pawl it follows no links and rejects files of other users.
 func Open(path string) (*os.File, error) { return openRegular(path, unix.O_RDONLY, 0) }
 
-// OpenWritable opens an existing regular file for reading and writing, with the same checks as Open.
-func OpenWritable(path string) (File, error) {
-	f, err := openRegular(path, unix.O_RDWR, 0)
+// OpenWritable opens an existing regular file for reading and writing, with the same checks as Open. Below .pawl the file must
+// have no other names than path and those of others that are the same file.
+func OpenWritable(path string, others ...string) (File, error) {
+	f, err := openWithNames(path, unix.O_RDWR, 0, others)
 	return File{File: f}, err
 }
 
@@ -53,13 +54,22 @@ func OpenAppend(path string) (*os.File, error) {
 	return openRegular(path, unix.O_WRONLY|unix.O_APPEND|unix.O_CREAT, FileMode)
 }
 
-// openRegular opens a regular file. Without O_NONBLOCK, open waits for the other end of a pipe.
+// openRegular opens a regular file.
 func openRegular(path string, flags int, mode fs.FileMode) (*os.File, error) {
+	return openWithNames(path, flags, mode, nil)
+}
+
+// openWithNames opens a regular file that may have other names. Without O_NONBLOCK, open waits for the other end of a pipe.
+func openWithNames(path string, flags int, mode fs.FileMode, others []string) (*os.File, error) {
 	fd, err := openAt(path, flags|unix.O_NONBLOCK|unix.O_NOCTTY, mode)
 	if err != nil {
 		return nil, openError(path, err)
 	}
-	if err := checkRegular(fd, path); err != nil {
+	err = checkRegular(fd, path)
+	if err == nil && flags&(unix.O_WRONLY|unix.O_RDWR|unix.O_CREAT) != 0 {
+		err = checkNames(fd, path, others)
+	}
+	if err != nil {
 		unix.Close(fd)
 		return nil, err
 	}
@@ -89,6 +99,31 @@ func checkRegular(fd int, path string) error {
 	return nil
 }
 
+// checkNames returns an error if an open file below .pawl has more names than path and those of others that are the same file.
+func checkNames(fd int, path string, others []string) error {
+	var st unix.Stat_t
+	if _, _, guarded := split(path); !guarded {
+		return nil
+	}
+	if err := unix.Fstat(fd, &st); err != nil {
+		return &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	names := uint64(1)
+	for _, other := range others {
+		info, err := Lstat(other)
+		if err != nil {
+			continue
+		}
+		if there, ok := info.Sys().(*syscall.Stat_t); ok && there.Ino == st.Ino && uint64(there.Dev) == uint64(st.Dev) {
+			names++
+		}
+	}
+	if uint64(st.Nlink) > names {
+		return &os.PathError{Op: "open", Path: path, Err: linkedError(st.Nlink)}
+	}
+	return nil
+}
+
 func kindOf(mode uint32) string {
 	switch mode & unix.S_IFMT {
 	case unix.S_IFDIR:
@@ -103,12 +138,47 @@ func kindOf(mode uint32) string {
 	return "special file"
 }
 
+// ReadBelow is ReadFile for a path below a folder, relative to it. It follows no links in that path.
+func ReadBelow(root, path string, limit int64) ([]byte, error) {
+	folder, err := retried(func() (int, error) { return unix.Open(root, folderFlags|unix.O_CLOEXEC, 0) })
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: root, Err: err}
+	}
+	defer unix.Close(folder)
+	fd, err := openBelow(folder, path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
+	switch {
+	case err == unix.ELOOP || err == unix.EXDEV:
+		err = unsafeError("a symbolic link, or a path that leads out of the project")
+	case err == nil:
+		if err = checkRegular(fd, path); err != nil {
+			unix.Close(fd)
+		}
+	}
+	if err != nil {
+		return nil, pathError(path, err)
+	}
+	return readAll(os.NewFile(uintptr(fd), path), path, limit)
+}
+
+// pathError adds the path to an error that has none.
+func pathError(path string, err error) error {
+	if _, has := errors.AsType[*os.PathError](err); has {
+		return err
+	}
+	return &os.PathError{Op: "open", Path: path, Err: err}
+}
+
 // ReadFile returns the content of a regular file of at most limit bytes, with the same checks as Open.
 func ReadFile(path string, limit int64) ([]byte, error) {
 	f, err := Open(path)
 	if err != nil {
 		return nil, err
 	}
+	return readAll(f, path, limit)
+}
+
+// readAll reads a file of at most limit bytes and closes it.
+func readAll(f *os.File, path string, limit int64) ([]byte, error) {
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"pawl"
+	"pawl/internal/decide"
 	"pawl/internal/history"
 	"pawl/internal/redact"
 	"pawl/internal/runs"
@@ -15,37 +16,32 @@ import (
 )
 
 // do emits the events for an action and schedules the side effects for after the flush.
-func (e *Engine) do(ctx context.Context, a action) error {
-	switch a.kind {
-	case start:
+func (e *Engine) do(ctx context.Context, a decide.Action) error {
+	switch a.Kind {
+	case decide.Start:
 		return e.start(ctx, a)
-	case list:
-		return e.list(a.step)
-	case finish:
+	case decide.List:
+		return e.list(a.Step)
+	case decide.Finish:
 		return e.finish(ctx, a)
-	case giveUp:
-		e.emit(pawl.StepFailed{Step: a.step.ID, Why: a.why})
-		e.withdrawGates(a.step.ID)
-	case open:
+	case decide.Open:
 		return e.openGate(ctx, a)
-	case answer:
-		e.answerGate(a)
-	case expire:
-		e.emit(pawl.GateExpired{Gate: a.gate.ID})
-	case reopen:
-		for _, id := range a.steps {
-			e.emit(pawl.StepReopened{Step: id, Why: a.why})
-		}
-	case spend:
-		a.gate.ID = a.gate.Identify()
-		e.emit(pawl.BudgetSpent{Budget: a.gate.Budget, Used: a.why, Limit: a.gate.Ask}, pawl.GateOpened{Gate: a.gate})
-	case complete:
-		e.emit(pawl.RunEnded{Status: pawl.StatusCompleted})
-	case fail:
-		e.emit(pawl.RunEnded{Status: pawl.StatusFailed, Why: a.why})
-	case stopLive:
-		e.stopLive(a.why)
+	case decide.Complete, decide.FailRun:
+		return e.endRun(a)
+	case decide.StopLive:
+		e.stopLive(a.Why)
+	default:
+		e.emit(a.Payloads(e.state)...)
 	}
+	return nil
+}
+
+// endRun ends the run, if the state that the engine began with was right.
+func (e *Engine) endRun(a decide.Action) error {
+	if err := e.requireCheckedCache(); err != nil {
+		return err
+	}
+	e.emit(a.Payloads(e.state)...)
 	return nil
 }
 
@@ -87,7 +83,7 @@ func (e *Engine) list(step *pawl.Step) error {
 	if err != nil {
 		return e.unlistable(step, err)
 	}
-	e.emitList(step.ID, key, 0, values)
+	e.emit(runs.ListPayloads(step.ID, key, 0, values)...)
 	return nil
 }
 
@@ -97,26 +93,6 @@ func (e *Engine) unlistable(step *pawl.Step, err error) error {
 	return nil
 }
 
-// maxListed is the maximum size in bytes of the values in one step.listed event, well below the limit of a journal
-// line.
-const maxListed = 32 << 10
-
-// emitList splits values over as many events as needed. An empty list is one event.
-func (e *Engine) emitList(id pawl.StepID, key pawl.Key, from int, values []string) {
-	for {
-		n, size := 0, 0
-		for n < len(values) && size < maxListed {
-			size += runs.EncodedSize(values[n]) + 1
-			n++
-		}
-		e.emit(pawl.StepListed{Step: id, Key: key, From: from, Items: values[:n]})
-		from, values = from+n, values[n:]
-		if len(values) == 0 {
-			return
-		}
-	}
-}
-
 // values reads a foreach step's current item list from its source.
 func (e *Engine) values(step *pawl.Step) ([]string, error) {
 	return runs.ListValues(e.cfg.Project.Root, step)
@@ -124,8 +100,8 @@ func (e *Engine) values(step *pawl.Step) ([]string, error) {
 
 // finish finishes a foreach step whose items are done, or a gate step whose gate was answered. A worker takes the
 // checkpoint first; the step counts as preparing until then.
-func (e *Engine) finish(ctx context.Context, a action) error {
-	name := string(a.step.ID)
+func (e *Engine) finish(ctx context.Context, a decide.Action) error {
+	name := string(a.Step.ID)
 	if e.preparing[name] {
 		return nil
 	}
@@ -136,7 +112,7 @@ func (e *Engine) finish(ctx context.Context, a action) error {
 	e.preparing[name] = true
 	at := e.position()
 	e.spawn(func() func() {
-		s := e.saver.Save(ctx, pawl.CheckpointStep, pawl.AttemptRef{Step: a.step.ID}, "", at)
+		s := e.saver.Save(ctx, pawl.CheckpointStep, pawl.AttemptRef{Step: a.Step.ID}, "", at)
 		return func() {
 			delete(e.preparing, name)
 			e.saved[name] = s
@@ -146,27 +122,36 @@ func (e *Engine) finish(ctx context.Context, a action) error {
 }
 
 // emitFinished emits step.done for a step that finish has prepared.
-func (e *Engine) emitFinished(a action, s history.PendingCheckpoint) error {
-	e.noteQuota(s)
-	done := pawl.StepDone{Step: a.step.ID, Accept: pawl.AcceptOf(a.step), Undo: a.step.Undo, Review: a.step.Review, Save: &s.Checkpoint}
-	if a.step.Gate != nil {
-		key, err := e.stepKey(a.step)
+func (e *Engine) emitFinished(a decide.Action, s history.PendingCheckpoint) error {
+	e.noteSaved(s)
+	done := pawl.StepDone{Step: a.Step.ID, Accept: pawl.AcceptOf(a.Step), Undo: a.Step.Undo, Review: a.Step.Review, Save: &s.Checkpoint}
+	if a.Step.Gate != nil {
+		key, err := e.stepKey(a.Step)
 		if err != nil {
-			return e.unlistable(a.step, err)
+			return e.unlistable(a.Step, err)
 		}
-		done.Key, done.Summary = key, gateSummary(e.state.Gate(a.gate.ID))
+		done.Key, done.Summary = key, gateSummary(e.state.Gate(a.Gate.ID))
 		e.emit(done)
 		return nil
 	}
-	st := e.state.Steps[a.step.ID]
+	st := e.state.Steps[a.Step.ID]
 	digest, err := e.itemsDigest(st.Items)
 	if err != nil {
 		return err
 	}
 	done.Key, done.Digest = st.Key, digest
-	done.Summary = fmt.Sprintf("%d items", st.Items.Total)
+	done.Summary = itemsSummary(st.Items)
 	e.emit(done)
 	return nil
+}
+
+// itemsSummary says how many items are done, and how many were left out.
+func itemsSummary(items *pawl.ItemsState) string {
+	text := fmt.Sprintf("%d items", items.Count)
+	if n := len(items.Skipped); n > 0 {
+		text += fmt.Sprintf(", %d skipped", n)
+	}
+	return text
 }
 
 func gateSummary(g *pawl.GateState) string {
@@ -180,6 +165,9 @@ func gateSummary(g *pawl.GateState) string {
 func (e *Engine) itemsDigest(items *pawl.ItemsState) (string, error) {
 	all := pawl.Outputs{}
 	for index := range items.Total {
+		if items.Done.At(index) == 0 {
+			continue // skipped
+		}
 		done, err := runs.ReadItemDone(e.log, items, index)
 		if err != nil {
 			return "", err
@@ -190,12 +178,12 @@ func (e *Engine) itemsDigest(items *pawl.ItemsState) (string, error) {
 }
 
 // openGate opens the action's gate, or the gate of a gate step.
-func (e *Engine) openGate(ctx context.Context, a action) error {
-	if a.gate.Ask != "" {
-		e.emitGate(ctx, a.gate)
+func (e *Engine) openGate(ctx context.Context, a decide.Action) error {
+	if a.Gate.Ask != "" {
+		e.emitGate(ctx, a.Gate)
 		return nil
 	}
-	gate, err := e.gateOf(a.step, nil)
+	gate, err := e.gateOf(a.Step, nil)
 	if err == nil {
 		e.emitGate(ctx, gate)
 	}
@@ -230,16 +218,6 @@ func (e *Engine) gateOf(step *pawl.Step, checks []pawl.CheckRun) (pawl.Gate, err
 	gate.Shown, gate.Checks = runs.LimitShown(shown), lastLines(checks)
 	gate.ID = gate.Identify()
 	return gate, nil
-}
-
-func (e *Engine) answerGate(a action) {
-	a.reply.Gate, a.reply.Step = a.gate.ID, a.gate.Step
-	e.emit(a.reply)
-	if a.reply.Answer == pawl.Chosen {
-		e.emit(pawl.DecisionMade{Decision: pawl.Decision{
-			Question: a.gate.Ask, Options: a.gate.Options, Choice: a.reply.Option, Why: a.reply.Why, By: "pawl", Step: a.gate.Step,
-		}})
-	}
 }
 
 // withdrawGates withdraws the open gates of a step that has ended.

@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"pawl"
-	"pawl/internal/engine"
 	"pawl/internal/engine/enginetest"
 	"pawl/internal/runs"
 )
@@ -93,11 +92,11 @@ steps:
 
 	q := enginetest.New(t)
 	q.WantKind(q.Do(plan), pawl.KindRunFailed)
-	q.Act(runs.Skip("a", "not needed"))
+	q.Act(runs.Skip("a", "", "not needed"))
 	q.Check(q.GoOn())
 	q.WantText("ledger.txt", "a\nb\n")
 	q.WantStatus(pawl.Skipped, "a")
-	q.WantKind(q.Try(runs.Skip("a", "")), pawl.KindUsage, "step a is already finished")
+	q.WantKind(q.Try(runs.Skip("a", "", "")), pawl.KindUsage, "step a is already finished")
 }
 
 // What is skipped while the engine runs is not started, and its gate is withdrawn.
@@ -112,9 +111,9 @@ steps:
 `)
 	p.UntilEvent("attempt.started", 1)
 	p.UntilEvent("gate.opened", 1)
-	p.WantKind(p.Try(runs.Skip("slow", "")), pawl.KindHeld, "step slow is running")
-	p.Act(runs.Skip("b", "not needed"))
-	p.Act(runs.Skip("ask", "not needed"))
+	p.WantKind(p.Try(runs.Skip("slow", "", "")), pawl.KindHeld, "step slow is running")
+	p.Act(runs.Skip("b", "", "not needed"))
+	p.Act(runs.Skip("ask", "", "not needed"))
 	p.Write("go", "")
 	p.Check(e.Wait())
 	p.WantText("ledger.txt", "begun\nended\n")
@@ -149,6 +148,6 @@ func TestHalfRolledBackRunIsRefused(t *testing.T) {
 	r := rollback(p, "one")
 	p.WantKind(r.Do(t.Context()), pawl.KindAtGate)
 	p.Check(r.Close())
-	_, err := engine.Open(t.Context(), p.Config, p.Run)
+	_, err := enginetest.Open(t.Context(), p.Config, p.Run)
 	p.WantKind(err, pawl.KindDamaged, "run "+string(p.Run)+" has an unfinished rollback to checkpoint ")
 }

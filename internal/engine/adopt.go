@@ -3,14 +3,11 @@ package engine
 import (
 	"context"
 	"fmt"
-	"maps"
 	"path/filepath"
-	"slices"
-	"strings"
 
 	"pawl"
+	"pawl/internal/decide"
 	"pawl/internal/disk"
-	"pawl/internal/recovery"
 	"pawl/internal/resume"
 	"pawl/internal/runs"
 	"pawl/internal/supervise"
@@ -31,24 +28,13 @@ func (e *Engine) Adopt(ctx context.Context, c *resume.PlanDiff, by pawl.Author) 
 			return err
 		}
 		e.emitBy(by, runs.PlanEvent(e.cfg.Project, revision, n))
-		e.plan = runs.NewOutline(c.Plan())
+		e.text = c.Text
 	}
+	e.plan = runs.NewOutline(c.Plan())
 	if err := e.endOutdated(ctx, c); err != nil {
 		return err
 	}
-	e.withdrawEdited()
-	for _, a := range c.Rerun {
-		e.emit(pawl.StepReopened{Step: a.Step, Why: runs.ClipText(strings.Join(a.Why, "; ")), Items: a.Index})
-	}
-	for _, id := range c.Reset {
-		e.emit(pawl.StepReopened{Step: id, Why: "its definition in the plan changed"})
-	}
-	for _, o := range c.OutputEdits {
-		e.emit(pawl.OutputsChanged{Step: o.Step, Paths: o.Paths[:min(len(o.Paths), runs.MaxShown)]})
-	}
-	for _, id := range slices.Sorted(maps.Keys(c.NewItems)) {
-		e.emitList(id, e.state.Steps[id].Key, c.ListLength[id], c.NewItems[id])
-	}
+	e.emit(decide.Adoption(e.state, c)...)
 	for _, id := range c.Recheck {
 		if err := e.recheck(ctx, c.Plan().Step(id)); err != nil {
 			return err
@@ -64,32 +50,29 @@ func (e *Engine) Adopt(ctx context.Context, c *resume.PlanDiff, by pawl.Author) 
 // to rerun is left running.
 func (e *Engine) endOutdated(ctx context.Context, c *resume.PlanDiff) error {
 	for _, live := range e.state.Live() {
-		again := slices.Contains(c.Reset, live.Step) ||
-			slices.ContainsFunc(c.Rerun, func(a resume.Rerun) bool { return a.Step == live.Step && len(a.Items) == 0 })
-		if !again && resume.SameDefinition(c.Plan(), live, e.listed) {
+		if !decide.Outdates(c, live, e.listed) {
 			continue
 		}
 		dir := e.cfg.Project.AttemptDir(live.AttemptRef, e.run)
-		verdict, err := outdated(dir, c.Plan().Step(live.Step))
+		status, err := supervise.Probe(dir)
 		if err != nil {
 			return err
 		}
-		if !again && verdict.Rule == recovery.LiveUnsafe {
+		end := decide.OutdatedEnd(c, live, resume.Evidence{Begun: status.Begun != nil, Exit: status.Exit}, status.State == supervise.Live)
+		if end == nil {
 			e.note("%s keeps running with its old definition: it is not safe to rerun", live.Name())
 			continue
 		}
-		if err := endAndSweep(ctx, dir, pawl.Abort{Reason: pawl.ReasonOutdated, Why: definitionChanged}); err != nil {
+		if err := endAndSweep(ctx, dir, live.Token, pawl.Abort{Reason: pawl.ReasonOutdated, Why: end.Why}); err != nil {
 			return err
 		}
-		e.emit(pawl.AttemptEnded{AttemptRef: live.AttemptRef, Outcome: pawl.Aborted, Reason: pawl.ReasonOutdated, Why: definitionChanged, Verdict: &verdict})
+		e.emit(*end)
 	}
 	return nil
 }
 
-const definitionChanged = "its definition in the plan changed"
-
 // endAndSweep terminates an attempt. If its supervisor died, it also kills the orphaned processes.
-func endAndSweep(ctx context.Context, dir string, abort pawl.Abort) error {
+func endAndSweep(ctx context.Context, dir string, token pawl.Token, abort pawl.Abort) error {
 	if err := supervise.RequestAbort(dir, abort); err != nil {
 		return err
 	}
@@ -98,7 +81,7 @@ func endAndSweep(ctx context.Context, dir string, abort pawl.Abort) error {
 	}
 	status, err := supervise.Probe(dir)
 	if err == nil && status.State == supervise.Lost {
-		_, _, err = supervise.Sweep(dir)
+		_, _, err = supervise.Sweep(dir, token)
 	}
 	return err
 }
@@ -116,42 +99,6 @@ func refuseNewSecrets(was *pawl.Plan, c *resume.PlanDiff) error {
 	return runs.RefuseSecrets(c.From, was, c.Plan())
 }
 
-// outdated judges an attempt whose step was edited, or removed from the plan (step is nil).
-func outdated(dir string, step *pawl.Step) (pawl.Verdict, error) {
-	status, err := supervise.Probe(dir)
-	if err != nil {
-		return pawl.Verdict{}, err
-	}
-	c := resume.Evidence{Begun: status.Begun != nil, Exit: status.Exit}.Case(&pawl.Step{})
-	if status.State == supervise.Live {
-		c.Attempt = recovery.Live
-	}
-	c.Idempotent, c.SameStep = step == nil || step.MayRepeat(), false
-	return recovery.Judge(c), nil
-}
-
-// withdrawEdited withdraws open gates of gate steps that were removed from the plan or edited.
-func (e *Engine) withdrawEdited() {
-	for _, g := range e.state.OpenGates() {
-		if g.Step == "" || g.Purpose != "" || g.Source != nil {
-			continue
-		}
-		step := e.plan.ByID[g.Step]
-		if step == nil {
-			e.emit(pawl.GateWithdrawn{Gate: g.ID, Why: "its step was removed from the plan"})
-		} else if step.Gate != nil && !asksSame(step, g.Gate) {
-			e.emit(pawl.GateWithdrawn{Gate: g.ID, Why: "its step was edited"})
-		}
-	}
-}
-
-// asksSame reports whether step still asks what g asks.
-func asksSame(step *pawl.Step, g pawl.Gate) bool {
-	now := step.Gate.Gate(step.ID, g.Item, g.Opened)
-	now.Shown = g.Shown
-	return now.Identify() == g.ID
-}
-
 // recheck runs the edited acceptance checks of a finished step, or of each of its items, and reopens what fails.
 func (e *Engine) recheck(ctx context.Context, step *pawl.Step) error {
 	st := e.state.Steps[step.ID]
@@ -159,7 +106,9 @@ func (e *Engine) recheck(ctx context.Context, step *pawl.Step) error {
 	if st.Items != nil {
 		indexes = indexes[:0]
 		for index := range st.Items.Total {
-			indexes = append(indexes, index)
+			if st.Items.Done.At(index) != 0 {
+				indexes = append(indexes, index)
+			}
 		}
 	}
 	var failed []int
@@ -196,7 +145,7 @@ func (e *Engine) checksOf(ctx context.Context, step *pawl.Step, index int) ([]pa
 	if err != nil {
 		return nil, err
 	}
-	job.Command = nil
+	job.Command, job.Script = nil, ""
 	dir := filepath.Join(e.cfg.Project.AttemptDir(ref, e.run), "accept-"+pawl.AcceptOf(step)[:8])
 	return e.runChecks(ctx, dir, job)
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"pawl"
+	"pawl/internal/decide"
 	"pawl/internal/disk"
 	"pawl/internal/history"
 	"pawl/internal/outputs"
@@ -59,8 +60,8 @@ func (e *Engine) listed(id pawl.StepID) ([]string, error) {
 // start starts an attempt in two passes. Hashing inputs and, for an agent, taking a checkpoint is slow, so a worker
 // does it first. The run may be paused or the step skipped meanwhile, so the engine decides again before it uses the
 // result.
-func (e *Engine) start(ctx context.Context, a action) error {
-	w, err := e.workOf(a.step, a.index)
+func (e *Engine) start(ctx context.Context, a decide.Action) error {
+	w, err := e.workOf(a.Step, a.Index)
 	if err != nil {
 		return err
 	}
@@ -125,7 +126,7 @@ func (e *Engine) prepareAttempt(ctx context.Context, w runs.Work, p preparation)
 	}
 	if p.saved != nil {
 		e.emit(pawl.CheckpointSaved{Checkpoint: p.saved.Checkpoint})
-		e.noteQuota(*p.saved)
+		e.noteSaved(*p.saved)
 	}
 	seal := supervise.NewSeal()
 	e.emit(pawl.AttemptStarted{AttemptRef: ref, Key: key, Seal: seal.Public()})
@@ -133,7 +134,7 @@ func (e *Engine) prepareAttempt(ctx context.Context, w runs.Work, p preparation)
 		if e.liveAttempt(ref) == nil { // the step was skipped just before, so the intent was rejected
 			return lock.Release()
 		}
-		running, err := supervise.Start(lock, job, seal)
+		running, err := e.cfg.Start(e.cfg.Project.AttemptDir(ref, e.run), lock, job, seal)
 		if err != nil {
 			return fmt.Errorf("start attempt %d of %s: %w", ref.Attempt, ref.Name(), err)
 		}
@@ -175,14 +176,18 @@ func (e *Engine) nextAttempt(w runs.Work) int {
 func (e *Engine) job(ctx context.Context, w runs.Work, ref pawl.AttemptRef, key pawl.Key) (pawl.Job, error) {
 	job := pawl.Job{
 		AttemptRef: ref, Run: e.run,
-		Dir:     filepath.Join(e.cfg.Project.Root, filepath.FromSlash(w.Step.Dir)),
-		Checks:  w.Step.Accept,
+		Dir:    filepath.Join(e.cfg.Project.Root, filepath.FromSlash(w.Step.Dir)),
+		Checks: w.Step.Accept, Shell: w.Step.Shell, RunShell: e.state.Shell,
 		Root:    e.cfg.Project.Root,
 		Outputs: w.Paths(w.Step.Outputs),
 		Timeout: w.Step.Timeout, Grace: w.Step.Grace, Stall: w.Step.Stall,
 		OutputCap: e.cfg.OutputCap, Beat: pawl.Duration(e.cfg.Watchdog.Heartbeat), PIDNamespace: e.cfg.PIDNamespace,
 	}
-	if w.Step.Gate == nil {
+	switch {
+	case w.Step.Gate != nil:
+	case w.Step.Run != "":
+		job.Script = w.Step.Run
+	default:
 		command, err := e.command(w.Step)
 		if err != nil {
 			return pawl.Job{}, err
@@ -192,12 +197,9 @@ func (e *Engine) job(ctx context.Context, w runs.Work, ref pawl.AttemptRef, key 
 	if w.Step.Agent != nil {
 		job.Agent, job.Goal = w.Step.Agent, w.Step.Goal
 	}
-	env, err := e.environment(ctx, w, ref, key)
-	if err != nil {
-		return pawl.Job{}, err
-	}
-	job.Env, job.CheckPath = env, e.checkPath(w.Step)
-	return job, nil
+	job.CheckPath = e.checkPath(w.Step)
+	err := e.environment(ctx, &job, w, key)
+	return job, err
 }
 
 func (e *Engine) command(step *pawl.Step) ([]string, error) {
@@ -241,6 +243,7 @@ func (e *Engine) watch(ctx context.Context, w runs.Work, ref pawl.AttemptRef, ke
 		}
 		return func() {
 			delete(e.watching, ref.Token)
+			delete(e.settling, ref.Token)
 			if err != nil {
 				e.fatal = err
 				return
@@ -280,7 +283,7 @@ func (e *Engine) gather(ctx context.Context, w runs.Work, attempt attemptRecord,
 		if !ev.BootUnknown {
 			ev.Lasted = resume.LastWrite(dir).Sub(status.Begun.Started)
 		}
-		if ev.Swept, ev.Unkillable, err = supervise.Sweep(dir); err != nil {
+		if ev.Swept, ev.Unkillable, err = supervise.Sweep(dir, ref.Token); err != nil {
 			return resume.Evidence{}, err
 		}
 	}
@@ -309,7 +312,7 @@ func (e *Engine) acceptanceOf(ctx context.Context, step *pawl.Step, dir string, 
 	if jobErr != nil {
 		return withMissing(&pawl.Exit{Why: jobErr.Error()}, step.Accept), nil
 	}
-	job.Command, job.Checks = nil, step.Accept
+	job.Command, job.Script, job.Checks, job.Shell = nil, "", step.Accept, step.Shell
 	return e.runChecks(ctx, dir, job)
 }
 
@@ -347,7 +350,7 @@ func (e *Engine) runChecks(ctx context.Context, dir string, job pawl.Job) ([]paw
 	if err := supervise.Attach(dir).Wait(ctx); err != nil {
 		return nil, err
 	}
-	if err := clearChecks(dir); err != nil {
+	if err := clearChecks(dir, job.Token); err != nil {
 		return nil, err
 	}
 	lock, err := supervise.Prepare(dir)
@@ -355,7 +358,7 @@ func (e *Engine) runChecks(ctx context.Context, dir string, job pawl.Job) ([]paw
 		return nil, err
 	}
 	seal := supervise.NewSeal()
-	running, err := supervise.Start(lock, job, seal)
+	running, err := e.cfg.Start(dir, lock, job, seal)
 	if err != nil {
 		return nil, err
 	}
@@ -369,7 +372,7 @@ func (e *Engine) runChecks(ctx context.Context, dir string, job pawl.Job) ([]paw
 	if exit := status.ExitSealed(seal.Public()); exit != nil {
 		return withMissing(exit, job.Checks), nil
 	}
-	return []pawl.CheckRun{{Name: "checks", Exit: -1, Output: "the supervisor of the checks died"}}, clearChecks(dir)
+	return []pawl.CheckRun{{Name: "checks", Exit: -1, Output: "the supervisor of the checks died"}}, clearChecks(dir, job.Token)
 }
 
 // withMissing returns the checks of an exit record, and those that did not run as failed ones.
@@ -384,13 +387,13 @@ func withMissing(exit *pawl.Exit, checks map[string]string) []pawl.CheckRun {
 }
 
 // clearChecks kills orphaned checks whose supervisor died.
-func clearChecks(dir string) error {
+func clearChecks(dir string, token pawl.Token) error {
 	if _, err := disk.Lstat(filepath.Join(dir, pawl.BegunFile)); err != nil {
 		return nil // they never started
 	}
 	status, err := supervise.Probe(dir)
 	if err == nil && status.State == supervise.Lost {
-		_, _, err = supervise.Sweep(dir)
+		_, _, err = supervise.Sweep(dir, token)
 	}
 	return err
 }

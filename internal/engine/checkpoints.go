@@ -42,14 +42,17 @@ func (e *Engine) saveAsync(ctx context.Context, kind pawl.CheckpointKind, ref pa
 		return func() {
 			e.saving--
 			e.emit(pawl.CheckpointSaved{Checkpoint: s.Checkpoint})
-			e.noteQuota(s)
+			e.noteSaved(s)
 			then()
 		}
 	})
 }
 
-// noteQuota warns if the snapshots could not be pruned to their quota.
-func (e *Engine) noteQuota(s history.PendingCheckpoint) {
+// noteSaved adds the warnings of a saved checkpoint.
+func (e *Engine) noteSaved(s history.PendingCheckpoint) {
+	if s.Note != "" {
+		e.note("%s", s.Note)
+	}
 	if s.QuotaErr != nil {
 		e.note("snapshots exceed their quota: %v", s.QuotaErr)
 	}

@@ -13,39 +13,66 @@ import (
 	"pawl"
 	"pawl/internal/resume"
 	"pawl/internal/runs"
+	"pawl/internal/stepenv"
 	"pawl/internal/supervise"
 )
 
 // maxResume is the maximum size of PAWL_RESUME in bytes. The size of a process's environment is limited.
 const maxResume = 64 << 10
 
-// environment returns the variables that an attempt gets in addition to the engine's own.
-func (e *Engine) environment(ctx context.Context, w runs.Work, ref pawl.AttemptRef, key pawl.Key) ([]string, error) {
+// inherit sets the environment of all steps: what holds no secrets. The command of a run without a plan gets all, because the user
+// typed it in this environment.
+func (e *Engine) inherit() {
+	if e.inherited, _ = stepenv.Inherited(e.cfg.Environ); e.state.Kind == pawl.CommandRun {
+		e.inherited = e.cfg.Environ
+	}
+}
+
+// Supply records the values of the configuration before Run, and uses them. by is who gave them.
+func (e *Engine) Supply(by pawl.Author) {
+	if e.cfg.Given.Empty() {
+		return
+	}
+	e.emitBy(by, stepenv.Events(e.cfg.Given)...)
+	e.plan = runs.NewOutline(stepenv.Resolve(e.text, e.state.Given.With(e.cfg.Given)))
+}
+
+// environment sets the environment of an attempt's job.
+func (e *Engine) environment(ctx context.Context, job *pawl.Job, w runs.Work, key pawl.Key) error {
+	ref := job.AttemptRef
 	dir := e.cfg.Project.AttemptDir(ref, e.run)
-	env, err := e.variables(e.plan.Plan, w, ref, key)
+	env, err := e.variables(job, e.plan.Plan, w, ref, key)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	env["PAWL_ATTEMPT_DIR"] = dir
 	env["PAWL_EVENTS"] = filepath.Join(dir, pawl.EventsFile)
 	env["PAWL_RESULT"] = filepath.Join(dir, pawl.ResultFile)
 	if told, err := e.resume(ctx, w, ref, key); err != nil {
-		return nil, err
+		return err
 	} else if told != "" {
 		env["PAWL_RESUME"] = told
 	}
-	return asList(env), nil
+	job.Env = asList(env)
+	return nil
 }
 
-// variables returns the variables that follow from the plan and the work.
-func (e *Engine) variables(plan *pawl.Plan, w runs.Work, ref pawl.AttemptRef, key pawl.Key) (map[string]string, error) {
+// variables sets the environment that a job inherits, with its secrets, and returns the variables that follow from the plan and
+// the work. Only the latter are stored.
+func (e *Engine) variables(job *pawl.Job, plan *pawl.Plan, w runs.Work, ref pawl.AttemptRef, key pawl.Key) (map[string]string, error) {
 	bin, err := supervise.BinFolder()
 	if err != nil {
 		return nil, fmt.Errorf("prepare PATH: %w", err)
 	}
+	open, secret, err := e.cfg.Secrets.Of(plan, w.Step)
+	if err != nil {
+		return nil, unfitStep{err}
+	}
+	inherited := stepenv.Overlay(e.inherited, stepenv.Named(e.cfg.Environ, Credentials(e.cfg.Executors, w.Step)))
+	job.Inherited = stepenv.Overlay(inherited, secret)
 	root := e.cfg.Project.Root
 	env := map[string]string{"PATH": bin + string(os.PathListSeparator) + os.Getenv("PATH")}
-	maps.Copy(env, plan.EnvOf(w.Step))
+	maps.Copy(env, open)
 	maps.Copy(env, runs.PathVars(e.state.Origin(), w))
 	env["PAWL_RUN"] = string(e.run)
 	env["PAWL_OUT"] = filepath.Join(root, filepath.FromSlash(env["PAWL_OUT"]))
@@ -54,6 +81,17 @@ func (e *Engine) variables(plan *pawl.Plan, w runs.Work, ref pawl.AttemptRef, ke
 	env["PAWL_KEY"] = e.idempotencyKey(w, key)
 	env["PAWL_PROJECT"] = root
 	return env, nil
+}
+
+// Credentials returns the names of secret variables that a step gets although the plan does not name them: those of its
+// executor.
+func Credentials(executors []Executor, step *pawl.Step) []string {
+	for _, x := range executors {
+		if x.Does(step) {
+			return x.Credentials(step)
+		}
+	}
+	return nil
 }
 
 // checkPath returns the PATH of a step's acceptance checks: that of the plan or the engine, without our own folder. "" means
@@ -92,7 +130,8 @@ func (e *Engine) resume(ctx context.Context, w runs.Work, ref pawl.AttemptRef, k
 		st = &pawl.StepState{}
 	}
 	told := pawl.Resume{Attempt: ref.Attempt, Rejected: st.Rejected}
-	if w.Step.Agent != nil { // only agents read the other system's requirements
+	if w.Step.Agent != nil { // a script gets the bare words; only agents read the other system's requirements
+		told.Rejected = e.state.RerunText(w.Step.ID)
 		told.Prescribed = e.mirror.Advice(ctx, e.state, e.plan.Plan, w.Step.ID)
 	}
 	var t *pawl.Retries

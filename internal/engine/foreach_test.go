@@ -43,7 +43,7 @@ func TestFailingAndAddedItems(t *testing.T) {
 steps:
   - {id: each, parallel: 1, foreach: {lines: list.txt}, run: 'echo $PAWL_ITEM >> ledger.txt; test $PAWL_ITEM != b -o -e fixed', retry: {attempts: 2, backoff: 1ms}}
 `
-	p.WantKind(p.Do(plan), pawl.KindRunFailed, "1 of 3 items failed; first b")
+	p.WantKind(p.Do(plan), pawl.KindRunFailed, "1 of 3 items failed: b")
 	wantLines(p, "a b b c")
 	p.Write("fixed", "")
 	p.Write("list.txt", "a\nb\nc\nd\n")

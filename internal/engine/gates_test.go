@@ -94,7 +94,7 @@ func TestHandsOnAsksBeforeEachStep(t *testing.T) {
 	p.WantKind(p.GoOn(), pawl.KindAtGate, "Start step two?")
 	p.WantText("ledger.txt", "one\n")
 	p.Act(runs.Reject(p.Gate().ID, "not today", false))
-	p.WantKind(p.GoOn(), pawl.KindRunFailed, "run failed: step two failed: rejected: not today")
+	p.WantKind(p.GoOn(), pawl.KindRunFailed, "run failed: step two failed: a person rejected gate")
 	p.WantText("ledger.txt", "one\n")
 }
 
@@ -115,7 +115,7 @@ steps:
 		t.Errorf("the step is told %s", told)
 	}
 	p.Act(runs.Reject(p.Gate().ID, "hopeless", true))
-	p.WantKind(p.GoOn(), pawl.KindRunFailed, "refused: hopeless")
+	p.WantKind(p.GoOn(), pawl.KindRunFailed, `a person rejected gate `, `for good: "hopeless"`)
 	p.WantStatus(pawl.FailedForGood, "look")
 }
 
@@ -244,7 +244,7 @@ func TestReviews(t *testing.T) {
 	p.Act(runs.Review("make", "ann", 50, "too short"))
 	p.WantKind(p.GoOn(), pawl.KindAtGate, "step make waits for review by ann")
 	p.WantText("made.txt", "made\nmade\n")
-	if r := enginetest.Payloads[pawl.StepReopened](p); len(r) != 1 || r[0].Why != "ann scored it 50, minimum 80: too short" {
+	if r := enginetest.Payloads[pawl.StepReopened](p); len(r) != 1 || r[0].Why != `ann scored it 50, minimum 80: "too short"` {
 		t.Errorf("reopened %+v", r)
 	}
 	p.Act(runs.Review("make", "ann", 80, ""))

@@ -159,7 +159,7 @@ func TestLostAttempts(t *testing.T) {
 		loseAttempt(p)
 		p.WantKind(p.GoOn(), pawl.KindAtGate)
 		p.Act(runs.Reject(p.Gate().ID, "it was sent", false))
-		p.WantKind(p.GoOn(), pawl.KindRunFailed, "run failed: step a failed: rejected: it was sent")
+		p.WantKind(p.GoOn(), pawl.KindRunFailed, "run failed: step a failed: a person rejected gate")
 		p.WantText("ledger.txt", "begun\n")
 	})
 	t.Run("its result and its outputs prove it done", func(t *testing.T) {
@@ -181,7 +181,7 @@ func TestSecondEngineIsRefused(t *testing.T) {
 	t.Parallel()
 	p := enginetest.New(t)
 	e := p.Start("name: demo\nsteps: [{id: a, run: '" + held + "'}]\n")
-	if _, err := engine.Open(t.Context(), p.Config, p.Run); pawl.KindOf(err) != pawl.KindHeld {
+	if _, err := enginetest.Open(t.Context(), p.Config, p.Run); pawl.KindOf(err) != pawl.KindHeld {
 		t.Errorf("a second engine: %v", err)
 	}
 	_, err := engine.OpenNew(t.Context(), p.Config, runs.CreateOptions{Plan: &pawl.Plan{Name: "other"}})
@@ -219,7 +219,7 @@ func TestOlderEngineIsFenced(t *testing.T) {
 func TestRunsThatAnEngineDoesNotCarryOn(t *testing.T) {
 	t.Parallel()
 	p := enginetest.New(t)
-	if _, err := engine.Open(t.Context(), p.Config, "no-such-run"); err == nil {
+	if _, err := enginetest.Open(t.Context(), p.Config, "no-such-run"); err == nil {
 		t.Error("a run that is not there was opened")
 	}
 	p.Check(runs.Claim(p.Project, "talk-20260101-000000-0000"))
@@ -231,7 +231,7 @@ func TestRunsThatAnEngineDoesNotCarryOn(t *testing.T) {
 	p.Check(err)
 	_, err = log.Append(t.Context(), 0, created)
 	p.Check(errors.Join(err, log.Close()))
-	_, err = engine.Open(t.Context(), p.Config, "talk-20260101-000000-0000")
+	_, err = enginetest.Open(t.Context(), p.Config, "talk-20260101-000000-0000")
 	p.WantKind(err, pawl.KindUsage, "is a session run")
 	if _, alive := p.EngineHolder(); alive {
 		t.Error("a refused engine keeps the project")

@@ -42,7 +42,7 @@ func (noMirror) Notes() []string { return nil }
 // startMirror starts the mirror and returns its record, nil if the journal has it already or the run has no mirror.
 func (e *Engine) startMirror(ctx context.Context) *pawl.RunMirrored {
 	record := e.mirror.Start(ctx, e.state, e.plan.Plan)
-	if record.System == "" || e.state.Mirror != nil && record == *e.state.Mirror {
+	if record.System == "" || e.state.Mirror.SameFiles(record) {
 		return nil
 	}
 	return &record

@@ -33,6 +33,14 @@ func (e *Engine) reattachAttempt(ctx context.Context, live *pawl.AttemptState) {
 		return
 	}
 	dir := e.cfg.Project.AttemptDir(live.AttemptRef, e.run)
+	status, err := supervise.Probe(dir)
+	if err != nil {
+		e.fatal = err
+		return
+	}
+	if status.State != supervise.Live { // what it left decides what starts
+		e.settling[live.Token] = true
+	}
 	e.watch(ctx, w, live.AttemptRef, live.Key, supervise.Attach(dir).Wait)
 }
 

@@ -39,10 +39,10 @@ type finishedWork struct {
 	undo            string          // undo command; "" for none
 	planned         pawl.RunPlanned // the plan at that time
 
-	running    *pawl.UndoRef    // the undo attempt whose end is not journaled
-	last       *pawl.UndoFailed // how the newest undo attempt failed
-	lostInARow int              // undo attempts in a row with unknown outcome
-	resolved   string           // "done" or "skipped"; "" while it is not undone
+	running    *pawl.UndoStarted // the undo attempt whose end is not journaled
+	last       *pawl.UndoFailed  // how the newest undo attempt failed
+	lostInARow int               // undo attempts in a row with unknown outcome
+	resolved   string            // "done" or "skipped"; "" while it is not undone
 }
 
 func newRewind(to, since pawl.Seq) *rewind {
@@ -148,7 +148,7 @@ func (w *rewind) applyUndo(event pawl.Event, payload pawl.Payload) {
 	case pawl.UndoStarted:
 		w.tries[p.Name()] = max(w.tries[p.Name()], p.Attempt)
 		delete(w.asked, p.Name())
-		w.update(p.UndoRef, func(f *finishedWork) { f.running, f.last = &p.UndoRef, nil })
+		w.update(p.UndoRef, func(f *finishedWork) { f.running, f.last = &p, nil })
 	case pawl.UndoFailed:
 		w.update(p.UndoRef, func(f *finishedWork) { f.failed(p) })
 	case pawl.UndoDone:
@@ -251,12 +251,13 @@ func (f *finishedWork) next(mayRepeat bool, gate *pawl.GateState) undoStep {
 	return undoGiveUp
 }
 
-// gate returns the gate that asks about a failed undo or one with unknown outcome.
-func (f *finishedWork) gate() pawl.Gate {
-	ask := fmt.Sprintf("Undo %d of %s failed: %s. Run it again, skip it, or stop the rollback?", f.last.Attempt, f.Name(), f.last.Why)
+// gate returns the gate that asks about a failed undo or one with unknown outcome. output is the folder of its output.
+func (f *finishedWork) gate(output string) pawl.Gate {
+	how := "failed"
 	if f.last.Outcome != pawl.Failed {
-		ask = fmt.Sprintf("Undo %d of %s was killed midway: %s. Run it again, skip it, or stop the rollback?", f.last.Attempt, f.Name(), f.last.Why)
+		how = "was killed midway, and may have taken effect"
 	}
+	ask := fmt.Sprintf("The undo command of step %s %s (attempt %d): %s. Its output is in %s. Run it again, skip it, or stop the rollback?", f.Name(), how, f.last.Attempt, f.last.Why, output)
 	g := pawl.Gate{
 		Step: f.Step, Item: f.Item, Type: pawl.DecisionFor, Purpose: pawl.ForUndo, Ask: ask, Options: []string{retryUndo, skipUndo, stopUndo},
 		Expect: "skip: it is undone already, or need not be; stop: work undone so far stays undone, no file is changed",

@@ -114,7 +114,7 @@ func TestUndoStep(t *testing.T) {
 		"nothing to undo":            {f: finishedWork{}, want: undoResolved},
 		"undone":                     {f: finishedWork{undo: "u", resolved: "done"}, want: undoResolved},
 		"not tried":                  {f: finishedWork{undo: "u"}, unsafe: true, want: undoRun},
-		"begun, no word of its end":  {f: finishedWork{undo: "u", running: &pawl.UndoRef{}}, want: undoWait},
+		"begun, no word of its end":  {f: finishedWork{undo: "u", running: &pawl.UndoStarted{}}, want: undoWait},
 		"never began":                {f: finishedWork{undo: "u", last: last(pawl.NotStarted), lostInARow: 1}, unsafe: true, want: undoRun},
 		"never began, again":         {f: finishedWork{undo: "u", last: last(pawl.NotStarted), lostInARow: resume.MaxLosses}, want: undoAsk},
 		"lost":                       {f: finishedWork{undo: "u", last: last(pawl.Lost), lostInARow: 1}, want: undoRun},

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,10 +15,11 @@ import (
 	"pawl/internal/resume"
 	"pawl/internal/runs"
 	"pawl/internal/snapshot"
+	"pawl/internal/stepenv"
 )
 
 // Rollback takes a run back to a checkpoint. It runs the undo commands of the work finished since, newest first, and
-// then restores the files. PrepareRollback plans it and changes nothing; it holds the engine lock until Close.
+// then restores the files. PrepareRollback plans it and changes no file of the project's; it holds the engine lock until Close.
 //
 // Each step is journaled before and after, so an interrupted rollback can continue.
 type Rollback struct {
@@ -33,11 +35,12 @@ type Rollback struct {
 	Ignored     []string          // ignored files, which are not restored
 	Stopped     string            // why the rollback was given up; set by Do
 
-	engine *Engine
-	store  *snapshot.Store
-	rewind *rewind
-	due    []*finishedWork
-	plans  map[string]*pawl.Plan
+	engine  *Engine
+	preview bool // nothing is locked, and nothing may be written
+	store   *snapshot.Store
+	rewind  *rewind
+	due     []*finishedWork
+	plans   map[string]*pawl.Plan
 }
 
 // Undo is finished work that a rollback undoes.
@@ -56,7 +59,7 @@ func PrepareRollback(ctx context.Context, cfg Config, store *snapshot.Store, tar
 	if _, err := target.SnapshotRecord(); err != nil {
 		return nil, err
 	}
-	e, err := openWith(ctx, cfg, func() (pawl.RunID, error) { return target.Run, nil })
+	e, err := openWith(ctx, cfg, nil, func() (pawl.RunID, error) { return target.Run, nil })
 	if err != nil {
 		return nil, err
 	}
@@ -67,8 +70,36 @@ func PrepareRollback(ctx context.Context, cfg Config, store *snapshot.Store, tar
 	return r, nil
 }
 
+// PreviewRollback is PrepareRollback for a dry run: with a read-only store it changes nothing, and it ignores git's HEAD.
+func PreviewRollback(ctx context.Context, cfg Config, store *snapshot.Store, target history.SavedCheckpoint) (*Rollback, error) {
+	if _, err := target.SnapshotRecord(); err != nil {
+		return nil, err
+	}
+	if err := cmp.Or(cfg.Project.RequireNoEngine(), runs.RequireNoRestore(ctx, cfg.Project)); err != nil {
+		return nil, err
+	}
+	e := &Engine{cfg: cfg.withDefaults(), run: target.Run}
+	if _, err := e.read(ctx); err != nil {
+		return nil, err
+	}
+	r := &Rollback{Target: target, Run: target.Run, engine: e, store: store, preview: true, plans: map[string]*pawl.Plan{}}
+	err := e.checkCache(ctx)
+	if err == nil {
+		err = r.prepare(ctx, true)
+	}
+	if err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	return r, nil
+}
+
 // Close releases the engine lock.
-func (r *Rollback) Close() error { return r.engine.Close() }
+func (r *Rollback) Close() error {
+	if r.preview {
+		return r.engine.log.Close()
+	}
+	return r.engine.Close()
+}
 
 func (r *Rollback) prepare(ctx context.Context, otherHead bool) error {
 	e := r.engine
@@ -144,6 +175,9 @@ func (r *Rollback) plan(planned pawl.RunPlanned) (*pawl.Plan, error) {
 		return plan, nil
 	}
 	plan, err := runs.ReadPlan(r.engine.cfg.Project.RunDir(r.Run), &pawl.State{Plan: planned})
+	if err == nil {
+		plan = stepenv.Resolve(plan, r.engine.state.Given)
+	}
 	r.plans[planned.File] = plan
 	return plan, err
 }
@@ -346,6 +380,14 @@ func (r *Rollback) undoDir(ref pawl.UndoRef) string {
 	return r.engine.cfg.Project.UndoDir(ref, r.Run)
 }
 
+// relative returns a path as people type it in the project's folder.
+func (r *Rollback) relative(path string) string {
+	if rel, err := filepath.Rel(r.engine.cfg.Project.Root, path); err == nil {
+		return rel
+	}
+	return path
+}
+
 // undoJob returns the supervisor's job for an undo. It has the directory, environment and limits of the step at the
 // time the work finished.
 func (r *Rollback) undoJob(f *finishedWork, ref pawl.UndoRef) (pawl.Job, error) {
@@ -355,26 +397,24 @@ func (r *Rollback) undoJob(f *finishedWork, ref pawl.UndoRef) (pawl.Job, error) 
 		return pawl.Job{}, err
 	}
 	step := plan.Step(f.Step)
-	command, err := e.command(&pawl.Step{ID: f.Step, Run: f.undo})
-	if err != nil {
-		return pawl.Job{}, err
-	}
 	w := runs.Work{Step: step, Index: -1, Value: f.value}
 	if f.Item != "" {
 		w.Index = f.Index
 	}
-	env, err := e.variables(plan, w, pawl.AttemptRef{Step: f.Step, Item: f.Item, Attempt: f.Attempt, Token: ref.Token}, f.key)
+	job := pawl.Job{
+		AttemptRef: ref.AttemptRef, Run: r.Run, Script: f.undo, Shell: step.Shell, RunShell: e.state.Shell,
+		Dir: filepath.Join(e.cfg.Project.Root, filepath.FromSlash(step.Dir)), Root: e.cfg.Project.Root,
+		Timeout: step.Timeout, Grace: step.Grace, Stall: step.Stall,
+		OutputCap: e.cfg.OutputCap, Beat: pawl.Duration(e.cfg.Watchdog.Heartbeat), PIDNamespace: e.cfg.PIDNamespace,
+	}
+	env, err := e.variables(&job, plan, w, pawl.AttemptRef{Step: f.Step, Item: f.Item, Attempt: f.Attempt, Token: ref.Token}, f.key)
 	if err != nil {
 		return pawl.Job{}, err
 	}
 	env["PAWL_ATTEMPT_DIR"] = r.undoDir(ref)
 	env["PAWL_UNDO"] = fmt.Sprint(ref.Attempt)
-	return pawl.Job{
-		AttemptRef: ref.AttemptRef, Run: r.Run, Command: command, Env: asList(env),
-		Dir: filepath.Join(e.cfg.Project.Root, filepath.FromSlash(step.Dir)), Root: e.cfg.Project.Root,
-		Timeout: step.Timeout, Grace: step.Grace, Stall: step.Stall,
-		OutputCap: e.cfg.OutputCap, Beat: pawl.Duration(e.cfg.Watchdog.Heartbeat), PIDNamespace: e.cfg.PIDNamespace,
-	}, nil
+	job.Env = asList(env)
+	return job, nil
 }
 
 // Notes returns warnings for the user, one line each. It is complete after Do.

@@ -103,7 +103,7 @@ func TestUndoFails(t *testing.T) {
 			p.Check(p.Do(undoPlan))
 			p.Write("stuck", "")
 			r := rollback(p, "one")
-			p.WantKind(r.Do(t.Context()), pawl.KindAtGate, "Undo 1 of two failed", "it is stuck")
+			p.WantKind(r.Do(t.Context()), pawl.KindAtGate, "The undo command of step two failed (attempt 1): exit code 1: it is stuck. Its output is in .pawl/runs/")
 			p.Check(r.Close())
 			g := p.Gate()
 			r = rollback(p, "one") // it waits still
@@ -196,7 +196,7 @@ func TestUndoIsLost(t *testing.T) {
 			r := rollback(p, "one")
 			err := r.Do(t.Context())
 			if c.asks {
-				p.WantKind(err, pawl.KindAtGate, "Undo 1 of two was killed midway: its supervisor died. Run it again, skip it, or stop the rollback?")
+				p.WantKind(err, pawl.KindAtGate, "The undo command of step two was killed midway, and may have taken effect (attempt 1): its supervisor died. Its output is in .pawl/runs/", "Run it again, skip it, or stop the rollback?")
 				p.Act(runs.Choose(p.Gate().ID, "retry", "it did nothing"))
 				err = errors.Join(r.Close())
 				r = rollback(p, "one")

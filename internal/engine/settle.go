@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"pawl"
+	"pawl/internal/decide"
+	"pawl/internal/oneline"
 	"pawl/internal/resume"
 	"pawl/internal/runs"
 )
@@ -84,7 +86,7 @@ func (e *Engine) emitDone(ctx context.Context, w runs.Work, ref pawl.AttemptRef,
 	}
 	if ev.Checkpoint != nil {
 		said.Save = &ev.Checkpoint.Checkpoint
-		e.noteQuota(*ev.Checkpoint)
+		e.noteSaved(*ev.Checkpoint)
 	}
 	e.emit(said)
 }
@@ -100,20 +102,21 @@ func (e *Engine) usageOf(ref pawl.AttemptRef, ev resume.Evidence) pawl.Usage {
 	return pawl.Usage{}
 }
 
+// maxNamed is how much of an item's value an event names.
+const maxNamed = 80
+
 // emitEnded journals an attempt that did not succeed, when it is retried, and what a person must decide.
 func (e *Engine) emitEnded(ctx context.Context, w runs.Work, ref pawl.AttemptRef, ev resume.Evidence, end pawl.AttemptEnded) {
+	if ref.Item != "" && string(ref.Item) != w.Value {
+		end.Value = oneline.Clip(w.Value, maxNamed)
+	}
 	end.AttemptRef, end.Stats, end.Unmet = ref, ev.Stats(), ev.Unmet()
 	end.Usage = e.usageOf(ref, ev)
 	if ev.Exit != nil {
 		end.Exit = ev.Exit.Exit
 	}
+	end = decide.FailedEnd(end, w.Step, e.retriesOf(w).Failures, ev)
 	switch end.Outcome {
-	case pawl.Failed:
-		failures := e.failures(w) + 1
-		end.Final = failures >= w.Step.Retry.Attempts
-		if !end.Final {
-			end.RetryAt = ev.Now.Add(w.Step.Retry.Delay(failures))
-		}
 	case pawl.WaitsFor:
 		end.Gate = e.askedGate(ctx, ref, ev.Result)
 	case pawl.Blocked:
@@ -124,20 +127,12 @@ func (e *Engine) emitEnded(ctx context.Context, w runs.Work, ref pawl.AttemptRef
 	e.emit(end)
 	if ev.Checkpoint != nil {
 		e.emit(pawl.CheckpointSaved{Checkpoint: ev.Checkpoint.Checkpoint})
-		e.noteQuota(*ev.Checkpoint)
+		e.noteSaved(*ev.Checkpoint)
 	}
 	if end.Final && ref.Item == "" {
 		e.withdrawGates(w.Step.ID)
 		e.emit(pawl.StepFailed{Step: ref.Step, Why: end.Why})
 	}
-}
-
-func (e *Engine) failures(w runs.Work) int {
-	st := e.state.Steps[w.Step.ID]
-	if w.Index < 0 {
-		return st.Retries.Failures
-	}
-	return st.Items.Retries[w.Index].Failures
 }
 
 // askedGate returns the gate that an attempt waits for: the one in its result, or one that is open, or one that it

@@ -8,6 +8,7 @@ import (
 
 	"pawl"
 	"pawl/internal/disk"
+	"pawl/internal/runs"
 )
 
 // Waiting for space on a full disk: the first and the longest interval between two tries, and how often a running engine
@@ -24,8 +25,10 @@ var errDiskFull = &pawl.Error{Kind: pawl.KindInterrupted, Err: errors.New("inter
 // append journals a batch.
 func (e *Engine) append(ctx context.Context, batch []pawl.Event) error {
 	return e.waitForSpace(func() error {
-		_, err := e.log.Append(ctx, e.epoch, batch...)
-		return err
+		return runs.Announce(e.cfg.Project, e.run, batch, func() error {
+			_, err := e.log.Append(ctx, e.epoch, batch...)
+			return err
+		})
 	})
 }
 

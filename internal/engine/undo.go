@@ -79,10 +79,11 @@ func (r *Rollback) start(ctx, helpers context.Context, f *finishedWork) error {
 	if err != nil {
 		return fmt.Errorf("prepare undo %d of %s: %w", ref.Attempt, ref.Name(), err)
 	}
-	if err := r.emit(helpers, pawl.UndoStarted{UndoRef: ref}); err != nil {
+	seal := supervise.NewSeal()
+	if err := r.emit(helpers, pawl.UndoStarted{UndoRef: ref, Seal: seal.Public()}); err != nil {
 		return errors.Join(err, lock.Release())
 	}
-	running, err := supervise.Start(lock, job, supervise.NewSeal())
+	running, err := supervise.Start(lock, job, seal)
 	if err != nil {
 		return fmt.Errorf("start undo %d of %s: %w", ref.Attempt, ref.Name(), err)
 	}
@@ -91,7 +92,7 @@ func (r *Rollback) start(ctx, helpers context.Context, f *finishedWork) error {
 
 // await waits for an undo that an earlier engine started.
 func (r *Rollback) await(ctx, helpers context.Context, f *finishedWork) error {
-	return r.settle(ctx, helpers, f, supervise.Attach(r.undoDir(*f.running)).Wait)
+	return r.settle(ctx, helpers, f, supervise.Attach(r.undoDir(f.running.UndoRef)).Wait)
 }
 
 // settle journals how an undo ended, once its supervisor is gone.
@@ -102,32 +103,30 @@ func (r *Rollback) settle(ctx, helpers context.Context, f *finishedWork, ended f
 		}
 		return err
 	}
-	dir := r.undoDir(*f.running)
+	dir := r.undoDir(f.running.UndoRef)
 	status, err := supervise.Probe(dir)
 	if err != nil {
 		return err
 	}
-	if status.Exit != nil && status.Exit.Token != f.running.Token {
+	if status.Exit != nil && status.Exit.Token != f.running.Token && (status.Begun == nil || status.Begun.Token != f.running.Token) {
 		status = supervise.Status{State: supervise.NotBegun}
 	}
-	swept, left := 0, []int(nil)
-	if status.State == supervise.Lost {
-		if swept, left, err = supervise.Sweep(dir); err != nil {
+	var ev resume.Evidence
+	ev.AddStatus(status, f.running.Token, f.running.Seal)
+	if ev.Exit == nil && ev.Begun {
+		if ev.Swept, ev.Unkillable, err = supervise.Sweep(dir, f.running.Token); err != nil {
 			return err
 		}
 	}
-	return r.emit(helpers, undoVerdict(*f.running, status, lastErrorLine(dir), swept, left))
+	return r.emit(helpers, undoVerdict(f.running.UndoRef, ev, lastErrorLine(dir)))
 }
 
-// undoVerdict returns the event for a finished undo. Only an exit record with code 0 proves it done. It is pure.
-func undoVerdict(ref pawl.UndoRef, status supervise.Status, words string, swept int, left []int) pawl.Payload {
-	x := status.Exit
-	switch {
-	case status.State == supervise.NotBegun:
-		return pawl.UndoFailed{UndoRef: ref, Outcome: pawl.NotStarted, Why: "crashed before it started"}
-	case x == nil:
-		why := resume.LostAttemptEnd(resume.Evidence{Begun: true, Rebooted: status.Rebooted(), BootUnknown: status.Begun == nil, Swept: swept, Unkillable: left}).Why
-		return pawl.UndoFailed{UndoRef: ref, Outcome: pawl.Lost, Why: why}
+// undoVerdict returns the event for a finished undo. Only an exit record of its supervisor with code 0 proves it done. It is pure.
+func undoVerdict(ref pawl.UndoRef, ev resume.Evidence, words string) pawl.Payload {
+	x := ev.Exit
+	if x == nil {
+		end := resume.LostAttemptEnd(ev)
+		return pawl.UndoFailed{UndoRef: ref, Outcome: end.Outcome, Why: end.Why}
 	}
 	stats := &pawl.AttemptStats{Seconds: x.Seconds, CPUSeconds: x.CPUSeconds, OutputBytes: x.OutputBytes}
 	if x.Reason == pawl.ReasonExited && x.Exit != nil && *x.Exit == 0 {
@@ -177,7 +176,7 @@ func (r *Rollback) emit(helpers context.Context, payloads ...pawl.Payload) error
 
 // ask opens a gate unless it is open, and returns an error of KindAtGate.
 func (r *Rollback) ask(helpers context.Context, f *finishedWork) error {
-	gate := f.gate()
+	gate := f.gate(r.relative(r.undoDir(f.last.UndoRef)))
 	if r.gateOf(f) == nil {
 		r.engine.emit(pawl.GateOpened{Gate: gate})
 		if err := r.engine.flush(helpers); err != nil {

@@ -85,6 +85,10 @@ func (a anthropicAPI) ask(ctx context.Context, evidence []byte) (answer, error) 
 	if err != nil {
 		return answer{}, err
 	}
+	return a.parse(data)
+}
+
+func (a anthropicAPI) parse(data []byte) (answer, error) {
 	var message messagesResponse
 	if err := json.Unmarshal(data, &message); err != nil {
 		return answer{}, fmt.Errorf("the server returned no message: %w", err)

@@ -87,6 +87,10 @@ func (o openAI) post(ctx context.Context, q chat) (*completion, error) {
 	if err != nil {
 		return nil, err
 	}
+	return parseCompletion(data)
+}
+
+func parseCompletion(data []byte) (*completion, error) {
 	var done completion
 	if err := json.Unmarshal(data, &done); err != nil {
 		return nil, fmt.Errorf("the server returned no chat completion: %w", err)

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"pawl"
 )
@@ -111,6 +112,25 @@ func FuzzParse(f *testing.F) {
 		o, err := parse(text, open, true)
 		if err == nil && (o.Verdict == pawl.Next || o.check(open) != nil || o.Cost.USD < 0) {
 			t.Errorf("%q: %+v", text, o)
+		}
+	})
+}
+
+// FuzzAnswer reads anything as the answer of a model's server. What is shown of it is one short line.
+func FuzzAnswer(f *testing.F) {
+	f.Add([]byte(`{"content":[{"type":"text","text":"x"}],"stop_reason":"end_turn","usage":{"input_tokens":9,"output_tokens":-1}}`), "30")
+	f.Add([]byte(`{"choices":[{"message":{"content":"x","refusal":null},"finish_reason":"stop"}],"usage":{"cost":1e308}}`), "Wed, 21 Oct 2026 07:28:00 GMT")
+	f.Add([]byte(`{"error":{"message":"a\u001b[2J\nb"}}`), "-1")
+	f.Fuzz(func(t *testing.T, body []byte, header string) {
+		_, _ = anthropicAPI{}.parse(body)
+		if done, err := parseCompletion(body); err == nil {
+			_, _ = openAI{}.read(done)
+		}
+		if text := message(body); strings.ContainsAny(text, "\n\r\x1b") || len(text) > 2*maxReason {
+			t.Errorf("%q", text)
+		}
+		if wait := retryAfter(header, time.Unix(0, 0)); wait < 0 {
+			t.Errorf("%q: %s", header, wait)
 		}
 	})
 }

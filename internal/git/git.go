@@ -14,6 +14,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 )
 
 // overrides are settings that replace those of the repository, so that no command starts another program.
@@ -23,7 +25,7 @@ var overrides = []string{
 	"credential.helper=", "diff.external=", "diff.trustExitCode=false", "interactive.diffFilter=",
 	"gpg.program=false", "gpg.openpgp.program=false", "gpg.x509.program=false", "gpg.ssh.program=false", "log.showSignature=false",
 	"protocol.allow=never", "protocol.ext.allow=never", "protocol.file.allow=never", "submodule.recurse=false",
-	"gc.auto=0", "maintenance.auto=false",
+	"gc.auto=0", "maintenance.auto=false", "blame.ignoreRevsFile=",
 }
 
 // keptVariables are the variables of the user's environment that git gets, of those whose names begin with GIT_. The
@@ -31,30 +33,92 @@ var overrides = []string{
 var keptVariables = []string{"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_CEILING_DIRECTORIES"}
 
 // questions are the commands that only read, and neither compare nor show the content of files: filters and text
-// conversions, which no setting turns off, would start for that.
+// conversions, which no setting turns off, would start for that. For blame, see Blame.
 var questions = []string{
-	"config", "diff-index", "diff-tree", "for-each-ref", "log", "ls-files", "ls-tree", "merge-base", "rev-parse", "symbolic-ref",
+	"blame", "config", "diff-index", "diff-tree", "for-each-ref", "log", "ls-files", "ls-tree", "merge-base", "rev-parse", "symbolic-ref",
 }
 
-// Command returns a git command in a folder, with the environment env. It takes no locks and asks nobody.
+// Command returns a git command in a folder, with the environment env. It takes no locks and asks nobody. It fails if git cannot read
+// the settings there in time.
 func Command(ctx context.Context, folder string, env []string, args ...string) (*exec.Cmd, error) {
-	command := slices.IndexFunc(args, func(arg string) bool { return !strings.HasPrefix(arg, "-") })
-	if command < 0 || !slices.Contains(questions, args[command]) {
-		return nil, fmt.Errorf("git %q is not a question", args)
+	cmd, err := command(ctx, folder, env, args...)
+	if err == nil {
+		err = readable(folder, env)
 	}
-	program, err := Program(folder)
 	if err != nil {
 		return nil, err
 	}
-	all := []string{"--no-optional-locks", "--no-pager"}
+	return cmd, nil
+}
+
+// settingsLimit is how long git may take to read its settings. It usually takes milliseconds.
+const settingsLimit = 3 * time.Second
+
+var (
+	unreadable = map[string]bool{} // by folder; guarded by reading
+	reading    sync.Mutex
+)
+
+// readable returns an error if git does not end reading the settings in a folder: a settings file of the repository, or one that it
+// includes, can be a pipe, and git waits for its other end for ever. It asks once for each folder.
+func readable(folder string, env []string) error {
+	reading.Lock()
+	defer reading.Unlock()
+	hangs, known := unreadable[folder]
+	if !known {
+		program, all, err := commandLine(folder, []string{"config", "--get", "core.bare"})
+		if err != nil {
+			return err
+		}
+		hangs, _ = runFor(settingsLimit, prepared(exec.Command(program, all...), folder, env)) // it fails for what is not set
+		unreadable[folder] = hangs
+	}
+	if hangs {
+		return fmt.Errorf("git has not read its settings in %s after %s; is one of the files a pipe?", folder, settingsLimit)
+	}
+	return nil
+}
+
+// runFor runs a command for a limited time. late reports whether it killed the command after that time.
+func runFor(limit time.Duration, cmd *exec.Cmd) (late bool, err error) {
+	if err := cmd.Start(); err != nil {
+		return false, err
+	}
+	alarm := time.AfterFunc(limit, func() { _ = cmd.Process.Kill() }) // Wait reports it
+	err = cmd.Wait()
+	return !alarm.Stop(), err
+}
+
+func command(ctx context.Context, folder string, env []string, args ...string) (*exec.Cmd, error) {
+	program, all, err := commandLine(folder, args)
+	if err != nil {
+		return nil, err
+	}
+	return prepared(exec.CommandContext(ctx, program, all...), folder, env), nil
+}
+
+// commandLine returns the program and the arguments of a git command, if it only asks.
+func commandLine(folder string, args []string) (program string, all []string, err error) {
+	command := slices.IndexFunc(args, func(arg string) bool { return !strings.HasPrefix(arg, "-") })
+	if command < 0 || !slices.Contains(questions, args[command]) {
+		return "", nil, fmt.Errorf("git %q is not a question", args)
+	}
+	if program, err = Program(folder); err != nil {
+		return "", nil, err
+	}
+	all = []string{"--no-optional-locks", "--no-pager"}
 	for _, setting := range overrides {
 		all = append(all, "-c", setting)
 	}
-	cmd := exec.CommandContext(ctx, program, append(all, args...)...)
+	return program, append(all, args...), nil
+}
+
+// prepared sets the folder and the environment of a git command.
+func prepared(cmd *exec.Cmd, folder string, env []string) *exec.Cmd {
 	cmd.Dir = folder
 	cmd.Env = append(slices.DeleteFunc(slices.Clone(env), isUnwanted),
 		"GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none", "GIT_ATTR_NOSYSTEM=1", "LC_ALL=C")
-	return cmd, nil
+	return cmd
 }
 
 func isUnwanted(variable string) bool {

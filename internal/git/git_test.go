@@ -109,6 +109,7 @@ func (w world) commands() [][]string {
 		{"ls-files", "-z"},
 		{"ls-tree", "-r", "-z", "--full-tree", "--name-only", "HEAD"},
 		{"rev-parse", "--verify", "--quiet", "HEAD"},
+		{"blame", "--no-textconv", "--porcelain", "HEAD", "--", "a.txt"},
 		{"symbolic-ref", "--quiet", "HEAD"},
 		{"merge-base", "--is-ancestor", "HEAD", "HEAD"},
 		{"merge-base", "--is-ancestor", missing, "HEAD"},

@@ -60,12 +60,13 @@ func allCheckpoints(ctx context.Context, p *project.Project, store *snapshot.Sto
 	return Checkpoints(ctx, p, store, runs...)
 }
 
-// Latest is the name of the newest checkpoint with a snapshot.
+// Latest is the name of the newest checkpoint with a snapshot that a step, an agent's tool call or a person saved. What pawl
+// saves before a restore is never it: `pawl restore latest` twice restores the same files.
 const Latest = "latest"
 
 // FindCheckpoint returns the checkpoint for a name: its ID or a unique prefix, Latest, or a step's name for the step's
-// newest one. It searches the current run first, then all runs. By the last two kinds of name an emergency checkpoint
-// is found only if there is no other, because it shows interrupted work.
+// newest one. It searches the current run first, then all runs. By a step's name an emergency checkpoint is found only if
+// there is no other, because it shows interrupted work.
 func FindCheckpoint(ctx context.Context, p *project.Project, store *snapshot.Store, name string) (SavedCheckpoint, error) {
 	all, err := allCheckpoints(ctx, p, store)
 	if err != nil {
@@ -74,7 +75,7 @@ func FindCheckpoint(ctx context.Context, p *project.Project, store *snapshot.Sto
 	found := slices.DeleteFunc(slices.Clone(all), func(c SavedCheckpoint) bool { return !strings.HasPrefix(string(c.ID), name) })
 	switch {
 	case name == Latest:
-		found = newestGood(all, func(c SavedCheckpoint) bool { return c.Record != nil })
+		found = newestGood(all, SavedCheckpoint.isWork)
 	case len(found) == 0:
 		run, err := runs.FindRun(ctx, p, "")
 		if err != nil && !errors.Is(err, pawl.ErrNoRun) {
@@ -88,6 +89,10 @@ func FindCheckpoint(ctx context.Context, p *project.Project, store *snapshot.Sto
 		}
 	}
 	switch {
+	case len(all) == 0:
+		return SavedCheckpoint{}, &pawl.Error{Kind: pawl.KindUsage, Err: errors.New("no checkpoints yet; pawl saves one after each step of a run, and when you ask"), Hint: "pawl checkpoint"}
+	case len(found) == 0 && name == Latest:
+		return SavedCheckpoint{}, &pawl.Error{Kind: pawl.KindUsage, Err: errors.New("no checkpoint has files: their snapshots were not saved, or were pruned, or show interrupted work"), Hint: "pawl checkpoints --all"}
 	case len(found) == 0:
 		return SavedCheckpoint{}, &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("no checkpoint %q", name), Hint: "pawl checkpoints --all"}
 	case len(found) > 1:
@@ -130,6 +135,11 @@ func newestGood(all []SavedCheckpoint, fits func(SavedCheckpoint) bool) []SavedC
 	return emergency
 }
 
+// isWork reports whether the checkpoint has files, and shows neither interrupted work nor what a restore replaced.
+func (c SavedCheckpoint) isWork() bool {
+	return c.Record != nil && c.Kind != pawl.CheckpointEmergency && c.Kind != pawl.CheckpointBeforeRestore
+}
+
 // GoodBefore returns the newest good checkpoint with a snapshot before c; without one, a SavedCheckpoint with an empty
 // ID.
 func GoodBefore(ctx context.Context, p *project.Project, store *snapshot.Store, c SavedCheckpoint) (SavedCheckpoint, error) {
@@ -139,7 +149,7 @@ func GoodBefore(ctx context.Context, p *project.Project, store *snapshot.Store, 
 	}
 	before := slices.IndexFunc(all, func(x SavedCheckpoint) bool { return x.ID == c.ID && x.Run == c.Run })
 	for _, x := range slices.Backward(all[:max(before, 0)]) {
-		if x.Record != nil && x.Kind != pawl.CheckpointEmergency {
+		if x.isWork() {
 			return x, nil
 		}
 	}

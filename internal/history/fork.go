@@ -63,8 +63,8 @@ func PrepareFork(ctx context.Context, p *project.Project, store *snapshot.Store,
 	if into.Folder != "" {
 		return f, RequireEmpty(into.Folder)
 	}
-	f.Restore = &Restore{project: p, Target: target, version: into.Version, Command: "pawl fork"}
-	if err := f.prepare(ctx, store, into.OtherHead); err != nil {
+	f.Restore = newRestore(p, target, "pawl fork", RestoreOptions{OtherHead: into.OtherHead, Version: into.Version})
+	if err := f.prepare(ctx, store); err != nil {
 		return nil, err
 	}
 	return f, nil
@@ -110,7 +110,7 @@ func (f *Fork) Do(ctx context.Context, by pawl.Author) (Forked, error) {
 // files restores the files where the run will be, and returns the project there.
 func (f *Fork) files(ctx context.Context, by pawl.Author, done *Forked) (home *project.Project, err error) {
 	if f.to == "" {
-		if len(f.Changes) > 0 {
+		if len(f.Changes) > 0 || f.Unfinished != nil {
 			done.Before, err = f.Restore.Do(ctx, by)
 		}
 		return f.project, err

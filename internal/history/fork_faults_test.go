@@ -43,6 +43,9 @@ func act(do, name string) error {
 		_, err := runs.ArchiveRuns(ctx, p, runs.ArchiveOptions{Runs: []pawl.RunID{pawl.RunID(name)}, Keep: 0, Delete: true})
 		return err
 	}
+	if do == "restore" || do == "undo" {
+		return restoreIn(ctx, p, do, name)
+	}
 	store, err := runs.OpenSnapshots(ctx, p, config.Snapshots{})
 	if err != nil {
 		return err
@@ -150,17 +153,25 @@ func TestArchiveDiesAnywhere(t *testing.T) {
 	})
 }
 
-// everyFault has another process end at its first call, its second, and so on, each in a new project, and checks what is
-// left; again does it once more without a fault.
+// everyFault makes another process end at a call, each time in a new project, and checks what is left; again repeats the work
+// without a fault.
 func everyFault(t *testing.T, do string, check func(t *testing.T, p *project.Project, run pawl.RunID, again func() error)) {
 	calls := math.MaxInt
-	for _, fault := range []string{"die", "ENOSPC"} {
+	for kind, fault := range []string{"die", "ENOSPC"} {
 		hit := 0
-		for n := 1; n <= calls; n++ {
+		for n := range disk.FaultPoints(kind, 2, calls) {
 			p, run, checkpoint := begun(t)
 			name := string(checkpoint)
-			if do == "archive" {
+			switch do {
+			case "archive":
 				name = string(run)
+			case "restore", "undo":
+				spread(t, p)
+			}
+			if do == "undo" {
+				if err := restoreIn(t.Context(), p, "restore", name); err != nil {
+					t.Fatal(err)
+				}
 			}
 			another := func(spec string) error {
 				cmd := exec.Command(os.Args[0])
@@ -173,6 +184,7 @@ func everyFault(t *testing.T, do string, check func(t *testing.T, p *project.Pro
 			if err := another(fmt.Sprintf("%s:%d", fault, n)); err == nil {
 				if fault == "die" { // there is no such call; another one may fail without harm
 					calls = n
+					break
 				}
 				continue
 			}
@@ -185,6 +197,6 @@ func everyFault(t *testing.T, do string, check func(t *testing.T, p *project.Pro
 		if hit < 3 {
 			t.Errorf("%s hit only %d calls", fault, hit)
 		}
-		t.Logf("%s: %s at each of %d calls", do, fault, hit)
+		t.Logf("%s: %s at %d calls", do, fault, hit)
 	}
 }

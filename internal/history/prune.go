@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"pawl"
@@ -25,13 +26,99 @@ func pruneOverQuota(ctx context.Context, p *project.Project, store *snapshot.Sto
 	return err
 }
 
-// Prune deletes all snapshots except the newest keep of each run and those that always stay: of gates, on request, and
-// the newest good one of each run. With dry it only reports.
-func Prune(ctx context.Context, p *project.Project, store *snapshot.Store, keep int, dry bool) (snapshot.Pruned, error) {
+// PruneOptions selects the snapshots that Prune deletes. What a resume or an unfinished restore needs always stays.
+type PruneOptions struct {
+	// Checkpoints are the ones to delete; nothing else is deleted then.
+	Checkpoints []SavedCheckpoint
+	// KeepLast and KeepWithin, with ByPolicy, keep the newest ones of each run and those younger than that. All others go, also those
+	// of gates and those that users asked for.
+	ByPolicy   bool
+	KeepLast   int
+	KeepWithin time.Duration
+	// Keep is the number of snapshots that stay of each run without a policy, besides those of gates, on request, and the
+	// newest good one.
+	Keep   int
+	DryRun bool
+}
+
+// Prune deletes snapshots. In a read-only store, or with DryRun, it only reports what it would delete.
+func Prune(ctx context.Context, p *project.Project, store *snapshot.Store, o PruneOptions) (snapshot.Pruned, error) {
 	if err := store.CheckPacks(ctx); err != nil {
 		return snapshot.Pruned{}, err
 	}
-	return prune(ctx, p, store, "prune", snapshot.PruneOptions{Keep: keep, DryRun: dry})
+	how := snapshot.PruneOptions{Keep: o.Keep, DryRun: o.DryRun}
+	switch {
+	case len(o.Checkpoints) > 0:
+		gone, err := deletable(ctx, p, o.Checkpoints)
+		if err != nil {
+			return snapshot.Pruned{}, err
+		}
+		how.Policy = func(r snapshot.Record) bool { return !gone[r.Checkpoint] }
+	case o.ByPolicy:
+		records, err := store.Records()
+		if err != nil {
+			return snapshot.Pruned{}, err
+		}
+		how.Policy = keptByAge(records, o.KeepLast, time.Now().Add(-o.KeepWithin))
+	}
+	return prune(ctx, p, store, "prune", how)
+}
+
+// deletable returns the IDs of the checkpoints. It fails if one is needed, or has no snapshot.
+func deletable(ctx context.Context, p *project.Project, all []SavedCheckpoint) (map[pawl.CheckpointID]bool, error) {
+	needed, err := neededCheckpoints(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	ids := map[pawl.CheckpointID]bool{}
+	for _, c := range all {
+		if _, err := c.SnapshotRecord(); err != nil {
+			return nil, err
+		}
+		if why := needed[c.ID]; why != "" {
+			return nil, runs.UsageError("", "checkpoint %s is needed: %s", c.ID, why)
+		}
+		ids[c.ID] = true
+	}
+	return ids, nil
+}
+
+// keptByAge reports for a snapshot whether it is one of the newest of its run, or was taken after a time. records are all
+// snapshots, oldest first.
+func keptByAge(records []snapshot.Record, last int, after time.Time) func(snapshot.Record) bool {
+	newer := map[pawl.RunID]int{}
+	kept := map[pawl.CheckpointID]bool{}
+	for _, r := range slices.Backward(records) {
+		kept[r.Checkpoint] = newer[r.Run] < last || r.Ended.After(after)
+		newer[r.Run]++
+	}
+	return func(r snapshot.Record) bool { return kept[r.Checkpoint] }
+}
+
+// neededCheckpoints returns the checkpoints that an unfinished run, rollback or restore needs, with the reason. Of a run
+// that cannot be read, nothing is known; namedCheckpoints then refuses to prune.
+func neededCheckpoints(ctx context.Context, p *project.Project) (map[pawl.CheckpointID]string, error) {
+	ids, err := runs.List(p)
+	if err != nil {
+		return nil, err
+	}
+	needed := map[pawl.CheckpointID]string{}
+	for _, run := range ids {
+		s, err := runs.LoadState(ctx, p, run)
+		if err != nil {
+			continue
+		}
+		if s.LastGood != nil && s.Kind != pawl.SessionRun && !s.Ended() {
+			needed[s.LastGood.ID] = "it is the newest one of the unfinished run " + string(run)
+		}
+		if s.Rollback != nil {
+			needed[s.Rollback.Checkpoint] = "the rollback to it is unfinished"
+		}
+		if s.Restore != nil {
+			needed[s.Restore.Checkpoint], needed[s.Restore.Before] = "a restore of it is unfinished", "it has the files before an unfinished restore"
+		}
+	}
+	return needed, nil
 }
 
 // prune deletes snapshots. It journals that in the affected runs first, so that a journal always explains a missing
@@ -44,6 +131,11 @@ func prune(ctx context.Context, p *project.Project, store *snapshot.Store, why s
 	how.RunGone = func(r snapshot.Record) bool {
 		return !disk.Exists(p.RunDir(r.Run)) && !disk.Exists(p.ArchivedDir(r.Run))
 	}
+	needed, err := neededCheckpoints(ctx, p)
+	if err != nil {
+		return snapshot.Pruned{}, err
+	}
+	how.Needed = func(r snapshot.Record) bool { return needed[r.Checkpoint] != "" }
 	how.Now = time.Now()
 	how.Named = func(r snapshot.Record) bool { return names[r.Checkpoint] }
 	how.BeforeRemove = func(going []snapshot.Record) error {

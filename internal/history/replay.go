@@ -17,6 +17,7 @@ import (
 	"pawl/internal/redact"
 	"pawl/internal/runs"
 	"pawl/internal/snapshot"
+	"pawl/internal/stepenv"
 	"pawl/internal/supervise"
 )
 
@@ -93,7 +94,9 @@ func (h *replay) readFiles(folder string) error {
 	}
 	var err error
 	name := filepath.Base(h.state.Plan.File)
-	h.plan, err = planfile.Read(name, h.plans[name])
+	if h.plan, err = planfile.Read(name, h.plans[name]); err == nil {
+		h.plan = stepenv.Resolve(h.plan, h.state.Given)
+	}
 	return err
 }
 

@@ -117,12 +117,20 @@ func nextRequest(p *project.Project) (first *CheckpointRequest, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("read a checkpoint request: %w", err)
 		}
-		w := &CheckpointRequest{}
-		if first == nil && json.Unmarshal(data, w) == nil { // otherwise torn by a power cut, like what it was for
-			first = w
+		if first == nil {
+			first = parseRequest(data)
 		}
 	}
 	return first, nil
+}
+
+// parseRequest returns a request; nil if a power cut tore it, like what it was for.
+func parseRequest(data []byte) *CheckpointRequest {
+	w := &CheckpointRequest{}
+	if json.Unmarshal(data, w) != nil {
+		return nil
+	}
+	return w
 }
 
 // saveRequest saves and journals a checkpoint unless nothing has changed since the previous one.

@@ -14,51 +14,95 @@ import (
 	"pawl/internal/snapshot"
 )
 
-// Restore is a planned restore. It holds the engine lock until Close.
+// Restore is a planned restore. It holds the engine lock until Close, unless it is a preview.
+//
+// The checkpoint of the files before the restore carries the intent in the same event, so an interrupted restore can be
+// finished or undone. Either one only replaces files that a checkpoint has.
 type Restore struct {
 	*snapshot.Restoration
+	RestoreOptions
+	Target     SavedCheckpoint
+	Unfinished *pawl.RestoreState // the interrupted restore that this one finishes or undoes; nil for none
+	Command    string             // the command to repeat, without the checkpoint
+
 	project *project.Project
-	run     pawl.RunID // the run whose journal records the restore
-	Target  SavedCheckpoint
-	paths   []string
-	lock    *project.Lock
-	version string
-	Command string // the command to repeat, without the checkpoint
+	store   *snapshot.Store
+	run     pawl.RunID    // the run whose journal records the restore
+	lock    *project.Lock // nil for a preview
 }
 
-// PrepareRestore plans a restore. It fails while an attempt runs, and, unless otherHead is set, if git's HEAD has moved
-// since the checkpoint.
-func PrepareRestore(
-	ctx context.Context, p *project.Project, store *snapshot.Store, target SavedCheckpoint, paths []string, otherHead bool, version string,
-) (*Restore, error) {
-	r := &Restore{project: p, Target: target, paths: paths, version: version, Command: "pawl restore"}
-	if err := r.prepare(ctx, store, otherHead); err != nil {
+// RestoreOptions says what to restore.
+type RestoreOptions struct {
+	Paths     []string // with everything below them. Defaults to all.
+	OtherHead bool     // allow it even if git's HEAD has moved since the checkpoint
+	Undo      bool     // it undoes an earlier restore
+	Version   string   // of this program
+}
+
+// PrepareRestore plans a restore. It fails while an attempt runs, while another restore is unfinished, and, unless
+// OtherHead is set, if git's HEAD has moved since the checkpoint.
+func PrepareRestore(ctx context.Context, p *project.Project, store *snapshot.Store, target SavedCheckpoint, o RestoreOptions) (*Restore, error) {
+	r := newRestore(p, target, "pawl restore", o)
+	if err := runs.RequireOwn(p, target.Run); err != nil {
 		return nil, err
+	}
+	var err error
+	r.lock, err = p.LockEngine(project.Holder{PID: os.Getpid(), Since: time.Now().UTC(), Command: r.Command})
+	if err != nil {
+		return nil, err
+	}
+	if err := r.prepare(ctx, store); err != nil {
+		return nil, errors.Join(err, r.Close())
 	}
 	return r, nil
 }
 
-func (r *Restore) prepare(ctx context.Context, store *snapshot.Store, otherHead bool) error {
+// PreviewRestore is PrepareRestore for a dry run: with a read-only store it changes nothing, and it ignores git's HEAD.
+func PreviewRestore(ctx context.Context, p *project.Project, store *snapshot.Store, target SavedCheckpoint, o RestoreOptions) (*Restore, error) {
+	o.OtherHead = true
+	r := newRestore(p, target, "pawl restore", o)
+	if err := errors.Join(runs.RequireOwn(p, target.Run), p.RequireNoEngine()); err != nil {
+		return nil, err
+	}
+	if err := r.prepare(ctx, store); err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	return r, nil
+}
+
+func newRestore(p *project.Project, target SavedCheckpoint, command string, o RestoreOptions) *Restore {
+	o.Paths = slices.Compact(slices.Sorted(slices.Values(o.Paths)))
+	return &Restore{project: p, Target: target, RestoreOptions: o, Command: command}
+}
+
+func (r *Restore) prepare(ctx context.Context, store *snapshot.Store) error {
+	r.store = store
 	record, err := r.Target.SnapshotRecord()
-	if err != nil {
-		return err
+	if err == nil {
+		err = RequireIdle(ctx, r.project)
 	}
-	if err := runs.RequireOwn(r.project, r.Target.Run); err != nil {
-		return err
+	if err == nil {
+		err = r.findUnfinished(ctx)
 	}
-	r.lock, err = r.project.LockEngine(project.Holder{PID: os.Getpid(), Since: time.Now().UTC(), Command: r.Command})
-	if err != nil {
-		return err
+	if err == nil {
+		r.Restoration, err = store.Prepare(ctx, record, r.Paths)
 	}
-	if err = RequireIdle(ctx, r.project); err == nil {
-		r.Restoration, err = store.Prepare(ctx, record, r.paths)
-	}
-	if err == nil && !otherHead {
+	if err == nil && !r.OtherHead && r.Unfinished == nil {
 		err = r.RequireSameHead(ctx)
 	}
-	if err != nil {
-		return errors.Join(err, r.Close())
+	return err
+}
+
+// findUnfinished sets Unfinished if this restore finishes or undoes the unfinished one. It fails if it does neither.
+func (r *Restore) findUnfinished(ctx context.Context) error {
+	u, run, err := runs.UnfinishedRestore(ctx, r.project)
+	if err != nil || u == nil {
+		return err
 	}
+	if !slices.Equal(u.Paths, r.Paths) || r.Target.ID != u.Checkpoint && r.Target.ID != u.Before {
+		return runs.RequireNoRestore(ctx, r.project)
+	}
+	r.Unfinished, r.run = u, run
 	return nil
 }
 
@@ -104,33 +148,148 @@ func (r *Restore) RequireSameHead(ctx context.Context) error {
 	}
 }
 
-// Do saves the current files as a checkpoint, restores the target's, and returns the ID of the saved checkpoint.
+// Do saves the current files as a checkpoint, restores the target's, and returns the ID of the checkpoint with the files
+// before the restore. For an unfinished restore it saves the current files only if somebody has changed them since.
 func (r *Restore) Do(ctx context.Context, by pawl.Author) (before pawl.CheckpointID, err error) {
-	if r.run, err = EnsureRun(ctx, r.project, r.version); err != nil {
-		return "", err
+	if r.Unfinished != nil {
+		before, err = r.continueFrom(ctx, by)
+	} else {
+		before, err = r.begin(ctx, by)
 	}
-	err = journalCheckpoint(ctx, r.project, r.run, by, func(at Position) (pawl.Checkpoint, error) {
-		why := "before restoring " + string(r.Target.ID)
-		c, _, err := TakeCheckpoint(ctx, r.run, pawl.CheckpointBeforeRestore, why, at, r.Save)
-		before = c.ID
-		return c, err
-	})
 	if err != nil {
 		return "", err
 	}
 	if err := r.Apply(ctx); err != nil {
-		again := fmt.Sprintf("%s %s", r.Command, r.Target.ID)
-		return before, &pawl.Error{Kind: pawl.KindInternal, Err: fmt.Errorf("the restore is incomplete (previous state saved as checkpoint %s): %w", before, err), Hint: again}
+		return before, &pawl.Error{
+			Kind: pawl.KindInternal, Hint: "pawl restore",
+			Err: fmt.Errorf("the restore is incomplete (previous state saved as checkpoint %s): %w", before, err),
+		}
 	}
 	done, err := runs.Perform(ctx, r.project, r.run, by, func(*project.Project, *runs.Run) ([]pawl.Payload, error) {
 		return []pawl.Payload{pawl.FilesRestored{
-			Checkpoint: r.Target.ID, From: r.Target.Run, Before: before, Paths: r.paths, Changed: len(r.Changes),
+			Checkpoint: r.Target.ID, From: r.Target.Run, Before: before, Paths: r.Paths, Changed: len(r.Changes),
 		}}, nil
 	})
 	if err != nil {
 		return before, err
 	}
-	return before, done.Log.Close()
+	return before, errors.Join(done.Log.Close(), runs.UnmarkRestore(r.project))
+}
+
+// begin saves the current files with the intent of the restore, in one event.
+func (r *Restore) begin(ctx context.Context, by pawl.Author) (before pawl.CheckpointID, err error) {
+	if r.run, err = EnsureRun(ctx, r.project, r.Version); err != nil {
+		return "", err
+	}
+	if err := runs.MarkRestore(r.project, r.run); err != nil {
+		return "", err
+	}
+	why := "before restoring " + string(r.Target.ID)
+	if r.Undo {
+		why = "before undoing a restore"
+	}
+	intent := &pawl.RestoreIntent{Checkpoint: r.Target.ID, From: r.Target.Run, Paths: r.Paths, Undo: r.Undo}
+	return r.saveCurrent(ctx, by, why, intent)
+}
+
+// continueFrom makes sure that some checkpoint has each file that is overwritten, and returns the one before the restore.
+// To finish a restore, that is normally the one taken before it; to undo it, the restored one.
+func (r *Restore) continueFrom(ctx context.Context, by pawl.Author) (pawl.CheckpointID, error) {
+	u := r.Unfinished
+	other := u.Before
+	if r.Target.ID == u.Before {
+		other = u.Checkpoint
+	}
+	all, err := allCheckpoints(ctx, r.project, r.store)
+	if err != nil {
+		return "", err
+	}
+	for _, c := range all {
+		if c.ID != other || c.Record == nil {
+			continue
+		}
+		if saved, err := r.SavedIn(*c.Record); saved || err != nil {
+			return u.Before, err
+		}
+	}
+	_, err = r.saveCurrent(ctx, by, "edited during the unfinished restore of "+string(u.Checkpoint), nil)
+	return u.Before, err
+}
+
+// saveCurrent saves the current files as a checkpoint, and journals it with the intent.
+func (r *Restore) saveCurrent(ctx context.Context, by pawl.Author, why string, intent *pawl.RestoreIntent) (id pawl.CheckpointID, err error) {
+	err = journalCheckpoint(ctx, r.project, r.run, by, func(at Position) (pawl.Checkpoint, error) {
+		c, _, err := TakeCheckpoint(ctx, r.run, pawl.CheckpointBeforeRestore, why, at, r.Save)
+		id, c.Restores = c.ID, intent
+		return c, err
+	})
+	return id, err
+}
+
+// RestoreToFinish returns the checkpoint and the paths of the unfinished restore.
+func RestoreToFinish(ctx context.Context, p *project.Project, store *snapshot.Store) (SavedCheckpoint, RestoreOptions, error) {
+	u, _, err := runs.UnfinishedRestore(ctx, p)
+	if err == nil && u == nil {
+		err = runs.UsageError("pawl checkpoints", "no restore is unfinished")
+	}
+	if err != nil {
+		return SavedCheckpoint{}, RestoreOptions{}, err
+	}
+	target, err := FindCheckpoint(ctx, p, store, string(u.Checkpoint))
+	return target, RestoreOptions{Paths: u.Paths, Undo: u.Undo}, err
+}
+
+// RestoreToUndo returns what `pawl restore --undo` restores: the checkpoint before the unfinished restore, or before the
+// last one. It finishes an unfinished undo.
+func RestoreToUndo(ctx context.Context, p *project.Project, store *snapshot.Store) (SavedCheckpoint, RestoreOptions, error) {
+	o := RestoreOptions{Undo: true}
+	u, _, err := runs.UnfinishedRestore(ctx, p)
+	if err != nil {
+		return SavedCheckpoint{}, o, err
+	}
+	before := pawl.CheckpointID("")
+	switch {
+	case u != nil && u.Undo:
+		before, o.Paths = u.Checkpoint, u.Paths
+	case u != nil:
+		before, o.Paths = u.Before, u.Paths
+	default:
+		last, err := lastRestore(ctx, p)
+		if err != nil {
+			return SavedCheckpoint{}, o, err
+		}
+		before, o.Paths = last.Before, last.Paths
+	}
+	target, err := FindCheckpoint(ctx, p, store, string(before))
+	return target, o, err
+}
+
+// lastRestore returns the newest restore of the user's own runs. A restore that was undone before it ended changed
+// nothing, and does not count.
+func lastRestore(ctx context.Context, p *project.Project) (pawl.FilesRestored, error) {
+	all, err := AllRuns(p)
+	if err != nil {
+		return pawl.FilesRestored{}, err
+	}
+	var last restoreEvent
+	for _, run := range all {
+		if !runs.Claimed(p, run) {
+			continue
+		}
+		log, err := readCheckpointLog(ctx, p, run)
+		if err != nil && pawl.KindOf(err) != pawl.KindDamaged {
+			return pawl.FilesRestored{}, err
+		}
+		for _, r := range log.restored {
+			if r.Before != r.Checkpoint && r.event.Time.After(last.event.Time) {
+				last = r
+			}
+		}
+	}
+	if last.Before == "" {
+		return pawl.FilesRestored{}, runs.UsageError("pawl checkpoints", "no restore to undo")
+	}
+	return last.FilesRestored, nil
 }
 
 // Close releases the engine lock.
@@ -138,6 +297,9 @@ func (r *Restore) Close() error {
 	var err error
 	if r.Restoration != nil {
 		err = r.Restoration.Close()
+	}
+	if r.lock == nil {
+		return err
 	}
 	return errors.Join(err, r.lock.Unlock())
 }

@@ -80,7 +80,7 @@ func TestRestore(t *testing.T) {
 	p.Check(p.Do(plan))
 	store := storeOf(p)
 	p.Write("mine.txt", "mine")
-	r, err := history.PrepareRestore(t.Context(), p.Project, store, find(p, store, "one"), nil, false, "test")
+	r, err := history.PrepareRestore(t.Context(), p.Project, store, find(p, store, "one"), history.RestoreOptions{Version: "test"})
 	p.Check(err)
 	before, err := r.Do(t.Context(), person)
 	p.Check(err)
@@ -89,7 +89,7 @@ func TestRestore(t *testing.T) {
 	if p.Exists("two.txt") || p.Exists("mine.txt") {
 		t.Error("what was not there then stays")
 	}
-	r, err = history.PrepareRestore(t.Context(), p.Project, store, find(p, store, string(before)), []string{"mine.txt"}, false, "test")
+	r, err = history.PrepareRestore(t.Context(), p.Project, store, find(p, store, string(before)), history.RestoreOptions{Paths: []string{"mine.txt"}, Version: "test"})
 	p.Check(err)
 	_, err = r.Do(t.Context(), person)
 	p.Check(err)
@@ -112,7 +112,7 @@ func TestRestoreIsRefused(t *testing.T) {
 	e := p.Start("name: demo\nsteps: [{id: one, run: touch one.txt}, {id: two, run: 'until test -e go; do sleep 0.02; done'}]\n")
 	p.UntilEvent("attempt.started", 2)
 	store := storeOf(p)
-	_, err := history.PrepareRestore(t.Context(), p.Project, store, find(p, store, "one"), nil, false, "test")
+	_, err := history.PrepareRestore(t.Context(), p.Project, store, find(p, store, "one"), history.RestoreOptions{Version: "test"})
 	p.WantKind(err, pawl.KindHeld)
 	p.WantKind(history.RequireIdle(t.Context(), p.Project), pawl.KindHeld, "attempt 1 of two is still running, in run "+string(p.Run))
 	p.Check(history.RequireIdle(t.Context(), p.Project, p.Run))
@@ -190,12 +190,14 @@ func TestPrune(t *testing.T) {
 	asked, err := history.SaveNow(t.Context(), p.Project, p.Run, config.Snapshots{}, person, "mine")
 	p.Check(err)
 	store := storeOf(p)
-	dry, err := history.Prune(t.Context(), p.Project, store, 0, true)
+	readOnly, err := runs.OpenSnapshotsReadOnly(t.Context(), p.Project, config.Snapshots{})
 	p.Check(err)
+	dry, err := history.Prune(t.Context(), p.Project, readOnly, history.PruneOptions{})
+	p.Check(errors.Join(err, readOnly.Close()))
 	if p.Count("checkpoint.pruned") != 0 {
 		t.Error("a dry prune was journaled")
 	}
-	_, err = history.Prune(t.Context(), p.Project, store, 0, false)
+	_, err = history.Prune(t.Context(), p.Project, store, history.PruneOptions{})
 	p.Check(err)
 	pruned := enginetest.Payloads[pawl.CheckpointsPruned](p)
 	if len(pruned) != 1 || len(pruned[0].Checkpoints) != len(dry.Removed) || slices.Contains(pruned[0].Checkpoints, asked.ID) {

@@ -3,7 +3,9 @@ package history
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 
 	"pawl"
 	"pawl/internal/config"
@@ -58,13 +60,30 @@ func (k *Saver) Save(ctx context.Context, kind pawl.CheckpointKind, ref pawl.Att
 		return PendingCheckpoint{Checkpoint: c}
 	}
 	c.Snapshot = record.Snapshot()
-	return PendingCheckpoint{Checkpoint: c, QuotaErr: pruneOverQuota(ctx, k.project, k.Store)}
+	return PendingCheckpoint{Checkpoint: c, Note: DerivedNote(&record), QuotaErr: pruneOverQuota(ctx, k.project, k.Store)}
 }
 
 // PendingCheckpoint is a saved checkpoint that is not journaled yet.
 type PendingCheckpoint struct {
 	pawl.Checkpoint
-	QuotaErr error // why the store could not be pruned to its quota
+	Note     string // for the user; "" for none
+	QuotaErr error  // why the store could not be pruned to its quota
+}
+
+// DerivedNote says which derived folders a snapshot is the first to leave out; "" for none.
+func DerivedNote(r *snapshot.Record) string {
+	const shown = 5
+	var names []string
+	for _, d := range r.NewDerived[:min(len(r.NewDerived), shown)] {
+		names = append(names, d.Path)
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	if more := len(r.NewDerived) - len(names); more > 0 {
+		names = append(names, fmt.Sprintf("%d more", more))
+	}
+	return "checkpoints leave out derived folders: " + strings.Join(names, ", ") + "; to store them, set snapshots: {derived: true} in .pawl/config.yaml"
 }
 
 // noSnapshotReason describes in a few words why there is no snapshot.

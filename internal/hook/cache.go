@@ -28,9 +28,16 @@ type sessionCache struct {
 
 // readCache returns the cache of a session; an empty one if it is missing or invalid.
 func readCache(p *project.Project, id pawl.SessionID) *sessionCache {
-	cache := &sessionCache{}
 	data, err := disk.ReadFile(cachePath(p, id), disk.RecordLimit)
-	if err != nil || json.Unmarshal(data, cache) != nil || cache.Session != id {
+	if err != nil {
+		return &sessionCache{Session: id}
+	}
+	return parseCache(data, id)
+}
+
+func parseCache(data []byte, id pawl.SessionID) *sessionCache {
+	cache := &sessionCache{}
+	if json.Unmarshal(data, cache) != nil || cache.Session != id {
 		cache = &sessionCache{Session: id}
 	}
 	return cache

@@ -104,6 +104,10 @@ type input struct {
 // answer returns the text to print. It is the agent's empty answer if the work fails, panics or exceeds its time limit.
 func (c *call) answer(ctx context.Context, in io.Reader) []byte {
 	received, err := within(ctx, readLimit, func(context.Context) (input, error) { return c.read(in) })
+	if _, isLink := errors.AsType[project.LinkError](err); isLink {
+		c.input = received
+		return c.refuse(ctx, linked)
+	}
 	if err != nil {
 		logOutside(ctx, c.Config, c.redactError(fmt.Errorf("receive %s hook: %w", c.dialect.Name, err)))
 		return c.dialect.Empty()
@@ -113,7 +117,7 @@ func (c *call) answer(ctx context.Context, in io.Reader) []byte {
 		return c.dialect.Empty()
 	}
 	if !c.project.Trust.Trusted() {
-		return c.refuse(ctx)
+		return c.refuse(ctx, untrusted)
 	}
 	c.session = pawl.SessionIDOf(c.dialect.Name, c.event.Session, c.event.Sub)
 	answer, err := within(ctx, c.limit(), c.handle)
@@ -127,15 +131,18 @@ func (c *call) answer(ctx context.Context, in io.Reader) []byte {
 	return answer
 }
 
-// untrusted is what a session's start shows the user in an untrusted project. It holds no text from the project.
-const untrusted = "pawl: not recording here, this folder's .pawl is not trusted"
+// What a session's start shows the user where nothing is recorded. It holds no text from the project.
+const (
+	untrusted = "pawl: not recording here, this folder's .pawl is not trusted"
+	linked    = "pawl: not recording here, this folder's .pawl is a symbolic link, which pawl does not follow"
+)
 
-// refuse returns the answer in an untrusted project. If the agent cannot show the user a message, the message is logged.
-func (c *call) refuse(ctx context.Context) []byte {
+// refuse returns the answer where nothing is recorded. If the agent cannot show the user a message, the message is logged.
+func (c *call) refuse(ctx context.Context, why string) []byte {
 	if c.event.Kind == agents.Start && !c.dialect.Tells() {
-		logOutside(ctx, c.Config, errors.New(untrusted))
+		logOutside(ctx, c.Config, errors.New(why))
 	}
-	return c.dialect.Tell(c.event, untrusted)
+	return c.dialect.Tell(c.event, why)
 }
 
 // recordWelcome journals that the session got its brief, after the brief is printed.
@@ -227,21 +234,40 @@ func (c *call) projectOf(e agents.Event) (*project.Project, error) {
 		if dir == "" || !filepath.IsAbs(dir) {
 			continue
 		}
-		if p, err := projectAt(dir); p != nil || err != nil {
-			return c.startedAbove(e, p), err
+		if p, err := c.startedIn(e, dir); p != nil || err != nil {
+			return p, err
 		}
 	}
-	p, err := here(c.Environ)
+	dir, err := os.Getwd()
+	if err != nil {
+		return nil, nil // the folder was removed
+	}
+	return c.startedIn(e, dir)
+}
+
+// startedIn returns the project of a session whose agent is in a folder; nil if there is none.
+func (c *call) startedIn(e agents.Event, dir string) (*project.Project, error) {
+	p, err := projectAt(dir)
+	if link, isLink := errors.AsType[project.LinkError](err); isLink {
+		above, _ := projectAt(filepath.Dir(link.Root)) // what cannot be read is not trusted
+		if above = c.startedAbove(e, above); above != nil && above.Trust.Trusted() && c.hasSession(e, above) {
+			return above, nil
+		}
+	}
 	return c.startedAbove(e, p), err
+}
+
+// hasSession reports whether a trusted project has a session.
+func (c *call) hasSession(e agents.Event, p *project.Project) bool {
+	return readCache(p, pawl.SessionIDOf(c.dialect.Name, e.Session, e.Sub)).Run != ""
 }
 
 // startedAbove returns the trusted project above an untrusted one, if the session has started there: a folder that the agent enters
 // does not end the recording. Otherwise it returns p.
 func (c *call) startedAbove(e agents.Event, p *project.Project) *project.Project {
-	id := pawl.SessionIDOf(c.dialect.Name, e.Session, e.Sub)
 	for above := p; above != nil; {
 		if above.Trust.Trusted() {
-			if above == p || readCache(above, id).Run != "" {
+			if above == p || c.hasSession(e, above) {
 				return above
 			}
 			return p

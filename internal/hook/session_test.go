@@ -2,6 +2,7 @@ package hook_test
 
 import (
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -286,7 +287,8 @@ func (y *yard) inStep(accept string) []string {
 	if err != nil {
 		y.Fatal(err)
 	}
-	return append(y.env, "PAWL_PROJECT="+y.Root, "PAWL_RUN="+string(run), "PAWL_STEP=work", "PAWL_ATTEMPT=1", "PAWL_EVENTS="+y.Root+"/events.jsonl")
+	return append(y.env, "PAWL_PROJECT="+y.Root, "PAWL_RUN="+string(run), "PAWL_STEP=work", "PAWL_ATTEMPT=1",
+		"PAWL_EVENTS="+filepath.Join(y.RunDir(run), "steps/work/1/events.jsonl"))
 }
 
 // TestStopInStep ends the turn of an agent that works on a step. The turn is held open while a check fails, but not twice.

@@ -72,18 +72,12 @@ func (c *call) missedStart() *pawl.SessionBegan {
 
 // recordProcess records the agent's process in the user's state folder, so that its commands are not taken for a person's.
 func (c *call) recordProcess(began pawl.SessionBegan) {
-	if began.Process == nil || sharedParents[filepath.Base(process.Program(began.Process.PID))] {
+	if began.Process == nil || caller.SharedParents[filepath.Base(process.Program(began.Process.PID))] {
 		return
 	}
 	if err := caller.Record(caller.Session{Process: *began.Process, Agent: began.Session.Agent(), Session: began.Session.Native()}); err != nil {
 		c.logError(fmt.Errorf("record the session's process: %w", err))
 	}
-}
-
-// sharedParents are programs that adopt the hook of an agent that has ended, and below which a person works too.
-var sharedParents = map[string]bool{
-	"systemd": true, "init": true, "launchd": true, "tini": true, "dumb-init": true, "docker-init": true, "containerd-shim-runc-v2": true,
-	"tmux": true, "screen": true, "sshd": true, "login": true, "su": true, "sudo": true,
 }
 
 // attempt returns the attempt that the session belongs to; nil if there is none.
@@ -94,9 +88,6 @@ func (c *call) attempt() *pawl.AttemptRef {
 	}
 	return &inside.Attempt
 }
-
-// shells are programs that may stand between an agent and its hook.
-var shells = map[string]bool{"sh": true, "bash": true, "dash": true, "zsh": true, "env": true, "pawl": true}
 
 // agentProcess returns the agent's process, the nearest ancestor from pid that is no shell; nil if unknown.
 func agentProcess(pid int) *pawl.Process {
@@ -115,7 +106,7 @@ func agentPID(pid int) int {
 			return 0
 		}
 		name, _, _ := strings.Cut(process.Command(pid), " ")
-		if !shells[filepath.Base(name)] {
+		if !caller.Shells[filepath.Base(name)] {
 			return pid
 		}
 		pid = stat.Parent

@@ -17,7 +17,7 @@ func (c *call) stop(ctx context.Context) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		unmet, err := sessions.FailingChecks(ctx, c.project, run, ref.Step, c.Environ)
+		unmet, err := sessions.FailingChecks(ctx, c.project, run, *ref, c.Environ)
 		if err != nil {
 			return nil, err
 		}

@@ -43,8 +43,8 @@ func (m *MirrorWriter) readAnswers(ctx context.Context, state *pawl.State, plan 
 // refuseAnswer returns why an answer in the files does not count, "" if it does. It must be certain that no step wrote it: a
 // step can write any file of the user's.
 func (m *MirrorWriter) refuseAnswer(state *pawl.State, reply pawl.GateAnswered) string {
-	if !m.Answers {
-		return "answers in mirrored files count only if your own settings have mirrors: {answers: true}"
+	if !m.Answers && !(state.Mirror.SameFiles(m.Record(m.project)) && state.Mirror.Answers) {
+		return "answers in mirrored files count only with --mirror-answers, or if your own settings have mirrors: {answers: true}"
 	}
 	if live := state.Live(); len(live) > 0 {
 		return "step " + live[0].Name() + " is running and may have written it"

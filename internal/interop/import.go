@@ -294,7 +294,7 @@ func (m *importer) addFinding(level pawl.Level, where, format string, args ...an
 // addEvents adds the events of the whole run.
 func (m *importer) addEvents() error {
 	now := time.Now()
-	created := pawl.RunCreated{Format: pawl.Format, Run: m.run, Project: m.project.ID, Kind: pawl.PlanRun, Name: m.plan.Name, Pawl: m.Version}
+	created := pawl.RunCreated{Format: pawl.Format, Run: m.run, Project: m.project.ID, Kind: pawl.PlanRun, Name: m.plan.Name, Pawl: m.Version, Shell: pawl.DefaultShell}
 	planned := pawl.RunPlanned{
 		Revision: 1, File: filepath.Base(m.project.PlanFile(m.run, 1)), SHA256: runs.SHA256Hex(m.data), Steps: len(m.plan.InOrder), Goal: m.plan.Goal, Mode: m.plan.Mode,
 	}

@@ -40,7 +40,7 @@ func (m *Mirror) Record(p *project.Project) pawl.RunMirrored {
 func mirrorFiles(ctx context.Context, p *project.Project, r *runs.Run, m Mirror, cfg config.Snapshots, trigger format.Trigger, engine bool, files format.Files) []format.File {
 	var store *snapshot.Store
 	if _, err := disk.Lstat(p.Snapshots()); err == nil {
-		if store, err = runs.OpenSnapshots(ctx, p, cfg); err == nil {
+		if store, err = runs.OpenSnapshotsReadOnly(ctx, p, cfg); err == nil {
 			defer store.Close()
 		}
 	}
@@ -98,7 +98,7 @@ func (m *Mirror) update(p *project.Project, run *pawl.State, change func(format.
 func LastMirrored(ctx context.Context, p *project.Project, name string, m pawl.RunMirrored) *pawl.State {
 	var newest *pawl.State
 	consider := func(s *pawl.State, err error) {
-		if err == nil && s.Name == name && s.Mirror != nil && *s.Mirror == m && (newest == nil || s.Updated.After(newest.Updated)) {
+		if err == nil && s.Name == name && s.Mirror.SameFiles(m) && (newest == nil || s.Updated.After(newest.Updated)) {
 			newest = s
 		}
 	}

@@ -73,8 +73,19 @@ func readState(p *project.Project, run *pawl.State) *mirrorState {
 		return nil
 	}
 	data, err := disk.ReadFile(path, disk.ViewLimit)
-	k := mirrorState{modified: info.ModTime()}
-	if err != nil || json.Unmarshal(data, &k) != nil || k.Mirror != run.Mirror.String() {
+	if err != nil {
+		return nil
+	}
+	k := parseState(data, run)
+	if k != nil {
+		k.modified = info.ModTime()
+	}
+	return k
+}
+
+func parseState(data []byte, run *pawl.State) *mirrorState {
+	var k mirrorState
+	if json.Unmarshal(data, &k) != nil || k.Mirror != run.Mirror.String() {
 		return nil
 	}
 	return &k

@@ -59,7 +59,9 @@ func itemsOf(r *runs.Run, id pawl.StepID) []format.Item {
 		}
 		for i, value := range values {
 			item := format.Item{ID: string(pawl.ItemIDOf(value)), Name: value, Status: pawl.ItemPending}
-			if _, failed := st.Items.Failed[i]; failed {
+			if _, skipped := st.Items.Skipped[i]; skipped {
+				item.Status = pawl.ItemDropped
+			} else if _, failed := st.Items.Failed[i]; failed {
 				item.Status = pawl.ItemFailed
 			} else if st.Items.Done.At(i) > 0 {
 				item.Status = pawl.ItemIsDone

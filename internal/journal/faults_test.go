@@ -15,8 +15,8 @@ import (
 	"pawl/internal/journal/journaltest"
 )
 
-// TestEveryFault lets another process die, or fail once, or fail from then on, at each of its calls that change the
-// disk. Each time it finds a torn tail to set aside first.
+// TestEveryFault kills another process, or makes calls fail once or from then on, at the calls that change the disk. Each time the
+// process first moves a torn tail aside.
 func TestEveryFault(t *testing.T) {
 	t.Parallel()
 	const batches = 3
@@ -24,10 +24,11 @@ func TestEveryFault(t *testing.T) {
 	if count < 5*batches {
 		t.Fatalf("only %d calls", count)
 	}
-	for _, fault := range []string{"die:%d", "ENOSPC:%d", "EIO:%d", "ENOSPC:%d-", "EIO:%d-"} {
+	faults := []string{"die:%d", "ENOSPC:%d", "EIO:%d", "ENOSPC:%d-", "EIO:%d-"}
+	for kind, fault := range faults {
 		t.Run(strings.ReplaceAll(fault, ":%d", ""), func(t *testing.T) {
 			t.Parallel()
-			for n := 1; n <= count; n++ {
+			for n := range disk.FaultPoints(kind, len(faults), count) {
 				spec := fmt.Sprintf(fault, n)
 				r := tornRun(t)
 				said := runActor(t, actor(t, r.folder, "w", batches, disk.FaultVar+"="+spec))
@@ -46,8 +47,8 @@ func TestEveryFault(t *testing.T) {
 	}
 }
 
-// TestEveryFaultOfSegments lets another process die or fail at each of its calls while it begins segments. Whatever it
-// left, nothing acknowledged is lost, and the next process goes on and begins further segments.
+// TestEveryFaultOfSegments kills another process, or makes its calls fail, while it begins segments. Nothing acknowledged is lost, and
+// the next process continues and begins further segments.
 func TestEveryFaultOfSegments(t *testing.T) {
 	t.Parallel()
 	const batches = 4
@@ -62,10 +63,11 @@ func TestEveryFaultOfSegments(t *testing.T) {
 	if sealed < 2 || len(r.segments(t)) != sealed {
 		t.Fatalf("%d segments, %d calls", sealed, count)
 	}
-	for _, fault := range []string{"die:%d", "ENOSPC:%d", "EIO:%d", "EIO:%d-"} {
+	faults := []string{"die:%d", "ENOSPC:%d", "EIO:%d", "EIO:%d-"}
+	for kind, fault := range faults {
 		t.Run(strings.ReplaceAll(fault, ":%d", ""), func(t *testing.T) {
 			t.Parallel()
-			for n := 1; n <= count; n++ {
+			for n := range disk.FaultPoints(kind, len(faults), count) {
 				spec := fmt.Sprintf(fault, n)
 				r := tornRun(t)
 				said := runActor(t, actor(t, r.folder, "w", batches, segments, disk.FaultVar+"="+spec))

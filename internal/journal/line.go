@@ -15,7 +15,7 @@ import (
 // Layout of a line. The order of the fields and the bytes between them never change, so that a line can be verified
 // without decoding it.
 const (
-	maxLine    = 64 << 10 // including its newline
+	MaxLine    = 64 << 10 // of an event, in bytes, including its newline
 	maxHead    = 192      // upper bound for seq, batch, time, epoch and crc
 	timeLayout = "2006-01-02T15:04:05.000000000Z"
 	sumField   = `,"crc":"`
@@ -59,7 +59,7 @@ type rawLine struct {
 
 // splitLine splits a line, including its newline, without verifying the checksum.
 func splitLine(line []byte) (r rawLine, ok bool) {
-	if len(line) <= sumSize || len(line) > maxLine {
+	if len(line) <= sumSize || len(line) > MaxLine {
 		return r, false
 	}
 	end := len(line) - sumSize
@@ -86,6 +86,12 @@ func splitLine(line []byte) (r rawLine, ok bool) {
 	c.skip(`","data":`)
 	r.data = c.rest
 	return r, !c.bad && !tail.bad && len(r.data) > 0
+}
+
+// Content returns the type and the data of a journal line, as every reader of journals sees them. It does not verify the checksum.
+func Content(line []byte) (kind pawl.EventType, data []byte, ok bool) {
+	r, ok := splitLine(line)
+	return pawl.EventType(r.kind), r.data, ok
 }
 
 const typeField = `,"type":"`
@@ -193,8 +199,8 @@ func encode(e pawl.Event) (lineContent, error) {
 		return lineContent{}, fmt.Errorf("append %s: %w", e.Type, err)
 	}
 	tail := buf.Bytes()[1 : buf.Len()-len("}\n")]
-	if size := len(tail) + maxHead; size > maxLine {
-		return lineContent{}, fmt.Errorf("append %s: the event has %d bytes, more than the maximum of %d: store large data as a blob", e.Type, len(e.Data), maxLine-maxHead)
+	if size := len(tail) + maxHead; size > MaxLine {
+		return lineContent{}, fmt.Errorf("append %s: the event has %d bytes, more than the maximum of %d: store large data as a blob", e.Type, len(e.Data), MaxLine-maxHead)
 	}
 	return lineContent{time: e.Time, kind: e.Type, data: e.Data, tail: tail}, nil
 }
@@ -264,8 +270,8 @@ func (c *chain) add(buf []byte, batch pawl.Seq, epoch pawl.Epoch, now time.Time,
 // describe returns what is visibly wrong with a line that cannot be split, or "".
 func describe(line []byte) string {
 	switch {
-	case len(line) > maxLine:
-		return fmt.Sprintf(": longer than %d bytes", maxLine)
+	case len(line) > MaxLine:
+		return fmt.Sprintf(": longer than %d bytes", MaxLine)
 	case bytes.IndexByte(line, 0) >= 0:
 		return ": it contains NUL bytes"
 	case len(line) == 0 || line[len(line)-1] != '\n':

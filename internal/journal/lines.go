@@ -32,8 +32,8 @@ func (in *lines) next() ([]byte, error) {
 		if i := bytes.IndexByte(in.buf, '\n'); i >= 0 {
 			return in.consume(i + 1), nil
 		}
-		if len(in.buf) > maxLine {
-			return in.consume(maxLine + 1), nil
+		if len(in.buf) > MaxLine {
+			return in.consume(MaxLine + 1), nil
 		}
 		if in.at == in.end {
 			return in.consume(len(in.buf)), nil
@@ -67,11 +67,15 @@ func (in *lines) fill() error {
 // done reports whether the last line was returned.
 func (in *lines) done() bool { return in.at == in.end && len(in.buf) == 0 }
 
+// maxTorn is the largest torn tail. A journal with more behind its last good line was not left by a writer of one batch, and
+// is not read to its end: a sparse file can have any size.
+const maxTorn = 256 << 20
+
 // torn reports whether the bad line, where event c.seq+1 should be, starts a torn tail, as left by a writer that died
 // before its sync: the end of the file is missing, or blocks that never reached the disk read as NUL, and no line of a
 // later batch follows. A later batch would prove that this one was synced.
 func torn(in *lines, line []byte, c chain) (bool, error) {
-	if !in.unterminated(line) && !hasNUL(line) || lostNewline(line, c) {
+	if in.end-c.end > maxTorn || !in.unterminated(line) && !hasNUL(line) || lostNewline(line, c) {
 		return false, nil
 	}
 	for {

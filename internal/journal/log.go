@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"iter"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -93,9 +94,19 @@ func (l *Log) openFile() error {
 	return nil
 }
 
+// openForWriting opens a segment for writing, or for reading if writing is not permitted or would change another file. A writer
+// that died while it sealed or replaced the segment may have left it with a second name of the journal's own.
 func (l *Log) openForWriting(path string) (disk.File, error) {
 	file, err := disk.OpenWritable(path)
-	if errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.EROFS) {
+	if errors.Is(err, disk.ErrLinked) {
+		own, globErr := disk.Glob(l.home, "journal.*")
+		if globErr != nil {
+			return disk.File{}, globErr
+		}
+		own = slices.DeleteFunc(own, func(name string) bool { return name == path })
+		file, err = disk.OpenWritable(path, own...)
+	}
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.EROFS) || errors.Is(err, disk.ErrLinked) {
 		l.readOnly = err
 		file.File, err = disk.Open(path)
 	}

@@ -54,24 +54,37 @@ func (l *Log) Refold(ctx context.Context) (*pawl.State, []Mismatch, error) {
 	return state, wrong, err
 }
 
-// CheckStates compares the stored states with a fold of the whole journal, while others may use the Log.
-func (l *Log) CheckStates(ctx context.Context) ([]Mismatch, error) {
+// QuickFold is the number of events that Refold folds in a few milliseconds. Longer journals are folded while others already use
+// the state that State returned; see CheckStates.
+const QuickFold = 5000
+
+// CheckStates compares the stored states with a fold of the whole journal, while others may use the Log. A state that does not
+// follow from the journal is an error of KindDamaged that wraps a Mismatch.
+func (l *Log) CheckStates(ctx context.Context) error {
 	other, err := Open(filepath.Dir(l.home), l.run)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer other.Close() // it has no unwritten data
 	_, wrong, err := other.Refold(ctx)
-	return wrong, err
+	if err != nil || len(wrong) == 0 {
+		return err
+	}
+	return &pawl.Error{Kind: pawl.KindDamaged, Err: fmt.Errorf("%s: %w", wrong[0].Where, wrong[0])}
 }
 
-// DiscardCache moves a cached state aside that does not follow from the journal. The next call of State folds the events.
-func (l *Log) DiscardCache() error {
-	aside := l.cachePath() + ".damaged-" + time.Now().UTC().Format("20060102T150405.000000000Z")
-	if err := disk.Rename(l.cachePath(), aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("move the cached state aside: %w", err)
+// CheckAndDiscardStates is CheckStates that moves a wrong state aside, so that the next call of State does not use it.
+func (l *Log) CheckAndDiscardStates(ctx context.Context) error {
+	err := l.CheckStates(ctx)
+	wrong, found := errors.AsType[Mismatch](err)
+	if !found {
+		return err
 	}
-	return nil
+	aside := l.cachePath() + ".damaged-" + time.Now().UTC().Format("20060102T150405.000000000Z")
+	if renameErr := disk.Rename(wrong.Where, aside); renameErr != nil && !errors.Is(renameErr, fs.ErrNotExist) {
+		return errors.Join(err, fmt.Errorf("move the wrong state aside: %w", renameErr))
+	}
+	return err
 }
 
 // refold folds all known events and compares the stored states on the way. It ends when cancelled returns an error.

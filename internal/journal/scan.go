@@ -101,7 +101,7 @@ func (l *Log) checkParts(parts []verified) []verified {
 		}
 		all.Go(func() {
 			in := newLines(l.file, part.chain.end, to)
-			part.ends = append(make([]int64, 0, len(part.ends)+int(to-in.at)/256), part.ends...)
+			part.ends = append(make([]int64, 0, len(part.ends)+int(min((to-in.at)/256, 1<<22))), part.ends...)
 			if _, _, err := part.check(in); err == nil {
 				checked[i] = part
 			}
@@ -135,7 +135,7 @@ func join(assumed, checked []verified) (whole verified, ok bool) {
 // chainNear returns the position after the first complete line after offset, according to that line. The start of the
 // line's batch is unknown.
 func chainNear(file *os.File, offset int64) (c chain, ok bool) {
-	text := make([]byte, 2*maxLine)
+	text := make([]byte, 2*MaxLine)
 	n, _ := file.ReadAt(text, offset) // reading less is no problem
 	cutOff, text, _ := bytes.Cut(text[:n], []byte{'\n'})
 	line, _, ok := bytes.Cut(text, []byte{'\n'})

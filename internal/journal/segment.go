@@ -1,12 +1,8 @@
 package journal
 
 import (
-	"bytes"
-	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -15,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -25,60 +20,6 @@ import (
 
 // segmentSize is the size at which the open segment, journal.jsonl, is sealed. Tests lower it.
 var segmentSize int64 = 16 << 20
-
-// segmentFormat is the format of a journal with sealed segments. Its number makes an older pawl, which knows format 1
-// only, refuse the journal with pawl.ErrNewer: the header of a segment looks to it like the first event of a run.
-const segmentFormat = 2
-
-// header is the data of the first line of every segment but the first. That line is no event. Its checksum follows
-// noSum, so that an older pawl can verify it.
-type header struct {
-	Format  int        `json:"format"`
-	Run     pawl.RunID `json:"run"`
-	Segment *origin    `json:"segment"`
-}
-
-// origin ties a segment to the one before it.
-type origin struct {
-	First    pawl.Seq `json:"first"`    // number of the segment's first event
-	Previous pawl.Seq `json:"previous"` // number of the first event of the previous segment, which is in its file's name
-	Length   int64    `json:"length"`   // size of the previous segment's file
-	LastCRC  string   `json:"last_crc"` // checksum of the last line there
-	Fold     *fold    `json:"fold"`     // the state before this segment
-	marks
-}
-
-// fold names the state after an event, as a blob.
-type fold struct {
-	Version int    `json:"version"` // of the state, as in the cache
-	State   string `json:"state"`   // SHA-256 of the blob with the state as JSON
-}
-
-// marks are what a scan notes about the events without folding them.
-type marks struct {
-	Gated bool   `json:"gated,omitempty"` // there is an event of gates, blockers, budgets, reviews or rollbacks
-	Plan  string `json:"plan,omitempty"`  // SHA-256 of the current plan, by the last run.planned
-}
-
-// add notes an event's type, and its data if it is a run.planned.
-func (m *marks) add(kind []byte, data func() []byte) {
-	switch family, _, _ := bytes.Cut(kind, []byte{'.'}); {
-	case string(kind) == "run.planned":
-		var planned pawl.RunPlanned
-		_ = json.Unmarshal(data(), &planned) // without its hash the plan counts as unknown
-		m.Plan = planned.SHA256
-	case string(kind) == "step.reviewed", string(family) == "gate", string(family) == "blocker", string(family) == "budget", string(family) == "rollback":
-		m.Gated = true
-	}
-}
-
-// join adds the marks of later events.
-func (m *marks) join(later marks) {
-	m.Gated = m.Gated || later.Gated
-	if later.Plan != "" {
-		m.Plan = later.Plan
-	}
-}
 
 // sealed is a segment that was sealed: its file never changes.
 type sealed struct {
@@ -107,65 +48,6 @@ func firstOf(name string) pawl.Seq {
 		}
 	}
 	return 0
-}
-
-// readHeader returns the start of a segment's verification if its first line is a header. Otherwise it returns ok false,
-// and the file starts with the first event of the run. An error is damage.
-func readHeader(file io.ReaderAt, size int64, run pawl.RunID) (v verified, from *origin, err error) {
-	line, err := firstLine(file, size)
-	if err != nil || line == nil {
-		return newVerified(), nil, err
-	}
-	at := chain{sum: noSum}
-	kind, bad := at.follow(line)
-	if bad != nil || string(kind) != string(pawl.RunCreated{}.Event()) {
-		return newVerified(), nil, nil
-	}
-	r, _ := splitLine(line)
-	var h header
-	if json.Unmarshal(r.data, &h) != nil || h.Segment == nil {
-		return newVerified(), nil, nil
-	}
-	switch {
-	case h.Format > segmentFormat:
-		return v, nil, fmt.Errorf("format %d; this pawl reads formats up to %d: %w", h.Format, segmentFormat, pawl.ErrNewer)
-	case h.Run != run:
-		return v, nil, fmt.Errorf("this is the journal of run %s, not %s", h.Run, run)
-	case h.Segment.First < 2 || h.Segment.Previous < 1 || h.Segment.Previous >= h.Segment.First:
-		return v, nil, fmt.Errorf("its header says that event %d follows a segment that begins with event %d", h.Segment.First, h.Segment.Previous)
-	}
-	length := int64(len(line))
-	v = verified{
-		chain: chain{seq: h.Segment.First - 1, epoch: r.epoch, sum: r.sum, start: length, end: length},
-		first: h.Segment.First, head: length, marks: h.Segment.marks,
-	}
-	return v, h.Segment, nil
-}
-
-// firstLine returns the first line of a file, or its start if the line is too long; nil for an empty file.
-func firstLine(file io.ReaderAt, size int64) ([]byte, error) {
-	const usual = 2048 // a header is shorter
-	line, err := newLines(file, 0, min(size, usual)).next()
-	if err == nil && len(line) == usual {
-		line, err = newLines(file, 0, min(size, maxLine)).next()
-	}
-	return line, err
-}
-
-// follows reports why a segment with this header does not follow the segment that begins with event first and ends at
-// end; nil if it does.
-func (o *origin) follows(first pawl.Seq, end chain) error {
-	switch {
-	case first > 0 && o.Previous != first:
-		return fmt.Errorf("the segment follows %s, not %s", sealedName(o.Previous), sealedName(first))
-	case o.First != end.seq+1:
-		return fmt.Errorf("the segment begins with event %d, want event %d", o.First, end.seq+1)
-	case o.Length != end.end:
-		return fmt.Errorf("%s has %d bytes, want %d", sealedName(o.Previous), end.end, o.Length)
-	case o.LastCRC != string(end.sum[:]):
-		return fmt.Errorf("the last checksum of %s is %s, want %s", sealedName(o.Previous), string(end.sum[:]), o.LastCRC)
-	}
-	return nil
 }
 
 // sealedIn lists the sealed segments before event first in a run's folder, in order. Files of later events are left
@@ -361,148 +243,6 @@ func (l *Log) continueIn(path string) (done bool, err error) {
 	l.file, l.verified, l.origin, l.synced, l.size = file, v, from, 0, v.chain.end
 	l.newer = newer
 	return true, l.flock(held)
-}
-
-// sealDue reports whether a batch that grew the open segment from one size to another makes it due to be sealed. After a
-// failure it is due again when it has grown by another sixteenth.
-func (l *Log) sealDue(before, after int64) bool {
-	if after < l.limit {
-		return false
-	}
-	step := max(1, l.limit/16)
-	return before < l.limit || (before-l.limit)/step != (after-l.limit)/step
-}
-
-// seal seals the open segment: it gets a name of its own, and a new journal.jsonl begins, whose header names the state up
-// to there. After a crash between any two calls the journal is complete: until the last rename the old file is the open
-// segment, and its second name is ignored.
-func (l *Log) seal(ctx context.Context) error {
-	first := l.first
-	state := l.foldedBefore()
-	if err := l.fold(ctx, state); err != nil { // most of the work, before others must wait
-		return err
-	}
-	unlock, err := l.lock(unix.LOCK_EX)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	if err := l.prepareWrite(); err != nil || l.first != first || l.chain.end < l.limit {
-		return err // another process was faster
-	}
-	if l.synced != l.chain.end {
-		_, _, buf, err := l.compose(nil)
-		if err != nil {
-			return err
-		}
-		if err := l.writeDurably(buf, l.chain.end); err != nil {
-			return err
-		}
-		l.synced = l.chain.end
-	}
-	if err := l.fold(ctx, state); err != nil {
-		return err
-	}
-	if err := l.rollOver(state); err != nil {
-		return err
-	}
-	_, err = l.advance()
-	return err
-}
-
-// sealNow is seal for callers that do not hold l.mu.
-func (l *Log) sealNow(ctx context.Context) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.seal(ctx)
-}
-
-// rollOver writes the next segment with only a header, and gives both files their names.
-func (l *Log) rollOver(state *pawl.State) error {
-	line, err := l.nextHeader(state)
-	if err != nil {
-		return err
-	}
-	next := filepath.Join(l.home, ".journal.next")
-	if err := disk.Replace(next, line); err != nil {
-		return err
-	}
-	if err := l.linkSealed(); err != nil {
-		return err
-	}
-	return disk.Rename(next, l.path())
-}
-
-// nextHeader stores the state and returns the first line of the segment after the open one.
-func (l *Log) nextHeader(state *pawl.State) ([]byte, error) {
-	data, err := json.Marshal(state)
-	if err != nil {
-		return nil, fmt.Errorf("store the state: %w", err)
-	}
-	name, err := l.PutBlob(data)
-	if err != nil {
-		return nil, err
-	}
-	event, err := encode(headerEvent(header{Format: segmentFormat, Run: l.run, Segment: &origin{
-		First: l.chain.seq + 1, Previous: l.first, Length: l.chain.end, LastCRC: string(l.chain.sum[:]),
-		Fold: &fold{Version: cacheVersion, State: name}, marks: l.marks,
-	}}))
-	if err != nil {
-		return nil, err
-	}
-	start := chain{sum: noSum}
-	return start.add(nil, 1, l.chain.epoch, time.Now(), event), nil
-}
-
-func headerEvent(h header) pawl.Event {
-	data, err := json.Marshal(h)
-	if err != nil {
-		panic("a header is plain data: " + err.Error())
-	}
-	return pawl.Event{By: pawl.Author{Kind: pawl.ByEngine, Name: "journal"}, Type: pawl.RunCreated{}.Event(), Data: data}
-}
-
-// linkSealed gives the open segment the name of a sealed one. Files with names of the same or later events are left from
-// a rebuilt journal; they are moved aside.
-func (l *Log) linkSealed() error {
-	info, err := l.file.Stat()
-	if err != nil {
-		return err
-	}
-	entries, err := disk.ReadDir(l.home)
-	if err != nil {
-		return err
-	}
-	for _, entry := range entries {
-		n, path := firstOf(entry.Name()), filepath.Join(l.home, entry.Name())
-		if n < l.first {
-			continue
-		}
-		if other, err := disk.Lstat(path); err == nil && n == l.first && os.SameFile(info, other) {
-			return disk.SyncFolder(l.home) // linked by a process that died then
-		}
-		if err := disk.Rename(path, damagedName(l.home, n)); err != nil {
-			return err
-		}
-	}
-	return disk.Link(l.path(), filepath.Join(l.home, sealedName(l.first)))
-}
-
-// foldedBefore returns the state before the open segment, as its header names it. If that is not certainly valid, it
-// returns an empty state, from which the whole journal is folded.
-func (l *Log) foldedBefore() *pawl.State {
-	if l.origin == nil || l.origin.Fold == nil || l.origin.Fold.Version != cacheVersion {
-		return pawl.NewState()
-	}
-	data, err := l.Blob(l.origin.Fold.State)
-	if err != nil {
-		return pawl.NewState()
-	}
-	state := pawl.NewState()
-	if err := json.Unmarshal(data, state); err != nil || state.Seq != l.first-1 {
-		return pawl.NewState()
-	}
-	return state
 }
 
 // Files returns the paths of a journal's segments in order. The last one is the open segment.

@@ -15,7 +15,7 @@ import (
 )
 
 // tailSize is the number of bytes at the end of a journal that Add reads.
-const tailSize = 4 * maxLine
+const tailSize = 4 * MaxLine
 
 // Add appends events to a run's journal as one batch, at a cost independent of the journal's length. It reads and
 // verifies only the end, from the start of a batch on; if that fails in any way, it opens the journal like Open. It is
@@ -177,6 +177,7 @@ func endedIn(file *os.File, from, to int64, before bool) (ended bool, end int64,
 	if to <= from {
 		return before, from, nil
 	}
+	from = max(from, to-maxTorn) // more was not appended by pawl between two calls
 	added := make([]byte, to-from)
 	if _, err := file.ReadAt(added, from); err != nil {
 		return false, from, err

@@ -35,11 +35,15 @@ func readToken(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	token := strings.TrimSpace(string(data))
-	if len(token) < minToken || strings.ContainsAny(token, " \t\r\n") {
-		return "", usage("%s contains no token: expected one word of at least %d characters", path, minToken)
+	if token, ok := parseToken(data); ok {
+		return token, nil
 	}
-	return token, nil
+	return "", usage("%s contains no token: expected one word of at least %d characters", path, minToken)
+}
+
+func parseToken(data []byte) (token string, ok bool) {
+	token = strings.TrimSpace(string(data))
+	return token, len(token) >= minToken && !strings.ContainsAny(token, " \t\r\n")
 }
 
 // requireToken accepts only requests with the token. It compares in constant time.

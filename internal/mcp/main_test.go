@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -25,9 +24,8 @@ import (
 	"pawl/internal/mcp"
 	"pawl/internal/project"
 	"pawl/internal/runs"
+	"pawl/test/stories/storytest"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden file")
 
 // binary is the real program, built once.
 var binary string
@@ -35,8 +33,8 @@ var binary string
 func TestMain(m *testing.M) { os.Exit(testMain(m)) }
 
 func testMain(m *testing.M) int {
-	// The program below is built anew each time. That the server is made here too tells the go command that what it has of
-	// these tests is old when the server has changed.
+	// The go command does not see what the program is built from. This call links the server into the test, so that the go command
+	// reruns the test when the server changes.
 	if _, err := mcp.New(mcp.Config{Log: io.Discard}); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -48,8 +46,8 @@ func testMain(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	binary = filepath.Join(dir, "pawl")
-	if out, err := exec.Command("go", "build", "-o", binary, "pawl/cmd/pawl").CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "build: %v\n%s", err, out)
+	if err := storytest.BuildAt(binary); err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	home := filepath.Join(dir, "home")
@@ -268,10 +266,19 @@ func (f *folder) stdio() lines {
 	return l
 }
 
+// clientProcess returns a command that starts a server as the child of another process, which then counts as the client. The process of
+// the tests types the commands of persons, so it must not be one.
+func (f *folder) clientProcess() *exec.Cmd {
+	c := f.command()
+	c.Args = []string{"timeout", "--foreground", "600", binary, "mcp"}
+	c.Path, c.Err = exec.LookPath(c.Args[0])
+	return c
+}
+
 // program connects a client to a server in a separate process.
 func (f *folder) program(version string, client *sdk.Client) *sdk.ClientSession {
 	f.Helper()
-	c := f.command("mcp")
+	c := f.clientProcess()
 	var stderr bytes.Buffer // written by one goroutine, read when it has ended
 	c.Stderr = &stderr
 	f.Cleanup(func() {

@@ -146,7 +146,7 @@ func (w *statusWriter) step(step *pawl.Step, st *pawl.StepState) stepStatus {
 	}
 	told.Status, told.Why = st.Status, w.clean(st.Why)
 	if st.Items != nil {
-		told.Done, told.Total = st.Items.Count, st.Items.Total
+		told.Done, told.Total = st.Items.Count, st.Items.Size()
 	}
 	if st.Progress != nil {
 		told.Said = w.clean(st.Progress.Text)

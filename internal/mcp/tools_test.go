@@ -14,6 +14,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"pawl"
+	"pawl/test/stories/storytest"
 )
 
 // args are a tool's arguments.
@@ -106,7 +107,7 @@ func TestOffer(t *testing.T) {
 		t.Fatal(err)
 	}
 	const path = "testdata/offer.golden"
-	if *update {
+	if storytest.Update() {
 		if err := os.WriteFile(path, got.Bytes(), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -30,7 +31,8 @@ func (f *folder) byHand() *hand {
 // process starts a server in a separate process, which can be killed.
 func (f *folder) process() (h *hand, kill func()) {
 	f.Helper()
-	c := f.command("mcp")
+	c := f.clientProcess()
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	in, err := c.StdinPipe()
 	if err != nil {
 		f.Fatal(err)
@@ -42,10 +44,11 @@ func (f *folder) process() (h *hand, kill func()) {
 	if err := c.Start(); err != nil {
 		f.Fatal(err)
 	}
-	late := time.AfterFunc(time.Minute, func() { c.Process.Kill() })
+	killAll := func() { syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
+	late := time.AfterFunc(time.Minute, killAll)
 	kill = func() {
 		late.Stop()
-		c.Process.Kill()
+		killAll()
 		c.Wait()
 	}
 	f.Cleanup(kill)

@@ -30,6 +30,7 @@ func (r *reader) fillPlan(p *pawl.Plan) {
 			fill(r, &s.Name, string(s.ID))
 			fill(r, &s.Needs, before)
 			fill(r, &s.Dir, d.Dir)
+			fill(r, &s.Shell, d.Shell)
 			fill(r, &s.Timeout, chosen(r, &d.Timeout, pawl.Duration(timeout)))
 			fill(r, &s.Grace, chosen(r, &d.Grace, pawl.Duration(pawl.DefaultGrace)))
 			fill(r, &s.Stall, chosen(r, &d.Stall, pawl.Duration(pawl.DefaultStall)))
@@ -64,9 +65,12 @@ func (r *reader) checkPlan(p *pawl.Plan) {
 	r.oneLine(&p.Name, p.Name)
 	r.atLeastOne(&p.Parallel, p.Parallel, "parallel")
 	r.checkBudget(&p.Budget)
+	r.checkParams(p)
+	r.checkDotenv(p.Dotenv)
 	r.checkEnv(&p.Env)
 	r.checkEnv(&p.Defaults.Env)
 	r.checkPath(&p.Defaults.Dir, p.Defaults.Dir, "dir")
+	r.checkShell(&p.Defaults.Shell)
 	r.checkLimits(&p.Defaults.Timeout, &p.Defaults.Stall, &p.Defaults.Estimate, &p.Defaults.Retry)
 	if r.Good(&p.Phases) && len(p.Phases) == 0 {
 		r.Errorf(&p.Phases, "the plan has no phases; add one, or use steps instead")
@@ -107,6 +111,10 @@ func (r *reader) checkStep(s *pawl.Step) {
 	r.checkAction(s)
 	r.checkEnv(&s.Env)
 	r.checkPath(&s.Dir, s.Dir, "dir")
+	r.checkShell(&s.Shell)
+	if r.Given(&s.Shell) && !r.Given(&s.Run) && !r.Given(&s.Accept) && !r.Given(&s.Undo) {
+		r.Errorf(&s.Shell, `"shell" requires "run", "accept" or "undo"; remove it`)
+	}
 	r.checkPaths(s.Inputs, "an input")
 	r.checkOutputs(s)
 	r.checkForeach(s)
@@ -368,26 +376,13 @@ func (r *reader) checkAccept(s *pawl.Step) {
 	}
 }
 
-func (r *reader) checkEnv(env *map[string]string) {
-	for name := range *env {
-		switch {
-		case !isEnvName(name):
-			r.Errorf(strictyaml.Entry{Of: env, Key: name}, "invalid environment variable name %q; use letters, digits and '_'", name)
-		case strings.HasPrefix(name, "PAWL_"):
-			r.Errorf(strictyaml.Entry{Of: env, Key: name}, "environment variable %q is reserved; choose a name without the prefix PAWL_", name)
-		}
+func (r *reader) checkShell(shell *pawl.Shell) {
+	if !r.Good(shell) {
+		return
 	}
-}
-
-// isEnvName reports whether s is a letter or '_', followed by letters, digits and '_'.
-func isEnvName(s string) bool {
-	for i := range len(s) {
-		c := s[i] | 0x20 // lower case
-		if (c < 'a' || c > 'z') && s[i] != '_' && (i == 0 || s[i] < '0' || s[i] > '9') {
-			return false
-		}
+	if err := shell.Check(); err != nil {
+		r.Errorf(shell, "%v", err)
 	}
-	return s != ""
 }
 
 func (r *reader) checkLimits(timeout, stall, estimate *pawl.Duration, retry *pawl.Retry) {

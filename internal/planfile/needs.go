@@ -3,6 +3,7 @@ package planfile
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"pawl"
@@ -32,6 +33,15 @@ func (r *reader) uniqueIDs(p *pawl.Plan) bool {
 	return unique
 }
 
+// suggestionBut is suggestion, but never suggests own: a step does not need itself.
+func (r *reader) suggestionBut(own pawl.StepID, word string, ids []string) string {
+	text := r.suggestion(word, ids)
+	if strings.Contains(text, strconv.Quote(string(own))) {
+		return ""
+	}
+	return text
+}
+
 // checkNeeds checks that every need is another step of the same phase or of an earlier one.
 func (r *reader) checkNeeds(p *pawl.Plan) {
 	phaseOf := map[pawl.StepID]int{}
@@ -52,7 +62,7 @@ func (r *reader) checkNeeds(p *pawl.Plan) {
 				switch other := stepOf[*need]; {
 				case !r.Good(need): // a default, or of the wrong type
 				case other == nil:
-					r.Errorf(need, "%s needs unknown step %q%s", title(s), *need, r.suggestion(string(*need), ids))
+					r.Errorf(need, "%s needs unknown step %q%s", title(s), *need, r.suggestionBut(s.ID, string(*need), ids))
 				case *need == s.ID:
 					r.Errorf(need, "%s needs itself; remove that need", title(s))
 				case phaseOf[*need] > i:

@@ -2,7 +2,6 @@
 package planfile
 
 import (
-	"errors"
 	"strings"
 
 	"pawl"
@@ -18,16 +17,24 @@ type Errors = strictyaml.Faults
 // The error is a [pawl.Error] of KindUsage around [*Errors] with all errors in the file. The run itself checks what depends
 // on the disk: missing lists, links that lead out of the project.
 func Read(name string, data []byte) (*pawl.Plan, error) {
+	plan, _, err := ReadPositions(name, data)
+	return plan, err
+}
+
+// ReadPositions is Read that also returns the positions of the plan's values.
+func ReadPositions(name string, data []byte) (*pawl.Plan, *strictyaml.File, error) {
 	var file planFile
 	r := &reader{strictyaml.Read("plan", data, &file)}
 	plan := r.plan(&file)
 	if err := r.Err(name); err != nil {
-		if faults, ok := errors.AsType[*Errors](err); ok && faults.Syntax {
-			return nil, &pawl.Error{Kind: pawl.KindUsage, Err: err}
-		}
-		return nil, &pawl.Error{Kind: pawl.KindUsage, Err: err, Hint: "pawl plan check " + quoted(name)}
+		return nil, nil, EditError(name, err)
 	}
-	return plan, nil
+	return plan, r.File, nil
+}
+
+// EditError returns an error for a plan file that the user has to edit.
+func EditError(name string, err error) error {
+	return &pawl.Error{Kind: pawl.KindUsage, Err: err, Hint: "edit " + quoted(name)}
 }
 
 // quoted returns s as one word of a shell.

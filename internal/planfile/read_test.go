@@ -18,6 +18,7 @@ import (
 
 	"pawl"
 	"pawl/internal/planfile"
+	"pawl/internal/stepenv"
 	"pawl/internal/strictyaml"
 )
 
@@ -77,11 +78,7 @@ func TestBadPlans(t *testing.T) {
 			t.Fatalf("accepted: %+v", plan)
 		}
 		list, ok := errors.AsType[*planfile.Errors](err)
-		hint := "pawl plan check plan.yaml"
-		if ok && list.Syntax { // plan check would only repeat the error
-			hint = ""
-		}
-		if pawl.KindOf(err) != pawl.KindUsage || pawl.HintOf(err) != hint || list.Syntax != strings.Contains(err.Error(), "invalid YAML") {
+		if pawl.KindOf(err) != pawl.KindUsage || pawl.HintOf(err) != "edit plan.yaml" || list.Syntax != strings.Contains(err.Error(), "invalid YAML") {
 			t.Errorf("kind %s, hint %q", pawl.KindOf(err), pawl.HintOf(err))
 		}
 		if !ok || !slices.IsSortedFunc(list.Faults, func(a, b strictyaml.Fault) int {
@@ -129,9 +126,9 @@ func TestEncodings(t *testing.T) {
 func TestHintNamesTheFile(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
-		"dir/plan.yaml": "pawl plan check dir/plan.yaml",
-		"it's mine":     `pawl plan check 'it'\''s mine'`,
-		"":              "pawl plan check ''",
+		"dir/plan.yaml": "edit dir/plan.yaml",
+		"it's mine":     `edit 'it'\''s mine'`,
+		"":              "edit ''",
 	} {
 		_, err := planfile.Read(name, nil)
 		if got := pawl.HintOf(err); got != want {
@@ -291,7 +288,7 @@ func TestDocs(t *testing.T) {
 		t.Fatal(err)
 	}
 	var told string
-	for _, name := range []string{"several_at_once", "cycle"} {
+	for _, name := range []string{"several_at_once", "other_systems", "cycle"} {
 		text, err := os.ReadFile("testdata/bad/" + name + ".golden")
 		if err != nil {
 			t.Fatal(err)
@@ -306,6 +303,10 @@ func TestDocs(t *testing.T) {
 		case language == "yaml":
 			plans++
 			if _, err := planfile.Read("docs/plan.md", []byte(text)); err != nil {
+				t.Errorf("block %d: %v", i/2, err)
+			}
+		case language == "dotenv":
+			if _, err := stepenv.ParseDotenv([]byte(text)); err != nil {
 				t.Errorf("block %d: %v", i/2, err)
 			}
 		case !strings.Contains(told, text):

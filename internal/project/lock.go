@@ -88,6 +88,23 @@ func (p *Project) LockEngine(holder Holder) (*Lock, error) {
 	return &Lock{file: file.File}, nil
 }
 
+// RequireNoEngine returns an error of KindHeld that names the engine that holds the project, and takes no lock. It waits for an
+// engine that was just killed.
+func (p *Project) RequireNoEngine() error {
+	for end := time.Now().Add(lockReleaseTime); ; time.Sleep(10 * time.Millisecond) {
+		holder, alive := p.EngineHolder()
+		if !alive {
+			return nil
+		}
+		if time.Now().After(end) {
+			return &pawl.Error{Kind: pawl.KindHeld, Err: fmt.Errorf("project is locked by pawl (%s)", holder), Hint: "pawl watch"}
+		}
+	}
+}
+
+// lockReleaseTime is how long the system may take to release the lock of a killed process.
+const lockReleaseTime = time.Second
+
 // LockCheckpointer makes the caller the only process that takes the checkpoints that hooks request. If there is another
 // one, the error is of KindHeld.
 func (p *Project) LockCheckpointer() (*Lock, error) {
@@ -152,11 +169,14 @@ func (p *Project) EngineHolder() (Holder, bool) {
 func (p *Project) EngineLock() string { return p.path("engine.lock") }
 
 func readHolder(file *os.File) (Holder, error) {
-	var holder Holder
 	data, err := io.ReadAll(io.NewSectionReader(file, 0, 64<<10))
 	if err != nil {
-		return holder, err
+		return Holder{}, err
 	}
+	return parseHolder(data)
+}
+
+func parseHolder(data []byte) (holder Holder, err error) {
 	return holder, json.Unmarshal(data, &holder)
 }
 

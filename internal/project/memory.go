@@ -23,6 +23,7 @@ type Remembered struct {
 	pawl.Memory
 	File       string `json:"file"`
 	Unverified bool   `json:"unverified,omitempty"` // no command of this user wrote it: the file was edited or pulled
+	Source     string `json:"source,omitempty"`     // where an unverified one comes from; see FindSources
 }
 
 // headings are the section titles in MEMORY.md, in the order of output.
@@ -146,8 +147,8 @@ func (p *Project) Memories() ([]Remembered, error) {
 		return nil, err
 	}
 	folder, err := userdir.Config()
-	if err != nil {
-		return all, nil // without a home folder there are none
+	if err != nil || userdir.Within(folder, p.Root) {
+		return all, nil // without a folder of the user's there are none
 	}
 	shared, err := memoriesIn(filepath.Join(folder, "MEMORY.md"))
 	return append(all, shared...), err
@@ -269,13 +270,28 @@ func endOfSection(lines []line, kind pawl.MemoryKind) int {
 	return last
 }
 
+// located is a memory with its first and last line in a document.
+type located struct {
+	pawl.Memory
+	first, last int
+}
+
 // memories returns the bullets under the known headings, in order.
 func memories(doc []byte) []pawl.Memory {
 	var found []pawl.Memory
+	for _, m := range locatedMemories(doc) {
+		found = append(found, m.Memory)
+	}
+	return found
+}
+
+// locatedMemories is memories with the lines of each.
+func locatedMemories(doc []byte) []located {
+	var found []located
 	var kind pawl.MemoryKind // of the current section; empty in unknown ones
 	level := 0               // of its heading
 	reading := false         // the last item of found may continue
-	for _, l := range outline(doc) {
+	for i, l := range outline(doc) {
 		if l.kind == heading {
 			reading = false
 			if known := kindOf(l.text); known != "" || l.level <= level {
@@ -288,13 +304,15 @@ func memories(doc []byte) []pawl.Memory {
 		}
 		if l.kind == item {
 			reading = true
-			found = append(found, pawl.Memory{Kind: kind, Text: l.text})
+			found = append(found, located{pawl.Memory{Kind: kind, Text: l.text}, i, i})
 			continue
 		}
 		last := len(found) - 1
-		reading = reading && continues(l, found[last].Text)
-		if reading {
+		if reading = reading && continues(l, found[last].Text); reading {
 			found[last].Text += "\n" + l.text
+		}
+		if reading && l.kind != blank {
+			found[last].last = i
 		}
 	}
 	for i := range found {

@@ -201,10 +201,10 @@ func TestMemoriesOfProjectAndUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []Remembered{
-		{pawl.Memory{Kind: pawl.RejectedIdea, Text: "a\nlazy\n\nsecond"}, p.Memory(), true},
-		{pawl.Memory{Kind: pawl.RejectedIdea, Text: "b"}, p.Memory(), true},
-		{pawl.Memory{Kind: pawl.DecisionMem, Text: "c"}, p.Memory(), true},
-		{pawl.Memory{Kind: pawl.Preference, Text: "tabs"}, users, false},
+		{pawl.Memory{Kind: pawl.RejectedIdea, Text: "a\nlazy\n\nsecond"}, p.Memory(), true, ""},
+		{pawl.Memory{Kind: pawl.RejectedIdea, Text: "b"}, p.Memory(), true, ""},
+		{pawl.Memory{Kind: pawl.DecisionMem, Text: "c"}, p.Memory(), true, ""},
+		{pawl.Memory{Kind: pawl.Preference, Text: "tabs"}, users, false, ""},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

@@ -70,6 +70,9 @@ func (p *Project) HookLog() string { return p.path("hook.log") }
 // Clock is the file used to read the file system's clock.
 func (p *Project) Clock() string { return p.path("clock") }
 
+// RestoreMarker is the file that names the run with an unfinished restore. The run's journal has the restore itself.
+func (p *Project) RestoreMarker() string { return p.path("restoring") }
+
 // CheckpointRequest is the file whose existence requests a checkpoint of a kind.
 func (p *Project) CheckpointRequest(kind pawl.CheckpointKind) string {
 	return p.path("wanted." + string(kind))

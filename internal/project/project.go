@@ -7,6 +7,7 @@ package project
 
 import (
 	"cmp"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,6 +21,7 @@ import (
 
 	"pawl"
 	"pawl/internal/disk"
+	"pawl/internal/git"
 	"pawl/internal/trust"
 )
 
@@ -63,12 +65,19 @@ type identity struct {
 	Path   string `json:"path"` // last known path of the project
 }
 
+// LinkError is the error for a .pawl that is a symbolic link.
+type LinkError struct{ Root string } // the folder that has it
+
+func (e LinkError) Error() string {
+	return filepath.Join(e.Root, Folder) + " is a symbolic link, which pawl does not follow"
+}
+
 // Find returns the project that contains start: the nearest parent folder with .pawl, as git does. An untrusted .pawl without content
 // does not count. It returns pawl.ErrNoProject if there is none.
 func Find(start string) (*Project, error) {
 	folder, err := realPath(start)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("folder %s does not exist", start)
+		return nil, &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("folder %s does not exist", start)}
 	}
 	if err != nil {
 		return nil, err
@@ -76,7 +85,7 @@ func Find(start string) (*Project, error) {
 	for {
 		info, err := os.Lstat(filepath.Join(folder, Folder))
 		if err == nil && info.Mode()&fs.ModeSymlink != 0 {
-			return nil, &pawl.Error{Kind: pawl.KindDamaged, Err: fmt.Errorf("%s is a symbolic link, which pawl does not follow", filepath.Join(folder, Folder))}
+			return nil, &pawl.Error{Kind: pawl.KindDamaged, Err: LinkError{folder}}
 		}
 		if err == nil && info.IsDir() && checkAllowed(folder) == nil {
 			p, err := open(folder)
@@ -190,6 +199,9 @@ func open(root string) (*Project, error) {
 
 func (p *Project) open() error {
 	p.Trust = trust.Check(p.Home())
+	if p.Trust.Trusted() && p.Trust.Replaced {
+		p.Trust.Reason = sharedValue(p.Root)
+	}
 	who, err := p.identity()
 	if !p.Trust.Trusted() {
 		p.ID = who.ID
@@ -203,6 +215,19 @@ func (p *Project) open() error {
 		return p.complete()
 	}
 	return nil
+}
+
+// sharedValue returns why the value that ties a folder to its user proves nothing, "" if it does: if git tracks it, a clone has it too.
+func sharedValue(root string) string {
+	const value = Folder + "/" + trust.File
+	tracked, err := git.Tracks(root, value)
+	switch {
+	case err != nil:
+		return fmt.Sprintf("it was moved or replaced, and git does not say whether it tracks %s: %v", value, err)
+	case tracked:
+		return fmt.Sprintf("it was moved or replaced, and git tracks %s, so every clone has this project's secret value", value)
+	}
+	return ""
 }
 
 // complete writes the files of a new project that are missing. It keeps a damaged project.json under another name.
@@ -254,6 +279,35 @@ func (p *Project) Grant(now time.Time) error {
 	return p.open()
 }
 
+// secretKey is the name of the file with the key, in the user's folder of the project.
+const secretKey = "secrets.key"
+
+// secretKeySize is the size of the key in bytes.
+const secretKeySize = 32
+
+// SecretKey returns the key for the hashes of secrets, by which pawl recognises a value without storing it. It lies outside the
+// project, so whoever has only the project cannot guess values. The first call creates it.
+func (p *Project) SecretKey() ([]byte, error) {
+	if err := p.Trusted(); err != nil {
+		return nil, err
+	}
+	path := filepath.Join(p.Trust.Folder, secretKey)
+	var key []byte
+	err := p.withEditLock(func() (err error) {
+		key, err = disk.ReadFile(path, secretKeySize)
+		if !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		key = make([]byte, secretKeySize)
+		rand.Read(key) // never fails
+		return disk.Replace(path, key)
+	})
+	if err == nil && len(key) != secretKeySize {
+		err = damaged(path, fmt.Errorf("it has %d bytes, not %d", len(key), secretKeySize))
+	}
+	return key, err
+}
+
 // Revoke makes the project untrusted, and removes it from the user's registry.
 func (p *Project) Revoke() error { return Revoke(p.Trust) }
 
@@ -284,6 +338,10 @@ func (p *Project) identity() (identity, error) {
 	if err != nil {
 		return identity{}, err
 	}
+	return parseIdentity(path, data)
+}
+
+func parseIdentity(path string, data []byte) (identity, error) {
 	var who identity
 	if err := json.Unmarshal(data, &who); err != nil {
 		return identity{}, damaged(path, err)

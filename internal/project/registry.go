@@ -11,7 +11,6 @@ import (
 
 	"pawl"
 	"pawl/internal/disk"
-	"pawl/internal/trust"
 	"pawl/internal/userdir"
 )
 
@@ -21,7 +20,16 @@ type Entry struct {
 	Path    string         `json:"path"`
 	Status  pawl.RunStatus `json:"status,omitempty"` // of the project's current run when last registered
 	Updated time.Time      `json:"updated"`          // time of the entry's last change
+	Consent consent        `json:"consent,omitempty"`
 }
+
+// consent says what the user decided about a project. It is empty in the entry of an older pawl, which knew no trust.
+type consent string
+
+const (
+	trusted  consent = "trusted"
+	declined consent = "declined"
+)
 
 // Live reports whether the project still exists at the entry's path.
 func (e Entry) Live() bool { return existsAt(e.ID, e.Path) }
@@ -54,11 +62,21 @@ func (p *Project) Register(status pawl.RunStatus, now time.Time) (notices []stri
 	return notices
 }
 
+// MoveNotices returns the notice that Register gives for a project that has moved, and changes nothing.
+func (p *Project) MoveNotices() []string {
+	if p.Trust.Moved == "" {
+		return nil
+	}
+	return []string{fmt.Sprintf("this project has moved from %s to %s", p.Trust.Moved, p.Root)}
+}
+
 // updateIdentity corrects the trust record and project.json after a move, or if project.json names another project.
 func (p *Project) updateIdentity() (notice string, err error) {
 	if p.Trust.Moved != "" {
 		notice = fmt.Sprintf("this project has moved from %s to %s", p.Trust.Moved, p.Root)
-		if err := p.Trust.Update(func(r *trust.Record) { r.Path = p.Root }); err != nil {
+	}
+	if p.Trust.Replaced {
+		if err := p.Trust.Mend(p.Root); err != nil {
 			return "", err
 		}
 	}
@@ -81,13 +99,13 @@ func (p *Project) writeEntry(status pawl.RunStatus, now time.Time) error {
 	if status == "" {
 		status = old.Status
 	}
-	if err == nil && old.Status == status && p.isHere(old.Path) {
+	if err == nil && old.Status == status && old.Consent == trusted && p.isHere(old.Path) {
 		return nil
 	}
 	if err := disk.MakeFolders(filepath.Dir(path)); err != nil {
 		return err
 	}
-	return writeJSON(path, Entry{ID: p.ID, Path: p.Root, Status: status, Updated: now.UTC()})
+	return writeJSON(path, Entry{ID: p.ID, Path: p.Root, Status: status, Updated: now.UTC(), Consent: trusted})
 }
 
 // List returns the registry's entries, ordered by ID and thus by age. The error reports unreadable entries.
@@ -129,6 +147,10 @@ func readEntry(id string) (Entry, error) {
 	if err != nil {
 		return Entry{}, err
 	}
+	return parseEntry(path, id, data)
+}
+
+func parseEntry(path, id string, data []byte) (Entry, error) {
 	var entry Entry
 	if err := json.Unmarshal(data, &entry); err != nil {
 		return Entry{}, fmt.Errorf("read %s: %w", path, err)
@@ -146,8 +168,23 @@ func entryPath(id string) (string, error) {
 
 func registry() (string, error) { return userdir.State("projects") }
 
-// Registered reports whether the user's registry has the project, with this id at this path.
-func (p *Project) Registered() bool {
+// Inherited reports whether the user's registry has the project, with this id at this path, from an older pawl, which knew no trust.
+// asked reports whether the user was asked about it and declined.
+func (p *Project) Inherited() (inherited, asked bool) {
 	e, err := readEntry(p.ID)
-	return err == nil && e.Path == p.Root
+	return err == nil && e.Path == p.Root && e.Consent != trusted, e.Consent == declined
+}
+
+// Decline records that the user was asked about a project of an older pawl and did not trust it.
+func (p *Project) Decline(now time.Time) error {
+	e, err := readEntry(p.ID)
+	if err != nil {
+		return err
+	}
+	path, err := entryPath(p.ID)
+	if err != nil {
+		return err
+	}
+	e.Consent, e.Updated = declined, now.UTC()
+	return writeJSON(path, e)
 }

@@ -33,7 +33,7 @@ func TestRegisterAndList(t *testing.T) {
 		if notices := p.Register(step.status, step.at); notices != nil {
 			t.Error(notices)
 		}
-		want := Entry{ID: p.ID, Path: p.Root, Status: step.want, Updated: step.updated}
+		want := Entry{ID: p.ID, Path: p.Root, Status: step.want, Updated: step.updated, Consent: trusted}
 		if entries, err := List(); err != nil || len(entries) != 1 || entries[0] != want || !entries[0].Live() {
 			t.Errorf("%v, %v; want %v", entries, err, want)
 		}

@@ -281,9 +281,22 @@ func (r *rebuilder) run() {
 		kind = pawl.SessionRun
 	}
 	r.emit(r.Run.Created(), pawl.RunCreated{
-		Format: pawl.Format, Run: r.Run, Project: r.Project, Kind: kind, Name: name, Pawl: r.Version,
+		Format: pawl.Format, Run: r.Run, Project: r.Project, Kind: kind, Name: name, Pawl: r.Version, Shell: r.shell(),
 	})
 	r.part(Part{What: "run", Status: PartRebuilt, Confidence: Certain, Evidence: []string{"its ID contains its creation time"}})
+}
+
+// shell returns the run's default shell. A job without one shows that an older version created the run; the file is not trusted
+// to name any other shell.
+func (r *rebuilder) shell() pawl.Shell {
+	for _, u := range r.Units {
+		for _, rec := range u.Records {
+			if rec.Job != nil && rec.Job.Run == r.Run && rec.Job.RunShell == "" {
+				return ""
+			}
+		}
+	}
+	return pawl.DefaultShell
 }
 
 func (r *rebuilder) plan() {

@@ -481,3 +481,29 @@ func said(events []pawl.Event) string {
 	}
 	return b.String()
 }
+
+// A rebuilt run keeps plain sh only if its jobs are those of an older version. A job cannot name another shell.
+func TestDefaultShell(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		job  bool
+		in   pawl.Shell
+		want pawl.Shell
+	}{{false, "", pawl.DefaultShell}, {true, "", ""}, {true, pawl.StrictSh, pawl.DefaultShell}, {true, "./evil {}", pawl.DefaultShell}} {
+		e := evidence(t)
+		if c.job {
+			u := unit(e, "one")
+			rec := record(e, u, 1)
+			rec.Job.RunShell = c.in
+			u.Records = []rebuild.AttemptRecord{rec}
+		}
+		p := reconstruct(t, e, rebuild.Certain)
+		s := pawl.NewState()
+		for _, event := range p.Events {
+			s.Apply(event)
+		}
+		if s.Shell != c.want || s.Run == "" {
+			t.Errorf("%+v: run %q has the default shell %q", c, s.Run, s.Shell)
+		}
+	}
+}

@@ -21,6 +21,9 @@ const LiveUnsafe = "live-unsafe"
 // NoTries is the rule for an attempt that did not succeed, is safe to rerun and was the last one allowed.
 const NoTries = "no-tries"
 
+// Again is the rule for work that did not succeed and may run again.
+const Again = "again"
+
 // rules is the decision table. A step is done only if it ended successfully, or said so and is proven. Only a step that
 // is safe to rerun is restarted. Everything else is decided by a person, or by an evaluator among safe choices.
 var rules = []rule{
@@ -83,8 +86,8 @@ var rules = []rule{
 	},
 	{
 		"said-done-and-proven", func(c Case) bool { return c.Attempt == Lost && c.Result == SaysDone && c.proven() },
-		"supervisor died after the step reported done; all outputs exist or the checks pass; none fails", pawl.Next, nil,
-		"the step reported done, and its outputs or checks prove it",
+		"supervisor died, a result file says done; all outputs exist or the checks pass; none fails", pawl.Next, nil,
+		"a result file says done, and the outputs or checks prove it",
 	},
 	{
 		"unsafe-complete", func(c Case) bool { return !c.Idempotent && c.Attempt == Lost && c.Result == NoResult && c.complete() },
@@ -100,7 +103,7 @@ var rules = []rule{
 	{
 		NoTries, func(c Case) bool { return !c.TriesLeft },
 		"safe to rerun, but no retries are left, or it crashed too often", pawl.HumanReview, nil,
-		"no retries are left",
+		"no attempts are left",
 	},
 	{
 		"unmet", func(c Case) bool { return c.claimsDone() && c.noneMissing() && c.Checks == ChecksFail },
@@ -115,7 +118,7 @@ var rules = []rule{
 		"partial work exists; the next attempt continues from it",
 	},
 	{
-		"again", func(Case) bool { return true },
+		Again, func(Case) bool { return true },
 		"anything else that is safe to rerun", pawl.Restart,
 		nil,
 		"did not succeed and is safe to rerun",
@@ -132,6 +135,19 @@ func Judge(c Case) pawl.Verdict {
 	panic("the last rule always holds")
 }
 
+// resultText describes the result. Only an exit record of the supervisor confirms the file: any program can write it.
+func (c Case) resultText() string {
+	if c.Attempt == Lost {
+		return map[Result]string{
+			NoResult: "it reported nothing", SaysDone: "a result file says done; it is not confirmed", SaysOther: "a result file does not say done; it is not confirmed",
+			Unreadable: "its result file is unreadable",
+		}[c.Result]
+	}
+	return map[Result]string{
+		SaysDone: "it reported done", SaysOther: "it did not report done", Unreadable: "its result file is unreadable",
+	}[c.Result]
+}
+
 // details lists the facts behind the verdict, in words.
 func (c Case) details() []string {
 	var said []string
@@ -139,9 +155,9 @@ func (c Case) details() []string {
 		return nil
 	}
 	said = append(said, map[Attempt]string{ExitZero: "exit code 0", ExitOther: "it failed", Lost: "its supervisor died"}[c.Attempt])
-	said = append(said, map[Result]string{
-		NoResult: "no result", SaysDone: "it reported done", SaysOther: "it did not report done", Unreadable: "its result file is unreadable",
-	}[c.Result])
+	if text := c.resultText(); text != "" {
+		said = append(said, text)
+	}
 	if text := map[Outputs]string{AllOutputs: "all outputs exist", SomeOutputs: "some outputs exist", NoOutputs: "no output exists"}[c.Outputs]; text != "" {
 		said = append(said, text)
 	}

@@ -6,10 +6,16 @@ import (
 	"strings"
 )
 
-// values returns the rules for the values of secret variables, longest first, since one value may be part of another.
-func values(environ []string) []rule {
+// values returns the rules for the values of secret variables, and for more secrets by name, longest first, since one value may
+// be part of another.
+func values(environ []string, more map[string]string) []rule {
 	type variable struct{ name, value string }
 	var secrets []variable
+	for name, value := range more {
+		if distinctive(value) {
+			secrets = append(secrets, variable{name, value})
+		}
+	}
 	for _, v := range environ {
 		name, value, _ := strings.Cut(v, "=")
 		if secretVariable(name) && distinctive(value) {
@@ -53,6 +59,33 @@ func secretVariable(name string) bool {
 		}
 		return false
 	})
+}
+
+// SecretVariable reports whether a variable may hold a secret, by its name (a password, token or key; a DSN) or by its value (a
+// URL with a password, or anything that pawl redacts). Variables of pawl itself hold none.
+func SecretVariable(name, value string) bool {
+	if value == "" || strings.HasPrefix(name, "PAWL_") {
+		return false
+	}
+	return secretVariable(name) || slices.Contains(wordsOf(name), "dsn") || hasURLPassword(value) || New(nil).Text(value) != value
+}
+
+// hasURLPassword reports whether a text contains scheme://user:password@host with any password, also one that looks like a
+// placeholder.
+func hasURLPassword(text string) bool {
+	for {
+		_, rest, found := strings.Cut(text, "://")
+		if !found {
+			return false
+		}
+		end := scanWhile(rest, 0, maxScan, userByte)
+		if at := strings.LastIndexByte(rest[:end], '@'); at >= 0 {
+			if _, password, _ := strings.Cut(rest[:at], ":"); password != "" {
+				return true
+			}
+		}
+		text = rest
+	}
 }
 
 // distinctive reports whether a value can be searched for in any text: it is not short, a common word, a path or a

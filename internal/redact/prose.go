@@ -6,12 +6,30 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"pawl"
 )
 
-// OfProcess returns the Redactor that knows the secret variables of this process.
-var OfProcess = sync.OnceValue(func() *Redactor { return New(os.Environ()) })
+// OfProcess returns the Redactor that knows the secret variables of this process, and what Learn was told.
+func OfProcess() *Redactor {
+	if r := learned.Load(); r != nil {
+		return r
+	}
+	return ofEnvironment()
+}
+
+var ofEnvironment = sync.OnceValue(func() *Redactor { return New(os.Environ()) })
+
+// learned is the Redactor that Learn made, nil for none.
+var learned atomic.Pointer[Redactor]
+
+// Learn makes OfProcess redact the values of more secrets, by name: those that a run was given.
+func Learn(secrets map[string]string) {
+	if len(secrets) > 0 {
+		learned.Store(newRedactor(newTable(values(os.Environ(), secrets)), general()))
+	}
+}
 
 // Event returns the event that carries payload, with its prose redacted. All events are made here, so that no prose gets
 // into a journal with its secrets.
@@ -27,7 +45,7 @@ func (r *Redactor) Event(by pawl.Author, payload pawl.Payload) (pawl.Event, erro
 // All other fields stay as they are: identifiers, paths, hashes, commands, options, items. A test at the module's root
 // knows the fields of all payloads, and fails for one that is in neither list.
 var prose = map[string]string{
-	"AttemptEnded":      "Why Summary Blockers",
+	"AttemptEnded":      "Why Value Summary Blockers",
 	"Blocker":           "Text Needs How",
 	"BlockerCleared":    "How",
 	"CheckRun":          "Output",
@@ -69,6 +87,7 @@ var prose = map[string]string{
 	"StepReopened":      "Why",
 	"StepReviewed":      "Comment",
 	"StepSkipped":       "Why",
+	"ItemsSkipped":      "Why",
 	"UndoFailed":        "Why",
 	"UndoSkipped":       "Why",
 	"Verdict":           "Reasons Doubt",

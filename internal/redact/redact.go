@@ -52,7 +52,7 @@ type match struct {
 }
 
 // New returns a Redactor that also knows the values of the secret variables in environ, each NAME=VALUE.
-func New(environ []string) *Redactor { return newRedactor(newTable(values(environ)), general()) }
+func New(environ []string) *Redactor { return newRedactor(newTable(values(environ, nil)), general()) }
 
 // general are the rules that all Redactors have.
 var general = sync.OnceValue(func() *table { return newTable(slices.Concat(tokens(), contexts())) })

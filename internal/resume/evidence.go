@@ -9,6 +9,7 @@ import (
 	"pawl/internal/recovery"
 	"pawl/internal/supervise"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -88,6 +89,24 @@ func (ev Evidence) Judge(step *pawl.Step) pawl.Verdict {
 		return *ev.Verdict
 	}
 	return recovery.Judge(ev.Case(step))
+}
+
+// Foresee returns the verdict that a resume will give on a case. The table does not judge an attempt that was stopped on request, or
+// that reported that it is blocked or waits: neither is a failure.
+func (ev Evidence) Foresee(c recovery.Case) pawl.Verdict {
+	v := recovery.Judge(c)
+	if ev.Exit == nil || c.Attempt == recovery.Live || v.Word == pawl.Next || !c.SameStep || !c.SamePlace {
+		return v
+	}
+	switch end := unfinishedEnd(ev); end.Outcome {
+	case pawl.Aborted:
+		return pawl.Verdict{Word: pawl.Restart, Reasons: []string{"it was stopped on request, which uses up no attempt"}}
+	case pawl.Blocked:
+		return pawl.Verdict{Word: pawl.HumanReview, Reasons: []string{"it reported a blocker: " + strings.Join(BlockersOf(end), "; ")}}
+	case pawl.WaitsFor:
+		return pawl.Verdict{Word: pawl.HumanReview, Reasons: []string{"it waits for an answer"}}
+	}
+	return v
 }
 
 // Case returns the evidence as input of the decision table. Place and definition are unchanged: the engine runs where

@@ -40,7 +40,27 @@ type Judged struct {
 	Attempt int           `json:"attempt"`
 	Case    recovery.Case `json:"case"`
 	Verdict pawl.Verdict  `json:"verdict"`
+	Why     string        `json:"-"` // how the attempt was found, for people
+
+	Live     *pawl.AttemptState `json:"-"`
+	Evidence Evidence           `json:"-"`
+	Alive    bool               `json:"-"` // its supervisor runs
 }
+
+// Text says what a resume does about the attempt, by which rule, and why, in one line.
+func (j Judged) Text() string {
+	text := j.Verdict.Text(j.Case.Attempt == recovery.Lost)
+	if j.Verdict.Rule != "" {
+		text += fmt.Sprintf(" (rule: %s)", j.Verdict.Rule)
+	}
+	if len(j.Verdict.Reasons) > 0 {
+		text += ": " + strings.Join(j.Verdict.Reasons, "; ")
+	}
+	return text
+}
+
+// Runs reports whether a resume runs the work, or lets it run on.
+func (j Judged) Runs() bool { return j.Verdict.Word == pawl.Continue || j.Verdict.Word == pawl.Restart }
 
 // Unsafe returns the findings that require confirmation before the run resumes.
 func (x *Examination) Unsafe() []pawl.Finding {
@@ -50,16 +70,20 @@ func (x *Examination) Unsafe() []pawl.Finding {
 // Examine gathers facts, validates them, and judges interrupted attempts. It changes nothing and starts nothing. It
 // does not run acceptance checks, which may improve a verdict later.
 func Examine(ctx context.Context, p *project.Project, r *runs.Run, change *PlanDiff, cfg config.Snapshots, notices []string) (*Examination, error) {
+	verdicts, err := Interrupted(p, r, change)
+	if err != nil {
+		return nil, err
+	}
 	facts, err := gatherFacts(ctx, p, r, change, cfg)
 	if err != nil {
 		return nil, err
 	}
-	facts.Location = notices
-	x := &Examination{Findings: recovery.Validate(facts), Verdicts: []Judged{}}
-	for _, a := range facts.Attempts {
-		x.Verdicts = append(x.Verdicts, Judged{Step: a.Step, Item: a.Item, Attempt: a.Attempt, Case: a.Case, Verdict: recovery.Judge(a.Case)})
+	for i, live := range r.State.Live() {
+		v := verdicts[i]
+		facts.Attempts = append(facts.Attempts, recovery.AttemptFact{AttemptRef: live.AttemptRef, Case: v.Case, Why: v.Why, Since: live.Started})
 	}
-	return x, nil
+	facts.Location = notices
+	return &Examination{Findings: recovery.Validate(facts), Verdicts: verdicts}, nil
 }
 
 // gatherFacts collects the facts. What cannot be checked becomes a fact that says so.
@@ -72,16 +96,13 @@ func gatherFacts(ctx context.Context, p *project.Project, r *runs.Run, change *P
 	if holder, alive := p.EngineHolder(); alive {
 		f.Holder = holder.String()
 	}
-	var err error
-	if f.Attempts, err = attemptFacts(p, r, change.plan); err != nil {
-		return f, err
-	}
 	f.Claims = claimsOf(p, r, change)
 	f.Commits = CommitClaims(ctx, p, s)
 	var record *snapshot.Record
 	record, f.SnapshotLost, f.Fallback = NewestSnapshot(ctx, p, s, cfg)
 	f.Git = GitFacts(ctx, p, record)
 	f.Disk = DiskFact(p.Root)
+	var err error
 	if f.Leftover, err = runs.Leftovers(p, s.Run, s); err != nil {
 		f.Leftover = []string{"cannot list orphaned processes: " + err.Error()}
 	}
@@ -105,9 +126,10 @@ func planFact(c *PlanDiff) recovery.PlanFact {
 	return f
 }
 
-// attemptFacts examines every attempt whose end is not in the journal.
-func attemptFacts(p *project.Project, r *runs.Run, plan *pawl.Plan) ([]recovery.AttemptFact, error) {
-	var facts []recovery.AttemptFact
+// Interrupted judges every attempt whose end is not in the journal, in the order of State.Live. It changes nothing and runs no
+// acceptance checks.
+func Interrupted(p *project.Project, r *runs.Run, change *PlanDiff) ([]Judged, error) {
+	verdicts := []Judged{}
 	for _, live := range r.State.Live() {
 		step := r.Plan.Step(live.Step)
 		if step == nil {
@@ -121,13 +143,16 @@ func attemptFacts(p *project.Project, r *runs.Run, plan *pawl.Plan) ([]recovery.
 		if alive {
 			c.Attempt = recovery.Live
 		}
-		c.SameStep = SameDefinition(plan, live, func(id pawl.StepID) ([]string, error) { return runs.ListedValues(r.Log, r.State.Steps[id].Items) })
-		if now := plan.Step(live.Step); now != nil {
+		c.SameStep = SameDefinition(change.plan, live, func(id pawl.StepID) ([]string, error) { return runs.ListedValues(r.Log, r.State.Steps[id].Items) })
+		if now := change.plan.Step(live.Step); now != nil {
 			c.Idempotent = now.MayRepeat()
 		}
-		facts = append(facts, recovery.AttemptFact{AttemptRef: live.AttemptRef, Case: c, Why: attemptWhy(c, live, ev.Now), Since: live.Started})
+		verdicts = append(verdicts, Judged{
+			Step: live.Step, Item: live.Item, Attempt: live.Attempt, Case: c, Verdict: ev.Foresee(c), Why: attemptWhy(c, live, ev.Now),
+			Live: live, Evidence: ev, Alive: alive,
+		})
 	}
-	return facts, nil
+	return verdicts, nil
 }
 
 // ProbeAttempt gathers the evidence of an attempt without changing anything. alive reports whether its supervisor runs.

@@ -1,6 +1,7 @@
 package resume
 
 import (
+	"strings"
 	"time"
 
 	"pawl"
@@ -18,12 +19,15 @@ type Explained struct {
 	Why     string         `json:"why,omitempty"`
 	Verdict pawl.Verdict   `json:"verdict"`
 	Found   []pawl.Finding `json:"findings,omitempty"` // findings of the preceding resume
+
+	Failures int `json:"-"` // failed attempts of the step or item up to this one, since it was last reopened
 }
 
 // Explain returns the verdicts of a run, or only those on one step, oldest first.
 func Explain(r *runs.Run, step pawl.StepID) ([]Explained, error) {
 	var list []Explained
 	var found []pawl.Finding
+	failures := map[string]int{}
 	for event, err := range r.Log.Events(0) {
 		if err != nil {
 			return nil, err
@@ -36,12 +40,30 @@ func Explain(r *runs.Run, step pawl.StepID) ([]Explained, error) {
 			found = examined.Findings
 			continue
 		}
+		countFailures(failures, payload)
 		if x := explained(payload); x != nil && (step == "" || x.Step == step) {
 			x.Seq, x.Time, x.Found = event.Seq, event.Time, found
+			x.Failures = failures[pawl.AttemptRef{Step: x.Step, Item: x.Item}.Name()]
 			list = append(list, *x)
 		}
 	}
 	return list, nil
+}
+
+// countFailures counts failed attempts by step or item, as the fold does.
+func countFailures(failures map[string]int, payload pawl.Payload) {
+	switch p := payload.(type) {
+	case pawl.AttemptEnded:
+		if p.Outcome == pawl.Failed {
+			failures[p.Name()]++
+		}
+	case pawl.StepReopened:
+		for name := range failures {
+			if name == string(p.Step) || strings.HasPrefix(name, string(p.Step)+"/") {
+				delete(failures, name)
+			}
+		}
+	}
 }
 
 func explained(payload pawl.Payload) *Explained {

@@ -1,17 +1,21 @@
 package resume
 
 import (
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"pawl"
 	"pawl/internal/disk"
+	"pawl/internal/outputs"
 	"pawl/internal/planfile"
 	"pawl/internal/project"
 	"pawl/internal/runs"
 	"pawl/internal/snapshot"
+	"pawl/internal/stepenv"
 )
 
 // PlanDiff is the difference between a run and the current plan, inputs and outputs.
@@ -28,10 +32,21 @@ type PlanDiff struct {
 	OutputEdits []OutputEdit  `json:"outside,omitempty"`   // finished steps whose outputs were edited; nothing reruns because of it
 
 	plan       *pawl.Plan
-	Data       []byte                   `json:"-"` // of the plan file
-	From       string                   `json:"-"` // path of the plan file
-	NewItems   map[pawl.StepID][]string `json:"-"` // values that foreach lists have gained
-	ListLength map[pawl.StepID]int      `json:"-"` // how long the foreach lists were before
+	Text       *pawl.Plan               `json:"-"`                  // the plan as written
+	Data       []byte                   `json:"-"`                  // of the plan file
+	From       string                   `json:"-"`                  // path of the plan file
+	NewItems   map[pawl.StepID][]string `json:"-"`                  // values that foreach lists have gained
+	ListLength map[pawl.StepID]int      `json:"-"`                  // how long the foreach lists were before
+	Relisted   []pawl.StepID            `json:"relisted,omitempty"` // failed foreach steps whose list changed: failed items rerun too
+	Dropped    []ListedItems            `json:"dropped,omitempty"`  // unfinished items that are not on the list any more
+	Returned   []ListedItems            `json:"returned,omitempty"` // dropped items that are on the list again
+}
+
+// ListedItems are items of a foreach step.
+type ListedItems struct {
+	Step   pawl.StepID `json:"step"`
+	Values []string    `json:"values"`
+	Index  []int       `json:"-"`
 }
 
 // Rerun is finished work that would rerun.
@@ -42,10 +57,23 @@ type Rerun struct {
 	Index []int         `json:"-"` // of Items, in the foreach list
 }
 
+// Text says what reruns, and why.
+func (r Rerun) Text() string {
+	what := "step " + string(r.Step)
+	if n := len(r.Items); n == 1 {
+		what = "1 item of " + what
+	} else if n > 1 {
+		what = fmt.Sprintf("%d items of %s", n, what)
+	}
+	return fmt.Sprintf("%s (%s); downstream steps rerun if its outputs change", what, strings.Join(r.Why, "; "))
+}
+
 // OutputEdit lists outputs of a finished step that were edited since.
 type OutputEdit struct {
 	Step  pawl.StepID `json:"step"`
 	Paths []string    `json:"paths"`
+
+	Missing []string `json:"missing,omitempty"` // those of Paths that were deleted
 }
 
 // UserPlan returns the path and content of the user's plan file. data is nil if there is no file.
@@ -60,26 +88,46 @@ func UserPlan(p *project.Project, s *pawl.State) (path string, data []byte, err 
 	return path, data, err
 }
 
-// DiffPlan compares a run with the user's plan file and the current inputs and outputs.
-func DiffPlan(p *project.Project, r *runs.Run) (*PlanDiff, error) {
+// DiffPlan compares a run with the user's plan file and the current inputs and outputs. given are values that a resume adds to
+// those that the run has.
+func DiffPlan(p *project.Project, r *runs.Run, given pawl.GivenValues) (*PlanDiff, error) {
 	path, data, err := UserPlan(p, r.State)
 	if err != nil {
 		return nil, err
 	}
-	c := &PlanDiff{plan: r.Plan, From: path, NewItems: map[pawl.StepID][]string{}, ListLength: map[pawl.StepID]int{}}
+	c := &PlanDiff{Text: r.Text, From: path, NewItems: map[pawl.StepID][]string{}, ListLength: map[pawl.StepID]int{}}
 	if data != nil && runs.SHA256Hex(data) != r.State.Plan.SHA256 {
 		plan, err := planfile.Read(path, data)
 		if err != nil {
 			return nil, err
 		}
-		c.Edited, c.plan, c.Data = true, plan, data
+		c.Edited, c.Text, c.Data = true, plan, data
 		c.PlanHash, c.Weakened = runs.SHA256Hex(data), Weakened(r.Plan, plan)
 		before, err := disk.ReadFile(filepath.Join(p.RunDir(r.State.Run), filepath.Base(r.State.Plan.File)), disk.PlanLimit)
 		if err == nil { // a missing copy was restored from the user's file, or is reported
 			c.Patch = snapshot.TextPatch(filepath.Base(path), before, data)
 		}
 	}
+	c.resolve(r, given)
 	return c, c.compare(p, r)
+}
+
+// resolve sets the plan that would run.
+func (c *PlanDiff) resolve(r *runs.Run, given pawl.GivenValues) {
+	if !c.Edited && given.Empty() {
+		c.plan = r.Plan
+		return
+	}
+	c.plan = stepenv.Resolve(c.Text, r.State.Given.With(given))
+}
+
+// PlanText returns the plan that a resume would use, as it is written.
+func PlanText(p *project.Project, r *runs.Run) (*pawl.Plan, error) {
+	path, data, err := UserPlan(p, r.State)
+	if err != nil || data == nil || runs.SHA256Hex(data) == r.State.Plan.SHA256 {
+		return r.Text, err
+	}
+	return planfile.Read(path, data)
 }
 
 func (c *PlanDiff) compare(p *project.Project, r *runs.Run) error {
@@ -110,6 +158,8 @@ func (c *PlanDiff) step(look *comparer, step *pawl.Step, st *pawl.StepState) err
 		old := look.run.Plan.Step(step.ID)
 		if old == nil || pawl.DefinitionOf(look.run.Plan, old, "") != pawl.DefinitionOf(c.plan, step, "") || pawl.AcceptOf(old) != pawl.AcceptOf(step) {
 			c.Reset = append(c.Reset, step.ID)
+		} else if st.Items != nil && step.Foreach != nil {
+			return c.relisted(look, step, st)
 		}
 		return nil
 	case st.Items != nil && step.Foreach != nil:
@@ -132,7 +182,8 @@ func (c *PlanDiff) finished(look *comparer, step *pawl.Step, st *pawl.StepState)
 		c.Recheck = append(c.Recheck, step.ID)
 	}
 	if paths := look.editedOutputs(st); len(paths) > 0 {
-		c.OutputEdits = append(c.OutputEdits, OutputEdit{Step: step.ID, Paths: paths})
+		missing := slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return outputs.Exists(look.root, path) })
+		c.OutputEdits = append(c.OutputEdits, OutputEdit{Step: step.ID, Paths: paths, Missing: slices.Clip(missing)})
 	}
 }
 
@@ -156,15 +207,54 @@ func (c *PlanDiff) foreach(look *comparer, step *pawl.Step, st *pawl.StepState) 
 	if err := c.items(look, step, st, values); err != nil {
 		return err
 	}
-	if now, err := runs.ListValues(look.root, step); err == nil {
-		if added := missingFrom(values, now); len(added) > 0 {
-			c.NewItems[step.ID], c.ListLength[step.ID] = added, len(values)
-		}
-	}
+	c.list(look, step, st, values)
 	if st.Status == pawl.Done {
 		c.finished(look, step, st)
 	}
 	return nil
+}
+
+// relisted compares the list of a foreach step that failed. If it changed, the step is reopened.
+func (c *PlanDiff) relisted(look *comparer, step *pawl.Step, st *pawl.StepState) error {
+	values, err := runs.ListedValues(look.run.Log, st.Items)
+	if err == nil && c.list(look, step, st, values) {
+		c.Relisted = append(c.Relisted, step.ID)
+	}
+	return err
+}
+
+// list compares the journaled list of a step with the current one, and reports whether they differ in what is left to do. A
+// list that cannot be read counts as unchanged.
+func (c *PlanDiff) list(look *comparer, step *pawl.Step, st *pawl.StepState, values []string) (changed bool) {
+	now, err := runs.ListValues(look.root, step)
+	if err != nil {
+		return false
+	}
+	listed := make(map[string]bool, len(now))
+	for _, v := range now {
+		listed[v] = true
+	}
+	dropped, returned := ListedItems{Step: step.ID}, ListedItems{Step: step.ID}
+	for index, v := range values {
+		skip, skipped := st.Items.Skipped[index]
+		switch {
+		case skipped && skip.Dropped && listed[v]:
+			returned.Values, returned.Index = append(returned.Values, v), append(returned.Index, index)
+		case !skipped && !listed[v] && st.Items.Done.At(index) == 0:
+			dropped.Values, dropped.Index = append(dropped.Values, v), append(dropped.Index, index)
+		}
+	}
+	if len(dropped.Index) > 0 {
+		c.Dropped = append(c.Dropped, dropped)
+	}
+	if len(returned.Index) > 0 {
+		c.Returned = append(c.Returned, returned)
+	}
+	added := missingFrom(values, now)
+	if len(added) > 0 {
+		c.NewItems[step.ID], c.ListLength[step.ID] = added, len(values)
+	}
+	return len(added)+len(dropped.Index)+len(returned.Index) > 0
 }
 
 // MaxReruns is how many items can be reopened one by one. If more change, the whole step reruns.
@@ -320,7 +410,7 @@ func (c *PlanDiff) Plan() *pawl.Plan { return c.plan }
 
 // Reopens reports whether an ended run would continue.
 func (c *PlanDiff) Reopens() bool {
-	return len(c.Rerun)+len(c.Recheck)+len(c.Reset)+len(c.Added)+len(c.NewItems) > 0
+	return len(c.Rerun)+len(c.Recheck)+len(c.Reset)+len(c.Added)+len(c.NewItems)+len(c.Dropped)+len(c.Returned) > 0
 }
 
 // SameDefinition reports whether a live attempt has the step's current definition. listed returns the values of a
@@ -339,4 +429,18 @@ func SameDefinition(plan *pawl.Plan, live *pawl.AttemptState, listed func(pawl.S
 		value = values[live.Index]
 	}
 	return live.Key.Definition == pawl.DefinitionOf(plan, step, value)
+}
+
+// GateEdited reports whether the user's plan file now asks another question than an open gate.
+func GateEdited(p *project.Project, r *runs.Run, g *pawl.GateState) bool {
+	path, data, err := UserPlan(p, r.State)
+	if err != nil || data == nil || runs.SHA256Hex(data) == r.State.Plan.SHA256 || g.Purpose != "" {
+		return false
+	}
+	plan, err := planfile.Read(path, data)
+	if err != nil {
+		return false // a resume reports it
+	}
+	was, is := r.Plan.Step(g.Step), plan.Step(g.Step)
+	return was != nil && (is == nil || pawl.DefinitionOf(r.Plan, was, "") != pawl.DefinitionOf(plan, is, ""))
 }

@@ -28,7 +28,7 @@ func load(p *enginetest.Project) *runs.Run {
 
 func diff(p *enginetest.Project) *resume.PlanDiff {
 	p.Helper()
-	d, err := resume.DiffPlan(p.Project, load(p))
+	d, err := resume.DiffPlan(p.Project, load(p), pawl.GivenValues{})
 	p.Check(err)
 	return d
 }
@@ -111,7 +111,7 @@ func TestDiffPlanOfABadPlan(t *testing.T) {
 	t.Parallel()
 	p := finished(t)
 	p.Write("plan.yaml", "name: demo\nsteps: nonsense\n")
-	if _, err := resume.DiffPlan(p.Project, load(p)); err == nil {
+	if _, err := resume.DiffPlan(p.Project, load(p), pawl.GivenValues{}); err == nil {
 		t.Error("a bad plan was taken")
 	}
 }
@@ -147,7 +147,7 @@ func hold(p *enginetest.Project, step string) string {
 func examine(p *enginetest.Project) *resume.Examination {
 	p.Helper()
 	r := load(p)
-	d, err := resume.DiffPlan(p.Project, r)
+	d, err := resume.DiffPlan(p.Project, r, pawl.GivenValues{})
 	p.Check(err)
 	x, err := resume.Examine(p.Context(), p.Project, r, d, p.Config.Snapshots, nil)
 	p.Check(err)

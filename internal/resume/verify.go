@@ -142,17 +142,18 @@ func (v *verifier) seals() {
 		if err != nil {
 			return // reported
 		}
-		if event.Type != (pawl.AttemptStarted{}).Event() {
+		var started pawl.AttemptStarted // an undo.started has the same fields
+		isUndo := event.Type == (pawl.UndoStarted{}).Event()
+		if !isUndo && event.Type != (pawl.AttemptStarted{}).Event() || json.Unmarshal(event.Data, &started) != nil || started.Seal == "" {
 			continue
 		}
-		var started pawl.AttemptStarted
-		if json.Unmarshal(event.Data, &started) != nil || started.Seal == "" {
-			continue
+		dir, what := v.project.AttemptDir(started.AttemptRef, v.run.State.Run), "attempt"
+		if isUndo {
+			dir, what = v.project.UndoDir(pawl.UndoRef{AttemptRef: started.AttemptRef}, v.run.State.Run), "undo"
 		}
-		dir := v.project.AttemptDir(started.AttemptRef, v.run.State.Run)
 		status, err := supervise.Probe(dir)
 		if err == nil && status.Exit != nil && status.ExitSealed(started.Seal) == nil {
-			v.add(pawl.Warn, filepath.Join(dir, pawl.ExitFile), "exit record of attempt %d of %s is not the supervisor's and does not count; a program of the step may have written it", started.Attempt, started.Name())
+			v.add(pawl.Warn, filepath.Join(dir, pawl.ExitFile), "exit record of %s %d of %s is not the supervisor's and does not count; a program of the step may have written it", what, started.Attempt, started.Name())
 		}
 	}
 }

@@ -101,6 +101,9 @@ func (w *weakened) limits(before, now *pawl.Step) {
 	if !before.MayRepeat() && now.MayRepeat() {
 		w.add("step %s is now idempotent", before.ID)
 	}
+	if before.Shell != now.Shell && len(before.Accept)+len(before.Undo) > 0 {
+		w.add("shell%s was changed; it runs the checks and undo", of)
+	}
 	if before.Undo != now.Undo && before.Undo != "" {
 		w.add("undo%s was changed or removed", of)
 	}

@@ -39,6 +39,8 @@ func TestWeakened(t *testing.T) {
 		{"timeout: 10m", "timeout: 20m", "timeout of step build was raised or removed"},
 		{"idempotent: false, ", "", "step ship is now idempotent"},
 		{", undo: ./unship", "", "undo of step ship was changed or removed"},
+		{"{id: build,", "{id: build, shell: sh,", "shell of step build was changed; it runs the checks and undo"},
+		{"{id: ship,", "{id: ship, shell: sh,", "shell of step ship was changed; it runs the checks and undo"},
 		{"mode: guided", "mode: autopilot", "mode: autopilot, was guided"},
 		{"usd: 5", "usd: 50", "budget usd was raised or removed"},
 		{"budget: {usd: 5}\n", "", "budget usd was raised or removed"},

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"pawl"
+	"pawl/internal/disk"
 	"pawl/internal/outputs"
 	"pawl/internal/project"
 	"pawl/internal/redact"
@@ -34,8 +35,7 @@ func Perform(ctx context.Context, p *project.Project, run pawl.RunID, by pawl.Au
 	return r, nil
 }
 
-// Perform is like the function Perform, for an open run. The mark of a run follows what a person does while the lock is held, so that
-// nobody takes it for foreign.
+// Perform is like the function Perform, for an open run. The mark of a run follows what a person does.
 func (r *Run) Perform(ctx context.Context, p *project.Project, by pawl.Author, act Act) error {
 	if by.Kind != pawl.ByPerson {
 		return r.perform(ctx, p, by, act)
@@ -43,23 +43,34 @@ func (r *Run) Perform(ctx context.Context, p *project.Project, by pawl.Author, a
 	if err := RequireOwn(p, r.State.Run); err != nil {
 		return err
 	}
-	return p.WithMarkLock(r.State.Run, func() error {
-		return errors.Join(r.perform(ctx, p, by, act), markNow(p, r.State.Run))
-	})
+	return errors.Join(r.perform(ctx, p, by, act), Mark(p, r.State.Run))
 }
 
-func (r *Run) perform(ctx context.Context, p *project.Project, by pawl.Author, act Act) error {
-	payloads, actErr := act(p, r)
+// eventsOf returns the events of an author, without secrets.
+func eventsOf(by pawl.Author, payloads []pawl.Payload) ([]pawl.Event, error) {
 	events := make([]pawl.Event, 0, len(payloads))
 	for _, payload := range payloads {
 		event, err := redact.OfProcess().Event(by, payload)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		events = append(events, event)
 	}
+	return events, nil
+}
+
+func (r *Run) perform(ctx context.Context, p *project.Project, by pawl.Author, act Act) error {
+	payloads, actErr := act(p, r)
+	events, err := eventsOf(by, payloads)
+	if err != nil {
+		return err
+	}
 	if len(events) > 0 {
-		last, err := r.Log.Append(ctx, 0, events...)
+		var last pawl.Seq
+		err := Announce(p, r.State.Run, events, func() (err error) {
+			last, err = r.Log.Append(ctx, 0, events...)
+			return err
+		})
 		if err == nil {
 			err = r.Refresh()
 		}
@@ -131,7 +142,7 @@ func checkReply(reply pawl.GateAnswered, g *pawl.GateState) error {
 		return UsageError(AnswerCommands(g)[0], "gate %s is a decision; choose one of: %s", g.ID, cmp.Or(strings.Join(g.Options, ", "), g.Ask))
 	case redact.Sure(reply.Option) != "":
 		return UsageError("", "the answer is a secret (%s), and an answer is recorded as it is; set the secret in the environment of pawl, and answer with its name", redact.Sure(reply.Option))
-	case reply.Answer == pawl.Chosen && !decision:
+	case reply.Answer == pawl.Chosen && !decision && !slices.Contains(g.Options, reply.Option):
 		return UsageError("pawl approve "+string(g.ID), "gate %s is a %s; approve or reject it", g.ID, g.Type)
 	case reply.Answer == pawl.Chosen && reply.Option == "", reply.Answer == pawl.Chosen && len(g.Options) > 0 && !slices.Contains(g.Options, reply.Option):
 		return UsageError(AnswerCommands(g)[0], "gate %s has no option %q; options: %s", g.ID, reply.Option, strings.Join(g.Options, ", "))
@@ -156,10 +167,14 @@ func Reply(reply pawl.GateAnswered) Act {
 		if len(changed) > 0 {
 			why := "its content has changed: " + strings.Join(changed, ", ")
 			return []pawl.Payload{pawl.GateWithdrawn{Gate: g.ID, Why: why}},
-				&pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("gate %s: %s", g.ID, why), Hint: "pawl resume"}
+				&pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("gate %s: %s; pawl resume asks again", g.ID, why), Hint: "pawl resume"}
 		}
-		reply.Step, reply.Plan = g.Step, r.State.Plan.SHA256
+		reply.Step, reply.Plan = g.Step, cmp.Or(g.Plan, r.State.Plan.SHA256)
 		payloads := []pawl.Payload{reply}
+		if g.Purpose == pawl.ForRepeat && reply.Option == TookEffect {
+			done, err := markDone(p, r, g.Step, string(g.Item), reply.Why)
+			return append(payloads, done...), err
+		}
 		if reply.Answer == pawl.Chosen {
 			payloads = append(payloads, pawl.DecisionMade{Decision: pawl.Decision{
 				Question: g.Ask, Options: g.Options, Choice: reply.Option, Why: reply.Why, Step: g.Step,
@@ -169,30 +184,14 @@ func Reply(reply pawl.GateAnswered) Act {
 	}
 }
 
-// AnswerCommands returns the commands that close a gate.
-func AnswerCommands(g *pawl.GateState) []string {
-	if g.Type != pawl.DecisionFor {
-		return []string{"pawl approve " + string(g.ID), fmt.Sprintf("pawl reject %s -m WHY", g.ID)}
+// OpenGate opens a gate of the engine's, unless it is open.
+func OpenGate(g pawl.Gate) Act {
+	return func(_ *project.Project, r *Run) ([]pawl.Payload, error) {
+		if old := r.State.Gate(g.ID); old != nil && old.Open() {
+			return nil, nil
+		}
+		return []pawl.Payload{pawl.GateOpened{Gate: g}}, nil
 	}
-	var commands []string
-	for _, option := range g.Options {
-		commands = append(commands, fmt.Sprintf("pawl answer %s %q", g.ID, option))
-	}
-	if len(commands) == 0 {
-		commands = append(commands, fmt.Sprintf("pawl answer %s CHOICE", g.ID))
-	}
-	return commands
-}
-
-// ContinueCommand returns the command that continues a run; "" for a run without a plan, which no command continues.
-func ContinueCommand(s *pawl.State) string {
-	switch {
-	case s.Rollback != nil:
-		return "pawl rollback"
-	case s.Kind == pawl.SessionRun, s.Kind == pawl.DurableRun:
-		return ""
-	}
-	return "pawl resume " + string(s.Run)
 }
 
 // answerOf says how a gate was answered.
@@ -218,8 +217,22 @@ func openGateOf(s *pawl.State, id pawl.GateID) (*pawl.GateState, error) {
 	return g, nil
 }
 
+// RequireOpenGate returns an error of KindUsage that says why a gate is not open.
+func RequireOpenGate(s *pawl.State, id pawl.GateID) error {
+	_, err := openGateOf(s, id)
+	return err
+}
+
 // GateChanges returns what a gate shows that has changed since the gate was opened.
 func GateChanges(p *project.Project, r *Run, g *pawl.GateState) ([]string, error) {
+	if g.Purpose == pawl.ForPlan {
+		source := PlanSource(p, r.State)
+		data, err := disk.ReadFile(source, disk.PlanLimit)
+		if err != nil || SHA256Hex(data) != g.Plan { // an unreadable plan is another one
+			return []string{source}, nil
+		}
+		return nil, nil
+	}
 	step := r.Plan.Step(g.Step)
 	if step == nil || step.Gate == nil || g.Purpose != "" {
 		return nil, nil
@@ -339,14 +352,17 @@ func Retry(id pawl.StepID, why string) Act {
 		if err != nil {
 			return nil, err
 		}
-		again := pawl.StepReopened{Step: id, Why: cmp.Or(why, "retried by a person"), Asked: true}
+		again := pawl.StepReopened{Step: id, Why: cmp.Or(why, pawl.AskedForRetry), Asked: true}
 		again.Keep = st != nil && st.Items != nil && st.Status != pawl.Done
 		return append(WithdrawGates(r.State, id, "was queued for retry"), reopening(r.State, again, "step "+string(id)+" queued for retry")...), nil
 	}
 }
 
-// Skip continues the run without a step.
-func Skip(id pawl.StepID, why string) Act {
+// Skip continues the run without a step, or without one of its items.
+func Skip(id pawl.StepID, item, why string) Act {
+	if item != "" {
+		return skipItem(id, item, why)
+	}
 	return func(_ *project.Project, r *Run) ([]pawl.Payload, error) {
 		if _, err := idleStep(r, id); err != nil {
 			return nil, err
@@ -356,17 +372,6 @@ func Skip(id pawl.StepID, why string) Act {
 		}
 		return append(WithdrawGates(r.State, id, "was skipped"), reopening(r.State, pawl.StepSkipped{Step: id, Why: why}, "step "+string(id)+" was skipped")...), nil
 	}
-}
-
-// WithdrawGates returns the events that withdraw a step's open gates.
-func WithdrawGates(s *pawl.State, id pawl.StepID, why string) []pawl.Payload {
-	var payloads []pawl.Payload
-	for _, g := range s.OpenGates() {
-		if g.Step == id {
-			payloads = append(payloads, pawl.GateWithdrawn{Gate: g.ID, Why: "step " + string(id) + " " + why})
-		}
-	}
-	return payloads
 }
 
 // reopening adds the event that reopens an ended run.
@@ -398,6 +403,10 @@ func Review(id pawl.StepID, reviewer string, score int, comment string) Act {
 		}
 		if score < 0 || score > 100 {
 			return nil, UsageError("", "score must be 0 to 100, not %d", score)
+		}
+		if _, asked := st.Minimum[reviewer]; !asked && len(st.Minimum) > 0 {
+			names := slices.Sorted(maps.Keys(st.Minimum))
+			return nil, UsageError(fmt.Sprintf("pawl review %s --by %s --score %d", id, names[0], score), "%s is not a reviewer of step %s; reviewers: %s", reviewer, id, strings.Join(names, ", "))
 		}
 		return []pawl.Payload{pawl.StepReviewed{Step: id, Reviewer: reviewer, Score: score, Comment: comment}}, nil
 	}

@@ -83,6 +83,8 @@ func endedRuns(ctx context.Context, p *project.Project) ([]pawl.RunID, error) {
 func requireIdleRun(ctx context.Context, p *project.Project, run pawl.RunID) error {
 	s, err := LoadState(ctx, p, run)
 	switch {
+	case err == nil && s.Restore != nil:
+		return unfinishedRestoreError(s.Restore)
 	case err == nil:
 		return RequireNoLiveAttempt(p, s)
 	case pawl.KindOf(err) != pawl.KindDamaged:

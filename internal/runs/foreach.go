@@ -18,18 +18,26 @@ func ListValues(root string, step *pawl.Step) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("item list: %w", err)
 	}
+	if err := checkValues(values); err != nil {
+		return nil, err
+	}
+	return values, nil
+}
+
+// checkValues fails for values that are too long, and for values with the same id.
+func checkValues(values []string) error {
 	lines := map[pawl.ItemID]int{}
 	for i, v := range values {
 		if len(v) > maxValue {
-			return nil, fmt.Errorf("item list: value %d has %d bytes; the maximum is %d", i+1, len(v), maxValue)
+			return fmt.Errorf("item list: value %d has %d bytes; the maximum is %d", i+1, len(v), maxValue)
 		}
 		id := pawl.ItemIDOf(v)
 		if first, twice := lines[id]; twice {
-			return nil, fmt.Errorf("item list: value %d, %q, is a duplicate of value %d; values must be unique", i+1, v, first)
+			return fmt.Errorf("item list: value %d, %q, is a duplicate of value %d; values must be unique", i+1, v, first)
 		}
 		lines[id] = i + 1
 	}
-	return values, nil
+	return nil
 }
 
 func rawValues(root string, f *pawl.Foreach) ([]string, error) {
@@ -43,13 +51,17 @@ func rawValues(root string, f *pawl.Foreach) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	var values []string
+	return valuesIn(data), nil
+}
+
+// valuesIn returns the lines of a file that are not blank.
+func valuesIn(data []byte) (values []string) {
 	for line := range strings.Lines(string(data)) {
 		if v := strings.TrimRight(line, "\r\n"); strings.TrimSpace(v) != "" {
 			values = append(values, v)
 		}
 	}
-	return values, nil
+	return values
 }
 
 // ReadItemDone returns the event that finished an item. index is its position in the item list.
@@ -67,4 +79,25 @@ func ReadItemDone(log *journal.Log, items *pawl.ItemsState, index int) (pawl.Ite
 		return done, fmt.Errorf("event %d is %s, not item.done", event.Seq, event.Type)
 	}
 	return done, nil
+}
+
+// maxListed is the maximum size in bytes of the values in one step.listed event, well below the limit of a journal
+// line.
+const maxListed = 32 << 10
+
+// ListPayloads returns the events that add values to a step's item list, from an index on. It splits them over as many
+// events as needed. An empty list is one event.
+func ListPayloads(id pawl.StepID, key pawl.Key, from int, values []string) (all []pawl.Payload) {
+	for {
+		n, size := 0, 0
+		for n < len(values) && size < maxListed {
+			size += EncodedSize(values[n]) + 1
+			n++
+		}
+		all = append(all, pawl.StepListed{Step: id, Key: key, From: from, Items: values[:n]})
+		from, values = from+n, values[n:]
+		if len(values) == 0 {
+			return all
+		}
+	}
 }

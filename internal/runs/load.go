@@ -16,14 +16,15 @@ import (
 	"pawl/internal/disk"
 	"pawl/internal/journal"
 	"pawl/internal/project"
-	"pawl/internal/redact"
+	"pawl/internal/stepenv"
 )
 
 // Run is an open run: its journal, the folded state, and its plan.
 type Run struct {
 	Log   *journal.Log
 	State *pawl.State
-	Plan  *pawl.Plan // empty for a run without a plan
+	Plan  *pawl.Plan // with the values that the caller gave; empty for a run without a plan
+	Text  *pawl.Plan // the plan as written, with references to those values
 	Notes []string   // warnings for the user, one line each, such as views that could not be written
 
 	mayBeForged bool // the state comes from a cache; see CheckCache
@@ -52,13 +53,10 @@ func loadFrom(ctx context.Context, p *project.Project, folder string, run pawl.R
 	return r, nil
 }
 
-// maxQuickFold is the number of events that are folded in a few milliseconds.
-const maxQuickFold = 5000
-
 // LoadToContinue is Load for an engine and for resume. The state must not come from a cache that somebody else may have
-// written, so the journal is folded from its first event, which also verifies all its segments. Only for a run without
-// gates that has more than maxQuickFold events is the cached state returned. Then the caller runs r.CheckCache
-// concurrently and stops if it returns an error.
+// written, so the journal is folded from its first event, which also verifies all its segments. Only for an unfinished run
+// without gates that has more than journal.QuickFold events is the cached state returned. Then the caller runs r.CheckCache
+// concurrently, passes no gate before that returns nil, and stops if it returns an error.
 func LoadToContinue(ctx context.Context, p *project.Project, run pawl.RunID) (*Run, error) {
 	log, err := journal.Open(p.Runs(), run)
 	if err != nil {
@@ -72,12 +70,12 @@ func LoadToContinue(ctx context.Context, p *project.Project, run pawl.RunID) (*R
 }
 
 func loadFolded(ctx context.Context, p *project.Project, log *journal.Log, run pawl.RunID) (*Run, error) {
-	if log.Seq() > maxQuickFold && !log.Gated() {
+	if log.Seq() > journal.QuickFold && !log.Gated() {
 		r := &Run{Log: log, mayBeForged: true}
 		if err := r.fold(ctx, p, log.State); err != nil {
 			return nil, err
 		}
-		if log.PlanHash() == r.State.Plan.SHA256 && !hasGates(r.Plan) {
+		if log.PlanHash() == r.State.Plan.SHA256 && !r.State.Ended() && !hasGates(r.Plan) {
 			return r, nil
 		}
 	}
@@ -110,20 +108,34 @@ func hasGates(plan *pawl.Plan) bool {
 	return plan.Mode == pawl.HandsOn || plan.Budget != pawl.Budget{} || slices.ContainsFunc(plan.Steps(), asks)
 }
 
-// CheckCache folds the whole journal if the state came from a cache. A cache that does not follow from the journal is an
-// error, and is moved aside, so that the next resume does not use it.
+// VerifyCache folds the whole journal if the state came from a cache. A cache that does not follow from the journal is an
+// error of KindDamaged.
+func (r *Run) VerifyCache(ctx context.Context) error {
+	if !r.mayBeForged {
+		return nil
+	}
+	return r.Log.CheckStates(ctx)
+}
+
+// CheckCache is VerifyCache that moves a wrong cache aside, so that the next resume does not use it.
 func (r *Run) CheckCache(ctx context.Context) error {
 	if !r.mayBeForged {
 		return nil
 	}
-	wrong, err := r.Log.CheckStates(ctx)
-	if err != nil || len(wrong) == 0 {
+	err := r.Log.CheckAndDiscardStates(ctx)
+	if _, wrong := errors.AsType[journal.Mismatch](err); wrong {
+		return &pawl.Error{Kind: pawl.KindDamaged, Err: err, Hint: "pawl resume " + string(r.State.Run)}
+	}
+	return err
+}
+
+// RefreshAll is Refresh that also reads the plan if the events since name another one.
+func (r *Run) RefreshAll(p *project.Project) error {
+	before, given := r.State.Plan, r.State.Given
+	if err := r.Refresh(); err != nil || r.State.Plan == before && r.State.Given.Equal(given) {
 		return err
 	}
-	if err := r.Log.DiscardCache(); err != nil {
-		return err
-	}
-	return &pawl.Error{Kind: pawl.KindDamaged, Err: fmt.Errorf("%s: %w", wrong[0].Where, wrong[0]), Hint: "pawl resume " + string(r.State.Run)}
+	return r.readPlan(p.RunDir(r.State.Run), PlanSource(p, r.State))
 }
 
 // SHA256Hex returns the SHA-256 of data in hex.
@@ -136,11 +148,14 @@ func SHA256Hex(data []byte) string {
 type CreateOptions struct {
 	Kind     pawl.RunKind
 	Plan     *pawl.Plan
-	Data     []byte      // the plan's file content
-	Source   string      // where the user keeps the plan; "" for nowhere
+	Data     []byte // the plan's file content
+	Source   string // where the user keeps the plan; "" for nowhere
+	Given    pawl.GivenValues
 	Version  string      // of this program
 	Replaces pawl.RunID  // an unfinished run to archive. Defaults to none.
 	By       pawl.Author // Defaults to a person without a name.
+
+	Mirrored *pawl.RunMirrored // the mirror whose answers count. Defaults to none.
 }
 
 // Create creates a run: its folder, its copy of the plan, and a journal whose first batch names both. If it is
@@ -182,17 +197,17 @@ func create(ctx context.Context, p *project.Project, n CreateOptions) (pawl.RunI
 	if by.Kind == "" {
 		by.Kind = pawl.ByPerson
 	}
-	created, err := redact.OfProcess().Event(by, pawl.RunCreated{
-		Format: pawl.Format, Run: run, Project: p.ID, Kind: n.Kind, Name: n.Plan.Name, Pawl: n.Version,
-	})
-	if err != nil {
-		return "", errors.Join(err, log.Close())
+	first := []pawl.Payload{
+		pawl.RunCreated{Format: pawl.Format, Run: run, Project: p.ID, Kind: n.Kind, Name: n.Plan.Name, Pawl: n.Version, Shell: pawl.DefaultShell}, PlanEvent(p, 1, n),
 	}
-	planned, err := redact.OfProcess().Event(by, PlanEvent(p, 1, n))
-	if err != nil {
-		return "", errors.Join(err, log.Close())
+	if n.Mirrored != nil {
+		first = append(first, *n.Mirrored)
 	}
-	_, err = log.Append(ctx, 0, created, planned)
+	first = append(first, stepenv.Events(n.Given)...)
+	events, err := eventsOf(by, first)
+	if err == nil {
+		_, err = log.Append(ctx, 0, events...)
+	}
 	return run, errors.Join(err, log.Close())
 }
 
@@ -247,7 +262,7 @@ func FindRun(ctx context.Context, p *project.Project, name string) (pawl.RunID, 
 	}
 	switch {
 	case len(runs) == 0 && name == "":
-		return "", ExplainMissing(ctx, p, name, noRuns{})
+		return "", ExplainMissing(ctx, p, name, &pawl.Error{Kind: pawl.KindNothing, Err: noRuns{}, Hint: "pawl run PLAN"})
 	case len(runs) == 0:
 		return "", ExplainMissing(ctx, p, name, pawl.ErrNoRun)
 	case name == "":

@@ -69,7 +69,7 @@ func TestForgedCacheOfALongRun(t *testing.T) {
 	}
 }
 
-// longRun makes a run of more than maxQuickFold events.
+// longRun makes a run of more than journal.QuickFold events.
 func longRun(t *testing.T, one pawl.Payload) (*project.Project, pawl.RunID) {
 	t.Helper()
 	p, err := project.Init(t.TempDir())
@@ -86,7 +86,7 @@ func longRun(t *testing.T, one pawl.Payload) (*project.Project, pawl.RunID) {
 		t.Fatal(err)
 	}
 	said := []pawl.Payload{one}
-	for i := range maxQuickFold {
+	for i := range journal.QuickFold {
 		said = append(said, pawl.MemoryLearned{Memory: pawl.Memory{Text: fmt.Sprint(i)}})
 	}
 	r, err := Perform(t.Context(), p, run, pawl.Author{Kind: pawl.ByPerson}, func(*project.Project, *Run) ([]pawl.Payload, error) { return said, nil })

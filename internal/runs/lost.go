@@ -124,7 +124,18 @@ func OpenSnapshots(ctx context.Context, p *project.Project, cfg config.Snapshots
 	if _, err := disk.Lstat(p.Snapshots()); err != nil && !p.Trust.Trusted() {
 		return nil, err
 	}
-	return snapshot.Open(ctx, snapshot.Config{Root: p.Root, Dir: p.Snapshots(), Patterns: cfg.Ignore, Defaults: secretPatterns, Quota: int64(cfg.Quota)})
+	return snapshot.Open(ctx, snapshotConfig(p, cfg))
+}
+
+// OpenSnapshotsReadOnly opens the project's snapshot store and changes nothing there. A missing store is empty.
+func OpenSnapshotsReadOnly(ctx context.Context, p *project.Project, cfg config.Snapshots) (*snapshot.Store, error) {
+	how := snapshotConfig(p, cfg)
+	how.ReadOnly = true
+	return snapshot.Open(ctx, how)
+}
+
+func snapshotConfig(p *project.Project, cfg config.Snapshots) snapshot.Config {
+	return snapshot.Config{Root: p.Root, Dir: p.Snapshots(), Patterns: cfg.Ignore, Defaults: secretPatterns, Derived: cfg.Derived, Quota: int64(cfg.Quota)}
 }
 
 func NewestRuns(runs []pawl.RunID) []pawl.RunID {

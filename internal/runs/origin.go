@@ -2,7 +2,6 @@ package runs
 
 import (
 	"bufio"
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -11,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"slices"
 
 	"pawl"
 	"pawl/internal/disk"
@@ -24,6 +24,8 @@ type mark struct {
 	Segment int        `json:"segment"`          // number of the journal's segments that were sealed
 	Bytes   int64      `json:"bytes"`            // length of the segment after them
 	Sum     string     `json:"sha256,omitempty"` // of these bytes; empty if the length is 0
+
+	words []string // announced since
 }
 
 // maxMark is the number of bytes that are read of a mark.
@@ -60,10 +62,10 @@ func markNow(p *project.Project, run pawl.RunID) error {
 	}
 	defer f.Close()
 	h, n := sha256.New(), int64(0)
-	for lines := bufio.NewReader(f); ; {
-		line, err := lines.ReadBytes('\n')
-		if errors.Is(err, io.EOF) {
-			return writeMark(p, mark{run, len(segments) - 1, n, hex.EncodeToString(h.Sum(nil))})
+	for lines := bufio.NewReaderSize(f, journal.MaxLine); ; {
+		line, err := lines.ReadSlice('\n')
+		if errors.Is(err, io.EOF) || errors.Is(err, bufio.ErrBufferFull) { // or no line, as in a torn tail
+			return writeMark(p, mark{Run: run, Segment: len(segments) - 1, Bytes: n, Sum: hex.EncodeToString(h.Sum(nil))})
 		}
 		if err != nil {
 			return err
@@ -91,14 +93,20 @@ func writeMark(p *project.Project, m mark) error {
 		return err
 	}
 	path := markPath(p, m.Run)
-	if err := disk.MakeFolders(filepath.Dir(path)); err != nil {
+	if err = disk.MakeFolders(filepath.Dir(path)); err == nil {
+		err = disk.Replace(path, append(data, '\n'))
+	}
+	if err != nil {
 		return fmt.Errorf("record that run %s is yours: %w", m.Run, err)
 	}
-	return disk.Replace(path, append(data, '\n'))
+	if err = disk.Remove(wordsPath(p, m.Run)); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
 // Elsewhere returns why a run counts as made elsewhere, so that its content is unverified: it has no mark, its journal does not
-// continue the marked one, or a person's word follows that no command of this user has written. It returns "" for a run of this user.
+// continue the marked one, or a word follows that no pawl of this user has announced. It returns "" for a run of this user.
 func Elsewhere(p *project.Project, run pawl.RunID) (reason string, err error) {
 	reason, err = elsewhere(p, run)
 	if reason != foreignWord {
@@ -111,8 +119,8 @@ func Elsewhere(p *project.Project, run pawl.RunID) (reason string, err error) {
 	return reason, err
 }
 
-// foreignWord is why a run counts as made elsewhere if its journal holds a person's word without a record.
-const foreignWord = "its journal has a person's answer, review or plan that none of your commands wrote"
+// foreignWord is why a run counts as made elsewhere if its journal has a word without a record.
+const foreignWord = "its journal has an answer, a review or a plan that no pawl of yours wrote"
 
 func elsewhere(p *project.Project, run pawl.RunID) (reason string, err error) {
 	if !p.Trust.Trusted() {
@@ -125,8 +133,8 @@ func elsewhere(p *project.Project, run pawl.RunID) (reason string, err error) {
 	if err != nil {
 		return "", err
 	}
-	var m mark
-	if err := json.Unmarshal(data, &m); err != nil || m.Run != run {
+	m, ok := parseMark(data, run)
+	if !ok {
 		return "", fmt.Errorf("read %s: invalid record", markPath(p, run))
 	}
 	if m.Segment == 0 && m.Bytes == 0 {
@@ -142,7 +150,16 @@ func elsewhere(p *project.Project, run pawl.RunID) (reason string, err error) {
 	if err != nil {
 		return "", err
 	}
+	if m.words, err = announced(p, run); err != nil {
+		return "", err
+	}
 	return m.compare(segments)
+}
+
+// parseMark returns the mark of a run; ok is false for one of another run, or with a place that no journal has.
+func parseMark(data []byte, run pawl.RunID) (m mark, ok bool) {
+	err := json.Unmarshal(data, &m)
+	return m, err == nil && m.Run == run && m.Segment >= 0 && m.Bytes >= 0
 }
 
 // compare returns how a journal differs from the marked one.
@@ -164,7 +181,7 @@ func (m mark) compare(segments []string) (reason string, err error) {
 
 const otherJournal = "its journal is not the one that your pawl wrote"
 
-// compareSegment compares the first bytes of a segment, if any are marked, and searches the others for a person's word.
+// compareSegment compares the first bytes of a segment, if any are marked, and searches the others for a word that was not announced.
 func (m mark) compareSegment(path string, marked int64) (reason string, err error) {
 	f, err := disk.Open(path)
 	if err != nil {
@@ -181,35 +198,19 @@ func (m mark) compareSegment(path string, marked int64) (reason string, err erro
 			return otherJournal, nil
 		}
 	}
-	lines := bufio.NewReader(f)
+	lines := bufio.NewReaderSize(f, journal.MaxLine)
 	for {
-		line, err := lines.ReadBytes('\n')
-		if isPersonsWord(line) {
+		line, err := lines.ReadSlice('\n')
+		if word := wordIn(line); word != "" && !slices.Contains(m.words, word) {
 			return foreignWord, nil
 		}
-		if errors.Is(err, io.EOF) {
+		if errors.Is(err, io.EOF) || errors.Is(err, bufio.ErrBufferFull) { // no reader gets past what is no line
 			return "", nil
 		}
 		if err != nil {
 			return "", err
 		}
 	}
-}
-
-// isPersonsWord reports whether a journal line lets work continue on the word of a person.
-func isPersonsWord(line []byte) bool {
-	var e struct {
-		By   pawl.Author    `json:"by"`
-		Type pawl.EventType `json:"type"`
-	}
-	if !bytes.Contains(line, []byte(`"person"`)) || json.Unmarshal(line, &e) != nil || e.By.Kind != pawl.ByPerson {
-		return false
-	}
-	switch e.Type {
-	case pawl.GateAnswered{}.Event(), pawl.RunPlanned{}.Event(), pawl.StepReviewed{}.Event(), pawl.StepSkipped{}.Event():
-		return true
-	}
-	return false
 }
 
 // RequireOwn returns an error of pawl.KindDamaged for a run that was made elsewhere. Whoever executes a run must ask.

@@ -21,11 +21,20 @@ func TestElsewhere(t *testing.T) {
 		reason string
 	}{
 		"own acts":      {func(*enginetest.Project) {}, ""},
-		"engine events": {func(p *enginetest.Project) { appendLine(p, "engine", "gate.answered") }, ""},
+		"engine events": {func(p *enginetest.Project) { appendLine(p, "engine", "attempt.ended") }, ""},
+		"engine's yes":  {func(p *enginetest.Project) { appendLine(p, "engine", "gate.answered") }, "an answer"},
 		"person's note": {func(p *enginetest.Project) { appendLine(p, "person", "blocker.added") }, ""},
-		"person's yes":  {func(p *enginetest.Project) { appendLine(p, "person", "gate.answered") }, "a person's answer"},
-		"torn tail":     {func(p *enginetest.Project) { appendText(p, `{"seq":9,"ti`) }, ""},
-		"truncated":     {func(p *enginetest.Project) { p.Check(os.Truncate(journalPath(p), 100)) }, "is not the one that your pawl wrote"},
+		"person's yes":  {func(p *enginetest.Project) { appendLine(p, "person", "gate.answered") }, "an answer"},
+		"announced yes": {func(p *enginetest.Project) {
+			answered := pawl.Event{Type: "gate.answered", Data: []byte("{}")}
+			p.Check(runs.Announce(p.Project, p.Run, []pawl.Event{answered}, func() error { appendLine(p, "engine", "gate.answered"); return nil }))
+		}, ""},
+		"yes that was announced in another run": {func(p *enginetest.Project) {
+			answered := pawl.Event{Type: "gate.answered", Data: []byte("{}")}
+			p.Check(runs.Announce(p.Project, "other-20260101-000000-0000", []pawl.Event{answered}, func() error { appendLine(p, "person", "gate.answered"); return nil }))
+		}, "an answer"},
+		"torn tail": {func(p *enginetest.Project) { appendText(p, `{"seq":9,"ti`) }, ""},
+		"truncated": {func(p *enginetest.Project) { p.Check(os.Truncate(journalPath(p), 100)) }, "is not the one that your pawl wrote"},
 		"edited": {func(p *enginetest.Project) {
 			data, err := os.ReadFile(journalPath(p))
 			p.Check(err)
@@ -46,7 +55,7 @@ func TestElsewhere(t *testing.T) {
 			t.Parallel()
 			p := enginetest.New(t)
 			p.Create(twoSteps)
-			p.Act(runs.Skip("a", "not needed"))
+			p.Act(runs.Skip("a", "", "not needed"))
 			c.change(p)
 			reason, err := runs.Elsewhere(p.Project, p.Run)
 			if err != nil || !strings.Contains(reason, c.reason) || (reason == "") != (c.reason == "") {
@@ -80,7 +89,8 @@ func journalPath(p *enginetest.Project) string {
 // appendLine appends an event to the journal past pawl.
 func appendLine(p *enginetest.Project, by, kind string) {
 	p.Helper()
-	appendText(p, fmt.Sprintf("{\"by\":{\"kind\":%q},\"type\":%q}\n", by, kind))
+	const layout = `{"seq":9,"batch":9,"time":"2026-01-01T00:00:00.000000000Z","epoch":1,"by":{"kind":%q},"type":%q,"data":{},"crc":"00000000"}` + "\n"
+	appendText(p, fmt.Sprintf(layout, by, kind))
 }
 
 func appendText(p *enginetest.Project, text string) {
@@ -99,8 +109,8 @@ func TestMarkOfTornJournal(t *testing.T) {
 	p.Create(twoSteps)
 	appendText(p, `{"seq":9,"ti`)
 	p.Check(runs.Mark(p.Project, p.Run))
-	p.Act(runs.Skip("a", ""))
-	p.Act(runs.Skip("b", ""))
+	p.Act(runs.Skip("a", "", ""))
+	p.Act(runs.Skip("b", "", ""))
 }
 
 // TestConcurrentActs lets several persons act on a run at the same time. Nobody mistakes the others' acts for foreign ones.
@@ -115,7 +125,7 @@ func TestConcurrentActs(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 12 {
 		all.Go(func() {
-			if err := p.Try(runs.Skip(pawl.StepID(fmt.Sprint("s", i)), "not needed")); err != nil {
+			if err := p.Try(runs.Skip(pawl.StepID(fmt.Sprint("s", i)), "", "not needed")); err != nil {
 				t.Error(err)
 			}
 		})

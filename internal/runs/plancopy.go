@@ -11,6 +11,7 @@ import (
 	"pawl/internal/disk"
 	"pawl/internal/planfile"
 	"pawl/internal/project"
+	"pawl/internal/stepenv"
 )
 
 // PlanSource returns the path of the user's plan file, "" for none.
@@ -27,7 +28,9 @@ func PlanSource(p *project.Project, s *pawl.State) string {
 func (r *Run) readPlan(home, source string) error {
 	plan, err := ReadPlan(home, r.State)
 	if pawl.KindOf(err) != pawl.KindDamaged || source == "" {
-		r.Plan = plan
+		if err == nil {
+			r.Text, r.Plan = plan, stepenv.Resolve(plan, r.State.Given)
+		}
 		return err
 	}
 	data, readErr := disk.ReadFile(source, disk.PlanLimit)
@@ -35,11 +38,13 @@ func (r *Run) readPlan(home, source string) error {
 		return err
 	}
 	r.LostPlan = data
-	r.Plan, err = planfile.Read(source, data)
+	if r.Text, err = planfile.Read(source, data); err == nil {
+		r.Plan = stepenv.Resolve(r.Text, r.State.Given)
+	}
 	return err
 }
 
-// ReadPlan reads the run's copy of the plan and fails if its hash is not the recorded one.
+// ReadPlan reads the run's copy of the plan, as it is written, and fails if its hash is not the recorded one.
 func ReadPlan(home string, state *pawl.State) (*pawl.Plan, error) {
 	if state.Plan.Revision == 0 {
 		return &pawl.Plan{Name: state.Name}, nil

@@ -23,7 +23,7 @@ func PlanSecrets(plan *pawl.Plan) []string {
 }
 
 // secretsHint says what to do instead.
-const secretsHint = "set the secret in the environment of pawl, and use $NAME in the plan"
+const secretsHint = "set the secret in the environment of pawl, and name it in the plan: env: {NAME: $NAME}"
 
 // RefuseSecrets returns an error if a plan contains secrets that the plan of which it is an edit does not contain. was is
 // nil for a new plan. source is the plan's file, "" for a command.
@@ -66,6 +66,10 @@ func secretsIn(v reflect.Value, where string, report func(where, kind string)) {
 			secretsIn(textKeys(v)[key], where+"."+key, report)
 		}
 	case reflect.Struct:
+		if value, ok := v.Interface().(pawl.Variable); ok {
+			secretsIn(reflect.ValueOf(value.Value), where, report)
+			return
+		}
 		for i := range v.NumField() {
 			name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("yaml"), ",")
 			secretsIn(v.Field(i), fieldOf(where, name), report)

@@ -239,7 +239,7 @@ func EndProcesses(found []Process) (ended int, left []int, err error) {
 		}
 	}
 	for _, dir := range dirs {
-		n, more, err := supervise.Sweep(dir)
+		n, more, err := supervise.Sweep(dir, "")
 		if err != nil {
 			return ended, left, err
 		}

@@ -31,15 +31,20 @@ func ReadResult(dir string) (*pawl.Result, error) {
 	if len(data) > maxResult {
 		return nil, fmt.Errorf("%s: larger than %d bytes", pawl.ResultFile, maxResult)
 	}
-	r, err := pawl.ParseResult(data)
-	if err == nil {
-		shorten(&r)
-		err = checkParts(&r)
-	}
+	r, err := parseResult(data)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", pawl.ResultFile, err)
 	}
-	return &r, nil
+	return r, nil
+}
+
+func parseResult(data []byte) (*pawl.Result, error) {
+	r, err := pawl.ParseResult(data)
+	if err != nil {
+		return nil, err
+	}
+	shorten(&r)
+	return &r, checkParts(&r)
 }
 
 // Limits of a result file, because journal lines are limited.

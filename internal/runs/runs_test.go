@@ -224,9 +224,12 @@ func TestStepClient(t *testing.T) {
 	if runs.StepClientOf(func(string) string { return "" }) != nil {
 		t.Error("an attempt without its environment")
 	}
-	dir := t.TempDir()
+	dir := filepath.Join(t.TempDir(), ".pawl/runs/r/steps/a/x/2")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
 	env := map[string]string{
-		"PAWL_EVENTS": filepath.Join(dir, "events"), "PAWL_RESULT": filepath.Join(dir, "result"), "PAWL_STEP": "a", "PAWL_ITEM_ID": "x",
+		"PAWL_EVENTS": filepath.Join(dir, "events.jsonl"), "PAWL_RESULT": filepath.Join(dir, "result.json"), "PAWL_STEP": "a", "PAWL_ITEM_ID": "x",
 		"PAWL_ATTEMPT": "2", "PAWL_TOKEN": "t", "PAWL_RUN": "r", "PAWL_PROJECT": "p",
 	}
 	c := runs.StepClientOf(func(name string) string { return env[name] })
@@ -253,8 +256,8 @@ func TestStepClient(t *testing.T) {
 		t.Errorf("gate %+v", gate)
 	}
 	check(c.MarkWaiting(action))
-	if r, err := runs.ReadResult(dir); r != nil || err != nil {
-		t.Errorf("the result has another name, and was read: %+v, %v", r, err)
+	if r, err := runs.ReadResult(dir); r == nil || err != nil || r.Status != pawl.ResultWaiting {
+		t.Errorf("the result is %+v, %v", r, err)
 	}
 	check(c.ClearWaiting(pawl.GateAction{Ask: "Another?"}))
 	if _, err := os.Stat(env["PAWL_RESULT"]); err != nil {
@@ -267,6 +270,27 @@ func TestStepClient(t *testing.T) {
 	env["PAWL_RESULT"] = ""
 	if err := runs.StepClientOf(func(name string) string { return env[name] }).MarkWaiting(action); pawl.KindOf(err) != pawl.KindUsage {
 		t.Errorf("without a result file: %v", err)
+	}
+}
+
+// TestStepClientElsewhere: variables that name other files than those of an attempt are ignored.
+func TestStepClientElsewhere(t *testing.T) {
+	t.Parallel()
+	const dir = "/p/.pawl/runs/r/steps/a/1/"
+	for _, events := range []string{
+		"/home/u/.bashrc", "events.jsonl", dir + "out.log", dir + "../events.jsonl", "/p/.pawl/runs/r/events.jsonl", "/p/.pawl/runs/../../steps/a/1/events.jsonl",
+		"p/.pawl/runs/r/steps/a/1/events.jsonl", "/p/.pawl/runs/r/steps/a/b/c/1/events.jsonl",
+	} {
+		if c := runs.StepClientOf(func(name string) string { return map[string]string{"PAWL_EVENTS": events}[name] }); c != nil {
+			t.Errorf("%s: %+v", events, c)
+		}
+	}
+	for _, result := range []string{"/home/u/.bashrc", dir + "out.log", "/p/.pawl/runs/r/steps/b/1/result.json"} {
+		env := map[string]string{"PAWL_EVENTS": dir + "events.jsonl", "PAWL_RESULT": result}
+		err := runs.StepClientOf(func(name string) string { return env[name] }).MarkWaiting(pawl.GateAction{Type: pawl.HumanVerify, Ask: "?"})
+		if err == nil || !strings.Contains(err.Error(), "PAWL_RESULT") {
+			t.Errorf("%s: %v", result, err)
+		}
 	}
 }
 

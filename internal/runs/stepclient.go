@@ -3,7 +3,9 @@ package runs
 import (
 	"bytes"
 	"encoding/json"
+	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"pawl"
@@ -21,17 +23,28 @@ type StepClient struct {
 
 // StepClientOf returns the attempt that the environment names, nil for none.
 func StepClientOf(getenv func(string) string) *StepClient {
-	events := getenv("PAWL_EVENTS")
-	if events == "" {
+	events, result := getenv("PAWL_EVENTS"), getenv("PAWL_RESULT")
+	if !isAttemptFile(events, pawl.EventsFile) { // a variable that came with the files could name any file of the user's
 		return nil
+	}
+	if !isAttemptFile(result, pawl.ResultFile) || filepath.Dir(result) != filepath.Dir(events) {
+		result = ""
 	}
 	number, _ := strconv.Atoi(getenv("PAWL_ATTEMPT")) // 0 if the variable was removed
 	return &StepClient{
-		Project: getenv("PAWL_PROJECT"), Run: pawl.RunID(getenv("PAWL_RUN")), events: events, result: getenv("PAWL_RESULT"),
+		Project: getenv("PAWL_PROJECT"), Run: pawl.RunID(getenv("PAWL_RUN")), events: events, result: result,
 		Attempt: pawl.AttemptRef{
 			Step: pawl.StepID(getenv("PAWL_STEP")), Item: pawl.ItemID(getenv("PAWL_ITEM_ID")), Attempt: number, Token: pawl.Token(getenv("PAWL_TOKEN")),
 		},
 	}
+}
+
+// isAttemptFile reports whether a path is that of a file in the folder of an attempt, ROOT/.pawl/runs/RUN/steps/STEP[/ITEM]/ATTEMPT. From
+// .pawl on, pawl follows no links.
+func isAttemptFile(path, name string) bool {
+	root, below, ok := strings.Cut(path, "/"+disk.Guarded+"/runs/")
+	parts := strings.Split(below, "/")
+	return ok && filepath.IsAbs(root+"/") && filepath.Clean(path) == path && (len(parts) == 5 || len(parts) == 6) && parts[1] == "steps" && parts[len(parts)-1] == name
 }
 
 // Report appends a line to the attempt's events file. The engine journals it, now or when it next runs.
@@ -52,7 +65,10 @@ func (i *StepClient) Items() []pawl.ItemNamed {
 	if err != nil {
 		return nil // nothing was reported
 	}
-	var items []pawl.ItemNamed
+	return itemsIn(data)
+}
+
+func itemsIn(data []byte) (items []pawl.ItemNamed) {
 	for text := range bytes.Lines(data) {
 		if line, err := pawl.ParseLine(text); err == nil && line.Item != nil {
 			items = append(items, *line.Item)

@@ -47,12 +47,29 @@ func Trust(ctx context.Context, p *project.Project, now time.Time) error {
 	if err := p.Grant(now); err != nil {
 		return err
 	}
-	if err := config.Allow(p); err != nil {
+	if err := config.Allow(p); err != nil || !known {
 		return err
 	}
-	if !known {
-		return nil
+	return claimAll(ctx, p)
+}
+
+// Inherit trusts a project that an older pawl registered, because the user's own files show that the user let pawl work there. It is
+// like Trust, but commands and URLs in the project's settings do not count: the user has not seen them.
+func Inherit(ctx context.Context, p *project.Project, now time.Time) error {
+	if !Candidate(ctx, p) {
+		return p.Trusted()
 	}
+	if err := MayTrust(ctx, p); err != nil {
+		return err
+	}
+	if err := p.Grant(now); err != nil {
+		return err
+	}
+	return claimAll(ctx, p)
+}
+
+// claimAll makes the runs and memories of an older pawl count as the user's own.
+func claimAll(ctx context.Context, p *project.Project) error {
 	if err := markAll(p); err != nil {
 		return err
 	}
@@ -64,9 +81,9 @@ func Trust(ctx context.Context, p *project.Project, now time.Time) error {
 }
 
 // Candidate reports whether an older pawl, which kept no trust records, registered this project for this user: the registry has its id
-// and path, and git tracks nothing that the older pawl wrote.
+// and path, .pawl belongs to the user, and git tracks nothing that the older pawl wrote.
 func Candidate(ctx context.Context, p *project.Project) bool {
-	if p.Trust.Trusted() || p.Trust.Copy || !p.Registered() {
+	if inherited, _ := p.Inherited(); !inherited || p.Trust.Trusted() || p.Trust.Copy || MayTrust(ctx, p) != nil {
 		return false
 	}
 	tracked, err := snapshot.Tracked(ctx, p.Root, project.Folder+"/runs", project.Folder+"/archive", project.Folder+"/project.json")

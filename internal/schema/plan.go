@@ -16,6 +16,9 @@ type planDocument struct {
 	Steps []pawl.Step `json:"steps,omitempty"`
 }
 
+// longValue is the long form of a variable's value.
+type longValue pawl.Variable
+
 // Plan returns the JSON Schema of plans for editors. It is less strict than planfile.Read.
 func Plan() ([]byte, error) {
 	types := map[reflect.Type]*jsonschema.Schema{
@@ -24,8 +27,15 @@ func Plan() ([]byte, error) {
 		reflect.TypeFor[pawl.Mode]():     enum(pawl.Guided, pawl.Autopilot, pawl.HandsOn),
 		reflect.TypeFor[pawl.GateType](): enum(pawl.HumanVerify, pawl.DecisionFor, pawl.HumanAction),
 
-		reflect.TypeFor[pawl.AgentName](): enum(pawl.AgentNames...),
+		reflect.TypeFor[pawl.AgentName]():  enum(pawl.AgentNames...),
+		reflect.TypeFor[pawl.ParamType]():  enum(pawl.ParamTypes...),
+		reflect.TypeFor[pawl.ParamValue](): {Types: []string{"string", "number", "boolean"}},
 	}
+	value, err := jsonschema.For[longValue](&jsonschema.ForOptions{TypeSchemas: types})
+	if err != nil {
+		return nil, fmt.Errorf("schema of variables: %w", err)
+	}
+	types[reflect.TypeFor[pawl.Variable]()] = &jsonschema.Schema{OneOf: []*jsonschema.Schema{{Type: "string"}, value}}
 	step, err := jsonschema.For[pawl.Step](&jsonschema.ForOptions{TypeSchemas: types})
 	if err != nil {
 		return nil, fmt.Errorf("schema of steps: %w", err)

@@ -49,7 +49,7 @@ func Brief(ctx context.Context, p *project.Project, run pawl.RunID, b Briefing) 
 	}
 	g := &briefer{project: p, Briefing: b}
 	g.facts = brief.Facts{Now: time.Now().UTC(), Inside: b.Attempt, Findings: b.Findings}
-	g.memories()
+	g.memories(ctx)
 	if run == "" {
 		return brief.Make(g.facts, b.Options), nil
 	}
@@ -60,6 +60,10 @@ func Brief(ctx context.Context, p *project.Project, run pawl.RunID, b Briefing) 
 	g.run, g.facts.State, g.facts.Plan = r, r.State, r.Plan
 	if g.facts.Elsewhere, err = runs.Elsewhere(p, r.State.Run); err != nil {
 		return brief.Brief{}, errors.Join(err, r.Log.Close())
+	}
+	g.facts.Accept = "pawl adopt " + string(r.State.Run)
+	if !p.Trust.Trusted() {
+		g.facts.Accept = "pawl trust"
 	}
 	if err := errors.Join(g.gather(ctx), r.Log.Close()); err != nil {
 		return brief.Brief{}, err
@@ -121,13 +125,14 @@ func (g *briefer) unchecked(format string, args ...any) {
 	g.facts.Unchecked = append(g.facts.Unchecked, fmt.Sprintf(format, args...))
 }
 
-func (g *briefer) memories() {
+func (g *briefer) memories(ctx context.Context) {
 	remembered, err := g.project.Memories()
 	if err != nil {
 		g.unchecked("MEMORY.md: %v", err)
 	}
+	g.project.FindSources(ctx, remembered)
 	for _, m := range remembered {
-		g.facts.Memories = append(g.facts.Memories, brief.Memory{Memory: m.Memory, Unverified: m.Unverified})
+		g.facts.Memories = append(g.facts.Memories, brief.Memory{Memory: m.Memory, Unverified: m.Unverified, Source: m.Source})
 	}
 }
 
@@ -182,9 +187,11 @@ func (g *briefer) left() {
 			g.unchecked("item list of step %s: %v", id, err)
 			continue
 		}
-		left := brief.Left{Count: st.Items.Total - st.Items.Count - len(st.Items.Failed)}
+		left := brief.Left{Count: st.Items.Left()}
 		for index, value := range values {
-			if _, failed := st.Items.Failed[index]; !failed && st.Items.Done.At(index) == 0 && len(left.First) < maxLeft {
+			_, failed := st.Items.Failed[index]
+			_, skipped := st.Items.Skipped[index]
+			if !failed && !skipped && st.Items.Done.At(index) == 0 && len(left.First) < maxLeft {
 				left.First = append(left.First, value)
 			}
 		}

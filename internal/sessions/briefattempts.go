@@ -41,6 +41,9 @@ func (g *briefer) attempt(live *pawl.AttemptState) brief.Doubt {
 		d.Found = brief.NotBegun
 	case supervise.Ended:
 		d.Found, d.Ended = brief.Ended, status.Exit.Ended
+		if status.Exit.Token != live.Token || status.ExitSealed(live.Seal) == nil { // somebody else wrote the record
+			d.Found, d.Ended = brief.Lost, time.Time{}
+		}
 	case supervise.Lost:
 		d.Found = brief.Lost
 	}
@@ -78,7 +81,7 @@ func (g *briefer) judge(d *brief.Doubt, live *pawl.AttemptState, dir string) {
 	c.SameStep = planned
 	v, judged := g.Verdicts[live.Token]
 	if !judged {
-		v = recovery.Judge(c)
+		v = ev.Foresee(c)
 	}
 	d.Verdict = &v
 }
@@ -94,7 +97,10 @@ func signsOf(ev resume.Evidence, step *pawl.Step, dir string) []string {
 	} else if last := resume.LastWrite(dir); !last.IsZero() {
 		signs = append(signs, "last activity at "+last.UTC().Format(time.DateTime+" UTC"))
 	}
-	signs = append(signs, resultText(ev.Result, ev.ResultErr))
+	if ev.Forged {
+		signs = append(signs, "an exit record is there; its supervisor did not write it")
+	}
+	signs = append(signs, resultText(ev))
 	if len(step.Outputs) > 0 {
 		signs = append(signs, outputsText[ev.Present])
 	}
@@ -125,12 +131,16 @@ func endingOf(x *pawl.Exit) string {
 	return fmt.Sprintf("terminated by pawl after %s (%s); it was not denied", after, cmp.Or(x.Why, string(x.Reason)))
 }
 
-func resultText(r *pawl.Result, err error) string {
+// resultText describes the result file. Only an exit record of the supervisor confirms it: any program can write the file.
+func resultText(ev resume.Evidence) string {
+	r := ev.Result
 	switch {
-	case err != nil:
-		return "unreadable result file: " + err.Error()
-	case r == nil:
+	case r == nil && ev.ResultErr == nil:
 		return "no result file"
+	case ev.Exit == nil:
+		return "a result file is there; it is not confirmed"
+	case ev.ResultErr != nil:
+		return "unreadable result file: " + ev.ResultErr.Error()
 	case r.Summary == "":
 		return "it reported " + string(r.Status)
 	}

@@ -15,23 +15,30 @@ import (
 	"pawl"
 	"pawl/internal/project"
 	"pawl/internal/runs"
+	"pawl/internal/supervise"
 )
 
 // FailingChecks runs a step's acceptance checks and returns those that fail, with the end of their output. It is for an
 // agent that is about to report done. Only the checks that the supervisor runs later decide.
-func FailingChecks(ctx context.Context, p *project.Project, run pawl.RunID, id pawl.StepID, environ []string) ([]string, error) {
+func FailingChecks(ctx context.Context, p *project.Project, run pawl.RunID, ref pawl.AttemptRef, environ []string) ([]string, error) {
 	r, err := runs.Load(ctx, p, run)
 	if err != nil {
 		return nil, err
 	}
 	defer r.Log.Close()
-	step := r.Plan.Step(id)
+	step := r.Plan.Step(ref.Step)
 	if step == nil {
 		return nil, nil
 	}
+	job := &pawl.Job{Shell: step.Shell, RunShell: r.State.Shell}
+	file := filepath.Join(p.AttemptDir(ref, run), "turn-"+pawl.ScriptFile)
 	var unmet []string
 	for _, name := range slices.Sorted(maps.Keys(step.Accept)) {
-		if text := check(ctx, filepath.Join(p.Root, filepath.FromSlash(step.Dir)), step.Accept[name], environ); text != "" {
+		command, err := supervise.ScriptCommand(job, step.Accept[name], file)
+		if err != nil {
+			return nil, err
+		}
+		if text := check(ctx, filepath.Join(p.Root, filepath.FromSlash(step.Dir)), command, environ); text != "" {
 			unmet = append(unmet, fmt.Sprintf("- %s (`%s`): %s", name, step.Accept[name], text))
 		}
 	}
@@ -43,8 +50,8 @@ const checkOutput = 1000
 
 // check runs a check in its own process group and returns its failure, "" if it passes. A timeout is no failure; the
 // check runs again when the step ends.
-func check(ctx context.Context, dir, command string, environ []string) string {
-	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", command)
+func check(ctx context.Context, dir string, command, environ []string) string {
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Dir, cmd.Env = dir, environ
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

@@ -159,12 +159,18 @@ func (g *briefer) prove(pr *prover) {
 	pr.collect()
 	unchecked := 0
 	for _, id := range lastFirst(g.run.State) {
-		proof := pr.step(id, g.run.State.Steps[id])
-		if len(proof.Differ) > 0 {
-			g.warn(string(id), "pawl verify", "outputs of this finished step have changed: %s", firstOf(proof.Differ))
+		st := g.run.State.Steps[id]
+		proof := pr.step(id, st)
+		g.facts.Proofs[id], unchecked = proof, unchecked+proof.Unchecked
+		if st.Items == nil && !st.Finished() && st.Status != pawl.AwaitsReview { // it reruns
+			continue
 		}
-		unchecked += proof.Unchecked
-		g.facts.Proofs[id] = proof
+		if len(proof.Differ) > 0 {
+			g.warn(string(id), "pawl verify", "outputs of this finished step were edited: %s", firstOf(proof.Differ))
+		}
+		if len(proof.Missing) > 0 {
+			g.warn(string(id), "pawl restore "+string(id), "outputs of this finished step were deleted: %s", firstOf(proof.Missing))
+		}
 	}
 	if unchecked > 0 {
 		g.unchecked("outputs not verified: %d; hashing takes longer than %s or exceeds %d MiB", unchecked, g.Timeout, resume.MaxHashed>>20)
@@ -245,6 +251,8 @@ func (pr *prover) add(proof *brief.Proof, name string, newest resume.OutputRecor
 		proof.Same++
 	case brief.NotChecked:
 		proof.Unchecked++
+	case brief.Gone:
+		proof.Missing = append(proof.Missing, name)
 	default:
 		proof.Differ = append(proof.Differ, name)
 	}
@@ -274,7 +282,7 @@ func (g *briefer) gates(pr *prover) {
 		case err != nil:
 			g.unchecked("whether the content of gate %s has changed: %v", gate.ID, err)
 		case len(changed) > 0:
-			g.facts.Moved[gate.ID] = firstOf(changed) + " changed; an answer will be refused, and `pawl resume` opens a new gate"
+			g.facts.Moved[gate.ID] = firstOf(changed) + "; an answer is refused, and `pawl resume` asks again"
 		}
 	}
 }

@@ -253,12 +253,12 @@ func TestUnmet(t *testing.T) {
 	t.Parallel()
 	p := enginetest.New(t)
 	p.Create("name: demo\nsteps: [{id: a, run: \"true\", accept: {good: \"true\", bad: \"echo it is bad; exit 3\"}}]\n")
-	unmet, err := sessions.FailingChecks(t.Context(), p.Project, p.Run, "a", os.Environ())
+	unmet, err := sessions.FailingChecks(t.Context(), p.Project, p.Run, pawl.AttemptRef{Step: "a", Attempt: 1}, os.Environ())
 	p.Check(err)
 	if len(unmet) != 1 || !strings.Contains(unmet[0], "bad") || !strings.Contains(unmet[0], "exit status 3\nit is bad") {
 		t.Errorf("unmet %q", unmet)
 	}
-	if none, err := sessions.FailingChecks(t.Context(), p.Project, p.Run, "absent", nil); err != nil || none != nil {
+	if none, err := sessions.FailingChecks(t.Context(), p.Project, p.Run, pawl.AttemptRef{Step: "absent"}, nil); err != nil || none != nil {
 		t.Errorf("of no step: %q, %v", none, err)
 	}
 }

@@ -40,14 +40,14 @@ func scene(t *testing.T) (w *workspace, then Record, was map[string]string) {
 	return w, then, was
 }
 
-// sweep dies at each of so many calls, and fails once at each; and from every third on for good, for what differs is only
-// how it ends.
+// sweep calls each with the faults: the process dies at a call, the call fails, or all calls from there on fail.
 func sweep(t *testing.T, calls int, each func(t *testing.T, fault string)) {
-	for kind, step := range map[string]int{"die:%d": 1, "ENOSPC:%d": 1, "EIO:%d-": 3} {
-		t.Run(strings.ReplaceAll(kind, ":%d", ""), func(t *testing.T) {
+	faults := []string{"die:%d", "ENOSPC:%d", "EIO:%d-"}
+	for kind, fault := range faults {
+		t.Run(strings.ReplaceAll(fault, ":%d", ""), func(t *testing.T) {
 			t.Parallel()
-			for n := 1; n <= calls; n += step {
-				t.Run(fmt.Sprint(n), func(t *testing.T) { each(t, fmt.Sprintf(kind, n)) })
+			for n := range disk.FaultPoints(kind, len(faults), calls) {
+				t.Run(fmt.Sprint(n), func(t *testing.T) { each(t, fmt.Sprintf(fault, n)) })
 			}
 		})
 	}

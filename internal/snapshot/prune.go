@@ -13,12 +13,14 @@ import (
 // PruneOptions selects the snapshots to remove.
 type PruneOptions struct {
 	Keep         int                  // snapshots to keep per run, besides those that are always kept; ignored with Quota
+	Policy       func(Record) bool    // set: it alone reports whether a snapshot that a journal names stays. Defaults to none.
+	Needed       func(Record) bool    // reports whether a snapshot must stay whatever else applies. Defaults to none.
+	DryRun       bool                 // only report what would be removed
 	Quota        bool                 // prune only if the store exceeds its quota, down to two thirds of it, the least valuable first
 	Named        func(Record) bool    // reports whether a journal names the snapshot. Defaults to true.
 	RunGone      func(Record) bool    // reports whether the run no longer exists; its snapshots are removed at once. Defaults to false.
 	BeforeRemove func([]Record) error // called with the snapshots about to be removed; an error cancels the prune. Defaults to nothing.
 	Now          time.Time
-	DryRun       bool // only report what would be removed
 }
 
 // Pruned is the result of Prune.
@@ -28,20 +30,24 @@ type Pruned struct {
 	Freed   int64    `json:"freed_bytes"`
 }
 
-// errDryRun ends a dry run before anything is removed.
-var errDryRun = errors.New("dry run")
-
 // Prune removes snapshots and frees the space that only they used. It needs at most as much free space as the largest
 // pack takes. A crash at any point leaves the remaining snapshots intact.
 //
-// Prune refuses with an error of KindDamaged while the store has damage that Repair has not quarantined.
+// Prune refuses with an error of KindDamaged while the store has damage that Repair has not quarantined. In a read-only store
+// it only reports what it would remove.
 func (s *Store) Prune(ctx context.Context, p PruneOptions) (Pruned, error) {
 	if p.Named == nil {
 		p.Named = func(Record) bool { return true }
 	}
+	if p.Needed == nil {
+		p.Needed = func(Record) bool { return false }
+	}
 	before, err := s.packs.Size()
 	if err != nil || p.Quota && before <= s.cfg.Quota {
 		return Pruned{}, err
+	}
+	if s.cfg.ReadOnly || p.DryRun {
+		return s.previewPrune(ctx, p, before)
 	}
 	var out Pruned
 	_, err = s.packs.Prune(ctx, func(commits []pack.Commit) (keep, objects map[pack.ID]bool, err error) {
@@ -51,24 +57,36 @@ func (s *Store) Prune(ctx context.Context, p PruneOptions) (Pruned, error) {
 			return nil, nil, fmt.Errorf("find the objects in use: %w", err)
 		}
 		out.Removed, out.Kept = gone, len(kept)
-		if p.DryRun {
-			out.Freed = max(0, before-m.bytes)
-			return nil, nil, errDryRun
-		}
 		if p.BeforeRemove != nil && len(gone) > 0 {
 			err = p.BeforeRemove(gone)
 		}
 		return kept, m.live, err
 	})
-	if errors.Is(err, errDryRun) {
-		return out, nil
-	}
 	if err != nil {
 		return Pruned{}, fmt.Errorf("prune the snapshots: %w", err)
 	}
 	after, err := s.packs.Size()
 	out.Freed = before - after
 	return out, err
+}
+
+// previewPrune returns what Prune would remove. size is that of the store.
+func (s *Store) previewPrune(ctx context.Context, p PruneOptions, size int64) (out Pruned, err error) {
+	release, err := s.packs.Hold(ctx)
+	if err != nil {
+		return Pruned{}, err
+	}
+	defer func() { err = errors.Join(err, release()) }()
+	commits, err := s.packs.Commits()
+	if err != nil {
+		return Pruned{}, err
+	}
+	m := marker{store: s, live: map[pack.ID]bool{}}
+	kept, gone, err := m.partition(commits, p)
+	if err != nil {
+		return Pruned{}, fmt.Errorf("find the objects in use: %w", err)
+	}
+	return Pruned{Removed: gone, Kept: len(kept), Freed: max(0, size-m.bytes)}, nil
 }
 
 // partition divides the snapshots into kept and removed ones, and marks the objects of the kept ones.
@@ -83,7 +101,7 @@ func (m *marker) partition(commits []pack.Commit, p PruneOptions) (kept map[pack
 	if p.RunGone != nil {
 		theirs = slices.DeleteFunc(slices.Clone(records), p.RunGone)
 	}
-	if kept, err = m.choose(rank(theirs, p.Named, p.Now), p); err != nil {
+	if kept, err = m.choose(rank(theirs, p), p); err != nil {
 		return nil, nil, err
 	}
 	for _, r := range records {
@@ -104,7 +122,7 @@ func (m *marker) choose(r ranked, p PruneOptions) (map[pack.ID]bool, error) {
 		}
 	}
 	then := r.rest
-	if !p.Quota {
+	if !p.Quota && p.Policy == nil {
 		then = newestPerRun(then, p.Keep)
 	}
 	for _, rec := range then {

@@ -27,6 +27,7 @@ type Restoration struct {
 
 	store    *Store
 	target   Record
+	paths    []string
 	scan     *scan     // nil after Save
 	leftover []string  // temporary files of an interrupted restore
 	since    time.Time // start of the scan
@@ -36,8 +37,8 @@ type Restoration struct {
 // the snapshot and ignored now are included in what Save stores. It fails with KindDamaged if something blocks the
 // restore that Save cannot store, or if the snapshot is unreadable.
 func (s *Store) Prepare(ctx context.Context, target Record, paths []string) (*Restoration, error) {
-	r := &Restoration{store: s, target: target}
 	paths = clean(paths)
+	r := &Restoration{store: s, target: target, paths: paths}
 	hidden, err := r.compare(ctx, nil, paths)
 	if err == nil && len(hidden) > 0 {
 		if err = r.Close(); err == nil {
@@ -264,6 +265,24 @@ func (r *Restoration) Save(ctx context.Context, stamp Stamp) (Record, error) {
 		return Record{}, fmt.Errorf("save the current state: %w", err)
 	}
 	return record, nil
+}
+
+// SavedIn reports whether another snapshot has every file that Apply overwrites or removes. Then Apply needs no Save. A
+// restore that was cut off in the middle is finished so: without a snapshot of the half-restored files.
+func (r *Restoration) SavedIn(other Record) (bool, error) {
+	missing, err := diff(r.scan.tree, other.Tree, r.scan.root.ID)
+	if err != nil {
+		return false, err
+	}
+	unsaved := map[string]bool{}
+	for _, c := range missing {
+		unsaved[c.Path] = c.New != nil && c.New.Kind != Folder
+	}
+	if slices.ContainsFunc(r.Changes, func(c Change) bool { return unsaved[c.Path] }) {
+		return false, nil
+	}
+	r.since, r.leftover = r.scan.started, r.scan.leftover
+	return true, r.Close()
 }
 
 // Close discards the scan unless Save stored it.

@@ -25,25 +25,38 @@ type ranked struct {
 	rest   []Record // most valuable first
 }
 
-// rank orders snapshots, given oldest first. Always kept are those of gates, manual ones, the last good one of each
-// run, and those younger than UnnamedGrace that no journal names yet; older unnamed ones are removed. The rest is
-// ordered newest first, with item, heartbeat and tool checkpoints beyond the last five of their run at the end.
-func rank(records []Record, named func(Record) bool, now time.Time) ranked {
+// rank orders snapshots, given oldest first. Always kept are those of gates, manual ones, of each run the last good one and
+// the last one before a restore, and those younger than UnnamedGrace that no journal names yet; older unnamed ones are
+// removed. The rest is ordered newest first, with item, heartbeat and tool checkpoints beyond the last five of their run at
+// the end.
+//
+// With a Policy, the named ones that it keeps are always kept, and the others are removed. Needed ones always stay.
+func rank(records []Record, p PruneOptions) ranked {
 	var r ranked
 	var minor []Record
-	good := map[pawl.RunID]bool{}
+	good, before := map[pawl.RunID]bool{}, map[pawl.RunID]bool{}
 	minors := map[pawl.RunID]int{}
 	for _, rec := range slices.Backward(records) {
-		if !named(rec) {
-			if now.Sub(rec.Ended) < UnnamedGrace {
+		if !p.Named(rec) {
+			if p.Now.Sub(rec.Ended) < UnnamedGrace {
 				r.always = append(r.always, rec)
 			}
 			continue
 		}
-		lastGood := !good[rec.Run] && rec.Kind != pawl.CheckpointEmergency
-		good[rec.Run] = good[rec.Run] || lastGood
+		if p.Policy != nil {
+			if p.Needed(rec) || p.Policy(rec) {
+				r.always = append(r.always, rec)
+			}
+			continue
+		}
+		seen := good
+		if rec.Kind == pawl.CheckpointBeforeRestore {
+			seen = before // it is no result, but `pawl restore --undo` needs the last one
+		}
+		newest := !seen[rec.Run] && rec.Kind != pawl.CheckpointEmergency
+		seen[rec.Run] = seen[rec.Run] || newest
 		switch {
-		case lastGood, rec.Kind == pawl.CheckpointGate, rec.Kind == pawl.CheckpointManual:
+		case newest, p.Needed(rec), rec.Kind == pawl.CheckpointGate, rec.Kind == pawl.CheckpointManual:
 			r.always = append(r.always, rec)
 			continue
 		case isMinor(rec.Kind):

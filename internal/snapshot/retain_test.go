@@ -40,6 +40,8 @@ func ids(records []Record) []string {
 
 func everyNamed(Record) bool { return true }
 
+func noneNeeded(Record) bool { return false }
+
 func TestRank(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -58,11 +60,11 @@ func TestRank(t *testing.T) {
 			recordsOf("a/step", "a/item", "a/item", "a/tool", "a/heartbeat", "a/item", "a/item", "a/item", "a/step"),
 			[]string{"8"}, []string{"7", "6", "5", "4", "3", "0", "2", "1"},
 		},
-		"before a restore is as any step": {
-			recordsOf("a/before_restore", "a/step"), []string{"1"}, []string{"0"},
+		"before a restore is no good one, but the last one stays": {
+			recordsOf("a/before_restore", "a/step", "a/before_restore"), []string{"2", "1"}, []string{"0"},
 		},
 	} {
-		r := rank(c.records, everyNamed, noon)
+		r := rank(c.records, PruneOptions{Named: everyNamed, Needed: noneNeeded, Now: noon})
 		if diff := cmp.Diff(c.always, ids(r.always)); diff != "" {
 			t.Errorf("%s: always, -want +got\n%s", name, diff)
 		}
@@ -72,12 +74,25 @@ func TestRank(t *testing.T) {
 	}
 }
 
+// TestPolicy: it alone decides, also about manual ones and gates; what is needed stays nevertheless.
+func TestPolicy(t *testing.T) {
+	t.Parallel()
+	r := rank(recordsOf("a/manual", "a/gate", "a/step", "a/manual", "a/step"), PruneOptions{
+		Named: everyNamed, Now: noon,
+		Policy: func(r Record) bool { return r.Checkpoint == "3" },
+		Needed: func(r Record) bool { return r.Checkpoint == "1" },
+	})
+	if diff := cmp.Diff([]string{"3", "1"}, ids(r.always)); diff != "" || len(r.rest) > 0 {
+		t.Errorf("always, -want +got\n%s; then %v", diff, r.rest)
+	}
+}
+
 // TestUnnamed: who took a snapshot may be about to name it; after an hour nobody is, and it goes.
 func TestUnnamed(t *testing.T) {
 	t.Parallel()
 	records := recordsOf("a/step", "a/step")
 	records[1].Ended = noon.Add(-UnnamedGrace + time.Second)
-	r := rank(records, func(r Record) bool { return r.Checkpoint == "x" }, noon)
+	r := rank(records, PruneOptions{Named: func(r Record) bool { return r.Checkpoint == "x" }, Needed: noneNeeded, Now: noon})
 	if diff := cmp.Diff([]string{"1"}, ids(r.always)); diff != "" {
 		t.Errorf("always, -want +got\n%s", diff)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"pawl/internal/snapshot/ignore"
 	"pawl/internal/snapshot/pack"
 )
 
@@ -66,12 +67,13 @@ func (w *worker) scanName(f *folder, fd int, d dirent, s, old *stamp) (there boo
 	}
 	kind := st.Mode & unix.S_IFMT
 	path := join(f.path, d.name)
-	if f.rules.Ignored(d.name, kind == unix.S_IFDIR) {
+	if why := w.leavesOut(f.rules, fd, d.name, kind == unix.S_IFDIR); why != "" {
 		if s.tracked, err = w.tracked.covers(path, kind == unix.S_IFDIR); err != nil {
 			return false, err
 		}
 		if !s.tracked {
-			w.skip(f, d, s, whyIgnored)
+			w.noteDerived(path, why, old)
+			w.skip(f, d, s, why)
 			return true, nil
 		}
 	}
@@ -87,6 +89,14 @@ func (w *worker) scanName(f *folder, fd int, d dirent, s, old *stamp) (there boo
 		w.skip(f, d, s, special(uint32(kind)))
 	}
 	return true, nil
+}
+
+// ruleText returns the reason for leaving out an ignored name.
+func ruleText(rules *ignore.Rules, name string, isDir bool) string {
+	if reason, _ := rules.Explain(name, isDir); reason.File == ignore.DefaultsFile {
+		return whySecret
+	}
+	return whyIgnored
 }
 
 // special returns the reason for leaving out a name that is no file, folder or link.
@@ -344,7 +354,7 @@ func (w *walk) putZeros() (pack.ID, error) {
 
 // readAll reads a small file; the result is non-nil even if the file is empty.
 func readAll(f *os.File) ([]byte, error) {
-	data, err := io.ReadAll(f)
+	data, err := io.ReadAll(io.LimitReader(f, maxPatterns))
 	if data == nil {
 		data = []byte{}
 	}

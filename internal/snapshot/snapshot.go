@@ -50,7 +50,9 @@ type Config struct {
 	Dir      string   // folder of the store
 	Patterns []string // ignore patterns that precede those of .pawlignore. Defaults to none.
 	Defaults []string // ignore patterns that follow those of .pawlignore. Defaults to none.
+	Derived  bool     // store also derived folders, such as node_modules. Defaults to false.
 	Quota    int64    // bytes on disk. Defaults to DefaultQuota.
+	ReadOnly bool     // change nothing in Dir, which may be missing. Defaults to false.
 }
 
 // Store holds a project's snapshots. Its methods may be called concurrently, and several processes may have it open.
@@ -68,7 +70,11 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if cfg.Quota == 0 {
 		cfg.Quota = DefaultQuota
 	}
-	packs, err := pack.Open(ctx, cfg.Dir)
+	open := pack.Open
+	if cfg.ReadOnly {
+		open = pack.OpenReadOnly
+	}
+	packs, err := open(ctx, cfg.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("open the snapshots: %w", err)
 	}
@@ -104,6 +110,7 @@ type Record struct {
 	Added       int64     `json:"added_bytes"`
 	LeftOut     int       `json:"left_out"`
 	LeftOutList *pack.ID  `json:"left_out_list,omitempty"` // the list of left-out paths
+	NewDerived  []LeftOut `json:"-"`                       // derived folders that the snapshot before did not leave out; set only by Take and Save
 	Head        *Head     `json:"head,omitempty"`          // nil: no repository
 
 	ID pack.ID `json:"-"` // hash of the record
@@ -158,7 +165,7 @@ type scan struct {
 func (s *Store) scan(ctx context.Context, include []string) (*scan, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	rules, err := ignore.Load(ctx, s.cfg.Root, ignore.Options{Patterns: s.cfg.Patterns, Defaults: s.cfg.Defaults})
+	rules, err := ignore.Load(ctx, s.cfg.Root, ignore.Options{Patterns: s.cfg.Patterns, Defaults: s.cfg.Defaults, Variant: s.variant()})
 	if err != nil {
 		return nil, err
 	}
@@ -179,7 +186,7 @@ func (s *Store) scan(ctx context.Context, include []string) (*scan, error) {
 	old := readStatCache(s.statFile()) // only now: the open batch keeps Prune and Repair from removing what the cache names
 	w := &walk{
 		ctx: ctx, root: root, batch: batch, limit: s.cfg.Quota, old: old, tracked: known,
-		index: known.key == old.index && len(include) == 0,
+		index: known.key == old.index && len(include) == 0, keepDerived: s.cfg.Derived,
 	}
 	l := &scan{walk: w, store: s}
 	if l.root, err = w.run(rules); err != nil {
@@ -187,10 +194,18 @@ func (s *Store) scan(ctx context.Context, include []string) (*scan, error) {
 	}
 	l.ended = time.Now()
 	slices.SortFunc(w.leftOut, func(a, b LeftOut) int { return cmp.Compare(a.Path, b.Path) })
-	if len(include) == 0 {
+	if len(include) == 0 && !s.cfg.ReadOnly {
 		_ = l.saveStatCache() // losing the cache only makes the next walk slower
 	}
 	return l, nil
+}
+
+// variant names the rules that are not patterns, for the stat cache.
+func (s *Store) variant() string {
+	if s.cfg.Derived {
+		return "all"
+	}
+	return "without derived folders"
 }
 
 func openFolder(path string) (int, error) {
@@ -218,6 +233,8 @@ func (l *scan) commit(ctx context.Context, stamp Stamp) (Record, error) {
 		Format: recordFormat, Stamp: stamp, Started: l.started.UTC(), Ended: l.ended.UTC(),
 		Tree: l.root.ID, Files: l.root.Files, Bytes: l.root.Size, LeftOut: len(l.leftOut),
 	}
+	slices.SortFunc(l.newDerived, func(a, b LeftOut) int { return cmp.Compare(a.Path, b.Path) })
+	record.NewDerived = l.newDerived
 	err := l.describe(ctx, &record)
 	if err == nil {
 		record.ID, err = l.write(ctx, record)
@@ -349,6 +366,12 @@ func (s *Store) At(r Record, path string) (*Entry, error) {
 		e = entries[at]
 	}
 	return &e, nil
+}
+
+// Usage returns the size of the store and its quota, in bytes.
+func (s *Store) Usage() (size, quota int64, err error) {
+	size, err = s.packs.Size()
+	return size, s.cfg.Quota, err
 }
 
 // Full reports whether the store exceeds its quota.

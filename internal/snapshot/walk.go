@@ -37,16 +37,18 @@ type walk struct {
 	zeros   sync.Once // guards putting zeroBlock
 	zeroErr error
 
-	mu       sync.Mutex // guards what follows
-	more     sync.Cond  // signals that the stack grew or the walk ended
-	stack    []*folder
-	open     int // unfinished folders
-	err      error
-	leftOut  []LeftOut
-	leftover []string // temporary files of an interrupted restore
-	blocks   [][]byte
-	trees    map[pack.ID][]Entry // trees that the stat cache did not have
-	stale    bool                // the stat cache must be rewritten
+	mu          sync.Mutex // guards what follows
+	more        sync.Cond  // signals that the stack grew or the walk ended
+	stack       []*folder
+	open        int // unfinished folders
+	err         error
+	leftOut     []LeftOut
+	keepDerived bool      // store derived folders too
+	newDerived  []LeftOut // derived folders that the last walk did not leave out
+	leftover    []string  // temporary files of an interrupted restore
+	blocks      [][]byte
+	trees       map[pack.ID][]Entry // trees that the stat cache did not have
+	stale       bool                // the stat cache must be rewritten
 }
 
 // folder is one folder of a walk.
@@ -296,8 +298,10 @@ func (w *worker) looksSame(f *folder, fd int, d *dirent, s *stamp) (bool, error)
 		return false, nil // git's index changed: whether git tracks the name is open
 	}
 	switch {
+	case s.kind == leftOutKind && strings.HasPrefix(s.text, derivedPrefix): // the evidence in it may be gone
+		return d.kind == unix.DT_DIR && w.derived(fd, d.name) == s.text, nil
 	case s.kind == leftOutKind: // try unreadable names again
-		return s.mode == uint32(d.kind) && d.kind != unix.DT_UNKNOWN && (s.text == whyIgnored || isSpecial(d.kind)), nil
+		return s.mode == uint32(d.kind) && d.kind != unix.DT_UNKNOWN && (isRule(s.text) || isSpecial(d.kind)), nil
 	case s.kind == byte(Folder):
 		return d.kind == unix.DT_DIR, nil
 	}
@@ -411,7 +415,10 @@ func (w *walk) addBlock(block []byte, fresh bool) {
 	w.stale = w.stale || fresh
 }
 
-// readPatterns reads a pattern file. Like git, it skips anything but readable regular files.
+// maxPatterns is the largest pattern file that is read, in bytes.
+const maxPatterns = 16 << 20
+
+// readPatterns reads a pattern file. Like git, it skips anything but readable regular files, and huge ones.
 func readPatterns(fd int, name string) ([]byte, error) {
 	file, err := unix.Openat(fd, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -419,7 +426,7 @@ func readPatterns(fd int, name string) ([]byte, error) {
 	}
 	f := os.NewFile(uintptr(file), name)
 	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() || info.Size() > maxPatterns {
 		return nil, nil
 	}
 	return readAll(f)

@@ -49,6 +49,9 @@ func (f *File) decodeValue(n *yaml.Node, v reflect.Value, what string) bool {
 	}
 	switch v.Kind() {
 	case reflect.Struct:
+		if short, ok := v.Addr().Interface().(Shorthand); ok && n.Kind == yaml.ScalarNode && n.ShortTag() != "!!null" {
+			return f.decodeScalar(n, reflect.ValueOf(short.Short()).Elem(), what)
+		}
 		if n.Kind != yaml.MappingNode {
 			return f.wrongType(n, what, "a mapping", exampleOf(v))
 		}
@@ -80,19 +83,52 @@ func (f *File) decodeStruct(n *yaml.Node, v reflect.Value) {
 			f.decode(place{key: key, value: value}, v.FieldByIndex(index), strconv.Quote(key.Value))
 			return
 		}
-		f.errorAt(key.Line, key.Column, "unknown key %q in %s; %s", key.Value, keys.word, DidYouMean(key.Value, keys.all))
-		if near := Nearest(key.Value, keys.all); near != "" && !f.Given(pointer(near)) {
+		near, advice := suggest(v, key.Value, keys)
+		f.errorAt(key.Line, key.Column, "unknown key %q in %s; %s", key.Value, keys.word, advice)
+		if near != "" && !f.Given(pointer(near)) {
 			f.at[pointer(near)] = place{key: key, value: value, bad: true} // it is not missing
 		}
 	})
 	for _, key := range keys.required {
 		switch field := v.FieldByIndex(keys.fields[key]); {
 		case !f.Given(pointer(key)):
-			f.errorAt(n.Line, n.Column, "%s has no %q; add it", keys.word, key)
+			f.errorAt(n.Line, n.Column, "%s has no %q; %s", keys.word, key, howToAdd(v, key))
 		case field.Kind() == reflect.String && f.Good(pointer(key)) && strings.TrimSpace(field.String()) == "":
 			f.Errorf(pointer(key), "%q is empty; fill it in", key)
 		}
 	}
+}
+
+// Elsewhere is a struct that knows keys which other systems use. It returns the key of its own, "" for none, and how to write
+// that; both are empty for other keys.
+type Elsewhere interface {
+	Elsewhere(key string) (own, advice string)
+}
+
+// suggest returns the key that an unknown key stands for, "" if that is not clear, and the advice for messages.
+func suggest(v reflect.Value, key string, keys *structKeys) (near, advice string) {
+	if known, ok := v.Addr().Interface().(Elsewhere); ok {
+		own, how := known.Elsewhere(key)
+		switch {
+		case keys.fields[own] == nil && own == "" && how != "":
+			return "", how
+		case keys.fields[own] != nil && how != "":
+			return own, fmt.Sprintf("did you mean %q? %s", own, how)
+		case keys.fields[own] != nil:
+			return own, fmt.Sprintf("did you mean %q?", own)
+		}
+	}
+	return Nearest(key, keys.all), DidYouMean(key, keys.all)
+}
+
+// howToAdd returns what to do about a missing key.
+func howToAdd(v reflect.Value, key string) string {
+	if helpful, ok := v.Addr().Interface().(interface{ Missing(key string) string }); ok {
+		if how := helpful.Missing(key); how != "" {
+			return how
+		}
+	}
+	return "add it"
 }
 
 func (f *File) decodeMap(n *yaml.Node, v reflect.Value, what string) {
@@ -178,6 +214,9 @@ func (f *File) decodeScalar(n *yaml.Node, v reflect.Value, what string) bool {
 	return true
 }
 
+// Shorthand is a struct that a file may also write as one value. Short returns a pointer to the field that then gets it.
+type Shorthand interface{ Short() any }
+
 // Example is a struct that shows how a file writes it: {attempts: 3}.
 type Example interface{ Example() string }
 
@@ -250,8 +289,8 @@ func (f *File) keysOf(t reflect.Type) *structKeys {
 	keys := &structKeys{word: strings.ToLower(word), fields: map[string][]int{}}
 	for _, f := range reflect.VisibleFields(t) {
 		key, options, _ := strings.Cut(f.Tag.Get("yaml"), ",")
-		if key == "" {
-			continue // an embedded struct, whose fields are visible too
+		if key == "" || key == "-" {
+			continue // an embedded struct, whose fields are visible too, or a field that no file has
 		}
 		keys.all = append(keys.all, key)
 		keys.fields[key] = f.Index

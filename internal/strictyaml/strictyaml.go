@@ -131,6 +131,13 @@ func (f *File) Errorf(pointer any, format string, args ...any) {
 	f.errorAt(1, 1, format, args...)
 }
 
+// Without returns the file without its errors, for another list of them.
+func (f *File) Without() *File {
+	other := *f
+	other.faults, other.told = nil, map[Fault]bool{}
+	return &other
+}
+
 func (f *File) errorAt(line, column int, format string, args ...any) {
 	if len(f.faults) == maxFaults {
 		return

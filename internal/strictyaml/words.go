@@ -22,19 +22,24 @@ func OneOf(words []string) string {
 	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
-// Nearest returns the word of the list that is at most two typos away (one for a short word), "" where none is.
+// Nearest returns the word of the list that is at most two typos away (one for a short word), "" where none is. Of words that are
+// equally near it prefers the one of the same length: letters are swapped or mistyped more often than left out.
 func Nearest(word string, list []string) string {
-	best, least := "", 3
-	if len(word) <= 3 {
-		least = 2
+	best, least := "", 2
+	if len(word) > shortWord {
+		least = 3
 	}
 	for _, candidate := range list {
-		if d := typos(strings.ToLower(word), strings.ToLower(candidate)); d < least {
+		d := typos(strings.ToLower(word), strings.ToLower(candidate))
+		if d < least || d == least && best != "" && len(best) != len(word) && len(candidate) == len(word) {
 			best, least = candidate, d
 		}
 	}
 	return best
 }
+
+// shortWord is the length up to which a second typo makes another word.
+const shortWord = 5
 
 // typos returns the Damerau-Levenshtein distance of two words, 99 where one is long or much longer.
 func typos(a, b string) int {

@@ -117,18 +117,15 @@ type recordedCgroup struct {
 // openCgroup opens the group in an attempt's record. It returns nil if there is none: the path must have the name that
 // pawl gives the attempt's group, and lie below the mount point of cgroup v2.
 func openCgroup(begun *pawl.Begun) (*recordedCgroup, error) {
-	name := cgroupName(begun.Token)
-	if begun.Cgroup == "" || filepath.Base(begun.Cgroup) != name || !validToken(begun.Token) {
-		return nil, nil
-	}
 	mount, _, err := cgroupMount()
 	if err != nil {
 		return nil, nil // without cgroups there is no such group
 	}
-	below, err := filepath.Rel(mount, filepath.Dir(begun.Cgroup))
-	if err != nil || !filepath.IsLocal(below) {
+	below, ok := groupBelow(mount, begun)
+	if !ok {
 		return nil, nil
 	}
+	name := cgroupName(begun.Token)
 	root, err := openFolder(unix.AT_FDCWD, mount)
 	if err != nil {
 		return nil, err
@@ -149,6 +146,15 @@ func openCgroup(begun *pawl.Begun) (*recordedCgroup, error) {
 		err = nil
 	}
 	return nil, err
+}
+
+// groupBelow returns the folder of the recorded group's parent, relative to the mount point.
+func groupBelow(mount string, begun *pawl.Begun) (string, bool) {
+	if begun.Cgroup == "" || filepath.Base(begun.Cgroup) != cgroupName(begun.Token) || !validToken(begun.Token) {
+		return "", false
+	}
+	below, err := filepath.Rel(mount, filepath.Dir(begun.Cgroup))
+	return below, err == nil && filepath.IsLocal(below)
 }
 
 func openFolder(at int, path string) (int, error) {

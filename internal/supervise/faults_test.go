@@ -34,7 +34,7 @@ func TestDieAnywhere(t *testing.T) {
 				a.no(Attach(a.dir).Wait(a.soon()))
 				status, err := Probe(a.dir)
 				a.no(err)
-				_, _, err = Sweep(a.dir)
+				_, _, err = Sweep(a.dir, "")
 				a.no(err)
 				ledger, _ := os.ReadFile(filepath.Join(a.work, "ledger"))
 				if status.State == NotBegun && ledger != nil || status.State == Ended && string(ledger) != "ran\n" {

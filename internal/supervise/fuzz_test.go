@@ -1,7 +1,7 @@
 package supervise
 
 import (
-	"os"
+	"bytes"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -15,32 +15,23 @@ func FuzzRecords(f *testing.F) {
 	f.Add([]byte(`{"token":"0123456789abcdef","supervisor":{"pid":1,"start":1},"cgroup":"/sys/fs/cgroup/../../tmp/pawl-0123456789abcdef"}`), []byte(`{"token":"x","exit":0}`), []byte(`{"run":"r","token":"0123456789abcdef"}`))
 	f.Add([]byte("{}\n{}\n{"), []byte("null"), []byte("[]"))
 	f.Add([]byte(`{"token":"../x","cgroup":"/pawl-../x"}`), []byte(""), []byte(`{"time":"x"}`))
-	dir := f.TempDir()
-	mount, _, _ := cgroupMount()
-	f.Fuzz(func(t *testing.T, begun, exit, more []byte) {
-		for name, data := range map[string][]byte{pawl.BegunFile: begun, pawl.ExitFile: exit, pawl.JobFile: more, pawl.BeatFile: more, pawl.AbortFile: more} {
-			if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
-				t.Fatal(err)
-			}
+	f.Add([]byte(`{"token":"a","cgroup":"/sys/fs/cgroup/user/pawl-a"}`), []byte("{}{"), []byte(`{"token":"a","uptime":1e300}`))
+	public := NewSeal().Public()
+	const mount = "/sys/fs/cgroup"
+	f.Fuzz(func(t *testing.T, begunFile, exit, more []byte) {
+		begun, job := lastRecord[pawl.Begun](bytes.NewReader(begunFile)), lastRecord[pawl.Job](bytes.NewReader(more))
+		lastRecord[pawl.Abort](bytes.NewReader(more))
+		if parseExit(exit) != nil && sealedWith(exit, public) {
+			t.Error("an exit record without a seal counts")
 		}
-		status, err := Probe(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ReadJob(dir)
-		if status.Begun == nil {
+		if begun == nil {
 			return
 		}
-		isRecordOf(dir, status.Begun)
-		if _, err := lastBeat(dir, status.Begun.Token); err != nil {
-			t.Error(err)
-		}
-		group, err := openCgroup(status.Begun)
-		if err != nil || group == nil {
-			return
-		}
-		group.close()
-		if path := filepath.Clean(status.Begun.Cgroup); !strings.HasPrefix(path, mount+"/") || filepath.Base(path) != cgroupName(status.Begun.Token) {
+		isOfJob(begun, job)
+		aliveAt(lastRecord[pawl.Beat](bytes.NewReader(more)), begun.Token)
+		below, ok := groupBelow(mount, begun)
+		path := filepath.Join(mount, below, cgroupName(begun.Token))
+		if ok && (!strings.HasPrefix(path, mount+"/") || path != filepath.Clean(begun.Cgroup) || filepath.Base(path) != cgroupName(begun.Token)) {
 			t.Errorf("%q is called a cgroup of ours", path)
 		}
 	})

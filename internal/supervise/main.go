@@ -128,7 +128,7 @@ func (s *supervisor) begin() error {
 	}
 	s.begun = pawl.Begun{Token: s.job.Token, Supervisor: self, Started: time.Now().UTC()}
 	s.begun.Scope, s.begun.Cgroup = s.tree.prepareScope(cgroupName(s.job.Token))
-	s.exit = pawl.Exit{Token: s.job.Token, Reason: pawl.ReasonExited, Started: s.begun.Started, Accept: pawl.AcceptOf(&pawl.Step{Accept: job.Checks})}
+	s.exit = pawl.Exit{Token: s.job.Token, Reason: pawl.ReasonExited, Started: s.begun.Started, Accept: pawl.AcceptOf(&pawl.Step{Accept: job.Checks, Shell: job.Shell})}
 	if err := s.writeBegun(); err != nil {
 		return errors.Join(err, disk.Remove(filepath.Join(s.dir, pawl.BegunFile))) // complete perhaps, but not durable
 	}
@@ -217,7 +217,7 @@ func (s *supervisor) appendBegun() error {
 // work runs the command and, if it succeeds, the checks.
 func (s *supervisor) work() {
 	ended := ending{code: new(int)}
-	if len(s.job.Command) > 0 {
+	if len(s.job.Command) > 0 || s.job.Script != "" {
 		ended = s.runTask(s.command())
 	}
 	s.followMove()
@@ -233,9 +233,9 @@ func (s *supervisor) work() {
 
 func (s *supervisor) command() task {
 	return task{
-		command: s.job.Command,
-		out:     filepath.Join(s.dir, pawl.OutFile),
-		err:     filepath.Join(s.dir, pawl.ErrFile),
+		command: s.job.Command, script: s.job.Script, file: pawl.ScriptFile,
+		out: filepath.Join(s.dir, pawl.OutFile),
+		err: filepath.Join(s.dir, pawl.ErrFile),
 		limits: watchdog.Limits{
 			Timeout: time.Duration(s.job.Timeout), Grace: time.Duration(s.job.Grace), Stall: time.Duration(s.job.Stall),
 		},
@@ -313,7 +313,7 @@ func (s *supervisor) finish() error {
 	if err != nil {
 		return err
 	}
-	data = sealed(data, s.key)
+	data = Seal{private: s.key}.Sign(data)
 	for {
 		s.followMove()
 		err := disk.Replace(filepath.Join(s.dir, pawl.ExitFile), data)

@@ -177,7 +177,7 @@ func TestNamespaceDiesWithSupervisor(t *testing.T) {
 			a.no(Kill(a.dir))
 			a.no(cmd.Wait())
 			a.until("nobody left", func() bool { return len(a.here()) == 0 })
-			if _, left, err := Sweep(a.dir); left != nil || err != nil {
+			if _, left, err := Sweep(a.dir, ""); left != nil || err != nil {
 				t.Errorf("sweep: left %v, %v", left, err)
 			}
 		})

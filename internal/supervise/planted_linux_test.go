@@ -1,11 +1,16 @@
 package supervise
 
 import (
+	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
 
 	"pawl"
+	"pawl/internal/supervise/process"
 )
 
 // TestPlantedCgroup: a begun.json that names a folder of its writer's choice makes pawl neither write there, nor call the
@@ -56,7 +61,7 @@ func TestPlantedCgroup(t *testing.T) {
 		t.Error(err)
 	}
 	a.rewrite(begun)
-	Sweep(a.dir)
+	Sweep(a.dir, "")
 }
 
 // TestPlantedRecord: processes are proven ours only by a record with the token of the folder's job, of this boot.
@@ -72,7 +77,7 @@ func TestPlantedRecord(t *testing.T) {
 		changed := begun
 		change(&changed)
 		a.rewrite(changed)
-		killed, left, err := Sweep(a.dir)
+		killed, left, err := Sweep(a.dir, "")
 		if killed != 0 || left != nil || err != nil {
 			t.Errorf("%s: killed %d, left %v, %v", name, killed, left, err)
 		}
@@ -84,5 +89,57 @@ func TestPlantedRecord(t *testing.T) {
 		t.Errorf("alive: %v, before %v", after, before)
 	}
 	a.rewrite(begun)
-	Sweep(a.dir)
+	Sweep(a.dir, "")
+}
+
+// TestPlantedPair: a job.json, begun.json and beat.json that agree, and name the session of a process of the user's or carry the
+// token of another attempt, make pawl kill neither.
+func TestPlantedPair(t *testing.T) {
+	dir := t.TempDir()
+	innocent := exec.Command("sleep", "1000")
+	innocent.Env = append(os.Environ(), tokenVariable("another"))
+	innocent.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(innocent.Start())
+	ended := make(chan error, 1)
+	go func() { ended <- innocent.Wait() }()
+	who, err := process.Identify(innocent.Process.Pid)
+	must(err)
+	plant := func(token pawl.Token) {
+		for name, record := range map[string]any{
+			pawl.JobFile:   pawl.Job{AttemptRef: pawl.AttemptRef{Step: "a", Attempt: 1, Token: token}},
+			pawl.BegunFile: pawl.Begun{Token: token, Supervisor: who, Child: who},
+			pawl.BeatFile:  pawl.Beat{Token: token, Uptime: 1e9},
+		} {
+			data, err := json.Marshal(record)
+			must(err)
+			must(os.WriteFile(filepath.Join(dir, name), append(data, '\n'), 0o600))
+		}
+	}
+	for _, c := range []struct{ planted, journaled pawl.Token }{{"mine", "mine"}, {"mine", ""}, {"another", "mine"}} {
+		plant(c.planted)
+		killed, _, err := Sweep(dir, c.journaled)
+		if killed != 0 || err != nil {
+			t.Errorf("%v: killed %d, %v", c, killed, err)
+		}
+	}
+	must(os.WriteFile(filepath.Join(dir, pawl.LockFile), nil, 0o600))
+	lock, err := os.Open(filepath.Join(dir, pawl.LockFile))
+	must(err)
+	defer lock.Close()
+	must(syscall.Flock(int(lock.Fd()), syscall.LOCK_EX)) // as a step can
+	if err := Kill(dir); err == nil || !strings.Contains(err.Error(), "does not hold the lock") {
+		t.Errorf("kill: %v", err)
+	}
+	select {
+	case err := <-ended:
+		t.Errorf("the process of the user's has ended: %v", err)
+	default:
+	}
+	must(innocent.Process.Kill())
 }

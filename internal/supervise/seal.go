@@ -61,6 +61,9 @@ func readKey() (ed25519.PrivateKey, error) {
 // sealMember is the last member of a sealed exit record; the signature of everything before it follows.
 const sealMember = `,"seal":"`
 
+// Sign returns an exit record, a JSON object, with the seal.
+func (s Seal) Sign(record []byte) []byte { return sealed(record, s.private) }
+
 // sealed returns an exit record, a JSON object, with its signature.
 func sealed(record []byte, key ed25519.PrivateKey) []byte {
 	body := bytes.TrimSuffix(record, []byte("}"))

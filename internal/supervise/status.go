@@ -113,11 +113,18 @@ func readExit(path string) (*pawl.Exit, []byte, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	if exit := parseExit(record); exit != nil {
+		return exit, record, nil
+	}
+	return nil, nil, nil
+}
+
+func parseExit(record []byte) *pawl.Exit {
 	exit := new(pawl.Exit)
 	if json.Unmarshal(record, exit) != nil {
-		return nil, nil, nil
+		return nil
 	}
-	return exit, record, nil
+	return exit
 }
 
 // readRecord returns the last complete JSON value in a file, or nil.
@@ -130,11 +137,14 @@ func readRecord[T any](path string) (*T, error) {
 		return nil, err
 	}
 	defer f.Close()
-	var last *T
-	for records := json.NewDecoder(f); ; {
+	return lastRecord[T](f), nil
+}
+
+func lastRecord[T any](r io.Reader) (last *T) {
+	for records := json.NewDecoder(io.LimitReader(r, disk.RecordLimit)); ; {
 		record := new(T)
 		if records.Decode(record) != nil {
-			return last, nil
+			return last
 		}
 		last = record
 	}
@@ -161,10 +171,26 @@ func RequestAbort(dir string, abort pawl.Abort) error {
 // Sweep.
 func Kill(dir string) error { return signalSupervisor(dir, syscall.SIGKILL) }
 
+// holdsLock reports whether a process in a record holds the lock of the attempt: the record may be forged and name any process.
+// It returns true if that cannot be found out: on macOS, and for a process that Signal does not find.
+func holdsLock(dir string, supervisor pawl.Process) bool {
+	if _, err := process.Find(supervisor); err != nil {
+		return true
+	}
+	holds, err := process.HasLock(supervisor.PID, filepath.Join(dir, pawl.LockFile))
+	return holds || err != nil
+}
+
 func signalSupervisor(dir string, sig syscall.Signal) error {
 	status, err := Probe(dir)
 	if err != nil || status.State != Live || status.Begun == nil {
 		return err
+	}
+	if !holdsLock(dir, status.Begun.Supervisor) {
+		if status, err := Probe(dir); err != nil || status.State != Live {
+			return err // it has ended meanwhile
+		}
+		return fmt.Errorf("signal supervisor %d: this process does not hold the lock of the attempt", status.Begun.Supervisor.PID)
 	}
 	err = process.Signal(status.Begun.Supervisor, sig)
 	if errors.Is(err, process.ErrGone) || errors.Is(err, process.ErrOtherNamespace) && sig == syscall.SIGTERM {

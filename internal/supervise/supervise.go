@@ -139,7 +139,7 @@ func startSupervisor(lock *Lock, job pawl.Job, seal Seal) (*exec.Cmd, error) {
 	}
 	cmd := exec.Command(path)
 	cmd.Args = []string{"pawl", Verb, lock.dir}
-	cmd.Stderr = errors
+	cmd.Stderr, cmd.Env = errors, job.Inherited // secrets are passed here only: nothing of it is stored, and other users cannot read it
 	cmd.ExtraFiles = []*os.File{lock.file, key}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	return cmd, cmd.Start()

@@ -161,7 +161,7 @@ func TestBeginningWithoutItsRecord(t *testing.T) {
 			if string(status.State) != c.want || status.HasBegun() != (status.State == Lost) || status.Begun != nil {
 				t.Errorf("%+v, want %s", status, c.want)
 			}
-			if _, _, err := Sweep(a.dir); err != nil {
+			if _, _, err := Sweep(a.dir, ""); err != nil {
 				t.Errorf("sweep: %v", err)
 			}
 		})
@@ -314,7 +314,7 @@ func TestLeftovers(t *testing.T) {
 func TestTimeout(t *testing.T) {
 	a := sh(t, "while :; do echo noise; sleep 0.05; done")
 	a.job.Timeout, a.job.Grace = pawl.Duration(500*time.Millisecond), pawl.Duration(time.Minute)
-	if exit := a.run(); exit.Reason != pawl.ReasonTimeout || exit.Seconds > 3 || !strings.Contains(exit.Why, "limit 500ms") {
+	if exit := a.run(); exit.Reason != pawl.ReasonTimeout || exit.Seconds > 3 || !strings.Contains(exit.Why, "timeout: 500ms") {
 		t.Errorf("exit %+v", exit)
 	}
 }
@@ -399,7 +399,7 @@ func TestChecks(t *testing.T) {
 		if len(exit.Checks) != 2 || exit.Checks[0].Exit != -1 || exit.Checks[1].Exit != 0 || *exit.Exit != 0 {
 			t.Errorf("exit %+v", exit)
 		}
-		if !strings.Contains(exit.Checks[0].Output, "limit 300ms") {
+		if !strings.Contains(exit.Checks[0].Output, "timeout: 300ms") {
 			t.Errorf("output %q", exit.Checks[0].Output)
 		}
 	})
@@ -488,7 +488,7 @@ func TestHeartbeat(t *testing.T) {
 	}
 	a.no(Kill(a.dir))
 	a.no(Attach(a.dir).Wait(a.soon()))
-	_, left, err := Sweep(a.dir)
+	_, left, err := Sweep(a.dir, "")
 	if err != nil || left != nil {
 		t.Errorf("sweep: left %v, %v", left, err)
 	}

@@ -55,7 +55,7 @@ func TestSurvivors(t *testing.T) {
 	}
 	begun.Supervisor.BootID, begun.Cgroup = boot, cgroup
 	a.rewrite(begun)
-	Sweep(a.dir)
+	Sweep(a.dir, "")
 	if left := a.survivors(); cgroup != "" && !slices.Equal(left, nil) {
 		t.Errorf("left: %v", left)
 	}
@@ -72,5 +72,5 @@ func TestSurvivorsOfALiveAttempt(t *testing.T) {
 	}
 	a.no(Kill(a.dir))
 	a.no(running.Wait(a.soon()))
-	Sweep(a.dir)
+	Sweep(a.dir, "")
 }

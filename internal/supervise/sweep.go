@@ -21,14 +21,18 @@ const sweepWait = 2 * time.Second
 // processes killed, and the processes left: those that could not be killed, and those that may belong to the attempt
 // without proof. Without a cgroup, Sweep cannot find a process that left the session, cleared its environment and lost
 // its parent. After a restart of the system there is nothing to do.
-func Sweep(dir string) (killed int, left []int, err error) {
+//
+// The attempt's records may be forged, so they prove nothing about a process by themselves: token is the one in the journal, and
+// the records of another attempt do not count. Where processes hide their environments (macOS), Sweep has to believe the
+// records about the session. With an empty token that in the record of the job counts.
+func Sweep(dir string, token pawl.Token) (killed int, left []int, err error) {
 	status, err := Probe(dir)
 	switch {
 	case err != nil:
 		return 0, nil, fmt.Errorf("sweep: %w", err)
 	case status.State == Live:
 		return 0, nil, &pawl.Error{Kind: pawl.KindHeld, Err: fmt.Errorf("sweep: the supervisor of %s is alive", dir)}
-	case status.Begun == nil || !isRecordOf(dir, status.Begun) || !process.SameBoot(status.Begun.Supervisor):
+	case status.Begun == nil || token != "" && status.Begun.Token != token || !isRecordOf(dir, status.Begun) || !process.SameBoot(status.Begun.Supervisor):
 		return 0, nil, nil
 	}
 	if _, err := process.Find(status.Begun.Supervisor); errors.Is(err, process.ErrOtherNamespace) {
@@ -48,7 +52,10 @@ func Sweep(dir string) (killed int, left []int, err error) {
 // isRecordOf reports whether begun.json is of the attempt in a folder: it has the token of the job that the engine wrote
 // there. Without a job, which a crash of the machine may lose, there is nothing to compare.
 func isRecordOf(dir string, begun *pawl.Begun) bool {
-	job := ReadJob(dir)
+	return isOfJob(begun, ReadJob(dir))
+}
+
+func isOfJob(begun *pawl.Begun, job *pawl.Job) bool {
 	return validToken(begun.Token) && (job == nil || job.Token == begun.Token)
 }
 
@@ -95,21 +102,29 @@ func sweepTable(dir string, begun pawl.Begun) (killed int, left []int, err error
 }
 
 // lastBeat returns when the supervisor was last known to be alive, as time since the system's start; 0 if it wrote no
-// heartbeat.
+// heartbeat. It returns 0 also where environments are readable: then a session needs a member with the token, which no file
+// can give to a process, and the heartbeat would let whoever writes here name any session.
 func lastBeat(dir string, token pawl.Token) (time.Duration, error) {
-	beat, err := readRecord[pawl.Beat](filepath.Join(dir, pawl.BeatFile))
-	if err != nil || beat == nil || beat.Token != token {
-		return 0, err
+	if process.ReadsEnviron {
+		return 0, nil
 	}
-	return time.Duration(beat.Uptime * float64(time.Second)), nil
+	beat, err := readRecord[pawl.Beat](filepath.Join(dir, pawl.BeatFile))
+	return aliveAt(beat, token), err
+}
+
+func aliveAt(beat *pawl.Beat, token pawl.Token) time.Duration {
+	if beat == nil || beat.Token != token {
+		return 0
+	}
+	return time.Duration(beat.Uptime * float64(time.Second))
 }
 
 // victims returns the processes in the table that belong to the attempt, and those that may. It is pure except for
 // carries, which reports whether a process has a variable in its environment.
 //
 // The session of the attempt has the number of its supervisor, and that number may be in use by another session now.
-// But no process can join a session from outside. So a session member that started while the supervisor was alive, or
-// that has the token, belongs to the attempt; while it lives, its session's number is not reused, so it proves all
+// But no process can join a session from outside. So a session member that has the token, or that started while the
+// supervisor was alive, belongs to the attempt; while it lives, its session's number is not reused, so it proves all
 // other members.
 //
 // This process and its ancestors are never victims: a step may have started them.

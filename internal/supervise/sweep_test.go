@@ -20,7 +20,7 @@ func (a *attempt) lose() *pawl.Begun {
 	a.waitFor("leader", "child", "session", "group", "nameless", "daemon")
 	status, err := Probe(a.dir)
 	a.no(err)
-	if _, _, err := Sweep(a.dir); pawl.KindOf(err) != pawl.KindHeld {
+	if _, _, err := Sweep(a.dir, ""); pawl.KindOf(err) != pawl.KindHeld {
 		a.Errorf("sweep of a live attempt: %v", err)
 	}
 	a.no(Kill(a.dir))
@@ -57,14 +57,14 @@ func TestSweepWithCgroup(t *testing.T) {
 	if begun.Cgroup == "" {
 		t.Skip("no writable cgroup v2 here")
 	}
-	killed, left, err := Sweep(a.dir)
+	killed, left, err := Sweep(a.dir, "")
 	if err != nil || left != nil || killed < 5 || a.survivors() != nil { // who is just dying may be counted too
 		t.Errorf("killed %d, left %v, %v; alive: %v", killed, left, err, a.survivors())
 	}
 	if _, err := os.Stat(begun.Cgroup); !os.IsNotExist(err) {
 		t.Errorf("the cgroup stays: %v", err)
 	}
-	if killed, left, err := Sweep(a.dir); killed != 0 || left != nil || err != nil {
+	if killed, left, err := Sweep(a.dir, ""); killed != 0 || left != nil || err != nil {
 		t.Errorf("again: killed %d, left %v, %v", killed, left, err)
 	}
 }
@@ -76,13 +76,13 @@ func TestSweepWithoutCgroup(t *testing.T) {
 	cgroup := begun.Cgroup
 	begun.Cgroup = ""
 	a.rewrite(begun)
-	killed, left, err := Sweep(a.dir)
+	killed, left, err := Sweep(a.dir, "")
 	if err != nil || left != nil || killed != 4 || !slices.Equal(a.survivors(), []string{"daemon"}) {
 		t.Errorf("killed %d, left %v, %v; alive: %v", killed, left, err, a.survivors())
 	}
 	begun.Cgroup = cgroup
 	a.rewrite(begun)
-	Sweep(a.dir)
+	Sweep(a.dir, "")
 }
 
 func TestSweepSparesWhatIsNotOurs(t *testing.T) {
@@ -99,13 +99,13 @@ func TestSweepSparesWhatIsNotOurs(t *testing.T) {
 		changed := begun
 		change(&changed)
 		a.rewrite(changed)
-		killed, _, err := Sweep(a.dir)
+		killed, _, err := Sweep(a.dir, "")
 		if killed != 0 || !slices.Equal(a.survivors(), before) || (err != nil) != (name == "another pid namespace") {
 			t.Errorf("%s: killed %d, %v; alive: %v", name, killed, err, a.survivors())
 		}
 	}
 	a.rewrite(begun)
-	Sweep(a.dir)
+	Sweep(a.dir, "")
 }
 
 func TestVictims(t *testing.T) {

@@ -1,9 +1,12 @@
 package supervise
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -23,6 +26,8 @@ const drainWait = 100 * time.Millisecond
 // task is one command with its limits.
 type task struct {
 	command  []string
+	script   string // for the job's shell, instead of command
+	file     string // name of a file for the script
 	out, err string // output files; the same path twice: both streams in one file
 	limits   watchdog.Limits
 	path     string // PATH, if it differs from the job's
@@ -63,21 +68,37 @@ func (s *supervisor) runTask(t task) ending {
 }
 
 func (s *supervisor) start(t task) error {
+	if t.script != "" {
+		var err error
+		if t.command, err = ScriptCommand(&s.job, t.script, filepath.Join(s.dir, t.file)); err != nil {
+			return err
+		}
+	}
 	out, err := openLog(t.out)
 	if err != nil {
 		return err
 	}
 	defer out.Close()
-	errors, err := openLog(t.err)
+	complaints, err := openLog(t.err)
 	if err != nil {
 		return err
 	}
-	defer errors.Close()
+	defer complaints.Close()
 	env := s.job.Env
 	if t.path != "" {
 		env = overlay(env, []string{"PATH=" + t.path})
 	}
-	return s.tree.start(t.command, s.job.Dir, env, out, errors)
+	err = s.tree.start(t.command, s.job.Dir, env, out, complaints)
+	shell := s.job.Shell.Or(s.job.RunShell)
+	switch missing, ok := errors.AsType[*exec.Error](err); {
+	case t.script == "" || err == nil:
+		return err
+	case ok:
+		return fmt.Errorf("shell %q: %s is not installed; install it, or change \"shell\" in the plan", shell, missing.Name)
+	case shell.ReadsFile():
+		return fmt.Errorf("shell %q: %w", shell, err)
+	}
+	return err
 }
 
 // openLog opens an output file for a child. The child writes to a regular file, so nothing has to copy its output, and
@@ -177,7 +198,7 @@ func (s *supervisor) check(name, log string) (run pawl.CheckRun, abort *pawl.Abo
 	}
 	began := time.Now()
 	ended := s.runTask(task{
-		command: []string{"/bin/sh", "-c", s.job.Checks[name]}, out: log, err: log, limits: watchdog.Limits{Timeout: limit}, path: s.job.CheckPath,
+		script: s.job.Checks[name], file: strings.TrimSuffix(filepath.Base(log), ".log") + "-" + pawl.ScriptFile, out: log, err: log, limits: watchdog.Limits{Timeout: limit}, path: s.job.CheckPath,
 	})
 	run = pawl.CheckRun{Name: name, Exit: -1, Seconds: time.Since(began).Seconds(), Output: lastOutput(log)}
 	if ended.cause == nil {

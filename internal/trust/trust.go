@@ -62,6 +62,8 @@ type Standing struct {
 	Reason string // why the project is not trusted; empty if it is
 	Moved  string // the recorded path, if the project has moved since
 	Copy   bool   // the reason is that another folder holds the same value
+
+	Replaced bool // .pawl is another folder than the recorded one: it was moved, restored, or its device has another number
 }
 
 // Trusted reports whether the project is trusted.
@@ -81,7 +83,7 @@ func Check(home string) Standing {
 		return Standing{Reason: err.Error()}
 	}
 	root := filepath.Dir(home)
-	if isBelow(folder, root) {
+	if userdir.Within(folder, root) {
 		return Standing{Reason: fmt.Sprintf("the state folder %s lies in the project", folder)}
 	}
 	record, err := readRecord(folder)
@@ -110,6 +112,20 @@ func (s *Standing) compare(root, value string) {
 			s.Moved = s.Path
 		}
 	}
+	device, inode := identityOf(home(root))
+	s.Replaced = s.Moved != "" || s.Device != device || s.Inode != inode
+}
+
+// identityOf returns the device and the inode of a folder; 0 if they are unknown.
+func identityOf(folder string) (device, inode uint64) {
+	info, err := os.Lstat(folder)
+	if err != nil {
+		return 0, 0
+	}
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+		return uint64(stat.Dev), stat.Ino
+	}
+	return 0, 0
 }
 
 // home returns the .pawl folder of a project.
@@ -153,11 +169,16 @@ func readValue(home string) (value, reason string) {
 	if err != nil {
 		return "", err.Error()
 	}
-	value = strings.TrimSpace(string(data))
-	if raw, err := hex.DecodeString(value); err != nil || len(raw) != valueSize {
-		return "", fmt.Sprintf("%s does not hold a value of pawl", filepath.Join(home, File))
+	if value, ok := parseValue(data); ok {
+		return value, ""
 	}
-	return value, ""
+	return "", fmt.Sprintf("%s does not hold a value of pawl", filepath.Join(home, File))
+}
+
+func parseValue(data []byte) (value string, ok bool) {
+	value = strings.TrimSpace(string(data))
+	raw, err := hex.DecodeString(value)
+	return value, err == nil && len(raw) == valueSize
 }
 
 // folderOf returns the folder of the user's data about the project that holds value.
@@ -173,12 +194,14 @@ func readRecord(folder string) (Record, error) {
 	if err != nil {
 		return Record{}, err
 	}
-	var r Record
-	if err := json.Unmarshal(data, &r); err != nil {
+	r, err := parseRecord(data)
+	if err != nil {
 		return Record{}, fmt.Errorf("read %s: %w", recordPath(folder), err)
 	}
 	return r, nil
 }
+
+func parseRecord(data []byte) (r Record, err error) { return r, json.Unmarshal(data, &r) }
 
 // Grant trusts the project at root from now on: it writes the record, then the project's value. An existing value is kept unless
 // fresh is set. The caller holds the project's edit lock.
@@ -195,7 +218,7 @@ func Grant(root, project, how string, fresh bool, now time.Time) (Standing, erro
 	if err != nil {
 		return Standing{}, err
 	}
-	if isBelow(folder, root) {
+	if userdir.Within(folder, root) {
 		return Standing{}, fmt.Errorf("the state folder %s lies in the project: set PAWL_STATE to a folder outside", folder)
 	}
 	r, err := readRecord(folder)
@@ -206,9 +229,7 @@ func Grant(root, project, how string, fresh bool, now time.Time) (Standing, erro
 	if host := Host(); !slices.Contains(r.Hosts, host) {
 		r.Hosts = append(r.Hosts, host)
 	}
-	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
-		r.Device, r.Inode = uint64(stat.Dev), stat.Ino
-	}
+	r.Device, r.Inode = identityOf(home(root))
 	if err := r.write(folder); err != nil {
 		return Standing{}, err
 	}
@@ -244,7 +265,17 @@ func (r Record) write(folder string) error {
 	return disk.Replace(recordPath(folder), append(data, '\n'))
 }
 
-// Update changes the record of a trusted project, for example after a move.
+// Mend records where a trusted project is now.
+func (s *Standing) Mend(root string) error {
+	err := s.Update(func(r *Record) {
+		r.Path = root
+		r.Device, r.Inode = identityOf(home(root))
+	})
+	s.Replaced = s.Replaced && err != nil
+	return err
+}
+
+// Update changes the record of a trusted project.
 func (s *Standing) Update(change func(*Record)) error {
 	changed := s.Record
 	change(&changed)
@@ -302,12 +333,6 @@ func Host() string {
 		}
 	}
 	return machineID()
-}
-
-// isBelow reports whether path is folder or lies in it.
-func isBelow(path, folder string) bool {
-	rel, err := filepath.Rel(folder, path)
-	return err == nil && rel != ".." && !strings.HasPrefix(rel, "../")
 }
 
 func sameFolder(a, b string) bool {

@@ -3,6 +3,7 @@ package view
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"pawl"
 )
@@ -16,7 +17,7 @@ func (v *run) checkpointFile() []byte {
 	}
 	p := v.newPage("Checkpoint of run " + string(v.Run))
 	p.add("\n")
-	p.fact("Status", string(v.status), because(v.Why))
+	v.addStatus(p)
 	p.fact("Position", v.position())
 	p.fact("Last activity", formatTime(v.Updated))
 	if c := v.LastSave; c != nil {
@@ -43,7 +44,8 @@ func (v *run) addGate(p *page, g *pawl.GateState) {
 	p.add("\n")
 	p.fact("Opened", formatTime(g.Opened))
 	p.fact("Expires", formatTime(g.Expires))
-	p.fact(expectLabel(g), inline(g.Expect))
+	label := g.ExpectLabel()
+	p.fact(strings.ToUpper(label[:1])+label[1:], inline(g.Expect))
 	p.fact("To review", shown(g.Shown))
 	for _, c := range g.Checks {
 		p.fact("Check "+inline(c.Name), passed(c))
@@ -57,14 +59,6 @@ func (v *run) addGate(p *page, g *pawl.GateState) {
 	}
 	p.fact("Approve", code("pawl approve "+string(g.ID)))
 	p.fact("Reject", code("pawl reject "+string(g.ID)+" -m WHY"))
-}
-
-// expectLabel names the text that comes with a gate's question.
-func expectLabel(g *pawl.GateState) string {
-	if g.Purpose == pawl.ForRepeat {
-		return "Reason"
-	}
-	return "Acceptance hint"
 }
 
 func passed(c pawl.CheckRun) string {

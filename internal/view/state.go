@@ -23,7 +23,7 @@ func (v *run) addFacts(p *page) {
 	p.add("\n")
 	p.fact("Plan", inline(v.Name))
 	p.fact("Goal", inline(v.Goal))
-	p.fact("Status", string(v.status), because(v.Why))
+	v.addStatus(p)
 	if len(v.plan.Phases) > 0 {
 		percent := v.Percent(v.plan)
 		p.fact("Position", formatPosition(v.Position(v.plan)))
@@ -45,6 +45,16 @@ func (v *run) addFacts(p *page) {
 		p.fact("Rejected events", number(v.RejectedCount), "; see `pawl verify`")
 	}
 	p.fact("To do", v.hint())
+}
+
+// addStatus adds the status. A view cannot tell whether the agent of a session is alive.
+func (v *run) addStatus(p *page) {
+	if v.Kind == pawl.SessionRun && !v.Ended() {
+		p.fact("Status", "session without a plan; `pawl status` shows whether its agent is alive")
+		return
+	}
+	word, why := v.Standing(v.Engine != nil)
+	p.fact("Status", word, because(why))
 }
 
 func because(why string) string {
@@ -84,10 +94,21 @@ func spent(seconds float64, usage pawl.Usage) string {
 // hint returns what a person can do next, with the command.
 func (v *run) hint() string {
 	run := string(v.Run)
+	if v.Rollback != nil && v.status != pawl.StatusWaiting {
+		return "`pawl rollback` continues the rollback"
+	}
+	if v.Restore != nil {
+		return "`pawl restore` finishes the restore"
+	}
 	switch v.status {
 	case pawl.StatusCompleted:
 		return "nothing; `pawl stats " + run + "` shows time and cost"
 	case pawl.StatusFailed:
+		for _, s := range v.steps {
+			if s.state != nil && s.state.Status == pawl.FailedForGood {
+				return code("pawl retry "+string(s.ID)+" --run "+run) + ", then `pawl resume " + run + "`"
+			}
+		}
 		return "`pawl retry STEP --run " + run + "`, then `pawl resume " + run + "`"
 	case pawl.StatusWaiting:
 		return "answer or resolve what is listed below"
@@ -206,7 +227,7 @@ func (v *run) addSteps(p *page) {
 		if st == nil {
 			st = &pawl.StepState{Status: pawl.Pending}
 		}
-		p.row(mark(st.Status), s.title(), string(st.Status), items(st.Items), count(st.Attempts), formatSeconds(st.Seconds), note(st))
+		p.row(mark(st.Status), s.title(), string(st.Status), items(st.Items), count(st.Attempts), formatSeconds(st.Seconds), v.note(s.ID, st))
 	}
 }
 
@@ -230,7 +251,7 @@ func items(it *pawl.ItemsState) string {
 	if it == nil {
 		return ""
 	}
-	text := number(it.Count) + " of " + number(it.Total)
+	text := number(it.Count) + " of " + number(it.Size())
 	if len(it.Failed) > 0 {
 		text += ", " + number(len(it.Failed)) + " failed"
 	}
@@ -245,10 +266,17 @@ func count(n int) string {
 }
 
 // note returns the most important remark about a step.
-func note(st *pawl.StepState) string {
+func (v *run) note(id pawl.StepID, st *pawl.StepState) string {
+	why, gate := v.RerunText(id), v.WithdrawnGate(id)
 	switch {
 	case len(st.Changed) > 0:
-		return "edited since: " + inline(strings.Join(st.Changed, ", "))
+		return "edited or deleted since: " + inline(strings.Join(st.Changed, ", "))
+	case gate != nil:
+		return inline(gate.WithdrawnText())
+	case why != "" && st.Status == pawl.Pending:
+		return inline(why)
+	case st.Status == pawl.Skipped:
+		return inline(st.Why)
 	case st.Why != "":
 		return inline(st.Why)
 	case st.Retries.Live == nil && st.Retries.Last != nil && !st.Finished():

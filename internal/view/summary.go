@@ -27,7 +27,7 @@ func (v *run) summaryFile(s step) []byte {
 	p.fact("Attempts", count(st.Attempts))
 	p.fact("Items", items(st.Items))
 	p.fact("Accepted as done", inline(st.Adopted))
-	p.fact("Edited since", inline(strings.Join(st.Changed, ", ")))
+	p.fact("Edited or deleted since", inline(strings.Join(st.Changed, ", ")))
 	p.fact("Undo", code(st.Undo))
 	if st.Summary != "" {
 		p.add("\n")

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"path/filepath"
 	"time"
@@ -73,8 +74,12 @@ func readJSON(path string, value any) error {
 		return err
 	}
 	defer f.Close()
-	if err := json.NewDecoder(f).Decode(value); err != nil {
+	if err := firstValue(f, value); err != nil {
 		return fmt.Errorf("read %s: %w", path, err)
 	}
 	return nil
+}
+
+func firstValue(r io.Reader, value any) error {
+	return json.NewDecoder(io.LimitReader(r, disk.RecordLimit)).Decode(value)
 }

@@ -118,11 +118,14 @@ func overdue(seen Observation, limits Limits) bool {
 }
 
 func overdueEvidence(seen Observation, limits Limits) string {
-	last := "no progress at all"
-	if seen.Progress > 0 {
-		last = fmt.Sprintf("last progress %s ago", round(seen.Now-seen.Progress))
+	text := fmt.Sprintf("timed out after %s (timeout: %s", round(seen.Now), pawl.Duration(limits.Timeout))
+	switch {
+	case seen.Progress == 0:
+		return text + "; it reported no progress)"
+	case limits.Grace > 0 && seen.Now >= limits.Timeout+limits.Grace:
+		return text + fmt.Sprintf(", and %s more while it made progress)", pawl.Duration(limits.Grace))
 	}
-	return fmt.Sprintf("ran for %s (limit %s, grace %s), %s", round(seen.Now), limits.Timeout, limits.Grace, last)
+	return text + fmt.Sprintf("; its last progress was %s before)", round(seen.Now-seen.Progress))
 }
 
 // idle returns how long the step has been inactive.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"pawl"
 
 	"pawl/internal/config"
 	"pawl/internal/project"
@@ -46,7 +47,7 @@ func (b *bench) dryRun() ([]line, error) {
 // dryParts measures the parts, each against opening the run.
 func (b *bench) dryParts(p *project.Project, r *runs.Run, rounds int) (lines []line, err error) {
 	open := afresh(func() error { return openRun(b, p, r.State.Run) })
-	change, err := resume.DiffPlan(p, r)
+	change, err := resume.DiffPlan(p, r, pawl.GivenValues{})
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +55,7 @@ func (b *bench) dryParts(p *project.Project, r *runs.Run, rounds int) (lines []l
 		name string
 		do   func() error
 	}{
-		{"comparing plan, inputs and outputs", func() error { _, err := resume.DiffPlan(p, r); return err }},
+		{"comparing plan, inputs and outputs", func() error { _, err := resume.DiffPlan(p, r, pawl.GivenValues{}); return err }},
 		{"gathering, validating, judging", func() error {
 			_, err := resume.Examine(b, p, r, change, config.Snapshots{}, nil)
 			return err

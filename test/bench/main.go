@@ -88,9 +88,9 @@ func (b *bench) build() error {
 		return err
 	}
 	b.pawl, b.hookProgram, b.nothing = filepath.Join(b.dir, "pawl"), filepath.Join(b.dir, version.HookProgram), filepath.Join(b.dir, "nothing")
-	const flags = "-s -w -X pawl/internal/version.stamp=pawl-sources:bench" // as the Makefile builds them
+	const flags = "-s -w -X pawl/internal/version.stamp=pawl-sources:bench" // as in the Makefile
 	for out, what := range map[string]string{b.pawl: "pawl/cmd/pawl", b.hookProgram: "pawl/cmd/pawl-hook", b.nothing: source} {
-		cmd := exec.Command("go", "build", "-trimpath", "-ldflags", flags, "-o", out, what)
+		cmd := exec.Command("go", "build", "-ldflags", flags, "-o", out, what)
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if text, err := cmd.CombinedOutput(); err != nil {
 			return fmt.Errorf("build %s: %w\n%s", what, err, text)

@@ -156,7 +156,7 @@ func build(ctx context.Context, dir string) (string, error) {
 	}
 	pawl := filepath.Join(dir, "pawl")
 	build := exec.CommandContext(ctx, "go", "build", "-o", pawl, "./cmd/pawl")
-	build.Dir = strings.TrimSpace(string(root))
+	build.Dir, build.Env = strings.TrimSpace(string(root)), append(os.Environ(), "CGO_ENABLED=0")
 	if said, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build pawl: %w\n%s", err, said)
 	}

@@ -31,7 +31,7 @@ func TestMain(m *testing.M) { os.Exit(storytest.Main(m)) }
 const (
 	marker = "PLANTED" // is in every text of the attacker's
 	key    = "sk-ant-api03-notARealKey-0123456789abcdefghijklmnopqrstuvwxyz"
-	limit  = 5 * time.Second // for each command
+	limit  = 20 * time.Second // for each command: a longer one hangs
 
 	// told is all that an agent's user sees in an untrusted project.
 	told = "pawl: not recording here, this folder's .pawl is not trusted"
@@ -175,7 +175,7 @@ func (w *world) refused(r result, hint string) {
 // quoted requires that a reading command marks all that it prints.
 func (w *world) quoted(r result) {
 	w.Helper()
-	for line := range strings.Lines(r.out) {
+	for line := range strings.Lines(strings.TrimSuffix(r.out, "\n\npawl trust\n")) {
 		if !strings.HasPrefix(line, "> ") {
 			w.Errorf("%s printed the unquoted line %q", r.what, clip(line))
 			break
@@ -305,7 +305,7 @@ func (w *world) onlyLog(before, tree map[string]string) {
 		return
 	}
 	for line := range strings.Lines(w.read(path)) {
-		if !strings.HasSuffix(line, " "+told+"\n") && !strings.HasSuffix(line, "/.pawl is a symbolic link, which pawl does not follow\n") {
+		if !strings.HasSuffix(line, " "+told+"\n") && !strings.HasSuffix(line, " this folder's .pawl is a symbolic link, which pawl does not follow\n") {
 			w.Errorf("hook.log: %q", line)
 		}
 	}

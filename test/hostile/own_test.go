@@ -110,6 +110,9 @@ var shapes = map[string]func(w *world, path string, folder bool) error{
 		}
 		return os.Symlink(w.path("victim", "file"), path)
 	},
+	"hard link": func(w *world, path string, _ bool) error {
+		return os.Link(w.path("victim", "file"), strings.TrimSuffix(path, "/"))
+	},
 	"dangling link": func(w *world, path string, _ bool) error { return os.Symlink(w.path("victim", "new"), path) },
 	"pipe":          func(_ *world, path string, _ bool) error { return exec.Command("mkfifo", path).Run() },
 	"device":        func(_ *world, path string, _ bool) error { return os.Symlink("/dev/zero", path) },
@@ -211,8 +214,7 @@ func makeProject(t testing.TB, dir string, scripts ...string) error {
 		if out, err := cmd.CombinedOutput(); err != nil {
 			return fmt.Errorf("make %s: %w\n%s", dir, err, out)
 		}
-		killIn(dir)
-		if !storytest.Until(func() bool { return len(storytest.RunningIn(dir)) == 0 }) {
+		if !storytest.Until(func() bool { killIn(dir); return len(storytest.RunningIn(dir)) == 0 }) { // a process may start another meanwhile
 			return fmt.Errorf("processes in %s have not ended", dir)
 		}
 	}

@@ -11,7 +11,6 @@ import (
 	"syscall"
 	"testing"
 
-	"pawl/internal/trust"
 	"pawl/test/stories/storytest"
 )
 
@@ -123,47 +122,6 @@ func (w *world) giveAway(uid int, folders ...string) {
 	w.as = &syscall.Credential{Uid: uint32(uid), Gid: uint32(uid)}
 }
 
-// TestOtherOwner requires that a .pawl of another user is never adopted, not even with a yes. A user who is not root cannot give
-// files away: then the rule is tested alone.
-func TestOtherOwner(t *testing.T) {
-	t.Parallel()
-	if os.Geteuid() != 0 {
-		if trust.OwnerAllowed(os.Geteuid() + 1) {
-			t.Error("another user's folder is allowed")
-		}
-		return
-	}
-	for name, make := range map[string]func(w *world){
-		"all of the project":         func(w *world) { w.sh(`chown -R 54321 .`) },
-		"only .pawl":                 func(w *world) { w.sh(`chown -R 54321 .pawl`) },
-		"root in a user's project":   func(w *world) { w.sh(`chown -R 54321 .`); w.env = append(w.env, "SUDO_UID=54322") },
-		"a shared folder with t-bit": func(w *world) { w.shareAbove() },
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := newHostile(t)
-			make(w)
-			w.unharmed(true, func() {
-				w.silent("claude", false)
-				w.refused(w.pawl("resume"), "")
-				w.refused(w.pawl("run", "--", "true"), "")
-				r := w.pawl("trust", "--yes")
-				if r.code != 5 || !strings.Contains(r.errOut, "belongs to another user") {
-					t.Errorf("%+v", r)
-				}
-			})
-		})
-	}
-}
-
-// shareAbove moves the attacker's .pawl to a folder that all users share, and has another user work in a folder below it.
-func (w *world) shareAbove() {
-	w.Helper()
-	w.sh(`chown -R 54321 .; chmod 1777 .; chmod -R a+rwX .pawl; mkdir mine; chown 65534 mine; mkdir -p "$W/state"`)
-	w.giveAway(65534, w.path("home"), w.path("state"), w.path("work", "mine"))
-	w.root = w.path("work", "mine")
-}
-
 // TestPawlFolder replaces .pawl itself.
 func TestPawlFolder(t *testing.T) {
 	t.Parallel()
@@ -187,7 +145,8 @@ func TestPawlFolder(t *testing.T) {
 					w.refused(w.pawl(strings.Fields(line)...), "")
 				}
 				for _, agent := range agentNames {
-					if r := w.run(w.payload(agent, "SessionStart"), storytest.PawlHook(t), "hook", agent); strings.Contains(r.out, marker) || r.code != 0 {
+					if r := w.run(w.payload(agent, "SessionStart"), storytest.PawlHook(t), "hook", agent); strings.Contains(r.out, marker) || r.code != 0 ||
+						agent == "claude" && !strings.Contains(r.out, "pawl: not recording here, this folder's .pawl is a symbolic link") {
 						t.Errorf("%+v", r)
 					}
 				}

@@ -3,8 +3,12 @@
 package hostile
 
 import (
+	"encoding/json"
+	"fmt"
+	"hash/crc32"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -95,7 +99,7 @@ func TestPulls(t *testing.T) {
 func (w *world) toldNothing(who, text string) {
 	w.Helper()
 	for line := range strings.SplitSeq(strings.ReplaceAll(text, `\n`, "\n"), "\n") {
-		if strings.Contains(line, marker) && !strings.Contains(line, "not checked: MEMORY.md") && !strings.Contains(line, "it reported done (") {
+		if strings.Contains(line, marker) && !strings.Contains(line, "not checked: MEMORY.md") {
 			w.Errorf("%s was told: %s", who, clip(line))
 		}
 	}
@@ -113,15 +117,47 @@ func TestForeignRun(t *testing.T) {
 				t.Errorf("%s: %+v", line, r)
 			}
 		}
-		for _, line := range []string{"status", "status planted", "log planted", "gates planted", "stats planted"} {
-			if r := w.pawl(strings.Fields(line)...); !strings.Contains(r.errOut, "unverified; to accept it: pawl adopt planted-") {
-				t.Errorf("%s: %+v", line, r)
-			}
+		for _, line := range []string{"log planted", "gates planted", "stats planted", "why planted", "explain --run planted", "output first --run planted", "checkpoints planted"} {
+			w.quotedRun(w.pawl(strings.Fields(line)...), "")
 		}
+		for _, line := range []string{"status", "status planted"} {
+			w.quotedRun(w.pawl(strings.Fields(line)...), "pawl adopt planted-")
+		}
+		if r := w.pawl("status", "planted", "--json"); !strings.Contains(r.out, `"unverified": true`) {
+			t.Errorf("status --json: %+v", r)
+		}
+		if r := w.pawl("runs"); !regexp.MustCompile(`(?m)^planted-\S+ +\S+ \(unverified\)`).MatchString(r.out) || !regexp.MustCompile(`(?m)^own-\S+ +waiting +`).MatchString(r.out) {
+			t.Errorf("runs: %+v", r)
+		}
+		if r := w.pawl("checkpoints", "--all"); !regexp.MustCompile(`\(planted-\S+, unverified\)\n`).MatchString(r.out) || !regexp.MustCompile(`\(own-\S+\)\n`).MatchString(r.out) {
+			t.Errorf("checkpoints: %+v", r)
+		}
+		w.refused(w.pawl("watch", "planted"), "pawl adopt planted-")
 		if r := w.pawl("adopt", "planted"); r.code != 2 || !strings.Contains(r.out, "> ") {
 			t.Errorf("adopt: %+v", r)
 		}
 	})
+}
+
+// quotedRun requires that a reading command quotes what it prints about a run from elsewhere, but for a last line that begins with next.
+func (w *world) quotedRun(r result, next string) {
+	w.Helper()
+	body, last, _ := strings.Cut(r.out, "\n\n"+next)
+	if next == "" {
+		body, last = r.out, ""
+	} else if strings.Count(last, "\n") != 1 {
+		w.Errorf("%s does not end with %q: %s", r.what, next, clip(r.out))
+	}
+	for line := range strings.Lines(body) {
+		if !strings.HasPrefix(line, "> ") {
+			w.Errorf("%s printed the unquoted line %q", r.what, clip(line))
+			break
+		}
+	}
+	if body == "" || next != "" && strings.Contains(r.out, "pawl resume") || !strings.Contains(r.errOut, "unverified; to accept it: pawl adopt planted-") {
+		w.Errorf("%+v", r)
+	}
+	w.clean(r)
 }
 
 // forgedJournals change the journal of the user's waiting run.
@@ -139,6 +175,12 @@ var forgedJournals = map[string]func(w *world, path string){
 		w.must(os.RemoveAll(w.path("state")))
 		w.must(os.Rename(w.path("away"), w.path("state")))
 		w.write(path, forged)
+	},
+	"an approval of the engine's": func(w *world, path string) { w.forgeApproval(path, `{"kind":"engine"}`, `,"auto":true`) },
+	"an approval of an agent's":   func(w *world, path string) { w.forgeApproval(path, `{"kind":"agent","name":"claude"}`, "") },
+	"an approval of nobody's":     func(w *world, path string) { w.forgeApproval(path, `{}`, "") },
+	"an approval with an escaped author": func(w *world, path string) {
+		w.forgeApproval(path, `{"kind":"per\u0073on","name":"victim"}`, "")
 	},
 	"an approval without a checksum": func(w *world, path string) {
 		w.sh(`echo '{"seq":99,"time":"2026-01-01T00:00:00Z","by":{"kind":"person"},"type":"gate.answered","data":{"gate":"x","answer":"approve"},"crc":"00000000"}' >> ` + path)
@@ -180,4 +222,25 @@ func TestForgedJournals(t *testing.T) {
 			}
 		})
 	}
+}
+
+// forgeApproval appends an answer to the gate of the user's waiting run, with right numbers and checksums.
+func (w *world) forgeApproval(path, by, more string) {
+	w.Helper()
+	text := w.read(path)
+	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	var last struct {
+		Seq   int    `json:"seq"`
+		Epoch int    `json:"epoch"`
+		CRC   string `json:"crc"`
+	}
+	w.must(json.Unmarshal([]byte(lines[len(lines)-1]), &last))
+	gate := regexp.MustCompile(`"type":"gate.opened","data":\{[^}]*"id":"([^"]+)"`).FindStringSubmatch(text)
+	if gate == nil {
+		w.Fatalf("no gate in %s", text)
+	}
+	body := fmt.Sprintf(`{"seq":%d,"batch":%d,"time":"2026-01-01T00:00:00.000000000Z","epoch":%d,"by":%s,"type":"gate.answered","data":{"gate":"%s","answer":"approved"%s}`,
+		last.Seq+1, last.Seq+1, last.Epoch, by, gate[1], more)
+	sum := crc32.Checksum([]byte(last.CRC+body), crc32.MakeTable(crc32.Castagnoli))
+	w.write(path, text+fmt.Sprintf("%s,\"crc\":\"%08x\"}\n", body, sum))
 }

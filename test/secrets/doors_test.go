@@ -197,7 +197,7 @@ func (h *house) commands() {
 	for door, args := range map[string][]string{
 		"learn": {"learn"}, "decide": {"decide"}, "decide -m": {"decide", "yes", "-m"}, "decide --question": {"decide", "yes", "--question"},
 		"block": {"block"}, "block --needs": {"block", "no ink", "--needs"}, "checkpoint -m": {"checkpoint", "-m"}, "ask": {"ask"},
-		"ask --expect": {"ask", "Which?", "--expect"}, "pause -m": {"pause", "-m"}, "retry -m": {"retry", "checks", "-m"}, "skip -m": {"skip", "checks", "-m"},
+		"ask --expect": {"ask", "Which?", "--expect"}, "pause -m": {"pause", "-m"}, "retry -m": {"retry", "checks", "-m"}, "skip -m": {"skip", "checks", "-m"}, "done -m": {"done", "checks", "-m"},
 		"unblock -m": {"unblock", "1", "-m"}, "review -m": {"review", "lines", "--by", "ann", "--score", "50", "-m"},
 	} {
 		for i, text := range h.texts(door, 12) {

@@ -144,7 +144,7 @@ func (t *torture) prepare() error {
 	t.pawl, t.faulty = filepath.Join(t.dir, "pawl"), filepath.Join(t.dir, "pawl-faults")
 	for _, args := range [][]string{{"-o", t.pawl}, {"-tags", "faults", "-o", t.faulty}} {
 		build := exec.Command("go", append(append([]string{"build"}, args...), "./cmd/pawl")...)
-		build.Dir = strings.TrimSpace(string(root))
+		build.Dir, build.Env = strings.TrimSpace(string(root)), append(os.Environ(), "CGO_ENABLED=0")
 		if said, err := build.CombinedOutput(); err != nil {
 			return fmt.Errorf("build pawl: %w\n%s", err, said)
 		}

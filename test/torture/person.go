@@ -201,11 +201,18 @@ func (c *trial) answers() string {
 	}
 	for _, g := range gates {
 		kind := "gate"
-		if g.Purpose == pawl.ForRepeat {
+		switch {
+		case g.Purpose == pawl.ForRepeat:
 			kind = "repeat"
+		case g.Purpose == pawl.ForPlan && strings.Contains(g.Expect, "rerun"): // the gate says what reruns
+			kind = "rerun"
 		}
-		c.stop(kind, pawl.AttemptRef{Step: g.Step, Item: g.Item}.Name(), g.Ask+" ("+g.Expect+")", g.Commands[0])
-		c.types(g.Commands[0])
+		command := g.Commands[0]
+		if strings.HasPrefix(command, "pawl approve ") {
+			command += " --yes" // there is no terminal to ask on
+		}
+		c.stop(kind, pawl.AttemptRef{Step: g.Step, Item: g.Item}.Name(), g.Ask+" ("+g.Expect+")", command)
+		c.types(command)
 	}
 	return "pawl resume"
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// outcome is how a case ended; of several ways, the worst. docs/recovery.md defines them.
+// outcome is how a case ended; of several ways, the worst. README.md defines them.
 type outcome int
 
 const (

@@ -20,6 +20,8 @@ type Agent struct {
 	Program string // program to start, found in PATH
 	Chooses bool   // it accepts an id for a new session, so that the id can be journaled before the agent starts
 
+	Credentials []string // variables with keys of its own provider
+
 	head    func(t Turn) []string        // arguments before the plan's
 	tail    func(t Turn) []string        // arguments after the plan's; nil: none
 	modest  []string                     // default permission arguments, if the plan's have none

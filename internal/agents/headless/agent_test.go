@@ -92,6 +92,9 @@ func FuzzStream(f *testing.F) {
 		f.Add(i, []byte(`{"type":"assistant","message":{"content":[null,5,{"type":"tool_use","input":{"command":""}}]}}`), -1, "SIGKILL")
 	}
 	f.Fuzz(func(t *testing.T, which int, out []byte, code int, signal string) {
+		if signal != "" {
+			signal = "SIGKILL" // the supervisor names it, not the agent
+		}
 		name := pawl.AgentNames[uint(which)%uint(len(pawl.AgentNames))]
 		agent, _ := headless.Find(name)
 		stream := agent.Read(headless.Turn{Session: "S", Resume: code%2 == 0, USD: 1})

@@ -12,7 +12,8 @@ import (
 // claude is Claude Code. It reports the cost of the whole session, but the tokens of the current process only.
 var claude = Agent{
 	Name: pawl.ClaudeCode, Program: "claude", Chooses: true, ends: true,
-	head: claudeArgs, out: claudeSays,
+	Credentials: []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"},
+	head:        claudeArgs, out: claudeSays,
 	modest:  []string{"--permission-mode", "acceptEdits"},
 	permits: []string{"--permission-mode", "--dangerously-skip-permissions"},
 	gone:    []string{"no conversation found"},

@@ -10,7 +10,8 @@ import (
 // permission: actions that its sandbox does not allow fail.
 var codex = Agent{
 	Name: pawl.CodexCLI, Program: "codex", ends: true,
-	head: codexArgs, tail: codexSession, out: codexSays,
+	Credentials: []string{"CODEX_API_KEY", "OPENAI_API_KEY"},
+	head:        codexArgs, tail: codexSession, out: codexSays,
 	modest: []string{"--sandbox", "workspace-write"},
 	permits: []string{
 		"-s", "--sandbox", "--dangerously-bypass-approvals-and-sandbox", "--approve-for-me", "-p", "--profile",

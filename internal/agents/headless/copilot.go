@@ -5,7 +5,8 @@ import "pawl"
 // copilot is Copilot CLI. It reports no cost, and tokens only for the answers of some models.
 var copilot = Agent{
 	Name: pawl.CopilotCLI, Program: "copilot", Chooses: true, ends: true,
-	head: copilotArgs, out: copilotSays,
+	Credentials: []string{"COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN"},
+	head:        copilotArgs, out: copilotSays,
 	modest:  []string{"--allow-tool=write"},
 	permits: []string{"--allow-all-tools", "--allow-all", "--yolo"},
 	gone:    []string{"no session, task, or name matched", "session not found"},

@@ -11,7 +11,8 @@ import (
 // commands are denied.
 var gemini = Agent{
 	Name: pawl.GeminiCLI, Program: "gemini", Chooses: true, ends: true,
-	head: geminiArgs, out: geminiSays,
+	Credentials: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"},
+	head:        geminiArgs, out: geminiSays,
 	modest:  []string{"--approval-mode", "auto_edit", "--allowed-tools=" + strings.Join(grants("run_shell_command(%s)"), ",")},
 	permits: []string{"--approval-mode", "-y", "--yolo"},
 	gone:    []string{"error resuming session", "invalid session identifier"},

@@ -12,7 +12,8 @@ import (
 // except in its log.
 var openCode = Agent{
 	Name: pawl.OpenCode, Program: "opencode",
-	head: openCodeArgs, out: openCodeSays, warns: openCodeWarns,
+	Credentials: []string{"OPENCODE_API_KEY", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY", "OPENROUTER_API_KEY"},
+	head:        openCodeArgs, out: openCodeSays, warns: openCodeWarns,
 	permits: []string{"--auto"},
 	gone:    []string{"session not found"},
 }

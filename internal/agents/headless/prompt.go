@@ -67,7 +67,7 @@ func (t Task) past(earlier pawl.Resume) string {
 		parts = append(parts, interrupted(earlier.Ended))
 	}
 	if earlier.Rejected != "" {
-		parts = append(parts, "A person rejected the result: "+earlier.Rejected)
+		parts = append(parts, "Why this step runs again: "+earlier.Rejected)
 	}
 	for _, a := range earlier.Answers {
 		parts = append(parts, fmt.Sprintf("Answer to the question %q: %s.", a.Ask, answer(a)))

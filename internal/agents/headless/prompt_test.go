@@ -62,7 +62,7 @@ func TestContinue(t *testing.T) {
 			[]string{"The task is not done, although success was reported", "- links: ./links", "Their output: check links failed (exit code 1): 3 broken", "Continue"},
 			[]string{"interrupted by"},
 		},
-		"rejected": {pawl.Resume{Rejected: "too formal"}, []string{"A person rejected the result: too formal", "Continue"}, []string{"interrupted by"}},
+		"rejected": {pawl.Resume{Rejected: "too formal"}, []string{"Why this step runs again: too formal", "Continue"}, []string{"interrupted by"}},
 		"answered": {
 			pawl.Resume{Answers: []pawl.GateReply{{Ask: "Which colour?", Answer: pawl.Chosen, Option: "red", Why: "warmer"}, {Ask: "Right?", Answer: pawl.Approved}}},
 			[]string{`Answer to the question "Which colour?": red (warmer).`, `"Right?": approved.`},

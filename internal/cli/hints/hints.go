@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"pawl"
+	"pawl/internal/cli/permission"
 	"pawl/internal/project"
 	"pawl/internal/runs"
 )
@@ -15,7 +16,7 @@ import (
 // The commands that use the current run unless they get a RUN: as their only argument, or with --run.
 var (
 	runAsArgument = []string{"brief", "gates", "log", "pause", "resume", "stats", "status", "stop", "watch", "why"}
-	runAsFlag     = []string{"answer", "approve", "block", "explain", "output", "reject", "retry", "review", "skip", "unblock"}
+	runAsFlag     = []string{"answer", "approve", "block", "done", "explain", "output", "reject", "retry", "review", "skip", "unblock"}
 )
 
 // WithRun returns a command with the run that it is about, unless it names one or needs none.
@@ -33,8 +34,26 @@ func WithRun(command string, run pawl.RunID) string {
 	return command
 }
 
-// Namer returns a function that names a run in the commands that would use another run without its name.
+// Namer returns a function that names a run in the commands that would use another run without its name. If a user must trust the
+// project or adopt the run first, it returns that command for each one that is refused before.
 func Namer(ctx context.Context, p *project.Project, run pawl.RunID) func(command string) string {
+	if !p.Trust.Trusted() {
+		return func(string) string { return "pawl trust" }
+	}
+	named := namer(ctx, p, run)
+	err := runs.RequireOwn(p, run)
+	if err == nil {
+		return named
+	}
+	return func(command string) string {
+		if words := strings.Fields(command); len(words) > 1 && words[0] == "pawl" && !permission.Reader(words[1]) {
+			return pawl.HintOf(err)
+		}
+		return named(command)
+	}
+}
+
+func namer(ctx context.Context, p *project.Project, run pawl.RunID) func(command string) string {
 	current, err := runs.FindRun(context.WithoutCancel(ctx), p, "")
 	if err == nil && current == run {
 		return func(command string) string { return command }
@@ -45,7 +64,7 @@ func Namer(ctx context.Context, p *project.Project, run pawl.RunID) func(command
 // For returns an error with a hint that names the run, if the hint would use another run without its name.
 func For(ctx context.Context, p *project.Project, run pawl.RunID, err error) error {
 	hint := pawl.HintOf(err)
-	if hint == "" || hint == WithRun(hint, run) {
+	if hint == "" || hint == WithRun(hint, run) || !p.Trust.Trusted() {
 		return err
 	}
 	if named := Namer(ctx, p, run)(hint); named != hint {

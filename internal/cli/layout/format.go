@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"pawl"
 )
 
 func TimeOrNil(t time.Time) *time.Time {
@@ -150,13 +148,4 @@ func WithoutNUL(data []byte) []byte {
 func WithoutSnapshot(note, why string) string {
 	why, _, _ = strings.Cut(why, "\n")
 	return strings.TrimPrefix(note+"; no snapshot: "+why, "; ")
-}
-
-// ReviewCommands returns the commands that give the missing reviews of a step, each with the minimum score.
-func ReviewCommands(id pawl.StepID, st *pawl.StepState) []string {
-	var commands []string
-	for _, name := range st.Unreviewed() {
-		commands = append(commands, fmt.Sprintf("pawl review %s --by %s --score N (minimum: %d of 100)", id, name, st.Minimum[name]))
-	}
-	return commands
 }

@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"slices"
+	"strings"
+	"time"
+
 	"pawl"
 	"pawl/internal/runs"
-	"slices"
-	"time"
 )
 
 // GateReport is an open gate with the commands that answer it.
@@ -25,6 +27,7 @@ type GateReport struct {
 	Checks   []pawl.CheckRun `json:"checks,omitempty"`
 	Opened   time.Time       `json:"opened_at"`
 	Expires  *time.Time      `json:"expires_at,omitempty"`
+	Note     string          `json:"note,omitempty"` // what has changed since it was opened
 	Commands []string        `json:"commands"`
 }
 
@@ -37,12 +40,19 @@ func GateReportOf(g *pawl.GateState) GateReport {
 
 // With returns the report with each command changed by a function.
 func (g GateReport) With(change func(command string) string) GateReport {
-	commands := make([]string, len(g.Commands))
-	for i, command := range g.Commands {
-		commands[i] = change(command)
-	}
-	g.Commands = commands
+	g.Commands = Changed(g.Commands, change)
 	return g
+}
+
+// Changed returns commands changed by a function, each once.
+func Changed(commands []string, change func(command string) string) []string {
+	changed := make([]string, 0, len(commands))
+	for _, command := range commands {
+		if command = change(command); !slices.Contains(changed, command) {
+			changed = append(changed, command)
+		}
+	}
+	return changed
 }
 
 func PrintGate(w io.Writer, g GateReport) {
@@ -52,7 +62,7 @@ func PrintGate(w io.Writer, g GateReport) {
 	}
 	fmt.Fprintf(w, "\n  %s\n", g.Ask)
 	if g.Expect != "" {
-		fmt.Fprintf(w, "  %s: %s\n", expectLabel(g.Purpose), g.Expect)
+		fmt.Fprintf(w, "  %s: %s\n", pawl.Gate{Purpose: g.Purpose}.ExpectLabel(), strings.ReplaceAll(g.Expect, "\n", "\n    "))
 	}
 	for _, path := range slices.Sorted(maps.Keys(g.Shown)) {
 		c := g.Shown[path]
@@ -72,20 +82,10 @@ func PrintGate(w io.Writer, g GateReport) {
 	if g.Expires != nil {
 		fmt.Fprintf(w, "  expires: %s\n", UTCWithZone(*g.Expires))
 	}
+	if g.Note != "" {
+		fmt.Fprintf(w, "  changed: %s\n", g.Note)
+	}
 	for _, command := range g.Commands {
 		fmt.Fprintf(w, "  %s\n", command)
 	}
-}
-
-// expectLabel says what the second text of a gate is: why pawl asks, or what to check.
-func expectLabel(p pawl.Purpose) string {
-	switch p {
-	case pawl.ForRepeat:
-		return "reason"
-	case pawl.ForUndo:
-		return "options"
-	case pawl.ForStart:
-		return "goal"
-	}
-	return "check for"
 }

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/term"
 
 	"pawl"
+	"pawl/internal/cli/hints"
 	"pawl/internal/cli/layout"
 	"pawl/internal/disk"
 	"pawl/internal/project"
@@ -39,6 +40,8 @@ type View struct {
 	begun   map[pawl.StepID]time.Time // when steps with items started or, at the earliest, when this view did
 	base    map[pawl.StepID]int       // finished items when this view began
 	files   []*tail                   // output of a run of one command
+	full    bool                      // CheckSpace has said that the disk is full
+	space   func() (disk.Space, error)
 }
 
 // New returns a view that prints to out, and what interrupts it to errOut.
@@ -47,6 +50,7 @@ func New(out, errOut io.Writer, p *project.Project) *View {
 		out: out, errOut: errOut, project: p, wake: make(chan struct{}, 1), done: make(chan struct{}), stop: make(chan struct{}),
 		printed: map[pawl.StepID]int{}, begun: map[pawl.StepID]time.Time{}, base: map[pawl.StepID]int{},
 	}
+	l.space = func() (disk.Space, error) { return disk.SpaceOf(p.Home()) }
 	if layout.IsTerminal(out) {
 		l.screen = &screen{out: layout.Unfiltered(out)}
 	}
@@ -71,6 +75,20 @@ func (l *View) Interrupted() {
 
 // Notice shows a line for the user that is no event, such as that the disk is full.
 func (l *View) Notice(text string) { fmt.Fprintf(l.errOut, "pawl: %s\n", layout.OneLine(text)) }
+
+// CheckSpace shows a line when the disk that holds .pawl has become full, and when it has space again. It is for a view of a run
+// that another process works on; an engine gives such notices itself.
+func (l *View) CheckSpace() {
+	space, err := l.space()
+	if full := err == nil && space.Full(); full != l.full {
+		l.full = full
+		if full {
+			l.Notice(fmt.Sprintf("the disk that holds .pawl is full: %s; pawl waits until there is space", space))
+		} else {
+			l.Notice("the disk that holds .pawl has space again")
+		}
+	}
+}
 
 // Begin starts to show a run from its current state.
 func (l *View) Begin(state *pawl.State, plan *pawl.Plan) {
@@ -152,8 +170,8 @@ func colourOf(t pawl.EventType) string {
 	return ""
 }
 
-// End stops the view and prints the outcome.
-func (l *View) End(state *pawl.State, plan *pawl.Plan, err error) {
+// End stops the view and prints the outcome. It returns err, without the hint to list the gates if it has just printed them.
+func (l *View) End(ctx context.Context, state *pawl.State, plan *pawl.Plan, err error) error {
 	close(l.stop)
 	<-l.done
 	if l.screen != nil {
@@ -161,19 +179,24 @@ func (l *View) End(state *pawl.State, plan *pawl.Plan, err error) {
 	}
 	if err == nil {
 		fmt.Fprintf(l.out, "run %s completed in %s (%s of step time)\n", state.Run, cmp.Or(layout.Seconds(state.Updated.Sub(state.Created).Seconds()), "0s"), cmp.Or(layout.Seconds(state.Spent.Seconds), "0s"))
-		return
+		return nil
 	}
-	if pawl.KindOf(err) == pawl.KindAtGate {
-		for _, g := range state.OpenGates() {
+	if open := state.OpenGates(); pawl.KindOf(err) == pawl.KindAtGate && len(open) > 0 {
+		onRun := hints.Namer(ctx, l.project, state.Run)
+		for _, g := range open {
 			fmt.Fprintln(l.out)
-			layout.PrintGate(l.out, layout.GateReportOf(g))
+			layout.PrintGate(l.out, layout.GateReportOf(g).With(onRun))
+		}
+		if strings.HasPrefix(pawl.HintOf(err), "pawl gates") {
+			err = &pawl.Error{Kind: pawl.KindAtGate, Err: errors.New(err.Error())}
 		}
 	}
 	if errors.Is(err, context.Canceled) {
 		fmt.Fprintf(l.out, "run %s is at %d%%\n", state.Run, state.Percent(plan))
-		return
+	} else {
+		fmt.Fprintf(l.out, "run %s stopped at %d%% (%s)\n", state.Run, state.Percent(plan), state.StatusNow(false))
 	}
-	fmt.Fprintf(l.out, "run %s stopped at %d%% (%s)\n", state.Run, state.Percent(plan), state.StatusNow(false))
+	return err
 }
 
 // eventLine describes an event in one line. It is empty for events that are not shown.
@@ -210,7 +233,7 @@ func (l *View) eventLine(e pawl.Event) string {
 	case pawl.StepReopened:
 		delete(l.begun, p.Step)
 		delete(l.base, p.Step)
-		return fmt.Sprintf("%-20s rerun: %s", p.Step, p.Why)
+		return fmt.Sprintf("%-20s rerun: %s", p.Step, p.Text(l.state))
 	case pawl.StepSkipped:
 		return fmt.Sprintf("%-20s skipped", p.Step)
 	case pawl.GateOpened:
@@ -327,11 +350,11 @@ func inFile(where string) string {
 // itemLine reports in a pipe how many items are finished, about ten times per step.
 func (l *View) itemLine(id pawl.StepID) string {
 	items := l.state.Steps[id].Items
-	if l.screen != nil || items.Count < items.Total && items.Count-l.printed[id] < max(1, items.Total/10) {
+	if l.screen != nil || items.Count < items.Size() && items.Count-l.printed[id] < max(1, items.Size()/10) {
 		return ""
 	}
 	l.printed[id] = items.Count
-	return fmt.Sprintf("%-20s %d of %d items", id, items.Count, items.Total)
+	return fmt.Sprintf("%-20s %d of %d items", id, items.Count, items.Size())
 }
 
 func attemptEndedLine(p pawl.AttemptEnded) string {
@@ -364,8 +387,8 @@ func (l *View) progressLines(now time.Time) []string {
 		elapsed := now.Sub(st.Started).Round(time.Second).String() + " elapsed"
 		switch {
 		case st.Items != nil:
-			text := fmt.Sprintf("%-20s %s %d/%d, %s", step.ID, bar(st.Items.Count, st.Items.Total), st.Items.Count, st.Items.Total, elapsed)
-			if eta := TimeLeft(st.Items.Count-l.base[step.ID], st.Items.Total-st.Items.Count, now.Sub(l.begun[step.ID])); eta > 0 {
+			text := fmt.Sprintf("%-20s %s %d/%d, %s", step.ID, bar(st.Items.Count, st.Items.Size()), st.Items.Count, st.Items.Size(), elapsed)
+			if eta := TimeLeft(st.Items.Count-l.base[step.ID], st.Items.Size()-st.Items.Count, now.Sub(l.begun[step.ID])); eta > 0 {
 				text += ", ETA " + eta.String()
 			}
 			lines = append(lines, text)

@@ -18,6 +18,9 @@ var workingVerbs = []string{
 	"archive", "attach", "detach", "fork", "import", "pause", "prune", "recover", "restore", "resume", "retry", "rollback", "run", "skip", "stop", "unblock",
 }
 
+// MirrorAnswers is the flag that lets answers in mirrored files count.
+const MirrorAnswers = "mirror-answers"
+
 // Verb is a command that not every caller may use.
 type Verb struct {
 	Name      string
@@ -31,6 +34,8 @@ func Of(command string, changed func(flag string) bool) (v Verb, restricted bool
 		return v, false
 	case changed("take-over"):
 		return Verb{command + " --take-over", true}, true
+	case changed(MirrorAnswers):
+		return Verb{command + " --" + MirrorAnswers, true}, true
 	case slices.Contains(personVerbs, command):
 		return Verb{command, true}, true
 	}
@@ -51,7 +56,7 @@ func (v Verb) Check(who caller.Caller, root string) error {
 		}
 		return nil
 	}
-	settings, err := config.ReadUser()
+	settings, err := config.ReadUserOf(who.Getenv, root) // the agent's own environment: it can give its commands another one
 	switch {
 	case err != nil:
 		return err

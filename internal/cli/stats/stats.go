@@ -82,7 +82,7 @@ func Of(r *runs.Run, deaths int) Report {
 		x := Step{ID: step.ID, Estimate: step.Estimate.Seconds(), Actual: st.Seconds, Attempts: st.Attempts, Lost: st.Lost, Usage: st.Usage}
 		work := 1
 		if st.Items != nil {
-			x.Items, work = st.Items.Total, st.Items.Count
+			x.Items, work = st.Items.Size(), st.Items.Count
 		}
 		report.Attempts += st.Attempts
 		report.Retries += max(0, st.Attempts-work)

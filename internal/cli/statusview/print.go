@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"pawl"
 	"pawl/internal/cli/layout"
+	"pawl/internal/runs"
 )
 
 func printPosition(w io.Writer, pos pawl.Position) {
@@ -26,18 +28,24 @@ func printPosition(w io.Writer, pos pawl.Position) {
 
 // Print prints the report.
 func (r Report) Print(w io.Writer) error {
-	fmt.Fprintf(w, "%s  %s  %d%%\n", r.Run, statusText(r), r.Percent)
+	fmt.Fprintf(w, "%s  %s  %d%%\n", r.Run, r.statusText(), r.Percent)
 	if r.Goal != "" {
 		fmt.Fprintf(w, "goal      %s\n", r.Goal)
+	}
+	if r.params != "" {
+		fmt.Fprintf(w, "params    %s\n", layout.OneLine(r.params))
 	}
 	printPosition(w, r.Position)
 	if r.Full != nil {
 		fmt.Fprintf(w, "disk      the disk that holds .pawl is full: %s; pawl waits until there is space\n", r.Full)
 	}
+	if r.Restore != nil {
+		fmt.Fprintf(w, "files     %s\n", runs.UnfinishedRestoreText(r.Restore))
+	}
 	fmt.Fprintf(w, "activity  %s, %s of step time\n", layout.UTCWithZone(r.Updated), cmp.Or(layout.Seconds(r.Seconds), "0s"))
 	if len(r.Steps) > 0 || r.Kind != pawl.SessionRun {
 		fmt.Fprintln(w)
-		if err := stepTable(w, r.Steps); err != nil {
+		if err := r.stepTable(w); err != nil {
 			return err
 		}
 	}
@@ -56,33 +64,44 @@ func (r Report) Print(w io.Writer) error {
 	printSessions(w, r.Sessions)
 	printInDoubt(w, r.Doubts)
 	switch {
+	case r.Unverified: // it cannot be resumed
 	case r.Status != pawl.StatusInterrupted && r.Status != pawl.StatusPaused:
 	case r.Kind == pawl.SessionRun:
 	case r.Kind == pawl.DurableRun:
 		fmt.Fprintln(w, "\nTo resume this run, start the program that created it.")
 	default:
-		fmt.Fprintf(w, "\npawl resume %s\n", r.Run)
+		fmt.Fprintf(w, "\n%s\n", r.onRun(r.next))
 	}
 	return nil
 }
 
-func statusText(r Report) string {
-	text := string(r.Status)
-	if r.Engine != nil {
-		text += fmt.Sprintf(" (engine pid %d)", r.Engine.PID)
-	}
-	if r.answered != "" && r.Status == pawl.StatusInterrupted {
-		return "ready to resume: " + r.answered
-	}
-	if r.Why != "" {
-		text += ": " + layout.OneLine(r.Why)
-	}
-	return text
+// StandingWord returns the status without its reason, as people read it.
+func (r Report) StandingWord() string {
+	word, _, _ := strings.Cut(r.statusText(), ": ")
+	return word
 }
 
-func stepTable(w io.Writer, steps []Step) error {
-	rows := make([][]string, 0, len(steps))
-	for _, s := range steps {
+// statusText returns the status as people read it. A session is active only while its agent is alive.
+func (r Report) statusText() string {
+	switch {
+	case r.Engine != nil:
+		word, why, reason := strings.Cut(r.standing, ": ")
+		word += fmt.Sprintf(" (engine pid %d)", r.Engine.PID)
+		if reason {
+			word += ": " + why
+		}
+		return word
+	case r.Kind == pawl.SessionRun && r.Status == pawl.StatusActive && !slices.ContainsFunc(r.Sessions, func(x Session) bool { return !x.Gone }):
+		return "session, no live agent"
+	case r.Kind == pawl.SessionRun:
+		return "session, " + r.standing
+	}
+	return r.standing
+}
+
+func (r Report) stepTable(w io.Writer) error {
+	rows := make([][]string, 0, len(r.Steps))
+	for _, s := range r.Steps {
 		items := ""
 		if s.Items.Total > 0 {
 			items = fmt.Sprintf("%d/%d", s.Items.Done, s.Items.Total)
@@ -90,8 +109,15 @@ func stepTable(w io.Writer, steps []Step) error {
 				items += fmt.Sprintf(" (%d failed)", s.Items.Failed)
 			}
 		}
-		note := cmp.Or(s.answered, s.review, s.Why, s.Summary)
-		if s.Status == pawl.Running && s.Progress != nil {
+		note := cmp.Or(s.Why, s.Summary)
+		switch {
+		case s.then != "":
+			note = strings.TrimPrefix(s.note+"; "+runs.Then(s.then, r.onRun), "; ")
+		case s.reviews != nil:
+			note = s.reviews(r.onRun)
+		case s.Status == pawl.Skipped:
+			note = s.Why
+		case s.Status == pawl.Running && s.Progress != nil:
 			note = s.Progress.Text
 		}
 		if s.Unsaved != "" {

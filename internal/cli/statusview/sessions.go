@@ -50,6 +50,9 @@ func (r *Report) AddSessions(ctx context.Context, p *project.Project, s *pawl.St
 	r.Sessions, r.Doubts = sessionsOf(s), toolCallsInDoubt(ctx, p, s)
 }
 
+// CountSessions adds the run's agent sessions, without checking tool calls.
+func (r *Report) CountSessions(s *pawl.State) { r.Sessions = sessionsOf(s) }
+
 // toolCallsInDoubt returns the tool calls without a recorded outcome, checked now.
 func toolCallsInDoubt(ctx context.Context, p *project.Project, s *pawl.State) []sessions.ReconciledOperation {
 	doubts := sessions.Reconcile(ctx, p, s.InDoubt(sessions.AgentGone))

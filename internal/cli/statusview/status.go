@@ -3,8 +3,10 @@ package statusview
 
 import (
 	"cmp"
+	"context"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -12,6 +14,7 @@ import (
 	"pawl/internal/cli/layout"
 	"pawl/internal/disk"
 	"pawl/internal/project"
+	"pawl/internal/resume"
 	"pawl/internal/runs"
 	"pawl/internal/sessions"
 	"pawl/internal/supervise"
@@ -41,10 +44,27 @@ type Report struct {
 	Misfits  int                 `json:"misfits,omitempty"`
 	Full     *disk.Space         `json:"disk_full,omitempty"` // the disk that holds .pawl, if it is full
 
+	Params  map[string]pawl.ShownParam `json:"params,omitempty"`
+	Restore *pawl.RestoreState         `json:"restore,omitempty"` // the interrupted restore of the project's files
+
+	Unverified bool `json:"unverified,omitempty"` // the run was made elsewhere, or the project is not trusted
+
 	onRun    func(command string) string    // names the run in a command that needs it
-	answered string                         // the answer from which a resume continues
+	standing string                         // the status and its reason, for people
+	next     string                         // the command that continues the run
+	params   string                         // in one line
 	Sessions []Session                      `json:"sessions"`
 	Doubts   []sessions.ReconciledOperation `json:"in_doubt"` // tool calls of agents without a recorded outcome
+}
+
+// AddRestore adds the interrupted restore of the project's files, which any run's journal may have.
+func (r *Report) AddRestore(ctx context.Context, p *project.Project) error {
+	if _, alive := p.EngineHolder(); alive {
+		return nil
+	}
+	var err error
+	r.Restore, _, err = runs.UnfinishedRestore(ctx, p)
+	return err
 }
 
 // Holder is the engine of a run.
@@ -72,8 +92,10 @@ type Step struct {
 	StartedAt *time.Time      `json:"started_at"`
 	EndedAt   *time.Time      `json:"ended_at"`
 
-	review   string // the commands that give the missing reviews
-	answered string // the answer to the step's gate, from which a resume continues
+	note    string                                         // the answer to the step's gate, or what is left of its attempts; it comes before then
+	then    string                                         // what a resume does about it
+	ended   bool                                           // all its attempts have ended, but no engine has recorded that
+	reviews func(onRun func(command string) string) string // returns the commands that give the missing reviews; nil for none
 }
 
 // Items counts the items of a foreach step.
@@ -101,6 +123,13 @@ func Of(p *project.Project, r *runs.Run) Report {
 		Position: s.Position(r.Plan), Percent: s.Percent(r.Plan), Created: s.Created, Updated: s.Updated, Epoch: s.Epoch,
 		Deaths: s.Deaths, Gates: []layout.GateReport{}, Blockers: []pawl.Blocker{}, Steps: []Step{},
 		Usage: s.Spent.Usage, Seconds: s.Spent.Seconds, Misfits: s.RejectedCount,
+		Params: r.Plan.ShownParams(s.Given), params: r.Plan.ParamsLine(s.Given),
+	}
+	report.next = runs.ContinueCommand(s)
+	word, why := s.Standing(alive)
+	report.standing = word
+	if why != "" {
+		report.standing += ": " + layout.OneLine(why)
 	}
 	if space, err := disk.SpaceOf(p.Home()); err == nil && space.Full() {
 		report.Full = &space
@@ -120,18 +149,33 @@ func Of(p *project.Project, r *runs.Run) Report {
 	}
 	for i := range report.Steps {
 		report.Steps[i].probe(p, s)
-		if s.Engine != nil { // it crashed, or uses the answer right now
-			report.Steps[i].answered = ""
+		if alive { // it acts on all of this by itself
+			report.Steps[i].note, report.Steps[i].then = "", ""
 		}
 	}
-	if g := s.AnsweredLast(); g != nil && s.Engine == nil {
-		report.answered = g.AnswerText()
+	if s.Rollback != nil { // until it ends, no step can be retried or skipped
+		for i := range report.Steps {
+			report.Steps[i].Offers = nil
+		}
 	}
 	for _, g := range s.OpenGates() {
 		report.Gates = append(report.Gates, layout.GateReportOf(g))
 	}
 	report.Blockers = append(report.Blockers, s.OpenBlockers()...)
+	if report.Unverified = runs.RequireOwn(p, s.Run) != nil; report.Unverified {
+		report.dropAnswers()
+	}
 	return report
+}
+
+// dropAnswers removes what says that a resume continues from an answer.
+func (r *Report) dropAnswers() {
+	if strings.HasPrefix(r.standing, pawl.ReadyToResume) {
+		r.standing = string(r.Status)
+	}
+	for i := range r.Steps {
+		r.Steps[i].note, r.Steps[i].then = "", ""
+	}
 }
 
 // stepsWithoutPlan returns the steps of a run without a plan, in the order in which they started.
@@ -154,20 +198,29 @@ func stepOf(phase *pawl.Phase, step *pawl.Step, s *pawl.State) Step {
 	}
 	report.Status, report.Why, report.Attempts, report.Progress = st.Status, st.Why, st.Attempts, st.Progress
 	report.Summary, report.Adopted, report.Unsaved, report.Seconds = st.Summary, st.Adopted, st.Unsaved, st.Seconds
-	if g := s.AnsweredGate(step.ID); g != nil && report.Why == "" {
-		report.answered = g.AnswerText() + "; pawl resume continues"
+	if why := s.RerunText(step.ID); why != "" && !st.Finished() && st.Status != pawl.FailedForGood {
+		report.Why = why
+	}
+	if g := s.AnsweredGate(step.ID); g != nil {
+		report.note, report.then = g.AnswerText(), g.After()
+	} else if g := s.WithdrawnGate(step.ID); g != nil {
+		report.note, report.then = g.WithdrawnText(), "pawl resume asks again"
 	}
 	if report.Why == "" && st.Retries.Last != nil && !st.Finished() {
 		report.Why = st.Retries.Last.Why
 	}
 	if st.Items != nil {
-		report.Items = Items{Total: st.Items.Total, Done: st.Items.Count, Failed: len(st.Items.Failed)}
+		report.Items = Items{Total: st.Items.Size(), Done: st.Items.Count, Failed: len(st.Items.Failed)}
 	}
 	for _, l := range st.Live() {
 		report.Live = append(report.Live, Live{Item: l.Item, Attempt: l.Attempt, Started: l.Started})
 	}
-	if st.Status == pawl.AwaitsReview {
-		report.review = strings.Join(layout.ReviewCommands(step.ID, st), "; ")
+	if low := st.ScoredTooLow(); st.Status == pawl.AwaitsReview && low != "" {
+		report.note, report.then = low, "pawl resume reruns the step"
+	} else if st.Status == pawl.AwaitsReview {
+		report.reviews = func(onRun func(string) string) string {
+			return strings.Join(runs.ReviewCommands(step.ID, st, onRun), "; ")
+		}
 	}
 	if st.Status == pawl.FailedForGood {
 		report.Offers = failedStepCommands(step, st, s.LastGood)
@@ -176,20 +229,65 @@ func stepOf(phase *pawl.Phase, step *pawl.Step, s *pawl.State) Step {
 	return report
 }
 
-// probe marks the attempts of a step whose supervisor has crashed.
+// probe marks the attempts of a step whose supervisor has crashed, and notes if none of them is alive.
 func (r *Step) probe(p *project.Project, s *pawl.State) {
+	alive, lost := 0, 0
 	for i, live := range s.Steps[r.ID].Live() {
 		status, err := supervise.Probe(p.AttemptDir(live.AttemptRef, s.Run))
 		r.Live[i].Lost = err == nil && status.State == supervise.Lost
+		switch {
+		case r.Live[i].Lost:
+			lost++
+		case err != nil || status.State == supervise.Live:
+			alive++
+		}
+	}
+	switch r.ended = len(r.Live) > 0 && alive == 0; {
+	case !r.ended || r.then != "":
+	case lost > 0:
+		r.note, r.then = "its supervisor died", "pawl explain "+string(r.ID)+" shows the verdict"
+	default:
+		r.note, r.then = "ended while no engine was running", "pawl explain "+string(r.ID)+" shows the verdict"
 	}
 }
 
-// statusWord returns the status of a step for the table. It is unknown if the supervisors of all its attempts crashed.
+// statusWord returns the status of a step for the table. It is unknown if none of its attempts is alive, and one crashed.
 func (r *Step) statusWord() string {
-	if len(r.Live) > 0 && !slices.ContainsFunc(r.Live, func(l Live) bool { return !l.Lost }) {
+	switch {
+	case !r.ended:
+		return string(r.Status)
+	case slices.ContainsFunc(r.Live, func(l Live) bool { return l.Lost }):
 		return "unknown"
 	}
-	return string(r.Status)
+	return "ended"
+}
+
+// CheckGates notes which open gates ask about something that has changed since. It reads what they show.
+func (r *Report) CheckGates(p *project.Project, run *runs.Run) {
+	for i, g := range run.State.OpenGates() {
+		r.Gates[i].Note = gateNote(p, run, g)
+	}
+}
+
+// gateNote says that the question of an open gate has changed since it was asked; "" if not, or if checking would take long.
+func gateNote(p *project.Project, r *runs.Run, g *pawl.GateState) string {
+	size := int64(0)
+	for _, c := range g.Shown {
+		size += c.Size
+	}
+	if size > resume.MaxHashed {
+		return ""
+	}
+	changed, err := runs.GateChanges(p, r, g)
+	switch {
+	case err != nil:
+		return "cannot check whether it still shows the same: " + err.Error()
+	case len(changed) > 0:
+		return "its content has changed: " + layout.OneLine(strings.Join(changed, ", ")) + "; an answer is refused, and pawl resume asks again"
+	case resume.GateEdited(p, r, g):
+		return "the plan was edited since: an answer counts for the question above; pawl resume shows the new plan and asks"
+	}
+	return ""
 }
 
 // failedStepCommands returns commands that help with a failed step: another attempt, going on without it, its errors, a
@@ -210,16 +308,15 @@ func failedStepCommands(step *pawl.Step, st *pawl.StepState, good *pawl.Checkpoi
 	return append(commands, "pawl brief")
 }
 
-// NameRun names the run in the commands that would use another run without its name.
+// NameRun changes the commands that the report suggests: it names the run in those that would use another run without its name.
 func (r *Report) NameRun(onRun func(command string) string) {
 	r.onRun = onRun
 	for i := range r.Gates {
 		r.Gates[i] = r.Gates[i].With(onRun)
 	}
-	for _, s := range r.Steps {
-		for i := range s.Offers {
-			s.Offers[i] = onRun(s.Offers[i])
-		}
+	for i := range r.Steps {
+		s := &r.Steps[i]
+		s.Offers = layout.Changed(s.Offers, onRun)
 	}
 }
 
@@ -229,5 +326,8 @@ func firstFailed(items *pawl.ItemsState) string {
 		return ""
 	}
 	first := items.Failed[slices.Min(slices.Collect(maps.Keys(items.Failed)))]
+	if first.Value != "" && pawl.ItemIDOf(first.Value) == first.Item { // not cut
+		return strconv.Quote(first.Value)
+	}
 	return string(first.Item)
 }

@@ -4,6 +4,7 @@ package trustview
 import (
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"pawl"
@@ -15,13 +16,14 @@ import (
 
 // Project is what "pawl trust" shows of a project before it asks.
 type Project struct {
-	Project  string     `json:"project"` // path
-	Trusted  bool       `json:"trusted"`
-	Reason   string     `json:"reason,omitempty"`   // why it is not trusted
-	Settings []string   `json:"settings,omitempty"` // settings that name a command, a URL or a model
-	Runs     []Run      `json:"runs,omitempty"`
-	Memories int        `json:"memories,omitempty"` // entries of MEMORY.md
-	Since    *time.Time `json:"since,omitempty"`    // of a trusted one
+	Project  string       `json:"project"` // path
+	Trusted  bool         `json:"trusted"`
+	Reason   string       `json:"reason,omitempty"`   // why it is not trusted
+	Settings []string     `json:"settings,omitempty"` // settings that name a command, a URL or a model
+	Runs     []Run        `json:"runs,omitempty"`
+	ToAdopt  []pawl.RunID `json:"to_adopt,omitempty"` // runs that need "pawl adopt" too
+	Memories int          `json:"memories,omitempty"` // entries of MEMORY.md
+	Since    *time.Time   `json:"since,omitempty"`    // of a trusted one
 }
 
 // Run is a run in a Project.
@@ -30,28 +32,41 @@ type Run struct {
 	Status pawl.RunStatus `json:"status"`
 }
 
-// ProjectOf collects what would count in a project: its settings, these runs, and its memories. What cannot be read does not count.
-func ProjectOf(p *project.Project, runs []Run) Project {
-	r := Project{Project: p.Root, Trusted: p.Trust.Trusted(), Reason: p.Trust.Reason, Settings: config.Withheld(p), Runs: runs}
+// ProjectOf collects what pawl would use of a project: its settings, these runs, and its memories. What cannot be read is left out.
+func ProjectOf(p *project.Project, made []Run, toAdopt []pawl.RunID) Project {
+	r := Project{Project: p.Root, Trusted: p.Trust.Trusted(), Reason: p.Trust.Reason, Settings: config.Withheld(p), Runs: made, ToAdopt: toAdopt}
 	if r.Trusted {
 		r.Since = &p.Trust.Since
+		if len(r.Settings) > 0 {
+			r.Reason = "you trust it, but you have not allowed the evaluator in " + ".pawl/config.yaml" + " as it is now"
+		}
 	}
 	memories, _ := p.OwnMemories()
 	r.Memories = len(memories)
 	return r
 }
 
-// Print prints what would count.
+// Print prints what pawl would use from then on.
 func (r Project) Print(w io.Writer) {
 	fmt.Fprintf(w, "%s: %s\n", r.Project, r.Reason)
-	fmt.Fprintln(w, "If you trust it, this counts from now on:")
+	fmt.Fprintln(w, "If you trust it, pawl uses from now on:")
 	for _, s := range r.Settings {
 		fmt.Fprintf(w, "  setting  %s\n", s)
 	}
+	if r.Trusted { // only the settings are new
+		return
+	}
 	for _, run := range r.Runs {
-		fmt.Fprintf(w, "  run      %s (%s)\n", run.Run, run.Status)
+		from := ""
+		if slices.Contains(r.ToAdopt, run.Run) {
+			from = ", from elsewhere"
+		}
+		fmt.Fprintf(w, "  run      %s (%s%s)\n", run.Run, run.Status, from)
 	}
 	fmt.Fprintf(w, "  memory   %s of MEMORY.md\n", layout.Count(r.Memories, "entry"))
+	if len(r.ToAdopt) > 0 {
+		fmt.Fprintln(w, "A run from elsewhere stays unverified. Before you resume one, also adopt it: pawl adopt RUN")
+	}
 }
 
 // Trusted is a line of "pawl trust --list".

@@ -92,20 +92,17 @@ func (shown Adoption) Print(w io.Writer) {
 	for _, answer := range shown.Answers {
 		fmt.Fprintf(w, "  gate %s: %s %s\n", answer.Gate, answer.Answer, answer.Option)
 	}
-	fmt.Fprintf(w, "If you adopt it, %s as finished and the answers count, and \"pawl resume\" executes the others.\n",
-		countOf(shown.Steps))
+	fmt.Fprintf(w, "If you adopt it, pawl takes %s as finished, accepts the answers, and \"pawl resume\" executes the others.\n",
+		finished(shown.Steps))
 }
 
-// countOf says how many steps count as finished.
-func countOf(steps []Step) string {
+// finished says how many steps are finished.
+func finished(steps []Step) string {
 	n := 0
 	for _, s := range steps {
 		if s.Status == pawl.Done {
 			n++
 		}
 	}
-	if n == 1 {
-		return "1 step counts"
-	}
-	return layout.Count(n, "step") + " count"
+	return layout.Count(n, "step")
 }

@@ -51,7 +51,7 @@ func New(t testing.TB) *Project {
 }
 
 func configOf(p *project.Project) engine.Config {
-	return engine.Config{Project: p, Executors: []engine.Executor{engine.Shell{}, agent.Executor{}}, Parallel: 4}
+	return engine.Config{Project: p, Executors: []engine.Executor{agent.Executor{}}, Parallel: 4}
 }
 
 // Check fails the test if an error is not nil.
@@ -141,6 +141,19 @@ func (p *Project) GoOn() error {
 	return p.Resume().Wait()
 }
 
+// Open opens an engine for a run.
+func Open(ctx context.Context, cfg engine.Config, run pawl.RunID) (*engine.Engine, error) {
+	r, err := runs.LoadToContinue(ctx, cfg.Project, run)
+	if err != nil {
+		return nil, err
+	}
+	e, err := engine.Open(ctx, cfg, r)
+	if err != nil {
+		return nil, errors.Join(err, r.Log.Close())
+	}
+	return e, nil
+}
+
 // open opens an engine for a run and adopts changes of the plan and its inputs.
 func open(ctx context.Context, cfg engine.Config, run pawl.RunID) (*engine.Engine, error) {
 	r, err := runs.Load(ctx, cfg.Project, run)
@@ -148,7 +161,7 @@ func open(ctx context.Context, cfg engine.Config, run pawl.RunID) (*engine.Engin
 		return nil, err
 	}
 	defer r.Log.Close()
-	diff, err := resume.DiffPlan(cfg.Project, r)
+	diff, err := resume.DiffPlan(cfg.Project, r, pawl.GivenValues{})
 	if err != nil {
 		return nil, err
 	}
@@ -156,7 +169,7 @@ func open(ctx context.Context, cfg engine.Config, run pawl.RunID) (*engine.Engin
 	if err != nil {
 		return nil, err
 	}
-	e, err := engine.Open(ctx, cfg, run)
+	e, err := Open(ctx, cfg, run)
 	if err != nil {
 		return nil, err
 	}
@@ -353,7 +366,7 @@ func (p *Project) end(ctx context.Context, dir string) {
 	if err := supervise.Attach(dir).Wait(ctx); err != nil {
 		p.Error(err)
 	}
-	if _, _, err := supervise.Sweep(dir); err != nil {
+	if _, _, err := supervise.Sweep(dir, ""); err != nil {
 		p.Error(err)
 	}
 }

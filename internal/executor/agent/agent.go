@@ -11,6 +11,7 @@ package agent
 
 import (
 	"pawl"
+	"pawl/internal/agents/headless"
 	"pawl/internal/supervise"
 )
 
@@ -22,6 +23,12 @@ type Executor struct{}
 
 // Does reports whether the step is an agent step.
 func (Executor) Does(step *pawl.Step) bool { return step.Agent != nil }
+
+// Credentials returns the variables with the keys of the agent's own provider.
+func (Executor) Credentials(step *pawl.Step) []string {
+	a, _ := headless.Find(step.Agent.Use)
+	return a.Credentials
+}
 
 // Command returns the command of the runner. The runner reads its task from the attempt's job file.
 func (Executor) Command(*pawl.Step) ([]string, error) {

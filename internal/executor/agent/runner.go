@@ -38,6 +38,7 @@ func (r Runner) Run(ctx context.Context) (pawl.ResultStatus, error) {
 // attempt is one attempt at a step.
 type attempt struct {
 	Runner
+	dir     string // of the attempt
 	job     pawl.Job
 	agent   headless.Agent
 	task    headless.Task
@@ -58,13 +59,13 @@ func (r Runner) attempt() (*attempt, error) {
 	if !ok {
 		return nil, fmt.Errorf("unknown agent %q", job.Agent.Use)
 	}
-	earlier, err := readResume()
+	earlier, err := parseResume(os.Getenv("PAWL_RESUME"))
 	if err != nil {
 		return nil, err
 	}
 	clean := redact.New(os.Environ()).Text
 	a := &attempt{
-		Runner: r, job: job, agent: agent, earlier: earlier,
+		Runner: r, dir: dir, job: job, agent: agent, earlier: earlier,
 		task: headless.Task{
 			Step: job.Name(), Prompt: headless.Expand(job.Agent.Prompt, os.LookupEnv), Goal: job.Goal,
 			Outputs: job.Outputs, Checks: job.Checks, Result: os.Getenv("PAWL_RESULT"),
@@ -84,11 +85,16 @@ const noDeadline = 365 * 24 * time.Hour
 
 // readJob reads the job of the attempt.
 func readJob(dir string) (pawl.Job, error) {
-	var job pawl.Job
 	data, err := disk.ReadFile(filepath.Join(dir, pawl.JobFile), disk.RecordLimit)
-	if err == nil {
-		err = json.Unmarshal(data, &job)
+	if err != nil {
+		return pawl.Job{}, fmt.Errorf("read the job: %w", err)
 	}
+	return parseJob(data)
+}
+
+func parseJob(data []byte) (pawl.Job, error) {
+	var job pawl.Job
+	err := json.Unmarshal(data, &job)
 	if err == nil && job.Agent == nil {
 		err = errors.New("not a job of an agent step")
 	}
@@ -98,8 +104,8 @@ func readJob(dir string) (pawl.Job, error) {
 	return job, nil
 }
 
-func readResume() (*pawl.Resume, error) {
-	text := os.Getenv("PAWL_RESUME")
+// parseResume reads the value of PAWL_RESUME.
+func parseResume(text string) (*pawl.Resume, error) {
 	if text == "" {
 		return nil, nil
 	}
@@ -247,8 +253,12 @@ func (a *attempt) heartbeat() time.Duration {
 
 // checksPass reports whether the step has acceptance checks, and all pass.
 func (a *attempt) checksPass(ctx context.Context) bool {
-	for _, command := range a.job.Checks {
-		check := exec.CommandContext(ctx, "/bin/sh", "-c", command)
+	for _, script := range a.job.Checks {
+		command, err := supervise.ScriptCommand(&a.job, script, filepath.Join(a.dir, "check-"+pawl.ScriptFile))
+		if err != nil {
+			return false
+		}
+		check := exec.CommandContext(ctx, command[0], command[1:]...)
 		check.Dir = a.job.Dir
 		if check.Run() != nil {
 			return false

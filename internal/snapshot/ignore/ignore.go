@@ -22,6 +22,9 @@ const (
 	PawlFile = ".pawlignore"
 )
 
+// DefaultsFile stands for a file in the Reason of a default pattern.
+const DefaultsFile = "defaults"
+
 // Rules are the rules for the entries of one folder. They are immutable and may be used concurrently.
 type Rules struct {
 	top       string  // absolute path of the repository, or of the project without one
@@ -59,7 +62,7 @@ func (s Sum) add(place string, data []byte) Sum {
 // A Reason is the pattern that ignores an entry.
 type Reason struct {
 	Pattern string // as written in the file
-	File    string // absolute path; "config" for a pattern from pawl's settings; empty for names that are never stored
+	File    string // absolute path; "config" for a pattern from pawl's settings, DefaultsFile for a default; empty for names that are never stored
 	Line    int    // starting at 1
 }
 
@@ -76,6 +79,15 @@ func (r *Rules) Ignored(name string, isDir bool) bool {
 	}
 	_, p := r.deciding(name, isDir)
 	return p != nil && !p.negated
+}
+
+// Included reports whether a pattern brings the folder's entry name back, such as "!name".
+func (r *Rules) Included(name string, isDir bool) bool {
+	if r.ignored != nil {
+		return false
+	}
+	_, p := r.deciding(name, isDir)
+	return p != nil && p.negated
 }
 
 // Explain reports whether the folder's entry name is ignored, and by which pattern.

@@ -20,6 +20,8 @@ type Options struct {
 	Patterns []string
 	// Defaults come after every .pawlignore and before git's rules. Defaults to none.
 	Defaults []string
+	// Variant names further rules of the caller, so that the sums differ if these do. Defaults to none.
+	Variant string
 	// Env is the environment used to find git's settings. Defaults to that of the process.
 	Env []string
 	// Own returns the content of the root's own .gitignore or .pawlignore, or nil. Defaults to reading them.
@@ -57,11 +59,12 @@ func Load(ctx context.Context, root string, options Options) (*Rules, error) {
 	rules = rules.with(gitignore, pawlignore)
 	settings := parseList("config", len(rules.folder), []byte(strings.Join(options.Patterns, "\n")))
 	rules.pawl = prepend(settings, rules.pawl)
-	if defaults := parseList("defaults", len(rules.folder), []byte(strings.Join(options.Defaults, "\n"))); len(defaults.patterns) > 0 {
+	if defaults := parseList(DefaultsFile, len(rules.folder), []byte(strings.Join(options.Defaults, "\n"))); len(defaults.patterns) > 0 {
 		rules.pawl = append(slices.Clip(rules.pawl), defaults)
 	}
 	rules.sum = rules.sum.add("config", []byte(strings.Join(options.Patterns, "\n")))
 	rules.sum = rules.sum.add("defaults", []byte(strings.Join(options.Defaults, "\n")))
+	rules.sum = rules.sum.add("variant", []byte(options.Variant))
 	return rules, nil
 }
 

@@ -14,21 +14,30 @@ type Batch struct {
 	store *Store
 	lock  *lock // shared: objects found in the store stay there
 
-	mu    sync.Mutex // guards the fields below
-	out   *packWriter
-	known map[ID]bool // objects in out
+	mu    sync.Mutex  // guards the fields below
+	out   *packWriter // nil in a read-only store
+	known map[ID]bool // objects put
 	bytes int64
 	err   error // why Put is no longer possible; ErrBatchEnded after the end
 }
 
+// errReadOnly is the error for a change of a store that was opened for reading.
+var errReadOnly = errors.New("the snapshots are open for reading only")
+
 // Begin starts a batch. Begin waits for Prune and Repair until ctx ends, and they wait for open batches.
 func (s *Store) Begin(ctx context.Context) (*Batch, error) {
-	s.sweep()
+	if !s.readOnly {
+		s.sweep()
+	}
 	l, err := s.hold(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("begin a snapshot: %w", err)
 	}
-	return &Batch{store: s, lock: l, out: newPackWriter(s), known: map[ID]bool{}}, nil
+	b := &Batch{store: s, lock: l, known: map[ID]bool{}}
+	if !s.readOnly {
+		b.out = newPackWriter(s)
+	}
+	return b, nil
 }
 
 // Put adds an object and returns its ID. An object that the store or the batch already has costs only its hash. Put an
@@ -58,8 +67,10 @@ func (b *Batch) add(e entry, stored []byte) error {
 	if b.err != nil || b.known[e.id] {
 		return b.err
 	}
-	if b.err = b.out.add(e, stored); b.err != nil {
-		return b.err
+	if b.out != nil {
+		if b.err = b.out.add(e, stored); b.err != nil {
+			return b.err
+		}
 	}
 	b.known[e.id] = true
 	b.bytes += e.size()
@@ -96,6 +107,9 @@ func (b *Batch) Commit(ctx context.Context, content []byte) (ID, error) {
 	if b.err != nil {
 		return id, fmt.Errorf("commit: %w", errors.Join(b.err, b.end()))
 	}
+	if b.out == nil {
+		return id, fmt.Errorf("commit: %w", errors.Join(errReadOnly, b.end()))
+	}
 	if len(content) > MaxRecord {
 		return id, fmt.Errorf("commit a record of %d bytes: %w", len(content), errors.Join(ErrTooLarge, b.end()))
 	}
@@ -129,5 +143,8 @@ func (b *Batch) end() error {
 		return nil
 	}
 	b.err = ErrBatchEnded
+	if b.out == nil {
+		return b.lock.release()
+	}
 	return errors.Join(b.out.discard(), b.lock.release())
 }

@@ -8,8 +8,6 @@ import (
 	"io/fs"
 	"path/filepath"
 
-	"golang.org/x/sys/unix"
-
 	"pawl/internal/disk"
 )
 
@@ -32,7 +30,7 @@ func (f Fault) String() string {
 // Check reads all packs, objects, records, the dead list and the index, and returns every fault. It changes nothing.
 // What a crash or power failure leaves behind is no fault. Commits may go on meanwhile; Prune waits.
 func (s *Store) Check(ctx context.Context) ([]Fault, error) {
-	l, err := acquire(ctx, filepath.Join(s.dir, lockName), unix.LOCK_SH)
+	l, err := s.acquireShared(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("check snapshots: %w", err)
 	}

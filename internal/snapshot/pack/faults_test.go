@@ -90,8 +90,7 @@ func flip(dir string) {
 	panic("not found")
 }
 
-// TestEveryFault lets another process die, or fail once, or fail from then on, at each of its calls that change the
-// disk.
+// TestEveryFault kills another process, or makes calls fail once or from then on, at the calls that change the disk.
 func TestEveryFault(t *testing.T) {
 	t.Parallel()
 	for name, story := range stories() {
@@ -108,8 +107,9 @@ func TestEveryFault(t *testing.T) {
 			if len(said.errors) > 0 || calls < story.least {
 				t.Fatalf("%d calls, %v: %s", calls, said, read(t, path))
 			}
-			for _, fault := range []string{"die:%d", "ENOSPC:%d", "EIO:%d", "ENOSPC:%d-", "EIO:%d-"} {
-				for n := 1; n <= calls; n++ {
+			faults := []string{"die:%d", "ENOSPC:%d", "EIO:%d", "ENOSPC:%d-", "EIO:%d-"}
+			for kind, fault := range faults {
+				for n := range disk.FaultPoints(kind, len(faults), calls) {
 					spec := fmt.Sprintf(fault, n)
 					dir := copyStore(t, s.dir)
 					got := tell(t, another(t, dir, story.do, disk.FaultVar+"="+spec))

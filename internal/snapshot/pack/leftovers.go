@@ -13,6 +13,9 @@ import (
 
 // exclusively calls do while no process has a batch or a hold open.
 func (s *Store) exclusively(ctx context.Context, do func() error) error {
+	if s.readOnly {
+		return errReadOnly
+	}
 	l, err := acquire(ctx, filepath.Join(s.dir, lockName), unix.LOCK_EX)
 	if err != nil {
 		return err

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -13,13 +15,27 @@ import (
 )
 
 // lock is a held flock(2). The system releases it when the process ends.
-type lock struct{ file *os.File }
+type lock struct{ file *os.File } // nil: there is nothing to lock
 
 // acquire takes the lock at path, LOCK_SH or LOCK_EX, and waits for it until ctx ends.
 func acquire(ctx context.Context, path string, how int) (*lock, error) {
+	return waitFor(ctx, path, func() (*lock, error) { return tryLock(path, how) })
+}
+
+// acquireShared takes the store's lock, shared.
+func (s *Store) acquireShared(ctx context.Context) (*lock, error) {
+	path := filepath.Join(s.dir, lockName)
+	if !s.readOnly {
+		return acquire(ctx, path, unix.LOCK_SH)
+	}
+	return waitFor(ctx, path, func() (*lock, error) { return tryExisting(path) })
+}
+
+// waitFor repeats try until it succeeds, fails for another reason than a held lock, or ctx ends.
+func waitFor(ctx context.Context, path string, try func() (*lock, error)) (*lock, error) {
 	wait := 50 * time.Microsecond
 	for {
-		l, err := tryLock(path, how)
+		l, err := try()
 		if !errors.Is(err, unix.EWOULDBLOCK) {
 			return l, err
 		}
@@ -38,15 +54,34 @@ func tryLock(path string, how int) (*lock, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lock: %w", err)
 	}
-	if err := flock(file.File, how|unix.LOCK_NB); err != nil {
-		return nil, errors.Join(fmt.Errorf("lock %s: %w", path, err), file.Close())
+	return lockFile(file.File, how)
+}
+
+// tryExisting takes the lock at path, shared, unless no process has created the file yet: then nobody can prune.
+func tryExisting(path string) (*lock, error) {
+	file, err := disk.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return &lock{}, nil
 	}
-	return &lock{file: file.File}, nil
+	if err != nil {
+		return nil, fmt.Errorf("lock: %w", err)
+	}
+	return lockFile(file, unix.LOCK_SH)
+}
+
+func lockFile(file *os.File, how int) (*lock, error) {
+	if err := flock(file, how|unix.LOCK_NB); err != nil {
+		return nil, errors.Join(fmt.Errorf("lock %s: %w", file.Name(), err), file.Close())
+	}
+	return &lock{file: file}, nil
 }
 
 // release unlocks the file explicitly: a child between fork and exec holds a copy of the descriptor, so closing is not
 // enough.
 func (l *lock) release() error {
+	if l.file == nil {
+		return nil
+	}
 	return errors.Join(flock(l.file, unix.LOCK_UN), l.file.Close())
 }
 

@@ -25,8 +25,6 @@ import (
 	"slices"
 	"sync"
 
-	"golang.org/x/sys/unix"
-
 	"pawl/internal/disk"
 )
 
@@ -38,8 +36,9 @@ const (
 
 // Store is an open store. Its methods may be called concurrently.
 type Store struct {
-	dir    string
-	limits limits
+	dir      string
+	limits   limits
+	readOnly bool
 
 	mu   sync.RWMutex // guards view; taken after the commit lock
 	view *view        // nil: closed
@@ -68,6 +67,19 @@ func Open(ctx context.Context, dir string) (*Store, error) {
 		return nil, fmt.Errorf("open snapshots: %w", err)
 	}
 	return &Store{dir: dir, view: view, limits: limits{memory: 8 << 20, pack: 64 << 20, index: 2 << 20, tail: 8192, small: 1 << 20}}, nil
+}
+
+// OpenReadOnly opens the store in dir, which may be missing, without ever changing anything there. Its batches keep only the ids and sizes of what they
+// are given, and cannot be committed.
+func OpenReadOnly(ctx context.Context, dir string) (*Store, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	view, err := load(dir, true)
+	if err != nil {
+		return nil, fmt.Errorf("open snapshots: %w", err)
+	}
+	return &Store{dir: dir, view: view, readOnly: true}, nil
 }
 
 // Close closes the store. Batches and holds must be ended before.
@@ -328,7 +340,7 @@ func (s *Store) dropIndex() error {
 // Size returns the size of the folder, without quarantine, in bytes.
 func (s *Store) Size() (int64, error) {
 	entries, err := disk.ReadDir(s.dir)
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return 0, fmt.Errorf("size of snapshots: %w", err)
 	}
 	var size int64
@@ -356,7 +368,7 @@ func (s *Store) Hold(ctx context.Context) (release func() error, err error) {
 }
 
 func (s *Store) hold(ctx context.Context) (*lock, error) {
-	l, err := acquire(ctx, filepath.Join(s.dir, lockName), unix.LOCK_SH)
+	l, err := s.acquireShared(ctx)
 	if err != nil {
 		return nil, err
 	}

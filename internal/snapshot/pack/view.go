@@ -263,8 +263,8 @@ func (v *view) close() error {
 
 // listPacks returns the numbers of the packs in a folder, oldest first.
 func listPacks(dir string) ([]uint32, error) {
-	entries, err := disk.ReadDir(dir) // sorted by name, thus by number below 100 million
-	if err != nil {
+	entries, err := disk.ReadDir(dir)                  // sorted by name, thus by number below 100 million
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // a missing store is empty
 		return nil, err
 	}
 	var numbers []uint32

@@ -57,6 +57,9 @@ func StartedAt(start uint64) time.Duration { return time.Duration(start) * time.
 // MeasuresCPU reports whether Stat.CPU is set.
 const MeasuresCPU = false
 
+// ReadsEnviron reports whether HasVariable can see a variable of another process.
+const ReadsEnviron = false
+
 // HasVariable returns false: environments of other processes are not read on macOS.
 func HasVariable(int, string) bool { return false }
 

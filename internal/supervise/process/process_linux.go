@@ -82,6 +82,9 @@ func StartedAt(start uint64) time.Duration { return time.Duration(start) * tick 
 // MeasuresCPU reports whether Stat.CPU is set.
 const MeasuresCPU = true
 
+// ReadsEnviron reports whether HasVariable can see a variable of another process.
+const ReadsEnviron = true
+
 // HasVariable reports whether the process was started with this variable, given as NAME=VALUE, in its environment.
 func HasVariable(pid int, variable string) bool {
 	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")

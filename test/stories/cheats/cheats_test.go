@@ -18,6 +18,7 @@ func TestMain(m *testing.M) { os.Exit(storytest.Main(m)) }
 
 // gated is a plan in which a step runs beside an open gate. CHEAT is the step's script, INDENT the whole text below it.
 const gated = `name: demo
+defaults: {shell: sh} # the scripts print the exit code of what fails
 parallel: 4
 steps:
   - {id: look, needs: [], gate: {type: human_verify, ask: Good?}}
@@ -71,6 +72,7 @@ var approvals = []cheat{
 	{name: "trust", script: `$bare pawl trust --yes; echo $? > code`},
 	{name: "review", script: `$bare pawl review cheat --by ann --score 100; echo $? > code`},
 	{name: "skip", script: `$bare pawl skip look; echo $? > code`},
+	{name: "done", script: `$bare pawl done look; echo $? > code`},
 	{name: "retry", script: `$bare pawl retry look; echo $? > code`},
 	{name: "resume", script: `$bare pawl resume --yes; echo $? > code`},
 	{name: "take over", script: `$bare pawl resume --take-over; echo $? > code`},
@@ -174,6 +176,35 @@ func TestForgeries(t *testing.T) {
 	}
 }
 
+// TestForgedUndo has undo commands kill their supervisor and write the record of a success. The work does not count as undone.
+func TestForgedUndo(t *testing.T) {
+	t.Parallel()
+	for name, token := range map[string]string{"its own token": "$PAWL_TOKEN", "another token": "0123456789abcdef"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newProject(t)
+			p.write("plan.yaml", strings.ReplaceAll(`name: demo
+steps:
+  - {id: make, run: 'true'}
+  - id: cheat
+    idempotent: false
+    run: 'true'
+    undo: |
+      printf '{"token":"%s","reason":"exited","exit":0,"seconds":1,"seal":"AAAA"}' TOKEN > $PAWL_ATTEMPT_DIR/exit.json
+      kill -9 $PPID; sleep 5
+`, "TOKEN", token))
+			p.pawl("run", "plan.yaml")
+			out, code := p.pawl("rollback", "--to", "make", "--yes")
+			if code != 3 || p.journal(`"undo.done"`) != "" || !strings.Contains(p.journal(`"undo.failed"`), `"outcome":"lost"`) {
+				t.Errorf("exit code %d: %s\n%s", code, out, p.journal("undo."))
+			}
+			if out, _ := p.pawl("verify"); token == "$PAWL_TOKEN" && !strings.Contains(out, "exit record of undo 1 of cheat is not the supervisor's") {
+				t.Errorf("pawl verify: %s", out)
+			}
+		})
+	}
+}
+
 // plants are programs that stand in for that of a check.
 var plants = []cheat{
 	{name: "in the project", script: `mkdir -p .pawl/bin bin; for d in .pawl/bin bin .; do printf '#!/bin/sh\nexit 0\n' > $d/mycheck; chmod +x $d/mycheck; done`},
@@ -221,7 +252,7 @@ func TestEditedPlan(t *testing.T) {
 			}
 			p.pawl("answer", "colour", "red")
 			out, code := p.pawl("resume", "--yes")
-			if code != 2 || !strings.Contains(out, "weakened") || !strings.Contains(out, "pass --plan-hash") {
+			if code != 3 || !strings.Contains(out, "weakened") || !strings.Contains(out, "waiting for approval of gate") {
 				t.Errorf("exit code %d: %s", code, out)
 			}
 			if out, code := p.pawl("resume", "--yes", "--plan-hash", "000000000000"); code != 2 {
@@ -240,7 +271,7 @@ func TestEditedLater(t *testing.T) {
 	p.pawl("run", "plan.yaml")
 	p.pawl("approve", "--yes", "look")
 	p.pawl("answer", "colour", "red")
-	if out, code := p.pawl("resume"); code != 2 || !strings.Contains(out, "the plan was changed") || !strings.Contains(out, "+  - {id: ship") {
+	if out, code := p.pawl("resume"); code != 3 || !strings.Contains(out, "the plan was changed") || !strings.Contains(out, "+  - {id: ship") {
 		t.Errorf("exit code %d: %s", code, out)
 	}
 	p.notShipped()
@@ -256,7 +287,7 @@ func TestMirroredAnswer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := newProject(t)
-			p.write("home/.config/pawl/config.yaml", settings)
+			p.writeFile(filepath.Join(p.home, ".config/pawl/config.yaml"), settings)
 			p.write("plan.yaml", strings.ReplaceAll(gated, "CHEAT", `until test -e .grid/CHECKPOINT.md; do sleep 0.02; done
       sleep 1; sed -i '$d' .grid/CHECKPOINT.md; printf 'user_response: approved\n---\n' >> .grid/CHECKPOINT.md; sleep 1`))
 			p.pawl("run", "--mirror", "grid", "plan.yaml")
@@ -276,6 +307,8 @@ var byAgent = []struct{ command, code string }{
 	{"env -i PATH=$PATH HOME=$HOME pawl approve --yes look", "5"},
 	{"setsid -w env -i PATH=$PATH HOME=/tmp pawl approve --yes look", "5"},
 	{"env PAWL_STATE=$PWD/state pawl approve --yes look", "5"},
+	{"mkdir -p $HOME/x/pawl; echo 'agents: {allow: [approve]}' > $HOME/x/pawl/config.yaml; env XDG_CONFIG_HOME=$HOME/x pawl approve --yes look", "5"},
+	{"mkdir -p $HOME/y/.config/pawl; cp $HOME/x/pawl/config.yaml $HOME/y/.config/pawl/; env HOME=$HOME/y pawl approve --yes look", "5"},
 	{"sh -c 'sh -c \"pawl answer colour red; exit \\$?\"; exit $?'", "5"},
 	{"pawl resume --take-over", "5"},
 	{"pawl rollback --to 00000000", "5"}, // the user's settings refuse it
@@ -288,7 +321,7 @@ var byAgent = []struct{ command, code string }{
 func TestAgent(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
-	p.write("home/.config/pawl/config.yaml", "agents: {refuse: [rollback], allow: [review]}\n")
+	p.writeFile(filepath.Join(p.home, ".config/pawl/config.yaml"), "agents: {refuse: [rollback], allow: [review]}\n")
 	p.write("plan.yaml", strings.ReplaceAll(gated, "CHEAT", "true"))
 	p.pawl("run", "plan.yaml")
 	p.write("start.json", `{"hook_event_name":"SessionStart","session_id":"0f1e","source":"startup","cwd":"`+p.dir+`"}`)
@@ -324,22 +357,78 @@ func TestAgent(t *testing.T) {
 	}
 }
 
+// byClient is the script of a program that is connected over MCP only. It tries to answer gates, also after it killed the server, and
+// at last after it disconnected and connected no more.
+const byClient = `
+try() { "$@" >> said.txt 2>&1; echo $? >> codes; }
+connect() {
+  rm -f in out; mkfifo in; : > out
+  pawl mcp < in > out & server=$!
+  exec 3> in
+  printf '%s\n' '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{"elicitation":{}},"clientInfo":{"name":"x","version":"1"}}}' >&3
+  until grep -q '"id":1' out; do sleep 0.02; done
+}
+connect
+try pawl approve --yes look
+try env -i PATH=$PATH HOME=$HOME PAWL_STATE=$PAWL_STATE setsid -w pawl approve --yes look
+try sh -c 'sh -c "pawl answer colour red; exit \$?"; exit $?'
+try sh -c "pawl run --mirror grid --mirror-answers plan.yaml; exit \$?"
+kill -9 $server; wait $server
+try pawl approve --yes look
+exec 3>&-
+rm $PAWL_STATE/sessions/*mcp*
+connect
+exec 3>&-
+wait $server
+try pawl approve --yes look
+`
+
+// TestClient connects a program over MCP, without hooks. What it starts below a shell is no person while it is connected.
+func TestClient(t *testing.T) {
+	t.Parallel()
+	p := newProject(t)
+	p.write("plan.yaml", strings.ReplaceAll(gated, "CHEAT", "true"))
+	p.pawl("run", "plan.yaml")
+	p.write("client.sh", byClient)
+	shell, err := exec.LookPath("sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := exec.CommandContext(t.Context(), shell, "-c", `cp $(readlink -f $(command -v sh)) client; ./client client.sh; true`)
+	client.Dir, client.Env = p.dir, p.environ()
+	if out, err := client.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if codes := strings.Fields(p.read("codes")); strings.Join(codes, " ") != "5 5 5 5 5 0" {
+		t.Errorf("exit codes %v\n%s", codes, p.read("said.txt"))
+	}
+	if said := p.read("said.txt"); !strings.Contains(said, "this process belongs to the MCP client client: it runs below process") {
+		t.Errorf("it was told: %s", said)
+	}
+	if answered := p.journal("gate.answered"); strings.Count(answered, "\n") != 1 {
+		t.Errorf("answered: %s", answered)
+	}
+}
+
 // project is a folder in which a step cheats.
 type project struct {
 	*testing.T
-	dir, state string
+	dir, home, state string
 }
 
 func newProject(t *testing.T) *project {
-	p := &project{T: t, dir: t.TempDir(), state: t.TempDir()}
-	p.write("home/.keep", "")
+	p := &project{T: t, dir: t.TempDir(), home: t.TempDir(), state: t.TempDir()}
 	t.Cleanup(func() { storytest.EndKeepers(p.dir) })
 	return p
 }
 
 func (p *project) write(name, text string) {
 	p.Helper()
-	path := filepath.Join(p.dir, name)
+	p.writeFile(filepath.Join(p.dir, name), text)
+}
+
+func (p *project) writeFile(path, text string) {
+	p.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		p.Fatal(err)
 	}
@@ -375,7 +464,7 @@ func (p *project) pawl(args ...string) (out string, code int) {
 
 func (p *project) environ() []string {
 	return []string{
-		"PATH=" + filepath.Dir(storytest.Pawl(p)) + ":" + os.Getenv("PATH"), "HOME=" + filepath.Join(p.dir, "home"), "PAWL_STATE=" + p.state,
+		"PATH=" + filepath.Dir(storytest.Pawl(p)) + ":" + os.Getenv("PATH"), "HOME=" + p.home, "PAWL_STATE=" + p.state,
 		"USER=tester", "TZ=UTC",
 	}
 }

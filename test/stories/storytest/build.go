@@ -24,14 +24,14 @@ func Pawl(t testing.TB) string {
 	if os.Getenv(coverVar) != "" {
 		args = []string{"-cover", "-coverpkg=pawl/..."}
 	}
-	once.Do(func() { built = errors.Join(build(path, args...), watchSources()) })
+	once.Do(func() { built = errors.Join(BuildAt(path, args...), watchSources()) })
 	if built != nil {
 		t.Fatal(built)
 	}
 	return path
 }
 
-// PawlHook returns the path of pawl-hook, which lies beside pawl and is built once per test process.
+// PawlHook returns the path of pawl-hook, which is in the folder of pawl and is built once per test process.
 func PawlHook(t testing.TB) string {
 	t.Helper()
 	path := filepath.Join(filepath.Dir(Pawl(t)), "pawl-hook")
@@ -53,20 +53,21 @@ var (
 func Build(t testing.TB, tags string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "pawl")
-	if err := errors.Join(build(path, "-tags", tags), watchSources()); err != nil {
+	if err := errors.Join(BuildAt(path, "-tags", tags), watchSources()); err != nil {
 		t.Fatal(err)
 	}
 	return path
 }
 
-func build(path string, args ...string) error { return buildProgram("pawl/cmd/pawl", path, args...) }
+// BuildAt builds the program at path. The arguments are those of go build. It is for a TestMain, where Pawl cannot be called.
+func BuildAt(path string, args ...string) error { return buildProgram("pawl/cmd/pawl", path, args...) }
 
-// buildProgram builds a program of this module. `go run` keeps the linked program in the build cache, unlike `go build`: when many packages
-// build the same sources, the program is linked once.
+// buildProgram builds a program of this module without cgo, as it is released. Unlike `go build`, `go run` keeps the linked program in
+// the build cache: when many packages build the same sources, the program is linked once.
 func buildProgram(program, path string, args ...string) error {
 	args = append([]string{"run", "-exec", `sh -c 'cp "$0" "$PAWL_COPY"'`}, append(args, program)...)
 	cmd := exec.Command("go", args...)
-	cmd.Env = append(os.Environ(), "PAWL_COPY="+path)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "PAWL_COPY="+path)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("build: %w\n%s", err, out)
 	}

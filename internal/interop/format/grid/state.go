@@ -64,15 +64,20 @@ func (r *clusterReader) shapeOf(f *format.File) string {
 		return proseShape
 	}
 	quiet := &clusterReader{now: r.now}
-	c, _, ok := quiet.front(f, true)
+	c, _, _ := quiet.front(f, true)
 	_, _, _, fenced := markdown.Front(f.Data)
 	switch {
-	case !ok || c.at("status") == nil && c.at("position") == nil && c.at("cluster") == nil:
+	case !c.isState():
 		return ""
 	case fenced:
 		return frontShape
 	}
 	return bareShape
+}
+
+// isState reports whether a record has a field of STATE.md.
+func (c yamlRecord) isState() bool {
+	return c.at("status") != nil || c.at("position") != nil || c.at("cluster") != nil
 }
 
 // readFields reads the fields of a state in YAML.

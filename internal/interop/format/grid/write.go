@@ -146,22 +146,40 @@ func (w *clusterWriter) archived(name string) string {
 	return "archive/" + string(w.State.Run) + "/" + name
 }
 
-// merge writes values into a YAML file or front matter. If they cannot be changed in place, it archives the file and writes
-// a new one.
-func (w *clusterWriter) merge(name string, news *yamledit.Value, all func() []byte) {
+// merge writes values into a YAML file or front matter. want returns them for the content of the file. If they cannot be
+// changed in place, or the next write would change them again, it archives the file and writes a new one.
+func (w *clusterWriter) merge(name string, want func(there yamlRecord) *yamledit.Value, all func() []byte) {
 	f := w.file(name)
 	if f == nil {
 		w.put(name, all())
 		return
 	}
-	if out, err := yamledit.MergeAround(f.Data, yamlIn(f.Data), news); err == nil {
-		if again, err := yamledit.MergeAround(out, yamlIn(out), news); err == nil && bytes.Equal(again, out) { // as the next write finds it
+	if out, ok := w.merged(f, want); ok {
+		if again, ok := w.merged(&format.File{Path: f.Path, Data: out}, want); ok && bytes.Equal(again, out) {
 			w.put(name, out)
 			return
 		}
 	}
 	w.archive(f, strings.TrimSuffix(path.Base(name), ".md"), time.Time{})
 	w.put(name, all())
+}
+
+// merged returns a file with the values that want returns for it. ok is false if they cannot be changed in place, or there
+// are none.
+func (w *clusterWriter) merged(f *format.File, want func(there yamlRecord) *yamledit.Value) (out []byte, ok bool) {
+	r := &clusterReader{now: w.Now}
+	there, _, _ := r.front(f, true)
+	news := want(there)
+	if news == nil {
+		return nil, false
+	}
+	out, err := yamledit.MergeAround(f.Data, yamlIn(f.Data), news)
+	return out, err == nil
+}
+
+// always returns the same values for any content of a file.
+func always(news *yamledit.Value) func(yamlRecord) *yamledit.Value {
+	return func(yamlRecord) *yamledit.Value { return news }
 }
 
 // yamlIn returns the part of a file that is YAML: its front matter, or all of it.

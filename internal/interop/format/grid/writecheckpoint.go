@@ -32,7 +32,12 @@ func (w *clusterWriter) checkpoint() {
 	r := &clusterReader{now: w.Now}
 	there, _, _ := r.front(f, true)
 	if w.sameCheckpoint(there, want) {
-		w.merge("CHECKPOINT.md", w.checkpointNews(there, want), func() []byte { return newFrontMatter(w.checkpointFields(want), "") })
+		w.merge("CHECKPOINT.md", func(there yamlRecord) *yamledit.Value {
+			if !w.sameCheckpoint(there, want) {
+				return nil // the next write would archive it
+			}
+			return w.checkpointNews(there, want)
+		}, func() []byte { return newFrontMatter(w.checkpointFields(want), "") })
 		return
 	}
 	w.archiveCheckpoint(f)

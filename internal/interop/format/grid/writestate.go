@@ -35,7 +35,12 @@ func (w *clusterWriter) state() {
 			w.files.Remove(f.Path) // merge writes a new file
 		}
 	}
-	w.merge("STATE.md", w.stateFields(there), func() []byte {
+	w.merge("STATE.md", func(there yamlRecord) *yamledit.Value {
+		if !there.isState() {
+			return nil // the next write would archive it
+		}
+		return w.stateFields(there)
+	}, func() []byte {
 		kept := yamlRecord{root: yamledit.MapOf()} // unchanged values
 		_, limited := w.energy()
 		for _, key := range []string{"session_id", "created_at", "energy_remaining"} {

@@ -260,7 +260,7 @@ func (w *clusterWriter) waves() {
 	}
 	want := yamledit.MapOf(pair("cluster", yamledit.Word(w.cluster)), pair("waves_complete", yamledit.Number(complete)),
 		pair("wave_total", yamledit.Number(w.waveAll)), pair("waves", list))
-	w.merge("WAVE_STATUS.md", want, func() []byte { return newFrontMatter(want, "\n# Wave Status\n") })
+	w.merge("WAVE_STATUS.md", always(want), func() []byte { return newFrontMatter(want, "\n# Wave Status\n") })
 }
 
 // waveStatus returns the status of a wave. A wave with a skipped block is not complete.

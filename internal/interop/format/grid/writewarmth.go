@@ -247,7 +247,7 @@ func (w *clusterWriter) appendToLists(name string, f *format.File, learned []paw
 			want.Pairs = append(want.Pairs, pair(l.key, list))
 		}
 	}
-	w.merge(name, want, anew)
+	w.merge(name, always(want), anew)
 }
 
 // inOrder returns memories in a stable order.

@@ -80,7 +80,7 @@ func (r *teamReader) readTask(f *format.File, part textedit.Part) (*task, bool) 
 	says := func(path ...string) string { return scalarOrNone(root.Get(path...)) }
 	t.id, t.title, t.native, t.phase = says("id"), says("title"), says("status"), says("phase")
 	t.estimate, t.actual = says("estimated_complexity"), says("actual_hours")
-	t.agent = strings.ToLower(firstOf(says("assigned_to"), says("stream")))
+	t.agent = agentNamed(firstOf(says("assigned_to"), says("stream")))
 	if t.id == "" || strings.Contains(says("stream"), "|") { // not a task, or the schema of one
 		return nil, false
 	}

@@ -67,8 +67,12 @@ func (a agentRow) agent() string {
 	return agentNamed(first)
 }
 
-// agentNamed returns an agent's name as it is in file names: without hyphens, since the first hyphen ends it.
-func agentNamed(name string) string { return strings.ReplaceAll(strings.ToLower(name), "-", "_") }
+// agentNamed returns an agent's name as it is in file names: without separators, and without hyphens, since the first hyphen
+// ends it.
+func agentNamed(name string) string { return joined.Replace(strings.ToLower(name)) }
+
+// joined replaces what ends an agent's name in a file name.
+var joined = strings.NewReplacer("-", "_", "/", "_", "\\", "_")
 
 // readStatus reads STATUS.md: its first lines as facts, its tables of agents and streams.
 func (r *teamReader) readStatus() {
@@ -188,7 +192,11 @@ func (c columns) cell(row markdown.Row, title string) string {
 	if !ok || i >= len(row.Cells) {
 		return ""
 	}
-	text := strings.ToValidUTF8(row.Cells[i], "\uFFFD")
+	return undashed(strings.ToValidUTF8(row.Cells[i], "\uFFFD"))
+}
+
+// undashed returns the text of a cell, "" for a dash.
+func undashed(text string) string {
 	if strings.Trim(text, "—–- ") == "" {
 		return ""
 	}

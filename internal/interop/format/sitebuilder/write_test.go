@@ -675,3 +675,24 @@ func TestNobodyLivesAfterADeath(t *testing.T) {
 	s.has("progress/checkpoints/content-T1.json", `"stopped"`, `"status": "in_progress"`)
 	s.has("progress/STATUS.md", "| Content (Harper) | In Progress |")
 }
+
+// Each agent has one row, whatever its name is.
+func TestAnAgentOfAnyNameHasOneRow(t *testing.T) {
+	t.Parallel()
+	for agent, row := range map[string]string{
+		"\u00e9cole": "| \u00c9cole |", "\uFFFD": "| \uFFFD |", "\u00dfb": "| \u00dfb |", "\u0131x": "| Ix |", "**x**": "| **x** |", "\u2014\u2014": "| \u2014\u2014 |",
+		`a|b`: `| A\|b |`, "web-dev": "| Web_dev |", `a/b\c`: "| A_b_c |", "a b": "| A b |", "\u01c6": "| \u01c4 |",
+	} {
+		s := imported(t, format.Files{{Path: base + "tasks/TASK-REGISTRY.md", Data: []byte("```yaml\nid: T1\ntitle: 'x\\|y'\nassigned_to: '" + agent + "'\nstatus: pending\n```\n")}})
+		s.AddEach(pawl.AttemptStarted{AttemptRef: ref("T1", 1)})
+		s.write()
+		s.has("progress/STATUS.md", row+` Active | T1 x\\|y | 2026-03-02T10:44:00Z |`)
+		s.AddEach(s.done("T1", 1))
+		s.write()
+		s.has("progress/STATUS.md", row+` Completed | T1 x\\|y | 2026-03-02T10:45:00Z |`)
+		agents, _, _ := strings.Cut(string(s.files.Find(base+"progress/STATUS.md").Data), "## Active Checkpoints")
+		if strings.Count(agents, "\n| ") != 2 { // the titles and the agent
+			t.Errorf("%q has not one row:\n%s", agent, agents)
+		}
+	}
+}

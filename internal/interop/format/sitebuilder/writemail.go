@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"pawl"
 	"pawl/internal/textedit"
@@ -236,9 +237,8 @@ func (w *teamWriter) insertBelow(inbox, waiting, title, text string) {
 	w.add(inbox, title, "---\n\n## "+waiting+"\n\n"+text)
 }
 
+// titled returns a name with its first letter in upper case.
 func titled(name string) string {
-	if name == "" {
-		return name
-	}
-	return strings.ToUpper(name[:1]) + name[1:]
+	_, size := utf8.DecodeRuneInString(name)
+	return strings.ToUpper(name[:size]) + name[size:]
 }

@@ -220,17 +220,13 @@ func (w *teamWriter) agentRows(data []byte) []byte {
 			if now := standings[agent]; now.ours {
 				edits = append(edits, changeRow(row, column, now)...)
 			}
+			order = slices.DeleteFunc(order, func(other string) bool { return other == agent }) // each agent has one row
 			delete(standings, agent)
 		}
 		var more strings.Builder
 		for _, agent := range order {
-			if now, ok := standings[agent]; ok {
-				name := titled(agent)
-				if called := names[agent]; called != "" {
-					name += " (" + called + ")"
-				}
-				more.WriteString(column.row(len(rows[0].Cells), map[string]string{"agent": name, "status": now.status, "current task": now.task, "last checkpoint": now.last}))
-			}
+			now := standings[agent]
+			more.WriteString(column.row(len(rows[0].Cells), map[string]string{"agent": nameOfRow(agent), "status": now.status, "current task": now.task, "last checkpoint": now.last}))
 		}
 		return textedit.Apply(data, append(edits, insertAfter(data, lastLine(s, rows), more.String())))
 	}
@@ -266,15 +262,27 @@ func (w *teamWriter) finished(task string) bool {
 	return slices.ContainsFunc(w.works, func(k *taskStep) bool { return k.task == task && k.touched && !k.imported && k.taskStatus == complete })
 }
 
-// ownerOf returns the agent of a row: the one that its cell names, or the first word of it.
+// nameOfRow returns the name of an agent in its row: "Migration (Riley)".
+func nameOfRow(agent string) string {
+	if called := names[agent]; called != "" {
+		return titled(agent) + " (" + called + ")"
+	}
+	return titled(agent)
+}
+
+// ownerOf returns the agent of a row: the one whose name or row's name is its cell, or the first word of it.
 func ownerOf(cell string, agents []string) string {
+	said := nameIn(cell)
 	for _, agent := range agents {
-		if strings.EqualFold(strings.Trim(cell, "* "), inTable(agent)) {
+		if strings.EqualFold(said, nameIn(agent)) || strings.EqualFold(said, nameIn(nameOfRow(agent))) {
 			return agent
 		}
 	}
 	return agentRow{name: cell}.agent()
 }
+
+// nameIn returns the name in a cell as it is in file names, without emphasis.
+func nameIn(cell string) string { return agentNamed(strings.Trim(undashed(oneLine(cell)), "* ")) }
 
 // hasTitles reports whether a table begins with these columns, and has outer borders.
 func hasTitles(rows []markdown.Row, titles ...string) bool {
@@ -331,11 +339,8 @@ func (c columns) edit(row markdown.Row, title, text string) []textedit.Edit {
 // cellAt returns the range of a cell's text in the file.
 func cellAt(l textedit.Line, cell int) (from, to int, ok bool) {
 	var borders []int
-	for i := 0; i < len(l.Text); i++ {
-		switch l.Text[i] {
-		case '\\':
-			i++
-		case '|':
+	for i := range len(l.Text) {
+		if l.Text[i] == '|' && (i == 0 || l.Text[i-1] != '\\') { // as markdown.Table splits a row
 			borders = append(borders, i)
 		}
 	}

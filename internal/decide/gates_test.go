@@ -1,4 +1,4 @@
-package engine
+package decide
 
 import (
 	"testing"
@@ -45,7 +45,7 @@ func TestNextAsksAgainWhatWasRejected(t *testing.T) {
 		w.want(8, "start a")
 		w.done("a")
 		w.want(8, "open a")
-		again := next(runs.NewOutline(w.plan), w.state, w.now, 8)[0].gate
+		again := Next(runs.NewOutline(w.plan), w.state, w.now, 8)[0].Gate
 		if again.Identify() != gate.ID || again.Purpose != pawl.ForImported {
 			t.Fatalf("another gate: %+v", again)
 		}

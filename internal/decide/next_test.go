@@ -1,4 +1,4 @@
-package engine
+package decide
 
 import (
 	"fmt"
@@ -83,17 +83,17 @@ func (w *world) fails(step pawl.StepID, end pawl.AttemptEnded) {
 // next returns the decisions as words, such as "start b" or "start each[2]".
 func (w *world) next(slots int) string {
 	var words []string
-	for _, a := range next(runs.NewOutline(w.plan), w.state, w.now, slots) {
-		word := string(a.kind)
+	for _, a := range Next(runs.NewOutline(w.plan), w.state, w.now, slots) {
+		word := string(a.Kind)
 		switch {
-		case a.kind == wait:
-			word += " " + a.until.Sub(w.now).String()
-		case a.kind == reopen:
-			word += fmt.Sprintf(" %v", a.steps)
-		case a.step != nil && a.index >= 0:
-			word += fmt.Sprintf(" %s[%d]", a.step.ID, a.index)
-		case a.step != nil:
-			word += " " + string(a.step.ID)
+		case a.Kind == Sleep:
+			word += " " + a.Until.Sub(w.now).String()
+		case a.Kind == Reopen:
+			word += fmt.Sprintf(" %v", a.Steps)
+		case a.Step != nil && a.Index >= 0:
+			word += fmt.Sprintf(" %s[%d]", a.Step.ID, a.Index)
+		case a.Step != nil:
+			word += " " + string(a.Step.ID)
 		}
 		words = append(words, word)
 	}
@@ -321,7 +321,7 @@ func TestNextExpiry(t *testing.T) {
 func TestNextHandsOnAsksBeforeEachStep(t *testing.T) {
 	w := newWorld(t, "name: p\nmode: hands_on\nsteps:\n  - {id: a, run: ':'}\n")
 	w.want(8, "open a")
-	gate := next(runs.NewOutline(w.plan), w.state, w.now, 8)[0].gate
+	gate := Next(runs.NewOutline(w.plan), w.state, w.now, 8)[0].Gate
 	gate.ID = gate.Identify()
 	w.say(pawl.GateOpened{Gate: gate})
 	w.want(8, "")
@@ -337,7 +337,7 @@ func TestNextAsksBeforeRepeatingWhatIsNotIdempotent(t *testing.T) {
 	w.want(8, "start a")
 	w.fails("a", pawl.AttemptEnded{Outcome: pawl.Lost, Why: "its supervisor died"})
 	w.want(8, "open a")
-	gate := next(runs.NewOutline(w.plan), w.state, w.now, 8)[0].gate
+	gate := Next(runs.NewOutline(w.plan), w.state, w.now, 8)[0].Gate
 	gate.ID = gate.Identify()
 	w.say(pawl.GateOpened{Gate: gate})
 	w.want(8, "")
@@ -367,7 +367,7 @@ func TestNextAsksNobodyWhoHasAskedForIt(t *testing.T) {
 	w.want(8, "fail")
 	w.say(pawl.StepReopened{Step: "a", Why: "its definition in the plan changed"})
 	w.want(8, "open a")
-	gate := next(runs.NewOutline(w.plan), w.state, w.now, 8)[0].gate
+	gate := Next(runs.NewOutline(w.plan), w.state, w.now, 8)[0].Gate
 	gate.ID = gate.Identify()
 	w.say(pawl.GateOpened{Gate: gate}, pawl.GateAnswered{Gate: gate.ID, Answer: pawl.Rejected})
 	w.want(8, "give-up a")
@@ -399,7 +399,7 @@ func TestNextBlockersBudgetPauseStop(t *testing.T) {
 	w.want(8, "stop-live")
 	w.say(pawl.AttemptEnded{AttemptRef: ref, Outcome: pawl.Aborted, Usage: pawl.Usage{USD: 1}}, pawl.RunContinued{})
 	w.want(8, "spend")
-	gate := next(runs.NewOutline(w.plan), w.state, w.now, 8)[0].gate
+	gate := Next(runs.NewOutline(w.plan), w.state, w.now, 8)[0].Gate
 	gate.ID = gate.Identify()
 	w.say(pawl.GateOpened{Gate: gate})
 	w.want(8, "")
@@ -477,38 +477,38 @@ func drive(t *rapid.T, plan *pawl.Plan, slots int) {
 		if round > 1000 {
 			t.Fatal("the run does not end")
 		}
-		for _, a := range next(o, state, now, slots) {
-			switch a.kind {
-			case start:
-				for _, need := range o.Needs[a.step.ID] {
+		for _, a := range Next(o, state, now, slots) {
+			switch a.Kind {
+			case Start:
+				for _, need := range o.Needs[a.Step.ID] {
 					if !state.Steps[need].Finished() {
-						t.Fatalf("%s started before %s was finished", a.step.ID, need)
+						t.Fatalf("%s started before %s was finished", a.Step.ID, need)
 					}
 				}
-				st := state.Steps[a.step.ID]
+				st := state.Steps[a.Step.ID]
 				if st.Finished() {
-					t.Fatalf("finished step %s started again", a.step.ID)
+					t.Fatalf("finished step %s started again", a.Step.ID)
 				}
 				attempt := 1
 				if st != nil {
 					attempt = st.Retries.Attempt + 1
 				}
-				say(pawl.AttemptStarted{AttemptRef: pawl.AttemptRef{Step: a.step.ID, Attempt: attempt, Token: pawl.Token(fmt.Sprint(state.Seq))}})
-			case complete:
+				say(pawl.AttemptStarted{AttemptRef: pawl.AttemptRef{Step: a.Step.ID, Attempt: attempt, Token: pawl.Token(fmt.Sprint(state.Seq))}})
+			case Complete:
 				say(pawl.RunEnded{Status: pawl.StatusCompleted})
-			case fail:
+			case FailRun:
 				say(pawl.RunEnded{Status: pawl.StatusFailed})
-			case wait:
-				now = a.until
-			case open: // it was lost too often: a person has it run again
-				if a.gate.Purpose != pawl.ForRepeat || state.Steps[a.step.ID].Retries.LostInARow < resume.MaxLosses {
-					t.Fatalf("unexpected gate: %s", a.gate.Ask)
+			case Sleep:
+				now = a.Until
+			case Open: // it was lost too often: a person has it run again
+				if a.Gate.Purpose != pawl.ForRepeat || state.Steps[a.Step.ID].Retries.LostInARow < resume.MaxLosses {
+					t.Fatalf("unexpected gate: %s", a.Gate.Ask)
 				}
-				a.gate.ID = a.gate.Identify()
-				say(pawl.GateOpened{Gate: a.gate})
-				say(pawl.GateAnswered{Gate: a.gate.ID, Answer: pawl.Approved})
+				a.Gate.ID = a.Gate.Identify()
+				say(pawl.GateOpened{Gate: a.Gate})
+				say(pawl.GateAnswered{Gate: a.Gate.ID, Answer: pawl.Approved})
 			default:
-				t.Fatalf("unexpected %s", a.kind)
+				t.Fatalf("unexpected %s", a.Kind)
 			}
 		}
 		live := state.Live()

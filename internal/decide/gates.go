@@ -1,4 +1,4 @@
-package engine
+package decide
 
 import (
 	"fmt"
@@ -25,7 +25,7 @@ func (d *decider) gates() {
 
 func (d *decider) openGate(g *pawl.GateState) {
 	if reply, ok := d.automatic(g); ok {
-		d.add(action{kind: answer, gate: g.Gate, reply: reply})
+		d.add(Action{Kind: AnswerGate, Gate: g.Gate, Reply: reply})
 		return
 	}
 	if g.Expires.IsZero() {
@@ -36,10 +36,10 @@ func (d *decider) openGate(g *pawl.GateState) {
 		return
 	}
 	if g.Default != "" {
-		d.add(action{kind: answer, gate: g.Gate, reply: pawl.GateAnswered{Answer: pawl.Chosen, Option: g.Default, Why: "expired", Auto: true}})
+		d.add(Action{Kind: AnswerGate, Gate: g.Gate, Reply: pawl.GateAnswered{Answer: pawl.Chosen, Option: g.Default, Why: "expired", Auto: true}})
 		return
 	}
-	d.add(action{kind: expire, gate: g.Gate})
+	d.add(Action{Kind: Expire, Gate: g.Gate})
 }
 
 // automatic returns autopilot's answer. It approves a human_verify gate whose checks pass and takes the default of a
@@ -61,19 +61,19 @@ func (d *decider) closedGate(g *pawl.GateState) {
 	step := d.plan.ByID[g.Step]
 	switch {
 	case g.Expired:
-		d.giveUpGate(g, step, "its gate expired: "+g.Ask)
+		d.giveUpGate(g, step, fmt.Sprintf("its gate expired before anybody answered: %q", g.Ask))
 	case g.Answer.Answer == pawl.Refused:
-		d.giveUpGate(g, step, "refused: "+g.Answer.Why)
+		d.giveUpGate(g, step, g.RejectionText())
 	case step == nil:
 		// a gate of the run or of a person; the state has the answer
 	case g.Purpose == pawl.ForImported:
 		if g.Answer.Answer == pawl.Rejected && len(d.state.Steps[step.ID].Live()) == 0 {
-			d.add(action{kind: reopen, steps: []pawl.StepID{step.ID}, why: g.Answer.Why})
+			d.add(Action{Kind: Reopen, Steps: []pawl.StepID{step.ID}, Why: g.Answer.Why})
 		}
 	case step.Gate != nil && g.Purpose == "":
 		d.gateStep(g, step)
 	case g.Answer.Answer == pawl.Rejected && g.Purpose != "":
-		d.add(action{kind: giveUp, step: step, index: -1, why: "rejected: " + g.Answer.Why})
+		d.add(Action{Kind: GiveUp, Step: step, Index: -1, Why: g.RejectionText()})
 	}
 }
 
@@ -85,14 +85,14 @@ func (d *decider) askAgain(g *pawl.GateState) {
 	}
 	again := g.Gate
 	again.Opened, again.Expires = time.Time{}, time.Time{}
-	d.add(action{kind: open, step: step, index: -1, gate: again})
+	d.add(Action{Kind: Open, Step: step, Index: -1, Gate: again})
 }
 
 func (d *decider) giveUpGate(g *pawl.GateState, step *pawl.Step, why string) {
 	if step != nil && !d.state.Steps[step.ID].Finished() && len(d.state.Steps[step.ID].Live()) == 0 {
-		d.add(action{kind: giveUp, step: step, index: -1, why: why})
+		d.add(Action{Kind: GiveUp, Step: step, Index: -1, Why: why})
 	} else if step == nil && len(d.state.Live()) == 0 {
-		d.add(action{kind: fail, why: why})
+		d.add(Action{Kind: FailRun, Why: why})
 	}
 }
 
@@ -101,11 +101,11 @@ func (d *decider) gateStep(g *pawl.GateState, step *pawl.Step) {
 		return
 	}
 	if g.Answer.Answer != pawl.Rejected {
-		d.add(action{kind: finish, step: step, index: -1, gate: g.Gate})
+		d.add(Action{Kind: Finish, Step: step, Index: -1, Gate: g.Gate})
 		return
 	}
 	again := append(slices.Clone(d.plan.Needs[step.ID]), step.ID)
-	d.add(action{kind: reopen, steps: again, why: g.Answer.Why})
+	d.add(Action{Kind: Reopen, Steps: again, Why: g.Answer.Why})
 }
 
 // budget asks once for each exhausted budget.
@@ -125,7 +125,7 @@ func (d *decider) budget() {
 		allowed := use.limit * float64(1+spent.Granted[use.name])
 		if use.limit > 0 && use.used >= allowed && !d.asking[question{purpose: pawl.ForBudget, budget: use.name}] {
 			ask := fmt.Sprintf("The %s budget is used up (%s of %s). Continue with %s more?", use.name, use.show(use.used), use.show(allowed), use.show(use.limit))
-			d.add(action{kind: spend, why: use.show(use.used), gate: pawl.Gate{Type: pawl.HumanVerify, Purpose: pawl.ForBudget, Budget: use.name, Ask: ask}})
+			d.add(Action{Kind: Spend, Why: use.show(use.used), Gate: pawl.Gate{Type: pawl.HumanVerify, Purpose: pawl.ForBudget, Budget: use.name, Ask: ask}})
 		}
 	}
 }

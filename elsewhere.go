@@ -1,0 +1,95 @@
+package pawl
+
+import "strings"
+
+// Elsewhere returns the key of a step for a key that other systems use, and how to write it. The key is empty if steps have
+// none for it. Both are empty for keys of no system.
+func (Step) Elsewhere(key string) (own, advice string) {
+	own, advice = stepElsewhere.find(key)
+	return own, advice
+}
+
+// Elsewhere is Step.Elsewhere for the keys of a plan.
+func (Plan) Elsewhere(key string) (own, advice string) { return planElsewhere.find(key) }
+
+// Elsewhere is Step.Elsewhere for the defaults of steps.
+func (Defaults) Elsewhere(key string) (own, advice string) {
+	own, advice = stepElsewhere.find(key)
+	switch own {
+	case "dir", "shell", "env", "timeout", "retry":
+		return own, advice
+	}
+	return "", ""
+}
+
+// Missing returns what to add where a step has no id, but a name, as in other systems.
+func (s Step) Missing(key string) string {
+	if key != "id" || s.Name == "" {
+		return ""
+	}
+	id := strings.Trim(strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '-'
+	}, strings.ToLower(s.Name)), "-")
+	if _, err := ParseStepID(id); err != nil {
+		id = "build"
+	}
+	return "a name is a title; add a unique id, such as id: " + id
+}
+
+// otherKeys are keys of other systems, by the own key that replaces them.
+type otherKeys []struct {
+	theirs string // separated by spaces; "_" also stands for "-"
+	own    string // "": none
+	advice string
+}
+
+func (keys otherKeys) find(key string) (own, advice string) {
+	key = strings.ReplaceAll(strings.ToLower(key), "-", "_")
+	for _, k := range keys {
+		for theirs := range strings.FieldsSeq(k.theirs) {
+			if theirs == key {
+				return k.own, k.advice
+			}
+		}
+	}
+	return "", ""
+}
+
+var stepElsewhere = otherKeys{
+	{"depends_on depends deps dependencies requires after", "needs", `write needs: [ID]`},
+	{"command commands cmd cmds script scripts exec bash sh", "run", `write the commands as one script`},
+	{"retries max_retries retry_attempts", "retry", `write retry: {attempts: 3}`},
+	{"timeout_minutes timeout_seconds time_limit deadline", "timeout", `write timeout: 30m`},
+	{"working_directory working_dir workdir cwd chdir", "dir", ""},
+	{"environment envs variables vars", "env", ""},
+	{"matrix strategy loop with_items for_each for", "foreach", `write foreach: {items: [a, b]}`},
+	{"artifacts produces generates targets", "outputs", ""},
+	{"sources reads", "inputs", ""},
+	{"title label", "name", ""},
+	{"description desc", "goal", ""},
+	{"executor interpreter", "shell", ""},
+	{"checks test tests", "accept", `write accept: {NAME: SCRIPT}`},
+	{"continue_on_error continue_on_failure ignore_errors ignore_error allow_failure", "", `pawl has no such key; in "run", write || true after a command that may fail`},
+	{"if when only unless condition preconditions", "", `pawl has no conditions; in "run", write: test CONDITION || exit 0`},
+	{"env_file dotenv", "", `env files belong to the whole plan; write dotenv: [.env] at its top`},
+	{"uses with", "", `pawl has no shared actions; use "run" or "agent", and "env" for their values`},
+	{"image container docker runs_on", "", `steps run on this machine; in "run", call docker run or podman run`},
+	{"schedule cron on", "", `pawl has no schedules; start pawl run from cron or a CI job`},
+}
+
+var planElsewhere = otherKeys{
+	{"tasks", "steps", ""},
+	{"jobs stages", "phases", `write phases: [{name: NAME, steps: […]}]`},
+	{"environment envs variables vars", "env", ""},
+	{"title", "name", ""},
+	{"description desc", "goal", ""},
+	{"concurrency max_parallel max_concurrency", "parallel", ""},
+	{"shell", "defaults", `write defaults: {shell: bash}`},
+	{"timeout retry retries", "defaults", `write defaults: {timeout: 30m, retry: {attempts: 3}}`},
+	{"schedule cron on triggers", "", `pawl has no schedules; start pawl run from cron or a CI job`},
+	{"env_file env_files", "dotenv", `write dotenv: [.env]`},
+	{"parameters inputs arguments", "params", ""},
+}

@@ -1,0 +1,20 @@
+package permission
+
+import "slices"
+
+// readers are the commands that work in an untrusted project. They write nothing.
+var readers = []string{
+	"status", "runs", "output", "log", "stats", "why", "explain", "brief", "gates", "checkpoints", "show", "memory", "processes", "verify",
+	"doctor", "trust", "plan",
+}
+
+// changers are flags that make a reading command write or end processes.
+var changers = []string{"end", "repair"}
+
+// Reader reports whether a command works in an untrusted project.
+func Reader(command string) bool { return slices.Contains(readers, command) }
+
+// ReadsOnly reports whether a command line only reads. changed reports whether a flag was given.
+func ReadsOnly(command string, changed func(flag string) bool) bool {
+	return Reader(command) && !slices.ContainsFunc(changers, changed)
+}

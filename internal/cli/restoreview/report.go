@@ -1,0 +1,129 @@
+// Package restoreview prints what a restore does, and the changes between two trees.
+package restoreview
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+
+	"pawl"
+	"pawl/internal/cli/layout"
+	"pawl/internal/history"
+	"pawl/internal/snapshot"
+)
+
+// Report is what `pawl restore --json` prints.
+type Report struct {
+	Checkpoint pawl.CheckpointID   `json:"checkpoint"`
+	Before     pawl.CheckpointID   `json:"before,omitempty"` // checkpoint of the files before the restore
+	DryRun     bool                `json:"dry_run,omitempty"`
+	Changes    []Change            `json:"changes"`
+	Kept       []string            `json:"kept"`              // ignored paths, which are not removed
+	NotIn      []snapshot.StaysOut `json:"not_in_checkpoint"` // left out of the checkpoint; they stay as they are, or missing
+	To         string              `json:"to,omitempty"`
+}
+
+// Of returns the report of a planned restore.
+func Of(r *history.Restore, dry bool) (Report, error) {
+	notIn, err := r.StaysOut()
+	return Report{
+		Checkpoint: r.Target.ID, DryRun: dry, Changes: Changes(r.Changes), Kept: append([]string{}, r.Kept...),
+		NotIn: append([]snapshot.StaysOut{}, notIn...),
+	}, err
+}
+
+// UndoText says what the undo restores.
+func UndoText(r *history.Restore) string {
+	what := "the restore of " + layout.UTCWithZone(r.Target.Time)
+	if u := r.Unfinished; u != nil && !u.Undo {
+		what = "the unfinished restore of checkpoint " + string(u.Checkpoint)
+	}
+	return fmt.Sprintf("undoing %s: checkpoint %s has the files before it (%s)", what, r.Target.ID, layout.OneLine(r.Target.Why))
+}
+
+// Print prints the summary of a restore, each path if wanted, and what is not in the checkpoint.
+func (r Report) Print(w io.Writer, paths bool) {
+	out := bufio.NewWriter(w)
+	defer out.Flush()
+	switch {
+	case len(r.Changes) == 0:
+		fmt.Fprintln(out, "nothing to restore")
+	case r.Before == "":
+		fmt.Fprintln(out, Summary(r.Changes, true))
+	default:
+		fmt.Fprintln(out, Summary(r.Changes, false))
+	}
+	if paths {
+		PrintPaths(out, r.Changes)
+	}
+	r.printNotIn(out, paths)
+	if r.Before != "" {
+		fmt.Fprintf(out, "previous state saved as checkpoint %s; pawl restore --undo returns to it\n", r.Before)
+	}
+}
+
+// PrintPaths prints each change in one line.
+func PrintPaths(out io.Writer, changes []Change) {
+	for _, c := range changes {
+		fmt.Fprintf(out, "%-8s %s\n", restoreVerbs[c.Change], c.Path)
+	}
+}
+
+// Summary counts the changes of a restore, such as "2 files restored, 1 created".
+func Summary(changes []Change, planned bool) string {
+	counts := map[string]int{}
+	for _, c := range changes {
+		switch c.Change {
+		case "added", "removed":
+			counts[c.Change]++
+		default:
+			counts["changed"]++
+		}
+	}
+	var parts []string
+	for _, x := range []struct{ change, done, todo string }{
+		{"changed", "restored", "to restore"}, {"added", "created", "to create"}, {"removed", "removed", "to remove"},
+	} {
+		n, word := counts[x.change], x.done
+		if planned {
+			word = x.todo
+		}
+		switch {
+		case n > 0 && parts == nil:
+			parts = append(parts, layout.Count(n, "file")+" "+word)
+		case n > 0:
+			parts = append(parts, fmt.Sprintf("%d %s", n, word))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// shownNotIn is how many paths that are not in the checkpoint are printed without -v.
+const shownNotIn = 5
+
+// printNotIn prints what the restore leaves alone because it is not in the checkpoint.
+func (r Report) printNotIn(out io.Writer, all bool) {
+	for _, missing := range []bool{false, true} {
+		var names []string
+		for _, n := range r.NotIn {
+			if n.Missing == missing {
+				names = append(names, fmt.Sprintf("%s (%s)", n.Path, n.Why))
+			}
+		}
+		if len(names) == 0 {
+			continue
+		}
+		if hidden := len(names) - shownNotIn; hidden > 0 && !all {
+			names = append(names[:shownNotIn], fmt.Sprintf("and %d more", hidden))
+		}
+		stays := "stays as it is"
+		if missing {
+			stays = "stays missing"
+		}
+		fmt.Fprintf(out, "not in the checkpoint, %s: %s\n", stays, strings.Join(names, ", "))
+	}
+}
+
+// restoreVerbs say what a restore does to a path, by the kind of change.
+var restoreVerbs = map[string]string{"added": "create", "removed": "remove", "changed": "change", "mode": "mode", "type": "replace"}

@@ -1,0 +1,56 @@
+// Package userfile reads files that the user names on the command line: regular files, and pipes such as /dev/stdin.
+package userfile
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"pawl"
+	"pawl/internal/disk"
+)
+
+// Plan reads a plan file.
+func Plan(path string) ([]byte, error) { return Read(path, "plan", disk.PlanLimit) }
+
+// Read reads a file of at most limit bytes. Messages call it noun.
+func Read(path, noun string, limit int64) ([]byte, error) {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, usageError("no %s file %s", noun, path)
+	case err != nil:
+		return nil, usageError("read %s: %w", noun, err)
+	case info.IsDir():
+		return nil, usageError("%s is a folder; name a %s file", path, noun)
+	case info.Size() > limit:
+		return nil, usageError("%s is not a %s; expected a file of at most %d MiB", path, noun, limit>>20)
+	}
+	data, err := read(path, info, limit)
+	if err != nil {
+		return nil, usageError("read %s: %w", noun, err)
+	}
+	return data, nil
+}
+
+func read(path string, info fs.FileInfo, limit int64) ([]byte, error) {
+	if info.Mode().IsRegular() {
+		return disk.ReadFile(path, limit)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	data, err := io.ReadAll(io.LimitReader(file, limit+1))
+	if err == nil && int64(len(data)) > limit {
+		err = fmt.Errorf("%s: %w", path, disk.ErrTooLarge)
+	}
+	return data, err
+}
+
+func usageError(format string, args ...any) error {
+	return &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf(format, args...)}
+}

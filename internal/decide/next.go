@@ -1,0 +1,293 @@
+// Package decide decides what happens next to each step and item of a run. It is pure: it sees only the plan and the
+// state. The engine acts on what Next returns. Forecast gives the same decisions for the state that a resume would start
+// from, so that `pawl why` and `pawl resume --dry-run` print what resume does.
+package decide
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"pawl"
+	"pawl/internal/runs"
+)
+
+// Kind is the kind of an action.
+type Kind string
+
+// The kinds of actions.
+const (
+	Start      Kind = "start"     // start an attempt of a step or item
+	List       Kind = "list"      // journal a foreach step's item list
+	each       Kind = "each"      // decide about each item; only inside the decider
+	Finish     Kind = "finish"    // finish a foreach step whose items are done, or a gate step whose gate was answered
+	GiveUp     Kind = "give-up"   // fail a step for good
+	Open       Kind = "open"      // open a gate
+	AnswerGate Kind = "answer"    // answer a gate by mode or default
+	Expire     Kind = "expire"    // expire a gate without a default
+	Reopen     Kind = "reopen"    // reopen steps
+	Complete   Kind = "complete"  // complete the run
+	FailRun    Kind = "fail"      // fail the run
+	Spend      Kind = "spend"     // a budget is used up: ask for more
+	Sleep      Kind = "wait"      // wait until a time
+	StopLive   Kind = "stop-live" // terminate running attempts
+)
+
+// Action is one thing to do next.
+type Action struct {
+	Kind  Kind
+	Step  *pawl.Step
+	Index int // item index; -1 for the step itself
+	Steps []pawl.StepID
+	Gate  pawl.Gate // for Open; without a question: the step's own gate
+	Reply pawl.GateAnswered
+	Until time.Time
+	Why   string
+
+	NeedsPerson bool // Sleep: only a gate's answer or expiry can continue the run
+}
+
+// Next decides what to do, from plan and state alone. slots is the maximum number of live attempts. No actions and no
+// live attempts means that only a person can continue the run.
+func Next(plan *runs.Outline, s *pawl.State, now time.Time, slots int) []Action {
+	if s.Ended() {
+		return nil
+	}
+	d := newDecider(plan, s, now, slots)
+	if s.Status == pawl.StatusStopped {
+		return d.stopLive()
+	}
+	d.gates()
+	if s.Status != pawl.StatusPaused {
+		for _, decide := range []func(){d.budget, d.staleNeeds, d.steps, d.end} {
+			if len(d.actions) == 0 {
+				decide()
+			}
+		}
+	}
+	if wake := earlier(d.retry, d.expiry); !wake.IsZero() {
+		d.add(Action{Kind: Sleep, Until: wake, NeedsPerson: d.retry.IsZero()})
+	}
+	return d.actions
+}
+
+// decider collects actions. An action that changes what others depend on is returned alone; next is called again after
+// it.
+type decider struct {
+	plan    *runs.Outline
+	state   *pawl.State
+	now     time.Time
+	free    int
+	asking  map[question]bool    // questions of open gates
+	blocked map[pawl.StepID]bool // blocked steps; "" blocks all
+	behind  map[pawl.StepID]bool // cache of allSettled: whether a step and all its needs are finished
+	actions []Action
+	onRun   func(command string) string // adds the run to a command; nil: no texts
+	retry   time.Time                   // when the first retry is due; zero for none
+	expiry  time.Time                   // when the first open gate expires; zero for none
+}
+
+func newDecider(plan *runs.Outline, s *pawl.State, now time.Time, slots int) *decider {
+	d := &decider{plan: plan, state: s, now: now, free: slots - len(s.Live()), asking: map[question]bool{}, blocked: map[pawl.StepID]bool{}, behind: map[pawl.StepID]bool{}}
+	for _, g := range s.OpenGates() {
+		d.asking[question{g.Purpose, g.Budget, g.Step}] = true
+	}
+	for _, b := range s.OpenBlockers() {
+		d.blocked[b.Step] = true
+	}
+	return d
+}
+
+// question identifies what a gate asks about.
+type question struct {
+	purpose pawl.Purpose
+	budget  string
+	step    pawl.StepID
+}
+
+func (d *decider) add(a Action) { d.actions = append(d.actions, a) }
+
+// earlier returns the earlier of two times, ignoring zero times.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
+func (d *decider) stopLive() []Action {
+	if len(d.state.Live()) == 0 {
+		return nil
+	}
+	return []Action{{Kind: StopLive, Why: d.state.Why}}
+}
+
+// finished reports whether a step is finished and no imported gate asks about it.
+func (d *decider) finished(id pawl.StepID) bool {
+	return d.state.Steps[id].Finished() && !d.asking[question{purpose: pawl.ForImported, step: id}]
+}
+
+// staleNeeds reopens finished steps whose needs finished again with different outputs.
+func (d *decider) staleNeeds() {
+	for _, step := range d.plan.InOrder {
+		st := d.state.Steps[step.ID]
+		if st == nil || st.Status != pawl.Done {
+			continue
+		}
+		for _, need := range d.plan.Needs[step.ID] {
+			n := d.state.Steps[need]
+			if n != nil && n.Status == pawl.Done && n.Done > st.Done && d.needsChanged(step, st) {
+				d.add(Action{Kind: Reopen, Steps: []pawl.StepID{step.ID}, Why: "outputs of step " + string(need) + " changed"})
+				return
+			}
+		}
+	}
+}
+
+// needsChanged reports whether the outputs that a finished step needs differ from those it started with.
+func (d *decider) needsChanged(step *pawl.Step, st *pawl.StepState) bool {
+	return st.Key.NeedsDiffer(pawl.Key{Needs: runs.OutputDigests(d.plan.Needs[step.ID], d.state)}.Compact())
+}
+
+func (d *decider) steps() {
+	if !d.mayStart() {
+		return
+	}
+	failed := d.failedStep() != ""
+	for _, step := range d.plan.InOrder {
+		st := d.state.Steps[step.ID]
+		if failed && startsNothing(st) || st.Finished() || !d.ready(step) {
+			continue
+		}
+		d.begin(step, st, d.ofStep(step, st))
+	}
+	if slices.ContainsFunc(d.actions, isGiveUp) { // then nothing new starts
+		d.actions = slices.DeleteFunc(d.actions, func(a Action) bool { return !isGiveUp(a) })
+	}
+}
+
+func isGiveUp(a Action) bool { return a.Kind == GiveUp }
+
+// failedStep returns a step that failed for good, "" for none. After it, only begun foreach steps start attempts.
+func (d *decider) failedStep() pawl.StepID {
+	for _, step := range d.plan.InOrder {
+		if st := d.state.Steps[step.ID]; st != nil && st.Status == pawl.FailedForGood {
+			return step.ID
+		}
+	}
+	return ""
+}
+
+// startsNothing reports whether a step in this state starts nothing after another step failed.
+func startsNothing(st *pawl.StepState) bool { return st == nil || st.Items == nil }
+
+func (d *decider) ready(step *pawl.Step) bool {
+	return !d.blocked[step.ID] && d.allSettled(d.plan.Needs[step.ID])
+}
+
+// allSettled reports whether steps and all their needs are finished. A skipped or imported step may be finished before
+// its needs are.
+func (d *decider) allSettled(steps []pawl.StepID) bool {
+	for _, id := range steps {
+		is, known := d.behind[id]
+		if !known {
+			is = d.finished(id) && d.allSettled(d.plan.Needs[id])
+			d.behind[id] = is
+		}
+		if !is {
+			return false
+		}
+	}
+	return true
+}
+
+// begin adds the action that a decision about a step asks for.
+func (d *decider) begin(step *pawl.Step, st *pawl.StepState, c decision) {
+	switch c.act {
+	case each:
+		d.items(step, st)
+	case List:
+		if d.free > 0 {
+			d.add(Action{Kind: List, Step: step, Index: -1})
+		}
+	case Reopen:
+		d.add(Action{Kind: Reopen, Steps: []pawl.StepID{step.ID}, Why: c.why})
+	case Open:
+		d.open(step, c)
+	default:
+		d.try(step, -1, c)
+	}
+}
+
+func (d *decider) open(step *pawl.Step, c decision) {
+	d.add(Action{Kind: Open, Step: step, Index: -1, Gate: c.gate})
+}
+
+func (d *decider) items(step *pawl.Step, st *pawl.StepState) {
+	it := st.Items
+	live, width := len(st.Live()), step.Parallel
+	if width == 0 {
+		width = it.Total
+	}
+	if c := ofItems(it); live == 0 && c.act != "" {
+		d.add(Action{Kind: c.act, Step: step, Index: -1, Why: c.why})
+		return
+	}
+	for index := 0; index < it.Total && live < width && d.free > 0; index++ {
+		if d.try(step, index, d.ofItem(step, st, index)) {
+			live++
+		}
+	}
+}
+
+// try starts an attempt if one is due and a slot is free, or asks whether it may start. It reports whether it started one.
+func (d *decider) try(step *pawl.Step, index int, c decision) bool {
+	if d.free <= 0 {
+		return false
+	}
+	switch {
+	case !c.until.IsZero():
+		d.retry = earlier(d.retry, c.until)
+	case c.act == Open:
+		d.open(step, c)
+	case c.act == Start:
+		d.free--
+		d.add(Action{Kind: Start, Step: step, Index: index})
+		return true
+	}
+	return false
+}
+
+// end ends a run that has nothing left to do.
+func (d *decider) end() {
+	if len(d.state.Live()) > 0 || !d.retry.IsZero() {
+		return
+	}
+	left := 0
+	for _, step := range d.plan.InOrder {
+		st := d.state.Steps[step.ID]
+		if st != nil && st.Status == pawl.FailedForGood {
+			d.add(Action{Kind: FailRun, Why: fmt.Sprintf("step %s failed: %s", step.ID, st.Why)})
+			return
+		}
+		if !d.finished(step.ID) {
+			left++
+		}
+	}
+	for _, g := range d.state.Gates {
+		switch {
+		case g.Halts() && g.Answer != nil && g.Answer.Answer != pawl.Approved:
+			why := "the " + g.Budget + " budget was not raised"
+			if g.Purpose == pawl.ForRebuilt {
+				why = g.RejectionText()
+			}
+			d.add(Action{Kind: FailRun, Why: why})
+			return
+		case g.Purpose == pawl.ForRebuilt && g.Open():
+			return
+		}
+	}
+	if left == 0 {
+		d.add(Action{Kind: Complete})
+	}
+}

@@ -1,0 +1,60 @@
+package engine
+
+import (
+	"context"
+	"errors"
+
+	"pawl"
+	"pawl/internal/redact"
+)
+
+// emit adds events to the next batch.
+func (e *Engine) emit(payloads ...pawl.Payload) {
+	e.emitBy(pawl.Author{Kind: pawl.ByEngine}, payloads...)
+}
+
+// emitBy adds events of another author to the next batch.
+func (e *Engine) emitBy(by pawl.Author, payloads ...pawl.Payload) {
+	for _, p := range payloads {
+		event, err := redact.OfProcess().Event(by, p)
+		if err != nil {
+			panic("payloads are plain data: " + err.Error())
+		}
+		e.pending = append(e.pending, event)
+	}
+}
+
+// cacheEvery is how many events may pass before the state is cached again. The cache speeds up the next engine.
+const cacheEvery = 2000
+
+// flush makes the batch durable, folds it together with events of other writers, and runs the scheduled side effects.
+func (e *Engine) flush(ctx context.Context) error {
+	batch, effects := e.pending, e.afterFlush
+	e.pending, e.afterFlush = nil, nil
+	if len(batch) > 0 {
+		if err := e.append(ctx, batch); err != nil {
+			return err
+		}
+	}
+	news, err := e.log.NewEvents()
+	if err != nil {
+		return err
+	}
+	for _, event := range news {
+		e.state.Apply(event)
+		e.cfg.Notify(event)
+	}
+	if len(news) > 0 {
+		e.views.Update(e.state, e.plan.Plan)
+		e.mirrorDue = e.mirror.Changed(ctx, e.state, e.plan.Plan, news)
+	}
+	if e.state.Seq >= e.cached+cacheEvery {
+		e.cached = e.state.Seq
+		_ = e.cacheState()
+	}
+	var failed []error
+	for _, effect := range effects { // each attempt of the batch has its intent journaled and its lock taken
+		failed = append(failed, effect())
+	}
+	return errors.Join(failed...)
+}

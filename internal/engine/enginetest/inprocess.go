@@ -1,0 +1,167 @@
+package enginetest
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"pawl"
+	"pawl/internal/disk"
+	"pawl/internal/supervise"
+	"pawl/internal/supervise/process"
+)
+
+// ErrDied is the error of an engine that dies when it starts an attempt.
+var ErrDied = errors.New("the engine died")
+
+// Fate is what happens to an attempt that no process carries out.
+type Fate int
+
+// The fates.
+const (
+	Succeeds  Fate = iota
+	Fails          // with exit code 1
+	Loses          // its supervisor dies
+	Holds          // it runs until Release, or until it is asked to end; the engine dies
+	DiesAfter      // it succeeds, and the engine dies before it sees that
+	DiesFirst      // the engine dies before the attempt begins
+)
+
+// InProcess carries out attempts without processes: it writes into an attempt's folder what a supervisor would write. Its
+// Start is for engine.Config.
+type InProcess struct {
+	Fate func(dir string, job pawl.Job) Fate
+	Work func(job pawl.Job) error // does what a successful attempt does
+
+	died    bool // the engine; only its own goroutine starts attempts
+	mu      sync.Mutex
+	release chan struct{}
+	held    sync.WaitGroup
+}
+
+// Revive lets the next engine start attempts.
+func (x *InProcess) Revive() { x.died = false }
+
+// Release lets held attempts succeed, and returns when they have ended.
+func (x *InProcess) Release() {
+	x.mu.Lock()
+	if x.release != nil {
+		close(x.release)
+		x.release = nil
+	}
+	x.mu.Unlock()
+	x.held.Wait()
+}
+
+// gate returns a channel that Release closes.
+func (x *InProcess) gate() chan struct{} {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.release == nil {
+		x.release = make(chan struct{})
+	}
+	return x.release
+}
+
+// Start carries out an attempt.
+func (x *InProcess) Start(dir string, lock *supervise.Lock, job pawl.Job, seal supervise.Seal) (*supervise.Running, error) {
+	fate := DiesFirst // what a dead engine has yet to start
+	if !x.died {
+		fate = x.Fate(dir, job)
+	}
+	x.died = fate >= Holds
+	if fate == DiesFirst {
+		return nil, errors.Join(ErrDied, lock.Release())
+	}
+	a := &inProcess{dir: dir, lock: lock, job: job, seal: seal, started: time.Now().UTC()}
+	if err := a.begin(); err != nil {
+		return nil, err
+	}
+	switch fate {
+	case Loses:
+		return supervise.Attach(dir), lock.Release()
+	case Fails:
+		return supervise.Attach(dir), a.end(pawl.ReasonExited, 1)
+	case Holds:
+		x.held.Add(1)
+		go func(release chan struct{}) {
+			defer x.held.Done()
+			a.hold(x, release)
+		}(x.gate())
+		return nil, ErrDied // nobody else lets it succeed
+	}
+	err := x.succeed(a)
+	if fate == DiesAfter {
+		err = errors.Join(err, ErrDied)
+	}
+	return supervise.Attach(dir), err
+}
+
+func (x *InProcess) succeed(a *inProcess) error {
+	if a.job.Script != "" || len(a.job.Command) > 0 {
+		if err := x.Work(a.job); err != nil {
+			return err
+		}
+	}
+	return a.end(pawl.ReasonExited, 0)
+}
+
+// inProcess is an attempt.
+type inProcess struct {
+	dir     string
+	lock    *supervise.Lock
+	job     pawl.Job
+	seal    supervise.Seal
+	started time.Time
+}
+
+// begin writes begun.json. It names a process that does not exist.
+func (a *inProcess) begin() error {
+	nobody, err := process.Identify(os.Getpid())
+	if err != nil {
+		return err
+	}
+	nobody.PID, nobody.Start = math.MaxInt32, math.MaxUint64
+	return a.write(pawl.BegunFile, pawl.Begun{Token: a.job.Token, Supervisor: nobody, Scope: "process-group", Started: a.started}, func(d []byte) []byte { return append(d, '\n') })
+}
+
+// end writes exit.json and releases the lock. After success all acceptance checks have passed.
+func (a *inProcess) end(reason pawl.EndReason, code int) error {
+	exit := pawl.Exit{Token: a.job.Token, Reason: reason, Exit: &code, Started: a.started, Ended: time.Now().UTC()}
+	if code == 0 {
+		exit.Accept = pawl.AcceptOf(&pawl.Step{Accept: a.job.Checks, Shell: a.job.Shell})
+		for name := range a.job.Checks {
+			exit.Checks = append(exit.Checks, pawl.CheckRun{Name: name})
+		}
+	}
+	return errors.Join(a.write(pawl.ExitFile, exit, a.seal.Sign), a.lock.Release())
+}
+
+func (a *inProcess) write(name string, record any, finish func([]byte) []byte) error {
+	data, err := json.Marshal(record)
+	if err != nil {
+		return err
+	}
+	return disk.Put(filepath.Join(a.dir, name), finish(data))
+}
+
+// hold waits until the attempt may succeed, or has to end.
+func (a *inProcess) hold(x *InProcess, release chan struct{}) {
+	for {
+		select {
+		case <-release:
+			_ = x.succeed(a) // the journal shows what is missing
+			return
+		case <-time.After(time.Millisecond):
+		}
+		if _, err := disk.Lstat(filepath.Join(a.dir, pawl.AbortFile)); !errors.Is(err, fs.ErrNotExist) {
+			_ = a.end(pawl.ReasonAbort, 1)
+			return
+		}
+	}
+}

@@ -1,0 +1,468 @@
+package engine_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"pawl"
+	"pawl/internal/decide"
+	"pawl/internal/engine"
+	"pawl/internal/engine/enginetest"
+	"pawl/internal/history"
+	"pawl/internal/planfile"
+	"pawl/internal/project"
+	"pawl/internal/resume"
+	"pawl/internal/runs"
+)
+
+// TestForecastIsWhatResumeDoes compares what `pawl why` and `pawl resume --dry-run` print with what resume then does, for
+// random plans, interruptions, acts of a person, and edits of plan, inputs, outputs and lists. No process is started. To
+// run 10,000 cases: make torture-forecast.
+func TestForecastIsWhatResumeDoes(t *testing.T) {
+	t.Parallel()
+	parent := t.TempDir()
+	if memory, err := os.MkdirTemp("/dev/shm", "pawl-forecast-"); err == nil { // no disk to wait for
+		parent = memory
+		t.Cleanup(func() { os.RemoveAll(memory) })
+	}
+	for worker := range forecastWorkers {
+		t.Run(fmt.Sprint(worker), func(t *testing.T) {
+			t.Parallel()
+			rapid.Check(t, func(r *rapid.T) { compareForecast(r, parent) })
+		})
+	}
+}
+
+// forecastWorkers is how many random tests run side by side: they wait more than they work.
+const forecastWorkers = 4
+
+// modelStep is a step of a random plan.
+type modelStep struct {
+	id                                  string
+	needs                               []string
+	text                                string // what it does; "same" outputs do not depend on it
+	list, input, perItem, output, check bool
+	same, unsafe, gate                  bool
+	tries                               int
+}
+
+func (s modelStep) yaml() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "  - {id: %s, needs: [%s], retry: {attempts: %d, backoff: 1ms}", s.id, strings.Join(s.needs, ", "), s.tries)
+	if s.gate {
+		return b.String() + fmt.Sprintf(", gate: {type: human_verify, ask: '%s'}}\n", s.text)
+	}
+	fmt.Fprintf(&b, ", run: '%s'", s.text)
+	item := ""
+	if s.list {
+		fmt.Fprintf(&b, ", foreach: {lines: list-%s.txt}", s.id)
+		item = "-$PAWL_ITEM"
+	}
+	var inputs []string
+	if s.input {
+		inputs = append(inputs, "in-"+s.id+".txt")
+	}
+	if s.perItem && s.list {
+		inputs = append(inputs, "in-"+s.id+item+".txt")
+	}
+	if len(inputs) > 0 {
+		fmt.Fprintf(&b, ", inputs: [%s]", strings.Join(inputs, ", "))
+	}
+	if s.output {
+		fmt.Fprintf(&b, ", outputs: [out-%s%s.txt]", s.id, item)
+	}
+	if s.check {
+		fmt.Fprintf(&b, ", accept: {right: '%s'}", s.text)
+	}
+	if s.unsafe {
+		b.WriteString(", idempotent: false")
+	}
+	return b.String() + "}\n"
+}
+
+// model is a random project.
+type model struct {
+	*rapid.T
+	p     *project.Project
+	steps []modelStep
+	mode  string
+	lists map[string][]string
+	run   pawl.RunID
+	cfg   engine.Config
+	world *enginetest.InProcess
+	next  int // number of the next step or item that is added
+}
+
+func (m *model) check(err error) {
+	m.Helper()
+	if err != nil {
+		m.Fatal(err)
+	}
+}
+
+func (m *model) one(label string, of int) bool { return rapid.IntRange(1, of).Draw(m.T, label) == 1 }
+
+func (m *model) write(name, text string) {
+	m.Helper()
+	m.check(os.WriteFile(filepath.Join(m.p.Root, name), []byte(text), 0o600))
+}
+
+func (m *model) plan() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "name: p\nmode: %s\nparallel: 3\nsteps:\n", m.mode)
+	for _, s := range m.steps {
+		b.WriteString(s.yaml())
+	}
+	return b.String()
+}
+
+func (m *model) drawStep(before []modelStep) modelStep {
+	m.next++
+	s := modelStep{id: fmt.Sprintf("s%d", m.next), text: fmt.Sprintf("do %d", m.next), tries: rapid.IntRange(1, 2).Draw(m.T, "tries")}
+	for _, b := range before {
+		if m.one("needs "+b.id, 2) {
+			s.needs = append(s.needs, b.id)
+		}
+	}
+	s.gate = m.one("gate", 8)
+	s.list, s.input, s.perItem = m.one("list", 3), m.one("input", 3), m.one("per item", 2)
+	s.output, s.check, s.same, s.unsafe = m.one("output", 2), m.one("check", 4), m.one("same", 2), m.one("unsafe", 5)
+	m.write("in-"+s.id+".txt", "first")
+	if s.list {
+		m.lists[s.id] = nil
+		for range rapid.IntRange(0, 3).Draw(m.T, "items") {
+			m.addItem(s.id)
+		}
+		m.writeList(s.id)
+	}
+	return s
+}
+
+func (m *model) addItem(id string) {
+	m.next++
+	item := fmt.Sprintf("i%d", m.next)
+	m.lists[id] = append(m.lists[id], item)
+	m.write("in-"+id+"-"+item+".txt", "first")
+}
+
+func (m *model) writeList(id string) {
+	m.write("list-"+id+".txt", strings.Join(append(slices.Clone(m.lists[id]), ""), "\n"))
+}
+
+// work does what an attempt does: it writes the step's outputs.
+func (m *model) work(job pawl.Job) error {
+	text, paths := job.Script, job.Outputs
+	if i := slices.IndexFunc(m.steps, func(s modelStep) bool { return s.id == string(job.Step) }); i >= 0 {
+		if m.steps[i].same {
+			text = "same"
+		}
+		name := "out-" + strings.TrimSuffix(string(job.Step)+"-"+string(job.Item), "-") + ".txt"
+		paths = append(paths, name) // also of an attempt that began when the step did not declare it
+	}
+	for _, path := range paths {
+		if err := os.WriteFile(filepath.Join(job.Root, path), fmt.Appendf(nil, "%x\n", sha256.Sum256([]byte(text+path))), 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func compareForecast(r *rapid.T, parent string) {
+	folder, err := os.MkdirTemp(parent, "")
+	if err != nil {
+		r.Fatal(err)
+	}
+	defer os.RemoveAll(folder)
+	p, err := project.Init(folder)
+	if err != nil {
+		r.Fatal(err)
+	}
+	m := &model{T: r, p: p, lists: map[string][]string{}, world: &enginetest.InProcess{}, mode: "guided"}
+	defer m.world.Release()
+	m.world.Work = m.work
+	m.cfg = engine.Config{Project: p, Start: m.world.Start}
+	m.cfg.Snapshots.Off = true
+	if m.one("hands on", 10) {
+		m.mode = "hands_on"
+	}
+	for range rapid.IntRange(1, 5).Draw(r, "steps") {
+		m.steps = append(m.steps, m.drawStep(m.steps))
+	}
+	m.begin()
+	for range rapid.IntRange(0, 2).Draw(r, "acts") {
+		m.act()
+	}
+	for range rapid.IntRange(0, 3).Draw(r, "edits") {
+		m.edit()
+	}
+	m.write("plan.yaml", m.plan())
+	m.compare()
+}
+
+// begin runs the plan until it ends, waits, or its engine dies.
+func (m *model) begin() {
+	data := []byte(m.plan())
+	m.write("plan.yaml", string(data))
+	plan, err := planfile.Read("plan.yaml", data)
+	m.check(err)
+	fates := []enginetest.Fate{enginetest.Succeeds, enginetest.Fails, enginetest.Loses, enginetest.Holds, enginetest.DiesAfter, enginetest.DiesFirst}
+	luck := rapid.SliceOfN(rapid.SampledFrom([]int{0, 0, 0, 0, 0, 0, 1, 1, 2, 3, 4, 5}), 40, 40).Draw(m.T, "luck")
+	started := 0
+	m.world.Fate = func(string, pawl.Job) enginetest.Fate { // only the engine's goroutine, or a worker that it waits for, calls it
+		if started++; started > len(luck) {
+			return enginetest.Succeeds
+		}
+		return fates[luck[started-1]]
+	}
+	e, err := engine.OpenNew(m.Context(), m.cfg, runs.CreateOptions{Kind: pawl.PlanRun, Plan: plan, Data: data, Source: filepath.Join(m.p.Root, "plan.yaml"), Version: "test"})
+	m.check(err)
+	m.run = e.State().Run
+	m.runEngine(e)
+}
+
+// runEngine runs an engine to its end.
+func (m *model) runEngine(e *engine.Engine) {
+	m.Helper()
+	err := e.Run(m.Context(), m.Context(), "test")
+	if err != nil && !errors.Is(err, enginetest.ErrDied) && pawl.KindOf(err) != pawl.KindAtGate && pawl.KindOf(err) != pawl.KindRunFailed {
+		m.Fatal(err)
+	}
+	m.check(e.Close())
+}
+
+func (m *model) load() *runs.Run {
+	m.Helper()
+	r, err := runs.Load(m.Context(), m.p, m.run)
+	m.check(err)
+	return r
+}
+
+// act has a person do something; what is refused changes nothing.
+func (m *model) act() {
+	r := m.load()
+	step := pawl.StepID(m.steps[rapid.IntRange(0, len(m.steps)-1).Draw(m.T, "step")].id)
+	acts := []runs.Act{runs.Retry(step, ""), runs.Skip(step, "", ""), runs.Done(step, "", ""), runs.Pause("")}
+	if items := m.lists[string(step)]; len(items) > 0 {
+		item := rapid.SampledFrom(items).Draw(m.T, "item")
+		acts = append(acts, runs.Skip(step, item, ""), runs.Done(step, item, ""))
+	}
+	if open := r.State.OpenGates(); len(open) > 0 {
+		acts = append(acts, runs.Choose(open[0].ID, runs.TookEffect, ""), runs.Approve(open[0].ID, ""), runs.Reject(open[0].ID, "again", false), runs.Reject(open[0].ID, "no", true))
+	}
+	_ = r.Perform(m.Context(), m.p, pawl.Author{Kind: pawl.ByPerson}, rapid.SampledFrom(acts).Draw(m.T, "act"))
+	m.check(r.Log.Close())
+}
+
+// edit changes the plan or a file.
+func (m *model) edit() {
+	at := rapid.IntRange(0, len(m.steps)-1).Draw(m.T, "edited")
+	s := &m.steps[at]
+	switch rapid.IntRange(0, 9).Draw(m.T, "edit") {
+	case 0:
+		s.text += "!"
+	case 1:
+		s.check = !s.check
+	case 2:
+		s.unsafe = !s.unsafe
+	case 3:
+		s.output = !s.output
+	case 4:
+		if len(s.needs) > 0 {
+			s.needs = s.needs[1:]
+		}
+	case 5:
+		m.steps = append(m.steps, m.drawStep(m.steps))
+	case 6:
+		m.remove(at)
+	case 7:
+		m.write("in-"+s.id+".txt", rapid.SampledFrom([]string{"first", "second"}).Draw(m.T, "content"))
+	case 8:
+		m.editOutput(*s)
+	case 9:
+		if s.list {
+			m.editList(s.id)
+		}
+	}
+}
+
+func (m *model) remove(at int) {
+	id := m.steps[at].id
+	m.steps = slices.Delete(m.steps, at, at+1)
+	for i := range m.steps {
+		m.steps[i].needs = slices.DeleteFunc(m.steps[i].needs, func(n string) bool { return n == id })
+	}
+	if len(m.steps) == 0 {
+		m.steps = append(m.steps, m.drawStep(nil))
+	}
+}
+
+func (m *model) editOutput(s modelStep) {
+	names, err := filepath.Glob(filepath.Join(m.p.Root, "out-"+s.id+"*.txt"))
+	m.check(err)
+	for _, name := range names {
+		if m.one("delete", 2) {
+			m.check(os.Remove(name))
+		} else {
+			m.check(os.WriteFile(name, []byte("mine"), 0o600))
+		}
+	}
+}
+
+func (m *model) editList(id string) {
+	items := m.lists[id]
+	if len(items) > 0 && m.one("item input", 3) {
+		m.write("in-"+id+"-"+rapid.SampledFrom(items).Draw(m.T, "item")+".txt", "second")
+		return
+	}
+	if len(items) > 0 && m.one("shrink", 2) {
+		at := rapid.IntRange(0, len(items)-1).Draw(m.T, "drop")
+		m.lists[id] = slices.Delete(items, at, at+1)
+	} else {
+		m.addItem(id)
+	}
+	m.writeList(id)
+}
+
+// compare forecasts, resumes, and compares.
+func (m *model) compare() {
+	r := m.load()
+	diff, err := resume.DiffPlan(m.p, r, pawl.GivenValues{})
+	m.check(err)
+	interrupted, err := resume.Interrupted(m.p, r, diff)
+	m.check(err)
+	told, err := decide.Forecast(r, diff, interrupted, time.Now(), func(command string) string { return command })
+	m.check(err)
+	seq := r.State.Seq
+	ends := r.State.Ended() && !diff.Reopens()
+	m.check(r.Log.Close())
+	if !ends {
+		m.resume(diff)
+	}
+	done := m.since(seq)
+	for _, x := range told {
+		if why := done.differs(x, told); why != "" {
+			m.Fatalf("%s %s (%s, items %v, unless %v), but %s\nall: %+v\nplan:\n%s\nevents: %v", x.Do, x.Step, x.Why, x.ByItem, x.Unless, why, told, m.plan(), m.story())
+		}
+	}
+}
+
+// resume resumes the run; whatever starts now succeeds.
+func (m *model) resume(diff *resume.PlanDiff) {
+	m.world.Revive()
+	m.world.Fate = func(string, pawl.Job) enginetest.Fate { return enginetest.Succeeds }
+	e, err := enginetest.Open(m.Context(), m.cfg, m.run)
+	m.check(err)
+	adopted := e.Adopt(m.Context(), diff, pawl.Author{Kind: pawl.ByPerson})
+	if adopted != nil {
+		m.Fatal(errors.Join(adopted, e.Close()))
+	}
+	go m.world.Release()
+	m.runEngine(e)
+}
+
+func (m *model) events(each func(pawl.Event)) {
+	m.Helper()
+	m.check(history.EachEvent(context.WithoutCancel(m.Context()), m.p, m.run, each))
+}
+
+func (m *model) story() (words []string) {
+	m.events(func(e pawl.Event) { words = append(words, fmt.Sprintf("%d %s %.120s", e.Seq, e.Type, e.Data)) })
+	return words
+}
+
+// deeds is what a resume did.
+type deeds struct {
+	started  map[string]int // "step", or "step/index" → attempts
+	finished map[pawl.StepID]bool
+	checked  map[pawl.StepID]bool
+	reopened map[pawl.StepID]bool
+	after    *pawl.State
+}
+
+func (m *model) since(seq pawl.Seq) *deeds {
+	m.Helper()
+	d := &deeds{started: map[string]int{}, finished: map[pawl.StepID]bool{}, checked: map[pawl.StepID]bool{}, reopened: map[pawl.StepID]bool{}}
+	m.events(func(e pawl.Event) {
+		if e.Seq <= seq {
+			return
+		}
+		payload, err := e.Payload()
+		m.check(err)
+		switch x := payload.(type) {
+		case pawl.AttemptStarted:
+			d.started[string(x.Step)]++
+			if x.Item != "" {
+				d.started[fmt.Sprintf("%s/%d", x.Step, x.Index)]++
+			}
+		case pawl.StepDone:
+			d.finished[x.Step] = true
+		case pawl.StepChecked:
+			d.checked[x.Step] = true
+		case pawl.StepReopened:
+			d.reopened[x.Step] = true
+		}
+	})
+	var err error
+	d.after, err = runs.LoadState(m.Context(), m.p, m.run)
+	m.check(err)
+	if d.after.RejectedCount > 0 {
+		m.Fatalf("rejected events: %+v\nevents: %v", d.after.RejectedEvents, m.story())
+	}
+	return d
+}
+
+// differs returns how a resume differed from the decision about a step, "" if it did not.
+func (d *deeds) differs(x decide.Decision, all []decide.Decision) string {
+	id, started := string(x.Step), d.started[string(x.Step)] > 0
+	cut := slices.ContainsFunc(all, func(o decide.Decision) bool { return len(o.ByItem[decide.Fail]) > 0 }) // a step that fails stops the others
+	if again := slices.ContainsFunc(x.Unless, d.touched); again {
+		return "" // what it then gets decides
+	}
+	switch x.Do {
+	case decide.Skip, decide.Recheck:
+		if started || d.finished[x.Step] || d.reopened[x.Step] {
+			return "it ran"
+		}
+		if x.Do == decide.Recheck && !d.checked[x.Step] {
+			return "its checks did not run"
+		}
+	case decide.Run:
+		for do, indexes := range x.ByItem {
+			for _, index := range indexes {
+				if ran := d.started[fmt.Sprintf("%s/%d", id, index)] > 0; ran != (do == decide.Run) && !(cut && !ran) {
+					return fmt.Sprintf("item %d, to %s, ran: %v", index, do, ran)
+				}
+			}
+		}
+		if !started && !d.finished[x.Step] && !cut {
+			return "it did not run"
+		}
+	case decide.Attach:
+		if started && len(x.ByItem[decide.Run]) == 0 {
+			return "a new attempt started"
+		}
+	default:
+		if started || d.finished[x.Step] {
+			return "it ran"
+		}
+		if gate := slices.ContainsFunc(d.after.OpenGates(), func(g *pawl.GateState) bool { return g.Step == x.Step }); x.Do == decide.Ask && !gate && !cut {
+			return "no gate is open"
+		}
+	}
+	return ""
+}
+
+// touched reports whether a resume did anything to a step.
+func (d *deeds) touched(id pawl.StepID) bool {
+	return d.finished[id] || d.checked[id] || d.reopened[id]
+}

@@ -1,0 +1,268 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"pawl"
+	"pawl/internal/decide"
+	"pawl/internal/disk"
+)
+
+// Run executes the run until it completes (nil) or cannot continue. The error is then of KindAtGate, KindRunFailed or
+// KindInterrupted. When ctx ends, Run starts nothing new and leaves running attempts to their supervisors. When hard
+// ends too, it terminates them first.
+func (e *Engine) Run(ctx, hard context.Context, why string) error {
+	return e.work(ctx, func(helpers context.Context) error {
+		if err := e.begin(helpers, why); err != nil {
+			return err
+		}
+		return e.loop(ctx, hard, helpers)
+	})
+}
+
+// work calls do and then shuts the engine down. The context that do gets outlives ctx; it is for work that must not be
+// cut off.
+func (e *Engine) work(ctx context.Context, do func(helpers context.Context) error) error {
+	helpers, quit := context.WithCancel(context.WithoutCancel(ctx))
+	e.soft = ctx.Done()
+	checked := make(chan struct{})
+	e.cacheChecked = checked
+	e.spawn(func() func() {
+		e.cacheErr = e.checkCache(helpers)
+		close(checked)
+		return func() { e.fatal = errors.Join(e.fatal, e.cacheErr) }
+	})
+	err := do(helpers)
+	if <-checked; e.cacheErr != nil {
+		err = e.replaceState(helpers, err)
+	}
+	err = e.shutdown(helpers, err)
+	quit()
+	e.drain()
+	if viewErr := e.views.Close(e.state, e.plan.Plan); viewErr != nil {
+		e.note("views: %v", viewErr)
+	}
+	e.mirror.Close(context.WithoutCancel(ctx), e.state, e.plan.Plan)
+	e.notes = append(e.notes, e.mirror.Notes()...)
+	return err
+}
+
+// announce raises the epoch, which fences off older engines.
+func (e *Engine) announce(why string) {
+	e.epoch = e.state.Epoch + 1
+	host, _ := os.Hostname() // informational
+	e.emit(pawl.EngineStarted{Epoch: e.epoch, PID: os.Getpid(), Host: host, Why: why})
+}
+
+// begin announces the engine and re-attaches the attempts of earlier engines.
+func (e *Engine) begin(helpers context.Context, why string) error {
+	mirrored := e.startMirror(helpers)
+	e.announce(why)
+	if mirrored != nil {
+		e.emit(*mirrored)
+	}
+	switch e.state.Status {
+	case pawl.StatusPaused, pawl.StatusStopped:
+		e.emit(pawl.RunContinued{})
+	}
+	if err := e.flush(helpers); err != nil {
+		return err
+	}
+	e.reattach(helpers)
+	return nil
+}
+
+func (e *Engine) loop(ctx, hard, helpers context.Context) error {
+	appended := e.log.Watch(helpers)
+	beat := time.NewTicker(e.cfg.Watchdog.Heartbeat)
+	defer beat.Stop()
+	space := time.NewTicker(spaceCheck)
+	defer space.Stop()
+	clock := newSleepClock()
+	soft := ctx.Done()
+	for {
+		wake, err := e.advance(helpers)
+		if err != nil {
+			return err
+		}
+		if over, err := e.over(wake); over {
+			return err
+		}
+		var alarm <-chan time.Time
+		if wake.Kind == decide.Sleep {
+			alarm = time.After(time.Until(wake.Until))
+		}
+		select {
+		case f := <-e.results:
+			f()
+		case <-appended:
+		case <-alarm:
+		case <-beat.C:
+			e.heartbeat(clock)
+		case <-space.C:
+			e.checkSpace()
+		case <-e.mirrorDue:
+			e.mirrorDue = e.mirror.Changed(helpers, e.state, e.plan.Plan, nil)
+		case <-soft:
+			return e.interrupted(helpers, hard)
+		}
+	}
+}
+
+// over reports whether only a person can make progress now. The error says why; it is nil if the run is completed.
+func (e *Engine) over(wake decide.Action) (bool, error) {
+	s := e.state
+	switch {
+	case s.Status == pawl.StatusCompleted:
+		return true, nil
+	case s.Status == pawl.StatusFailed:
+		return true, &pawl.Error{Kind: pawl.KindRunFailed, Err: errors.New("run failed: " + s.Why), Hint: "pawl status"}
+	case len(s.Live()) > 0 || len(e.preparing) > 0 || e.saving > 0:
+		return false, nil
+	case s.Status == pawl.StatusPaused || s.Status == pawl.StatusStopped:
+		return true, &pawl.Error{Kind: pawl.KindAtGate, Err: errors.New("run paused"), Hint: "pawl resume"}
+	case wake.Kind == decide.Sleep && !wake.NeedsPerson:
+		return false, nil
+	}
+	return true, e.waitsFor()
+}
+
+// waitsFor returns what the run waits for, with the command to continue as the hint.
+func (e *Engine) waitsFor() *pawl.Error {
+	stopped := func(hint, format string, args ...any) *pawl.Error {
+		return &pawl.Error{Kind: pawl.KindAtGate, Err: fmt.Errorf(format, args...), Hint: hint}
+	}
+	if open := e.state.OpenGates(); len(open) > 0 {
+		return stopped("pawl gates", "waiting for gate %s: %s", open[0].ID, open[0].Ask)
+	}
+	if open := e.state.OpenBlockers(); len(open) > 0 {
+		return stopped(fmt.Sprintf("pawl unblock %d", open[0].ID), "run is blocked: %s", open[0].Text)
+	}
+	for _, step := range e.plan.InOrder {
+		if st := e.state.Steps[step.ID]; st != nil && st.Status == pawl.AwaitsReview {
+			who := strings.Join(st.Unreviewed(), ", ")
+			return stopped(fmt.Sprintf("pawl review %s --by %s --score N", step.ID, st.Unreviewed()[0]), "step %s waits for review by %s", step.ID, who)
+		}
+	}
+	return stopped("pawl status", "no step can start")
+}
+
+// maxRejectedBatches limits how many batches in a row the state may reject completely.
+const maxRejectedBatches = 10
+
+// advance journals pending events and starts what is next, until nothing more can be done now. It returns what to wait
+// for, or the zero action.
+func (e *Engine) advance(helpers context.Context) (wake decide.Action, err error) {
+	defer clear(e.prepared)
+	defer clear(e.saved)
+	for refused := 0; ; {
+		said, misfit := len(e.pending), e.state.RejectedCount
+		if err := errors.Join(e.flush(helpers), e.fatal, e.gated()); err != nil {
+			return decide.Action{}, err
+		}
+		if e.state.RejectedCount-misfit < said {
+			refused = 0
+		} else if refused++; refused > maxRejectedBatches {
+			return decide.Action{}, errors.New("the engine keeps proposing events that the state rejects; run pawl verify")
+		}
+		wake = decide.Action{}
+		if len(e.settling) > 0 {
+			return wake, nil
+		}
+		for _, a := range decide.Next(e.plan, e.state, time.Now(), e.slots()) {
+			if a.Kind == decide.Sleep {
+				wake = a
+			} else if err := e.do(helpers, a); err != nil {
+				return decide.Action{}, err
+			}
+		}
+		if len(e.pending) == 0 {
+			return wake, nil
+		}
+	}
+}
+
+// interrupted starts nothing new. It leaves running attempts to their supervisors after secondInterrupt. If hard ends
+// before that, it terminates them first. It journals attempts that end meanwhile.
+func (e *Engine) interrupted(ctx, hard context.Context) error {
+	e.soft = nil
+	patience := time.NewTimer(secondInterrupt)
+	defer patience.Stop()
+	again := hard.Done()
+	for len(e.state.Live()) > 0 {
+		select {
+		case f := <-e.results:
+			f()
+		case <-again:
+			again = nil
+			patience.Reset(e.patienceToEnd())
+			e.emit(pawl.RunStopped{Why: "interrupted twice"})
+			e.stopLive("interrupted twice")
+		case <-patience.C:
+			why := fmt.Errorf("interrupted; attempts still running under their supervisors: %d", len(e.state.Live()))
+			return &pawl.Error{Kind: pawl.KindInterrupted, Err: why, Hint: "pawl resume"}
+		}
+		if err := e.flush(ctx); disk.IsFull(err) {
+			return errDiskFull
+		} else if err != nil {
+			return err
+		}
+	}
+	return &pawl.Error{Kind: pawl.KindInterrupted, Err: errors.New("interrupted"), Hint: "pawl resume"}
+}
+
+// patienceToEnd is how long an engine that was interrupted twice waits until the attempts have ended. On a full disk their
+// supervisors cannot record that.
+func (e *Engine) patienceToEnd() time.Duration {
+	if e.diskFull() != "" {
+		return secondInterrupt
+	}
+	return time.Minute
+}
+
+// secondInterrupt is how long a second Ctrl-C may follow the first while attempts run.
+const secondInterrupt = 3 * time.Second
+
+// shutdown journals that the engine stopped, and why.
+func (e *Engine) shutdown(ctx context.Context, cause error) error {
+	why := "completed"
+	if cause != nil {
+		why = cause.Error()
+	}
+	e.pending, e.afterFlush, e.soft = nil, nil, nil
+	e.emit(pawl.EngineStopped{Why: why})
+	if err := e.flush(ctx); err != nil {
+		return errors.Join(cause, err)
+	}
+	if err := e.cacheState(); err != nil {
+		e.note("state cache: %v", err)
+	}
+	return cause
+}
+
+// drain waits for the workers after their context ended, and discards their results.
+func (e *Engine) drain() {
+	done := make(chan struct{})
+	go func() { e.workers.Wait(); close(done) }()
+	for {
+		select {
+		case <-e.results:
+		case <-done:
+			return
+		}
+	}
+}
+
+// spawn runs work in a goroutine. Run's goroutine then calls the function that work returns.
+func (e *Engine) spawn(work func() func()) {
+	e.workers.Add(1)
+	go func() {
+		defer e.workers.Done()
+		e.results <- work()
+	}()
+}

@@ -1,0 +1,159 @@
+package planfile
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"pawl"
+	"pawl/internal/stepenv"
+	"pawl/internal/strictyaml"
+)
+
+// MissingVariables reports the references in a plan's env to variables that are not set, each with its position. It returns nil
+// for a plan that Read rejects.
+func MissingVariables(name string, data []byte, variables []string) error {
+	var file planFile
+	r := &reader{strictyaml.Read("plan", data, &file)}
+	if r.plan(&file); r.Count() > 0 {
+		return nil
+	}
+	plan := &file.Plan
+	envs := []*pawl.Env{&plan.Env, &plan.Defaults.Env}
+	for _, step := range plan.Steps() {
+		envs = append(envs, &step.Env)
+	}
+	for _, env := range envs {
+		for target, v := range *env {
+			t, err := stepenv.Parse(v.Value)
+			if err != nil {
+				continue
+			}
+			names, optional := t.Names()
+			for i, name := range names {
+				if !optional[i] && slices.Contains(variables, name) {
+					r.Errorf(strictyaml.Entry{Of: env, Key: target}, "variable %s is not set; set it, or write ${%s:-default}", name, name)
+				}
+			}
+		}
+	}
+	if err := r.Err(name); err != nil {
+		return &pawl.Error{Kind: pawl.KindUsage, Err: err}
+	}
+	return nil
+}
+
+func (r *reader) checkEnv(env *pawl.Env) {
+	for name, v := range *env {
+		at := strictyaml.Entry{Of: env, Key: name}
+		switch {
+		case !stepenv.IsName(name):
+			r.Errorf(at, "invalid environment variable name %q; use letters, digits and '_'", name)
+		case strings.HasPrefix(name, "PAWL_"):
+			r.Errorf(at, "environment variable %q is reserved; choose a name without the prefix PAWL_", name)
+		case r.Good(at):
+			r.checkValue(at, name, v)
+		}
+	}
+}
+
+// checkValue checks the value of a variable.
+func (r *reader) checkValue(at any, name string, v pawl.Variable) {
+	t, err := stepenv.Parse(v.Value)
+	if err != nil {
+		r.Errorf(at, "environment variable %q: %v", name, err)
+		return
+	}
+	if names, _ := t.Names(); v.Secret && len(names) == 0 {
+		r.Errorf(at, "environment variable %q is a secret, so its value must not be in the plan; refer to a variable of the caller: $%s", name, name)
+	}
+}
+
+// maxParams is the maximum number of parameters of a plan.
+const maxParams = 200
+
+func (r *reader) checkParams(p *pawl.Plan) {
+	if len(p.Params) > maxParams {
+		r.Errorf(&p.Params, "the plan has %d parameters; the maximum is %d", len(p.Params), maxParams)
+		return
+	}
+	folded := map[string]string{}
+	for _, name := range p.ParamNames() {
+		at := strictyaml.Entry{Of: &p.Params, Key: name}
+		param := p.Params[name]
+		variable := pawl.ParamVar(name)
+		switch other, twice := folded[variable]; {
+		case !r.Good(at):
+		case !stepenv.IsName(name) || len(name) > 64:
+			r.Errorf(at, "invalid parameter name %q: use 1 to 64 letters, digits or '_', and no digit first", name)
+		case twice:
+			r.Errorf(at, "parameters %q and %q differ only in case; rename one of them", other, name)
+		default:
+			param = r.checkParam(at, name, param)
+		}
+		folded[variable] = name
+		p.Params[name] = param
+	}
+}
+
+// checkParam checks a parameter and returns it with its defaults.
+func (r *reader) checkParam(at any, name string, param pawl.Parameter) pawl.Parameter {
+	if param.Type == "" {
+		param.Type = pawl.StringParam
+	}
+	if !slices.Contains(pawl.ParamTypes, param.Type) {
+		types := make([]string, len(pawl.ParamTypes))
+		for i, t := range pawl.ParamTypes {
+			types[i] = string(t)
+		}
+		r.Errorf(at, "unknown type %q of parameter %q; %s", param.Type, name, strictyaml.DidYouMean(string(param.Type), types))
+		return param
+	}
+	switch enum := param.Type == pawl.EnumParam; {
+	case enum && len(param.Options) == 0:
+		r.Errorf(at, "parameter %q has type enum and needs \"options\"", name)
+	case !enum && len(param.Options) > 0:
+		r.Errorf(at, "parameter %q has options; they require type: enum", name)
+	case param.Secret && param.Default != nil:
+		r.Errorf(at, "parameter %q is a secret, so its value must not be in the plan; remove the default", name)
+	case param.Required && param.Default != nil:
+		r.Errorf(at, "parameter %q is required, so it has no default; remove one of them", name)
+	case param.Default != nil:
+		value, err := param.Parse(string(*param.Default))
+		if err != nil {
+			r.Errorf(at, "default of parameter %q: %v", name, err)
+		}
+		param.Default = new(pawl.ParamValue(value))
+	}
+	r.oneLine(at, param.Description)
+	return param
+}
+
+// maxDotenvFiles is the maximum number of dotenv files of a plan.
+const maxDotenvFiles = 20
+
+func (r *reader) checkDotenv(files []string) {
+	if len(files) > maxDotenvFiles {
+		r.Errorf(&files[0], "the plan has %d dotenv files; the maximum is %d", len(files), maxDotenvFiles)
+	}
+	r.checkPaths(files, "a dotenv file")
+	for i := range files {
+		if clean := path.Clean(files[i]); clean == ".pawl" || strings.HasPrefix(clean, ".pawl/") {
+			r.Errorf(&files[i], "a dotenv file cannot be in .pawl; that folder is reserved for pawl")
+		}
+	}
+}
+
+// ReadParams reads a file of parameters, YAML or JSON: a mapping of names to values. Parameters that are secrets may be there.
+func ReadParams(name string, data []byte) (map[string]string, error) {
+	var file map[string]pawl.ParamValue
+	f := strictyaml.Read("parameter file", data, &file)
+	if err := f.Err(name); err != nil {
+		return nil, &pawl.Error{Kind: pawl.KindUsage, Err: err}
+	}
+	values := make(map[string]string, len(file))
+	for name, value := range file {
+		values[name] = string(value)
+	}
+	return values, nil
+}

@@ -1,0 +1,172 @@
+// Package planlint finds what a valid plan probably does not mean: failures that its shell does not notice, scripts for another
+// shell, and shells that are not installed. It only warns about what it is sure of.
+package planlint
+
+import (
+	"fmt"
+	"maps"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"pawl"
+	"pawl/internal/strictyaml"
+)
+
+// Warnings returns the warnings about a plan's scripts as [*strictyaml.Faults], nil if there are none.
+func Warnings(name string, plan *pawl.Plan, file *strictyaml.File) error {
+	l := linter{file.Without()}
+	for _, step := range plan.Steps() {
+		shell := step.Shell.Or(pawl.DefaultShell)
+		l.pipe(&step.Run, "run", step.Run, shell)
+		l.pipe(&step.Undo, "undo", step.Undo, shell)
+		l.script(&step.Run, "run", step.Run, shell)
+		l.script(&step.Undo, "undo", step.Undo, shell)
+		for _, check := range slices.Sorted(maps.Keys(step.Accept)) {
+			l.script(strictyaml.Entry{Of: &step.Accept, Key: check}, "check "+check, step.Accept[check], shell)
+		}
+	}
+	return l.Err(name)
+}
+
+type linter struct{ *strictyaml.File }
+
+// pipe warns about a pipe. In a check the last command of a pipe decides, so checks may have pipes.
+func (l *linter) pipe(at any, what, script string, shell pawl.Shell) {
+	if shell != pawl.PlainSh && shell != pawl.StrictSh {
+		return
+	}
+	from, to := pipe(commandsOf(script))
+	if from == "" {
+		return
+	}
+	instead := "use shell: bash, or write its output to a file first"
+	if to == "head" || to == "grep" { // which may end first, which bash then takes for a failure
+		instead = "write its output to a file first"
+	}
+	l.Errorf(at, "%s: in %q, sh ignores a failure of %s; %s", what, from+" … | "+to, from, instead)
+}
+
+func (l *linter) script(at any, what, script string, shell pawl.Shell) {
+	if shell != pawl.PlainSh && shell != pawl.StrictSh && shell != pawl.Bash {
+		return
+	}
+	commands := commandsOf(script)
+	if shell != pawl.Bash {
+		if found, instead := bashOnly(script, commands); found != "" {
+			l.Errorf(at, "%s: %q is not a command of POSIX sh and fails where /bin/sh is dash; %s", what, found, instead)
+		}
+	}
+	if shell != pawl.PlainSh && readsStatus(commands) {
+		l.Errorf(at, "%s: $? is always 0 here, because the script stops at a failed command; write: if COMMAND; then … else … fi, or use shell: sh", what)
+	}
+}
+
+// harmless are commands whose failure in a pipe hides nothing.
+var harmless = []string{"echo", "printf", "true", ":", "yes", "done", "fi", "esac", "}"}
+
+// pipe returns the commands of the first pipe whose first one may fail unnoticed, "" for none.
+func pipe(commands []command) (from, to string) {
+	for i, c := range commands[:max(len(commands)-1, 0)] {
+		next := commands[i+1]
+		if next.after == "|" && !c.unsure && !next.unsure && !slices.Contains(harmless, c.words[0]) {
+			return c.words[0], next.words[0]
+		}
+	}
+	return "", ""
+}
+
+// bashOnly returns the first command that only bash has, and what to use instead; "" for none.
+func bashOnly(script string, commands []command) (found, instead string) {
+	for _, c := range commands {
+		switch word := c.words[0]; word {
+		case "source":
+			if len(c.words) > 1 && !strings.Contains(script, "source()") {
+				return "source " + c.words[1], fmt.Sprintf("write: . %s, or use shell: bash", dotPath(c.words[1]))
+			}
+		case "[[", "shopt", "declare", "pushd", "popd", "mapfile", "readarray":
+			if !strings.Contains(script, word+"()") {
+				return word, "use shell: bash"
+			}
+		case "set":
+			if slices.Contains(c.words, "pipefail") {
+				return "set -o pipefail", "use shell: bash, which sets it"
+			}
+		}
+	}
+	return "", ""
+}
+
+// dotPath returns a path that the command "." does not search in PATH.
+func dotPath(path string) string {
+	if strings.ContainsAny(path, "/$") {
+		return path
+	}
+	return "./" + path
+}
+
+// readsStatus reports whether a script looks at $? after a command whose failure has ended it.
+func readsStatus(commands []command) bool {
+	for i, c := range commands {
+		switch {
+		case c.words[0] == "set" && len(c.words) > 1 && strings.HasPrefix(c.words[1], "+"), c.words[0] == "trap":
+			return false
+		case i == 0 || !c.status || c.unsure || c.after != ";" && c.after != "\n":
+			continue
+		}
+		before := commands[i-1]
+		ended := before.after == "" || before.after == ";" || before.after == "\n"
+		if ended && !before.condition && !before.unsure && !slices.Contains(harmless, before.words[0]) {
+			return true
+		}
+	}
+	return false
+}
+
+// packages are the usual packages of programs whose package has another name.
+var packages = map[string]string{"node": "nodejs", "Rscript": "r-base-core", "pwsh": "powershell", "php": "php-cli", "python": "python3"}
+
+// Missing returns an error for each shell of a plan that is not installed, as [*strictyaml.Faults], nil if there are none. path
+// is the PATH of steps that do not set their own.
+func Missing(name string, plan *pawl.Plan, file *strictyaml.File, path string) error {
+	l := linter{file.Without()}
+	for _, step := range plan.Steps() {
+		searched := path
+		if own, set := plan.EnvOf(step)["PATH"]; set {
+			searched = own.Value
+		}
+		program := step.Shell.Or(pawl.DefaultShell).Program()
+		if step.Run == "" && step.Undo == "" && len(step.Accept) == 0 || installed(program, searched) {
+			continue
+		}
+		at := any(&step.Shell)
+		if !l.Given(at) {
+			at = &plan.Defaults.Shell
+		}
+		pkg := packages[program]
+		if pkg == "" {
+			pkg = filepath.Base(program)
+		}
+		l.Errorf(at, "%s, the program of shell %q, is not installed; install the package %s, or use another shell", program, step.Shell, pkg)
+	}
+	return l.Err(name)
+}
+
+// installed reports whether a program exists. What a step may still create counts as existing, and what
+// is unknown here: a program in the project, in a relative folder of PATH, or in one with variables.
+func installed(program, path string) bool {
+	if strings.Contains(program, "/") {
+		_, err := exec.LookPath(program)
+		return err == nil || !filepath.IsAbs(program)
+	}
+	for _, folder := range filepath.SplitList(path) {
+		if !filepath.IsAbs(folder) || strings.Contains(folder, "$") {
+			return true
+		}
+		if _, err := exec.LookPath(filepath.Join(folder, program)); err == nil {
+			return true
+		}
+	}
+	return false
+}

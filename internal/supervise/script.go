@@ -1,0 +1,20 @@
+package supervise
+
+import (
+	"fmt"
+
+	"pawl"
+	"pawl/internal/disk"
+)
+
+// ScriptCommand returns the program and arguments that run a script in a job's shell. If the shell reads its script from a
+// file, it writes that file. The file is not synced: a command that a power failure ended does not need it any more.
+func ScriptCommand(job *pawl.Job, script, file string) ([]string, error) {
+	shell := job.Shell.Or(job.RunShell)
+	if shell.ReadsFile() {
+		if err := disk.Put(file, []byte(script)); err != nil {
+			return nil, fmt.Errorf("write the script for shell %q: %w", shell, err)
+		}
+	}
+	return shell.Command(script, file), nil
+}
