@@ -36,7 +36,7 @@ END
 cat > lost.yaml <<'END'
 name: lost
 steps:
-  - {id: charge, idempotent: false, run: 'echo x > charged.txt; touch "$PAWL_OUT/../../working"; sleep 1000', outputs: [charged.txt], accept: {command: '{ CANARY; }'}}
+  - {id: charge, idempotent: false, run: 'echo x > charged.txt; sleep 1000', outputs: [charged.txt], accept: {command: '{ CANARY; }'}}
 END
 git add file.txt
 git commit -qm "PLANTED commit"
