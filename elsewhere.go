@@ -22,6 +22,14 @@ func (Defaults) Elsewhere(key string) (own, advice string) {
 	return "", ""
 }
 
+// Instead returns what to write instead of a value of the wrong type, such as the items that other systems list in "parallel".
+func (Step) Instead(key, kind string) string {
+	if key == "parallel" && (kind == "a list" || kind == "a mapping") {
+		return "write foreach: {items: [a, b]}, and parallel: N for the number of concurrent items"
+	}
+	return ""
+}
+
 // Missing returns what to add where a step has no id, but a name, as in other systems.
 func (s Step) Missing(key string) string {
 	if key != "id" || s.Name == "" {
@@ -65,7 +73,8 @@ var stepElsewhere = otherKeys{
 	{"timeout_minutes timeout_seconds time_limit deadline", "timeout", `write timeout: 30m`},
 	{"working_directory working_dir workdir cwd chdir", "dir", ""},
 	{"environment envs variables vars", "env", ""},
-	{"matrix strategy loop with_items for_each for", "foreach", `write foreach: {items: [a, b]}`},
+	{"matrix strategy", "foreach", `write foreach: {matrix: {AXIS: [a, b]}}`},
+	{"loop with_items for_each for", "foreach", `write foreach: {items: [a, b]}`},
 	{"artifacts produces generates targets", "outputs", ""},
 	{"sources reads", "inputs", ""},
 	{"title label", "name", ""},

@@ -310,12 +310,12 @@ func (r *reader) checkOutputs(s *pawl.Step) {
 // namesItem reports whether the path differs from item to item.
 func namesItem(name string) bool {
 	marked := map[string]string{"PAWL_ITEM": "\x00", "PAWL_ITEM_ID": "\x00"}
-	return strings.Contains(pawl.Expand(name, marked), "\x00")
+	return strings.Contains(pawl.Expand(name, marked), "\x00") || strings.Contains(name, "$"+pawl.MatrixPrefix) || strings.Contains(name, "${"+pawl.MatrixPrefix)
 }
 
 func (r *reader) checkForeach(s *pawl.Step) {
 	if !r.Given(&s.Foreach) {
-		if r.Given(&s.Parallel) {
+		if r.Good(&s.Parallel) {
 			r.Errorf(&s.Parallel, `"parallel" requires "foreach"; remove it or add "foreach"`)
 		}
 		return
@@ -334,8 +334,11 @@ func (r *reader) checkForeach(s *pawl.Step) {
 			sources++
 		}
 	}
+	if r.Given(&f.Matrix) || r.Given(&f.Include) {
+		sources++
+	}
 	if sources != 1 {
-		r.Errorf(&s.Foreach, "foreach has %d lists; use exactly one of items, lines and files", sources)
+		r.Errorf(&s.Foreach, "foreach has %d lists; use exactly one of items, lines, files and matrix", sources)
 	}
 	r.checkPath(&f.Lines, f.Lines, "lines")
 	r.checkPath(&f.Files, f.Files, "files")
@@ -343,6 +346,10 @@ func (r *reader) checkForeach(s *pawl.Step) {
 		r.Errorf(&f.Files, "invalid pattern %q: unclosed bracket; use a form such as docs/*.md", f.Files)
 	}
 	r.checkItems(f)
+	before := r.Count()
+	if r.checkMatrix(f); r.Count() == before {
+		r.checkMatrixPaths(s)
+	}
 }
 
 func (r *reader) checkItems(f *pawl.Foreach) {

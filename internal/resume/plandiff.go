@@ -40,6 +40,7 @@ type PlanDiff struct {
 	Relisted   []pawl.StepID            `json:"relisted,omitempty"` // failed foreach steps whose list changed: failed items rerun too
 	Dropped    []ListedItems            `json:"dropped,omitempty"`  // unfinished items that are not on the list any more
 	Returned   []ListedItems            `json:"returned,omitempty"` // dropped items that are on the list again
+	NewAxes    []pawl.StepID            `json:"new_axes,omitempty"` // foreach steps whose matrix has other axes: none of their items is on the new list
 }
 
 // ListedItems are items of a foreach step.
@@ -251,10 +252,21 @@ func (c *PlanDiff) list(look *comparer, step *pawl.Step, st *pawl.StepState, val
 		c.Returned = append(c.Returned, returned)
 	}
 	added := missingFrom(values, now)
+	if len(added) == len(now) && newAxes(step, values, now) {
+		c.NewAxes = append(c.NewAxes, step.ID)
+	}
 	if len(added) > 0 {
 		c.NewItems[step.ID], c.ListLength[step.ID] = added, len(values)
 	}
 	return len(added)+len(dropped.Index)+len(returned.Index) > 0
+}
+
+// newAxes reports whether the axes of a matrix differ from those of the values before.
+func newAxes(step *pawl.Step, before, now []string) bool {
+	if !step.Foreach.HasMatrix() || len(before) == 0 || len(now) == 0 {
+		return false
+	}
+	return !slices.EqualFunc(pawl.ParseCombination(before[0]), pawl.ParseCombination(now[0]), func(a, b pawl.Setting) bool { return a.Axis == b.Axis })
 }
 
 // MaxReruns is how many items can be reopened one by one. If more change, the whole step reruns.

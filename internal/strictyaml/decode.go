@@ -57,6 +57,9 @@ func (f *File) decodeValue(n *yaml.Node, v reflect.Value, what string) bool {
 		}
 		f.decodeStruct(n, v)
 	case reflect.Slice:
+		if _, ok := v.Interface().(Ordered); ok {
+			return f.decodeOrdered(n, v, what)
+		}
 		if n.Kind != yaml.SequenceNode {
 			return f.wrongType(n, what, "a list", "")
 		}
@@ -79,7 +82,11 @@ func (f *File) decodeStruct(n *yaml.Node, v reflect.Value) {
 	keys := f.keysOf(v.Type())
 	pointer := func(key string) any { return v.FieldByIndex(keys.fields[key]).Addr().Interface() }
 	f.pairs(n, func(key, value *yaml.Node) {
-		if index, ok := keys.fields[key.Value]; ok {
+		switch index, ok := keys.fields[key.Value]; {
+		case ok && f.instead(v, key, value):
+			f.at[pointer(key.Value)] = place{key: key, value: value, bad: true}
+			return
+		case ok:
 			f.decode(place{key: key, value: value}, v.FieldByIndex(index), strconv.Quote(key.Value))
 			return
 		}
@@ -97,6 +104,20 @@ func (f *File) decodeStruct(n *yaml.Node, v reflect.Value) {
 			f.Errorf(pointer(key), "%q is empty; fill it in", key)
 		}
 	}
+}
+
+// instead reports a value whose type shows that another key is meant, where the struct knows which one.
+func (f *File) instead(v reflect.Value, key, value *yaml.Node) bool {
+	known, ok := v.Addr().Interface().(interface{ Instead(key, kind string) string })
+	if !ok {
+		return false
+	}
+	kind := kindOf(value)
+	advice := known.Instead(key.Value, kind)
+	if advice != "" {
+		f.errorAt(value.Line, value.Column, "%q cannot be %s; %s", key.Value, kind, advice)
+	}
+	return advice != ""
 }
 
 // Elsewhere is a struct that knows keys which other systems use. It returns the key of its own, "" for none, and how to write
@@ -139,6 +160,33 @@ func (f *File) decodeMap(n *yaml.Node, v reflect.Value, what string) {
 		f.at[Entry{Of: v.Addr().Interface(), Key: key.Value}] = place{value: key, bad: f.at[element.Interface()].bad}
 		v.SetMapIndex(reflect.ValueOf(key.Value), element.Elem())
 	})
+}
+
+// Ordered is a list of structs of a key and its value, which a file writes as a mapping. It may have the method of [Elsewhere],
+// for keys that it does not allow.
+type Ordered interface{ KeepsOrder() }
+
+func (f *File) decodeOrdered(n *yaml.Node, v reflect.Value, what string) bool {
+	if n.Kind != yaml.MappingNode {
+		return f.wrongType(n, what, "a mapping", exampleOf(v))
+	}
+	v.Set(reflect.MakeSlice(v.Type(), len(n.Content)/2, len(n.Content)/2))
+	length := 0
+	f.pairs(n, func(key, value *yaml.Node) {
+		if known, ok := v.Interface().(Elsewhere); ok {
+			if _, advice := known.Elsewhere(key.Value); advice != "" {
+				f.errorAt(key.Line, key.Column, "%q cannot be a key of %s; %s", key.Value, what, advice)
+				return
+			}
+		}
+		element := v.Index(length)
+		length++
+		element.Field(0).SetString(key.Value)
+		f.at[element.Addr().Interface()] = place{value: key}
+		f.decode(place{key: key, value: value}, element.Field(1), fmt.Sprintf("%q in %s", key.Value, what))
+	})
+	v.SetLen(length)
+	return true
 }
 
 // pairs calls do for the first occurrence of each key that is a string.
