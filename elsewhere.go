@@ -12,6 +12,14 @@ func (Step) Elsewhere(key string) (own, advice string) {
 // Elsewhere is Step.Elsewhere for the keys of a plan.
 func (Plan) Elsewhere(key string) (own, advice string) { return planElsewhere.find(key) }
 
+// Missing returns what to do about a plan without a name, which may be a file that is only included.
+func (Plan) Missing(key string) string {
+	if key != "name" {
+		return ""
+	}
+	return "add it; for a file that other plans include, use pawl plan check --included"
+}
+
 // Elsewhere is Step.Elsewhere for the defaults of steps.
 func (Defaults) Elsewhere(key string) (own, advice string) {
 	own, advice = stepElsewhere.find(key)
@@ -85,6 +93,7 @@ var stepElsewhere = otherKeys{
 	{"if when only unless condition preconditions", "", `pawl has no conditions; in "run", write: test CONDITION || exit 0`},
 	{"env_file dotenv", "", `env files belong to the whole plan; write dotenv: [.env] at its top`},
 	{"uses with", "", `pawl has no shared actions; use "run" or "agent", and "env" for their values`},
+	{"includes import imports template extends call", "", `to insert the steps of a file, write an entry of the list: - include: FILE`},
 	{"image container docker runs_on", "", `steps run on this machine; in "run", call docker run or podman run`},
 	{"schedule cron on", "", `pawl has no schedules; start pawl run from cron or a CI job`},
 }
@@ -101,4 +110,5 @@ var planElsewhere = otherKeys{
 	{"schedule cron on triggers", "", `pawl has no schedules; start pawl run from cron or a CI job`},
 	{"env_file env_files", "dotenv", `write dotenv: [.env]`},
 	{"parameters inputs arguments", "params", ""},
+	{"include includes import imports extends", "", `to insert the steps of a file, write an entry of "steps": - include: FILE`},
 }

@@ -58,9 +58,7 @@ func chosen[T any](r *reader, value *T, otherwise T) T {
 }
 
 func (r *reader) checkPlan(p *pawl.Plan) {
-	if p.Version != 1 && r.Good(&p.Version) {
-		r.Errorf(&p.Version, "unsupported plan version %d; use version: 1 or remove the key", p.Version)
-	}
+	r.checkVersion(&p.Version)
 	r.oneOf(&p.Mode, string(p.Mode), "mode", string(pawl.Guided), string(pawl.Autopilot), string(pawl.HandsOn))
 	r.oneLine(&p.Name, p.Name)
 	r.atLeastOne(&p.Parallel, p.Parallel, "parallel")
@@ -68,17 +66,14 @@ func (r *reader) checkPlan(p *pawl.Plan) {
 	r.checkParams(p)
 	r.checkDotenv(p.Dotenv)
 	r.checkEnv(&p.Env)
-	r.checkEnv(&p.Defaults.Env)
-	r.checkPath(&p.Defaults.Dir, p.Defaults.Dir, "dir")
-	r.checkShell(&p.Defaults.Shell)
-	r.checkLimits(&p.Defaults.Timeout, &p.Defaults.Stall, &p.Defaults.Estimate, &p.Defaults.Retry)
-	if r.Good(&p.Phases) && len(p.Phases) == 0 {
+	r.checkDefaults(&p.Defaults)
+	if r.Good(&p.Phases) && len(p.Phases) == 0 && !r.partial {
 		r.Errorf(&p.Phases, "the plan has no phases; add one, or use steps instead")
 	}
 	for i := range p.Phases {
 		phase := &p.Phases[i]
 		r.oneLine(&phase.Name, phase.Name)
-		if r.Good(&phase.Steps) && len(phase.Steps) == 0 {
+		if r.Good(&phase.Steps) && len(phase.Steps) == 0 && !r.partial {
 			r.Errorf(&phase.Steps, "phase %q has no steps; add one or remove the phase", phase.Name)
 		}
 		for j := range phase.Steps {
@@ -91,6 +86,19 @@ func (r *reader) checkPlan(p *pawl.Plan) {
 	if r.uniqueIDs(p) {
 		r.checkCycles(p)
 	}
+}
+
+func (r *reader) checkVersion(version *int) {
+	if *version != 1 && r.Good(version) {
+		r.Errorf(version, "unsupported plan version %d; use version: 1 or remove the key", *version)
+	}
+}
+
+func (r *reader) checkDefaults(d *pawl.Defaults) {
+	r.checkEnv(&d.Env)
+	r.checkPath(&d.Dir, d.Dir, "dir")
+	r.checkShell(&d.Shell)
+	r.checkLimits(&d.Timeout, &d.Stall, &d.Estimate, &d.Retry)
 }
 
 func (r *reader) checkBudget(b *pawl.Budget) {

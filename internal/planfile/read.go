@@ -2,6 +2,7 @@
 package planfile
 
 import (
+	"errors"
 	"strings"
 
 	"pawl"
@@ -23,17 +24,19 @@ func Read(name string, data []byte) (*pawl.Plan, error) {
 
 // ReadPositions is Read that also returns the positions of the plan's values.
 func ReadPositions(name string, data []byte) (*pawl.Plan, *strictyaml.File, error) {
-	var file planFile
-	r := &reader{strictyaml.Read("plan", data, &file)}
-	plan := r.plan(&file)
-	if err := r.Err(name); err != nil {
-		return nil, nil, EditError(name, err)
+	l, err := Load(name, data, nil)
+	if err != nil {
+		return nil, nil, err
 	}
-	return plan, r.File, nil
+	return l.Plan, l.File, nil
 }
 
-// EditError returns an error for a plan file that the user has to edit.
+// EditError returns an error for a plan file that the user has to edit. If the first error is in an included file, that is the
+// file to edit.
 func EditError(name string, err error) error {
+	if all, ok := errors.AsType[*Errors](err); ok && all.Faults[0].File != "" {
+		name = all.Faults[0].File
+	}
 	return &pawl.Error{Kind: pawl.KindUsage, Err: err, Hint: "edit " + quoted(name)}
 }
 
@@ -52,7 +55,10 @@ type planFile struct {
 }
 
 // reader builds a plan from a decoded file and checks it.
-type reader struct{ *strictyaml.File }
+type reader struct {
+	*strictyaml.File
+	partial bool // some steps are not there: those of an include that is wrong, or of a plan that includes the file
+}
 
 // plan returns the plan in a file. It is valid only where there are no errors.
 func (r *reader) plan(file *planFile) *pawl.Plan {

@@ -1,9 +1,9 @@
 package resume
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -11,7 +11,6 @@ import (
 	"pawl"
 	"pawl/internal/disk"
 	"pawl/internal/outputs"
-	"pawl/internal/planfile"
 	"pawl/internal/project"
 	"pawl/internal/runs"
 	"pawl/internal/snapshot"
@@ -77,36 +76,20 @@ type OutputEdit struct {
 	Missing []string `json:"missing,omitempty"` // those of Paths that were deleted
 }
 
-// UserPlan returns the path and content of the user's plan file. data is nil if there is no file.
-func UserPlan(p *project.Project, s *pawl.State) (path string, data []byte, err error) {
-	if path = runs.PlanSource(p, s); path == "" {
-		return "", nil, nil
-	}
-	data, err = disk.ReadFile(path, disk.PlanLimit)
-	if os.IsNotExist(err) {
-		return path, nil, nil
-	}
-	return path, data, err
-}
-
 // DiffPlan compares a run with the user's plan file and the current inputs and outputs. given are values that a resume adds to
 // those that the run has.
 func DiffPlan(p *project.Project, r *runs.Run, given pawl.GivenValues) (*PlanDiff, error) {
-	path, data, err := UserPlan(p, r.State)
-	if err != nil {
+	user, err := runs.ReadUserPlan(p, r.State)
+	if err = cmp.Or(err, user.Invalid); err != nil {
 		return nil, err
 	}
-	c := &PlanDiff{Text: r.Text, From: path, NewItems: map[pawl.StepID][]string{}, ListLength: map[pawl.StepID]int{}}
-	if data != nil && runs.SHA256Hex(data) != r.State.Plan.SHA256 {
-		plan, err := planfile.Read(path, data)
-		if err != nil {
-			return nil, err
-		}
-		c.Edited, c.Text, c.Data = true, plan, data
-		c.PlanHash, c.Weakened = runs.SHA256Hex(data), Weakened(r.Plan, plan)
+	c := &PlanDiff{Text: r.Text, From: user.Path, NewItems: map[pawl.StepID][]string{}, ListLength: map[pawl.StepID]int{}}
+	if user.Edited {
+		c.Edited, c.Text, c.Data = true, user.Plan, user.Data
+		c.PlanHash, c.Weakened = runs.SHA256Hex(user.Data), Weakened(r.Plan, user.Plan)
 		before, err := disk.ReadFile(filepath.Join(p.RunDir(r.State.Run), filepath.Base(r.State.Plan.File)), disk.PlanLimit)
 		if err == nil { // a missing copy was restored from the user's file, or is reported
-			c.Patch = snapshot.TextPatch(filepath.Base(path), before, data)
+			c.Patch = snapshot.TextPatch(filepath.Base(user.Path), before, user.Data)
 		}
 	}
 	c.resolve(r, given)
@@ -124,11 +107,11 @@ func (c *PlanDiff) resolve(r *runs.Run, given pawl.GivenValues) {
 
 // PlanText returns the plan that a resume would use, as it is written.
 func PlanText(p *project.Project, r *runs.Run) (*pawl.Plan, error) {
-	path, data, err := UserPlan(p, r.State)
-	if err != nil || data == nil || runs.SHA256Hex(data) == r.State.Plan.SHA256 {
+	user, err := runs.ReadUserPlan(p, r.State)
+	if err = cmp.Or(err, user.Invalid); err != nil || !user.Edited {
 		return r.Text, err
 	}
-	return planfile.Read(path, data)
+	return user.Plan, nil
 }
 
 func (c *PlanDiff) compare(p *project.Project, r *runs.Run) error {
@@ -445,14 +428,10 @@ func SameDefinition(plan *pawl.Plan, live *pawl.AttemptState, listed func(pawl.S
 
 // GateEdited reports whether the user's plan file now asks another question than an open gate.
 func GateEdited(p *project.Project, r *runs.Run, g *pawl.GateState) bool {
-	path, data, err := UserPlan(p, r.State)
-	if err != nil || data == nil || runs.SHA256Hex(data) == r.State.Plan.SHA256 || g.Purpose != "" {
-		return false
+	user, err := runs.ReadUserPlan(p, r.State)
+	if err != nil || user.Plan == nil || g.Purpose != "" {
+		return false // a resume reports errors
 	}
-	plan, err := planfile.Read(path, data)
-	if err != nil {
-		return false // a resume reports it
-	}
-	was, is := r.Plan.Step(g.Step), plan.Step(g.Step)
-	return was != nil && (is == nil || pawl.DefinitionOf(r.Plan, was, "") != pawl.DefinitionOf(plan, is, ""))
+	was, is := r.Plan.Step(g.Step), user.Plan.Step(g.Step)
+	return was != nil && (is == nil || pawl.DefinitionOf(r.Plan, was, "") != pawl.DefinitionOf(user.Plan, is, ""))
 }

@@ -206,7 +206,7 @@ func (f *File) pairs(n *yaml.Node, do func(key, value *yaml.Node)) {
 		case repeated:
 			f.errorAt(key.Line, key.Column, "duplicate key %q (first used on line %d)", key.Value, line)
 		default:
-			seen[key.Value] = key.Line
+			seen[key.Value] = key.Line % partLines
 			do(key, n.Content[i+1])
 		}
 	}
@@ -335,6 +335,9 @@ func (f *File) keysOf(t reflect.Type) *structKeys {
 	}
 	word := strings.TrimSuffix(strings.TrimSuffix(t.Name(), "Action"), "File")
 	keys := &structKeys{word: strings.ToLower(word), fields: map[string][]int{}}
+	if named, ok := reflect.Zero(t).Interface().(interface{ Noun() string }); ok {
+		keys.word = named.Noun()
+	}
 	for _, f := range reflect.VisibleFields(t) {
 		key, options, _ := strings.Cut(f.Tag.Get("yaml"), ",")
 		if key == "" || key == "-" {
