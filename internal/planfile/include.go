@@ -115,7 +115,8 @@ type includer struct {
 	number  int      // of includes
 	failed  bool     // an include is wrong, so steps are missing
 	params  map[string]declared
-	inlined int
+	inlined int // values that aliases stand for
+	filled  int // values that included files set for their steps
 }
 
 // declared is a parameter of an included file.
@@ -245,16 +246,27 @@ func (x *includer) content(root *yaml.Node, in inclusion) []*yaml.Node {
 	}
 	x.list(list, in.kind)
 	steps := stepsIn(list, in.kind)
-	if scope := scopeOf(root, in.entry); good {
-		for _, step := range steps {
-			scope.fill(step)
-		}
+	if good {
+		x.fill(root, steps, in)
 	}
 	prefix(steps, in.Prefix)
 	if nodes := list.Content; len(nodes) > 0 {
 		nodes[0].HeadComment = strings.TrimSpace(in.entry.HeadComment + "\n# " + commentText(in.name) + "\n" + nodes[0].HeadComment)
 	}
 	return list.Content
+}
+
+// fill sets in the steps of an included file what the file and its include set for all of them.
+func (x *includer) fill(root *yaml.Node, steps []*yaml.Node, in inclusion) {
+	left := maxFilled - x.filled
+	scope := scopeOf(root, in.entry, &left)
+	for _, step := range steps {
+		scope.fill(step)
+	}
+	if x.filled = maxFilled - left; left < 0 {
+		x.file.ErrorAt(root, "included files set more than %d values for their steps; move variables into the env of the plan", maxFilled)
+		x.filled = 0
+	}
 }
 
 // listOf returns the list of an included file's steps or phases.

@@ -7,12 +7,18 @@ import (
 )
 
 // scope are the values that an included file sets for its steps.
-type scope struct{ env, defaults *yaml.Node }
+type scope struct {
+	env, defaults *yaml.Node
+	left          *int // how many values may still be added to the steps of the plan
+}
+
+// maxFilled is the maximum number of values that included files set for their steps, each value counted for each step.
+const maxFilled = 200_000
 
 // scopeOf returns the scope of an included file. Of its variables, those of the include come first, then those of its defaults,
 // then those of the file.
-func scopeOf(root, entry *yaml.Node) scope {
-	s := scope{env: &yaml.Node{Kind: yaml.MappingNode}, defaults: &yaml.Node{Kind: yaml.MappingNode}}
+func scopeOf(root, entry *yaml.Node, left *int) scope {
+	s := scope{env: &yaml.Node{Kind: yaml.MappingNode}, defaults: &yaml.Node{Kind: yaml.MappingNode}, left: left}
 	if defaults := valueOf(root, "defaults"); defaults != nil {
 		s.defaults = defaults
 	}
@@ -24,7 +30,8 @@ func scopeOf(root, entry *yaml.Node) scope {
 
 // fill adds to a step what it does not set.
 func (s scope) fill(step *yaml.Node) {
-	if step.Kind != yaml.MappingNode {
+	*s.left -= len(s.defaults.Content) + len(s.env.Content)
+	if step.Kind != yaml.MappingNode || *s.left < 0 {
 		return
 	}
 	for i := 0; i+1 < len(s.defaults.Content); i += 2 {
