@@ -392,7 +392,7 @@ func (x *includer) copied(n *yaml.Node) *yaml.Node {
 func (x *includer) write(name string, plan *pawl.Plan) ([]byte, error) {
 	title := fmt.Sprintf("# This is %s with what it includes: %s.\n", path.Base(commentText(name)), commentText(strings.Join(x.files, ", ")))
 	for range 2 {
-		data, err := yaml.Dump(x.root)
+		data, err := yaml.Dump(x.root, yaml.WithLineWidth(-1))
 		if err != nil {
 			return nil, fmt.Errorf("write the plan with its includes: %w", err)
 		}

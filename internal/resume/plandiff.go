@@ -235,7 +235,7 @@ func (c *PlanDiff) list(look *comparer, step *pawl.Step, st *pawl.StepState, val
 		c.Returned = append(c.Returned, returned)
 	}
 	added := missingFrom(values, now)
-	if len(added) == len(now) && newAxes(step, values, now) {
+	if len(added) > 0 && newAxes(step, values) {
 		c.NewAxes = append(c.NewAxes, step.ID)
 	}
 	if len(added) > 0 {
@@ -244,12 +244,12 @@ func (c *PlanDiff) list(look *comparer, step *pawl.Step, st *pawl.StepState, val
 	return len(added)+len(dropped.Index)+len(returned.Index) > 0
 }
 
-// newAxes reports whether the axes of a matrix differ from those of the values before.
-func newAxes(step *pawl.Step, before, now []string) bool {
-	if !step.Foreach.HasMatrix() || len(before) == 0 || len(now) == 0 {
+// newAxes reports whether no combination before has the axes that the matrix of a step has now.
+func newAxes(step *pawl.Step, before []string) bool {
+	if step.Foreach == nil || len(step.Foreach.Matrix) == 0 || len(before) == 0 {
 		return false
 	}
-	return !slices.EqualFunc(pawl.ParseCombination(before[0]), pawl.ParseCombination(now[0]), func(a, b pawl.Setting) bool { return a.Axis == b.Axis })
+	return !slices.ContainsFunc(before, func(value string) bool { return step.Foreach.HasAxes(pawl.ParseCombination(value)) })
 }
 
 // MaxReruns is how many items can be reopened one by one. If more change, the whole step reruns.

@@ -23,7 +23,7 @@ func (c *PlanDiff) Gate(current string) pawl.Gate {
 		fmt.Fprintf(&shown, "rerun: %s\n", work.Text())
 	}
 	for _, id := range c.NewAxes {
-		fmt.Fprintf(&shown, "rerun: step %s: the axes of its matrix changed, so all of its items are new\n", id)
+		fmt.Fprintf(&shown, "rerun: step %s: the axes of its matrix changed, so all combinations are new items\n", id)
 	}
 	shown.WriteString(c.Patch)
 	g := pawl.Gate{

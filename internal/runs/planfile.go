@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"reflect"
 
 	"pawl"
 	"pawl/internal/disk"
@@ -86,8 +87,18 @@ func ReadUserPlan(p *project.Project, s *pawl.State) (UserPlan, error) {
 	switch {
 	case err != nil:
 		u.Edited, u.Invalid = true, err
-	case SHA256Hex(loaded.Data) != s.Plan.SHA256:
+	case SHA256Hex(loaded.Data) != s.Plan.SHA256 && !sameWithIncludes(p, s, loaded):
 		u.Edited, u.Plan, u.Data = true, loaded.Plan, loaded.Data
 	}
 	return u, nil
+}
+
+// sameWithIncludes reports whether a plan with includes has the content of the run's copy: only comments differ, or an earlier
+// version wrote the copy differently.
+func sameWithIncludes(p *project.Project, s *pawl.State, loaded *planfile.Loaded) bool {
+	if len(loaded.Files) == 0 {
+		return false
+	}
+	plan, err := ReadPlan(p.RunDir(s.Run), s)
+	return err == nil && reflect.DeepEqual(plan, loaded.Plan)
 }
