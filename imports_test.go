@@ -348,6 +348,7 @@ var slowToStart = []string{
 	"crypto/tls", "encoding/gob", "net/http", "text/template",
 	"github.com/google/jsonschema-go", "github.com/modelcontextprotocol/go-sdk", "github.com/spf13/cobra",
 	"github.com/ncruces/go-sqlite3",
+	"github.com/expr-lang/expr",
 	"pawl/internal/cli", "pawl/internal/engine", "pawl/internal/evaluator", "pawl/internal/interop", "pawl/internal/mcp",
 }
 

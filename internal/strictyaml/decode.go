@@ -57,6 +57,11 @@ func (f *File) decodeValue(n *yaml.Node, v reflect.Value, what string) bool {
 		}
 		f.decodeStruct(n, v)
 	case reflect.Slice:
+		if single, ok := v.Addr().Interface().(Single); ok && n.Kind == yaml.ScalarNode && n.ShortTag() == "!!str" {
+			single.Single(n.Value)
+			f.at[v.Index(0).Addr().Interface()] = place{value: n}
+			return true
+		}
 		if n.Kind != yaml.SequenceNode {
 			return f.wrongType(n, what, "a list", "")
 		}
@@ -136,7 +141,7 @@ func (f *File) decodeMap(n *yaml.Node, v reflect.Value, what string) {
 	f.pairs(n, func(key, value *yaml.Node) {
 		element := reflect.New(v.Type().Elem())
 		f.decode(place{key: key, value: value}, element.Elem(), fmt.Sprintf("%q in %s", key.Value, what))
-		f.at[Entry{Of: v.Addr().Interface(), Key: key.Value}] = place{value: key, bad: f.at[element.Interface()].bad}
+		f.at[Entry{Of: v.Addr().Interface(), Key: key.Value}] = place{value: key, bad: f.at[element.Interface()].bad, content: value}
 		v.SetMapIndex(reflect.ValueOf(key.Value), element.Elem())
 	})
 }
@@ -163,6 +168,9 @@ func (f *File) pairs(n *yaml.Node, do func(key, value *yaml.Node)) {
 		}
 	}
 }
+
+// Single is a list that a file may also write as its only element, a text.
+type Single interface{ Single(text string) }
 
 // Listed is a value with one text that a file may also write as a list.
 type Listed interface{ SetList(elements []string) error }
