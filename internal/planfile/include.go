@@ -34,9 +34,13 @@ type Loaded struct {
 
 // Load reads a plan and the files that it includes. Its errors are those of [Read].
 func Load(name string, data []byte, open Opener) (*Loaded, error) {
+	return loadFile(name, data, open, false)
+}
+
+func loadFile(name string, data []byte, open Opener, saved bool) (*Loaded, error) {
 	var file planFile
 	x := &includer{open: open}
-	r := &reader{File: strictyaml.ReadWith("plan", data, &file, x.expand)}
+	r := &reader{File: strictyaml.ReadWith("plan", data, &file, x.expand), saved: saved}
 	r.partial = x.failed
 	l := &Loaded{Plan: r.plan(&file), Data: data, File: r.File, Files: x.files}
 	if err := r.Err(name); err != nil {
@@ -397,7 +401,7 @@ func (x *includer) write(name string, plan *pawl.Plan) ([]byte, error) {
 			return nil, fmt.Errorf("write the plan with its includes: %w", err)
 		}
 		data = append([]byte(title), data...)
-		again, err := Read(name, data)
+		again, err := ReadSaved(name, data)
 		if err == nil && reflect.DeepEqual(plan, again) {
 			return data, nil
 		}

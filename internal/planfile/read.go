@@ -22,9 +22,19 @@ func Read(name string, data []byte) (*pawl.Plan, error) {
 	return plan, err
 }
 
+// ReadSaved is Read for a plan that was accepted before, such as the copy of a run. It does not check its expressions again.
+func ReadSaved(name string, data []byte) (*pawl.Plan, error) {
+	plan, _, err := read(name, data, true)
+	return plan, err
+}
+
 // ReadPositions is Read that also returns the positions of the plan's values.
 func ReadPositions(name string, data []byte) (*pawl.Plan, *strictyaml.File, error) {
-	l, err := Load(name, data, nil)
+	return read(name, data, false)
+}
+
+func read(name string, data []byte, saved bool) (*pawl.Plan, *strictyaml.File, error) {
+	l, err := loadFile(name, data, nil, saved)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -58,6 +68,7 @@ type planFile struct {
 type reader struct {
 	*strictyaml.File
 	partial bool // some steps are not there: those of an include that is wrong, or of a plan that includes the file
+	saved bool // the plan was accepted before
 }
 
 // plan returns the plan in a file. It is valid only where there are no errors.

@@ -1,9 +1,13 @@
 package planfile
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v4"
+
+	"pawl/internal/lazyregexp"
 )
 
 // scope are the values that an included file sets for its steps.
@@ -93,7 +97,7 @@ func stepsIn(list *yaml.Node, kind string) (steps []*yaml.Node) {
 	return steps
 }
 
-// prefix puts a prefix before the ids of steps, and before those that they need of one another.
+// prefix puts a prefix before the ids of steps, and before those by which they refer to one another, in needs and conditions.
 func prefix(steps []*yaml.Node, prefix string) {
 	if prefix == "" {
 		return
@@ -106,6 +110,9 @@ func prefix(steps []*yaml.Node, prefix string) {
 		}
 	}
 	for _, step := range steps {
+		if condition := valueOf(step, "if"); isText(condition) {
+			condition.Value = prefixCondition(condition.Value, prefix, own)
+		}
 		needs := valueOf(step, "needs")
 		if needs == nil {
 			continue
@@ -116,6 +123,24 @@ func prefix(steps []*yaml.Node, prefix string) {
 			}
 		}
 	}
+}
+
+// stepReference matches texts in conditions, and references to steps with what stands before: steps.ID, steps["ID"], other.steps.ID.
+var stepReference = lazyregexp.New(`'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|` + "`[^`]*`" +
+	`|[\p{L}\p{N}_$.]*steps\s*(?:\.\s*([\p{L}_$][\p{L}\p{N}_$]*(?:-[\p{L}\p{N}_$]+)*)|\[\s*(?:'([^'\\]*)'|"([^"\\]*)")\s*\])`)
+
+// prefixCondition puts a prefix before the ids in a condition of steps that the file has itself.
+func prefixCondition(text, prefix string, own map[string]bool) string {
+	return stepReference.ReplaceAllStringFunc(text, func(found string) string {
+		if !strings.HasPrefix(found, "steps") {
+			return found
+		}
+		ids := stepReference.FindStringSubmatch(found)
+		if id := ids[1] + ids[2] + ids[3]; own[id] {
+			return fmt.Sprintf("steps[%q]", prefix+id)
+		}
+		return found
+	})
 }
 
 func isText(n *yaml.Node) bool {

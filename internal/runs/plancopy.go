@@ -62,7 +62,7 @@ func ReadPlan(home string, state *pawl.State) (*pawl.Plan, error) {
 		}
 		return nil, damaged("%s is not the plan recorded in the journal (sha256 %.12s, recorded %.12s)", path, sum, state.Plan.SHA256)
 	}
-	return planfile.Read(path, data)
+	return planfile.ReadSaved(path, data)
 }
 
 // RestorePlan rewrites a damaged or missing copy of the plan. It keeps a damaged copy under another name.

@@ -55,6 +55,7 @@ type File struct {
 	badYAML  bool
 	told     map[Fault]bool // an alias repeats an error
 	at       map[any]place  // pointer to the value, or an Entry, → its position
+	data     [][]byte       // the file, then the other files
 	keys     map[reflect.Type]*structKeys
 	aliases  int // that we are inside of
 	expanded int // values read inside of aliases
@@ -76,7 +77,7 @@ func Read(noun string, data []byte, into any) *File {
 
 // ReadWith is Read that calls change with the document before it is decoded. change may replace nodes by those of other files.
 func ReadWith(noun string, data []byte, into any, change func(f *File, root *yaml.Node)) *File {
-	f := &File{noun: noun, told: map[Fault]bool{}, at: map[any]place{}, keys: map[reflect.Type]*structKeys{}}
+	f := &File{noun: noun, told: map[Fault]bool{}, at: map[any]place{}, keys: map[reflect.Type]*structKeys{}, data: [][]byte{data}}
 	if root := f.parse(data); root != nil {
 		change(f, root)
 		f.Decode(root, into, "a "+noun)
@@ -87,7 +88,7 @@ func ReadWith(noun string, data []byte, into any, change func(f *File, root *yam
 // Parse parses another file and returns its root. Errors in its nodes name the file. The result is nil if the file is empty, or
 // after errors. The limits of size apply to all files together.
 func (f *File) Parse(name string, data []byte) *yaml.Node {
-	f.parts = append(f.parts, name)
+	f.parts, f.data = append(f.parts, name), append(f.data, data)
 	f.parsing = len(f.parts)
 	root := f.parse(data)
 	if root != nil {
@@ -134,6 +135,8 @@ type place struct {
 	key   *yaml.Node // nil for an element of a list
 	value *yaml.Node
 	bad   bool // of the wrong type: the decoded value is meaningless
+
+	content *yaml.Node // of an Entry: the value, as value is the key
 }
 
 // Entry identifies a value in a map, which has no address.
@@ -160,6 +163,12 @@ func (f *File) Given(pointer any) bool {
 func (f *File) Good(pointer any) bool {
 	p, ok := f.at[pointer]
 	return ok && !p.bad
+}
+
+// Scalar reports whether the file writes the value as a single text, number or boolean.
+func (f *File) Scalar(pointer any) bool {
+	p, ok := f.at[pointer]
+	return ok && p.value.Kind == yaml.ScalarNode
 }
 
 // Line returns the line of the value.
