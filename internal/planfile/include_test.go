@@ -68,6 +68,9 @@ func TestIncludes(t *testing.T) {
 			}
 			files := archive(string(data))
 			l, err := planfile.Load("plan.yaml", []byte(files["plan.yaml"]), opener(files))
+			if bad := strings.HasPrefix(filepath.Base(path), "bad_"); bad != (err != nil) {
+				t.Fatalf("error: %v", err)
+			}
 			if err != nil {
 				if _, ok := errors.AsType[*planfile.Errors](err); !ok {
 					t.Errorf("no list of errors: %v", err)

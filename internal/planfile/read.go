@@ -68,7 +68,7 @@ type planFile struct {
 type reader struct {
 	*strictyaml.File
 	partial bool // some steps are not there: those of an include that is wrong, or of a plan that includes the file
-	saved bool // the plan was accepted before
+	saved   bool // the plan was accepted before
 }
 
 // plan returns the plan in a file. It is valid only where there are no errors.
