@@ -92,4 +92,8 @@ var planElsewhere = otherKeys{
 	{"schedule cron on triggers", "", `pawl has no schedules; start pawl run from cron or a CI job`},
 	{"env_file env_files", "dotenv", `write dotenv: [.env]`},
 	{"parameters inputs arguments", "params", ""},
+	{"handleron handler_on handlers hooks on_exit", "on_failure", `write on_failure: SCRIPT, and on_success: SCRIPT`},
+	{"on_error on_fail onfailure", "on_failure", `write on_failure: SCRIPT`},
+	{"on_complete on_completion onsuccess", "on_success", `write on_success: SCRIPT`},
+	{"mailon mail_on notifications alerts webhooks", "notify", `write notify: [{on: [failure, gate], command: SCRIPT}]`},
 }

@@ -36,6 +36,13 @@ func Plan() ([]byte, error) {
 		return nil, fmt.Errorf("schema of variables: %w", err)
 	}
 	types[reflect.TypeFor[pawl.Variable]()] = &jsonschema.Schema{OneOf: []*jsonschema.Schema{{Type: "string"}, value}}
+	types[reflect.TypeFor[pawl.NoticeKind]()] = enum(pawl.NoticeKinds...)
+	handler, err := jsonschema.For[pawl.Handler](&jsonschema.ForOptions{TypeSchemas: types})
+	if err != nil {
+		return nil, fmt.Errorf("schema of handlers: %w", err)
+	}
+	removeNull(handler)
+	types[reflect.TypeFor[pawl.Handler]()] = &jsonschema.Schema{OneOf: []*jsonschema.Schema{{Type: "string"}, handler}}
 	step, err := jsonschema.For[pawl.Step](&jsonschema.ForOptions{TypeSchemas: types})
 	if err != nil {
 		return nil, fmt.Errorf("schema of steps: %w", err)
@@ -48,6 +55,7 @@ func Plan() ([]byte, error) {
 	step.OneOf = exactlyOne("run", "agent", "kernel", "gate")
 	step.Properties["foreach"].OneOf = exactlyOne("items", "lines", "files")
 	plan.OneOf = exactlyOne("phases", "steps")
+	plan.Properties["notify"].Items.OneOf = exactlyOne("command", "webhook")
 	plan.Schema, plan.Title = "https://json-schema.org/draft/2020-12/schema", "A plan for pawl"
 	plan.Defs = map[string]*jsonschema.Schema{"step": step}
 	removeNull(step)
