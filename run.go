@@ -153,8 +153,8 @@ func (RunReopened) Event() EventType { return "run.reopened" }
 
 func (p RunReopened) fold(s *State, e Event) error {
 	s.Status, s.Why = StatusActive, p.Why
-	if id := s.Handler; id != "" {
-		s.Handler = ""
+	id := s.Handler
+	if s.Handler = ""; id != "" && s.Steps[id] != nil && s.Steps[id].Status != Pending {
 		return StepReopened{Step: id}.fold(s, e)
 	}
 	return nil

@@ -58,13 +58,14 @@ func Next(plan *runs.Outline, s *pawl.State, now time.Time, slots int) []Action 
 		return d.stopLive()
 	}
 	d.gates()
-	if s.Status != pawl.StatusPaused {
+	if s.Status != pawl.StatusPaused && !d.ending {
 		for _, decide := range []func(){d.budget, d.staleNeeds, d.steps, d.end} {
 			if len(d.actions) == 0 {
 				decide()
 			}
 		}
 	}
+	d.resetHandlers()
 	if wake := earlier(d.retry, d.expiry); !wake.IsZero() {
 		d.add(Action{Kind: Sleep, Until: wake, NeedsPerson: d.retry.IsZero()})
 	}
@@ -85,6 +86,7 @@ type decider struct {
 	onRun   func(command string) string // adds the run to a command; nil: no texts
 	retry   time.Time                   // when the first retry is due; zero for none
 	expiry  time.Time                   // when the first open gate expires; zero for none
+	ending  bool                        // an answer ends the run
 }
 
 func newDecider(plan *runs.Outline, s *pawl.State, now time.Time, slots int) *decider {
@@ -150,7 +152,7 @@ func (d *decider) needsChanged(step *pawl.Step, st *pawl.StepState) bool {
 }
 
 func (d *decider) steps() {
-	if !d.mayStart() {
+	if !d.mayStart() || d.handling() {
 		return
 	}
 	failed := d.failedStep() != ""
@@ -267,7 +269,7 @@ func (d *decider) end() {
 	for _, step := range d.plan.InOrder {
 		st := d.state.Steps[step.ID]
 		if st != nil && st.Status == pawl.FailedForGood {
-			d.add(Action{Kind: FailRun, Why: fmt.Sprintf("step %s failed: %s", step.ID, st.Why)})
+			d.conclude(Action{Kind: FailRun, Why: fmt.Sprintf("step %s failed: %s", step.ID, st.Why)})
 			return
 		}
 		if !d.finished(step.ID) {
@@ -281,13 +283,13 @@ func (d *decider) end() {
 			if g.Purpose == pawl.ForRebuilt {
 				why = g.RejectionText()
 			}
-			d.add(Action{Kind: FailRun, Why: why})
+			d.conclude(Action{Kind: FailRun, Why: why})
 			return
 		case g.Purpose == pawl.ForRebuilt && g.Open():
 			return
 		}
 	}
 	if left == 0 {
-		d.add(Action{Kind: Complete})
+		d.conclude(Action{Kind: Complete})
 	}
 }
