@@ -1,11 +1,7 @@
 package pawl
 
 import (
-	"errors"
 	"fmt"
-	"net/netip"
-	"net/url"
-	"strings"
 	"time"
 )
 
@@ -119,24 +115,4 @@ type Delivery struct {
 	Environ []string
 	Webhook string
 	Headers map[string]string
-}
-
-// CheckWebhook returns an error for a URL to which pawl sends no notices: they go by https, or to this machine.
-func CheckWebhook(text string) error {
-	u, err := url.Parse(text)
-	switch {
-	case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http":
-		return errors.New("a webhook must be a URL such as https://example.com/hook")
-	case u.Scheme == "http" && !loopback(u.Hostname()):
-		return errors.New("a webhook must use https; http is only for this machine, such as http://localhost:8080")
-	case u.User != nil:
-		return errors.New("a webhook must have no user and password in its URL; use headers: {Authorization: $TOKEN}")
-	}
-	return nil
-}
-
-// loopback reports whether a host is this machine.
-func loopback(host string) bool {
-	ip, err := netip.ParseAddr(host)
-	return strings.EqualFold(host, "localhost") || err == nil && ip.IsLoopback()
 }

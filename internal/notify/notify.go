@@ -23,6 +23,7 @@ import (
 	"pawl"
 	"pawl/internal/command"
 	"pawl/internal/oneline"
+	"pawl/internal/stepenv"
 )
 
 // Sender sends notices. The zero value has the defaults.
@@ -104,7 +105,7 @@ func run(ctx context.Context, d pawl.Delivery, body []byte) error {
 
 // post posts a notice to a webhook.
 func (s Sender) post(ctx context.Context, d pawl.Delivery, body []byte) error {
-	if err := pawl.CheckWebhook(d.Webhook); err != nil {
+	if err := stepenv.CheckWebhook(d.Webhook); err != nil {
 		return permanent{err}
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, d.Webhook, bytes.NewReader(body))

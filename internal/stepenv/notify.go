@@ -1,8 +1,11 @@
 package stepenv
 
 import (
+	"errors"
 	"fmt"
 	"maps"
+	"net/netip"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -110,7 +113,7 @@ func checkURL(text string) error {
 	if err != nil {
 		return err
 	}
-	return pawl.CheckWebhook(text)
+	return CheckWebhook(text)
 }
 
 func headerName(s string) bool {
@@ -187,7 +190,27 @@ func address(n *pawl.Notify, resolved bool, lookup func(string) (string, bool)) 
 		return "", headers, nil
 	}
 	if webhook, err = expand(*n.Webhook); err == nil {
-		err = pawl.CheckWebhook(webhook)
+		err = CheckWebhook(webhook)
 	}
 	return webhook, headers, err
+}
+
+// CheckWebhook returns an error for a URL to which pawl sends no notices: they go by https, or to this machine.
+func CheckWebhook(text string) error {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http":
+		return errors.New("a webhook must be a URL such as https://example.com/hook")
+	case u.Scheme == "http" && !loopback(u.Hostname()):
+		return errors.New("a webhook must use https; http is only for this machine, such as http://localhost:8080")
+	case u.User != nil:
+		return errors.New("a webhook must have no user and password in its URL; use headers: {Authorization: $TOKEN}")
+	}
+	return nil
+}
+
+// loopback reports whether a host is this machine.
+func loopback(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return strings.EqualFold(host, "localhost") || err == nil && ip.IsLoopback()
 }
