@@ -145,6 +145,7 @@ var roomOf = map[string]string{
 	"pawl/test/stories/crashes":                  "tests",
 	"pawl/test/stories/edits":                    "tests",
 	"pawl/test/stories/gates":                    "tests",
+	"pawl/test/stories/handlers":                 "tests",
 	"pawl/test/stories/imports":                  "tests",
 	"pawl/test/stories/mirrors":                  "tests",
 	"pawl/test/stories/recovery":                 "tests",
