@@ -31,7 +31,7 @@ func (d *decider) conclude(end Action) {
 	}
 	switch {
 	case st.Finished() || st.Status == pawl.FailedForGood:
-		end.Step = step
+		end.Step, end.Index = step, -1
 		d.add(end)
 	case d.state.Status == pawl.StatusPaused || d.blocked[step.ID] || st.Status == pawl.AwaitsGate || len(d.state.Live()) > 0:
 	default:
