@@ -106,7 +106,7 @@ func checkURL(text string) error {
 	if err != nil {
 		return err
 	}
-	if names, _ := t.Names(); len(names) > 0 {
+	if names, _ := t.Names(); len(names)+len(t.Expressions()) > 0 {
 		return nil
 	}
 	text, err = t.Expand(nil)
@@ -135,14 +135,14 @@ func addresses(n *pawl.Notify) pawl.Env {
 	return all
 }
 
-// resolveNotify returns the list with the given variables in place of references.
-func resolveNotify(list []pawl.Notify, known map[string]pawl.Given) []pawl.Notify {
+// resolveNotify returns the list with the known values in place of references and expressions.
+func resolveNotify(list []pawl.Notify, known, values map[string]pawl.Given) []pawl.Notify {
 	resolved := slices.Clone(list)
 	for i := range resolved {
 		n := &resolved[i]
-		n.Headers = resolveEnv(n.Headers, known)
+		n.Headers = resolveEnv(n.Headers, known, values)
 		if n.Webhook != nil {
-			n.Webhook = new(resolveEnv(pawl.Env{webhookName: *n.Webhook}, known)[webhookName])
+			n.Webhook = new(resolveEnv(pawl.Env{webhookName: *n.Webhook}, known, values)[webhookName])
 		}
 	}
 	return resolved
