@@ -1051,6 +1051,8 @@ var deepStory = []pawl.Payload{
 	pawl.OperationBegun{Operation: pawl.Operation{ID: "b:2#1", Session: "b:2", Digest: "v"}},
 	pawl.SessionTurned{Session: "b:2", Doing: pawl.SessionIdle},
 	pawl.RunImported{System: "grid", Next: "block 02", Path: "sub", Place: ".grid", ID: "blog", Active: time.Date(2026, 3, 9, 11, 30, 0, 0, time.UTC)}, pawl.RunMirrored{System: "grid"},
+	pawl.NoticeSent{Notice: "gate-1", Kind: pawl.NoticeGate, To: "chat", Tries: 3, Error: "no answer"},
+	pawl.RunEnded{Status: pawl.StatusFailed, Handler: "a"},
 }
 
 // TestStateSurvivesJSONAtAnyPrefix: the journal's cache is a state in JSON, so one decoded after any event must go on
@@ -1070,7 +1072,7 @@ func TestStateSurvivesJSONAtAnyPrefix(t *testing.T) {
 	}
 	for _, v := range []any{
 		pawl.State{}, pawl.StepState{}, pawl.ItemsState{}, pawl.Retries{}, pawl.AttemptState{}, pawl.GateState{}, pawl.Spending{},
-		pawl.SessionState{}, pawl.OperationState{}, pawl.ImportState{},
+		pawl.SessionState{}, pawl.OperationState{}, pawl.ImportState{}, pawl.NoticeState{},
 	} {
 		for _, f := range reflect.VisibleFields(reflect.TypeOf(v)) {
 			if name := reflect.TypeOf(v).Name() + "." + f.Name; len(f.Index) == 1 && !set[name] {

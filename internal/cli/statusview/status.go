@@ -37,6 +37,8 @@ type Report struct {
 	Deaths   int                 `json:"deaths"`
 	Engine   *Holder             `json:"engine,omitempty"`
 	Steps    []Step              `json:"steps"`
+	Handlers []Step              `json:"handlers,omitempty"`    // on_success and on_failure, once they have started
+	Unsent   []Undelivered       `json:"undelivered,omitempty"` // notices that could not be sent, oldest first
 	Gates    []layout.GateReport `json:"gates"`
 	Blockers []pawl.Blocker      `json:"blockers"`
 	Usage    pawl.Usage          `json:"usage"`
@@ -98,6 +100,15 @@ type Step struct {
 	reviews func(onRun func(command string) string) string // returns the commands that give the missing reviews; nil for none
 }
 
+// Undelivered is a notice that could not be sent.
+type Undelivered struct {
+	Notice string          `json:"notice"`
+	Kind   pawl.NoticeKind `json:"kind"`
+	To     string          `json:"to"`
+	Error  string          `json:"error"`
+	Time   time.Time       `json:"time"`
+}
+
 // Items counts the items of a foreach step.
 type Items struct {
 	Total  int `json:"total"`
@@ -147,6 +158,7 @@ func Of(p *project.Project, r *runs.Run) Report {
 	if len(r.Plan.Phases) == 0 {
 		report.Steps = append(report.Steps, stepsWithoutPlan(s)...)
 	}
+	report.addEnd(p, r)
 	for i := range report.Steps {
 		report.Steps[i].probe(p, s)
 		if alive { // it acts on all of this by itself
@@ -166,6 +178,24 @@ func Of(p *project.Project, r *runs.Run) Report {
 		report.dropAnswers()
 	}
 	return report
+}
+
+// addEnd adds the handlers that have started, and the notices that could not be sent.
+func (r *Report) addEnd(p *project.Project, run *runs.Run) {
+	for _, step := range run.Plan.Handlers() {
+		if st := run.State.Steps[step.ID]; st == nil || st.Status == pawl.Pending && st.Retries.Failures == 0 { // it was reopened
+			continue
+		}
+		h := stepOf(&pawl.Phase{}, step, run.State)
+		h.probe(p, run.State)
+		if h.Offers = nil; h.Status == pawl.FailedForGood {
+			h.Offers = []string{"pawl retry " + string(step.ID), "pawl output " + string(step.ID) + " --stderr"}
+		}
+		r.Handlers = append(r.Handlers, h)
+	}
+	for _, n := range run.State.UndeliveredNotices() {
+		r.Unsent = append(r.Unsent, Undelivered{n.Notice, n.Kind, n.To, n.Error, n.Time})
+	}
 }
 
 // dropAnswers removes what says that a resume continues from an answer.
@@ -314,9 +344,10 @@ func (r *Report) NameRun(onRun func(command string) string) {
 	for i := range r.Gates {
 		r.Gates[i] = r.Gates[i].With(onRun)
 	}
-	for i := range r.Steps {
-		s := &r.Steps[i]
-		s.Offers = layout.Changed(s.Offers, onRun)
+	for _, steps := range [][]Step{r.Steps, r.Handlers} {
+		for i := range steps {
+			steps[i].Offers = layout.Changed(steps[i].Offers, onRun)
+		}
 	}
 }
 
