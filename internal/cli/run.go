@@ -15,6 +15,7 @@ import (
 	"pawl/internal/cli/hints"
 	"pawl/internal/cli/liveview"
 	"pawl/internal/cli/supply"
+	"pawl/internal/cli/updateview"
 	"pawl/internal/cli/userfile"
 	"pawl/internal/engine"
 	"pawl/internal/planfile"
@@ -36,6 +37,10 @@ type runOptions struct {
 	mirror     flags.Mirror
 	answers    flags.Bool
 	given      supply.Flags
+	update     bool
+	dry        bool
+	items      bool
+	path       string // of the plan, as the user wrote it
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -45,11 +50,15 @@ func (a *app) runCommand() *cobra.Command {
 		DisableFlagsInUseLine: true,
 		Short:                 "Start a run and follow it live",
 		Long: "Start a run and follow it live\n\nrun executes the steps of a plan, or one command given after --. If a run of the same plan is unfinished, run\n" +
-			"starts nothing; use pawl resume, or --new to start over.",
-		Example: "  pawl run plan.yaml\n  pawl run --background plan.yaml\n  pawl run -- make test",
+			"starts nothing; use pawl resume, or --new to start over. With --update, the new run adopts each step and item of the newest\n" +
+			"run of this plan that is up to date: its definition, inputs and outputs are the same. It runs the rest.",
+		Example: "  pawl run plan.yaml\n  pawl run --update plan.yaml\n  pawl run --background plan.yaml\n  pawl run -- make test",
 		Args:    atLeastOne(argument{name: "PLAN file, or a command after --", hint: "pawl run --help"}),
 		RunE: func(c *cobra.Command, args []string) error {
 			if c.ArgsLenAtDash() == 0 {
+				if o.update {
+					return usageError("pawl run --help", "--update needs a PLAN")
+				}
 				return a.runPlan(c.Context(), runs.CommandPlan(args), o)
 			}
 			if len(args) > 1 {
@@ -62,6 +71,8 @@ func (a *app) runCommand() *cobra.Command {
 			return a.runFile(c.Context(), args[0], o)
 		},
 	}
+	c.Flags().BoolVar(&o.update, "update", false, "run only what is not up to date since the newest run of this plan")
+	c.Flags().BoolVar(&o.dry, "dry-run", false, "with --update: print what would run and why, and exit")
 	numberVar(c, &o.parallel, "parallel", "", 0, 1, "run at most `N` steps and items at a time (default: as the plan says)")
 	c.Flags().BoolVar(&o.background, "background", false, "start the run in the background, print its id and return")
 	c.Flags().BoolVar(&o.fresh, "new", false, "archive the unfinished run of this plan and start over")
@@ -82,7 +93,38 @@ func (a *app) runFile(ctx context.Context, path string, o runOptions) error {
 	if err != nil {
 		return err
 	}
-	return a.runPlan(ctx, runs.CreateOptions{Kind: pawl.PlanRun, Data: data, Source: absolute}, o)
+	o.path = path
+	n := runs.CreateOptions{Kind: pawl.PlanRun, Data: data, Source: absolute}
+	switch {
+	case o.dry && !o.update:
+		return usageError("pawl run --update --dry-run "+path, "--dry-run needs --update")
+	case o.dry:
+		return a.whyUpdate(ctx, n, o.given, o.items)
+	}
+	err = a.runPlan(ctx, n, o)
+	if nothing, ok := errors.AsType[updateview.NothingToDo](err); ok {
+		fmt.Fprintln(a.Out, nothing)
+		return nil
+	}
+	return err
+}
+
+// whyUpdate prints what pawl run --update would run, and why.
+func (a *app) whyUpdate(ctx context.Context, n runs.CreateOptions, given supply.Flags, items bool) error {
+	p, err := a.project()
+	if err != nil {
+		return err
+	}
+	given.Folder = a.folder
+	report, err := updateview.Forecast(ctx, p, n, given)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(report)
+	}
+	report.Print(a.Out, items)
+	return nil
 }
 
 // planPath returns the path of a plan file that the user named, relative to the folder that -C names.
@@ -121,6 +163,9 @@ func (a *app) runPlan(ctx context.Context, n runs.CreateOptions, o runOptions) e
 			return err
 		}
 	}
+	if n.Kind == pawl.PlanRun && !o.fresh && !o.update {
+		a.printNotes(updateview.Again(ctx, p, n.Source, o.path))
+	}
 	if resumed, err := a.resolveUnfinishedWork(ctx, p, plan, o); err != nil || resumed {
 		return err
 	}
@@ -129,6 +174,10 @@ func (a *app) runPlan(ctx context.Context, n runs.CreateOptions, o runOptions) e
 		return err
 	}
 	n.Given = values.New
+	update := &updateview.Update{Project: p, Source: n.Source, Text: plan, Given: n.Given}
+	if o.update {
+		n.Adopt = update.Adopt(ctx)
+	}
 	if err := a.ensureNoEngine(ctx, p, o.takeOver); err != nil {
 		return err
 	}
@@ -143,7 +192,7 @@ func (a *app) runPlan(ctx context.Context, n runs.CreateOptions, o runOptions) e
 	if o.background {
 		return a.startInBackground(ctx, p, n, o.mirror, values.Secrets)
 	}
-	return a.runEngine(ctx, p, engineStart{why: "run", parallel: o.parallel, mirror: o.mirror, secrets: values.Secrets, open: func(cfg engine.Config) (*engine.Engine, error) {
+	return a.runEngine(ctx, p, engineStart{why: "run", parallel: o.parallel, mirror: o.mirror, secrets: values.Secrets, adopt: update.Diff, open: func(cfg engine.Config) (*engine.Engine, error) {
 		e, err := engine.OpenNew(ctx, cfg, n)
 		if err == nil && n.Replaces != "" {
 			fmt.Fprintf(a.Out, "archived the unfinished run %s\n", n.Replaces)
@@ -200,8 +249,8 @@ type engineStart struct {
 	open     func(engine.Config) (*engine.Engine, error)
 	why      string
 	parallel int
-	adopt    *resume.PlanDiff
-	by       pawl.Author // who confirmed it
+	adopt    func() *resume.PlanDiff // called once the run is open
+	by       pawl.Author             // who confirmed it
 	examined *resume.Examination
 	secrets  stepenv.Secrets
 	given    pawl.GivenValues // to record before the run resumes
@@ -232,8 +281,8 @@ func (a *app) runEngine(ctx context.Context, p *project.Project, s engineStart) 
 		e.Examined(s.examined)
 	}
 	e.Supply(s.by)
-	if s.adopt != nil {
-		err = e.Adopt(soft, s.adopt, s.by)
+	if diff := s.adopt(); diff != nil {
+		err = e.Adopt(soft, diff, s.by)
 	}
 	if err == nil {
 		err = e.Run(soft, hard, s.why)

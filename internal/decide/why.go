@@ -23,6 +23,8 @@ func upToDate(st *pawl.StepState) string {
 		return fmt.Sprintf("skipped: %q", st.Why)
 	case st.Status == pawl.Skipped:
 		return "skipped by a person"
+	case st.From != nil:
+		return fmt.Sprintf("up to date, from %s", st.From.Run)
 	}
 	return "up to date"
 }
