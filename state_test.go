@@ -991,6 +991,8 @@ var deepStory = []pawl.Payload{
 		Forked: &pawl.Fork{Run: "o", Checkpoint: "c", Seq: 3}, Shell: pawl.StrictSh,
 	},
 	pawl.RunPlanned{Revision: 1, File: "plan.yaml"},
+	pawl.ResultsAdopted{Run: "e", Origin: "first"},
+	pawl.StepDone{Step: "adopted", Adopted: "up to date, from e", From: &pawl.Earlier{Run: "e", Attempt: 2}},
 	pawl.RunGiven{GivenValues: pawl.GivenValues{Params: map[string]pawl.Given{"day": {Value: "1"}}, Env: map[string]pawl.Given{"A": {Unset: true}, "KEY": {Hash: "ab"}}}},
 	pawl.EngineStarted{Epoch: 1, PID: 1},
 	pawl.AttemptStarted{AttemptRef: ref("a", 1), Seal: "k", Key: pawl.Key{Definition: "d", Inputs: pawl.Outputs{"i": {SHA256: "x"}}}},

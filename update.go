@@ -18,7 +18,7 @@ type ResultsAdopted struct {
 func (ResultsAdopted) Event() EventType { return "results.adopted" }
 
 func (p ResultsAdopted) fold(s *State, _ Event) error {
-	if len(s.Steps) > 0 || s.Forked != nil {
+	if len(s.Steps) > 0 {
 		return fmt.Errorf("run %s has steps already", s.Run)
 	}
 	s.Update = &p

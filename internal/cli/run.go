@@ -14,6 +14,7 @@ import (
 	"pawl/internal/cli/flags"
 	"pawl/internal/cli/hints"
 	"pawl/internal/cli/liveview"
+	"pawl/internal/cli/scheduling"
 	"pawl/internal/cli/supply"
 	"pawl/internal/cli/updateview"
 	"pawl/internal/cli/userfile"
@@ -39,6 +40,8 @@ type runOptions struct {
 	given      supply.Flags
 	update     bool
 	dry        bool
+	resume     bool
+	schedule   scheduling.Flags
 	items      bool
 	path       string // of the plan, as the user wrote it
 }
@@ -56,8 +59,8 @@ func (a *app) runCommand() *cobra.Command {
 		Args:    atLeastOne(argument{name: "PLAN file, or a command after --", hint: "pawl run --help"}),
 		RunE: func(c *cobra.Command, args []string) error {
 			if c.ArgsLenAtDash() == 0 {
-				if o.update {
-					return usageError("pawl run --help", "--update needs a PLAN")
+				if o.update || o.resume || o.schedule.Given() {
+					return usageError("pawl run --help", "this flag needs a PLAN")
 				}
 				return a.runPlan(c.Context(), runs.CommandPlan(args), o)
 			}
@@ -73,6 +76,11 @@ func (a *app) runCommand() *cobra.Command {
 	}
 	c.Flags().BoolVar(&o.update, "update", false, "run only what is not up to date since the newest run of this plan")
 	c.Flags().BoolVar(&o.dry, "dry-run", false, "with --update: print what would run and why, and exit")
+	c.Flags().BoolVar(&o.resume, "resume", false, "if a run of this plan is unfinished, resume it instead of starting a new one")
+	textFlag(c, &o.schedule.Expression, "schedule", "CRON", "print the timer that runs PLAN at these times, such as \"0 6 * * *\"; starts no run")
+	c.Flags().BoolVar(&o.schedule.Install, "install", false, "with --schedule: install the timer for this user's systemd")
+	c.Flags().BoolVar(&o.schedule.Uninstall, "uninstall", false, "remove the timer of PLAN; starts no run")
+	c.Flags().BoolVar(&o.schedule.Crontab, "crontab", false, "with --schedule: print a line for crontab instead")
 	numberVar(c, &o.parallel, "parallel", "", 0, 1, "run at most `N` steps and items at a time (default: as the plan says)")
 	c.Flags().BoolVar(&o.background, "background", false, "start the run in the background, print its id and return")
 	c.Flags().BoolVar(&o.fresh, "new", false, "archive the unfinished run of this plan and start over")
@@ -85,6 +93,9 @@ func (a *app) runCommand() *cobra.Command {
 
 func (a *app) runFile(ctx context.Context, path string, o runOptions) error {
 	path = a.planPath(path)
+	if o.schedule.Given() {
+		return a.schedule(ctx, path, o)
+	}
 	data, err := userfile.Plan(path)
 	if err != nil {
 		return err
@@ -107,6 +118,20 @@ func (a *app) runFile(ctx context.Context, path string, o runOptions) error {
 		return nil
 	}
 	return err
+}
+
+// schedule shows, installs or removes the schedule of a plan.
+func (a *app) schedule(ctx context.Context, path string, o runOptions) error {
+	if o.background || o.takeOver || o.dry || o.answers.Given {
+		return usageError("", "--schedule does not go with --background, --dry-run, --mirror-answers or --take-over")
+	}
+	find := a.projectOrInit
+	if o.schedule.Uninstall {
+		find = a.project
+	}
+	o.given.Folder = a.folder
+	kept := scheduling.Options{New: o.fresh, Update: o.update, Parallel: o.parallel, Mirror: string(o.mirror), Given: o.given}
+	return scheduling.Request{Flags: o.schedule, Path: path, Project: find, Options: kept}.Do(ctx, a.Out)
 }
 
 // whyUpdate prints what pawl run --update would run, and why.
@@ -158,15 +183,7 @@ func (a *app) runPlan(ctx context.Context, n runs.CreateOptions, o runOptions) e
 	if n.Mirrored, err = a.mirrored(p, o); err != nil {
 		return err
 	}
-	if n.Kind == pawl.PlanRun && !o.fresh {
-		if err := a.refuseUnfinished(ctx, p, n, o.takeOver); err != nil {
-			return err
-		}
-	}
-	if n.Kind == pawl.PlanRun && !o.fresh && !o.update {
-		a.printNotes(updateview.Again(ctx, p, n.Source, o.path))
-	}
-	if resumed, err := a.resolveUnfinishedWork(ctx, p, plan, o); err != nil || resumed {
+	if resumed, err := a.unfinished(ctx, p, n, o); err != nil || resumed {
 		return err
 	}
 	values, err := supply.Collect(supply.Request{Project: p, Plan: plan, Name: name, Data: n.Data, Flags: o.given, Ask: supply.Prompt(a.In, a.Out)})
@@ -199,6 +216,24 @@ func (a *app) runPlan(ctx context.Context, n runs.CreateOptions, o runOptions) e
 		}
 		return e, err
 	}})
+}
+
+// unfinished handles unfinished runs of a plan, and unfinished work of other systems: it resumes them or returns an error.
+func (a *app) unfinished(ctx context.Context, p *project.Project, n runs.CreateOptions, o runOptions) (resumed bool, err error) {
+	if o.resume {
+		if run, err := runs.FindUnfinished(ctx, p, n.Source); err == nil && run != "" { // below, an error is explained
+			return true, a.resume(ctx, string(run), resumeOptions{parallel: o.parallel, mirror: o.mirror, given: o.given})
+		}
+	}
+	if n.Kind == pawl.PlanRun && !o.fresh {
+		if err := a.refuseUnfinished(ctx, p, n, o.takeOver); err != nil {
+			return false, err
+		}
+		if !o.update {
+			a.printNotes(updateview.Again(ctx, p, n.Source, o.path))
+		}
+	}
+	return a.resolveUnfinishedWork(ctx, p, n.Plan, o)
 }
 
 // paramFlags adds the flags for the parameters of a plan.

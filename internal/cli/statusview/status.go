@@ -86,7 +86,7 @@ type Step struct {
 	Progress  *pawl.Progress  `json:"progress,omitempty"`
 	Summary   string          `json:"summary,omitempty"`
 	Adopted   string          `json:"adopted,omitempty"`
-	From      *pawl.Earlier   `json:"from,omitempty"` // the attempt of an earlier run whose result was adopted
+	From      *pawl.Earlier   `json:"from,omitempty"`    // the attempt of an earlier run whose result was adopted
 	Unsaved   string          `json:"unsaved,omitempty"` // why the step has no snapshot
 	Seconds   float64         `json:"seconds"`
 	Offers    []string        `json:"offers,omitempty"` // commands that help with a failed step
