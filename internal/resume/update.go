@@ -282,7 +282,7 @@ func (x *updater) dropDependent() {
 			if c == nil {
 				continue
 			}
-			if why := cmp.Or(x.overwritten(c), x.relistable(c)); why != "" {
+			if why := cmp.Or(x.overwritten(c), x.relistable(c), x.conditional(c)); why != "" {
 				delete(x.found, step.ID)
 				x.update.Why[step.ID], dropped = why, true
 			}
@@ -316,10 +316,41 @@ func (x *updater) relistable(c *candidate) string {
 	return ""
 }
 
+// conditional returns why a step with a condition is not adopted: the condition may have another value now.
+func (x *updater) conditional(c *candidate) string {
+	if c.step.If == "" {
+		return ""
+	}
+	if was := x.run.Plan.Step(c.step.ID); was == nil || was.If != c.step.If {
+		return "its condition changed"
+	}
+	for _, need := range x.order[c.step.ID] {
+		if x.found[need] == nil && !x.skippedAgain(x.plan.Step(need)) {
+			return fmt.Sprintf("its condition is evaluated after step %s", need)
+		}
+	}
+	return ""
+}
+
+// skippedAgain reports whether pawl skipped a step for its condition, which depends on nothing that has changed.
+func (x *updater) skippedAgain(step *pawl.Step) bool {
+	st, was := x.run.State.Steps[step.ID], x.run.Plan.Step(step.ID)
+	if st == nil || st.Status != pawl.Skipped || st.Condition == "" || was == nil || was.If != step.If || !maps.Equal(x.run.Plan.Values, x.plan.Values) {
+		return false
+	}
+	return !slices.ContainsFunc(x.order[step.ID], func(need pawl.StepID) bool {
+		return x.found[need] == nil && !x.skippedAgain(x.plan.Step(need))
+	})
+}
+
 // upToDate reports whether nothing is left to do.
 func (x *updater) upToDate() bool {
 	for _, step := range x.steps {
-		if c := x.found[step.ID]; c == nil || !c.whole || c.recheck || c.st.Status != pawl.Done {
+		c := x.found[step.ID]
+		if c == nil && x.skippedAgain(step) {
+			continue
+		}
+		if c == nil || !c.whole || c.recheck || c.st.Status != pawl.Done {
 			return false
 		}
 	}
