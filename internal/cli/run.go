@@ -60,7 +60,7 @@ func (a *app) runCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			if c.ArgsLenAtDash() == 0 {
 				if o.update || o.resume || o.schedule.Given() {
-					return usageError("pawl run --help", "this flag needs a PLAN")
+					return usageError("pawl run --help", "--update, --resume and --schedule need a PLAN")
 				}
 				return a.runPlan(c.Context(), runs.CommandPlan(args), o)
 			}

@@ -263,11 +263,14 @@ func (x *Decision) set(c decision) { x.Do, x.Why = c.do, c.why }
 
 // addUnless adds the needs whose outputs may change meanwhile. begun says that the step has used their outputs already.
 func (f *forecast) addUnless(x *Decision, begun bool) {
-	if f.state.Ended() || x.Do == Wait || x.Do == Fail || f.state.Steps[x.Step] != nil && f.state.Steps[x.Step].Status == pawl.Skipped {
+	st := f.state.Steps[x.Step]
+	if f.state.Ended() || st != nil && (st.Status == pawl.Skipped || st.Status == pawl.FailedForGood) {
 		return
 	}
 	for _, need := range f.plan.Needs[x.Step] {
-		if n := f.of(f.plan.ByID[need]); len(n.Unless) > 0 || begun && (n.Runs || n.Do == Recheck) {
+		n := f.of(f.plan.ByID[need])
+		stops := n.Do == Fail || n.Do == Wait // so that x waits
+		if len(n.Unless) > 0 && (x.Do != Wait || stops) || x.Do != Wait && begun && (n.Runs || n.Do == Recheck) {
 			x.Unless = append(x.Unless, need)
 		}
 	}
