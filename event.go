@@ -93,6 +93,7 @@ var payloadTypes = []payloadType{
 	decoderOf[RunReopened](),
 	decoderOf[RunExamined](),
 	decoderOf[RunRecovered](),
+	decoderOf[ResultsAdopted](),
 
 	decoderOf[EngineStarted](),
 	decoderOf[EngineStopped](),

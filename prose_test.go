@@ -56,6 +56,8 @@ var verbatim = map[string]string{
 	"RestoreIntent":    "Checkpoint From Paths",
 	"RollbackEnded":    "Checkpoint",
 	"RollbackStarted":  "Checkpoint",
+	"Earlier":          "Run",
+	"ResultsAdopted":   "Run Origin",
 	"RunCreated":       "Run Project Kind Name Mode Pawl Shell",
 	"RunEnded":         "Handler Status",
 	"RunImported":      "System Path Place Name ID Status",

@@ -40,6 +40,7 @@ type State struct {
 	LastGood *Checkpoint            `json:"last_good,omitempty"` // the last one that is not an emergency checkpoint
 	Pruned   int                    `json:"pruned,omitempty"`    // checkpoints whose snapshots were pruned
 	Forked   *Fork                  `json:"forked,omitempty"`
+	Update   *ResultsAdopted        `json:"update,omitempty"`   // the earlier run whose results the run adopted
 	Import   ImportState            `json:"import,omitzero"`    // where the run was imported from; zero: it was not imported
 	Mirror   *RunMirrored           `json:"mirror,omitempty"`   // the system whose files pawl keeps up to date
 	Rollback *RollbackState         `json:"rollback,omitempty"` // the rollback in progress; until it ends, nothing else starts

@@ -991,6 +991,8 @@ var deepStory = []pawl.Payload{
 		Forked: &pawl.Fork{Run: "o", Checkpoint: "c", Seq: 3}, Shell: pawl.StrictSh,
 	},
 	pawl.RunPlanned{Revision: 1, File: "plan.yaml"},
+	pawl.ResultsAdopted{Run: "e", Origin: "first"},
+	pawl.StepDone{Step: "adopted", Adopted: "up to date, from e", From: &pawl.Earlier{Run: "e", Attempt: 2}},
 	pawl.RunGiven{GivenValues: pawl.GivenValues{Params: map[string]pawl.Given{"day": {Value: "1"}}, Env: map[string]pawl.Given{"A": {Unset: true}, "KEY": {Hash: "ab"}}, Values: map[string]pawl.Given{"params.day": {Value: "1"}}}},
 	pawl.StepSkipped{Step: "conditional", Why: "w", Condition: "params.day == '2'"},
 	pawl.StepFailed{Step: "tolerated", Why: "w", Continued: true},

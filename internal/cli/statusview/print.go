@@ -141,6 +141,8 @@ func (r Report) stepTable(w io.Writer) error {
 			note = s.reviews(r.onRun)
 		case s.Status == pawl.Skipped:
 			note = s.Why
+		case s.From != nil && s.Status == pawl.Done:
+			note = s.Adopted
 		case s.Status == pawl.Running && s.Progress != nil:
 			note = s.Progress.Text
 		}

@@ -88,6 +88,7 @@ type Step struct {
 	Progress  *pawl.Progress  `json:"progress,omitempty"`
 	Summary   string          `json:"summary,omitempty"`
 	Adopted   string          `json:"adopted,omitempty"`
+	From      *pawl.Earlier   `json:"from,omitempty"`    // the attempt of an earlier run whose result was adopted
 	Unsaved   string          `json:"unsaved,omitempty"` // why the step has no snapshot
 	Seconds   float64         `json:"seconds"`
 	Offers    []string        `json:"offers,omitempty"` // commands that help with a failed step
@@ -227,7 +228,7 @@ func stepOf(phase *pawl.Phase, step *pawl.Step, s *pawl.State) Step {
 		return report
 	}
 	report.Status, report.Why, report.Attempts, report.Progress = st.Status, st.Why, st.Attempts, st.Progress
-	report.Summary, report.Adopted, report.Unsaved, report.Seconds = st.Summary, st.Adopted, st.Unsaved, st.Seconds
+	report.Summary, report.Adopted, report.From, report.Unsaved, report.Seconds = st.Summary, st.Adopted, st.From, st.Unsaved, st.Seconds
 	if why := s.RerunText(step.ID); why != "" && !st.Finished() && st.Status != pawl.FailedForGood {
 		report.Why = why
 	}
