@@ -45,7 +45,7 @@ steps:
 // TestAddressesAreSecrets: what a webhook and its headers refer to is never recorded, however harmless it looks.
 func TestAddressesAreSecrets(t *testing.T) {
 	t.Parallel()
-	plan, err := planfile.Read("plan.yaml", []byte(notifying))
+	plan, file, err := planfile.ReadPositions("plan.yaml", []byte(notifying))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func TestAddressesAreSecrets(t *testing.T) {
 	if _, err := source.Collect(plan, c.New); err == nil || !strings.Contains(err.Error(), "HOOK") {
 		t.Errorf("a resume without HOOK: %v", err)
 	}
-	err = planfile.MissingVariables("plan.yaml", []byte(notifying), []string{"HOOK", "SESAME"})
+	err = planfile.MissingVariables("plan.yaml", plan, file, []string{"HOOK", "SESAME"})
 	for _, want := range []string{"plan.yaml:5:39: variable HOOK is not set", "plan.yaml:5:56: variable SESAME is not set"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
