@@ -1,7 +1,9 @@
 package planfile
 
 import (
+	"bytes"
 	"fmt"
+	"reflect"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
@@ -45,10 +47,33 @@ func WriteCommented(p *pawl.Plan, c Comments) ([]byte, error) {
 	if head := comment(c.Plan); head != "" {
 		data = append([]byte(head+"\n"), data...)
 	}
-	if _, err = Read(p.Name, data); err != nil {
+	plan, err := Read(p.Name, data)
+	if err != nil {
 		return nil, fmt.Errorf("write plan %s: %w", p.Name, err)
 	}
+	if again, err := Read(p.Name, spaced(data)); err == nil && reflect.DeepEqual(again, plan) { // a text may end with empty lines
+		return spaced(data), nil
+	}
 	return data, nil
+}
+
+// spaced returns a plan with an empty line before each step of the top level.
+func spaced(data []byte) []byte {
+	var out, comments bytes.Buffer
+	for line := range bytes.Lines(data) {
+		switch {
+		case bytes.HasPrefix(line, []byte("#")) && out.Len() > 0:
+			comments.Write(line)
+			continue
+		case bytes.HasPrefix(line, []byte("- id: ")) && !bytes.HasSuffix(out.Bytes(), []byte("steps:\n")):
+			out.WriteByte('\n')
+		}
+		out.Write(comments.Bytes())
+		comments.Reset()
+		out.Write(line)
+	}
+	out.Write(comments.Bytes())
+	return out.Bytes()
 }
 
 // comment returns lines of text as a YAML comment, without what YAML does not allow there.

@@ -188,13 +188,13 @@ func (d *dagu) script(n *node, s *step, exports []export, leaf bool) {
 	case action.Scalar() && action.Text != "command" && action.Text != "shell" || action != nil && !action.Scalar():
 		name := oneLine(firstNode(get(action, "type"), action).Text)
 		d.lost(action, "action", "%s: pawl has no such action; write the command", name)
-		s.Run = commented(strings.TrimRight(outline("step", n, ""), "\n")) + "\n"
+		s.Run, s.blank = commented(strings.TrimRight(outline("step", n, ""), "\n")), true
 		return
 	case run == nil:
 		if d.pending == nil {
 			d.lost(n, "steps", "the step has no command")
 		}
-		s.Run = commented(strings.TrimRight(outline("step", n, ""), "\n")) + "\n"
+		s.Run, s.blank = commented(strings.TrimRight(outline("step", n, ""), "\n")), true
 		return
 	default:
 		s.Run = d.commands(run, s)

@@ -32,6 +32,7 @@ type step struct {
 	pawl.Step
 	heading []string // comments
 	lost    []string // comments about what it lacks
+	blank   bool     // it has no command yet
 	when    string   // condition
 	mayFail bool     // the run continues if the step fails
 	matrix  *matrix  // the step runs once for each combination
@@ -119,6 +120,7 @@ func (d *draft) finish(system System) (Result, error) {
 	if len(d.steps) == 0 {
 		return Result{}, usage("", "%s: this %s has no steps that pawl could run", d.file, system.noun())
 	}
+	d.commonShell()
 	comments := planfile.Comments{Steps: map[pawl.StepID][]string{}}
 	phase := pawl.Phase{Name: d.plan.Name}
 	before := []pawl.StepID{}
@@ -132,10 +134,8 @@ func (d *draft) finish(system System) (Result, error) {
 			s.Name = ""
 		}
 		d.settle(s)
-		s.guard()
-		for _, text := range s.heading {
-			comments.Steps[s.ID] = append(comments.Steps[s.ID], text)
-		}
+		s.guard(d.plan.Defaults.Shell)
+		comments.Steps[s.ID] = append(comments.Steps[s.ID], s.heading...)
 		for _, text := range s.lost {
 			comments.Steps[s.ID] = append(comments.Steps[s.ID], "NOT CONVERTED, "+text)
 		}
@@ -143,6 +143,11 @@ func (d *draft) finish(system System) (Result, error) {
 		before = []pawl.StepID{s.ID}
 	}
 	d.plan.Phases = []pawl.Phase{phase}
+	return d.result(system, comments)
+}
+
+// result writes the plan with its comments.
+func (d *draft) result(system System, comments planfile.Comments) (Result, error) {
 	slices.SortStableFunc(d.notes, func(a, b Note) int { return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column)) })
 	r := Result{System: system, Name: d.plan.Name, Steps: len(d.steps), Notes: append([]Note{}, d.notes...)}
 	for _, n := range d.notes {
@@ -151,7 +156,7 @@ func (d *draft) finish(system System) (Result, error) {
 		}
 	}
 	comments.Plan = []string{fmt.Sprintf("Converted by pawl plan convert from the %s %s.", system.noun(), oneLine(d.file))}
-	if r.Lost > 0 {
+	if slices.ContainsFunc(d.steps, func(s *step) bool { return len(s.lost) > 0 }) {
 		comments.Plan = append(comments.Plan, "Steps with the comment NOT CONVERTED fail until you edit them.")
 	}
 	var err error
@@ -161,13 +166,33 @@ func (d *draft) finish(system System) (Result, error) {
 	return r, nil
 }
 
+// commonShell makes the shell that all scripts have the default.
+func (d *draft) commonShell() {
+	var shells []pawl.Shell
+	for _, s := range d.steps {
+		if s.Run = strings.TrimRight(s.Run, "\n"); strings.Contains(s.Run, "\n") {
+			s.Run += "\n"
+		}
+		if !s.blank && s.Run != "" && !slices.Contains(shells, s.Shell) {
+			shells = append(shells, s.Shell)
+		}
+	}
+	if len(shells) != 1 || shells[0] == "" || !isPOSIX(shells[0]) {
+		return
+	}
+	d.plan.Defaults.Shell = shells[0]
+	for _, s := range d.steps {
+		s.Shell = ""
+	}
+}
+
 // guard makes a step that lacks something fail before it does anything.
-func (s *step) guard() {
+func (s *step) guard(shell pawl.Shell) {
 	const text = "edit this step: pawl plan convert could not convert all of it"
 	if len(s.lost) == 0 || s.Run == "" {
 		return
 	}
-	switch shell := s.Shell.Or(pawl.DefaultShell); {
+	switch shell = s.Shell.Or(shell.Or(pawl.DefaultShell)); {
 	case isPOSIX(shell):
 		s.Run = "echo \"" + text + "\" >&2; exit 1\n" + s.Run
 	case shell == pawl.Python:
@@ -223,9 +248,9 @@ func outline(name string, n *node, indent string) string {
 
 // placeholder is a step that fails until somebody writes its command. lines are what the file says instead.
 func (d *draft) placeholder(id pawl.StepID, name string, needs []pawl.StepID, lines string) *step {
-	s := &step{Step: pawl.Step{ID: id, Name: oneLine(name), Needs: needs, Run: commented(lines) + "\n"}}
+	s := &step{Step: pawl.Step{ID: id, Name: oneLine(name), Needs: needs, Run: commented(lines)}, blank: true}
 	if strings.TrimSpace(lines) == "" {
-		s.Run = "# write the command here\n"
+		s.Run = "# write the command here"
 	}
 	return d.add(s)
 }

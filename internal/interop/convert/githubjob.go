@@ -164,7 +164,7 @@ func (g *github) step(j *githubJob, n *node, index int) {
 		if with := n.Get("with"); with != nil {
 			lines += outline("with", with, "")
 		}
-		s.Run = commented(strings.TrimRight(lines, "\n")) + "\n"
+		s.Run, s.blank = commented(strings.TrimRight(lines, "\n")), true
 	}
 	g.add(s)
 	if id := n.Get("id"); id.Scalar() {

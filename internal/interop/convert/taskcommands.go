@@ -88,7 +88,7 @@ func (b *taskBuilder) shellCommand(n, text *node, with scope, several bool) {
 		script = "(\n" + script + "\n)"
 	}
 	if isTrue(n.Get("ignore_error")) || isTrue(b.body.Get("ignore_error")) {
-		script = "{\n" + script + "\n} || true"
+		script = grouped(script) + " || true"
 	}
 	if when := n.Get("if"); when.Scalar() {
 		condition, _ := b.vars.with(with).script(b.taskfile, when, "if", strings.TrimSpace(when.Text), b.use)
@@ -115,6 +115,14 @@ func onPlatforms(platforms *node, script string) string {
 		return script
 	}
 	return "case \"$(uname -s)\" in " + strings.Join(names, "|") + ")\n" + script + "\n;; esac"
+}
+
+// grouped returns a script as one command.
+func grouped(script string) string {
+	if strings.ContainsAny(script, "\n#\\") || strings.HasSuffix(script, "&") {
+		return "{\n" + script + "\n}"
+	}
+	return "{ " + strings.TrimRight(script, "; \t") + "; }"
 }
 
 // loop returns the variables of each turn of a command with "for"; one turn for others.
@@ -241,7 +249,7 @@ func (b *taskBuilder) beginning() string {
 	}
 	if n := checks["if"]; n.Scalar() {
 		text, _ := b.vars.script(b.taskfile, n, "if", strings.TrimSpace(n.Text), b.use)
-		script.WriteString("if ! { " + text + "\n}; then exit 0; fi\n")
+		script.WriteString("if ! " + grouped(text) + "; then exit 0; fi\n")
 	}
 	b.preconditions(&script)
 	if status := texts(checks["status"]); len(status) > 0 {
@@ -251,7 +259,7 @@ func (b *taskBuilder) beginning() string {
 				script.WriteString(" && ")
 			}
 			text, _ := b.vars.script(b.taskfile, n, "status", strings.TrimSpace(n.Text), b.use)
-			script.WriteString("{ " + text + "\n}")
+			script.WriteString(grouped(text))
 		}
 		script.WriteString("; then exit 0; fi\n")
 	}
@@ -281,7 +289,7 @@ func (b *taskBuilder) preconditions(script *strings.Builder) {
 			continue
 		}
 		text, _ := b.vars.script(b.taskfile, check, "preconditions", strings.TrimSpace(check.Text), b.use)
-		script.WriteString("{ " + text + "\n} || { echo " + singleQuoted(message) + " >&2; exit 1; }\n")
+		script.WriteString(grouped(text) + " || { echo " + singleQuoted(message) + " >&2; exit 1; }\n")
 	}
 }
 
@@ -316,6 +324,13 @@ func (b *taskBuilder) files(s *step, last bool) {
 	if last && len(b.foreach) == 0 {
 		s.Outputs = b.paths(b.body.Get("generates"), "generates")
 	}
+	s.Inputs = slices.DeleteFunc(s.Inputs, func(input string) bool {
+		has := slices.ContainsFunc(s.Outputs, func(output string) bool { return output == input || strings.HasPrefix(output, input+"/") })
+		if has {
+			b.aside(b.body.Get("sources"), "sources", "%s has an output of the step too, so the step would change its own inputs; list files", input)
+		}
+		return has
+	})
 }
 
 // paths returns paths and patterns as plans have them. A plan has no **: the folder before it stands for all that is in it.
