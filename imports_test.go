@@ -133,6 +133,7 @@ var roomOf = map[string]string{
 	"pawl/test/torture/scripted":                 "tests",
 	"pawl/test/compat":                           "tests",
 	"pawl/test/docs":                             "tests",
+	"pawl/test/examples":                         "tests",
 	"pawl/test/hostile":                          "tests",
 	"pawl/test/hooks":                            "tests",
 	"pawl/test/kills":                            "tests",
