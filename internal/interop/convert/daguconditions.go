@@ -27,9 +27,9 @@ func (d *dagu) check(n *node) string {
 		} else {
 			text = strings.ReplaceAll(text, `"`, `\"`)
 		}
-		command = "[ \"" + text + "\" = " + singleQuoted(expected.Text) + " ]"
+		command = "[ \"" + text + "\" = " + ShellWord(expected.Text) + " ]"
 		if pattern, is := strings.CutPrefix(expected.Text, "re:"); is {
-			command = "printf '%s\\n' \"" + text + "\" | grep -Eq " + singleQuoted(pattern)
+			command = "printf '%s\\n' \"" + text + "\" | grep -Eq " + ShellWord(pattern)
 		}
 	}
 	if isTrue(get(n, "negate")) {

@@ -205,9 +205,9 @@ func (d *dagu) script(n *node, s *step, exports []export, leaf bool) {
 
 // argv returns the script for a program with arguments.
 func (d *dagu) argv(with *node) string {
-	words := []string{singleQuoted(get(with, "command").Text)}
+	words := []string{ShellWord(get(with, "command").Text)}
 	for _, arg := range texts(get(with, "args")) {
-		words = append(words, singleQuoted(arg.Text))
+		words = append(words, ShellWord(arg.Text))
 	}
 	return strings.Join(words, " ")
 }
@@ -237,15 +237,20 @@ func changesShell(command string) bool {
 	if strings.Contains(command, "\n") || strings.Contains(command, "#") {
 		return false
 	}
-	for _, word := range strings.FieldsFunc(command, func(c rune) bool { return strings.ContainsRune(" \t;&|(){}", c) }) {
-		switch word {
+	for _, part := range strings.FieldsFunc(command, func(c rune) bool { return strings.ContainsRune(";&|(){}", c) }) {
+		words := strings.Fields(part)
+		if len(words) == 0 {
+			continue
+		}
+		switch words[0] {
 		case "cd", "pushd", "popd", "export", "set", "unset", "exit", "exec", "source", ".", "shopt", "alias", "umask", "trap":
 			return true
 		}
+		if name, _, assigns := strings.Cut(words[0], "="); assigns && len(words) == 1 && isVariable(name) {
+			return true
+		}
 	}
-	first, _, _ := strings.Cut(command, " ")
-	name, _, assigns := strings.Cut(first, "=")
-	return assigns && isVariable(name)
+	return false
 }
 
 // shellOf sets the shell of a step.

@@ -190,8 +190,8 @@ func doubleQuoted(text string) string {
 	return strings.NewReplacer(`\`, `\\`, `"`, `\"`, `$`, `\$`, "`", "\\`").Replace(text)
 }
 
-// singleQuoted returns a text as one word of a shell.
-func singleQuoted(text string) string {
+// ShellWord returns a text as one word of a shell, in quotes if it needs them.
+func ShellWord(text string) string {
 	if text != "" && strings.Trim(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/:=@%+,") == "" {
 		return text
 	}

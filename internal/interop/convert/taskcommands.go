@@ -239,7 +239,7 @@ func (b *taskBuilder) beginning() string {
 		}
 	}
 	for _, file := range texts(b.body.Get("dotenv")) {
-		path := singleQuoted("./" + file.Text)
+		path := ShellWord("./" + file.Text)
 		script.WriteString("if [ -f " + path + " ]; then set -a; . " + path + "; set +a; fi\n")
 	}
 	if n := checks["platforms"]; len(texts(n)) > 0 {
@@ -289,7 +289,7 @@ func (b *taskBuilder) preconditions(script *strings.Builder) {
 			continue
 		}
 		text, _ := b.vars.script(b.taskfile, check, "preconditions", strings.TrimSpace(check.Text), b.use)
-		script.WriteString(grouped(text) + " || { echo " + singleQuoted(message) + " >&2; exit 1; }\n")
+		script.WriteString(grouped(text) + " || { echo " + ShellWord(message) + " >&2; exit 1; }\n")
 	}
 }
 

@@ -301,7 +301,7 @@ func (s scope) pipe(t *taskfile, v variable, function string) (variable, bool) {
 	case "trim", "trimSpace":
 		v.text = strings.TrimSpace(v.text)
 	case "shellQuote", "q":
-		v.text = singleQuoted(v.text)
+		v.text = ShellWord(v.text)
 	default:
 		return v, false
 	}
