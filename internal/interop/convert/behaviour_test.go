@@ -128,7 +128,7 @@ func TestScripts(t *testing.T) {
 		`echo ${{ github.actor }}`:                "the expression ${{ github.actor }} has no counterpart",
 		`echo ${{ toJSON(github) }}`:              "has no counterpart",
 		"cat <<'END'\n${{ inputs.day }}\nEND\n":   "remove the quotes of the delimiter",
-		`echo "x=1" >> "$GITHUB_OUTPUT"`:          "GITHUB_OUTPUT: pawl has no such file",
+		`echo ${{ steps.none.outputs.x }}`:        "has no counterpart",
 		`echo "x=1" >> $GITHUB_ENV; echo ${{ a }`: "GITHUB_ENV",
 	} {
 		text := "on: {workflow_dispatch: {inputs: {day: {}}}}\njobs:\n  a:\n    steps:\n      - run: |\n          " + strings.ReplaceAll(from, "\n", "\n          ")
@@ -144,7 +144,7 @@ func TestNothingIsLost(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string][]string{
 		"jobs: {a: {services: {db: {image: postgres:16}}, container: node:20, outputs: {x: y}, novel: 1, steps: [{run: b, sparkle: 1, shell: pwsh, working-directory: /tmp, timeout-minutes: '${{ x }}'}]}}\nodd: 1\n": {
-			"start postgres:16 before the run", "do not run in a container", "jobs.a.outputs", "jobs.a.novel: not converted: unknown key of a job", "sparkle: not converted",
+			"start postgres:16 before the run", "do not run in a container", "jobs.a.novel: not converted: unknown key of a job", "sparkle: not converted",
 			"pwsh: pawl has no such shell", "/tmp is not a path inside the project", "timeout-minutes: not converted", "odd: not converted: unknown key of a workflow",
 		},
 		"jobs: {a: {uses: ./.github/workflows/other.yml}, b: {strategy: {matrix: '${{ fromJSON(x) }}'}, steps: [{run: c, continue-on-error: '${{ x }}'}]}}\n": {

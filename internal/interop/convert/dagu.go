@@ -127,17 +127,17 @@ func (d *dagu) topKey(key string, f strictyaml.Field) {
 }
 
 func (d *dagu) schedule(n *node) {
-	all := texts(n)
-	for _, f := range fieldsOf(n) {
-		all = append(all, texts(f.Value)...)
-	}
-	for _, element := range listOf(n) {
-		for _, f := range element.Fields {
-			all = append(all, texts(f.Value)...)
-		}
-	}
-	for _, cron := range all {
+	for _, cron := range texts(n) {
 		d.note(cron, "schedule", "pawl has no schedule of its own; have cron start pawl run at %q", cron.Text)
+	}
+	for _, element := range append([]*node{n}, listOf(n)...) {
+		for _, f := range element.Fields {
+			if f.Name == "start" || f.Name == "cron" || f.Name == "at" {
+				d.schedule(f.Value)
+				continue
+			}
+			d.aside(f.Value, "schedule."+f.Name, "have cron run pawl stop, or pawl run --new")
+		}
 	}
 }
 

@@ -237,8 +237,11 @@ func changesShell(command string) bool {
 	if strings.Contains(command, "\n") || strings.Contains(command, "#") {
 		return false
 	}
-	for _, part := range strings.FieldsFunc(command, func(c rune) bool { return strings.ContainsRune(";&|(){}", c) }) {
+	for _, part := range strings.FieldsFunc(command, func(c rune) bool { return strings.ContainsRune(";&|()", c) }) {
 		words := strings.Fields(part)
+		for len(words) > 0 && (words[0] == "{" || words[0] == "!" || words[0] == "then" || words[0] == "do") {
+			words = words[1:]
+		}
 		if len(words) == 0 {
 			continue
 		}
@@ -264,6 +267,7 @@ func (d *dagu) shellOf(n, with *node, s *step) {
 		d.shell1(command, s, false)
 	case strings.HasPrefix(line, "#!") && strings.Contains(s.Run, "\n"):
 		d.shell1(&node{Line: n.Line, Column: n.Column, Kind: strictyaml.String, Text: strings.TrimPrefix(strings.TrimSpace(line[2:]), "/usr/bin/env ")}, s, false)
+		_, s.Run, _ = strings.Cut(s.Run, "\n")
 	case d.shell != nil:
 		d.shell1(d.shell, s, true)
 	}

@@ -100,7 +100,7 @@ func slugOf(text string) string {
 			break
 		}
 	}
-	id := strings.TrimLeft(slug.String()[:min(slug.Len(), maxID)], ".")
+	id := strings.TrimLeft(slug.String()[:min(slug.Len(), maxID)], ".-")
 	if id == "" {
 		return "step"
 	}
@@ -205,7 +205,11 @@ func (s *step) guard(shell pawl.Shell) {
 
 // isPOSIX reports whether a shell runs scripts of sh.
 func isPOSIX(shell pawl.Shell) bool {
-	return shell == pawl.PlainSh || shell == pawl.StrictSh || shell == pawl.Bash || strings.HasPrefix(string(shell), "bash ") || strings.HasPrefix(string(shell), "sh ")
+	switch program, _, _ := strings.Cut(string(shell), " "); program {
+	case "sh", "bash", "dash", "ksh", "zsh":
+		return true
+	}
+	return false
 }
 
 // commented returns a text as comments of a shell script.

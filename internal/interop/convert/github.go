@@ -21,22 +21,23 @@ type github struct {
 
 // githubJob is a job of a workflow.
 type githubJob struct {
-	name   string
-	key    strictyaml.Field
-	body   *node
-	needs  []string
-	ends   []pawl.StepID // the steps after which a job that needs this one begins
-	all    []pawl.StepID
-	steps  map[string]pawl.StepID // ids of GitHub's
-	env    map[string]string      // static variables
-	export []export               // variables that scripts have to set
-	when   string                 // condition
-	status bool                   // the condition asks for the status of other jobs
-	system string                 // runner.os
-	matrix *matrix
-	shell  *node
-	dir    *node
-	prefix string
+	name    string
+	key     strictyaml.Field
+	body    *node
+	needs   []string
+	ends    []pawl.StepID // the steps after which a job that needs this one begins
+	all     []pawl.StepID
+	steps   map[string]pawl.StepID // by GitHub's id
+	outputs map[pawl.StepID]bool   // steps that write outputs
+	env     map[string]string      // static variables
+	export  []export               // variables that scripts have to set
+	when    string                 // condition
+	status  bool                   // the condition asks for the status of other jobs
+	system  string                 // runner.os
+	matrix  *matrix
+	shell   *node
+	dir     *node
+	prefix  string
 }
 
 // export is a variable whose value only a script can set.
@@ -71,7 +72,7 @@ func (g *github) findJobs(only string) error {
 	byName := map[string]*githubJob{}
 	var names []string
 	for _, f := range jobs.Fields {
-		j := &githubJob{name: f.Name, key: f, body: f.Value, steps: map[string]pawl.StepID{}}
+		j := &githubJob{name: f.Name, key: f, body: f.Value, steps: map[string]pawl.StepID{}, outputs: map[pawl.StepID]bool{}}
 		for _, need := range texts(f.Value.Get("needs")) {
 			j.needs = append(j.needs, need.Text)
 		}

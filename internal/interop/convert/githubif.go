@@ -28,10 +28,33 @@ func (g *github) condition(n *node, j *githubJob) (text string, status bool) {
 		g.lost(n, "if", "%s: %s has no counterpart in a plan", oneLine(source), c.missing)
 		return "", false
 	}
-	if text = truth(text, kind); text == "true" || text == "success()" {
+	if text = outerless(truth(text, kind)); text == "true" || text == "success()" {
 		return "", false
 	}
 	return text, c.status
+}
+
+// outerless returns an expression without parentheses around all of it.
+func outerless(text string) string {
+	for strings.HasPrefix(text, "(") && strings.HasSuffix(text, ")") {
+		depth, quoted := 0, false
+		for i, c := range text {
+			switch {
+			case c == '\'' && (i == 0 || text[i-1] != '\\'):
+				quoted = !quoted
+			case quoted:
+			case c == '(':
+				depth++
+			case c == ')':
+				depth--
+			}
+			if depth == 0 && i < len(text)-1 {
+				return text
+			}
+		}
+		text = text[1 : len(text)-1]
+	}
+	return text
 }
 
 // conditions writes expressions of GitHub as those of plans.

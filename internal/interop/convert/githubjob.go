@@ -79,7 +79,7 @@ func (g *github) endsOf(needs []string) []pawl.StepID {
 func (g *github) jobKey(j *githubJob, f strictyaml.Field) {
 	at := "jobs." + j.name + "." + f.Name
 	switch f.Name {
-	case "name", "needs", "if", "env", "steps", "strategy", "timeout-minutes":
+	case "name", "needs", "if", "env", "steps", "strategy", "timeout-minutes", "outputs":
 	case "runs-on":
 		if j.system != "Linux" {
 			g.note(f.Value, at, "pawl runs the steps on the machine where you start it")
@@ -102,8 +102,6 @@ func (g *github) jobKey(j *githubJob, f strictyaml.Field) {
 	case "uses":
 		g.lost(f.Value, at, "%s: pawl calls no other workflows; convert that file too", f.Value.Text)
 	case "with", "secrets":
-	case "outputs":
-		g.lost(f.Value, at, "write the values to files, and read them in the later steps")
 	case "environment":
 		g.note(f.Value, at, "if it needs an approval, add a step with a gate before this job")
 	case "permissions", "concurrency":
@@ -169,6 +167,7 @@ func (g *github) step(j *githubJob, n *node, index int) {
 	g.add(s)
 	if id := n.Get("id"); id.Scalar() {
 		j.steps[id.Text] = s.ID
+		j.outputs[s.ID] = strings.Contains(s.Run, "; export GITHUB_OUTPUT\n")
 	}
 	j.ends, j.all = []pawl.StepID{s.ID}, append(j.all, s.ID)
 }

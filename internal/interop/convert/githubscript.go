@@ -41,7 +41,7 @@ func (g *github) script(j *githubJob, n, run *node, s *step) {
 	if strings.TrimSpace(script) == "" {
 		script = "true\n"
 	}
-	g.fileCommands(run)
+	files := g.fileCommands(j, n, run, s)
 	if len(exports) > 0 && !isPOSIX(s.Shell) {
 		g.lost(run, "env", "%s: only a shell script can set the variable %s", s.Shell, exports[0].name)
 		exports = nil
@@ -50,7 +50,7 @@ func (g *github) script(j *githubJob, n, run *node, s *step) {
 	for _, e := range exports {
 		prologue.WriteString("export " + e.name + "=\"" + e.value + "\"\n")
 	}
-	s.Run = prologue.String() + script
+	s.Run = files + prologue.String() + script
 }
 
 // jobEnv returns the variables of a job that are not in the plan's.
@@ -106,19 +106,58 @@ func (g *github) rewrite(run *node, j *githubJob, shell pawl.Shell) string {
 	})
 }
 
-// fileCommands notes the files through which scripts talk to GitHub.
-func (g *github) fileCommands(run *node) {
+// fileCommands notes the files through which scripts talk to GitHub. It returns commands that set those of them that a plan
+// can have.
+func (g *github) fileCommands(j *githubJob, n, run *node, s *step) string {
 	for _, f := range []struct{ name, instead string }{
-		{"GITHUB_OUTPUT", "write the value to a file in the project, and read it in the later step"},
 		{"GITHUB_ENV", "write the variables to a file, and read it in the later step"},
 		{"GITHUB_PATH", "set PATH in the env of the plan"},
-		{"GITHUB_STEP_SUMMARY", "write to a file in the project, or use pawl learn"},
 		{"::set-output", "write the value to a file in the project, and read it in the later step"},
 	} {
 		if strings.Contains(run.Text, f.name) {
 			g.lost(run, "run", "%s: pawl has no such file; %s", f.name, f.instead)
 		}
 	}
+	commands := ""
+	for _, name := range []string{"GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY"} {
+		switch {
+		case !strings.Contains(run.Text, name):
+		case !isPOSIX(s.Shell) || j.matrix != nil:
+			g.lost(run, "run", "%s: pawl has no such file; write to a file in the project", name)
+		default:
+			commands += name + "=\"$PAWL_OUT/" + name + "\"; mkdir -p \"$PAWL_OUT\"; : > \"$" + name + "\"; export " + name + "\n"
+			g.note(run, "run", "%s becomes a file in PAWL_OUT, the folder of the step's artifacts", name)
+		}
+	}
+	g.variablesOfGitHub(run)
+	return commands
+}
+
+// outputOf returns the command that prints an output of a step, for steps.ID.outputs.NAME and needs.JOB.outputs.NAME.
+func (g *github) outputOf(e *expression, j *githubJob) (string, bool) {
+	parts := strings.Split(e.text, ".")
+	if len(parts) != 4 || j == nil || !strings.EqualFold(parts[2], "outputs") || paramName(strings.ReplaceAll(parts[3], "-", "_")) != strings.ReplaceAll(parts[3], "-", "_") {
+		return "", false
+	}
+	if strings.EqualFold(parts[0], "needs") {
+		for _, other := range g.jobs {
+			if source := other.body.Get("outputs").Get(parts[3]); other.name == parts[1] && source.Scalar() && findExpression(source.Text) == len(source.Text) {
+				if inner, err := parseExpression(inside(source.Text)); err == nil && inner.op == "name" && strings.HasPrefix(inner.text, "steps.") {
+					return g.outputOf(inner, other)
+				}
+			}
+		}
+		return "", false
+	}
+	id, known := j.steps[parts[1]]
+	if !known || !strings.EqualFold(parts[0], "steps") || j.matrix != nil || !j.outputs[id] {
+		return "", false
+	}
+	return "$(sed -n 's/^" + parts[3] + "=//p' \"${PAWL_OUT%/*}/" + string(id) + "/GITHUB_OUTPUT\" | tail -n 1)", true
+}
+
+// variablesOfGitHub notes variables that GitHub sets.
+func (g *github) variablesOfGitHub(run *node) {
 	for _, f := range []struct{ name, instead string }{
 		{"GITHUB_WORKSPACE", "use PAWL_PROJECT"}, {"GITHUB_SHA", "use git rev-parse HEAD"}, {"GITHUB_REF", "use git symbolic-ref HEAD"},
 		{"GITHUB_TOKEN", "name it in env: {GITHUB_TOKEN: $GITHUB_TOKEN}"}, {"RUNNER_TEMP", "use TMPDIR"}, {"GITHUB_EVENT", "pawl has no events"},
@@ -171,6 +210,9 @@ func (g *github) atRuntime(text string, j *githubJob) (string, bool) {
 	}
 	if variable, ok := strings.CutPrefix(name, "env."); ok && isVariable(e.text[len("env."):]) {
 		return "${" + e.text[len(e.text)-len(variable):] + "}", true
+	}
+	if output, ok := g.outputOf(e, j); ok {
+		return output, true
 	}
 	switch name {
 	case "github.workspace":

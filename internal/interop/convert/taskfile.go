@@ -153,6 +153,7 @@ func (t *taskfile) call(name string, at *node, vars scope, needs []pawl.StepID) 
 	t.calling = append(t.calling, f.Name)
 	defer func() { t.calling = t.calling[:len(t.calling)-1] }()
 	b := &taskBuilder{taskfile: t, field: f, body: taskBody(f.Value), needs: needs, vars: t.globals.with(vars)}
+	b.vars["TASK"] = variable{name: "TASK", text: f.Name, hasPath: true, path: f.Name}
 	b.idText = strings.ReplaceAll(f.Name, ":", "-") + vars.suffix()
 	ends := b.build()
 	t.made[key] = ends

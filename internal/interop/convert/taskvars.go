@@ -16,6 +16,7 @@ type variable struct {
 	runtime bool     // only a script knows the value
 	path    string   // value of a runtime variable where a path needs one
 	hasPath bool     // path is set
+	simple  bool     // it may become a parameter
 	command string   // the value is the output of this command
 	list    []string // elements of a list
 	global  bool
@@ -93,8 +94,7 @@ func (s scope) value(t *taskfile, f strictyaml.Field, global bool) (v variable, 
 		return v, t.report2(f, "only texts, lists and commands are converted")
 	}
 	if simple := global && n.Text != "" && strings.Trim(n.Text, simpleText) == ""; simple && paramName(f.Name) == f.Name {
-		v.hasPath, v.path = true, n.Text
-		v.text = n.Text
+		v.simple, v.hasPath, v.path, v.text = true, true, n.Text, n.Text
 		return v, true
 	}
 	v.text, v.path, v.runtime, v.hasPath, ok = s.expand(t, n.Text)
@@ -181,8 +181,20 @@ func findTemplate(text string) int {
 	if !strings.HasPrefix(text, "{{") {
 		return 0
 	}
-	if n := strings.Index(text[:min(len(text), maxReference)], "}}"); n > 0 {
-		return n + len("}}")
+	var quote byte
+	for i := 2; i < min(len(text), maxReference); i++ {
+		switch c := text[i]; {
+		case quote != 0 && c == '\\' && quote == '"':
+			i++
+		case quote != 0:
+			if c == quote {
+				quote = 0
+			}
+		case c == '"' || c == '`':
+			quote = c
+		case strings.HasPrefix(text[i:], "}}"):
+			return i + len("}}")
+		}
 	}
 	return 0
 }
@@ -191,7 +203,11 @@ func findTemplate(text string) int {
 func (s scope) template(t *taskfile, template string) (variable, bool) {
 	inner := strings.TrimSpace(strings.Trim(strings.TrimSpace(template[2:len(template)-2]), "-"))
 	parts := strings.Split(inner, "|")
-	v, ok := s.operand(t, strings.TrimSpace(parts[0]), len(parts) > 1 && strings.HasPrefix(strings.TrimSpace(parts[1]), "default "))
+	defaulted := len(parts) > 1 && strings.HasPrefix(strings.TrimSpace(parts[1]), "default ")
+	v, ok := s.operand(t, strings.TrimSpace(parts[0]), defaulted)
+	if name := strings.TrimPrefix(strings.TrimSpace(parts[0]), "."); len(parts) > 1 && !defaulted && s[name].simple {
+		v = s[name] // a function needs the value
+	}
 	for _, part := range parts[1:] {
 		if !ok {
 			return v, false
@@ -249,7 +265,7 @@ var ofTheSystem = []string{"HOME", "USER", "PATH", "PWD", "SHELL", "TMPDIR", "LA
 
 // asParam makes a parameter of a simple variable of the Taskfile, because task NAME=VALUE may set it.
 func (s scope) asParam(t *taskfile, v variable) variable {
-	if v.global && !v.runtime && v.hasPath && v.command == "" {
+	if v.simple {
 		return t.paramVariable(strictyaml.Field{Name: v.name, Line: 1, Column: 1}, pawl.Parameter{Default: paramValue(v.path)})
 	}
 	return v
