@@ -41,7 +41,7 @@ func WriteCommented(p *pawl.Plan, c Comments) ([]byte, error) {
 			}
 		}
 	}
-	if data, err = yaml.Dump(&doc); err != nil {
+	if data, err = yaml.Dump(&doc, yaml.WithLineWidth(-1)); err != nil {
 		return nil, fmt.Errorf("write plan %s: %w", p.Name, err)
 	}
 	if head := comment(c.Plan); head != "" {

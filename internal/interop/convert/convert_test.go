@@ -8,9 +8,15 @@ import (
 	"strings"
 	"testing"
 
+	"pawl/internal/expression"
 	"pawl/internal/interop/convert"
 	"pawl/internal/planfile"
 )
+
+func TestMain(m *testing.M) {
+	planfile.Register(expression.Language{})
+	os.Exit(m.Run())
+}
 
 var update = flag.Bool("update", false, "rewrite the expected plans and reports")
 

@@ -12,16 +12,17 @@ import (
 // dagu converts a DAG of dagu, with keys in snake case or in camel case.
 type dagu struct {
 	*draft
-	list    []*daguStep
-	ids     map[string]pawl.StepID // by name and by id
-	names   map[string]string      // name of a parameter in dagu → in the plan
-	consts  map[string]string
-	env     map[string]string // static variables
-	exports []export
-	args    int // number of positional parameters
-	shell   *node
-	dir     string
-	setup   []pawl.StepID // steps before the first one
+	list     []*daguStep
+	ids      map[string]pawl.StepID // by name and by id
+	names    map[string]string      // name of a parameter in dagu → in the plan
+	consts   map[string]string
+	env      map[string]string // static variables
+	exports  []export
+	paramEnv pawl.Env // variables with the values of parameters
+	args     int      // number of positional parameters
+	shell    *node
+	dir      string
+	setup    []pawl.StepID // steps before the first one
 }
 
 // daguStep is a step of a DAG.
@@ -72,6 +73,7 @@ func (d *dagu) convert(job string) error {
 		return usage("", "%s: --job is for workflows and Taskfiles; a DAG is converted as a whole", d.file)
 	}
 	d.plan.Name = nameOf(d.file, d.root.Get("name"))
+	d.paramEnv = pawl.Env{}
 	d.names, d.consts, d.env, d.ids = map[string]string{}, map[string]string{}, map[string]string{}, map[string]pawl.StepID{}
 	d.shell = get(d.root, "shell")
 	for _, f := range d.root.Fields {

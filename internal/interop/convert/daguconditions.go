@@ -55,7 +55,7 @@ func (d *dagu) conditions(n *node, s *step, leaf bool) string {
 	var script strings.Builder
 	for _, c := range conditionsOf(n) {
 		if when := d.condition(c); when != "" {
-			s.when = both(s.when, when)
+			s.when, s.whenAt = both(s.when, when), c
 			if !leaf {
 				d.note(c, "preconditions", "the steps that need a skipped one run; in dagu they are skipped too")
 			}

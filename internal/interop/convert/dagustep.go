@@ -335,8 +335,14 @@ func (d *dagu) setVariables(n *node, s *step, all []export, then string) {
 		before.WriteString("export " + e.name + "=\"" + e.value + "\"\n")
 	}
 	if before.Len() > 0 && !isPOSIX(s.Shell.Or(pawl.DefaultShell)) {
-		d.lost(n, "env", "only a shell script can set the variable %s", all[0].name)
-		return
+		for _, e := range all {
+			if strings.Contains(s.Run, e.name) {
+				d.lost(n, "env", "only a shell script can set the variable %s", e.name)
+				return
+			}
+		}
+		d.note(n, "env", "the step does not get %s; only a shell script can set it", all[0].name)
+		before.Reset()
 	}
 	s.Run = before.String() + then + s.Run
 }

@@ -2,6 +2,7 @@ package convert
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 
 	"pawl"
@@ -100,7 +101,7 @@ func (d *dagu) named(f strictyaml.Field, p pawl.Parameter) {
 		d.report(f.Line, f.Column, "params."+f.Name, true, "not the name of a variable; scripts have to use "+pawl.ParamVar(d.names[f.Name]))
 		return
 	}
-	d.exports = append(d.exports, export{f.Name, "${" + pawl.ParamVar(d.names[f.Name]) + "}"})
+	d.paramEnv[f.Name] = pawl.Variable{Value: "${{ params." + d.names[f.Name] + " }}"}
 }
 
 // typesInDagu are the types of parameters by dagu's word.
@@ -177,7 +178,7 @@ func (d *dagu) topEnv() {
 			d.aside(file, "dotenv", "%s is not a path inside the project", file.Text)
 		}
 	}
-	env := pawl.Env{}
+	env := maps.Clone(d.paramEnv)
 	for _, secret := range listOf(d.root.Get("secrets")) {
 		name, key := orEmpty(secret.Get("name")).Text, orEmpty(secret.Get("key")).Text
 		if orEmpty(secret.Get("provider")).Text != "env" || !isVariable(name) || !isVariable(key) {
@@ -212,13 +213,16 @@ func (d *dagu) variables(fields []strictyaml.Field, env pawl.Env, static map[str
 		if value, ok := d.planValue(text, static, runtime); ok {
 			env[f.Name] = pawl.Variable{Value: value}
 			delete(static, f.Name)
-			if !strings.Contains(value, "$") {
+			if !strings.Contains(strings.ReplaceAll(value, "${{ params.", ""), "$") {
 				static[f.Name] = value
 			}
 			continue
 		}
 		delete(env, f.Name)
 		runtime[f.Name] = true
+		if strings.ContainsAny(text, "`(") {
+			d.report(f.Line, f.Column, "env."+f.Name, false, "each step computes the value for itself")
+		}
 		text = strings.NewReplacer(`"`, `\"`).Replace(text)
 		if strings.Count(text, "`") == 2 { // dagu's command substitution
 			text = strings.Replace(strings.Replace(text, "`", "$(", 1), "`", ")", 1)
@@ -238,7 +242,17 @@ func (d *dagu) planValue(text string, static map[string]string, runtime map[stri
 	var out strings.Builder
 	for i := 0; i < len(text); {
 		n, name := variableAt(text[i:])
-		switch value, fixed := static[name]; {
+		value, fixed := static[name]
+		param, isParam := d.names[name]
+		switch {
+		case n == 0 && strings.HasPrefix(text[i:], "${"+pawl.ParamPrefix):
+			part, _, _ := strings.Cut(text[i:], "}")
+			inPlan, ok := d.inPlan(part + "}")
+			if !ok {
+				return "", false
+			}
+			out.WriteString(inPlan)
+			n = len(part) + 1
 		case n == 0 && text[i] == '$':
 			return "", false
 		case n == 0:
@@ -248,6 +262,8 @@ func (d *dagu) planValue(text string, static map[string]string, runtime map[stri
 			ok = false
 		case fixed:
 			out.WriteString(value)
+		case isParam:
+			out.WriteString("${{ params." + param + " }}")
 		default:
 			out.WriteString("${" + name + ":-}")
 		}

@@ -34,6 +34,7 @@ type step struct {
 	lost    []string // comments about what it lacks
 	blank   bool     // it has no command yet
 	when    string   // condition
+	whenAt  *node    // where the file has it
 	mayFail bool     // the run continues if the step fails
 	matrix  *matrix  // the step runs once for each combination
 }
@@ -121,6 +122,7 @@ func (d *draft) finish(system System) (Result, error) {
 		return Result{}, usage("", "%s: this %s has no steps that pawl could run", d.file, system.noun())
 	}
 	d.commonShell()
+	d.settle()
 	comments := planfile.Comments{Steps: map[pawl.StepID][]string{}}
 	phase := pawl.Phase{Name: d.plan.Name}
 	before := []pawl.StepID{}
@@ -133,7 +135,6 @@ func (d *draft) finish(system System) (Result, error) {
 		if s.Name == string(s.ID) {
 			s.Name = ""
 		}
-		d.settle(s)
 		s.guard(d.plan.Defaults.Shell)
 		comments.Steps[s.ID] = append(comments.Steps[s.ID], s.heading...)
 		for _, text := range s.lost {
@@ -191,6 +192,10 @@ func (s *step) guard(shell pawl.Shell) {
 	const text = "edit this step: pawl plan convert could not convert all of it"
 	if len(s.lost) == 0 || s.Run == "" {
 		return
+	}
+	if s.ContinueOnError {
+		s.ContinueOnError = false
+		s.lost = append(s.lost, "continue_on_error: true, add it once the step is complete")
 	}
 	switch shell = s.Shell.Or(shell.Or(pawl.DefaultShell)); {
 	case isPOSIX(shell):

@@ -256,6 +256,9 @@ func (g *github) planEnv(n *node, j *githubJob) map[string]string {
 	static := map[string]string{}
 	for _, f := range fieldsOf(n) {
 		v, value, runtime, ok := g.envValue(f, j)
+		if text, plain := g.inPlan(runtime); ok && runtime != "" && plain {
+			v, value, runtime = pawl.Variable{Value: text}, "$", ""
+		}
 		switch {
 		case !ok:
 		case runtime != "":

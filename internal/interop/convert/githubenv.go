@@ -22,7 +22,7 @@ func (g *github) envValue(f strictyaml.Field, j *githubJob) (v pawl.Variable, va
 	}
 	parts := spans(f.Value.Text)
 	var plan, fixed, script strings.Builder
-	needsScript := false
+	needsScript, mixed := false, []string(nil)
 	for i, part := range parts {
 		if i%2 == 0 {
 			plan.WriteString(strings.ReplaceAll(part, "$", "$$"))
@@ -45,12 +45,22 @@ func (g *github) envValue(f strictyaml.Field, j *githubJob) (v pawl.Variable, va
 			continue
 		}
 		stands, is := g.atRuntime(text, j)
+		if value, over := g.overParams(text, j); !is && over {
+			plan.WriteString(value)
+			fixed.WriteString("$")
+			mixed = append(mixed, part)
+			continue
+		}
 		if !is {
 			g.lostAt(f, "env."+f.Name, "the expression "+part+" has no counterpart")
 			return v, "", "", false
 		}
 		script.WriteString(stands)
 		needsScript = true
+	}
+	if needsScript && len(mixed) > 0 {
+		g.lostAt(f, "env."+f.Name, "the expression "+mixed[0]+" cannot be combined with what only the step knows")
+		return v, "", "", false
 	}
 	if needsScript && v.Secret {
 		g.lostAt(f, "env."+f.Name, "a value cannot combine a secret with what only the step knows")

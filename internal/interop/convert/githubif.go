@@ -61,6 +61,7 @@ func outerless(text string) string {
 type conditions struct {
 	*github
 	job     *githubJob
+	values  bool // the result is a value, computed before the first step starts
 	status  bool
 	missing string // the first part that cannot be written
 }
@@ -89,7 +90,7 @@ func quotedExpr(text string) string {
 }
 
 // emit returns an expression and its type: boolean, string or number.
-func (c *conditions) emit(e *expression) (text, kind string) {
+func (c *conditions) emit(e *formula) (text, kind string) {
 	switch e.op {
 	case "value":
 		switch e.kind {
@@ -114,7 +115,21 @@ func (c *conditions) emit(e *expression) (text, kind string) {
 		}
 		return "!(" + truth(c.emit(e.args[0])) + ")", "boolean"
 	case "&&", "||":
+		if then := e.args[0]; e.op == "||" && then.op == "&&" && c.values {
+			yes, kind := c.emit(then.args[1])
+			no, other := c.emit(e.args[1])
+			if kind != other {
+				return c.fail("a choice between " + kind + " and " + other)
+			}
+			return "(" + truth(c.emit(then.args[0])) + " ? " + yes + " : " + no + ")", kind
+		}
 		left, right := truth(c.emit(e.args[0])), truth(c.emit(e.args[1]))
+		neutral := map[string]string{"&&": "true", "||": "false"}[e.op]
+		if left == neutral {
+			return right, "boolean"
+		} else if right == neutral {
+			return left, "boolean"
+		}
 		return "(" + left + " " + e.op + " " + right + ")", "boolean"
 	case "==", "!=", "<", "<=", ">", ">=":
 		return c.compare(e)
@@ -122,7 +137,7 @@ func (c *conditions) emit(e *expression) (text, kind string) {
 	return c.fail("an index")
 }
 
-func (c *conditions) compare(e *expression) (string, string) {
+func (c *conditions) compare(e *formula) (string, string) {
 	for i := range e.args {
 		if ids := c.stepsOf(e.args[i]); len(ids) > 0 {
 			return c.compareStatus(ids, e.op, e.args[1-i])
@@ -149,7 +164,7 @@ func asBoolean(text, kind, other string) (string, string) {
 	return text, kind
 }
 
-func (c *conditions) call(e *expression) (string, string) {
+func (c *conditions) call(e *formula) (string, string) {
 	switch {
 	case len(e.args) == 0 && (e.text == "always" || e.text == "success" || e.text == "failure"):
 		c.status = true
@@ -168,7 +183,7 @@ func (c *conditions) call(e *expression) (string, string) {
 	return c.fail(e.text + "()")
 }
 
-func (c *conditions) name(e *expression) (string, string) {
+func (c *conditions) name(e *formula) (string, string) {
 	if param, ok := c.inputOf(e); ok {
 		switch c.plan.Params[param].Type {
 		case pawl.BoolParam:
@@ -185,9 +200,9 @@ func (c *conditions) name(e *expression) (string, string) {
 }
 
 // stepsOf returns the steps that steps.ID.outcome or needs.JOB.result is about.
-func (c *conditions) stepsOf(e *expression) []pawl.StepID {
+func (c *conditions) stepsOf(e *formula) []pawl.StepID {
 	parts := strings.Split(e.text, ".")
-	if e.op != "name" || len(parts) != 3 {
+	if e.op != "name" || len(parts) != 3 || c.values || c.job == nil {
 		return nil
 	}
 	switch field := strings.ToLower(parts[2]); {
@@ -204,7 +219,7 @@ func (c *conditions) stepsOf(e *expression) []pawl.StepID {
 }
 
 // compareStatus compares the status of steps with a word.
-func (c *conditions) compareStatus(ids []pawl.StepID, op string, word *expression) (string, string) {
+func (c *conditions) compareStatus(ids []pawl.StepID, op string, word *formula) (string, string) {
 	if word.op != "value" || op != "==" && op != "!=" {
 		return c.fail("a comparison of a status")
 	}

@@ -230,7 +230,7 @@ func (g *github) stepSettings(j *githubJob, n *node, s *step) {
 	default:
 		s.when = both(j.when, when)
 	}
-	s.matrix = j.matrix
+	s.matrix, s.whenAt = j.matrix, firstNode(n.Get("if"), j.body.Get("if"))
 }
 
 // both returns a condition for both, of which any may be empty.

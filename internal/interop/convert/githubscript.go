@@ -1,9 +1,11 @@
 package convert
 
 import (
+	"fmt"
 	"strings"
 
 	"pawl"
+	"pawl/internal/expression"
 )
 
 // githubShell is the shell of steps that set none: bash without pipefail.
@@ -23,6 +25,9 @@ func (g *github) script(j *githubJob, n, run *node, s *step) {
 	for _, env := range []*node{g.jobEnv(j), n.Get("env")} {
 		for _, f := range fieldsOf(env) {
 			v, value, runtime, ok := g.envValue(f, j)
+			if text, plain := g.inPlan(runtime); ok && runtime != "" && plain {
+				v, value, runtime = pawl.Variable{Value: text}, "$", ""
+			}
 			switch {
 			case !ok:
 			case runtime != "":
@@ -37,7 +42,7 @@ func (g *github) script(j *githubJob, n, run *node, s *step) {
 			}
 		}
 	}
-	script := g.rewrite(run, j, s.Shell)
+	script := g.rewrite(run, j, s)
 	if strings.TrimSpace(script) == "" {
 		script = "true\n"
 	}
@@ -84,18 +89,21 @@ func (g *github) shellOf(n *node) pawl.Shell {
 }
 
 // rewrite returns a script in which variables stand for the expressions.
-func (g *github) rewrite(run *node, j *githubJob, shell pawl.Shell) string {
+func (g *github) rewrite(run *node, j *githubJob, s *step) string {
 	return rewriteScript(run.Text, findExpression, func(span string, q quoting) string {
 		text := inside(span)
 		if value, ok := g.static(text, j); ok {
 			return value
 		}
 		stands, ok := g.atRuntime(text, j)
+		if !ok {
+			stands, ok = g.computed(text, j, s)
+		}
 		switch {
 		case !ok:
 			g.lost(run, "run", "the expression %s has no counterpart in a script", span)
 			return span
-		case !isPOSIX(shell):
+		case !isPOSIX(s.Shell):
 			g.lost(run, "run", "%s: only a shell script can have %s for it", span, stands)
 			return span
 		case inQuoting(stands, q) == "":
@@ -104,6 +112,42 @@ func (g *github) rewrite(run *node, j *githubJob, shell pawl.Shell) string {
 		}
 		return inQuoting(stands, q)
 	})
+}
+
+// computed gives a step a variable with the value of an expression over parameters, and returns what stands for it.
+func (g *github) computed(text string, j *githubJob, s *step) (string, bool) {
+	value, ok := g.overParams(text, j)
+	if !ok {
+		return "", false
+	}
+	if s.Env == nil {
+		s.Env = pawl.Env{}
+	}
+	for i := 1; ; i++ {
+		name := fmt.Sprintf("EXPRESSION_%d", i)
+		if old, taken := s.Env[name]; !taken || old.Value == value {
+			s.Env[name] = pawl.Variable{Value: value}
+			return "${" + name + "}", true
+		}
+	}
+}
+
+// overParams returns an expression over parameters as the value of a variable in a plan.
+func (g *github) overParams(text string, j *githubJob) (string, bool) {
+	e, err := parseExpression(text)
+	if err != nil {
+		return "", false
+	}
+	c := &conditions{github: g, job: j, values: true}
+	text, _ = c.emit(e)
+	text = outerless(text)
+	if c.missing != "" || c.status || strings.Contains(text, "}}") {
+		return "", false
+	}
+	if _, err := (expression.Language{}).CheckValue(text, &g.plan, false); err != nil {
+		return "", false
+	}
+	return "${{ " + text + " }}", true
 }
 
 // fileCommands notes the files through which scripts talk to GitHub. It returns commands that set those of them that a plan
@@ -134,7 +178,7 @@ func (g *github) fileCommands(j *githubJob, n, run *node, s *step) string {
 }
 
 // outputOf returns the command that prints an output of a step, for steps.ID.outputs.NAME and needs.JOB.outputs.NAME.
-func (g *github) outputOf(e *expression, j *githubJob) (string, bool) {
+func (g *github) outputOf(e *formula, j *githubJob) (string, bool) {
 	parts := strings.Split(e.text, ".")
 	if len(parts) != 4 || j == nil || !strings.EqualFold(parts[2], "outputs") || paramName(strings.ReplaceAll(parts[3], "-", "_")) != strings.ReplaceAll(parts[3], "-", "_") {
 		return "", false
@@ -234,7 +278,7 @@ func (g *github) atRuntime(text string, j *githubJob) (string, bool) {
 }
 
 // inputOf returns the parameter for an input.
-func (g *github) inputOf(e *expression) (string, bool) {
+func (g *github) inputOf(e *formula) (string, bool) {
 	for _, prefix := range []string{"inputs.", "github.event.inputs."} {
 		if len(e.text) > len(prefix) && strings.EqualFold(e.text[:len(prefix)], prefix) {
 			param, ok := g.inputs[e.text[len(prefix):]]

@@ -296,12 +296,14 @@ func (b *taskBuilder) preconditions(script *strings.Builder) {
 // environmentOf sets the environment of a step. It returns the variables that only a script can set.
 func (b *taskBuilder) environmentOf(s *step) []variable {
 	var exports []variable
+	own := pawl.Env{}
 	for _, f := range fieldsOf(b.body.Get("env")) {
 		v, ok := b.vars.value(b.taskfile, f, false)
 		switch {
 		case !ok:
 		case !isVariable(f.Name):
 			b.lost(f.Value, "env."+f.Name, "not the name of a variable that a plan may set")
+		case v.runtime && v.command == "" && len(b.vars.dynamicIn(f.Value)) == 0 && b.envOf(own, v):
 		case v.runtime:
 			v.export = true
 			for _, d := range b.vars.dynamicIn(f.Value) {
@@ -309,11 +311,11 @@ func (b *taskBuilder) environmentOf(s *step) []variable {
 			}
 			exports = append(exports, v)
 		default:
-			if s.Env == nil {
-				s.Env = pawl.Env{}
-			}
-			s.Env[f.Name] = pawl.Variable{Value: strings.ReplaceAll(v.text, "$", "$$")}
+			own[f.Name] = pawl.Variable{Value: strings.ReplaceAll(v.text, "$", "$$")}
 		}
+	}
+	if len(own) > 0 {
+		s.Env = own
 	}
 	return exports
 }

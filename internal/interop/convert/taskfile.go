@@ -118,6 +118,8 @@ func (t *taskfile) environment() {
 		case !ok:
 		case !isVariable(f.Name):
 			t.report(f.Line, f.Column, "env."+f.Name, true, "not the name of a variable that a plan may set")
+		case v.command == "" && v.runtime && t.envOf(env, v):
+			t.globals[f.Name] = v
 		case v.command != "" || v.runtime:
 			v.export = true
 			t.exports = append(t.exports, v)
@@ -129,6 +131,15 @@ func (t *taskfile) environment() {
 	if len(env) > 0 {
 		t.plan.Env = env
 	}
+}
+
+// envOf puts a variable into an environment, and reports whether a plan can have its value.
+func (t *taskfile) envOf(env pawl.Env, v variable) bool {
+	value, ok := t.inPlan(v.text)
+	if ok {
+		env[v.name] = pawl.Variable{Value: value}
+	}
+	return ok
 }
 
 // call converts a call of a task after the steps in needs, and returns the steps after which it has ended.

@@ -5,19 +5,19 @@ import (
 	"strings"
 )
 
-// expression is an expression of GitHub Actions. op is "value", "name", "call", "index", "!" or a binary operator.
-type expression struct {
+// formula is an expression of GitHub Actions. op is "value", "name", "call", "index", "!" or a binary operator.
+type formula struct {
 	op   string
 	text string // literal, or name: github.ref, in lower case but for the names in env, inputs, matrix and so on
 	kind string // of a literal: string, number, boolean, null
-	args []*expression
+	args []*formula
 }
 
 // maxNested is the depth to which expressions may be nested.
 const maxNested = 50
 
 // parseExpression parses what is between ${{ and }}.
-func parseExpression(text string) (*expression, error) {
+func parseExpression(text string) (*formula, error) {
 	p := &expressionParser{text: text}
 	e := p.binary(0, 0)
 	if p.skip(); p.failed == nil && p.at < len(p.text) {
@@ -32,12 +32,12 @@ type expressionParser struct {
 	failed error
 }
 
-func (p *expressionParser) fail() *expression {
+func (p *expressionParser) fail() *formula {
 	if p.failed == nil {
 		p.failed = fmt.Errorf("cannot parse the expression")
 	}
 	p.at = len(p.text)
-	return &expression{op: "value", kind: "null"}
+	return &formula{op: "value", kind: "null"}
 }
 
 func (p *expressionParser) skip() {
@@ -59,7 +59,7 @@ func (p *expressionParser) take(token string) bool {
 // levels are the binary operators by precedence, the weakest first.
 var levels = [][]string{{"||"}, {"&&"}, {"==", "!="}, {"<=", ">=", "<", ">"}}
 
-func (p *expressionParser) binary(level, depth int) *expression {
+func (p *expressionParser) binary(level, depth int) *formula {
 	if depth > maxNested {
 		return p.fail()
 	}
@@ -77,16 +77,16 @@ func (p *expressionParser) binary(level, depth int) *expression {
 		if op == "" {
 			return left
 		}
-		left = &expression{op: op, args: []*expression{left, p.binary(level+1, depth)}}
+		left = &formula{op: op, args: []*formula{left, p.binary(level+1, depth)}}
 	}
 }
 
-func (p *expressionParser) unary(depth int) *expression {
+func (p *expressionParser) unary(depth int) *formula {
 	if p.skip(); !strings.HasPrefix(p.text[p.at:], "!=") && p.take("!") {
 		if depth > maxNested {
 			return p.fail()
 		}
-		return &expression{op: "!", args: []*expression{p.unary(depth + 1)}}
+		return &formula{op: "!", args: []*formula{p.unary(depth + 1)}}
 	}
 	e := p.primary(depth)
 	for p.failed == nil {
@@ -97,12 +97,12 @@ func (p *expressionParser) unary(depth int) *expression {
 				return p.fail()
 			}
 			if e.op == "name" && index.op == "value" && index.kind == "string" {
-				e = &expression{op: "name", text: e.text + "." + index.text}
+				e = &formula{op: "name", text: e.text + "." + index.text}
 			} else {
-				e = &expression{op: "index", args: []*expression{e, index}}
+				e = &formula{op: "index", args: []*formula{e, index}}
 			}
 		case e.op == "name" && p.take("."):
-			e = &expression{op: "name", text: e.text + "." + p.name()}
+			e = &formula{op: "name", text: e.text + "." + p.name()}
 		default:
 			return e
 		}
@@ -125,7 +125,7 @@ func (p *expressionParser) name() string {
 	return p.text[min(from, p.at):p.at]
 }
 
-func (p *expressionParser) primary(depth int) *expression {
+func (p *expressionParser) primary(depth int) *formula {
 	if p.skip(); p.at == len(p.text) {
 		return p.fail()
 	}
@@ -144,22 +144,22 @@ func (p *expressionParser) primary(depth int) *expression {
 		for p.at++; p.at < len(p.text) && strings.IndexByte("0123456789.xXabcdefABCDEF+-", p.text[p.at]) >= 0; {
 			p.at++
 		}
-		return &expression{op: "value", kind: "number", text: p.text[from:p.at]}
+		return &formula{op: "value", kind: "number", text: p.text[from:p.at]}
 	}
 	name := p.name()
 	switch name {
 	case "true", "false":
-		return &expression{op: "value", kind: "boolean", text: name}
+		return &formula{op: "value", kind: "boolean", text: name}
 	case "null":
-		return &expression{op: "value", kind: "null"}
+		return &formula{op: "value", kind: "null"}
 	}
 	if p.failed == nil && p.take("(") {
 		return p.call(name, depth)
 	}
-	return &expression{op: "name", text: name}
+	return &formula{op: "name", text: name}
 }
 
-func (p *expressionParser) quoted() *expression {
+func (p *expressionParser) quoted() *formula {
 	var text strings.Builder
 	for p.at++; p.at < len(p.text); p.at++ {
 		if p.text[p.at] != '\'' {
@@ -167,15 +167,15 @@ func (p *expressionParser) quoted() *expression {
 			continue
 		}
 		if p.at++; p.at == len(p.text) || p.text[p.at] != '\'' {
-			return &expression{op: "value", kind: "string", text: text.String()}
+			return &formula{op: "value", kind: "string", text: text.String()}
 		}
 		text.WriteByte('\'')
 	}
 	return p.fail()
 }
 
-func (p *expressionParser) call(name string, depth int) *expression {
-	e := &expression{op: "call", text: strings.ToLower(name)}
+func (p *expressionParser) call(name string, depth int) *formula {
+	e := &formula{op: "call", text: strings.ToLower(name)}
 	if p.take(")") {
 		return e
 	}
