@@ -277,13 +277,3 @@ func texts(n *node) []*node {
 
 // isTrue reports whether a value is true.
 func isTrue(n *node) bool { return n != nil && n.Kind == strictyaml.Bool && n.Text == "true" }
-
-// first returns the value of the first of several keys that a mapping has.
-func first(n *node, keys ...string) *node {
-	for _, key := range keys {
-		if v := n.Get(key); v != nil && v.Kind != strictyaml.NoValue {
-			return v
-		}
-	}
-	return nil
-}

@@ -20,57 +20,69 @@ func (g *github) envValue(f strictyaml.Field, j *githubJob) (v pawl.Variable, va
 		g.lostAt(f, "env."+f.Name, "expected a text")
 		return v, "", "", false
 	}
-	parts := spans(f.Value.Text)
-	var plan, fixed, script strings.Builder
-	needsScript, mixed := false, []string(nil)
-	for i, part := range parts {
+	e := envText{github: g, field: f, job: j}
+	for i, part := range spans(f.Value.Text) {
 		if i%2 == 0 {
-			plan.WriteString(strings.ReplaceAll(part, "$", "$$"))
-			fixed.WriteString(part)
-			script.WriteString(doubleQuoted(part))
-			continue
-		}
-		text := inside(part)
-		if known, is := g.static(text, j); is {
-			plan.WriteString(strings.ReplaceAll(known, "$", "$$"))
-			fixed.WriteString(known)
-			script.WriteString(doubleQuoted(known))
-			continue
-		}
-		if name, secret, is := g.fromCaller(f, text); is {
-			plan.WriteString("${" + name + "}")
-			script.WriteString("${" + name + "}")
-			fixed.WriteString("$") // not fixed
-			v.Secret = v.Secret || secret
-			continue
-		}
-		stands, is := g.atRuntime(text, j)
-		if value, over := g.overParams(text, j); !is && over {
-			plan.WriteString(value)
-			fixed.WriteString("$")
-			mixed = append(mixed, part)
-			continue
-		}
-		if !is {
+			e.literal(part)
+		} else if !e.expression(part) {
 			g.lostAt(f, "env."+f.Name, "the expression "+part+" has no counterpart")
 			return v, "", "", false
 		}
-		script.WriteString(stands)
-		needsScript = true
 	}
-	if needsScript && len(mixed) > 0 {
-		g.lostAt(f, "env."+f.Name, "the expression "+mixed[0]+" cannot be combined with what only the step knows")
+	switch {
+	case e.inScript && (e.inPlan != "" || e.secret):
+		g.lostAt(f, "env."+f.Name, "a value cannot combine a secret or an expression with what only the step knows")
 		return v, "", "", false
+	case e.inScript:
+		return v, "", e.script.String(), true
 	}
-	if needsScript && v.Secret {
-		g.lostAt(f, "env."+f.Name, "a value cannot combine a secret with what only the step knows")
-		return v, "", "", false
+	return pawl.Variable{Value: e.plan.String(), Secret: e.secret}, e.fixed.String(), "", true
+}
+
+// envText is the value of a variable in the making.
+type envText struct {
+	*github
+	field    strictyaml.Field
+	job      *githubJob
+	plan     strings.Builder // as the env of a plan has it
+	fixed    strings.Builder // with a $ for what is not fixed
+	script   strings.Builder // within double quotes of a shell
+	secret   bool
+	inScript bool   // a part is known to the script only
+	inPlan   string // a part that only a plan can have
+}
+
+func (e *envText) literal(text string) {
+	e.plan.WriteString(strings.ReplaceAll(text, "$", "$$"))
+	e.fixed.WriteString(text)
+	e.script.WriteString(doubleQuoted(text))
+}
+
+// expression adds the value of ${{ … }}, and reports whether there is one.
+func (e *envText) expression(span string) bool {
+	text := inside(span)
+	if known, is := e.static(text, e.job); is {
+		e.literal(known)
+		return true
 	}
-	v.Value = plan.String()
-	if needsScript {
-		return v, "", script.String(), true
+	e.fixed.WriteString("$")
+	if name, secret, is := e.fromCaller(e.field, text); is {
+		e.plan.WriteString("${" + name + "}")
+		e.script.WriteString("${" + name + "}")
+		e.secret = e.secret || secret
+		return true
 	}
-	return v, fixed.String(), "", true
+	if stands, is := e.atRuntime(text, e.job); is {
+		e.script.WriteString(stands)
+		e.inScript = true
+		return true
+	}
+	value, is := e.overParams(text, e.job)
+	if is {
+		e.plan.WriteString(value)
+		e.inPlan = span
+	}
+	return is
 }
 
 func (g *github) lostAt(f strictyaml.Field, key, text string) {
