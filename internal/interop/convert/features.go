@@ -43,7 +43,7 @@ func (d *draft) settle() {
 			}
 		}
 		if s.matrix != nil {
-			s.lost = append(s.lost, "a matrix")
+			s.Foreach, s.Parallel = s.matrix.foreach(), s.matrix.parallel
 		}
 	}
 }

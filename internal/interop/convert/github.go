@@ -17,6 +17,7 @@ type github struct {
 	env    map[string]string // static variables of the workflow
 	shell  *node             // of defaults
 	dir    *node
+	tests  []string // commands that end the script of a step for combinations that its condition excludes
 }
 
 // githubJob is a job of a workflow.

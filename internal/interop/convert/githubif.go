@@ -22,6 +22,11 @@ func (g *github) condition(n *node, j *githubJob) (text string, status bool) {
 		g.lost(n, "if", "%s: %v", oneLine(n.Text), err)
 		return "", false
 	}
+	if j.matrix != nil {
+		if g.tests, e = g.matrixTests(e, j); e == nil {
+			return "", false
+		}
+	}
 	c := &conditions{github: g, job: j}
 	text, kind := c.emit(e)
 	if c.missing != "" {

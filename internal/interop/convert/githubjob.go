@@ -219,6 +219,7 @@ func (g *github) stepSettings(j *githubJob, n *node, s *step) {
 		}
 	}
 	when, status := "", false
+	g.tests = nil
 	if n.Get("if") != nil {
 		when, status = g.condition(n.Get("if"), j)
 	}

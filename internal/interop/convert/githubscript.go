@@ -52,6 +52,13 @@ func (g *github) script(j *githubJob, n, run *node, s *step) {
 		exports = nil
 	}
 	var prologue strings.Builder
+	if len(g.tests) > 0 && !isPOSIX(s.Shell) {
+		g.lost(run, "if", "only a shell script can test the combination")
+		g.tests = nil
+	}
+	for _, test := range g.tests {
+		prologue.WriteString(test + "\n")
+	}
 	for _, e := range exports {
 		prologue.WriteString("export " + e.name + "=\"" + e.value + "\"\n")
 	}
@@ -250,7 +257,7 @@ func (g *github) atRuntime(text string, j *githubJob) (string, bool) {
 		return "${" + pawl.ParamVar(param) + "}", true
 	}
 	if axis, ok := strings.CutPrefix(name, "matrix."); ok && j != nil && j.matrix.has(axis) {
-		return "${" + matrixVar(axis) + "}", true
+		return "${" + pawl.MatrixVar(axis) + "}", true
 	}
 	if variable, ok := strings.CutPrefix(name, "env."); ok && isVariable(e.text[len("env."):]) {
 		return "${" + e.text[len(e.text)-len(variable):] + "}", true

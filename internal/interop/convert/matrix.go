@@ -1,17 +1,20 @@
 package convert
 
 import (
+	"errors"
 	"slices"
 	"strings"
 
+	"pawl"
+	"pawl/internal/planfile"
 	"pawl/internal/strictyaml"
 )
 
 // matrix is a list of combinations of values.
 type matrix struct {
 	axes     []axis
-	exclude  []map[string]string
-	include  []map[string]string
+	exclude  []pawl.Combination
+	include  []pawl.Combination
 	parallel int
 }
 
@@ -19,6 +22,19 @@ type matrix struct {
 type axis struct {
 	name   string
 	values []string
+}
+
+// foreach returns the items of a step that runs for each combination.
+func (m *matrix) foreach() *pawl.Foreach {
+	f := &pawl.Foreach{Exclude: m.exclude, Include: m.include}
+	for _, a := range m.axes {
+		values := make([]pawl.MatrixValue, len(a.values))
+		for i, value := range a.values {
+			values[i] = pawl.MatrixValue(value)
+		}
+		f.Matrix = append(f.Matrix, pawl.Axis{Name: a.name, Values: values})
+	}
+	return f
 }
 
 // has reports whether combinations have a value with this name, whatever its case.
@@ -32,17 +48,12 @@ func (m *matrix) has(name string) bool {
 		}
 	}
 	for _, extra := range m.include {
-		for key := range extra {
-			if strings.EqualFold(key, name) {
-				return true
-			}
+		if slices.ContainsFunc(extra, func(s pawl.Setting) bool { return strings.EqualFold(s.Axis, name) }) {
+			return true
 		}
 	}
 	return false
 }
-
-// matrixVar returns the variable in which a step gets a value of its combination.
-func matrixVar(name string) string { return "PAWL_MATRIX_" + strings.ToUpper(paramName(name)) }
 
 // matrixOf reads the matrix of a job.
 func (g *github) matrixOf(j *githubJob) {
@@ -82,7 +93,17 @@ func (g *github) matrixOf(j *githubJob) {
 		m.parallel = numberOf(max)
 	}
 	g.dropMachines(j, m)
-	if len(m.axes)+len(m.include) > 0 {
+	if len(m.axes)+len(m.include) == 0 {
+		return
+	}
+	probe := pawl.Plan{Name: "matrix", Phases: []pawl.Phase{{Name: "matrix", Steps: []pawl.Step{{ID: "a", Run: "true", Foreach: m.foreach()}}}}}
+	if _, err := planfile.Write(&probe); err != nil {
+		why := err.Error()
+		if faults, ok := errors.AsType[*planfile.Errors](err); ok {
+			why = faults.Faults[0].Text
+		}
+		g.lost(n, "strategy.matrix", "a plan cannot have this matrix: %s", why)
+	} else {
 		j.matrix = m
 		g.note(n, "strategy.matrix", "each step runs for all combinations before the next step begins, and they share the project's folder")
 	}
@@ -104,16 +125,16 @@ func scalars(n *node) (values []string, ok bool) {
 	return values, true
 }
 
-func (g *github) combinations(f strictyaml.Field) []map[string]string {
-	var all []map[string]string
+func (g *github) combinations(f strictyaml.Field) []pawl.Combination {
+	var all []pawl.Combination
 	for _, element := range f.Value.List {
-		one := map[string]string{}
+		var one pawl.Combination
 		for _, field := range element.Fields {
 			if !field.Value.Scalar() || strings.Contains(field.Value.Text, "${{") {
 				g.lost(element, "strategy.matrix."+f.Name, "only texts and numbers are converted")
 				return nil
 			}
-			one[field.Name] = field.Value.Text
+			one = append(one, pawl.Setting{Axis: field.Name, Value: pawl.MatrixValue(field.Value.Text)})
 		}
 		if len(one) > 0 {
 			all = append(all, one)
@@ -130,7 +151,7 @@ func (g *github) dropMachines(j *githubJob, m *matrix) {
 	runsOn := j.body.Get("runs-on")
 	for i, a := range m.axes {
 		name := "matrix." + a.name
-		if !runsOn.Scalar() || !strings.Contains(runsOn.Text, name) || slices.ContainsFunc(slices.Concat(m.include, m.exclude), func(one map[string]string) bool { _, has := one[a.name]; return has }) {
+		if !runsOn.Scalar() || !strings.Contains(runsOn.Text, name) || slices.ContainsFunc(slices.Concat(m.include, m.exclude), func(one pawl.Combination) bool { _, has := one.Get(a.name); return has }) {
 			continue
 		}
 		used := false
@@ -152,4 +173,37 @@ func mentions(n *node, text string) bool {
 	}
 	return strings.Contains(n.Text, text) || slices.ContainsFunc(n.List, func(e *node) bool { return mentions(e, text) }) ||
 		slices.ContainsFunc(n.Fields, func(f strictyaml.Field) bool { return mentions(f.Value, text) })
+}
+
+// matrixTests returns shell commands for the parts of a condition that are about the combination, and the other parts.
+func (g *github) matrixTests(e *formula, j *githubJob) (tests []string, rest *formula) {
+	if e.op == "&&" {
+		left, restLeft := g.matrixTests(e.args[0], j)
+		right, restRight := g.matrixTests(e.args[1], j)
+		switch {
+		case restLeft == nil:
+			rest = restRight
+		case restRight == nil:
+			rest = restLeft
+		default:
+			rest = &formula{op: "&&", args: []*formula{restLeft, restRight}}
+		}
+		return append(left, right...), rest
+	}
+	name, not, value := e, false, &formula{op: "value", kind: "boolean", text: "true"}
+	switch {
+	case e.op == "!":
+		name, not = e.args[0], true
+	case (e.op == "==" || e.op == "!=") && e.args[1].op == "value":
+		name, not, value = e.args[0], e.op == "!=", e.args[1]
+	}
+	axis, ok := strings.CutPrefix(strings.ToLower(name.text), "matrix.")
+	if name.op != "name" || !ok || !j.matrix.has(axis) {
+		return nil, e
+	}
+	test := "[ \"${" + pawl.MatrixVar(axis) + "-}\" = " + ShellWord(value.text) + " ]"
+	if not {
+		return []string{test + " && exit 0 || true"}, nil
+	}
+	return []string{test + " || exit 0"}, nil
 }
