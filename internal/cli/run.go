@@ -108,14 +108,10 @@ func (a *app) planRoot() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	p, err := project.Find(here)
-	if errors.Is(err, pawl.ErrNoProject) {
-		return here, nil
+	if p, err := project.Find(here); err == nil {
+		return p.Root, nil
 	}
-	if err != nil {
-		return "", err
-	}
-	return p.Root, nil
+	return here, nil // where the project itself is wrong, whatever opens it says so
 }
 
 func (a *app) runPlan(ctx context.Context, n runs.CreateOptions, o runOptions) error {

@@ -71,6 +71,7 @@ func (r *reader) checkAxis(axis *pawl.Axis) {
 	seen := make(map[pawl.MatrixValue]int, len(axis.Values))
 	for i := range axis.Values {
 		value := &axis.Values[i]
+		r.checkMatrixValue(value)
 		switch line, repeated := seen[*value]; {
 		case !r.Good(value):
 		case repeated:
@@ -78,6 +79,12 @@ func (r *reader) checkAxis(axis *pawl.Axis) {
 		default:
 			seen[*value] = r.Line(value)
 		}
+	}
+}
+
+func (r *reader) checkMatrixValue(value *pawl.MatrixValue) {
+	if r.Good(value) && computed(string(*value)) {
+		r.Errorf(value, "a matrix has no expressions; write its values out, or use items")
 	}
 }
 
@@ -111,6 +118,7 @@ func (r *reader) checkInclude(f *pawl.Foreach, known map[string]string) {
 	for i := range f.Include {
 		for j := range f.Include[i] {
 			r.checkAxisName(&f.Include[i][j], f.Include[i][j].Axis, known)
+			r.checkMatrixValue(&f.Include[i][j].Value)
 		}
 	}
 }
