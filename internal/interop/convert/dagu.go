@@ -130,7 +130,7 @@ func (d *dagu) topKey(key string, f strictyaml.Field) {
 
 func (d *dagu) schedule(n *node) {
 	for _, cron := range texts(n) {
-		d.note(cron, "schedule", "pawl has no schedule of its own; have cron start pawl run at %q", cron.Text)
+		d.note(cron, "schedule", "a plan has no schedule; install one: pawl run --schedule %q --install", cron.Text)
 	}
 	for _, element := range append([]*node{n}, listOf(n)...) {
 		for _, f := range element.Fields {

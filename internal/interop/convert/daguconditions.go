@@ -121,9 +121,10 @@ func (d *dagu) handlers() {
 		}
 		script := d.handler(f.Value)
 		switch {
-		case script != "" && (event == "success" || event == "failure" || event == "exit") && d.addHandler(event, script):
+		case script != "" && (event == "success" || event == "failure" || event == "exit"):
+			d.addHandler(event, script)
 		default:
-			d.aside(f.Value, "handler_on."+f.Name, "add a step for it, or run the command after pawl run")
+			d.aside(f.Value, "handler_on."+f.Name, "add a step for it, or write a command under on_success or on_failure")
 		}
 	}
 	if d.pending != nil {

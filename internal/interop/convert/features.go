@@ -86,7 +86,19 @@ func (d *draft) inPlan(text string) (string, bool) {
 	return value, ok
 }
 
-// addHandler adds a script for the end of a run, and reports whether plans have such scripts.
-func (d *draft) addHandler(event, script string) bool {
-	return false
+// addHandler adds a script for the end of a run: for its success, its failure, or both on "exit".
+func (d *draft) addHandler(event, script string) {
+	add := func(h **pawl.Handler) {
+		if *h == nil {
+			*h = &pawl.Handler{Run: script}
+		} else {
+			(*h).Run = strings.TrimSuffix((*h).Run, "\n") + "\n" + script
+		}
+	}
+	if event != "failure" {
+		add(&d.plan.OnSuccess)
+	}
+	if event != "success" {
+		add(&d.plan.OnFailure)
+	}
 }

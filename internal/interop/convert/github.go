@@ -175,7 +175,7 @@ func (g *github) triggers(n *node) {
 		case "schedule":
 			for _, element := range f.Value.List {
 				if cron := element.Get("cron"); cron.Scalar() {
-					g.note(cron, "schedule", "pawl has no schedule of its own; have cron start pawl run at %q", cron.Text)
+					g.note(cron, "schedule", "a plan has no schedule; install one: pawl run --schedule %q --install", cron.Text)
 				}
 			}
 		default:
