@@ -41,7 +41,7 @@ const MaxListed = 100
 func Forecast(r *runs.Run, c *resume.PlanDiff, interrupted []resume.Judged, now time.Time, onRun func(command string) string) ([]Decision, error) {
 	f := &forecast{
 		change: c, plan: runs.NewOutline(c.Plan()), before: r.State, state: r.State.Clone(), now: now, onRun: onRun, interrupted: interrupted,
-		fixed: map[pawl.AttemptRef]decision{}, finishing: map[pawl.StepID]string{}, decided: map[pawl.StepID]*Decision{}, behind: map[pawl.StepID]bool{},
+		fixed: map[pawl.AttemptRef]decision{}, finishing: map[pawl.StepID]string{}, decided: map[pawl.StepID]*Decision{}, behind: map[pawl.StepID]bool{}, ends: map[pawl.StepID]bool{}, failures: map[pawl.StepID]bool{},
 		values: func(id pawl.StepID) ([]string, error) { return runs.ListedValues(r.Log, r.State.Steps[id].Items) },
 	}
 	f.adopt(interrupted)
@@ -75,6 +75,8 @@ type forecast struct {
 	finishing map[pawl.StepID]string       // steps that finish without an attempt, and why
 	decided   map[pawl.StepID]*Decision
 	behind    map[pawl.StepID]bool // cache of settled
+	ends      map[pawl.StepID]bool // cache of over
+	failures  map[pawl.StepID]bool // cache of behindFailure
 	values    func(pawl.StepID) ([]string, error)
 }
 
@@ -203,6 +205,7 @@ func (f *forecast) of(step *pawl.Step) *Decision {
 			x.Do, x.Why = Wait, why
 		}
 	}
+	f.byCondition(x, step, st)
 	why, finishes := f.finishing[step.ID]
 	if finishes {
 		x.Do, x.Why = Run, why
@@ -306,8 +309,9 @@ func (f *forecast) items(x *Decision, step *pawl.Step, st *pawl.StepState) {
 
 // obstacle returns why a step that is not finished cannot start, "" if it can.
 func (f *forecast) obstacle(step *pawl.Step, st *pawl.StepState) string {
+	handles := f.rules.handlesFailure(step)
 	for _, need := range f.plan.Needs[step.ID] {
-		if f.of(f.plan.ByID[need]).Do == Fail {
+		if !handles && f.of(f.plan.ByID[need]).Do == Fail {
 			return fmt.Sprintf("needs step %s, which failed", need)
 		}
 	}
@@ -320,11 +324,11 @@ func (f *forecast) obstacle(step *pawl.Step, st *pawl.StepState) string {
 		return f.halted()
 	case f.rules.blocked[step.ID]:
 		return f.blockers(step.ID)
-	case failed != "" && startsNothing(st):
+	case failed != "" && startsNothing(st) && !handles:
 		return "step " + string(failed) + " failed"
 	}
 	for _, need := range f.plan.Needs[step.ID] {
-		if !f.settled(need) {
+		if handles && !f.over(need) || !handles && !f.settled(need) {
 			return fmt.Sprintf("needs step %s, which waits", need)
 		}
 	}
@@ -372,7 +376,7 @@ func (f *forecast) settles(x *Decision) bool {
 		return !f.rules.asking[question{purpose: pawl.ForImported, step: x.Step}]
 	case Run, Attach:
 		step := f.plan.ByID[x.Step]
-		return len(x.ByItem[Fail])+len(x.ByItem[Ask])+len(x.ByItem[Wait]) == 0 && len(step.Review) == 0
+		return len(x.ByItem[Ask])+len(x.ByItem[Wait]) == 0 && (len(x.ByItem[Fail]) == 0 && len(step.Review) == 0 || f.fails(x) && step.ContinueOnError)
 	}
 	return false
 }

@@ -45,6 +45,12 @@ func TestWeakened(t *testing.T) {
 		{"usd: 5", "usd: 50", "budget usd was raised or removed"},
 		{"budget: {usd: 5}\n", "", "budget usd was raised or removed"},
 
+		{"ask: Good?}", "ask: Good?}, if: false", "condition of step look was changed"},
+		{"{id: build,", "{id: build, if: 1 > 2,", "condition of step build was changed"},
+		{"{id: ship,", "{id: ship, if: always(),", "condition of step ship was changed"},
+		{"{id: ship,", "{id: ship, continue_on_error: true,", "step ship may fail now: continue_on_error"},
+
+		{"{id: ship,", "{id: ship, if: 1 > 2,", ""},
 		{"run: make,", "run: make all,", ""},
 		{"tests: make test", "tests: make test, lint: make lint", ""},
 		{"timeout: 10m", "timeout: 5m", ""},
