@@ -17,7 +17,7 @@ func (f *forecast) byCondition(x *Decision, step *pawl.Step, st *pawl.StepState)
 	case skipped && f.obstacle(step, st) != "", st.Finished() && !skipped:
 		return
 	case c == nil:
-		x.Do, x.Why = Run, conditionRemoved
+		f.reopened(x, step, st, conditionRemoved)
 		return
 	case underWay(st):
 		return
@@ -31,9 +31,18 @@ func (f *forecast) byCondition(x *Decision, step *pawl.Step, st *pawl.StepState)
 	case err != nil:
 		x.Do, x.Why = Fail, conditionError(c, err)
 	case holds && skipped:
-		x.Do, x.Why = Run, conditionHolds(c)
+		f.reopened(x, step, st, conditionHolds(c))
 	case !holds && !skipped:
 		x.Do, x.Why = Skip, "will be skipped: if "+c.text
+	}
+}
+
+// reopened says what happens to a step that was skipped, once it is pending again.
+func (f *forecast) reopened(x *Decision, step *pawl.Step, st *pawl.StepState, why string) {
+	again := *st
+	again.Status = pawl.Pending
+	if x.set(f.rules.ofStep(step, &again)); x.Do == Run {
+		x.Why = why
 	}
 }
 
