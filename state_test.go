@@ -604,17 +604,17 @@ func TestSkippedWhileItRan(t *testing.T) {
 func TestConditionsAndTolerance(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
-		events   payloads
+		events   []pawl.Payload
 		finished bool
 		fails    bool
 	}{
-		"skipped by its condition": {payloads{pawl.StepSkipped{Step: "a", Condition: "c"}}, true, false},
-		"tolerated":                {payloads{pawl.StepFailed{Step: "a", Continued: true}}, true, false},
-		"failed":                   {payloads{pawl.StepFailed{Step: "a"}}, false, true},
-		"no longer tolerated":      {payloads{pawl.StepFailed{Step: "a", Continued: true}, pawl.StepFailed{Step: "a"}}, false, true},
-		"reopened":                 {payloads{pawl.StepFailed{Step: "a", Continued: true}, pawl.StepReopened{Step: "a"}}, false, false},
-		"reopened, then failed":    {payloads{pawl.StepFailed{Step: "a", Continued: true}, pawl.StepReopened{Step: "a"}, pawl.StepFailed{Step: "a"}}, false, true},
-		"done after all":           {payloads{pawl.StepFailed{Step: "a", Continued: true}, pawl.StepDone{Step: "a"}}, true, false},
+		"skipped by its condition": {[]pawl.Payload{pawl.StepSkipped{Step: "a", Condition: "c"}}, true, false},
+		"tolerated":                {[]pawl.Payload{pawl.StepFailed{Step: "a", Continued: true}}, true, false},
+		"failed":                   {[]pawl.Payload{pawl.StepFailed{Step: "a"}}, false, true},
+		"no longer tolerated":      {[]pawl.Payload{pawl.StepFailed{Step: "a", Continued: true}, pawl.StepFailed{Step: "a"}}, false, true},
+		"reopened":                 {[]pawl.Payload{pawl.StepFailed{Step: "a", Continued: true}, pawl.StepReopened{Step: "a"}}, false, false},
+		"reopened, then failed":    {[]pawl.Payload{pawl.StepFailed{Step: "a", Continued: true}, pawl.StepReopened{Step: "a"}, pawl.StepFailed{Step: "a"}}, false, true},
+		"done after all":           {[]pawl.Payload{pawl.StepFailed{Step: "a", Continued: true}, pawl.StepDone{Step: "a"}}, true, false},
 	} {
 		st := fold(t, tt.events...).Steps["a"]
 		if st.Finished() != tt.finished || st.FailsRun() != tt.fails || st.Status == pawl.Done && (st.Continued || st.Condition != "") {
