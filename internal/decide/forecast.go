@@ -19,7 +19,9 @@ type Decision struct {
 	Runs   bool          `json:"runs"` // an attempt of it starts, or is under way
 	Why    string        `json:"why"`
 	Items  []string      `json:"items,omitempty"`  // of a foreach step that was begun: values of the items that run, at most MaxListed
-	Unless []pawl.StepID `json:"unless,omitempty"` // needs: if their outputs change meanwhile, finished work runs again, and gates ask again
+	Unless []pawl.StepID `json:"unless,omitempty"` // needs: if their outputs change meanwhile, finished work runs again, and gates ask again; or their end decides a condition
+
+	open bool // a condition that is not known yet decides about it
 
 	ByItem map[Do][]int `json:"-"` // of a foreach step that is not finished: indexes of its items
 	Each   []Item       `json:"-"` // its items that are not finished
@@ -211,6 +213,7 @@ func (f *forecast) of(step *pawl.Step) *Decision {
 		x.Do, x.Why = Run, why
 	}
 	f.addUnless(x, finishes || st != nil && (st.Status == pawl.Done || x.Do == Attach || x.ByItem != nil))
+	f.addOpen(x, st)
 	x.Runs = x.Do == Run || x.Do == Attach
 	return x
 }

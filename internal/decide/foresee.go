@@ -23,7 +23,7 @@ func (f *forecast) byCondition(x *Decision, step *pawl.Step, st *pawl.StepState)
 		return
 	}
 	if later := f.unknown(c); len(later) > 0 {
-		x.Unless = append(x.Unless, later...)
+		x.open, x.Unless = true, append(x.Unless, later...)
 		x.Why += "; its condition " + c.text + " decides"
 		return
 	}
@@ -34,6 +34,25 @@ func (f *forecast) byCondition(x *Decision, step *pawl.Step, st *pawl.StepState)
 		f.reopened(x, step, st, conditionHolds(c))
 	case !holds && !skipped:
 		x.Do, x.Why = Skip, "will be skipped: if "+c.text
+	}
+}
+
+// addOpen adds the needs about which a condition decides that is not known yet, and what they depend on.
+func (f *forecast) addOpen(x *Decision, st *pawl.StepState) {
+	if f.state.Ended() || st != nil && st.Status == pawl.Skipped && st.Condition == "" {
+		return
+	}
+	for _, need := range f.plan.Needs[x.Step] {
+		n := f.of(f.plan.ByID[need])
+		if !n.open {
+			continue
+		}
+		x.open = true
+		for _, id := range append([]pawl.StepID{need}, n.Unless...) {
+			if !slices.Contains(x.Unless, id) {
+				x.Unless = append(x.Unless, id)
+			}
+		}
 	}
 }
 
