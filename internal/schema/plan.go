@@ -21,18 +21,7 @@ type longValue pawl.Variable
 
 // Plan returns the JSON Schema of plans for editors. It is less strict than planfile.Read.
 func Plan() ([]byte, error) {
-	types := map[reflect.Type]*jsonschema.Schema{
-		reflect.TypeFor[pawl.Duration](): {Type: "string", Pattern: `^([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+$`},
-		reflect.TypeFor[pawl.StepID]():   {Type: "string", Pattern: `^[A-Za-z0-9._-]{1,64}$`},
-		reflect.TypeFor[pawl.Mode]():     enum(pawl.Guided, pawl.Autopilot, pawl.HandsOn),
-		reflect.TypeFor[pawl.GateType](): enum(pawl.HumanVerify, pawl.DecisionFor, pawl.HumanAction),
-
-		reflect.TypeFor[pawl.AgentName]():  enum(pawl.AgentNames...),
-		reflect.TypeFor[pawl.ParamType]():  enum(pawl.ParamTypes...),
-		reflect.TypeFor[pawl.ParamValue](): {Types: []string{"string", "number", "boolean", "array"}, Items: &jsonschema.Schema{Types: []string{"string", "number", "boolean"}}},
-		reflect.TypeFor[pawl.Texts]():      {OneOf: []*jsonschema.Schema{{Type: "string", Pattern: `\$\{\{`}, {Type: "array", Items: &jsonschema.Schema{Type: "string"}}}},
-		reflect.TypeFor[pawl.Condition]():  {Types: []string{"string", "boolean", "number"}},
-	}
+	types := scalars()
 	value, err := jsonschema.For[longValue](&jsonschema.ForOptions{TypeSchemas: types})
 	if err != nil {
 		return nil, fmt.Errorf("schema of variables: %w", err)
@@ -41,6 +30,13 @@ func Plan() ([]byte, error) {
 	combination := &jsonschema.Schema{Type: "object", AdditionalProperties: scalar(), MinProperties: new(1)}
 	types[reflect.TypeFor[pawl.Combination]()] = combination
 	types[reflect.TypeFor[pawl.Matrix]()] = &jsonschema.Schema{Type: "object", MinProperties: new(1), AdditionalProperties: &jsonschema.Schema{Type: "array", Items: scalar()}}
+	types[reflect.TypeFor[pawl.NoticeKind]()] = enum(pawl.NoticeKinds...)
+	handler, err := jsonschema.For[pawl.Handler](&jsonschema.ForOptions{TypeSchemas: types})
+	if err != nil {
+		return nil, fmt.Errorf("schema of handlers: %w", err)
+	}
+	removeNull(handler)
+	types[reflect.TypeFor[pawl.Handler]()] = &jsonschema.Schema{OneOf: []*jsonschema.Schema{{Type: "string"}, handler}}
 	step, err := jsonschema.For[pawl.Step](&jsonschema.ForOptions{TypeSchemas: types})
 	if err != nil {
 		return nil, fmt.Errorf("schema of steps: %w", err)
@@ -66,6 +62,7 @@ func Plan() ([]byte, error) {
 	foreach.OneOf[3] = &jsonschema.Schema{AnyOf: exactlyOne("matrix", "include")}
 	foreach.DependentRequired = map[string][]string{"exclude": {"matrix"}}
 	plan.OneOf = exactlyOne("phases", "steps")
+	plan.Properties["notify"].Items.OneOf = exactlyOne("command", "webhook")
 	plan.Schema, plan.Title = "https://json-schema.org/draft/2020-12/schema", "A plan for pawl"
 	plan.Defs = map[string]*jsonschema.Schema{"step": step, "phase": phase, "include": include}
 	for _, s := range plan.Defs {
@@ -85,6 +82,22 @@ type includeEntry struct {
 // scalar is a value that becomes a text.
 func scalar() *jsonschema.Schema {
 	return &jsonschema.Schema{Types: []string{"string", "number", "boolean"}}
+}
+
+// scalars returns the schemas of types that a plan writes as a single value or a list.
+func scalars() map[reflect.Type]*jsonschema.Schema {
+	return map[reflect.Type]*jsonschema.Schema{
+		reflect.TypeFor[pawl.Duration](): {Type: "string", Pattern: `^([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+$`},
+		reflect.TypeFor[pawl.StepID]():   {Type: "string", Pattern: `^[A-Za-z0-9._-]{1,64}$`},
+		reflect.TypeFor[pawl.Mode]():     enum(pawl.Guided, pawl.Autopilot, pawl.HandsOn),
+		reflect.TypeFor[pawl.GateType](): enum(pawl.HumanVerify, pawl.DecisionFor, pawl.HumanAction),
+
+		reflect.TypeFor[pawl.AgentName]():  enum(pawl.AgentNames...),
+		reflect.TypeFor[pawl.ParamType]():  enum(pawl.ParamTypes...),
+		reflect.TypeFor[pawl.ParamValue](): {Types: []string{"string", "number", "boolean", "array"}, Items: &jsonschema.Schema{Types: []string{"string", "number", "boolean"}}},
+		reflect.TypeFor[pawl.Texts]():      {OneOf: []*jsonschema.Schema{{Type: "string", Pattern: `\$\{\{`}, {Type: "array", Items: &jsonschema.Schema{Type: "string"}}}},
+		reflect.TypeFor[pawl.Condition]():  {Types: []string{"string", "boolean", "number"}},
+	}
 }
 
 // exactlyOne requires exactly one of the keys.
