@@ -27,16 +27,13 @@ func Plan() ([]byte, error) {
 		return nil, fmt.Errorf("schema of variables: %w", err)
 	}
 	types[reflect.TypeFor[pawl.Variable]()] = &jsonschema.Schema{OneOf: []*jsonschema.Schema{{Type: "string"}, value}}
+	types[reflect.TypeFor[pawl.NoticeKind]()] = enum(pawl.NoticeKinds...)
+	if types[reflect.TypeFor[pawl.Handler]()], err = handlerSchema(types); err != nil {
+		return nil, err
+	}
 	combination := &jsonschema.Schema{Type: "object", AdditionalProperties: scalar(), MinProperties: new(1)}
 	types[reflect.TypeFor[pawl.Combination]()] = combination
 	types[reflect.TypeFor[pawl.Matrix]()] = &jsonschema.Schema{Type: "object", MinProperties: new(1), AdditionalProperties: &jsonschema.Schema{Type: "array", Items: scalar()}}
-	types[reflect.TypeFor[pawl.NoticeKind]()] = enum(pawl.NoticeKinds...)
-	handler, err := jsonschema.For[pawl.Handler](&jsonschema.ForOptions{TypeSchemas: types})
-	if err != nil {
-		return nil, fmt.Errorf("schema of handlers: %w", err)
-	}
-	removeNull(handler)
-	types[reflect.TypeFor[pawl.Handler]()] = &jsonschema.Schema{OneOf: []*jsonschema.Schema{{Type: "string"}, handler}}
 	step, err := jsonschema.For[pawl.Step](&jsonschema.ForOptions{TypeSchemas: types})
 	if err != nil {
 		return nil, fmt.Errorf("schema of steps: %w", err)
@@ -98,6 +95,16 @@ func scalars() map[reflect.Type]*jsonschema.Schema {
 		reflect.TypeFor[pawl.Texts]():      {OneOf: []*jsonschema.Schema{{Type: "string", Pattern: `\$\{\{`}, {Type: "array", Items: &jsonschema.Schema{Type: "string"}}}},
 		reflect.TypeFor[pawl.Condition]():  {Types: []string{"string", "boolean", "number"}},
 	}
+}
+
+// handlerSchema returns the schema of handlers: a script, or a mapping.
+func handlerSchema(types map[reflect.Type]*jsonschema.Schema) (*jsonschema.Schema, error) {
+	long, err := jsonschema.For[pawl.Handler](&jsonschema.ForOptions{TypeSchemas: types})
+	if err != nil {
+		return nil, fmt.Errorf("schema of handlers: %w", err)
+	}
+	removeNull(long)
+	return &jsonschema.Schema{OneOf: []*jsonschema.Schema{{Type: "string"}, long}}, nil
 }
 
 // exactlyOne requires exactly one of the keys.
