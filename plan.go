@@ -1,6 +1,9 @@
 package pawl
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Plan is the work to do. Package planfile reads plans from YAML and sets the defaults of omitted fields.
 type Plan struct {
@@ -146,6 +149,17 @@ func (c *Condition) UnmarshalText(text []byte) error {
 // Notation describes conditions in messages.
 func (*Condition) Notation() (noun, example string) {
 	return "an expression", "use a form such as params.env == 'prod'"
+}
+
+// Text returns the expression in one line and without ${{ and }}, to compare and to show it.
+func (c Condition) Text() string {
+	text := strings.TrimSpace(string(c))
+	if body, ok := strings.CutPrefix(text, "${{"); ok {
+		if body, ok = strings.CutSuffix(body, "}}"); ok && !strings.Contains(body, "${{") {
+			text = body
+		}
+	}
+	return strings.Join(strings.Fields(text), " ")
 }
 
 // Texts is a list of texts that a plan may also write as a single text.

@@ -600,6 +600,33 @@ func TestSkippedWhileItRan(t *testing.T) {
 	}
 }
 
+// TestConditionsAndTolerance: what a condition or continue_on_error decided holds until the step is reopened or ends otherwise.
+func TestConditionsAndTolerance(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		events   []pawl.Payload
+		finished bool
+		fails    bool
+	}{
+		"skipped by its condition": {[]pawl.Payload{pawl.StepSkipped{Step: "a", Condition: "c"}}, true, false},
+		"tolerated":                {[]pawl.Payload{pawl.StepFailed{Step: "a", Continued: true}}, true, false},
+		"failed":                   {[]pawl.Payload{pawl.StepFailed{Step: "a"}}, false, true},
+		"no longer tolerated":      {[]pawl.Payload{pawl.StepFailed{Step: "a", Continued: true}, pawl.StepFailed{Step: "a"}}, false, true},
+		"reopened":                 {[]pawl.Payload{pawl.StepFailed{Step: "a", Continued: true}, pawl.StepReopened{Step: "a"}}, false, false},
+		"reopened, then failed":    {[]pawl.Payload{pawl.StepFailed{Step: "a", Continued: true}, pawl.StepReopened{Step: "a"}, pawl.StepFailed{Step: "a"}}, false, true},
+		"done after all":           {[]pawl.Payload{pawl.StepFailed{Step: "a", Continued: true}, pawl.StepDone{Step: "a"}}, true, false},
+	} {
+		st := fold(t, tt.events...).Steps["a"]
+		if st.Finished() != tt.finished || st.FailsRun() != tt.fails || st.Status == pawl.Done && (st.Continued || st.Condition != "") {
+			t.Errorf("%s: %+v", name, st)
+		}
+	}
+	s := fold(t, pawl.StepSkipped{Step: "a", Condition: "c"}, pawl.StepReopened{Step: "a"}, pawl.StepSkipped{Step: "a", Why: "mine"})
+	if st := s.Steps["a"]; st.Condition != "" || st.SkippedText() != `skipped: "mine"` {
+		t.Errorf("skipped by a person: %+v", st)
+	}
+}
+
 // TestSumsStayEncodable: a step may say any number; the state must still be one that JSON can hold.
 func TestSumsStayEncodable(t *testing.T) {
 	t.Parallel()

@@ -297,7 +297,7 @@ func checkResumable(r *runs.Run, change *resume.PlanDiff) error {
 		return nothingToDo{&pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("nothing to do: run %s is already complete", s.Run), Hint: "pawl status"}}
 	}
 	for _, step := range r.Plan.Steps() {
-		if st := s.Steps[step.ID]; st != nil && st.Status == pawl.FailedForGood {
+		if st := s.Steps[step.ID]; st.FailsRun() {
 			return &pawl.Error{
 				Kind: pawl.KindRunFailed, Hint: "pawl retry " + string(step.ID),
 				Err: fmt.Errorf("run %s failed at step %s: %s", s.Run, step.ID, st.Why),

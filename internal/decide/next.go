@@ -246,7 +246,7 @@ func (d *decider) failedStep() pawl.StepID {
 	if d.failing == nil {
 		d.failing = new(pawl.StepID)
 		for _, step := range d.plan.InOrder {
-			if failedForGood(d.state.Steps[step.ID]) {
+			if d.state.Steps[step.ID].FailsRun() {
 				*d.failing = step.ID
 				break
 			}

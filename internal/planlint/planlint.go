@@ -9,8 +9,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"pawl"
+	"pawl/internal/stepenv"
 	"pawl/internal/strictyaml"
 )
 
@@ -23,8 +25,15 @@ func Warnings(name string, plan *pawl.Plan, file *strictyaml.File) error {
 		l.pipe(&step.Undo, "undo", step.Undo, shell)
 		l.script(&step.Run, "run", step.Run, shell)
 		l.script(&step.Undo, "undo", step.Undo, shell)
+		l.expression(&step.Run, "run", step.Run)
+		l.expression(&step.Undo, "undo", step.Undo)
 		for _, check := range slices.Sorted(maps.Keys(step.Accept)) {
-			l.script(strictyaml.Entry{Of: &step.Accept, Key: check}, "check "+check, step.Accept[check], shell)
+			at := strictyaml.Entry{Of: &step.Accept, Key: check}
+			l.script(at, "check "+check, step.Accept[check], shell)
+			l.expression(at, "check "+check, step.Accept[check])
+		}
+		if step.Agent != nil {
+			l.expression(&step.Agent.Prompt, "prompt", step.Agent.Prompt)
 		}
 	}
 	for _, h := range plan.Handlers() {
@@ -69,6 +78,21 @@ func (l *linter) script(at any, what, script string, shell pawl.Shell) {
 	if shell != pawl.PlainSh && readsStatus(commands) {
 		l.Errorf(at, "%s: $? is always 0 here, because the script stops at a failed command; write: if COMMAND; then … else … fi, or use shell: sh", what)
 	}
+}
+
+// expression warns about ${{ … }} in a script or prompt: only env, if and items have expressions, so that no value becomes part of a
+// script.
+func (l *linter) expression(at any, what, script string) {
+	from := strings.Index(script, "${{")
+	if from < 0 {
+		return
+	}
+	instead := "set a variable in env to it, and read the variable"
+	body, _, _ := strings.Cut(script[from+3:], "}}")
+	if name, ok := strings.CutPrefix(strings.TrimSpace(body), "params."); ok && stepenv.IsName(name) {
+		instead = "read $" + pawl.ParamVar(name)
+	}
+	l.ErrorWithin(at, utf8.RuneCountInString(script[:from]), "%s: pawl does not replace ${{ … }} here; %s", what, instead)
 }
 
 // harmless are commands whose failure in a pipe hides nothing.

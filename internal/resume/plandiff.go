@@ -19,10 +19,12 @@ import (
 
 // PlanDiff is the difference between a run and the current plan, inputs and outputs.
 type PlanDiff struct {
-	Edited      bool          `json:"edited"`            // the plan differs from the one that the run uses
-	Rerun       []Rerun       `json:"again,omitempty"`   // finished work that would rerun, and why
-	Recheck     []pawl.StepID `json:"recheck,omitempty"` // finished steps whose acceptance checks changed
-	Reset       []pawl.StepID `json:"anew,omitempty"`    // failed or barely started steps whose definition changed
+	Edited      bool          `json:"edited"`               // the plan differs from the one that the run uses
+	Rerun       []Rerun       `json:"again,omitempty"`      // finished work that would rerun, and why
+	Recheck     []pawl.StepID `json:"recheck,omitempty"`    // finished steps whose acceptance checks changed
+	Conditions  []pawl.StepID `json:"conditions,omitempty"` // steps that their condition skipped, which may be true now
+	Tolerance   []pawl.StepID `json:"tolerance,omitempty"`  // failed steps whose continue_on_error changed
+	Reset       []pawl.StepID `json:"anew,omitempty"`       // failed or barely started steps whose definition changed
 	Added       []pawl.StepID `json:"added,omitempty"`
 	Removed     []pawl.StepID `json:"removed,omitempty"`
 	PlanHash    string        `json:"plan_hash,omitempty"` // SHA-256 of the edited plan file
@@ -122,6 +124,9 @@ func (c *PlanDiff) compare(p *project.Project, r *runs.Run) error {
 			c.Added = append(c.Added, step.ID)
 		}
 		if st == nil || st.Status == pawl.Skipped {
+			if st != nil && c.reconsiders(r, step, st) {
+				c.Conditions = append(c.Conditions, step.ID)
+			}
 			continue
 		}
 		if err := c.step(look, step, st); err != nil {
@@ -136,11 +141,21 @@ func (c *PlanDiff) compare(p *project.Project, r *runs.Run) error {
 	return nil
 }
 
+// reconsiders reports whether the condition that skipped a step may be true now: it or what it is computed from changed. What the
+// step needs is compared when it ends anew.
+func (c *PlanDiff) reconsiders(r *runs.Run, step *pawl.Step, st *pawl.StepState) bool {
+	return st.Condition != "" &&
+		(st.Condition != step.If.Text() || !maps.Equal(r.Plan.Values, c.plan.Values) || r.Plan.Mode != c.plan.Mode || r.Plan.Name != c.plan.Name)
+}
+
 func (c *PlanDiff) step(look *comparer, step *pawl.Step, st *pawl.StepState) error {
 	switch {
 	case st.Status == pawl.FailedForGood:
 		old := look.run.Plan.Step(step.ID)
-		if old == nil || pawl.DefinitionOf(look.run.Plan, old, "") != pawl.DefinitionOf(c.plan, step, "") || pawl.AcceptOf(old) != pawl.AcceptOf(step) {
+		if old != nil && old.ContinueOnError != step.ContinueOnError {
+			c.Tolerance = append(c.Tolerance, step.ID)
+		}
+		if old == nil || old.If.Text() != step.If.Text() || pawl.DefinitionOf(look.run.Plan, old, "") != pawl.DefinitionOf(c.plan, step, "") || pawl.AcceptOf(old) != pawl.AcceptOf(step) {
 			c.Reset = append(c.Reset, step.ID)
 		} else if st.Items != nil && step.Foreach != nil {
 			return c.relisted(look, step, st)
@@ -405,7 +420,7 @@ func (c *PlanDiff) Plan() *pawl.Plan { return c.plan }
 
 // Reopens reports whether an ended run would continue.
 func (c *PlanDiff) Reopens() bool {
-	return len(c.Rerun)+len(c.Recheck)+len(c.Reset)+len(c.Added)+len(c.NewItems)+len(c.Dropped)+len(c.Returned) > 0
+	return len(c.Conditions)+len(c.Tolerance)+len(c.Rerun)+len(c.Recheck)+len(c.Reset)+len(c.Added)+len(c.NewItems)+len(c.Dropped)+len(c.Returned) > 0
 }
 
 // SameDefinition reports whether a live attempt has the step's current definition. listed returns the values of a

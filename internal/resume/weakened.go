@@ -6,6 +6,7 @@ import (
 	"math"
 	"reflect"
 	"slices"
+	"strings"
 
 	"pawl"
 )
@@ -101,7 +102,21 @@ func (w *weakened) step(before, now *pawl.Step) {
 			w.add("review of step %s by %s was lowered or removed", before.ID, reviewer)
 		}
 	}
+	w.condition(before, now)
 	w.limits(before, now)
+}
+
+// condition compares when a step runs, and what its failure means. A condition can lead past a gate or a check; one that handles
+// failures lets a step run whose needs have failed.
+func (w *weakened) condition(before, now *pawl.Step) {
+	was, is := before.If.Text(), now.If.Text()
+	guards := before.Gate != nil || len(before.Accept)+len(before.Review) > 0
+	if handles := strings.Contains(is, "()"); was != is && (was != "" || guards || handles) {
+		w.add("condition of step %s was changed", before.ID)
+	}
+	if now.ContinueOnError && !before.ContinueOnError {
+		w.add("step %s may fail now: continue_on_error", before.ID)
+	}
 }
 
 // limits compares what bounds the attempts of a step and the effects of repeating it.

@@ -48,6 +48,12 @@ func TestWeakened(t *testing.T) {
 		{"usd: 5", "usd: 50", "budget usd was raised or removed"},
 		{"budget: {usd: 5}\n", "", "budget usd was raised or removed"},
 
+		{"ask: Good?}", "ask: Good?}, if: false", "condition of step look was changed"},
+		{"{id: build,", "{id: build, if: 1 > 2,", "condition of step build was changed"},
+		{"{id: ship,", "{id: ship, if: always(),", "condition of step ship was changed"},
+		{"{id: ship,", "{id: ship, continue_on_error: true,", "step ship may fail now: continue_on_error"},
+
+		{"{id: ship,", "{id: ship, if: 1 > 2,", ""},
 		{"on_failure: ./clean", "on_failure: 'true'", "on_failure was changed or removed"},
 		{"on_failure: ./clean", "on_failure: {run: ./clean, shell: sh}", "on_failure was changed or removed"},
 		{"on_failure: ./clean\n", "", "on_failure was changed or removed"},

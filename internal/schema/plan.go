@@ -21,18 +21,7 @@ type longValue pawl.Variable
 
 // Plan returns the JSON Schema of plans for editors. It is less strict than planfile.Read.
 func Plan() ([]byte, error) {
-	types := map[reflect.Type]*jsonschema.Schema{
-		reflect.TypeFor[pawl.Duration](): {Type: "string", Pattern: `^([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+$`},
-		reflect.TypeFor[pawl.StepID]():   {Type: "string", Pattern: `^[A-Za-z0-9._-]{1,64}$`},
-		reflect.TypeFor[pawl.Mode]():     enum(pawl.Guided, pawl.Autopilot, pawl.HandsOn),
-		reflect.TypeFor[pawl.GateType](): enum(pawl.HumanVerify, pawl.DecisionFor, pawl.HumanAction),
-
-		reflect.TypeFor[pawl.AgentName]():  enum(pawl.AgentNames...),
-		reflect.TypeFor[pawl.ParamType]():  enum(pawl.ParamTypes...),
-		reflect.TypeFor[pawl.ParamValue](): {Types: []string{"string", "number", "boolean", "array"}, Items: &jsonschema.Schema{Types: []string{"string", "number", "boolean"}}},
-		reflect.TypeFor[pawl.Texts]():      {OneOf: []*jsonschema.Schema{{Type: "string", Pattern: `\$\{\{`}, {Type: "array", Items: &jsonschema.Schema{Type: "string"}}}},
-		reflect.TypeFor[pawl.Condition]():  {Types: []string{"string", "boolean", "number"}},
-	}
+	types := scalars()
 	value, err := jsonschema.For[longValue](&jsonschema.ForOptions{TypeSchemas: types})
 	if err != nil {
 		return nil, fmt.Errorf("schema of variables: %w", err)
@@ -90,6 +79,22 @@ type includeEntry struct {
 // scalar is a value that becomes a text.
 func scalar() *jsonschema.Schema {
 	return &jsonschema.Schema{Types: []string{"string", "number", "boolean"}}
+}
+
+// scalars returns the schemas of types that a plan writes as a single value or a list.
+func scalars() map[reflect.Type]*jsonschema.Schema {
+	return map[reflect.Type]*jsonschema.Schema{
+		reflect.TypeFor[pawl.Duration](): {Type: "string", Pattern: `^([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+$`},
+		reflect.TypeFor[pawl.StepID]():   {Type: "string", Pattern: `^[A-Za-z0-9._-]{1,64}$`},
+		reflect.TypeFor[pawl.Mode]():     enum(pawl.Guided, pawl.Autopilot, pawl.HandsOn),
+		reflect.TypeFor[pawl.GateType](): enum(pawl.HumanVerify, pawl.DecisionFor, pawl.HumanAction),
+
+		reflect.TypeFor[pawl.AgentName]():  enum(pawl.AgentNames...),
+		reflect.TypeFor[pawl.ParamType]():  enum(pawl.ParamTypes...),
+		reflect.TypeFor[pawl.ParamValue](): {Types: []string{"string", "number", "boolean", "array"}, Items: &jsonschema.Schema{Types: []string{"string", "number", "boolean"}}},
+		reflect.TypeFor[pawl.Texts]():      {OneOf: []*jsonschema.Schema{{Type: "string", Pattern: `\$\{\{`}, {Type: "array", Items: &jsonschema.Schema{Type: "string"}}}},
+		reflect.TypeFor[pawl.Condition]():  {Types: []string{"string", "boolean", "number"}},
+	}
 }
 
 // handlerSchema returns the schema of handlers: a script, or a mapping.

@@ -139,8 +139,12 @@ func (r Report) stepTable(w io.Writer) error {
 			note = strings.TrimPrefix(s.note+"; "+runs.Then(s.then, r.onRun), "; ")
 		case s.reviews != nil:
 			note = s.reviews(r.onRun)
+		case s.Condition != "":
+			note = "if " + s.Condition
 		case s.Status == pawl.Skipped:
 			note = s.Why
+		case s.Continued:
+			note = s.Why + " (continue_on_error)"
 		case s.From != nil && s.Status == pawl.Done:
 			note = s.Adopted
 		case s.Status == pawl.Running && s.Progress != nil:

@@ -91,7 +91,9 @@ type Step struct {
 	From      *pawl.Earlier   `json:"from,omitempty"`    // the attempt of an earlier run whose result was adopted
 	Unsaved   string          `json:"unsaved,omitempty"` // why the step has no snapshot
 	Seconds   float64         `json:"seconds"`
-	Offers    []string        `json:"offers,omitempty"` // commands that help with a failed step
+	Condition string          `json:"condition,omitempty"` // that was false, so that pawl skipped the step
+	Continued bool            `json:"continued,omitempty"` // it failed, and the run continues (continue_on_error)
+	Offers    []string        `json:"offers,omitempty"`    // commands that help with a failed step
 	StartedAt *time.Time      `json:"started_at"`
 	EndedAt   *time.Time      `json:"ended_at"`
 
@@ -228,6 +230,7 @@ func stepOf(phase *pawl.Phase, step *pawl.Step, s *pawl.State) Step {
 		return report
 	}
 	report.Status, report.Why, report.Attempts, report.Progress = st.Status, st.Why, st.Attempts, st.Progress
+	report.Condition, report.Continued = st.Condition, st.Tolerated()
 	report.Summary, report.Adopted, report.From, report.Unsaved, report.Seconds = st.Summary, st.Adopted, st.From, st.Unsaved, st.Seconds
 	if why := s.RerunText(step.ID); why != "" && !st.Finished() && st.Status != pawl.FailedForGood {
 		report.Why = why
@@ -326,6 +329,9 @@ func gateNote(p *project.Project, r *runs.Run, g *pawl.GateState) string {
 func failedStepCommands(step *pawl.Step, st *pawl.StepState, good *pawl.Checkpoint) []string {
 	id := string(step.ID)
 	commands := []string{"pawl retry " + id, "pawl skip " + id}
+	if st.Tolerated() {
+		commands = commands[:1]
+	}
 	switch item := firstFailed(st.Items); {
 	case st.Attempts == 0 || step.Gate != nil: // it has no output
 	case item != "":
