@@ -117,6 +117,8 @@ var payloadTypes = []payloadType{
 	decoderOf[Conversed](),
 	decoderOf[Heartbeat](),
 	decoderOf[WatchdogActed](),
+	decoderOf[ServiceReady](),
+	decoderOf[ServiceReleased](),
 
 	decoderOf[GateOpened](),
 	decoderOf[GateAnswered](),

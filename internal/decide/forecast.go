@@ -119,6 +119,10 @@ func (f *forecast) conclude(live resume.Judged) {
 		return
 	}
 	attach := func(why string) { f.fixed[live.Live.AttemptRef] = decision{do: Attach, why: why} }
+	if step.Service != nil && Unneeded(f.plan, f.state, live.Live) {
+		attach("its attempt ends or has ended: " + unneeded)
+		return
+	}
 	if live.Alive {
 		attach(live.Text())
 		return
@@ -257,13 +261,22 @@ func (f *forecast) addUnless(x *Decision, begun bool) {
 		return
 	}
 	for _, need := range f.plan.Needs[x.Step] {
-		if n := f.of(f.plan.ByID[need]); len(n.Unless) > 0 || begun && (n.Runs || n.Do == Recheck) {
+		if n := f.of(f.plan.ByID[need]); len(n.Unless) > 0 || begun && (n.Runs || n.Do == Recheck) && !f.servesSame(x.Step, need) {
 			x.Unless = append(x.Unless, need)
 		}
 	}
 	if begun && len(x.Unless) > 0 {
 		x.Why += "; runs if the outputs of " + joined(x.Unless) + " change"
 	}
+}
+
+// servesSame reports whether a service that is running has the key that a finished step was given.
+func (f *forecast) servesSame(user, need pawl.StepID) bool {
+	st, n := f.state.Steps[user], f.state.Steps[need]
+	if f.plan.ByID[need].Service == nil || n == nil || n.Retries.Live == nil {
+		return false
+	}
+	return st != nil && st.Key.Needs[need] == n.Retries.Live.Key.Hash()
 }
 
 func joined(ids []pawl.StepID) string {

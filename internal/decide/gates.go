@@ -91,8 +91,8 @@ func (d *decider) askAgain(g *pawl.GateState) {
 func (d *decider) giveUpGate(g *pawl.GateState, step *pawl.Step, why string) {
 	if step != nil && !d.state.Steps[step.ID].Finished() && len(d.state.Steps[step.ID].Live()) == 0 {
 		d.add(Action{Kind: GiveUp, Step: step, Index: -1, Why: why})
-	} else if step == nil && len(d.state.Live()) == 0 {
-		d.add(Action{Kind: FailRun, Why: why})
+	} else if step == nil {
+		d.endWith(Action{Kind: FailRun, Why: why})
 	}
 }
 

@@ -4,6 +4,7 @@
 package decide
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -31,6 +32,8 @@ const (
 	Spend      Kind = "spend"     // a budget is used up: ask for more
 	Sleep      Kind = "wait"      // wait until a time
 	StopLive   Kind = "stop-live" // terminate running attempts
+	Release    Kind = "release"   // end a service that no step needs any more
+	Settle     Kind = "settle"    // a service that has ended is done: no step needs it any more
 )
 
 // Action is one thing to do next.
@@ -58,12 +61,16 @@ func Next(plan *runs.Outline, s *pawl.State, now time.Time, slots int) []Action 
 		return d.stopLive()
 	}
 	d.gates()
+	if s.Status == pawl.StatusPaused && slotsUsed(plan, s) == 0 {
+		d.actions = append(d.actions, d.stopLive()...) // services
+	}
 	if s.Status != pawl.StatusPaused {
-		for _, decide := range []func(){d.budget, d.staleNeeds, d.steps, d.end} {
+		for _, decide := range []func(){d.budget, d.staleNeeds, d.services, d.steps, d.end} {
 			if len(d.actions) == 0 {
 				decide()
 			}
 		}
+		d.release()
 	}
 	if wake := earlier(d.retry, d.expiry); !wake.IsZero() {
 		d.add(Action{Kind: Sleep, Until: wake, NeedsPerson: d.retry.IsZero()})
@@ -88,7 +95,7 @@ type decider struct {
 }
 
 func newDecider(plan *runs.Outline, s *pawl.State, now time.Time, slots int) *decider {
-	d := &decider{plan: plan, state: s, now: now, free: slots - len(s.Live()), asking: map[question]bool{}, blocked: map[pawl.StepID]bool{}, behind: map[pawl.StepID]bool{}}
+	d := &decider{plan: plan, state: s, now: now, free: slots - slotsUsed(plan, s), asking: map[question]bool{}, blocked: map[pawl.StepID]bool{}, behind: map[pawl.StepID]bool{}}
 	for _, g := range s.OpenGates() {
 		d.asking[question{g.Purpose, g.Budget, g.Step}] = true
 	}
@@ -119,7 +126,7 @@ func (d *decider) stopLive() []Action {
 	if len(d.state.Live()) == 0 {
 		return nil
 	}
-	return []Action{{Kind: StopLive, Why: d.state.Why}}
+	return []Action{{Kind: StopLive, Why: cmp.Or(d.state.Why, string(d.state.Status))}}
 }
 
 // finished reports whether a step is finished and no imported gate asks about it.
@@ -136,7 +143,7 @@ func (d *decider) staleNeeds() {
 		}
 		for _, need := range d.plan.Needs[step.ID] {
 			n := d.state.Steps[need]
-			if n != nil && n.Status == pawl.Done && n.Done > st.Done && d.needsChanged(step, st) {
+			if n.GivenAt() > st.Done && d.needsChanged(step, st) {
 				d.add(Action{Kind: Reopen, Steps: []pawl.StepID{step.ID}, Why: "outputs of step " + string(need) + " changed"})
 				return
 			}
@@ -156,7 +163,7 @@ func (d *decider) steps() {
 	failed := d.failedStep() != ""
 	for _, step := range d.plan.InOrder {
 		st := d.state.Steps[step.ID]
-		if failed && startsNothing(st) || st.Finished() || !d.ready(step) {
+		if failed && startsNothing(st) && !d.serves(step) || st.Finished() || !d.ready(step) {
 			continue
 		}
 		d.begin(step, st, d.ofStep(step, st))
@@ -191,7 +198,7 @@ func (d *decider) allSettled(steps []pawl.StepID) bool {
 	for _, id := range steps {
 		is, known := d.behind[id]
 		if !known {
-			is = d.finished(id) && d.allSettled(d.plan.Needs[id])
+			is = (d.finished(id) || d.state.Steps[id].Serving() != nil) && d.allSettled(d.plan.Needs[id])
 			d.behind[id] = is
 		}
 		if !is {
@@ -242,7 +249,7 @@ func (d *decider) items(step *pawl.Step, st *pawl.StepState) {
 
 // try starts an attempt if one is due and a slot is free, or asks whether it may start. It reports whether it started one.
 func (d *decider) try(step *pawl.Step, index int, c decision) bool {
-	if d.free <= 0 {
+	if d.free <= 0 && step.Service == nil {
 		return false
 	}
 	switch {
@@ -251,7 +258,9 @@ func (d *decider) try(step *pawl.Step, index int, c decision) bool {
 	case c.act == Open:
 		d.open(step, c)
 	case c.act == Start:
-		d.free--
+		if step.Service == nil {
+			d.free--
+		}
 		d.add(Action{Kind: Start, Step: step, Index: index})
 		return true
 	}
@@ -260,15 +269,29 @@ func (d *decider) try(step *pawl.Step, index int, c decision) bool {
 
 // end ends a run that has nothing left to do.
 func (d *decider) end() {
-	if len(d.state.Live()) > 0 || !d.retry.IsZero() {
-		return
+	if d.retry.IsZero() {
+		d.endWith(d.last())
 	}
+}
+
+// endWith ends the run when no attempt is live. Services end first.
+func (d *decider) endWith(last Action) {
+	switch {
+	case last.Kind == "" || slotsUsed(d.plan, d.state) > 0:
+	case len(d.state.Live()) > 0:
+		d.add(Action{Kind: StopLive, Why: "the run ends"})
+	default:
+		d.add(last)
+	}
+}
+
+// last returns how the run ends now, or no action.
+func (d *decider) last() (end Action) {
 	left := 0
 	for _, step := range d.plan.InOrder {
 		st := d.state.Steps[step.ID]
 		if st != nil && st.Status == pawl.FailedForGood {
-			d.add(Action{Kind: FailRun, Why: fmt.Sprintf("step %s failed: %s", step.ID, st.Why)})
-			return
+			return Action{Kind: FailRun, Why: fmt.Sprintf("step %s failed: %s", step.ID, st.Why)}
 		}
 		if !d.finished(step.ID) {
 			left++
@@ -281,13 +304,13 @@ func (d *decider) end() {
 			if g.Purpose == pawl.ForRebuilt {
 				why = g.RejectionText()
 			}
-			d.add(Action{Kind: FailRun, Why: why})
-			return
+			return Action{Kind: FailRun, Why: why}
 		case g.Purpose == pawl.ForRebuilt && g.Open():
-			return
+			return end
 		}
 	}
 	if left == 0 {
-		d.add(Action{Kind: Complete})
+		end.Kind = Complete
 	}
+	return end
 }

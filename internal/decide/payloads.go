@@ -12,6 +12,9 @@ func (a Action) Payloads(s *pawl.State) []pawl.Payload {
 	case GiveUp:
 		failed := pawl.StepFailed{Step: a.Step.ID, Why: a.Why}
 		return append([]pawl.Payload{failed}, runs.WithdrawGates(s, a.Step.ID, "ended")...)
+	case Settle:
+		done := pawl.StepDone{Step: a.Step.ID, Key: s.Steps[a.Step.ID].Key, Summary: a.Why, Undo: a.Step.Undo}
+		return append([]pawl.Payload{done}, runs.WithdrawGates(s, a.Step.ID, "ended")...)
 	case AnswerGate:
 		return a.answer()
 	case Expire:

@@ -23,6 +23,9 @@ func Warnings(name string, plan *pawl.Plan, file *strictyaml.File) error {
 		l.pipe(&step.Undo, "undo", step.Undo, shell)
 		l.script(&step.Run, "run", step.Run, shell)
 		l.script(&step.Undo, "undo", step.Undo, shell)
+		if step.Service != nil {
+			l.script(&step.Service.Ready, "ready", step.Service.Ready, shell)
+		}
 		for _, check := range slices.Sorted(maps.Keys(step.Accept)) {
 			l.script(strictyaml.Entry{Of: &step.Accept, Key: check}, "check "+check, step.Accept[check], shell)
 		}

@@ -1,0 +1,91 @@
+package decide
+
+import (
+	"cmp"
+	"slices"
+
+	"pawl"
+	"pawl/internal/runs"
+)
+
+// NeedsService reports whether a step that may still run needs a service.
+func NeedsService(plan *runs.Outline, s *pawl.State, id pawl.StepID) bool {
+	d := &decider{plan: plan, state: s}
+	failed := d.failedStep() != ""
+	for _, user := range plan.Users[id] {
+		st := s.Steps[user]
+		switch {
+		case st.Finished():
+		case st != nil && st.Status == pawl.FailedForGood, failed && startsNothing(st):
+			if len(st.Live()) > 0 {
+				return true
+			}
+		default:
+			return true
+		}
+	}
+	return false
+}
+
+// Unneeded reports whether a live attempt is of a service that no step needs any more.
+func Unneeded(plan *runs.Outline, s *pawl.State, live *pawl.AttemptState) bool {
+	return live.Released != "" || !NeedsService(plan, s, live.Step)
+}
+
+// slotsUsed returns the number of live attempts that take a slot. Services take none.
+func slotsUsed(plan *runs.Outline, s *pawl.State) int {
+	used := 0
+	for _, live := range s.Live() {
+		if step := plan.ByID[live.Step]; step == nil || step.Service == nil {
+			used++
+		}
+	}
+	return used
+}
+
+// serves reports whether a step is a service that a step needs.
+func (d *decider) serves(step *pawl.Step) bool {
+	return step.Service != nil && NeedsService(d.plan, d.state, step.ID)
+}
+
+// services reopens services that a step needs again, and settles those that ended after the last step that needed them.
+func (d *decider) services() {
+	for _, step := range d.plan.Services() {
+		st := d.state.Steps[step.ID]
+		switch {
+		case st != nil && st.Status == pawl.Done && d.serves(step) && d.mayStart():
+			d.add(Action{Kind: Reopen, Steps: []pawl.StepID{step.ID}, Why: neededAgain})
+		case settles(st) && d.unused(step):
+			d.add(Action{Kind: Settle, Step: step, Index: -1, Why: unneeded})
+		}
+	}
+}
+
+// settles reports whether a service is done if no step needs it: it never ran, or its last attempt ended. One that was reopened
+// runs, because its definition or inputs changed.
+func settles(st *pawl.StepState) bool {
+	return st == nil || st.Status == pawl.Pending && st.Retries.Live == nil && (st.Attempts == 0 || st.Retries.Last != nil)
+}
+
+// unused reports whether all steps that need a service are finished.
+func (d *decider) unused(step *pawl.Step) bool {
+	return !slices.ContainsFunc(d.plan.Users[step.ID], func(id pawl.StepID) bool { return !d.state.Steps[id].Finished() })
+}
+
+// release ends the services that no step needs any more. It keeps nothing else from starting.
+func (d *decider) release() {
+	for _, step := range d.plan.Services() {
+		st := d.state.Steps[step.ID]
+		if st == nil || st.Retries.Live == nil {
+			continue
+		}
+		if why := st.Retries.Live.Released; why != "" || !d.serves(step) {
+			d.add(Action{Kind: Release, Step: step, Index: -1, Why: cmp.Or(why, unneeded)})
+		}
+	}
+}
+
+const (
+	unneeded    = "no step needs it any more"
+	neededAgain = "a step needs this service"
+)
