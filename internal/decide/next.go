@@ -192,13 +192,13 @@ func (d *decider) ready(step *pawl.Step) bool {
 	return !d.blocked[step.ID] && d.allSettled(d.plan.Needs[step.ID])
 }
 
-// allSettled reports whether steps and all their needs are finished. A skipped or imported step may be finished before
+// allSettled reports whether steps and all their needs are finished, or services that are ready. A skipped or imported step may be finished before
 // its needs are.
 func (d *decider) allSettled(steps []pawl.StepID) bool {
 	for _, id := range steps {
 		is, known := d.behind[id]
 		if !known {
-			is = (d.finished(id) || d.state.Steps[id].Serving() != nil) && d.allSettled(d.plan.Needs[id])
+			is = (d.finished(id) || d.serving(id)) && d.allSettled(d.plan.Needs[id])
 			d.behind[id] = is
 		}
 		if !is {

@@ -48,6 +48,11 @@ func (d *decider) serves(step *pawl.Step) bool {
 	return step.Service != nil && NeedsService(d.plan, d.state, step.ID)
 }
 
+// serving reports whether a service is ready and stays so: steps of a later phase wait until it has ended.
+func (d *decider) serving(id pawl.StepID) bool {
+	return d.state.Steps[id].Serving() != nil && NeedsService(d.plan, d.state, id)
+}
+
 // services reopens services that a step needs again, and settles those that ended after the last step that needed them.
 func (d *decider) services() {
 	for _, step := range d.plan.Services() {

@@ -65,6 +65,8 @@ func (e *Engine) emitDone(ctx context.Context, w runs.Work, ref pawl.AttemptRef,
 	summary, usage := "", e.usageOf(ref, ev)
 	if ev.Result != nil {
 		summary = ev.Result.Summary
+	} else if ev.Unneeded {
+		summary = "no step needs it any more"
 	}
 	var verdict *pawl.Verdict
 	if adopted != "" {
