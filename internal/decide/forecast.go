@@ -41,7 +41,7 @@ const MaxListed = 100
 func Forecast(r *runs.Run, c *resume.PlanDiff, interrupted []resume.Judged, now time.Time, onRun func(command string) string) ([]Decision, error) {
 	f := &forecast{
 		change: c, plan: runs.NewOutline(c.Plan()), before: r.State, state: r.State.Clone(), now: now, onRun: onRun, interrupted: interrupted,
-		fixed: map[pawl.AttemptRef]decision{}, finishing: map[pawl.StepID]string{}, decided: map[pawl.StepID]*Decision{}, behind: map[pawl.StepID]bool{},
+		fixed: map[pawl.AttemptRef]decision{}, finishing: map[pawl.StepID]string{}, unused: map[pawl.StepID]bool{}, decided: map[pawl.StepID]*Decision{}, behind: map[pawl.StepID]bool{},
 		values: func(id pawl.StepID) ([]string, error) { return runs.ListedValues(r.Log, r.State.Steps[id].Items) },
 	}
 	f.adopt(interrupted)
@@ -49,9 +49,13 @@ func Forecast(r *runs.Run, c *resume.PlanDiff, interrupted []resume.Judged, now 
 		f.conclude(live)
 	}
 	f.settle()
+	for _, step := range f.plan.InOrder {
+		f.of(step)
+	}
+	f.addUsersUnless()
 	decisions := make([]Decision, 0, len(f.plan.InOrder))
 	for _, step := range f.plan.InOrder {
-		x := f.of(step)
+		x := f.decided[step.ID]
 		if err := f.nameItems(x); err != nil {
 			return nil, err
 		}
@@ -73,6 +77,7 @@ type forecast struct {
 	rules     *decider
 	fixed     map[pawl.AttemptRef]decision // about attempts whose records decide
 	finishing map[pawl.StepID]string       // steps that finish without an attempt, and why
+	unused    map[pawl.StepID]bool         // services that are done because no step needs them any more
 	decided   map[pawl.StepID]*Decision
 	behind    map[pawl.StepID]bool // cache of settled
 	values    func(pawl.StepID) ([]string, error)
@@ -159,6 +164,9 @@ func (f *forecast) settle() {
 		before := f.state.Seq
 		for _, a := range Next(f.plan, f.state, f.now, unlimited) {
 			f.fold(a.Payloads(f.state)...)
+			if a.Kind == Settle {
+				f.unused[a.Step.ID] = true
+			}
 			if a.Kind != Finish {
 				continue
 			}
@@ -193,6 +201,9 @@ func (f *forecast) of(step *pawl.Step) *Decision {
 	}
 	if st != nil && st.Items != nil && !st.Finished() {
 		f.items(x, step, st)
+	}
+	if f.unused[step.ID] {
+		x.Why = unneeded
 	}
 	if st.Finished() && !f.state.Ended() && slices.Contains(f.change.Recheck, x.Step) {
 		x.Do, x.Why = Recheck, "acceptance checks changed"
@@ -267,6 +278,26 @@ func (f *forecast) addUnless(x *Decision, begun bool) {
 	}
 	if begun && len(x.Unless) > 0 {
 		x.Why += "; runs if the outputs of " + joined(x.Unless) + " change"
+	}
+}
+
+// addUsersUnless adds to the services that do not run what may make a step that needs them run again.
+func (f *forecast) addUsersUnless() {
+	for _, service := range f.plan.Services() {
+		x := f.decided[service.ID]
+		if x.Do != Skip {
+			continue
+		}
+		for _, user := range f.plan.Users[service.ID] {
+			for _, id := range f.decided[user].Unless {
+				if id != service.ID && !slices.Contains(x.Unless, id) {
+					x.Unless = append(x.Unless, id)
+				}
+			}
+		}
+		if len(x.Unless) > 0 {
+			x.Why += "; starts again if a step that needs it runs"
+		}
 	}
 }
 

@@ -2,7 +2,6 @@ package decide
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"pawl"
@@ -104,7 +103,7 @@ func (d *decider) gateStep(g *pawl.GateState, step *pawl.Step) {
 		d.add(Action{Kind: Finish, Step: step, Index: -1, Gate: g.Gate})
 		return
 	}
-	again := append(slices.Clone(d.plan.Needs[step.ID]), step.ID)
+	again := append(d.covered(d.plan.Needs[step.ID]), step.ID)
 	d.add(Action{Kind: Reopen, Steps: again, Why: g.Answer.Why})
 }
 

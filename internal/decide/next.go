@@ -143,7 +143,7 @@ func (d *decider) staleNeeds() {
 		}
 		for _, need := range d.plan.Needs[step.ID] {
 			n := d.state.Steps[need]
-			if n.GivenAt() > st.Done && d.needsChanged(step, st) {
+			if given, listed := st.Key.Needs[need]; n.GivenAt() > st.Done && !(listed && given == n.Gives()) && d.needsChanged(step, st) {
 				d.add(Action{Kind: Reopen, Steps: []pawl.StepID{step.ID}, Why: "outputs of step " + string(need) + " changed"})
 				return
 			}

@@ -13,7 +13,10 @@ func (a Action) Payloads(s *pawl.State) []pawl.Payload {
 		failed := pawl.StepFailed{Step: a.Step.ID, Why: a.Why}
 		return append([]pawl.Payload{failed}, runs.WithdrawGates(s, a.Step.ID, "ended")...)
 	case Settle:
-		done := pawl.StepDone{Step: a.Step.ID, Key: s.Steps[a.Step.ID].Key, Summary: a.Why, Undo: a.Step.Undo}
+		done := pawl.StepDone{Step: a.Step.ID, Summary: a.Why, Undo: a.Step.Undo}
+		if st := s.Steps[a.Step.ID]; st != nil {
+			done.Key = st.Key
+		}
 		return append([]pawl.Payload{done}, runs.WithdrawGates(s, a.Step.ID, "ended")...)
 	case AnswerGate:
 		return a.answer()

@@ -53,6 +53,23 @@ func (d *decider) serving(id pawl.StepID) bool {
 	return d.state.Steps[id].Serving() != nil && NeedsService(d.plan, d.state, id)
 }
 
+// covered returns the steps that a rejected gate reruns. A service stands for what it needs: it is not at fault, and starts again
+// by itself if that changes.
+func (d *decider) covered(needs []pawl.StepID) (steps []pawl.StepID) {
+	for _, id := range needs {
+		if d.plan.ByID[id].Service == nil {
+			steps = append(steps, id)
+			continue
+		}
+		for _, behind := range d.covered(d.plan.Needs[id]) {
+			if !slices.Contains(steps, behind) && !slices.Contains(needs, behind) {
+				steps = append(steps, behind)
+			}
+		}
+	}
+	return steps
+}
+
 // services reopens services that a step needs again, and settles those that ended after the last step that needed them.
 func (d *decider) services() {
 	for _, step := range d.plan.Services() {
@@ -77,18 +94,32 @@ func (d *decider) unused(step *pawl.Step) bool {
 	return !slices.ContainsFunc(d.plan.Users[step.ID], func(id pawl.StepID) bool { return !d.state.Steps[id].Finished() })
 }
 
-// release ends the services that no step needs any more. It keeps nothing else from starting.
+// release ends the services that no step needs any more, and those that are outdated. It keeps nothing else from starting.
 func (d *decider) release() {
 	for _, step := range d.plan.Services() {
 		st := d.state.Steps[step.ID]
 		if st == nil || st.Retries.Live == nil {
 			continue
 		}
-		if why := st.Retries.Live.Released; why != "" || !d.serves(step) {
+		why := cmp.Or(st.Retries.Live.Released, d.outdated(step, st.Retries.Live))
+		if why != "" || !d.serves(step) {
 			d.add(Action{Kind: Release, Step: step, Index: -1, Why: cmp.Or(why, unneeded)})
 		}
 	}
 }
+
+// outdated returns why a running service has to start again: a step that it needs was done again, with other outputs.
+func (d *decider) outdated(step *pawl.Step, live *pawl.AttemptState) string {
+	for _, need := range d.plan.Needs[step.ID] {
+		if d.state.Steps[need].GivenAt() > live.Seq && live.Key.NeedsDiffer(pawl.Key{Needs: runs.OutputDigests(d.plan.Needs[step.ID], d.state)}.Compact()) {
+			return "outputs of step " + string(need) + " changed"
+		}
+	}
+	return ""
+}
+
+// EndedBecause says why a service ended that no step needs any more.
+func EndedBecause(live *pawl.AttemptState) string { return cmp.Or(live.Released, unneeded) }
 
 const (
 	unneeded    = "no step needs it any more"

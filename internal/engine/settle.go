@@ -66,7 +66,7 @@ func (e *Engine) emitDone(ctx context.Context, w runs.Work, ref pawl.AttemptRef,
 	if ev.Result != nil {
 		summary = ev.Result.Summary
 	} else if ev.Unneeded {
-		summary = "no step needs it any more"
+		summary = decide.EndedBecause(e.liveAttempt(ref))
 	}
 	var verdict *pawl.Verdict
 	if adopted != "" {
