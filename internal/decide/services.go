@@ -10,21 +10,22 @@ import (
 
 // NeedsService reports whether a step that may still run needs a service.
 func NeedsService(plan *runs.Outline, s *pawl.State, id pawl.StepID) bool {
-	d := &decider{plan: plan, state: s}
+	return (&decider{plan: plan, state: s}).needed(id)
+}
+
+// needed is NeedsService.
+func (d *decider) needed(service pawl.StepID) bool {
 	failed := d.failedStep() != ""
-	for _, user := range plan.Users[id] {
-		st := s.Steps[user]
+	return slices.ContainsFunc(d.plan.Users[service], func(id pawl.StepID) bool {
+		step, st := d.plan.ByID[id], d.state.Steps[id]
 		switch {
 		case st.Finished():
-		case st != nil && st.Status == pawl.FailedForGood, failed && startsNothing(st):
-			if len(st.Live()) > 0 {
-				return true
-			}
-		default:
-			return true
+			return false
+		case failedForGood(st), failed && startsNothing(st) && !d.handlesFailure(step):
+			return len(st.Live()) > 0
 		}
-	}
-	return false
+		return true
+	})
 }
 
 // Unneeded reports whether a live attempt is of a service that no step needs any more.
@@ -45,12 +46,12 @@ func slotsUsed(plan *runs.Outline, s *pawl.State) int {
 
 // serves reports whether a step is a service that a step needs.
 func (d *decider) serves(step *pawl.Step) bool {
-	return step.Service != nil && NeedsService(d.plan, d.state, step.ID)
+	return step.Service != nil && d.needed(step.ID)
 }
 
 // serving reports whether a service is ready and stays so: steps of a later phase wait until it has ended.
 func (d *decider) serving(id pawl.StepID) bool {
-	return d.state.Steps[id].Serving() != nil && NeedsService(d.plan, d.state, id)
+	return d.state.Steps[id].Serving() != nil && d.needed(id)
 }
 
 // covered returns the steps that a rejected gate reruns. A service stands for what it needs: it is not at fault, and starts again

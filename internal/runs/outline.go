@@ -13,6 +13,8 @@ type Outline struct {
 	ByID    map[pawl.StepID]*pawl.Step
 	Needs   map[pawl.StepID][]pawl.StepID // explicit and implied needs; see pawl.Plan.Order
 	Users   map[pawl.StepID][]pawl.StepID // of each service; see pawl.Plan.Users
+
+	Conditions map[pawl.StepID]any // compiled conditions of steps; package decide fills it
 }
 
 // Services returns the services of the plan in file order.
@@ -25,7 +27,7 @@ func (o *Outline) Services() []*pawl.Step {
 
 // NewOutline computes the indexes of a plan.
 func NewOutline(plan *pawl.Plan) *Outline {
-	o := &Outline{Plan: plan, InOrder: plan.Steps(), Needs: plan.Order(), Users: plan.Users()}
+	o := &Outline{Plan: plan, InOrder: plan.Steps(), Needs: plan.Order(), Users: plan.Users(), Conditions: map[pawl.StepID]any{}}
 	o.ByID = make(map[pawl.StepID]*pawl.Step, len(o.InOrder))
 	for _, s := range o.InOrder {
 		o.ByID[s.ID] = s
