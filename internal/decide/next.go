@@ -144,7 +144,7 @@ func (d *decider) finished(id pawl.StepID) bool {
 func (d *decider) staleNeeds() {
 	for _, step := range d.plan.InOrder {
 		st := d.state.Steps[step.ID]
-		if st == nil || st.Status != pawl.Done {
+		if st == nil || st.Status != pawl.Done || neverRan(step, st) {
 			continue
 		}
 		for _, need := range d.plan.Needs[step.ID] {

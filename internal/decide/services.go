@@ -84,6 +84,11 @@ func (d *decider) services() {
 	}
 }
 
+// neverRan reports whether a service is done although it never was ready: no step needed it. It has no key.
+func neverRan(step *pawl.Step, st *pawl.StepState) bool {
+	return step.Service != nil && st.Key.Definition == ""
+}
+
 // settles reports whether a service is done if no step needs it: it never ran, or its last attempt ended. One that was reopened
 // runs, because its definition or inputs changed.
 func settles(st *pawl.StepState) bool {

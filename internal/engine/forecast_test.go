@@ -145,6 +145,9 @@ func (m *model) drawStep(before []modelStep) modelStep {
 	s.gate, s.service = m.one("gate", 8), m.one("service", 4)
 	s.list, s.input, s.perItem = m.one("list", 3), m.one("input", 3), m.one("per item", 2)
 	s.output, s.check, s.same, s.unsafe = m.one("output", 2), m.one("check", 4), m.one("same", 2), m.one("unsafe", 5)
+	if s.service { // a plan edit may make it one, or an ordinary step
+		s.gate, s.list, s.unsafe = false, false, false
+	}
 	m.write("in-"+s.id+".txt", "first")
 	if s.list {
 		m.lists[s.id] = nil
@@ -282,7 +285,7 @@ func (m *model) edit() {
 	case 1:
 		s.check = !s.check
 	case 2:
-		s.unsafe = !s.unsafe
+		s.unsafe = !s.unsafe && !s.service
 	case 3:
 		s.output = !s.output
 	case 4:
@@ -434,7 +437,7 @@ func (m *model) since(seq pawl.Seq) *deeds {
 func (d *deeds) differs(x decide.Decision, all []decide.Decision) string {
 	id, started := string(x.Step), d.started[string(x.Step)] > 0
 	cut := slices.ContainsFunc(all, func(o decide.Decision) bool { return len(o.ByItem[decide.Fail]) > 0 }) // a step that fails stops the others
-	if again := slices.ContainsFunc(x.Unless, d.touched); again {
+	if d.changedBehind(x, all) {
 		return "" // what it then gets decides
 	}
 	switch x.Do {
@@ -469,6 +472,14 @@ func (d *deeds) differs(x decide.Decision, all []decide.Decision) string {
 		}
 	}
 	return ""
+}
+
+// changedBehind reports whether a resume did anything to a step of which a decision depends, directly or through others.
+func (d *deeds) changedBehind(x decide.Decision, all []decide.Decision) bool {
+	return slices.ContainsFunc(x.Unless, func(id pawl.StepID) bool {
+		i := slices.IndexFunc(all, func(o decide.Decision) bool { return o.Step == id })
+		return d.touched(id) || all[i].Step != x.Step && d.changedBehind(all[i], all)
+	})
 }
 
 // touched reports whether a resume did anything to a step.

@@ -40,6 +40,7 @@ func (r *reader) checkService(s *pawl.Step) {
 		{&s.Review, "review", "move it to a step that ends by itself"},
 		{&s.Stall, "stall", "a service may be idle for as long as it runs"},
 		{&s.Grace, "grace", "a service reports no progress"},
+		{&s.Idempotent, "idempotent", "pawl starts a service again after a crash"},
 		{&s.Estimate, "estimate", "a service runs until no step needs it"},
 	} {
 		if r.Given(x.pointer) {
