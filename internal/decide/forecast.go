@@ -281,11 +281,11 @@ func (f *forecast) addUnless(x *Decision, begun bool) {
 	}
 }
 
-// addUsersUnless adds to the services that do not run what may make a step that needs them run again.
+// addUsersUnless adds to the services that do not start what may make a step that needs them run again.
 func (f *forecast) addUsersUnless() {
 	for _, service := range f.plan.Services() {
 		x := f.decided[service.ID]
-		if x.Do != Skip {
+		if x.Do != Skip && x.Do != Attach {
 			continue
 		}
 		for _, user := range f.plan.Users[service.ID] {
@@ -295,7 +295,7 @@ func (f *forecast) addUsersUnless() {
 				}
 			}
 		}
-		if len(x.Unless) > 0 {
+		if len(x.Unless) > 0 && x.Do == Skip {
 			x.Why += "; starts again if a step that needs it runs"
 		}
 	}

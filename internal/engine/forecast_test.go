@@ -437,7 +437,7 @@ func (m *model) since(seq pawl.Seq) *deeds {
 func (d *deeds) differs(x decide.Decision, all []decide.Decision) string {
 	id, started := string(x.Step), d.started[string(x.Step)] > 0
 	cut := slices.ContainsFunc(all, func(o decide.Decision) bool { return len(o.ByItem[decide.Fail]) > 0 }) // a step that fails stops the others
-	if d.changedBehind(x, all) {
+	if d.changedBehind(x, all, map[pawl.StepID]bool{}) {
 		return "" // what it then gets decides
 	}
 	switch x.Do {
@@ -474,11 +474,12 @@ func (d *deeds) differs(x decide.Decision, all []decide.Decision) string {
 	return ""
 }
 
-// changedBehind reports whether a resume did anything to a step of which a decision depends, directly or through others.
-func (d *deeds) changedBehind(x decide.Decision, all []decide.Decision) bool {
+// changedBehind reports whether a resume did anything to a step on which a decision depends, directly or through others.
+func (d *deeds) changedBehind(x decide.Decision, all []decide.Decision, seen map[pawl.StepID]bool) bool {
+	seen[x.Step] = true
 	return slices.ContainsFunc(x.Unless, func(id pawl.StepID) bool {
 		i := slices.IndexFunc(all, func(o decide.Decision) bool { return o.Step == id })
-		return d.touched(id) || all[i].Step != x.Step && d.changedBehind(all[i], all)
+		return d.touched(id) || !seen[id] && d.changedBehind(all[i], all, seen)
 	})
 }
 
