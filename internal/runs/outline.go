@@ -9,8 +9,8 @@ import (
 // An Outline is a plan with its indexes.
 type Outline struct {
 	*pawl.Plan
-	InOrder []*pawl.Step // the plan's steps in file order
-	ByID    map[pawl.StepID]*pawl.Step
+	InOrder []*pawl.Step                  // the plan's steps in file order
+	ByID    map[pawl.StepID]*pawl.Step    // with the handlers
 	Needs   map[pawl.StepID][]pawl.StepID // explicit and implied needs; see pawl.Plan.Order
 	Users   map[pawl.StepID][]pawl.StepID // of each service; see pawl.Plan.Users
 
@@ -29,7 +29,7 @@ func (o *Outline) Services() []*pawl.Step {
 func NewOutline(plan *pawl.Plan) *Outline {
 	o := &Outline{Plan: plan, InOrder: plan.Steps(), Needs: plan.Order(), Users: plan.Users(), Conditions: map[pawl.StepID]any{}}
 	o.ByID = make(map[pawl.StepID]*pawl.Step, len(o.InOrder))
-	for _, s := range o.InOrder {
+	for _, s := range append(plan.Handlers(), o.InOrder...) {
 		o.ByID[s.ID] = s
 	}
 	return o
