@@ -129,6 +129,7 @@ var payloadTypes = []payloadType{
 	decoderOf[BlockerOpened](),
 	decoderOf[BlockerCleared](),
 	decoderOf[MemoryLearned](),
+	decoderOf[NoticeSent](),
 
 	decoderOf[CheckpointSaved](),
 	decoderOf[CheckpointsPruned](),

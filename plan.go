@@ -1,21 +1,27 @@
 package pawl
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Plan is the work to do. Package planfile reads plans from YAML and sets the defaults of omitted fields.
 type Plan struct {
-	Version  int                  `yaml:"version,omitempty" json:"version,omitempty"` // version of the plan format: 1
-	Name     string               `yaml:"name" json:"name"`
-	Goal     string               `yaml:"goal,omitempty" json:"goal,omitempty"`
-	Mode     Mode                 `yaml:"mode,omitempty" json:"mode,omitempty"`         // Defaults to guided.
-	Parallel int                  `yaml:"parallel,omitempty" json:"parallel,omitempty"` // maximum concurrent attempts. Defaults to the number of processors.
-	Budget   Budget               `yaml:"budget,omitempty" json:"budget,omitzero"`
-	Params   map[string]Parameter `yaml:"params,omitempty" json:"params,omitempty"`
-	Dotenv   []string             `yaml:"dotenv,omitempty" json:"dotenv,omitempty"` // files with secret variables of every step
-	Env      Env                  `yaml:"env,omitempty" json:"env,omitempty"`
-	Defaults Defaults             `yaml:"defaults,omitempty" json:"defaults,omitzero"`
-	Phases   []Phase              `yaml:"phases,omitempty" json:"phases,omitempty"` // never empty after reading: steps without phases become one phase
-	Values   map[string]string    `yaml:"-" json:"-"`                               // of the parameters that are no secrets, once the run has them
+	Version   int                  `yaml:"version,omitempty" json:"version,omitempty"` // version of the plan format: 1
+	Name      string               `yaml:"name" json:"name"`
+	Goal      string               `yaml:"goal,omitempty" json:"goal,omitempty"`
+	Mode      Mode                 `yaml:"mode,omitempty" json:"mode,omitempty"`         // Defaults to guided.
+	Parallel  int                  `yaml:"parallel,omitempty" json:"parallel,omitempty"` // maximum concurrent attempts. Defaults to the number of processors.
+	Budget    Budget               `yaml:"budget,omitempty" json:"budget,omitzero"`
+	Params    map[string]Parameter `yaml:"params,omitempty" json:"params,omitempty"`
+	Dotenv    []string             `yaml:"dotenv,omitempty" json:"dotenv,omitempty"` // files with secret variables of every step
+	Env       Env                  `yaml:"env,omitempty" json:"env,omitempty"`
+	Defaults  Defaults             `yaml:"defaults,omitempty" json:"defaults,omitzero"`
+	OnSuccess *Handler             `yaml:"on_success,omitempty" json:"on_success,omitempty"` // runs before the run completes
+	OnFailure *Handler             `yaml:"on_failure,omitempty" json:"on_failure,omitempty"` // runs before the run fails
+	Notify    []Notify             `yaml:"notify,omitempty" json:"notify,omitempty"`
+	Phases    []Phase              `yaml:"phases,omitempty" json:"phases,omitempty"` // never empty after reading: steps without phases become one phase
+	Values    map[string]string    `yaml:"-" json:"-"`                               // of the parameters that are no secrets, once the run has them
 }
 
 // Phase is a named, ordered group of steps. Phases run one after another.
@@ -145,19 +151,33 @@ func (*Condition) Notation() (noun, example string) {
 	return "an expression", "use a form such as params.env == 'prod'"
 }
 
+// Text returns the expression in one line and without ${{ and }}, to compare and to show it.
+func (c Condition) Text() string {
+	text := strings.TrimSpace(string(c))
+	if body, ok := strings.CutPrefix(text, "${{"); ok {
+		if body, ok = strings.CutSuffix(body, "}}"); ok && !strings.Contains(body, "${{") {
+			text = body
+		}
+	}
+	return strings.Join(strings.Fields(text), " ")
+}
+
 // Texts is a list of texts that a plan may also write as a single text.
 type Texts []string
 
 // Single makes the list from a single text.
 func (t *Texts) Single(text string) { *t = Texts{text} }
 
-// Foreach is a step's list of items; exactly one field is set. Lines is a file with one value per line, without empty
-// lines. Files is a glob pattern whose sorted matches are the values. ${{ EXPR }} in Items stands for its value; if that is a
-// list, for its elements.
+// Foreach is a step's list of items; exactly one of its lists is set. Lines is a file with one value per line, without empty
+// lines. Files is a glob pattern whose sorted matches are the values. Matrix, Exclude and Include are one list: its values are
+// combinations, see [Foreach.Combinations]. ${{ EXPR }} in Items stands for its value; if that is a list, for its elements.
 type Foreach struct {
-	Items Texts  `yaml:"items,omitempty" json:"items,omitempty"`
-	Lines string `yaml:"lines,omitempty" json:"lines,omitempty"`
-	Files string `yaml:"files,omitempty" json:"files,omitempty"`
+	Items   Texts         `yaml:"items,omitempty" json:"items,omitempty"`
+	Lines   string        `yaml:"lines,omitempty" json:"lines,omitempty"`
+	Files   string        `yaml:"files,omitempty" json:"files,omitempty"`
+	Matrix  Matrix        `yaml:"matrix,omitempty" json:"matrix,omitempty"`
+	Exclude []Combination `yaml:"exclude,omitempty" json:"exclude,omitempty"`
+	Include []Combination `yaml:"include,omitempty" json:"include,omitempty"`
 }
 
 // Retry says how often and how soon a failed step or item is retried.
@@ -200,9 +220,9 @@ func (p *Plan) Steps() []*Step {
 	return steps
 }
 
-// Step returns the step with this id, or nil.
+// Step returns the step or handler with this id, or nil.
 func (p *Plan) Step(id StepID) *Step {
-	for _, s := range p.Steps() {
+	for _, s := range append(p.Steps(), p.Handlers()...) {
 		if s.ID == id {
 			return s
 		}

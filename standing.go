@@ -175,6 +175,7 @@ type Tally struct {
 	Total   int
 	Done    []StepID
 	Skipped []StepID
+	Failed  []StepID // with continue_on_error
 }
 
 // Tally returns how many steps of the plan are done or skipped.
@@ -188,6 +189,8 @@ func (s *State) Tally(plan *Plan) Tally {
 			t.Done = append(t.Done, step.ID)
 		case st.Status == Skipped:
 			t.Skipped = append(t.Skipped, step.ID)
+		case st.Tolerated():
+			t.Failed = append(t.Failed, step.ID)
 		}
 	}
 	return t
@@ -226,11 +229,16 @@ func ToleratedText(n int) string {
 // ConditionFalse is why a step with a false condition is skipped.
 func ConditionFalse(condition string) string { return "condition " + condition + " is false" }
 
+// ConditionText returns the condition because of which pawl skipped a step, as in a plan and in one line.
+func (st *StepState) ConditionText() string {
+	return "if " + st.Condition
+}
+
 // SkippedText says that a step was skipped, and why, in one line.
 func (st *StepState) SkippedText() string {
 	switch {
 	case st.Condition != "":
-		return "skipped: if " + strings.Join(strings.Fields(st.Condition), " ")
+		return "skipped: " + st.ConditionText()
 	case st.Why != "":
 		return fmt.Sprintf("skipped: %q", st.Why)
 	}

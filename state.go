@@ -21,6 +21,8 @@ type State struct {
 	Given    GivenValues            `json:"given,omitzero"` // by the caller
 	Status   RunStatus              `json:"status"`         // as recorded; see StatusNow for waiting and interrupted
 	Why      string                 `json:"why,omitempty"`
+	Ends     int                    `json:"ends,omitempty"`    // how often the run has ended
+	Handler  StepID                 `json:"handler,omitempty"` // the handler that ran before the last end
 	Created  time.Time              `json:"created"`
 	Updated  time.Time              `json:"updated"`
 	Seq      Seq                    `json:"seq"` // of the last event
@@ -44,6 +46,7 @@ type State struct {
 	Rollback *RollbackState         `json:"rollback,omitempty"` // the rollback in progress; until it ends, nothing else starts
 	Restore  *RestoreState          `json:"restore,omitempty"`  // the unfinished restore; until it ends, no engine starts in the project
 	Spent    Spending               `json:"spent,omitzero"`
+	Notices  []NoticeState          `json:"notices,omitempty"` // sent, or not delivered
 
 	Sessions   map[SessionID]*SessionState     `json:"sessions,omitempty"`         // at most MaxSessions, the last active ones
 	Dropped    int                             `json:"sessions_dropped,omitempty"` // older sessions

@@ -600,6 +600,33 @@ func TestSkippedWhileItRan(t *testing.T) {
 	}
 }
 
+// TestConditionsAndTolerance: what a condition or continue_on_error decided holds until the step is reopened or ends otherwise.
+func TestConditionsAndTolerance(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		events   []pawl.Payload
+		finished bool
+		fails    bool
+	}{
+		"skipped by its condition": {[]pawl.Payload{pawl.StepSkipped{Step: "a", Condition: "c"}}, true, false},
+		"tolerated":                {[]pawl.Payload{pawl.StepFailed{Step: "a", Continued: true}}, true, false},
+		"failed":                   {[]pawl.Payload{pawl.StepFailed{Step: "a"}}, false, true},
+		"no longer tolerated":      {[]pawl.Payload{pawl.StepFailed{Step: "a", Continued: true}, pawl.StepFailed{Step: "a"}}, false, true},
+		"reopened":                 {[]pawl.Payload{pawl.StepFailed{Step: "a", Continued: true}, pawl.StepReopened{Step: "a"}}, false, false},
+		"reopened, then failed":    {[]pawl.Payload{pawl.StepFailed{Step: "a", Continued: true}, pawl.StepReopened{Step: "a"}, pawl.StepFailed{Step: "a"}}, false, true},
+		"done after all":           {[]pawl.Payload{pawl.StepFailed{Step: "a", Continued: true}, pawl.StepDone{Step: "a"}}, true, false},
+	} {
+		st := fold(t, tt.events...).Steps["a"]
+		if st.Finished() != tt.finished || st.FailsRun() != tt.fails || st.Status == pawl.Done && (st.Continued || st.Condition != "") {
+			t.Errorf("%s: %+v", name, st)
+		}
+	}
+	s := fold(t, pawl.StepSkipped{Step: "a", Condition: "c"}, pawl.StepReopened{Step: "a"}, pawl.StepSkipped{Step: "a", Why: "mine"})
+	if st := s.Steps["a"]; st.Condition != "" || st.SkippedText() != `skipped: "mine"` {
+		t.Errorf("skipped by a person: %+v", st)
+	}
+}
+
 // TestSumsStayEncodable: a step may say any number; the state must still be one that JSON can hold.
 func TestSumsStayEncodable(t *testing.T) {
 	t.Parallel()
@@ -1053,6 +1080,8 @@ var deepStory = []pawl.Payload{
 	pawl.OperationBegun{Operation: pawl.Operation{ID: "b:2#1", Session: "b:2", Digest: "v"}},
 	pawl.SessionTurned{Session: "b:2", Doing: pawl.SessionIdle},
 	pawl.RunImported{System: "grid", Next: "block 02", Path: "sub", Place: ".grid", ID: "blog", Active: time.Date(2026, 3, 9, 11, 30, 0, 0, time.UTC)}, pawl.RunMirrored{System: "grid"},
+	pawl.NoticeSent{Notice: "gate-1", Kind: pawl.NoticeGate, To: "chat", Tries: 3, Error: "no answer"},
+	pawl.RunEnded{Status: pawl.StatusFailed, Handler: "a"},
 }
 
 // TestStateSurvivesJSONAtAnyPrefix: the journal's cache is a state in JSON, so one decoded after any event must go on
@@ -1072,7 +1101,7 @@ func TestStateSurvivesJSONAtAnyPrefix(t *testing.T) {
 	}
 	for _, v := range []any{
 		pawl.State{}, pawl.StepState{}, pawl.ItemsState{}, pawl.Retries{}, pawl.AttemptState{}, pawl.GateState{}, pawl.Spending{},
-		pawl.SessionState{}, pawl.OperationState{}, pawl.ImportState{},
+		pawl.SessionState{}, pawl.OperationState{}, pawl.ImportState{}, pawl.NoticeState{},
 	} {
 		for _, f := range reflect.VisibleFields(reflect.TypeOf(v)) {
 			if name := reflect.TypeOf(v).Name() + "." + f.Name; len(f.Index) == 1 && !set[name] {

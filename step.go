@@ -82,6 +82,9 @@ func (st *StepState) Finished() bool {
 // Tolerated reports whether a step failed and the run continues (continue_on_error).
 func (st *StepState) Tolerated() bool { return st != nil && st.Status == FailedForGood && st.Continued }
 
+// FailsRun reports whether a step failed for good, so that the run fails.
+func (st *StepState) FailsRun() bool { return st != nil && st.Status == FailedForGood && !st.Continued }
+
 // Live returns the step's live attempts, its own or its items', by index.
 func (st *StepState) Live() []*AttemptState {
 	if st == nil {

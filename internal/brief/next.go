@@ -44,7 +44,7 @@ func (w *writer) next() section {
 	}
 	s.add("next: " + w.todo())
 	for _, st := range w.steps {
-		if w.State.Rollback == nil && st.state != nil && st.state.Status == pawl.FailedForGood {
+		if w.State.Rollback == nil && st.state.FailsRun() {
 			s.add("failed step: " + w.called(st) + w.because(st.state.Why) + "; after fixing the cause: " + w.onRun("pawl retry "+string(st.ID), "--run"))
 		}
 	}

@@ -167,6 +167,10 @@ func (w *writer) finished() section {
 	s := section{title: "What is finished", all: w.command("pawl status", "")}
 	for _, st := range w.newestFirst() {
 		switch {
+		case st.state.Condition != "":
+			s.add("skipped: " + w.called(st) + w.because(st.state.ConditionText()))
+		case st.state.Tolerated():
+			s.add("failed, and the run continued (continue_on_error): " + w.called(st) + w.because(st.state.Why))
 		case st.state.Status == pawl.Skipped:
 			s.add("skipped: " + w.called(st) + w.because(st.state.Why))
 		case st.state.Status == pawl.AwaitsReview:

@@ -96,6 +96,9 @@ func (w *writer) position() string {
 	if n := len(tally.Skipped); n > 0 {
 		total += strconv.Itoa(n) + " skipped, "
 	}
+	if n := len(tally.Failed); n > 0 {
+		total += pawl.ToleratedText(n) + ", "
+	}
 	total += strconv.Itoa(w.State.Percent(w.Plan)) + "% of the work"
 	if pos.Complete {
 		return total

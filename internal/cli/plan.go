@@ -10,6 +10,7 @@ import (
 	"pawl"
 	"pawl/internal/cli/layout"
 	"pawl/internal/cli/userfile"
+	"pawl/internal/interop/convert"
 	"pawl/internal/planfile"
 	"pawl/internal/planlint"
 	"pawl/internal/runs"
@@ -17,32 +18,15 @@ import (
 )
 
 func (a *app) planCommand() *cobra.Command {
-	c := &cobra.Command{Use: "plan", Short: "Validate a plan, or print the plan schema"}
+	c := &cobra.Command{Use: "plan", Short: "Validate a plan, convert other systems' files, or print the plan schema"}
+	var included bool
 	check := &cobra.Command{
 		Use:   "check FILE",
 		Short: "Validate a plan and list its errors",
 		Args:  exactArgs(argument{name: "FILE"}),
-		RunE: func(_ *cobra.Command, args []string) error {
-			path := a.planPath(args[0])
-			data, err := userfile.Plan(path)
-			if err != nil {
-				return err
-			}
-			plan, file, err := planfile.ReadPositions(path, data)
-			if err != nil {
-				return err
-			}
-			a.warn(planlint.Missing(path, plan, file, os.Getenv("PATH")))
-			a.warn(planlint.Warnings(path, plan, file))
-			for _, secret := range runs.PlanSecrets(plan) {
-				fmt.Fprintf(a.Err, "pawl: warning: %s: %s; pawl run refuses it\n", args[0], secret)
-			}
-			if a.json {
-				return a.printJSON(plan)
-			}
-			return a.printPlan(plan)
-		},
+		RunE:  func(_ *cobra.Command, args []string) error { return a.checkPlan(args[0], included) },
 	}
+	check.Flags().BoolVar(&included, "included", false, "FILE is not a plan, but a file that plans include")
 	schema := &cobra.Command{
 		Use:   "schema",
 		Short: "Print the JSON Schema of plans, for editors",
@@ -56,8 +40,104 @@ func (a *app) planCommand() *cobra.Command {
 			return err
 		},
 	}
-	c.AddCommand(a.jsonFlag(check), schema)
+	c.AddCommand(a.jsonFlag(check), a.planConvertCommand(), schema)
 	return c
+}
+
+// convertOptions are the flags of plan convert.
+type convertOptions struct {
+	from, job, out string
+	force, strict  bool
+}
+
+func (a *app) planConvertCommand() *cobra.Command {
+	var o convertOptions
+	c := &cobra.Command{
+		Use:   "convert FILE",
+		Short: "Convert a GitHub Actions workflow, a DAG of dagu or a Taskfile to a plan",
+		Long: "Convert a GitHub Actions workflow, a DAG of dagu or a Taskfile to a plan\n\n" +
+			"pawl prints the plan, and reports on standard error what needs a look and what is not converted.\n" +
+			"A step that is not converted completely fails until you edit it.",
+		Example: "  pawl plan convert .github/workflows/ci.yml -o plan.yaml\n  pawl plan convert Taskfile.yml --job build",
+		Args:    exactArgs(argument{name: "FILE"}),
+		RunE:    func(_ *cobra.Command, args []string) error { return a.convertPlan(args[0], o) },
+	}
+	textFlag(c, &o.from, "from", "SYSTEM", "github, dagu or taskfile (default: the content decides)")
+	textFlag(c, &o.job, "job", "NAME", "the job of a workflow, with the jobs that it needs, or the task of a Taskfile (default: all jobs; the task default)")
+	c.Flags().StringVarP(&o.out, "output", "o", "", "write the plan to this file")
+	setPlaceholder(c, "output", "FILE")
+	c.Flags().BoolVar(&o.force, "force", false, "overwrite the file that --output names")
+	c.Flags().BoolVar(&o.strict, "strict", false, "fail, and write no plan, if something is not converted")
+	return a.jsonFlag(c)
+}
+
+func (a *app) convertPlan(file string, o convertOptions) error {
+	data, err := userfile.Plan(a.planPath(file))
+	if err != nil {
+		return err
+	}
+	converted, err := convert.Convert(file, data, convert.System(o.from), o.job)
+	if err != nil {
+		return err
+	}
+	report := convert.Report{File: file, Result: converted}
+	if !a.json {
+		report.Print(a.Err)
+	}
+	switch {
+	case o.strict && converted.Lost > 0:
+		err = usageError("pawl plan convert "+convert.ShellWord(file), "%s of %s cannot be converted", layout.Count(converted.Lost, "place"), file)
+	case o.out != "":
+		report.Written = o.out
+		err = userfile.Write(a.planPath(o.out), converted.Plan, o.force)
+	case a.json:
+		report.Text = string(converted.Plan)
+	default:
+		_, err = a.Out.Write(converted.Plan)
+	}
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(report)
+	}
+	if o.out != "" {
+		fmt.Fprintf(a.Err, "pawl: hint: pawl plan check %s\n", convert.ShellWord(o.out))
+	}
+	return nil
+}
+
+func (a *app) checkPlan(name string, included bool) error {
+	path := a.planPath(name)
+	data, err := userfile.Plan(path)
+	if err != nil {
+		return err
+	}
+	root, err := a.planRoot()
+	if err != nil {
+		return err
+	}
+	load := planfile.Load
+	if included {
+		load = planfile.LoadIncluded
+	}
+	l, err := load(path, data, runs.Includes(root, path))
+	if err != nil {
+		return err
+	}
+	a.warn(planlint.Missing(path, l.Plan, l.File, os.Getenv("PATH")))
+	a.warn(planlint.Warnings(path, l.Plan, l.File))
+	for _, secret := range runs.PlanSecrets(l.Plan) {
+		fmt.Fprintf(a.Err, "pawl: warning: %s: %s; pawl run refuses it\n", name, secret)
+	}
+	switch {
+	case a.json:
+		return a.printJSON(l.Plan)
+	case included:
+		fmt.Fprintf(a.Out, "%s is valid: %s to include\n", name, layout.Count(len(l.Plan.Steps()), "step"))
+		return nil
+	}
+	return a.printPlan(l.Plan)
 }
 
 // warn prints the faults of a plan that do not make it invalid.

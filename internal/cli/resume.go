@@ -120,11 +120,26 @@ func (a *app) resumeLoaded(ctx context.Context, p *project.Project, r *runs.Run,
 		return &pawl.Error{Kind: pawl.KindUsage, Err: missing}
 	}
 	if err := a.confirmAll(ctx, p, r, values, change, x, o); err != nil {
+		if pawl.KindOf(err) == pawl.KindAtGate {
+			cfg.Secrets = values.Secrets
+			err = a.announce(ctx, cfg, r, err)
+		}
 		return hints.For(ctx, p, r.State.Run, err)
 	}
 	return a.runEngine(ctx, p, engineStart{why: "resume", parallel: o.parallel, mirror: o.mirror, secrets: values.Secrets, given: values.New, adopt: func() *resume.PlanDiff { return change }, by: a.author(), examined: x, open: func(cfg engine.Config) (*engine.Engine, error) {
 		return engine.Open(ctx, cfg, r)
 	}})
+}
+
+// announce tells people of the gate at which a run waits, although no engine works on it: those whom the plan as run names, not
+// those of a changed plan. It returns the error that says so.
+func (a *app) announce(ctx context.Context, cfg engine.Config, r *runs.Run, waits error) error {
+	notes, err := engine.Announce(ctx, cfg, r, a.author())
+	a.printNotes(notes)
+	if err != nil {
+		return err
+	}
+	return waits
 }
 
 // mayContinue returns an error for a run whose journal was truncated, and for one that was made elsewhere, unless the resume is dry.
@@ -289,7 +304,7 @@ func checkResumable(r *runs.Run, change *resume.PlanDiff) error {
 		return nothingToDo{&pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("nothing to do: run %s is already complete", s.Run), Hint: "pawl status"}}
 	}
 	for _, step := range r.Plan.Steps() {
-		if st := s.Steps[step.ID]; st != nil && st.Status == pawl.FailedForGood {
+		if st := s.Steps[step.ID]; st.FailsRun() {
 			return &pawl.Error{
 				Kind: pawl.KindRunFailed, Hint: "pawl retry " + string(step.ID),
 				Err: fmt.Errorf("run %s failed at step %s: %s", s.Run, step.ID, st.Why),

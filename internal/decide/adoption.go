@@ -15,6 +15,9 @@ import (
 // things are not among them: the plan's new revision, and the acceptance checks that run again.
 func Adoption(s *pawl.State, c *resume.PlanDiff) []pawl.Payload {
 	all := withdrawEdited(s, c.Plan())
+	for _, id := range c.Tolerance {
+		all = append(all, pawl.StepFailed{Step: id, Why: s.Steps[id].Why, Continued: c.Plan().Step(id).ContinueOnError})
+	}
 	for _, a := range c.Rerun {
 		all = append(all, pawl.StepReopened{Step: a.Step, Why: runs.ClipText(strings.Join(a.Why, "; ")), Items: a.Index})
 	}

@@ -25,7 +25,7 @@ func conditionOf(plan *runs.Outline, step *pawl.Step) *condition {
 		return c
 	}
 	c := &condition{}
-	c.text, _ = expression.Unwrap(string(step.If))
+	c.text = step.If.Text()
 	c.program, c.err = expression.ConditionOf(plan.Plan, step, plan.Needs)
 	plan.Conditions[step.ID] = c
 	return c
@@ -90,7 +90,7 @@ func (d *decider) behindFailure(steps []pawl.StepID) bool {
 	for _, id := range steps {
 		is, known := d.failures[id]
 		if !known {
-			is = failedForGood(d.state.Steps[id]) || d.behindFailure(d.plan.Needs[id])
+			is = d.state.Steps[id].FailsRun() || d.behindFailure(d.plan.Needs[id])
 			d.failures[id] = is
 		}
 		if is {
@@ -100,15 +100,10 @@ func (d *decider) behindFailure(steps []pawl.StepID) bool {
 	return false
 }
 
-// failedForGood reports whether a step failed and fails the run.
-func failedForGood(st *pawl.StepState) bool {
-	return st != nil && st.Status == pawl.FailedForGood && !st.Continued
-}
-
 // byCondition decides by the condition of a step whether it runs. It returns nil if it does.
 func (d *decider) byCondition(step *pawl.Step, st *pawl.StepState) *Action {
 	c := conditionOf(d.plan, step)
-	if c == nil || st != nil && (st.Retries.Again || st.Status == pawl.AwaitsReview || st.Status == pawl.FailedForGood || len(st.Live()) > 0) {
+	if c == nil || underWay(st) || st != nil && st.Status == pawl.FailedForGood {
 		return nil
 	}
 	switch holds, err := d.holds(step, c); {
@@ -118,6 +113,12 @@ func (d *decider) byCondition(step *pawl.Step, st *pawl.StepState) *Action {
 		return &Action{Kind: SkipStep, Step: step, Index: -1, Condition: c.text}
 	}
 	return nil
+}
+
+// underWay reports whether a step starts or continues whatever its condition is: a person asked for it, it is running, a foreach step
+// was begun, or only a review is missing.
+func underWay(st *pawl.StepState) bool {
+	return st != nil && (st.Retries.Again || st.Status == pawl.AwaitsReview || st.Items != nil || len(st.Live()) > 0)
 }
 
 func conditionError(c *condition, err error) string {
@@ -167,7 +168,7 @@ func (d *decider) over(id pawl.StepID) bool {
 func (d *decider) overItself(id pawl.StepID) bool {
 	st := d.state.Steps[id]
 	switch {
-	case d.finished(id), failedForGood(st):
+	case d.finished(id), st.FailsRun():
 		return true
 	case d.failedStep() == "", len(st.Live()) > 0, !startsNothing(st):
 		return false
@@ -179,7 +180,7 @@ func (d *decider) overItself(id pawl.StepID) bool {
 func (d *decider) outstanding() bool {
 	return slices.ContainsFunc(d.plan.InOrder, func(step *pawl.Step) bool {
 		st := d.state.Steps[step.ID]
-		return !st.Finished() && !failedForGood(st) && d.handlesFailure(step)
+		return !st.Finished() && !st.FailsRun() && d.handlesFailure(step)
 	})
 }
 

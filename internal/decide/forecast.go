@@ -19,7 +19,9 @@ type Decision struct {
 	Runs   bool          `json:"runs"` // an attempt of it starts, or is under way
 	Why    string        `json:"why"`
 	Items  []string      `json:"items,omitempty"`  // of a foreach step that was begun: values of the items that run, at most MaxListed
-	Unless []pawl.StepID `json:"unless,omitempty"` // needs: if their outputs change meanwhile, finished work runs again, and gates ask again
+	Unless []pawl.StepID `json:"unless,omitempty"` // needs: if their outputs change meanwhile, finished work runs again, and gates ask again; or their end decides a condition
+
+	open bool // a condition that is not known yet decides about it
 
 	ByItem map[Do][]int `json:"-"` // of a foreach step that is not finished: indexes of its items
 	Each   []Item       `json:"-"` // its items that are not finished
@@ -52,7 +54,7 @@ func Forecast(r *runs.Run, c *resume.PlanDiff, interrupted []resume.Judged, now 
 func newForecast(s *pawl.State, c *resume.PlanDiff, now time.Time, onRun func(command string) string) *forecast {
 	return &forecast{
 		change: c, plan: runs.NewOutline(c.Plan()), before: s, state: s.Clone(), now: now, onRun: onRun,
-		fixed: map[pawl.AttemptRef]decision{}, finishing: map[pawl.StepID]string{}, decided: map[pawl.StepID]*Decision{}, behind: map[pawl.StepID]bool{},
+		fixed: map[pawl.AttemptRef]decision{}, finishing: map[pawl.StepID]string{}, decided: map[pawl.StepID]*Decision{}, behind: map[pawl.StepID]bool{}, ends: map[pawl.StepID]bool{}, failures: map[pawl.StepID]bool{},
 	}
 }
 
@@ -85,6 +87,8 @@ type forecast struct {
 	finishing map[pawl.StepID]string       // steps that finish without an attempt, and why
 	decided   map[pawl.StepID]*Decision
 	behind    map[pawl.StepID]bool // cache of settled
+	ends      map[pawl.StepID]bool // cache of over
+	failures  map[pawl.StepID]bool // cache of behindFailure
 	values    func(pawl.StepID) ([]string, error)
 }
 
@@ -213,11 +217,13 @@ func (f *forecast) of(step *pawl.Step) *Decision {
 			x.Do, x.Why = Wait, why
 		}
 	}
+	f.byCondition(x, step, st)
 	why, finishes := f.finishing[step.ID]
 	if finishes {
 		x.Do, x.Why = Run, why
 	}
 	f.addUnless(x, finishes || st != nil && (st.Status == pawl.Done || x.Do == Attach || x.ByItem != nil))
+	f.addOpen(x, st)
 	x.Runs = x.Do == Run || x.Do == Attach
 	return x
 }
@@ -319,8 +325,9 @@ func (f *forecast) items(x *Decision, step *pawl.Step, st *pawl.StepState) {
 
 // obstacle returns why a step that is not finished cannot start, "" if it can.
 func (f *forecast) obstacle(step *pawl.Step, st *pawl.StepState) string {
+	handles := f.rules.handlesFailure(step)
 	for _, need := range f.plan.Needs[step.ID] {
-		if f.of(f.plan.ByID[need]).Do == Fail {
+		if !handles && f.of(f.plan.ByID[need]).Do == Fail {
 			return fmt.Sprintf("needs step %s, which failed", need)
 		}
 	}
@@ -333,11 +340,11 @@ func (f *forecast) obstacle(step *pawl.Step, st *pawl.StepState) string {
 		return f.halted()
 	case f.rules.blocked[step.ID]:
 		return f.blockers(step.ID)
-	case failed != "" && startsNothing(st):
+	case failed != "" && startsNothing(st) && !handles:
 		return "step " + string(failed) + " failed"
 	}
 	for _, need := range f.plan.Needs[step.ID] {
-		if !f.settled(need) {
+		if handles && !f.over(need) || !handles && !f.settled(need) {
 			return fmt.Sprintf("needs step %s, which waits", need)
 		}
 	}
@@ -385,7 +392,7 @@ func (f *forecast) settles(x *Decision) bool {
 		return !f.rules.asking[question{purpose: pawl.ForImported, step: x.Step}]
 	case Run, Attach:
 		step := f.plan.ByID[x.Step]
-		return len(x.ByItem[Fail])+len(x.ByItem[Ask])+len(x.ByItem[Wait]) == 0 && len(step.Review) == 0
+		return len(x.ByItem[Ask])+len(x.ByItem[Wait]) == 0 && (len(x.ByItem[Fail]) == 0 && len(step.Review) == 0 || f.fails(x) && step.ContinueOnError)
 	}
 	return false
 }

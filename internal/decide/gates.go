@@ -92,7 +92,8 @@ func (d *decider) giveUpGate(g *pawl.GateState, step *pawl.Step, why string) {
 	if step != nil && !d.state.Steps[step.ID].Finished() && len(d.state.Steps[step.ID].Live()) == 0 {
 		d.add(Action{Kind: GiveUp, Step: step, Index: -1, Why: why, Refused: true})
 	} else if step == nil && len(d.state.Live()) == 0 {
-		d.add(Action{Kind: FailRun, Why: why})
+		d.ending = true
+		d.conclude(Action{Kind: FailRun, Why: why})
 	}
 }
 

@@ -61,13 +61,14 @@ func Next(plan *runs.Outline, s *pawl.State, now time.Time, slots int) []Action 
 		return d.stopLive()
 	}
 	d.gates()
-	if s.Status != pawl.StatusPaused {
+	if s.Status != pawl.StatusPaused && !d.ending {
 		for _, decide := range []func(){d.budget, d.staleNeeds, d.reconsider, d.steps, d.end} {
 			if len(d.actions) == 0 {
 				decide()
 			}
 		}
 	}
+	d.resetHandlers()
 	if wake := earlier(d.retry, d.expiry); !wake.IsZero() {
 		d.add(Action{Kind: Sleep, Until: wake, NeedsPerson: d.retry.IsZero()})
 	}
@@ -91,6 +92,7 @@ type decider struct {
 	onRun    func(command string) string // adds the run to a command; nil: no texts
 	retry    time.Time                   // when the first retry is due; zero for none
 	expiry   time.Time                   // when the first open gate expires; zero for none
+	ending   bool                        // an answer ends the run
 }
 
 func newDecider(plan *runs.Outline, s *pawl.State, now time.Time, slots int) *decider {
@@ -216,7 +218,7 @@ func (d *decider) needsChanged(step *pawl.Step, st *pawl.StepState) bool {
 }
 
 func (d *decider) steps() {
-	if !d.mayStart() {
+	if !d.mayStart() || d.handling() {
 		return
 	}
 	failed := d.failedStep() != ""
@@ -244,7 +246,7 @@ func (d *decider) failedStep() pawl.StepID {
 	if d.failing == nil {
 		d.failing = new(pawl.StepID)
 		for _, step := range d.plan.InOrder {
-			if failedForGood(d.state.Steps[step.ID]) {
+			if d.state.Steps[step.ID].FailsRun() {
 				*d.failing = step.ID
 				break
 			}
@@ -347,7 +349,7 @@ func (d *decider) end() {
 	}
 	if id := d.failedStep(); id != "" {
 		if !d.outstanding() {
-			d.add(Action{Kind: FailRun, Why: fmt.Sprintf("step %s failed: %s", id, d.state.Steps[id].Why)})
+			d.conclude(Action{Kind: FailRun, Why: fmt.Sprintf("step %s failed: %s", id, d.state.Steps[id].Why)})
 			return
 		}
 	}
@@ -364,13 +366,13 @@ func (d *decider) end() {
 			if g.Purpose == pawl.ForRebuilt {
 				why = g.RejectionText()
 			}
-			d.add(Action{Kind: FailRun, Why: why})
+			d.conclude(Action{Kind: FailRun, Why: why})
 			return
 		case g.Purpose == pawl.ForRebuilt && g.Open():
 			return
 		}
 	}
 	if left == 0 {
-		d.add(Action{Kind: Complete, Why: d.toleratedText()})
+		d.conclude(Action{Kind: Complete, Why: d.toleratedText()})
 	}
 }

@@ -2,6 +2,7 @@ package decide
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -193,6 +194,57 @@ steps:
 	w.want(8, "")
 	w.say(pawl.StepDone{Step: "b", Attempt: 1, Token: ref.Token})
 	w.want(8, "fail")
+}
+
+// TestNextConditions has a step that fails, one that handles it, and one that could not start because of it.
+func TestNextConditions(t *testing.T) {
+	w := newWorld(t, `
+name: p
+steps:
+  - {id: a, run: ":"}
+  - {id: other, run: ":", needs: []}
+  - {id: list, run: ":", needs: [], foreach: {items: [x]}}
+  - {id: after, run: ":", needs: [a]}
+  - {id: never, run: ":", needs: [a], if: success()}
+  - {id: rescue, run: ":", needs: [after, other, list], if: "failure() && steps.after.status == 'pending'"}
+  - {id: last, run: ":", needs: [rescue], if: always()}
+`)
+	w.say(pawl.StepListed{Step: "list", Items: []string{"x"}})
+	w.fails("a", pawl.AttemptEnded{Outcome: pawl.Failed, Final: true})
+	w.say(pawl.StepFailed{Step: "a", Why: "no"})
+	w.want(8, "start list[0], skip never")
+	w.say(pawl.StepSkipped{Step: "never", Condition: "success()"})
+	w.say(pawl.StepDone{Step: "list"})
+	w.want(8, "start rescue")
+	w.say(pawl.BlockerOpened{Blocker: pawl.Blocker{Step: "rescue", Text: "no network"}})
+	w.want(8, "") // a person clears it, then the run ends
+	w.say(pawl.BlockerCleared{ID: 1})
+	w.done("rescue")
+	w.want(8, "start last")
+	w.fails("last", pawl.AttemptEnded{Outcome: pawl.Failed, Final: true})
+	w.say(pawl.StepFailed{Step: "last", Why: "no"})
+	w.want(8, "fail")
+	w.say(pawl.StepReopened{Step: "a", Asked: true}, pawl.StepReopened{Step: "last", Asked: true})
+	w.done("a")
+	w.want(8, "reopen [never]")
+}
+
+// TestNextContinueOnError: the run continues behind a step that failed, unless a person decided that.
+func TestNextContinueOnError(t *testing.T) {
+	w := newWorld(t, `
+name: p
+steps:
+  - {id: a, run: ":", continue_on_error: true}
+  - {id: b, run: ":", if: "success() && steps.a.status == 'failed'"}
+`)
+	w.say(pawl.StepFailed{Step: "a", Why: "no"})
+	w.want(8, "skip b") // a person rejected the gate about a
+	w.say(pawl.StepFailed{Step: "a", Why: "no", Continued: true})
+	w.want(8, "start b")
+	w.done("b")
+	if got := Next(runs.NewOutline(w.plan), w.state, w.now, 8); len(got) != 1 || got[0].Kind != Complete || got[0].Why != "1 step failed (continue_on_error)" {
+		t.Errorf("next: %+v", got)
+	}
 }
 
 func TestNextItems(t *testing.T) {
@@ -448,7 +500,14 @@ func TestNextAlwaysEnds(t *testing.T) {
 					needs = append(needs, fmt.Sprintf("s%d", j))
 				}
 			}
-			fmt.Fprintf(&yaml, "  - {id: s%d, run: ':', needs: [%s], retry: {attempts: 3}}\n", i, strings.Join(needs, ", "))
+			condition := rapid.SampledFrom([]string{"true", "true", "true", "1 > 2", "always()", "failure()", "success()", "STATUS"}).Draw(t, "if")
+			if condition == "STATUS" && len(needs) > 0 {
+				condition = fmt.Sprintf("steps.%s.status == 'failed'", rapid.SampledFrom(needs).Draw(t, "of"))
+			} else if condition == "STATUS" {
+				condition = "true"
+			}
+			tolerant := rapid.IntRange(0, 3).Draw(t, "tolerant") == 0
+			fmt.Fprintf(&yaml, "  - {id: s%d, run: ':', needs: [%s], retry: {attempts: 3}, if: %q, continue_on_error: %v}\n", i, strings.Join(needs, ", "), condition, tolerant)
 		}
 		plan, err := planfile.Read("plan.yaml", []byte(yaml.String()))
 		if err != nil {
@@ -456,6 +515,35 @@ func TestNextAlwaysEnds(t *testing.T) {
 		}
 		drive(t, plan, rapid.IntRange(1, 4).Draw(t, "slots"))
 	})
+}
+
+// requireMayStart checks that a step starts only behind what it needs, and that its condition is true.
+func requireMayStart(t *rapid.T, o *runs.Outline, state *pawl.State, step *pawl.Step) {
+	failed := func(id pawl.StepID) bool { return state.Steps[id].FailsRun() }
+	anyFailed := slices.ContainsFunc(o.InOrder, func(s *pawl.Step) bool { return failed(s.ID) })
+	var behindFailure func(id pawl.StepID) bool
+	behindFailure = func(id pawl.StepID) bool {
+		return slices.ContainsFunc(o.Needs[id], func(need pawl.StepID) bool { return failed(need) || behindFailure(need) })
+	}
+	handles := strings.HasSuffix(string(step.If), "()")
+	switch {
+	case step.If == "1 > 2", step.If == "failure()" && !behindFailure(step.ID), step.If == "success()" && behindFailure(step.ID), anyFailed && !handles:
+		t.Fatalf("%s started with the condition %s", step.ID, step.If)
+	}
+	for _, need := range o.Needs[step.ID] {
+		if st := state.Steps[need]; !st.Finished() && !(handles && anyFailed && len(st.Live()) == 0) {
+			t.Fatalf("%s started before %s was finished", step.ID, need)
+		}
+	}
+}
+
+// requireEnded checks that these steps have ended.
+func requireEnded(t *rapid.T, o *runs.Outline, state *pawl.State, which func(*pawl.Step) bool) {
+	for _, step := range o.InOrder {
+		if st := state.Steps[step.ID]; which(step) && !st.Finished() && !st.FailsRun() {
+			t.Fatalf("the run ended before %s", step.ID)
+		}
+	}
 }
 
 func drive(t *rapid.T, plan *pawl.Plan, slots int) {
@@ -480,11 +568,7 @@ func drive(t *rapid.T, plan *pawl.Plan, slots int) {
 		for _, a := range Next(o, state, now, slots) {
 			switch a.Kind {
 			case Start:
-				for _, need := range o.Needs[a.Step.ID] {
-					if !state.Steps[need].Finished() {
-						t.Fatalf("%s started before %s was finished", a.Step.ID, need)
-					}
-				}
+				requireMayStart(t, o, state, a.Step)
 				st := state.Steps[a.Step.ID]
 				if st.Finished() {
 					t.Fatalf("finished step %s started again", a.Step.ID)
@@ -496,8 +580,17 @@ func drive(t *rapid.T, plan *pawl.Plan, slots int) {
 				say(pawl.AttemptStarted{AttemptRef: pawl.AttemptRef{Step: a.Step.ID, Attempt: attempt, Token: pawl.Token(fmt.Sprint(state.Seq))}})
 			case Complete:
 				say(pawl.RunEnded{Status: pawl.StatusCompleted})
+				requireEnded(t, o, state, func(*pawl.Step) bool { return true })
 			case FailRun:
 				say(pawl.RunEnded{Status: pawl.StatusFailed})
+				requireEnded(t, o, state, func(s *pawl.Step) bool { return s.If == "always()" || s.If == "failure()" })
+			case SkipStep:
+				if a.Step.If == "always()" || a.Step.If == "true" {
+					t.Fatalf("%s skipped", a.Step.ID)
+				}
+				for _, p := range a.Payloads(state) {
+					say(p)
+				}
 			case Sleep:
 				now = a.Until
 			case Open: // it was lost too often: a person has it run again
@@ -525,7 +618,7 @@ func drive(t *rapid.T, plan *pawl.Plan, slots int) {
 			end := pawl.AttemptEnded{AttemptRef: one.AttemptRef, Outcome: pawl.Failed, Final: failures+1 >= 3, RetryAt: now.Add(time.Second)}
 			say(end)
 			if end.Final {
-				say(pawl.StepFailed{Step: one.Step})
+				say(pawl.StepFailed{Step: one.Step, Continued: plan.Step(one.Step).ContinueOnError})
 			}
 		case 1:
 			say(pawl.AttemptEnded{AttemptRef: one.AttemptRef, Outcome: pawl.Lost})

@@ -65,14 +65,48 @@ type modelStep struct {
 	text                                string // what it does; "same" outputs do not depend on it
 	list, input, perItem, output, check bool
 	same, unsafe, gate                  bool
+	tolerant                            bool
+	condition                           string // a format for the id of a step that it needs
+	on                                  string // that id
 	tries                               int
+}
+
+// modelConditions are conditions over a step that the step with the condition needs.
+var modelConditions = []string{
+	"", "", "", "", "steps.%s.status == 'done'", "steps.%s.status == 'failed'", "steps.%s.status != 'skipped'", "failure()", "always()", "1 > 2",
+	"success() && steps.%s.exit <= 0", "steps.%s.summary == 'none'", "always() && steps.%s.status == 'skipped'", "failure() || steps.%s.status == 'failed'",
+}
+
+// drawCondition draws the condition of a step.
+func (m *model) drawCondition(s *modelStep) {
+	s.condition, s.on = rapid.SampledFrom(modelConditions).Draw(m.T, "condition"), ""
+	if len(s.needs) > 0 {
+		s.on = rapid.SampledFrom(s.needs).Draw(m.T, "of")
+	}
+}
+
+// conditionText returns the condition, "" if the step does not need the step in it any more.
+func (s modelStep) conditionText() string {
+	if !strings.Contains(s.condition, "%s") {
+		return s.condition
+	}
+	if !slices.Contains(s.needs, s.on) {
+		return ""
+	}
+	return fmt.Sprintf(s.condition, s.on)
 }
 
 func (s modelStep) yaml() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "  - {id: %s, needs: [%s], retry: {attempts: %d, backoff: 1ms}", s.id, strings.Join(s.needs, ", "), s.tries)
+	if text := s.conditionText(); text != "" {
+		fmt.Fprintf(&b, ", if: %q", text)
+	}
 	if s.gate {
 		return b.String() + fmt.Sprintf(", gate: {type: human_verify, ask: '%s'}}\n", s.text)
+	}
+	if s.tolerant {
+		b.WriteString(", continue_on_error: true")
 	}
 	fmt.Fprintf(&b, ", run: '%s'", s.text)
 	item := ""
@@ -149,6 +183,8 @@ func (m *model) drawStep(before []modelStep) modelStep {
 	s.gate = m.one("gate", 8)
 	s.list, s.input, s.perItem = m.one("list", 3), m.one("input", 3), m.one("per item", 2)
 	s.output, s.check, s.same, s.unsafe = m.one("output", 2), m.one("check", 4), m.one("same", 2), m.one("unsafe", 5)
+	s.tolerant = m.one("tolerant", 4)
+	m.drawCondition(&s)
 	m.write("in-"+s.id+".txt", "first")
 	if s.list {
 		m.lists[s.id] = nil
@@ -280,7 +316,7 @@ func (m *model) act() {
 func (m *model) edit() {
 	at := rapid.IntRange(0, len(m.steps)-1).Draw(m.T, "edited")
 	s := &m.steps[at]
-	switch rapid.IntRange(0, 9).Draw(m.T, "edit") {
+	switch rapid.IntRange(0, 11).Draw(m.T, "edit") {
 	case 0:
 		s.text += "!"
 	case 1:
@@ -305,6 +341,10 @@ func (m *model) edit() {
 		if s.list {
 			m.editList(s.id)
 		}
+	case 10:
+		m.drawCondition(s)
+	case 11:
+		s.tolerant = !s.tolerant
 	}
 }
 
@@ -363,7 +403,7 @@ func (m *model) compare() {
 	}
 	done := m.since(seq)
 	for _, x := range told {
-		if why := done.differs(x, told); why != "" {
+		if why := done.differs(x, told, m.conditional(x.Step)); why != "" {
 			m.Fatalf("%s %s (%s, items %v, unless %v), but %s\nall: %+v\nplan:\n%s\nevents: %v", x.Do, x.Step, x.Why, x.ByItem, x.Unless, why, told, m.plan(), m.story())
 		}
 	}
@@ -401,7 +441,7 @@ func (m *model) compareUpdate() {
 	m.runEngine(e)
 	done := m.since(seq)
 	for _, x := range told {
-		if why := done.differs(x, told); why != "" {
+		if why := done.differs(x, told, m.conditional(x.Step)); why != "" {
 			m.Fatalf("%s %s (%s, items %v, unless %v), but %s\nall: %+v\nplan:\n%s\nevents: %v", x.Do, x.Step, x.Why, x.ByItem, x.Unless, why, told, m.plan(), m.story())
 		}
 	}
@@ -448,18 +488,29 @@ func (m *model) story() (words []string) {
 	return words
 }
 
+// conditional reports whether a step, or one that it needs, has a condition.
+func (m *model) conditional(id pawl.StepID) bool {
+	for _, s := range m.steps {
+		if s.id == string(id) {
+			return s.conditionText() != "" || slices.ContainsFunc(s.needs, func(need string) bool { return m.conditional(pawl.StepID(need)) })
+		}
+	}
+	return false
+}
+
 // deeds is what a resume did.
 type deeds struct {
 	started  map[string]int // "step", or "step/index" → attempts
 	finished map[pawl.StepID]bool
 	checked  map[pawl.StepID]bool
 	reopened map[pawl.StepID]bool
+	skipped  map[pawl.StepID]bool // by their conditions
 	after    *pawl.State
 }
 
 func (m *model) since(seq pawl.Seq) *deeds {
 	m.Helper()
-	d := &deeds{started: map[string]int{}, finished: map[pawl.StepID]bool{}, checked: map[pawl.StepID]bool{}, reopened: map[pawl.StepID]bool{}}
+	d := &deeds{started: map[string]int{}, finished: map[pawl.StepID]bool{}, checked: map[pawl.StepID]bool{}, reopened: map[pawl.StepID]bool{}, skipped: map[pawl.StepID]bool{}}
 	m.events(func(e pawl.Event) {
 		if e.Seq <= seq {
 			return
@@ -474,6 +525,8 @@ func (m *model) since(seq pawl.Seq) *deeds {
 			}
 		case pawl.StepDone:
 			d.finished[x.Step] = true
+		case pawl.StepSkipped:
+			d.skipped[x.Step] = true
 		case pawl.StepChecked:
 			d.checked[x.Step] = true
 		case pawl.StepReopened:
@@ -490,15 +543,20 @@ func (m *model) since(seq pawl.Seq) *deeds {
 }
 
 // differs returns how a resume differed from the decision about a step, "" if it did not.
-func (d *deeds) differs(x decide.Decision, all []decide.Decision) string {
+func (d *deeds) differs(x decide.Decision, all []decide.Decision, conditional bool) string {
 	id, started := string(x.Step), d.started[string(x.Step)] > 0
 	cut := slices.ContainsFunc(all, func(o decide.Decision) bool { return len(o.ByItem[decide.Fail]) > 0 }) // a step that fails stops the others
+	if cut && conditional {
+		return "" // it may handle that failure
+	}
 	if again := slices.ContainsFunc(x.Unless, d.touched); again {
 		return "" // what it then gets decides
 	}
 	switch x.Do {
 	case decide.Skip, decide.Recheck:
-		if started || d.finished[x.Step] || d.reopened[x.Step] {
+		st := d.after.Steps[x.Step]
+		decided := st != nil && st.Condition != "" // again, by its condition
+		if started || d.finished[x.Step] || d.reopened[x.Step] && !decided {
 			return "it ran"
 		}
 		if x.Do == decide.Recheck && !d.checked[x.Step] {
@@ -532,5 +590,5 @@ func (d *deeds) differs(x decide.Decision, all []decide.Decision) string {
 
 // touched reports whether a resume did anything to a step.
 func (d *deeds) touched(id pawl.StepID) bool {
-	return d.finished[id] || d.checked[id] || d.reopened[id]
+	return d.finished[id] || d.checked[id] || d.reopened[id] || d.skipped[id]
 }

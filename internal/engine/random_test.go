@@ -52,6 +52,7 @@ type randomStep struct {
 	needs []string
 	items []string
 	flaky bool
+	fate  string // never: its condition is false; fails: always, with continue_on_error; sees: its condition is true; "": it has none
 }
 
 // work returns the names of what the step does.
@@ -75,6 +76,14 @@ func (s randomStep) yaml() string {
 	if s.flaky {
 		fails = fmt.Sprintf("test -e \"failed-%s-$PAWL_ITEM\" || { touch \"failed-%s-$PAWL_ITEM\"; exit 1; }; ", s.id, s.id)
 	}
+	switch s.fate {
+	case "never":
+		list += ", if: 1 > 2"
+	case "fails":
+		list, fails = list+", continue_on_error: true", "exit 1; "
+	case "sees":
+		list += fmt.Sprintf(", if: \"steps.%s.status != 'pending' && success()\"", s.needs[0])
+	}
 	return fmt.Sprintf("  - {id: %s, needs: [%s], retry: {attempts: 2, backoff: 1ms}%s, run: 'echo start %s >> ledger.txt; %secho end %s >> ledger.txt'}\n",
 		s.id, strings.Join(s.needs, ", "), list, name, fails, name)
 }
@@ -93,6 +102,10 @@ func drawSteps(r *rapid.T) []randomStep {
 			s.items = []string{"x", "y", "z"}[:rapid.IntRange(1, 3).Draw(r, "items")]
 		}
 		s.flaky = rapid.IntRange(0, 3).Draw(r, "flaky") == 0
+		s.fate = rapid.SampledFrom([]string{"", "", "", "never", "fails", "sees"}).Draw(r, "fate")
+		if s.fate == "sees" && len(s.needs) == 0 {
+			s.fate = ""
+		}
 	}
 	return all
 }
@@ -139,7 +152,7 @@ func loseAll(p *enginetest.Project, lost map[string]int) {
 func checkJournal(p *enginetest.Project, all []randomStep) {
 	p.Helper()
 	finished := map[string]int{}
-	for _, word := range p.Story("attempt.started", "item.done", "step.done") {
+	for _, word := range p.Story("attempt.started", "item.done", "step.done", "step.failed", "step.skipped") {
 		kind, name, _ := strings.Cut(word, ":")
 		if kind != "attempt.started" {
 			finished[name]++
@@ -156,7 +169,11 @@ func checkJournal(p *enginetest.Project, all []randomStep) {
 		}
 	}
 	for _, s := range all {
-		for _, name := range append(s.work(), s.id) {
+		names := []string{s.id}
+		if s.fate == "" || s.fate == "sees" {
+			names = append(names, s.work()...)
+		}
+		for _, name := range slices.Compact(names) {
 			if finished[name] != 1 {
 				p.Errorf("%s was finished %d times", name, finished[name])
 			}
@@ -182,16 +199,25 @@ func checkLedger(p *enginetest.Project, all []randomStep, lost map[string]int) {
 	}
 	for _, s := range all {
 		usual := 1
-		if s.flaky {
+		if s.flaky || s.fate == "fails" {
 			usual = 2
 		}
 		for _, name := range s.work() {
 			starts, ends := count("start "+name), count("end "+name)
+			if s.fate == "never" || s.fate == "fails" {
+				if ends > 0 || s.fate == "never" && starts > 0 || s.fate == "fails" && (starts < usual || starts > usual+lost[name]) {
+					p.Errorf("%s, which %s, began %d times and ended %d times; it was lost %d times", name, s.fate, starts, ends, lost[name])
+				}
+				continue
+			}
 			if starts < usual || starts > usual+lost[name] || ends < 1 || ends > 1+lost[name] {
 				p.Errorf("%s began %d times and ended %d times; it was lost %d times", name, starts, ends, lost[name])
 			}
 			for _, need := range s.needs {
 				for _, before := range stepOf(all, need).work() {
+					if !slices.Contains(lines, "end "+before) {
+						continue // never done
+					}
 					if slices.Index(lines, "start "+name) < slices.Index(lines, "end "+before) {
 						p.Errorf("%s began before %s had ended", name, before)
 					}

@@ -214,6 +214,10 @@ func (c *checker) field(n, of *ast.MemberNode) {
 		c.fail(property, "a step has no field \"outputs\"; use summary, or have the step write a file")
 	case "exit_code", "code":
 		c.fail(property, "a step has no field %q; use exit", property.Value)
+	case "summary", "answer":
+		if id, ok := of.Property.(*ast.StringNode); ok {
+			c.program.results = append(c.program.results, pawl.StepID(restore(id.Value)))
+		}
 	default:
 		c.oneOf(property, "a step", property.Value, stepFields)
 	}

@@ -84,6 +84,7 @@ type Program struct {
 	program *vm.Program
 	params  map[string]pawl.Parameter
 	steps   []pawl.StepID // that it refers to
+	results []pawl.StepID // whose summary or answer it refers to
 	status  bool          // it calls success, failure or always
 }
 
@@ -92,6 +93,9 @@ func (p *Program) Text() string { return p.text }
 
 // AsksStatus reports whether a condition calls success, failure or always. Without one of them success() is implied.
 func (p *Program) AsksStatus() bool { return p.status }
+
+// Results returns the steps whose summary or answer the expression refers to: more than whether they are done.
+func (p *Program) Results() []pawl.StepID { return p.results }
 
 // Kind is the type of result that an expression must have.
 type Kind int

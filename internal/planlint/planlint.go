@@ -11,8 +11,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"pawl"
+	"pawl/internal/stepenv"
 	"pawl/internal/strictyaml"
 )
 
@@ -25,9 +27,24 @@ func Warnings(name string, plan *pawl.Plan, file *strictyaml.File) error {
 		l.pipe(&step.Undo, "undo", step.Undo, shell)
 		l.script(&step.Run, "run", step.Run, shell)
 		l.script(&step.Undo, "undo", step.Undo, shell)
+		l.expression(&step.Run, "run", step.Run)
+		l.expression(&step.Undo, "undo", step.Undo)
 		for _, check := range slices.Sorted(maps.Keys(step.Accept)) {
-			l.script(strictyaml.Entry{Of: &step.Accept, Key: check}, "check "+check, step.Accept[check], shell)
+			at := strictyaml.Entry{Of: &step.Accept, Key: check}
+			l.script(at, "check "+check, step.Accept[check], shell)
+			l.expression(at, "check "+check, step.Accept[check])
 		}
+		if step.Agent != nil {
+			l.expression(&step.Agent.Prompt, "prompt", step.Agent.Prompt)
+		}
+	}
+	for _, h := range plan.Handlers() {
+		at, shell := any(plan.OnSuccess), h.Shell.Or(pawl.DefaultShell)
+		if h.ID == pawl.OnFailure {
+			at = plan.OnFailure
+		}
+		l.pipe(at, string(h.ID), h.Run, shell)
+		l.script(at, string(h.ID), h.Run, shell)
 	}
 	return l.Err(name)
 }
@@ -75,6 +92,21 @@ func (l *linter) quote(at any, what, script string, open byte, shell pawl.Shell)
 	if _, rejected := errors.AsType[*exec.ExitError](check.Run()); rejected {
 		l.Errorf(at, "%s: a quote %c is not closed, and %s rejects the script", what, open, shell.Program())
 	}
+}
+
+// expression warns about ${{ … }} in a script or prompt: only env, if and items have expressions, so that no value becomes part of a
+// script.
+func (l *linter) expression(at any, what, script string) {
+	from := strings.Index(script, "${{")
+	if from < 0 {
+		return
+	}
+	instead := "set a variable in env to it, and read the variable"
+	body, _, _ := strings.Cut(script[from+3:], "}}")
+	if name, ok := strings.CutPrefix(strings.TrimSpace(body), "params."); ok && stepenv.IsName(name) {
+		instead = "read $" + pawl.ParamVar(name)
+	}
+	l.ErrorWithin(at, utf8.RuneCountInString(script[:from]), "%s: pawl does not replace ${{ … }} here; %s", what, instead)
 }
 
 // harmless are commands whose failure in a pipe hides nothing.
@@ -145,12 +177,18 @@ var packages = map[string]string{"node": "nodejs", "Rscript": "r-base-core", "pw
 // is the PATH of steps that do not set their own.
 func Missing(name string, plan *pawl.Plan, file *strictyaml.File, path string) error {
 	l := linter{file.Without()}
-	for _, step := range plan.Steps() {
+	for _, step := range append(plan.Steps(), plan.Handlers()...) {
 		shell := step.Shell.Or(pawl.DefaultShell)
 		if !usesShell(step) || installed(shell.Program(), searchPath(plan, step, path)) {
 			continue
 		}
 		at := any(&step.Shell)
+		switch {
+		case step.ID == pawl.OnSuccess && plan.OnSuccess != nil:
+			at = &plan.OnSuccess.Shell
+		case step.ID == pawl.OnFailure && plan.OnFailure != nil:
+			at = &plan.OnFailure.Shell
+		}
 		if !l.Given(at) {
 			at = &plan.Defaults.Shell
 		}

@@ -34,6 +34,8 @@ func TestWarnings(t *testing.T) {
 		"if grep x y | head; then z; fi":         `"grep … | head", sh ignores a failure of grep; write`,
 		"cat <<END | sort\na | b\nEND\n":         `"cat … | sort"`,
 		"source .venv/bin/activate":              "write: . .venv/bin/activate",
+		"make ${{ params.env }}":                 "p:3:38: run: pawl does not replace ${{ … }} here; read $PAWL_PARAM_ENV",
+		"echo ${{ run.name }}":                   "set a variable in env to it, and read the variable",
 		"if true; then\n  source env.sh; fi":     "write: . ./env.sh",
 		"[[ -e x ]] && y":                        `"[["`,
 		"set -eo pipefail":                       "which sets it",

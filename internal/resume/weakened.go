@@ -6,6 +6,7 @@ import (
 	"math"
 	"reflect"
 	"slices"
+	"strings"
 
 	"pawl"
 )
@@ -20,6 +21,7 @@ func Weakened(before, now *pawl.Plan) []string {
 	w.limit("budget time", float64(before.Budget.Time), float64(now.Budget.Time))
 	w.limit("budget usd", before.Budget.USD, now.Budget.USD)
 	w.limit("budget tokens", float64(before.Budget.Tokens), float64(now.Budget.Tokens))
+	w.end(before, now)
 	above, aboveNow := closure(before.Order()), closure(now.Order())
 	for _, old := range before.Steps() {
 		step := now.Step(old.ID)
@@ -56,6 +58,22 @@ func (w *weakened) limit(name string, before, now float64) {
 	}
 }
 
+// end compares what happens at the end of a run, and who hears of it.
+func (w *weakened) end(before, now *pawl.Plan) {
+	for _, old := range before.Handlers() {
+		h := now.Step(old.ID)
+		if h == nil || !now.HandlesEnd(old.ID) || h.Run != old.Run || h.Shell != old.Shell {
+			w.add("%s was changed or removed", old.ID)
+		}
+	}
+	for i := range before.Notify {
+		old := &before.Notify[i]
+		if !slices.ContainsFunc(now.Notify, func(n pawl.Notify) bool { return reflect.DeepEqual(n, *old) }) {
+			w.add("notification %s was changed or removed", old.Name)
+		}
+	}
+}
+
 func (w *weakened) removed(step *pawl.Step) {
 	switch {
 	case step.Gate != nil:
@@ -84,7 +102,21 @@ func (w *weakened) step(before, now *pawl.Step) {
 			w.add("review of step %s by %s was lowered or removed", before.ID, reviewer)
 		}
 	}
+	w.condition(before, now)
 	w.limits(before, now)
+}
+
+// condition compares when a step runs, and what its failure means. A condition can lead past a gate or a check; one that handles
+// failures lets a step run whose needs have failed.
+func (w *weakened) condition(before, now *pawl.Step) {
+	was, is := before.If.Text(), now.If.Text()
+	guards := before.Gate != nil || len(before.Accept)+len(before.Review) > 0
+	if handles := strings.Contains(is, "()"); was != is && (was != "" || guards || handles) {
+		w.add("condition of step %s was changed", before.ID)
+	}
+	if now.ContinueOnError && !before.ContinueOnError {
+		w.add("step %s may fail now: continue_on_error", before.ID)
+	}
 }
 
 // limits compares what bounds the attempts of a step and the effects of repeating it.

@@ -105,7 +105,7 @@ func (v *run) hint() string {
 		return "nothing; `pawl stats " + run + "` shows time and cost"
 	case pawl.StatusFailed:
 		for _, s := range v.steps {
-			if s.state != nil && s.state.Status == pawl.FailedForGood {
+			if s.state.FailsRun() {
 				return code("pawl retry "+string(s.ID)+" --run "+run) + ", then `pawl resume " + run + "`"
 			}
 		}
@@ -275,8 +275,12 @@ func (v *run) note(id pawl.StepID, st *pawl.StepState) string {
 		return inline(gate.WithdrawnText())
 	case why != "" && st.Status == pawl.Pending:
 		return inline(why)
+	case st.Condition != "":
+		return inline(st.ConditionText())
 	case st.Status == pawl.Skipped:
 		return inline(st.Why)
+	case st.Tolerated():
+		return inline(st.Why) + " (continue_on_error)"
 	case st.Why != "":
 		return inline(st.Why)
 	case st.Retries.Live == nil && st.Retries.Last != nil && !st.Finished():

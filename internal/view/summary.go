@@ -20,7 +20,7 @@ func (v *run) summaryFile(s step) []byte {
 		p.fact("Name", inline(s.Name))
 	}
 	p.fact("Goal", inline(s.Goal))
-	p.fact("Status", string(st.Status), because(st.Why))
+	p.fact("Status", string(st.Status), because(st.Why), tolerated(st))
 	p.fact("Started", formatTime(st.Started))
 	p.fact("Ended", formatTime(st.Ended))
 	p.fact("Spent", spent(st.Seconds, st.Usage))
@@ -75,4 +75,12 @@ func addReviews(p *page, st *pawl.StepState) {
 	for _, name := range slices.Sorted(maps.Keys(st.Reviews)) {
 		p.row(inline(name), number(st.Reviews[name].Score), count(st.Minimum[name]), inline(st.Reviews[name].Comment))
 	}
+}
+
+// tolerated says that the run continued after a step had failed.
+func tolerated(st *pawl.StepState) string {
+	if st.Tolerated() {
+		return "; the run continued (continue_on_error)"
+	}
+	return ""
 }

@@ -27,7 +27,7 @@ var commands = map[string]struct {
 }{
 	"init":        {refuses, []string{"init"}},
 	"pause":       {refuses, []string{"pause", "pause planted"}},
-	"plan":        {free, []string{"plan check plan.yaml", "plan schema"}},
+	"plan":        {free, []string{"plan check plan.yaml", "plan schema", "plan convert --from dagu plan.yaml"}},
 	"resume":      {refuses, []string{"resume", "resume planted", "resume lost", "resume --yes", "resume --dry-run", "resume --take-over"}},
 	"retry":       {refuses, []string{"retry first", "retry charge"}},
 	"run":         {refuses, []string{"run plan.yaml", "run -- true", "run --new plan.yaml", "run --background plan.yaml", "run --mirror grid plan.yaml",

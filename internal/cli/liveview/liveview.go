@@ -198,7 +198,11 @@ func (l *View) End(ctx context.Context, state *pawl.State, plan *pawl.Plan, err 
 		l.screen.draw(nil)
 	}
 	if err == nil {
-		fmt.Fprintf(l.out, "run %s completed in %s (%s of step time)\n", state.Run, cmp.Or(layout.Seconds(state.Updated.Sub(state.Created).Seconds()), "0s"), cmp.Or(layout.Seconds(state.Spent.Seconds), "0s"))
+		why := state.Why
+		if why != "" {
+			why = "; " + why
+		}
+		fmt.Fprintf(l.out, "run %s completed in %s (%s of step time)%s\n", state.Run, cmp.Or(layout.Seconds(state.Updated.Sub(state.Created).Seconds()), "0s"), cmp.Or(layout.Seconds(state.Spent.Seconds), "0s"), why)
 		return nil
 	}
 	if open := state.OpenGates(); pawl.KindOf(err) == pawl.KindAtGate && len(open) > 0 {
@@ -249,12 +253,18 @@ func (l *View) eventLine(e pawl.Event) string {
 		}
 		return attemptEndedLine(p) + l.outputTail(p)
 	case pawl.StepFailed:
+		if p.Continued {
+			return fmt.Sprintf("%-20s failed: %s; the run continues (continue_on_error)", p.Step, p.Why)
+		}
 		return fmt.Sprintf("%-20s failed: %s", p.Step, p.Why)
 	case pawl.StepReopened:
 		delete(l.begun, p.Step)
 		delete(l.base, p.Step)
 		return fmt.Sprintf("%-20s rerun: %s", p.Step, p.Text(l.state))
 	case pawl.StepSkipped:
+		if p.Condition != "" {
+			return fmt.Sprintf("%-20s skipped: if %s", p.Step, layout.OneLine(p.Condition))
+		}
 		return fmt.Sprintf("%-20s skipped", p.Step)
 	case pawl.GateOpened:
 		return fmt.Sprintf("%-20s gate %s: %s", p.Step, p.ID, p.Ask)

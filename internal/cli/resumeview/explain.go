@@ -146,6 +146,8 @@ func (e *explainer) nothing() {
 	switch {
 	case e.step == "":
 		e.line("no step was interrupted or failed: nothing to explain")
+	case st != nil && st.Status == pawl.Skipped:
+		e.line("step %s was %s", e.step, st.SkippedText())
 	case st != nil && st.Status == pawl.FailedForGood:
 		e.line("step %s failed: %s; pawl judged no attempt of it", e.step, st.Why)
 	case st != nil && !st.Finished() && st.Retries.Last != nil:

@@ -31,6 +31,9 @@ func Resuming(w io.Writer, r *runs.Run) {
 	if len(tally.Skipped) > 0 {
 		fmt.Fprintf(w, "  skipped        %d%s\n", len(tally.Skipped), nameList(tally.Skipped))
 	}
+	if len(tally.Failed) > 0 {
+		fmt.Fprintf(w, "  failed         %d (continue_on_error)%s\n", len(tally.Failed), nameList(tally.Failed))
+	}
 	if pos.ItemTotal > 0 {
 		fmt.Fprintf(w, "  items of %-5s %d of %d finished\n", pos.StepID, s.Steps[pos.StepID].Items.Count, pos.ItemTotal)
 	}
@@ -82,6 +85,15 @@ func PlanDiff(w io.Writer, c *resume.PlanDiff, resuming bool) {
 	}
 	for _, id := range c.Reset {
 		fmt.Fprintf(w, "  rerun    step %s (definition changed)\n", id)
+	}
+	for _, id := range c.Conditions {
+		fmt.Fprintf(w, "  check    the condition of step %s, which was false\n", id)
+	}
+	for _, id := range c.Tolerance {
+		fmt.Fprintf(w, "  change   continue_on_error of step %s, which failed\n", id)
+	}
+	for _, id := range c.NewAxes {
+		fmt.Fprintf(w, "  rerun    step %s: the axes of its matrix changed, so all combinations are new items\n", id)
 	}
 	for _, x := range c.Dropped {
 		fmt.Fprintf(w, "  drop     %s of step %s, not on the list any more: %s\n", layout.Count(len(x.Values), "item"), x.Step, values(x.Values))

@@ -91,11 +91,12 @@ type Report struct {
 
 // Forecast returns what a new run of a plan would do.
 func Forecast(ctx context.Context, p *project.Project, n runs.CreateOptions, given supply.Flags) (*Report, error) {
-	plan, err := planfile.Read(n.Source, n.Data)
+	loaded, err := planfile.Load(n.Source, n.Data, runs.Includes(p.Root, n.Source))
 	if err != nil {
 		return nil, err
 	}
-	values, err := supply.Collect(supply.Request{Project: p, Plan: plan, Name: n.Source, Data: n.Data, Flags: given})
+	plan := loaded.Plan
+	values, err := supply.Collect(supply.Request{Project: p, Plan: plan, Name: n.Source, File: loaded.File, Flags: given})
 	if err != nil {
 		return nil, err
 	}
