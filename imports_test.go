@@ -111,6 +111,7 @@ var roomOf = map[string]string{
 	"pawl/internal/cli/checkpointview":           "screens",
 	"pawl/internal/cli/restoreview":              "screens",
 	"pawl/internal/cli/flags":                    "screens",
+	"pawl/internal/cli/doctorview":               "screens",
 	"pawl/internal/cli/hints":                    "screens",
 	"pawl/internal/cli/layout":                   "screens",
 	"pawl/internal/cli/resumeview":               "screens",
