@@ -80,6 +80,7 @@ var roomOf = map[string]string{
 	"pawl/internal/redact/redacttest":            "tests",
 	"pawl/internal/schedule":                     "tools",
 	"pawl/internal/schema":                       "tools",
+	"pawl/internal/shellwords":                   "tools",
 	"pawl/internal/snapshot":                     "tools",
 	"pawl/internal/snapshot/ignore":              "tools",
 	"pawl/internal/snapshot/pack":                "tools",

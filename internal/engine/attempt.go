@@ -187,9 +187,7 @@ func (e *Engine) job(ctx context.Context, w runs.Work, ref pawl.AttemptRef, key 
 	case w.Step.Gate != nil:
 	case w.Step.Run != "":
 		job.Script = w.Step.Run
-		if args, ok := runs.CommandArgs(w.Step.Run); ok && e.state.Kind == pawl.CommandRun {
-			job.Command, job.Script = args, "" // not through a shell
-		}
+		job.Words = e.state.Kind == pawl.CommandRun
 	default:
 		command, err := e.command(w.Step)
 		if err != nil {

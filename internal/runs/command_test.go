@@ -8,6 +8,7 @@ import (
 
 	"pawl/internal/planfile"
 	"pawl/internal/runs"
+	"pawl/internal/shellwords"
 )
 
 // Each argument comes back from the plan as it was given, byte for byte.
@@ -18,7 +19,7 @@ func TestCommandArgs(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%q: %v", args, err)
 		}
-		got, ok := runs.CommandArgs(plan.Steps()[0].Run)
+		got, ok := shellwords.Split(plan.Steps()[0].Run)
 		if !ok || !slices.Equal(got, args) {
 			t.Fatalf("%q: %q, %v", args, got, ok)
 		}
@@ -29,7 +30,7 @@ func TestCommandArgs(t *testing.T) {
 		back(r, append([]string{"command"}, args...))
 	})
 	for _, script := range []string{"", "echo a", "'a", "'a'  'b'", "'a'b", "$'\\xzz'", "'a' ", "$'\\x4"} {
-		if args, ok := runs.CommandArgs(script); ok {
+		if args, ok := shellwords.Split(script); ok {
 			t.Errorf("%q: %q", script, args)
 		}
 	}
