@@ -45,6 +45,8 @@ type AttemptState struct {
 	Started  time.Time        `json:"started"`
 	Seq      Seq              `json:"seq"`
 	Beat     time.Time        `json:"beat,omitzero"`
+	Ready    time.Time        `json:"ready,omitzero"`     // of a service: since when
+	Released string           `json:"released,omitempty"` // of a service: why pawl ends it
 	Progress *Progress        `json:"progress,omitempty"`
 	Usage    Usage            `json:"usage,omitzero"` // so far, as last reported
 	Read     map[string]int64 `json:"read,omitempty"` // source file → offset up to which it is journaled
@@ -277,7 +279,9 @@ const (
 	ReasonAbort    EndReason = "manual_abort"
 	ReasonBudget   EndReason = "budget"
 	ReasonError    EndReason = "error"
-	ReasonOutdated EndReason = "outdated" // a newer attempt replaced it
+	ReasonOutdated EndReason = "outdated"  // a newer attempt replaced it
+	ReasonNotReady EndReason = "not_ready" // a service that was not ready in time
+	ReasonOrphaned EndReason = "orphaned"  // a service, after no engine worked on its run for too long
 )
 
 // AttemptStats is the resource usage of an attempt, from its exit record.
@@ -285,6 +289,9 @@ type AttemptStats struct {
 	Seconds     float64 `json:"seconds"` // wall clock, without suspended time
 	CPUSeconds  float64 `json:"cpu_seconds,omitempty"`
 	OutputBytes int64   `json:"output_bytes,omitempty"`
+
+	Killed    int      `json:"killed,omitempty"`    // processes that the attempt left running, and that its supervisor killed
+	Leftovers []string `json:"leftovers,omitempty"` // the first of them, as "name (PID)"
 }
 
 // Progressed is progress that a step reported: with a CLI command, a line of the events file, or a marker in its output.

@@ -9,6 +9,9 @@ func (Step) Elsewhere(key string) (own, advice string) {
 	return own, advice
 }
 
+// Elsewhere is Step.Elsewhere for the keys of a service.
+func (Service) Elsewhere(key string) (own, advice string) { return serviceElsewhere.find(key) }
+
 // Elsewhere is Step.Elsewhere for the keys of a plan.
 func (Plan) Elsewhere(key string) (own, advice string) { return planElsewhere.find(key) }
 
@@ -92,15 +95,27 @@ var stepElsewhere = otherKeys{
 	{"continue_on_error continue_on_failure ignore_errors ignore_error allow_failure", "continue_on_error", `write continue_on_error: true`},
 	{"if when only condition preconditions", "if", `write if: params.NAME == 'VALUE'`},
 	{"unless except", "if", `write if: "!(CONDITION)"`},
+	{"services background daemon", "service", `write service: {ready: SCRIPT}`},
 	{"env_file dotenv", "", `env files belong to the whole plan; write dotenv: [.env] at its top`},
+	{"ready ready_check healthcheck health_check readiness_probe", "service", `write service: {ready: SCRIPT}`},
 	{"uses with", "", `pawl has no shared actions; use "run" or "agent", and "env" for their values`},
 	{"includes import imports template extends call", "", `to insert the steps of a file, write an entry of the list: - include: FILE`},
 	{"image container docker runs_on", "", `steps run on this machine; in "run", call docker run or podman run`},
 	{"schedule cron on", "", `a plan has no schedule; use pawl run --schedule, such as --schedule "0 6 * * *" --install`},
 }
 
+var serviceElsewhere = otherKeys{
+	{"ready_check healthcheck health_check readiness_probe test check probe wait_for", "ready", `write ready: SCRIPT`},
+	{"period every", "interval", ""},
+	{"wait start_period", "timeout", ""},
+	{"stop_grace_period grace stop_timeout", "stop", ""},
+	{"scope lifetime", "until", `write until: phase or until: run`},
+	{"retries restart", "", `it belongs to the step: write retry: {attempts: 3} there`},
+}
+
 var planElsewhere = otherKeys{
 	{"tasks", "steps", ""},
+	{"services", "", `write each service as a step with service: {ready: SCRIPT}`},
 	{"jobs stages", "phases", `write phases: [{name: NAME, steps: […]}]`},
 	{"environment envs variables vars", "env", ""},
 	{"title", "name", ""},

@@ -1,6 +1,9 @@
 package pawl
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // EngineStarted records that an engine owns the run from now on. It raises the epoch.
 type EngineStarted struct {
@@ -21,6 +24,11 @@ func (p EngineStarted) fold(s *State, _ Event) error {
 	}
 	s.Engine, s.Epoch = &p, p.Epoch
 	s.Engines++
+	for _, st := range s.Steps {
+		if live := st.Retries.Live; live != nil {
+			live.Ready = time.Time{} // a service may have failed while no engine was there
+		}
+	}
 	return nil
 }
 

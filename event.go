@@ -118,6 +118,8 @@ var payloadTypes = []payloadType{
 	decoderOf[Conversed](),
 	decoderOf[Heartbeat](),
 	decoderOf[WatchdogActed](),
+	decoderOf[ServiceReady](),
+	decoderOf[ServiceReleased](),
 
 	decoderOf[GateOpened](),
 	decoderOf[GateAnswered](),

@@ -158,6 +158,7 @@ var roomOf = map[string]string{
 	"pawl/test/stories/mirrors":                  "tests",
 	"pawl/test/stories/recovery":                 "tests",
 	"pawl/test/stories/seeds":                    "tests",
+	"pawl/test/stories/services":                 "tests",
 	"pawl/test/stories/steps":                    "tests",
 	"pawl/test/stories/storytest":                "tests",
 	"pawl/test/stories/trust":                    "tests",

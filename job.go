@@ -41,6 +41,9 @@ type Job struct {
 	OutputCap int64             `json:"output_cap,omitempty"` // maximum bytes of each output file; 0: DefaultOutputCap
 	Beat      Duration          `json:"beat,omitempty"`       // interval between heartbeats. Defaults to 5m.
 
+	Orphan     Duration `json:"orphan,omitempty"`      // end the command when no engine has worked on the run for this long; 0: never
+	EngineLock string   `json:"engine_lock,omitempty"` // the file that an engine locks, relative to Root; with Orphan
+
 	PIDNamespace bool `json:"pid_namespace,omitempty"` // run every command in a PID namespace of its own; fails if that is impossible
 
 	InterruptWait Duration `json:"interrupt_wait,omitempty"` // from SIGINT to SIGTERM. Defaults to 5s.
@@ -102,9 +105,13 @@ type Exit struct {
 	Cut         []Cut      `json:"cut,omitempty"`          // output dropped because of its size
 	Unkilled    []int      `json:"left,omitempty"`         // processes that could not be killed
 	Killed      int        `json:"killed,omitempty"`       // processes left running by the child and killed
+	Leftovers   []string   `json:"leftovers,omitempty"`    // the first of them, as "name (PID)"
 	Checks      []CheckRun `json:"checks,omitempty"`
 	Accept      string     `json:"accept,omitempty"` // hash of the acceptance checks, as in StepDone
 }
+
+// MaxLeftovers is how many leftover processes a record names.
+const MaxLeftovers = 5
 
 // Cut is a dropped part of an output file: bytes From (inclusive) to To (exclusive).
 type Cut struct {

@@ -106,7 +106,7 @@ func (k Key) Changes(now Key) []string {
 }
 
 // DefinitionOf returns the hash of what a step does: action, shell, env (of the plan, the defaults and the step), dir,
-// outputs, the run's parameters and, for an item, its value. The default shell is not part of it. Secrets are not part of it,
+// outputs, the run's parameters, whether it is a service and, for an item, its value. The default shell is not part of it. Secrets are not part of it,
 // only their names.
 func DefinitionOf(p *Plan, s *Step, item string) string {
 	var shell Shell
@@ -125,7 +125,8 @@ func DefinitionOf(p *Plan, s *Step, item string) string {
 		Params  map[string]string `json:",omitempty"` // a plan without the key has the hash that it always had
 		Dotenv  []string          `json:",omitempty"`
 		Shell   Shell             `json:",omitempty"`
-	}{s.Run, s.Agent, s.Kernel, s.Gate, p.EnvOf(s).texts(), s.Dir, s.Outputs, item, p.Values, p.Dotenv, shell})
+		Serves  bool              `json:",omitempty"`
+	}{s.Run, s.Agent, s.Kernel, s.Gate, p.EnvOf(s).texts(), s.Dir, s.Outputs, item, p.Values, p.Dotenv, shell, s.Service != nil})
 }
 
 // AcceptOf returns the hash of a step's acceptance checks, with the shell unless that is the default; empty if it has none.

@@ -44,6 +44,7 @@ type Step struct {
 	Agent           *AgentAction      `yaml:"agent,omitempty" json:"agent,omitempty"`
 	Kernel          *KernelAction     `yaml:"kernel,omitempty" json:"kernel,omitempty"`
 	Gate            *GateAction       `yaml:"gate,omitempty" json:"gate,omitempty"`
+	Service         *Service          `yaml:"service,omitempty" json:"service,omitempty"` // with Run: a process that other steps need
 	Foreach         *Foreach          `yaml:"foreach,omitempty" json:"foreach,omitempty"`
 	Parallel        int               `yaml:"parallel,omitempty" json:"parallel,omitempty"` // maximum concurrent items. Defaults to the plan's.
 	Inputs          []string          `yaml:"inputs,omitempty" json:"inputs,omitempty"`

@@ -18,7 +18,7 @@ func (s *State) Standing(engine bool) (word, why string) {
 	switch {
 	case s.Rollback != nil && !s.Ended():
 		return string(status), fmt.Sprintf("the rollback to checkpoint %s is unfinished", s.Rollback.Checkpoint)
-	case status == StatusInterrupted && len(s.Live()) == 0 && s.Kind != DurableRun:
+	case status == StatusInterrupted && len(s.Working()) == 0 && s.Kind != DurableRun:
 		if why := s.readyWhy(); why != "" {
 			return ReadyToResume, why
 		}

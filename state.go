@@ -129,6 +129,9 @@ func (s *State) spend(st *StepState, stats *AttemptStats, usage Usage) {
 	if stats != nil {
 		st.Seconds = finite(st.Seconds + stats.Seconds)
 		s.Spent.Seconds = finite(s.Spent.Seconds + stats.Seconds)
+		if stats.Killed > 0 {
+			st.Killed, st.Leftovers = st.Killed+stats.Killed, stats.Leftovers
+		}
 	}
 	for _, sum := range []*Usage{&st.Usage, &s.Spent.Usage} {
 		*sum = sum.Add(usage)

@@ -36,7 +36,7 @@ func (s *State) StatusNow(engine bool) RunStatus {
 
 // waits reports whether nothing is running and a person must act.
 func (s *State) waits() bool {
-	if len(s.Live()) > 0 {
+	if len(s.Working()) > 0 {
 		return false
 	}
 	if len(s.OpenGates()) > 0 || len(s.OpenBlockers()) > 0 {
@@ -60,7 +60,7 @@ func (s *State) Position(plan *Plan) Position {
 			step := &phase.Steps[j]
 			pos.Step++
 			pos.StepID, pos.StepName = step.ID, step.Name
-			if st := s.Steps[step.ID]; !st.Finished() {
+			if st := s.Steps[step.ID]; !st.Finished() && st.Serving() == nil {
 				pos.Wave, pos.WaveTotal = waveOf(plan.Waves(i), step.ID)
 				pos.addItems(st)
 				return pos
@@ -89,7 +89,7 @@ func waveOf(waves [][]StepID, id StepID) (wave, total int) {
 }
 
 // Percent returns the finished part of plan, 0 to 100, rounded down. Every step has the same weight; a foreach step
-// counts by its finished items.
+// counts by its finished items, and a service once it is ready.
 func (s *State) Percent(plan *Plan) int {
 	steps := plan.Steps()
 	if len(steps) == 0 {
@@ -104,7 +104,7 @@ func (s *State) Percent(plan *Plan) int {
 
 func (st *StepState) fraction() float64 {
 	switch {
-	case st.Finished():
+	case st.Finished(), st.Serving() != nil:
 		return 1
 	case st != nil && st.Items != nil && st.Items.Size() > 0:
 		return float64(st.Items.Count) / float64(st.Items.Size())

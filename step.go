@@ -53,6 +53,8 @@ type StepState struct {
 	Started     time.Time               `json:"started,omitzero"`
 	Ended       time.Time               `json:"ended,omitzero"`
 	Done        Seq                     `json:"done,omitempty"`    // the step.done event
+	Killed      int                     `json:"killed,omitempty"`  // processes that its attempts left running, and that pawl ended
+	Leftovers   []string                `json:"left,omitempty"`    // of the newest attempt with any: the first ones, as "name (PID)"
 	Changed     []string                `json:"changed,omitempty"` // outputs that were changed from outside since
 }
 

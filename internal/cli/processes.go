@@ -49,13 +49,21 @@ func (a *app) processes(p *project.Project, r *runs.Run, end bool) error {
 		return a.printJSON(report)
 	}
 	for _, x := range report.Processes {
-		a.printProcess(x)
+		a.printProcess(x, serviceFact(r.Plan.Step(x.Step)))
 	}
 	a.printProcessSummary(report, end)
 	return nil
 }
 
-func (a *app) printProcess(x runs.Process) {
+// serviceFact says when the process of a service ends without an engine; "" for other steps.
+func serviceFact(step *pawl.Step) string {
+	if step == nil || step.Service == nil {
+		return ""
+	}
+	return fmt.Sprintf("service; ends after %s if no pawl works on the run", step.Service.Orphan)
+}
+
+func (a *app) printProcess(x runs.Process, more string) {
 	age := time.Duration(x.Seconds * float64(time.Second)).Round(time.Second)
 	fmt.Fprintf(a.Out, "%-8d %-20s attempt %-8s %8s  %s\n", x.PID, x.Name(), x.Try, age, x.Command)
 	facts := []string{ownership(x)}
@@ -67,6 +75,9 @@ func (a *app) printProcess(x runs.Process) {
 	}
 	if x.Writing {
 		facts = append(facts, "is writing to disk")
+	}
+	if more != "" {
+		facts = append(facts, more)
 	}
 	facts = append(facts, x.Unknown...)
 	fmt.Fprintf(a.Out, "         %s\n", strings.Join(facts, "; "))

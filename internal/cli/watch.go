@@ -49,7 +49,7 @@ func (a *app) watch(ctx context.Context, p *project.Project, r *runs.Run) error 
 			show.Notify(e)
 		}
 		holder, alive := p.EngineHolder()
-		if err == nil && (!alive || holder.Run != r.State.Run) && len(r.State.Live()) == 0 {
+		if err == nil && (!alive || holder.Run != r.State.Run) && len(r.State.Working()) == 0 {
 			return show.End(ctx, r.State, r.Plan, outcomeOf(r.State))
 		}
 		if err != nil {

@@ -170,6 +170,8 @@ func (d *decider) overItself(id pawl.StepID) bool {
 	switch {
 	case d.finished(id), st.FailsRun():
 		return true
+	case d.serves(d.plan.ByID[id]):
+		return d.serving(id)
 	case d.failedStep() == "", len(st.Live()) > 0, !startsNothing(st):
 		return false
 	}

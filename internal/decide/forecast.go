@@ -54,16 +54,21 @@ func Forecast(r *runs.Run, c *resume.PlanDiff, interrupted []resume.Judged, now 
 func newForecast(s *pawl.State, c *resume.PlanDiff, now time.Time, onRun func(command string) string) *forecast {
 	return &forecast{
 		change: c, plan: runs.NewOutline(c.Plan()), before: s, state: s.Clone(), now: now, onRun: onRun,
-		fixed: map[pawl.AttemptRef]decision{}, finishing: map[pawl.StepID]string{}, decided: map[pawl.StepID]*Decision{}, behind: map[pawl.StepID]bool{}, ends: map[pawl.StepID]bool{}, failures: map[pawl.StepID]bool{},
+		fixed: map[pawl.AttemptRef]decision{}, finishing: map[pawl.StepID]string{}, unused: map[pawl.StepID]bool{}, decided: map[pawl.StepID]*Decision{},
+		behind: map[pawl.StepID]bool{}, ends: map[pawl.StepID]bool{}, failures: map[pawl.StepID]bool{},
 	}
 }
 
 // decisions returns the decision about each step, in order.
 func (f *forecast) decisions() ([]Decision, error) {
 	f.settle()
+	for _, step := range f.plan.InOrder {
+		f.of(step)
+	}
+	f.addUsersUnless()
 	decisions := make([]Decision, 0, len(f.plan.InOrder))
 	for _, step := range f.plan.InOrder {
-		x := f.of(step)
+		x := f.decided[step.ID]
 		if err := f.nameItems(x); err != nil {
 			return nil, err
 		}
@@ -85,6 +90,7 @@ type forecast struct {
 	rules     *decider
 	fixed     map[pawl.AttemptRef]decision // about attempts whose records decide
 	finishing map[pawl.StepID]string       // steps that finish without an attempt, and why
+	unused    map[pawl.StepID]bool         // services that are done because no step needs them any more
 	decided   map[pawl.StepID]*Decision
 	behind    map[pawl.StepID]bool // cache of settled
 	ends      map[pawl.StepID]bool // cache of over
@@ -133,6 +139,10 @@ func (f *forecast) conclude(live resume.Judged) {
 		return
 	}
 	attach := func(why string) { f.fixed[live.Live.AttemptRef] = decision{do: Attach, why: why} }
+	if step.Service != nil && Unneeded(f.plan, f.state, live.Live) {
+		attach("its attempt ends or has ended: " + unneeded)
+		return
+	}
 	if live.Alive {
 		attach(live.Text())
 		return
@@ -169,6 +179,9 @@ func (f *forecast) settle() {
 		before := f.state.Seq
 		for _, a := range Next(f.plan, f.state, f.now, unlimited) {
 			f.fold(a.Payloads(f.state)...)
+			if a.Kind == Settle {
+				f.unused[a.Step.ID] = true
+			}
 			if a.Kind != Finish {
 				continue
 			}
@@ -203,6 +216,9 @@ func (f *forecast) of(step *pawl.Step) *Decision {
 	}
 	if st != nil && st.Items != nil && !st.Finished() {
 		f.items(x, step, st)
+	}
+	if f.unused[step.ID] {
+		x.Why = unneeded
 	}
 	if st.Finished() && !f.state.Ended() && slices.Contains(f.change.Recheck, x.Step) {
 		x.Do, x.Why = Recheck, "acceptance checks changed"
@@ -276,13 +292,42 @@ func (f *forecast) addUnless(x *Decision, begun bool) {
 	for _, need := range f.plan.Needs[x.Step] {
 		n := f.of(f.plan.ByID[need])
 		stops := n.Do == Fail || n.Do == Wait // so that x waits
-		if len(n.Unless) > 0 && (x.Do != Wait || stops) || x.Do != Wait && begun && (n.Runs || n.Do == Recheck) {
+		if len(n.Unless) > 0 && (x.Do != Wait || stops) || x.Do != Wait && begun && (n.Runs || n.Do == Recheck) && !f.servesSame(x.Step, need) {
 			x.Unless = append(x.Unless, need)
 		}
 	}
 	if begun && len(x.Unless) > 0 {
 		x.Why += "; runs if the outputs of " + joined(x.Unless) + " change"
 	}
+}
+
+// addUsersUnless adds to the services that do not start what may make a step that needs them run again.
+func (f *forecast) addUsersUnless() {
+	for _, service := range f.plan.Services() {
+		x := f.decided[service.ID]
+		if x.Do != Skip && x.Do != Attach {
+			continue
+		}
+		for _, user := range f.plan.Users[service.ID] {
+			for _, id := range f.decided[user].Unless {
+				if id != service.ID && !slices.Contains(x.Unless, id) {
+					x.Unless = append(x.Unless, id)
+				}
+			}
+		}
+		if len(x.Unless) > 0 && x.Do == Skip {
+			x.Why += "; starts again if a step that needs it runs"
+		}
+	}
+}
+
+// servesSame reports whether a service that is running has the key that a finished step was given.
+func (f *forecast) servesSame(user, need pawl.StepID) bool {
+	st, n := f.state.Steps[user], f.state.Steps[need]
+	if f.plan.ByID[need].Service == nil || n == nil || n.Retries.Live == nil {
+		return false
+	}
+	return st != nil && st.Key.Needs[need] == n.Retries.Live.Key.Hash()
 }
 
 func joined(ids []pawl.StepID) string {

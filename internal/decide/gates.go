@@ -2,7 +2,6 @@ package decide
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"pawl"
@@ -91,9 +90,9 @@ func (d *decider) askAgain(g *pawl.GateState) {
 func (d *decider) giveUpGate(g *pawl.GateState, step *pawl.Step, why string) {
 	if step != nil && !d.state.Steps[step.ID].Finished() && len(d.state.Steps[step.ID].Live()) == 0 {
 		d.add(Action{Kind: GiveUp, Step: step, Index: -1, Why: why, Refused: true})
-	} else if step == nil && len(d.state.Live()) == 0 {
+	} else if step == nil && slotsUsed(d.plan, d.state) == 0 {
 		d.ending = true
-		d.conclude(Action{Kind: FailRun, Why: why})
+		d.endWith(Action{Kind: FailRun, Why: why})
 	}
 }
 
@@ -111,7 +110,7 @@ func (d *decider) gateStep(g *pawl.GateState, step *pawl.Step) {
 		d.add(Action{Kind: Finish, Step: step, Index: -1, Gate: g.Gate})
 		return
 	}
-	again := append(slices.Clone(d.plan.Needs[step.ID]), step.ID)
+	again := append(d.covered(d.plan.Needs[step.ID]), step.ID)
 	d.add(Action{Kind: Reopen, Steps: again, Why: g.Answer.Why})
 }
 

@@ -4,6 +4,7 @@
 package decide
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -32,6 +33,8 @@ const (
 	Spend      Kind = "spend"     // a budget is used up: ask for more
 	Sleep      Kind = "wait"      // wait until a time
 	StopLive   Kind = "stop-live" // terminate running attempts
+	Release    Kind = "release"   // end a service that no step needs any more
+	Settle     Kind = "settle"    // a service that has ended is done: no step needs it any more
 )
 
 // Action is one thing to do next.
@@ -61,12 +64,16 @@ func Next(plan *runs.Outline, s *pawl.State, now time.Time, slots int) []Action 
 		return d.stopLive()
 	}
 	d.gates()
+	if s.Status == pawl.StatusPaused && slotsUsed(plan, s) == 0 {
+		d.actions = append(d.actions, d.stopLive()...) // services
+	}
 	if s.Status != pawl.StatusPaused && !d.ending {
-		for _, decide := range []func(){d.budget, d.staleNeeds, d.reconsider, d.steps, d.end} {
+		for _, decide := range []func(){d.budget, d.staleNeeds, d.reconsider, d.services, d.steps, d.end} {
 			if len(d.actions) == 0 {
 				decide()
 			}
 		}
+		d.release()
 	}
 	d.resetHandlers()
 	if wake := earlier(d.retry, d.expiry); !wake.IsZero() {
@@ -96,7 +103,7 @@ type decider struct {
 }
 
 func newDecider(plan *runs.Outline, s *pawl.State, now time.Time, slots int) *decider {
-	d := &decider{plan: plan, state: s, now: now, free: slots - len(s.Live()), asking: map[question]bool{}, blocked: map[pawl.StepID]bool{}, behind: map[pawl.StepID]bool{}, ends: map[pawl.StepID]bool{}, failures: map[pawl.StepID]bool{}}
+	d := &decider{plan: plan, state: s, now: now, free: slots - slotsUsed(plan, s), asking: map[question]bool{}, blocked: map[pawl.StepID]bool{}, behind: map[pawl.StepID]bool{}, ends: map[pawl.StepID]bool{}, failures: map[pawl.StepID]bool{}}
 	for _, g := range s.OpenGates() {
 		d.asking[question{g.Purpose, g.Budget, g.Step}] = true
 	}
@@ -127,7 +134,7 @@ func (d *decider) stopLive() []Action {
 	if len(d.state.Live()) == 0 {
 		return nil
 	}
-	return []Action{{Kind: StopLive, Why: d.state.Why}}
+	return []Action{{Kind: StopLive, Why: cmp.Or(d.state.Why, string(d.state.Status))}}
 }
 
 // finished reports whether a step is finished and no imported gate asks about it.
@@ -155,12 +162,17 @@ func (d *decider) staleNeeds() {
 // staleNeed returns a need that finished again, so that the step has used other outputs; "" for none.
 func (d *decider) staleNeed(step *pawl.Step, st *pawl.StepState) pawl.StepID {
 	since := usedSince(st)
-	if since == 0 {
+	if since == 0 || neverRan(step, st) {
 		return ""
 	}
 	for _, need := range d.plan.Needs[step.ID] {
 		n := d.state.Steps[need]
-		if n != nil && n.Status == pawl.Done && n.Done > since && (d.needsChanged(step, st) || d.inputChanged(step, st, since)) {
+		if n.GivenAt() <= since {
+			continue
+		}
+		given, listed := st.Key.Needs[need]
+		same := listed && given == n.Gives() // a service ends after the steps that it serves
+		if !same && d.needsChanged(step, st) || d.plan.ByID[need].Service == nil && (d.needsChanged(step, st) || d.inputChanged(step, st, since)) {
 			return need
 		}
 	}
@@ -224,7 +236,7 @@ func (d *decider) steps() {
 	failed := d.failedStep() != ""
 	for _, step := range d.plan.InOrder {
 		st := d.state.Steps[step.ID]
-		if failed && startsNothing(st) && !d.handlesFailure(step) || st.Finished() || !d.ready(step) {
+		if failed && startsNothing(st) && !d.handlesFailure(step) && !d.serves(step) || st.Finished() || !d.ready(step) {
 			continue
 		}
 		if a := d.byCondition(step, st); a != nil {
@@ -269,13 +281,13 @@ func (d *decider) ready(step *pawl.Step) bool {
 	return d.allSettled(needs)
 }
 
-// allSettled reports whether steps and all their needs are finished. A skipped or imported step may be finished before
+// allSettled reports whether steps and all their needs are finished, or services that are ready. A skipped or imported step may be finished before
 // its needs are.
 func (d *decider) allSettled(steps []pawl.StepID) bool {
 	for _, id := range steps {
 		is, known := d.behind[id]
 		if !known {
-			is = d.finished(id) && d.allSettled(d.plan.Needs[id])
+			is = (d.finished(id) || d.serving(id)) && d.allSettled(d.plan.Needs[id])
 			d.behind[id] = is
 		}
 		if !is {
@@ -326,7 +338,7 @@ func (d *decider) items(step *pawl.Step, st *pawl.StepState) {
 
 // try starts an attempt if one is due and a slot is free, or asks whether it may start. It reports whether it started one.
 func (d *decider) try(step *pawl.Step, index int, c decision) bool {
-	if d.free <= 0 {
+	if d.free <= 0 && step.Service == nil {
 		return false
 	}
 	switch {
@@ -335,7 +347,9 @@ func (d *decider) try(step *pawl.Step, index int, c decision) bool {
 	case c.act == Open:
 		d.open(step, c)
 	case c.act == Start:
-		d.free--
+		if step.Service == nil {
+			d.free--
+		}
 		d.add(Action{Kind: Start, Step: step, Index: index})
 		return true
 	}
@@ -344,13 +358,27 @@ func (d *decider) try(step *pawl.Step, index int, c decision) bool {
 
 // end ends a run that has nothing left to do.
 func (d *decider) end() {
-	if len(d.state.Live()) > 0 || !d.retry.IsZero() {
-		return
+	if d.retry.IsZero() {
+		d.endWith(d.last())
 	}
+}
+
+// endWith ends the run when no attempt is live. Services end first.
+func (d *decider) endWith(last Action) {
+	switch {
+	case last.Kind == "" || slotsUsed(d.plan, d.state) > 0:
+	case len(d.state.Live()) > 0:
+		d.add(Action{Kind: StopLive, Why: "the run ends"})
+	default:
+		d.conclude(last)
+	}
+}
+
+// last returns how the run ends now, or no action.
+func (d *decider) last() (end Action) {
 	if id := d.failedStep(); id != "" {
 		if !d.outstanding() {
-			d.conclude(Action{Kind: FailRun, Why: fmt.Sprintf("step %s failed: %s", id, d.state.Steps[id].Why)})
-			return
+			return Action{Kind: FailRun, Why: fmt.Sprintf("step %s failed: %s", id, d.state.Steps[id].Why)}
 		}
 	}
 	left := 0
@@ -366,13 +394,13 @@ func (d *decider) end() {
 			if g.Purpose == pawl.ForRebuilt {
 				why = g.RejectionText()
 			}
-			d.conclude(Action{Kind: FailRun, Why: why})
-			return
+			return Action{Kind: FailRun, Why: why}
 		case g.Purpose == pawl.ForRebuilt && g.Open():
-			return
+			return end
 		}
 	}
 	if left == 0 {
-		d.conclude(Action{Kind: Complete, Why: d.toleratedText()})
+		return Action{Kind: Complete, Why: d.toleratedText()}
 	}
+	return end
 }

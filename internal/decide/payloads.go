@@ -12,6 +12,12 @@ func (a Action) Payloads(s *pawl.State) []pawl.Payload {
 	case GiveUp:
 		failed := pawl.StepFailed{Step: a.Step.ID, Why: a.Why, Continued: a.Step.ContinueOnError && !a.Refused}
 		return append([]pawl.Payload{failed}, runs.WithdrawGates(s, a.Step.ID, "ended")...)
+	case Settle:
+		done := pawl.StepDone{Step: a.Step.ID, Summary: a.Why, Undo: a.Step.Undo}
+		if st := s.Steps[a.Step.ID]; st != nil {
+			done.Key = st.Key
+		}
+		return append([]pawl.Payload{done}, runs.WithdrawGates(s, a.Step.ID, "ended")...)
 	case SkipStep:
 		skipped := pawl.StepSkipped{Step: a.Step.ID, Why: pawl.ConditionFalse(a.Condition), Condition: a.Condition}
 		return append(runs.WithdrawGates(s, a.Step.ID, "was skipped"), skipped)

@@ -33,6 +33,8 @@ func (e *Engine) do(ctx context.Context, a decide.Action) error {
 		return e.endRun(ctx, a)
 	case decide.StopLive:
 		e.stopLive(a.Why)
+	case decide.Release:
+		e.release(a)
 	default:
 		e.emit(a.Payloads(e.state)...)
 	}

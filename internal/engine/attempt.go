@@ -183,6 +183,9 @@ func (e *Engine) job(ctx context.Context, w runs.Work, ref pawl.AttemptRef, key 
 		Timeout: w.Step.Timeout, Grace: w.Step.Grace, Stall: w.Step.Stall,
 		OutputCap: e.cfg.OutputCap, Beat: pawl.Duration(e.cfg.Watchdog.Heartbeat), PIDNamespace: e.cfg.PIDNamespace,
 	}
+	if s := w.Step.Service; s != nil {
+		job.Orphan, job.EngineLock, job.InterruptWait = s.Orphan, e.lockPath(), s.Stop
+	}
 	switch {
 	case w.Step.Gate != nil:
 	case w.Step.Run != "":
@@ -233,8 +236,13 @@ func (e *Engine) watch(ctx context.Context, w runs.Work, ref pawl.AttemptRef, ke
 	before := e.retriesOf(w)
 	tail := &follower{engine: e, dir: e.cfg.Project.AttemptDir(ref, e.run), ref: ref, offsets: offsets}
 	job, jobErr := e.job(ctx, w, ref, key)
+	giveUp := func() {}
+	if live := e.liveAttempt(ref); w.Step.Service != nil && live != nil && live.Released == "" && jobErr == nil && !e.settling[ref.Token] {
+		giveUp = e.awaitReady(ctx, w.Step, ref, job)
+	}
 	e.spawn(func() func() {
 		err := tail.run(ctx, ended)
+		giveUp()
 		if ctx.Err() != nil {
 			return func() {} // the engine is shutting down; the attempt keeps running
 		}

@@ -64,7 +64,7 @@ type modelStep struct {
 	needs                               []string
 	text                                string // what it does; "same" outputs do not depend on it
 	list, input, perItem, output, check bool
-	same, unsafe, gate                  bool
+	same, unsafe, gate, service         bool
 	tolerant                            bool
 	condition                           string // a format for the id of a step that it needs
 	on                                  string // that id
@@ -96,7 +96,7 @@ func (s modelStep) conditionText() string {
 	return fmt.Sprintf(s.condition, s.on)
 }
 
-func (s modelStep) yaml() string {
+func (s modelStep) yaml(serves bool) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "  - {id: %s, needs: [%s], retry: {attempts: %d, backoff: 1ms}", s.id, strings.Join(s.needs, ", "), s.tries)
 	if text := s.conditionText(); text != "" {
@@ -109,6 +109,13 @@ func (s modelStep) yaml() string {
 		b.WriteString(", continue_on_error: true")
 	}
 	fmt.Fprintf(&b, ", run: '%s'", s.text)
+	if serves {
+		b.WriteString(", service: {}")
+		if s.input {
+			fmt.Fprintf(&b, ", inputs: [in-%s.txt]", s.id)
+		}
+		return b.String() + "}\n"
+	}
 	item := ""
 	if s.list {
 		fmt.Fprintf(&b, ", foreach: {lines: list-%s.txt}", s.id)
@@ -167,7 +174,8 @@ func (m *model) plan() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "name: p\nmode: %s\nparallel: 3\nsteps:\n", m.mode)
 	for _, s := range m.steps {
-		b.WriteString(s.yaml())
+		used := slices.ContainsFunc(m.steps, func(user modelStep) bool { return slices.Contains(user.needs, s.id) })
+		b.WriteString(s.yaml(s.service && used))
 	}
 	return b.String()
 }
@@ -180,11 +188,14 @@ func (m *model) drawStep(before []modelStep) modelStep {
 			s.needs = append(s.needs, b.id)
 		}
 	}
-	s.gate = m.one("gate", 8)
+	s.gate, s.service = m.one("gate", 8), m.one("service", 4)
 	s.list, s.input, s.perItem = m.one("list", 3), m.one("input", 3), m.one("per item", 2)
 	s.output, s.check, s.same, s.unsafe = m.one("output", 2), m.one("check", 4), m.one("same", 2), m.one("unsafe", 5)
 	s.tolerant = m.one("tolerant", 4)
 	m.drawCondition(&s)
+	if s.service { // a plan edit may make it one, or an ordinary step
+		s.gate, s.list, s.unsafe = false, false, false
+	}
 	m.write("in-"+s.id+".txt", "first")
 	if s.list {
 		m.lists[s.id] = nil
@@ -237,6 +248,7 @@ func randomModel(r *rapid.T, parent string, compare func(*model)) {
 		r.Fatal(err)
 	}
 	m := &model{T: r, p: p, lists: map[string][]string{}, world: &enginetest.InProcess{}, mode: "guided"}
+	defer m.world.Close()
 	defer m.world.Release()
 	m.world.Work = m.work
 	m.cfg = engine.Config{Project: p, Start: m.world.Start}
@@ -322,7 +334,7 @@ func (m *model) edit() {
 	case 1:
 		s.check = !s.check
 	case 2:
-		s.unsafe = !s.unsafe
+		s.unsafe = !s.unsafe && !s.service
 	case 3:
 		s.output = !s.output
 	case 4:
@@ -549,14 +561,15 @@ func (d *deeds) differs(x decide.Decision, all []decide.Decision, conditional bo
 	if cut && conditional {
 		return "" // it may handle that failure
 	}
-	if again := slices.ContainsFunc(x.Unless, d.touched); again {
+	if d.changedBehind(x, all, map[pawl.StepID]bool{}) {
 		return "" // what it then gets decides
 	}
 	switch x.Do {
 	case decide.Skip, decide.Recheck:
 		st := d.after.Steps[x.Step]
 		decided := st != nil && st.Condition != "" // again, by its condition
-		if started || d.finished[x.Step] || d.reopened[x.Step] && !decided {
+		settled := strings.Contains(x.Why, "no step needs it")
+		if started || d.finished[x.Step] && !settled || d.reopened[x.Step] && !decided {
 			return "it ran"
 		}
 		if x.Do == decide.Recheck && !d.checked[x.Step] {
@@ -586,6 +599,15 @@ func (d *deeds) differs(x decide.Decision, all []decide.Decision, conditional bo
 		}
 	}
 	return ""
+}
+
+// changedBehind reports whether a resume did anything to a step on which a decision depends, directly or through others.
+func (d *deeds) changedBehind(x decide.Decision, all []decide.Decision, seen map[pawl.StepID]bool) bool {
+	seen[x.Step] = true
+	return slices.ContainsFunc(x.Unless, func(id pawl.StepID) bool {
+		i := slices.IndexFunc(all, func(o decide.Decision) bool { return o.Step == id })
+		return d.touched(id) || !seen[id] && d.changedBehind(all[i], all, seen)
+	})
 }
 
 // touched reports whether a resume did anything to a step.

@@ -122,7 +122,7 @@ func (e *Engine) over(wake decide.Action) (bool, error) {
 		return true, nil
 	case s.Status == pawl.StatusFailed:
 		return true, &pawl.Error{Kind: pawl.KindRunFailed, Err: errors.New("run failed: " + s.Why), Hint: "pawl status"}
-	case len(s.Live()) > 0 || len(e.preparing) > 0 || e.saving > 0 || len(e.sending) > 0:
+	case e.busy() || len(e.preparing) > 0 || e.saving > 0 || len(e.sending) > 0:
 		return false, nil
 	case s.Status == pawl.StatusPaused || s.Status == pawl.StatusStopped:
 		return true, &pawl.Error{Kind: pawl.KindAtGate, Err: errors.New("run paused"), Hint: "pawl resume"}
@@ -238,6 +238,7 @@ func (e *Engine) shutdown(ctx context.Context, cause error) error {
 		why = cause.Error()
 	}
 	e.pending, e.afterFlush, e.soft = nil, nil, nil
+	e.noteServices()
 	e.emit(pawl.EngineStopped{Why: why})
 	if err := e.flush(ctx); err != nil {
 		return errors.Join(cause, err)

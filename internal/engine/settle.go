@@ -18,7 +18,7 @@ import (
 func checkpointOf(w runs.Work, ev resume.Evidence) (kind pawl.CheckpointKind, why string) {
 	done, _, end := resume.Conclude(w.Step, ev)
 	switch {
-	case w.Step.Gate != nil:
+	case w.Step.Gate != nil, w.Step.Service != nil:
 	case done && w.Index < 0:
 		kind = pawl.CheckpointStep
 	case done:
@@ -35,6 +35,7 @@ func (e *Engine) settle(ctx context.Context, w runs.Work, ref pawl.AttemptRef, k
 		return
 	}
 	e.emitExtras(w, ev)
+	e.judgeService(w, ref, &ev)
 	done, adopted, end := resume.Conclude(w.Step, ev)
 	switch {
 	case w.Step.Gate != nil && (done || end.Outcome == pawl.Failed && end.Reason == pawl.ReasonExited):
@@ -64,6 +65,8 @@ func (e *Engine) emitDone(ctx context.Context, w runs.Work, ref pawl.AttemptRef,
 	summary, usage := "", e.usageOf(ref, ev)
 	if ev.Result != nil {
 		summary = ev.Result.Summary
+	} else if ev.Unneeded {
+		summary = decide.EndedBecause(e.liveAttempt(ref))
 	}
 	var verdict *pawl.Verdict
 	if adopted != "" {

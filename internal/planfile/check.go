@@ -31,11 +31,15 @@ func (r *reader) fillPlan(p *pawl.Plan) {
 			fill(r, &s.Needs, before)
 			fill(r, &s.Dir, d.Dir)
 			fill(r, &s.Shell, d.Shell)
-			fill(r, &s.Timeout, chosen(r, &d.Timeout, pawl.Duration(timeout)))
-			fill(r, &s.Grace, chosen(r, &d.Grace, pawl.Duration(pawl.DefaultGrace)))
-			fill(r, &s.Stall, chosen(r, &d.Stall, pawl.Duration(pawl.DefaultStall)))
-			fill(r, &s.Estimate, chosen(r, &d.Estimate, pawl.Duration(pawl.DefaultEstimate)))
-			fill(r, &s.Retry.Attempts, chosen(r, &d.Retry.Attempts, 1))
+			if s.Service == nil {
+				fill(r, &s.Timeout, chosen(r, &d.Timeout, pawl.Duration(timeout)))
+				fill(r, &s.Grace, chosen(r, &d.Grace, pawl.Duration(pawl.DefaultGrace)))
+				fill(r, &s.Stall, chosen(r, &d.Stall, pawl.Duration(pawl.DefaultStall)))
+				fill(r, &s.Estimate, chosen(r, &d.Estimate, pawl.Duration(pawl.DefaultEstimate)))
+				fill(r, &s.Retry.Attempts, chosen(r, &d.Retry.Attempts, 1))
+			} else {
+				r.fillService(s, d)
+			}
 			fill(r, &s.Retry.Backoff, chosen(r, &d.Retry.Backoff, pawl.Duration(pawl.DefaultBackoff)))
 			before = []pawl.StepID{s.ID}
 		}
@@ -88,6 +92,7 @@ func (r *reader) checkPlan(p *pawl.Plan) {
 	r.checkNeeds(p)
 	if r.uniqueIDs(p) {
 		r.checkCycles(p)
+		r.checkUsers(p)
 	}
 	r.checkExpressions(p)
 }
@@ -130,6 +135,7 @@ func (r *reader) checkStep(s *pawl.Step) {
 	r.checkPaths(s.Inputs, "an input")
 	r.checkOutputs(s)
 	r.checkForeach(s)
+	r.checkService(s)
 	r.checkAccept(s)
 	if r.Given(&s.ContinueOnError) && s.Gate != nil {
 		r.Errorf(&s.ContinueOnError, `a gate cannot have "continue_on_error": a person decides; remove it`)

@@ -29,6 +29,9 @@ func Warnings(name string, plan *pawl.Plan, file *strictyaml.File) error {
 		l.script(&step.Undo, "undo", step.Undo, shell)
 		l.expression(&step.Run, "run", step.Run)
 		l.expression(&step.Undo, "undo", step.Undo)
+		if step.Service != nil {
+			l.script(&step.Service.Ready, "ready", step.Service.Ready, shell)
+		}
 		for _, check := range slices.Sorted(maps.Keys(step.Accept)) {
 			at := strictyaml.Entry{Of: &step.Accept, Key: check}
 			l.script(at, "check "+check, step.Accept[check], shell)

@@ -46,6 +46,7 @@ func (r *Redactor) Event(by pawl.Author, payload pawl.Payload) (pawl.Event, erro
 // knows the fields of all payloads, and fails for one that is in neither list.
 var prose = map[string]string{
 	"AttemptEnded":      "Why Value Summary Blockers",
+	"AttemptStats":      "Leftovers",
 	"Blocker":           "Text Needs How",
 	"BlockerCleared":    "How",
 	"CheckRun":          "Output",
@@ -79,6 +80,7 @@ var prose = map[string]string{
 	"RunRecovered":      "Why Accepted",
 	"RunReopened":       "Why",
 	"RunStopped":        "Why",
+	"ServiceReleased":   "Why",
 	"SessionEnded":      "Why",
 	"SessionPrompted":   "Text",
 	"SessionTurned":     "Why Said",

@@ -34,6 +34,7 @@ type Evidence struct {
 	Checkpoint  *history.PendingCheckpoint // checkpoint of what the attempt left; nil for none
 	Swept       int                        // number of orphaned processes that were killed
 	Unkillable  []int                      // processes that could not be killed
+	Unneeded    bool                       // it was a service that no step needs any more
 }
 
 // unsynced reports whether unsynced files may be incomplete.
@@ -113,9 +114,17 @@ func (ev Evidence) Foresee(c recovery.Case) pawl.Verdict {
 // the attempt ran, and has terminated outdated attempts.
 func (ev Evidence) Case(step *pawl.Step) recovery.Case {
 	return recovery.Case{
-		Attempt: ev.attempt(), Result: ev.result(), Outputs: ev.outputs(step), Checks: ev.checks(),
+		Attempt: ev.attemptAt(step), Result: ev.result(), Outputs: ev.outputs(step), Checks: ev.checks(),
 		Idempotent: step.MayRepeat(), SamePlace: true, SameStep: true, TriesLeft: ev.triesLeft(step),
 	}
+}
+
+// attemptAt is attempt, but a service that ended by itself has failed, whatever its exit code.
+func (ev Evidence) attemptAt(step *pawl.Step) recovery.Attempt {
+	if a := ev.attempt(); step.Service == nil || a != recovery.ExitZero {
+		return a
+	}
+	return recovery.ExitOther
 }
 
 func (ev Evidence) attempt() recovery.Attempt {
@@ -199,7 +208,10 @@ func (ev Evidence) Stats() *pawl.AttemptStats {
 	if ev.Exit == nil {
 		return &pawl.AttemptStats{Seconds: max(0, ev.Lasted.Seconds())}
 	}
-	return &pawl.AttemptStats{Seconds: ev.Exit.Seconds, CPUSeconds: ev.Exit.CPUSeconds, OutputBytes: ev.Exit.OutputBytes}
+	return &pawl.AttemptStats{
+		Seconds: ev.Exit.Seconds, CPUSeconds: ev.Exit.CPUSeconds, OutputBytes: ev.Exit.OutputBytes,
+		Killed: ev.Exit.Killed, Leftovers: ev.Exit.Leftovers[:min(len(ev.Exit.Leftovers), pawl.MaxLeftovers)],
+	}
 }
 
 // NonEmptyOutputs returns the declared outputs, relative to root, that have content. An empty file is no sign of work.

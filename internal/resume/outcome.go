@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"pawl"
@@ -14,6 +15,9 @@ import (
 // Conclude returns the outcome of an attempt: done, with the reason in adopted if no supervisor saw it end, or how it
 // ended otherwise. It is pure.
 func Conclude(step *pawl.Step, ev Evidence) (done bool, adopted string, end pawl.AttemptEnded) {
+	if step.Service != nil {
+		return concludeService(step, ev)
+	}
 	v := ev.Judge(step)
 	if v.Word == pawl.Next {
 		if ev.Exit == nil {
@@ -29,12 +33,36 @@ func Conclude(step *pawl.Step, ev Evidence) (done bool, adopted string, end pawl
 	return false, "", end
 }
 
+// concludeService is Conclude for a service. It is done when no step needs it any more, however it ended; before that, every
+// end is a failure or an interruption.
+func concludeService(step *pawl.Step, ev Evidence) (done bool, adopted string, end pawl.AttemptEnded) {
+	if ev.Unneeded {
+		if ev.Exit == nil {
+			adopted = "its supervisor died, but no step needs it any more"
+		}
+		return true, adopted, end
+	}
+	end = unfinishedEnd(ev)
+	if end.Outcome == pawl.Failed && end.Reason == pawl.ReasonExited {
+		end.Why = "service ended while steps need it: " + ExitText(ev.Exit)
+		if ev.Exit.Exit != nil && *ev.Exit.Exit == 0 {
+			end.Why += "; it must stay in the foreground"
+		}
+	}
+	switch end.Outcome {
+	case pawl.Failed, pawl.Lost, pawl.NotStarted:
+		v := ev.Judge(step)
+		end.Verdict = &v
+	}
+	return false, "", end
+}
+
 // unfinishedEnd returns the end of an attempt that did not finish its work.
 func unfinishedEnd(ev Evidence) pawl.AttemptEnded {
 	switch {
 	case ev.Exit == nil:
 		return LostAttemptEnd(ev)
-	case ev.Exit.Reason == pawl.ReasonAbort || ev.Exit.Reason == pawl.ReasonOutdated:
+	case slices.Contains([]pawl.EndReason{pawl.ReasonAbort, pawl.ReasonOutdated, pawl.ReasonOrphaned}, ev.Exit.Reason):
 		return ended(pawl.Aborted, ev.Exit.Reason, cmp.Or(ev.Exit.Why, "stopped on request"))
 	case ev.Exit.Reason != pawl.ReasonExited:
 		return ended(pawl.Failed, ev.Exit.Reason, cmp.Or(ev.Exit.Why, string(ev.Exit.Reason)))

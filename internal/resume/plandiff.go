@@ -165,6 +165,8 @@ func (c *PlanDiff) step(look *comparer, step *pawl.Step, st *pawl.StepState) err
 		return c.foreach(look, step, st)
 	case st.Status != pawl.Done && st.Status != pawl.AwaitsReview:
 		return nil
+	case step.Service != nil && st.Key.Definition == "": // no step has needed it
+		return nil
 	}
 	why := look.rerunReasons(runs.Work{Step: step, Index: -1}, st.Key, st)
 	if len(why) > 0 {

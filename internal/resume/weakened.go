@@ -103,6 +103,9 @@ func (w *weakened) step(before, now *pawl.Step) {
 		}
 	}
 	w.condition(before, now)
+	if before.Service != nil && before.Service.Ready != "" && (now.Service == nil || now.Service.Ready != before.Service.Ready) {
+		w.add("the ready check of service %s was changed or removed", before.ID)
+	}
 	w.limits(before, now)
 }
 
@@ -124,6 +127,9 @@ func (w *weakened) limits(before, now *pawl.Step) {
 	of := " of step " + string(before.ID)
 	w.limit("timeout"+of, float64(before.Timeout), float64(now.Timeout))
 	w.limit("stall"+of, float64(before.Stall), float64(now.Stall))
+	if before.Service != nil && now.Service != nil && now.Service.Orphan > before.Service.Orphan {
+		w.add("orphan%s was raised", of)
+	}
 	if now.Grace > before.Grace {
 		w.add("grace%s was raised", of)
 	}
@@ -133,7 +139,7 @@ func (w *weakened) limits(before, now *pawl.Step) {
 	if !before.MayRepeat() && now.MayRepeat() {
 		w.add("step %s is now idempotent", before.ID)
 	}
-	if before.Shell != now.Shell && len(before.Accept)+len(before.Undo) > 0 {
+	if before.Shell != now.Shell && (len(before.Accept)+len(before.Undo) > 0 || before.Service != nil && before.Service.Ready != "") {
 		w.add("shell%s was changed; it runs the checks and undo", of)
 	}
 	if before.Undo != now.Undo && before.Undo != "" {

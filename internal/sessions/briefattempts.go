@@ -57,6 +57,9 @@ func (g *briefer) addLive(d *brief.Doubt, status supervise.Status, dir string) {
 	if status.Begun != nil {
 		d.PID = status.Begun.Supervisor.PID
 	}
+	if live := g.run.State.Steps[d.Step].Serving(); live != nil {
+		d.Evidence = append(d.Evidence, "it is a service, ready since "+live.Ready.UTC().Format(time.DateTime+" UTC"))
+	}
 	if last := resume.LastWrite(dir); !last.IsZero() {
 		d.Evidence = append(d.Evidence, "last activity at "+last.UTC().Format(time.DateTime+" UTC"))
 	}

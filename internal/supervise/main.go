@@ -47,6 +47,9 @@ type supervisor struct {
 	begunFile disk.File // begun.json
 	begunSize int64     // its size
 
+	lockSeen   time.Time // when the engine's lock was last looked at
+	attendedAt time.Time // when an engine last worked on the run
+
 	started time.Time     // with the monotonic reading
 	asleep  time.Duration // the system's time asleep at the start
 	exit    pawl.Exit
@@ -64,7 +67,7 @@ func Main(dir string) error {
 	if err != nil {
 		return fmt.Errorf("supervise %s: %w", dir, err)
 	}
-	s := &supervisor{dir: dir, key: key, started: time.Now(), asleep: process.Asleep()}
+	s := &supervisor{dir: dir, key: key, started: time.Now(), attendedAt: time.Now(), asleep: process.Asleep()}
 	s.catchSignals()
 	if err := s.begin(); err != nil {
 		return fmt.Errorf("supervise %s: %w", dir, err)

@@ -14,6 +14,7 @@ import (
 
 	"pawl"
 	"pawl/internal/disk"
+	"pawl/internal/supervise/process"
 	"pawl/internal/watchdog"
 )
 
@@ -130,6 +131,9 @@ func (s *supervisor) waitLeader(w *monitor, limits watchdog.Limits) *pawl.Abort 
 			return abort
 		}
 		w.poll()
+		if abort := s.orphaned(); abort != nil {
+			return abort
+		}
 		if found := w.assess(limits); found.Action == watchdog.Interrupt {
 			return &pawl.Abort{Reason: found.Reason, Why: found.Evidence}
 		}
@@ -155,6 +159,7 @@ func (s *supervisor) killLeftovers(w *monitor) {
 	if s.tree.reap() || s.tree.wait(drainWait, nil) {
 		return
 	}
+	s.exit.Leftovers = append(s.exit.Leftovers, namesOf(s.tree.members())...)
 	left := s.tree.signal(syscall.SIGTERM)
 	if !s.tree.wait(time.Duration(s.job.TerminateWait), w.poll) {
 		stuck := s.tree.kill()
@@ -162,6 +167,14 @@ func (s *supervisor) killLeftovers(w *monitor) {
 		left -= len(stuck)
 	}
 	s.exit.Killed += max(left, 0)
+}
+
+// namesOf names the first of some processes.
+func namesOf(members []process.Stat) (names []string) {
+	for _, m := range members[:min(len(members), pawl.MaxLeftovers)] {
+		names = append(names, fmt.Sprintf("%s (%d)", process.Name(m.PID), m.PID))
+	}
+	return names
 }
 
 func (s *supervisor) ending(cause *pawl.Abort) ending {

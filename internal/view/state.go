@@ -170,7 +170,11 @@ func (v *run) addRunning(p *page) {
 	p.add("\n## ", title, "\n")
 	p.table("Step", "Attempt", "Since", "Progress")
 	for _, a := range live {
-		p.row(cell(a.Name()), number(a.Attempt), formatTime(a.Started), progress(a.Progress))
+		text := progress(a.Progress)
+		if live := v.Steps[a.Step].Serving(); live != nil {
+			text = "service, ready since " + formatTime(live.Ready)
+		}
+		p.row(cell(a.Name()), number(a.Attempt), formatTime(a.Started), text)
 	}
 }
 

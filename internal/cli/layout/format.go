@@ -149,3 +149,18 @@ func WithoutSnapshot(note, why string) string {
 	why, _, _ = strings.Cut(why, "\n")
 	return strings.TrimPrefix(note+"; no snapshot: "+why, "; ")
 }
+
+// Leftovers says how many processes an attempt left running and pawl terminated, and names the first ones; "" for none.
+func Leftovers(killed int, names []string) string {
+	if killed == 0 {
+		return ""
+	}
+	text := Count(killed, "leftover process") + " terminated"
+	if len(names) > 0 {
+		text += ": " + strings.Join(names, ", ")
+		if killed > len(names) {
+			text += ", …"
+		}
+	}
+	return text
+}

@@ -40,6 +40,7 @@ type View struct {
 	begun   map[pawl.StepID]time.Time // when steps with items started or, at the earliest, when this view did
 	base    map[pawl.StepID]int       // finished items when this view began
 	files   []*tail                   // output of a run of one command
+	began   pawl.Seq                  // the last event before this view began
 	full    bool                      // CheckSpace has said that the disk is full
 	space   func() (disk.Space, error)
 }
@@ -92,7 +93,7 @@ func (l *View) CheckSpace() {
 
 // Begin starts to show a run from its current state.
 func (l *View) Begin(state *pawl.State, plan *pawl.Plan) {
-	l.plan, l.state = plan, state.Clone()
+	l.plan, l.state, l.began = plan, state.Clone(), state.Seq
 	fmt.Fprintf(l.out, "run %s: %s, mode: %s\n", state.Run, layout.Count(len(plan.Steps()), "step"), state.Mode)
 	l.adopted(state)
 	now := time.Now()
@@ -251,7 +252,9 @@ func (l *View) eventLine(e pawl.Event) string {
 		if p.Outcome == pawl.WaitsFor {
 			return "" // the line of its gate says so
 		}
-		return attemptEndedLine(p) + l.outputTail(p)
+		return attemptEndedLine(p) + leftoversLine(p.Stats) + l.outputTail(p)
+	case pawl.ServiceReady:
+		return fmt.Sprintf("%-20s ready%s", p.Step, l.readyAfter(p.AttemptRef, e.Time))
 	case pawl.StepFailed:
 		if p.Continued {
 			return fmt.Sprintf("%-20s failed: %s; the run continues (continue_on_error)", p.Step, p.Why)
@@ -298,7 +301,24 @@ func (l *View) doneLine(p pawl.StepDone) string {
 	if took > 0 {
 		text += " in " + layout.Seconds(took)
 	}
-	return text + layout.Parenthesized(note)
+	return text + layout.Parenthesized(note) + leftoversLine(p.Stats)
+}
+
+// readyAfter says how long a service took until it was ready; "" if it was ready when pawl found it again.
+func (l *View) readyAfter(ref pawl.AttemptRef, now time.Time) string {
+	live := l.state.Steps[ref.Step].Serving()
+	if live == nil || l.state.Engines > 1 && live.Seq < l.began {
+		return ""
+	}
+	return " after " + cmp.Or(layout.Seconds(now.Sub(live.Started).Seconds()), "0s")
+}
+
+// leftoversLine is a line about processes that a step left running; "" for none.
+func leftoversLine(stats *pawl.AttemptStats) string {
+	if stats == nil || stats.Killed == 0 {
+		return ""
+	}
+	return "\n    " + layout.Leftovers(stats.Killed, stats.Leftovers) + "; for a process that later steps need, use a service step"
 }
 
 // followOutput starts to copy the output of an attempt.
@@ -415,7 +435,9 @@ func (l *View) progressLines(now time.Time) []string {
 			continue
 		}
 		elapsed := now.Sub(st.Started).Round(time.Second).String() + " elapsed"
-		switch {
+		switch live := st.Serving(); {
+		case live != nil:
+			lines = append(lines, fmt.Sprintf("%-20s service, ready for %s", step.ID, now.Sub(live.Ready).Round(time.Second)))
 		case st.Items != nil:
 			text := fmt.Sprintf("%-20s %s %d/%d, %s", step.ID, bar(st.Items.Count, st.Items.Size()), st.Items.Count, st.Items.Size(), elapsed)
 			if eta := TimeLeft(st.Items.Count-l.base[step.ID], st.Items.Size()-st.Items.Count, now.Sub(l.begun[step.ID])); eta > 0 {

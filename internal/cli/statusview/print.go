@@ -149,7 +149,10 @@ func (r Report) stepTable(w io.Writer) error {
 			note = s.Adopted
 		case s.Status == pawl.Running && s.Progress != nil:
 			note = s.Progress.Text
+		case s.Status == pawl.Running && s.Service != nil:
+			note = s.Service.text()
 		}
+		note = strings.TrimPrefix(strings.TrimSuffix(note+"; "+layout.Leftovers(s.Killed, s.Leftovers), "; "), "; ")
 		if s.Unsaved != "" {
 			note = layout.WithoutSnapshot(note, s.Unsaved)
 		}

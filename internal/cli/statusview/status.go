@@ -93,6 +93,9 @@ type Step struct {
 	Seconds   float64         `json:"seconds"`
 	Condition string          `json:"condition,omitempty"` // that was false, so that pawl skipped the step
 	Continued bool            `json:"continued,omitempty"` // it failed, and the run continues (continue_on_error)
+	Service   *Service        `json:"service,omitempty"`
+	Killed    int             `json:"killed,omitempty"`    // processes that its attempts left running, and that pawl terminated
+	Leftovers []string        `json:"leftovers,omitempty"` // the first of them, of the newest attempt with any
 	Offers    []string        `json:"offers,omitempty"`    // commands that help with a failed step
 	StartedAt *time.Time      `json:"started_at"`
 	EndedAt   *time.Time      `json:"ended_at"`
@@ -101,6 +104,41 @@ type Step struct {
 	then    string                                         // what a resume does about it
 	ended   bool                                           // all its attempts have ended, but no engine has recorded that
 	reviews func(onRun func(command string) string) string // returns the commands that give the missing reviews; nil for none
+}
+
+// Service is the status of a service.
+type Service struct {
+	Ready bool          `json:"ready"`
+	Since *time.Time    `json:"ready_since,omitempty"`
+	Until pawl.Lifetime `json:"until,omitempty"`
+	Ends  string        `json:"ends,omitempty"` // why pawl ends it now
+}
+
+// serviceOf returns the status of a step that is a service, or nil.
+func serviceOf(step *pawl.Step, st *pawl.StepState) *Service {
+	if step.Service == nil {
+		return nil
+	}
+	service := &Service{Until: step.Service.Until}
+	if st == nil || st.Retries.Live == nil {
+		return service
+	}
+	if live := st.Serving(); live != nil {
+		service.Ready, service.Since = true, &live.Ready
+	}
+	service.Ends = st.Retries.Live.Released
+	return service
+}
+
+// text says how a running service stands.
+func (s *Service) text() string {
+	switch {
+	case s.Ends != "":
+		return "service is ending: " + s.Ends
+	case s.Ready:
+		return "service ready since " + layout.UTCWithZone(*s.Since)
+	}
+	return "service is starting, not ready yet"
 }
 
 // Undelivered is a notice that could not be sent.
@@ -226,9 +264,11 @@ func stepsWithoutPlan(s *pawl.State) []Step {
 func stepOf(phase *pawl.Phase, step *pawl.Step, s *pawl.State) Step {
 	report := Step{ID: step.ID, Name: step.Name, Phase: phase.Name, Status: pawl.Pending}
 	st := s.Steps[step.ID]
+	report.Service = serviceOf(step, st)
 	if st == nil {
 		return report
 	}
+	report.Killed, report.Leftovers = st.Killed, st.Leftovers
 	report.Status, report.Why, report.Attempts, report.Progress = st.Status, st.Why, st.Attempts, st.Progress
 	report.Condition, report.Continued = st.Condition, st.Tolerated()
 	report.Summary, report.Adopted, report.From, report.Unsaved, report.Seconds = st.Summary, st.Adopted, st.From, st.Unsaved, st.Seconds
@@ -275,6 +315,9 @@ func (r *Step) probe(p *project.Project, s *pawl.State) {
 		case err != nil || status.State == supervise.Live:
 			alive++
 		}
+	}
+	if r.Service != nil && alive == 0 {
+		r.Service.Ready, r.Service.Since = false, nil
 	}
 	switch r.ended = len(r.Live) > 0 && alive == 0; {
 	case !r.ended || r.then != "":

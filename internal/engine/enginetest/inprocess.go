@@ -30,6 +30,7 @@ const (
 	Holds          // it runs until Release, or until it is asked to end; the engine dies
 	DiesAfter      // it succeeds, and the engine dies before it sees that
 	DiesFirst      // the engine dies before the attempt begins
+	// A service that succeeds or holds runs until it is asked to end.
 )
 
 // InProcess carries out attempts without processes: it writes into an attempt's folder what a supervisor would write. Its
@@ -42,6 +43,29 @@ type InProcess struct {
 	mu      sync.Mutex
 	release chan struct{}
 	held    sync.WaitGroup
+	over    chan struct{} // closed by Close
+	serving sync.WaitGroup
+}
+
+// Close ends the services that still run.
+func (x *InProcess) Close() {
+	x.mu.Lock()
+	if x.over != nil {
+		close(x.over)
+		x.over = nil
+	}
+	x.mu.Unlock()
+	x.serving.Wait()
+}
+
+// closing returns a channel that Close closes.
+func (x *InProcess) closing() chan struct{} {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.over == nil {
+		x.over = make(chan struct{})
+	}
+	return x.over
 }
 
 // Revive lets the next engine start attempts.
@@ -82,6 +106,14 @@ func (x *InProcess) Start(dir string, lock *supervise.Lock, job pawl.Job, seal s
 	if err := a.begin(); err != nil {
 		return nil, err
 	}
+	if serves := job.Orphan > 0; serves && (fate == Succeeds || fate == Holds) {
+		over := x.closing()
+		x.serving.Go(func() { a.hold(x, nil, over) })
+		if fate == Holds {
+			return nil, ErrDied
+		}
+		return supervise.Attach(dir), nil
+	}
 	switch fate {
 	case Loses:
 		return supervise.Attach(dir), lock.Release()
@@ -91,7 +123,7 @@ func (x *InProcess) Start(dir string, lock *supervise.Lock, job pawl.Job, seal s
 		x.held.Add(1)
 		go func(release chan struct{}) {
 			defer x.held.Done()
-			a.hold(x, release)
+			a.hold(x, release, nil)
 		}(x.gate())
 		return nil, ErrDied // nobody else lets it succeed
 	}
@@ -127,7 +159,7 @@ func (a *inProcess) begin() error {
 		return err
 	}
 	nobody.PID, nobody.Start = math.MaxInt32, math.MaxUint64
-	return a.write(pawl.BegunFile, pawl.Begun{Token: a.job.Token, Supervisor: nobody, Scope: "process-group", Started: a.started}, func(d []byte) []byte { return append(d, '\n') })
+	return a.write(pawl.BegunFile, pawl.Begun{Token: a.job.Token, Supervisor: nobody, Child: nobody, Scope: "process-group", Started: a.started}, func(d []byte) []byte { return append(d, '\n') })
 }
 
 // end writes exit.json and releases the lock. After success all acceptance checks have passed.
@@ -151,11 +183,14 @@ func (a *inProcess) write(name string, record any, finish func([]byte) []byte) e
 }
 
 // hold waits until the attempt may succeed, or has to end.
-func (a *inProcess) hold(x *InProcess, release chan struct{}) {
+func (a *inProcess) hold(x *InProcess, release, closing chan struct{}) {
 	for {
 		select {
 		case <-release:
 			_ = x.succeed(a) // the journal shows what is missing
+			return
+		case <-closing:
+			_ = a.end(pawl.ReasonAbort, 1)
 			return
 		case <-time.After(time.Millisecond):
 		}

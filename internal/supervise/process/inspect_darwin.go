@@ -25,6 +25,9 @@ func Command(pid int) string {
 	return unix.ByteSliceToString(info.Proc.P_comm[:])
 }
 
+// Name returns the name of a process's program.
+func Name(pid int) string { return Command(pid) }
+
 // Args returns the arguments of a process, its program's name first, or nil if they are unknown.
 func Args(pid int) []string {
 	data, err := unix.SysctlRaw("kern.procargs2", pid)

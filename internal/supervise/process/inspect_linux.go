@@ -31,6 +31,12 @@ func Command(pid int) string {
 	return strings.TrimSpace(string(data))
 }
 
+// Name returns the name of a process's program, without its arguments, which may contain secrets.
+func Name(pid int) string {
+	data, _ := os.ReadFile(proc(pid, "comm"))
+	return strings.TrimSpace(string(data))
+}
+
 // Args returns the arguments of a process, its program's name first, or nil if they are unknown.
 func Args(pid int) []string {
 	data, err := os.ReadFile(proc(pid, "cmdline"))

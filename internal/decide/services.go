@@ -1,0 +1,133 @@
+package decide
+
+import (
+	"cmp"
+	"slices"
+
+	"pawl"
+	"pawl/internal/runs"
+)
+
+// NeedsService reports whether a step that may still run needs a service.
+func NeedsService(plan *runs.Outline, s *pawl.State, id pawl.StepID) bool {
+	return (&decider{plan: plan, state: s}).needed(id)
+}
+
+// needed is NeedsService.
+func (d *decider) needed(service pawl.StepID) bool {
+	failed := d.failedStep() != ""
+	return slices.ContainsFunc(d.plan.Users[service], func(id pawl.StepID) bool {
+		step, st := d.plan.ByID[id], d.state.Steps[id]
+		switch {
+		case st.Finished():
+			return false
+		case st.FailsRun(), failed && startsNothing(st) && !d.handlesFailure(step):
+			return len(st.Live()) > 0
+		}
+		return true
+	})
+}
+
+// Unneeded reports whether a live attempt is of a service that no step needs any more.
+func Unneeded(plan *runs.Outline, s *pawl.State, live *pawl.AttemptState) bool {
+	return live.Released != "" || !NeedsService(plan, s, live.Step)
+}
+
+// slotsUsed returns the number of live attempts that take a slot. Services take none.
+func slotsUsed(plan *runs.Outline, s *pawl.State) int {
+	used := 0
+	for _, live := range s.Live() {
+		if step := plan.ByID[live.Step]; step == nil || step.Service == nil {
+			used++
+		}
+	}
+	return used
+}
+
+// serves reports whether a step is a service that a step needs.
+func (d *decider) serves(step *pawl.Step) bool {
+	return step.Service != nil && d.needed(step.ID)
+}
+
+// serving reports whether a service is ready and stays so: steps of a later phase wait until it has ended.
+func (d *decider) serving(id pawl.StepID) bool {
+	return d.state.Steps[id].Serving() != nil && d.needed(id)
+}
+
+// covered returns the steps that a rejected gate reruns. A service stands for what it needs: it is not at fault, and starts again
+// by itself if that changes.
+func (d *decider) covered(needs []pawl.StepID) (steps []pawl.StepID) {
+	for _, id := range needs {
+		if d.plan.ByID[id].Service == nil {
+			steps = append(steps, id)
+			continue
+		}
+		for _, behind := range d.covered(d.plan.Needs[id]) {
+			if !slices.Contains(steps, behind) && !slices.Contains(needs, behind) {
+				steps = append(steps, behind)
+			}
+		}
+	}
+	return steps
+}
+
+// services reopens services that a step needs again, and settles those that ended after the last step that needed them.
+func (d *decider) services() {
+	for _, step := range d.plan.Services() {
+		st := d.state.Steps[step.ID]
+		switch {
+		case st != nil && st.Status == pawl.Done && d.serves(step) && d.mayStart():
+			d.add(Action{Kind: Reopen, Steps: []pawl.StepID{step.ID}, Why: neededAgain})
+		case settles(st) && d.unused(step):
+			d.add(Action{Kind: Settle, Step: step, Index: -1, Why: unneeded})
+		}
+	}
+}
+
+// neverRan reports whether a service is done although it never was ready: no step needed it. It has no key.
+func neverRan(step *pawl.Step, st *pawl.StepState) bool {
+	return step.Service != nil && st.Key.Definition == ""
+}
+
+// settles reports whether a service is done if no step needs it: it never ran, or its last attempt ended. One that was reopened
+// runs, because its definition or inputs changed.
+func settles(st *pawl.StepState) bool {
+	return st == nil || st.Status == pawl.Pending && st.Retries.Live == nil && (st.Attempts == 0 || st.Retries.Last != nil)
+}
+
+// unused reports whether all steps that need a service are finished.
+func (d *decider) unused(step *pawl.Step) bool {
+	return !slices.ContainsFunc(d.plan.Users[step.ID], func(id pawl.StepID) bool { return !d.state.Steps[id].Finished() })
+}
+
+// release ends the services that no step needs any more, and those that are outdated. It keeps nothing else from starting.
+func (d *decider) release() {
+	for _, step := range d.plan.Services() {
+		st := d.state.Steps[step.ID]
+		if st == nil || st.Retries.Live == nil {
+			continue
+		}
+		why := cmp.Or(st.Retries.Live.Released, d.outdated(step, st.Retries.Live))
+		if why != "" || !d.serves(step) {
+			d.add(Action{Kind: Release, Step: step, Index: -1, Why: cmp.Or(why, unneeded)})
+		}
+	}
+}
+
+// outdated returns why a running service has to start again: a step that it needs was done again, with other outputs.
+func (d *decider) outdated(step *pawl.Step, live *pawl.AttemptState) string {
+	for _, need := range d.plan.Needs[step.ID] {
+		if d.state.Steps[need].GivenAt() > live.Seq && live.Key.NeedsDiffer(pawl.Key{Needs: runs.OutputDigests(d.plan.Needs[step.ID], d.state)}.Compact()) {
+			return "outputs of step " + string(need) + " changed"
+		}
+	}
+	return ""
+}
+
+// EndedBecause says why a service ended that no step needs any more.
+func EndedBecause(live *pawl.AttemptState) string { return cmp.Or(live.Released, unneeded) }
+
+const (
+	unneeded    = "no step needs it any more"
+	neededAgain = "a step needs this service"
+)

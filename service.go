@@ -1,0 +1,159 @@
+package pawl
+
+import (
+	"fmt"
+	"time"
+)
+
+// Service makes a step a process that other steps need while they run, such as a database or a server. Its needs are settled
+// while it is ready; pawl ends it when no step needs it any more.
+type Service struct {
+	Ready    string   `yaml:"ready,omitempty" json:"ready,omitempty"`       // script that succeeds once the service is ready. Defaults to none: ready once started.
+	Interval Duration `yaml:"interval,omitempty" json:"interval,omitempty"` // between two tries of Ready. Defaults to 1s.
+	Timeout  Duration `yaml:"timeout,omitempty" json:"timeout,omitempty"`   // until it is ready. Defaults to 1m.
+	Until    Lifetime `yaml:"until,omitempty" json:"until,omitempty"`       // Defaults to phase.
+	Stop     Duration `yaml:"stop,omitempty" json:"stop,omitempty"`         // from SIGINT to SIGTERM. Defaults to 10s.
+	Orphan   Duration `yaml:"orphan,omitempty" json:"orphan,omitempty"`     // how long it runs while no engine works on its run. Defaults to 10m.
+}
+
+func (Service) Example() string { return "{ready: curl -fsS localhost:8000}" }
+
+// Lifetime says which steps a service serves.
+type Lifetime string
+
+// The lifetimes.
+const (
+	UntilPhase Lifetime = "phase" // the steps of its phase that need it
+	UntilRun   Lifetime = "run"   // all steps that need it
+)
+
+// Defaults of services.
+const (
+	DefaultReadyInterval   = time.Second
+	DefaultReadyTimeout    = time.Minute
+	DefaultServiceStop     = 10 * time.Second
+	DefaultServiceOrphan   = 10 * time.Minute
+	DefaultServiceAttempts = 3
+)
+
+// Users returns the steps that each service of the plan serves: those that need it, directly or through other steps, within
+// its phase or the run. Plans without services give nil.
+func (p *Plan) Users() map[StepID][]StepID {
+	var users map[StepID][]StepID
+	for i := range p.Phases {
+		for j := range p.Phases[i].Steps {
+			if s := &p.Phases[i].Steps[j]; s.Service != nil {
+				if users == nil {
+					users = map[StepID][]StepID{}
+				}
+				users[s.ID] = p.usersOf(s, i)
+			}
+		}
+	}
+	return users
+}
+
+// usersOf returns the steps that a service in a phase serves, in the order of the plan.
+func (p *Plan) usersOf(service *Step, phase int) (users []StepID) {
+	last := phase
+	if service.Service.Until == UntilRun {
+		last = len(p.Phases) - 1
+	}
+	behind := map[StepID]bool{service.ID: true}
+	for grown := true; grown; { // a step may need one that follows it in the plan
+		grown = false
+		for i := phase; i <= last; i++ {
+			for j := range p.Phases[i].Steps {
+				s := &p.Phases[i].Steps[j]
+				if !behind[s.ID] && (i > phase || anyOf(s.Needs, behind)) { // a later phase needs all steps of this one
+					behind[s.ID], grown = true, true
+				}
+			}
+		}
+	}
+	for i := phase; i <= last; i++ {
+		for j := range p.Phases[i].Steps {
+			if id := p.Phases[i].Steps[j].ID; behind[id] && id != service.ID {
+				users = append(users, id)
+			}
+		}
+	}
+	return users
+}
+
+func anyOf(ids []StepID, set map[StepID]bool) bool {
+	for _, id := range ids {
+		if set[id] {
+			return true
+		}
+	}
+	return false
+}
+
+// Serving returns the live attempt of a service that is ready, or nil. Steps that need the service may then start.
+func (st *StepState) Serving() *AttemptState {
+	if st == nil || st.Retries.Live == nil || st.Retries.Live.Ready.IsZero() || st.Retries.Live.Released != "" {
+		return nil
+	}
+	return st.Retries.Live
+}
+
+// Working returns the live attempts without services that are ready: those that come to an end by themselves.
+func (s *State) Working() []*AttemptState {
+	var working []*AttemptState
+	for _, live := range s.Live() {
+		if s.Steps[live.Step].Serving() == nil {
+			working = append(working, live)
+		}
+	}
+	return working
+}
+
+// GivenAt returns the event from which on steps that need this one can have started; 0 if they cannot start now.
+func (st *StepState) GivenAt() Seq {
+	switch {
+	case st == nil:
+	case st.Status == Done:
+		return st.Done
+	case st.Serving() != nil:
+		return st.Retries.Live.Seq
+	}
+	return 0
+}
+
+// ServiceReady records that a service is ready. It holds until the service ends, or another engine takes over.
+type ServiceReady struct {
+	AttemptRef
+}
+
+func (ServiceReady) Event() EventType { return "service.ready" }
+
+func (p ServiceReady) fold(s *State, e Event) error {
+	st, t, err := s.live(p.AttemptRef)
+	if err != nil {
+		return err
+	}
+	if p.Item != "" {
+		return fmt.Errorf("%s is no service", p.Name())
+	}
+	t.Live.Ready, t.LostInARow = e.Time, 0
+	st.Key = t.Live.Key
+	return nil
+}
+
+// ServiceReleased is an intent to end a service that no step needs any more. However its attempt ends then, the step is done.
+type ServiceReleased struct {
+	AttemptRef
+	Why string `json:"why"`
+}
+
+func (ServiceReleased) Event() EventType { return "service.released" }
+
+func (p ServiceReleased) fold(s *State, _ Event) error {
+	_, t, err := s.live(p.AttemptRef)
+	if err != nil {
+		return err
+	}
+	t.Live.Released = p.Why
+	return nil
+}

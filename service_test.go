@@ -1,0 +1,58 @@
+package pawl_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"pawl"
+)
+
+func TestServiceIsReadyUntilItEnds(t *testing.T) {
+	t.Parallel()
+	s := fold(t, started(ref("db", 1)))
+	if s.Steps["db"].Serving() != nil || len(s.Working()) != 1 {
+		t.Error("a service serves before it is ready")
+	}
+	s = applyAll(t, s, pawl.ServiceReady{AttemptRef: ref("db", 1)})
+	if s.Steps["db"].Serving() == nil || len(s.Working()) != 0 || s.Steps["db"].GivenAt() != 1 {
+		t.Errorf("a ready service does not serve: %+v", s.Steps["db"])
+	}
+	if s.Steps["db"].Gives() != s.Steps["db"].Retries.Live.Key.Hash() {
+		t.Error("what a service gives is not its key")
+	}
+	for name, end := range map[string]pawl.Payload{
+		"another engine": pawl.EngineStarted{Epoch: 9},
+		"released":       pawl.ServiceReleased{AttemptRef: ref("db", 1), Why: "done"},
+		"failed":         failed(ref("db", 1)),
+		"done":           stepDone(ref("db", 1)),
+	} {
+		if applyAll(t, s.Clone(), end).Steps["db"].Serving() != nil {
+			t.Errorf("%s: it still serves", name)
+		}
+	}
+}
+
+func TestUsers(t *testing.T) {
+	t.Parallel()
+	service := func(id pawl.StepID, until pawl.Lifetime, needs ...pawl.StepID) pawl.Step {
+		return pawl.Step{ID: id, Needs: needs, Service: &pawl.Service{Until: until}}
+	}
+	step := func(id pawl.StepID, needs ...pawl.StepID) pawl.Step { return pawl.Step{ID: id, Needs: needs} }
+	plan := pawl.Plan{Phases: []pawl.Phase{
+		{Steps: []pawl.Step{
+			step("late", "api"), service("db", pawl.UntilRun), service("api", pawl.UntilPhase, "db"), step("alone"), step("use", "late"),
+		}},
+		{Steps: []pawl.Step{step("second"), step("third")}},
+	}}
+	want := map[pawl.StepID][]pawl.StepID{
+		"db":  {"late", "api", "use", "second", "third"},
+		"api": {"late", "use"},
+	}
+	if diff := cmp.Diff(want, plan.Users()); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	if (&pawl.Plan{Phases: plan.Phases[1:]}).Users() != nil {
+		t.Error("a plan without services has users of services")
+	}
+}
