@@ -23,6 +23,7 @@ type Job struct {
 	Run       RunID             `json:"run"`
 	Command   []string          `json:"command,omitempty"`    // program and arguments
 	Script    string            `json:"script,omitempty"`     // for Shell, instead of Command; neither: only run the checks
+	Words     bool              `json:"words,omitempty"`      // Script is the quoted words of a command that starts without a shell
 	Shell     Shell             `json:"shell,omitempty"`      // of Script and Checks, as in the plan
 	RunShell  Shell             `json:"run_shell,omitempty"`  // the run's default for Shell
 	Agent     *AgentAction      `json:"agent,omitempty"`      // the agent that the command starts

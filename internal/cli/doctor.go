@@ -2,20 +2,15 @@ package cli
 
 import (
 	"errors"
-	"os"
-	"os/exec"
 	"path/filepath"
-	"runtime"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"pawl"
+	"pawl/internal/cli/doctorview"
 	"pawl/internal/cli/scheduling"
 	"pawl/internal/config"
 	"pawl/internal/disk"
-	"pawl/internal/git"
 	"pawl/internal/project"
 	"pawl/internal/resume"
 )
@@ -26,7 +21,7 @@ func (a *app) doctorCommand() *cobra.Command {
 		Short: "Check this machine, the project and the agents' hooks",
 		Args:  noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			findings := append(resume.Guarantees(), tools()...)
+			findings := append(resume.Guarantees(), doctorview.Tools()...)
 			p, err := a.project()
 			switch {
 			case errors.Is(err, pawl.ErrNoProject):
@@ -41,31 +36,6 @@ func (a *app) doctorCommand() *cobra.Command {
 		},
 	}
 	return a.jsonFlag(c)
-}
-
-func tools() []pawl.Finding {
-	findings := []pawl.Finding{{Level: pawl.OK, What: "system " + runtime.GOOS + "/" + runtime.GOARCH}}
-	for name, need := range map[string]string{"/bin/sh": "steps need it", "git": "recovery needs it as evidence"} {
-		path, err := findTool(name)
-		if err != nil {
-			findings = append(findings, pawl.Finding{Level: pawl.Warn, What: name + " not found: " + need})
-			continue
-		}
-		findings = append(findings, pawl.Finding{Level: pawl.OK, What: name + " found", Evidence: path})
-	}
-	slices.SortFunc(findings[1:], func(x, y pawl.Finding) int { return strings.Compare(x.What, y.What) })
-	return findings
-}
-
-func findTool(name string) (string, error) {
-	if name != "git" {
-		return exec.LookPath(name)
-	}
-	here, err := os.Getwd()
-	if err != nil {
-		return "", err
-	}
-	return git.Program(here)
 }
 
 func (a *app) projectFindings(p *project.Project) []pawl.Finding {

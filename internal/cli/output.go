@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl"
+	"pawl/internal/cli/background"
 	"pawl/internal/cli/hints"
 	"pawl/internal/cli/outputview"
 )
@@ -30,7 +31,7 @@ func (a *app) outputCommand() *cobra.Command {
 			if err != nil {
 				return hints.For(c.Context(), p, r.State.Run, err)
 			}
-			soft, _, release := interrupts(c.Context(), func() {})
+			soft, _, release := background.Interrupts(c.Context(), func() {})
 			defer release()
 			return hints.For(c.Context(), p, r.State.Run, outputview.Copy(soft, a.Out, path, follow, raw))
 		},

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,6 +22,7 @@ import (
 	"pawl/internal/decide"
 	"pawl/internal/engine"
 	"pawl/internal/interop"
+	"pawl/internal/planlint"
 	"pawl/internal/project"
 	"pawl/internal/rebuild"
 	"pawl/internal/resume"
@@ -111,6 +114,10 @@ func (a *app) resumeLoaded(ctx context.Context, p *project.Project, r *runs.Run,
 	}
 	if o.dry {
 		return errors.Join(r.VerifyCache(ctx), a.printExamination(r, change, x, hints.Namer(ctx, p, r.State.Run)))
+	}
+	left := slices.DeleteFunc(change.Plan().Steps(), func(step *pawl.Step) bool { return r.State.Steps[step.ID].Finished() })
+	if missing := planlint.MissingFor(change.Plan(), left, os.Getenv("PATH")); missing != nil {
+		return &pawl.Error{Kind: pawl.KindUsage, Err: missing}
 	}
 	if err := a.confirmAll(ctx, p, r, values, change, x, o); err != nil {
 		if pawl.KindOf(err) == pawl.KindAtGate {

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl"
+	"pawl/internal/cli/background"
 	"pawl/internal/cli/layout"
 	"pawl/internal/cli/liveview"
 	"pawl/internal/cli/restoreview"
@@ -128,7 +129,7 @@ func (a *app) rollback(ctx context.Context, t *checkpointAccess, target history.
 	if err := a.confirmRollback(r, o); err != nil {
 		return err
 	}
-	soft, _, release := interrupts(ctx, func() {})
+	soft, _, release := background.Interrupts(ctx, func() {})
 	defer release()
 	if o.stop {
 		err = r.Stop(soft, "stopped by a user")

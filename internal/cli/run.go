@@ -332,7 +332,7 @@ func (a *app) runEngine(ctx context.Context, p *project.Project, s engineStart) 
 		return err
 	}
 	supervise.AdoptOrphans() // what a killed supervisor leaves behind stays below an engine
-	soft, hard, release := interrupts(ctx, show.Interrupted)
+	soft, hard, release := background.Interrupts(ctx, show.Interrupted)
 	defer release()
 	show.Begin(e.State(), e.Plan())
 	if s.examined != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl"
+	"pawl/internal/cli/background"
 	"pawl/internal/cli/hints"
 	"pawl/internal/cli/liveview"
 	"pawl/internal/project"
@@ -28,7 +29,7 @@ func (a *app) watchCommand() *cobra.Command {
 			if err := runs.RequireOwn(p, r.State.Run); err != nil { // no engine works on it
 				return err
 			}
-			soft, _, release := interrupts(c.Context(), func() {})
+			soft, _, release := background.Interrupts(c.Context(), func() {})
 			defer release()
 			return hints.For(c.Context(), p, r.State.Run, a.watch(soft, p, r))
 		},

@@ -190,6 +190,7 @@ func (e *Engine) job(ctx context.Context, w runs.Work, ref pawl.AttemptRef, key 
 	case w.Step.Gate != nil:
 	case w.Step.Run != "":
 		job.Script = w.Step.Run
+		job.Words = e.state.Kind == pawl.CommandRun
 	default:
 		command, err := e.command(w.Step)
 		if err != nil {

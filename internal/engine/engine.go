@@ -43,7 +43,7 @@ type Config struct {
 	Executors []Executor
 	Notify    func(pawl.Event) // called with each event once it is durable and folded; must not block. Defaults to no call.
 	Notice    func(string)     // called with a line for the user, such as that the disk is full. Defaults to no call.
-	Parallel  int              // maximum concurrent attempts. Defaults to the plan's limit, then to the number of CPUs.
+	Parallel  int              // maximum concurrent attempts. Defaults to the plan's limit, then to the number of CPUs or the largest limit of a step.
 	Watchdog  Watchdog
 	OutputCap int64 // maximum size of each captured output file, in bytes. Defaults to pawl.DefaultOutputCap.
 
@@ -165,7 +165,11 @@ func (e *Engine) slots() int {
 	case e.plan.Parallel > 0:
 		return e.plan.Parallel
 	}
-	return runtime.NumCPU()
+	most := runtime.NumCPU()
+	for _, step := range e.plan.InOrder { // a number in the plan takes precedence over the number of processors
+		most = max(most, step.Parallel)
+	}
+	return most
 }
 
 // Notes returns warnings for the user, one line each, such as a view that could not be written. It is complete after

@@ -64,29 +64,17 @@ func allCheckpoints(ctx context.Context, p *project.Project, store *snapshot.Sto
 // saves before a restore is never it: `pawl restore latest` twice restores the same files.
 const Latest = "latest"
 
-// FindCheckpoint returns the checkpoint for a name: its ID or a unique prefix, Latest, or a step's name for the step's
-// newest one. It searches the current run first, then all runs. By a step's name an emergency checkpoint is found only if
+// FindCheckpoint returns the checkpoint for a name: its ID, Latest, a step's name for the step's newest one, or a unique
+// prefix of an ID. It searches the current run first, then all runs. By a step's name an emergency checkpoint is found only if
 // there is no other, because it shows interrupted work.
 func FindCheckpoint(ctx context.Context, p *project.Project, store *snapshot.Store, name string) (SavedCheckpoint, error) {
 	all, err := allCheckpoints(ctx, p, store)
 	if err != nil {
 		return SavedCheckpoint{}, err
 	}
-	found := slices.DeleteFunc(slices.Clone(all), func(c SavedCheckpoint) bool { return !strings.HasPrefix(string(c.ID), name) })
-	switch {
-	case name == Latest:
-		found = newestGood(all, SavedCheckpoint.isWork)
-	case len(found) == 0:
-		run, err := runs.FindRun(ctx, p, "")
-		if err != nil && !errors.Is(err, pawl.ErrNoRun) {
-			return SavedCheckpoint{}, err
-		}
-		if found, err = newestOfStep(ctx, p, all, run, name); err != nil {
-			return SavedCheckpoint{}, err
-		}
-		if len(found) == 0 {
-			found = newestGood(all, func(c SavedCheckpoint) bool { return string(c.Step) == name })
-		}
+	found, err := named(ctx, p, all, name)
+	if err != nil {
+		return SavedCheckpoint{}, err
 	}
 	switch {
 	case len(all) == 0:
@@ -99,6 +87,31 @@ func FindCheckpoint(ctx context.Context, p *project.Project, store *snapshot.Sto
 		return SavedCheckpoint{}, &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("%q is ambiguous: %d checkpoints match", name, len(found)), Hint: "pawl checkpoints --all"}
 	}
 	return found[0], nil
+}
+
+// named returns the checkpoints that a name may mean.
+func named(ctx context.Context, p *project.Project, all []SavedCheckpoint, name string) ([]SavedCheckpoint, error) {
+	if name == Latest {
+		return newestGood(all, SavedCheckpoint.isWork), nil
+	}
+	withID := func(is func(id string) bool) []SavedCheckpoint {
+		return slices.DeleteFunc(slices.Clone(all), func(c SavedCheckpoint) bool { return !is(string(c.ID)) })
+	}
+	if found := withID(func(id string) bool { return id == name }); len(found) > 0 {
+		return found, nil
+	}
+	run, err := runs.FindRun(ctx, p, "")
+	if err != nil && !errors.Is(err, pawl.ErrNoRun) {
+		return nil, err
+	}
+	found, err := newestOfStep(ctx, p, all, run, name)
+	if err == nil && len(found) == 0 {
+		found = newestGood(all, func(c SavedCheckpoint) bool { return string(c.Step) == name })
+	}
+	if err != nil || len(found) > 0 {
+		return found, err
+	}
+	return withID(func(id string) bool { return strings.HasPrefix(id, name) }), nil
 }
 
 // newestOfStep returns the newest checkpoint of a step, including those that a forked run inherited.

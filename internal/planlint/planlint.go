@@ -3,8 +3,10 @@
 package planlint
 
 import (
+	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -72,7 +74,10 @@ func (l *linter) script(at any, what, script string, shell pawl.Shell) {
 	if shell != pawl.PlainSh && shell != pawl.StrictSh && shell != pawl.Bash {
 		return
 	}
-	commands := commandsOf(script)
+	commands, open := scan(script)
+	if open != 0 {
+		l.quote(at, what, script, open, shell)
+	}
 	if shell != pawl.Bash {
 		if found, instead := bashOnly(script, commands); found != "" {
 			l.Errorf(at, "%s: %q is not a command of POSIX sh and fails where /bin/sh is dash; %s", what, found, instead)
@@ -80,6 +85,15 @@ func (l *linter) script(at any, what, script string, shell pawl.Shell) {
 	}
 	if shell != pawl.PlainSh && readsStatus(commands) {
 		l.Errorf(at, "%s: $? is always 0 here, because the script stops at a failed command; write: if COMMAND; then … else … fi, or use shell: sh", what)
+	}
+}
+
+// quote warns about a quote that is not closed, if the shell says so too. With -n a shell reads a script and executes nothing.
+func (l *linter) quote(at any, what, script string, open byte, shell pawl.Shell) {
+	check := exec.Command(shell.Program(), "-n", "-c", script)
+	check.Env = []string{"PATH=" + os.Getenv("PATH")} // not ENV or BASH_ENV, which name files
+	if _, rejected := errors.AsType[*exec.ExitError](check.Run()); rejected {
+		l.Errorf(at, "%s: a quote %c is not closed, and %s rejects the script", what, open, shell.Program())
 	}
 }
 
@@ -167,12 +181,8 @@ var packages = map[string]string{"node": "nodejs", "Rscript": "r-base-core", "pw
 func Missing(name string, plan *pawl.Plan, file *strictyaml.File, path string) error {
 	l := linter{file.Without()}
 	for _, step := range append(plan.Steps(), plan.Handlers()...) {
-		searched := path
-		if own, set := plan.EnvOf(step)["PATH"]; set {
-			searched = own.Value
-		}
-		program := step.Shell.Or(pawl.DefaultShell).Program()
-		if step.Run == "" && step.Undo == "" && len(step.Accept) == 0 || installed(program, searched) {
+		shell := step.Shell.Or(pawl.DefaultShell)
+		if !usesShell(step) || installed(shell.Program(), searchPath(plan, step, path)) {
 			continue
 		}
 		at := any(&step.Shell)
@@ -185,13 +195,42 @@ func Missing(name string, plan *pawl.Plan, file *strictyaml.File, path string) e
 		if !l.Given(at) {
 			at = &plan.Defaults.Shell
 		}
-		pkg := packages[program]
-		if pkg == "" {
-			pkg = filepath.Base(program)
-		}
-		l.Errorf(at, "%s, the program of shell %q, is not installed; install the package %s, or use another shell", program, step.Shell, pkg)
+		l.Errorf(at, "%s", missingText(shell))
 	}
 	return l.Err(name)
+}
+
+// MissingFor returns an error for the first of the steps whose shell is not installed, nil for none.
+func MissingFor(plan *pawl.Plan, steps []*pawl.Step, path string) error {
+	for _, step := range steps {
+		shell := step.Shell.Or(pawl.DefaultShell)
+		if usesShell(step) && !installed(shell.Program(), searchPath(plan, step, path)) {
+			return fmt.Errorf("step %s: %s", step.ID, missingText(shell))
+		}
+	}
+	return nil
+}
+
+func usesShell(step *pawl.Step) bool {
+	return step.Run != "" || step.Undo != "" || len(step.Accept) > 0
+}
+
+// searchPath returns the PATH of a step.
+func searchPath(plan *pawl.Plan, step *pawl.Step, path string) string {
+	if own, set := plan.EnvOf(step)["PATH"]; set {
+		return own.Value
+	}
+	return path
+}
+
+// missingText says what to install.
+func missingText(shell pawl.Shell) string {
+	program := shell.Program()
+	pkg := packages[program]
+	if pkg == "" {
+		pkg = filepath.Base(program)
+	}
+	return fmt.Sprintf("%s, the program of shell %q, is not installed; install the package %s, or use another shell", program, shell, pkg)
 }
 
 // installed reports whether a program exists. What a step may still create counts as existing, and what

@@ -42,6 +42,8 @@ func TestWarnings(t *testing.T) {
 		"make\nif [ $? -ne 0 ]; then echo x; fi": "$? is always 0",
 		"make; code=$?; echo done":               "$? is always 0",
 		"make; echo \"code $?\"":                 "$? is always 0",
+		"echo it's\nmake":                        "a quote ' is not closed, and /bin/sh rejects the script",
+		"make \"all\necho done":                  `a quote " is not closed`,
 	} {
 		if got := warningsOf(t, "sh -e", script); !strings.Contains(got, want) || strings.Count(got, "\n") > 0 {
 			t.Errorf("%q: %q, want %q", script, got, want)
@@ -57,7 +59,7 @@ func TestNoWarnings(t *testing.T) {
 		"case x in a|b) c ;; esac", "echo $((1|2))", "cat <<END\na | b\nEND\n", "grep -c 'a|b' x || true", `a \| b`, "echo ${x:-a|b}",
 		"echo source x", "source() { :; }; source x", "test -e x; sources y",
 		"a || code=$?", "if a; then b; fi\ncode=$?", "! a; code=$?", "set +e\na\ncode=$?", "a && b; echo $?", "sh -c 'a; echo $?'", "a & wait; true",
-		"trap 'echo $?' EXIT\na", "echo x; echo $?", "$?", "while a; do b; done; echo x",
+		"trap 'echo $?' EXIT\na", "echo x; echo $?", "$?", `echo "$(echo 'a"b')" "it's"`, "# it's", "cat <<END\nit's\nEND", `echo \'`, "while a; do b; done; echo x",
 	} {
 		if got := warningsOf(t, "sh -e", "true\n"+script); got != "" {
 			t.Errorf("%q: %s", script, got)

@@ -24,15 +24,22 @@ type scanner struct {
 	here     []string
 	hereNext bool // the next word ends a here document
 	skip     bool // the next word is the target of a redirect
+	open     byte // the quote that is not closed
 }
 
 func commandsOf(script string) []command {
+	commands, _ := scan(script)
+	return commands
+}
+
+// scan also returns the quote that is not closed, 0 for none. It may be wrong about a quote within an expansion.
+func scan(script string) (commands []command, open byte) {
 	s := scanner{rest: script}
 	for s.rest != "" {
 		s.next()
 	}
 	s.end("")
-	return s.commands
+	return s.commands, s.open
 }
 
 func (s *scanner) take(n int) string {
@@ -60,7 +67,10 @@ func (s *scanner) next() {
 	case c == '#' && !s.begun:
 		s.take(max(strings.IndexByte(s.rest+"\n", '\n'), 1))
 	case c == '\'':
-		text, after, _ := strings.Cut(s.rest[1:], "'")
+		text, after, closed := strings.Cut(s.rest[1:], "'")
+		if !closed {
+			s.open = c
+		}
 		s.word.WriteString(text)
 		s.rest, s.begun, s.quoted = after, true, true
 	case c == '"':
@@ -109,7 +119,9 @@ func (s *scanner) doubleQuote() {
 		}
 		s.letters(1)
 	}
-	s.take(1)
+	if s.take(1) == "" {
+		s.open = '"'
+	}
 }
 
 func (s *scanner) redirect() {

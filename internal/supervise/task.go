@@ -92,7 +92,7 @@ func (s *supervisor) start(t task) error {
 	err = s.tree.start(t.command, s.job.Dir, env, out, complaints)
 	shell := s.job.Shell.Or(s.job.RunShell)
 	switch missing, ok := errors.AsType[*exec.Error](err); {
-	case t.script == "" || err == nil:
+	case t.script == "" || s.job.Words || err == nil:
 		return err
 	case ok:
 		return fmt.Errorf("shell %q: %s is not installed; install it, or change \"shell\" in the plan", shell, missing.Name)

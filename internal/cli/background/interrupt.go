@@ -1,4 +1,4 @@
-package cli
+package background
 
 import (
 	"context"
@@ -7,9 +7,9 @@ import (
 	"syscall"
 )
 
-// interrupts returns a context that ends at the first Ctrl-C (or SIGTERM), and one that ends at the second. It calls first
+// Interrupts returns a context that ends at the first Ctrl-C (or SIGTERM), and one that ends at the second. It calls first
 // at the first signal.
-func interrupts(parent context.Context, first func()) (soft, hard context.Context, release func()) {
+func Interrupts(parent context.Context, first func()) (soft, hard context.Context, release func()) {
 	soft, endSoft := context.WithCancel(parent)
 	hard, endHard := context.WithCancel(context.WithoutCancel(parent))
 	signals := make(chan os.Signal, 2)
