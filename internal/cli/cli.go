@@ -132,6 +132,7 @@ func (a *app) root() *cobra.Command {
 	root.SetErr(a.Err)
 	setHelp(root)
 	root.InitDefaultCompletionCmd()
+	a.setCompletions(root)
 	a.wrapArgs(root)
 	return root
 }

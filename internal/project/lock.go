@@ -230,6 +230,16 @@ func (p *Project) EngineHolder() (Holder, bool) {
 	return holder, alive
 }
 
+// LastHolder returns the last holder of the engine lock. It does not test the lock.
+func (p *Project) LastHolder() (Holder, error) {
+	file, err := disk.Open(p.EngineLock())
+	if err != nil {
+		return Holder{}, err
+	}
+	defer file.Close()
+	return readHolder(file)
+}
+
 // EngineLock is the path of the engine lock.
 func (p *Project) EngineLock() string { return p.path("engine.lock") }
 

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"pawl"
-	"pawl/internal/cli/layout"
 	"pawl/internal/project"
 	"pawl/internal/runs"
 	"pawl/internal/supervise/process"
@@ -79,7 +78,7 @@ func (h *Held) progress(ctx context.Context, p *project.Project) string {
 			running = append(running, runningText(step.ID, st))
 		}
 	}
-	text := fmt.Sprintf("%d of %s finished (%d%%)", h.Finished, layout.Count(h.Steps, "step"), h.Percent)
+	text := fmt.Sprintf("%d of %d steps finished (%d%%)", h.Finished, h.Steps, h.Percent)
 	if len(running) > 0 {
 		text += ", running: " + strings.Join(running[:min(len(running), maxRunning)], ", ")
 	}
@@ -96,5 +95,5 @@ func runningText(id pawl.StepID, st *pawl.StepState) string {
 	if st.Items == nil {
 		return string(id)
 	}
-	return fmt.Sprintf("%s (%d of %s)", id, st.Items.Count, layout.Count(st.Items.Size(), "item"))
+	return fmt.Sprintf("%s (%d of %d items)", id, st.Items.Count, st.Items.Size())
 }
