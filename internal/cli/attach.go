@@ -42,7 +42,7 @@ func (a *app) attachCommand() *cobra.Command {
 
 // agentArgument is AGENT.
 func agentArgument() argument {
-	return argument{name: "AGENT", hint: "pawl attach --help", candidates: func(*cobra.Command) string { return listCandidates("agents", attach.Names()) }}
+	return argument{name: "AGENT", hint: "pawl attach --help", candidates: func(*cobra.Command) string { return layout.Candidates("agents", attach.Names()) }}
 }
 
 type attachOptions struct {

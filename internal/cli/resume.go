@@ -13,7 +13,6 @@ import (
 	"pawl"
 	"pawl/internal/caller"
 	"pawl/internal/cli/background"
-	"pawl/internal/cli/failure"
 	"pawl/internal/cli/flags"
 	"pawl/internal/cli/hints"
 	"pawl/internal/cli/permission"
@@ -224,7 +223,7 @@ func (a *app) diffForResume(ctx context.Context, p *project.Project, r *runs.Run
 	if err != nil {
 		return nil, err
 	}
-	return change, checkResumable(r, change)
+	return change, resumeview.CheckResumable(r, change)
 }
 
 // minPlanHash is the minimum length of a prefix of a plan's hash.
@@ -309,24 +308,4 @@ func (a *app) printExamination(r *runs.Run, change *resume.PlanDiff, x *resume.E
 	}
 	resumeview.Examination(a.Out, r, change, x, steps)
 	return nil
-}
-
-// checkResumable returns an error if a run has ended and its changed plan reopens no step.
-func checkResumable(r *runs.Run, change *resume.PlanDiff) error {
-	s := r.State
-	if !s.Ended() || change.Reopens() {
-		return nil
-	}
-	if s.Status == pawl.StatusCompleted {
-		return failure.NothingToDo(&pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("nothing to do: run %s is already complete", s.Run), Hint: "pawl status"})
-	}
-	for _, step := range r.Plan.Steps() {
-		if st := s.Steps[step.ID]; st != nil && st.Status == pawl.FailedForGood {
-			return &pawl.Error{
-				Kind: pawl.KindRunFailed, Hint: "pawl retry " + string(step.ID),
-				Err: fmt.Errorf("run %s failed at step %s: %s", s.Run, step.ID, st.Why),
-			}
-		}
-	}
-	return &pawl.Error{Kind: pawl.KindRunFailed, Err: fmt.Errorf("run %s failed: %s", s.Run, s.Why), Hint: "pawl status"}
 }

@@ -155,7 +155,7 @@ func (s Source) Steps(ctx context.Context) []string {
 			if st := r.State.Steps[step.ID]; st != nil {
 				description = string(st.Status)
 			}
-			if step.Name != "" {
+			if step.Name != "" && step.Name != string(step.ID) {
 				description += ", " + step.Name
 			}
 			words = append(words, word(string(step.ID), description)...)
