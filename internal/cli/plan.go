@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl"
+	"pawl/internal/cli/failure"
 	"pawl/internal/cli/layout"
 	"pawl/internal/cli/userfile"
 	"pawl/internal/planfile"
@@ -32,13 +33,18 @@ func (a *app) planCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			a.warn(planlint.Missing(path, plan, file, os.Getenv("PATH")))
-			a.warn(planlint.Warnings(path, plan, file))
+			missing, warnings := planlint.Missing(path, plan, file, os.Getenv("PATH")), planlint.Warnings(path, plan, file)
+			if a.json {
+				checked := checkedPlan{Plan: plan, Warnings: append(failure.Problems(missing), failure.Problems(warnings)...)}
+				for _, secret := range runs.PlanSecrets(plan) {
+					checked.Warnings = append(checked.Warnings, failure.Problem{Line: 1, Column: 1, Message: secret + "; pawl run refuses it"})
+				}
+				return a.printJSON(checked)
+			}
+			a.warn(missing)
+			a.warn(warnings)
 			for _, secret := range runs.PlanSecrets(plan) {
 				fmt.Fprintf(a.Err, "pawl: warning: %s: %s; pawl run refuses it\n", args[0], secret)
-			}
-			if a.json {
-				return a.printJSON(plan)
 			}
 			return a.printPlan(plan)
 		},
@@ -58,6 +64,12 @@ func (a *app) planCommand() *cobra.Command {
 	}
 	c.AddCommand(a.jsonFlag(check), schema)
 	return c
+}
+
+// checkedPlan is what `pawl plan check --json` prints of a valid plan.
+type checkedPlan struct {
+	Plan     *pawl.Plan        `json:"plan"`
+	Warnings []failure.Problem `json:"warnings"`
 }
 
 // warn prints the faults of a plan that do not make it invalid.

@@ -19,10 +19,13 @@ type planDocument struct {
 // longValue is the long form of a variable's value.
 type longValue pawl.Variable
 
+// durationPattern matches durations as Go writes them.
+const durationPattern = `^([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+$`
+
 // Plan returns the JSON Schema of plans for editors. It is less strict than planfile.Read.
 func Plan() ([]byte, error) {
 	types := map[reflect.Type]*jsonschema.Schema{
-		reflect.TypeFor[pawl.Duration](): {Type: "string", Pattern: `^([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+$`},
+		reflect.TypeFor[pawl.Duration](): {Type: "string", Pattern: durationPattern},
 		reflect.TypeFor[pawl.StepID]():   {Type: "string", Pattern: `^[A-Za-z0-9._-]{1,64}$`},
 		reflect.TypeFor[pawl.Mode]():     enum(pawl.Guided, pawl.Autopilot, pawl.HandsOn),
 		reflect.TypeFor[pawl.GateType](): enum(pawl.HumanVerify, pawl.DecisionFor, pawl.HumanAction),

@@ -28,7 +28,7 @@ type Source struct {
 	Systems []string // whose files pawl reads and writes
 
 	project *project.Project // nil: none that is trusted
-	run     string // the run that the command line names; empty: the current one
+	run     string           // the run that the command line names; empty: the current one
 }
 
 // In returns the Source for a folder. run is what the command line names as the run.

@@ -78,9 +78,7 @@ func Of(err error) Error {
 	e := Error{Kind: pawl.KindOf(err), Message: clean(err.Error()), Hint: clean(pawl.HintOf(err)), ExitCode: ExitCode(err)}
 	if faults, ok := errors.AsType[*planfile.Errors](err); ok && len(faults.Faults) > 0 {
 		e.File, e.Line, e.Column = clean(faults.Name), faults.Faults[0].Line, faults.Faults[0].Column
-		for _, f := range faults.Faults {
-			e.Problems = append(e.Problems, Problem{Line: f.Line, Column: f.Column, Message: clean(f.Text)})
-		}
+		e.Problems = Problems(err)
 	}
 	if held, ok := errors.AsType[*holder.Held](err); ok {
 		e.Holder = &Holder{
@@ -126,6 +124,17 @@ func InJSON(err error) error { return inJSON{err} }
 type inJSON struct{ error }
 
 func (j inJSON) Unwrap() error { return j.error }
+
+// Problems returns the problems in a file that an error lists; not nil.
+func Problems(err error) []Problem {
+	problems := []Problem{}
+	if faults, ok := errors.AsType[*planfile.Errors](err); ok {
+		for _, f := range faults.Faults {
+			problems = append(problems, Problem{Line: f.Line, Column: f.Column, Message: redact.OfProcess().Text(f.Text)})
+		}
+	}
+	return problems
+}
 
 // JSON returns the Document of an error in one line.
 func JSON(err error) []byte {
