@@ -27,9 +27,9 @@ func TestOutputOfEvents(t *testing.T) {
 	events := resolve(t, data)
 	line := `{"seq":1,"batch":1,"time":"2026-01-01T00:00:00Z","epoch":0,"by":{"kind":"engine"},"type":"gate.opened","data":%}`
 	for content, good := range map[string]bool{
-		`{"id":"x","type":"human_verify","ask":"Right?"}`:           true,
+		`{"id":"x","type":"human_verify","ask":"Right?"}`:            true,
 		`{"id":"x","type":"human_verify","ask":"Right?","new":true}`: true, // of a later version
-		`{"id":7,"type":"human_verify","ask":"Right?"}`:             false,
+		`{"id":7,"type":"human_verify","ask":"Right?"}`:              false,
 		`{"id":"x"}`: false,
 		`"text"`:     false,
 	} {

@@ -113,6 +113,15 @@ func (s Started) wait(answers *os.File, engine *exec.Cmd) error {
 			Err: fmt.Errorf("the engine in the background ended before it continued run %s: %w; its output is in %s", s.Run, ended(engine.Wait()), s.Log),
 		}
 	}
+	err = parseAnswer(line)
+	if err != nil {
+		_ = engine.Wait() // so that the lock is free; it has given its error
+	}
+	return err
+}
+
+// parseAnswer returns the error of the engine, nil if it has opened the run.
+func parseAnswer(line []byte) error {
 	var a answer
 	if err := json.Unmarshal(line, &a); err != nil {
 		return fmt.Errorf("the answer of the engine in the background: %w", err)
@@ -120,7 +129,6 @@ func (s Started) wait(answers *os.File, engine *exec.Cmd) error {
 	if a.Error == nil {
 		return nil
 	}
-	_ = engine.Wait() // so that the lock is free; it has given its error
 	return a.Error.Err()
 }
 
