@@ -151,6 +151,7 @@ var roomOf = map[string]string{
 	"pawl/test/stories/edits":                    "tests",
 	"pawl/test/stories/gates":                    "tests",
 	"pawl/test/stories/imports":                  "tests",
+	"pawl/test/stories/machines":                 "tests",
 	"pawl/test/stories/mirrors":                  "tests",
 	"pawl/test/stories/recovery":                 "tests",
 	"pawl/test/stories/seeds":                    "tests",

@@ -11,8 +11,8 @@ type Wait struct {
 	Limit time.Duration // 0: none
 }
 
-// Forever is the value of --wait without one.
-const Forever = "forever"
+// Forever is the value that pflag gives to --wait without one. Help prints it: --wait[=DURATION].
+const Forever = "DURATION"
 
 // Set implements pflag.Value.
 func (w *Wait) Set(text string) error {
@@ -39,5 +39,5 @@ func (w *Wait) Deadline(now time.Time) time.Time {
 // String returns the default for help: none.
 func (w *Wait) String() string { return "" }
 
-// Type returns the placeholder in help.
-func (w *Wait) Type() string { return "DURATION" }
+// Type returns nothing: help prints Forever as the placeholder.
+func (w *Wait) Type() string { return "" }
