@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -38,13 +39,13 @@ func TestEveryArgumentIsCompleted(t *testing.T) {
 			continue
 		}
 		tested[m[2]] = true
-		if got := completed(p, command, ""); !contains(got, want[m[2]]) {
+		if got := completed(p, command, ""); !slices.Contains(got, want[m[2]]) {
 			t.Errorf("pawl %s %s: completed with %q", command, m[2], got)
 		}
-		if strings.Contains(help, "--run RUN") && !contains(completed(p, command, "--run", ""), run) {
+		if strings.Contains(help, "--run RUN") && !slices.Contains(completed(p, command, "--run", ""), run) {
 			t.Errorf("pawl %s --run is not completed", command)
 		}
-		if strings.Contains(help, "--item VALUE") && m[2] == "STEP" && !contains(completed(p, command, "each", "--item", ""), "two") {
+		if strings.Contains(help, "--item VALUE") && m[2] == "STEP" && !slices.Contains(completed(p, command, "each", "--item", ""), "two") {
 			t.Errorf("pawl %s --item is not completed", command)
 		}
 	}
@@ -55,17 +56,8 @@ func TestEveryArgumentIsCompleted(t *testing.T) {
 		"answer pick ": "red", "diff latest ": "latest", "rollback --to ": "latest", "archive x ": run, "prune latest ": "latest", "brief --for ": "codex",
 		"run --mirror ": "grid", "learn x --kind ": "gotcha", "verify --as ": "grid", "retry p": "pick",
 	} {
-		if args := strings.Split(line, " "); !contains(completed(p, args...), word) {
+		if args := strings.Split(line, " "); !slices.Contains(completed(p, args...), word) {
 			t.Errorf("%q: %q", line, completed(p, args...))
 		}
 	}
-}
-
-func contains(words []string, want string) bool {
-	for _, w := range words {
-		if w == want {
-			return true
-		}
-	}
-	return false
 }
