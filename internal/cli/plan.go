@@ -19,36 +19,14 @@ import (
 
 func (a *app) planCommand() *cobra.Command {
 	c := &cobra.Command{Use: "plan", Short: "Validate a plan, or print the plan schema"}
+	var included bool
 	check := &cobra.Command{
 		Use:   "check FILE",
 		Short: "Validate a plan and list its errors",
 		Args:  exactArgs(argument{name: "FILE"}),
-		RunE: func(_ *cobra.Command, args []string) error {
-			path := a.planPath(args[0])
-			data, err := userfile.Plan(path)
-			if err != nil {
-				return err
-			}
-			plan, file, err := planfile.ReadPositions(path, data)
-			if err != nil {
-				return err
-			}
-			missing, warnings := planlint.Missing(path, plan, file, os.Getenv("PATH")), planlint.Warnings(path, plan, file)
-			if a.json {
-				checked := checkedPlan{Plan: plan, Warnings: append(failure.Problems(missing), failure.Problems(warnings)...)}
-				for _, secret := range runs.PlanSecrets(plan) {
-					checked.Warnings = append(checked.Warnings, failure.Problem{Line: 1, Column: 1, Message: secret + "; pawl run refuses it"})
-				}
-				return a.printJSON(checked)
-			}
-			a.warn(missing)
-			a.warn(warnings)
-			for _, secret := range runs.PlanSecrets(plan) {
-				fmt.Fprintf(a.Err, "pawl: warning: %s: %s; pawl run refuses it\n", args[0], secret)
-			}
-			return a.printPlan(plan)
-		},
+		RunE:  func(_ *cobra.Command, args []string) error { return a.checkPlan(args[0], included) },
 	}
+	check.Flags().BoolVar(&included, "included", false, "FILE is not a plan, but a file that plans include")
 	schema := &cobra.Command{
 		Use:   "schema",
 		Short: "Print the JSON Schema of plans, for editors",
@@ -70,6 +48,45 @@ func (a *app) planCommand() *cobra.Command {
 type checkedPlan struct {
 	Plan     *pawl.Plan        `json:"plan"`
 	Warnings []failure.Problem `json:"warnings"`
+}
+
+func (a *app) checkPlan(name string, included bool) error {
+	path := a.planPath(name)
+	data, err := userfile.Plan(path)
+	if err != nil {
+		return err
+	}
+	root, err := a.planRoot()
+	if err != nil {
+		return err
+	}
+	load := planfile.Load
+	if included {
+		load = planfile.LoadIncluded
+	}
+	l, err := load(path, data, runs.Includes(root, path))
+	if err != nil {
+		return err
+	}
+	missing, warnings := planlint.Missing(path, l.Plan, l.File, os.Getenv("PATH")), planlint.Warnings(path, l.Plan, l.File)
+	secrets := runs.PlanSecrets(l.Plan)
+	if a.json {
+		checked := checkedPlan{Plan: l.Plan, Warnings: append(failure.Problems(missing), failure.Problems(warnings)...)}
+		for _, secret := range secrets {
+			checked.Warnings = append(checked.Warnings, failure.Problem{Message: secret + "; pawl run refuses it"})
+		}
+		return a.printJSON(checked)
+	}
+	a.warn(missing)
+	a.warn(warnings)
+	for _, secret := range secrets {
+		fmt.Fprintf(a.Err, "pawl: warning: %s: %s; pawl run refuses it\n", name, secret)
+	}
+	if included {
+		fmt.Fprintf(a.Out, "%s is valid: %s to include\n", name, layout.Count(len(l.Plan.Steps()), "step"))
+		return nil
+	}
+	return a.printPlan(l.Plan)
 }
 
 // warn prints the faults of a plan that do not make it invalid.

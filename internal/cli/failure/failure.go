@@ -4,6 +4,7 @@
 package failure
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -37,8 +38,9 @@ type Error struct {
 
 // Problem is an error in a file.
 type Problem struct {
-	Line    int    `json:"line"`
-	Column  int    `json:"column"`
+	File    string `json:"file,omitempty"` // if it is another file, which this one includes
+	Line    int    `json:"line,omitempty"` // missing: it is about the whole file
+	Column  int    `json:"column,omitempty"`
 	Message string `json:"message"`
 }
 
@@ -77,7 +79,8 @@ func Of(err error) Error {
 	clean := redact.OfProcess().Text
 	e := Error{Kind: pawl.KindOf(err), Message: clean(err.Error()), Hint: clean(pawl.HintOf(err)), ExitCode: ExitCode(err)}
 	if faults, ok := errors.AsType[*planfile.Errors](err); ok && len(faults.Faults) > 0 {
-		e.File, e.Line, e.Column = clean(faults.Name), faults.Faults[0].Line, faults.Faults[0].Column
+		first := faults.Faults[0]
+		e.File, e.Line, e.Column = clean(cmp.Or(first.File, faults.Name)), first.Line, first.Column
 		e.Problems = Problems(err)
 	}
 	if held, ok := errors.AsType[*holder.Held](err); ok {
@@ -130,7 +133,7 @@ func Problems(err error) []Problem {
 	problems := []Problem{}
 	if faults, ok := errors.AsType[*planfile.Errors](err); ok {
 		for _, f := range faults.Faults {
-			problems = append(problems, Problem{Line: f.Line, Column: f.Column, Message: redact.OfProcess().Text(f.Text)})
+			problems = append(problems, Problem{File: f.File, Line: f.Line, Column: f.Column, Message: redact.OfProcess().Text(f.Text)})
 		}
 	}
 	return problems
