@@ -65,7 +65,9 @@ func (a *app) completeParam(c *cobra.Command, args []string, prefix string) ([]s
 	case c.Name() != "run":
 		list = a.completionSource(c).Params(c.Context())
 	case len(args) > 0:
-		list = complete.ParamsOf(a.planPath(args[0]))
+		if root, err := a.planRoot(); err == nil {
+			list = a.completionSource(c).ParamsOf(root, a.planPath(args[0]))
+		}
 	}
 	return matching(list, prefix), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }

@@ -6,6 +6,7 @@ package complete
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -29,13 +30,18 @@ type Source struct {
 
 	project *project.Project // nil: none that is trusted
 	run     string           // the run that the command line names; empty: the current one
+
+	untrusted bool // there is a project that is not trusted
 }
 
 // In returns the Source for a folder. run is what the command line names as the run.
 func In(folder, run string, systems []string) Source {
 	s := Source{run: run, Systems: systems}
-	if p, err := project.Find(folder); err == nil && p.Trust.Trusted() {
+	switch p, err := project.Find(folder); {
+	case err == nil && p.Trust.Trusted():
 		s.project = p
+	case !errors.Is(err, pawl.ErrNoProject):
+		s.untrusted = true
 	}
 	return s
 }
@@ -291,17 +297,20 @@ func (s Source) Params(ctx context.Context) []string {
 	return s.withRun(ctx, func(r *runs.Run) []string { return paramsOf(r.Plan) })
 }
 
-// ParamsOf returns the parameters of a plan file, each with "=".
-func ParamsOf(path string) []string {
+// ParamsOf returns the parameters of a plan file, each with "=". Included files lie below root.
+func (s Source) ParamsOf(root, path string) []string {
+	if s.untrusted {
+		return nil
+	}
 	data, err := userfile.Plan(path)
 	if err != nil {
 		return nil
 	}
-	plan, err := planfile.Read(path, data)
+	l, err := planfile.Load(path, data, runs.Includes(root, path))
 	if err != nil {
 		return nil
 	}
-	return paramsOf(plan)
+	return paramsOf(l.Plan)
 }
 
 func paramsOf(plan *pawl.Plan) (words []string) {
