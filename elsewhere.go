@@ -112,4 +112,8 @@ var planElsewhere = otherKeys{
 	{"env_file env_files", "dotenv", `write dotenv: [.env]`},
 	{"parameters inputs arguments", "params", ""},
 	{"include includes import imports extends", "", `to insert the steps of a file, write an entry of "steps": - include: FILE`},
+	{"handleron handler_on handlers hooks on_exit", "on_failure", `write on_failure: SCRIPT, and on_success: SCRIPT`},
+	{"on_error on_fail onfailure", "on_failure", `write on_failure: SCRIPT`},
+	{"on_complete on_completion onsuccess", "on_success", `write on_success: SCRIPT`},
+	{"mailon mail_on notifications alerts webhooks", "notify", `write notify: [{on: [failure, gate], command: SCRIPT}]`},
 }

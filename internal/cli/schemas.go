@@ -17,9 +17,11 @@ import (
 	"pawl/internal/cli/importview"
 	"pawl/internal/cli/layout"
 	"pawl/internal/cli/restoreview"
+	"pawl/internal/cli/rollbackview"
 	"pawl/internal/cli/stats"
 	"pawl/internal/cli/statusview"
 	"pawl/internal/cli/trustview"
+	"pawl/internal/cli/updateview"
 	"pawl/internal/interop"
 	"pawl/internal/project"
 	"pawl/internal/recovery"
@@ -68,7 +70,7 @@ var outputs = []output{
 	of[recoverReport]("recover", "pawl recover --json"),
 	of[restoreview.Report]("restore", "pawl restore --json"),
 	of[examined]("resume-dry-run", "pawl resume --dry-run --json"),
-	of[rollbackReport]("rollback", "pawl rollback --json"),
+	of[rollbackview.Report]("rollback", "pawl rollback --json"),
 	{"run", "pawl run --json, pawl resume --json, one in each line; the outcome in the last one",
 		[]reflect.Type{reflect.TypeFor[eventstream.Last](), reflect.TypeFor[pawl.Event]()}},
 	of[[]runReport]("runs", "pawl runs --json"),
@@ -80,6 +82,7 @@ var outputs = []output{
 	of[[]trustview.Trusted]("trust-list", "pawl trust --list --json"),
 	of[version.Info]("version", "pawl version --json"),
 	of[whyReport]("why", "pawl why --json"),
+	of[updateview.Report]("why-update", "pawl why --update --json, pawl run --update --dry-run --json"),
 }
 
 func (a *app) schemaCommand() *cobra.Command {

@@ -160,6 +160,7 @@ func TestOutputsFollowTheirSchemas(t *testing.T) {
 	check("rollback", "rollback", "--to", "make", "--dry-run")
 	p.ok("approve", "--yes", string(decode[status](p, "status").Gates[0].ID))
 	check("run", "resume")
+	check("why-update", "why", "--update", "plan.yaml")
 	check("adopt", "adopt", string(p.newest()))
 	check("background", "run", "--background", "--new", "plan.yaml")
 	p.until("the engine has ended", func() bool { _, alive := p.project().EngineHolder(); return !alive })

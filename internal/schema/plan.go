@@ -44,6 +44,13 @@ func Plan() ([]byte, error) {
 	combination := &jsonschema.Schema{Type: "object", AdditionalProperties: scalar(), MinProperties: new(1)}
 	types[reflect.TypeFor[pawl.Combination]()] = combination
 	types[reflect.TypeFor[pawl.Matrix]()] = &jsonschema.Schema{Type: "object", MinProperties: new(1), AdditionalProperties: &jsonschema.Schema{Type: "array", Items: scalar()}}
+	types[reflect.TypeFor[pawl.NoticeKind]()] = enum(pawl.NoticeKinds...)
+	handler, err := jsonschema.For[pawl.Handler](&jsonschema.ForOptions{TypeSchemas: types})
+	if err != nil {
+		return nil, fmt.Errorf("schema of handlers: %w", err)
+	}
+	removeNull(handler)
+	types[reflect.TypeFor[pawl.Handler]()] = &jsonschema.Schema{OneOf: []*jsonschema.Schema{{Type: "string"}, handler}}
 	step, err := jsonschema.For[pawl.Step](&jsonschema.ForOptions{TypeSchemas: types})
 	if err != nil {
 		return nil, fmt.Errorf("schema of steps: %w", err)
@@ -63,12 +70,9 @@ func Plan() ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("schema of plans: %w", err)
 	}
-	step.OneOf = exactlyOne("run", "agent", "kernel", "gate")
-	step.Properties["foreach"].OneOf = exactlyOne("items", "lines", "files", "matrix")
-	foreach := step.Properties["foreach"]
-	foreach.OneOf[3] = &jsonschema.Schema{AnyOf: exactlyOne("matrix", "include")}
-	foreach.DependentRequired = map[string][]string{"exclude": {"matrix"}}
+	chooseAction(step)
 	plan.OneOf = exactlyOne("phases", "steps")
+	plan.Properties["notify"].Items.OneOf = exactlyOne("command", "webhook")
 	plan.Schema, plan.Title = "https://json-schema.org/draft/2020-12/schema", "A plan for pawl"
 	plan.Defs = map[string]*jsonschema.Schema{"step": step, "phase": phase, "include": include}
 	for _, s := range plan.Defs {
@@ -76,6 +80,15 @@ func Plan() ([]byte, error) {
 	}
 	removeNull(plan)
 	return json.MarshalIndent(plan, "", "  ")
+}
+
+// chooseAction requires one action of a step, and one source of its items.
+func chooseAction(step *jsonschema.Schema) {
+	step.OneOf = exactlyOne("run", "agent", "kernel", "gate")
+	foreach := step.Properties["foreach"]
+	foreach.OneOf = exactlyOne("items", "lines", "files", "matrix")
+	foreach.OneOf[3] = &jsonschema.Schema{AnyOf: exactlyOne("matrix", "include")}
+	foreach.DependentRequired = map[string][]string{"exclude": {"matrix"}}
 }
 
 // includeEntry is an entry of steps or phases that stands for those of a file.
