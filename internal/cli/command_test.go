@@ -13,7 +13,7 @@ import (
 // commands are all commands but help and completion, with those below them.
 var commands = strings.Fields(`init run resume pause stop retry skip status brief watch runs output log stats plan why explain
 	gates approve reject answer ask review checkpoint checkpoints show diff restore fork rollback progress learn decide block
-	unblock memory attach detach mcp hook import export processes verify recover prune archive doctor version`)
+	unblock memory attach detach mcp hook import export processes verify recover prune archive doctor schema version`)
 
 // TestHelp asks each command for help. All print their usage, and change nothing.
 func TestHelp(t *testing.T) {
@@ -183,9 +183,12 @@ func TestPlanCheck(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	p.write("plan.yaml", threeSteps)
-	plan := decode[pawl.Plan](p, "plan", "check", p.path("plan.yaml"))
-	if len(plan.Steps()) != 3 {
-		t.Errorf("%+v", plan)
+	checked := decode[struct {
+		Plan     pawl.Plan `json:"plan"`
+		Warnings []any     `json:"warnings"`
+	}](p, "plan", "check", p.path("plan.yaml"))
+	if len(checked.Plan.Steps()) != 3 || checked.Warnings == nil || len(checked.Warnings) > 0 {
+		t.Errorf("%+v", checked)
 	}
 	p.wants(p.ok("plan", "check", p.path("plan.yaml")), "draft", "convert", "publish")
 	if schema := decoded[map[string]any](p, p.ok("plan", "schema")); schema["properties"] == nil {

@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl"
+	"pawl/internal/cli/checkpointview"
+	"pawl/internal/history"
 	"pawl/internal/project"
 	"pawl/internal/runs"
 )
@@ -62,4 +64,26 @@ func printLine(w *bufio.Writer, v any) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
 	return enc.Encode(v)
+}
+
+// graph draws the checkpoints of a run and its relatives, or of all runs.
+func (a *app) graph(ctx context.Context, name string, all bool) error {
+	return a.withCheckpoints(ctx, true, func(t *checkpointAccess) error {
+		var ids []pawl.RunID
+		if !all {
+			run, err := runs.FindRun(ctx, t.project, name)
+			if err != nil {
+				return err
+			}
+			ids = append(ids, run)
+		}
+		nodes, err := history.Lineage(ctx, t.project, t.store, ids...)
+		if err != nil {
+			return err
+		}
+		if a.json {
+			return a.printJSON(checkpointview.NodesOf(nodes))
+		}
+		return checkpointview.Graph(a.Out, nodes)
+	})
 }

@@ -6,13 +6,16 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
 	"pawl"
 	"pawl/internal/cli/background"
+	"pawl/internal/cli/eventstream"
 	"pawl/internal/cli/flags"
 	"pawl/internal/cli/hints"
+	"pawl/internal/cli/holder"
 	"pawl/internal/cli/liveview"
 	"pawl/internal/cli/scheduling"
 	"pawl/internal/cli/supply"
@@ -35,6 +38,7 @@ type runOptions struct {
 	background bool
 	fresh      bool
 	takeOver   bool
+	wait       flags.Wait
 	mirror     flags.Mirror
 	answers    flags.Bool
 	given      supply.Flags
@@ -62,7 +66,7 @@ func (a *app) runCommand() *cobra.Command {
 				if o.update || o.resume || o.schedule.Given() {
 					return usageError("pawl run --help", "--update, --resume and --schedule need a PLAN")
 				}
-				return a.runPlan(c.Context(), runs.CommandPlan(args), o)
+				return a.whenFree(c.Context(), o.wait, func(ctx context.Context) error { return a.runPlan(ctx, runs.CommandPlan(args), o) })
 			}
 			if len(args) > 1 {
 				hint := "pawl run -- " + strings.Join(args, " ")
@@ -82,13 +86,37 @@ func (a *app) runCommand() *cobra.Command {
 	c.Flags().BoolVar(&o.schedule.Uninstall, "uninstall", false, "remove the timer of PLAN; starts no run")
 	c.Flags().BoolVar(&o.schedule.Crontab, "crontab", false, "with --schedule: print a line for crontab instead")
 	numberVar(c, &o.parallel, "parallel", "", 0, 1, "run at most `N` steps and items at a time (default: as the plan says)")
-	c.Flags().BoolVar(&o.background, "background", false, "start the run in the background, print its id and return")
+	c.Flags().BoolVar(&o.background, "background", false, "start the run in the background, print its id once its engine works, and return")
 	c.Flags().BoolVar(&o.fresh, "new", false, "archive the unfinished run of this plan and start over")
 	c.Flags().BoolVar(&o.takeOver, "take-over", false, takeOverHelp)
+	waitFlag(c, &o.wait)
 	c.Flags().Var(&o.mirror, "mirror", a.mirrorHelp())
 	answersFlag(c, &o.answers)
 	paramFlags(c, &o.given)
+	return a.eventsFlag(c)
+}
+
+// eventsFlag adds --json to a command that works on a run.
+func (a *app) eventsFlag(c *cobra.Command) *cobra.Command {
+	c.Flags().BoolVar(&a.json, "json", false, "output the events of the run as JSON lines while it runs, and its outcome as the last line")
 	return c
+}
+
+// waitFlag adds --wait.
+func waitFlag(c *cobra.Command, wait *flags.Wait) {
+	c.Flags().Var(wait, "wait", "if another run holds the project, start when it is free; with =DURATION, give up after that time")
+	c.Flags().Lookup("wait").NoOptDefVal = flags.Forever
+	c.MarkFlagsMutuallyExclusive("wait", "take-over")
+}
+
+// whenFree starts work in a project. If an engine holds the project and the user wants to wait, it starts when the project is free.
+func (a *app) whenFree(ctx context.Context, wait flags.Wait, start func(context.Context) error) error {
+	defer eventstream.SurviveClosedReaders()()
+	if !wait.Given {
+		return start(ctx)
+	}
+	notice := func(text string) { fmt.Fprintf(a.Err, "pawl: %s\n", text) }
+	return holder.Queue{Project: a.project, Deadline: wait.Deadline(time.Now()), Notice: notice}.Start(ctx, start)
 }
 
 func (a *app) runFile(ctx context.Context, path string, o runOptions) error {
@@ -112,9 +140,9 @@ func (a *app) runFile(ctx context.Context, path string, o runOptions) error {
 	case o.dry:
 		return a.whyUpdate(ctx, n, o.given, o.items)
 	}
-	err = a.runPlan(ctx, n, o)
+	err = a.whenFree(ctx, o.wait, func(ctx context.Context) error { return a.runPlan(ctx, n, o) })
 	if nothing, ok := errors.AsType[updateview.NothingToDo](err); ok {
-		fmt.Fprintln(a.Out, nothing)
+		fmt.Fprintln(a.texts(), nothing)
 		return nil
 	}
 	return err
@@ -209,7 +237,7 @@ func (a *app) runPlan(ctx context.Context, n runs.CreateOptions, o runOptions) e
 	if resumed, err := a.unfinished(ctx, p, n, o); err != nil || resumed {
 		return err
 	}
-	values, err := supply.Collect(supply.Request{Project: p, Plan: plan, Name: name, File: file, Flags: o.given, Ask: supply.Prompt(a.In, a.Out)})
+	values, err := supply.Collect(supply.Request{Project: p, Plan: plan, Name: name, File: file, Flags: o.given, Ask: supply.Prompt(a.In, a.texts())})
 	if err != nil {
 		return err
 	}
@@ -230,22 +258,40 @@ func (a *app) runPlan(ctx context.Context, n runs.CreateOptions, o runOptions) e
 		}
 	}
 	if o.background {
-		return a.startInBackground(ctx, p, n, o.mirror, values.Secrets)
+		return a.startInBackground(ctx, p, func() (pawl.RunID, error) { return a.create(ctx, p, n) }, values.Secrets, o.forEngine()...)
 	}
 	return a.runEngine(ctx, p, engineStart{why: "run", parallel: o.parallel, mirror: o.mirror, secrets: values.Secrets, adopt: update.Diff, open: func(cfg engine.Config) (*engine.Engine, error) {
 		e, err := engine.OpenNew(ctx, cfg, n)
 		if err == nil && n.Replaces != "" {
-			fmt.Fprintf(a.Out, "archived the unfinished run %s\n", n.Replaces)
+			fmt.Fprintf(a.texts(), "archived the unfinished run %s\n", n.Replaces)
 		}
 		return e, err
 	}})
+}
+
+// create creates a run for an engine in the background.
+func (a *app) create(ctx context.Context, p *project.Project, n runs.CreateOptions) (pawl.RunID, error) {
+	run, err := runs.Create(ctx, p, n)
+	if err == nil && n.Replaces != "" {
+		fmt.Fprintf(a.Err, "pawl: note: archived the unfinished run %s\n", n.Replaces)
+	}
+	return run, err
+}
+
+// forEngine returns the flags of pawl resume that an engine in the background gets.
+func (o runOptions) forEngine() []string {
+	args := []string{"--mirror", string(o.mirror)}
+	if o.parallel > 0 {
+		args = append(args, "--parallel", strconv.Itoa(o.parallel))
+	}
+	return args
 }
 
 // unfinished handles unfinished runs of a plan, and unfinished work of other systems: it resumes them or returns an error.
 func (a *app) unfinished(ctx context.Context, p *project.Project, n runs.CreateOptions, o runOptions) (resumed bool, err error) {
 	if o.resume {
 		if run, err := runs.FindUnfinished(ctx, p, n.Source); err == nil && run != "" { // below, an error is explained
-			return true, a.resume(ctx, string(run), resumeOptions{parallel: o.parallel, mirror: o.mirror, given: o.given})
+			return true, a.resume(ctx, string(run), resumeOptions{parallel: o.parallel, background: o.background, mirror: o.mirror, given: o.given})
 		}
 	}
 	if n.Kind == pawl.PlanRun && !o.fresh {
@@ -275,8 +321,10 @@ func (a *app) refuseUnfinished(ctx context.Context, p *project.Project, n runs.C
 	if err != nil || run == "" {
 		return err
 	}
-	if holder, alive := p.EngineHolder(); alive && holder.Run == run && !takeOver && p.RequireNoEngine() != nil {
-		return &pawl.Error{Kind: pawl.KindHeld, Err: fmt.Errorf("run %s of this plan is already running", run), Hint: "pawl watch " + string(run)}
+	if holder, alive := p.EngineHolder(); alive && holder.Run == run && !takeOver {
+		if err := p.RequireNoEngine(); err != nil {
+			return &pawl.Error{Kind: pawl.KindHeld, Err: fmt.Errorf("run %s of this plan is already running: %w", run, err), Hint: "pawl watch " + string(run)}
+		}
 	}
 	return &pawl.Error{
 		Kind: pawl.KindUsage, Hint: "pawl resume " + string(run),
@@ -284,21 +332,17 @@ func (a *app) refuseUnfinished(ctx context.Context, p *project.Project, n runs.C
 	}
 }
 
-// startInBackground creates the run and starts an engine process for it.
-func (a *app) startInBackground(ctx context.Context, p *project.Project, n runs.CreateOptions, mirror flags.Mirror, secrets stepenv.Secrets) error {
-	run, err := runs.Create(ctx, p, n)
+// startInBackground starts an engine process for the run that choose returns, with arguments for pawl resume.
+func (a *app) startInBackground(ctx context.Context, p *project.Project, choose func() (pawl.RunID, error), secrets stepenv.Secrets, args ...string) error {
+	started, err := background.Start(ctx, p, choose, secrets, args...)
 	if err != nil {
 		return err
 	}
-	pid, err := background.Start(ctx, p, run, secrets, "--mirror", string(mirror))
-	if err != nil {
-		return err
+	if a.json {
+		return a.printJSON(started)
 	}
-	if n.Replaces != "" {
-		fmt.Fprintf(a.Err, "pawl: note: archived the unfinished run %s\n", n.Replaces)
-	}
-	fmt.Fprintf(a.Out, "%s\n", run)
-	fmt.Fprintf(a.Err, "pawl: started in background (pid %d); follow with pawl watch\n", pid)
+	fmt.Fprintf(a.Out, "%s\n", started.Run)
+	fmt.Fprintf(a.Err, "pawl: started in background (pid %d); follow with pawl watch\n", started.PID)
 	return nil
 }
 
@@ -313,6 +357,8 @@ type engineStart struct {
 	secrets  stepenv.Secrets
 	given    pawl.GivenValues // to record before the run resumes
 	mirror   flags.Mirror     // SYSTEM or SYSTEM=PATH; empty: as recorded in the run
+	after    pawl.Seq         // the last event before this command
+	handover *background.Handover
 }
 
 // runEngine runs an engine until the run ends or stops, and shows it live.
@@ -325,16 +371,55 @@ func (a *app) runEngine(ctx context.Context, p *project.Project, s engineStart) 
 		cfg.Parallel = s.parallel
 	}
 	cfg.Mirror, cfg.Secrets, cfg.Given = a.mirrorWith(p, s.mirror), s.secrets, s.given
+	if a.json {
+		return a.streamEngine(ctx, p, cfg, s)
+	}
 	show := liveview.New(a.Out, a.Err, p)
 	cfg.Notify, cfg.Notice = show.Notify, show.Notice
+	_, _, err = a.operate(ctx, p, cfg, s, operation{
+		interrupted: show.Interrupted,
+		begin:       func(e *engine.Engine) error { show.Begin(e.State(), e.Plan()); return nil },
+		end:         func(e *engine.Engine, err error) error { return show.End(ctx, e.State(), e.Plan(), err) },
+	})
+	return err
+}
+
+// streamEngine is runEngine that prints the events as JSON. It prints the last ones when the project is free again, because their
+// reader may be slow.
+func (a *app) streamEngine(ctx context.Context, p *project.Project, cfg engine.Config, s engineStart) error {
+	stream := eventstream.New(a.Out, a.Err, p, s.after)
+	cfg.Notify, cfg.Notice = stream.Notify, stream.Notice
+	state, plan, err := a.operate(ctx, p, cfg, s, operation{
+		interrupted: func() { stream.Notice(liveview.Stopping) },
+		begin:       func(e *engine.Engine) error { return stream.Begin(e.State().Run) },
+		end:         func(_ *engine.Engine, err error) error { return err },
+	})
+	if state != nil {
+		stream.End(ctx, state, plan, err)
+	}
+	return err
+}
+
+// operation is what shows an engine at work.
+type operation struct {
+	interrupted func()
+	begin       func(*engine.Engine) error
+	end         func(*engine.Engine, error) error // returns the error of the command
+}
+
+// operate opens the engine, runs it and closes it. It returns the last state of the run, nil if the engine did not open.
+func (a *app) operate(ctx context.Context, p *project.Project, cfg engine.Config, s engineStart, show operation) (*pawl.State, *pawl.Plan, error) {
 	e, err := s.open(cfg)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	supervise.AdoptOrphans() // what a killed supervisor leaves behind stays below an engine
-	soft, hard, release := background.Interrupts(ctx, show.Interrupted)
+	soft, hard, release := background.Interrupts(ctx, show.interrupted)
 	defer release()
-	show.Begin(e.State(), e.Plan())
+	if err := show.begin(e); err != nil {
+		return nil, nil, errors.Join(err, e.Close())
+	}
+	s.handover.Answer(nil)
 	if s.examined != nil {
 		e.Examined(s.examined)
 	}
@@ -345,14 +430,15 @@ func (a *app) runEngine(ctx context.Context, p *project.Project, s engineStart) 
 	if err == nil {
 		err = e.Run(soft, hard, s.why)
 	}
-	err = show.End(ctx, e.State(), e.Plan(), err)
+	err = show.end(e, err)
 	a.printNotes(e.Notes())
-	status := e.State().StatusNow(false)
+	state, plan := e.State(), e.Plan()
+	status := state.StatusNow(false)
 	if closeErr := e.Close(); closeErr != nil {
-		return errors.Join(err, closeErr)
+		return state, plan, errors.Join(err, closeErr)
 	}
 	p.Register(status, time.Now().UTC()) // notes were printed at the start
-	return hints.For(ctx, p, e.State().Run, err)
+	return state, plan, hints.For(ctx, p, state.Run, err)
 }
 
 const takeOverHelp = "kill a hung pawl process that holds this project, if pawl can verify which process it is; running steps continue"

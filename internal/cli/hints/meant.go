@@ -38,6 +38,22 @@ func Meant(word string, commands []string) string {
 	return longer[0]
 }
 
+// NthWord returns the index of the argument that is the nth one, from 0, without flags and the value of -C; -1 if there are fewer.
+func NthWord(args []string, n int) int {
+	for i := 0; i < len(args) && args[i] != "--"; i++ {
+		switch {
+		case args[i] == "-C" || args[i] == "--directory":
+			i++
+		case strings.HasPrefix(args[i], "-"):
+		case n == 0:
+			return i
+		default:
+			n--
+		}
+	}
+	return -1
+}
+
 // Replace returns a command line of pawl, ready for a shell, with other words in place of the argument at i.
 func Replace(args []string, i int, with string) string {
 	words := []string{"pawl"}

@@ -69,10 +69,11 @@ func (l *View) Notify(e pawl.Event) {
 	}
 }
 
-// Interrupted explains the first Ctrl-C, and what a second one does.
-func (l *View) Interrupted() {
-	fmt.Fprintln(l.errOut, "\npawl: stopping: no new attempts start; running ones continue under their supervisors (Ctrl-C again within 3s terminates them)")
-}
+// Stopping explains the first Ctrl-C, and what a second one does.
+const Stopping = "stopping: no new attempts start; running ones continue under their supervisors (Ctrl-C again within 3s terminates them)"
+
+// Interrupted prints Stopping.
+func (l *View) Interrupted() { fmt.Fprintln(l.errOut, "\npawl: "+Stopping) }
 
 // Notice shows a line for the user that is no event, such as that the disk is full.
 func (l *View) Notice(text string) { fmt.Fprintf(l.errOut, "pawl: %s\n", layout.OneLine(text)) }
