@@ -2,7 +2,7 @@
 //
 // Commands print progress bars on a terminal, plain lines to a pipe, and typed data with --json. They prompt only on a
 // terminal. An error is printed as "pawl: error: …", followed by "pawl: hint: <command>" if a command helps. A run that
-// waits for a person is no error: it is printed without "error:".
+// waits for a person, or that the user interrupted, is no error: it is printed without "error:".
 package cli
 
 import (
@@ -63,30 +63,39 @@ type Parts struct {
 
 // Run executes one command line. Report maps its error to an exit code.
 func Run(ctx context.Context, args []string, streams IO, build string, parts Parts) error {
-	streams.Out, streams.Err = &layout.Filter{Out: streams.Out}, &layout.Filter{Out: streams.Err}
+	colours := layout.ColourModeOf(args)
+	streams.Out, streams.Err = layout.Coloured(streams.Out, colours), layout.Coloured(streams.Err, colours)
 	a := &app{IO: streams, version: build, parts: parts, args: args}
 	root := a.root()
 	root.SetArgs(args)
 	return a.reachableHint(root.ExecuteContext(ctx))
 }
 
-// Report prints an error and its hint, and returns the exit code. Waiting for a person and having nothing to do are
+// Report prints an error and its hint, and returns the exit code. Waiting for a person, an interrupt and having nothing to do are
 // printed without "error:".
 func Report(w io.Writer, err error) int {
 	if err == nil {
 		return 0
 	}
-	w = &layout.Filter{Out: w}
+	if _, filtered := w.(*layout.Filter); !filtered {
+		w = layout.Coloured(w, layout.ColourAuto)
+	}
 	text := strings.ReplaceAll(strings.TrimRight(err.Error(), "\n"), "\n", "\n       ")
-	label := "error: "
-	if _, done := errors.AsType[nothingToDo](err); done || pawl.KindOf(err) == pawl.KindAtGate {
-		label = ""
+	label, colour := "error: ", layout.Red
+	kind := pawl.KindOf(err)
+	if _, done := errors.AsType[nothingToDo](err); done || kind == pawl.KindAtGate || kind == pawl.KindInterrupted {
+		label, colour = "", layout.Plain
 	}
-	fmt.Fprintf(w, "pawl: %s%s\n", label, text)
+	_ = layout.PrintLine(w, layout.Span{Text: "pawl: " + label, Colour: colour}, layout.Span{Text: text})
 	if hint := pawl.HintOf(err); hint != "" {
-		fmt.Fprintf(w, "pawl: hint: %s\n", hint)
+		_ = layout.PrintLine(w, layout.Span{Text: "pawl: hint: ", Colour: layout.Cyan}, layout.Span{Text: hint})
 	}
-	return exitCodes[pawl.KindOf(err)]
+	return exitCodes[kind]
+}
+
+// Coloured returns a writer for Report with the colours that a command line asks for.
+func Coloured(w io.Writer, args []string) io.Writer {
+	return layout.Coloured(w, layout.ColourModeOf(args))
 }
 
 // nothingToDo is an outcome that has an exit code of its own, but is no error.
@@ -111,6 +120,8 @@ func (a *app) root() *cobra.Command {
 		PersistentPreRunE: func(c *cobra.Command, _ []string) error { return a.check(c) },
 	}
 	root.PersistentFlags().StringVarP(&a.folder, "directory", "C", "", "run as if started in `FOLDER`")
+	colours := layout.ColourAuto
+	root.PersistentFlags().Var(&colours, "color", "colour pawl's own texts: auto (on a terminal, unless NO_COLOR is set), always or never")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		if unknown := a.unknownCommand(c); unknown != nil {
 			return unknown

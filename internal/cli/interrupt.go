@@ -7,9 +7,9 @@ import (
 	"syscall"
 )
 
-// interrupts returns a context that ends at the first Ctrl-C (or SIGTERM), and one that ends at the second. It calls first
-// at the first signal.
-func interrupts(parent context.Context, first func()) (soft, hard context.Context, release func()) {
+// interrupts returns a context that ends at the first Ctrl-C, and one that ends at the second. SIGTERM, which asks this process alone
+// to end, ends both.
+func interrupts(parent context.Context) (soft, hard context.Context, release func()) {
 	soft, endSoft := context.WithCancel(parent)
 	hard, endHard := context.WithCancel(context.WithoutCancel(parent))
 	signals := make(chan os.Signal, 2)
@@ -18,15 +18,17 @@ func interrupts(parent context.Context, first func()) (soft, hard context.Contex
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
-		for _, end := range []func(){func() { first(); endSoft() }, endHard} {
+		for {
 			select {
-			case <-signals:
-				end()
+			case sent := <-signals:
+				if sent == syscall.SIGTERM || soft.Err() != nil {
+					endHard()
+				}
+				endSoft()
 			case <-done:
 				return
 			}
 		}
-		<-done
 	}()
 	return soft, hard, func() {
 		signal.Stop(signals)

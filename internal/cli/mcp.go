@@ -65,7 +65,7 @@ func (a *app) serveMCP(ctx context.Context, s Serving) error {
 		}
 		return a.serveClient(ctx, s)
 	}
-	soft, _, release := interrupts(ctx, func() {})
+	soft, _, release := interrupts(ctx)
 	defer release()
 	return a.parts.Agents(soft, s)
 }

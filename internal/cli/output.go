@@ -30,7 +30,7 @@ func (a *app) outputCommand() *cobra.Command {
 			if err != nil {
 				return hints.For(c.Context(), p, r.State.Run, err)
 			}
-			soft, _, release := interrupts(c.Context(), func() {})
+			soft, _, release := interrupts(c.Context())
 			defer release()
 			return hints.For(c.Context(), p, r.State.Run, outputview.Copy(soft, a.Out, path, follow, raw))
 		},

@@ -14,6 +14,7 @@ import (
 	"pawl/internal/caller"
 	"pawl/internal/cli/flags"
 	"pawl/internal/cli/hints"
+	"pawl/internal/cli/liveview"
 	"pawl/internal/cli/permission"
 	"pawl/internal/cli/resumeview"
 	"pawl/internal/cli/supply"
@@ -36,6 +37,7 @@ type resumeOptions struct {
 	mirror   flags.Mirror
 	answers  flags.Bool
 	given    supply.Flags
+	output   liveview.OutputMode
 }
 
 func (a *app) resumeCommand() *cobra.Command {
@@ -60,6 +62,7 @@ func (a *app) resumeCommand() *cobra.Command {
 	c.Flags().Var(&o.mirror, "mirror", a.mirrorHelp())
 	answersFlag(c, &o.answers)
 	paramFlags(c, &o.given)
+	outputFlag(c, &o.output)
 	c.MarkFlagsMutuallyExclusive("dry-run", "take-over")
 	return a.jsonFlag(c)
 }
@@ -115,7 +118,7 @@ func (a *app) resumeLoaded(ctx context.Context, p *project.Project, r *runs.Run,
 	if err := a.confirmAll(ctx, p, r, values, change, x, o); err != nil {
 		return hints.For(ctx, p, r.State.Run, err)
 	}
-	return a.runEngine(ctx, p, engineStart{why: "resume", parallel: o.parallel, mirror: o.mirror, secrets: values.Secrets, given: values.New, adopt: change, by: a.author(), examined: x, open: func(cfg engine.Config) (*engine.Engine, error) {
+	return a.runEngine(ctx, p, engineStart{why: "resume", output: o.output, parallel: o.parallel, mirror: o.mirror, secrets: values.Secrets, given: values.New, adopt: change, by: a.author(), examined: x, open: func(cfg engine.Config) (*engine.Engine, error) {
 		return engine.Open(ctx, cfg, r)
 	}})
 }

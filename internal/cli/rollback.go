@@ -128,7 +128,7 @@ func (a *app) rollback(ctx context.Context, t *checkpointAccess, target history.
 	if err := a.confirmRollback(r, o); err != nil {
 		return err
 	}
-	soft, _, release := interrupts(ctx, func() {})
+	soft, _, release := interrupts(ctx)
 	defer release()
 	if o.stop {
 		err = r.Stop(soft, "stopped by a user")

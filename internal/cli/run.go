@@ -36,6 +36,7 @@ type runOptions struct {
 	mirror     flags.Mirror
 	answers    flags.Bool
 	given      supply.Flags
+	output     liveview.OutputMode
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -69,7 +70,13 @@ func (a *app) runCommand() *cobra.Command {
 	c.Flags().Var(&o.mirror, "mirror", a.mirrorHelp())
 	answersFlag(c, &o.answers)
 	paramFlags(c, &o.given)
+	outputFlag(c, &o.output)
 	return c
+}
+
+// outputFlag adds the flag that says what a live view shows of the output of steps.
+func outputFlag(c *cobra.Command, mode *liveview.OutputMode) {
+	c.Flags().Var(mode, "output", "what to show of the output of steps: stream (all), fold (the last lines, redrawn; the default on a terminal) or none")
 }
 
 func (a *app) runFile(ctx context.Context, path string, o runOptions) error {
@@ -143,7 +150,7 @@ func (a *app) runPlan(ctx context.Context, n runs.CreateOptions, o runOptions) e
 	if o.background {
 		return a.startInBackground(ctx, p, n, o.mirror, values.Secrets)
 	}
-	return a.runEngine(ctx, p, engineStart{why: "run", parallel: o.parallel, mirror: o.mirror, secrets: values.Secrets, open: func(cfg engine.Config) (*engine.Engine, error) {
+	return a.runEngine(ctx, p, engineStart{why: "run", output: o.output, parallel: o.parallel, mirror: o.mirror, secrets: values.Secrets, open: func(cfg engine.Config) (*engine.Engine, error) {
 		e, err := engine.OpenNew(ctx, cfg, n)
 		if err == nil && n.Replaces != "" {
 			fmt.Fprintf(a.Out, "archived the unfinished run %s\n", n.Replaces)
@@ -205,7 +212,8 @@ type engineStart struct {
 	examined *resume.Examination
 	secrets  stepenv.Secrets
 	given    pawl.GivenValues // to record before the run resumes
-	mirror   flags.Mirror     // SYSTEM or SYSTEM=PATH; empty: as recorded in the run
+	output   liveview.OutputMode
+	mirror   flags.Mirror // SYSTEM or SYSTEM=PATH; empty: as recorded in the run
 }
 
 // runEngine runs an engine until the run ends or stops, and shows it live.
@@ -218,14 +226,14 @@ func (a *app) runEngine(ctx context.Context, p *project.Project, s engineStart) 
 		cfg.Parallel = s.parallel
 	}
 	cfg.Mirror, cfg.Secrets, cfg.Given = a.mirrorWith(p, s.mirror), s.secrets, s.given
-	show := liveview.New(a.Out, a.Err, p)
+	show := liveview.New(a.Out, a.Err, p, s.output)
 	cfg.Notify, cfg.Notice = show.Notify, show.Notice
 	e, err := s.open(cfg)
 	if err != nil {
 		return err
 	}
 	supervise.AdoptOrphans() // what a killed supervisor leaves behind stays below an engine
-	soft, hard, release := interrupts(ctx, show.Interrupted)
+	soft, leave, release := interrupts(ctx)
 	defer release()
 	show.Begin(e.State(), e.Plan())
 	if s.examined != nil {
@@ -236,7 +244,7 @@ func (a *app) runEngine(ctx context.Context, p *project.Project, s engineStart) 
 		err = e.Adopt(soft, s.adopt, s.by)
 	}
 	if err == nil {
-		err = e.Run(soft, hard, s.why)
+		err = e.Run(soft, leave, s.why)
 	}
 	err = show.End(ctx, e.State(), e.Plan(), err)
 	a.printNotes(e.Notes())

@@ -278,7 +278,7 @@ func killed(t *testing.T) *place {
 	return p
 }
 
-// TestInterrupt interrupts a run and resumes it. The attempt keeps running meanwhile and does not rerun.
+// TestInterrupt interrupts a run and resumes it. The attempt is ended, and reruns.
 func TestInterrupt(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
@@ -293,12 +293,12 @@ func TestInterrupt(t *testing.T) {
 	if got := <-ended; pawl.KindOf(got.err) != pawl.KindInterrupted {
 		p.Errorf("%v: %s", got.err, got.msg)
 	}
-	if s := decode[status](p, "status"); len(s.Steps[0].Live) != 1 {
+	if s := decode[status](p, "status"); len(s.Steps[0].Live) != 0 || s.Status != pawl.StatusPaused {
 		t.Errorf("%+v", s)
 	}
 	p.write("go", "")
 	p.ok("resume")
-	if diff := cmp.Diff([]string{"after", "wait"}, p.ran()); diff != "" {
+	if diff := cmp.Diff([]string{"after", "wait", "wait"}, p.ran()); diff != "" {
 		t.Error(diff)
 	}
 }

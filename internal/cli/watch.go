@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,7 +16,8 @@ import (
 )
 
 func (a *app) watchCommand() *cobra.Command {
-	return &cobra.Command{
+	var mode liveview.OutputMode
+	c := &cobra.Command{
 		Use:   "watch [RUN]",
 		Short: "Follow a run live",
 		Args:  atMostOne,
@@ -28,16 +30,18 @@ func (a *app) watchCommand() *cobra.Command {
 			if err := runs.RequireOwn(p, r.State.Run); err != nil { // no engine works on it
 				return err
 			}
-			soft, _, release := interrupts(c.Context(), func() {})
+			soft, _, release := interrupts(c.Context())
 			defer release()
-			return hints.For(c.Context(), p, r.State.Run, a.watch(soft, p, r))
+			return hints.For(c.Context(), p, r.State.Run, a.watch(soft, p, r, mode))
 		},
 	}
+	outputFlag(c, &mode)
+	return c
 }
 
 // watch shows a run until it ends, stops, or the user presses Ctrl-C.
-func (a *app) watch(ctx context.Context, p *project.Project, r *runs.Run) error {
-	show := liveview.New(a.Out, a.Err, p)
+func (a *app) watch(ctx context.Context, p *project.Project, r *runs.Run, mode liveview.OutputMode) error {
+	show := liveview.New(a.Out, a.Err, p, mode)
 	show.Begin(r.State, r.Plan)
 	changed := r.Log.Watch(ctx)
 	for {
@@ -48,7 +52,7 @@ func (a *app) watch(ctx context.Context, p *project.Project, r *runs.Run) error 
 			show.Notify(e)
 		}
 		holder, alive := p.EngineHolder()
-		if err == nil && (!alive || holder.Run != r.State.Run) && len(r.State.Live()) == 0 {
+		if err == nil && (!alive || holder.Run != r.State.Run) && !anyAlive(p, r.State) {
 			return show.End(ctx, r.State, r.Plan, outcomeOf(r.State))
 		}
 		if err != nil {
@@ -62,6 +66,11 @@ func (a *app) watch(ctx context.Context, p *project.Project, r *runs.Run) error 
 			return nil
 		}
 	}
+}
+
+// anyAlive reports whether an attempt of a run is alive. Without an engine nobody records how attempts end.
+func anyAlive(p *project.Project, s *pawl.State) bool {
+	return slices.ContainsFunc(s.Live(), func(l *pawl.AttemptState) bool { return runs.AttemptAlive(p.AttemptDir(l.AttemptRef, s.Run)) })
 }
 
 // outcomeOf returns the error with which an engine would have stopped a run that no engine works on.
