@@ -81,7 +81,12 @@ run demo        active   1m30s   [█░░░░░░░░░] 12%, 0 of 4 st
 draft      running  30s     third    part, ETA 1m10s
 each       running  20s     5/10, 1 failed, 13.3/min, ETA 16s
   a        running  5s
-  … and 1 more
+  b and c  running  3s
+look       waiting          for an answer: pawl gates
+run demo   active   1m30s   12%, 0 of 4 steps
+`}, {40, 6, `
+draft      running  30s     third    part, ETA 1m10s
+each       running  20s     5/10, 1 failed, 13.3/min, ETA 16s
 look       waiting          for an answer: pawl gates
 run demo   active   1m30s   12%, 0 of 4 steps
 `}, {40, 3, `
