@@ -106,6 +106,8 @@ var roomOf = map[string]string{
 	"pawl/internal/cli/checkpointview":           "screens",
 	"pawl/internal/cli/restoreview":              "screens",
 	"pawl/internal/cli/flags":                    "screens",
+	"pawl/internal/cli/gateprompt":               "screens",
+	"pawl/internal/cli/logview":                  "screens",
 	"pawl/internal/cli/hints":                    "screens",
 	"pawl/internal/cli/layout":                   "screens",
 	"pawl/internal/cli/resumeview":               "screens",

@@ -45,12 +45,13 @@ type app struct {
 	IO
 	version   string
 	parts     Parts
-	args      []string       // the command line
-	folder    string         // value of -C
-	json      bool           // value of --json
-	reads     bool           // the command only reads, so it works in an untrusted project
-	untrusted bool           // the project is untrusted: what the command prints is quoted
-	printed   []pawl.Finding // findings that printProblems has printed
+	args      []string                              // the command line
+	folder    string                                // value of -C
+	json      bool                                  // value of --json
+	reads     bool                                  // the command only reads, so it works in an untrusted project
+	untrusted bool                                  // the project is untrusted: what the command prints is quoted
+	printed   []pawl.Finding                        // findings that printProblems has printed
+	secrets   func(question string) (string, error) // see secretPrompt
 }
 
 // Parts are the adapters that main passes in.

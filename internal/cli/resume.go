@@ -38,6 +38,7 @@ type resumeOptions struct {
 	answers  flags.Bool
 	given    supply.Flags
 	output   liveview.OutputMode
+	quiet    bool // the user has just seen the run
 }
 
 func (a *app) resumeCommand() *cobra.Command {
@@ -98,7 +99,7 @@ func (a *app) resume(ctx context.Context, name string, o resumeOptions) error {
 // resumeLoaded examines a run, asks for what needs a confirmation, and runs it.
 func (a *app) resumeLoaded(ctx context.Context, p *project.Project, r *runs.Run, mirror *interop.Mirror, notices []string, o resumeOptions) error {
 	o.given.Folder = a.folder
-	values, notes, missing := supply.ForResume(p, r, o.given, o.dry, supply.Prompt(a.In, a.Out))
+	values, notes, missing := supply.ForResume(p, r, o.given, o.dry, a.secretPrompt())
 	a.printNotes(notes)
 	change, err := a.diffForResume(ctx, p, r, mirror, values.New)
 	if err = cmp.Or(err, missing); err != nil { // a completed run needs no values
@@ -118,7 +119,7 @@ func (a *app) resumeLoaded(ctx context.Context, p *project.Project, r *runs.Run,
 	if err := a.confirmAll(ctx, p, r, values, change, x, o); err != nil {
 		return hints.For(ctx, p, r.State.Run, err)
 	}
-	return a.runEngine(ctx, p, engineStart{why: "resume", output: o.output, parallel: o.parallel, mirror: o.mirror, secrets: values.Secrets, given: values.New, adopt: change, by: a.author(), examined: x, open: func(cfg engine.Config) (*engine.Engine, error) {
+	return a.runEngine(ctx, p, engineStart{why: "resume", output: o.output, parallel: o.parallel, mirror: o.mirror, secrets: values.Secrets, given: values.New, flags: o.given, adopt: change, by: a.author(), examined: x, open: func(cfg engine.Config) (*engine.Engine, error) {
 		return engine.Open(ctx, cfg, r)
 	}})
 }
@@ -143,7 +144,9 @@ func (a *app) registerToResume(p *project.Project, dry bool) (notices []string) 
 
 // confirmAll prints what resuming a run would change, asks for confirmation, and records what the user said about mirrored answers.
 func (a *app) confirmAll(ctx context.Context, p *project.Project, r *runs.Run, values stepenv.Collected, change *resume.PlanDiff, x *resume.Examination, o resumeOptions) error {
-	resumeview.Resuming(a.Out, r)
+	if !o.quiet {
+		resumeview.Resuming(a.Out, r)
+	}
 	resumeview.PlanDiff(a.Out, change, true)
 	resumeview.Findings(a.Out, x, false)
 	if err := a.confirmValues(supply.Changes(a.Out, values), o); err != nil {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,8 +13,10 @@ import (
 	"pawl"
 	"pawl/internal/cli/background"
 	"pawl/internal/cli/flags"
+	"pawl/internal/cli/gateprompt"
 	"pawl/internal/cli/hints"
 	"pawl/internal/cli/liveview"
+	"pawl/internal/cli/permission"
 	"pawl/internal/cli/supply"
 	"pawl/internal/cli/userfile"
 	"pawl/internal/engine"
@@ -131,7 +134,7 @@ func (a *app) runPlan(ctx context.Context, n runs.CreateOptions, o runOptions) e
 	if resumed, err := a.resolveUnfinishedWork(ctx, p, plan, o); err != nil || resumed {
 		return err
 	}
-	values, err := supply.Collect(supply.Request{Project: p, Plan: plan, Name: name, Data: n.Data, Flags: o.given, Ask: supply.Prompt(a.In, a.Out)})
+	values, err := supply.Collect(supply.Request{Project: p, Plan: plan, Name: name, Data: n.Data, Flags: o.given, Ask: a.secretPrompt()})
 	if err != nil {
 		return err
 	}
@@ -150,13 +153,21 @@ func (a *app) runPlan(ctx context.Context, n runs.CreateOptions, o runOptions) e
 	if o.background {
 		return a.startInBackground(ctx, p, n, o.mirror, values.Secrets)
 	}
-	return a.runEngine(ctx, p, engineStart{why: "run", output: o.output, parallel: o.parallel, mirror: o.mirror, secrets: values.Secrets, open: func(cfg engine.Config) (*engine.Engine, error) {
+	return a.runEngine(ctx, p, engineStart{why: "run", output: o.output, parallel: o.parallel, mirror: o.mirror, secrets: values.Secrets, flags: o.given, open: func(cfg engine.Config) (*engine.Engine, error) {
 		e, err := engine.OpenNew(ctx, cfg, n)
 		if err == nil && n.Replaces != "" {
 			fmt.Fprintf(a.Out, "archived the unfinished run %s\n", n.Replaces)
 		}
 		return e, err
 	}})
+}
+
+// secretPrompt returns a function that asks for a secret on the terminal, once for each; nil without a terminal.
+func (a *app) secretPrompt() func(question string) (string, error) {
+	if a.secrets == nil {
+		a.secrets = supply.Once(supply.Prompt(a.In, a.Out))
+	}
+	return a.secrets
 }
 
 // paramFlags adds the flags for the parameters of a plan.
@@ -212,15 +223,42 @@ type engineStart struct {
 	examined *resume.Examination
 	secrets  stepenv.Secrets
 	given    pawl.GivenValues // to record before the run resumes
+	flags    supply.Flags     // that they came from
 	output   liveview.OutputMode
 	mirror   flags.Mirror // SYSTEM or SYSTEM=PATH; empty: as recorded in the run
 }
 
-// runEngine runs an engine until the run ends or stops, and shows it live.
+// runEngine runs an engine until the run ends or stops, and shows it live. If it stops at a gate and a person is at the terminal, it
+// asks them and, once they have answered, resumes the run.
 func (a *app) runEngine(ctx context.Context, p *project.Project, s engineStart) error {
+	run, err := a.runOnce(ctx, p, s)
+	if pawl.KindOf(err) != pawl.KindAtGate || !a.mayAnswer() {
+		return err
+	}
+	answered, promptErr := gateprompt.Prompter{In: a.In, Out: a.Out, Project: p, Perform: func(act runs.Act) error {
+		_, r, err := a.perform(ctx, string(run), act)
+		if err != nil {
+			return err
+		}
+		return r.Log.Close()
+	}}.Ask(ctx, run)
+	if promptErr != nil || !answered {
+		return cmp.Or(promptErr, err)
+	}
+	return a.resume(ctx, string(run), resumeOptions{parallel: s.parallel, mirror: s.mirror, given: s.flags, output: s.output, quiet: true})
+}
+
+// mayAnswer reports whether a person is at the terminal.
+func (a *app) mayAnswer() bool {
+	who, root := a.caller()
+	return a.interactive() && !a.json && permission.Verb{Name: "approve", ForPerson: true}.Check(who, root) == nil
+}
+
+// runOnce runs an engine until the run ends or stops, and shows it live.
+func (a *app) runOnce(ctx context.Context, p *project.Project, s engineStart) (pawl.RunID, error) {
 	cfg, err := a.engineConfig(p)
 	if err != nil {
-		return err
+		return "", err
 	}
 	if s.parallel > 0 {
 		cfg.Parallel = s.parallel
@@ -230,7 +268,7 @@ func (a *app) runEngine(ctx context.Context, p *project.Project, s engineStart) 
 	cfg.Notify, cfg.Notice = show.Notify, show.Notice
 	e, err := s.open(cfg)
 	if err != nil {
-		return err
+		return "", err
 	}
 	supervise.AdoptOrphans() // what a killed supervisor leaves behind stays below an engine
 	soft, leave, release := interrupts(ctx)
@@ -250,10 +288,10 @@ func (a *app) runEngine(ctx context.Context, p *project.Project, s engineStart) 
 	a.printNotes(e.Notes())
 	status := e.State().StatusNow(false)
 	if closeErr := e.Close(); closeErr != nil {
-		return errors.Join(err, closeErr)
+		return "", errors.Join(err, closeErr)
 	}
 	p.Register(status, time.Now().UTC()) // notes were printed at the start
-	return hints.For(ctx, p, e.State().Run, err)
+	return e.State().Run, hints.For(ctx, p, e.State().Run, err)
 }
 
 const takeOverHelp = "kill a hung pawl process that holds this project, if pawl can verify which process it is; running steps continue"
