@@ -231,11 +231,7 @@ func (e *Engine) left(ended bool) error {
 	if ended {
 		what = " is being ended in the background; pawl resume continues the run"
 	}
-	hint := "pawl output " + string(first.Step) + " -f"
-	if first.Item != "" {
-		hint = "pawl output " + string(first.Step) + " -f --item " + string(first.Item)
-	}
-	return &pawl.Error{Kind: pawl.KindInterrupted, Err: errors.New("interrupted: " + e.liveNames() + what), Hint: hint}
+	return &pawl.Error{Kind: pawl.KindInterrupted, Err: errors.New("interrupted: " + e.liveNames() + what), Hint: "pawl output " + string(first.Step) + " -f"}
 }
 
 // liveNames names the steps and items that run: "draft", "write/rivers and 3 more"; "" for none.

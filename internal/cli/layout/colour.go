@@ -1,6 +1,7 @@
 package layout
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"os"
@@ -128,6 +129,17 @@ func Print(w io.Writer, spans ...Span) error {
 	}
 	_, err := io.WriteString(w, text)
 	return err
+}
+
+// Buffered returns a buffered writer for w, which colours what w colours, and the function that flushes it.
+func Buffered(w io.Writer) (buffered io.Writer, flush func() error) {
+	f, ok := w.(*Filter)
+	if !ok {
+		buffer := bufio.NewWriter(w)
+		return buffer, buffer.Flush
+	}
+	buffer := bufio.NewWriter(f.Out)
+	return &Filter{Out: buffer, Paint: f.Paint}, buffer.Flush
 }
 
 // StepColour returns the colour of a step's status.
