@@ -44,7 +44,6 @@ func (a *app) outputCommand() *cobra.Command {
 	numberVar(c, &attempt, "attempt", "", 0, 1, "show attempt `N` (default: the newest)")
 	c.Flags().BoolVarP(&follow, "follow", "f", false, "follow until the step ends, through all attempts; of a foreach step without --item, all running items")
 	c.Flags().BoolVar(&o.Raw, "raw", false, "show the output as it was written, with secrets")
-	c.MarkFlagsMutuallyExclusive("follow", "attempt")
 	c.Flags().BoolVar(&o.Stderr, "stderr", false, "show standard error instead of standard output")
 	return c
 }

@@ -119,7 +119,7 @@ func TestLookAtFinished(t *testing.T) {
 	}
 	size := journalSize(p)
 	for line, words := range map[string][]string{
-		"status": s.steps(), "why": s.steps(), "stats": s.steps(), "log": {"step.done", "run.created"}, "runs": {string(s.Run)}, "checkpoints": s.steps(),
+		"status": s.steps(), "why": s.steps(), "stats": s.steps(), "log": {"draft done", "created (plan)"}, "runs": {string(s.Run)}, "checkpoints": s.steps(),
 		"brief": {string(s.Run)}, "log --graph": {"publish"}, "explain --run " + string(s.Run): nil, "explain --rules": nil, "gates": nil, "processes": nil,
 		"verify": nil, "stats --all": {string(s.Run)}, "checkpoints --all": {"draft"}, "diff": nil, "show latest": {string(s.Run)},
 		"show draft --left-out": nil, "prune --dry-run": nil, "restore draft --dry-run": {"all.txt"}, "rollback --to draft --dry-run": {"publish", "convert"},

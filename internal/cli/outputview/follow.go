@@ -32,14 +32,16 @@ func (o Options) name() string {
 	return pawl.OutFile
 }
 
-// Follow prints the output of a step or item while it grows, through all of its attempts, until the step or item has ended. Of a foreach
+// Follow prints the output of a step or item while it grows, through all of its attempts, until the step or item has ended; if ref names
+// an attempt, only until that has ended. Of a foreach
 // step without an item it prints the output of all items that run. It waits for a step that has not started, as long as an engine works
 // on the run. It reads only: when ctx ends, the step continues.
 func Follow(ctx context.Context, w io.Writer, p *project.Project, r *runs.Run, ref pawl.AttemptRef, o Options) error {
 	step := r.Plan.Step(ref.Step)
-	if step == nil || step.Foreach == nil && ref.Item != "" {
-		_, err := Path(p, r, ref, o)
-		return err
+	if step == nil || step.Foreach == nil && ref.Item != "" || ref.Attempt != 0 {
+		if _, err := Path(p, r, ref, o); err != nil {
+			return err
+		}
 	}
 	f := &follower{project: p, run: r, ref: ref, options: o, out: layout.Output(w), many: step.Foreach != nil && ref.Item == ""}
 	if err := f.begin(); err != nil {
@@ -87,6 +89,10 @@ type followed struct {
 
 // begin starts with the attempts that run or, of a step or item that has ended, the newest one.
 func (f *follower) begin() error {
+	if f.ref.Attempt != 0 {
+		f.attempts = append(f.attempts, f.follow(f.ref))
+		return nil
+	}
 	for _, live := range f.run.State.Live() {
 		f.add(live.AttemptRef)
 	}
@@ -109,7 +115,7 @@ func (f *follower) begin() error {
 
 // add follows an attempt, if it is at the step or item.
 func (f *follower) add(ref pawl.AttemptRef) {
-	if ref.Step == f.ref.Step && (f.ref.Item == "" || ref.Item == f.ref.Item) {
+	if ref.Step == f.ref.Step && (f.ref.Item == "" || ref.Item == f.ref.Item) && f.ref.Attempt == 0 {
 		f.attempts = append(f.attempts, f.follow(ref))
 	}
 }
@@ -140,14 +146,14 @@ func (f *follower) poll() (over bool, err error) {
 	live := f.run.State.Live()
 	f.attempts = slices.DeleteFunc(f.attempts, func(a *followed) bool {
 		running := engine || runs.AttemptAlive(f.project.AttemptDir(a.ref, f.run.State.Run))
-		running = running && slices.ContainsFunc(live, func(l *pawl.AttemptState) bool { return l.Token == a.ref.Token })
+		running = running && slices.ContainsFunc(live, func(l *pawl.AttemptState) bool { return l.Name() == a.ref.Name() && l.Attempt == a.ref.Attempt })
 		err = errors.Join(err, a.copyNew())
 		if !running {
 			err = errors.Join(err, a.flush())
 		}
 		return !running
 	})
-	return len(f.attempts) == 0 && (!engine || f.ended()), err
+	return len(f.attempts) == 0 && (!engine || f.ref.Attempt != 0 || f.ended()), err
 }
 
 // ended reports whether the step or item has ended.
