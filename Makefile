@@ -29,7 +29,7 @@ test: tools check ## everything that must pass before a change lands
 	$(GO) test $$($(GO) list ./... | grep -E '^pawl/$(WHOLE)')
 
 # The tests of these packages use the built program from outside, where the race detector sees nothing.
-WHOLE := test/(stories|docs|hooks|hostile|kills|compat|secrets)(/|$$)
+WHOLE := test/(stories|docs|examples|hooks|hostile|kills|compat|secrets)(/|$$)
 
 # The tests that exist only with -tags faults, and their packages. All other tests run without the tag.
 FAULT_FILES = $(shell git grep --untracked -l '^//go:build faults' -- '*_test.go')
@@ -80,6 +80,7 @@ $(BIN)/staticcheck: Makefile
 
 torture: torture-forecast ## kills, faults, power cuts and damage, at length; and the fault tests with every kind of fault at every call
 	PAWL_FAULT_ALL=1 $(GO) test -count=1 -timeout 60m -tags faults -run '^($(FAULT_TESTS))$$' $(FAULT_PACKAGES)
+	$(GO) test -count=1 -timeout 60m ./test/examples -args -rounds 50
 	$(GO) run ./test/torture
 
 torture-forecast: ## what `pawl why` says is what resume does, in 10,000 random cases

@@ -125,7 +125,7 @@ func (st *StepState) mayStart(ref AttemptRef) error {
 	case st.concluded():
 		return fmt.Errorf("step %s is already done", ref.Step)
 	case st.Finished():
-		return fmt.Errorf("step %s is skipped", ref.Step)
+		return fmt.Errorf("step %s is %s", ref.Step, st.Status)
 	case ref.Item != "" && (st == nil || !st.Items.unfinished(ref.Index)):
 		return fmt.Errorf("%s is finished or not listed", ref.Name())
 	case ref.Attempt <= newest:

@@ -10,7 +10,8 @@ import (
 type Env map[string]Variable
 
 // Variable is the value of an environment variable in a plan, written as a text or as a mapping. $NAME, ${NAME} and
-// ${NAME:-default} stand for variables of the process that starts the run; $$ is a dollar sign. Package stepenv replaces them.
+// ${NAME:-default} stand for variables of the process that starts the run, ${{ EXPR }} for the value of an expression; $$ is a
+// dollar sign. Package stepenv replaces them.
 type Variable struct {
 	Value  string `yaml:"value" json:"value"`
 	Secret bool   `yaml:"secret,omitempty" json:"secret,omitempty"` // pawl never stores the value
@@ -70,14 +71,16 @@ type GivenValues struct {
 	Params map[string]Given `json:"params,omitempty"` // by the parameter's name
 	Env    map[string]Given `json:"env,omitempty"`    // variables of the caller that the plan names
 	Dotenv map[string]Given `json:"dotenv,omitempty"` // variables in the plan's dotenv files
+	Values map[string]Given `json:"values,omitempty"` // values of ${{ EXPR }} in the plan, by expression
 }
 
 // Empty reports whether there are no values.
-func (g GivenValues) Empty() bool { return len(g.Params)+len(g.Env)+len(g.Dotenv) == 0 }
+func (g GivenValues) Empty() bool { return len(g.Params)+len(g.Env)+len(g.Dotenv)+len(g.Values) == 0 }
 
 // Equal reports whether both have the same values.
 func (g GivenValues) Equal(other GivenValues) bool {
-	return maps.Equal(g.Params, other.Params) && maps.Equal(g.Env, other.Env) && maps.Equal(g.Dotenv, other.Dotenv)
+	return maps.Equal(g.Params, other.Params) && maps.Equal(g.Env, other.Env) && maps.Equal(g.Dotenv, other.Dotenv) &&
+		maps.Equal(g.Values, other.Values)
 }
 
 // With returns g with the values of more added or replaced.
@@ -91,7 +94,10 @@ func (g GivenValues) With(more GivenValues) GivenValues {
 		maps.Copy(all, b)
 		return all
 	}
-	return GivenValues{Params: merged(g.Params, more.Params), Env: merged(g.Env, more.Env), Dotenv: merged(g.Dotenv, more.Dotenv)}
+	return GivenValues{
+		Params: merged(g.Params, more.Params), Env: merged(g.Env, more.Env), Dotenv: merged(g.Dotenv, more.Dotenv),
+		Values: merged(g.Values, more.Values),
+	}
 }
 
 // RunGiven records values that the caller gave the run: at its start, and later those that a changed plan needs or that a
@@ -101,7 +107,7 @@ type RunGiven struct{ GivenValues }
 func (RunGiven) Event() EventType { return "run.given" }
 
 func (p RunGiven) fold(s *State, _ Event) error {
-	for _, values := range []map[string]Given{p.Params, p.Env, p.Dotenv} {
+	for _, values := range []map[string]Given{p.Params, p.Env, p.Dotenv, p.Values} {
 		for name, v := range values {
 			if v.Value != "" && v.Hash != "" {
 				return fmt.Errorf("%s has a value and a hash", name)

@@ -49,6 +49,7 @@ var roomOf = map[string]string{
 	"pawl/internal/outputs":                      "tools",
 	"pawl/internal/disk":                         "tools",
 	"pawl/internal/evidence":                     "tools",
+	"pawl/internal/expression":                   "tools",
 	"pawl/internal/git":                          "tools",
 	"pawl/internal/interop/format":               "formats",
 	"pawl/internal/interop/format/grid":          "formats",
@@ -135,6 +136,7 @@ var roomOf = map[string]string{
 	"pawl/test/torture/scripted":                 "tests",
 	"pawl/test/compat":                           "tests",
 	"pawl/test/docs":                             "tests",
+	"pawl/test/examples":                         "tests",
 	"pawl/test/hostile":                          "tests",
 	"pawl/test/hooks":                            "tests",
 	"pawl/test/kills":                            "tests",
@@ -163,6 +165,7 @@ var roomOf = map[string]string{
 var owners = map[string]string{
 	"github.com/aymanbagabas/go-udiff":       "pawl/internal/snapshot",
 	"github.com/clipperhouse/displaywidth":   "pawl/internal/cli/layout",
+	"github.com/expr-lang/expr":              "pawl/internal/expression",
 	"github.com/fsnotify/fsnotify":           "pawl/internal/journal",
 	"github.com/google/jsonschema-go":        "pawl/internal/schema",
 	"github.com/google/uuid":                 "pawl/internal/project",
@@ -351,6 +354,7 @@ var slowToStart = []string{
 	"crypto/tls", "encoding/gob", "net/http", "text/template",
 	"github.com/google/jsonschema-go", "github.com/modelcontextprotocol/go-sdk", "github.com/spf13/cobra",
 	"github.com/ncruces/go-sqlite3",
+	"github.com/expr-lang/expr",
 	"pawl/internal/cli", "pawl/internal/engine", "pawl/internal/evaluator", "pawl/internal/interop", "pawl/internal/mcp",
 }
 

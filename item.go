@@ -151,7 +151,7 @@ func (p ItemsSkipped) fold(s *State, _ Event) error {
 		delete(st.Items.Failed, index)
 	}
 	if st.Status == FailedForGood && len(st.Items.Failed) == 0 {
-		st.Status, st.Why, st.Ended = Pending, "", time.Time{}
+		st.Status, st.Why, st.Ended, st.Continued = Pending, "", time.Time{}, false
 	}
 	return nil
 }
@@ -209,7 +209,7 @@ func (s *State) finishes(p ItemDone) (*StepState, error) {
 	}
 	if st.Status == FailedForGood && len(st.Items.Failed) == 1 {
 		if _, last := st.Items.Failed[p.Index]; last {
-			st.Status, st.Why, st.Ended = Pending, "", time.Time{}
+			st.Status, st.Why, st.Ended, st.Continued = Pending, "", time.Time{}, false
 		}
 	}
 	return st, nil

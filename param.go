@@ -32,13 +32,24 @@ const (
 	NumberParam ParamType = "number"
 	BoolParam   ParamType = "bool"
 	EnumParam   ParamType = "enum" // one of Options
+	ListParam   ParamType = "list" // of texts
 )
 
 // ParamTypes lists the types of parameters.
-var ParamTypes = []ParamType{StringParam, IntParam, NumberParam, BoolParam, EnumParam}
+var ParamTypes = []ParamType{StringParam, IntParam, NumberParam, BoolParam, EnumParam, ListParam}
 
-// ParamValue is the value of a parameter as text. A file may write it as a string, a number or a boolean.
+// ParamValue is the value of a parameter as text. A file may write it as a string, a number, a boolean or a list.
 type ParamValue string
+
+// SetList sets the value to a list.
+func (v *ParamValue) SetList(elements []string) error {
+	for _, element := range elements {
+		if strings.Contains(element, ",") {
+			return fmt.Errorf("element %q contains a comma, which separates elements; remove it", element)
+		}
+	}
+	return v.UnmarshalText([]byte(strings.Join(elements, ",")))
+}
 
 // UnmarshalText sets the value.
 func (v *ParamValue) UnmarshalText(text []byte) error {
@@ -50,7 +61,9 @@ func (v *ParamValue) UnmarshalText(text []byte) error {
 }
 
 // Notation describes values in messages.
-func (*ParamValue) Notation() (noun, example string) { return "a text, a number, true or false", "" }
+func (*ParamValue) Notation() (noun, example string) {
+	return "a text, a number, true or false, or a list of texts", ""
+}
 
 // Parse returns a value of the parameter in its standard form: 7 for 007.
 func (p Parameter) Parse(text string) (string, error) {
@@ -73,8 +86,22 @@ func (p Parameter) Parse(text string) (string, error) {
 		if !slices.Contains(p.Options, text) {
 			return "", fmt.Errorf("%q is not one of %s", text, strings.Join(p.Options, ", "))
 		}
+	case ListParam:
+		return strings.Join(ListValue(text), ","), nil
 	}
 	return text, nil
+}
+
+// ListValue returns the elements of a value of type list: texts between commas, without the spaces around them.
+func ListValue(text string) []string {
+	elements := []string{}
+	if strings.TrimSpace(text) == "" {
+		return elements
+	}
+	for element := range strings.SplitSeq(text, ",") {
+		elements = append(elements, strings.TrimSpace(element))
+	}
+	return elements
 }
 
 // ParamVar returns the variable in which steps get a parameter.

@@ -26,30 +26,32 @@ type Phase struct {
 
 // Step is a unit of work. Exactly one of Run, Agent, Kernel and Gate is set.
 type Step struct {
-	ID         StepID            `yaml:"id" json:"id"`
-	Name       string            `yaml:"name,omitempty" json:"name,omitempty"` // Defaults to the id.
-	Goal       string            `yaml:"goal,omitempty" json:"goal,omitempty"`
-	Needs      []StepID          `yaml:"needs,omitempty" json:"needs,omitempty"` // Defaults to the previous step in the phase; [] means none.
-	Dir        string            `yaml:"dir,omitempty" json:"dir,omitempty"`     // Defaults to the project root.
-	Env        Env               `yaml:"env,omitempty" json:"env,omitempty"`
-	Shell      Shell             `yaml:"shell,omitempty" json:"shell,omitempty"` // for run, accept and undo. Defaults to sh -e.
-	Run        string            `yaml:"run,omitempty" json:"run,omitempty"`     // script
-	Agent      *AgentAction      `yaml:"agent,omitempty" json:"agent,omitempty"`
-	Kernel     *KernelAction     `yaml:"kernel,omitempty" json:"kernel,omitempty"`
-	Gate       *GateAction       `yaml:"gate,omitempty" json:"gate,omitempty"`
-	Foreach    *Foreach          `yaml:"foreach,omitempty" json:"foreach,omitempty"`
-	Parallel   int               `yaml:"parallel,omitempty" json:"parallel,omitempty"` // maximum concurrent items. Defaults to the plan's.
-	Inputs     []string          `yaml:"inputs,omitempty" json:"inputs,omitempty"`
-	Outputs    []string          `yaml:"outputs,omitempty" json:"outputs,omitempty"`
-	Accept     map[string]string `yaml:"accept,omitempty" json:"accept,omitempty"`         // check name → command
-	Timeout    Duration          `yaml:"timeout,omitempty" json:"timeout,omitempty"`       // Defaults to 1h; 4m for a kernel.
-	Grace      Duration          `yaml:"grace,omitempty" json:"grace,omitempty"`           // Defaults to 30s.
-	Stall      Duration          `yaml:"stall,omitempty" json:"stall,omitempty"`           // Defaults to 10m.
-	Retry      Retry             `yaml:"retry,omitempty" json:"retry,omitzero"`            //
-	Undo       string            `yaml:"undo,omitempty" json:"undo,omitempty"`             // compensating command
-	Idempotent *bool             `yaml:"idempotent,omitempty" json:"idempotent,omitempty"` // Defaults to true.
-	Review     map[string]int    `yaml:"review,omitempty" json:"review,omitempty"`         // reviewer → minimum score, 0 to 100
-	Estimate   Duration          `yaml:"estimate,omitempty" json:"estimate,omitempty"`     // Defaults to 30m.
+	ID              StepID            `yaml:"id" json:"id"`
+	Name            string            `yaml:"name,omitempty" json:"name,omitempty"` // Defaults to the id.
+	Goal            string            `yaml:"goal,omitempty" json:"goal,omitempty"`
+	Needs           []StepID          `yaml:"needs,omitempty" json:"needs,omitempty"` // Defaults to the previous step in the phase; [] means none.
+	If              Condition         `yaml:"if,omitempty" json:"if,omitempty"`       // pawl skips the step if it is false
+	Dir             string            `yaml:"dir,omitempty" json:"dir,omitempty"`     // Defaults to the project root.
+	Env             Env               `yaml:"env,omitempty" json:"env,omitempty"`
+	Shell           Shell             `yaml:"shell,omitempty" json:"shell,omitempty"` // for run, accept and undo. Defaults to sh -e.
+	Run             string            `yaml:"run,omitempty" json:"run,omitempty"`     // script
+	Agent           *AgentAction      `yaml:"agent,omitempty" json:"agent,omitempty"`
+	Kernel          *KernelAction     `yaml:"kernel,omitempty" json:"kernel,omitempty"`
+	Gate            *GateAction       `yaml:"gate,omitempty" json:"gate,omitempty"`
+	Foreach         *Foreach          `yaml:"foreach,omitempty" json:"foreach,omitempty"`
+	Parallel        int               `yaml:"parallel,omitempty" json:"parallel,omitempty"` // maximum concurrent items. Defaults to the plan's.
+	Inputs          []string          `yaml:"inputs,omitempty" json:"inputs,omitempty"`
+	Outputs         []string          `yaml:"outputs,omitempty" json:"outputs,omitempty"`
+	Accept          map[string]string `yaml:"accept,omitempty" json:"accept,omitempty"`                       // check name → command
+	Timeout         Duration          `yaml:"timeout,omitempty" json:"timeout,omitempty"`                     // Defaults to 1h; 4m for a kernel.
+	Grace           Duration          `yaml:"grace,omitempty" json:"grace,omitempty"`                         // Defaults to 30s.
+	Stall           Duration          `yaml:"stall,omitempty" json:"stall,omitempty"`                         // Defaults to 10m.
+	Retry           Retry             `yaml:"retry,omitempty" json:"retry,omitzero"`                          //
+	ContinueOnError bool              `yaml:"continue_on_error,omitempty" json:"continue_on_error,omitempty"` // the run continues if the step fails
+	Undo            string            `yaml:"undo,omitempty" json:"undo,omitempty"`                           // compensating command
+	Idempotent      *bool             `yaml:"idempotent,omitempty" json:"idempotent,omitempty"`               // Defaults to true.
+	Review          map[string]int    `yaml:"review,omitempty" json:"review,omitempty"`                       // reviewer → minimum score, 0 to 100
+	Estimate        Duration          `yaml:"estimate,omitempty" json:"estimate,omitempty"`                   // Defaults to 30m.
 }
 
 // Mode is how often a run asks a person.
@@ -129,12 +131,33 @@ type GateAction struct {
 	Expires Duration `yaml:"expires,omitempty" json:"expires,omitempty"`
 }
 
+// Condition is an expression that is true or false, such as params.env == 'prod'. It may be written as ${{ EXPR }}.
+type Condition string
+
+// UnmarshalText sets the condition.
+func (c *Condition) UnmarshalText(text []byte) error {
+	*c = Condition(text)
+	return nil
+}
+
+// Notation describes conditions in messages.
+func (*Condition) Notation() (noun, example string) {
+	return "an expression", "use a form such as params.env == 'prod'"
+}
+
+// Texts is a list of texts that a plan may also write as a single text.
+type Texts []string
+
+// Single makes the list from a single text.
+func (t *Texts) Single(text string) { *t = Texts{text} }
+
 // Foreach is a step's list of items; exactly one field is set. Lines is a file with one value per line, without empty
-// lines. Files is a glob pattern whose sorted matches are the values.
+// lines. Files is a glob pattern whose sorted matches are the values. ${{ EXPR }} in Items stands for its value; if that is a
+// list, for its elements.
 type Foreach struct {
-	Items []string `yaml:"items,omitempty" json:"items,omitempty"`
-	Lines string   `yaml:"lines,omitempty" json:"lines,omitempty"`
-	Files string   `yaml:"files,omitempty" json:"files,omitempty"`
+	Items Texts  `yaml:"items,omitempty" json:"items,omitempty"`
+	Lines string `yaml:"lines,omitempty" json:"lines,omitempty"`
+	Files string `yaml:"files,omitempty" json:"files,omitempty"`
 }
 
 // Retry says how often and how soon a failed step or item is retried.

@@ -73,7 +73,7 @@ var verbatim = map[string]string{
 	"StepListed":       "Step Items",
 	"StepReopened":     "Step",
 	"StepReviewed":     "Step Reviewer",
-	"StepSkipped":      "Step",
+	"StepSkipped":      "Step Condition",
 	"ItemsSkipped":     "Step",
 	"UndoFailed":       "Outcome Reason",
 	"Verdict":          "Word Rule Open By",

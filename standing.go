@@ -211,3 +211,28 @@ func (v Verdict) Text(crashed bool) string {
 	}
 	return string(v.Word)
 }
+
+// ToleratedText counts steps that failed without failing the run, "" for none.
+func ToleratedText(n int) string {
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return "1 step failed (continue_on_error)"
+	}
+	return strconv.Itoa(n) + " steps failed (continue_on_error)"
+}
+
+// ConditionFalse is why a step with a false condition is skipped.
+func ConditionFalse(condition string) string { return "condition " + condition + " is false" }
+
+// SkippedText says that a step was skipped, and why, in one line.
+func (st *StepState) SkippedText() string {
+	switch {
+	case st.Condition != "":
+		return "skipped: if " + strings.Join(strings.Fields(st.Condition), " ")
+	case st.Why != "":
+		return fmt.Sprintf("skipped: %q", st.Why)
+	}
+	return "skipped by a person"
+}

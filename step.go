@@ -35,9 +35,11 @@ type StepState struct {
 	Summary     string                  `json:"summary,omitempty"`
 	Undo        string                  `json:"undo,omitempty"`
 	Adopted     string                  `json:"adopted,omitempty"`
-	Unsaved     string                  `json:"unsaved,omitempty"`  // why there is no snapshot of the workspace after the step
-	Why         string                  `json:"why,omitempty"`      // why it failed, was skipped or reopened
-	Rejected    string                  `json:"rejected,omitempty"` // the last rejection, for PAWL_RESUME
+	Unsaved     string                  `json:"unsaved,omitempty"`   // why there is no snapshot of the workspace after the step
+	Why         string                  `json:"why,omitempty"`       // why it failed, was skipped or reopened
+	Condition   string                  `json:"condition,omitempty"` // that was false, so that pawl skipped it
+	Continued   bool                    `json:"continued,omitempty"` // it failed, and the run continues (continue_on_error)
+	Rejected    string                  `json:"rejected,omitempty"`  // the last rejection, for PAWL_RESUME
 	Reviews     map[string]StepReviewed `json:"reviews,omitempty"`
 	Minimum     map[string]int          `json:"minimum,omitempty"` // minimum scores; the step is not done below them
 	Progress    *Progress               `json:"progress,omitempty"`
@@ -71,8 +73,13 @@ func (st *StepState) concluded() bool {
 	return st != nil && (st.Status == Done || st.Status == AwaitsReview)
 }
 
-// Finished reports whether a step is done or skipped.
-func (st *StepState) Finished() bool { return st != nil && (st.Status == Done || st.Status == Skipped) }
+// Finished reports whether the run continues behind a step: it is done or skipped, or it failed with continue_on_error.
+func (st *StepState) Finished() bool {
+	return st != nil && (st.Status == Done || st.Status == Skipped || st.Tolerated())
+}
+
+// Tolerated reports whether a step failed and the run continues (continue_on_error).
+func (st *StepState) Tolerated() bool { return st != nil && st.Status == FailedForGood && st.Continued }
 
 // Live returns the step's live attempts, its own or its items', by index.
 func (st *StepState) Live() []*AttemptState {
@@ -109,7 +116,7 @@ func (st *StepState) Unreviewed() []string {
 // none.
 func (st *StepState) Gives() string {
 	switch {
-	case st == nil || st.Status == Skipped:
+	case st == nil || st.Status == Skipped || st.Status == FailedForGood:
 		return ""
 	case st.Digest != "":
 		return st.Digest
@@ -163,6 +170,7 @@ func (p StepDone) fold(s *State, e Event) error {
 	st.Key, st.Outputs, st.Digest, st.Accept = p.Key, p.Outputs, p.Digest, p.Accept
 	st.Summary, st.Undo, st.Adopted = p.Summary, p.Undo, p.Adopted
 	st.Why, st.Rejected, st.Changed, st.Progress = "", "", nil, nil
+	st.Condition, st.Continued = "", false
 	st.Minimum = p.Review
 	if len(p.Review) > 0 {
 		st.Status, st.Reviews = AwaitsReview, nil
@@ -178,23 +186,37 @@ func (p StepDone) fold(s *State, e Event) error {
 
 // StepFailed fails a step for good: no retries are left, or no retry would help.
 type StepFailed struct {
-	Step StepID `json:"step"`
-	Why  string `json:"why"`
+	Step      StepID `json:"step"`
+	Why       string `json:"why"`
+	Continued bool   `json:"continued,omitempty"` // the run continues (continue_on_error)
 }
 
 func (StepFailed) Event() EventType { return "step.failed" }
 
-func (p StepFailed) fold(s *State, e Event) error { return s.endStep(e, p.Step, FailedForGood, p.Why) }
+func (p StepFailed) fold(s *State, e Event) error {
+	err := s.endStep(e, p.Step, FailedForGood, p.Why)
+	if err == nil {
+		s.step(p.Step).Continued = p.Continued
+	}
+	return err
+}
 
-// StepSkipped records that a person skipped the step.
+// StepSkipped records that a person skipped the step, or that its condition is false.
 type StepSkipped struct {
-	Step StepID `json:"step"`
-	Why  string `json:"why,omitempty"`
+	Step      StepID `json:"step"`
+	Why       string `json:"why,omitempty"`
+	Condition string `json:"condition,omitempty"` // that is false; empty: a person skipped the step
 }
 
 func (StepSkipped) Event() EventType { return "step.skipped" }
 
-func (p StepSkipped) fold(s *State, e Event) error { return s.endStep(e, p.Step, Skipped, p.Why) }
+func (p StepSkipped) fold(s *State, e Event) error {
+	err := s.endStep(e, p.Step, Skipped, p.Why)
+	if err == nil {
+		s.step(p.Step).Condition = p.Condition
+	}
+	return err
+}
 
 // endStep ends a step that is not done.
 func (s *State) endStep(e Event, id StepID, status StepStatus, why string) error {
@@ -203,6 +225,7 @@ func (s *State) endStep(e Event, id StepID, status StepStatus, why string) error
 	}
 	st := s.step(id)
 	st.Status, st.Why, st.Ended = status, why, e.Time
+	st.Condition, st.Continued = "", false
 	s.settleGates(id)
 	return nil
 }
@@ -228,6 +251,7 @@ func (p StepReopened) fold(s *State, _ Event) error {
 	st := s.step(p.Step)
 	s.settleGates(p.Step)
 	st.Status, st.Why, st.Rejected = Pending, p.Why, p.Why
+	st.Condition, st.Continued = "", false
 	if len(live) > 0 { // other items
 		st.Status = Running
 	}

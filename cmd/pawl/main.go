@@ -19,6 +19,7 @@ import (
 	"pawl/internal/evaluator"
 	"pawl/internal/evidence"
 	"pawl/internal/executor/agent"
+	"pawl/internal/expression"
 	"pawl/internal/faststart"
 	"pawl/internal/interop"
 	"pawl/internal/interop/format/dotagent"
@@ -27,6 +28,7 @@ import (
 	"pawl/internal/interop/format/projectstate"
 	"pawl/internal/interop/format/sitebuilder"
 	"pawl/internal/mcp"
+	"pawl/internal/planfile"
 	"pawl/internal/version"
 )
 
@@ -39,6 +41,7 @@ func run(args []string) int {
 	if len(args) == 2 && args[1] == agent.Verb {
 		return runAgent()
 	}
+	planfile.Register(expression.Language{})
 	streams := cli.IO{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
 	return cli.Report(cli.Coloured(os.Stderr, args[1:]), cli.Run(context.Background(), args[1:], streams, version.Read().Short(), parts()))
 }

@@ -73,7 +73,7 @@ func liveText(s *pawl.State, none, some string) string {
 }
 
 func (a *app) retryCommand() *cobra.Command {
-	return a.stepCommand("retry STEP", "Rerun a step (of a foreach step, only the failed items)", "queued for retry", runs.Retry)
+	return a.stepCommand("retry STEP", "Rerun a step (of a foreach step, only the failed items)", "queued for retry", new([]string), runs.Retry)
 }
 
 func (a *app) skipCommand() *cobra.Command {
@@ -87,15 +87,16 @@ func (a *app) doneCommand() *cobra.Command {
 	return c
 }
 
-// workCommand builds a command that acts on a step, or on the item that --item names.
-func (a *app) workCommand(use, short, done string, act func(id pawl.StepID, item, why string) runs.Act) *cobra.Command {
-	var item string
-	c := a.stepCommand(use, short, done, func(id pawl.StepID, why string) runs.Act { return act(id, item, why) })
-	textFlag(c, &item, "item", "VALUE", "only this item of a foreach step")
+// workCommand builds a command that acts on a step, or on the items that --item names.
+func (a *app) workCommand(use, short, done string, act func(id pawl.StepID, items []string, why string) runs.Act) *cobra.Command {
+	var items []string
+	c := a.stepCommand(use, short, done, &items, func(id pawl.StepID, why string) runs.Act { return act(id, items, why) })
+	c.Flags().StringArrayVar(&items, "item", nil, "only this item of a foreach step; can be repeated")
+	setPlaceholder(c, "item", "VALUE")
 	return c
 }
 
-func (a *app) stepCommand(use, short, done string, act func(pawl.StepID, string) runs.Act) *cobra.Command {
+func (a *app) stepCommand(use, short, done string, items *[]string, act func(pawl.StepID, string) runs.Act) *cobra.Command {
 	var run, why string
 	c := &cobra.Command{
 		Use: use, Short: short, Long: short + "\n\nIf the run is active, this takes effect at once, otherwise with the next pawl resume.", Args: exactArgs(a.stepArgument()),
@@ -106,8 +107,11 @@ func (a *app) stepCommand(use, short, done string, act func(pawl.StepID, string)
 			}
 			defer r.Log.Close()
 			what := "step " + args[0]
-			if item := flagValue(c, "item"); item != "" {
-				what = fmt.Sprintf("item %q of step %s", item, args[0])
+			switch named := *items; {
+			case len(named) == 1:
+				what = fmt.Sprintf("item %q of step %s", named[0], args[0])
+			case len(named) > 1:
+				what = fmt.Sprintf("%s of step %s", layout.Count(len(named), "item"), args[0])
 			}
 			fmt.Fprintf(a.Out, "%s %s (run %s)\n", what, done, r.State.Run)
 			if _, alive := p.EngineHolder(); !alive {

@@ -143,7 +143,7 @@ func (f *forecast) conclude(live resume.Judged) {
 		end = FailedEnd(end, step, ev.Failures, ev)
 		f.fold(end)
 		if end.Final && end.Item == "" {
-			f.fold(pawl.StepFailed{Step: end.Step, Why: end.Why})
+			f.fold(pawl.StepFailed{Step: end.Step, Why: end.Why, Continued: step.ContinueOnError})
 		}
 	}
 }

@@ -73,7 +73,7 @@ func (d *decider) closedGate(g *pawl.GateState) {
 	case step.Gate != nil && g.Purpose == "":
 		d.gateStep(g, step)
 	case g.Answer.Answer == pawl.Rejected && g.Purpose != "":
-		d.add(Action{Kind: GiveUp, Step: step, Index: -1, Why: g.RejectionText()})
+		d.add(Action{Kind: GiveUp, Step: step, Index: -1, Why: g.RejectionText(), Refused: true})
 	}
 }
 
@@ -90,7 +90,7 @@ func (d *decider) askAgain(g *pawl.GateState) {
 
 func (d *decider) giveUpGate(g *pawl.GateState, step *pawl.Step, why string) {
 	if step != nil && !d.state.Steps[step.ID].Finished() && len(d.state.Steps[step.ID].Live()) == 0 {
-		d.add(Action{Kind: GiveUp, Step: step, Index: -1, Why: why})
+		d.add(Action{Kind: GiveUp, Step: step, Index: -1, Why: why, Refused: true})
 	} else if step == nil && len(d.state.Live()) == 0 {
 		d.add(Action{Kind: FailRun, Why: why})
 	}

@@ -22,6 +22,7 @@ const (
 	each       Kind = "each"      // decide about each item; only inside the decider
 	Finish     Kind = "finish"    // finish a foreach step whose items are done, or a gate step whose gate was answered
 	GiveUp     Kind = "give-up"   // fail a step for good
+	SkipStep   Kind = "skip"      // skip a step whose condition is false
 	Open       Kind = "open"      // open a gate
 	AnswerGate Kind = "answer"    // answer a gate by mode or default
 	Expire     Kind = "expire"    // expire a gate without a default
@@ -44,7 +45,9 @@ type Action struct {
 	Until time.Time
 	Why   string
 
-	NeedsPerson bool // Sleep: only a gate's answer or expiry can continue the run
+	Condition   string // SkipStep: it is false
+	Refused     bool   // GiveUp: a person, or nobody in time, decided so; continue_on_error does not count
+	NeedsPerson bool   // Sleep: only a gate's answer or expiry can continue the run
 }
 
 // Next decides what to do, from plan and state alone. slots is the maximum number of live attempts. No actions and no
@@ -59,7 +62,7 @@ func Next(plan *runs.Outline, s *pawl.State, now time.Time, slots int) []Action 
 	}
 	d.gates()
 	if s.Status != pawl.StatusPaused {
-		for _, decide := range []func(){d.budget, d.staleNeeds, d.steps, d.end} {
+		for _, decide := range []func(){d.budget, d.staleNeeds, d.reconsider, d.steps, d.end} {
 			if len(d.actions) == 0 {
 				decide()
 			}
@@ -74,21 +77,24 @@ func Next(plan *runs.Outline, s *pawl.State, now time.Time, slots int) []Action 
 // decider collects actions. An action that changes what others depend on is returned alone; next is called again after
 // it.
 type decider struct {
-	plan    *runs.Outline
-	state   *pawl.State
-	now     time.Time
-	free    int
-	asking  map[question]bool    // questions of open gates
-	blocked map[pawl.StepID]bool // blocked steps; "" blocks all
-	behind  map[pawl.StepID]bool // cache of allSettled: whether a step and all its needs are finished
-	actions []Action
-	onRun   func(command string) string // adds the run to a command; nil: no texts
-	retry   time.Time                   // when the first retry is due; zero for none
-	expiry  time.Time                   // when the first open gate expires; zero for none
+	plan     *runs.Outline
+	state    *pawl.State
+	now      time.Time
+	free     int
+	asking   map[question]bool    // questions of open gates
+	blocked  map[pawl.StepID]bool // blocked steps; "" blocks all
+	behind   map[pawl.StepID]bool // cache of allSettled: whether a step and all its needs are finished
+	ends     map[pawl.StepID]bool // cache of over
+	failures map[pawl.StepID]bool // cache of behindFailure
+	failing  *pawl.StepID         // cache of failedStep
+	actions  []Action
+	onRun    func(command string) string // adds the run to a command; nil: no texts
+	retry    time.Time                   // when the first retry is due; zero for none
+	expiry   time.Time                   // when the first open gate expires; zero for none
 }
 
 func newDecider(plan *runs.Outline, s *pawl.State, now time.Time, slots int) *decider {
-	d := &decider{plan: plan, state: s, now: now, free: slots - len(s.Live()), asking: map[question]bool{}, blocked: map[pawl.StepID]bool{}, behind: map[pawl.StepID]bool{}}
+	d := &decider{plan: plan, state: s, now: now, free: slots - len(s.Live()), asking: map[question]bool{}, blocked: map[pawl.StepID]bool{}, behind: map[pawl.StepID]bool{}, ends: map[pawl.StepID]bool{}, failures: map[pawl.StepID]bool{}}
 	for _, g := range s.OpenGates() {
 		d.asking[question{g.Purpose, g.Budget, g.Step}] = true
 	}
@@ -156,7 +162,11 @@ func (d *decider) steps() {
 	failed := d.failedStep() != ""
 	for _, step := range d.plan.InOrder {
 		st := d.state.Steps[step.ID]
-		if failed && startsNothing(st) || st.Finished() || !d.ready(step) {
+		if failed && startsNothing(st) && !d.handlesFailure(step) || st.Finished() || !d.ready(step) {
+			continue
+		}
+		if a := d.byCondition(step, st); a != nil {
+			d.add(*a)
 			continue
 		}
 		d.begin(step, st, d.ofStep(step, st))
@@ -168,21 +178,33 @@ func (d *decider) steps() {
 
 func isGiveUp(a Action) bool { return a.Kind == GiveUp }
 
-// failedStep returns a step that failed for good, "" for none. After it, only begun foreach steps start attempts.
+// failedStep returns a step that failed for good, "" for none. After it, only begun foreach steps and steps that handle failures
+// start attempts.
 func (d *decider) failedStep() pawl.StepID {
-	for _, step := range d.plan.InOrder {
-		if st := d.state.Steps[step.ID]; st != nil && st.Status == pawl.FailedForGood {
-			return step.ID
+	if d.failing == nil {
+		d.failing = new(pawl.StepID)
+		for _, step := range d.plan.InOrder {
+			if failedForGood(d.state.Steps[step.ID]) {
+				*d.failing = step.ID
+				break
+			}
 		}
 	}
-	return ""
+	return *d.failing
 }
 
 // startsNothing reports whether a step in this state starts nothing after another step failed.
 func startsNothing(st *pawl.StepState) bool { return st == nil || st.Items == nil }
 
 func (d *decider) ready(step *pawl.Step) bool {
-	return !d.blocked[step.ID] && d.allSettled(d.plan.Needs[step.ID])
+	needs := d.plan.Needs[step.ID]
+	switch {
+	case d.blocked[step.ID]:
+		return false
+	case d.handlesFailure(step):
+		return !slices.ContainsFunc(needs, func(need pawl.StepID) bool { return !d.over(need) })
+	}
+	return d.allSettled(needs)
 }
 
 // allSettled reports whether steps and all their needs are finished. A skipped or imported step may be finished before
@@ -263,13 +285,14 @@ func (d *decider) end() {
 	if len(d.state.Live()) > 0 || !d.retry.IsZero() {
 		return
 	}
-	left := 0
-	for _, step := range d.plan.InOrder {
-		st := d.state.Steps[step.ID]
-		if st != nil && st.Status == pawl.FailedForGood {
-			d.add(Action{Kind: FailRun, Why: fmt.Sprintf("step %s failed: %s", step.ID, st.Why)})
+	if id := d.failedStep(); id != "" {
+		if !d.outstanding() {
+			d.add(Action{Kind: FailRun, Why: fmt.Sprintf("step %s failed: %s", id, d.state.Steps[id].Why)})
 			return
 		}
+	}
+	left := 0
+	for _, step := range d.plan.InOrder {
 		if !d.finished(step.ID) {
 			left++
 		}
@@ -288,6 +311,6 @@ func (d *decider) end() {
 		}
 	}
 	if left == 0 {
-		d.add(Action{Kind: Complete})
+		d.add(Action{Kind: Complete, Why: d.toleratedText()})
 	}
 }

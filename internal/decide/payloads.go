@@ -10,8 +10,11 @@ import (
 func (a Action) Payloads(s *pawl.State) []pawl.Payload {
 	switch a.Kind {
 	case GiveUp:
-		failed := pawl.StepFailed{Step: a.Step.ID, Why: a.Why}
+		failed := pawl.StepFailed{Step: a.Step.ID, Why: a.Why, Continued: a.Step.ContinueOnError && !a.Refused}
 		return append([]pawl.Payload{failed}, runs.WithdrawGates(s, a.Step.ID, "ended")...)
+	case SkipStep:
+		skipped := pawl.StepSkipped{Step: a.Step.ID, Why: pawl.ConditionFalse(a.Condition), Condition: a.Condition}
+		return append(runs.WithdrawGates(s, a.Step.ID, "was skipped"), skipped)
 	case AnswerGate:
 		return a.answer()
 	case Expire:
@@ -26,7 +29,7 @@ func (a Action) Payloads(s *pawl.State) []pawl.Payload {
 		a.Gate.ID = a.Gate.Identify()
 		return []pawl.Payload{pawl.BudgetSpent{Budget: a.Gate.Budget, Used: a.Why, Limit: a.Gate.Ask}, pawl.GateOpened{Gate: a.Gate}}
 	case Complete:
-		return []pawl.Payload{pawl.RunEnded{Status: pawl.StatusCompleted}}
+		return []pawl.Payload{pawl.RunEnded{Status: pawl.StatusCompleted, Why: a.Why}}
 	case FailRun:
 		return []pawl.Payload{pawl.RunEnded{Status: pawl.StatusFailed, Why: a.Why}}
 	}

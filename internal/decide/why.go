@@ -19,10 +19,10 @@ func (d *decider) named(command string) string {
 // upToDate says why a finished step does not run.
 func upToDate(st *pawl.StepState) string {
 	switch {
-	case st.Status == pawl.Skipped && st.Why != "":
-		return fmt.Sprintf("skipped: %q", st.Why)
+	case st.Tolerated():
+		return "failed (continue_on_error): " + st.Why
 	case st.Status == pawl.Skipped:
-		return "skipped by a person"
+		return st.SkippedText()
 	}
 	return "up to date"
 }

@@ -89,7 +89,7 @@ func (e *Engine) list(step *pawl.Step) error {
 
 // unlistable fails a step whose items or inputs cannot be read.
 func (e *Engine) unlistable(step *pawl.Step, err error) error {
-	e.emit(pawl.StepFailed{Step: step.ID, Why: err.Error()})
+	e.emit(pawl.StepFailed{Step: step.ID, Why: err.Error(), Continued: step.ContinueOnError})
 	return nil
 }
 

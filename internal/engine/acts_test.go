@@ -124,11 +124,11 @@ steps:
 
 	q := enginetest.New(t)
 	q.WantKind(q.Do(plan), pawl.KindRunFailed)
-	q.Act(runs.Skip("a", "", "not needed"))
+	q.Act(runs.Skip("a", nil, "not needed"))
 	q.Check(q.GoOn())
 	q.WantText("ledger.txt", "a\nb\n")
 	q.WantStatus(pawl.Skipped, "a")
-	q.WantKind(q.Try(runs.Skip("a", "", "")), pawl.KindUsage, "step a is already finished")
+	q.WantKind(q.Try(runs.Skip("a", nil, "")), pawl.KindUsage, "step a is already finished")
 }
 
 // What is skipped while the engine runs is not started, and its gate is withdrawn.
@@ -143,9 +143,9 @@ steps:
 `)
 	p.UntilEvent("attempt.started", 1)
 	p.UntilEvent("gate.opened", 1)
-	p.WantKind(p.Try(runs.Skip("slow", "", "")), pawl.KindHeld, "step slow is running")
-	p.Act(runs.Skip("b", "", "not needed"))
-	p.Act(runs.Skip("ask", "", "not needed"))
+	p.WantKind(p.Try(runs.Skip("slow", nil, "")), pawl.KindHeld, "step slow is running")
+	p.Act(runs.Skip("b", nil, "not needed"))
+	p.Act(runs.Skip("ask", nil, "not needed"))
 	p.Write("go", "")
 	p.Check(e.Wait())
 	p.WantText("ledger.txt", "begun\nended\n")

@@ -111,14 +111,14 @@ func (e *Engine) saveBefore(ctx context.Context, w runs.Work, attempt int, at hi
 // Missing inputs fail the step. The engine stops if the disk fails.
 func (e *Engine) prepareAttempt(ctx context.Context, w runs.Work, p preparation) error {
 	if p.err != nil {
-		e.emit(pawl.StepFailed{Step: w.Step.ID, Why: "inputs: " + p.err.Error()})
+		e.emit(pawl.StepFailed{Step: w.Step.ID, Why: "inputs: " + p.err.Error(), Continued: w.Step.ContinueOnError})
 		return nil
 	}
 	key := p.key
 	ref := pawl.AttemptRef{Step: w.Step.ID, Item: w.Item(), Index: max(w.Index, 0), Attempt: e.nextAttempt(w), Token: runs.NewToken()}
 	job, lock, err := e.prepareJob(ctx, w, ref, key)
 	if unfit, ok := errors.AsType[unfitStep](err); ok {
-		e.emit(pawl.StepFailed{Step: w.Step.ID, Why: unfit.Error()})
+		e.emit(pawl.StepFailed{Step: w.Step.ID, Why: unfit.Error(), Continued: w.Step.ContinueOnError})
 		return nil
 	}
 	if err != nil {

@@ -251,10 +251,10 @@ func (m *model) load() *runs.Run {
 func (m *model) act() {
 	r := m.load()
 	step := pawl.StepID(m.steps[rapid.IntRange(0, len(m.steps)-1).Draw(m.T, "step")].id)
-	acts := []runs.Act{runs.Retry(step, ""), runs.Skip(step, "", ""), runs.Done(step, "", ""), runs.Pause("")}
+	acts := []runs.Act{runs.Retry(step, ""), runs.Skip(step, nil, ""), runs.Done(step, nil, ""), runs.Pause("")}
 	if items := m.lists[string(step)]; len(items) > 0 {
 		item := rapid.SampledFrom(items).Draw(m.T, "item")
-		acts = append(acts, runs.Skip(step, item, ""), runs.Done(step, item, ""))
+		acts = append(acts, runs.Skip(step, []string{item}, ""), runs.Done(step, []string{item}, ""))
 	}
 	if open := r.State.OpenGates(); len(open) > 0 {
 		acts = append(acts, runs.Choose(open[0].ID, runs.TookEffect, ""), runs.Approve(open[0].ID, ""), runs.Reject(open[0].ID, "again", false), runs.Reject(open[0].ID, "no", true))

@@ -55,7 +55,7 @@ func TestOpenReadsWhatCameSince(t *testing.T) {
 	p := longRun(t)
 	loaded, err := runs.LoadToContinue(t.Context(), p.Project, p.Run)
 	p.Check(err)
-	p.Act(runs.Skip("b", "", "not needed"))
+	p.Act(runs.Skip("b", nil, "not needed"))
 	e, err := engine.Open(t.Context(), p.Config, loaded)
 	p.Check(err)
 	p.Check(errors.Join(e.Run(t.Context(), t.Context(), "test"), e.Close()))

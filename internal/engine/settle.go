@@ -131,7 +131,7 @@ func (e *Engine) emitEnded(ctx context.Context, w runs.Work, ref pawl.AttemptRef
 	}
 	if end.Final && ref.Item == "" {
 		e.withdrawGates(w.Step.ID)
-		e.emit(pawl.StepFailed{Step: ref.Step, Why: end.Why})
+		e.emit(pawl.StepFailed{Step: ref.Step, Why: end.Why, Continued: w.Step.ContinueOnError})
 	}
 }
 

@@ -94,7 +94,7 @@ func (h *replay) readFiles(folder string) error {
 	}
 	var err error
 	name := filepath.Base(h.state.Plan.File)
-	if h.plan, err = planfile.Read(name, h.plans[name]); err == nil {
+	if h.plan, err = planfile.ReadSaved(name, h.plans[name]); err == nil {
 		h.plan = stepenv.Resolve(h.plan, h.state.Given)
 	}
 	return err

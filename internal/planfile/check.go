@@ -91,6 +91,7 @@ func (r *reader) checkPlan(p *pawl.Plan) {
 	if r.uniqueIDs(p) {
 		r.checkCycles(p)
 	}
+	r.checkExpressions(p)
 }
 
 func (r *reader) checkBudget(b *pawl.Budget) {
@@ -119,6 +120,9 @@ func (r *reader) checkStep(s *pawl.Step) {
 	r.checkOutputs(s)
 	r.checkForeach(s)
 	r.checkAccept(s)
+	if r.Given(&s.ContinueOnError) && s.Gate != nil {
+		r.Errorf(&s.ContinueOnError, `a gate cannot have "continue_on_error": a person decides; remove it`)
+	}
 	r.checkLimits(&s.Timeout, &s.Stall, &s.Estimate, &s.Retry)
 	if r.Good(&s.Undo) && strings.TrimSpace(s.Undo) == "" {
 		r.Errorf(&s.Undo, `"undo" is empty; set a command or remove the key`)
@@ -346,6 +350,9 @@ func (r *reader) checkForeach(s *pawl.Step) {
 }
 
 func (r *reader) checkItems(f *pawl.Foreach) {
+	if len(f.Items) == 1 && r.Scalar(&f.Items) && !computed(f.Items[0]) {
+		r.Errorf(&f.Items, "\"items\" must be a list, such as [%s]", f.Items[0])
+	}
 	if r.Good(&f.Items) && len(f.Items) == 0 {
 		r.Errorf(&f.Items, "\"items\" is empty; add an item or remove the step")
 	}
@@ -353,7 +360,7 @@ func (r *reader) checkItems(f *pawl.Foreach) {
 	for i := range f.Items {
 		item := &f.Items[i]
 		switch line, repeated := seen[*item]; {
-		case !r.Good(item):
+		case !r.Good(item) || computed(*item):
 		case strings.TrimSpace(*item) == "":
 			r.Errorf(item, "an item is empty; remove it")
 		case repeated:

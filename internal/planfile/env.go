@@ -14,7 +14,7 @@ import (
 // for a plan that Read rejects.
 func MissingVariables(name string, data []byte, variables []string) error {
 	var file planFile
-	r := &reader{strictyaml.Read("plan", data, &file)}
+	r := &reader{strictyaml.Read("plan", data, &file), true}
 	if r.plan(&file); r.Count() > 0 {
 		return nil
 	}
@@ -110,6 +110,8 @@ func (r *reader) checkParam(at any, name string, param pawl.Parameter) pawl.Para
 		return param
 	}
 	switch enum := param.Type == pawl.EnumParam; {
+	case param.Default != nil && param.Type != pawl.ListParam && r.Good(param.Default) && !r.Scalar(param.Default):
+		r.Errorf(at, "the default of parameter %q is a list; use type: list", name)
 	case enum && len(param.Options) == 0:
 		r.Errorf(at, "parameter %q has type enum and needs \"options\"", name)
 	case !enum && len(param.Options) > 0:

@@ -21,10 +21,20 @@ func Read(name string, data []byte) (*pawl.Plan, error) {
 	return plan, err
 }
 
+// ReadSaved is Read for a plan that was accepted before, such as the copy of a run. It does not check its expressions again.
+func ReadSaved(name string, data []byte) (*pawl.Plan, error) {
+	plan, _, err := read(name, data, true)
+	return plan, err
+}
+
 // ReadPositions is Read that also returns the positions of the plan's values.
 func ReadPositions(name string, data []byte) (*pawl.Plan, *strictyaml.File, error) {
+	return read(name, data, false)
+}
+
+func read(name string, data []byte, saved bool) (*pawl.Plan, *strictyaml.File, error) {
 	var file planFile
-	r := &reader{strictyaml.Read("plan", data, &file)}
+	r := &reader{strictyaml.Read("plan", data, &file), saved}
 	plan := r.plan(&file)
 	if err := r.Err(name); err != nil {
 		return nil, nil, EditError(name, err)
@@ -52,7 +62,10 @@ type planFile struct {
 }
 
 // reader builds a plan from a decoded file and checks it.
-type reader struct{ *strictyaml.File }
+type reader struct {
+	*strictyaml.File
+	saved bool // the plan was accepted before
+}
 
 // plan returns the plan in a file. It is valid only where there are no errors.
 func (r *reader) plan(file *planFile) *pawl.Plan {

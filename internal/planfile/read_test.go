@@ -17,10 +17,16 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"pawl"
+	"pawl/internal/expression"
 	"pawl/internal/planfile"
 	"pawl/internal/stepenv"
 	"pawl/internal/strictyaml"
 )
+
+func TestMain(m *testing.M) {
+	planfile.Register(expression.Language{})
+	os.Exit(m.Run())
+}
 
 var update = flag.Bool("update", false, "rewrite the golden files of the plan reader")
 
@@ -288,7 +294,7 @@ func TestDocs(t *testing.T) {
 		t.Fatal(err)
 	}
 	var told string
-	for _, name := range []string{"several_at_once", "other_systems", "cycle"} {
+	for _, name := range []string{"several_at_once", "other_systems", "cycle", "conditions"} {
 		text, err := os.ReadFile("testdata/bad/" + name + ".golden")
 		if err != nil {
 			t.Fatal(err)

@@ -87,7 +87,7 @@ func (r *Recovery) planBeside(run pawl.RunID, before pawl.RunPlanned) (foundPlan
 		if err != nil {
 			continue
 		}
-		plan, err := planfile.Read(path, data)
+		plan, err := planfile.ReadSaved(path, data)
 		if err != nil {
 			continue // incomplete
 		}

@@ -358,10 +358,10 @@ func Retry(id pawl.StepID, why string) Act {
 	}
 }
 
-// Skip continues the run without a step, or without one of its items.
-func Skip(id pawl.StepID, item, why string) Act {
-	if item != "" {
-		return skipItem(id, item, why)
+// Skip continues the run without a step, or without some of its items.
+func Skip(id pawl.StepID, items []string, why string) Act {
+	if len(items) > 0 {
+		return forEach(items, func(item string) Act { return skipItem(id, item, why) })
 	}
 	return func(_ *project.Project, r *Run) ([]pawl.Payload, error) {
 		if _, err := idleStep(r, id); err != nil {

@@ -40,9 +40,9 @@ func TestActs(t *testing.T) {
 		"stop":                {act: runs.Stop(""), events: []string{"run.stopped"}},
 		"retry":               {act: runs.Retry("a", ""), events: []string{"step.reopened"}},
 		"retry nothing":       {act: runs.Retry("z", ""), kind: pawl.KindUsage},
-		"skip":                {act: runs.Skip("a", "", ""), events: []string{"step.skipped"}},
-		"skip twice":          {before: []runs.Act{runs.Skip("a", "", "")}, act: runs.Skip("a", "", ""), kind: pawl.KindUsage},
-		"skip nothing":        {act: runs.Skip("z", "", ""), kind: pawl.KindUsage},
+		"skip":                {act: runs.Skip("a", nil, ""), events: []string{"step.skipped"}},
+		"skip twice":          {before: []runs.Act{runs.Skip("a", nil, "")}, act: runs.Skip("a", nil, ""), kind: pawl.KindUsage},
+		"skip nothing":        {act: runs.Skip("z", nil, ""), kind: pawl.KindUsage},
 		"review nothing":      {act: runs.Review("a", "ann", 50, ""), kind: pawl.KindUsage},
 		"learn":               {act: runs.Learn(pawl.Memory{Kind: pawl.Gotcha, Text: "Mind the gap."}), events: []string{"memory.learned"}},
 		"learn again":         {before: []runs.Act{runs.Learn(pawl.Memory{Kind: pawl.Gotcha, Text: "Mind."})}, act: runs.Learn(pawl.Memory{Kind: pawl.Gotcha, Text: "Mind."})},
@@ -55,7 +55,7 @@ func TestActs(t *testing.T) {
 		"name":                {act: runs.NameItem(pawl.ItemNamed{Item: "one", Status: pawl.ItemIsDone}), events: []string{"item.named"}},
 		"after it has failed": {before: []runs.Act{failing}, act: runs.Pause(""), kind: pawl.KindNothing},
 		"retry reopens":       {before: []runs.Act{failing}, act: runs.Retry("a", ""), events: []string{"step.reopened", "run.reopened"}},
-		"skip reopens":        {before: []runs.Act{failing}, act: runs.Skip("a", "", ""), events: []string{"step.skipped", "run.reopened"}},
+		"skip reopens":        {before: []runs.Act{failing}, act: runs.Skip("a", nil, ""), events: []string{"step.skipped", "run.reopened"}},
 		"too late":            {act: func(p projectOf, r *runs.Run) ([]pawl.Payload, error) { return answerOfNothing, nil }, kind: pawl.KindUsage},
 	} {
 		t.Run(name, func(t *testing.T) {

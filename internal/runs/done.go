@@ -13,9 +13,40 @@ import (
 // TookEffect is the option of a gate about an interrupted step that marks the step as done.
 const TookEffect = "it took effect"
 
-// Done marks a step, or one of its items, as done without another attempt: a person vouches for it. The declared outputs
+// Done marks a step, or some of its items, as done without another attempt: a person vouches for it. The declared outputs
 // must exist. The acceptance checks do not run.
-func Done(id pawl.StepID, item, why string) Act {
+func Done(id pawl.StepID, items []string, why string) Act {
+	return forEach(items, func(item string) Act { return done(id, item, why) })
+}
+
+// forEach does an act for the step itself, or for each of the items, in one batch: all of it, or nothing.
+func forEach(items []string, of func(item string) Act) Act {
+	if len(items) == 0 {
+		return of("")
+	}
+	return func(p *project.Project, r *Run) ([]pawl.Payload, error) {
+		var all, reopened []pawl.Payload
+		for i, item := range items {
+			if slices.Contains(items[:i], item) {
+				continue
+			}
+			payloads, err := of(item)(p, r)
+			if err != nil {
+				return nil, err
+			}
+			for _, payload := range payloads {
+				if _, again := payload.(pawl.RunReopened); again {
+					reopened = []pawl.Payload{payload}
+				} else {
+					all = append(all, payload)
+				}
+			}
+		}
+		return append(all, reopened...), nil
+	}
+}
+
+func done(id pawl.StepID, item, why string) Act {
 	return func(p *project.Project, r *Run) ([]pawl.Payload, error) {
 		done, err := markDone(p, r, id, item, why)
 		if err != nil {
@@ -95,7 +126,7 @@ func idleWork(r *Run, id pawl.StepID, item string) (Work, error) {
 			return Work{}, &pawl.Error{Kind: pawl.KindHeld, Err: fmt.Errorf("%s is running, or was interrupted and is not judged yet", live.Name()), Hint: "pawl resume"}
 		}
 	}
-	if st.Finished() || st != nil && st.Status == pawl.AwaitsReview {
+	if st.Finished() && !st.Tolerated() || st != nil && st.Status == pawl.AwaitsReview {
 		return Work{}, UsageError("pawl status", "step %s is already finished", id)
 	}
 	return w, nil

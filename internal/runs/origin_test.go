@@ -55,7 +55,7 @@ func TestElsewhere(t *testing.T) {
 			t.Parallel()
 			p := enginetest.New(t)
 			p.Create(twoSteps)
-			p.Act(runs.Skip("a", "", "not needed"))
+			p.Act(runs.Skip("a", nil, "not needed"))
 			c.change(p)
 			reason, err := runs.Elsewhere(p.Project, p.Run)
 			if err != nil || !strings.Contains(reason, c.reason) || (reason == "") != (c.reason == "") {
@@ -109,8 +109,8 @@ func TestMarkOfTornJournal(t *testing.T) {
 	p.Create(twoSteps)
 	appendText(p, `{"seq":9,"ti`)
 	p.Check(runs.Mark(p.Project, p.Run))
-	p.Act(runs.Skip("a", "", ""))
-	p.Act(runs.Skip("b", "", ""))
+	p.Act(runs.Skip("a", nil, ""))
+	p.Act(runs.Skip("b", nil, ""))
 }
 
 // TestConcurrentActs lets several persons act on a run at the same time. Nobody mistakes the others' acts for foreign ones.
@@ -125,7 +125,7 @@ func TestConcurrentActs(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 12 {
 		all.Go(func() {
-			if err := p.Try(runs.Skip(pawl.StepID(fmt.Sprint("s", i)), "", "not needed")); err != nil {
+			if err := p.Try(runs.Skip(pawl.StepID(fmt.Sprint("s", i)), nil, "not needed")); err != nil {
 				t.Error(err)
 			}
 		})

@@ -38,7 +38,7 @@ func (r *Run) readPlan(home, source string) error {
 		return err
 	}
 	r.LostPlan = data
-	if r.Text, err = planfile.Read(source, data); err == nil {
+	if r.Text, err = planfile.ReadSaved(source, data); err == nil {
 		r.Plan = stepenv.Resolve(r.Text, r.State.Given)
 	}
 	return err
@@ -64,7 +64,7 @@ func ReadPlan(home string, state *pawl.State) (*pawl.Plan, error) {
 		}
 		return nil, damaged("%s is not the plan recorded in the journal (sha256 %.12s, recorded %.12s)", path, sum, state.Plan.SHA256)
 	}
-	return planfile.Read(path, data)
+	return planfile.ReadSaved(path, data)
 }
 
 // RestorePlan rewrites a damaged or missing copy of the plan. It keeps a damaged copy under another name.

@@ -29,7 +29,9 @@ func Plan() ([]byte, error) {
 
 		reflect.TypeFor[pawl.AgentName]():  enum(pawl.AgentNames...),
 		reflect.TypeFor[pawl.ParamType]():  enum(pawl.ParamTypes...),
-		reflect.TypeFor[pawl.ParamValue](): {Types: []string{"string", "number", "boolean"}},
+		reflect.TypeFor[pawl.ParamValue](): {Types: []string{"string", "number", "boolean", "array"}, Items: &jsonschema.Schema{Types: []string{"string", "number", "boolean"}}},
+		reflect.TypeFor[pawl.Texts]():      {OneOf: []*jsonschema.Schema{{Type: "string", Pattern: `\$\{\{`}, {Type: "array", Items: &jsonschema.Schema{Type: "string"}}}},
+		reflect.TypeFor[pawl.Condition]():  {Types: []string{"string", "boolean", "number"}},
 	}
 	value, err := jsonschema.For[longValue](&jsonschema.ForOptions{TypeSchemas: types})
 	if err != nil {

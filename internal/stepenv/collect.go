@@ -26,6 +26,7 @@ type Source struct {
 	Key      func() ([]byte, error)                // key of the hashes of secrets
 	Ask      func(question string) (string, error) // asks for a missing secret; nil: no terminal
 	Resuming bool                                  // the run has begun already
+	Evaluate Evaluate                              // computes expressions; nil: they stay
 }
 
 // Collected are the values of a run.
@@ -49,7 +50,7 @@ func (e *MissingError) Error() string {
 func (s Source) Collect(plan *pawl.Plan, recorded pawl.GivenValues) (Collected, error) {
 	c := collector{Source: s, recorded: recorded, environ: map[string]string{}}
 	c.Secrets = Secrets{Params: map[string]string{}, Env: map[string]string{}}
-	c.New = pawl.GivenValues{Params: map[string]pawl.Given{}, Env: map[string]pawl.Given{}, Dotenv: map[string]pawl.Given{}}
+	c.New = pawl.GivenValues{Params: map[string]pawl.Given{}, Env: map[string]pawl.Given{}, Dotenv: map[string]pawl.Given{}, Values: map[string]pawl.Given{}}
 	for _, v := range s.Environ {
 		name, value, _ := strings.Cut(v, "=")
 		c.environ[name] = value
@@ -57,6 +58,9 @@ func (s Source) Collect(plan *pawl.Plan, recorded pawl.GivenValues) (Collected, 
 	c.dotenv(plan)
 	c.env(plan)
 	c.params(plan)
+	if len(c.errs) == 0 {
+		c.values(plan)
+	}
 	if len(c.missing) > 0 {
 		c.errs = append(c.errs, &MissingError{Variables: c.missing})
 	}
@@ -334,6 +338,7 @@ func Events(values pawl.GivenValues) []pawl.Payload {
 	add(values.Params, func() *map[string]pawl.Given { return &event.Params })
 	add(values.Env, func() *map[string]pawl.Given { return &event.Env })
 	add(values.Dotenv, func() *map[string]pawl.Given { return &event.Dotenv })
+	add(values.Values, func() *map[string]pawl.Given { return &event.Values })
 	if size > 0 {
 		all = append(all, event)
 	}

@@ -36,18 +36,24 @@ func Inherited(environ []string) (kept, withheld []string) {
 // parameters. References to secrets stay: such an entry is a Secret, and its value a template. It returns the plan itself if
 // there is nothing to replace.
 func Resolve(plan *pawl.Plan, given pawl.GivenValues) *pawl.Plan {
-	if !refers(plan) && len(plan.Params) == 0 {
+	lists := computesItems(plan)
+	if !refers(plan) && !lists && len(plan.Params) == 0 {
 		return plan
 	}
 	known := Known(given)
 	resolved := *plan
 	resolved.Values = paramValues(plan, given)
-	resolved.Env, resolved.Defaults.Env = resolveEnv(plan.Env, known), resolveEnv(plan.Defaults.Env, known)
+	resolved.Env, resolved.Defaults.Env = resolveEnv(plan.Env, known, given.Values), resolveEnv(plan.Defaults.Env, known, given.Values)
 	resolved.Phases = slices.Clone(plan.Phases)
 	for i := range resolved.Phases {
 		steps := slices.Clone(plan.Phases[i].Steps)
 		for j := range steps {
-			steps[j].Env = resolveEnv(steps[j].Env, known)
+			steps[j].Env = resolveEnv(steps[j].Env, known, given.Values)
+			if lists && steps[j].Foreach != nil {
+				foreach := *steps[j].Foreach
+				foreach.Items = resolveItems(foreach.Items, given.Values)
+				steps[j].Foreach = &foreach
+			}
 		}
 		resolved.Phases[i].Steps = steps
 	}
@@ -90,7 +96,7 @@ func Known(given pawl.GivenValues) map[string]pawl.Given {
 	return known
 }
 
-func resolveEnv(env pawl.Env, known map[string]pawl.Given) pawl.Env {
+func resolveEnv(env pawl.Env, known, values map[string]pawl.Given) pawl.Env {
 	if len(env) == 0 {
 		return env
 	}
@@ -100,7 +106,7 @@ func resolveEnv(env pawl.Env, known map[string]pawl.Given) pawl.Env {
 		if err != nil { // planfile rejects it; a plan of an older pawl may have it
 			t = Template{{text: v.Value}}
 		}
-		text, whole := t.reduce(known)
+		text, whole := t.reduce(known, values)
 		resolved[name] = pawl.Variable{Value: text, Secret: !whole}
 	}
 	return resolved

@@ -8,33 +8,102 @@ import (
 	"pawl"
 )
 
-// A Template is a value in a plan's env: text with references to variables of the caller.
+// A Template is a value in a plan: text with references to variables of the caller, and with expressions.
 type Template []part
 
-// part is a text, or a reference if name is set.
+// part is a text, a reference if name is set, or an expression if that is set.
 type part struct {
 	text       string // without a name: the text; with one: the default
 	name       string
 	hasDefault bool
+	expression string
+	offset     int // of the expression in the value, in bytes
 }
 
-// Parse parses a value: $NAME, ${NAME}, ${NAME:-default}, and $$ for a dollar sign. Errors name the fix.
+// An Expression is the text between ${{ and }} in a value.
+type Expression struct {
+	Text   string
+	Offset int // in the value, in bytes
+}
+
+// Parse parses a value of an env: $NAME, ${NAME}, ${NAME:-default}, ${{ EXPR }}, and $$ for a dollar sign. Errors name the fix.
 func Parse(text string) (Template, error) {
+	return parse(text, "$", parseReference)
+}
+
+// ParseItem parses a value of a list: only ${{ EXPR }} has a meaning.
+func ParseItem(text string) (Template, error) {
+	const braces = "{{"
+	return parse(text, "$"+braces, func(s string) (part, int, error) {
+		p, width, err := parseExpression(braces + s)
+		p.offset -= len(braces)
+		return p, width - len(braces), err
+	})
+}
+
+// parse parses a value with parts that begin with a mark.
+func parse(text, mark string, parsePart func(s string) (p part, width int, err error)) (Template, error) {
 	var t Template
-	for {
-		before, rest, found := strings.Cut(text, "$")
+	for at := 0; ; {
+		before, rest, found := strings.Cut(text[at:], mark)
 		if before != "" {
 			t = append(t, part{text: before})
 		}
 		if !found {
 			return t, nil
 		}
-		p, width, err := parseReference(rest)
+		at += len(before) + len(mark)
+		p, width, err := parsePart(rest)
 		if err != nil {
 			return nil, err
 		}
-		t, text = append(t, p), rest[width:]
+		if p.expression != "" {
+			p.offset += at
+		}
+		t, at = append(t, p), at+width
 	}
+}
+
+// parseExpression parses {{ EXPR }}. The offset of the part is relative to what follows the dollar sign.
+func parseExpression(s string) (p part, width int, err error) {
+	end := expressionEnd(s)
+	if end < 0 {
+		return part{}, 0, fmt.Errorf("$%s has no closing }}", clip(s))
+	}
+	inner := strings.TrimSpace(s[2:end])
+	if inner == "" {
+		return part{}, 0, errors.New("${{ }} has no expression")
+	}
+	return part{expression: inner, offset: strings.Index(s, inner)}, end + 2, nil
+}
+
+// expressionEnd returns the offset of the }} that ends the expression at the start of s, -1 for none. A quoted text may contain }}.
+func expressionEnd(s string) int {
+	var quote byte
+	for i := 2; i < len(s); i++ {
+		switch c := s[i]; {
+		case quote != 0 && c == '\\' && quote != '`':
+			i++
+		case quote != 0 && c == quote:
+			quote = 0
+		case quote != 0:
+		case c == '\'' || c == '"' || c == '`':
+			quote = c
+		case strings.HasPrefix(s[i:], "}}"):
+			return i
+		}
+	}
+	return -1
+}
+
+// Expressions returns the expressions of a template, in order.
+func (t Template) Expressions() (all []Expression) {
+	for _, p := range t {
+		if p.expression != "" {
+			all = append(all, Expression{Text: p.expression, Offset: p.offset})
+		}
+	}
+	return all
 }
 
 // parseReference parses what follows a dollar sign. width is how many bytes of s belong to it.
@@ -42,6 +111,8 @@ func parseReference(s string) (p part, width int, err error) {
 	switch {
 	case strings.HasPrefix(s, "$"):
 		return part{text: "$"}, 1, nil
+	case strings.HasPrefix(s, "{{"):
+		return parseExpression(s)
 	case strings.HasPrefix(s, "{"):
 		return parseBraces(s)
 	}
@@ -125,6 +196,9 @@ func (t Template) Names() (names []string, optional []bool) {
 func (t Template) Expand(lookup func(name string) (string, bool)) (string, error) {
 	var out strings.Builder
 	for _, p := range t {
+		if p.expression != "" {
+			return "", fmt.Errorf("the value of ${{ %s }} is not known", p.expression)
+		}
 		if p.name == "" {
 			out.WriteString(p.text)
 			continue
@@ -142,15 +216,19 @@ func (t Template) Expand(lookup func(name string) (string, bool)) (string, error
 	return out.String(), nil
 }
 
-// reduce replaces the references that known has, and returns the rest as the text of a template. whole reports whether no
-// reference is left; then the text is the value itself.
-func (t Template) reduce(known map[string]pawl.Given) (text string, whole bool) {
+// reduce replaces the references and expressions with known values, and returns the rest as the text of a template. whole reports
+// whether nothing is left to replace; then the text is the value itself.
+func (t Template) reduce(known, values map[string]pawl.Given) (text string, whole bool) {
 	var value, rest strings.Builder
 	whole = true
 	for _, p := range t {
 		given, has := known[p.name]
+		if p.expression != "" {
+			given, has = values[p.expression]
+		}
 		switch {
-		case p.name == "":
+		case p.expression != "" && has:
+		case p.expression == "" && p.name == "":
 			given.Value = p.text
 		case !has || given.Hash != "":
 			whole = false
@@ -174,6 +252,9 @@ func (t Template) reduce(known map[string]pawl.Given) (text string, whole bool) 
 
 // reference returns the reference as a plan has it.
 func (p part) reference() string {
+	if p.expression != "" {
+		return "${{ " + p.expression + " }}"
+	}
 	if p.hasDefault {
 		return "${" + p.name + ":-" + p.text + "}"
 	}

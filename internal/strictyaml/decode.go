@@ -57,6 +57,11 @@ func (f *File) decodeValue(n *yaml.Node, v reflect.Value, what string) bool {
 		}
 		f.decodeStruct(n, v)
 	case reflect.Slice:
+		if single, ok := v.Addr().Interface().(Single); ok && n.Kind == yaml.ScalarNode && n.ShortTag() == "!!str" {
+			single.Single(n.Value)
+			f.at[v.Index(0).Addr().Interface()] = place{value: n}
+			return true
+		}
 		if n.Kind != yaml.SequenceNode {
 			return f.wrongType(n, what, "a list", "")
 		}
@@ -136,7 +141,7 @@ func (f *File) decodeMap(n *yaml.Node, v reflect.Value, what string) {
 	f.pairs(n, func(key, value *yaml.Node) {
 		element := reflect.New(v.Type().Elem())
 		f.decode(place{key: key, value: value}, element.Elem(), fmt.Sprintf("%q in %s", key.Value, what))
-		f.at[Entry{Of: v.Addr().Interface(), Key: key.Value}] = place{value: key, bad: f.at[element.Interface()].bad}
+		f.at[Entry{Of: v.Addr().Interface(), Key: key.Value}] = place{value: key, bad: f.at[element.Interface()].bad, content: value}
 		v.SetMapIndex(reflect.ValueOf(key.Value), element.Elem())
 	})
 }
@@ -164,6 +169,12 @@ func (f *File) pairs(n *yaml.Node, do func(key, value *yaml.Node)) {
 	}
 }
 
+// Single is a list that a file may also write as its only element, a text.
+type Single interface{ Single(text string) }
+
+// Listed is a value with one text that a file may also write as a list.
+type Listed interface{ SetList(elements []string) error }
+
 // Noted is a type that decodes itself from text and describes its notation: "a duration", "use a form such as 90s".
 type Noted interface {
 	encoding.TextUnmarshaler
@@ -176,10 +187,29 @@ func (f *File) decodeText(n *yaml.Node, value encoding.TextUnmarshaler, what str
 	if noted, ok := value.(Noted); ok {
 		noun, example = noted.Notation()
 	}
+	if list, ok := value.(Listed); ok && n.Kind == yaml.SequenceNode {
+		return f.decodeListed(n, list, what)
+	}
 	if n.Kind != yaml.ScalarNode || n.ShortTag() == "!!null" {
 		return f.wrongType(n, what, noun, example)
 	}
 	if err := value.UnmarshalText([]byte(n.Value)); err != nil {
+		f.errorAt(n.Line, n.Column, "%s: %v", what, err)
+		return false
+	}
+	return true
+}
+
+// decodeListed decodes a list of scalars into a value that has one text.
+func (f *File) decodeListed(n *yaml.Node, value Listed, what string) bool {
+	elements := make([]string, len(n.Content))
+	for i, element := range n.Content {
+		if element.Kind != yaml.ScalarNode || element.ShortTag() == "!!null" {
+			return f.wrongType(element, "an element of "+what, "a text", "")
+		}
+		elements[i] = element.Value
+	}
+	if err := value.SetList(elements); err != nil {
 		f.errorAt(n.Line, n.Column, "%s: %v", what, err)
 		return false
 	}

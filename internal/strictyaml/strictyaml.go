@@ -52,6 +52,7 @@ type File struct {
 	badYAML  bool
 	told     map[Fault]bool // an alias repeats an error
 	at       map[any]place  // pointer to the value, or an Entry, → its position
+	data     []byte         // the file
 	keys     map[reflect.Type]*structKeys
 	aliases  int // that we are inside of
 	expanded int // values read inside of aliases
@@ -60,7 +61,7 @@ type File struct {
 // Read decodes a file into a pointer to a struct whose fields have yaml tags. A field without omitempty is required. Messages
 // call the file noun. An empty file leaves the struct unchanged.
 func Read(noun string, data []byte, into any) *File {
-	f := &File{noun: noun, told: map[Fault]bool{}, at: map[any]place{}, keys: map[reflect.Type]*structKeys{}}
+	f := &File{noun: noun, told: map[Fault]bool{}, at: map[any]place{}, keys: map[reflect.Type]*structKeys{}, data: data}
 	if root := f.parse(data); root != nil {
 		f.decode(place{value: root}, reflect.ValueOf(into).Elem(), "a "+noun)
 	}
@@ -86,6 +87,8 @@ type place struct {
 	key   *yaml.Node // nil for an element of a list
 	value *yaml.Node
 	bad   bool // of the wrong type: the decoded value is meaningless
+
+	content *yaml.Node // of an Entry: the value, as value is the key
 }
 
 // Entry identifies a value in a map, which has no address.
@@ -112,6 +115,12 @@ func (f *File) Given(pointer any) bool {
 func (f *File) Good(pointer any) bool {
 	p, ok := f.at[pointer]
 	return ok && !p.bad
+}
+
+// Scalar reports whether the file writes the value as a single text, number or boolean.
+func (f *File) Scalar(pointer any) bool {
+	p, ok := f.at[pointer]
+	return ok && p.value.Kind == yaml.ScalarNode
 }
 
 // Line returns the line of the value.

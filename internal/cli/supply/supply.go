@@ -18,6 +18,7 @@ import (
 	"pawl/internal/cli/layout"
 	"pawl/internal/cli/userfile"
 	"pawl/internal/disk"
+	"pawl/internal/expression"
 	"pawl/internal/planfile"
 	"pawl/internal/project"
 	"pawl/internal/redact"
@@ -104,7 +105,7 @@ func Collect(r Request) (stepenv.Collected, error) {
 		return stepenv.Collected{}, err
 	}
 	source := stepenv.Source{
-		Environ: os.Environ(), Params: params, Key: r.Project.SecretKey, Ask: r.Ask, Resuming: r.Run != "",
+		Environ: os.Environ(), Params: params, Evaluate: expression.Evaluate, Key: r.Project.SecretKey, Ask: r.Ask, Resuming: r.Run != "",
 		Read: func(file string) ([]byte, error) {
 			return disk.ReadBelow(r.Project.Root, filepath.FromSlash(file), stepenv.MaxDotenv)
 		},
