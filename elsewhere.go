@@ -12,6 +12,14 @@ func (Step) Elsewhere(key string) (own, advice string) {
 // Elsewhere is Step.Elsewhere for the keys of a plan.
 func (Plan) Elsewhere(key string) (own, advice string) { return planElsewhere.find(key) }
 
+// Missing returns what to do about a plan without a name, which may be a file that is only included.
+func (Plan) Missing(key string) string {
+	if key != "name" {
+		return ""
+	}
+	return "add it; for a file that other plans include, use pawl plan check --included"
+}
+
 // Elsewhere is Step.Elsewhere for the defaults of steps.
 func (Defaults) Elsewhere(key string) (own, advice string) {
 	own, advice = stepElsewhere.find(key)
@@ -20,6 +28,14 @@ func (Defaults) Elsewhere(key string) (own, advice string) {
 		return own, advice
 	}
 	return "", ""
+}
+
+// Instead returns what to write instead of a value of the wrong type, such as the items that other systems list in "parallel".
+func (Step) Instead(key, kind string) string {
+	if key == "parallel" && (kind == "a list" || kind == "a mapping") {
+		return "write foreach: {items: [a, b]}, and parallel: N for the number of concurrent items"
+	}
+	return ""
 }
 
 // Missing returns what to add where a step has no id, but a name, as in other systems.
@@ -65,7 +81,8 @@ var stepElsewhere = otherKeys{
 	{"timeout_minutes timeout_seconds time_limit deadline", "timeout", `write timeout: 30m`},
 	{"working_directory working_dir workdir cwd chdir", "dir", ""},
 	{"environment envs variables vars", "env", ""},
-	{"matrix strategy loop with_items for_each for", "foreach", `write foreach: {items: [a, b]}`},
+	{"matrix strategy", "foreach", `write foreach: {matrix: {AXIS: [a, b]}}`},
+	{"loop with_items for_each for", "foreach", `write foreach: {items: [a, b]}`},
 	{"artifacts produces generates targets", "outputs", ""},
 	{"sources reads", "inputs", ""},
 	{"title label", "name", ""},
@@ -77,6 +94,7 @@ var stepElsewhere = otherKeys{
 	{"unless except", "if", `write if: "!(CONDITION)"`},
 	{"env_file dotenv", "", `env files belong to the whole plan; write dotenv: [.env] at its top`},
 	{"uses with", "", `pawl has no shared actions; use "run" or "agent", and "env" for their values`},
+	{"includes import imports template extends call", "", `to insert the steps of a file, write an entry of the list: - include: FILE`},
 	{"image container docker runs_on", "", `steps run on this machine; in "run", call docker run or podman run`},
 	{"schedule cron on", "", `pawl has no schedules; start pawl run from cron or a CI job`},
 }
@@ -93,4 +111,5 @@ var planElsewhere = otherKeys{
 	{"schedule cron on triggers", "", `pawl has no schedules; start pawl run from cron or a CI job`},
 	{"env_file env_files", "dotenv", `write dotenv: [.env]`},
 	{"parameters inputs arguments", "params", ""},
+	{"include includes import imports extends", "", `to insert the steps of a file, write an entry of "steps": - include: FILE`},
 }

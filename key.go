@@ -156,6 +156,11 @@ func Expand(path string, vars map[string]string) string {
 		}
 		name, width := variable(path[i+1:])
 		value, known := vars[name]
+		if longer, all := withDigits(path[i+1:]); !known || all > width {
+			if v, has := vars[longer]; has {
+				value, known, width = v, true, all
+			}
+		}
 		if !known {
 			out.WriteByte('$')
 			continue
@@ -182,6 +187,13 @@ func variable(s string) (name string, width int) {
 		end = len(s)
 	}
 	return s[:end], end
+}
+
+// withDigits is variable for a NAME that may also have digits, as axes of a matrix do: $PAWL_ITEM2 is $PAWL_ITEM and a digit
+// unless there is such a variable.
+func withDigits(s string) (name string, width int) {
+	width = len(s) - len(strings.TrimLeft(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"))
+	return s[:width], width
 }
 
 func hashJSON(v any) string {

@@ -151,13 +151,16 @@ type Texts []string
 // Single makes the list from a single text.
 func (t *Texts) Single(text string) { *t = Texts{text} }
 
-// Foreach is a step's list of items; exactly one field is set. Lines is a file with one value per line, without empty
-// lines. Files is a glob pattern whose sorted matches are the values. ${{ EXPR }} in Items stands for its value; if that is a
-// list, for its elements.
+// Foreach is a step's list of items; exactly one of its lists is set. Lines is a file with one value per line, without empty
+// lines. Files is a glob pattern whose sorted matches are the values. Matrix, Exclude and Include are one list: its values are
+// combinations, see [Foreach.Combinations]. ${{ EXPR }} in Items stands for its value; if that is a list, for its elements.
 type Foreach struct {
-	Items Texts  `yaml:"items,omitempty" json:"items,omitempty"`
-	Lines string `yaml:"lines,omitempty" json:"lines,omitempty"`
-	Files string `yaml:"files,omitempty" json:"files,omitempty"`
+	Items   Texts         `yaml:"items,omitempty" json:"items,omitempty"`
+	Lines   string        `yaml:"lines,omitempty" json:"lines,omitempty"`
+	Files   string        `yaml:"files,omitempty" json:"files,omitempty"`
+	Matrix  Matrix        `yaml:"matrix,omitempty" json:"matrix,omitempty"`
+	Exclude []Combination `yaml:"exclude,omitempty" json:"exclude,omitempty"`
+	Include []Combination `yaml:"include,omitempty" json:"include,omitempty"`
 }
 
 // Retry says how often and how soon a failed step or item is retried.

@@ -18,31 +18,14 @@ import (
 
 func (a *app) planCommand() *cobra.Command {
 	c := &cobra.Command{Use: "plan", Short: "Validate a plan, or print the plan schema"}
+	var included bool
 	check := &cobra.Command{
 		Use:   "check FILE",
 		Short: "Validate a plan and list its errors",
 		Args:  exactArgs(argument{name: "FILE"}),
-		RunE: func(_ *cobra.Command, args []string) error {
-			path := a.planPath(args[0])
-			data, err := userfile.Plan(path)
-			if err != nil {
-				return err
-			}
-			plan, file, err := planfile.ReadPositions(path, data)
-			if err != nil {
-				return err
-			}
-			a.warn(planlint.Missing(path, plan, file, os.Getenv("PATH")))
-			a.warn(planlint.Warnings(path, plan, file))
-			for _, secret := range runs.PlanSecrets(plan) {
-				fmt.Fprintf(a.Err, "pawl: warning: %s: %s; pawl run refuses it\n", args[0], secret)
-			}
-			if a.json {
-				return a.printJSON(plan)
-			}
-			return a.printPlan(plan)
-		},
+		RunE:  func(_ *cobra.Command, args []string) error { return a.checkPlan(args[0], included) },
 	}
+	check.Flags().BoolVar(&included, "included", false, "FILE is not a plan, but a file that plans include")
 	schema := &cobra.Command{
 		Use:   "schema",
 		Short: "Print the JSON Schema of plans, for editors",
@@ -58,6 +41,39 @@ func (a *app) planCommand() *cobra.Command {
 	}
 	c.AddCommand(a.jsonFlag(check), schema)
 	return c
+}
+
+func (a *app) checkPlan(name string, included bool) error {
+	path := a.planPath(name)
+	data, err := userfile.Plan(path)
+	if err != nil {
+		return err
+	}
+	root, err := a.planRoot()
+	if err != nil {
+		return err
+	}
+	load := planfile.Load
+	if included {
+		load = planfile.LoadIncluded
+	}
+	l, err := load(path, data, runs.Includes(root, path))
+	if err != nil {
+		return err
+	}
+	a.warn(planlint.Missing(path, l.Plan, l.File, os.Getenv("PATH")))
+	a.warn(planlint.Warnings(path, l.Plan, l.File))
+	for _, secret := range runs.PlanSecrets(l.Plan) {
+		fmt.Fprintf(a.Err, "pawl: warning: %s: %s; pawl run refuses it\n", name, secret)
+	}
+	switch {
+	case a.json:
+		return a.printJSON(l.Plan)
+	case included:
+		fmt.Fprintf(a.Out, "%s is valid: %s to include\n", name, layout.Count(len(l.Plan.Steps()), "step"))
+		return nil
+	}
+	return a.printPlan(l.Plan)
 }
 
 // warn prints the faults of a plan that do not make it invalid.

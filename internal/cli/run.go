@@ -103,15 +103,38 @@ func (a *app) planPath(path string) string {
 	return path
 }
 
+// loadPlan reads a plan and what it includes from the project, or from the folder that becomes one.
+func (a *app) loadPlan(name string, data []byte) (*planfile.Loaded, error) {
+	root, err := a.planRoot()
+	if err != nil {
+		return nil, err
+	}
+	return planfile.Load(name, data, runs.Includes(root, name))
+}
+
+// planRoot returns the root of the project, or the folder that becomes one.
+func (a *app) planRoot() (string, error) {
+	here, err := a.here()
+	if err != nil {
+		return "", err
+	}
+	if p, err := project.Find(here); err == nil {
+		return p.Root, nil
+	}
+	return here, nil // where the project itself is wrong, whatever opens it says so
+}
+
 func (a *app) runPlan(ctx context.Context, n runs.CreateOptions, o runOptions) error {
 	name := n.Source
 	if name == "" {
 		name = "command"
 	}
-	plan, file, err := planfile.ReadPositions(name, n.Data)
+	loaded, err := a.loadPlan(name, n.Data)
 	if err != nil {
 		return err
 	}
+	plan, file := loaded.Plan, loaded.File
+	n.Data = loaded.Data
 	if missing := planlint.Missing(name, plan, file, os.Getenv("PATH")); missing != nil {
 		return planfile.EditError(name, missing)
 	}
@@ -134,7 +157,7 @@ func (a *app) runPlan(ctx context.Context, n runs.CreateOptions, o runOptions) e
 	if resumed, err := a.resolveUnfinishedWork(ctx, p, plan, o); err != nil || resumed {
 		return err
 	}
-	values, err := supply.Collect(supply.Request{Project: p, Plan: plan, Name: name, Data: n.Data, Flags: o.given, Ask: a.secretPrompt()})
+	values, err := supply.Collect(supply.Request{Project: p, Plan: plan, Name: name, File: file, Flags: o.given, Ask: a.secretPrompt()})
 	if err != nil {
 		return err
 	}

@@ -58,9 +58,7 @@ func chosen[T any](r *reader, value *T, otherwise T) T {
 }
 
 func (r *reader) checkPlan(p *pawl.Plan) {
-	if p.Version != 1 && r.Good(&p.Version) {
-		r.Errorf(&p.Version, "unsupported plan version %d; use version: 1 or remove the key", p.Version)
-	}
+	r.checkVersion(&p.Version)
 	r.oneOf(&p.Mode, string(p.Mode), "mode", string(pawl.Guided), string(pawl.Autopilot), string(pawl.HandsOn))
 	r.oneLine(&p.Name, p.Name)
 	r.atLeastOne(&p.Parallel, p.Parallel, "parallel")
@@ -68,17 +66,14 @@ func (r *reader) checkPlan(p *pawl.Plan) {
 	r.checkParams(p)
 	r.checkDotenv(p.Dotenv)
 	r.checkEnv(&p.Env)
-	r.checkEnv(&p.Defaults.Env)
-	r.checkPath(&p.Defaults.Dir, p.Defaults.Dir, "dir")
-	r.checkShell(&p.Defaults.Shell)
-	r.checkLimits(&p.Defaults.Timeout, &p.Defaults.Stall, &p.Defaults.Estimate, &p.Defaults.Retry)
-	if r.Good(&p.Phases) && len(p.Phases) == 0 {
+	r.checkDefaults(&p.Defaults)
+	if r.Good(&p.Phases) && len(p.Phases) == 0 && !r.partial {
 		r.Errorf(&p.Phases, "the plan has no phases; add one, or use steps instead")
 	}
 	for i := range p.Phases {
 		phase := &p.Phases[i]
 		r.oneLine(&phase.Name, phase.Name)
-		if r.Good(&phase.Steps) && len(phase.Steps) == 0 {
+		if r.Good(&phase.Steps) && len(phase.Steps) == 0 && !r.partial {
 			r.Errorf(&phase.Steps, "phase %q has no steps; add one or remove the phase", phase.Name)
 		}
 		for j := range phase.Steps {
@@ -92,6 +87,19 @@ func (r *reader) checkPlan(p *pawl.Plan) {
 		r.checkCycles(p)
 	}
 	r.checkExpressions(p)
+}
+
+func (r *reader) checkVersion(version *int) {
+	if *version != 1 && r.Good(version) {
+		r.Errorf(version, "unsupported plan version %d; use version: 1 or remove the key", *version)
+	}
+}
+
+func (r *reader) checkDefaults(d *pawl.Defaults) {
+	r.checkEnv(&d.Env)
+	r.checkPath(&d.Dir, d.Dir, "dir")
+	r.checkShell(&d.Shell)
+	r.checkLimits(&d.Timeout, &d.Stall, &d.Estimate, &d.Retry)
 }
 
 func (r *reader) checkBudget(b *pawl.Budget) {
@@ -314,12 +322,12 @@ func (r *reader) checkOutputs(s *pawl.Step) {
 // namesItem reports whether the path differs from item to item.
 func namesItem(name string) bool {
 	marked := map[string]string{"PAWL_ITEM": "\x00", "PAWL_ITEM_ID": "\x00"}
-	return strings.Contains(pawl.Expand(name, marked), "\x00")
+	return strings.Contains(pawl.Expand(name, marked), "\x00") || strings.Contains(name, "$"+pawl.MatrixPrefix) || strings.Contains(name, "${"+pawl.MatrixPrefix)
 }
 
 func (r *reader) checkForeach(s *pawl.Step) {
 	if !r.Given(&s.Foreach) {
-		if r.Given(&s.Parallel) {
+		if r.Good(&s.Parallel) {
 			r.Errorf(&s.Parallel, `"parallel" requires "foreach"; remove it or add "foreach"`)
 		}
 		return
@@ -338,8 +346,11 @@ func (r *reader) checkForeach(s *pawl.Step) {
 			sources++
 		}
 	}
+	if r.Given(&f.Matrix) || r.Given(&f.Include) {
+		sources++
+	}
 	if sources != 1 {
-		r.Errorf(&s.Foreach, "foreach has %d lists; use exactly one of items, lines and files", sources)
+		r.Errorf(&s.Foreach, "foreach has %d lists; use exactly one of items, lines, files and matrix", sources)
 	}
 	r.checkPath(&f.Lines, f.Lines, "lines")
 	r.checkPath(&f.Files, f.Files, "files")
@@ -347,6 +358,10 @@ func (r *reader) checkForeach(s *pawl.Step) {
 		r.Errorf(&f.Files, "invalid pattern %q: unclosed bracket; use a form such as docs/*.md", f.Files)
 	}
 	r.checkItems(f)
+	before := r.Count()
+	if r.checkMatrix(f); r.Count() == before {
+		r.checkMatrixPaths(s)
+	}
 }
 
 func (r *reader) checkItems(f *pawl.Foreach) {

@@ -10,15 +10,9 @@ import (
 	"pawl/internal/strictyaml"
 )
 
-// MissingVariables reports the references in a plan's env to variables that are not set, each with its position. It returns nil
-// for a plan that Read rejects.
-func MissingVariables(name string, data []byte, variables []string) error {
-	var file planFile
-	r := &reader{strictyaml.Read("plan", data, &file), true}
-	if r.plan(&file); r.Count() > 0 {
-		return nil
-	}
-	plan := &file.Plan
+// MissingVariables reports the references in a plan's env to variables that are not set, each with its position in file.
+func MissingVariables(name string, plan *pawl.Plan, file *strictyaml.File, variables []string) error {
+	r := &reader{File: file.Without()}
 	envs := []*pawl.Env{&plan.Env, &plan.Defaults.Env}
 	for _, step := range plan.Steps() {
 		envs = append(envs, &step.Env)

@@ -38,7 +38,7 @@ func (r *reader) checkExpressions(p *pawl.Plan) {
 		if step.Foreach != nil {
 			r.checkItemExpressions(p, step.Foreach)
 		}
-		if !r.Good(&step.If) {
+		if !r.Good(&step.If) || r.partial { // it may refer to a step that is not there
 			continue
 		}
 		if order == nil {

@@ -23,10 +23,10 @@ func (r *reader) uniqueIDs(p *pawl.Plan) bool {
 		case first == nil:
 			seen[folded] = s
 		case first.ID == s.ID:
-			r.Errorf(&s.ID, "duplicate step id %q (first used on line %d)", s.ID, r.Line(&first.ID))
+			r.Errorf(&s.ID, "duplicate step id %q (first used on %s)", s.ID, r.Where(&first.ID, &s.ID))
 			unique = false
 		default:
-			r.Errorf(&s.ID, "step id %q differs only in case from %q (line %d); rename one of them", s.ID, first.ID, r.Line(&first.ID))
+			r.Errorf(&s.ID, "step id %q differs only in case from %q (%s); rename one of them", s.ID, first.ID, r.Where(&first.ID, &s.ID))
 			unique = false
 		}
 	}
@@ -61,13 +61,14 @@ func (r *reader) checkNeeds(p *pawl.Plan) {
 				need := &s.Needs[k]
 				switch other := stepOf[*need]; {
 				case !r.Good(need): // a default, or of the wrong type
+				case other == nil && r.partial:
 				case other == nil:
 					r.Errorf(need, "%s needs unknown step %q%s", title(s), *need, r.suggestionBut(s.ID, string(*need), ids))
 				case *need == s.ID:
 					r.Errorf(need, "%s needs itself; remove that need", title(s))
 				case phaseOf[*need] > i:
-					r.Errorf(need, "%s needs step %q (line %d) of a later phase; phases run in order",
-						title(s), *need, r.Line(&other.ID))
+					r.Errorf(need, "%s needs step %q (%s) of a later phase; phases run in order",
+						title(s), *need, r.Where(&other.ID, need))
 				}
 			}
 		}
@@ -114,7 +115,7 @@ func (r *reader) cycle(ids []pawl.StepID, stepOf map[pawl.StepID]*pawl.Step) {
 	filled := false
 	for _, id := range ids {
 		s := stepOf[id]
-		fmt.Fprintf(&text, "%s (line %d) → ", id, r.Line(&s.ID))
+		fmt.Fprintf(&text, "%s (%s) → ", id, r.Where(&s.ID, &stepOf[ids[0]].ID))
 		filled = filled || !r.Given(&s.Needs)
 	}
 	hint := "remove one of these needs"

@@ -2,6 +2,7 @@
 package planfile
 
 import (
+	"errors"
 	"strings"
 
 	"pawl"
@@ -33,17 +34,19 @@ func ReadPositions(name string, data []byte) (*pawl.Plan, *strictyaml.File, erro
 }
 
 func read(name string, data []byte, saved bool) (*pawl.Plan, *strictyaml.File, error) {
-	var file planFile
-	r := &reader{strictyaml.Read("plan", data, &file), saved}
-	plan := r.plan(&file)
-	if err := r.Err(name); err != nil {
-		return nil, nil, EditError(name, err)
+	l, err := loadFile(name, data, nil, saved)
+	if err != nil {
+		return nil, nil, err
 	}
-	return plan, r.File, nil
+	return l.Plan, l.File, nil
 }
 
-// EditError returns an error for a plan file that the user has to edit.
+// EditError returns an error for a plan file that the user has to edit. If the first error is in an included file, that is the
+// file to edit.
 func EditError(name string, err error) error {
+	if all, ok := errors.AsType[*Errors](err); ok && all.Faults[0].File != "" {
+		name = all.Faults[0].File
+	}
 	return &pawl.Error{Kind: pawl.KindUsage, Err: err, Hint: "edit " + quoted(name)}
 }
 
@@ -64,7 +67,8 @@ type planFile struct {
 // reader builds a plan from a decoded file and checks it.
 type reader struct {
 	*strictyaml.File
-	saved bool // the plan was accepted before
+	partial bool // some steps are not there: those of an include that is wrong, or of a plan that includes the file
+	saved   bool // the plan was accepted before
 }
 
 // plan returns the plan in a file. It is valid only where there are no errors.

@@ -58,14 +58,11 @@ func (r *Recovery) findPlan(run pawl.RunID, state *pawl.State, named string) (fo
 	if err != nil || file == "" {
 		return foundPlan{}, err
 	}
-	data, err := disk.ReadFile(file, disk.PlanLimit)
+	loaded, err := runs.LoadPlan(r.project.Root, file)
 	if err != nil {
 		return foundPlan{}, err
 	}
-	plan, err := planfile.Read(file, data)
-	if err != nil {
-		return foundPlan{}, err
-	}
+	plan, data := loaded.Plan, loaded.Data
 	found := foundPlan{Plan: plan, data: data, source: file, write: true, from: why, confidence: Likely}
 	if named != "" {
 		found.confidence = Certain
@@ -140,10 +137,10 @@ func (r *Recovery) topPlans() []string {
 	return found
 }
 
-// sameFile returns the file in the project's root with exactly this content.
+// sameFile returns the plan in the project's root that has exactly this content, with what it includes.
 func (r *Recovery) sameFile(data []byte) string {
 	for _, path := range r.topPlans() {
-		if other, err := disk.ReadFile(path, disk.PlanLimit); err == nil && string(other) == string(data) {
+		if other, err := runs.LoadPlan(r.project.Root, path); err == nil && string(other.Data) == string(data) {
 			return path
 		}
 	}
@@ -164,12 +161,8 @@ func (r *Recovery) usersPlan(run pawl.RunID, before pawl.RunPlanned, named strin
 	}
 	var found []string
 	for _, path := range r.topPlans() {
-		data, err := disk.ReadFile(path, disk.PlanLimit)
-		if err != nil {
-			continue
-		}
-		plan, err := planfile.Read(path, data)
-		if err == nil && (run == "" || strings.HasPrefix(string(run), pawl.SlugOf(plan.Name)+"-"+runs.RunStamp(run))) {
+		loaded, err := runs.LoadPlan(r.project.Root, path)
+		if err == nil && (run == "" || strings.HasPrefix(string(run), pawl.SlugOf(loaded.Plan.Name)+"-"+runs.RunStamp(run))) {
 			found = append(found, path)
 		}
 	}

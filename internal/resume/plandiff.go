@@ -1,9 +1,9 @@
 package resume
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -11,7 +11,6 @@ import (
 	"pawl"
 	"pawl/internal/disk"
 	"pawl/internal/outputs"
-	"pawl/internal/planfile"
 	"pawl/internal/project"
 	"pawl/internal/runs"
 	"pawl/internal/snapshot"
@@ -40,6 +39,7 @@ type PlanDiff struct {
 	Relisted   []pawl.StepID            `json:"relisted,omitempty"` // failed foreach steps whose list changed: failed items rerun too
 	Dropped    []ListedItems            `json:"dropped,omitempty"`  // unfinished items that are not on the list any more
 	Returned   []ListedItems            `json:"returned,omitempty"` // dropped items that are on the list again
+	NewAxes    []pawl.StepID            `json:"new_axes,omitempty"` // foreach steps whose matrix has other axes: none of their items is on the new list
 }
 
 // ListedItems are items of a foreach step.
@@ -76,36 +76,20 @@ type OutputEdit struct {
 	Missing []string `json:"missing,omitempty"` // those of Paths that were deleted
 }
 
-// UserPlan returns the path and content of the user's plan file. data is nil if there is no file.
-func UserPlan(p *project.Project, s *pawl.State) (path string, data []byte, err error) {
-	if path = runs.PlanSource(p, s); path == "" {
-		return "", nil, nil
-	}
-	data, err = disk.ReadFile(path, disk.PlanLimit)
-	if os.IsNotExist(err) {
-		return path, nil, nil
-	}
-	return path, data, err
-}
-
 // DiffPlan compares a run with the user's plan file and the current inputs and outputs. given are values that a resume adds to
 // those that the run has.
 func DiffPlan(p *project.Project, r *runs.Run, given pawl.GivenValues) (*PlanDiff, error) {
-	path, data, err := UserPlan(p, r.State)
-	if err != nil {
+	user, err := runs.ReadUserPlan(p, r.State)
+	if err = cmp.Or(err, user.Invalid); err != nil {
 		return nil, err
 	}
-	c := &PlanDiff{Text: r.Text, From: path, NewItems: map[pawl.StepID][]string{}, ListLength: map[pawl.StepID]int{}}
-	if data != nil && runs.SHA256Hex(data) != r.State.Plan.SHA256 {
-		plan, err := planfile.Read(path, data)
-		if err != nil {
-			return nil, err
-		}
-		c.Edited, c.Text, c.Data = true, plan, data
-		c.PlanHash, c.Weakened = runs.SHA256Hex(data), Weakened(r.Plan, plan)
+	c := &PlanDiff{Text: r.Text, From: user.Path, NewItems: map[pawl.StepID][]string{}, ListLength: map[pawl.StepID]int{}}
+	if user.Edited {
+		c.Edited, c.Text, c.Data = true, user.Plan, user.Data
+		c.PlanHash, c.Weakened = runs.SHA256Hex(user.Data), Weakened(r.Plan, user.Plan)
 		before, err := disk.ReadFile(filepath.Join(p.RunDir(r.State.Run), filepath.Base(r.State.Plan.File)), disk.PlanLimit)
 		if err == nil { // a missing copy was restored from the user's file, or is reported
-			c.Patch = snapshot.TextPatch(filepath.Base(path), before, data)
+			c.Patch = snapshot.TextPatch(filepath.Base(user.Path), before, user.Data)
 		}
 	}
 	c.resolve(r, given)
@@ -123,11 +107,11 @@ func (c *PlanDiff) resolve(r *runs.Run, given pawl.GivenValues) {
 
 // PlanText returns the plan that a resume would use, as it is written.
 func PlanText(p *project.Project, r *runs.Run) (*pawl.Plan, error) {
-	path, data, err := UserPlan(p, r.State)
-	if err != nil || data == nil || runs.SHA256Hex(data) == r.State.Plan.SHA256 {
+	user, err := runs.ReadUserPlan(p, r.State)
+	if err = cmp.Or(err, user.Invalid); err != nil || !user.Edited {
 		return r.Text, err
 	}
-	return planfile.Read(path, data)
+	return user.Plan, nil
 }
 
 func (c *PlanDiff) compare(p *project.Project, r *runs.Run) error {
@@ -251,10 +235,21 @@ func (c *PlanDiff) list(look *comparer, step *pawl.Step, st *pawl.StepState, val
 		c.Returned = append(c.Returned, returned)
 	}
 	added := missingFrom(values, now)
+	if len(added) > 0 && newAxes(step, values) {
+		c.NewAxes = append(c.NewAxes, step.ID)
+	}
 	if len(added) > 0 {
 		c.NewItems[step.ID], c.ListLength[step.ID] = added, len(values)
 	}
 	return len(added)+len(dropped.Index)+len(returned.Index) > 0
+}
+
+// newAxes reports whether no combination before has the axes that the matrix of a step has now.
+func newAxes(step *pawl.Step, before []string) bool {
+	if step.Foreach == nil || len(step.Foreach.Matrix) == 0 || len(before) == 0 {
+		return false
+	}
+	return !slices.ContainsFunc(before, func(value string) bool { return step.Foreach.HasAxes(pawl.ParseCombination(value)) })
 }
 
 // MaxReruns is how many items can be reopened one by one. If more change, the whole step reruns.
@@ -433,14 +428,10 @@ func SameDefinition(plan *pawl.Plan, live *pawl.AttemptState, listed func(pawl.S
 
 // GateEdited reports whether the user's plan file now asks another question than an open gate.
 func GateEdited(p *project.Project, r *runs.Run, g *pawl.GateState) bool {
-	path, data, err := UserPlan(p, r.State)
-	if err != nil || data == nil || runs.SHA256Hex(data) == r.State.Plan.SHA256 || g.Purpose != "" {
-		return false
+	user, err := runs.ReadUserPlan(p, r.State)
+	if err != nil || user.Plan == nil || g.Purpose != "" {
+		return false // a resume reports errors
 	}
-	plan, err := planfile.Read(path, data)
-	if err != nil {
-		return false // a resume reports it
-	}
-	was, is := r.Plan.Step(g.Step), plan.Step(g.Step)
-	return was != nil && (is == nil || pawl.DefinitionOf(r.Plan, was, "") != pawl.DefinitionOf(plan, is, ""))
+	was, is := r.Plan.Step(g.Step), user.Plan.Step(g.Step)
+	return was != nil && (is == nil || pawl.DefinitionOf(r.Plan, was, "") != pawl.DefinitionOf(user.Plan, is, ""))
 }

@@ -22,6 +22,9 @@ func (c *PlanDiff) Gate(current string) pawl.Gate {
 	for _, work := range c.Rerun {
 		fmt.Fprintf(&shown, "rerun: %s\n", work.Text())
 	}
+	for _, id := range c.NewAxes {
+		fmt.Fprintf(&shown, "rerun: step %s: the axes of its matrix changed, so all combinations are new items\n", id)
+	}
 	shown.WriteString(c.Patch)
 	g := pawl.Gate{
 		Type: pawl.HumanVerify, Purpose: pawl.ForPlan, Plan: c.PlanHash,

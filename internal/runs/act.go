@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"pawl"
-	"pawl/internal/disk"
 	"pawl/internal/outputs"
 	"pawl/internal/project"
 	"pawl/internal/redact"
@@ -227,8 +226,8 @@ func RequireOpenGate(s *pawl.State, id pawl.GateID) error {
 func GateChanges(p *project.Project, r *Run, g *pawl.GateState) ([]string, error) {
 	if g.Purpose == pawl.ForPlan {
 		source := PlanSource(p, r.State)
-		data, err := disk.ReadFile(source, disk.PlanLimit)
-		if err != nil || SHA256Hex(data) != g.Plan { // an unreadable plan is another one
+		loaded, err := LoadPlan(p.Root, source)
+		if err != nil || SHA256Hex(loaded.Data) != g.Plan { // an unreadable plan is another one
 			return []string{source}, nil
 		}
 		return nil, nil

@@ -10,9 +10,6 @@ import (
 	"strings"
 )
 
-// maxValue is the maximum size of an item's value in bytes.
-const maxValue = 4096
-
 func ListValues(root string, step *pawl.Step) ([]string, error) {
 	values, err := rawValues(root, step.Foreach)
 	if err != nil {
@@ -28,8 +25,8 @@ func ListValues(root string, step *pawl.Step) ([]string, error) {
 func checkValues(values []string) error {
 	lines := map[pawl.ItemID]int{}
 	for i, v := range values {
-		if len(v) > maxValue {
-			return fmt.Errorf("item list: value %d has %d bytes; the maximum is %d", i+1, len(v), maxValue)
+		if len(v) > pawl.MaxItemValue {
+			return fmt.Errorf("item list: value %d has %d bytes; the maximum is %d", i+1, len(v), pawl.MaxItemValue)
 		}
 		id := pawl.ItemIDOf(v)
 		if first, twice := lines[id]; twice {
@@ -42,6 +39,8 @@ func checkValues(values []string) error {
 
 func rawValues(root string, f *pawl.Foreach) ([]string, error) {
 	switch {
+	case f.HasMatrix():
+		return matrixValues(f), nil
 	case f.Files != "":
 		return outputs.Matches(root, f.Files)
 	case f.Lines == "":
@@ -52,6 +51,15 @@ func rawValues(root string, f *pawl.Foreach) ([]string, error) {
 		return nil, err
 	}
 	return valuesIn(data), nil
+}
+
+func matrixValues(f *pawl.Foreach) []string {
+	combinations := f.Combinations()
+	values := make([]string, len(combinations))
+	for i, c := range combinations {
+		values[i] = c.Item()
+	}
+	return values
 }
 
 // valuesIn returns the lines of a file that are not blank.

@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"slices"
 	"strings"
 
 	"pawl"
@@ -47,7 +48,9 @@ func KeyInputs(w Work) []string {
 
 // NamesItem reports whether a declared path differs between items.
 func NamesItem(path string) bool {
-	return strings.Contains(path, "$PAWL_ITEM") || strings.Contains(path, "${PAWL_ITEM")
+	return slices.ContainsFunc([]string{"PAWL_ITEM", pawl.MatrixPrefix}, func(name string) bool {
+		return strings.Contains(path, "$"+name) || strings.Contains(path, "${"+name)
+	})
 }
 
 // ListedValues reads an item list from the journal.

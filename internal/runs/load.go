@@ -47,7 +47,7 @@ func loadFrom(ctx context.Context, p *project.Project, folder string, run pawl.R
 		return nil, errors.Join(err, log.Close())
 	}
 	r := &Run{Log: log, State: state}
-	if err := r.readPlan(filepath.Join(folder, string(run)), PlanSource(p, state)); err != nil {
+	if err := r.readPlan(p.Root, filepath.Join(folder, string(run)), PlanSource(p, state)); err != nil {
 		return nil, errors.Join(err, log.Close())
 	}
 	return r, nil
@@ -99,7 +99,7 @@ func (r *Run) fold(ctx context.Context, p *project.Project, fold func(context.Co
 	if err != nil {
 		return err
 	}
-	return r.readPlan(p.RunDir(r.State.Run), PlanSource(p, r.State))
+	return r.readPlan(p.Root, p.RunDir(r.State.Run), PlanSource(p, r.State))
 }
 
 // hasGates reports whether a plan has anything that waits for a person.
@@ -135,7 +135,7 @@ func (r *Run) RefreshAll(p *project.Project) error {
 	if err := r.Refresh(); err != nil || r.State.Plan == before && r.State.Given.Equal(given) {
 		return err
 	}
-	return r.readPlan(p.RunDir(r.State.Run), PlanSource(p, r.State))
+	return r.readPlan(p.Root, p.RunDir(r.State.Run), PlanSource(p, r.State))
 }
 
 // SHA256Hex returns the SHA-256 of data in hex.

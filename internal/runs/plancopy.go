@@ -23,9 +23,9 @@ func PlanSource(p *project.Project, s *pawl.State) string {
 	return filepath.Join(p.Root, path)
 }
 
-// readPlan reads the run's copy of the plan. If the copy is damaged or missing, it uses the user's file, provided that
-// it has the hash recorded in the journal.
-func (r *Run) readPlan(home, source string) error {
+// readPlan reads the run's copy of the plan. If the copy is damaged or missing, it uses the user's file with what it
+// includes, provided that this has the hash recorded in the journal. root is that of the project.
+func (r *Run) readPlan(root, home, source string) error {
 	plan, err := ReadPlan(home, r.State)
 	if pawl.KindOf(err) != pawl.KindDamaged || source == "" {
 		if err == nil {
@@ -33,15 +33,13 @@ func (r *Run) readPlan(home, source string) error {
 		}
 		return err
 	}
-	data, readErr := disk.ReadFile(source, disk.PlanLimit)
-	if readErr != nil || SHA256Hex(data) != r.State.Plan.SHA256 {
+	loaded, readErr := LoadPlan(root, source)
+	if readErr != nil || SHA256Hex(loaded.Data) != r.State.Plan.SHA256 {
 		return err
 	}
-	r.LostPlan = data
-	if r.Text, err = planfile.ReadSaved(source, data); err == nil {
-		r.Plan = stepenv.Resolve(r.Text, r.State.Given)
-	}
-	return err
+	r.LostPlan, r.Text = loaded.Data, loaded.Plan
+	r.Plan = stepenv.Resolve(r.Text, r.State.Given)
+	return nil
 }
 
 // ReadPlan reads the run's copy of the plan, as it is written, and fails if its hash is not the recorded one.

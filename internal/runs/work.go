@@ -1,7 +1,9 @@
 package runs
 
 import (
+	"maps"
 	"path"
+
 	"pawl"
 )
 
@@ -42,6 +44,9 @@ func PathVars(run pawl.RunID, w Work) map[string]string {
 	}
 	if w.Index >= 0 {
 		vars["PAWL_ITEM"], vars["PAWL_ITEM_ID"] = w.Value, string(w.Item())
+		if w.Step.Foreach.HasMatrix() {
+			maps.Copy(vars, pawl.ParseCombination(w.Value).Vars())
+		}
 	}
 	return vars
 }

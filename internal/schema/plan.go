@@ -38,23 +38,53 @@ func Plan() ([]byte, error) {
 		return nil, fmt.Errorf("schema of variables: %w", err)
 	}
 	types[reflect.TypeFor[pawl.Variable]()] = &jsonschema.Schema{OneOf: []*jsonschema.Schema{{Type: "string"}, value}}
+	combination := &jsonschema.Schema{Type: "object", AdditionalProperties: scalar(), MinProperties: new(1)}
+	types[reflect.TypeFor[pawl.Combination]()] = combination
+	types[reflect.TypeFor[pawl.Matrix]()] = &jsonschema.Schema{Type: "object", MinProperties: new(1), AdditionalProperties: &jsonschema.Schema{Type: "array", Items: scalar()}}
 	step, err := jsonschema.For[pawl.Step](&jsonschema.ForOptions{TypeSchemas: types})
 	if err != nil {
 		return nil, fmt.Errorf("schema of steps: %w", err)
 	}
-	types[reflect.TypeFor[pawl.Step]()] = &jsonschema.Schema{Ref: "#/$defs/step"}
+	include, err := jsonschema.For[includeEntry](&jsonschema.ForOptions{TypeSchemas: types})
+	if err != nil {
+		return nil, fmt.Errorf("schema of includes: %w", err)
+	}
+	included := &jsonschema.Schema{Ref: "#/$defs/include"}
+	types[reflect.TypeFor[pawl.Step]()] = &jsonschema.Schema{OneOf: []*jsonschema.Schema{{Ref: "#/$defs/step"}, included}}
+	phase, err := jsonschema.For[pawl.Phase](&jsonschema.ForOptions{TypeSchemas: types})
+	if err != nil {
+		return nil, fmt.Errorf("schema of phases: %w", err)
+	}
+	types[reflect.TypeFor[pawl.Phase]()] = &jsonschema.Schema{OneOf: []*jsonschema.Schema{{Ref: "#/$defs/phase"}, included}}
 	plan, err := jsonschema.For[planDocument](&jsonschema.ForOptions{TypeSchemas: types})
 	if err != nil {
 		return nil, fmt.Errorf("schema of plans: %w", err)
 	}
 	step.OneOf = exactlyOne("run", "agent", "kernel", "gate")
-	step.Properties["foreach"].OneOf = exactlyOne("items", "lines", "files")
+	step.Properties["foreach"].OneOf = exactlyOne("items", "lines", "files", "matrix")
+	foreach := step.Properties["foreach"]
+	foreach.OneOf[3] = &jsonschema.Schema{AnyOf: exactlyOne("matrix", "include")}
+	foreach.DependentRequired = map[string][]string{"exclude": {"matrix"}}
 	plan.OneOf = exactlyOne("phases", "steps")
 	plan.Schema, plan.Title = "https://json-schema.org/draft/2020-12/schema", "A plan for pawl"
-	plan.Defs = map[string]*jsonschema.Schema{"step": step}
-	removeNull(step)
+	plan.Defs = map[string]*jsonschema.Schema{"step": step, "phase": phase, "include": include}
+	for _, s := range plan.Defs {
+		removeNull(s)
+	}
 	removeNull(plan)
 	return json.MarshalIndent(plan, "", "  ")
+}
+
+// includeEntry is an entry of steps or phases that stands for those of a file.
+type includeEntry struct {
+	Include string   `json:"include"`
+	Prefix  string   `json:"prefix,omitempty"`
+	Env     pawl.Env `json:"env,omitempty"`
+}
+
+// scalar is a value that becomes a text.
+func scalar() *jsonschema.Schema {
+	return &jsonschema.Schema{Types: []string{"string", "number", "boolean"}}
 }
 
 // exactlyOne requires exactly one of the keys.

@@ -42,13 +42,34 @@ func TestSchema(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"unknown_key", "wrong_type", "two_actions", "illegal_id", "no_steps",
-		"phases_and_steps", "foreach", "gate", "limits", "empty_phase", "not_a_mapping"} {
+		"phases_and_steps", "foreach", "gate", "limits", "empty_phase", "not_a_mapping", "matrix"} {
 		data, err := os.ReadFile("../planfile/testdata/bad/" + name + ".yaml")
 		if err != nil {
 			t.Fatal(err)
 		}
 		if plans.Validate(untyped(t, data)) == nil {
 			t.Errorf("the schema accepts %s", name)
+		}
+	}
+}
+
+// TestIncludes validates plans with includes.
+func TestIncludes(t *testing.T) {
+	t.Parallel()
+	plans := planSchema(t)
+	for text, valid := range map[string]bool{
+		"name: x\nsteps: [{include: a.yaml, prefix: a-, env: {A: $B}}, {id: a, run: b}]":             true,
+		"name: x\nphases: [{include: a.yaml}, {name: p, steps: [{include: b.yaml}]}]":                true,
+		"name: x\nsteps: [{include: a.yaml, id: a, run: b}]":                                         false,
+		"name: x\nsteps: [{include: 5}]":                                                             false,
+		"name: x\nphases: [{include: a.yaml, steps: []}]":                                            false,
+		"name: x\nsteps: [{id: a, run: b, foreach: {include: [{a: 1}]}}]":                            true,
+		"name: x\nsteps: [{id: a, run: b, foreach: {exclude: [{a: 1}], items: [a]}}]":                false,
+		"name: x\nsteps: [{id: a, run: b, foreach: {matrix: {a: [1]}, items: [a]}}]":                 false,
+		"name: x\nsteps: [{id: a, run: b, foreach: {matrix: {a: [1, x, true]}, include: [{b: c}]}}]": true,
+	} {
+		if err := plans.Validate(untyped(t, []byte(text))); (err == nil) != valid {
+			t.Errorf("%s: %v", text, err)
 		}
 	}
 }

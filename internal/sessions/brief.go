@@ -160,14 +160,14 @@ func (g *briefer) validate(ctx context.Context) {
 // plan compares the run's plan with the user's plan file.
 func (g *briefer) plan() {
 	s := g.run.State
-	path, data, err := resume.UserPlan(g.project, s)
+	user, err := runs.ReadUserPlan(g.project, s)
 	switch {
 	case err != nil:
 		g.unchecked("whether the plan was edited: %v", err)
-	case path == "" || s.Ended():
-	case data == nil:
+	case user.Path == "" || s.Ended():
+	case user.Missing:
 		g.warn(s.Plan.Source, "", "the plan file is missing; the run uses its own copy")
-	case runs.SHA256Hex(data) != s.Plan.SHA256:
+	case user.Edited:
 		g.warn(s.Plan.Source, "pawl why", "the plan was edited since; this brief shows the plan as run")
 	}
 }

@@ -57,6 +57,9 @@ func (f *File) decodeValue(n *yaml.Node, v reflect.Value, what string) bool {
 		}
 		f.decodeStruct(n, v)
 	case reflect.Slice:
+		if _, ok := v.Interface().(Ordered); ok {
+			return f.decodeOrdered(n, v, what)
+		}
 		if single, ok := v.Addr().Interface().(Single); ok && n.Kind == yaml.ScalarNode && n.ShortTag() == "!!str" {
 			single.Single(n.Value)
 			f.at[v.Index(0).Addr().Interface()] = place{value: n}
@@ -84,7 +87,11 @@ func (f *File) decodeStruct(n *yaml.Node, v reflect.Value) {
 	keys := f.keysOf(v.Type())
 	pointer := func(key string) any { return v.FieldByIndex(keys.fields[key]).Addr().Interface() }
 	f.pairs(n, func(key, value *yaml.Node) {
-		if index, ok := keys.fields[key.Value]; ok {
+		switch index, ok := keys.fields[key.Value]; {
+		case ok && f.instead(v, key, value):
+			f.at[pointer(key.Value)] = place{key: key, value: value, bad: true}
+			return
+		case ok:
 			f.decode(place{key: key, value: value}, v.FieldByIndex(index), strconv.Quote(key.Value))
 			return
 		}
@@ -102,6 +109,20 @@ func (f *File) decodeStruct(n *yaml.Node, v reflect.Value) {
 			f.Errorf(pointer(key), "%q is empty; fill it in", key)
 		}
 	}
+}
+
+// instead reports a value whose type shows that another key is meant, where the struct knows which one.
+func (f *File) instead(v reflect.Value, key, value *yaml.Node) bool {
+	known, ok := v.Addr().Interface().(interface{ Instead(key, kind string) string })
+	if !ok {
+		return false
+	}
+	kind := kindOf(value)
+	advice := known.Instead(key.Value, kind)
+	if advice != "" {
+		f.errorAt(value.Line, value.Column, "%q cannot be %s; %s", key.Value, kind, advice)
+	}
+	return advice != ""
 }
 
 // Elsewhere is a struct that knows keys which other systems use. It returns the key of its own, "" for none, and how to write
@@ -146,6 +167,33 @@ func (f *File) decodeMap(n *yaml.Node, v reflect.Value, what string) {
 	})
 }
 
+// Ordered is a list of structs of a key and its value, which a file writes as a mapping. It may have the method of [Elsewhere],
+// for keys that it does not allow.
+type Ordered interface{ KeepsOrder() }
+
+func (f *File) decodeOrdered(n *yaml.Node, v reflect.Value, what string) bool {
+	if n.Kind != yaml.MappingNode {
+		return f.wrongType(n, what, "a mapping", exampleOf(v))
+	}
+	v.Set(reflect.MakeSlice(v.Type(), len(n.Content)/2, len(n.Content)/2))
+	length := 0
+	f.pairs(n, func(key, value *yaml.Node) {
+		if known, ok := v.Interface().(Elsewhere); ok {
+			if _, advice := known.Elsewhere(key.Value); advice != "" {
+				f.errorAt(key.Line, key.Column, "%q cannot be a key of %s; %s", key.Value, what, advice)
+				return
+			}
+		}
+		element := v.Index(length)
+		length++
+		element.Field(0).SetString(key.Value)
+		f.at[element.Addr().Interface()] = place{value: key}
+		f.decode(place{key: key, value: value}, element.Field(1), fmt.Sprintf("%q in %s", key.Value, what))
+	})
+	v.SetLen(length)
+	return true
+}
+
 // pairs calls do for the first occurrence of each key that is a string.
 func (f *File) pairs(n *yaml.Node, do func(key, value *yaml.Node)) {
 	seen := make(map[string]int, len(n.Content)/2)
@@ -163,7 +211,7 @@ func (f *File) pairs(n *yaml.Node, do func(key, value *yaml.Node)) {
 		case repeated:
 			f.errorAt(key.Line, key.Column, "duplicate key %q (first used on line %d)", key.Value, line)
 		default:
-			seen[key.Value] = key.Line
+			seen[key.Value] = key.Line % partLines
 			do(key, n.Content[i+1])
 		}
 	}
@@ -317,6 +365,9 @@ func (f *File) keysOf(t reflect.Type) *structKeys {
 	}
 	word := strings.TrimSuffix(strings.TrimSuffix(t.Name(), "Action"), "File")
 	keys := &structKeys{word: strings.ToLower(word), fields: map[string][]int{}}
+	if named, ok := reflect.Zero(t).Interface().(interface{ Noun() string }); ok {
+		keys.word = named.Noun()
+	}
 	for _, f := range reflect.VisibleFields(t) {
 		key, options, _ := strings.Cut(f.Tag.Get("yaml"), ",")
 		if key == "" || key == "-" {

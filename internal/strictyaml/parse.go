@@ -55,6 +55,12 @@ func isEmpty(document *yaml.Node) bool {
 
 // isText reports whether data may be given to the YAML parser, and notes why not.
 func (f *File) isText(data []byte) bool {
+	f.size += len(data)
+	if f.size > MaxSize && len(data) <= MaxSize {
+		f.tooLarge = true
+		f.errorAt(1, 1, "with this file, the %s has more than %d MiB; include fewer files", f.noun, MaxSize>>20)
+		return false
+	}
 	if len(data) > MaxSize {
 		f.tooLarge = true
 		f.errorAt(1, 1, "the file has %d MiB; a %s may have at most %d MiB; check that this is the right file", len(data)>>20, f.noun, MaxSize>>20)
@@ -80,9 +86,10 @@ func (f *File) isText(data []byte) bool {
 			line, column = line+1, 1
 		}
 	}
-	limit := maxBlockMarks
-	if inFlow > maxFlowMarks {
-		marks, limit = inFlow, maxFlowMarks
+	f.marks, f.flowMarks = f.marks+marks, f.flowMarks+inFlow
+	marks, limit := f.marks, maxBlockMarks
+	if f.flowMarks > maxFlowMarks {
+		marks, limit = f.flowMarks, maxFlowMarks
 	}
 	if marks > limit {
 		f.tooLarge = true

@@ -63,10 +63,10 @@ func (f *File) within(n *yaml.Node, offset int) (line, column int) {
 	return n.Line, from + offset + 1
 }
 
-// line returns a line of the file, counted from 1.
+// line returns a line of the file, or of another one, by the number in its nodes.
 func (f *File) line(number int) string {
-	rest := string(f.data)
-	for range number - 1 {
+	rest := string(f.data[number/partLines])
+	for range number%partLines - 1 {
 		_, rest, _ = strings.Cut(rest, "\n")
 	}
 	line, _, _ := strings.Cut(rest, "\n")

@@ -24,7 +24,8 @@ func TestMain(m *testing.M) { os.Exit(storytest.Main(m)) }
 
 // TestDocs does what a reader of the documents would do: it writes the files that they show and types their commands.
 //
-// A block headed "```yaml plan.yaml" is that file; every block that is a plan is checked, unless its heading says wrong.
+// A block headed "```yaml plan.yaml" is that file; every block that is a plan is checked, unless its heading says wrong. One
+// headed "```yaml FILE included" is checked as a file that plans include.
 // In a "```console" block each line behind "$ " is typed, and what follows is what must be seen: "…" stands for any
 // text, alone on a line for any lines; times, sizes of time and hashes may differ; "exit N" at the end is the exit code.
 // With -update, what is printed now goes into the document where it differs.
@@ -66,6 +67,7 @@ type block struct {
 	language string
 	file     string // the name of the file that it is, empty where it is none
 	wrong    bool
+	included bool
 	lines    []string
 }
 
@@ -77,7 +79,7 @@ func blocks(t *testing.T, path string) []block {
 		switch head, fence := strings.CutPrefix(line, "```"); {
 		case fence && open == nil:
 			words := append(strings.Fields(head), "", "", "")
-			open = &block{place: fmt.Sprintf("%s:%d", filepath.Base(path), i+1), first: i + 1, language: words[0], file: words[1], wrong: words[2] == "wrong"}
+			open = &block{place: fmt.Sprintf("%s:%d", filepath.Base(path), i+1), first: i + 1, language: words[0], file: words[1], wrong: words[2] == "wrong", included: words[2] == "included"}
 		case fence:
 			found, open = append(found, *open), nil
 		case open != nil:
@@ -147,7 +149,11 @@ func (r *reader) read(t *testing.T, b block) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if out := r.run(t, "pawl plan check "+path); !strings.Contains(out[0], "is valid") {
+		check := "pawl plan check "
+		if b.included {
+			check += "--included "
+		}
+		if out := r.run(t, check+path); !strings.Contains(out[0], "is valid") {
 			t.Errorf("%s: %s", b.place, strings.Join(out, "\n"))
 		}
 	case b.language == "jsonl": // lines of an events file

@@ -121,13 +121,17 @@ func (t Task) terms() string {
 }
 
 // variable matches a variable of pawl in a prompt.
-var variable = lazyregexp.New(`\$\{PAWL_[A-Z_]+\}|\$PAWL_[A-Z_]+`)
+var variable = lazyregexp.New(`\$\{PAWL_[A-Z0-9_]+\}|\$PAWL_[A-Z0-9_]+`)
 
 // Expand replaces pawl's variables in a prompt with their values. It leaves other variables alone.
 func Expand(prompt string, value func(name string) (string, bool)) string {
 	return variable.ReplaceAllStringFunc(prompt, func(found string) string {
 		if v, ok := value(strings.Trim(found, "${}")); ok {
 			return v
+		}
+		digits := strings.TrimLeft(found[1:], "ABCDEFGHIJKLMNOPQRSTUVWXYZ_") // $PAWL_ITEM2 is $PAWL_ITEM and a digit
+		if v, ok := value(strings.TrimSuffix(found[1:], digits)); ok {
+			return v + digits
 		}
 		return found
 	})

@@ -83,6 +83,9 @@ func PlanDiff(w io.Writer, c *resume.PlanDiff, resuming bool) {
 	for _, id := range c.Reset {
 		fmt.Fprintf(w, "  rerun    step %s (definition changed)\n", id)
 	}
+	for _, id := range c.NewAxes {
+		fmt.Fprintf(w, "  rerun    step %s: the axes of its matrix changed, so all combinations are new items\n", id)
+	}
 	for _, x := range c.Dropped {
 		fmt.Fprintf(w, "  drop     %s of step %s, not on the list any more: %s\n", layout.Count(len(x.Values), "item"), x.Step, values(x.Values))
 	}

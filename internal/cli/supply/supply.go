@@ -25,6 +25,7 @@ import (
 	"pawl/internal/resume"
 	"pawl/internal/runs"
 	"pawl/internal/stepenv"
+	"pawl/internal/strictyaml"
 )
 
 // Flags are --param and --params of a command.
@@ -87,7 +88,7 @@ type Request struct {
 	Project  *project.Project
 	Plan     *pawl.Plan       // as written
 	Name     string           // of the plan's file, for errors
-	Data     []byte           // of the plan's file; nil: errors have no position
+	File     *strictyaml.File // positions in the plan's file; nil: errors have no position
 	Recorded pawl.GivenValues // what the run has
 	Run      pawl.RunID       // empty for a new run
 	Flags    Flags
@@ -121,7 +122,7 @@ func Collect(r Request) (stepenv.Collected, error) {
 // explain adds positions and a hint to an error of Collect.
 func (r Request) explain(err error) error {
 	missing, isMissing := errors.AsType[*stepenv.MissingError](err)
-	if isMissing && r.Data != nil && r.Run == "" {
+	if isMissing && r.File != nil && r.Run == "" {
 		err = r.locate(err, missing)
 	}
 	var hint string
@@ -136,7 +137,7 @@ func (r Request) explain(err error) error {
 
 // locate replaces the error about missing variables by one with their positions in the plan.
 func (r Request) locate(err error, missing *stepenv.MissingError) error {
-	at := planfile.MissingVariables(r.Name, r.Data, missing.Variables)
+	at := planfile.MissingVariables(r.Name, r.Plan, r.File, missing.Variables)
 	joined, ok := err.(interface{ Unwrap() []error })
 	if at == nil || !ok {
 		return err
