@@ -96,7 +96,7 @@ var stepElsewhere = otherKeys{
 	{"uses with", "", `pawl has no shared actions; use "run" or "agent", and "env" for their values`},
 	{"includes import imports template extends call", "", `to insert the steps of a file, write an entry of the list: - include: FILE`},
 	{"image container docker runs_on", "", `steps run on this machine; in "run", call docker run or podman run`},
-	{"schedule cron on", "", `pawl has no schedules; start pawl run from cron or a CI job`},
+	{"schedule cron on", "", `a plan has no schedule; use pawl run --schedule, such as --schedule "0 6 * * *" --install`},
 }
 
 var planElsewhere = otherKeys{
@@ -108,8 +108,12 @@ var planElsewhere = otherKeys{
 	{"concurrency max_parallel max_concurrency", "parallel", ""},
 	{"shell", "defaults", `write defaults: {shell: bash}`},
 	{"timeout retry retries", "defaults", `write defaults: {timeout: 30m, retry: {attempts: 3}}`},
-	{"schedule cron on triggers", "", `pawl has no schedules; start pawl run from cron or a CI job`},
+	{"schedule cron on triggers", "", `a plan has no schedule; use pawl run --schedule, such as --schedule "0 6 * * *" --install`},
 	{"env_file env_files", "dotenv", `write dotenv: [.env]`},
 	{"parameters inputs arguments", "params", ""},
+	{"handleron handler_on handlers hooks on_exit", "on_failure", `write on_failure: SCRIPT, and on_success: SCRIPT`},
+	{"on_error on_fail onfailure", "on_failure", `write on_failure: SCRIPT`},
+	{"on_complete on_completion onsuccess", "on_success", `write on_success: SCRIPT`},
+	{"mailon mail_on notifications alerts webhooks", "notify", `write notify: [{on: [failure, gate], command: SCRIPT}]`},
 	{"include includes import imports extends", "", `to insert the steps of a file, write an entry of "steps": - include: FILE`},
 }

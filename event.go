@@ -93,6 +93,7 @@ var payloadTypes = []payloadType{
 	decoderOf[RunReopened](),
 	decoderOf[RunExamined](),
 	decoderOf[RunRecovered](),
+	decoderOf[ResultsAdopted](),
 
 	decoderOf[EngineStarted](),
 	decoderOf[EngineStopped](),
@@ -128,6 +129,7 @@ var payloadTypes = []payloadType{
 	decoderOf[BlockerOpened](),
 	decoderOf[BlockerCleared](),
 	decoderOf[MemoryLearned](),
+	decoderOf[NoticeSent](),
 
 	decoderOf[CheckpointSaved](),
 	decoderOf[CheckpointsPruned](),

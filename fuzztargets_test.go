@@ -49,7 +49,7 @@ func decodes(t *testing.T, dir string, files []string) bool {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, call := range []string{"json.Unmarshal(", "json.NewDecoder(", "strictyaml.Read("} {
+		for _, call := range []string{"json.Unmarshal(", "json.NewDecoder(", "strictyaml.Read(", "strictyaml.Tree("} {
 			if bytes.Contains(data, []byte(call)) {
 				return true
 			}

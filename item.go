@@ -226,6 +226,7 @@ type ItemDone struct {
 	Adopted string        `json:"adopted,omitempty"`
 	Stats   *AttemptStats `json:"stats,omitempty"`
 	Verdict *Verdict      `json:"verdict,omitempty"` // where no engine saw it end: why the result was accepted
+	From    *Earlier      `json:"from,omitempty"`    // the result was adopted from this attempt
 }
 
 func (ItemDone) Event() EventType { return "item.done" }

@@ -4,18 +4,21 @@ import "time"
 
 // Plan is the work to do. Package planfile reads plans from YAML and sets the defaults of omitted fields.
 type Plan struct {
-	Version  int                  `yaml:"version,omitempty" json:"version,omitempty"` // version of the plan format: 1
-	Name     string               `yaml:"name" json:"name"`
-	Goal     string               `yaml:"goal,omitempty" json:"goal,omitempty"`
-	Mode     Mode                 `yaml:"mode,omitempty" json:"mode,omitempty"`         // Defaults to guided.
-	Parallel int                  `yaml:"parallel,omitempty" json:"parallel,omitempty"` // maximum concurrent attempts. Defaults to the number of processors.
-	Budget   Budget               `yaml:"budget,omitempty" json:"budget,omitzero"`
-	Params   map[string]Parameter `yaml:"params,omitempty" json:"params,omitempty"`
-	Dotenv   []string             `yaml:"dotenv,omitempty" json:"dotenv,omitempty"` // files with secret variables of every step
-	Env      Env                  `yaml:"env,omitempty" json:"env,omitempty"`
-	Defaults Defaults             `yaml:"defaults,omitempty" json:"defaults,omitzero"`
-	Phases   []Phase              `yaml:"phases,omitempty" json:"phases,omitempty"` // never empty after reading: steps without phases become one phase
-	Values   map[string]string    `yaml:"-" json:"-"`                               // of the parameters that are no secrets, once the run has them
+	Version   int                  `yaml:"version,omitempty" json:"version,omitempty"` // version of the plan format: 1
+	Name      string               `yaml:"name" json:"name"`
+	Goal      string               `yaml:"goal,omitempty" json:"goal,omitempty"`
+	Mode      Mode                 `yaml:"mode,omitempty" json:"mode,omitempty"`         // Defaults to guided.
+	Parallel  int                  `yaml:"parallel,omitempty" json:"parallel,omitempty"` // maximum concurrent attempts. Defaults to the number of processors.
+	Budget    Budget               `yaml:"budget,omitempty" json:"budget,omitzero"`
+	Params    map[string]Parameter `yaml:"params,omitempty" json:"params,omitempty"`
+	Dotenv    []string             `yaml:"dotenv,omitempty" json:"dotenv,omitempty"` // files with secret variables of every step
+	Env       Env                  `yaml:"env,omitempty" json:"env,omitempty"`
+	Defaults  Defaults             `yaml:"defaults,omitempty" json:"defaults,omitzero"`
+	OnSuccess *Handler             `yaml:"on_success,omitempty" json:"on_success,omitempty"` // runs before the run completes
+	OnFailure *Handler             `yaml:"on_failure,omitempty" json:"on_failure,omitempty"` // runs before the run fails
+	Notify    []Notify             `yaml:"notify,omitempty" json:"notify,omitempty"`
+	Phases    []Phase              `yaml:"phases,omitempty" json:"phases,omitempty"` // never empty after reading: steps without phases become one phase
+	Values    map[string]string    `yaml:"-" json:"-"`                               // of the parameters that are no secrets, once the run has them
 }
 
 // Phase is a named, ordered group of steps. Phases run one after another.
@@ -203,9 +206,9 @@ func (p *Plan) Steps() []*Step {
 	return steps
 }
 
-// Step returns the step with this id, or nil.
+// Step returns the step or handler with this id, or nil.
 func (p *Plan) Step(id StepID) *Step {
-	for _, s := range p.Steps() {
+	for _, s := range append(p.Steps(), p.Handlers()...) {
 		if s.ID == id {
 			return s
 		}

@@ -33,10 +33,14 @@ const (
 // Ended reports whether the run has completed or failed.
 func (s *State) Ended() bool { return s.Status == StatusCompleted || s.Status == StatusFailed }
 
-// Origin returns the run that artifact paths are named after: the run itself, or the first run of its chain of forks.
+// Origin returns the run that artifact paths are named after: the run itself, or the first run of its chain of forks and
+// updates.
 func (s *State) Origin() RunID {
-	if s.Forked != nil && s.Forked.Origin != "" {
+	switch {
+	case s.Forked != nil && s.Forked.Origin != "":
 		return s.Forked.Origin
+	case s.Update != nil:
+		return s.Update.Origin
 	}
 	return s.Run
 }
@@ -128,8 +132,9 @@ func (s *State) setStatus(status RunStatus, why string) error {
 
 // RunEnded completes or fails the run.
 type RunEnded struct {
-	Status RunStatus `json:"status"`
-	Why    string    `json:"why,omitempty"`
+	Status  RunStatus `json:"status"`
+	Why     string    `json:"why,omitempty"`
+	Handler StepID    `json:"handler,omitempty"` // the handler that ran before; it runs again if the run is reopened
 }
 
 func (RunEnded) Event() EventType { return "run.ended" }
@@ -138,7 +143,8 @@ func (p RunEnded) fold(s *State, _ Event) error {
 	if p.Status != StatusCompleted && p.Status != StatusFailed {
 		return fmt.Errorf("a run cannot end with status %q", p.Status)
 	}
-	s.Status, s.Why = p.Status, p.Why
+	s.Status, s.Why, s.Handler = p.Status, p.Why, p.Handler
+	s.Ends++
 	return nil
 }
 
@@ -149,8 +155,12 @@ type RunReopened struct {
 
 func (RunReopened) Event() EventType { return "run.reopened" }
 
-func (p RunReopened) fold(s *State, _ Event) error {
+func (p RunReopened) fold(s *State, e Event) error {
 	s.Status, s.Why = StatusActive, p.Why
+	id := s.Handler
+	if s.Handler = ""; id != "" && s.Steps[id] != nil && s.Steps[id].Status != Pending {
+		return StepReopened{Step: id}.fold(s, e)
+	}
 	return nil
 }
 

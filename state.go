@@ -21,6 +21,8 @@ type State struct {
 	Given    GivenValues            `json:"given,omitzero"` // by the caller
 	Status   RunStatus              `json:"status"`         // as recorded; see StatusNow for waiting and interrupted
 	Why      string                 `json:"why,omitempty"`
+	Ends     int                    `json:"ends,omitempty"`    // how often the run has ended
+	Handler  StepID                 `json:"handler,omitempty"` // the handler that ran before the last end
 	Created  time.Time              `json:"created"`
 	Updated  time.Time              `json:"updated"`
 	Seq      Seq                    `json:"seq"` // of the last event
@@ -38,11 +40,13 @@ type State struct {
 	LastGood *Checkpoint            `json:"last_good,omitempty"` // the last one that is not an emergency checkpoint
 	Pruned   int                    `json:"pruned,omitempty"`    // checkpoints whose snapshots were pruned
 	Forked   *Fork                  `json:"forked,omitempty"`
+	Update   *ResultsAdopted        `json:"update,omitempty"`   // the earlier run whose results the run adopted
 	Import   ImportState            `json:"import,omitzero"`    // where the run was imported from; zero: it was not imported
 	Mirror   *RunMirrored           `json:"mirror,omitempty"`   // the system whose files pawl keeps up to date
 	Rollback *RollbackState         `json:"rollback,omitempty"` // the rollback in progress; until it ends, nothing else starts
 	Restore  *RestoreState          `json:"restore,omitempty"`  // the unfinished restore; until it ends, no engine starts in the project
 	Spent    Spending               `json:"spent,omitzero"`
+	Notices  []NoticeState          `json:"notices,omitempty"` // sent, or not delivered
 
 	Sessions   map[SessionID]*SessionState     `json:"sessions,omitempty"`         // at most MaxSessions, the last active ones
 	Dropped    int                             `json:"sessions_dropped,omitempty"` // older sessions

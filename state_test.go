@@ -991,6 +991,8 @@ var deepStory = []pawl.Payload{
 		Forked: &pawl.Fork{Run: "o", Checkpoint: "c", Seq: 3}, Shell: pawl.StrictSh,
 	},
 	pawl.RunPlanned{Revision: 1, File: "plan.yaml"},
+	pawl.ResultsAdopted{Run: "e", Origin: "first"},
+	pawl.StepDone{Step: "adopted", Adopted: "up to date, from e", From: &pawl.Earlier{Run: "e", Attempt: 2}},
 	pawl.RunGiven{GivenValues: pawl.GivenValues{Params: map[string]pawl.Given{"day": {Value: "1"}}, Env: map[string]pawl.Given{"A": {Unset: true}, "KEY": {Hash: "ab"}}, Values: map[string]pawl.Given{"params.day": {Value: "1"}}}},
 	pawl.StepSkipped{Step: "conditional", Why: "w", Condition: "params.day == '2'"},
 	pawl.StepFailed{Step: "tolerated", Why: "w", Continued: true},
@@ -1051,6 +1053,8 @@ var deepStory = []pawl.Payload{
 	pawl.OperationBegun{Operation: pawl.Operation{ID: "b:2#1", Session: "b:2", Digest: "v"}},
 	pawl.SessionTurned{Session: "b:2", Doing: pawl.SessionIdle},
 	pawl.RunImported{System: "grid", Next: "block 02", Path: "sub", Place: ".grid", ID: "blog", Active: time.Date(2026, 3, 9, 11, 30, 0, 0, time.UTC)}, pawl.RunMirrored{System: "grid"},
+	pawl.NoticeSent{Notice: "gate-1", Kind: pawl.NoticeGate, To: "chat", Tries: 3, Error: "no answer"},
+	pawl.RunEnded{Status: pawl.StatusFailed, Handler: "a"},
 }
 
 // TestStateSurvivesJSONAtAnyPrefix: the journal's cache is a state in JSON, so one decoded after any event must go on
@@ -1070,7 +1074,7 @@ func TestStateSurvivesJSONAtAnyPrefix(t *testing.T) {
 	}
 	for _, v := range []any{
 		pawl.State{}, pawl.StepState{}, pawl.ItemsState{}, pawl.Retries{}, pawl.AttemptState{}, pawl.GateState{}, pawl.Spending{},
-		pawl.SessionState{}, pawl.OperationState{}, pawl.ImportState{},
+		pawl.SessionState{}, pawl.OperationState{}, pawl.ImportState{}, pawl.NoticeState{},
 	} {
 		for _, f := range reflect.VisibleFields(reflect.TypeOf(v)) {
 			if name := reflect.TypeOf(v).Name() + "." + f.Name; len(f.Index) == 1 && !set[name] {

@@ -35,6 +35,7 @@ type StepState struct {
 	Summary     string                  `json:"summary,omitempty"`
 	Undo        string                  `json:"undo,omitempty"`
 	Adopted     string                  `json:"adopted,omitempty"`
+	From        *Earlier                `json:"from,omitempty"`      // the attempt whose result was adopted
 	Unsaved     string                  `json:"unsaved,omitempty"`   // why there is no snapshot of the workspace after the step
 	Why         string                  `json:"why,omitempty"`       // why it failed, was skipped or reopened
 	Condition   string                  `json:"condition,omitempty"` // that was false, so that pawl skipped it
@@ -145,6 +146,7 @@ type StepDone struct {
 	Review  map[string]int  `json:"review,omitempty"`  // minimum scores; the step is not done below them
 	Stats   *AttemptStats   `json:"stats,omitempty"`
 	Verdict *Verdict        `json:"verdict,omitempty"`    // where no engine saw it end: why the result was accepted
+	From    *Earlier        `json:"from,omitempty"`       // the result was adopted from this attempt
 	Save    *Checkpoint     `json:"checkpoint,omitempty"` // with the snapshot of the files, or the reason that there is none
 }
 
@@ -168,7 +170,7 @@ func (p StepDone) fold(s *State, e Event) error {
 	st.Retries.Live, st.Retries.Last, st.Retries.Failures, st.Retries.LostInARow = nil, nil, 0, 0
 	st.Status, st.Ended, st.Done = Done, e.Time, e.Seq
 	st.Key, st.Outputs, st.Digest, st.Accept = p.Key, p.Outputs, p.Digest, p.Accept
-	st.Summary, st.Undo, st.Adopted = p.Summary, p.Undo, p.Adopted
+	st.Summary, st.Undo, st.Adopted, st.From = p.Summary, p.Undo, p.Adopted, p.From
 	st.Why, st.Rejected, st.Changed, st.Progress = "", "", nil, nil
 	st.Condition, st.Continued = "", false
 	st.Minimum = p.Review
@@ -250,7 +252,7 @@ func (p StepReopened) fold(s *State, _ Event) error {
 	}
 	st := s.step(p.Step)
 	s.settleGates(p.Step)
-	st.Status, st.Why, st.Rejected = Pending, p.Why, p.Why
+	st.Status, st.Why, st.Rejected, st.From = Pending, p.Why, p.Why, nil
 	st.Condition, st.Continued = "", false
 	if len(live) > 0 { // other items
 		st.Status = Running

@@ -28,6 +28,7 @@ import (
 	"pawl/internal/interop/format/projectstate"
 	"pawl/internal/interop/format/sitebuilder"
 	"pawl/internal/mcp"
+	"pawl/internal/notify"
 	"pawl/internal/planfile"
 	"pawl/internal/version"
 )
@@ -50,7 +51,7 @@ func run(args []string) int {
 func parts() cli.Parts {
 	return cli.Parts{
 		Executors: []engine.Executor{agent.Executor{}}, Adviser: adviser, Agents: serve,
-		Formats: formats(),
+		Formats: formats(), Send: notify.Sender{Agent: "pawl/" + version.Read().Short()}.Send,
 	}
 }
 

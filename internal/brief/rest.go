@@ -210,7 +210,10 @@ func (w *writer) proof(s step) string {
 	if s.state.Items != nil && s.state.Summary == "" {
 		text += "; " + count(s.state.Items.Count, "item", "items")
 	}
-	if s.state.Adopted != "" {
+	switch {
+	case s.state.From != nil:
+		text += "; " + s.state.Adopted
+	case s.state.Adopted != "":
 		text += "; accepted as done, though its end was not observed" + w.because(s.state.Adopted)
 	}
 	if found := w.outputs(s.ID); found != "" {

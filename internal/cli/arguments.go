@@ -121,7 +121,7 @@ func (a *app) stepArgument() argument {
 		}
 		defer r.Log.Close()
 		var ids []pawl.StepID
-		for _, step := range r.Plan.Steps() {
+		for _, step := range append(r.Plan.Steps(), r.Plan.Handlers()...) {
 			ids = append(ids, step.ID)
 		}
 		return listCandidates("steps", ids)

@@ -60,6 +60,7 @@ type Parts struct {
 	Adviser   func(c config.Evaluator, root string) engine.Evaluator // the evaluator that a project has configured; nil if none
 	Agents    func(ctx context.Context, s Serving) error             // runs the MCP server
 	Formats   interop.Formats                                        // formats of other systems
+	Send      func(context.Context, pawl.Delivery) (tries int, err error)
 }
 
 // Run executes one command line. Report maps its error to an exit code.
@@ -415,6 +416,7 @@ func (a *app) engineConfig(p *project.Project) (engine.Config, error) {
 			Heartbeat: time.Duration(c.Heartbeat), Warning: time.Duration(c.Warning), Stalled: time.Duration(c.Stalled),
 		},
 		Evaluator: a.parts.Adviser(c.Evaluator, p.Root),
+		Receivers: c.Notify, Send: a.parts.Send,
 	}, nil
 }
 

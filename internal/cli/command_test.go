@@ -19,7 +19,7 @@ var commands = strings.Fields(`init run resume pause stop retry skip status brie
 func TestHelp(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	for _, c := range append([]string{"plan check", "plan schema"}, commands...) {
+	for _, c := range append([]string{"plan check", "plan convert", "plan schema"}, commands...) {
 		p.wants(p.ok(append(strings.Fields(c), "--help")...), "pawl "+c, "--help")
 	}
 	all := p.ok("help", "all")
@@ -55,7 +55,7 @@ func TestWrongArguments(t *testing.T) {
 		"nothing", "statsu", "plan nothing", "init x", "run", "run a b", "run nothing.yaml", "run folder", "run broken.yaml", "resume a b", "resume --parallel x",
 		"resume --dry-run --take-over", "pause a b", "stop a b", "retry", "skip", "done", "status a b", "status --nothing", "brief a b", "brief --for nobody", "brief --budget 1",
 		"watch a b", "runs a", "output", "log a b", "log --all", "log -n x", "stats a b", "stats --all x", "plan check", "plan check " + p.path("broken.yaml"),
-		"plan check " + p.path("nothing"), "plan schema x", "why a b", "explain a b", "gates a b", "approve", "approve a b", "reject", "reject a", "answer a", "ask",
+		"plan check " + p.path("nothing"), "plan schema x", "plan convert", "plan convert nothing", "plan convert " + p.path("broken.yaml") + " --from make", "why a b", "explain a b", "gates a b", "approve", "approve a b", "reject", "reject a", "answer a", "ask",
 		"review", "review a", "review a --by x", "checkpoint x", "checkpoints a b", "show", "show a b c", "restore", "fork", "rollback x", "rollback",
 		"learn", "learn x --kind hunch", "decide", "block", "unblock", "unblock x", "memory x", "progress 1/2", "attach", "attach nobody", "attach claude --scope world",
 		"detach", "detach nobody", "mcp a b", "mcp 127.0.0.1:0", "mcp --no-token", "mcp --http --no-token --token-file x", "mcp --http 0.0.0.0:0", "import",

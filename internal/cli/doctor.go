@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl"
+	"pawl/internal/cli/scheduling"
 	"pawl/internal/config"
 	"pawl/internal/disk"
 	"pawl/internal/git"
@@ -86,6 +87,7 @@ func (a *app) projectFindings(p *project.Project) []pawl.Finding {
 	} else {
 		findings = append(findings, pawl.Finding{Level: pawl.OK, What: "project " + p.Root + " is writable"})
 	}
+	findings = append(findings, scheduling.Findings(p)...)
 	if holder, alive := p.EngineHolder(); alive {
 		findings = append(findings, pawl.Finding{Level: pawl.OK, What: "an engine is running in this project", Evidence: holder.String()})
 	}

@@ -10,6 +10,7 @@ import (
 	"pawl"
 	"pawl/internal/cli/layout"
 	"pawl/internal/cli/userfile"
+	"pawl/internal/interop/convert"
 	"pawl/internal/planfile"
 	"pawl/internal/planlint"
 	"pawl/internal/runs"
@@ -17,7 +18,7 @@ import (
 )
 
 func (a *app) planCommand() *cobra.Command {
-	c := &cobra.Command{Use: "plan", Short: "Validate a plan, or print the plan schema"}
+	c := &cobra.Command{Use: "plan", Short: "Validate a plan, convert other systems' files, or print the plan schema"}
 	var included bool
 	check := &cobra.Command{
 		Use:   "check FILE",
@@ -39,8 +40,71 @@ func (a *app) planCommand() *cobra.Command {
 			return err
 		},
 	}
-	c.AddCommand(a.jsonFlag(check), schema)
+	c.AddCommand(a.jsonFlag(check), a.planConvertCommand(), schema)
 	return c
+}
+
+// convertOptions are the flags of plan convert.
+type convertOptions struct {
+	from, job, out string
+	force, strict  bool
+}
+
+func (a *app) planConvertCommand() *cobra.Command {
+	var o convertOptions
+	c := &cobra.Command{
+		Use:   "convert FILE",
+		Short: "Convert a GitHub Actions workflow, a DAG of dagu or a Taskfile to a plan",
+		Long: "Convert a GitHub Actions workflow, a DAG of dagu or a Taskfile to a plan\n\n" +
+			"pawl prints the plan, and reports on standard error what needs a look and what is not converted.\n" +
+			"A step that is not converted completely fails until you edit it.",
+		Example: "  pawl plan convert .github/workflows/ci.yml -o plan.yaml\n  pawl plan convert Taskfile.yml --job build",
+		Args:    exactArgs(argument{name: "FILE"}),
+		RunE:    func(_ *cobra.Command, args []string) error { return a.convertPlan(args[0], o) },
+	}
+	textFlag(c, &o.from, "from", "SYSTEM", "github, dagu or taskfile (default: the content decides)")
+	textFlag(c, &o.job, "job", "NAME", "the job of a workflow, with the jobs that it needs, or the task of a Taskfile (default: all jobs; the task default)")
+	c.Flags().StringVarP(&o.out, "output", "o", "", "write the plan to this file")
+	setPlaceholder(c, "output", "FILE")
+	c.Flags().BoolVar(&o.force, "force", false, "overwrite the file that --output names")
+	c.Flags().BoolVar(&o.strict, "strict", false, "fail, and write no plan, if something is not converted")
+	return a.jsonFlag(c)
+}
+
+func (a *app) convertPlan(file string, o convertOptions) error {
+	data, err := userfile.Plan(a.planPath(file))
+	if err != nil {
+		return err
+	}
+	converted, err := convert.Convert(file, data, convert.System(o.from), o.job)
+	if err != nil {
+		return err
+	}
+	report := convert.Report{File: file, Result: converted}
+	if !a.json {
+		report.Print(a.Err)
+	}
+	switch {
+	case o.strict && converted.Lost > 0:
+		err = usageError("pawl plan convert "+convert.ShellWord(file), "%s of %s cannot be converted", layout.Count(converted.Lost, "place"), file)
+	case o.out != "":
+		report.Written = o.out
+		err = userfile.Write(a.planPath(o.out), converted.Plan, o.force)
+	case a.json:
+		report.Text = string(converted.Plan)
+	default:
+		_, err = a.Out.Write(converted.Plan)
+	}
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(report)
+	}
+	if o.out != "" {
+		fmt.Fprintf(a.Err, "pawl: hint: pawl plan check %s\n", convert.ShellWord(o.out))
+	}
+	return nil
 }
 
 func (a *app) checkPlan(name string, included bool) error {

@@ -17,7 +17,9 @@ import (
 	"pawl/internal/cli/hints"
 	"pawl/internal/cli/liveview"
 	"pawl/internal/cli/permission"
+	"pawl/internal/cli/scheduling"
 	"pawl/internal/cli/supply"
+	"pawl/internal/cli/updateview"
 	"pawl/internal/cli/userfile"
 	"pawl/internal/engine"
 	"pawl/internal/planfile"
@@ -40,6 +42,12 @@ type runOptions struct {
 	answers    flags.Bool
 	given      supply.Flags
 	output     liveview.OutputMode
+	update     bool
+	dry        bool
+	resume     bool
+	schedule   scheduling.Flags
+	items      bool
+	path       string // of the plan, as the user wrote it
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -49,11 +57,15 @@ func (a *app) runCommand() *cobra.Command {
 		DisableFlagsInUseLine: true,
 		Short:                 "Start a run and follow it live",
 		Long: "Start a run and follow it live\n\nrun executes the steps of a plan, or one command given after --. If a run of the same plan is unfinished, run\n" +
-			"starts nothing; use pawl resume, or --new to start over.",
-		Example: "  pawl run plan.yaml\n  pawl run --background plan.yaml\n  pawl run -- make test",
+			"starts nothing; use pawl resume, or --new to start over. With --update, the new run adopts each step and item of the newest\n" +
+			"run of this plan that is up to date: its definition, inputs and outputs are the same. It runs the rest.",
+		Example: "  pawl run plan.yaml\n  pawl run --update plan.yaml\n  pawl run --background plan.yaml\n  pawl run -- make test",
 		Args:    atLeastOne(argument{name: "PLAN file, or a command after --", hint: "pawl run --help"}),
 		RunE: func(c *cobra.Command, args []string) error {
 			if c.ArgsLenAtDash() == 0 {
+				if o.update || o.resume || o.schedule.Given() {
+					return usageError("pawl run --help", "--update, --resume and --schedule need a PLAN")
+				}
 				return a.runPlan(c.Context(), runs.CommandPlan(args), o)
 			}
 			if len(args) > 1 {
@@ -66,6 +78,13 @@ func (a *app) runCommand() *cobra.Command {
 			return a.runFile(c.Context(), args[0], o)
 		},
 	}
+	c.Flags().BoolVar(&o.update, "update", false, "run only what is not up to date since the newest run of this plan")
+	c.Flags().BoolVar(&o.dry, "dry-run", false, "with --update: print what would run and why, and exit")
+	c.Flags().BoolVar(&o.resume, "resume", false, "if a run of this plan is unfinished, resume it instead of starting a new one")
+	textFlag(c, &o.schedule.Expression, "schedule", "CRON", "print the timer that runs PLAN at these times, such as \"0 6 * * *\"; starts no run")
+	c.Flags().BoolVar(&o.schedule.Install, "install", false, "with --schedule: install the timer for this user's systemd")
+	c.Flags().BoolVar(&o.schedule.Uninstall, "uninstall", false, "remove the timer of PLAN; starts no run")
+	c.Flags().BoolVar(&o.schedule.Crontab, "crontab", false, "with --schedule: print a line for crontab instead")
 	numberVar(c, &o.parallel, "parallel", "", 0, 1, "run at most `N` steps and items at a time (default: as the plan says)")
 	c.Flags().BoolVar(&o.background, "background", false, "start the run in the background, print its id and return")
 	c.Flags().BoolVar(&o.fresh, "new", false, "archive the unfinished run of this plan and start over")
@@ -84,6 +103,9 @@ func outputFlag(c *cobra.Command, mode *liveview.OutputMode) {
 
 func (a *app) runFile(ctx context.Context, path string, o runOptions) error {
 	path = a.planPath(path)
+	if o.schedule.Given() {
+		return a.schedule(ctx, path, o)
+	}
 	data, err := userfile.Plan(path)
 	if err != nil {
 		return err
@@ -92,7 +114,52 @@ func (a *app) runFile(ctx context.Context, path string, o runOptions) error {
 	if err != nil {
 		return err
 	}
-	return a.runPlan(ctx, runs.CreateOptions{Kind: pawl.PlanRun, Data: data, Source: absolute}, o)
+	o.path = path
+	n := runs.CreateOptions{Kind: pawl.PlanRun, Data: data, Source: absolute}
+	switch {
+	case o.dry && !o.update:
+		return usageError("pawl run --update --dry-run "+path, "--dry-run needs --update")
+	case o.dry:
+		return a.whyUpdate(ctx, n, o.given, o.items)
+	}
+	err = a.runPlan(ctx, n, o)
+	if nothing, ok := errors.AsType[updateview.NothingToDo](err); ok {
+		fmt.Fprintln(a.Out, nothing)
+		return nil
+	}
+	return err
+}
+
+// schedule shows, installs or removes the schedule of a plan.
+func (a *app) schedule(ctx context.Context, path string, o runOptions) error {
+	if o.background || o.takeOver || o.dry || o.answers.Given {
+		return usageError("", "--schedule does not go with --background, --dry-run, --mirror-answers or --take-over")
+	}
+	find := a.projectOrInit
+	if o.schedule.Uninstall {
+		find = a.project
+	}
+	o.given.Folder = a.folder
+	kept := scheduling.Options{New: o.fresh, Update: o.update, Parallel: o.parallel, Mirror: string(o.mirror), Given: o.given}
+	return scheduling.Request{Flags: o.schedule, Path: path, Project: find, Options: kept}.Do(ctx, a.Out)
+}
+
+// whyUpdate prints what pawl run --update would run, and why.
+func (a *app) whyUpdate(ctx context.Context, n runs.CreateOptions, given supply.Flags, items bool) error {
+	p, err := a.project()
+	if err != nil {
+		return err
+	}
+	given.Folder = a.folder
+	report, err := updateview.Forecast(ctx, p, n, given)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(report)
+	}
+	report.Print(a.Out, items)
+	return nil
 }
 
 // planPath returns the path of a plan file that the user named, relative to the folder that -C names.
@@ -149,12 +216,7 @@ func (a *app) runPlan(ctx context.Context, n runs.CreateOptions, o runOptions) e
 	if n.Mirrored, err = a.mirrored(p, o); err != nil {
 		return err
 	}
-	if n.Kind == pawl.PlanRun && !o.fresh {
-		if err := a.refuseUnfinished(ctx, p, n, o.takeOver); err != nil {
-			return err
-		}
-	}
-	if resumed, err := a.resolveUnfinishedWork(ctx, p, plan, o); err != nil || resumed {
+	if resumed, err := a.unfinished(ctx, p, n, o); err != nil || resumed {
 		return err
 	}
 	values, err := supply.Collect(supply.Request{Project: p, Plan: plan, Name: name, File: file, Flags: o.given, Ask: a.secretPrompt()})
@@ -162,6 +224,10 @@ func (a *app) runPlan(ctx context.Context, n runs.CreateOptions, o runOptions) e
 		return err
 	}
 	n.Given = values.New
+	update := &updateview.Update{Project: p, Source: n.Source, Text: plan, Given: n.Given}
+	if o.update {
+		n.Adopt = update.Adopt(ctx)
+	}
 	if err := a.ensureNoEngine(ctx, p, o.takeOver); err != nil {
 		return err
 	}
@@ -176,7 +242,7 @@ func (a *app) runPlan(ctx context.Context, n runs.CreateOptions, o runOptions) e
 	if o.background {
 		return a.startInBackground(ctx, p, n, o.mirror, values.Secrets)
 	}
-	return a.runEngine(ctx, p, engineStart{why: "run", output: o.output, parallel: o.parallel, mirror: o.mirror, secrets: values.Secrets, flags: o.given, open: func(cfg engine.Config) (*engine.Engine, error) {
+	return a.runEngine(ctx, p, engineStart{why: "run", output: o.output, parallel: o.parallel, mirror: o.mirror, secrets: values.Secrets, flags: o.given, adopt: update.Diff, open: func(cfg engine.Config) (*engine.Engine, error) {
 		e, err := engine.OpenNew(ctx, cfg, n)
 		if err == nil && n.Replaces != "" {
 			fmt.Fprintf(a.Out, "archived the unfinished run %s\n", n.Replaces)
@@ -191,6 +257,24 @@ func (a *app) secretPrompt() func(question string) (string, error) {
 		a.secrets = supply.Once(supply.Prompt(a.In, a.Out))
 	}
 	return a.secrets
+}
+
+// unfinished handles unfinished runs of a plan, and unfinished work of other systems: it resumes them or returns an error.
+func (a *app) unfinished(ctx context.Context, p *project.Project, n runs.CreateOptions, o runOptions) (resumed bool, err error) {
+	if o.resume {
+		if run, err := runs.FindUnfinished(ctx, p, n.Source); err == nil && run != "" { // below, an error is explained
+			return true, a.resume(ctx, string(run), resumeOptions{parallel: o.parallel, mirror: o.mirror, given: o.given, output: o.output})
+		}
+	}
+	if n.Kind == pawl.PlanRun && !o.fresh {
+		if err := a.refuseUnfinished(ctx, p, n, o.takeOver); err != nil {
+			return false, err
+		}
+		if !o.update {
+			a.printNotes(updateview.Again(ctx, p, n.Source, o.path))
+		}
+	}
+	return a.resolveUnfinishedWork(ctx, p, n.Plan, o)
 }
 
 // paramFlags adds the flags for the parameters of a plan.
@@ -241,8 +325,8 @@ type engineStart struct {
 	open     func(engine.Config) (*engine.Engine, error)
 	why      string
 	parallel int
-	adopt    *resume.PlanDiff
-	by       pawl.Author // who confirmed it
+	adopt    func() *resume.PlanDiff // called once the run is open
+	by       pawl.Author             // who confirmed it
 	examined *resume.Examination
 	secrets  stepenv.Secrets
 	given    pawl.GivenValues // to record before the run resumes
@@ -301,8 +385,8 @@ func (a *app) runOnce(ctx context.Context, p *project.Project, s engineStart) (p
 		e.Examined(s.examined)
 	}
 	e.Supply(s.by)
-	if s.adopt != nil {
-		err = e.Adopt(soft, s.adopt, s.by)
+	if diff := s.adopt(); diff != nil {
+		err = e.Adopt(soft, diff, s.by)
 	}
 	if err == nil {
 		err = e.Run(soft, leave, s.why)

@@ -10,6 +10,7 @@ import (
 	"pawl"
 	"pawl/internal/cli/hints"
 	"pawl/internal/cli/resumeview"
+	"pawl/internal/cli/supply"
 	"pawl/internal/decide"
 	"pawl/internal/project"
 	"pawl/internal/resume"
@@ -18,9 +19,23 @@ import (
 
 func (a *app) whyCommand() *cobra.Command {
 	var items bool
+	var plan string
+	var given supply.Flags
 	c := a.readRunCommand("why [RUN]", "Show what resume would do with each step, and why", func(ctx context.Context, p *project.Project, r *runs.Run) error {
 		return a.why(ctx, p, r, items)
 	})
+	ofRun := c.RunE
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if plan == "" {
+			return ofRun(c, args)
+		}
+		if len(args) > 0 {
+			return usageError("pawl why --update "+plan, "--update compares with the newest run of PLAN; leave out RUN")
+		}
+		return a.runFile(c.Context(), plan, runOptions{update: true, dry: true, items: items, given: given})
+	}
+	textFlag(c, &plan, "update", "PLAN", "show what pawl run --update PLAN would do instead")
+	paramFlags(c, &given)
 	c.Flags().BoolVar(&items, "items", false, "list the unfinished items of foreach steps")
 	return a.jsonFlag(c)
 }

@@ -14,6 +14,7 @@ import (
 
 	"pawl"
 	"pawl/internal/disk"
+	"pawl/internal/stepenv"
 	"pawl/internal/strictyaml"
 )
 
@@ -32,6 +33,8 @@ type Config struct {
 
 	Agents  Agents  `yaml:"agents,omitempty"`  // commands that attached agents may use; only in the user's own settings
 	Mirrors Mirrors `yaml:"mirrors,omitempty"` // answers in mirrored files; only in the user's own settings
+
+	Notify []pawl.Notify `yaml:"notify,omitempty"` // notifications of every run; only in the user's own settings
 }
 
 // Snapshots configures the snapshots of the workspace.
@@ -68,7 +71,7 @@ func parse(path string, data []byte, own bool) (Config, error) {
 		}
 	}
 	c.check(wrong)
-	if !own {
+	if stepenv.CheckNotify(c.Notify, wrong); !own {
 		c.checkUser(wrong)
 	} else if verb := c.Agents.both(); verb != "" {
 		wrong(&c.Agents, "%q is both allowed and refused", verb)

@@ -37,6 +37,9 @@ func (c *Config) checkUser(wrong func(pointer any, format string, args ...any)) 
 	if len(c.Agents.Allow)+len(c.Agents.Refuse) > 0 {
 		wrong(&c.Agents, `"agents" counts only in your own settings`)
 	}
+	if len(c.Notify) > 0 {
+		wrong(&c.Notify, `"notify" counts only in your own settings`)
+	}
 	if c.Mirrors.Answers {
 		wrong(&c.Mirrors, `"mirrors" counts only in your own settings`)
 	}

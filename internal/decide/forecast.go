@@ -39,15 +39,25 @@ const MaxListed = 100
 // Forecast returns what a resume would do with each step of the plan: the engine's decisions on the state that the resume
 // starts from. It assumes that what runs succeeds. It changes nothing. onRun adds the run to a command that needs it.
 func Forecast(r *runs.Run, c *resume.PlanDiff, interrupted []resume.Judged, now time.Time, onRun func(command string) string) ([]Decision, error) {
-	f := &forecast{
-		change: c, plan: runs.NewOutline(c.Plan()), before: r.State, state: r.State.Clone(), now: now, onRun: onRun, interrupted: interrupted,
-		fixed: map[pawl.AttemptRef]decision{}, finishing: map[pawl.StepID]string{}, decided: map[pawl.StepID]*Decision{}, behind: map[pawl.StepID]bool{},
-		values: func(id pawl.StepID) ([]string, error) { return runs.ListedValues(r.Log, r.State.Steps[id].Items) },
-	}
+	f := newForecast(r.State, c, now, onRun)
+	f.values = func(id pawl.StepID) ([]string, error) { return runs.ListedValues(r.Log, r.State.Steps[id].Items) }
+	f.interrupted = interrupted
 	f.adopt(interrupted)
 	for _, live := range interrupted {
 		f.conclude(live)
 	}
+	return f.decisions()
+}
+
+func newForecast(s *pawl.State, c *resume.PlanDiff, now time.Time, onRun func(command string) string) *forecast {
+	return &forecast{
+		change: c, plan: runs.NewOutline(c.Plan()), before: s, state: s.Clone(), now: now, onRun: onRun,
+		fixed: map[pawl.AttemptRef]decision{}, finishing: map[pawl.StepID]string{}, decided: map[pawl.StepID]*Decision{}, behind: map[pawl.StepID]bool{},
+	}
+}
+
+// decisions returns the decision about each step, in order.
+func (f *forecast) decisions() ([]Decision, error) {
 	f.settle()
 	decisions := make([]Decision, 0, len(f.plan.InOrder))
 	for _, step := range f.plan.InOrder {
@@ -253,11 +263,14 @@ func (x *Decision) set(c decision) { x.Do, x.Why = c.do, c.why }
 
 // addUnless adds the needs whose outputs may change meanwhile. begun says that the step has used their outputs already.
 func (f *forecast) addUnless(x *Decision, begun bool) {
-	if f.state.Ended() || x.Do == Wait || x.Do == Fail || f.state.Steps[x.Step] != nil && f.state.Steps[x.Step].Status == pawl.Skipped {
+	st := f.state.Steps[x.Step]
+	if f.state.Ended() || st != nil && (st.Status == pawl.Skipped || st.Status == pawl.FailedForGood) {
 		return
 	}
 	for _, need := range f.plan.Needs[x.Step] {
-		if n := f.of(f.plan.ByID[need]); len(n.Unless) > 0 || begun && (n.Runs || n.Do == Recheck) {
+		n := f.of(f.plan.ByID[need])
+		stops := n.Do == Fail || n.Do == Wait // so that x waits
+		if len(n.Unless) > 0 && (x.Do != Wait || stops) || x.Do != Wait && begun && (n.Runs || n.Do == Recheck) {
 			x.Unless = append(x.Unless, need)
 		}
 	}

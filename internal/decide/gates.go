@@ -92,8 +92,15 @@ func (d *decider) giveUpGate(g *pawl.GateState, step *pawl.Step, why string) {
 	if step != nil && !d.state.Steps[step.ID].Finished() && len(d.state.Steps[step.ID].Live()) == 0 {
 		d.add(Action{Kind: GiveUp, Step: step, Index: -1, Why: why, Refused: true})
 	} else if step == nil && len(d.state.Live()) == 0 {
-		d.add(Action{Kind: FailRun, Why: why})
+		d.ending = true
+		d.conclude(Action{Kind: FailRun, Why: why})
 	}
+}
+
+// failsRun reports whether the answer to a gate without a step in the plan fails the run, once nothing is live.
+func (d *decider) failsRun(g *pawl.GateState) bool {
+	refused := g.Expired || g.Answer != nil && g.Answer.Answer == pawl.Refused
+	return refused && !g.Settled && g.Withdrawn == "" && d.plan.ByID[g.Step] == nil
 }
 
 func (d *decider) gateStep(g *pawl.GateState, step *pawl.Step) {
@@ -132,8 +139,9 @@ func (d *decider) budget() {
 
 // mayStart reports whether any new attempt may start.
 func (d *decider) mayStart() bool {
-	for _, g := range d.state.Gates {
-		if g.Halts() && (g.Open() || g.Answer != nil && g.Answer.Answer != pawl.Approved) {
+	for i := range d.state.Gates {
+		g := &d.state.Gates[i]
+		if g.Halts() && (g.Open() || g.Answer != nil && g.Answer.Answer != pawl.Approved) || d.failsRun(g) {
 			return false
 		}
 	}

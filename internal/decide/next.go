@@ -61,13 +61,14 @@ func Next(plan *runs.Outline, s *pawl.State, now time.Time, slots int) []Action 
 		return d.stopLive()
 	}
 	d.gates()
-	if s.Status != pawl.StatusPaused {
+	if s.Status != pawl.StatusPaused && !d.ending {
 		for _, decide := range []func(){d.budget, d.staleNeeds, d.reconsider, d.steps, d.end} {
 			if len(d.actions) == 0 {
 				decide()
 			}
 		}
 	}
+	d.resetHandlers()
 	if wake := earlier(d.retry, d.expiry); !wake.IsZero() {
 		d.add(Action{Kind: Sleep, Until: wake, NeedsPerson: d.retry.IsZero()})
 	}
@@ -91,6 +92,7 @@ type decider struct {
 	onRun    func(command string) string // adds the run to a command; nil: no texts
 	retry    time.Time                   // when the first retry is due; zero for none
 	expiry   time.Time                   // when the first open gate expires; zero for none
+	ending   bool                        // an answer ends the run
 }
 
 func newDecider(plan *runs.Outline, s *pawl.State, now time.Time, slots int) *decider {
@@ -133,21 +135,81 @@ func (d *decider) finished(id pawl.StepID) bool {
 	return d.state.Steps[id].Finished() && !d.asking[question{purpose: pawl.ForImported, step: id}]
 }
 
-// staleNeeds reopens finished steps whose needs finished again with different outputs.
+// staleNeeds reopens steps whose needs finished again with different outputs: finished ones, and foreach steps that were listed
+// before. While items of such a step are live, it starts no others.
 func (d *decider) staleNeeds() {
 	for _, step := range d.plan.InOrder {
 		st := d.state.Steps[step.ID]
-		if st == nil || st.Status != pawl.Done {
+		need := d.staleNeed(step, st)
+		switch {
+		case need == "":
+		case len(st.Live()) > 0:
+			d.blocked[step.ID] = true
+		default:
+			d.add(Action{Kind: Reopen, Steps: []pawl.StepID{step.ID}, Why: "outputs of step " + string(need) + " changed"})
+			return
+		}
+	}
+}
+
+// staleNeed returns a need that finished again, so that the step has used other outputs; "" for none.
+func (d *decider) staleNeed(step *pawl.Step, st *pawl.StepState) pawl.StepID {
+	since := usedSince(st)
+	if since == 0 {
+		return ""
+	}
+	for _, need := range d.plan.Needs[step.ID] {
+		n := d.state.Steps[need]
+		if n != nil && n.Status == pawl.Done && n.Done > since && (d.needsChanged(step, st) || d.inputChanged(step, st, since)) {
+			return need
+		}
+	}
+	return ""
+}
+
+// inputChanged reports whether a step that this one needs, directly or not, has written one of its inputs anew since.
+func (d *decider) inputChanged(step *pawl.Step, st *pawl.StepState, since pawl.Seq) bool {
+	for id := range d.allNeeds(step.ID) {
+		n := d.state.Steps[id]
+		if n == nil || n.Done <= since {
 			continue
 		}
-		for _, need := range d.plan.Needs[step.ID] {
-			n := d.state.Steps[need]
-			if n != nil && n.Status == pawl.Done && n.Done > st.Done && d.needsChanged(step, st) {
-				d.add(Action{Kind: Reopen, Steps: []pawl.StepID{step.ID}, Why: "outputs of step " + string(need) + " changed"})
-				return
+		for path, content := range n.Outputs {
+			if was, used := st.Key.Inputs[path]; used && was != content {
+				return true
 			}
 		}
 	}
+	return false
+}
+
+// allNeeds returns the steps that a step needs, directly or not.
+func (d *decider) allNeeds(id pawl.StepID) map[pawl.StepID]bool {
+	all := map[pawl.StepID]bool{}
+	var add func(pawl.StepID)
+	add = func(id pawl.StepID) {
+		for _, need := range d.plan.Needs[id] {
+			if !all[need] {
+				all[need] = true
+				add(need)
+			}
+		}
+	}
+	add(id)
+	return all
+}
+
+// usedSince returns the event after which a step does not see new outputs of its needs, 0 for none.
+func usedSince(st *pawl.StepState) pawl.Seq {
+	switch {
+	case st == nil:
+		return 0
+	case st.Status == pawl.Done:
+		return st.Done
+	case st.Items != nil && (st.Status == pawl.Running || st.Status == pawl.Pending):
+		return st.Items.Lists[0]
+	}
+	return 0
 }
 
 // needsChanged reports whether the outputs that a finished step needs differ from those it started with.
@@ -156,7 +218,7 @@ func (d *decider) needsChanged(step *pawl.Step, st *pawl.StepState) bool {
 }
 
 func (d *decider) steps() {
-	if !d.mayStart() {
+	if !d.mayStart() || d.handling() {
 		return
 	}
 	failed := d.failedStep() != ""
@@ -287,7 +349,7 @@ func (d *decider) end() {
 	}
 	if id := d.failedStep(); id != "" {
 		if !d.outstanding() {
-			d.add(Action{Kind: FailRun, Why: fmt.Sprintf("step %s failed: %s", id, d.state.Steps[id].Why)})
+			d.conclude(Action{Kind: FailRun, Why: fmt.Sprintf("step %s failed: %s", id, d.state.Steps[id].Why)})
 			return
 		}
 	}
@@ -304,13 +366,13 @@ func (d *decider) end() {
 			if g.Purpose == pawl.ForRebuilt {
 				why = g.RejectionText()
 			}
-			d.add(Action{Kind: FailRun, Why: why})
+			d.conclude(Action{Kind: FailRun, Why: why})
 			return
 		case g.Purpose == pawl.ForRebuilt && g.Open():
 			return
 		}
 	}
 	if left == 0 {
-		d.add(Action{Kind: Complete, Why: d.toleratedText()})
+		d.conclude(Action{Kind: Complete, Why: d.toleratedText()})
 	}
 }

@@ -29,11 +29,19 @@ func (a Action) Payloads(s *pawl.State) []pawl.Payload {
 		a.Gate.ID = a.Gate.Identify()
 		return []pawl.Payload{pawl.BudgetSpent{Budget: a.Gate.Budget, Used: a.Why, Limit: a.Gate.Ask}, pawl.GateOpened{Gate: a.Gate}}
 	case Complete:
-		return []pawl.Payload{pawl.RunEnded{Status: pawl.StatusCompleted, Why: a.Why}}
+		return []pawl.Payload{pawl.RunEnded{Status: pawl.StatusCompleted, Why: a.Why, Handler: a.handler()}}
 	case FailRun:
-		return []pawl.Payload{pawl.RunEnded{Status: pawl.StatusFailed, Why: a.Why}}
+		return []pawl.Payload{pawl.RunEnded{Status: pawl.StatusFailed, Why: a.Why, Handler: a.handler()}}
 	}
 	return nil
+}
+
+// handler returns the handler that ran before the run ends, "" for none.
+func (a Action) handler() pawl.StepID {
+	if a.Step == nil {
+		return ""
+	}
+	return a.Step.ID
 }
 
 // answer returns the events of an answer that no person gave.

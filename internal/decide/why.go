@@ -23,6 +23,8 @@ func upToDate(st *pawl.StepState) string {
 		return "failed (continue_on_error): " + st.Why
 	case st.Status == pawl.Skipped:
 		return st.SkippedText()
+	case st.From != nil:
+		return fmt.Sprintf("up to date, from %s", st.From.Run)
 	}
 	return "up to date"
 }

@@ -19,6 +19,9 @@ import (
 func (e *Engine) do(ctx context.Context, a decide.Action) error {
 	switch a.Kind {
 	case decide.Start:
+		if e.plan.HandlesEnd(a.Step.ID) {
+			e.endWhy = a.Why
+		}
 		return e.start(ctx, a)
 	case decide.List:
 		return e.list(a.Step)
@@ -27,7 +30,7 @@ func (e *Engine) do(ctx context.Context, a decide.Action) error {
 	case decide.Open:
 		return e.openGate(ctx, a)
 	case decide.Complete, decide.FailRun:
-		return e.endRun(a)
+		return e.endRun(ctx, a)
 	case decide.StopLive:
 		e.stopLive(a.Why)
 	default:
@@ -36,10 +39,17 @@ func (e *Engine) do(ctx context.Context, a decide.Action) error {
 	return nil
 }
 
-// endRun ends the run, if the state that the engine began with was right.
-func (e *Engine) endRun(a decide.Action) error {
+// endRun ends the run, if the state that the engine began with was right. Notices of the end are sent before: an ended run has no
+// engine that would send them.
+func (e *Engine) endRun(ctx context.Context, a decide.Action) error {
 	if err := e.requireCheckedCache(); err != nil {
 		return err
+	}
+	if e.notify(ctx, a) {
+		return nil
+	}
+	if why := decide.HandlerFailure(e.plan.Plan, e.state, a.Status()); why != "" {
+		e.note("%s; the run counts as %s all the same", why, a.Status())
 	}
 	e.emit(a.Payloads(e.state)...)
 	return nil

@@ -55,6 +55,11 @@ type Config struct {
 	Secrets stepenv.Secrets  // values of the run's secrets
 	Given   pawl.GivenValues // values to record before the run continues
 
+	Receivers []pawl.Notify // who gets notices of every run, from the user's settings
+
+	// Send sends a notice and returns how often it tried. It returns at once when its context ends. Defaults to sending none.
+	Send func(context.Context, pawl.Delivery) (tries int, err error)
+
 	// Start starts an attempt in its folder, and releases the lock when the attempt has ended. Defaults to supervise.Start.
 	Start func(dir string, lock *supervise.Lock, job pawl.Job, seal supervise.Seal) (*supervise.Running, error)
 
@@ -123,6 +128,8 @@ type Engine struct {
 	saver      *history.Saver
 	saved      map[string]history.PendingCheckpoint // checkpoints of steps about to finish, for the next decision only
 	saving     int                                  // number of checkpoints that workers are taking
+	sending    map[string]bool                      // notices that workers are sending
+	endWhy     string                               // why the run is about to end, for its handler
 	items      itemSaves
 	views      *runs.ViewWriter
 	mirror     Mirror

@@ -48,6 +48,9 @@ func (e *Engine) environment(ctx context.Context, job *pawl.Job, w runs.Work, ke
 	env["PAWL_ATTEMPT_DIR"] = dir
 	env["PAWL_EVENTS"] = filepath.Join(dir, pawl.EventsFile)
 	env["PAWL_RESULT"] = filepath.Join(dir, pawl.ResultFile)
+	if e.plan.HandlesEnd(w.Step.ID) {
+		maps.Copy(env, e.aboutEnd(w.Step.ID))
+	}
 	if told, err := e.resume(ctx, w, ref, key); err != nil {
 		return err
 	} else if told != "" {
@@ -55,6 +58,16 @@ func (e *Engine) environment(ctx context.Context, job *pawl.Job, w runs.Work, ke
 	}
 	job.Env = asList(env)
 	return nil
+}
+
+// aboutEnd returns the variables of a handler: how and why the run ends.
+func (e *Engine) aboutEnd(id pawl.StepID) map[string]string {
+	status := pawl.StatusFailed
+	if id == pawl.OnSuccess {
+		status = pawl.StatusCompleted
+	}
+	failed := pawl.Joined(e.state.FailedSteps(e.plan.Plan), " ")
+	return map[string]string{"PAWL_RUN_STATUS": string(status), "PAWL_RUN_WHY": e.endWhy, "PAWL_FAILED_STEPS": failed}
 }
 
 // variables sets the environment that a job inherits, with its secrets, and returns the variables that follow from the plan and
@@ -114,6 +127,9 @@ func asList(env map[string]string) []string {
 
 // idempotencyKey returns the key for external systems. It is the same for every attempt at the same work.
 func (e *Engine) idempotencyKey(w runs.Work, key pawl.Key) string {
+	if e.plan.HandlesEnd(w.Step.ID) { // each end of the run is another piece of work
+		key.Needs = map[pawl.StepID]string{w.Step.ID: strconv.Itoa(e.state.Ends)}
+	}
 	if w.Index < 0 {
 		return key.Hash()
 	}

@@ -38,7 +38,19 @@ func TestForecastIsWhatResumeDoes(t *testing.T) {
 	for worker := range forecastWorkers {
 		t.Run(fmt.Sprint(worker), func(t *testing.T) {
 			t.Parallel()
-			rapid.Check(t, func(r *rapid.T) { compareForecast(r, parent) })
+			rapid.Check(t, func(r *rapid.T) { randomModel(r, parent, (*model).compare) })
+		})
+	}
+}
+
+// TestForecastIsWhatUpdateDoes compares what `pawl run --update --dry-run` prints with what `pawl run --update` then does, in
+// the same way. A new run that completes leaves nothing to do.
+func TestForecastIsWhatUpdateDoes(t *testing.T) {
+	t.Parallel()
+	for worker := range forecastWorkers {
+		t.Run(fmt.Sprint(worker), func(t *testing.T) {
+			t.Parallel()
+			rapid.Check(t, func(r *rapid.T) { randomModel(r, t.TempDir(), (*model).compareUpdate) })
 		})
 	}
 }
@@ -177,7 +189,8 @@ func (m *model) work(job pawl.Job) error {
 	return nil
 }
 
-func compareForecast(r *rapid.T, parent string) {
+// randomModel runs a random plan, has a person act, edits something, and compares.
+func randomModel(r *rapid.T, parent string, compare func(*model)) {
 	folder, err := os.MkdirTemp(parent, "")
 	if err != nil {
 		r.Fatal(err)
@@ -206,7 +219,7 @@ func compareForecast(r *rapid.T, parent string) {
 		m.edit()
 	}
 	m.write("plan.yaml", m.plan())
-	m.compare()
+	compare(m)
 }
 
 // begin runs the plan until it ends, waits, or its engine dies.
@@ -354,6 +367,61 @@ func (m *model) compare() {
 			m.Fatalf("%s %s (%s, items %v, unless %v), but %s\nall: %+v\nplan:\n%s\nevents: %v", x.Do, x.Step, x.Why, x.ByItem, x.Unless, why, told, m.plan(), m.story())
 		}
 	}
+}
+
+// compareUpdate forecasts a new run that adopts what is up to date, starts it, and compares.
+func (m *model) compareUpdate() {
+	old := m.load()
+	if len(old.State.Live()) > 0 { // pawl run refuses
+		m.check(old.Log.Close())
+		return
+	}
+	update := m.planUpdate(old)
+	m.check(old.Log.Close())
+	told, err := decide.ForecastUpdate(update, time.Now(), func(command string) string { return command })
+	m.check(err)
+	if update.UpToDate {
+		if i := slices.IndexFunc(told, func(x decide.Decision) bool { return x.Do != decide.Skip }); i >= 0 {
+			m.Fatalf("nothing to do, but %+v", told[i])
+		}
+		return
+	}
+	m.world.Revive()
+	m.world.Fate = func(string, pawl.Job) enginetest.Fate { return enginetest.Succeeds }
+	data := []byte(m.plan())
+	e, err := engine.OpenNew(m.Context(), m.cfg, runs.CreateOptions{
+		Kind: pawl.PlanRun, Plan: update.Plan(), Data: data, Source: filepath.Join(m.p.Root, "plan.yaml"), Version: "test",
+		Adopt: func() ([]pawl.Payload, error) { return update.Adopt(), nil },
+	})
+	m.check(err)
+	m.run = e.State().Run
+	seq := e.State().Seq
+	m.check(e.Adopt(m.Context(), update.Diff(update.Plan()), pawl.Author{}))
+	go m.world.Release()
+	m.runEngine(e)
+	done := m.since(seq)
+	for _, x := range told {
+		if why := done.differs(x, told); why != "" {
+			m.Fatalf("%s %s (%s, items %v, unless %v), but %s\nall: %+v\nplan:\n%s\nevents: %v", x.Do, x.Step, x.Why, x.ByItem, x.Unless, why, told, m.plan(), m.story())
+		}
+	}
+	if done.after.Status == pawl.StatusCompleted {
+		r := m.load()
+		if again := m.planUpdate(r); !again.UpToDate {
+			m.Fatalf("after an update: %v\nplan:\n%s\nevents: %v", again.Why, m.plan(), m.story())
+		}
+		m.check(r.Log.Close())
+	}
+}
+
+// planUpdate compares a run with the plan.
+func (m *model) planUpdate(old *runs.Run) *resume.Update {
+	m.Helper()
+	plan, err := planfile.Read("plan.yaml", []byte(m.plan()))
+	m.check(err)
+	update, err := resume.PlanUpdate(m.p, old, plan)
+	m.check(err)
+	return update
 }
 
 // resume resumes the run; whatever starts now succeeds.

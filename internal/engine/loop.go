@@ -122,7 +122,7 @@ func (e *Engine) over(wake decide.Action) (bool, error) {
 		return true, nil
 	case s.Status == pawl.StatusFailed:
 		return true, &pawl.Error{Kind: pawl.KindRunFailed, Err: errors.New("run failed: " + s.Why), Hint: "pawl status"}
-	case len(s.Live()) > 0 || len(e.preparing) > 0 || e.saving > 0:
+	case len(s.Live()) > 0 || len(e.preparing) > 0 || e.saving > 0 || len(e.sending) > 0:
 		return false, nil
 	case s.Status == pawl.StatusPaused || s.Status == pawl.StatusStopped:
 		return true, &pawl.Error{Kind: pawl.KindAtGate, Err: errors.New("run paused"), Hint: "pawl resume"}
@@ -182,6 +182,9 @@ func (e *Engine) advance(helpers context.Context) (wake decide.Action, err error
 			}
 		}
 		if len(e.pending) == 0 {
+			if !e.state.Ended() {
+				e.notify(helpers, decide.Action{})
+			}
 			return wake, nil
 		}
 	}

@@ -1,14 +1,9 @@
 package evaluator
 
 import (
-	"bytes"
 	"context"
-	"errors"
-	"fmt"
-	"os/exec"
-	"sync"
-	"syscall"
-	"time"
+
+	program "pawl/internal/command"
 )
 
 // command asks any program: it gets the evidence on standard input and prints the opinion. PAWL_PROMPT contains the prompt
@@ -19,107 +14,11 @@ type command struct {
 	environ []string
 }
 
-// drainTimeout is how long processes that left the command's group may keep its output open.
-const drainTimeout = time.Second
-
 func (c command) ask(ctx context.Context, evidence []byte) (answer, error) {
-	cmd := exec.Command("/bin/sh", "-c", c.text)
-	cmd.Dir, cmd.Env = c.dir, append(c.environ[:len(c.environ):len(c.environ)], "PAWL_PROMPT="+Prompt)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.WaitDelay = drainTimeout
-	g := &group{}
-	out, stderr := &capped{limit: maxAnswer, full: g.kill}, &tail{limit: maxReason}
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(append(evidence, '\n')), out, stderr
-	if err := cmd.Start(); err != nil {
-		return answer{}, fmt.Errorf("start the command: %w", err)
-	}
-	g.setLeader(cmd.Process.Pid)
-	stop := context.AfterFunc(ctx, g.kill)
-	defer stop()
-	awaitEnd(cmd.Process.Pid)
-	g.end()
-	err := cmd.Wait()
-	switch {
-	case ctx.Err() != nil:
-		return answer{}, ctx.Err()
-	case out.overflow:
-		return answer{}, fmt.Errorf("the command printed more than %d bytes", maxAnswer)
-	case err != nil && !errors.Is(err, exec.ErrWaitDelay):
-		return answer{}, commandError(err, stderr.text)
-	}
-	return answer{text: out.data.String()}, nil
-}
-
-// commandError is the error of a failed command with the end of its error output.
-func commandError(err error, stderr string) error {
-	if stderr = oneLine(stderr, maxReason); stderr != "" {
-		return fmt.Errorf("the command failed: %w: %s", err, stderr)
-	}
-	return fmt.Errorf("the command failed: %w", err)
-}
-
-// group is a command's process group. It is signalled only while its leader runs or has not been waited for: until then the
-// system cannot reuse its id.
-type group struct {
-	mu     sync.Mutex // guards the rest
-	leader int        // 0: not started or already waited for
-	killed bool
-}
-
-func (g *group) setLeader(pid int) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.leader = pid; g.killed {
-		g.signal()
-	}
-}
-
-func (g *group) kill() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.killed = true
-	g.signal()
-}
-
-// end kills the processes that the leader left behind. After it, the leader may be waited for.
-func (g *group) end() {
-	g.kill()
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.leader = 0
-}
-
-func (g *group) signal() {
-	if g.leader != 0 {
-		_ = syscall.Kill(-g.leader, syscall.SIGKILL) // the group may be empty
-	}
-}
-
-// capped buffers writes up to a limit and calls full when they exceed it.
-type capped struct {
-	data     bytes.Buffer // not embedded: its ReadFrom would exceed the limit
-	limit    int
-	full     func()
-	overflow bool
-}
-
-func (c *capped) Write(p []byte) (int, error) {
-	if c.data.Len()+len(p) > c.limit {
-		c.overflow = true
-		c.full()
-		return 0, errors.New("output too large")
-	}
-	return c.data.Write(p)
-}
-
-// tail keeps the end of the written data.
-type tail struct {
-	text  string
-	limit int
-}
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.text += string(p[max(0, len(p)-t.limit):])
-	t.text = t.text[max(0, len(t.text)-t.limit):]
-	return len(p), nil
+	text, err := program.Run(ctx, program.Command{
+		Args: []string{"/bin/sh", "-c", c.text}, Dir: c.dir,
+		Environ: append(c.environ[:len(c.environ):len(c.environ)], "PAWL_PROMPT="+Prompt),
+		Input:   append(evidence, '\n'), MaxOutput: maxAnswer, MaxError: maxReason,
+	})
+	return answer{text: text}, err
 }

@@ -8,10 +8,10 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"pawl"
+	"pawl/internal/oneline"
 )
 
 // Opinion is the result of asking. Its verdict is always an allowed one or human_review.
@@ -150,14 +150,5 @@ func unfenced(answer string) string {
 
 // oneLine returns text as one line of at most limit bytes without control characters.
 func oneLine(text string, limit int) string {
-	clean := strings.Map(func(r rune) rune {
-		switch {
-		case unicode.IsSpace(r):
-			return ' '
-		case !unicode.IsPrint(r), r == utf8.RuneError:
-			return -1
-		}
-		return r
-	}, text)
-	return clip(strings.Join(strings.Fields(clean), " "), limit)
+	return clip(oneline.Printable(text), limit)
 }

@@ -4,6 +4,8 @@ package oneline
 import (
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Clip returns text if it has at limit limit bytes; otherwise its first limit bytes and an ellipsis.
@@ -18,4 +20,18 @@ func Clip(text string, limit int) string {
 func Quote(text string) string {
 	const enough = 60
 	return strconv.Quote(Clip(text, enough))
+}
+
+// Printable returns text in one line: without characters that do not print, and with one space for each gap.
+func Printable(text string) string {
+	clean := strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsSpace(r):
+			return ' '
+		case !unicode.IsPrint(r), r == utf8.RuneError:
+			return -1
+		}
+		return r
+	}, text)
+	return strings.Join(strings.Fields(clean), " ")
 }

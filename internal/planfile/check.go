@@ -70,6 +70,9 @@ func (r *reader) checkPlan(p *pawl.Plan) {
 	if r.Good(&p.Phases) && len(p.Phases) == 0 && !r.partial {
 		r.Errorf(&p.Phases, "the plan has no phases; add one, or use steps instead")
 	}
+	r.checkHandler("on_success", p.OnSuccess)
+	r.checkHandler("on_failure", p.OnFailure)
+	r.checkNotify(p)
 	for i := range p.Phases {
 		phase := &p.Phases[i]
 		r.oneLine(&phase.Name, phase.Name)
@@ -411,6 +414,10 @@ func (r *reader) checkLimits(timeout, stall, estimate *pawl.Duration, retry *paw
 	r.positive(timeout, "timeout")
 	r.positive(stall, "stall")
 	r.positive(estimate, "estimate")
+	r.checkRetry(retry)
+}
+
+func (r *reader) checkRetry(retry *pawl.Retry) {
 	r.atLeastOne(&retry.Attempts, retry.Attempts, "attempts")
 	if longest := pawl.Duration(pawl.MaxBackoff); r.Good(&retry.Backoff) && retry.Backoff > longest {
 		r.Errorf(&retry.Backoff, `"backoff" must be at most %s, not %s`, longest, retry.Backoff)

@@ -17,24 +17,40 @@ func MissingVariables(name string, plan *pawl.Plan, file *strictyaml.File, varia
 	for _, step := range plan.Steps() {
 		envs = append(envs, &step.Env)
 	}
+	for _, h := range []*pawl.Handler{plan.OnSuccess, plan.OnFailure} {
+		if h != nil {
+			envs = append(envs, &h.Env)
+		}
+	}
+	for i := range plan.Notify {
+		n := &plan.Notify[i]
+		if envs = append(envs, &n.Headers); n.Webhook != nil {
+			r.missing(n.Webhook, n.Webhook.Value, variables)
+		}
+	}
 	for _, env := range envs {
 		for target, v := range *env {
-			t, err := stepenv.Parse(v.Value)
-			if err != nil {
-				continue
-			}
-			names, optional := t.Names()
-			for i, name := range names {
-				if !optional[i] && slices.Contains(variables, name) {
-					r.Errorf(strictyaml.Entry{Of: env, Key: target}, "variable %s is not set; set it, or write ${%s:-default}", name, name)
-				}
-			}
+			r.missing(strictyaml.Entry{Of: env, Key: target}, v.Value, variables)
 		}
 	}
 	if err := r.Err(name); err != nil {
 		return &pawl.Error{Kind: pawl.KindUsage, Err: err}
 	}
 	return nil
+}
+
+// missing reports the references in a value to variables that are not set.
+func (r *reader) missing(at any, value string, variables []string) {
+	t, err := stepenv.Parse(value)
+	if err != nil {
+		return
+	}
+	names, optional := t.Names()
+	for i, name := range names {
+		if !optional[i] && slices.Contains(variables, name) {
+			r.Errorf(at, "variable %s is not set; set it, or write ${%s:-default}", name, name)
+		}
+	}
 }
 
 func (r *reader) checkEnv(env *pawl.Env) {

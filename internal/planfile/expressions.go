@@ -32,6 +32,7 @@ func (r *reader) checkExpressions(p *pawl.Plan) {
 	for _, env := range []*pawl.Env{&p.Env, &p.Defaults.Env} {
 		r.checkEnvExpressions(p, env)
 	}
+	r.checkEndExpressions(p)
 	var order map[pawl.StepID][]pawl.StepID
 	for _, step := range p.Steps() {
 		r.checkEnvExpressions(p, &step.Env)
@@ -46,6 +47,25 @@ func (r *reader) checkExpressions(p *pawl.Plan) {
 		}
 		if at, err := language.CheckCondition(string(step.If), p, step, Reach(order, step.ID)); err != nil {
 			r.ErrorWithin(&step.If, at, "condition: %v", err)
+		}
+	}
+}
+
+// checkEndExpressions checks the values of handlers and notifications.
+func (r *reader) checkEndExpressions(p *pawl.Plan) {
+	for _, h := range []*pawl.Handler{p.OnSuccess, p.OnFailure} {
+		if h != nil {
+			r.checkEnvExpressions(p, &h.Env)
+		}
+	}
+	for i := range p.Notify {
+		n := &p.Notify[i]
+		r.checkEnvExpressions(p, &n.Headers)
+		if n.Webhook == nil {
+			continue
+		}
+		if t, err := stepenv.Parse(n.Webhook.Value); err == nil {
+			r.checkTemplate(n.Webhook, n.Webhook.Value, t, p, false)
 		}
 	}
 }

@@ -20,6 +20,9 @@ func (r *reader) uniqueIDs(p *pawl.Plan) bool {
 		switch {
 		case !r.Good(&s.ID):
 			unique = false
+		case p.HandlesEnd(pawl.StepID(folded)):
+			r.Errorf(&s.ID, "step id %q is reserved for the plan's handler %q; rename the step", s.ID, folded)
+			unique = false
 		case first == nil:
 			seen[folded] = s
 		case first.ID == s.ID:

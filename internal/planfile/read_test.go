@@ -332,7 +332,7 @@ func TestDocsNameEveryKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = planfile.Read("p", []byte("x: y\nsteps: [{x: y, gate: {x: y}, agent: {x: y}, kernel: {x: y}, foreach: {x: y}, retry: {x: y}}]\nbudget: {x: y}\ndefaults: {x: y}\n"))
+	_, err = planfile.Read("p", []byte("x: y\nsteps: [{x: y, gate: {x: y}, agent: {x: y}, kernel: {x: y}, foreach: {x: y}, retry: {x: y}}]\nbudget: {x: y}\ndefaults: {x: y}\non_failure: {x: y}\nnotify: [{x: y}]\n"))
 	for line := range strings.SplitSeq(err.Error(), "\n") {
 		_, keys, ok := strings.Cut(line, "; expected ")
 		for key := range strings.SplitSeq(strings.Replace(keys, " or ", ", ", 1), ", ") {

@@ -2,6 +2,7 @@ package planfile
 
 import (
 	"fmt"
+	"slices"
 
 	"go.yaml.in/yaml/v4"
 
@@ -43,7 +44,8 @@ func encode(p *pawl.Plan) ([]byte, error) {
 		for j, s := range phase.Steps {
 			if s.Needs != nil && len(s.Needs) == 0 { // an empty list is omitted like no list, which has a default
 				steps := field(field(doc.Content[0], "phases").Content[i], "steps")
-				steps.Content[j].Content = append(steps.Content[j].Content,
+				at := 2 * len(titles(steps.Content[j]))
+				steps.Content[j].Content = slices.Insert(steps.Content[j].Content, at,
 					&yaml.Node{Kind: yaml.ScalarNode, Value: "needs"}, &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle})
 				freed = true
 			}
@@ -53,6 +55,15 @@ func encode(p *pawl.Plan) ([]byte, error) {
 		return data, nil
 	}
 	return yaml.Dump(&doc)
+}
+
+// titles returns the keys of a step that come before "needs".
+func titles(step *yaml.Node) []string {
+	var keys []string
+	for i := 0; i < len(step.Content) && slices.Contains([]string{"id", "name", "goal"}, step.Content[i].Value); i += 2 {
+		keys = append(keys, step.Content[i].Value)
+	}
+	return keys
 }
 
 // field returns the value of a key.

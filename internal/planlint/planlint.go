@@ -27,6 +27,14 @@ func Warnings(name string, plan *pawl.Plan, file *strictyaml.File) error {
 			l.script(strictyaml.Entry{Of: &step.Accept, Key: check}, "check "+check, step.Accept[check], shell)
 		}
 	}
+	for _, h := range plan.Handlers() {
+		at, shell := any(plan.OnSuccess), h.Shell.Or(pawl.DefaultShell)
+		if h.ID == pawl.OnFailure {
+			at = plan.OnFailure
+		}
+		l.pipe(at, string(h.ID), h.Run, shell)
+		l.script(at, string(h.ID), h.Run, shell)
+	}
 	return l.Err(name)
 }
 
@@ -131,7 +139,7 @@ var packages = map[string]string{"node": "nodejs", "Rscript": "r-base-core", "pw
 // is the PATH of steps that do not set their own.
 func Missing(name string, plan *pawl.Plan, file *strictyaml.File, path string) error {
 	l := linter{file.Without()}
-	for _, step := range plan.Steps() {
+	for _, step := range append(plan.Steps(), plan.Handlers()...) {
 		searched := path
 		if own, set := plan.EnvOf(step)["PATH"]; set {
 			searched = own.Value
@@ -141,6 +149,12 @@ func Missing(name string, plan *pawl.Plan, file *strictyaml.File, path string) e
 			continue
 		}
 		at := any(&step.Shell)
+		switch {
+		case step.ID == pawl.OnSuccess && plan.OnSuccess != nil:
+			at = &plan.OnSuccess.Shell
+		case step.ID == pawl.OnFailure && plan.OnFailure != nil:
+			at = &plan.OnFailure.Shell
+		}
 		if !l.Given(at) {
 			at = &plan.Defaults.Shell
 		}

@@ -64,6 +64,7 @@ var prose = map[string]string{
 	"Marker":            "Attributes Content",
 	"Memory":            "Text",
 	"MemoryLearned":     "Unwritten",
+	"NoticeSent":        "Error",
 	"Operation":         "Summary",
 	"OperationEnded":    "Error",
 	"OperationJudged":   "Evidence",

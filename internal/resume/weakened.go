@@ -20,6 +20,7 @@ func Weakened(before, now *pawl.Plan) []string {
 	w.limit("budget time", float64(before.Budget.Time), float64(now.Budget.Time))
 	w.limit("budget usd", before.Budget.USD, now.Budget.USD)
 	w.limit("budget tokens", float64(before.Budget.Tokens), float64(now.Budget.Tokens))
+	w.end(before, now)
 	above, aboveNow := closure(before.Order()), closure(now.Order())
 	for _, old := range before.Steps() {
 		step := now.Step(old.ID)
@@ -53,6 +54,22 @@ func (w *weakened) limit(name string, before, now float64) {
 	}
 	if unlimited(now) > unlimited(before) {
 		w.add("%s was raised or removed", name)
+	}
+}
+
+// end compares what happens at the end of a run, and who hears of it.
+func (w *weakened) end(before, now *pawl.Plan) {
+	for _, old := range before.Handlers() {
+		h := now.Step(old.ID)
+		if h == nil || !now.HandlesEnd(old.ID) || h.Run != old.Run || h.Shell != old.Shell {
+			w.add("%s was changed or removed", old.ID)
+		}
+	}
+	for i := range before.Notify {
+		old := &before.Notify[i]
+		if !slices.ContainsFunc(now.Notify, func(n pawl.Notify) bool { return reflect.DeepEqual(n, *old) }) {
+			w.add("notification %s was changed or removed", old.Name)
+		}
 	}
 }
 

@@ -11,6 +11,9 @@ import (
 const strict = `name: demo
 mode: guided
 budget: {usd: 5}
+on_failure: ./clean
+notify:
+  - {on: [gate], command: ./tell}
 steps:
   - {id: build, run: make, outputs: [a.out], accept: {tests: make test}, timeout: 10m, review: {ann: 80}}
   - {id: look, gate: {type: human_verify, ask: Good?}}
@@ -45,6 +48,15 @@ func TestWeakened(t *testing.T) {
 		{"usd: 5", "usd: 50", "budget usd was raised or removed"},
 		{"budget: {usd: 5}\n", "", "budget usd was raised or removed"},
 
+		{"on_failure: ./clean", "on_failure: 'true'", "on_failure was changed or removed"},
+		{"on_failure: ./clean", "on_failure: {run: ./clean, shell: sh}", "on_failure was changed or removed"},
+		{"on_failure: ./clean\n", "", "on_failure was changed or removed"},
+		{"on: [gate]", "on: [failure]", "notification command-1 was changed or removed"},
+		{"command: ./tell", "webhook: https://example.com", "notification command-1 was changed or removed"},
+		{"notify:\n  - {on: [gate], command: ./tell}\n", "", "notification command-1 was changed or removed"},
+
+		{"on_failure: ./clean", "on_failure: {run: ./clean, timeout: 1m}\non_success: ./more", ""},
+		{"  - {on: [gate], command: ./tell}\n", "  - {on: [gate], command: ./tell}\n  - {on: [blocked], command: ./tell}\n", ""},
 		{"run: make,", "run: make all,", ""},
 		{"tests: make test", "tests: make test, lint: make lint", ""},
 		{"timeout: 10m", "timeout: 5m", ""},

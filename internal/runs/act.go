@@ -366,7 +366,7 @@ func Skip(id pawl.StepID, items []string, why string) Act {
 		if _, err := idleStep(r, id); err != nil {
 			return nil, err
 		}
-		if r.State.Steps[id].Finished() {
+		if r.State.Steps[id].Finished() || r.State.Ended() && r.Plan.HandlesEnd(id) {
 			return nil, UsageError("pawl status", "step %s is already finished", id)
 		}
 		return append(WithdrawGates(r.State, id, "was skipped"), reopening(r.State, pawl.StepSkipped{Step: id, Why: why}, "step "+string(id)+" was skipped")...), nil

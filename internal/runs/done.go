@@ -126,7 +126,7 @@ func idleWork(r *Run, id pawl.StepID, item string) (Work, error) {
 			return Work{}, &pawl.Error{Kind: pawl.KindHeld, Err: fmt.Errorf("%s is running, or was interrupted and is not judged yet", live.Name()), Hint: "pawl resume"}
 		}
 	}
-	if st.Finished() && !st.Tolerated() || st != nil && st.Status == pawl.AwaitsReview {
+	if st.Finished() && !st.Tolerated() || st != nil && st.Status == pawl.AwaitsReview || r.State.Ended() && r.Plan.HandlesEnd(id) {
 		return Work{}, UsageError("pawl status", "step %s is already finished", id)
 	}
 	return w, nil

@@ -156,6 +156,10 @@ type CreateOptions struct {
 	By       pawl.Author // Defaults to a person without a name.
 
 	Mirrored *pawl.RunMirrored // the mirror whose answers count. Defaults to none.
+
+	// Adopt returns the events that adopt results of an earlier run. It is called before anything is written; an error keeps
+	// the run from being created. Defaults to no events.
+	Adopt func() ([]pawl.Payload, error)
 }
 
 // Create creates a run: its folder, its copy of the plan, and a journal whose first batch names both. If it is
@@ -179,6 +183,10 @@ func Create(ctx context.Context, p *project.Project, n CreateOptions) (pawl.RunI
 }
 
 func create(ctx context.Context, p *project.Project, n CreateOptions) (pawl.RunID, error) {
+	adopted, err := n.adopted()
+	if err != nil {
+		return "", err
+	}
 	run := pawl.NewRunID(n.Plan.Name, time.Now(), disk.RandomHex(2))
 	if err := Claim(p, run); err != nil {
 		return "", err
@@ -206,9 +214,21 @@ func create(ctx context.Context, p *project.Project, n CreateOptions) (pawl.RunI
 	first = append(first, stepenv.Events(n.Given)...)
 	events, err := eventsOf(by, first)
 	if err == nil {
-		_, err = log.Append(ctx, 0, events...)
+		_, err = log.Append(ctx, 0, append(events, adopted...)...)
 	}
 	return run, errors.Join(err, log.Close())
+}
+
+// adopted returns the events that adopt results of an earlier run.
+func (n CreateOptions) adopted() ([]pawl.Event, error) {
+	if n.Adopt == nil {
+		return nil, nil
+	}
+	payloads, err := n.Adopt()
+	if err != nil {
+		return nil, err
+	}
+	return eventsOf(pawl.Author{Kind: pawl.ByEngine}, payloads)
 }
 
 func PlanEvent(p *project.Project, revision int, n CreateOptions) pawl.RunPlanned {
@@ -350,13 +370,42 @@ func FindUnfinished(ctx context.Context, p *project.Project, source string) (paw
 	if err != nil {
 		return "", err
 	}
-	return firstUnfinished(ctx, p, runs, func(s *pawl.State) bool {
-		path := filepath.FromSlash(s.Plan.Source)
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(p.Root, path)
+	return firstUnfinished(ctx, p, runs, func(s *pawl.State) bool { return isOf(p, s, source) })
+}
+
+// isOf reports whether a run is one of the plan at source.
+func isOf(p *project.Project, s *pawl.State, source string) bool {
+	path := filepath.FromSlash(s.Plan.Source)
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(p.Root, path)
+	}
+	return path == source
+}
+
+// FindEarlier returns the newest run of the plan at source that was made or adopted here, "" for none. A damaged run is an
+// error, since it may be that run.
+func FindEarlier(ctx context.Context, p *project.Project, source string) (pawl.RunID, error) {
+	runs, err := List(p)
+	if err != nil {
+		return "", err
+	}
+	for _, run := range runs {
+		s, err := LoadState(ctx, p, run)
+		switch {
+		case errors.Is(err, journal.ErrEmpty):
+			continue // its creation was interrupted: not a run
+		case err != nil:
+			return run, err
+		case s.Kind != pawl.PlanRun || !isOf(p, s, source):
+			continue
 		}
-		return path == source
-	})
+		if reason, err := Elsewhere(p, run); err != nil {
+			return run, err
+		} else if reason == "" {
+			return run, nil
+		}
+	}
+	return "", nil
 }
 
 // firstUnfinished returns the first matching run that has not ended. A damaged run counts as unfinished, so that it is

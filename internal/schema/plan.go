@@ -38,6 +38,10 @@ func Plan() ([]byte, error) {
 		return nil, fmt.Errorf("schema of variables: %w", err)
 	}
 	types[reflect.TypeFor[pawl.Variable]()] = &jsonschema.Schema{OneOf: []*jsonschema.Schema{{Type: "string"}, value}}
+	types[reflect.TypeFor[pawl.NoticeKind]()] = enum(pawl.NoticeKinds...)
+	if types[reflect.TypeFor[pawl.Handler]()], err = handlerSchema(types); err != nil {
+		return nil, err
+	}
 	combination := &jsonschema.Schema{Type: "object", AdditionalProperties: scalar(), MinProperties: new(1)}
 	types[reflect.TypeFor[pawl.Combination]()] = combination
 	types[reflect.TypeFor[pawl.Matrix]()] = &jsonschema.Schema{Type: "object", MinProperties: new(1), AdditionalProperties: &jsonschema.Schema{Type: "array", Items: scalar()}}
@@ -66,6 +70,7 @@ func Plan() ([]byte, error) {
 	foreach.OneOf[3] = &jsonschema.Schema{AnyOf: exactlyOne("matrix", "include")}
 	foreach.DependentRequired = map[string][]string{"exclude": {"matrix"}}
 	plan.OneOf = exactlyOne("phases", "steps")
+	plan.Properties["notify"].Items.OneOf = exactlyOne("command", "webhook")
 	plan.Schema, plan.Title = "https://json-schema.org/draft/2020-12/schema", "A plan for pawl"
 	plan.Defs = map[string]*jsonschema.Schema{"step": step, "phase": phase, "include": include}
 	for _, s := range plan.Defs {
@@ -85,6 +90,16 @@ type includeEntry struct {
 // scalar is a value that becomes a text.
 func scalar() *jsonschema.Schema {
 	return &jsonschema.Schema{Types: []string{"string", "number", "boolean"}}
+}
+
+// handlerSchema returns the schema of handlers: a script, or a mapping.
+func handlerSchema(types map[reflect.Type]*jsonschema.Schema) (*jsonschema.Schema, error) {
+	long, err := jsonschema.For[pawl.Handler](&jsonschema.ForOptions{TypeSchemas: types})
+	if err != nil {
+		return nil, fmt.Errorf("schema of handlers: %w", err)
+	}
+	removeNull(long)
+	return &jsonschema.Schema{OneOf: []*jsonschema.Schema{{Type: "string"}, long}}, nil
 }
 
 // exactlyOne requires exactly one of the keys.

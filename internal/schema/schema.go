@@ -49,8 +49,11 @@ func removeNull(s *jsonschema.Schema) {
 	if s == nil {
 		return
 	}
-	s.Types = slices.DeleteFunc(s.Types, func(name string) bool { return name == "null" })
-	if len(s.Types) == 1 {
+	s.Types = slices.DeleteFunc(s.Types, func(name string) bool { return name == "null" || name == "" }) // "" where a pointer's type has choices
+	switch len(s.Types) {
+	case 0:
+		s.Types = nil
+	case 1:
 		s.Type, s.Types = s.Types[0], nil
 	}
 	removeNull(s.Items)

@@ -146,7 +146,7 @@ type reference struct {
 // references returns the variables that the plan refers to.
 func references(plan *pawl.Plan) map[string]reference {
 	found := map[string]reference{}
-	for env := range envsOf(plan) {
+	for env, secret := range envsOf(plan) {
 		for target, v := range env {
 			t, err := Parse(v.Value)
 			if err != nil {
@@ -156,7 +156,7 @@ func references(plan *pawl.Plan) map[string]reference {
 			for i, name := range names {
 				r, again := found[name]
 				r.optional = optional[i] && (!again || r.optional)
-				r.secret = r.secret || v.Secret || redact.SecretVariable(target, "x")
+				r.secret = r.secret || secret || v.Secret || redact.SecretVariable(target, "x")
 				found[name] = r
 			}
 		}

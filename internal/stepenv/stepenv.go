@@ -7,6 +7,7 @@ package stepenv
 
 import (
 	"cmp"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -57,6 +58,17 @@ func Resolve(plan *pawl.Plan, given pawl.GivenValues) *pawl.Plan {
 		}
 		resolved.Phases[i].Steps = steps
 	}
+	resolved.OnSuccess, resolved.OnFailure = resolveHandler(plan.OnSuccess, known, given.Values), resolveHandler(plan.OnFailure, known, given.Values)
+	resolved.Notify = resolveNotify(plan.Notify, known, given.Values)
+	return &resolved
+}
+
+func resolveHandler(h *pawl.Handler, known, values map[string]pawl.Given) *pawl.Handler {
+	if h == nil {
+		return nil
+	}
+	resolved := *h
+	resolved.Env = resolveEnv(h.Env, known, values)
 	return &resolved
 }
 
@@ -72,14 +84,20 @@ func refers(plan *pawl.Plan) bool {
 	return false
 }
 
-// envsOf yields the plan's environments: of the plan, the defaults and each step.
-func envsOf(plan *pawl.Plan) func(yield func(pawl.Env) bool) {
-	return func(yield func(pawl.Env) bool) {
-		if !yield(plan.Env) || !yield(plan.Defaults.Env) {
+// envsOf yields the plan's environments, and whether each refers to secrets only: of the plan, the defaults, each step and handler, and
+// the addresses of notifications.
+func envsOf(plan *pawl.Plan) iter.Seq2[pawl.Env, bool] {
+	return func(yield func(pawl.Env, bool) bool) {
+		if !yield(plan.Env, false) || !yield(plan.Defaults.Env, false) {
 			return
 		}
-		for _, step := range plan.Steps() {
-			if !yield(step.Env) {
+		for _, step := range append(plan.Steps(), plan.Handlers()...) {
+			if !yield(step.Env, false) {
+				return
+			}
+		}
+		for i := range plan.Notify {
+			if !yield(addresses(&plan.Notify[i]), true) {
 				return
 			}
 		}

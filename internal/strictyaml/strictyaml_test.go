@@ -1,6 +1,8 @@
 package strictyaml_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"pawl/internal/strictyaml"
@@ -67,5 +69,43 @@ func TestErrorf(t *testing.T) {
 	const want = "s:1:1: c\ns:3:3: b\ns:5:12: a"
 	if err := f.Err("s"); err == nil || err.Error() != want {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestTree: files of any shape, with what no file may contain.
+func TestTree(t *testing.T) {
+	t.Parallel()
+	n, err := strictyaml.Tree("file", "f", []byte("a: &x {b: 1, c: true}\nd:\n  <<: *x\n  c: [~, 'two', *x]\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := n.Get("d")
+	if len(d.Fields) != 2 || d.Get("b").Kind != strictyaml.Number || d.Get("b").Line != 1 || d.Get("c").Kind != strictyaml.List {
+		t.Errorf("%+v", d)
+	}
+	if c := d.Get("c").List; c[0].Scalar() || c[1].Text != "two" || c[1].Line != 4 || c[1].Column != 10 || c[2].Get("c").Kind != strictyaml.Bool {
+		t.Errorf("%+v", c)
+	}
+	if n, err := strictyaml.Tree("file", "f", nil); n != nil || err != nil {
+		t.Errorf("%v, %v", n, err)
+	}
+	bomb := "a: &a [x, x, x, x, x, x, x, x, x, x]\n"
+	for i := range 6 {
+		bomb += fmt.Sprintf("%c: &%[1]c [*%c, *%[2]c, *%[2]c, *%[2]c, *%[2]c, *%[2]c, *%[2]c, *%[2]c, *%[2]c]\n", 'b'+i, 'a'+i)
+	}
+	for text, want := range map[string]string{
+		bomb: "expand to more than 100000 values",
+		strings.Repeat("[", 200) + strings.Repeat("]", 200): "nested more than 100 levels deep",
+		"a: &a [*a]\n":   "nested more than 100 levels deep",
+		"a: 1\na: 2\n":   `f:2:1: duplicate key "a" (first used on line 1)`,
+		"? [a]\n: b\n":   "a key must be a string",
+		"a:\n  <<: 3\n":  "f:2:7: << needs a mapping, not number",
+		"a: b: c\n":      "invalid YAML",
+		"\"a\\0\": b\n":  "NUL",
+		"--- a\n--- b\n": "a file must be a single document",
+	} {
+		if _, err := strictyaml.Tree("file", "f", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.60q: %v, want %s", text, err, want)
+		}
 	}
 }

@@ -281,6 +281,8 @@ func (v *run) note(id pawl.StepID, st *pawl.StepState) string {
 		return inline(st.Why)
 	case st.Retries.Live == nil && st.Retries.Last != nil && !st.Finished():
 		return "attempt " + number(st.Retries.Last.Attempt) + " " + outcome(st.Retries.Last.Outcome) + because(st.Retries.Last.Why)
+	case st.From != nil:
+		return inline(st.Adopted)
 	case st.Adopted != "":
 		return "accepted as done: " + inline(st.Adopted)
 	}

@@ -26,7 +26,11 @@ func (v *run) summaryFile(s step) []byte {
 	p.fact("Spent", spent(st.Seconds, st.Usage))
 	p.fact("Attempts", count(st.Attempts))
 	p.fact("Items", items(st.Items))
-	p.fact("Accepted as done", inline(st.Adopted))
+	if st.From == nil {
+		p.fact("Accepted as done", inline(st.Adopted))
+	} else {
+		p.fact("Adopted", inline(st.Adopted))
+	}
 	p.fact("Edited or deleted since", inline(strings.Join(st.Changed, ", ")))
 	p.fact("Undo", code(st.Undo))
 	if st.Summary != "" {

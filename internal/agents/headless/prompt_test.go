@@ -80,12 +80,12 @@ func TestContinue(t *testing.T) {
 
 func TestExpand(t *testing.T) {
 	t.Parallel()
-	values := map[string]string{"PAWL_ITEM": "a*b?", "PAWL_OUT": "/out", "PAWL_STEP": "s"}
-	got := headless.Expand("Do $PAWL_ITEM into ${PAWL_OUT}/x as $PAWL_STEPS, not $HOME, ${HOME}, $PAWL_NONE or $5.", func(name string) (string, bool) {
+	values := map[string]string{"PAWL_ITEM": "a*b?", "PAWL_OUT": "/out", "PAWL_STEP": "s", "PAWL_MATRIX_PY3": "3.12"}
+	got := headless.Expand("Do $PAWL_ITEM into ${PAWL_OUT}/x as $PAWL_STEPS, not $HOME, ${HOME}, $PAWL_NONE or $5; $PAWL_MATRIX_PY3, $PAWL_ITEM2.", func(name string) (string, bool) {
 		v, ok := values[name]
 		return v, ok
 	})
-	if want := "Do a*b? into /out/x as $PAWL_STEPS, not $HOME, ${HOME}, $PAWL_NONE or $5."; got != want {
+	if want := "Do a*b? into /out/x as $PAWL_STEPS, not $HOME, ${HOME}, $PAWL_NONE or $5; 3.12, a*b?2."; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }

@@ -118,6 +118,7 @@ func (l *View) CheckSpace() {
 func (l *View) Begin(state *pawl.State, plan *pawl.Plan) {
 	l.plan, l.state = plan, state.Clone()
 	fmt.Fprintf(l.out, "run %s: %s, mode: %s\n", state.Run, layout.Count(len(plan.Steps()), "step"), state.Mode)
+	l.adopted(state)
 	now := time.Now()
 	for id, st := range state.Steps {
 		if st.Items != nil {
@@ -142,6 +143,25 @@ func (l *View) Begin(state *pawl.State, plan *pawl.Plan) {
 
 // redrawEvery is how often the view looks for new output, and for a new size of the terminal.
 const redrawEvery = 200 * time.Millisecond
+
+// adopted says what a run adopted from an earlier one.
+func (l *View) adopted(state *pawl.State) {
+	steps, items := 0, 0
+	for _, st := range state.Steps {
+		if st.From != nil {
+			steps++
+		} else if st.Items != nil {
+			items += st.Items.Count
+		}
+	}
+	switch {
+	case state.Update == nil:
+	case steps > 0:
+		fmt.Fprintf(l.out, "%s up to date, from run %s\n", layout.Count(steps, "step"), state.Update.Run)
+	case items > 0:
+		fmt.Fprintf(l.out, "%s up to date, from run %s\n", layout.Count(items, "item"), state.Update.Run)
+	}
+}
 
 func (l *View) run() {
 	defer close(l.done)

@@ -29,6 +29,9 @@ func Path(p *project.Project, r *runs.Run, ref pawl.AttemptRef, o Options) (stri
 	if step.Foreach == nil && ref.Item != "" {
 		return "", usageError(fmt.Sprintf("pawl output %s", ref.Step), "step %s has no items", ref.Step)
 	}
+	if st := r.State.Steps[ref.Step]; st != nil && st.From != nil && st.Retries.Live == nil && step.Foreach == nil {
+		return "", usageError(fmt.Sprintf("pawl output %s --run %s", ref.Step, st.From.Run), "step %s did not run: its result is from run %s", ref.Step, st.From.Run)
+	}
 	newest, err := newestAttempt(filepath.Dir(p.AttemptDir(ref, r.State.Run)))
 	if err != nil {
 		return "", usageError("pawl status", "step %s has not started", ref.Name())

@@ -32,6 +32,8 @@ func Of(command string, changed func(flag string) bool) (v Verb, restricted bool
 	switch {
 	case changed("dry-run"):
 		return v, false
+	case changed("install"), changed("uninstall"): // what runs then is not below this process
+		return Verb{command + " --install", true}, true
 	case changed("take-over"):
 		return Verb{command + " --take-over", true}, true
 	case changed(MirrorAnswers):

@@ -8,8 +8,8 @@ var readers = []string{
 	"doctor", "trust", "plan",
 }
 
-// changers are flags that make a reading command write or end processes.
-var changers = []string{"end", "repair"}
+// changers are flags that make a reading command write, end processes or read what only a trusted project has.
+var changers = []string{"end", "repair", "update"}
 
 // Reader reports whether a command works in an untrusted project.
 func Reader(command string) bool { return slices.Contains(readers, command) }

@@ -55,6 +55,7 @@ func (r Report) Print(w io.Writer) error {
 			layout.Print(w, layout.Span{Text: fmt.Sprintf("\nstep %s failed", s.ID), Colour: layout.Red}, layout.Span{Text: fmt.Sprintf("  %s\n  %s\n", s.Why, strings.Join(s.Offers, "\n  "))})
 		}
 	}
+	r.printEnd(w)
 	for _, g := range r.Gates {
 		fmt.Fprintln(w)
 		layout.PrintGate(w, g)
@@ -74,6 +75,29 @@ func (r Report) Print(w io.Writer) error {
 		fmt.Fprintf(w, "\n%s\n", r.onRun(r.next))
 	}
 	return nil
+}
+
+// maxUnsent is how many notices that could not be sent are printed.
+const maxUnsent = 5
+
+// printEnd prints the handlers that have started, and the last notices that could not be sent.
+func (r Report) printEnd(w io.Writer) {
+	for _, h := range r.Handlers {
+		if h.Status != pawl.FailedForGood {
+			fmt.Fprintf(w, "\n%s %s\n", h.ID, h.statusWord())
+			continue
+		}
+		fmt.Fprintf(w, "\n%s failed  %s (this does not change the result of the run)\n  %s\n", h.ID, h.Why, strings.Join(h.Offers, "\n  "))
+	}
+	for i, n := range r.Unsent[max(0, len(r.Unsent)-maxUnsent):] {
+		if i == 0 {
+			fmt.Fprintln(w)
+		}
+		fmt.Fprintf(w, "not delivered  %s to %s: %s\n", n.Kind, n.To, layout.OneLine(n.Error))
+	}
+	if more := len(r.Unsent) - maxUnsent; more > 0 {
+		fmt.Fprintf(w, "not delivered  %s more\n", layout.Count(more, "notification"))
+	}
 }
 
 // StandingWord returns the status without its reason, as people read it.
@@ -118,6 +142,8 @@ func (r Report) stepTable(w io.Writer) error {
 			note = s.reviews(r.onRun)
 		case s.Status == pawl.Skipped:
 			note = s.Why
+		case s.From != nil && s.Status == pawl.Done:
+			note = s.Adopted
 		case s.Status == pawl.Running && s.Progress != nil:
 			note = s.Progress.Text
 		}

@@ -37,6 +37,8 @@ type Report struct {
 	Deaths   int                 `json:"deaths"`
 	Engine   *Holder             `json:"engine,omitempty"`
 	Steps    []Step              `json:"steps"`
+	Handlers []Step              `json:"handlers,omitempty"`    // on_success and on_failure, once they have started
+	Unsent   []Undelivered       `json:"undelivered,omitempty"` // notices that could not be sent, oldest first
 	Gates    []layout.GateReport `json:"gates"`
 	Blockers []pawl.Blocker      `json:"blockers"`
 	Usage    pawl.Usage          `json:"usage"`
@@ -86,6 +88,7 @@ type Step struct {
 	Progress  *pawl.Progress  `json:"progress,omitempty"`
 	Summary   string          `json:"summary,omitempty"`
 	Adopted   string          `json:"adopted,omitempty"`
+	From      *pawl.Earlier   `json:"from,omitempty"`    // the attempt of an earlier run whose result was adopted
 	Unsaved   string          `json:"unsaved,omitempty"` // why the step has no snapshot
 	Seconds   float64         `json:"seconds"`
 	Offers    []string        `json:"offers,omitempty"` // commands that help with a failed step
@@ -96,6 +99,15 @@ type Step struct {
 	then    string                                         // what a resume does about it
 	ended   bool                                           // all its attempts have ended, but no engine has recorded that
 	reviews func(onRun func(command string) string) string // returns the commands that give the missing reviews; nil for none
+}
+
+// Undelivered is a notice that could not be sent.
+type Undelivered struct {
+	Notice string          `json:"notice"`
+	Kind   pawl.NoticeKind `json:"kind"`
+	To     string          `json:"to"`
+	Error  string          `json:"error"`
+	Time   time.Time       `json:"time"`
 }
 
 // Items counts the items of a foreach step.
@@ -147,6 +159,7 @@ func Of(p *project.Project, r *runs.Run) Report {
 	if len(r.Plan.Phases) == 0 {
 		report.Steps = append(report.Steps, stepsWithoutPlan(s)...)
 	}
+	report.addEnd(p, r)
 	for i := range report.Steps {
 		report.Steps[i].probe(p, s)
 		if alive { // it acts on all of this by itself
@@ -166,6 +179,24 @@ func Of(p *project.Project, r *runs.Run) Report {
 		report.dropAnswers()
 	}
 	return report
+}
+
+// addEnd adds the handlers that have started, and the notices that could not be sent.
+func (r *Report) addEnd(p *project.Project, run *runs.Run) {
+	for _, step := range run.Plan.Handlers() {
+		if st := run.State.Steps[step.ID]; st == nil || st.Status == pawl.Pending && st.Retries.Failures == 0 { // it was reopened
+			continue
+		}
+		h := stepOf(&pawl.Phase{}, step, run.State)
+		h.probe(p, run.State)
+		if h.Offers = nil; h.Status == pawl.FailedForGood {
+			h.Offers = []string{"pawl retry " + string(step.ID), "pawl output " + string(step.ID) + " --stderr"}
+		}
+		r.Handlers = append(r.Handlers, h)
+	}
+	for _, n := range run.State.UndeliveredNotices() {
+		r.Unsent = append(r.Unsent, Undelivered{n.Notice, n.Kind, n.To, n.Error, n.Time})
+	}
 }
 
 // dropAnswers removes what says that a resume continues from an answer.
@@ -197,7 +228,7 @@ func stepOf(phase *pawl.Phase, step *pawl.Step, s *pawl.State) Step {
 		return report
 	}
 	report.Status, report.Why, report.Attempts, report.Progress = st.Status, st.Why, st.Attempts, st.Progress
-	report.Summary, report.Adopted, report.Unsaved, report.Seconds = st.Summary, st.Adopted, st.Unsaved, st.Seconds
+	report.Summary, report.Adopted, report.From, report.Unsaved, report.Seconds = st.Summary, st.Adopted, st.From, st.Unsaved, st.Seconds
 	if why := s.RerunText(step.ID); why != "" && !st.Finished() && st.Status != pawl.FailedForGood {
 		report.Why = why
 	}
@@ -314,9 +345,10 @@ func (r *Report) NameRun(onRun func(command string) string) {
 	for i := range r.Gates {
 		r.Gates[i] = r.Gates[i].With(onRun)
 	}
-	for i := range r.Steps {
-		s := &r.Steps[i]
-		s.Offers = layout.Changed(s.Offers, onRun)
+	for _, steps := range [][]Step{r.Steps, r.Handlers} {
+		for i := range steps {
+			steps[i].Offers = layout.Changed(steps[i].Offers, onRun)
+		}
 	}
 }
 

@@ -17,7 +17,16 @@ type Adoption struct {
 	Reason  string     `json:"reason,omitempty"` // why it counts as made elsewhere; empty if it is adopted
 	Damage  string     `json:"damage,omitempty"` // what prevents reading its journal; its steps are unknown then
 	Steps   []Step     `json:"steps"`
+	Notify  []Receiver `json:"notify,omitempty"`
 	Answers []Answer   `json:"answers,omitempty"` // of gates, as the run's journal has them
+}
+
+// Receiver is who gets notices of a run from elsewhere.
+type Receiver struct {
+	Name    string            `json:"name"`
+	On      []pawl.NoticeKind `json:"on"`
+	Command string            `json:"command,omitempty"`
+	Webhook string            `json:"webhook,omitempty"`
 }
 
 // Step is a step of a run from elsewhere, with what it would execute.
@@ -42,7 +51,7 @@ func AdoptionOf(p *project.Project, r *runs.Run) (Adoption, error) {
 		return Adoption{}, err
 	}
 	shown := Adoption{Run: r.State.Run, Reason: reason, Steps: []Step{}}
-	for _, step := range r.Plan.Steps() {
+	for _, step := range append(r.Plan.Steps(), r.Plan.Handlers()...) {
 		s := Step{Step: step.ID, Status: pawl.Pending, Command: step.Run}
 		if st := r.State.Steps[step.ID]; st != nil {
 			s.Status = st.Status
@@ -51,6 +60,13 @@ func AdoptionOf(p *project.Project, r *runs.Run) (Adoption, error) {
 			s.Prompt = step.Agent.Prompt
 		}
 		shown.Steps = append(shown.Steps, s)
+	}
+	for _, n := range r.Plan.Notify {
+		to := Receiver{Name: n.Name, On: n.On, Command: n.Command}
+		if n.Webhook != nil {
+			to.Webhook = n.Webhook.Value
+		}
+		shown.Notify = append(shown.Notify, to)
 	}
 	for _, g := range r.State.Gates {
 		if g.Answer != nil {
@@ -83,17 +99,26 @@ func (shown Adoption) Print(w io.Writer) {
 	}
 	for _, s := range shown.Steps {
 		fmt.Fprintf(w, "  %s (%s)\n", s.Step, s.Status)
-		for _, text := range []string{s.Command, s.Prompt} {
-			for line := range strings.Lines(text) {
-				fmt.Fprintf(w, "    > %s\n", strings.TrimRight(line, "\n"))
-			}
-		}
+		quote(w, s.Command, s.Prompt)
+	}
+	for _, n := range shown.Notify {
+		fmt.Fprintf(w, "  notification %s\n", n.Name)
+		quote(w, n.Command, n.Webhook)
 	}
 	for _, answer := range shown.Answers {
 		fmt.Fprintf(w, "  gate %s: %s %s\n", answer.Gate, answer.Answer, answer.Option)
 	}
 	fmt.Fprintf(w, "If you adopt it, pawl takes %s as finished, accepts the answers, and \"pawl resume\" executes the others.\n",
 		finished(shown.Steps))
+}
+
+// quote prints the lines of texts.
+func quote(w io.Writer, texts ...string) {
+	for _, text := range texts {
+		for line := range strings.Lines(text) {
+			fmt.Fprintf(w, "    > %s\n", strings.TrimRight(line, "\n"))
+		}
+	}
 }
 
 // finished says how many steps are finished.

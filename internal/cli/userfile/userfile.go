@@ -1,4 +1,5 @@
-// Package userfile reads files that the user names on the command line: regular files, and pipes such as /dev/stdin.
+// Package userfile reads and writes files that the user names on the command line. It reads regular files, and pipes such as
+// /dev/stdin.
 package userfile
 
 import (
@@ -49,6 +50,20 @@ func read(path string, info fs.FileInfo, limit int64) ([]byte, error) {
 		err = fmt.Errorf("%s: %w", path, disk.ErrTooLarge)
 	}
 	return data, err
+}
+
+// Write writes a file, all of it or nothing. An existing one is an error without force.
+func Write(path string, data []byte, force bool) error {
+	switch info, err := os.Lstat(path); {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return usageError("write: %w", err)
+	case info.IsDir():
+		return usageError("%s is a folder; name a file", path)
+	case !force:
+		return usageError("%s exists; choose another file, or pass --force to overwrite it", path)
+	}
+	return disk.ReplacePreserving(path, data, 0o644)
 }
 
 func usageError(format string, args ...any) error {

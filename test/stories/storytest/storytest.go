@@ -108,6 +108,9 @@ func playAgent(args []string) int {
 	if len(args) > 1 && args[0] == CallWithout {
 		return callClean(strings.Split(args[1], ","), args[2:])
 	}
+	if len(args) == 3 && args[0] == Webhook {
+		return serveWebhook(args[1], args[2])
+	}
 	if err := agentstest.Main(context.Background(), args, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "fake-agent:", err)
 		return 1

@@ -1,4 +1,4 @@
-package evaluator
+package command
 
 import "golang.org/x/sys/unix"
 
