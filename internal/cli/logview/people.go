@@ -48,6 +48,13 @@ func note(payload pawl.Payload) string {
 		return text + because(p.Text)
 	case pawl.BlockerCleared:
 		return fmt.Sprintf("blocker %d cleared%s", p.ID, because(p.How))
+	case pawl.ResultsAdopted:
+		return fmt.Sprintf("results adopted from run %s", p.Run)
+	case pawl.NoticeSent:
+		if p.Error != "" {
+			return fmt.Sprintf("notification (%s) to %s failed%s", p.Kind, p.To, because(p.Error))
+		}
+		return fmt.Sprintf("notification (%s) sent to %s", p.Kind, p.To)
 	case pawl.MemoryLearned:
 		return fmt.Sprintf("note (%s)%s", p.Kind, because(p.Text))
 	}
