@@ -112,6 +112,7 @@ var roomOf = map[string]string{
 	"pawl/internal/cli/restoreview":              "screens",
 	"pawl/internal/cli/flags":                    "screens",
 	"pawl/internal/cli/gateprompt":               "screens",
+	"pawl/internal/cli/signals":                  "screens",
 	"pawl/internal/cli/logview":                  "screens",
 	"pawl/internal/cli/hints":                    "screens",
 	"pawl/internal/cli/layout":                   "screens",

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/term"
 
 	"pawl"
+	"pawl/internal/cli/signals"
 )
 
 // Serving configures the MCP server.
@@ -65,7 +66,7 @@ func (a *app) serveMCP(ctx context.Context, s Serving) error {
 		}
 		return a.serveClient(ctx, s)
 	}
-	soft, _, release := interrupts(ctx)
+	soft, _, release := signals.Contexts(ctx)
 	defer release()
 	return a.parts.Agents(soft, s)
 }

@@ -6,6 +6,7 @@ import (
 	"pawl"
 	"pawl/internal/cli/hints"
 	"pawl/internal/cli/outputview"
+	"pawl/internal/cli/signals"
 )
 
 func (a *app) outputCommand() *cobra.Command {
@@ -28,7 +29,7 @@ func (a *app) outputCommand() *cobra.Command {
 				ref.Item = pawl.ItemIDOf(item)
 			}
 			if follow {
-				soft, _, release := interrupts(c.Context())
+				soft, _, release := signals.Contexts(c.Context())
 				defer release()
 				return hints.For(c.Context(), p, r.State.Run, outputview.Follow(soft, a.Out, p, r, ref, o))
 			}

@@ -12,6 +12,7 @@ import (
 	"pawl/internal/cli/layout"
 	"pawl/internal/cli/liveview"
 	"pawl/internal/cli/restoreview"
+	"pawl/internal/cli/signals"
 	"pawl/internal/cli/supply"
 	"pawl/internal/engine"
 	"pawl/internal/history"
@@ -128,7 +129,7 @@ func (a *app) rollback(ctx context.Context, t *checkpointAccess, target history.
 	if err := a.confirmRollback(r, o); err != nil {
 		return err
 	}
-	soft, _, release := interrupts(ctx)
+	soft, _, release := signals.Contexts(ctx)
 	defer release()
 	if o.stop {
 		err = r.Stop(soft, "stopped by a user")

@@ -18,6 +18,7 @@ import (
 	"pawl/internal/cli/liveview"
 	"pawl/internal/cli/permission"
 	"pawl/internal/cli/scheduling"
+	"pawl/internal/cli/signals"
 	"pawl/internal/cli/supply"
 	"pawl/internal/cli/updateview"
 	"pawl/internal/cli/userfile"
@@ -378,7 +379,7 @@ func (a *app) runOnce(ctx context.Context, p *project.Project, s engineStart) (p
 		return "", err
 	}
 	supervise.AdoptOrphans() // what a killed supervisor leaves behind stays below an engine
-	soft, leave, release := interrupts(ctx)
+	soft, leave, release := signals.Contexts(ctx)
 	defer release()
 	show.Begin(e.State(), e.Plan())
 	if s.examined != nil {

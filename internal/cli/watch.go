@@ -11,6 +11,7 @@ import (
 	"pawl"
 	"pawl/internal/cli/hints"
 	"pawl/internal/cli/liveview"
+	"pawl/internal/cli/signals"
 	"pawl/internal/project"
 	"pawl/internal/runs"
 )
@@ -30,7 +31,7 @@ func (a *app) watchCommand() *cobra.Command {
 			if err := runs.RequireOwn(p, r.State.Run); err != nil { // no engine works on it
 				return err
 			}
-			soft, _, release := interrupts(c.Context())
+			soft, _, release := signals.Contexts(c.Context())
 			defer release()
 			return hints.For(c.Context(), p, r.State.Run, a.watch(soft, p, r, mode))
 		},

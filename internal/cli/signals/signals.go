@@ -1,4 +1,5 @@
-package cli
+// Package signals turns Ctrl-C and SIGTERM into contexts that end.
+package signals
 
 import (
 	"context"
@@ -7,9 +8,9 @@ import (
 	"syscall"
 )
 
-// interrupts returns a context that ends at the first Ctrl-C, and one that ends at the second. SIGTERM, which asks this process alone
+// Contexts returns a context that ends at the first Ctrl-C, and one that ends at the second. SIGTERM, which asks this process alone
 // to end, ends both.
-func interrupts(parent context.Context) (soft, hard context.Context, release func()) {
+func Contexts(parent context.Context) (soft, hard context.Context, release func()) {
 	soft, endSoft := context.WithCancel(parent)
 	hard, endHard := context.WithCancel(context.WithoutCancel(parent))
 	signals := make(chan os.Signal, 2)
