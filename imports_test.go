@@ -113,6 +113,9 @@ var roomOf = map[string]string{
 	"pawl/internal/cli/restoreview":              "screens",
 	"pawl/internal/cli/flags":                    "screens",
 	"pawl/internal/cli/doctorview":               "screens",
+	"pawl/internal/cli/gateprompt":               "screens",
+	"pawl/internal/cli/signals":                  "screens",
+	"pawl/internal/cli/logview":                  "screens",
 	"pawl/internal/cli/hints":                    "screens",
 	"pawl/internal/cli/layout":                   "screens",
 	"pawl/internal/cli/resumeview":               "screens",
@@ -171,12 +174,15 @@ var roomOf = map[string]string{
 	"pawl/test/stories/trust":                    "tests",
 	"pawl/test/stories/travel":                   "tests",
 	"pawl/test/notice":                           "tests",
+	"pawl/test/terminal":                         "tests",
+	"pawl/test/stories/terminal":                 "tests",
 }
 
 // owners are the packages that may use a foreign library: one each, but for YAML, which the first writes, the second reads
 // strictly, and the third changes in place. Libraries that are missing are for tests only.
 var owners = map[string]string{
 	"github.com/aymanbagabas/go-udiff":       "pawl/internal/snapshot",
+	"github.com/clipperhouse/displaywidth":   "pawl/internal/cli/layout",
 	"github.com/expr-lang/expr":              "pawl/internal/expression",
 	"github.com/fsnotify/fsnotify":           "pawl/internal/journal",
 	"github.com/google/jsonschema-go":        "pawl/internal/schema",

@@ -2,7 +2,7 @@
 //
 // Commands print progress bars on a terminal, plain lines to a pipe, and typed data with --json. They prompt only on a
 // terminal. An error is printed as "pawl: error: …", followed by "pawl: hint: <command>" if a command helps. A run that
-// waits for a person is no error: it is printed without "error:".
+// waits for a person, or that the user interrupted, is no error: it is printed without "error:".
 package cli
 
 import (
@@ -48,13 +48,14 @@ type app struct {
 	IO
 	version   string
 	parts     Parts
-	args      []string       // the command line
-	folder    string         // value of -C
-	json      bool           // value of --json
-	reads     bool           // the command only reads, so it works in an untrusted project
-	untrusted bool           // the project is untrusted: what the command prints is quoted
-	mayWait   bool           // the command has --wait
-	printed   []pawl.Finding // findings that printProblems has printed
+	args      []string                              // the command line
+	folder    string                                // value of -C
+	json      bool                                  // value of --json
+	reads     bool                                  // the command only reads, so it works in an untrusted project
+	untrusted bool                                  // the project is untrusted: what the command prints is quoted
+	mayWait   bool                                  // the command has --wait
+	printed   []pawl.Finding                        // findings that printProblems has printed
+	secrets   func(question string) (string, error) // see secretPrompt
 }
 
 // Parts are the adapters that main passes in.
@@ -68,7 +69,8 @@ type Parts struct {
 
 // Run executes one command line. Report maps its error to an exit code.
 func Run(ctx context.Context, args []string, streams IO, build string, parts Parts) error {
-	streams.Out, streams.Err = &layout.Filter{Out: streams.Out}, &layout.Filter{Out: streams.Err}
+	colours := layout.ColourModeOf(args)
+	streams.Out, streams.Err = layout.Coloured(streams.Out, colours), layout.Coloured(streams.Err, colours)
 	a := &app{IO: streams, version: build, parts: parts, args: args}
 	root := a.root()
 	root.SetArgs(args)
@@ -101,7 +103,17 @@ func (a *app) wantsJSON() bool {
 }
 
 // Report prints an error and its hint, and returns the exit code.
-func Report(w io.Writer, err error) int { return failure.Report(&layout.Filter{Out: w}, err) }
+func Report(w io.Writer, err error) int {
+	if _, filtered := w.(*layout.Filter); !filtered {
+		w = layout.Coloured(w, layout.ColourAuto)
+	}
+	return failure.Report(w, err)
+}
+
+// Coloured returns a writer for Report with the colours that a command line asks for.
+func Coloured(w io.Writer, args []string) io.Writer {
+	return layout.Coloured(w, layout.ColourModeOf(args))
+}
 
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
@@ -114,6 +126,8 @@ func (a *app) root() *cobra.Command {
 		PersistentPreRunE: func(c *cobra.Command, _ []string) error { return a.check(c) },
 	}
 	root.PersistentFlags().StringVarP(&a.folder, "directory", "C", "", "run as if started in `FOLDER`")
+	colours := layout.ColourAuto
+	root.PersistentFlags().Var(&colours, "color", "colour pawl's own texts: auto (on a terminal, unless NO_COLOR is set), always or never")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		if unknown := a.unknownCommand(c); unknown != nil {
 			return unknown

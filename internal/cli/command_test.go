@@ -80,7 +80,7 @@ func TestSuggestion(t *testing.T) {
 	in := "pawl -C " + p.dir + " "
 	for typed, want := range map[string]string{
 		"resum": in + "resume", "gate": in + "gates", "stauts": in + "status", "statsu latest --json": in + "status latest --json",
-		"--json stauts": in + "--json status", "ls --all": in + "runs --all", "start plan.yaml": in + "run plan.yaml", "logs build": in + "output build",
+		"--json stauts": in + "--json status", "ls --all": in + "runs --all", "start plan.yaml": in + "run plan.yaml",
 		"ps": in + "status", "describe": in + "status", "undo --to 3f": in + "rollback --to 3f", "lint plan.yaml": in + "plan check plan.yaml",
 		"aprove look -m it's": in + `approve look -m 'it'\''s'`, "checkp": in + "checkpoint", "proc": in + "processes", "hok": "pawl help all",
 		"zzzzzz": "pawl help all", "xy": "pawl help all", "stat": in + "stats", "plan chekc a.yaml": in + "plan check a.yaml", "plan nothing": "pawl plan --help",

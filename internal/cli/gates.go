@@ -51,6 +51,7 @@ func (a *app) printGates(r *runs.Run, onRun func(string) string) error {
 // gateCommand builds a command that answers a gate. The gate is named by its id, a prefix of the id, or its step.
 func (a *app) gateCommand(use, short string, args cobra.PositionalArgs, act func(g *pawl.GateState, args []string) (runs.Act, error), done string) *cobra.Command {
 	var run string
+	var resume bool
 	c := &cobra.Command{
 		Use: use, Short: short, Args: args,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -67,15 +68,22 @@ func (a *app) gateCommand(use, short string, args cobra.PositionalArgs, act func
 			if err != nil {
 				return err
 			}
-			defer r.Log.Close()
+			if err := r.Log.Close(); err != nil {
+				return err
+			}
 			fmt.Fprintf(a.Out, "gate %s %s\n", g.ID, done)
-			if _, alive := p.EngineHolder(); !alive {
+			switch _, alive := p.EngineHolder(); {
+			case alive:
+			case resume:
+				return a.resume(ctx, string(r.State.Run), resumeOptions{quiet: true})
+			default:
 				a.hintContinue(r.State)
 			}
 			return nil
 		},
 	}
 	runFlag(c, &run)
+	c.Flags().BoolVar(&resume, "resume", false, "then resume the run and follow it live, unless an engine is working on it")
 	return c
 }
 

@@ -17,6 +17,7 @@ import (
 	"pawl/internal/cli/background"
 	"pawl/internal/cli/flags"
 	"pawl/internal/cli/hints"
+	"pawl/internal/cli/liveview"
 	"pawl/internal/cli/permission"
 	"pawl/internal/cli/resumeview"
 	"pawl/internal/cli/supply"
@@ -45,6 +46,8 @@ type resumeOptions struct {
 	mirror     flags.Mirror
 	answers    flags.Bool
 	given      supply.Flags
+	output     liveview.OutputMode
+	quiet      bool // the user has just seen the run
 }
 
 func (a *app) resumeCommand() *cobra.Command {
@@ -80,6 +83,7 @@ func (a *app) resumeCommand() *cobra.Command {
 	c.Flags().Var(&o.mirror, "mirror", a.mirrorHelp())
 	answersFlag(c, &o.answers)
 	paramFlags(c, &o.given)
+	outputFlag(c, &o.output)
 	c.MarkFlagsMutuallyExclusive("dry-run", "take-over")
 	c.MarkFlagsMutuallyExclusive("dry-run", "wait")
 	c.MarkFlagsMutuallyExclusive("dry-run", "background")
@@ -120,7 +124,7 @@ func (a *app) resume(ctx context.Context, name string, o resumeOptions) error {
 // resumeLoaded examines a run, asks for what needs a confirmation, and runs it.
 func (a *app) resumeLoaded(ctx context.Context, p *project.Project, r *runs.Run, mirror *interop.Mirror, notices []string, o resumeOptions) error {
 	o.given.Folder = a.folder
-	values, notes, missing := supply.ForResume(p, r, o.given, o.dry, supply.Prompt(a.In, a.texts()))
+	values, notes, missing := supply.ForResume(p, r, o.given, o.dry, a.secretPrompt())
 	a.printNotes(notes)
 	change, err := a.diffForResume(ctx, p, r, mirror, values.New)
 	if err = cmp.Or(err, missing); err != nil { // a completed run needs no values
@@ -154,7 +158,7 @@ func (a *app) resumeLoaded(ctx context.Context, p *project.Project, r *runs.Run,
 	}
 	after := r.State.Seq
 	return a.runEngine(ctx, p, engineStart{
-		why: "resume", parallel: o.parallel, mirror: o.mirror, secrets: values.Secrets, given: values.New, adopt: func() *resume.PlanDiff { return change }, by: a.author(),
+		why: "resume", output: o.output, parallel: o.parallel, mirror: o.mirror, secrets: values.Secrets, given: values.New, flags: o.given, adopt: func() *resume.PlanDiff { return change }, by: a.author(),
 		examined: x, after: after, handover: o.handover, open: func(cfg engine.Config) (*engine.Engine, error) { return engine.Open(ctx, cfg, r) },
 	})
 }
@@ -200,7 +204,9 @@ func (a *app) registerToResume(p *project.Project, dry bool) (notices []string) 
 
 // confirmAll prints what resuming a run would change, asks for confirmation, and records what the user said about mirrored answers.
 func (a *app) confirmAll(ctx context.Context, p *project.Project, r *runs.Run, values stepenv.Collected, change *resume.PlanDiff, x *resume.Examination, o resumeOptions) error {
-	resumeview.Resuming(a.texts(), r)
+	if !o.quiet {
+		resumeview.Resuming(a.texts(), r)
+	}
 	resumeview.PlanDiff(a.texts(), change, true)
 	resumeview.Findings(a.texts(), x, false)
 	if err := a.confirmValues(supply.Changes(a.texts(), values), o); err != nil {

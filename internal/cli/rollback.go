@@ -8,9 +8,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl"
-	"pawl/internal/cli/background"
 	"pawl/internal/cli/restoreview"
 	"pawl/internal/cli/rollbackview"
+	"pawl/internal/cli/signals"
 	"pawl/internal/cli/supply"
 	"pawl/internal/engine"
 	"pawl/internal/history"
@@ -100,7 +100,7 @@ func (a *app) rollback(ctx context.Context, t *checkpointAccess, target history.
 	if err := a.confirmRollback(r, o); err != nil {
 		return err
 	}
-	soft, _, release := background.Interrupts(ctx, func() {})
+	soft, _, release := signals.Contexts(ctx)
 	defer release()
 	if o.stop {
 		err = r.Stop(soft, "stopped by a user")

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,10 +15,13 @@ import (
 	"pawl/internal/cli/background"
 	"pawl/internal/cli/eventstream"
 	"pawl/internal/cli/flags"
+	"pawl/internal/cli/gateprompt"
 	"pawl/internal/cli/hints"
 	"pawl/internal/cli/holder"
 	"pawl/internal/cli/liveview"
+	"pawl/internal/cli/permission"
 	"pawl/internal/cli/scheduling"
+	"pawl/internal/cli/signals"
 	"pawl/internal/cli/supply"
 	"pawl/internal/cli/updateview"
 	"pawl/internal/cli/userfile"
@@ -42,6 +46,7 @@ type runOptions struct {
 	mirror     flags.Mirror
 	answers    flags.Bool
 	given      supply.Flags
+	output     liveview.OutputMode
 	update     bool
 	dry        bool
 	resume     bool
@@ -93,7 +98,13 @@ func (a *app) runCommand() *cobra.Command {
 	c.Flags().Var(&o.mirror, "mirror", a.mirrorHelp())
 	answersFlag(c, &o.answers)
 	paramFlags(c, &o.given)
+	outputFlag(c, &o.output)
 	return a.eventsFlag(c)
+}
+
+// outputFlag adds the flag that says what a live view shows of the output of steps.
+func outputFlag(c *cobra.Command, mode *liveview.OutputMode) {
+	c.Flags().Var(mode, "output", "what to show of the output of steps: stream (all), fold (the last lines, redrawn; the default on a terminal) or none")
 }
 
 // eventsFlag adds --json to a command that works on a run.
@@ -237,7 +248,7 @@ func (a *app) runPlan(ctx context.Context, n runs.CreateOptions, o runOptions) e
 	if resumed, err := a.unfinished(ctx, p, n, o); err != nil || resumed {
 		return err
 	}
-	values, err := supply.Collect(supply.Request{Project: p, Plan: plan, Name: name, File: file, Flags: o.given, Ask: supply.Prompt(a.In, a.texts())})
+	values, err := supply.Collect(supply.Request{Project: p, Plan: plan, Name: name, File: file, Flags: o.given, Ask: a.secretPrompt()})
 	if err != nil {
 		return err
 	}
@@ -260,7 +271,7 @@ func (a *app) runPlan(ctx context.Context, n runs.CreateOptions, o runOptions) e
 	if o.background {
 		return a.startInBackground(ctx, p, func() (pawl.RunID, error) { return a.create(ctx, p, n) }, values.Secrets, o.forEngine()...)
 	}
-	return a.runEngine(ctx, p, engineStart{why: "run", parallel: o.parallel, mirror: o.mirror, secrets: values.Secrets, adopt: update.Diff, open: func(cfg engine.Config) (*engine.Engine, error) {
+	return a.runEngine(ctx, p, engineStart{why: "run", output: o.output, parallel: o.parallel, mirror: o.mirror, secrets: values.Secrets, flags: o.given, adopt: update.Diff, open: func(cfg engine.Config) (*engine.Engine, error) {
 		e, err := engine.OpenNew(ctx, cfg, n)
 		if err == nil && n.Replaces != "" {
 			fmt.Fprintf(a.texts(), "archived the unfinished run %s\n", n.Replaces)
@@ -287,11 +298,19 @@ func (o runOptions) forEngine() []string {
 	return args
 }
 
+// secretPrompt returns a function that asks for a secret on the terminal, once for each; nil without a terminal.
+func (a *app) secretPrompt() func(question string) (string, error) {
+	if a.secrets == nil {
+		a.secrets = supply.Once(supply.Prompt(a.In, a.Out))
+	}
+	return a.secrets
+}
+
 // unfinished handles unfinished runs of a plan, and unfinished work of other systems: it resumes them or returns an error.
 func (a *app) unfinished(ctx context.Context, p *project.Project, n runs.CreateOptions, o runOptions) (resumed bool, err error) {
 	if o.resume {
 		if run, err := runs.FindUnfinished(ctx, p, n.Source); err == nil && run != "" { // below, an error is explained
-			return true, a.resume(ctx, string(run), resumeOptions{parallel: o.parallel, background: o.background, mirror: o.mirror, given: o.given})
+			return true, a.resume(ctx, string(run), resumeOptions{parallel: o.parallel, background: o.background, mirror: o.mirror, given: o.given, output: o.output})
 		}
 	}
 	if n.Kind == pawl.PlanRun && !o.fresh {
@@ -359,40 +378,69 @@ type engineStart struct {
 	mirror   flags.Mirror     // SYSTEM or SYSTEM=PATH; empty: as recorded in the run
 	after    pawl.Seq         // the last event before this command
 	handover *background.Handover
+	flags    supply.Flags // that they came from
+	output   liveview.OutputMode
 }
 
-// runEngine runs an engine until the run ends or stops, and shows it live.
+// runEngine runs an engine until the run ends or stops, and shows it live. If it stops at a gate and a person is at the terminal, it
+// asks them and, once they have answered, resumes the run.
 func (a *app) runEngine(ctx context.Context, p *project.Project, s engineStart) error {
+	run, err := a.runOnce(ctx, p, s)
+	if pawl.KindOf(err) != pawl.KindAtGate || !a.mayAnswer() {
+		return err
+	}
+	answered, promptErr := gateprompt.Prompter{In: a.In, Out: a.Out, Project: p, Perform: func(act runs.Act) error {
+		_, r, err := a.perform(ctx, string(run), act)
+		if err != nil {
+			return err
+		}
+		return r.Log.Close()
+	}}.Ask(ctx, run)
+	if promptErr != nil || !answered {
+		return cmp.Or(promptErr, err)
+	}
+	return a.resume(ctx, string(run), resumeOptions{parallel: s.parallel, mirror: s.mirror, given: s.flags, output: s.output, quiet: true})
+}
+
+// mayAnswer reports whether a person is at the terminal.
+func (a *app) mayAnswer() bool {
+	who, root := a.caller()
+	return a.interactive() && !a.json && permission.Verb{Name: "approve", ForPerson: true}.Check(who, root) == nil
+}
+
+// runOnce runs an engine until the run ends or stops, and shows it live.
+func (a *app) runOnce(ctx context.Context, p *project.Project, s engineStart) (pawl.RunID, error) {
 	cfg, err := a.engineConfig(p)
 	if err != nil {
-		return err
+		return "", err
 	}
 	if s.parallel > 0 {
 		cfg.Parallel = s.parallel
 	}
 	cfg.Mirror, cfg.Secrets, cfg.Given = a.mirrorWith(p, s.mirror), s.secrets, s.given
 	if a.json {
-		return a.streamEngine(ctx, p, cfg, s)
+		return "", a.streamEngine(ctx, p, cfg, s)
 	}
-	show := liveview.New(a.Out, a.Err, p)
+	show := liveview.New(a.Out, a.Err, p, s.output)
 	cfg.Notify, cfg.Notice = show.Notify, show.Notice
-	_, _, err = a.operate(ctx, p, cfg, s, operation{
-		interrupted: show.Interrupted,
-		begin:       func(e *engine.Engine) error { show.Begin(e.State(), e.Plan()); return nil },
-		end:         func(e *engine.Engine, err error) error { return show.End(ctx, e.State(), e.Plan(), err) },
+	state, _, err := a.operate(ctx, p, cfg, s, operation{
+		begin: func(e *engine.Engine) error { show.Begin(e.State(), e.Plan()); return nil },
+		end:   func(e *engine.Engine, err error) error { return show.End(ctx, e.State(), e.Plan(), err) },
 	})
-	return err
+	if state == nil {
+		return "", err
+	}
+	return state.Run, err
 }
 
-// streamEngine is runEngine that prints the events as JSON. It prints the last ones when the project is free again, because their
+// streamEngine is runOnce that prints the events as JSON. It prints the last ones when the project is free again, because their
 // reader may be slow.
 func (a *app) streamEngine(ctx context.Context, p *project.Project, cfg engine.Config, s engineStart) error {
 	stream := eventstream.New(a.Out, a.Err, p, s.after)
 	cfg.Notify, cfg.Notice = stream.Notify, stream.Notice
 	state, plan, err := a.operate(ctx, p, cfg, s, operation{
-		interrupted: func() { stream.Notice(liveview.Stopping) },
-		begin:       func(e *engine.Engine) error { return stream.Begin(e.State().Run) },
-		end:         func(_ *engine.Engine, err error) error { return err },
+		begin: func(e *engine.Engine) error { return stream.Begin(e.State().Run) },
+		end:   func(_ *engine.Engine, err error) error { return err },
 	})
 	if state != nil {
 		stream.End(ctx, state, plan, err)
@@ -402,9 +450,8 @@ func (a *app) streamEngine(ctx context.Context, p *project.Project, cfg engine.C
 
 // operation is what shows an engine at work.
 type operation struct {
-	interrupted func()
-	begin       func(*engine.Engine) error
-	end         func(*engine.Engine, error) error // returns the error of the command
+	begin func(*engine.Engine) error
+	end   func(*engine.Engine, error) error // returns the error of the command
 }
 
 // operate opens the engine, runs it and closes it. It returns the last state of the run, nil if the engine did not open.
@@ -414,7 +461,7 @@ func (a *app) operate(ctx context.Context, p *project.Project, cfg engine.Config
 		return nil, nil, err
 	}
 	supervise.AdoptOrphans() // what a killed supervisor leaves behind stays below an engine
-	soft, hard, release := background.Interrupts(ctx, show.interrupted)
+	soft, leave, release := signals.Contexts(ctx)
 	defer release()
 	if err := show.begin(e); err != nil {
 		return nil, nil, errors.Join(err, e.Close())
@@ -428,7 +475,7 @@ func (a *app) operate(ctx context.Context, p *project.Project, cfg engine.Config
 		err = e.Adopt(soft, diff, s.by)
 	}
 	if err == nil {
-		err = e.Run(soft, hard, s.why)
+		err = e.Run(soft, leave, s.why)
 	}
 	err = show.end(e, err)
 	a.printNotes(e.Notes())

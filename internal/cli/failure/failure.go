@@ -7,13 +7,13 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"strings"
 	"time"
 
 	"pawl"
 	"pawl/internal/cli/holder"
+	"pawl/internal/cli/layout"
 	"pawl/internal/planfile"
 	"pawl/internal/redact"
 )
@@ -92,8 +92,8 @@ func Of(err error) Error {
 	return e
 }
 
-// Report prints an error and its hint, or its Document if it is InJSON, and returns the exit code. Waiting for a person and having
-// nothing to do are printed without "error:".
+// Report prints an error and its hint, or its Document if it is InJSON, and returns the exit code. Waiting for a person, an
+// interrupt and having nothing to do are printed without "error:".
 func Report(w io.Writer, err error) int {
 	if err == nil {
 		return 0
@@ -103,13 +103,14 @@ func Report(w io.Writer, err error) int {
 		return ExitCode(err)
 	}
 	text := strings.ReplaceAll(strings.TrimRight(err.Error(), "\n"), "\n", "\n       ")
-	label := "error: "
-	if _, done := errors.AsType[nothingToDo](err); done || pawl.KindOf(err) == pawl.KindAtGate {
-		label = ""
+	label, colour := "error: ", layout.Red
+	kind := pawl.KindOf(err)
+	if _, done := errors.AsType[nothingToDo](err); done || kind == pawl.KindAtGate || kind == pawl.KindInterrupted {
+		label, colour = "", layout.Plain
 	}
-	fmt.Fprintf(w, "pawl: %s%s\n", label, text)
+	_ = layout.PrintLine(w, layout.Span{Text: "pawl: " + label, Colour: colour}, layout.Span{Text: text}) // the exit code says the same
 	if hint := pawl.HintOf(err); hint != "" {
-		fmt.Fprintf(w, "pawl: hint: %s\n", hint)
+		_ = layout.PrintLine(w, layout.Span{Text: "pawl: hint: ", Colour: layout.Cyan}, layout.Span{Text: hint})
 	}
 	return ExitCode(err)
 }

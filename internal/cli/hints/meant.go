@@ -12,7 +12,7 @@ var foreign = map[string]string{
 	"abort": "stop", "accept": "approve", "cancel": "stop", "check": "plan check", "checkout": "restore", "clean": "prune",
 	"commit": "checkpoint", "continue": "resume", "deny": "reject", "describe": "status", "down": "stop", "events": "log",
 	"exec": "run", "follow": "watch", "fsck": "verify", "gc": "prune", "history": "log", "info": "status", "inspect": "status",
-	"jobs": "runs", "kill": "stop", "lint": "plan check", "list": "runs", "logs": "output", "ls": "runs", "new": "init",
+	"jobs": "runs", "kill": "stop", "lint": "plan check", "list": "runs", "ls": "runs", "new": "init",
 	"notes": "memory", "ps": "status", "redo": "retry", "remember": "learn", "repair": "recover", "rerun": "retry", "reset": "restore",
 	"revert": "restore", "rm": "archive", "save": "checkpoint", "snapshot": "checkpoint", "st": "status", "start": "run",
 	"suspend": "pause", "tail": "watch", "undo": "rollback", "unpause": "resume", "up": "run", "validate": "plan check",

@@ -262,6 +262,24 @@ func Prompt(in io.Reader, out io.Writer) func(question string) (string, error) {
 	}
 }
 
+// Once returns a function that asks each question once and then remembers the reply; nil for nil.
+func Once(ask func(question string) (string, error)) func(question string) (string, error) {
+	if ask == nil {
+		return nil
+	}
+	replies := map[string]string{}
+	return func(question string) (string, error) {
+		if reply, known := replies[question]; known {
+			return reply, nil
+		}
+		reply, err := ask(question)
+		if err == nil {
+			replies[question] = reply
+		}
+		return reply, err
+	}
+}
+
 func usageError(format string, args ...any) error {
 	return &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf(format, args...)}
 }

@@ -1,4 +1,5 @@
-package background
+// Package signals turns Ctrl-C and SIGTERM into contexts that end.
+package signals
 
 import (
 	"context"
@@ -7,9 +8,9 @@ import (
 	"syscall"
 )
 
-// Interrupts returns a context that ends at the first Ctrl-C (or SIGTERM), and one that ends at the second. It calls first
-// at the first signal.
-func Interrupts(parent context.Context, first func()) (soft, hard context.Context, release func()) {
+// Contexts returns a context that ends at the first Ctrl-C, and one that ends at the second. SIGTERM, which asks this process alone
+// to end, ends both.
+func Contexts(parent context.Context) (soft, hard context.Context, release func()) {
 	soft, endSoft := context.WithCancel(parent)
 	hard, endHard := context.WithCancel(context.WithoutCancel(parent))
 	signals := make(chan os.Signal, 2)
@@ -18,15 +19,17 @@ func Interrupts(parent context.Context, first func()) (soft, hard context.Contex
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
-		for _, end := range []func(){func() { first(); endSoft() }, endHard} {
+		for {
 			select {
-			case <-signals:
-				end()
+			case sent := <-signals:
+				if sent == syscall.SIGTERM || soft.Err() != nil {
+					endHard()
+				}
+				endSoft()
 			case <-done:
 				return
 			}
 		}
-		<-done
 	}()
 	return soft, hard, func() {
 		signal.Stop(signals)
