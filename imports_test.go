@@ -116,6 +116,7 @@ var roomOf = map[string]string{
 	"pawl/internal/cli/gateprompt":               "screens",
 	"pawl/internal/cli/signals":                  "screens",
 	"pawl/internal/cli/logview":                  "screens",
+	"pawl/internal/cli/recoverview":              "screens",
 	"pawl/internal/cli/hints":                    "screens",
 	"pawl/internal/cli/layout":                   "screens",
 	"pawl/internal/cli/resumeview":               "screens",

@@ -16,6 +16,7 @@ import (
 	"pawl/internal/cli/failure"
 	"pawl/internal/cli/importview"
 	"pawl/internal/cli/layout"
+	"pawl/internal/cli/recoverview"
 	"pawl/internal/cli/restoreview"
 	"pawl/internal/cli/rollbackview"
 	"pawl/internal/cli/stats"
@@ -67,7 +68,7 @@ var outputs = []output{
 	of[checkedPlan]("plan-check", "pawl plan check --json"),
 	of[processReport]("processes", "pawl processes --json"),
 	of[pruneReport]("prune", "pawl prune --json"),
-	of[recoverReport]("recover", "pawl recover --json"),
+	of[recoverview.Report]("recover", "pawl recover --json"),
 	of[restoreview.Report]("restore", "pawl restore --json"),
 	of[examined]("resume-dry-run", "pawl resume --dry-run --json"),
 	of[rollbackview.Report]("rollback", "pawl rollback --json"),

@@ -69,9 +69,9 @@ func (a *app) watch(ctx context.Context, p *project.Project, r *runs.Run, mode l
 	}
 }
 
-// anyAlive reports whether an attempt of a run is alive. Without an engine nobody records how attempts end.
+// anyAlive reports whether an attempt of a run is alive that comes to an end by itself. Without an engine nobody records how attempts end.
 func anyAlive(p *project.Project, s *pawl.State) bool {
-	return slices.ContainsFunc(s.Live(), func(l *pawl.AttemptState) bool { return runs.AttemptAlive(p.AttemptDir(l.AttemptRef, s.Run)) })
+	return slices.ContainsFunc(s.Working(), func(l *pawl.AttemptState) bool { return runs.AttemptAlive(p.AttemptDir(l.AttemptRef, s.Run)) })
 }
 
 // outcomeOf returns the error with which an engine would have stopped a run that no engine works on.

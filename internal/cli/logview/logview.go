@@ -122,6 +122,10 @@ func step(payload pawl.Payload) string {
 		return fmt.Sprintf("%s failed%s", p.Step, because(p.Why))
 	case pawl.StepSkipped:
 		return fmt.Sprintf("%s skipped%s", p.Step, because(p.Why))
+	case pawl.ServiceReady:
+		return fmt.Sprintf("service %s is ready", p.Step)
+	case pawl.ServiceReleased:
+		return fmt.Sprintf("service %s will be ended%s", p.Step, because(p.Why))
 	case pawl.StepReopened:
 		return fmt.Sprintf("%s will rerun%s", p.Step, because(p.Why))
 	case pawl.StepChecked:
