@@ -241,7 +241,8 @@ func (l *View) End(ctx context.Context, state *pawl.State, plan *pawl.Plan, err 
 		if state.Why != "" {
 			took += "; " + state.Why
 		}
-		return layout.PrintLine(l.out, name, layout.Span{Text: " completed", Colour: layout.Green}, layout.Span{Text: took})
+		_ = layout.PrintLine(l.out, name, layout.Span{Text: " completed", Colour: layout.Green}, layout.Span{Text: took}) // whoever reads our output may be gone
+		return nil
 	}
 	if open := state.OpenGates(); pawl.KindOf(err) == pawl.KindAtGate && len(open) > 0 {
 		onRun := hints.Namer(ctx, l.project, state.Run)
