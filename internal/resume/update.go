@@ -282,7 +282,7 @@ func (x *updater) dropDependent() {
 			if c == nil {
 				continue
 			}
-			if why := cmp.Or(x.overwritten(c), x.relistable(c), x.conditional(c)); why != "" {
+			if why := cmp.Or(x.overwritten(c), x.relistable(c), x.conditional(c), x.served(c)); why != "" {
 				delete(x.found, step.ID)
 				x.update.Why[step.ID], dropped = why, true
 			}
@@ -332,6 +332,22 @@ func (x *updater) conditional(c *candidate) string {
 	return ""
 }
 
+// served returns why a step is not adopted although its key is the same: a service that it used is another one now.
+func (x *updater) served(c *candidate) string {
+	for _, need := range x.order[c.step.ID] {
+		if x.plan.Step(need).Service != nil && x.found[need] == nil && !x.neverRan(need) {
+			return fmt.Sprintf("service %s: %s", need, x.update.Why[need])
+		}
+	}
+	return ""
+}
+
+// neverRan reports whether a step is a service that no step needed in the earlier run.
+func (x *updater) neverRan(id pawl.StepID) bool {
+	st := x.run.State.Steps[id]
+	return x.plan.Step(id).Service != nil && st != nil && st.Status == pawl.Done && st.Key.Definition == ""
+}
+
 // skippedAgain reports whether pawl skipped a step for its condition, which depends on nothing that has changed.
 func (x *updater) skippedAgain(step *pawl.Step) bool {
 	st, was := x.run.State.Steps[step.ID], x.run.Plan.Step(step.ID)
@@ -347,7 +363,7 @@ func (x *updater) skippedAgain(step *pawl.Step) bool {
 func (x *updater) upToDate() bool {
 	for _, step := range x.steps {
 		c := x.found[step.ID]
-		if c == nil && x.skippedAgain(step) {
+		if c == nil && (x.skippedAgain(step) || x.neverRan(step.ID)) {
 			continue
 		}
 		if c == nil || !c.whole || c.recheck || c.st.Status != pawl.Done {
