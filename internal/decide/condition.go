@@ -63,6 +63,9 @@ func stepValues(s *pawl.State, id pawl.StepID) expression.Step {
 	if st == nil {
 		return x
 	}
+	if st.Serving() != nil { // as after its end, so that the condition of a step that uses it has one value
+		x.Status, x.Exit = expression.StatusDone, 0
+	}
 	switch st.Status {
 	case pawl.Done:
 		x.Status, x.Exit = expression.StatusDone, 0

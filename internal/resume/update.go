@@ -335,7 +335,7 @@ func (x *updater) conditional(c *candidate) string {
 // served returns why a step is not adopted although its key is the same: a service that it used is another one now.
 func (x *updater) served(c *candidate) string {
 	for _, need := range x.order[c.step.ID] {
-		if x.plan.Step(need).Service != nil && x.found[need] == nil && !x.neverRan(need) {
+		if x.plan.Step(need).Service != nil && x.found[need] == nil && !x.neverRan(need) && !x.skippedAgain(x.plan.Step(need)) {
 			return fmt.Sprintf("service %s: %s", need, x.update.Why[need])
 		}
 	}

@@ -240,10 +240,7 @@ func (l *View) eventLine(e pawl.Event) string {
 		if p.Item != "" {
 			return ""
 		}
-		if p.Attempt > 1 {
-			return fmt.Sprintf("%-20s started (attempt %d)", p.Step, p.Attempt)
-		}
-		return fmt.Sprintf("%-20s started", p.Step)
+		return startedLine(p)
 	case pawl.ItemDone:
 		return l.itemLine(p.Step)
 	case pawl.StepDone:
@@ -285,6 +282,13 @@ func (l *View) eventLine(e pawl.Event) string {
 		}
 	}
 	return ""
+}
+
+func startedLine(p pawl.AttemptStarted) string {
+	if p.Attempt > 1 {
+		return fmt.Sprintf("%-20s started (attempt %d)", p.Step, p.Attempt)
+	}
+	return fmt.Sprintf("%-20s started", p.Step)
 }
 
 func (l *View) doneLine(p pawl.StepDone) string {
