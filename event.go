@@ -158,19 +158,29 @@ var payloadTypes = []payloadType{
 	decoderOf[RunMirrored](),
 }
 
+// EventTypes returns all event types that this pawl knows.
+func EventTypes() []EventType {
+	all := make([]EventType, len(payloadTypes))
+	for i, t := range payloadTypes {
+		all[i] = t.event
+	}
+	return all
+}
+
 // decoders holds the payload types by event type.
 var decoders = byEventType(payloadTypes)
 
 // payloadType decodes the payloads of one event type.
 type payloadType struct {
 	event  EventType
+	zero   Payload
 	decode func(json.RawMessage) (Payload, error)
 }
 
 func decoderOf[P Payload]() payloadType {
 	var zero P
 	check := sync.OnceValue(func() idCheck { return idCheckOf(reflect.TypeFor[P]()) }) // programs that read no journal do without
-	return payloadType{event: zero.Event(), decode: func(data json.RawMessage) (Payload, error) {
+	return payloadType{event: zero.Event(), zero: zero, decode: func(data json.RawMessage) (Payload, error) {
 		var p P
 		err := json.Unmarshal(data, &p)
 		if check := check(); err == nil && check != nil {
@@ -178,6 +188,15 @@ func decoderOf[P Payload]() payloadType {
 		}
 		return p, err
 	}}
+}
+
+// Payloads returns an empty payload of each event type.
+func Payloads() []Payload {
+	var all []Payload
+	for _, t := range payloadTypes {
+		all = append(all, t.zero)
+	}
+	return all
 }
 
 func byEventType(types []payloadType) map[EventType]payloadType {

@@ -44,7 +44,7 @@ func run(args []string) int {
 	}
 	planfile.Register(expression.Language{})
 	streams := cli.IO{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
-	return cli.Report(os.Stderr, cli.Run(context.Background(), args[1:], streams, version.Read().Short(), parts()))
+	return cli.Report(cli.Coloured(os.Stderr, args[1:]), cli.Run(context.Background(), args[1:], streams, version.Read().Short(), parts()))
 }
 
 // parts are the adapters.

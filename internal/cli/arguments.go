@@ -85,21 +85,6 @@ func missingArgument(c *cobra.Command, wanted argument) error {
 	return usageError(wanted.hint, "%s", text)
 }
 
-// maxCandidates is how many candidates an error lists.
-const maxCandidates = 8
-
-// listCandidates writes "label: a, b, c, …".
-func listCandidates[T ~string](label string, values []T) string {
-	if len(values) == 0 {
-		return ""
-	}
-	more := ""
-	if len(values) > maxCandidates {
-		values, more = values[:maxCandidates], ", …"
-	}
-	return label + ": " + layout.JoinIDs(values) + more
-}
-
 // gateArgument is GATE. Its candidates are the open gates of the run that --run names.
 func (a *app) gateArgument() argument {
 	return argument{name: "GATE", hint: "pawl gates", candidates: func(c *cobra.Command) string {
@@ -108,7 +93,7 @@ func (a *app) gateArgument() argument {
 			return ""
 		}
 		defer r.Log.Close()
-		return openGates(r.State)
+		return layout.OpenGates(r.State)
 	}}
 }
 
@@ -124,7 +109,7 @@ func (a *app) stepArgument() argument {
 		for _, step := range append(r.Plan.Steps(), r.Plan.Handlers()...) {
 			ids = append(ids, step.ID)
 		}
-		return listCandidates("steps", ids)
+		return layout.Candidates("steps", ids)
 	}}
 }
 
@@ -142,7 +127,7 @@ func (a *app) checkpointArgument() argument {
 			for _, saved := range slices.Backward(found) {
 				newest = append(newest, saved.ID)
 			}
-			list = listCandidates("newest checkpoints", newest)
+			list = layout.Candidates("newest checkpoints", newest)
 			return err
 		})
 		if err != nil {

@@ -29,9 +29,8 @@ func (a *app) attachCommand() *cobra.Command {
 		Long: "Connect a coding agent: install hooks, MCP server and skill\n\nAGENT is one of " + strings.Join(attach.Names(), ", ") + ".\n" +
 			"pawl adds its hooks, its MCP server and a skill (or command) to the agent's settings, and changes nothing else in\n" +
 			"them. On a terminal it asks first; without a terminal it applies the changes at once.\n`pawl detach` removes what attach added.",
-		Example:           "  pawl attach claude --dry-run\n  pawl attach codex --scope user",
-		Args:              exactArgs(agentArgument()),
-		ValidArgsFunction: completeAgents,
+		Example: "  pawl attach claude --dry-run\n  pawl attach codex --scope user",
+		Args:    exactArgs(agentArgument()),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return a.applyAttach(o, func(setup attach.Setup) (*attach.Edits, error) {
 				return attach.Attach(args[0], attach.Scope(o.scope), setup)
@@ -43,11 +42,7 @@ func (a *app) attachCommand() *cobra.Command {
 
 // agentArgument is AGENT.
 func agentArgument() argument {
-	return argument{name: "AGENT", hint: "pawl attach --help", candidates: func(*cobra.Command) string { return listCandidates("agents", attach.Names()) }}
-}
-
-func completeAgents(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	return attach.Names(), cobra.ShellCompDirectiveNoFileComp
+	return argument{name: "AGENT", hint: "pawl attach --help", candidates: func(*cobra.Command) string { return layout.Candidates("agents", attach.Names()) }}
 }
 
 type attachOptions struct {
@@ -238,9 +233,8 @@ func (a *app) detachCommand() *cobra.Command {
 		Short: "Disconnect an agent: remove what attach installed",
 		Long: "Disconnect an agent: remove what attach installed\n\nAGENT is one of " + strings.Join(attach.Names(), ", ") + ".\n" +
 			"A file that was not edited since attach is restored byte for byte. From an edited file, only pawl's entries are removed.",
-		Example:           "  pawl detach claude --dry-run",
-		Args:              exactArgs(agentArgument()),
-		ValidArgsFunction: completeAgents,
+		Example: "  pawl detach claude --dry-run",
+		Args:    exactArgs(agentArgument()),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return a.applyAttach(o, func(setup attach.Setup) (*attach.Edits, error) {
 				return attach.Detach(args[0], attach.Scope(o.scope), setup)

@@ -2,7 +2,7 @@
 //
 // Commands print progress bars on a terminal, plain lines to a pipe, and typed data with --json. They prompt only on a
 // terminal. An error is printed as "pawl: error: …", followed by "pawl: hint: <command>" if a command helps. A run that
-// waits for a person is no error: it is printed without "error:".
+// waits for a person, or that the user interrupted, is no error: it is printed without "error:".
 package cli
 
 import (
@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,8 +23,10 @@ import (
 
 	"pawl"
 	"pawl/internal/caller"
+	"pawl/internal/cli/failure"
 	"pawl/internal/cli/flags"
 	"pawl/internal/cli/hints"
+	"pawl/internal/cli/holder"
 	"pawl/internal/cli/layout"
 	"pawl/internal/cli/permission"
 	"pawl/internal/config"
@@ -45,12 +48,14 @@ type app struct {
 	IO
 	version   string
 	parts     Parts
-	args      []string       // the command line
-	folder    string         // value of -C
-	json      bool           // value of --json
-	reads     bool           // the command only reads, so it works in an untrusted project
-	untrusted bool           // the project is untrusted: what the command prints is quoted
-	printed   []pawl.Finding // findings that printProblems has printed
+	args      []string                              // the command line
+	folder    string                                // value of -C
+	json      bool                                  // value of --json
+	reads     bool                                  // the command only reads, so it works in an untrusted project
+	untrusted bool                                  // the project is untrusted: what the command prints is quoted
+	mayWait   bool                                  // the command has --wait
+	printed   []pawl.Finding                        // findings that printProblems has printed
+	secrets   func(question string) (string, error) // see secretPrompt
 }
 
 // Parts are the adapters that main passes in.
@@ -64,41 +69,50 @@ type Parts struct {
 
 // Run executes one command line. Report maps its error to an exit code.
 func Run(ctx context.Context, args []string, streams IO, build string, parts Parts) error {
-	streams.Out, streams.Err = &layout.Filter{Out: streams.Out}, &layout.Filter{Out: streams.Err}
+	colours := layout.ColourModeOf(args)
+	streams.Out, streams.Err = layout.Coloured(streams.Out, colours), layout.Coloured(streams.Err, colours)
 	a := &app{IO: streams, version: build, parts: parts, args: args}
 	root := a.root()
 	root.SetArgs(args)
-	return a.reachableHint(root.ExecuteContext(ctx))
+	return a.finish(ctx, root.ExecuteContext(ctx))
 }
 
-// Report prints an error and its hint, and returns the exit code. Waiting for a person and having nothing to do are
-// printed without "error:".
-func Report(w io.Writer, err error) int {
+// finish returns the error of a command with all that Report prints of it.
+func (a *app) finish(ctx context.Context, err error) error {
 	if err == nil {
-		return 0
+		return nil
 	}
-	w = &layout.Filter{Out: w}
-	text := strings.ReplaceAll(strings.TrimRight(err.Error(), "\n"), "\n", "\n       ")
-	label := "error: "
-	if _, done := errors.AsType[nothingToDo](err); done || pawl.KindOf(err) == pawl.KindAtGate {
-		label = ""
+	if here, hereErr := a.here(); hereErr == nil {
+		if p, findErr := project.Find(here); findErr == nil && p.Trust.Trusted() {
+			err = holder.Describe(ctx, p, err, a.mayWait)
+		}
 	}
-	fmt.Fprintf(w, "pawl: %s%s\n", label, text)
-	if hint := pawl.HintOf(err); hint != "" {
-		fmt.Fprintf(w, "pawl: hint: %s\n", hint)
+	if err = a.reachableHint(err); a.wantsJSON() {
+		err = failure.InJSON(err)
 	}
-	return exitCodes[pawl.KindOf(err)]
+	return err
 }
 
-// nothingToDo is an outcome that has an exit code of its own, but is no error.
-type nothingToDo struct{ error }
+// wantsJSON reports whether the command line has --json: also if parsing it failed before that flag.
+func (a *app) wantsJSON() bool {
+	flags := a.args
+	if end := slices.Index(flags, "--"); end >= 0 {
+		flags = flags[:end]
+	}
+	return a.json || slices.Contains(flags, "--json")
+}
 
-func (n nothingToDo) Unwrap() error { return n.error }
+// Report prints an error and its hint, and returns the exit code.
+func Report(w io.Writer, err error) int {
+	if _, filtered := w.(*layout.Filter); !filtered {
+		w = layout.Coloured(w, layout.ColourAuto)
+	}
+	return failure.Report(w, err)
+}
 
-// exitCodes maps kinds of errors to exit codes.
-var exitCodes = map[pawl.Kind]int{
-	pawl.KindInternal: 1, pawl.KindUsage: 2, pawl.KindAtGate: 3, pawl.KindRunFailed: 4,
-	pawl.KindDamaged: 5, pawl.KindHeld: 6, pawl.KindNothing: 7, pawl.KindInterrupted: 130,
+// Coloured returns a writer for Report with the colours that a command line asks for.
+func Coloured(w io.Writer, args []string) io.Writer {
+	return layout.Coloured(w, layout.ColourModeOf(args))
 }
 
 func (a *app) root() *cobra.Command {
@@ -112,6 +126,8 @@ func (a *app) root() *cobra.Command {
 		PersistentPreRunE: func(c *cobra.Command, _ []string) error { return a.check(c) },
 	}
 	root.PersistentFlags().StringVarP(&a.folder, "directory", "C", "", "run as if started in `FOLDER`")
+	colours := layout.ColourAuto
+	root.PersistentFlags().Var(&colours, "color", "colour pawl's own texts: auto (on a terminal, unless NO_COLOR is set), always or never")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		if unknown := a.unknownCommand(c); unknown != nil {
 			return unknown
@@ -131,6 +147,7 @@ func (a *app) root() *cobra.Command {
 	root.SetErr(a.Err)
 	setHelp(root)
 	root.InitDefaultCompletionCmd()
+	a.setCompletions(root)
 	a.wrapArgs(root)
 	return root
 }
@@ -143,6 +160,7 @@ func (a *app) check(c *cobra.Command) error {
 	if info, err := os.Stat(a.folder); a.folder != "" && (err != nil || !info.IsDir()) {
 		return usageError("", "-C: %s is not a folder", a.folder)
 	}
+	a.mayWait = c.Flags().Lookup("wait") != nil
 	a.reads = permission.ReadsOnly(topLevel(c).Name(), c.Flags().Changed)
 	if err := a.permit(c); err != nil {
 		return err
@@ -175,7 +193,7 @@ func (a *app) groups() []group {
 		{"Other systems:", []*cobra.Command{a.importCommand(), a.exportCommand()}},
 		{"Trust:", []*cobra.Command{a.trustCommand(), a.adoptCommand()}},
 		{maintenance, []*cobra.Command{
-			a.processesCommand(), a.verifyCommand(), a.recoverCommand(), a.pruneCommand(), a.archiveCommand(), a.doctorCommand(), a.versionCommand(),
+			a.processesCommand(), a.verifyCommand(), a.recoverCommand(), a.pruneCommand(), a.archiveCommand(), a.doctorCommand(), a.schemaCommand(), a.versionCommand(),
 		}},
 	}
 }
@@ -210,7 +228,7 @@ func (a *app) unknownCommand(c *cobra.Command) error {
 	for parent := c; parent.HasParent(); parent = parent.Parent() {
 		at++
 	}
-	i := nthWord(a.args, at)
+	i := hints.NthWord(a.args, at)
 	if !c.HasSubCommands() || i < 0 {
 		return nil
 	}
@@ -222,22 +240,6 @@ func (a *app) unknownCommand(c *cobra.Command) error {
 		hint = hints.Replace(a.args, i, meant)
 	}
 	return usageError(hint, "unknown command %q", a.args[i])
-}
-
-// nthWord returns the index of the argument that is the nth one, from 0, without flags and the value of -C; -1 if there are fewer.
-func nthWord(args []string, n int) int {
-	for i := 0; i < len(args) && args[i] != "--"; i++ {
-		switch {
-		case args[i] == "-C" || args[i] == "--directory":
-			i++
-		case strings.HasPrefix(args[i], "-"):
-		case n == 0:
-			return i
-		default:
-			n--
-		}
-	}
-	return -1
 }
 
 // namesBelow returns the names and aliases of the commands below c that users call.
@@ -408,6 +410,14 @@ func (a *app) engineConfig(p *project.Project) (engine.Config, error) {
 	}, nil
 }
 
+// texts returns where a command prints texts for people: with --json, standard output has data only.
+func (a *app) texts() io.Writer {
+	if a.json {
+		return a.Err
+	}
+	return a.Out
+}
+
 func (a *app) printJSON(v any) error {
 	enc := json.NewEncoder(a.Out)
 	enc.SetEscapeHTML(false)
@@ -430,7 +440,7 @@ func (a *app) confirm(effect, question string) error {
 // interactive reports whether both input and output are a terminal.
 func (a *app) interactive() bool {
 	in, ok := a.In.(*os.File)
-	return ok && term.IsTerminal(int(in.Fd())) && layout.IsTerminal(a.Out)
+	return ok && !a.json && term.IsTerminal(int(in.Fd())) && layout.IsTerminal(a.Out)
 }
 
 // askYesNo asks a yes-or-no question on the terminal. An empty or unknown reply means byDefault. End of input cancels.

@@ -13,7 +13,7 @@ import (
 // commands are all commands but help and completion, with those below them.
 var commands = strings.Fields(`init run resume pause stop retry skip status brief watch runs output log stats plan why explain
 	gates approve reject answer ask review checkpoint checkpoints show diff restore fork rollback progress learn decide block
-	unblock memory attach detach mcp hook import export processes verify recover prune archive doctor version`)
+	unblock memory attach detach mcp hook import export processes verify recover prune archive doctor schema version`)
 
 // TestHelp asks each command for help. All print their usage, and change nothing.
 func TestHelp(t *testing.T) {
@@ -80,7 +80,7 @@ func TestSuggestion(t *testing.T) {
 	in := "pawl -C " + p.dir + " "
 	for typed, want := range map[string]string{
 		"resum": in + "resume", "gate": in + "gates", "stauts": in + "status", "statsu latest --json": in + "status latest --json",
-		"--json stauts": in + "--json status", "ls --all": in + "runs --all", "start plan.yaml": in + "run plan.yaml", "logs build": in + "output build",
+		"--json stauts": in + "--json status", "ls --all": in + "runs --all", "start plan.yaml": in + "run plan.yaml",
 		"ps": in + "status", "describe": in + "status", "undo --to 3f": in + "rollback --to 3f", "lint plan.yaml": in + "plan check plan.yaml",
 		"aprove look -m it's": in + `approve look -m 'it'\''s'`, "checkp": in + "checkpoint", "proc": in + "processes", "hok": "pawl help all",
 		"zzzzzz": "pawl help all", "xy": "pawl help all", "stat": in + "stats", "plan chekc a.yaml": in + "plan check a.yaml", "plan nothing": "pawl plan --help",
@@ -183,9 +183,12 @@ func TestPlanCheck(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	p.write("plan.yaml", threeSteps)
-	plan := decode[pawl.Plan](p, "plan", "check", p.path("plan.yaml"))
-	if len(plan.Steps()) != 3 {
-		t.Errorf("%+v", plan)
+	checked := decode[struct {
+		Plan     pawl.Plan `json:"plan"`
+		Warnings []any     `json:"warnings"`
+	}](p, "plan", "check", p.path("plan.yaml"))
+	if len(checked.Plan.Steps()) != 3 || checked.Warnings == nil || len(checked.Warnings) > 0 {
+		t.Errorf("%+v", checked)
 	}
 	p.wants(p.ok("plan", "check", p.path("plan.yaml")), "draft", "convert", "publish")
 	if schema := decoded[map[string]any](p, p.ok("plan", "schema")); schema["properties"] == nil {

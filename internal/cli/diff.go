@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"pawl/internal/cli/layout"
+	"pawl/internal/cli/checkpointview"
 	"pawl/internal/cli/restoreview"
 	"pawl/internal/snapshot"
 )
@@ -99,34 +99,11 @@ func (a *app) printDiff(compared *snapshot.Comparison, o diffOptions) error {
 		if err != nil {
 			return err
 		}
-		printStat(out, stats)
+		checkpointview.PrintStat(out, stats)
 	default:
 		if err := compared.Patch(out); err != nil {
 			return errors.Join(err, out.Flush())
 		}
 	}
 	return out.Flush()
-}
-
-func printStat(out *bufio.Writer, stats []snapshot.Stat) {
-	width, added, removed := 0, 0, 0
-	for _, s := range stats {
-		width = max(width, len(s.Path))
-	}
-	for _, s := range stats {
-		if s.Binary {
-			fmt.Fprintf(out, "%-*s  binary, %s\n", width, s.Path, signedBytes(s.Bytes))
-			continue
-		}
-		fmt.Fprintf(out, "%-*s  +%d -%d\n", width, s.Path, s.Added, s.Removed)
-		added, removed = added+s.Added, removed+s.Removed
-	}
-	fmt.Fprintf(out, "%s changed, %s added, %s removed\n", layout.Count(len(stats), "path"), layout.Count(added, "line"), layout.Count(removed, "line"))
-}
-
-func signedBytes(n int64) string {
-	if n < 0 {
-		return "-" + layout.ByteSize(-n)
-	}
-	return "+" + layout.ByteSize(n)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"pawl"
+	"pawl/internal/cli/failure"
 	"pawl/internal/cli/layout"
 	"pawl/internal/cli/liveview"
 )
@@ -48,11 +49,11 @@ func TestReport(t *testing.T) {
 	for want, err := range map[string]error{
 		"pawl: error: disk\n": errors.New("disk"),
 		"pawl: waiting for approval: gate x\npawl: hint: pawl gates\n": &pawl.Error{Kind: pawl.KindAtGate, Err: errors.New("waiting for approval: gate x"), Hint: "pawl gates"},
-		"pawl: nothing to do\n":       nothingToDo{&pawl.Error{Kind: pawl.KindNothing, Err: errors.New("nothing to do")}},
+		"pawl: nothing to do\n":       failure.NothingToDo(&pawl.Error{Kind: pawl.KindNothing, Err: errors.New("nothing to do")}),
 		"pawl: error: no run \"x\"\n": &pawl.Error{Kind: pawl.KindNothing, Err: errors.New(`no run "x"`)},
 	} {
 		var out bytes.Buffer
-		if code := Report(&out, err); code != exitCodes[pawl.KindOf(err)] || out.String() != want {
+		if code := Report(&out, err); code != failure.ExitCode(err) || out.String() != want {
 			t.Errorf("exit code %d, printed %q, want %q", code, out.String(), want)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"time"
 
@@ -52,6 +51,7 @@ func (a *app) printGates(r *runs.Run, onRun func(string) string) error {
 // gateCommand builds a command that answers a gate. The gate is named by its id, a prefix of the id, or its step.
 func (a *app) gateCommand(use, short string, args cobra.PositionalArgs, act func(g *pawl.GateState, args []string) (runs.Act, error), done string) *cobra.Command {
 	var run string
+	var resume bool
 	c := &cobra.Command{
 		Use: use, Short: short, Args: args,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -68,15 +68,22 @@ func (a *app) gateCommand(use, short string, args cobra.PositionalArgs, act func
 			if err != nil {
 				return err
 			}
-			defer r.Log.Close()
+			if err := r.Log.Close(); err != nil {
+				return err
+			}
 			fmt.Fprintf(a.Out, "gate %s %s\n", g.ID, done)
-			if _, alive := p.EngineHolder(); !alive {
+			switch _, alive := p.EngineHolder(); {
+			case alive:
+			case resume:
+				return a.resume(ctx, string(r.State.Run), resumeOptions{quiet: true})
+			default:
 				a.hintContinue(r.State)
 			}
 			return nil
 		},
 	}
 	runFlag(c, &run)
+	c.Flags().BoolVar(&resume, "resume", false, "then resume the run and follow it live, unless an engine is working on it")
 	return c
 }
 
@@ -95,39 +102,12 @@ func (a *app) findGate(ctx context.Context, run, name string) (*pawl.GateState, 
 	}
 	switch len(found) {
 	case 0:
-		return nil, hints.For(ctx, p, r.State.Run, noOpenGate(r.State, name))
+		return nil, hints.For(ctx, p, r.State.Run, layout.NoOpenGate(r.State, name))
 	case 1:
 		return r.State.Gate(found[0]), nil
 	}
 	err = usageError("pawl gates", "%q matches %s: %s", name, layout.Count(len(found), "open gate"), layout.JoinIDs(found))
 	return nil, hints.For(ctx, p, r.State.Run, err)
-}
-
-// noOpenGate returns the error for a name that stands for no open gate. It says how the newest gate of that name was closed, or which
-// gates are open.
-func noOpenGate(s *pawl.State, name string) error {
-	for _, g := range slices.Backward(s.Gates) {
-		if string(g.Step) == name || strings.HasPrefix(string(g.ID), name) {
-			return runs.RequireOpenGate(s, g.ID)
-		}
-	}
-	return usageError("", "no gate %s; %s", name, openGates(s))
-}
-
-// openGates lists the open gates of a run.
-func openGates(s *pawl.State) string {
-	var open []string
-	for _, g := range s.OpenGates() {
-		text := string(g.ID)
-		if g.Step != "" {
-			text += " (step " + string(g.Step) + ")"
-		}
-		open = append(open, text)
-	}
-	if len(open) == 0 {
-		return "no gate of run " + string(s.Run) + " is open"
-	}
-	return listCandidates("open gates", open)
 }
 
 func (a *app) approveCommand() *cobra.Command {
@@ -237,7 +217,7 @@ func (a *app) reviewCommand() *cobra.Command {
 				return err
 			}
 			defer r.Log.Close()
-			text, continues := afterReview(r.State.Steps[pawl.StepID(args[0])], by)
+			text, continues := layout.AfterReview(r.State.Steps[pawl.StepID(args[0])], by)
 			fmt.Fprintf(a.Out, "step %s: score %d by %s%s (run %s)\n", args[0], score, by, text, r.State.Run)
 			if _, alive := p.EngineHolder(); !alive && continues {
 				a.hintContinue(r.State)
@@ -251,21 +231,4 @@ func (a *app) reviewCommand() *cobra.Command {
 	messageFlag(c, &comment, "what to improve")
 	requireFlags(c, "by", "score")
 	return c
-}
-
-// afterReview says what a reviewer's score means for the step, and whether a resume continues because of it.
-func afterReview(st *pawl.StepState, by string) (text string, continues bool) {
-	minimum, asked := st.Minimum[by]
-	missing := st.Unreviewed()
-	switch low := st.Reviews[by].Score < minimum; {
-	case !asked:
-		return "; the plan asks for no review of this step, so nothing depends on it", false
-	case low && st.Status == pawl.Done:
-		return fmt.Sprintf(", below the minimum of %d; the step was done before, so it does not rerun", minimum), false
-	case low:
-		return fmt.Sprintf(", below the minimum of %d: the step will rerun", minimum), true
-	case len(missing) > 0:
-		return fmt.Sprintf(" (minimum: %d); the step still needs a score from: %s", minimum, strings.Join(missing, ", ")), false
-	}
-	return fmt.Sprintf(" (minimum: %d); the step is done", minimum), true
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl"
+	"pawl/internal/cli/importview"
 	"pawl/internal/cli/layout"
 	"pawl/internal/config"
 	"pawl/internal/interop"
@@ -51,24 +52,6 @@ func (a *app) importCommand() *cobra.Command {
 	textFlag(c, &o.agent, "agent", "AGENT", "the coding agent that runs the unfinished steps")
 	textFlag(c, &o.project, "project", "ID", "the project to import if the files contain several: id, id prefix or name (default: the active project)")
 	return a.jsonFlag(c)
-}
-
-// importReport is what `pawl import --dry-run --json` prints.
-type importReport struct {
-	format.Project
-	Pending  []pawl.StepID  `json:"pending"`
-	Findings []pawl.Finding `json:"findings"`
-	Others   []otherReport  `json:"others,omitempty"` // other runs in the files
-}
-
-// otherReport is a run of the same system in the same project.
-type otherReport struct {
-	Place    string         `json:"place"` // PATH to import it
-	Name     string         `json:"name"`
-	Status   pawl.RunStatus `json:"status"`
-	Percent  int            `json:"progress_percent"`
-	Position pawl.Position  `json:"position"`
-	Next     string         `json:"next,omitempty"`
 }
 
 func (a *app) importFrom(ctx context.Context, system, path string, o importOptions) error {
@@ -140,9 +123,9 @@ func hasActiveWork(r format.Project) bool {
 }
 
 // dryRunReport returns the report of a dry run.
-func dryRunReport(root string, folder *interop.Folder, place string, reading format.Project, findings []pawl.Finding) importReport {
+func dryRunReport(root string, folder *interop.Folder, place string, reading format.Project, findings []pawl.Finding) importview.Report {
 	reading, found := interop.CheckClaims(root, reading)
-	report := importReport{Project: reading, Pending: pending(reading), Findings: slices.Concat([]pawl.Finding{}, findings, found)}
+	report := importview.Report{Project: reading, Pending: importview.Pending(reading), Findings: slices.Concat([]pawl.Finding{}, findings, found)}
 	if places := folder.Places(); place == "" && len(places) > 1 {
 		report.Others = othersIn(folder, places[1:])
 	}
@@ -295,11 +278,11 @@ func (a *app) openFolder(ctx context.Context, fileFormat format.Format, dir stri
 	return folder, err
 }
 
-func othersIn(folder *interop.Folder, places []string) []otherReport {
-	var others []otherReport
+func othersIn(folder *interop.Folder, places []string) []importview.Other {
+	var others []importview.Other
 	for _, place := range places {
 		r, _ := folder.Read(place)
-		others = append(others, otherReport{Place: place, Name: r.Name, Status: r.Status, Percent: r.Percent, Position: r.Position, Next: r.Next})
+		others = append(others, importview.Other{Place: place, Name: r.Name, Status: r.Status, Percent: r.Percent, Position: r.Position, Next: r.Next})
 	}
 	return others
 }
@@ -309,18 +292,6 @@ func pathIn(p *project.Project, dir string) string {
 		return filepath.ToSlash(rel)
 	}
 	return dir
-}
-
-func pending(r format.Project) []pawl.StepID {
-	ids := []pawl.StepID{}
-	for _, phase := range r.Phases {
-		for _, s := range phase.Steps {
-			if s.Status != pawl.Done && s.Status != pawl.Skipped {
-				ids = append(ids, s.ID)
-			}
-		}
-	}
-	return ids
 }
 
 // printProblems prints the findings that are not ok, each only once.
@@ -333,73 +304,9 @@ func (a *app) printProblems(findings []pawl.Finding) {
 	}
 }
 
-func (a *app) printImportReport(r importReport) error {
+func (a *app) printImportReport(r importview.Report) error {
 	if a.json {
 		return a.printJSON(r)
 	}
-	fmt.Fprintf(a.Out, "%s  %s (%s)  %d%%, %d of %s done\n", cmp.Or(r.Name, r.System), r.Status, cmp.Or(r.Native, "no native status"), r.Percent,
-		r.Count()-len(pending(r.Project)), layout.Count(r.Count(), "step"))
-	for _, line := range [][2]string{{"goal", r.Goal}, {"resume", r.Resume}, {"next", r.Next}} {
-		if line[1] != "" {
-			fmt.Fprintf(a.Out, "%-9s %s\n", line[0], layout.OneLine(line[1]))
-		}
-	}
-	if !r.Updated.IsZero() {
-		fmt.Fprintf(a.Out, "activity  %s\n", layout.UTCWithZone(r.Updated))
-	}
-	var rows [][]string
-	for _, phase := range r.Phases {
-		for _, s := range phase.Steps {
-			rows = append(rows, []string{phase.Name, string(s.ID), string(s.Status), layout.NonZero(len(s.Items)), layout.OneLine(cmp.Or(s.Name, s.Goal))})
-		}
-	}
-	fmt.Fprintln(a.Out)
-	if err := layout.Table(a.Out, []string{"PHASE", "STEP", "STATUS", "ITEMS", "NAME"}, rows); err != nil {
-		return err
-	}
-	if err := a.printImportCheckpoints(r.Checkpoints); err != nil {
-		return err
-	}
-	fmt.Fprintf(a.Out, "\n%s, %s, %s, %s\n", layout.Count(len(r.Gates), "gate"), layout.Count(len(r.Memories), "note"), layout.Count(len(r.Decisions), "decision"), layout.Count(len(r.Blockers), "blocker"))
-	a.printProblems(r.Findings)
-	return a.printOthers(r.Others)
-}
-
-// maxListedCheckpoints limits the list of another system's checkpoints.
-const maxListedCheckpoints = 20
-
-// printImportCheckpoints lists the newest checkpoints of another system, oldest first.
-func (a *app) printImportCheckpoints(saved []format.Checkpoint) error {
-	if len(saved) == 0 {
-		return nil
-	}
-	fmt.Fprintln(a.Out)
-	if more := len(saved) - maxListedCheckpoints; more > 0 {
-		fmt.Fprintf(a.Out, "%s before these are not listed\n", layout.Count(more, "checkpoint"))
-		saved = saved[more:]
-	}
-	var rows [][]string
-	for _, c := range saved {
-		at, valid := "", "valid"
-		if !c.Time.IsZero() {
-			at = layout.UTC(c.Time)
-		}
-		if !c.Valid {
-			valid = "invalid"
-		}
-		rows = append(rows, []string{layout.OneLine(c.ID), string(c.Step), cmp.Or(c.Native, string(c.Kind)), at, valid})
-	}
-	return layout.Table(a.Out, []string{"CHECKPOINT", "STEP", "KIND", "TIME", "FOUND"}, rows)
-}
-
-func (a *app) printOthers(others []otherReport) error {
-	if len(others) == 0 {
-		return nil
-	}
-	var rows [][]string
-	for _, o := range others {
-		rows = append(rows, []string{o.Place, o.Name, string(o.Status), fmt.Sprintf("%d%%", o.Percent), layout.OneLine(o.Next)})
-	}
-	fmt.Fprintln(a.Out, "\nOther runs (import one by its PATH):")
-	return layout.Table(a.Out, []string{"PATH", "NAME", "STATUS", "DONE", "NEXT"}, rows)
+	return r.Print(a.Out, a.printProblems)
 }

@@ -154,6 +154,13 @@ func (p *place) within(ctx context.Context, in string, args ...string) result {
 	return result{err, out.String(), msg.String()}
 }
 
+// reported returns what the program prints of an error.
+func reported(err error) string {
+	var out bytes.Buffer
+	cli.Report(&out, err)
+	return out.String()
+}
+
 // ok runs a command that must succeed, and returns what it printed.
 func (p *place) ok(args ...string) string {
 	p.Helper()

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/term"
 
 	"pawl"
-	"pawl/internal/cli/background"
+	"pawl/internal/cli/signals"
 )
 
 // Serving configures the MCP server.
@@ -66,7 +66,7 @@ func (a *app) serveMCP(ctx context.Context, s Serving) error {
 		}
 		return a.serveClient(ctx, s)
 	}
-	soft, _, release := background.Interrupts(ctx, func() {})
+	soft, _, release := signals.Contexts(ctx)
 	defer release()
 	return a.parts.Agents(soft, s)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl"
+	"pawl/internal/cli/flags"
 	"pawl/internal/project"
 	"pawl/internal/runs"
 )
@@ -34,30 +35,12 @@ func (a *app) progressCommand() *cobra.Command {
 			if item != "" {
 				return step.Report(pawl.Line{Item: &pawl.ItemNamed{Item: pawl.ItemIDOf(item), Title: text, Status: pawl.ItemStatus(status)}})
 			}
-			return step.Report(pawl.Line{Progress: parseProgress(text)})
+			return step.Report(pawl.Line{Progress: flags.Progress(text)})
 		},
 	}
 	c.Flags().StringVar(&item, "item", "", "report on item `ID`; the step chooses its own ids")
 	textFlag(c, &status, "status", "STATUS", "the item's status: pending, running, done or failed")
 	return c
-}
-
-// parseProgress reads "20/180", "45%" or plain text.
-func parseProgress(text string) *pawl.Progress {
-	p := &pawl.Progress{Text: text}
-	first, _, _ := strings.Cut(text, " ")
-	if of, total, ok := strings.Cut(first, "/"); ok {
-		d, err1 := strconv.ParseFloat(of, 64)
-		t, err2 := strconv.ParseFloat(total, 64)
-		if err1 == nil && err2 == nil {
-			p.Done, p.Total = &d, &t
-		}
-	} else if percent, ok := strings.CutSuffix(first, "%"); ok {
-		if d, err := strconv.ParseFloat(percent, 64); err == nil {
-			p.Done = &d
-		}
-	}
-	return p
 }
 
 // recordNote reports a note for the current step, or journals it in the run that --run names and prints what done returns.

@@ -4,17 +4,18 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl"
-	"pawl/internal/cli/background"
 	"pawl/internal/cli/hints"
 	"pawl/internal/cli/outputview"
+	"pawl/internal/cli/signals"
 )
 
 func (a *app) outputCommand() *cobra.Command {
 	var run, item string
-	var follow, stderr, raw bool
+	var follow bool
+	var o outputview.Options
 	var attempt int
 	c := &cobra.Command{
-		Use:   "output STEP",
+		Use: "output STEP", Aliases: []string{"logs"},
 		Short: "Show the output of a step; recognized secrets are redacted",
 		Args:  exactArgs(a.stepArgument()),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -27,20 +28,23 @@ func (a *app) outputCommand() *cobra.Command {
 			if item != "" {
 				ref.Item = pawl.ItemIDOf(item)
 			}
-			path, err := outputview.Path(p, r, ref, stderr)
-			if err != nil {
-				return hints.For(c.Context(), p, r.State.Run, err)
+			if follow {
+				soft, _, release := signals.Contexts(c.Context())
+				defer release()
+				return hints.For(c.Context(), p, r.State.Run, outputview.Follow(soft, a.Out, p, r, ref, o))
 			}
-			soft, _, release := background.Interrupts(c.Context(), func() {})
-			defer release()
-			return hints.For(c.Context(), p, r.State.Run, outputview.Copy(soft, a.Out, path, follow, raw))
+			path, err := outputview.Path(p, r, ref, o)
+			if err == nil {
+				err = outputview.Copy(a.Out, path, o)
+			}
+			return hints.For(c.Context(), p, r.State.Run, err)
 		},
 	}
 	runFlag(c, &run)
-	textFlag(c, &item, "item", "VALUE", "the item (required for a foreach step)")
+	textFlag(c, &item, "item", "VALUE", "the item (required for a foreach step without --follow)")
 	numberVar(c, &attempt, "attempt", "", 0, 1, "show attempt `N` (default: the newest)")
-	c.Flags().BoolVarP(&follow, "follow", "f", false, "follow until the attempt ends")
-	c.Flags().BoolVar(&raw, "raw", false, "show the output as it was written, with secrets")
-	c.Flags().BoolVar(&stderr, "stderr", false, "show standard error instead of standard output")
+	c.Flags().BoolVarP(&follow, "follow", "f", false, "follow until the step ends, through all attempts; of a foreach step without --item, all running items")
+	c.Flags().BoolVar(&o.Raw, "raw", false, "show the output as it was written, with secrets")
+	c.Flags().BoolVar(&o.Stderr, "stderr", false, "show standard error instead of standard output")
 	return c
 }

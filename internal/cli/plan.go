@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl"
+	"pawl/internal/cli/failure"
 	"pawl/internal/cli/layout"
 	"pawl/internal/cli/userfile"
 	"pawl/internal/interop/convert"
@@ -107,6 +108,12 @@ func (a *app) convertPlan(file string, o convertOptions) error {
 	return nil
 }
 
+// checkedPlan is what `pawl plan check --json` prints of a valid plan.
+type checkedPlan struct {
+	Plan     *pawl.Plan        `json:"plan"`
+	Warnings []failure.Problem `json:"warnings"`
+}
+
 func (a *app) checkPlan(name string, included bool) error {
 	path := a.planPath(name)
 	data, err := userfile.Plan(path)
@@ -125,15 +132,21 @@ func (a *app) checkPlan(name string, included bool) error {
 	if err != nil {
 		return err
 	}
-	a.warn(planlint.Missing(path, l.Plan, l.File, os.Getenv("PATH")))
-	a.warn(planlint.Warnings(path, l.Plan, l.File))
-	for _, secret := range runs.PlanSecrets(l.Plan) {
+	missing, warnings := planlint.Missing(path, l.Plan, l.File, os.Getenv("PATH")), planlint.Warnings(path, l.Plan, l.File)
+	secrets := runs.PlanSecrets(l.Plan)
+	if a.json {
+		checked := checkedPlan{Plan: l.Plan, Warnings: append(failure.Problems(missing), failure.Problems(warnings)...)}
+		for _, secret := range secrets {
+			checked.Warnings = append(checked.Warnings, failure.Problem{Message: secret + "; pawl run refuses it"})
+		}
+		return a.printJSON(checked)
+	}
+	a.warn(missing)
+	a.warn(warnings)
+	for _, secret := range secrets {
 		fmt.Fprintf(a.Err, "pawl: warning: %s: %s; pawl run refuses it\n", name, secret)
 	}
-	switch {
-	case a.json:
-		return a.printJSON(l.Plan)
-	case included:
+	if included {
 		fmt.Fprintf(a.Out, "%s is valid: %s to include\n", name, layout.Count(len(l.Plan.Steps()), "step"))
 		return nil
 	}

@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
-	"pawl"
-	"pawl/internal/cli/layout"
+	"pawl/internal/cli/recoverview"
 	"pawl/internal/rebuild"
 )
 
@@ -40,14 +38,6 @@ func (a *app) recoverCommand() *cobra.Command {
 	return a.jsonFlag(c)
 }
 
-// recoverReport is what `pawl recover --json` prints.
-type recoverReport struct {
-	rebuild.Proposal
-	New      bool   `json:"new,omitempty"`      // the run was unknown: it is created from git commits
-	Accepted bool   `json:"accepted,omitempty"` // the journal was rebuilt
-	Aside    string `json:"aside,omitempty"`    // path of the damaged journal
-}
-
 func (a *app) recover(ctx context.Context, name string, o recoverOptions) (err error) {
 	p, err := a.project()
 	if err != nil {
@@ -74,7 +64,7 @@ func (a *app) recover(ctx context.Context, name string, o recoverOptions) (err e
 		return err
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
-	report := recoverReport{Proposal: r.Proposal, New: r.New}
+	report := recoverview.Report{Proposal: r.Proposal, New: r.New}
 	if o.accept && !r.Sound {
 		done, err := r.Accept()
 		if err != nil {
@@ -88,87 +78,6 @@ func (a *app) recover(ctx context.Context, name string, o recoverOptions) (err e
 	if a.json {
 		return a.printJSON(report)
 	}
-	a.printRecovery(report, o)
+	report.Print(a.Out, a.Err, o.plan, o.trust)
 	return nil
-}
-
-func (a *app) printRecovery(r recoverReport, o recoverOptions) {
-	if r.Sound {
-		fmt.Fprintf(a.Out, "run %s: nothing to recover, the journal is intact (%s)\n", r.Run, layout.Count(int(r.Kept), "event"))
-		return
-	}
-	if r.New {
-		fmt.Fprintf(a.Out, "new run %s\n", r.Run)
-	} else {
-		fmt.Fprintf(a.Out, "run %s\n", r.Run)
-	}
-	for _, why := range r.Why {
-		fmt.Fprintf(a.Out, "  damage   %s\n", why)
-	}
-	for _, p := range withoutCertainItems(r.Parts) {
-		a.printRecoveredPart(p)
-	}
-	again := "pawl recover " + string(r.Run)
-	if r.New {
-		again = "pawl recover"
-	}
-	if o.plan != "" {
-		again += " --plan " + o.plan
-	}
-	switch {
-	case r.Accepted && r.Aside != "":
-		fmt.Fprintf(a.Out, "journal rebuilt; the damaged one was renamed to %s\n", r.Aside)
-		fallthrough
-	case r.Accepted:
-		fmt.Fprintf(a.Err, "pawl: hint: pawl resume %s\n", r.Run)
-	default:
-		fmt.Fprintln(a.Out, "Nothing was changed.", doubtSummary(r.Parts, o))
-		fmt.Fprintf(a.Err, "pawl: hint: %s --accept\n", again)
-	}
-}
-
-// doubtSummary says what happens to the parts of which it is unclear whether they are done.
-func doubtSummary(parts []rebuild.Part, o recoverOptions) string {
-	n := 0
-	for _, p := range parts {
-		if p.Status == rebuild.PartInDoubt && p.Confidence == rebuild.Likely {
-			n++
-		}
-	}
-	if n == 0 || o.trust == string(rebuild.Likely) {
-		return "Unclear parts will rerun, or ask for your decision."
-	}
-	return fmt.Sprintf("Unclear parts will rerun, or ask for your decision; --trust likely accepts %d of them.", n)
-}
-
-// withoutCertainItems drops the items that are certain, because the line of their step counts them.
-func withoutCertainItems(parts []rebuild.Part) []rebuild.Part {
-	var short []rebuild.Part
-	for _, p := range parts {
-		if p.What != "item" || p.Confidence != rebuild.Certain || p.Status == rebuild.PartInDoubt {
-			short = append(short, p)
-		}
-	}
-	return short
-}
-
-func (a *app) printRecoveredPart(p rebuild.Part) {
-	name := p.What
-	if p.Step != "" {
-		name += " " + pawl.AttemptRef{Step: p.Step, Item: p.Item}.Name()
-	}
-	status := string(p.Status)
-	switch {
-	case p.Status == rebuild.PartInDoubt && p.Claim == rebuild.PartNotDone:
-		status = "unclear: may not be done"
-	case p.Status == rebuild.PartInDoubt && p.Claim != "":
-		status = "unclear: may be " + string(p.Claim)
-	case p.Status == rebuild.PartInDoubt:
-		status = "unclear"
-	}
-	text := strings.Join(p.Evidence, "; ")
-	if p.Text != "" {
-		text = p.Text + ": " + text
-	}
-	fmt.Fprintf(a.Out, "  %-7s  %-20s  %-24s  %s\n", p.Confidence, name, status, text)
 }

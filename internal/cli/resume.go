@@ -14,8 +14,10 @@ import (
 
 	"pawl"
 	"pawl/internal/caller"
+	"pawl/internal/cli/background"
 	"pawl/internal/cli/flags"
 	"pawl/internal/cli/hints"
+	"pawl/internal/cli/liveview"
 	"pawl/internal/cli/permission"
 	"pawl/internal/cli/resumeview"
 	"pawl/internal/cli/supply"
@@ -34,11 +36,18 @@ type resumeOptions struct {
 	yes      bool
 	dry      bool
 	takeOver bool
+	wait     flags.Wait
 	planHash string
-	parallel int
-	mirror   flags.Mirror
-	answers  flags.Bool
-	given    supply.Flags
+
+	background bool
+	handed     bool // this process was started by --background and got the lock
+	handover   *background.Handover
+	parallel   int
+	mirror     flags.Mirror
+	answers    flags.Bool
+	given      supply.Flags
+	output     liveview.OutputMode
+	quiet      bool // the user has just seen the run
 }
 
 func (a *app) resumeCommand() *cobra.Command {
@@ -52,19 +61,33 @@ func (a *app) resumeCommand() *cobra.Command {
 		Example: "  pawl resume --dry-run\n  pawl resume\n  pawl resume latest --yes",
 		Args:    atMostOne,
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.resume(c.Context(), optional(args, 0), o)
+			if o.handed {
+				o.handover = background.Inherited()
+			}
+			err := a.whenFree(c.Context(), o.wait, func(ctx context.Context) error { return a.resume(ctx, optional(args, 0), o) })
+			if err != nil {
+				o.handover.Answer(err)
+			}
+			return err
 		},
 	}
 	c.Flags().BoolVar(&o.yes, "yes", false, "confirm the rerun of finished steps whose plan or inputs changed, and continue despite warnings")
 	c.Flags().StringVar(&o.planHash, "plan-hash", "", "confirm the changed plan; `HASH` is the one that resume prints, or its first 12 or more digits")
 	c.Flags().BoolVar(&o.dry, "dry-run", false, "print what pawl found, how it judges interrupted steps and what resume would do with each step, and exit")
 	c.Flags().BoolVar(&o.takeOver, "take-over", false, takeOverHelp)
+	waitFlag(c, &o.wait)
+	c.Flags().BoolVar(&o.background, "background", false, "resume the run in the background, print its id once its engine works, and return")
+	c.Flags().BoolVar(&o.handed, background.Flag, false, "the process that started this one passed on the lock of the project")
+	_ = c.Flags().MarkHidden(background.Flag) // the flag exists
 	numberVar(c, &o.parallel, "parallel", "", 0, 1, "run at most `N` steps and items at a time (default: as the plan says)")
 	c.Flags().Var(&o.mirror, "mirror", a.mirrorHelp())
 	answersFlag(c, &o.answers)
 	paramFlags(c, &o.given)
+	outputFlag(c, &o.output)
 	c.MarkFlagsMutuallyExclusive("dry-run", "take-over")
-	return a.jsonFlag(c)
+	c.MarkFlagsMutuallyExclusive("dry-run", "wait")
+	c.MarkFlagsMutuallyExclusive("dry-run", "background")
+	return a.eventsFlag(c)
 }
 
 func (a *app) resume(ctx context.Context, name string, o resumeOptions) error {
@@ -74,6 +97,9 @@ func (a *app) resume(ctx context.Context, name string, o resumeOptions) error {
 	}
 	mirror, err := a.parts.Formats.ParseMirror(p, string(o.mirror))
 	if err != nil {
+		return err
+	}
+	if err := o.handover.Accept(p); err != nil {
 		return err
 	}
 	notices := a.registerToResume(p, o.dry)
@@ -98,7 +124,7 @@ func (a *app) resume(ctx context.Context, name string, o resumeOptions) error {
 // resumeLoaded examines a run, asks for what needs a confirmation, and runs it.
 func (a *app) resumeLoaded(ctx context.Context, p *project.Project, r *runs.Run, mirror *interop.Mirror, notices []string, o resumeOptions) error {
 	o.given.Folder = a.folder
-	values, notes, missing := supply.ForResume(p, r, o.given, o.dry, supply.Prompt(a.In, a.Out))
+	values, notes, missing := supply.ForResume(p, r, o.given, o.dry, a.secretPrompt())
 	a.printNotes(notes)
 	change, err := a.diffForResume(ctx, p, r, mirror, values.New)
 	if err = cmp.Or(err, missing); err != nil { // a completed run needs no values
@@ -126,9 +152,25 @@ func (a *app) resumeLoaded(ctx context.Context, p *project.Project, r *runs.Run,
 		}
 		return hints.For(ctx, p, r.State.Run, err)
 	}
-	return a.runEngine(ctx, p, engineStart{why: "resume", parallel: o.parallel, mirror: o.mirror, secrets: values.Secrets, given: values.New, adopt: func() *resume.PlanDiff { return change }, by: a.author(), examined: x, open: func(cfg engine.Config) (*engine.Engine, error) {
-		return engine.Open(ctx, cfg, r)
-	}})
+	if o.background {
+		choose := func() (pawl.RunID, error) { return r.State.Run, nil }
+		return a.startInBackground(ctx, p, choose, values.Secrets, o.forEngine(change)...)
+	}
+	after := r.State.Seq
+	return a.runEngine(ctx, p, engineStart{
+		why: "resume", output: o.output, parallel: o.parallel, mirror: o.mirror, secrets: values.Secrets, given: values.New, flags: o.given, adopt: func() *resume.PlanDiff { return change }, by: a.author(),
+		examined: x, after: after, handover: o.handover, open: func(cfg engine.Config) (*engine.Engine, error) { return engine.Open(ctx, cfg, r) },
+	})
+}
+
+// forEngine returns the flags of pawl resume that an engine in the background gets. The user has confirmed everything: exactly the
+// changed plan that was shown.
+func (o resumeOptions) forEngine(change *resume.PlanDiff) []string {
+	args := append(runOptions{mirror: o.mirror, parallel: o.parallel}.forEngine(), "--yes")
+	if change.Edited {
+		args = append(args, "--plan-hash", change.PlanHash)
+	}
+	return append(args, o.given.Args()...)
 }
 
 // announce tells people of the gate at which a run waits, although no engine works on it: those whom the plan as run names, not
@@ -162,10 +204,12 @@ func (a *app) registerToResume(p *project.Project, dry bool) (notices []string) 
 
 // confirmAll prints what resuming a run would change, asks for confirmation, and records what the user said about mirrored answers.
 func (a *app) confirmAll(ctx context.Context, p *project.Project, r *runs.Run, values stepenv.Collected, change *resume.PlanDiff, x *resume.Examination, o resumeOptions) error {
-	resumeview.Resuming(a.Out, r)
-	resumeview.PlanDiff(a.Out, change, true)
-	resumeview.Findings(a.Out, x, false)
-	if err := a.confirmValues(supply.Changes(a.Out, values), o); err != nil {
+	if !o.quiet {
+		resumeview.Resuming(a.texts(), r)
+	}
+	resumeview.PlanDiff(a.texts(), change, true)
+	resumeview.Findings(a.texts(), x, false)
+	if err := a.confirmValues(supply.Changes(a.texts(), values), o); err != nil {
 		return err
 	}
 	if err := a.confirmPlan(ctx, p, r, change, o); err != nil {
@@ -207,7 +251,7 @@ func (a *app) diffForResume(ctx context.Context, p *project.Project, r *runs.Run
 	if err != nil {
 		return nil, err
 	}
-	return change, checkResumable(r, change)
+	return change, resumeview.CheckResumable(r, change)
 }
 
 // minPlanHash is the minimum length of a prefix of a plan's hash.
@@ -225,7 +269,7 @@ func (a *app) confirmPlan(ctx context.Context, p *project.Project, r *runs.Run, 
 	}
 	answered := r.State.Gate(gate.ID)
 	if answered != nil && answered.Answer != nil && answered.Answer.Answer == pawl.Approved {
-		fmt.Fprintf(a.Out, "  approved  the changed plan, by gate %s\n", gate.ID)
+		fmt.Fprintf(a.texts(), "  approved  the changed plan, by gate %s\n", gate.ID)
 		return nil
 	}
 	if who, _ := a.caller(); o.planHash != "" && weaker && who.Kind != caller.Person {
@@ -292,24 +336,4 @@ func (a *app) printExamination(r *runs.Run, change *resume.PlanDiff, x *resume.E
 	}
 	resumeview.Examination(a.Out, r, change, x, steps)
 	return nil
-}
-
-// checkResumable returns an error if a run has ended and its changed plan reopens no step.
-func checkResumable(r *runs.Run, change *resume.PlanDiff) error {
-	s := r.State
-	if !s.Ended() || change.Reopens() {
-		return nil
-	}
-	if s.Status == pawl.StatusCompleted {
-		return nothingToDo{&pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("nothing to do: run %s is already complete", s.Run), Hint: "pawl status"}}
-	}
-	for _, step := range r.Plan.Steps() {
-		if st := s.Steps[step.ID]; st.FailsRun() {
-			return &pawl.Error{
-				Kind: pawl.KindRunFailed, Hint: "pawl retry " + string(step.ID),
-				Err: fmt.Errorf("run %s failed at step %s: %s", s.Run, step.ID, st.Why),
-			}
-		}
-	}
-	return &pawl.Error{Kind: pawl.KindRunFailed, Err: fmt.Errorf("run %s failed: %s", s.Run, s.Why), Hint: "pawl status"}
 }

@@ -4,15 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"pawl"
-	"pawl/internal/cli/background"
-	"pawl/internal/cli/layout"
-	"pawl/internal/cli/liveview"
 	"pawl/internal/cli/restoreview"
+	"pawl/internal/cli/rollbackview"
+	"pawl/internal/cli/signals"
 	"pawl/internal/cli/supply"
 	"pawl/internal/engine"
 	"pawl/internal/history"
@@ -73,33 +71,6 @@ func (a *app) rollbackTarget(ctx context.Context, t *checkpointAccess, name stri
 	return t.find(ctx, string(back))
 }
 
-// rollbackReport is what `pawl rollback --json` prints.
-type rollbackReport struct {
-	Checkpoint pawl.CheckpointID    `json:"checkpoint"`
-	Run        pawl.RunID           `json:"run"`
-	DryRun     bool                 `json:"dry_run,omitempty"`
-	Continued  bool                 `json:"continued,omitempty"`
-	Undos      []engine.Undo        `json:"undos"`
-	Nothing    []engine.Undo        `json:"nothing_to_undo"`
-	Left       []string             `json:"unfinished"` // started and never finished: no undo runs for them
-	Doubtful   []pawl.AttemptRef    `json:"judged_first"`
-	Reopened   []pawl.StepID        `json:"reopened"`
-	Changes    []restoreview.Change `json:"changes"`
-	Kept       []string             `json:"kept"`
-	Stopped    string               `json:"stopped,omitempty"`
-}
-
-func reportRollback(r *engine.Rollback, dry bool) rollbackReport {
-	report := rollbackReport{
-		Checkpoint: r.Target.ID, Run: r.Run, DryRun: dry, Continued: r.Continued, Undos: r.Undos, Nothing: r.WithoutUndo, Left: r.Unfinished,
-		Doubtful: r.InDoubt, Reopened: r.Reopened, Changes: restoreview.Changes(r.Changes), Kept: r.Ignored, Stopped: r.Stopped,
-	}
-	report.Undos, report.Nothing = append([]engine.Undo{}, r.Undos...), append([]engine.Undo{}, r.WithoutUndo...)
-	report.Left, report.Kept = append([]string{}, r.Unfinished...), append([]string{}, r.Ignored...)
-	report.Reopened = append([]pawl.StepID{}, r.Reopened...)
-	return report
-}
-
 func (a *app) rollback(ctx context.Context, t *checkpointAccess, target history.SavedCheckpoint, o rollbackOptions) (err error) {
 	cfg := t.config
 	if !o.dryRun && !o.stop {
@@ -108,7 +79,7 @@ func (a *app) rollback(ctx context.Context, t *checkpointAccess, target history.
 		}
 	}
 	if !a.json {
-		cfg.Notify = a.printUndoEvent
+		cfg.Notify = func(e pawl.Event) { rollbackview.PrintEvent(a.Out, e) }
 	}
 	var r *engine.Rollback
 	if o.dryRun {
@@ -121,7 +92,7 @@ func (a *app) rollback(ctx context.Context, t *checkpointAccess, target history.
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
 	if !a.json {
-		a.printRollback(reportRollback(r, o.dryRun))
+		rollbackview.Of(r, o.dryRun).Print(a.Out)
 	}
 	if o.dryRun {
 		return a.printRollbackResult(r, true)
@@ -129,7 +100,7 @@ func (a *app) rollback(ctx context.Context, t *checkpointAccess, target history.
 	if err := a.confirmRollback(r, o); err != nil {
 		return err
 	}
-	soft, _, release := background.Interrupts(ctx, func() {})
+	soft, _, release := signals.Contexts(ctx)
 	defer release()
 	if o.stop {
 		err = r.Stop(soft, "stopped by a user")
@@ -151,96 +122,15 @@ func (a *app) confirmRollback(r *engine.Rollback, o rollbackOptions) error {
 	case o.yes || r.Continued:
 		return nil
 	}
-	effect, question := rollbackEffects(len(r.Undos), len(restoreview.Changes(r.Changes)))
+	effect, question := rollbackview.Effects(len(r.Undos), len(restoreview.Changes(r.Changes)))
 	return a.confirm("rolling back "+effect, question)
-}
-
-// rollbackEffects says what a rollback does, and asks for it.
-func rollbackEffects(undos, paths int) (effect, question string) {
-	commands, changes := layout.Count(undos, "undo command"), layout.Count(paths, "path")
-	switch {
-	case undos == 0 && paths == 0:
-		return "reruns steps; it runs no undo command and changes no file", "Roll back? No undo command runs and no file changes."
-	case undos == 0:
-		return "changes " + changes + "; it runs no undo command", "Change " + changes + "?"
-	case paths == 0:
-		return "runs " + commands + "; it changes no file", "Run " + commands + "?"
-	}
-	return "runs " + commands + " and changes " + changes, "Run " + commands + " and change " + changes + "?"
-}
-
-func (a *app) printRollback(r rollbackReport) {
-	word := "Rolling back"
-	if r.Continued {
-		word = "Continuing to roll back"
-	}
-	fmt.Fprintf(a.Out, "%s run %s to checkpoint %s\n", word, r.Run, r.Checkpoint)
-	line := func(what, format string, args ...any) {
-		fmt.Fprintf(a.Out, "  %-16s %s\n", what, fmt.Sprintf(format, args...))
-	}
-	for _, ref := range r.Doubtful {
-		line("check first", "attempt %d of %s was interrupted", ref.Attempt, ref.Name())
-	}
-	for _, u := range r.Undos {
-		command, _, _ := strings.Cut(strings.TrimSpace(u.Command), "\n")
-		line("undo", "%-20s %s%s", undoName(u), command, undoNote(u.Status))
-	}
-	for _, u := range r.Nothing {
-		line("nothing to undo", "%s", undoName(u))
-	}
-	for _, name := range r.Left {
-		line("not undone", "%s started and never finished; check its effects yourself", name)
-	}
-	if len(r.Reopened) > 0 {
-		line("will rerun", "%s", layout.JoinIDs(r.Reopened))
-	}
-	line("files", "%s will change", layout.Count(len(r.Changes), "path"))
-}
-
-func undoName(u engine.Undo) string {
-	name := pawl.AttemptRef{Step: u.Step, Item: u.Item}.Name()
-	if u.Items > 0 {
-		name += " (" + layout.Count(u.Items, "item") + ")"
-	}
-	return name
-}
-
-// undoNote returns the state of an undo, or "" if it has yet to run.
-func undoNote(stands string) string {
-	if stands == "to do" {
-		return ""
-	}
-	return "  (" + stands + ")"
-}
-
-// printUndoEvent prints an event of a rollback in one line.
-func (a *app) printUndoEvent(event pawl.Event) {
-	payload, err := event.Payload()
-	if err != nil {
-		return
-	}
-	line := func(ref pawl.UndoRef, format string, args ...any) {
-		fmt.Fprintf(a.Out, "%-20s %s\n", ref.Name(), fmt.Sprintf(format, args...))
-	}
-	switch p := payload.(type) {
-	case pawl.UndoStarted:
-		line(p.UndoRef, "undo started (attempt %d)", p.Attempt)
-	case pawl.UndoDone:
-		line(p.UndoRef, "undone")
-	case pawl.UndoFailed:
-		line(p.UndoRef, "undo %s (attempt %d): %s", liveview.OutcomeText(p.Outcome), p.Attempt, p.Why)
-	case pawl.UndoSkipped:
-		line(p.UndoRef, "undo skipped")
-	case pawl.FilesRestored:
-		fmt.Fprintf(a.Out, "files restored; previous state saved as checkpoint %s\n", p.Before)
-	}
 }
 
 // printRollbackResult prints the outcome of a rollback.
 func (a *app) printRollbackResult(r *engine.Rollback, dry bool) error {
 	switch {
 	case a.json:
-		return a.printJSON(reportRollback(r, dry))
+		return a.printJSON(rollbackview.Of(r, dry))
 	case dry:
 	case r.Stopped != "":
 		fmt.Fprintf(a.Out, "rollback of run %s given up; what is undone stays undone\n", r.Run)

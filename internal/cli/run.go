@@ -1,20 +1,27 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
 	"pawl"
 	"pawl/internal/cli/background"
+	"pawl/internal/cli/eventstream"
 	"pawl/internal/cli/flags"
+	"pawl/internal/cli/gateprompt"
 	"pawl/internal/cli/hints"
+	"pawl/internal/cli/holder"
 	"pawl/internal/cli/liveview"
+	"pawl/internal/cli/permission"
 	"pawl/internal/cli/scheduling"
+	"pawl/internal/cli/signals"
 	"pawl/internal/cli/supply"
 	"pawl/internal/cli/updateview"
 	"pawl/internal/cli/userfile"
@@ -35,9 +42,11 @@ type runOptions struct {
 	background bool
 	fresh      bool
 	takeOver   bool
+	wait       flags.Wait
 	mirror     flags.Mirror
 	answers    flags.Bool
 	given      supply.Flags
+	output     liveview.OutputMode
 	update     bool
 	dry        bool
 	resume     bool
@@ -62,7 +71,7 @@ func (a *app) runCommand() *cobra.Command {
 				if o.update || o.resume || o.schedule.Given() {
 					return usageError("pawl run --help", "--update, --resume and --schedule need a PLAN")
 				}
-				return a.runPlan(c.Context(), runs.CommandPlan(args), o)
+				return a.whenFree(c.Context(), o.wait, func(ctx context.Context) error { return a.runPlan(ctx, runs.CommandPlan(args), o) })
 			}
 			if len(args) > 1 {
 				hint := "pawl run -- " + strings.Join(args, " ")
@@ -82,13 +91,43 @@ func (a *app) runCommand() *cobra.Command {
 	c.Flags().BoolVar(&o.schedule.Uninstall, "uninstall", false, "remove the timer of PLAN; starts no run")
 	c.Flags().BoolVar(&o.schedule.Crontab, "crontab", false, "with --schedule: print a line for crontab instead")
 	numberVar(c, &o.parallel, "parallel", "", 0, 1, "run at most `N` steps and items at a time (default: as the plan says)")
-	c.Flags().BoolVar(&o.background, "background", false, "start the run in the background, print its id and return")
+	c.Flags().BoolVar(&o.background, "background", false, "start the run in the background, print its id once its engine works, and return")
 	c.Flags().BoolVar(&o.fresh, "new", false, "archive the unfinished run of this plan and start over")
 	c.Flags().BoolVar(&o.takeOver, "take-over", false, takeOverHelp)
+	waitFlag(c, &o.wait)
 	c.Flags().Var(&o.mirror, "mirror", a.mirrorHelp())
 	answersFlag(c, &o.answers)
 	paramFlags(c, &o.given)
+	outputFlag(c, &o.output)
+	return a.eventsFlag(c)
+}
+
+// outputFlag adds the flag that says what a live view shows of the output of steps.
+func outputFlag(c *cobra.Command, mode *liveview.OutputMode) {
+	c.Flags().Var(mode, "output", "what to show of the output of steps: stream (all), fold (the last lines, redrawn; the default on a terminal) or none")
+}
+
+// eventsFlag adds --json to a command that works on a run.
+func (a *app) eventsFlag(c *cobra.Command) *cobra.Command {
+	c.Flags().BoolVar(&a.json, "json", false, "output the events of the run as JSON lines while it runs, and its outcome as the last line")
 	return c
+}
+
+// waitFlag adds --wait.
+func waitFlag(c *cobra.Command, wait *flags.Wait) {
+	c.Flags().Var(wait, "wait", "if another run holds the project, start when it is free; with =DURATION, give up after that time")
+	c.Flags().Lookup("wait").NoOptDefVal = flags.Forever
+	c.MarkFlagsMutuallyExclusive("wait", "take-over")
+}
+
+// whenFree starts work in a project. If an engine holds the project and the user wants to wait, it starts when the project is free.
+func (a *app) whenFree(ctx context.Context, wait flags.Wait, start func(context.Context) error) error {
+	defer eventstream.SurviveClosedReaders()()
+	if !wait.Given {
+		return start(ctx)
+	}
+	notice := func(text string) { fmt.Fprintf(a.Err, "pawl: %s\n", text) }
+	return holder.Queue{Project: a.project, Deadline: wait.Deadline(time.Now()), Notice: notice}.Start(ctx, start)
 }
 
 func (a *app) runFile(ctx context.Context, path string, o runOptions) error {
@@ -112,9 +151,9 @@ func (a *app) runFile(ctx context.Context, path string, o runOptions) error {
 	case o.dry:
 		return a.whyUpdate(ctx, n, o.given, o.items)
 	}
-	err = a.runPlan(ctx, n, o)
+	err = a.whenFree(ctx, o.wait, func(ctx context.Context) error { return a.runPlan(ctx, n, o) })
 	if nothing, ok := errors.AsType[updateview.NothingToDo](err); ok {
-		fmt.Fprintln(a.Out, nothing)
+		fmt.Fprintln(a.texts(), nothing)
 		return nil
 	}
 	return err
@@ -209,7 +248,7 @@ func (a *app) runPlan(ctx context.Context, n runs.CreateOptions, o runOptions) e
 	if resumed, err := a.unfinished(ctx, p, n, o); err != nil || resumed {
 		return err
 	}
-	values, err := supply.Collect(supply.Request{Project: p, Plan: plan, Name: name, File: file, Flags: o.given, Ask: supply.Prompt(a.In, a.Out)})
+	values, err := supply.Collect(supply.Request{Project: p, Plan: plan, Name: name, File: file, Flags: o.given, Ask: a.secretPrompt()})
 	if err != nil {
 		return err
 	}
@@ -230,22 +269,48 @@ func (a *app) runPlan(ctx context.Context, n runs.CreateOptions, o runOptions) e
 		}
 	}
 	if o.background {
-		return a.startInBackground(ctx, p, n, o.mirror, values.Secrets)
+		return a.startInBackground(ctx, p, func() (pawl.RunID, error) { return a.create(ctx, p, n) }, values.Secrets, o.forEngine()...)
 	}
-	return a.runEngine(ctx, p, engineStart{why: "run", parallel: o.parallel, mirror: o.mirror, secrets: values.Secrets, adopt: update.Diff, open: func(cfg engine.Config) (*engine.Engine, error) {
+	return a.runEngine(ctx, p, engineStart{why: "run", output: o.output, parallel: o.parallel, mirror: o.mirror, secrets: values.Secrets, flags: o.given, adopt: update.Diff, open: func(cfg engine.Config) (*engine.Engine, error) {
 		e, err := engine.OpenNew(ctx, cfg, n)
 		if err == nil && n.Replaces != "" {
-			fmt.Fprintf(a.Out, "archived the unfinished run %s\n", n.Replaces)
+			fmt.Fprintf(a.texts(), "archived the unfinished run %s\n", n.Replaces)
 		}
 		return e, err
 	}})
+}
+
+// create creates a run for an engine in the background.
+func (a *app) create(ctx context.Context, p *project.Project, n runs.CreateOptions) (pawl.RunID, error) {
+	run, err := runs.Create(ctx, p, n)
+	if err == nil && n.Replaces != "" {
+		fmt.Fprintf(a.Err, "pawl: note: archived the unfinished run %s\n", n.Replaces)
+	}
+	return run, err
+}
+
+// forEngine returns the flags of pawl resume that an engine in the background gets.
+func (o runOptions) forEngine() []string {
+	args := []string{"--mirror", string(o.mirror)}
+	if o.parallel > 0 {
+		args = append(args, "--parallel", strconv.Itoa(o.parallel))
+	}
+	return args
+}
+
+// secretPrompt returns a function that asks for a secret on the terminal, once for each; nil without a terminal.
+func (a *app) secretPrompt() func(question string) (string, error) {
+	if a.secrets == nil {
+		a.secrets = supply.Once(supply.Prompt(a.In, a.Out))
+	}
+	return a.secrets
 }
 
 // unfinished handles unfinished runs of a plan, and unfinished work of other systems: it resumes them or returns an error.
 func (a *app) unfinished(ctx context.Context, p *project.Project, n runs.CreateOptions, o runOptions) (resumed bool, err error) {
 	if o.resume {
 		if run, err := runs.FindUnfinished(ctx, p, n.Source); err == nil && run != "" { // below, an error is explained
-			return true, a.resume(ctx, string(run), resumeOptions{parallel: o.parallel, mirror: o.mirror, given: o.given})
+			return true, a.resume(ctx, string(run), resumeOptions{parallel: o.parallel, background: o.background, mirror: o.mirror, given: o.given, output: o.output})
 		}
 	}
 	if n.Kind == pawl.PlanRun && !o.fresh {
@@ -275,8 +340,10 @@ func (a *app) refuseUnfinished(ctx context.Context, p *project.Project, n runs.C
 	if err != nil || run == "" {
 		return err
 	}
-	if holder, alive := p.EngineHolder(); alive && holder.Run == run && !takeOver && p.RequireNoEngine() != nil {
-		return &pawl.Error{Kind: pawl.KindHeld, Err: fmt.Errorf("run %s of this plan is already running", run), Hint: "pawl watch " + string(run)}
+	if holder, alive := p.EngineHolder(); alive && holder.Run == run && !takeOver {
+		if err := p.RequireNoEngine(); err != nil {
+			return &pawl.Error{Kind: pawl.KindHeld, Err: fmt.Errorf("run %s of this plan is already running: %w", run, err), Hint: "pawl watch " + string(run)}
+		}
 	}
 	return &pawl.Error{
 		Kind: pawl.KindUsage, Hint: "pawl resume " + string(run),
@@ -284,21 +351,17 @@ func (a *app) refuseUnfinished(ctx context.Context, p *project.Project, n runs.C
 	}
 }
 
-// startInBackground creates the run and starts an engine process for it.
-func (a *app) startInBackground(ctx context.Context, p *project.Project, n runs.CreateOptions, mirror flags.Mirror, secrets stepenv.Secrets) error {
-	run, err := runs.Create(ctx, p, n)
+// startInBackground starts an engine process for the run that choose returns, with arguments for pawl resume.
+func (a *app) startInBackground(ctx context.Context, p *project.Project, choose func() (pawl.RunID, error), secrets stepenv.Secrets, args ...string) error {
+	started, err := background.Start(ctx, p, choose, secrets, args...)
 	if err != nil {
 		return err
 	}
-	pid, err := background.Start(ctx, p, run, secrets, "--mirror", string(mirror))
-	if err != nil {
-		return err
+	if a.json {
+		return a.printJSON(started)
 	}
-	if n.Replaces != "" {
-		fmt.Fprintf(a.Err, "pawl: note: archived the unfinished run %s\n", n.Replaces)
-	}
-	fmt.Fprintf(a.Out, "%s\n", run)
-	fmt.Fprintf(a.Err, "pawl: started in background (pid %d); follow with pawl watch\n", pid)
+	fmt.Fprintf(a.Out, "%s\n", started.Run)
+	fmt.Fprintf(a.Err, "pawl: started in background (pid %d); follow with pawl watch\n", started.PID)
 	return nil
 }
 
@@ -313,28 +376,97 @@ type engineStart struct {
 	secrets  stepenv.Secrets
 	given    pawl.GivenValues // to record before the run resumes
 	mirror   flags.Mirror     // SYSTEM or SYSTEM=PATH; empty: as recorded in the run
+	after    pawl.Seq         // the last event before this command
+	handover *background.Handover
+	flags    supply.Flags // that they came from
+	output   liveview.OutputMode
 }
 
-// runEngine runs an engine until the run ends or stops, and shows it live.
+// runEngine runs an engine until the run ends or stops, and shows it live. If it stops at a gate and a person is at the terminal, it
+// asks them and, once they have answered, resumes the run.
 func (a *app) runEngine(ctx context.Context, p *project.Project, s engineStart) error {
+	run, err := a.runOnce(ctx, p, s)
+	if pawl.KindOf(err) != pawl.KindAtGate || !a.mayAnswer() {
+		return err
+	}
+	answered, promptErr := gateprompt.Prompter{In: a.In, Out: a.Out, Project: p, Perform: func(act runs.Act) error {
+		_, r, err := a.perform(ctx, string(run), act)
+		if err != nil {
+			return err
+		}
+		return r.Log.Close()
+	}}.Ask(ctx, run)
+	if promptErr != nil || !answered {
+		return cmp.Or(promptErr, err)
+	}
+	return a.resume(ctx, string(run), resumeOptions{parallel: s.parallel, mirror: s.mirror, given: s.flags, output: s.output, quiet: true})
+}
+
+// mayAnswer reports whether a person is at the terminal.
+func (a *app) mayAnswer() bool {
+	who, root := a.caller()
+	return a.interactive() && !a.json && permission.Verb{Name: "approve", ForPerson: true}.Check(who, root) == nil
+}
+
+// runOnce runs an engine until the run ends or stops, and shows it live.
+func (a *app) runOnce(ctx context.Context, p *project.Project, s engineStart) (pawl.RunID, error) {
 	cfg, err := a.engineConfig(p)
 	if err != nil {
-		return err
+		return "", err
 	}
 	if s.parallel > 0 {
 		cfg.Parallel = s.parallel
 	}
 	cfg.Mirror, cfg.Secrets, cfg.Given = a.mirrorWith(p, s.mirror), s.secrets, s.given
-	show := liveview.New(a.Out, a.Err, p)
+	if a.json {
+		return "", a.streamEngine(ctx, p, cfg, s)
+	}
+	show := liveview.New(a.Out, a.Err, p, s.output)
 	cfg.Notify, cfg.Notice = show.Notify, show.Notice
+	state, _, err := a.operate(ctx, p, cfg, s, operation{
+		begin: func(e *engine.Engine) error { show.Begin(e.State(), e.Plan()); return nil },
+		end:   func(e *engine.Engine, err error) error { return show.End(ctx, e.State(), e.Plan(), err) },
+	})
+	if state == nil {
+		return "", err
+	}
+	return state.Run, err
+}
+
+// streamEngine is runOnce that prints the events as JSON. It prints the last ones when the project is free again, because their
+// reader may be slow.
+func (a *app) streamEngine(ctx context.Context, p *project.Project, cfg engine.Config, s engineStart) error {
+	stream := eventstream.New(a.Out, a.Err, p, s.after)
+	cfg.Notify, cfg.Notice = stream.Notify, stream.Notice
+	state, plan, err := a.operate(ctx, p, cfg, s, operation{
+		begin: func(e *engine.Engine) error { return stream.Begin(e.State().Run) },
+		end:   func(_ *engine.Engine, err error) error { return err },
+	})
+	if state != nil {
+		stream.End(ctx, state, plan, err)
+	}
+	return err
+}
+
+// operation is what shows an engine at work.
+type operation struct {
+	begin func(*engine.Engine) error
+	end   func(*engine.Engine, error) error // returns the error of the command
+}
+
+// operate opens the engine, runs it and closes it. It returns the last state of the run, nil if the engine did not open.
+func (a *app) operate(ctx context.Context, p *project.Project, cfg engine.Config, s engineStart, show operation) (*pawl.State, *pawl.Plan, error) {
 	e, err := s.open(cfg)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	supervise.AdoptOrphans() // what a killed supervisor leaves behind stays below an engine
-	soft, hard, release := background.Interrupts(ctx, show.Interrupted)
+	soft, leave, release := signals.Contexts(ctx)
 	defer release()
-	show.Begin(e.State(), e.Plan())
+	if err := show.begin(e); err != nil {
+		return nil, nil, errors.Join(err, e.Close())
+	}
+	s.handover.Answer(nil)
 	if s.examined != nil {
 		e.Examined(s.examined)
 	}
@@ -343,16 +475,17 @@ func (a *app) runEngine(ctx context.Context, p *project.Project, s engineStart) 
 		err = e.Adopt(soft, diff, s.by)
 	}
 	if err == nil {
-		err = e.Run(soft, hard, s.why)
+		err = e.Run(soft, leave, s.why)
 	}
-	err = show.End(ctx, e.State(), e.Plan(), err)
+	err = show.end(e, err)
 	a.printNotes(e.Notes())
-	status := e.State().StatusNow(false)
+	state, plan := e.State(), e.Plan()
+	status := state.StatusNow(false)
 	if closeErr := e.Close(); closeErr != nil {
-		return errors.Join(err, closeErr)
+		return state, plan, errors.Join(err, closeErr)
 	}
 	p.Register(status, time.Now().UTC()) // notes were printed at the start
-	return hints.For(ctx, p, e.State().Run, err)
+	return state, plan, hints.For(ctx, p, state.Run, err)
 }
 
 const takeOverHelp = "kill a hung pawl process that holds this project, if pawl can verify which process it is; running steps continue"

@@ -119,7 +119,7 @@ func TestLookAtFinished(t *testing.T) {
 	}
 	size := journalSize(p)
 	for line, words := range map[string][]string{
-		"status": s.steps(), "why": s.steps(), "stats": s.steps(), "log": {"step.done", "run.created"}, "runs": {string(s.Run)}, "checkpoints": s.steps(),
+		"status": s.steps(), "why": s.steps(), "stats": s.steps(), "log": {"draft done", "created (plan)"}, "runs": {string(s.Run)}, "checkpoints": s.steps(),
 		"brief": {string(s.Run)}, "log --graph": {"publish"}, "explain --run " + string(s.Run): nil, "explain --rules": nil, "gates": nil, "processes": nil,
 		"verify": nil, "stats --all": {string(s.Run)}, "checkpoints --all": {"draft"}, "diff": nil, "show latest": {string(s.Run)},
 		"show draft --left-out": nil, "prune --dry-run": nil, "restore draft --dry-run": {"all.txt"}, "rollback --to draft --dry-run": {"publish", "convert"},
@@ -278,7 +278,7 @@ func killed(t *testing.T) *place {
 	return p
 }
 
-// TestInterrupt interrupts a run and resumes it. The attempt keeps running meanwhile and does not rerun.
+// TestInterrupt interrupts a run and resumes it. The attempt is ended, and reruns.
 func TestInterrupt(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
@@ -293,12 +293,12 @@ func TestInterrupt(t *testing.T) {
 	if got := <-ended; pawl.KindOf(got.err) != pawl.KindInterrupted {
 		p.Errorf("%v: %s", got.err, got.msg)
 	}
-	if s := decode[status](p, "status"); len(s.Steps[0].Live) != 1 {
+	if s := decode[status](p, "status"); len(s.Steps[0].Live) != 0 || s.Status != pawl.StatusPaused {
 		t.Errorf("%+v", s)
 	}
 	p.write("go", "")
 	p.ok("resume")
-	if diff := cmp.Diff([]string{"after", "wait"}, p.ran()); diff != "" {
+	if diff := cmp.Diff([]string{"after", "wait", "wait"}, p.ran()); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -4,13 +4,13 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"pawl/internal/cli/statusview"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"pawl"
 	"pawl/internal/cli/layout"
+	"pawl/internal/cli/statusview"
 	"pawl/internal/project"
 	"pawl/internal/runs"
 )
@@ -64,7 +64,13 @@ func (a *app) runs(ctx context.Context, all, archived bool) error {
 	for _, r := range reports {
 		rows = append(rows, []string{string(r.Run), r.statusText(), fmt.Sprintf("%d%%", r.Percent), layout.UTC(r.Updated), cmp.Or(r.Error, r.Project)})
 	}
-	return layout.Table(a.Out, []string{"RUN", "STATUS", "DONE", "LAST ACTIVITY (UTC)", "PROJECT"}, rows)
+	head := []string{"RUN", "STATUS", "DONE", "LAST ACTIVITY (UTC)", "PROJECT"}
+	return layout.PaintedTable(a.Out, head, rows, func(row, column int) layout.Colour {
+		if column != 1 {
+			return layout.Plain
+		}
+		return layout.RunColour(reports[row].Status)
+	})
 }
 
 // statusText returns the status for the table.

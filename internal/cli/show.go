@@ -90,10 +90,7 @@ func (a *app) showCheckpoint(t *checkpointAccess, saved history.SavedCheckpoint,
 		}
 	}
 	if a.json {
-		return a.printJSON(struct {
-			checkpointview.Report
-			List []snapshot.LeftOut `json:"left_out_paths,omitempty"`
-		}{r, list})
+		return a.printJSON(checkpointview.Shown{Report: r, List: list})
 	}
 	r.Print(a.Out, list)
 	return nil

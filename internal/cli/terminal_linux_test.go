@@ -106,7 +106,7 @@ steps:
 `)
 	at := p.atTerminal()
 	ended := make(chan error, 1)
-	go func() { ended <- at.types("", "run", "plan.yaml") }()
+	go func() { ended <- at.types("l\n", "run", "plan.yaml") }()
 	p.until("the progress is on the screen", func() bool { return strings.Contains(at.screen.String(), "1/2") })
 	p.write("seen", "")
 	if err := <-ended; pawl.KindOf(err) != pawl.KindAtGate {
@@ -137,7 +137,7 @@ steps:
 	if err := at.types("n\n", "resume"); pawl.KindOf(err) != pawl.KindUsage || len(p.ran()) != 1 {
 		t.Errorf("%v: %q", err, p.ran())
 	}
-	if err := at.types("y\n", "resume"); pawl.KindOf(err) != pawl.KindAtGate || len(p.ran()) != 2 {
+	if err := at.types("y\nl\n", "resume"); pawl.KindOf(err) != pawl.KindAtGate || len(p.ran()) != 2 {
 		t.Errorf("%v: %q", err, p.ran())
 	}
 }

@@ -3,20 +3,22 @@ package cli
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"pawl"
-	"pawl/internal/cli/background"
 	"pawl/internal/cli/hints"
 	"pawl/internal/cli/liveview"
+	"pawl/internal/cli/signals"
 	"pawl/internal/project"
 	"pawl/internal/runs"
 )
 
 func (a *app) watchCommand() *cobra.Command {
-	return &cobra.Command{
+	var mode liveview.OutputMode
+	c := &cobra.Command{
 		Use:   "watch [RUN]",
 		Short: "Follow a run live",
 		Args:  atMostOne,
@@ -29,16 +31,18 @@ func (a *app) watchCommand() *cobra.Command {
 			if err := runs.RequireOwn(p, r.State.Run); err != nil { // no engine works on it
 				return err
 			}
-			soft, _, release := background.Interrupts(c.Context(), func() {})
+			soft, _, release := signals.Contexts(c.Context())
 			defer release()
-			return hints.For(c.Context(), p, r.State.Run, a.watch(soft, p, r))
+			return hints.For(c.Context(), p, r.State.Run, a.watch(soft, p, r, mode))
 		},
 	}
+	outputFlag(c, &mode)
+	return c
 }
 
 // watch shows a run until it ends, stops, or the user presses Ctrl-C.
-func (a *app) watch(ctx context.Context, p *project.Project, r *runs.Run) error {
-	show := liveview.New(a.Out, a.Err, p)
+func (a *app) watch(ctx context.Context, p *project.Project, r *runs.Run, mode liveview.OutputMode) error {
+	show := liveview.New(a.Out, a.Err, p, mode)
 	show.Begin(r.State, r.Plan)
 	changed := r.Log.Watch(ctx)
 	for {
@@ -49,7 +53,7 @@ func (a *app) watch(ctx context.Context, p *project.Project, r *runs.Run) error 
 			show.Notify(e)
 		}
 		holder, alive := p.EngineHolder()
-		if err == nil && (!alive || holder.Run != r.State.Run) && len(r.State.Working()) == 0 {
+		if err == nil && (!alive || holder.Run != r.State.Run) && !anyAlive(p, r.State) {
 			return show.End(ctx, r.State, r.Plan, outcomeOf(r.State))
 		}
 		if err != nil {
@@ -63,6 +67,11 @@ func (a *app) watch(ctx context.Context, p *project.Project, r *runs.Run) error 
 			return nil
 		}
 	}
+}
+
+// anyAlive reports whether an attempt of a run is alive that comes to an end by itself. Without an engine nobody records how attempts end.
+func anyAlive(p *project.Project, s *pawl.State) bool {
+	return slices.ContainsFunc(s.Working(), func(l *pawl.AttemptState) bool { return runs.AttemptAlive(p.AttemptDir(l.AttemptRef, s.Run)) })
 }
 
 // outcomeOf returns the error with which an engine would have stopped a run that no engine works on.

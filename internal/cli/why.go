@@ -54,10 +54,7 @@ func (a *app) why(ctx context.Context, p *project.Project, r *runs.Run, items bo
 		return err
 	}
 	if a.json {
-		return a.printJSON(struct {
-			Steps  []decide.Decision `json:"steps"`
-			Change *resume.PlanDiff  `json:"change"`
-		}{steps, change})
+		return a.printJSON(whyReport{steps, change})
 	}
 	if len(steps) == 0 {
 		fmt.Fprintf(a.Out, "run %s has no plan, so there are no steps to run\n", r.State.Run)
@@ -65,4 +62,10 @@ func (a *app) why(ctx context.Context, p *project.Project, r *runs.Run, items bo
 	resumeview.Decisions(a.Out, "", steps, items)
 	resumeview.PlanDiff(a.Out, change, false)
 	return nil
+}
+
+// whyReport is what `pawl why --json` prints.
+type whyReport struct {
+	Steps  []decide.Decision `json:"steps"`
+	Change *resume.PlanDiff  `json:"change"` // what changed in the plan and its inputs; null: the run has no plan
 }

@@ -54,14 +54,19 @@ func (d *decider) run() expression.Run {
 
 // ended returns what conditions see of a step.
 func (d *decider) ended(id pawl.StepID) expression.Step {
-	return stepValues(d.state, id)
+	return stepValues(d.plan, d.state, id)
 }
 
-func stepValues(s *pawl.State, id pawl.StepID) expression.Step {
+// stepValues returns what conditions see of a step. A service looks the same while it is ready and after it has ended: a condition must
+// not change because nothing needs the service any more.
+func stepValues(plan *runs.Outline, s *pawl.State, id pawl.StepID) expression.Step {
 	x := expression.Step{Status: expression.StatusPending, Exit: -1}
 	st := s.Steps[id]
-	if st == nil {
+	switch step := plan.ByID[id]; {
+	case st == nil:
 		return x
+	case step != nil && step.Service != nil && (st.Status == pawl.Done || st.Serving() != nil):
+		return expression.Step{Status: expression.StatusDone}
 	}
 	if st.Serving() != nil { // as after its end, so that the condition of a step that uses it has one value
 		x.Status, x.Exit = expression.StatusDone, 0

@@ -98,7 +98,7 @@ func (f *forecast) ended(id pawl.StepID) expression.Step {
 	case x.Do == Skip && !st.Finished():
 		return expression.Step{Status: expression.StatusSkipped, Exit: -1, Why: pawl.ConditionFalse(conditionOf(f.plan, f.plan.ByID[id]).text)}
 	}
-	return stepValues(f.state, id)
+	return stepValues(f.plan, f.state, id)
 }
 
 // behindFailure is that of the decider for what will be.

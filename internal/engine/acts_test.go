@@ -1,6 +1,8 @@
 package engine_test
 
 import (
+	"strings"
+	"sync"
 	"testing"
 
 	"pawl"
@@ -38,27 +40,35 @@ func TestStop(t *testing.T) {
 	p.WantText("ledger.txt", "begun\nbegun\nended\n")
 }
 
-// The first interrupt leaves what runs to its supervisor, the second ends it.
+// The first interrupt ends what runs, after a moment in which the second leaves it to its supervisor.
 func TestInterrupts(t *testing.T) {
 	t.Parallel()
 	t.Run("once", func(t *testing.T) {
 		t.Parallel()
 		p := enginetest.New(t)
-		e := p.Start("name: demo\nsteps: [{id: a, run: '" + held + "'}, {id: b, run: echo b >> ledger.txt}]\n")
-		p.UntilEvent("attempt.started", 1)
+		var notices lines
+		p.Config.Notice = notices.add
+		e := p.Start("name: demo\nsteps: [{id: a, run: '" + held + "'}]\n")
+		p.Until("the step has begun", func() bool { return p.Exists("begun") })
 		e.Interrupt()
-		p.WantKind(e.Wait(), pawl.KindInterrupted, "interrupted; attempts still running under their supervisors: 1")
+		p.WantKind(e.Wait(), pawl.KindInterrupted, "interrupted: a ended")
+		if s := p.State(); s.Status != pawl.StatusStopped || len(s.Live()) > 0 {
+			t.Errorf("status %s, live %v", s.Status, s.Live())
+		}
+		if want := "interrupted: a ends in 3s; press Ctrl-C again to leave it running in the background"; notices.text() != want {
+			t.Errorf("notices %q, want %q", notices.text(), want)
+		}
 		p.Write("go", "")
 		p.Check(p.GoOn())
-		p.WantText("ledger.txt", "begun\nended\nb\n")
+		p.WantText("ledger.txt", "begun\nbegun\nended\n")
 	})
 	t.Run("once, and it ends", func(t *testing.T) {
 		t.Parallel()
 		p := enginetest.New(t)
 		e := p.Start("name: demo\nsteps: [{id: a, run: '" + held + "'}, {id: b, run: echo b >> ledger.txt}]\n")
 		p.UntilEvent("attempt.started", 1)
-		e.Interrupt()
 		p.Write("go", "")
+		e.Interrupt()
 		p.WantKind(e.Wait(), pawl.KindInterrupted, "interrupted")
 		p.WantText("ledger.txt", "begun\nended\n")
 		p.WantStatus(pawl.Done, "a")
@@ -66,14 +76,36 @@ func TestInterrupts(t *testing.T) {
 	t.Run("twice", func(t *testing.T) {
 		t.Parallel()
 		p := enginetest.New(t)
-		e := p.Start("name: demo\nsteps: [{id: a, run: '" + held + "'}]\n")
-		p.Until("the step has begun", func() bool { return p.Exists("begun") })
-		e.InterruptTwice()
-		p.WantKind(e.Wait(), pawl.KindInterrupted)
-		if s := p.State(); s.Status != pawl.StatusStopped || len(s.Live()) > 0 {
-			t.Errorf("status %s, live %v", s.Status, s.Live())
+		e := p.Start("name: demo\nsteps: [{id: a, run: '" + held + "'}, {id: b, run: echo b >> ledger.txt}]\n")
+		p.UntilEvent("attempt.started", 1)
+		e.Leave()
+		err := e.Wait()
+		p.WantKind(err, pawl.KindInterrupted, "interrupted: a is still running in the background; pawl stop ends it, and pawl resume continues the run")
+		if hint := pawl.HintOf(err); hint != "pawl output a -f" {
+			t.Errorf("hint %q", hint)
 		}
+		p.Write("go", "")
+		p.Check(p.GoOn())
+		p.WantText("ledger.txt", "begun\nended\nb\n")
 	})
+}
+
+// lines collects lines from several goroutines.
+type lines struct {
+	mu  sync.Mutex
+	all []string
+}
+
+func (l *lines) add(line string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.all = append(l.all, line)
+}
+
+func (l *lines) text() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Join(l.all, "\n")
 }
 
 func TestRetryAndSkip(t *testing.T) {

@@ -77,7 +77,7 @@ func TestLongList(t *testing.T) {
 	p.Config.Snapshots.Off = true
 	e := p.Start("name: demo\nsteps:\n  - {id: each, parallel: 1, foreach: {lines: list.txt}, run: \"true\"}\n")
 	p.UntilEvent("item.done", 2)
-	e.InterruptTwice()
+	e.Interrupt()
 	p.WantKind(e.Wait(), pawl.KindInterrupted)
 	if listed := p.Count("step.listed"); listed < 3 || p.Step("each").Items.Total != 2000 {
 		t.Errorf("%d events for %d items", listed, p.Step("each").Items.Total)

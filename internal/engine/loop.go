@@ -14,14 +14,14 @@ import (
 )
 
 // Run executes the run until it completes (nil) or cannot continue. The error is then of KindAtGate, KindRunFailed or
-// KindInterrupted. When ctx ends, Run starts nothing new and leaves running attempts to their supervisors. When hard
-// ends too, it terminates them first.
-func (e *Engine) Run(ctx, hard context.Context, why string) error {
+// KindInterrupted. When ctx ends, Run starts nothing new and, after a moment, terminates running attempts. When leave ends, it leaves
+// them to their supervisors and returns.
+func (e *Engine) Run(ctx, leave context.Context, why string) error {
 	return e.work(ctx, func(helpers context.Context) error {
 		if err := e.begin(helpers, why); err != nil {
 			return err
 		}
-		return e.loop(ctx, hard, helpers)
+		return e.loop(ctx, leave, helpers)
 	})
 }
 
@@ -77,7 +77,7 @@ func (e *Engine) begin(helpers context.Context, why string) error {
 	return nil
 }
 
-func (e *Engine) loop(ctx, hard, helpers context.Context) error {
+func (e *Engine) loop(ctx, leave, helpers context.Context) error {
 	appended := e.log.Watch(helpers)
 	beat := time.NewTicker(e.cfg.Watchdog.Heartbeat)
 	defer beat.Stop()
@@ -109,7 +109,7 @@ func (e *Engine) loop(ctx, hard, helpers context.Context) error {
 		case <-e.mirrorDue:
 			e.mirrorDue = e.mirror.Changed(helpers, e.state, e.plan.Plan, nil)
 		case <-soft:
-			return e.interrupted(helpers, hard)
+			return e.interrupted(helpers, leave)
 		}
 	}
 }
@@ -190,25 +190,30 @@ func (e *Engine) advance(helpers context.Context) (wake decide.Action, err error
 	}
 }
 
-// interrupted starts nothing new. It leaves running attempts to their supervisors after secondInterrupt. If hard ends
-// before that, it terminates them first. It journals attempts that end meanwhile.
-func (e *Engine) interrupted(ctx, hard context.Context) error {
+// interrupted starts nothing new. It terminates running attempts after secondInterrupt, and returns when they have ended. When leave
+// ends, it leaves them to their supervisors and returns at once. It journals attempts that end meanwhile.
+func (e *Engine) interrupted(ctx, leave context.Context) error {
 	e.soft = nil
+	names, ended := e.liveNames(), false
+	if names != "" && leave.Err() == nil {
+		e.cfg.Notice(fmt.Sprintf("interrupted: %s ends in %s; press Ctrl-C again to leave it running in the background", names, secondInterrupt))
+	}
 	patience := time.NewTimer(secondInterrupt)
 	defer patience.Stop()
-	again := hard.Done()
 	for len(e.state.Live()) > 0 {
 		select {
 		case f := <-e.results:
 			f()
-		case <-again:
-			again = nil
-			patience.Reset(e.patienceToEnd())
-			e.emit(pawl.RunStopped{Why: "interrupted twice"})
-			e.stopLive("interrupted twice")
+		case <-leave.Done():
+			return e.left(ended)
 		case <-patience.C:
-			why := fmt.Errorf("interrupted; attempts still running under their supervisors: %d", len(e.state.Live()))
-			return &pawl.Error{Kind: pawl.KindInterrupted, Err: why, Hint: "pawl resume"}
+			if ended {
+				return e.left(ended)
+			}
+			ended = true
+			patience.Reset(e.patienceToEnd())
+			e.emit(pawl.RunStopped{Why: "interrupted (Ctrl-C)"})
+			e.stopLive("interrupted (Ctrl-C)")
 		}
 		if err := e.flush(ctx); disk.IsFull(err) {
 			return errDiskFull
@@ -216,11 +221,36 @@ func (e *Engine) interrupted(ctx, hard context.Context) error {
 			return err
 		}
 	}
-	return &pawl.Error{Kind: pawl.KindInterrupted, Err: errors.New("interrupted"), Hint: "pawl resume"}
+	why := "interrupted"
+	if names != "" {
+		why += ": " + names + " ended"
+	}
+	return &pawl.Error{Kind: pawl.KindInterrupted, Err: errors.New(why), Hint: "pawl resume"}
 }
 
-// patienceToEnd is how long an engine that was interrupted twice waits until the attempts have ended. On a full disk their
-// supervisors cannot record that.
+// left returns the error of an engine that leaves running attempts to their supervisors. ended reports whether these terminate them.
+func (e *Engine) left(ended bool) error {
+	what, first := " is still running in the background; pawl stop ends it, and pawl resume continues the run", e.state.Live()[0]
+	if ended {
+		what = " is being ended in the background; pawl resume continues the run"
+	}
+	return &pawl.Error{Kind: pawl.KindInterrupted, Err: errors.New("interrupted: " + e.liveNames() + what), Hint: "pawl output " + string(first.Step) + " -f"}
+}
+
+// liveNames names the steps and items that run: "draft", "write/rivers and 3 more"; "" for none.
+func (e *Engine) liveNames() string {
+	live := e.state.Live()
+	switch len(live) {
+	case 0:
+		return ""
+	case 1:
+		return live[0].Name()
+	}
+	return fmt.Sprintf("%s (and %d more)", live[0].Name(), len(live)-1)
+}
+
+// patienceToEnd is how long an interrupted engine waits until the attempts have ended. On a full disk their supervisors cannot record
+// that.
 func (e *Engine) patienceToEnd() time.Duration {
 	if e.diskFull() != "" {
 		return secondInterrupt
@@ -228,7 +258,7 @@ func (e *Engine) patienceToEnd() time.Duration {
 	return time.Minute
 }
 
-// secondInterrupt is how long a second Ctrl-C may follow the first while attempts run.
+// secondInterrupt is how long an interrupted engine lets attempts run, for a second Ctrl-C that leaves them running.
 const secondInterrupt = 3 * time.Second
 
 // shutdown journals that the engine stopped, and why.

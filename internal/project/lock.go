@@ -1,10 +1,12 @@
 package project
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -56,6 +58,27 @@ func (l *Lock) SetHolder(holder Holder) error { return writeHolder(disk.File{Fil
 // Unlock releases the lock. The file stays.
 func (l *Lock) Unlock() error { return unlock(l.file) }
 
+// File is the open file that is locked. A process that inherits it holds the lock too; see AcceptLock.
+func (l *Lock) File() *os.File { return l.file }
+
+// Close closes the file without unlocking it: a process that has inherited it keeps the lock.
+func (l *Lock) Close() error { return l.file.Close() }
+
+// HeldError means that another process holds the engine lock.
+type HeldError struct{ Holder Holder }
+
+// Error names the holder.
+func (e *HeldError) Error() string {
+	if e.Holder == (Holder{}) { // it is unreadable while it is being written
+		return "project is locked by another pawl"
+	}
+	return fmt.Sprintf("project is locked by pawl (%s)", e.Holder)
+}
+
+func held(holder Holder) error {
+	return &pawl.Error{Kind: pawl.KindHeld, Err: &HeldError{Holder: holder}, Hint: "pawl watch"}
+}
+
 // unlock unlocks the file explicitly: a child between fork and exec holds a copy of the descriptor, so closing is not
 // enough.
 func unlock(file *os.File) error {
@@ -72,13 +95,18 @@ func (p *Project) LockEngine(holder Holder) (*Lock, error) {
 	if err := p.Trusted(); err != nil {
 		return nil, err
 	}
+	if lock := p.accepted; lock != nil {
+		p.accepted = nil
+		return lock, lock.SetHolder(holder)
+	}
 	file, err := disk.Create(p.EngineLock())
 	if err != nil {
 		return nil, fmt.Errorf("lock the project: %w", err)
 	}
 	err = lockAgainstProbes(file.File)
 	if errors.Is(err, unix.EWOULDBLOCK) {
-		err = heldError(file.File)
+		holder, _ := readHolder(file.File)
+		err = held(holder)
 	} else if err == nil {
 		err = writeHolder(file, holder)
 	}
@@ -86,6 +114,52 @@ func (p *Project) LockEngine(holder Holder) (*Lock, error) {
 		return nil, errors.Join(err, file.Close())
 	}
 	return &Lock{file: file.File}, nil
+}
+
+// AcceptLock takes over the engine lock from the process that started this one and passed it the locked file. Until LockEngine
+// returns it, the project counts as free for this process.
+func (p *Project) AcceptLock(file *os.File) error {
+	if err := p.Trusted(); err != nil {
+		return err
+	}
+	own, err := disk.Open(p.EngineLock())
+	if err != nil {
+		return fmt.Errorf("accept the lock: %w", err)
+	}
+	defer own.Close()
+	wanted, errWanted := own.Stat()
+	given, errGiven := file.Stat()
+	if err := errors.Join(errWanted, errGiven); err != nil || !os.SameFile(wanted, given) {
+		return errors.Join(errors.New("accept the lock: it is of another file"), err)
+	}
+	if err := flock(file, unix.LOCK_EX|unix.LOCK_NB); err != nil { // the one that it inherited, or a new one
+		return fmt.Errorf("accept the lock: %w", err)
+	}
+	unix.CloseOnExec(int(file.Fd()))
+	p.accepted = &Lock{file: file}
+	return nil
+}
+
+// WaitForEngine waits until no engine holds the project. Another one may lock it before the caller does.
+func (p *Project) WaitForEngine(ctx context.Context) error {
+	file, err := disk.Open(p.EngineLock())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	free := make(chan error, 1)
+	go func() { // it ends with the process, if the holder does not end before
+		free <- flock(file, unix.LOCK_SH)
+		unlock(file)
+	}()
+	select {
+	case err := <-free:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // RequireNoEngine returns an error of KindHeld that names the engine that holds the project, and takes no lock. It waits for an
@@ -97,7 +171,7 @@ func (p *Project) RequireNoEngine() error {
 			return nil
 		}
 		if time.Now().After(end) {
-			return &pawl.Error{Kind: pawl.KindHeld, Err: fmt.Errorf("project is locked by pawl (%s)", holder), Hint: "pawl watch"}
+			return held(holder)
 		}
 	}
 }
@@ -138,20 +212,11 @@ func lockAgainstProbes(file *os.File) error {
 	}
 }
 
-func heldError(file *os.File) error {
-	who := "another pawl"
-	if holder, err := readHolder(file); err == nil { // it is unreadable while it is being written
-		who = fmt.Sprintf("another pawl (%s)", holder)
-	}
-	return &pawl.Error{
-		Kind: pawl.KindHeld,
-		Err:  fmt.Errorf("this project is locked by %s", who),
-		Hint: "pawl watch",
-	}
-}
-
 // EngineHolder returns the last holder of the engine lock, and whether it still holds the lock.
 func (p *Project) EngineHolder() (Holder, bool) {
+	if p.accepted != nil {
+		return Holder{}, false
+	}
 	file, err := disk.Open(p.EngineLock())
 	if err != nil {
 		return Holder{}, false
@@ -163,6 +228,16 @@ func (p *Project) EngineHolder() (Holder, bool) {
 		return Holder{}, alive
 	}
 	return holder, alive
+}
+
+// LastHolder returns the last holder of the engine lock. It does not test the lock.
+func (p *Project) LastHolder() (Holder, error) {
+	file, err := disk.Open(p.EngineLock())
+	if err != nil {
+		return Holder{}, err
+	}
+	defer file.Close()
+	return readHolder(file)
 }
 
 // EngineLock is the path of the engine lock.

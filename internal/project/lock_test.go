@@ -2,11 +2,15 @@ package project
 
 import (
 	"bufio"
+	"context"
+	"errors"
 	"os"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"pawl"
 )
@@ -117,6 +121,86 @@ func TestHolderThatCannotBeRead(t *testing.T) {
 		t.Errorf("%+v, %v", holder, alive)
 	}
 	if err := lock.Unlock(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A process passes the lock on: the project is held at every moment.
+func TestLockIsPassedOn(t *testing.T) {
+	t.Parallel()
+	p := fresh(t, "work")
+	lock, err := p.LockEngine(Holder{PID: 1, Run: "first"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fd, err := unix.Dup(int(lock.File().Fd())) // as a child inherits it
+	if err != nil {
+		t.Fatal(err)
+	}
+	inherited := os.NewFile(uintptr(fd), "inherited")
+	if err := lock.Close(); err != nil {
+		t.Fatal(err)
+	}
+	other, child := found(t, p.Root), found(t, p.Root)
+	if _, err := other.LockEngine(Holder{PID: 2}); pawl.KindOf(err) != pawl.KindHeld {
+		t.Errorf("held by the child: %v", err)
+	}
+	stranger, err := os.Create(p.path("stranger"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stranger.Close()
+	if child.AcceptLock(stranger) == nil {
+		t.Error("a lock of another file is accepted")
+	}
+	if err := child.AcceptLock(inherited); err != nil {
+		t.Fatal(err)
+	}
+	if _, alive := child.EngineHolder(); alive {
+		t.Error("the child keeps itself out")
+	}
+	if lock, err = child.LockEngine(Holder{PID: 3, Run: "second"}); err != nil {
+		t.Fatal(err)
+	}
+	if holder, alive := other.EngineHolder(); !alive || holder.Run != "second" {
+		t.Errorf("%+v, %v", holder, alive)
+	}
+	if err := lock.Unlock(); err != nil {
+		t.Error(err)
+	}
+	if lock, err = other.LockEngine(Holder{PID: 4}); err != nil {
+		t.Fatal(err)
+	}
+	if err := lock.Unlock(); err != nil {
+		t.Error(err)
+	}
+}
+
+func found(t *testing.T, root string) *Project {
+	t.Helper()
+	p, err := Find(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestWaitForEngine(t *testing.T) {
+	t.Parallel()
+	p := fresh(t, "work")
+	if err := p.WaitForEngine(t.Context()); err != nil {
+		t.Errorf("nobody yet: %v", err)
+	}
+	_, end := holdElsewhere(t, p)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := p.WaitForEngine(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+	waited := make(chan error)
+	go func() { waited <- p.WaitForEngine(t.Context()) }()
+	end()
+	if err := <-waited; err != nil {
 		t.Error(err)
 	}
 }

@@ -47,6 +47,8 @@ type Project struct {
 	Root  string // absolute, without symbolic links
 	ID    string // a UUIDv7; empty if the project is not trusted and its project.json cannot be read
 	Trust trust.Standing
+
+	accepted *Lock // from AcceptLock, until LockEngine returns it
 }
 
 // Trusted returns an error of pawl.KindDamaged, unless the user trusts the project. Whoever writes below .pawl, or executes or

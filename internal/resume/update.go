@@ -105,7 +105,7 @@ func (x *updater) look(step *pawl.Step) error {
 		c.done, c.whole = done, true
 		why = unproven(step, done.Token, done.Adopted, done.Verdict, done.From, st.Key)
 	}
-	if changes := x.changes(runs.Work{Step: step, Index: -1}, st.Key, x.needDigests(step.ID, st.Key)); why == "" && len(changes) > 0 {
+	if changes := x.changes(runs.Work{Step: step, Index: -1}, st.Key, x.needsNow(step.ID, st.Key)); why == "" && len(changes) > 0 {
 		why = changes[0]
 	}
 	if why == "" && step.Foreach != nil {
@@ -198,6 +198,20 @@ func (x *updater) changes(w runs.Work, was pawl.Key, needs map[pawl.StepID]strin
 		}
 	}
 	return was.Changes(now.Compact())
+}
+
+// needsNow returns the output digests of the step's needs. One that pawl skipped for its condition has no outputs, and counts as
+// unchanged, as it does for the engine.
+func (x *updater) needsNow(id pawl.StepID, was pawl.Key) map[pawl.StepID]string {
+	needs := x.needDigests(id, was)
+	for need := range needs {
+		if st := x.run.State.Steps[need]; st != nil && st.Status == pawl.Skipped && st.Condition != "" {
+			if gave, known := was.Needs[need]; known {
+				needs[need] = gave
+			}
+		}
+	}
+	return needs
 }
 
 // items finds the items of a foreach step that are up to date. why is set if there is nothing to adopt.

@@ -37,11 +37,24 @@ func Load(ctx context.Context, p *project.Project, run pawl.RunID) (*Run, error)
 	return loadFrom(ctx, p, p.Runs(), run)
 }
 
+// Glance is Load for a look that takes no lock and changes nothing. The newest batch may be there in part.
+func Glance(ctx context.Context, p *project.Project, run pawl.RunID) (*Run, error) {
+	log, err := journal.Glance(p.Runs(), run)
+	if err != nil {
+		return nil, err
+	}
+	return loadLog(ctx, p, p.Runs(), run, log)
+}
+
 func loadFrom(ctx context.Context, p *project.Project, folder string, run pawl.RunID) (*Run, error) {
 	log, err := journal.Open(folder, run)
 	if err != nil {
 		return nil, err
 	}
+	return loadLog(ctx, p, folder, run, log)
+}
+
+func loadLog(ctx context.Context, p *project.Project, folder string, run pawl.RunID, log *journal.Log) (*Run, error) {
 	state, err := fold(ctx, log)
 	if err != nil {
 		return nil, errors.Join(err, log.Close())

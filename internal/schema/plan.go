@@ -19,6 +19,9 @@ type planDocument struct {
 // longValue is the long form of a variable's value.
 type longValue pawl.Variable
 
+// durationPattern matches durations as Go writes them.
+const durationPattern = `^([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+$`
+
 // Plan returns the JSON Schema of plans for editors. It is less strict than planfile.Read.
 func Plan() ([]byte, error) {
 	types := scalars()
@@ -53,11 +56,7 @@ func Plan() ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("schema of plans: %w", err)
 	}
-	step.OneOf = exactlyOne("run", "agent", "kernel", "gate")
-	step.Properties["foreach"].OneOf = exactlyOne("items", "lines", "files", "matrix")
-	foreach := step.Properties["foreach"]
-	foreach.OneOf[3] = &jsonschema.Schema{AnyOf: exactlyOne("matrix", "include")}
-	foreach.DependentRequired = map[string][]string{"exclude": {"matrix"}}
+	chooseAction(step)
 	plan.OneOf = exactlyOne("phases", "steps")
 	plan.Properties["notify"].Items.OneOf = exactlyOne("command", "webhook")
 	plan.Schema, plan.Title = "https://json-schema.org/draft/2020-12/schema", "A plan for pawl"
@@ -67,6 +66,15 @@ func Plan() ([]byte, error) {
 	}
 	removeNull(plan)
 	return json.MarshalIndent(plan, "", "  ")
+}
+
+// chooseAction requires one action of a step, and one source of its items.
+func chooseAction(step *jsonschema.Schema) {
+	step.OneOf = exactlyOne("run", "agent", "kernel", "gate")
+	foreach := step.Properties["foreach"]
+	foreach.OneOf = exactlyOne("items", "lines", "files", "matrix")
+	foreach.OneOf[3] = &jsonschema.Schema{AnyOf: exactlyOne("matrix", "include")}
+	foreach.DependentRequired = map[string][]string{"exclude": {"matrix"}}
 }
 
 // includeEntry is an entry of steps or phases that stands for those of a file.
@@ -84,7 +92,7 @@ func scalar() *jsonschema.Schema {
 // scalars returns the schemas of types that a plan writes as a single value or a list.
 func scalars() map[reflect.Type]*jsonschema.Schema {
 	return map[reflect.Type]*jsonschema.Schema{
-		reflect.TypeFor[pawl.Duration](): {Type: "string", Pattern: `^([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+$`},
+		reflect.TypeFor[pawl.Duration](): {Type: "string", Pattern: durationPattern},
 		reflect.TypeFor[pawl.StepID]():   {Type: "string", Pattern: `^[A-Za-z0-9._-]{1,64}$`},
 		reflect.TypeFor[pawl.Mode]():     enum(pawl.Guided, pawl.Autopilot, pawl.HandsOn),
 		reflect.TypeFor[pawl.GateType](): enum(pawl.HumanVerify, pawl.DecisionFor, pawl.HumanAction),

@@ -301,7 +301,7 @@ func copyRepository(t *testing.T, dir string) {
 
 // A flag in a line of help, and in a row of a table in cli.md. The third is a flag whose value has the name of a Go type.
 var (
-	helpFlag = regexp.MustCompile(`^ +(?:-\w, )?--([a-z-]+)(?: \S+)? +(.*?)(?: \(default .*\))?$`)
+	helpFlag = regexp.MustCompile(`^ +(?:-\w, )?--([a-z-]+)(?:\[=\S+\])?(?: \S+)? +(.*?)(?: \(default .*\))?$`)
 	docFlag  = regexp.MustCompile("^\\| `(?:-\\w, )?--([a-z-]+)[^`]*` \\| (.*) \\|$")
 
 	typePlaceholder = regexp.MustCompile(`--[a-z-]+ [a-z]+  `)

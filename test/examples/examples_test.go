@@ -34,6 +34,13 @@ type example struct {
 }
 
 var examples = map[string]example{
+	"database": {result: `cat out/report.tsv; python3 -c 'import sqlite3
+for row in sqlite3.connect("out/backup.db").execute("SELECT * FROM sales ORDER BY id"): print(row)'`},
+	"flaky-api": {
+		args:   []string{"--param", "pages=4"},
+		result: `cat out/report.txt out/complaint.txt out/pages/*.json; sort -u notices.log`,
+	},
+	"pipeline": {args: []string{"--param", "year=2024"}, result: `cat out/sums.tsv out/report.md; ls out`},
 	"invoices": {
 		person: `[ "$CODE" != 4 ] || pawl skip convert --item 0047 --item 0113 --item 0171 -m "malformed, sent back"`,
 		result: `cat out/totals.csv; ls out/pages; cat out/pages/*`,

@@ -78,6 +78,7 @@ var commands = map[string]struct {
 	"prune":       {refuses, []string{"prune", "prune --dry-run", "prune latest", "prune --keep-last 0", "prune --keep-within 1h"}},
 	"recover":     {refuses, []string{"recover", "recover planted", "recover --accept planted"}},
 	"verify":      {reads, []string{"verify", "verify --as grid", "verify --as sitebuilder"}},
+	"schema":      {free, []string{"schema", "schema status"}},
 	"version":     {free, []string{"version"}},
 }
 

@@ -115,3 +115,9 @@ func (r Report) About() string {
 	why, _, _ := strings.Cut(r.Why, "\n")
 	return strings.TrimSpace(name + "  " + why)
 }
+
+// Shown is what `pawl show --json` prints.
+type Shown struct {
+	Report
+	List []snapshot.LeftOut `json:"left_out_paths,omitempty"`
+}

@@ -12,7 +12,7 @@ var foreign = map[string]string{
 	"abort": "stop", "accept": "approve", "cancel": "stop", "check": "plan check", "checkout": "restore", "clean": "prune",
 	"commit": "checkpoint", "continue": "resume", "deny": "reject", "describe": "status", "down": "stop", "events": "log",
 	"exec": "run", "follow": "watch", "fsck": "verify", "gc": "prune", "history": "log", "info": "status", "inspect": "status",
-	"jobs": "runs", "kill": "stop", "lint": "plan check", "list": "runs", "logs": "output", "ls": "runs", "new": "init",
+	"jobs": "runs", "kill": "stop", "lint": "plan check", "list": "runs", "ls": "runs", "new": "init",
 	"notes": "memory", "ps": "status", "redo": "retry", "remember": "learn", "repair": "recover", "rerun": "retry", "reset": "restore",
 	"revert": "restore", "rm": "archive", "save": "checkpoint", "snapshot": "checkpoint", "st": "status", "start": "run",
 	"suspend": "pause", "tail": "watch", "undo": "rollback", "unpause": "resume", "up": "run", "validate": "plan check",
@@ -36,6 +36,22 @@ func Meant(word string, commands []string) string {
 		return ""
 	}
 	return longer[0]
+}
+
+// NthWord returns the index of the argument that is the nth one, from 0, without flags and the value of -C; -1 if there are fewer.
+func NthWord(args []string, n int) int {
+	for i := 0; i < len(args) && args[i] != "--"; i++ {
+		switch {
+		case args[i] == "-C" || args[i] == "--directory":
+			i++
+		case strings.HasPrefix(args[i], "-"):
+		case n == 0:
+			return i
+		default:
+			n--
+		}
+	}
+	return -1
 }
 
 // Replace returns a command line of pawl, ready for a shell, with other words in place of the argument at i.

@@ -17,6 +17,7 @@ import (
 type Filter struct {
 	Out     io.Writer
 	Colours bool // keep colours (SGR sequences) and carriage returns, as in a command's own output
+	Paint   bool // Print may colour pawl's own texts
 
 	partial []byte // the start of a character or sequence whose end is not yet written
 }

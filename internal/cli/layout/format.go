@@ -112,22 +112,35 @@ func JoinIDs[T ~string](ids []T) string {
 
 // Table prints rows in columns as wide as their content. The last column is not padded.
 func Table(w io.Writer, head []string, rows [][]string) error {
+	return PaintedTable(w, head, rows, func(int, int) Colour { return Plain })
+}
+
+// PaintedTable is like Table. colourOf returns the colour of a cell.
+func PaintedTable(w io.Writer, head []string, rows [][]string, colourOf func(row, column int) Colour) error {
 	widths := make([]int, len(head))
 	all := append([][]string{head}, rows...)
 	for _, row := range all {
 		for i, cell := range row {
-			widths[i] = max(widths[i], len([]rune(cell)))
+			widths[i] = max(widths[i], Width(Visible(cell)))
 		}
 	}
-	for _, row := range all {
-		var line strings.Builder
-		for i, cell := range row {
-			line.WriteString(cell)
-			if i < len(row)-1 {
-				line.WriteString(strings.Repeat(" ", widths[i]-len([]rune(cell))+2))
+	for r, row := range all {
+		last := len(row) - 1
+		for last >= 0 && row[last] == "" {
+			last--
+		}
+		var line Line
+		for i, cell := range row[:last+1] {
+			colour := Bold
+			if r > 0 {
+				colour = colourOf(r-1, i)
+			}
+			line = append(line, Span{cell, colour})
+			if i < last {
+				line = append(line, Span{strings.Repeat(" ", widths[i]-Width(Visible(cell))+2), Plain})
 			}
 		}
-		if _, err := fmt.Fprintln(w, strings.TrimRight(line.String(), " ")); err != nil {
+		if err := PrintLine(w, line...); err != nil {
 			return err
 		}
 	}

@@ -56,7 +56,7 @@ func Changed(commands []string, change func(command string) string) []string {
 }
 
 func PrintGate(w io.Writer, g GateReport) {
-	fmt.Fprintf(w, "gate %s  %s", g.ID, g.Type)
+	Print(w, Span{"gate " + string(g.ID), Yellow}, Span{"  " + string(g.Type), Plain})
 	if g.Step != "" {
 		fmt.Fprintf(w, "  step %s", g.Step)
 	}

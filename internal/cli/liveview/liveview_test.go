@@ -13,7 +13,7 @@ import (
 func TestCheckSpace(t *testing.T) {
 	t.Parallel()
 	var out, errOut strings.Builder
-	l := New(&out, &errOut, &project.Project{Root: t.TempDir()})
+	l := New(&out, &errOut, &project.Project{Root: t.TempDir()}, "")
 	roomy := disk.Space{Bytes: 1 << 30}
 	for _, c := range []struct {
 		space disk.Space

@@ -2,15 +2,12 @@
 package outputview
 
 import (
-	"bufio"
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"time"
 
 	"pawl"
 	"pawl/internal/cli/layout"
@@ -21,7 +18,7 @@ import (
 )
 
 // Path returns the path of the output of an attempt, by default the newest one.
-func Path(p *project.Project, r *runs.Run, ref pawl.AttemptRef, stderr bool) (string, error) {
+func Path(p *project.Project, r *runs.Run, ref pawl.AttemptRef, o Options) (string, error) {
 	step := r.Plan.Step(ref.Step)
 	if step == nil {
 		return "", usageError("pawl status", "unknown step %s: the plan of this run has no such step", ref.Step)
@@ -43,11 +40,7 @@ func Path(p *project.Project, r *runs.Run, ref pawl.AttemptRef, stderr bool) (st
 		return "", usageError(fmt.Sprintf("pawl output %s --attempt %d", ref.Step, newest), "step %s has %s", ref.Name(), layout.Count(newest, "attempt"))
 	}
 	ref.Attempt = cmp.Or(ref.Attempt, newest)
-	name := pawl.OutFile
-	if stderr {
-		name = pawl.ErrFile
-	}
-	return filepath.Join(p.AttemptDir(ref, r.State.Run), name), nil
+	return filepath.Join(p.AttemptDir(ref, r.State.Run), o.name()), nil
 }
 
 // newestAttempt returns the highest attempt number of the folders in dir.
@@ -69,10 +62,10 @@ func newestAttempt(dir string) (int, error) {
 	return newest, nil
 }
 
-// Copy prints an output file, redacted unless raw. With follow it continues until the attempt's supervisor ends.
-func Copy(ctx context.Context, w io.Writer, path string, follow, raw bool) (err error) {
+// Copy prints an output file, redacted unless raw.
+func Copy(w io.Writer, path string, o Options) (err error) {
 	out := layout.Output(w)
-	if !raw {
+	if !o.Raw {
 		clean := redact.OfProcess().Writer(out)
 		defer func() { err = errors.Join(err, clean.Flush()) }()
 		out = clean
@@ -82,40 +75,8 @@ func Copy(ctx context.Context, w io.Writer, path string, follow, raw bool) (err 
 		return usageError("pawl status", "no output yet: %v", err)
 	}
 	defer f.Close()
-	in := bufio.NewReaderSize(f, 64<<10)
-	for {
-		live := follow && runs.AttemptAlive(filepath.Dir(path))
-		if err := copyText(out, in); err != nil {
-			return err
-		}
-		if !live {
-			return nil
-		}
-		select {
-		case <-time.After(100 * time.Millisecond):
-		case <-ctx.Done():
-			return nil
-		}
-	}
-}
-
-// copyText copies without NUL bytes, which fill the hole where output was dropped.
-func copyText(w io.Writer, in *bufio.Reader) error {
-	buffer := make([]byte, 32<<10)
-	for {
-		n, err := in.Read(buffer)
-		if n > 0 {
-			if _, err := w.Write(layout.WithoutNUL(buffer[:n])); err != nil {
-				return err
-			}
-		}
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-	}
+	_, err = io.Copy(withoutNUL{out}, f)
+	return err
 }
 
 func usageError(hint, format string, args ...any) error {

@@ -28,7 +28,8 @@ func printPosition(w io.Writer, pos pawl.Position) {
 
 // Print prints the report.
 func (r Report) Print(w io.Writer) error {
-	fmt.Fprintf(w, "%s  %s  %d%%\n", r.Run, r.statusText(), r.Percent)
+	layout.Print(w, layout.Span{Text: string(r.Run), Colour: layout.Bold}, layout.Span{Text: "  "},
+		layout.Span{Text: r.statusText(), Colour: layout.RunColour(r.Status)}, layout.Span{Text: fmt.Sprintf("  %d%%\n", r.Percent)})
 	if r.Goal != "" {
 		fmt.Fprintf(w, "goal      %s\n", r.Goal)
 	}
@@ -51,7 +52,7 @@ func (r Report) Print(w io.Writer) error {
 	}
 	for _, s := range r.Steps {
 		if len(s.Offers) > 0 {
-			fmt.Fprintf(w, "\nstep %s failed  %s\n  %s\n", s.ID, s.Why, strings.Join(s.Offers, "\n  "))
+			layout.Print(w, layout.Span{Text: fmt.Sprintf("\nstep %s failed", s.ID), Colour: layout.Red}, layout.Span{Text: fmt.Sprintf("  %s\n  %s\n", s.Why, strings.Join(s.Offers, "\n  "))})
 		}
 	}
 	r.printEnd(w)
@@ -158,5 +159,11 @@ func (r Report) stepTable(w io.Writer) error {
 		}
 		rows = append(rows, []string{s.Phase, string(s.ID), s.statusWord(), items, layout.NonZero(s.Attempts), layout.Seconds(s.Seconds), layout.OneLine(note)})
 	}
-	return layout.Table(w, []string{"PHASE", "STEP", "STATUS", "ITEMS", "ATTEMPTS", "TIME", "NOTE"}, rows)
+	head := []string{"PHASE", "STEP", "STATUS", "ITEMS", "ATTEMPTS", "TIME", "NOTE"}
+	return layout.PaintedTable(w, head, rows, func(row, column int) layout.Colour {
+		if column != 2 {
+			return layout.Plain
+		}
+		return layout.StepColour(rows[row][column])
+	})
 }

@@ -54,6 +54,25 @@ func (l *ParamList) String() string { return "" }
 // Type is what help prints as the name of the value.
 func (l *ParamList) Type() string { return "NAME=VALUE" }
 
+// Args returns the flags for another command in the same process environment.
+func (f Flags) Args() []string {
+	var args []string
+	for _, param := range f.Params {
+		args = append(args, "--param", param)
+	}
+	if f.File != "" {
+		path := f.File
+		if f.Folder != "" && !filepath.IsAbs(path) {
+			path = filepath.Join(f.Folder, path)
+		}
+		if absolute, err := filepath.Abs(path); err == nil {
+			path = absolute
+		}
+		args = append(args, "--params", path)
+	}
+	return args
+}
+
 // maxParamFile is the maximum size of a file of parameters.
 const maxParamFile = disk.ConfigLimit
 
@@ -240,6 +259,24 @@ func Prompt(in io.Reader, out io.Writer) func(question string) (string, error) {
 		value, err := term.ReadPassword(int(file.Fd()))
 		fmt.Fprintln(out)
 		return string(value), err
+	}
+}
+
+// Once returns a function that asks each question once and then remembers the reply; nil for nil.
+func Once(ask func(question string) (string, error)) func(question string) (string, error) {
+	if ask == nil {
+		return nil
+	}
+	replies := map[string]string{}
+	return func(question string) (string, error) {
+		if reply, known := replies[question]; known {
+			return reply, nil
+		}
+		reply, err := ask(question)
+		if err == nil {
+			replies[question] = reply
+		}
+		return reply, err
 	}
 }
 

@@ -12,32 +12,32 @@ import (
 type Engine struct {
 	Notes []string // after Wait
 
-	project    *Project
-	soft, hard context.CancelFunc
-	ended      chan error
+	project     *Project
+	soft, leave context.CancelFunc
+	ended       chan error
 }
 
 // carryOn runs an engine in the background and closes it.
 func (p *Project) carryOn(opened *engine.Engine) *Engine {
 	e := &Engine{project: p, ended: make(chan error, 1)}
 	soft, cancelSoft := context.WithCancel(context.WithoutCancel(p.Context()))
-	hard, cancelHard := context.WithCancel(context.WithoutCancel(p.Context()))
-	e.soft, e.hard = cancelSoft, cancelHard
+	leave, cancelLeave := context.WithCancel(context.WithoutCancel(p.Context()))
+	e.soft, e.leave = cancelSoft, cancelLeave
 	gone := make(chan struct{})
 	go func() {
 		defer close(gone)
-		err := opened.Run(soft, hard, "test")
+		err := opened.Run(soft, leave, "test")
 		e.Notes = opened.Notes()
 		e.ended <- errors.Join(err, opened.Close())
 	}()
 	p.Cleanup(func() {
-		e.InterruptTwice()
+		e.Interrupt()
 		deadline := time.NewTimer(patience)
 		defer deadline.Stop()
 		select {
 		case <-gone:
 		case <-deadline.C:
-			p.Error("the engine was interrupted twice, and does not stop")
+			p.Error("the engine was interrupted, and does not stop")
 		}
 	})
 	return e
@@ -60,11 +60,11 @@ func (e *Engine) Wait() error {
 // patience is the timeout of every wait.
 const patience = 30 * time.Second
 
-// Interrupt acts like one Ctrl-C: the engine starts nothing more.
+// Interrupt acts like one Ctrl-C: the engine starts nothing more, and ends its attempts.
 func (e *Engine) Interrupt() { e.soft() }
 
-// InterruptTwice acts like two: the engine also ends its attempts.
-func (e *Engine) InterruptTwice() {
+// Leave acts like two: the engine leaves its attempts running.
+func (e *Engine) Leave() {
 	e.soft()
-	e.hard()
+	e.leave()
 }

@@ -40,7 +40,8 @@ type storyKey struct{}
 // program is one that a story has started, and that runs beside it.
 type program struct {
 	*exec.Cmd
-	ended chan struct{}
+	ended    chan struct{}
+	terminal any // at which it was started; nil for none
 }
 
 func storyOf(ts *testscript.TestScript) *story { return ts.Value(storyKey{}).(*story) }
@@ -135,13 +136,13 @@ func waitFor(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // signals are those that stories send.
-var signals = map[string]syscall.Signal{"KILL": syscall.SIGKILL, "INT": syscall.SIGINT, "STOP": syscall.SIGSTOP, "CONT": syscall.SIGCONT}
+var signals = map[string]syscall.Signal{"KILL": syscall.SIGKILL, "INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "STOP": syscall.SIGSTOP, "CONT": syscall.SIGCONT}
 
 // sendSignal signals a started program, the supervisor or child of a step's newest attempt, or a process whose number
 // stands in a file: signal KILL NAME|supervisor:STEP|child:STEP|FILE. After KILL it waits until the process is gone.
 func sendSignal(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 2 || signals[args[0]] == 0 || neg {
-		ts.Fatalf("usage: signal KILL|INT|STOP|CONT NAME|supervisor:STEP|child:STEP|FILE")
+		ts.Fatalf("usage: signal KILL|INT|TERM|STOP|CONT NAME|supervisor:STEP|child:STEP|FILE")
 	}
 	pid := processOf(ts, args[1])
 	ts.Check(syscall.Kill(pid, signals[args[0]]))

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -143,20 +144,22 @@ exec setpriv --bounding-set=-dac_override,-dac_read_search "$@"
 // Run runs the stories in testdata, several at a time.
 func Run(t *testing.T) {
 	pawl := Pawl(t)
+	commands := map[string]func(*testscript.TestScript, bool, []string){
+		"start":   start,
+		"finish":  finish,
+		"waitfor": waitFor,
+		"signal":  sendSignal,
+		"alive":   checkAlive,
+		"capture": capture,
+		"code":    exitCode,
+		"json":    checkJSON,
+		"reseal":  reseal,
+	}
+	maps.Copy(commands, terminalCommands)
 	testscript.Run(t, testscript.Params{
-		Dir:   "testdata",
-		Setup: func(env *testscript.Env) error { return setUp(env, filepath.Dir(pawl)) },
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"start":   start,
-			"finish":  finish,
-			"waitfor": waitFor,
-			"signal":  sendSignal,
-			"alive":   checkAlive,
-			"capture": capture,
-			"code":    exitCode,
-			"json":    checkJSON,
-			"reseal":  reseal,
-		},
+		Dir:                 "testdata",
+		Setup:               func(env *testscript.Env) error { return setUp(env, filepath.Dir(pawl)) },
+		Cmds:                commands,
 		Condition:           condition,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,

@@ -1,0 +1,133 @@
+package logview
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"pawl"
+	"pawl/internal/cli/layout"
+)
+
+func gate(payload pawl.Payload) string {
+	switch p := payload.(type) {
+	case pawl.GateOpened:
+		text := fmt.Sprintf("gate %s opened", p.ID)
+		if p.Step != "" {
+			text += " by " + string(p.Step)
+		}
+		return text + because(p.Ask)
+	case pawl.GateAnswered:
+		text := fmt.Sprintf("gate %s %s", p.Gate, p.Answer)
+		if p.Option != "" {
+			text += fmt.Sprintf(" %q", clip(p.Option))
+		}
+		if p.Auto {
+			text += " automatically"
+		}
+		return text + because(p.Why)
+	case pawl.GateExpired:
+		return fmt.Sprintf("gate %s expired", p.Gate)
+	case pawl.GateWithdrawn:
+		return fmt.Sprintf("gate %s withdrawn%s", p.Gate, because(p.Why))
+	case pawl.BudgetSpent:
+		return fmt.Sprintf("budget spent (%s): %s of %s", p.Budget, p.Used, p.Limit)
+	}
+	return ""
+}
+
+func note(payload pawl.Payload) string {
+	switch p := payload.(type) {
+	case pawl.DecisionMade:
+		return "decision" + because(p.Question) + because(p.Choice) + layout.Parenthesized(clip(p.Why))
+	case pawl.BlockerOpened:
+		text := "blocked"
+		if p.Step != "" {
+			text = string(p.Step) + " blocked"
+		}
+		return text + because(p.Text)
+	case pawl.BlockerCleared:
+		return fmt.Sprintf("blocker %d cleared%s", p.ID, because(p.How))
+	case pawl.ResultsAdopted:
+		return fmt.Sprintf("results adopted from run %s", p.Run)
+	case pawl.NoticeSent:
+		if p.Error != "" {
+			return fmt.Sprintf("notification (%s) to %s failed%s", p.Kind, p.To, because(p.Error))
+		}
+		return fmt.Sprintf("notification (%s) sent to %s", p.Kind, p.To)
+	case pawl.MemoryLearned:
+		return fmt.Sprintf("note (%s)%s", p.Kind, because(p.Text))
+	}
+	return ""
+}
+
+func checkpoint(payload pawl.Payload) string {
+	switch p := payload.(type) {
+	case pawl.CheckpointSaved:
+		text := fmt.Sprintf("checkpoint %s saved (%s)", p.ID, strings.ReplaceAll(string(p.Kind), "_", " "))
+		if p.Step != "" {
+			text += " after " + pawl.AttemptRef{Step: p.Step, Item: p.Item}.Name()
+		}
+		return text + because(cmp.Or(p.Unsaved(), p.Why))
+	case pawl.CheckpointsPruned:
+		return fmt.Sprintf("%s deleted%s: %s", layout.Count(len(p.Checkpoints), "checkpoint"), layout.Parenthesized(clip(p.Why)), list(p.Checkpoints))
+	case pawl.FilesRestored:
+		return fmt.Sprintf("files restored from checkpoint %s: %s changed; before: checkpoint %s", p.Checkpoint, layout.Count(p.Changed, "path"), p.Before)
+	}
+	return ""
+}
+
+func rollback(payload pawl.Payload) string {
+	switch p := payload.(type) {
+	case pawl.RollbackStarted:
+		return fmt.Sprintf("rollback to checkpoint %s started: %s", p.Checkpoint, layout.Count(p.Undos, "undo command"))
+	case pawl.UndoStarted:
+		return fmt.Sprintf("undo of %s started (attempt %d)", p.Name(), p.Attempt)
+	case pawl.UndoDone:
+		return fmt.Sprintf("undo of %s done", p.Name())
+	case pawl.UndoFailed:
+		return fmt.Sprintf("undo of %s failed%s", p.Name(), because(p.Why))
+	case pawl.UndoSkipped:
+		return fmt.Sprintf("undo of %s skipped%s", p.Name(), because(p.Why))
+	case pawl.RollbackEnded:
+		if p.Stopped != "" {
+			return fmt.Sprintf("rollback to checkpoint %s stopped%s", p.Checkpoint, because(p.Stopped))
+		}
+		return fmt.Sprintf("rollback to checkpoint %s done", p.Checkpoint)
+	}
+	return ""
+}
+
+func session(payload pawl.Payload) string {
+	switch p := payload.(type) {
+	case pawl.SessionBegan:
+		return fmt.Sprintf("session %s began%s%s", short(p.Session), layout.Parenthesized(p.Source), because(p.Model))
+	case pawl.SessionPrompted:
+		return fmt.Sprintf("session %s got a prompt%s", short(p.Session), because(p.Text))
+	case pawl.SessionTurned:
+		return fmt.Sprintf("session %s is %s%s", short(p.Session), strings.ReplaceAll(string(p.Doing), "_", " "), because(cmp.Or(p.Why, p.Said)))
+	case pawl.SessionCompacted:
+		return fmt.Sprintf("session %s compacted its context%s", short(p.Session), layout.Parenthesized(p.Trigger))
+	case pawl.SessionEnded:
+		return fmt.Sprintf("session %s ended%s", short(p.Session), because(p.Why))
+	}
+	return ""
+}
+
+func operation(payload pawl.Payload) string {
+	switch p := payload.(type) {
+	case pawl.OperationBegun:
+		return "tool call " + p.Tool + because(cmp.Or(p.Summary, layout.JoinIDs(p.Paths)))
+	case pawl.OperationEnded:
+		if p.Failed {
+			return fmt.Sprintf("tool call failed after %s%s", cmp.Or(layout.Seconds(p.Seconds), "0s"), because(p.Error))
+		}
+		return "tool call finished after " + cmp.Or(layout.Seconds(p.Seconds), "0s")
+	case pawl.OperationJudged:
+		return fmt.Sprintf("interrupted tool call judged: %s%s", strings.ReplaceAll(string(p.Verdict), "_", " "), because(strings.Join(p.Evidence, "; ")))
+	}
+	return ""
+}
+
+// short cuts the id of an agent's session, which is often a UUID.
+func short(id pawl.SessionID) string { return fmt.Sprintf("%.8s", string(id)) }

@@ -1,0 +1,123 @@
+// Package rollbackview prints what a rollback undoes.
+package rollbackview
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"pawl"
+	"pawl/internal/cli/layout"
+	"pawl/internal/cli/liveview"
+	"pawl/internal/cli/restoreview"
+	"pawl/internal/engine"
+)
+
+// Report is what `pawl rollback --json` prints.
+type Report struct {
+	Checkpoint pawl.CheckpointID    `json:"checkpoint"`
+	Run        pawl.RunID           `json:"run"`
+	DryRun     bool                 `json:"dry_run,omitempty"`
+	Continued  bool                 `json:"continued,omitempty"`
+	Undos      []engine.Undo        `json:"undos"`
+	Nothing    []engine.Undo        `json:"nothing_to_undo"`
+	Left       []string             `json:"unfinished"` // started and never finished: no undo runs for them
+	Doubtful   []pawl.AttemptRef    `json:"judged_first"`
+	Reopened   []pawl.StepID        `json:"reopened"`
+	Changes    []restoreview.Change `json:"changes"`
+	Kept       []string             `json:"kept"`
+	Stopped    string               `json:"stopped,omitempty"`
+}
+
+func Of(r *engine.Rollback, dry bool) Report {
+	report := Report{
+		Checkpoint: r.Target.ID, Run: r.Run, DryRun: dry, Continued: r.Continued, Undos: r.Undos, Nothing: r.WithoutUndo, Left: r.Unfinished,
+		Doubtful: r.InDoubt, Reopened: r.Reopened, Changes: restoreview.Changes(r.Changes), Kept: r.Ignored, Stopped: r.Stopped,
+	}
+	report.Undos, report.Nothing = append([]engine.Undo{}, r.Undos...), append([]engine.Undo{}, r.WithoutUndo...)
+	report.Left, report.Kept = append([]string{}, r.Unfinished...), append([]string{}, r.Ignored...)
+	report.Reopened = append([]pawl.StepID{}, r.Reopened...)
+	return report
+}
+
+// Effects says what a rollback does, and asks for it.
+func Effects(undos, paths int) (effect, question string) {
+	commands, changes := layout.Count(undos, "undo command"), layout.Count(paths, "path")
+	switch {
+	case undos == 0 && paths == 0:
+		return "reruns steps; it runs no undo command and changes no file", "Roll back? No undo command runs and no file changes."
+	case undos == 0:
+		return "changes " + changes + "; it runs no undo command", "Change " + changes + "?"
+	case paths == 0:
+		return "runs " + commands + "; it changes no file", "Run " + commands + "?"
+	}
+	return "runs " + commands + " and changes " + changes, "Run " + commands + " and change " + changes + "?"
+}
+
+// Print prints what a rollback does.
+func (r Report) Print(w io.Writer) {
+	word := "Rolling back"
+	if r.Continued {
+		word = "Continuing to roll back"
+	}
+	fmt.Fprintf(w, "%s run %s to checkpoint %s\n", word, r.Run, r.Checkpoint)
+	line := func(what, format string, args ...any) {
+		fmt.Fprintf(w, "  %-16s %s\n", what, fmt.Sprintf(format, args...))
+	}
+	for _, ref := range r.Doubtful {
+		line("check first", "attempt %d of %s was interrupted", ref.Attempt, ref.Name())
+	}
+	for _, u := range r.Undos {
+		command, _, _ := strings.Cut(strings.TrimSpace(u.Command), "\n")
+		line("undo", "%-20s %s%s", undoName(u), command, undoNote(u.Status))
+	}
+	for _, u := range r.Nothing {
+		line("nothing to undo", "%s", undoName(u))
+	}
+	for _, name := range r.Left {
+		line("not undone", "%s started and never finished; check its effects yourself", name)
+	}
+	if len(r.Reopened) > 0 {
+		line("will rerun", "%s", layout.JoinIDs(r.Reopened))
+	}
+	line("files", "%s will change", layout.Count(len(r.Changes), "path"))
+}
+
+func undoName(u engine.Undo) string {
+	name := pawl.AttemptRef{Step: u.Step, Item: u.Item}.Name()
+	if u.Items > 0 {
+		name += " (" + layout.Count(u.Items, "item") + ")"
+	}
+	return name
+}
+
+// undoNote returns the state of an undo, or "" if it has yet to run.
+func undoNote(stands string) string {
+	if stands == "to do" {
+		return ""
+	}
+	return "  (" + stands + ")"
+}
+
+// PrintEvent prints an event of a rollback in one line.
+func PrintEvent(w io.Writer, event pawl.Event) {
+	payload, err := event.Payload()
+	if err != nil {
+		return
+	}
+	line := func(ref pawl.UndoRef, format string, args ...any) {
+		fmt.Fprintf(w, "%-20s %s\n", ref.Name(), fmt.Sprintf(format, args...))
+	}
+	switch p := payload.(type) {
+	case pawl.UndoStarted:
+		line(p.UndoRef, "undo started (attempt %d)", p.Attempt)
+	case pawl.UndoDone:
+		line(p.UndoRef, "undone")
+	case pawl.UndoFailed:
+		line(p.UndoRef, "undo %s (attempt %d): %s", liveview.OutcomeText(p.Outcome), p.Attempt, p.Why)
+	case pawl.UndoSkipped:
+		line(p.UndoRef, "undo skipped")
+	case pawl.FilesRestored:
+		fmt.Fprintf(w, "files restored; previous state saved as checkpoint %s\n", p.Before)
+	}
+}
