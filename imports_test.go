@@ -28,7 +28,7 @@ var rooms = map[string][]string{
 	"engine":   {"words", "tools", "runs", "history", "resume", "decide"},
 	"sessions": {"words", "tools", "runs", "history", "resume"},
 	"rebuild":  {"words", "tools", "runs", "history", "resume"},
-	"screens":  {"words", "tools", "formats", "runs", "history", "resume", "decide", "engine", "sessions", "screens"},
+	"screens":  {"words", "tools", "formats", "runs", "history", "resume", "decide", "engine", "sessions", "rebuild", "screens"},
 	"skins":    {"words", "tools", "screens", "formats", "runs", "history", "resume", "decide", "interop", "engine", "sessions", "rebuild"},
 	"durable":  {"words", "pawl/internal/journal", "pawl/internal/project", "pawl/internal/disk", "pawl/internal/redact"},
 	"main":     {"words", "tools", "formats", "runs", "history", "resume", "decide", "interop", "adapters", "engine", "sessions", "rebuild", "skins", "durable", "start"},

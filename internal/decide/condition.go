@@ -68,6 +68,9 @@ func stepValues(plan *runs.Outline, s *pawl.State, id pawl.StepID) expression.St
 	case step != nil && step.Service != nil && (st.Status == pawl.Done || st.Serving() != nil):
 		return expression.Step{Status: expression.StatusDone}
 	}
+	if st.Serving() != nil { // as after its end, so that the condition of a step that uses it has one value
+		x.Status, x.Exit = expression.StatusDone, 0
+	}
 	switch st.Status {
 	case pawl.Done:
 		x.Status, x.Exit = expression.StatusDone, 0

@@ -105,7 +105,7 @@ func (x *updater) look(step *pawl.Step) error {
 		c.done, c.whole = done, true
 		why = unproven(step, done.Token, done.Adopted, done.Verdict, done.From, st.Key)
 	}
-	if changes := x.changes(runs.Work{Step: step, Index: -1}, st.Key, x.needDigests(step.ID, st.Key)); why == "" && len(changes) > 0 {
+	if changes := x.changes(runs.Work{Step: step, Index: -1}, st.Key, x.needsNow(step.ID, st.Key)); why == "" && len(changes) > 0 {
 		why = changes[0]
 	}
 	if why == "" && step.Foreach != nil {
@@ -200,6 +200,20 @@ func (x *updater) changes(w runs.Work, was pawl.Key, needs map[pawl.StepID]strin
 	return was.Changes(now.Compact())
 }
 
+// needsNow returns the output digests of the step's needs. One that pawl skipped for its condition has no outputs, and counts as
+// unchanged, as it does for the engine.
+func (x *updater) needsNow(id pawl.StepID, was pawl.Key) map[pawl.StepID]string {
+	needs := x.needDigests(id, was)
+	for need := range needs {
+		if st := x.run.State.Steps[need]; st != nil && st.Status == pawl.Skipped && st.Condition != "" {
+			if gave, known := was.Needs[need]; known {
+				needs[need] = gave
+			}
+		}
+	}
+	return needs
+}
+
 // items finds the items of a foreach step that are up to date. why is set if there is nothing to adopt.
 func (x *updater) items(c *candidate) (why string, err error) {
 	if c.values, err = runs.ListValues(x.root, c.step); err != nil {
@@ -282,7 +296,7 @@ func (x *updater) dropDependent() {
 			if c == nil {
 				continue
 			}
-			if why := cmp.Or(x.overwritten(c), x.relistable(c), x.conditional(c)); why != "" {
+			if why := cmp.Or(x.overwritten(c), x.relistable(c), x.conditional(c), x.served(c)); why != "" {
 				delete(x.found, step.ID)
 				x.update.Why[step.ID], dropped = why, true
 			}
@@ -332,6 +346,22 @@ func (x *updater) conditional(c *candidate) string {
 	return ""
 }
 
+// served returns why a step is not adopted although its key is the same: a service that it used is another one now.
+func (x *updater) served(c *candidate) string {
+	for _, need := range x.order[c.step.ID] {
+		if x.plan.Step(need).Service != nil && x.found[need] == nil && !x.neverRan(need) && !x.skippedAgain(x.plan.Step(need)) {
+			return fmt.Sprintf("service %s: %s", need, x.update.Why[need])
+		}
+	}
+	return ""
+}
+
+// neverRan reports whether a step is a service that no step needed in the earlier run.
+func (x *updater) neverRan(id pawl.StepID) bool {
+	st := x.run.State.Steps[id]
+	return x.plan.Step(id).Service != nil && st != nil && st.Status == pawl.Done && st.Key.Definition == ""
+}
+
 // skippedAgain reports whether pawl skipped a step for its condition, which depends on nothing that has changed.
 func (x *updater) skippedAgain(step *pawl.Step) bool {
 	st, was := x.run.State.Steps[step.ID], x.run.Plan.Step(step.ID)
@@ -347,7 +377,7 @@ func (x *updater) skippedAgain(step *pawl.Step) bool {
 func (x *updater) upToDate() bool {
 	for _, step := range x.steps {
 		c := x.found[step.ID]
-		if c == nil && x.skippedAgain(step) {
+		if c == nil && (x.skippedAgain(step) || x.neverRan(step.ID)) {
 			continue
 		}
 		if c == nil || !c.whole || c.recheck || c.st.Status != pawl.Done {
