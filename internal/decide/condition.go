@@ -179,7 +179,7 @@ func (d *decider) overItself(id pawl.StepID) bool {
 	case d.finished(id), st.FailsRun():
 		return true
 	case d.serves(d.plan.ByID[id]):
-		return d.serving(id)
+		return d.serving(id) || !d.mayServe(d.plan.ByID[id])
 	case d.failedStep() == "", len(st.Live()) > 0, !startsNothing(st):
 		return false
 	}

@@ -140,6 +140,10 @@ func (f *forecast) conclude(live resume.Judged) {
 	}
 	attach := func(why string) { f.fixed[live.Live.AttemptRef] = decision{do: Attach, why: why} }
 	if step.Service != nil && Unneeded(f.plan, f.state, live.Live) {
+		if NeedsService(f.plan, f.state, live.Step) { // it was released before a step needed it again
+			f.fixed[live.Live.AttemptRef] = decision{do: Run, why: neededAgain}
+			return
+		}
 		attach("its attempt ends or has ended: " + unneeded)
 		return
 	}
@@ -177,20 +181,9 @@ func (f *forecast) settle() {
 	unlimited := len(f.plan.InOrder) + len(f.state.Live()) + 1
 	for range 2 * (unlimited + len(f.state.Gates)) {
 		before := f.state.Seq
-		for _, a := range Next(f.plan, f.state, f.now, unlimited) {
-			f.fold(a.Payloads(f.state)...)
-			if a.Kind == Settle {
-				f.unused[a.Step.ID] = true
-			}
-			if a.Kind != Finish {
-				continue
-			}
-			f.finishing[a.Step.ID] = a.Why
-			if g := f.state.AnsweredGate(a.Step.ID); g != nil {
-				f.finishing[a.Step.ID] = g.AnswerText() + "; " + runs.Then(g.After(), f.onRun)
-			} else if st := f.state.Steps[a.Step.ID]; st.Items != nil {
-				f.finishing[a.Step.ID] = itemsText(st.Items, 0)
-			}
+		f.act(Next(f.plan, f.state, f.now, unlimited))
+		if f.state.Seq == before {
+			f.act(afterFinish(f.plan, f.state, f.now))
 		}
 		if f.state.Seq == before {
 			break
@@ -198,6 +191,25 @@ func (f *forecast) settle() {
 	}
 	f.rules = newDecider(f.plan, f.state, f.now, unlimited)
 	f.rules.onRun = f.onRun
+}
+
+// act folds what actions journal, and notes the steps that they finish.
+func (f *forecast) act(actions []Action) {
+	for _, a := range actions {
+		f.fold(a.Payloads(f.state)...)
+		if a.Kind == Settle {
+			f.unused[a.Step.ID] = true
+		}
+		if a.Kind != Finish {
+			continue
+		}
+		f.finishing[a.Step.ID] = a.Why
+		if g := f.state.AnsweredGate(a.Step.ID); g != nil {
+			f.finishing[a.Step.ID] = g.AnswerText() + "; " + runs.Then(g.After(), f.onRun)
+		} else if st := f.state.Steps[a.Step.ID]; st.Items != nil {
+			f.finishing[a.Step.ID] = itemsText(st.Items, 0)
+		}
+	}
 }
 
 // of returns the decision about a step, computed once. A plan has no cycles.
@@ -385,7 +397,7 @@ func (f *forecast) obstacle(step *pawl.Step, st *pawl.StepState) string {
 		return f.halted()
 	case f.rules.blocked[step.ID]:
 		return f.blockers(step.ID)
-	case failed != "" && startsNothing(st) && !handles:
+	case failed != "" && startsNothing(st) && !handles && !f.rules.serves(step):
 		return "step " + string(failed) + " failed"
 	}
 	for _, need := range f.plan.Needs[step.ID] {

@@ -137,6 +137,8 @@ func (f *forecast) overItself(id pawl.StepID) bool {
 	switch {
 	case x.Do == Fail, f.fails(x), f.settles(x):
 		return true
+	case f.rules.serves(f.plan.ByID[id]):
+		return !f.rules.mayServe(f.plan.ByID[id])
 	case f.rules.failedStep() == "", len(st.Live()) > 0, !startsNothing(st):
 		return false
 	}

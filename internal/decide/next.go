@@ -82,6 +82,21 @@ func Next(plan *runs.Outline, s *pawl.State, now time.Time, slots int) []Action 
 	return d.actions
 }
 
+// afterFinish returns what Next decides once the actions of answered gates, which Next returns alone, have finished their steps:
+// which steps and services reopen.
+func afterFinish(plan *runs.Outline, s *pawl.State, now time.Time) []Action {
+	if s.Ended() || s.Status == pawl.StatusStopped || s.Status == pawl.StatusPaused {
+		return nil
+	}
+	d := newDecider(plan, s, now, 0)
+	for _, decide := range []func(){d.staleNeeds, d.reconsider, d.services} {
+		if len(d.actions) == 0 {
+			decide()
+		}
+	}
+	return d.actions
+}
+
 // decider collects actions. An action that changes what others depend on is returned alone; next is called again after
 // it.
 type decider struct {

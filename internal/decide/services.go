@@ -54,6 +54,20 @@ func (d *decider) serving(id pawl.StepID) bool {
 	return d.state.Steps[id].Serving() != nil && d.needed(id)
 }
 
+// mayServe reports whether a service is starting or may start, although another step failed: nothing that it needs was kept from
+// running by that.
+func (d *decider) mayServe(step *pawl.Step) bool {
+	if d.failedStep() == "" || len(d.state.Steps[step.ID].Live()) > 0 || d.handlesFailure(step) {
+		return true
+	}
+	for id := range d.allNeeds(step.ID) {
+		if !d.finished(id) && !d.serving(id) && d.overItself(id) {
+			return false
+		}
+	}
+	return true
+}
+
 // covered returns the steps that a rejected gate reruns. A service stands for what it needs: it is not at fault, and starts again
 // by itself if that changes.
 func (d *decider) covered(needs []pawl.StepID) (steps []pawl.StepID) {
