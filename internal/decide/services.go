@@ -92,7 +92,7 @@ func (d *decider) services() {
 		switch {
 		case st != nil && st.Status == pawl.Done && d.serves(step) && d.mayStart():
 			d.add(Action{Kind: Reopen, Steps: []pawl.StepID{step.ID}, Why: neededAgain})
-		case settles(st) && d.unused(step):
+		case settles(st) && d.unused(step) && d.mayServe(step): // one that a failure kept from starting stays pending
 			d.add(Action{Kind: Settle, Step: step, Index: -1, Why: unneeded})
 		}
 	}
