@@ -25,12 +25,12 @@ var commands = map[string]struct {
 	class class
 	lines []string
 }{
-	"init":        {refuses, []string{"init"}},
-	"pause":       {refuses, []string{"pause", "pause planted"}},
-	"plan":        {free, []string{"plan check plan.yaml", "plan schema", "plan convert --from dagu plan.yaml"}},
-	"resume":      {refuses, []string{"resume", "resume planted", "resume lost", "resume --yes", "resume --dry-run", "resume --take-over"}},
-	"retry":       {refuses, []string{"retry first", "retry charge"}},
-	"run":         {refuses, []string{"run plan.yaml", "run -- true", "run --new plan.yaml", "run --background plan.yaml", "run --mirror grid plan.yaml",
+	"init":   {refuses, []string{"init"}},
+	"pause":  {refuses, []string{"pause", "pause planted"}},
+	"plan":   {free, []string{"plan check plan.yaml", "plan schema", "plan convert --from dagu plan.yaml"}},
+	"resume": {refuses, []string{"resume", "resume planted", "resume lost", "resume --yes", "resume --dry-run", "resume --take-over"}},
+	"retry":  {refuses, []string{"retry first", "retry charge"}},
+	"run": {refuses, []string{"run plan.yaml", "run -- true", "run --new plan.yaml", "run --background plan.yaml", "run --mirror grid plan.yaml",
 		"run --update plan.yaml", "run --update --dry-run plan.yaml", "run --resume plan.yaml", "run --schedule @daily plan.yaml", "run --schedule @daily --install plan.yaml", "run --uninstall plan.yaml"}},
 	"skip":        {refuses, []string{"skip charge -m why"}},
 	"done":        {refuses, []string{"done charge -m why", "done first"}},
