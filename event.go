@@ -158,15 +158,6 @@ var payloadTypes = []payloadType{
 	decoderOf[RunMirrored](),
 }
 
-// EventTypes returns all event types that this pawl knows.
-func EventTypes() []EventType {
-	all := make([]EventType, len(payloadTypes))
-	for i, t := range payloadTypes {
-		all[i] = t.event
-	}
-	return all
-}
-
 // decoders holds the payload types by event type.
 var decoders = byEventType(payloadTypes)
 

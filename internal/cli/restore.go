@@ -174,7 +174,8 @@ func (a *app) restore(ctx context.Context, t *checkpointAccess, saved history.Sa
 				return err
 			}
 		}
-		if report.Before, err = r.Do(ctx, a.author()); err != nil {
+		report.Before, err = r.Do(ctx, a.author())
+		if report.Edited = r.Edited; err != nil {
 			return err
 		}
 	}

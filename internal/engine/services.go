@@ -24,10 +24,11 @@ const readyTryLimit = 10 * time.Second
 func (e *Engine) awaitReady(ctx context.Context, step *pawl.Step, ref pawl.AttemptRef, job pawl.Job) (giveUp func()) {
 	waiting, cancel := context.WithCancel(ctx)
 	over := make(chan struct{})
+	began := e.notReadySince(ref)
 	e.spawn(func() func() {
 		defer close(over)
 		defer cancel()
-		late, err := e.untilReady(waiting, step, ref, job)
+		late, err := e.untilReady(waiting, step, ref, job, began)
 		if waiting.Err() != nil {
 			if ctx.Err() == nil {
 				err = e.endReadyCheck(ctx, ref)
@@ -79,8 +80,19 @@ func (e *Engine) endReadyCheck(ctx context.Context, ref pawl.AttemptRef) error {
 	return supervise.Attach(dir).Wait(ctx)
 }
 
-// untilReady returns when the service is ready, or why it was not ready in time.
-func (e *Engine) untilReady(ctx context.Context, step *pawl.Step, ref pawl.AttemptRef, job pawl.Job) (late string, err error) {
+// notReadySince returns from when the limit of a service counts: the start of its attempt, whichever engine started it; now if it was
+// ready before.
+func (e *Engine) notReadySince(ref pawl.AttemptRef) time.Time {
+	for _, live := range e.state.Live() {
+		if live.AttemptRef == ref && live.Ready.IsZero() {
+			return live.Started
+		}
+	}
+	return time.Now()
+}
+
+// untilReady returns when the service is ready, or why it was not ready in time. It tries at least once, whenever it began.
+func (e *Engine) untilReady(ctx context.Context, step *pawl.Step, ref pawl.AttemptRef, job pawl.Job, began time.Time) (late string, err error) {
 	service := step.Service
 	if service.Ready == "" {
 		return "", e.untilStarted(ctx, ref)
@@ -88,10 +100,11 @@ func (e *Engine) untilReady(ctx context.Context, step *pawl.Step, ref pawl.Attem
 	job.Command, job.Script, job.Outputs, job.Orphan, job.InterruptWait = nil, "", nil, 0, pawl.Duration(time.Second)
 	job.Checks = map[string]string{"ready": service.Ready}
 	job.Token += "-ready" // the sweep of a check must not find the service
-	began := time.Now()
-	for {
-		left := time.Duration(service.Timeout) - time.Since(began)
-		job.Timeout = pawl.Duration(min(readyTryLimit, max(left, time.Second)))
+	for first := true; ; first = false {
+		job.Timeout = pawl.Duration(readyTryLimit)
+		if left := time.Duration(service.Timeout) - time.Since(began); !first {
+			job.Timeout = pawl.Duration(min(readyTryLimit, max(left, time.Second)))
+		}
 		checks, err := e.runChecks(ctx, e.readyDir(ref), job)
 		switch {
 		case ctx.Err() != nil || err == nil && pawl.Passed(checks):

@@ -111,6 +111,9 @@ func named(ctx context.Context, p *project.Project, all []SavedCheckpoint, name 
 	if err != nil || len(found) > 0 {
 		return found, err
 	}
+	if s, err := runs.LoadState(ctx, p, run); err == nil && s.Steps[pawl.StepID(name)] != nil {
+		return nil, &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("step %s has no checkpoint with files", name), Hint: "pawl checkpoints --all"}
+	}
 	return withID(func(id string) bool { return strings.HasPrefix(id, name) }), nil
 }
 

@@ -23,6 +23,7 @@ type Restore struct {
 	RestoreOptions
 	Target     SavedCheckpoint
 	Unfinished *pawl.RestoreState // the interrupted restore that this one finishes or undoes; nil for none
+	Edited     pawl.CheckpointID  // the checkpoint of edits made since Unfinished was interrupted; empty for none
 	Command    string             // the command to repeat, without the checkpoint
 
 	project *project.Project
@@ -212,7 +213,7 @@ func (r *Restore) continueFrom(ctx context.Context, by pawl.Author) (pawl.Checkp
 			return u.Before, err
 		}
 	}
-	_, err = r.saveCurrent(ctx, by, "edited during the unfinished restore of "+string(u.Checkpoint), nil)
+	r.Edited, err = r.saveCurrent(ctx, by, "edited during the unfinished restore of "+string(u.Checkpoint), nil)
 	return u.Before, err
 }
 

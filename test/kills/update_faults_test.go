@@ -45,12 +45,13 @@ func TestUpdateDiesAnywhere(t *testing.T) {
 	for n := range disk.FaultPoints(0, 2, math.MaxInt) {
 		l.copy(l.saved, l.dir)
 		calls := l.path("calls")
-		said, code := l.pawl([]string{disk.FaultVar + fmt.Sprintf("=die:%d", n), disk.FaultOnly + "=run", disk.FaultCount + "=" + calls}, "run", "--update", "plan.yaml")
+		_, code := l.pawl([]string{disk.FaultVar + fmt.Sprintf("=die:%d", n), disk.FaultOnly + "=run", disk.FaultCount + "=" + calls}, "run", "--update", "plan.yaml")
 		if code == 0 {
 			break
 		}
 		hit++
-		if said, code = l.pawl(nil, "run", "--update", "plan.yaml"); code == 2 && strings.Contains(said, "is unfinished") {
+		said, code := l.pawl(nil, "run", "--update", "plan.yaml")
+		if code == 2 && strings.Contains(said, "is unfinished") {
 			resumed++
 			l.must("resume", "--yes")
 		} else if code != 0 {

@@ -17,6 +17,7 @@ import (
 type Report struct {
 	Checkpoint pawl.CheckpointID   `json:"checkpoint"`
 	Before     pawl.CheckpointID   `json:"before,omitempty"` // checkpoint of the files before the restore
+	Edited     pawl.CheckpointID   `json:"edited,omitempty"` // checkpoint of the edits since the restore was interrupted
 	DryRun     bool                `json:"dry_run,omitempty"`
 	Changes    []Change            `json:"changes"`
 	Kept       []string            `json:"kept"`              // ignored paths, which are not removed
@@ -58,6 +59,9 @@ func (r Report) Print(w io.Writer, paths bool) {
 		PrintPaths(out, r.Changes)
 	}
 	r.printNotIn(out, paths)
+	if r.Edited != "" {
+		fmt.Fprintf(out, "files edited since the restore was interrupted are saved as checkpoint %s\n", r.Edited)
+	}
 	if r.Before != "" {
 		fmt.Fprintf(out, "previous state saved as checkpoint %s; pawl restore --undo returns to it\n", r.Before)
 	}
