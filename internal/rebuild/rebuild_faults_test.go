@@ -140,7 +140,7 @@ func (s *sweep) neitherLostNorHalf(t *testing.T, world, when string) {
 		if err != nil {
 			t.Fatalf("%s: there is neither the old journal nor a new one: %v", when, err)
 		}
-		if out, err := s.pawl(world, nil, "log"); err != nil || !strings.Contains(out, "run.recovered") {
+		if out, err := s.pawl(world, nil, "log", "--json"); err != nil || !strings.Contains(out, "run.recovered") {
 			t.Errorf("%s: the new journal: %v\n%s", when, err, out)
 		}
 	}

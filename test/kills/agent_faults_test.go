@@ -110,7 +110,7 @@ func (s *agentStory) audit(where string, most int) {
 	if ledger := s.read("ledger"); ledger != "written\n" {
 		s.Errorf("%s: the ledger is %q", where, ledger)
 	}
-	log := s.pawl(nil, "log")
+	log := s.pawl(nil, "log", "--json")
 	sessions, _ := os.ReadDir(s.path("fake/sessions"))
 	if len(sessions) > most {
 		s.Errorf("%s: %d sessions\n%s", where, len(sessions), log)
