@@ -152,7 +152,7 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// A text that is made to take long takes no longer: what takes time in the square of its size needs minutes here.
+// A text that is made to take long takes no longer: what takes time in the square of its size needs many minutes here.
 func TestTimeIsLinear(t *testing.T) {
 	t.Parallel()
 	r := redact.New([]string{"A_TOKEN=" + strings.Repeat("a", 100) + "b1"})
@@ -167,7 +167,7 @@ func TestTimeIsLinear(t *testing.T) {
 		text := strings.Repeat(piece, size/len(piece))
 		start := time.Now()
 		r.Text(text)
-		if took := time.Since(start); took > 10*time.Second {
+		if took := time.Since(start); took > time.Minute {
 			t.Errorf("%d KiB of %q took %s", size>>10, piece, took)
 		}
 	}
