@@ -134,7 +134,7 @@ func (p ServiceReady) fold(s *State, e Event) error {
 		return err
 	}
 	if p.Item != "" {
-		return fmt.Errorf("%s is no service", p.Name())
+		return fmt.Errorf("%s is not a service", p.Name())
 	}
 	t.Live.Ready, t.LostInARow = e.Time, 0
 	st.Key = t.Live.Key

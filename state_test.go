@@ -499,7 +499,7 @@ func TestRejectedEvents(t *testing.T) {
 		{items, pawl.Heartbeat{AttemptRef: itemRef("f", 1, 1)}, "not live"},
 		{nil, pawl.ServiceReady{AttemptRef: ref("a", 1)}, "step a was never started"},
 		{done, pawl.ServiceReady{AttemptRef: ref("a", 1)}, "not live"},
-		{items, pawl.ServiceReady{AttemptRef: itemRef("f", 0, 1)}, "f/i0 is no service"},
+		{items, pawl.ServiceReady{AttemptRef: itemRef("f", 0, 1)}, "f/i0 is not a service"},
 		{done, pawl.ServiceReleased{AttemptRef: ref("a", 1), Why: "done"}, "not live"},
 		{nil, pawl.Progressed{AttemptRef: ref("a", 1)}, "step a was never started"},
 		{done, pawl.Progressed{AttemptRef: ref("a", 1)}, "not live"},

@@ -2,7 +2,7 @@
 //
 // Commands print progress bars on a terminal, plain lines to a pipe, and typed data with --json. They prompt only on a
 // terminal. An error is printed as "pawl: error: …", followed by "pawl: hint: <command>" if a command helps. A run that
-// waits for a person, or that the user interrupted, is no error: it is printed without "error:".
+// waits for a person, or that the user interrupted, is not an error: it is printed without "error:".
 package cli
 
 import (

@@ -39,7 +39,7 @@ func TestDryRunsWriteNothing(t *testing.T) {
 	}
 }
 
-// TestDryRunsInANewProjectWriteNothing: the commands fail, or have nothing to show, where there is no snapshot and no run yet.
+// TestDryRunsInANewProjectWriteNothing: the commands fail, or have nothing to show, in a project without snapshots and runs.
 func TestDryRunsInANewProjectWriteNothing(t *testing.T) {
 	state := t.TempDir()
 	t.Setenv("XDG_STATE_HOME", state)

@@ -318,7 +318,7 @@ func (c *checker) call(n *ast.CallNode) {
 	case statusFunctions[name]:
 		c.program.status = true
 	case name == "cancelled":
-		c.fail(callee, "there is no cancelled(): an interrupted run is resumed; use always()")
+		c.fail(callee, "cancelled() does not exist: an interrupted run is resumed; use always()")
 	case !slices.Contains(functionNames(), name):
 		c.fail(callee, "unknown function %q; %s", name, strictyaml.DidYouMean(name, append(functionNames(), "success", "failure", "always")))
 	}

@@ -100,7 +100,7 @@ func TestErrors(t *testing.T) {
 		{"params.env", `column 1: the result is a text, not true or false; compare it, such as X == 'prod'`},
 		{"params.n == 'x'", `column 10: invalid operation: == (mismatched types int and string)`},
 		{"params.n = 7", `column 10: unexpected "="; compare with ==`},
-		{"cancelled()", `column 1: there is no cancelled(): an interrupted run is resumed; use always()`},
+		{"cancelled()", `column 1: cancelled() does not exist: an interrupted run is resumed; use always()`},
 		{"succes()", `column 1: unknown function "succes"; did you mean "success"?`},
 		{"failure", `column 1: failure is a function; write failure()`},
 		{"needs.build.result == 'success'", `column 1: unknown name "needs"; use steps.ID.status`},

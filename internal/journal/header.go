@@ -13,7 +13,7 @@ import (
 // only, refuse the journal with pawl.ErrNewer: the header of a segment looks to it like the first event of a run.
 const segmentFormat = 2
 
-// header is the data of the first line of every segment but the first. That line is no event. Its checksum follows
+// header is the data of the first line of every segment but the first. That line is not an event. Its checksum follows
 // noSum, so that an older pawl can verify it.
 type header struct {
 	Format  int        `json:"format"`

@@ -155,7 +155,7 @@ func target(n *yaml.Node) *yaml.Node {
 	return n
 }
 
-// keyOf returns the node of a key, nil if the node is no mapping or does not have it.
+// keyOf returns the node of a key, nil if the node is not a mapping or does not have it.
 func keyOf(mapping *yaml.Node, key string) *yaml.Node {
 	if i := indexOf(mapping, key); i >= 0 {
 		return mapping.Content[i]
@@ -163,7 +163,7 @@ func keyOf(mapping *yaml.Node, key string) *yaml.Node {
 	return nil
 }
 
-// valueOf returns the value of a key, nil if the node is no mapping or does not have it.
+// valueOf returns the value of a key, nil if the node is not a mapping or does not have it.
 func valueOf(mapping *yaml.Node, key string) *yaml.Node {
 	if i := indexOf(mapping, key); i >= 0 {
 		return mapping.Content[i+1]

@@ -75,7 +75,7 @@ func (j Job) Units() (service, timer string) {
 		words[i] = strings.ReplaceAll(quoted(arg), "$", "$$")
 	}
 	fmt.Fprintf(&s, "ExecStart=%s %s\n", percents(j.Program), strings.Join(words, " "))
-	s.WriteString("# Steps survive the engine; a run that waits for a person is no failure.\nKillMode=process\nSuccessExitStatus=3\nTimeoutStartSec=infinity\n")
+	s.WriteString("# Steps survive the engine; a run that waits for a person has not failed.\nKillMode=process\nSuccessExitStatus=3\nTimeoutStartSec=infinity\n")
 	s.WriteString(j.record())
 	fmt.Fprintf(&t, "# Written by pawl run --install: %s\n[Unit]\nDescription=%s\n\n[Timer]\n", j.Cron, percents(describe))
 	for _, calendar := range j.Cron.OnCalendar() {

@@ -37,7 +37,7 @@ Description=pawl run daily.yaml (in /home/you/my work)
 Type=oneshot
 Environment="PATH=/usr/bin:/home/you/my work"
 ExecStart=/usr/bin/pawl "-C" "/home/you/my work" "run" "--update" "/home/you/my work/daily.yaml"
-# Steps survive the engine; a run that waits for a person is no failure.
+# Steps survive the engine; a run that waits for a person has not failed.
 KillMode=process
 SuccessExitStatus=3
 TimeoutStartSec=infinity

@@ -68,7 +68,7 @@ func TestParse(t *testing.T) {
 	if parsed, err := stepenv.Parse("$N"); err != nil {
 		t.Error(err)
 	} else if _, err := parsed.Expand(lookup); err == nil {
-		t.Error("a missing variable is no error")
+		t.Error("a missing variable is not an error")
 	}
 }
 

@@ -115,7 +115,7 @@ func Report(w io.Writer, err error) int {
 	return ExitCode(err)
 }
 
-// NothingToDo returns an error for an outcome that has an exit code of its own, but is no error for people.
+// NothingToDo returns an error for an outcome that has an exit code of its own, but is not an error for people.
 func NothingToDo(err error) error { return nothingToDo{err} }
 
 type nothingToDo struct{ error }

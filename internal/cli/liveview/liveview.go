@@ -86,7 +86,7 @@ func (l *View) push(e entry) {
 	}
 }
 
-// Say shows a line for the user that is no event: above what is redrawn, if standard error is the same terminal.
+// Say shows a line that does not come from an event: above what is redrawn, if standard error is the same terminal.
 func (l *View) Say(text string) {
 	l.mu.Lock()
 	queued := l.begun && l.screen != nil && layout.IsTerminal(l.errOut)
