@@ -18,7 +18,7 @@ DEADCODE_VERSION := v0.52.0
 # The race detector needs a C compiler. Without one the tests run without it.
 RACE := $(shell command -v $$($(GO) env CC) >/dev/null 2>&1 && echo -race)
 
-.PHONY: build test test-quick cover check cross torture torture-forecast torture-short bench bench-short notice secrets-rules agents agents-short fuzz fuzz-short mcp-conformance tools clean
+.PHONY: build test test-quick cover check cross torture torture-forecast torture-short bench bench-short notice secrets-rules agents agents-short resumebench fuzz fuzz-short mcp-conformance tools clean
 
 build: ## the binaries, bin/pawl and bin/pawl-hook
 	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/ ./cmd/pawl ./cmd/pawl-hook
@@ -29,7 +29,7 @@ test: tools check ## everything that must pass before a change lands
 	$(GO) test $$($(GO) list ./... | grep -E '^pawl/$(WHOLE)')
 
 # The tests of these packages use the built program from outside, where the race detector sees nothing.
-WHOLE := test/(stories|docs|examples|hooks|hostile|kills|compat|secrets)(/|$$)
+WHOLE := test/(stories|docs|examples|hooks|hostile|kills|compat|secrets|resumebench)(/|$$)
 
 # The tests that exist only with -tags faults, and their packages. All other tests run without the tag.
 FAULT_FILES = $(shell git grep --untracked -l '^//go:build faults' -- '*_test.go')
@@ -108,11 +108,14 @@ secrets-rules: ## the shapes of secrets in internal/redact, from the rules of gi
 	$(GO) run ./internal/redact/generate -version $(GITLEAKS_VERSION) '$(GITLEAKS_RULES)' > $(BIN)/rules.new
 	mv $(BIN)/rules.new internal/redact/gitleaks_rules.go
 
-agents: ## real coding agents, fetched from npm, against a model of our own, without any network (PAWL_REAL_AGENTS=claude adds another)
+agents: ## real coding agents, fetched from npm, against a model of our own, without any network (PAWL_REAL_AGENTS=gemini,codex chooses)
 	$(GO) run ./test/clients
 
-agents-short: ## Gemini CLI alone
-	PAWL_REAL_AGENTS=gemini $(GO) run ./test/clients $(AGENTS_FLAGS)
+agents-short: ## Gemini CLI alone, in the project's folder
+	PAWL_REAL_AGENTS=gemini $(GO) run ./test/clients -stories alone,pairs,main $(AGENTS_FLAGS)
+
+resumebench: ## rate what a new session learns about earlier work; other tools with RESUMEBENCH_FLAGS='-tool pawl -tool NAME=COMMAND'
+	$(GO) run ./test/resumebench $(RESUMEBENCH_FLAGS)
 
 fuzz: ## all fuzz targets with ten million inputs in all, each with 100,000 or more
 	./scripts/fuzz 100000x 10000000

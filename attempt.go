@@ -45,8 +45,10 @@ type AttemptState struct {
 	Started  time.Time        `json:"started"`
 	Seq      Seq              `json:"seq"`
 	Beat     time.Time        `json:"beat,omitzero"`
-	Ready    time.Time        `json:"ready,omitzero"`     // of a service: since when
-	Released string           `json:"released,omitempty"` // of a service: why pawl ends it
+	Ready    time.Time        `json:"ready,omitzero"`      // of a service: since when
+	WasReady bool             `json:"was_ready,omitempty"` // of a service: it was, under an earlier engine
+	Waiting  *ServiceWait     `json:"waiting,omitempty"`   // of a service that is not ready
+	Released string           `json:"released,omitempty"`  // of a service: why pawl ends it
 	Progress *Progress        `json:"progress,omitempty"`
 	Usage    Usage            `json:"usage,omitzero"` // so far, as last reported
 	Read     map[string]int64 `json:"read,omitempty"` // source file → offset up to which it is journaled
@@ -158,7 +160,11 @@ func (p AttemptStarted) fold(s *State, e Event) error {
 		}
 		st.Items.Retries[p.Index] = t
 	}
-	s.settleGates(p.Step)
+	if p.Item == "" {
+		s.settleGates(p.Step)
+	} else {
+		s.settleItemGates(p.Step, p.Item)
+	}
 	t.Attempt, t.Again = p.Attempt, false
 	if p.Item != "" {
 		st.Items.Highest = max(st.Items.Highest, p.Attempt)
@@ -193,6 +199,14 @@ type AttemptEnded struct {
 	Usage    Usage         `json:"usage,omitzero"`
 	Stats    *AttemptStats `json:"stats,omitempty"`
 	Verdict  *Verdict      `json:"verdict,omitempty"` // where it failed or crashed: what to do, and by which rule
+}
+
+// Title names the work for people: the step, or the step and the value of the item.
+func (p AttemptEnded) Title() string {
+	if p.Value == "" {
+		return p.Name()
+	}
+	return string(p.Step) + "/" + strings.Join(strings.Fields(p.Value), " ")
 }
 
 func (AttemptEnded) Event() EventType { return "attempt.ended" }

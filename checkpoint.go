@@ -67,6 +67,12 @@ const (
 	CheckpointEmergency        CheckpointKind = "emergency"
 )
 
+// Interim reports whether checkpoints of the kind show unfinished work: pawl took them at a moment of its own choice. They
+// are never the last good checkpoint, and never hide it.
+func (k CheckpointKind) Interim() bool {
+	return k == CheckpointEmergency || k == CheckpointHeartbeat
+}
+
 // CheckpointSaved records a checkpoint.
 type CheckpointSaved struct{ Checkpoint }
 
@@ -82,7 +88,7 @@ func (p CheckpointSaved) fold(s *State, e Event) error {
 
 func (p CheckpointSaved) source() *Source { return p.Source }
 
-// addCheckpoint records a checkpoint. An emergency checkpoint never replaces the last good one.
+// addCheckpoint records a checkpoint. An interim one never replaces the last good one.
 func (s *State) addCheckpoint(e Event, c Checkpoint) {
 	if s.Saved == nil {
 		s.Saved = map[CheckpointKind]int{}
@@ -90,10 +96,13 @@ func (s *State) addCheckpoint(e Event, c Checkpoint) {
 	c.Seq, c.Time, c.Restores = e.Seq, e.Time, nil
 	s.Saved[c.Kind]++
 	s.LastSave = &c
-	if c.Kind != CheckpointEmergency {
+	if !c.Kind.Interim() {
 		s.LastGood = &c
 	}
 }
+
+// WhyLost is the reason in CheckpointsPruned for snapshots that are missing although pawl did not delete them.
+const WhyLost = "lost"
 
 // CheckpointsPruned records that the snapshots of checkpoints were removed.
 type CheckpointsPruned struct {

@@ -11,6 +11,8 @@ type EngineStarted struct {
 	PID   int    `json:"pid"`
 	Host  string `json:"host,omitempty"`
 	Why   string `json:"why"` // run | resume
+
+	Parallel Parallel `json:"parallel,omitzero"`
 }
 
 func (EngineStarted) Event() EventType { return "engine.started" }
@@ -26,7 +28,8 @@ func (p EngineStarted) fold(s *State, _ Event) error {
 	s.Engines++
 	for _, st := range s.Steps {
 		if live := st.Retries.Live; live != nil {
-			live.Ready = time.Time{} // a service may have failed while no engine was there
+			live.WasReady = live.WasReady || !live.Ready.IsZero()
+			live.Ready, live.Waiting = time.Time{}, nil // a service may have failed while no engine was there
 		}
 	}
 	return nil

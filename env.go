@@ -62,7 +62,7 @@ func (e Env) texts() map[string]string {
 // A Given is a value that the caller gave a run. Exactly one field is set, none for an empty value.
 type Given struct {
 	Value string `json:"value,omitempty"`
-	Hash  string `json:"hash,omitempty"`  // keyed hash of a secret, whose value pawl does not store
+	Hash  string `json:"hash,omitempty"`  // ID of a key, a colon, and the keyed hash of a secret, whose value pawl does not store
 	Unset bool   `json:"unset,omitempty"` // the caller had no such variable, and the plan has a default
 }
 

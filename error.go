@@ -12,7 +12,7 @@ const (
 	KindUsage       Kind = "usage"       // 2: wrong usage or a bad input file
 	KindAtGate      Kind = "at-gate"     // 3: stopped for a person
 	KindRunFailed   Kind = "run-failed"  // 4: the run failed
-	KindDamaged     Kind = "damaged"     // 5: state damaged, or unsafe to go on
+	KindDamaged     Kind = "damaged"     // 5: state damaged, or unsafe to continue
 	KindHeld        Kind = "held"        // 6: held by a live process
 	KindNothing     Kind = "nothing"     // 7: nothing to resume
 	KindInterrupted Kind = "interrupted" // 130: interrupted by the user

@@ -39,7 +39,8 @@ const (
 	ByPerson     AuthorKind = "person"
 	ByAgent      AuthorKind = "agent"
 	BySupervisor AuthorKind = "supervisor"
-	ByStep       AuthorKind = "step" // a process of a step; the author's name is the step, its session the run
+	ByTable      AuthorKind = "table" // a row in another system's table, of an unknown author
+	ByStep       AuthorKind = "step"  // a process of a step; the author's name is the step, its session the run
 )
 
 // EventType names what happened, such as "step.done". Each event type has one payload type.
@@ -118,6 +119,7 @@ var payloadTypes = []payloadType{
 	decoderOf[Conversed](),
 	decoderOf[Heartbeat](),
 	decoderOf[WatchdogActed](),
+	decoderOf[ServiceWaiting](),
 	decoderOf[ServiceReady](),
 	decoderOf[ServiceReleased](),
 
@@ -148,11 +150,14 @@ var payloadTypes = []payloadType{
 	decoderOf[SessionPrompted](),
 	decoderOf[SessionTurned](),
 	decoderOf[SessionCompacted](),
+	decoderOf[SessionTold](),
 	decoderOf[SessionEnded](),
 
 	decoderOf[OperationBegun](),
 	decoderOf[OperationEnded](),
 	decoderOf[OperationJudged](),
+	decoderOf[OperationSettled](),
+	decoderOf[OperationLeft](),
 
 	decoderOf[RunImported](),
 	decoderOf[RunMirrored](),

@@ -84,7 +84,7 @@ const (
 	ForRepeat   Purpose = "repeat"   // a step that is not idempotent crashed: run it again?
 	ForImported Purpose = "imported" // the gate comes from another system; a rejected one opens again after the rerun
 	ForRebuilt  Purpose = "rebuilt"  // the imported work was rebuilt, failed or is uncertain: continue from it?
-	ForPlan     Purpose = "plan"     // the plan was changed while nobody was at a terminal: use it?
+	ForPlan     Purpose = "plan"     // the plan was changed, and no terminal was there to ask: use it?
 	ForUndo     Purpose = "undo"     // an undo command failed or its outcome is unknown: retry, skip or stop?
 )
 
@@ -185,6 +185,15 @@ func (s *State) settleGates(id StepID) {
 	}
 }
 
+// settleItemGates records that an item has used the answers that it and its step got so far.
+func (s *State) settleItemGates(id StepID, item ItemID) {
+	for i := range s.Gates {
+		if g := &s.Gates[i]; g.Step == id && (g.Item == item || g.Item == "") && !g.Open() {
+			g.Settled = true
+		}
+	}
+}
+
 // GateOpened opens a gate. The gate's id is the hash of its question and the shown content.
 type GateOpened struct{ Gate }
 
@@ -267,7 +276,7 @@ func (s *State) closeGate(id GateID, now time.Time, record func(*GateState)) err
 	return nil
 }
 
-// BudgetSpent says which budget is used up; a gate asks whether to go on with as much again.
+// BudgetSpent says which budget is used up; a gate asks whether to grant the same amount again.
 type BudgetSpent struct {
 	Budget string `json:"budget"` // time | usd | tokens
 	Used   string `json:"used"`

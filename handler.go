@@ -37,7 +37,7 @@ func (Handler) Elsewhere(key string) (own, advice string) {
 	return "", ""
 }
 
-// Handlers returns the steps of the plan's handlers. Steps does not contain them: they are no part of the plan's work.
+// Handlers returns the steps of the plan's handlers. Steps does not contain them: they are not part of the plan's work.
 func (p *Plan) Handlers() []*Step {
 	var steps []*Step
 	for _, h := range []struct {
@@ -95,6 +95,26 @@ func (s *State) FailedSteps(plan *Plan) []StepID {
 		}
 	}
 	return failed
+}
+
+// FailedFor returns the first step that makes the run fail; "" for none.
+func (s *State) FailedFor(plan *Plan) StepID {
+	for _, step := range plan.Steps() {
+		if s.Steps[step.ID].FailsRun() {
+			return step.ID
+		}
+	}
+	return ""
+}
+
+// AfterFailure returns the command with which a person repairs a failed run.
+func (s *State) AfterFailure(plan *Plan) string {
+	if plan != nil {
+		if first := s.FailedFor(plan); first != "" {
+			return "pawl retry " + string(first)
+		}
+	}
+	return "pawl status"
 }
 
 // Joined returns ids separated by a separator.

@@ -62,7 +62,7 @@ func (id RunID) Created() time.Time {
 	}
 	end := len(id) - random
 	at, err := time.Parse(layout, string(id[end-len(layout):end]))
-	if err != nil { // digits that are no date
+	if err != nil { // digits that are not a date
 		return time.Time{}
 	}
 	return at

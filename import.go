@@ -8,6 +8,7 @@ type ImportState struct {
 	ID     string    `json:"id,omitempty"`       // the work's id in that system
 	Path   string    `json:"path,omitempty"`     // of that system's files
 	Place  string    `json:"place,omitempty"`    // the folder below Path, where there may be several
+	Status string    `json:"status,omitempty"`   // in that system's terms
 	Next   string    `json:"next,omitempty"`     // where that system says the work continues
 	Active time.Time `json:"active_at,omitzero"` // when somebody last worked on it there
 	Seq    Seq       `json:"seq,omitempty"`      // of the event
@@ -31,7 +32,7 @@ type RunImported struct {
 func (RunImported) Event() EventType { return "run.imported" }
 
 func (p RunImported) fold(s *State, e Event) error {
-	s.Import = ImportState{System: p.System, ID: p.ID, Path: p.Path, Place: p.Place, Next: p.Next, Active: p.Active, Seq: e.Seq}
+	s.Import = ImportState{System: p.System, ID: p.ID, Path: p.Path, Place: p.Place, Status: p.Status, Next: p.Next, Active: p.Active, Seq: e.Seq}
 	return nil
 }
 

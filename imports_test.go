@@ -47,6 +47,7 @@ var roomOf = map[string]string{
 	"pawl/internal/caller":                       "tools",
 	"pawl/internal/config":                       "tools",
 	"pawl/internal/outputs":                      "tools",
+	"pawl/internal/discover":                     "resume",
 	"pawl/internal/disk":                         "tools",
 	"pawl/internal/evidence":                     "tools",
 	"pawl/internal/expression":                   "tools",
@@ -89,6 +90,7 @@ var roomOf = map[string]string{
 	"pawl/internal/stepenv":                      "tools",
 	"pawl/internal/supervise":                    "tools",
 	"pawl/internal/supervise/process":            "tools",
+	"pawl/internal/transcript":                   "tools",
 	"pawl/internal/trust":                        "tools",
 	"pawl/internal/userdir":                      "tools",
 	"pawl/internal/version":                      "tools",
@@ -109,8 +111,13 @@ var roomOf = map[string]string{
 	"pawl/internal/cli":                          "skins",
 	"pawl/internal/cli/background":               "screens",
 	"pawl/internal/cli/outputview":               "screens",
+	"pawl/internal/cli/promptview":               "screens",
 	"pawl/internal/cli/checkpointview":           "screens",
 	"pawl/internal/cli/restoreview":              "screens",
+	"pawl/internal/cli/forkview":                 "screens",
+	"pawl/internal/cli/attachview":               "screens",
+	"pawl/internal/cli/pruneview":                "screens",
+	"pawl/internal/cli/processview":              "screens",
 	"pawl/internal/cli/flags":                    "screens",
 	"pawl/internal/cli/doctorview":               "screens",
 	"pawl/internal/cli/gateprompt":               "screens",
@@ -134,6 +141,7 @@ var roomOf = map[string]string{
 	"pawl/internal/cli/eventstream":              "screens",
 	"pawl/internal/cli/failure":                  "screens",
 	"pawl/internal/cli/holder":                   "screens",
+	"pawl/internal/cli/worktrees":                "screens",
 	"pawl/internal/cli/importview":               "screens",
 	"pawl/internal/hook":                         "skins",
 	"pawl/internal/mcp":                          "skins",
@@ -148,6 +156,7 @@ var roomOf = map[string]string{
 	"pawl/internal/interop/format/formattest":    "tests",
 	"pawl/internal/engine/enginetest":            "tests",
 	"pawl/internal/journal/journaltest":          "tests",
+	"pawl/test/resumebench":                      "tests",
 	"pawl/test/torture":                          "tests",
 	"pawl/test/torture/scripted":                 "tests",
 	"pawl/test/compat":                           "tests",
@@ -224,7 +233,7 @@ var mayUseFiles = map[string]struct{ calls, why string }{
 	"pawl/internal/interop/tables/sqlite": {"os.Lstat os.Open", "other systems' databases"},
 	"pawl/internal/mcp":                   {"os.Stat", "a token file that the user names"},
 	"pawl/internal/outputs":               {"os.Stat os.Lstat os.ReadDir os.Readlink os.DirFS filepath.WalkDir", "outputs of steps in the workspace"},
-	"pawl/internal/project":               {"os.Stat os.Lstat", "folders above .pawl"},
+	"pawl/internal/project":               {"os.Stat os.Lstat os.Open", "folders above .pawl, and a folder that projects share"},
 	"pawl/internal/rebuild":               {"os.Stat", "plans of the user"},
 	"pawl/internal/redact/generate":       {"os.ReadFile", "a generator; not part of pawl"},
 	"pawl/internal/resume":                {"os.Stat unix.Statfs", "plans of the user; the free space"},
@@ -369,7 +378,7 @@ func TestImportsRunOneWay(t *testing.T) {
 	}
 }
 
-// slowToStart are packages that pawl-hook must not link: their initialisation would delay every tool call of an agent.
+// slowToStart are packages that pawl-hook must not link: their initialization would delay every tool call of an agent.
 var slowToStart = []string{
 	"crypto/tls", "encoding/gob", "net/http", "text/template",
 	"github.com/google/jsonschema-go", "github.com/modelcontextprotocol/go-sdk", "github.com/spf13/cobra",

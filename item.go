@@ -1,6 +1,7 @@
 package pawl
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 )
@@ -186,6 +187,7 @@ func (p ItemNamed) fold(s *State, _ Event) error {
 	if st.Named == nil {
 		st.Named = map[ItemID]ItemNamed{}
 	}
+	p.Title = cmp.Or(p.Title, st.Named[p.Item].Title) // a later report may leave it out
 	st.Named[p.Item] = p
 	return nil
 }

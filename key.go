@@ -67,11 +67,14 @@ func (k Key) NeedsDiffer(now Key) bool {
 // Equal reports whether both keys have the same hash.
 func (k Key) Equal(other Key) bool { return k.Hash() == other.Hash() }
 
+// DefinitionChanged says that the definition of a step is another one.
+const DefinitionChanged = "its definition in the plan changed"
+
 // Changes describes the differences between k, the key of a finished step, and now, the key that it would have now.
 func (k Key) Changes(now Key) []string {
 	var changes []string
 	if k.Definition != now.Definition {
-		changes = append(changes, "its definition in the plan changed")
+		changes = append(changes, DefinitionChanged)
 	}
 	for _, path := range unionKeys(k.Inputs, now.Inputs) {
 		before, had := k.Inputs[path]

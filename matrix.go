@@ -117,7 +117,7 @@ func (f *Foreach) Combinations() []Combination {
 	return all
 }
 
-// HasAxes reports whether a combination has all axes of the matrix, and besides them only names that Include has.
+// HasAxes reports whether a combination has all axes of the matrix, and otherwise only names that Include has.
 func (f *Foreach) HasAxes(c Combination) bool {
 	if len(c) < len(f.Matrix) {
 		return false

@@ -31,6 +31,9 @@ const (
 // NoticeKinds lists the kinds of notices.
 var NoticeKinds = []NoticeKind{NoticeFailure, NoticeSuccess, NoticeGate, NoticeBlocked}
 
+// NoticeLimit is how long pawl tries to deliver a notice to one receiver.
+const NoticeLimit = 15 * time.Second
+
 // Notice is a message about a run. Its JSON form is the body of webhooks and the standard input of commands: keys are added, never
 // renamed.
 type Notice struct {

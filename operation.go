@@ -25,11 +25,17 @@ type Operation struct {
 	Digest  string        `json:"digest"`            // SHA-256 of the tool's name and original input
 	Paths   []string      `json:"paths,omitempty"`   // paths that it changes, relative to the project if inside
 	Bound   bool          `json:"bound,omitempty"`   // a command that changes no other paths
+	Sub     bool          `json:"sub,omitempty"`     // it runs a subagent
 	Gone    []string      `json:"gone,omitempty"`    // for a command: the paths that it removes, if they existed
 	Expect  []Expected    `json:"expect,omitempty"`  // expected content of files afterwards
 	Dir     string        `json:"dir,omitempty"`     // working directory, relative to the project if inside. Defaults to its root.
 	Head    string        `json:"head,omitempty"`    // git's HEAD commit
 	Clock   time.Time     `json:"clock,omitzero"`    // the file system's clock at the announcement: what the call changes has a ctime at or after it
+}
+
+// onlyReads reports whether an operation changes nothing.
+func (o *Operation) onlyReads() bool {
+	return o.Kind == OperationReads || o.Kind == OperationCommand && o.Bound && len(o.Paths) == 0
 }
 
 // MaxSummary is the maximum length of an operation's summary, in bytes.
@@ -60,10 +66,15 @@ type OperationState struct {
 	Began     time.Time        `json:"began"`
 	Seq       Seq              `json:"seq"`               // of its intent
 	Abandoned bool             `json:"left,omitempty"`    // its session continued or ended without reporting its outcome
+	Passed    bool             `json:"passed,omitempty"`  // its session got another prompt or ended its turn well without reporting its outcome
+	Asked     time.Time        `json:"asked,omitzero"`    // when a person was asked for permission; zero: not as far as known
+	Made      []string         `json:"made,omitempty"`    // of a call that runs subagents: the first MaxOthers paths that these changed since
+	Worked    bool             `json:"worked,omitempty"`  // a later operation changed its paths, while one of its processes was running
 	Until     time.Time        `json:"until,omitzero"`    // when the first operation after its verdict began
 	Others    []string         `json:"others,omitempty"`  // the first MaxOthers paths that other operations changed since
 	Overlaps  bool             `json:"overlap,omitempty"` // a concurrent command or step may have changed anything
 	Judged    *OperationJudged `json:"judged,omitempty"`
+	JudgedAt  Seq              `json:"judged_at,omitempty"` // of the event that has Judged
 }
 
 // MaxOthers is how many paths OperationState.Others keeps.
@@ -78,14 +89,18 @@ const (
 	OperationNotDone OperationVerdict = "not done" // none of its effects is present
 	OperationPartly  OperationVerdict = "partly"   // some of its effects are present, and nothing proves the rest
 	OperationUnknown OperationVerdict = "unknown"  // nothing on this machine can prove it
+	OperationRefused OperationVerdict = "refused"  // it was not permitted, or permission was asked and not seen granted
 )
 
 // InDoubt returns the operations without an outcome whose session continued, ended or has no live agent, oldest first. gone
-// reports whether a session's agent is dead.
+// reports whether a session's agent is dead. Operations that change nothing are never in doubt.
 func (s *State) InDoubt(gone func(*SessionState) bool) []*OperationState {
 	var doubts []*OperationState
 	for _, o := range s.Operations {
 		session := s.Sessions[o.Session]
+		if o.Kind == OperationReads {
+			continue
+		}
 		if o.Abandoned || session == nil || gone(session) {
 			doubts = append(doubts, o)
 		}
@@ -132,11 +147,16 @@ type OperationEnded struct {
 	Session   SessionID   `json:"session"`
 	Digest    string      `json:"digest,omitempty"` // as in Operation
 	Failed    bool        `json:"failed,omitempty"`
-	Error     string      `json:"error,omitempty"` // without secrets
+	Error     string      `json:"error,omitempty"`   // without secrets
+	Refused   bool        `json:"refused,omitempty"` // it failed because it was not permitted
 	Seconds   float64     `json:"seconds,omitempty"`
 	Answer    string      `json:"answer,omitempty"` // SHA-256 of what the tool answered
 	Bytes     int         `json:"bytes,omitempty"`  // size of the answer
+	Source    string      `json:"source,omitempty"` // FromTranscript: found later in the agent's own record; empty: reported by a hook
 }
+
+// FromTranscript is the source of an outcome that the agent's own record names.
+const FromTranscript = "transcript"
 
 func (OperationEnded) Event() EventType { return "operation.ended" }
 
@@ -153,13 +173,47 @@ func (p OperationEnded) fold(s *State, e Event) error {
 	for _, other := range s.Operations {
 		other.recordConcurrent(o)
 	}
-	x, err := s.touchSession(e, o.Session)
-	if err != nil {
-		return err
+	if !p.Failed {
+		s.settleWorked(o)
 	}
-	x.Doing, x.Why = SessionWorks, ""
-	x.did(o)
+	x := s.Sessions[o.Session]
+	if p.Source == "" {
+		var err error
+		if x, err = s.touchSession(e, o.Session); err != nil {
+			return err
+		}
+		x.Doing, x.Why = SessionWorks, ""
+	}
+	if x != nil {
+		x.did(o, p)
+	}
+	if parent := s.Sessions[o.Session.Parent()]; parent != nil {
+		parent.did(o, p)
+	}
 	return nil
+}
+
+// settleWorked settles the operations in doubt that were in a brief and whose paths an operation has changed since, or that it
+// repeated. While one of their processes runs, they stay.
+func (s *State) settleWorked(done *OperationState) {
+	for id, o := range s.Operations {
+		if o.Judged == nil || o.Judged.Told == "" || done.Seq < o.JudgedAt || !o.workedOnBy(done) {
+			continue
+		}
+		if x := s.Sessions[o.Session]; x != nil && done.Session != o.Session {
+			x.Resolved = true
+		}
+		if o.Worked = o.Judged.Runs; !o.Worked {
+			delete(s.Operations, id)
+		}
+	}
+}
+
+// workedOnBy reports whether an operation repeated this one, or changed a path of it.
+func (o *OperationState) workedOnBy(done *OperationState) bool {
+	return done.Digest == o.Digest || slices.ContainsFunc(done.Paths, func(path string) bool {
+		return slices.Contains(o.Paths, path) || slices.Contains(o.Judged.Paths, path)
+	})
 }
 
 // foldUnannounced handles an outcome whose intent is not on record: the operation may have changed anything.
@@ -173,6 +227,22 @@ func (p OperationEnded) foldUnannounced(s *State, e Event) error {
 		other.Overlaps = true
 	}
 	return nil
+}
+
+// recordAsked records for which operation a session asks permission: for the oldest open one with this digest or, if there is none, for
+// the newest.
+func (s *State) recordAsked(p SessionTurned, e Event) {
+	o := s.Operations[s.oldest(p.Session, p.Digest)]
+	if o == nil {
+		for _, other := range s.Operations {
+			if other.Session == p.Session && !other.Abandoned && (o == nil || other.Seq > o.Seq) {
+				o = other
+			}
+		}
+	}
+	if o != nil {
+		o.Asked = e.Time
+	}
 }
 
 // oldest returns the oldest open operation of a session with this input. It prefers one that the session has not abandoned:
@@ -200,7 +270,15 @@ func (o *OperationState) before(other *OperationState) bool {
 
 // recordConcurrent records the changes of an operation that ended after this one began.
 func (o *OperationState) recordConcurrent(other *OperationState) {
-	if other.Kind == OperationReads {
+	switch {
+	case other.Kind == OperationReads:
+		return
+	case o.Sub && other.Session.Parent() == o.Session: // the subagent may be its own
+		for _, path := range other.Paths {
+			if !slices.Contains(o.Made, path) && len(o.Made) < MaxOthers {
+				o.Made = append(o.Made, path)
+			}
+		}
 		return
 	}
 	o.Overlaps = o.Overlaps || other.Kind != OperationFiles && !other.Bound
@@ -216,8 +294,9 @@ func (o *OperationState) recordConcurrent(other *OperationState) {
 	}
 }
 
-// OperationJudged records how far an operation without an outcome got, the evidence, and the session that was informed. The
-// operation is closed when that session ends a turn.
+// OperationJudged records how far an operation without an outcome got, the evidence, and the session that got it in its brief. The operation
+// is settled when that session ends a turn well, if nothing is left to check; otherwise when its paths are changed, when it is repeated, or
+// by OperationSettled. Until then, each new brief lists it.
 type OperationJudged struct {
 	Operation OperationID      `json:"operation"`
 	Verdict   OperationVerdict `json:"verdict"`
@@ -225,15 +304,77 @@ type OperationJudged struct {
 	Runs      bool             `json:"runs,omitempty"`   // one of its processes was alive, or one that may be
 	Traces    OperationVerdict `json:"traces,omitempty"` // then: the verdict by its traces alone
 	Told      SessionID        `json:"told,omitempty"`
+	Paths     []string         `json:"paths,omitempty"` // paths that it changed or may have changed
+	Reads     bool             `json:"reads,omitempty"` // it seems to only read
+}
+
+// settled reports whether nothing is left to check: its effects are all there, or none is, and it is not running.
+func (p *OperationJudged) settled() bool {
+	return !p.Runs && (p.Reads || p.Verdict != OperationPartly && p.Verdict != OperationUnknown)
 }
 
 func (OperationJudged) Event() EventType { return "operation.judged" }
 
-func (p OperationJudged) fold(s *State, _ Event) error {
+func (p OperationJudged) fold(s *State, e Event) error {
 	o := s.Operations[p.Operation]
 	if o == nil {
 		return fmt.Errorf("operation %s is not in doubt", p.Operation)
 	}
-	o.Judged = &p
+	o.Judged, o.JudgedAt = &p, e.Seq
+	if o.Worked && !p.Runs {
+		delete(s.Operations, p.Operation)
+	}
+	return nil
+}
+
+// OperationSettled records that an operation in doubt was checked.
+type OperationSettled struct {
+	Operation OperationID `json:"operation"`
+	Why       string      `json:"why,omitempty"`
+}
+
+func (OperationSettled) Event() EventType { return "operation.settled" }
+
+func (p OperationSettled) fold(s *State, _ Event) error {
+	if s.Operations[p.Operation] == nil {
+		return fmt.Errorf("operation %s is not in doubt", p.Operation)
+	}
+	delete(s.Operations, p.Operation)
+	return nil
+}
+
+// OperationLeft records processes that an operation with an outcome has left running.
+type OperationLeft struct {
+	Session   SessionID `json:"session"`
+	Tool      string    `json:"tool"`
+	Summary   string    `json:"summary"`
+	Dir       string    `json:"dir,omitempty"` // as in Operation
+	Processes []Process `json:"processes"`     // at most MaxLeft
+}
+
+// MaxLeft is how many processes of operations a state keeps, the newest.
+const MaxLeft = 50
+
+// LeftProcess is a process that an operation left running when it was last seen.
+type LeftProcess struct {
+	Process
+	Session SessionID `json:"session"`
+	Tool    string    `json:"tool"`
+	Summary string    `json:"summary"`
+	Dir     string    `json:"dir,omitempty"`
+	Time    time.Time `json:"time"` // when it was seen
+}
+
+func (OperationLeft) Event() EventType { return "operation.left" }
+
+func (p OperationLeft) fold(s *State, e Event) error {
+	if _, err := s.touchSession(e, p.Session); err != nil {
+		return err
+	}
+	for _, process := range p.Processes {
+		s.Left = slices.DeleteFunc(s.Left, func(l LeftProcess) bool { return l.Process == process })
+		s.Left = append(s.Left, LeftProcess{Process: process, Session: p.Session, Tool: p.Tool, Summary: clipText(p.Summary, maxPastText), Dir: p.Dir, Time: e.Time})
+	}
+	s.Left = s.Left[max(0, len(s.Left)-MaxLeft):]
 	return nil
 }

@@ -21,7 +21,7 @@ type Plan struct {
 	OnFailure *Handler             `yaml:"on_failure,omitempty" json:"on_failure,omitempty"` // runs before the run fails
 	Notify    []Notify             `yaml:"notify,omitempty" json:"notify,omitempty"`
 	Phases    []Phase              `yaml:"phases,omitempty" json:"phases,omitempty"` // never empty after reading: steps without phases become one phase
-	Values    map[string]string    `yaml:"-" json:"-"`                               // of the parameters that are no secrets, once the run has them
+	Values    map[string]string    `yaml:"-" json:"-"`                               // of the parameters that are not secrets, once the run has them
 }
 
 // Phase is a named, ordered group of steps. Phases run one after another.
@@ -93,6 +93,7 @@ type Defaults struct {
 // AgentAction lets a coding agent do the step.
 type AgentAction struct {
 	Use     AgentName `yaml:"use" json:"use"`
+	Role    string    `yaml:"role,omitempty" json:"role,omitempty"` // whom the agent acts as; it begins the prompt
 	Prompt  string    `yaml:"prompt" json:"prompt"`
 	Command string    `yaml:"command,omitempty" json:"command,omitempty"` // command for /bin/sh -c, with AnyCommand
 	Args    []string  `yaml:"args,omitempty" json:"args,omitempty"`       // additional arguments for the agent
@@ -100,6 +101,14 @@ type AgentAction struct {
 	Wait    *bool     `yaml:"wait,omitempty" json:"wait,omitempty"`       // wait once for the end of a usage limit. Defaults to true.
 	Model   string    `yaml:"model,omitempty" json:"model,omitempty"`
 	MaxUSD  float64   `yaml:"max_usd,omitempty" json:"max_usd,omitempty"` // maximum cost of an attempt. Defaults to no limit.
+}
+
+// Task returns the prompt with the role.
+func (a *AgentAction) Task() string {
+	if a.Role == "" {
+		return a.Prompt
+	}
+	return "Your role: " + a.Role + "\n\n" + a.Prompt
 }
 
 // AgentName is an agent that can do a step.
@@ -171,7 +180,7 @@ func (t *Texts) Single(text string) { *t = Texts{text} }
 
 // Foreach is a step's list of items; exactly one of its lists is set. Lines is a file with one value per line, without empty
 // lines. Files is a glob pattern whose sorted matches are the values. Matrix, Exclude and Include are one list: its values are
-// combinations, see [Foreach.Combinations]. ${{ EXPR }} in Items stands for its value; if that is a list, for its elements.
+// combinations, see [Foreach.Combinations]. Empty says what a list without items means. ${{ EXPR }} in Items stands for its value; if that is a list, for its elements.
 type Foreach struct {
 	Items   Texts         `yaml:"items,omitempty" json:"items,omitempty"`
 	Lines   string        `yaml:"lines,omitempty" json:"lines,omitempty"`
@@ -179,6 +188,28 @@ type Foreach struct {
 	Matrix  Matrix        `yaml:"matrix,omitempty" json:"matrix,omitempty"`
 	Exclude []Combination `yaml:"exclude,omitempty" json:"exclude,omitempty"`
 	Include []Combination `yaml:"include,omitempty" json:"include,omitempty"`
+	Empty   EmptyList     `yaml:"empty,omitempty" json:"empty,omitempty"` // for Lines and Files. Defaults to done.
+}
+
+// EmptyList says what becomes of a foreach step whose list has no items.
+type EmptyList string
+
+// What becomes of a step without items.
+const (
+	EmptyDone  EmptyList = "done" // it is done
+	EmptyFails EmptyList = "fail" // it fails
+)
+
+// NoItems says why the list of the step has no items; "" if a list is never empty.
+func (f *Foreach) NoItems() string {
+	switch {
+	case f == nil:
+	case f.Files != "":
+		return f.Files + " matches no file"
+	case f.Lines != "":
+		return f.Lines + " has no lines"
+	}
+	return ""
 }
 
 // Retry says how often and how soon a failed step or item is retried.

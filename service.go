@@ -136,9 +136,82 @@ func (p ServiceReady) fold(s *State, e Event) error {
 	if p.Item != "" {
 		return fmt.Errorf("%s is not a service", p.Name())
 	}
-	t.Live.Ready, t.LostInARow = e.Time, 0
+	t.Live.Ready, t.Live.Waiting, t.LostInARow = e.Time, nil, 0
 	st.Key = t.Live.Key
 	return nil
+}
+
+// ServiceWaiting records that a service is not ready yet, and the last try of its check. An engine journals it seldom: with growing
+// intervals.
+type ServiceWaiting struct {
+	AttemptRef
+	ServiceWait
+}
+
+// ServiceWait is how long a service is not ready.
+type ServiceWait struct {
+	Since   time.Time `json:"since"`
+	Seconds float64   `json:"waited_seconds"` // from Since until the end of the last try
+	Limit   float64   `json:"limit_seconds"`
+	Exit    int       `json:"exit"`             // of the last try; -1: it did not end
+	Output  string    `json:"output,omitempty"` // its last line
+}
+
+// Last describes the last try of the check.
+func (w ServiceWait) Last() string {
+	text := fmt.Sprintf("check failed (exit code %d)", w.Exit)
+	if w.Exit < 0 {
+		text = "check did not end"
+	}
+	if w.Output != "" {
+		text += ": " + w.Output
+	}
+	return text
+}
+
+// Text describes the wait when it was journaled.
+func (w ServiceWait) Text() string {
+	whole := func(seconds float64) Duration { return Duration(time.Duration(seconds) * time.Second) }
+	return fmt.Sprintf("not ready after %s of %s; %s", whole(w.Seconds), whole(w.Limit), w.Last())
+}
+
+func (ServiceWaiting) Event() EventType { return "service.waiting" }
+
+func (p ServiceWaiting) fold(s *State, _ Event) error {
+	_, t, err := s.live(p.AttemptRef)
+	if err != nil {
+		return err
+	}
+	if p.Item != "" {
+		return fmt.Errorf("%s is not a service", p.Name())
+	}
+	t.Live.Waiting = &p.ServiceWait
+	return nil
+}
+
+// NotReady describes a live attempt at a service that is not ready: how long it has been waited for, of which time, and the last try of
+// its check, if that is known.
+func (a *AttemptState) NotReady(limit Duration, now time.Time) string {
+	text, since := "not ready", a.notReadySince()
+	if !since.IsZero() {
+		text += fmt.Sprintf(" after %s of %s", Duration(max(0, now.Sub(since)).Truncate(time.Second)), limit)
+	}
+	if a.Waiting != nil {
+		text += "; " + a.Waiting.Last()
+	}
+	return text
+}
+
+// notReadySince returns from when the limit of a service counts; the zero time if it was ready under an earlier engine, and this one has
+// not journaled when it began to wait.
+func (a *AttemptState) notReadySince() time.Time {
+	switch {
+	case a.Waiting != nil:
+		return a.Waiting.Since
+	case a.WasReady:
+		return time.Time{}
+	}
+	return a.Started
 }
 
 // ServiceReleased is an intent to end a service that no step needs any more. However its attempt ends then, the step is done.

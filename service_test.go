@@ -2,6 +2,7 @@ package pawl_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -30,6 +31,35 @@ func TestServiceIsReadyUntilItEnds(t *testing.T) {
 		if applyAll(t, s.Clone(), end).Steps["db"].Serving() != nil {
 			t.Errorf("%s: it still serves", name)
 		}
+	}
+}
+
+// While a service is not ready, its state says how long and why. The limit counts from the start of its attempt, but anew under an engine
+// that found it ready.
+func TestNotReady(t *testing.T) {
+	t.Parallel()
+	s := fold(t, started(ref("db", 1)))
+	now := when(1).Add(12500 * time.Millisecond)
+	text := func(s *pawl.State) string {
+		return s.Steps["db"].Retries.Live.NotReady(pawl.Duration(time.Minute), now)
+	}
+	waiting := pawl.ServiceWaiting{AttemptRef: ref("db", 1), ServiceWait: pawl.ServiceWait{Since: when(1).Add(10 * time.Second), Exit: -1}}
+	ready := applyAll(t, s.Clone(), waiting, pawl.ServiceReady{AttemptRef: ref("db", 1)})
+	if w := ready.Steps["db"].Retries.Live.Waiting; w != nil {
+		t.Errorf("a ready service is waited for: %+v", w)
+	}
+	next := pawl.EngineStarted{Epoch: 9}
+	for want, state := range map[string]*pawl.State{
+		"not ready after 12s of 1m":                   s,
+		"not ready after 2s of 1m; check did not end": applyAll(t, s.Clone(), waiting),
+		"not ready": applyAll(t, ready, next),
+	} {
+		if got := text(state); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	if got := text(applyAll(t, s.Clone(), waiting, next)); got != "not ready after 12s of 1m" {
+		t.Errorf("under the next engine: %q", got)
 	}
 }
 

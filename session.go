@@ -65,33 +65,61 @@ type SessionState struct {
 	Seen     time.Time    `json:"seen"`  // time of its last event
 	Seq      Seq          `json:"seq"`   // number of its last event
 	Doing    SessionDoing `json:"doing"`
-	Why      string       `json:"why,omitempty"`    // why it failed, asks or ended
-	First    string       `json:"first,omitempty"`  // the first prompt
-	Asked    string       `json:"asked,omitempty"`  // the latest prompt
-	Said     string       `json:"said,omitempty"`   // its last message
-	Did      int          `json:"did,omitempty"`    // operations with an outcome
-	Recent   []string     `json:"recent,omitempty"` // the latest operations that may have changed something, oldest first
+	Why      string       `json:"why,omitempty"`      // why it failed, asks or ended
+	First    string       `json:"first,omitempty"`    // the first prompt
+	Asked    string       `json:"asked,omitempty"`    // the latest prompt
+	Open     bool         `json:"open,omitempty"`     // the turn that the latest prompt began has not ended well
+	Heir     SessionID    `json:"heir,omitempty"`     // a session that got the open turn in its brief, and has ended a turn well since
+	Resolved bool         `json:"resolved,omitempty"` // a later session worked on an operation of this one that was in doubt
+	Takes    []SessionID  `json:"takes,omitempty"`    // sessions whose open turns were in this one's brief, until it ends a turn well
+	Said     string       `json:"said,omitempty"`     // its last message
+	Did      int          `json:"did,omitempty"`      // operations with an outcome, with those of its subagents
+	Recent   []PastCall   `json:"recent,omitempty"`   // the latest successful ones that may have changed something, oldest first
+	Failed   []PastCall   `json:"failed,omitempty"`   // the latest failed ones that have not succeeded since, oldest first
 	Compacts int          `json:"compacts,omitempty"`
 }
 
+// PastCall is an operation with an outcome.
+type PastCall struct {
+	ID      OperationID `json:"id,omitempty"`
+	Tool    string      `json:"tool"`
+	Text    string      `json:"text"`              // its summary, at most maxPastText bytes
+	Dir     string      `json:"dir,omitempty"`     // as in Operation
+	Error   string      `json:"error,omitempty"`   // of a failed one
+	Refused bool        `json:"refused,omitempty"` // it failed because it was not permitted
+	Digest  string      `json:"digest"`            // as in Operation
+}
+
 const (
-	maxRecent     = 5   // operations listed in SessionState.Recent
-	maxRecentText = 160 // bytes of each
+	maxPastCalls = 5   // calls in SessionState.Recent, and in Failed
+	maxPastText  = 400 // bytes
+	maxDetailed  = 8   // sessions whose past calls are kept, in addition to those with an open turn
 )
 
-// did records an operation with a known outcome.
-func (x *SessionState) did(o *OperationState) {
+// did records an operation with an outcome.
+func (x *SessionState) did(o *OperationState, ended OperationEnded) {
 	x.Did++
-	if o.Kind == OperationReads || o.Summary == "" {
+	x.Failed = slices.DeleteFunc(x.Failed, func(c PastCall) bool { return c.Digest == o.Digest })
+	if o.onlyReads() || o.Summary == "" {
 		return
 	}
-	text := o.Tool + " " + o.Summary
-	if len(text) > maxRecentText {
-		text = strings.ToValidUTF8(text[:maxRecentText], "") + "…"
+	call := PastCall{ID: o.ID, Tool: o.Tool, Refused: ended.Refused, Text: clipText(o.Summary, maxPastText), Dir: o.Dir, Digest: o.Digest}
+	if !ended.Failed {
+		x.Recent = lastCalls(append(x.Recent, call))
+		return
 	}
-	if x.Recent = append(x.Recent, text); len(x.Recent) > maxRecent {
-		x.Recent = x.Recent[1:]
+	call.Error = cmp.Or(clipText(ended.Error, maxPastText), "no reason recorded")
+	x.Failed = lastCalls(append(x.Failed, call))
+}
+
+func lastCalls(calls []PastCall) []PastCall { return calls[max(0, len(calls)-maxPastCalls):] }
+
+// clipText shortens a text to n bytes, and marks the cut.
+func clipText(text string, n int) string {
+	if len(text) <= n {
+		return text
 	}
+	return strings.ToValidUTF8(text[:n], "") + "…"
 }
 
 // SessionsByTime returns the sessions of a run, the most recently active first.
@@ -111,6 +139,7 @@ type SessionBegan struct {
 	Session    SessionID `json:"session"`
 	Source     string    `json:"source,omitempty"`     // as reported by the agent: startup, resume, clear, compact or fork; empty: its start was not reported
 	Dir        string    `json:"dir,omitempty"`        // absolute path of its working directory
+	Worktree   string    `json:"worktree,omitempty"`   // absolute path of the top of the linked worktree that Dir lies in; empty: none
 	Transcript string    `json:"transcript,omitempty"` // absolute path of the agent's own record
 	Model      string    `json:"model,omitempty"`
 	Process    *Process  `json:"process,omitempty"` // of the agent
@@ -127,6 +156,7 @@ func (p SessionBegan) fold(s *State, e Event) error {
 		return err
 	}
 	same := x.Process == nil || p.Process != nil && *x.Process == *p.Process
+	s.endReplaced(p)
 	x.SessionBegan, x.Why = p, ""
 	if p.Source == "compact" || p.Source == "" && same {
 		return nil
@@ -138,11 +168,30 @@ func (p SessionBegan) fold(s *State, e Event) error {
 	return nil
 }
 
-// SessionPrompted records a person's prompt to a session, without secrets.
+// endReplaced ends the other sessions of the process in which a session begins, because an agent's process usually holds one
+// conversation. A server holds several: a session with an operation under way is not replaced.
+func (s *State) endReplaced(p SessionBegan) {
+	if p.Process == nil || p.Session.Parent() != "" {
+		return
+	}
+	busy := map[SessionID]bool{p.Session: true}
+	for _, o := range s.Operations {
+		busy[o.Session] = busy[o.Session] || !o.Abandoned
+	}
+	for id, x := range s.Sessions {
+		same := id.Agent() == p.Session.Agent() && x.Process != nil && *x.Process == *p.Process
+		if same && !busy[id] && id.Parent() == "" && x.Doing != SessionIsEnded {
+			x.Doing, x.Why = SessionIsEnded, "its agent began another session"
+		}
+	}
+}
+
+// SessionPrompted records a prompt to a session, without secrets.
 type SessionPrompted struct {
 	Session SessionID `json:"session"`
 	Text    string    `json:"text"`
-	Digest  string    `json:"digest"` // SHA-256 of the original prompt
+	Digest  string    `json:"digest"`        // SHA-256 of the original prompt
+	Own     bool      `json:"own,omitempty"` // no person wrote it: a step's prompt, or one that the agent gave itself
 }
 
 func (SessionPrompted) Event() EventType { return "session.prompted" }
@@ -152,8 +201,12 @@ func (p SessionPrompted) fold(s *State, e Event) error {
 	if err != nil {
 		return err
 	}
-	s.abandonOperations(p.Session)
-	x.Doing, x.Why, x.Asked, x.First = SessionWorks, "", p.Text, cmp.Or(x.First, p.Text)
+	s.passOperations(p.Session)
+	x.Doing, x.Why = SessionWorks, ""
+	if !p.Own {
+		x.Asked, x.First = p.Text, cmp.Or(x.First, p.Text)
+	}
+	x.Open = !p.Own || x.Asked != ""
 	return nil
 }
 
@@ -162,28 +215,69 @@ type SessionTurned struct {
 	Session SessionID    `json:"session"`
 	Doing   SessionDoing `json:"doing"`
 	Why     string       `json:"why,omitempty"`
-	Said    string       `json:"said,omitempty"` // its last message, without secrets
+	Said    string       `json:"said,omitempty"`   // its last message, without secrets
+	Digest  string       `json:"digest,omitempty"` // of the operation for which it asks permission, as in Operation; empty: unknown
 }
 
 func (SessionTurned) Event() EventType { return "session.turned" }
 
-// fold closes, at the end of a turn, the operations whose verdict the session was told, unless something other than the
-// session ended the turn.
+// endedWell reports whether the session itself ended its turn.
+func (p SessionTurned) endedWell() bool { return p.Doing == SessionIdle && p.Why == "" }
+
+// fold settles, if the session ended its turn well, the operations and the open turns of its brief.
 func (p SessionTurned) fold(s *State, e Event) error {
 	x, err := s.touchSession(e, p.Session)
 	if err != nil {
 		return err
 	}
 	x.Doing, x.Why, x.Said = p.Doing, p.Why, cmp.Or(p.Said, x.Said)
-	if p.Doing != SessionIdle && p.Doing != SessionFailed {
+	switch {
+	case p.Doing == SessionAsks:
+		s.recordAsked(p, e)
+		return nil
+	case p.Doing != SessionIdle && p.Doing != SessionFailed:
 		return nil
 	}
-	s.abandonOperations(p.Session)
+	if !p.endedWell() {
+		s.abandonOperations(p.Session)
+		return nil
+	}
+	s.passOperations(p.Session)
+	x.Open = false
+	s.settleTold(x)
+	return nil
+}
+
+// settleTold settles what was in the brief of a session that has ended a turn well: the operations with nothing left to check, and the
+// open turns of other sessions.
+func (s *State) settleTold(x *SessionState) {
 	for id, o := range s.Operations {
-		if p.Doing == SessionIdle && p.Why == "" && o.Judged != nil && o.Judged.Told == p.Session {
+		if o.Judged != nil && o.Judged.Told == x.Session && o.Judged.settled() {
 			delete(s.Operations, id)
 		}
 	}
+	for _, id := range x.Takes {
+		if other := s.Sessions[id]; other != nil && other.Open {
+			other.Heir = x.Session
+		}
+	}
+	x.Takes = nil
+}
+
+// SessionTold records that a session got a brief that names the open turns of other sessions.
+type SessionTold struct {
+	Session SessionID   `json:"session"`
+	Open    []SessionID `json:"open"`
+}
+
+func (SessionTold) Event() EventType { return "session.told" }
+
+func (p SessionTold) fold(s *State, e Event) error {
+	x, err := s.touchSession(e, p.Session)
+	if err != nil {
+		return err
+	}
+	x.Takes = p.Open
 	return nil
 }
 
@@ -212,17 +306,19 @@ type SessionEnded struct {
 
 func (SessionEnded) Event() EventType { return "session.ended" }
 
-// fold discards the state of a subagent's session.
+// fold discards the state of a subagent's session: its operations count as its parent's.
 func (p SessionEnded) fold(s *State, e Event) error {
 	x, err := s.touchSession(e, p.Session)
 	if err != nil {
 		return err
 	}
+	if p.Session.Parent() != "" {
+		s.passOperations(p.Session)
+		delete(s.Sessions, p.Session)
+		return nil
+	}
 	s.abandonOperations(p.Session)
 	x.Doing, x.Why = SessionIsEnded, p.Why
-	if p.Session.Parent() != "" {
-		delete(s.Sessions, p.Session)
-	}
 	return nil
 }
 
@@ -238,18 +334,19 @@ func (s *State) touchSession(e Event, id SessionID) (*SessionState, error) {
 	x := s.Sessions[id]
 	if x == nil {
 		s.dropSession()
+		s.dropPastCalls()
 		x = &SessionState{SessionBegan: SessionBegan{Session: id}, Since: e.Time, Doing: SessionWorks}
 		s.Sessions[id] = x
 	}
-	x.Seen, x.Seq = e.Time, e.Seq
+	x.Seen, x.Seq, x.Heir, x.Resolved = e.Time, e.Seq, "", false
 	return x, nil
 }
 
 // MaxSessions is how many sessions a state keeps, so that it does not grow with the history of a long-lived run.
 const MaxSessions = 100
 
-// dropSession makes room for another session: it drops the one that has been inactive for longest, except sessions with
-// an operation without an outcome.
+// dropSession makes room for another session: of those without an open turn, or else of all, it drops the one that has been inactive for
+// longest, except sessions with an operation without an outcome.
 func (s *State) dropSession() {
 	if len(s.Sessions) < MaxSessions {
 		return
@@ -260,7 +357,9 @@ func (s *State) dropSession() {
 	}
 	var oldest *SessionState
 	for id, x := range s.Sessions {
-		if !open[id] && (oldest == nil || x.Seq < oldest.Seq) {
+		switch {
+		case open[id]:
+		case oldest == nil, oldest.unfinished() && !x.unfinished(), oldest.unfinished() == x.unfinished() && x.Seq < oldest.Seq:
 			oldest = x
 		}
 	}
@@ -270,8 +369,31 @@ func (s *State) dropSession() {
 	}
 }
 
+// unfinished reports whether the session's turn is open and no other session has continued it.
+func (x *SessionState) unfinished() bool { return x.Open && x.Heir == "" }
+
+// dropPastCalls drops the calls of the sessions that left nothing open, except the last active ones.
+func (s *State) dropPastCalls() {
+	for i, x := range s.SessionsByTime() {
+		if i >= maxDetailed && !x.Open {
+			x.Recent, x.Failed = nil, nil
+		}
+	}
+}
+
 // SessionCount returns the number of sessions, including those that the state does not keep.
 func (s *State) SessionCount() int { return len(s.Sessions) + s.Dropped }
+
+// passOperations records that a session worked on without reporting the outcome of its open operations, and of those of its subagents that
+// have ended.
+func (s *State) passOperations(id SessionID) {
+	for _, o := range s.Operations {
+		ended := o.Session.Parent() == id && s.Sessions[o.Session] == nil
+		if (o.Session == id || ended) && !o.Abandoned {
+			o.Abandoned, o.Passed = true, true
+		}
+	}
+}
 
 // abandonOperations records that a session continues or ends without reporting the outcome of its open operations.
 func (s *State) abandonOperations(id SessionID) {

@@ -13,8 +13,11 @@ const ReadyToResume = "ready to resume"
 
 // Standing returns the status of a run as people read it: a word and its reason. engine is as in StatusNow. All texts about a
 // run use it, so that they agree.
-func (s *State) Standing(engine bool) (word, why string) {
-	status := s.StatusNow(engine)
+func (s *State) Standing(engine bool) (word, why string) { return s.StandingIn(nil, engine) }
+
+// StandingIn is Standing with the plan; see StatusIn.
+func (s *State) StandingIn(plan *Plan, engine bool) (word, why string) {
+	status := s.StatusIn(plan, engine)
 	switch {
 	case s.Rollback != nil && !s.Ended():
 		return string(status), fmt.Sprintf("the rollback to checkpoint %s is unfinished", s.Rollback.Checkpoint)
@@ -196,25 +199,6 @@ func (s *State) Tally(plan *Plan) Tally {
 	return t
 }
 
-// Text says what a verdict means for an attempt; crashed reports whether it has no recorded end.
-func (v Verdict) Text(crashed bool) string {
-	switch {
-	case v.Word == Next:
-		return "accept as done"
-	case v.Word == Continue && v.Rule == "live":
-		return "re-attach"
-	case v.Word == Continue:
-		return "continue from the existing work"
-	case v.Word == Restart:
-		return "rerun"
-	case v.Word == HumanReview && v.Rule == "no-tries" && !crashed:
-		return "the step fails: no attempts are left"
-	case v.Word == HumanReview:
-		return "needs your decision"
-	}
-	return string(v.Word)
-}
-
 // ToleratedText counts steps that failed without failing the run, "" for none.
 func ToleratedText(n int) string {
 	switch n {
@@ -227,18 +211,13 @@ func ToleratedText(n int) string {
 }
 
 // ConditionFalse is why a step with a false condition is skipped.
-func ConditionFalse(condition string) string { return "condition " + condition + " is false" }
-
-// ConditionText returns the condition because of which pawl skipped a step, as in a plan and in one line.
-func (st *StepState) ConditionText() string {
-	return "if " + st.Condition
-}
+func ConditionFalse(condition string) string { return "condition is false: " + condition }
 
 // SkippedText says that a step was skipped, and why, in one line.
 func (st *StepState) SkippedText() string {
 	switch {
 	case st.Condition != "":
-		return "skipped: " + st.ConditionText()
+		return "skipped: " + ConditionFalse(st.Condition)
 	case st.Why != "":
 		return fmt.Sprintf("skipped: %q", st.Why)
 	}

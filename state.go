@@ -37,7 +37,7 @@ type State struct {
 	Learned  int                    `json:"learned,omitempty"` // bullets added to MEMORY.md
 	Saved    map[CheckpointKind]int `json:"saved,omitempty"`   // checkpoints by kind
 	LastSave *Checkpoint            `json:"last_checkpoint,omitempty"`
-	LastGood *Checkpoint            `json:"last_good,omitempty"` // the last one that is not an emergency checkpoint
+	LastGood *Checkpoint            `json:"last_good,omitempty"` // the last one that is not interim
 	Pruned   int                    `json:"pruned,omitempty"`    // checkpoints whose snapshots were pruned
 	Forked   *Fork                  `json:"forked,omitempty"`
 	Update   *ResultsAdopted        `json:"update,omitempty"`   // the earlier run whose results the run adopted
@@ -51,6 +51,7 @@ type State struct {
 	Sessions   map[SessionID]*SessionState     `json:"sessions,omitempty"`         // at most MaxSessions, the last active ones
 	Dropped    int                             `json:"sessions_dropped,omitempty"` // older sessions
 	Operations map[OperationID]*OperationState `json:"operations,omitempty"`       // those without an outcome
+	Left       []LeftProcess                   `json:"left,omitempty"`             // processes that operations with an outcome left running, at most MaxLeft
 
 	UnknownTypes   []EventType     `json:"newer,omitempty"`   // unknown event types: a newer pawl wrote here
 	RejectedEvents []RejectedEvent `json:"misfits,omitempty"` // the last MaxRejectedEvents

@@ -218,7 +218,7 @@ func TestApplyAttempts(t *testing.T) {
 	})
 	want = &pawl.StepState{
 		Status: pawl.Done, Retries: pawl.Retries{Attempt: 2}, Key: key, Outputs: outputs, Accept: "acc", Summary: "made", Undo: "undo",
-		Adopted: "found", Usage: pawl.Usage{USD: 3, Tokens: 15}, Seconds: 20, Lost: 10, Attempts: 2, Started: when(1), Ended: when(6), Done: 6,
+		Adopted: "found", Usage: pawl.Usage{USD: 3, Tokens: 15}, Seconds: 20, Lost: 10, Attempts: 2, Started: when(1), Ended: when(6), Done: 6, Given: 5,
 	}
 	if diff := cmp.Diff(want, s.Steps["a"]); diff != "" {
 		t.Errorf("done: -want +got\n%s", diff)
@@ -384,6 +384,27 @@ func TestGatesOfTheRunHoldNoStep(t *testing.T) {
 	}
 }
 
+// TestItemGatesAreSettledByTheirItem: an approval to repeat an item counts until an attempt of that item starts.
+func TestItemGatesAreSettledByTheirItem(t *testing.T) {
+	gate := func(id pawl.GateID, item pawl.ItemID) []pawl.Payload {
+		g := pawl.Gate{ID: id, Step: "s", Item: item, Type: pawl.HumanVerify, Purpose: pawl.ForRepeat, Ask: "again?"}
+		return []pawl.Payload{pawl.GateOpened{Gate: g}, pawl.GateAnswered{Gate: id, Step: "s", Answer: pawl.Approved}}
+	}
+	attempt := func(item pawl.ItemID, index int) pawl.Payload {
+		return started(pawl.AttemptRef{Step: "s", Item: item, Index: index, Attempt: 1, Token: pawl.Token(item)})
+	}
+	s := applyAll(t, pawl.NewState(), pawl.StepListed{Step: "s", Items: []string{"a", "b"}})
+	s = applyAll(t, s, append(gate("ga", "a"), gate("gb", "b")...)...)
+	s = applyAll(t, s, attempt("a", 0))
+	if !s.Gate("ga").Settled || s.Gate("gb").Settled {
+		t.Errorf("after a has started: settled %v, %v", s.Gate("ga").Settled, s.Gate("gb").Settled)
+	}
+	s = applyAll(t, s, attempt("b", 1))
+	if !s.Gate("gb").Settled {
+		t.Error("after b has started, its gate is not settled")
+	}
+}
+
 func TestSettledGates(t *testing.T) {
 	t.Parallel()
 	for name, next := range map[string]pawl.Payload{
@@ -412,16 +433,17 @@ func TestNotes(t *testing.T) {
 		pawl.CheckpointSaved{Checkpoint: pawl.Checkpoint{ID: "c1", Kind: pawl.CheckpointManual, Seq: 77}},
 		pawl.CheckpointSaved{Checkpoint: pawl.Checkpoint{ID: "c2", Kind: pawl.CheckpointManual}},
 		pawl.CheckpointSaved{Checkpoint: pawl.Checkpoint{ID: "e", Kind: pawl.CheckpointEmergency}},
+		pawl.CheckpointSaved{Checkpoint: pawl.Checkpoint{ID: "h", Kind: pawl.CheckpointHeartbeat}},
 		pawl.CheckpointsPruned{Checkpoints: []pawl.CheckpointID{"c1", "x"}}, pawl.FilesRestored{Checkpoint: "c2"},
 		pawl.MachineSlept{Seconds: 5}, pawl.BudgetSpent{Budget: "usd"}, pawl.WatchdogActed{AttemptRef: ref("gone", 1)},
 	)
 	want := pawl.NewState()
-	want.Seq, want.Updated, want.Learned, want.Pruned = 13, when(13), 1, 2
+	want.Seq, want.Updated, want.Learned, want.Pruned = 14, when(14), 1, 2
 	want.Made = []pawl.Decision{{Choice: "x", Time: when(1)}}
 	want.Blockers = []pawl.Blocker{{ID: 1, Text: "no key", Opened: when(2), Cleared: when(4), How: "found it"}, {ID: 2, Text: "no disk", Opened: when(3)}}
-	want.Saved = map[pawl.CheckpointKind]int{pawl.CheckpointManual: 2, pawl.CheckpointEmergency: 1}
+	want.Saved = map[pawl.CheckpointKind]int{pawl.CheckpointManual: 2, pawl.CheckpointEmergency: 1, pawl.CheckpointHeartbeat: 1}
 	want.LastGood = &pawl.Checkpoint{ID: "c2", Kind: pawl.CheckpointManual, Seq: 7, Time: when(7)}
-	want.LastSave = &pawl.Checkpoint{ID: "e", Kind: pawl.CheckpointEmergency, Seq: 8, Time: when(8)}
+	want.LastSave = &pawl.Checkpoint{ID: "h", Kind: pawl.CheckpointHeartbeat, Seq: 9, Time: when(9)}
 	if diff := cmp.Diff(want, s); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
@@ -498,6 +520,8 @@ func TestRejectedEvents(t *testing.T) {
 		{nil, pawl.Heartbeat{AttemptRef: ref("a", 1)}, "step a was never started"},
 		{items, pawl.Heartbeat{AttemptRef: itemRef("f", 1, 1)}, "not live"},
 		{nil, pawl.ServiceReady{AttemptRef: ref("a", 1)}, "step a was never started"},
+		{done, pawl.ServiceWaiting{AttemptRef: ref("a", 1)}, "not live"},
+		{items, pawl.ServiceWaiting{AttemptRef: itemRef("f", 0, 1)}, "f/i0 is not a service"},
 		{done, pawl.ServiceReady{AttemptRef: ref("a", 1)}, "not live"},
 		{items, pawl.ServiceReady{AttemptRef: itemRef("f", 0, 1)}, "f/i0 is not a service"},
 		{done, pawl.ServiceReleased{AttemptRef: ref("a", 1), Why: "done"}, "not live"},
@@ -1067,7 +1091,9 @@ var deepStory = []pawl.Payload{
 	pawl.UndoStarted{UndoRef: undoRef(itemRef("f", 1, 1), 33)}, pawl.UndoFailed{UndoRef: undoRef(itemRef("f", 1, 1), 33), Outcome: pawl.Lost},
 	pawl.UndoStarted{UndoRef: undoRef(itemRef("f", 1, 2), 33)}, pawl.UndoDone{UndoRef: undoRef(itemRef("f", 1, 2), 33)},
 	pawl.RollbackEnded{Checkpoint: "c"},
-	started(ref("db", 1)), pawl.ServiceReady{AttemptRef: ref("db", 1)}, pawl.ServiceReleased{AttemptRef: ref("db", 1), Why: "done"},
+	started(ref("db", 1)), pawl.ServiceReady{AttemptRef: ref("db", 1)}, pawl.EngineStarted{Epoch: 90},
+	pawl.ServiceWaiting{AttemptRef: ref("db", 1), ServiceWait: pawl.ServiceWait{Since: began, Seconds: 1, Limit: 60, Exit: 7, Output: "refused"}},
+	pawl.ServiceReady{AttemptRef: ref("db", 1)}, pawl.ServiceReleased{AttemptRef: ref("db", 1), Why: "done"},
 	pawl.StepDone{Step: "db", Attempt: 1, Token: "db-1", Stats: &pawl.AttemptStats{Killed: 1, Leftovers: []string{"sleep (3)"}}},
 	pawl.EngineStopped{}, pawl.RunPaused{Why: "lunch"},
 	pawl.SessionBegan{
@@ -1079,13 +1105,18 @@ var deepStory = []pawl.Payload{
 		Expect: []pawl.Expected{{Path: "p", Was: "w"}}, Head: "h", Dir: "d", Clock: began,
 	}},
 	pawl.OperationBegun{Operation: pawl.Operation{ID: "a:1#2", Session: "a:1", Kind: pawl.OperationFiles, Paths: []string{"q"}, Digest: "y"}},
-	pawl.OperationBegun{Operation: pawl.Operation{Session: "a:1", Kind: pawl.OperationOther, Summary: "else", Digest: "z"}},
+	pawl.OperationBegun{Operation: pawl.Operation{Session: "a:1", Kind: pawl.OperationOther, Sub: true, Summary: "else", Digest: "z"}},
+	pawl.SessionTurned{Session: "a:1", Doing: pawl.SessionAsks, Digest: "y"},
+	pawl.OperationBegun{Operation: pawl.Operation{ID: "a:1/sub#1", Session: "a:1/sub", Kind: pawl.OperationFiles, Paths: []string{"r"}, Digest: "w", Summary: "r"}},
+	pawl.OperationEnded{Operation: "a:1/sub#1", Session: "a:1/sub", Failed: true, Error: "exit code 4"},
 	pawl.OperationEnded{Operation: "a:1#2", Session: "a:1"}, pawl.OperationEnded{Session: "a:1", Digest: "z"},
+	pawl.OperationLeft{Session: "a:1", Tool: "Bash", Summary: "sleep 9 &", Dir: "d", Processes: []pawl.Process{{PID: 4}}},
 	pawl.SessionCompacted{Session: "a:1"}, pawl.SessionTurned{Session: "a:1", Doing: pawl.SessionFailed, Why: "limit", Said: "s"},
-	pawl.OperationJudged{Operation: "a:1#1", Verdict: pawl.OperationPartly, Told: "b:2"},
-	pawl.OperationBegun{Operation: pawl.Operation{ID: "b:2#1", Session: "b:2", Digest: "v"}},
+	pawl.OperationJudged{Operation: "a:1#1", Verdict: pawl.OperationPartly, Runs: true, Told: "b:2"}, pawl.SessionTold{Session: "b:2", Open: []pawl.SessionID{"a:1"}},
+	pawl.OperationBegun{Operation: pawl.Operation{ID: "b:2#1", Session: "b:2", Digest: "v", Kind: pawl.OperationFiles, Paths: []string{"p"}}},
+	pawl.OperationEnded{Operation: "b:2#1", Session: "b:2"}, pawl.OperationBegun{Operation: pawl.Operation{ID: "b:2#2", Session: "b:2", Digest: "u"}},
 	pawl.SessionTurned{Session: "b:2", Doing: pawl.SessionIdle},
-	pawl.RunImported{System: "grid", Next: "block 02", Path: "sub", Place: ".grid", ID: "blog", Active: time.Date(2026, 3, 9, 11, 30, 0, 0, time.UTC)}, pawl.RunMirrored{System: "grid"},
+	pawl.RunImported{System: "grid", Status: "active", Next: "block 02", Path: "sub", Place: ".grid", ID: "blog", Active: time.Date(2026, 3, 9, 11, 30, 0, 0, time.UTC)}, pawl.RunMirrored{System: "grid"},
 	pawl.NoticeSent{Notice: "gate-1", Kind: pawl.NoticeGate, To: "chat", Tries: 3, Error: "no answer"},
 	pawl.RunEnded{Status: pawl.StatusFailed, Handler: "a"},
 }

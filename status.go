@@ -20,13 +20,17 @@ type Position struct {
 
 // StatusNow returns the run's status for output. engine reports whether a live engine holds the run. An unfinished run
 // without an engine is interrupted, unless it waits only for a person. A session run needs no engine.
-func (s *State) StatusNow(engine bool) RunStatus {
+func (s *State) StatusNow(engine bool) RunStatus { return s.StatusIn(nil, engine) }
+
+// StatusIn is StatusNow with the plan, by which a run that no engine has run yet waits for a person only if nothing else can
+// start.
+func (s *State) StatusIn(plan *Plan, engine bool) RunStatus {
 	switch {
 	case s.Ended():
 		return s.Status
 	case s.Status == StatusPaused || s.Status == StatusStopped:
 		return StatusPaused
-	case s.waits() && (engine || s.Engine == nil):
+	case s.waits() && (engine || s.Engine == nil) && !s.startable(plan):
 		return StatusWaiting
 	case engine, s.Kind == SessionRun:
 		return StatusActive
@@ -50,6 +54,32 @@ func (s *State) waits() bool {
 	return false
 }
 
+// startable reports whether some step of a run that no engine has run yet waits for nobody. An engine waits only when it has
+// started all that it can.
+func (s *State) startable(plan *Plan) bool {
+	if plan == nil || s.Epoch > 0 {
+		return false
+	}
+	asked := map[StepID]bool{}
+	for _, b := range s.OpenBlockers() {
+		if b.Step == "" {
+			return false
+		}
+		asked[b.Step] = true
+	}
+	for _, g := range s.OpenGates() {
+		if g.Halts() {
+			return false
+		}
+		asked[g.Step] = true
+	}
+	needs := plan.Order()
+	return slices.ContainsFunc(plan.Steps(), func(step *Step) bool {
+		st, waits := s.Steps[step.ID], func(need StepID) bool { return asked[need] || !s.Steps[need].Finished() }
+		return step.Gate == nil && !asked[step.ID] && (st == nil || st.Status == Pending) && !slices.ContainsFunc(needs[step.ID], waits)
+	})
+}
+
 // Position returns the position of the run in plan: the first unfinished step.
 func (s *State) Position(plan *Plan) Position {
 	pos := Position{PhaseTotal: len(plan.Phases), StepTotal: len(plan.Steps())}
@@ -67,7 +97,7 @@ func (s *State) Position(plan *Plan) Position {
 			}
 		}
 	}
-	pos.Complete = pos.StepTotal > 0 || s.Status == StatusCompleted // without a plan, only the run's status tells
+	pos.Complete = pos.StepTotal > 0 || s.Status == StatusCompleted // without a plan, only the run's status says
 	return pos
 }
 

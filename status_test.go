@@ -46,6 +46,36 @@ func TestStatusNow(t *testing.T) {
 	}
 }
 
+// TestStatusIn: what waits for a person in one step of a run that nobody has run yet does not stand for the run, while another step
+// can start.
+func TestStatusIn(t *testing.T) {
+	t.Parallel()
+	plan, err := planfile.Read("p", []byte("name: p\nsteps:\n  - {id: a, run: x, needs: []}\n  - {id: b, run: x, needs: []}\n  - {id: c, run: x, needs: [b]}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocked := func(step pawl.StepID) pawl.Payload {
+		return pawl.BlockerOpened{Blocker: pawl.Blocker{Text: "x", Step: step}}
+	}
+	halting := pawl.GateOpened{Gate: pawl.Gate{ID: "g", Type: pawl.HumanVerify, Purpose: pawl.ForRebuilt, Ask: "?"}}
+	for name, c := range map[string]struct {
+		events []pawl.Payload
+		want   pawl.RunStatus
+	}{
+		"one step is blocked":     {[]pawl.Payload{blocked("b")}, pawl.StatusInterrupted},
+		"one step asks":           {[]pawl.Payload{opened("g", "b")}, pawl.StatusInterrupted},
+		"all that may start wait": {[]pawl.Payload{blocked("a"), blocked("b")}, pawl.StatusWaiting},
+		"the run is blocked":      {[]pawl.Payload{blocked("")}, pawl.StatusWaiting},
+		"nothing may start":       {[]pawl.Payload{halting}, pawl.StatusWaiting},
+		"an engine has waited":    {[]pawl.Payload{pawl.EngineStarted{Epoch: 1}, blocked("b"), pawl.EngineStopped{}}, pawl.StatusWaiting},
+	} {
+		s := fold(t, c.events...)
+		if got := s.StatusIn(plan, false); got != c.want {
+			t.Errorf("%s: %s, not %s", name, got, c.want)
+		}
+	}
+}
+
 const positionPlan = `
 name: p
 phases:

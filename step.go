@@ -53,6 +53,7 @@ type StepState struct {
 	Started     time.Time               `json:"started,omitzero"`
 	Ended       time.Time               `json:"ended,omitzero"`
 	Done        Seq                     `json:"done,omitempty"`    // the step.done event
+	Given       Seq                     `json:"given,omitempty"`   // of a finished step: the event after which it does not see new outputs of its needs, as the start of its attempt
 	Killed      int                     `json:"killed,omitempty"`  // processes that its attempts left running, and that pawl ended
 	Leftovers   []string                `json:"left,omitempty"`    // of the newest attempt with any: the first ones, as "name (PID)"
 	Changed     []string                `json:"changed,omitempty"` // outputs that were changed from outside since
@@ -83,6 +84,17 @@ func (st *StepState) Finished() bool {
 
 // Tolerated reports whether a step failed and the run continues (continue_on_error).
 func (st *StepState) Tolerated() bool { return st != nil && st.Status == FailedForGood && st.Continued }
+
+// StatusText returns the status as people read it: a failure that the plan allows needs nobody.
+func (st *StepState) StatusText() string {
+	if st.Tolerated() {
+		return FailedAllowed
+	}
+	return string(st.Status)
+}
+
+// FailedAllowed is the status, for people, of a step that failed and has continue_on_error.
+const FailedAllowed = "failed, allowed"
 
 // FailsRun reports whether a step failed for good, so that the run fails.
 func (st *StepState) FailsRun() bool { return st != nil && st.Status == FailedForGood && !st.Continued }
@@ -170,6 +182,10 @@ func (p StepDone) fold(s *State, e Event) error {
 	if p.Token == "" && !p.Started.IsZero() {
 		st.Started = p.Started
 		st.Attempts++
+	}
+	st.Given = e.Seq
+	if p.Token != "" {
+		st.Given = st.Retries.Live.Seq
 	}
 	s.settleGates(p.Step)
 	st.Retries.Live, st.Retries.Last, st.Retries.Failures, st.Retries.LostInARow = nil, nil, 0, 0

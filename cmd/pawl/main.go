@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"pawl"
+	"pawl/internal/brief"
 	"pawl/internal/cli"
 	"pawl/internal/config"
 	"pawl/internal/engine"
@@ -72,15 +73,18 @@ func runAgent() int {
 	return 0
 }
 
-// briefFor is what `pawl brief` tells an agent within the attempt that this process belongs to.
-func briefFor(ctx context.Context, reader pawl.AgentName) (string, error) {
+// briefFor returns the brief for an agent within the attempt that this process belongs to.
+func briefFor(ctx context.Context, reader pawl.AgentName) (b brief.Brief, err error) {
 	var text bytes.Buffer
 	streams := cli.IO{In: strings.NewReader(""), Out: &text, Err: os.Stderr}
-	err := cli.Run(ctx, []string{"-C", os.Getenv("PAWL_PROJECT"), "brief", "--for", string(reader)}, streams, version.Read().Short(), parts())
-	return text.String(), err
+	err = cli.Run(ctx, []string{"-C", os.Getenv("PAWL_PROJECT"), "brief", "--json", "--for", string(reader)}, streams, version.Read().Short(), parts())
+	if err != nil {
+		return b, err
+	}
+	return brief.Parse(text.Bytes())
 }
 
-// adviser is whom a project asks what the rules of recovery leave open; nil where it asks nobody.
+// adviser is the evaluator of a project, which decides what the rules of recovery leave open; nil if it has none.
 func adviser(c config.Evaluator, root string) engine.Evaluator {
 	if e := evaluator.New(c, root, os.Environ()); e != nil {
 		return advising{e}

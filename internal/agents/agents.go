@@ -1,13 +1,14 @@
 // Package agents knows the hook protocols of coding agents: one dialect per agent, mapped to one set of events.
 //
 // It is pure: it parses a payload into an Event, and encodes an answer in the form that the agent's parser accepts. Parsing is
-// lenient: missing or unknown fields and fields of another type are no errors. Encoding is strict: an answer contains
+// lenient: missing or unknown fields and fields of another type are not errors. Encoding is strict: an answer contains
 // nothing that the agent does not know.
 package agents
 
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"pawl"
@@ -44,7 +45,7 @@ type Event struct {
 	Dir        string
 	Transcript string
 	Model      string
-	Source     string // of Start: startup, resume, clear, compact, fork
+	Source     string // of Start: startup, resume, clear, compact, fork; of Prompt: who gave it, empty if unknown
 	Tool       string
 	Call       string // the agent's id for the tool call; may be empty
 	Input      json.RawMessage
@@ -54,9 +55,20 @@ type Event struct {
 	Seconds    float64
 	Text       string // a prompt or the last message
 	Why        string
-	Held       bool // of Stop: a hook has prevented the end of this turn already
+	Held       bool         // of Stop: a hook has prevented the end of this turn already
+	Background []Background // of Stop: the tasks that run in the background
 	Tasks      []Task
 	Whole      bool // Tasks is the whole list
+}
+
+// ByPerson reports whether a person, or a program of theirs, wrote the prompt. Claude Code also prompts itself, for example when a background
+// task has ended.
+func (e Event) ByPerson() bool {
+	switch e.Source {
+	case "system", "loop_wakeup", "schedule_wakeup", "poll_event":
+		return e.Kind != Prompt
+	}
+	return true
 }
 
 // Task is an entry of an agent's task list.
@@ -64,6 +76,12 @@ type Task struct {
 	ID     string // may be empty
 	Title  string
 	Status pawl.ItemStatus
+}
+
+// Background is a command that an agent runs in the background.
+type Background struct {
+	Command string `json:"command"`
+	Status  string `json:"status"`
 }
 
 // Dialect is the hook protocol of an agent.
@@ -77,6 +95,11 @@ type Dialect struct {
 	named  bool          // additionalContext is accompanied by the event's name
 	refuse string        // the decision that prevents the end of a turn
 	tells  bool          // the answer to a start can hold a message for the user
+	skips  []string      // tools without hooks, if the agent selects these by tool
+	late   []string      // sources of a start whose answer the agent drops; "compact": it does not report the start after a compaction
+	quotes bool          // it puts a prompt of its command line in quotes
+	mixes  bool          // it reports the tool calls of a subagent as those of another session
+	denied []string      // how the error of a tool begins if permission for it was denied
 	hides  bool          // it removes variables that look secret from the environment of its hooks
 }
 
@@ -99,8 +122,18 @@ func Find(name string) (*Dialect, error) {
 // know what to redact.
 func (d *Dialect) Hides() bool { return d.hides }
 
+// Skips returns the tools whose calls an agent does not report: they change nothing, so that none of them is ever in doubt, and a hook costs
+// each call two processes. Without any, the agent reports all calls. Calls of pawl's own MCP server are among them.
+func (d *Dialect) Skips() []string { return d.skips }
+
 // Adds reports whether the answer to an event of this kind can add to the agent's context.
 func (d *Dialect) Adds(k Kind) bool { return d.adds[k] }
+
+// TellsLate reports whether a session that starts from this source gets its brief with its next prompt.
+func (d *Dialect) TellsLate(source string) bool { return slices.Contains(d.late, source) }
+
+// MixesSubagents reports whether the agent reports the tool calls of a subagent as those of another session.
+func (d *Dialect) MixesSubagents() bool { return d.mixes }
 
 // Empty returns the empty answer.
 func (d *Dialect) Empty() []byte { return d.silent }

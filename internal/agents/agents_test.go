@@ -12,6 +12,7 @@ import (
 
 	"pawl/internal/agents"
 	"pawl/internal/agents/agentstest"
+	"pawl/internal/operations"
 )
 
 // update has the goldens rewritten: go test ./internal/agents -update.
@@ -61,7 +62,7 @@ func TestEvents(t *testing.T) {
 		"gemini": "AfterAgent AfterTool BeforeAgent BeforeTool Notification SessionEnd SessionStart",
 		"opencode": "PermissionRequest PostToolUse PostToolUseFailure PreCompact PreToolUse SessionEnd SessionStart Stop StopFailure " +
 			"TodoUpdated UserPromptSubmit",
-		"copilot": "ErrorOccurred PermissionRequest PostToolUse PostToolUseFailure PreCompact PreToolUse SessionEnd SessionStart " +
+		"copilot": "ErrorOccurred PostToolUse PostToolUseFailure PreCompact PreToolUse SessionEnd SessionStart " +
 			"Stop SubagentStart SubagentStop UserPromptSubmit",
 	} {
 		d := dialect(t, name)
@@ -256,4 +257,52 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("read again: %+v, %v", again, err)
 		}
 	})
+}
+
+// TestQuotedPrompts: OpenCode puts the prompt of its command line in quotes.
+func TestQuotedPrompts(t *testing.T) {
+	t.Parallel()
+	for agent, want := range map[string]string{"opencode": `go "on"`, "claude": `"go \"on\""`} {
+		e, err := dialect(t, agent).Parse([]byte(`{"hook_event_name":"UserPromptSubmit","session_id":"s","prompt":"\"go \\\"on\\\"\""}`))
+		if err != nil || e.Text != want {
+			t.Errorf("%s: %q, %v", agent, e.Text, err)
+		}
+	}
+}
+
+// TestOpenCodeDenied: OpenCode has no event for a denial; its texts say so.
+func TestOpenCodeDenied(t *testing.T) {
+	t.Parallel()
+	d, err := agents.Find("opencode")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]agents.Kind{
+		"The user rejected permission to use this specific tool call.":                                                agents.Denied,
+		"The user rejected permission to use this specific tool call with the following feedback: not today":          agents.Denied,
+		"The user has specified a rule which prevents you from using this specific tool call. Here are some of them:": agents.Denied,
+		"cat: The user rejected permission to use this specific tool call.":                                           agents.After,
+		"Tool execution aborted": agents.After,
+	} {
+		payload := fmt.Sprintf(`{"hook_event_name":"PostToolUseFailure","session_id":"s","tool_name":"bash","tool_use_id":"c","error":%q}`, text)
+		e, err := d.Parse([]byte(payload))
+		if err != nil || e.Kind != want || e.Error != text || e.Call != "c" {
+			t.Errorf("%q: %+v, %v", text, e, err)
+		}
+	}
+}
+
+// TestSkips: an agent reports no calls only of tools that change nothing.
+func TestSkips(t *testing.T) {
+	t.Parallel()
+	for _, d := range agents.Dialects {
+		for _, tool := range d.Skips() {
+			if strings.HasSuffix(tool, "_.*") && strings.Contains(tool, "pawl") {
+				continue // pawl's own tools
+			}
+			if operations.Changes(tool) {
+				t.Errorf("%s: %s may change files", d.Name, tool)
+			}
+		}
+	}
 }

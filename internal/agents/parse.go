@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"pawl"
@@ -40,6 +41,7 @@ type payload struct {
 	TaskID       string          `json:"task_id"`
 	TaskTitle    string          `json:"task_subject"`
 	Todos        []todo          `json:"todos"`
+	Background   []Background    `json:"background_tasks"`
 
 	// Copilot CLI's PermissionRequest has names in camelCase.
 	CamelEvent   string          `json:"hookName"`
@@ -57,7 +59,7 @@ type todo struct {
 	Status  string `json:"status"`
 }
 
-// Parse parses a payload. It fails only if the payload is no JSON object or has no session id.
+// Parse parses a payload. It fails only if the payload is not a JSON object or has no session id.
 func (d *Dialect) Parse(data []byte) (Event, error) {
 	var p payload
 	err := json.Unmarshal(data, &p)
@@ -80,6 +82,12 @@ func (d *Dialect) Parse(data []byte) (Event, error) {
 		return e, fmt.Errorf("read the payload of %s: no session id", d.Name)
 	}
 	e.addDetails(p)
+	if e.Kind == After && slices.ContainsFunc(d.denied, func(text string) bool { return strings.HasPrefix(e.Error, text) }) {
+		e.Kind = Denied
+	}
+	if text, err := strconv.Unquote(e.Text); err == nil && d.quotes && e.Kind == Prompt {
+		e.Text = text
+	}
 	return e, nil
 }
 
@@ -100,14 +108,22 @@ func (e *Event) addDetails(p payload) {
 			e.Source = "startup"
 		}
 	case Prompt:
-		e.Text = withoutContext(p.Prompt)
+		e.Text, e.Source = withoutContext(p.Prompt), p.Source
 	case After:
 		e.Failed = p.Event == "PostToolUseFailure" || e.Error != ""
 		if problem := problemOf(e.Answer); problem != "" {
 			e.Failed, e.Error = true, cmp.Or(e.Error, problem)
 		}
+		if code := exitCode(e.Answer); code != 0 && !e.Failed {
+			e.Failed, e.Error = true, "exit code "+strconv.Itoa(code)
+		}
 	case Stop:
 		e.Text = cmp.Or(p.Last, p.Response)
+		for _, b := range p.Background {
+			if b.Command != "" && b.Status == "running" {
+				e.Background = append(e.Background, b)
+			}
+		}
 	case Failure:
 		e.Why = cmp.Or(join(text(p.Error), text(p.Details)), p.Reason, p.Event)
 	case Permission:

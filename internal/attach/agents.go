@@ -25,7 +25,7 @@ type agent struct {
 var agents = []agent{
 	{"claude", "claude", claude, func(s Scope) []string {
 		if s == Project {
-			return []string{"Claude Code asks once whether to use the MCP server of .mcp.json: answer yes"}
+			return []string{"Claude Code asks at its first start here, and preselects no: choose `Yes, I trust this folder`, then `Use this MCP server`"}
 		}
 		return nil
 	}},
@@ -45,7 +45,7 @@ var agents = []agent{
 	{"opencode", "opencode", opencode, func(Scope) []string { return nil }},
 	{"copilot", "copilot", copilot, func(s Scope) []string {
 		if s == Project {
-			return []string{"Copilot CLI reads a project's hooks and servers only in a folder that you trust: it asks at its first start there"}
+			return []string{"Copilot CLI runs a project's hooks only in a folder that you trust: run `copilot` there and choose `Yes, and remember this folder for future sessions`"}
 		}
 		return nil
 	}},
@@ -107,6 +107,7 @@ func claude(p Setup, s Scope) []target {
 	}
 	events := []string{"SessionStart", "SessionEnd", "UserPromptSubmit", "PreToolUse", "PostToolUse", "PostToolUseFailure", "PreCompact",
 		"SubagentStart", "SubagentStop", "Stop", "StopFailure", "PermissionRequest", "PermissionDenied", "TaskCreated", "TaskCompleted"}
+	toolEvents := []string{"PreToolUse", "PostToolUse", "PostToolUseFailure", "PermissionRequest", "PermissionDenied"}
 	settings, servers, folder := "settings.local.json", filepath.Join(p.Root, ".mcp.json"), filepath.Join(p.Root, ".claude")
 	if s == User {
 		folder = p.home("CLAUDE_CONFIG_DIR", ".claude")
@@ -115,11 +116,11 @@ func claude(p Setup, s Scope) []target {
 			servers = filepath.Join(folder, ".claude.json")
 		}
 	}
-	return []target{
-		{filepath.Join(folder, settings), "{}\n", []edit{hooks{agent: "claude", events: events, hook: hook}}},
+	return append([]target{
+		{filepath.Join(folder, settings), "{}\n", []edit{hooks{agent: "claude", events: events, tools: toolEvents, hook: hook}}},
 		{servers, "{}\n", []edit{mcpServers(p)}},
 		p.skill(filepath.Join(folder, "skills"), "$ARGUMENTS"),
-	}
+	}, p.commandFiles(filepath.Join(folder, "commands"), ".md", resumeMarkdown, "$ARGUMENTS", ":")...)
 }
 
 func codex(p Setup, s Scope) []target {
@@ -154,10 +155,10 @@ func gemini(p Setup, s Scope) []target {
 	if s == User {
 		folder = p.geminiHome()
 	}
-	return []target{
-		{filepath.Join(folder, "settings.json"), "{}\n", []edit{hooks{agent: "gemini", events: events, hook: hook}, mcpServers(p)}},
+	return append([]target{
+		{filepath.Join(folder, "settings.json"), "{}\n", []edit{hooks{agent: "gemini", events: events, tools: []string{"BeforeTool", "AfterTool"}, hook: hook}, mcpServers(p)}},
 		p.file(filepath.Join(folder, "commands", "pawl.toml"), geminiCommand, "{{args}}"),
-	}
+	}, p.commandFiles(filepath.Join(folder, "commands"), ".toml", resumeTOML, "{{args}}", ":")...)
 }
 
 // geminiName is the name of pawl's hooks there.
@@ -176,11 +177,11 @@ func opencode(p Setup, s Scope) []target {
 		Enabled bool     `json:"enabled"`
 	}{"local", []string{p.Pawl, "mcp"}, true}
 	config := jsonServer{in: "mcp", value: value, must: map[string]any{"type": value.Type, "command": value.Command}}
-	return []target{
+	return append([]target{
 		p.file(filepath.Join(folder, "plugin", "pawl.js"), opencodePlugin, ""),
 		{opencodeConfig(configs), "{\n  \"$schema\": \"https://opencode.ai/config.json\"\n}\n", []edit{config}},
 		p.file(filepath.Join(folder, "command", "pawl.md"), opencodeCommand, "$ARGUMENTS"),
-	}
+	}, p.commandFiles(filepath.Join(folder, "command"), ".md", resumeMarkdown, "$ARGUMENTS", "/")...)
 }
 
 // opencodeConfig returns the existing settings file, or the one to create.
@@ -195,13 +196,14 @@ func opencodeConfig(folders []string) string {
 	return filepath.Join(folders[0], "opencode.json")
 }
 
-// copilot treats a failing hook as a denial. Without || true it would deny every tool call if pawl is missing.
+// copilot treats a failing hook as a denial. Without || true it would deny every tool call if pawl is missing. It has PermissionRequest too,
+// but at every tool call, whether it asks or not.
 func copilot(p Setup, s Scope) []target {
 	hook := func(event string) handler {
 		return handler{Type: "command", Bash: word(p.hookProgram()) + " hook copilot " + orElse, TimeoutSec: seconds(event)}
 	}
 	events := []string{"SessionStart", "SessionEnd", "UserPromptSubmit", "PreToolUse", "PostToolUse", "PostToolUseFailure", "PreCompact",
-		"SubagentStart", "SubagentStop", "Stop", "ErrorOccurred", "PermissionRequest"}
+		"SubagentStart", "SubagentStop", "Stop", "ErrorOccurred"}
 	folder, servers := filepath.Join(p.Root, ".github"), "mcp.json"
 	if s == User {
 		folder, servers = p.home("COPILOT_HOME", ".copilot"), "mcp-config.json"
@@ -257,8 +259,12 @@ func (p Setup) file(path, text, arguments string) target {
 		program = []byte(`"pawl"`)
 	}
 	text = strings.NewReplacer("{{instructions}}", strings.TrimSpace(instructions)).Replace(text)
-	text = strings.NewReplacer("{{pawl}}", word(p.Pawl), "{{program}}", string(program), "{{arguments}}", arguments).Replace(text)
-	return target{path: path, edits: []edit{whole{[]byte(text)}}}
+	skips, err := json.Marshal(matcher(skipped("opencode")))
+	if err != nil {
+		skips = []byte(`""`)
+	}
+	text = strings.NewReplacer("{{tools}}", string(skips), "{{pawl}}", word(p.Pawl), "{{program}}", string(program), "{{arguments}}", arguments).Replace(text)
+	return target{path: path, edits: []edit{whole{content: []byte(text)}}}
 }
 
 // hookProgram returns the program that hooks start.

@@ -20,6 +20,7 @@ import (
 
 	"pawl"
 	"pawl/internal/disk"
+	"pawl/internal/shellwords"
 	"pawl/internal/textedit"
 )
 
@@ -34,13 +35,16 @@ const (
 
 // Setup is where agents are attached, and the program that they start.
 type Setup struct {
-	Root  string              // the project's folder, links resolved; empty if there is none
+	Root  string              // the project's folder or linked worktree, links resolved; empty if there is none
 	Home  string              // the user's home folder
 	State string              // pawl's own folder for this user
-	Data  string              // the user's folder of data about the project; empty if the project is not trusted
+	Data  string              // the user's folder of data about the project or worktree; empty if the project is not trusted
+	Main  *Setup              // of the main worktree's folder, if Root lies in a linked worktree; else nil
 	Pawl  string              // the program that agents start, absolute
 	Hook  string              // the program that agents' hooks start, absolute. Defaults to Pawl.
 	Env   func(string) string // the environment; it may name the folders of settings
+
+	Systems []string // other systems with files in Root; attaching adds their users' commands
 }
 
 // Edits is a prepared change of files that attaches or detaches an agent. Do carries it out.
@@ -66,7 +70,9 @@ type Change struct {
 	Path     string // for display
 	Old, New []byte // nil: no file
 
-	file settings
+	file    settings
+	purpose string // of pawl's entries in it
+	removes bool   // it removes them
 }
 
 // Word returns the kind of change in one word.
@@ -80,7 +86,7 @@ func (c Change) Word() string {
 	return "changed"
 }
 
-// editedFile is a file that pawl wrote and the user edited. It is moved to path, because the edits cannot be told apart.
+// editedFile is a file that pawl wrote and the user edited. It is moved to path, because the edits cannot be separated from pawl's text.
 type editedFile struct {
 	path string
 	data []byte
@@ -92,12 +98,18 @@ func Attach(name string, scope Scope, setup Setup) (*Edits, error) {
 	if err != nil {
 		return nil, err
 	}
+	if scope == Project && setup.Main != nil && a.hooksInMain() {
+		return nil, setup.Main.refusal(a)
+	}
 	d, old, err := begin(a, scope, setup)
 	if err != nil {
 		return nil, err
 	}
 	d.record = record{Format: format, Agent: name, Scope: scope, Pawl: setup.Pawl}
 	for _, t := range a.targets(setup, scope) {
+		if d.unwanted(t, old.find(d.key(t.path))) {
+			continue
+		}
 		kept, err := d.planAddition(t, old.find(d.key(t.path)))
 		if err != nil {
 			return nil, err
@@ -132,7 +144,7 @@ func Detach(name string, scope Scope, setup Setup) (*Edits, error) {
 	for _, kept := range old.Files {
 		path := d.path(kept.Path)
 		if !slices.ContainsFunc(targets, func(t target) bool { return t.path == path }) {
-			targets = append(targets, target{path: path})
+			targets = append(targets, target{path: path, edits: editsOf(path, a.targets(setup, scope))})
 		}
 	}
 	for _, t := range targets {
@@ -142,7 +154,22 @@ func Detach(name string, scope Scope, setup Setup) (*Edits, error) {
 	}
 	slices.SortFunc(d.folded, func(a, b string) int { return len(b) - len(a) })
 	d.folded = slices.Compact(d.folded)
+	if scope, path, found := d.inOtherScope(a); found && len(d.Changes) == 0 {
+		d.Next = append(d.Next, fmt.Sprintf("%s is attached with scope %s, in %s: pawl detach %s --scope %s", a.name, scope, d.shown(path), a.name, scope))
+	}
 	return d, nil
+}
+
+// editsOf returns the edits of the target whose file has the same name: a recorded file lies elsewhere if a variable that names the
+// agent's folder has changed since.
+func editsOf(path string, targets []target) []edit {
+	stem := func(path string) string { return strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)) }
+	for _, t := range targets {
+		if stem(t.path) == stem(path) {
+			return t.edits
+		}
+	}
+	return nil
 }
 
 // begin reads the record of earlier operations.
@@ -233,7 +260,7 @@ func (d *Edits) planRemoval(t target, old *fileRecord) error {
 // change plans a change of a file, if its content differs.
 func (d *Edits) change(t target, file settings, now []byte) {
 	if (now == nil) != (file.data == nil) || !bytes.Equal(now, file.data) {
-		d.Changes = append(d.Changes, Change{Path: d.shown(t.path), Old: file.data, New: now, file: file})
+		d.Changes = append(d.Changes, Change{Path: d.shown(t.path), Old: file.data, New: now, file: file, purpose: t.purpose(), removes: !d.Attaches()})
 	}
 }
 
@@ -280,24 +307,48 @@ func located(file string, err error) error {
 
 // refuseTwice refuses to attach an agent in both scopes: its hooks would run twice.
 func (d *Edits) refuseTwice(a agent) error {
-	other := map[Scope]Scope{Project: User, User: Project}[d.Scope]
-	if other == Project && d.setup.Root == "" {
-		return nil
+	other, path, found := d.inOtherScope(a)
+	if found {
+		return twice(a, other, d.shown(path), "pawl")
 	}
-	for _, t := range a.targets(d.setup, other) {
+	if main := d.setup.Main; main != nil && other == Project {
+		if path := d.attachedIn(a.targets(*main, other)); path != "" {
+			return twice(a, other, path, "pawl -C "+shellwords.Word(main.Root))
+		}
+	}
+	return nil
+}
+
+// inOtherScope returns a file in which the agent is attached with the other scope.
+func (d *Edits) inOtherScope(a agent) (other Scope, path string, found bool) {
+	other = map[Scope]Scope{Project: User, User: Project}[d.Scope]
+	if other == Project && d.setup.Root == "" {
+		return other, "", false
+	}
+	path = d.attachedIn(a.targets(d.setup, other))
+	return other, path, path != ""
+}
+
+// attachedIn returns the first of the files that has hooks of pawl and is not about to change; "" if none has.
+func (d *Edits) attachedIn(targets []target) string {
+	for _, t := range targets {
 		file, err := readSettings(t.path)
 		if err != nil {
 			continue // reported when that scope is attached or detached
 		}
 		if seen, err := t.inspect(file.data); err == nil && len(seen.programs) > 0 && !slices.ContainsFunc(d.Changes, func(c Change) bool { return c.file.path == file.path }) {
-			return &pawl.Error{
-				Kind: pawl.KindUsage,
-				Err:  fmt.Errorf("%s is already attached with scope %s, in %s: every hook would run twice", a.name, other, d.shown(t.path)),
-				Hint: fmt.Sprintf("pawl detach %s --scope %s", a.name, other),
-			}
+			return t.path
 		}
 	}
-	return nil
+	return ""
+}
+
+func twice(a agent, scope Scope, path, program string) error {
+	return &pawl.Error{
+		Kind: pawl.KindUsage,
+		Err:  fmt.Errorf("%s is already attached with scope %s, in %s: every hook would run twice", a.name, scope, path),
+		Hint: fmt.Sprintf("%s detach %s --scope %s", program, a.name, scope),
+	}
 }
 
 // Apply carries the changes out. After an interruption, running it again completes them.

@@ -46,7 +46,7 @@ func (w *world) checkAttached(name string, scope Scope) {
 	}
 }
 
-// Without a record, Detach recognises pawl's entries by their content. It may remove only objects that were empty before.
+// Without a record, Detach recognizes pawl's entries by their content. It may remove only objects that were empty before.
 func TestDetachWithoutRecord(t *testing.T) {
 	t.Parallel()
 	everyShape(t, func(w *world, path, agent string, scope Scope) {
@@ -333,6 +333,46 @@ func TestBothScopes(t *testing.T) {
 		_, err := Attach(name, Project, w.Setup)
 		if err == nil || pawl.HintOf(err) != "pawl detach "+name+" --scope user" {
 			t.Errorf("%s: %v (%s)", name, err, pawl.HintOf(err))
+		}
+	}
+}
+
+// Detach in the scope in which an agent is not attached changes nothing and names the other one.
+func TestDetachNamesTheOtherScope(t *testing.T) {
+	t.Parallel()
+	for _, name := range Names() {
+		for scope, other := range map[Scope]Scope{Project: User, User: Project} {
+			w := newWorld(t)
+			w.attach(name, other)
+			before := w.tree()
+			edits := w.detach(name, scope)
+			if len(edits.Changes) > 0 || len(edits.Next) != 1 || !strings.HasSuffix(edits.Next[0], "pawl detach "+name+" --scope "+string(other)) {
+				t.Errorf("%s, scope %s: %d changes, next %q", name, scope, len(edits.Changes), edits.Next)
+			}
+			w.same(before)
+		}
+	}
+}
+
+// Detach finds pawl's entries in edited files also if the variable that named the agent's folder is no longer set.
+func TestDetachWithoutTheVariable(t *testing.T) {
+	t.Parallel()
+	for name, variable := range map[string]string{"claude": "CLAUDE_CONFIG_DIR", "codex": "CODEX_HOME", "gemini": "GEMINI_CLI_HOME", "opencode": "XDG_CONFIG_HOME", "copilot": "COPILOT_HOME"} {
+		w := newWorld(t)
+		w.env[variable] = filepath.Join(w.Home, "elsewhere")
+		for _, c := range w.attach(name, User).Changes {
+			if path := c.file.path; strings.HasSuffix(path, ".json") {
+				w.write(path, strings.Replace(w.read(path), "{", `{"mine": 1,`, 1))
+			}
+		}
+		delete(w.env, variable)
+		if edits := w.detach(name, User); len(edits.Notes) > 0 {
+			t.Errorf("%s: %q", name, edits.Notes)
+		}
+		for file, text := range w.tree() {
+			if strings.Contains(text, w.Pawl) {
+				t.Errorf("%s: still attached in %s: %s", name, file, text)
+			}
 		}
 	}
 }

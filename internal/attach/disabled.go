@@ -99,7 +99,27 @@ func (e *examination) trusted() {
 	case e.scope != Project:
 	case e.agent.name == "gemini":
 		e.geminiTrust()
+	case e.agent.name == "copilot":
+		e.copilotTrust()
 	}
+}
+
+// copilotTrust checks whether Copilot CLI trusts the folder or one above. Older versions wrote trusted_folders.
+func (e *examination) copilotTrust() {
+	if e.setup.Env("COPILOT_ALLOW_ALL") == "true" {
+		return
+	}
+	path := filepath.Join(e.setup.home("COPILOT_HOME", ".copilot"), "config.json")
+	for _, key := range []string{"trustedFolders", "trusted_folders"} {
+		folders, _ := setting(path, key).([]any)
+		for _, folder := range folders {
+			if folder, ok := folder.(string); ok && isBelow(e.setup.Root, folder) {
+				return
+			}
+		}
+	}
+	e.report(pawl.Warn, path, "run copilot in the project and choose to trust the folder for future sessions",
+		"this folder is not trusted, so Copilot CLI runs none of its hooks; `copilot -p` does not ask")
 }
 
 func (e *examination) codexTrust() {

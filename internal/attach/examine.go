@@ -28,8 +28,13 @@ func Examine(setup Setup, now time.Time) []pawl.Finding {
 			e := &examination{agent: a, scope: scope, setup: setup}
 			if e.check() {
 				scopes = append(scopes, scope)
-				findings = append(findings, e.findings...)
+				if scope == User || setup.Main == nil || !a.hooksInMain() {
+					findings = append(findings, e.findings...)
+				}
 			}
+		}
+		if setup.Main != nil {
+			findings = append(findings, examineWorktree(a, setup, slices.Contains(scopes, Project), slices.Contains(scopes, User))...)
 		}
 		if len(scopes) > 1 {
 			findings = append(findings, pawl.Finding{
@@ -49,14 +54,20 @@ type examination struct {
 	setup    Setup
 	findings []pawl.Finding
 
+	elsewhere bool // the setup is that of another folder than the user's
+
 	hooksIn  string // the file of its hooks, or its plugin
 	programs []string
+	commands []string // as users type them
 	trusts   []trust
 }
 
 func (e *examination) report(level pawl.Level, where, hint, format string, args ...any) {
 	f := pawl.Finding{Level: level, What: e.agent.name + ": " + fmt.Sprintf(format, args...), Hint: hint}
-	if where != "" {
+	switch {
+	case where != "" && e.elsewhere:
+		f.Where = where
+	case where != "":
 		f.Where = e.setup.shown(where)
 	}
 	e.findings = append(e.findings, f)
@@ -64,6 +75,9 @@ func (e *examination) report(level pawl.Level, where, hint, format string, args 
 
 // attachCommand is the command that attaches the agent attachCommand.
 func (e *examination) attachCommand() string {
+	if e.elsewhere {
+		return e.setup.command("attach", e.agent)
+	}
 	return fmt.Sprintf("pawl attach %s --scope %s", e.agent.name, e.scope)
 }
 
@@ -89,7 +103,7 @@ func (e *examination) check() bool {
 		e.trusted()
 	}
 	if len(e.findings) == 0 {
-		e.findings = []pawl.Finding{{Level: pawl.OK, What: fmt.Sprintf("%s is attached, scope %s", e.agent.name, e.scope), Evidence: strings.Join(e.programs, ", ")}}
+		e.findings = []pawl.Finding{{Level: pawl.OK, What: fmt.Sprintf("%s is attached, scope %s", e.agent.name, e.scope), Evidence: strings.Join(append(e.programs, e.commands...), ", ")}}
 	}
 	return true
 }
@@ -100,6 +114,13 @@ func (e *examination) file(t target) bool {
 	var seen presence
 	if err == nil {
 		seen, err = t.inspect(file.data)
+	}
+	name, _ := t.command()
+	if name != "" && err == nil && !seen.any {
+		return false // a command that was not installed, or one of somebody else
+	}
+	if name != "" && seen.complete {
+		e.commands = append(e.commands, name)
 	}
 	switch {
 	case err != nil && pawl.KindOf(err) == pawl.KindUsage:

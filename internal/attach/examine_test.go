@@ -86,6 +86,11 @@ func TestExamine(t *testing.T) {
 		{"codex trusted", "codex", User, trustCodex("", ""), pawl.OK, "codex is attached, scope user", ""},
 		{"codex folder", "codex", Project, trustCodex("", ""), pawl.Warn, "this folder is not trusted", "run codex in the project"},
 		{"copilot off", "copilot", Project, put(".github/copilot/settings.json", `{"disableAllHooks": true}`), pawl.Bad, "disableAllHooks is true", ""},
+		{"copilot folder", "copilot", Project, func(*world) {}, pawl.Warn, "this folder is not trusted, so Copilot CLI runs none", "run copilot in the project"},
+		{"copilot other folder", "copilot", Project, trustCopilot("trustedFolders", "/project2"), pawl.Warn, "this folder is not trusted", "run copilot in the project"},
+		{"copilot trusted", "copilot", Project, trustCopilot("trustedFolders", "/project"), pawl.OK, "copilot is attached, scope project", ""},
+		{"copilot trusted above", "copilot", Project, trustCopilot("trusted_folders", ""), pawl.OK, "copilot is attached, scope project", ""},
+		{"copilot, all projects", "copilot", User, func(*world) {}, pawl.OK, "copilot is attached, scope user", ""},
 		{"record damaged", "claude", Project, func(w *world) { w.write(filepath.Join(w.folder(Project), "claude.json"), "{") }, pawl.Bad, "read the record", "mv "},
 		{"trouble", "claude", Project, put(".pawl/hook.log", "a\n2026-11-21 SessionStart: disk full\n"), pawl.Warn, "hooks reported errors", "tail"},
 	} {
@@ -103,6 +108,13 @@ func TestExamine(t *testing.T) {
 			}
 			t.Errorf("found\n%s\nwant %s %s (%s)", strings.Join(all, "\n"), c.level, c.want, c.hint)
 		})
+	}
+}
+
+// trustCopilot makes Copilot CLI trust a folder next to the project's parent.
+func trustCopilot(key, folder string) func(w *world) {
+	return func(w *world) {
+		w.write(w.at("~/.copilot/config.json"), fmt.Sprintf(`{%q: ["/nowhere", %q]}`, key, filepath.Dir(w.Root)+folder))
 	}
 }
 

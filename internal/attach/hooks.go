@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	dialects "pawl/internal/agents"
 	"pawl/internal/textedit/jsonedit"
 )
 
@@ -12,7 +13,8 @@ import (
 type hooks struct {
 	agent  string
 	events []string
-	flat   bool // handlers are directly below their event, without groups
+	flat   bool     // handlers are directly below their event, without groups
+	tools  []string // events that concern a tool; they have the agent's matcher
 	hook   func(event string) handler
 }
 
@@ -29,7 +31,8 @@ type handler struct {
 
 // group is a group of handlers.
 type group struct {
-	Hooks []handler `json:"hooks"`
+	Matcher string    `json:"matcher,omitempty"`
+	Hooks   []handler `json:"hooks"`
 }
 
 // entry returns the entry of pawl for an event.
@@ -37,7 +40,29 @@ func (h hooks) entry(event string) any {
 	if h.flat {
 		return h.hook(event)
 	}
-	return group{Hooks: []handler{h.hook(event)}}
+	g := group{Hooks: []handler{h.hook(event)}}
+	if slices.Contains(h.tools, event) {
+		g.Matcher = matcher(skipped(h.agent))
+	}
+	return g
+}
+
+// skipped returns the tools of an agent whose calls it does not report.
+func skipped(agent string) []string {
+	d, err := dialects.Find(agent)
+	if err != nil {
+		panic(err) // each agent that can be attached has a dialect
+	}
+	return d.Skips()
+}
+
+// matcher returns the pattern of all tools but these, as a regular expression of JavaScript. It is a pattern of what to leave out, so that
+// tools that pawl does not know are reported.
+func matcher(skips []string) string {
+	if len(skips) == 0 {
+		return ""
+	}
+	return "^(?!(" + strings.Join(skips, "|") + ")$)"
 }
 
 func (h hooks) add(text []byte) ([]byte, error) {

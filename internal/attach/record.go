@@ -13,6 +13,7 @@ import (
 
 	"pawl"
 	"pawl/internal/disk"
+	"pawl/internal/shellwords"
 )
 
 // format is the version of the records that this pawl writes, and the newest that it reads.
@@ -35,7 +36,7 @@ type fileRecord struct {
 	Folders []string `json:"folders,omitempty"` // folders that pawl made for it
 }
 
-// made reports whether pawl wrote this content, so that nobody has edited it since.
+// made reports whether pawl wrote this content, so that it has not been edited since.
 func (k *fileRecord) made(data []byte) bool {
 	return k != nil && data != nil && slices.Contains(k.Made, hash(data))
 }
@@ -76,7 +77,7 @@ func readRecord(path string) (record, []byte, error) {
 		return record{}, nil, &pawl.Error{
 			Kind: pawl.KindDamaged,
 			Err:  fmt.Errorf("read the record of the original settings: %s: %w", path, err),
-			Hint: fmt.Sprintf("mv '%s' '%s.damaged', then run the command again: pawl recognises its own entries without the record", path, path),
+			Hint: fmt.Sprintf("mv %s %s, then run the command again: pawl recognizes its own entries without the record", shellwords.Word(path), shellwords.Word(path+".damaged")),
 		}
 	}
 	return r, data, nil
@@ -122,7 +123,7 @@ func (p Setup) oldRecordFile(agent string) string {
 }
 
 // oldRecord reads the record that an older pawl kept in the project. Whoever wrote it, only the files in the project count
-// that this agent's attachment uses; a missing or damaged record is empty, since pawl recognises its own entries without it.
+// that this agent's attachment uses; a missing or damaged record is empty, since pawl recognizes its own entries without it.
 func (p Setup) oldRecord(a agent) (record, bool) {
 	old, data, err := readRecord(p.oldRecordFile(a.name))
 	if err != nil || data == nil {

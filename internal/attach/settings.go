@@ -10,6 +10,7 @@ import (
 
 	"pawl"
 	"pawl/internal/disk"
+	"pawl/internal/shellwords"
 )
 
 // largest limits the size of settings files.
@@ -55,7 +56,7 @@ func (s settings) absent() (settings, error) {
 		return s, &pawl.Error{
 			Kind: pawl.KindUsage,
 			Err:  fmt.Errorf("%s is a link to %s, which does not exist", s.named, target),
-			Hint: fmt.Sprintf("rm '%s'", s.named),
+			Hint: "rm " + shellwords.Word(s.named),
 		}
 	}
 	folder := filepath.Dir(s.named)

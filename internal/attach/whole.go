@@ -11,7 +11,11 @@ import (
 const marker = "Written by `pawl attach"
 
 // whole is a file that pawl wrote as a whole.
-type whole struct{ content []byte }
+type whole struct {
+	content []byte
+	command string // the command that the file is, as users type it; empty if it is none
+	system  string // the system that the command is for; empty: any
+}
 
 func (w whole) add([]byte) ([]byte, error) { return w.content, nil }
 

@@ -26,6 +26,7 @@ func newWorld(t *testing.T) *world {
 	w.Setup = Setup{
 		Root: filepath.Join(base, "project"), Home: filepath.Join(base, "home"), State: filepath.Join(base, "state"), Data: filepath.Join(base, "state", "trusted", "0"),
 		Pawl: filepath.Join(base, "bin", "pawl"), Env: func(name string) string { return w.env[name] },
+		Systems: []string{"grid", "dotagent", "sitebuilder"},
 	}
 	for _, folder := range []string{w.Root, w.Home, w.State} {
 		if err := os.Mkdir(folder, 0o755); err != nil {

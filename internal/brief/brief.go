@@ -8,6 +8,8 @@
 package brief
 
 import (
+	"encoding/json"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,6 +33,9 @@ type Brief struct {
 
 	Findings []pawl.Finding `json:"findings,omitempty"`
 	Text     string         `json:"text"`
+
+	Nothing bool             `json:"-"` // a brief with the news, and there are none
+	Open    []pawl.SessionID `json:"-"` // the sessions whose unfinished turns it reports
 }
 
 // Section is a part of a brief as written.
@@ -38,6 +43,21 @@ type Section struct {
 	Title string   `json:"title"`
 	Lines []string `json:"lines"`
 	More  int      `json:"more,omitempty"` // number of omitted lines
+}
+
+// Parse reads a brief that was written as JSON.
+func Parse(data []byte) (b Brief, err error) {
+	if err = json.Unmarshal(data, &b); err != nil {
+		err = fmt.Errorf("read the brief: %w", err)
+	}
+	return b, err
+}
+
+// HandsOver reports whether a brief has what others left for the reader: decisions, memories or finished steps.
+func (b Brief) HandsOver() bool {
+	return slices.ContainsFunc(b.Sections, func(s Section) bool {
+		return s.Title == decisionsTitle || s.Title == memoriesTitle || s.Title == finishedTitle
+	})
 }
 
 // Options select the audience and the size of a brief.
@@ -57,16 +77,22 @@ func Make(f Facts, o Options) Brief {
 		f.Doubts, f.Operations, f.Findings = nil, nil, nil
 	}
 	w := newWriter(f, o)
-	sections := w.sections()
+	var fit fitted
+	for _, most := range lengths {
+		w.maxText, w.maxName = most.text, most.name
+		if fit = w.fit(w.sections()); !fit.cut {
+			break
+		}
+	}
 	b := Brief{
 		For: w.audience, Checked: f.Now.UTC(), Budget: w.budget, Doubts: w.redactedDoubts(), Operations: w.redactedOperations(), Findings: w.redactedFindings(),
 	}
 	if f.State != nil {
 		b.Run, b.Status = f.State.Run, w.status
 	}
-	fit := w.fit(sections)
 	b.Cut = fit.cut
 	b.Text = w.text(fit)
+	b.Nothing, b.Open = w.nothingNew(), w.openTurns()
 	for _, s := range fit.taken {
 		b.Sections = append(b.Sections, Section{Title: s.title, Lines: s.lines, More: s.more()})
 	}
@@ -78,6 +104,8 @@ type writer struct {
 	Facts
 	audience Audience
 	budget   int
+	maxText  int // bytes of a quoted text
+	maxName  int // bytes of a name, a path or a command
 	redact   func(string) string
 	status   pawl.RunStatus
 	run      string // the run's id, for commands
@@ -95,10 +123,26 @@ func newWriter(f Facts, o Options) *writer {
 	}
 	if w.State != nil {
 		w.run = string(w.State.Run)
-		w.status = w.State.StatusNow(w.Engine != nil)
+		w.status = w.State.StatusIn(w.Plan, w.Engine != nil)
 		w.steps, w.planned = stepsOf(w.State, w.Plan)
 	}
 	return w
+}
+
+// nothingNew reports whether a brief with the news has none, and nothing is in doubt or waits for a person.
+func (w *writer) nothingNew() bool {
+	return w.News != nil && len(w.News.Lines)+len(w.Doubts)+len(w.Operations)+len(w.Running) == 0 && (w.Since == nil || w.Since.Files == 0) &&
+		w.doubts().total == 0 && w.asked().total == 0
+}
+
+// openTurns returns the sessions that left a turn unfinished.
+func (w *writer) openTurns() (open []pawl.SessionID) {
+	for i := range w.Sessions {
+		if w.News == nil && w.Sessions[i].open() {
+			open = append(open, w.Sessions[i].Session)
+		}
+	}
+	return open
 }
 
 // redactedDoubts returns the doubts without secrets.

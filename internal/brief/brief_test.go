@@ -231,6 +231,16 @@ var agents = story{
 	pawl.OperationBegun{Operation: pawl.Operation{
 		ID: "claude:0f1e#b", Session: "claude:0f1e", Tool: "Bash", Kind: pawl.OperationCommand, Summary: "touch two.txt; make `all`; touch three.txt",
 	}},
+	pawl.OperationBegun{Operation: pawl.Operation{
+		ID: "claude:0f1e#c", Session: "claude:0f1e", Tool: "Bash", Kind: pawl.OperationCommand, Summary: "git push", Dir: "db",
+	}},
+	pawl.OperationBegun{Operation: pawl.Operation{ID: "claude:0f1e#d", Session: "claude:0f1e", Tool: "Bash", Kind: pawl.OperationCommand, Summary: "make check", Dir: "web"}},
+	pawl.OperationEnded{Operation: "claude:0f1e#d", Session: "claude:0f1e", Failed: true, Error: "exit code 4"},
+	pawl.SessionBegan{Session: "opencode:1", Source: "startup"},
+	pawl.SessionPrompted{Session: "opencode:1", Text: "Look around."},
+	pawl.SessionTurned{Session: "opencode:1", Doing: pawl.SessionIdle, Said: "All is well."},
+	pawl.SessionEnded{Session: "opencode:1"},
+	pawl.SessionBegan{Session: "opencode:2", Source: "startup"}, pawl.SessionEnded{Session: "opencode:2"},
 	pawl.SessionBegan{Session: "codex:77aa", Source: "startup"},
 	pawl.SessionBegan{Session: "gemini:12", Source: "startup"},
 	pawl.SessionTurned{Session: "gemini:12", Doing: pawl.SessionAsks, Why: "shell", Said: "May I?"},
@@ -244,7 +254,61 @@ func withDoubts(f *brief.Facts) {
 	f.Operations = []brief.Operation{{
 		OperationState: *f.State.Operations["claude:0f1e#b"], Verdict: pawl.OperationPartly,
 		Evidence: []string{"still running: process 29600 runs since 12s: `make all`; writes to the disk", "`two.txt` changed at 14:30:09 UTC", "HEAD unchanged"},
+	}, {
+		OperationState: *f.State.Operations["claude:0f1e#c"], Verdict: pawl.OperationRefused,
+		Evidence: []string{"permission was asked at 14:31:00 UTC and not seen granted: treat it as refused"},
 	}}
+	f.Running = []brief.Running{{
+		LeftProcess: pawl.LeftProcess{Process: pawl.Process{PID: 29700}, Session: "claude:0f1e", Tool: "Bash", Summary: "npm run dev", Dir: "web"},
+		Since:       f.Now.Add(-3 * time.Minute),
+	}}
+}
+
+// TestPastSessions: the size of a brief does not depend on the number of sessions that left nothing to do, and texts are complete as long
+// as there is room.
+func TestPastSessions(t *testing.T) {
+	t.Parallel()
+	size := func(n int, text string) int {
+		facts := brief.Facts{Now: time.Date(2026, 1, 23, 15, 30, 0, 0, time.UTC), State: &pawl.State{Run: "session-20260123-143000-ab12", Kind: pawl.SessionRun}}
+		for i := range n {
+			id := pawl.SessionID(fmt.Sprint("claude:", i))
+			facts.Sessions = append(facts.Sessions, brief.Session{Gone: true, SessionState: pawl.SessionState{
+				SessionBegan: pawl.SessionBegan{Session: id}, Doing: pawl.SessionIsEnded, Asked: text, First: text, Said: text, Did: 3,
+				Recent: []pawl.PastCall{{Tool: "Bash", Text: text}, {Tool: "Bash", Text: text}}, Failed: []pawl.PastCall{{Tool: "Bash", Text: text, Error: text}},
+			}})
+		}
+		return len(brief.Make(facts, brief.Options{For: brief.Claude}).Text)
+	}
+	long := strings.Repeat("a long text ", 200)
+	if one, many := size(1, long), size(200, long); one > 3072 || many > one+100 {
+		t.Errorf("%d bytes after one session, %d after 200", one, many)
+	}
+	whole := strings.Repeat("build; ", 200) + "git push origin main"
+	facts := brief.Facts{Now: time.Date(2026, 1, 23, 15, 30, 0, 0, time.UTC), State: &pawl.State{Kind: pawl.SessionRun}, Operations: []brief.Operation{{OperationState: pawl.OperationState{Operation: pawl.Operation{Tool: "Bash", Summary: whole}}}}}
+	if text := brief.Make(facts, brief.Options{For: brief.Claude}).Text; !strings.Contains(text, whole) {
+		t.Errorf("the command is cut:\n%s", text)
+	}
+	for range 20 {
+		facts.Operations = append(facts.Operations, facts.Operations[0])
+	}
+	if b := brief.Make(facts, brief.Options{For: brief.Claude}); len(b.Text) > 9000 || b.Cut {
+		t.Errorf("%d bytes, cut %v", len(b.Text), b.Cut)
+	}
+}
+
+// TestAdvice: a call whose session continued without its outcome may have been refused, whatever is known of its effects.
+func TestAdvice(t *testing.T) {
+	t.Parallel()
+	for verdict, settle := range map[pawl.OperationVerdict]bool{pawl.OperationNotDone: false, pawl.OperationPartly: true, pawl.OperationUnknown: true} {
+		for _, passed := range []bool{true, false} {
+			o := brief.Operation{OperationState: pawl.OperationState{Operation: pawl.Operation{Tool: "Bash", Summary: "make"}, Passed: passed}, Verdict: verdict}
+			facts := brief.Facts{Now: began, State: &pawl.State{Kind: pawl.SessionRun}, Operations: []brief.Operation{o}}
+			text := brief.Make(facts, brief.Options{For: brief.Claude}).Text
+			if strings.Contains(text, "may have refused") != passed || strings.Contains(text, "pawl settle") != settle || !strings.Contains(text, "before repeating it") {
+				t.Errorf("%s, passed %v:\n%s", verdict, passed, text)
+			}
+		}
+	}
 }
 
 var news = &brief.News{Since: began, More: 2, Lines: []string{"14:40:00 UTC: learned: the parser is slow", "14:41:00 UTC: decided: no cgo"}}
@@ -326,7 +390,7 @@ func TestWatchdogIsNamed(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"watchdog", "killed"} {
 		text := brief.Make(situations()[name].facts(t), brief.Options{For: brief.Claude}).Text
-		if !strings.Contains(text, "was terminated by pawl's watchdog") || !strings.Contains(text, "nobody denied it") {
+		if !strings.Contains(text, "was terminated by pawl's watchdog") || !strings.Contains(text, "that does not judge its work") {
 			t.Errorf("%s: %s", name, text)
 		}
 	}
@@ -359,5 +423,41 @@ func TestParseAudience(t *testing.T) {
 	}
 	if _, err := brief.ParseAudience("goose"); err == nil {
 		t.Error("goose was accepted")
+	}
+}
+
+// TestNamedItemsAreListedOnce: a step that has not started, with items that another system named, is listed once.
+func TestNamedItemsAreListedOnce(t *testing.T) {
+	t.Parallel()
+	s := situation{story: fresh.then(pawl.ItemNamed{Step: "list", Item: "1.1", Title: "look around", Status: pawl.ItemPending})}
+	text := brief.Make(s.facts(t), brief.Options{For: brief.Claude}).Text
+	if !strings.Contains(text, "unfinished step: `list`") || strings.Contains(text, "then step: `list`") {
+		t.Error(text)
+	}
+}
+
+// TestEndOfAPrompt: of a long prompt the end stays, where an imported one says how far the work came.
+func TestEndOfAPrompt(t *testing.T) {
+	t.Parallel()
+	prompt := "Write the chapter. " + strings.Repeat("Mind the ü. ", 1000) + "Last action: wrote page 7. To go on: page 8."
+	for _, budget := range []int{brief.MinBudget, 4000, 9000} {
+		f := brief.Facts{Now: began.Add(time.Hour), State: fold(t, fresh...), Plan: &pawl.Plan{Phases: []pawl.Phase{{Steps: []pawl.Step{
+			{ID: "one", Agent: &pawl.AgentAction{Use: "claude", Prompt: prompt}},
+		}}}}}
+		b := brief.Make(f, brief.Options{For: brief.Claude, Budget: budget})
+		if !strings.Contains(b.Text, `prompted with "Write the chapter.`) || !strings.Contains(b.Text, `Last action: wrote page 7. To go on: page 8."`) || len(b.Text) > budget {
+			t.Errorf("%d bytes of %d: %s", len(b.Text), budget, b.Text)
+		}
+	}
+}
+
+// TestOwnWritesAreNoChanges: files that pawl itself wrote for another system are counted apart.
+func TestOwnWritesAreNoChanges(t *testing.T) {
+	t.Parallel()
+	s := situations()["interrupted"]
+	f := s.facts(t)
+	f.Since.Own = 3
+	if text := brief.Make(f, brief.Options{For: brief.Claude}).Text; !strings.Contains(text, "2 paths differ; besides, pawl wrote 3 files of the mirror") {
+		t.Error(text)
 	}
 }

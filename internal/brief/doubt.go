@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"pawl"
+	"pawl/internal/recovery"
 )
 
 // doubts lists the attempts without a recorded end, the interrupted ones, the findings, and what could not be checked.
@@ -16,6 +17,9 @@ func (w *writer) doubts() section {
 	w.addFindings(&s, pawl.Bad)
 	for _, o := range w.Operations {
 		s.add(w.operation(o))
+	}
+	for _, r := range w.Running {
+		s.add(w.running(r))
 	}
 	for _, d := range w.Doubts {
 		if d.Found != Live {
@@ -62,7 +66,7 @@ func (w *writer) finding(f pawl.Finding) string {
 
 // doubt describes the state in which an attempt was found, with evidence and verdict.
 func (w *writer) doubt(d Doubt) string {
-	name := w.code(d.Name()) + " attempt " + strconv.Itoa(d.Attempt) + ", started " + at(d.Started)
+	name := w.code(d.Title()) + " attempt " + strconv.Itoa(d.Attempt) + ", started " + at(d.Started)
 	text := ""
 	switch d.Found {
 	case Live:
@@ -87,7 +91,7 @@ func (w *writer) doubt(d Doubt) string {
 
 // verdict returns what a resume does, with the reasons. crashed reports whether the attempt left no exit record.
 func (w *writer) verdict(v pawl.Verdict, crashed bool) string {
-	text := w.plain(v.Text(crashed))
+	text := w.plain(recovery.VerdictText(v, crashed))
 	if len(v.Reasons) > 0 {
 		text += " (" + w.plain(strings.Join(v.Reasons, "; ")) + ")"
 	}
@@ -116,36 +120,36 @@ func (w *writer) unfinished() []*pawl.AttemptEnded {
 	return found
 }
 
-// notDenied says that what ended an attempt was no decision about its work.
-const notDenied = "; nobody denied it"
+// notJudged says that what ended an attempt was not a decision about its work.
+const notJudged = "; that does not judge its work"
 
 // ending describes how an attempt ended without success. It keeps an agent from mistaking a timeout or a crash for a
 // person's denial.
 func (w *writer) ending(end *pawl.AttemptEnded) string {
-	name := w.code(end.Name()) + " attempt " + strconv.Itoa(end.Attempt)
+	name := w.code(end.Title()) + " attempt " + strconv.Itoa(end.Attempt)
 	after := ""
 	if end.Stats != nil && end.Stats.Seconds >= 0.05 {
 		after = " after " + seconds(end.Stats.Seconds)
 	}
 	files := "; files: " + w.code(w.folder(end.AttemptRef))
 	if why := w.Killed[end.Token]; why != "" {
-		return "interrupted: " + name + " was terminated by pawl's watchdog" + after + w.because(why) + notDenied + files
+		return "interrupted: " + name + " was terminated by pawl's watchdog" + after + w.because(why) + notJudged + files
 	}
 	switch end.Reason {
 	case pawl.ReasonTimeout, pawl.ReasonStalled:
-		return "interrupted: " + name + " was terminated by pawl's watchdog" + after + w.because(end.Why) + notDenied + files
+		return "interrupted: " + name + " was terminated by pawl's watchdog" + after + w.because(end.Why) + notJudged + files
 	case pawl.ReasonBudget:
-		return "interrupted: " + name + " was terminated by pawl" + after + ", because a budget is used up" + w.because(end.Why) + notDenied + files
+		return "interrupted: " + name + " was terminated by pawl" + after + ", because a budget is used up" + w.because(end.Why) + notJudged + files
 	case pawl.ReasonOutdated:
-		return "interrupted: " + name + " was terminated by pawl" + after + w.because(end.Why) + notDenied + files
+		return "interrupted: " + name + " was terminated by pawl" + after + w.because(end.Why) + notJudged + files
 	case pawl.ReasonAbort:
-		return "interrupted: " + name + " was stopped on request" + after + w.because(end.Why) + "; that does not judge its work" + files
+		return "interrupted: " + name + " was stopped on request" + after + w.because(end.Why) + notJudged + files
 	}
 	switch end.Outcome {
 	case pawl.Lost:
-		return "interrupted: " + name + " crashed" + after + w.because(end.Why) + notDenied + files
+		return "interrupted: " + name + " crashed" + after + w.because(end.Why) + notJudged + files
 	case pawl.NotStarted:
-		return "interrupted: " + name + " crashed before it started" + notDenied
+		return "interrupted: " + name + " crashed before it started" + notJudged
 	case pawl.Blocked:
 		return "blocked: " + name + " reported that it cannot continue" + w.because(end.Why) + files
 	}

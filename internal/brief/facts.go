@@ -13,7 +13,9 @@ type Facts struct {
 	Plan      *pawl.Plan             // nil: none
 	Engine    *Engine                // the engine that runs it; nil: none
 	Inside    *pawl.AttemptRef       // the attempt that asks for the brief; nil: not an attempt
-	Git       string                 // the commit of HEAD; empty: no repository
+	Root      string                 // the project's folder
+	Worktree  string                 // the linked worktree of git that the reader works in; empty: none, so the project's folder
+	Git       string                 // HEAD where the reader works; empty: no repository
 	GitWas    string                 // the same at the last checkpoint; empty: unknown
 	Doubts    []Doubt                // attempts that have started and not ended, according to the journal
 	Findings  []pawl.Finding         // only warnings and worse are shown
@@ -27,9 +29,11 @@ type Facts struct {
 	Unchecked []string               // what could not be checked, with the reason, one line each
 	Moved     map[pawl.GateID]string // gates whose content has changed since, with the difference
 
-	Sessions   []Session   // of agents, most recently active first
-	Operations []Operation // tool calls without a recorded outcome
-	News       *News       // nil: a full brief, else only what is new
+	Sessions        []Session   // of agents, most recently active first
+	DroppedSessions int         // older ones that the state does not keep
+	Operations      []Operation // tool calls without a recorded outcome
+	Running         []Running   // processes that finished tool calls left running
+	News            *News       // nil: a full brief, else only what is new
 }
 
 // Memory is a note of MEMORY.md.
@@ -42,17 +46,26 @@ type Memory struct {
 // Session is a session of an agent.
 type Session struct {
 	pawl.SessionState
-	Gone   bool // its agent is dead
-	Reader bool // the brief is for this session
+	Gone       bool   // its agent is dead
+	Reader     bool   // the brief is for this session
+	Branch     string // of its linked worktree, or the commit if HEAD is detached; empty if it works in none
+	NoWorktree bool   // its linked worktree no longer exists
 }
 
 // Operation is a tool call in doubt, with the evidence found just now.
 type Operation struct {
 	pawl.OperationState
+	Run      pawl.RunID            `json:"run,omitempty"` // another run than that of the brief
 	Verdict  pawl.OperationVerdict `json:"verdict"`
 	Evidence []string              `json:"evidence"`         // one line each
 	Runs     bool                  `json:"runs,omitempty"`   // a process is alive that is, or may be, part of it
 	Traces   pawl.OperationVerdict `json:"traces,omitempty"` // if Runs: the verdict from its effects alone
+}
+
+// Running is a process that a finished tool call left running, and that is alive.
+type Running struct {
+	pawl.LeftProcess
+	Since time.Time // when it started
 }
 
 // News is what happened since the reader's last brief.
@@ -71,6 +84,7 @@ type Engine struct {
 // Doubt is an attempt that has started and has no end in the journal, in the state found just now.
 type Doubt struct {
 	pawl.AttemptRef
+	Value    string        `json:"value,omitempty"` // of the item, if its id is a hash
 	Found    Found         `json:"found"`
 	Started  time.Time     `json:"started"`
 	Ended    time.Time     `json:"ended,omitzero"` // from the exit record, if any
@@ -78,6 +92,14 @@ type Doubt struct {
 	Evidence []string      `json:"evidence"`       // one line each
 	Verdict  *pawl.Verdict `json:"verdict,omitempty"`
 	Folder   string        `json:"folder"` // path of its output and records, relative to the project
+}
+
+// Title returns the step, with the value of the item if it is known.
+func (d Doubt) Title() string {
+	if d.Value == "" {
+		return d.Name()
+	}
+	return string(d.Step) + "/" + d.Value
 }
 
 // Found is the state in which an attempt was found.
@@ -111,6 +133,7 @@ type Left struct {
 type Since struct {
 	Checkpoint pawl.Checkpoint
 	Files      int // number of Changes, without folders that contain others
+	Own        int // number of files that pawl itself changed, for the run's mirror; they are not among Changes
 	Changes    []Change
 }
 

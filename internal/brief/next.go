@@ -48,21 +48,22 @@ func (w *writer) next() section {
 			s.add("failed step: " + w.called(st) + w.because(st.state.Why) + "; after fixing the cause: " + w.onRun("pawl retry "+string(st.ID), "--run"))
 		}
 	}
-	for _, st := range w.begun() {
+	begun := w.begun()
+	for _, st := range begun {
 		if st.ID != pawl.TasksStep {
 			s.add("unfinished step: " + w.task(st))
 		}
 		w.addNamed(&s, st)
 	}
 	if !w.State.Ended() {
-		for _, st := range w.ready() {
+		for _, st := range w.ready(begun) {
 			s.add("then step: " + w.task(st))
 		}
 	}
 	return s
 }
 
-// ownStep tells an attempt what it has to do itself.
+// ownStep describes the task of the reader's own attempt.
 func (w *writer) ownStep(s *section) {
 	name := w.code(w.Inside.Name())
 	s.add("next: you are attempt " + strconv.Itoa(w.Inside.Attempt) + " of " + name + "; do only that: pawl runs the rest of the plan")
@@ -111,33 +112,66 @@ func (w *writer) todo() string {
 
 // sessionTodo returns the next action in a run without a plan.
 func (w *writer) sessionTodo() string {
-	text := "continue with the goal; there is no plan"
-	if w.State.Goal == "" {
-		text = "nothing is recorded: no plan, no goal and no prompt; ask the user what to do"
-	}
-	for _, x := range w.Sessions {
-		if x.Asked != "" {
-			text = "continue with the last prompt: " + w.quote(x.Asked)
-			if first := w.firstPrompt(); first != x.Asked {
-				text += "; the first prompt was: " + w.quote(first)
-			}
-			break
+	text := w.unfinishedTurns()
+	if slices.ContainsFunc(w.Operations, func(o Operation) bool { return o.Verdict != pawl.OperationRefused }) {
+		if text == nothingLeft {
+			return "first resolve what is in doubt above; nothing else is left unfinished; follow the user's prompt"
 		}
-	}
-	if len(w.Operations) > 0 {
 		return "first resolve what is in doubt above, then " + text
 	}
 	return text
 }
 
-// firstPrompt returns the first prompt of the oldest session listed.
-func (w *writer) firstPrompt() (asked string) {
-	for _, x := range w.Sessions {
-		if x.First != "" {
-			asked = x.First
+// unfinishedTurns names the prompts that are left to finish: the reader's own, else those of the sessions that left something to do.
+func (w *writer) unfinishedTurns() string {
+	var left, elsewhere, busy []string
+	for i := range w.Sessions {
+		switch x := &w.Sessions[i]; {
+		case x.Reader && x.Open && x.Source == "compact":
+			return "continue with the user's last prompt: " + w.prompts(x)
+		case x.open() && x.Asked != "" && x.Worktree != w.Worktree:
+			elsewhere = append(elsewhere, w.code(string(x.Session)))
+		case x.open() && x.Asked != "":
+			left = append(left, w.unfinishedTurn(x))
+		case x.alive() && x.Open:
+			busy = append(busy, w.code(string(x.Session)))
 		}
 	}
-	return asked
+	switch {
+	case len(left) > 0:
+		return strings.Join(left, "; also ")
+	case len(busy) > 0:
+		return "nothing is left unfinished except what " + strings.Join(busy, ", ") + " is working on now: do not do the same; follow the user's prompt"
+	case len(elsewhere) > 0:
+		return "nothing is left unfinished in your worktree (in others, " + strings.Join(elsewhere, ", ") + " left something); follow the user's prompt"
+	case w.State.Goal != "" && len(w.Sessions) == 0:
+		return "continue with the goal; there is no plan"
+	}
+	return nothingLeft
+}
+
+const nothingLeft = "nothing is left unfinished; follow the user's prompt"
+
+// unfinishedTurn names the prompt that a session has not finished, and why.
+func (w *writer) unfinishedTurn(x *Session) string {
+	name := w.code(string(x.Session))
+	switch {
+	case x.interrupted():
+		return "ask the user whether to continue with the prompt of " + name + ", whose turn a person interrupted: " + w.prompts(x)
+	case x.Doing == pawl.SessionFailed:
+		return "continue with the prompt of " + name + ", which a model error stopped" + w.because(x.Why) + ": " + w.prompts(x)
+	case x.Doing == pawl.SessionIsEnded:
+		return "continue with the prompt of " + name + ", which ended before its turn was over: " + w.prompts(x)
+	}
+	return "continue with the prompt of " + name + ", which ended unexpectedly: " + w.prompts(x)
+}
+
+// prompts returns a session's last prompt and, if it is another one, its first.
+func (w *writer) prompts(x *Session) string {
+	if x.First == x.Asked {
+		return w.quote(x.Asked)
+	}
+	return w.quote(x.Asked) + " (its first prompt was: " + w.quote(x.First) + ")"
 }
 
 // begun returns the steps that have started and are not done.
@@ -153,18 +187,21 @@ func (w *writer) begun() []step {
 	})
 }
 
-// ready returns the steps that have not started and whose dependencies are all finished.
-func (w *writer) ready() []step {
-	finished := make(map[pawl.StepID]bool, len(w.steps))
+// ready returns the steps that have not begun and whose dependencies are all finished.
+func (w *writer) ready(begun []step) []step {
+	finished, listed := make(map[pawl.StepID]bool, len(w.steps)), make(map[pawl.StepID]bool, len(begun))
 	for _, s := range w.steps {
 		finished[s.ID] = s.state.Finished()
+	}
+	for _, s := range begun {
+		listed[s.ID] = true
 	}
 	waits := func(id pawl.StepID) bool { return !finished[id] }
 	order := w.Plan.Order()
 	var ready []step
 	for _, s := range w.steps[:w.planned] {
-		fresh := s.state == nil || s.state.Status == pawl.Pending && s.state.Attempts == 0 && s.state.Items == nil && s.state.Rejected == ""
-		if fresh && !slices.ContainsFunc(order[s.ID], waits) {
+		fresh := s.state == nil || s.state.Status == pawl.Pending
+		if fresh && !listed[s.ID] && !slices.ContainsFunc(order[s.ID], waits) {
 			ready = append(ready, s)
 		}
 	}
@@ -200,7 +237,7 @@ func (w *writer) does(s *pawl.Step) string {
 	case s.Run != "":
 		return "; runs " + w.script(s.Run)
 	case s.Agent != nil:
-		return "; an agent (" + w.code(string(s.Agent.Use)) + ") is prompted with " + w.quote(s.Agent.Prompt)
+		return "; an agent (" + w.code(string(s.Agent.Use)) + ") is prompted with " + w.quoteEnds(s.Agent.Task())
 	case s.Kernel != nil:
 		return "; runs " + w.script(cmp.Or(s.Kernel.File, s.Kernel.Code)) + " in kernel " + w.code(s.Kernel.Name)
 	case s.Gate != nil:

@@ -36,15 +36,15 @@ func sound(b brief.Brief, limit int) string {
 			return "not a comment: " + line
 		}
 		line = strings.TrimPrefix(line, "# ")
-		if strings.HasPrefix(line, "- ") && !labelled.MatchString(line) {
+		if strings.HasPrefix(line, "- ") && !labeled.MatchString(line) {
 			return "has no label: " + line
 		}
 	}
 	return ""
 }
 
-// labelled matches the label that each line begins with, so that it is true without the lines around it.
-var labelled = regexp.MustCompile(`^- (now|begin|goal|position|last event|last checkpoint|git|so far|wrong|warning|in doubt|not started|` +
+// labeled matches the label that each line begins with, so that it is true without the lines around it.
+var labeled = regexp.MustCompile(`^- (now|begin|goal|position|last event|last checkpoint|git|so far|wrong|warning|in doubt|not started|` +
 	`ended meanwhile|still running|interrupted|blocked|failed|not checked|next|failed step|unfinished step|then step|your step|rejected|` +
 	`item|compared with|added|changed|removed|mode|type|gate|review|blocker \d+|decided|answered|learned \([^)]*\)|skipped|done|` +
 	`done, awaiting review|marked done by its agent, not checked|artifact|not shown|cut|more|files): `)

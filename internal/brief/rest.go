@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"pawl"
+	"pawl/internal/shellwords"
 )
 
 // since lists the files that differ from the last checkpoint, or from the one that the reader knows.
@@ -18,7 +19,7 @@ func (w *writer) since() section {
 	}
 	c := w.Since.Checkpoint
 	s.all = "pawl diff " + string(c.ID) + " --names"
-	s.add("compared with: checkpoint " + w.checkpoint(c) + ": " + changed(w.Since.Files))
+	s.add("compared with: checkpoint " + w.checkpoint(c) + ": " + changed(w.Since.Files) + ownWrites(w.Since.Own))
 	for _, change := range w.Since.Changes {
 		s.add(w.changeLine(change))
 	}
@@ -31,6 +32,14 @@ func changed(n int) string {
 		return "no file differs"
 	}
 	return count(n, "path differs", "paths differ")
+}
+
+// ownWrites counts the files that pawl itself changed.
+func ownWrites(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return "; besides, pawl wrote " + count(n, "file", "files") + " of the mirror"
 }
 
 func (w *writer) changeLine(c Change) string {
@@ -57,7 +66,7 @@ func (w *writer) asked() section {
 		if st.state != nil && st.state.Status == pawl.AwaitsReview {
 			for _, name := range st.state.Unreviewed() {
 				s.add("review: step " + w.code(string(st.ID)) + " needs a score of at least " +
-					strconv.Itoa(st.state.Minimum[name]) + " of 100 from " + w.code(name) + ": " + w.onRun("pawl review "+string(st.ID)+" --by "+name+" --score N", "--run"))
+					strconv.Itoa(st.state.Minimum[name]) + " of 100 from " + w.code(name) + ": " + w.onRun("pawl review "+string(st.ID)+" --by "+shellwords.Word(name)+" --score N", "--run"))
 			}
 		}
 	}
@@ -94,9 +103,16 @@ func (w *writer) gate(g *pawl.GateState) string {
 	return text + "; only a person may answer: " + w.code("pawl approve "+id) + " or " + w.code("pawl reject "+id+" -m WHY")
 }
 
+// The titles of what a brief hands over from others.
+const (
+	decisionsTitle = "Decisions"
+	memoriesTitle  = "What was learned"
+	finishedTitle  = "What is finished"
+)
+
 // decisions lists the decisions and the answered gates, newest first.
 func (w *writer) decisions() section {
-	s := section{title: "Decisions", all: ".pawl/runs/" + w.run + "/DECISIONS.md"}
+	s := section{title: decisionsTitle, all: ".pawl/runs/" + w.run + "/DECISIONS.md"}
 	for _, d := range slices.Backward(w.State.Made) {
 		text := "decided: "
 		if d.Question != "" {
@@ -140,7 +156,7 @@ func (w *writer) answered(g *pawl.GateState) string {
 
 // memories lists the notes of MEMORY.md.
 func (w *writer) memories() section {
-	s := section{title: "What was learned", all: "pawl memory"}
+	s := section{title: memoriesTitle, all: "pawl memory"}
 	for _, m := range w.Memories {
 		if !m.Unverified {
 			s.add("learned (" + w.plain(string(m.Kind)) + "): " + w.quote(m.Text))
@@ -164,11 +180,11 @@ func (w *writer) elsewhere() section {
 
 // finished lists the finished steps, newest first, with the state of their outputs.
 func (w *writer) finished() section {
-	s := section{title: "What is finished", all: w.command("pawl status", "")}
+	s := section{title: finishedTitle, all: w.command("pawl status", "")}
 	for _, st := range w.newestFirst() {
 		switch {
 		case st.state.Condition != "":
-			s.add("skipped: " + w.called(st) + w.because(st.state.ConditionText()))
+			s.add("skipped: " + w.called(st) + w.because(pawl.ConditionFalse(st.state.Condition)))
 		case st.state.Tolerated():
 			s.add("failed, and the run continued (continue_on_error): " + w.called(st) + w.because(st.state.Why))
 		case st.state.Status == pawl.Skipped:

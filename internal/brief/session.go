@@ -1,19 +1,39 @@
 package brief
 
-import "pawl"
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"pawl"
+)
 
 // operation describes a tool call without a recorded outcome, and the evidence that was found.
 func (w *writer) operation(o Operation) string {
-	text := "in doubt: " + w.code(o.Tool)
-	if o.Summary != "" {
-		text += " " + w.code(o.Summary)
+	text := "in doubt: "
+	if o.Verdict == pawl.OperationRefused {
+		text = "refused: "
 	}
-	text += ", started by " + w.code(string(o.Session)) + " " + w.ago(o.Began) + ", no outcome recorded"
-	text += "; verdict: " + operationVerdicts[o.Verdict]
+	text += w.call(o.Tool, o.Summary, o.Dir) + ", started by " + w.code(string(o.Session)) + " " + w.ago(o.Began) + ", no outcome recorded"
+	if o.Verdict != pawl.OperationRefused {
+		text += "; verdict: " + operationVerdicts[o.Verdict]
+	}
 	for _, evidence := range o.Evidence {
 		text += "; " + w.plain(evidence)
 	}
-	return text + "; verify before repeating it; no denial was recorded"
+	return text + "; " + w.operationTodo(o)
+}
+
+// call names a tool call and the folder that it works in.
+func (w *writer) call(tool, summary, dir string) string {
+	text := w.code(tool)
+	if summary != "" {
+		text += " " + w.code(summary)
+	}
+	if dir != "" {
+		text += " in folder " + w.code(dir)
+	}
+	return text
 }
 
 // operationVerdicts explain the verdicts.
@@ -24,49 +44,176 @@ var operationVerdicts = map[pawl.OperationVerdict]string{
 	pawl.OperationUnknown: "unknown (nothing on this machine can tell)",
 }
 
-// sessions lists the agent sessions that worked on the run.
+// operationTodo says what to do about a tool call in doubt.
+func (w *writer) operationTodo(o Operation) string {
+	todo := "verify before repeating it"
+	if o.Passed {
+		todo = "its session continued without an outcome, so the user may have refused or interrupted it: verify, and ask before repeating it"
+	}
+	switch {
+	case o.Verdict == pawl.OperationRefused:
+		return "do not repeat it unless the user asks for it"
+	case o.Verdict == pawl.OperationDone:
+		return "verify instead of repeating it"
+	case o.Verdict == pawl.OperationNotDone:
+		return todo
+	}
+	settle := "pawl settle " + strconv.FormatInt(int64(o.Seq), 10)
+	if o.Run != "" {
+		settle += " --run " + string(o.Run)
+	}
+	return todo + "; when that is settled: " + w.code(settle)
+}
+
+// running describes a process that a finished tool call left running.
+func (w *writer) running(r Running) string {
+	text := "still running: process " + strconv.Itoa(r.PID) + " for " + formatDuration(w.Now.Sub(r.Since)) + ", left by " +
+		w.call(r.Tool, r.Summary, r.Dir) + " of " + w.code(string(r.Session))
+	return text + "; use it or end it, do not start a second one: " + w.code("pawl processes --end")
+}
+
+// open reports whether a session left something to do: its agent is gone or stopped, and the turn of its last prompt did not end well.
+func (x *Session) open() bool {
+	stopped := x.Gone || x.Doing == pawl.SessionIsEnded || x.Doing == pawl.SessionFailed || x.interrupted()
+	return !x.Reader && x.Open && x.Heir == "" && stopped
+}
+
+// interrupted reports whether a person ended the session's turn.
+func (x *Session) interrupted() bool { return x.Doing == pawl.SessionIdle && x.Why != "" }
+
+// alive reports whether another session's agent is running.
+func (x *Session) alive() bool { return !x.Reader && !x.Gone && x.Doing != pawl.SessionIsEnded }
+
+// maxInherited is how many sessions are listed whose unfinished turn was in the brief of another session.
+const maxInherited = 2
+
+// sessions lists the agent sessions that left something open or are alive, and the last one that did neither. The others are counted.
 func (w *writer) sessions() section {
 	s := section{title: "Who worked on this", all: w.command("pawl status", "")}
-	for _, x := range w.Sessions {
-		if !x.Reader || x.Did > 0 || x.Asked != "" {
+	var last *Session
+	inherited := 0
+	rest := w.DroppedSessions
+	for i := range w.Sessions {
+		switch x := &w.Sessions[i]; {
+		case x.Reader && x.Did == 0:
+		case x.Reader || x.open() || x.alive() || x.Heir != "" && inherited < maxInherited:
+			if x.Heir != "" {
+				inherited++
+			}
 			s.add(w.session(x))
+			w.addFailures(&s, x)
+		case last == nil && (x.Did > 0 || x.Asked != ""):
+			last = x
+		default:
+			rest++
 		}
+	}
+	if last != nil {
+		s.add(w.session(last))
+		w.addFailures(&s, last)
+	}
+	if rest > 0 {
+		s.add("earlier: " + count(rest, "session", "sessions") + " left nothing to do")
 	}
 	return s
 }
 
-func (w *writer) session(x Session) string {
+// heir says what a later session that got a session's open turn in its brief has done since.
+func (w *writer) heir(x *Session) string {
+	inDoubt := func(d Operation) bool { return d.Session == x.Session }
+	if x.Resolved && !slices.ContainsFunc(w.Operations, inDoubt) {
+		return w.code(string(x.Heir)) + " worked on what was in doubt and ended its turn; its prompt"
+	}
+	return w.code(string(x.Heir)) + " got its unfinished turn in a brief and has ended a turn since; its prompt, perhaps unfinished"
+}
+
+func (w *writer) session(x *Session) string {
 	text := "session: " + w.code(string(x.Session))
 	switch {
 	case x.Reader:
 		text += " (yours, earlier)"
+	case x.alive():
+		text += " is alive and " + w.doing(x)
+		if x.Worktree == w.Worktree {
+			text += "; it may edit the same files: avoid conflicts"
+		}
 	case x.Doing == pawl.SessionIsEnded:
-		text += " ended normally " + w.ago(x.Seen) + w.because(x.Why)
-	case x.Gone:
-		text += " ended unexpectedly; last activity " + w.ago(x.Seen)
+		text += " ended " + w.ago(x.Seen) + w.because(x.Why)
+	case !x.Open && x.Asked != "":
+		text += " ended after its last turn; last activity " + w.ago(x.Seen)
 	default:
-		text += " is alive and " + sessionDoings[x.Doing] + "; last activity " + w.ago(x.Seen) + "; it may edit the same files: avoid conflicts"
+		text += " ended unexpectedly; last activity " + w.ago(x.Seen)
 	}
+	if x.Heir != "" {
+		text += "; " + w.heir(x) + ": " + w.quote(clip(x.Asked, maxBrief))
+	}
+	text += w.place(x)
 	if x.Did > 0 {
 		text += "; " + count(x.Did, "finished tool call", "finished tool calls")
 	}
-	if len(x.Recent) > 0 {
-		text += ", most recent that may have changed something: " + w.codes(x.Recent, len(x.Recent))
-	}
-	if x.First != x.Asked {
-		text += "; first prompt: " + w.quote(x.First)
-	}
-	if x.Asked != "" {
-		text += "; last prompt: " + w.quote(x.Asked)
-	}
-	if x.Said != "" {
-		text += "; last message: " + w.quote(x.Said)
+	text += w.brief(x)
+	if x.alive() && x.Open {
+		text += "; it works on: " + w.quote(x.Asked)
 	}
 	return text
 }
 
-var sessionDoings = map[pawl.SessionDoing]string{
-	pawl.SessionWorks: "working", pawl.SessionIdle: "idle", pawl.SessionAsks: "waiting for permission", pawl.SessionFailed: "stopped by a model error",
+// place says in which worktree a session works, if that is not the reader's.
+func (w *writer) place(x *Session) string {
+	switch {
+	case x.Worktree == w.Worktree:
+		return ""
+	case x.Worktree == "":
+		return "; in the project's folder " + w.code(w.Root) + ", not in your worktree: its files are separate from yours"
+	case x.NoWorktree:
+		return "; in worktree " + w.code(x.Worktree) + ", which no longer exists"
+	}
+	return "; in worktree " + w.code(x.Worktree) + " on " + w.code(x.Branch) + ": its files are separate from yours"
+}
+
+// maxBrief is the maximum size in bytes of each text about a session that left nothing to do.
+const maxBrief = 160
+
+// brief describes the last changes and the last message of a session; of one that left nothing to do, it also names the last prompt.
+func (w *writer) brief(x *Session) string {
+	most := w.maxText
+	if !x.open() {
+		most = maxBrief
+	}
+	text := ""
+	if n := len(x.Recent); n > 0 {
+		var recent []string
+		for _, c := range x.Recent {
+			recent = append(recent, w.call(c.Tool, clip(c.Text, most), c.Dir))
+		}
+		text += "; most recent changes: " + strings.Join(recent, ", ")
+	}
+	if !x.open() && !x.Open && x.Asked != "" {
+		text += "; its last prompt, which is finished: " + w.quote(clip(x.Asked, most))
+	}
+	if x.Said != "" {
+		text += "; last message: " + w.quote(clip(x.Said, most))
+	}
+	return text
+}
+
+// addFailures adds the tool calls that failed and have not succeeded since.
+func (w *writer) addFailures(s *section, x *Session) {
+	for _, c := range x.Failed {
+		if c.Refused {
+			s.add("refused: " + w.call(c.Tool, clip(c.Text, 2*maxBrief), c.Dir) + ", to " + w.code(string(x.Session)) + w.because(clip(c.Error, maxBrief)) + "; do not repeat it unless the user asks for it")
+			continue
+		}
+		s.add("tried and failed: " + w.call(c.Tool, clip(c.Text, 2*maxBrief), c.Dir) + ", by " + w.code(string(x.Session)) + w.because(clip(c.Error, maxBrief)))
+	}
+}
+
+func (w *writer) doing(x *Session) string {
+	if x.Doing == pawl.SessionAsks {
+		return "working; it asked for permission " + w.ago(x.Seen) + ", and nothing is recorded since"
+	}
+	doing := map[pawl.SessionDoing]string{pawl.SessionWorks: "working", pawl.SessionIdle: "idle", pawl.SessionFailed: "stopped by a model error"}[x.Doing]
+	return doing + "; last activity " + w.ago(x.Seen)
 }
 
 // news lists the events since the reader's last brief.

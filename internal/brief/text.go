@@ -79,21 +79,41 @@ func clip(text string, size int) string {
 	return text[:end] + mark
 }
 
-// maxText is the maximum size of a quoted text in bytes.
-const maxText = 320
+// clipStart truncates the start of text, so that at most size bytes are left, and marks the cut.
+func clipStart(text string, size int) string {
+	const mark = "…"
+	start := len(text) - max(0, size-len(mark))
+	for start < len(text) && !utf8.RuneStart(text[start]) {
+		start++
+	}
+	return mark + text[start:]
+}
+
+// lengths are the maximum sizes in bytes of a quoted text and of a name, a path or a command. The first ones with which a brief fits are
+// used.
+var lengths = []struct{ text, name int }{{2000, 2000}, {800, 800}, {320, 200}}
 
 // framed breaks up closing tags, which could end the element that an agent wraps a brief in.
 var framed = strings.NewReplacer("</", "< /")
 
 // plain returns pawl's own text, which may contain untrusted parts, on one line.
-func (w *writer) plain(text string) string { return framed.Replace(clip(w.flat(text), maxText)) }
+func (w *writer) plain(text string) string { return framed.Replace(clip(w.flat(text), w.maxText)) }
 
 // quoted also keeps text from ending its quotes and from being read as HTML, which could hide its content.
 var quoted = strings.NewReplacer(`"`, "'", "</", `\< /`, "<", `\<`)
 
 // quote returns untrusted text on one line in quotes.
 func (w *writer) quote(text string) string {
-	return `"` + quoted.Replace(clip(w.flat(text), maxText)) + `"`
+	return `"` + quoted.Replace(clip(w.flat(text), w.maxText)) + `"`
+}
+
+// quoteEnds is quote for a prompt: of a long one it keeps the end, too, where the prompt says how far the work came.
+func (w *writer) quoteEnds(text string) string {
+	text = w.flat(text)
+	if head := w.maxText / 3; len(text) > w.maxText {
+		text = clip(text, head) + " " + clipStart(text, w.maxText-head-1)
+	}
+	return w.quote(text)
 }
 
 // flat returns text on one line without secrets. It redacts before anything is truncated.
@@ -104,12 +124,9 @@ func (w *writer) flat(text string) string {
 	return flat(text)
 }
 
-// maxName is the maximum size of a name, a path or a command in bytes.
-const maxName = 200
-
 // code returns a name, a path or a command on one line between backquotes.
 func (w *writer) code(text string) string {
-	text = framed.Replace(clip(w.flat(text), maxName))
+	text = framed.Replace(clip(w.flat(text), w.maxName))
 	if text == "" {
 		return ""
 	}

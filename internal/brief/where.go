@@ -32,6 +32,9 @@ func (w *writer) where() section {
 	}
 	s.add("last event: number " + strconv.FormatInt(int64(w.State.Seq), 10) + ", " + w.ago(w.State.Updated))
 	s.add("last checkpoint: " + w.lastCheckpoint())
+	if w.Worktree != "" {
+		s.add("worktree: " + w.worktree())
+	}
 	if w.Git != "" {
 		s.add("git: " + w.git())
 	}
@@ -39,6 +42,15 @@ func (w *writer) where() section {
 		s.add("so far: " + spent)
 	}
 	return s
+}
+
+// worktree says what a reader in a linked worktree must know: what the brief says about files is not about the reader's.
+func (w *writer) worktree() string {
+	text := "you work in " + w.code(w.Worktree) + ", a linked worktree of the project in " + w.code(w.Root)
+	if strings.HasPrefix(w.Worktree, w.Root+"/") {
+		return text
+	}
+	return text + "; checkpoints and file changes in this brief are those of the project's folder, not yours: commit with git to save your work"
 }
 
 // git names the current commit, and the one of the last checkpoint.
@@ -56,7 +68,7 @@ func (w *writer) git() string {
 // standing returns the status of the run and whether an engine runs it.
 func (w *writer) standing() string {
 	state := w.State
-	word, why := state.Standing(w.Engine != nil)
+	word, why := state.StandingIn(w.Plan, w.Engine != nil)
 	text := word
 	if state.Kind == pawl.SessionRun {
 		if w.status == pawl.StatusActive && w.agentsGone() {
@@ -122,7 +134,7 @@ func (w *writer) lastCheckpoint() string {
 	}
 	text := w.checkpoint(*last)
 	if good != nil && good.ID != last.ID {
-		text += "; last one that is not an emergency checkpoint: " + w.checkpoint(*good)
+		text += "; last one that shows finished work: " + w.checkpoint(*good)
 	}
 	return text
 }

@@ -1,4 +1,4 @@
-// Package caller tells who runs this process: a person, a coding agent that pawl is attached to, or a step of a run.
+// Package caller identifies who runs this process: a person, a coding agent that pawl is attached to, or a step of a run.
 //
 // The answer does not depend on what the process says of itself. A step may clear the environment of its child, detach it
 // or put it into another session: its ancestors, their environments and its control group still tell. What a process of
@@ -270,7 +270,7 @@ func fromSession(root string) Caller {
 		return Caller{Kind: Person}
 	}
 	if _, err := process.Of(self.Session); err == nil {
-		return Caller{Kind: Person} // the leader lives, and so is no supervisor: that would be an ancestor
+		return Caller{Kind: Person} // the leader lives, and so is not a supervisor: that would be an ancestor
 	}
 	c := Caller{Kind: Person}
 	runs := filepath.Join(root, project.Folder, "runs")
@@ -289,7 +289,7 @@ func fromSession(root string) Caller {
 }
 
 // InOwnProject reports whether the caller is a step, also indirectly, of the project at root. If its supervisor is
-// unknown, it may be. What an engine starts itself, such as the engine of a background run, is no step.
+// unknown, it may be. What an engine starts itself, such as the engine of a background run, is not a step.
 func (c Caller) InOwnProject(root string) bool {
 	if c.Orphan {
 		return false

@@ -4,9 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"pawl"
 	"pawl/internal/disk"
@@ -49,7 +51,8 @@ func write(path string, s Session) error {
 	if err := disk.MakeFolders(dir); err != nil {
 		return err
 	}
-	return errors.Join(disk.Put(path, data), removeEnded(dir))
+	temp := fmt.Sprintf("%s.tmp%d-%d", path, os.Getpid(), time.Now().UnixNano()) // two sessions of a process may begin at once
+	return errors.Join(disk.PutBy(temp, path, data), removeEnded(dir))
 }
 
 func removeEnded(dir string) error {

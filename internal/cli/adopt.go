@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl"
+	"pawl/internal/cli/permission"
 	"pawl/internal/cli/trustview"
 	"pawl/internal/project"
 	"pawl/internal/runs"
@@ -73,8 +74,11 @@ func (a *app) adoptShown(p *project.Project, shown trustview.Adoption, yes bool)
 	return err
 }
 
-// adoptImported shows an imported run and asks to adopt it, unless the user did so before.
+// adoptImported shows an imported run and asks a person to adopt it, unless the user did so before.
 func (a *app) adoptImported(ctx context.Context, p *project.Project, run pawl.RunID) error {
+	if err := (permission.Verb{Name: "adopt", ForPerson: true}).Check(a.caller()); err != nil {
+		return err
+	}
 	shown, err := adoptionOf(ctx, p, run)
 	if err != nil || shown.Reason == "" {
 		return err

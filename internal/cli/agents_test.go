@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -125,38 +127,54 @@ func TestHookCommand(t *testing.T) {
 	p.fails(pawl.KindUsage, "hook")
 }
 
+// interruptedCall has a session of an agent begin a tool call and end.
+func (p *place) interruptedCall() {
+	p.Helper()
+	a, err := agentstest.New("claude", "s1", p.dir, io.Discard)
+	if err != nil {
+		p.Fatal(err)
+	}
+	for _, example := range []string{"SessionStart", "UserPromptSubmit", "PreToolUse", "SessionEnd"} {
+		payload, err := a.Payload(example, "", map[string]any{"prompt": "plant the beds"})
+		if err != nil {
+			p.Fatal(err)
+		}
+		call := exec.CommandContext(p.Context(), os.Args[0], hook.Verb, "claude") // a child, so that the agent is not above this test
+		call.Stdin = bytes.NewReader(payload)
+		if out, err := call.CombinedOutput(); err != nil {
+			p.Fatalf("%v: %s", err, out)
+		}
+	}
+}
+
 // TestSessionOfAgent has a session of an agent begin a tool call and end. Commands show both.
 func TestSessionOfAgent(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
 	p.write(".pawl/config.yaml", "snapshots: {off: true}\n")
-	a, err := agentstest.New("claude", "s1", p.dir, io.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, example := range []string{"SessionStart", "UserPromptSubmit", "PreToolUse", "SessionEnd"} {
-		payload, err := a.Payload(example, "", map[string]any{"prompt": "plant the beds"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		call := exec.CommandContext(t.Context(), os.Args[0], hook.Verb, "claude") // a child, so that the agent is not above this test
-		call.Stdin = bytes.NewReader(payload)
-		if out, err := call.CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
-	}
+	p.interruptedCall()
 	got := decode[struct {
 		Sessions []struct {
 			Session pawl.SessionID
 			Asked   string
 		}
-		Doubts []struct{ Tool string } `json:"in_doubt"`
+		Doubts []struct {
+			Tool string
+			Seq  int
+		} `json:"in_doubt"`
 	}](p, "status")
 	if len(got.Sessions) != 1 || got.Sessions[0].Session != "claude:s1" || got.Sessions[0].Asked != "plant the beds" || len(got.Doubts) != 1 {
 		t.Errorf("%+v", got)
 	}
 	p.wants(p.ok("status"), "claude:s1", "plant the beds", got.Doubts[0].Tool)
 	p.wants(p.ok("brief"), "claude:s1")
+	call := strconv.Itoa(got.Doubts[0].Seq)
+	if words := completed(p, "settle", ""); !slices.Equal(words, []string{call}) {
+		t.Errorf("settle is completed with %q", words)
+	}
+	p.fails(pawl.KindUsage, "settle", "nothing")
+	p.wants(p.ok("settle", call, "-m", "it is there"), "settled")
+	p.fails(pawl.KindUsage, "settle", call)
 	p.ok("stats", "--all")
 	p.ok("log")
 	p.ok("runs")

@@ -177,6 +177,9 @@ func messageFlag(c *cobra.Command, text *string, usage string) {
 func setPlaceholder(c *cobra.Command, name, placeholder string) {
 	f := c.Flags().Lookup(name)
 	f.Value = namedValue{f.Value, placeholder}
+	if f.DefValue == "[]" {
+		f.DefValue = "" // pflag prints the empty list of a type that it does not know
+	}
 }
 
 // namedValue is the value of a flag with the name of its type replaced: help prints the type as the placeholder.

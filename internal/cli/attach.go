@@ -1,10 +1,9 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -13,12 +12,10 @@ import (
 
 	"pawl"
 	"pawl/internal/attach"
+	"pawl/internal/cli/attachview"
 	"pawl/internal/cli/layout"
+	"pawl/internal/discover"
 	"pawl/internal/project"
-	"pawl/internal/redact"
-	"pawl/internal/snapshot"
-	"pawl/internal/userdir"
-	"pawl/internal/version"
 )
 
 func (a *app) attachCommand() *cobra.Command {
@@ -31,8 +28,8 @@ func (a *app) attachCommand() *cobra.Command {
 			"them. On a terminal it asks first; without a terminal it applies the changes at once.\n`pawl detach` removes what attach added.",
 		Example: "  pawl attach claude --dry-run\n  pawl attach codex --scope user",
 		Args:    exactArgs(agentArgument()),
-		RunE: func(_ *cobra.Command, args []string) error {
-			return a.applyAttach(o, func(setup attach.Setup) (*attach.Edits, error) {
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.applyAttach(c.Context(), o, func(setup attach.Setup) (*attach.Edits, error) {
 				return attach.Attach(args[0], attach.Scope(o.scope), setup)
 			})
 		},
@@ -58,26 +55,8 @@ func (o *attachOptions) flags(c *cobra.Command) *cobra.Command {
 	return c
 }
 
-// attachReport is what `pawl attach --json` and `pawl detach --json` print.
-type attachReport struct {
-	Agent  string         `json:"agent"`
-	Scope  attach.Scope   `json:"scope"`
-	DryRun bool           `json:"dry_run,omitempty"`
-	Files  []attachedFile `json:"files"` // changed files; empty: nothing to change
-	Notes  []string       `json:"notes"`
-	Next   []string       `json:"next"` // what the user has to do next
-
-	detached bool // there is nothing to detach
-}
-
-type attachedFile struct {
-	Path   string `json:"path"`
-	Change string `json:"change"` // see attach.Change.Word
-	Diff   string `json:"diff"`
-}
-
 // applyAttach prints the changes, asks for confirmation on a terminal, and applies them.
-func (a *app) applyAttach(o attachOptions, prepare func(attach.Setup) (*attach.Edits, error)) error {
+func (a *app) applyAttach(ctx context.Context, o attachOptions, prepare func(attach.Setup) (*attach.Edits, error)) error {
 	if scope := attach.Scope(o.scope); scope != attach.Project && scope != attach.User {
 		return usageError("pawl attach --help", "unknown scope %q; expected project or user", o.scope)
 	}
@@ -89,10 +68,15 @@ func (a *app) applyAttach(o attachOptions, prepare func(attach.Setup) (*attach.E
 	if err != nil {
 		return err
 	}
-	report := reportEdits(edits, o.dryRun)
-	report.detached = !edits.Attaches() && len(edits.Changes) == 0
+	report := attachview.Of(edits, o.dryRun)
+	if edits.Attaches() {
+		for _, found := range a.unimported(ctx) {
+			report.Next = append(report.Next, found.Offer())
+		}
+	}
 	if !a.json {
-		a.printDiffs(report)
+		report.PrintDiffs(a.Out)
+		a.printNotes(report.Notes)
 	}
 	if !o.dryRun {
 		if err := a.applyEdits(edits, o.yes); err != nil {
@@ -102,11 +86,11 @@ func (a *app) applyAttach(o attachOptions, prepare func(attach.Setup) (*attach.E
 	if a.json {
 		return a.printJSON(report)
 	}
-	a.printApplied(report)
+	report.PrintApplied(a.Out)
 	return nil
 }
 
-// applyEdits asks for confirmation on a terminal and applies the changes. Attaching initialises a project if there is none.
+// applyEdits asks for confirmation on a terminal and applies the changes. Attaching initializes a project if there is none.
 func (a *app) applyEdits(edits *attach.Edits, yes bool) error {
 	if in, ok := a.In.(*os.File); len(edits.Changes) > 0 && !yes && ok && term.IsTerminal(int(in.Fd())) && layout.IsTerminal(a.Out) {
 		if err := a.confirm("this changes "+layout.Count(len(edits.Changes), "file"), fmt.Sprintf("Change %s?", layout.Count(len(edits.Changes), "file"))); err != nil {
@@ -119,99 +103,21 @@ func (a *app) applyEdits(edits *attach.Edits, yes bool) error {
 			return err
 		}
 		a.register(p)
-		edits.RecordIn(p.Trust.Folder)
+		edits.RecordIn(attach.RecordsOf(p))
 	}
 	return edits.Apply()
 }
 
-func reportEdits(edits *attach.Edits, dryRun bool) attachReport {
-	secrets := redact.New(os.Environ())
-	report := attachReport{Agent: edits.Agent, Scope: edits.Scope, DryRun: dryRun, Files: []attachedFile{}, Notes: append([]string{}, edits.Notes...), Next: append([]string{}, edits.Next...)}
-	for _, c := range edits.Changes {
-		diff := secrets.Text(snapshot.TextPatch(c.Path, c.Old, c.New))
-		report.Files = append(report.Files, attachedFile{Path: c.Path, Change: c.Word(), Diff: diff})
-	}
-	return report
-}
-
-func (a *app) printDiffs(r attachReport) {
-	for _, f := range r.Files {
-		fmt.Fprint(a.Out, f.Diff)
-		if !strings.HasSuffix(f.Diff, "\n") {
-			fmt.Fprintln(a.Out)
-		}
-	}
-	a.printNotes(r.Notes)
-}
-
-func (a *app) printApplied(r attachReport) {
-	switch {
-	case r.detached:
-		fmt.Fprintf(a.Out, "%s is not attached (scope %s)\n", r.Agent, r.Scope)
-		return
-	case len(r.Files) == 0:
-		fmt.Fprintf(a.Out, "%s, scope %s: already up to date, nothing to change\n", r.Agent, r.Scope)
-		return
-	case r.DryRun:
-		fmt.Fprintln(a.Out, "dry run: nothing was changed")
-		return
-	}
-	for _, f := range r.Files {
-		fmt.Fprintf(a.Out, "%-8s %s\n", f.Change, f.Path)
-	}
-	for _, next := range r.Next {
-		fmt.Fprintf(a.Out, "next: %s\n", next)
-	}
-}
-
 // attachSetup returns where to attach agents: the project, or the current folder if there is none.
 func (a *app) attachSetup() (attach.Setup, error) {
-	setup := attach.Setup{Env: os.Getenv}
-	root, err := a.here()
-	if p, findErr := a.project(); findErr == nil {
-		root = p.Root
-		if p.Trust.Trusted() {
-			setup.Data = p.Trust.Folder
-		}
-	}
-	if err == nil {
-		root, err = filepath.Abs(root)
-	}
-	if err == nil {
-		setup.Root, err = filepath.EvalSymlinks(root)
-	}
-	if err == nil {
-		setup.Home, err = os.UserHomeDir()
-	}
-	if err == nil {
-		setup.State, err = userdir.State()
-	}
-	if err == nil {
-		setup.Pawl, err = ownProgram()
-	}
-	if f, openErr := version.OpenHookProgram(filepath.Dir(setup.Pawl)); err == nil && openErr == nil {
-		setup.Hook = f.Name()
-		f.Close()
-	}
-	return setup, err
-}
-
-// ownProgram returns the path under which others should start this program. The path found through PATH is preferred
-// to the real one, because it survives updates.
-func ownProgram() (string, error) {
-	self, err := os.Executable()
+	here, err := a.here()
 	if err != nil {
-		return "", fmt.Errorf("find the path of the running program: %w", err)
+		return attach.Setup{}, err
 	}
-	found, err := exec.LookPath(filepath.Base(self))
-	if err != nil || !filepath.IsAbs(found) || strings.Contains(found, "/"+project.Folder+"/") { // a link that pawl made for a step
-		return self, nil
-	}
-	us, err := os.Stat(self)
-	if there, thereErr := os.Stat(found); err == nil && thereErr == nil && os.SameFile(us, there) {
-		return found, nil
-	}
-	return self, nil
+	p, _ := a.project() // nil: none yet
+	setup, err := attach.SetupOf(p, here)
+	setup.Systems = discover.Systems(setup.Root)
+	return setup, err
 }
 
 // agentFindings reports whether the hooks of attached agents will run. p may be nil.
@@ -221,7 +127,7 @@ func (a *app) agentFindings(p *project.Project) []pawl.Finding {
 		return []pawl.Finding{{Level: pawl.Warn, What: "cannot read the settings of agents: " + err.Error()}}
 	}
 	if p == nil {
-		setup.Root = ""
+		setup.Root, setup.Main = "", nil
 	}
 	return attach.Examine(setup, time.Now())
 }
@@ -235,8 +141,8 @@ func (a *app) detachCommand() *cobra.Command {
 			"A file that was not edited since attach is restored byte for byte. From an edited file, only pawl's entries are removed.",
 		Example: "  pawl detach claude --dry-run",
 		Args:    exactArgs(agentArgument()),
-		RunE: func(_ *cobra.Command, args []string) error {
-			return a.applyAttach(o, func(setup attach.Setup) (*attach.Edits, error) {
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.applyAttach(c.Context(), o, func(setup attach.Setup) (*attach.Edits, error) {
 				return attach.Detach(args[0], attach.Scope(o.scope), setup)
 			})
 		},

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -9,13 +10,14 @@ import (
 
 	"pawl"
 	"pawl/internal/brief"
+	"pawl/internal/cli/promptview"
 	"pawl/internal/project"
 	"pawl/internal/runs"
 	"pawl/internal/sessions"
 )
 
 func (a *app) briefCommand() *cobra.Command {
-	audience, since := string(brief.Human), ""
+	audience, since, prompt := string(brief.Human), "", ""
 	var budget int
 	c := &cobra.Command{
 		Use:     "brief [RUN]",
@@ -30,13 +32,42 @@ func (a *app) briefCommand() *cobra.Command {
 			if c.Flags().Changed("budget") && budget < brief.MinBudget {
 				return usageError(fmt.Sprintf("pawl brief --budget %d", brief.MinBudget), "--budget %d is too small; the minimum is %d bytes", budget, brief.MinBudget)
 			}
+			if prompt != "" {
+				return a.stepPrompt(c.Context(), optional(args, 0), pawl.StepID(prompt))
+			}
 			return a.brief(c, optional(args, 0), sessions.Briefing{Options: brief.Options{For: who, Budget: budget}, Since: since})
 		},
 	}
 	textFlag(c, &audience, "for", "READER", "the reader: claude, codex, gemini, opencode, copilot, kernel (a notebook) or human")
 	numberVar(c, &budget, "budget", "", 0, math.MinInt, "at most `N` bytes (default: depends on the reader, about 9000)")
 	c.Flags().StringVar(&since, "since", "", "list changes since `CHECKPOINT` (default: the run's last good checkpoint)")
+	c.Flags().StringVar(&prompt, "prompt", "", "print the prompt that the next attempt at agent step `STEP` would start with, brief included, and nothing else")
+	for _, other := range []string{"for", "budget", "since"} {
+		c.MarkFlagsMutuallyExclusive("prompt", other)
+	}
 	return a.jsonFlag(c)
+}
+
+// stepPrompt prints the prompt that the next attempt at a step would start with.
+func (a *app) stepPrompt(ctx context.Context, name string, step pawl.StepID) error {
+	p, r, err := a.loadRun(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer r.Log.Close()
+	cfg, err := a.engineConfig(p)
+	if err != nil {
+		return err
+	}
+	prompt, err := promptview.Of(ctx, cfg, r, step)
+	switch {
+	case err != nil:
+		return err
+	case a.json:
+		return a.printJSON(prompt)
+	}
+	_, err = fmt.Fprint(a.Out, prompt.Text)
+	return err
 }
 
 func (a *app) brief(c *cobra.Command, name string, b sessions.Briefing) error {

@@ -59,9 +59,7 @@ func (a *app) checkpoint(ctx context.Context, message string) error {
 		a.refreshMirror(ctx, p, r)
 		defer r.Log.Close()
 	}
-	if note := history.DerivedNote(saved.Record); note != "" {
-		a.printNotes([]string{note})
-	}
+	a.printNotes(history.LeftOutNotes(saved.Record))
 	report := checkpointview.Of(saved)
 	if a.json {
 		return a.printJSON(report)
@@ -90,7 +88,10 @@ func (a *app) checkpointsCommand() *cobra.Command {
 				if len(runs) == 1 {
 					a.quoteForeignRun(t.project, runs[0])
 				}
-				return a.printCheckpoints(found, len(runs) > 1, foreignRuns(t.project, runs))
+				if err := a.printCheckpoints(c.Context(), t.project, found, len(runs) > 1, foreignRuns(t.project, runs)); err != nil || all || a.json || len(args) > 0 {
+					return err
+				}
+				return a.noteOtherRuns(t, runs)
 			})
 		},
 	}
@@ -109,6 +110,15 @@ func (t *checkpointAccess) runs(ctx context.Context, name string, all bool) ([]p
 	return []pawl.RunID{run}, err
 }
 
+// noteOtherRuns says that other runs have checkpoints, which are not listed.
+func (a *app) noteOtherRuns(t *checkpointAccess, listed []pawl.RunID) error {
+	others, err := history.OtherRuns(t.project, t.store, listed)
+	if others > 0 {
+		fmt.Fprintf(a.Err, "pawl: note: these are the checkpoints of the current run; to list those of %s too: pawl checkpoints --all\n", layout.Count(others, "other run"))
+	}
+	return err
+}
+
 // foreignRuns returns which runs were made elsewhere.
 func foreignRuns(p *project.Project, all []pawl.RunID) map[pawl.RunID]bool {
 	foreign := map[pawl.RunID]bool{}
@@ -118,10 +128,10 @@ func foreignRuns(p *project.Project, all []pawl.RunID) map[pawl.RunID]bool {
 	return foreign
 }
 
-func (a *app) printCheckpoints(found []history.SavedCheckpoint, withRun bool, foreign map[pawl.RunID]bool) error {
-	reports := []checkpointview.Report{}
+func (a *app) printCheckpoints(ctx context.Context, p *project.Project, found []history.SavedCheckpoint, withRun bool, foreign map[pawl.RunID]bool) error {
+	reports, names := []checkpointview.Report{}, runs.NamesByRun(ctx, p)
 	for _, c := range found {
-		report := checkpointview.Of(c)
+		report := checkpointview.Of(c).Named(names)
 		report.Unverified = foreign[c.Run]
 		reports = append(reports, report)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"pawl/internal/engine"
 	"pawl/internal/history"
+	"pawl/internal/oneline"
 	"pawl/internal/project"
 	"pawl/internal/runs"
 	"pawl/internal/snapshot"
@@ -92,7 +93,7 @@ func (a *app) projectPaths(p *project.Project, paths []string) ([]string, error)
 		}
 		rel, err := filepath.Rel(p.Root, full)
 		if err != nil || !filepath.IsLocal(rel) {
-			return nil, usageError("", "%s is outside of the project %s", path, p.Root)
+			return nil, usageError("", "%s is outside of the project %s", oneline.Path(path), p.Root)
 		}
 		found = append(found, filepath.ToSlash(rel))
 	}

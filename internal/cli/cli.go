@@ -29,7 +29,9 @@ import (
 	"pawl/internal/cli/holder"
 	"pawl/internal/cli/layout"
 	"pawl/internal/cli/permission"
+	"pawl/internal/cli/worktrees"
 	"pawl/internal/config"
+	"pawl/internal/discover"
 	"pawl/internal/engine"
 	"pawl/internal/interop"
 	"pawl/internal/project"
@@ -50,6 +52,7 @@ type app struct {
 	parts     Parts
 	args      []string                              // the command line
 	folder    string                                // value of -C
+	command   string                                // name of the command, without its subcommands
 	json      bool                                  // value of --json
 	reads     bool                                  // the command only reads, so it works in an untrusted project
 	untrusted bool                                  // the project is untrusted: what the command prints is quoted
@@ -83,11 +86,14 @@ func (a *app) finish(ctx context.Context, err error) error {
 		return nil
 	}
 	if here, hereErr := a.here(); hereErr == nil {
-		if p, findErr := project.Find(here); findErr == nil && p.Trust.Trusted() {
+		if p, findErr := project.FindOrMain(here); findErr == nil && p.Trust.Trusted() {
 			err = holder.Describe(ctx, p, err, a.mayWait)
 		}
 	}
-	if err = a.reachableHint(err); a.wantsJSON() {
+	if i := hints.NthWord(a.args, 0); i >= 0 {
+		err = hints.Elsewhere(a.args[i], err)
+	}
+	if err = a.reachableHint(hints.OrImport(err, a.command, func() []discover.Found { return a.unimported(ctx) })); a.wantsJSON() {
 		err = failure.InJSON(err)
 	}
 	return err
@@ -110,7 +116,7 @@ func Report(w io.Writer, err error) int {
 	return failure.Report(w, err)
 }
 
-// Coloured returns a writer for Report with the colours that a command line asks for.
+// Coloured returns a writer for Report with the colors that a command line asks for.
 func Coloured(w io.Writer, args []string) io.Writer {
 	return layout.Coloured(w, layout.ColourModeOf(args))
 }
@@ -127,7 +133,7 @@ func (a *app) root() *cobra.Command {
 	}
 	root.PersistentFlags().StringVarP(&a.folder, "directory", "C", "", "run as if started in `FOLDER`")
 	colours := layout.ColourAuto
-	root.PersistentFlags().Var(&colours, "color", "colour pawl's own texts: auto (on a terminal, unless NO_COLOR is set), always or never")
+	root.PersistentFlags().Var(&colours, "color", "color pawl's own texts: auto (on a terminal, unless NO_COLOR is set), always or never")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		if unknown := a.unknownCommand(c); unknown != nil {
 			return unknown
@@ -161,7 +167,8 @@ func (a *app) check(c *cobra.Command) error {
 		return usageError("", "-C: %s is not a folder", a.folder)
 	}
 	a.mayWait = c.Flags().Lookup("wait") != nil
-	a.reads = permission.ReadsOnly(topLevel(c).Name(), c.Flags().Changed)
+	a.command = topLevel(c).Name()
+	a.reads = permission.ReadsOnly(a.command, c.Flags().Changed)
 	if err := a.permit(c); err != nil {
 		return err
 	}
@@ -187,7 +194,7 @@ func (a *app) groups() []group {
 			a.checkpointCommand(), a.checkpointsCommand(), a.showCommand(), a.diffCommand(), a.restoreCommand(), a.forkCommand(), a.rollbackCommand(),
 		}},
 		{"Notes (for the current run, or from inside a step):", []*cobra.Command{
-			a.progressCommand(), a.learnCommand(), a.decideCommand(), a.blockCommand(), a.unblockCommand(), a.memoryCommand(),
+			a.progressCommand(), a.learnCommand(), a.decideCommand(), a.blockCommand(), a.unblockCommand(), a.settleCommand(), a.memoryCommand(),
 		}},
 		{"Coding agents:", []*cobra.Command{a.attachCommand(), a.detachCommand(), a.mcpCommand()}},
 		{"Other systems:", []*cobra.Command{a.importCommand(), a.exportCommand()}},
@@ -283,7 +290,7 @@ func (a *app) project() (*project.Project, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := project.Find(here)
+	p, err := worktrees.Find(a.command, here)
 	if err != nil || p.Trust.Trusted() {
 		return p, err
 	}
@@ -305,10 +312,12 @@ func (a *app) projectOrInit() (*project.Project, error) {
 	if err != nil {
 		return nil, err
 	}
+	notes := worktrees.NewProjectNotes(here)
 	p, err = project.Init(here)
 	if err != nil {
 		return nil, err
 	}
+	a.printNotes(notes)
 	return p, p.Trusted()
 }
 
@@ -367,7 +376,7 @@ func (a *app) permit(c *cobra.Command) error {
 // caller returns who runs this process, and the root of the project that it names, "" for none.
 func (a *app) caller() (who caller.Caller, root string) {
 	if here, err := a.here(); err == nil {
-		if p, err := project.Find(here); err == nil {
+		if p, err := project.FindOrMain(here); err == nil {
 			root = p.Root
 		}
 	}
@@ -432,7 +441,7 @@ func (a *app) confirm(effect, question string) error {
 		return &pawl.Error{Kind: pawl.KindUsage, Err: errors.New(effect + "; not a terminal: pass --yes to confirm")}
 	}
 	if yes, err := a.askYesNo(question, false); err != nil || !yes {
-		return &pawl.Error{Kind: pawl.KindUsage, Err: errors.New("cancelled; nothing was changed")}
+		return &pawl.Error{Kind: pawl.KindUsage, Err: errors.New("canceled; nothing was changed")}
 	}
 	return nil
 }
@@ -452,7 +461,7 @@ func (a *app) askYesNo(question string, byDefault bool) (yes bool, err error) {
 	fmt.Fprintf(a.Out, "%s %s ", question, choice)
 	var reply string
 	if _, err := fmt.Fscanln(a.In, &reply); errors.Is(err, io.EOF) {
-		return false, &pawl.Error{Kind: pawl.KindUsage, Err: errors.New("cancelled; nothing was changed")}
+		return false, &pawl.Error{Kind: pawl.KindUsage, Err: errors.New("canceled; nothing was changed")}
 	}
 	switch strings.ToLower(reply) {
 	case "y", "yes":

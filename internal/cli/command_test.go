@@ -13,7 +13,7 @@ import (
 // commands are all commands but help and completion, with those below them.
 var commands = strings.Fields(`init run resume pause stop retry skip status brief watch runs output log stats plan why explain
 	gates approve reject answer ask review checkpoint checkpoints show diff restore fork rollback progress learn decide block
-	unblock memory attach detach mcp hook import export processes verify recover prune archive doctor schema version`)
+	unblock settle memory attach detach mcp hook import export processes verify recover prune archive doctor schema version`)
 
 // TestHelp asks each command for help. All print their usage, and change nothing.
 func TestHelp(t *testing.T) {
@@ -128,7 +128,7 @@ func TestNoProject(t *testing.T) {
 	for _, line := range []string{
 		"resume", "pause", "stop", "retry a", "skip a", "done a", "status", "brief", "watch", "runs", "output a", "log", "log --graph", "stats", "stats --all",
 		"why", "explain", "gates", "approve a --yes", "reject a -m b", "answer a b", "ask a", "review a --by b --score 1", "checkpoints", "show a", "diff", "restore a",
-		"fork a", "rollback --to a", "learn a", "decide a", "block a", "unblock 1", "memory", "export grid", "processes", "verify", "recover", "prune", "archive",
+		"fork a", "rollback --to a", "learn a", "decide a", "block a", "unblock 1", "settle 1", "memory", "export grid", "processes", "verify", "recover", "prune", "archive",
 		"import grid", "import grid --json",
 	} {
 		p.fails(pawl.KindNothing, strings.Fields(line)...)
@@ -148,7 +148,7 @@ func TestEmptyProject(t *testing.T) {
 	p := newProject(t)
 	for _, line := range []string{
 		"resume", "pause", "stop", "retry a", "skip a", "done a", "status", "watch", "output a", "log", "stats", "why", "explain", "gates", "approve a --yes",
-		"reject a -m b", "answer a b", "decide a", "block a", "unblock 1", "processes", "export grid",
+		"reject a -m b", "answer a b", "decide a", "block a", "unblock 1", "settle 1", "processes", "export grid",
 		"review a --by b --score 1", "log --graph",
 	} {
 		p.fails(pawl.KindNothing, strings.Fields(line)...)

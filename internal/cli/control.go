@@ -43,12 +43,13 @@ func (a *app) stopCommand() *cobra.Command {
 				return err
 			}
 			defer r.Log.Close()
-			if _, alive := p.EngineHolder(); !alive {
-				if err := runs.EndLive(p, r, "stopped by a user"); err != nil {
-					return err
-				}
-			}
 			fmt.Fprintf(a.Out, "run %s %s\n", r.State.Run, liveText(r.State, "stopped; no attempt was running", "is stopping; terminating %s"))
+			if err := runs.AwaitStop(c.Context(), p, r, func(text string) { fmt.Fprintf(a.Err, "pawl: %s\n", text) }); err != nil {
+				return err
+			}
+			if n := len(r.State.Live()); n > 0 {
+				fmt.Fprintf(a.Out, "run %s stopped; %s ended\n", r.State.Run, layout.Count(n, "attempt"))
+			}
 			a.hintContinue(r.State)
 			return nil
 		},
@@ -82,7 +83,7 @@ func (a *app) skipCommand() *cobra.Command {
 
 func (a *app) doneCommand() *cobra.Command {
 	c := a.workCommand("done STEP", "Mark a step or item as done without another attempt", "marked as done", runs.Done)
-	c.Long = c.Short + "\n\nUse it for a step that took effect although its attempt was lost or failed. The declared outputs must exist and are recorded;\n" +
+	c.Long = c.Short + "\n\nUse it for a step that took effect although its attempt crashed or failed, or that was done before an import. The declared outputs must exist and are recorded;\n" +
 		"acceptance checks do not run. If the run is active, this takes effect at once, otherwise with the next pawl resume."
 	return c
 }

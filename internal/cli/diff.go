@@ -10,6 +10,7 @@ import (
 
 	"pawl/internal/cli/checkpointview"
 	"pawl/internal/cli/restoreview"
+	"pawl/internal/oneline"
 	"pawl/internal/snapshot"
 )
 
@@ -92,7 +93,7 @@ func (a *app) printDiff(compared *snapshot.Comparison, o diffOptions) error {
 		return a.printJSON(reports)
 	case o.names:
 		for _, r := range reports {
-			fmt.Fprintf(out, "%s\n", r.Path)
+			fmt.Fprintln(out, oneline.Path(r.Path))
 		}
 	case o.stat:
 		stats, err := compared.Stat()

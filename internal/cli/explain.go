@@ -33,9 +33,10 @@ func (a *app) explainCommand() *cobra.Command {
 			}
 			defer r.Log.Close()
 			step := pawl.StepID(optional(args, 0))
-			if step != "" && r.Plan.Step(step) == nil {
-				err := usageError("pawl status", "unknown step %s: the plan of this run has no such step", step)
-				return hints.For(c.Context(), p, r.State.Run, err)
+			if step != "" {
+				if err := runs.CheckStep(r, step); err != nil {
+					return hints.For(c.Context(), p, r.State.Run, err)
+				}
 			}
 			return a.explain(c.Context(), p, r, step)
 		},

@@ -13,6 +13,7 @@ import (
 	"pawl/internal/config"
 	"pawl/internal/interop"
 	"pawl/internal/interop/format"
+	"pawl/internal/oneline"
 	"pawl/internal/project"
 	"pawl/internal/runs"
 )
@@ -79,7 +80,7 @@ func (a *app) exportTo(ctx context.Context, system, path, name string, dry, over
 		return a.printJSON(names)
 	}
 	for _, name := range names {
-		fmt.Fprintln(a.Out, name)
+		fmt.Fprintln(a.Out, oneline.Path(name))
 	}
 	if len(names) == 0 {
 		fmt.Fprintln(a.Err, "pawl: nothing to write: the files are up to date")
@@ -119,7 +120,7 @@ func (a *app) refuseExportOverwrite(ctx context.Context, p *project.Project, m i
 // a run of this project, or if this run was imported from it.
 func workflowToResume(p *project.Project, m interop.Mirror, folder *interop.Folder, s *pawl.State) string {
 	q := folder.ResumePrompt()
-	if q.Ask == "" || isProjectRun(p, q.Workflow) || s.Import.System == m.Format.Name && s.Import.ID == q.Workflow {
+	if q.Ask == "" || interop.IsProjectRun(p, q.Workflow) || s.Import.System == m.Format.Name && s.Import.ID == q.Workflow {
 		return ""
 	}
 	return "workflow " + cmp.Or(q.Workflow, "(unknown)")

@@ -54,7 +54,11 @@ func TestTrustComesFirst(t *testing.T) {
 	c.wants(c.ok("status"), "pawl trust")
 	c.wants(c.ok("brief"), "next: nothing in this run, until a person has seen it and accepted it: `pawl trust`")
 	for _, line := range []string{"resume", "approve look", "diff", "restore latest"} {
-		if hint := pawl.HintOf(c.fails(pawl.KindDamaged, strings.Fields(line)...).err); hint != "pawl trust" {
+		want := "pawl trust && pawl adopt " + string(c.run0())
+		if line == "diff" {
+			want = "pawl trust"
+		}
+		if hint := pawl.HintOf(c.fails(pawl.KindDamaged, strings.Fields(line)...).err); hint != want {
 			t.Errorf("pawl %s: hint %q", line, hint)
 		}
 	}

@@ -5,11 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
-	"pawl"
+	"pawl/internal/cli/forkview"
 	"pawl/internal/cli/layout"
 	"pawl/internal/cli/restoreview"
 	"pawl/internal/history"
@@ -29,7 +28,7 @@ func (a *app) forkCommand() *cobra.Command {
 		Short: "Start a new run from a checkpoint",
 		Long: "Start a new run from a checkpoint\n\n" + checkpointHelp +
 			"Steps that were finished at the checkpoint stay finished. The files are restored in place, as pawl restore does, or\n" +
-			"written to another folder, which becomes a project of its own. The old run is not changed.",
+			"written to another folder, which becomes a separate project. The old run is not changed.",
 		Example: "  pawl fork build\n  pawl fork 3f2a91c0 --to ../second-try",
 		Args:    exactArgs(a.checkpointArgument()),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -46,18 +45,8 @@ func (a *app) forkCommand() *cobra.Command {
 	return a.jsonFlag(c)
 }
 
-// forkReport is what `pawl fork --json` prints.
-type forkReport struct {
-	Run        pawl.RunID        `json:"run"`
-	Project    string            `json:"project"` // its folder
-	From       pawl.RunID        `json:"from"`
-	Checkpoint pawl.CheckpointID `json:"checkpoint"`
-	Before     pawl.CheckpointID `json:"before,omitempty"` // checkpoint of the files before the restore
-	Again      []history.Redo    `json:"again,omitempty"`  // finished, but missing in the snapshot: will rerun
-}
-
 func (a *app) fork(ctx context.Context, t *checkpointAccess, saved history.SavedCheckpoint, o forkOptions) (err error) {
-	into := history.ForkOptions{OtherHead: o.otherHead, Version: a.version}
+	into := history.ForkOptions{OtherHead: o.otherHead, Version: a.version, Snapshots: t.config.Snapshots}
 	if o.to != "" {
 		if into.Folder, err = a.absolutePath(o.to); err != nil {
 			return err
@@ -87,9 +76,16 @@ func (a *app) fork(ctx context.Context, t *checkpointAccess, saved history.Saved
 			return err
 		}
 	}
-	return a.printFork(forkReport{
-		Run: done.Run, Project: done.Root, From: saved.Run, Checkpoint: saved.ID, Before: done.Before, Again: f.Redo,
-	}, done.Kind, o)
+	a.printNotes(done.Notes)
+	report := forkview.Of(f, done, saved)
+	if a.json {
+		return a.printJSON(report)
+	}
+	report.Print(a.Out, o.to != "")
+	if next := report.Next(done.Kind, o.to != ""); next != "" {
+		fmt.Fprintf(a.Err, "pawl: hint: %s\n", next)
+	}
+	return nil
 }
 
 // absolutePath resolves a path that the user gave against the current folder or -C.
@@ -115,47 +111,11 @@ func (a *app) confirmFork(f *history.Fork, saved history.SavedCheckpoint, o fork
 		}
 	}
 	if !a.json {
-		for _, again := range f.Redo {
-			fmt.Fprintf(a.Out, "rerun    %s: finished while the checkpoint was being saved, and not part of it\n", rerunName(again))
-		}
+		forkview.PrintRedo(a.Out, f.Redo)
 	}
 	if o.yes || changes == 0 && len(f.Redo) == 0 {
 		return nil
 	}
 	effect := fmt.Sprintf("forking run %s at checkpoint %s changes %s", saved.Run, saved.ID, layout.Count(changes, "path"))
 	return a.confirm(effect, effect+". Continue?")
-}
-
-func rerunName(again history.Redo) string {
-	if len(again.Items) == 0 {
-		return "step " + string(again.Step)
-	}
-	items := make([]string, len(again.Items))
-	for i, id := range again.Items {
-		items[i] = string(id)
-	}
-	return fmt.Sprintf("items of step %s: %s", again.Step, strings.Join(items, ", "))
-}
-
-func (a *app) printFork(r forkReport, kind pawl.RunKind, o forkOptions) error {
-	if a.json {
-		return a.printJSON(r)
-	}
-	if r.Before != "" {
-		fmt.Fprintf(a.Out, "restored; previous state saved as checkpoint %s\n", r.Before)
-	}
-	where := ""
-	if o.to != "" {
-		where = " in " + r.Project
-	}
-	fmt.Fprintf(a.Out, "run %s%s: forked from run %s at checkpoint %s\n", r.Run, where, r.From, r.Checkpoint)
-	if kind == pawl.SessionRun {
-		return nil
-	}
-	command := "pawl resume"
-	if o.to != "" {
-		command = fmt.Sprintf("pawl -C %s resume", r.Project)
-	}
-	fmt.Fprintf(a.Err, "pawl: hint: %s %s\n", command, r.Run)
-	return nil
 }

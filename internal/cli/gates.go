@@ -25,7 +25,7 @@ func (a *app) gatesCommand() *cobra.Command {
 func (a *app) printGates(r *runs.Run, onRun func(string) string) error {
 	reports := []layout.GateReport{}
 	for _, g := range r.State.OpenGates() {
-		reports = append(reports, layout.GateReportOf(g).With(onRun))
+		reports = append(reports, layout.GateReportOf(r.Plan, r.State, g).With(onRun))
 	}
 	if a.json {
 		return a.printJSON(reports)

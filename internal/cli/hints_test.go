@@ -20,7 +20,7 @@ func TestHintsNameTheRun(t *testing.T) {
 	p.write("fails.yaml", failPlan)
 	got := p.fails(pawl.KindRunFailed, "run", "fails.yaml")
 	failed := string(p.newest())
-	if hint := pawl.HintOf(got.err); hint != "pawl status "+failed {
+	if hint := pawl.HintOf(got.err); hint != "pawl retry one --run "+failed {
 		t.Errorf("hint %q", hint)
 	}
 	p.wants(p.ok("status", failed), "\n  pawl retry one --run "+failed+"\n  pawl skip one --run "+failed+"\n  pawl output one --stderr --run "+failed+"\n",
@@ -54,7 +54,7 @@ func TestFailedItems(t *testing.T) {
 	if len(offers) < 3 || !strings.HasPrefix(offers[2], "pawl output each --item ") {
 		t.Fatalf("offers %q", offers)
 	}
-	if !strings.Contains(offers[2], `--item "not fine"`) {
+	if !strings.Contains(offers[2], "--item 'not fine'") {
 		t.Errorf("%q does not name the value", offers[2])
 	}
 	p.ok("output", "each", "--item", "not fine", "--stderr")

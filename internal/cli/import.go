@@ -19,14 +19,18 @@ import (
 	"pawl/internal/cli/importview"
 	"pawl/internal/cli/layout"
 	"pawl/internal/config"
+	"pawl/internal/engine"
+	"pawl/internal/evidence"
 	"pawl/internal/interop"
 	"pawl/internal/interop/format"
-	"pawl/internal/project"
+	"pawl/internal/shellwords"
 )
 
 type importOptions struct {
 	dry     bool
+	prompt  bool
 	fresh   bool
+	dismiss bool
 	yes     bool
 	agent   string
 	project string
@@ -38,71 +42,81 @@ func (a *app) importCommand() *cobra.Command {
 		Use:   "import SYSTEM [PATH]",
 		Short: "Import another system's state as a run",
 		Long: "Import another system's state as a run\n\n" + a.systemsHelp() + ".\nPATH is the folder with its files (default: the project), or a SQL dump or database of projectstate.\n" +
-			"pawl takes a step as done only if the files that it claims exist. The system's own files are not changed, except with --fresh.",
+			"pawl imports a step as done only if the files that the step claims exist. The system's own files are not changed, except with --fresh.",
 		Example: "  pawl import grid --dry-run\n  pawl import dotagent ../other",
 		Args:    oneOrTwo(a.systemArgument()),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.importFrom(c.Context(), args[0], optional(args, 1), o)
+			run, err := a.importFrom(c.Context(), args[0], optional(args, 1), o)
+			if run != "" && !a.json {
+				fmt.Fprintf(a.Out, "pawl adopt %s\n", run)
+			}
+			return err
 		},
 	}
 	c.Flags().BoolVar(&o.dry, "dry-run", false, "print what would be imported and exit")
+	c.Flags().BoolVar(&o.prompt, "prompt", false, "with --dry-run: print the system's own continuation prompt, and nothing else")
 	c.Flags().BoolVar(&o.fresh, "fresh", false, "import nothing; move the system's state to that system's archive folder")
 	c.Flags().BoolVar(&o.yes, "yes", false, "import the other system's state without asking for confirmation")
-	c.MarkFlagsMutuallyExclusive("dry-run", "fresh")
+	c.Flags().BoolVar(&o.dismiss, "dismiss", false, "import nothing; status, resume and attached agents do not offer this system's files in this project again")
+	c.MarkFlagsMutuallyExclusive("dry-run", "fresh", "dismiss")
 	textFlag(c, &o.agent, "agent", "AGENT", "the coding agent that runs the unfinished steps")
-	textFlag(c, &o.project, "project", "ID", "the project to import if the files contain several: id, id prefix or name (default: the active project)")
+	textFlag(c, &o.project, "project", "ID", "the project or, for gyoshu, the run to import if the files contain several: id, id prefix or name (default: the active one)")
 	return a.jsonFlag(c)
 }
 
-func (a *app) importFrom(ctx context.Context, system, path string, o importOptions) error {
+// importFrom imports the state of a system and returns the run; none if it only shows, archives or dismisses that state.
+func (a *app) importFrom(ctx context.Context, system, path string, o importOptions) (pawl.RunID, error) {
 	fileFormat, err := a.formatFor(system, o.project)
 	if err != nil {
-		return err
+		return "", err
+	}
+	if o.dismiss {
+		return "", a.dismiss(system)
 	}
 	if agents := pawl.AgentNames[:len(pawl.AgentNames)-1]; !slices.Contains(agents, pawl.AgentName(o.agent)) { // without AnyCommand
-		return usageError("", "unknown --agent %q; supported: %s", o.agent, layout.JoinIDs(agents))
+		return "", usageError("", "unknown --agent %q; supported: %s", o.agent, layout.JoinIDs(agents))
 	}
 	dir, err := a.existingPath(path)
 	if err != nil {
-		return err
+		return "", err
 	}
 	folder, place, err := a.openPlace(ctx, fileFormat, dir)
 	if err != nil {
-		return err
+		return "", err
 	}
 	reading, findings := folder.Read(place)
 	if reading.Name == "" && len(reading.Phases) == 0 {
-		return a.nothingImported(system, dir, o.project, folder.Projects(), findings)
+		return "", a.nothingImported(system, dir, o.project, folder.Projects(), findings)
 	}
 	root, err := a.pathOrProject("")
 	if err != nil {
-		return err
+		return "", err
 	}
 	if place == "" {
-		reading = relativeToProject(root, dir, reading)
+		reading = interop.RelativeTo(root, dir, reading)
 	}
 	if o.dry {
-		return a.printImportReport(dryRunReport(root, folder, place, reading, findings))
+		report := dryRunReport(root, folder, place, reading, findings)
+		if o.prompt {
+			return "", report.PrintPrompt(a.Out)
+		}
+		return "", a.printImportReport(report)
 	}
-	if there := folder.Projects(); o.project == "" && len(there) > 1 && !hasActiveWork(reading) {
-		return usageError("pawl import "+system+" --project ID, with one of "+strings.Join(there, ", "),
+	if there := folder.Projects(); o.project == "" && len(there) > 1 && folder.Places() == nil && !hasActiveWork(reading) {
+		return "", usageError("pawl import "+system+" --project ID, with one of "+strings.Join(there, ", "),
 			"none of the %d projects is active; choose one with --project", len(there))
 	}
 	if archived, err := a.archiveIfFresh(ctx, fileFormat, dir, folder, o); err != nil || archived {
-		return err
+		return "", err
 	}
 	if place != "" {
 		dir = root
 	}
-	made, err := a.createImportedRun(ctx, reading, findings, dir, cmp.Or(place, firstPlace(folder)), o.agent)
-	if err != nil {
-		return err
+	made, err := a.createImportedRun(ctx, reading, findings, dir, cmp.Or(place, folder.FirstPlace()), o.agent)
+	if err == nil && a.json {
+		err = a.printJSON(made)
 	}
-	if a.json {
-		return a.printJSON(made)
-	}
-	fmt.Fprintf(a.Out, "pawl adopt %s\n", made.Run)
-	return nil
+	return made.Run, err
 }
 
 // formatFor returns the format of a system, limited to one project if project is not empty.
@@ -136,7 +150,7 @@ func dryRunReport(root string, folder *interop.Folder, place string, reading for
 func (a *app) nothingImported(system, dir, project string, there []string, findings []pawl.Finding) error {
 	if project != "" && len(there) > 0 {
 		return &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("unknown project %s; the files contain: %s", project, strings.Join(there, ", ")),
-			Hint: "pawl import " + system + " --project " + there[0]}
+			Hint: "pawl import " + system + " --project " + shellwords.Word(there[0])}
 	}
 	a.printProblems(findings)
 	for _, f := range findings {
@@ -145,24 +159,6 @@ func (a *app) nothingImported(system, dir, project string, there []string, findi
 		}
 	}
 	return &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("no files of %s found in %s", system, dir), Hint: "pawl import " + system + " PATH"}
-}
-
-// relativeToProject makes the paths of a reading relative to the project, if its folder lies in the project.
-func relativeToProject(root, dir string, reading format.Project) format.Project {
-	info, err := os.Stat(dir)
-	rel, relErr := filepath.Rel(root, dir)
-	if err != nil || relErr != nil || !info.IsDir() || rel == "." || !filepath.IsLocal(rel) {
-		return reading
-	}
-	return reading.In(filepath.ToSlash(rel))
-}
-
-// firstPlace returns the place of the work that is read from a folder; "" if the system has only one place.
-func firstPlace(folder *interop.Folder) string {
-	if places := folder.Places(); len(places) > 0 {
-		return places[0]
-	}
-	return ""
 }
 
 // createImportedRun creates a run of what was read, and prints it.
@@ -177,11 +173,16 @@ func (a *app) createImportedRun(ctx context.Context, reading format.Project, fin
 		return interop.Imported{}, err
 	}
 	if reading.Status == pawl.StatusActive {
-		findings = append(findings, pawl.Finding{Level: pawl.Warn, What: cmp.Or(reading.Resume, "somebody may still be working on it"), Where: pathIn(p, dir),
-			Hint: "make sure that nobody is before pawl resume"})
+		findings = append(findings, pawl.Finding{Level: pawl.Warn, What: cmp.Or(reading.Resume, "somebody may still be working on it"), Where: interop.PathIn(p, dir),
+			Hint: "before pawl resume, make sure that no other program works on it"})
+	}
+	c, err := config.Of(p)
+	if err != nil {
+		return interop.Imported{}, err
 	}
 	made, err := interop.Import(ctx, p, a.author(), interop.Source{
-		Project: reading, Path: pathIn(p, dir), Place: place, Findings: findings, Agent: pawl.AgentName(agent), Version: a.version, Provable: fileFormat.CheckCriterion != nil,
+		Project: reading, Path: interop.PathIn(p, dir), Place: place, Findings: findings, Agent: pawl.AgentName(agent), Version: a.version, Provable: fileFormat.CheckCriterion != nil,
+		Ask: askEvaluator(a.parts.Adviser(c.Evaluator, p.Root)),
 	})
 	if err != nil || a.json {
 		return made, err
@@ -191,13 +192,27 @@ func (a *app) createImportedRun(ctx context.Context, reading format.Project, fin
 	return made, nil
 }
 
+// askEvaluator returns a function that asks an evaluator about imported work; nil without an evaluator.
+func askEvaluator(e engine.Evaluator) func(context.Context, evidence.Evidence) interop.Opinion {
+	if e == nil {
+		return nil
+	}
+	return func(ctx context.Context, about evidence.Evidence) interop.Opinion {
+		o := e.Evaluate(ctx, about)
+		if o.Doubt != "" {
+			o.Reasons = []string{"its answer was rejected: " + o.Doubt}
+		}
+		return interop.Opinion{Word: o.Word, By: o.By, Reasons: o.Reasons}
+	}
+}
+
 // existingImport returns the unfinished run of this project that was imported from the same work; "" if there is none.
 func (a *app) existingImport(ctx context.Context, reading format.Project, dir, place string) (pawl.RunID, error) {
 	p, err := a.projectOrInit()
 	if err != nil {
 		return "", err
 	}
-	return interop.UnfinishedRun(ctx, p, interop.Source{Project: reading, Path: pathIn(p, dir), Place: place})
+	return interop.UnfinishedRun(ctx, p, interop.Source{Project: reading, Path: interop.PathIn(p, dir), Place: place})
 }
 
 // existingPath is pathOrProject for a file or folder that must exist.
@@ -227,17 +242,7 @@ func (a *app) pathOrProject(path string) (string, error) {
 		}
 		path = filepath.Join(here, path)
 	}
-	return resolved(path)
-}
-
-// resolved follows the links in the existing part of an absolute path.
-func resolved(path string) (string, error) {
-	full, err := filepath.EvalSymlinks(path)
-	if !errors.Is(err, fs.ErrNotExist) {
-		return full, err
-	}
-	above, err := resolved(filepath.Dir(path))
-	return filepath.Join(above, filepath.Base(path)), err
+	return interop.Resolved(path)
 }
 
 // openPlace opens the folder with another system's files. If dir is the place of one of several runs in the project, it opens
@@ -266,7 +271,7 @@ func (a *app) openPlace(ctx context.Context, fileFormat format.Format, dir strin
 // openFolder opens a folder with another system's files. The project's journals count only for files within the project.
 func (a *app) openFolder(ctx context.Context, fileFormat format.Format, dir string) (*interop.Folder, error) {
 	p, err := a.project()
-	if err != nil || !filepath.IsLocal(pathIn(p, dir)) {
+	if err != nil || fileFormat.Tables == nil && !filepath.IsLocal(interop.PathIn(p, dir)) {
 		p = nil
 	}
 	folder, err := interop.OpenFolder(ctx, p, fileFormat, dir)
@@ -285,13 +290,6 @@ func othersIn(folder *interop.Folder, places []string) []importview.Other {
 		others = append(others, importview.Other{Place: place, Name: r.Name, Status: r.Status, Percent: r.Percent, Position: r.Position, Next: r.Next})
 	}
 	return others
-}
-
-func pathIn(p *project.Project, dir string) string {
-	if rel, err := filepath.Rel(p.Root, dir); err == nil && filepath.IsLocal(rel) {
-		return filepath.ToSlash(rel)
-	}
-	return dir
 }
 
 // printProblems prints the findings that are not ok, each only once.

@@ -6,13 +6,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pawl/internal/cli/worktrees"
 	"pawl/internal/project"
 )
 
 func (a *app) initCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "init",
-		Short: "Initialise a pawl project in this folder",
+		Short: "Initialize a pawl project in this folder",
 		Args:  noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			here, err := a.here()
@@ -20,6 +21,7 @@ func (a *app) initCommand() *cobra.Command {
 				return err
 			}
 			known, _ := project.Find(here) // Init reports an error
+			notes := worktrees.NewProjectNotes(here)
 			p, err := project.Init(here)
 			if err == nil {
 				err = p.Trusted()
@@ -32,7 +34,8 @@ func (a *app) initCommand() *cobra.Command {
 				fmt.Fprintf(a.Out, "%s is a project already: %s\n", p.Root, p.ID)
 				return nil
 			}
-			fmt.Fprintf(a.Out, "initialised project %s in %s\n", p.ID, p.Root)
+			a.printNotes(notes)
+			fmt.Fprintf(a.Out, "initialized project %s in %s\n", p.ID, p.Root)
 			return nil
 		},
 	}

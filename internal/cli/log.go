@@ -66,6 +66,6 @@ func (a *app) graph(ctx context.Context, name string, all bool) error {
 		if a.json {
 			return a.printJSON(checkpointview.NodesOf(nodes))
 		}
-		return checkpointview.Graph(a.Out, nodes)
+		return checkpointview.Graph(a.Out, nodes, runs.NamesByRun(ctx, t.project))
 	})
 }

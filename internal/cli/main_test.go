@@ -18,6 +18,7 @@ import (
 	"pawl/internal/cli"
 	"pawl/internal/config"
 	"pawl/internal/engine"
+	"pawl/internal/executor/agent"
 	"pawl/internal/faststart"
 	"pawl/internal/interop"
 	"pawl/internal/interop/format/dotagent"
@@ -68,11 +69,12 @@ func withHome(m *testing.M) int {
 	return m.Run()
 }
 
-// parts returns the adapters that the program has, but for the one that runs coding agents.
+// parts returns the adapters that the program has.
 func parts() cli.Parts {
 	formats := interop.Formats{grid.Format(), dotagent.Format(), sitebuilder.Format(), projectstate.Format(), gyoshu.Format()}
 	return cli.Parts{
-		Adviser: func(config.Evaluator, string) engine.Evaluator { return nil },
+		Executors: []engine.Executor{agent.Executor{}},
+		Adviser:   func(config.Evaluator, string) engine.Evaluator { return nil },
 		Agents: func(ctx context.Context, how cli.Serving) error {
 			s, err := mcp.New(mcp.Config{Formats: formats, Folder: how.Folder, Version: how.Version, Environ: os.Environ(), Log: how.Err})
 			if err != nil {

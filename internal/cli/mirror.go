@@ -43,12 +43,15 @@ func (a *app) mirrored(p *project.Project, o runOptions) (*pawl.RunMirrored, err
 	if !o.answers.Value {
 		return nil, nil
 	}
-	m, err := a.parts.Formats.MirrorForRun(p, &pawl.State{}, string(o.mirror))
+	m, err := a.parts.Formats.NameMirror(p, string(o.mirror), false)
 	switch {
 	case err != nil:
 		return nil, err
 	case m == nil:
 		return nil, usageError("", "--%s needs --mirror SYSTEM", permission.MirrorAnswers)
+	}
+	if m, err = m.ForRun(p, &pawl.State{}); err != nil {
+		return nil, err
 	}
 	record := m.Record(p)
 	record.Answers = true

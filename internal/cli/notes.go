@@ -157,7 +157,7 @@ func (a *app) blockCommand() *cobra.Command {
 	var step, run string // recordNote reads run
 	c := &cobra.Command{
 		Use:   "block TEXT",
-		Short: "Record what blocks a step or the run, which then waits for pawl unblock",
+		Short: "Block a step or the run until pawl unblock, and record why",
 		Args:  exactArgs(argument{name: "TEXT"}),
 		RunE: func(c *cobra.Command, args []string) error {
 			b.Text, b.Step = args[0], pawl.StepID(step)
@@ -209,5 +209,30 @@ func (a *app) unblockCommand() *cobra.Command {
 	}
 	runFlag(c, &run)
 	messageFlag(c, &how, "how the blocker was cleared")
+	return c
+}
+
+func (a *app) settleCommand() *cobra.Command {
+	var run, why string
+	c := &cobra.Command{
+		Use:   "settle CALL",
+		Short: "Record that a tool call in doubt is checked (pawl status shows its number)",
+		Args:  exactArgs(argument{name: "CALL", hint: "pawl status"}),
+		RunE: func(c *cobra.Command, args []string) error {
+			call, err := strconv.ParseInt(args[0], 10, 64)
+			if err != nil {
+				return usageError("pawl status", "tool call %q is not a number", args[0])
+			}
+			_, r, err := a.perform(c.Context(), run, runs.Settle(pawl.Seq(call), why))
+			if err != nil {
+				return err
+			}
+			defer r.Log.Close()
+			fmt.Fprintf(a.Out, "tool call %d settled (run %s)\n", call, r.State.Run)
+			return nil
+		},
+	}
+	runFlag(c, &run)
+	messageFlag(c, &why, "what the check showed")
 	return c
 }

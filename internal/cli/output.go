@@ -29,6 +29,7 @@ func (a *app) outputCommand() *cobra.Command {
 				ref.Item = pawl.ItemIDOf(item)
 			}
 			if follow {
+				o.Notes = a.Err
 				soft, _, release := signals.Contexts(c.Context())
 				defer release()
 				return hints.For(c.Context(), p, r.State.Run, outputview.Follow(soft, a.Out, p, r, ref, o))

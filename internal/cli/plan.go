@@ -16,6 +16,7 @@ import (
 	"pawl/internal/planlint"
 	"pawl/internal/runs"
 	"pawl/internal/schema"
+	"pawl/internal/shellwords"
 )
 
 func (a *app) planCommand() *cobra.Command {
@@ -87,7 +88,7 @@ func (a *app) convertPlan(file string, o convertOptions) error {
 	}
 	switch {
 	case o.strict && converted.Lost > 0:
-		err = usageError("pawl plan convert "+convert.ShellWord(file), "%s of %s cannot be converted", layout.Count(converted.Lost, "place"), file)
+		err = usageError("pawl plan convert "+shellwords.Word(file), "%s of %s cannot be converted", layout.Count(converted.Lost, "place"), file)
 	case o.out != "":
 		report.Written = o.out
 		err = userfile.Write(a.planPath(o.out), converted.Plan, o.force)
@@ -103,7 +104,7 @@ func (a *app) convertPlan(file string, o convertOptions) error {
 		return a.printJSON(report)
 	}
 	if o.out != "" {
-		fmt.Fprintf(a.Err, "pawl: hint: pawl plan check %s\n", convert.ShellWord(o.out))
+		fmt.Fprintf(a.Err, "pawl: hint: pawl plan check %s\n", shellwords.Word(o.out))
 	}
 	return nil
 }
@@ -132,17 +133,26 @@ func (a *app) checkPlan(name string, included bool) error {
 	if err != nil {
 		return err
 	}
-	missing, warnings := planlint.Missing(path, l.Plan, l.File, os.Getenv("PATH")), planlint.Warnings(path, l.Plan, l.File)
+	missing := planlint.Missing(path, l.Plan, l.File, os.Getenv("PATH"))
+	warnings := []error{planlint.Warnings(path, l.Plan, l.File)}
+	if !included {
+		warnings = append(warnings, planlint.Variables(path, l.Plan, l.File), planlint.Files(path, l.Plan, l.File, root))
+	}
 	secrets := runs.PlanSecrets(l.Plan)
 	if a.json {
-		checked := checkedPlan{Plan: l.Plan, Warnings: append(failure.Problems(missing), failure.Problems(warnings)...)}
+		checked := checkedPlan{Plan: l.Plan, Warnings: failure.Problems(missing)}
+		for _, faults := range warnings {
+			checked.Warnings = append(checked.Warnings, failure.Problems(faults)...)
+		}
 		for _, secret := range secrets {
 			checked.Warnings = append(checked.Warnings, failure.Problem{Message: secret + "; pawl run refuses it"})
 		}
 		return a.printJSON(checked)
 	}
 	a.warn(missing)
-	a.warn(warnings)
+	for _, faults := range warnings {
+		a.warn(faults)
+	}
 	for _, secret := range secrets {
 		fmt.Fprintf(a.Err, "pawl: warning: %s: %s; pawl run refuses it\n", name, secret)
 	}

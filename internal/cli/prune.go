@@ -1,11 +1,8 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -13,7 +10,7 @@ import (
 
 	"pawl"
 	"pawl/internal/cli/flags"
-	"pawl/internal/cli/layout"
+	"pawl/internal/cli/pruneview"
 	"pawl/internal/history"
 	"pawl/internal/snapshot"
 )
@@ -31,7 +28,7 @@ func (a *app) pruneCommand() *cobra.Command {
 		Use:   "prune [CHECKPOINT…]",
 		Short: "Delete old snapshots and free their space",
 		Long: "Delete old snapshots and free their space\n\nA snapshot holds the files of a checkpoint. prune keeps the newest ones of each run, the last good one, and those taken at gates or by users.\n" +
-			"--keep-last and --keep-within keep only what they name, and delete all others, also those taken at gates or by users.\n" +
+			"--keep-last and --keep-within keep only what they select, and delete all others, including those taken at gates or by users.\n" +
 			"With CHECKPOINT, prune deletes exactly these. What an unfinished run or restore needs always stays.\n" +
 			"pawl checkpoints still lists the checkpoints of deleted snapshots.",
 		Example: "  pawl prune --dry-run\n  pawl prune 3f2a91c0\n  pawl prune --keep-last 3 --keep-within 7d",
@@ -65,24 +62,6 @@ func (o pruneOptions) check(c *cobra.Command, args []string) error {
 	return nil
 }
 
-// pruneReport is what `pawl prune --json` prints.
-type pruneReport struct {
-	DryRun bool        `json:"dry_run,omitempty"`
-	Gone   []goneEntry `json:"gone"`
-	Kept   int         `json:"kept"`
-	Freed  int64       `json:"freed_bytes"`
-	Size   int64       `json:"size_bytes"` // of the snapshots that stay
-	Quota  int64       `json:"quota_bytes"`
-}
-
-type goneEntry struct {
-	Checkpoint pawl.CheckpointID   `json:"checkpoint"`
-	Run        pawl.RunID          `json:"run"`
-	Kind       pawl.CheckpointKind `json:"kind"`
-	Step       pawl.StepID         `json:"step,omitempty"`
-	Added      int64               `json:"added_bytes"` // size that it added to the store when it was taken
-}
-
 func (a *app) prune(ctx context.Context, t *checkpointAccess, names []string, o pruneOptions) error {
 	how := history.PruneOptions{
 		Keep: o.keep, ByPolicy: o.policy, KeepLast: o.keepLast, KeepWithin: time.Duration(o.keepWithin), DryRun: true,
@@ -98,62 +77,44 @@ func (a *app) prune(ctx context.Context, t *checkpointAccess, names []string, o 
 	if err != nil {
 		return err
 	}
-	report := pruneReport{DryRun: o.dryRun, Gone: []goneEntry{}}
-	for _, r := range pruned.Removed {
-		report.Gone = append(report.Gone, goneEntry{Checkpoint: r.Checkpoint, Run: r.Run, Kind: r.Kind, Step: r.Step, Added: r.Added})
-	}
+	report := pruneview.Of(pruned, o.dryRun)
 	if !a.json {
-		a.printGone(report.Gone)
+		if err := report.PrintGone(a.Out); err != nil {
+			return err
+		}
 	}
 	if !o.dryRun {
 		how.DryRun = false
 		if pruned, err = history.Prune(ctx, t.project, t.store, how); err != nil {
 			return err
 		}
+		report.Kept, report.Freed = pruned.Kept, pruned.Freed
 	}
-	report.Kept, report.Freed = pruned.Kept, pruned.Freed
 	if report.Size, report.Quota, err = t.store.Usage(); err != nil {
 		return err
 	}
 	if a.json {
 		return a.printJSON(report)
 	}
-	return a.printPruned(t, report)
-}
-
-func (a *app) printGone(gone []goneEntry) {
-	for _, g := range gone {
-		fmt.Fprintf(a.Out, "%s  %-17s %10s  %s  (%s)\n", g.Checkpoint, g.Kind, layout.ByteSize(g.Added), cmp.Or(string(g.Step), "-"), g.Run)
-	}
-}
-
-// printPruned prints the result, and what holds the space if the quota is nearly used up.
-func (a *app) printPruned(t *checkpointAccess, r pruneReport) error {
-	if r.DryRun {
-		fmt.Fprintf(a.Out, "would remove %s, keep %d, free at most %s\n", layout.Count(len(r.Gone), "snapshot"), r.Kept, layout.ByteSize(r.Freed))
-	} else {
-		fmt.Fprintf(a.Out, "removed %s, kept %d, freed %s\n", layout.Count(len(r.Gone), "snapshot"), r.Kept, layout.ByteSize(max(0, r.Freed)))
-	}
-	left := r.Size
-	if r.DryRun {
-		left -= r.Freed
-	}
-	if left <= r.Quota/10*9 {
+	if report.Print(a.Out); !report.NearlyFull() {
 		return nil
 	}
+	return a.printUsage(ctx, t, report)
+}
+
+// printUsage prints what holds the space.
+func (a *app) printUsage(ctx context.Context, t *checkpointAccess, r pruneview.Report) error {
 	records, err := t.store.Records()
 	if err != nil {
 		return err
 	}
-	count, bytes := map[pawl.CheckpointKind]int{}, map[pawl.CheckpointKind]int64{}
-	for _, rec := range records {
-		count[rec.Kind]++
-		bytes[rec.Kind] += rec.Added
+	records = r.Staying(records)
+	shares, err := t.store.Shares(ctx, records)
+	if err != nil {
+		return err
 	}
-	fmt.Fprintf(a.Out, "snapshots use %s of the quota of %s:\n", layout.ByteSize(left), layout.ByteSize(r.Quota))
-	kinds := slices.SortedFunc(maps.Keys(count), func(x, y pawl.CheckpointKind) int { return cmp.Compare(bytes[y], bytes[x]) })
-	for _, kind := range kinds {
-		fmt.Fprintf(a.Out, "  %-17s %10s  %s\n", kind, layout.ByteSize(bytes[kind]), layout.Count(count[kind], "snapshot"))
+	if err := r.PrintUsage(a.Out, records, shares); err != nil {
+		return err
 	}
 	fmt.Fprintln(a.Err, "pawl: hint: pawl prune --keep-last 3 --dry-run")
 	return nil

@@ -11,6 +11,7 @@ import (
 	"pawl"
 	"pawl/internal/cli/layout"
 	"pawl/internal/cli/permission"
+	"pawl/internal/cli/worktrees"
 	"pawl/internal/project"
 	"pawl/internal/runs"
 )
@@ -36,16 +37,31 @@ func (a *app) requireTrust(c *cobra.Command) error {
 	if err != nil {
 		return nil // the command reports it
 	}
-	p, err := project.Find(here)
+	p, err := worktrees.Find(a.command, here)
 	switch {
 	case err == nil && p.Trust.Trusted():
 		return nil
 	case err == nil:
-		return a.inherit(c, p)
+		return needsAdoption(c, a.inherit(c, p), p)
 	case pawl.KindOf(err) == pawl.KindDamaged: // for example a link
 		return err
 	}
 	return nil // the command reports it
+}
+
+// needsAdoption adds to the refusal of an untrusted project that the command's run needs adoption too.
+func needsAdoption(c *cobra.Command, refusal error, p *project.Project) error {
+	run, name := pawl.RunID(""), ""
+	if c.Name() == "resume" {
+		name = c.Flags().Arg(0)
+	}
+	if pawl.HintOf(refusal) == "pawl trust" && permission.Continues(topLevel(c).Name()) {
+		run = runs.ToAdopt(c.Context(), p, name)
+	}
+	if run == "" {
+		return refusal
+	}
+	return &pawl.Error{Kind: pawl.KindOf(refusal), Err: fmt.Errorf("%w; run %s comes from elsewhere too", refusal, run), Hint: "pawl trust && pawl adopt " + string(run)}
 }
 
 // quoteForeignRun marks all that the command prints about a run that was made elsewhere.

@@ -12,6 +12,7 @@ import (
 	"pawl/internal/cli/layout"
 	"pawl/internal/cli/restoreview"
 	"pawl/internal/history"
+	"pawl/internal/oneline"
 	"pawl/internal/runs"
 	"pawl/internal/snapshot"
 )
@@ -106,7 +107,14 @@ func (t *checkpointAccess) checkPathsExist(saved history.SavedCheckpoint, paths 
 			return err
 		}
 		if _, missing := os.Lstat(filepath.Join(t.project.Root, path)); e == nil && missing != nil {
-			return usageError(fmt.Sprintf("pawl show %s .", saved.ID), "no such path: %s exists neither in checkpoint %s nor now", path, saved.ID)
+			why, err := t.store.WhyLeftOut(record, path)
+			if err != nil {
+				return err
+			}
+			if why != "" {
+				return usageError(fmt.Sprintf("pawl show %s --left-out", saved.ID), "%s is not in checkpoint %s, which left it out (%s); it stays missing", oneline.Path(path), saved.ID, why)
+			}
+			return usageError(fmt.Sprintf("pawl show %s .", saved.ID), "no such path: %s exists neither in checkpoint %s nor now", oneline.Path(path), saved.ID)
 		}
 	}
 	return nil
@@ -129,10 +137,18 @@ func (a *app) exportFiles(ctx context.Context, t *checkpointAccess, saved histor
 		return err
 	}
 	report := restoreview.Report{Checkpoint: saved.ID, Changes: restoreview.Changes(changes), Kept: []string{}, NotIn: []snapshot.StaysOut{}, To: to}
+	leftOut, err := t.store.LeftOutBelow(record, paths)
+	if err != nil {
+		return err
+	}
+	for _, l := range leftOut {
+		report.NotIn = append(report.NotIn, snapshot.StaysOut{LeftOut: l, Missing: true})
+	}
 	if a.json {
 		return a.printJSON(report)
 	}
 	fmt.Fprintf(a.Out, "wrote %s to %s\n", layout.Count(countFiles(changes), "file"), to)
+	restoreview.PrintNotWritten(a.Out, leftOut)
 	return nil
 }
 
@@ -170,12 +186,12 @@ func (a *app) restore(ctx context.Context, t *checkpointAccess, saved history.Sa
 				restoreview.PrintPaths(a.Out, report.Changes[:min(len(report.Changes), shownPaths)])
 			}
 			changes := layout.Count(len(report.Changes), "path")
-			if err := a.confirm("restoring changes "+changes, fmt.Sprintf("%s. Restore checkpoint %s?", restoreview.Summary(report.Changes, true), saved.ID)); err != nil {
+			if err := a.confirm("restoring changes "+changes, report.Question(r.Undo)); err != nil {
 				return err
 			}
 		}
 		report.Before, err = r.Do(ctx, a.author())
-		if report.Edited = r.Edited; err != nil {
+		if report.Edited, report.EditedIn = r.Edited, r.EditedIn; err != nil {
 			return err
 		}
 	}

@@ -24,6 +24,7 @@ import (
 	"pawl/internal/decide"
 	"pawl/internal/engine"
 	"pawl/internal/interop"
+	"pawl/internal/oneline"
 	"pawl/internal/planlint"
 	"pawl/internal/project"
 	"pawl/internal/rebuild"
@@ -57,7 +58,8 @@ func (a *app) resumeCommand() *cobra.Command {
 		Short: "Resume an interrupted, paused or failed run",
 		Long: "Resume an interrupted, paused or failed run\n\nFinished steps and items do not rerun. Attempts that are still running are re-attached. For interrupted ones, pawl checks\n" +
 			"their records and outputs, and decides by fixed rules (pawl explain --rules). If the plan or an\n" +
-			"input changed, resume lists the finished steps that rerun and asks for confirmation.",
+			"input changed, resume lists the finished steps that rerun and asks for confirmation. A failed run resumes after pawl retry STEP,\n" +
+			"or when its plan changed.",
 		Example: "  pawl resume --dry-run\n  pawl resume\n  pawl resume latest --yes",
 		Args:    atMostOne,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -76,7 +78,7 @@ func (a *app) resumeCommand() *cobra.Command {
 	c.Flags().BoolVar(&o.dry, "dry-run", false, "print what pawl found, how it judges interrupted steps and what resume would do with each step, and exit")
 	c.Flags().BoolVar(&o.takeOver, "take-over", false, takeOverHelp)
 	waitFlag(c, &o.wait)
-	c.Flags().BoolVar(&o.background, "background", false, "resume the run in the background, print its id once its engine works, and return")
+	c.Flags().BoolVar(&o.background, "background", false, "resume the run in the background: print its id once its engine has started, and return")
 	c.Flags().BoolVar(&o.handed, background.Flag, false, "the process that started this one passed on the lock of the project")
 	_ = c.Flags().MarkHidden(background.Flag) // the flag exists
 	numberVar(c, &o.parallel, "parallel", "", 0, 1, "run at most `N` steps and items at a time (default: as the plan says)")
@@ -91,11 +93,16 @@ func (a *app) resumeCommand() *cobra.Command {
 }
 
 func (a *app) resume(ctx context.Context, name string, o resumeOptions) error {
+	imported, offers, err := a.offerImport(ctx, name, o)
+	if err != nil {
+		return err
+	}
+	name = cmp.Or(string(imported), name)
 	p, err := a.project()
 	if err != nil {
 		return err
 	}
-	mirror, err := a.parts.Formats.ParseMirror(p, string(o.mirror))
+	mirror, err := a.parts.Formats.NameMirror(p, string(o.mirror), o.dry)
 	if err != nil {
 		return err
 	}
@@ -108,8 +115,9 @@ func (a *app) resume(ctx context.Context, name string, o resumeOptions) error {
 	}
 	run, err := runs.FindRun(ctx, p, name)
 	if err != nil {
-		return err
+		return err // it names the offers
 	}
+	a.printNotes(offers)
 	r, err := runs.LoadToContinue(ctx, p, run)
 	if err != nil {
 		return err
@@ -139,7 +147,8 @@ func (a *app) resumeLoaded(ctx context.Context, p *project.Project, r *runs.Run,
 		return err
 	}
 	if o.dry {
-		return errors.Join(r.VerifyCache(ctx), a.printExamination(r, change, x, hints.Namer(ctx, p, r.State.Run)))
+		cfg.LimitParallel(o.parallel)
+		return errors.Join(r.VerifyCache(ctx), a.printExamination(r, change, x, cfg.ParallelOf(change.Plan()), hints.Namer(ctx, p, r.State.Run)))
 	}
 	left := slices.DeleteFunc(change.Plan().Steps(), func(step *pawl.Step) bool { return r.State.Steps[step.ID].Finished() })
 	if missing := planlint.MissingFor(change.Plan(), left, os.Getenv("PATH")); missing != nil {
@@ -176,6 +185,7 @@ func (o resumeOptions) forEngine(change *resume.PlanDiff) []string {
 // announce tells people of the gate at which a run waits, although no engine works on it: those whom the plan as run names, not
 // those of a changed plan. It returns the error that says so.
 func (a *app) announce(ctx context.Context, cfg engine.Config, r *runs.Run, waits error) error {
+	cfg.Notice = func(text string) { fmt.Fprintf(a.Err, "pawl: %s\n", text) }
 	notes, err := engine.Announce(ctx, cfg, r, a.author())
 	a.printNotes(notes)
 	if err != nil {
@@ -208,7 +218,7 @@ func (a *app) confirmAll(ctx context.Context, p *project.Project, r *runs.Run, v
 		resumeview.Resuming(a.texts(), r)
 	}
 	resumeview.PlanDiff(a.texts(), change, true)
-	resumeview.Findings(a.texts(), x, false)
+	resumeview.Findings(a.texts(), r.ItemNames(), x, false)
 	if err := a.confirmValues(supply.Changes(a.texts(), values), o); err != nil {
 		return err
 	}
@@ -226,7 +236,7 @@ func (a *app) confirmValues(changes []string, o resumeOptions) error {
 	if len(changes) == 0 || o.yes {
 		return nil
 	}
-	return a.confirm("the run began with other values ("+changes[0]+"): start a new run to keep them apart", "Continue with the changed values?")
+	return a.confirm("the run began with other values ("+changes[0]+"): to keep both results, start a new run", "Continue with the changed values?")
 }
 
 // diffForResume returns what changed in the plan, its values, its inputs and outputs since a run stopped, or an error if the run
@@ -279,7 +289,7 @@ func (a *app) confirmPlan(ctx context.Context, p *project.Project, r *runs.Run, 
 	case o.planHash != "" && len(o.planHash) >= minPlanHash && strings.HasPrefix(change.PlanHash, o.planHash):
 		return nil
 	case o.planHash != "":
-		return usageError("", "the plan is not the one with hash %s; its hash is %s", o.planHash, short)
+		return usageError("", "the plan has the hash %[2]s, not %[1]s", o.planHash, short)
 	case o.yes && !weaker:
 		return nil
 	case a.interactive():
@@ -310,7 +320,7 @@ func (a *app) confirmResume(change *resume.PlanDiff, x *resume.Examination, o re
 		return nil
 	}
 	if err := a.confirm("resuming is unsafe", "Resuming is unsafe. Continue anyway?"); err != nil {
-		why := fmt.Errorf("resuming is unsafe: %s: %s", unsafe[0].Where, unsafe[0].What)
+		why := fmt.Errorf("resuming is unsafe: %s: %s", oneline.Path(unsafe[0].Where), unsafe[0].What)
 		return &pawl.Error{Kind: pawl.KindDamaged, Err: why, Hint: "pawl resume --yes"}
 	}
 	return nil
@@ -321,19 +331,20 @@ type examined struct {
 	Run pawl.RunID `json:"run"`
 	*resume.PlanDiff
 	*resume.Examination
-	Steps []decide.Decision `json:"steps"`
+	Parallel pawl.Parallel     `json:"parallel"` // how many attempts would run at a time
+	Steps    []decide.Decision `json:"steps"`
 }
 
 // printExamination prints findings, verdicts and the steps that would run.
-func (a *app) printExamination(r *runs.Run, change *resume.PlanDiff, x *resume.Examination, onRun func(command string) string) error {
+func (a *app) printExamination(r *runs.Run, change *resume.PlanDiff, x *resume.Examination, limit pawl.Parallel, onRun func(command string) string) error {
 	a.printNotes(r.Notes)
 	steps, err := decide.Forecast(r, change, x.Verdicts, time.Now(), onRun)
 	if err != nil {
 		return err
 	}
 	if a.json {
-		return a.printJSON(examined{Run: r.State.Run, PlanDiff: change, Examination: x, Steps: steps})
+		return a.printJSON(examined{Run: r.State.Run, PlanDiff: change, Examination: x, Parallel: limit, Steps: steps})
 	}
-	resumeview.Examination(a.Out, r, change, x, steps)
+	resumeview.Examination(a.Out, r, change, x, limit, steps)
 	return nil
 }

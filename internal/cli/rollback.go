@@ -72,14 +72,15 @@ func (a *app) rollbackTarget(ctx context.Context, t *checkpointAccess, name stri
 }
 
 func (a *app) rollback(ctx context.Context, t *checkpointAccess, target history.SavedCheckpoint, o rollbackOptions) (err error) {
-	cfg := t.config
+	cfg, byRun := t.config, runs.NamesByRun(ctx, t.project)
 	if !o.dryRun && !o.stop {
 		if cfg.Secrets, err = supply.ForRollback(ctx, t.project, target.Run, supply.Prompt(a.In, a.Out)); err != nil {
 			return err
 		}
 	}
+	names := func(text string) string { return byRun(target.Run, text) }
 	if !a.json {
-		cfg.Notify = func(e pawl.Event) { rollbackview.PrintEvent(a.Out, e) }
+		cfg.Notify = func(e pawl.Event) { rollbackview.PrintEvent(a.Out, e, names) }
 	}
 	var r *engine.Rollback
 	if o.dryRun {
@@ -92,7 +93,7 @@ func (a *app) rollback(ctx context.Context, t *checkpointAccess, target history.
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
 	if !a.json {
-		rollbackview.Of(r, o.dryRun).Print(a.Out)
+		rollbackview.Of(r, o.dryRun).Print(a.Out, names)
 	}
 	if o.dryRun {
 		return a.printRollbackResult(r, true)

@@ -35,6 +35,7 @@ import (
 	"pawl/internal/supervise"
 
 	"github.com/spf13/cobra"
+	"pawl/internal/shellwords"
 )
 
 type runOptions struct {
@@ -62,7 +63,7 @@ func (a *app) runCommand() *cobra.Command {
 		DisableFlagsInUseLine: true,
 		Short:                 "Start a run and follow it live",
 		Long: "Start a run and follow it live\n\nrun executes the steps of a plan, or one command given after --. If a run of the same plan is unfinished, run\n" +
-			"starts nothing; use pawl resume, or --new to start over. With --update, the new run adopts each step and item of the newest\n" +
+			"starts nothing; use pawl resume, or --new to start over. With --update, the new run reuses each step and item of the newest\n" +
 			"run of this plan that is up to date: its definition, inputs and outputs are the same. It runs the rest.",
 		Example: "  pawl run plan.yaml\n  pawl run --update plan.yaml\n  pawl run --background plan.yaml\n  pawl run -- make test",
 		Args:    atLeastOne(argument{name: "PLAN file, or a command after --", hint: "pawl run --help"}),
@@ -74,24 +75,27 @@ func (a *app) runCommand() *cobra.Command {
 				return a.whenFree(c.Context(), o.wait, func(ctx context.Context) error { return a.runPlan(ctx, runs.CommandPlan(args), o) })
 			}
 			if len(args) > 1 {
-				hint := "pawl run -- " + strings.Join(args, " ")
+				hint := "pawl run --"
+				for _, arg := range args {
+					hint += " " + shellwords.Word(arg)
+				}
 				if strings.HasSuffix(args[0], ".yaml") || strings.HasSuffix(args[0], ".yml") {
-					hint = "pawl run " + args[0]
+					hint = "pawl run " + shellwords.Word(args[0])
 				}
 				return usageError(hint, "run takes one PLAN; put a command after --")
 			}
 			return a.runFile(c.Context(), args[0], o)
 		},
 	}
-	c.Flags().BoolVar(&o.update, "update", false, "run only what is not up to date since the newest run of this plan")
+	c.Flags().BoolVar(&o.update, "update", false, "reuse what is up to date in the newest run of this plan, and run the rest")
 	c.Flags().BoolVar(&o.dry, "dry-run", false, "with --update: print what would run and why, and exit")
 	c.Flags().BoolVar(&o.resume, "resume", false, "if a run of this plan is unfinished, resume it instead of starting a new one")
-	textFlag(c, &o.schedule.Expression, "schedule", "CRON", "print the timer that runs PLAN at these times, such as \"0 6 * * *\"; starts no run")
+	textFlag(c, &o.schedule.Expression, "schedule", "CRON", "print a systemd timer that runs PLAN at these times, such as \"0 6 * * *\"; starts no run")
 	c.Flags().BoolVar(&o.schedule.Install, "install", false, "with --schedule: install the timer for this user's systemd")
 	c.Flags().BoolVar(&o.schedule.Uninstall, "uninstall", false, "remove the timer of PLAN; starts no run")
-	c.Flags().BoolVar(&o.schedule.Crontab, "crontab", false, "with --schedule: print a line for crontab instead")
+	c.Flags().BoolVar(&o.schedule.Crontab, "crontab", false, "with --schedule: print a crontab line instead of systemd units")
 	numberVar(c, &o.parallel, "parallel", "", 0, 1, "run at most `N` steps and items at a time (default: as the plan says)")
-	c.Flags().BoolVar(&o.background, "background", false, "start the run in the background, print its id once its engine works, and return")
+	c.Flags().BoolVar(&o.background, "background", false, "start the run in the background: print its id once its engine has started, and return")
 	c.Flags().BoolVar(&o.fresh, "new", false, "archive the unfinished run of this plan and start over")
 	c.Flags().BoolVar(&o.takeOver, "take-over", false, takeOverHelp)
 	waitFlag(c, &o.wait)
@@ -104,7 +108,7 @@ func (a *app) runCommand() *cobra.Command {
 
 // outputFlag adds the flag that says what a live view shows of the output of steps.
 func outputFlag(c *cobra.Command, mode *liveview.OutputMode) {
-	c.Flags().Var(mode, "output", "what to show of the output of steps: stream (all), fold (the last lines, redrawn; the default on a terminal) or none")
+	c.Flags().Var(mode, "output", "how to show the output of steps: stream (all lines), fold (the last lines, redrawn; the default on a terminal) or none (the default in a pipe)")
 }
 
 // eventsFlag adds --json to a command that works on a run.
@@ -147,13 +151,14 @@ func (a *app) runFile(ctx context.Context, path string, o runOptions) error {
 	n := runs.CreateOptions{Kind: pawl.PlanRun, Data: data, Source: absolute}
 	switch {
 	case o.dry && !o.update:
-		return usageError("pawl run --update --dry-run "+path, "--dry-run needs --update")
+		return usageError("pawl run --update --dry-run "+shellwords.Word(path), "--dry-run needs --update")
 	case o.dry:
-		return a.whyUpdate(ctx, n, o.given, o.items)
+		return a.whyUpdate(ctx, n, o)
 	}
 	err = a.whenFree(ctx, o.wait, func(ctx context.Context) error { return a.runPlan(ctx, n, o) })
 	if nothing, ok := errors.AsType[updateview.NothingToDo](err); ok {
 		fmt.Fprintln(a.texts(), nothing)
+		a.printNotes(nothing.Notes())
 		return nil
 	}
 	return err
@@ -174,20 +179,25 @@ func (a *app) schedule(ctx context.Context, path string, o runOptions) error {
 }
 
 // whyUpdate prints what pawl run --update would run, and why.
-func (a *app) whyUpdate(ctx context.Context, n runs.CreateOptions, given supply.Flags, items bool) error {
+func (a *app) whyUpdate(ctx context.Context, n runs.CreateOptions, o runOptions) error {
 	p, err := a.project()
 	if err != nil {
 		return err
 	}
-	given.Folder = a.folder
-	report, err := updateview.Forecast(ctx, p, n, given)
+	o.given.Folder = a.folder
+	cfg, err := a.engineConfig(p)
+	if err != nil {
+		return err
+	}
+	cfg.LimitParallel(o.parallel)
+	report, err := updateview.Forecast(ctx, p, n, o.given, cfg.ParallelOf)
 	if err != nil {
 		return err
 	}
 	if a.json {
 		return a.printJSON(report)
 	}
-	report.Print(a.Out, items)
+	report.Print(a.Out, o.items)
 	return nil
 }
 
@@ -276,6 +286,7 @@ func (a *app) runPlan(ctx context.Context, n runs.CreateOptions, o runOptions) e
 		if err == nil && n.Replaces != "" {
 			fmt.Fprintf(a.texts(), "archived the unfinished run %s\n", n.Replaces)
 		}
+		update.PrintReasons(a.texts())
 		return e, err
 	}})
 }
@@ -335,7 +346,7 @@ func (a *app) refuseUnfinished(ctx context.Context, p *project.Project, n runs.C
 	run, err := runs.FindUnfinished(ctx, p, n.Source)
 	if pawl.KindOf(err) == pawl.KindDamaged {
 		why := fmt.Errorf("cannot read an older run, which may be an unfinished run of this plan: %w", err)
-		return &pawl.Error{Kind: pawl.KindDamaged, Err: why, Hint: fmt.Sprintf("pawl verify, or pawl run --new %s", n.Source)}
+		return &pawl.Error{Kind: pawl.KindDamaged, Err: why, Hint: fmt.Sprintf("pawl verify, or pawl run --new %s", shellwords.Word(n.Source))}
 	}
 	if err != nil || run == "" {
 		return err
@@ -345,10 +356,7 @@ func (a *app) refuseUnfinished(ctx context.Context, p *project.Project, n runs.C
 			return &pawl.Error{Kind: pawl.KindHeld, Err: fmt.Errorf("run %s of this plan is already running: %w", run, err), Hint: "pawl watch " + string(run)}
 		}
 	}
-	return &pawl.Error{
-		Kind: pawl.KindUsage, Hint: "pawl resume " + string(run),
-		Err: fmt.Errorf("run %s of this plan is unfinished; resume it, or pass --new to archive it and start over", run),
-	}
+	return runs.UnfinishedError(ctx, p, run)
 }
 
 // startInBackground starts an engine process for the run that choose returns, with arguments for pawl resume.
@@ -414,9 +422,7 @@ func (a *app) runOnce(ctx context.Context, p *project.Project, s engineStart) (p
 	if err != nil {
 		return "", err
 	}
-	if s.parallel > 0 {
-		cfg.Parallel = s.parallel
-	}
+	cfg.LimitParallel(s.parallel)
 	cfg.Mirror, cfg.Secrets, cfg.Given = a.mirrorWith(p, s.mirror), s.secrets, s.given
 	if a.json {
 		return "", a.streamEngine(ctx, p, cfg, s)
@@ -448,7 +454,7 @@ func (a *app) streamEngine(ctx context.Context, p *project.Project, cfg engine.C
 	return err
 }
 
-// operation is what shows an engine at work.
+// operation shows the progress of an engine.
 type operation struct {
 	begin func(*engine.Engine) error
 	end   func(*engine.Engine, error) error // returns the error of the command

@@ -10,12 +10,17 @@ import (
 
 	"pawl"
 	"pawl/internal/brief"
+	"pawl/internal/cli/attachview"
 	"pawl/internal/cli/background"
 	"pawl/internal/cli/checkpointview"
 	"pawl/internal/cli/eventstream"
 	"pawl/internal/cli/failure"
+	"pawl/internal/cli/forkview"
 	"pawl/internal/cli/importview"
 	"pawl/internal/cli/layout"
+	"pawl/internal/cli/processview"
+	"pawl/internal/cli/promptview"
+	"pawl/internal/cli/pruneview"
 	"pawl/internal/cli/recoverview"
 	"pawl/internal/cli/restoreview"
 	"pawl/internal/cli/rollbackview"
@@ -47,9 +52,10 @@ var outputs = []output{
 	of[trustview.Adoption]("adopt", "pawl adopt --json"),
 	of[runs.ArchiveResult]("archive", "pawl archive --json"),
 	of[openedGate]("ask", "pawl ask --json"),
-	of[attachReport]("attach", "pawl attach --json, pawl detach --json"),
+	of[attachview.Report]("attach", "pawl attach --json, pawl detach --json"),
 	of[background.Started]("background", "pawl run --background --json, pawl resume --background --json"),
 	of[brief.Brief]("brief", "pawl brief --json"),
+	of[promptview.Prompt]("brief-prompt", "pawl brief --prompt STEP --json"),
 	of[checkpointview.Report]("checkpoint", "pawl checkpoint --json"),
 	of[[]checkpointview.Report]("checkpoints", "pawl checkpoints --json"),
 	of[[]restoreview.Change]("diff", "pawl diff --json"),
@@ -57,7 +63,7 @@ var outputs = []output{
 	of[[]resume.Explained]("explain", "pawl explain --json"),
 	of[[]recovery.Rule]("explain-rules", "pawl explain --rules --json"),
 	of[[]pawl.Finding]("findings", "pawl doctor --json, pawl verify --json"),
-	of[forkReport]("fork", "pawl fork --json"),
+	of[forkview.Report]("fork", "pawl fork --json"),
 	of[[]layout.GateReport]("gates", "pawl gates --json"),
 	of[interop.Imported]("import", "pawl import --json"),
 	of[importview.Report]("import-dry-run", "pawl import --dry-run --json"),
@@ -66,8 +72,8 @@ var outputs = []output{
 	of[[]project.Remembered]("memory", "pawl memory --json"),
 	of[[]string]("names", "pawl export --json, pawl import --fresh --json, pawl prune --as SYSTEM --json"),
 	of[checkedPlan]("plan-check", "pawl plan check --json"),
-	of[processReport]("processes", "pawl processes --json"),
-	of[pruneReport]("prune", "pawl prune --json"),
+	of[processview.Report]("processes", "pawl processes --json"),
+	of[pruneview.Report]("prune", "pawl prune --json"),
 	of[recoverview.Report]("recover", "pawl recover --json"),
 	of[restoreview.Report]("restore", "pawl restore --json"),
 	of[examined]("resume-dry-run", "pawl resume --dry-run --json"),

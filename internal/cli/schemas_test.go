@@ -172,6 +172,11 @@ func TestOutputsFollowTheirSchemas(t *testing.T) {
 		t.Fatal(err)
 	}
 	check("import", "import", "grid", "--yes")
+	for _, step := range decode[status](p, "status").Steps {
+		if step.Status == pawl.Pending {
+			check("brief-prompt", "brief", "--prompt", string(step.ID))
+		}
+	}
 
 	validate := validator(p, "error")
 	for _, args := range [][]string{{"status", "nothing"}, {"run", "--nothing"}, {"run", "nothing.yaml"}, {"plan", "check", p.path("bad.yaml")}, {"nothing"}} {

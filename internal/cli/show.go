@@ -1,12 +1,14 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"pawl/internal/cli/checkpointview"
 	"pawl/internal/history"
+	"pawl/internal/oneline"
 	"pawl/internal/runs"
 	"pawl/internal/snapshot"
 )
@@ -29,7 +31,7 @@ func (a *app) showCommand() *cobra.Command {
 				if len(args) == 2 {
 					return a.showFile(t, saved, args[1])
 				}
-				return a.showCheckpoint(t, saved, leftOut)
+				return a.showCheckpoint(c.Context(), t, saved, leftOut)
 			})
 		},
 	}
@@ -51,7 +53,7 @@ func (a *app) showFile(t *checkpointAccess, saved history.SavedCheckpoint, name 
 	case err != nil:
 		return err
 	case e == nil:
-		return usageError("pawl show "+string(saved.ID), "no %s in this checkpoint", paths[0])
+		return usageError("pawl show "+string(saved.ID), "no %s in this checkpoint", oneline.Path(paths[0]))
 	case e.Kind == snapshot.Folder:
 		return a.showFolder(t, *e)
 	case e.Kind == snapshot.Link:
@@ -71,13 +73,13 @@ func (a *app) showFolder(t *checkpointAccess, folder snapshot.Entry) error {
 		if e.Kind == snapshot.Folder {
 			mark = "/"
 		}
-		fmt.Fprintf(a.Out, "%04o  %12d  %s%s\n", e.Mode, e.Size, e.Name, mark)
+		fmt.Fprintf(a.Out, "%04o  %12d  %s%s\n", e.Mode, e.Size, oneline.Path(e.Name), mark)
 	}
 	return nil
 }
 
-func (a *app) showCheckpoint(t *checkpointAccess, saved history.SavedCheckpoint, leftOut bool) error {
-	r := checkpointview.Of(saved)
+func (a *app) showCheckpoint(ctx context.Context, t *checkpointAccess, saved history.SavedCheckpoint, leftOut bool) error {
+	r := checkpointview.Of(saved).Named(runs.NamesByRun(ctx, t.project))
 	r.Unverified = runs.RequireOwn(t.project, saved.Run) != nil
 	var list []snapshot.LeftOut
 	if leftOut {

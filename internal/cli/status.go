@@ -20,6 +20,7 @@ func (a *app) statusCommand() *cobra.Command {
 		report := statusview.Of(p, r)
 		report.NameRun(hints.Namer(ctx, p, r.State.Run))
 		report.AddSessions(ctx, p, r.State)
+		report.Importable = a.unimported(ctx)
 		report.CheckGates(p, r)
 		if err := report.AddRestore(ctx, p); err != nil {
 			return err

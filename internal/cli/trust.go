@@ -24,8 +24,8 @@ func (a *app) trustCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "trust [FOLDER]",
 		Short: "Trust a project that you did not create with pawl, such as a clone",
-		Long: "Trust a project that you did not create with pawl, such as a clone\n\nShows what pawl would use from then on (commands in the settings, runs, notes), and asks.\n" +
-			"Until then pawl executes nothing of the project, writes nothing there, and tells agents nothing from it.\n" +
+		Long: "Trust a project that you did not create with pawl, such as a clone\n\ntrust shows what pawl would use from then on (commands in the settings, runs, notes), and asks.\n" +
+			"Until then pawl executes nothing of the project, writes nothing there, and sends agents nothing from it.\n" +
 			"A project that pawl created for you is trusted already.",
 		Example: "  pawl trust\n  pawl trust --yes && pawl run plan.yaml\n  pawl trust --list",
 		Args:    atMostOne,
@@ -92,7 +92,7 @@ func (a *app) trust(ctx context.Context, folder string, yes bool) error {
 	}
 	fmt.Fprintf(a.Out, "%s is trusted now\n", p.Root)
 	if n := len(report.ToAdopt); n > 0 {
-		a.printNotes([]string{layout.Count(n, "run") + " found here; before you resume one, adopt it: pawl adopt RUN"})
+		a.printNotes([]string{layout.Count(n, "run") + " found here; before you resume one, adopt it: " + report.Adopt()})
 	}
 	return nil
 }
@@ -176,7 +176,7 @@ func (a *app) listTrusted() error {
 }
 
 func (a *app) revokeTrust(folder string) error {
-	all, _ := trust.List() // an unreadable record is no trust
+	all, _ := trust.List() // an unreadable record counts as not trusted
 	if folder != "" || a.folder != "" {
 		for _, s := range all {
 			if s.Path == filepath.Clean(folder) {

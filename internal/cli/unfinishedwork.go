@@ -4,12 +4,16 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"path/filepath"
+	"strings"
 
 	"pawl"
-	"pawl/internal/disk"
+	"pawl/internal/caller"
+	"pawl/internal/discover"
 	"pawl/internal/interop"
 	"pawl/internal/interop/format"
 	"pawl/internal/project"
+	"pawl/internal/shellwords"
 )
 
 // archiveIfFresh archives the other system's state instead of importing it, if --fresh or the user's answer to that system's
@@ -44,7 +48,7 @@ func (a *app) archiveSystemState(ctx context.Context, fileFormat format.Format, 
 		p = nil // without a project there is no engine
 	} else {
 		reading, _ := folder.Read("")
-		if run, err = a.existingImport(ctx, reading, dir, firstPlace(folder)); err != nil {
+		if run, err = a.existingImport(ctx, reading, dir, folder.FirstPlace()); err != nil {
 			return err
 		}
 	}
@@ -61,6 +65,11 @@ func (a *app) archiveSystemState(ctx context.Context, fileFormat format.Format, 
 	for _, name := range names {
 		fmt.Fprintf(a.Out, "archived to %s\n", name)
 	}
+	mirror := fileFormat.Name
+	if p != nil && filepath.IsLocal(interop.PathIn(p, dir)) {
+		mirror = strings.TrimSuffix(mirror+"="+interop.PathIn(p, dir), "=.")
+	}
+	fmt.Fprintf(a.Out, "start over with pawl run --mirror %s PLAN\n", shellwords.Word(mirror))
 	return nil
 }
 
@@ -68,19 +77,19 @@ func (a *app) archiveSystemState(ctx context.Context, fileFormat format.Format, 
 // overwritten silently. If the system has an archive, it asks on a terminal: yes imports and resumes that work, no lets the
 // run archive it. Elsewhere it returns an error unless --new was given.
 func (a *app) resolveUnfinishedWork(ctx context.Context, p *project.Project, plan *pawl.Plan, o runOptions) (resumed bool, err error) {
-	m, err := a.parts.Formats.ParseMirror(p, string(o.mirror))
+	m, err := a.parts.Formats.NameMirror(p, string(o.mirror), false)
 	if err != nil || m == nil {
 		return false, err
 	}
 	folder, err := interop.OpenFolder(ctx, p, m.Format, m.Dir)
 	if err == nil {
-		err = refuseOverwrite(ctx, p, m, folder, plan, o.fresh)
+		err = interop.RefuseOverwrite(ctx, p, m, folder, plan, o.fresh)
 	}
 	if err != nil || o.fresh {
 		return false, err
 	}
 	q := folder.ResumePrompt()
-	if q.Ask == "" || isProjectRun(p, q.Workflow) {
+	if q.Ask == "" || interop.IsProjectRun(p, q.Workflow) {
 		return false, nil
 	}
 	system := m.Format.Name
@@ -97,46 +106,16 @@ func (a *app) resolveUnfinishedWork(ctx context.Context, p *project.Project, pla
 	return true, a.importAndResume(ctx, p, m, folder, o)
 }
 
-// refuseOverwrite returns an error if a new run would overwrite unfinished work of others. What an earlier run of the same plan
-// left there counts as its own unless others changed it since; if that run is unfinished, only fresh allows to replace it.
-func refuseOverwrite(ctx context.Context, p *project.Project, m *interop.Mirror, folder *interop.Folder, plan *pawl.Plan, fresh bool) error {
-	what, file := folder.Unfinished(plan)
-	if what == "" {
-		return nil
-	}
-	system := m.Format.Name
-	last := interop.LastMirrored(ctx, p, plan.Name, m.Record(p))
-	hint := fmt.Sprintf("pawl import %s%s, or mirror to another folder: --mirror %s=PATH", system, folderArgument(p, m), system)
-	if last != nil && m.ChangedSince([]format.File{{Path: file}}, last.Updated) == "" {
-		if last.Ended() || fresh {
-			return nil
-		}
-		hint = "pawl resume " + string(last.Run)
-	}
-	return &pawl.Error{
-		Kind: pawl.KindUsage, Hint: hint,
-		Err: fmt.Errorf("%s: %s is unfinished, and run %s would overwrite it", system, what, plan.Name),
-	}
-}
-
-// folderArgument returns the folder of a mirror as a command's argument, with a leading space; "" for the project itself.
-func folderArgument(p *project.Project, m *interop.Mirror) string {
-	if path := m.Record(p).Path; path != "" {
-		return " " + path
-	}
-	return ""
-}
-
 // importAndResume imports another system's workflow, unless that was done before, asks to adopt the run and resumes it.
 func (a *app) importAndResume(ctx context.Context, p *project.Project, m *interop.Mirror, folder *interop.Folder, o runOptions) error {
 	reading, findings := folder.Read("")
-	reading = relativeToProject(p.Root, m.Dir, reading)
-	run, err := a.existingImport(ctx, reading, m.Dir, firstPlace(folder))
+	reading = interop.RelativeTo(p.Root, m.Dir, reading)
+	run, err := a.existingImport(ctx, reading, m.Dir, folder.FirstPlace())
 	if err != nil {
 		return err
 	}
 	if run == "" {
-		made, err := a.createImportedRun(ctx, reading, findings, m.Dir, firstPlace(folder), string(pawl.ClaudeCode))
+		made, err := a.createImportedRun(ctx, reading, findings, m.Dir, folder.FirstPlace(), string(pawl.ClaudeCode))
 		if err != nil {
 			return err
 		}
@@ -148,12 +127,54 @@ func (a *app) importAndResume(ctx context.Context, p *project.Project, m *intero
 	return a.resume(ctx, string(run), resumeOptions{parallel: o.parallel, mirror: o.mirror})
 }
 
-// isProjectRun reports whether a workflow is a run of this project.
-func isProjectRun(p *project.Project, workflow string) bool {
-	run, err := pawl.ParseRunID(workflow)
+// unimported returns the unfinished work of other systems here that no run was imported from.
+func (a *app) unimported(ctx context.Context) []discover.Found {
+	here, err := a.here()
 	if err != nil {
-		return false
+		return nil
 	}
-	_, err = disk.Lstat(p.RunDir(run))
-	return err == nil
+	return discover.At(ctx, here)
+}
+
+// offerImport returns offers to import the unfinished work of other systems that no run was imported from. On a terminal it asks a person
+// about each instead: after a yes it imports that work and returns the adopted run, after a no it does not offer it again. name is the run
+// that the user named.
+func (a *app) offerImport(ctx context.Context, name string, o resumeOptions) (run pawl.RunID, offers []string, err error) {
+	if o.handed {
+		return "", nil, nil
+	}
+	who, _ := a.caller()
+	for _, found := range a.unimported(ctx) {
+		if name != "" || o.dry || o.yes || !a.interactive() || who.Kind != caller.Person {
+			offers = append(offers, found.Offer())
+			continue
+		}
+		yes, err := a.askYesNo(found.Offer()+"\nImport it now?", false)
+		if err == nil && !yes {
+			if err = a.dismiss(found.System); err == nil {
+				continue
+			}
+		}
+		if err == nil {
+			run, err = a.importFrom(ctx, found.System, "", importOptions{agent: string(pawl.ClaudeCode), yes: true})
+		}
+		if err != nil {
+			return "", offers, err
+		}
+		p, err := a.project()
+		return run, offers, cmp.Or(err, a.adoptImported(ctx, p, run))
+	}
+	return "", offers, nil
+}
+
+// dismiss records that the user does not want to import the work of a system in this project.
+func (a *app) dismiss(system string) error {
+	p, err := a.projectOrInit()
+	if err == nil {
+		err = discover.Dismiss(p, system)
+	}
+	if err == nil {
+		a.printNotes([]string{"pawl does not offer the work of " + system + " in this project again; pawl import " + system + " still imports it"})
+	}
+	return err
 }

@@ -47,14 +47,14 @@ func (a *app) watch(ctx context.Context, p *project.Project, r *runs.Run, mode l
 	changed := r.Log.Watch(ctx)
 	for {
 		show.CheckSpace()
+		holder, alive := p.EngineHolder() // before the events: an engine journals the end of its run before it leaves
 		events, err := r.Log.NewEvents()
 		for _, e := range events {
 			r.State.Apply(e)
 			show.Notify(e)
 		}
-		holder, alive := p.EngineHolder()
 		if err == nil && (!alive || holder.Run != r.State.Run) && !anyAlive(p, r.State) {
-			return show.End(ctx, r.State, r.Plan, outcomeOf(r.State))
+			return show.End(ctx, r.State, r.Plan, outcomeOf(r))
 		}
 		if err != nil {
 			return show.End(ctx, r.State, r.Plan, err)
@@ -69,20 +69,20 @@ func (a *app) watch(ctx context.Context, p *project.Project, r *runs.Run, mode l
 	}
 }
 
-// anyAlive reports whether an attempt of a run is alive that comes to an end by itself. Without an engine nobody records how attempts end.
+// anyAlive reports whether an attempt of a run is alive that comes to an end by itself. Without an engine, the ends of attempts are not journaled.
 func anyAlive(p *project.Project, s *pawl.State) bool {
 	return slices.ContainsFunc(s.Working(), func(l *pawl.AttemptState) bool { return runs.AttemptAlive(p.AttemptDir(l.AttemptRef, s.Run)) })
 }
 
 // outcomeOf returns the error with which an engine would have stopped a run that no engine works on.
-func outcomeOf(s *pawl.State) error {
-	switch s.StatusNow(false) {
+func outcomeOf(r *runs.Run) error {
+	switch s := r.State; s.StatusNow(false) {
 	case pawl.StatusCompleted, pawl.StatusActive: // sessions are active without an engine
 		return nil
 	case pawl.StatusFailed:
-		return &pawl.Error{Kind: pawl.KindRunFailed, Err: errors.New("run failed: " + s.Why), Hint: "pawl status"}
+		return &pawl.Error{Kind: pawl.KindRunFailed, Err: errors.New("run failed: " + s.Why), Hint: s.AfterFailure(r.Plan)}
 	case pawl.StatusWaiting:
 		return &pawl.Error{Kind: pawl.KindAtGate, Err: errors.New("waiting for approval or review"), Hint: "pawl gates"}
 	}
-	return &pawl.Error{Kind: pawl.KindAtGate, Err: errors.New("run stopped: no engine is working on it"), Hint: "pawl resume " + string(s.Run)}
+	return &pawl.Error{Kind: pawl.KindAtGate, Err: errors.New("no engine is working on the run"), Hint: "pawl resume " + string(r.State.Run)}
 }

@@ -15,6 +15,7 @@ import (
 	"pawl/internal/project"
 	"pawl/internal/resume"
 	"pawl/internal/runs"
+	"pawl/internal/shellwords"
 )
 
 func (a *app) whyCommand() *cobra.Command {
@@ -30,7 +31,7 @@ func (a *app) whyCommand() *cobra.Command {
 			return ofRun(c, args)
 		}
 		if len(args) > 0 {
-			return usageError("pawl why --update "+plan, "--update compares with the newest run of PLAN; leave out RUN")
+			return usageError("pawl why --update "+shellwords.Word(plan), "--update compares with the newest run of PLAN; leave out RUN")
 		}
 		return a.runFile(c.Context(), plan, runOptions{update: true, dry: true, items: items, given: given})
 	}

@@ -43,6 +43,8 @@ type Snapshots struct {
 	Ignore  []string `yaml:"ignore,omitempty"`  // patterns as in .gitignore that precede all others; "!x" includes x. Defaults to none.
 	Derived bool     `yaml:"derived,omitempty"` // store also folders that tools can make again, such as node_modules. Defaults to false.
 	Off     bool     `yaml:"off,omitempty"`     // runs take no snapshots. Defaults to false.
+
+	Every pawl.Duration `yaml:"every,omitempty"` // the longest time that a run with running steps has no checkpoint. Defaults to 4m.
 }
 
 // Read returns the settings in a project's file. A missing file is the zero Config; an invalid one is an error of
@@ -98,7 +100,7 @@ func (c *Config) check(wrong func(pointer any, format string, args ...any)) {
 	for _, d := range []struct {
 		value *pawl.Duration
 		key   string
-	}{{&c.Heartbeat, "heartbeat"}, {&c.Warning, "warning"}, {&c.Stalled, "stalled"}} {
+	}{{&c.Heartbeat, "heartbeat"}, {&c.Warning, "warning"}, {&c.Stalled, "stalled"}, {&c.Snapshots.Every, "every"}} {
 		if *d.value == 0 {
 			wrong(d.value, "%q must be greater than 0; use a form such as 90s, 4m or 1h30m", d.key)
 		}
@@ -107,16 +109,18 @@ func (c *Config) check(wrong func(pointer any, format string, args ...any)) {
 	c.Evaluator.check(wrong)
 }
 
+// DefaultHeartbeat is the interval between heartbeats.
+const DefaultHeartbeat = pawl.Duration(5 * time.Minute)
+
 // Defaults that other settings must be consistent with.
 const (
-	defaultHeartbeat = pawl.Duration(5 * time.Minute)
-	defaultWarning   = pawl.Duration(10 * time.Minute)
-	defaultStalled   = pawl.Duration(30 * time.Minute)
+	defaultWarning = pawl.Duration(10 * time.Minute)
+	defaultStalled = pawl.Duration(30 * time.Minute)
 )
 
 // checkOrder requires thresholds longer than the heartbeat interval: otherwise healthy attempts would be ended.
 func (c *Config) checkOrder(wrong func(pointer any, format string, args ...any)) {
-	heartbeat, warning, stalled := cmp.Or(c.Heartbeat, defaultHeartbeat), cmp.Or(c.Warning, defaultWarning), cmp.Or(c.Stalled, defaultStalled)
+	heartbeat, warning, stalled := cmp.Or(c.Heartbeat, DefaultHeartbeat), cmp.Or(c.Warning, defaultWarning), cmp.Or(c.Stalled, defaultStalled)
 	if warning <= heartbeat {
 		const text = `"warning" (%s) must be more than "heartbeat" (%s)`
 		wrong(&c.Heartbeat, text, warning, heartbeat)

@@ -78,6 +78,7 @@ func TestReadRefuses(t *testing.T) {
 		"output_cap: [1]":                   `1:13: "output_cap" must be a size, not a list; use a form such as 256MiB`,
 		"output_cap: 0":                     `1:13: "output_cap" must be greater than 0; use a form such as 256MiB`,
 		"heartbeat: 5":                      `1:12: "heartbeat": "5" is not a duration; use a form such as 90s, 4m or 1h30m`,
+		"snapshots: {every: 0s}":            `1:20: "every" must be greater than 0; use a form such as 90s, 4m or 1h30m`,
 		"heartbeat: 0s":                     `1:12: "heartbeat" must be greater than 0; use a form such as 90s, 4m or 1h30m`,
 		"heartbeat: -5m":                    `1:12: "heartbeat": "-5m" is not a duration; use a form such as 90s, 4m or 1h30m`,
 		"warning: 11m\nstalled: 11m":        `2:10: "stalled" (11m) must be more than "warning" (11m)`,

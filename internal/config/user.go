@@ -7,7 +7,7 @@ import (
 	"pawl/internal/userdir"
 )
 
-// Agents says which commands attached agents may use, beside those that they may use anyway. It counts only in the user's
+// Agents says which commands attached agents may use, in addition to those that they may use anyway. It counts only in the user's
 // own settings.
 type Agents struct {
 	Allow  []string `yaml:"allow,omitempty"`  // commands for persons that agents may use too. Defaults to none.

@@ -1,6 +1,7 @@
 package decide
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -22,7 +23,7 @@ func Adoption(s *pawl.State, c *resume.PlanDiff) []pawl.Payload {
 		all = append(all, pawl.StepReopened{Step: a.Step, Why: runs.ClipText(strings.Join(a.Why, "; ")), Items: a.Index})
 	}
 	for _, id := range c.Reset {
-		all = append(all, pawl.StepReopened{Step: id, Why: definitionChanged})
+		all = append(all, pawl.StepReopened{Step: id, Why: runs.ClipText(cmp.Or(c.ResetWhy[id], pawl.DefinitionChanged))})
 	}
 	for _, o := range c.OutputEdits {
 		all = append(all, pawl.OutputsChanged{Step: o.Step, Paths: o.Paths[:min(len(o.Paths), runs.MaxShown)]})
@@ -52,9 +53,7 @@ func idle(s *pawl.State, x resume.ListedItems) []int {
 	})
 }
 
-const notListed = "not on the list any more"
-
-const definitionChanged = "its definition in the plan changed"
+const notListed = "no longer on the list"
 
 // withdrawEdited withdraws open gates of gate steps that were removed from the plan or edited, and those about a changed
 // plan: it is used, or was changed back.
@@ -109,7 +108,7 @@ func OutdatedEnd(c *resume.PlanDiff, live *pawl.AttemptState, ev resume.Evidence
 		return nil
 	}
 	return &pawl.AttemptEnded{
-		AttemptRef: live.AttemptRef, Outcome: pawl.Aborted, Reason: pawl.ReasonOutdated, Why: definitionChanged, Verdict: &verdict,
+		AttemptRef: live.AttemptRef, Outcome: pawl.Aborted, Reason: pawl.ReasonOutdated, Why: pawl.DefinitionChanged, Verdict: &verdict,
 	}
 }
 

@@ -43,6 +43,11 @@ func (d *decider) holds(step *pawl.Step, c *condition) (bool, error) {
 	if c.err != nil {
 		return false, c.err
 	}
+	if d.assume != nil {
+		if holds, assumed := d.assume(step, c); assumed {
+			return holds, nil
+		}
+	}
 	return c.program.Holds(expression.Values{
 		Params: d.plan.Values, Run: d.run(), Step: d.ended, Success: !d.behindFailure(d.plan.Needs[step.ID]),
 	})
@@ -133,7 +138,7 @@ func conditionError(c *condition, err error) string {
 	return "its condition " + c.text + " cannot be evaluated: " + err.Error()
 }
 
-// reconsider decides again about steps that their conditions skipped: what they need has ended anew, or the plan has another
+// reconsider decides again about steps that their conditions skipped: a dependency has ended again, or the plan has another
 // condition.
 func (d *decider) reconsider() {
 	failed := d.failedStep() != ""

@@ -154,11 +154,11 @@ func (d *decider) ofRepeat(step *pawl.Step, t *pawl.Retries, last *pawl.AttemptE
 func repeatQuestion(step *pawl.Step, t *pawl.Retries, last *pawl.AttemptEnded) string {
 	switch {
 	case last.Outcome != pawl.Lost:
-		return fmt.Sprintf("%s (attempt %d) failed: %s. Run it again?", last.Name(), last.Attempt, last.Why)
+		return fmt.Sprintf("%s (attempt %d) failed: %s. Run it again?", last.Title(), last.Attempt, last.Why)
 	case step.MayRepeat():
-		return fmt.Sprintf("%s (attempt %d) crashed, %d times in a row. Run it again?", last.Name(), last.Attempt, t.LostInARow)
+		return fmt.Sprintf("%s (attempt %d) crashed, %d times in a row. Run it again?", last.Title(), last.Attempt, t.LostInARow)
 	}
-	return fmt.Sprintf("%s (attempt %d) was killed midway and is not idempotent. Run it again? [approve: run again / reject: the run fails / %q: mark as done]", last.Name(), last.Attempt, runs.TookEffect)
+	return fmt.Sprintf("%s (attempt %d) was killed midway and is not idempotent. Run it again? [approve: run again / reject: the run fails / %q: mark as done]", last.Title(), last.Attempt, runs.TookEffect)
 }
 
 // repeatGate returns the newest gate that asks whether work may run again, nil for none. It does not compare the

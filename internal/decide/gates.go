@@ -60,7 +60,7 @@ func (d *decider) closedGate(g *pawl.GateState) {
 	step := d.plan.ByID[g.Step]
 	switch {
 	case g.Expired:
-		d.giveUpGate(g, step, fmt.Sprintf("its gate expired before anybody answered: %q", g.Ask))
+		d.giveUpGate(g, step, fmt.Sprintf("its gate expired without an answer: %q", g.Ask))
 	case g.Answer.Answer == pawl.Refused:
 		d.giveUpGate(g, step, g.RejectionText())
 	case step == nil:

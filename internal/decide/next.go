@@ -49,17 +49,22 @@ type Action struct {
 	Why   string
 
 	Condition   string // SkipStep: it is false
-	Refused     bool   // GiveUp: a person, or nobody in time, decided so; continue_on_error does not count
+	Refused     bool   // GiveUp: rejected by a person, or expired; continue_on_error does not count
 	NeedsPerson bool   // Sleep: only a gate's answer or expiry can continue the run
 }
 
 // Next decides what to do, from plan and state alone. slots is the maximum number of live attempts. No actions and no
 // live attempts means that only a person can continue the run.
 func Next(plan *runs.Outline, s *pawl.State, now time.Time, slots int) []Action {
+	return newDecider(plan, s, now, slots).next()
+}
+
+// next is Next.
+func (d *decider) next() []Action {
+	plan, s := d.plan, d.state
 	if s.Ended() {
 		return nil
 	}
-	d := newDecider(plan, s, now, slots)
 	if s.Status == pawl.StatusStopped {
 		return d.stopLive()
 	}
@@ -82,21 +87,6 @@ func Next(plan *runs.Outline, s *pawl.State, now time.Time, slots int) []Action 
 	return d.actions
 }
 
-// afterFinish returns what Next decides once the actions of answered gates, which Next returns alone, have finished their steps:
-// which steps and services reopen.
-func afterFinish(plan *runs.Outline, s *pawl.State, now time.Time) []Action {
-	if s.Ended() || s.Status == pawl.StatusStopped || s.Status == pawl.StatusPaused {
-		return nil
-	}
-	d := newDecider(plan, s, now, 0)
-	for _, decide := range []func(){d.staleNeeds, d.reconsider, d.services} {
-		if len(d.actions) == 0 {
-			decide()
-		}
-	}
-	return d.actions
-}
-
 // decider collects actions. An action that changes what others depend on is returned alone; next is called again after
 // it.
 type decider struct {
@@ -111,14 +101,15 @@ type decider struct {
 	failures map[pawl.StepID]bool // cache of behindFailure
 	failing  *pawl.StepID         // cache of failedStep
 	actions  []Action
-	onRun    func(command string) string // adds the run to a command; nil: no texts
-	retry    time.Time                   // when the first retry is due; zero for none
-	expiry   time.Time                   // when the first open gate expires; zero for none
-	ending   bool                        // an answer ends the run
+	assume   func(*pawl.Step, *condition) (holds, assumed bool) // decides conditions that are not known yet; nil: none
+	onRun    func(command string) string                        // adds the run to a command; nil: no texts
+	retry    time.Time                                          // when the first retry is due; zero for none
+	expiry   time.Time                                          // when the first open gate expires; zero for none
+	ending   bool                                               // an answer ends the run
 }
 
 func newDecider(plan *runs.Outline, s *pawl.State, now time.Time, slots int) *decider {
-	d := &decider{plan: plan, state: s, now: now, free: slots - slotsUsed(plan, s), asking: map[question]bool{}, blocked: map[pawl.StepID]bool{}, behind: map[pawl.StepID]bool{}, ends: map[pawl.StepID]bool{}, failures: map[pawl.StepID]bool{}}
+	d := &decider{plan: plan, state: s, now: now, free: slots - slotsUsed(plan, s), asking: map[question]bool{}, blocked: map[pawl.StepID]bool{}, behind: make(map[pawl.StepID]bool, len(plan.InOrder)), ends: map[pawl.StepID]bool{}, failures: map[pawl.StepID]bool{}}
 	for _, g := range s.OpenGates() {
 		d.asking[question{g.Purpose, g.Budget, g.Step}] = true
 	}
@@ -194,7 +185,7 @@ func (d *decider) staleNeed(step *pawl.Step, st *pawl.StepState) pawl.StepID {
 	return ""
 }
 
-// inputChanged reports whether a step that this one needs, directly or not, has written one of its inputs anew since.
+// inputChanged reports whether a step that this one needs, directly or not, has rewritten one of its inputs since.
 func (d *decider) inputChanged(step *pawl.Step, st *pawl.StepState, since pawl.Seq) bool {
 	for id := range d.allNeeds(step.ID) {
 		n := d.state.Steps[id]
@@ -232,7 +223,7 @@ func usedSince(st *pawl.StepState) pawl.Seq {
 	case st == nil:
 		return 0
 	case st.Status == pawl.Done:
-		return st.Done
+		return st.Given
 	case st.Items != nil && (st.Status == pawl.Running || st.Status == pawl.Pending):
 		return st.Items.Lists[0]
 	}
@@ -280,6 +271,23 @@ func (d *decider) failedStep() pawl.StepID {
 		}
 	}
 	return *d.failing
+}
+
+// failedText names the first step that fails the run, and counts the others.
+func (d *decider) failedText(first pawl.StepID) string {
+	text, others := fmt.Sprintf("step %s failed: %s", first, d.state.Steps[first].Why), -1
+	for _, step := range d.plan.InOrder {
+		if d.state.Steps[step.ID].FailsRun() {
+			others++
+		}
+	}
+	switch others {
+	case 0:
+		return text
+	case 1:
+		return text + "; and 1 more step failed"
+	}
+	return text + fmt.Sprintf("; and %d more steps failed", others)
 }
 
 // startsNothing reports whether a step in this state starts nothing after another step failed.
@@ -392,8 +400,8 @@ func (d *decider) endWith(last Action) {
 // last returns how the run ends now, or no action.
 func (d *decider) last() (end Action) {
 	if id := d.failedStep(); id != "" {
-		if !d.outstanding() {
-			return Action{Kind: FailRun, Why: fmt.Sprintf("step %s failed: %s", id, d.state.Steps[id].Why)}
+		if !d.outstanding() && !d.serviceStarts() {
+			return Action{Kind: FailRun, Why: d.failedText(id)}
 		}
 	}
 	left := 0

@@ -22,7 +22,7 @@ func (d *decider) needed(service pawl.StepID) bool {
 		case st.Finished():
 			return false
 		case st.FailsRun(), failed && startsNothing(st) && !d.handlesFailure(step):
-			return len(st.Live()) > 0
+			return len(st.Live()) > 0 && (step.Service == nil || d.needed(id))
 		}
 		return true
 	})
@@ -52,6 +52,14 @@ func (d *decider) serves(step *pawl.Step) bool {
 // serving reports whether a service is ready and stays so: steps of a later phase wait until it has ended.
 func (d *decider) serving(id pawl.StepID) bool {
 	return d.state.Steps[id].Serving() != nil && d.needed(id)
+}
+
+// serviceStarts reports whether a service is starting that steps need.
+func (d *decider) serviceStarts() bool {
+	return slices.ContainsFunc(d.plan.Services(), func(step *pawl.Step) bool {
+		st := d.state.Steps[step.ID]
+		return st != nil && st.Retries.Live != nil && st.Retries.Live.Released == "" && st.Serving() == nil && d.needed(step.ID)
+	})
 }
 
 // mayServe reports whether a service is starting or may start, although another step failed: nothing that it needs was kept from
@@ -106,7 +114,11 @@ func neverRan(step *pawl.Step, st *pawl.StepState) bool {
 // settles reports whether a service is done if no step needs it: it never ran, or its last attempt ended. One that was reopened
 // runs, because its definition or inputs changed.
 func settles(st *pawl.StepState) bool {
-	return st == nil || st.Status == pawl.Pending && st.Retries.Live == nil && (st.Attempts == 0 || st.Retries.Last != nil)
+	if st == nil {
+		return true
+	}
+	never := st.Attempts == 0 && st.Key.Definition == ""
+	return st.Status == pawl.Pending && st.Retries.Live == nil && (never || st.Retries.Last != nil)
 }
 
 // unused reports whether all steps that need a service are finished.
@@ -142,6 +154,6 @@ func (d *decider) outdated(step *pawl.Step, live *pawl.AttemptState) string {
 func EndedBecause(live *pawl.AttemptState) string { return cmp.Or(live.Released, unneeded) }
 
 const (
-	unneeded    = "no step needs it any more"
+	unneeded    = "no step needs it any longer"
 	neededAgain = "a step needs this service"
 )

@@ -1,6 +1,8 @@
 package decide
 
 import (
+	"cmp"
+	"strings"
 	"time"
 
 	"pawl"
@@ -16,8 +18,11 @@ func ForecastUpdate(u *resume.Update, now time.Time, onRun func(command string) 
 	f.fold(pawl.RunPlanned{Revision: 1, Steps: len(f.plan.InOrder), Goal: c.Plan().Goal, Mode: c.Plan().Mode})
 	f.fold(u.Adopt()...)
 	decisions, err := f.decisions()
+	if u.UpToDate { // no run starts, and none ends
+		decisions = decisions[:len(f.plan.InOrder)]
+	}
 	for i := range decisions {
-		x, st := &decisions[i], f.state.Steps[decisions[i].Step]
+		x, st := &decisions[i], f.start.Steps[decisions[i].Step]
 		why, known := u.Why[x.Step]
 		step := f.plan.ByID[x.Step]
 		switch {
@@ -27,10 +32,23 @@ func ForecastUpdate(u *resume.Update, now time.Time, onRun func(command string) 
 			x.Do, x.Runs = Skip, false
 		case known && x.Do == Run && st == nil:
 			x.Why = why
+		case known && x.Do == Run:
+			x.explainItems(why, u.Items[x.Step])
 		}
-		if x.Do == Skip && step.Gate == nil && len(step.Inputs)+len(f.plan.Needs[x.Step]) == 0 && step.Foreach == nil {
-			x.Why += "; it has no inputs and no needs"
+		_, adopted := u.Lists[x.Step]
+		if unseen := u.Plan().Unseen(step, f.plan.Needs[x.Step]); unseen != "" && (adopted || x.Do == Skip) {
+			x.Why += "; " + unseen
 		}
 	}
 	return decisions, err
+}
+
+// explainItems says why items of a step are not up to date.
+func (x *Decision) explainItems(why string, items resume.ItemsWhy) {
+	x.Why = strings.Replace(x.Why, notStarted, why, 1)
+	for i := range x.Each {
+		if item := &x.Each[i]; item.Why == notStarted {
+			item.Why = cmp.Or(items[item.Index], item.Why)
+		}
+	}
 }

@@ -33,6 +33,9 @@ func waitingFor(g *pawl.GateState) string {
 	return fmt.Sprintf("waiting for gate %s: %s", g.ID, strings.Join(strings.Fields(g.Ask), " "))
 }
 
+// notStarted is the reason of a step or item that no attempt was made at.
+const notStarted = "not started yet"
+
 // pending says why a step or item runs. The engine, which prints nothing, gets no text.
 func (d *decider) pending(id pawl.StepID, st *pawl.StepState, last *pawl.AttemptEnded) string {
 	if d.onRun == nil {
@@ -50,7 +53,7 @@ func (d *decider) pending(id pawl.StepID, st *pawl.StepState, last *pawl.Attempt
 		parts = append(parts, "last attempt: "+last.Why)
 	}
 	if len(parts) == 0 {
-		parts = append(parts, "not started yet")
+		parts = append(parts, notStarted)
 	}
 	return strings.Join(parts, "; ")
 }

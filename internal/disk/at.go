@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"errors"
 	"fmt"
 	"os"
 
@@ -28,6 +29,28 @@ func RenameAt(folder int, from, to string) error {
 		return fmt.Errorf("rename %s: %w", to, err)
 	}
 	if err := unix.Renameat(folder, from, folder, to); err != nil {
+		return &os.PathError{Op: "rename", Path: to, Err: err}
+	}
+	return nil
+}
+
+// RenameNewAt renames a name within the folder, and fails with EEXIST if the new one exists. On a file system that cannot do that in
+// one step, it looks first.
+func RenameNewAt(folder int, from, to string) error {
+	if err := fault("rename"); err != nil {
+		return fmt.Errorf("rename %s: %w", to, err)
+	}
+	err := renameNew(folder, from, to)
+	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.ENOTSUP) {
+		var st unix.Stat_t
+		switch err = unix.Fstatat(folder, to, &st, unix.AT_SYMLINK_NOFOLLOW); {
+		case err == nil:
+			err = unix.EEXIST
+		case errors.Is(err, unix.ENOENT):
+			err = unix.Renameat(folder, from, folder, to)
+		}
+	}
+	if err != nil {
 		return &os.PathError{Op: "rename", Path: to, Err: err}
 	}
 	return nil

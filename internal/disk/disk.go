@@ -282,7 +282,7 @@ func makeFolder(path string, mode fs.FileMode) error {
 	return syncFolder(in.fd, filepath.Dir(path))
 }
 
-// Remove removes a file or an empty folder. A missing one is no error.
+// Remove removes a file or an empty folder. A missing one is not an error.
 func Remove(path string) error {
 	if err := fault("unlink"); err != nil {
 		return fmt.Errorf("remove %s: %w", path, err)
@@ -311,7 +311,7 @@ func remove(path string) error {
 	return nil
 }
 
-// RemoveTree removes a folder and its content. A missing one is no error. A crash may leave part of it.
+// RemoveTree removes a folder and its content. A missing one is not an error. A crash may leave part of it.
 func RemoveTree(path string) error {
 	entries, err := ReadDir(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -42,6 +42,23 @@ func (e largeError) Is(target error) bool { return target == ErrTooLarge }
 // .pawl it follows no links and rejects files of other users.
 func Open(path string) (*os.File, error) { return openRegular(path, unix.O_RDONLY, 0) }
 
+// OpenOwn is Open for a file of this user. It does not follow a link at the end of path.
+func OpenOwn(path string) (*os.File, error) {
+	f, err := openRegular(path, unix.O_RDONLY|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return nil, err
+	}
+	var st unix.Stat_t
+	if err = unix.Fstat(int(f.Fd()), &st); err == nil && !ownerAllowed(st.Uid) {
+		err = unsafeError(fmt.Sprintf("the file belongs to another user (uid %d)", st.Uid))
+	}
+	if err != nil {
+		f.Close()
+		return nil, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	return f, nil
+}
+
 // OpenWritable opens an existing regular file for reading and writing, with the same checks as Open. Below .pawl the file must
 // have no other names than path and those of others that are the same file.
 func OpenWritable(path string, others ...string) (File, error) {
@@ -140,24 +157,62 @@ func kindOf(mode uint32) string {
 
 // ReadBelow is ReadFile for a path below a folder, relative to it. It follows no links in that path.
 func ReadBelow(root, path string, limit int64) ([]byte, error) {
-	folder, err := retried(func() (int, error) { return unix.Open(root, folderFlags|unix.O_CLOEXEC, 0) })
+	f, err := openRegularBelow(root, path)
 	if err != nil {
-		return nil, &os.PathError{Op: "open", Path: root, Err: err}
+		return nil, err
 	}
-	defer unix.Close(folder)
-	fd, err := openBelow(folder, path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
-	switch {
-	case err == unix.ELOOP || err == unix.EXDEV:
-		err = unsafeError("a symbolic link, or a path that leads out of the project")
-	case err == nil:
-		if err = checkRegular(fd, path); err != nil {
-			unix.Close(fd)
-		}
-	}
+	return readAll(f, path, limit)
+}
+
+// ReadStartBelow is ReadBelow that returns only the first bytes of a larger file.
+func ReadStartBelow(root, path string, most int64) ([]byte, error) {
+	f, err := openRegularBelow(root, path)
 	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, most))
+}
+
+// ListBelow returns some entries of a folder below another one, at most so many, in no order. It follows no links in the path.
+func ListBelow(root, path string, most int) ([]fs.DirEntry, error) {
+	fd, err := openIn(root, path, unix.O_DIRECTORY)
+	if err != nil {
+		return nil, err
+	}
+	f := os.NewFile(uintptr(fd), path)
+	defer f.Close()
+	return f.ReadDir(most)
+}
+
+// openRegularBelow opens a regular file below a folder, without following links in path.
+func openRegularBelow(root, path string) (*os.File, error) {
+	fd, err := openIn(root, path, 0)
+	if err != nil {
+		return nil, err
+	}
+	if err = checkRegular(fd, path); err != nil {
+		unix.Close(fd)
 		return nil, pathError(path, err)
 	}
-	return readAll(os.NewFile(uintptr(fd), path), path, limit)
+	return os.NewFile(uintptr(fd), path), nil
+}
+
+// openIn opens a path below a folder for reading, without following links in path.
+func openIn(root, path string, flags int) (int, error) {
+	folder, err := retried(func() (int, error) { return unix.Open(root, folderFlags|unix.O_CLOEXEC, 0) })
+	if err != nil {
+		return -1, &os.PathError{Op: "open", Path: root, Err: err}
+	}
+	defer unix.Close(folder)
+	fd, err := openBelow(folder, path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY|flags, 0)
+	if err == unix.ELOOP || err == unix.EXDEV {
+		err = unsafeError("the path has a symbolic link, or leads out of the project")
+	}
+	if err != nil {
+		return -1, pathError(path, err)
+	}
+	return fd, nil
 }
 
 // pathError adds the path to an error that has none.

@@ -3,6 +3,7 @@ package disk
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -12,6 +13,7 @@ import (
 type Space struct {
 	Bytes  uint64 `json:"free_bytes"`
 	Inodes uint64 `json:"free_inodes"` // meaningless on file systems that do not count them
+	size   uint64 // of the file system
 	counts bool   // the file system counts inodes
 }
 
@@ -31,11 +33,24 @@ func SpaceOf(path string) (Space, error) {
 	if os.Geteuid() == 0 {
 		blocks = fs.Bfree // including what is reserved for root
 	}
-	return Space{Bytes: blocks * uint64(fs.Bsize), Inodes: uint64(fs.Ffree), counts: fs.Files > 0}, nil
+	return Space{Bytes: blocks * uint64(fs.Bsize), Inodes: uint64(fs.Ffree), size: uint64(fs.Blocks) * uint64(fs.Bsize), counts: fs.Files > 0}, nil
 }
 
 // Full reports whether the file system is full.
 func (s Space) Full() bool { return s.Bytes < minBytes || s.counts && s.Inodes < minInodes }
+
+// maxReserve is the most that Spare leaves free.
+const maxReserve = 512 << 20
+
+// Spare returns how many bytes may be written that nobody waits for: what is free, less a twentieth of the file system, or
+// less 512 MiB of a large one.
+func (s Space) Spare() int64 {
+	reserve := min(s.size/20, maxReserve)
+	if s.Full() || s.Bytes < reserve {
+		return 0
+	}
+	return int64(min(s.Bytes-reserve, math.MaxInt64))
+}
 
 // String says what is missing if the file system is full.
 func (s Space) String() string {

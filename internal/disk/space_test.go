@@ -24,6 +24,20 @@ func TestSpace(t *testing.T) {
 			t.Errorf("%+v: full %v, %q", c.space, c.space.Full(), c.space)
 		}
 	}
+	for _, c := range []struct {
+		free, size uint64
+		spare      int64
+	}{
+		{100 << 20, 1000 << 20, 50 << 20},
+		{40 << 20, 1000 << 20, 0},
+		{600 << 20, 1 << 40, 88 << 20},
+		{500 << 20, 1 << 40, 0},
+		{4096, 8192, 0}, // full
+	} {
+		if got := (Space{Bytes: c.free, size: c.size}).Spare(); got != c.spare {
+			t.Errorf("%d of %d bytes free: %d to spare", c.free, c.size, got)
+		}
+	}
 	if space, err := SpaceOf(t.TempDir()); err != nil || space.Bytes == 0 {
 		t.Errorf("%+v %v", space, err)
 	}

@@ -51,7 +51,7 @@ func (e *Engine) endRun(ctx context.Context, a decide.Action) error {
 		return nil
 	}
 	if why := decide.HandlerFailure(e.plan.Plan, e.state, a.Status()); why != "" {
-		e.note("%s; the run counts as %s all the same", why, a.Status())
+		e.note("%s; the run still ends as %s", why, a.Status())
 	}
 	e.emit(a.Payloads(e.state)...)
 	return nil
@@ -152,13 +152,16 @@ func (e *Engine) emitFinished(a decide.Action, s history.PendingCheckpoint) erro
 		return err
 	}
 	done.Key, done.Digest = st.Key, digest
-	done.Summary = itemsSummary(st.Items)
+	done.Summary = itemsSummary(a.Step, st.Items)
 	e.emit(done)
 	return nil
 }
 
-// itemsSummary says how many items are done, and how many were left out.
-func itemsSummary(items *pawl.ItemsState) string {
+// itemsSummary says how many items are done, and how many were left out, or why there are none.
+func itemsSummary(step *pawl.Step, items *pawl.ItemsState) string {
+	if why := step.Foreach.NoItems(); items.Total == 0 && why != "" {
+		return "no items: " + why
+	}
 	text := fmt.Sprintf("%d items", items.Count)
 	if n := len(items.Skipped); n > 0 {
 		text += fmt.Sprintf(", %d skipped", n)

@@ -41,7 +41,7 @@ func (e *Engine) Adopt(ctx context.Context, c *resume.PlanDiff, by pawl.Author) 
 		}
 	}
 	if e.state.Ended() && c.Reopens() {
-		e.emit(pawl.RunReopened{Why: "the plan or its inputs changed"})
+		e.emit(pawl.RunReopened{Why: "the plan, a parameter or an input changed"})
 	}
 	return e.flush(ctx)
 }

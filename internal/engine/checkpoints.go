@@ -1,12 +1,16 @@
 package engine
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"time"
+
 	"pawl"
 	"pawl/internal/history"
 	"pawl/internal/runs"
-	"time"
+	"pawl/internal/snapshot"
 )
 
 func (e *Engine) position() history.Position {
@@ -50,8 +54,8 @@ func (e *Engine) saveAsync(ctx context.Context, kind pawl.CheckpointKind, ref pa
 
 // noteSaved adds the warnings of a saved checkpoint.
 func (e *Engine) noteSaved(s history.PendingCheckpoint) {
-	if s.Note != "" {
-		e.note("%s", s.Note)
+	for _, note := range s.Notes {
+		e.note("%s", note)
 	}
 	if s.QuotaErr != nil {
 		e.note("snapshots exceed their quota: %v", s.QuotaErr)
@@ -83,4 +87,56 @@ func (e *Engine) saveItems(ctx context.Context, ref pawl.AttemptRef) {
 		s.busy = false
 		s.next = time.Now().Add(max(itemSaveInterval, 20*time.Since(start)))
 	})
+}
+
+// defaultHeartbeats is the interval between the checkpoints of a run with running steps.
+const defaultHeartbeats = 4 * time.Minute
+
+// heartbeatInterval is the longest time that a run with running steps has no checkpoint.
+func (e *Engine) heartbeatInterval() time.Duration {
+	return cmp.Or(time.Duration(e.cfg.Snapshots.Every), defaultHeartbeats)
+}
+
+// untilHeartbeat returns when the first heartbeat checkpoint is due. Steps may have run without an engine until now.
+func (e *Engine) untilHeartbeat() time.Duration {
+	every := e.heartbeatInterval()
+	if last := e.state.LastSave; last != nil && len(e.state.Live()) > 0 {
+		return min(max(every-time.Since(last.Time), 0), every)
+	}
+	return every
+}
+
+// saveHeartbeat takes a checkpoint while steps run, and sets the timer for the next one. No step waits for it: it is
+// dropped if the run ends or another checkpoint is journaled meanwhile.
+func (e *Engine) saveHeartbeat(ctx context.Context, next *time.Timer) {
+	every := e.heartbeatInterval()
+	if len(e.state.Live()) == 0 || e.cfg.Snapshots.Off {
+		next.Reset(every)
+		return
+	}
+	start, at, last, why := time.Now(), e.position(), e.state.LastSave, "running: "+e.liveNames()
+	e.spawn(func() func() {
+		s, err := e.saver.SaveSpare(ctx, pawl.CheckpointHeartbeat, why, at, last)
+		return func() {
+			took := time.Since(start)
+			next.Reset(max(every-took, 4*took))
+			switch {
+			case errors.Is(err, snapshot.ErrUnchanged):
+			case err != nil:
+				e.reportNoHeartbeat(err.Error())
+			case e.state.LastSave == last:
+				e.unsaved = ""
+				e.emit(pawl.CheckpointSaved{Checkpoint: s.Checkpoint})
+				e.noteSaved(s)
+			}
+		}
+	})
+}
+
+// reportNoHeartbeat tells the user why a running step has no checkpoint, once while the reason stays the same.
+func (e *Engine) reportNoHeartbeat(why string) {
+	if e.unsaved != why {
+		e.unsaved = why
+		e.cfg.Notice("no checkpoint of the running steps: " + why)
+	}
 }

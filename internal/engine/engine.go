@@ -8,11 +8,13 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -45,6 +47,9 @@ type Config struct {
 	Notice    func(string)     // called with a line for the user, such as that the disk is full. Defaults to no call.
 	Parallel  int              // maximum concurrent attempts. Defaults to the plan's limit, then to the number of CPUs or the largest limit of a step.
 	Watchdog  Watchdog
+
+	parallelFrom pawl.ParallelLimit // what set Parallel. Defaults to the configuration.
+
 	OutputCap int64 // maximum size of each captured output file, in bytes. Defaults to pawl.DefaultOutputCap.
 
 	PIDNamespace bool // run attempts in their own PID namespaces
@@ -128,7 +133,7 @@ type Engine struct {
 	saver      *history.Saver
 	saved      map[string]history.PendingCheckpoint // checkpoints of steps about to finish, for the next decision only
 	saving     int                                  // number of checkpoints that workers are taking
-	sending    map[string]bool                      // notices that workers are sending
+	sending    map[string]context.CancelCauseFunc   // notices that workers are sending: what ends that
 	endWhy     string                               // why the run is about to end, for its handler
 	items      itemSaves
 	views      *runs.ViewWriter
@@ -138,8 +143,9 @@ type Engine struct {
 	lists      map[pawl.StepID]workList // item lists, as journaled
 	notes      []string                 // see Notes
 	checkCache func(context.Context) error
+	unsaved    string          // why the running steps have no checkpoint, as the user was told
 	soft       <-chan struct{} // closed when Run is interrupted; nil when nothing may wait for space
-	full       bool            // the user was told that the disk is full
+	full       bool            // the message that the disk is full was printed
 	fatal      error           // an error from a worker that stops the engine
 
 	loaded       *runs.Run     // the run, if the caller has loaded it
@@ -158,24 +164,28 @@ func (e *Engine) State() *pawl.State { return e.state }
 // Plan returns the run's current plan. It must not be called during Run.
 func (e *Engine) Plan() *pawl.Plan { return e.plan.Plan }
 
-func (e *Engine) slots() int {
-	switch {
-	case e.cfg.Parallel > 0:
-		return e.cfg.Parallel
-	case e.plan.Parallel > 0:
-		return e.plan.Parallel
+// LimitParallel sets the maximum number of concurrent attempts that the user has given; 0: none.
+func (c *Config) LimitParallel(n int) {
+	if n > 0 {
+		c.Parallel, c.parallelFrom = n, pawl.LimitFlag
 	}
-	most := runtime.NumCPU()
-	for _, step := range e.plan.InOrder { // a number in the plan takes precedence over the number of processors
-		most = max(most, step.Parallel)
+}
+
+// ParallelOf returns how many attempts of a plan run at a time, and why.
+func (c *Config) ParallelOf(plan *pawl.Plan) pawl.Parallel {
+	if c.Parallel > 0 {
+		return pawl.Parallel{Limit: c.Parallel, From: cmp.Or(c.parallelFrom, pawl.LimitConfig)}
 	}
-	return most
+	return plan.ParallelOn(runtime.NumCPU())
 }
 
 // Notes returns warnings for the user, one line each, such as a view that could not be written. It is complete after
 // Run.
 func (e *Engine) Notes() []string { return e.notes }
 
+// note adds a warning, unless it is there already.
 func (e *Engine) note(format string, args ...any) {
-	e.notes = append(e.notes, fmt.Sprintf(format, args...))
+	if text := fmt.Sprintf(format, args...); !slices.Contains(e.notes, text) {
+		e.notes = append(e.notes, text)
+	}
 }

@@ -34,7 +34,7 @@ type Evaluation struct {
 	Cost    pawl.Usage
 }
 
-// evaluate asks the evaluator if the rules leave more than one verdict open. It returns nil if nobody was asked.
+// evaluate asks the evaluator if the rules leave more than one verdict open. It returns nil if no evaluator was asked.
 func (e *Engine) evaluate(ctx context.Context, w runs.Work, ref pawl.AttemptRef, ev resume.Evidence) *pawl.Verdict {
 	v := ev.Judge(w.Step)
 	if len(v.Open) == 0 || e.cfg.Evaluator == nil {
@@ -77,7 +77,7 @@ func (e *Engine) evidenceFor(ctx context.Context, w runs.Work, ref pawl.AttemptR
 // actionOf describes what a step does.
 func actionOf(step *pawl.Step) string {
 	if step.Agent != nil {
-		return fmt.Sprintf("prompt for agent %s: %s", step.Agent.Use, step.Agent.Prompt)
+		return fmt.Sprintf("prompt for agent %s: %s", step.Agent.Use, step.Agent.Task())
 	}
 	return step.Run
 }

@@ -162,7 +162,7 @@ func (f *follower) marker(data []byte, source pawl.Source) pawl.Payload {
 	if !ok || !m.Valid || len(data) > runs.MaxEventLine {
 		return nil
 	}
-	said := pawl.Progressed{AttemptRef: f.ref, Text: m.Content, Marker: &m, Source: &source}
+	said := pawl.Progressed{AttemptRef: f.ref, Text: markers.Text(m), Marker: &m, Source: &source}
 	if runs.CheckSize(said) != nil {
 		return nil
 	}

@@ -38,7 +38,9 @@ func TestForecastIsWhatResumeDoes(t *testing.T) {
 	for worker := range forecastWorkers {
 		t.Run(fmt.Sprint(worker), func(t *testing.T) {
 			t.Parallel()
-			rapid.Check(t, func(r *rapid.T) { randomModel(r, parent, []feature{plain, conditions, services}, (*model).compare) })
+			rapid.Check(t, func(r *rapid.T) {
+				randomModel(r, parent, []feature{plain, conditions, services, both}, (*model).compare)
+			})
 		})
 	}
 }
@@ -50,7 +52,9 @@ func TestForecastIsWhatUpdateDoes(t *testing.T) {
 	for worker := range forecastWorkers {
 		t.Run(fmt.Sprint(worker), func(t *testing.T) {
 			t.Parallel()
-			rapid.Check(t, func(r *rapid.T) { randomModel(r, t.TempDir(), []feature{plain}, (*model).compareUpdate) })
+			rapid.Check(t, func(r *rapid.T) {
+				randomModel(r, t.TempDir(), []feature{plain, conditions, services, both}, (*model).compareUpdate)
+			})
 		})
 	}
 }
@@ -151,6 +155,7 @@ const (
 	plain      feature = "plain"
 	conditions feature = "conditions" // and continue_on_error
 	services   feature = "services"
+	both       feature = "conditions and services"
 )
 
 // model is a random project.
@@ -199,10 +204,10 @@ func (m *model) drawStep(before []modelStep) modelStep {
 			s.needs = append(s.needs, b.id)
 		}
 	}
-	s.gate, s.service = m.one("gate", 8), m.feature == services && m.one("service", 4)
+	s.gate, s.service = m.one("gate", 8), (m.feature == services || m.feature == both) && m.one("service", 4)
 	s.list, s.input, s.perItem = m.one("list", 3), m.one("input", 3), m.one("per item", 2)
 	s.output, s.check, s.same, s.unsafe = m.one("output", 2), m.one("check", 4), m.one("same", 2), m.one("unsafe", 5)
-	if m.feature == conditions {
+	if m.feature == conditions || m.feature == both {
 		s.tolerant = m.one("tolerant", 4)
 		m.drawCondition(&s)
 	}
@@ -292,7 +297,7 @@ func (m *model) begin() {
 	fates := []enginetest.Fate{enginetest.Succeeds, enginetest.Fails, enginetest.Loses, enginetest.Holds, enginetest.DiesAfter, enginetest.DiesFirst}
 	luck := rapid.SliceOfN(rapid.SampledFrom([]int{0, 0, 0, 0, 0, 0, 1, 1, 2, 3, 4, 5}), 40, 40).Draw(m.T, "luck")
 	started := 0
-	m.world.Fate = func(string, pawl.Job) enginetest.Fate { // only the engine's goroutine, or a worker that it waits for, calls it
+	m.world.Fate = func(string, pawl.Job) enginetest.Fate {
 		if started++; started > len(luck) {
 			return enginetest.Succeeds
 		}
@@ -304,10 +309,18 @@ func (m *model) begin() {
 	m.runEngine(e)
 }
 
+// endless is how long no engine runs in these tests.
+const endless = time.Minute
+
 // runEngine runs an engine to its end.
 func (m *model) runEngine(e *engine.Engine) {
 	m.Helper()
-	err := e.Run(m.Context(), m.Context(), "test")
+	ctx, cancel := context.WithTimeout(m.Context(), endless)
+	defer cancel()
+	err := e.Run(ctx, ctx, "test")
+	if ctx.Err() != nil {
+		m.Fatalf("the engine did not end: %v\nplan:\n%s\nevents: %v", errors.Join(err, e.Close()), m.plan(), m.story())
+	}
 	if err != nil && !errors.Is(err, enginetest.ErrDied) && pawl.KindOf(err) != pawl.KindAtGate && pawl.KindOf(err) != pawl.KindRunFailed {
 		m.Fatal(err)
 	}
@@ -342,7 +355,7 @@ func (m *model) edit() {
 	at := rapid.IntRange(0, len(m.steps)-1).Draw(m.T, "edited")
 	s := &m.steps[at]
 	edits := 9
-	if m.feature == conditions {
+	if m.feature == conditions || m.feature == both {
 		edits = 11
 	}
 	switch rapid.IntRange(0, edits).Draw(m.T, "edit") {
@@ -432,7 +445,7 @@ func (m *model) compare() {
 	}
 	done := m.since(seq)
 	for _, x := range told {
-		if why := done.differs(x, told, m.conditional(x.Step)); why != "" {
+		if why := done.differs(x, told, m); why != "" {
 			m.Fatalf("%s %s (%s, items %v, unless %v), but %s\nall: %+v\nplan:\n%s\nevents: %v", x.Do, x.Step, x.Why, x.ByItem, x.Unless, why, told, m.plan(), m.story())
 		}
 	}
@@ -470,7 +483,7 @@ func (m *model) compareUpdate() {
 	m.runEngine(e)
 	done := m.since(seq)
 	for _, x := range told {
-		if why := done.differs(x, told, m.conditional(x.Step)); why != "" {
+		if why := done.differs(x, told, m); why != "" {
 			m.Fatalf("%s %s (%s, items %v, unless %v), but %s\nall: %+v\nplan:\n%s\nevents: %v", x.Do, x.Step, x.Why, x.ByItem, x.Unless, why, told, m.plan(), m.story())
 		}
 	}
@@ -517,14 +530,9 @@ func (m *model) story() (words []string) {
 	return words
 }
 
-// conditional reports whether a step, or one that it needs, has a condition.
-func (m *model) conditional(id pawl.StepID) bool {
-	for _, s := range m.steps {
-		if s.id == string(id) {
-			return s.conditionText() != "" || slices.ContainsFunc(s.needs, func(need string) bool { return m.conditional(pawl.StepID(need)) })
-		}
-	}
-	return false
+// serves reports whether a step is a service.
+func (m *model) serves(id pawl.StepID) bool {
+	return slices.ContainsFunc(m.steps, func(s modelStep) bool { return s.id == string(id) && s.service })
 }
 
 // deeds is what a resume did.
@@ -572,12 +580,9 @@ func (m *model) since(seq pawl.Seq) *deeds {
 }
 
 // differs returns how a resume differed from the decision about a step, "" if it did not.
-func (d *deeds) differs(x decide.Decision, all []decide.Decision, conditional bool) string {
+func (d *deeds) differs(x decide.Decision, all []decide.Decision, m *model) string {
 	id, started := string(x.Step), d.started[string(x.Step)] > 0
 	cut := slices.ContainsFunc(all, func(o decide.Decision) bool { return len(o.ByItem[decide.Fail]) > 0 }) // a step that fails stops the others
-	if cut && conditional {
-		return "" // it may handle that failure
-	}
 	if d.changedBehind(x, all, map[pawl.StepID]bool{}) {
 		return "" // what it then gets decides
 	}
@@ -589,8 +594,8 @@ func (d *deeds) differs(x decide.Decision, all []decide.Decision, conditional bo
 		if started || !settled && (d.finished[x.Step] || d.reopened[x.Step] && !decided) {
 			return "it ran"
 		}
-		if x.Do == decide.Recheck && !d.checked[x.Step] {
-			return "its checks did not run"
+		if x.Do == decide.Recheck != d.checked[x.Step] {
+			return fmt.Sprintf("its checks ran: %v", d.checked[x.Step])
 		}
 	case decide.Run:
 		for do, indexes := range x.ByItem {
@@ -608,7 +613,7 @@ func (d *deeds) differs(x decide.Decision, all []decide.Decision, conditional bo
 			return "a new attempt started"
 		}
 	default:
-		if started || d.finished[x.Step] {
+		if started || d.finished[x.Step] && !m.serves(x.Step) { // a service that has ended is done if nothing needs it any more
 			return "it ran"
 		}
 		if gate := slices.ContainsFunc(d.after.OpenGates(), func(g *pawl.GateState) bool { return g.Step == x.Step }); x.Do == decide.Ask && !gate && !cut {

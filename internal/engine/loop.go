@@ -11,6 +11,8 @@ import (
 	"pawl"
 	"pawl/internal/decide"
 	"pawl/internal/disk"
+	"pawl/internal/runs"
+	"pawl/internal/shellwords"
 )
 
 // Run executes the run until it completes (nil) or cannot continue. The error is then of KindAtGate, KindRunFailed or
@@ -18,6 +20,9 @@ import (
 // them to their supervisors and returns.
 func (e *Engine) Run(ctx, leave context.Context, why string) error {
 	return e.work(ctx, func(helpers context.Context) error {
+		if err := runs.RecordDotenv(e.cfg.Project, e.plan.Dotenv); err != nil {
+			return err
+		}
 		if err := e.begin(helpers, why); err != nil {
 			return err
 		}
@@ -53,16 +58,16 @@ func (e *Engine) work(ctx context.Context, do func(helpers context.Context) erro
 }
 
 // announce raises the epoch, which fences off older engines.
-func (e *Engine) announce(why string) {
+func (e *Engine) announce(why string, limit pawl.Parallel) {
 	e.epoch = e.state.Epoch + 1
 	host, _ := os.Hostname() // informational
-	e.emit(pawl.EngineStarted{Epoch: e.epoch, PID: os.Getpid(), Host: host, Why: why})
+	e.emit(pawl.EngineStarted{Epoch: e.epoch, PID: os.Getpid(), Host: host, Why: why, Parallel: limit})
 }
 
 // begin announces the engine and re-attaches the attempts of earlier engines.
 func (e *Engine) begin(helpers context.Context, why string) error {
 	mirrored := e.startMirror(helpers)
-	e.announce(why)
+	e.announce(why, e.cfg.ParallelOf(e.plan.Plan))
 	if mirrored != nil {
 		e.emit(*mirrored)
 	}
@@ -81,6 +86,8 @@ func (e *Engine) loop(ctx, leave, helpers context.Context) error {
 	appended := e.log.Watch(helpers)
 	beat := time.NewTicker(e.cfg.Watchdog.Heartbeat)
 	defer beat.Stop()
+	save := time.NewTimer(e.untilHeartbeat())
+	defer save.Stop()
 	space := time.NewTicker(spaceCheck)
 	defer space.Stop()
 	clock := newSleepClock()
@@ -104,12 +111,18 @@ func (e *Engine) loop(ctx, leave, helpers context.Context) error {
 		case <-alarm:
 		case <-beat.C:
 			e.heartbeat(clock)
+		case <-save.C:
+			e.saveHeartbeat(helpers, save)
 		case <-space.C:
 			e.checkSpace()
 		case <-e.mirrorDue:
 			e.mirrorDue = e.mirror.Changed(helpers, e.state, e.plan.Plan, nil)
 		case <-soft:
-			return e.interrupted(helpers, leave)
+			if leave.Err() != nil || !e.onlySending(wake) {
+				return e.interrupted(helpers, leave)
+			}
+			e.stopSending()
+			soft = leave.Done()
 		}
 	}
 }
@@ -121,16 +134,19 @@ func (e *Engine) over(wake decide.Action) (bool, error) {
 	case s.Status == pawl.StatusCompleted:
 		return true, nil
 	case s.Status == pawl.StatusFailed:
-		return true, &pawl.Error{Kind: pawl.KindRunFailed, Err: errors.New("run failed: " + s.Why), Hint: "pawl status"}
-	case e.busy() || len(e.preparing) > 0 || e.saving > 0 || len(e.sending) > 0:
+		return true, &pawl.Error{Kind: pawl.KindRunFailed, Err: errors.New("run failed: " + s.Why), Hint: s.AfterFailure(e.plan.Plan)}
+	case !e.idle() || len(e.sending) > 0:
 		return false, nil
 	case s.Status == pawl.StatusPaused || s.Status == pawl.StatusStopped:
-		return true, &pawl.Error{Kind: pawl.KindAtGate, Err: errors.New("run paused"), Hint: "pawl resume"}
+		return true, &pawl.Error{Kind: pawl.KindAtGate, Err: errors.New(strings.TrimSuffix("run paused: "+s.Why, ": ")), Hint: "pawl resume"}
 	case wake.Kind == decide.Sleep && !wake.NeedsPerson:
 		return false, nil
 	}
 	return true, e.waitsFor()
 }
+
+// idle reports whether nothing is being done but sending notices.
+func (e *Engine) idle() bool { return !e.busy() && len(e.preparing) == 0 && e.saving == 0 }
 
 // waitsFor returns what the run waits for, with the command to continue as the hint.
 func (e *Engine) waitsFor() *pawl.Error {
@@ -146,7 +162,7 @@ func (e *Engine) waitsFor() *pawl.Error {
 	for _, step := range e.plan.InOrder {
 		if st := e.state.Steps[step.ID]; st != nil && st.Status == pawl.AwaitsReview {
 			who := strings.Join(st.Unreviewed(), ", ")
-			return stopped(fmt.Sprintf("pawl review %s --by %s --score N", step.ID, st.Unreviewed()[0]), "step %s waits for review by %s", step.ID, who)
+			return stopped(fmt.Sprintf("pawl review %s --by %s --score N", step.ID, shellwords.Word(st.Unreviewed()[0])), "step %s waits for review by %s", step.ID, who)
 		}
 	}
 	return stopped("pawl status", "no step can start")
@@ -174,7 +190,7 @@ func (e *Engine) advance(helpers context.Context) (wake decide.Action, err error
 		if len(e.settling) > 0 {
 			return wake, nil
 		}
-		for _, a := range decide.Next(e.plan, e.state, time.Now(), e.slots()) {
+		for _, a := range decide.Next(e.plan, e.state, time.Now(), e.cfg.ParallelOf(e.plan.Plan).Limit) {
 			if a.Kind == decide.Sleep {
 				wake = a
 			} else if err := e.do(helpers, a); err != nil {
@@ -196,7 +212,8 @@ func (e *Engine) interrupted(ctx, leave context.Context) error {
 	e.soft = nil
 	names, ended := e.liveNames(), false
 	if names != "" && leave.Err() == nil {
-		e.cfg.Notice(fmt.Sprintf("interrupted: %s ends in %s; press Ctrl-C again to leave it running in the background", names, secondInterrupt))
+		e.cfg.Notice(fmt.Sprintf("interrupted: %s %s in %s; press Ctrl-C again to leave %s running in the background", names, e.byNumber("ends", "end"),
+			secondInterrupt, e.byNumber("it", "them")))
 	}
 	patience := time.NewTimer(secondInterrupt)
 	defer patience.Stop()
@@ -230,14 +247,23 @@ func (e *Engine) interrupted(ctx, leave context.Context) error {
 
 // left returns the error of an engine that leaves running attempts to their supervisors. ended reports whether these terminate them.
 func (e *Engine) left(ended bool) error {
-	what, first := " is still running in the background; pawl stop ends it, and pawl resume continues the run", e.state.Live()[0]
+	what := " still running in the background; pawl stop ends " + e.byNumber("it", "them") + ", and pawl resume continues the run"
 	if ended {
-		what = " is being ended in the background; pawl resume continues the run"
+		what = " being ended in the background; pawl resume continues the run"
 	}
-	return &pawl.Error{Kind: pawl.KindInterrupted, Err: errors.New("interrupted: " + e.liveNames() + what), Hint: "pawl output " + string(first.Step) + " -f"}
+	return &pawl.Error{Kind: pawl.KindInterrupted, Err: errors.New("interrupted: " + e.liveNames() + e.byNumber(" is", " are") + what),
+		Hint: "pawl output " + string(e.state.Live()[0].Step) + " -f"}
 }
 
-// liveNames names the steps and items that run: "draft", "write/rivers and 3 more"; "" for none.
+// byNumber returns the word for one running attempt, or the one for several.
+func (e *Engine) byNumber(one, several string) string {
+	if len(e.state.Live()) == 1 {
+		return one
+	}
+	return several
+}
+
+// liveNames names the steps and items that run: "draft", "write/rivers and 3 more", "" for none.
 func (e *Engine) liveNames() string {
 	live := e.state.Live()
 	switch len(live) {
@@ -246,7 +272,7 @@ func (e *Engine) liveNames() string {
 	case 1:
 		return live[0].Name()
 	}
-	return fmt.Sprintf("%s (and %d more)", live[0].Name(), len(live)-1)
+	return fmt.Sprintf("%s and %d more", live[0].Name(), len(live)-1)
 }
 
 // patienceToEnd is how long an interrupted engine waits until the attempts have ended. On a full disk their supervisors cannot record

@@ -16,7 +16,7 @@ type Mirror interface {
 	Changed(ctx context.Context, state *pawl.State, plan *pawl.Plan, events []pawl.Event) <-chan time.Time
 	// Advice returns what the other system requires before work on a step continues, or "".
 	Advice(ctx context.Context, state *pawl.State, plan *pawl.Plan, step pawl.StepID) string
-	// Close writes the files for the last time. An error is no fault of the run: Notes reports it.
+	// Close writes the files for the last time. An error is not a fault of the run: Notes reports it.
 	Close(ctx context.Context, state *pawl.State, plan *pawl.Plan)
 	// Notes returns what people should know, one line each. It is complete after Close.
 	Notes() []string

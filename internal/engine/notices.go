@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -71,24 +72,57 @@ func (c *Config) announcements(plan *pawl.Plan, s *pawl.State, end decide.Action
 func (e *Engine) notify(helpers context.Context, end decide.Action) (sending bool) {
 	due := e.cfg.announcements(e.plan.Plan, e.state, end)
 	for _, x := range due {
-		if key := x.notice.ID + " " + x.to.name(); !e.sending[key] {
-			e.sending[key] = true
+		if key := x.notice.ID + " " + x.to.name(); e.sending[key] == nil {
 			e.send(helpers, key, x)
 		}
 	}
 	return len(due) > 0
 }
 
-// send sends a notice in a worker.
-func (e *Engine) send(ctx context.Context, key string, x announcement) {
+// errNotAwaited is why a notice was not delivered that the user did not want to wait for.
+var errNotAwaited = errors.New("not sent completely: interrupted (Ctrl-C)")
+
+// stopSending ends the sending of notices. They count as not delivered.
+func (e *Engine) stopSending() {
+	for _, stop := range e.sending {
+		stop(errNotAwaited)
+	}
+}
+
+// onlySending reports whether the run would end, or wait for a person, if no notices were being sent.
+func (e *Engine) onlySending(wake decide.Action) bool {
+	return len(e.sending) > 0 && e.idle() && (wake.Kind != decide.Sleep || wake.NeedsPerson)
+}
+
+// tellAfter is how long pawl sends a notice before it says so.
+const tellAfter = time.Second
+
+// waitsForReceiver is what pawl says while it sends a notice.
+func waitsForReceiver(to string) string {
+	return fmt.Sprintf("waiting until notification %s is delivered (at most %s); Ctrl-C stops waiting", to, pawl.NoticeLimit)
+}
+
+// send sends a notice in a worker. If the run waits only for that, pawl says so.
+func (e *Engine) send(helpers context.Context, key string, x announcement) {
+	ctx, stop := context.WithCancelCause(helpers)
+	e.sending[key] = stop
+	tell := time.AfterFunc(tellAfter, func() {
+		e.callEngine(ctx, func() {
+			if e.idle() && e.sending[key] != nil {
+				e.cfg.Notice(waitsForReceiver(x.to.name()))
+			}
+		})
+	})
 	sent := x.sent()
 	d, err := e.cfg.delivery(e.run, e.plan.Plan, e.inherited, x)
 	e.spawn(func() func() {
 		if err == nil {
 			sent.Tries, err = e.cfg.Send(ctx, d)
 		}
-		interrupted := err != nil && ctx.Err() != nil
+		tell.Stop()
+		interrupted := err != nil && helpers.Err() != nil
 		return func() {
+			stop(nil)
 			delete(e.sending, key)
 			if interrupted {
 				return
@@ -149,7 +183,14 @@ func Announce(ctx context.Context, cfg Config, r *runs.Run, by pawl.Author) (not
 			sending.Go(func() { results[i].Tries, failures[i] = cfg.Send(ctx, d) })
 		}
 	}
-	sending.Wait()
+	sent := make(chan struct{})
+	go func() { sending.Wait(); close(sent) }()
+	select {
+	case <-sent:
+	case <-time.After(tellAfter):
+		cfg.Notice(waitsForReceiver(due[0].to.name()))
+		<-sent
+	}
 	var delivered []pawl.Payload
 	for i, err := range failures {
 		if err != nil {

@@ -44,7 +44,7 @@ func openWith(ctx context.Context, cfg Config, loaded *runs.Run, choose func() (
 		cfg: cfg.withDefaults(), lock: lock, loaded: loaded,
 		results:  make(chan func()),
 		watching: map[pawl.Token]bool{}, settling: map[pawl.Token]bool{}, preparing: map[string]bool{}, prepared: map[string]preparation{}, saved: map[string]history.PendingCheckpoint{}, stopping: map[pawl.Token]bool{},
-		lists: map[pawl.StepID]workList{}, sending: map[string]bool{},
+		lists: map[pawl.StepID]workList{}, sending: map[string]context.CancelCauseFunc{},
 	}
 	if e.run, err = choose(); err == nil {
 		holder.Run = e.run

@@ -52,13 +52,15 @@ func (e *Engine) observe(live *pawl.AttemptState) {
 	limits := watchdog.Limits{Warning: e.cfg.Watchdog.Warning, Stalled: e.cfg.Watchdog.Stalled}
 	e.spawn(func() func() {
 		seen, err := watchdog.Observe(dir, time.Now())
-		if err != nil {
-			return func() {
-				e.emit(pawl.Heartbeat{AttemptRef: ref, Health: "unknown", Evidence: err.Error()})
-			}
-		}
 		found := watchdog.Assess(seen, limits)
 		return func() {
+			switch {
+			case e.liveAttempt(ref) == nil: // it has ended meanwhile
+				return
+			case err != nil:
+				e.emit(pawl.Heartbeat{AttemptRef: ref, Health: "unknown", Evidence: err.Error()})
+				return
+			}
 			e.emit(pawl.Heartbeat{
 				AttemptRef: ref, Health: string(found.Health), Evidence: found.Evidence,
 				CPUSeconds: seen.CPUSeconds, OutputBytes: seen.OutputBytes,

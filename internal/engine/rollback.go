@@ -226,7 +226,7 @@ func (f *finishedWork) status() string {
 // a person must decide.
 func (r *Rollback) Do(ctx context.Context) error {
 	return r.engine.work(ctx, func(helpers context.Context) error {
-		r.engine.announce("rollback")
+		r.engine.announce("rollback", pawl.Parallel{})
 		if err := r.engine.settleAbandoned(ctx, helpers); err != nil {
 			return err
 		}
@@ -240,7 +240,7 @@ func (r *Rollback) Do(ctx context.Context) error {
 // Stop gives up an unfinished rollback. Work undone so far stays undone; no file is changed.
 func (r *Rollback) Stop(ctx context.Context, why string) error {
 	return r.engine.work(ctx, func(helpers context.Context) error {
-		r.engine.announce("rollback")
+		r.engine.announce("rollback", pawl.Parallel{})
 		if err := r.engine.flush(helpers); err != nil {
 			return err
 		}
@@ -277,7 +277,7 @@ func (e *Engine) settleAbandoned(ctx, helpers context.Context) error {
 }
 
 func rollbackInterrupted() error {
-	return &pawl.Error{Kind: pawl.KindInterrupted, Err: errors.New("interrupted; a running undo is left to its supervisor"), Hint: "pawl rollback"}
+	return &pawl.Error{Kind: pawl.KindInterrupted, Err: errors.New("interrupted; the running undo command continues under its supervisor"), Hint: "pawl rollback"}
 }
 
 func (r *Rollback) carryOut(ctx, helpers context.Context) error {

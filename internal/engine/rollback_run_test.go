@@ -160,7 +160,7 @@ func interrupted(p *enginetest.Project) {
 	go func() { ended <- r.Do(ctx) }()
 	p.Until("the undo has begun", func() bool { return strings.Contains(undone(p), "begun") })
 	cancel()
-	p.WantKind(<-ended, pawl.KindInterrupted, "interrupted; a running undo is left to its supervisor")
+	p.WantKind(<-ended, pawl.KindInterrupted, "interrupted; the running undo command continues under its supervisor")
 	p.Check(r.Close())
 }
 

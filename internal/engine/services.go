@@ -84,7 +84,7 @@ func (e *Engine) endReadyCheck(ctx context.Context, ref pawl.AttemptRef) error {
 // ready before.
 func (e *Engine) notReadySince(ref pawl.AttemptRef) time.Time {
 	for _, live := range e.state.Live() {
-		if live.AttemptRef == ref && live.Ready.IsZero() {
+		if live.AttemptRef == ref && !live.WasReady {
 			return live.Started
 		}
 	}
@@ -100,6 +100,7 @@ func (e *Engine) untilReady(ctx context.Context, step *pawl.Step, ref pawl.Attem
 	job.Command, job.Script, job.Outputs, job.Orphan, job.InterruptWait = nil, "", nil, 0, pawl.Duration(time.Second)
 	job.Checks = map[string]string{"ready": service.Ready}
 	job.Token += "-ready" // the sweep of a check must not find the service
+	report := time.Now().Add(firstReport)
 	for first := true; ; first = false {
 		job.Timeout = pawl.Duration(readyTryLimit)
 		if left := time.Duration(service.Timeout) - time.Since(began); !first {
@@ -113,7 +114,11 @@ func (e *Engine) untilReady(ctx context.Context, step *pawl.Step, ref pawl.Attem
 			return "", err
 		case err != nil: // wait for space
 		case time.Since(began) >= time.Duration(service.Timeout):
-			return notReady(service, checks), nil
+			return fmt.Sprintf("not ready within %s; the last %s", service.Timeout, waitOf(service, began, checks).Last()), nil
+		case !time.Now().Before(report):
+			wait := waitOf(service, began, checks)
+			report = time.Now().Add(min(time.Since(began), maxReport))
+			e.callEngine(ctx, func() { e.reportWait(ref, wait) })
 		}
 		select {
 		case <-ctx.Done():
@@ -123,19 +128,30 @@ func (e *Engine) untilReady(ctx context.Context, step *pawl.Step, ref pawl.Attem
 	}
 }
 
-// notReady says that a service was not ready in time, with the last try.
-func notReady(service *pawl.Service, checks []pawl.CheckRun) string {
-	text := fmt.Sprintf("not ready within %s", service.Timeout)
-	for _, c := range checks {
-		text += fmt.Sprintf("; the last check failed (exit code %d)", c.Exit)
-		if c.Exit < 0 {
-			text = strings.Replace(text, fmt.Sprintf("failed (exit code %d)", c.Exit), "did not end", 1)
-		}
-		if lines := strings.Split(strings.TrimSpace(c.Output), "\n"); lines[len(lines)-1] != "" {
-			text += ": " + oneline.Clip(lines[len(lines)-1], 300)
-		}
+// A wait for a service is journaled after firstReport, and then at intervals that grow up to maxReport.
+const (
+	firstReport = time.Second
+	maxReport   = 15 * time.Second
+)
+
+// reportWait journals that a service is not ready yet.
+func (e *Engine) reportWait(ref pawl.AttemptRef, wait pawl.ServiceWait) {
+	if live := e.liveAttempt(ref); live != nil && live.Released == "" {
+		e.emit(pawl.ServiceWaiting{AttemptRef: ref, ServiceWait: wait})
 	}
-	return runs.ClipText(text)
+}
+
+// maxCheckLine is how much of the last line of a check's output an event has.
+const maxCheckLine = 300
+
+// waitOf returns how long a service has not been ready, with the last try of its check.
+func waitOf(service *pawl.Service, began time.Time, checks []pawl.CheckRun) pawl.ServiceWait {
+	wait := pawl.ServiceWait{Since: began.UTC(), Seconds: time.Since(began).Seconds(), Limit: time.Duration(service.Timeout).Seconds()}
+	for _, c := range checks {
+		lines := strings.Split(strings.TrimSpace(c.Output), "\n")
+		wait.Exit, wait.Output = c.Exit, oneline.Clip(lines[len(lines)-1], maxCheckLine)
+	}
+	return wait
 }
 
 // startedPoll is the interval at which untilStarted looks for the start of a service.

@@ -30,6 +30,9 @@ func TestEventsOfAStep(t *testing.T) {
 	p.WantStory("step.progress:a item.named:a/one memory.learned decision.made:a checkpoint.saved:a attempt.conversed:a step.progress:a step.progress:a",
 		"step.progress", "item.named", "memory.learned", "decision.made", "checkpoint.saved", "attempt.conversed")
 	said := enginetest.Payloads[pawl.Progressed](p)
+	if said[1].Marker != nil { // a line without an end is read when the step has ended, perhaps after the marker
+		said[1], said[2] = said[2], said[1]
+	}
 	if said[0].Text != "half" || said[0].Usage.USD != 0.5 || said[1].Text != "without an end" || said[2].Marker == nil {
 		t.Errorf("progress %+v", said)
 	}

@@ -131,7 +131,7 @@ func TestPromptIsGolden(t *testing.T) {
 	}
 }
 
-// Much evidence is shortened, after its secrets were taken out: half a secret would not be recognised.
+// Much evidence is shortened, after its secrets were taken out: half a secret would not be recognized.
 func TestMuchEvidence(t *testing.T) {
 	t.Parallel()
 	ev := halfDone()

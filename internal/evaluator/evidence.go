@@ -18,7 +18,7 @@ const (
 	maxList = 200     // elements of each list
 )
 
-// encode returns the evidence as JSON, redacted and then shortened: a truncated secret would not be recognised. Extremely long
+// encode returns the evidence as JSON, redacted and then shortened: a truncated secret would not be recognized. Extremely long
 // text is also shortened before redaction to save time; its gap lies within the later cut.
 func encode(e evidence.Evidence, secrets *redact.Redactor) ([]byte, error) {
 	data, err := json.Marshal(shortened(e, 64*maxText))

@@ -118,7 +118,7 @@ const (
 		c h cc cpp cxx hh hpp hxx cu zig nim d v sv vhd asm s f90 f95 sql proto graphql gql thrift sh bash zsh fish ps1 bat bats feature
 		sol cr tcl el lisp scm rkt coffee wat txtar`
 	docsExtensions     = `md mdx markdown rst adoc asciidoc org tex txt pdf docx odt rtf epub`
-	docsNames          = `readme license licence copying notice authors contributors changelog changes history contributing security todo news`
+	docsNames          = `readme licence license copying notice authors contributors changelog changes history contributing security todo news`
 	settingsExtensions = `
 		yaml yml json json5 jsonc toml ini cfg conf config properties env lock xml plist gradle cmake tf tfvars hcl nix bzl mk mod sum work
 		editorconfig service desktop csproj fsproj vbproj sln gemspec cabal podspec

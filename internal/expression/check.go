@@ -171,7 +171,7 @@ func sourceOf(parts ...string) string {
 	return text.String()
 }
 
-// member checks params.NAME, steps.ID.FIELD and run.FIELD. The variables themselves are no values.
+// member checks params.NAME, steps.ID.FIELD and run.FIELD. The variables themselves are not values.
 func (c *checker) member(n *ast.MemberNode) {
 	variable, ok := n.Node.(*ast.IdentifierNode)
 	if !ok || !slices.Contains(variables, variable.Value) {
@@ -255,11 +255,7 @@ func (c *checker) step(n ast.Node, name string) {
 			ids = append(ids, string(id))
 		}
 		slices.Sort(ids)
-		fix := ""
-		if near := strictyaml.Nearest(name, ids); near != "" {
-			fix = fmt.Sprintf("; did you mean %q?", near)
-		}
-		c.fail(n, "unknown step %q%s", name, fix)
+		c.fail(n, "%s", strictyaml.UnknownStep(name, ids))
 	case !steps.Ended[id]:
 		c.fail(n, "step %q may not have ended by then; add it to \"needs\"", name)
 	default:

@@ -183,7 +183,7 @@ func checkResult(t reflect.Type, kind Kind) error {
 	}
 	switch {
 	case kind == Condition && name != "true or false":
-		return &Error{Text: "the result is " + name + ", not true or false; compare it, such as X == 'prod'"}
+		return &Error{Text: "the result is " + name + ", not true or false; compare it, as in X == 'prod'"}
 	case name == "a mapping", kind == Text && name == "a list":
 		return &Error{Text: "the value is " + name + ", not a text; use one of its elements, or join(LIST, ',')"}
 	}

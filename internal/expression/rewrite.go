@@ -113,7 +113,7 @@ func (s *scanner) hyphen() bool {
 	return s.in[s.at] == '-' && s.at+1 < len(s.in) && isName(s.in[s.at+1])
 }
 
-// next returns the next character that is no space, 0 for none.
+// next returns the next character that is not space, 0 for none.
 func (s *scanner) next() rune {
 	for _, r := range s.in[s.at:] {
 		if !unicode.IsSpace(r) {

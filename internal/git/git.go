@@ -38,7 +38,7 @@ var questions = []string{
 	"blame", "config", "diff-index", "diff-tree", "for-each-ref", "log", "ls-files", "ls-tree", "merge-base", "rev-parse", "symbolic-ref",
 }
 
-// Command returns a git command in a folder, with the environment env. It takes no locks and asks nobody. It fails if git cannot read
+// Command returns a git command in a folder, with the environment env. It takes no locks and never prompts. It fails if git cannot read
 // the settings there in time.
 func Command(ctx context.Context, folder string, env []string, args ...string) (*exec.Cmd, error) {
 	cmd, err := command(ctx, folder, env, args...)

@@ -57,7 +57,7 @@ type checkpointLog struct {
 	forked   *pawl.Fork
 	created  time.Time
 	saved    []pawl.Checkpoint
-	pruned   map[pawl.CheckpointID]bool
+	pruned   map[pawl.CheckpointID]string // with the reason
 	restored []restoreEvent
 }
 
@@ -69,7 +69,7 @@ type restoreEvent struct {
 
 // readCheckpointLog reads a run's checkpoint log. With an error it returns what precedes the damage.
 func readCheckpointLog(ctx context.Context, p *project.Project, run pawl.RunID) (*checkpointLog, error) {
-	s := &checkpointLog{run: run, pruned: map[pawl.CheckpointID]bool{}}
+	s := &checkpointLog{run: run, pruned: map[pawl.CheckpointID]string{}}
 	return s, EachEvent(ctx, p, run, s.add)
 }
 
@@ -98,11 +98,17 @@ func (s *checkpointLog) add(event pawl.Event) {
 		}
 	case pawl.CheckpointsPruned:
 		for _, id := range p.Checkpoints {
-			s.pruned[id] = true
+			s.pruned[id] = p.Why
 		}
 	case pawl.FilesRestored:
 		s.restored = append(s.restored, restoreEvent{FilesRestored: p, event: event})
 	}
+}
+
+// isPruned reports whether pawl deleted the snapshot of a checkpoint.
+func (s *checkpointLog) isPruned(id pawl.CheckpointID) bool {
+	why, gone := s.pruned[id]
+	return gone && why != pawl.WhyLost
 }
 
 func (s *checkpointLog) addCheckpoint(c pawl.Checkpoint, event pawl.Event) {

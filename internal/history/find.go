@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,17 +10,20 @@ import (
 	"strings"
 
 	"pawl"
+	"pawl/internal/journal"
 	"pawl/internal/project"
 	"pawl/internal/runs"
 	"pawl/internal/snapshot"
 	"pawl/internal/snapshot/pack"
+	"pawl/internal/strictyaml"
 )
 
 // SavedCheckpoint is a journaled checkpoint with its snapshot.
 type SavedCheckpoint struct {
 	pawl.Checkpoint
 	Run    pawl.RunID
-	Record *snapshot.Record // nil if there is no snapshot, or it was pruned
+	Record *snapshot.Record // nil if there is no snapshot, or the store does not have it
+	Pruned bool             // pawl deleted the snapshot
 }
 
 // Checkpoints returns the checkpoints of the runs, oldest first, with their snapshots. For a damaged journal it returns
@@ -43,12 +47,32 @@ func Checkpoints(ctx context.Context, p *project.Project, store *snapshot.Store,
 			saved := SavedCheckpoint{Checkpoint: c, Run: run}
 			if c.Snapshot != nil {
 				saved.Record = byID[c.Snapshot.Record]
+				saved.Pruned = said.isPruned(c.ID)
 			}
 			all = append(all, saved)
 		}
 	}
 	slices.SortStableFunc(all, func(a, b SavedCheckpoint) int { return a.Time.Compare(b.Time) })
 	return all, nil
+}
+
+// OtherRuns returns how many other runs have snapshots.
+func OtherRuns(p *project.Project, store *snapshot.Store, but []pawl.RunID) (int, error) {
+	records, err := store.Records()
+	if err != nil {
+		return 0, err
+	}
+	all, err := AllRuns(p)
+	if err != nil {
+		return 0, err
+	}
+	others := map[pawl.RunID]bool{}
+	for _, r := range records {
+		if slices.Contains(all, r.Run) && !slices.Contains(but, r.Run) {
+			others[r.Run] = true
+		}
+	}
+	return len(others), nil
 }
 
 // allCheckpoints returns the checkpoints of all runs.
@@ -80,13 +104,37 @@ func FindCheckpoint(ctx context.Context, p *project.Project, store *snapshot.Sto
 	case len(all) == 0:
 		return SavedCheckpoint{}, &pawl.Error{Kind: pawl.KindUsage, Err: errors.New("no checkpoints yet; pawl saves one after each step of a run, and when you ask"), Hint: "pawl checkpoint"}
 	case len(found) == 0 && name == Latest:
-		return SavedCheckpoint{}, &pawl.Error{Kind: pawl.KindUsage, Err: errors.New("no checkpoint has files: their snapshots were not saved, or were pruned, or show interrupted work"), Hint: "pawl checkpoints --all"}
+		return SavedCheckpoint{}, &pawl.Error{Kind: pawl.KindUsage, Err: errors.New("no checkpoint has files: their snapshots were not saved, were pruned, are missing, or show interrupted work"), Hint: allCheckpointsHint}
 	case len(found) == 0:
-		return SavedCheckpoint{}, &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("no checkpoint %q", name), Hint: "pawl checkpoints --all"}
+		return SavedCheckpoint{}, &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("no checkpoint %q%s", name, cmp.Or(withMessage(all, name), nearStep(all, name))), Hint: allCheckpointsHint}
 	case len(found) > 1:
-		return SavedCheckpoint{}, &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("%q is ambiguous: %d checkpoints match", name, len(found)), Hint: "pawl checkpoints --all"}
+		return SavedCheckpoint{}, &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("%q is ambiguous: %d checkpoints match", name, len(found)), Hint: allCheckpointsHint}
 	}
 	return found[0], nil
+}
+
+// withMessage suggests the newest checkpoint that was saved with this message.
+func withMessage(all []SavedCheckpoint, message string) string {
+	for _, c := range slices.Backward(all) {
+		if c.Kind == pawl.CheckpointManual && strings.EqualFold(c.Why, strings.TrimSpace(message)) {
+			return fmt.Sprintf("; did you mean %s, which has this message?", c.ID)
+		}
+	}
+	return ""
+}
+
+// nearStep suggests a step that has a checkpoint.
+func nearStep(all []SavedCheckpoint, name string) string {
+	var ids []string
+	for _, c := range all {
+		if c.Step != "" && !slices.Contains(ids, string(c.Step)) {
+			ids = append(ids, string(c.Step))
+		}
+	}
+	if near := strictyaml.Nearest(name, ids); near != "" {
+		return fmt.Sprintf("; did you mean %q?", near)
+	}
+	return ""
 }
 
 // named returns the checkpoints that a name may mean.
@@ -112,7 +160,7 @@ func named(ctx context.Context, p *project.Project, all []SavedCheckpoint, name 
 		return found, err
 	}
 	if s, err := runs.LoadState(ctx, p, run); err == nil && s.Steps[pawl.StepID(name)] != nil {
-		return nil, &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("step %s has no checkpoint with files", name), Hint: "pawl checkpoints --all"}
+		return nil, &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("step %s has no checkpoint with files", name), Hint: allCheckpointsHint}
 	}
 	return withID(func(id string) bool { return strings.HasPrefix(id, name) }), nil
 }
@@ -136,24 +184,24 @@ func newestOfStep(ctx context.Context, p *project.Project, all []SavedCheckpoint
 	return nil, nil
 }
 
-// newestGood returns the newest matching good checkpoint, or else the newest matching emergency one.
+// newestGood returns the newest matching good checkpoint, or else the newest matching interim one.
 func newestGood(all []SavedCheckpoint, fits func(SavedCheckpoint) bool) []SavedCheckpoint {
-	var emergency []SavedCheckpoint
+	var interim []SavedCheckpoint
 	for _, c := range slices.Backward(all) {
 		switch {
 		case !fits(c):
-		case c.Kind != pawl.CheckpointEmergency:
+		case !c.Kind.Interim():
 			return []SavedCheckpoint{c}
-		case emergency == nil:
-			emergency = []SavedCheckpoint{c}
+		case interim == nil:
+			interim = []SavedCheckpoint{c}
 		}
 	}
-	return emergency
+	return interim
 }
 
-// isWork reports whether the checkpoint has files, and shows neither interrupted work nor what a restore replaced.
+// isWork reports whether the checkpoint has files, and shows neither unfinished work nor what a restore replaced.
 func (c SavedCheckpoint) isWork() bool {
-	return c.Record != nil && c.Kind != pawl.CheckpointEmergency && c.Kind != pawl.CheckpointBeforeRestore
+	return c.Record != nil && !c.Kind.Interim() && c.Kind != pawl.CheckpointBeforeRestore
 }
 
 // GoodBefore returns the newest good checkpoint with a snapshot before c; without one, a SavedCheckpoint with an empty
@@ -172,6 +220,22 @@ func GoodBefore(ctx context.Context, p *project.Project, store *snapshot.Store, 
 	return SavedCheckpoint{}, nil
 }
 
+// GoodCheckpoints returns the checkpoints of a run with files, oldest first, without emergency and pruned ones. It reads the journal
+// up to damage.
+func GoodCheckpoints(log *journal.Log) []pawl.Checkpoint {
+	said := checkpointLog{pruned: map[pawl.CheckpointID]string{}}
+	for event, err := range log.Events(0) {
+		if err != nil {
+			break
+		}
+		said.add(event)
+	}
+	return slices.DeleteFunc(said.saved, func(c pawl.Checkpoint) bool {
+		_, gone := said.pruned[c.ID]
+		return gone || c.Kind == pawl.CheckpointEmergency || c.Unsaved() != ""
+	})
+}
+
 // IsIncomplete reports whether err means that a snapshot cannot be read completely, so that nothing was done.
 func IsIncomplete(err error) bool {
 	_, damaged := errors.AsType[*pack.DamagedError](err)
@@ -179,17 +243,21 @@ func IsIncomplete(err error) bool {
 	return (damaged || missing) && pawl.KindOf(err) == pawl.KindDamaged
 }
 
+const allCheckpointsHint = "pawl checkpoints --all"
+
 // SnapshotRecord returns the checkpoint's commit record. The error says why there is none.
 func (c SavedCheckpoint) SnapshotRecord() (snapshot.Record, error) {
 	if c.Record != nil {
 		return *c.Record, nil
 	}
-	why := "its snapshot was pruned"
+	why, hint := "its snapshot is missing from the store", "pawl verify"
 	switch {
+	case c.Pruned:
+		why, hint = "its snapshot was pruned", allCheckpointsHint
 	case c.Snapshot == nil:
-		why = "it was saved without files"
+		why, hint = "it was saved without files", allCheckpointsHint
 	case c.Snapshot.None != "":
-		why = "it has no snapshot: " + c.Snapshot.None
+		why, hint = "it has no snapshot: "+c.Snapshot.None, allCheckpointsHint
 	}
-	return snapshot.Record{}, &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("checkpoint %s: %s", c.ID, why), Hint: "pawl checkpoints --all"}
+	return snapshot.Record{}, &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("checkpoint %s: %s", c.ID, why), Hint: hint}
 }

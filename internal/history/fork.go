@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"pawl"
+	"pawl/internal/config"
 	"pawl/internal/disk"
 	"pawl/internal/journal"
 	"pawl/internal/project"
@@ -31,6 +32,7 @@ type Fork struct {
 	store   *snapshot.Store
 	to      string // target folder; "" in place
 	version string
+	config  config.Snapshots
 }
 
 // Redo is work that finished while the snapshot was being taken and is not proven to be in it.
@@ -45,6 +47,7 @@ type ForkOptions struct {
 	Folder    string // empty or nonexistent folder. Defaults to the project itself.
 	OtherHead bool   // in place: allow it even if HEAD has moved since the checkpoint
 	Version   string // of this program
+	Snapshots config.Snapshots
 }
 
 // PrepareFork plans a fork.
@@ -53,7 +56,7 @@ func PrepareFork(ctx context.Context, p *project.Project, store *snapshot.Store,
 	if err != nil {
 		return nil, err
 	}
-	f := &Fork{project: p, store: store, to: into.Folder, version: into.Version}
+	f := &Fork{project: p, store: store, to: into.Folder, version: into.Version, config: into.Snapshots}
 	if f.source, err = OpenReplay(ctx, p, target); err != nil {
 		return nil, err
 	}
@@ -93,6 +96,12 @@ type Forked struct {
 	Kind   pawl.RunKind
 	Root   string            // of the new run's project
 	Before pawl.CheckpointID // the saved previous state; "" if no file was changed
+	Start  pawl.CheckpointID // the new run's first checkpoint in another folder; "" in place, where it has the old run's
+
+	LeftOut   []snapshot.LeftOut // in another folder: what the checkpoint, and thus the folder, does not contain
+	Variables []string           // with secrets that the run needs and pawl does not store
+	Dotenv    []string           // files with secrets that the run needs and its project does not have
+	Notes     []string           // for the user
 }
 
 // Do restores the files and then creates the run. If it is interrupted, no run exists.
@@ -103,8 +112,29 @@ func (f *Fork) Do(ctx context.Context, by pawl.Author) (Forked, error) {
 		return done, err
 	}
 	done.Root = home.Root
-	done.Run, err = f.createRun(ctx, home, by)
-	return done, err
+	f.listSecrets(home, &done)
+	return done, f.createRun(ctx, home, by, &done)
+}
+
+// listSecrets lists what a user must supply before the new run can continue.
+func (f *Fork) listSecrets(home *project.Project, done *Forked) {
+	given := f.source.state.Given
+	for name, v := range given.Params {
+		if v.Hash != "" {
+			done.Variables = append(done.Variables, pawl.ParamVar(name))
+		}
+	}
+	for name, v := range given.Env {
+		if v.Hash != "" {
+			done.Variables = append(done.Variables, name)
+		}
+	}
+	slices.Sort(done.Variables)
+	for _, file := range f.source.plan.Dotenv {
+		if _, err := disk.Lstat(filepath.Join(home.Root, filepath.FromSlash(file))); err != nil {
+			done.Dotenv = append(done.Dotenv, file)
+		}
+	}
 }
 
 // files restores the files where the run will be, and returns the project there.
@@ -119,6 +149,9 @@ func (f *Fork) files(ctx context.Context, by pawl.Author, done *Forked) (home *p
 	if err != nil {
 		return nil, err
 	}
+	if done.LeftOut, err = f.store.LeftOutOf(record); err != nil {
+		return nil, err
+	}
 	if _, err := f.store.Export(ctx, record, nil, f.to); err != nil {
 		return nil, err
 	}
@@ -130,7 +163,15 @@ func (f *Fork) files(ctx context.Context, by pawl.Author, done *Forked) (home *p
 			return nil, err
 		}
 	}
-	return home, nil
+	return home, f.shareSecrets(home)
+}
+
+// shareSecrets makes the new project leave out the same dotenv files, and recognize the secrets that the run began with.
+func (f *Fork) shareSecrets(home *project.Project) error {
+	if err := runs.RecordDotenv(home, f.source.plan.Dotenv); err != nil || f.source.state.Given.Empty() {
+		return err
+	}
+	return home.UseSecretKeyOf(f.project)
 }
 
 func copyIfThere(from, to string) error {
@@ -145,43 +186,74 @@ func copyIfThere(from, to string) error {
 }
 
 // createRun creates the run under a temporary name, which it changes once everything is durable.
-func (f *Fork) createRun(ctx context.Context, home *project.Project, by pawl.Author) (pawl.RunID, error) {
+func (f *Fork) createRun(ctx context.Context, home *project.Project, by pawl.Author, done *Forked) error {
 	if err := runs.RequireOwn(f.project, f.source.target.Run); err != nil {
-		return "", err
+		return err
 	}
 	run := pawl.NewRunID(f.source.state.Name, time.Now(), disk.RandomHex(2))
+	if err := f.stage(ctx, home, run, by, done); err != nil {
+		return fmt.Errorf("make run %s: %w", run, err)
+	}
+	if err := cmp.Or(runs.Claim(home, run), disk.MakeFolders(home.Runs())); err != nil {
+		return err
+	}
+	if err := disk.Rename(filepath.Join(home.Staging(), string(run)), home.RunDir(run)); err != nil {
+		return fmt.Errorf("make run %s: %w", run, err)
+	}
+	done.Run = run
+	return disk.SyncFolder(home.Staging())
+}
+
+// stage writes the whole run under its temporary name.
+func (f *Fork) stage(ctx context.Context, home *project.Project, run pawl.RunID, by pawl.Author, done *Forked) error {
 	if err := disk.RemoveTree(home.Staging()); err != nil { // left by an interrupted fork; nobody else makes one now
-		return "", fmt.Errorf("make run %s: %w", run, err)
+		return err
 	}
 	events, err := f.source.inherited(run, home.ID, f.version)
 	if err != nil {
-		return "", err
+		return err
 	}
-	ending, err := f.closingEvents(by)
-	if err != nil {
-		return "", err
+	said := f.closing()
+	if f.to != "" {
+		start := f.saveStart(ctx, home, run, pawl.Seq(len(events)), done)
+		said = append([]pawl.Payload{pawl.CheckpointSaved{Checkpoint: start}}, said...)
 	}
-	if events = append(events, ending...); f.source.rejectsMore(events) {
-		return "", fmt.Errorf("make run %s: the events before checkpoint %s do not form a valid run", run, f.source.target.ID)
+	for _, payload := range said {
+		event, err := redact.OfProcess().Event(by, payload)
+		if err != nil {
+			return err
+		}
+		events = append(events, event)
+	}
+	if f.source.rejectsMore(events) {
+		return fmt.Errorf("the events before checkpoint %s do not form a valid run", f.source.target.ID)
 	}
 	if err := f.source.writeRun(ctx, home.Staging(), run, events); err != nil {
-		return "", fmt.Errorf("make run %s: %w", run, err)
+		return err
 	}
-	if err := f.source.linkArtifacts(home, run); err != nil {
-		return "", fmt.Errorf("make run %s: %w", run, err)
-	}
-	if err := cmp.Or(runs.Claim(home, run), disk.MakeFolders(home.Runs())); err != nil {
-		return "", err
-	}
-	if err := disk.Rename(filepath.Join(home.Staging(), string(run)), home.RunDir(run)); err != nil {
-		return "", fmt.Errorf("make run %s: %w", run, err)
-	}
-	return run, disk.SyncFolder(home.Staging())
+	return f.source.linkArtifacts(home, run)
 }
 
-// closingEvents returns the new run's own first events. Live attempts belong to the original run, and work missing from
+// saveStart saves the files of the new project as the run's first checkpoint: those that it inherits have their snapshots
+// in the old project.
+func (f *Fork) saveStart(ctx context.Context, home *project.Project, run pawl.RunID, seq pawl.Seq, done *Forked) pawl.Checkpoint {
+	saver := OpenSaver(ctx, home, run, f.config)
+	target := f.source.target
+	saved := saver.Save(ctx, pawl.CheckpointManual, pawl.AttemptRef{Step: target.Step, Item: target.Item},
+		fmt.Sprintf("forked from run %s at checkpoint %s", target.Run, target.ID), Position{Seq: seq})
+	err := errors.Join(saved.QuotaErr, saver.Close())
+	if done.Start = saved.ID; saved.Unsaved() != "" {
+		err = errors.Join(err, fmt.Errorf("the run's first checkpoint has no snapshot: %s", saved.Unsaved()))
+	}
+	if err != nil {
+		done.Notes = append(done.Notes, err.Error())
+	}
+	return saved.Checkpoint
+}
+
+// closing returns what the new run's own first events say. Live attempts belong to the original run, and work missing from
 // the snapshot is reopened.
-func (f *Fork) closingEvents(by pawl.Author) ([]pawl.Event, error) {
+func (f *Fork) closing() []pawl.Payload {
 	var said []pawl.Payload
 	for _, live := range f.source.state.Live() {
 		said = append(said, f.source.abandonedEnd(f.project, live))
@@ -193,15 +265,7 @@ func (f *Fork) closingEvents(by pawl.Author) ([]pawl.Event, error) {
 	if back := f.source.state.Rollback; back != nil {
 		said = append(said, pawl.RollbackEnded{Checkpoint: back.Checkpoint, Stopped: "the rollback belongs to run " + string(f.source.target.Run)})
 	}
-	said = append(said, pawl.EngineStopped{Why: "forked from run " + string(f.source.target.Run)})
-	events := make([]pawl.Event, len(said))
-	for i, payload := range said {
-		var err error
-		if events[i], err = redact.OfProcess().Event(by, payload); err != nil {
-			return nil, err
-		}
-	}
-	return events, nil
+	return append(said, pawl.EngineStopped{Why: "forked from run " + string(f.source.target.Run)})
 }
 
 // addRedo adds a step, or one of its items, to the list. Each step has one entry.

@@ -96,7 +96,7 @@ func keptByAge(records []snapshot.Record, last int, after time.Time) func(snapsh
 }
 
 // neededCheckpoints returns the checkpoints that an unfinished run, rollback or restore needs, with the reason. Of a run
-// that cannot be read, nothing is known; namedCheckpoints then refuses to prune.
+// that cannot be read, nothing is known; readCheckpointLogs then refuses to prune.
 func neededCheckpoints(ctx context.Context, p *project.Project) (map[pawl.CheckpointID]string, error) {
 	ids, err := runs.List(p)
 	if err != nil {
@@ -115,18 +115,41 @@ func neededCheckpoints(ctx context.Context, p *project.Project) (map[pawl.Checkp
 			needed[s.Rollback.Checkpoint] = "the rollback to it is unfinished"
 		}
 		if s.Restore != nil {
-			needed[s.Restore.Checkpoint], needed[s.Restore.Before] = "a restore of it is unfinished", "it has the files before an unfinished restore"
+			if err := addNeededByRestore(ctx, p, run, s.Restore, needed); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return needed, nil
 }
 
+// addNeededByRestore adds the checkpoints that an unfinished restore needs, and those with edits made since it was
+// interrupted: finishing or undoing it replaces the edited files.
+func addNeededByRestore(ctx context.Context, p *project.Project, run pawl.RunID, r *pawl.RestoreState, needed map[pawl.CheckpointID]string) error {
+	log, err := readCheckpointLog(ctx, p, run)
+	if err != nil {
+		return err
+	}
+	since := slices.IndexFunc(log.saved, func(c pawl.Checkpoint) bool { return c.ID == r.Before })
+	for _, c := range log.saved[since+1:] {
+		if c.Kind == pawl.CheckpointBeforeRestore || c.Kind == pawl.CheckpointManual {
+			needed[c.ID] = "it has files edited during an unfinished restore"
+		}
+	}
+	needed[r.Checkpoint], needed[r.Before] = "a restore of it is unfinished", "it has the files before an unfinished restore"
+	return nil
+}
+
 // prune deletes snapshots. It journals that in the affected runs first, so that a journal always explains a missing
 // snapshot.
 func prune(ctx context.Context, p *project.Project, store *snapshot.Store, why string, how snapshot.PruneOptions) (snapshot.Pruned, error) {
-	names, err := namedCheckpoints(ctx, p)
+	logs, err := readCheckpointLogs(ctx, p)
 	if err != nil {
 		return snapshot.Pruned{}, err
+	}
+	names, undo := map[pawl.CheckpointID]bool{}, map[pawl.CheckpointID]bool{}
+	for _, log := range logs {
+		log.addTo(names, undo)
 	}
 	how.RunGone = func(r snapshot.Record) bool {
 		return !disk.Exists(p.RunDir(r.Run)) && !disk.Exists(p.ArchivedDir(r.Run))
@@ -135,7 +158,9 @@ func prune(ctx context.Context, p *project.Project, store *snapshot.Store, why s
 	if err != nil {
 		return snapshot.Pruned{}, err
 	}
-	how.Needed = func(r snapshot.Record) bool { return needed[r.Checkpoint] != "" }
+	how.Needed = func(r snapshot.Record) bool {
+		return needed[r.Checkpoint] != "" || how.Policy == nil && undo[r.Checkpoint]
+	}
 	how.Now = time.Now()
 	how.Named = func(r snapshot.Record) bool { return names[r.Checkpoint] }
 	how.BeforeRemove = func(going []snapshot.Record) error {
@@ -179,9 +204,23 @@ func journalPruned(ctx context.Context, p *project.Project, gone map[pawl.RunID]
 	return nil
 }
 
-// namedCheckpoints returns the checkpoints that journals name, including archived runs. If a journal cannot be read, it
-// fails, and nothing may be pruned.
-func namedCheckpoints(ctx context.Context, p *project.Project) (map[pawl.CheckpointID]bool, error) {
+// addTo adds the checkpoints that the log names, and the one that an undo of the run's last restore needs. That is not
+// always the newest one before a restore: one with edits made while the restore was interrupted is newer.
+func (s *checkpointLog) addTo(names, undo map[pawl.CheckpointID]bool) {
+	for _, c := range s.saved {
+		names[c.ID] = true
+	}
+	for _, r := range slices.Backward(s.restored) {
+		if r.Before != r.Checkpoint {
+			undo[r.Before] = true
+			return
+		}
+	}
+}
+
+// readCheckpointLogs reads what the journals of all runs, including archived ones, record about checkpoints. If a journal
+// cannot be read, it fails, and nothing may be pruned.
+func readCheckpointLogs(ctx context.Context, p *project.Project) ([]*checkpointLog, error) {
 	ids, err := AllRuns(p)
 	if err == nil {
 		err = runs.ExplainMissing(ctx, p, "", nil)
@@ -189,15 +228,13 @@ func namedCheckpoints(ctx context.Context, p *project.Project) (map[pawl.Checkpo
 	if err != nil {
 		return nil, err
 	}
-	names := map[pawl.CheckpointID]bool{}
+	var logs []*checkpointLog
 	for _, run := range ids {
-		said, err := readCheckpointLog(ctx, p, run)
+		log, err := readCheckpointLog(ctx, p, run)
 		if err != nil {
 			return nil, err
 		}
-		for _, c := range said.saved {
-			names[c.ID] = true
-		}
+		logs = append(logs, log)
 	}
-	return names, nil
+	return logs, nil
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 	"time"
 
 	"pawl"
@@ -138,7 +139,7 @@ func saveRequest(ctx context.Context, p *project.Project, store *snapshot.Store,
 	by := pawl.Author{Kind: pawl.ByHook, Name: w.Session.Agent(), Session: w.Session.Native()}
 	r, err := runs.Perform(ctx, p, w.Run, by, func(_ *project.Project, r *runs.Run) ([]pawl.Payload, error) {
 		at := Position{Seq: r.State.Seq, Live: runs.RefsOf(r.State.Live())}
-		c, record, err := TakeCheckpoint(ctx, w.Run, w.Kind, w.Why, at, store.Take)
+		c, record, err := TakeCheckpoint(ctx, w.Run, w.Kind, reasonNow(ctx, p, w.Why), at, store.Take)
 		if errors.Is(err, snapshot.ErrQuota) {
 			return nil, pruneOverQuota(ctx, p, store)
 		}
@@ -151,4 +152,12 @@ func saveRequest(ctx context.Context, p *project.Project, store *snapshot.Store,
 		return err
 	}
 	return r.Log.Close()
+}
+
+// reasonNow returns the reason of a checkpoint that a hook requested. It says if the files are partly restored.
+func reasonNow(ctx context.Context, p *project.Project, why string) string {
+	if u, _, err := runs.UnfinishedRestore(ctx, p); err == nil && u != nil {
+		return strings.TrimSpace("during the unfinished restore of " + string(u.Checkpoint) + "  " + why)
+	}
+	return why
 }

@@ -24,6 +24,7 @@ type Restore struct {
 	Target     SavedCheckpoint
 	Unfinished *pawl.RestoreState // the interrupted restore that this one finishes or undoes; nil for none
 	Edited     pawl.CheckpointID  // the checkpoint of edits made since Unfinished was interrupted; empty for none
+	EditedIn   []string           // the files with these edits, which the restore replaces or removes
 	Command    string             // the command to repeat, without the checkpoint
 
 	project *project.Project
@@ -37,7 +38,14 @@ type RestoreOptions struct {
 	Paths     []string // with everything below them. Defaults to all.
 	OtherHead bool     // allow it even if git's HEAD has moved since the checkpoint
 	Undo      bool     // it undoes an earlier restore
+	Undone    Undone   // with Undo: the restore that it undoes, if that one has ended
 	Version   string   // of this program
+}
+
+// Undone is an ended restore that another one undoes.
+type Undone struct {
+	pawl.FilesRestored
+	Time time.Time // when it ended; zero: there is none
 }
 
 // PrepareRestore plans a restore. It fails while an attempt runs, while another restore is unfinished, and, unless
@@ -150,7 +158,7 @@ func (r *Restore) RequireSameHead(ctx context.Context) error {
 }
 
 // Do saves the current files as a checkpoint, restores the target's, and returns the ID of the checkpoint with the files
-// before the restore. For an unfinished restore it saves the current files only if somebody has changed them since.
+// before the restore. For an unfinished restore it saves the current files only if they have changed since.
 func (r *Restore) Do(ctx context.Context, by pawl.Author) (before pawl.CheckpointID, err error) {
 	if r.Unfinished != nil {
 		before, err = r.continueFrom(ctx, by)
@@ -209,6 +217,9 @@ func (r *Restore) continueFrom(ctx context.Context, by pawl.Author) (pawl.Checkp
 		if c.ID != other || c.Record == nil {
 			continue
 		}
+		if r.EditedIn, err = r.UnsavedIn(*c.Record); err != nil {
+			return "", err
+		}
 		if saved, err := r.SavedIn(*c.Record); saved || err != nil {
 			return u.Before, err
 		}
@@ -259,7 +270,7 @@ func RestoreToUndo(ctx context.Context, p *project.Project, store *snapshot.Stor
 		if err != nil {
 			return SavedCheckpoint{}, o, err
 		}
-		before, o.Paths = last.Before, last.Paths
+		before, o.Paths, o.Undone = last.Before, last.Paths, Undone{FilesRestored: last.FilesRestored, Time: last.event.Time}
 	}
 	target, err := FindCheckpoint(ctx, p, store, string(before))
 	return target, o, err
@@ -267,19 +278,18 @@ func RestoreToUndo(ctx context.Context, p *project.Project, store *snapshot.Stor
 
 // lastRestore returns the newest restore of the user's own runs. A restore that was undone before it ended changed
 // nothing, and does not count.
-func lastRestore(ctx context.Context, p *project.Project) (pawl.FilesRestored, error) {
+func lastRestore(ctx context.Context, p *project.Project) (last restoreEvent, err error) {
 	all, err := AllRuns(p)
 	if err != nil {
-		return pawl.FilesRestored{}, err
+		return last, err
 	}
-	var last restoreEvent
 	for _, run := range all {
 		if !runs.Claimed(p, run) {
 			continue
 		}
 		log, err := readCheckpointLog(ctx, p, run)
 		if err != nil && pawl.KindOf(err) != pawl.KindDamaged {
-			return pawl.FilesRestored{}, err
+			return last, err
 		}
 		for _, r := range log.restored {
 			if r.Before != r.Checkpoint && r.event.Time.After(last.event.Time) {
@@ -288,9 +298,9 @@ func lastRestore(ctx context.Context, p *project.Project) (pawl.FilesRestored, e
 		}
 	}
 	if last.Before == "" {
-		return pawl.FilesRestored{}, runs.UsageError("pawl checkpoints", "no restore to undo")
+		return last, runs.UsageError("pawl checkpoints", "no restore to undo")
 	}
-	return last.FilesRestored, nil
+	return last, nil
 }
 
 // Close releases the engine lock.

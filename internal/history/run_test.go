@@ -126,12 +126,14 @@ func TestRestoreIsRefused(t *testing.T) {
 // Why a checkpoint has no files.
 func TestCheckpointsWithoutFiles(t *testing.T) {
 	t.Parallel()
-	for why, c := range map[string]pawl.Checkpoint{
+	gone := pawl.Checkpoint{ID: "1", Snapshot: &pawl.Snapshot{Record: "x"}}
+	for why, c := range map[string]history.SavedCheckpoint{
 		": it was saved without files":          {},
-		"it has no snapshot: no disk":           {Snapshot: &pawl.Snapshot{None: "no disk"}},
-		"checkpoint 1: its snapshot was pruned": {ID: "1", Snapshot: &pawl.Snapshot{Record: "x"}},
+		"it has no snapshot: no disk":           {Checkpoint: pawl.Checkpoint{Snapshot: &pawl.Snapshot{None: "no disk"}}},
+		"checkpoint 1: its snapshot was pruned": {Checkpoint: gone, Pruned: true},
+		"1: its snapshot is missing from the":   {Checkpoint: gone},
 	} {
-		if _, err := (history.SavedCheckpoint{Checkpoint: c}).SnapshotRecord(); err == nil || !strings.Contains(err.Error(), why) {
+		if _, err := c.SnapshotRecord(); err == nil || !strings.Contains(err.Error(), why) {
 			t.Errorf("%v, want %s", err, why)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"pawl"
 	"pawl/internal/config"
+	"pawl/internal/oneline"
 	"pawl/internal/project"
 	"pawl/internal/runs"
 	"pawl/internal/snapshot"
@@ -44,46 +45,82 @@ func (k *Saver) Close() error {
 
 // Save takes a snapshot and returns its checkpoint, which the caller must journal.
 func (k *Saver) Save(ctx context.Context, kind pawl.CheckpointKind, ref pawl.AttemptRef, why string, at Position) PendingCheckpoint {
-	c := pawl.Checkpoint{
+	s, err := k.take(ctx, kind, ref, why, at, func(stamp snapshot.Stamp) (snapshot.Record, error) { return k.Store.Take(ctx, stamp) })
+	if err != nil {
+		s.Snapshot = &pawl.Snapshot{None: noSnapshotReason(err)}
+	}
+	return s
+}
+
+// SaveSpare is like Save for a checkpoint that nobody waits for: without a snapshot there is an error and no checkpoint. The
+// error is snapshot.ErrUnchanged if the files are those of the checkpoint last.
+func (k *Saver) SaveSpare(ctx context.Context, kind pawl.CheckpointKind, why string, at Position, last *pawl.Checkpoint) (PendingCheckpoint, error) {
+	tree := ""
+	if last != nil && last.Snapshot != nil {
+		tree = last.Snapshot.Tree
+	}
+	return k.take(ctx, kind, pawl.AttemptRef{}, why, at, func(stamp snapshot.Stamp) (snapshot.Record, error) { return k.Store.TakeSpare(ctx, stamp, tree) })
+}
+
+// take returns the checkpoint of a snapshot that do takes.
+func (k *Saver) take(
+	ctx context.Context, kind pawl.CheckpointKind, ref pawl.AttemptRef, why string, at Position, do func(snapshot.Stamp) (snapshot.Record, error),
+) (PendingCheckpoint, error) {
+	s := PendingCheckpoint{Checkpoint: pawl.Checkpoint{
 		ID: runs.NewCheckpointID(), Kind: kind, Step: ref.Step, Item: ref.Item, Why: runs.ClipText(why), Live: at.otherLive(kind, ref),
-		Snapshot: &pawl.Snapshot{None: k.why},
-	}
+	}}
 	if k.Store == nil {
-		return PendingCheckpoint{Checkpoint: c}
+		return s, errors.New(k.why)
 	}
-	record, err := k.Store.Take(ctx, snapshot.Stamp{
-		Checkpoint: c.ID, Kind: kind, Run: k.run, Step: ref.Step, Item: ref.Item, Attempt: ref.Attempt, Token: ref.Token,
-		Why: c.Why, Seq: at.Seq, Live: c.Live,
+	record, err := do(snapshot.Stamp{
+		Checkpoint: s.ID, Kind: kind, Run: k.run, Step: ref.Step, Item: ref.Item, Attempt: ref.Attempt, Token: ref.Token,
+		Why: s.Why, Seq: at.Seq, Live: s.Live,
 	})
 	if err != nil {
-		c.Snapshot.None = noSnapshotReason(err)
-		return PendingCheckpoint{Checkpoint: c}
+		return s, err
 	}
-	c.Snapshot = record.Snapshot()
-	return PendingCheckpoint{Checkpoint: c, Note: DerivedNote(&record), QuotaErr: pruneOverQuota(ctx, k.project, k.Store)}
+	s.Snapshot, s.Notes, s.QuotaErr = record.Snapshot(), LeftOutNotes(&record), pruneOverQuota(ctx, k.project, k.Store)
+	return s, nil
 }
 
 // PendingCheckpoint is a saved checkpoint that is not journaled yet.
 type PendingCheckpoint struct {
 	pawl.Checkpoint
-	Note     string // for the user; "" for none
-	QuotaErr error  // why the store could not be pruned to its quota
+	Notes    []string // for the user
+	QuotaErr error    // why the store could not be pruned to its quota
 }
 
-// DerivedNote says which derived folders a snapshot is the first to leave out; "" for none.
-func DerivedNote(r *snapshot.Record) string {
+// LeftOutNotes name the files that this snapshot is the first to leave out, other than those that git or .pawlignore excludes.
+func LeftOutNotes(r *snapshot.Record) (notes []string) {
+	for _, x := range []struct {
+		is           func(snapshot.LeftOut) bool
+		what, remedy string
+	}{
+		{snapshot.LeftOut.Derived, "derived folders", "; to store them, set snapshots: {derived: true} in .pawl/config.yaml"},
+		{snapshot.LeftOut.Secret, "files that may hold secrets", "; to store one, add !NAME to .pawlignore"},
+		{snapshot.LeftOut.Unreadable, "what pawl cannot read", "; make it readable, or ignore it in .pawlignore"},
+		{snapshot.LeftOut.Nested, "the .git of nested repositories", "; a restore never changes or creates it"},
+	} {
+		if names := leftOutNames(r.NewLeftOut, x.is); names != "" {
+			notes = append(notes, "checkpoints leave out "+x.what+": "+names+x.remedy)
+		}
+	}
+	return notes
+}
+
+// leftOutNames lists the first names of one kind; "" if there are none.
+func leftOutNames(all []snapshot.LeftOut, is func(snapshot.LeftOut) bool) string {
 	const shown = 5
 	var names []string
-	for _, d := range r.NewDerived[:min(len(r.NewDerived), shown)] {
-		names = append(names, d.Path)
+	for _, l := range all {
+		if is(l) {
+			names = append(names, oneline.Path(l.Path))
+		}
 	}
-	if len(names) == 0 {
-		return ""
+	if more := len(names) - shown; more > 0 {
+		names = append(names[:shown], fmt.Sprintf("%d more", more))
 	}
-	if more := len(r.NewDerived) - len(names); more > 0 {
-		names = append(names, fmt.Sprintf("%d more", more))
-	}
-	return "checkpoints leave out derived folders: " + strings.Join(names, ", ") + "; to store them, set snapshots: {derived: true} in .pawl/config.yaml"
+	return strings.Join(names, ", ")
 }
 
 // noSnapshotReason describes in a few words why there is no snapshot.

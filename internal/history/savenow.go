@@ -3,6 +3,7 @@ package history
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -16,7 +17,8 @@ import (
 	"pawl/internal/snapshot"
 )
 
-// SaveNow saves and journals a requested checkpoint. If the snapshot fails, it returns an error.
+// SaveNow saves and journals a requested checkpoint. It fails if the snapshot fails, or while a restore is unfinished: a
+// mix of two checkpoints must not pass for an intended state. Finishing the restore saves edited files.
 func SaveNow(ctx context.Context, p *project.Project, run pawl.RunID, cfg config.Snapshots, by pawl.Author, why string) (SavedCheckpoint, error) {
 	store, err := runs.OpenSnapshots(ctx, p, cfg)
 	if err != nil {
@@ -25,13 +27,30 @@ func SaveNow(ctx context.Context, p *project.Project, run pawl.RunID, cfg config
 	defer store.Close()
 	saved := SavedCheckpoint{Run: run}
 	return saved, journalCheckpoint(ctx, p, run, by, func(at Position) (pawl.Checkpoint, error) {
+		if err := runs.RequireNoRestore(ctx, p); err != nil {
+			return pawl.Checkpoint{}, fmt.Errorf("no checkpoint saved, because the files are partly restored: %w", err)
+		}
 		c, record, err := TakeCheckpoint(ctx, run, pawl.CheckpointManual, why, at, store.Take)
 		if err != nil {
+			return c, err
+		}
+		if err := addUnreadable(store, &record); err != nil {
 			return c, err
 		}
 		saved.Checkpoint, saved.Record = c, &record
 		return c, pruneOverQuota(ctx, p, store)
 	})
+}
+
+// addUnreadable adds the unreadable paths to what LeftOutNotes reports: each manual checkpoint names them.
+func addUnreadable(store *snapshot.Store, record *snapshot.Record) error {
+	all, err := store.LeftOutOf(*record)
+	for _, l := range all {
+		if l.Unreadable() {
+			record.NewLeftOut = append(record.NewLeftOut, l)
+		}
+	}
+	return err
 }
 
 // TakeCheckpoint calls take to take a snapshot, and returns the checkpoint that names it.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,7 +22,7 @@ import (
 // VerifySnapshots verifies the content of every snapshot and compares the store with the journals. It changes nothing.
 func VerifySnapshots(ctx context.Context, p *project.Project) ([]pawl.Finding, error) {
 	if _, err := disk.Lstat(p.Snapshots()); errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return verifyNoStore(ctx, p)
 	}
 	if !p.Trust.Trusted() { // the check needs a lock, a file that may be missing
 		return []pawl.Finding{{Level: pawl.Warn, Where: p.Snapshots(), What: "snapshots not verified: the project is not trusted"}}, nil
@@ -43,6 +44,23 @@ func VerifySnapshots(ctx context.Context, p *project.Project) ([]pawl.Finding, e
 		found.Level, found.What, found.Hint = pawl.Warn, "snapshots not verified: "+err.Error(), ""
 	}
 	return []pawl.Finding{found}, ctx.Err()
+}
+
+// verifyNoStore reports the checkpoints whose snapshots are missing, in a project whose snapshot store does not exist.
+func verifyNoStore(ctx context.Context, p *project.Project) ([]pawl.Finding, error) {
+	b := checkpointIndex{project: p}
+	if err := b.read(ctx); err != nil {
+		return nil, err
+	}
+	findings := b.missingFindings(b.missing(nil))
+	if len(findings) > 0 {
+		store := pawl.Finding{Level: pawl.Bad, Where: p.Snapshots(), What: "the snapshot store does not exist, although runs have snapshots", Hint: repairHint}
+		if !slices.ContainsFunc(findings, func(f pawl.Finding) bool { return f.Level == pawl.Bad }) {
+			store.Level, store.Hint = pawl.Warn, ""
+		}
+		findings = append([]pawl.Finding{store}, findings...)
+	}
+	return findings, nil
 }
 
 const repairHint = "pawl verify --repair"
@@ -83,12 +101,7 @@ func (b *checkpointIndex) verify(ctx context.Context, store *snapshot.Store) ([]
 		return append(findings, pawl.Finding{Level: pawl.Bad, Where: b.project.Snapshots(), What: err.Error(), Hint: repairHint}), nil
 	}
 	missing := b.missing(records)
-	for _, said := range b.logs {
-		if ids := missing[said.run]; len(ids) > 0 {
-			what := "checkpoints whose snapshots are missing from the store: " + listFew(ids)
-			findings = append(findings, pawl.Finding{Level: pawl.Bad, Where: string(said.run), What: what, Hint: repairHint})
-		}
-	}
+	findings = append(findings, b.missingFindings(missing)...)
 	findings = append(findings, b.unreferenced(records)...)
 	if len(faults) == 0 && len(missing) == 0 {
 		size, err := store.Size()
@@ -138,12 +151,30 @@ func (b *checkpointIndex) missing(records []snapshot.Record) map[pawl.RunID][]pa
 	missing := map[pawl.RunID][]pawl.CheckpointID{}
 	for _, said := range b.logs {
 		for _, c := range said.saved {
-			if c.Snapshot != nil && c.Snapshot.Record != "" && !there[c.Snapshot.Record] && !said.pruned[c.ID] {
+			if _, gone := said.pruned[c.ID]; c.Snapshot != nil && c.Snapshot.Record != "" && !there[c.Snapshot.Record] && !gone {
 				missing[said.run] = append(missing[said.run], c.ID)
 			}
 		}
 	}
 	return missing
+}
+
+// missingFindings reports missing snapshots. A run that was made elsewhere may have come without them.
+func (b *checkpointIndex) missingFindings(missing map[pawl.RunID][]pawl.CheckpointID) (findings []pawl.Finding) {
+	for _, said := range b.logs {
+		ids := missing[said.run]
+		if len(ids) == 0 {
+			continue
+		}
+		found := pawl.Finding{Level: pawl.Bad, Where: string(said.run), Hint: repairHint}
+		found.What = "checkpoints whose snapshots are missing from the store: " + listFew(ids)
+		if runs.RequireOwn(b.project, said.run) != nil {
+			found.Level, found.Hint = pawl.Warn, ""
+			found.What += "; the run was made elsewhere"
+		}
+		findings = append(findings, found)
+	}
+	return findings
 }
 
 // unreferenced reports snapshots that no journal names. A recent one may be about to be named.
@@ -172,7 +203,10 @@ func (b *checkpointIndex) unreferenced(records []snapshot.Record) []pawl.Finding
 // journals the losses. It repairs no journal.
 func RepairSnapshots(ctx context.Context, p *project.Project) ([]pawl.Finding, error) {
 	if _, err := disk.Lstat(p.Snapshots()); errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		found, err := verifyNoStore(ctx, p)
+		if err != nil || len(found) == 0 {
+			return nil, err
+		}
 	}
 	store, err := runs.OpenSnapshots(ctx, p, config.Snapshots{}) // retention settings do not matter here
 	if err != nil {
@@ -213,5 +247,5 @@ func journalLost(ctx context.Context, p *project.Project, store *snapshot.Store)
 		return nil, err
 	}
 	lost := b.missing(records)
-	return lost, journalPruned(ctx, p, lost, "lost")
+	return lost, journalPruned(ctx, p, lost, pawl.WhyLost)
 }

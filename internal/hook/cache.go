@@ -24,6 +24,17 @@ type sessionCache struct {
 	Looked  journal.Position  `json:"seen,omitzero"`     // place in the journal before which there is no end of the run
 	Others  []pawl.RunID      `json:"others,omitempty"`  // other runs whose doubts were in its brief
 	Tasks   map[string]string `json:"tasks,omitempty"`   // id → status and title, as last journaled
+	Untold  bool              `json:"untold,omitempty"`  // it gets its brief with the next prompt
+
+	Background map[string]background `json:"background,omitempty"` // by digest: the calls under way that may leave processes running
+}
+
+// background is a tool call that may leave processes running.
+type background struct {
+	Began   time.Time `json:"began"`
+	Tool    string    `json:"tool"`
+	Summary string    `json:"summary"`
+	Dir     string    `json:"dir,omitempty"`
 }
 
 // readCache returns the cache of a session; an empty one if it is missing or invalid.

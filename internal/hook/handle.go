@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 
@@ -32,8 +33,7 @@ func (c *call) handle(ctx context.Context) ([]byte, error) {
 	case agents.Start, agents.SubStart:
 		return c.start(ctx)
 	case agents.Prompt:
-		err := c.add(ctx, pawl.SessionPrompted{Session: c.session, Text: c.clean(e.Text), Digest: digest([]byte(e.Text))})
-		return c.takeNotices(), err
+		return c.prompt(ctx)
 	case agents.Before:
 		return nil, c.before(ctx)
 	case agents.After, agents.Denied:
@@ -49,11 +49,20 @@ func (c *call) handle(ctx context.Context) ([]byte, error) {
 	case agents.Interrupt:
 		return nil, c.add(ctx, pawl.SessionTurned{Session: c.session, Doing: pawl.SessionIdle, Why: "interrupted by a person"})
 	case agents.Permission:
-		return nil, c.add(ctx, pawl.SessionTurned{Session: c.session, Doing: pawl.SessionAsks, Why: c.clean(e.Why)})
+		return nil, c.add(ctx, c.asks())
 	case agents.End, agents.SubStop:
 		return nil, c.add(ctx, pawl.SessionEnded{Session: c.session, Why: c.clean(e.Why)})
 	}
 	return nil, nil
+}
+
+// asks returns the event that the agent asks a person for permission.
+func (c *call) asks() pawl.SessionTurned {
+	asks := pawl.SessionTurned{Session: c.session, Doing: pawl.SessionAsks, Why: c.clean(c.event.Why)}
+	if len(c.event.Input) > 0 {
+		asks.Digest = operations.Digest(c.event.Tool, c.event.Input)
+	}
+	return asks
 }
 
 // clean returns text redacted and truncated, as it may be journaled.
@@ -76,15 +85,12 @@ func digest(data []byte) string {
 
 // before journals the intent of a tool call. The tool runs only after it returns.
 func (c *call) before(ctx context.Context) error {
-	o := operations.Intent(operations.Call{
-		Tool: c.event.Tool, Input: c.event.Input, Dir: c.dir(), Root: c.project.Root, Read: readSmall, There: isThere,
-		Redact: c.redact.Text,
-	})
+	o := c.intent()
 	o.Session = c.session
 	if c.event.Call != "" {
 		o.ID = pawl.OperationIDOf(c.session, c.event.Call)
 	}
-	if head, err := snapshot.HeadOf(ctx, c.project.Root); err == nil && head != nil {
+	if head, err := snapshot.HeadOf(ctx, operations.Dir(o, c.project.Root)); err == nil && head != nil {
 		o.Head = head.Commit
 	}
 	clock, err := disk.FileSystemClock(c.project.Clock())
@@ -97,13 +103,24 @@ func (c *call) before(ctx context.Context) error {
 	if missed != nil {
 		payloads = []pawl.Payload{*missed, payloads[0]}
 	}
-	if err := c.add(ctx, append(payloads, c.tasks()...)...); err != nil || missed == nil {
-		return err
+	background := c.noteBackground(o)
+	err = c.add(ctx, append(payloads, c.tasks()...)...)
+	if err == nil && missed != nil {
+		c.cache.Process = missed.Process
+		c.recordProcess(*missed)
 	}
-	c.cache.Process = missed.Process
-	c.recordProcess(*missed)
-	c.saveCache()
-	return nil
+	if background || err == nil && missed != nil {
+		c.saveCache()
+	}
+	return err
+}
+
+// intent returns the expected effects of the event's tool call.
+func (c *call) intent() pawl.Operation {
+	return operations.Intent(operations.Call{
+		Tool: c.event.Tool, Input: c.event.Input, Dir: c.dir(), Root: c.project.Root, Read: readSmall, There: isThere,
+		Redact: c.redact.Text, Real: realPath,
+	})
 }
 
 // dir returns the agent's working folder.
@@ -112,6 +129,14 @@ func (c *call) dir() string {
 		return c.event.Dir
 	}
 	return c.project.Root
+}
+
+// realPath resolves the symbolic links of a path, if it exists.
+func realPath(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return path
 }
 
 // maxRead is the maximum size in bytes of a file that is read before an agent changes it.
@@ -145,9 +170,9 @@ func (c *call) after(ctx context.Context) error {
 		ended.Operation = pawl.OperationIDOf(c.session, e.Call)
 	}
 	if e.Kind == agents.Denied {
-		ended.Failed, ended.Error = true, "permission was denied"
+		ended.Failed, ended.Refused, ended.Error = true, true, cmp.Or(ended.Error, c.clean(e.Why), "permission was denied")
 	}
-	if err := c.add(ctx, ended); err != nil {
+	if err := c.add(ctx, append([]pawl.Payload{ended}, c.left()...)...); err != nil {
 		return err
 	}
 	if operations.Changes(e.Tool) {
@@ -161,12 +186,16 @@ func (c *call) compact(ctx context.Context) error {
 	if err := c.add(ctx, pawl.SessionCompacted{Session: c.session, Trigger: c.clean(c.event.Why)}); err != nil {
 		return err
 	}
+	if c.dialect.TellsLate("compact") {
+		c.cache.Untold = true
+		c.saveCache()
+	}
 	return c.requestCheckpoint(pawl.CheckpointBeforeCompaction, "before context compaction")
 }
 
 // requestCheckpoint requests a checkpoint and starts the keeper process if needed, without waiting for it.
 func (c *call) requestCheckpoint(kind pawl.CheckpointKind, why string) error {
-	if c.snapshots().Off {
+	if c.snapshots().Off || c.outsideCheckpoints() {
 		return nil
 	}
 	start, err := history.RequestCheckpoint(c.project, history.CheckpointRequest{Run: c.cache.Run, Kind: kind, Why: why, Session: c.session})
@@ -184,6 +213,12 @@ func (c *call) requestCheckpoint(kind pawl.CheckpointKind, why string) error {
 		return fmt.Errorf("start the checkpoint process: %w", err)
 	}
 	return cmd.Process.Release()
+}
+
+// outsideCheckpoints reports whether the agent works in a linked worktree whose files no checkpoint of the project holds.
+func (c *call) outsideCheckpoints() bool {
+	worktree := c.project.WorktreeOf(c.dir())
+	return worktree != "" && !c.project.Contains(worktree)
 }
 
 // snapshots returns the snapshot settings. Unreadable settings are logged and count as empty.

@@ -3,7 +3,7 @@
 //
 // Whatever fails in pawl, the agent gets an answer that it can parse, in time, and exit code 0; the error is a line in
 // hook.log, in .pawl or, before the project is known and trusted, in the user's state folder. Outside of a project a hook does
-// nothing. In an untrusted one it tells the user so at the start of a session, and does nothing else.
+// nothing. In an untrusted one it shows the user a message at the start of a session, and does nothing else.
 package hook
 
 import (
@@ -32,7 +32,7 @@ const (
 	Verb       = "hook"
 	KeeperVerb = "hook-keeper"
 
-	maxPayload = 32 << 20 // bytes; longer payloads are rejected
+	maxPayload = 16 << 20 // bytes; longer payloads are rejected
 )
 
 // Config is the configuration that main passes to hooks.
@@ -118,6 +118,10 @@ func (c *call) answer(ctx context.Context, in io.Reader) []byte {
 	}
 	if !c.project.Trust.Trusted() {
 		return c.refuse(ctx, untrusted)
+	}
+	if c.dialect.MixesSubagents() {
+		c.event = c.parented(c.event)
+		c.noteSubagents()
 	}
 	c.session = pawl.SessionIDOf(c.dialect.Name, c.event.Session, c.event.Sub)
 	answer, err := within(ctx, c.limit(), c.handle)
@@ -289,7 +293,8 @@ func here(environ []string) (*project.Project, error) {
 	return projectAt(dir)
 }
 
-// projectAt returns the project that contains a folder, which may no longer exist; nil if there is none.
+// projectAt returns the project that contains a folder, which may no longer exist, or that of a linked worktree's main worktree; nil if
+// there is none.
 func projectAt(dir string) (*project.Project, error) {
 	for dir != filepath.Dir(dir) {
 		if _, err := os.Stat(dir); err == nil {
@@ -297,7 +302,7 @@ func projectAt(dir string) (*project.Project, error) {
 		}
 		dir = filepath.Dir(dir)
 	}
-	p, err := project.Find(dir)
+	p, err := project.FindOrMain(dir)
 	if errors.Is(err, pawl.ErrNoProject) {
 		return nil, nil
 	}

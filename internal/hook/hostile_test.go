@@ -56,7 +56,7 @@ func TestHostilePayloads(t *testing.T) {
 func TestLongPayload(t *testing.T) {
 	t.Parallel()
 	y := newYard(t)
-	in := strings.NewReader(`{"hook_event_name":"PreToolUse","prompt":"` + strings.Repeat("x", 33<<20))
+	in := strings.NewReader(`{"hook_event_name":"PreToolUse","prompt":"` + strings.Repeat("x", 17<<20))
 	var out bytes.Buffer
 	hook.Run(t.Context(), "gemini", in, &out, hook.Config{Environ: []string{"PAWL_PROJECT=" + y.Root}})
 	if in.Len() > 0 || out.String() != "{}\n" || y.noted() == "" {

@@ -48,6 +48,9 @@ func TestEachEvent(t *testing.T) {
 				if event == "Notification" {
 					want = journaled[name+" "+shape.Name]
 				}
+				if name == "copilot" && event == "PermissionRequest" { // it asks hooks also where no person is asked
+					want = ""
+				}
 				got := y.after(before)
 				if want == "" && len(got) > 0 || want != "" && !slices.Contains(got, want) {
 					t.Errorf("%s: journaled %q, want %q", shape.Name, got, want)
@@ -162,6 +165,58 @@ func TestSubagent(t *testing.T) {
 	y.call(a, "SubagentStop", "sub", nil)
 	if ended := last[pawl.SessionEnded](y); ended.Session.Parent() != "claude:s1" {
 		t.Errorf("ended: %+v", ended)
+	}
+}
+
+// TestMixedSubagents: Copilot CLI reports the tool calls of a subagent as those of another session. While one works, another session of the
+// process is the subagent; afterwards it is a session of its own.
+func TestMixedSubagents(t *testing.T) {
+	t.Parallel()
+	y := newYard(t)
+	parent, other := y.agent("copilot", "s1"), y.agent("copilot", "s2")
+	begun := func() pawl.SessionID {
+		t.Helper()
+		y.call(other, "PreToolUse", "", nil)
+		return last[pawl.OperationBegun](y).Session
+	}
+	y.call(parent, "SessionStart", "", nil)
+	y.call(parent, "SubagentStart", "", nil)
+	if got := begun(); got != "copilot:s1/s2" {
+		t.Errorf("while the subagent works: %s", got)
+	}
+	y.call(parent, "SubagentStop", "", nil)
+	if got := begun(); got != "copilot:s2" {
+		t.Errorf("after it has ended: %s", got)
+	}
+	y.call(parent, "SubagentStart", "", nil)
+	y.call(parent, "Stop", "", nil)
+	if got := begun(); got != "copilot:s2" {
+		t.Errorf("after the turn has ended: %s", got)
+	}
+	if log := y.noted(); log != "" {
+		t.Errorf("log: %s", log)
+	}
+}
+
+// TestAskedAndLate: a request for permission names its call; a brief that an agent drops comes once more, with the next prompt.
+func TestAskedAndLate(t *testing.T) {
+	t.Parallel()
+	y := newYard(t)
+	a := y.agent("claude", "s1")
+	set := map[string]any{"tool_name": "Bash", "tool_input": map[string]any{"command": "make beds"}}
+	y.call(a, "PreToolUse", "", set)
+	y.call(a, "PermissionRequest", "", set)
+	if asked, o := last[pawl.SessionTurned](y), last[pawl.OperationBegun](y); asked.Digest == "" || asked.Digest != o.Digest {
+		t.Errorf("asked for %q, announced %q", asked.Digest, o.Digest)
+	}
+	g := y.agent("gemini", "s2")
+	if told := y.call(g, "SessionStart", "", map[string]any{"source": "clear"}); told.Context != "" {
+		t.Errorf("told at the start: %s", told.Context)
+	}
+	for i, want := range []bool{true, false} {
+		if told := y.call(g, "BeforeAgent", "", nil); strings.Contains(told.Context, "# Brief of run") != want {
+			t.Errorf("prompt %d: told %q", i+1, told.Context)
+		}
 	}
 }
 
@@ -323,6 +378,37 @@ func TestStopInStep(t *testing.T) {
 				t.Errorf("journaled: %q", got)
 			}
 		})
+	}
+}
+
+// TestOwnPrompts prompts sessions in a step, where nobody types, and outside of one. Only what a person asked counts as asked.
+func TestOwnPrompts(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		agent, event, source string
+		step, own            bool
+	}{
+		{"claude", "UserPromptSubmit", "", false, false}, {"claude", "UserPromptSubmit", "user", false, false}, {"claude", "UserPromptSubmit", "sdk", false, false},
+		{"claude", "UserPromptSubmit", "system", false, true}, {"claude", "UserPromptSubmit", "schedule_wakeup", false, true},
+		{"claude", "UserPromptSubmit", "user", true, true}, {"codex", "UserPromptSubmit", "", true, true}, {"gemini", "BeforeAgent", "", true, true},
+		{"opencode", "UserPromptSubmit", "", true, true}, {"copilot", "UserPromptSubmit", "", true, true}, {"copilot", "UserPromptSubmit", "", false, false},
+	} {
+		y := newYard(t)
+		if c.step {
+			y.env = y.inStep("'true'")
+		}
+		a := y.agent(c.agent, "s1")
+		y.call(a, "SessionStart", "", nil)
+		y.call(a, c.event, "", map[string]any{"prompt": "Dig.", "source": c.source})
+		p := last[pawl.SessionPrompted](y)
+		s, err := runs.LoadState(t.Context(), y.Project, y.runs()[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		asked := map[bool]string{false: "Dig.", true: ""}[c.own]
+		if x := s.Sessions[p.Session]; p.Own != c.own || p.Text != "Dig." || x.Asked != asked || x.First != asked || x.Doing != pawl.SessionWorks {
+			t.Errorf("%+v: journaled %+v, asked %q", c, p, x.Asked)
+		}
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"pawl"
 	"pawl/internal/brief"
 	"pawl/internal/caller"
+	"pawl/internal/discover"
 	"pawl/internal/disk"
 	"pawl/internal/project"
 	"pawl/internal/runs"
@@ -29,9 +30,7 @@ func (c *call) start(ctx context.Context) ([]byte, error) {
 		return nil, err
 	}
 	began := c.began()
-	w, err := sessions.BeginSession(ctx, c.project, run, began, sessions.Briefing{
-		Options: brief.Options{For: brief.Audience(c.dialect.Name), Redact: c.redact.Text}, Attempt: c.attempt(), Snapshots: c.snapshots(),
-	})
+	w, err := sessions.BeginSession(ctx, c.project, run, began, c.briefing())
 	if err != nil {
 		return nil, err
 	}
@@ -41,20 +40,51 @@ func (c *call) start(ctx context.Context) ([]byte, error) {
 		c.saveCache()
 		return nil, nil // a subagent gets its instructions from its parent
 	}
-	c.cache.Others = w.Runs
+	c.cache.Others, c.cache.Untold = w.Runs, c.dialect.TellsLate(c.event.Source)
 	c.saveCache()
 	err = c.notify(w.Others)
 	if c.event.Source != "compact" { // PreCompact has requested one
 		err = errors.Join(err, c.requestCheckpoint(pawl.CheckpointTool, "start of a "+c.dialect.Name+" session"))
 	}
+	if c.cache.Untold {
+		return nil, err
+	}
 	c.welcome = &w
-	return c.dialect.Add(c.event, concurrentNotice(w.Others)+w.Brief), err
+	return c.dialect.Add(c.event, c.importNotice(ctx)+concurrentNotice(w.Others)+w.Brief), err
+}
+
+func (c *call) briefing() sessions.Briefing {
+	return sessions.Briefing{
+		Options: brief.Options{For: brief.Audience(c.dialect.Name), Redact: c.redact.Text}, Attempt: c.attempt(), Snapshots: c.snapshots(),
+	}
+}
+
+// prompt journals a prompt, and returns the brief and notices that the session has not got yet.
+func (c *call) prompt(ctx context.Context) ([]byte, error) {
+	text := ""
+	if c.cache.Untold {
+		run, err := c.run(ctx)
+		if err != nil {
+			return nil, err
+		}
+		w, err := sessions.TellSession(ctx, c.project, run, c.began(), c.briefing())
+		if err != nil {
+			return nil, err
+		}
+		text, c.welcome, c.cache.Untold = c.importNotice(ctx)+w.Brief, &w, false
+		c.saveCache()
+	}
+	err := c.add(ctx, c.prompted())
+	if text = c.takeNotices(ctx) + text; text == "" {
+		return nil, err
+	}
+	return c.dialect.Add(c.event, text), err
 }
 
 // began returns the event for the start of the session.
 func (c *call) began() pawl.SessionBegan {
 	return pawl.SessionBegan{
-		Session: c.session, Source: c.clean(c.event.Source), Dir: c.clean(c.event.Dir), Transcript: c.clean(c.event.Transcript), Model: c.clean(c.event.Model),
+		Session: c.session, Source: c.clean(c.event.Source), Dir: c.clean(c.event.Dir), Worktree: c.clean(c.project.WorktreeOf(c.event.Dir)), Transcript: c.clean(c.event.Transcript), Model: c.clean(c.event.Model),
 		Process: agentProcess(os.Getppid()), Step: pawl.StepID(variable(c.Environ, "PAWL_STEP")),
 	}
 }
@@ -89,7 +119,7 @@ func (c *call) attempt() *pawl.AttemptRef {
 	return &inside.Attempt
 }
 
-// agentProcess returns the agent's process, the nearest ancestor from pid that is no shell; nil if unknown.
+// agentProcess returns the agent's process, the nearest ancestor from pid that is not a shell; nil if unknown.
 func agentProcess(pid int) *pawl.Process {
 	p, err := process.Identify(agentPID(pid))
 	if err != nil {
@@ -122,7 +152,15 @@ func agentEnviron(pid int) []string {
 	return process.Environ(pid)
 }
 
-// concurrentNotice tells a session which other sessions are alive.
+// importNotice returns a notice about unfinished work of other systems that no run was imported from. It holds no text from their files.
+func (c *call) importNotice(ctx context.Context) string {
+	if c.event.Source == "compact" || c.event.Source == "resume" || c.attempt() != nil {
+		return ""
+	}
+	return discover.Notice(discover.Unimported(ctx, c.project))
+}
+
+// concurrentNotice returns a notice about the other sessions that are alive.
 func concurrentNotice(others []pawl.SessionID) string {
 	if len(others) == 0 {
 		return ""
@@ -156,14 +194,14 @@ func noticePath(p *project.Project, id, of pawl.SessionID) string {
 	return strings.TrimSuffix(cachePath(p, id), ".json") + ".tell-" + filepath.Base(cachePath(p, of))
 }
 
-// takeNotices removes the session's notices and returns their text for the agent; nil if there are none.
-func (c *call) takeNotices() []byte {
+// takeNotices removes the session's notices and returns the text about those sessions that are alive; "" for none.
+func (c *call) takeNotices(ctx context.Context) string {
 	if !c.dialect.Adds(c.event.Kind) {
-		return nil
+		return ""
 	}
 	paths, err := disk.Glob(c.project.Sessions(), strings.TrimSuffix(filepath.Base(cachePath(c.project, c.session)), ".json")+".tell-*.json")
-	if err != nil {
-		return nil
+	if err != nil || len(paths) == 0 {
+		return ""
 	}
 	var others []pawl.SessionID
 	for _, path := range paths {
@@ -175,8 +213,9 @@ func (c *call) takeNotices() []byte {
 			c.logError(err)
 		}
 	}
-	if len(others) == 0 {
-		return nil
+	alive, err := sessions.Alive(ctx, c.project, c.cache.Run, others)
+	if err != nil {
+		c.logError(err)
 	}
-	return c.dialect.Add(c.event, concurrentNotice(others))
+	return concurrentNotice(alive)
 }

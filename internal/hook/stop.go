@@ -27,7 +27,7 @@ func (c *call) stop(ctx context.Context) ([]byte, error) {
 		}
 	}
 	turned := pawl.SessionTurned{Session: c.session, Doing: pawl.SessionIdle, Said: c.clean(c.event.Text)}
-	return nil, errors.Join(c.add(ctx, turned), c.leaveOthers(ctx, turned))
+	return nil, errors.Join(c.add(ctx, append(c.leftByTasks(), turned)...), c.leaveOthers(ctx, turned))
 }
 
 // leaveOthers ends the session in the other runs whose doubts were in its brief.

@@ -22,6 +22,7 @@ func CheckClaims(root string, r format.Project) (format.Project, []pawl.Finding)
 func checkClaims(root string, r format.Project) (format.Project, map[pawl.StepID]pawl.Outputs, []pawl.Finding) {
 	proven := map[pawl.StepID]pawl.Outputs{}
 	var findings []pawl.Finding
+	var first *format.Step // that is reopened
 	r.Phases, findings = format.Ordered(r.Phases)
 	for i, phase := range r.Phases {
 		for j := range phase.Steps {
@@ -36,13 +37,55 @@ func checkClaims(root string, r format.Project) (format.Project, map[pawl.StepID
 			}
 			findings = append(findings, reopen(s, missing))
 			s.Items = reopenItems(root, s.Items)
-			if r.Status == pawl.StatusCompleted {
-				r.Status, r.Position.Complete = pawl.StatusInterrupted, false
-				r.Resume, r.Next = "files of its finished work are missing or changed", "do step "+string(s.ID)+" again"
+			if first == nil {
+				first = s
 			}
 		}
 	}
+	if first != nil {
+		continueAt(&r, first)
+		r.Percent = min(r.Percent, 100*countDone(r)/r.Count())
+	}
 	return r, proven, findings
+}
+
+// countDone returns how many steps of a project are finished.
+func countDone(r format.Project) (n int) {
+	for _, phase := range r.Phases {
+		for _, s := range phase.Steps {
+			if s.Status == pawl.Done || s.Status == pawl.Skipped {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// continueAt sets the position to a reopened step, unless the project continues before it anyway.
+func continueAt(r *format.Project, s *format.Step) {
+	pos, before := &r.Position, 0
+	for i, phase := range r.Phases {
+		j := slices.IndexFunc(phase.Steps, func(at format.Step) bool { return at.ID == s.ID || at.ID == pos.StepID && !pos.Complete })
+		if j < 0 {
+			before += len(phase.Steps)
+			continue
+		}
+		if phase.Steps[j].ID != s.ID {
+			return
+		}
+		again := "do step " + string(s.ID) + " again, because files of it are missing or changed"
+		if r.Next != "" && !pos.Complete {
+			again += "; then: " + r.Next
+		}
+		if r.Next = again; r.Status == pawl.StatusCompleted {
+			r.Status, r.Resume = pawl.StatusInterrupted, "files of its finished work are missing or changed"
+		}
+		pos.Complete, pos.Phase, pos.PhaseName, pos.StepID, pos.StepName, pos.Item, pos.ItemTotal = false, i+1, phase.Name, s.ID, s.Name, 0, 0
+		if pos.StepTotal == r.Count() {
+			pos.Step = before + j + 1
+		}
+		return
+	}
 }
 
 // reopen makes a finished step pending, because claimed files are missing. The step is done once they exist.

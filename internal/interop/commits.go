@@ -9,7 +9,6 @@ import (
 
 	"pawl/internal/git"
 	"pawl/internal/interop/format"
-	"pawl/internal/resume"
 	"pawl/internal/snapshot"
 )
 
@@ -41,7 +40,7 @@ func unknownCommits(ctx context.Context, dir string) func(string) bool {
 		return newEnv(ctx, dir, commits).HasCommit
 	})
 	return func(hash string) bool {
-		return hasCommit() != nil && !hasCommit()(hash) && !resume.CommitReachable(ctx, dir, hash) && ctx.Err() == nil
+		return hasCommit() != nil && !hasCommit()(hash) && ctx.Err() == nil
 	}
 }
 
@@ -61,6 +60,23 @@ func commitsBetween(ctx context.Context, dir string) func(from, until time.Time)
 		}
 		return commits
 	}
+}
+
+// uncommitted returns a function that reports whether a tracked file below dir differs from HEAD. Git is not called before the
+// function is.
+func uncommitted(ctx context.Context, dir string) func(string) bool {
+	changed := sync.OnceValue(func() map[string]bool {
+		out, err := git.Output(ctx, dir, "diff-index", "--name-only", "--relative", "-z", "HEAD")
+		if err != nil {
+			return nil
+		}
+		paths := map[string]bool{}
+		for name := range strings.SplitSeq(string(out), "\x00") {
+			paths[name] = true
+		}
+		return paths
+	})
+	return func(path string) bool { return changed()[path] }
 }
 
 // changedFiles returns the files that a commit changed, relative to dir.

@@ -31,16 +31,30 @@ func newEnv(ctx context.Context, dir string, commits []format.Commit) format.Env
 		},
 	}
 	if commits != nil {
-		env.HasCommit = func(hash string) bool {
-			for _, commit := range commits {
-				if hash != "" && strings.HasPrefix(commit.Hash, hash) {
-					return true
-				}
-			}
-			return false
-		}
+		env.HasCommit = commitFinder(ctx, dir, commits)
 	}
 	return env
+}
+
+// maxSought limits how many commits that are not among the listed ones are looked for, each with a call of git.
+const maxSought = 200
+
+// commitFinder returns a function that reports whether a commit is one of the listed ones, or in any branch.
+func commitFinder(ctx context.Context, dir string, listed []format.Commit) func(hash string) bool {
+	sought := map[string]bool{}
+	return func(hash string) bool {
+		for _, commit := range listed {
+			if hash != "" && strings.HasPrefix(commit.Hash, hash) {
+				return true
+			}
+		}
+		there, known := sought[hash]
+		if !known && len(sought) < maxSought {
+			there = resume.CommitReachable(ctx, dir, hash)
+			sought[hash] = there
+		}
+		return there
+	}
 }
 
 // resolvePath returns the path of a name in dir, with symbolic links in its parent folders resolved. The error is ErrOutside

@@ -35,7 +35,7 @@ func Export(ctx context.Context, p *project.Project, r *runs.Run, m Mirror, cfg 
 			written, err = change(files)
 		}
 	} else {
-		err = p.WithMirrorLock(func() error {
+		err = m.withLock(p, func() error {
 			written, err = m.update(p, r.State, change)
 			return err
 		})

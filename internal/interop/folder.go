@@ -3,10 +3,13 @@ package interop
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
 	"pawl"
+	"pawl/internal/disk"
 	"pawl/internal/interop/format"
 	"pawl/internal/interop/format/report"
 	"pawl/internal/project"
@@ -19,7 +22,8 @@ type Folder struct {
 	dir      string // or a single file
 	files    format.Files
 	env      format.Env
-	findings []pawl.Finding // files that could not be read
+	findings []pawl.Finding                               // files that could not be read
+	doneAt   func(run string, step pawl.StepID) time.Time // see format.Env.Redone; nil without a project
 }
 
 // OpenFolder reads the files of a format in dir. p is the project whose journals tell which of them pawl wrote; it may be
@@ -29,16 +33,22 @@ func OpenFolder(ctx context.Context, p *project.Project, f format.Format, dir st
 	if err != nil {
 		return nil, err
 	}
-	root := locate(dir, f).projectDir()
+	at := locate(dir, f)
+	root := at.projectDir()
+	if p != nil && at.file != "" {
+		root = p.Root // a file outside may be shared by several projects
+	}
 	commits, err := listCommits(ctx, root)
 	if err != nil {
 		findings = append(findings, pawl.Finding{Level: pawl.Warn, What: "cannot list the git commits: " + err.Error()})
 	}
 	env := newEnv(ctx, root, commits)
-	if p != nil {
-		env.Run = cachedRuns(ctx, p)
-	}
 	folder := &Folder{format: f, dir: dir, files: files, env: env, findings: findings}
+	if p != nil {
+		folder.env.Run = cachedRuns(ctx, p)
+		_, folder.env.Engine = p.EngineHolder()
+		folder.doneAt = func(run string, step pawl.StepID) time.Time { return lastDone(ctx, p, run, step) }
+	}
 	for _, unread := range folder.Unread() {
 		folder.env.Unread = append(folder.env.Unread, unread.Where)
 	}
@@ -75,6 +85,14 @@ func (f *Folder) Places() []string {
 		return nil
 	}
 	return f.format.Places(f.files, f.env.Now)
+}
+
+// FirstPlace returns the first of Places; "" if the system has only one place.
+func (f *Folder) FirstPlace() string {
+	if places := f.Places(); len(places) > 0 {
+		return places[0]
+	}
+	return ""
 }
 
 // Projects returns the ids of the projects in the files; nil if the system's files hold only one project.
@@ -132,25 +150,6 @@ func (f *Folder) Verify() []pawl.Finding {
 	return all.Findings()
 }
 
-// CheckCriterion reports whether a step meets one of its criteria, and why. by is the attempt that asks, whose items of the
-// step count; it may be nil.
-func (f *Folder) CheckCriterion(by *runs.StepClient, step pawl.StepID, criterion string) (bool, string, error) {
-	if f.format.CheckCriterion == nil {
-		return false, "", &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("steps of %s have no criteria", f.format.Name)}
-	}
-	world := f.env
-	if by != nil && by.Attempt.Step == step && world.Run != nil {
-		if s, _ := world.Run(string(by.Run)); s != nil && s.Steps[step] != nil {
-			world.Items = namedItems(s.Steps[step])
-		}
-		for _, item := range by.Items() {
-			world.Items = append(world.Items, format.Item{ID: string(item.Item), Status: item.Status})
-		}
-	}
-	met, why := f.format.CheckCriterion(f.files, world, step, criterion)
-	return met, why, nil
-}
-
 // ResumePrompt returns the question that the system asks before it resumes the work in the folder. It is zero if the system
 // asks none.
 func (f *Folder) ResumePrompt() format.Question {
@@ -167,4 +166,24 @@ func (f *Folder) Unfinished(plan *pawl.Plan) (what, file string) {
 		return "", ""
 	}
 	return f.format.Unfinished(f.files, f.env, plan)
+}
+
+// RelativeTo makes the paths of a reading relative to the project, if its folder lies in the project.
+func RelativeTo(root, dir string, reading format.Project) format.Project {
+	info, err := os.Stat(dir)
+	rel, relErr := filepath.Rel(root, dir)
+	if err != nil || relErr != nil || !info.IsDir() || rel == "." || !filepath.IsLocal(rel) {
+		return reading
+	}
+	return reading.In(filepath.ToSlash(rel))
+}
+
+// IsProjectRun reports whether a workflow is a run of this project.
+func IsProjectRun(p *project.Project, workflow string) bool {
+	run, err := pawl.ParseRunID(workflow)
+	if err != nil {
+		return false
+	}
+	_, err = disk.Lstat(p.RunDir(run))
+	return err == nil
 }

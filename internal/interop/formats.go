@@ -6,12 +6,15 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"pawl/internal/config"
 	"pawl/internal/interop/format"
 	"pawl/internal/project"
 	"pawl/internal/runs"
+	"pawl/internal/shellwords"
+	"pawl/internal/trust"
 )
 
 // Formats are the formats of the systems that pawl can import, export and mirror.
@@ -36,6 +39,65 @@ func (c Formats) Names() string {
 	return strings.Join(names, ", ")
 }
 
+// NameMirror is ParseMirror for a mirror that the user names on the command line: it may be a file outside the project. From then on
+// the runs of the project may mirror to that file; a dry run does not record that.
+func (c Formats) NameMirror(p *project.Project, named string, dry bool) (*Mirror, error) {
+	system, path, _ := strings.Cut(named, "=")
+	f, err := c.Named(system)
+	if named == "" || err != nil || isInside(path) {
+		return c.ParseMirror(p, named)
+	}
+	file, err := outsideFile(p, f, path)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case slices.Contains(p.Trust.Mirrors, file):
+	case dry:
+		p.Trust.Mirrors = append(slices.Clip(p.Trust.Mirrors), file)
+	default:
+		err = p.Trust.Update(func(r *trust.Record) { r.Mirrors = append(slices.Clip(r.Mirrors), file) })
+	}
+	if err != nil {
+		return nil, err
+	}
+	return c.ParseMirror(p, named)
+}
+
+// isInside reports whether the path of a mirror is one inside the project.
+func isInside(path string) bool { return path == "" || filepath.IsLocal(path) }
+
+// outsideFile returns the canonical path of a file outside the project, which only a format with tables can share.
+func outsideFile(p *project.Project, f format.Format, path string) (string, error) {
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(p.Root, path)
+	}
+	above, err := filepath.EvalSymlinks(filepath.Dir(path))
+	if err != nil {
+		return "", runs.UsageError("", "--mirror %s: %v", f.Name, err)
+	}
+	file := filepath.Join(above, filepath.Base(path))
+	if info, err := os.Lstat(file); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		return "", runs.UsageError("", "--mirror %s: %s is a symbolic link; pass the file that it points to", f.Name, file)
+	}
+	if f.Tables == nil || locate(file, f).file == "" {
+		return "", runs.UsageError("", "--mirror %s: %s must be inside the project; only an SQL dump or a database can be outside", f.Name, path)
+	}
+	return file, checkNotReserved(above)
+}
+
+// outsideMirror returns the mirror of a file outside the project, if the user has named that file on the command line.
+func outsideMirror(p *project.Project, f format.Format, named, path string) (*Mirror, error) {
+	file, err := outsideFile(p, f, path)
+	if err == nil && !slices.Contains(p.Trust.Mirrors, file) {
+		err = runs.UsageError("pawl resume --mirror "+shellwords.Word(named), "%s is outside the project, and you have not named it on the command line", file)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &Mirror{Format: f, Dir: file}, nil
+}
+
 // ParseMirror returns the mirror that SYSTEM or SYSTEM=PATH names; nil if named is empty.
 func (c Formats) ParseMirror(p *project.Project, named string) (*Mirror, error) {
 	if named == "" {
@@ -48,8 +110,8 @@ func (c Formats) ParseMirror(p *project.Project, named string) (*Mirror, error) 
 	}
 	dir := p.Root
 	if path != "" {
-		if !filepath.IsLocal(path) {
-			return nil, runs.UsageError("", "--mirror %s: the folder must be inside the project", named)
+		if !isInside(path) {
+			return outsideMirror(p, f, named, path)
 		}
 		dir = filepath.Join(p.Root, path)
 		if err := checkNotReserved(path); err != nil {
@@ -80,7 +142,7 @@ func (c Formats) Refresh(ctx context.Context, p *project.Project, r *runs.Run, c
 	if m == nil {
 		return err
 	}
-	err = p.WithMirrorLock(func() error {
+	err = m.withLock(p, func() error {
 		if _, alive := p.EngineHolder(); alive {
 			return nil
 		}

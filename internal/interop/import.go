@@ -14,6 +14,7 @@ import (
 
 	"pawl"
 	"pawl/internal/disk"
+	"pawl/internal/evidence"
 	"pawl/internal/interop/format"
 	"pawl/internal/journal"
 	"pawl/internal/planfile"
@@ -31,6 +32,15 @@ type Source struct {
 	Agent    pawl.AgentName // runs the unfinished steps. Defaults to claude.
 	Version  string         // of pawl
 	Provable bool           // the format has CheckCriterion
+
+	Ask func(context.Context, evidence.Evidence) Opinion // the user's evaluator; nil if none is configured
+}
+
+// Opinion is what an evaluator chose.
+type Opinion struct {
+	Word    pawl.VerdictWord
+	By      string
+	Reasons []string // or why its answer was rejected
 }
 
 // Imported is the result of Import.
@@ -48,6 +58,9 @@ func Import(ctx context.Context, p *project.Project, by pawl.Author, in Source) 
 		in.Agent = "claude"
 	}
 	m := &importer{Source: in, project: p, by: by, state: pawl.NewState()}
+	if err := m.settle(ctx); err != nil {
+		return Imported{}, err
+	}
 	var err error
 	if m.data, err = m.makePlan(); err != nil {
 		return Imported{}, err
@@ -140,6 +153,21 @@ type importer struct {
 	done    []pawl.StepID
 }
 
+// settle asks the evaluator which verdict to choose, if the system's rules leave it open and the import is not refused anyway.
+func (m *importer) settle(ctx context.Context) error {
+	if m.Doubt == nil || m.Ask == nil {
+		return nil
+	}
+	if err := m.checkNotImported(ctx); err != nil {
+		return err
+	}
+	asked := m.Doubt.Evidence
+	o := m.Ask(ctx, asked)
+	m.Project = m.Doubt.Settle(m.Project, o.Word, o.By, o.Reasons)
+	m.addFinding(pawl.Warn, m.Path, "task %s: the rules leave its verdict open; the evaluator %s chose %s: %s", asked.Step.ID, o.By, o.Word, strings.Join(o.Reasons, "; "))
+	return nil
+}
+
 // makePlan returns the plan file, and parses it as the engine will.
 func (m *importer) makePlan() ([]byte, error) {
 	var found []pawl.Finding
@@ -172,8 +200,16 @@ func (m *importer) addChecks(plan *pawl.Plan) {
 		}
 	}
 	for _, step := range plan.Steps() {
-		step.Accept = read[step.ID].Checks(m.System, pathInStep(step.Dir, m.Path), m.Dense())
+		step.Accept = read[step.ID].Checks(m.System, pathInStep(step.Dir, m.filesPath()), m.Dense())
 	}
+}
+
+// filesPath returns the path of the files, at their place if there are several.
+func (m *importer) filesPath() string {
+	if filepath.IsLocal(m.Path) {
+		return path.Join(m.Path, m.Place)
+	}
+	return m.Path
 }
 
 // fitPlan makes a plan within the limits of a plan file. If the plan is too large, its prompts name the file instead of
@@ -213,7 +249,7 @@ func withoutTexts(phases []format.Phase) []format.Phase {
 		phases[i].Steps = slices.Clone(phase.Steps)
 		for j, s := range phase.Steps {
 			if file, _, _ := strings.Cut(s.Where, ":"); file != "" && len(s.Goal) > len(file) {
-				phases[i].Steps[j].Goal = fmt.Sprintf("%s\n\nWhat is to be done is said in the file %s.", s.Name, file)
+				phases[i].Steps[j].Goal = fmt.Sprintf("%s\n\nThe file %s says what to do.", s.Name, file)
 			}
 		}
 	}
@@ -352,6 +388,9 @@ func (m *importer) emitStep(s *format.Step) error {
 	why := fmt.Sprintf("imported: %s says so, and it claims no files", m.System)
 	if len(outputs) > 0 {
 		why = fmt.Sprintf("imported: %s says so, and all %d files that it claims are there", m.System, len(outputs))
+	}
+	if s.Proof != "" {
+		why = "imported: " + s.Proof
 	}
 	m.done = append(m.done, s.ID)
 	return m.emit(s.Ended, pawl.StepDone{

@@ -25,7 +25,7 @@ func TestFitPlan(t *testing.T) {
 
 	m := make("plans/a.md:3")
 	plan, _, err := m.fitPlan()
-	if err != nil || len(plan.Steps()) != 4 || !strings.Contains(plan.Steps()[1].Agent.Prompt, "said in the file plans/a.md.") || len(m.Findings) != 1 {
+	if err != nil || len(plan.Steps()) != 4 || !strings.Contains(plan.Steps()[1].Agent.Prompt, "The file plans/a.md says what to do.") || len(m.Findings) != 1 {
 		t.Errorf("%d steps, %v, %v", len(plan.Steps()), m.Findings, err)
 	}
 

@@ -37,3 +37,21 @@ func (at location) projectDir() string {
 	}
 	return at.dir
 }
+
+// Resolved follows the links in the existing part of an absolute path.
+func Resolved(path string) (string, error) {
+	full, err := filepath.EvalSymlinks(path)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return full, err
+	}
+	above, err := Resolved(filepath.Dir(path))
+	return filepath.Join(above, filepath.Base(path)), err
+}
+
+// PathIn returns a path relative to the project, or the path itself if it lies elsewhere.
+func PathIn(p *project.Project, dir string) string {
+	if rel, err := filepath.Rel(p.Root, dir); err == nil && filepath.IsLocal(rel) {
+		return filepath.ToSlash(rel)
+	}
+	return dir
+}

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"runtime"
+	"slices"
 	"time"
 
 	"pawl"
@@ -18,7 +20,22 @@ import (
 type lockFile struct {
 	path string
 	held bool
+	own  bool // a pawl process took it
 	why  string
+}
+
+// lockPaths returns the paths of the lock files for the files of a run; a nil run means all files.
+func lockPaths(f format.Format, files format.Files, run *pawl.State) []string {
+	home, err := os.UserHomeDir()
+	if f.Locks == nil || err != nil {
+		return nil
+	}
+	return f.Locks(files, run, format.Home{Dir: home, System: runtime.GOOS, Getenv: os.Getenv})
+}
+
+func thisHost() format.Host {
+	name, _ := os.Hostname()
+	return format.Host{Now: time.Now().UTC(), Name: name, Process: processAlive}
 }
 
 // maxLockSize limits the lock files that are read, in bytes.
@@ -26,14 +43,9 @@ const maxLockSize = 64 << 10
 
 // findLocks returns the lock files that exist for the files of a run; a nil run means all files.
 func findLocks(f format.Format, files format.Files, run *pawl.State) []lockFile {
-	home, err := os.UserHomeDir()
-	if f.Locks == nil || err != nil {
-		return nil
-	}
-	name, _ := os.Hostname()
-	host := format.Host{Now: time.Now().UTC(), Name: name, Process: processAlive}
+	host := thisHost()
 	var found []lockFile
-	for _, path := range f.Locks(files, run, format.Home{Dir: home, System: runtime.GOOS, Getenv: os.Getenv}) {
+	for _, path := range lockPaths(f, files, run) {
 		info, err := os.Lstat(path)
 		if err != nil {
 			continue
@@ -45,7 +57,7 @@ func findLocks(f format.Format, files format.Files, run *pawl.State) []lockFile 
 			}
 		}
 		held, why := f.Held(file, host)
-		found = append(found, lockFile{path, held, why})
+		found = append(found, lockFile{path: path, held: held, own: f.OwnLock(file), why: why})
 	}
 	return found
 }
@@ -62,14 +74,53 @@ func processAlive(pid int64) (bool, int64) {
 	return true, int64(stat.Start)
 }
 
-// checkLocks returns an error while a session of the system holds a lock on the files of a run.
-func (m *Mirror) checkLocks(files format.Files, run *pawl.State) error {
+// lock takes the locks of the system's sessions for the files of a run, and returns what releases them. It fails while a
+// session holds one. A lock is taken only in an existing folder: without it, no session of the system has ever taken one here. A
+// stale lock of another program stays, and is not taken.
+func (m *Mirror) lock(files format.Files, run *pawl.State) (release func() error, err error) {
+	var taken []string
+	release = func() error {
+		var errs []error
+		for _, path := range taken {
+			errs = append(errs, disk.Remove(path))
+		}
+		return errors.Join(errs...)
+	}
 	for _, l := range findLocks(m.Format, files, run) {
-		if l.held {
-			return &pawl.Error{Kind: pawl.KindHeld, Err: fmt.Errorf("a session of %s holds the lock %s: %s", m.Format.Name, l.path, l.why)}
+		if l.own && !l.held {
+			if err := disk.Remove(l.path); err != nil {
+				return nil, err
+			}
 		}
 	}
-	return nil
+	for _, path := range lockPaths(m.Format, files, run) {
+		switch err := m.takeLock(path); {
+		case err == nil:
+			taken = append(taken, path)
+		case !errors.Is(err, fs.ErrExist) && !errors.Is(err, fs.ErrNotExist):
+			return nil, errors.Join(err, release())
+		}
+	}
+	for _, l := range findLocks(m.Format, files, run) {
+		if l.held && !slices.Contains(taken, l.path) {
+			held := &pawl.Error{Kind: pawl.KindHeld, Err: fmt.Errorf("a session of %s holds the lock %s: %s", m.Format.Name, l.path, l.why)}
+			return nil, errors.Join(held, release())
+		}
+	}
+	return release, nil
+}
+
+// takeLock creates a lock file. It appears with its whole content: a session would wait for ever for an empty one.
+func (m *Mirror) takeLock(path string) error {
+	if _, err := os.Lstat(filepath.Dir(path)); err != nil {
+		return err
+	}
+	id := disk.RandomHex(16)
+	temp := path + "." + id
+	if err := disk.Put(temp, m.Format.NewLock(id, int64(os.Getpid()), thisHost())); err != nil {
+		return err
+	}
+	return errors.Join(disk.Link(temp, path), disk.Remove(temp))
 }
 
 // lockRetryPause is the wait between two attempts to write locked files.

@@ -2,6 +2,7 @@ package interop
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,15 +18,17 @@ import (
 // mirrorState is what pawl last read and wrote of a run's mirror. It is a cache in the run's folder, written before the
 // files are, so that after a crash pawl does not take its own writes for another's.
 type mirrorState struct {
-	Mirror   string              `json:"mirror"`           // SYSTEM or SYSTEM=PATH
-	Files    map[string][]string `json:"files"`            // by path, the SHA-256 in hex of each content that is not someone else's change
-	Failed   string              `json:"behind,omitempty"` // why the last write failed
+	Mirror   string              `json:"mirror"`            // SYSTEM or SYSTEM=PATH
+	Files    map[string][]string `json:"files"`             // by path, the SHA-256 in hex of each content that is not someone else's change
+	Written  map[string]string   `json:"written,omitempty"` // see runs.MirrorWrites
+	Failed   string              `json:"behind,omitempty"`  // why the last write failed
+	Listed   []int               `json:"listed,omitempty"`  // ids of blockers that the files have listed
 	modified time.Time           // when it was written
 }
 
 // saveState records what was read and what will be written. It does nothing if the mirror is not the run's own.
 func (m *Mirror) saveState(p *project.Project, run *pawl.State, read format.Files, written []format.File) error {
-	if run.Mirror == nil || *run.Mirror != m.Record(p) {
+	if run.Mirror == nil || !run.Mirror.SameFiles(m.Record(p)) {
 		return nil
 	}
 	k := mirrorState{Mirror: run.Mirror.String(), Files: map[string][]string{}}
@@ -34,16 +37,43 @@ func (m *Mirror) saveState(p *project.Project, run *pawl.State, read format.File
 			k.Files[f.Path] = append(k.Files[f.Path], runs.SHA256Hex(f.Data))
 		}
 	}
+	k.Written = m.ownWrites(p, run, written)
+	if was := readState(p, run); was != nil {
+		k.Listed = was.Listed
+	}
+	return k.put(p, run.Run)
+}
+
+func (k mirrorState) put(p *project.Project, run pawl.RunID) error {
 	data, err := json.Marshal(k)
 	if err != nil {
 		return err
 	}
-	return disk.Put(p.MirrorFile(run.Run), data)
+	return disk.Put(p.MirrorFile(run), data)
+}
+
+// ownWrites returns what pawl wrote to the files of a run's mirror, now and before; see runs.MirrorWrites.
+func (m *Mirror) ownWrites(p *project.Project, run *pawl.State, written []format.File) map[string]string {
+	own := maps.Clone(runs.MirrorWrites(p, run.Run))
+	if own == nil {
+		own = map[string]string{}
+	}
+	for _, f := range written {
+		name, err := filepath.Rel(p.Root, filepath.Join(locate(m.Dir, m.Format).dir, filepath.FromSlash(f.Path)))
+		switch {
+		case err != nil:
+		case f.Data == nil:
+			own[filepath.ToSlash(name)] = runs.RemovedFile
+		case f.Was == nil:
+			own[filepath.ToSlash(name)] = runs.SHA256Hex(f.Data)
+		}
+	}
+	return own
 }
 
 // markFailed records that the last mirror write failed, until one succeeds.
 func (m *Mirror) markFailed(p *project.Project, run *pawl.State, why error) {
-	if run.Mirror == nil || *run.Mirror != m.Record(p) {
+	if run.Mirror == nil || !run.Mirror.SameFiles(m.Record(p)) {
 		return
 	}
 	k := readState(p, run)
@@ -51,9 +81,7 @@ func (m *Mirror) markFailed(p *project.Project, run *pawl.State, why error) {
 		k = &mirrorState{Mirror: run.Mirror.String()}
 	}
 	k.Failed = why.Error()
-	if data, err := json.Marshal(k); err == nil {
-		_ = disk.Put(p.MirrorFile(run.Run), data) // the caller reports why
-	}
+	_ = k.put(p, run.Run) // the caller reports why
 }
 
 // MirrorFailed reports whether the last write of a run's mirror failed.

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -23,18 +25,23 @@ type MirrorWriter struct {
 	Mirror
 	project      *project.Project
 	log          *journal.Log
-	mu           sync.Mutex // guards writing and lastDuration
+	mu           sync.Mutex // guards writing, lastDuration, paths and stamp
 	writing      bool
 	lastDuration time.Duration // of the last write
+	paths        []string      // the files that were read last
+	stamp        string        // of paths, from before they were read
 	writes       sync.WaitGroup
 	rejected     map[pawl.GateAnswered]string // answers in the files, and why they were rejected; used by one write at a time
+	kept         []string                     // see clearRemoved; likewise
 	replaced     []string                     // see replacedNotes; likewise
 	unknown      []string                     // see unknownTasks; likewise
+	conflicts    []string                     // what others wrote that contradicts the run; likewise
 	store        *snapshot.Store              // nil if the project has no snapshots
 	lastWrite    time.Time                    // start of the last write; this field and those below belong to the engine's goroutine
 	trigger      format.Trigger               // the last since then, by their order; empty if nothing has changed
 	ended        []pawl.StepID                // steps that ended since then
 	due          <-chan time.Time             // fires when a postponed write is due; nil if none is
+	poll         <-chan time.Time             // fires when it is time to look for writes of others; nil if nobody waits for it
 	started      bool
 	failed       string // why Close could not write the files, and what to do
 }
@@ -50,22 +57,26 @@ func NewMirrorWriter(m *Mirror, p *project.Project, log *journal.Log, store *sna
 // Start implements engine.Mirror. Before Start only Close writes the files, so an engine that only adopts a changed plan or
 // rolls back does not mirror.
 func (m *MirrorWriter) Start(ctx context.Context, state *pawl.State, plan *pawl.Plan) pawl.RunMirrored {
-	m.readAnswers(ctx, state, plan)
+	m.readOthers(ctx, state, plan)
 	m.started = true
 	return m.Record(m.project)
 }
 
 // Changed implements engine.Mirror. It writes the files in the background or, if they were just written, returns a timer for
-// the next write.
+// the next write. If others write into the files too, the timer is at most the one for the next look at them.
 func (m *MirrorWriter) Changed(ctx context.Context, state *pawl.State, plan *pawl.Plan, events []pawl.Event) <-chan time.Time {
-	if len(events) == 0 {
-		m.due = nil // the timer has fired
+	fired := len(events) == 0
+	if fired {
+		m.due, m.poll = nil, nil
 	}
 	for _, event := range events {
 		m.addTrigger(event)
 	}
-	if m.trigger == "" || m.due != nil || !m.started {
+	if m.due != nil || !m.started {
 		return m.due
+	}
+	if m.trigger == "" && !(fired && m.othersWrote()) {
+		return m.nextPoll()
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -74,8 +85,54 @@ func (m *MirrorWriter) Changed(ctx context.Context, state *pawl.State, plan *paw
 		return m.due
 	}
 	m.writing, m.lastWrite = true, time.Now()
-	m.writeInBackground(context.WithoutCancel(ctx), state.Clone(), plan, m.takeTrigger(state, plan)) // a cancelled write would leave half of the state
-	return nil
+	m.writeInBackground(context.WithoutCancel(ctx), state.Clone(), plan, m.takeTrigger(state, plan)) // a canceled write would leave half of the state
+	return m.nextPoll()
+}
+
+// pollInterval is the time between two looks at files that others write into.
+const pollInterval = 2 * time.Second
+
+// nextPoll returns the timer for the next look at the files, nil if nobody else writes into them.
+func (m *MirrorWriter) nextPoll() <-chan time.Time {
+	if m.Format.Paused != nil && m.poll == nil {
+		m.poll = time.After(pollInterval)
+	}
+	return m.poll
+}
+
+// othersWrote reports whether the files have changed since they were read last. After a write of pawl's own it is true once.
+func (m *MirrorWriter) othersWrote() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.Format.Paused != nil && !m.writing && stampOf(m.paths) != m.stamp
+}
+
+// stampOf returns a text that changes whenever one of the files, or the write-ahead log of a database, is written.
+func stampOf(paths []string) string {
+	var b strings.Builder
+	for _, path := range paths {
+		for _, name := range []string{path, path + "-wal"} {
+			if info, err := os.Lstat(name); err == nil {
+				fmt.Fprintf(&b, "%s %d %d\n", name, info.Size(), info.ModTime().UnixNano())
+			}
+		}
+	}
+	return b.String()
+}
+
+// readStamped is readToWrite. It also stamps the files, so that a later write of someone else is noticed.
+func (m *MirrorWriter) readStamped(state *pawl.State) (format.Files, error) {
+	m.mu.Lock()
+	m.stamp = stampOf(m.paths)
+	m.mu.Unlock()
+	files, err := readToWrite(state, m.Dir, m.Format)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.paths = nil
+	for _, f := range files {
+		m.paths = append(m.paths, filepath.Join(locate(m.Dir, m.Format).dir, filepath.FromSlash(f.Path)))
+	}
+	return files, err
 }
 
 // writeInBackground reads the answers in the files and then writes them. Close waits for it. The next write retries a failed
@@ -83,7 +140,7 @@ func (m *MirrorWriter) Changed(ctx context.Context, state *pawl.State, plan *paw
 func (m *MirrorWriter) writeInBackground(ctx context.Context, state *pawl.State, plan *pawl.Plan, trigger format.Trigger) {
 	m.writes.Go(func() {
 		start := time.Now()
-		m.readAnswers(ctx, state, plan)
+		m.readOthers(ctx, state, plan)
 		_ = m.write(m.export(ctx, state, plan, trigger, true))
 		m.mu.Lock()
 		defer m.mu.Unlock()
@@ -162,27 +219,57 @@ func finalTrigger(state *pawl.State) format.Trigger {
 }
 
 func (m *MirrorWriter) export(ctx context.Context, state *pawl.State, plan *pawl.Plan, trigger format.Trigger, engine bool) format.Export {
-	return newExport(ctx, m.project, &runs.Run{Log: m.log, State: state, Plan: plan}, m.Format, m.store, trigger, engine)
+	export := newExport(ctx, m.project, &runs.Run{Log: m.log, State: state, Plan: plan}, m.Format, m.store, trigger, engine)
+	export.Dir = m.dirIn(m.project)
+	return export
 }
 
 func (m *MirrorWriter) write(export format.Export) error {
-	return m.project.WithMirrorLock(func() error {
+	r := &runs.Run{Log: m.log, State: export.State, Plan: export.Plan}
+	return m.withLock(m.project, func() error {
+		var read format.Files
 		written, err := m.update(m.project, export.State, func(files format.Files) ([]format.File, error) {
+			read = files
 			m.unknown = unknownTasks(m.Format, files, export)
+			export.Removed = removedIDs(m.removals(m.project, r, files))
+			found, _ := conflictsOf(m.Format, files, export)
+			m.conflicts = appendNew(m.conflicts, found)
 			return m.Format.Write(files, export), nil
 		})
+		if err == nil {
+			m.noteListed(m.project, export.State, export.Plan, mergeFiles(read, written))
+		}
 		m.replaced = append(m.replaced, replacedNotes(written)...)
 		return err
 	})
 }
 
-// Notes implements engine.Mirror. It returns a failed last write, rejected answers, replaced files, and unknown tasks.
+// Notes implements engine.Mirror. It returns a failed last write, rejected answers, removed blockers, replaced files, conflicts, and
+// unknown tasks.
 func (m *MirrorWriter) Notes() []string {
 	var notes []string
 	if m.failed != "" {
 		notes = append(notes, m.failed)
 	}
-	return slices.Concat(notes, slices.Sorted(maps.Values(m.rejected)), m.replaced, m.unknown)
+	return slices.Concat(notes, slices.Sorted(maps.Values(m.rejected)), m.kept, m.replaced, m.conflicts, m.unknown)
+}
+
+// conflictsOf returns what others have written into the files that contradicts the run, and whether someone has continued the work.
+func conflictsOf(f format.Format, files format.Files, export format.Export) (lines []string, moved bool) {
+	if f.Conflicts == nil {
+		return nil, false
+	}
+	return f.Conflicts(files, export)
+}
+
+// appendNew appends the lines that are not in all yet.
+func appendNew(all, lines []string) []string {
+	for _, line := range lines {
+		if !slices.Contains(all, line) {
+			all = append(all, line)
+		}
+	}
+	return all
 }
 
 // Advice implements engine.Mirror.

@@ -1,13 +1,18 @@
 package interop
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"pawl"
+	"pawl/internal/config"
 	"pawl/internal/interop/format"
+	"pawl/internal/journal"
 	"pawl/internal/project"
 	"pawl/internal/redact"
 	"pawl/internal/runs"
@@ -27,12 +32,30 @@ func anyAlive(p *project.Project, s *pawl.State) bool {
 func newExport(ctx context.Context, p *project.Project, r *runs.Run, f format.Format, store *snapshot.Store, trigger format.Trigger, engine bool) format.Export {
 	partial := partialWork{project: p, run: r, store: store, ownPatterns: slices.Concat(f.Patterns, f.Archived)}
 	export := format.Export{
-		Now: time.Now().UTC(), Root: p.Root, State: r.State, Plan: r.Plan, Status: r.State.StatusNow(engine), Checkpoint: r.State.LastSave, Trigger: trigger,
+		Now: time.Now().UTC(), Root: p.Root, State: r.State, Plan: r.Plan, Status: r.State.StatusIn(r.Plan, engine), Checkpoint: r.State.LastSave, Trigger: trigger,
 		Items:         func(id pawl.StepID) []format.Item { return itemsOf(r, id) },
 		Partial:       func(id pawl.StepID) *format.Partial { return partial.partial(ctx, id) },
 		Existed:       partial.existed,
+		Hash:          newEnv(ctx, p.Root, nil).Hash,
+		Files:         func(id pawl.StepID) format.StepFiles { return partial.files(ctx, id) },
 		UnknownCommit: unknownCommits(ctx, p.Root),
 		Commits:       commitsBetween(ctx, p.Root),
+		Uncommitted:   uncommitted(ctx, p.Root),
+	}
+	if r.Log != nil {
+		lessons := sync.OnceValue(func() map[pawl.StepID][]pawl.Memory { return lessonsOf(r.Log) })
+		export.LearnedIn = func(id pawl.StepID) []pawl.Memory { return lessons()[id] }
+		export.Learned = func(m pawl.Memory) bool {
+			for _, all := range lessons() {
+				if slices.Contains(all, m) {
+					return true
+				}
+			}
+			return false
+		}
+	}
+	if c, err := config.Of(p); err == nil {
+		export.Beat = time.Duration(cmp.Or(c.Heartbeat, config.DefaultHeartbeat))
 	}
 	memories, err := p.Memories()
 	if err != nil {
@@ -43,6 +66,21 @@ func newExport(ctx context.Context, p *project.Project, r *runs.Run, f format.Fo
 		export.Memories = append(export.Memories, m.Memory)
 	}
 	return export
+}
+
+// lessonsOf returns the notes that steps have reported, by step.
+func lessonsOf(log *journal.Log) map[pawl.StepID][]pawl.Memory {
+	lessons := map[pawl.StepID][]pawl.Memory{}
+	for event, err := range log.Events(0) {
+		if err != nil {
+			break // the rest counts as learned by nobody
+		}
+		var learned pawl.MemoryLearned
+		if event.Type == learned.Event() && json.Unmarshal(event.Data, &learned) == nil && learned.Source != nil {
+			lessons[learned.Source.Step] = append(lessons[learned.Source.Step], learned.Memory)
+		}
+	}
+	return lessons
 }
 
 // itemsOf returns the items of a step: those of its foreach list and those that it named itself.

@@ -16,9 +16,9 @@ import (
 	"pawl/internal/snapshot"
 )
 
-// partialWork finds what the unfinished steps of a run have changed: the difference to the last snapshot before the step
-// started, without the other system's own files and without the outputs of steps that finished since. If other steps ran
-// concurrently, it reports only the step's declared outputs.
+// partialWork finds what the steps of a run have changed: the difference between the last snapshot before a step started and, for
+// a finished step, the one taken when it was done. It leaves out the other system's own files. What others change while a step runs
+// counts as changed by the step. If other steps ran concurrently, it is unknown which one made a change.
 type partialWork struct {
 	project     *project.Project
 	run         *runs.Run
@@ -26,7 +26,8 @@ type partialWork struct {
 	ownPatterns []string        // of the other system's files
 }
 
-// partial returns what a step has done so far; nil if it has not started, or is finished.
+// partial returns what an unfinished step has done so far; nil if it has not started, or is finished. Without snapshots, and if
+// other steps ran concurrently, it reports only the step's declared outputs.
 func (b partialWork) partial(ctx context.Context, id pawl.StepID) *format.Partial {
 	st := b.run.State.Steps[id]
 	if st == nil || st.Finished() || st.Attempts == 0 && st.Retries.Live == nil {
@@ -41,22 +42,69 @@ func (b partialWork) partial(ctx context.Context, id pawl.StepID) *format.Partia
 		p.Created = b.declaredOutputs(id)
 		return p
 	}
-	others := b.outputsOfOthers(id)
-	for _, c := range changes {
-		switch {
-		case c.New == nil || c.New.Kind == snapshot.Folder || others[c.Path] || format.Wanted(b.ownPatterns, c.Path):
-		case len(p.Created)+len(p.Modified) >= maxPartialFiles:
-			return p
-		case c.Old == nil:
-			p.Created = append(p.Created, c.Path)
-		default:
-			p.Modified = append(p.Modified, c.Path)
-		}
-	}
+	p.Created, p.Modified = b.split(changes)
 	return p
 }
 
-// concurrent reports whether other steps ran at the same time as this one: then nobody knows which step made a change.
+// files returns what a finished step did to files.
+func (b partialWork) files(ctx context.Context, id pawl.StepID) format.StepFiles {
+	st := b.run.State.Steps[id]
+	switch {
+	case st == nil || st.Status != pawl.Done || st.Attempts == 0:
+		return format.StepFiles{}
+	case b.concurrent(id):
+		return format.StepFiles{Unknown: "other steps ran at the same time"}
+	}
+	base, end, err := b.around(id, st)
+	if err != nil {
+		return format.StepFiles{Unknown: err.Error()}
+	}
+	compared, err := b.store.Compare(ctx, *base, end, nil)
+	if err != nil {
+		return format.StepFiles{Unknown: "its snapshots cannot be compared"}
+	}
+	var found format.StepFiles
+	found.Created, found.Modified = b.split(compared.Changes)
+	return found
+}
+
+// around returns the last snapshot before a step started, and the one that was taken when it was done.
+func (b partialWork) around(id pawl.StepID, st *pawl.StepState) (base, end *snapshot.Record, err error) {
+	if base, _, err = b.snapshots(st); err != nil {
+		return nil, nil, err
+	}
+	records, err := b.store.Records()
+	if err != nil {
+		return nil, nil, err
+	}
+	for i := range records {
+		if r := &records[i]; r.Run == b.run.State.Run && r.Step == id && r.Item == "" && r.Kind == pawl.CheckpointStep && r.Ended.After(st.Started) {
+			end = r
+		}
+	}
+	if end == nil {
+		err = errors.New("no snapshot was taken when the step was done")
+	}
+	return base, end, err
+}
+
+// split returns the created and the modified files among changes.
+func (b partialWork) split(changes []snapshot.Change) (created, modified []string) {
+	for _, c := range changes {
+		switch {
+		case c.New == nil || c.New.Kind == snapshot.Folder || format.Wanted(b.ownPatterns, c.Path):
+		case len(created)+len(modified) >= maxPartialFiles:
+			return created, modified
+		case c.Old == nil:
+			created = append(created, c.Path)
+		default:
+			modified = append(modified, c.Path)
+		}
+	}
+	return created, modified
+}
+
+// concurrent reports whether other steps ran at the same time as this one: then it is unknown which step made a change.
 func (b partialWork) concurrent(id pawl.StepID) bool {
 	st := b.run.State.Steps[id]
 	for other, o := range b.run.State.Steps {
@@ -68,7 +116,7 @@ func (b partialWork) concurrent(id pawl.StepID) bool {
 	return false
 }
 
-// maxPartialFiles limits the files in a format.Partial.
+// maxPartialFiles limits the files that are named of a step.
 const maxPartialFiles = 400
 
 var errNoBase = errors.New("no snapshot was taken before the step began")
@@ -139,19 +187,6 @@ func (b partialWork) declaredOutputs(id pawl.StepID) []string {
 		return resume.NonEmptyOutputs(b.project.Root, step.Outputs)
 	}
 	return nil
-}
-
-// outputsOfOthers returns the recorded outputs of the other steps.
-func (b partialWork) outputsOfOthers(id pawl.StepID) map[string]bool {
-	paths := map[string]bool{}
-	for other, st := range b.run.State.Steps {
-		if other != id && st.Finished() {
-			for path := range st.Outputs {
-				paths[path] = true
-			}
-		}
-	}
-	return paths
 }
 
 // isStaged reports whether the git index has staged changes.

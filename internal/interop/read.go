@@ -153,7 +153,7 @@ func (r *folderReader) read(path, name string) (format.File, error) {
 	}
 	file := format.File{Path: name, Changed: info.ModTime()}
 	if r.format.Tables != nil && sqlite.Is(path) {
-		file.Parts = r.format.Tables(r.run)
+		file.Parts, file.Abandoned = r.format.Tables(r.run), sqlite.Abandoned(path)
 		file.Data, err = sqlite.Dump(path, file.Parts)
 		file.Was = append([]byte{}, file.Data...)
 		return file, err

@@ -39,7 +39,7 @@ func writeFiles(dir string, f format.Format, read format.Files, files []format.F
 				return files[:i], err
 			}
 		}
-		if err := writeFile(paths[i], file); err != nil {
+		if err := writeFile(paths[i], file, isPrivate(f, file.Path)); err != nil {
 			return files[:i], err
 		}
 	}
@@ -95,15 +95,25 @@ func unchanged(path string, want []byte, f format.File) error {
 	return err
 }
 
-func writeFile(path string, f format.File) error {
+// isPrivate reports whether a new file of a format is for its user only.
+func isPrivate(f format.Format, name string) bool {
+	one := format.Files{{Path: name}}
+	return slices.ContainsFunc(f.Private, func(pattern string) bool { return len(one.Match(pattern)) > 0 })
+}
+
+func writeFile(path string, f format.File, private bool) error {
 	if f.Data == nil {
 		return removeFile(path, strings.HasSuffix(f.Path, "/"))
 	}
-	if err := disk.MakeFoldersAs(filepath.Dir(path), 0o777); err != nil {
+	folders, file := fs.FileMode(0o777), fs.FileMode(0o666)
+	if private {
+		folders, file = disk.FolderMode, disk.FileMode
+	}
+	if err := disk.MakeFoldersAs(filepath.Dir(path), folders); err != nil {
 		return err
 	}
 	if f.Was == nil {
-		return disk.ReplacePreserving(path, f.Data, 0o666)
+		return disk.ReplacePreserving(path, f.Data, file)
 	}
 	if err := sqlite.Apply(path, f.Parts, f.Was, f.Data); err != nil {
 		return fmt.Errorf("write %s: %w", f.Path, err)

@@ -150,7 +150,7 @@ func (d *Dir) log(run pawl.RunID) (*Log, error) {
 	return log, nil
 }
 
-// homeOf returns the folder of a run. An id that is no name of a folder, which only a planted file can contain, gets a
+// homeOf returns the folder of a run. An id that is not a name of a folder, which only a planted file can contain, gets a
 // folder that never exists.
 func homeOf(folder string, run pawl.RunID) string {
 	name := string(run)

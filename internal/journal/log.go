@@ -60,7 +60,7 @@ func Open(folder string, run pawl.RunID) (*Log, error) {
 	return l, nil
 }
 
-// Glance is Open for a look that waits for nobody and changes nothing: it takes no lock, so the last batch may be there in part. A
+// Glance is Open for a read that does not wait and changes nothing: it takes no lock, so the last batch may be there in part. A
 // journal that is damaged, or is sealed at this moment, gives an error.
 func Glance(folder string, run pawl.RunID) (*Log, error) {
 	if _, err := pawl.ParseRunID(string(run)); err != nil {

@@ -87,14 +87,14 @@ func (l *Log) CheckAndDiscardStates(ctx context.Context) error {
 	return err
 }
 
-// refold folds all known events and compares the stored states on the way. It ends when cancelled returns an error.
-func (l *Log) refold(cancelled func() error) (*pawl.State, []Mismatch, error) {
+// refold folds all known events and compares the stored states on the way. It ends when canceled returns an error.
+func (l *Log) refold(canceled func() error) (*pawl.State, []Mismatch, error) {
 	stored := l.storedStates()
 	state := pawl.NewState()
 	var wrong []Mismatch
 	for event, err := range l.eventsAfter(0) {
 		if err == nil {
-			err = cancelled()
+			err = canceled()
 		}
 		if err != nil {
 			return nil, nil, fmt.Errorf("fold journal: %w", err)

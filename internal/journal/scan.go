@@ -136,7 +136,7 @@ func join(assumed, checked []verified) (whole verified, ok bool) {
 // line's batch is unknown.
 func chainNear(file *os.File, offset int64) (c chain, ok bool) {
 	text := make([]byte, 2*MaxLine)
-	n, _ := file.ReadAt(text, offset) // reading less is no problem
+	n, _ := file.ReadAt(text, offset) // reading less is not a problem
 	cutOff, text, _ := bytes.Cut(text[:n], []byte{'\n'})
 	line, _, ok := bytes.Cut(text, []byte{'\n'})
 	if !ok {

@@ -35,6 +35,9 @@ func (p *Pattern) FindStringSubmatchIndex(s string) []int {
 func (p *Pattern) FindAllStringSubmatch(s string, n int) [][]string {
 	return p.compiled().FindAllStringSubmatch(s, n)
 }
+func (p *Pattern) FindAllStringSubmatchIndex(s string, n int) [][]int {
+	return p.compiled().FindAllStringSubmatchIndex(s, n)
+}
 func (p *Pattern) ReplaceAllString(s, by string) string { return p.compiled().ReplaceAllString(s, by) }
 func (p *Pattern) ReplaceAllStringFunc(s string, by func(string) string) string {
 	return p.compiled().ReplaceAllStringFunc(s, by)

@@ -2,6 +2,8 @@
 package markers
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -36,7 +38,7 @@ func ParseAll(text string) []pawl.Marker {
 }
 
 // Parse returns the marker that line is, if it is one: white space, [TYPE] or [TYPE:attributes], then text to the
-// end of the line. Carriage returns at the end are no part of the line; white space is what JavaScript takes for it.
+// end of the line. Carriage returns at the end are not part of the line; white space is what JavaScript takes for it.
 func Parse(line string, number int) (pawl.Marker, bool) {
 	rest, ok := strings.CutPrefix(strings.TrimLeftFunc(line, isSpace), "[")
 	if !ok {
@@ -102,4 +104,28 @@ func isSpace(r rune) bool {
 		return true
 	}
 	return r >= '\t' && r <= '\r' || unicode.Is(unicode.Zs, r)
+}
+
+// Text returns what a marker tells a person: its content or, without one, its words, such as "stage progress S02_fit_model: half
+// of it (50%)".
+func Text(m pawl.Marker) string {
+	message := Message(m)
+	if m.Content != "" || m.Subtype == nil {
+		return message
+	}
+	words := []string{strings.ToLower(m.Type), *m.Subtype, m.Attributes["id"]}
+	text := strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), " ")
+	if message != "" {
+		text += ": " + message
+	}
+	return text
+}
+
+// Message returns the content of a marker or, without one, its message with the percentage, or its status.
+func Message(m pawl.Marker) string {
+	message := cmp.Or(m.Content, m.Attributes["msg"])
+	if pct := strings.TrimSuffix(m.Attributes["pct"], "%"); pct != "" && m.Content == "" {
+		message = strings.TrimSpace(message + " (" + pct + "%)")
+	}
+	return cmp.Or(message, m.Attributes["status"])
 }

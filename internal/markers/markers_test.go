@@ -109,3 +109,22 @@ func BenchmarkParseNone(b *testing.B) {
 		markers.Parse(line, 1)
 	}
 }
+
+func TestText(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]string{
+		"[METRIC:r2] 0.95":                                    "0.95",
+		"[STAGE:begin:id=S01_load_data]":                      "stage begin S01_load_data",
+		"[STAGE:progress:id=S01_load_data:pct=40:msg=fold 2]": "stage progress S01_load_data: fold 2 (40%)",
+		"[STAGE:progress:id=S01_load_data:pct=40%]":           "stage progress S01_load_data: (40%)",
+		"[STAGE:end:id=S01_load_data:status=success]":         "stage end S01_load_data: success",
+		"[CHECKPOINT:saved:id=c1:stage=S01_load_data]":        "checkpoint saved c1",
+		"[STAGE:progress:id=S01_load_data:pct=40] half of it": "half of it",
+		"[INFO]": "",
+	} {
+		m, ok := markers.Parse(line, 1)
+		if got := markers.Text(m); !ok || got != want {
+			t.Errorf("%s: %q, want %q", line, got, want)
+		}
+	}
+}

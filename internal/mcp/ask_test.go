@@ -86,7 +86,7 @@ func TestNobodyAnswers(t *testing.T) {
 			if got.data["state"] != "open" || len(f.events("gate.answered")) != 0 {
 				t.Errorf("%s: %+v", name, got)
 			}
-			says(t, got.text, `pawl answer `+gate+` "red", or pawl answer `+gate+` "blue"`)
+			says(t, got.text, "pawl answer "+gate+" red, or pawl answer "+gate+" blue")
 			f.pawl("answer", gate, "red", "-m", "because")
 			says(t, use(t, agent, "ask", colours).text, `answered: chosen red \(because\)`)
 		}

@@ -30,11 +30,11 @@ func (s *Server) block(ctx context.Context, c call, in blockIn) (answer[blockOut
 	var out blockOut
 	at, err := s.record(ctx, c.by, pawl.Line{Block: &b}, runs.Block(b), func(r *runs.Run) { out.Blocker = numberOf(r.State, b) })
 	out.recorded = at
-	text := "blocker " + at.String()
+	out.Next = "do work that is not blocked, or tell the user and end your turn"
 	if out.Blocker > 0 {
-		text += fmt.Sprintf("; when it is resolved, a person runs `pawl unblock %d -m HOW`", out.Blocker)
+		out.Undo = fmt.Sprintf("when it is resolved, a person runs `pawl unblock %d -m HOW`", out.Blocker)
 	}
-	return answer[blockOut]{text: text + at.Notes.String(), data: out}, err
+	return answer[blockOut]{text: "blocker " + out.text(), data: out}, err
 }
 
 // numberOf returns the number of a blocker.

@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -26,13 +27,41 @@ type briefOut struct {
 	Status   pawl.RunStatus  `json:"status,omitempty"`
 	Checked  time.Time       `json:"checked_at" jsonschema:"when the content was checked"`
 	Cut      bool            `json:"cut" jsonschema:"lines were omitted to fit the budget"`
+	Next     string          `json:"next" jsonschema:"what to do now"`
 	Sections []brief.Section `json:"sections" jsonschema:"most important first"`
+	More     []string        `json:"more,omitempty" jsonschema:"omitted sections, and commands that show more"`
 }
 
 func (s *Server) brief(ctx context.Context, c call, in briefIn) (answer[briefOut], error) {
 	b, err := s.briefOf(ctx, c.ClientInfo(), in)
-	out := briefOut{Run: b.Run, Status: b.Status, Checked: b.Checked, Cut: b.Cut, Sections: b.Sections}
-	return answer[briefOut]{text: b.Text, data: out}, err
+	if err != nil {
+		return answer[briefOut]{}, err
+	}
+	out := briefOut{Run: b.Run, Status: b.Status, Checked: b.Checked, Cut: b.Cut, Sections: b.Sections, Next: nextOf(b), More: moreOf(b)}
+	return answer[briefOut]{text: b.Text, data: out}, nil
+}
+
+// nextOf returns what an agent does with a brief. The sections say it in detail.
+func nextOf(b brief.Brief) string {
+	switch {
+	case b.Run == "":
+		return "start the work: there is nothing to resume"
+	case len(b.Doubts)+len(b.Operations) > 0:
+		return "verify what is in doubt before you repeat it, then do what the section about the next work says; do not redo finished work"
+	}
+	return "do what the section about the next work says; do not redo finished work"
+}
+
+// moreOf returns the lines of the text's last section, which the sections of a brief do not contain.
+func moreOf(b brief.Brief) []string {
+	_, last, ok := strings.Cut(b.Text, "Where to read more\n")
+	var lines []string
+	for line := range strings.Lines(last) {
+		if line, is := strings.CutPrefix(line, "- "); ok && is {
+			lines = append(lines, strings.TrimSpace(line))
+		}
+	}
+	return lines
 }
 
 // briefOf returns the brief for a client. A project without runs has a brief too.

@@ -28,7 +28,8 @@ type checkpointOut struct {
 func (s *Server) checkpoint(ctx context.Context, c call, in checkpointIn) (answer[checkpointOut], error) {
 	if step := s.step; step != nil {
 		at, err := s.record(ctx, c.by, pawl.Line{Checkpoint: &pawl.Checkpoint{Why: in.Why}}, nil, nil)
-		return answer[checkpointOut]{text: at.String() + "; the engine saves the checkpoint", data: checkpointOut{recorded: at}}, err
+		at.Next = "continue; the engine of the run saves the checkpoint within a second"
+		return answer[checkpointOut]{text: at.text(), data: checkpointOut{recorded: at}}, err
 	}
 	saved, err := s.save(ctx, c.by, in.Why)
 	if err != nil {
@@ -43,16 +44,23 @@ func (s *Server) checkpoint(ctx context.Context, c call, in checkpointIn) (answe
 		recorded: recorded{Run: saved.Run, Notes: s.notes(r)}, Checkpoint: saved.ID,
 		Files: saved.Snapshot.Files, Bytes: saved.Snapshot.Bytes, LeftOut: saved.Snapshot.LeftOut,
 	}
-	text := fmt.Sprintf("saved checkpoint %s of run %s: %s, %s, %d ignored; a person restores it with `pawl restore %s`",
-		out.Checkpoint, out.Run, plural(out.Files, "file", "files"), plural(int(out.Bytes), "byte", "bytes"), out.LeftOut, out.Checkpoint)
-	return answer[checkpointOut]{text: text + out.Notes.String(), data: out}, r.Log.Close()
+	out.Next = fmt.Sprintf("continue; a person returns to these files with `pawl restore %s`", out.Checkpoint)
+	text := fmt.Sprintf("saved checkpoint %s of run %s: %s, %s, %d ignored",
+		out.Checkpoint, out.Run, plural(out.Files, "file", "files"), plural(int(out.Bytes), "byte", "bytes"), out.LeftOut)
+	return answer[checkpointOut]{text: text + out.advice.String() + out.Notes.String(), data: out}, r.Log.Close()
 }
 
-// save saves a checkpoint. If there is no project, it initialises one.
+// save saves a checkpoint. If there is no project, it initializes one.
 func (d *toolContext) save(ctx context.Context, by pawl.Author, why string) (history.SavedCheckpoint, error) {
 	p, err := d.projectOrInit()
 	if err != nil {
 		return history.SavedCheckpoint{}, err
+	}
+	if p.Linked != "" {
+		return history.SavedCheckpoint{}, &pawl.Error{
+			Kind: pawl.KindUsage,
+			Err:  fmt.Errorf("checkpoints hold the files of %s only, and %s is a linked worktree of it: commit your work with git instead", p.Root, p.Linked),
+		}
 	}
 	c, err := config.Of(p)
 	if err != nil {

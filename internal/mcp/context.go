@@ -55,16 +55,17 @@ func variable(environ []string, name string) string {
 // project returns the project, if the user trusts it.
 func (d *toolContext) project() (*project.Project, error) { return Project(d.folder) }
 
-// Project returns the project that contains a folder, if the user trusts it.
+// Project returns the project that contains a folder or, for a linked worktree without one, that of the main worktree, if the user trusts
+// it.
 func Project(folder string) (*project.Project, error) {
-	p, err := project.Find(folder)
+	p, err := project.FindOrMain(folder)
 	if err != nil {
 		return nil, err
 	}
 	return p, p.Trusted()
 }
 
-// projectOrInit returns the project. If there is none, it initialises one in the folder.
+// projectOrInit returns the project. If there is none, it initializes one in the folder.
 func (d *toolContext) projectOrInit() (*project.Project, error) {
 	p, err := d.project()
 	if !errors.Is(err, pawl.ErrNoProject) {

@@ -21,5 +21,6 @@ func (s *Server) decide(ctx context.Context, c call, in decideIn) (answer[record
 	}
 	d := pawl.Decision{Choice: in.Choice, Question: in.Question, Options: in.Options, Why: in.Why, By: c.by.Name}
 	at, err := s.record(ctx, c.by, pawl.Line{Decide: &d}, runs.Decide(d), nil)
-	return answer[recorded]{text: "decision " + at.String() + at.Notes.String(), data: at}, err
+	at.Next = "keep to it; if you change your mind, record that as another decision"
+	return answer[recorded]{text: "decision " + at.text(), data: at}, err
 }

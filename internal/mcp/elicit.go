@@ -75,7 +75,7 @@ func (s *Server) elicit(ctx context.Context, c call, q *question) (*sdk.ElicitRe
 	return reply, ctx.Err()
 }
 
-// closeGate closes the gate of a question with a person's answer. If somebody else has answered it first, their answer
+// closeGate closes the gate of a question with a person's answer. If another person has answered it first, their answer
 // counts; if the answer cannot be recorded, the gate stays open.
 func (s *Server) closeGate(ctx context.Context, c call, q *question, content map[string]any) error {
 	act, err := s.answerAct(q.gate, content, "mcp client "+c.by.Name)
@@ -118,7 +118,7 @@ func (s *Server) answerAct(g *pawl.GateState, content map[string]any, via string
 	return nil, usage("invalid answer %s to gate %s: expected %s or %s", said, g.ID, approve, reject)
 }
 
-// concurrentAnswer takes the answer that somebody else has given. Without one, it returns wrong.
+// concurrentAnswer takes the answer that another person has given. Without one, it returns wrong.
 func (s *Server) concurrentAnswer(ctx context.Context, q *question, wrong error) error {
 	_, r, err := s.open(ctx, string(q.run))
 	if err != nil {

@@ -25,7 +25,7 @@ func (s *Server) rpcError(doing string, err error) *jsonrpc.Error {
 	message := err.Error()
 	switch {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		kind, message = pawl.KindInterrupted, "cancelled; call `status` or `history` to see whether it was recorded"
+		kind, message = pawl.KindInterrupted, "canceled; call `status` or `history` to see whether it was recorded"
 	case kind == pawl.KindInternal:
 		s.log.Error("internal error", "doing", doing, "error", s.redact.Text(err.Error()))
 		message = "internal error; see the standard error of `pawl mcp`"

@@ -21,6 +21,9 @@ func (s *Server) guard(next sdk.MethodHandler) sdk.MethodHandler {
 				res, err = nil, s.rpcError(method, fmt.Errorf("panic: %v\n%s", fault, debug.Stack()))
 			}
 		}()
+		if get, ok := req.GetParams().(*sdk.GetPromptParams); ok && get.Name == oldPromptName {
+			get.Name = promptName
+		}
 		if call, ok := req.GetParams().(*sdk.CallToolParamsRaw); ok && len(call.Arguments) > 0 {
 			if n := len(call.Arguments); n > maxArguments {
 				return tooLarge(n), nil

@@ -11,7 +11,7 @@ import (
 // learnIn is the input of learn.
 type learnIn struct {
 	Text string          `json:"text" jsonschema:"one fact, in one or two sentences that a newcomer understands"`
-	Kind pawl.MemoryKind `json:"kind,omitempty" jsonschema:"pattern (how things are done here; the default), gotcha (surprising behaviour), preference (what the user wants), decision, rejected (considered and not done), fragile (breaks easily)"`
+	Kind pawl.MemoryKind `json:"kind,omitempty" jsonschema:"pattern (how things are done here; the default), gotcha (surprising behavior), preference (what the user wants), decision, rejected (considered and not done), fragile (breaks easily)"`
 }
 
 // learnOut is the output of learn.
@@ -36,9 +36,10 @@ func (s *Server) learn(ctx context.Context, c call, in learnIn) (answer[learnOut
 	}
 	at, err := s.record(ctx, c.by, pawl.Line{Learn: &m}, act, nil)
 	out.recorded = at
-	text := "note " + at.String()
 	if out.Known {
-		text = "already known"
+		out.Next = "nothing: the note is known already"
+		return answer[learnOut]{text: "already known" + out.Notes.String(), data: out}, err
 	}
-	return answer[learnOut]{text: text + at.Notes.String(), data: out}, err
+	out.Undo = "delete the line from .pawl/MEMORY.md"
+	return answer[learnOut]{text: "note " + out.text(), data: out}, err
 }

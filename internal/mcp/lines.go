@@ -17,7 +17,7 @@ type line struct {
 const maxMessage = 16 << 20
 
 // readLines sends lines until the input ends or the transport is closed. It runs in its own goroutine, because a blocked read
-// cannot be cancelled.
+// cannot be canceled.
 func readLines(in io.Reader, to chan<- line, closed <-chan struct{}) {
 	buffered := bufio.NewReaderSize(in, 64<<10)
 	for {

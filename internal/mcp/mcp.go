@@ -3,7 +3,7 @@
 //
 // It supports every protocol revision that current agents request, on standard input and output, or over HTTP on a loopback
 // address with a token. All input and output is redacted and bounded in size; results are text and typed data. A call that
-// is cancelled, repeated or rejected does no harm, and no client can stop the server except by disconnecting. It asks a
+// is canceled, repeated or rejected does no harm, and no client can stop the server except by disconnecting. It asks a
 // person only through the client that made the call, and accepts as the person's answer only the reply to exactly that gate.
 package mcp
 

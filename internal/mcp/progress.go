@@ -36,7 +36,10 @@ func (s *Server) progress(ctx context.Context, c call, in progressIn) (answer[pr
 	}
 	at, err := s.record(ctx, c.by, line, act, nil)
 	out.recorded = at
-	return answer[progressOut]{text: "progress " + at.String() + at.Notes.String(), data: out}, err
+	if out.Item != "" {
+		out.Undo = "report the same item with another status"
+	}
+	return answer[progressOut]{text: "progress " + out.text(), data: out}, err
 }
 
 // item returns the progress as an item. Outside of a step, progress without an item belongs to an item named after the agent.

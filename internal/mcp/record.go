@@ -13,16 +13,20 @@ type recorded struct {
 	Step pawl.StepID `json:"step,omitempty" jsonschema:"the step of this server, if it belongs to one"`
 	Seq  pawl.Seq    `json:"seq,omitempty" jsonschema:"number of the last event in the journal; absent inside a step, whose engine journals it later"`
 
+	advice
 	Notes notes `json:"notes,omitempty" jsonschema:"warnings to pass on to the user; the call succeeded"`
 }
 
-// String returns it as text.
-func (r recorded) String() string {
+// where returns it as text, without the advice.
+func (r recorded) where() string {
 	if r.Step != "" {
 		return "recorded for step " + string(r.Step) + " of run " + string(r.Run)
 	}
 	return "recorded in run " + string(r.Run)
 }
+
+// text returns it as text, with the advice and the notes.
+func (r recorded) text() string { return r.where() + r.advice.String() + r.Notes.String() }
 
 // record writes a line to the step's events file or, outside of a step, applies act to the run. inspect, if not nil, gets the
 // run after the act.

@@ -33,6 +33,7 @@ type status struct {
 	Gates      []gateStatus   `json:"gates,omitempty" jsonschema:"open gates: questions to a person"`
 	Blockers   []blocker      `json:"blockers,omitempty" jsonschema:"open blockers"`
 	Checkpoint *checkpointAt  `json:"last_checkpoint,omitempty"`
+	Next       string         `json:"next" jsonschema:"what to do now"`
 	More       int            `json:"more,omitempty" jsonschema:"number of steps, gates and blockers omitted from the lists"`
 }
 
@@ -80,7 +81,9 @@ func (s *Server) status(ctx context.Context, _ call, in runIn) (answer[status], 
 func (d *toolContext) statusNow(ctx context.Context, name string) (status, error) {
 	p, r, err := d.open(ctx, name)
 	if name == "" && errors.Is(err, pawl.ErrNoRun) {
-		return status{Status: "none"}, nil
+		now := status{Status: "none"}
+		now.Next = now.next()
+		return now, nil
 	}
 	if err != nil {
 		return status{}, err
@@ -89,7 +92,23 @@ func (d *toolContext) statusNow(ctx context.Context, name string) (status, error
 	if d.step != nil && r.State.Run == d.step.Run {
 		now.Here = d.step.Attempt.Step
 	}
+	now.Next = now.next()
 	return now, r.Log.Close()
+}
+
+// next returns what an agent does in this status.
+func (now status) next() string {
+	switch {
+	case now.Run == "":
+		return "start the work: there is nothing to resume"
+	case now.Here != "":
+		return "continue with step " + string(now.Here)
+	case now.Engine:
+		return "do not start another engine or redo its steps: an engine is running this run"
+	case len(now.Gates) > 0:
+		return "tell the user that a person must answer the gates; meanwhile do work that does not depend on them"
+	}
+	return "call brief before you continue the work: it checks the files and says what is in doubt"
 }
 
 func (d *toolContext) statusOf(p *project.Project, r *runs.Run) status {
@@ -97,7 +116,7 @@ func (d *toolContext) statusOf(p *project.Project, r *runs.Run) status {
 	holder, alive := p.EngineHolder()
 	alive = alive && holder.Run == s.Run
 	w := statusWriter{clean: d.clean, status: status{
-		Run: s.Run, Name: s.Name, Goal: d.clean(s.Goal), Kind: s.Kind, Status: s.StatusNow(alive), Why: d.clean(s.Why),
+		Run: s.Run, Name: s.Name, Goal: d.clean(s.Goal), Kind: s.Kind, Status: s.StatusIn(r.Plan, alive), Why: d.clean(s.Why),
 		Updated: &s.Updated, Percent: s.Percent(r.Plan), Engine: alive, Steps: map[string]int{},
 	}}
 	if steps := r.Plan.Steps(); len(steps) > 0 {

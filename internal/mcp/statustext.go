@@ -10,7 +10,7 @@ import (
 // String returns the status as text.
 func (now status) String() string {
 	if now.Run == "" {
-		return "no runs in this project yet"
+		return "no runs in this project yet" + now.advice()
 	}
 	var out strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&out, format+"\n", args...) }
@@ -42,7 +42,15 @@ func (now status) String() string {
 	if now.More > 0 {
 		line("%d more not shown", now.More)
 	}
-	return strings.TrimSuffix(out.String(), "\n")
+	return strings.TrimSuffix(out.String(), "\n") + now.advice()
+}
+
+// advice returns what to do now as the text's last line.
+func (now status) advice() string {
+	if now.Next == "" {
+		return ""
+	}
+	return "\nnext: " + now.Next
 }
 
 func because(why string) string {

@@ -74,12 +74,77 @@ func TestResourcesAndPrompt(t *testing.T) {
 		if _, err := agent.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: "pawl://nothing"}); err == nil {
 			t.Error("pawl://nothing can be read")
 		}
-		res, err := agent.GetPrompt(t.Context(), &sdk.GetPromptParams{Name: "resume"})
+		if err := os.Mkdir(filepath.Join(f.dir, ".grid"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		f.write(".grid/STATE.md", "status: active\nnote: call me\n")
+		for _, name := range []string{"pawl_resume", "resume"} { // the second one is not listed
+			res, err := agent.GetPrompt(t.Context(), &sdk.GetPromptParams{Name: name})
+			if err != nil {
+				t.Fatal(err)
+			}
+			says(t, res.Messages[0].Content.(*sdk.TextContent).Text, "^Resume the work", "unfinished work of grid in .grid", "`pawl import grid`", "Brief of run", "deploy with")
+		}
+	})
+}
+
+// TestDataIsWhole calls every tool. Some clients give their model only the data, others only the text: each command, and what to do
+// next, is in both.
+func TestDataIsWhole(t *testing.T) {
+	t.Parallel()
+	f := newFolder(t)
+	agent := f.connect("stdio", "2025-06-18", clientOf("codex", nil))
+	for _, c := range []struct {
+		tool  string
+		args  args
+		wants []string
+	}{
+		{"status", nil, []string{"nothing to resume"}},
+		{"brief", nil, []string{"pawl --help"}},
+		{"learn", args{"text": "the disk is slow"}, []string{"undo: delete the line from .pawl/MEMORY.md"}},
+		{"learn", args{"text": "the disk is slow"}, []string{"known"}},
+		{"decide", args{"choice": "B"}, []string{"next: keep to it"}},
+		{"progress", args{"item": "intro", "status": "done"}, []string{"undo: report the same item"}},
+		{"block", args{"text": "no ink"}, []string{"next: do work that is not blocked", "pawl unblock 1 -m HOW"}},
+		{"checkpoint", args{"why": "before"}, []string{"next: continue", "pawl restore "}},
+		{"ask", args{"question": "A or B?", "options": []string{"A", "B"}}, []string{"pawl answer ", "continue with work that does not depend on the answer"}},
+		{"status", nil, []string{"next: tell the user", "no ink", "A or B\\?"}},
+		{"brief", nil, []string{"no ink", "the disk is slow", "pawl log"}},
+		{"history", nil, []string{"blocker.opened"}},
+	} {
+		got := use(t, agent, c.tool, c.args)
+		data, err := json.Marshal(got.data)
 		if err != nil {
 			t.Fatal(err)
 		}
-		says(t, res.Messages[0].Content.(*sdk.TextContent).Text, "^Resume the work", "Brief of run", "deploy with")
-	})
+		for _, want := range c.wants {
+			says(t, got.text, want)
+			says(t, strings.NewReplacer(`"next":"`, "next: ", `"undo":"`, "undo: ").Replace(string(data)), want)
+		}
+		if next, _ := got.data["next"].(string); c.tool == "brief" && !strings.Contains(next, "resume") && !strings.Contains(next, "do not redo finished work") {
+			t.Errorf("brief: next %q", next)
+		}
+	}
+}
+
+// TestCallToActionFirst: some clients pass on only the first sentence of the instructions, and models read descriptions from the front.
+func TestCallToActionFirst(t *testing.T) {
+	t.Parallel()
+	f := newFolder(t)
+	agent := f.connect("stdio", "2025-06-18", clientOf("codex", nil))
+	first, _, _ := strings.Cut(agent.InitializeResult().Instructions, ". ")
+	says(t, first, "^Call `brief`", "in your context already", "what to do next")
+	tools, err := agent.ListTools(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tool := range tools.Tools {
+		says(t, tool.Description, "^(Call this|Ask|Record|Add|Save|Report) ")
+		if tool.Name == "status" || tool.Name == "history" {
+			first, _, _ := strings.Cut(tool.Description, ". ")
+			says(t, first, "only", "`brief`")
+		}
+	}
 }
 
 // TestOffer keeps what models are offered in a file, to see when it changes.
@@ -141,7 +206,7 @@ func TestWrongCalls(t *testing.T) {
 		{"decide", args{"choice": ""}, "choice is empty"},
 		{"progress", args{}, "pass at least one of"},
 		{"block", args{"text": ""}, "text is empty"},
-		{"block", args{"text": "x", "step": "nothing"}, "no step nothing in this run's plan; hint: `pawl status`"},
+		{"block", args{"text": "x", "step": "nothing"}, "unknown step \"nothing\"; hint: `pawl status`"},
 		{"ask", args{"question": ""}, "question is empty"},
 		{"ask", args{"question": "which?", "type": "decision"}, "type decision needs options"},
 		{"ask", args{"question": "look?", "type": "human_verify", "options": []string{"a"}}, "type decision needs options"},
@@ -284,7 +349,9 @@ func TestAttachedAgent(t *testing.T) {
 	other := f.connect("http", "2025-11-25", clientOf("codex", nil))
 	use(t, agent, "learn", args{"text": "one"})
 	says(t, strings.Join(f.events("memory.learned"), ""), `"by":{"kind":"agent","name":"claude-code","session":"0f1e"}`)
-	says(t, use(t, agent, "brief", nil).text, "session: `claude:0f1e` \\(yours, earlier\\)")
+	if own := use(t, agent, "brief", nil).text; strings.Contains(own, "claude:0f1e") {
+		t.Errorf("its own session stands in its brief: %s", own)
+	}
 	says(t, use(t, other, "brief", nil).text, "session: `claude:0f1e` is alive")
 
 	f.write("plan.yaml", "name: demo\nsteps:\n  - {id: look, gate: {type: human_verify, ask: Good?}}\n")

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -17,6 +18,7 @@ type hand struct {
 	in   io.WriteCloser
 	out  *bufio.Reader
 	wait func() error // returns what the server ended with
+	seen []message    // answers that came before they were asked for: the server works on several requests at once
 }
 
 // byHand starts a server in this process.
@@ -93,10 +95,18 @@ func (h *hand) next() message {
 // answer returns the message with this id, whatever comes before it.
 func (h *hand) answer(id string) message {
 	h.Helper()
+	is := func(m message) bool { return string(m.ID) == id && m.Method == "" }
+	if i := slices.IndexFunc(h.seen, is); i >= 0 {
+		m := h.seen[i]
+		h.seen = slices.Delete(h.seen, i, i+1)
+		return m
+	}
 	for {
-		if m := h.next(); string(m.ID) == id && m.Method == "" {
+		m := h.next()
+		if is(m) {
 			return m
 		}
+		h.seen = append(h.seen, m)
 	}
 }
 
@@ -137,7 +147,7 @@ func TestEachRevision(t *testing.T) {
 		h.send(`{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{` + meta + `}}`)
 		m := h.answer("1")
 		says(t, fmt.Sprint(m.Result["supportedVersions"]), "2026-07-28 2025-11-25 2025-06-18")
-		says(t, fmt.Sprint(m.Result["instructions"]), "^pawl prevents")
+		says(t, fmt.Sprint(m.Result["instructions"]), "^Call `brief` before")
 		h.send(strings.Replace(learnSomething, `"params":{`, `"params":{`+meta+`,`, 1))
 		m = h.answer("7")
 		says(t, fmt.Sprint(m.Result), "resultType:complete", "note recorded in run")

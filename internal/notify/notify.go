@@ -29,6 +29,7 @@ import (
 // Sender sends notices. The zero value has the defaults.
 type Sender struct {
 	Timeout time.Duration // for each try. Defaults to 10s.
+	Limit   time.Duration // for all tries and pauses. Defaults to pawl.NoticeLimit.
 	Pause   time.Duration // before the second try, doubled before the third. Defaults to 1s.
 	Agent   string        // User-Agent of webhooks. Defaults to pawl.
 }
@@ -54,6 +55,9 @@ func (s Sender) Send(ctx context.Context, d pawl.Delivery) (tries int, err error
 	if err != nil {
 		return 0, fmt.Errorf("encode notice: %w", err)
 	}
+	limit := cmp.Or(s.Limit, pawl.NoticeLimit)
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("not delivered within %s", limit))
+	defer cancel()
 	pause := cmp.Or(s.Pause, time.Second)
 	for tries = 1; ; tries++ {
 		err = s.try(ctx, d, body)

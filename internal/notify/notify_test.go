@@ -180,7 +180,15 @@ func TestCommandFails(t *testing.T) {
 		t.Errorf("%q, %v", data, err)
 	}
 	impatient := notify.Sender{Timeout: 50 * time.Millisecond, Pause: time.Millisecond}
+	hasty := notify.Sender{Limit: 50 * time.Millisecond, Pause: time.Hour}
+	if tries, err := hasty.Send(t.Context(), d); tries != 1 || err == nil || !strings.Contains(err.Error(), "exit status 1: no route") {
+		t.Errorf("the limit for all tries: %d tries, %v", tries, err)
+	}
 	d.Command = "sleep 1000 & sleep 1000"
+	hasty.Timeout = time.Hour
+	if _, err := hasty.Send(t.Context(), d); err == nil || !strings.Contains(err.Error(), "not delivered within 50ms") {
+		t.Errorf("the limit for all tries: %v", err)
+	}
 	if _, err := impatient.Send(t.Context(), d); err == nil || !strings.Contains(err.Error(), "no answer within 50ms") {
 		t.Errorf("a command that hangs: %v", err)
 	}

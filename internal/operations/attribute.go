@@ -17,7 +17,7 @@ func (j *judging) attribute() {
 	j.others = []names{{paths: j.Others, removes: true}} // perhaps
 	for _, o := range j.Beside {
 		n := namesOf(o, j.Root)
-		if same := o.Summary == j.Summary && o.Dir == j.Dir; !n.reads && !same { // identical calls need not be told apart
+		if same := o.Summary == j.Summary && o.Dir == j.Dir; !n.reads && !same { // identical calls need not be distinguished
 			j.others = append(j.others, n)
 		}
 	}
@@ -27,6 +27,9 @@ func (j *judging) attribute() {
 	for _, c := range j.Changed {
 		its := mine.include(c)
 		theirs := slices.ContainsFunc(j.others, func(n names) bool { return n.include(c) })
+		if c.Folder && !c.Busy && !theirs && j.unboundedOthers {
+			j.emptied = append(j.emptied, c.Path)
+		}
 		switch hidden := c.Folder && (c.Busy || j.unboundedOthers); {
 		case hidden && mine.removes && (its || mine.unbounded), its && theirs && !c.Busy:
 			j.ambiguous = true
@@ -40,12 +43,17 @@ func (j *judging) attribute() {
 	}
 }
 
+// mayBeRemoved reports whether a path is missing and another command may have removed it since: its folder changed.
+func (j *judging) mayBeRemoved(p string) bool {
+	return slices.Contains(j.emptied, path.Dir(p)) && !j.Look(p).There
+}
+
 // claimedByOthers reports whether another operation names a path.
 func (j *judging) claimedByOthers(p string) bool {
 	return slices.ContainsFunc(j.others, func(n names) bool { return n.has(p) })
 }
 
-// names are the paths that an operation changes, as far as its text can be analysed.
+// names are the paths that an operation changes, as far as its text can be analyzed.
 type names struct {
 	paths     []string
 	prefixes  []string // of paths that the shell expands
@@ -54,6 +62,8 @@ type names struct {
 	removes   bool     // it may remove something
 	reads     bool     // it changes nothing
 	git       bool     // it changes git's index or refs
+	dirs      []string // the folders of commands that change paths that they do not name
+	outside   bool     // some of what it changes is not below the project, or at an unknown path
 }
 
 // namesOf returns what an operation changes in the project at root.
@@ -67,7 +77,7 @@ func namesOf(o *pawl.OperationState, root string) names {
 	case pawl.OperationOther:
 		return names{unbounded: true, removes: true}
 	}
-	return namesIn(o.Summary, place{root, o.Dir})
+	return namesIn(o.Summary, place{root: root, dir: o.Dir})
 }
 
 // namesIn returns what a shell command changes.
@@ -75,17 +85,14 @@ func namesIn(text string, in place) names {
 	s := readScript(text)
 	n := names{unbounded: cutOff(text) || hidden(in.dir)}
 	variables := s.variables()
-	start := in
-	for _, c := range s.commands {
-		if is, to := c.chdir(in); is {
-			in = to
-		} else {
+	for c, places := range s.inPlaces(in) {
+		for _, in := range places {
 			n.addCommand(c, in, variables)
 		}
 	}
 	if n.unbounded {
 		n.text, n.removes = text, true
-		n.addWords(s, start)
+		n.addWords(s, in)
 	}
 	n.reads = !n.unbounded && !n.git && len(n.paths)+len(n.prefixes) == 0
 	return n
@@ -108,7 +115,10 @@ func (n *names) addCommand(c command, in place, variables map[string][]string) {
 	case localFootprint:
 		args, known := changedBy(words)
 		changed = append(changed, args...)
-		n.unbounded = n.unbounded || !known
+		if !known {
+			n.unbounded = true
+			n.addUnnamed(words, in)
+		}
 		n.git = n.git || path.Base(words[0]) == "git"
 		n.removes = n.removes || removers[path.Base(words[0])]
 	case anyFootprint:
@@ -174,18 +184,43 @@ func (s script) variables() map[string][]string {
 
 // add adds a path, or the prefix of one that the shell expands. It returns false if the path cannot be determined.
 func (n *names) add(in place, word string, variables map[string][]string) bool {
-	i := strings.IndexAny(word, "$`*?[{(~")
-	switch head := word[:max(i, 0)]; {
-	case i < 0 && word != "":
-		n.paths = append(n.paths, in.at(word))
-	case strings.HasSuffix(head, "/"):
-		n.prefixes = append(n.prefixes, in.at(head)+"/")
-	case head != "":
-		n.prefixes = append(n.prefixes, in.at(head))
+	i := strings.IndexAny(word, shellCharacters)
+	head := word[:max(i, 0)]
+	switch p := in.at(head); {
 	case i == 0:
 		return n.addValues(in, word, variables)
+	case in.lost && !path.IsAbs(word):
+		n.outside = true
+		return false
+	case i < 0 && word != "":
+		p = in.at(word)
+		n.paths = append(n.paths, p)
+		n.outside = n.outside || !in.contains(p)
+	case head != "":
+		if strings.HasSuffix(head, "/") {
+			p += "/"
+		}
+		n.prefixes = append(n.prefixes, p)
+		n.outside = n.outside || !in.contains(p)
 	}
 	return true
+}
+
+// addUnnamed adds where a command works that changes paths that it does not name. Those may be below any folder that it does
+// name.
+func (n *names) addUnnamed(words []string, in place) {
+	n.dirs = append(n.dirs, in.dir)
+	n.outside = n.outside || in.lost || !in.contains(in.dir)
+	for _, word := range words[1:] {
+		if strings.HasPrefix(word, "-") {
+			_, value, _ := strings.Cut(word, "=")
+			if i := strings.Index(word, "/"); i > 0 && value == "" {
+				value = word[i:]
+			}
+			word = value
+		}
+		n.outside = n.outside || strings.IndexAny(word, "$`~") == 0 || !in.contains(in.at(word))
+	}
 }
 
 // addValues adds a word that begins with a loop variable, for each of its values.
@@ -206,20 +241,21 @@ func (n *names) addValues(in place, word string, variables map[string][]string) 
 			return known
 		}
 	}
+	n.outside = true
 	return false
 }
 
 // addWords adds all words of a script, because any of them may be a path that it changes.
 func (n *names) addWords(s script, in place) {
-	for _, c := range s.commands {
-		if is, to := c.chdir(in); is {
-			in = to
-			continue
-		}
-		for _, word := range append(slices.Clone(c.words), targets(c)...) {
-			n.add(in, word, nil)
+	outside := n.outside // of what it changes, not of what it may change
+	for c, places := range s.inPlaces(in) {
+		for _, in := range places {
+			for _, word := range append(slices.Clone(c.words), targets(c)...) {
+				n.add(in, word, nil)
+			}
 		}
 	}
+	n.outside = outside
 }
 
 // names reports whether a change is of what is named. A folder is what something was removed from.
@@ -255,11 +291,16 @@ func mentions(text, name string) bool {
 	}
 }
 
-// Commands returns the simple commands of a shell command without quotes, as a process table shows them.
+// Commands returns the simple commands of a shell command without quotes, as a process table shows them: with and without wrappers such
+// as nohup, which a command replaces in its process.
 func Commands(text string) []string {
 	var all []string
 	for _, c := range readScript(text).commands {
-		all = append(all, strings.Join(strings.Fields(strings.Join(c.words, " ")), " "))
+		for _, words := range [][]string{c.words, unwrapped(c.words)} {
+			if shown := strings.Join(strings.Fields(strings.Join(words, " ")), " "); !slices.Contains(all, shown) {
+				all = append(all, shown)
+			}
+		}
 	}
 	return all
 }

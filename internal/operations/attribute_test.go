@@ -77,6 +77,22 @@ func TestRemovedBeside(t *testing.T) {
 	}
 }
 
+// TestRemovedSince: a command may have removed a file that another one wrote; its folder shows that.
+func TestRemovedSince(t *testing.T) {
+	t.Parallel()
+	for _, do := range []string{"if test -e lib/a.txt; then echo b >> lib/a.txt; else touch made; fi", "echo b >> lib/a.txt"} {
+		w := newWorld(t, map[string]string{"lib/a.txt": "a\n"})
+		write, other := w.mean("Bash", map[string]any{"command": do}), w.mean("Bash", map[string]any{"command": "./anything"})
+		if got, evidence := w.judgeBeside(write, other); got != notDone {
+			t.Errorf("%s, nothing removed: %s (%s), want not done", do, got, evidence)
+		}
+		w.sh(do + "; rm lib/a.txt")
+		if got, evidence := w.judgeBeside(write, other); got != unknown {
+			t.Errorf("%s, removed since: %s (%s), want unknown", do, got, evidence)
+		}
+	}
+}
+
 // TestTwins: who did what of two that are the same is all one.
 func TestTwins(t *testing.T) {
 	t.Parallel()
@@ -164,7 +180,7 @@ func TestIntentOfCommands(t *testing.T) {
 		"git add a":                                     {},
 		"make":                                          {},
 		"rm -rf dir && ./a.sh":                          {Gone: []string{"dir"}},
-		"(cd dir; touch x)":                             {Bound: true, Paths: []string{"dir/x"}},
+		"(cd dir; touch x)":                             {Bound: true, Paths: []string{"x", "dir/x"}},
 		"python3 - <<'EOF'\nprint('touch me')\nEOF\n":   {},
 		"cat > x <<'EOF'\nmake all\nEOF\ntouch y":       {Bound: true, Paths: []string{"x", "y"}},
 		"if [ -e a ]; then touch y; else rm b; fi":      {Bound: true, Paths: []string{"y", "b"}},
@@ -181,8 +197,8 @@ func TestIntentOfCommands(t *testing.T) {
 
 func TestPartsOfCommands(t *testing.T) {
 	t.Parallel()
-	got := operations.Commands("cd x && python3 'a b.py'  -v; sleep 3 &")
-	if want := []string{"cd x", "python3 a b.py -v", "sleep 3"}; !slices.Equal(got, want) {
+	got := operations.Commands("cd x && python3 'a b.py'  -v; nohup sleep 3 &")
+	if want := []string{"cd x", "python3 a b.py -v", "nohup sleep 3", "sleep 3"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

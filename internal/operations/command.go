@@ -37,12 +37,13 @@ func (j *judging) command() pawl.OperationVerdict {
 	}
 	switch {
 	case len(parts) == 0:
-		j.noteChanges()
+		j.reads = true
 		j.note("it seems to only read: repeating it is safe")
 		return pawl.OperationUnknown
 	case s.unclear:
 		return j.byChanges(elsewhere)
 	case !any(unknown, none, partial), parts[len(parts)-1].effect == done && allSucceeded(parts):
+		j.already = !any(done)
 		j.note("all expected changes are present")
 		return pawl.OperationDone
 	case !any(unknown, partial, done):
@@ -57,29 +58,27 @@ func (j *judging) command() pawl.OperationVerdict {
 
 // parts returns the parts of a script that have an effect, and whether one of them may have an effect outside its files.
 func (j *judging) parts(s script) (parts []part, elsewhere bool) {
-	in := place{j.Root, j.Dir}
+	w := walk{in: place{root: j.Root, dir: j.Dir}, there: func(dir string) bool { return j.Look(dir).There }}
 	j.before = names{}
 	for i, c := range s.commands {
-		if is, to := c.chdir(in); is {
-			in = to
-			continue
-		}
+		in, moved := w.next(c)
 		e := footprintOf(c)
-		if e == noFootprint {
+		if moved || e == noFootprint {
 			continue
 		}
 		elsewhere = elsewhere || e == anyFootprint
 		p := part{gates: !slices.ContainsFunc(s.commands[i:len(s.commands)-1], func(c command) bool { return !c.gates })}
-		if !s.unclear && e == localFootprint {
+		if !s.unclear && e == localFootprint && !in.lost {
 			p.effect = j.state(c, in)
 		}
+		j.otherGit = j.otherGit || j.usesOtherGit(c, in)
 		for _, word := range append(slices.Clone(c.words), targets(c)...) {
 			p.names.add(in, word, nil)
 			j.before.add(in, word, nil)
 		}
 		parts = append(parts, p)
 	}
-	return parts, elsewhere
+	return parts, elsewhere || j.otherGit || j.leavesProject()
 }
 
 // wentWell reports whether the parts before the last one did what they were to do: their traces are there, or their failure
@@ -98,7 +97,7 @@ func allSucceeded(parts []part) bool {
 
 // byChanges judges a command by any change since the call was announced.
 func (j *judging) byChanges(elsewhere bool) pawl.OperationVerdict {
-	inGit := (j.own.unbounded || j.own.git) && (j.moved() || mentions(j.Summary, "git") && j.gitChanged())
+	inGit := !j.otherGit && (j.own.unbounded || j.own.git) && (j.moved() || mentions(j.Summary, "git") && j.gitChanged())
 	j.ambiguous = j.ambiguous || inGit && j.gitUsedByOthers()
 	if j.ambiguous {
 		j.note("other tool calls ran at the same time: only paths that no other call names count as its changes")
@@ -108,38 +107,14 @@ func (j *judging) byChanges(elsewhere bool) pawl.OperationVerdict {
 		return pawl.OperationPartly
 	case j.Blind != "" || j.ambiguous:
 		return pawl.OperationUnknown
+	case slices.ContainsFunc(j.own.paths, j.mayBeRemoved):
+		j.note("a file that it writes does not exist and the folder changed since: the file may have been removed")
+		return pawl.OperationUnknown
 	case elsewhere:
 		j.note("effects outside this machine's files cannot be checked")
 		return pawl.OperationUnknown
 	}
 	return pawl.OperationNotDone
-}
-
-// goes reports whether a command changes the folder for those behind it, and to which.
-func (c command) chdir(in place) (bool, place) {
-	if len(c.words) != 2 || c.words[0] != "cd" {
-		return false, in
-	}
-	in.dir = in.at(c.words[1])
-	return true, in
-}
-
-// place is where a command works: a folder as seen from the project, and where that is.
-type place struct{ root, dir string }
-
-// at returns a path as seen from where the project is.
-func (p place) at(name string) string {
-	if !path.IsAbs(name) {
-		name = path.Join(p.dir, name)
-	}
-	name = path.Clean(name)
-	if inside, is := strings.CutPrefix(name, p.root+"/"); is && p.root != "" {
-		return inside
-	}
-	if name == p.root {
-		return "."
-	}
-	return name
 }
 
 // state returns the visible effect of one command.
@@ -163,7 +138,7 @@ func (j *judging) state(c command, in place) effect {
 	}
 	switch {
 	case name == "git":
-		return j.git(args)
+		return j.git(args, in)
 	case name == "touch" && strings.Trim(flags, "am") == "":
 		return j.each(paths, j.made)
 	case name == "mkdir" && strings.Trim(flags, "pv") == "":
@@ -204,8 +179,11 @@ func (j *judging) each(paths []string, one func(string) effect) effect {
 // unless returns how far a command came by what is at a path, unless others may have covered what it left there, or left it
 // themselves.
 func (j *judging) unlessOthers(p string, c effect) effect {
-	if c == none && j.mayBeOverwritten(p) || c > none && j.claimedByOthers(p) {
+	switch {
+	case c == none && j.mayBeOverwritten(p), c > none && j.claimedByOthers(p):
 		j.ambiguous = true
+		return unknown
+	case c == none && j.mayBeRemoved(p):
 		return unknown
 	}
 	return c
@@ -284,9 +262,12 @@ func (j *judging) copied(from, to string) effect {
 }
 
 // git returns the visible effect of a git command, by its index and refs. A commit moves HEAD as its last act.
-func (j *judging) git(args []string) effect {
-	moved, commits := j.moved(), args[0] == "commit"
+func (j *judging) git(args []string, in place) effect {
+	args, in = gitCommand(args, in)
+	moved, commits := j.moved(), len(args) > 0 && args[0] == "commit"
 	switch {
+	case len(args) == 0 || j.otherRepository(in):
+		return unknown
 	case j.Git.IsZero() && j.Operation.Head == "" && j.World.Head == "", j.Clock.IsZero() && !commits:
 		return unknown
 	case !moved && (commits || j.Git.Before(j.Clock)):

@@ -19,7 +19,7 @@ const (
 var (
 	readers = wordSet(`: true false test [ ls ll cat head tail grep egrep fgrep rg ag wc stat file echo printf pwd cd env date ps df du
 		sleep tree sort uniq diff cmp which type whoami uname id less more jq cut tr nl od hexdump strings basename dirname realpath
-		readlink seq export set wait printenv md5sum sha1sum sha256sum hostname uptime free nproc tac rev column expr`)
+		readlink seq export set wait printenv md5sum sha1sum sha256sum hostname uptime free nproc tac rev column expr exit`)
 	writers = wordSet(`touch mkdir rmdir rm mv cp ln tee dd install truncate split sed awk gawk patch tar unzip zip gzip gunzip bzip2 xz zstd
 		chmod chown make cmake ninja gcc g++ cc c++ clang ld ar go cargo rustc gofmt prettier eslint black ruff tsc javac mvn gradle
 		npm pnpm yarn pip pip3 poetry uv bundle composer mktemp csplit shuf find xargs git`)
@@ -78,6 +78,11 @@ func footprintOf(c command) footprint {
 
 func inPlace(word string) bool { return strings.HasPrefix(word, "-i") || word == "--in-place" }
 
+// isDuration reports whether a word is a number, as nice takes one, or a duration, as timeout does.
+func isDuration(word string) bool {
+	return strings.IndexAny(word, "0123456789.") == 0 && strings.Trim(word, "0123456789.smhd") == ""
+}
+
 // unwrapped returns a command without wrappers such as sudo and timeout.
 func unwrapped(words []string) []string {
 	for len(words) > 1 {
@@ -87,7 +92,7 @@ func unwrapped(words []string) []string {
 			return words
 		}
 		words = words[1:]
-		for len(words) > 1 && (strings.HasPrefix(words[0], "-") || assigns(words[0]) || strings.Trim(words[0], "0123456789.smhd") == "") {
+		for len(words) > 1 && (strings.HasPrefix(words[0], "-") || assigns(words[0]) || isDuration(words[0])) {
 			words = words[1:]
 		}
 	}

@@ -27,16 +27,16 @@ type Call struct {
 	Read   func(path string) ([]byte, error) // a file of any absolute path; fs.ErrNotExist: there is none
 	There  func(path string) bool            // whether anything is at any absolute path
 	Redact func(string) string               // takes secrets out of words
+	Real   func(path string) string          // an absolute path without symbolic links, or the path if there is none. Defaults to the path.
 }
 
 // Intent returns the expected effects of a call. For an unknown tool the kind is "other". The caller sets ID, Session, Head
 // and Clock.
 func Intent(c Call) pawl.Operation {
-	in, t := readInput(c.Input), toolOf(c.Tool)
-	if dir, ok := in.text("workdir", "dirpath", "directory", "cwd"); ok && t.kind == pawl.OperationCommand {
-		c.Dir = c.absolute(dir)
-	}
-	o := pawl.Operation{Tool: clip(c.Redact(c.Tool), 100), Kind: t.kind, Digest: Digest(c.Tool, c.Input)}
+	in := readInput(c.Input)
+	t := toolOf(c.Tool).of(c.Tool, in)
+	c.Dir = c.workingDir(in, t.kind)
+	o := pawl.Operation{Tool: clip(c.Redact(c.Tool), 100), Kind: t.kind, Sub: subagentTools[strings.ToLower(c.Tool)], Digest: Digest(c.Tool, c.Input)}
 	var plan []planned
 	if t.plan != nil {
 		plan = t.plan(in, c)
@@ -55,13 +55,38 @@ func Intent(c Call) pawl.Operation {
 		summary = strings.Join(o.Paths, ", ")
 	}
 	o.Summary = clip(c.Redact(summary), pawl.MaxSummary)
-	if dir := c.relative("."); dir != "." {
-		o.Dir = c.shown(dir)
+	if dir := c.shown(c.Dir); dir != "." {
+		o.Dir = dir
 	}
 	return o
 }
 
-// maxScript limits the bytes of a shell command that are analysed before it runs, because the agent waits.
+// workingDir returns the folder in which a call runs. Some tools take one: absolute, or relative to where the agent works.
+// Symbolic links are resolved, as they are in Root, because a folder below the project has a name below Root only then.
+func (c Call) workingDir(in input, kind pawl.OperationKind) string {
+	keys := []string{"workdir", "cwd"}
+	if kind == pawl.OperationCommand {
+		keys = append(keys, "dirpath", "directory") // of other tools, these are what they work on
+	}
+	dir := filepath.Clean(c.Dir)
+	if named, ok := in.text(keys...); ok && kind != pawl.OperationReads {
+		dir = c.absolute(named)
+	}
+	if c.Real == nil {
+		return dir
+	}
+	return c.Real(dir)
+}
+
+// Dir returns the absolute folder in which an operation of the project at root runs.
+func Dir(o pawl.Operation, root string) string {
+	if filepath.IsAbs(o.Dir) {
+		return o.Dir
+	}
+	return filepath.Join(root, filepath.FromSlash(o.Dir))
+}
+
+// maxScript limits the bytes of a shell command that are analyzed before it runs, because the agent waits.
 const maxScript = 64 << 10
 
 // commandPaths returns the paths that a shell command changes. It sets Bound if these are all, and Gone to the existing
@@ -74,7 +99,7 @@ func (c Call) commandPaths(o *pawl.Operation, command string) []string {
 	if o.Bound = !n.unbounded && !n.git && len(n.prefixes) == 0 && len(n.paths) <= maxPaths; !o.Bound {
 		n.paths = nil
 	}
-	for _, path := range removedBy(readScript(command), place{dir: c.Dir}) {
+	for _, path := range removedBy(readScript(command), place{dir: c.Dir}, c.There) {
 		if c.There(path) && len(o.Gone) < maxPaths {
 			o.Gone = append(o.Gone, c.shown(path))
 		}
@@ -82,16 +107,14 @@ func (c Call) commandPaths(o *pawl.Operation, command string) []string {
 	return n.paths
 }
 
-// removedBy returns the paths that a script removes, as far as it can be analysed.
-func removedBy(s script, in place) []string {
+// removedBy returns the paths that a script removes, as far as it can be analyzed.
+func removedBy(s script, in place, there func(path string) bool) []string {
 	var paths []string
+	w := walk{in: in, there: there}
 	for _, part := range s.commands {
-		if is, to := part.chdir(in); is {
-			in = to
-			continue
-		}
+		in, moved := w.next(part)
 		words := unwrapped(part.words)
-		if s.unclear || len(words) < 2 || !removers[path.Base(words[0])] || words[0] == "git" && words[1] != "rm" && words[1] != "mv" {
+		if moved || in.lost || s.unclear || len(words) < 2 || !removers[path.Base(words[0])] || words[0] == "git" && words[1] != "rm" && words[1] != "mv" {
 			continue
 		}
 		for _, word := range words[1:] {

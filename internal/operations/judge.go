@@ -16,8 +16,8 @@ type World struct {
 	Changed   []Change               // the first of the changes since the call was announced
 	More      int                    // how many more changes there are
 	Blind     string                 // why changes could not be determined; empty if they were
-	Head      string                 // the commit of HEAD
-	Git       time.Time              // when git's index, HEAD or refs were last changed
+	Head      string                 // the commit of HEAD, in the repository of the operation's working folder
+	Git       time.Time              // when the index, HEAD or refs of this repository were last changed
 	Processes []Process              // that it may have left running
 	Beside    []*pawl.OperationState // other operations with unknown outcome that may have changed something since
 }
@@ -64,6 +64,8 @@ type Judgement struct {
 	Verdict  pawl.OperationVerdict
 	Traces   pawl.OperationVerdict // the same by what it has left alone, where a process of it lives
 	Evidence []string              // one line each
+	Paths    []string              // paths that it changed or may have changed
+	Reads    bool                  // it seems to only read
 }
 
 // Judge decides how far an operation came, and returns the evidence.
@@ -83,20 +85,39 @@ func Judge(o *pawl.OperationState, w World) Judgement {
 	case maybe && v.Verdict == pawl.OperationNotDone:
 		v.Verdict = pawl.OperationUnknown
 	}
+	if p := j.refused(v.Verdict); p != "" {
+		v.Verdict = pawl.OperationRefused
+		j.note("%s", p)
+	}
 	j.noteHead()
-	v.Evidence = j.evidence
+	v.Evidence, v.Reads = j.evidence, j.reads
+	for _, c := range j.Changed {
+		v.Paths = append(v.Paths, c.Path)
+	}
 	return v
+}
+
+// refused says why an operation without any effect here counts as refused: permission was asked, and none was seen. It returns "" for others.
+func (j *judging) refused(verdict pawl.OperationVerdict) string {
+	if j.Asked.IsZero() || verdict == pawl.OperationPartly || verdict == pawl.OperationDone && !j.already {
+		return ""
+	}
+	return "permission was asked at " + j.Asked.UTC().Format("15:04:05 UTC") + " and not seen granted: treat it as refused"
 }
 
 // judging is the state of judging one operation.
 type judging struct {
 	*pawl.OperationState
 	World
-	own             names   // what it changes
-	others          []names // what others are about that may have changed something
-	unboundedOthers bool    // of commands that may have changed anything
-	ambiguous       bool    // what may be its own cannot be told from what others did
-	before          names   // of the commands before the one that is looked at
+	own             names    // what it changes
+	others          []names  // what others are about that may have changed something
+	unboundedOthers bool     // of commands that may have changed anything
+	ambiguous       bool     // its own changes cannot be distinguished from those of others
+	emptied         []string // folders in which a command that may have changed anything may have removed something
+	before          names    // of the commands before the one that is looked at
+	otherGit        bool     // it uses another repository than that of its working folder
+	reads           bool     // it seems to only read
+	already         bool     // all of its effects may have been there before
 	evidence        []string
 }
 
@@ -119,8 +140,15 @@ func (j *judging) verdict() pawl.OperationVerdict {
 	case j.Kind == pawl.OperationCommand:
 		return j.command()
 	}
-	j.noteChanges()
-	j.note("effects outside this machine's files cannot be checked")
+	if len(j.Made) > 0 {
+		j.note("its subagents finished changes of: `%s`", strings.Join(j.Made, "`, `"))
+	}
+	if changed := j.noteChanges(); !changed && len(j.Made) == 0 {
+		j.note("effects outside this machine's files cannot be checked")
+	}
+	if len(j.Made) > 0 {
+		return pawl.OperationPartly
+	}
 	return pawl.OperationUnknown
 }
 
@@ -130,7 +158,7 @@ func hidden(text string) bool { return strings.Contains(text, "[redacted:") }
 // noteHead notes whether git's HEAD has moved.
 func (j *judging) noteHead() {
 	switch {
-	case j.Operation.Head == "" && j.World.Head == "":
+	case j.Operation.Head == "" && j.World.Head == "", j.removedDir():
 	case !j.moved():
 		j.note("HEAD unchanged")
 	default:
@@ -138,7 +166,8 @@ func (j *judging) noteHead() {
 	}
 }
 
-func (j *judging) moved() bool { return j.Operation.Head != j.World.Head }
+// moved reports whether HEAD has moved. Where the working folder is gone, its repository is unknown.
+func (j *judging) moved() bool { return j.Operation.Head != j.World.Head && !j.removedDir() }
 
 func short(commit string) string {
 	if commit == "" {
@@ -155,6 +184,7 @@ func (j *judging) files() pawl.OperationVerdict {
 	}
 	switch len(j.Expect) {
 	case found[done] + found[alreadyTrue]:
+		j.already = found[done] == 0
 		return pawl.OperationDone
 	case found[none] + found[alreadyTrue]:
 		return pawl.OperationNotDone
@@ -239,7 +269,7 @@ func (j *judging) noteChanges() bool {
 	if more := len(j.Changed) + j.More - manyChanges; more > 0 {
 		j.note("%d more paths changed", more)
 	}
-	if len(j.Changed) == 0 {
+	if len(j.Changed) == 0 && len(j.Made) == 0 {
 		j.note("no file has changed since")
 	}
 	return len(j.Changed) > 0

@@ -2,11 +2,12 @@ package operations
 
 import "strings"
 
-// script is a shell command, analysed without running it.
+// script is a shell command, analyzed without running it.
 type script struct {
-	commands []command
-	loops    []command // the words of its for loops
-	unclear  bool      // it has loops, substitutions, variables or patterns that only a shell can evaluate
+	commands   []command
+	loops      []command // the words of its for loops
+	background bool      // it does not wait for one of its commands
+	unclear    bool      // it has loops, substitutions, variables or patterns that only a shell can evaluate
 }
 
 // command is one simple command of a script.
@@ -31,7 +32,7 @@ func readScript(text string) script {
 	for l.next() {
 	}
 	l.end(false)
-	s := script{unclear: l.unclear}
+	s := script{unclear: l.unclear, background: l.background}
 	for _, c := range l.commands {
 		if c.loopVar != "" {
 			s.loops = append(s.loops, c)
@@ -54,7 +55,8 @@ type lexer struct {
 	waiting  *hereDoc
 	now      command
 	commands []command
-	unclear  bool
+
+	background, unclear bool // as in script
 }
 
 // next scans one token. It returns false at the end.
@@ -150,7 +152,7 @@ func (l *lexer) redirect() {
 		l.heredoc = strings.HasPrefix(l.rest, "<") && !strings.HasPrefix(l.rest, "<<") && l.waiting == nil
 		l.unclear = l.unclear || strings.HasPrefix(l.rest, "<") && !l.heredoc || strings.HasPrefix(l.rest, "(")
 		l.dropped = !l.heredoc
-		if l.heredoc {
+		if l.heredoc || strings.HasPrefix(l.rest, "&") {
 			l.take(1)
 		}
 		return
@@ -185,7 +187,7 @@ func (l *lexer) endWord() {
 	case l.dropped:
 		l.dropped = false
 	case l.target != nil:
-		if l.target.path = word; !strings.HasPrefix(word, "/dev/") {
+		if l.target.path = word; !isDevice(word) {
 			l.now.redirects = append(l.now.redirects, *l.target)
 		}
 		l.target = nil
@@ -193,6 +195,11 @@ func (l *lexer) endWord() {
 	default:
 		l.now.words = append(l.now.words, word)
 	}
+}
+
+// isDevice reports whether a path is that of a device: what is written to it leaves no trace.
+func isDevice(path string) bool {
+	return strings.HasPrefix(path, "/dev/") && !strings.HasPrefix(path, "/dev/shm/")
 }
 
 // assigns reports whether a word is a variable assignment.
@@ -245,12 +252,20 @@ func (l *lexer) connect() {
 		return
 	}
 	pipe := strings.HasPrefix(l.rest, "|") && !strings.HasPrefix(l.rest, "||")
-	if strings.HasPrefix(l.rest, "||") || strings.HasPrefix(l.rest, "&") && !strings.HasPrefix(l.rest, "&&") {
+	background := strings.HasPrefix(l.rest, "&") && !strings.HasPrefix(l.rest, "&&")
+	if strings.HasPrefix(l.rest, "||") || background {
 		l.unclear = true // the second may not run, or the first runs in the background
 	}
+	l.background = l.background || background && !l.inArithmetic()
 	l.now.gates = strings.HasPrefix(l.rest, "&&")
 	l.end(pipe)
 	l.rest = strings.TrimLeft(l.rest, ";\n|&")
+}
+
+// inArithmetic reports whether an arithmetic expansion of the current command is open, in which & is an operator.
+func (l *lexer) inArithmetic() bool {
+	text := strings.Join(l.now.words, " ")
+	return strings.Count(text, "$((") > strings.Count(text, "))")
 }
 
 // end finishes the current command.

@@ -18,19 +18,20 @@ import (
 
 	"pawl"
 	"pawl/internal/disk"
+	"pawl/internal/oneline"
 )
 
 // MissingError lists declared paths that do not exist.
 type MissingError struct{ Paths []string }
 
-func (e *MissingError) Error() string { return "missing: " + strings.Join(e.Paths, ", ") }
+func (e *MissingError) Error() string { return "missing: " + oneline.Paths(e.Paths) }
 
 // EscapeError names a declared path that leads out of the workspace through a symbolic link.
 type EscapeError struct{ Path, Target string }
 
 // Error names the path and its target.
 func (e *EscapeError) Error() string {
-	return fmt.Sprintf("%s leads out of the project, to %s", e.Path, e.Target)
+	return fmt.Sprintf("%s leads out of the project, to %s", oneline.Path(e.Path), oneline.Path(e.Target))
 }
 
 // Hash returns the contents of the declared paths, by path. A pattern is replaced by its matches; if there are more
@@ -42,7 +43,7 @@ func Hash(root string, declared []string) (pawl.Outputs, error) {
 	for _, d := range declared {
 		matches, err := glob(root, d)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", d, err)
+			return nil, fmt.Errorf("%s: %w", oneline.Path(d), err)
 		}
 		if len(matches) == 0 {
 			missing = append(missing, d)
@@ -70,7 +71,7 @@ func HashOne(root, path string) (pawl.Content, error) {
 	matches, err := glob(root, path)
 	switch {
 	case err != nil:
-		return pawl.Content{}, fmt.Errorf("%s: %w", path, err)
+		return pawl.Content{}, fmt.Errorf("%s: %w", oneline.Path(path), err)
 	case len(matches) == 0:
 		return pawl.Content{}, &MissingError{Paths: []string{path}}
 	case len(matches) == 1:
@@ -102,7 +103,7 @@ func contentAt(root, path string) (pawl.Content, error) {
 		return hashFolder(full)
 	}
 	if !info.Mode().IsRegular() {
-		return pawl.Content{}, fmt.Errorf("%s is neither a file nor a folder", path)
+		return pawl.Content{}, fmt.Errorf("%s is neither a file nor a folder", oneline.Path(path))
 	}
 	sum, size, err := hashFile(full)
 	return pawl.Content{SHA256: sum, Size: size}, err
@@ -151,7 +152,7 @@ func Sync(root string, paths []string) error {
 	for _, declared := range paths {
 		matches, err := glob(root, declared)
 		if err != nil {
-			return fmt.Errorf("%s: %w", declared, err)
+			return fmt.Errorf("%s: %w", oneline.Path(declared), err)
 		}
 		if len(matches) == 0 {
 			return &MissingError{Paths: []string{declared}}
@@ -223,11 +224,11 @@ func unescape(pattern string) string {
 	return text.String()
 }
 
-// Matches returns the sorted matches of a foreach pattern; none is no error.
+// Matches returns the sorted matches of a foreach pattern; none is not an error.
 func Matches(root, pattern string) ([]string, error) {
 	matches, err := glob(root, pattern)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", pattern, err)
+		return nil, fmt.Errorf("%s: %w", oneline.Path(pattern), err)
 	}
 	slices.Sort(matches)
 	return matches, nil

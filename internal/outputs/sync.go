@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"pawl/internal/disk"
+	"pawl/internal/oneline"
 )
 
 // maxSingleSyncs is the maximum number of files and folders that are synced one by one; for more, one sync of the whole
@@ -36,7 +37,7 @@ func syncFile(path string) error {
 	}
 	defer f.Close()
 	if err := (disk.File{File: f}).Sync(); err != nil {
-		return fmt.Errorf("sync %s: %w", path, err)
+		return fmt.Errorf("sync %s: %w", oneline.Path(path), err)
 	}
 	return nil
 }

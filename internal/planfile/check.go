@@ -207,6 +207,9 @@ func (r *reader) checkAgent(a *pawl.AgentAction) {
 	}
 	r.oneOf(&a.Use, string(a.Use), "agent", names...)
 	r.checkAgentCommand(a)
+	if strings.ContainsAny(a.Role, "\r\n") {
+		r.Errorf(&a.Role, `"role" must be one line`)
+	}
 	switch {
 	case !r.Good(&a.MaxUSD):
 	case !(a.MaxUSD > 0 && a.MaxUSD <= math.MaxFloat64):
@@ -365,6 +368,12 @@ func (r *reader) checkForeach(s *pawl.Step) {
 	r.checkPath(&f.Files, f.Files, "files")
 	if _, err := path.Match(f.Files, ""); err != nil {
 		r.Errorf(&f.Files, "invalid pattern %q: unclosed bracket; use a form such as docs/*.md", f.Files)
+	}
+	if r.Given(&f.Empty) {
+		r.oneOf(&f.Empty, string(f.Empty), "empty", string(pawl.EmptyDone), string(pawl.EmptyFails))
+		if !r.Given(&f.Lines) && !r.Given(&f.Files) {
+			r.Errorf(&f.Empty, `"empty" requires "lines" or "files"; remove it: the other lists have items`)
+		}
 	}
 	r.checkItems(f)
 	before := r.Count()

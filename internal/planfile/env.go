@@ -1,6 +1,7 @@
 package planfile
 
 import (
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -156,16 +157,38 @@ func (r *reader) checkDotenv(files []string) {
 	}
 }
 
-// ReadParams reads a file of parameters, YAML or JSON: a mapping of names to values. Parameters that are secrets may be there.
-func ReadParams(name string, data []byte) (map[string]string, error) {
+// ReadParams reads a file of parameters, YAML or JSON: a mapping of names to values. Parameters that are secrets may be there. A value
+// must be of the type that params declare for its name.
+func ReadParams(name string, data []byte, params map[string]pawl.Parameter) (map[string]string, error) {
 	var file map[string]pawl.ParamValue
 	f := strictyaml.Read("parameter file", data, &file)
+	values := make(map[string]string, len(file))
+	for _, key := range slices.Sorted(maps.Keys(file)) {
+		values[key] = string(file[key])
+		if param, declared := params[key]; declared {
+			checkGiven(f, strictyaml.Entry{Of: &file, Key: key}, param, key, values[key])
+		}
+	}
 	if err := f.Err(name); err != nil {
 		return nil, &pawl.Error{Kind: pawl.KindUsage, Err: err}
 	}
-	values := make(map[string]string, len(file))
-	for name, value := range file {
-		values[name] = string(value)
-	}
 	return values, nil
+}
+
+// checkGiven reports a value in a file that is not of its parameter's type. It does not quote the value of a secret.
+func checkGiven(f *strictyaml.File, at strictyaml.Entry, param pawl.Parameter, name, value string) {
+	if !f.Good(at) {
+		return
+	}
+	kind := param.Type
+	if kind == "" {
+		kind = pawl.StringParam
+	}
+	if kind != pawl.ListParam && !f.Scalar(at) {
+		f.Errorf(at, "parameter %s is of type %s, not a list; give one value, or declare it with type: list", name, kind)
+		return
+	}
+	if _, err := param.Parse(value); err != nil && !param.Secret {
+		f.Errorf(at, "parameter %s: %v", name, err)
+	}
 }

@@ -3,7 +3,6 @@ package planfile
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"pawl"
@@ -36,13 +35,13 @@ func (r *reader) uniqueIDs(p *pawl.Plan) bool {
 	return unique
 }
 
-// suggestionBut is suggestion, but never suggests own: a step does not need itself.
-func (r *reader) suggestionBut(own pawl.StepID, word string, ids []string) string {
-	text := r.suggestion(word, ids)
-	if strings.Contains(text, strconv.Quote(string(own))) {
-		return ""
+// unknownStep returns the message about a need that names no step. It never suggests own: a step does not need itself. Only the first
+// few errors have a suggestion: the search is slow where there are many steps.
+func (r *reader) unknownStep(own pawl.StepID, need string, ids []string) string {
+	if r.Count() >= 10 {
+		return strictyaml.UnknownStep(need, nil)
 	}
-	return text
+	return strictyaml.UnknownStep(need, slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return id == string(own) }))
 }
 
 // checkNeeds checks that every need is another step of the same phase or of an earlier one.
@@ -66,7 +65,7 @@ func (r *reader) checkNeeds(p *pawl.Plan) {
 				case !r.Good(need): // a default, or of the wrong type
 				case other == nil && r.partial:
 				case other == nil:
-					r.Errorf(need, "%s needs unknown step %q%s", title(s), *need, r.suggestionBut(s.ID, string(*need), ids))
+					r.Errorf(need, "%s needs %s", title(s), r.unknownStep(s.ID, string(*need), ids))
 				case *need == s.ID:
 					r.Errorf(need, "%s needs itself; remove that need", title(s))
 				case phaseOf[*need] > i:
@@ -89,17 +88,6 @@ func (r *reader) checkCycles(p *pawl.Plan) {
 			r.cycle(ids, stepOf)
 		}
 	}
-}
-
-// suggestion returns a hint at the nearest id. Only the first few errors get one: the search is slow where there are many
-// steps.
-func (r *reader) suggestion(id string, ids []string) string {
-	if r.Count() < 10 {
-		if near := strictyaml.Nearest(id, ids); near != "" {
-			return fmt.Sprintf("; did you mean %q?", near)
-		}
-	}
-	return ""
 }
 
 // cycle reports a dependency cycle, from its first step in the plan on. checkNeeds reports a step that needs itself.

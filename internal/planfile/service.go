@@ -59,7 +59,7 @@ func (r *reader) checkService(s *pawl.Step) {
 			r.Errorf(key, `"interval" and "timeout" of a service require "ready"; add it or remove the key`)
 		}
 	}
-	r.oneOf(&v.Until, string(v.Until), "until", string(pawl.UntilPhase), string(pawl.UntilRun))
+	r.oneOf(&v.Until, string(v.Until), `value for "until":`, string(pawl.UntilPhase), string(pawl.UntilRun))
 	r.positive(&v.Interval, "interval")
 	r.positive(&v.Timeout, "timeout")
 	r.positive(&v.Stop, "stop")
@@ -83,7 +83,7 @@ func (r *reader) checkUsers(p *pawl.Plan) {
 						title(s), need, r.Line(&service.Service))
 				}
 			}
-			if s.Service == nil || !r.Good(s.Service) || len(users[s.ID]) > 0 {
+			if s.Service == nil || !r.Good(s.Service) || len(users[s.ID]) > 0 || r.partial { // the users may be in the plan that includes the file
 				continue
 			}
 			scope := ""

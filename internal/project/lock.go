@@ -288,6 +288,19 @@ func (p *Project) WithMirrorLock(write func() error) error {
 	return locked(p.path("mirror.lock"), write)
 }
 
+// WithFolderLock calls do while no other pawl holds the lock on a folder, which projects may share.
+func WithFolderLock(folder string, do func() error) error {
+	file, err := os.Open(folder)
+	if err != nil {
+		return err
+	}
+	defer unlock(file)
+	if err := flock(file, unix.LOCK_EX); err != nil {
+		return fmt.Errorf("lock %s: %w", folder, err)
+	}
+	return do()
+}
+
 // WithMarkLock calls change while no other pawl changes what the user's state folder records about a run, or journals what has to be
 // recorded there. The project must be trusted.
 func (p *Project) WithMarkLock(run pawl.RunID, change func() error) error {

@@ -115,7 +115,7 @@ func tell(t *testing.T, folder, home, do string) string {
 	return string(out)
 }
 
-// freshAt makes another process initialise a project in a folder named name, for the user at home, and returns its root.
+// freshAt makes another process initialize a project in a folder named name, for the user at home, and returns its root.
 func freshAt(t *testing.T, home, name string) string {
 	t.Helper()
 	root := filepath.Join(t.TempDir(), name)

@@ -48,6 +48,8 @@ type Project struct {
 	ID    string // a UUIDv7; empty if the project is not trusted and its project.json cannot be read
 	Trust trust.Standing
 
+	Linked string // top of the linked worktree, outside of Root, from which FindOrMain came here; empty if it found .pawl itself
+
 	accepted *Lock // from AcceptLock, until LockEngine returns it
 }
 
@@ -95,7 +97,7 @@ func Find(start string) (*Project, error) {
 				return p, err
 			}
 			if empty, err := p.isEmpty(); err != nil || !empty { // the creator of an empty one died; an unreadable one is untrusted
-				return p, nil
+				return open(folder) // another process may just have created it
 			}
 		}
 		above := filepath.Dir(folder)
@@ -120,10 +122,10 @@ func Init(folder string) (*Project, error) {
 		return p, cmp.Or(err, p.open())
 	}
 	if err := disk.MakeFolders(p.Home()); err != nil {
-		return nil, fmt.Errorf("initialise a project in %s: %w", root, err)
+		return nil, fmt.Errorf("initialize a project in %s: %w", root, err)
 	}
 	if err := p.withEditLock(p.create); err != nil {
-		return nil, fmt.Errorf("initialise a project in %s: %w", root, err)
+		return nil, fmt.Errorf("initialize a project in %s: %w", root, err)
 	}
 	return p, p.open()
 }
@@ -271,7 +273,7 @@ func (p *Project) Grant(now time.Time) error {
 			id, err = newID()
 		}
 		if err == nil {
-			_, err = trust.Grant(p.Root, id, trust.Told, p.Trust.Copy, now)
+			err = p.grant(id, now)
 		}
 		return err
 	})
@@ -281,13 +283,30 @@ func (p *Project) Grant(now time.Time) error {
 	return p.open()
 }
 
+// grant writes the trust record. A copy of another project of this user on this machine gets that one's key too, so that the secrets
+// of its runs can be compared.
+func (p *Project) grant(id string, now time.Time) error {
+	granted, err := trust.Grant(p.Root, id, trust.Told, p.Trust.Copy, now)
+	if err != nil || !p.Trust.Copy {
+		return err
+	}
+	key, err := disk.ReadFile(filepath.Join(p.Trust.Folder, secretKey), secretKeySize)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return disk.Replace(filepath.Join(granted.Folder, secretKey), key)
+}
+
 // secretKey is the name of the file with the key, in the user's folder of the project.
 const secretKey = "secrets.key"
 
 // secretKeySize is the size of the key in bytes.
 const secretKeySize = 32
 
-// SecretKey returns the key for the hashes of secrets, by which pawl recognises a value without storing it. It lies outside the
+// SecretKey returns the key for the hashes of secrets, by which pawl recognizes a value without storing it. It lies outside the
 // project, so whoever has only the project cannot guess values. The first call creates it.
 func (p *Project) SecretKey() ([]byte, error) {
 	if err := p.Trusted(); err != nil {
@@ -308,6 +327,18 @@ func (p *Project) SecretKey() ([]byte, error) {
 		err = damaged(path, fmt.Errorf("it has %d bytes, not %d", len(key), secretKeySize))
 	}
 	return key, err
+}
+
+// UseSecretKeyOf makes a new project use another one's key, so that hashes which that one recorded can be compared.
+func (p *Project) UseSecretKeyOf(other *Project) error {
+	key, err := other.SecretKey()
+	if err == nil {
+		err = p.Trusted()
+	}
+	if err != nil {
+		return err
+	}
+	return disk.Replace(filepath.Join(p.Trust.Folder, secretKey), key)
 }
 
 // Revoke makes the project untrusted, and removes it from the user's registry.

@@ -15,6 +15,7 @@ import (
 	"pawl/internal/outputs"
 	"pawl/internal/project"
 	"pawl/internal/runs"
+	"pawl/internal/shellwords"
 	"pawl/internal/snapshot"
 	"pawl/internal/supervise"
 )
@@ -148,7 +149,7 @@ func (g *gatherer) renamed() error {
 		}
 		return &pawl.Error{
 			Kind: pawl.KindDamaged, Err: fmt.Errorf("folder %s is the renamed folder of run %s", g.run, owner),
-			Hint: fmt.Sprintf("mv '%s' '%s'", g.project.RunDir(g.run), g.project.RunDir(owner)),
+			Hint: fmt.Sprintf("mv %s %s", shellwords.Word(g.project.RunDir(g.run)), shellwords.Word(g.project.RunDir(owner))),
 		}
 	}
 	return nil

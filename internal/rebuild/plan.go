@@ -11,6 +11,7 @@ import (
 	"pawl/internal/planfile"
 	"pawl/internal/project"
 	"pawl/internal/runs"
+	"pawl/internal/shellwords"
 )
 
 // foundPlan is the plan of a run that is being rebuilt.
@@ -19,12 +20,12 @@ type foundPlan struct {
 	data       []byte
 	source     string           // where the user keeps it; "" if unknown
 	planned    *pawl.RunPlanned // the event to journal; nil if the journal has it
-	write      bool             // the copy beside the journal must be written
+	write      bool             // the copy next to the journal must be written
 	from       string           // where it was found, for people
 	confidence Confidence
 }
 
-// save writes the copy beside the journal if it is missing.
+// save writes the copy next to the journal if it is missing.
 func (f foundPlan) save(p *project.Project, run pawl.RunID) error {
 	if !f.write {
 		return nil
@@ -35,7 +36,7 @@ func (f foundPlan) save(p *project.Project, run pawl.RunID) error {
 	return disk.Replace(filepath.Join(p.RunDir(run), f.planned.File), f.data)
 }
 
-// findPlan looks for the plan in this order: the revision in the journal, the newest copy beside the journal, the file
+// findPlan looks for the plan in this order: the revision in the journal, the newest copy next to the journal, the file
 // that the user names, the path recorded in the journal, and the only plan in the project's root with the run's name.
 func (r *Recovery) findPlan(run pawl.RunID, state *pawl.State, named string) (foundPlan, error) {
 	if r.New && r.plan.Plan != nil {
@@ -67,7 +68,7 @@ func (r *Recovery) findPlan(run pawl.RunID, state *pawl.State, named string) (fo
 	if named != "" {
 		found.confidence = Certain
 	}
-	if runs.SHA256Hex(data) == before.SHA256 { // only the copy beside the journal was lost
+	if runs.SHA256Hex(data) == before.SHA256 { // only the copy next to the journal was lost
 		found.planned, found.confidence = &before, Certain
 		return found, nil
 	}
@@ -76,7 +77,7 @@ func (r *Recovery) findPlan(run pawl.RunID, state *pawl.State, named string) (fo
 	return found, nil
 }
 
-// planBeside returns the newest plan revision beside the journal.
+// planBeside returns the newest plan revision next to the journal.
 func (r *Recovery) planBeside(run pawl.RunID, before pawl.RunPlanned) (foundPlan, error) {
 	for revision := newestRevision(r.project, run); revision > 0; revision-- {
 		path := r.project.PlanFile(run, revision)
@@ -88,7 +89,7 @@ func (r *Recovery) planBeside(run pawl.RunID, before pawl.RunPlanned) (foundPlan
 		if err != nil {
 			continue // incomplete
 		}
-		found := foundPlan{Plan: plan, data: data, from: fmt.Sprintf("%s is beside the journal", filepath.Base(path)), confidence: Certain}
+		found := foundPlan{Plan: plan, data: data, from: fmt.Sprintf("%s is next to the journal", filepath.Base(path)), confidence: Certain}
 		if runs.SHA256Hex(data) == before.SHA256 && revision == before.Revision {
 			return found, nil
 		}
@@ -113,7 +114,7 @@ func (r *Recovery) absolute(path string) string {
 	return filepath.Join(r.project.Root, filepath.FromSlash(path))
 }
 
-// newestRevision returns the highest plan revision beside the journal.
+// newestRevision returns the highest plan revision next to the journal.
 func newestRevision(p *project.Project, run pawl.RunID) int {
 	n := 0
 	names, _ := disk.Glob(p.RunDir(run), "plan*.yaml") // best effort
@@ -170,7 +171,7 @@ func (r *Recovery) usersPlan(run pawl.RunID, before pawl.RunPlanned, named strin
 	case len(found) == 1:
 		return found[0], filepath.Base(found[0]) + " is the only plan here with the run's name", nil
 	case len(found) > 1:
-		return "", "", runs.UsageError("pawl recover --plan "+filepath.Base(found[0]), "%d plans match; choose one", len(found))
+		return "", "", runs.UsageError("pawl recover --plan "+shellwords.Word(filepath.Base(found[0])), "%d plans match; choose one", len(found))
 	case run != "":
 		return "", "", runs.UsageError("pawl recover "+string(run)+" --plan FILE", "no plan found for run %s", run)
 	}

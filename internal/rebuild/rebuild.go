@@ -20,7 +20,7 @@ import (
 // Options selects the run to rebuild and the evidence to use.
 type Options struct {
 	Run       string // an ID or its prefix. Defaults to the newest damaged or lost run.
-	Plan      string // the plan file. Defaults to the copy beside the journal, else to the matching plan in the project.
+	Plan      string // the plan file. Defaults to the copy next to the journal, else to the matching plan in the project.
 	Trust     Confidence
 	Snapshots config.Snapshots
 	Version   string // of this program

@@ -202,7 +202,7 @@ func (r *rebuilder) reasons() []string {
 		why = append(why, r.Damage)
 	}
 	if r.Planned != nil && r.state.Plan.Revision > 0 {
-		why = append(why, "the plan recorded in the journal is not beside it")
+		why = append(why, "the plan recorded in the journal is not next to it")
 	}
 	if last := r.state.Seq; last > 0 {
 		why = append(why, r.laterEvents(last)...)

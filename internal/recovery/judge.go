@@ -166,3 +166,22 @@ func (c Case) details() []string {
 	}
 	return said
 }
+
+// VerdictText says what a verdict means for an attempt; crashed reports whether it has no recorded end.
+func VerdictText(v pawl.Verdict, crashed bool) string {
+	switch {
+	case v.Word == pawl.Next:
+		return "accept as done"
+	case v.Word == pawl.Continue && v.Rule == "live":
+		return "re-attach"
+	case v.Word == pawl.Continue:
+		return "continue from the existing work"
+	case v.Word == pawl.Restart:
+		return "rerun"
+	case v.Word == pawl.HumanReview && v.Rule == "no-tries" && !crashed:
+		return "the step fails: no attempts are left"
+	case v.Word == pawl.HumanReview:
+		return "needs your decision"
+	}
+	return string(v.Word)
+}

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"pawl"
+	"pawl/internal/oneline"
+	"pawl/internal/shellwords"
 )
 
 const (
@@ -86,7 +88,7 @@ func (v *validator) git() {
 	case g.CommitThen == g.CommitNow:
 		v.add(pawl.OK, "git", "", "HEAD unchanged since the last checkpoint: %.12s", g.CommitNow)
 	case g.Rewritten:
-		v.add(pawl.Warn, "git", "git reflog", "HEAD was rewritten: %.12s at the last checkpoint is no ancestor of %.12s", g.CommitThen, g.CommitNow)
+		v.add(pawl.Warn, "git", "git reflog", "HEAD was rewritten: %.12s at the last checkpoint is not an ancestor of %.12s", g.CommitThen, g.CommitNow)
 	default:
 		v.add(pawl.OK, "git", "", "HEAD moved forward: %.12s at the last checkpoint, %.12s now", g.CommitThen, g.CommitNow)
 	}
@@ -104,7 +106,7 @@ func (v *validator) plan() {
 	switch {
 	case p.Path == "":
 	case p.Fault != "":
-		v.add(pawl.Bad, p.Path, "pawl plan check "+p.Path, "cannot read the plan: %s", p.Fault)
+		v.add(pawl.Bad, p.Path, "pawl plan check "+shellwords.Word(p.Path), "cannot read the plan: %s", p.Fault)
 	case p.Gone:
 		v.add(pawl.Warn, p.Path, "", "the plan file is missing; the run uses its own copy")
 	case p.Edited && p.Reruns == 1:
@@ -147,15 +149,23 @@ func (v *validator) attempts() {
 	}
 }
 
+// pathHint returns a command about the path of an output. A name that does not fit into a line gets one that lists all.
+func pathHint(command string, c Claim) string {
+	if oneline.Path(c.Path) != c.Path {
+		return "pawl diff " + string(c.Step) + " --names"
+	}
+	return command + shellwords.Word(c.Path)
+}
+
 func (v *validator) claims() {
 	counts := map[ClaimState]int{}
 	for _, c := range v.facts.Claims {
 		counts[c.State]++
 		switch c.State {
 		case ClaimMissing:
-			v.add(pawl.Warn, c.Path, "pawl restore "+string(c.Step)+" "+c.Path, "missing output of finished step %s", c.Step)
+			v.add(pawl.Warn, c.Path, pathHint("pawl restore "+string(c.Step)+" ", c), "missing output of finished step %s", c.Step)
 		case ClaimChanged:
-			v.add(pawl.Warn, c.Path, "pawl diff "+string(c.Step)+" -- "+c.Path, "output of finished step %s was edited since", c.Step)
+			v.add(pawl.Warn, c.Path, pathHint("pawl diff "+string(c.Step)+" -- ", c), "output of finished step %s was edited since", c.Step)
 		case ClaimUnseen:
 			v.add(pawl.Warn, c.Path, "", "cannot check output of step %s: %s", c.Step, c.Why)
 		}

@@ -28,6 +28,9 @@ func assignment(p position) match {
 	if p.text[p.at] == ':' && strings.HasSuffix(p.text[:p.at], ":"+name) {
 		return match{} // in an identifier with colons: arn:…:secret:…
 	}
+	if f := owned(p, name); f.to > 0 {
+		return f
+	}
 	compared := p.at+1 < len(p.text) && p.text[p.at] == '=' && p.text[p.at+1] == '=' && !v.quoted
 	if compared || ownToken(name, v.text) || !v.secret(kind, tight, tight && name == strings.ToUpper(name)) {
 		return match{}
@@ -49,7 +52,7 @@ func flag(p position) match {
 		end += len(" <<<")
 	}
 	v := valueAt(p.text, end)
-	if strings.HasPrefix(v.text, "-") && !v.quoted || !v.secret(kind, false, false) {
+	if strings.HasPrefix(v.text, "-") && !v.quoted || !v.secret(kind, false, false) && !(kind == "password" && v.plain()) {
 		return match{}
 	}
 	return match{v.from, v.end(), kind}
@@ -67,12 +70,12 @@ func attributeBefore(p position) string {
 	return ""
 }
 
-// ownToken reports whether a value is the token of an attempt of pawl, which is no secret.
+// ownToken reports whether a value is the token of an attempt of pawl, which is not a secret.
 func ownToken(name, value string) bool {
 	return len(value) == 16 && strings.Trim(value, "0123456789abcdef") == "" && (name == "token" || name == "PAWL_TOKEN")
 }
 
-// publicTokens are words before "token" in names of tokens that are no credentials.
+// publicTokens are words before "token" in names of tokens that are not credentials.
 var publicTokens = []string{
 	"authenticity", "cancel", "cancellation", "continuation", "continue", "csrf", "cursor", "fencing", "idempotency", "next", "page", "pagination",
 	"request", "resume", "sync", "xsrf",
@@ -267,6 +270,12 @@ func (v assigned) secret(kind string, tight, shell bool) bool {
 		return len(v.text) >= 6 && strings.ContainsFunc(v.text, isLetter) && strings.ContainsFunc(v.text, special)
 	}
 	return len(v.text) >= 12 && mixed(v.text)
+}
+
+// plain reports whether the value of a flag for passwords is a password of lower-case letters, and no word about the flag.
+func (v assigned) plain() bool {
+	return len(v.text) >= 6 && !strings.ContainsFunc(v.text, func(r rune) bool { return r < 'a' || r > 'z' }) && !proseWord(v.text) &&
+		!placeholder(v.text) && !likelyVariable(v.text) && !v.isExpression()
 }
 
 // whole returns the whole value.

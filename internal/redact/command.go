@@ -6,19 +6,30 @@ import "strings"
 type command struct {
 	name     string
 	flags    []string
-	user     bool // the value is user:password
-	joined   bool // the value follows the flag without a space
-	separate bool // the value is the next word
+	after    string // the value is a user's name, this, and the password
+	groups   string // flags of one letter without a value that may stand before the flag: -su
+	joined   bool   // the value follows the flag without a space
+	separate bool   // the value is the next word
 }
 
 // commands are programs with short flags for passwords. The names of long flags tell themselves.
 var commands = []command{
-	{name: "curl ", flags: []string{"-u", "--user", "-U", "--proxy-user"}, user: true, joined: true, separate: true},
+	{name: "curl ", flags: []string{"-u", "--user", "-U", "--proxy-user"}, after: ":", groups: "#012346BGIJLNOSVafgijklnpqsv", joined: true, separate: true},
+	{name: "http ", flags: []string{"-a", "--auth"}, after: ":", joined: true, separate: true},
 	{name: "mysql", flags: []string{"-p"}, joined: true},
 	{name: "mariadb", flags: []string{"-p"}, joined: true},
+	{name: "mongo", flags: []string{"-p"}, separate: true},
 	{name: "login ", flags: []string{"-p"}, separate: true},
 	{name: "sshpass ", flags: []string{"-p"}, joined: true, separate: true},
 	{name: "redis-cli ", flags: []string{"-a"}, separate: true},
+	{name: "sqlcmd ", flags: []string{"-P"}, joined: true, separate: true},
+	{name: "ldapsearch ", flags: []string{"-w"}, joined: true, separate: true},
+	{name: "ldapmodify ", flags: []string{"-w"}, joined: true, separate: true},
+	{name: "smbclient ", flags: []string{"-U", "--user"}, after: "%", joined: true, separate: true},
+	{name: "lftp ", flags: []string{"-u", "--user"}, after: ",", joined: true, separate: true},
+	{name: "7z ", flags: []string{"-p"}, joined: true},
+	{name: "zip ", flags: []string{"-P"}, separate: true},
+	{name: "unzip ", flags: []string{"-P"}, separate: true},
 }
 
 // maxCommand is how much of a command is searched, in bytes.
@@ -29,40 +40,66 @@ func (c command) find(p position) match {
 		return match{}
 	}
 	for _, w := range wordsAfter(p.text, p.at) {
-		for _, flag := range c.flags {
-			rest, ok := strings.CutPrefix(w.text, flag)
-			switch {
-			case !ok:
-				continue
-			case rest == "" && c.separate:
-				w = w.next(p.text)
-			case rest != "" && c.joined && (len(flag) == 2 || rest[0] == '='):
-				trimmed := strings.TrimPrefix(rest, "=")
-				w = word{trimmed, w.from + len(w.text) - len(trimmed)}
-			default:
-				continue
-			}
-			if f := c.password(w); f.to > 0 {
-				return f
-			}
+		if f := c.password(c.value(p.text, w)); f.to > 0 {
+			return f
 		}
 	}
 	return match{}
 }
 
+// value returns the value of a flag for passwords; without one, from is -1.
+func (c command) value(text string, w word) word {
+	for _, flag := range c.flags {
+		rest, ok := strings.CutPrefix(c.ungrouped(w.text), flag)
+		at := w.from + len(w.text) - len(rest)
+		inQuotes := w.from > 0 && quote(text[w.from-1])
+		joined := c.joined && (len(flag) == 2 || strings.HasPrefix(rest, "="))
+		switch {
+		case !ok:
+		case rest == "" && c.separate && (inQuotes || at == len(text) || !quote(text[at])):
+			return w.next(text)
+		case joined && inQuotes:
+			rest = strings.TrimPrefix(rest, "=")
+			return word{rest, w.from + len(w.text) - len(rest)}
+		case joined && at < len(text) && text[at] > ' ':
+			return wordAt(text, at+len(rest)-len(strings.TrimPrefix(rest, "=")))
+		}
+	}
+	return word{from: -1}
+}
+
+// ungrouped returns a word without the flags before the last one: -su as -u.
+func (c command) ungrouped(text string) string {
+	if c.groups == "" || len(text) < 3 || text[0] != '-' || text[1] == '-' {
+		return text
+	}
+	return "-" + strings.TrimLeft(text[1:], c.groups)
+}
+
 // password returns the password in the value of a flag.
 func (c command) password(w word) match {
-	if c.user {
-		_, password, ok := strings.Cut(w.text, ":")
+	if w.from < 0 {
+		return match{}
+	}
+	if c.after != "" {
+		_, password, ok := strings.Cut(w.text, c.after)
 		if !ok {
 			return match{}
 		}
 		w = word{password, w.from + len(w.text) - len(password)}
 	}
-	if len(w.text) < 4 || placeholder(w.text) || strings.HasPrefix(w.text, "-") || !c.user && !strings.ContainsFunc(w.text, notLower) {
+	if len(w.text) < 3 || placeholder(w.text) || strings.HasPrefix(w.text, "-") || ports(w.text) {
+		return match{}
+	}
+	if c.after == "" && !strings.ContainsFunc(w.text, notLower) && proseWord(w.text) {
 		return match{}
 	}
 	return match{w.from, w.from + len(w.text), "password"}
+}
+
+// ports reports whether a text is a pair of ports, as docker publishes them: 8080:80.
+func ports(text string) bool {
+	return strings.Contains(text, ":") && strings.Trim(text, "0123456789:") == ""
 }
 
 // word is an argument in a command, without its quotes.
@@ -94,7 +131,7 @@ func wordAt(text string, at int) word {
 	for at < len(text) && (text[at] == ' ' || text[at] == '\t' || text[at] == '\\' && at+1 < len(text) && text[at+1] == '\n' || text[at] == '\n' && at > 0 && text[at-1] == '\\') {
 		at++
 	}
-	if at >= len(text) || strings.IndexByte("\n|;", text[at]) >= 0 {
+	if at >= len(text) || strings.IndexByte("\n|;", text[at]) >= 0 || strings.HasPrefix(text[at:], "&&") {
 		return word{from: -1}
 	}
 	if open := scanWhile(text, at, 4, func(c byte) bool { return c == '\\' }); open < len(text) && quote(text[open]) {

@@ -43,7 +43,7 @@ func value(name, text string) func(position) match {
 	}
 }
 
-// publicSuffixes are last words of names whose values are no secrets.
+// publicSuffixes are last words of names whose values are not secrets.
 var publicSuffixes = []string{"file", "path", "dir", "sock", "socket", "id", "name", "user", "host", "port", "type", "ttl", "url", "limit", "count"}
 
 // secretVariable reports whether a variable's name indicates a secret.

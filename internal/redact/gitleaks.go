@@ -182,7 +182,7 @@ func (g *gitleaksRule) secret(text string, groups []int) match {
 	return match{from, to, g.kind}
 }
 
-// publicName reports whether one of the words of a name says that its value is no secret.
+// publicName reports whether one of the words of a name says that its value is not a secret.
 func publicName(name string) bool {
 	words := wordsOf(strings.Map(func(r rune) rune {
 		if notWord(r) {

@@ -11,7 +11,7 @@ import (
 	"pawl"
 )
 
-// OfProcess returns the Redactor that knows the secret variables of this process, and what Learn was told.
+// OfProcess returns the Redactor that knows the secret variables of this process, and what Learn was given.
 func OfProcess() *Redactor {
 	if r := learned.Load(); r != nil {
 		return r
@@ -50,6 +50,7 @@ var prose = map[string]string{
 	"Blocker":           "Text Needs How",
 	"BlockerCleared":    "How",
 	"CheckRun":          "Output",
+	"ServiceWait":       "Output",
 	"Checkpoint":        "Why",
 	"CheckpointsPruned": "Why",
 	"Decision":          "Question Options Choice Why",
@@ -69,6 +70,8 @@ var prose = map[string]string{
 	"Operation":         "Summary",
 	"OperationEnded":    "Error",
 	"OperationJudged":   "Evidence",
+	"OperationLeft":     "Summary",
+	"OperationSettled":  "Why",
 	"Progressed":        "Text",
 	"RecoveredPart":     "What Evidence",
 	"RollbackEnded":     "Stopped",

@@ -1,6 +1,6 @@
 // Package redact removes secrets from text before it is stored, shown or sent.
 //
-// It recognises a secret by its value (that of an environment variable whose name indicates a secret), by its form
+// It recognizes a secret by its value (that of an environment variable whose name indicates a secret), by its form
 // (tokens of well-known services, private keys, passwords in URLs), or by the name that it is assigned to (password=…).
 // Some forms are generated from the rules of gitleaks.
 // It replaces each by [redacted:KIND] and preserves everything else byte for byte. Equal texts give equal results.
@@ -45,7 +45,7 @@ type position struct {
 	done, at int
 }
 
-// match is the part of a text that is secret. The zero value is no match.
+// match is the part of a text that is secret. The zero value is not a match.
 type match struct {
 	from, to int
 	kind     string
@@ -90,7 +90,7 @@ func contexts() []rule {
 	rules := []rule{
 		{"-----BEGIN ", privateKey}, {"://", urlPassword}, {":5432:", passFile}, {"=", assignment}, {":", assignment}, {"--", flag},
 		{" set ", setting}, {"echo ", piped}, {"vault login ", lastArgument(3)}, {"htpasswd ", lastArgument(4)}, {"/user:", lastArgument(2)}, {"pass:", passSource},
-		{" is ", sentence}, {"password ", afterPassword}, {">", element}, {"',", argument}, {"\",", argument},
+		{" is", sentence}, {"password ", afterPassword}, {">", element}, {"',", argument}, {"\",", argument},
 		{"Cookie: ", cookies}, {"cookie: ", cookies}, {"kind: Secret\n", kubernetesSecret},
 	}
 	for _, c := range commands {
@@ -159,7 +159,7 @@ func (r *Redactor) find(p position, pair int) match {
 }
 
 // wordStart reports whether a word starts here, also after characters that programs insert: \n in a quoted text, %3D in
-// a URL, terminal colours.
+// a URL, terminal colors.
 func (p position) wordStart() bool {
 	if p.at == p.done || !wordByte(p.text[p.at-1]) {
 		return true

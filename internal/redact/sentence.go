@@ -2,24 +2,67 @@ package redact
 
 import (
 	"encoding/base64"
+	"slices"
 	"strings"
 )
 
 // subjects are the words for secrets in sentences.
 var subjects = []string{"password", "passphrase", "passcode", "token", "secret", "api key", "apikey", "access key", "credentials"}
 
-// sentence finds the secret in "the password for … is …". The position is that of " is ".
+// passwordSubjects are the subjects for which a word of letters counts: people choose such passwords, not such tokens.
+var passwordSubjects = []string{"password", "passphrase", "passcode", "passwd"}
+
+// sentence finds the secret in "the password for … is …". The position is that of " is".
 func sentence(p position) match {
+	at := p.at + len(" is")
+	if at < len(p.text) && p.text[at] == ':' {
+		at++
+	}
+	if at == len(p.text) || p.text[at] != ' ' {
+		return match{}
+	}
 	before := strings.ToLower(p.text[max(p.done, p.at-60):p.at])
 	if stop := strings.LastIndexAny(before, ".;:!?\n"); stop >= 0 {
 		before = before[stop:]
 	}
+	if named(before, passwordSubjects) {
+		if f := plainWord(p.text, at); f.to > 0 {
+			return f
+		}
+	}
 	for _, subject := range subjects {
 		if strings.Contains(before, subject) {
-			return secretWord(p.text, p.at+len(" is "), 8)
+			return secretWord(p.text, at, 8)
 		}
 	}
 	return match{}
+}
+
+// named reports whether a text ends with one of the subjects, or with one and what it is for: "the password for the shop".
+func named(before string, subjects []string) bool {
+	for _, subject := range subjects {
+		_, rest, ok := strings.Cut(before, subject)
+		if ok && (rest == "" || strings.HasPrefix(rest, " for ") || strings.HasPrefix(rest, " of ") || strings.HasPrefix(rest, " to ")) {
+			return true
+		}
+	}
+	return false
+}
+
+// owners are the words before "password:" in a sentence. In settings and programs there is none.
+var owners = []string{"my ", "our ", "the ", "new ", "old ", "root ", "admin "}
+
+// owned finds the password in "my password: …". The position is that of the colon after the name.
+func owned(p position, name string) match {
+	before := strings.ToLower(p.text[max(p.done, p.at-len(name)-6):p.at])
+	if strings.ContainsFunc(name, notLetter) || !named(before, passwordSubjects) || p.at+1 >= len(p.text) || p.text[p.at:p.at+2] != ": " {
+		return match{}
+	}
+	before = before[:len(before)-len(name)]
+	if !slices.ContainsFunc(owners, func(owner string) bool { return strings.HasSuffix(before, owner) }) {
+		return match{}
+	}
+	return plainWord(p.text, p.at+1)
 }
 
 // passwordFor finds the secret in "password for …: …". The position is that of the colon.
@@ -56,7 +99,7 @@ func secretWord(text string, at, least int) match {
 	return match{v.from, v.from + end, "password"}
 }
 
-// irregular reports whether a text has letters and digits as no word and no number has: several digits, or digits beside
+// irregular reports whether a text mixes letters and digits unlike words and numbers: several digits, or digits next to
 // capitals or signs.
 func irregular(text string) bool {
 	if !mixed(text) || strings.Contains(text, "/") || strings.Contains(text, "=") {

@@ -23,7 +23,7 @@ var sureRules = sync.OnceValue(func() *Redactor {
 	return newRedactor(newTable(append(tokens(), rule{"-----BEGIN ", privateKey})))
 })
 
-// sureKind reports whether secrets of this kind are recognised by their own form, and are never public.
+// sureKind reports whether secrets of this kind are recognized by their own form, and are never public.
 func sureKind(kind string) bool {
 	switch kind {
 	case "bearer", "jwt", "google", "gcp-api-key", "jwt-base64", "lob", "facebook", "authress-service-client-access-key":

@@ -214,7 +214,7 @@ func (ev Evidence) Stats() *pawl.AttemptStats {
 	}
 }
 
-// NonEmptyOutputs returns the declared outputs, relative to root, that have content. An empty file is no sign of work.
+// NonEmptyOutputs returns the declared outputs, relative to root, that have content. An empty file is not a sign of work.
 func NonEmptyOutputs(root string, declared []string) []string {
 	return slices.DeleteFunc(slices.Clone(declared), func(path string) bool { return !outputs.HasContent(root, path) })
 }

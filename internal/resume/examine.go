@@ -49,7 +49,7 @@ type Judged struct {
 
 // Text says what a resume does about the attempt, by which rule, and why, in one line.
 func (j Judged) Text() string {
-	text := j.Verdict.Text(j.Case.Attempt == recovery.Lost)
+	text := recovery.VerdictText(j.Verdict, j.Case.Attempt == recovery.Lost)
 	if j.Verdict.Rule != "" {
 		text += fmt.Sprintf(" (rule: %s)", j.Verdict.Rule)
 	}
@@ -148,7 +148,7 @@ func Interrupted(p *project.Project, r *runs.Run, change *PlanDiff) ([]Judged, e
 			c.Idempotent = now.MayRepeat()
 		}
 		verdicts = append(verdicts, Judged{
-			Step: live.Step, Item: live.Item, Attempt: live.Attempt, Case: c, Verdict: ev.Foresee(c), Why: attemptWhy(c, live, ev.Now),
+			Step: live.Step, Item: live.Item, Attempt: live.Attempt, Case: c, Verdict: ev.Foresee(c), Why: attemptWhy(c, live, ev),
 			Live: live, Evidence: ev, Alive: alive,
 		})
 	}
@@ -185,8 +185,8 @@ func ProbeAttempt(p *project.Project, r *runs.Run, step *pawl.Step, live *pawl.A
 	return ev, status.State == supervise.Live, nil
 }
 
-func attemptWhy(c recovery.Case, live *pawl.AttemptState, now time.Time) string {
-	ago := now.Sub(live.Started).Round(time.Second)
+func attemptWhy(c recovery.Case, live *pawl.AttemptState, ev Evidence) string {
+	ago := ev.Now.Sub(live.Started).Round(time.Second)
 	switch c.Attempt {
 	case recovery.Live:
 		return fmt.Sprintf("running for %s", ago)
@@ -195,7 +195,7 @@ func attemptWhy(c recovery.Case, live *pawl.AttemptState, now time.Time) string 
 	case recovery.Lost:
 		return fmt.Sprintf("started %s ago, its supervisor died", ago)
 	}
-	return fmt.Sprintf("finished while pawl was not running (started %s ago)", ago)
+	return fmt.Sprintf("%s (started %s ago)", EndedText(ev.Exit), ago)
 }
 
 // claimsOf compares recorded outputs of finished steps with the files, using the results of the plan diff.
@@ -285,7 +285,7 @@ func recordBefore(ctx context.Context, p *project.Project, s *pawl.State, cfg co
 		return nil, nil
 	}
 	for _, c := range slices.Backward(all) {
-		if c.Record != nil && c.Kind != pawl.CheckpointEmergency {
+		if c.Record != nil && !c.Kind.Interim() {
 			return c.Record, &c.Checkpoint
 		}
 	}
@@ -338,5 +338,5 @@ func recordOf(ctx context.Context, p *project.Project, cfg config.Snapshots, c *
 			return r, nil
 		}
 	}
-	return snapshot.Record{}, errors.New("its snapshot was pruned")
+	return snapshot.Record{}, errors.New("the store does not have its snapshot")
 }

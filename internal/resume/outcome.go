@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"pawl"
+	"pawl/internal/oneline"
 	"pawl/internal/outputs"
 	"pawl/internal/runs"
 )
@@ -33,12 +34,12 @@ func Conclude(step *pawl.Step, ev Evidence) (done bool, adopted string, end pawl
 	return false, "", end
 }
 
-// concludeService is Conclude for a service. It is done when no step needs it any more, however it ended; before that, every
+// concludeService is Conclude for a service. It is done when no step needs it any longer, however it ended; before that, every
 // end is a failure or an interruption.
 func concludeService(step *pawl.Step, ev Evidence) (done bool, adopted string, end pawl.AttemptEnded) {
 	if ev.Unneeded {
 		if ev.Exit == nil {
-			adopted = "its supervisor died, but no step needs it any more"
+			adopted = "its supervisor died, but no step needs it any longer"
 		}
 		return true, adopted, end
 	}
@@ -81,7 +82,7 @@ func unfinishedEnd(ev Evidence) pawl.AttemptEnded {
 // outputsText describes why outputs could not be recorded.
 func outputsText(err error) string {
 	if missing, ok := errors.AsType[*outputs.MissingError](err); ok {
-		return "missing output: " + strings.Join(missing.Paths, ", ")
+		return "missing output: " + oneline.Paths(missing.Paths)
 	}
 	return "outputs: " + err.Error()
 }
@@ -123,14 +124,46 @@ func ended(outcome pawl.Outcome, reason pawl.EndReason, why string) pawl.Attempt
 	return pawl.AttemptEnded{Outcome: outcome, Reason: reason, Why: why}
 }
 
+// ExitText says how a command ended. It is for one that pawl did not end: only another process, or the kernel when memory runs out, can
+// have killed it then.
 func ExitText(x *pawl.Exit) string {
 	switch {
+	case x.Signal == "SIGKILL", x.Signal == "SIGTERM":
+		return "ended by " + x.Signal + ", not by pawl"
 	case x.Signal != "":
 		return "ended by " + x.Signal
 	case x.Exit == nil:
 		return cmp.Or(x.Why, "did not start")
 	}
-	return fmt.Sprintf("exit code %d", *x.Exit)
+	return fmt.Sprintf("exit code %d", *x.Exit) + killedText(*x.Exit)
+}
+
+// killedText explains the exit code of a shell whose command was killed; "" for other exit codes.
+func killedText(code int) string {
+	switch code - 128 {
+	case 9:
+		return ", as of a command killed by signal 9 (SIGKILL), not by pawl"
+	case 15:
+		return ", as of a command killed by signal 15 (SIGTERM), not by pawl"
+	}
+	return ""
+}
+
+// EndedText says how an attempt ended while no engine followed it, from the record of its supervisor.
+func EndedText(x *pawl.Exit) string {
+	const alone = " while pawl was not running"
+	why := cmp.Or(x.Why, string(x.Reason))
+	switch {
+	case x.Reason == pawl.ReasonAbort && strings.HasPrefix(x.Why, "stopped"):
+		return x.Why
+	case x.Reason == pawl.ReasonAbort:
+		return "stopped on request: " + cmp.Or(x.Why, "no reason given")
+	case x.Reason != pawl.ReasonExited:
+		return "terminated" + alone + ": " + why
+	case x.Exit == nil || *x.Exit != 0:
+		return "failed" + alone + ": " + ExitText(x)
+	}
+	return "finished" + alone
 }
 
 func CheckText(checks []pawl.CheckRun) string {

@@ -30,6 +30,9 @@ func TestVerdictOn(t *testing.T) {
 		{"exit 0", bare, Evidence{Begun: true, Exit: exit(0)}, true, false, "", ""},
 		{"exit 1", bare, Evidence{Begun: true, Exit: exit(1)}, false, false, pawl.Failed, "exit code 1"},
 		{"signal", bare, Evidence{Begun: true, Exit: &pawl.Exit{Reason: pawl.ReasonExited, Signal: "SIGSEGV"}}, false, false, pawl.Failed, "ended by SIGSEGV"},
+		{"killed", bare, Evidence{Begun: true, Exit: &pawl.Exit{Reason: pawl.ReasonExited, Signal: "SIGKILL"}}, false, false, pawl.Failed, "ended by SIGKILL, not by pawl"},
+		{"killed below a shell", bare, Evidence{Begun: true, Exit: exit(137)}, false, false, pawl.Failed, "exit code 137, as of a command killed by signal 9 (SIGKILL), not by pawl"},
+		{"terminated below a shell", bare, Evidence{Begun: true, Exit: exit(143)}, false, false, pawl.Failed, "exit code 143, as of a command killed by signal 15 (SIGTERM), not by pawl"},
 		{"not startable", bare, Evidence{Begun: true, Exit: &pawl.Exit{Reason: pawl.ReasonError, Why: "no such folder"}}, false, false, pawl.Failed, "no such folder"},
 		{"done, exit 0", bare, Evidence{Begun: true, Exit: exit(0), Result: says(pawl.ResultDone)}, true, false, "", ""},
 		{"done, exit 1", bare, Evidence{Begun: true, Exit: exit(1), Result: says(pawl.ResultDone)}, false, false, pawl.Failed, "exit code 1"},
@@ -61,5 +64,22 @@ func TestVerdictOn(t *testing.T) {
 					done, adopted, end.Outcome, end.Why, tt.done, tt.adopted, tt.outcome, tt.why)
 			}
 		})
+	}
+}
+
+func TestEndedText(t *testing.T) {
+	t.Parallel()
+	code := 3
+	for want, x := range map[string]pawl.Exit{
+		"stopped by a person":                                    {Reason: pawl.ReasonAbort, Why: "stopped by a person"},
+		"stopped on request: too slow":                           {Reason: pawl.ReasonAbort, Why: "too slow"},
+		"finished while pawl was not running":                    {Reason: pawl.ReasonExited, Exit: new(int)},
+		"failed while pawl was not running: exit code 3":         {Reason: pawl.ReasonExited, Exit: &code},
+		"failed while pawl was not running: ended by SIGSEGV":    {Reason: pawl.ReasonExited, Signal: "SIGSEGV"},
+		"terminated while pawl was not running: no output in 1s": {Reason: pawl.ReasonStalled, Why: "no output in 1s"},
+	} {
+		if got := EndedText(&x); got != want {
+			t.Errorf("EndedText(%+v) = %q, want %q", x, got, want)
+		}
 	}
 }

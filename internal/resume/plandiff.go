@@ -37,6 +37,7 @@ type PlanDiff struct {
 	Data       []byte                   `json:"-"`                  // of the plan file
 	From       string                   `json:"-"`                  // path of the plan file
 	NewItems   map[pawl.StepID][]string `json:"-"`                  // values that foreach lists have gained
+	ResetWhy   map[pawl.StepID]string   `json:"-"`                  // why steps of Reset start again
 	ListLength map[pawl.StepID]int      `json:"-"`                  // how long the foreach lists were before
 	Relisted   []pawl.StepID            `json:"relisted,omitempty"` // failed foreach steps whose list changed: failed items rerun too
 	Dropped    []ListedItems            `json:"dropped,omitempty"`  // unfinished items that are not on the list any more
@@ -142,7 +143,7 @@ func (c *PlanDiff) compare(p *project.Project, r *runs.Run) error {
 }
 
 // reconsiders reports whether the condition that skipped a step may be true now: it or what it is computed from changed. What the
-// step needs is compared when it ends anew.
+// step needs is compared when it ends again.
 func (c *PlanDiff) reconsiders(r *runs.Run, step *pawl.Step, st *pawl.StepState) bool {
 	return st.Condition != "" &&
 		(st.Condition != step.If.Text() || !maps.Equal(r.Plan.Values, c.plan.Values) || r.Plan.Mode != c.plan.Mode || r.Plan.Name != c.plan.Name)
@@ -156,7 +157,7 @@ func (c *PlanDiff) step(look *comparer, step *pawl.Step, st *pawl.StepState) err
 			c.Tolerance = append(c.Tolerance, step.ID)
 		}
 		if old == nil || old.If.Text() != step.If.Text() || pawl.DefinitionOf(look.run.Plan, old, "") != pawl.DefinitionOf(c.plan, step, "") || pawl.AcceptOf(old) != pawl.AcceptOf(step) {
-			c.Reset = append(c.Reset, step.ID)
+			c.reset(step.ID, look.resetReason(old, step))
 		} else if st.Items != nil && step.Foreach != nil {
 			return c.relisted(look, step, st)
 		}
@@ -173,19 +174,29 @@ func (c *PlanDiff) step(look *comparer, step *pawl.Step, st *pawl.StepState) err
 		c.Rerun = append(c.Rerun, Rerun{Step: step.ID, Why: why})
 		return nil
 	}
-	c.finished(look, step, st)
-	return nil
+	return c.finished(look, step, st)
+}
+
+// reset records that a step starts again from its first attempt.
+func (c *PlanDiff) reset(id pawl.StepID, why string) {
+	c.Reset = append(c.Reset, id)
+	if c.ResetWhy == nil {
+		c.ResetWhy = map[pawl.StepID]string{}
+	}
+	c.ResetWhy[id] = why
 }
 
 // finished records changed checks and edited outputs of a finished step that does not rerun.
-func (c *PlanDiff) finished(look *comparer, step *pawl.Step, st *pawl.StepState) {
+func (c *PlanDiff) finished(look *comparer, step *pawl.Step, st *pawl.StepState) error {
 	if accept := pawl.AcceptOf(step); accept != "" && accept != st.Accept && step.Gate == nil {
 		c.Recheck = append(c.Recheck, step.ID)
 	}
-	if paths := look.editedOutputs(st); len(paths) > 0 {
+	paths, err := look.editedOutputs(st)
+	if len(paths) > 0 {
 		missing := slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return outputs.Exists(look.root, path) })
 		c.OutputEdits = append(c.OutputEdits, OutputEdit{Step: step.ID, Paths: paths, Missing: slices.Clip(missing)})
 	}
+	return err
 }
 
 // foreach compares a journaled item list: what all items share, each item's inputs, and the list.
@@ -197,7 +208,7 @@ func (c *PlanDiff) foreach(look *comparer, step *pawl.Step, st *pawl.StepState) 
 		if st.Items.Count > 0 || st.Status == pawl.Done || !step.MayRepeat() && st.Attempts > 0 {
 			c.Rerun = append(c.Rerun, Rerun{Step: step.ID, Why: why})
 		} else {
-			c.Reset = append(c.Reset, step.ID)
+			c.reset(step.ID, why[0])
 		}
 		return nil
 	}
@@ -210,7 +221,7 @@ func (c *PlanDiff) foreach(look *comparer, step *pawl.Step, st *pawl.StepState) 
 	}
 	c.list(look, step, st, values)
 	if st.Status == pawl.Done {
-		c.finished(look, step, st)
+		return c.finished(look, step, st)
 	}
 	return nil
 }
@@ -274,7 +285,7 @@ const MaxReruns = 2000
 
 // items compares finished items whose own inputs may have changed.
 func (c *PlanDiff) items(look *comparer, step *pawl.Step, st *pawl.StepState, values []string) error {
-	if !slices.ContainsFunc(step.Inputs, runs.NamesItem) {
+	if !slices.ContainsFunc(step.Inputs, pawl.NamesItem) {
 		return nil
 	}
 	again := Rerun{Step: step.ID}
@@ -319,6 +330,7 @@ type comparer struct {
 	plan   *pawl.Plan
 	order  map[pawl.StepID][]pawl.StepID
 	byPath map[string]OutputRecord
+	items  pawl.Outputs // cache of ofItems
 }
 
 // OutputRecord is the newest recorded content of a path, and the step that recorded it.
@@ -357,7 +369,7 @@ func (l *comparer) rerunReasons(w runs.Work, was pawl.Key, st *pawl.StepState) [
 			now.Inputs[path] = expected
 		}
 	}
-	return was.Changes(now.Compact())
+	return l.named(w, was, was.Changes(now.Compact()))
 }
 
 // needDigests returns the output digests of the step's needs. A need that is not finished counts as unchanged; it is
@@ -402,16 +414,52 @@ func (l *comparer) needs(id, other pawl.StepID) bool {
 	return reach(id)
 }
 
-// editedOutputs returns the outputs of a finished step that differ from what this run wrote.
-func (l *comparer) editedOutputs(st *pawl.StepState) []string {
-	var paths []string
-	now := runs.CurrentOutputs(l.root, st.Outputs)
-	for _, path := range slices.Sorted(maps.Keys(st.Outputs)) {
-		if now[path] != l.byPath[path].Content {
-			paths = append(paths, path)
+// editedOutputs returns the outputs of a finished step or its items that differ from what this run wrote.
+func (l *comparer) editedOutputs(st *pawl.StepState) ([]string, error) {
+	recorded := maps.Clone(st.Outputs)
+	for path := range recorded {
+		recorded[path] = l.byPath[path].Content
+	}
+	if st.Items != nil {
+		items, err := l.ofItems()
+		if err != nil {
+			return nil, err
+		}
+		if recorded, err = runs.ItemOutputs(l.run, st.Items); err != nil {
+			return nil, err
+		}
+		for path := range recorded {
+			recorded[path] = items[path]
 		}
 	}
-	return paths
+	now := runs.CurrentOutputs(l.root, recorded)
+	maps.DeleteFunc(now, func(path string, c pawl.Content) bool { return c == recorded[path] })
+	return slices.Sorted(maps.Keys(now)), nil
+}
+
+// ofItems returns the newest record of each path that an item of a finished step wrote, or a step since.
+func (l *comparer) ofItems() (pawl.Outputs, error) {
+	if l.items != nil {
+		return l.items, nil
+	}
+	l.items = pawl.Outputs{}
+	byDone := slices.SortedFunc(maps.Values(l.run.State.Steps), func(a, b *pawl.StepState) int { return cmp.Compare(a.Done, b.Done) })
+	for _, st := range byDone {
+		if st.Items == nil || st.Status != pawl.Done {
+			continue
+		}
+		of, err := runs.ItemOutputs(l.run, st.Items)
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(l.items, of)
+		for path := range of {
+			if newest, ours := l.byPath[path]; ours && newest.Done > st.Done {
+				l.items[path] = newest.Content
+			}
+		}
+	}
+	return l.items, nil
 }
 
 // HasReruns reports whether finished work would rerun, which needs a person's confirmation.

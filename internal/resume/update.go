@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"pawl"
+	"pawl/internal/oneline"
 	"pawl/internal/project"
 	"pawl/internal/runs"
 )
@@ -18,17 +19,21 @@ type Update struct {
 	// UpToDate says that nothing is left to do: each step is adopted, or is a gate that was answered in the earlier run.
 	UpToDate bool
 	Lists    map[pawl.StepID][]string // item lists of adopted foreach steps
+	Items    map[pawl.StepID]ItemsWhy // of the adopted foreach steps, why items are not adopted
 
 	plan    *pawl.Plan
 	adopted []pawl.Payload
 	recheck []pawl.StepID
 }
 
+// ItemsWhy says by the index of an item in the list why it is not adopted.
+type ItemsWhy map[int]string
+
 // PlanUpdate compares the results of an earlier run with a plan and the files as they are now. A step or item is adopted if its key is
 // the same, its result was proven, and its outputs are on disk as they were recorded. A gate is never adopted. old is nil if there is
 // no earlier run.
 func PlanUpdate(p *project.Project, old *runs.Run, plan *pawl.Plan) (*Update, error) {
-	u := &Update{Why: map[pawl.StepID]string{}, Lists: map[pawl.StepID][]string{}, plan: plan}
+	u := &Update{Why: map[pawl.StepID]string{}, Lists: map[pawl.StepID][]string{}, Items: map[pawl.StepID]ItemsWhy{}, plan: plan}
 	if old == nil {
 		return u, nil
 	}
@@ -131,7 +136,7 @@ func (x *updater) unfinished(step *pawl.Step, st *pawl.StepState) string {
 	case st == nil:
 		return fmt.Sprintf("not finished in %s", run)
 	case (st.Items != nil) != (step.Foreach != nil):
-		return "its definition in the plan changed"
+		return pawl.DefinitionChanged
 	case st.Items != nil:
 	case st.Status == pawl.FailedForGood:
 		return fmt.Sprintf("failed in %s: %s", run, st.Why)
@@ -197,7 +202,7 @@ func (x *updater) changes(w runs.Work, was pawl.Key, needs map[pawl.StepID]strin
 			now.Inputs[path] = was.Inputs[path]
 		}
 	}
-	return was.Changes(now.Compact())
+	return x.named(w, was, was.Changes(now.Compact()))
 }
 
 // needsNow returns the output digests of the step's needs. One that pawl skipped for its condition has no outputs, and counts as
@@ -227,17 +232,22 @@ func (x *updater) items(c *candidate) (why string, err error) {
 	for index, v := range old {
 		at[v] = index
 	}
-	c.items = map[int]pawl.ItemDone{}
+	whys := ItemsWhy{}
+	c.items, x.update.Items[c.step.ID] = map[int]pawl.ItemDone{}, whys
 	for index, v := range c.values {
 		before, listed := at[v]
-		reason := "item " + v + " is new"
+		reason := "new"
 		if listed {
 			if reason, err = x.item(c, index, before); err != nil {
 				return "", err
 			}
 		}
+		if reason == "" {
+			continue
+		}
+		whys[index] = reason
 		if why == "" {
-			why = reason
+			why = fmt.Sprintf("item %s: %s", v, reason)
 		}
 	}
 	if why == "" && len(c.items) != c.st.Items.Count {
@@ -257,22 +267,22 @@ func (x *updater) items(c *candidate) (why string, err error) {
 func (x *updater) item(c *candidate, index, before int) (why string, err error) {
 	v := c.values[index]
 	if c.st.Items.Done.At(before) == 0 {
-		return "item " + v + " is not finished", nil
+		return "not finished", nil
 	}
 	done, err := runs.ReadItemDone(x.run.Log, c.st.Items, before)
 	if err != nil {
 		return "", err
 	}
 	if why := unproven(c.step, done.Token, done.Adopted, done.Verdict, done.From, done.Key); why != "" {
-		return "item " + v + ": " + why, nil
+		return why, nil
 	}
 	if changes := x.changes(runs.Work{Step: c.step, Index: index, Value: v}, done.Key, nil); len(changes) > 0 {
-		return "item " + v + ": " + changes[0], nil
+		return changes[0], nil
 	}
 	now := runs.CurrentOutputs(x.root, done.Outputs)
 	for path, recorded := range done.Outputs {
 		if now[path] != recorded {
-			return "item " + v + ": " + outputWhy(path, now[path]), nil
+			return outputWhy(path, now[path]), nil
 		}
 	}
 	c.items[index] = done
@@ -281,9 +291,9 @@ func (x *updater) item(c *candidate, index, before int) (why string, err error) 
 
 func outputWhy(path string, now pawl.Content) string {
 	if now == (pawl.Content{}) {
-		return "missing output: " + path
+		return "missing output: " + oneline.Path(path)
 	}
-	return "output " + path + " was edited"
+	return "output " + oneline.Path(path) + " was edited"
 }
 
 // dropDependent drops candidates whose results depend on steps that are not adopted, until none is left: outputs that a later
@@ -317,7 +327,7 @@ func (x *updater) overwritten(c *candidate) string {
 	return ""
 }
 
-// relistable returns why a foreach step that is not whole must be listed anew: a step that it needs runs before it.
+// relistable returns why a foreach step that is not whole must be listed again: a step that it needs runs before it.
 func (x *updater) relistable(c *candidate) string {
 	if c.whole || c.step.Foreach == nil {
 		return ""

@@ -59,6 +59,7 @@ func verifyRun(ctx context.Context, p *project.Project, run pawl.RunID, seen map
 		return append(findings, pawl.Finding{Level: pawl.Bad, What: err.Error(), Where: string(run), Hint: pawl.HintOf(err)})
 	}
 	v := &verifier{project: p, run: r, seen: seen, findings: findings}
+	v.origin()
 	v.state()
 	v.outputs()
 	v.seals()
@@ -81,6 +82,21 @@ type verifier struct {
 
 func (v *verifier) add(level pawl.Level, where, format string, args ...any) {
 	v.findings = append(v.findings, pawl.Finding{Level: level, Where: where, What: fmt.Sprintf(format, args...)})
+}
+
+// origin reports a journal that is not as this user's pawl left it: one from elsewhere, cut short or rewritten.
+func (v *verifier) origin() {
+	if !v.project.Trust.Trusted() {
+		return
+	}
+	run := v.run.State.Run
+	reason, err := runs.Elsewhere(v.project, run)
+	if err != nil {
+		reason = err.Error()
+	}
+	if reason != "" {
+		v.findings = append(v.findings, pawl.Finding{Level: pawl.Warn, Where: string(run), What: "the run comes from elsewhere: " + reason, Hint: "pawl adopt " + string(run)})
+	}
 }
 
 // state reports rejected events, and a plan that exists only as the user's own file.

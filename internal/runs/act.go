@@ -14,6 +14,8 @@ import (
 	"pawl/internal/outputs"
 	"pawl/internal/project"
 	"pawl/internal/redact"
+	"pawl/internal/shellwords"
+	"pawl/internal/strictyaml"
 	"pawl/internal/supervise"
 )
 
@@ -250,24 +252,31 @@ func GateChanges(p *project.Project, r *Run, g *pawl.GateState) ([]string, error
 	return changed, nil
 }
 
-// GateContent returns what a gate step shows now: the outputs on disk of the steps that it needs. The outputs of a
-// foreach step count as one.
+// GateContent returns what a gate step shows now: the outputs on disk of the steps that it needs and, through those that have none,
+// such as skipped steps and gates, of the steps before them. The outputs of a foreach step count as one.
 func GateContent(root string, r *Run, step *pawl.Step) (pawl.Outputs, error) {
-	all := pawl.Outputs{}
-	for _, need := range r.Plan.Needs(step.ID) {
+	all, seen := pawl.Outputs{}, map[pawl.StepID]bool{}
+	needs := r.Plan.Order()
+	todo := needs[step.ID]
+	for len(todo) > 0 {
+		need := todo[0]
+		todo = todo[1:]
 		st := r.State.Steps[need]
-		if st == nil {
+		if st == nil || seen[need] {
 			continue
 		}
+		seen[need] = true
 		maps.Copy(all, CurrentOutputs(root, st.Outputs))
-		if st.Items == nil || st.Status == pawl.Skipped {
-			continue
+		switch {
+		case st.Items != nil && st.Status != pawl.Skipped:
+			items, err := ItemOutputs(r, st.Items)
+			if err != nil {
+				return nil, err
+			}
+			all[string(need)+"/*"] = pawl.Content{SHA256: CurrentOutputs(root, items).Hash(), Files: len(items)}
+		case len(st.Outputs) == 0:
+			todo = append(todo[:len(todo):len(todo)], needs[need]...)
 		}
-		items, err := ItemOutputs(r, st.Items)
-		if err != nil {
-			return nil, err
-		}
-		all[string(need)+"/*"] = pawl.Content{SHA256: CurrentOutputs(root, items).Hash(), Files: len(items)}
 	}
 	return all, nil
 }
@@ -381,10 +390,22 @@ func reopening(s *pawl.State, payload pawl.Payload, why string) []pawl.Payload {
 	return []pawl.Payload{payload}
 }
 
+// CheckStep returns an error if the plan of a run does not have a step.
+func CheckStep(r *Run, id pawl.StepID) error {
+	if r.Plan.Step(id) != nil {
+		return nil
+	}
+	var ids []string
+	for _, step := range slices.Concat(r.Plan.Steps(), r.Plan.Handlers()) {
+		ids = append(ids, string(step.ID))
+	}
+	return UsageError("pawl status", "%s", strictyaml.UnknownStep(string(id), ids))
+}
+
 // idleStep returns the state of a step without running attempts, nil if it never started.
 func idleStep(r *Run, id pawl.StepID) (*pawl.StepState, error) {
-	if r.Plan.Step(id) == nil {
-		return nil, UsageError("pawl status", "no step %s in this run's plan", id)
+	if err := CheckStep(r, id); err != nil {
+		return nil, err
 	}
 	st := r.State.Steps[id]
 	if len(st.Live()) > 0 {
@@ -396,6 +417,9 @@ func idleStep(r *Run, id pawl.StepID) (*pawl.StepState, error) {
 // Review scores a finished step.
 func Review(id pawl.StepID, reviewer string, score int, comment string) Act {
 	return func(_ *project.Project, r *Run) ([]pawl.Payload, error) {
+		if err := CheckStep(r, id); err != nil {
+			return nil, err
+		}
 		st := r.State.Steps[id]
 		if st == nil || st.Status != pawl.AwaitsReview && st.Status != pawl.Done {
 			return nil, UsageError("pawl status", "step %s is not finished, so there is nothing to review", id)
@@ -405,7 +429,7 @@ func Review(id pawl.StepID, reviewer string, score int, comment string) Act {
 		}
 		if _, asked := st.Minimum[reviewer]; !asked && len(st.Minimum) > 0 {
 			names := slices.Sorted(maps.Keys(st.Minimum))
-			return nil, UsageError(fmt.Sprintf("pawl review %s --by %s --score %d", id, names[0], score), "%s is not a reviewer of step %s; reviewers: %s", reviewer, id, strings.Join(names, ", "))
+			return nil, UsageError(fmt.Sprintf("pawl review %s --by %s --score %d", id, shellwords.Word(names[0]), score), "%s is not a reviewer of step %s; reviewers: %s", reviewer, id, strings.Join(names, ", "))
 		}
 		return []pawl.Payload{pawl.StepReviewed{Step: id, Reviewer: reviewer, Score: score, Comment: comment}}, nil
 	}
@@ -432,8 +456,10 @@ func Decide(d pawl.Decision) Act {
 // Block opens a blocker for a step, or for the whole run.
 func Block(b pawl.Blocker) Act {
 	return func(_ *project.Project, r *Run) ([]pawl.Payload, error) {
-		if b.Step != "" && r.Plan.Step(b.Step) == nil {
-			return nil, UsageError("pawl status", "no step %s in this run's plan", b.Step)
+		if b.Step != "" {
+			if err := CheckStep(r, b.Step); err != nil {
+				return nil, err
+			}
 		}
 		return unlessEnded(r.State, pawl.BlockerOpened{Blocker: b})
 	}
@@ -456,6 +482,18 @@ func Unblock(id int, how string) Act {
 			}
 		}
 		return nil, UsageError("pawl status", "blocker %d is not open", id)
+	}
+}
+
+// Settle records that a tool call in doubt was checked. call is the number of the event that announced it.
+func Settle(call pawl.Seq, why string) Act {
+	return func(_ *project.Project, r *Run) ([]pawl.Payload, error) {
+		for id, o := range r.State.Operations {
+			if o.Seq == call {
+				return []pawl.Payload{pawl.OperationSettled{Operation: id, Why: why}}, nil
+			}
+		}
+		return nil, UsageError("pawl status", "no tool call in doubt was announced by event %d", call)
 	}
 }
 

@@ -135,7 +135,7 @@ func TestAnswers(t *testing.T) {
 		want string
 	}{
 		{pawl.Gate{ID: "1", Type: pawl.HumanVerify}, "pawl approve 1"},
-		{pawl.Gate{ID: "2", Type: pawl.DecisionFor, Options: []string{"a b"}}, `pawl answer 2 "a b"`},
+		{pawl.Gate{ID: "2", Type: pawl.DecisionFor, Options: []string{"a b"}}, `pawl answer 2 'a b'`},
 		{pawl.Gate{ID: "3", Type: pawl.DecisionFor}, "pawl answer 3 CHOICE"},
 	} {
 		if got := runs.AnswerCommands(&pawl.GateState{Gate: c.gate}); got[0] != c.want {

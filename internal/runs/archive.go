@@ -103,6 +103,19 @@ func requireIdleRun(ctx context.Context, p *project.Project, run pawl.RunID) err
 	})
 }
 
+// UnfinishedError returns the error of a command that would start a run of a plan although an earlier run is unfinished. It says what
+// continues that run, and what starting over needs.
+func UnfinishedError(ctx context.Context, p *project.Project, run pawl.RunID) error {
+	hint, over := "pawl resume "+string(run), "or pass --new to archive it and start over"
+	if s, err := LoadState(ctx, p, run); err == nil {
+		hint = ContinueCommand(s)
+	}
+	if err := requireIdleRun(ctx, p, run); pawl.HintOf(err) != "" {
+		over = fmt.Sprintf("or start over: %s, and then pawl run --new (%v)", pawl.HintOf(err), err)
+	}
+	return &pawl.Error{Kind: pawl.KindUsage, Hint: hint, Err: fmt.Errorf("run %s of this plan is unfinished; resume it, %s", run, over)}
+}
+
 // RequireNoLiveAttempt fails if an attempt of the run is running.
 func RequireNoLiveAttempt(p *project.Project, s *pawl.State) error {
 	for _, live := range s.Live() {

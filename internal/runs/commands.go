@@ -6,18 +6,22 @@ import (
 	"strings"
 
 	"pawl"
+	"pawl/internal/shellwords"
 )
 
-// AnswerCommands returns the commands that close a gate.
+// AnswerCommands returns the commands that close a gate. A step that waits to be started may also be done already.
 func AnswerCommands(g *pawl.GateState) (commands []string) {
 	if g.Type != pawl.DecisionFor {
 		commands = []string{"pawl approve " + string(g.ID), fmt.Sprintf("pawl reject %s -m WHY", g.ID)}
 	}
 	for _, option := range g.Options {
-		commands = append(commands, fmt.Sprintf("pawl answer %s %q", g.ID, option))
+		commands = append(commands, fmt.Sprintf("pawl answer %s %s", g.ID, shellwords.Word(option)))
 	}
 	if len(commands) == 0 {
 		commands = append(commands, fmt.Sprintf("pawl answer %s CHOICE", g.ID))
+	}
+	if g.Purpose == pawl.ForStart {
+		commands = append(commands, fmt.Sprintf("pawl done %s -m WHY", g.Step))
 	}
 	return commands
 }
@@ -40,7 +44,7 @@ func ContinueCommand(s *pawl.State) string {
 func ReviewCommands(id pawl.StepID, st *pawl.StepState, onRun func(command string) string) []string {
 	var commands []string
 	for _, name := range st.Unreviewed() {
-		review := fmt.Sprintf("pawl review %s --by %s --score N", id, name)
+		review := fmt.Sprintf("pawl review %s --by %s --score N", id, shellwords.Word(name))
 		command := onRun(review)
 		if strings.HasPrefix(command, review) {
 			command += fmt.Sprintf(" (minimum: %d of 100)", st.Minimum[name])

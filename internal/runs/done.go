@@ -102,10 +102,11 @@ func markDone(p *project.Project, r *Run, id pawl.StepID, item, why string) ([]p
 
 // idleWork returns a step, or an item of it, that is neither finished nor running.
 func idleWork(r *Run, id pawl.StepID, item string) (Work, error) {
+	if err := CheckStep(r, id); err != nil {
+		return Work{}, err
+	}
 	step := r.Plan.Step(id)
 	switch {
-	case step == nil:
-		return Work{}, UsageError("pawl status", "no step %s in this run's plan", id)
 	case step.Gate != nil:
 		return Work{}, UsageError("pawl gates", "step %s is a gate; answer it", id)
 	case step.Foreach != nil && item == "":

@@ -10,6 +10,7 @@ import (
 	"strings"
 )
 
+// ListValues reads the current item list of a foreach step.
 func ListValues(root string, step *pawl.Step) ([]string, error) {
 	values, err := rawValues(root, step.Foreach)
 	if err != nil {
@@ -17,6 +18,9 @@ func ListValues(root string, step *pawl.Step) ([]string, error) {
 	}
 	if err := checkValues(values); err != nil {
 		return nil, err
+	}
+	if len(values) == 0 && step.Foreach.Empty == pawl.EmptyFails {
+		return nil, fmt.Errorf("item list: %s, and the plan sets empty: fail", step.Foreach.NoItems())
 	}
 	return values, nil
 }

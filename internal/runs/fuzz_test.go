@@ -18,7 +18,7 @@ func FuzzReports(f *testing.F) {
 		if r, err := parseResult(data); err == nil && (len(r.Summary) > maxText+100 || CheckSize(r.Gate) != nil || len(r.Memory) > maxTexts) {
 			t.Errorf("too large: %+v", r)
 		}
-		itemsIn(data)
+		linesIn(data)
 		values := valuesIn(data)
 		if checkValues(values) != nil {
 			return

@@ -1,9 +1,6 @@
 package runs
 
 import (
-	"slices"
-	"strings"
-
 	"pawl"
 	"pawl/internal/journal"
 	"pawl/internal/outputs"
@@ -39,18 +36,11 @@ func KeyInputs(w Work) []string {
 	}
 	var own []string
 	for _, path := range w.Step.Inputs {
-		if NamesItem(path) == (w.Index >= 0) {
+		if pawl.NamesItem(path) == (w.Index >= 0) {
 			own = append(own, path)
 		}
 	}
 	return own
-}
-
-// NamesItem reports whether a declared path differs between items.
-func NamesItem(path string) bool {
-	return slices.ContainsFunc([]string{"PAWL_ITEM", pawl.MatrixPrefix}, func(name string) bool {
-		return strings.Contains(path, "$"+name) || strings.Contains(path, "${"+name)
-	})
 }
 
 // ListedValues reads an item list from the journal.

@@ -29,7 +29,7 @@ type Run struct {
 
 	mayBeForged bool // the state comes from a cache; see CheckCache
 
-	LostPlan []byte // the plan's content if its copy beside the journal is damaged or missing; otherwise nil
+	LostPlan []byte // the plan's content if its copy next to the journal is damaged or missing; otherwise nil
 }
 
 // Load opens a run for reading and appending. It verifies the whole journal.
@@ -176,7 +176,7 @@ type CreateOptions struct {
 }
 
 // Create creates a run: its folder, its copy of the plan, and a journal whose first batch names both. If it is
-// interrupted, no run exists: a folder without a journal is no run. The replaced run is archived after the new one
+// interrupted, no run exists: a folder without a journal is not a run. The replaced run is archived after the new one
 // exists.
 func Create(ctx context.Context, p *project.Project, n CreateOptions) (pawl.RunID, error) {
 	if err := RefuseSecrets(n.Source, nil, n.Plan); err != nil {
@@ -286,7 +286,7 @@ func createdAt(p *project.Project, run pawl.RunID) time.Time {
 }
 
 // FindRun returns the run for a name: an ID, a unique prefix, "latest" for the newest run, or "" for the current run. That
-// is the run of the running engine, else the newest unfinished run that is no session, else the newest. A session run that
+// is the run of the running engine, else the newest unfinished run that is not a session, else the newest. A session run that
 // contains only checkpoints counts as newest only if there is no other run.
 func FindRun(ctx context.Context, p *project.Project, name string) (pawl.RunID, error) {
 	runs, err := List(p)
@@ -349,7 +349,7 @@ func newest(ctx context.Context, p *project.Project, runs []pawl.RunID) pawl.Run
 	return runs[0]
 }
 
-// onlyCheckpoints reports whether a run is a session run in which nobody worked: pawl created it for a checkpoint, such as
+// onlyCheckpoints reports whether a run is a session run without any work: pawl created it for a checkpoint, such as
 // the one before a restore, because no run was unfinished.
 func onlyCheckpoints(s *pawl.State) bool {
 	return s.Kind == pawl.SessionRun && s.Forked == nil && s.Import.System == "" &&

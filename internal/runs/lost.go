@@ -112,13 +112,6 @@ func (s *SnapshotRecords) Close() {
 	}
 }
 
-// secretPatterns match files that usually contain secrets. Snapshots leave them out unless a .pawlignore includes them
-// or git tracks them.
-var secretPatterns = []string{
-	".env", ".env.local", ".env.*.local", ".env.dev", ".env.development", ".env.prod", ".env.production", ".env.staging", ".env.test",
-	".envrc", ".netrc", ".pgpass", ".git-credentials",
-}
-
 // OpenSnapshots opens the project's snapshot store. It creates a missing one, but not in an untrusted project.
 func OpenSnapshots(ctx context.Context, p *project.Project, cfg config.Snapshots) (*snapshot.Store, error) {
 	if _, err := disk.Lstat(p.Snapshots()); err != nil && !p.Trust.Trusted() {
@@ -135,7 +128,10 @@ func OpenSnapshotsReadOnly(ctx context.Context, p *project.Project, cfg config.S
 }
 
 func snapshotConfig(p *project.Project, cfg config.Snapshots) snapshot.Config {
-	return snapshot.Config{Root: p.Root, Dir: p.Snapshots(), Patterns: cfg.Ignore, Defaults: secretPatterns, Derived: cfg.Derived, Quota: int64(cfg.Quota)}
+	return snapshot.Config{
+		Root: p.Root, Dir: p.Snapshots(), Patterns: cfg.Ignore, Defaults: secretPatterns(), MoreDefaults: dotenvFiles(p), Derived: cfg.Derived,
+		Quota: int64(cfg.Quota),
+	}
 }
 
 func NewestRuns(runs []pawl.RunID) []pawl.RunID {

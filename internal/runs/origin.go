@@ -204,7 +204,7 @@ func (m mark) compareSegment(path string, marked int64) (reason string, err erro
 		if word := wordIn(line); word != "" && !slices.Contains(m.words, word) {
 			return foreignWord, nil
 		}
-		if errors.Is(err, io.EOF) || errors.Is(err, bufio.ErrBufferFull) { // no reader gets past what is no line
+		if errors.Is(err, io.EOF) || errors.Is(err, bufio.ErrBufferFull) { // no reader gets past what is not a line
 			return "", nil
 		}
 		if err != nil {

@@ -17,19 +17,25 @@ import (
 	"pawl/internal/supervise/process"
 )
 
-// Process is a running process that an attempt of a run started.
+// Process is a running process that an attempt of a run, or a tool call of an agent, started.
 type Process struct {
 	PID     int             `json:"pid"`
+	Session pawl.SessionID  `json:"session,omitempty"` // of a tool call; Step and Try are empty then
+	Call    string          `json:"call,omitempty"`    // the tool call
 	Step    pawl.StepID     `json:"step"`
 	Item    pawl.ItemID     `json:"item,omitempty"`
+	Value   string          `json:"value,omitempty"` // of the item, if its id is a hash
 	Try     string          `json:"try"`             // the attempt's number, or undo-1 and so on
 	Proof   supervise.Proof `json:"proof,omitempty"` // how it was matched to the attempt; "" if it only may belong to it
 	Command string          `json:"command"`
-	Seconds float64         `json:"seconds"` // since its start
+	Seconds float64         `json:"seconds"`       // since its start
+	Dir     string          `json:"dir,omitempty"` // working directory: absolute outside of the project; empty: the project's root, or unknown
 	Listens []string        `json:"listens,omitempty"`
 	Open    []string        `json:"open_for_writing,omitempty"` // open files of the project
 	Writing bool            `json:"writing,omitempty"`          // it wrote to a disk during the observation
 	Unknown []string        `json:"unknown,omitempty"`          // what could not be determined
+
+	Identity pawl.Process `json:"-"` // of a tool call's process
 
 	dir     string
 	written uint64
@@ -38,7 +44,7 @@ type Process struct {
 // Name returns "step" or "step/item".
 func (p Process) Name() string { return pawl.AttemptRef{Step: p.Step, Item: p.Item}.Name() }
 
-// Supervised reports whether the process's supervisor is alive, so that it is no orphan.
+// Supervised reports whether the process's supervisor is alive, so that it is not an orphan.
 func (p Process) Supervised() bool { return p.Proof == supervise.BySupervisor }
 
 // String describes the process in one line.
@@ -53,6 +59,11 @@ func (p Process) String() string {
 // BareString is like String without step and attempt.
 func (p Process) BareString() string {
 	return fmt.Sprintf("process %d, running for %s: `%s`", p.PID, p.age(), p.Command) + p.activity()
+}
+
+// Unnamed is like BareString, without the command.
+func (p Process) Unnamed() string {
+	return fmt.Sprintf("process %d, running for %s", p.PID, p.age()) + p.activity()
 }
 
 func (p Process) age() time.Duration {
@@ -227,6 +238,12 @@ func (x *Process) inspect(p *project.Project) {
 	}
 	x.written, err = process.Written(x.PID)
 	note("disk writes")
+	if dir := process.Dir(x.PID); dir != p.Root {
+		x.Dir = dir
+		if rel, err := filepath.Rel(p.Root, dir); err == nil && filepath.IsLocal(rel) {
+			x.Dir = filepath.ToSlash(rel)
+		}
+	}
 }
 
 // EndProcesses kills the orphans that are proven, and their descendants. It returns how many it killed, and the pids of
@@ -234,7 +251,16 @@ func (x *Process) inspect(p *project.Project) {
 func EndProcesses(found []Process) (ended int, left []int, err error) {
 	var dirs []string
 	for _, x := range found {
-		if !x.Supervised() && !slices.Contains(dirs, x.dir) {
+		switch {
+		case x.Session != "" && x.Proof == "":
+			left = append(left, x.PID)
+		case x.Session != "":
+			if err := process.KillVerified(x.Identity, func() error { return nil }); err == nil {
+				ended++
+			} else if !errors.Is(err, process.ErrGone) {
+				left = append(left, x.PID)
+			}
+		case !x.Supervised() && !slices.Contains(dirs, x.dir):
 			dirs = append(dirs, x.dir)
 		}
 	}

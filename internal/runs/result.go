@@ -74,7 +74,7 @@ func shorten(r *pawl.Result) {
 }
 
 // ClipText cuts a text to maxText bytes and marks the cut. It redacts a text that it cuts, because a part of a secret would
-// not be recognised later.
+// not be recognized later.
 func ClipText(text string) string {
 	if len(text) <= maxText {
 		return text

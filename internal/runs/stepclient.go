@@ -60,21 +60,41 @@ func (i *StepClient) Report(line pawl.Line) error {
 }
 
 // Items returns the items that the attempt has reported, including those not journaled yet.
-func (i *StepClient) Items() []pawl.ItemNamed {
-	data, err := disk.ReadFile(i.events, disk.ViewLimit)
-	if err != nil {
-		return nil // nothing was reported
-	}
-	return itemsIn(data)
-}
-
-func itemsIn(data []byte) (items []pawl.ItemNamed) {
-	for text := range bytes.Lines(data) {
-		if line, err := pawl.ParseLine(text); err == nil && line.Item != nil {
+func (i *StepClient) Items() (items []pawl.ItemNamed) {
+	for _, line := range i.lines() {
+		if line.Item != nil {
 			items = append(items, *line.Item)
 		}
 	}
 	return items
+}
+
+// Memories returns the notes that the attempt has reported.
+func (i *StepClient) Memories() (memories []pawl.Memory) {
+	for _, line := range i.lines() {
+		if line.Learn != nil {
+			memories = append(memories, *line.Learn)
+		}
+	}
+	return memories
+}
+
+// lines returns the lines of the attempt's events file.
+func (i *StepClient) lines() []pawl.Line {
+	data, err := disk.ReadFile(i.events, disk.ViewLimit)
+	if err != nil {
+		return nil // nothing was reported
+	}
+	return linesIn(data)
+}
+
+func linesIn(data []byte) (lines []pawl.Line) {
+	for text := range bytes.Lines(data) {
+		if line, err := pawl.ParseLine(text); err == nil {
+			lines = append(lines, line)
+		}
+	}
+	return lines
 }
 
 // OpenGate opens a gate for the step or its item, and returns it.

@@ -80,6 +80,19 @@ func claimAll(ctx context.Context, p *project.Project) error {
 	return p.RecordMemories()
 }
 
+// ToAdopt returns the named run of an untrusted project if trusting the project does not make the run the user's own: it
+// needs adoption too before it continues. An unknown name stands for the current run. ToAdopt returns "" if there is none.
+func ToAdopt(ctx context.Context, p *project.Project, name string) pawl.RunID {
+	run, err := FindRun(ctx, p, name)
+	if err != nil {
+		run, err = FindRun(ctx, p, "")
+	}
+	if err != nil || p.Trust.Trusted() || Candidate(ctx, p) || RequireOwn(p, run) == nil {
+		return ""
+	}
+	return run
+}
+
 // Candidate reports whether an older pawl, which kept no trust records, registered this project for this user: the registry has its id
 // and path, .pawl belongs to the user, and git tracks nothing that the older pawl wrote.
 func Candidate(ctx context.Context, p *project.Project) bool {

@@ -96,7 +96,7 @@ func (v *ViewWriter) unchanged(name, path string, data []byte) bool {
 	return err == nil && data != nil && bytes.Equal(old, data)
 }
 
-// Close writes the views of the final state. A write error is no fault of the run.
+// Close writes the views of the final state. A write error is not a fault of the run.
 func (v *ViewWriter) Close(state *pawl.State, plan *pawl.Plan) error {
 	v.idle.Wait()
 	return errors.Join(v.err, v.writeAll(view.Render(state, plan)))

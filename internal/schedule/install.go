@@ -79,7 +79,7 @@ func (i Installed) PlanExists() bool {
 	return err == nil
 }
 
-// read reads what a unit says about itself; a unit of somebody else is zero.
+// read reads what a unit says about itself; the zero value if pawl did not write the unit.
 func read(path string) (Installed, error) {
 	found := Installed{Name: strings.TrimSuffix(strings.TrimSuffix(filepath.Base(path), ".timer"), ".service")}
 	data, err := disk.ReadFile(path, maxUnit)

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"path/filepath"
+	"pawl/internal/shellwords"
 	"strings"
 	"unicode"
 )
@@ -65,7 +66,7 @@ func slug(name string) string {
 func (j Job) Units() (service, timer string) {
 	var s, t strings.Builder
 	describe := fmt.Sprintf("pawl run %s (in %s)", j.plan(), j.Root) // a line must not end with a backslash
-	fmt.Fprintf(&s, "# Written by pawl run --install. To remove it: pawl -C %s run --uninstall %s\n", shellWord(j.Root), shellWord(j.plan()))
+	fmt.Fprintf(&s, "# Written by pawl run --install. To remove it: pawl -C %s run --uninstall %s\n", shellwords.Word(j.Root), shellwords.Word(j.plan()))
 	fmt.Fprintf(&s, "[Unit]\nDescription=%s\n\n[Service]\nType=oneshot\n", percents(describe))
 	for _, assignment := range j.Env {
 		fmt.Fprintf(&s, "Environment=%s\n", quoted(assignment))
@@ -96,11 +97,11 @@ func (j Job) Crontab() string {
 	words := make([]string, 0, len(j.Env)+len(j.Args)+1)
 	for _, assignment := range j.Env {
 		name, value, _ := strings.Cut(assignment, "=")
-		words = append(words, name+"="+shellWord(value))
+		words = append(words, name+"="+shellwords.Word(value))
 	}
-	words = append(words, shellWord(j.Program))
+	words = append(words, shellwords.Word(j.Program))
 	for _, arg := range j.Args {
-		words = append(words, shellWord(arg))
+		words = append(words, shellwords.Word(arg))
 	}
 	return j.Cron.String() + " " + strings.ReplaceAll(strings.Join(words, " "), "%", `\%`)
 }
@@ -111,15 +112,4 @@ func percents(text string) string { return strings.ReplaceAll(text, "%", "%%") }
 // quoted returns a word for a unit file.
 func quoted(word string) string {
 	return `"` + percents(strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(word)) + `"`
-}
-
-// shellWord returns a word for sh.
-func shellWord(word string) string {
-	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:=,@+", r)
-	}
-	if word != "" && strings.IndexFunc(word, func(r rune) bool { return !plain(r) }) < 0 {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }

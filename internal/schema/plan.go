@@ -97,6 +97,7 @@ func scalars() map[reflect.Type]*jsonschema.Schema {
 		reflect.TypeFor[pawl.Mode]():     enum(pawl.Guided, pawl.Autopilot, pawl.HandsOn),
 		reflect.TypeFor[pawl.GateType](): enum(pawl.HumanVerify, pawl.DecisionFor, pawl.HumanAction),
 
+		reflect.TypeFor[pawl.EmptyList]():  enum(pawl.EmptyDone, pawl.EmptyFails),
 		reflect.TypeFor[pawl.AgentName]():  enum(pawl.AgentNames...),
 		reflect.TypeFor[pawl.ParamType]():  enum(pawl.ParamTypes...),
 		reflect.TypeFor[pawl.ParamValue](): {Types: []string{"string", "number", "boolean", "array"}, Items: &jsonschema.Schema{Types: []string{"string", "number", "boolean"}}},

@@ -58,6 +58,7 @@ func Brief(ctx context.Context, p *project.Project, run pawl.RunID, b Briefing) 
 		return brief.Brief{}, err
 	}
 	g.run, g.facts.State, g.facts.Plan = r, r.State, r.Plan
+	g.worktree()
 	if g.facts.Elsewhere, err = runs.Elsewhere(p, r.State.Run); err != nil {
 		return brief.Brief{}, errors.Join(err, r.Log.Close())
 	}
@@ -99,7 +100,8 @@ func (g *briefer) gather(ctx context.Context) error {
 
 // sessions adds the sessions that worked on the run, and their tool calls without an outcome.
 func (g *briefer) sessions(ctx context.Context) {
-	g.facts.Sessions = sessionsOf(g.run.State, g.Session)
+	g.facts.Sessions, g.facts.DroppedSessions = sessionsOf(ctx, g.project, g.run.State, g.Session), g.run.State.Dropped
+	g.facts.Running = running(g.run.State)
 	doubts := g.Operations
 	if doubts == nil {
 		others, err := otherRunsInDoubt(ctx, g.project, g.run.State.Run)
@@ -107,10 +109,10 @@ func (g *briefer) sessions(ctx context.Context) {
 			g.unchecked("tool calls in doubt in other runs: %v", err)
 		}
 		g.facts.Findings = append(g.facts.Findings, unreadableFindings(others)...)
-		doubts = Reconcile(ctx, g.project, allInDoubt(g.run.State, others))
+		doubts = reconcileAll(ctx, g.project, inDoubtHere(ctx, g.run.State), others)
 	}
 	for _, d := range doubts {
-		g.facts.Operations = append(g.facts.Operations, brief.Operation(d))
+		g.facts.Operations = append(g.facts.Operations, brief.Operation{OperationState: d.OperationState, Run: d.Run, Verdict: d.Verdict, Evidence: d.Evidence, Runs: d.Runs, Traces: d.Traces})
 	}
 	if g.After > 0 {
 		g.facts.News = g.recentEvents(g.After)
@@ -262,15 +264,15 @@ func (g *briefer) compare(ctx context.Context, store *snapshot.Store, pr *prover
 	}
 	pr.useSnapshot(store, *base, changes)
 	if g.Since == "" {
-		g.facts.Since = sinceOf(g.checkpointOf(*base), changes)
+		g.facts.Since = sinceOf(g.checkpointOf(*base), changes, g.ownWrites())
 	}
 	return nil
 }
 
-// base returns the run's newest snapshot that is neither an emergency one nor from before a restore, nil for none.
+// base returns the run's newest snapshot that is neither interim nor from before a restore, nil for none.
 func (g *briefer) base() *snapshot.Record {
 	for i := len(g.records) - 1; i >= 0; i-- {
-		if r := &g.records[i]; r.Kind != pawl.CheckpointEmergency && r.Kind != pawl.CheckpointBeforeRestore {
+		if r := &g.records[i]; !r.Kind.Interim() && r.Kind != pawl.CheckpointBeforeRestore {
 			return r
 		}
 	}
@@ -287,7 +289,7 @@ func (g *briefer) checkpointOf(r snapshot.Record) pawl.Checkpoint {
 
 func (g *briefer) since(ctx context.Context, store *snapshot.Store, record snapshot.Record, c pawl.Checkpoint) {
 	if changes, ok := g.changes(ctx, store, record); ok {
-		g.facts.Since = sinceOf(c, changes)
+		g.facts.Since = sinceOf(c, changes, g.ownWrites())
 	}
 }
 
@@ -313,8 +315,25 @@ func (g *briefer) changes(ctx context.Context, store *snapshot.Store, from snaps
 // maxChanges is how many changed paths are listed.
 const maxChanges = 400
 
-// sinceOf leaves out folders whose entries are listed.
-func sinceOf(c pawl.Checkpoint, changes []snapshot.Change) *brief.Since {
+// ownWrites returns what pawl itself wrote to the files of the run's mirror.
+func (g *briefer) ownWrites() map[string]string {
+	if g.run.State.Mirror == nil {
+		return nil
+	}
+	return runs.MirrorWrites(g.project, g.run.State.Run)
+}
+
+// isOwn reports whether a change is what pawl itself wrote.
+func isOwn(c snapshot.Change, own map[string]string) bool {
+	sum := runs.RemovedFile
+	if c.New != nil {
+		sum = c.New.ID.String()
+	}
+	return own[c.Path] == sum && (c.New == nil || c.New.Kind == snapshot.File)
+}
+
+// sinceOf leaves out folders whose entries are listed, and counts the files that pawl itself wrote.
+func sinceOf(c pawl.Checkpoint, changes []snapshot.Change, own map[string]string) *brief.Since {
 	s := &brief.Since{Checkpoint: c}
 	for i, change := range changes {
 		e := change.New
@@ -323,6 +342,10 @@ func sinceOf(c pawl.Checkpoint, changes []snapshot.Change) *brief.Since {
 		}
 		leads := i+1 < len(changes) && strings.HasPrefix(changes[i+1].Path, change.Path+"/")
 		if e.Kind == snapshot.Folder && leads {
+			continue
+		}
+		if isOwn(change, own) {
+			s.Own++
 			continue
 		}
 		if s.Files++; len(s.Changes) < maxChanges {
@@ -343,8 +366,22 @@ func briefChange(c snapshot.Change) brief.Change {
 	return told
 }
 
-// git adds HEAD now and at the newest checkpoint.
+// worktree adds the linked worktree that the reader works in.
+func (g *briefer) worktree() {
+	g.facts.Root, g.facts.Worktree = g.project.Root, g.project.Linked
+	if x := g.run.State.Sessions[g.Session]; x != nil {
+		g.facts.Worktree = x.Worktree
+	}
+}
+
+// git adds HEAD now and, for the folder that checkpoints cover, at the newest checkpoint.
 func (g *briefer) git(ctx context.Context) {
+	if worktree := g.facts.Worktree; worktree != "" {
+		if head, _ := worktreeHead(ctx, g.project, worktree); head != nil {
+			g.facts.Git = head.String()
+		}
+		return
+	}
 	head, err := snapshot.HeadOf(ctx, g.project.Root)
 	if err != nil {
 		g.unchecked("git state: %v", err)

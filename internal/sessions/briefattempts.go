@@ -16,8 +16,15 @@ import (
 
 // attempts examines each attempt whose end is not in the journal.
 func (g *briefer) attempts() {
+	names := g.run.ItemNames()
 	for _, live := range g.run.State.Live() {
-		g.facts.Doubts = append(g.facts.Doubts, g.attempt(live))
+		d := g.attempt(live)
+		if d.Item != "" {
+			if value := names.Of(d.AttemptRef); value != string(d.Item) {
+				d.Value = value
+			}
+		}
+		g.facts.Doubts = append(g.facts.Doubts, d)
 	}
 }
 
@@ -41,7 +48,7 @@ func (g *briefer) attempt(live *pawl.AttemptState) brief.Doubt {
 		d.Found = brief.NotBegun
 	case supervise.Ended:
 		d.Found, d.Ended = brief.Ended, status.Exit.Ended
-		if status.Exit.Token != live.Token || status.ExitSealed(live.Seal) == nil { // somebody else wrote the record
+		if status.Exit.Token != live.Token || status.ExitSealed(live.Seal) == nil { // the supervisor did not write the record
 			d.Found, d.Ended = brief.Lost, time.Time{}
 		}
 	case supervise.Lost:
@@ -59,6 +66,8 @@ func (g *briefer) addLive(d *brief.Doubt, status supervise.Status, dir string) {
 	}
 	if live := g.run.State.Steps[d.Step].Serving(); live != nil {
 		d.Evidence = append(d.Evidence, "it is a service, ready since "+live.Ready.UTC().Format(time.DateTime+" UTC"))
+	} else if x := g.run.State.Steps[d.Step].Retries.Live; x != nil && x.Waiting != nil {
+		d.Evidence = append(d.Evidence, "it is a service, "+x.Waiting.Text())
 	}
 	if last := resume.LastWrite(dir); !last.IsZero() {
 		d.Evidence = append(d.Evidence, "last activity at "+last.UTC().Format(time.DateTime+" UTC"))

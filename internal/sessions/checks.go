@@ -48,7 +48,7 @@ func FailingChecks(ctx context.Context, p *project.Project, run pawl.RunID, ref 
 // checkOutput is how much of a failed check's output is reported, in bytes.
 const checkOutput = 1000
 
-// check runs a check in its own process group and returns its failure, "" if it passes. A timeout is no failure; the
+// check runs a check in its own process group and returns its failure, "" if it passes. A timeout is not a failure; the
 // check runs again when the step ends.
 func check(ctx context.Context, dir string, command, environ []string) string {
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)

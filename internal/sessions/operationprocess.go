@@ -14,14 +14,38 @@ import (
 	"pawl/internal/supervise/process"
 )
 
+// leftover is a process that a tool call in doubt may have left running.
+type leftover struct {
+	runs.Process
+	sure   bool // it is the call's
+	shared bool // another call claims it, too
+}
+
+// evidence is what is known of the process. The call's own command is not repeated.
+func (l leftover) evidence(o *pawl.OperationState) operations.Process {
+	text := l.BareString()
+	if l.Command == "" || strings.Contains(plainCommand(l.Command), plainCommand(o.Summary)) {
+		text = l.Unnamed()
+	}
+	return operations.Process{Text: text, Sure: l.sure, Shared: l.shared}
+}
+
 // orphanedProcesses returns processes that tool calls may have left running: those that are proven, and orphans that
-// started in the project since the call.
-func orphanedProcesses(p *project.Project, doubts []*pawl.OperationState) map[pawl.OperationID][]operations.Process {
+// started in the project since the call. Those that calls with an outcome left are not among them.
+func orphanedProcesses(p *project.Project, doubts []*pawl.OperationState, others []pawl.LeftProcess) map[pawl.OperationID][]leftover {
 	table, err := process.Table()
 	if err != nil {
 		return nil
 	}
 	self := process.Ancestors(table, os.Getpid())
+	for _, other := range others {
+		if _, err := process.Find(other.Process); err == nil {
+			self[other.PID] = true
+			for _, below := range process.Below(table, other.PID) {
+				self[below.PID] = true
+			}
+		}
+	}
 	owners := ownersOf(p, table, doubts, self)
 	var of []pawl.OperationID
 	var all []runs.Process
@@ -29,26 +53,34 @@ func orphanedProcesses(p *project.Project, doubts []*pawl.OperationState) map[pa
 		if o.Kind != pawl.OperationCommand {
 			continue
 		}
-		recent, possible := startedWithin(o, self), 0
+		recent, possible, folder := startedWithin(o, self), 0, searchedFolder(p, o)
 		for _, s := range table {
 			owned := len(owners[s.PID]) > 0
 			switch {
 			case owned && slices.Contains(owners[s.PID], o.ID):
-			case owned || possible >= maxPossible || !recent(s) || !orphan(table, s) || !hasWorkingDir(s.PID, p.Root):
+			case owned || possible >= maxPossible || !recent(s) || !orphan(table, s) || !hasWorkingDir(s.PID, folder):
 				continue
 			default:
 				possible++
 			}
-			of, all = append(of, o.ID), append(all, runs.Process{PID: s.PID, Command: runs.ClipText(process.Command(s.PID)), Seconds: s.Age().Seconds()})
+			of, all = append(of, o.ID), append(all, processOf(s, o))
 		}
 	}
 	runs.ObserveProcesses(p, all)
-	found := map[pawl.OperationID][]operations.Process{}
+	found := map[pawl.OperationID][]leftover{}
 	for i, x := range all {
 		whose := owners[x.PID]
-		found[of[i]] = append(found[of[i]], operations.Process{Text: x.BareString(), Sure: len(whose) > 0 && whose[0] == of[i], Shared: len(whose) > 1})
+		found[of[i]] = append(found[of[i]], leftover{Process: x, sure: len(whose) > 0 && whose[0] == of[i], shared: len(whose) > 1})
 	}
 	return found
+}
+
+// processOf describes a process that a tool call may have started.
+func processOf(s process.Stat, o *pawl.OperationState) runs.Process {
+	return runs.Process{
+		PID: s.PID, Session: o.Session, Call: o.Tool + " " + o.Summary, Identity: s.Identity(),
+		Command: runs.ClipText(process.Command(s.PID)), Seconds: s.Age().Seconds(),
+	}
 }
 
 // ownersOf returns the tool calls of proven processes and their descendants. If several calls claim a process, the
@@ -61,7 +93,7 @@ func ownersOf(p *project.Project, table []process.Stat, doubts []*pawl.Operation
 		if o.Kind != pawl.OperationCommand {
 			continue
 		}
-		for pid, claim := range processClaims(p, table, o, not) {
+		for pid, claim := range processClaims(p, table, o, not, nil) {
 			switch {
 			case claim > strength[pid]:
 				owners[pid], strength[pid] = []pawl.OperationID{o.ID}, claim
@@ -73,10 +105,13 @@ func ownersOf(p *project.Project, table []process.Stat, doubts []*pawl.Operation
 	return owners
 }
 
-// processClaims returns the processes of a tool call with the length of the matching command. A process matches if it
-// runs the call's command, or one of its parts, because a shell may exec the last part. Descendants match too.
-func processClaims(p *project.Project, table []process.Stat, o *pawl.OperationState, not map[int]bool) map[int]int {
-	recent, wanted := startedWithin(o, not), plainCommand(o.Summary)
+// processClaims returns the processes of a tool call with the length of the matching command. A process matches if it runs the call's command,
+// or one of its parts, because a shell may exec the last part, in a folder of the call; or if it has the session's id in its environment. A
+// process that runs a part has lost its parent. Processes of below need not run in a folder of the call, or have lost their parent. Descendants
+// match too.
+func processClaims(p *project.Project, table []process.Stat, o *pawl.OperationState, not, below map[int]bool) map[int]int {
+	recent, wanted, inFolder := startedWithin(o, not), plainCommand(o.Summary), worksFor(p, o)
+	partly := strings.HasSuffix(o.Summary, "…") || strings.Contains(o.Summary, "[redacted:")
 	parts := operations.Commands(o.Summary)
 	claims := map[int]int{}
 	for _, s := range table {
@@ -85,9 +120,13 @@ func processClaims(p *project.Project, table []process.Stat, o *pawl.OperationSt
 		}
 		claim, command := 0, process.Command(s.PID)
 		switch {
-		case commandMatches(s.PID, command, wanted, p.Root):
+		case commandMatches(command, wanted, partly) && (below[s.PID] || inFolder(s.PID, wanted)):
 			claim = len(wanted)
-		case slices.ContainsFunc(parts, func(part string) bool { return matchesPart(command, part) }) && orphan(table, s) && hasWorkingDir(s.PID, p.Root):
+		case slices.ContainsFunc(parts, func(part string) bool {
+			return matchesPart(command, part) && (below[s.PID] || fatherless(table, s) && inFolder(s.PID, plainCommand(part)))
+		}):
+			claim = 1
+		case o.Asked.IsZero() && !o.Passed && ofSession(s.PID, o.Session):
 			claim = 1
 		default:
 			continue
@@ -122,12 +161,36 @@ func startedWithin(o *pawl.OperationState, not map[int]bool) func(process.Stat) 
 // chance.
 const distinctiveLength = 12
 
-// commandMatches reports whether a process's command line matches. A short command must also run in the project.
-func commandMatches(pid int, command, wanted, root string) bool {
-	if len(wanted) < 4 || !strings.Contains(plainCommand(command), wanted) {
-		return false
+// worksFor returns a function that reports whether a process works in a folder of a tool call: in the searched one, or where one of the call's
+// commands runs. If that is unknown, because a command changes to an unknown folder or the system does not reveal the folders of processes,
+// the process's command, without spaces and quotes, must be distinctive.
+func worksFor(p *project.Project, o *pawl.OperationState) func(pid int, command string) bool {
+	folders, known := operations.Folders(o.Operation, p.Root)
+	folders = append(folders, searchedFolder(p, o))
+	known = known && process.Dir(os.Getpid()) != ""
+	return func(pid int, command string) bool {
+		return !known && len(command) >= distinctiveLength || slices.ContainsFunc(folders, func(dir string) bool { return hasWorkingDir(pid, dir) })
 	}
-	return len(wanted) >= distinctiveLength || hasWorkingDir(pid, root)
+}
+
+// commandMatches reports whether a process's command line matches. partly says that wanted is only the start of the command.
+func commandMatches(command, wanted string, partly bool) bool {
+	text := plainCommand(command)
+	return len(wanted) >= 4 && (containsWhole(text, wanted) || partly && strings.Contains(text, wanted))
+}
+
+// containsWhole reports whether a text contains a command whose last word ends there.
+func containsWhole(text, command string) bool {
+	const more = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-"
+	for rest := text; ; rest = rest[1:] {
+		i := strings.Index(rest, command)
+		if i < 0 {
+			return false
+		}
+		if rest = rest[i:]; len(rest) == len(command) || !strings.Contains(more, rest[len(command):len(command)+1]) {
+			return true
+		}
+	}
 }
 
 // matchesPart reports whether a command line is part of a script: the same words, possibly with the program's full path
@@ -149,7 +212,23 @@ func plainCommand(text string) string {
 	}, text)
 }
 
-// orphan reports whether a process has lost its parent and is no session leader, which a user's shell would be.
+// fatherless reports whether a process has lost its parent. A daemon may be a session leader.
+func fatherless(table []process.Stat, s process.Stat) bool { return s.Parent <= 1 || orphan(table, s) }
+
+// distinctiveID is the length from which the id of a session cannot be the value of a variable by chance.
+const distinctiveID = 16
+
+// ofSession reports whether a process has the agent's own id of a session as the value of a variable, as some agents set it for their
+// commands.
+func ofSession(pid int, id pawl.SessionID) bool {
+	native := id.Native()
+	return len(native) >= distinctiveID && slices.ContainsFunc(process.Environ(pid), func(variable string) bool {
+		_, value, _ := strings.Cut(variable, "=")
+		return value == native
+	})
+}
+
+// orphan reports whether a process has lost its parent and is not a session leader, which a user's shell would be.
 func orphan(table []process.Stat, s process.Stat) bool {
 	if s.PID == s.Session {
 		return false

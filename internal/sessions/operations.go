@@ -18,40 +18,66 @@ import (
 	"pawl/internal/project"
 	"pawl/internal/resume"
 	"pawl/internal/snapshot"
+	"pawl/internal/transcript"
 )
 
 // ReconciledOperation is a tool call without an outcome, with what was found out about it.
 type ReconciledOperation struct {
 	pawl.OperationState
+	Run      pawl.RunID            `json:"run,omitempty"` // another run than the current one
 	Verdict  pawl.OperationVerdict `json:"verdict"`
 	Evidence []string              `json:"evidence"`
-	Runs     bool                  `json:"runs,omitempty"`   // a process that is or may be part of it is running
-	Traces   pawl.OperationVerdict `json:"traces,omitempty"` // the verdict by its traces alone, if Runs
+	Runs     bool                  `json:"runs,omitempty"`    // a process that is or may be part of it is running
+	Traces   pawl.OperationVerdict `json:"traces,omitempty"`  // the verdict by its traces alone, if Runs
+	Touched  []string              `json:"touched,omitempty"` // paths that it changed or may have changed
+	Reads    bool                  `json:"reads,omitempty"`   // it seems to only read
 }
 
 // scanTimeout limits the search for changed files.
 const scanTimeout = 3 * time.Second
 
-// Reconcile finds out how far tool calls in doubt came. It changes nothing.
-func Reconcile(ctx context.Context, p *project.Project, doubts []*pawl.OperationState) []ReconciledOperation {
+// InDoubt finds out how far the tool calls in doubt of a run came. It changes nothing.
+func InDoubt(ctx context.Context, p *project.Project, s *pawl.State) []ReconciledOperation {
+	doubts := s.InDoubt(AgentGone)
+	return Reconcile(ctx, p, doubts, settle(ctx, s, doubts), s.Left)
+}
+
+// Reconcile finds out how far tool calls in doubt came. said is what their agents' own records say; calls that these settle are left out. others
+// are the processes that calls with an outcome left running. It
+// changes nothing.
+func Reconcile(ctx context.Context, p *project.Project, doubts []*pawl.OperationState, said map[pawl.OperationID]transcript.Outcome, others []pawl.LeftProcess) []ReconciledOperation {
+	doubts = slices.DeleteFunc(slices.Clone(doubts), func(o *pawl.OperationState) bool {
+		outcome, known := said[o.ID]
+		return known && settles(outcome)
+	})
 	if len(doubts) == 0 {
 		return nil
 	}
-	left := orphanedProcesses(p, doubts) // first: a process that has exited has left all its traces
-	head := currentHead(ctx, p)
-	git, _ := snapshot.GitChanged(p.Root) // without git there is less evidence
-	changed, blind := changedSinceClock(ctx, p, oldestClock(doubts))
+	left := orphanedProcesses(p, doubts, others) // first: a process that has exited has left all its traces
+	repository := repositories(ctx)
+	search := searches(ctx, p, oldestClock(doubts))
 	found := make([]ReconciledOperation, 0, len(doubts))
 	for _, o := range doubts {
-		w := operations.World{Root: p.Root, Look: pathInspector(p.Root), Blind: blind, Head: head, Git: git, Processes: left[o.ID], Beside: concurrentWith(o, doubts)}
-		w.Changed, w.More = changesOf(changed, o)
+		r := repository(operations.Dir(o.Operation, p.Root))
+		files := search(o)
+		w := operations.World{Root: p.Root, Look: pathInspector(p.Root), Blind: files.blind, Head: r.head, Git: r.changed, Beside: concurrentWith(o, doubts)}
+		for _, l := range left[o.ID] {
+			w.Processes = append(w.Processes, l.evidence(o))
+		}
+		w.Changed, w.More = changesOf(files.changed, o)
 		d := ReconciledOperation{OperationState: *o, Runs: len(w.Processes) > 0}
 		v := operations.Judge(o, w)
-		d.Verdict, d.Evidence = v.Verdict, v.Evidence
+		d.Verdict, d.Evidence, d.Touched, d.Reads = v.Verdict, v.Evidence, v.Paths, v.Reads
 		if d.Runs {
 			d.Traces = v.Traces
 		}
 		d.keepVerdict()
+		if outcome, known := said[o.ID]; known {
+			d.addRecord(outcome)
+		}
+		if d.Worked && !d.Runs {
+			continue
+		}
 		found = append(found, d)
 	}
 	return found
@@ -98,12 +124,28 @@ func oldestClock(doubts []*pawl.OperationState) time.Time {
 	return slices.MinFunc(doubts, func(a, b *pawl.OperationState) int { return a.Clock.Compare(b.Clock) }).Clock
 }
 
-func currentHead(ctx context.Context, p *project.Project) string {
-	head, err := snapshot.HeadOf(ctx, p.Root)
-	if err != nil || head == nil {
-		return ""
+// repositoryState is the commit of HEAD, and when git last changed something.
+type repositoryState struct {
+	head    string
+	changed time.Time
+}
+
+// repositories returns a function that examines the repository that contains a folder: a linked worktree has its own HEAD. Without
+// git there is less evidence.
+func repositories(ctx context.Context) func(dir string) repositoryState {
+	known := map[string]repositoryState{}
+	return func(dir string) repositoryState {
+		state, is := known[dir]
+		if is {
+			return state
+		}
+		if head, err := snapshot.HeadOf(ctx, dir); err == nil && head != nil {
+			state.head = head.Commit
+		}
+		state.changed, _ = snapshot.GitChanged(dir)
+		known[dir] = state
+		return state
 	}
-	return head.Commit
 }
 
 // changedPath is a path with its change time.
@@ -115,16 +157,16 @@ type changedPath struct {
 	busy   bool // something inside was changed too
 }
 
-// changedSinceClock finds all files changed since a time of the file system's clock, including ignored ones but not
-// .git and .pawl. A folder without another reason for its change had an entry removed. blind says why the search was
-// incomplete.
-func changedSinceClock(ctx context.Context, p *project.Project, clock time.Time) (found []changedPath, blind string) {
+// changedSinceClock finds all files below folder that changed since a time of the file system's clock, including ignored ones but not
+// .git and .pawl. A folder without another reason for its change had an entry removed. shown returns a path as operations name it.
+// blind says why the search was incomplete.
+func changedSinceClock(ctx context.Context, folder string, clock time.Time, shown func(string) string) (found []changedPath, blind string) {
 	if clock.IsZero() {
 		return nil, "the time of the call is unknown"
 	}
 	ctx, cancel := context.WithTimeout(ctx, scanTimeout)
 	defer cancel()
-	err := filepath.WalkDir(p.Root, func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -134,8 +176,7 @@ func changedSinceClock(ctx context.Context, p *project.Project, clock time.Time)
 			return filepath.SkipDir
 		}
 		if at, ok := changeTime(path); ok && !at.Before(clock) {
-			rel, _ := filepath.Rel(p.Root, path)
-			found = append(found, changedPath{path: filepath.ToSlash(rel), what: "changed", at: at, folder: d.IsDir()})
+			found = append(found, changedPath{path: shown(path), what: "changed", at: at, folder: d.IsDir()})
 		}
 		return nil
 	})

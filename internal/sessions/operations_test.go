@@ -31,3 +31,15 @@ func TestUphold(t *testing.T) {
 		}
 	}
 }
+
+// A command does not match a longer one that begins with it.
+func TestContainsWhole(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{
+		"sleep0.3": true, "sh-csleep0.3": true, "bash-cevalsleep0.3</dev/null": true, "sleep0.30": false, "sleep0.30;sleep0.3": true, "sleep": false, "": false,
+	} {
+		if containsWhole(text, "sleep0.3") != want {
+			t.Errorf("%q: %v", text, !want)
+		}
+	}
+}

@@ -2,16 +2,21 @@ package sessions
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"pawl"
 	"pawl/internal/project"
 	"pawl/internal/runs"
+	"pawl/internal/transcript"
 )
 
 // otherRun lists the tool calls in doubt of another run.
 type otherRun struct {
 	run     pawl.RunID
 	inDoubt []*pawl.OperationState
+	said    map[pawl.OperationID]transcript.Outcome // by the agents' own records
+	left    []pawl.LeftProcess
 	err     error // why they are unknown
 }
 
@@ -40,17 +45,41 @@ func otherRunsInDoubt(ctx context.Context, p *project.Project, not pawl.RunID) (
 			o.Overlaps = true // that run does not record sessions that worked in this one
 		}
 		if len(doubts) > 0 {
-			found = append(found, otherRun{run: run, inDoubt: doubts})
+			found = append(found, otherRun{run: run, inDoubt: doubts, said: settle(ctx, s, doubts), left: s.Left})
 		}
 	}
 	return found, ctx.Err()
 }
 
-// allInDoubt returns the tool calls in doubt of a run and of the others.
-func allInDoubt(s *pawl.State, others []otherRun) []*pawl.OperationState {
-	all := s.InDoubt(AgentGone)
+// inDoubtHere returns the tool calls in doubt of a run that is loaded.
+func inDoubtHere(ctx context.Context, s *pawl.State) otherRun {
+	doubts := s.InDoubt(AgentGone)
+	return otherRun{run: s.Run, inDoubt: doubts, said: settle(ctx, s, doubts), left: s.Left}
+}
+
+// reconcileAll finds out how far the tool calls in doubt of a run and of others came.
+func reconcileAll(ctx context.Context, p *project.Project, here otherRun, others []otherRun) []ReconciledOperation {
+	all, said := slices.Clone(here.inDoubt), map[pawl.OperationID]transcript.Outcome{}
+	maps.Copy(said, here.said)
+	left := slices.Clone(here.left)
 	for _, e := range others {
 		all = append(all, e.inDoubt...)
+		maps.Copy(said, e.said)
+		left = append(left, e.left...)
+	}
+	return nameRuns(Reconcile(ctx, p, all, said, left), others)
+}
+
+// nameRuns sets the run of each reconciled call that belongs to another run.
+func nameRuns(all []ReconciledOperation, others []otherRun) []ReconciledOperation {
+	for _, e := range others {
+		for _, o := range e.inDoubt {
+			for i := range all {
+				if all[i].ID == o.ID {
+					all[i].Run = e.run
+				}
+			}
+		}
 	}
 	return all
 }

@@ -46,7 +46,7 @@ const (
 	maxProofs      = 100    // maximum paths listed per step
 )
 
-// useSnapshot tells the prover what changed since a snapshot.
+// useSnapshot adds to the prover what changed since a snapshot.
 func (pr *prover) useSnapshot(store *snapshot.Store, base snapshot.Record, changes []snapshot.Change) {
 	missing, err := store.LeftOutOf(base)
 	if err != nil {

@@ -63,7 +63,9 @@ func describeEvent(payload pawl.Payload) string {
 			return fmt.Sprintf("%s ran %s: %s", p.Session, p.Tool, p.Summary)
 		}
 	case pawl.SessionPrompted:
-		return fmt.Sprintf("prompt to %s: %s", p.Session, p.Text)
+		if !p.Own {
+			return fmt.Sprintf("prompt to %s: %s", p.Session, p.Text)
+		}
 	case pawl.RunEnded:
 		return "run " + string(p.Status)
 	}

@@ -3,8 +3,11 @@ package sessions_test
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
+	"maps"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -166,12 +169,12 @@ func TestCommandThatStillRuns(t *testing.T) {
 	t.Cleanup(end)
 	says(p, agent, pawl.SessionEnded{Session: agent})
 	w := session(p, pawl.SessionBegan{Session: "claude:two"})
-	if len(w.Operations) != 1 || !w.Operations[0].Runs || !strings.Contains(strings.Join(w.Operations[0].Evidence, "\n"), "sleep 1234") {
+	if len(w.Operations) != 1 || !w.Operations[0].Runs || !strings.Contains(strings.Join(w.Operations[0].Evidence, "\n"), "still running: process ") {
 		t.Errorf("doubts %+v", w.Operations)
 	}
 	end()
 	p.Until("nothing of the command runs", func() bool {
-		found := sessions.Reconcile(t.Context(), p.Project, p.State().InDoubt(sessions.AgentGone))
+		found := sessions.Reconcile(t.Context(), p.Project, p.State().InDoubt(sessions.AgentGone), nil, nil)
 		return len(found) == 1 && !found[0].Runs
 	})
 }
@@ -299,4 +302,46 @@ func TestBriefOfARun(t *testing.T) {
 	p.Write("go", "")
 	p.Check(p.GoOn())
 	brief("completed")
+}
+
+// What the agent's own record says about a tool call settles it, or says why it has no outcome.
+func TestRecordsOfAgents(t *testing.T) {
+	t.Parallel()
+	p := enginetest.New(t)
+	result := func(call, content, more string) string {
+		return fmt.Sprintf(`{"type":"assistant","timestamp":"2026-11-23T10:00:01Z","message":{"role":"assistant","content":[{"type":"tool_use","id":%q,"name":"Bash","input":{}}]}}
+{"type":"user","timestamp":"2026-11-23T10:00:02Z","message":{"role":"user","content":[{"tool_use_id":%q,"type":"tool_result","content":%q%s}]}}
+`, call, call, content, more)
+	}
+	record := filepath.Join(t.TempDir(), "record.jsonl")
+	p.Check(os.WriteFile(record, []byte(result("went", "built", "")+result("failed", "Exit code 4\nno wood", `,"is_error":true`)+
+		result("refused", "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file edit, the "+
+			"new_string was NOT written to the file). To tell you how to proceed, the user said:\nno", `,"is_error":true`)), 0o600))
+	session(p, pawl.SessionBegan{Session: agent, Transcript: record})
+	for _, call := range []string{"went", "failed", "refused", "open"} {
+		says(p, agent, intent(call, pawl.OperationCommand, "make "+call))
+	}
+	says(p, agent, pawl.SessionEnded{Session: agent})
+	w := session(p, pawl.SessionBegan{Session: "claude:two"})
+	verdicts := map[pawl.OperationID]pawl.OperationVerdict{}
+	for _, d := range w.Operations {
+		verdicts[d.ID] = d.Verdict
+	}
+	want := map[pawl.OperationID]pawl.OperationVerdict{pawl.OperationIDOf(agent, "refused"): pawl.OperationRefused, pawl.OperationIDOf(agent, "open"): pawl.OperationUnknown}
+	if !maps.Equal(verdicts, want) {
+		t.Errorf("verdicts %v, want %v", verdicts, want)
+	}
+	if !strings.Contains(w.Brief, "its agent's own record says that the user refused it") {
+		t.Errorf("brief %s", w.Brief)
+	}
+	p.Check(w.MarkReported(t.Context(), p.Project, by("claude:two"), func(text string) string { return text }))
+	x := p.State().Sessions[agent]
+	says(p, agent, intent("later", pawl.OperationCommand, "make later"), pawl.OperationEnded{Operation: pawl.OperationIDOf(agent, "later"), Session: agent})
+	p.Check(os.WriteFile(record, []byte(result("later", "Exit code 7\nno nails", `,"is_error":true`)), 0o600))
+	if w := session(p, pawl.SessionBegan{Session: "claude:three"}); !strings.Contains(w.Brief, "tried and failed: `Bash` `make later`, by `claude:one`: \"exit code 7") {
+		t.Errorf("a failure that the hooks did not report is not told: %s", w.Brief)
+	}
+	if x.Did != 2 || x.Doing != pawl.SessionIsEnded || len(x.Failed) != 1 || !strings.HasPrefix(x.Failed[0].Error, "exit code 4") {
+		t.Errorf("%+v", x)
+	}
 }

@@ -59,11 +59,13 @@ func SessionAbove(ctx context.Context, p *project.Project, pid int) (pawl.RunID,
 // Welcome is the brief for a new session and what the caller must do about it.
 type Welcome struct {
 	Brief          string                // "" if there is nothing to report
-	Others         []pawl.SessionID      // other live sessions in this project
+	Others         []pawl.SessionID      // other live sessions that work on the same files
 	Operations     []ReconciledOperation // tool calls in doubt that the brief reports
 	Runs           []pawl.RunID          // other runs of some of these calls
 	UnreadableRuns []pawl.Finding        // other runs that cannot be read
+	Open           []pawl.SessionID      // sessions whose unfinished turns the brief reports
 
+	run       pawl.RunID
 	otherRuns []otherRun // the calls by run
 }
 
@@ -85,10 +87,25 @@ func BeginSession(ctx context.Context, p *project.Project, run pawl.RunID, began
 	if err := r.Perform(ctx, p, by, appendAct(began)); err != nil {
 		return Welcome{}, err
 	}
-	w := Welcome{Others: liveOthers(r.State, began.Session)}
+	w := Welcome{Others: liveOthers(r.State, began)}
 	if began.Session.Parent() != "" {
 		return w, nil // a subagent gets its instructions from its parent
 	}
+	return w.tell(ctx, p, r, began, nothing, told, b)
+}
+
+// TellSession reconciles tool calls in doubt and returns the full brief for a session that did not get one when it began, or lost it.
+func TellSession(ctx context.Context, p *project.Project, run pawl.RunID, began pawl.SessionBegan, b Briefing) (Welcome, error) {
+	r, err := runs.Load(ctx, p, run)
+	if err != nil {
+		return Welcome{}, err
+	}
+	defer r.Log.Close()
+	return Welcome{}.tell(ctx, p, r, began, false, 0, b)
+}
+
+// tell reconciles tool calls in doubt and returns the brief: the news after the event told if the session continues.
+func (w Welcome) tell(ctx context.Context, p *project.Project, r *runs.Run, began pawl.SessionBegan, nothing bool, told pawl.Seq, b Briefing) (Welcome, error) {
 	if err := w.judge(ctx, p, r); err != nil {
 		return w, err
 	}
@@ -98,12 +115,15 @@ func BeginSession(ctx context.Context, p *project.Project, run pawl.RunID, began
 	b.Operations = append([]ReconciledOperation{}, w.Operations...)
 	b.Findings = append(b.Findings, w.UnreadableRuns...)
 	b.Session = began.Session
-	if began.Source == "resume" && known != nil {
+	if began.Source == "resume" {
 		b.After = told
 	}
-	text, err := Brief(ctx, p, run, b)
-	w.Brief = text.Text
-	return w, err
+	text, err := Brief(ctx, p, r.State.Run, b)
+	if err != nil || text.Nothing {
+		return w, err
+	}
+	w.Brief, w.Open = text.Text, text.Open
+	return w, nil
 }
 
 func appendAct(payloads ...pawl.Payload) runs.Act {
@@ -116,8 +136,10 @@ func (w *Welcome) judge(ctx context.Context, p *project.Project, r *runs.Run) er
 	if err != nil {
 		return err
 	}
-	w.Operations, w.UnreadableRuns = Reconcile(ctx, p, allInDoubt(r.State, others)), unreadableFindings(others)
-	w.otherRuns = append(others, otherRun{run: r.State.Run, inDoubt: r.State.InDoubt(AgentGone)})
+	w.run = r.State.Run
+	here := inDoubtHere(ctx, r.State)
+	w.Operations, w.UnreadableRuns = reconcileAll(ctx, p, here, others), unreadableFindings(others)
+	w.otherRuns = append(others, here)
 	for _, e := range others {
 		if len(e.inDoubt) > 0 {
 			w.Runs = append(w.Runs, e.run)
@@ -126,15 +148,19 @@ func (w *Welcome) judge(ctx context.Context, p *project.Project, r *runs.Run) er
 	return nil
 }
 
-// MarkReported journals in each run which tool calls were reported to the session. If it is not called, the next
+// MarkReported journals in each run which tool calls and unfinished turns were reported to the session. If it is not called, the next
 // session gets the same report.
 func (w *Welcome) MarkReported(ctx context.Context, p *project.Project, by pawl.Author, redact func(string) string) error {
 	told := pawl.SessionIDOf(by.Name, by.Session, "")
 	for _, e := range w.otherRuns {
-		if len(e.inDoubt) == 0 {
+		report := append(endings(e.inDoubt, e.said, redact), judged(told, e.operationsOf(w.Operations), redact)...)
+		if e.run == w.run && len(w.Open) > 0 {
+			report = append(report, pawl.SessionTold{Session: told, Open: w.Open})
+		}
+		if len(report) == 0 {
 			continue
 		}
-		r, err := runs.Perform(ctx, p, e.run, by, judgedAct(told, e.operationsOf(w.Operations), redact))
+		r, err := runs.Perform(ctx, p, e.run, by, appendAct(report...))
 		if err == nil {
 			err = r.Log.Close()
 		}
@@ -145,13 +171,12 @@ func (w *Welcome) MarkReported(ctx context.Context, p *project.Project, by pawl.
 	return nil
 }
 
-// judgedAct journals the verdicts on tool calls and the session that they were reported to.
-func judgedAct(told pawl.SessionID, doubts []ReconciledOperation, redact func(string) string) runs.Act {
-	var payloads []pawl.Payload
+// judged returns the verdicts on tool calls, with the session that they were reported to.
+func judged(told pawl.SessionID, doubts []ReconciledOperation, redact func(string) string) (payloads []pawl.Payload) {
 	for _, d := range doubts {
-		payloads = append(payloads, pawl.OperationJudged{Operation: d.ID, Verdict: d.Verdict, Evidence: redactEvidence(d.Evidence, redact), Runs: d.Runs, Traces: d.Traces, Told: told})
+		payloads = append(payloads, pawl.OperationJudged{Operation: d.ID, Verdict: d.Verdict, Evidence: redactEvidence(d.Evidence, redact), Runs: d.Runs, Traces: d.Traces, Paths: redactEvidence(d.Touched, redact), Reads: d.Reads, Told: told})
 	}
-	return appendAct(payloads...)
+	return payloads
 }
 
 // maxEvidence is how many lines of evidence an event has.
@@ -166,15 +191,27 @@ func redactEvidence(lines []string, redact func(string) string) []string {
 	return kept
 }
 
-// liveOthers returns other live sessions, without subagents.
-func liveOthers(s *pawl.State, id pawl.SessionID) []pawl.SessionID {
+// liveOthers returns other live sessions in the worktree of a session, without subagents. Each worktree has files of its own.
+func liveOthers(s *pawl.State, began pawl.SessionBegan) []pawl.SessionID {
 	var others []pawl.SessionID
 	for _, x := range s.SessionsByTime() {
-		if x.Session != id && x.Session.Parent() == "" && x.Doing != pawl.SessionIsEnded && x.Process != nil && !AgentGone(x) {
+		if x.Session != began.Session && x.Worktree == began.Worktree && x.Session.Parent() == "" && x.Doing != pawl.SessionIsEnded && x.Process != nil && !AgentGone(x) {
 			others = append(others, x.Session)
 		}
 	}
 	return others
+}
+
+// Alive returns those of the sessions of a run that are alive.
+func Alive(ctx context.Context, p *project.Project, run pawl.RunID, ids []pawl.SessionID) ([]pawl.SessionID, error) {
+	s, err := runs.LoadState(ctx, p, run)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(slices.Clone(ids), func(id pawl.SessionID) bool {
+		x := s.Sessions[id]
+		return x == nil || AgentGone(x)
+	}), nil
 }
 
 // quietSession is how long a session without a known process may be silent before it counts as ended.
@@ -196,12 +233,18 @@ func AgentGone(x *pawl.SessionState) bool {
 }
 
 // sessionsOf returns the sessions of a run for a brief.
-func sessionsOf(s *pawl.State, reader pawl.SessionID) []brief.Session {
+func sessionsOf(ctx context.Context, p *project.Project, s *pawl.State, reader pawl.SessionID) []brief.Session {
 	var told []brief.Session
 	for _, x := range s.SessionsByTime() {
-		if x.Session.Parent() == "" {
-			told = append(told, brief.Session{SessionState: *x, Gone: AgentGone(x), Reader: x.Session == reader})
+		if x.Session.Parent() != "" {
+			continue
 		}
+		about := brief.Session{SessionState: *x, Gone: AgentGone(x), Reader: x.Session == reader}
+		if x.Worktree != "" {
+			about.Branch, about.NoWorktree = WorktreeBranch(ctx, p, x.Worktree)
+		}
+		told = append(told, about)
 	}
+	correctOutcomes(ctx, s, told)
 	return told
 }

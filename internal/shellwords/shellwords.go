@@ -17,6 +17,16 @@ func Join(words []string) string {
 	return strings.Join(quoted, " ")
 }
 
+// Word returns a text as one word of sh, quoted if it has to be. The words of the commands that pawl prints for people to copy may come from
+// files.
+func Word(text string) string {
+	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/:=@%+,"
+	if text != "" && strings.Trim(text, plain) == "" {
+		return text
+	}
+	return quote(text)
+}
+
 // quote quotes an argument as sh reads it. An argument that YAML cannot hold is written as $'\xHH…'.
 func quote(arg string) string {
 	if utf8.ValidString(arg) && !strings.ContainsFunc(arg, NotInYAML) {

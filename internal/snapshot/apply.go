@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pawl/internal/disk"
+	"pawl/internal/oneline"
 	"pawl/internal/snapshot/pack"
 )
 
@@ -159,10 +160,10 @@ func (a *applier) unchanged(fd int, p string, was *Entry) error {
 	}
 	same, err := a.store.isAt(fd, path.Base(p), &st, was)
 	if err != nil {
-		return fmt.Errorf("read %s again: %w", p, err)
+		return fmt.Errorf("read %s again: %w", oneline.Path(p), err)
 	}
 	if !same {
-		return fmt.Errorf("%s changed during the restore, which stopped there: run it again", p)
+		return fmt.Errorf("%s changed during the restore, which stopped there: run it again", oneline.Path(p))
 	}
 	return nil
 }
@@ -210,7 +211,7 @@ func (s *Store) isAt(fd int, name string, st *unix.Stat_t, e *Entry) (bool, erro
 func (a *applier) withFolder(folder string, do func(fd int) error) error {
 	fd, err := disk.OpenBelow(a.root, folder, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
-		return fmt.Errorf("open %s: %w", folder, err)
+		return fmt.Errorf("open %s: %w", oneline.Path(folder), err)
 	}
 	defer unix.Close(fd)
 	err = do(fd)
@@ -222,7 +223,7 @@ func (a *applier) withFolder(folder string, do func(fd int) error) error {
 		return err
 	}
 	if err := disk.Chmod(fd, uint32(st.Mode)&0o7777|0o700); err != nil {
-		return fmt.Errorf("%s: %w", folder, err)
+		return fmt.Errorf("%s: %w", oneline.Path(folder), err)
 	}
 	a.mu.Lock()
 	if _, known := a.modes[folder]; !known {
@@ -284,7 +285,7 @@ func (a *applier) writeGroup(ctx context.Context, group []Change) error {
 	return a.withFolder(folder, func(fd int) error {
 		for len(group) > 0 && ctx.Err() == nil {
 			if err := a.write(fd, group[0], known); err != nil {
-				return fmt.Errorf("restore %s: %w", group[0].Path, err)
+				return fmt.Errorf("restore %s: %w", oneline.Path(group[0].Path), err)
 			}
 			group = group[1:]
 		}
@@ -292,21 +293,26 @@ func (a *applier) writeGroup(ctx context.Context, group []Change) error {
 	})
 }
 
-// write writes one file or link. It replaces an existing one by rename, and creates a new one in place.
+// write writes one file or link under a temporary name and renames it, so that a crash leaves no partial file under its final name.
+// A link is created in place, and so is all of an export, which starts in an empty folder.
 func (a *applier) write(fd int, c Change, known map[string]stamp) error {
 	name := path.Base(c.Path)
 	replaces := c.Old != nil && c.Old.Kind != Folder
-	if !replaces {
+	if !replaces && (a.since == 0 || c.New.Kind == Link) {
 		return a.make(fd, name, c, known)
 	}
-	if err := a.unchanged(fd, c.Path, c.Old); err != nil {
-		return err
+	rename := disk.RenameNewAt
+	if replaces {
+		if err := a.unchanged(fd, c.Path, c.Old); err != nil {
+			return err
+		}
+		rename = disk.RenameAt
 	}
 	temp := tempPrefix + disk.RandomHex(8)
 	if err := a.make(fd, temp, c, known); err != nil {
 		return err
 	}
-	err := disk.RenameAt(fd, temp, name)
+	err := rename(fd, temp, name)
 	if err != nil {
 		_ = unix.Unlinkat(fd, temp, 0) // else the next restore removes it
 	}
@@ -374,7 +380,7 @@ func (a *applier) setModes() error {
 			unix.Close(fd)
 		}
 		if err != nil {
-			return fmt.Errorf("mode of %s: %w", folder, err)
+			return fmt.Errorf("mode of %s: %w", oneline.Path(folder), err)
 		}
 	}
 	return nil
@@ -409,7 +415,7 @@ func (a *applier) sync(changes []Change) error {
 func (a *applier) syncFile(p string) error {
 	fd, err := disk.OpenBelow(a.root, p, unix.O_RDONLY)
 	if err != nil {
-		return fmt.Errorf("open %s: %w", p, err)
+		return fmt.Errorf("open %s: %w", oneline.Path(p), err)
 	}
 	f := disk.File{File: os.NewFile(uintptr(fd), p)}
 	defer f.Close()

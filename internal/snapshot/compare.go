@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pawl/internal/disk"
+	"pawl/internal/oneline"
 	"pawl/internal/snapshot/pack"
 )
 
@@ -75,7 +76,7 @@ func (c *Comparison) New(change Change) ([]byte, error) {
 	}
 	data, err := c.store.readNow(change.Path)
 	if err == nil && change.New.Kind == File && pack.IDOf(data) != change.New.ID {
-		err = fmt.Errorf("%s changed during the comparison: compare again", change.Path)
+		err = fmt.Errorf("%s changed during the comparison: compare again", oneline.Path(change.Path))
 	}
 	return data, err
 }
@@ -102,7 +103,7 @@ func (s *Store) readNow(path string) ([]byte, error) {
 	defer unix.Close(root)
 	fd, err := disk.OpenBelow(root, path, unix.O_RDONLY|unix.O_NONBLOCK)
 	if err != nil {
-		return nil, fmt.Errorf("open %s: %w", path, err)
+		return nil, fmt.Errorf("open %s: %w", oneline.Path(path), err)
 	}
 	f := os.NewFile(uintptr(fd), path)
 	defer f.Close()

@@ -3,7 +3,6 @@ package snapshot
 import (
 	"bytes"
 	"slices"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -13,7 +12,7 @@ import (
 // derivedPrefix starts the reason for leaving out a folder that a tool can make again.
 const derivedPrefix = "derived: "
 
-// derivedBeside are the names of derived folders, and the files beside them that they are made from. One of these must
+// derivedBeside are the names of derived folders, and the files next to them that they are made from. One of these must
 // exist. No files: the name alone is proof, because its tool reserves it.
 var derivedBeside = map[string][]string{
 	"node_modules": {"package.json"},
@@ -72,20 +71,12 @@ func hasCacheTag(fd int, name string) bool {
 // leavesOut returns the reason why the walk leaves out a name that git does not track; "" if it does not.
 func (w *worker) leavesOut(rules *ignore.Rules, fd int, name string, isDir bool) string {
 	switch {
+	case name == gitFolder:
+		return whyNested
 	case rules.Ignored(name, isDir):
 		return ruleText(rules, name, isDir)
 	case !isDir || w.keepDerived || rules.Included(name, isDir):
 		return ""
 	}
 	return w.derived(fd, name)
-}
-
-// noteDerived remembers a derived folder that the last walk did not leave out.
-func (w *walk) noteDerived(path, why string, old *stamp) {
-	if !strings.HasPrefix(why, derivedPrefix) || old.kind == leftOutKind && old.text == why {
-		return
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.newDerived = append(w.newDerived, LeftOut{Path: path, Why: why})
 }

@@ -84,6 +84,7 @@ func TestRestoreAtEveryFault(t *testing.T) {
 		if strings.HasSuffix(fault, "-") && s.err == "" {
 			t.Error("nobody noticed")
 		}
+		w.wholeFiles()
 		if len(s.ids) == 0 {
 			same(t, before, contents(t, w.root))
 		}
@@ -97,6 +98,24 @@ func TestRestoreAtEveryFault(t *testing.T) {
 		w.nothingLeft()
 		w.kept(before, s.ids)
 	})
+}
+
+// wholeFiles fails if a file of the scene is written in part.
+func (w *workspace) wholeFiles() {
+	w.t.Helper()
+	w.must(filepath.WalkDir(w.root, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && d.Name() == ".pawl" {
+			return fs.SkipDir
+		}
+		if err != nil || !d.Type().IsRegular() || isTemporary([]byte(d.Name())) || d.Name() == ".gitignore" {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if text := string(data); !strings.HasPrefix(text, "then ") && !strings.HasPrefix(text, "now ") {
+			w.t.Errorf("%s is written in part: %q", path, text)
+		}
+		return err
+	}))
 }
 
 // nothingLeft fails where a temporary file of ours stands anywhere in the workspace.

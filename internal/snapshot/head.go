@@ -90,7 +90,7 @@ func GitChanged(root string) (time.Time, error) {
 			if err == nil && !strings.HasSuffix(path, ".lock") {
 				note(path)
 			}
-			return nil // unreadable files are no evidence
+			return nil // unreadable files are not evidence
 		}))
 	}
 	return last, err

@@ -170,7 +170,7 @@ func TestUnreadable(t *testing.T) {
 	want := []string{"file (permission denied)", "folder (permission denied)", "\xffodd (permission denied)"}
 	equal(t, want, w.leftOut(last))
 	equal(t, []string{"a"}, w.files(last))
-	if s := w.run(w.nobody(string(records[0].Checkpoint))); !strings.Contains(s.err, "the restore would overwrite what no snapshot holds: file, folder/b, \xffodd") {
+	if s := w.run(w.nobody(string(records[0].Checkpoint))); !strings.Contains(s.err, "the restore would overwrite what no snapshot holds: file, folder/b, \"\\377odd\"") {
 		t.Errorf("%+v", s)
 	}
 	for _, name := range []string{"file", "\xffodd"} {

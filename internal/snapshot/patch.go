@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/aymanbagabas/go-udiff"
+	"pawl/internal/oneline"
 )
 
 const (
@@ -45,7 +46,7 @@ func fileSide(e *Entry) *Entry {
 
 func (c *Comparison) patchOne(out io.Writer, change Change) error {
 	var b bytes.Buffer
-	a, z := quoted("a/"+change.Path), quoted("b/"+change.Path)
+	a, z := oneline.Path("a/"+change.Path), oneline.Path("b/"+change.Path)
 	fmt.Fprintf(&b, "diff --git %s %s\n", a, z)
 	switch old, now := change.Old, change.New; {
 	case old == nil:
@@ -87,7 +88,7 @@ func (c *Comparison) lines(b *bytes.Buffer, change Change, a, z string) error {
 
 // TextPatch returns the change of one file as a patch; nil content means no file.
 func TextPatch(path string, old, now []byte) string {
-	a, z := quoted("a/"+path), quoted("b/"+path)
+	a, z := oneline.Path("a/"+path), oneline.Path("b/"+path)
 	if old == nil {
 		a = "/dev/null"
 	}
@@ -115,33 +116,6 @@ func gitMode(e Entry) string {
 		return "100755"
 	}
 	return "100644"
-}
-
-// quoted quotes a name like git does, if it contains bytes that a patch line cannot.
-func quoted(name string) string {
-	plain := !strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == '"' || r == '\\' || r == 0x7f || r == '\uFFFD' })
-	if plain {
-		return name
-	}
-	var b strings.Builder
-	b.WriteByte('"')
-	for _, c := range []byte(name) {
-		switch {
-		case c == '"' || c == '\\':
-			b.WriteByte('\\')
-			b.WriteByte(c)
-		case c == '\n':
-			b.WriteString(`\n`)
-		case c == '\t':
-			b.WriteString(`\t`)
-		case c < ' ' || c >= 0x7f:
-			fmt.Fprintf(&b, `\%03o`, c)
-		default:
-			b.WriteByte(c)
-		}
-	}
-	b.WriteByte('"')
-	return b.String()
 }
 
 // Stat is the amount of change in one file.

@@ -15,7 +15,7 @@ type PruneOptions struct {
 	Keep         int                  // snapshots to keep per run, besides those that are always kept; ignored with Quota
 	Policy       func(Record) bool    // set: it alone reports whether a snapshot that a journal names stays. Defaults to none.
 	Needed       func(Record) bool    // reports whether a snapshot must stay whatever else applies. Defaults to none.
-	DryRun       bool                 // only report what would be removed
+	DryRun       bool                 // only report what would be removed, with sizes
 	Quota        bool                 // prune only if the store exceeds its quota, down to two thirds of it, the least valuable first
 	Named        func(Record) bool    // reports whether a journal names the snapshot. Defaults to true.
 	RunGone      func(Record) bool    // reports whether the run no longer exists; its snapshots are removed at once. Defaults to false.
@@ -28,6 +28,7 @@ type Pruned struct {
 	Removed []Record `json:"gone"`
 	Kept    int      `json:"kept"`
 	Freed   int64    `json:"freed_bytes"`
+	Sizes   []int64  `json:"-"` // of Removed, by DryRun: stored bytes that neither a kept snapshot nor one before it in the list uses
 }
 
 // Prune removes snapshots and frees the space that only they used. It needs at most as much free space as the largest
@@ -86,7 +87,31 @@ func (s *Store) previewPrune(ctx context.Context, p PruneOptions, size int64) (o
 	if err != nil {
 		return Pruned{}, fmt.Errorf("find the objects in use: %w", err)
 	}
-	return Pruned{Removed: gone, Kept: len(kept), Freed: max(0, size-m.bytes)}, nil
+	freed := max(0, size-m.bytes)
+	return Pruned{Removed: gone, Kept: len(kept), Freed: freed, Sizes: m.shares(gone)}, nil
+}
+
+// Shares returns for each snapshot the stored bytes that none before it in the list uses. The sum is what all of them use.
+func (s *Store) Shares(ctx context.Context, records []Record) (shares []int64, err error) {
+	release, err := s.packs.Hold(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, release()) }()
+	m := marker{store: s, live: map[pack.ID]bool{}}
+	return m.shares(records), nil
+}
+
+// shares marks the objects of the snapshots, and returns how many bytes each adds. Of a damaged snapshot it counts what it
+// can read.
+func (m *marker) shares(records []Record) []int64 {
+	shares := make([]int64, len(records))
+	for i, r := range records {
+		before := m.bytes
+		_ = m.mark(r) // damage is reported by the prune, or by pawl verify
+		shares[i] = m.bytes - before
+	}
+	return shares
 }
 
 // partition divides the snapshots into kept and removed ones, and marks the objects of the kept ones.

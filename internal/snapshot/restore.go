@@ -14,6 +14,7 @@ import (
 
 	"pawl"
 	"pawl/internal/disk"
+	"pawl/internal/oneline"
 	"pawl/internal/project"
 	"pawl/internal/snapshot/ignore"
 	"pawl/internal/snapshot/pack"
@@ -29,6 +30,7 @@ type Restoration struct {
 	target   Record
 	paths    []string
 	scan     *scan     // nil after Save
+	nested   []string  // the .git of each nested repository below paths
 	leftover []string  // temporary files of an interrupted restore
 	since    time.Time // start of the scan
 }
@@ -63,7 +65,7 @@ func (s *Store) Prepare(ctx context.Context, target Record, paths []string) (*Re
 func blockedError(paths []string) error {
 	return &pawl.Error{
 		Kind: pawl.KindDamaged,
-		Err:  fmt.Errorf("the restore would overwrite what no snapshot holds: %s", strings.Join(paths, ", ")),
+		Err:  fmt.Errorf("the restore would overwrite what no snapshot holds: %s", oneline.Paths(paths)),
 		Hint: "move it away",
 	}
 }
@@ -100,7 +102,7 @@ func (r *Restoration) hidden() (paths []string, err error) {
 		case errors.Is(err, unix.EACCES):
 			paths = append(paths, c.Path)
 		case err != nil:
-			return nil, fmt.Errorf("stat %s: %w", c.Path, err)
+			return nil, fmt.Errorf("stat %s: %w", oneline.Path(c.Path), err)
 		case kind != unix.S_IFDIR || c.New.Kind != Folder:
 			paths = append(paths, c.Path)
 		}
@@ -165,6 +167,9 @@ func (r *Restoration) preserve(ctx context.Context) error {
 	}
 	for _, l := range r.scan.leftOut {
 		stays.addWithParents(path.Dir(l.Path))
+		if l.Nested() && covered(l.Path, r.paths) {
+			r.nested = append(r.nested, l.Path)
+		}
 	}
 	root, err := openFolder(r.store.cfg.Root)
 	if err != nil {
@@ -270,19 +275,30 @@ func (r *Restoration) Save(ctx context.Context, stamp Stamp) (Record, error) {
 // SavedIn reports whether another snapshot has every file that Apply overwrites or removes. Then Apply needs no Save. A
 // restore that was cut off in the middle is finished so: without a snapshot of the half-restored files.
 func (r *Restoration) SavedIn(other Record) (bool, error) {
+	unsaved, err := r.UnsavedIn(other)
+	if err != nil || len(unsaved) > 0 {
+		return false, err
+	}
+	r.since, r.leftover = r.scan.started, r.scan.leftover
+	return true, r.Close()
+}
+
+// UnsavedIn returns the files that Apply overwrites or removes and another snapshot does not have. Call it before Save.
+func (r *Restoration) UnsavedIn(other Record) (paths []string, err error) {
 	missing, err := diff(r.scan.tree, other.Tree, r.scan.root.ID)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	unsaved := map[string]bool{}
 	for _, c := range missing {
 		unsaved[c.Path] = c.New != nil && c.New.Kind != Folder
 	}
-	if slices.ContainsFunc(r.Changes, func(c Change) bool { return unsaved[c.Path] }) {
-		return false, nil
+	for _, c := range r.Changes {
+		if unsaved[c.Path] {
+			paths = append(paths, c.Path)
+		}
 	}
-	r.since, r.leftover = r.scan.started, r.scan.leftover
-	return true, r.Close()
+	return paths, nil
 }
 
 // Close discards the scan unless Save stored it.
@@ -305,9 +321,12 @@ type pastRules struct {
 // rulesOf builds the rules from the pattern files in the snapshot, and from the current ones outside the workspace.
 func (s *Store) rulesOf(ctx context.Context, r Record) (*pastRules, error) {
 	past := &pastRules{store: s, root: r, known: map[string]*ignore.Rules{}}
-	var err error
+	defaults, err := s.defaults()
+	if err != nil {
+		return nil, err
+	}
 	past.known["."], err = ignore.Load(ctx, s.cfg.Root, ignore.Options{
-		Patterns: s.cfg.Patterns, Defaults: s.cfg.Defaults, Own: func(name string) ([]byte, error) { return past.file(name) },
+		Patterns: s.cfg.Patterns, Defaults: defaults, Own: func(name string) ([]byte, error) { return past.file(name) },
 	})
 	return past, err
 }

@@ -53,7 +53,7 @@ func rank(records []Record, p PruneOptions) ranked {
 		if rec.Kind == pawl.CheckpointBeforeRestore {
 			seen = before // it is no result, but `pawl restore --undo` needs the last one
 		}
-		newest := !seen[rec.Run] && rec.Kind != pawl.CheckpointEmergency
+		newest := !seen[rec.Run] && !rec.Kind.Interim()
 		seen[rec.Run] = seen[rec.Run] || newest
 		switch {
 		case newest, p.Needed(rec), rec.Kind == pawl.CheckpointGate, rec.Kind == pawl.CheckpointManual:

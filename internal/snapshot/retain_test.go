@@ -49,8 +49,8 @@ func TestRank(t *testing.T) {
 		always, then []string
 	}{
 		"the last good one, gates and what people asked for": {
-			recordsOf("a/manual", "a/gate", "a/step", "a/step", "a/emergency"),
-			[]string{"3", "1", "0"}, []string{"4", "2"},
+			recordsOf("a/manual", "a/gate", "a/step", "a/step", "a/heartbeat", "a/emergency"),
+			[]string{"3", "1", "0"}, []string{"5", "4", "2"},
 		},
 		"each run has a last good one": {
 			recordsOf("a/step", "b/step", "a/step", "b/emergency", "b/emergency"),

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"pawl/internal/oneline"
 	"pawl/internal/snapshot/ignore"
 	"pawl/internal/snapshot/pack"
 )
@@ -44,7 +45,7 @@ func (w *worker) scanFolder(f *folder, fd int) error {
 		}
 		there, err := w.scanName(f, fd, d, &s, &old)
 		if err != nil {
-			return fmt.Errorf("%s: %w", d.name, err)
+			return fmt.Errorf("%s: %w", oneline.Path(d.name), err)
 		}
 		if there {
 			f.names = append(f.names, s)
@@ -72,7 +73,7 @@ func (w *worker) scanName(f *folder, fd int, d dirent, s, old *stamp) (there boo
 			return false, err
 		}
 		if !s.tracked {
-			w.noteDerived(path, why, old)
+			w.noteLeftOut(LeftOut{Path: path, Why: why}, old)
 			w.skip(f, d, s, why)
 			return true, nil
 		}
@@ -99,17 +100,17 @@ func ruleText(rules *ignore.Rules, name string, isDir bool) string {
 	return whyIgnored
 }
 
-// special returns the reason for leaving out a name that is no file, folder or link.
+// special returns the reason for leaving out a name that is not a file, folder or link.
 func special(kind uint32) string {
 	switch kind {
 	case unix.S_IFSOCK:
-		return "socket"
+		return whySocket
 	case unix.S_IFIFO:
-		return "named pipe"
+		return whyPipe
 	case unix.S_IFBLK, unix.S_IFCHR:
-		return "device"
+		return whyDevice
 	}
-	return "neither file nor folder nor link"
+	return whyOther
 }
 
 // isSpecial reports whether a directory entry's type is such a kind.

@@ -2,7 +2,7 @@
 //
 // A snapshot holds every file, link and folder below the root, whoever wrote it, except what git or .pawlignore
 // ignores, .pawl and .git at any depth, and sockets, pipes and devices. It holds content and permission bits, but no
-// times, owners, extended attributes or hard links. It lists what was left out.
+// times, owners, extended attributes or hard links. It lists what was left out, also the .git of nested repositories.
 //
 // Taking a snapshot reads only files whose size, times or inode changed since the last one. It never writes to the
 // workspace or to .git, and takes no lock there. A restore never removes or overwrites anything that is not in a
@@ -36,6 +36,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pawl"
+	"pawl/internal/disk"
 	"pawl/internal/redact"
 	"pawl/internal/snapshot/ignore"
 	"pawl/internal/snapshot/pack"
@@ -50,9 +51,13 @@ type Config struct {
 	Dir      string   // folder of the store
 	Patterns []string // ignore patterns that precede those of .pawlignore. Defaults to none.
 	Defaults []string // ignore patterns that follow those of .pawlignore. Defaults to none.
-	Derived  bool     // store also derived folders, such as node_modules. Defaults to false.
-	Quota    int64    // bytes on disk. Defaults to DefaultQuota.
-	ReadOnly bool     // change nothing in Dir, which may be missing. Defaults to false.
+
+	// MoreDefaults returns further Defaults. It is called for each snapshot. Defaults to none.
+	MoreDefaults func() ([]string, error)
+
+	Derived  bool  // store also derived folders, such as node_modules. Defaults to false.
+	Quota    int64 // bytes on disk. Defaults to DefaultQuota.
+	ReadOnly bool  // change nothing in Dir, which may be missing. Defaults to false.
 }
 
 // Store holds a project's snapshots. Its methods may be called concurrently, and several processes may have it open.
@@ -110,7 +115,7 @@ type Record struct {
 	Added       int64     `json:"added_bytes"`
 	LeftOut     int       `json:"left_out"`
 	LeftOutList *pack.ID  `json:"left_out_list,omitempty"` // the list of left-out paths
-	NewDerived  []LeftOut `json:"-"`                       // derived folders that the snapshot before did not leave out; set only by Take and Save
+	NewLeftOut  []LeftOut `json:"-"`                       // what pawl chose to leave out and the last walk did not; set only by Take and Save
 	Head        *Head     `json:"head,omitempty"`          // nil: no repository
 
 	ID pack.ID `json:"-"` // hash of the record
@@ -126,15 +131,41 @@ func (r Record) Snapshot() *pawl.Snapshot {
 	}
 }
 
+// ErrUnchanged means that a snapshot would have the same content as another one. No snapshot was taken.
+var ErrUnchanged = errors.New("nothing has changed")
+
 // Take takes a snapshot. When it returns nil, the snapshot survives a power failure; after an error there is none. An
-// unreadable file is left out and listed, and is no error. At the quota, Take returns ErrQuota.
+// unreadable file is left out and listed, and is not an error. At the quota, Take returns ErrQuota.
 func (s *Store) Take(ctx context.Context, stamp Stamp) (Record, error) {
+	return s.take(ctx, stamp, "", s.cfg.Quota)
+}
+
+// TakeSpare is like Take for a snapshot that nobody waits for. It returns ErrUnchanged if the root folder's tree would be
+// the one named same, and leaves the last of the disk's space to others.
+func (s *Store) TakeSpare(ctx context.Context, stamp Stamp, same string) (Record, error) {
+	space, err := disk.SpaceOf(s.cfg.Dir)
+	if err != nil {
+		return Record{}, err
+	}
+	limit := min(s.cfg.Quota, space.Spare())
+	record, err := s.take(ctx, stamp, same, limit)
+	if limit < s.cfg.Quota && errors.Is(err, ErrQuota) {
+		err = fmt.Errorf("the disk is almost full: %s", space)
+	}
+	return record, err
+}
+
+// take takes a snapshot that adds at most limit bytes, unless its tree would be the one named same.
+func (s *Store) take(ctx context.Context, stamp Stamp, same string, limit int64) (Record, error) {
 	if err := s.checkQuota(); err != nil {
 		return Record{}, err
 	}
-	scan, err := s.scan(ctx, nil)
+	scan, err := s.scanUpTo(ctx, nil, limit)
 	if err != nil {
 		return Record{}, fmt.Errorf("take a snapshot: %w", err)
+	}
+	if scan.root.ID.String() == same {
+		return Record{}, errors.Join(ErrUnchanged, scan.batch.Abort())
 	}
 	record, err := scan.commit(ctx, stamp)
 	if err != nil {
@@ -163,9 +194,18 @@ type scan struct {
 // scan walks the workspace. Paths in include, and everything below them, are read even if they are ignored. The caller
 // commits the batch or aborts it.
 func (s *Store) scan(ctx context.Context, include []string) (*scan, error) {
+	return s.scanUpTo(ctx, include, s.cfg.Quota)
+}
+
+// scanUpTo is like scan, but fails if the batch would have more bytes than limit.
+func (s *Store) scanUpTo(ctx context.Context, include []string, limit int64) (*scan, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	rules, err := ignore.Load(ctx, s.cfg.Root, ignore.Options{Patterns: s.cfg.Patterns, Defaults: s.cfg.Defaults, Variant: s.variant()})
+	defaults, err := s.defaults()
+	if err != nil {
+		return nil, err
+	}
+	rules, err := ignore.Load(ctx, s.cfg.Root, ignore.Options{Patterns: s.cfg.Patterns, Defaults: defaults, Variant: s.variant()})
 	if err != nil {
 		return nil, err
 	}
@@ -185,7 +225,7 @@ func (s *Store) scan(ctx context.Context, include []string) (*scan, error) {
 	}
 	old := readStatCache(s.statFile()) // only now: the open batch keeps Prune and Repair from removing what the cache names
 	w := &walk{
-		ctx: ctx, root: root, batch: batch, limit: s.cfg.Quota, old: old, tracked: known,
+		ctx: ctx, root: root, batch: batch, limit: limit, old: old, tracked: known,
 		index: known.key == old.index && len(include) == 0, keepDerived: s.cfg.Derived,
 	}
 	l := &scan{walk: w, store: s}
@@ -198,6 +238,15 @@ func (s *Store) scan(ctx context.Context, include []string) (*scan, error) {
 		_ = l.saveStatCache() // losing the cache only makes the next walk slower
 	}
 	return l, nil
+}
+
+// defaults returns the ignore patterns that follow those of .pawlignore.
+func (s *Store) defaults() ([]string, error) {
+	if s.cfg.MoreDefaults == nil {
+		return s.cfg.Defaults, nil
+	}
+	more, err := s.cfg.MoreDefaults()
+	return slices.Concat(s.cfg.Defaults, more), err
 }
 
 // variant names the rules that are not patterns, for the stat cache.
@@ -233,8 +282,8 @@ func (l *scan) commit(ctx context.Context, stamp Stamp) (Record, error) {
 		Format: recordFormat, Stamp: stamp, Started: l.started.UTC(), Ended: l.ended.UTC(),
 		Tree: l.root.ID, Files: l.root.Files, Bytes: l.root.Size, LeftOut: len(l.leftOut),
 	}
-	slices.SortFunc(l.newDerived, func(a, b LeftOut) int { return cmp.Compare(a.Path, b.Path) })
-	record.NewDerived = l.newDerived
+	slices.SortFunc(l.newLeftOut, func(a, b LeftOut) int { return cmp.Compare(a.Path, b.Path) })
+	record.NewLeftOut = l.newLeftOut
 	err := l.describe(ctx, &record)
 	if err == nil {
 		record.ID, err = l.write(ctx, record)
@@ -311,6 +360,13 @@ func (s *Store) LeftOutOf(r Record) ([]LeftOut, error) {
 		return nil, &pack.DamagedError{ID: *r.LeftOutList, Why: "not a list of left-out paths"}
 	}
 	return list, nil
+}
+
+// LeftOutBelow returns those of LeftOutOf that are among the paths or below them. No paths mean all.
+func (s *Store) LeftOutBelow(r Record, paths []string) ([]LeftOut, error) {
+	list, err := s.LeftOutOf(r)
+	paths = clean(paths)
+	return slices.DeleteFunc(list, func(l LeftOut) bool { return !covered(l.Path, paths) }), err
 }
 
 // tree reads the entries of a folder.

@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"errors"
 	"os"
 	"testing"
 
@@ -34,4 +35,26 @@ func TestTakeAndExport(t *testing.T) {
 	w.restore(kept)
 	same(t, before, contents(t, w.root))
 	_ = pawl.CheckpointStep
+}
+
+// A snapshot that nobody waits for is taken only if something has changed.
+func TestTakeSpare(t *testing.T) {
+	t.Parallel()
+	w := newWorkspace(t)
+	w.write("a.txt", "one")
+	first, err := w.store.TakeSpare(t.Context(), Stamp{Checkpoint: "1"}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.store.TakeSpare(t.Context(), Stamp{Checkpoint: "2"}, first.Tree.String()); !errors.Is(err, ErrUnchanged) {
+		t.Errorf("nothing changed: %v", err)
+	}
+	w.write("a.txt", "two")
+	second, err := w.store.TakeSpare(t.Context(), Stamp{Checkpoint: "3"}, first.Tree.String())
+	if err != nil || second.Tree == first.Tree {
+		t.Errorf("changed: %+v %v", second, err)
+	}
+	if all, err := w.store.Records(); err != nil || len(all) != 2 {
+		t.Errorf("%d snapshots, %v", len(all), err)
+	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"pawl"
 	"pawl/internal/disk"
+	"pawl/internal/oneline"
 	"pawl/internal/snapshot/pack"
 )
 
@@ -174,7 +175,7 @@ func (s *Store) readable(ctx context.Context, changes []Change) error {
 		readers.Go(func() {
 			for c := range work {
 				if err := s.eachBlock(*c.New, func(pack.ID, []byte) error { return nil }); err != nil {
-					cancel(fmt.Errorf("read %s: %w", c.Path, err))
+					cancel(fmt.Errorf("read %s: %w", oneline.Path(c.Path), err))
 				}
 			}
 		})

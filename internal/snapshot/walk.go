@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pawl/internal/disk"
+	"pawl/internal/oneline"
 	"pawl/internal/project"
 	"pawl/internal/snapshot/ignore"
 	"pawl/internal/snapshot/pack"
@@ -44,7 +45,7 @@ type walk struct {
 	err         error
 	leftOut     []LeftOut
 	keepDerived bool      // store derived folders too
-	newDerived  []LeftOut // derived folders that the last walk did not leave out
+	newLeftOut  []LeftOut // what the last walk did not leave out
 	leftover    []string  // temporary files of an interrupted restore
 	blocks      [][]byte
 	trees       map[pack.ID][]Entry // trees that the stat cache did not have
@@ -97,7 +98,7 @@ func (w *walk) run(rules *ignore.Rules) (Entry, error) {
 			each := worker{walk: w, dirents: make([]byte, 64<<10)}
 			for f := w.pop(); f != nil; f = w.pop() {
 				if err := each.visit(f); err != nil {
-					w.fail(fmt.Errorf("%s: %w", cmp.Or(f.path, "."), err))
+					w.fail(fmt.Errorf("%s: %w", oneline.Path(cmp.Or(f.path, ".")), err))
 				}
 			}
 		})
@@ -200,13 +201,12 @@ func (w *worker) unreadable(f *folder, err error) error {
 	return w.finish(f)
 }
 
-// list reads the folder's names into w.names, sorted, without .git, .pawl and temporary files.
+// list reads the folder's names into w.names, sorted, without the root's .git, .pawl and temporary files.
 func (w *worker) list(f *folder, fd int) error {
 	w.arena, w.names = w.arena[:0], w.names[:0]
 	var ends []int
 	err := readNames(fd, w.dirents, func(name []byte, kind byte) {
-		switch string(name) {
-		case ".git", project.Folder:
+		if string(name) == project.Folder || string(name) == gitFolder && f.parent == nil {
 			return
 		}
 		if isTemporary(name) {

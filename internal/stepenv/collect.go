@@ -35,6 +35,7 @@ type Collected struct {
 	Secrets  Secrets
 	Differs  []string // variables with another value than the recorded one, which the run keeps
 	Replaced []string // secrets with another value than the run began with
+	Unknown  []string // secrets whose recorded hashes have another key: their values cannot be compared
 	Changed  []string // changed parameters: "n: 5 → 6"
 }
 
@@ -121,20 +122,48 @@ func (c *collector) secret(kind, name, value string, recorded, record map[string
 	}
 	hash := hashOf(c.key, kind, name, value)
 	was, has := recorded[name]
-	if was.Hash == hash {
+	if was.Hash == hash || was.Hash != "" && was.Hash == macOf(hash) {
 		return
 	}
 	record[name] = pawl.Given{Hash: hash}
+	if has && keyOf(was.Hash) != "" && keyOf(was.Hash) != keyOf(hash) {
+		c.Unknown = append(c.Unknown, name)
+		return
+	}
 	if has && was.Hash != "" || c.Resuming && kind == "dotenv" && len(recorded) > 0 {
 		c.Replaced = append(c.Replaced, name)
 	}
 }
 
-// hashOf returns the keyed hash of a secret. It tells nothing to somebody without the key, not even that two secrets are equal.
+// keyIDSize is the number of bytes that identify a key.
+const keyIDSize = 8
+
+// hashOf returns the ID of the key, a colon, and the keyed hash of a secret. Without the key it reveals nothing, not even
+// that two secrets are equal. Earlier versions recorded the hash alone.
 func hashOf(key []byte, kind, name, value string) string {
+	id := keyed(key, "id")[:keyIDSize]
+	return hex.EncodeToString(id) + ":" + hex.EncodeToString(keyed(key, kind+"\x00"+name+"\x00"+value))
+}
+
+func keyed(key []byte, text string) []byte {
 	mac := hmac.New(sha256.New, key)
-	mac.Write([]byte(kind + "\x00" + name + "\x00" + value))
-	return hex.EncodeToString(mac.Sum(nil))
+	mac.Write([]byte(text))
+	return mac.Sum(nil)
+}
+
+// keyOf returns the ID of the key of a hash; "" if an earlier version recorded it.
+func keyOf(hash string) string {
+	id, _, found := strings.Cut(hash, ":")
+	if !found {
+		return ""
+	}
+	return id
+}
+
+// macOf returns a hash without the ID of its key.
+func macOf(hash string) string {
+	_, mac, _ := strings.Cut(hash, ":")
+	return mac
 }
 
 // reference is how a plan uses a variable of the caller.
@@ -212,7 +241,7 @@ func (c *collector) variable(name string, r reference) {
 	}
 }
 
-// ask asks for a secret, if somebody is there.
+// ask asks for a secret, if there is a terminal.
 func (c *collector) ask(name string) (value string, ok bool) {
 	if c.Ask == nil {
 		return "", false

@@ -130,7 +130,7 @@ func resolveEnv(env pawl.Env, known, values map[string]pawl.Given) pawl.Env {
 	return resolved
 }
 
-// paramValues returns the values of the parameters that are no secrets, nil for none.
+// paramValues returns the values of the parameters that are not secrets, nil for none.
 func paramValues(plan *pawl.Plan, given pawl.GivenValues) map[string]string {
 	var values map[string]string
 	for name, param := range plan.Params {

@@ -32,7 +32,7 @@ type Faults struct {
 	Faults []Fault `json:"errors"`
 
 	TooLarge bool `json:"-"` // the file was not decoded
-	Syntax   bool `json:"-"` // it is no YAML: the only error is the first one of the parser
+	Syntax   bool `json:"-"` // it is not YAML: the only error is the first one of the parser
 }
 
 // Error returns one line for each error: file:line:column: error; fix.
@@ -168,7 +168,14 @@ func (f *File) Good(pointer any) bool {
 // Scalar reports whether the file writes the value as a single text, number or boolean.
 func (f *File) Scalar(pointer any) bool {
 	p, ok := f.at[pointer]
-	return ok && p.value.Kind == yaml.ScalarNode
+	n := p.value
+	if p.content != nil {
+		n = p.content
+	}
+	if ok && n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	return ok && n.Kind == yaml.ScalarNode
 }
 
 // Line returns the line of the value.

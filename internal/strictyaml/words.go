@@ -2,6 +2,7 @@ package strictyaml
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -11,6 +12,32 @@ func DidYouMean(word string, list []string) string {
 		return fmt.Sprintf("did you mean %q?", near)
 	}
 	return "expected " + OneOf(list)
+}
+
+// UnknownStep returns the message about a step id that is in no plan, with the ids that it may stand for. It is the same in plans and
+// on command lines.
+func UnknownStep(id string, ids []string) string {
+	text := fmt.Sprintf("unknown step %q", id)
+	if near := nearIDs(id, ids); len(near) > 0 {
+		text += "; did you mean " + OneOf(near) + "?"
+	}
+	return text
+}
+
+// maxNearIDs is the maximum number of ids that a message suggests.
+const maxNearIDs = 3
+
+// nearIDs returns the quoted id that is nearest to a word, or those that are the word with the prefix of an include.
+func nearIDs(id string, ids []string) (near []string) {
+	if nearest := Nearest(id, ids); nearest != "" {
+		return []string{strconv.Quote(nearest)}
+	}
+	for _, candidate := range ids {
+		if len(candidate) > len(id) && id != "" && strings.HasSuffix(strings.ToLower(candidate), strings.ToLower(id)) && len(near) < maxNearIDs {
+			near = append(near, strconv.Quote(candidate))
+		}
+	}
+	return near
 }
 
 // OneOf returns "a, b or c".

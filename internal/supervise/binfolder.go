@@ -18,7 +18,7 @@ import (
 const programName = "pawl"
 
 // BinFolder returns a folder that contains a link to this program and nothing else, for the PATH of steps. It lies in the
-// user's state folder. It is checked at each call: a folder that somebody has changed is not used any more, and another
+// user's state folder. It is checked at each call: a folder that another program changed is no longer used, and another
 // one takes its place.
 func BinFolder() (string, error) {
 	self, err := os.Executable()
@@ -53,7 +53,7 @@ func BinFolder() (string, error) {
 const maxBinFolders = 100
 
 // errNotOurs means that a folder for PATH has another content or other rights than this program gave it.
-var errNotOurs = errors.New("changed by somebody else")
+var errNotOurs = errors.New("changed by another program")
 
 // checkBin returns nil if the folder is as makeBin made it, fs.ErrNotExist, or errNotOurs.
 func checkBin(folder, self string) error {

@@ -32,7 +32,7 @@ func signalDescendants(sig syscall.Signal, wait time.Duration) bool {
 			return true
 		}
 		for _, m := range members {
-			signalStat(m, sig) // a process that has just ended is no error
+			signalStat(m, sig) // a process that has just ended is not an error
 		}
 		if time.Now().After(end) {
 			return false

@@ -77,7 +77,7 @@ func Main(dir string) error {
 	}
 	s.tree.open()
 	s.work()
-	s.tree.remove() // before the exit record: afterwards nobody looks for the group
+	s.tree.remove() // before the exit record: afterwards pawl no longer looks for the group
 	if err := s.syncResults(); err != nil {
 		s.exit.Reason, s.exit.Why = pawl.ReasonError, err.Error()
 	}
@@ -89,7 +89,7 @@ func checkLock(dir string) error {
 	syscall.CloseOnExec(lockFD)
 	var ours unix.Stat_t
 	if err := unix.Fstat(lockFD, &ours); err != nil {
-		return errors.New("descriptor 3 is not the attempt's lock: supervisors are started by pawl run, not by hand")
+		return errors.New("descriptor 3 is not the attempt's lock: only pawl itself starts supervisors")
 	}
 	lock, err := disk.Open(filepath.Join(dir, pawl.LockFile))
 	if err != nil {
@@ -97,7 +97,7 @@ func checkLock(dir string) error {
 	}
 	defer lock.Close()
 	if !disk.IsOpenAs(lock, ours) {
-		return errors.New("descriptor 3 is not the attempt's lock: supervisors are started by pawl run, not by hand")
+		return errors.New("descriptor 3 is not the attempt's lock: only pawl itself starts supervisors")
 	}
 	return unix.Flock(lockFD, unix.LOCK_EX|unix.LOCK_NB)
 }

@@ -53,7 +53,7 @@ func readKey() (ed25519.PrivateKey, error) {
 	pipe := os.NewFile(keyFD, "key")
 	seed, err := io.ReadAll(io.LimitReader(pipe, ed25519.SeedSize+1))
 	if err = errors.Join(err, pipe.Close()); err != nil || len(seed) != ed25519.SeedSize {
-		return nil, fmt.Errorf("descriptor %d has no key: supervisors are started by pawl run, not by hand", keyFD)
+		return nil, fmt.Errorf("descriptor %d has no key: only pawl itself starts supervisors", keyFD)
 	}
 	return ed25519.NewKeyFromSeed(seed), nil
 }

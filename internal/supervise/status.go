@@ -2,6 +2,7 @@ package supervise
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"syscall"
+	"time"
 
 	"pawl"
 	"pawl/internal/disk"
@@ -167,6 +169,19 @@ func RequestAbort(dir string, abort pawl.Abort) error {
 	return signalSupervisor(dir, syscall.SIGTERM)
 }
 
+// endSlack is how much longer than its grace periods a supervisor may take to end an attempt: it looks at its request, kills what is
+// left, and writes its record.
+const endSlack = killWait + 2*time.Second
+
+// EndLimit returns how long the supervisor of an attempt may take to end it after RequestAbort.
+func EndLimit(dir string) time.Duration {
+	job := ReadJob(dir)
+	if job == nil {
+		job = &pawl.Job{}
+	}
+	return cmp.Or(time.Duration(job.InterruptWait), defaultInterruptWait) + cmp.Or(time.Duration(job.TerminateWait), defaultTerminateWait) + endSlack
+}
+
 // Kill kills the supervisor of an attempt, and thereby the child. The attempt is then lost, and the caller must call
 // Sweep.
 func Kill(dir string) error { return signalSupervisor(dir, syscall.SIGKILL) }
@@ -181,16 +196,21 @@ func holdsLock(dir string, supervisor pawl.Process) bool {
 	return holds || err != nil
 }
 
+// exitTime is how long a supervisor that exits may have closed its files while the system still holds its lock.
+const exitTime = 200 * time.Millisecond
+
 func signalSupervisor(dir string, sig syscall.Signal) error {
 	status, err := Probe(dir)
 	if err != nil || status.State != Live || status.Begun == nil {
 		return err
 	}
-	if !holdsLock(dir, status.Begun.Supervisor) {
+	for late := time.Now().Add(exitTime); !holdsLock(dir, status.Begun.Supervisor); time.Sleep(exitTime / 100) {
 		if status, err := Probe(dir); err != nil || status.State != Live {
 			return err // it has ended meanwhile
 		}
-		return fmt.Errorf("signal supervisor %d: this process does not hold the lock of the attempt", status.Begun.Supervisor.PID)
+		if time.Now().After(late) {
+			return fmt.Errorf("signal supervisor %d: this process does not hold the lock of the attempt", status.Begun.Supervisor.PID)
+		}
 	}
 	err = process.Signal(status.Begun.Supervisor, sig)
 	if errors.Is(err, process.ErrGone) || errors.Is(err, process.ErrOtherNamespace) && sig == syscall.SIGTERM {

@@ -27,6 +27,7 @@ const (
 	BySession    Proof = "session"    // in the session of the attempt's supervisor
 	ByDescent    Proof = "descent"    // started by a process with proof
 	BySupervisor Proof = "supervisor" // supervised: the supervisor is alive
+	ByIdentity   Proof = "identity"   // of an agent's tool call: its command and the time of its start match, or its identity was recorded
 )
 
 // Survivors returns the processes of an attempt that Sweep would find, without killing any. If the supervisor is alive,

@@ -53,6 +53,8 @@ type Record struct {
 	Since   time.Time `json:"since"`            // time of the user's consent
 	How     string    `json:"how"`              // Created or Told
 	Config  string    `json:"config,omitempty"` // SHA-256 of the config.yaml whose commands and URLs the user allowed
+
+	Mirrors []string `json:"mirrors,omitempty"` // canonical paths of mirrored files outside the project that the user named
 }
 
 // Standing says whether a project is trusted.
@@ -84,7 +86,7 @@ func Check(home string) Standing {
 	}
 	root := filepath.Dir(home)
 	if userdir.Within(folder, root) {
-		return Standing{Reason: fmt.Sprintf("the state folder %s lies in the project", folder)}
+		return Standing{Reason: fmt.Sprintf("the state folder %s is in the project", folder)}
 	}
 	record, err := readRecord(folder)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -105,7 +107,7 @@ func (s *Standing) compare(root, value string) {
 	case !slices.Contains(s.Hosts, host):
 		s.Reason = "you trusted it on another machine"
 	case s.Path != root && !sameFolder(s.Path, root):
-		other, _ := readValue(home(s.Path)) // an unreadable one is no copy
+		other, _ := readValue(home(s.Path)) // an unreadable one is not a copy
 		if other == value {
 			s.Reason, s.Copy = fmt.Sprintf("it is a copy of the project at %s", s.Path), true
 		} else {
@@ -138,7 +140,7 @@ func checkFolder(home string) string {
 		return err.Error()
 	}
 	if !info.IsDir() {
-		return "it is no folder"
+		return "it is not a folder"
 	}
 	if owner := OwnerOf(info); !OwnerAllowed(owner) {
 		return fmt.Sprintf("it belongs to another user (id %d)", owner)
@@ -172,7 +174,7 @@ func readValue(home string) (value, reason string) {
 	if value, ok := parseValue(data); ok {
 		return value, ""
 	}
-	return "", fmt.Sprintf("%s does not hold a value of pawl", filepath.Join(home, File))
+	return "", fmt.Sprintf("%s does not contain a value that pawl wrote", filepath.Join(home, File))
 }
 
 func parseValue(data []byte) (value string, ok bool) {
@@ -219,7 +221,7 @@ func Grant(root, project, how string, fresh bool, now time.Time) (Standing, erro
 		return Standing{}, err
 	}
 	if userdir.Within(folder, root) {
-		return Standing{}, fmt.Errorf("the state folder %s lies in the project: set PAWL_STATE to a folder outside", folder)
+		return Standing{}, fmt.Errorf("the state folder %s is in the project: set PAWL_STATE to a folder outside", folder)
 	}
 	r, err := readRecord(folder)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -100,7 +100,7 @@ func TestReasons(t *testing.T) {
 	}{
 		"no value":      {func(w *world) { w.must(os.Remove(w.local())) }, "you have not trusted it"},
 		"unknown value": {func(w *world) { w.must(os.WriteFile(w.local(), []byte(strings.Repeat("ab", 32)), 0o600)) }, "you have not trusted it on this machine"},
-		"no hex":        {func(w *world) { w.must(os.WriteFile(w.local(), []byte("../../x"), 0o600)) }, "does not hold a value"},
+		"no hex":        {func(w *world) { w.must(os.WriteFile(w.local(), []byte("../../x"), 0o600)) }, "does not contain a value"},
 		"large value":   {func(w *world) { w.must(os.Truncate(w.local(), 1<<20)) }, "larger than"},
 		"pipe":          {func(w *world) { w.must(os.Remove(w.local())); w.must(syscall.Mkfifo(w.local(), 0o600)) }, "not a regular file"},
 		"other machine": {func(w *world) { w.change(func(r *trust.Record) { r.Hosts = []string{"other"} }) }, "on another machine"},
@@ -111,7 +111,7 @@ func TestReasons(t *testing.T) {
 		"home is a link": {func(w *world) {
 			w.must(os.Rename(w.home(), w.root+"/real"))
 			w.must(os.Symlink("real", w.home()))
-		}, "no folder"},
+		}, "not a folder"},
 		"no home":      {func(w *world) { w.must(os.RemoveAll(w.home())) }, "no such file"},
 		"no state":     {func(w *world) { w.must(os.RemoveAll(w.state)) }, "you have not trusted it on this machine"},
 		"other user's": {func(w *world) { w.must(os.Chown(w.home(), 54321, -1)) }, "belongs to another user (id 54321)"},
@@ -119,7 +119,7 @@ func TestReasons(t *testing.T) {
 			inside := filepath.Join(w.root, "state")
 			w.must(os.CopyFS(inside, os.DirFS(w.state)))
 			w.Setenv("PAWL_STATE", inside)
-		}, "lies in the project"},
+		}, "is in the project"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)

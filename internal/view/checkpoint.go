@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"pawl"
+	"pawl/internal/shellwords"
 )
 
 // checkpointFile describes the open gates and interrupted work, with the commands to continue; nil if there are none.
@@ -53,7 +54,7 @@ func (v *run) addGate(p *page, g *pawl.GateState) {
 	p.fact("Default", inline(g.Default))
 	if g.Type == pawl.DecisionFor {
 		for _, option := range g.Options {
-			p.fact("Choose "+inline(option), code("pawl answer "+string(g.ID)+" "+shellWord(option)))
+			p.fact("Choose "+inline(option), code("pawl answer "+string(g.ID)+" "+shellwords.Word(option)))
 		}
 		return
 	}

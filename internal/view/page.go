@@ -93,15 +93,6 @@ func cell(text string) string {
 	return code(text)
 }
 
-// shellWord quotes text as one shell word.
-func shellWord(text string) string {
-	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/"
-	if text != "" && strings.Trim(text, plain) == "" {
-		return text
-	}
-	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
-}
-
 // formatTime formats t in UTC to the second; empty for the zero time.
 func formatTime(t time.Time) string {
 	if t.IsZero() {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"pawl"
+	"pawl/internal/shellwords"
 )
 
 // stateFile describes the status of the run.
@@ -53,7 +54,7 @@ func (v *run) addStatus(p *page) {
 		p.fact("Status", "session without a plan; `pawl status` shows whether its agent is alive")
 		return
 	}
-	word, why := v.Standing(v.Engine != nil)
+	word, why := v.StandingIn(v.plan, v.Engine != nil)
 	p.fact("Status", word, because(why))
 }
 
@@ -131,7 +132,7 @@ func (v *run) addWaiting(p *page) {
 	for _, s := range reviews {
 		p.add("\n### Review of step ", code(string(s.ID)), "\n\n")
 		for _, name := range s.state.Unreviewed() {
-			p.add("- ", code("pawl review "+string(s.ID)+" --by "+shellWord(name)+" --score N"), " (minimum: ", number(s.state.Minimum[name]), " of 100)\n")
+			p.add("- ", code("pawl review "+string(s.ID)+" --by "+shellwords.Word(name)+" --score N"), " (minimum: ", number(s.state.Minimum[name]), " of 100)\n")
 		}
 	}
 }
@@ -173,6 +174,8 @@ func (v *run) addRunning(p *page) {
 		text := progress(a.Progress)
 		if live := v.Steps[a.Step].Serving(); live != nil {
 			text = "service, ready since " + formatTime(live.Ready)
+		} else if a.Waiting != nil {
+			text = inline("service, " + a.Waiting.Text())
 		}
 		p.row(cell(a.Name()), number(a.Attempt), formatTime(a.Started), text)
 	}
@@ -231,12 +234,15 @@ func (v *run) addSteps(p *page) {
 		if st == nil {
 			st = &pawl.StepState{Status: pawl.Pending}
 		}
-		p.row(mark(st.Status), s.title(), string(st.Status), items(st.Items), count(st.Attempts), formatSeconds(st.Seconds), v.note(s.ID, st))
+		p.row(mark(st), s.title(), st.StatusText(), items(st.Items), count(st.Attempts), formatSeconds(st.Seconds), v.note(s.ID, st))
 	}
 }
 
-func mark(status pawl.StepStatus) string {
-	switch status {
+func mark(st *pawl.StepState) string {
+	if st.Tolerated() {
+		return "⚠️"
+	}
+	switch st.Status {
 	case pawl.Done:
 		return "✅"
 	case pawl.Running:
@@ -280,7 +286,7 @@ func (v *run) note(id pawl.StepID, st *pawl.StepState) string {
 	case why != "" && st.Status == pawl.Pending:
 		return inline(why)
 	case st.Condition != "":
-		return inline(st.ConditionText())
+		return inline(pawl.ConditionFalse(st.Condition))
 	case st.Status == pawl.Skipped:
 		return inline(st.Why)
 	case st.Tolerated():

@@ -47,7 +47,7 @@ type step struct {
 }
 
 func newRun(state *pawl.State, plan *pawl.Plan) *run {
-	v := &run{State: state, plan: plan, status: state.StatusNow(state.Engine != nil)}
+	v := &run{State: state, plan: plan, status: state.StatusIn(plan, state.Engine != nil)}
 	planned := make(map[pawl.StepID]bool, len(state.Steps))
 	for _, s := range plan.Steps() {
 		planned[s.ID] = true
@@ -75,7 +75,7 @@ func unplanned(state *pawl.State, planned map[pawl.StepID]bool) []pawl.StepID {
 }
 
 // newPage starts a file with its title and a note on its origin. It contains no time, so that a file changes only with its
-// content. `pawl recover` recognises a view by the second line.
+// content. `pawl recover` recognizes a view by the second line.
 func (v *run) newPage(title string) *page {
 	p := &page{}
 	p.Grow(1 << 10)

@@ -1,4 +1,4 @@
-// Package watchdog tells healthy, slow, stuck and dead attempts apart, and says what to do.
+// Package watchdog classifies attempts as healthy, slow, stuck or dead, and says what to do.
 //
 // Assess is pure. Supervisors call it every 250 ms for their step. The engine calls it for supervisors, with the result
 // of Observe. The package itself never acts.
@@ -21,7 +21,7 @@ const (
 	Warning Health = "warning" // no heartbeat for a while
 	Stalled Health = "stalled" // no heartbeat for too long, or a step without any activity
 	Overdue Health = "overdue" // past its time limit
-	Dead    Health = "dead"    // nobody holds its lock
+	Dead    Health = "dead"    // its lock is free
 )
 
 // Action is what to do about an attempt.
@@ -93,7 +93,7 @@ func Assess(seen Observation, limits Limits) Assessment {
 	limits = limits.withDefaults()
 	switch {
 	case !seen.Held:
-		return Assessment{Dead, Report, pawl.ReasonError, "its supervisor is dead: nobody holds the lock"}
+		return Assessment{Dead, Report, pawl.ReasonError, "its supervisor is dead: its lock is free"}
 	case overdue(seen, limits):
 		return Assessment{Overdue, Interrupt, pawl.ReasonTimeout, overdueEvidence(seen, limits)}
 	case limits.Stall > 0 && seen.idle() >= limits.Stall:

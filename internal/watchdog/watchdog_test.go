@@ -22,8 +22,8 @@ func TestAssess(t *testing.T) {
 	}{
 		"well":                        {Observation{Held: true, Now: m}, limits, OK, None, "", ""},
 		"no limits":                   {Observation{Held: true, Now: 1000 * time.Hour}, Limits{}, OK, None, "", ""},
-		"no supervisor":               {Observation{}, limits, Dead, Report, pawl.ReasonError, "nobody holds the lock"},
-		"no supervisor, overdue":      {Observation{Now: 20 * m}, limits, Dead, Report, pawl.ReasonError, "nobody"},
+		"no supervisor":               {Observation{}, limits, Dead, Report, pawl.ReasonError, "its lock is free"},
+		"no supervisor, overdue":      {Observation{Now: 20 * m}, limits, Dead, Report, pawl.ReasonError, "its lock is free"},
 		"just before the limit":       {Observation{Held: true, Now: 10*m - 1, Output: 9 * m}, limits, OK, None, "", ""},
 		"at the limit":                {Observation{Held: true, Now: 10 * m, Output: 10 * m}, limits, Overdue, Interrupt, pawl.ReasonTimeout, "timed out after 10m0s (timeout: 10m; it reported no progress)"},
 		"output is no progress":       {Observation{Held: true, Now: 10 * m, Output: 10 * m, Busy: 10 * m}, limits, Overdue, Interrupt, pawl.ReasonTimeout, "(timeout: 10m; it"},

@@ -13,7 +13,7 @@ import (
 )
 
 // tree is a generated workspace, always the same for the same number of files: most files are small, some large, and
-// one in twenty is no text.
+// one in twenty is not a text.
 type tree struct {
 	root  string
 	files int

@@ -27,7 +27,7 @@ const (
 	broughtAll  deed = "restore of all, elsewhere"
 )
 
-// The subjects of a trial that are no keepers.
+// The subjects of a trial that are not keepers.
 const (
 	inProcess = "pawl within a process"
 	bareWalk  = "bare walk"

@@ -7,13 +7,18 @@ import (
 	"strings"
 )
 
-// attach furnishes both agents, attaches them to the project, and has them trust what was installed.
+// attach writes the settings of both agents, attaches them to the project, and makes them trust the hooks.
 func (s *story) attach(ctx context.Context, a, b agent) error {
+	if s.spot.scope == "user" { // then attach does not make this folder a project
+		if _, err := s.runPawl(ctx, "init"); err != nil {
+			return err
+		}
+	}
 	for _, one := range slices.CompactFunc([]agent{a, b}, func(a, b agent) bool { return a.name == b.name }) {
 		if err := one.furnish(s.place, s.model.url); err != nil {
 			return err
 		}
-		if _, err := s.runPawl(ctx, "attach", one.name, "--yes"); err != nil {
+		if _, err := s.runPawl(ctx, s.attaching(one)...); err != nil {
 			return err
 		}
 		if err := s.trust(ctx, one); err != nil {
@@ -23,7 +28,15 @@ func (s *story) attach(ctx context.Context, a, b agent) error {
 	return nil
 }
 
-// trust does what a person must still do so that the hooks run. Up to then, and not after it, pawl doctor says so.
+// attaching is the command line that attaches an agent.
+func (s *story) attaching(a agent) []string {
+	if s.spot.scope == "project" {
+		return []string{"attach", a.name, "--yes"}
+	}
+	return []string{"attach", a.name, "--yes", "--scope", s.spot.scope}
+}
+
+// trust does what a user must do so that the hooks run. Until then, and not afterwards, pawl doctor reports it.
 func (s *story) trust(ctx context.Context, a agent) error {
 	if a.trust != nil {
 		if complaint := s.complaint(ctx, a); !strings.Contains(complaint, "/hooks") {
@@ -40,7 +53,7 @@ func (s *story) trust(ctx context.Context, a agent) error {
 	return nil
 }
 
-// complaint is what pawl doctor has against an agent's settings. The system under us may have faults of its own.
+// complaint returns the findings of pawl doctor about an agent's settings. It ignores findings about the system.
 func (s *story) complaint(ctx context.Context, a agent) string {
 	said, _ := s.place.command(ctx, nil, s.pawl, "doctor").CombinedOutput()
 	var complaint strings.Builder

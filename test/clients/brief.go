@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// brief is what pawl told an agent, as it stood in the first request to its model.
+// brief is the brief in the first request of an agent to its model.
 type brief struct{ text string }
 
 // briefTitle is how each brief begins.
@@ -19,7 +19,7 @@ const briefTitle = "# Brief of run"
 // briefIn finds the brief in the first request of a conversation.
 func briefIn(conversation []request) (brief, error) {
 	if len(conversation) == 0 {
-		return brief{}, errors.New("the model was asked nothing")
+		return brief{}, errors.New("the model got no request")
 	}
 	for _, text := range conversation[0].texts() {
 		if _, from, found := strings.Cut(text, briefTitle); found {
@@ -27,10 +27,10 @@ func briefIn(conversation []request) (brief, error) {
 			return brief{text}, nil
 		}
 	}
-	return brief{}, errors.New("the first request to the model holds no brief")
+	return brief{}, errors.New("the first request to the model contains no brief")
 }
 
-// section returns what stands under the heading that has these words; empty: there is none.
+// section returns the text below the heading that contains these words; "" if there is none.
 func (b brief) section(words string) string {
 	for _, section := range strings.Split(b.text, "\n## ")[1:] {
 		heading, body, _ := strings.Cut(section, "\n")
@@ -41,7 +41,7 @@ func (b brief) section(words string) string {
 	return ""
 }
 
-// verdict is the word on the operation in doubt.
+// verdict is the verdict on the operation in doubt.
 func (b brief) verdict() string {
 	doubt := b.section("in doubt")
 	for _, word := range []string{"not done", "partly", "unknown", "done"} {
@@ -52,7 +52,7 @@ func (b brief) verdict() string {
 	return "nothing"
 }
 
-// tells checks that the brief says what is true, and does not ask for what is finished.
+// tells checks that the brief is true, and does not propose finished work.
 func (b brief) tells(t truth) error {
 	doubt := b.section("in doubt")
 	evidence := strings.ReplaceAll(doubt, t.command, "")
@@ -67,7 +67,7 @@ func (b brief) tells(t truth) error {
 		"finished work nowhere but under its heading": !b.asksFor("notes.md") && !b.asksFor("count.txt"),
 	} {
 		if !holds {
-			errs = append(errs, fmt.Errorf("the brief does not tell %s", what))
+			errs = append(errs, fmt.Errorf("the brief does not report %s", what))
 		}
 	}
 	if len(errs) > 0 {
@@ -76,15 +76,15 @@ func (b brief) tells(t truth) error {
 	return errors.Join(errs...)
 }
 
-// asksFor reports whether something is said to be in doubt or to be done.
+// asksFor reports whether the brief lists something as in doubt or as next.
 func (b brief) asksFor(file string) bool {
 	return strings.Contains(b.section("in doubt")+b.section("next"), file)
 }
 
-// dying reports whether the process ended at some time while somebody was told of it.
+// dying reports whether the process ended while the brief was written.
 func (t truth) dying() bool { return t.alive && !t.aliveAfter }
 
-// texts are all that a request tells the model: every text in it, at any depth.
+// texts are all texts in a request, at any depth.
 func (r request) texts() []string {
 	var all any
 	if err := json.Unmarshal(r.body, &all); err != nil {

@@ -2,7 +2,7 @@ package main
 
 import "path/filepath"
 
-// claude is Anthropic's Claude Code. Its licence is not free, so it runs only where it is asked for.
+// claude is Anthropic's Claude Code. Its license is not free: it is downloaded, and never stored in the repository.
 func claude() agent {
 	return agent{
 		name: "claude",
@@ -11,19 +11,33 @@ func claude() agent {
 			integrity: "sha512-+n4lu1ubYAp02Y0X/MAUnxw9yY6SHHZ77F+IoW+V0wVoFuiI9opdH6gofjf14gXJCEYMTNpks7Gn1i8XZTKAWA==",
 			native:    true,
 		},
-		furnish:   func(place, string) error { return nil },
+		furnish: func(p place, _ string) error {
+			return writeFile(p.home(".claude", "settings.json"), "{\"permissions\": {\"deny\": [\"Bash(git push *)\"]}}\n")
+		},
 		program:   func(dir string) []string { return []string{filepath.Join(dir, "claude")} },
 		arguments: func(prompt string) []string { return []string{"--print", prompt, "--dangerously-skip-permissions"} },
+		asking:    func(prompt string) []string { return []string{"--print", prompt, "--permission-mode", "acceptEdits"} },
 		environ: func(_ place, url string) []string {
 			return []string{
 				"ANTHROPIC_BASE_URL=" + url, "ANTHROPIC_API_KEY=none",
 				"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1",
-				"IS_SANDBOX=1", // else it refuses to skip permissions as root
+				"IS_SANDBOX=1", // without it, it refuses to skip permissions as root
 			}
 		},
 		server: "mcp__pawl__brief",
-		shell: func(command string) call {
-			return call{tool: "Bash", args: object{"command": command, "description": "part of the work"}}
+		shell: func(command, dir string) call {
+			return call{tool: "Bash", args: object{"command": inFolder(command, dir), "description": "part of the work"}}
+		},
+		background: func(command, dir string) call {
+			return call{tool: "Bash", args: object{
+				"command": inFolder(command, dir), "description": "wait for a sign", "run_in_background": true,
+			}}
+		},
+		delegate: func(task string, work call) []turn {
+			begin := call{tool: "Agent", args: object{
+				"description": "part of the work", "prompt": task, "subagent_type": "general-purpose", "run_in_background": false,
+			}}
+			return []turn{{calls: []call{begin}}, {sub: true, calls: []call{work}}, {sub: true, text: "That is done."}}
 		},
 		write: func(path, content string) call {
 			return call{tool: "Write", args: object{"file_path": path, "content": content}}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -16,7 +17,10 @@ func codex() agent {
 			native:    true,
 		},
 		furnish: func(p place, url string) error {
-			return writeFile(p.home(".codex", "config.toml"), fmt.Sprintf(codexConfig, url, p.project()))
+			return errors.Join(
+				writeFile(p.home(".codex", "config.toml"), fmt.Sprintf(codexConfig, url, p.project())),
+				writeFile(p.home(".codex", "rules", "default.rules"), codexRules),
+			)
 		},
 		program: func(dir string) []string {
 			return []string{filepath.Join(dir, "vendor", "x86_64-unknown-linux-musl", "bin", "codex")}
@@ -27,8 +31,20 @@ func codex() agent {
 		trust:   codexTrusts,
 		environ: func(place, string) []string { return []string{"MOCK_KEY=none"} },
 		server:  "mcp__pawl",
-		shell: func(command string) call {
-			return call{tool: "exec_command", args: object{"cmd": command}}
+		shell:   codexShell,
+		background: func(command, dir string) call { // after one second a command continues in the background
+			c := codexShell(command, dir)
+			c.args["yield_time_ms"] = 1000
+			return c
+		},
+		delegate: func(task string, work call) []turn {
+			begin := call{namespace: "collaboration", tool: "spawn_agent", args: object{
+				"task_name": "part", "message": task, "fork_turns": "none",
+			}}
+			wait := call{namespace: "collaboration", tool: "wait_agent", args: object{"timeout_ms": 30000}}
+			return []turn{
+				{calls: []call{begin}}, {calls: []call{wait}}, {sub: true, calls: []call{work}}, {sub: true, text: "That is done."},
+			}
 		},
 		write: func(path, content string) call {
 			return patch("*** Add File: "+path, lines("+", content))
@@ -39,7 +55,7 @@ func codex() agent {
 	}
 }
 
-// codexConfig names a model that Codex knows: of others it does not know that they can write patches.
+// codexConfig names a model that Codex knows: it offers patches only to known models.
 const codexConfig = `model = "gpt-5.5"
 model_provider = "mock"
 
@@ -53,6 +69,9 @@ stream_max_retries = 0
 
 [analytics]
 enabled = false
+
+[features]
+multi_agent_v2 = true
 
 [projects."%s"]
 trust_level = "trusted"
@@ -71,3 +90,14 @@ func lines(mark, text string) string {
 	}
 	return b.String()
 }
+
+func codexShell(command, dir string) call {
+	c := call{tool: "exec_command", args: object{"cmd": command}}
+	if dir != "" {
+		c.args["workdir"] = dir
+	}
+	return c
+}
+
+const codexRules = `prefix_rule(pattern = ["git", "push"], decision = "forbidden")
+`

@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// codexTrusts does what a person does in Codex under /hooks: it looks at the hooks and trusts them as they are. Until
-// then Codex does not run them, and does not say so.
+// codexTrusts does what a user does in Codex under /hooks: it lists the hooks and trusts them. Until then Codex does not run them,
+// without a message.
 func codexTrusts(ctx context.Context, p place, program []string) error {
 	hooks, err := codexHooks(ctx, p, program)
 	if err != nil {
@@ -76,5 +76,5 @@ func codexAnswer(out io.Reader) ([]codexHook, error) {
 			return answer.Result.Data[0].Hooks, nil
 		}
 	}
-	return nil, errors.New("it said nothing of them")
+	return nil, errors.New("its answer does not list them")
 }

@@ -31,10 +31,10 @@ func (r release) folder(cache string) string {
 	return filepath.Join(cache, strings.NewReplacer("@", "-", "/", "-").Replace(strings.TrimPrefix(r.spec, "@")))
 }
 
-// tries is how often a download is begun.
+// tries is the maximum number of downloads.
 const tries = 3
 
-// fetch makes sure that the release lies unpacked in the cache. The folder appears whole or not at all.
+// fetch unpacks the release into the cache, if it is missing. The folder appears atomically.
 func (r release) fetch(ctx context.Context, cache string, out io.Writer) error {
 	if _, err := os.Stat(r.folder(cache)); err == nil {
 		return nil
@@ -66,7 +66,7 @@ func (r release) fetch(ctx context.Context, cache string, out io.Writer) error {
 	return nil
 }
 
-// download has npm fetch the tarball into dir, and compares its checksum with the one we know.
+// download downloads the tarball into dir with npm, and compares its checksum.
 func (r release) download(ctx context.Context, dir string) ([]byte, error) {
 	var errs []error
 	for range tries {

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// isolated starts this command anew in a network namespace of its own, waits for it, and returns how it ended. Where
-// the system refuses that, it is an error, or where open is set a warning.
+// isolated restarts this command in a separate network namespace, waits for it, and returns how it ended. If the system refuses that,
+// it returns an error or, if open is set, prints a warning.
 func isolated(ctx context.Context, args []string, open bool, out io.Writer) error {
 	cmd, err := startIsolated(ctx, args, out)
 	if err != nil && open {
@@ -32,7 +32,7 @@ func isolated(ctx context.Context, args []string, open bool, out io.Writer) erro
 	return nil
 }
 
-// startIsolated asks for a namespace as root may, and then as everybody may where user namespaces are allowed.
+// startIsolated creates a namespace as root or, if that fails, with a user namespace.
 func startIsolated(ctx context.Context, args []string, out io.Writer) (*exec.Cmd, error) {
 	var errs []error
 	for _, attributes := range []*syscall.SysProcAttr{
@@ -43,7 +43,7 @@ func startIsolated(ctx context.Context, args []string, out io.Writer) (*exec.Cmd
 			GidMappings: []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}},
 		},
 	} {
-		cmd := again(ctx, append(args, "-open=false"), out) // in its namespace it must not go without
+		cmd := again(ctx, append(args, "-open=false"), out) // in its namespace it must be isolated
 		cmd.SysProcAttr = attributes
 		err := cmd.Start()
 		if err == nil {
@@ -62,7 +62,7 @@ func again(ctx context.Context, args []string, out io.Writer) *exec.Cmd {
 	return cmd
 }
 
-// loopbackOnly brings the loopback up and makes sure that there is nothing else.
+// loopbackOnly brings the loopback up and checks that it is the only interface.
 func loopbackOnly() error {
 	if err := raise("lo"); err != nil {
 		return fmt.Errorf("bring up the loopback: %w", err)

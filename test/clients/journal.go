@@ -13,8 +13,7 @@ import (
 	"pawl"
 )
 
-// journal is what the only run says of sessions and operations, read line by line as docs/format.md has it, without
-// pawl's own reader.
+// journal is the sessions and operations of the only run, read line by line as docs/format.md describes, without pawl's own reader.
 type journal struct {
 	sessions []pawl.SessionID
 	prompts  []pawl.SessionPrompted
@@ -23,7 +22,7 @@ type journal struct {
 	judged   []pawl.OperationJudged
 }
 
-// begun is an operation, and whether its outcome was told.
+// begun is an operation, and whether it has an outcome.
 type begun struct {
 	pawl.Operation
 	at    time.Time
@@ -37,7 +36,7 @@ func (s *story) journal() (*journal, error) {
 		return nil, err
 	}
 	if len(paths) != 1 {
-		return nil, fmt.Errorf("there is not one run, but %d", len(paths))
+		return nil, fmt.Errorf("there are %d runs, not 1", len(paths))
 	}
 	data, err := os.ReadFile(paths[0])
 	if err != nil {
@@ -71,7 +70,7 @@ func (j *journal) read(text string) error {
 	case "operation.begun":
 		one := begun{at: l.Time}
 		err := json.Unmarshal(l.Data, &one.Operation)
-		if one.ID == "" { // not every agent names its calls
+		if one.ID == "" { // some agents have no ids for their calls
 			one.ID = pawl.OperationIDOf(one.Session, fmt.Sprint("event-", l.Seq))
 		}
 		j.begun = append(j.begun, one)
@@ -97,7 +96,7 @@ func (j *journal) read(text string) error {
 	return nil
 }
 
-// session notes who came, once.
+// session records each session once.
 func (j *journal) session(l line) error {
 	var came pawl.SessionBegan
 	err := json.Unmarshal(l.Data, &came)
@@ -107,7 +106,7 @@ func (j *journal) session(l line) error {
 	return err
 }
 
-// outcome ends the oldest operation that it can mean.
+// outcome ends the oldest operation that it matches.
 func (j *journal) outcome(l line) error {
 	var ended pawl.OperationEnded
 	if err := json.Unmarshal(l.Data, &ended); err != nil {

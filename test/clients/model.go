@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,13 +19,15 @@ import (
 type turn struct {
 	text  string
 	calls []call
+	sub   bool // for a sub-agent
 }
 
 // call is one call of a tool.
 type call struct {
-	tool string
-	args map[string]any // what most tools take
-	text string         // what a tool without arguments takes, as it is
+	namespace string // of the tool, where it has one
+	tool      string
+	args      map[string]any // of most tools
+	text      string         // the input of a tool without named arguments
 }
 
 // arguments are the call's arguments as JSON.
@@ -37,26 +40,27 @@ func (c call) arguments() string {
 }
 
 // model plays a language model on every wire that the agents speak: it answers with a script, one turn a request, and
-// keeps what it was asked. Requests that offer no tools are asides (titles, routing) and get a word for an answer.
+// records the requests. Requests that offer no tools are side requests (titles, routing) and get one word as answer.
 type model struct {
 	url    string
 	server *http.Server
 	dir    string // where requests are kept
 
 	mu     sync.Mutex // guards what follows
+	prompt string     // of the agent; no request of a sub-agent holds it
 	script []turn
 	asked  []request
 	faults []error
 }
 
-// request is what the model was asked once.
+// request is one request to the model.
 type request struct {
 	path  string
 	body  []byte
 	tools []string // that it offers
 }
 
-// aside reports whether the request is none of the conversation.
+// aside reports whether the request is not part of the conversation.
 func (r request) aside() bool { return len(r.tools) == 0 }
 
 // newModel starts a model on a port of the loopback.
@@ -86,26 +90,29 @@ func newModel(dir string) (*model, error) {
 // close ends the model. Requests that are not answered yet are cut off.
 func (m *model) close() error { return m.server.Close() }
 
-// play sets what the model will say, and forgets what it was asked before.
-func (m *model) play(script ...turn) {
+// play sets the model's answers to an agent with this prompt, and deletes the earlier requests.
+func (m *model) play(prompt string, script ...turn) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.script, m.asked = script, nil
+	m.prompt, m.script, m.asked = prompt, script, nil
 }
 
-// conversation returns the requests since play, but for asides.
+// conversation returns the requests of the agent since play, without asides.
 func (m *model) conversation() []request {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(m.asked), request.aside)
+	return slices.DeleteFunc(slices.Clone(m.asked), func(r request) bool { return r.aside() || m.bySub(r) })
 }
 
-// fault returns what went wrong in serving, and an error if some of the script was never asked for.
+// bySub reports whether a sub-agent asks.
+func (m *model) bySub(r request) bool { return !bytes.Contains(r.body, []byte(m.prompt)) }
+
+// fault returns the errors of serving, and an error if a part of the script was not requested.
 func (m *model) fault() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.faults) == 0 && len(m.script) > 0 {
-		return fmt.Errorf("the model was not asked for its last %d turns", len(m.script))
+		return fmt.Errorf("the last %d turns of the model were not requested", len(m.script))
 	}
 	return errors.Join(m.faults...)
 }
@@ -131,11 +138,13 @@ func (m *model) next(asked request) turn {
 	defer m.mu.Unlock()
 	m.asked = append(m.asked, asked)
 	m.keep(asked)
-	if asked.aside() || len(m.script) == 0 {
+	sub := m.bySub(asked)
+	i := slices.IndexFunc(m.script, func(t turn) bool { return t.sub == sub })
+	if asked.aside() || i < 0 {
 		return turn{text: "Done."}
 	}
-	said := m.script[0]
-	m.script = m.script[1:]
+	said := m.script[i]
+	m.script = slices.Delete(m.script, i, i+1)
 	for _, c := range said.calls {
 		if !slices.Contains(asked.tools, c.tool) {
 			m.faults = append(m.faults, fmt.Errorf("the agent offers no tool %s, but %s", c.tool, strings.Join(asked.tools, ", ")))
@@ -144,7 +153,7 @@ func (m *model) next(asked request) turn {
 	return said
 }
 
-// keep writes a request into a file, for whoever wants to know why a story failed.
+// keep saves a request in a file, so that failures can be analyzed.
 func (m *model) keep(asked request) {
 	names, err := filepath.Glob(filepath.Join(m.dir, "*.json"))
 	if err == nil {

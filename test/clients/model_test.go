@@ -45,7 +45,7 @@ func TestModelAnswersOnEveryWire(t *testing.T) {
 		t.Run(w.name, func(t *testing.T) {
 			t.Parallel()
 			m := newTestModel(t)
-			m.play(turn{calls: []call{{tool: w.offers, args: object{"command": "ls"}}}}, turn{text: "The end."})
+			m.play("", turn{calls: []call{{tool: w.offers, args: object{"command": "ls"}}}}, turn{text: "The end."})
 			if said := ask(t, m, w.path, w.aside); !strings.Contains(said, "Done.") {
 				t.Errorf("an aside was answered with %s", said)
 			}
@@ -72,7 +72,7 @@ func TestModelFindsFault(t *testing.T) {
 	t.Parallel()
 	w := wires[len(wires)-1]
 	m := newTestModel(t)
-	m.play(turn{calls: []call{{tool: "fly"}}}, turn{text: "never asked for"})
+	m.play("", turn{calls: []call{{tool: "fly"}}}, turn{text: "never asked for"})
 	if err := m.fault(); err == nil || !strings.Contains(err.Error(), "2 turns") {
 		t.Errorf("a script that nobody asked for: %v", err)
 	}

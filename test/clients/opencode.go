@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 )
 
-// opencode is OpenCode, under the MIT licence.
+// opencode is OpenCode, under the MIT license.
 func opencode() agent {
 	return agent{
 		name: "opencode",
@@ -19,12 +19,18 @@ func opencode() agent {
 		},
 		program:   func(dir string) []string { return []string{filepath.Join(dir, "bin", "opencode")} },
 		arguments: func(prompt string) []string { return []string{"run", "--auto", prompt} },
+		asking:    func(prompt string) []string { return []string{"run", prompt} },
 		environ: func(place, string) []string {
 			return []string{"OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_MODELS_FETCH=1", "NPM_CONFIG_FETCH_RETRIES=0"}
 		},
-		server: "pawl_brief",
-		shell: func(command string) call {
-			return call{tool: "bash", args: object{"command": command, "description": "part of the work"}}
+		server:     "pawl_brief",
+		shell:      opencodeShell,
+		background: func(command, dir string) call { return opencodeShell(detached(command), dir) },
+		delegate: func(task string, work call) []turn {
+			begin := call{tool: "task", args: object{
+				"description": "part of the work", "prompt": task, "subagent_type": "general",
+			}}
+			return []turn{{calls: []call{begin}}, {sub: true, calls: []call{work}}, {sub: true, text: "That is done."}}
 		},
 		write: func(path, content string) call {
 			return call{tool: "write", args: object{"filePath": path, "content": content}}
@@ -39,6 +45,7 @@ const opencodeConfig = `{
   "$schema": "https://opencode.ai/config.json",
   "model": "mock/mock",
   "autoupdate": false,
+  "permission": {"bash": {"*": "allow", "git push*": "deny", "sh deploy.sh": "ask"}},
   "provider": {
     "mock": {
       "npm": "@ai-sdk/openai-compatible",
@@ -49,3 +56,11 @@ const opencodeConfig = `{
   }
 }
 `
+
+func opencodeShell(command, dir string) call {
+	c := call{tool: "bash", args: object{"command": command, "description": "part of the work"}}
+	if dir != "" {
+		c.args["workdir"] = dir
+	}
+	return c
+}

@@ -2,19 +2,21 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 )
 
-// place is a folder of one story: a home, a git project, and what is outside of both.
+// place is the folder of one story: a home, a git project, and a folder outside of both.
 type place struct{ dir string }
 
 func (p place) home(names ...string) string    { return p.under("home", names) }
 func (p place) project(names ...string) string { return p.under("project", names) }
 func (p place) outside(names ...string) string { return p.under("outside", names) }
 func (p place) temporary() string              { return p.under("tmp", nil) }
+
+// worktree is where a second worktree of the project may be.
+func (p place) worktree() string { return p.under("worktree", nil) }
 
 func (p place) under(first string, names []string) string {
 	return filepath.Join(append([]string{p.dir, first}, names...)...)
@@ -33,15 +35,14 @@ func (p place) furnish(ctx context.Context) error {
 	for _, args := range [][]string{
 		{"init", "--quiet", "--initial-branch", "main"}, {"add", "."}, {"commit", "--quiet", "--message", "begin"},
 	} {
-		git := p.command(ctx, nil, append([]string{"git"}, args...)...)
-		if said, err := git.CombinedOutput(); err != nil {
-			return fmt.Errorf("git %s: %w: %s", args[0], err, said)
+		if err := p.git(ctx, args...); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// command is a command in the project. All that it gets of our environment is the path.
+// command is a command in the project. Of our environment it gets only PATH.
 func (p place) command(ctx context.Context, more []string, line ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, line[0], line[1:]...)
 	cmd.Dir = p.project()

@@ -14,39 +14,43 @@ import (
 
 // session is one call of an agent, from its prompt to its end.
 type session struct {
-	agent string
-	cmd   *exec.Cmd
-	heard string        // the file with what it said
-	ended chan struct{} // closed when its process has ended
-	err   error         // how it ended; valid then
+	agent  string
+	cmd    *exec.Cmd
+	output string        // the file with its output
+	ended  chan struct{} // closed when its process has ended
+	err    error         // how it ended; valid then
 }
 
-// patience is how long a session may take. An agent without a network comes near it only when it waits for one.
+// patience is the time limit of a session. An agent reaches it only if it waits for a network.
 const patience = 3 * time.Minute
 
-// begin starts an agent in a place. It is killed when it tries our patience, and when ctx ends.
-func begin(ctx context.Context, a agent, p place, cache, url, prompt string) (*session, error) {
-	heard, err := os.CreateTemp(p.dir, a.name+"-*.out")
+// start starts an agent, or the program that starts it. It is killed after patience, and when ctx ends.
+func start(ctx context.Context, name string, p place, cmd *exec.Cmd) (*session, error) {
+	output, err := os.CreateTemp(p.dir, name+"-*.out")
 	if err != nil {
 		return nil, err
 	}
-	defer heard.Close()
-	s := &session{agent: a.name, heard: heard.Name(), ended: make(chan struct{})}
-	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("still at work after %s", patience))
-	s.cmd = p.command(ctx, a.environ(p, url), append(a.program(a.from.folder(cache)), a.arguments(prompt)...)...)
-	s.cmd.Stdout, s.cmd.Stderr = heard, heard // files: what outlives the agent keeps no pipe open for us to wait on
+	defer output.Close()
+	s := &session{agent: name, cmd: cmd, output: output.Name(), ended: make(chan struct{})}
+	s.cmd.Stdout, s.cmd.Stderr = output, output // files: surviving processes would keep a pipe open
 	if err := s.cmd.Start(); err != nil {
-		cancel()
-		return nil, fmt.Errorf("start %s: %w", a.name, err)
+		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
-	go func() {
-		defer close(s.ended)
-		defer cancel()
-		if s.err = s.cmd.Wait(); ctx.Err() != nil {
-			s.err = context.Cause(ctx)
-		}
-	}()
+	go s.wait(ctx)
 	return s, nil
+}
+
+// wait waits for the end, and kills the agent after patience.
+func (s *session) wait(ctx context.Context) {
+	defer close(s.ended)
+	tired := time.AfterFunc(patience, func() { s.cmd.Process.Kill() }) // it may have ended meanwhile
+	s.err = s.cmd.Wait()
+	switch {
+	case ctx.Err() != nil:
+		s.err = context.Cause(ctx)
+	case !tired.Stop():
+		s.err = fmt.Errorf("still running after %s", patience)
+	}
 }
 
 // finish waits until the agent has ended by itself.
@@ -58,14 +62,22 @@ func (s *session) finish() error {
 	return nil
 }
 
-// killAt kills the agent once a file is there, as the kernel does when memory is short. What it has started is left alone.
-func (s *session) killAt(path string) error {
-	for tick := time.NewTicker(10 * time.Millisecond); !exists(path); {
+// until waits for a non-empty file.
+func (s *session) until(path string) error {
+	for tick := time.NewTicker(10 * time.Millisecond); !written(path); {
 		select {
 		case <-tick.C:
 		case <-s.ended:
-			return s.wrong(fmt.Errorf("it ended before %s came (%v)", filepath.Base(path), s.err))
+			return s.wrong(fmt.Errorf("it ended before %s existed (%v)", filepath.Base(path), s.err))
 		}
+	}
+	return nil
+}
+
+// killAt kills the agent once a file exists, as the kernel does when memory is short. Its child processes continue.
+func (s *session) killAt(path string) error {
+	if err := s.until(path); err != nil {
+		return err
 	}
 	if err := s.cmd.Process.Kill(); err != nil {
 		return s.wrong(fmt.Errorf("kill it in its command: %w", err))
@@ -77,9 +89,9 @@ func (s *session) killAt(path string) error {
 	return nil
 }
 
-// said is what a person would have read.
+// said is the output of the agent.
 func (s *session) said() string {
-	data, err := os.ReadFile(s.heard)
+	data, err := os.ReadFile(s.output)
 	if err != nil {
 		return err.Error()
 	}
@@ -87,7 +99,12 @@ func (s *session) said() string {
 }
 
 func (s *session) wrong(err error) error {
-	return fmt.Errorf("%s: %w; it said:\n%s", s.agent, err, s.said())
+	return fmt.Errorf("%s: %w; output:\n%s", s.agent, err, s.said())
+}
+
+func written(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && info.Size() > 0
 }
 
 func exists(path string) bool {

@@ -5,16 +5,20 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
 )
 
-// story is one thing that is tried, in a place of its own with a model of its own.
+// story is one test case, with its own place and model.
 type story struct {
+	kind  string
 	name  string
+	spot  spot
 	cache string
 	pawl  string
 	tell  func(context.Context, *story) error
@@ -27,13 +31,14 @@ type story struct {
 	err   error
 }
 
-// finding is what a story shows, in the words of its line in the table.
+// finding is the result of a story, for its line in the table.
 type finding struct {
-	verdict string // on the operation in doubt, as the agent was told
-	process string // what became of the killed agent's command
+	verdict string   // on the operation in doubt, in the agent's brief
+	process string   // what happened to the killed agent's command
+	red     []string // the checks that failed
 }
 
-// stories tells all that was asked for, and prints how each came out.
+// stories runs the selected stories, and prints their results.
 func (o options) stories(ctx context.Context, agents []agent, cache string, out io.Writer) error {
 	if !o.open {
 		if err := loopbackOnly(); err != nil {
@@ -63,28 +68,81 @@ func (o options) stories(ctx context.Context, agents []agent, cache string, out 
 	return o.conclude(dir, told, out)
 }
 
-// list is what there is to tell: each agent alone, and each pair, also of an agent with itself.
-func (o options) list(agents []agent) []*story {
-	var list []*story
-	add := func(name string, tell func(context.Context, *story) error) {
-		if o.only == "" || o.only == name {
-			list = append(list, &story{name: name, tell: tell})
-		}
-	}
-	for _, a := range agents {
-		add(a.name, func(ctx context.Context, s *story) error { return s.alone(ctx, a) })
-	}
-	for _, a := range agents {
-		for _, b := range agents {
-			if !o.alone {
-				add(a.name+"-"+b.name, func(ctx context.Context, s *story) error { return s.pair(ctx, a, b) })
-			}
-		}
+// kinds are the kinds of stories.
+func kinds() []string {
+	list := []string{"alone", "recipes", "pairs", "refused", "delegated"}
+	for _, where := range spots() {
+		list = append(list, where.name)
 	}
 	return list
 }
 
-// conclude prints the table, and removes the folders where nothing failed.
+// list returns the selected stories.
+func (o options) list(agents []agent) []*story {
+	return slices.DeleteFunc(allStories(agents), func(s *story) bool { return !o.wants(s) })
+}
+
+// allStories are each agent alone, the recipes, and the pairs in all their variations.
+func allStories(agents []agent) []*story {
+	var list []*story
+	for _, a := range agents {
+		list = append(list, &story{kind: "alone", name: a.name, spot: root(), tell: func(ctx context.Context, s *story) error {
+			return s.alone(ctx, a)
+		}})
+		if a.recipe {
+			list = append(list, &story{kind: "recipes", name: a.name + "-recipe", spot: root(), tell: func(ctx context.Context, s *story) error {
+				return s.recipe(ctx, a)
+			}})
+		}
+	}
+	for a, b := range pairs(agents) {
+		list = append(list, storiesOf(a, b)...)
+	}
+	return list
+}
+
+// storiesOf are those of a pair.
+func storiesOf(a, b agent) []*story {
+	var list []*story
+	add := func(kind, name string, where spot, tell func(s *story, ctx context.Context, a, b agent) error) {
+		list = append(list, &story{kind: kind, name: name, spot: where, tell: func(ctx context.Context, s *story) error {
+			return tell(s, ctx, a, b)
+		}})
+	}
+	name := a.name + "-" + b.name
+	add("pairs", name, root(), (*story).pair)
+	if a.asking != nil {
+		add("refused", name+"-refused", root(), (*story).refused)
+	}
+	add("delegated", name+"-delegated", root(), (*story).delegated)
+	for _, where := range spots() {
+		add(where.name, name+"-"+where.name, where, (*story).varied)
+	}
+	return list
+}
+
+// wants reports whether a story is selected.
+func (o options) wants(s *story) bool {
+	if o.only != "" {
+		return s.name == o.only
+	}
+	return slices.Contains(strings.Split(o.kinds, ","), s.kind)
+}
+
+// pairs are all pairs of agents that pawl attaches to, including those of an agent with itself.
+func pairs(agents []agent) iter.Seq2[agent, agent] {
+	return func(yield func(a, b agent) bool) {
+		for _, a := range agents {
+			for _, b := range agents {
+				if !a.recipe && !b.recipe && !yield(a, b) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// conclude prints the table, and removes the folders of stories that passed.
 func (o options) conclude(dir string, told []*story, out io.Writer) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "\nstory\ttime\tcommand\ttold\tresult")
@@ -105,13 +163,16 @@ func (o options) conclude(dir string, told []*story, out io.Writer) error {
 }
 
 func (s *story) outcome() string {
-	if s.err != nil {
+	switch {
+	case len(s.found.red) > 0:
+		return "FAILED: " + strings.Join(s.found.red, ", ")
+	case s.err != nil:
 		return "FAILED"
 	}
 	return "ok"
 }
 
-// carryOut furnishes the place, starts the model, tells the story, and ends what is left of its processes.
+// carryOut creates the place, starts the model, runs the story, and ends leftover processes.
 func (s *story) carryOut(ctx context.Context) {
 	began := time.Now()
 	defer func() { s.took = time.Since(began) }()
@@ -127,28 +188,30 @@ func (s *story) carryOut(ctx context.Context) {
 	s.err = s.tell(ctx, s)
 }
 
-// begin starts an agent with a prompt. Its model will answer with the script.
+// begin starts an agent with a prompt. Its model answers with the script.
 func (s *story) begin(ctx context.Context, a agent, prompt string, script ...turn) (*session, error) {
-	s.model.play(script...)
+	s.model.play(prompt, script...)
 	s.page.typed(append([]string{a.name}, a.arguments(prompt)...)...)
-	return begin(ctx, a, s.place, s.cache, s.model.url, prompt)
+	cmd := s.commandOf(ctx, a, nil, a.arguments(prompt))
+	cmd.Dir = s.spot.start(s.place)
+	return start(ctx, a.name, s.place, cmd)
 }
 
-// finish waits for the end of a session that has nothing to fear.
+// finish waits for the end of a session that is not killed.
 func (s *story) finish(one *session) error {
 	err := one.finish()
 	s.page.shown(one.said())
 	return errors.Join(err, s.model.fault())
 }
 
-// killAt kills the agent in the middle of its command: once a file is there.
+// killAt kills the agent in the middle of its command: once a file exists.
 func (s *story) killAt(one *session, name string) error {
-	err := one.killAt(s.place.project(name))
+	err := one.killAt(s.work(name))
 	s.page.shown(one.said() + "Killed\n")
 	return errors.Join(err, s.model.fault())
 }
 
-// runPawl is a pawl command that a person types.
+// runPawl runs a pawl command as a user.
 func (s *story) runPawl(ctx context.Context, args ...string) (string, error) {
 	s.page.typed(append([]string{"pawl"}, args...)...)
 	said, err := s.place.command(ctx, nil, append([]string{s.pawl}, args...)...).CombinedOutput()
@@ -159,9 +222,9 @@ func (s *story) runPawl(ctx context.Context, args ...string) (string, error) {
 	return string(said), nil
 }
 
-// holds checks the content of a file of the project, but for white space around it.
+// holds checks the content of a file of the project, without white space around it.
 func (s *story) holds(name, content string) error {
-	data, err := os.ReadFile(s.place.project(name))
+	data, err := os.ReadFile(s.work(name))
 	if err != nil {
 		return err
 	}

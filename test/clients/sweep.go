@@ -9,14 +9,14 @@ import (
 	"syscall"
 )
 
-// sweep ends every process of the place: those that carry its mark, and those that stand in it.
+// sweep ends every process of the place: those with its variable, and those whose folder is in it.
 func (p place) sweep() {
 	for _, pid := range p.processes() {
 		syscall.Kill(pid, syscall.SIGKILL) // it may have ended meanwhile
 	}
 }
 
-// processes are those that are alive in the place.
+// processes are the live processes of the place.
 func (p place) processes() []int {
 	var list []int
 	entries, err := filepath.Glob("/proc/[0-9]*")
@@ -32,7 +32,7 @@ func (p place) processes() []int {
 	return list
 }
 
-// owns looks at a process. One that cannot be looked at is somebody else's.
+// owns reports whether a process belongs to the place. A process that cannot be read does not.
 func (p place) owns(entry string) bool {
 	mark := []byte(placeVar + "=" + p.dir + "\x00")
 	if environ, err := os.ReadFile(filepath.Join(entry, "environ")); err == nil && bytes.Contains(environ, mark) {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// transcript is what a person would have seen on the terminal.
+// transcript is what a user would have seen on the terminal.
 type transcript struct {
 	place place
 	pawl  string
@@ -29,10 +29,10 @@ func (t *transcript) typed(line ...string) {
 	t.text.WriteString("\n")
 }
 
-// escapes are what sets colours and the like.
+// escapes matches escape sequences.
 var escapes = regexp.MustCompile(`\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07]*\x07|\r`)
 
-// shown adds what was printed, as it would read in the home of somebody: the paths are those of no machine.
+// shown adds output, with the paths of this machine replaced.
 func (t *transcript) shown(output string) {
 	output = escapes.ReplaceAllString(output, "")
 	output = strings.NewReplacer(t.place.project(), "~/project", t.place.home(), "~", t.place.dir, "~/else",
@@ -42,7 +42,7 @@ func (t *transcript) shown(output string) {
 	}
 }
 
-// note adds something that no terminal showed, under a heading of its own.
+// note adds text that no terminal showed, under a heading.
 func (t *transcript) note(heading, text string) {
 	t.text.WriteString("\n--- " + heading + " ---\n")
 	t.shown(text)

@@ -11,13 +11,19 @@ type responsesWire struct{}
 
 func (responsesWire) tools(body []byte) ([]string, error) {
 	var asked struct {
-		Tools []struct{ Type, Name string }
+		Tools []struct {
+			Type, Name string
+			Tools      []struct{ Name string }
+		}
 	}
 	err := json.Unmarshal(body, &asked)
 	var names []string
 	for _, t := range asked.Tools {
 		if t.Type == "function" || t.Type == "custom" {
 			names = append(names, t.Name)
+		}
+		for _, inside := range t.Tools {
+			names = append(names, inside.Name)
 		}
 	}
 	return names, err
@@ -48,6 +54,9 @@ func responsesItems(said turn) []object {
 	}
 	for _, c := range said.calls {
 		item := object{"type": "function_call", "call_id": "call_" + rand.Text(), "name": c.tool, "arguments": c.arguments()}
+		if c.namespace != "" {
+			item["namespace"] = c.namespace
+		}
 		if c.text != "" {
 			item = object{"type": "custom_tool_call", "call_id": "call_" + rand.Text(), "name": c.tool, "input": c.text}
 		}

@@ -536,9 +536,9 @@ func TestHostilePayloads(t *testing.T) {
 		kept    string // what is journaled of it; empty: nothing
 		log     string
 	}{
-		"10 MB":               {payload: before("echo " + strings.Repeat("ten ", 10<<18)), kept: "echo ten ten"},
-		"10 MB in one word":   {payload: before("echo eleven" + strings.Repeat("n", 10<<20)), kept: "echo elevennn"},
-		"40 MB":               {payload: before("echo " + strings.Repeat("forty ", 7<<20)), log: "payload is larger than 33554432 bytes"},
+		"4 MB":                {payload: before("echo " + strings.Repeat("ten ", 4<<18)), kept: "echo ten ten"},
+		"4 MB in one word":    {payload: before("echo eleven" + strings.Repeat("n", 4<<20)), kept: "echo elevennn"},
+		"20 MB":               {payload: before("echo " + strings.Repeat("twenty ", 3<<20)), log: "payload is larger than 16777216 bytes"},
 		"broken":              {payload: small[:len(small)-9], log: "read the payload: unexpected EOF"},
 		"nothing":             {payload: nil, log: "read the payload: EOF"},
 		"spaces":              {payload: []byte(" \n\n"), log: "read the payload: EOF"},

@@ -63,6 +63,7 @@ var commands = map[string]struct {
 	"memory":      {reads, []string{"memory"}},
 	"progress":    {usage, []string{"progress 1/2"}},
 	"unblock":     {refuses, []string{"unblock 1"}},
+	"settle":      {refuses, []string{"settle 1"}},
 	"attach":      {refuses, []string{"attach claude", "attach codex --yes", "attach gemini --dry-run", "attach opencode", "attach copilot"}},
 	"detach":      {refuses, []string{"detach claude", "detach codex --yes", "detach gemini --dry-run"}},
 	"mcp":         {refuses, []string{"mcp", "mcp --http"}},

@@ -29,7 +29,8 @@ steps:
 const agentScript = "say I begin; cost 0.5 7; run grep -q written ../ledger || echo written >> ../ledger; finish Written."
 
 // TestAgentDiesAnywhere kills the runner of an agent's step at the calls that change the disk. The next attempt resumes the agent's
-// session if its id is known. So there is only one session, unless the agent chose the id and the runner died before recording it.
+// session if its id is known. So there is only one session, unless the agent chose the id and the runner died before recording it: at that
+// call, or where the brief of the first prompt saves the cached state.
 func TestAgentDiesAnywhere(t *testing.T) {
 	t.Parallel()
 	binary := storytest.Build(t, "faults")
@@ -48,11 +49,11 @@ func TestAgentDiesAnywhere(t *testing.T) {
 					break
 				}
 				last = n
-				if !strings.Contains(said, "attempt 1 failed: ended by SIGKILL") {
+				if !strings.Contains(said, "attempt 1 failed: ended by SIGKILL, not by pawl") {
 					t.Errorf("%s, call %d: not killed:\n%s", agent, n, said)
 				}
 				most := 1
-				if agent == "codex" && n == 1 {
+				if agent == "codex" && n <= 2 {
 					most = 2
 				}
 				s.audit(fmt.Sprintf("%s, call %d", agent, n), most)

@@ -2,12 +2,14 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -26,38 +28,50 @@ const (
 	yes
 )
 
-// known is what the ledger says of one call.
+// known is the state of one call according to the ledger.
 type known struct {
 	*scripted.Call
-	session int
-	before  map[string]scripted.Seen
-	intent  sure // it is journaled
-	outcome sure // it is
-	settled bool // nothing about it is in doubt any more
-	toldTo  int  // the session that was told that it is in doubt
-	begun   bool // its tool
-	unheard bool // it turned out that no hook had journaled it
-	effects int  // files that a tool for files had changed
-	id      pawl.OperationID
+	session  int
+	before   map[string]scripted.Seen
+	intent   sure // its intent is journaled
+	outcome  sure // its outcome is journaled
+	settled  bool // it is no longer in doubt
+	toldTo   int  // the session whose brief listed it as in doubt
+	listed   sure // it did: pawl may still have considered the call's own session as running
+	begun    bool // its tool started
+	unheard  bool // no hook had journaled it
+	effects  int  // files that a tool for files had changed
+	asked    sure // a request for permission was reported to a hook
+	refused  bool // the person said no
+	passed   bool // after that, its session ended the turn well, in the same process
+	underway sure // its session is running, so it is not in doubt yet
+	well     bool // its tool succeeded
 
-	truth  scripted.Truth          // as it was when it was last looked at
-	first  []pawl.OperationVerdict // that were right when it had ended, or was judged first and nothing of it ran
-	judged map[bool]bool           // it was counted: while it ran, and when nothing of it did
+	unsettled bool     // when a brief listed it, its effects were unclear or it was running
+	touched   []string // paths that pawl says it may have changed
+	worked    bool     // a later call may have worked on its paths
+	id        pawl.OperationID
+
+	truth  scripted.Truth          // at the last look
+	first  []pawl.OperationVerdict // the correct ones when it ended, or at its first verdict without a running process
+	judged map[bool]bool           // whether it was counted: while it ran, and afterwards
 }
 
 // status says whether the call is in doubt.
 func (k *known) status() sure {
 	switch {
-	case k.settled, k.outcome == yes, k.intent == no:
+	case k.settled, k.outcome == yes, k.intent == no, k.Reads, k.underway == yes:
 		return no
+	case k.worked, k.underway == maybe:
+		return maybe
 	case k.intent == yes && k.outcome == no:
 		return yes
 	}
 	return maybe
 }
 
-// ledgerLines reads the ledger. A line that an agent had not written whole when it was killed counts for nothing: it notes
-// what it is about to do first, and what it did afterwards.
+// ledgerLines reads the ledger. It ignores a line that a killed agent wrote only partly: an agent records first what it is about
+// to do, and afterwards what it did.
 func (c *drama) ledgerLines() ([]scripted.Line, error) {
 	data, err := os.ReadFile(c.outside("ledger"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -73,34 +87,49 @@ func (c *drama) ledgerLines() ([]scripted.Line, error) {
 	return lines, nil
 }
 
-// learn takes in what the ledger says of a session that is over.
-func (c *drama) learn(s *scripted.Session) error {
+// learn reads the new lines of the ledger.
+func (c *drama) learn() error {
 	lines, err := c.ledgerLines()
 	if err != nil {
 		return err
 	}
-	welcomed := no
 	for _, l := range lines[c.lines:] {
 		switch l.What {
 		case scripted.Fault:
 			return c.wrong("session %d: %s", l.Session, l.Text)
 		case scripted.Started:
-			welcomed = surely(l.Well)
+			c.welcome[l.Session] = surely(l.Well)
+		case scripted.Prompting:
+			c.turnOf(l.Session).prompted(l.Text)
 		case scripted.Halting:
-			c.halt(s.N, maybe)
+			c.halt(l.Session, maybe)
 		case scripted.Halted:
-			c.halt(s.N, welcomed)
+			c.halt(l.Session, c.welcome[l.Session])
+			c.turnOf(l.Session).ended()
+			c.passed(l.Session)
+		case scripted.Over:
 		case scripted.Dying:
 			c.tally.suffered("agent killed: " + l.Text)
 		default:
-			c.known[l.Call].learn(l)
+			k := c.known[l.Call]
+			k.learn(l)
+			if l.What == scripted.Told || l.What == scripted.Telling {
+				c.workedOn(k)
+			}
 		}
 		if l.What == scripted.Started {
-			c.tell(s.N)
+			c.briefed(l.Session)
 		}
 	}
 	c.lines = len(lines)
 	return nil
+}
+
+// passed records that a session ended a turn well. What it was refused in that turn has no outcome.
+func (c *drama) passed(session int) {
+	for _, k := range c.known {
+		k.passed = k.passed || k.session == session && k.refused
+	}
 }
 
 func surely(well bool) sure {
@@ -110,16 +139,23 @@ func surely(well bool) sure {
 	return maybe
 }
 
-// learn takes in a line about the call.
+// learn applies a line about the call.
 func (k *known) learn(l scripted.Line) {
 	switch l.What {
 	case scripted.Announced:
 		k.before, k.intent = l.Seen, maybe
 	case scripted.Meant:
 		k.intent = surely(l.Well)
+	case scripted.AskedFor:
+		k.asked = maybe
+	case scripted.Asked:
+		k.asked = surely(l.Well)
+	case scripted.Refused:
+		k.refused = true
 	case scripted.Begun:
 		k.begun = true
 	case scripted.Ended:
+		k.well = l.Well
 		k.first = k.Right(k.Truth(k.before, l.Seen), false)
 	case scripted.Effect:
 		k.effects++
@@ -130,22 +166,63 @@ func (k *known) learn(l scripted.Line) {
 	}
 }
 
-// tell notes that a session was told of all that was in doubt when it began.
-func (c *drama) tell(session int) {
-	for _, k := range c.inDoubt() {
-		if k.session < session {
-			k.toldTo = session
+// workedOn marks the calls that another call, whose outcome was reported, may have finished or repeated.
+func (c *drama) workedOn(by *known) {
+	if !by.well && by.Session.Agent() != "codex" { // it does not report failures to hooks
+		return
+	}
+	for _, k := range c.known {
+		if k != by && k.toldTo > 0 && !k.settled && (bytes.Equal(k.Input, by.Input) || k.shares(by)) {
+			k.worked = true
 		}
 	}
 }
 
-// halt settles what a session was told, for it has ended its turn.
+// shares reports whether another call touched the same names as this one, according to its input and its verdict.
+func (k *known) shares(by *known) bool {
+	mine := components(append(slices.Clone(k.Paths), k.touched...))
+	for name := range components(by.Paths) {
+		if mine[name] {
+			return true
+		}
+	}
+	return k.Sub != nil
+}
+
+// components returns the names in paths, except those of folders that every base has.
+func components(paths []string) map[string]bool {
+	names := map[string]bool{}
+	for _, p := range paths {
+		p, _, _ = strings.Cut(p, "@")
+		for name := range strings.SplitSeq(p, "/") {
+			names[name] = true
+		}
+	}
+	for _, common := range []string{"", "lib", "docs", "my files", "old", "db", "deep", "project"} {
+		delete(names, common)
+	}
+	return names
+}
+
+// briefed records that the brief of a session listed all calls that were in doubt when it began.
+func (c *drama) briefed(session int) {
+	for _, k := range c.inDoubt() {
+		if k.session < session {
+			k.toldTo, k.listed = session, yes
+			if k.underway != no {
+				k.listed = maybe
+			}
+		}
+	}
+}
+
+// halt settles the calls in the brief of a session that has ended its turn.
 func (c *drama) halt(session int, how sure) {
 	for _, k := range c.known {
-		if k.toldTo != session || k.settled {
+		if k.toldTo != session || k.settled || k.unsettled {
 			continue
 		}
-		if how == yes {
+		if how == yes && k.listed == yes {
 			k.settled = true
 		} else {
 			k.outcome = maybe
@@ -153,7 +230,7 @@ func (c *drama) halt(session int, how sure) {
 	}
 }
 
-// report is an operation in doubt, as pawl tells of it.
+// report is an operation in doubt, as pawl reports it.
 type report struct {
 	ID       pawl.OperationID      `json:"id"`
 	Session  pawl.SessionID        `json:"session"`
@@ -162,6 +239,7 @@ type report struct {
 	Digest   string                `json:"digest"`
 	Verdict  pawl.OperationVerdict `json:"verdict"`
 	Evidence []string              `json:"evidence"`
+	Seq      pawl.Seq              `json:"seq"`
 }
 
 // String names it.
@@ -169,7 +247,7 @@ func (r report) String() string {
 	return fmt.Sprintf("%s %s %q: %s (%s)", r.ID, r.Tool, r.Summary, r.Verdict, strings.Join(r.Evidence, "; "))
 }
 
-// reported asks what is in doubt.
+// reported returns the operations that pawl reports as in doubt.
 func (c *drama) reported() ([]report, error) {
 	said, code := c.pawl("brief", "--json")
 	var b struct {
@@ -181,23 +259,31 @@ func (c *drama) reported() ([]report, error) {
 	return b.Operations, nil
 }
 
-// witness is what was true at some moment.
+// witness is the state of all calls at one moment.
 type witness struct {
 	truth map[*known]scripted.Truth
-	alive map[int][]int // processes by the calls that they are of
+	alive map[int][]int // processes by call
+	left  map[int][]int // the same for calls whose outcome was reported
 }
 
-// witness looks at all that may be in doubt.
+// witness collects the state of all calls that may be in doubt.
 func (c *drama) witness() (*witness, error) {
-	w := &witness{truth: map[*known]scripted.Truth{}}
+	w := &witness{truth: map[*known]scripted.Truth{}, left: map[int][]int{}}
 	doubts := c.inDoubt()
-	if len(doubts) > 0 {
-		w.alive = c.survivors()
+	w.alive = c.survivors()
+	for n, pids := range w.alive {
+		if k := c.known[n]; k != nil && k.outcome == yes {
+			w.left[n] = pids
+			delete(w.alive, n)
+		}
 	}
 	for _, k := range doubts {
 		now, err := scripted.Observe(c.project(), k.Paths)
 		if err != nil {
 			return nil, err
+		}
+		if k.refused { // others may have changed what is there
+			now = k.before
 		}
 		w.truth[k] = k.Truth(k.before, now)
 	}
@@ -229,22 +315,23 @@ func (c *drama) compare(when string) error {
 	return nil
 }
 
-// match finds the call of each report. Every call that is in doubt must have one, and none that is not may.
+// match finds the call of each report. Every call in doubt must have a report, and no other call may have one.
 func (c *drama) match(reports []report, when string) error {
 	found := map[*known]bool{}
 	for _, r := range reports {
 		k := c.find(r, found)
 		if k == nil {
-			return c.wrong("%s: invented: %s", when, r)
+			return c.wrong("%s: invented: %s\n%s", when, r, c.knowledge(r.Session))
 		}
 		found[k], k.id, c.ids[r.ID] = true, r.ID, k
 	}
 	for _, k := range c.inDoubt() {
 		switch {
 		case found[k]:
-			k.intent, k.outcome = yes, no
+			k.intent, k.outcome, k.worked = yes, no, false
 		case k.status() == yes && !c.doubled(k):
-			return c.wrong("%s: not reported: call %d of session %d, %s %s", when, k.N, k.session, k.Tool, k.Input)
+			return c.wrong("%s: not reported: call %d of session %d, %s %s\n%s", when, k.N, k.session, k.Tool, k.Input, c.knowledge(k.Session))
+		case k.underway == maybe: // it may be reported once its process has ended
 		default:
 			k.settled, k.unheard = true, k.outcome != yes
 		}
@@ -252,8 +339,20 @@ func (c *drama) match(reports []report, when string) error {
 	return nil
 }
 
-// doubled reports whether an agent that does not name its calls told of the outcome of another call that is the same, and
-// whose intent no hook had journaled: then nobody can tell which of them that was.
+// knowledge lists what is known of the calls of a session.
+func (c *drama) knowledge(session pawl.SessionID) string {
+	text := ""
+	for _, n := range slices.Sorted(maps.Keys(c.known)) {
+		if k := c.known[n]; k.Session == session {
+			text += fmt.Sprintf("  call %d (session %d): intent %d, outcome %d, settled %v, in the brief of %d, unsettled %v, worked %v, asked %d, refused %v, under way %d, id %s\n",
+				n, k.session, k.intent, k.outcome, k.settled, k.toldTo, k.unsettled, k.worked, k.asked, k.refused, k.underway, k.id)
+		}
+	}
+	return text
+}
+
+// doubled reports whether an agent without call ids reported the outcome of an identical call whose intent was not journaled: then it is
+// unknown which of the two ended.
 func (c *drama) doubled(k *known) bool {
 	for _, other := range c.known {
 		if other != k && k.ID == "" && other.Session == k.Session && bytes.Equal(other.Input, k.Input) && other.intent != yes && other.outcome != no {
@@ -263,8 +362,8 @@ func (c *drama) doubled(k *known) bool {
 	return false
 }
 
-// find returns the call that a report is about: by the agent's name for it, or where it has none by what it was given. Of
-// several that are the same, the surest.
+// find returns the call of a report: by the agent's id for it or, without ids, by its input. Of several identical calls it returns
+// the most certain.
 func (c *drama) find(r report, taken map[*known]bool) *known {
 	if k := c.ids[r.ID]; k != nil && k.status() != no && !taken[k] {
 		return k
@@ -300,21 +399,26 @@ func (c *drama) weigh(r report, before, after *witness, when string) error {
 	}
 	lived, lives := before.alive[k.N], after.alive[k.N]
 	was, is := before.truth[k], after.truth[k]
-	right := append(k.Right(was, len(lived) > 0), k.Right(is, len(lives) > 0)...)
+	right := append(k.verdicts(was, len(lived) > 0), k.verdicts(is, len(lives) > 0)...)
 	k.truth = is
 	if k.effects > 0 && is == scripted.Nothing && k.first == nil {
 		return c.wrong("the torture is wrong: call %d had effects, and nothing is there", k.N)
 	}
 	still := len(lived) > 0 && len(lives) > 0
 	line := fmt.Sprintf("%s: call %d, a %s of session %d: %s (it was: %s; right: %v; alive: %v, then %v); %s", when, k.N, k.Sort, k.session, is, was, right, lived, lives, r)
-	c.heard.WriteString(line + "\n")
+	c.compared.WriteString(line + "\n")
 	if c.haunted(k) && (is == scripted.Nothing || is == scripted.Traceless) {
 		right = append(right, pawl.OperationPartly, pawl.OperationUnknown)
+	}
+	if k.Sort == scripted.Git && k.begun && is == scripted.Nothing { // git was killed behind its lock
+		right = append(right, pawl.OperationPartly)
 	}
 	if k.first == nil && c.repeated(k) {
 		right = append(right, pawl.OperationDone, pawl.OperationPartly, pawl.OperationUnknown)
 	}
-	right = append(right, k.first...)
+	if !k.refused {
+		right = append(right, k.first...)
+	}
 	silent := r.Verdict == pawl.OperationUnknown && k.Sort.Local() && !still && !slices.Contains(right, r.Verdict)
 	if !slices.Contains(right, r.Verdict) && !silent {
 		return c.wrong("%s", line)
@@ -341,18 +445,18 @@ func (c *drama) weigh(r report, before, after *witness, when string) error {
 	return nil
 }
 
-// haunted reports whether beside a call, or after it, another one was carried out of which the hooks never heard: each was
-// killed with its news. What that did nobody can tell from what this one did.
+// haunted reports whether another call ran during this one or after it without a report to any hook, because each hook was killed. Its
+// effects cannot be distinguished from those of this call.
 func (c *drama) haunted(k *known) bool {
 	for _, other := range c.known {
-		if other != k && other.session == k.session && other.begun && other.unheard {
+		if other != k && (other.session == k.session || c.hosts[other.session] == k.session || c.hosts[k.session] == other.session) && other.begun && other.unheard {
 			return true
 		}
 	}
 	return false
 }
 
-// repeated reports whether a call that is the same was carried out after this one: what the files held in between is gone.
+// repeated reports whether an identical call ran after this one: the content of the files in between is lost.
 func (c *drama) repeated(k *known) bool {
 	for _, other := range c.known {
 		if other.N > k.N && other.begun && other.Tool == k.Tool && bytes.Equal(other.Input, k.Input) {
@@ -362,8 +466,7 @@ func (c *drama) repeated(k *known) bool {
 	return false
 }
 
-// named checks that the evidence names a process of the call that lived all the while, and as surely the call's none of
-// another.
+// named checks that the evidence names a process of the call that was alive throughout, and no process of another call.
 func (c *drama) named(r report, k *known, before, after *witness, when string) error {
 	evidence := strings.Join(r.Evidence, "\n") + "\n"
 	var living []int
@@ -376,18 +479,21 @@ func (c *drama) named(r report, k *known, before, after *witness, when string) e
 		return c.wrong("%s: processes %v of call %d run, and none is named: %s", when, living, k.N, r)
 	}
 	for n, pids := range after.alive {
+		if k.Sub != nil && c.known[n].Session.Parent() == k.Session {
+			continue
+		}
 		for _, pid := range pids {
 			if n != k.N && strings.Contains(evidence, fmt.Sprintf("still running: process %d,", pid)) {
-				return c.wrong("%s: process %d is of call %d, and is said to be of call %d: %s", when, pid, n, k.N, r)
+				return c.wrong("%s: process %d belongs to call %d, and is reported for call %d: %s", when, pid, n, k.N, r)
 			}
 		}
 	}
 	return nil
 }
 
-// judged compares what was journaled and told at a session's start with the truth.
+// judged compares the verdicts and the brief at a session's start with the truth.
 func (c *drama) judged(s *scripted.Session, before, after *witness) error {
-	events, err := c.judgements()
+	events, err := c.judgments()
 	if err != nil {
 		return err
 	}
@@ -399,27 +505,38 @@ func (c *drama) judged(s *scripted.Session, before, after *witness) error {
 	found := map[*known]bool{}
 	for _, e := range events {
 		if e.Told != session {
-			return c.wrong("at the start of %s a verdict was told to %s", session, e.Told)
+			return c.wrong("at the start of %s a verdict names the session %s", session, e.Told)
 		}
-		r := report{ID: e.Operation, Verdict: e.Verdict, Evidence: e.Evidence}
+		intent := c.intents[e.Operation]
+		r := report{ID: e.Operation, Session: intent.Session, Digest: intent.Digest, Verdict: e.Verdict, Evidence: e.Evidence}
+		if c.ids[e.Operation] == nil { // its hook outlived its agent
+			if k := c.find(r, found); k != nil {
+				c.ids[e.Operation], k.id, k.intent = k, e.Operation, yes
+			}
+		}
+		if k := c.ids[e.Operation]; k != nil {
+			k.unsettled, k.touched = unsettled(e), e.Paths
+		}
 		if err := c.weigh(r, before, after, "at a session's start"); err != nil {
 			return err
 		}
 		found[c.ids[e.Operation]] = true
 	}
 	for _, k := range c.inDoubt() {
-		if k.session < s.N && !found[k] {
+		if k.session < s.N && !found[k] && k.status() == yes {
 			return c.wrong("at a session's start: not judged: call %d of session %d, %s %s", k.N, k.session, k.Tool, k.Input)
 		}
 	}
-	if n := strings.Count(string(text), "no outcome recorded"); n != len(events) && !strings.Contains(string(text), "Lines were omitted") {
-		return c.wrong("of %d operations in doubt the brief tells of %d: %s", len(events), n, text)
-	}
-	return nil
+	return c.readBrief(textOf(text), s, events, before, after)
 }
 
-// judgements returns the verdicts that were journaled since they were asked for last.
-func (c *drama) judgements() ([]pawl.OperationJudged, error) {
+// unsettled reports whether a call with this verdict still has to be checked.
+func unsettled(j pawl.OperationJudged) bool {
+	return j.Runs || !j.Reads && (j.Verdict == pawl.OperationPartly || j.Verdict == pawl.OperationUnknown)
+}
+
+// judgments returns the verdicts that were journaled since the last call.
+func (c *drama) judgments() ([]pawl.OperationJudged, error) {
 	paths, err := filepath.Glob(c.project(pawlFolder, "runs", "*", "journal.jsonl"))
 	if err != nil {
 		return nil, err
@@ -436,15 +553,19 @@ func (c *drama) judgements() ([]pawl.OperationJudged, error) {
 			if json.Unmarshal(line, &event) != nil {
 				break // torn
 			}
-			if n++; n <= c.told {
+			if n++; n <= c.read {
 				continue
 			}
-			payload, err := event.Payload()
-			if judged, ok := payload.(pawl.OperationJudged); err == nil && ok {
+			var begun pawl.OperationBegun
+			if event.Type == begun.Event() && json.Unmarshal(event.Data, &begun) == nil {
+				c.intents[cmp.Or(begun.ID, pawl.OperationIDOf(begun.Session, fmt.Sprint("event-", event.Seq)))] = begun.Operation
+			}
+			var judged pawl.OperationJudged
+			if event.Type == (pawl.OperationJudged{}).Event() && json.Unmarshal(event.Data, &judged) == nil {
 				found = append(found, judged)
 			}
 		}
 	}
-	c.told = n
+	c.read = n
 	return found, nil
 }

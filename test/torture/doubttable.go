@@ -9,30 +9,32 @@ import (
 )
 
 // verdicts are all of them, in the order of the table.
-var verdicts = []pawl.OperationVerdict{pawl.OperationDone, pawl.OperationNotDone, pawl.OperationPartly, pawl.OperationUnknown}
+var verdicts = []pawl.OperationVerdict{pawl.OperationDone, pawl.OperationNotDone, pawl.OperationPartly, pawl.OperationUnknown, "refused"}
 
-// truths are all of them, in the order of the table. What still runs stands for itself.
+// truths are all of them, in the order of the table. A call that still runs has its own row.
 var truths = []scripted.Truth{
 	scripted.Nothing, scripted.Something, scripted.Everything, scripted.AsBefore, scripted.Rewritten, scripted.Traceless, running,
 }
 
 const running scripted.Truth = "still runs"
 
-// row is what a verdict was given on.
+// row is a kind of call on which verdicts are counted.
 type row struct {
 	sort  scripted.Sort
 	truth scripted.Truth
 }
 
-// local reports whether what the verdict was given on leaves something here.
+// local reports whether such calls leave effects on this machine.
 func (r row) local() bool { return r.sort.Local() && r.truth != scripted.Traceless }
 
-// counts are how often each verdict was given on what.
+// counts are the numbers of verdicts in each row.
 type counts struct {
-	deaths int
-	rows   map[row]map[pawl.OperationVerdict]int
-	blind  int      // verdicts on what has local effects that say nothing, where nothing here could tell
-	silent []string // verdicts that say nothing where something here could have told
+	deaths                                  int
+	rows                                    map[row]map[pawl.OperationVerdict]int
+	blind                                   int      // verdicts "unknown" on calls with local effects that nothing on this machine could show
+	refused, failures, failuresListed, left int      // how many refused calls, failed calls and processes the briefs could have named
+	unnamed                                 []string // leftover processes that are not named
+	silent                                  []string // verdicts "unknown" where local evidence existed
 }
 
 func newCounts() *counts {
@@ -60,6 +62,8 @@ func (c *counts) add(other *counts) {
 		}
 	}
 	c.blind += other.blind
+	c.refused, c.failures, c.failuresListed, c.left = c.refused+other.refused, c.failures+other.failures, c.failuresListed+other.failuresListed, c.left+other.left
+	c.unnamed = append(c.unnamed, other.unnamed...)
 	c.silent = append(c.silent, other.silent...)
 }
 
@@ -71,10 +75,10 @@ func (c *counts) print(out io.Writer) {
 			total += n[v]
 		}
 		if total > 0 {
-			fmt.Fprintf(out, "%-14s %-12s %8d %8d %8d %8d %8d\n", a, b, total, n[verdicts[0]], n[verdicts[1]], n[verdicts[2]], n[verdicts[3]])
+			fmt.Fprintf(out, "%-14s %-12s %8d %8d %8d %8d %8d %8d\n", a, b, total, n[verdicts[0]], n[verdicts[1]], n[verdicts[2]], n[verdicts[3]], n[verdicts[4]])
 		}
 	}
-	fmt.Fprintf(out, "%-14s %-12s %8s %8s %8s %8s %8s\n", "operation", "truth", "in doubt", "done", "not done", "partly", "unknown")
+	fmt.Fprintf(out, "%-14s %-12s %8s %8s %8s %8s %8s %8s\n", "operation", "truth", "in doubt", "done", "not done", "partly", "unknown", "refused")
 	for _, sort := range scripted.Sorts {
 		for _, truth := range truths {
 			line(string(sort), string(truth), c.rows[row{sort, truth}])
@@ -83,10 +87,15 @@ func (c *counts) print(out io.Writer) {
 	for _, truth := range truths {
 		line("all", string(truth), c.sum(func(r row) bool { return r.truth == truth }))
 	}
-	told, all := c.decided()
+	decided, all := c.decided()
 	fmt.Fprintf(out, "%d deaths; of %d verdicts on file writes and commands with local effects %d are done, not done or partly (%.1f %%);\n"+
-		"%d are unknown where nothing here could tell, and %d where something could (%.1f %% of those of which anything could tell)\n",
-		c.deaths, all, told, percent(told, all), c.blind, len(c.silent), percent(len(c.silent), all-c.blind))
+		"%d are unknown without local evidence, and %d with local evidence (%.1f %% of the verdicts with local evidence)\n",
+		c.deaths, all, decided, percent(decided, all), c.blind, len(c.silent), percent(len(c.silent), all-c.blind))
+	fmt.Fprintf(out, "refused calls that a brief could have proposed: %d, proposed: 0; failed calls of unfinished turns: %d, in the brief: %d;\n"+
+		"calls that left processes: %d, not named in the brief or by pawl processes: %d\n", c.refused, c.failures, c.failuresListed, c.left, len(c.unnamed))
+	for _, line := range c.unnamed[:min(len(c.unnamed), mostSilent)] {
+		fmt.Fprintln(out, line)
+	}
 	for _, line := range c.silent[:min(len(c.silent), mostSilent)] {
 		fmt.Fprintln(out, line)
 	}
@@ -94,7 +103,7 @@ func (c *counts) print(out io.Writer) {
 
 func percent(n, of int) float64 { return 100 * float64(n) / float64(max(1, of)) }
 
-// mostSilent is how many verdicts that say nothing are printed.
+// mostSilent is how many of the silent verdicts are printed.
 const mostSilent = 20
 
 func (c *counts) sum(which func(row) bool) map[pawl.OperationVerdict]int {
@@ -109,26 +118,29 @@ func (c *counts) sum(which func(row) bool) map[pawl.OperationVerdict]int {
 	return total
 }
 
-// decided counts the verdicts on what has local effects, and those of them that say something.
-func (c *counts) decided() (told, all int) {
+// decided counts the verdicts on calls with local effects, and those of them other than unknown.
+func (c *counts) decided() (decided, all int) {
 	for v, n := range c.sum(func(r row) bool { return r.sort.Local() }) {
 		all += n
 		if v != pawl.OperationUnknown {
-			told += n
+			decided += n
 		}
 	}
-	return told, all
+	return decided, all
 }
 
-// leastDecided is how many of a hundred verdicts on what has local effects must say something. Of fewer than minCases that
-// says nothing.
+// leastDecided is the least percentage of verdicts on calls with local effects that must not be unknown. Fewer than minCases are too few
+// to judge.
 const leastDecided = 95
 
-// fault is what the counts came to, as an error.
+// fault returns an error if the counts are not good enough.
 func (c *counts) fault() error {
-	told, all := c.decided()
-	if all -= c.blind; all >= minCases && told*100 < leastDecided*all {
-		return fmt.Errorf("of %d verdicts on what has local effects, and left something to tell by, only %d say something", all, told)
+	if len(c.unnamed) > 0 {
+		return fmt.Errorf("%d leftover processes of calls are not named", len(c.unnamed))
+	}
+	decided, all := c.decided()
+	if all -= c.blind; all >= minCases && decided*100 < leastDecided*all {
+		return fmt.Errorf("of %d verdicts with local evidence, only %d are not unknown", all, decided)
 	}
 	return nil
 }

@@ -249,7 +249,7 @@ func (s *story) nothingLost(ref *reference, effects []effect, h *history) error 
 }
 
 // nothingTwice checks every effect beyond the recorded one: its attempt must have been journaled before it began, be an
-// older one than the attempt that was recorded, and have been hit itself. After a sync that failed nobody knows what is
+// older one than the attempt that was recorded, and have been hit itself. After a failed sync it is unknown what is
 // on the disk, so that an attempt whose outputs could not be synced may also run again.
 func (s *story) nothingTwice(effects []effect, h *history) error {
 	again := map[string]bool{}

@@ -84,7 +84,7 @@ func parse(args []string, complaints io.Writer) (options, error) {
 	flags.StringVar(&o.only, "only", "", "only this part: random, systematic, powercut, campaign or agents")
 	flags.StringVar(&o.point, "point", "", "only this fault of the systematic part, as a violation names it")
 	flags.IntVar(&o.kills, "kills", 0, "random kills (default 1000, or 30 with -short)")
-	flags.IntVar(&o.deaths, "deaths", 0, "of agents (default 1000, or 40 with -short)")
+	flags.IntVar(&o.deaths, "deaths", 0, "of agents (default 1000, or 10 with -short)")
 	flags.IntVar(&o.cases, "cases", 0, "of the campaign (default 500, or 25 with -short)")
 	flags.IntVar(&o.number, "case", -1, "only this case of the campaign, told at length, or of agents")
 	flags.IntVar(&o.parallel, "parallel", 2, "stories at a time")

@@ -38,7 +38,7 @@ func (c *trial) goOn() error {
 	for range mostTyped {
 		said, code := c.types(next)
 		if ctxEnded(code) {
-			return c.wrong("%s: still at work after %s:\n%s", next, patience, said)
+			return c.wrong("%s: still running after %s:\n%s", next, patience, said)
 		}
 		if strings.Contains(said, "panic:") {
 			return c.wrong("%s: %s", next, said)
@@ -70,7 +70,7 @@ func (c *trial) completed(code int) bool {
 	return code == 0 && json.Unmarshal([]byte(said), &st) == nil && st.Status == pawl.StatusCompleted
 }
 
-// codeHeld says that somebody else is at work.
+// codeHeld is the exit code if another pawl holds the project.
 const codeHeld = 6
 
 func ctxEnded(code int) bool { return code == -1 }

@@ -125,7 +125,7 @@ func (s *story) pawl(args ...string) (said string, code int) {
 		return err.Error(), -1
 	}
 	if ctx.Err() != nil {
-		return out.String() + "\n[still at work after " + patience.String() + "]", -1
+		return out.String() + "\n[still running after " + patience.String() + "]", -1
 	}
 	return out.String(), cmd.ProcessState.ExitCode()
 }
@@ -147,7 +147,7 @@ func (s *story) faulted(more []string, args ...string) error {
 		return err
 	}
 	if time.Since(begin) >= patience {
-		return s.wrong("%v: still at work after %s:\n%s", args, patience, out)
+		return s.wrong("%v: still running after %s:\n%s", args, patience, out)
 	}
 	return nil
 }

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// traced are the system calls that change files or make them durable, as strace is told. Of those that platter does not
+// traced are the system calls that change files or make them durable, as arguments of strace. Of those that platter does not
 // understand it says so, if they touch the story.
 const traced = "?open,openat,?openat2,?creat,write,pwrite64,writev,pwritev,?pwritev2,fsync,fdatasync,syncfs,sync,sync_file_range," +
 	"?rename,?renameat,renameat2,?unlink,unlinkat,?rmdir,ftruncate,truncate,fallocate,?mkdir,mkdirat,?symlink,symlinkat," +

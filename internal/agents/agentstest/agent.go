@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -177,6 +178,35 @@ func (a *Agent) run(ctx context.Context, sub, command string) error {
 		out, err := a.output(command)
 		a.print("$ %s\n%s", command, out)
 		return out, err
+	})
+}
+
+// refused asks for a tool call that the user refuses.
+func (a *Agent) refused(ctx context.Context, command string) error {
+	u := a.shell(command)
+	set := fields{"tool_name": u.tool, "tool_input": u.input, "tool_use_id": fmt.Sprintf("call-%d-%d", os.Getpid(), a.calls.Add(1))}
+	if _, err := a.tell(ctx, a.before, "", set); err != nil {
+		return err
+	}
+	_, err := a.tell(ctx, a.asks, "", set)
+	return err
+}
+
+// inBackground are the inputs with which the agents' shell tools run a command in the background. Those of the others do not.
+var inBackground = map[string]fields{"claude": {"run_in_background": true}, "gemini": {"is_background": true}, "copilot": {"mode": "async"}}
+
+// background runs a command in the background.
+func (a *Agent) background(ctx context.Context, command string) error {
+	set, has := inBackground[a.Name]
+	if !has {
+		return a.run(ctx, "", command+" &")
+	}
+	u := a.shell(command)
+	maps.Copy(u.input, set)
+	return a.call(ctx, "", u, func() (string, error) {
+		cmd := exec.Command("/bin/sh", "-c", command)
+		cmd.Dir, cmd.SysProcAttr = a.Dir, &syscall.SysProcAttr{Setpgid: true}
+		return "started", cmd.Start()
 	})
 }
 

@@ -46,6 +46,8 @@ func Main(ctx context.Context, args []string, out io.Writer) error {
 //	task created|completed ID TITLE   an entry of it, as Claude Code reports it
 //	sub NAME start|stop|run COMMAND   a subagent and its actions
 //	ask COMMAND             wait for the user's permission
+//	refuse COMMAND          a tool call that the user refuses: it has no outcome
+//	background COMMAND      the shell tool runs a command in the background, and returns
 //	compact                 the context is compacted
 //	wrong TEXT              a request to the model fails
 //	stop TEXT               the turn ends with this message; if a hook prevents that, it continues until the next stop
@@ -98,6 +100,10 @@ func (a *Agent) follow(ctx context.Context, verb, rest string) error {
 	case "ask":
 		u := a.shell(rest)
 		_, err = a.tell(ctx, a.asks, "", fields{"tool_name": u.tool, "tool_input": u.input})
+	case "refuse":
+		err = a.refused(ctx, rest)
+	case "background":
+		err = a.background(ctx, rest)
 	case "compact":
 		if _, err = a.tell(ctx, a.compact, "", nil); err == nil {
 			_, err = a.tell(ctx, a.compacted, "", nil)

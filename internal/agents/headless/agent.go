@@ -27,7 +27,7 @@ type Agent struct {
 	modest  []string                     // default permission arguments, if the plan's have none
 	permits []string                     // permission arguments that replace the defaults
 	out     func(s *Stream, m message)   // reads a message on its standard output
-	warns   func(s *Stream, line string) // reads a line that is no message; nil: ignored
+	warns   func(s *Stream, line string) // reads a line that is not a message; nil: ignored
 	gone    []string                     // its error messages for a missing session, in lower case
 	ends    bool                         // its last message reports success; without it the turn failed
 }

@@ -58,7 +58,7 @@ func (s *Stream) setError(why string, status int) {
 // End returns the outcome of the turn after its process has exited.
 func (s *Stream) End(x Exit, now time.Time) Ending {
 	e := Ending{Denied: s.denied, Text: strings.TrimSpace(s.text)}
-	well := x == Exit{} && (s.ended || !s.agent.ends && s.trouble.how == "")
+	well := x == Exit{} && (s.ended || !s.agent.ends && s.trouble.how == "") || x == Exit{Code: 1} && s.ended && s.resumed
 	switch {
 	case s.trouble.how == Overspent:
 		e.How, e.Why = Overspent, s.trouble.why
@@ -84,10 +84,24 @@ func (s *Stream) failed(e *Ending, x Exit, now time.Time) {
 	case e.How == Failed && x.Signal != "":
 		e.How = Killed
 		e.Why = x.Signal
+	case e.How == Failed && e.Why == "" && x.killedBelow() != "":
+		e.How = Killed
+		e.Why = x.killedBelow()
 	case e.Why == "":
 		e.Why = s.exitText(x)
 	}
 	e.Why = line(e.Why, maxWhy)
+}
+
+// killedBelow returns the signal that killed the agent below a shell that started it, by the shell's exit code; "" for none.
+func (x Exit) killedBelow() string {
+	switch x.Code {
+	case 128 + 9:
+		return "SIGKILL"
+	case 128 + 15:
+		return "SIGTERM"
+	}
+	return ""
 }
 
 // exitText describes the exit of a process that reported no error.

@@ -70,7 +70,7 @@ var summaryKeys = []string{
 	"command", "cmd", "file_path", "filePath", "path", "notebook_path", "pattern", "query", "url", "skill", "description", "prompt",
 }
 
-// about summarises a tool's input on one line.
+// about summarizes a tool's input on one line.
 func (m message) about() string {
 	for _, key := range summaryKeys {
 		if text := m.text(key); text != "" {

@@ -31,20 +31,33 @@ func openCodeSays(s *Stream, m message) {
 	part := m.at("part")
 	switch m.text("type") {
 	case "step_start":
-		s.trouble, s.limits = trouble{}, 0
+		s.trouble, s.limits, s.ended = trouble{}, 0, false
 	case "text":
-		s.addText(part.text("text"))
+		s.openCodeText(part)
 	case "tool_use":
 		s.openCodeTool(part)
 	case "step_finish":
+		s.ended = s.resumed && part.text("reason") == "stop"
 		s.usage.USD += max(0, part.number("cost"))
 		s.usage.Tokens += part.at("tokens").count("input", "output", "reasoning") + part.at("tokens", "cache").count("write")
 	case "error":
+		s.resumed = false
 		data := m.at("error", "data")
 		s.setError(cmp.Or(data.text("message"), m.text("error", "name")), int(data.number("statusCode")))
 		if m.text("error", "name") == "ContextOverflowError" {
 			s.trouble.how = Full
 		}
+	}
+}
+
+// openCodeText reads a message to the user, or the one with which OpenCode makes the model continue after it has compacted a context
+// that was full. Then it exits with 1, as after any error, even if the model finishes.
+func (s *Stream) openCodeText(part message) {
+	switch {
+	case part.at("metadata").is("compaction_continue"):
+		s.resumed = true
+	case !part.is("synthetic"):
+		s.addText(part.text("text"))
 	}
 }
 

@@ -95,7 +95,7 @@ var units = map[string]time.Duration{
 // clockIn reads a time of day with an optional date, and returns the next such time.
 func clockIn(text string, now time.Time) time.Time {
 	m := clockReset.FindStringSubmatch(text)
-	if m == nil || m[5] == "" && m[6] == "" { // a mere number is no time
+	if m == nil || m[5] == "" && m[6] == "" { // a mere number is not a time
 		return time.Time{}
 	}
 	zone := now.Location()

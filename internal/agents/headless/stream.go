@@ -33,6 +33,7 @@ type Stream struct {
 	ended   bool       // its last message reported success
 	denied  []string   // denied permissions
 	trouble trouble
+	resumed bool     // it has continued by itself after an error, with a compacted context
 	limits  int      // consecutive usage limits
 	lines   []string // the last lines of its error output
 }
@@ -74,7 +75,7 @@ func (s *Stream) Err(line []byte) []Update {
 // maxLines is the number of lines of error output that are saved to classify a failure.
 const maxLines = 40
 
-// plain reads a line of standard output that is no message.
+// plain reads a line of standard output that is not a message.
 func (s *Stream) plain(line string) []Update {
 	text := strings.TrimRight(withoutColours(line), " \r")
 	if s.agent.warns != nil {

@@ -6,6 +6,7 @@ import { spawn } from "node:child_process"
 
 const pawl = {{program}}
 const timeout = 10_000 // milliseconds for a call of pawl
+const reported = new RegExp({{tools}}) // the tools whose calls pawl records: not those that only read
 
 // tell sends an event to pawl and returns the answer, {} if there is none.
 const tell = (event, cwd) =>
@@ -41,8 +42,21 @@ export const Pawl = async ({ client, directory }) => {
   const calls = new Map() // by call: the arguments of unfinished tool calls
   const parents = new Map() // by session: the parent of a subagent
 
-  const send = (name, session, more) =>
+  const outcomes = new Set() // the outcomes of tool calls that pawl has not recorded yet
+
+  const post = (name, session, more) =>
     tell({ hook_event_name: name, session_id: session, cwd: directory, ...more, parent_id: parents.get(session) }, directory)
+
+  const send = async (name, session, more) => {
+    await Promise.all(outcomes)
+    return post(name, session, more)
+  }
+
+  // sendOutcome does not wait for pawl: what comes next does.
+  const sendOutcome = (name, session, more) => {
+    const sent = post(name, session, more).finally(() => outcomes.delete(sent))
+    outcomes.add(sent)
+  }
 
   const begin = (session, source, parent) => {
     if (parent) parents.set(session, parent)
@@ -68,7 +82,7 @@ export const Pawl = async ({ client, directory }) => {
     "message.part.updated": ({ part }) => {
       if (part.type !== "tool" || part.state?.status !== "error" || !calls.delete(part.callID)) return
       const call = { tool_name: part.tool, tool_input: part.state.input, tool_use_id: part.callID, error: part.state.error }
-      return send("PostToolUseFailure", part.sessionID, call)
+      sendOutcome("PostToolUseFailure", part.sessionID, call)
     },
   }
 
@@ -80,14 +94,15 @@ export const Pawl = async ({ client, directory }) => {
       await send("UserPromptSubmit", sessionID, { prompt })
     }),
     "tool.execute.before": harmless(async ({ tool, sessionID, callID }, { args }) => {
+      if (!reported.test(tool)) return
       calls.set(callID, args)
       await send("PreToolUse", sessionID, { tool_name: tool, tool_input: args, tool_use_id: callID })
     }),
     "tool.execute.after": harmless(async ({ tool, sessionID, callID, args }, result) => {
       const input = args ?? calls.get(callID)
-      calls.delete(callID)
+      if (!calls.delete(callID)) return
       const response = { title: result?.title, output: result?.output, metadata: result?.metadata }
-      await send("PostToolUse", sessionID, { tool_name: tool, tool_input: input, tool_use_id: callID, tool_response: response })
+      sendOutcome("PostToolUse", sessionID, { tool_name: tool, tool_input: input, tool_use_id: callID, tool_response: response })
     }),
     "experimental.chat.system.transform": harmless(async ({ sessionID }, { system }) => {
       if (!sessionID || /^You are a title generator/.test(system[0])) return

@@ -10,6 +10,7 @@ import (
 	"pawl"
 	"pawl/internal/cli/layout"
 	"pawl/internal/history"
+	"pawl/internal/oneline"
 	"pawl/internal/snapshot"
 )
 
@@ -23,7 +24,7 @@ type Report struct {
 	Why        string              `json:"why,omitempty"`
 	Seq        pawl.Seq            `json:"seq,omitempty"`
 	Time       time.Time           `json:"time,omitzero"`
-	Snapshot   string              `json:"snapshot"` // kept, pruned or none
+	Snapshot   string              `json:"snapshot"` // kept, pruned, missing or none
 	None       string              `json:"none,omitempty"`
 	Tree       string              `json:"tree,omitempty"`
 	Files      int                 `json:"files"`
@@ -34,6 +35,21 @@ type Report struct {
 	Head       *snapshot.Head      `json:"head,omitempty"`
 
 	Unverified bool `json:"unverified,omitempty"` // of a run that was made elsewhere
+
+	named func(text string) string // replaces the ids of items by their values; nil: ids stay
+}
+
+// Named returns the report with the names of items, which In has by run.
+func (r Report) Named(names Names) Report {
+	r.named = names.in(r.Run)
+	return r
+}
+
+// Names replaces the ids of items in a text about a run by their values.
+type Names func(run pawl.RunID, text string) string
+
+func (n Names) in(run pawl.RunID) func(string) string {
+	return func(text string) string { return n(run, text) }
 }
 
 // Of returns the report of a checkpoint.
@@ -43,7 +59,10 @@ func Of(c history.SavedCheckpoint) Report {
 		Live: c.Live, Snapshot: "none", None: c.Unsaved(),
 	}
 	if s := c.Snapshot; s != nil && s.Record != "" {
-		r.Snapshot, r.Tree, r.Files, r.Bytes, r.Added, r.LeftOut = "pruned", s.Tree, s.Files, s.Bytes, s.Added, s.LeftOut
+		r.Snapshot, r.Tree, r.Files, r.Bytes, r.Added, r.LeftOut = "missing", s.Tree, s.Files, s.Bytes, s.Added, s.LeftOut
+	}
+	if c.Pruned {
+		r.Snapshot = "pruned"
 	}
 	if c.Record != nil {
 		r.Snapshot, r.Head = "kept", c.Record.Head
@@ -89,10 +108,10 @@ func (r Report) Print(w io.Writer, list []snapshot.LeftOut) {
 		fact("git", "%s", r.Head)
 	}
 	for _, live := range r.Live {
-		fact("running", "attempt %d of %s", live.Attempt, live.Name())
+		fact("running", "attempt %d of %s", live.Attempt, r.name(live.Name()))
 	}
 	for _, l := range list {
-		fmt.Fprintf(w, "%s  (%s)\n", l.Path, l.Why)
+		fmt.Fprintf(w, "%s  (%s)\n", oneline.Path(l.Path), l.Why)
 	}
 }
 
@@ -103,8 +122,8 @@ func (r Report) Content() string {
 		return layout.Count(r.Files, "file") + ", " + layout.ByteSize(r.Bytes)
 	case r.None != "":
 		return "no snapshot: " + r.None
-	case r.Snapshot == "pruned":
-		return "pruned"
+	case r.Snapshot == "pruned", r.Snapshot == "missing":
+		return r.Snapshot
 	}
 	return "no snapshot"
 }
@@ -113,7 +132,15 @@ func (r Report) Content() string {
 func (r Report) About() string {
 	name := pawl.AttemptRef{Step: r.Step, Item: r.Item}.Name()
 	why, _, _ := strings.Cut(r.Why, "\n")
-	return strings.TrimSpace(name + "  " + why)
+	return r.name(strings.TrimSpace(name + "  " + why))
+}
+
+// name returns a text with the names of items.
+func (r Report) name(text string) string {
+	if r.named == nil {
+		return text
+	}
+	return r.named(text)
 }
 
 // Shown is what `pawl show --json` prints.

@@ -22,7 +22,7 @@ type Node struct {
 	Step       pawl.StepID       `json:"step,omitempty"`
 	Item       pawl.ItemID       `json:"item,omitempty"`
 	Why        string            `json:"why,omitempty"`
-	Snapshot   string            `json:"snapshot,omitempty"` // kept, pruned or none
+	Snapshot   string            `json:"snapshot,omitempty"` // kept, pruned, missing or none
 	Time       time.Time         `json:"time"`
 }
 
@@ -53,7 +53,7 @@ func NodesOf(nodes []history.Node) []Node {
 }
 
 // Graph draws nodes as a graph.
-func Graph(w io.Writer, nodes []history.Node) error {
+func Graph(w io.Writer, nodes []history.Node, names Names) error {
 	out := bufio.NewWriter(w)
 	var l layout.Lanes
 	named := map[pawl.RunID]bool{}
@@ -62,7 +62,7 @@ func Graph(w io.Writer, nodes []history.Node) error {
 		if join != "" {
 			fmt.Fprintln(out, join)
 		}
-		text := nodeText(n)
+		text := names(n.Run, nodeText(n))
 		if !named[n.Run] {
 			text += "  (" + string(n.Run) + ")"
 			named[n.Run] = true

@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"pawl/internal/cli/layout"
+	"pawl/internal/oneline"
 	"pawl/internal/snapshot"
 )
 
@@ -12,14 +13,14 @@ import (
 func PrintStat(out io.Writer, stats []snapshot.Stat) {
 	width, added, removed := 0, 0, 0
 	for _, s := range stats {
-		width = max(width, len(s.Path))
+		width = max(width, len(oneline.Path(s.Path)))
 	}
 	for _, s := range stats {
 		if s.Binary {
-			fmt.Fprintf(out, "%-*s  binary, %s\n", width, s.Path, signedBytes(s.Bytes))
+			fmt.Fprintf(out, "%-*s  binary, %s\n", width, oneline.Path(s.Path), signedBytes(s.Bytes))
 			continue
 		}
-		fmt.Fprintf(out, "%-*s  +%d -%d\n", width, s.Path, s.Added, s.Removed)
+		fmt.Fprintf(out, "%-*s  +%d -%d\n", width, oneline.Path(s.Path), s.Added, s.Removed)
 		added, removed = added+s.Added, removed+s.Removed
 	}
 	fmt.Fprintf(out, "%s changed, %s added, %s removed\n", layout.Count(len(stats), "path"), layout.Count(added, "line"), layout.Count(removed, "line"))

@@ -37,7 +37,7 @@ type Source struct {
 // In returns the Source for a folder. run is what the command line names as the run.
 func In(folder, run string, systems []string) Source {
 	s := Source{run: run, Systems: systems}
-	switch p, err := project.Find(folder); {
+	switch p, err := project.FindOrMain(folder); {
 	case err == nil && p.Trust.Trusted():
 		s.project = p
 	case !errors.Is(err, pawl.ErrNoProject):
@@ -234,6 +234,16 @@ func (s Source) Blockers(ctx context.Context) []string {
 	return s.withRun(ctx, func(r *runs.Run) (words []string) {
 		for _, b := range r.State.OpenBlockers() {
 			words = append(words, word(strconv.Itoa(b.ID), b.Text)...)
+		}
+		return words
+	})
+}
+
+// Calls returns the numbers of the tool calls without an outcome.
+func (s Source) Calls(ctx context.Context) []string {
+	return s.withRun(ctx, func(r *runs.Run) (words []string) {
+		for _, o := range r.State.Operations {
+			words = append(words, word(strconv.FormatInt(int64(o.Seq), 10), o.Tool+" "+o.Summary)...)
 		}
 		return words
 	})

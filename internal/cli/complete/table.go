@@ -18,6 +18,7 @@ var (
 	gateWords       words = func(ctx context.Context, s Source, _ []string) []string { return s.Gates(ctx) }
 	checkpointWords words = func(ctx context.Context, s Source, _ []string) []string { return s.Checkpoints(ctx) }
 	blockerWords    words = func(ctx context.Context, s Source, _ []string) []string { return s.Blockers(ctx) }
+	callWords       words = func(ctx context.Context, s Source, _ []string) []string { return s.Calls(ctx) }
 	systemWords     words = func(_ context.Context, s Source, _ []string) []string { return s.Systems }
 	optionWords     words = func(ctx context.Context, s Source, args []string) []string { return s.Options(ctx, args[0]) }
 	itemWords       words = func(ctx context.Context, s Source, args []string) []string {
@@ -45,7 +46,7 @@ var arguments = map[string][]words{
 	"done": {stepWords}, "explain": {stepWords}, "output": {stepWords}, "retry": {stepWords}, "review": {stepWords}, "skip": {stepWords},
 	"approve": {gateWords}, "reject": {gateWords}, "answer": {gateWords, optionWords},
 	"diff": {checkpointWords, checkpointWords}, "fork": {checkpointWords}, "prune": {checkpointWords}, "restore": {checkpointWords},
-	"show": {checkpointWords}, "unblock": {blockerWords}, "export": {systemWords}, "import": {systemWords},
+	"show": {checkpointWords}, "unblock": {blockerWords}, "settle": {callWords}, "export": {systemWords}, "import": {systemWords},
 	"attach": {fixed(attach.Names()...)}, "detach": {fixed(attach.Names()...)},
 }
 

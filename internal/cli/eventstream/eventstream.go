@@ -149,7 +149,7 @@ func (s *Stream) End(ctx context.Context, state *pawl.State, plan *pawl.Plan, er
 	}
 	onRun := hints.Namer(ctx, s.project, state.Run)
 	for _, g := range state.OpenGates() {
-		o.Gates = append(o.Gates, layout.GateReportOf(g).With(onRun))
+		o.Gates = append(o.Gates, layout.GateReportOf(plan, state, g).With(onRun))
 	}
 	if err != nil {
 		e := failure.Of(err)

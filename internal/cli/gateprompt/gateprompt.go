@@ -101,6 +101,7 @@ func (p Prompter) ask(r *runs.Run, g *pawl.GateState) (runs.Act, error) {
 		default:
 			i := slices.IndexFunc(choices, func(c choice) bool { return lower == c.key || reply == c.label || lower == strings.ToLower(c.label) })
 			if i < 0 {
+				fmt.Fprintf(p.Out, "unknown answer %q\n", reply)
 				continue
 			}
 			if act, err := choices[i].act(); act != nil || err != nil {
@@ -119,7 +120,7 @@ func (p Prompter) choices(g *pawl.GateState) (all []choice) {
 		}
 		all = append(all, choice{word[:1], word, func() (runs.Act, error) { return runs.Approve(g.ID, ""), nil }},
 			choice{"n", "no", func() (runs.Act, error) { return p.reject(g, false) }},
-			choice{"s", "stop the run", func() (runs.Act, error) { return p.reject(g, true) }})
+			choice{"s", "fail the run", func() (runs.Act, error) { return p.reject(g, true) }})
 	}
 	for i, option := range g.Options {
 		all = append(all, choice{strconv.Itoa(i + 1), option, func() (runs.Act, error) { return runs.Choose(g.ID, option, ""), nil }})
@@ -129,11 +130,11 @@ func (p Prompter) choices(g *pawl.GateState) (all []choice) {
 
 // reject asks for the reason of a rejection. Without one it rejects nothing.
 func (p Prompter) reject(g *pawl.GateState, stop bool) (runs.Act, error) {
-	effect := "the steps that it covers rerun"
+	effect := "the steps whose results it shows rerun"
 	if stop {
 		effect = "the run fails"
 	}
-	fmt.Fprintf(p.Out, "Reason (%s; empty: do not reject): ", effect)
+	fmt.Fprintf(p.Out, "Reason (%s; leave empty to go back): ", effect)
 	why, err := p.readLine()
 	if err != nil || why == "" {
 		return nil, err

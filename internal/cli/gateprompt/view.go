@@ -11,6 +11,7 @@ import (
 	"pawl"
 	"pawl/internal/cli/layout"
 	"pawl/internal/disk"
+	"pawl/internal/oneline"
 	"pawl/internal/redact"
 	"pawl/internal/runs"
 )
@@ -40,7 +41,7 @@ func (p Prompter) view(r *runs.Run, g *pawl.GateState) error {
 		return err
 	}
 	if len(changed) > 0 {
-		_ = layout.PrintLine(p.Out, layout.Span{Text: "changed since the gate was opened: " + strings.Join(changed, ", ") + "; an answer is refused", Colour: layout.Red})
+		_ = layout.PrintLine(p.Out, layout.Span{Text: "changed since the gate was opened: " + oneline.Paths(changed) + "; an answer is refused", Colour: layout.Red})
 	}
 	return nil
 }

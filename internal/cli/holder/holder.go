@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"pawl"
+	"pawl/internal/cli/layout"
 	"pawl/internal/project"
 	"pawl/internal/runs"
 	"pawl/internal/supervise/process"
@@ -78,7 +79,7 @@ func (h *Held) progress(ctx context.Context, p *project.Project) string {
 			running = append(running, runningText(step.ID, st))
 		}
 	}
-	text := fmt.Sprintf("%d of %d steps finished (%d%%)", h.Finished, h.Steps, h.Percent)
+	text := fmt.Sprintf("%d of %s finished (%d%%)", h.Finished, layout.Count(h.Steps, "step"), h.Percent)
 	if len(running) > 0 {
 		text += ", running: " + strings.Join(running[:min(len(running), maxRunning)], ", ")
 	}

@@ -69,7 +69,7 @@ func (q Queue) wait(ctx context.Context) error {
 // timeout is the error that the project was held longer than the user wants to wait. It no longer is a reason to wait.
 type timeout struct{ held error }
 
-func (t *timeout) Error() string { return "the time to wait is over: " + t.held.Error() }
+func (t *timeout) Error() string { return "the project was not free in time: " + t.held.Error() }
 
 // As finds the Held of the holder, and nothing else of its error.
 func (t *timeout) As(target any) bool {

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"strings"
 
 	"pawl"
 	"pawl/internal/cli/layout"
@@ -57,7 +58,7 @@ func (r Report) Print(w io.Writer, problems func([]pawl.Finding)) error {
 	var rows [][]string
 	for _, phase := range r.Phases {
 		for _, s := range phase.Steps {
-			rows = append(rows, []string{phase.Name, string(s.ID), string(s.Status), layout.NonZero(len(s.Items)), layout.OneLine(cmp.Or(s.Name, s.Goal))})
+			rows = append(rows, []string{phase.Name, string(s.ID), string(s.Status), layout.NonZero(len(s.Items)), layout.OneLine(nameOf(s))})
 		}
 	}
 	fmt.Fprintln(w)
@@ -70,6 +71,16 @@ func (r Report) Print(w io.Writer, problems func([]pawl.Finding)) error {
 	fmt.Fprintf(w, "\n%s, %s, %s, %s\n", layout.Count(len(r.Gates), "gate"), layout.Count(len(r.Memories), "note"), layout.Count(len(r.Decisions), "decision"), layout.Count(len(r.Blockers), "blocker"))
 	problems(r.Findings)
 	return printOthers(w, r.Others)
+}
+
+// nameOf returns the name of a step; without one, the first line of its goal. An unfinished step's last progress follows.
+func nameOf(s format.Step) string {
+	first, _, _ := strings.Cut(s.Goal, "\n")
+	name := cmp.Or(s.Name, first)
+	if s.Partial != nil && s.Partial.Last != "" {
+		name += " (last progress: " + s.Partial.Last + ")"
+	}
+	return name
 }
 
 // maxListedCheckpoints limits the list of another system's checkpoints.
@@ -109,4 +120,13 @@ func printOthers(w io.Writer, others []Other) error {
 	}
 	fmt.Fprintln(w, "\nOther runs (import one by its PATH):")
 	return layout.Table(w, []string{"PATH", "NAME", "STATUS", "DONE", "NEXT"}, rows)
+}
+
+// PrintPrompt prints the system's own continuation prompt.
+func (r Report) PrintPrompt(w io.Writer) error {
+	if r.Prompt == "" {
+		return &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("the files of %s lead to no continuation prompt", r.System)}
+	}
+	_, err := fmt.Fprintln(w, strings.TrimRight(r.Prompt, "\n"))
+	return err
 }

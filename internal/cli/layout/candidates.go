@@ -7,6 +7,7 @@ import (
 
 	"pawl"
 	"pawl/internal/runs"
+	"pawl/internal/strictyaml"
 )
 
 // maxCandidates is how many candidates an error lists.
@@ -32,7 +33,15 @@ func NoOpenGate(s *pawl.State, name string) error {
 			return runs.RequireOpenGate(s, g.ID)
 		}
 	}
-	return &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("no gate %s; %s", name, OpenGates(s))}
+	var steps []string
+	for _, g := range s.Gates {
+		steps = append(steps, string(g.Step))
+	}
+	near := strictyaml.Nearest(name, steps)
+	if near != "" {
+		near = fmt.Sprintf("; did you mean %q?", near)
+	}
+	return &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("no gate %s; %s%s", name, OpenGates(s), near)}
 }
 
 // OpenGates lists the open gates of a run.

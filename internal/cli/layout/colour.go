@@ -11,10 +11,10 @@ import (
 	"pawl"
 )
 
-// Colour is a colour or weight of text on a terminal, as the parameter of an SGR sequence (ECMA-48). "" is plain text.
+// Colour is a color or weight of text on a terminal, as the parameter of an SGR sequence (ECMA-48). "" is plain text.
 type Colour string
 
-// The colours of pawl's own texts.
+// The colors of pawl's own texts.
 const (
 	Plain  Colour = ""
 	Bold   Colour = "1"
@@ -25,7 +25,7 @@ const (
 	Cyan   Colour = "36"
 )
 
-// ColourMode says when pawl's own texts have colours: auto, always or never.
+// ColourMode says when pawl's own texts have colors: auto, always or never.
 type ColourMode string
 
 // The modes.
@@ -69,23 +69,23 @@ func ColourModeOf(args []string) ColourMode {
 	return mode
 }
 
-// Coloured returns a Filter for w, with colours of pawl's own if the mode says so.
+// Coloured returns a Filter for w, with colors of pawl's own if the mode says so.
 func Coloured(w io.Writer, mode ColourMode) *Filter {
 	f := &Filter{Out: w}
 	f.Paint = mode == ColourAlways || mode == ColourAuto && os.Getenv("NO_COLOR") == "" && IsTerminal(f)
 	return f
 }
 
-// Span is a piece of text with a colour.
+// Span is a piece of text with a color.
 type Span struct {
 	Text   string
 	Colour Colour
 }
 
-// Line is a line of text whose pieces have colours.
+// Line is a line of text whose pieces have colors.
 type Line []Span
 
-// Text returns the line without colours.
+// Text returns the line without colors.
 func (l Line) Text() string {
 	var b strings.Builder
 	for _, s := range l {
@@ -94,7 +94,7 @@ func (l Line) Text() string {
 	return b.String()
 }
 
-// Render returns the line as a terminal shows it, without control characters except its own colours. It takes at most width columns; 0:
+// Render returns the line as a terminal shows it, without control characters except its own colors. It takes at most width columns; 0:
 // no limit.
 func (l Line) Render(colours bool, width int) string {
 	var b strings.Builder
@@ -116,12 +116,12 @@ func (l Line) Render(colours bool, width int) string {
 	return b.String()
 }
 
-// PrintLine writes a line and a newline to w: with its colours if w is a Filter that allows them.
+// PrintLine writes a line and a newline to w: with its colors if w is a Filter that allows them.
 func PrintLine(w io.Writer, spans ...Span) error {
 	return Print(w, append(slices.Clone(spans), Span{Text: "\n"})...)
 }
 
-// Print writes pieces of text to w: with their colours if w is a Filter that allows them.
+// Print writes pieces of text to w: with their colors if w is a Filter that allows them.
 func Print(w io.Writer, spans ...Span) error {
 	text := Line(spans).Text()
 	if f, ok := w.(*Filter); ok && f.Paint {
@@ -131,7 +131,7 @@ func Print(w io.Writer, spans ...Span) error {
 	return err
 }
 
-// Buffered returns a buffered writer for w, which colours what w colours, and the function that flushes it.
+// Buffered returns a buffered writer for w, which colors what w colors, and the function that flushes it.
 func Buffered(w io.Writer) (buffered io.Writer, flush func() error) {
 	f, ok := w.(*Filter)
 	if !ok {
@@ -142,7 +142,7 @@ func Buffered(w io.Writer) (buffered io.Writer, flush func() error) {
 	return &Filter{Out: buffer, Paint: f.Paint}, buffer.Flush
 }
 
-// StepColour returns the colour of a step's status.
+// StepColour returns the color of a step's status.
 func StepColour(status string) Colour {
 	switch pawl.StepStatus(status) {
 	case pawl.Done:
@@ -151,7 +151,7 @@ func StepColour(status string) Colour {
 		return Red
 	case pawl.Running:
 		return Cyan
-	case pawl.AwaitsGate, pawl.AwaitsReview, "unknown", "ended":
+	case pawl.AwaitsGate, pawl.AwaitsReview, "unknown", "ended", pawl.FailedAllowed:
 		return Yellow
 	case pawl.Skipped, pawl.Pending:
 		return Faint
@@ -159,7 +159,7 @@ func StepColour(status string) Colour {
 	return Plain
 }
 
-// RunColour returns the colour of a run's status.
+// RunColour returns the color of a run's status.
 func RunColour(status pawl.RunStatus) Colour {
 	switch status {
 	case pawl.StatusCompleted:

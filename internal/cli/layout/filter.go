@@ -16,13 +16,13 @@ import (
 // escapes have the same meaning there.
 type Filter struct {
 	Out     io.Writer
-	Colours bool // keep colours (SGR sequences) and carriage returns, as in a command's own output
-	Paint   bool // Print may colour pawl's own texts
+	Colours bool // keep colors (SGR sequences) and carriage returns, as in a command's own output
+	Paint   bool // Print may color pawl's own texts
 
 	partial []byte // the start of a character or sequence whose end is not yet written
 }
 
-// Output returns the writer for the output of a user's command: as it is in a pipe, and with its colours on a terminal.
+// Output returns the writer for the output of a user's command: as it is in a pipe, and with its colors on a terminal.
 func Output(w io.Writer) io.Writer {
 	f, ok := w.(*Filter)
 	switch {
@@ -63,7 +63,7 @@ func Visible(text string) string {
 	return b.String()
 }
 
-// maxSequence is the maximum length of a colour sequence in bytes.
+// maxSequence is the maximum length of a color sequence in bytes.
 const maxSequence = 32
 
 // Write implements io.Writer.
@@ -88,7 +88,7 @@ func (f *Filter) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// next writes the first character of text, or its first colour sequence, and returns its length; 0 if the end is missing.
+// next writes the first character of text, or its first color sequence, and returns its length; 0 if the end is missing.
 func (f *Filter) next(out *bytes.Buffer, text []byte) int {
 	if text[0] == '\x1b' && f.Colours {
 		switch n := colourLength(text); {

@@ -115,7 +115,7 @@ func Table(w io.Writer, head []string, rows [][]string) error {
 	return PaintedTable(w, head, rows, func(int, int) Colour { return Plain })
 }
 
-// PaintedTable is like Table. colourOf returns the colour of a cell.
+// PaintedTable is like Table. colourOf returns the color of a cell.
 func PaintedTable(w io.Writer, head []string, rows [][]string, colourOf func(row, column int) Colour) error {
 	widths := make([]int, len(head))
 	all := append([][]string{head}, rows...)

@@ -29,10 +29,18 @@ type GateReport struct {
 	Expires  *time.Time      `json:"expires_at,omitempty"`
 	Note     string          `json:"note,omitempty"` // what has changed since it was opened
 	Commands []string        `json:"commands"`
+
+	Scope []runs.ScopeStep `json:"approves,omitempty"` // the steps that it depends on since the gate before it
+	Since pawl.StepID      `json:"since,omitempty"`    // that gate
+
+	onRun func(command string) string // names the run in a command; nil: not needed
 }
 
-func GateReportOf(g *pawl.GateState) GateReport {
+// GateReportOf returns the report of a gate of a run.
+func GateReportOf(plan *pawl.Plan, s *pawl.State, g *pawl.GateState) GateReport {
+	scope := runs.GateScope(plan, s, g)
 	return GateReport{
+		Scope: scope.Steps, Since: scope.Since,
 		ID: g.ID, Step: g.Step, Item: g.Item, Type: g.Type, Purpose: g.Purpose, Ask: g.Ask, Options: g.Options, Default: g.Default,
 		Expect: g.Expect, Shown: g.Shown, Checks: g.Checks, Opened: g.Opened, Expires: TimeOrNil(g.Expires), Commands: runs.AnswerCommands(g),
 	}
@@ -40,7 +48,7 @@ func GateReportOf(g *pawl.GateState) GateReport {
 
 // With returns the report with each command changed by a function.
 func (g GateReport) With(change func(command string) string) GateReport {
-	g.Commands = Changed(g.Commands, change)
+	g.Commands, g.onRun = Changed(g.Commands, change), change
 	return g
 }
 
@@ -72,6 +80,7 @@ func PrintGate(w io.Writer, g GateReport) {
 		}
 		fmt.Fprintf(w, "  shows: %s  sha256 %.12s  %s\n", path, c.SHA256, size)
 	}
+	g.printScope(w)
 	for _, c := range g.Checks {
 		word := "passed"
 		if c.Exit != 0 {
@@ -88,4 +97,55 @@ func PrintGate(w io.Writer, g GateReport) {
 	for _, command := range g.Commands {
 		fmt.Fprintf(w, "  %s\n", command)
 	}
+}
+
+// Limits of what a gate prints of its scope.
+const (
+	maxScope        = 8 // steps
+	maxScopeOutputs = 5 // of a step
+)
+
+// printScope prints the steps that a gate depends on, each with its result and those of its outputs that the gate does not show, and the
+// command that shows what changed since the gate before.
+func (g GateReport) printScope(w io.Writer) {
+	if len(g.Scope) == 1 && g.Scope[0].Result == "" && len(g.Scope[0].Outputs) == 0 {
+		g.Scope = nil // what the gate shows says it all
+	}
+	for i, c := range g.Scope {
+		if i == maxScope {
+			fmt.Fprintf(w, "  approves: %s more\n", Count(len(g.Scope)-i, "step"))
+			break
+		}
+		fmt.Fprintf(w, "  approves: %s\n", OneLine(scopeText(c)))
+	}
+	if g.Since != "" {
+		command := "pawl diff " + string(g.Since)
+		if g.onRun != nil {
+			command = g.onRun(command)
+		}
+		fmt.Fprintf(w, "  changes since gate %s: %s\n", g.Since, command)
+	}
+}
+
+func scopeText(c runs.ScopeStep) string {
+	parts := []string{}
+	if c.Result != "" {
+		parts = append(parts, c.Result)
+	}
+	for i, o := range c.Outputs {
+		if i == maxScopeOutputs {
+			parts = append(parts, fmt.Sprintf("%d more", len(c.Outputs)-i))
+			break
+		}
+		size := ByteSize(o.Bytes)
+		if o.Files > 0 {
+			size = Count(o.Files, "file") + ", " + size
+		}
+		parts = append(parts, o.Path+" ("+size+")")
+	}
+	text := string(c.Step) + " " + string(c.Status)
+	if len(parts) > 0 {
+		text += ": " + strings.Join(parts, "; ")
+	}
+	return text
 }

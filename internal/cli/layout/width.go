@@ -23,13 +23,13 @@ func Pad(text string, width int) string {
 	return text + strings.Repeat(" ", max(0, width-Width(text)))
 }
 
-// Printable returns a text as one line without tabs, colours or control characters, as a terminal shows it at any position.
+// Printable returns a text as one line without tabs, colors or control characters, as a terminal shows it at any position.
 func Printable(text string) string {
 	text, _, _ = strings.Cut(WithoutColours(text), "\n")
 	return Visible(strings.ReplaceAll(text, "\t", "    "))
 }
 
-// WithoutColours removes the sequences that set colours (SGR).
+// WithoutColours removes the sequences that set colors (SGR).
 func WithoutColours(text string) string {
 	if !strings.Contains(text, "\x1b") {
 		return text

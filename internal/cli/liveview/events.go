@@ -14,7 +14,7 @@ import (
 	"pawl/internal/redact"
 )
 
-// colourOf returns the colour of an event.
+// colourOf returns the color of an event.
 func colourOf(t pawl.EventType) layout.Colour {
 	switch t {
 	case pawl.StepDone{}.Event():
@@ -27,15 +27,30 @@ func colourOf(t pawl.EventType) layout.Colour {
 	return layout.Plain
 }
 
+// colourOf returns the color of an event in this run.
+func (l *View) colourOf(e pawl.Event) layout.Colour {
+	payload, err := e.Payload()
+	if done, ok := payload.(pawl.StepDone); err == nil && ok && l.matchesNothing(done.Step) {
+		return layout.Yellow
+	}
+	return colourOf(e.Type)
+}
+
+// matchesNothing reports whether the items of a finished step are files, and there are none.
+func (l *View) matchesNothing(id pawl.StepID) bool {
+	step, st := l.plan.Step(id), l.state.Steps[id]
+	return step != nil && step.Foreach != nil && step.Foreach.Files != "" && st != nil && st.Items != nil && st.Items.Total == 0
+}
+
 // eventLines describes an event; none for events that are not shown.
 func (l *View) eventLines(e pawl.Event) []layout.Line {
-	text := l.eventText(e)
+	text := l.names.In(l.eventText(e))
 	if text == "" {
 		return nil
 	}
 	var lines []layout.Line
 	for i, line := range strings.Split(text, "\n") {
-		colour := colourOf(e.Type)
+		colour := l.colourOf(e)
 		if i > 0 {
 			colour = layout.Plain
 		}
@@ -51,7 +66,6 @@ func (l *View) eventText(e pawl.Event) string {
 	}
 	switch p := payload.(type) {
 	case pawl.StepListed:
-		l.outputs.learn(p)
 		return fmt.Sprintf("%-20s %s", p.Step, layout.Count(p.From+len(p.Items), "item"))
 	case pawl.AttemptStarted:
 		return l.startedText(p, e.Time)
@@ -64,9 +78,7 @@ func (l *View) eventText(e pawl.Event) string {
 		if p.Outcome == pawl.WaitsFor {
 			return "" // the line of its gate says so
 		}
-		return endedText(p) + leftoversText(p.Stats) + l.outputTail(p)
-	case pawl.ServiceReady:
-		return fmt.Sprintf("%-20s ready%s", p.Step, l.readyAfter(p.AttemptRef, e.Time))
+		return l.endedText(p) + leftoversText(p.Stats) + l.outputTail(p)
 	case pawl.StepFailed:
 		if p.Continued {
 			return fmt.Sprintf("%-20s failed: %s; the run continues (continue_on_error)", p.Step, p.Why)
@@ -78,7 +90,7 @@ func (l *View) eventText(e pawl.Event) string {
 		return fmt.Sprintf("%-20s rerun: %s", p.Step, p.Text(l.state))
 	case pawl.StepSkipped:
 		if p.Condition != "" {
-			return fmt.Sprintf("%-20s skipped: if %s", p.Step, layout.OneLine(p.Condition))
+			return fmt.Sprintf("%-20s skipped: %s", p.Step, layout.OneLine(pawl.ConditionFalse(p.Condition)))
 		}
 		return fmt.Sprintf("%-20s skipped", p.Step)
 	case pawl.GateOpened:
@@ -87,14 +99,33 @@ func (l *View) eventText(e pawl.Event) string {
 		return fmt.Sprintf("%-20s gate %s %s%s%s", p.Step, p.Gate, strings.TrimSpace(string(p.Answer)+" "+p.Option), layout.Parenthesized(p.Why), inFile(p.Where))
 	case pawl.BlockerOpened:
 		return fmt.Sprintf("%-20s blocked: %s", p.Step, p.Text)
-	case pawl.WatchdogActed:
-		return fmt.Sprintf("%-20s watchdog: %s: %s (%s)", p.Name(), p.Health, p.Action, p.Evidence)
-	case pawl.MachineSlept:
-		return fmt.Sprintf("the machine was suspended for %s", layout.Seconds(p.Seconds))
 	case pawl.Progressed:
 		if l.screen == nil && p.Marker == nil && p.Text != "" {
-			return fmt.Sprintf("%-20s %s", p.Name(), p.Text)
+			return fmt.Sprintf("%-20s %s", l.nameOf(p.AttemptRef), p.Text)
 		}
+	default:
+		return l.supervisionText(payload, e.Time)
+	}
+	return ""
+}
+
+// supervisionText describes events of the engine, the watchdog and services.
+func (l *View) supervisionText(payload any, at time.Time) string {
+	switch p := payload.(type) {
+	case pawl.EngineStarted:
+		if p.Parallel.Limit > 0 && l.plan.Concurrent() {
+			return "parallel: " + p.Parallel.String()
+		}
+	case pawl.ServiceWaiting:
+		if l.screen == nil { // elsewhere its line is redrawn
+			return fmt.Sprintf("%-20s %s", p.Step, p.Text())
+		}
+	case pawl.ServiceReady:
+		return fmt.Sprintf("%-20s ready%s", p.Step, l.readyAfter(p.AttemptRef, at))
+	case pawl.WatchdogActed:
+		return fmt.Sprintf("%-20s watchdog: %s: %s (%s)", l.nameOf(p.AttemptRef), p.Health, p.Action, p.Evidence)
+	case pawl.MachineSlept:
+		return fmt.Sprintf("the machine was suspended for %s", layout.Seconds(p.Seconds))
 	}
 	return ""
 }
@@ -132,6 +163,9 @@ func (l *View) doneText(p pawl.StepDone) string {
 	if p.Save != nil && p.Save.Unsaved() != "" {
 		note = layout.WithoutSnapshot(note, p.Save.Unsaved())
 	}
+	if l.matchesNothing(p.Step) {
+		return fmt.Sprintf("%-20s warning: %s; the step is done", p.Step, cmp.Or(p.Summary, "no items"))
+	}
 	text := fmt.Sprintf("%-20s done", p.Step)
 	if took > 0 {
 		text += " in " + layout.Seconds(took)
@@ -166,8 +200,8 @@ func (l *View) itemText(id pawl.StepID) string {
 	return fmt.Sprintf("%-20s %d of %d items", id, items.Count, items.Size())
 }
 
-func endedText(p pawl.AttemptEnded) string {
-	text := fmt.Sprintf("%-20s attempt %d %s: %s", p.Name(), p.Attempt, OutcomeText(p.Outcome), p.Why)
+func (l *View) endedText(p pawl.AttemptEnded) string {
+	text := fmt.Sprintf("%-20s attempt %d %s: %s", l.nameOf(p.AttemptRef), p.Attempt, OutcomeText(p.Outcome), p.Why)
 	if !p.RetryAt.IsZero() {
 		text += fmt.Sprintf("; next attempt at %s UTC", p.RetryAt.UTC().Format(time.TimeOnly))
 	}

@@ -94,6 +94,8 @@ func (d drawing) step(step *pawl.Step) []layout.Line {
 		return []layout.Line{d.row(string(step.ID), "waiting", noTime, "for a review by "+strings.Join(st.Unreviewed(), ", "))}
 	case st.Items != nil && st.Status == pawl.Running:
 		return d.foreach(step.ID, st, live)
+	case len(live) > 0 && step.Service != nil:
+		return d.starting(step, live[0])
 	case len(live) > 0:
 		return d.attempt(string(step.ID), live[0], d.folded)
 	case st.Status == pawl.Running && st.Retries.Last != nil && st.Retries.Last.RetryAt.After(d.now):
@@ -102,6 +104,17 @@ func (d drawing) step(step *pawl.Step) []layout.Line {
 		return []layout.Line{d.row(string(step.ID), string(st.Status), d.now.Sub(st.Started), "")}
 	}
 	return nil
+}
+
+// starting draws a service that is not ready: how long it is waited for, and why. Once it is released, it is ending.
+func (d drawing) starting(step *pawl.Step, a *pawl.AttemptState) []layout.Line {
+	lines := d.attempt(string(step.ID), a, d.folded)
+	details := a.NotReady(step.Service.Timeout, d.now)
+	if a.Released != "" {
+		details = "ending: " + a.Released
+	}
+	lines[0] = d.row(string(step.ID), string(pawl.Running), d.now.Sub(a.Started), details)
+	return lines
 }
 
 // foreach draws a foreach step: how many items are finished, how many failed, and how fast; below it, items that run.
@@ -195,5 +208,5 @@ func (l *View) nameOf(ref pawl.AttemptRef) string {
 
 // itemOf returns the value of the item that an attempt works on or, if the value is not known, its id.
 func (l *View) itemOf(ref pawl.AttemptRef) string {
-	return layout.OneLine(cmp.Or(l.outputs.names[ref.Step][ref.Item], string(ref.Item)))
+	return l.names.Of(ref)
 }

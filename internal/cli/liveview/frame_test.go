@@ -11,6 +11,7 @@ import (
 	"pawl"
 	"pawl/internal/cli/layout"
 	"pawl/internal/project"
+	"pawl/internal/runs"
 )
 
 var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
@@ -26,16 +27,15 @@ func viewOf(t *testing.T) *View {
 		ref := pawl.AttemptRef{Step: step, Item: item, Index: index, Attempt: 1, Token: pawl.Token(string(step) + string(item))}
 		return &pawl.AttemptState{AttemptRef: ref, Started: noon.Add(-seconds * time.Second), Progress: p}
 	}
-	values := pawl.StepListed{Step: "each", Items: []string{"a", "b and c"}}
-	l.outputs.learn(values)
 	l.state = &pawl.State{Name: "demo", Status: pawl.StatusActive, Created: noon.Add(-90 * time.Second), Steps: map[pawl.StepID]*pawl.StepState{
 		"draft": {Status: pawl.Running, Retries: pawl.Retries{Live: live("draft", "", 0, 30, &pawl.Progress{Text: "third\tpart", Done: &third, Time: noon})}},
 		"each": {Status: pawl.Running, Started: noon.Add(-time.Hour), Items: &pawl.ItemsState{
-			Total: 10, Count: 5, Failed: map[int]pawl.AttemptEnded{9: {}},
+			Total: 10, Count: 5, Lists: []pawl.Seq{4}, Failed: map[int]pawl.AttemptEnded{9: {}},
 			Retries: map[int]*pawl.Retries{0: {Live: live("each", "a", 0, 5, nil)}, 1: {Live: live("each", pawl.ItemIDOf("b and c"), 1, 3, nil)}},
 		}},
 		"look": {Status: pawl.AwaitsGate},
 	}}
+	l.names = runs.NewItemNames(l.state, func(*pawl.ItemsState) ([]string, error) { return []string{"a", "b and c"}, nil })
 	l.paces["each"] = &pace{begun: noon.Add(-20 * time.Second), base: 1, last: noon.Add(-2 * time.Second)}
 	for _, a := range l.state.Live() {
 		l.outputs.live = append(l.outputs.live, &attemptOutput{ref: a.AttemptRef, lines: []string{"one", "two", "three of " + string(a.Step)}})
@@ -128,7 +128,7 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// TestOutputs: lines come once and whole, also of files that grow in pieces, with carriage returns, colours and holes.
+// TestOutputs: lines come once and whole, also of files that grow in pieces, with carriage returns, colors and holes.
 func TestOutputs(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

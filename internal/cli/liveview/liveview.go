@@ -22,6 +22,7 @@ import (
 	"pawl/internal/cli/layout"
 	"pawl/internal/disk"
 	"pawl/internal/project"
+	"pawl/internal/runs"
 )
 
 // View shows a run while it is worked on. It never blocks the engine: events are queued, and a goroutine prints them.
@@ -42,10 +43,11 @@ type View struct {
 	paces   map[pawl.StepID]*pace     // of foreach steps
 	started map[pawl.StepID]time.Time // of steps without items: when the first attempt started that this view has seen
 	outputs *outputs                  // of attempts
-	began   pawl.Seq                  // the last event before this view began
-	command bool                      // a run of one command: only the command's own output is shown
-	quiet   bool                      // the user wants no output of steps
-	full    bool                      // CheckSpace has said that the disk is full
+	names   *runs.ItemNames
+	began   pawl.Seq // the last event before this view began
+	command bool     // a run of one command: only the command's own output is shown
+	quiet   bool     // the user wants no output of steps
+	full    bool     // CheckSpace has said that the disk is full
 	space   func() (disk.Space, error)
 }
 
@@ -118,6 +120,7 @@ func (l *View) CheckSpace() {
 // Begin starts to show a run from its current state.
 func (l *View) Begin(state *pawl.State, plan *pawl.Plan) {
 	l.plan, l.state, l.began = plan, state.Clone(), state.Seq
+	l.names = runs.OpenItemNames(l.project, l.state)
 	fmt.Fprintf(l.out, "run %s: %s, mode: %s\n", state.Run, layout.Count(len(plan.Steps()), "step"), state.Mode)
 	l.adopted(state)
 	now := time.Now()
@@ -248,7 +251,7 @@ func (l *View) End(ctx context.Context, state *pawl.State, plan *pawl.Plan, err 
 		onRun := hints.Namer(ctx, l.project, state.Run)
 		for _, g := range open {
 			fmt.Fprintln(l.out)
-			layout.PrintGate(l.out, layout.GateReportOf(g).With(onRun))
+			layout.PrintGate(l.out, layout.GateReportOf(plan, state, g).With(onRun))
 		}
 		if strings.HasPrefix(pawl.HintOf(err), "pawl gates") {
 			err = &pawl.Error{Kind: pawl.KindAtGate, Err: errors.New(err.Error())}

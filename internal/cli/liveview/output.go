@@ -52,11 +52,10 @@ type outputs struct {
 	print   func(pawl.AttemptRef, string)
 	command [2]io.Writer // where output and errors of a run of one command go, unchanged
 	live    []*attemptOutput
-	names   map[pawl.StepID]map[pawl.ItemID]string // values of items whose id is a hash
 }
 
 func newOutputs(mode OutputMode, print func(pawl.AttemptRef, string)) *outputs {
-	return &outputs{mode: mode, print: print, names: map[pawl.StepID]map[pawl.ItemID]string{}}
+	return &outputs{mode: mode, print: print}
 }
 
 // copyTo makes the output of attempts go to out and err, unchanged.
@@ -65,18 +64,6 @@ func (o *outputs) copyTo(out, err io.Writer) {
 		o.mode = OutputStream
 	}
 	o.command = [2]io.Writer{out, err}
-}
-
-// learn notes the values of a list of items.
-func (o *outputs) learn(p pawl.StepListed) {
-	for _, value := range p.Items {
-		if id := pawl.ItemIDOf(value); string(id) != value {
-			if o.names[p.Step] == nil {
-				o.names[p.Step] = map[pawl.ItemID]string{}
-			}
-			o.names[p.Step][id] = value
-		}
-	}
 }
 
 // follow reads the output of these attempts from now on, and the rest of that of others. inProgress reports whether they have been

@@ -10,11 +10,15 @@ import (
 
 	"pawl"
 	"pawl/internal/cli/layout"
+	"pawl/internal/cli/liveview"
+	"pawl/internal/oneline"
+	"pawl/internal/runs"
 )
 
-// Print writes an event as one line.
-func Print(w io.Writer, e pawl.Event) error {
+// Print writes an event as one line, with the names of items.
+func Print(w io.Writer, e pawl.Event, names *runs.ItemNames) error {
 	text, colour := Describe(e)
+	text = layout.Printable(names.In(text))
 	return layout.PrintLine(w, layout.Span{Text: fmt.Sprintf("%6d  %s  ", e.Seq, layout.UTCWithZone(e.Time)), Colour: layout.Faint},
 		layout.Span{Text: layout.Pad(layout.Fit(layout.Printable(who(e.By)), maxWho), maxWho) + "  "}, layout.Span{Text: text, Colour: colour})
 }
@@ -122,6 +126,8 @@ func step(payload pawl.Payload) string {
 		return fmt.Sprintf("%s failed%s", p.Step, because(p.Why))
 	case pawl.StepSkipped:
 		return fmt.Sprintf("%s skipped%s", p.Step, because(p.Why))
+	case pawl.ServiceWaiting:
+		return fmt.Sprintf("service %s is %s", p.Step, clip(p.Text()))
 	case pawl.ServiceReady:
 		return fmt.Sprintf("service %s is ready", p.Step)
 	case pawl.ServiceReleased:
@@ -133,9 +139,9 @@ func step(payload pawl.Payload) string {
 	case pawl.StepReviewed:
 		return fmt.Sprintf("%s reviewed by %s: %d of 100%s", p.Step, p.Reviewer, p.Score, because(p.Comment))
 	case pawl.OutputsChanged:
-		return fmt.Sprintf("outputs of %s were changed from outside: %s", p.Step, list(p.Paths))
+		return fmt.Sprintf("outputs of %s were changed from outside: %s", p.Step, clip(oneline.Paths(p.Paths)))
 	case pawl.StepListed:
-		return fmt.Sprintf("%s has %s: %s", p.Step, layout.Count(p.From+len(p.Items), "item"), list(p.Items))
+		return fmt.Sprintf("%s has %s%s", p.Step, layout.Count(p.From+len(p.Items), "item"), because(list(p.Items)))
 	case pawl.ItemNamed:
 		return fmt.Sprintf("%s/%s reported as %s%s", p.Step, p.Item, p.Status, because(p.Title))
 	case pawl.ItemDone:
@@ -151,7 +157,8 @@ func attempt(payload pawl.Payload) string {
 	case pawl.AttemptStarted:
 		return fmt.Sprintf("%s started (attempt %d)", p.Name(), p.Attempt)
 	case pawl.AttemptEnded:
-		text := fmt.Sprintf("%s attempt %d ended: %s%s", p.Name(), p.Attempt, strings.ReplaceAll(string(p.Outcome), "_", " "), because(p.Why))
+		outcome := strings.ReplaceAll(liveview.OutcomeText(p.Outcome), "_", " ")
+		text := fmt.Sprintf("%s attempt %d ended: %s%s", p.Name(), p.Attempt, outcome, because(p.Why))
 		if p.Verdict != nil {
 			text += fmt.Sprintf("; verdict %s (rule: %s)", strings.ReplaceAll(string(p.Verdict.Word), "_", " "), p.Verdict.Rule)
 		}

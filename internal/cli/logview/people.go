@@ -7,6 +7,7 @@ import (
 
 	"pawl"
 	"pawl/internal/cli/layout"
+	"pawl/internal/oneline"
 )
 
 func gate(payload pawl.Payload) string {
@@ -49,7 +50,7 @@ func note(payload pawl.Payload) string {
 	case pawl.BlockerCleared:
 		return fmt.Sprintf("blocker %d cleared%s", p.ID, because(p.How))
 	case pawl.ResultsAdopted:
-		return fmt.Sprintf("results adopted from run %s", p.Run)
+		return fmt.Sprintf("results reused from run %s", p.Run)
 	case pawl.NoticeSent:
 		if p.Error != "" {
 			return fmt.Sprintf("notification (%s) to %s failed%s", p.Kind, p.To, because(p.Error))
@@ -70,6 +71,9 @@ func checkpoint(payload pawl.Payload) string {
 		}
 		return text + because(cmp.Or(p.Unsaved(), p.Why))
 	case pawl.CheckpointsPruned:
+		if p.Why == pawl.WhyLost {
+			return fmt.Sprintf("the snapshots of %s are missing: %s", layout.Count(len(p.Checkpoints), "checkpoint"), list(p.Checkpoints))
+		}
 		return fmt.Sprintf("%s deleted%s: %s", layout.Count(len(p.Checkpoints), "checkpoint"), layout.Parenthesized(clip(p.Why)), list(p.Checkpoints))
 	case pawl.FilesRestored:
 		return fmt.Sprintf("files restored from checkpoint %s: %s changed; before: checkpoint %s", p.Checkpoint, layout.Count(p.Changed, "path"), p.Before)
@@ -108,6 +112,8 @@ func session(payload pawl.Payload) string {
 		return fmt.Sprintf("session %s is %s%s", short(p.Session), strings.ReplaceAll(string(p.Doing), "_", " "), because(cmp.Or(p.Why, p.Said)))
 	case pawl.SessionCompacted:
 		return fmt.Sprintf("session %s compacted its context%s", short(p.Session), layout.Parenthesized(p.Trigger))
+	case pawl.SessionTold:
+		return fmt.Sprintf("the brief of session %s named unfinished work of %s", short(p.Session), layout.Count(len(p.Open), "session"))
 	case pawl.SessionEnded:
 		return fmt.Sprintf("session %s ended%s", short(p.Session), because(p.Why))
 	}
@@ -117,7 +123,7 @@ func session(payload pawl.Payload) string {
 func operation(payload pawl.Payload) string {
 	switch p := payload.(type) {
 	case pawl.OperationBegun:
-		return "tool call " + p.Tool + because(cmp.Or(p.Summary, layout.JoinIDs(p.Paths)))
+		return "tool call " + p.Tool + because(cmp.Or(p.Summary, oneline.Paths(p.Paths)))
 	case pawl.OperationEnded:
 		if p.Failed {
 			return fmt.Sprintf("tool call failed after %s%s", cmp.Or(layout.Seconds(p.Seconds), "0s"), because(p.Error))
@@ -125,6 +131,10 @@ func operation(payload pawl.Payload) string {
 		return "tool call finished after " + cmp.Or(layout.Seconds(p.Seconds), "0s")
 	case pawl.OperationJudged:
 		return fmt.Sprintf("interrupted tool call judged: %s%s", strings.ReplaceAll(string(p.Verdict), "_", " "), because(strings.Join(p.Evidence, "; ")))
+	case pawl.OperationSettled:
+		return "interrupted tool call settled" + because(p.Why)
+	case pawl.OperationLeft:
+		return fmt.Sprintf("tool call %s left %s running%s", p.Tool, layout.Count(len(p.Processes), "process"), because(p.Summary))
 	}
 	return ""
 }

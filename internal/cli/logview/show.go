@@ -14,11 +14,12 @@ import (
 
 // Show prints the events after one, and returns the last.
 func Show(w io.Writer, r *runs.Run, after pawl.Seq, asJSON bool) (last pawl.Seq, err error) {
+	names := r.ItemNames()
 	out, flush := layout.Buffered(w)
 	last = after
 	for e, err := range r.Log.Events(after) {
 		if err == nil {
-			last, err = e.Seq, printEvent(out, e, asJSON)
+			last, err = e.Seq, printEvent(out, e, names, asJSON)
 		}
 		if err != nil {
 			return last, errors.Join(err, flush())
@@ -29,13 +30,13 @@ func Show(w io.Writer, r *runs.Run, after pawl.Seq, asJSON bool) (last pawl.Seq,
 
 // Follow prints the events after one as they come, until the run has ended or ctx does.
 func Follow(ctx context.Context, w io.Writer, r *runs.Run, after pawl.Seq, asJSON bool) error {
-	changed := r.Log.Watch(ctx)
+	changed, names := r.Log.Watch(ctx), r.ItemNames()
 	for {
 		events, err := r.Log.NewEvents()
 		for _, e := range events {
 			r.State.Apply(e)
 			if e.Seq > after {
-				err = errors.Join(err, printEvent(w, e, asJSON))
+				err = errors.Join(err, printEvent(w, e, names, asJSON))
 			}
 		}
 		if err != nil || r.State.Ended() && r.State.Engine == nil {
@@ -51,9 +52,9 @@ func Follow(ctx context.Context, w io.Writer, r *runs.Run, after pawl.Seq, asJSO
 }
 
 // printEvent prints an event as one line: in words, or as JSON.
-func printEvent(w io.Writer, e pawl.Event, asJSON bool) error {
+func printEvent(w io.Writer, e pawl.Event, names *runs.ItemNames, asJSON bool) error {
 	if !asJSON {
-		return Print(w, e)
+		return Print(w, e, names)
 	}
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)

@@ -20,8 +20,9 @@ import (
 
 // Options say what is shown of an attempt's output.
 type Options struct {
-	Stderr bool // standard error instead of standard output
-	Raw    bool // with secrets
+	Stderr bool      // standard error instead of standard output
+	Raw    bool      // with secrets
+	Notes  io.Writer // where Follow says that it waits
 }
 
 // name returns the name of the file of an attempt.
@@ -105,7 +106,8 @@ func (f *follower) begin() error {
 	}
 	switch {
 	case !f.ended() && f.engineWorks():
-		return nil
+		_, err := fmt.Fprintf(f.options.Notes, "pawl: note: waiting for step %s to start\n", f.ref.Step)
+		return err
 	case f.many && f.ended():
 		_, err := Path(f.project, f.run, f.ref, f.options)
 		return err

@@ -19,10 +19,10 @@ import (
 
 // Path returns the path of the output of an attempt, by default the newest one.
 func Path(p *project.Project, r *runs.Run, ref pawl.AttemptRef, o Options) (string, error) {
-	step := r.Plan.Step(ref.Step)
-	if step == nil {
-		return "", usageError("pawl status", "unknown step %s: the plan of this run has no such step", ref.Step)
+	if err := runs.CheckStep(r, ref.Step); err != nil {
+		return "", err
 	}
+	step := r.Plan.Step(ref.Step)
 	if step.Foreach != nil && ref.Item == "" {
 		return "", usageError(fmt.Sprintf("pawl output %s --item VALUE", ref.Step), "step %s is a foreach step; name the item with --item", ref.Step)
 	}

@@ -18,3 +18,11 @@ func Reader(command string) bool { return slices.Contains(readers, command) }
 func ReadsOnly(command string, changed func(flag string) bool) bool {
 	return Reader(command) && !slices.ContainsFunc(changers, changed)
 }
+
+// continuers are commands that need a run of the user's own.
+var continuers = []string{
+	"resume", "retry", "skip", "done", "approve", "answer", "reject", "review", "restore", "fork", "rollback", "pause", "stop", "unblock",
+}
+
+// Continues reports whether a command continues a run or its files, so that a run that was made elsewhere must be adopted before.
+func Continues(command string) bool { return slices.Contains(continuers, command) }

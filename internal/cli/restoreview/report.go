@@ -10,14 +10,17 @@ import (
 	"pawl"
 	"pawl/internal/cli/layout"
 	"pawl/internal/history"
+	"pawl/internal/oneline"
+	"pawl/internal/shellwords"
 	"pawl/internal/snapshot"
 )
 
 // Report is what `pawl restore --json` prints.
 type Report struct {
 	Checkpoint pawl.CheckpointID   `json:"checkpoint"`
-	Before     pawl.CheckpointID   `json:"before,omitempty"` // checkpoint of the files before the restore
-	Edited     pawl.CheckpointID   `json:"edited,omitempty"` // checkpoint of the edits since the restore was interrupted
+	Before     pawl.CheckpointID   `json:"before,omitempty"`       // checkpoint of the files before the restore
+	Edited     pawl.CheckpointID   `json:"edited,omitempty"`       // checkpoint of the edits since the restore was interrupted
+	EditedIn   []string            `json:"edited_paths,omitempty"` // files with these edits, which the restore replaced or removed
 	DryRun     bool                `json:"dry_run,omitempty"`
 	Changes    []Change            `json:"changes"`
 	Kept       []string            `json:"kept"`              // ignored paths, which are not removed
@@ -37,10 +40,38 @@ func Of(r *history.Restore, dry bool) (Report, error) {
 // UndoText says what the undo restores.
 func UndoText(r *history.Restore) string {
 	what := "the restore of " + layout.UTCWithZone(r.Target.Time)
-	if u := r.Unfinished; u != nil && !u.Undo {
-		what = "the unfinished restore of checkpoint " + string(u.Checkpoint)
+	switch u := r.Unfinished; {
+	case u != nil && !u.Undo:
+		what = fmt.Sprintf("the unfinished restore of checkpoint %s (%s)", u.Checkpoint, pathsText(u.Paths))
+	case u == nil && !r.Undone.Time.IsZero():
+		what = fmt.Sprintf("the restore of checkpoint %s (%s) at %s", r.Undone.Checkpoint, pathsText(r.Undone.Paths), layout.UTCWithZone(r.Undone.Time))
 	}
-	return fmt.Sprintf("undoing %s: checkpoint %s has the files before it (%s)", what, r.Target.ID, layout.OneLine(r.Target.Why))
+	return fmt.Sprintf("undoing %s: checkpoint %s has the files before it (%s); this changes %s", what, r.Target.ID, layout.OneLine(r.Target.Why),
+		layout.Count(len(Changes(r.Changes)), "path"))
+}
+
+// Question asks for the confirmation of a restore.
+func (r Report) Question(undo bool) string {
+	if undo {
+		return Summary(r.Changes, true) + ". Undo that restore?"
+	}
+	return fmt.Sprintf("%s. Restore checkpoint %s?", Summary(r.Changes, true), r.Checkpoint)
+}
+
+// pathsText names the paths of a restore.
+func pathsText(paths []string) string {
+	if len(paths) == 0 {
+		return "all files"
+	}
+	return firstPaths(paths)
+}
+
+func firstPaths(paths []string) string {
+	names := make([]string, len(paths))
+	for i, path := range paths {
+		names[i] = oneline.Path(path)
+	}
+	return strings.Join(firstNotIn(names), ", ")
 }
 
 // Print prints the summary of a restore, each path if wanted, and what is not in the checkpoint.
@@ -60,17 +91,35 @@ func (r Report) Print(w io.Writer, paths bool) {
 	}
 	r.printNotIn(out, paths)
 	if r.Edited != "" {
-		fmt.Fprintf(out, "files edited since the restore was interrupted are saved as checkpoint %s\n", r.Edited)
+		r.printEdited(out)
 	}
 	if r.Before != "" {
 		fmt.Fprintf(out, "previous state saved as checkpoint %s; pawl restore --undo returns to it\n", r.Before)
 	}
 }
 
+// printEdited says which files, made or edited since the restore was interrupted, it replaced or removed.
+func (r Report) printEdited(out io.Writer) {
+	if len(r.EditedIn) == 0 {
+		fmt.Fprintf(out, "files edited since the restore was interrupted are saved as checkpoint %s\n", r.Edited)
+		return
+	}
+	fmt.Fprintf(out, "%s made or edited since the restore was interrupted, now replaced or removed: %s\n", layout.Count(len(r.EditedIn), "file"), firstPaths(r.EditedIn))
+	fmt.Fprintf(out, "they are saved as checkpoint %s; to bring one back: pawl restore %s %s\n", r.Edited, r.Edited, argument(r.EditedIn[0]))
+}
+
+// argument returns a path as a shell takes it; of one with odd characters, only what stands for it.
+func argument(path string) string {
+	if oneline.Path(path) != path {
+		return "PATH"
+	}
+	return shellwords.Join([]string{path})
+}
+
 // PrintPaths prints each change in one line.
 func PrintPaths(out io.Writer, changes []Change) {
 	for _, c := range changes {
-		fmt.Fprintf(out, "%-8s %s\n", restoreVerbs[c.Change], c.Path)
+		fmt.Fprintf(out, "%-8s %s\n", restoreVerbs[c.Change], oneline.Path(c.Path))
 	}
 }
 
@@ -112,20 +161,39 @@ func (r Report) printNotIn(out io.Writer, all bool) {
 		var names []string
 		for _, n := range r.NotIn {
 			if n.Missing == missing {
-				names = append(names, fmt.Sprintf("%s (%s)", n.Path, n.Why))
+				names = append(names, fmt.Sprintf("%s (%s)", oneline.Path(n.Path), n.Why))
 			}
 		}
 		if len(names) == 0 {
 			continue
 		}
-		if hidden := len(names) - shownNotIn; hidden > 0 && !all {
-			names = append(names[:shownNotIn], fmt.Sprintf("and %d more", hidden))
+		if !all {
+			names = firstNotIn(names)
 		}
 		stays := "stays as it is"
 		if missing {
 			stays = "stays missing"
 		}
 		fmt.Fprintf(out, "not in the checkpoint, %s: %s\n", stays, strings.Join(names, ", "))
+	}
+}
+
+// firstNotIn returns the first names, and how many more there are.
+func firstNotIn(names []string) []string {
+	if hidden := len(names) - shownNotIn; hidden > 0 {
+		return append(names[:shownNotIn], fmt.Sprintf("and %d more", hidden))
+	}
+	return names
+}
+
+// PrintNotWritten prints what is missing in a folder to which a checkpoint was written.
+func PrintNotWritten(out io.Writer, list []snapshot.LeftOut) {
+	names := make([]string, len(list))
+	for i, l := range list {
+		names[i] = fmt.Sprintf("%s (%s)", oneline.Path(l.Path), l.Why)
+	}
+	if len(names) > 0 {
+		fmt.Fprintf(out, "not in the checkpoint, not written: %s\n", strings.Join(firstNotIn(names), ", "))
 	}
 }
 

@@ -9,16 +9,18 @@ import (
 	"pawl"
 	"pawl/internal/cli/layout"
 	"pawl/internal/cli/liveview"
+	"pawl/internal/oneline"
 	"pawl/internal/project"
 	"pawl/internal/recovery"
 	"pawl/internal/resume"
 	"pawl/internal/runs"
+	"pawl/internal/shellwords"
 )
 
-// Explain prints the journaled verdicts of a run, or of one step, and what a resume would do about attempts that nobody has judged
+// Explain prints the journaled verdicts of a run, or of one step, and what a resume would do about attempts without a verdict
 // yet. onRun names the run in a command.
 func Explain(w io.Writer, p *project.Project, r *runs.Run, step pawl.StepID, list []resume.Explained, onRun func(command string) string) error {
-	e := explainer{out: w, run: r, step: step, onRun: onRun}
+	e := explainer{out: w, run: r, step: step, onRun: onRun, names: r.ItemNames()}
 	for _, x := range list {
 		e.verdict(x)
 	}
@@ -39,6 +41,7 @@ type explainer struct {
 	step    pawl.StepID // empty: all
 	onRun   func(command string) string
 	printed int
+	names   *runs.ItemNames
 }
 
 // line begins a paragraph.
@@ -47,7 +50,7 @@ func (e *explainer) line(format string, args ...any) {
 		fmt.Fprintln(e.out)
 	}
 	e.printed++
-	fmt.Fprintf(e.out, format+"\n", args...)
+	fmt.Fprintln(e.out, e.names.In(fmt.Sprintf(format, args...)))
 }
 
 // verdict prints a journaled verdict.
@@ -56,7 +59,7 @@ func (e *explainer) verdict(x resume.Explained) {
 	e.line("%s  attempt %d of %s %s: %s", layout.UTCWithZone(x.Time), x.Attempt, ref.Name(), liveview.OutcomeText(pawl.Outcome(x.Outcome)), x.Why)
 	for _, f := range x.Found {
 		if f.Level != pawl.OK {
-			fmt.Fprintf(e.out, "  finding  %s: %s\n", cmp.Or(f.Where, "run"), f.What)
+			fmt.Fprintf(e.out, "  finding  %s: %s\n", oneline.Path(e.names.In(cmp.Or(f.Where, "run"))), e.names.In(f.What))
 		}
 	}
 	failed := x.Outcome == string(pawl.Failed)
@@ -69,7 +72,7 @@ func (e *explainer) verdict(x resume.Explained) {
 		}
 	}
 	crashed := x.Outcome == string(pawl.Lost) || x.Outcome == string(pawl.NotStarted)
-	fmt.Fprintf(e.out, "  verdict  %s: %s (rule: %s)\n", x.Verdict.Word, x.Verdict.Text(crashed), x.Verdict.Rule)
+	fmt.Fprintf(e.out, "  verdict  %s: %s (rule: %s)\n", x.Verdict.Word, recovery.VerdictText(x.Verdict, crashed), x.Verdict.Rule)
 	if x.Verdict.By != "" {
 		fmt.Fprintf(e.out, "  chosen   by %s\n", x.Verdict.By)
 	}
@@ -92,7 +95,7 @@ func (e *explainer) failure(x resume.Explained) string {
 	}
 	command := "pawl output " + string(x.Step)
 	if x.Item != "" {
-		command += " --item " + string(x.Item)
+		command += " --item " + shellwords.Word(string(x.Item))
 	}
 	return text + "; its output: " + e.onRun(fmt.Sprintf("%s --attempt %d --stderr", command, x.Attempt))
 }
@@ -105,6 +108,9 @@ func (e *explainer) commandsAfter(x resume.Explained) []string {
 	}
 	switch {
 	case st.Status == pawl.FailedForGood && x.Verdict.Word == pawl.HumanReview:
+		if e.run.Plan.HandlesEnd(x.Step) {
+			return []string{"pawl retry " + string(x.Step)}
+		}
 		return []string{"pawl retry " + string(x.Step), "pawl skip " + string(x.Step)}
 	case st.Status == pawl.Pending && st.Retries.Again:
 		return []string{"pawl resume"}

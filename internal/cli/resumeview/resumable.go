@@ -18,13 +18,9 @@ func CheckResumable(r *runs.Run, change *resume.PlanDiff) error {
 	if s.Status == pawl.StatusCompleted {
 		return failure.NothingToDo(&pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("nothing to do: run %s is already complete", s.Run), Hint: "pawl status"})
 	}
-	for _, step := range r.Plan.Steps() {
-		if st := s.Steps[step.ID]; st.FailsRun() {
-			return &pawl.Error{
-				Kind: pawl.KindRunFailed, Hint: "pawl retry " + string(step.ID),
-				Err: fmt.Errorf("run %s failed at step %s: %s", s.Run, step.ID, st.Why),
-			}
-		}
+	why := fmt.Errorf("run %s failed: %s", s.Run, s.Why)
+	if failed := s.FailedFor(r.Plan); failed != "" {
+		why = fmt.Errorf("run %s failed at step %s: %s; to resume it, retry the step first", s.Run, failed, s.Steps[failed].Why)
 	}
-	return &pawl.Error{Kind: pawl.KindRunFailed, Err: fmt.Errorf("run %s failed: %s", s.Run, s.Why), Hint: "pawl status"}
+	return &pawl.Error{Kind: pawl.KindRunFailed, Err: why, Hint: s.AfterFailure(r.Plan)}
 }

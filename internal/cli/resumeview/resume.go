@@ -2,6 +2,7 @@
 package resumeview
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -10,13 +11,14 @@ import (
 	"pawl"
 	"pawl/internal/cli/layout"
 	"pawl/internal/decide"
+	"pawl/internal/oneline"
 	"pawl/internal/resume"
 	"pawl/internal/runs"
 )
 
 // Resuming prints the run, its phase, its last activity and what is finished.
 func Resuming(w io.Writer, r *runs.Run) {
-	s, pos := r.State, r.State.Position(r.Plan)
+	s, pos, names := r.State, r.State.Position(r.Plan), r.ItemNames()
 	fmt.Fprintf(w, "Resuming %s\n", s.Run)
 	if s.Goal != "" {
 		fmt.Fprintf(w, "  goal           %s\n", s.Goal)
@@ -25,7 +27,7 @@ func Resuming(w io.Writer, r *runs.Run) {
 	fmt.Fprintf(w, "  last activity  %s\n", layout.UTCWithZone(s.LastActive()))
 	tally, live := s.Tally(r.Plan), []string(nil)
 	for _, l := range s.Live() {
-		live = append(live, fmt.Sprintf("%s (attempt %d)", l.Name(), l.Attempt))
+		live = append(live, names.In(fmt.Sprintf("%s (attempt %d)", l.Name(), l.Attempt)))
 	}
 	fmt.Fprintf(w, "  finished       %d of %s%s, %d%%\n", len(tally.Done), layout.Count(tally.Total, "step"), nameList(tally.Done), s.Percent(r.Plan))
 	if len(tally.Skipped) > 0 {
@@ -42,6 +44,13 @@ func Resuming(w io.Writer, r *runs.Run) {
 	}
 	if s.Shell == "" && hasDefaultShell(r.Plan) {
 		fmt.Fprintf(w, "  shell          an earlier version started this run; its scripts without a shell run with plain sh, which ignores failed commands\n")
+	}
+}
+
+// Parallel prints how many attempts of a plan run at a time, if more than one could.
+func Parallel(w io.Writer, plan *pawl.Plan, limit pawl.Parallel) {
+	if plan.Concurrent() {
+		fmt.Fprintf(w, "  parallel       %s\n", limit)
 	}
 }
 
@@ -84,7 +93,7 @@ func PlanDiff(w io.Writer, c *resume.PlanDiff, resuming bool) {
 		fmt.Fprintf(w, "  recheck  step %s (acceptance checks changed)\n", id)
 	}
 	for _, id := range c.Reset {
-		fmt.Fprintf(w, "  rerun    step %s (definition changed)\n", id)
+		fmt.Fprintf(w, "  rerun    step %s (%s)\n", id, cmp.Or(c.ResetWhy[id], pawl.DefinitionChanged))
 	}
 	for _, id := range c.Conditions {
 		fmt.Fprintf(w, "  check    the condition of step %s, which was false\n", id)
@@ -96,7 +105,7 @@ func PlanDiff(w io.Writer, c *resume.PlanDiff, resuming bool) {
 		fmt.Fprintf(w, "  rerun    step %s: the axes of its matrix changed, so all combinations are new items\n", id)
 	}
 	for _, x := range c.Dropped {
-		fmt.Fprintf(w, "  drop     %s of step %s, not on the list any more: %s\n", layout.Count(len(x.Values), "item"), x.Step, values(x.Values))
+		fmt.Fprintf(w, "  drop     %s of step %s, no longer on the list: %s\n", layout.Count(len(x.Values), "item"), x.Step, values(x.Values))
 	}
 	for _, x := range c.Returned {
 		fmt.Fprintf(w, "  run      %s of step %s, back on the list: %s\n", layout.Count(len(x.Values), "item"), x.Step, values(x.Values))
@@ -108,28 +117,29 @@ func PlanDiff(w io.Writer, c *resume.PlanDiff, resuming bool) {
 	}
 }
 
-// noteOutputs prints which outputs of a finished step somebody has changed.
+// noteOutputs prints which outputs of a finished step were changed since.
 func noteOutputs(w io.Writer, step pawl.StepID, paths []string, what string) {
 	if len(paths) > 0 {
-		fmt.Fprintf(w, "  note     output of step %s %s since: %s; no step reruns because of it\n", step, what, strings.Join(paths, ", "))
+		fmt.Fprintf(w, "  note     output of step %s %s since: %s; no step reruns because of it\n", step, what, oneline.Paths(paths))
 	}
 }
 
 // Verdict prints what a resume does about an interrupted attempt.
-func Verdict(w io.Writer, j resume.Judged) {
-	name := pawl.AttemptRef{Step: j.Step, Item: j.Item}.Name()
+func Verdict(w io.Writer, names *runs.ItemNames, j resume.Judged) {
+	name := names.In(pawl.AttemptRef{Step: j.Step, Item: j.Item}.Name())
 	fmt.Fprintf(w, "  %-20s attempt %d: %s\n", name, j.Attempt, j.Text())
 }
 
 // Examination prints findings, verdicts and what happens to each step.
-func Examination(w io.Writer, r *runs.Run, change *resume.PlanDiff, x *resume.Examination, steps []decide.Decision) {
+func Examination(w io.Writer, r *runs.Run, change *resume.PlanDiff, x *resume.Examination, limit pawl.Parallel, steps []decide.Decision) {
 	Resuming(w, r)
+	Parallel(w, change.Plan(), limit)
 	PlanDiff(w, change, false)
 	fmt.Fprintln(w, "\nFindings:")
-	Findings(w, x, true)
+	Findings(w, r.ItemNames(), x, true)
 	fmt.Fprintln(w, "\nVerdicts:")
 	for _, j := range x.Verdicts {
-		Verdict(w, j)
+		Verdict(w, r.ItemNames(), j)
 	}
 	if len(x.Verdicts) == 0 {
 		fmt.Fprintln(w, "  none: no attempt was interrupted")
@@ -152,10 +162,11 @@ func hasAttempts(s *pawl.State) bool {
 }
 
 // Findings prints all findings, or only those that are not ok.
-func Findings(w io.Writer, x *resume.Examination, all bool) {
+func Findings(w io.Writer, names *runs.ItemNames, x *resume.Examination, all bool) {
 	for _, f := range x.Findings {
 		if all || f.Level != pawl.OK {
 			fmt.Fprint(w, "  ")
+			f.Where, f.What = names.In(f.Where), names.In(f.What)
 			layout.PrintFinding(w, f)
 		}
 	}

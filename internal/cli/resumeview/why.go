@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"pawl"
 	"pawl/internal/cli/layout"
 	"pawl/internal/decide"
 )
@@ -13,13 +14,24 @@ import (
 // is not finished.
 func Decisions(w io.Writer, indent string, steps []decide.Decision, each bool) {
 	for _, x := range steps {
-		fmt.Fprintf(w, "%s%-7s  %-20s %s%s\n", indent, x.Do, x.Step, x.Why, items(x))
+		fmt.Fprintf(w, "%s%-7s  %-20s %s%s\n", indent, x.Do, x.Step, reason(x), items(x))
 		if each {
 			for _, item := range x.Each {
 				fmt.Fprintf(w, "%s%-7s    %-18s %s\n", indent, item.Do, layout.OneLine(item.Value), item.Why)
 			}
 		}
 	}
+}
+
+// reason is why a decision is made, with the values of items in place of their ids.
+func reason(x decide.Decision) string {
+	text := x.Why
+	for _, item := range x.Each {
+		if id := string(pawl.ItemIDOf(item.Value)); id != item.Value {
+			text = strings.Replace(text, id+": ", layout.OneLine(item.Value)+": ", 1)
+		}
+	}
+	return text
 }
 
 // values lists the first values of items.

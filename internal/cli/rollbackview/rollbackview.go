@@ -54,15 +54,15 @@ func Effects(undos, paths int) (effect, question string) {
 	return "runs " + commands + " and changes " + changes, "Run " + commands + " and change " + changes + "?"
 }
 
-// Print prints what a rollback does.
-func (r Report) Print(w io.Writer) {
-	word := "Rolling back"
+// Print prints what a rollback does. names replaces the ids of items by their values.
+func (r Report) Print(w io.Writer, names func(text string) string) {
+	word := "Rollback"
 	if r.Continued {
-		word = "Continuing to roll back"
+		word = "Interrupted rollback"
 	}
-	fmt.Fprintf(w, "%s run %s to checkpoint %s\n", word, r.Run, r.Checkpoint)
+	fmt.Fprintf(w, "%s of run %s to checkpoint %s:\n", word, r.Run, r.Checkpoint)
 	line := func(what, format string, args ...any) {
-		fmt.Fprintf(w, "  %-16s %s\n", what, fmt.Sprintf(format, args...))
+		fmt.Fprintf(w, "  %-16s %s\n", what, names(fmt.Sprintf(format, args...)))
 	}
 	for _, ref := range r.Doubtful {
 		line("check first", "attempt %d of %s was interrupted", ref.Attempt, ref.Name())
@@ -99,14 +99,14 @@ func undoNote(stands string) string {
 	return "  (" + stands + ")"
 }
 
-// PrintEvent prints an event of a rollback in one line.
-func PrintEvent(w io.Writer, event pawl.Event) {
+// PrintEvent prints an event of a rollback in one line. names replaces the ids of items by their values.
+func PrintEvent(w io.Writer, event pawl.Event, names func(text string) string) {
 	payload, err := event.Payload()
 	if err != nil {
 		return
 	}
 	line := func(ref pawl.UndoRef, format string, args ...any) {
-		fmt.Fprintf(w, "%-20s %s\n", ref.Name(), fmt.Sprintf(format, args...))
+		fmt.Fprintf(w, "%-20s %s\n", names(ref.Name()), fmt.Sprintf(format, args...))
 	}
 	switch p := payload.(type) {
 	case pawl.UndoStarted:

@@ -20,6 +20,7 @@ import (
 	"pawl/internal/project"
 	"pawl/internal/redact"
 	"pawl/internal/schedule"
+	"pawl/internal/shellwords"
 )
 
 // Flags are the flags of pawl run that are about schedules.
@@ -111,7 +112,7 @@ func (o Options) args() []string {
 	return args
 }
 
-// params returns the flags for the parameters. Secrets are refused: units and crontabs are no place for them.
+// params returns the flags for the parameters. Secrets are refused: other users may read units and crontabs.
 func (r Request) params() (args []string, err error) {
 	for _, text := range r.Options.Given.Params {
 		name, value, _ := strings.Cut(text, "=")
@@ -233,7 +234,7 @@ func uninstall(ctx context.Context, w io.Writer, p *project.Project, path string
 	}
 	fmt.Fprintf(w, "removed: %s\n", all[at].Timer())
 	if err := schedule.Systemctl(ctx, []string{"daemon-reload"}); stopErr != nil || err != nil {
-		fmt.Fprintf(w, "systemd could not be told: %v\n", errors.Join(stopErr, err))
+		fmt.Fprintf(w, "the timer may run until systemd reads its units again: %v\n", errors.Join(stopErr, err))
 	}
 	return nil
 }
@@ -247,11 +248,11 @@ func Findings(p *project.Project) []pawl.Finding {
 	var findings []pawl.Finding
 	for _, i := range all {
 		f := pawl.Finding{Level: pawl.OK, What: fmt.Sprintf("schedule of %s: %s", layout.OneLine(i.Plan), layout.OneLine(i.Schedule)), Evidence: i.Timer()}
-		again := fmt.Sprintf("pawl run --schedule %q --install %s", i.Schedule, i.Plan)
+		again := fmt.Sprintf("pawl run --schedule %s --install %s", shellwords.Word(i.Schedule), shellwords.Word(i.Plan))
 		if i.Root != p.Root {
 			f.Level, f.What, f.Hint = pawl.Warn, f.What+": it runs in "+layout.OneLine(i.Root)+", where the project was before", again
 		} else if !i.PlanExists() {
-			f.Level, f.What, f.Hint = pawl.Warn, f.What+": the plan is missing", "pawl run --uninstall "+i.Plan
+			f.Level, f.What, f.Hint = pawl.Warn, f.What+": the plan is missing", "pawl run --uninstall "+shellwords.Word(i.Plan)
 		}
 		findings = append(findings, f)
 	}

@@ -50,11 +50,7 @@ func (r Report) Print(w io.Writer) error {
 			return err
 		}
 	}
-	for _, s := range r.Steps {
-		if len(s.Offers) > 0 {
-			layout.Print(w, layout.Span{Text: fmt.Sprintf("\nstep %s failed", s.ID), Colour: layout.Red}, layout.Span{Text: fmt.Sprintf("  %s\n  %s\n", s.Why, strings.Join(s.Offers, "\n  "))})
-		}
-	}
+	r.printFailures(w)
 	r.printEnd(w)
 	for _, g := range r.Gates {
 		fmt.Fprintln(w)
@@ -65,6 +61,9 @@ func (r Report) Print(w io.Writer) error {
 	}
 	printSessions(w, r.Sessions)
 	printInDoubt(w, r.Doubts)
+	for _, found := range r.Importable {
+		fmt.Fprintf(w, "\n%s\n", found.Offer())
+	}
 	switch {
 	case r.Unverified: // it cannot be resumed
 	case r.Status != pawl.StatusInterrupted && r.Status != pawl.StatusPaused:
@@ -75,6 +74,26 @@ func (r Report) Print(w io.Writer) error {
 		fmt.Fprintf(w, "\n%s\n", r.onRun(r.next))
 	}
 	return nil
+}
+
+// printFailures prints the failed steps with commands that help. Failures that the plan allows come last, without a task.
+func (r Report) printFailures(w io.Writer) {
+	var allowed []string
+	for _, s := range r.Steps {
+		switch {
+		case s.Continued:
+			text := fmt.Sprintf("%s  %s", s.ID, layout.OneLine(s.Why))
+			if len(s.Offers) > 0 { // the first one is the retry
+				text += "; " + s.Offers[0] + " reruns it"
+			}
+			allowed = append(allowed, text)
+		case len(s.Offers) > 0:
+			layout.Print(w, layout.Span{Text: fmt.Sprintf("\nstep %s failed", s.ID), Colour: layout.Red}, layout.Span{Text: fmt.Sprintf("  %s\n  %s\n", s.Why, strings.Join(s.Offers, "\n  "))})
+		}
+	}
+	if len(allowed) > 0 {
+		fmt.Fprintf(w, "\nfailed, allowed (continue_on_error):\n  %s\n", strings.Join(allowed, "\n  "))
+	}
 }
 
 // maxUnsent is how many notices that could not be sent are printed.
@@ -141,7 +160,7 @@ func (r Report) stepTable(w io.Writer) error {
 		case s.reviews != nil:
 			note = s.reviews(r.onRun)
 		case s.Condition != "":
-			note = "if " + s.Condition
+			note = pawl.ConditionFalse(s.Condition)
 		case s.Status == pawl.Skipped:
 			note = s.Why
 		case s.Continued:

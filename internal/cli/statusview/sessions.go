@@ -18,6 +18,9 @@ type Session struct {
 	Agent   string            `json:"agent"`
 	Native  string            `json:"native_id"` // the agent's own id, which its native resume takes
 	Parent  pawl.SessionID    `json:"parent,omitempty"`
+	Tree    string            `json:"worktree,omitempty"` // the linked worktree of git that it works in; absent: none
+	Branch  string            `json:"branch,omitempty"`   // of the worktree, or the commit if HEAD is detached
+	NoTree  bool              `json:"worktree_gone,omitempty"`
 	Doing   pawl.SessionDoing `json:"doing"`
 	Gone    bool              `json:"gone"` // the agent's process has ended
 	Why     string            `json:"why,omitempty"`
@@ -35,7 +38,7 @@ func sessionsOf(s *pawl.State) []Session {
 	for _, x := range s.SessionsByTime() {
 		report := Session{
 			Session: x.Session, Agent: x.Session.Agent(), Native: x.Session.Native(), Parent: x.Session.Parent(), Doing: x.Doing,
-			Gone: sessions.AgentGone(x), Why: x.Why, Asked: x.Asked, Said: x.Said, Done: x.Did, Since: x.Since, Seen: x.Seen,
+			Gone: sessions.AgentGone(x), Why: x.Why, Asked: x.Asked, Said: x.Said, Tree: x.Worktree, Done: x.Did, Since: x.Since, Seen: x.Seen,
 		}
 		if x.Process != nil {
 			report.PID = x.Process.PID
@@ -48,6 +51,11 @@ func sessionsOf(s *pawl.State) []Session {
 // AddSessions adds the run's agent sessions, and the tool calls without a recorded outcome, checked now.
 func (r *Report) AddSessions(ctx context.Context, p *project.Project, s *pawl.State) {
 	r.Sessions, r.Doubts = sessionsOf(s), toolCallsInDoubt(ctx, p, s)
+	for i, x := range r.Sessions {
+		if x.Tree != "" {
+			r.Sessions[i].Branch, r.Sessions[i].NoTree = sessions.WorktreeBranch(ctx, p, x.Tree)
+		}
+	}
 }
 
 // CountSessions adds the run's agent sessions, without checking tool calls.
@@ -55,17 +63,13 @@ func (r *Report) CountSessions(s *pawl.State) { r.Sessions = sessionsOf(s) }
 
 // toolCallsInDoubt returns the tool calls without a recorded outcome, checked now.
 func toolCallsInDoubt(ctx context.Context, p *project.Project, s *pawl.State) []sessions.ReconciledOperation {
-	doubts := sessions.Reconcile(ctx, p, s.InDoubt(sessions.AgentGone))
-	return append([]sessions.ReconciledOperation{}, doubts...) // none is [], not null
+	return append([]sessions.ReconciledOperation{}, sessions.InDoubt(ctx, p, s)...) // none is [], not null
 }
 
 func printSessions(w io.Writer, sessions []Session) {
 	for _, x := range sessions {
-		doing := string(x.Doing)
-		if x.Gone && x.Doing != pawl.SessionIsEnded {
-			doing = "ended unexpectedly"
-		}
-		fmt.Fprintf(w, "\nsession %s  %s; %s; last activity %s\n", x.Session, doing, layout.Count(x.Done, "tool call"), layout.UTCWithZone(x.Seen))
+		fmt.Fprintf(w, "\nsession %s  %s; %s; last activity %s\n", x.Session, doing(x), layout.Count(x.Done, "tool call"), layout.UTCWithZone(x.Seen))
+		printWorktree(w, x)
 		if x.Asked != "" {
 			fmt.Fprintf(w, "  asked  %s\n", layout.OneLine(x.Asked))
 		}
@@ -75,9 +79,36 @@ func printSessions(w io.Writer, sessions []Session) {
 	}
 }
 
+func printWorktree(w io.Writer, x Session) {
+	switch {
+	case x.Tree == "":
+	case x.NoTree:
+		fmt.Fprintf(w, "  in     worktree %s, which no longer exists\n", x.Tree)
+	default:
+		fmt.Fprintf(w, "  in     worktree %s on %s\n", x.Tree, x.Branch)
+	}
+}
+
+// doing says what a session does, or how it ended. One whose agent exited between two turns has left nothing unfinished.
+func doing(x Session) string {
+	switch {
+	case x.Gone && x.Doing == pawl.SessionIdle:
+		return "ended after its last turn"
+	case x.Gone && x.Doing != pawl.SessionIsEnded:
+		return "ended unexpectedly"
+	case x.Doing == pawl.SessionAsks:
+		return "working; it has asked for permission"
+	}
+	return string(x.Doing)
+}
+
 func printInDoubt(w io.Writer, doubts []sessions.ReconciledOperation) {
 	for _, d := range doubts {
-		fmt.Fprintf(w, "\nin doubt  tool call %s: %s  %s\n", d.Verdict, d.Tool, layout.OneLine(d.Summary))
+		in := ""
+		if d.Dir != "" {
+			in = "  (in folder " + layout.OneLine(d.Dir) + ")"
+		}
+		fmt.Fprintf(w, "\nin doubt  tool call %d %s: %s  %s%s\n", d.Seq, d.Verdict, d.Tool, layout.OneLine(d.Summary), in)
 		fmt.Fprintf(w, "  session %s, started %s\n", d.Session, layout.UTCWithZone(d.Began))
 		for _, line := range d.Evidence {
 			fmt.Fprintf(w, "  - %s\n", line)

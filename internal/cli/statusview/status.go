@@ -6,17 +6,20 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"pawl"
 	"pawl/internal/cli/layout"
+	"pawl/internal/discover"
 	"pawl/internal/disk"
+	"pawl/internal/history"
+	"pawl/internal/oneline"
 	"pawl/internal/project"
 	"pawl/internal/resume"
 	"pawl/internal/runs"
 	"pawl/internal/sessions"
+	"pawl/internal/shellwords"
 	"pawl/internal/supervise"
 )
 
@@ -48,6 +51,8 @@ type Report struct {
 
 	Params  map[string]pawl.ShownParam `json:"params,omitempty"`
 	Restore *pawl.RestoreState         `json:"restore,omitempty"` // the interrupted restore of the project's files
+
+	Importable []discover.Found `json:"importable,omitempty"` // unfinished work of other systems that no run was imported from
 
 	Unverified bool `json:"unverified,omitempty"` // the run was made elsewhere, or the project is not trusted
 
@@ -112,6 +117,10 @@ type Service struct {
 	Since *time.Time    `json:"ready_since,omitempty"`
 	Until pawl.Lifetime `json:"until,omitempty"`
 	Ends  string        `json:"ends,omitempty"` // why pawl ends it now
+
+	Waiting *pawl.ServiceWait `json:"waiting,omitempty"` // while it is not ready: how long, and the last try of its check
+
+	notReady string // the same for people
 }
 
 // serviceOf returns the status of a step that is a service, or nil.
@@ -126,7 +135,11 @@ func serviceOf(step *pawl.Step, st *pawl.StepState) *Service {
 	if live := st.Serving(); live != nil {
 		service.Ready, service.Since = true, &live.Ready
 	}
-	service.Ends = st.Retries.Live.Released
+	live := st.Retries.Live
+	service.Ends = live.Released
+	if live.Ready.IsZero() {
+		service.Waiting, service.notReady = live.Waiting, live.NotReady(step.Service.Timeout, time.Now())
+	}
 	return service
 }
 
@@ -138,7 +151,7 @@ func (s *Service) text() string {
 	case s.Ready:
 		return "service ready since " + layout.UTCWithZone(*s.Since)
 	}
-	return "service is starting, not ready yet"
+	return strings.TrimSuffix("service is starting, "+s.notReady, ", ")
 }
 
 // Undelivered is a notice that could not be sent.
@@ -171,14 +184,14 @@ func Of(p *project.Project, r *runs.Run) Report {
 	holder, alive := p.EngineHolder()
 	alive = alive && holder.Run == s.Run
 	report := Report{
-		Run: s.Run, Name: s.Name, Goal: s.Goal, Kind: s.Kind, Status: s.StatusNow(alive), Why: s.Why, Mode: s.Mode,
+		Run: s.Run, Name: s.Name, Goal: s.Goal, Kind: s.Kind, Status: s.StatusIn(r.Plan, alive), Why: s.Why, Mode: s.Mode,
 		Position: s.Position(r.Plan), Percent: s.Percent(r.Plan), Created: s.Created, Updated: s.Updated, Epoch: s.Epoch,
 		Deaths: s.Deaths, Gates: []layout.GateReport{}, Blockers: []pawl.Blocker{}, Steps: []Step{},
 		Usage: s.Spent.Usage, Seconds: s.Spent.Seconds, Misfits: s.RejectedCount,
 		Params: r.Plan.ShownParams(s.Given), params: r.Plan.ParamsLine(s.Given),
 	}
 	report.next = runs.ContinueCommand(s)
-	word, why := s.Standing(alive)
+	word, why := s.StandingIn(r.Plan, alive)
 	report.standing = word
 	if why != "" {
 		report.standing += ": " + layout.OneLine(why)
@@ -191,13 +204,14 @@ func Of(p *project.Project, r *runs.Run) Report {
 	} else if s.Engine != nil {
 		report.Deaths++ // the last engine crashed and recorded no end
 	}
+	good := &finder{run: r}
 	for i := range r.Plan.Phases {
 		for j := range r.Plan.Phases[i].Steps {
-			report.Steps = append(report.Steps, stepOf(&r.Plan.Phases[i], &r.Plan.Phases[i].Steps[j], s))
+			report.Steps = append(report.Steps, stepOf(&r.Plan.Phases[i], &r.Plan.Phases[i].Steps[j], good))
 		}
 	}
 	if len(r.Plan.Phases) == 0 {
-		report.Steps = append(report.Steps, stepsWithoutPlan(s)...)
+		report.Steps = append(report.Steps, stepsWithoutPlan(good)...)
 	}
 	report.addEnd(p, r)
 	for i := range report.Steps {
@@ -212,7 +226,7 @@ func Of(p *project.Project, r *runs.Run) Report {
 		}
 	}
 	for _, g := range s.OpenGates() {
-		report.Gates = append(report.Gates, layout.GateReportOf(g))
+		report.Gates = append(report.Gates, layout.GateReportOf(r.Plan, s, g))
 	}
 	report.Blockers = append(report.Blockers, s.OpenBlockers()...)
 	if report.Unverified = runs.RequireOwn(p, s.Run) != nil; report.Unverified {
@@ -227,7 +241,7 @@ func (r *Report) addEnd(p *project.Project, run *runs.Run) {
 		if st := run.State.Steps[step.ID]; st == nil || st.Status == pawl.Pending && st.Retries.Failures == 0 { // it was reopened
 			continue
 		}
-		h := stepOf(&pawl.Phase{}, step, run.State)
+		h := stepOf(&pawl.Phase{}, step, &finder{run: run})
 		h.probe(p, run.State)
 		if h.Offers = nil; h.Status == pawl.FailedForGood {
 			h.Offers = []string{"pawl retry " + string(step.ID), "pawl output " + string(step.ID) + " --stderr"}
@@ -250,10 +264,11 @@ func (r *Report) dropAnswers() {
 }
 
 // stepsWithoutPlan returns the steps of a run without a plan, in the order in which they started.
-func stepsWithoutPlan(s *pawl.State) []Step {
+func stepsWithoutPlan(good *finder) []Step {
 	var reports []Step
+	s := good.run.State
 	for id := range s.Steps {
-		reports = append(reports, stepOf(&pawl.Phase{}, &pawl.Step{ID: id}, s))
+		reports = append(reports, stepOf(&pawl.Phase{}, &pawl.Step{ID: id}, good))
 	}
 	slices.SortFunc(reports, func(a, b Step) int {
 		return cmp.Or(s.Steps[a.ID].Started.Compare(s.Steps[b.ID].Started), strings.Compare(string(a.ID), string(b.ID)))
@@ -261,7 +276,8 @@ func stepsWithoutPlan(s *pawl.State) []Step {
 	return reports
 }
 
-func stepOf(phase *pawl.Phase, step *pawl.Step, s *pawl.State) Step {
+func stepOf(phase *pawl.Phase, step *pawl.Step, good *finder) Step {
+	s := good.run.State
 	report := Step{ID: step.ID, Name: step.Name, Phase: phase.Name, Status: pawl.Pending}
 	st := s.Steps[step.ID]
 	report.Service = serviceOf(step, st)
@@ -297,7 +313,7 @@ func stepOf(phase *pawl.Phase, step *pawl.Step, s *pawl.State) Step {
 		}
 	}
 	if st.Status == pawl.FailedForGood {
-		report.Offers = failedStepCommands(step, st, s.LastGood)
+		report.Offers = failedStepCommands(step, st, good.before(st.Started))
 	}
 	report.StartedAt, report.EndedAt = layout.TimeOrNil(st.Started), layout.TimeOrNil(st.Ended)
 	return report
@@ -305,10 +321,13 @@ func stepOf(phase *pawl.Phase, step *pawl.Step, s *pawl.State) Step {
 
 // probe marks the attempts of a step whose supervisor has crashed, and notes if none of them is alive.
 func (r *Step) probe(p *project.Project, s *pawl.State) {
-	alive, lost := 0, 0
+	alive, lost, how := 0, 0, "ended while no engine was running"
 	for i, live := range s.Steps[r.ID].Live() {
 		status, err := supervise.Probe(p.AttemptDir(live.AttemptRef, s.Run))
 		r.Live[i].Lost = err == nil && status.State == supervise.Lost
+		if exit := status.ExitSealed(live.Seal); exit != nil && exit.Reason == pawl.ReasonAbort {
+			how = resume.EndedText(exit)
+		}
 		switch {
 		case r.Live[i].Lost:
 			lost++
@@ -317,20 +336,22 @@ func (r *Step) probe(p *project.Project, s *pawl.State) {
 		}
 	}
 	if r.Service != nil && alive == 0 {
-		r.Service.Ready, r.Service.Since = false, nil
+		r.Service.Ready, r.Service.Since, r.Service.Waiting = false, nil, nil
 	}
 	switch r.ended = len(r.Live) > 0 && alive == 0; {
 	case !r.ended || r.then != "":
 	case lost > 0:
 		r.note, r.then = "its supervisor died", "pawl explain "+string(r.ID)+" shows the verdict"
 	default:
-		r.note, r.then = "ended while no engine was running", "pawl explain "+string(r.ID)+" shows the verdict"
+		r.note, r.then = how, "pawl explain "+string(r.ID)+" shows the verdict"
 	}
 }
 
 // statusWord returns the status of a step for the table. It is unknown if none of its attempts is alive, and one crashed.
 func (r *Step) statusWord() string {
 	switch {
+	case r.Continued:
+		return pawl.FailedAllowed
 	case !r.ended:
 		return string(r.Status)
 	case slices.ContainsFunc(r.Live, func(l Live) bool { return l.Lost }):
@@ -360,11 +381,34 @@ func gateNote(p *project.Project, r *runs.Run, g *pawl.GateState) string {
 	case err != nil:
 		return "cannot check whether it still shows the same: " + err.Error()
 	case len(changed) > 0:
-		return "its content has changed: " + layout.OneLine(strings.Join(changed, ", ")) + "; an answer is refused, and pawl resume asks again"
+		return "its content has changed: " + layout.OneLine(oneline.Paths(changed)) + "; an answer is refused, and pawl resume asks again"
 	case resume.GateEdited(p, r, g):
 		return "the plan was edited since: an answer counts for the question above; pawl resume shows the new plan and asks"
 	}
 	return ""
+}
+
+// finder finds the last good checkpoint of a run before a step started.
+type finder struct {
+	run  *runs.Run
+	read bool
+	good []pawl.Checkpoint // of the journal, which is read once, if the state does not suffice
+}
+
+// before returns the checkpoint, nil if there is none. The one that was taken for the start has the same time.
+func (f *finder) before(start time.Time) *pawl.Checkpoint {
+	if good := f.run.State.LastGood; good == nil || !good.Time.After(start) {
+		return good
+	}
+	if !f.read {
+		f.good, f.read = history.GoodCheckpoints(f.run.Log), true
+	}
+	for _, c := range slices.Backward(f.good) {
+		if !c.Time.After(start) {
+			return &c
+		}
+	}
+	return nil
 }
 
 // failedStepCommands returns commands that help with a failed step: another attempt, going on without it, its errors, a
@@ -382,7 +426,7 @@ func failedStepCommands(step *pawl.Step, st *pawl.StepState, good *pawl.Checkpoi
 	case step.Foreach == nil:
 		commands = append(commands, "pawl output "+id+" --stderr")
 	}
-	if good != nil && good.Time.Before(st.Started) && good.Unsaved() == "" {
+	if good != nil && !st.Started.IsZero() && good.Unsaved() == "" {
 		commands = append(commands, "pawl rollback --to "+string(good.ID))
 	}
 	return append(commands, "pawl brief")
@@ -408,7 +452,7 @@ func firstFailed(items *pawl.ItemsState) string {
 	}
 	first := items.Failed[slices.Min(slices.Collect(maps.Keys(items.Failed)))]
 	if first.Value != "" && pawl.ItemIDOf(first.Value) == first.Item { // not cut
-		return strconv.Quote(first.Value)
+		return shellwords.Word(first.Value)
 	}
 	return string(first.Item)
 }

@@ -76,8 +76,8 @@ func (f Flags) Args() []string {
 // maxParamFile is the maximum size of a file of parameters.
 const maxParamFile = disk.ConfigLimit
 
-// values returns the parameters. --param replaces what the file has.
-func (f Flags) values() (map[string]string, error) {
+// values returns the parameters, of the types that are declared. --param replaces what the file has.
+func (f Flags) values(declared map[string]pawl.Parameter) (map[string]string, error) {
 	values := map[string]string{}
 	if f.File != "" {
 		if f.Folder != "" && !filepath.IsAbs(f.File) {
@@ -87,7 +87,7 @@ func (f Flags) values() (map[string]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		if values, err = planfile.ReadParams(f.File, data); err != nil {
+		if values, err = planfile.ReadParams(f.File, data, declared); err != nil {
 			return nil, err
 		}
 	}
@@ -120,7 +120,7 @@ func Collect(r Request) (stepenv.Collected, error) {
 	if r.Plan == nil {
 		return stepenv.Collected{}, nil
 	}
-	params, err := r.Flags.values()
+	params, err := r.Flags.values(r.Plan.Params)
 	if err != nil {
 		return stepenv.Collected{}, err
 	}
@@ -216,6 +216,9 @@ func ForResume(p *project.Project, r *runs.Run, flags Flags, dry bool, ask func(
 	if err != nil {
 		c = stepenv.Collected{}
 	}
+	if len(c.Unknown) > 0 {
+		notes = append(notes, "the run was made elsewhere, so these secrets cannot be compared here with those that it began with; it gets the present ones: "+listed(c.Unknown))
+	}
 	if dry && err != nil {
 		return c, append(notes, "pawl resume would fail: "+err.Error()), nil
 	}
@@ -255,9 +258,14 @@ func Prompt(in io.Reader, out io.Writer) func(question string) (string, error) {
 		return nil
 	}
 	return func(question string) (string, error) {
+		before, err := term.MakeRaw(int(file.Fd())) // what is typed or pasted at once is not echoed either
+		if err != nil {
+			return "", err
+		}
+		defer term.Restore(int(file.Fd()), before)
 		fmt.Fprintf(out, "Value of %s: ", question)
 		value, err := term.ReadPassword(int(file.Fd()))
-		fmt.Fprintln(out)
+		fmt.Fprint(out, "\r\n")
 		return string(value), err
 	}
 }

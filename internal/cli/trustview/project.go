@@ -65,8 +65,16 @@ func (r Project) Print(w io.Writer) {
 	}
 	fmt.Fprintf(w, "  memory   %s of MEMORY.md\n", layout.Count(r.Memories, "entry"))
 	if len(r.ToAdopt) > 0 {
-		fmt.Fprintln(w, "A run from elsewhere stays unverified. Before you resume one, also adopt it: pawl adopt RUN")
+		fmt.Fprintln(w, "A run from elsewhere stays unverified. Before you resume one, also adopt it: "+r.Adopt())
 	}
+}
+
+// Adopt returns the command that adopts a run, the only one or any.
+func (r Project) Adopt() string {
+	if len(r.ToAdopt) == 1 {
+		return "pawl adopt " + string(r.ToAdopt[0])
+	}
+	return "pawl adopt RUN"
 }
 
 // Trusted is a line of "pawl trust --list".

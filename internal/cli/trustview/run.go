@@ -57,7 +57,7 @@ func AdoptionOf(p *project.Project, r *runs.Run) (Adoption, error) {
 			s.Status = st.Status
 		}
 		if step.Agent != nil {
-			s.Prompt = step.Agent.Prompt
+			s.Prompt = step.Agent.Task()
 		}
 		shown.Steps = append(shown.Steps, s)
 	}

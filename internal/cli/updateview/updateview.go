@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"pawl"
+	"pawl/internal/cli/layout"
 	"pawl/internal/cli/resumeview"
 	"pawl/internal/cli/supply"
 	"pawl/internal/decide"
@@ -20,7 +21,20 @@ import (
 )
 
 // NothingToDo is returned instead of creating a run: everything is up to date.
-type NothingToDo struct{ Steps int }
+type NothingToDo struct {
+	Steps  int
+	Unseen []pawl.StepID // steps whose items may have changed unseen
+}
+
+// Notes says which changes the comparison does not see.
+func (n NothingToDo) Notes() []string { return unseenNotes(n.Unseen) }
+
+func unseenNotes(steps []pawl.StepID) (notes []string) {
+	for _, id := range steps {
+		notes = append(notes, fmt.Sprintf("step %s does not see changes in the files of its items; add %s to it", id, pawl.ItemInput))
+	}
+	return notes
+}
 
 func (n NothingToDo) Error() string {
 	if n.Steps == 1 {
@@ -46,7 +60,7 @@ func (u *Update) Adopt(ctx context.Context) func() ([]pawl.Payload, error) {
 			return nil, err
 		}
 		if u.found.UpToDate {
-			return nil, NothingToDo{Steps: len(u.Text.Steps())}
+			return nil, NothingToDo{Steps: len(u.Text.Steps()), Unseen: u.unseen()}
 		}
 		return u.found.Adopt(), nil
 	}
@@ -58,6 +72,48 @@ func (u *Update) Diff() *resume.PlanDiff {
 		return nil
 	}
 	return u.found.Diff(u.Text)
+}
+
+// unseen returns the steps that adopt items whose files may have changed unseen.
+func (u *Update) unseen() (steps []pawl.StepID) {
+	for _, step := range u.Text.Steps() {
+		if _, adopted := u.found.Lists[step.ID]; adopted && u.Text.MissesItemFiles(step) {
+			steps = append(steps, step.ID)
+		}
+	}
+	return steps
+}
+
+// maxReasons is how many steps a new run gives a reason for; pawl why --update has all.
+const maxReasons = 10
+
+// PrintReasons prints why steps are not up to date, once Adopt has compared them, and which changes it did not see.
+func (u *Update) PrintReasons(w io.Writer) {
+	if u.found == nil || u.found.From == "" || u.found.UpToDate {
+		return
+	}
+	u.printWhy(w)
+	for _, note := range unseenNotes(u.unseen()) {
+		fmt.Fprintln(w, "note: "+note)
+	}
+}
+
+func (u *Update) printWhy(w io.Writer) {
+	printed := 0
+	for _, step := range u.Text.Steps() {
+		why := u.found.Why[step.ID]
+		switch {
+		case why == "":
+			continue
+		case printed == 0:
+			fmt.Fprintf(w, "compared with run %s, not up to date:\n", u.found.From)
+		case printed == maxReasons:
+			fmt.Fprintln(w, "  and more; pawl why lists all steps")
+			return
+		}
+		fmt.Fprintf(w, "  %-18s %s\n", step.ID, layout.OneLine(why))
+		printed++
+	}
 }
 
 // compare compares the plan with its newest run.
@@ -86,11 +142,14 @@ func (u *Update) compare(ctx context.Context) (*resume.Update, error) {
 type Report struct {
 	Earlier  pawl.RunID        `json:"earlier,omitempty"` // the run whose results are adopted
 	UpToDate bool              `json:"up_to_date"`
+	Parallel pawl.Parallel     `json:"parallel"` // how many attempts would run at a time
 	Steps    []decide.Decision `json:"steps"`
+
+	concurrent bool // the limit matters
 }
 
 // Forecast returns what a new run of a plan would do.
-func Forecast(ctx context.Context, p *project.Project, n runs.CreateOptions, given supply.Flags) (*Report, error) {
+func Forecast(ctx context.Context, p *project.Project, n runs.CreateOptions, given supply.Flags, limit func(*pawl.Plan) pawl.Parallel) (*Report, error) {
 	loaded, err := planfile.Load(n.Source, n.Data, runs.Includes(p.Root, n.Source))
 	if err != nil {
 		return nil, err
@@ -105,7 +164,7 @@ func Forecast(ctx context.Context, p *project.Project, n runs.CreateOptions, giv
 		return nil, err
 	}
 	steps, err := decide.ForecastUpdate(u, time.Now(), func(command string) string { return command })
-	return &Report{Earlier: u.From, UpToDate: u.UpToDate, Steps: steps}, err
+	return &Report{Earlier: u.From, UpToDate: u.UpToDate, Parallel: limit(plan), Steps: steps, concurrent: plan.Concurrent()}, err
 }
 
 // Print prints what a new run would do.
@@ -115,20 +174,29 @@ func (r *Report) Print(w io.Writer, items bool) {
 	} else {
 		fmt.Fprintf(w, "compared with run %s\n", r.Earlier)
 	}
+	if r.concurrent {
+		fmt.Fprintf(w, "parallel: %s\n", r.Parallel)
+	}
 	resumeview.Decisions(w, "", r.Steps, items)
 	if r.UpToDate {
 		fmt.Fprintln(w, NothingToDo{Steps: len(r.Steps)})
 	}
 }
 
-// Again returns a note for a plan that runs again although its newest run has completed.
+// Again returns a note for a plan that runs again although its newest run has completed or failed.
 func Again(ctx context.Context, p *project.Project, source, path string) []string {
 	run, err := runs.FindEarlier(ctx, p, source)
 	if err != nil || run == "" {
 		return nil // whatever is wrong with an older run, a new one starts
 	}
 	s, err := runs.LoadState(ctx, p, run)
-	if err != nil || s.Status != pawl.StatusCompleted {
+	switch {
+	case err != nil:
+		return nil
+	case s.Status == pawl.StatusFailed:
+		return []string{fmt.Sprintf("run %s of this plan failed, and every step runs again; to reuse what is up to date: pawl run --update %s; "+
+			"to repair that run: pawl retry STEP --run %s", run, path, run)}
+	case s.Status != pawl.StatusCompleted:
 		return nil
 	}
 	return []string{fmt.Sprintf("run %s of this plan is complete, and every step runs again; to run only what changed: pawl run --update %s", run, path)}

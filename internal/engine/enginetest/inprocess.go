@@ -39,7 +39,8 @@ type InProcess struct {
 	Fate func(dir string, job pawl.Job) Fate
 	Work func(job pawl.Job) error // does what a successful attempt does
 
-	died    bool // the engine; only its own goroutine starts attempts
+	dying   sync.Mutex // guards died and calls of Fate: checks of several attempts may start at once
+	died    bool       // the engine
 	mu      sync.Mutex
 	release chan struct{}
 	held    sync.WaitGroup
@@ -69,7 +70,23 @@ func (x *InProcess) closing() chan struct{} {
 }
 
 // Revive lets the next engine start attempts.
-func (x *InProcess) Revive() { x.died = false }
+func (x *InProcess) Revive() {
+	x.dying.Lock()
+	defer x.dying.Unlock()
+	x.died = false
+}
+
+// fate decides about an attempt.
+func (x *InProcess) fate(dir string, job pawl.Job) Fate {
+	x.dying.Lock()
+	defer x.dying.Unlock()
+	fate := DiesFirst // what a dead engine has yet to start
+	if !x.died {
+		fate = x.Fate(dir, job)
+	}
+	x.died = fate >= Holds
+	return fate
+}
 
 // Release lets held attempts succeed, and returns when they have ended.
 func (x *InProcess) Release() {
@@ -94,11 +111,7 @@ func (x *InProcess) gate() chan struct{} {
 
 // Start carries out an attempt.
 func (x *InProcess) Start(dir string, lock *supervise.Lock, job pawl.Job, seal supervise.Seal) (*supervise.Running, error) {
-	fate := DiesFirst // what a dead engine has yet to start
-	if !x.died {
-		fate = x.Fate(dir, job)
-	}
-	x.died = fate >= Holds
+	fate := x.fate(dir, job)
 	if fate == DiesFirst {
 		return nil, errors.Join(ErrDied, lock.Release())
 	}

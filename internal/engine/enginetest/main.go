@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"pawl"
+	"pawl/internal/brief"
 	"pawl/internal/executor/agent"
 	"pawl/internal/project"
 	"pawl/internal/supervise"
@@ -56,8 +57,8 @@ func Main(m *testing.M) int {
 func runAgent(ctx context.Context) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	brief := func(context.Context, pawl.AgentName) (string, error) { return "the brief", nil }
-	_, err := agent.Runner{Out: os.Stdout, Err: os.Stderr, Brief: brief}.Run(ctx)
+	told := func(context.Context, pawl.AgentName) (brief.Brief, error) { return brief.Brief{Text: "the brief"}, nil }
+	_, err := agent.Runner{Out: os.Stdout, Err: os.Stderr, Brief: told}.Run(ctx)
 	return err
 }
 

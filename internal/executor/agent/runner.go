@@ -14,6 +14,7 @@ import (
 
 	"pawl"
 	"pawl/internal/agents/headless"
+	"pawl/internal/brief"
 	"pawl/internal/disk"
 	"pawl/internal/redact"
 	"pawl/internal/supervise"
@@ -22,7 +23,7 @@ import (
 // Runner runs one attempt at an agent step, as its environment specifies.
 type Runner struct {
 	Out, Err io.Writer
-	Brief    func(ctx context.Context, reader pawl.AgentName) (string, error) // returns the brief for a new session
+	Brief    func(ctx context.Context, reader pawl.AgentName) (brief.Brief, error) // returns the brief for a new session
 }
 
 // Run runs the attempt and returns the status of its result. It stops when ctx ends; whoever ends ctx also signals the agent.
@@ -59,17 +60,14 @@ func (r Runner) attempt() (*attempt, error) {
 	if !ok {
 		return nil, fmt.Errorf("unknown agent %q", job.Agent.Use)
 	}
-	earlier, err := parseResume(os.Getenv("PAWL_RESUME"))
+	task, earlier, err := headless.TaskOf(job, os.LookupEnv)
 	if err != nil {
 		return nil, err
 	}
 	clean := redact.New(os.Environ()).Text
 	a := &attempt{
 		Runner: r, dir: dir, job: job, agent: agent, earlier: earlier,
-		task: headless.Task{
-			Step: job.Name(), Prompt: headless.Expand(job.Agent.Prompt, os.LookupEnv), Goal: job.Goal,
-			Outputs: job.Outputs, Checks: job.Checks, Result: os.Getenv("PAWL_RESULT"),
-		},
+		task:   task,
 		policy: headless.TurnPolicy{Action: *job.Agent, Deadline: time.Now().Add(noDeadline)},
 		screen: &screen{to: r.Out, clean: clean},
 		events: eventWriter{path: os.Getenv("PAWL_EVENTS"), clean: clean, errors: r.Err},
@@ -102,18 +100,6 @@ func parseJob(data []byte) (pawl.Job, error) {
 		return pawl.Job{}, fmt.Errorf("read the job: %w", err)
 	}
 	return job, nil
-}
-
-// parseResume reads the value of PAWL_RESUME.
-func parseResume(text string) (*pawl.Resume, error) {
-	if text == "" {
-		return nil, nil
-	}
-	var earlier pawl.Resume
-	if err := json.Unmarshal([]byte(text), &earlier); err != nil {
-		return nil, fmt.Errorf("read PAWL_RESUME: %w", err)
-	}
-	return &earlier, nil
 }
 
 // start is a turn with its prompt.
@@ -170,21 +156,16 @@ func pause(ctx context.Context, wait time.Duration) {
 // first returns the first turn of the attempt. It continues the session of an earlier attempt, if there is one and the plan
 // allows it.
 func (a *attempt) first(ctx context.Context) start {
-	if a.earlier == nil {
-		return a.fresh("")
+	prompt, continued := a.task.First(*a.job.Agent, a.earlier, func(first bool) string { return a.brief(ctx, first) })
+	if continued == nil {
+		return a.fresh(prompt)
 	}
-	if c := a.earlier.Conversation; c != nil && c.Agent == a.agent.Name && c.ID != "" && a.job.Agent.MayResume() {
-		s := start{prompt: a.task.Continue(*a.earlier)}
-		s.Turn = a.resumed(*c)
-		return s
-	}
-	return a.fresh(a.brief(ctx))
+	return start{a.resumed(*continued), prompt}
 }
 
 // fresh returns a turn in a new session.
-func (a *attempt) fresh(brief string) start {
-	s := start{prompt: a.task.Begin(brief, a.earlier)}
-	s.Turn = headless.Turn{Action: *a.job.Agent, USD: a.policy.Left()}
+func (a *attempt) fresh(prompt string) start {
+	s := start{headless.Turn{Action: *a.job.Agent, USD: a.policy.Left()}, prompt}
 	if a.agent.Chooses {
 		s.Session = newSession()
 	}
@@ -208,7 +189,7 @@ func (a *attempt) next(ctx context.Context, move headless.Move, session *pawl.Co
 		a.events.write(pawl.Line{Checkpoint: &pawl.Checkpoint{Why: move.Why}})
 	}
 	if move.Do != headless.Continue {
-		return a.fresh(a.brief(ctx)), nil
+		return a.fresh(a.task.Begin(a.brief(ctx, false), a.earlier)), nil
 	}
 	s := start{prompt: a.task.ContinueAfter(move.Why)}
 	s.Turn = a.resumed(*session)
@@ -218,18 +199,17 @@ func (a *attempt) next(ctx context.Context, move headless.Move, session *pawl.Co
 // terminateWait is how long leftover processes of an agent have to exit after SIGTERM.
 const terminateWait = 3 * time.Second
 
-// brief returns the brief for a new session. If there is none, the agent is told so.
-func (a *attempt) brief(ctx context.Context) string {
-	reader := a.agent.Name
-	if reader == pawl.AnyCommand {
-		reader = pawl.ClaudeCode
-	}
-	text, err := a.Brief(ctx, reader)
-	if err != nil {
+// brief returns the brief for a new session: for the first attempt, only if it hands anything over. If there is none, the text says so.
+func (a *attempt) brief(ctx context.Context, first bool) string {
+	b, err := a.Brief(ctx, headless.Reader(a.agent.Name))
+	switch {
+	case err != nil:
 		fmt.Fprintf(a.Err, "pawl: agent: brief: %v\n", err)
 		return "The brief is not available: " + err.Error() + ". Check the state of the work yourself."
+	case first && !b.HandsOver():
+		return ""
 	}
-	return text
+	return b.Text
 }
 
 // wait waits until a time. It prints often enough that the watchdog does not consider the attempt stalled.

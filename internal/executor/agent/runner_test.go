@@ -20,6 +20,7 @@ import (
 
 	"pawl"
 	"pawl/internal/agents/headless/headlesstest"
+	"pawl/internal/brief"
 )
 
 // The test binary is also the runner, and the agents.
@@ -36,11 +37,11 @@ func TestMain(m *testing.M) {
 func runner() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	r := Runner{Out: os.Stdout, Err: os.Stderr, Brief: func(context.Context, pawl.AgentName) (string, error) {
+	r := Runner{Out: os.Stdout, Err: os.Stderr, Brief: func(context.Context, pawl.AgentName) (brief.Brief, error) {
 		if os.Getenv("NO_BRIEF") != "" {
-			return "", errors.New("the journal is damaged")
+			return brief.Brief{}, errors.New("the journal is damaged")
 		}
-		return "# Brief", nil
+		return brief.Brief{Text: "# Brief"}, nil
 	}}
 	status, err := r.Run(ctx)
 	if err != nil {

@@ -127,7 +127,7 @@ func TestScripts(t *testing.T) {
 	for from, want := range map[string]string{
 		`echo ${{ github.actor }}`:                "the expression ${{ github.actor }} has no counterpart",
 		`echo ${{ toJSON(github) }}`:              "has no counterpart",
-		"cat <<'END'\n${{ inputs.day }}\nEND\n":   "remove the quotes of the delimiter",
+		"cat <<'END'\n${{ inputs.day }}\nEND\n":   "the delimiter of the here-document has quotes",
 		`echo ${{ steps.none.outputs.x }}`:        "has no counterpart",
 		`echo "x=1" >> $GITHUB_ENV; echo ${{ a }`: "GITHUB_ENV",
 	} {
@@ -144,7 +144,7 @@ func TestNothingIsLost(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string][]string{
 		"jobs: {a: {services: {db: {image: postgres:16}}, container: node:20, outputs: {x: y}, novel: 1, steps: [{run: b, sparkle: 1, shell: pwsh, working-directory: /tmp, timeout-minutes: '${{ x }}'}]}}\nodd: 1\n": {
-			"start postgres:16 before the run", "do not run in a container", "jobs.a.novel: not converted: unknown key of a job", "sparkle: not converted",
+			"runs docker run postgres:16", "do not run in a container", "jobs.a.novel: not converted: unknown key of a job", "sparkle: not converted",
 			"pwsh: pawl has no such shell", "/tmp is not a path inside the project", "timeout-minutes: not converted", "odd: not converted: unknown key of a workflow",
 		},
 		"jobs: {a: {uses: ./.github/workflows/other.yml}, b: {strategy: {matrix: '${{ fromJSON(x) }}'}, steps: [{run: c, continue-on-error: '${{ x }}'}]}}\n": {
@@ -199,6 +199,55 @@ func TestOrder(t *testing.T) {
 		}
 		if all := strings.Join(got, " "); all != want {
 			t.Errorf("%s\n%s\nwant\n%s", text, all, want)
+		}
+	}
+}
+
+// TestConditionsWithoutCounterpart: what a condition without a counterpart guards does not run, also if it runs after failures.
+func TestConditionsWithoutCounterpart(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"jobs: {a: {if: github.ref == 'x', steps: [{id: one, if: '1 == 2', run: b}, {id: two, if: always(), run: c}, {id: three, run: d}]}}\n":           "if! one two! three",
+		"jobs: {a: {if: github.ref == 'x', steps: [{id: one, run: b}]}, b: {needs: a, if: failure(), steps: [{id: two, run: c}]}}\n":                     "a.if! a.one b.two!",
+		"jobs: {a: {steps: [{id: one, if: github.ref == 'x', run: b}, {id: two, if: failure(), run: c}, {id: three, if: always(), run: d}]}}\n":          "one! two! three",
+		"jobs: {a: {if: github.ref == 'x', steps: [{id: one, run: b}]}, b: {needs: a, if: always(), steps: [{id: two, run: c}, {id: three, run: d}]}}\n": "a.if! a.one b.two b.three",
+		"jobs: {a: {steps: [{id: one, run: b}, {id: two, if: failure(), run: c}]}}\n":                                                                    "one two",
+	} {
+		plan, _ := converted(t, text, "")
+		var got []string
+		for _, s := range plan.Steps() {
+			id := string(s.ID)
+			if strings.HasPrefix(s.Run, "echo \"edit this step") {
+				id += "!"
+			}
+			got = append(got, id)
+		}
+		if all := strings.Join(got, " "); all != want {
+			t.Errorf("%s\n%s\nwant\n%s", text, all, want)
+		}
+	}
+}
+
+// TestExpressionsInScripts: secrets and variables become variables of the step, and what has no counterpart is named with its own line
+// and what to do.
+func TestExpressionsInScripts(t *testing.T) {
+	t.Parallel()
+	plan, report := converted(t, "jobs:\n  a:\n    steps:\n      - env: {URL: x}\n        run: |\n          curl ${{ vars.URL }}\n          echo '${{ secrets.KEY }}'\n          echo ${{ github.ref_name }} ${{ github.event.number }}\n", "")
+	step := plan.Steps()[0]
+	if got := step.Env["KEY"]; got.Value != "${KEY}" || !got.Secret {
+		t.Errorf("the secret is %+v", got)
+	}
+	if got := step.Env["CALLER_URL"]; got.Value != "${URL}" || got.Secret || step.Env["URL"].Value != "x" {
+		t.Errorf("the variable is %+v, in %+v", got, step.Env)
+	}
+	for _, line := range []string{"curl ${CALLER_URL}\n", `echo ''"${KEY}"''`, "echo $(git rev-parse --abbrev-ref HEAD) ${{ github.event.number }}\n"} {
+		if !strings.Contains(step.Run, line) {
+			t.Errorf("no %q in\n%s", line, step.Run)
+		}
+	}
+	for _, line := range []string{"f.yml:7:1: run: set the variable KEY in the environment of pawl run", "f.yml:8:1: run: not converted: the expression ${{ github.event.number }} has no counterpart in a script; pawl has no events; add a parameter"} {
+		if !strings.Contains(report, line) {
+			t.Errorf("no %q in\n%s", line, report)
 		}
 	}
 }

@@ -1,7 +1,7 @@
 // Package convert makes pawl plans of other systems' workflows: GitHub Actions workflows, dagu DAGs and Taskfiles.
 //
 // It promises that the plan is valid, that it names everything in the file that the plan does not do, with line and column,
-// and that a step which is not complete fails until somebody edits it. It is pure: it reads no other file and runs nothing.
+// and that a step which is not complete fails until it is edited. It is pure: it reads no other file and runs nothing.
 package convert
 
 import (
@@ -11,6 +11,7 @@ import (
 
 	"pawl"
 	"pawl/internal/planfile"
+	"pawl/internal/shellwords"
 	"pawl/internal/strictyaml"
 )
 
@@ -48,7 +49,7 @@ type Result struct {
 	Plan   []byte `json:"-"`
 }
 
-// Note is a place in a workflow whose conversion somebody should know of.
+// Note is a place in a workflow whose conversion the user should know of.
 type Note struct {
 	Line   int    `json:"line"`
 	Column int    `json:"column"`
@@ -100,7 +101,7 @@ func Convert(file string, data []byte, system System, job string) (Result, error
 // detect returns the system that a file is for.
 func detect(file string, data []byte, root *strictyaml.Node) (System, error) {
 	if _, err := planfile.Read(file, data); err == nil {
-		return "", usage("pawl run "+file, "%s is a plan of pawl already; for a DAG of dagu, pass --from dagu", file)
+		return "", usage("pawl run "+shellwords.Word(file), "%s is a plan of pawl already; for a DAG of dagu, pass --from dagu", file)
 	}
 	switch {
 	case root.Get("jobs") != nil:

@@ -100,8 +100,8 @@ var withoutInDagu = map[string]string{
 	"tags": "not needed", "labels": "not needed", "group": "not needed", "queue": "pawl runs one run of a project at a time",
 	"max_active_runs": "pawl runs one run of a project at a time", "max_clean_up_time_sec": "not needed", "max_output_size": "not needed; output_cap in .pawl/config.yaml limits stored output",
 	"log_output": "not needed", "artifacts": "steps write to PAWL_OUT what they want to keep", "run_config": "not needed", "otel": "pawl sends no traces",
-	"skip_if_successful": "not needed without a schedule", "catchup_window": "not needed without a schedule", "overlap_policy": "not needed without a schedule",
-	"restart_wait_sec": "not needed", "webhook": "a run starts with pawl run", "worker_selector": "pawl runs the steps on this machine", "resources": "pawl limits no memory and no processors",
+	"skip_if_successful": "not needed: a plan has no schedule", "catchup_window": "not needed: a plan has no schedule", "overlap_policy": "not needed: a plan has no schedule",
+	"restart_wait_sec": "not needed", "webhook": "a run starts with pawl run", "worker_selector": "pawl runs the steps on this machine", "resources": "pawl does not limit memory or CPU time",
 }
 
 func (d *dagu) topKey(key string, f strictyaml.Field) {
@@ -116,7 +116,7 @@ func (d *dagu) topKey(key string, f strictyaml.Field) {
 	case "timeout_sec":
 		d.note(f.Value, f.Name, "pawl has no limit for a whole run; budget: {time: %s} pauses it after that much step time", pawl.Duration(time.Duration(numberOf(f.Value))*time.Second))
 	case "delay_sec", "retry_policy", "mail_on", "smtp", "error_mail", "info_mail", "tools", "actions", "step_types", "ssh", "s3", "llm", "harness", "harnesses", "registry_auths", "tasks":
-		d.aside(f.Value, f.Name, "pawl has nothing like it")
+		d.aside(f.Value, f.Name, "pawl has no such key")
 	case "container":
 		d.lost(f.Value, f.Name, "the steps do not run in a container; add docker run to the commands, or remove this line")
 	default:

@@ -4,10 +4,11 @@ import (
 	"strings"
 
 	"pawl"
+	"pawl/internal/shellwords"
 	"pawl/internal/strictyaml"
 )
 
-// check returns a shell command that tells whether a precondition holds.
+// check returns a shell command that checks whether a precondition holds.
 func (d *dagu) check(n *node) string {
 	condition, expected := n, (*node)(nil)
 	if n.Kind == strictyaml.Mapping {
@@ -27,9 +28,9 @@ func (d *dagu) check(n *node) string {
 		} else {
 			text = strings.ReplaceAll(text, `"`, `\"`)
 		}
-		command = "[ \"" + text + "\" = " + ShellWord(expected.Text) + " ]"
+		command = "[ \"" + text + "\" = " + shellwords.Word(expected.Text) + " ]"
 		if pattern, is := strings.CutPrefix(expected.Text, "re:"); is {
-			command = "printf '%s\\n' \"" + text + "\" | grep -Eq " + ShellWord(pattern)
+			command = "printf '%s\\n' \"" + text + "\" | grep -Eq " + shellwords.Word(pattern)
 		}
 	}
 	if isTrue(get(n, "negate")) {
@@ -65,7 +66,7 @@ func (d *dagu) conditions(n *node, s *step, leaf bool) string {
 		if leaf {
 			d.note(c, "preconditions", "the step ends at once, and counts as done, if the command fails")
 		} else {
-			d.lost(c, "preconditions", "the steps that need this one run also if the command fails; in dagu they are skipped")
+			d.lost(c, "preconditions", "the steps that need this one run even if the command fails; dagu skips them")
 		}
 	}
 	return script.String()

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"pawl"
+	"pawl/internal/shellwords"
 	"pawl/internal/strictyaml"
 )
 
@@ -205,9 +206,9 @@ func (d *dagu) script(n *node, s *step, exports []export, leaf bool) {
 
 // argv returns the script for a program with arguments.
 func (d *dagu) argv(with *node) string {
-	words := []string{ShellWord(get(with, "command").Text)}
+	words := []string{shellwords.Word(get(with, "command").Text)}
 	for _, arg := range texts(get(with, "args")) {
-		words = append(words, ShellWord(arg.Text))
+		words = append(words, shellwords.Word(arg.Text))
 	}
 	return strings.Join(words, " ")
 }

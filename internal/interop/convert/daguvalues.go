@@ -319,7 +319,7 @@ func (d *dagu) references(n *node, key, text string) string {
 	return out.String()
 }
 
-// maxReference is the length of the longest reference or expression that is recognised in a text.
+// maxReference is the length of the longest reference or expression that is recognized in a text.
 const maxReference = 2000
 
 // referenceAt takes ${KIND.NAME} apart; length is 0 for anything else.

@@ -48,7 +48,7 @@ func (d *draft) note(n *node, key, format string, args ...any) {
 	d.report(n.Line, n.Column, key, false, fmt.Sprintf(format, args...))
 }
 
-// lost says that something is not converted. The next step that is added fails until somebody edits it.
+// lost says that something is not converted. The next step that is added fails until it is edited.
 func (d *draft) lost(n *node, key, format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	d.report(n.Line, n.Column, key, true, text)
@@ -162,7 +162,7 @@ func (d *draft) result(system System, comments planfile.Comments) (Result, error
 	}
 	var err error
 	if r.Plan, err = planfile.WriteCommented(&d.plan, comments); err != nil {
-		return Result{}, usage("", "%s: no plan can be made of this %s: %w", d.file, system.noun(), err)
+		return Result{}, usage("", "%s: cannot convert this %s: %w", d.file, system.noun(), err)
 	}
 	return r, nil
 }
@@ -255,7 +255,7 @@ func outline(name string, n *node, indent string) string {
 	return text
 }
 
-// placeholder is a step that fails until somebody writes its command. lines are what the file says instead.
+// placeholder is a step that fails until its command is written. lines are what the file says instead.
 func (d *draft) placeholder(id pawl.StepID, name string, needs []pawl.StepID, lines string) *step {
 	s := &step{Step: pawl.Step{ID: id, Name: oneLine(name), Needs: needs, Run: commented(lines)}, blank: true}
 	if strings.TrimSpace(lines) == "" {

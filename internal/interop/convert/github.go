@@ -34,6 +34,8 @@ type githubJob struct {
 	export  []export               // variables that scripts have to set
 	when    string                 // condition
 	status  bool                   // the condition asks for the status of other jobs
+	unknown bool                   // the condition is not converted, so whether the job runs is unknown
+	unsure  bool                   // a condition of it, or of a job that it needs, is not converted
 	system  string                 // runner.os
 	matrix  *matrix
 	shell   *node
@@ -125,7 +127,7 @@ func (g *github) findJobs(only string) error {
 func (g *github) sideBySide() {
 	for i, j := range g.jobs[1:] {
 		if !slices.Contains(j.needs, g.jobs[i].name) {
-			g.report(j.key.Line, j.key.Column, "jobs", false, "jobs that do not need one another run at the same time, in the same folder")
+			g.report(j.key.Line, j.key.Column, "jobs", false, "jobs that do not need each other run at the same time, in the same folder")
 			return
 		}
 	}

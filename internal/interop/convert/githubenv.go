@@ -25,7 +25,7 @@ func (g *github) envValue(f strictyaml.Field, j *githubJob) (v pawl.Variable, va
 		if i%2 == 0 {
 			e.literal(part)
 		} else if !e.expression(part) {
-			g.lostAt(f, "env."+f.Name, "the expression "+part+" has no counterpart")
+			g.lostAt(f, "env."+f.Name, "the expression "+part+" has no counterpart; "+insteadOf(inside(part)))
 			return v, "", "", false
 		}
 	}
@@ -108,6 +108,10 @@ func (g *github) fromCaller(f strictyaml.Field, text string) (name string, secre
 	if !isVariable(name) {
 		return "", false, false
 	}
-	g.report(f.Line, f.Column, "env."+f.Name, false, "set the variable "+name+" in the environment of pawl run")
+	key := "env." + f.Name
+	if f.Name == "run" {
+		key = f.Name
+	}
+	g.report(f.Line, f.Column, key, false, "set the variable "+name+" in the environment of pawl run")
 	return name, secret, true
 }

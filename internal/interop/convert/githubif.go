@@ -30,7 +30,7 @@ func (g *github) condition(n *node, j *githubJob) (text string, status bool) {
 	c := &conditions{github: g, job: j}
 	text, kind := c.emit(e)
 	if c.missing != "" {
-		g.lost(n, "if", "%s: %s has no counterpart in a plan", oneLine(source), c.missing)
+		g.lost(n, "if", "%s: %s has no counterpart in a plan; use a parameter, or test it in a command", oneLine(source), c.missing)
 		return "", false
 	}
 	if text = outerless(truth(text, kind)); text == "true" || text == "success()" {

@@ -31,20 +31,51 @@ func (g *github) job(j *githubJob) {
 	if len(g.jobs) == 1 {
 		maps.Copy(j.env, g.planEnv(j.body.Get("env"), j))
 	}
+	for _, other := range g.jobs {
+		j.unsure = j.unsure || other.unsure && slices.Contains(j.needs, other.name)
+	}
 	if when := j.body.Get("if"); when != nil {
-		j.when, j.status = g.condition(when, j)
+		g.jobCondition(j, when)
 	}
 	for i, n := range listOf(j.body.Get("steps")) {
 		g.step(j, n, i)
 	}
 	if j.body.Get("steps") == nil && j.body.Get("uses") == nil {
-		g.lost(j.body, "jobs."+j.name, "a job without steps")
+		g.lost(j.body, "jobs."+j.name, "the job has no steps")
 	}
 	if g.pending != nil {
 		s := g.placeholder(g.id(j.prefix+"edit"), "", j.ends, strings.TrimRight(outline("uses", orEmpty(j.body.Get("uses")), ""), "\n"))
 		j.ends, j.all = []pawl.StepID{s.ID}, append(j.all, s.ID)
 	}
 	g.heading = nil
+}
+
+// jobCondition converts the condition of a job. In place of one that has no counterpart it adds a step, on which the job depends and which
+// fails until it is edited.
+func (g *github) jobCondition(j *githubJob, when *node) {
+	before := len(g.pending)
+	j.when, j.status = g.condition(when, j)
+	if len(g.pending) == before {
+		return
+	}
+	j.unknown, j.unsure = true, true
+	others := g.pending[:before:before]
+	g.pending = g.pending[before:]
+	g.pending[len(g.pending)-1] += "; write a command that fails unless the condition holds, or true if it always holds"
+	s := g.placeholder(g.id(j.prefix+"if"), "condition of job "+j.name, j.ends, "if: "+oneLine(when.Text))
+	j.ends, g.pending = []pawl.StepID{s.ID}, others
+}
+
+// checkStatus guards a step that would run after a failure, if it must not: in a job whose own condition is not converted, or if the
+// failure may be that of a step whose condition is not converted.
+func (g *github) checkStatus(j *githubJob, s *step, status bool) {
+	switch {
+	case !status:
+	case j.unknown:
+		g.lost(j.body.Get("if"), "if", "the condition of job %s is not converted, and this step would run without it; add it to the condition", j.name)
+	case j.unsure && strings.Contains(s.when, "failure()"):
+		g.lost(s.whenAt, "if", "a step before has a condition that is not converted and fails until it is edited; failure() would be true because of that")
+	}
 }
 
 func orEmpty(n *node) *node {
@@ -97,13 +128,13 @@ func (g *github) jobKey(j *githubJob, f strictyaml.Field) {
 	case "services":
 		for _, s := range f.Value.Fields {
 			image := s.Value.Get("image")
-			g.lost(s.Value, at+"."+s.Name, "pawl starts no containers; start %s before the run", oneLine(orEmpty(image).Text))
+			g.lost(s.Value, at+"."+s.Name, "pawl starts no containers; add a step with service that runs docker run %s", oneLine(orEmpty(image).Text))
 		}
 	case "uses":
 		g.lost(f.Value, at, "%s: pawl calls no other workflows; convert that file too", f.Value.Text)
 	case "with", "secrets":
 	case "environment":
-		g.note(f.Value, at, "if it needs an approval, add a step with a gate before this job")
+		g.note(f.Value, at, "if this environment needs an approval, add a step with a gate before this job")
 	case "permissions", "concurrency":
 		g.note(f.Value, at, "not needed")
 	case "continue-on-error":
@@ -220,8 +251,10 @@ func (g *github) stepSettings(j *githubJob, n *node, s *step) {
 	}
 	when, status := "", false
 	g.tests = nil
-	if n.Get("if") != nil {
-		when, status = g.condition(n.Get("if"), j)
+	if own := n.Get("if"); own != nil {
+		before := len(g.pending)
+		when, status = g.condition(own, j)
+		j.unsure = j.unsure || len(g.pending) > before
 	}
 	switch {
 	case !j.status:
@@ -232,6 +265,7 @@ func (g *github) stepSettings(j *githubJob, n *node, s *step) {
 		s.when = both(j.when, when)
 	}
 	s.matrix, s.whenAt = j.matrix, firstNode(n.Get("if"), j.body.Get("if"))
+	g.checkStatus(j, s, status || j.status && len(j.all) == 0)
 }
 
 // both returns a condition for both, of which any may be empty.

@@ -6,6 +6,7 @@ import (
 
 	"pawl"
 	"pawl/internal/expression"
+	"pawl/internal/strictyaml"
 )
 
 // githubShell is the shell of steps that set none: bash without pipefail.
@@ -104,21 +105,77 @@ func (g *github) rewrite(run *node, j *githubJob, s *step) string {
 		}
 		stands, ok := g.atRuntime(text, j)
 		if !ok {
+			stands, ok = g.callers(run, text, s)
+		}
+		if !ok {
 			stands, ok = g.computed(text, j, s)
 		}
-		switch {
+		switch at := lineOf(run, span); {
 		case !ok:
-			g.lost(run, "run", "the expression %s has no counterpart in a script", span)
+			g.lost(at, "run", "the expression %s has no counterpart in a script; %s", span, insteadOf(text))
 			return span
 		case !isPOSIX(s.Shell):
-			g.lost(run, "run", "%s: only a shell script can have %s for it", span, stands)
+			g.lost(at, "run", "%s: only a shell script can use %s instead", span, stands)
 			return span
 		case inQuoting(stands, q) == "":
-			g.lost(run, "run", "%s: it is in a here-document that replaces nothing; remove the quotes of the delimiter, and write %s", span, stands)
+			g.lost(at, "run", "%s: the delimiter of the here-document has quotes, so the shell replaces nothing in it; remove them, and write %s", span, stands)
 			return span
 		}
 		return inQuoting(stands, q)
 	})
+}
+
+// lineOf returns the place of the first occurrence of a text in a script: its line, if the script has several.
+func lineOf(run *node, text string) *node {
+	at := &node{Line: run.Line, Column: run.Column}
+	if before, _, found := strings.Cut(run.Text, text); found && strings.Contains(run.Text, "\n") {
+		at.Line, at.Column = run.Line+1+strings.Count(before, "\n"), 1
+	}
+	return at
+}
+
+// callers gives a step a variable with a secret or a variable of the repository, which the caller of pawl has to set, and returns what
+// stands for it.
+func (g *github) callers(run *node, text string, s *step) (string, bool) {
+	at := lineOf(run, text)
+	caller, secret, ok := g.fromCaller(strictyaml.Field{Name: "run", Line: at.Line, Column: at.Column}, text)
+	if !ok {
+		return "", false
+	}
+	v := pawl.Variable{Value: "${" + caller + "}", Secret: secret}
+	for _, name := range []string{caller, "CALLER_" + caller} {
+		if other, taken := s.Env[name]; taken && other != v {
+			continue
+		}
+		if other, taken := g.plan.Env[name]; taken && other != v {
+			continue
+		}
+		if s.Env == nil {
+			s.Env = pawl.Env{}
+		}
+		s.Env[name] = v
+		return "${" + name + "}", true
+	}
+	return "", false
+}
+
+// insteadOf says what to write in place of an expression without a counterpart.
+func insteadOf(text string) string {
+	switch name := strings.ToLower(strings.TrimSpace(text)); {
+	case strings.HasPrefix(name, "github.event"), strings.HasPrefix(name, "github.head_ref"), strings.HasPrefix(name, "github.base_ref"):
+		return "pawl has no events; add a parameter, and read $PAWL_PARAM_NAME"
+	case strings.HasPrefix(name, "github."):
+		return "add a parameter, or write a command that prints it"
+	case strings.HasPrefix(name, "needs."), strings.HasPrefix(name, "steps."):
+		return "write the value to a file in the project in that step, and read it here"
+	case strings.HasPrefix(name, "matrix."):
+		return "the job has no such axis; write the value"
+	case strings.HasPrefix(name, "secrets."), strings.HasPrefix(name, "vars."):
+		return "name it in the env of the step, as NAME: $NAME, and read the variable"
+	case strings.HasPrefix(name, "env."):
+		return "read the variable"
+	}
+	return "write a command that prints it, or add a parameter"
 }
 
 // computed gives a step a variable with the value of an expression over parameters, and returns what stands for it.

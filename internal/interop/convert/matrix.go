@@ -7,6 +7,7 @@ import (
 
 	"pawl"
 	"pawl/internal/planfile"
+	"pawl/internal/shellwords"
 	"pawl/internal/strictyaml"
 )
 
@@ -201,7 +202,7 @@ func (g *github) matrixTests(e *formula, j *githubJob) (tests []string, rest *fo
 	if name.op != "name" || !ok || !j.matrix.has(axis) {
 		return nil, e
 	}
-	test := "[ \"${" + pawl.MatrixVar(axis) + "-}\" = " + ShellWord(value.text) + " ]"
+	test := "[ \"${" + pawl.MatrixVar(axis) + "-}\" = " + shellwords.Word(value.text) + " ]"
 	if not {
 		return []string{test + " && exit 0 || true"}, nil
 	}

@@ -46,7 +46,7 @@ func (s *scriptScanner) push(q quoting) { s.states = append(s.states, q) }
 
 func (s *scriptScanner) pop() { s.states = s.states[:len(s.states)-1] }
 
-// rewriteScript replaces the spans of a script that find recognises. find returns the length of a span at the beginning of
+// rewriteScript replaces the spans of a script that find recognizes. find returns the length of a span at the beginning of
 // text, 0 for none. replace returns the text instead of a span, for how the shell reads its place.
 func rewriteScript(script string, find func(text string) int, replace func(span string, q quoting) string) string {
 	s := &scriptScanner{}
@@ -188,14 +188,6 @@ func inQuoting(text string, q quoting) string {
 // doubleQuoted returns a literal text for use within double quotes of a shell.
 func doubleQuoted(text string) string {
 	return strings.NewReplacer(`\`, `\\`, `"`, `\"`, `$`, `\$`, "`", "\\`").Replace(text)
-}
-
-// ShellWord returns a text as one word of a shell, in quotes if it needs them.
-func ShellWord(text string) string {
-	if text != "" && strings.Trim(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/:=@%+,") == "" {
-		return text
-	}
-	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
 // isVariable reports whether a name is one of an environment variable that a plan may set.

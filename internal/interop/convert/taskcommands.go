@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"pawl"
+	"pawl/internal/shellwords"
 	"pawl/internal/strictyaml"
 )
 
@@ -39,7 +40,7 @@ func (b *taskBuilder) command(n *node, with scope, several bool) {
 			b.cleanup = append(b.cleanup, script)
 		}
 	case deferred != nil:
-		b.lost(deferred, "defer", "a task at the end of a task; write its commands here")
+		b.lost(deferred, "defer", "a deferred call of a task is not converted; write the commands of the task here")
 	case call.Scalar():
 		for _, key := range []string{"if", "ignore_error", "platforms", "timeout"} {
 			if v := n.Get(key); v != nil && v.Text != "false" {
@@ -239,7 +240,7 @@ func (b *taskBuilder) beginning() string {
 		}
 	}
 	for _, file := range texts(b.body.Get("dotenv")) {
-		path := ShellWord("./" + file.Text)
+		path := shellwords.Word("./" + file.Text)
 		script.WriteString("if [ -f " + path + " ]; then set -a; . " + path + "; set +a; fi\n")
 	}
 	if n := checks["platforms"]; len(texts(n)) > 0 {
@@ -289,7 +290,7 @@ func (b *taskBuilder) preconditions(script *strings.Builder) {
 			continue
 		}
 		text, _ := b.vars.script(b.taskfile, check, "preconditions", strings.TrimSpace(check.Text), b.use)
-		script.WriteString(grouped(text) + " || { echo " + ShellWord(message) + " >&2; exit 1; }\n")
+		script.WriteString(grouped(text) + " || { echo " + shellwords.Word(message) + " >&2; exit 1; }\n")
 	}
 }
 
@@ -329,7 +330,7 @@ func (b *taskBuilder) files(s *step, last bool) {
 	s.Inputs = slices.DeleteFunc(s.Inputs, func(input string) bool {
 		has := slices.ContainsFunc(s.Outputs, func(output string) bool { return output == input || strings.HasPrefix(output, input+"/") })
 		if has {
-			b.aside(b.body.Get("sources"), "sources", "%s has an output of the step too, so the step would change its own inputs; list files", input)
+			b.aside(b.body.Get("sources"), "sources", "%s contains an output of the step, so the step would change its own input; list the files instead", input)
 		}
 		return has
 	})
@@ -340,7 +341,7 @@ func (b *taskBuilder) paths(n *node, key string) []string {
 	var all []string
 	for _, element := range listOf(n) {
 		if exclude := element.Get("exclude"); exclude != nil {
-			b.note(exclude, key, "a plan leaves out no files; list folders without them")
+			b.note(exclude, key, "a plan cannot exclude files; list folders that do not contain them")
 			continue
 		}
 		text, ok := b.vars.path(b.taskfile, element.Text)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"pawl"
+	"pawl/internal/shellwords"
 	"pawl/internal/strictyaml"
 )
 
@@ -317,7 +318,7 @@ func (s scope) pipe(t *taskfile, v variable, function string) (variable, bool) {
 	case "trim", "trimSpace":
 		v.text = strings.TrimSpace(v.text)
 	case "shellQuote", "q":
-		v.text = ShellWord(v.text)
+		v.text = shellwords.Word(v.text)
 	default:
 		return v, false
 	}
@@ -348,7 +349,7 @@ func (s scope) script(t *taskfile, n *node, key, script string, use func(variabl
 		case !v.runtime:
 			return v.text
 		case inQuoting(v.text, q) == "":
-			t.lost(n, key, "%s: it is in a here-document that replaces nothing; remove the quotes of the delimiter", span)
+			t.lost(n, key, "%s: the delimiter of the here-document has quotes, so the shell replaces nothing in it; remove them", span)
 			ok = false
 			return span
 		}

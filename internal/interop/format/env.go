@@ -7,8 +7,8 @@ import (
 	"pawl/internal/evidence"
 )
 
-// Env is what a reader may know besides the files that it was given. Only Now is always set; a nil function means that nobody
-// can tell. Paths are relative to the project's root.
+// Env is what a reader may know besides the files that it was given. Only Now is always set; a nil function means that its
+// answer is unknown. Paths are relative to the project's root.
 type Env struct {
 	Now     time.Time
 	Commits []Commit // of the project's branch, the newest first; a few hundred are enough
@@ -25,6 +25,9 @@ type Env struct {
 	// without read permission. There is a finding for each.
 	Unread []string
 
+	// Engine says whether an engine of the project is alive.
+	Engine bool
+
 	// Run returns what the project's own journal says of one of its runs; a nil state if it has no such run.
 	Run func(id string) (*pawl.State, *pawl.Plan)
 
@@ -37,4 +40,8 @@ type Env struct {
 
 	// Items are the items of the step that CheckCriterion is called for, as the calling run knows them; nil without a run.
 	Items []Item
+
+	// Redone is when that step was done last, if it runs again: what was written before proves nothing. Asked is since when a
+	// question in the files is new to that run. Both are zero without a run.
+	Redone, Asked time.Time
 }

@@ -12,13 +12,14 @@ import (
 
 // File is a file of another system.
 type File struct {
-	Path    string // relative to the folder that holds the system's files, with slashes
-	Data    []byte
-	Changed time.Time   // modification time; zero if unknown
-	Was     []byte      // not nil: the file is a database, Data is a dump of some of its tables, and Was is that dump as it was read
-	Parts   []dump.Part // of a database: what was dumped
-	Named   bool        // the user named this file, and no other file is read
-	Broken  string      // of a file to write: the path of the unreadable file that it is a copy of, and that is written anew
+	Path      string // relative to the folder that holds the system's files, with slashes
+	Data      []byte
+	Changed   time.Time   // modification time; zero if unknown
+	Was       []byte      // not nil: the file is a database, Data is a dump of some of its tables, and Was is that dump as it was read
+	Parts     []dump.Part // of a database: what was dumped
+	Abandoned bool        // of a database: every process that had it open has died
+	Named     bool        // the user named this file, and no other file is read
+	Broken    string      // of a file to write: the path of the unreadable file that it is a copy of, and that is written anew
 }
 
 // Files are the files of a project, by path.

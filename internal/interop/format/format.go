@@ -29,6 +29,9 @@ type Format struct {
 	// Verify runs the system's own validation. It returns every fault, and an OK finding for each validation that passed.
 	Verify func(files Files, env Env) []pawl.Finding
 
+	// Private are patterns of its files that only their user may read when pawl creates them, with their folders.
+	Private []string
+
 	// Archived are patterns of the files in which it keeps what it replaced. It does not read them.
 	Archived []string
 
@@ -37,7 +40,7 @@ type Format struct {
 	// At returns the format of the project at one of the Places. It is nil if and only if Places is.
 	At func(place string) Format
 
-	// Projects returns the ids of the projects that the files hold, if the same files can hold several.
+	// Projects returns the ids of the projects, or of the runs, that the files hold, if the same files can hold several.
 	Projects func(files Files) []string
 	// Select returns the format of the project with this name, id or unique id prefix. It is nil if and only if Projects is.
 	Select func(project string) Format
@@ -55,12 +58,24 @@ type Format struct {
 	// Answers returns the answers to open gates that people wrote into the files, each for exactly the gate that the files show.
 	// Where names the file.
 	Answers func(files Files, export Export) []pawl.GateAnswered
+	// ListedBlockers returns of each open blocker that belongs into a readable file whether the file lists it, by the blocker's id.
+	ListedBlockers func(files Files, export Export) map[int]ListedBlocker
+	// Paused returns where someone else has paused the project since pawl last wrote the files, "" if nobody has.
+	Paused func(files Files, export Export) (where string)
+	// Conflicts returns what others have written into the files that contradicts the run, one line each. Write does not overwrite it,
+	// or keeps a copy. moved reports whether someone else has continued the work.
+	Conflicts func(files Files, export Export) (lines []string, moved bool)
 	// UnknownTasks returns the unfinished tasks that the files list and a completed run has no step for, by the system's own
 	// names, and the file that lists them.
 	UnknownTasks func(files Files, export Export) (tasks []string, file string)
 	// CheckCriterion reports whether a step meets one of its Step.Criteria, or with "" all of them, and why. If the only evidence
 	// is the statement of whoever did the step, that statement counts, and why says so.
 	CheckCriterion func(files Files, env Env, step pawl.StepID, criterion string) (met bool, why string)
+	// Asks returns the question for a person with which the work on a step ended, if its files have one that is new; nil if they
+	// have none.
+	Asks func(files Files, env Env, step pawl.StepID) *pawl.GateAction
+	// Records returns what the files of a finished step record for its run: notes and items.
+	Records func(files Files, env Env, step pawl.StepID) []pawl.Line
 	// Preconditions returns what the system requires before a step is continued, as text for whoever does the step; empty if it
 	// requires nothing.
 	Preconditions func(run *pawl.State, plan *pawl.Plan, env Env, step pawl.StepID) string
@@ -79,4 +94,7 @@ type Format struct {
 	Locks func(files Files, run *pawl.State, home Home) []string
 	// Held reports whether somebody holds a lock, as far as its file shows, and why. It is nil if and only if Locks is.
 	Held func(lock File, on Host) (held bool, why string)
+	// NewLock returns the content of a lock file of a pawl process, and OwnLock reports whether a lock file is one.
+	NewLock func(id string, pid int64, on Host) []byte
+	OwnLock func(lock File) bool
 }

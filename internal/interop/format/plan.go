@@ -51,7 +51,7 @@ const denseFrom = 2000
 func (r Project) Dense() bool { return r.Count() > denseFrom }
 
 func stepOf(s Step, waves map[int][]pawl.StepID, agent pawl.AgentName, dense bool) pawl.Step {
-	step := pawl.Step{ID: s.ID, Name: Plain(s.Name), Needs: s.Needs, Outputs: s.Missing, Agent: &pawl.AgentAction{Use: agent, Prompt: Plain(promptOf(s, dense))}}
+	step := pawl.Step{ID: s.ID, Name: Plain(s.Name), Needs: s.Needs, Outputs: slices.Concat(s.Missing, s.Outputs), Agent: &pawl.AgentAction{Use: agent, Role: Plain(s.Role), Prompt: Plain(promptOf(s, dense))}}
 	if s.Gate != nil {
 		step.Agent, step.Outputs, step.Gate = nil, nil, s.Gate
 	}
@@ -136,11 +136,6 @@ func promptOf(s Step, dense bool) string {
 	if s.finished() {
 		return b.String()
 	}
-	if p := s.Partial; p != nil {
-		fmt.Fprintf(&b, "\nIt was begun, and nothing proves that it is finished. Last action: %s\n", cmp.Or(p.Last, "not known"))
-		list(&b, "Files made", p.Created)
-		list(&b, "Files changed", p.Modified)
-	}
 	var open, done []string
 	for _, item := range s.Items {
 		name := strings.TrimSpace(item.ID + " " + item.Name)
@@ -150,10 +145,15 @@ func promptOf(s Step, dense bool) string {
 			open = append(open, name)
 		}
 	}
+	list(&b, "What else its files say", factsOf(s.Facts))
 	list(&b, "Done already, not to be done again", done)
 	list(&b, "Still to be done", open)
 	list(&b, "Not met yet", unmet(s.Criteria))
-	list(&b, "What else its files say", factsOf(s.Facts))
+	if p := s.Partial; p != nil { // near the end, which a brief keeps of a long prompt
+		list(&b, "Files made", p.Created)
+		list(&b, "Files changed", p.Modified)
+		fmt.Fprintf(&b, "\nIt was begun, and nothing proves that it is finished. Last action: %s\n", cmp.Or(p.Last, "not known"))
+	}
 	if s.Resume != "" {
 		fmt.Fprintf(&b, "\nTo go on: %s\n", s.Resume)
 	}

@@ -34,6 +34,7 @@ type Project struct {
 	Blockers    []pawl.Blocker    `json:"blockers,omitempty"` // open and cleared ones
 	Checkpoints []Checkpoint      `json:"checkpoints,omitempty"`
 	Facts       map[string]string `json:"facts,omitempty"` // everything else in the files, as evidence: energy, last action, agent …
+	Doubt       *Doubt            `json:"-"`               // what the system's rules leave open; nil: nothing
 }
 
 // Count returns how many steps there are.
@@ -64,7 +65,10 @@ func (r Project) In(folder string) Project {
 		r.Phases[i].Steps = slices.Clone(r.Phases[i].Steps)
 		for j := range r.Phases[i].Steps {
 			s := &r.Phases[i].Steps[j]
-			s.Claims, s.Items = within(s.Claims), slices.Clone(s.Items)
+			s.Claims, s.Items, s.Outputs = within(s.Claims), slices.Clone(s.Items), slices.Clone(s.Outputs)
+			for k, name := range s.Outputs {
+				s.Outputs[k] = path.Join(folder, name)
+			}
 			for k := range s.Items {
 				s.Items[k].Outputs = slices.Clone(s.Items[k].Outputs)
 				for n, name := range s.Items[k].Outputs {
@@ -93,13 +97,16 @@ type Step struct {
 	Status   pawl.StepStatus   `json:"status"`
 	Native   string            `json:"native_status,omitempty"`
 	Agent    string            `json:"agent,omitempty"`
+	Role     string            `json:"role,omitempty"` // whom the agent that runs it acts as
 	Started  time.Time         `json:"started_at,omitzero"`
 	Ended    time.Time         `json:"ended_at,omitzero"`
 	Summary  string            `json:"summary,omitempty"`
-	Why      string            `json:"why,omitempty"` // the reason why it failed, is blocked or was interrupted
+	Proof    string            `json:"proof,omitempty"` // why it counts as done. Defaults to its claims.
+	Why      string            `json:"why,omitempty"`   // the reason why it failed, is blocked or was interrupted
 	Attempts int               `json:"attempts,omitempty"`
 	Claims   []Claim           `json:"claims,omitempty"`  // files that it claims to have made
 	Missing  []string          `json:"missing,omitempty"` // claimed files that do not exist: the step is not done until they do
+	Outputs  []string          `json:"outputs,omitempty"` // paths or patterns that an unfinished step must write; a gate behind it shows them
 	Commits  []Commit          `json:"commits,omitempty"`
 	Items    []Item            `json:"items,omitempty"`
 	Total    int               `json:"items_total,omitempty"` // if not all items are listed

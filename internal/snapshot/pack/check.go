@@ -28,7 +28,7 @@ func (f Fault) String() string {
 }
 
 // Check reads all packs, objects, records, the dead list and the index, and returns every fault. It changes nothing.
-// What a crash or power failure leaves behind is no fault. Commits may go on meanwhile; Prune waits.
+// What a crash or power failure leaves behind is not a fault. Commits may continue meanwhile; Prune waits.
 func (s *Store) Check(ctx context.Context) ([]Fault, error) {
 	l, err := s.acquireShared(ctx)
 	if err != nil {

@@ -31,7 +31,7 @@ func (s *Store) cleanUp(ctx context.Context) error {
 	return s.withCommitLock(ctx, s.catchUp)
 }
 
-// sweep removes the files of dead processes, if there are any and nobody else uses the store. Errors are ignored: a
+// sweep removes the files of dead processes, if there are any and no other process uses the store. Errors are ignored: a
 // later sweep tries again.
 func (s *Store) sweep() {
 	if left, err := s.leftovers(); err != nil || len(left) == 0 {

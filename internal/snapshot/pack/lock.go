@@ -57,7 +57,7 @@ func tryLock(path string, how int) (*lock, error) {
 	return lockFile(file.File, how)
 }
 
-// tryExisting takes the lock at path, shared, unless no process has created the file yet: then nobody can prune.
+// tryExisting takes the lock at path, shared, unless no process has created the file yet: then no process can prune.
 func tryExisting(path string) (*lock, error) {
 	file, err := disk.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -178,7 +178,7 @@ func (s *Store) put(w *packWriter, avoid map[uint32]bool) error {
 }
 
 // appendTarget returns the pack to which the segment of w can be appended, with the offset and the pack's key. It
-// returns nil if a new pack is needed. It never appends after a torn tail, which could then no longer be recognised as
+// returns nil if a new pack is needed. It never appends after a torn tail, which could then no longer be recognized as
 // one.
 func (s *Store) appendTarget(w *packWriter, avoid map[uint32]bool) (p *packFile, at int64, key uint64) {
 	s.mu.RLock()

@@ -11,7 +11,7 @@
 //	index        a cache of the locations of objects and records (index.go)
 //	lock         shared by batches and holds; exclusive for Prune and Repair
 //	commit.lock  held during a commit; marks an unfinished one
-//	temp-*       packs being written; left by a crash if nobody holds lock
+//	temp-*       packs being written; left by a crash if no process holds lock
 //	quarantine/  damaged bytes that Repair found
 package pack
 

@@ -171,9 +171,9 @@ func pidfds() pawl.Finding {
 
 func boots() pawl.Finding {
 	if id := bootID(); id != "" {
-		return pawl.Finding{Level: pawl.OK, What: "the boot ID is available: processes of an earlier boot are recognised", Evidence: "boot id " + id}
+		return pawl.Finding{Level: pawl.OK, What: "the boot ID is available: processes of an earlier boot are recognized", Evidence: "boot id " + id}
 	}
-	return pawl.Finding{Level: pawl.Warn, What: "no boot ID: processes of an earlier boot are recognised by their start times only"}
+	return pawl.Finding{Level: pawl.Warn, What: "no boot ID: processes of an earlier boot are recognized by their start times only"}
 }
 
 func namespaces() pawl.Finding {

@@ -3,7 +3,7 @@
 //
 // Read accepts strict JSON. ReadJSONC also accepts comments and a comma after the last element. Both return the same
 // values. They have separate edits, because the edits promise different things:
-//   - Set, Append and Remove address a value by its path in strict JSON, and copy the separators of its neighbours.
+//   - Set, Append and Remove address a value by its path in strict JSON, and copy the separators of its neighbors.
 //   - Doc.Add, Doc.Set and Doc.Remove work around comments, and Remove restores the exact bytes from before Add.
 package jsonedit
 

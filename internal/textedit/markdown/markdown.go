@@ -20,7 +20,7 @@ type Section struct {
 }
 
 // Sections returns the headings of a text with what is below them, in order: a section holds those below it too. What
-// stands in fenced code is no heading.
+// stands in fenced code is not a heading.
 func Sections(lines []textedit.Line) []Section {
 	var sections []Section
 	fence := ""
@@ -162,7 +162,7 @@ func Table(lines []textedit.Line) []Row {
 	return nil
 }
 
-// cells splits a row of a table; \| is no border.
+// cells splits a row of a table; \| is not a border.
 func cells(text string) []string {
 	text = strings.TrimSpace(text)
 	text = strings.TrimPrefix(text, "|")

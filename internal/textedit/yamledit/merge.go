@@ -160,7 +160,7 @@ func (m *merger) pair(of *Value, i int, want Pair, end, depth int) bool {
 	return true
 }
 
-// value notes the edits that bring want into a value that ends before a byte; false where it has to be written anew.
+// value notes the edits that bring want into a value that ends before a byte; false if it must be rewritten.
 func (m *merger) value(old, want *Value, end int, inline bool, depth int) bool {
 	switch {
 	case old.Kind != want.Kind:

@@ -172,18 +172,26 @@ func begunProcess(ts *testscript.TestScript, role, step string) int {
 	if len(names) == 0 {
 		ts.Fatalf("no attempt at %s has begun", step)
 	}
+	// Names do not order the runs of one second.
+	newest := slices.MaxFunc(names, func(a, b string) int { return modified(ts, a).Compare(modified(ts, b)) })
 	var pid float64
 	if !Until(func() bool {
-		lines := strings.Split(strings.TrimSpace(ts.ReadFile(names[len(names)-1])), "\n")
+		lines := strings.Split(strings.TrimSpace(ts.ReadFile(newest)), "\n")
 		var begun map[string]any
 		ts.Check(json.Unmarshal([]byte(lines[len(lines)-1]), &begun))
 		process, _ := begun[role].(map[string]any)
 		pid, _ = process["pid"].(float64)
 		return pid > 0
 	}) {
-		ts.Fatalf("%s does not name the %s", names[len(names)-1], role)
+		ts.Fatalf("%s does not name the %s", newest, role)
 	}
 	return int(pid)
+}
+
+func modified(ts *testscript.TestScript, name string) time.Time {
+	info, err := os.Stat(name)
+	ts.Check(err)
+	return info.ModTime()
 }
 
 // checkAlive checks that a process runs: alive NAME|supervisor:STEP|child:STEP|FILE. With "!", that it does not, or soon.

@@ -9,32 +9,54 @@ import (
 	"pawl"
 )
 
-// Call is one tool call of a script. What has a name in JSON is what the agent is told; the rest is for who judges it.
+// Call is one tool call of a script. The fields with names in JSON are for the agent, the others for the judge.
 type Call struct {
 	N       int             `json:"n"`            // within the story
-	ID      string          `json:"id,omitempty"` // the agent's; empty: it does not name its calls
+	ID      string          `json:"id,omitempty"` // the agent's; empty: its calls have no ids
 	Sort    Sort            `json:"sort"`
 	Tool    string          `json:"tool"`
 	Input   json.RawMessage `json:"input"`
-	Command string          `json:"command,omitempty"` // what a shell is told
-	Changes []Change        `json:"changes,omitempty"` // what becomes of files
+	Command string          `json:"command,omitempty"` // of a shell
+	Base    string          `json:"base"`              // the folder, absolute, to which its paths are relative
+	Dir     string          `json:"dir,omitempty"`     // the folder, absolute, in which its shell starts
+	Changes []Change        `json:"changes,omitempty"` // of files, relative to Base
 	Style   Style           `json:"style,omitempty"`
-	Pause   time.Duration   `json:"pause,omitempty"` // how long a tool takes that is no shell, or rests between two writes
-	Paths   []string        `json:"paths,omitempty"` // that it may touch
+	Pause   time.Duration   `json:"pause,omitempty"` // how long a tool other than a shell takes, or pauses between two writes
+	Paths   []string        `json:"paths,omitempty"` // that it may touch, absolute
 	Sub     *Subagent       `json:"sub,omitempty"`
 
-	Silent    bool          `json:"silent,omitempty"`     // a person breaks it off: nobody is told of its outcome
+	Ask       Ask           `json:"ask,omitempty"`        // a request for permission. Defaults to none.
+	Serves    bool          `json:"serves,omitempty"`     // it leaves a process running that does not end by itself
+	Holds     bool          `json:"holds,omitempty"`      // another agent runs while its tool runs
+	Silent    bool          `json:"silent,omitempty"`     // a person interrupts it: no outcome is reported
 	CutIntent time.Duration `json:"cut_intent,omitempty"` // the hook is killed after so long. Defaults to never.
-	CutReport time.Duration `json:"cut_report,omitempty"` // the hook that is told of the outcome is. Defaults to never.
+	CutReport time.Duration `json:"cut_report,omitempty"` // likewise the hook for the outcome. Defaults to never.
 
 	Session pawl.SessionID `json:"-"`
+	Mark    string         `json:"-"` // words that are unique to its summary; empty: none
+	Far     bool           `json:"-"` // pawl does not search the place of its changes
+	Reads   bool           `json:"-"` // its tool only reads
 	means   tool
-	given   map[string]any // its input in our own words
+	plain   string         // the command as written for Base
+	given   map[string]any // its input, with our names of keys
 	do      func(World) bool
 	reads   []string
 	stamps  []string
 	beyond  beyond
 }
+
+// Ask is a person's answer to a request for permission.
+type Ask string
+
+// The answers.
+const (
+	Granted Ask = "granted"
+	Denied  Ask = "refused"                     // the agent gets the refusal, and continues
+	Broken  Ask = "refused, and the turn ended" // the end of the turn is not reported
+)
+
+// Refuses reports whether the tool does not run.
+func (a Ask) Refuses() bool { return a == Denied || a == Broken }
 
 // Subagent is an agent that a call starts.
 type Subagent struct {
@@ -42,7 +64,7 @@ type Subagent struct {
 	Groups [][]*Call `json:"groups"`
 }
 
-// Sort is what a call is for the table of counts.
+// Sort is the kind of a call in the table of counts.
 type Sort string
 
 // The sorts of calls.
@@ -56,18 +78,19 @@ const (
 	Program    Sort = "script"
 	Git        Sort = "git"
 	Background Sort = "background"
+	Service    Sort = "service"
 	Reading    Sort = "read"
 	Remote     Sort = "remote"
 	Delegate   Sort = "subagent"
 )
 
 // Sorts are all of them, in the order of the table.
-var Sorts = []Sort{WriteFile, EditFile, PatchFiles, Plain, Sequence, Loop, Program, Git, Background, Reading, Remote, Delegate}
+var Sorts = []Sort{WriteFile, EditFile, PatchFiles, Plain, Sequence, Loop, Program, Git, Background, Service, Reading, Remote, Delegate}
 
-// Local reports whether calls of this sort leave something here.
+// Local reports whether calls of this sort leave effects on this machine.
 func (s Sort) Local() bool { return s != Reading && s != Remote && s != Delegate }
 
-// does has a call do what a part does, which was made of others.
+// does sets the effects of a call to those of a part.
 func (c *Call) does(whole Part, of ...Part) *Call {
 	if len(of) == 0 {
 		of = []Part{whole}
@@ -89,24 +112,58 @@ func (c *Call) all(each func(*Call)) {
 	}
 }
 
-// spell writes the input as an agent does.
-func (c *Call) spell(d *Dialect, root string) {
-	t := d.tools[c.means]
+// spell writes the input as an agent in its own folder does.
+func (c *Call) spell(a *Author) {
+	t := a.dialect.tools[c.means]
 	given := maps.Clone(c.given)
-	if path, ok := given["path"].(string); ok && d.whole {
-		given["path"] = filepath.Join(root, path)
+	if path, ok := given["path"].(string); ok {
+		given["path"] = a.spelled(filepath.Join(c.Base, path))
 	}
-	c.Tool = t.name
+	if c.means == toolShell {
+		c.spellPlace(a, given)
+	}
+	c.Tool, c.Reads = t.name, c.means == toolRead || c.means == toolSearch || c.means == toolWeb
 	c.Input, _ = json.Marshal(t.input(given)) // a map of texts is always JSON
 }
 
-// again returns the call as another session makes it anew, nil where its agent has no such tool.
-func (c *Call) again(d *Dialect, root string) *Call {
-	if !d.has(c.means) || c.Sub != nil {
+// spelled returns a path as the agent names it.
+func (a *Author) spelled(path string) string {
+	if a.dialect.whole {
+		return path
+	}
+	return relative(a.cwd, path)
+}
+
+// relative returns a path relative to a folder. Both are absolute.
+func relative(dir, path string) string {
+	rel, err := filepath.Rel(dir, path)
+	if err != nil {
+		return path
+	}
+	return rel
+}
+
+// spellPlace makes a command run in Base: as the agent's folder, by an option of its tool, or by cd.
+func (c *Call) spellPlace(a *Author, given map[string]any) {
+	name := pick(a.Dice, c.Base, relative(a.cwd, c.Base))
+	c.Command, c.Dir = c.plain, a.cwd
+	switch _, takes := a.dialect.tools[toolShell].keys["dir"]; {
+	case c.Base == a.cwd && !a.chance(15):
+	case takes && a.chance(60):
+		given["dir"], c.Dir = name, c.Base
+	default:
+		c.Command = "cd " + quote(name) + " && " + c.plain
+	}
+	given["command"] = c.Command
+}
+
+// again returns the call as another session repeats it, nil if its agent has no such tool.
+func (c *Call) again(a *Author) *Call {
+	if !a.dialect.has(c.means) || c.Sub != nil || c.means == toolPatch && c.Base != a.cwd || c.Serves {
 		return nil
 	}
 	copied := *c
-	copied.ID, copied.Silent, copied.CutIntent, copied.CutReport = "", false, 0, 0
-	copied.spell(d, root)
+	copied.ID, copied.Silent, copied.CutIntent, copied.CutReport, copied.Ask, copied.Holds, copied.Mark = "", false, 0, 0, "", false, ""
+	copied.spell(a)
 	return &copied
 }

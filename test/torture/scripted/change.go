@@ -25,10 +25,10 @@ type Swap struct {
 	Now string `json:"now"`
 }
 
-// errRefused means that a tool does nothing, because a text is not there, or a file.
+// errRefused means that a tool does nothing, because a text or a file is missing.
 var errRefused = errors.New("refused")
 
-// text returns what the file is to hold that holds a text now, or that is not there.
+// text returns the new content of a file, which may not exist.
 func (c Change) text(now string, there bool) (string, error) {
 	switch {
 	case c.Content != nil:
@@ -90,7 +90,7 @@ const (
 	Renamed Style = "renamed"
 )
 
-// make carries changes out, with a pause in the middle of each and behind it. made is told of each.
+// make makes changes, with a pause in the middle of each and after it. It calls made after each.
 func makeChanges(root string, changes []Change, style Style, pause time.Duration, made func(path string) error) error {
 	texts := make([]string, len(changes))
 	for i, c := range changes {

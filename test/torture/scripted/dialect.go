@@ -8,36 +8,37 @@ import (
 	"pawl/internal/agents/agentstest"
 )
 
-// Dialect is how an agent speaks to its hooks, and what its tools are called.
+// Dialect is an agent's format of hooks, and the names of its tools.
 type Dialect struct {
 	Name     string
 	names    map[Moment]string // of the events
 	tools    map[tool]toolShape
-	Nameless bool     // it does not name its calls
+	Nameless bool     // its calls have no ids
 	whole    bool     // its paths are absolute
 	hook     bool     // a hook is run by a shell
 	shell    []string // what runs commands
-	wrap     string   // what is made of a command; CMD is where it stands
+	wrap     string   // what the agent wraps around a command; CMD is replaced by it
 	answer   func(out string) (key string, value any)
 }
 
-// Moment is something that an agent tells a hook.
+// Moment is something that an agent reports to a hook.
 type Moment string
 
-// The moments of a session that hooks are told of.
+// The moments of a session that are reported to hooks.
 const (
 	Starts    Moment = "starts"
 	Prompts   Moment = "prompts"
 	Announces Moment = "announces" // a call
 	Reports   Moment = "reports"   // its outcome
-	Fails     Moment = "fails"     // that it went wrong
+	Fails     Moment = "fails"     // its failure
+	Asks      Moment = "asks"      // a request for permission
 	Stops     Moment = "stops"
 	Ends      Moment = "ends"
 	SubStarts Moment = "subagent starts"
 	SubStops  Moment = "subagent stops"
 )
 
-// tool is what an agent can do, whatever it calls it.
+// tool is a tool of agents, independent of its name.
 type tool string
 
 const (
@@ -54,7 +55,7 @@ const (
 	toolTask     tool = "task"
 )
 
-// toolShape is a tool's name and how its input is spelled: our keys to the agent's.
+// toolShape is a tool's name, and the agent's keys of its input by ours.
 type toolShape struct {
 	name string
 	keys map[string]string
@@ -69,7 +70,7 @@ func shape(name, keys string) toolShape {
 	return t
 }
 
-// input spells an input as the agent does.
+// input returns an input with the agent's keys.
 func (t toolShape) input(given map[string]any) map[string]any {
 	in := map[string]any{}
 	for ours, theirs := range t.keys {
@@ -84,7 +85,7 @@ func (t toolShape) input(given map[string]any) map[string]any {
 func claudeNames(sub bool) map[Moment]string {
 	names := map[Moment]string{
 		Starts: "SessionStart", Prompts: "UserPromptSubmit", Announces: "PreToolUse", Reports: "PostToolUse", Fails: "PostToolUseFailure",
-		Stops: "Stop", Ends: "SessionEnd",
+		Asks: "PermissionRequest", Stops: "Stop", Ends: "SessionEnd",
 	}
 	if sub {
 		names[SubStarts], names[SubStops] = "SubagentStart", "SubagentStop"
@@ -98,7 +99,7 @@ var Dialects = []*Dialect{
 		Name: "claude", names: claudeNames(true), whole: true, shell: []string{"bash", "-c"},
 		wrap: "{ shopt -u extglob; } >/dev/null 2>&1 || true && eval CMD < /dev/null && pwd -P >| /dev/null",
 		tools: map[tool]toolShape{
-			toolShell: shape("Bash", "command=command about=description"), toolWrite: shape("Write", "path=file_path content=content"),
+			toolShell: shape("Bash", "command=command about=description background=run_in_background"), toolWrite: shape("Write", "path=file_path content=content"),
 			toolEdit: shape("Edit", "path=file_path old=old_string now=new_string all=replace_all"), toolMulti: shape("MultiEdit", "path=file_path edits=edits"),
 			toolNotebook: shape("NotebookEdit", "path=notebook_path content=new_source"), toolRead: shape("Read", "path=file_path"),
 			toolSearch: shape("Grep", "pattern=pattern path=path"), toolWeb: shape("WebFetch", "url=url about=prompt"),
@@ -111,7 +112,7 @@ var Dialects = []*Dialect{
 	{
 		Name: "codex", names: with(claudeNames(true), Fails, "PostToolUse"), hook: true, shell: []string{"bash", "-lc"},
 		tools: map[tool]toolShape{
-			toolShell: shape("Bash", "command=command"), toolPatch: shape("apply_patch", "patch=command"),
+			toolShell: shape("Bash", "command=command dir=workdir"), toolPatch: shape("apply_patch", "patch=command"),
 			toolServer: shape("mcp__tracker__create_issue", "about=title"),
 		},
 		answer: func(out string) (string, any) { return "tool_response", out },
@@ -120,10 +121,10 @@ var Dialects = []*Dialect{
 		Name: "gemini", Nameless: true, whole: true, hook: true, shell: []string{"bash", "-c"},
 		wrap: "shopt -u promptvars nullglob extglob nocaseglob dotglob; {\nCMD\n}; __code=$?; exit $__code;",
 		names: map[Moment]string{
-			Starts: "SessionStart", Prompts: "BeforeAgent", Announces: "BeforeTool", Reports: "AfterTool", Fails: "AfterTool", Stops: "AfterAgent", Ends: "SessionEnd",
+			Starts: "SessionStart", Prompts: "BeforeAgent", Announces: "BeforeTool", Reports: "AfterTool", Fails: "AfterTool", Asks: "Notification", Stops: "AfterAgent", Ends: "SessionEnd",
 		},
 		tools: map[tool]toolShape{
-			toolShell: shape("run_shell_command", "command=command about=description"), toolWrite: shape("write_file", "path=file_path content=content"),
+			toolShell: shape("run_shell_command", "command=command about=description dir=dir_path background=is_background"), toolWrite: shape("write_file", "path=file_path content=content"),
 			toolEdit: shape("replace", "path=file_path old=old_string now=new_string about=instruction"), toolRead: shape("read_file", "path=file_path"),
 			toolSearch: shape("search_file_content", "pattern=pattern"), toolWeb: shape("web_fetch", "about=prompt"),
 			toolServer: shape("mcp_tracker_create_issue", "about=title"),
@@ -135,7 +136,7 @@ var Dialects = []*Dialect{
 	{
 		Name: "opencode", names: with(with(claudeNames(false), SubStarts, "SessionStart"), SubStops, "SessionEnd"), whole: true, shell: []string{"bash", "-c"},
 		tools: map[tool]toolShape{
-			toolShell: shape("bash", "command=command about=description"), toolWrite: shape("write", "path=filePath content=content"),
+			toolShell: shape("bash", "command=command about=description dir=workdir"), toolWrite: shape("write", "path=filePath content=content"),
 			toolEdit: shape("edit", "path=filePath old=oldString now=newString"), toolPatch: shape("apply_patch", "patch=patchText"),
 			toolRead: shape("read", "path=filePath"), toolSearch: shape("grep", "pattern=pattern"), toolWeb: shape("webfetch", "url=url"),
 			toolServer: shape("tracker_create_issue", "about=title"), toolTask: shape("task", "about=description prompt=prompt"),
@@ -143,9 +144,9 @@ var Dialects = []*Dialect{
 		answer: func(out string) (string, any) { return "tool_response", out },
 	},
 	{
-		Name: "copilot", Nameless: true, names: claudeNames(true), whole: true, hook: true, shell: []string{"bash", "--norc", "--noprofile", "-c"},
+		Name: "copilot", Nameless: true, names: without(claudeNames(true), Asks), whole: true, hook: true, shell: []string{"bash", "--norc", "--noprofile", "-c"},
 		tools: map[tool]toolShape{
-			toolShell: shape("bash", "command=command about=description"), toolWrite: shape("create", "path=path content=file_text"),
+			toolShell: shape("bash", "command=command about=description mode=mode"), toolWrite: shape("create", "path=path content=file_text"),
 			toolEdit: shape("edit", "path=path old=old_str now=new_str"), toolPatch: shape("apply_patch", "patch=input"), toolRead: shape("view", "path=path"),
 			toolSearch: shape("grep", "pattern=pattern"), toolWeb: shape("web_fetch", "url=url"),
 			toolServer: shape("tracker-create_issue", "about=title"), toolTask: shape("task", "about=description prompt=prompt"),
@@ -158,6 +159,12 @@ var Dialects = []*Dialect{
 
 func with(names map[Moment]string, m Moment, name string) map[Moment]string {
 	names[m] = name
+	return names
+}
+
+// without leaves out a moment that an agent does not report, or reports for every call.
+func without(names map[Moment]string, m Moment) map[Moment]string {
+	delete(names, m)
 	return names
 }
 
@@ -186,8 +193,8 @@ func (d *Dialect) commandLine(command string) []string {
 	return append(append([]string{}, d.shell...), command)
 }
 
-// payload returns what the agent sends at a moment: the shape of what the real one does, with our own session and place.
-func (d *Dialect) payload(m Moment, session, root string) (map[string]any, error) {
+// payload returns what the agent sends at a moment: the real agent's payload with our session and folders.
+func (d *Dialect) payload(m Moment, session, dir string) (map[string]any, error) {
 	shapes, err := agentstest.Shapes(d.Name)
 	if err != nil {
 		return nil, err
@@ -196,7 +203,7 @@ func (d *Dialect) payload(m Moment, session, root string) (map[string]any, error
 		if s.Name == d.names[m] {
 			fields := map[string]any{}
 			err := json.Unmarshal(s.Payload, &fields)
-			fields["session_id"], fields["cwd"] = session, root
+			fields["session_id"], fields["cwd"] = session, dir
 			return fields, err
 		}
 	}

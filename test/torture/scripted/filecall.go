@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// fresh returns a name at which nothing is.
+// fresh returns an unused name.
 func (a *Author) fresh() string {
 	a.names++
 	dir := pick(a.Dice, ".", "lib", "docs", "my files")
@@ -47,7 +47,7 @@ func (a *Author) line(name string) string {
 	return pick(a.Dice, once...)
 }
 
-// text returns lines that nobody has written before.
+// text returns lines that no call has written before.
 func (a *Author) text(n int) string {
 	a.names++
 	return linesOf(fmt.Sprint("text ", a.names), n)
@@ -111,7 +111,7 @@ func (a *Author) notebook() *Call {
 
 // patch changes up to three files at once, and sometimes gives one another name.
 func (a *Author) patch() *Call {
-	if !a.dialect.has(toolPatch) {
+	if !a.dialect.has(toolPatch) || a.base != a.cwd { // it names files as they are where the agent works
 		return nil
 	}
 	var changes []Change
@@ -203,13 +203,29 @@ func (a *Author) remote() *Call {
 }
 
 // delegate has a subagent do some calls.
-func (a *Author) delegate() *Call {
+func (a *Author) delegate(sub string) *Call {
+	if sub != "" || !a.dialect.has(toolTask) {
+		return nil
+	}
 	a.names++
-	sub := fmt.Sprintf("sub%d", a.names)
-	c := &Call{Sort: Delegate, means: toolTask, given: map[string]any{"about": sub, "prompt": "Do this part."}}
+	sub = fmt.Sprintf("sub%d", a.names)
+	c := &Call{Sort: Delegate, means: toolTask, given: map[string]any{"about": sub, "prompt": "Do this part, which is " + sub + "."}, Mark: sub}
 	a.sign(c, "")
 	c.Sub = &Subagent{ID: sub, Groups: a.groups(1+a.Dice.IntN(2), sub)}
+	c.Base = a.cwd
 	return c.does(Part{})
+}
+
+// host has another agent come and go while one of the calls is carried out.
+func (a *Author) host(s *Session) {
+	groups := s.Turns[0].Groups
+	for _, group := range groups[len(groups)/2:] {
+		c := group[0]
+		if len(group) == 1 && c.Sub == nil && !c.Ask.Refuses() && c.CutIntent == 0 {
+			c.Holds = true
+			return
+		}
+	}
 }
 
 // death says when and how the agent of a session is to die.
@@ -232,7 +248,13 @@ func (a *Author) death(s *Session) *Death {
 			break
 		}
 	}
-	if slices.Contains([]When{Running, Between, Announcing, Done, Reporting}, d.At) {
+	if d.At == AnyTime && s.Hosts() {
+		d.At = Idle
+	}
+	if c.Ask != "" && a.chance(30) {
+		d.At, d.After = Asking, 0
+	}
+	if slices.Contains([]When{Running, Between, Announcing, Asking, Done, Reporting}, d.At) {
 		d.Call = c.N
 	}
 	return d

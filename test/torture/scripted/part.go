@@ -13,10 +13,10 @@ import (
 type Part struct {
 	text   string
 	paths  []string
-	reads  []string           // those of them that it only reads
-	stamps []string           // paths of which no more changes than that they were touched
+	reads  []string           // the paths among them that it only reads
+	stamps []string           // paths that it only touches
 	do     func(w World) bool // false: it fails. nil: it changes nothing, and does not fail.
-	beyond bool               // it does something that leaves no trace here, or nobody could tell from its words
+	beyond bool               // it has effects without a trace on this machine, or its text does not show all effects
 	remote bool               // the former
 }
 
@@ -30,7 +30,7 @@ func quote(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// put has a file hold a content, if its folder is there.
+// put writes a file, if its folder exists.
 func put(w World, path, content string) bool {
 	if w[path].Kind == Folder {
 		return false
@@ -69,7 +69,7 @@ func teeTo(line, path string) Part {
 		do: func(w World) bool { return add(w, path, line+"\n") }}
 }
 
-// many writes a file that is long enough to be cut off.
+// many writes a file that is long enough to be interrupted.
 func many(n int, path string) Part {
 	return Part{text: fmt.Sprintf("head -c %d /dev/zero | tr '\\0' x > %s", n, quote(path)), paths: []string{path},
 		do: func(w World) bool { return put(w, path, strings.Repeat("x", n)) }}
@@ -147,7 +147,7 @@ func rm(paths ...string) Part {
 	}}
 }
 
-// rmForce removes what may not be there.
+// rmForce removes a path that may not exist.
 func rmForce(path string) Part {
 	return Part{text: "rm -f " + quote(path), paths: []string{path}, do: func(w World) bool { delete(w, path); return true }}
 }
@@ -259,7 +259,7 @@ func edited(old, now, pause string, paths ...string) Part {
 		do: func(w World) bool { replaced(w, old, now, paths...); return true }}
 }
 
-// either does one of two things, by what is there.
+// either runs one of two parts, depending on whether a path exists.
 func either(test string, then, otherwise Part) Part {
 	return Part{text: fmt.Sprintf("if [ -e %s ]; then %s; else %s; fi", quote(test), then.text, otherwise.text),
 		paths: slices.Compact(slices.Sorted(slices.Values(slices.Concat([]string{test}, then.paths, otherwise.paths)))),
@@ -271,7 +271,7 @@ func either(test string, then, otherwise Part) Part {
 		}}
 }
 
-// script has a program do what its text does not tell: it writes a line into each of some files.
+// script runs a program whose effects the command does not show: it writes a line into each of some files.
 func script(command, line, pause string, paths ...string) Part {
 	return Part{text: command + " " + quote(line) + " " + pause + " " + words(paths), paths: paths, beyond: true, do: func(w World) bool {
 		for _, p := range paths {
@@ -287,7 +287,7 @@ func python(line, path string) Part {
 		do: func(w World) bool { return put(w, path, line+"\n") }}
 }
 
-// behind leaves a process that does its part after the command has ended.
+// behind leaves a process that runs its part after the command has ended.
 func behind(pause string, p Part) Part {
 	p.text = "(sleep " + pause + "; " + p.text + ") &"
 	return p
@@ -296,7 +296,10 @@ func behind(pause string, p Part) Part {
 // sleep waits.
 func sleep(seconds string) Part { return Part{text: "sleep " + seconds} }
 
-// calls asks a server for something that is not there.
+// fails ends with an exit code.
+func fails(text string) Part { return Part{text: text, do: func(World) bool { return false }} }
+
+// calls sends a request to a server that does not exist.
 func calls(n int) Part {
 	return Part{text: fmt.Sprintf("curl -s -m 5 -X POST -d n=%d http://127.0.0.1:9/issues", n), do: func(World) bool { return false }, beyond: true, remote: true}
 }
@@ -321,13 +324,13 @@ func gitAdd(paths ...string) Part {
 	return p
 }
 
-// blobOf is how git names a content.
+// blobOf returns git's hash of a content.
 func blobOf(content string) string {
 	sum := sha1.Sum(fmt.Appendf(nil, "blob %d\x00%s", len(content), content))
 	return hex.EncodeToString(sum[:])
 }
 
-// gitCommit commits what is staged. That something is, the caller sees to.
+// gitCommit commits what is staged. The caller ensures that something is.
 func gitCommit(message string) Part {
 	return Part{text: "git commit -q -m " + quote(message), paths: []string{gitHead}, do: func(w World) bool {
 		w[gitHead] = Node{Kind: Entry, Text: message}
@@ -335,7 +338,7 @@ func gitCommit(message string) Part {
 	}}
 }
 
-// gitCommitLong does so as agents do that write long messages.
+// gitCommitLong commits with a long message, as some agents do.
 func gitCommitLong(message string) Part {
 	p := gitCommit(message)
 	p.text = "git commit -q -m \"$(cat <<'EOF'\n" + message + "\nEOF\n)\""

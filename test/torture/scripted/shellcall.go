@@ -2,6 +2,7 @@ package scripted
 
 import (
 	"fmt"
+	"maps"
 	"path"
 	"strings"
 	"time"
@@ -12,10 +13,7 @@ func (a *Author) commandCall(sort Sort, whole Part, of ...Part) *Call {
 	if len(of) == 0 {
 		of = []Part{whole}
 	}
-	if a.chance(15) && !strings.HasPrefix(whole.text, "cd ") {
-		whole.text = "cd " + quote(a.Root) + " && " + whole.text
-	}
-	c := &Call{Sort: sort, means: toolShell, Command: whole.text, given: map[string]any{"command": whole.text, "about": "work"}}
+	c := &Call{Sort: sort, means: toolShell, plain: whole.text, given: map[string]any{"about": "work"}}
 	return c.does(whole, of...)
 }
 
@@ -44,8 +42,31 @@ func (a *Author) shell(sort Sort) *Call {
 		c := a.commandCall(sort, behind(a.pause(), echo(a.words(), a.fresh(), a.chance(50))))
 		c.Pause = 400 * time.Millisecond
 		return c
+	case Service:
+		return a.service()
 	}
 	return nil
+}
+
+// service starts a process that does not end by itself: with the tool's own option, or in the background of the shell.
+func (a *Author) service() *Call {
+	name := a.fresh()
+	mark := "serves-" + a.word()
+	p := Part{text: "sh tools/serve.sh " + mark + " " + quote(name), paths: []string{name}, beyond: true, do: func(w World) bool { return put(w, name, mark+"\n") }}
+	option := map[string]any{}
+	switch keys := a.dialect.tools[toolShell].keys; {
+	case keys["background"] != "" && a.chance(70):
+		option["background"] = true
+	case keys["mode"] != "" && a.chance(70):
+		option["mode"] = "async"
+	default:
+		p.text = pick(a.Dice, "%s &", "%s > /dev/null 2>&1 &", "nohup %s > /dev/null 2>&1 &", "setsid %s > /dev/null 2>&1 < /dev/null &", "(%s &)")
+		p.text = strings.Replace(p.text, "%s", "sh tools/serve.sh "+mark+" "+quote(name), 1)
+	}
+	c := a.commandCall(Service, p)
+	maps.Copy(c.given, option)
+	c.Serves, c.Mark = true, mark
+	return c
 }
 
 // pause returns a time as sleep takes it.
@@ -59,7 +80,7 @@ func (a *Author) words() string {
 	return fmt.Sprint(pick(a.Dice, "hello", "it's done", "a  b", "x=1; y", "50% of it", "Größe"), " ", a.names)
 }
 
-// new makes a file that is not there.
+// new makes a file that does not exist.
 func (a *Author) new(name string) Part {
 	switch a.Dice.IntN(8) {
 	case 0:
@@ -93,13 +114,13 @@ func (a *Author) plain() (Part, bool) {
 	return a.changed(name, other)
 }
 
-// emptied removes a folder that is there.
+// emptied removes an existing folder.
 func (a *Author) emptied() (Part, bool) {
 	dir := fmt.Sprint("old/", 1+a.Dice.IntN(6))
 	return rmAll(dir, "a.txt", "b.txt", "c.txt"), a.world[dir].Kind == Folder && !a.busy[dir]
 }
 
-// changed does something with files that are there.
+// changed changes existing files.
 func (a *Author) changed(name, other string) (Part, bool) {
 	switch a.Dice.IntN(14) {
 	case 0, 1:
@@ -130,7 +151,7 @@ func (a *Author) changed(name, other string) (Part, bool) {
 	return sed("as it was", a.word(), name, other), a.both(name, other, "as it was")
 }
 
-// word is one that nobody has written before, and that means nothing to sed.
+// word returns a word that no call has written before, without special characters of sed.
 func (a *Author) word() string {
 	a.names++
 	return fmt.Sprint("word", a.names)
@@ -156,6 +177,9 @@ func (a *Author) sequence() *Call {
 			return nil
 		}
 		parts = append(parts, more...)
+	}
+	if a.chance(15) {
+		parts = append(parts, fails(pick(a.Dice, "false", "grep -q nothing-like-it README.md", "test -e missing.txt", "(exit 4)")))
 	}
 	return a.commandCall(Sequence, chain(between, parts...), parts...)
 }
@@ -190,7 +214,7 @@ func (a *Author) step() ([]Part, bool) {
 	return []Part{p}, ok
 }
 
-// loop is what only a shell can read.
+// loop is shell syntax such as loops and conditions.
 func (a *Author) loop() (Part, bool) {
 	name, other := a.some(), a.some()
 	switch a.Dice.IntN(6) {

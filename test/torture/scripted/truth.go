@@ -6,20 +6,20 @@ import (
 	"pawl"
 )
 
-// Truth is how much of what a call was to do is there.
+// Truth is how many of the effects of a call exist.
 type Truth string
 
-// What may be true of a call.
+// The truths about a call.
 const (
 	Nothing    Truth = "nothing"
 	Something  Truth = "something"
 	Everything Truth = "everything"
-	AsBefore   Truth = "as before" // it was to bring about what was so already: nothing can tell if it did
-	Rewritten  Truth = "rewritten" // files were written, and hold what they held before
-	Traceless  Truth = "no trace"  // it reads, or does something elsewhere: nothing of it can ever be here
+	AsBefore   Truth = "as before" // its effects existed before it: nothing shows whether it ran
+	Rewritten  Truth = "rewritten" // files were written with the same content
+	Traceless  Truth = "no trace"  // it only reads, or has only remote effects
 )
 
-// Truth says how much of a call is there, by what was there before it and what is there now.
+// Truth compares the files before a call with the current ones.
 func (c *Call) Truth(before, now map[string]Seen) Truth {
 	if len(c.Paths) == 0 {
 		return Traceless
@@ -48,7 +48,7 @@ func (c *Call) Truth(before, now map[string]Seen) Truth {
 	return Something
 }
 
-// after returns what is to be there once the whole call was carried out.
+// after returns the expected files after the complete call.
 func (c *Call) after(before map[string]Seen) World {
 	w := World{}
 	for path, seen := range before {
@@ -60,9 +60,13 @@ func (c *Call) after(before map[string]Seen) World {
 	return w
 }
 
-// Right returns the verdicts that are right on a call, given how much of it is there, and whether a process of it lives.
+// Right returns the correct verdicts on a call, given its truth and whether one of its processes is alive.
 func (c *Call) Right(t Truth, alive bool) []pawl.OperationVerdict {
 	switch {
+	case c.Far && (t == Everything || t == Something || alive): // pawl does not find changes there unless they are named
+		return append(c.near().Right(t, alive), pawl.OperationUnknown)
+	case c.Sub != nil:
+		return []pawl.OperationVerdict{pawl.OperationUnknown, pawl.OperationPartly}
 	case t == Everything, t == AsBefore && alive:
 		return []pawl.OperationVerdict{pawl.OperationDone, pawl.OperationPartly}
 	case alive, t == Something:
@@ -80,13 +84,20 @@ func (c *Call) Right(t Truth, alive bool) []pawl.OperationVerdict {
 	if c.beyond != first {
 		right = append(right, pawl.OperationNotDone)
 	}
-	if c.beyond != never {
+	if c.beyond != never || c.Far {
 		right = append(right, pawl.OperationUnknown)
 	}
 	return right
 }
 
-// beyond says whether a call does anything that leaves no trace here, or nobody could tell from its words that it does not.
+// near returns the call as if pawl searched the place of its changes.
+func (c *Call) near() *Call {
+	copied := *c
+	copied.Far = false
+	return &copied
+}
+
+// beyond reports whether a call has effects without a trace on this machine, or may have them according to its input.
 type beyond int
 
 const (

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Node is what is at a path. The zero Node is nothing.
+// Node is the content of a path. The zero Node is a missing path.
 type Node struct {
 	Kind Kind   `json:"kind,omitempty"`
 	Text string `json:"text,omitempty"` // a file's content, or the hash of a long one; a link's target; what git has
@@ -40,7 +40,10 @@ const (
 	gitRef   = "git:ref:"   // and the full name of a ref
 )
 
-// Seen is a node as it was found, with what changes whenever somebody touches it.
+// inRepository begins the folder of the repository at the end of one of git's paths. Without it, that is the root.
+const inRepository = "@"
+
+// Seen is a node with the metadata that changes at each write.
 type Seen struct {
 	Node
 	Inode   uint64 `json:"inode,omitempty"`
@@ -59,7 +62,7 @@ func fileOf(content string) Node {
 	return Node{Kind: File, Text: content}
 }
 
-// Observe looks at paths, as they are at this moment.
+// Observe reads the current content of paths.
 func Observe(root string, paths []string) (map[string]Seen, error) {
 	seen := map[string]Seen{}
 	for _, path := range paths {
@@ -98,14 +101,18 @@ func observe(root, path string) (Seen, error) {
 		data, err = os.ReadFile(path)
 		s.Node = fileOf(string(data))
 	}
-	if os.IsNotExist(err) { // it went away meanwhile
+	if os.IsNotExist(err) { // it was removed meanwhile
 		return Seen{}, nil
 	}
 	return s, err
 }
 
-// gitNode asks git, without disturbing anybody.
+// gitNode reads a node from git without taking locks.
 func gitNode(root, path string) Node {
+	path, top, is := strings.Cut(path, inRepository)
+	if is {
+		root = top
+	}
 	var args []string
 	switch {
 	case path == gitHead:

@@ -16,7 +16,7 @@
 //	broke               it has cost what it may cost
 //	die                 it is killed
 //	hang                hang until a signal; creates the file hangs
-//	noise               lines that are no messages, broken ones, unknown ones, and one of 10 MB
+//	noise               lines that are not messages, broken ones, unknown ones, and one of 10 MB
 //	forget              all its sessions are gone
 //
 // Each start appends a line to starts.jsonl with the agent, the session and the prompt.

@@ -42,19 +42,20 @@ func (r *workflowReader) buildProject() {
 
 // addLaterApprovals adds gates for the requirements and the designs, if they are not done and not approved yet.
 func (r *workflowReader) addLaterApprovals() {
-	ask := func(p phase, id pawl.StepID, what string) {
+	ask := func(p phase, id pawl.StepID, what, output string) {
 		first, rest := r.steps[p][0], r.steps[p][1:]
 		if _, approved := r.flow.approved[p]; approved || first.Status == pawl.Done || first.Status == pawl.Skipped {
 			return
 		}
 		gate := format.Step{ID: id, Name: "Approval", Status: pawl.Pending, Needs: []pawl.StepID{first.ID}, Gate: &pawl.GateAction{Type: pawl.HumanVerify, Ask: what}}
+		first.Outputs = []string{output}
 		for i := range rest {
 			rest[i].Needs = []pawl.StepID{id}
 		}
 		r.steps[p] = slices.Concat([]format.Step{first, gate}, rest)
 	}
-	ask(requirements, stepDemandIsGood, r.askDemand())
-	ask(architecture, stepDesignIsGood, "Which design of workflow "+r.workflowName()+" in memory/reports/designs/ is it to be? Approve them with its name as the message.")
+	ask(requirements, stepDemandIsGood, r.askDemand(), requirements.report())
+	ask(architecture, stepDesignIsGood, "Which of the designs shown is chosen for workflow "+r.workflowName()+"? Approve with its name as the message.", reportsFolder+"designs/*.json")
 }
 
 func (r *workflowReader) askDemand() string {

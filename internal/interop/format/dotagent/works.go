@@ -184,7 +184,7 @@ func (m *workflowWriter) allDone(p phase) bool {
 	return !slices.ContainsFunc(m.stepsIn(p), func(k *runStep) bool { return !k.state.Finished() })
 }
 
-// approved returns the last approval by a person for each phase. Answers by a mode or a default are no approvals.
+// approved returns the last approval by a person for each phase. Answers by a mode or a default are not approvals.
 func (m *workflowWriter) approved() []approval {
 	times := map[phase]time.Time{}
 	for i := range m.State.Gates {

@@ -66,7 +66,7 @@ func (m *workflowWriter) report(p phase) []byte {
 	r.Summary = "all steps of this phase are done"
 	steps := m.stepsIn(p)
 	if len(steps) == 0 {
-		r.Summary = "the plan has no steps of this phase: it says itself what is to be done, and how"
+		r.Summary = "the plan has no steps of this phase: the plan itself says what to do, and how"
 	}
 	switch {
 	case p == verification:

@@ -51,7 +51,7 @@ func (s *Set) Files() format.Files {
 	return all
 }
 
-// Put sets the content of a file. Content that the file already has is no change.
+// Put sets the content of a file. Content that the file already has is not a change.
 func (s *Set) Put(path string, data []byte) { s.PutBroken(path, data, "") }
 
 // PutBroken is Put for the copy of an unreadable file, named by its path, that is written anew.

@@ -1,6 +1,7 @@
 package grid
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -48,15 +49,16 @@ func (s scope) answers(files format.Files, v format.Export) []pawl.GateAnswered 
 	if said == "" {
 		return nil
 	}
-	if shown == "" { // a checkpoint that was imported: its question identifies the gate
-		for _, g := range readCluster(files, s.at, nil, v.Now).out.Gates {
+	var asked format.Gate // of a checkpoint that pawl did not write: its question identifies the gate
+	if shown == "" {
+		for _, g := range readCluster(files, s.at, format.Env{Now: v.Now}).out.Gates {
 			if g.Purpose != pawl.ForRebuilt {
-				shown = string(g.ID)
+				asked = g
 			}
 		}
 	}
 	for _, g := range v.State.OpenGates() {
-		if w.gateMark(g) == shown {
+		if w.gateMark(g) == cmp.Or(shown, string(asked.ID)) || asked.Ask != "" && g.Step == asked.Step && g.Type == asked.Type && g.Ask == asked.Ask {
 			reply := replyFor(g.Gate, said)
 			reply.Where = f.Path
 			return []pawl.GateAnswered{reply}

@@ -2,6 +2,7 @@ package grid
 
 import (
 	"cmp"
+	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -28,9 +29,10 @@ type checkpointRead struct {
 	number   int // of the thread
 	name     string
 	answer   string
-	old      bool // its block was completed since
-	outdated bool // it has expired
-	rejected bool // by its answer
+	failure  string // what went wrong, of a failure
+	old      bool   // its block was completed since
+	outdated bool   // it has expired
+	rejected bool   // by its answer
 }
 
 // gateType returns the type of the gate for a type of checkpoint; empty if it needs no answer.
@@ -134,6 +136,9 @@ func (r *clusterReader) checkpointThreads(c yamlRecord, p *checkpointRead) {
 	if p.thread != "" && p.name != "" {
 		b.thread(format.Item{ID: string(p.thread), Name: p.name, Status: pawl.ItemPending})
 	}
+	if !b.complete() {
+		r.dropGoneCommits(b, report.Where(c.file, c.root.Line))
+	}
 }
 
 // checkpointBlock applies the checkpoint to its block, and adds its gate.
@@ -164,6 +169,9 @@ func (r *clusterReader) checkpointBlock(c yamlRecord, p *checkpointRead, f *form
 	if asks := gateType(p.native); asks == "" {
 		saved.Kind = pawl.CheckpointEmergency
 		r.point.answer = ""
+		if p.native == failureType && !p.old {
+			r.out.Gates = append(r.out.Gates, r.failureGate(p, saved))
+		}
 	} else if !p.old || p.answer != "" {
 		r.out.Gates = append(r.out.Gates, r.gate(c, p, asks, saved, expires))
 	}
@@ -177,7 +185,8 @@ func (r *clusterReader) checkpointStatus(b *block, c yamlRecord, p *checkpointRe
 		return
 	case p.native == failureType:
 		b.Status = pawl.FailedForGood
-		b.Why = cmp.Or(c.text("error"), c.text("checkpoint_details", "error"), c.text("checkpoint_details", "reason"), "it failed")
+		p.failure = cmp.Or(errorIn(c), "it does not say why")
+		b.Why = p.failure
 	case p.native == sessionDeath || p.answer != "":
 		b.Status, b.Why = pawl.Running, "its session died"
 		if p.answer != "" {
@@ -187,6 +196,36 @@ func (r *clusterReader) checkpointStatus(b *block, c yamlRecord, p *checkpointRe
 		b.Status = pawl.AwaitsGate
 	}
 	b.Native = p.native
+}
+
+// errorIn returns what went wrong, as a checkpoint of type failure says it.
+func errorIn(c yamlRecord) string {
+	return cmp.Or(c.text("error"), c.text("checkpoint_details", "error"), c.text("checkpoint_details", "reason"))
+}
+
+// failureGate asks what to do about a failure: The Grid presents it before anybody continues.
+func (r *clusterReader) failureGate(p *checkpointRead, saved format.Checkpoint) format.Gate {
+	g := pawl.Gate{Step: saved.Step, Item: p.thread, Type: pawl.HumanVerify, Opened: saved.Time}
+	what, begun := "the work of cluster "+r.out.Name, ""
+	g.Expect = "Approve to run it again. To go back first, restore the files (git stash keeps what is not committed), then approve."
+	if b := r.blocks[p.block]; b != nil {
+		what = p.place(b)
+		g.Expect += " If you finish it yourself: pawl done " + string(b.ID) + " -m WHY."
+		begun = begunText(b.Partial)
+	} else {
+		g.Purpose = pawl.ForRebuilt // nothing starts before the answer
+	}
+	g.Ask = fmt.Sprintf("Run %s again, from what is there? It failed: %s%s", what, cmp.Or(p.failure, "it does not say why"), begun)
+	g.ID = g.Identify()
+	return format.Gate{Gate: g, Native: failureType}
+}
+
+// begunText names the files of unfinished work.
+func begunText(w *format.Partial) string {
+	if w == nil || len(w.Created)+len(w.Modified) == 0 {
+		return ""
+	}
+	return "\nFiles begun: " + someOf(slices.Concat(w.Created, w.Modified))
 }
 
 // partial returns the unfinished work of the current thread.

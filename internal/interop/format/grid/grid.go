@@ -26,7 +26,7 @@ func (s scope) format() format.Format {
 	return format.Format{
 		Name: "grid", Patterns: patterns(), Archived: inClusters("archive/*/*"), Read: s.read, Write: s.write, Verify: s.verify,
 		Places: clusterNames, At: func(place string) format.Format { return scope{at: place}.format() },
-		Unfinished: s.unfinished, Answers: s.answers,
+		Unfinished: s.unfinished, Answers: s.answers, CheckCriterion: s.checkCriterion, Asks: s.asks, Records: s.records,
 	}
 }
 
@@ -66,7 +66,7 @@ func clusterNames(files format.Files, _ time.Time) []string {
 // read reads one cluster; if none is selected, the others are findings. Without commits it does not know what was done after
 // the last file was written.
 func (s scope) read(files format.Files, env format.Env) (format.Project, []pawl.Finding) {
-	r := readCluster(files, s.at, env.Commits, env.Now)
+	r := readCluster(files, s.at, env)
 	return r.out, r.Findings()
 }
 

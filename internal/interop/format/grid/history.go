@@ -16,7 +16,7 @@ import (
 // subject matches the first line of a commit by an agent of The Grid. Only a scope of two digits is a block.
 var subject = lazyregexp.New(`^([a-z]+)\((\d{2})\)!?:\s*(.*)$`)
 
-// bookkeeping matches commits of The Grid's own files, which are no threads.
+// bookkeeping matches commits of The Grid's own files, which are not threads.
 var bookkeeping = lazyregexp.New(`(?i)\b(summary|state)\b`)
 
 // readHistory assigns the commits that name an incomplete block to its threads.
@@ -37,6 +37,12 @@ func (r *clusterReader) readHistory() {
 }
 
 func (r *clusterReader) blockHistory(b *block, commits []format.Commit) {
+	if len(b.gone) > 0 { // which thread a commit belongs to is not known
+		b.Commits = append(b.Commits, slices.DeleteFunc(commits, func(c format.Commit) bool {
+			return slices.ContainsFunc(b.Commits, func(claimed format.Commit) bool { return sameHash(claimed.Hash, c.Hash) })
+		})...)
+		return
+	}
 	if b.summary != "" { // the summary lists the commits
 		if last := commits[len(commits)-1].Time; b.undated && !last.IsZero() {
 			b.Ended = last.UTC()
@@ -88,7 +94,14 @@ func (r *clusterReader) rebuild() {
 
 // askRebuilt adds a gate: a person must confirm a rebuilt position.
 func (r *clusterReader) askRebuilt() {
-	if r.state.shape != "" || len(r.blocks) == 0 {
+	why, expect := "No STATE.md could be read", "Approved, the run goes on from there; rejected, it stops."
+	if gone := r.goneText(); gone != "" {
+		why = "Commits that its files claim do not exist in git (" + gone + ")"
+		expect += " If the work of a block is there, mark the block as done: pawl done BLOCK -m WHY."
+	} else if r.state.shape != "" {
+		return
+	}
+	if len(r.blocks) == 0 {
 		return
 	}
 	var done, open []string
@@ -100,10 +113,22 @@ func (r *clusterReader) askRebuilt() {
 		}
 	}
 	g := pawl.Gate{Type: pawl.HumanVerify, Purpose: pawl.ForRebuilt, Ask: fmt.Sprintf(
-		"Is this where cluster %s stands? No STATE.md could be read, so that it was rebuilt from %s, confidence medium.\n- complete: %s\n- not complete: %s\n- %s",
-		r.out.Name, r.out.Facts["recovered_from"], orNone(done), orNone(open), r.out.Next), Expect: "Approved, the run goes on from there; rejected, it stops."}
+		"Is this where cluster %s stands? %s, so that it was rebuilt from %s, confidence medium.\n- complete: %s\n- not complete: %s\n- %s",
+		r.out.Name, why, r.out.Facts["recovered_from"], orNone(done), orNone(open), r.out.Next), Expect: expect}
 	g.ID = g.Identify()
 	r.out.Gates = slices.Insert(r.out.Gates, 0, format.Gate{Gate: g, Native: "rebuilt"})
+}
+
+// askActive adds a gate if a session seems to be working on the cluster: two sessions must not do the same work.
+func (r *clusterReader) askActive() {
+	if !strings.HasPrefix(r.out.Resume, stillActive) {
+		return
+	}
+	g := pawl.Gate{Type: pawl.HumanVerify, Purpose: pawl.ForRebuilt, Opened: r.lastSign(), Ask: fmt.Sprintf(
+		"Cluster %s is %s: its last sign of life was at %s, and The Grid resumes no session before %d minutes of silence. Has that session ended?",
+		r.out.Name, stillActive, stamp(r.lastSign()), int(sessionTimeout.Minutes())), Expect: "Approved, the run continues the work of that session; rejected, it stops."}
+	g.ID = g.Identify()
+	r.out.Gates = slices.Insert(r.out.Gates, 0, format.Gate{Gate: g, Native: "active"})
 }
 
 func orNone(ids []string) string { return cmp.Or(strings.Join(ids, ", "), "none") }

@@ -62,6 +62,11 @@ func (r *clusterReader) readPlan(f *format.File, a about) {
 		if id, name := threadTitle(b.id, s.Title); id != "" {
 			b.thread(format.Item{ID: string(id), Name: name, Status: pawl.ItemPending})
 		}
+		if isAims(s.Title) {
+			for _, l := range s.Lead() {
+				b.aim(l.Text)
+			}
+		}
 	}
 	if b.Name == "" {
 		b.Name = slugName(a.phase)
@@ -93,6 +98,12 @@ func (r *clusterReader) planFields(b *block, c yamlRecord) {
 	}
 	if v := c.at("files_modified"); v != nil { // also a fact, for the agent of the step
 		b.named, b.namedAt = r.paths(c.file, v.Line, v.Texts()), report.Where(c.file, v.Line)
+	}
+	for _, text := range slices.Concat(c.texts("success_criteria"), c.texts("must_haves", "truths")) {
+		b.aim("- " + text)
+	}
+	for _, e := range c.records("must_haves", "artifacts") {
+		b.makes = append(b.makes, r.paths(c.file, e.root.Line, []string{e.text("path")})...)
 	}
 	c.unusedFacts(b.facts(), "plan")
 }

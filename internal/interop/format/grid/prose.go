@@ -144,6 +144,9 @@ func (r *clusterReader) proseClaim(b *block, mark, said, at string) {
 	b.Where = at
 	word, _, _ := strings.Cut(strings.ToLower(said), " (")
 	status := stepStatus(word, markStatus(mark))
+	if status == pawl.Done && len(b.gone) > 0 {
+		return
+	}
 	if status == pawl.Done {
 		b.Why = "only STATE.md says so; there is no " + b.id + "-SUMMARY.md"
 		r.Add(pawl.Finding{Level: pawl.Warn, What: "block " + b.id + " is marked complete but has no summary", Where: at,

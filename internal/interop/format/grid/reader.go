@@ -11,6 +11,7 @@ import (
 	"pawl"
 	"pawl/internal/interop/format"
 	"pawl/internal/interop/format/report"
+	"pawl/internal/shellwords"
 	"pawl/internal/textedit"
 )
 
@@ -19,6 +20,7 @@ type clusterReader struct {
 	clusterDir
 	report.Report
 	files   format.Files
+	env     format.Env
 	commits []format.Commit // newest first
 	now     time.Time
 	out     format.Project
@@ -48,7 +50,13 @@ type block struct {
 	named   []string // files to change, according to its plan
 	namedAt string   // file and line of that list
 	summary string   // path
-	said    string   // its status in STATE.md: COMPLETE, COMPLETE (inferred), …
+	refuted []string // why its summaries prove nothing, each with its path
+	gone    []string // commits that its files claim and git does not know
+	aims    []string // success criteria of its plan
+	makes   []string // files that its plan requires
+	missed  []string // success criteria that its summary says are not met
+	lessons []pawl.Memory
+	said    string // its status in STATE.md: COMPLETE, COMPLETE (inferred), …
 	threads []format.Item
 	index   map[string]int // index of each thread, by id
 	claimed map[string]bool
@@ -60,9 +68,9 @@ type block struct {
 func (b *block) complete() bool { return b.Status == pawl.Done }
 
 // readCluster reads the cluster in this folder or, without one, the first cluster.
-func readCluster(files format.Files, at string, log []format.Commit, now time.Time) *clusterReader {
+func readCluster(files format.Files, at string, env format.Env) *clusterReader {
 	r := &clusterReader{
-		files: files, commits: log, now: now,
+		files: files, env: env, commits: env.Commits, now: env.Now,
 		blocks: map[string]*block{}, phases: map[int]string{}, learned: map[pawl.Memory]bool{},
 	}
 	r.out.System, r.out.Facts = "grid", map[string]string{}
@@ -83,7 +91,7 @@ func (r *clusterReader) reportOtherClusters(all []clusterDir) {
 	var names []string
 	for _, p := range all {
 		names = append(names, p.name())
-		r.Add(pawl.Finding{Level: pawl.Warn, What: "another cluster was found here and not read", Where: p.name(), Hint: "pawl import grid " + p.name()})
+		r.Add(pawl.Finding{Level: pawl.Warn, What: "another cluster was found here and not read", Where: p.name(), Hint: "pawl import grid " + shellwords.Word(p.name())})
 	}
 	if len(names) > 0 {
 		r.out.Facts["other_clusters"] = strings.Join(names, "; ")

@@ -34,6 +34,7 @@ func (r *clusterReader) evaluate() {
 	r.markCurrent()
 	r.resumePoint()
 	r.askRebuilt()
+	r.askActive()
 	r.buildPhases()
 	r.prompt()
 }
@@ -63,14 +64,18 @@ func (r *clusterReader) evalStatus() {
 	case r.out.Status == pawl.StatusActive && r.lastSign().IsZero():
 		r.out.Status, r.out.Resume = pawl.StatusInterrupted, "stale: nothing says when it last lived"
 	case r.out.Status == pawl.StatusActive && age <= sessionTimeout:
-		r.out.Resume = "still active: do not resume"
+		r.out.Resume = stillActive + ": do not resume"
 	case r.out.Status == pawl.StatusActive:
 		r.out.Status, r.out.Resume = pawl.StatusInterrupted, fmt.Sprintf("stale: its last sign of life is %s old", hours(age))
 	default:
 		r.out.Resume = "resumable"
 	}
+	r.enterRecovery()
 	r.evalWaiting()
 }
+
+// stillActive begins the answer to whether a run may be resumed while a session seems to be working on it.
+const stillActive = "still active"
 
 func hours(d interface{ Minutes() float64 }) string {
 	minutes := int(d.Minutes())
@@ -106,7 +111,7 @@ func (r *clusterReader) checkCompleted() {
 // evalWaiting changes the status of an inactive run with an open checkpoint to waiting.
 func (r *clusterReader) evalWaiting() {
 	p := r.point
-	if p == nil || p.old || r.out.Status == pawl.StatusCompleted || strings.HasPrefix(r.out.Resume, "still active") {
+	if p == nil || p.old || r.out.Status == pawl.StatusCompleted || strings.HasPrefix(r.out.Resume, stillActive) {
 		return
 	}
 	switch open := gateType(p.native) != "" && p.answer == ""; {
@@ -271,13 +276,10 @@ func (b *block) label() string {
 // afterCheckpoint returns how to resume from a checkpoint, by its type, and the thread to continue with.
 func (r *clusterReader) afterCheckpoint(b *block) (string, pawl.ItemID) {
 	p := r.point
-	at := "thread " + string(p.thread) + " of block " + b.label()
-	if p.thread == "" {
-		at = "block " + b.label()
-	}
+	at := p.place(b)
 	switch native := p.native; {
 	case native == failureType:
-		return at + " failed: a person chooses to try it again, to go back, or to do it by hand", p.thread
+		return at + " failed: " + oneLine(p.failure) + ". A person chooses to try it again, to go back, or to do it by hand", p.thread
 	case native == sessionDeath:
 		return "go on with " + at + ", where the session died", p.thread
 	case p.answer == "" && gateType(native) == pawl.DecisionFor:
@@ -299,6 +301,14 @@ func (r *clusterReader) afterCheckpoint(b *block) (string, pawl.ItemID) {
 		return at + " was approved, and is the last one: close block " + b.id, ""
 	}
 	return "go on with thread " + string(next) + " of block " + b.label() + ": the checkpoint before it was approved", next
+}
+
+// place names the thread that the checkpoint is about, or its block.
+func (p *checkpointRead) place(b *block) string {
+	if p.thread == "" {
+		return "block " + b.label()
+	}
+	return "thread " + string(p.thread) + " of block " + b.label()
 }
 
 // threadAfter returns the first unfinished thread after another one; empty if there is none.
@@ -390,8 +400,15 @@ func (r *clusterReader) buildStep(b *block) format.Step {
 		}
 	}
 	s.Name = cmp.Or(s.Name, "Block "+b.id)
-	if r.next != "" && (r.point != nil && b.id == r.point.block || b == r.lost) {
+	s.Criteria = b.criteria()
+	if !b.complete() && b.Status != pawl.Skipped {
+		s.Goal = strings.TrimSpace(cmp.Or(s.Goal, s.Name)) + r.contract(b)
+	}
+	if r.point != nil && b.id == r.point.block && (r.next != "" || r.point.native == failureType && !r.point.old) || r.next != "" && b == r.lost {
 		s.Resume = r.out.Next
+		if r.point != nil && r.point.native == failureType && b.id == r.point.block {
+			s.Resume = r.point.place(b) + " failed: " + oneLine(r.point.failure) + "; a person was asked, go on by what they answered"
+		}
 		if b.Status == pawl.AwaitsGate {
 			s.Resume = "a person was asked about thread " + string(r.next) + "; go on by what they answered"
 		}

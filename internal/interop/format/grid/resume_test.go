@@ -35,7 +35,7 @@ func TestResumePoints(t *testing.T) {
 			"go on with thread 02.2 of block 02; the person chose: sqlite", pawl.StatusInterrupted, pawl.Running},
 		{"session_death goes on", "type: session_death\n", "go on with thread 02.2 of block 02, where the session died", pawl.StatusInterrupted, pawl.Running},
 		{"failure asks", "type: failure\nerror: no key\n",
-			"thread 02.2 of block 02 failed: a person chooses to try it again, to go back, or to do it by hand", pawl.StatusFailed, pawl.FailedForGood},
+			"thread 02.2 of block 02 failed: no key. A person chooses to try it again, to go back, or to do it by hand", pawl.StatusFailed, pawl.FailedForGood},
 	}
 	for _, tt := range tests {
 		r, findings := grid.Format().Read(folder(".grid/STATE.md", state, ".grid/CHECKPOINT.md", "---\n"+tt.checkpoint+threads+"---\n",

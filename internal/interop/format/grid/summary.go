@@ -5,12 +5,14 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 
 	"pawl"
 	"pawl/internal/interop/format"
 	"pawl/internal/interop/format/report"
 	"pawl/internal/lazyregexp"
+	"pawl/internal/oneline"
 	"pawl/internal/textedit"
 	"pawl/internal/textedit/markdown"
 	"pawl/internal/textedit/yamledit"
@@ -50,7 +52,7 @@ func (r *clusterReader) readSummary(f *format.File, a about) {
 		return
 	}
 	if why := whyNoSummary(f.Data); why != "" {
-		b.Where, b.Resume = f.Path, f.Path+" proves nothing: "+why+". Look first at what is there of the work."
+		b.refute(f.Path, why)
 		r.Find(pawl.Warn, report.Where(f.Path, max(len(textedit.Lines(f.Data)), 1)), "complete it, or remove it", "block %s has a summary that is no proof: %s", b.id, why)
 		return
 	}
@@ -66,9 +68,19 @@ func (r *clusterReader) readSummary(f *format.File, a about) {
 	r.summaryCommits(b, c)
 	r.summaryClaims(b, c)
 	r.summaryNeeds(b, c)
-	r.summaryLessons(c)
+	r.summaryLessons(b, c)
 	r.summaryBody(b, f, body)
 	c.unusedFacts(b.facts(), "summary")
+	if gone := r.dropGoneCommits(b, b.Where); len(gone) > 0 && b.complete() {
+		b.refute(f.Path, "commits that it claims do not exist: "+someOf(gone))
+	}
+}
+
+// refute records that a summary does not prove that its block is complete.
+func (b *block) refute(path, why string) {
+	b.refuted = append(b.refuted, path+": "+why)
+	b.Status, b.Ended, b.summary, b.undated = pawl.Pending, time.Time{}, "", false
+	b.Where, b.Resume = path, path+" proves nothing: "+why+". Look first at what is there of the work."
 }
 
 // whyNoSummary returns why a summary is invalid: it is empty, or its front matter is truncated; empty if it is valid.
@@ -183,10 +195,11 @@ func onlyDigits(text string) (string, bool) {
 	return text, text != "" && strings.Trim(text, "0123456789") == ""
 }
 
-func (r *clusterReader) summaryLessons(c yamlRecord) {
+func (r *clusterReader) summaryLessons(b *block, c yamlRecord) {
 	for _, l := range categories {
 		for _, text := range c.texts("lessons_learned", l.key) {
 			r.learn(l.kind, text)
+			b.lessons = append(b.lessons, pawl.Memory{Kind: l.kind, Text: oneLine(text)})
 		}
 	}
 }
@@ -209,10 +222,21 @@ func (r *clusterReader) summaryBody(b *block, f *format.File, body textedit.Part
 			r.summaryThreads(b, f, s)
 		case words == "decisions made":
 			r.summaryDecisions(s)
+		case isAims(s.Title):
+			b.readMissed(s)
 		}
 	}
 	if b.Name == "" {
 		b.Name = slugName(r.classify(f.Path).phase)
+	}
+}
+
+// readMissed reads the success criteria whose box is empty.
+func (b *block) readMissed(s markdown.Section) {
+	for _, l := range s.Lead() {
+		if open, text, ok := checkbox(l.Text); ok && open {
+			b.missed = append(b.missed, oneline.Clip(oneLine(format.Plain(text)), maxAim))
+		}
 	}
 }
 

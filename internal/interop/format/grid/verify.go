@@ -14,7 +14,7 @@ import (
 // checkpoint, and each pending block has a plan. Each is one OK finding or a finding per fault. Then it reports impossible
 // and missing values, and adds the findings of reading.
 func (s scope) verify(files format.Files, env format.Env) []pawl.Finding {
-	r := readCluster(files, s.at, nil, env.Now)
+	r := readCluster(files, s.at, format.Env{Now: env.Now}) // as its files say
 	if len(r.out.Phases) == 0 && r.state.file == nil && r.point == nil {
 		return []pawl.Finding{{Level: pawl.Bad, What: "no state of The Grid found here", Where: ".grid/STATE.md"}}
 	}

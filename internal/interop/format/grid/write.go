@@ -48,6 +48,9 @@ func (s scope) write(files format.Files, v format.Export) []format.File {
 		return nil
 	}
 	w := newClusterWriter(files, s.at, v)
+	if v.Trigger != format.Exported && w.heldByOthers() {
+		return nil
+	}
 	do := func(p part, write func()) {
 		if format.Weightier(since[p], v.Trigger) == v.Trigger {
 			write()
@@ -65,6 +68,15 @@ func (s scope) write(files format.Files, v format.Export) []format.File {
 	out := w.files.ByLastChange()
 	slices.SortStableFunc(out, func(a, b format.File) int { return cmp.Compare(removed(a), removed(b)) })
 	return out
+}
+
+// heldByOthers reports whether another session seems to be working on the imported cluster, and no person has said that it
+// ended: then its files are its own.
+func (w *clusterWriter) heldByOthers() bool {
+	at := slices.IndexFunc(w.State.Gates, func(g pawl.GateState) bool {
+		return g.Purpose == pawl.ForRebuilt && strings.Contains(g.Ask, stillActive)
+	})
+	return at >= 0 && (w.State.Gates[at].Answer == nil || w.State.Gates[at].Answer.Answer != pawl.Approved)
 }
 
 // removed returns 1 for a file that is removed, else 0.

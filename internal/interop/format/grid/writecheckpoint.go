@@ -17,6 +17,9 @@ import (
 // never more than one; an old one is archived.
 func (w *clusterWriter) checkpoint() {
 	f := w.file("CHECKPOINT.md")
+	if f != nil && w.isUnread(f) {
+		return
+	}
 	want := w.wantedCheckpoint()
 	if want == nil {
 		if f != nil {
@@ -42,6 +45,17 @@ func (w *clusterWriter) checkpoint() {
 	}
 	w.archiveCheckpoint(f)
 	w.put("CHECKPOINT.md", newFrontMatter(w.checkpointFields(want), ""))
+}
+
+// isUnread reports whether a running executor wrote the checkpoint for a person: when it has ended, pawl reads it.
+func (w *clusterWriter) isUnread(f *format.File) bool {
+	r := &clusterReader{now: w.Now}
+	there, _, _ := r.front(f, true)
+	native, k := there.at("type").Says(), w.byBlock[blockID(there.at("block").Says())]
+	if k == nil || k.state == nil || gateType(native) == "" && native != failureType || there.at("checkpoint_details", "gate").Says() != "" {
+		return false
+	}
+	return slices.ContainsFunc(k.state.Live(), func(live *pawl.AttemptState) bool { return f.Changed.After(live.Started) })
 }
 
 func (w *clusterWriter) archiveCheckpoint(f *format.File) {
@@ -180,7 +194,12 @@ func (w *clusterWriter) sameCheckpoint(there yamlRecord, want *asking) bool {
 	if native == "checkpoint" {
 		native = string(pawl.HumanVerify)
 	}
-	if native != want.native || want.block != nil && blockID(there.at("block").Says()) != want.block.block {
+	sameBlock := want.block == nil || blockID(there.at("block").Says()) == want.block.block
+	if native == failureType && want.gate != nil && sameBlock { // the question about it; see failureGate
+		failed := errorIn(there)
+		return failed != "" && strings.Contains(want.ask, failed)
+	}
+	if native != want.native || !sameBlock {
 		return false
 	}
 	if want.ask == "" {
@@ -291,7 +310,7 @@ func (w *clusterWriter) checkpointFields(a *asking) *yamledit.Value {
 // threadsFor returns the threads of the checkpoint's block. If a block was interrupted after all the threads that it named,
 // the next one is current.
 func (w *clusterWriter) threadsFor(a *asking) []thread {
-	threads := w.threads(a.block)
+	threads := w.withCommits(a.block, w.threads(a.block))
 	if now, _ := currentOf(threads); now != nil || len(threads) == 0 || gateType(a.native) != "" || a.block.finished() {
 		return threads
 	}
@@ -362,7 +381,7 @@ func (w *clusterWriter) currentThread(k *blockStep, now *thread) *yamledit.Value
 		p = w.Partial(k.ID)
 	}
 	if p != nil {
-		work.Pairs = append(work.Pairs, pair("files_created", inlineList(p.Created)), pair("files_modified", inlineList(p.Modified)),
+		work.Pairs = append(work.Pairs, pair("files_created", inlineList(w.unfinishedFiles(k, p.Created))), pair("files_modified", inlineList(w.unfinishedFiles(k, p.Modified))),
 			pair("staged_changes", yamledit.Truth(p.Staged)))
 	}
 	if last := w.lastAction(k, p); last != "" {
@@ -372,6 +391,26 @@ func (w *clusterWriter) currentThread(k *blockStep, now *thread) *yamledit.Value
 		v.Pairs = append(v.Pairs, pair("partial_work", work))
 	}
 	return v
+}
+
+// unfinishedFiles returns the files that are not the work of finished threads, or have changed since.
+func (w *clusterWriter) unfinishedFiles(k *blockStep, names []string) []string {
+	finished, commits := map[string]bool{}, w.commitsDuring(k)
+	for _, t := range w.withCommits(k, w.threads(k)) {
+		if t.Status != pawl.ItemIsDone {
+			continue
+		}
+		files := t.Outputs
+		for _, c := range commits {
+			if sameHash(c.Hash, t.Commit) {
+				files = slices.Concat(files, c.Files)
+			}
+		}
+		for _, name := range files {
+			finished[name] = w.Uncommitted == nil || !w.Uncommitted(name)
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return finished[name] })
 }
 
 func (w *clusterWriter) lastAction(k *blockStep, p *format.Partial) string {

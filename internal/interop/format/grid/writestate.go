@@ -122,7 +122,7 @@ func (w *clusterWriter) statusWord() string {
 	return "interrupted"
 }
 
-// updated returns the time of the last activity: the newest event, or now for a heartbeat. An import is no activity.
+// updated returns the time of the last activity: the newest event, or now for a heartbeat. An import is not an activity.
 func (w *clusterWriter) updated() time.Time {
 	switch {
 	case w.Trigger == format.Beat:

@@ -31,12 +31,23 @@ func (w *clusterWriter) summaries() {
 			w.archive(f, k.block+"-SUMMARY", time.Time{})
 			at = f.Path
 		}
-		learned := lessons
-		if k != last {
-			learned = nil
-		}
-		w.files.Put(at, w.newSummary(k, learned))
+		w.files.Put(at, w.newSummary(k, w.lessonsOf(k, lessons, k == last)))
 	}
+}
+
+// lessonsOf returns the notes that a block learned. Of a note that no step is known to have learned, the block that was completed
+// last is the source.
+func (w *clusterWriter) lessonsOf(k *blockStep, fresh []pawl.Memory, last bool) []pawl.Memory {
+	var learned []pawl.Memory
+	if w.LearnedIn != nil {
+		learned = missing(w.LearnedIn(k.ID), map[pawl.Memory]bool{})
+	}
+	for _, m := range fresh {
+		if last && (w.Learned == nil || !w.Learned(m)) {
+			learned = append(learned, m)
+		}
+	}
+	return learned
 }
 
 // writtenBefore reports whether a summary is older than the start of its block: then the import has found it to be false.
@@ -142,7 +153,7 @@ func slug(name string) string {
 
 // newSummary returns the summary of a block. Values that the journal does not have, such as line counts, are left out.
 func (w *clusterWriter) newSummary(k *blockStep, lessons []pawl.Memory) []byte {
-	threads := w.threads(k)
+	threads := w.withCommits(k, w.threads(k))
 	want := yamledit.MapOf(
 		pair("cluster", yamledit.Word(w.cluster)), pair("block", yamledit.Text(k.block)), pair("status", yamledit.Word("complete")),
 		pair("completed_at", yamledit.Text(stamp(k.ended(w.Now)))), pair("commits", w.commitList(k, threads)), pair("artifacts_created", w.artifactList(k)),
@@ -177,13 +188,62 @@ func (w *clusterWriter) commitList(k *blockStep, threads []thread) *yamledit.Val
 
 // commitsDuring returns the commits that were made while a block was running and name it in their scope.
 func (w *clusterWriter) commitsDuring(k *blockStep) []format.Commit {
-	if w.Commits == nil || k.state.Started.IsZero() || k.state.Ended.IsZero() {
+	if w.Commits == nil || k.state == nil || k.state.Started.IsZero() {
 		return nil
 	}
-	return slices.DeleteFunc(w.Commits(k.state.Started, k.state.Ended), func(c format.Commit) bool {
+	return slices.DeleteFunc(w.Commits(k.state.Started, firstKnown(k.state.Ended, w.Now)), func(c format.Commit) bool {
 		m := subject.FindStringSubmatch(firstLine(c.Message))
 		return m == nil || blockID(m[2]) != k.block
 	})
+}
+
+// withCommits returns threads of a block with the commits that nobody reported: the one whose message names the thread or, if
+// there are as many commits as finished threads without one, those in order.
+func (w *clusterWriter) withCommits(k *blockStep, threads []thread) []thread {
+	lacks := func(t thread) bool { return t.Status == pawl.ItemIsDone && t.Commit == "" }
+	if !slices.ContainsFunc(threads, lacks) {
+		return threads
+	}
+	threads = slices.Clone(threads)
+	left := slices.DeleteFunc(w.commitsDuring(k), func(c format.Commit) bool {
+		m := subject.FindStringSubmatch(firstLine(c.Message))
+		return m[1] == "docs" && bookkeeping.MatchString(m[3]) ||
+			slices.ContainsFunc(threads, func(t thread) bool { return t.Commit != "" && sameHash(c.Hash, t.Commit) })
+	})
+	take := func(t *thread, at int) {
+		t.Commit = left[at].Hash
+		if len(t.Outputs) == 0 {
+			t.Outputs = left[at].Files
+		}
+		left = slices.Delete(left, at, at+1)
+	}
+	for i := range threads {
+		if t := &threads[i]; lacks(*t) {
+			if at := slices.IndexFunc(left, func(c format.Commit) bool { return namesThread(firstLine(c.Message), t) }); at >= 0 {
+				take(t, at)
+			}
+		}
+	}
+	open := slices.DeleteFunc(slices.Clone(threads), func(t thread) bool { return !lacks(t) })
+	for i := range threads {
+		if lacks(threads[i]) && len(open) == len(left) {
+			take(&threads[i], 0)
+			open = open[1:]
+		}
+	}
+	return threads
+}
+
+// namesThread reports whether the message of a commit names a thread, by its title or its id.
+func namesThread(message string, t *thread) bool {
+	_, text, _ := strings.Cut(strings.ToLower(message), ":")
+	hint := threadHint.FindStringSubmatch(text)
+	return t.Name != t.ID && strings.Contains(text, strings.ToLower(t.Name)) || hint != nil && string(threadID(blockOfThread(t.ID), hint[1])) == t.ID
+}
+
+func blockOfThread(id string) string {
+	block, _, _ := strings.Cut(id, ".")
+	return block
 }
 
 // artifactList returns the outputs, with the hashes that pawl took.
@@ -211,6 +271,7 @@ func (w *clusterWriter) summaryText(k *blockStep, threads []thread) string {
 	if summary := oneLine(k.state.Summary); summary != "" {
 		b.WriteString("\n**One-liner:** " + summary + "\n")
 	}
+	threads = slices.DeleteFunc(slices.Clone(threads), func(t thread) bool { return t.Status != pawl.ItemIsDone })
 	if len(threads) > 0 {
 		b.WriteString("\n## Tasks Completed\n\n| Thread | Name | Commit | Files |\n|--------|------|--------|-------|\n")
 		for _, t := range threads {

@@ -77,7 +77,7 @@ func linkAbove(file string, env format.Env) string {
 	return ""
 }
 
-// errNotChecked means that a file's content is unknown, which is no fault.
+// errNotChecked means that a file's content is unknown, which is not a fault.
 var errNotChecked = errors.New("it was not looked at")
 
 // hashAmong returns an Env.Hash that only knows the given files.

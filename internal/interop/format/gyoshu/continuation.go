@@ -19,7 +19,8 @@ type continuation struct {
 	passed    []passed
 	objective string // of the loop
 	env       format.Env
-	maxBytes  int64 // limit of bytes to hash; 0: none
+	maxBytes  int64           // limit of bytes to hash; 0: none
+	imported  map[string]bool // artifacts of stages that pawl never ran
 }
 
 // Limits of the text.
@@ -74,6 +75,9 @@ func (t continuation) artifacts() (held *Manifest, told string) {
 			env.Hash = nil
 		}
 		found, good := a.found(t.trust, env)
+		if t.imported[a.Path] && loaderFor(a.Path, Local).executes {
+			found, good = "it was imported, and loading it runs code; it is not loaded", false
+		}
 		if good {
 			m.Artifacts = append(m.Artifacts, a)
 		}
@@ -173,5 +177,12 @@ func preconditions(state *pawl.State, plan *pawl.Plan, env format.Env, step pawl
 	if m.imported(last) {
 		return ""
 	}
-	return continuation{base: m.request(m.idOf(last), last, state.Steps[last].Ended).manifest(), trust: Local, objective: m.objective(step), env: env, maxBytes: maxHashed}.text()
+	r := m.request(m.idOf(last), last, state.Steps[last].Ended)
+	imported := map[string]bool{}
+	for _, id := range finished {
+		for path := range state.Steps[id].Outputs {
+			imported[path] = m.imported(id)
+		}
+	}
+	return continuation{base: r.manifest(), trust: r.Trust, warning: r.Trust.warning(), objective: m.objective(step), env: env, maxBytes: maxHashed, imported: imported}.text()
 }

@@ -215,7 +215,7 @@ func cutItem(line string) (item string, ok bool) {
 	return strings.TrimLeft(item, " "), ok
 }
 
-// cutKey splits "key: value". A quoted text is no key.
+// cutKey splits "key: value". A quoted text is not a key.
 func cutKey(line string) (key, value string, ok bool) {
 	if strings.HasPrefix(line, `"`) || strings.HasPrefix(line, "'") {
 		return "", "", false

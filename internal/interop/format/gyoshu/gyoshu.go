@@ -9,10 +9,12 @@ package gyoshu
 import (
 	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"pawl"
 	"pawl/internal/interop/format"
+	"pawl/internal/shellwords"
 )
 
 // System is the name of the system.
@@ -21,14 +23,19 @@ const System = "gyoshu"
 // Format reads and writes the newest run of the research with the newest activity.
 func Format() format.Format { return scope{}.format() }
 
-// scope is the research that is read and verified.
-type scope struct{ title string } // empty: the one with the newest activity
+// scope is what is read and verified.
+type scope struct {
+	title string // of the research; empty: the one with the newest activity
+	run   string // id of the run, or a unique prefix; empty: the newest
+}
 
 func (s scope) format() format.Format {
 	return format.Format{
 		Name: System, Patterns: patterns(), Read: s.read, Write: write, Verify: s.verify,
-		Places: places, At: func(place string) format.Format { return scope{title: path.Base(place)}.format() },
-		Unfinished: unfinished, Refuses: refuses, Preconditions: preconditions, Prune: pruneAll, Locks: locks, Held: held,
+		Places: places, At: func(place string) format.Format { return scope{title: path.Base(place), run: s.run}.format() },
+		Projects: s.runs, Select: func(run string) format.Format { return scope{title: s.title, run: run}.format() },
+		Unfinished: unfinished, Refuses: refuses, Preconditions: preconditions, Prune: pruneAll, Private: []string{"reports/*/checkpoints/*/*/checkpoint.json"},
+		Locks: locks, Held: held, NewLock: newLock, OwnLock: isOwnLock,
 	}
 }
 
@@ -76,6 +83,9 @@ func (s scope) read(files format.Files, env format.Env) (format.Project, []pawl.
 	if env.Hash == nil {
 		env.Hash = hashAmong(files)
 	}
+	if s.run != "" {
+		return s.readRun(files, env)
+	}
 	if s.title != "" {
 		return ReadRun(files, s.title, "", env)
 	}
@@ -85,10 +95,43 @@ func (s scope) read(files format.Files, env format.Env) (format.Project, []pawl.
 	}
 	reading, found := read(all[0], "", env)
 	for _, r := range all[1:] {
-		found = append(found, pawl.Finding{Level: pawl.Warn, Where: r.title, Hint: "pawl import gyoshu " + path.Join(reports, r.title),
+		found = append(found, pawl.Finding{Level: pawl.Warn, Where: r.title, Hint: "pawl import gyoshu " + shellwords.Word(path.Join(reports, r.title)),
 			What: "this research exists too, and is not read: " + all[0].title + " has newer activity"})
 	}
 	return reading, found
+}
+
+// runs returns the ids of the runs, those of the research with the newest activity first.
+func (s scope) runs(files format.Files) []string {
+	var ids []string
+	for _, r := range newestFirstOf(files, format.Env{}) {
+		if s.title == "" || r.title == s.title {
+			ids = append(ids, r.runs()...)
+		}
+	}
+	return ids
+}
+
+// readRun reads the run with the id or unique id prefix of the scope. The Project is empty if there is no such run.
+func (s scope) readRun(files format.Files, env format.Env) (format.Project, []pawl.Finding) {
+	var in *research
+	id, exact, matches := "", false, 0
+	for _, r := range newestFirstOf(files, env) {
+		if s.title != "" && r.title != s.title {
+			continue
+		}
+		for _, run := range r.runs() {
+			if exact || !strings.HasPrefix(run, s.run) {
+				continue
+			}
+			in, id, exact = r, run, run == s.run
+			matches++
+		}
+	}
+	if !exact && matches != 1 {
+		return format.Project{System: System}, nil
+	}
+	return read(in, id, env)
 }
 
 // ReadRun reads one run of one research; "" is its newest.

@@ -3,10 +3,12 @@ package gyoshu
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"pawl"
@@ -52,7 +54,10 @@ func held(lock format.File, on format.Host) (held bool, why string) {
 	if err != nil {
 		return on.Now.Sub(lock.Changed) <= staleLock, "it cannot be read"
 	}
-	age := on.Now.Sub(l.Acquired)
+	age, dead := on.Now.Sub(l.Acquired), staleLock
+	if strings.HasPrefix(l.ID, ownLock) {
+		dead = -1 // pawl tells a process from another one with its number
+	}
 	if l.Host != on.Name {
 		return age <= otherHostLock, "it was taken on " + strconv.Quote(l.Host) + ", where nobody here can look"
 	}
@@ -64,7 +69,30 @@ func held(lock format.File, on format.Host) (held bool, why string) {
 	case alive:
 		return true, process + " is there"
 	}
-	return age <= staleLock, process + " is gone"
+	return age <= dead, process + " is gone"
+}
+
+// ownLock begins the id of a lock that pawl took.
+const ownLock = "pawl-"
+
+// isOwnLock reports whether a process of pawl took a lock.
+func isOwnLock(lock format.File) bool {
+	l, err := ReadLock(lock.Data)
+	return err == nil && strings.HasPrefix(l.ID, ownLock)
+}
+
+// newLock returns the content of a lock that a process of pawl takes.
+func newLock(id string, pid int64, on format.Host) []byte {
+	_, started := on.Process(pid)
+	lock := map[string]any{"lockId": ownLock + id, "pid": pid, "hostname": on.Name, "acquiredAt": instantOf(on.Now)}
+	if started != 0 {
+		lock["processStartTime"] = started
+	}
+	data, err := json.MarshalIndent(lock, "", "  ")
+	if err != nil {
+		panic("a lock holds only strings and numbers: " + err.Error())
+	}
+	return data
 }
 
 // locks returns the locks of notebook, report and queue of a run's research or, without a run, those of all researches and

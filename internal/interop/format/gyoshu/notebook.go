@@ -27,6 +27,8 @@ type Cell struct {
 	Tags    []string
 	Pointer Pointer // in the cell of a checkpoint
 
+	Executed int64 // its execution count; 0: unknown
+
 	json *jsonedit.Value
 }
 
@@ -77,6 +79,9 @@ func cellOf(v *jsonedit.Value) Cell {
 		if at, _, _ := format.ParseTime(v.Get("metadata", "gyoshu", key).Text()); !at.IsZero() {
 			c.Time = at
 		}
+	}
+	if count, ok := v.Get("execution_count").Int(); ok && count > 0 {
+		c.Executed = count
 	}
 	c.readOutputs(v.Get("outputs"))
 	c.readPointer(v)

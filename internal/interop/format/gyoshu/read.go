@@ -28,6 +28,9 @@ func read(r *research, run string, env format.Env) (format.Project, []pawl.Findi
 	out := format.Project{System: System, Name: r.title, ID: run, Native: native, Facts: map[string]string{}, Mode: pawl.Guided}
 	steps := []format.Step{}
 	stages := r.stages(run, env, q)
+	if native != "completed" {
+		r.addClaims(run, stages)
+	}
 	for _, s := range stages {
 		steps = append(steps, s.step(r, q, lastValid(stages), native))
 	}
@@ -42,6 +45,7 @@ func read(r *research, run string, env format.Env) (format.Project, []pawl.Findi
 	r.readMarkers(&out, run)
 	r.readSaved(&out, run, env)
 	r.askUnread(&out, run)
+	r.askClaims(&out, stages)
 	out.Status = r.status(&out, native)
 	out.Position, out.Percent = position(r.title, steps, native == "completed")
 	found := slices.DeleteFunc(r.examine(env), func(f pawl.Finding) bool { return f.Level == pawl.OK })
@@ -242,7 +246,7 @@ func position(title string, steps []format.Step, completed bool) (pawl.Position,
 			done++
 		}
 	}
-	if completed {
+	if pos.Complete = completed && done == len(steps); pos.Complete {
 		pos.Step = len(steps)
 		return pos, 100
 	}

@@ -43,7 +43,7 @@ func TestRead(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	cut := formattest.Step(t, r, "S04_check_model")
-	if cut.Native != "interrupted" || cut.Partial.Last != "fold 2" || !strings.Contains(cut.Why, "timeout") || cut.Items[0].Status != pawl.ItemPending {
+	if cut.Native != "interrupted" || cut.Partial.Last != "fold 2 (40%)" || !strings.Contains(cut.Why, "timeout") || cut.Items[0].Status != pawl.ItemPending {
 		t.Errorf("%+v", cut)
 	}
 	if r.Next != "S04_check_model, which was begun and cut off" || !strings.HasPrefix(r.Resume, "resumable from checkpoint ckpt-003 (S03_fit_model)") || !strings.Contains(r.Prompt, "_2grid = joblib.load") {
@@ -116,11 +116,10 @@ func TestReadFirstRun(t *testing.T) {
 func TestMarkersAreHints(t *testing.T) {
 	t.Parallel()
 	for output, want := range map[string]string{
-		"[STAGE:begin:id=S01_a_b]\\n[STAGE:end:id=S01_a_b:status=success]\\n": "pending success a marker says that it succeeded, and no checkpoint proves it",
-		"[STAGE:end:id=S01_a_b:status=failed]":                                "failed failed a marker says that it failed",
-		"[STAGE:end:id=S01_a_b:status=interrupted]":                           "pending interrupted a marker says that it was interrupted",
-		"[STAGE:begin:id=S01_a_b]":                                            "pending begun it was begun, and nothing says how it ended",
-		"[STAGE:end:id=S01_a_b]\\n[STAGE:begin:id=S01_a_b]":                   "pending begun it was begun, and nothing says how it ended",
+		"[STAGE:end:id=S01_a_b:status=failed]":              "failed failed a marker says that it failed",
+		"[STAGE:end:id=S01_a_b:status=interrupted]":         "pending interrupted a marker says that it was interrupted",
+		"[STAGE:begin:id=S01_a_b]":                          "pending begun it was begun, and nothing says how it ended",
+		"[STAGE:end:id=S01_a_b]\\n[STAGE:begin:id=S01_a_b]": "pending begun it was begun, and nothing says how it ended",
 	} {
 		nb := `{"cells":[{"cell_type":"code","source":"","outputs":[{"output_type":"stream","name":"stdout","text":"` + output + `"}]}]}`
 		r, _ := gyoshu.Format().Read(format.Files{{Path: "notebooks/t.ipynb", Data: []byte(nb)}}, format.Env{Now: noon})
@@ -128,6 +127,44 @@ func TestMarkersAreHints(t *testing.T) {
 		if got := string(s.Status) + " " + s.Native + " " + s.Why; got != want {
 			t.Errorf("%s: %s, want %s", output, got, want)
 		}
+	}
+}
+
+// TestClaimsAreAsked: of a research without checkpoints, what the saved outputs call finished is not redone before a person was
+// asked. With a checkpoint of the run, or the cell of one, there is nothing to ask: Gyoshu continues after that.
+func TestClaimsAreAsked(t *testing.T) {
+	t.Parallel()
+	cell := func(source, output string) string {
+		return `{"cell_type":"code","id":"c-9","source":"` + source + `","outputs":[{"output_type":"stream","name":"stdout","text":"` + output + `"}]}`
+	}
+	const ends = "[STAGE:end:id=S01_a_b:status=success]\\n[STAGE:begin:id=S02_a_b]\\n[STAGE:end:id=S03_a_b:status=success]\\n[STAGE:end:id=S04_a_b:status=failed]\\n[STAGE:begin:id=S05_a_b]"
+	pointer := "# [CHECKPOINT:saved:id=x:stage=S01_a_b:manifest=reports/t/checkpoints/run-1/x/checkpoint.json]"
+	for name, c := range map[string]struct {
+		cells, want string
+		asks        int
+	}{
+		"no checkpoint": {cell("", ends), "done done done failed pending", 1},
+		"one was there": {cell("", ends) + "," + cell(pointer, ""), "pending pending pending failed pending", 0},
+		"nothing ended": {cell("", "[STAGE:begin:id=S01_a_b]"), "pending", 0},
+	} {
+		front := `{"cell_type":"raw","source":"---\ngyoshu:\n  runs:\n    - id: run-1\n      started: 2026-03-01T00:00:00Z\n---\n"}`
+		nb := `{"cells":[` + front + "," + c.cells + `]}`
+		r, _ := gyoshu.Format().Read(format.Files{{Path: "notebooks/t.ipynb", Data: []byte(nb)}}, format.Env{Now: noon})
+		var got []string
+		for _, s := range r.Phases[0].Steps {
+			got = append(got, string(s.Status))
+		}
+		if strings.Join(got, " ") != c.want || len(r.Gates) != c.asks {
+			t.Errorf("%s: %s, gates %+v", name, strings.Join(got, " "), r.Gates)
+		}
+		if c.asks == 0 {
+			continue
+		}
+		if g := r.Gates[0]; g.Purpose != pawl.ForRebuilt || r.Next != "S04_a_b" {
+			t.Errorf("%s: %+v, next %s", name, g, r.Next)
+		}
+		says(t, r.Gates[0].Ask, "S01_a_b: the notebook says that it ended with success", "S02_a_b: the notebook does not say", `"c-9"`)
+		says(t, formattest.Step(t, r, "S04_a_b").Resume, `"c-9"`)
 	}
 }
 
@@ -436,5 +473,33 @@ func TestPromise(t *testing.T) {
 		if r.ID != "run-2" || r.Facts["promise"] != c.promise || len(r.Blockers) != c.blockers {
 			t.Errorf("%s: run %s, %q, %+v", c.cells, r.ID, r.Facts["promise"], r.Blockers)
 		}
+	}
+}
+
+// TestRunIsChosen: by its id or a unique prefix of it, also if it is not the newest.
+func TestRunIsChosen(t *testing.T) {
+	t.Parallel()
+	files, env := wanted(t, tides), testEnv(t, tides)
+	if got := gyoshu.Format().Projects(files); !slices.Contains(got, firstRun) || !slices.Contains(got, lastRun) {
+		t.Errorf("runs %v", got)
+	}
+	for choice, want := range map[string]string{firstRun: firstRun, "run-20260301": firstRun, lastRun: lastRun, "run-": "", "none": ""} {
+		if r, _ := gyoshu.Format().Select(choice).Read(files, env); r.ID != want {
+			t.Errorf("%s: %s, want %s", choice, r.ID, want)
+		}
+	}
+	if r, _ := gyoshu.Format().Select(firstRun).At("reports/"+title).Read(files, env); r.ID != firstRun {
+		t.Errorf("with its research: %s", r.ID)
+	}
+}
+
+// TestCompletedIsNotWhole: a run whose record says completed is not at 100 % while a stage of it is not done.
+func TestCompletedIsNotWhole(t *testing.T) {
+	t.Parallel()
+	front := `{"cell_type":"raw","source":"---\ngyoshu:\n  runs:\n    - id: run-1\n      started: 2026-03-01T00:00:00Z\n      status: completed\n---\n"}`
+	nb := `{"cells":[` + front + `,{"cell_type":"code","source":"","outputs":[{"output_type":"stream","name":"stdout","text":"[STAGE:end:id=S01_a_b]\n[STAGE:begin:id=S02_a_b]"}]}]}`
+	r, _ := gyoshu.Format().Read(format.Files{{Path: "notebooks/t.ipynb", Data: []byte(nb)}}, format.Env{Now: noon})
+	if r.Status != pawl.StatusCompleted || r.Percent != 50 || r.Position.Complete || len(r.Gates) > 0 {
+		t.Errorf("%+v", r)
 	}
 }

@@ -15,7 +15,7 @@ type resumption struct {
 	passed   []passed
 }
 
-// passed is a newer checkpoint that is no resume point.
+// passed is a newer checkpoint that is not a resume point.
 type passed struct {
 	*Record
 	why string

@@ -23,6 +23,7 @@ type Request struct {
 	Reason     Reason // unless Status is saved
 	Trust      Trust  // if Status is saved. Defaults to local
 	Python     Python
+	Executed   int64      // highest execution count of a cell; 0: unknown
 	Artifacts  []Artifact // with hashes that the caller took
 	Now        time.Time
 }
@@ -62,6 +63,7 @@ func (r Request) manifest() *Manifest {
 		Stage:        r.Stage,
 		Status:       r.Status,
 		Created:      instantOf(r.Now),
+		Executions:   r.Executed,
 		Notebook:     NotebookRef{Path: notebookPath(r.Title), Cell: "ckpt-" + stamp(r.Now, "cell", r.Title, r.Run, r.ID)},
 		Python:       r.Python,
 		Artifacts:    r.Artifacts,

@@ -89,7 +89,7 @@ func nearest(root *jsonedit.Value, path []string) int {
 
 func text(v *jsonedit.Value) string {
 	if v.Kind != jsonedit.String {
-		return "it is no text"
+		return "it is not a text"
 	}
 	return ""
 }
@@ -106,7 +106,7 @@ func filled(v *jsonedit.Value) string {
 
 func array(v *jsonedit.Value) string {
 	if v.Kind != jsonedit.Array {
-		return "it is no list"
+		return "it is not a list"
 	}
 	return ""
 }
@@ -146,7 +146,7 @@ func instant(v *jsonedit.Value) string {
 		return wrong
 	}
 	if !isInstant(v.Text()) {
-		return fmt.Sprintf("%q is no time such as 2026-01-02T10:30:00.000Z", v.Text())
+		return fmt.Sprintf("%q is not a time such as 2026-01-02T10:30:00.000Z", v.Text())
 	}
 	return ""
 }
@@ -157,14 +157,14 @@ func count(v *jsonedit.Value) string {
 	case !ok:
 		return "it is not a number"
 	case f < 0 || f != math.Trunc(f) || math.IsInf(f, 0):
-		return "it is no whole number from 0"
+		return "it is not a whole number from 0"
 	}
 	return ""
 }
 
 func numbers(v *jsonedit.Value) string {
 	if v.Kind != jsonedit.Object {
-		return "it is no object"
+		return "it is not an object"
 	}
 	for _, m := range v.Members {
 		if m.Value.Kind != jsonedit.Number {

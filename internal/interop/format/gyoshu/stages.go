@@ -9,6 +9,7 @@ import (
 
 	"pawl"
 	"pawl/internal/interop/format"
+	"pawl/internal/markers"
 )
 
 // stageState is what is known of one stage of a run.
@@ -27,6 +28,7 @@ type stageState struct {
 	unreadable   *Record // one of which nothing can be understood
 	missing      bool    // a cell speaks of a checkpoint whose manifest is not there, or not any more
 	cell         Pointer // of a checkpoint in the middle of it that has no manifest
+	claim        string  // why it counts as finished, if a person agrees; see addClaims
 	goal         string
 	jobs         []Job
 }
@@ -102,7 +104,7 @@ func (s *stageState) apply(m cellMarker, notebook string) {
 	case "end":
 		s.ended, s.marker = m.cell.Time, cmp.Or(m.Attributes["status"], "success")
 	case "progress":
-		s.progress = cmp.Or(m.Attributes["msg"], m.Content, m.Attributes["pct"])
+		s.progress = markers.Message(m.Marker)
 	}
 }
 
@@ -122,7 +124,7 @@ func (s *stageState) addRecord(rec *Record, env format.Env) {
 }
 
 // issues returns the faults of a checkpoint, also of one that Gyoshu does not load. Gyoshu rejects some stage ids of its own
-// documents, such as S02_eda, some planned reasons and a byte order mark; these are no faults.
+// documents, such as S02_eda, some planned reasons and a byte order mark; these are not faults.
 func (r *Record) issues(env format.Env) []string {
 	onlyOdd := r.Manifest != nil && r.Manifest.Stage != "" && len(r.Problems) == r.Manifest.odd
 	if !r.Loads() && !onlyOdd {
@@ -179,6 +181,8 @@ func (s *stageState) step(r *research, q *Queue, base int, runStatus string) for
 	case s.unreadable == nil && (s.marker == "success" || s.missing) && (runStatus == "completed" || s.before(base)):
 		step.Status = pawl.Done
 		step.Summary = "its own checkpoint is not there; what comes after it says that it was finished"
+	case s.claim != "":
+		step.Status, step.Summary = pawl.Done, "a person decides: "+s.claim
 	case s.interrupted != nil:
 		m := s.interrupted.Manifest
 		step.Native, step.Ended = string(m.Status), m.Time()
@@ -225,7 +229,7 @@ const (
 // addLimits tells the agent of an unfinished stage its limits. They are not enforced: real stages take far longer, and an
 // agent must not be killed for it.
 func addLimits(step *format.Step) {
-	step.Facts = map[string]string{"limit": fmt.Sprintf("%.0f s and %.0f s more; work of more than %.0f s is to be split, so that what is finished stays",
+	step.Facts = map[string]string{"limit": fmt.Sprintf("%.0f s and %.0f s more; split work of more than %.0f s, so that what is finished stays",
 		usualStage.Seconds(), graceOfStage.Seconds(), splitStage.Seconds())}
 }
 

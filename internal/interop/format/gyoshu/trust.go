@@ -7,7 +7,7 @@ import (
 	"pawl/internal/interop/format"
 )
 
-// Provenance is the origin of a checkpoint. The manifest's own statements are no evidence of it.
+// Provenance is the origin of a checkpoint. The manifest's own statements are not evidence of it.
 type Provenance string
 
 // Where a checkpoint can come from.
@@ -36,11 +36,14 @@ func (r *Record) trust() Trust {
 
 // warning returns Gyoshu's warning before a resume from the checkpoint.
 func (r *Record) warning() string {
-	trust := r.trust()
-	if trust == Local {
+	return r.trust().warning()
+}
+
+func (t Trust) warning() string {
+	if t == Local {
 		return ""
 	}
-	return fmt.Sprintf("Checkpoint is %s - verify source before resuming", trust)
+	return fmt.Sprintf("Checkpoint is %s - verify source before resuming", t)
 }
 
 // findOrigins determines the provenance of each checkpoint.
@@ -79,8 +82,8 @@ func originOf(state *pawl.State, plan *pawl.Plan) *origin {
 	return o
 }
 
-// wrote reports whether a checkpoint matches, in everything that its hash covers, what pawl writes for the run at that time:
-// the journal has the stage as done, with the same artifacts. It is false for one from the middle of a stage, which is never
+// wrote reports whether a checkpoint matches, in everything that its hash covers but the execution count, what pawl writes for
+// the run at that time: the journal has the stage as done, with its artifacts and no others than those of earlier stages. It is false for one from the middle of a stage, which is never
 // a base, and for one that repeats a step that another run finished.
 func (o *origin) wrote(rec *Record) bool {
 	id := o.steps[rec.Manifest.Stage]
@@ -88,5 +91,24 @@ func (o *origin) wrote(rec *Record) bool {
 	if st == nil || st.Status != pawl.Done || o.imported(id) || !rec.Manifest.Intact() {
 		return false
 	}
-	return rec.Manifest.sum == Sum(encoded(o.request(rec.ID, id, rec.Manifest.Time()).manifest().unsigned()))
+	r := o.request(rec.ID, id, rec.Manifest.Time())
+	if !containsAll(r.Artifacts, rec.Manifest.Artifacts) || !containsAll(rec.Manifest.Artifacts, artifactsIn(st.Outputs)) {
+		return false
+	}
+	r.Artifacts, r.Executed = rec.Manifest.Artifacts, rec.Manifest.Executions
+	return rec.Manifest.sum == Sum(encoded(r.manifest().unsigned()))
+}
+
+// containsAll reports whether some artifacts are all among others.
+func containsAll(all, some []Artifact) bool {
+	known := make(map[Artifact]bool, len(all))
+	for _, a := range all {
+		known[a] = true
+	}
+	for _, a := range some {
+		if !known[a] {
+			return false
+		}
+	}
+	return true
 }

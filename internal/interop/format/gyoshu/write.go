@@ -29,6 +29,7 @@ func write(files format.Files, v format.Export) []format.File {
 		m.saveStep(id)
 	}
 	m.saveInterrupted()
+	m.saveFailed()
 	m.saveManual()
 	m.resaveLastStage()
 	m.updateFrontMatter()
@@ -99,11 +100,15 @@ func unplanned(state *pawl.State, plan *pawl.Plan) []pawl.Step {
 	return steps
 }
 
-// finished returns the steps that are done, in the order in which they ended.
+// finished returns the steps that are done, in the order in which they ended. Imported ones do not count while a person has
+// not approved what they are claimed by.
 func (m *researchWriter) finished() []pawl.StepID {
+	doubted := slices.ContainsFunc(m.State.Gates, func(g pawl.GateState) bool {
+		return g.Purpose == pawl.ForRebuilt && (g.Answer == nil || g.Answer.Answer != pawl.Approved)
+	})
 	var ids []pawl.StepID
 	for _, id := range m.steps {
-		if st := m.State.Steps[id]; st != nil && st.Status == pawl.Done {
+		if st := m.State.Steps[id]; st != nil && st.Status == pawl.Done && !(doubted && m.imported(id)) {
 			ids = append(ids, id)
 		}
 	}
@@ -174,11 +179,68 @@ func (m *researchWriter) request(name string, id pawl.StepID, at time.Time) Requ
 		Session:   m.run,
 		Stage:     m.stages[id],
 		Status:    Saved,
-		Trust:     m.trust(id),
+		Trust:     m.trustUpTo(id),
 		Python:    Python{Platform: platform()},
-		Artifacts: artifactsIn(m.State.Steps[id].Outputs),
+		Executed:  m.executed(),
+		Artifacts: m.artifactsUpTo(id),
 		Now:       at,
 	}
+}
+
+// upTo returns the steps that were finished when this one was, in the order in which they ended, and this one as the last.
+func (m *researchWriter) upTo(id pawl.StepID) []pawl.StepID {
+	finished := m.finished()
+	if i := slices.Index(finished, id); i >= 0 {
+		return finished[:i+1]
+	}
+	return []pawl.StepID{id}
+}
+
+// artifactsUpTo returns the artifacts of a step and of those that were finished before it: the next stage needs all of them.
+// One of an earlier step that has changed since is left out, since Gyoshu would reject the whole checkpoint.
+func (m *researchWriter) artifactsUpTo(id pawl.StepID) []Artifact {
+	all, hashed := pawl.Outputs{}, int64(0)
+	for _, step := range m.upTo(id) {
+		for path, c := range m.State.Steps[step].Outputs {
+			if step != id && m.Hash != nil && hashed < maxHashed {
+				hashed += c.Size
+				if sum, _, err := m.Hash(path); err != nil || sum != c.SHA256 {
+					delete(all, path)
+					continue
+				}
+			}
+			all[path] = c
+		}
+	}
+	return artifactsIn(all)
+}
+
+// trustUpTo returns the lowest trust level of a step and of those whose artifacts its checkpoint has.
+func (m *researchWriter) trustUpTo(id pawl.StepID) Trust {
+	lowest := m.trust(id)
+	for _, step := range m.upTo(id) {
+		if t := m.trust(step); len(artifactsIn(m.State.Steps[step].Outputs)) > 0 && (t == Untrusted || lowest == Local) {
+			lowest = t
+		}
+	}
+	return lowest
+}
+
+// executed returns the highest execution count in the notebook; 0 if none is known.
+func (m *researchWriter) executed() int64 {
+	file := m.files.File(notebookPath(m.title))
+	if file == nil {
+		return 0
+	}
+	notebook, err := ReadNotebook(file.Data)
+	if err != nil {
+		return 0
+	}
+	last := int64(0)
+	for _, c := range notebook.Cells {
+		last = max(last, c.Executed)
+	}
+	return last
 }
 
 // save adds a new checkpoint, later than all others, since Gyoshu's choice between equal times is arbitrary. It adds none if
@@ -222,8 +284,28 @@ func (m *researchWriter) saveInterrupted() {
 	if last == nil || last.Kind != pawl.CheckpointEmergency || m.stages[last.Step] == "" || m.State.Steps[last.Step].Finished() {
 		return
 	}
-	r := Request{Title: m.title, Run: m.run, Session: m.run, Stage: m.stages[last.Step], Status: Interrupted, Reason: m.reason(last.Step),
-		Python: Python{Platform: platform()}, Now: last.Time, ID: "ckpt-emergency-" + baseTime(last.Time) + "-" + string(last.ID)}
+	m.saveUnfinished(last.Step, "ckpt-emergency-"+baseTime(last.Time)+"-"+string(last.ID), m.reason(last.Step), last.Time)
+}
+
+// saveFailed saves an emergency checkpoint for each unfinished stage whose last attempt failed, once for each attempt. pawl
+// itself takes none then: the step ended by itself.
+func (m *researchWriter) saveFailed() {
+	for _, id := range m.steps {
+		st := m.State.Steps[id]
+		if st == nil || st.Status == pawl.Done || st.Retries.Last == nil || st.Retries.Last.Outcome != pawl.Failed || st.Retries.Last.Reason != pawl.ReasonExited {
+			continue
+		}
+		name := fmt.Sprintf("ckpt-emergency-%d-%.8s", st.Retries.Last.Attempt, st.Retries.Last.Token)
+		if m.files.File(manifestPath(m.title, m.run, name)) == nil {
+			m.saveUnfinished(id, name, Failure, m.State.Updated)
+		}
+	}
+}
+
+// saveUnfinished saves a checkpoint from the middle of a stage. If no stage is finished, it has only a cell.
+func (m *researchWriter) saveUnfinished(id pawl.StepID, name string, why Reason, at time.Time) {
+	r := Request{Title: m.title, Run: m.run, Session: m.run, Stage: m.stages[id], Status: Interrupted, Reason: why,
+		Python: Python{Platform: platform()}, Now: at, ID: name}
 	if len(m.finished()) > 0 {
 		m.save(r)
 		return
@@ -258,11 +340,21 @@ func (m *researchWriter) reason(id pawl.StepID) Reason {
 	return Failure
 }
 
-// saveManual saves a checkpoint that a person asked for, with the last finished stage.
+// saveManual saves a checkpoint that somebody asked for, with the last finished stage. If none is finished, it is one from the
+// middle of the stage that asked, or that runs.
 func (m *researchWriter) saveManual() {
 	c := m.Checkpoint
-	if finished := m.finished(); c != nil && c.Kind == pawl.CheckpointManual && len(finished) > 0 && !c.Time.Before(m.endOf(finished)) {
+	if c == nil || c.Kind != pawl.CheckpointManual || m.files.File(manifestPath(m.title, m.run, "ckpt-"+string(c.ID))) != nil {
+		return
+	}
+	finished := m.finished()
+	switch live := m.State.Live(); {
+	case len(finished) > 0 && !c.Time.Before(m.endOf(finished)):
 		m.save(m.request("ckpt-"+string(c.ID), finished[len(finished)-1], c.Time))
+	case len(finished) == 0 && m.stages[c.Step] != "":
+		m.saveUnfinished(c.Step, "ckpt-"+string(c.ID), Abort, c.Time)
+	case len(finished) == 0 && len(live) > 0 && m.stages[live[0].Step] != "":
+		m.saveUnfinished(live[0].Step, "ckpt-"+string(c.ID), Abort, c.Time)
 	}
 }
 

@@ -3,6 +3,7 @@ package gyoshu_test
 import (
 	"bytes"
 	"encoding/json"
+	"io/fs"
 	"slices"
 	"strings"
 	"testing"
@@ -406,5 +407,123 @@ func TestTrustIsNotLaundered(t *testing.T) {
 	s.write(format.StepEnded)
 	if m := gyoshu.Records(s.files, "tide-levels", tideRun)[0].Manifest; m.Trust != gyoshu.Local {
 		t.Errorf("what pawl ran itself is %s", m.Trust)
+	}
+}
+
+// TestArtifactsAreCumulative: a checkpoint names the artifacts of all stages that were finished by then, so that the next one
+// finds the data of the first. What an earlier stage left and is not there any more does not make it invalid; what was
+// imported lowers its trust.
+func TestArtifactsAreCumulative(t *testing.T) {
+	t.Parallel()
+	out := func(name string) pawl.Outputs {
+		return pawl.Outputs{name: {SHA256: strings.Repeat("ab", 32), Size: 7}, "shared.csv": {SHA256: strings.Repeat(name[:1], 64), Size: int64(len(name))}}
+	}
+	s := newTeller(t)
+	paths := func(prefix string) string {
+		var names []string
+		for _, a := range s.manifest(prefix).Artifacts {
+			names = append(names, a.Path+" "+a.SHA256[:1])
+		}
+		return strings.Join(names, ", ")
+	}
+	s.start("S01_load_tides", 1)
+	s.done("S01_load_tides", 1, out("a.csv"))
+	s.start("clean-2", 1)
+	s.done("clean-2", 1, out("b.csv"))
+	s.write(format.StepEnded)
+	if first, second := paths("ckpt-000005"), paths("ckpt-000007"); first != "a.csv a, shared.csv a" || second != "a.csv a, b.csv a, shared.csv b" {
+		t.Errorf("%s; %s", first, second)
+	}
+	if code := strings.Join(s.manifest("ckpt-000007").Rehydration.Source, "\n"); !strings.Contains(code, `a = pd.read_csv("a.csv")`) {
+		t.Error(code)
+	}
+	own := format.Env{Now: noon.Add(24 * time.Hour), Run: func(string) (*pawl.State, *pawl.Plan) { return s.State, s.Plan }}
+	if r, _ := gyoshu.ReadRun(s.files, "tide-levels", tideRun, own); strings.Contains(r.Resume, "verify source") {
+		t.Errorf("its own checkpoint: %s", r.Resume)
+	}
+	s.start("clean_2", 1)
+	s.done("clean_2", 1, out("c.csv"))
+	gone := s.view(format.StepEnded)
+	gone.Hash = func(path string) (string, int64, error) {
+		if path == "a.csv" {
+			return "", 0, fs.ErrNotExist
+		}
+		return strings.Repeat("ab", 32), 7, nil
+	}
+	s.files = formattest.With(s.files, gyoshu.Format().Write(s.files, gone))
+	if got := paths("ckpt-000009"); got != "b.csv a, c.csv a, shared.csv c" {
+		t.Errorf("an artifact is gone: %s", got)
+	}
+
+	s = newTeller(t)
+	s.AddEach(pawl.RunImported{System: gyoshu.System}, pawl.StepDone{Step: "S01_load_tides", Adopted: "imported: gyoshu says so", Outputs: out("a.pkl")})
+	s.start("clean-2", 1)
+	s.done("clean-2", 1, out("b.pkl"))
+	s.write(format.StepEnded)
+	if m := gyoshu.Records(s.files, "tide-levels", tideRun)[0].Manifest; m.Trust != gyoshu.Imported || len(m.Artifacts) != 3 {
+		t.Errorf("%+v", m)
+	}
+	text := gyoshu.Format().Preconditions(s.State, s.Plan, format.Env{}, "clean_2")
+	says(t, text, "Checkpoint is imported", `open("b.pkl", "rb")`, `"a.pkl": it was imported, and loading it runs code`)
+	if strings.Contains(text, `open("a.pkl"`) {
+		t.Error(text)
+	}
+}
+
+// TestExecutionCount: it is that of the notebook, if that has one.
+func TestExecutionCount(t *testing.T) {
+	t.Parallel()
+	s := newTeller(t)
+	s.files = format.Files{{Path: "notebooks/tide-levels.ipynb", Data: []byte(`{"cells": [{"cell_type": "code", "execution_count": 12}, {"execution_count": null}, {"execution_count": 7}], "nbformat": 4}`)}}
+	s.start("S01_load_tides", 1)
+	s.done("S01_load_tides", 1, csv)
+	s.write(format.StepEnded)
+	if m := s.manifest("ckpt-000005"); m.Executions != 12 || m.Python.Path != "unknown" || len(m.Python.Packages) > 0 {
+		t.Errorf("%+v", m)
+	}
+}
+
+// TestStageThatFails: an emergency checkpoint says that a stage exited with an error, once for each attempt, and the stage that
+// was finished last stays where Gyoshu continues. If none was finished, only a cell says so.
+func TestStageThatFails(t *testing.T) {
+	t.Parallel()
+	s := newTeller(t)
+	fails := func(step pawl.StepID, attempt int) {
+		s.start(step, attempt)
+		s.AddEach(pawl.AttemptEnded{AttemptRef: ref(step, attempt), Outcome: pawl.Failed, Reason: pawl.ReasonExited})
+		s.write(format.Interrupted)
+	}
+	fails("S01_load_tides", 1)
+	if n := len(gyoshu.Records(s.files, "", "")); n != 0 {
+		t.Errorf("%d checkpoints, and nothing is finished", n)
+	}
+	if nb := s.files.Find("notebooks/tide-levels.ipynb"); !bytes.Contains(nb.Data, []byte("ckpt-emergency-1-S01_load:stage=S01_load_tides:reason=error")) {
+		t.Errorf("%s", nb.Data)
+	}
+	s.start("S01_load_tides", 2)
+	s.done("S01_load_tides", 2, csv)
+	fails("clean-2", 1)
+	fails("clean-2", 2)
+	if m := s.manifest("ckpt-emergency-2-clean-22"); m.Status != gyoshu.Interrupted || m.Reason != gyoshu.Failure || m.Stage != "S02_run_clean" {
+		t.Errorf("%+v", m)
+	}
+	if _, stage := s.wouldResume(); stage != "S01_load_tides" {
+		t.Errorf("Gyoshu would go on behind %s", stage)
+	}
+}
+
+// TestCheckpointInTheFirstStage: somebody asks for a checkpoint, and no stage is finished: a manifest would let Gyoshu go on with
+// the second stage, so only a cell has it.
+func TestCheckpointInTheFirstStage(t *testing.T) {
+	t.Parallel()
+	for name, step := range map[string]pawl.StepID{"by the stage": "S01_load_tides", "by a person": ""} {
+		s := newTeller(t)
+		s.start("S01_load_tides", 1)
+		s.AddEach(pawl.CheckpointSaved{Checkpoint: pawl.Checkpoint{ID: "2badcafe", Kind: pawl.CheckpointManual, Step: step}})
+		s.write(format.Beat)
+		nb := s.files.Find("notebooks/tide-levels.ipynb").Data
+		if !bytes.Contains(nb, []byte("ckpt-2badcafe:stage=S01_load_tides:reason=abort")) || len(gyoshu.Records(s.files, "", "")) > 0 {
+			t.Errorf("%s: %s", name, nb)
+		}
 	}
 }

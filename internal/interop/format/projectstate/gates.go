@@ -27,7 +27,7 @@ func (r *tablesReader) gates(out *format.Project, e *entry) {
 		}})
 	}
 	r.askToStart(out, e)
-	for _, s := range r.sources {
+	for _, s := range r.sourcesOf(e) {
 		for _, row := range sameProject(s, gatesTable, e.project) {
 			g := format.Gate{Native: text(row, "gate_type"), Gate: pawl.Gate{Step: step, Type: pawl.HumanVerify, Opened: r.time(e, row, "created_at")}}
 			if step != "" {

@@ -28,7 +28,7 @@ type history struct {
 
 func (r *tablesReader) history(e *entry) history {
 	h := history{finished: map[string]time.Time{}}
-	for _, s := range r.sources {
+	for _, s := range r.sourcesOf(e) {
 		for _, row := range sameProject(s, historyTable, e.project) {
 			t := transaction{Row: row, id: text(row, "id"), change: text(row, "change_type")}
 			t.at, _, _ = format.ParseTime(text(row, "occurred_at")) // a row without a time sorts first
@@ -75,7 +75,7 @@ func (h history) stateAt(at time.Time) *jsonedit.Value {
 
 // saved lists the snapshots of the row.
 func (r *tablesReader) saved(out *format.Project, e *entry) {
-	for _, s := range r.sources {
+	for _, s := range r.sourcesOf(e) {
 		for _, row := range sameProject(s, snapshotsTable, e.project) {
 			state := object(text(row, "state"))
 			c := format.Checkpoint{

@@ -2,8 +2,10 @@ package projectstate
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"pawl"
 	"pawl/internal/evidence"
@@ -28,40 +30,99 @@ type rule struct {
 	when func(taskFacts) bool
 	word pawl.VerdictWord
 	why  string
+	open []pawl.VerdictWord // what an evaluator may choose instead; none: the rule decides
 }
 
+// anyVerdict is every verdict that lets work continue.
+var anyVerdict = []pawl.VerdictWord{pawl.Continue, pawl.Restart, pawl.Next}
+
 // rules are the decision's guide: continue clear progress, restart unclear partial work, and ask a person if nothing changed
-// lately or the changes are unclear. The row's word is no proof that a task is done: then a person decides too. The first
-// rule that matches gives the verdict.
+// lately or the changes are unclear. The row's word is not proof that a task is done: then an evaluator or a person decides. The
+// first rule that matches gives the verdict.
 var rules = []rule{
-	{"said-done", func(v taskFacts) bool { return v.says }, pawl.HumanReview, "its last action says that it is done, and nothing proves it"},
-	{"no-time", func(v taskFacts) bool { return !v.timed }, pawl.HumanReview, "nothing says when anything happened last"},
-	{"no-recent-change", func(v taskFacts) bool { return v.Recent == 0 }, pawl.HumanReview, "no file has changed from an hour before its last action on"},
-	{"named-file", func(v taskFacts) bool { return v.there }, pawl.Continue, "the file that its last action names is there"},
-	{"named-file-missing", func(v taskFacts) bool { return v.missing }, pawl.Restart, "the file that its last action names is not there"},
-	{"extensive-change", func(v taskFacts) bool { return v.Recent > manyChanges }, pawl.HumanReview, "too many files have changed to tell which are of it"},
-	{"unclear", func(taskFacts) bool { return true }, pawl.Restart, "files have changed, and nothing says which are of it"},
+	{"said-done", func(v taskFacts) bool { return v.says }, pawl.HumanReview, "its last action says that it is done, and nothing proves it", anyVerdict},
+	{"no-time", func(v taskFacts) bool { return !v.timed }, pawl.HumanReview, "nothing says when anything happened last", anyVerdict},
+	{"no-recent-change", func(v taskFacts) bool { return v.Recent == 0 }, pawl.HumanReview, "no file has changed from an hour before its last action on", anyVerdict},
+	{"named-file", func(v taskFacts) bool { return v.there }, pawl.Continue, "the file that its last action names is there", nil},
+	{"named-file-missing", func(v taskFacts) bool { return v.missing }, pawl.Restart, "the file that its last action names is not there", nil},
+	{"extensive-change", func(v taskFacts) bool { return v.Recent > manyChanges }, pawl.HumanReview, "too many files have changed to tell which are of it", anyVerdict},
+	{"unclear", func(taskFacts) bool { return true }, pawl.Restart, "files have changed, and nothing says which are of it", anyVerdict},
 }
 
 // evalCurrentTask determines the verdict on the interrupted task. It adds the verdict to the facts, to what is next and to
-// the agent's prompt, and adds a gate if a person has to decide.
+// the agent's prompt, and adds a gate if a person has to decide. If the rules leave more than one verdict open, an evaluator may
+// choose; while somebody may still work on the task, a person decides.
 func (r *tablesReader) evalCurrentTask(out *format.Project, e *entry, s *format.Step, c evidence.Census) {
 	rule := verdictOn(r.evidence(e, c))
-	out.Facts["verdict"] = fmt.Sprintf("%s (%s): %s", rule.word, rule.name, rule.why)
-	switch rule.word {
+	e.apply(out, s, rule)
+	if len(rule.open) > 0 && out.Status == pawl.StatusInterrupted {
+		out.Doubt = r.doubt(out, e, s, c, rule)
+	}
+}
+
+// apply records a verdict on a task.
+func (e *entry) apply(out *format.Project, s *format.Step, v rule) {
+	task, agent, action := e.task, e.agent, clip(e.action, 200)
+	out.Facts["verdict"] = fmt.Sprintf("%s (%s): %s", v.word, v.name, v.why)
+	switch v.word {
 	case pawl.HumanReview:
-		out.Next = fmt.Sprintf("a person says whether task %s is still to be done (%s): %s", e.task, rule.name, rule.why)
+		out.Next = fmt.Sprintf("a person says whether task %s is still to be done (%s): %s", task, v.name, v.why)
 		out.Gates = append(out.Gates, format.Gate{Gate: pawl.Gate{
 			Step: s.ID, Type: pawl.HumanVerify, Purpose: pawl.ForStart, Opened: e.updated,
-			Ask: fmt.Sprintf("project_state names task %s, last action %q: %s. Is it still to be done?", e.task, clip(e.action, 200), rule.why),
+			Ask: fmt.Sprintf("project_state names task %s, last action %q: %s. Is it still to be done?", task, action, v.why),
 		}})
 	case pawl.Continue:
-		out.Next = fmt.Sprintf("continue task %s as %s: %s (%s)", e.task, e.agent, clip(e.action, 200), rule.name)
-		s.Resume = "continue with what is there: " + rule.why
+		out.Next = fmt.Sprintf("continue task %s as %s: %s (%s)", task, agent, action, v.name)
+		s.Resume = "continue with what is there: " + v.why
 	case pawl.Restart:
-		out.Next = fmt.Sprintf("restart task %s as %s: %s (%s)", e.task, e.agent, rule.why, rule.name)
-		s.Resume = "begin again from the beginning, and look first at what is there: " + rule.why
+		out.Next = fmt.Sprintf("restart task %s as %s: %s (%s)", task, agent, v.why, v.name)
+		s.Resume = "begin again from the beginning, and look first at what is there: " + v.why
+	case pawl.Next:
+		out.Next = fmt.Sprintf("the task after %s: %s (%s)", task, v.why, v.name)
+		s.Status, s.Proof = pawl.Done, v.why
 	}
+}
+
+// doubt returns what an evaluator is asked about the current task.
+func (r *tablesReader) doubt(out *format.Project, e *entry, s *format.Step, c evidence.Census, v rule) *format.Doubt {
+	id, gates, resume := s.ID, slices.Clone(out.Gates), s.Resume
+	if v.word == pawl.HumanReview {
+		gates = gates[:len(gates)-1]
+	}
+	return &format.Doubt{
+		Evidence: evidence.Evidence{
+			Time: r.env.Now, Goal: out.Goal, Plan: out.Name, Agent: e.agent, LastAction: e.action, Files: c, StepsDone: len(e.completed), Steps: out.Count(), Allowed: v.open,
+			Step: evidence.Step{ID: id, Name: s.Name, Goal: s.Goal}, Outcome: evidence.Outcome{Attempt: "lost"},
+			Findings: []pawl.Finding{{Level: pawl.Warn, What: "rule " + v.name + ": " + v.why}},
+		},
+		Settle: func(p format.Project, word pawl.VerdictWord, by string, reasons []string) format.Project {
+			chosen := rule{name: v.name, word: word, why: fmt.Sprintf("%s; %s chose %s: %s", v.why, by, word, strings.Join(reasons, "; "))}
+			p.Doubt, p.Gates, p.Phases, p.Facts = nil, slices.Clone(gates), slices.Clone(p.Phases), maps.Clone(p.Facts)
+			for i := range p.Phases {
+				p.Phases[i].Steps = slices.Clone(p.Phases[i].Steps)
+				for j := range p.Phases[i].Steps {
+					if now := &p.Phases[i].Steps[j]; now.ID == id {
+						now.Resume = strings.TrimPrefix(now.Resume, resume)
+						e.apply(&p, now, chosen)
+					}
+				}
+			}
+			return p
+		},
+	}
+}
+
+// askIfActive adds a gate if the project was active a short time ago and nothing proves that its session has ended.
+func (r *tablesReader) askIfActive(out *format.Project, e *entry) {
+	step := out.Position.StepID
+	if out.Status != pawl.StatusActive || step == "" || slices.ContainsFunc(out.Gates, func(g format.Gate) bool { return g.Answer == "" && g.Step == step }) {
+		return
+	}
+	out.Gates = append(out.Gates, format.Gate{Gate: pawl.Gate{
+		Step: step, Type: pawl.HumanVerify, Purpose: pawl.ForStart, Opened: e.updated,
+		Ask: fmt.Sprintf("project_state says that project %s was active %s before the import, last action %q, and nothing proves that its session has ended. Next: %s. Has it ended?",
+			e.project, max(r.env.Now.Sub(e.updated), 0).Round(time.Second), clip(e.action, 200), out.Next),
+	}})
 }
 
 func (r *tablesReader) evidence(e *entry, c evidence.Census) taskFacts {

@@ -121,14 +121,39 @@ func (w *rowWriter) metadata(lists map[string]string) string {
 	return string(m.text)
 }
 
-// withRunID returns metadata with the id of the run that writes the row.
-func (w *rowWriter) withRunID(meta string) dump.Value {
+// signed returns metadata with what pawl states in the row: the run that writes it, the status and the position. A position that
+// someone else set, and that pawl replaces, is kept there.
+func (w *rowWriter) signed(meta string, values map[string]dump.Value) dump.Value {
+	if w.oddMetadata() {
+		return dump.TextOf(meta)
+	}
 	m := &members{text: []byte(meta)}
-	if !w.oddMetadata() {
-		m.set(string(w.State.Run), "pawl", "run")
+	theirs := w.foreignPosition()
+	m.set(string(w.State.Run), "pawl", "run")
+	m.set(w.status(), "pawl", "status")
+	m.set(positionDigest(func(column string) string { return w.written(column, values) }), "pawl", "position")
+	if theirs != nil {
+		m.set(theirs, "pawl", "replaced")
 	}
 	return dump.TextOf(string(m.text))
 }
+
+// written returns what a column of the row holds after these values are written.
+func (w *rowWriter) written(column string, values map[string]dump.Value) string {
+	if !slices.Contains(w.source.Table(statesTable).Columns, column) {
+		return ""
+	}
+	if v, ok := values[column]; ok {
+		return v.Text
+	}
+	if w.entry == nil {
+		return ""
+	}
+	return text(w.entry.Row, column)
+}
+
+// isSigned reports whether the run has written the row before.
+func (w *rowWriter) isSigned() bool { return w.entry.ofTask("pawl", "run") == string(w.State.Run) }
 
 // oddMetadata reports whether the row's metadata is not an object. Then it stays as it is.
 func (w *rowWriter) oddMetadata() bool {

@@ -399,6 +399,7 @@ func TestLenient(t *testing.T) {
 		"no end": {{Path: "document.sql", Data: []byte(strings.TrimRight(string(fixture(t, "document.sql")[0].Data), "\n"))}},
 	} {
 		got, _ := read(t, files, testEnv())
+		got.Doubt, want.Doubt = nil, nil // it holds a function
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(name, diff)
 		}

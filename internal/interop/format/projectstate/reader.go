@@ -13,6 +13,7 @@ import (
 	"pawl/internal/interop/format"
 	"pawl/internal/interop/format/report"
 	"pawl/internal/interop/tables/dump"
+	"pawl/internal/shellwords"
 	"pawl/internal/textedit/jsonedit"
 )
 
@@ -76,6 +77,9 @@ func (s *source) problems() []pawl.Finding {
 		if p.Unsure {
 			f.Level, f.Hint = pawl.Bad, "load it into a database, and name that or a new dump of it"
 		}
+		if dump.IsArchive(s.Data) {
+			f.Hint = "pg_restore -f " + shellwords.Word(s.Path+".sql") + " " + shellwords.Word(s.Path)
+		}
 		if dump.IsUTF16(s.Data) {
 			f.Hint = "iconv -f UTF-16 -t UTF-8 " + s.Path
 		}
@@ -102,9 +106,11 @@ type tablesReader struct {
 func newTablesReader(files format.Files, env format.Env) *tablesReader {
 	r := &tablesReader{env: env, naive: map[string]bool{}}
 	for _, f := range files {
-		if s := (&source{File: f, Dump: dump.Read(f.Data, tables...)}); s.hasStateTable() {
-			r.sources = append(r.sources, s)
-			r.Add(s.problems()...)
+		for _, d := range dump.Read(f.Data, tables...).Databases() {
+			if s := (&source{File: f, Dump: d}); s.hasStateTable() {
+				r.sources = append(r.sources, s)
+				r.Add(s.problems()...)
+			}
 		}
 	}
 	r.readEntries()
@@ -141,7 +147,17 @@ func (r *tablesReader) count(e *entry) {
 		r.entries[i] = e
 		e, old = old, e
 	}
+	if e.source.Database != old.source.Database {
+		r.Find(pawl.Bad, e.where(), "pg_dump "+shellwords.Word(e.source.Database)+" > "+shellwords.Word(e.source.Database+".sql"),
+			"project %s is in the databases %q and %q of this text; the newest row is used, at %s, with the other tables of its database", e.project, e.source.Database, old.source.Database, old.where())
+		return
+	}
 	r.Bad(e.where(), "project %s has another row; the newest one is used, at %s", e.project, old.where())
+}
+
+// sourcesOf returns the files whose other tables can belong to a row: not the other databases of its own text.
+func (r *tablesReader) sourcesOf(e *entry) []*source {
+	return slices.DeleteFunc(slices.Clone(r.sources), func(s *source) bool { return s != e.source && s.Path == e.source.Path })
 }
 
 // text returns the first non-empty value of these columns.
@@ -291,7 +307,7 @@ func (r *tablesReader) pick(project string) *entry {
 	}
 	for _, e := range r.entries {
 		if e != best && (project == "" || best == nil) {
-			r.Find(pawl.Warn, e.where(), "pawl import projectstate --project "+e.project, "project %s (%s) exists too, and is not imported with it", e.project, e.native)
+			r.Find(pawl.Warn, e.where(), "pawl import projectstate --project "+shellwords.Word(e.project), "project %s (%s) exists too, and is not imported with it", e.project, e.native)
 		}
 	}
 	return best
@@ -313,7 +329,7 @@ func sameProject(s *source, table, project string) []*dump.Row {
 func (r *tablesReader) nameOf(e *entry) string { return r.ofProject(e, "name", "title") }
 
 func (r *tablesReader) ofProject(e *entry, columns ...string) string {
-	for _, s := range r.sources {
+	for _, s := range r.sourcesOf(e) {
 		if t := s.Table(projectsTable); t != nil {
 			for _, row := range t.Rows {
 				if text(row, "id") == e.project {

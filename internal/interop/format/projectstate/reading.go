@@ -29,7 +29,9 @@ func (r *tablesReader) buildProject(e *entry) format.Project {
 	}
 	steps, index := r.steps(e)
 	out.Phases = []format.Phase{{Name: cmp.Or(e.phase, "implementation"), Steps: steps}}
-	out.Status = r.status(e)
+	if out.Status = r.status(e); out.Status == pawl.StatusPaused {
+		out.Native = "paused"
+	}
 	r.position(&out, steps, index)
 	r.facts(&out, e)
 	r.gates(&out, e)
@@ -38,10 +40,11 @@ func (r *tablesReader) buildProject(e *entry) format.Project {
 	if r.env.Scan != nil {
 		c := r.census(e)
 		out.Prompt = r.prompt(&out, e, c)
-		if _, known := statusOf(e.native); index >= 0 && known && !r.hasNoAgent(e) && out.Status == pawl.StatusInterrupted {
+		if _, known := statusOf(e.native); index >= 0 && known && !r.hasNoAgent(e) && (out.Status == pawl.StatusInterrupted || out.Status == pawl.StatusActive) {
 			r.evalCurrentTask(&out, e, &steps[index], c)
 		}
 	}
+	r.askIfActive(&out, e)
 	return out
 }
 
@@ -73,6 +76,7 @@ func (r *tablesReader) steps(e *entry) ([]format.Step, int) {
 				s.Ended, s.Agent, s.Summary, s.Why = time.Time{}, "", "", s.Summary
 			}
 		}
+		s.Role = roleOf(s.Agent)
 		steps = append(steps, s)
 	}
 	for _, name := range e.completed {
@@ -94,6 +98,14 @@ func (r *tablesReader) steps(e *entry) ([]format.Step, int) {
 		add(name, pawl.Pending)
 	}
 	return steps, current
+}
+
+// roleOf returns the role of an agent in the table: its name, unless that is a program or a person that pawl put there.
+func roleOf(agent string) string {
+	if slices.Contains(pawl.AgentNames, pawl.AgentName(agent)) || slices.Contains([]string{"pawl", "person"}, agent) {
+		return ""
+	}
+	return clip(agent, 100)
 }
 
 // finished reports whether the current task is among the finished ones.
@@ -138,6 +150,7 @@ func outcome(said string) (pawl.StepStatus, string) {
 // partial returns the unfinished work of the current task.
 func (r *tablesReader) partial(s *format.Step, e *entry) {
 	s.Agent, s.Started = cmp.Or(e.agent, s.Agent), e.updated
+	s.Role = roleOf(s.Agent)
 	if e.action == "" {
 		return
 	}
@@ -194,10 +207,26 @@ func (r *tablesReader) status(e *entry) pawl.RunStatus {
 	case !known:
 		r.Bad(e.where(), "status %q is not one of active, paused, completed, failed", clip(e.native, 40))
 		return pawl.StatusInterrupted
-	case status == pawl.StatusActive && (e.updated.IsZero() || r.env.Now.Sub(e.updated) >= activityWindow):
+	case status == pawl.StatusActive && normalized(r.ofProject(e, "status")) == "paused":
+		return pawl.StatusPaused // the program pauses a project in the table projects only
+	case status == pawl.StatusActive && (e.updated.IsZero() || r.env.Now.Sub(e.updated) >= activityWindow || r.nobodyAlive(e)):
 		return pawl.StatusInterrupted
 	}
 	return status
+}
+
+// nobodyAlive reports whether it is proven that nobody works on a project, however short ago its row was written: every process that
+// had the database open is dead, or a run of this pawl project wrote the row and has nothing running. Who reads keeps engines out.
+func (r *tablesReader) nobodyAlive(e *entry) bool {
+	if e.source.Abandoned {
+		return true
+	}
+	written := e.ofTask("pawl", "position") == positionDigest(func(column string) string { return text(e.Row, column) })
+	if r.env.Run == nil || !written {
+		return false
+	}
+	run, _ := r.env.Run(e.ofTask("pawl", "run"))
+	return run != nil && !r.env.Engine && len(run.Live()) == 0
 }
 
 // statusOf returns the run status for a status of the table, and whether it is known.
@@ -271,7 +300,7 @@ func (r *tablesReader) resume(out *format.Project, e *entry, begun bool) {
 	case pawl.StatusFailed:
 		out.Resume = "it failed: a person looks first"
 	case pawl.StatusActive:
-		out.Resume = "active: something happened less than ten minutes ago, so somebody may still be at work on it"
+		out.Resume = "active less than ten minutes ago, and nothing proves that its session has ended: a person looks first"
 	default:
 		if out.Resume = "resumable: it is active, and gave no sign of life for a while"; !known {
 			out.Resume = "nobody knows what its status means: a person looks first"

@@ -2,14 +2,21 @@ package projectstate
 
 import (
 	"pawl/internal/interop/format"
+	"pawl/internal/interop/tables/dump"
 )
 
-// schemaOf returns the tables of a new file: those of the program, with the unique key that the decision lacks.
+// schemaOf returns the tables that a file lacks: those of the program, with the unique key that the decision lacks.
 func schemaOf(f format.File) string {
-	if f.Was != nil {
-		return schema
+	if f.Was == nil {
+		return head + schema
 	}
-	return head + schema
+	there, lacks := dump.Read(f.Data, tables...), ""
+	for _, t := range dump.Read([]byte(schema)).Tables {
+		if there.Table(t.Name) == nil {
+			lacks += t.Made + ";\n"
+		}
+	}
+	return lacks
 }
 
 const head = `-- Where projects stand: the table project_state and those beside it, for PostgreSQL and SQLite.

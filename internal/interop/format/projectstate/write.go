@@ -63,7 +63,8 @@ func newRowWriter(files format.Files, v format.Export, project string) *rowWrite
 	return w
 }
 
-// choose determines the file for a new row: the database with the table, the dump with it, or a new dump.
+// choose determines the file for a new row: the database with the table, the dump with it, the database that the user named, or a
+// new dump.
 func (w *rowWriter) choose(r *tablesReader, files format.Files) {
 	if w.source != nil {
 		return
@@ -82,15 +83,14 @@ func (w *rowWriter) choose(r *tablesReader, files format.Files) {
 	}
 	made := format.File{Path: newDump}
 	for _, f := range files {
-		if len(f.Data) == 0 {
+		if len(f.Data) == 0 || f.Named && f.Was != nil {
 			made = f
 		} else if f.Path == made.Path || f.Named {
 			w.taken = f.Path // it is another file
 			return
 		}
 	}
-	made.Data = nil
-	w.source = &source{File: made, Dump: dump.Read([]byte(schemaOf(made)))}
+	w.source = &source{File: made, Dump: dump.Read(append(slices.Clip(made.Data), schemaOf(made)...))}
 }
 
 // refuses reports files that are truncated, that change their rows later on, or that have no place for the run's row. pawl
@@ -190,7 +190,8 @@ func (w *rowWriter) unknownTasks() []string {
 	})
 }
 
-// state writes the row. It returns false if the row stays as it was imported, because the run has no event yet.
+// state writes the row. It returns false if the row stays as it was imported, because the run has no event yet. A status that
+// someone else set stays.
 func (w *rowWriter) state() (kept bool) {
 	t := w.source.Table(statesTable)
 	before := w.entry.json()
@@ -200,22 +201,24 @@ func (w *rowWriter) state() (kept bool) {
 	for name, list := range lists {
 		values[name] = dump.TextOf(list)
 	}
-	values["metadata"] = dump.TextOf(meta)
 	if w.entry == nil {
-		values["metadata"] = w.withRunID(meta)
+		values["metadata"] = w.signed(meta, values)
 		w.add(t, values)
 		return true
 	}
 	if values["last_action"].Kind == dump.Null {
 		delete(values, "last_action") // there is none yet
 	}
-	if signed := w.withRunID(meta); signed != values["metadata"] {
-		if len(w.differing(w.entry.Row, values)) == 0 {
-			return false
-		}
-		values["metadata"] = signed
+	if w.foreignStatus() != "" {
+		delete(values, "status")
 	}
-	changed := w.change(w.entry.Row, values)
+	values["metadata"] = dump.TextOf(meta)
+	if !w.isSigned() && len(w.differing(w.entry.Row, values)) == 0 {
+		return false
+	}
+	values["metadata"] = w.signed(meta, values)
+	signature := meta == text(w.entry.Row, "metadata")
+	changed := slices.DeleteFunc(w.change(w.entry.Row, values), func(column string) bool { return column == "metadata" && signature })
 	w.stamp()
 	progress := w.Trigger == format.Beat && slices.Equal(changed, []string{"last_action"})
 	if len(changed) > 0 && !progress {

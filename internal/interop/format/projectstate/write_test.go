@@ -168,7 +168,7 @@ func TestNoTaskIsLeftToNobody(t *testing.T) {
 	} {
 		tell()
 		s.write()
-		r, _ := read(t, s.files, format.Env{Now: s.State.Updated})
+		r, _ := read(t, s.files, format.Env{Now: s.State.Updated.Add(10 * time.Minute)})
 		if asks := len(r.Gates) > 0; asks != s.State.Ended() {
 			t.Errorf("after %d: %+v", s.State.Seq, r.Gates)
 		}
@@ -187,7 +187,7 @@ func TestOnlyWhatDiffers(t *testing.T) {
 	for name, want := range map[string][]string{
 		"program.sql": {
 			`'write_tables','backend_dev','["08", "read_tides"]','["write_tables", "deploy"]','{"tests_passing": true, "note": "it''s late", "task_results": {"08": {"outcome": "success"}}, "task_owners": {"08": "data_dev"}}','active','Created file src/tables.py'`,
-			`'ask','person','["08", "read_tides", "write_tables"]','["deploy"]','{"tests_passing": true, "note": "it''s late", "task_results": {"08": {"outcome": "success"}, "read_tides": {"outcome": "success"}, "write_tables": {"outcome": "success"}}, "task_owners": {"08": "data_dev", "read_tides": "pawl", "write_tables": "claude"}, "pawl": {"run": "ferry-20260228-120000-ab12"}}','active','Completed write_tables'`,
+			`'ask','person','["08", "read_tides", "write_tables"]','["deploy"]','{"tests_passing": true, "note": "it''s late", "task_results": {"08": {"outcome": "success"}, "read_tides": {"outcome": "success"}, "write_tables": {"outcome": "success"}}, "task_owners": {"08": "data_dev", "read_tides": "pawl", "write_tables": "claude"}, "pawl": {"run": "ferry-20260228-120000-ab12", "status": "active", "position": "fd172fc1aa7dd2bb"}}','active','Completed write_tables'`,
 			"'implementation'", "'deployment'",
 			"2026-02-28 10:30:00.250000", "2026-02-28 12:10:00.000000",
 		},
@@ -195,13 +195,13 @@ func TestOnlyWhatDiffers(t *testing.T) {
 			"write_tables\tbackend_dev\tModified src/tables.py\tactive\t2026-02-28 12:00:00+02\t{\"files_modified\": 4, \"path\": \"c:\\\\\\\\x\"}",
 			"ask\tperson\tCompleted write_tables\tactive\t2026-02-28 12:10:00.000000+00\t{\"files_modified\": 4, \"path\": \"c:\\\\\\\\x\", \"completed_tasks\": [\"08\", \"read_tides\", \"write_tables\"], " +
 				"\"pending_tasks\": [\"ask\", \"deploy\"], \"task_results\": {\"08\": {\"outcome\": \"success\"}, \"read_tides\": {\"outcome\": \"success\"}, \"write_tables\": {\"outcome\": \"success\"}}, " +
-				"\"task_owners\": {\"08\": \"pawl\", \"read_tides\": \"pawl\", \"write_tables\": \"claude\"}, \"pawl\": {\"run\": \"ferry-20260228-120000-ab12\"}}",
+				"\"task_owners\": {\"08\": \"pawl\", \"read_tides\": \"pawl\", \"write_tables\": \"claude\"}, \"pawl\": {\"run\": \"ferry-20260228-120000-ab12\", \"status\": \"active\", \"position\": \"6030c5cf18d72acf\"}}",
 		},
 		"inserts.sql": {
 			"updated_at) VALUES", "updated_at, metadata) VALUES", "'refactor', 'backend_dev', 'It''s half done', 'active', '2026-02-28T10:00:00Z')",
 			`'ask', 'person', 'Completed write_tables', 'active', '2026-02-28T12:10:00.000000Z', '{"completed_tasks": ["08", "read_tides", "write_tables"], "pending_tasks": ["ask", "deploy"], ` +
 				`"task_results": {"08": {"outcome": "success"}, "read_tides": {"outcome": "success"}, "write_tables": {"outcome": "success"}}, "task_owners": {"08": "pawl", "read_tides": "pawl", "write_tables": "claude"}, ` +
-				`"pawl": {"run": "ferry-20260228-120000-ab12"}}')`,
+				`"pawl": {"run": "ferry-20260228-120000-ab12", "status": "active", "position": "6030c5cf18d72acf"}}')`,
 		},
 	} {
 		s := newTeller(t, fixture(t, name), first)

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -111,28 +112,48 @@ func pairs(t *dump.Table, given ...string) []dump.Pair {
 
 // gates writes the gates and their answers.
 func (w *rowWriter) gates() {
-	t := w.source.Table(gatesTable)
-	if t == nil || slices.ContainsFunc([]string{"id", "project_id", "reason", "status"}, func(c string) bool { return !t.Takes(c) }) {
-		return // a table with another purpose
-	}
-	for i := range w.State.Gates {
-		w.gate(t, &w.State.Gates[i])
+	if t := w.gatesTable(); t != nil {
+		for i := range w.State.Gates {
+			if g := &w.State.Gates[i]; g == w.State.Gate(g.ID) {
+				w.gate(t, g)
+			}
+		}
 	}
 }
 
-// gate writes one gate: in pawl's row, or in the row of the table's own program that it was imported from.
+// gatesTable returns the table of gates, nil if there is none or it has another purpose.
+func (w *rowWriter) gatesTable() *dump.Table {
+	t := w.source.Table(gatesTable)
+	if t == nil || slices.ContainsFunc([]string{"id", "project_id", "reason", "status"}, func(c string) bool { return !t.Takes(c) }) {
+		return nil
+	}
+	return t
+}
+
+// gate writes one gate: in pawl's row, or in the row of the table's own program that it was imported from. What someone else
+// answered there stays.
 func (w *rowWriter) gate(t *dump.Table, g *pawl.GateState) {
 	id := w.newID("gate", string(g.ID))
 	said := w.answer(g)
 	row, own := w.rowOf(t, id, g.Ask)
-	switch {
-	case row == nil:
+	if row == nil {
 		w.ask(t, id, g, said)
-	case own || normalized(text(row, "status")) == "pending":
+		return
+	}
+	now := normalized(text(row, "status"))
+	theirs := now == said["status"] && !slices.Contains([]string{"", "person", "pawl"}, text(row, "resolved_by"))
+	if stated := w.statedAnswer(row, own, g); !theirs && stated == now && (own || stated == "pending") {
 		for column, value := range said {
 			if _, there := row.Get(column); there && text(row, column) != value {
 				w.source.Set(row, column, orNull(value, 1000))
 			}
+		}
+	}
+	if own && object(text(row, "context")) != nil {
+		m := &members{text: []byte(text(row, "context"))}
+		m.set(strconv.Itoa(w.openings(g.ID)), "opening")
+		if m.set(said["status"], "status"); string(m.text) != text(row, "context") {
+			w.source.Set(row, "context", dump.TextOf(string(m.text)))
 		}
 	}
 }
@@ -142,7 +163,7 @@ func (w *rowWriter) rowOf(t *dump.Table, id, asked string) (row *dump.Row, own b
 	for _, r := range t.Rows {
 		theirs := object(text(r, "context")).Get("gate") == nil
 		switch {
-		case text(r, "id") == id:
+		case strings.ReplaceAll(text(r, "id"), "-", "") == id:
 			return r, true
 		case theirs && text(r, "project_id") == w.project && clip(text(r, "reason"), 1000) == asked:
 			row = r
@@ -171,7 +192,7 @@ func (w *rowWriter) answer(g *pawl.GateState) map[string]string {
 
 // ask adds a row for a gate.
 func (w *rowWriter) ask(t *dump.Table, id string, g *pawl.GateState, said map[string]string) {
-	context, err := json.Marshal(map[string]string{"gate": string(g.ID), "step": string(g.Step), "run": string(w.State.Run)})
+	context, err := json.Marshal(map[string]string{"gate": string(g.ID), "step": string(g.Step), "run": string(w.State.Run), "status": said["status"], "opening": strconv.Itoa(w.openings(g.ID))})
 	if err != nil {
 		return // it is made of texts
 	}

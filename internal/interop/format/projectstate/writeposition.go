@@ -31,6 +31,8 @@ func (w *rowWriter) agentOf(s *pawl.Step) string {
 	switch {
 	case s.Gate != nil:
 		return "person"
+	case s.Agent != nil && s.Agent.Role != "":
+		return s.Agent.Role
 	case w.began(s.ID):
 	case w.entry != nil && w.entry.agent != "" && w.entry.task == w.nameOf(s.ID):
 		return w.entry.agent // assigned by the table's own program

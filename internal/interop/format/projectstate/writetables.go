@@ -58,7 +58,7 @@ func (w *rowWriter) projects() {
 
 func (w *rowWriter) projectRow(row *dump.Row) {
 	follows := []string{"active", "paused", "completed"}
-	if now := w.status(); slices.Contains(follows, now) && slices.Contains(follows, normalized(text(row, "status"))) {
+	if now := w.status(); w.foreignStatus() == "" && slices.Contains(follows, now) && slices.Contains(follows, normalized(text(row, "status"))) {
 		w.source.Set(row, "status", dump.TextOf(now))
 	}
 	for _, column := range []string{"last_activity", "last_activity_at", "last_active_at", "last_updated", "updated_at"} {

@@ -187,6 +187,7 @@ func (c *checkpoint) readWork(rec jsonRecord) {
 		c.items = append(c.items, s)
 	}
 	c.created, c.modified = rec.paths("files_created"), rec.paths("files_modified")
+	rec.paths(filesUnconfirmed) // they are among the others
 	c.last, c.next, c.notes = rec.text("context", "last_processed"), rec.text("context", "next_to_process"), rec.text("context", "notes")
 	c.resumable, c.instructions = rec.truth("resumable"), rec.text("resume_instructions")
 }

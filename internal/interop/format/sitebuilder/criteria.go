@@ -57,9 +57,9 @@ func (r *teamReader) proves(j *job, name string) (bool, string) {
 		there := r.exists(r.path(r.registry(), j.entry.line, file))
 		return there, fmt.Sprintf("%s is %s", file, map[bool]string{true: "there", false: "not there"}[there])
 	}
-	if total, ok := fileCount(name); ok {
-		n := r.countFiles(j)
-		return n >= total, fmt.Sprintf("of the files that are claimed %d are there, of %d that are wanted", n, total)
+	if total, claim, ok := fileCount(name); ok {
+		n := r.countFiles(j, claim)
+		return n >= total, fmt.Sprintf("of the files that are claimed%s %d are there, of %d that are wanted", as(claim), n, total)
 	}
 	point := r.pointOf(j)
 	if name == allSubtasks && j.hasSubtasks() {
@@ -119,38 +119,66 @@ func (t *task) fileOf(criterion string) (string, bool) {
 // existsSuffix ends a criterion that requires a file to exist.
 const existsSuffix = " is there"
 
-var countedFiles = lazyregexp.New(`^([1-9]\d{0,5})_files(?:_created|_modified)?$`)
+// fileClaim is what a task claims to have done to a file; empty: either.
+type fileClaim string
 
-// fileCount returns the number in a criterion that counts files: 29_files_created.
-func fileCount(criterion string) (int, bool) {
+const (
+	createdFile  fileClaim = "created"
+	modifiedFile fileClaim = "modified"
+)
+
+func as(claim fileClaim) string {
+	if claim == "" {
+		return ""
+	}
+	return " as " + string(claim)
+}
+
+var countedFiles = lazyregexp.New(`^([1-9]\d{0,5})_files(?:_(created|modified))?$`)
+
+// fileCount returns the number in a criterion that counts files, and which ones: 29_files_created.
+func fileCount(criterion string) (n int, claim fileClaim, ok bool) {
 	m := countedFiles.FindStringSubmatch(criterion)
 	if m == nil {
-		return 0, false
+		return 0, "", false
 	}
 	n, err := strconv.Atoi(m[1])
-	return n, err == nil
+	return n, fileClaim(m[2]), err == nil
 }
 
 // selfReported reports whether the only evidence of a criterion is the agent's statement.
 func (t *task) selfReported(criterion string) bool {
 	_, file := t.fileOf(criterion)
-	_, count := fileCount(criterion)
+	_, _, count := fileCount(criterion)
 	return !file && !count && criterion != allSubtasks
 }
 
-// countFiles returns how many of the claimed files of a task exist.
-func (r *teamReader) countFiles(j *job) int {
+// countFiles returns how many of the files exist that a task claims to have created or modified. The output of a subtask counts
+// as created, unless the task only claims to have modified it.
+func (r *teamReader) countFiles(j *job, claim fileClaim) int {
 	there := map[string]bool{}
 	note := func(name string) { there[name] = there[name] || r.exists(name) }
-	if j.point != nil {
-		for _, name := range slices.Concat(j.point.created, j.point.modified) {
+	noteAll := func(names []string) {
+		for _, name := range names {
 			note(name)
 		}
+	}
+	if j.point == nil {
+		return 0
+	}
+	if claim != modifiedFile {
+		noteAll(j.point.created)
 		for _, s := range j.point.items {
-			if s.output != "" {
-				note(r.output(j.point, s))
+			if s.output == "" {
+				continue
+			}
+			if name := r.output(j.point, s); claim == "" || !slices.Contains(j.point.modified, name) {
+				note(name)
 			}
 		}
+	}
+	if claim != createdFile {
+		noteAll(j.point.modified)
 	}
 	n := 0
 	for _, is := range there {

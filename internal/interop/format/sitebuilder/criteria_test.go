@@ -36,7 +36,7 @@ func TestCriteria(t *testing.T) {
 			t.Errorf("%s: %v, %s", name, met, why)
 		}
 	}
-	if met, why := sitebuilder.Format().CheckCriterion(files, env, "T001", ""); met || !strings.Contains(why, "3_files_created: of the files that are claimed 2 are there") || strings.Contains(why, "links_work") {
+	if met, why := sitebuilder.Format().CheckCriterion(files, env, "T001", ""); met || !strings.Contains(why, "3_files_created: of the files that are claimed as created 2 are there") || strings.Contains(why, "links_work") {
 		t.Errorf("all: %v, %s", met, why)
 	}
 	whole := one("content-T001.json", `{"status": "complete", "acceptance_criteria_met": {"links_work": true, "titles": true}}`)
@@ -55,6 +55,22 @@ func TestCriteria(t *testing.T) {
 	plan := format.PlanOf(r, "claude").Step("T001")
 	if plan.Review["agent_4"] != 70 || !strings.Contains(plan.Agent.Prompt, "say in "+points+"content-T001.json") {
 		t.Errorf("%+v", plan)
+	}
+}
+
+// TestFilesAreCountedByTheirKind: modified files are not created ones. An output of a subtask is created, unless it is claimed as
+// modified.
+func TestFilesAreCountedByTheirKind(t *testing.T) {
+	t.Parallel()
+	files := one("content-T001.json", `{"status": "in_progress", "files_created": ["a.md", "b.md", "gone.md"], "files_modified": ["index.md", "old.md"],
+		"subtasks": {"items": [{"id": "c", "status": "complete", "output": "c.md"}, {"id": "d", "status": "complete", "output": "old.md"}]}}`)
+	env := testEnv("a.md", "b.md", "c.md", "index.md", "old.md")
+	for name, want := range map[string]bool{
+		"3_files_created": true, "4_files_created": false, "2_files_modified": true, "3_files_modified": false, "5_files": true, "6_files": false,
+	} {
+		if met, why := sitebuilder.Format().CheckCriterion(files, env, "T001", name); met != want {
+			t.Errorf("%s: %v, %s", name, met, why)
+		}
 	}
 }
 

@@ -89,12 +89,12 @@ func TestABlockedStreamWaits(t *testing.T) {
 	files := one("x", "## Stream Progress\n\n| Stream | Tasks | Complete | In Progress | Blocked | Status |\n|---|---|---|---|---|---|\n| COMMUNITY | 4 | 2 | 0 | 2 | **Blocked by ESC-001** |\n| POLISH | 4 | 2 | 1 | 0 | going on |\n")
 	files[0].Path = base + "progress/STATUS.md"
 	r, _ := read(t, files)
-	if len(r.Blockers) != 1 || r.Blockers[0].Text != "Blocked by ESC-001" || r.Blockers[0].Step != "COMMUNITY" || r.Resume != "task POLISH was begun, and has no checkpoint: it is dispatched with what is known of it" {
+	if len(r.Blockers) != 1 || r.Blockers[0].Text != "Blocked by ESC-001" || r.Blockers[0].Step != "COMMUNITY" || r.Resume != "task POLISH was started, and has no checkpoint: dispatch it with what is known about it" {
 		t.Errorf("%+v %s", r.Blockers, r.Resume)
 	}
 	files = one("x", "```yaml\nid: T1\nstatus: blocked\n```\n")
 	files[0].Path = base + "tasks/TASK-REGISTRY.md"
-	if r, _ := read(t, files); len(r.Blockers) != 1 || r.Resume != "task T1 is blocked: what blocks it is to be cleared first" {
+	if r, _ := read(t, files); len(r.Blockers) != 1 || r.Resume != "task T1 is blocked: clear what blocks it first" {
 		t.Errorf("%+v %s", r.Blockers, r.Resume)
 	}
 }

@@ -57,13 +57,21 @@ func FuzzWrite(f *testing.F) {
 		s.AddEach(pawl.AttemptStarted{AttemptRef: ref("T060", 1)}, pawl.ItemNamed{Step: "T060", Item: "leaflet-20", Status: pawl.ItemIsDone},
 			pawl.AttemptStarted{AttemptRef: ref("T061", 1)}, s.done("T061", 1),
 			pawl.AttemptStarted{AttemptRef: ref("T040", 1)}, pawl.BlockerOpened{Blocker: pawl.Blocker{Text: "x", Step: "T040", Opened: now.Add(time.Minute)}})
-		made := sitebuilder.Format().Write(files, s.view())
+		view := s.view()
+		view.Files = func(pawl.StepID) format.StepFiles {
+			return format.StepFiles{Created: []string{"a.md"}, Modified: []string{"b.md"}}
+		}
+		view.Partial = func(pawl.StepID) *format.Partial { return &format.Partial{Created: []string{"a.md.tmp"}} }
+		for id, b := range sitebuilder.Format().ListedBlockers(files, view) {
+			view.Removed = map[int]bool{id: !b.Listed}
+		}
+		made := sitebuilder.Format().Write(files, view)
 		for _, m := range made {
 			if strings.HasSuffix(m.Path, ".json") && !json.Valid([]byte(strings.TrimPrefix(string(m.Data), "\uFEFF"))) {
 				t.Fatalf("%s is no JSON:\n%s", m.Path, m.Data)
 			}
 		}
-		if again := sitebuilder.Format().Write(formattest.With(files, made), s.view()); len(again) > 0 {
+		if again := sitebuilder.Format().Write(formattest.With(files, made), view); len(again) > 0 {
 			t.Fatalf("written again, %s differs:\n%s\n%s", again[0].Path, formattest.With(files, made).Find(again[0].Path).Data, again[0].Data)
 		}
 	})

@@ -322,7 +322,7 @@ func (r *teamReader) addBlocker(j *job) {
 	all := !slices.ContainsFunc(j.point.errors, func(f fault) bool { return f.blocking })
 	for _, f := range j.point.errors {
 		if f.blocking || all {
-			found = append(found, pawl.Blocker{Text: cmp.Or(f.message, f.kind, withoutMessage), Step: j.id, Needs: j.point.instructions, Opened: f.at})
+			found = append(found, pawl.Blocker{Text: cmp.Or(f.message, f.kind, withoutMessage), Step: j.id, Needs: j.point.instructions, Opened: cmp.Or(f.at, j.point.updated)})
 		}
 	}
 	if len(found) == 0 {

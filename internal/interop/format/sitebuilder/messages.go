@@ -106,7 +106,7 @@ func (r *teamReader) readField(m *message, key, value string, line int) {
 	case "Timestamp":
 		m.at = r.time(m.file, line, value)
 	case "Expires":
-		m.expires, _, _ = format.ParseTime(value) // "until acknowledged" is no time
+		m.expires, _, _ = format.ParseTime(value) // "until acknowledged" is not a time
 	}
 }
 

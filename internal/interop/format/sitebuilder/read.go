@@ -11,6 +11,7 @@ import (
 	"pawl/internal/interop/format"
 	"pawl/internal/interop/format/report"
 	"pawl/internal/oneline"
+	"pawl/internal/shellwords"
 )
 
 // teamReader reads the files of one team.
@@ -56,7 +57,7 @@ func readTeam(files format.Files, env format.Env) *teamReader {
 	r.teamDir = all[0]
 	for _, p := range all[1:] {
 		r.Add(pawl.Finding{Level: pawl.Warn, What: "another team was found here and not read", Where: strings.TrimSuffix(p.base, "/"),
-			Hint: "pawl import sitebuilder " + strings.TrimSuffix(p.root, "/")})
+			Hint: "pawl import sitebuilder " + shellwords.Word(strings.TrimSuffix(p.root, "/"))})
 	}
 	r.readRegistry()
 	r.readStatus()
@@ -110,6 +111,7 @@ func (r *teamReader) gatherJobs() {
 	slices.SortStableFunc(others, func(a, b *job) int { return cmp.Or(cmp.Compare(a.agent, b.agent), cmp.Compare(a.task, b.task)) })
 	r.jobs = append(r.jobs, others...)
 	r.addStreams()
+	r.addRows()
 	r.assignIDs()
 }
 
@@ -184,6 +186,33 @@ func (r *teamReader) addStreams() {
 			}
 			r.jobs = append(r.jobs, j)
 		}
+	}
+}
+
+// addRows makes a job of each task that only the table of checkpoints in STATUS.md lists. One that is complete there is left out:
+// nothing shows what it did. If the streams are the work, the rows are parts of it.
+func (r *teamReader) addRows() {
+	known := map[string]bool{}
+	key := func(task string) string { return strings.ToLower(string(pawl.StepIDOf(task))) }
+	for _, j := range r.jobs {
+		if j.stream != nil {
+			return
+		}
+		known[key(j.task)] = true
+	}
+	for _, s := range r.board.streams {
+		known[key(s.name)] = true
+	}
+	for i := range r.board.tasks {
+		row := &r.board.tasks[i]
+		switch {
+		case known[key(row.task)]:
+		case row.stream.taskStatus() == complete:
+			r.Warn(report.Where(r.status(), row.stream.line), "task %s is complete here, but has no checkpoint; it is not imported", oneline.Quote(row.task))
+		default:
+			r.jobs = append(r.jobs, &job{agent: row.agent, task: row.task, stream: row.stream})
+		}
+		known[key(row.task)] = true
 	}
 }
 

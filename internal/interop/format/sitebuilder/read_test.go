@@ -327,6 +327,32 @@ func TestStatusAlone(t *testing.T) {
 	}
 }
 
+// TestRowsAreWork: a task that only the table of checkpoints lists is work, unless it is complete there. Of a task that has a
+// checkpoint, and of a stream, the row says nothing new.
+func TestRowsAreWork(t *testing.T) {
+	t.Parallel()
+	const table = "## Active Checkpoints\n\n| Agent | Task | Progress | Last Update | Status |\n|---|---|---|---|---|\n" +
+		"| content | T001 | 0% | — | not started |\n| polish | t060 | 5% | — | in_progress |\n| community | T002 | 0% | — | blocked |\n| technical | T040 | 100% | — | complete |\n"
+	files := one("migration-T060.json", `{"agent": "migration", "task_id": "T060", "status": "in_progress"}`, "../STATUS.md", table)
+	files[1].Path = base + "progress/STATUS.md"
+	r, findings := read(t, files)
+	var steps []string
+	for _, s := range r.Phases[0].Steps {
+		steps = append(steps, string(s.ID)+" "+string(s.Status)+" "+s.Agent+" "+s.Native)
+	}
+	if diff := cmp.Diff([]string{"T060 pending migration in_progress", "T001 pending content not started", "T002 pending community blocked"}, steps); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	want(t, findings, pawl.Warn, "STATUS.md:8", `task "T040" is complete here, but has no checkpoint; it is not imported`)
+	if len(r.Blockers) != 1 || r.Blockers[0].Step != "T002" {
+		t.Errorf("%+v", r.Blockers)
+	}
+	streams := format.Files{{Path: base + "progress/STATUS.md", Data: []byte("## Stream Progress\n\n| Stream | Progress | Active Agent | Status |\n|---|---|---|---|\n| CONTENT | 0% | — | Ready |\n\n" + table)}}
+	if r, _ := read(t, streams); len(r.Phases[0].Steps) != 1 {
+		t.Errorf("the streams are the work: %+v", r.Phases[0].Steps)
+	}
+}
+
 // TestMessages: unread messages become notes, and requests to people block the tasks that need them.
 func TestMessages(t *testing.T) {
 	t.Parallel()
@@ -350,10 +376,10 @@ func TestResumeRule(t *testing.T) {
 	for _, c := range []struct{ checkpoint, resume, prompt string }{
 		{`{"status":"in_progress","updated_at":"2026-03-02T10:00:00Z","resumable":true,"subtasks":{"total":3,"completed":1,"items":[{"id":"b","status":"pending"}]},"resume_instructions":"take b"}`,
 			"task T1 is resumable", "/dispatch-sitebuilder content T1 --resume\n\nTask T1\n\ntake b\n\nSubtasks that are not complete: b\n\n1 of 3 subtasks are complete.\n"},
-		{`{"status":"in_progress","updated_at":"2026-03-02T10:39:00Z"}`, "still at work: content was heard of at 2026-03-02T10:39:00Z; wait until 2026-03-02T10:49:00Z", ""},
+		{`{"status":"in_progress","updated_at":"2026-03-02T10:39:00Z"}`, "still running: content was last active at 2026-03-02T10:39:00Z; wait until 2026-03-02T10:49:00Z", ""},
 		{`{"status":"in_progress","resumable":false}`, "task T1 says that it cannot be resumed, and is not complete", "/dispatch-sitebuilder content T1\n\nTask T1\n"},
-		{`{"status":"blocked","errors":["x"]}`, "task T1 is blocked: what blocks it is to be cleared first", ""},
-		{`{"status":"complete","resumable":false,"acceptance_criteria_met":{"good":true,"fast":false}}`, "task T1 says that it is complete, and is not: only what is not met is dispatched",
+		{`{"status":"blocked","errors":["x"]}`, "task T1 is blocked: clear what blocks it first", ""},
+		{`{"status":"complete","resumable":false,"acceptance_criteria_met":{"good":true,"fast":false}}`, "task T1 says that it is complete, but does not meet all criteria: dispatch only the missing ones",
 			"/dispatch-sitebuilder content T1\n\nTask T1\n\nIt is complete but for what follows. Do only that, and leave the rest as it is:\n- fast\n"},
 		{`{"status":"complete","resumable":false}`, "there is nothing to resume: everything is complete", ""},
 	} {
@@ -372,10 +398,10 @@ func TestResumeRule(t *testing.T) {
 func TestAPersonIsAskedFirst(t *testing.T) {
 	t.Parallel()
 	for checkpoint, asks := range map[string]string{
-		`{"status":"in_progress","updated_at":"2026-03-02T10:39:00Z"}`:                                     "its agent was heard of at 2026-03-02T10:39:00Z",
-		`{"status":"in_progress","updated_at":"2026-03-02T10:39:00Z","resumable":false}`:                   "its agent was heard of",
-		`{"status":"in_progress","updated_at":"2026-03-02T08:39:00Z","resumable":false}`:                   "says that it is not to be resumed. Is it",
-		`{"status":"blocked","errors":["x"],"resumable":false,"resume_instructions":"ask\nHarper"}`:        "says that it is not to be resumed (ask Harper)",
+		`{"status":"in_progress","updated_at":"2026-03-02T10:39:00Z"}`:                                     "its agent was last active at 2026-03-02T10:39:00Z",
+		`{"status":"in_progress","updated_at":"2026-03-02T10:39:00Z","resumable":false}`:                   "its agent was last active",
+		`{"status":"in_progress","updated_at":"2026-03-02T08:39:00Z","resumable":false}`:                   "says that it must not be resumed. Continue",
+		`{"status":"blocked","errors":["x"],"resumable":false,"resume_instructions":"ask\nHarper"}`:        "says that it must not be resumed (ask Harper)",
 		`{"status":"in_progress","updated_at":"2026-03-02T08:39:00Z"}`:                                     "",
 		`{"status":"complete","resumable":false}`:                                                          "",
 		`{"status":"complete","resumable":false,"acceptance_criteria_met":{"good":true,"fast":false}}`:     "", // see TestUnmetCriteriaAreNotDone

@@ -275,19 +275,19 @@ func (j *job) mayResume(at clock) string {
 	c := j.point
 	switch {
 	case c == nil && j.status == blocked:
-		return "task " + j.task + " is blocked: what blocks it is to be cleared first"
+		return "task " + j.task + " is blocked: clear what blocks it first"
 	case c == nil && j.status == inProgress:
-		return "task " + j.task + " was begun, and has no checkpoint: it is dispatched with what is known of it"
+		return "task " + j.task + " was started, and has no checkpoint: dispatch it with what is known about it"
 	case c == nil:
-		return "task " + j.task + " may be dispatched: nobody has begun it"
+		return "task " + j.task + " has not been started: dispatch it"
 	case j.step.Status == pawl.Running:
-		return fmt.Sprintf("still at work: %s was heard of at %s; wait until %s", j.agent, stamp(c.activity(at.now)), stamp(c.activity(at.now).Add(at.quiet)))
+		return fmt.Sprintf("still running: %s was last active at %s; wait until %s", j.agent, stamp(c.activity(at.now)), stamp(c.activity(at.now).Add(at.quiet)))
 	case len(j.missingParts()) > 0:
-		return "task " + j.task + " says that it is complete, and is not: only what is not met is dispatched"
+		return "task " + j.task + " says that it is complete, but does not meet all criteria: dispatch only the missing ones"
 	case j.status == blocked:
-		return "task " + j.task + " is blocked: what blocks it is to be cleared first"
+		return "task " + j.task + " is blocked: clear what blocks it first"
 	case j.forbidsResume():
-		return "task " + j.task + " says that it cannot be resumed, and is not complete: a person is asked before it is dispatched"
+		return "task " + j.task + " says that it cannot be resumed, and is not complete: a person decides whether to dispatch it"
 	}
 	return "task " + j.task + " is resumable"
 }
@@ -303,13 +303,13 @@ func (r *teamReader) askBeforeResume(j *job) {
 	what := fmt.Sprintf("Task %s of %s", j.task, cmp.Or(j.agent, "nobody"))
 	switch {
 	case j.step.Status == pawl.Running:
-		what += fmt.Sprintf(": its agent was heard of at %s. Is nobody at work on it any more?", stamp(j.point.activity(r.now)))
+		what += fmt.Sprintf(": its agent was last active at %s. Is it safe to continue: has the agent stopped?", stamp(j.point.activity(r.now)))
 	case j.forbidsResume():
-		what += " says that it is not to be resumed"
+		what += " says that it must not be resumed"
 		if text := oneLine(j.point.instructions); text != "" {
 			what += " (" + oneline.Clip(text, maxText) + ")"
 		}
-		what += ". Is it gone on with all the same?"
+		what += ". Continue with it anyway?"
 	default:
 		return
 	}

@@ -16,7 +16,7 @@ type board struct {
 	overall string
 	agents  []agentRow
 	streams []streamRow
-	tasks   []job // in the table "Active Checkpoints", with their agents
+	tasks   []job // in the table "Active Checkpoints", with their agents and rows
 }
 
 // agentRow is an agent's row in the table "Active Agents".
@@ -26,7 +26,7 @@ type agentRow struct {
 	line               int
 }
 
-// streamRow is a stream's row in the table "Stream Progress".
+// streamRow is a stream's row in the table "Stream Progress", or a task's in "Active Checkpoints".
 type streamRow struct {
 	name, native                     string
 	tasks, complete, active, blocked int
@@ -152,11 +152,12 @@ func (r *teamReader) readStreams(rows []markdown.Row) {
 	}
 }
 
-// readOwners reads the agent of each task, if it is valid in a file name.
+// readOwners reads the agent and the status of each task, if the agent's name is valid in a file name.
 func (r *teamReader) readOwners(rows []markdown.Row) {
 	column := columnsOf(rows)
 	for _, row := range rows[min(1, len(rows)):] {
 		j := job{agent: column.cell(row, "agent"), task: column.cell(row, "task")}
+		j.stream = &streamRow{name: j.task, native: column.cell(row, "status"), line: row.Line.Number}
 		if j.agent != "" && j.task != "" && !strings.ContainsAny(j.agent, `-/\ `) {
 			r.board.tasks = append(r.board.tasks, j)
 		}

@@ -61,6 +61,7 @@ type taskStep struct {
 	made       []string // outputs of items that finished since its checkpoint was written
 	touched    bool     // the run has started it, or changed something about it
 	imported   bool     // done at the import
+	settled    bool     // its checkpoint was complete and archived before this write
 }
 
 func newTeamWriter(files format.Files, v format.Export) *teamWriter {
@@ -113,6 +114,7 @@ func (r *teamReader) gatherNames() {
 	r.jobs = append(r.jobs, others...)
 	r.readStatus()
 	r.addStreams()
+	r.addRows()
 	r.assignIDs()
 }
 
@@ -189,7 +191,9 @@ func (w *teamWriter) untouched(k *taskStep, e *editor, open, cleared []pawl.Bloc
 			told[oneLine(cmp.Or(e.says("errors", at, "message"), e.says("errors", at, "type")))] = true
 		}
 	}
-	return !slices.ContainsFunc(open, func(b pawl.Blocker) bool { return !told[oneLine(b.Text)] && !importedEscalation.MatchString(b.Text) })
+	return !slices.ContainsFunc(open, func(b pawl.Blocker) bool {
+		return !told[oneLine(b.Text)] && !w.Removed[b.ID] && !importedEscalation.MatchString(b.Text)
+	})
 }
 
 // unchangedSinceImport reports whether nothing has happened to a task without a checkpoint since the import. A gate that

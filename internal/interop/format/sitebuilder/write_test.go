@@ -427,8 +427,11 @@ func TestNobodyEstimated(t *testing.T) {
 	s.AddEach(pawl.AttemptStarted{AttemptRef: ref("T060", 1)}, pawl.StepDone{Step: "T060", Attempt: 1, Token: ref("T060", 1).Token, Stats: &pawl.AttemptStats{Seconds: 5400}})
 	s.write()
 	s.has("progress/checkpoints/migration-T060.json", `"actual_hours": 1.5`)
-	if strings.Contains(string(s.files.Find(points+"migration-T060.json").Data), "estimated_hours") {
-		t.Error("it has an estimate, which nobody made")
+	s.has("messages/outbox-migration.md", "Actual effort: 1.5 h.\n")
+	for _, f := range s.files {
+		if strings.Contains(string(f.Data), "estimated") {
+			t.Errorf("%s has an estimate, which nobody made", f.Path)
+		}
 	}
 }
 
@@ -554,6 +557,89 @@ func TestWhatWasCutOffIsNamed(t *testing.T) {
 	}
 	s.files = formattest.With(s.files, sitebuilder.Format().Write(s.files, v))
 	s.has("progress/checkpoints/migration-T060.json", "leaflet-01.md\",\n    \"a.html\"\n  ]", "INDEX.json\",\n    \"b.html\"\n  ]", `"type": "attempt_ended"`, `"message": "its supervisor was lost"`)
+}
+
+// TestTheSnapshotsDecide: what an interrupted attempt left is unconfirmed, until the step is done and the snapshots around it show
+// what it made. What the agent listed itself stays.
+func TestTheSnapshotsDecide(t *testing.T) {
+	t.Parallel()
+	s := newTeller(t, formattest.Plan(t, "name: site\nphases: [{name: migration, steps: [{id: T060, run: x}]}]\n"), one("migration-T060.json",
+		`{"agent": "migration", "task_id": "T060", "status": "in_progress", "files_created": ["said.md"], "files_modified": []}`))
+	s.AddEach(pawl.AttemptStarted{AttemptRef: ref("T060", 1)}, pawl.AttemptEnded{AttemptRef: ref("T060", 1), Outcome: pawl.Lost, Why: "lost"})
+	left := format.Partial{Created: []string{"said.md", "a.md.tmp", "b.md"}, Modified: []string{"index.md"}}
+	write := func(files format.StepFiles) {
+		v := s.view()
+		v.Partial = func(pawl.StepID) *format.Partial { return &left }
+		v.Files = func(pawl.StepID) format.StepFiles { return files }
+		for range 2 { // the second time nothing changes
+			s.files = formattest.With(s.files, sitebuilder.Format().Write(s.files, v))
+		}
+	}
+	write(format.StepFiles{})
+	s.has("progress/checkpoints/migration-T060.json", `"files_created": ["said.md", "a.md.tmp", "b.md"]`, `"files_modified": ["index.md"]`)
+	open := strings.Fields(strings.NewReplacer("[", " ", "]", " ", ",", " ").Replace(after(s, `"files_unconfirmed":`)))
+	if !slices.Equal(open[:3], []string{`"a.md.tmp"`, `"b.md"`, `"index.md"`}) {
+		t.Errorf("%v", open)
+	}
+	s.AddEach(pawl.AttemptStarted{AttemptRef: ref("T060", 2)})
+	write(format.StepFiles{})
+	s.has("progress/checkpoints/migration-T060.json", `"a.md.tmp", "b.md"]`, "files_unconfirmed")
+	s.AddEach(s.done("T060", 2))
+	write(format.StepFiles{Created: []string{"a.md", "b.md"}, Modified: []string{"old.md"}})
+	s.has("progress/checkpoints/migration-T060-complete.json", `"files_created": ["said.md", "b.md", "a.md"]`, `"files_modified": ["old.md"]`)
+	if text := string(s.files.Find(points + "migration-T060.json").Data); strings.Contains(text, "tmp") || strings.Contains(text, "files_un") {
+		t.Errorf("%s", text)
+	}
+}
+
+// after returns the text of T060's checkpoint after a key.
+func after(s *teller, key string) string {
+	_, text, _ := strings.Cut(string(s.files.Find(points+"migration-T060.json").Data), key)
+	return text
+}
+
+// TestTheIntervalIsThatOfTheHeartbeats: a running task's heartbeat names the interval in the settings.
+func TestTheIntervalIsThatOfTheHeartbeats(t *testing.T) {
+	t.Parallel()
+	s := newTeller(t, formattest.Plan(t, "name: site\nphases: [{name: migration, steps: [{id: T060, run: x}]}]\n"), one("migration-T060.json",
+		`{"agent": "migration", "task_id": "T060", "status": "in_progress", "heartbeat": {"interval_seconds": 300}}`))
+	s.AddEach(pawl.AttemptStarted{AttemptRef: ref("T060", 1)})
+	v := s.view()
+	v.Beat = time.Minute
+	s.files = formattest.With(s.files, sitebuilder.Format().Write(s.files, v))
+	s.has("progress/checkpoints/migration-T060.json", `"interval_seconds": 60`)
+}
+
+// TestRemovedErrorsStayAway: a blocker that somebody removed from the file is not listed again while it is open.
+func TestRemovedErrorsStayAway(t *testing.T) {
+	t.Parallel()
+	listed := func(s *teller) format.ListedBlocker {
+		return sitebuilder.Format().ListedBlockers(s.files, s.view())[1]
+	}
+	s := imported(t, one("community-T010.json", `{"agent": "community", "task_id": "T010", "status": "blocked", "errors": [{"type": "x", "message": "no  source", "blocking": true}]}`))
+	if got := listed(s); !got.Listed || got.File != points+"community-T010.json" {
+		t.Errorf("%+v", got)
+	}
+	s.files = edited(t, s.files, points+"community-T010.json", `{"type": "x", "message": "no  source", "blocking": true}`, "")
+	if got := listed(s); got.Listed || got.File == "" {
+		t.Errorf("%+v", got)
+	}
+	v := s.view()
+	v.Removed = map[int]bool{1: true}
+	if made := sitebuilder.Format().Write(s.files, v); !strings.Contains(string(made[0].Data), `"errors": []`) || strings.Contains(string(made[0].Data), "updated_at") {
+		t.Errorf("%s", made[0].Data)
+	}
+	if made := sitebuilder.Format().Write(s.files, s.view()); !strings.Contains(string(made[0].Data), `"message": "no source"`) {
+		t.Errorf("%s", made[0].Data)
+	}
+	silent := imported(t, one("community-T010.json", `{"agent": "community", "task_id": "T010", "status": "blocked"}`))
+	if !listed(silent).Listed {
+		t.Error("it is blocked, and does not say by what")
+	}
+	silent.files = edited(t, silent.files, points+"community-T010.json", `"blocked"`, `"in_progress"`)
+	if listed(silent).Listed {
+		t.Error("it is not blocked any more")
+	}
 }
 
 // TestAStreamStays: a stream that STATUS.md alone tells of keeps its row, and gets no checkpoint, until something happens to

@@ -1,6 +1,7 @@
 package sitebuilder
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
@@ -41,6 +42,7 @@ func (w *teamWriter) checkpoint(k *taskStep) {
 	if base != nil {
 		data = base.Data
 	}
+	k.settled = name == archived || base != nil && bytes.Equal(data, w.files.Data(archived))
 	e := w.begin(k, name, data)
 	still := w.untouched(k, e, open, cleared)
 	w.fill(e, k, open, cleared)
@@ -170,57 +172,6 @@ func (w *teamWriter) completedAt(e *editor, k *taskStep) {
 	}
 }
 
-// claims adds the files that the step created and changed: outputs that are single files, those of newly finished items, and
-// for an interrupted step its unfinished work.
-func (w *teamWriter) claims(e *editor, k *taskStep) {
-	known := map[string]bool{}
-	for _, key := range []string{"files_created", "files_modified"} {
-		if list := e.at(key); list != nil {
-			for _, item := range list.Items {
-				known[scalar(item)] = true
-			}
-		}
-	}
-	var outputs []string
-	for _, name := range slices.Sorted(maps.Keys(k.state.Outputs)) {
-		if c := k.state.Outputs[name]; c.Files == 0 && c.SHA256 != "" {
-			outputs = append(outputs, name)
-		}
-	}
-	left := w.leftBehind(k)
-	w.claim(e, "files_created", known, slices.Concat(outputs, k.made, left.Created))
-	w.claim(e, "files_modified", known, left.Modified)
-}
-
-// claim adds names to a list, which every new checkpoint has.
-func (w *teamWriter) claim(e *editor, key string, known map[string]bool, names []string) {
-	news := []string{}
-	for _, name := range names {
-		if name = strings.TrimPrefix(name, w.root); !known[name] {
-			known[name] = true
-			news = append(news, name)
-		}
-	}
-	if e.made {
-		e.set(news, key)
-		return
-	}
-	for _, name := range news {
-		e.append(name, key)
-	}
-}
-
-// leftBehind returns the unfinished work of a step that is not running.
-func (w *teamWriter) leftBehind(k *taskStep) format.Partial {
-	if w.Partial == nil || k.taskStatus == complete || k.state.Attempts == 0 || len(w.live(k)) > 0 {
-		return format.Partial{}
-	}
-	if p := w.Partial(k.ID); p != nil {
-		return *p
-	}
-	return format.Partial{}
-}
-
 // criteria marks the criteria as met whose check passed, with the evidence. The agent's own statements, and criteria without
 // a check, stay as they are.
 func (w *teamWriter) criteria(e *editor, k *taskStep) {
@@ -344,7 +295,9 @@ func (w *teamWriter) heartbeat(e *editor, k *taskStep) {
 		}
 	}
 	e.setTime(last, "heartbeat", "last_beat")
-	e.fill(int(beatEvery/time.Second), e.at("heartbeat", "interval_seconds") == nil, "heartbeat", "interval_seconds")
+	if every := int(cmp.Or(w.Beat, beatEvery) / time.Second); e.number("heartbeat", "interval_seconds") != every {
+		e.set(every, "heartbeat", "interval_seconds")
+	}
 	e.set("alive", "heartbeat", "status")
 }
 

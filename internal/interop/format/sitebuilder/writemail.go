@@ -73,12 +73,16 @@ func (w *teamWriter) resolve(k *taskStep, key letterKey) {
 	}
 }
 
-// effortText returns the actual time and the estimate.
+// effortText returns the actual time and, if somebody estimated it, the estimate.
 func (w *teamWriter) effortText(k *taskStep) string {
-	if k.state.Seconds <= 0 || k.Estimate == 0 {
+	if k.state.Seconds <= 0 {
 		return ""
 	}
-	return fmt.Sprintf("\nActual effort: %v h, estimated: %v h.", hours(k.state.Seconds), hours(time.Duration(k.Estimate).Seconds()))
+	text := fmt.Sprintf("\nActual effort: %v h", hours(k.state.Seconds))
+	if estimate := k.estimated(); estimate > 0 {
+		text += fmt.Sprintf(", estimated: %v h", estimate)
+	}
+	return text + "."
 }
 
 func (w *teamWriter) progress(k *taskStep) {

@@ -9,6 +9,7 @@ import (
 
 	"pawl"
 	"pawl/internal/interop/format"
+	"pawl/internal/redact"
 	"pawl/internal/textedit/jsonedit"
 )
 
@@ -255,7 +256,7 @@ const (
 // errors sets what blocks the task, and how its last attempt failed. It removes errors that no longer apply: pawl's own,
 // others whose blocker a person cleared, and for a complete task all blocking ones.
 func (w *teamWriter) errors(e *editor, k *taskStep, open, cleared []pawl.Blocker) {
-	wanted := w.faults(k, open)
+	wanted := w.faults(k, slices.DeleteFunc(slices.Clone(open), func(b pawl.Blocker) bool { return w.Removed[b.ID] }))
 	over := map[string]bool{}
 	for _, b := range cleared {
 		over[b.Text] = true
@@ -293,6 +294,39 @@ func isOurs(kind string) bool {
 func hasPawlError(e *editor) bool {
 	list := e.at("errors")
 	return list != nil && slices.ContainsFunc(list.Items, func(v *jsonedit.Value) bool { return isOurs(v.Get("type").Text()) })
+}
+
+// listedBlockers finds the open blockers of a run among the errors of their tasks' checkpoints. Escalations of the team are listed
+// elsewhere.
+func listedBlockers(files format.Files, v format.Export) map[int]format.ListedBlocker {
+	w := newTeamWriter(files, v)
+	all := map[int]format.ListedBlocker{}
+	for _, k := range w.works {
+		name := w.pathOf(k)
+		e := edit(w.files.Data(name))
+		open, _ := w.blockers(k.ID)
+		for _, b := range open {
+			if e != nil && !importedEscalation.MatchString(b.Text) {
+				all[b.ID] = format.ListedBlocker{File: name, Listed: lists(e, b)}
+			}
+		}
+	}
+	return all
+}
+
+// lists reports whether a blocker is among the errors of a checkpoint.
+func lists(e *editor, b pawl.Blocker) bool {
+	list := e.at("errors")
+	if list == nil || len(list.Items) == 0 {
+		return b.Text == blockedByNothing && meaning(e.says("status")) == blocked
+	}
+	return slices.ContainsFunc(list.Items, func(v *jsonedit.Value) bool {
+		text := cmp.Or(v.Get("message").Text(), v.Get("type").Text(), withoutMessage)
+		if v.Is(jsonedit.String) {
+			text = v.Text()
+		}
+		return oneLine(redact.OfProcess().Text(text)) == oneLine(b.Text)
+	})
 }
 
 // faults returns the current errors of a step.

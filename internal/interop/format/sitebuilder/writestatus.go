@@ -404,7 +404,8 @@ func (w *teamWriter) checkpointTable(data []byte) []byte {
 		var edits []textedit.Edit
 		for _, k := range w.all {
 			row, there := at[[2]string{oneLine(k.agent), oneLine(k.task)}]
-			if text, cells := w.row(k); there && !slices.Equal(row.Cells, cells) {
+			known := w.files.File(w.pathOf(k)) != nil // what others say of a task without a checkpoint stays
+			if text, cells := w.row(k); there && known && !slices.Equal(row.Cells, cells) {
 				edits = append(edits, textedit.Edit{From: row.Line.From, To: row.Line.To, Text: text})
 			}
 		}

@@ -15,8 +15,10 @@ import (
 	"pawl/internal/textedit"
 )
 
-// Dump is a parsed SQL text.
+// Dump is a parsed SQL text or, if the text has several databases, one of them.
 type Dump struct {
+	Database string // its name, if the text has one
+
 	Tables   []*Table // in the order of their first mention
 	Problems []Problem
 	Counters []*Counter // of sequences
@@ -26,6 +28,31 @@ type Dump struct {
 	text  []byte
 	mysql bool
 	edits []textedit.Edit
+	all   []*Dump // the databases of the text, in their order; the same for each of them
+}
+
+// Databases returns the databases of the text that have tables or problems; at least one.
+func (d *Dump) Databases() []*Dump {
+	some := slices.DeleteFunc(slices.Clone(d.all), func(d *Dump) bool { return len(d.Tables) == 0 && len(d.Problems) == 0 })
+	if len(some) == 0 {
+		return []*Dump{d}
+	}
+	return some
+}
+
+// database returns a database of the same text, a new one if the text has not mentioned it before.
+func (d *Dump) database(name string) *Dump {
+	for _, other := range d.all {
+		if other.Database == name {
+			return other
+		}
+	}
+	made := &Dump{Database: name, text: d.text, only: d.only, mysql: d.mysql, named: map[string]*Table{}, all: append(d.all, nil)}
+	made.all[len(d.all)] = made
+	for _, other := range d.all {
+		other.all = made.all
+	}
+	return made
 }
 
 // Problem is a part of the text that is not evaluated.
@@ -106,10 +133,15 @@ type statement struct {
 // Table returns a table, nil if the text has none of that name.
 func (d *Dump) Table(name string) *Table { return d.named[name] }
 
-// Read parses a text. It never fails: what cannot be parsed is a problem. If tables are named, the rows of others are skipped, so
-// that they cost no memory.
+// Read parses a text, and returns the first of its databases. It never fails: what cannot be parsed is a problem. If tables are
+// named, the rows of others are skipped, so that they cost no memory.
 func Read(text []byte, only ...string) *Dump {
 	d := &Dump{text: text, only: only, named: map[string]*Table{}}
+	d.all = []*Dump{d}
+	if IsArchive(text) {
+		d.Problems = append(d.Problems, Problem{Line: 1, Why: "it is an archive of pg_dump and not SQL text, and is not read", Cut: true})
+		return d
+	}
 	if IsUTF16(text) {
 		d.Problems = append(d.Problems, Problem{Line: 1, Why: "it is UTF-16, and is not read", Cut: true})
 		return d
@@ -118,10 +150,18 @@ func Read(text []byte, only ...string) *Dump {
 	d.mysql = r.scanner.mysql
 	for r.statement() {
 	}
-	for _, t := range d.Tables {
-		t.Rows = slices.DeleteFunc(t.Rows, func(row *Row) bool { return row.replaced })
+	for _, d := range d.all {
+		for _, t := range d.Tables {
+			t.Rows = slices.DeleteFunc(t.Rows, func(row *Row) bool { return row.replaced })
+		}
 	}
-	return d
+	return d.Databases()[0]
+}
+
+// IsArchive reports whether a text is an archive that pg_dump writes with -Fc or -Ft.
+func IsArchive(text []byte) bool {
+	const magic, block = "PGDMP", 512 // the first file of a tar archive follows its header
+	return bytes.HasPrefix(text, []byte(magic)) || len(text) > block && bytes.HasPrefix(text[block:], []byte(magic))
 }
 
 // IsUTF16 reports whether a text starts with the byte order mark of UTF-16.

@@ -374,3 +374,37 @@ func TestRowsOfOthersArePassedOver(t *testing.T) {
 		t.Errorf("%+v", d.Problems)
 	}
 }
+
+// A text with several databases has a table of each, and a change of one leaves the others as they are.
+func TestDatabasesAreKeptApart(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		"\\connect a\nCREATE TABLE t (x int);\nINSERT INTO t VALUES (1);\n\\connect b\nCREATE TABLE t (x int);\nINSERT INTO t VALUES (2);\n",
+		"USE `a`;\nCREATE TABLE t (x int);\nINSERT INTO t VALUES (1);\nUSE `b`;\nCREATE TABLE t (x int);\nINSERT INTO t VALUES (2);\n",
+	} {
+		all := dump.Read([]byte(text)).Databases()
+		if len(all) != 2 || all[0].Database != "a" || all[1].Database != "b" {
+			t.Fatalf("%q: %d databases", text, len(all))
+		}
+		for i, d := range all {
+			rows := d.Table("t").Rows
+			if v, _ := rows[0].Get("x"); len(rows) != 1 || v.Text != string(rune('1'+i)) {
+				t.Errorf("%s: %d rows, first %v", d.Database, len(rows), v)
+			}
+		}
+		all[1].Set(all[1].Table("t").Rows[0], "x", dump.Value{Kind: dump.Number, Text: "3"})
+		if got, want := string(all[1].Bytes()), strings.Replace(text, "(2)", "(3)", 1); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// An archive of pg_dump is not searched for SQL.
+func TestArchives(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"PGDMP\x01CREATE TABLE t (x int);", strings.Repeat("\x00", 512) + "PGDMP"} {
+		if d := dump.Read([]byte(text)); len(d.Tables) > 0 || len(d.Problems) != 1 || !d.Problems[0].Cut {
+			t.Errorf("%d tables, %v", len(d.Tables), d.Problems)
+		}
+	}
+}

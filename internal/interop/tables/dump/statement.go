@@ -55,7 +55,12 @@ func (r *reader) lineOf(at int) int {
 func (r *reader) statement() bool {
 	r.blank()
 	if r.peek(0) == '\\' { // a command to psql
+		from := r.at
 		r.scanner.line()
+		command, database, _ := strings.Cut(strings.TrimSpace(string(r.scanner.text[from:r.at])), " ")
+		if command == `\connect` || command == `\c` {
+			r.Dump = r.database(strings.TrimSpace(database))
+		}
 		return true
 	}
 	var tokens []token
@@ -141,6 +146,8 @@ func (r *reader) eval(tokens []token) {
 		p.alter()
 	case p.skip("select"):
 		p.counter()
+	case p.skip("use"):
+		r.Dump = r.database(p.peek(0).text)
 	default:
 		p.evalChange()
 	}
