@@ -123,7 +123,9 @@ type judging struct {
 }
 
 func (j *judging) note(format string, args ...any) {
-	j.evidence = append(j.evidence, fmt.Sprintf(format, args...))
+	if line := fmt.Sprintf(format, args...); !slices.Contains(j.evidence, line) {
+		j.evidence = append(j.evidence, line)
+	}
 }
 
 func (j *judging) verdict() pawl.OperationVerdict {
