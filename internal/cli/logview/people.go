@@ -105,17 +105,17 @@ func rollback(payload pawl.Payload) string {
 func session(payload pawl.Payload) string {
 	switch p := payload.(type) {
 	case pawl.SessionBegan:
-		return fmt.Sprintf("%s began%s%s", who(p.Session), layout.Parenthesized(p.Source), because(p.Model))
+		return fmt.Sprintf("%s began%s%s", sessionName(p.Session), layout.Parenthesized(p.Source), because(p.Model))
 	case pawl.SessionPrompted:
-		return fmt.Sprintf("%s got a prompt%s", who(p.Session), because(p.Text))
+		return fmt.Sprintf("%s got a prompt%s", sessionName(p.Session), because(p.Text))
 	case pawl.SessionTurned:
 		return turned(p)
 	case pawl.SessionCompacted:
-		return fmt.Sprintf("%s compacted its context%s", who(p.Session), layout.Parenthesized(p.Trigger))
+		return fmt.Sprintf("%s compacted its context%s", sessionName(p.Session), layout.Parenthesized(p.Trigger))
 	case pawl.SessionTold:
-		return fmt.Sprintf("the brief of %s named unfinished work of %s", who(p.Session), layout.Count(len(p.Open), "session"))
+		return fmt.Sprintf("the brief of %s named unfinished work of %s", sessionName(p.Session), layout.Count(len(p.Open), "session"))
 	case pawl.SessionEnded:
-		return fmt.Sprintf("%s ended%s", who(p.Session), because(p.Why))
+		return fmt.Sprintf("%s ended%s", sessionName(p.Session), because(p.Why))
 	}
 	return ""
 }
@@ -153,8 +153,8 @@ func ended(p pawl.OperationEnded) string {
 // short cuts the agent's own id of a session, which is often a UUID.
 func short(id pawl.SessionID) string { return fmt.Sprintf("%s:%.8s", id.Agent(), id.Native()) }
 
-// who names a session, or a subagent of one.
-func who(id pawl.SessionID) string {
+// sessionName names a session, or a subagent of one.
+func sessionName(id pawl.SessionID) string {
 	if id.Parent() != "" {
 		return "subagent of session " + short(id)
 	}
@@ -164,5 +164,5 @@ func who(id pawl.SessionID) string {
 // turned says what a session does since an event.
 func turned(p pawl.SessionTurned) string {
 	does := map[pawl.SessionDoing]string{pawl.SessionAsks: "asks for permission", pawl.SessionWorks: "works", pawl.SessionIdle: "is idle", pawl.SessionFailed: "failed"}[p.Doing]
-	return who(p.Session) + " " + cmp.Or(does, string(p.Doing)) + because(cmp.Or(p.Why, p.Said))
+	return sessionName(p.Session) + " " + cmp.Or(does, string(p.Doing)) + because(cmp.Or(p.Why, p.Said))
 }
