@@ -156,13 +156,16 @@ func (c *PlanDiff) step(look *comparer, step *pawl.Step, st *pawl.StepState) err
 		if old != nil && old.ContinueOnError != step.ContinueOnError {
 			c.Tolerance = append(c.Tolerance, step.ID)
 		}
-		if old == nil || old.If.Text() != step.If.Text() || pawl.DefinitionOf(look.run.Plan, old, "") != pawl.DefinitionOf(c.plan, step, "") || pawl.AcceptOf(old) != pawl.AcceptOf(step) {
+		if old == nil || old.If.Text() != step.If.Text() || look.otherKind(step, st) || pawl.DefinitionOf(look.run.Plan, old, "") != pawl.DefinitionOf(c.plan, step, "") || pawl.AcceptOf(old) != pawl.AcceptOf(step) {
 			c.reset(step.ID, look.resetReason(old, step))
 		} else if st.Items != nil && step.Foreach != nil {
 			return c.relisted(look, step, st)
 		}
 		return nil
-	case st.Items != nil && step.Foreach != nil:
+	case look.otherKind(step, st):
+		c.startOver(step, st, pawl.DefinitionChanged)
+		return nil
+	case st.Items != nil:
 		return c.foreach(look, step, st)
 	case st.Status != pawl.Done && st.Status != pawl.AwaitsReview:
 		return nil
@@ -175,6 +178,28 @@ func (c *PlanDiff) step(look *comparer, step *pawl.Step, st *pawl.StepState) err
 		return nil
 	}
 	return c.finished(look, step, st)
+}
+
+// otherKind reports whether a step with foreach had none when it ran, or had one and has none any more.
+func (l *comparer) otherKind(step *pawl.Step, st *pawl.StepState) bool {
+	if step.Foreach == nil {
+		return st.Items != nil
+	}
+	old := l.run.Plan.Step(step.ID)
+	return st.Items == nil && st.Attempts > 0 && old != nil && old.Foreach == nil
+}
+
+// startOver records that a step starts again as a whole. If work may be lost or repeated by that, a person has to confirm it.
+func (c *PlanDiff) startOver(step *pawl.Step, st *pawl.StepState, why ...string) {
+	risky := !step.MayRepeat() && st.Attempts > 0
+	if risky {
+		why = append(why, "it was started and is not safe to rerun")
+	}
+	if risky || st.Status == pawl.Done || st.Status == pawl.AwaitsReview || st.Items != nil && st.Items.Count > 0 {
+		c.Rerun = append(c.Rerun, Rerun{Step: step.ID, Why: why})
+		return
+	}
+	c.reset(step.ID, why[0])
 }
 
 // reset records that a step starts again from its first attempt.
@@ -202,14 +227,7 @@ func (c *PlanDiff) finished(look *comparer, step *pawl.Step, st *pawl.StepState)
 // foreach compares a journaled item list: what all items share, each item's inputs, and the list.
 func (c *PlanDiff) foreach(look *comparer, step *pawl.Step, st *pawl.StepState) error {
 	if why := look.rerunReasons(runs.Work{Step: step, Index: -1}, st.Key, st); len(why) > 0 {
-		if !step.MayRepeat() && st.Attempts > 0 {
-			why = append(why, "it was started and is not safe to rerun")
-		}
-		if st.Items.Count > 0 || st.Status == pawl.Done || !step.MayRepeat() && st.Attempts > 0 {
-			c.Rerun = append(c.Rerun, Rerun{Step: step.ID, Why: why})
-		} else {
-			c.reset(step.ID, why[0])
-		}
+		c.startOver(step, st, why...)
 		return nil
 	}
 	values, err := runs.ListedValues(look.run.Log, st.Items)
