@@ -141,7 +141,7 @@ func (f *forecast) dependOn(m *simulation, all []Decision, uncertain map[pawl.St
 	}
 	for i := range all {
 		x := &all[i]
-		needs, users := f.plan.Needs[x.Step], f.plan.Users[x.Step]
+		needs, users := m.sources(x.Step), f.plan.Users[x.Step]
 		switch {
 		case uncertain[x.Step] && f.plan.HandlesEnd(x.Step):
 			if x.Unless = moving(x.Step, nil); len(x.Unless) > 0 {
@@ -159,6 +159,14 @@ func (f *forecast) dependOn(m *simulation, all []Decision, uncertain map[pawl.St
 			x.Unless = moving(x.Step, users)
 		}
 	}
+}
+
+// sources returns the needs of a step, and in place of those that are skipped or fail what they pass on.
+func (m *simulation) sources(id pawl.StepID) (all []pawl.StepID) {
+	for _, need := range m.plan.Needs[id] {
+		all = append(append(all, need), runs.Sources(m.plan.Needs, need, m.state)...)
+	}
+	return all
 }
 
 // explainUnless says in which case the decision is another one.

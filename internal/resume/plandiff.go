@@ -195,11 +195,27 @@ func (c *PlanDiff) startOver(step *pawl.Step, st *pawl.StepState, why ...string)
 	if risky {
 		why = append(why, "it was started and is not safe to rerun")
 	}
+	if n := skippedByPersons(st.Items); n > 0 {
+		why = append(why, fmt.Sprintf("%d skipped of its items will run too", n))
+	}
 	if risky || st.Status == pawl.Done || st.Status == pawl.AwaitsReview || st.Items != nil && st.Items.Count > 0 {
 		c.Rerun = append(c.Rerun, Rerun{Step: step.ID, Why: why})
 		return
 	}
-	c.reset(step.ID, why[0])
+	c.reset(step.ID, strings.Join(why, "; "))
+}
+
+// skippedByPersons counts the items that are left out although they are on the list.
+func skippedByPersons(items *pawl.ItemsState) (n int) {
+	if items == nil {
+		return 0
+	}
+	for _, skip := range items.Skipped {
+		if !skip.Dropped {
+			n++
+		}
+	}
+	return n
 }
 
 // reset records that a step starts again from its first attempt.
@@ -306,9 +322,14 @@ func (c *PlanDiff) items(look *comparer, step *pawl.Step, st *pawl.StepState, va
 	if !slices.ContainsFunc(step.Inputs, pawl.NamesItem) {
 		return nil
 	}
+	listed := map[string]bool{}
+	now, listErr := runs.ListValues(look.root, step)
+	for _, v := range now {
+		listed[v] = true
+	}
 	again := Rerun{Step: step.ID}
 	for index := range st.Items.Total {
-		if st.Items.Done.At(index) == 0 {
+		if st.Items.Done.At(index) == 0 || listErr == nil && !listed[values[index]] { // what was removed from the list cannot rerun
 			continue
 		}
 		done, err := runs.ReadItemDone(look.run.Log, st.Items, index)
@@ -393,13 +414,20 @@ func (l *comparer) rerunReasons(w runs.Work, was pawl.Key, st *pawl.StepState) [
 // needDigests returns the output digests of the step's needs. A need that is not finished counts as unchanged; it is
 // compared when it finishes.
 func (l *comparer) needDigests(id pawl.StepID, was pawl.Key) map[pawl.StepID]string {
-	needs := runs.OutputDigests(l.order[id], l.run.State)
+	needs := runs.OutputDigests(l.order, l.order[id], l.run.State)
 	for need := range needs {
-		if gave, known := was.Needs[need]; known && !l.run.State.Steps[need].Finished() {
+		if gave, known := was.Needs[need]; known && !l.finished(need) {
 			needs[need] = gave
 		}
 	}
 	return needs
+}
+
+// finished reports whether a step and what it passes on are finished.
+func (l *comparer) finished(id pawl.StepID) bool {
+	return l.run.State.Steps[id].Finished() && !slices.ContainsFunc(runs.Sources(l.order, id, l.run.State), func(source pawl.StepID) bool {
+		return !l.run.State.Steps[source].Finished()
+	})
 }
 
 // expectedContent returns the content that this run itself wrote to an input's path: what a needed step recorded, or,
