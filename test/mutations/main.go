@@ -26,9 +26,6 @@ func main() {
 	}
 }
 
-// errGreen says that the tests of some rows did not notice a mutation.
-var errGreen = errors.New("these tests stay green although the behavior is broken")
-
 func run(out io.Writer, only, chunk string) error {
 	all, err := load("test/mutations/testdata")
 	if err != nil {
@@ -42,33 +39,32 @@ func run(out io.Writer, only, chunk string) error {
 	if err != nil {
 		return err
 	}
-	red, green := map[string]bool{}, []string{}
+	red, wrong := map[string]bool{}, []error{}
 	for _, m := range chosen {
-		alive, err := m.survivors(tests)
-		if err != nil {
-			return fmt.Errorf("%s: %w", m, err)
-		}
 		word := "red  "
-		if len(alive) > 0 {
-			word = "GREEN"
-			green = append(green, fmt.Sprintf("%s: %s", m, strings.Join(alive, ", ")))
-		}
-		for _, row := range m.Rows {
-			red[row] = red[row] || len(alive) == 0
+		if err := m.check(tests); err != nil {
+			word, wrong = "WRONG", append(wrong, fmt.Errorf("%s: %s: %w", m.Place, m, err))
+		} else {
+			for _, row := range m.Rows {
+				red[row] = true
+			}
 		}
 		fmt.Fprintln(out, word, m)
 	}
-	broken := 0
-	for _, is := range red {
-		if is {
-			broken++
-		}
+	fmt.Fprintf(out, "%d mutations, %d rows whose tests fail as they must\n", len(chosen), len(red))
+	return errors.Join(wrong...)
+}
+
+// errGreen says that tests of a row did not notice a mutation.
+var errGreen = errors.New("these tests stay green although the behavior is broken")
+
+// check returns an error unless all tests of a mutation fail.
+func (m Mutation) check(tests map[string][]string) error {
+	alive, err := m.survivors(tests)
+	if err == nil && len(alive) > 0 {
+		err = fmt.Errorf("%w: %s", errGreen, strings.Join(alive, ", "))
 	}
-	fmt.Fprintf(out, "%d mutations, %d rows whose tests fail as they must\n", len(chosen), broken)
-	if len(green) > 0 {
-		return fmt.Errorf("%w:\n%s", errGreen, strings.Join(green, "\n"))
-	}
-	return nil
+	return err
 }
 
 // choose returns the mutations that match a pattern, and of these the part that chunk names.

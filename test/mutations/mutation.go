@@ -45,7 +45,7 @@ func load(dir string) ([]Mutation, error) {
 	return all, nil
 }
 
-// parse reads mutations in the form that testdata/README.md describes.
+// parse reads mutations in the form that README.md describes.
 func parse(name, text string) ([]Mutation, error) {
 	var found []Mutation
 	var m *Mutation
@@ -142,7 +142,7 @@ func runTests(overlay, pkg string, names []string) ([]string, error) {
 	if isStory(names[0]) {
 		pattern = "TestScript/" + pattern
 	}
-	cmd := exec.Command("go", "test", "-count=1", "-timeout=3m", "./"+pkg, "-run", pattern)
+	cmd := exec.Command("go", "test", "-count=1", "-timeout=3m", "-vet=off", "-ldflags=-s -w", "./"+pkg, "-run", pattern)
 	cmd.Env = append(os.Environ(), "GOFLAGS=-overlay="+overlay, "CGO_ENABLED=0")
 	out, err := cmd.CombinedOutput()
 	text := string(out)
