@@ -2,6 +2,7 @@ package hook_test
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -195,6 +196,46 @@ func TestMixedSubagents(t *testing.T) {
 	}
 	if log := y.noted(); log != "" {
 		t.Errorf("log: %s", log)
+	}
+}
+
+// TestOrphanHooks: a hook of a subagent may run when its agent has died. Its call belongs to the parent's session.
+func TestOrphanHooks(t *testing.T) {
+	t.Parallel()
+	y := newYard(t)
+	owner := exec.Command("sleep", "60")
+	if err := owner.Start(); err != nil {
+		t.Fatal(err)
+	}
+	y.parent = owner.Process.Pid
+	y.call(y.agent("copilot", "s1"), "SessionStart", "", nil)
+	y.call(y.agent("copilot", "s1"), "SubagentStart", "", nil)
+	y.call(y.agent("copilot", "s2"), "PreToolUse", "", nil)
+	if err := owner.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = owner.Wait()
+	y.parent = 1 // init has adopted the hooks
+	for _, c := range []struct {
+		session, example string
+		want             pawl.SessionID
+	}{
+		{"s2", "PostToolUse", "copilot:s1/s2"}, // one that had a hook before
+		{"s3", "PostToolUse", "copilot:s1/s3"}, // one whose first hook came late
+		{"s1", "PostToolUse", "copilot:s1"},
+	} {
+		y.call(y.agent("copilot", c.session), c.example, "", nil)
+		if got := last[pawl.OperationEnded](y).Session; got != c.want {
+			t.Errorf("%s of %s: %s", c.example, c.session, got)
+		}
+	}
+	y.parent = 0 // another agent runs a subagent
+	y.call(y.agent("copilot", "s4"), "SessionStart", "", nil)
+	y.call(y.agent("copilot", "s4"), "SubagentStart", "", nil)
+	y.parent = 1
+	y.call(y.agent("copilot", "s5"), "PostToolUse", "", nil)
+	if got := last[pawl.OperationEnded](y).Session; got != "copilot:s5" {
+		t.Errorf("of no dead agent: %s", got)
 	}
 }
 
