@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"pawl"
+	"pawl/internal/agents"
 	"pawl/internal/agents/agentstest"
 	"pawl/internal/planfile"
 	"pawl/internal/runs"
@@ -385,6 +386,28 @@ func (y *yard) inStep(accept string) []string {
 	}
 	return append(y.env, "PAWL_PROJECT="+y.Root, "PAWL_RUN="+string(run), "PAWL_STEP=work", "PAWL_ATTEMPT=1",
 		"PAWL_EVENTS="+filepath.Join(y.RunDir(run), "steps/work/1/events.jsonl"))
+}
+
+// TestBriefedByPrompt: an agent whose prompt has the brief gets none from its hook, until it loses its context.
+func TestBriefedByPrompt(t *testing.T) {
+	t.Parallel()
+	y := newYard(t)
+	y.env = y.inStep("test -e done.txt")
+	for _, c := range []struct {
+		session, example string
+		briefed, want    bool
+	}{
+		{"s1", "SessionStart", false, true}, {"s2", "SessionStart", true, false}, {"s2", "SessionStart compact", true, true},
+	} {
+		env := y.env
+		if c.briefed {
+			y.env = append(slices.Clone(env), agents.BriefedVar+"=1")
+		}
+		if told := y.call(y.agent("claude", c.session), c.example, "", nil); strings.Contains(told.Context, "# Brief of run") != c.want {
+			t.Errorf("%+v: told %q", c, told.Context)
+		}
+		y.env = env
+	}
 }
 
 // TestStopInStep ends the turn of an agent that works on a step. The turn is held open while a check fails, but not twice.

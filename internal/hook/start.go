@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"pawl"
+	"pawl/internal/agents"
 	"pawl/internal/brief"
 	"pawl/internal/caller"
 	"pawl/internal/discover"
@@ -49,7 +50,16 @@ func (c *call) start(ctx context.Context) ([]byte, error) {
 		return nil, err
 	}
 	c.welcome = &w
-	return c.dialect.Add(c.event, c.importNotice(ctx)+concurrentNotice(w.Others)+w.Brief), err
+	return c.dialect.Add(c.event, c.importNotice(ctx)+concurrentNotice(w.Others)+c.briefOf(w)), err
+}
+
+// briefOf returns the brief for the start of a session; "" if the prompt of its step has it.
+func (c *call) briefOf(w sessions.Welcome) string {
+	continued := c.event.Source == "compact" || c.event.Source == "clear" || c.event.Source == "resume"
+	if c.attempt() != nil && !continued && variable(c.Environ, agents.BriefedVar) != "" {
+		return ""
+	}
+	return w.Brief
 }
 
 func (c *call) briefing() sessions.Briefing {
