@@ -73,6 +73,8 @@ type options struct {
 	deaths   int
 	number   int
 	parallel int
+	limit    time.Duration
+	binary   string
 }
 
 func parse(args []string, complaints io.Writer) (options, error) {
@@ -85,6 +87,8 @@ func parse(args []string, complaints io.Writer) (options, error) {
 	flags.StringVar(&o.point, "point", "", "only this fault of the systematic part, as a violation names it")
 	flags.IntVar(&o.kills, "kills", 0, "random kills (default 1000, or 30 with -short)")
 	flags.IntVar(&o.deaths, "deaths", 0, "of agents (default 1000, or 10 with -short)")
+	flags.DurationVar(&o.limit, "for", 0, "kill agents for at most this time (default: until there are enough deaths)")
+	flags.StringVar(&o.binary, "pawl", "", "this pawl binary for agents, with pawl-hook next to it; built when not given")
 	flags.IntVar(&o.cases, "cases", 0, "of the campaign (default 500, or 25 with -short)")
 	flags.IntVar(&o.number, "case", -1, "only this case of the campaign, told at length, or of agents")
 	flags.IntVar(&o.parallel, "parallel", 2, "stories at a time")
@@ -103,6 +107,7 @@ type torture struct {
 	out    io.Writer
 	dir    string // of everything that it makes
 	pawl   string // the binary as people have it
+	hook   string // pawl-hook
 	faulty string // and with faults built in
 	tally  tally
 }
@@ -129,7 +134,7 @@ func (t *torture) all() error {
 	return os.RemoveAll(t.dir)
 }
 
-// prepare builds both binaries into a new folder.
+// prepare builds the binaries into a new folder.
 func (t *torture) prepare() error {
 	root, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output()
 	if err != nil {
@@ -142,8 +147,19 @@ func (t *torture) prepare() error {
 		return err
 	}
 	t.pawl, t.faulty = filepath.Join(t.dir, "pawl"), filepath.Join(t.dir, "pawl-faults")
-	for _, args := range [][]string{{"-o", t.pawl}, {"-tags", "faults", "-o", t.faulty}} {
-		build := exec.Command("go", append(append([]string{"build"}, args...), "./cmd/pawl")...)
+	builds := [][]string{{"-o", t.dir + string(filepath.Separator), "./cmd/pawl", "./cmd/pawl-hook"}, {"-tags", "faults", "-o", t.faulty, "./cmd/pawl"}}
+	if t.only == "agents" { // which injects no faults
+		builds = builds[:1]
+	}
+	if t.only == "agents" && t.binary != "" {
+		if t.pawl, err = filepath.Abs(t.binary); err != nil {
+			return err
+		}
+		builds = nil
+	}
+	t.hook = filepath.Join(filepath.Dir(t.pawl), "pawl-hook")
+	for _, args := range builds {
+		build := exec.Command("go", append([]string{"build"}, args...)...)
 		build.Dir, build.Env = strings.TrimSpace(string(root)), append(os.Environ(), "CGO_ENABLED=0")
 		if said, err := build.CombinedOutput(); err != nil {
 			return fmt.Errorf("build pawl: %w\n%s", err, said)
