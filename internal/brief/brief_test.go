@@ -390,7 +390,7 @@ func TestWatchdogIsNamed(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"watchdog", "killed"} {
 		text := brief.Make(situations()[name].facts(t), brief.Options{For: brief.Claude}).Text
-		if !strings.Contains(text, "was terminated by pawl's watchdog") || !strings.Contains(text, "that does not judge its work") {
+		if !strings.Contains(text, "was terminated by pawl's watchdog") || !strings.Contains(text, "its work was not rejected") {
 			t.Errorf("%s: %s", name, text)
 		}
 	}
