@@ -268,20 +268,26 @@ func withDoubts(f *brief.Facts) {
 // as there is room.
 func TestPastSessions(t *testing.T) {
 	t.Parallel()
-	size := func(n int, text string) int {
+	size := func(n int, doing pawl.SessionDoing, text string) int {
 		facts := brief.Facts{Now: time.Date(2026, 1, 23, 15, 30, 0, 0, time.UTC), State: &pawl.State{Run: "session-20260123-143000-ab12", Kind: pawl.SessionRun}}
 		for i := range n {
 			id := pawl.SessionID(fmt.Sprint("claude:", i))
 			facts.Sessions = append(facts.Sessions, brief.Session{Gone: true, SessionState: pawl.SessionState{
-				SessionBegan: pawl.SessionBegan{Session: id}, Doing: pawl.SessionIsEnded, Asked: text, First: text, Said: text, Did: 3,
+				SessionBegan: pawl.SessionBegan{Session: id}, Doing: doing, Asked: text, First: text, Said: text, Did: 3,
 				Recent: []pawl.PastCall{{Tool: "Bash", Text: text}, {Tool: "Bash", Text: text}}, Failed: []pawl.PastCall{{Tool: "Bash", Text: text, Error: text}},
 			}})
 		}
 		return len(brief.Make(facts, brief.Options{For: brief.Claude}).Text)
 	}
 	long := strings.Repeat("a long text ", 200)
-	if one, many := size(1, long), size(200, long); one > 3072 || many > one+100 {
-		t.Errorf("%d bytes after one session, %d after 200", one, many)
+	one := size(1, pawl.SessionIsEnded, long)
+	for _, n := range []int{1, 20, 200} {
+		if many := size(n, pawl.SessionIsEnded, long); many > 3072 || many > one+100 {
+			t.Errorf("nothing is open: %d bytes after one session, %d after %d", one, many, n)
+		}
+		if open := size(n, pawl.SessionWorks, long); open < one || open > 9000 {
+			t.Errorf("all is open: %d bytes after %d sessions", open, n)
+		}
 	}
 	whole := strings.Repeat("build; ", 200) + "git push origin main"
 	facts := brief.Facts{Now: time.Date(2026, 1, 23, 15, 30, 0, 0, time.UTC), State: &pawl.State{Kind: pawl.SessionRun}, Operations: []brief.Operation{{OperationState: pawl.OperationState{Operation: pawl.Operation{Tool: "Bash", Summary: whole}}}}}

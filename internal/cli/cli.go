@@ -365,8 +365,8 @@ func (a *app) permit(c *cobra.Command) error {
 	if c.Parent() == nil || c.Parent().HasParent() {
 		return nil
 	}
-	verb, restricted := permission.Of(c.Name(), c.Flags().Changed)
-	if !restricted {
+	verb, known := permission.Of(c.Name(), flagValue(c, "dry-run") == "true", c.Flags().Changed)
+	if !known {
 		return nil
 	}
 	who, root := a.caller()

@@ -83,3 +83,13 @@ func TestEndedText(t *testing.T) {
 		}
 	}
 }
+
+// TestLossesAreLimited: after too many lost attempts in a row a person decides.
+func TestLossesAreLimited(t *testing.T) {
+	step := &pawl.Step{ID: "a"}
+	for before, want := range map[int]pawl.VerdictWord{0: pawl.Restart, MaxLosses - 2: pawl.Restart, MaxLosses - 1: pawl.HumanReview} {
+		if got := (Evidence{Begun: true, LostInARow: before}).Judge(step).Word; got != want {
+			t.Errorf("%d lost before: %s, want %s", before, got, want)
+		}
+	}
+}
