@@ -111,7 +111,7 @@ func (k Key) Changes(now Key) []string {
 		case id == AllEntries:
 			changes = append(changes, "a result that it depends on changed")
 		case strings.HasPrefix(after, PassedOn):
-			changes = append(changes, fmt.Sprintf("outputs of what step %s needs changed", id))
+			changes = append(changes, fmt.Sprintf("outputs that step %s depends on changed", id))
 		default:
 			changes = append(changes, fmt.Sprintf("outputs of step %s changed", id))
 		}

@@ -169,7 +169,7 @@ func (v *verifier) seals() {
 		}
 		status, err := supervise.Probe(dir)
 		if err == nil && status.Exit != nil && status.ExitSealed(started.Seal) == nil {
-			v.add(pawl.Warn, filepath.Join(dir, pawl.ExitFile), "exit record of %s %d of %s is not the supervisor's and does not count; a program of the step may have written it", what, started.Attempt, started.Name())
+			v.add(pawl.Warn, filepath.Join(dir, pawl.ExitFile), "exit record of %s %d of %s was not written by the supervisor and does not count; a program of the step may have written it", what, started.Attempt, started.Name())
 		}
 	}
 }

@@ -158,7 +158,7 @@ func (r *workflowReader) next(at phase) string {
 			open++
 		}
 	}
-	return moved + "go on with task " + string(first.ID) + " (" + of(open, len(r.tasks), "tasks left") + ")"
+	return moved + "continue with task " + string(first.ID) + " (" + of(open, len(r.tasks), "tasks left") + ")"
 }
 
 // position returns the position of the workflow.
