@@ -138,7 +138,7 @@ func (a *app) root() *cobra.Command {
 		if unknown := a.unknownCommand(c); unknown != nil {
 			return unknown
 		}
-		return usageError(c.CommandPath()+" --help", "%v", flags.Plain(err))
+		return usageError(c.CommandPath()+" --help", "%v", flags.Plain(err, c.Flags().FlagUsages()))
 	})
 	for _, g := range a.groups() {
 		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title})

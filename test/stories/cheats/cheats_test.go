@@ -257,7 +257,7 @@ func TestEditedPlan(t *testing.T) {
 			}
 			p.pawl("answer", "colour", "red")
 			out, code := p.pawl("resume", "--yes")
-			if code != 3 || !strings.Contains(out, "weakened") || !strings.Contains(out, "waiting for approval of gate") {
+			if code != 3 || !strings.Contains(out, "weakened") || !strings.Contains(out, "approve gate") {
 				t.Errorf("exit code %d: %s", code, out)
 			}
 			if out, code := p.pawl("resume", "--yes", "--plan-hash", "000000000000"); code != 2 {
