@@ -155,9 +155,6 @@ type Engine struct {
 
 // Close releases the run and the engine lock. Running attempts keep running under their supervisors.
 func (e *Engine) Close() error {
-	if e.requirePlace() != nil { // nothing is left to write there
-		return errors.Join(e.saver.Close(), e.log.Close(), e.lock.Unlock())
-	}
 	return errors.Join(e.saver.Close(), e.log.Close(), runs.Mark(e.cfg.Project, e.run), e.lock.Unlock())
 }
 

@@ -49,7 +49,7 @@ func (e *Engine) work(ctx context.Context, do func(helpers context.Context) erro
 	err = e.shutdown(helpers, err)
 	quit()
 	e.drain()
-	if viewErr := e.views.Close(e.state, e.plan.Plan); viewErr != nil && e.requirePlace() == nil {
+	if viewErr := e.views.Close(e.state, e.plan.Plan); viewErr != nil {
 		e.note("views: %v", viewErr)
 	}
 	e.mirror.Close(context.WithoutCancel(ctx), e.state, e.plan.Plan)
@@ -96,9 +96,6 @@ func (e *Engine) loop(ctx, leave, helpers context.Context) error {
 	clock := newSleepClock()
 	soft := ctx.Done()
 	for {
-		if err := e.requirePlace(); err != nil {
-			return err
-		}
 		wake, err := e.advance(helpers)
 		if err != nil {
 			return err
@@ -131,14 +128,6 @@ func (e *Engine) loop(ctx, leave, helpers context.Context) error {
 			soft = leave.Done()
 		}
 	}
-}
-
-// requirePlace fails if the project folder was moved or deleted. Attempts are found by their paths: they would look dead.
-func (e *Engine) requirePlace() error {
-	if e.lock.IsAt(e.cfg.Project.EngineLock()) {
-		return nil
-	}
-	return &pawl.Error{Kind: pawl.KindDamaged, Err: fmt.Errorf("the project folder %s was moved or deleted while pawl worked in it; running steps continue", e.cfg.Project.Root)}
 }
 
 // over reports whether only a person can make progress now. The error says why; it is nil if the run is completed.
@@ -313,7 +302,7 @@ func (e *Engine) shutdown(ctx context.Context, cause error) error {
 	if err := e.flush(ctx); err != nil {
 		return errors.Join(cause, err)
 	}
-	if err := e.cacheState(); err != nil && e.requirePlace() == nil {
+	if err := e.cacheState(); err != nil {
 		e.note("state cache: %v", err)
 	}
 	return cause

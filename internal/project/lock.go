@@ -55,16 +55,6 @@ type Lock struct{ file *os.File }
 // SetHolder updates the record of the lock's holder.
 func (l *Lock) SetHolder(holder Holder) error { return writeHolder(disk.File{File: l.file}, holder) }
 
-// IsAt reports whether a path still names the locked file: its folder may have been moved or deleted.
-func (l *Lock) IsAt(path string) bool {
-	own, err := l.file.Stat()
-	if err != nil {
-		return false
-	}
-	there, err := disk.Lstat(path)
-	return err == nil && os.SameFile(own, there)
-}
-
 // Unlock releases the lock. The file stays.
 func (l *Lock) Unlock() error { return unlock(l.file) }
 
