@@ -548,19 +548,19 @@ func (m *model) requireFresh(s *pawl.State) {
 					seen = &gave[need][i]
 				}
 			}
-			if last := len(gave[need]) - 1; seen != nil && what(*seen) != what(gave[need][last]) {
+			if last := len(gave[need]) - 1; seen != nil && m.what(*seen) != m.what(gave[need][last]) {
 				m.Fatalf("step %s is done with outputs of %s that are not the last\nplan:\n%s\nevents: %v", id, need, m.plan(), m.story())
 			}
 		}
 	}
 }
 
-// what says what a finished step gives to others.
-func what(done pawl.StepDone) string {
-	if len(done.Outputs) > 0 {
-		return fmt.Sprint(done.Outputs)
+// what says what a finished step gives to others: its outputs, or that it ran for other reasons.
+func (m *model) what(done pawl.StepDone) string {
+	if slices.ContainsFunc(m.steps, func(s modelStep) bool { return s.id == string(done.Step) && s.output }) {
+		return fmt.Sprint(done.Outputs, done.Digest)
 	}
-	return fmt.Sprint(done.Digest, done.Key)
+	return fmt.Sprint(done.Key)
 }
 
 // behind returns the finished steps whose outputs a step sees.
