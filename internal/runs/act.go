@@ -501,7 +501,7 @@ func Settle(call pawl.Seq, why string) Act {
 				return []pawl.Payload{pawl.OperationSettled{Operation: id, Why: why}}, nil
 			}
 		}
-		return nil, UsageError("pawl status", "no tool call in doubt was announced by event %d", call)
+		return nil, UsageError("pawl status", "no tool call in doubt has the number %d: it is settled already, or never was in doubt", call)
 	}
 }
 
