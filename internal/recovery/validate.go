@@ -200,7 +200,7 @@ func (v *validator) saved() {
 	case f.SnapshotLost != "":
 		v.add(pawl.Warn, "checkpoint "+string(f.Checkpoint.ID), "pawl checkpoints", "newest good checkpoint has no snapshot: %s", f.SnapshotLost)
 	default:
-		v.add(pawl.OK, "checkpoint "+string(f.Checkpoint.ID), "", "newest good checkpoint is complete, saved %s", f.Checkpoint.Time.UTC().Format("2006-01-02 15:04:05 UTC"))
+		v.add(pawl.OK, "checkpoint "+string(f.Checkpoint.ID), "", "newest good checkpoint is complete, saved %s%s", f.Checkpoint.Time.UTC().Format("2006-01-02 15:04:05 UTC"), beforeRestore(f.Checkpoint))
 	}
 }
 
@@ -214,4 +214,12 @@ func (v *validator) leftovers() {
 	for _, line := range v.facts.Leftover {
 		v.add(pawl.Warn, "process", "pawl processes --end", "orphan of a crashed attempt: %s", line)
 	}
+}
+
+// beforeRestore says that a checkpoint has the files that a restore replaced.
+func beforeRestore(c *pawl.Checkpoint) string {
+	if c.Kind == pawl.CheckpointBeforeRestore {
+		return " before a restore: it has the files that were replaced"
+	}
+	return ""
 }
