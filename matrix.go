@@ -117,24 +117,6 @@ func (f *Foreach) Combinations() []Combination {
 	return all
 }
 
-// HasAxes reports whether a combination has all axes of the matrix, and otherwise only names that Include has.
-func (f *Foreach) HasAxes(c Combination) bool {
-	if len(c) < len(f.Matrix) {
-		return false
-	}
-	for i, axis := range f.Matrix {
-		if c[i].Axis != axis.Name {
-			return false
-		}
-	}
-	for _, s := range c[len(f.Matrix):] {
-		if !slices.ContainsFunc(f.Include, func(entry Combination) bool { _, has := entry.Get(s.Axis); return has }) {
-			return false
-		}
-	}
-	return true
-}
-
 // Get returns the value of an axis.
 func (c Combination) Get(axis string) (MatrixValue, bool) {
 	for _, s := range c {

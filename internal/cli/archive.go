@@ -107,3 +107,16 @@ func unfinishedRunOf(ctx context.Context, p *project.Project, source string) (pa
 	}
 	return run, err
 }
+
+// replaceableRunOf returns the unfinished run of a plan, or "". It fails if a rollback of that run is unfinished: nothing would finish it.
+func replaceableRunOf(ctx context.Context, p *project.Project, source string) (pawl.RunID, error) {
+	run, err := unfinishedRunOf(ctx, p, source)
+	if run == "" || err != nil {
+		return "", err
+	}
+	s, err := runs.LoadState(ctx, p, run)
+	if err != nil {
+		return run, nil
+	}
+	return run, runs.RequireNoRollback(s)
+}

@@ -110,11 +110,11 @@ func (v *validator) plan() {
 	case p.Gone:
 		v.add(pawl.Warn, p.Path, "", "the plan file is missing; the run uses its own copy")
 	case p.Edited && p.Reruns == 1:
-		v.add(pawl.Warn, p.Path, "pawl why", "the plan was edited; 1 finished step would rerun")
+		v.add(pawl.Warn, p.Path, "pawl why", "the plan was edited; finished work of 1 step would rerun")
 	case p.Edited && p.Reruns > 0:
-		v.add(pawl.Warn, p.Path, "pawl why", "the plan was edited; %d finished steps would rerun", p.Reruns)
+		v.add(pawl.Warn, p.Path, "pawl why", "the plan was edited; finished work of %d steps would rerun", p.Reruns)
 	case p.Edited:
-		v.add(pawl.OK, p.Path, "", "the plan was edited; no finished step would rerun")
+		v.add(pawl.OK, p.Path, "", "the plan was edited; no finished work would rerun")
 	default:
 		v.add(pawl.OK, p.Path, "", "the plan is unchanged")
 	}
@@ -200,7 +200,7 @@ func (v *validator) saved() {
 	case f.SnapshotLost != "":
 		v.add(pawl.Warn, "checkpoint "+string(f.Checkpoint.ID), "pawl checkpoints", "newest good checkpoint has no snapshot: %s", f.SnapshotLost)
 	default:
-		v.add(pawl.OK, "checkpoint "+string(f.Checkpoint.ID), "", "newest good checkpoint is complete, saved %s", f.Checkpoint.Time.UTC().Format("2006-01-02 15:04:05 UTC"))
+		v.add(pawl.OK, "checkpoint "+string(f.Checkpoint.ID), "", "newest good checkpoint is complete, saved %s%s", f.Checkpoint.Time.UTC().Format("2006-01-02 15:04:05 UTC"), beforeRestore(f.Checkpoint))
 	}
 }
 
@@ -214,4 +214,12 @@ func (v *validator) leftovers() {
 	for _, line := range v.facts.Leftover {
 		v.add(pawl.Warn, "process", "pawl processes --end", "orphan of a crashed attempt: %s", line)
 	}
+}
+
+// beforeRestore says that a checkpoint has the files that a restore replaced.
+func beforeRestore(c *pawl.Checkpoint) string {
+	if c.Kind == pawl.CheckpointBeforeRestore {
+		return " before a restore: it has the files that were replaced"
+	}
+	return ""
 }

@@ -311,7 +311,25 @@ func newAxes(step *pawl.Step, before []string) bool {
 	if step.Foreach == nil || len(step.Foreach.Matrix) == 0 || len(before) == 0 {
 		return false
 	}
-	return !slices.ContainsFunc(before, func(value string) bool { return step.Foreach.HasAxes(pawl.ParseCombination(value)) })
+	return !slices.ContainsFunc(before, func(value string) bool { return hasAxes(step.Foreach, pawl.ParseCombination(value)) })
+}
+
+// hasAxes reports whether a combination has all axes of the matrix, and otherwise only names that Include has.
+func hasAxes(f *pawl.Foreach, c pawl.Combination) bool {
+	if len(c) < len(f.Matrix) {
+		return false
+	}
+	for i, axis := range f.Matrix {
+		if c[i].Axis != axis.Name {
+			return false
+		}
+	}
+	for _, s := range c[len(f.Matrix):] {
+		if !slices.ContainsFunc(f.Include, func(entry pawl.Combination) bool { _, has := entry.Get(s.Axis); return has }) {
+			return false
+		}
+	}
+	return true
 }
 
 // MaxReruns is how many items can be reopened one by one. If more change, the whole step reruns.
@@ -416,18 +434,11 @@ func (l *comparer) rerunReasons(w runs.Work, was pawl.Key, st *pawl.StepState) [
 func (l *comparer) needDigests(id pawl.StepID, was pawl.Key) map[pawl.StepID]string {
 	needs := runs.OutputDigests(l.order, l.order[id], l.run.State)
 	for need := range needs {
-		if gave, known := was.Needs[need]; known && !l.finished(need) {
+		if gave, known := was.Needs[need]; known && !l.run.State.Steps[need].Finished() {
 			needs[need] = gave
 		}
 	}
 	return needs
-}
-
-// finished reports whether a step and what it passes on are finished.
-func (l *comparer) finished(id pawl.StepID) bool {
-	return l.run.State.Steps[id].Finished() && !slices.ContainsFunc(runs.Sources(l.order, id, l.run.State), func(source pawl.StepID) bool {
-		return !l.run.State.Steps[source].Finished()
-	})
 }
 
 // expectedContent returns the content that this run itself wrote to an input's path: what a needed step recorded, or,
