@@ -166,7 +166,7 @@ func TestProcesses(t *testing.T) {
 	t.Parallel()
 	p := enginetest.New(t)
 	working(p)
-	found, err := runs.Processes(p.Project, p.Run)
+	found, err := runs.Processes(p.Project, p.State())
 	p.Check(err)
 	if len(found) == 0 || found[0].Step != "a" || !found[0].Supervised() || !contains(found[0].String(), "of a, attempt 1, running for ") {
 		t.Errorf("found %+v", found)
@@ -181,14 +181,14 @@ func TestProcesses(t *testing.T) {
 	if !slices.ContainsFunc(left, func(line string) bool { return strings.Contains(line, "sleep") }) {
 		t.Errorf("left %v", left)
 	}
-	found, err = runs.Processes(p.Project, p.Run)
+	found, err = runs.Processes(p.Project, p.State())
 	p.Check(err)
 	ended, unproven, err := runs.EndProcesses(found)
 	p.Check(err)
 	if ended == 0 || len(unproven) != 0 {
 		t.Errorf("ended %d, unproven %v", ended, unproven)
 	}
-	if found, err = runs.Processes(p.Project, p.Run); err != nil || len(found) != 0 {
+	if found, err = runs.Processes(p.Project, p.State()); err != nil || len(found) != 0 {
 		t.Errorf("still there: %v, %v", found, err)
 	}
 }
