@@ -193,6 +193,26 @@ func TestProcesses(t *testing.T) {
 	}
 }
 
+// A supervisor whose attempt has ended in the journal is an orphan, and can be ended.
+func TestUnattendedProcesses(t *testing.T) {
+	t.Parallel()
+	p := enginetest.New(t)
+	working(p)
+	live := p.State().Live()[0]
+	ended := p.State().Clone()
+	ended.Steps["a"].Retries.Live = nil
+	found, err := runs.Processes(p.Project, ended)
+	p.Check(err)
+	if len(found) == 0 || found[0].Supervised() || !found[0].Unattended {
+		t.Fatalf("found %+v", found)
+	}
+	n, left, err := runs.EndProcesses(found)
+	p.Check(err)
+	if status, err := supervise.Probe(p.AttemptDir(live.AttemptRef, p.Run)); n == 0 || len(left) != 0 || err != nil || status.State != supervise.Ended {
+		t.Errorf("ended %d, left %v, status %+v, %v", n, left, status, err)
+	}
+}
+
 // An engine can be killed by another pawl, but only where it is proven which process it is.
 func TestTakeOver(t *testing.T) {
 	t.Parallel()
