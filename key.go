@@ -30,7 +30,7 @@ const (
 // AllEntries replaces the list of entries in a compact key.
 const AllEntries = "*"
 
-// UnknownOutput marks a needed step whose output hash was not recorded. It compares equal to any hash.
+// UnknownOutput marks a needed step whose output hash was not recorded, or is not known yet. It compares equal to any hash.
 const UnknownOutput = "?"
 
 // PassedOn begins the hash of a needed step that was skipped or failed: of what the steps behind it give. An empty hash, as earlier
@@ -39,7 +39,7 @@ const PassedOn = "behind:"
 
 // sameOutputs reports whether a recorded hash of a needed step counts as the current one.
 func sameOutputs(before, now string) bool {
-	return before == now || before == UnknownOutput || (before == "" || before == Key{}.Hash()) && strings.HasPrefix(now, PassedOn)
+	return before == now || before == UnknownOutput || now == UnknownOutput || (before == "" || before == Key{}.Hash()) && strings.HasPrefix(now, PassedOn)
 }
 
 // Compact returns the key as stored in the journal: more needs or inputs than the limit become one entry with their

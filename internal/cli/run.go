@@ -62,8 +62,8 @@ func (a *app) runCommand() *cobra.Command {
 		Use:                   "run PLAN [flags]\n  pawl run [flags] -- COMMAND…",
 		DisableFlagsInUseLine: true,
 		Short:                 "Start a run and follow it live",
-		Long: "Start a run and follow it live\n\nrun executes the steps of a plan, or one command given after --. If a run of the same plan is unfinished, run\n" +
-			"starts nothing; use pawl resume, or --new to start over. With --update, the new run reuses each step and item of the newest\n" +
+		Long: "Start a run and follow it live\n\nrun executes the steps of a plan, or one command given after --, in the project's root folder. If a run of the same\n" +
+			"plan is unfinished, run starts nothing; use pawl resume, or --new to start over. With --update, the new run reuses each step and item of the newest\n" +
 			"run of this plan that is up to date: its definition, inputs and outputs are the same. It runs the rest.",
 		Example: "  pawl run plan.yaml\n  pawl run --update plan.yaml\n  pawl run --background plan.yaml\n  pawl run -- make test",
 		Args:    atLeastOne(argument{name: "PLAN file, or a command after --", hint: "pawl run --help"}),

@@ -211,7 +211,7 @@ func (m *simulation) of(d *decider, step *pawl.Step) Decision {
 	case c.do != "":
 		x.Do, x.Why = c.do, c.why
 		if !c.finishes && !c.again && c.do != Skip {
-			m.judged(&x, st)
+			m.judged(&x)
 		}
 	case c.condition != "" && st.Status == pawl.Skipped:
 		x.Do, x.Why = Skip, pawl.ConditionFalse(c.condition)
@@ -239,7 +239,7 @@ func (m *simulation) stuck(d *decider, x *Decision, step *pawl.Step, st *pawl.St
 	if st.Finished() || x.Do == Fail {
 		return
 	}
-	m.judged(x, st)
+	m.judged(x)
 	if st != nil && st.Items != nil {
 		c := m.ofItems(d, step, st)
 		x.Do, x.Why, x.ByItem, x.Each = c.do, c.why, c.byItem, c.each
@@ -389,7 +389,7 @@ func (f *forecast) conclude(live resume.Judged) {
 }
 
 // judged says how interrupted attempts at a step were judged, the first ones of many.
-func (f *forecast) judged(x *Decision, st *pawl.StepState) {
+func (f *forecast) judged(x *Decision) {
 	var texts []string
 	for _, j := range f.interrupted {
 		switch {
@@ -407,8 +407,8 @@ func (f *forecast) judged(x *Decision, st *pawl.StepState) {
 		return
 	}
 	x.Why = strings.Join(texts, "; ")
-	if st != nil && st.Items != nil {
-		x.Why = fmt.Sprintf("%d of %d items finished; %s", st.Items.Count, st.Items.Size(), x.Why)
+	if was := f.before.Steps[x.Step]; was != nil && was.Items != nil {
+		x.Why = fmt.Sprintf("%d of %d items finished; %s", was.Items.Count, was.Items.Size(), x.Why)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -508,6 +509,79 @@ func (m *model) require(told []decide.Decision, done *deeds) {
 	if id := done.unsaid(told); id != "" {
 		m.Fatalf("nothing about %s, but it ran\nall: %+v\nplan:\n%s\nevents: %v", id, told, m.plan(), m.story())
 	}
+	if done.after.Status == pawl.StatusCompleted {
+		m.requireFresh(done.after)
+	}
+}
+
+// requireFresh fails the case if a finished step did not see the last outputs of a step that it needs, directly or through
+// steps that gave nothing of their own.
+func (m *model) requireFresh(s *pawl.State) {
+	m.Helper()
+	began, gave := map[pawl.StepID]pawl.Seq{}, map[pawl.StepID][]pawl.StepDone{}
+	at := map[pawl.StepID][]pawl.Seq{}
+	m.events(func(e pawl.Event) {
+		payload, err := e.Payload()
+		m.check(err)
+		switch x := payload.(type) {
+		case pawl.AttemptStarted:
+			if x.Item == "" {
+				began[x.Step] = e.Seq
+			}
+		case pawl.StepListed:
+			if x.From == 0 {
+				began[x.Step] = e.Seq
+			}
+		case pawl.StepDone:
+			gave[x.Step], at[x.Step] = append(gave[x.Step], x), append(at[x.Step], e.Seq)
+		}
+	})
+	for _, step := range m.steps {
+		id := pawl.StepID(step.id)
+		if st := s.Steps[id]; st == nil || st.Status != pawl.Done || step.gate || step.service || len(gave[id]) == 0 || began[id] == 0 || strings.Contains(st.Adopted, "by a person") {
+			continue
+		}
+		for need := range m.behind(s, id, map[pawl.StepID]bool{}) {
+			var seen *pawl.StepDone
+			for i := range gave[need] {
+				if at[need][i] < began[id] {
+					seen = &gave[need][i]
+				}
+			}
+			if last := len(gave[need]) - 1; seen != nil && m.what(*seen) != m.what(gave[need][last]) {
+				m.Fatalf("step %s is done with outputs of %s that are not the last\nplan:\n%s\nevents: %v", id, need, m.plan(), m.story())
+			}
+		}
+	}
+}
+
+// what says what a finished step gives to others: its outputs, or that it ran for other reasons.
+func (m *model) what(done pawl.StepDone) string {
+	if slices.ContainsFunc(m.steps, func(s modelStep) bool { return s.id == string(done.Step) && s.output }) {
+		return fmt.Sprint(done.Outputs, done.Digest)
+	}
+	return fmt.Sprint(done.Key)
+}
+
+// behind returns the finished steps whose outputs a step sees.
+func (m *model) behind(s *pawl.State, id pawl.StepID, seen map[pawl.StepID]bool) map[pawl.StepID]bool {
+	all := map[pawl.StepID]bool{}
+	for _, step := range m.steps {
+		if step.id != string(id) || seen[id] {
+			continue
+		}
+		for _, need := range step.needs {
+			switch st := s.Steps[pawl.StepID(need)]; {
+			case st == nil || m.serves(pawl.StepID(need)):
+			case st.Status == pawl.Done:
+				all[pawl.StepID(need)] = true
+			default:
+				maps.Copy(all, m.behind(s, pawl.StepID(need), seen))
+			}
+		}
+	}
+	seen[id] = true
+	return all
 }
 
 // compareUpdate forecasts a new run that adopts what is up to date, starts it, and compares.

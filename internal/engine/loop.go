@@ -285,13 +285,14 @@ func (e *Engine) byNumber(one, several string) string {
 // liveNames names the steps and items that run: "draft", "write/rivers and 3 more", "" for none.
 func (e *Engine) liveNames() string {
 	live := e.state.Live()
-	switch len(live) {
-	case 0:
+	if len(live) == 0 {
 		return ""
-	case 1:
-		return live[0].Name()
 	}
-	return fmt.Sprintf("%s and %d more", live[0].Name(), len(live)-1)
+	first := (&runs.Run{Log: e.log, State: e.state}).ItemNames().In(live[0].Name())
+	if len(live) == 1 {
+		return first
+	}
+	return fmt.Sprintf("%s and %d more", first, len(live)-1)
 }
 
 // patienceToEnd is how long an interrupted engine waits until the attempts have ended. On a full disk their supervisors cannot record

@@ -46,7 +46,7 @@ type PlanFact struct {
 	Edited bool
 	Gone   bool
 	Fault  string // why the file cannot be read
-	Reruns int    // number of finished steps that the edit would rerun
+	Reruns int    // number of steps whose finished work the edit would rerun
 }
 
 // AttemptFact describes an attempt whose end is not in the journal.

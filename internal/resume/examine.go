@@ -212,7 +212,13 @@ func claimsOf(p *project.Project, r *runs.Run, change *PlanDiff) []recovery.Clai
 		if !st.Finished() {
 			continue
 		}
-		for path := range st.Outputs {
+		paths := st.Outputs
+		if st.Items != nil {
+			if items, err := runs.ItemOutputs(r, st.Items); err == nil { // the journal was verified before
+				paths = items
+			}
+		}
+		for path := range paths {
 			c := recovery.Claim{Step: step.ID, Path: path, State: recovery.ClaimHolds}
 			if differs[string(step.ID)+"\x00"+path] {
 				c.State = recovery.ClaimChanged

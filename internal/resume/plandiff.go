@@ -416,18 +416,11 @@ func (l *comparer) rerunReasons(w runs.Work, was pawl.Key, st *pawl.StepState) [
 func (l *comparer) needDigests(id pawl.StepID, was pawl.Key) map[pawl.StepID]string {
 	needs := runs.OutputDigests(l.order, l.order[id], l.run.State)
 	for need := range needs {
-		if gave, known := was.Needs[need]; known && !l.finished(need) {
+		if gave, known := was.Needs[need]; known && !l.run.State.Steps[need].Finished() {
 			needs[need] = gave
 		}
 	}
 	return needs
-}
-
-// finished reports whether a step and what it passes on are finished.
-func (l *comparer) finished(id pawl.StepID) bool {
-	return l.run.State.Steps[id].Finished() && !slices.ContainsFunc(runs.Sources(l.order, id, l.run.State), func(source pawl.StepID) bool {
-		return !l.run.State.Steps[source].Finished()
-	})
 }
 
 // expectedContent returns the content that this run itself wrote to an input's path: what a needed step recorded, or,

@@ -16,14 +16,22 @@ func OutputDigests(order map[pawl.StepID][]pawl.StepID, steps []pawl.StepID, sta
 	for _, id := range steps {
 		hashes[id] = state.Steps[id].Gives()
 		if sources := Sources(order, id, state); PassesOn(state.Steps[id]) && len(sources) > 0 {
-			given := pawl.Key{Needs: make(map[pawl.StepID]string, len(sources))}
-			for _, source := range sources {
-				given.Needs[source] = state.Steps[source].Gives()
-			}
-			hashes[id] = pawl.PassedOn + given.Hash()
+			hashes[id] = passedOn(sources, state)
 		}
 	}
 	return hashes
+}
+
+// passedOn returns the digest of what sources give, which is not known before all of them are finished or serve.
+func passedOn(sources []pawl.StepID, state *pawl.State) string {
+	given := pawl.Key{Needs: make(map[pawl.StepID]string, len(sources))}
+	for _, source := range sources {
+		if st := state.Steps[source]; !st.Finished() && st.Serving() == nil {
+			return pawl.UnknownOutput
+		}
+		given.Needs[source] = state.Steps[source].Gives()
+	}
+	return pawl.PassedOn + given.Hash()
 }
 
 // Sources returns the steps whose outputs a step sees that needs this one: this one, or, if it was skipped or failed, the sources

@@ -74,6 +74,10 @@ func PrintGate(w io.Writer, g GateReport) {
 	}
 	for _, path := range slices.Sorted(maps.Keys(g.Shown)) {
 		c := g.Shown[path]
+		if c == (pawl.Content{}) {
+			fmt.Fprintf(w, "  shows: %s  missing\n", path)
+			continue
+		}
 		size := ByteSize(c.Size)
 		if c.Files > 0 {
 			size = Count(c.Files, "file")

@@ -306,6 +306,9 @@ func stepOf(phase *pawl.Phase, step *pawl.Step, good *finder) Step {
 	for _, l := range st.Live() {
 		report.Live = append(report.Live, Live{Item: l.Item, Attempt: l.Attempt, Started: l.Started})
 	}
+	if halted := s.Status == pawl.StatusPaused || s.Status == pawl.StatusStopped; halted && st.Status == pawl.Running && len(report.Live) == 0 {
+		report.Status = pawl.Pending // a foreach step that was begun
+	}
 	if low := st.ScoredTooLow(); st.Status == pawl.AwaitsReview && low != "" {
 		report.note, report.then = low, "pawl resume reruns the step"
 	} else if st.Status == pawl.AwaitsReview {
