@@ -39,7 +39,7 @@ const PassedOn = "behind:"
 
 // sameOutputs reports whether a recorded hash of a needed step counts as the current one.
 func sameOutputs(before, now string) bool {
-	return before == now || before == UnknownOutput || now == UnknownOutput || before == "" && strings.HasPrefix(now, PassedOn)
+	return before == now || before == UnknownOutput || now == UnknownOutput || (before == "" || before == Key{}.Hash()) && strings.HasPrefix(now, PassedOn)
 }
 
 // Compact returns the key as stored in the journal: more needs or inputs than the limit become one entry with their

@@ -487,6 +487,9 @@ func (a *app) operate(ctx context.Context, p *project.Project, cfg engine.Config
 	if closeErr := e.Close(); closeErr != nil {
 		return state, plan, errors.Join(err, closeErr)
 	}
+	if moved := (*project.MovedError)(nil); errors.As(err, &moved) {
+		return state, plan, err
+	}
 	p.Register(status, time.Now().UTC()) // notes were printed at the start
 	return state, plan, hints.For(ctx, p, state.Run, err)
 }

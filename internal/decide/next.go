@@ -100,6 +100,7 @@ type decider struct {
 	ends     map[pawl.StepID]bool // cache of over
 	failures map[pawl.StepID]bool // cache of behindFailure
 	failing  *pawl.StepID         // cache of failedStep
+	gifts    map[pawl.StepID]gift // cache of givenAt
 	actions  []Action
 	assume   func(*pawl.Step, *condition) (holds, assumed bool) // decides conditions that are not known yet; nil: none
 	onRun    func(command string) string                        // adds the run to a command; nil: no texts
@@ -172,8 +173,8 @@ func (d *decider) staleNeed(step *pawl.Step, st *pawl.StepState) pawl.StepID {
 		return ""
 	}
 	for _, need := range d.plan.Needs[step.ID] {
-		source := d.given(need, since)
-		if source == "" {
+		when, source := d.givenAt(need)
+		if when <= since {
 			continue
 		}
 		given, listed := st.Key.Needs[need]
@@ -185,14 +186,39 @@ func (d *decider) staleNeed(step *pawl.Step, st *pawl.StepState) pawl.StepID {
 	return ""
 }
 
-// given returns a source of a need that finished, or started to serve, since an event; "" for none.
-func (d *decider) given(need pawl.StepID, since pawl.Seq) pawl.StepID {
-	for _, source := range runs.Sources(d.plan.Needs, need, d.state) {
-		if d.state.Steps[source].GivenAt() > since {
-			return source
-		}
+// gift is when a step gave what steps that need it see.
+type gift struct {
+	at     pawl.Seq
+	source pawl.StepID
+}
+
+// givenAt returns the event from which on steps that need this one can have started, 0 if they cannot start now, and the step that it is
+// about: this one, or one whose outputs it passes on.
+func (d *decider) givenAt(id pawl.StepID) (pawl.Seq, pawl.StepID) {
+	g, known := d.gifts[id]
+	if known {
+		return g.at, g.source
 	}
-	return ""
+	g.source = id
+	switch st := d.state.Steps[id]; {
+	case st == nil:
+	case runs.PassesOn(st):
+		g.at = st.Given
+		for _, need := range d.plan.Needs[id] {
+			if at, source := d.givenAt(need); at > g.at {
+				g = gift{at, source}
+			}
+		}
+	case st.Status == pawl.Done:
+		g.at = st.Done
+	case st.Serving() != nil:
+		g.at = st.Retries.Live.Seq
+	}
+	if d.gifts == nil {
+		d.gifts = map[pawl.StepID]gift{}
+	}
+	d.gifts[id] = g
+	return g.at, g.source
 }
 
 // inputChanged reports whether a step that this one needs, directly or not, has rewritten one of its inputs since.
@@ -240,9 +266,11 @@ func usedSince(st *pawl.StepState) pawl.Seq {
 	return 0
 }
 
+func needsDiffer(was, now pawl.Key) bool { return was.NeedsDiffer(runs.CompactLike(was, now)) }
+
 // needsChanged reports whether the outputs that a finished step needs differ from those it started with.
 func (d *decider) needsChanged(step *pawl.Step, st *pawl.StepState) bool {
-	return st.Key.NeedsDiffer(pawl.Key{Needs: runs.OutputDigests(d.plan.Needs, d.plan.Needs[step.ID], d.state)}.Compact())
+	return needsDiffer(st.Key, pawl.Key{Needs: runs.OutputDigests(d.plan.Needs, d.plan.Needs[step.ID], d.state)})
 }
 
 func (d *decider) steps() {

@@ -189,7 +189,7 @@ func (v *verifier) attempt(path string, d fs.DirEntry, err error) error {
 		return nil
 	}
 	if status.State == supervise.Live && !v.known(dir) {
-		v.add(pawl.Bad, dir, "a supervisor is running, but the journal has no live attempt")
+		v.add(pawl.Bad, dir, "a supervisor is running, but the journal has no live attempt; pawl processes %s --end ends it", v.run.State.Run)
 	}
 	return nil
 }
