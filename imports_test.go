@@ -157,6 +157,7 @@ var roomOf = map[string]string{
 	"pawl/internal/engine/enginetest":            "tests",
 	"pawl/internal/journal/journaltest":          "tests",
 	"pawl/test/resumebench":                      "tests",
+	"pawl/test/mutations":                        "tests",
 	"pawl/test/torture":                          "tests",
 	"pawl/test/torture/scripted":                 "tests",
 	"pawl/test/compat":                           "tests",

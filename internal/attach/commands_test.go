@@ -81,3 +81,19 @@ func TestCommands(t *testing.T) {
 		}
 	}
 }
+
+// TestCommandsOfOtherSystems: each system with commands of its own gets them in projects with its files, and each calls pawl.
+func TestCommandsOfOtherSystems(t *testing.T) {
+	t.Parallel()
+	for name, system := range map[string]string{"grid/resume": "grid", "develop": "dotagent", "dispatch-sitebuilder": "sitebuilder"} {
+		w := newWorld(t)
+		w.Systems = []string{system}
+		w.attach("claude", Project)
+		text := w.read(filepath.Join(w.Root, ".claude/commands", name+".md"))
+		for _, part := range []string{"import " + system + " --dry-run`", "resume`"} {
+			if !strings.Contains(text, part) {
+				t.Errorf("/%s: no %q in\n%s", name, part, text)
+			}
+		}
+	}
+}

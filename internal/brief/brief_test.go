@@ -157,7 +157,7 @@ func situations() map[string]situation {
 		"fresh": {story: fresh, engine: true},
 		"elsewhere": {story: working, with: func(f *brief.Facts) {
 			f.Doubts, f.Left = []brief.Doubt{ioLive}, left
-			f.Elsewhere, f.Accept = "your pawl did not make it here", "pawl adopt handbook-20260123-143000-ab12"
+			f.Elsewhere, f.Accept = "it was imported, copied or pulled", "pawl adopt handbook-20260123-143000-ab12"
 		}},
 		"working": {story: working, engine: true, with: func(f *brief.Facts) { f.Doubts, f.Left = []brief.Doubt{ioLive}, left }},
 		"interrupted": {story: working.then(
@@ -256,7 +256,7 @@ func withDoubts(f *brief.Facts) {
 		Evidence: []string{"still running: process 29600 runs since 12s: `make all`; writes to the disk", "`two.txt` changed at 14:30:09 UTC", "HEAD unchanged"},
 	}, {
 		OperationState: *f.State.Operations["claude:0f1e#c"], Verdict: pawl.OperationRefused,
-		Evidence: []string{"permission was asked at 14:31:00 UTC and not seen granted: treat it as refused"},
+		Evidence: []string{"permission was asked at 14:31:00 UTC but pawl saw no grant: treat the call as refused"},
 	}}
 	f.Running = []brief.Running{{
 		LeftProcess: pawl.LeftProcess{Process: pawl.Process{PID: 29700}, Session: "claude:0f1e", Tool: "Bash", Summary: "npm run dev", Dir: "web"},
@@ -396,7 +396,7 @@ func TestWatchdogIsNamed(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"watchdog", "killed"} {
 		text := brief.Make(situations()[name].facts(t), brief.Options{For: brief.Claude}).Text
-		if !strings.Contains(text, "was terminated by pawl's watchdog") || !strings.Contains(text, "that does not judge its work") {
+		if !strings.Contains(text, "was terminated by pawl's watchdog") || !strings.Contains(text, "its work was not rejected") {
 			t.Errorf("%s: %s", name, text)
 		}
 	}

@@ -9,7 +9,8 @@
 //     cut at many moments could have left it: what was not synced is dropped, torn or there;
 //   - campaign: kills, then damages what lies under .pawl, and has a person who only follows pawl's hints go on;
 //   - agents: has coding agents that follow a script die in the middle of their tool calls, and the next ones be told what
-//     is in doubt.
+//     is in doubt;
+//   - mirrors: kills runs that keep the files of another system up to date, and compares what these files claim with the truth.
 //
 // Then the run is resumed to its end. What must hold is checked from outside, without pawl's own code: by the ledger,
 // a file beside the project in which each step leaves one line as its effect; by the lines of the journal; by the
@@ -33,12 +34,16 @@ import (
 	"sync/atomic"
 	"time"
 
+	"pawl/internal/agents/headless/headlesstest"
 	"pawl/test/torture/scripted"
 )
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
 func run(args []string, out, complaints io.Writer) int {
+	if headlesstest.Plays(os.Args[0]) {
+		return headlesstest.Main(os.Args)
+	}
 	if len(args) == 2 && args[0] == scripted.Verb {
 		if err := scripted.Run(args[1], os.Stdin, out); err != nil {
 			fmt.Fprintln(complaints, err)
@@ -67,6 +72,7 @@ type options struct {
 	short    bool
 	seed     uint64
 	only     string
+	system   string
 	point    string
 	kills    int
 	cases    int
@@ -83,10 +89,11 @@ func parse(args []string, complaints io.Writer) (options, error) {
 	flags.SetOutput(complaints)
 	flags.BoolVar(&o.short, "short", false, "under two minutes: fewer kills, every 7th fault, fewer power cuts")
 	flags.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "of all that is random")
-	flags.StringVar(&o.only, "only", "", "only this part: random, systematic, powercut, campaign or agents")
+	flags.StringVar(&o.only, "only", "", "only this part: random, systematic, powercut, campaign, agents or mirrors")
+	flags.StringVar(&o.system, "system", "", "only the mirrors of this system: grid, dotagent, sitebuilder, projectstate or gyoshu")
 	flags.StringVar(&o.point, "point", "", "only this fault of the systematic part, as a violation names it")
 	flags.IntVar(&o.kills, "kills", 0, "random kills (default 1000, or 30 with -short)")
-	flags.IntVar(&o.deaths, "deaths", 0, "of agents (default 1000, or 10 with -short)")
+	flags.IntVar(&o.deaths, "deaths", 0, "of agents (default 1000, or 10 with -short), and of the mirrors of each system (default 200)")
 	flags.DurationVar(&o.limit, "for", 0, "kill agents for at most this time (default: until there are enough deaths)")
 	flags.StringVar(&o.binary, "pawl", "", "this pawl binary for agents, with pawl-hook next to it; built when not given")
 	flags.IntVar(&o.cases, "cases", 0, "of the campaign (default 500, or 25 with -short)")
@@ -94,6 +101,9 @@ func parse(args []string, complaints io.Writer) (options, error) {
 	flags.IntVar(&o.parallel, "parallel", 2, "stories at a time")
 	err := flags.Parse(args)
 	kills, cases, deaths := 1000, 500, 1000
+	if o.only == "mirrors" {
+		deaths = 200
+	}
 	if o.short {
 		kills, cases, deaths = 30, 25, 10
 	}
@@ -120,7 +130,7 @@ func (t *torture) all() error {
 	parts := []struct {
 		name string
 		do   func() error
-	}{{"random", t.random}, {"systematic", t.systematic}, {"powercut", t.powercuts}, {"campaign", t.campaign}, {"agents", t.agents}}
+	}{{"random", t.random}, {"systematic", t.systematic}, {"powercut", t.powercuts}, {"campaign", t.campaign}, {"agents", t.agents}, {"mirrors", t.mirrors}}
 	for _, part := range parts {
 		if t.only != "" && t.only != part.name {
 			continue
@@ -229,7 +239,7 @@ func (t *torture) again(part string, err error) string {
 	case !errors.As(err, &v):
 	case part == "systematic":
 		command += fmt.Sprintf(" -point '%s'", v.point)
-	case part == "agents":
+	case part == "agents", part == "mirrors":
 		command += " -" + strings.Replace(v.point, " ", " ", 1)
 	}
 	return command
