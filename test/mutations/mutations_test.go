@@ -7,16 +7,19 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
 const root = "../.."
 
+var allTests = sync.OnceValues(func() (map[string][]string, error) { return findTests(root) })
+
 // TestEveryDemandHasARow: each demand of the five documents is one row of docs/seed-systems, in order, with tests and stories that
 // exist or the reason why there is none.
 func TestEveryDemandHasARow(t *testing.T) {
 	t.Parallel()
-	tests, err := findTests(root)
+	tests, err := allTests()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +53,7 @@ func TestEveryDemandHasARow(t *testing.T) {
 // rows of each system.
 func TestMutationsApply(t *testing.T) {
 	t.Parallel()
-	tests, err := findTests(root)
+	tests, err := allTests()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +133,7 @@ func TestFailed(t *testing.T) {
 // TestNamesExist: the tests and stories that any page of docs/seed-systems names exist.
 func TestNamesExist(t *testing.T) {
 	t.Parallel()
-	tests, err := findTests(root)
+	tests, err := allTests()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -83,6 +83,8 @@ func findTests(root string) (map[string][]string, error) {
 		}
 		rel = path.Dir(filepath.ToSlash(rel))
 		switch {
+		case d.IsDir() && file != root && strings.HasPrefix(d.Name(), "."):
+			return fs.SkipDir // .git
 		case strings.HasSuffix(file, ".txtar") && strings.HasPrefix(rel, "test/stories/"):
 			name := strings.TrimSuffix(d.Name(), ".txtar")
 			found[name] = append(found[name], path.Dir(rel))
