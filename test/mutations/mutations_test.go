@@ -1,7 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"go/parser"
+	"go/token"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -155,6 +158,33 @@ func TestNamesExist(t *testing.T) {
 			if tests[n] == nil {
 				t.Errorf("%s: there is no %s", page, n)
 			}
+		}
+	}
+}
+
+// TestVariant: a mutated function or variable is added to its file, and used while its mutation is on. What has no name to call it by
+// needs a program of its own.
+func TestVariant(t *testing.T) {
+	t.Parallel()
+	const source = "package x\n\nimport \"fmt\"\n\nvar words = []string{\"a\"}\n\nconst n = 1\n\nfunc (r *T) f(a, b int, c ...string) bool {\n\treturn a == b\n}\n\nfunc g(_ int) {\n\tfmt.Println(n)\n}\n"
+	for _, tt := range []struct{ old, new, insert, tail string }{
+		{"a == b", "a != b", ` if pawlMutation == "7" { return r.f__7(a, b, c...) };`, "\nfunc (r *T) f__7(a, b int, c ...string) bool {\n\treturn a != b\n}\n"},
+		{`"a"`, `"b"`, "", "\nfunc init() {\n\tif pawlMutation == \"7\" {\n\t\twords = []string{\"b\"}\n\t}\n}\n"},
+		{"n = 1", "n = 2", "", ""},
+		{"Println(n)", "Println()", "", ""},
+	} {
+		from := strings.Index(source, tt.old)
+		v, err := variantOf(source, strings.Replace(source, tt.old, tt.new, 1), from, from+len(tt.old), "7")
+		if alone := tt.insert+tt.tail == ""; v.insert != tt.insert || v.tail != tt.tail || alone != errors.Is(err, errAlone) {
+			t.Errorf("%s: %+v, %v", tt.old, v, err)
+			continue
+		}
+		s, err := switchVariant(source, "/on")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := parser.ParseFile(token.NewFileSet(), "", withVariants(source, []variant{v, s}), 0); err != nil {
+			t.Errorf("%s: %v", tt.old, err)
 		}
 	}
 }
