@@ -225,7 +225,7 @@ var mayUseFiles = map[string]struct{ calls, why string }{
 	"pawl/internal/disk":                  {"os.Lstat os.Stat os.OpenFile unix.Open unix.Fstatat unix.Statfs", "it is the owner"},
 	"pawl/internal/attach":                {"os.Stat os.ReadDir os.Readlink", "the agents' settings of the user, and their programs"},
 	"pawl/internal/cli":                   {"os.Stat os.Lstat", "folders that the user names"},
-	"pawl/internal/cli/userfile":          {"os.Stat os.Lstat os.Open", "plans and pipes that the user names"},
+	"pawl/internal/cli/userfile":          {"os.Stat os.Lstat os.Open os.ReadDir", "plans and pipes that the user names, and files with similar names"},
 	"pawl/internal/evidence":              {"os.Lstat os.ReadDir", "the files of the workspace"},
 	"pawl/internal/git":                   {"os.Lstat", "folders that may hold a repository"},
 	"pawl/internal/history":               {"os.Stat os.ReadDir", "artifacts, and a folder that the user names"},

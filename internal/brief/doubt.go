@@ -15,7 +15,7 @@ import (
 func (w *writer) doubts() section {
 	s := section{title: "What is in doubt, and the evidence", all: w.command("pawl status", "")}
 	w.addFindings(&s, pawl.Bad)
-	for _, o := range w.Operations {
+	for _, o := range slices.Backward(w.Operations) { // the newest first, in case some do not fit
 		s.add(w.operation(o))
 	}
 	for _, r := range w.Running {
@@ -31,7 +31,7 @@ func (w *writer) doubts() section {
 	}
 	w.addFindings(&s, pawl.Warn)
 	for _, d := range w.Doubts {
-		if d.Found == Live {
+		if d.Found == Live && !w.isReaders(d) {
 			s.add(w.doubt(d))
 		}
 	}
@@ -40,6 +40,9 @@ func (w *writer) doubts() section {
 	}
 	return s
 }
+
+// isReaders reports whether an attempt is the reader's own.
+func (w *writer) isReaders(d Doubt) bool { return w.Inside != nil && w.Inside.Token == d.Token }
 
 // addFindings adds the findings of a level.
 func (w *writer) addFindings(s *section, level pawl.Level) {

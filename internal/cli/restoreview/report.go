@@ -93,7 +93,7 @@ func (r Report) Print(w io.Writer, paths bool) {
 	if r.Edited != "" {
 		r.printEdited(out)
 	}
-	if r.Before != "" {
+	if r.Before != "" && r.Before != r.Checkpoint { // else it undid an unfinished restore
 		fmt.Fprintf(out, "previous state saved as checkpoint %s; pawl restore --undo returns to it\n", r.Before)
 	}
 }
