@@ -92,7 +92,7 @@ func (k Key) Changes(now Key) []string {
 		case !had:
 			changes = append(changes, "input "+path+" is new")
 		case !has:
-			changes = append(changes, "input "+path+" is gone")
+			changes = append(changes, "input "+path+" was removed")
 		case before != after && path == AllEntries:
 			changes = append(changes, "its inputs changed")
 		case before != after:
@@ -109,7 +109,7 @@ func (k Key) Changes(now Key) []string {
 			changes = append(changes, fmt.Sprintf("it no longer needs step %s", id))
 		case sameOutputs(before, after):
 		case id == AllEntries:
-			changes = append(changes, "what it needs gives something else")
+			changes = append(changes, "a result that it depends on changed")
 		case strings.HasPrefix(after, PassedOn):
 			changes = append(changes, fmt.Sprintf("outputs of what step %s needs changed", id))
 		default:

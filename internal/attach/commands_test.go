@@ -1,12 +1,35 @@
 package attach
 
 import (
+	"cmp"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	dialects "pawl/internal/agents"
 )
+
+// asked returns what an agent's user asked for, if the agent passes the text of a command to its hook as the prompt.
+func asked(t *testing.T, agent, text string) string {
+	t.Helper()
+	d, err := dialects.Find(agent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	event := map[string]string{"gemini": "BeforeAgent"}[agent]
+	payload, err := json.Marshal(map[string]string{"hook_event_name": cmp.Or(event, "UserPromptSubmit"), "session_id": "s", "prompt": strings.TrimSuffix(text, "'''\n")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := d.Parse(payload)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e.Text
+}
 
 // TestCommands: pawl's own command is installed everywhere, that of another system only where there are files of it, and none over
 // one of the user's. Doctor names those that are there, and detach removes them.
@@ -39,6 +62,10 @@ func TestCommands(t *testing.T) {
 				}
 				if _, err := os.Stat(filepath.Join(folder, "dispatch-sitebuilder"+c.ext)); err == nil {
 					t.Error("a command of a system without files here")
+				}
+				typed := "Resume an interrupted mission of The Grid with pawl: the letters"
+				if asked := asked(t, agent, strings.ReplaceAll(text, c.arguments, "the letters")); asked != typed {
+					t.Errorf("asked %q", asked)
 				}
 				w.Systems = nil // its files are gone: what is installed stays
 				if again := w.attach(agent, scope); len(again.Changes) > 0 {

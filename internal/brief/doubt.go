@@ -124,7 +124,7 @@ func (w *writer) unfinished() []*pawl.AttemptEnded {
 }
 
 // notJudged says that what ended an attempt was not a decision about its work.
-const notJudged = "; that does not judge its work"
+const notJudged = "; its work was not rejected"
 
 // ending describes how an attempt ended without success. It keeps an agent from mistaking a timeout or a crash for a
 // person's denial.

@@ -168,10 +168,6 @@ func (a *app) createImportedRun(ctx context.Context, reading format.Project, fin
 		return interop.Imported{}, err
 	}
 	a.register(p)
-	fileFormat, err := a.formatNamed(reading.System)
-	if err != nil {
-		return interop.Imported{}, err
-	}
 	if reading.Status == pawl.StatusActive {
 		findings = append(findings, pawl.Finding{Level: pawl.Warn, What: cmp.Or(reading.Resume, "somebody may still be working on it"), Where: interop.PathIn(p, dir),
 			Hint: "before pawl resume, make sure that no other program works on it"})
@@ -181,7 +177,7 @@ func (a *app) createImportedRun(ctx context.Context, reading format.Project, fin
 		return interop.Imported{}, err
 	}
 	made, err := interop.Import(ctx, p, a.author(), interop.Source{
-		Project: reading, Path: interop.PathIn(p, dir), Place: place, Findings: findings, Agent: pawl.AgentName(agent), Version: a.version, Provable: fileFormat.CheckCriterion != nil,
+		Project: reading, Path: interop.PathIn(p, dir), Place: place, Findings: findings, Agent: pawl.AgentName(agent), Version: a.version,
 		Ask: askEvaluator(a.parts.Adviser(c.Evaluator, p.Root)),
 	})
 	if err != nil || a.json {

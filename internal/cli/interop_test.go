@@ -154,7 +154,7 @@ func TestVerifyStep(t *testing.T) {
 	p.write("plan.yaml", gatePlan)
 	p.fails(pawl.KindAtGate, "run", "--mirror", "sitebuilder", "plan.yaml")
 	for _, line := range []string{
-		"verify --step draft", "verify --criterion x --step draft", "verify --as sitebuilder --criterion x", "verify --as gyoshu --step draft",
+		"verify --step draft", "verify --criterion x --step draft", "verify --as sitebuilder --criterion x",
 	} {
 		p.fails(pawl.KindUsage, strings.Fields(line)...)
 	}

@@ -305,7 +305,7 @@ func (a *app) confirmPlan(ctx context.Context, p *project.Project, r *runs.Run, 
 	if weaker {
 		confirms = "--plan-hash"
 	}
-	why := fmt.Errorf("%s: waiting for approval of gate %s; %s %s confirms it too", what, gate.ID, confirms, change.PlanHash[:minPlanHash])
+	why := fmt.Errorf("%s: approve gate %s, or pass %s %s", what, gate.ID, confirms, change.PlanHash[:minPlanHash])
 	return &pawl.Error{Kind: pawl.KindAtGate, Err: why, Hint: "pawl gates"}
 }
 

@@ -214,7 +214,7 @@ func (m *simulation) of(d *decider, step *pawl.Step) Decision {
 			m.judged(&x, st)
 		}
 	case c.condition != "" && st.Status == pawl.Skipped:
-		x.Do, x.Why = Skip, "will be skipped: "+pawl.ConditionFalse(c.condition)
+		x.Do, x.Why = Skip, pawl.ConditionFalse(c.condition)
 	case st.Finished() && !m.start.Ended() && slices.Contains(m.change.Recheck, step.ID):
 		x.Do, x.Why = Recheck, "acceptance checks changed"
 	default:

@@ -3,7 +3,6 @@ package interop
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -17,9 +16,6 @@ import (
 // an attempt at the step, its items count, and the run learns what the files say if they meet the criterion or ask a person:
 // notes, items, and the question that the work ended with.
 func (f *Folder) CheckCriterion(by *runs.StepClient, step pawl.StepID, criterion string) (bool, string, error) {
-	if f.format.CheckCriterion == nil {
-		return false, "", &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("steps of %s have no criteria", f.format.Name)}
-	}
 	if by == nil || by.Attempt.Step != step {
 		met, why := f.format.CheckCriterion(f.files, f.env, step, criterion)
 		return met, why, nil
@@ -46,6 +42,8 @@ func (f *Folder) attemptEnv(by *runs.StepClient) format.Env {
 			env.Items = namedItems(s.Steps[by.Attempt.Step])
 			env.Asked = askedSince(s, by.Attempt.Step)
 			env.Redone = f.doneAt(string(by.Run), by.Attempt.Step)
+			env.IDs = []string{s.Import.ID, string(by.Run)}
+			env.Made = func() ([]string, string) { return f.made(by.Run, by.Attempt.Step) }
 		}
 	}
 	for _, item := range by.Items() {

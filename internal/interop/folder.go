@@ -24,6 +24,8 @@ type Folder struct {
 	env      format.Env
 	findings []pawl.Finding                               // files that could not be read
 	doneAt   func(run string, step pawl.StepID) time.Time // see format.Env.Redone; nil without a project
+
+	made func(pawl.RunID, pawl.StepID) ([]string, string) // see format.Env.Made; nil without a project
 }
 
 // OpenFolder reads the files of a format in dir. p is the project whose journals tell which of them pawl wrote; it may be
@@ -48,6 +50,7 @@ func OpenFolder(ctx context.Context, p *project.Project, f format.Format, dir st
 		folder.env.Run = cachedRuns(ctx, p)
 		_, folder.env.Engine = p.EngineHolder()
 		folder.doneAt = func(run string, step pawl.StepID) time.Time { return lastDone(ctx, p, run, step) }
+		folder.made = func(run pawl.RunID, step pawl.StepID) ([]string, string) { return madeBy(ctx, p, run, step) }
 	}
 	for _, unread := range folder.Unread() {
 		folder.env.Unread = append(folder.env.Unread, unread.Where)

@@ -31,7 +31,6 @@ type Source struct {
 	Findings []pawl.Finding // of project the files
 	Agent    pawl.AgentName // runs the unfinished steps. Defaults to claude.
 	Version  string         // of pawl
-	Provable bool           // the format has CheckCriterion
 
 	Ask func(context.Context, evidence.Evidence) Opinion // the user's evaluator; nil if none is configured
 }
@@ -188,11 +187,8 @@ func (m *importer) makePlan() ([]byte, error) {
 	return data, err
 }
 
-// addChecks makes the criteria that the format can check acceptance checks of their steps.
+// addChecks makes the criteria of steps their acceptance checks.
 func (m *importer) addChecks(plan *pawl.Plan) {
-	if !m.Provable {
-		return
-	}
 	read := map[pawl.StepID]format.Step{}
 	for _, phase := range m.Phases {
 		for _, s := range phase.Steps {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"pawl"
+	"pawl/internal/config"
 	"pawl/internal/git"
 	"pawl/internal/interop/format"
 	"pawl/internal/project"
@@ -158,6 +159,34 @@ func (b partialWork) snapshots(st *pawl.StepState) (base, cut *snapshot.Record, 
 		err = errNoBase
 	}
 	return base, cut, err
+}
+
+// madeBy returns the files that a running step has created or modified so far, or why that is unknown.
+func madeBy(ctx context.Context, p *project.Project, run pawl.RunID, id pawl.StepID) (files []string, unknown string) {
+	cfg, err := config.Of(p)
+	if err != nil {
+		return nil, err.Error()
+	}
+	r, err := runs.Load(ctx, p, run)
+	if err != nil {
+		return nil, err.Error()
+	}
+	defer r.Log.Close()
+	b := partialWork{project: p, run: r}
+	st := r.State.Steps[id]
+	if st == nil || b.concurrent(id) {
+		return nil, "other steps ran at the same time"
+	}
+	if b.store, err = runs.OpenSnapshotsReadOnly(ctx, p, cfg.Snapshots); err != nil {
+		return nil, err.Error()
+	}
+	defer b.store.Close()
+	changes, err := b.changes(ctx, st)
+	if err != nil {
+		return nil, err.Error()
+	}
+	created, modified := b.split(changes)
+	return slices.Concat(created, modified), ""
 }
 
 // existed reports whether something was at a path before a step started, and whether that is known.

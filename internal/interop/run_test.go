@@ -142,7 +142,7 @@ func exported(p *enginetest.Project, system format.Format) {
 		p.Errorf("%d files are exported, %d planned", len(written), len(planned))
 	}
 	got := read(q, system, dir)
-	in := interop.Source{Project: got, Path: filepath.Base(dir), Version: "test", Provable: system.CheckCriterion != nil}
+	in := interop.Source{Project: got, Path: filepath.Base(dir), Version: "test"}
 	if dir == q.Root {
 		in.Path = ""
 	}

@@ -102,7 +102,7 @@ func (j *judging) refused(verdict pawl.OperationVerdict) string {
 	if j.Asked.IsZero() || verdict == pawl.OperationPartly || verdict == pawl.OperationDone && !j.already {
 		return ""
 	}
-	return "permission was asked at " + j.Asked.UTC().Format("15:04:05 UTC") + " and not seen granted: treat it as refused"
+	return "permission was asked at " + j.Asked.UTC().Format("15:04:05 UTC") + " but pawl saw no grant: treat the call as refused"
 }
 
 // judging is the state of judging one operation.

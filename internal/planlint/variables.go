@@ -56,7 +56,7 @@ var reference = lazyregexp.New(`\$\{?(PAWL_[A-Za-z0-9_]+)`)
 
 // set are the variables that pawl sets, except for those of parameters and of a matrix.
 var set = []string{
-	"PAWL_ATTEMPT", "PAWL_ATTEMPT_DIR", "PAWL_EVENTS", "PAWL_FAILED_STEPS", "PAWL_ITEM", "PAWL_ITEM_ID", "PAWL_KEY", "PAWL_OUT", "PAWL_PROJECT",
+	"PAWL_ATTEMPT", "PAWL_ATTEMPT_DIR", "PAWL_BRIEFED", "PAWL_EVENTS", "PAWL_FAILED_STEPS", "PAWL_ITEM", "PAWL_ITEM_ID", "PAWL_KEY", "PAWL_OUT", "PAWL_PROJECT",
 	"PAWL_PROMPT", "PAWL_RESULT", "PAWL_RESUME", "PAWL_RUN", "PAWL_RUN_STATUS", "PAWL_RUN_WHY", "PAWL_SESSION", "PAWL_STATE", "PAWL_STEP",
 	"PAWL_TOKEN", "PAWL_UNDO",
 }

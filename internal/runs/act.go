@@ -407,6 +407,9 @@ func CheckStep(r *Run, id pawl.StepID) error {
 	for _, step := range slices.Concat(r.Plan.Steps(), r.Plan.Handlers()) {
 		ids = append(ids, string(step.ID))
 	}
+	if step, item, _ := strings.Cut(string(id), "/"); item != "" && slices.Contains(ids, step) {
+		return UsageError("pawl status", "%s names an item; pass the step %s (output, skip and done also take --item %s)", id, step, shellwords.Word(item))
+	}
 	return UsageError("pawl status", "%s", strictyaml.UnknownStep(string(id), ids))
 }
 

@@ -9,7 +9,8 @@
 //     cut at many moments could have left it: what was not synced is dropped, torn or there;
 //   - campaign: kills, then damages what lies under .pawl, and has a person who only follows pawl's hints go on;
 //   - agents: has coding agents that follow a script die in the middle of their tool calls, and the next ones be told what
-//     is in doubt.
+//     is in doubt;
+//   - mirrors: kills runs that keep the files of another system up to date, and compares what these files claim with the truth.
 //
 // Then the run is resumed to its end. What must hold is checked from outside, without pawl's own code: by the ledger,
 // a file beside the project in which each step leaves one line as its effect; by the lines of the journal; by the
@@ -33,12 +34,16 @@ import (
 	"sync/atomic"
 	"time"
 
+	"pawl/internal/agents/headless/headlesstest"
 	"pawl/test/torture/scripted"
 )
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
 func run(args []string, out, complaints io.Writer) int {
+	if headlesstest.Plays(os.Args[0]) {
+		return headlesstest.Main(os.Args)
+	}
 	if len(args) == 2 && args[0] == scripted.Verb {
 		if err := scripted.Run(args[1], os.Stdin, out); err != nil {
 			fmt.Fprintln(complaints, err)
@@ -67,12 +72,15 @@ type options struct {
 	short    bool
 	seed     uint64
 	only     string
+	system   string
 	point    string
 	kills    int
 	cases    int
 	deaths   int
 	number   int
 	parallel int
+	limit    time.Duration
+	binary   string
 }
 
 func parse(args []string, complaints io.Writer) (options, error) {
@@ -81,15 +89,21 @@ func parse(args []string, complaints io.Writer) (options, error) {
 	flags.SetOutput(complaints)
 	flags.BoolVar(&o.short, "short", false, "under two minutes: fewer kills, every 7th fault, fewer power cuts")
 	flags.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "of all that is random")
-	flags.StringVar(&o.only, "only", "", "only this part: random, systematic, powercut, campaign or agents")
+	flags.StringVar(&o.only, "only", "", "only this part: random, systematic, powercut, campaign, agents or mirrors")
+	flags.StringVar(&o.system, "system", "", "only the mirrors of this system: grid, dotagent, sitebuilder, projectstate or gyoshu")
 	flags.StringVar(&o.point, "point", "", "only this fault of the systematic part, as a violation names it")
 	flags.IntVar(&o.kills, "kills", 0, "random kills (default 1000, or 30 with -short)")
-	flags.IntVar(&o.deaths, "deaths", 0, "of agents (default 1000, or 10 with -short)")
+	flags.IntVar(&o.deaths, "deaths", 0, "of agents (default 1000, or 10 with -short), and of the mirrors of each system (default 200)")
+	flags.DurationVar(&o.limit, "for", 0, "kill agents for at most this time (default: until there are enough deaths)")
+	flags.StringVar(&o.binary, "pawl", "", "this pawl binary for agents, with pawl-hook next to it; built when not given")
 	flags.IntVar(&o.cases, "cases", 0, "of the campaign (default 500, or 25 with -short)")
 	flags.IntVar(&o.number, "case", -1, "only this case of the campaign, told at length, or of agents")
 	flags.IntVar(&o.parallel, "parallel", 2, "stories at a time")
 	err := flags.Parse(args)
 	kills, cases, deaths := 1000, 500, 1000
+	if o.only == "mirrors" {
+		deaths = 200
+	}
 	if o.short {
 		kills, cases, deaths = 30, 25, 10
 	}
@@ -103,6 +117,7 @@ type torture struct {
 	out    io.Writer
 	dir    string // of everything that it makes
 	pawl   string // the binary as people have it
+	hook   string // pawl-hook
 	faulty string // and with faults built in
 	tally  tally
 }
@@ -115,7 +130,7 @@ func (t *torture) all() error {
 	parts := []struct {
 		name string
 		do   func() error
-	}{{"random", t.random}, {"systematic", t.systematic}, {"powercut", t.powercuts}, {"campaign", t.campaign}, {"agents", t.agents}}
+	}{{"random", t.random}, {"systematic", t.systematic}, {"powercut", t.powercuts}, {"campaign", t.campaign}, {"agents", t.agents}, {"mirrors", t.mirrors}}
 	for _, part := range parts {
 		if t.only != "" && t.only != part.name {
 			continue
@@ -129,7 +144,7 @@ func (t *torture) all() error {
 	return os.RemoveAll(t.dir)
 }
 
-// prepare builds both binaries into a new folder.
+// prepare builds the binaries into a new folder.
 func (t *torture) prepare() error {
 	root, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output()
 	if err != nil {
@@ -142,8 +157,19 @@ func (t *torture) prepare() error {
 		return err
 	}
 	t.pawl, t.faulty = filepath.Join(t.dir, "pawl"), filepath.Join(t.dir, "pawl-faults")
-	for _, args := range [][]string{{"-o", t.pawl}, {"-tags", "faults", "-o", t.faulty}} {
-		build := exec.Command("go", append(append([]string{"build"}, args...), "./cmd/pawl")...)
+	builds := [][]string{{"-o", t.dir + string(filepath.Separator), "./cmd/pawl", "./cmd/pawl-hook"}, {"-tags", "faults", "-o", t.faulty, "./cmd/pawl"}}
+	if t.only == "agents" { // which injects no faults
+		builds = builds[:1]
+	}
+	if t.only == "agents" && t.binary != "" {
+		if t.pawl, err = filepath.Abs(t.binary); err != nil {
+			return err
+		}
+		builds = nil
+	}
+	t.hook = filepath.Join(filepath.Dir(t.pawl), "pawl-hook")
+	for _, args := range builds {
+		build := exec.Command("go", append([]string{"build"}, args...)...)
 		build.Dir, build.Env = strings.TrimSpace(string(root)), append(os.Environ(), "CGO_ENABLED=0")
 		if said, err := build.CombinedOutput(); err != nil {
 			return fmt.Errorf("build pawl: %w\n%s", err, said)
@@ -213,7 +239,7 @@ func (t *torture) again(part string, err error) string {
 	case !errors.As(err, &v):
 	case part == "systematic":
 		command += fmt.Sprintf(" -point '%s'", v.point)
-	case part == "agents":
+	case part == "agents", part == "mirrors":
 		command += " -" + strings.Replace(v.point, " ", " ", 1)
 	}
 	return command

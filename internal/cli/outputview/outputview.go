@@ -87,7 +87,10 @@ func Copy(w io.Writer, path string, o Options) (err error) {
 		return usageError("pawl status", "no output yet: %v", err)
 	}
 	defer f.Close()
-	_, err = io.Copy(withoutNUL{out}, f)
+	n, err := io.Copy(withoutNUL{out}, f)
+	if err == nil && n == 0 && o.Notes != nil {
+		fmt.Fprintf(o.Notes, "pawl: note: the attempt wrote nothing to %s\n", o.stream())
+	}
 	return err
 }
 

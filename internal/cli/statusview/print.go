@@ -128,10 +128,10 @@ func (r Report) printEnd(w io.Writer) {
 		if i == 0 {
 			fmt.Fprintln(w)
 		}
-		fmt.Fprintf(w, "not delivered  %s to %s: %s\n", n.Kind, n.To, layout.OneLine(n.Error))
+		fmt.Fprintf(w, "%s notification to %s not delivered: %s\n", n.Kind, n.To, layout.OneLine(n.Error))
 	}
 	if more := len(r.Unsent) - maxUnsent; more > 0 {
-		fmt.Fprintf(w, "not delivered  %s more\n", layout.Count(more, "notification"))
+		fmt.Fprintf(w, "%s more not delivered\n", layout.Count(more, "notification"))
 	}
 }
 

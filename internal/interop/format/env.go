@@ -41,6 +41,14 @@ type Env struct {
 	// Items are the items of the step that CheckCriterion is called for, as the calling run knows them; nil without a run.
 	Items []Item
 
+	// IDs are the ids that this step's work may have in the files: that of what the run was imported from, and the run's own. They
+	// are empty without a run.
+	IDs []string
+
+	// Made returns the files that this step has created or modified so far, from the snapshots around it, or why that is unknown;
+	// nil without a run.
+	Made func() (files []string, unknown string)
+
 	// Redone is when that step was done last, if it runs again: what was written before proves nothing. Asked is since when a
 	// question in the files is new to that run. Both are zero without a run.
 	Redone, Asked time.Time

@@ -28,6 +28,9 @@ type Format struct {
 	Write func(files Files, export Export) []File
 	// Verify runs the system's own validation. It returns every fault, and an OK finding for each validation that passed.
 	Verify func(files Files, env Env) []pawl.Finding
+	// CheckCriterion reports whether a step meets one of its Step.Criteria, or with "" all of them, and why. If the only evidence
+	// is the statement of whoever did the step, that statement counts, and why says so.
+	CheckCriterion func(files Files, env Env, step pawl.StepID, criterion string) (met bool, why string)
 
 	// Private are patterns of its files that only their user may read when pawl creates them, with their folders.
 	Private []string
@@ -68,9 +71,6 @@ type Format struct {
 	// UnknownTasks returns the unfinished tasks that the files list and a completed run has no step for, by the system's own
 	// names, and the file that lists them.
 	UnknownTasks func(files Files, export Export) (tasks []string, file string)
-	// CheckCriterion reports whether a step meets one of its Step.Criteria, or with "" all of them, and why. If the only evidence
-	// is the statement of whoever did the step, that statement counts, and why says so.
-	CheckCriterion func(files Files, env Env, step pawl.StepID, criterion string) (met bool, why string)
 	// Asks returns the question for a person with which the work on a step ended, if its files have one that is new; nil if they
 	// have none.
 	Asks func(files Files, env Env, step pawl.StepID) *pawl.GateAction

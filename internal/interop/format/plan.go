@@ -72,10 +72,10 @@ func stepOf(s Step, waves map[int][]pawl.StepID, agent pawl.AgentName, dense boo
 // AllCriteria is the name of the single check for all criteria of a step.
 const AllCriteria = "criteria"
 
-// Checks returns the check commands of an unfinished step: one for each criterion or, if one is true, a single one. Each runs pawl
-// verify, which calls CheckCriterion. place is the folder of the system's files, relative to the step's; empty: the project.
+// Checks returns the check commands of a step: one for each criterion or, if one is true, a single one. Each runs pawl verify, which
+// calls CheckCriterion. A finished step has them too, for a person who has it done again. place is the folder of the system's files, relative to the step's; empty: the project.
 func (s Step) Checks(system, place string, one bool) map[string]string {
-	if s.finished() || len(s.Criteria) == 0 {
+	if s.Status == pawl.Skipped || len(s.Criteria) == 0 {
 		return nil
 	}
 	command := fmt.Sprintf("pawl verify --as %s --step %s", system, s.ID)

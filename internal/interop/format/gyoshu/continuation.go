@@ -162,6 +162,7 @@ func (r *research) loopStep(run string, known []format.Step) []format.Step {
 	step := format.Step{ID: pawl.StepID(next + "next_objective"), Name: next + "next_objective", Goal: goal, Status: pawl.Pending,
 		Where: loopPath(r.title), Why: "the loop wants it, and no stage of it has begun"}
 	addLimits(&step)
+	(&stageState{id: step.Name}).require(&step, r.title)
 	return []format.Step{step}
 }
 

@@ -216,6 +216,7 @@ func (s *stageState) step(r *research, q *Queue, base int, runStatus string) for
 	if step.Status != pawl.Done {
 		addLimits(&step)
 	}
+	s.require(&step, r.title)
 	return step
 }
 

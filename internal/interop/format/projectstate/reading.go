@@ -76,7 +76,7 @@ func (r *tablesReader) steps(e *entry) ([]format.Step, int) {
 				s.Ended, s.Agent, s.Summary, s.Why = time.Time{}, "", "", s.Summary
 			}
 		}
-		s.Role = roleOf(s.Agent)
+		s.Role, s.Criteria = roleOf(s.Agent), map[string]bool{tookEffect: s.Status == pawl.Done}
 		steps = append(steps, s)
 	}
 	for _, name := range e.completed {

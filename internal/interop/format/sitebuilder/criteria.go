@@ -61,6 +61,9 @@ func (r *teamReader) proves(j *job, name string) (bool, string) {
 		n := r.countFiles(j, claim)
 		return n >= total, fmt.Sprintf("of the files that are claimed%s %d are there, of %d that are wanted", as(claim), n, total)
 	}
+	if name == reportsDone {
+		return r.meetsReport(j)
+	}
 	point := r.pointOf(j)
 	if name == allSubtasks && j.hasSubtasks() {
 		total, done := r.countComplete(j)
@@ -150,7 +153,7 @@ func fileCount(criterion string) (n int, claim fileClaim, ok bool) {
 func (t *task) selfReported(criterion string) bool {
 	_, file := t.fileOf(criterion)
 	_, _, count := fileCount(criterion)
-	return !file && !count && criterion != allSubtasks
+	return !file && !count && criterion != allSubtasks && criterion != reportsDone
 }
 
 // countFiles returns how many of the files exist that a task claims to have created or modified. The output of a subtask counts
@@ -211,6 +214,9 @@ func (r *teamReader) attestation(j *job) string {
 	if met, there := j.step.Criteria[allSubtasks]; there && !met {
 		text = fmt.Sprintf("\n\nOf each subtask, once it is complete, say so in %s, or with pawl progress --item ID: the task is not taken for done before.", r.pointOf(j))
 	}
+	if _, only := j.step.Criteria[reportsDone]; only {
+		return fmt.Sprintf("\n\nOnce the task is complete, set its status to complete in %s: it does not count as done before.", r.pointOf(j))
+	}
 	if !slices.ContainsFunc(slices.Collect(maps.Keys(j.step.Criteria)), j.entry.selfReported) {
 		return text
 	}
@@ -230,7 +236,7 @@ func (r *teamReader) criteria(j *job) map[string]bool {
 		all[allSubtasks] = done >= total
 	}
 	if j.entry == nil {
-		return all
+		return j.orReportsDone(all)
 	}
 	if !named {
 		for _, text := range slices.Concat(j.entry.criteria, j.entry.checks) {
@@ -240,5 +246,28 @@ func (r *teamReader) criteria(j *job) map[string]bool {
 	for _, name := range j.entry.files {
 		all[name+existsSuffix] = r.exists(r.path(r.registry(), j.entry.line, name))
 	}
-	return all
+	return j.orReportsDone(all)
+}
+
+// reportsDone is the criterion of a task without other ones.
+const reportsDone = "its checkpoint says that it is complete"
+
+func (j *job) orReportsDone(criteria map[string]bool) map[string]bool {
+	if len(criteria) == 0 {
+		criteria[reportsDone] = j.point != nil && j.point.taskStatus() == complete
+	}
+	return criteria
+}
+
+// meetsReport reports whether a task's agent has called it complete, since it was done last.
+func (r *teamReader) meetsReport(j *job) (bool, string) {
+	point := r.pointOf(j)
+	f := r.files.Find(point)
+	switch {
+	case j.point == nil || f == nil || j.point.taskStatus() != complete:
+		return false, point + " does not say so: once the task is complete, have its status be complete there"
+	case !r.env.Redone.IsZero() && !f.Changed.After(r.env.Redone):
+		return false, point + " was written before the task ran again"
+	}
+	return true, "attested: " + point + " says so; nothing else proves it"
 }

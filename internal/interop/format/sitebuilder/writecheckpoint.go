@@ -112,7 +112,7 @@ func (w *teamWriter) begin(k *taskStep, name string, data []byte) *editor {
 // fill sets the values of a step, in the order of the document's schema.
 func (w *teamWriter) fill(e *editor, k *taskStep, open, cleared []pawl.Blocker) {
 	st := k.state
-	if meaning(e.says("status")) != k.taskStatus || e.at("status") == nil {
+	if said := meaning(e.says("status")); said != k.taskStatus && !(said == complete && w.awaitsReport(k)) || e.at("status") == nil {
 		e.set(string(k.taskStatus), "status")
 	}
 	e.fill(w.percentOf(e, k), true, "progress_percent")
@@ -162,6 +162,11 @@ func (w *teamWriter) percentOf(e *editor, k *taskStep) int {
 	return min(now, 99) // also if it claims 100
 }
 
+// awaitsReport reports whether the running agent of a task is to call it complete in the checkpoint.
+func (w *teamWriter) awaitsReport(k *taskStep) bool {
+	return len(w.live(k)) > 0 && (w.asksUs(k, reportsDone) || w.asksUs(k, format.AllCriteria))
+}
+
 func (w *teamWriter) completedAt(e *editor, k *taskStep) {
 	was, _, _ := format.ParseTime(e.says("completed_at"))
 	switch {
@@ -201,7 +206,7 @@ func (w *teamWriter) criteria(e *editor, k *taskStep) {
 
 // proofs returns the criteria that the step's checks cover. One check can cover all criteria of a checkpoint.
 func (w *teamWriter) proofs(e *editor, k *taskStep) []string {
-	names := slices.DeleteFunc(slices.Sorted(maps.Keys(k.Accept)), func(name string) bool { return name == allSubtasks && w.asksUs(k, name) })
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(k.Accept)), func(name string) bool { return (name == allSubtasks || name == reportsDone) && w.asksUs(k, name) })
 	if !w.asksUs(k, format.AllCriteria) || len(names) > 1 {
 		return names
 	}
