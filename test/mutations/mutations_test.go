@@ -2,12 +2,8 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"go/parser"
 	"go/token"
-	"os"
-	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -17,40 +13,6 @@ import (
 const root = "../.."
 
 var allTests = sync.OnceValues(func() (map[string][]string, error) { return findTests(root) })
-
-// TestEveryDemandHasARow: each demand of the five documents is one row of docs/seed-systems, in order, with tests and stories that
-// exist or the reason why there is none.
-func TestEveryDemandHasARow(t *testing.T) {
-	t.Parallel()
-	tests, err := allTests()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, s := range Systems {
-		rows, err := readRows(root, s)
-		if err != nil {
-			t.Error(err)
-			continue
-		}
-		for i, r := range rows {
-			if want := fmt.Sprintf("%s%d", s.Letter, i+1); r.Number != want {
-				t.Errorf("%s: row %s is where %s must be", s.Name, r.Number, want)
-				break
-			}
-			if len(r.Tests) == 0 && r.Reason == "" {
-				t.Errorf("%s: row %s has neither a test nor a reason", s.Name, r.Number)
-			}
-			for _, name := range r.Tests {
-				if tests[name] == nil {
-					t.Errorf("%s: row %s: there is no %s", s.Name, r.Number, name)
-				}
-			}
-		}
-		if len(rows) != s.Demands {
-			t.Errorf("%s: %d rows for %d demands", s.Name, len(rows), s.Demands)
-		}
-	}
-}
 
 // TestMutationsApply: each mutation changes one text of one file, and names rows and tests of these rows. Together they break enough
 // rows of each system.
@@ -64,8 +26,8 @@ func TestMutationsApply(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows := map[string]Row{}
-	for _, s := range Systems {
+	rows := map[string]row{}
+	for _, s := range systems {
 		found, err := readRows(root, s)
 		if err != nil {
 			t.Error(err)
@@ -94,7 +56,7 @@ func TestMutationsApply(t *testing.T) {
 			}
 		}
 	}
-	for _, s := range Systems {
+	for _, s := range systems {
 		n := 0
 		for number := range broken {
 			if strings.HasPrefix(number, s.Letter) {
@@ -130,35 +92,6 @@ func TestFailed(t *testing.T) {
 	output := "--- FAIL: TestA (0.00s)\n    --- FAIL: TestScript/one (0.00s)\n"
 	if !failed(output, "TestA") || !failed(output, "one") || failed(output, "TestB") || failed(output, "two") || failed(output, "Test") {
 		t.Error("wrong")
-	}
-}
-
-// TestNamesExist: the tests and stories that any page of docs/seed-systems names exist.
-func TestNamesExist(t *testing.T) {
-	t.Parallel()
-	tests, err := allTests()
-	if err != nil {
-		t.Fatal(err)
-	}
-	pages, err := filepath.Glob(filepath.Join(root, "docs", "seed-systems", "*.md"))
-	if err != nil || len(pages) != len(Systems) {
-		t.Fatal(err, pages)
-	}
-	name := regexp.MustCompile(`\b(?:Test|Fuzz)[A-Z][A-Za-z0-9]+\b|\b(?:seed|mirror|import)_[a-z0-9_]+\b`)
-	for _, page := range append(pages, filepath.Join(root, "docs", "seed-systems.md")) {
-		data, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
-		named := name.FindAllString(string(data), -1)
-		if len(named) == 0 {
-			t.Errorf("%s names no tests", page)
-		}
-		for _, n := range named {
-			if tests[n] == nil {
-				t.Errorf("%s: there is no %s", page, n)
-			}
-		}
 	}
 }
 
