@@ -150,7 +150,7 @@ func (p *program) run(pkg string, names []string) ([]string, error) {
 	if isStory(names[0]) {
 		pattern = "TestScript/" + pattern
 	}
-	cmd := exec.Command(binary, "-test.run", pattern, "-test.timeout", "5m")
+	cmd := exec.Command(binary, "-test.run", pattern, "-test.timeout", "30m")
 	cmd.Dir, cmd.Env = pkg, p.env()
 	out, err := cmd.CombinedOutput()
 	text := string(out)
