@@ -231,6 +231,7 @@ func (e *Engine) gateOf(step *pawl.Step, checks []pawl.CheckRun) (pawl.Gate, err
 		return pawl.Gate{}, err
 	}
 	gate.Shown, gate.Checks = runs.LimitShown(shown), lastLines(checks)
+	gate.Options = runs.GateOptions(step.Gate, gate.Shown)
 	gate.ID = gate.Identify()
 	return gate, nil
 }
