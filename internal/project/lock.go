@@ -56,6 +56,13 @@ type Lock struct{ file *os.File }
 // SetHolder updates the record of the lock's holder.
 func (l *Lock) SetHolder(holder Holder) error { return writeHolder(disk.File{File: l.file}, holder) }
 
+// InPlace reports whether the locked file is still the one at its path: the project was not replaced, moved or removed since.
+func (l *Lock) InPlace() bool {
+	there, err := os.Lstat(l.file.Name())
+	mine, errMine := l.file.Stat()
+	return errors.Join(err, errMine) == nil && os.SameFile(there, mine)
+}
+
 // Unlock releases the lock. The file stays.
 func (l *Lock) Unlock() error { return unlock(l.file) }
 
