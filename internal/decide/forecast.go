@@ -215,6 +215,9 @@ func (m *simulation) of(d *decider, step *pawl.Step) Decision {
 		}
 	case c.condition != "" && st.Status == pawl.Skipped:
 		x.Do, x.Why = Skip, pawl.ConditionFalse(c.condition)
+		if slices.Contains(m.change.Recheck, step.ID) {
+			x.Why += rechecked
+		}
 	case st.Finished() && !m.start.Ended() && slices.Contains(m.change.Recheck, step.ID):
 		x.Do, x.Why = Recheck, "acceptance checks changed"
 	default:
@@ -224,6 +227,9 @@ func (m *simulation) of(d *decider, step *pawl.Step) Decision {
 	x.Runs = x.Do == Run || x.Do == Attach
 	return x
 }
+
+// rechecked says that a finished step is checked before it is known that it will be skipped.
+const rechecked = "; before that, its changed acceptance checks run"
 
 // stuck decides about a step that nothing happens to.
 func (m *simulation) stuck(d *decider, x *Decision, step *pawl.Step, st *pawl.StepState) {
@@ -365,8 +371,11 @@ func (f *forecast) conclude(live resume.Judged) {
 	}
 	ev := live.Evidence
 	if ev.NeedsChecks(step) {
-		attach("its acceptance checks decide; " + live.Text())
-		return
+		ev.Checks = passedChecks(step)
+		if done, _, _ := resume.Conclude(step, ev); done || step.Gate != nil { // else they run, and decide nothing
+			attach("its acceptance checks decide; " + live.Text())
+			return
+		}
 	}
 	done, _, end := resume.Conclude(step, ev)
 	end.AttemptRef = live.Live.AttemptRef
@@ -386,6 +395,14 @@ func (f *forecast) conclude(live resume.Judged) {
 			f.fold(pawl.StepFailed{Step: end.Step, Why: end.Why, Continued: step.ContinueOnError})
 		}
 	}
+}
+
+// passedChecks returns the acceptance checks of a step as if they had passed.
+func passedChecks(step *pawl.Step) (all []pawl.CheckRun) {
+	for name := range step.Accept {
+		all = append(all, pawl.CheckRun{Name: name})
+	}
+	return all
 }
 
 // judged says how interrupted attempts at a step were judged, the first ones of many.

@@ -659,7 +659,7 @@ func (m *model) events(each func(pawl.Event)) {
 }
 
 func (m *model) story() (words []string) {
-	m.events(func(e pawl.Event) { words = append(words, fmt.Sprintf("%d %s %.120s", e.Seq, e.Type, e.Data)) })
+	m.events(func(e pawl.Event) { words = append(words, fmt.Sprintf("%d %s %.200s", e.Seq, e.Type, e.Data)) })
 	return words
 }
 
@@ -742,7 +742,7 @@ func (d *deeds) differs(x decide.Decision, all []decide.Decision, m *model) stri
 		if started || !settled && (d.finished[x.Step] || d.reopened[x.Step] && !decided) {
 			return "it ran"
 		}
-		if x.Do == decide.Recheck != d.checked[x.Step] {
+		if checks := x.Do == decide.Recheck || strings.Contains(x.Why, "acceptance checks run"); checks != d.checked[x.Step] {
 			return fmt.Sprintf("its checks ran: %v", d.checked[x.Step])
 		}
 	case decide.Run:
