@@ -281,7 +281,7 @@ func (m *simulation) given(id pawl.StepID) string {
 			return st.Key.Needs[id]
 		}
 	}
-	return ""
+	return m.gave[id]
 }
 
 // otherOutputs returns outputs with a content that they never had.
