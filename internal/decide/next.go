@@ -100,7 +100,7 @@ type decider struct {
 	ends     map[pawl.StepID]bool // cache of over
 	failures map[pawl.StepID]bool // cache of behindFailure
 	failing  *pawl.StepID         // cache of failedStep
-	gifts    map[pawl.StepID]gift // cache of givenAt
+	gifts    map[pawl.StepID]gift // cache of gift
 	actions  []Action
 	assume   func(*pawl.Step, *condition) (holds, assumed bool) // decides conditions that are not known yet; nil: none
 	onRun    func(command string) string                        // adds the run to a command; nil: no texts
@@ -173,8 +173,8 @@ func (d *decider) staleNeed(step *pawl.Step, st *pawl.StepState) pawl.StepID {
 		return ""
 	}
 	for _, need := range d.plan.Needs[step.ID] {
-		when, source := d.givenAt(need)
-		if when <= since {
+		source := d.given(need, since)
+		if source == "" {
 			continue
 		}
 		given, listed := st.Key.Needs[need]
@@ -188,37 +188,49 @@ func (d *decider) staleNeed(step *pawl.Step, st *pawl.StepState) pawl.StepID {
 
 // gift is when a step gave what steps that need it see.
 type gift struct {
-	at     pawl.Seq
-	source pawl.StepID
+	at       pawl.Seq
+	source   pawl.StepID // the step itself, or the last one whose result it passes on; "" for none
+	sourceAt pawl.Seq
 }
 
-// givenAt returns the event from which on steps that need this one can have started, 0 if they cannot start now, and the step that it is
-// about: this one, or one whose outputs it passes on.
-func (d *decider) givenAt(id pawl.StepID) (pawl.Seq, pawl.StepID) {
+// given returns a step with a result that steps which need this one see since an event: this one, or one whose result it passes on; ""
+// for none. A step that has no result any more has given something too.
+func (d *decider) given(need pawl.StepID, since pawl.Seq) pawl.StepID {
+	switch g := d.gift(need); {
+	case g.sourceAt > since:
+		return g.source
+	case g.at > since:
+		return need
+	}
+	return ""
+}
+
+// gift returns what a step gave last.
+func (d *decider) gift(id pawl.StepID) gift {
 	g, known := d.gifts[id]
 	if known {
-		return g.at, g.source
+		return g
 	}
-	g.source = id
 	switch st := d.state.Steps[id]; {
 	case st == nil:
 	case runs.PassesOn(st):
-		g.at = st.Given
 		for _, need := range d.plan.Needs[id] {
-			if at, source := d.givenAt(need); at > g.at {
-				g = gift{at, source}
+			if behind := d.gift(need); behind.sourceAt > g.sourceAt {
+				g.source, g.sourceAt = behind.source, behind.sourceAt
 			}
+			g.at = max(g.at, d.gift(need).at)
 		}
+		g.at = max(g.at, st.Given)
 	case st.Status == pawl.Done:
-		g.at = st.Done
+		g = gift{st.Done, id, st.Done}
 	case st.Serving() != nil:
-		g.at = st.Retries.Live.Seq
+		g = gift{st.Retries.Live.Seq, id, st.Retries.Live.Seq}
 	}
 	if d.gifts == nil {
 		d.gifts = map[pawl.StepID]gift{}
 	}
 	d.gifts[id] = g
-	return g.at, g.source
+	return g
 }
 
 // inputChanged reports whether a step that this one needs, directly or not, has rewritten one of its inputs since.

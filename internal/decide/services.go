@@ -143,8 +143,8 @@ func (d *decider) release() {
 // outdated returns why a running service has to start again: a step that it needs was done again, with other outputs.
 func (d *decider) outdated(step *pawl.Step, live *pawl.AttemptState) string {
 	for _, need := range d.plan.Needs[step.ID] {
-		when, source := d.givenAt(need)
-		if when > live.Seq && needsDiffer(live.Key, pawl.Key{Needs: runs.OutputDigests(d.plan.Needs, d.plan.Needs[step.ID], d.state)}) {
+		source := d.given(need, live.Seq)
+		if source != "" && needsDiffer(live.Key, pawl.Key{Needs: runs.OutputDigests(d.plan.Needs, d.plan.Needs[step.ID], d.state)}) {
 			return "outputs of step " + string(source) + " changed"
 		}
 	}

@@ -76,7 +76,7 @@ func PrepareFork(ctx context.Context, p *project.Project, store *snapshot.Store,
 
 // RequireEmpty fails if the folder has entries.
 func RequireEmpty(folder string) error {
-	if _, err := os.Lstat(filepath.Join(folder, snapshot.Unfinished)); err == nil {
+	if disk.Exists(filepath.Join(folder, snapshot.Unfinished)) {
 		return runs.UsageError("rm -r "+shellwords.Word(folder), "%s is incomplete: a pawl that wrote files there was interrupted; remove the folder first", folder)
 	}
 	entries, err := os.ReadDir(folder)

@@ -21,6 +21,7 @@ type Update struct {
 	UpToDate bool
 	Lists    map[pawl.StepID][]string // item lists of adopted foreach steps
 	Items    map[pawl.StepID]ItemsWhy // of the adopted foreach steps, why items are not adopted
+	Gave     map[pawl.StepID]string   // what the steps gave in the earlier run to those that need them
 
 	plan    *pawl.Plan
 	adopted []pawl.Payload
@@ -46,6 +47,7 @@ func PlanUpdate(p *project.Project, old *runs.Run, plan *pawl.Plan) (*Update, er
 			return nil, err
 		}
 	}
+	u.Gave = runs.OutputDigests(look.order, slices.Collect(maps.Keys(old.State.Steps)), old.State)
 	x.dropDependent()
 	if u.UpToDate = x.upToDate(); !u.UpToDate {
 		x.dropAfterDecisions()
@@ -158,7 +160,7 @@ func (x *updater) unfinished(step *pawl.Step, st *pawl.StepState) string {
 // wasReady reports whether a step is a service that was ready and had not ended when its run was abandoned: steps that used it count as those
 // after its end do.
 func wasReady(step *pawl.Step, st *pawl.StepState) bool {
-	return step.Service != nil && st.Status == pawl.Pending && st.Key.Definition != ""
+	return step.Service != nil && (st.Status == pawl.Pending || st.Status == pawl.Running) && st.Key.Definition != ""
 }
 
 // stepDone reads the event that finished a step.
