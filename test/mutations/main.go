@@ -74,7 +74,7 @@ func passUnchanged(shared *program, all []Mutation, tests map[string][]string) e
 	if err != nil {
 		return err
 	}
-	if err := shared.turnOn(0); err != nil {
+	if err := errors.Join(shared.turnOn(0), shared.compile(all)); err != nil {
 		return err
 	}
 	failing, err := shared.runAll(named)
