@@ -19,14 +19,15 @@ import (
 func main() {
 	only := flag.String("only", "", "a regular expression: only mutations whose `rows`, file or tests match")
 	chunk := flag.String("chunk", "1/1", "run one `part` of the mutations, such as 2/4")
+	units := flag.Bool("units", false, "leave out stories, which need a whole pawl with the mutations")
 	flag.Parse()
-	if err := run(os.Stdout, *only, *chunk); err != nil {
+	if err := run(os.Stdout, *only, *chunk, *units); err != nil {
 		fmt.Fprintln(os.Stderr, "mutations:", err)
 		os.Exit(1)
 	}
 }
 
-func run(out io.Writer, only, chunk string) error {
+func run(out io.Writer, only, chunk string, units bool) error {
 	all, err := load("test/mutations/testdata")
 	if err != nil {
 		return err
@@ -34,6 +35,9 @@ func run(out io.Writer, only, chunk string) error {
 	tests, err := findTests(".")
 	if err != nil {
 		return err
+	}
+	if units {
+		all = withoutStories(all)
 	}
 	chosen, err := choose(all, only, chunk)
 	if err != nil {
@@ -74,7 +78,7 @@ func passUnchanged(shared *program, all []Mutation, tests map[string][]string) e
 	if err != nil {
 		return err
 	}
-	if err := shared.turnOn(0); err != nil {
+	if err := errors.Join(shared.turnOn(0), shared.compile(all)); err != nil {
 		return err
 	}
 	failing, err := shared.runAll(named)
@@ -115,6 +119,17 @@ func (m Mutation) check(shared *program, needsOwn bool, tests map[string][]strin
 		return fmt.Errorf("%w: %s", errGreen, strings.Join(green, ", "))
 	}
 	return nil
+}
+
+// withoutStories returns the mutations that tests other than stories notice, with these.
+func withoutStories(all []Mutation) []Mutation {
+	var found []Mutation
+	for _, m := range all {
+		if m.Tests = slices.DeleteFunc(slices.Clone(m.Tests), isStory); len(m.Tests) > 0 {
+			found = append(found, m)
+		}
+	}
+	return found
 }
 
 // choose returns the mutations that match a pattern, and of these the part that chunk names.

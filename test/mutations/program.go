@@ -125,6 +125,22 @@ func (p *program) env() []string {
 	return append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-overlay="+p.overlay)
 }
 
+// compile compiles the packages of mutated files, so that a mutation that does not compile is found first.
+func (p *program) compile(all []Mutation) error {
+	args := []string{"build"}
+	for _, m := range all {
+		if pkg := "./" + filepath.Dir(m.File); !slices.Contains(args, pkg) {
+			args = append(args, pkg)
+		}
+	}
+	cmd := exec.Command("go", args...)
+	cmd.Env = p.env()
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("a mutation does not compile; the number behind __ counts them from 1: %w\n%s", err, out)
+	}
+	return nil
+}
+
 // binary returns the test binary of a package, which is compiled once.
 func (p *program) binary(pkg string) (string, error) {
 	if path := p.binaries[pkg]; path != "" {
