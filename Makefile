@@ -18,7 +18,7 @@ DEADCODE_VERSION := v0.52.0
 # The race detector needs a C compiler. Without one the tests run without it.
 RACE := $(shell command -v $$($(GO) env CC) >/dev/null 2>&1 && echo -race)
 
-.PHONY: build test test-quick cover check cross torture torture-forecast torture-short bench bench-short notice secrets-rules agents agents-short resumebench fuzz fuzz-short mcp-conformance tools clean
+.PHONY: build test test-quick cover check cross torture torture-forecast torture-short bench bench-short notice secrets-rules agents agents-short resumebench mutations fuzz fuzz-short mcp-conformance tools clean
 
 build: ## the binaries, bin/pawl and bin/pawl-hook
 	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/ ./cmd/pawl ./cmd/pawl-hook
@@ -116,6 +116,9 @@ agents-short: ## Gemini CLI alone, in the project's folder
 
 resumebench: ## rate what a new session learns about earlier work; other tools with RESUMEBENCH_FLAGS='-tool pawl -tool NAME=COMMAND'
 	$(GO) run ./test/resumebench $(RESUMEBENCH_FLAGS)
+
+mutations: ## break the behavior behind the rows of docs/seed-systems, and check that their tests fail; MUTATIONS='-chunk 1/8' runs a part
+	$(GO) run ./test/mutations $(MUTATIONS)
 
 fuzz: ## all fuzz targets with ten million inputs in all, each with 100,000 or more
 	./scripts/fuzz 100000x 10000000

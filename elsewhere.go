@@ -101,6 +101,8 @@ var stepElsewhere = otherKeys{
 	{"uses with", "", `pawl has no shared actions; use "run" or "agent", and "env" for their values`},
 	{"includes import imports template extends call", "", `to insert the steps of a file, write an entry of the list: - include: FILE`},
 	{"image container docker runs_on", "", `steps run on this machine; in "run", call docker run or podman run`},
+	{"prompt model args role", "", `it belongs to an agent: write agent: {use: claude, prompt: TEXT}`},
+	{"ask question options approval approve", "", `it belongs to a gate: write gate: {type: human_verify, ask: TEXT}`},
 	{"schedule cron on", "", `a plan has no schedule; use pawl run --schedule, such as --schedule "0 6 * * *" --install`},
 }
 

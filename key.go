@@ -15,7 +15,7 @@ import (
 type Key struct {
 	Definition string            `json:"definition"`       // hash of action, env, dir, outputs and item value
 	Inputs     Outputs           `json:"inputs,omitempty"` // declared inputs at the start of the attempt
-	Needs      map[StepID]string `json:"needs,omitempty"`  // needed step → hash of its recorded outputs, or of its key
+	Needs      map[StepID]string `json:"needs,omitempty"`  // needed step → hash of its recorded outputs, or of its key; see PassedOn
 }
 
 // Hash returns the key as 64 hex digits: PAWL_KEY for the step.
@@ -32,6 +32,15 @@ const AllEntries = "*"
 
 // UnknownOutput marks a needed step whose output hash was not recorded. It compares equal to any hash.
 const UnknownOutput = "?"
+
+// PassedOn begins the hash of a needed step that was skipped or failed: of what the steps behind it give. An empty hash, as earlier
+// versions recorded it, compares equal.
+const PassedOn = "behind:"
+
+// sameOutputs reports whether a recorded hash of a needed step counts as the current one.
+func sameOutputs(before, now string) bool {
+	return before == now || before == UnknownOutput || before == "" && strings.HasPrefix(now, PassedOn)
+}
 
 // Compact returns the key as stored in the journal: more needs or inputs than the limit become one entry with their
 // hash.
@@ -57,7 +66,7 @@ func hashOfAll(needs map[StepID]string) string {
 // NeedsDiffer reports whether the outputs of needed steps differ between the keys.
 func (k Key) NeedsDiffer(now Key) bool {
 	for id, gave := range k.Needs {
-		if gives, has := now.Needs[id]; !has || gave != UnknownOutput && gives != gave {
+		if gives, has := now.Needs[id]; !has || !sameOutputs(gave, gives) {
 			return true
 		}
 	}
@@ -83,7 +92,7 @@ func (k Key) Changes(now Key) []string {
 		case !had:
 			changes = append(changes, "input "+path+" is new")
 		case !has:
-			changes = append(changes, "input "+path+" is gone")
+			changes = append(changes, "input "+path+" was removed")
 		case before != after && path == AllEntries:
 			changes = append(changes, "its inputs changed")
 		case before != after:
@@ -98,10 +107,12 @@ func (k Key) Changes(now Key) []string {
 			changes = append(changes, fmt.Sprintf("it now needs step %s", id))
 		case !has:
 			changes = append(changes, fmt.Sprintf("it no longer needs step %s", id))
-		case before == UnknownOutput:
-		case before != after && id == AllEntries:
-			changes = append(changes, "what it needs gives something else")
-		case before != after:
+		case sameOutputs(before, after):
+		case id == AllEntries:
+			changes = append(changes, "a result that it depends on changed")
+		case strings.HasPrefix(after, PassedOn):
+			changes = append(changes, fmt.Sprintf("outputs of what step %s needs changed", id))
+		default:
 			changes = append(changes, fmt.Sprintf("outputs of step %s changed", id))
 		}
 	}

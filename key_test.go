@@ -22,12 +22,12 @@ func TestKeyChanges(t *testing.T) {
 		"nothing":       {pawl.Key{Definition: "d", Inputs: base.Inputs, Needs: base.Needs}, nil},
 		"definition":    {pawl.Key{Definition: "e", Inputs: base.Inputs, Needs: base.Needs}, []string{"its definition in the plan changed"}},
 		"input changed": {pawl.Key{Definition: "d", Inputs: pawl.Outputs{"a": file("9"), "b": file("2")}, Needs: base.Needs}, []string{"input a changed"}},
-		"input gone":    {pawl.Key{Definition: "d", Inputs: pawl.Outputs{"a": file("1")}, Needs: base.Needs}, []string{"input b is gone"}},
+		"input gone":    {pawl.Key{Definition: "d", Inputs: pawl.Outputs{"a": file("1")}, Needs: base.Needs}, []string{"input b was removed"}},
 		"need changed":  {pawl.Key{Definition: "d", Inputs: base.Inputs, Needs: map[pawl.StepID]string{"s": "z", "t": "y"}}, []string{"outputs of step s changed"}},
 		"all of it": {
 			pawl.Key{Definition: "e", Inputs: pawl.Outputs{"b": file("3"), "c": file("4")}, Needs: map[pawl.StepID]string{"t": "z", "u": "w"}},
 			[]string{
-				"its definition in the plan changed", "input a is gone", "input b changed", "input c is new", "it no longer needs step s",
+				"its definition in the plan changed", "input a was removed", "input b changed", "input c is new", "it no longer needs step s",
 				"outputs of step t changed", "it now needs step u",
 			},
 		},

@@ -49,7 +49,7 @@ func (v *MatrixValue) UnmarshalText(text []byte) error {
 }
 
 // Notation describes values in messages.
-func (*MatrixValue) Notation() (noun, example string) { return "a text, a number, true or false", "" }
+func (*MatrixValue) Notation() (noun, example string) { return "a string, a number, true or false", "" }
 
 // KeepsOrder marks a list that a file writes as a mapping.
 func (Matrix) KeepsOrder()      {}

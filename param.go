@@ -62,7 +62,7 @@ func (v *ParamValue) UnmarshalText(text []byte) error {
 
 // Notation describes values in messages.
 func (*ParamValue) Notation() (noun, example string) {
-	return "a text, a number, true or false, or a list of texts", ""
+	return "a string, a number, true or false, or a list of strings", ""
 }
 
 // Parse returns a value of the parameter in its standard form: 7 for 007.

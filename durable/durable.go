@@ -90,7 +90,7 @@ func Step[T any](ctx context.Context, name string, fn func(context.Context) (T, 
 		return result, nil
 	}
 	if err := json.Unmarshal(remembered, &result); err != nil {
-		return none, fmt.Errorf("durable step %q: the recorded result is no %T: %w", name, none, err)
+		return none, fmt.Errorf("durable step %q: the recorded result has another type than %T: %w", name, none, err)
 	}
 	return result, nil
 }

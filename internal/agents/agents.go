@@ -126,6 +126,9 @@ func (d *Dialect) Hides() bool { return d.hides }
 // each call two processes. Without any, the agent reports all calls. Calls of pawl's own MCP server are among them.
 func (d *Dialect) Skips() []string { return d.skips }
 
+// BriefedVar is set in the environment of an agent whose first prompt has the brief, so that its hook does not add the brief again.
+const BriefedVar = "PAWL_BRIEFED"
+
 // Adds reports whether the answer to an event of this kind can add to the agent's context.
 func (d *Dialect) Adds(k Kind) bool { return d.adds[k] }
 

@@ -18,6 +18,7 @@ func TestPromptIsWhatThePersonAsked(t *testing.T) {
 		`Go on.`:                                   "Go on.",
 		`Say <hook_context>x</hook_context>.`:      "Say <hook_context>x</hook_context>.",
 		`<hook_context> is what I want explained.`: "<hook_context> is what I want explained.",
+		`pawl keeps a durable record of the work in this project: what was done.\n\nAsked for: resume`: "pawl: resume",
 	} {
 		e, err := gemini.Parse([]byte(`{"session_id":"s","hook_event_name":"BeforeAgent","prompt":"` + prompt + `"}`))
 		if err != nil || e.Text != want {

@@ -88,7 +88,33 @@ func (d *Dialect) Parse(data []byte) (Event, error) {
 	if text, err := strconv.Unquote(e.Text); err == nil && d.quotes && e.Kind == Prompt {
 		e.Text = text
 	}
+	if e.Kind == Prompt {
+		e.Text = typed(e.Text)
+	}
 	return e, nil
+}
+
+// Both are in the texts of the commands that attach installs: the first one after what the command is about, the second one before what
+// the user adds to it.
+const (
+	commandMark   = "pawl keeps a durable record of the work in this project"
+	argumentsMark = "Asked for: "
+)
+
+// typed returns what a user typed: for the text of a command of pawl's, which some agents put in its place, what the command is about and
+// what the user added.
+func typed(text string) string {
+	about, rest, found := strings.Cut(text, commandMark)
+	if !found {
+		return text
+	}
+	about = cmp.Or(strings.TrimSuffix(about[strings.LastIndex(about, "\n")+1:], ". "), "pawl")
+	if at := strings.LastIndex(rest, argumentsMark); at >= 0 {
+		if added := strings.Trim(rest[at+len(argumentsMark):], " \n'\""); added != "" {
+			return about + ": " + added
+		}
+	}
+	return about
 }
 
 // uncamel copies fields in camelCase to the usual ones, and renames permissionRequest to PermissionRequest.

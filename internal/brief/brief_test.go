@@ -157,7 +157,7 @@ func situations() map[string]situation {
 		"fresh": {story: fresh, engine: true},
 		"elsewhere": {story: working, with: func(f *brief.Facts) {
 			f.Doubts, f.Left = []brief.Doubt{ioLive}, left
-			f.Elsewhere, f.Accept = "your pawl did not make it here", "pawl adopt handbook-20260123-143000-ab12"
+			f.Elsewhere, f.Accept = "it was imported, copied or pulled", "pawl adopt handbook-20260123-143000-ab12"
 		}},
 		"working": {story: working, engine: true, with: func(f *brief.Facts) { f.Doubts, f.Left = []brief.Doubt{ioLive}, left }},
 		"interrupted": {story: working.then(
@@ -256,7 +256,7 @@ func withDoubts(f *brief.Facts) {
 		Evidence: []string{"still running: process 29600 runs since 12s: `make all`; writes to the disk", "`two.txt` changed at 14:30:09 UTC", "HEAD unchanged"},
 	}, {
 		OperationState: *f.State.Operations["claude:0f1e#c"], Verdict: pawl.OperationRefused,
-		Evidence: []string{"permission was asked at 14:31:00 UTC and not seen granted: treat it as refused"},
+		Evidence: []string{"permission was asked at 14:31:00 UTC but pawl saw no grant: treat the call as refused"},
 	}}
 	f.Running = []brief.Running{{
 		LeftProcess: pawl.LeftProcess{Process: pawl.Process{PID: 29700}, Session: "claude:0f1e", Tool: "Bash", Summary: "npm run dev", Dir: "web"},
@@ -268,20 +268,26 @@ func withDoubts(f *brief.Facts) {
 // as there is room.
 func TestPastSessions(t *testing.T) {
 	t.Parallel()
-	size := func(n int, text string) int {
+	size := func(n int, doing pawl.SessionDoing, text string) int {
 		facts := brief.Facts{Now: time.Date(2026, 1, 23, 15, 30, 0, 0, time.UTC), State: &pawl.State{Run: "session-20260123-143000-ab12", Kind: pawl.SessionRun}}
 		for i := range n {
 			id := pawl.SessionID(fmt.Sprint("claude:", i))
 			facts.Sessions = append(facts.Sessions, brief.Session{Gone: true, SessionState: pawl.SessionState{
-				SessionBegan: pawl.SessionBegan{Session: id}, Doing: pawl.SessionIsEnded, Asked: text, First: text, Said: text, Did: 3,
+				SessionBegan: pawl.SessionBegan{Session: id}, Doing: doing, Asked: text, First: text, Said: text, Did: 3,
 				Recent: []pawl.PastCall{{Tool: "Bash", Text: text}, {Tool: "Bash", Text: text}}, Failed: []pawl.PastCall{{Tool: "Bash", Text: text, Error: text}},
 			}})
 		}
 		return len(brief.Make(facts, brief.Options{For: brief.Claude}).Text)
 	}
 	long := strings.Repeat("a long text ", 200)
-	if one, many := size(1, long), size(200, long); one > 3072 || many > one+100 {
-		t.Errorf("%d bytes after one session, %d after 200", one, many)
+	one := size(1, pawl.SessionIsEnded, long)
+	for _, n := range []int{1, 20, 200} {
+		if many := size(n, pawl.SessionIsEnded, long); many > 3072 || many > one+100 {
+			t.Errorf("nothing is open: %d bytes after one session, %d after %d", one, many, n)
+		}
+		if open := size(n, pawl.SessionWorks, long); open < one || open > 9000 {
+			t.Errorf("all is open: %d bytes after %d sessions", open, n)
+		}
 	}
 	whole := strings.Repeat("build; ", 200) + "git push origin main"
 	facts := brief.Facts{Now: time.Date(2026, 1, 23, 15, 30, 0, 0, time.UTC), State: &pawl.State{Kind: pawl.SessionRun}, Operations: []brief.Operation{{OperationState: pawl.OperationState{Operation: pawl.Operation{Tool: "Bash", Summary: whole}}}}}
@@ -390,7 +396,7 @@ func TestWatchdogIsNamed(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"watchdog", "killed"} {
 		text := brief.Make(situations()[name].facts(t), brief.Options{For: brief.Claude}).Text
-		if !strings.Contains(text, "was terminated by pawl's watchdog") || !strings.Contains(text, "that does not judge its work") {
+		if !strings.Contains(text, "was terminated by pawl's watchdog") || !strings.Contains(text, "its work was not rejected") {
 			t.Errorf("%s: %s", name, text)
 		}
 	}

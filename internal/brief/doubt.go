@@ -15,7 +15,7 @@ import (
 func (w *writer) doubts() section {
 	s := section{title: "What is in doubt, and the evidence", all: w.command("pawl status", "")}
 	w.addFindings(&s, pawl.Bad)
-	for _, o := range w.Operations {
+	for _, o := range slices.Backward(w.Operations) { // the newest first, in case some do not fit
 		s.add(w.operation(o))
 	}
 	for _, r := range w.Running {
@@ -31,7 +31,7 @@ func (w *writer) doubts() section {
 	}
 	w.addFindings(&s, pawl.Warn)
 	for _, d := range w.Doubts {
-		if d.Found == Live {
+		if d.Found == Live && !w.isReaders(d) {
 			s.add(w.doubt(d))
 		}
 	}
@@ -40,6 +40,9 @@ func (w *writer) doubts() section {
 	}
 	return s
 }
+
+// isReaders reports whether an attempt is the reader's own.
+func (w *writer) isReaders(d Doubt) bool { return w.Inside != nil && w.Inside.Token == d.Token }
 
 // addFindings adds the findings of a level.
 func (w *writer) addFindings(s *section, level pawl.Level) {
@@ -121,7 +124,7 @@ func (w *writer) unfinished() []*pawl.AttemptEnded {
 }
 
 // notJudged says that what ended an attempt was not a decision about its work.
-const notJudged = "; that does not judge its work"
+const notJudged = "; its work was not rejected"
 
 // ending describes how an attempt ended without success. It keeps an agent from mistaking a timeout or a crash for a
 // person's denial.

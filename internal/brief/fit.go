@@ -1,6 +1,7 @@
 package brief
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -107,11 +108,13 @@ func (w *writer) fill(sections, dropped []section) (fitted, bool) {
 		f.taken[i].lines = nil
 	}
 	room := w.budget - w.size(f)
-	each := true
+	for i := range sections { // the first line of each section comes before the second of any
+		room = w.extend(&f.taken[i], &sections[i], 1, room)
+	}
+	each := !slices.ContainsFunc(f.taken, func(s section) bool { return len(s.lines) == 0 })
 	for _, share := range shares {
 		for i := range sections {
 			room = w.extend(&f.taken[i], &sections[i], share*weight(i), room)
-			each = each && len(f.taken[i].lines) > 0
 		}
 	}
 	return f, each

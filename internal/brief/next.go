@@ -42,7 +42,11 @@ func (w *writer) next() section {
 		w.ownStep(&s)
 		return s
 	}
-	s.add("next: " + w.todo())
+	todo := w.todo()
+	s.add("next: " + todo[0])
+	for _, also := range todo[1:] {
+		s.add("also: " + also)
+	}
 	for _, st := range w.steps {
 		if w.State.Rollback == nil && st.state.FailsRun() {
 			s.add("failed step: " + w.called(st) + w.because(st.state.Why) + "; after fixing the cause: " + w.onRun("pawl retry "+string(st.ID), "--run"))
@@ -78,8 +82,16 @@ func (w *writer) ownStep(s *section) {
 	}
 }
 
-// todo returns the next action, with the command.
-func (w *writer) todo() string {
+// todo returns what to do next, with the command. Each further line is something to do as well.
+func (w *writer) todo() []string {
+	if w.State.Kind == pawl.SessionRun && w.State.Rollback == nil && w.State.Restore == nil && !w.State.Ended() {
+		return w.sessionTodo()
+	}
+	return []string{w.runTodo()}
+}
+
+// runTodo returns the next action in a run with a plan.
+func (w *writer) runTodo() string {
 	resume := w.onRun("pawl resume", "")
 	if w.State.Rollback != nil {
 		return w.code("pawl rollback") + " continues the rollback, " + w.code("pawl rollback --stop") + " abandons it"
@@ -96,8 +108,6 @@ func (w *writer) todo() string {
 		return "a person must act on \"" + forPeople + "\" below; then " + resume + " continues the run"
 	}
 	switch {
-	case w.State.Kind == pawl.SessionRun:
-		return w.sessionTodo()
 	case w.State.Kind == pawl.DurableRun:
 		return "start the program that created this run: it continues where it stopped"
 	case w.Engine != nil:
@@ -110,25 +120,26 @@ func (w *writer) todo() string {
 	return text
 }
 
-// sessionTodo returns the next action in a run without a plan.
-func (w *writer) sessionTodo() string {
-	text := w.unfinishedTurns()
+// sessionTodo returns what to do next in a run without a plan.
+func (w *writer) sessionTodo() []string {
+	todo, left := w.unfinishedTurns()
 	if slices.ContainsFunc(w.Operations, func(o Operation) bool { return o.Verdict != pawl.OperationRefused }) {
-		if text == nothingLeft {
-			return "first resolve what is in doubt above; nothing else is left unfinished; follow the user's prompt"
-		}
-		return "first resolve what is in doubt above, then " + text
+		todo[0] = "first resolve what is in doubt above" + map[bool]string{true: ", then ", false: "; "}[left] + todo[0]
 	}
-	return text
+	if w.status == pawl.StatusWaiting {
+		todo = append(todo, "a person must act on \""+forPeople+"\" below: do not do what depends on it")
+	}
+	return todo
 }
 
-// unfinishedTurns names the prompts that are left to finish: the reader's own, else those of the sessions that left something to do.
-func (w *writer) unfinishedTurns() string {
+// unfinishedTurns names the prompts that are left to finish: the reader's own, else those of the sessions that left something to do. found
+// reports whether there are any; if not, the only line says what to do instead.
+func (w *writer) unfinishedTurns() (todo []string, found bool) {
 	var left, elsewhere, busy []string
 	for i := range w.Sessions {
 		switch x := &w.Sessions[i]; {
 		case x.Reader && x.Open && x.Source == "compact":
-			return "continue with the user's last prompt: " + w.prompts(x)
+			return []string{"continue with the user's last prompt: " + w.prompts(x)}, true
 		case x.open() && x.Asked != "" && x.Worktree != w.Worktree:
 			elsewhere = append(elsewhere, w.code(string(x.Session)))
 		case x.open() && x.Asked != "":
@@ -137,20 +148,19 @@ func (w *writer) unfinishedTurns() string {
 			busy = append(busy, w.code(string(x.Session)))
 		}
 	}
+	const follow = "; follow the user's prompt"
 	switch {
 	case len(left) > 0:
-		return strings.Join(left, "; also ")
+		return left, true
 	case len(busy) > 0:
-		return "nothing is left unfinished except what " + strings.Join(busy, ", ") + " is working on now: do not do the same; follow the user's prompt"
+		return []string{strings.Join(busy, ", ") + " is working now: do not do the same" + follow}, false
 	case len(elsewhere) > 0:
-		return "nothing is left unfinished in your worktree (in others, " + strings.Join(elsewhere, ", ") + " left something); follow the user's prompt"
+		return []string{"your worktree has no interrupted turn to continue (in others, " + strings.Join(elsewhere, ", ") + " left something)" + follow}, false
 	case w.State.Goal != "" && len(w.Sessions) == 0:
-		return "continue with the goal; there is no plan"
+		return []string{"continue with the goal; there is no plan"}, true
 	}
-	return nothingLeft
+	return []string{"there is no interrupted turn to continue" + follow}, false
 }
-
-const nothingLeft = "nothing is left unfinished; follow the user's prompt"
 
 // unfinishedTurn names the prompt that a session has not finished, and why.
 func (w *writer) unfinishedTurn(x *Session) string {

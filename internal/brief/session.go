@@ -16,7 +16,7 @@ func (w *writer) operation(o Operation) string {
 	}
 	text += w.call(o.Tool, o.Summary, o.Dir) + ", started by " + w.code(string(o.Session)) + " " + w.ago(o.Began) + ", no outcome recorded"
 	if o.Verdict != pawl.OperationRefused {
-		text += "; verdict: " + operationVerdicts[o.Verdict]
+		text += "; verdict: " + o.verdict()
 	}
 	for _, evidence := range o.Evidence {
 		text += "; " + w.plain(evidence)
@@ -34,6 +34,14 @@ func (w *writer) call(tool, summary, dir string) string {
 		text += " in folder " + w.code(dir)
 	}
 	return text
+}
+
+// verdict explains the verdict on a tool call.
+func (o Operation) verdict() string {
+	if o.Runs && o.Traces != o.Verdict && o.Verdict == pawl.OperationPartly {
+		return "partly done (it is still running; none of its effects was found yet)"
+	}
+	return operationVerdicts[o.Verdict]
 }
 
 // operationVerdicts explain the verdicts.
@@ -91,7 +99,7 @@ const maxInherited = 2
 func (w *writer) sessions() section {
 	s := section{title: "Who worked on this", all: w.command("pawl status", "")}
 	var last *Session
-	inherited := 0
+	inherited, hidden := 0, 0
 	rest := w.DroppedSessions
 	for i := range w.Sessions {
 		switch x := &w.Sessions[i]; {
@@ -105,7 +113,9 @@ func (w *writer) sessions() section {
 		case last == nil && (x.Did > 0 || x.Asked != ""):
 			last = x
 		default:
-			rest++
+			if rest++; x.Heir != "" {
+				hidden++
+			}
 		}
 	}
 	if last != nil {
@@ -113,7 +123,11 @@ func (w *writer) sessions() section {
 		w.addFailures(&s, last)
 	}
 	if rest > 0 {
-		s.add("earlier: " + count(rest, "session", "sessions") + " left nothing to do")
+		text := "not listed: " + count(rest, "earlier session", "earlier sessions")
+		if hidden > 0 {
+			text += ", " + strconv.Itoa(hidden) + " of them with a turn that may be unfinished; later sessions got it in a brief"
+		}
+		s.add(text)
 	}
 	return s
 }
@@ -189,7 +203,7 @@ func (w *writer) brief(x *Session) string {
 		text += "; most recent changes: " + strings.Join(recent, ", ")
 	}
 	if !x.open() && !x.Open && x.Asked != "" {
-		text += "; its last prompt, which is finished: " + w.quote(clip(x.Asked, most))
+		text += "; its last prompt, whose turn ended: " + w.quote(clip(x.Asked, most))
 	}
 	if x.Said != "" {
 		text += "; last message: " + w.quote(clip(x.Said, most))

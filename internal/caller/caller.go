@@ -253,7 +253,7 @@ func fromGroup(groups string) Caller {
 	for part := range strings.FieldsFuncSeq(groups, func(r rune) bool { return r == '/' || r == '\n' }) {
 		token, ours := strings.CutPrefix(part, supervise.GroupPrefix)
 		if _, err := hex.DecodeString(token); ours && err == nil && len(token) == tokenSize {
-			return Caller{Kind: Step, Evidence: "its control group is that of an attempt"}
+			return Caller{Kind: Step, Evidence: "its cgroup is that of an attempt"}
 		}
 	}
 	return Caller{Kind: Person}

@@ -10,6 +10,7 @@ import (
 
 	"pawl"
 	"pawl/internal/brief"
+	"pawl/internal/caller"
 	"pawl/internal/cli/promptview"
 	"pawl/internal/project"
 	"pawl/internal/runs"
@@ -88,6 +89,9 @@ func (a *app) brief(c *cobra.Command, name string, b sessions.Briefing) error {
 	run, err := a.runForBrief(c, p, name)
 	if err != nil {
 		return err
+	}
+	if who, _ := a.caller(); who.Kind == caller.Agent && who.Session != "" {
+		b.Session = pawl.SessionIDOf(who.Name, who.Session, "")
 	}
 	told, err := sessions.Brief(c.Context(), p, run, b)
 	if err != nil {

@@ -138,7 +138,7 @@ func (a *app) root() *cobra.Command {
 		if unknown := a.unknownCommand(c); unknown != nil {
 			return unknown
 		}
-		return usageError(c.CommandPath()+" --help", "%v", flags.Plain(err))
+		return usageError(c.CommandPath()+" --help", "%v", flags.Plain(err, c.Flags().FlagUsages()))
 	})
 	for _, g := range a.groups() {
 		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title})
@@ -365,8 +365,8 @@ func (a *app) permit(c *cobra.Command) error {
 	if c.Parent() == nil || c.Parent().HasParent() {
 		return nil
 	}
-	verb, restricted := permission.Of(c.Name(), c.Flags().Changed)
-	if !restricted {
+	verb, known := permission.Of(c.Name(), flagValue(c, "dry-run") == "true", c.Flags().Changed)
+	if !known {
 		return nil
 	}
 	who, root := a.caller()

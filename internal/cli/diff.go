@@ -55,13 +55,13 @@ func (a *app) diff(ctx context.Context, t *checkpointAccess, named, paths []stri
 	if len(named) > 0 {
 		name = named[0]
 	}
-	from, err := t.snapshot(ctx, name)
+	from, err := a.snapshotToCompare(ctx, t, name)
 	if err != nil {
 		return err
 	}
 	var to *snapshot.Record
 	if len(named) > 1 {
-		if to, err = t.snapshot(ctx, named[1]); err != nil {
+		if to, err = a.snapshotToCompare(ctx, t, named[1]); err != nil {
 			return err
 		}
 	}
@@ -76,11 +76,13 @@ func (a *app) diff(ctx context.Context, t *checkpointAccess, named, paths []stri
 	return a.printDiff(compared, o)
 }
 
-func (t *checkpointAccess) snapshot(ctx context.Context, name string) (*snapshot.Record, error) {
+// snapshotToCompare returns a checkpoint's snapshot. It marks what the command prints if the checkpoint was made elsewhere.
+func (a *app) snapshotToCompare(ctx context.Context, t *checkpointAccess, name string) (*snapshot.Record, error) {
 	saved, err := t.find(ctx, name)
 	if err != nil {
 		return nil, err
 	}
+	a.quoteForeignRun(t.project, saved.Run)
 	record, err := saved.SnapshotRecord()
 	return &record, err
 }

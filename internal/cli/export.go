@@ -47,6 +47,9 @@ func (a *app) exportTo(ctx context.Context, system, path, name string, dry, over
 		return err
 	}
 	defer r.Log.Close()
+	if err := runs.RequireOwn(p, r.State.Run); err != nil {
+		a.printNotes([]string{err.Error() + "; what the files say of it is unverified"})
+	}
 	dir, err := a.pathOrProject(cmp.Or(path, a.parts.Formats.Database(p.Root, system)))
 	if err != nil {
 		return err

@@ -109,7 +109,7 @@ func TestPlanIsRunning(t *testing.T) {
 	go func() { ended <- p.pawl("run", "plan.yaml") }()
 	p.until("the step has begun", func() bool { return p.exists("begun") })
 	got := p.fails(pawl.KindHeld, "run", "plan.yaml")
-	if run := string(p.run()); got.err == nil || !strings.HasPrefix(got.err.Error(), "run "+run+" of this plan is already running: project is locked by pawl (pid ") || pawl.HintOf(got.err) != "pawl watch "+run {
+	if run := string(p.run()); got.err == nil || !strings.HasPrefix(got.err.Error(), "run "+run+" of this plan is already running (pid ") || pawl.HintOf(got.err) != "pawl watch "+run {
 		t.Errorf("%v, hint %q", got.err, pawl.HintOf(got.err))
 	}
 	p.write("go", "")

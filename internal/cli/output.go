@@ -28,8 +28,8 @@ func (a *app) outputCommand() *cobra.Command {
 			if item != "" {
 				ref.Item = pawl.ItemIDOf(item)
 			}
+			o.Notes = a.Err
 			if follow {
-				o.Notes = a.Err
 				soft, _, release := signals.Contexts(c.Context())
 				defer release()
 				return hints.For(c.Context(), p, r.State.Run, outputview.Follow(soft, a.Out, p, r, ref, o))

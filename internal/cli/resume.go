@@ -301,7 +301,11 @@ func (a *app) confirmPlan(ctx context.Context, p *project.Project, r *runs.Run, 
 		return err
 	}
 	a.refreshMirror(ctx, p, r)
-	why := fmt.Errorf("%s: waiting for approval of gate %s; --plan-hash %s confirms it too", what, gate.ID, change.PlanHash[:minPlanHash])
+	confirms := "--yes or --plan-hash"
+	if weaker {
+		confirms = "--plan-hash"
+	}
+	why := fmt.Errorf("%s: approve gate %s, or pass %s %s", what, gate.ID, confirms, change.PlanHash[:minPlanHash])
 	return &pawl.Error{Kind: pawl.KindAtGate, Err: why, Hint: "pawl gates"}
 }
 

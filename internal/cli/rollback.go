@@ -104,7 +104,7 @@ func (a *app) rollback(ctx context.Context, t *checkpointAccess, target history.
 	soft, _, release := signals.Contexts(ctx)
 	defer release()
 	if o.stop {
-		err = r.Stop(soft, "stopped by a user")
+		err = r.Stop(soft, "stopped by a person")
 	} else {
 		err = r.Do(soft)
 	}
@@ -134,7 +134,7 @@ func (a *app) printRollbackResult(r *engine.Rollback, dry bool) error {
 		return a.printJSON(rollbackview.Of(r, dry))
 	case dry:
 	case r.Stopped != "":
-		fmt.Fprintf(a.Out, "rollback of run %s given up; what is undone stays undone\n", r.Run)
+		fmt.Fprintf(a.Out, "rollback of run %s abandoned; undone steps stay undone\n", r.Run)
 	default:
 		fmt.Fprintf(a.Out, "run %s rolled back to checkpoint %s\n", r.Run, r.Target.ID)
 		fmt.Fprintf(a.Err, "pawl: hint: pawl resume %s\n", r.Run)

@@ -210,12 +210,12 @@ func (a *app) planPath(path string) string {
 }
 
 // loadPlan reads a plan and what it includes from the project, or from the folder that becomes one.
-func (a *app) loadPlan(name string, data []byte) (*planfile.Loaded, error) {
+func (a *app) loadPlan(name string, n runs.CreateOptions) (*planfile.Loaded, error) {
 	root, err := a.planRoot()
 	if err != nil {
 		return nil, err
 	}
-	return planfile.Load(name, data, runs.Includes(root, name))
+	return planfile.Load(name, n.Data, runs.Includes(root, cmp.Or(n.Source, name)))
 }
 
 // planRoot returns the root of the project, or the folder that becomes one.
@@ -231,11 +231,8 @@ func (a *app) planRoot() (string, error) {
 }
 
 func (a *app) runPlan(ctx context.Context, n runs.CreateOptions, o runOptions) error {
-	name := n.Source
-	if name == "" {
-		name = "command"
-	}
-	loaded, err := a.loadPlan(name, n.Data)
+	name := cmp.Or(o.path, "command") // errors name the file as the user did
+	loaded, err := a.loadPlan(name, n)
 	if err != nil {
 		return err
 	}
@@ -351,9 +348,9 @@ func (a *app) refuseUnfinished(ctx context.Context, p *project.Project, n runs.C
 	if err != nil || run == "" {
 		return err
 	}
-	if holder, alive := p.EngineHolder(); alive && holder.Run == run && !takeOver {
+	if held, alive := p.EngineHolder(); alive && held.Run == run && !takeOver {
 		if err := p.RequireNoEngine(); err != nil {
-			return &pawl.Error{Kind: pawl.KindHeld, Err: fmt.Errorf("run %s of this plan is already running: %w", run, err), Hint: "pawl watch " + string(run)}
+			return holder.Running(held, err)
 		}
 	}
 	return runs.UnfinishedError(ctx, p, run)

@@ -61,8 +61,7 @@ func (a *app) allStats(ctx context.Context) error {
 			a.printNotes([]string{fmt.Sprintf("run %s is omitted: %v", run, err)})
 			continue
 		}
-		now := statusview.Of(p, r)
-		report.Add(r, now.Status, now.Deaths)
+		report.Add(r, statusview.Of(p, r))
 		if err := r.Log.Close(); err != nil {
 			return err
 		}

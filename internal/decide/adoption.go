@@ -29,7 +29,7 @@ func Adoption(s *pawl.State, c *resume.PlanDiff) []pawl.Payload {
 		all = append(all, pawl.OutputsChanged{Step: o.Step, Paths: o.Paths[:min(len(o.Paths), runs.MaxShown)]})
 	}
 	for _, id := range c.Relisted {
-		all = append(all, pawl.StepReopened{Step: id, Why: "its list changed", Keep: true})
+		all = append(all, pawl.StepReopened{Step: id, Why: "its item list changed", Keep: true})
 	}
 	for _, x := range c.Returned {
 		all = append(all, pawl.StepReopened{Step: x.Step, Why: "back on the list", Items: x.Index})

@@ -94,11 +94,7 @@ func (f *forecast) addUnless(m *simulation, all []Decision) error {
 	uncertain := map[pawl.StepID]bool{}
 	compare := func(a assumption) *simulation {
 		other := f.simulate(a)
-		for i, x := range other.decisions()[:len(f.plan.InOrder)] {
-			if x.Do != all[i].Do || x.Runs != all[i].Runs || len(x.ByItem) != len(all[i].ByItem) {
-				uncertain[x.Step] = true
-			}
-		}
+		m.compare(all, other, uncertain)
 		return other
 	}
 	changed := compare(assumption{changes: true})
@@ -108,6 +104,29 @@ func (f *forecast) addUnless(m *simulation, all []Decision) error {
 	}
 	f.dependOn(m, all, uncertain)
 	return err
+}
+
+// compare adds to uncertain the steps that another simulation decides about differently, or leaves in another status.
+func (m *simulation) compare(all []Decision, other *simulation, uncertain map[pawl.StepID]bool) {
+	steps, others := len(m.plan.InOrder), other.decisions()
+	for i, x := range others[:steps] {
+		if x.Do != all[i].Do || x.Runs != all[i].Runs || len(x.ByItem) != len(all[i].ByItem) || m.statusOf(x.Step) != other.statusOf(x.Step) {
+			uncertain[x.Step] = true
+		}
+	}
+	for _, x := range all[steps:] {
+		if !slices.ContainsFunc(others[steps:], func(o Decision) bool { return o.Step == x.Step }) {
+			uncertain[x.Step] = true
+		}
+	}
+}
+
+// statusOf returns the status of a step when nothing happens any more.
+func (m *simulation) statusOf(id pawl.StepID) pawl.StepStatus {
+	if st := m.state.Steps[id]; st != nil {
+		return st.Status
+	}
+	return pawl.Pending
 }
 
 // dependOn adds to uncertain decisions the steps that run, are checked or are uncertain themselves and on which they depend.
@@ -122,8 +141,12 @@ func (f *forecast) dependOn(m *simulation, all []Decision, uncertain map[pawl.St
 	}
 	for i := range all {
 		x := &all[i]
-		needs, users := f.plan.Needs[x.Step], f.plan.Users[x.Step]
+		needs, users := m.sources(x.Step), f.plan.Users[x.Step]
 		switch {
+		case uncertain[x.Step] && f.plan.HandlesEnd(x.Step):
+			if x.Unless = moving(x.Step, nil); len(x.Unless) > 0 {
+				x.Why += "; the end of the run depends on " + joined(x.Unless)
+			}
 		case uncertain[x.Step]:
 			if len(needs) > 0 {
 				x.Unless = moving(x.Step, needs)
@@ -138,6 +161,14 @@ func (f *forecast) dependOn(m *simulation, all []Decision, uncertain map[pawl.St
 	}
 }
 
+// sources returns the needs of a step, and in place of those that are skipped or fail what they pass on.
+func (m *simulation) sources(id pawl.StepID) (all []pawl.StepID) {
+	for _, need := range m.plan.Needs[id] {
+		all = append(append(all, need), runs.Sources(m.plan.Needs, need, m.state)...)
+	}
+	return all
+}
+
 // explainUnless says in which case the decision is another one.
 func (f *forecast) explainUnless(x *Decision, m *simulation) {
 	c := m.courses[x.Step]
@@ -147,6 +178,8 @@ func (f *forecast) explainUnless(x *Decision, m *simulation) {
 		x.Why += "; its condition " + c.open + " decides"
 	case x.Do == Skip && f.plan.ByID[x.Step].Service != nil:
 		x.Why += "; starts again if a step that needs it runs"
+	case f.plan.ByID[x.Step].Gate != nil:
+		x.Why += "; asks again if the outputs of " + joined(x.Unless) + " change"
 	case x.Do == Skip, x.Do == Attach, x.Do == Recheck, x.ByItem != nil, c != nil && c.finishes:
 		x.Why += "; runs if the outputs of " + joined(x.Unless) + " change"
 	}
@@ -181,7 +214,7 @@ func (m *simulation) of(d *decider, step *pawl.Step) Decision {
 			m.judged(&x, st)
 		}
 	case c.condition != "" && st.Status == pawl.Skipped:
-		x.Do, x.Why = Skip, "will be skipped: "+pawl.ConditionFalse(c.condition)
+		x.Do, x.Why = Skip, pawl.ConditionFalse(c.condition)
 	case st.Finished() && !m.start.Ended() && slices.Contains(m.change.Recheck, step.ID):
 		x.Do, x.Why = Recheck, "acceptance checks changed"
 	default:
@@ -196,6 +229,7 @@ func (m *simulation) of(d *decider, step *pawl.Step) Decision {
 func (m *simulation) stuck(d *decider, x *Decision, step *pawl.Step, st *pawl.StepState) {
 	if x.Do == Fail && st.Items != nil {
 		all := m.ofItems(d, step, st)
+		all.halt("its step has failed")
 		x.ByItem, x.Each = all.byItem, all.each
 	}
 	if was := m.before.Steps[step.ID]; x.Do == Fail && (was == nil || was.Status != pawl.FailedForGood) {

@@ -172,14 +172,24 @@ func (d *decider) staleNeed(step *pawl.Step, st *pawl.StepState) pawl.StepID {
 		return ""
 	}
 	for _, need := range d.plan.Needs[step.ID] {
-		n := d.state.Steps[need]
-		if n.GivenAt() <= since {
+		source := d.given(need, since)
+		if source == "" {
 			continue
 		}
 		given, listed := st.Key.Needs[need]
-		same := listed && given == n.Gives() // a service ends after the steps that it serves
-		if !same && d.needsChanged(step, st) || d.plan.ByID[need].Service == nil && (d.needsChanged(step, st) || d.inputChanged(step, st, since)) {
-			return need
+		same := listed && given == d.state.Steps[source].Gives() // a service ends after the steps that it serves
+		if !same && d.needsChanged(step, st) || d.plan.ByID[source].Service == nil && (d.needsChanged(step, st) || d.inputChanged(step, st, since)) {
+			return source
+		}
+	}
+	return ""
+}
+
+// given returns a source of a need that finished, or started to serve, since an event; "" for none.
+func (d *decider) given(need pawl.StepID, since pawl.Seq) pawl.StepID {
+	for _, source := range runs.Sources(d.plan.Needs, need, d.state) {
+		if d.state.Steps[source].GivenAt() > since {
+			return source
 		}
 	}
 	return ""
@@ -232,7 +242,7 @@ func usedSince(st *pawl.StepState) pawl.Seq {
 
 // needsChanged reports whether the outputs that a finished step needs differ from those it started with.
 func (d *decider) needsChanged(step *pawl.Step, st *pawl.StepState) bool {
-	return st.Key.NeedsDiffer(pawl.Key{Needs: runs.OutputDigests(d.plan.Needs[step.ID], d.state)}.Compact())
+	return st.Key.NeedsDiffer(pawl.Key{Needs: runs.OutputDigests(d.plan.Needs, d.plan.Needs[step.ID], d.state)}.Compact())
 }
 
 func (d *decider) steps() {

@@ -143,8 +143,9 @@ func (d *decider) release() {
 // outdated returns why a running service has to start again: a step that it needs was done again, with other outputs.
 func (d *decider) outdated(step *pawl.Step, live *pawl.AttemptState) string {
 	for _, need := range d.plan.Needs[step.ID] {
-		if d.state.Steps[need].GivenAt() > live.Seq && live.Key.NeedsDiffer(pawl.Key{Needs: runs.OutputDigests(d.plan.Needs[step.ID], d.state)}.Compact()) {
-			return "outputs of step " + string(need) + " changed"
+		source := d.given(need, live.Seq)
+		if source != "" && live.Key.NeedsDiffer(pawl.Key{Needs: runs.OutputDigests(d.plan.Needs, d.plan.Needs[step.ID], d.state)}.Compact()) {
+			return "outputs of step " + string(source) + " changed"
 		}
 	}
 	return ""

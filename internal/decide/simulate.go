@@ -80,13 +80,13 @@ func (m *simulation) advance() bool {
 		}
 	}
 	switch {
-	case moved, m.readyServices(), m.endAttempts(), m.endForeach(true):
+	case moved, m.readyServices(), m.endAttempts():
 		return true
-	case wake.Kind == Sleep && !wake.NeedsPerson:
+	case wake.Kind == Sleep && !wake.NeedsPerson: // a retry, which is due before a foreach step fails
 		m.now = wake.Until
 		return true
 	}
-	return false
+	return m.endForeach(true)
 }
 
 // fold applies events to the state.
@@ -205,7 +205,7 @@ func (m *simulation) begin(d *decider, a Action) {
 
 // key returns the key of a new attempt. Its inputs are those of the last result unless they are known to differ.
 func (m *simulation) key(step *pawl.Step, st *pawl.StepState) pawl.Key {
-	key := pawl.Key{Definition: pawl.DefinitionOf(m.plan.Plan, step, ""), Needs: runs.OutputDigests(m.plan.Needs[step.ID], m.state)}
+	key := pawl.Key{Definition: pawl.DefinitionOf(m.plan.Plan, step, ""), Needs: runs.OutputDigests(m.plan.Needs, m.plan.Needs[step.ID], m.state)}
 	declared := runs.KeyInputs(runs.Work{Step: step, Index: -1})
 	switch {
 	case len(declared) == 0:
@@ -216,7 +216,9 @@ func (m *simulation) key(step *pawl.Step, st *pawl.StepState) pawl.Key {
 		m.guessed[step.ID] = !m.rerun[step.ID]
 	}
 	for _, need := range m.plan.Needs[step.ID] {
-		m.guessed[step.ID] = m.guessed[step.ID] || m.guessed[need]
+		for _, source := range runs.Sources(m.plan.Needs, need, m.state) {
+			m.guessed[step.ID] = m.guessed[step.ID] || m.guessed[source]
+		}
 	}
 	return key.Compact()
 }

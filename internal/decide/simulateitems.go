@@ -57,6 +57,17 @@ func (m *simulation) ofItems(d *decider, step *pawl.Step, st *pawl.StepState) *i
 	return c
 }
 
+// halt makes the items wait that would run.
+func (c *itemsCourse) halt(why string) {
+	c.byItem[Wait] = append(c.byItem[Wait], c.byItem[Run]...)
+	delete(c.byItem, Run)
+	for i := range c.each {
+		if item := &c.each[i]; item.Do == Run {
+			item.Do, item.Why = Wait, why
+		}
+	}
+}
+
 // endForeach ends the foreach steps whose items are decided: those of which items have failed, or the others. The former end last, since
 // their failure keeps other steps from starting. It reports whether there were any.
 func (m *simulation) endForeach(failed bool) (moved bool) {

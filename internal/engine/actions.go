@@ -147,7 +147,7 @@ func (e *Engine) emitFinished(a decide.Action, s history.PendingCheckpoint) erro
 		return nil
 	}
 	st := e.state.Steps[a.Step.ID]
-	digest, err := e.itemsDigest(st.Items)
+	digest, err := e.itemsDigest(st)
 	if err != nil {
 		return err
 	}
@@ -176,9 +176,11 @@ func gateSummary(g *pawl.GateState) string {
 	return string(g.Answer.Answer)
 }
 
-// itemsDigest returns the hash over the recorded outputs of all items, in order.
-func (e *Engine) itemsDigest(items *pawl.ItemsState) (string, error) {
-	all := pawl.Outputs{}
+// itemsDigest returns the hash over the recorded outputs of all items, in order. If they have none, it is one of their keys and of
+// the step's.
+func (e *Engine) itemsDigest(st *pawl.StepState) (string, error) {
+	items, all, keys := st.Items, pawl.Outputs{}, pawl.Outputs{}
+	none := true
 	for index := range items.Total {
 		if items.Done.At(index) == 0 {
 			continue // skipped
@@ -188,6 +190,12 @@ func (e *Engine) itemsDigest(items *pawl.ItemsState) (string, error) {
 			return "", err
 		}
 		all[string(done.Item)] = pawl.Content{SHA256: done.Outputs.Hash()}
+		keys[string(done.Item)] = pawl.Content{SHA256: done.Key.Hash()}
+		none = none && len(done.Outputs) == 0
+	}
+	if none {
+		keys[""] = pawl.Content{SHA256: st.Key.Hash()}
+		return keys.Hash(), nil
 	}
 	return all.Hash(), nil
 }
@@ -239,6 +247,23 @@ func (e *Engine) gateOf(step *pawl.Step, checks []pawl.CheckRun) (pawl.Gate, err
 // withdrawGates withdraws the open gates of a step that has ended.
 func (e *Engine) withdrawGates(id pawl.StepID) {
 	e.emit(runs.WithdrawGates(e.state, id, "ended")...)
+}
+
+// withdrawChangedGates withdraws the gates that cannot be answered any more, since what they show has changed. They open again.
+func (e *Engine) withdrawChangedGates() error {
+	for _, g := range e.state.OpenGates() {
+		if g.Purpose != "" {
+			continue
+		}
+		changed, err := runs.GateChanges(e.cfg.Project, &runs.Run{Log: e.log, State: e.state, Plan: e.plan.Plan}, g)
+		if err != nil {
+			return err
+		}
+		if len(changed) > 0 {
+			e.emit(pawl.GateWithdrawn{Gate: g.ID, Why: runs.ContentChanged(changed)})
+		}
+	}
+	return nil
 }
 
 // heartbeat has the watchdog check each live attempt.

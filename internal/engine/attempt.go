@@ -108,10 +108,10 @@ func (e *Engine) saveBefore(ctx context.Context, w runs.Work, attempt int, at hi
 }
 
 // prepareAttempt takes the attempt's lock and journals the intent. The supervisor starts once the intent is durable.
-// Missing inputs fail the step. The engine stops if the disk fails.
+// Missing inputs fail the step, or the item. The engine stops if the disk fails.
 func (e *Engine) prepareAttempt(ctx context.Context, w runs.Work, p preparation) error {
 	if p.err != nil {
-		e.emit(pawl.StepFailed{Step: w.Step.ID, Why: "inputs: " + p.err.Error(), Continued: w.Step.ContinueOnError})
+		e.failUnstarted(w, "inputs: "+p.err.Error())
 		return nil
 	}
 	key := p.key
@@ -142,6 +142,17 @@ func (e *Engine) prepareAttempt(ctx context.Context, w runs.Work, p preparation)
 		return nil
 	})
 	return nil
+}
+
+// failUnstarted fails a step or item for good that cannot start. The other items of the step continue.
+func (e *Engine) failUnstarted(w runs.Work, why string) {
+	if w.Index < 0 {
+		e.emit(pawl.StepFailed{Step: w.Step.ID, Why: why, Continued: w.Step.ContinueOnError})
+		return
+	}
+	ref := pawl.AttemptRef{Step: w.Step.ID, Item: w.Item(), Index: w.Index, Attempt: e.nextAttempt(w), Token: runs.NewToken()}
+	end := pawl.AttemptEnded{AttemptRef: ref, Value: shownValue(w), Outcome: pawl.Failed, Reason: pawl.ReasonError, Why: why, Final: true}
+	e.emit(pawl.AttemptStarted{AttemptRef: ref, Key: pawl.Key{Definition: pawl.DefinitionOf(e.plan.Plan, w.Step, w.Value)}}, end)
 }
 
 // unfitStep is why a step cannot run at all. Other errors are pawl's own, such as a full disk, and no failure of the step.

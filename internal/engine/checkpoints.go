@@ -80,7 +80,10 @@ func (e *Engine) saveItems(ctx context.Context, ref pawl.AttemptRef) {
 	if s.busy || time.Now().Before(s.next) {
 		return
 	}
-	why := fmt.Sprintf("items finished: %d", s.waiting)
+	why := "1 item finished"
+	if s.waiting > 1 {
+		why = fmt.Sprintf("%d items finished", s.waiting)
+	}
 	s.waiting, s.busy = 0, true
 	start := time.Now()
 	e.saveAsync(ctx, pawl.CheckpointItem, ref, why, func() {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -26,8 +27,8 @@ import (
 )
 
 // TestForecastIsWhatResumeDoes compares what `pawl why` and `pawl resume --dry-run` print with what resume then does, for
-// random plans, interruptions, acts of a person, and edits of plan, inputs, outputs and lists. No process is started. To
-// run 10,000 cases: make torture-forecast.
+// random plans with conditions, services, foreach steps, gates and handlers, for deaths of engines and steps, acts of a person, and
+// edits of plan, inputs, outputs and lists. No process is started. To run 10,000 cases: make torture-forecast.
 func TestForecastIsWhatResumeDoes(t *testing.T) {
 	t.Parallel()
 	parent := t.TempDir()
@@ -39,7 +40,7 @@ func TestForecastIsWhatResumeDoes(t *testing.T) {
 		t.Run(fmt.Sprint(worker), func(t *testing.T) {
 			t.Parallel()
 			rapid.Check(t, func(r *rapid.T) {
-				randomModel(r, parent, []feature{plain, conditions, services, both}, (*model).compare)
+				randomModel(r, parent, (*model).compare)
 			})
 		})
 	}
@@ -53,7 +54,7 @@ func TestForecastIsWhatUpdateDoes(t *testing.T) {
 		t.Run(fmt.Sprint(worker), func(t *testing.T) {
 			t.Parallel()
 			rapid.Check(t, func(r *rapid.T) {
-				randomModel(r, t.TempDir(), []feature{plain, conditions, services, both}, (*model).compareUpdate)
+				randomModel(r, t.TempDir(), (*model).compareUpdate)
 			})
 		})
 	}
@@ -147,24 +148,21 @@ func (s modelStep) yaml(serves bool) string {
 	return b.String() + "}\n"
 }
 
-// feature is what the steps of a case have in addition. A case has only one: forecasts for plans in which conditions and services meet, and
-// for updates of plans with either, are not exact yet.
-type feature string
-
-const (
-	plain      feature = "plain"
-	conditions feature = "conditions" // and continue_on_error
-	services   feature = "services"
-	both       feature = "conditions and services"
-)
+// features are what a plan has in addition to foreach steps, gates and inputs. Most plans have all of them.
+type features struct {
+	conditions bool // and continue_on_error
+	services   bool
+	handlers   bool // on_success and on_failure
+}
 
 // model is a random project.
 type model struct {
 	*rapid.T
-	feature
+	features
 	p     *project.Project
 	steps []modelStep
 	mode  string
+	ends  map[pawl.StepID]string // scripts of handlers
 	lists map[string][]string
 	run   pawl.RunID
 	cfg   engine.Config
@@ -188,12 +186,26 @@ func (m *model) write(name, text string) {
 
 func (m *model) plan() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "name: p\nmode: %s\nparallel: 3\nsteps:\n", m.mode)
+	fmt.Fprintf(&b, "name: p\nmode: %s\nparallel: 3\n", m.mode)
+	for _, id := range handlerIDs {
+		if m.ends[id] != "" {
+			fmt.Fprintf(&b, "%s: {run: '%s', retry: {attempts: 2, backoff: 1ms}}\n", id, m.ends[id])
+		}
+	}
+	b.WriteString("steps:\n")
 	for _, s := range m.steps {
 		used := slices.ContainsFunc(m.steps, func(user modelStep) bool { return slices.Contains(user.needs, s.id) })
 		b.WriteString(s.yaml(s.service && used))
 	}
 	return b.String()
+}
+
+// handlerIDs are the steps of the handlers.
+var handlerIDs = []pawl.StepID{pawl.OnSuccess, pawl.OnFailure}
+
+// drawHandler adds or edits a handler, or removes it.
+func (m *model) drawHandler(id pawl.StepID) {
+	m.ends[id] = rapid.SampledFrom([]string{"", "report", "report again"}).Draw(m.T, string(id))
 }
 
 func (m *model) drawStep(before []modelStep) modelStep {
@@ -204,10 +216,10 @@ func (m *model) drawStep(before []modelStep) modelStep {
 			s.needs = append(s.needs, b.id)
 		}
 	}
-	s.gate, s.service = m.one("gate", 8), (m.feature == services || m.feature == both) && m.one("service", 4)
+	s.gate, s.service = m.one("gate", 8), m.services && m.one("service", 4)
 	s.list, s.input, s.perItem = m.one("list", 3), m.one("input", 3), m.one("per item", 2)
 	s.output, s.check, s.same, s.unsafe = m.one("output", 2), m.one("check", 4), m.one("same", 2), m.one("unsafe", 5)
-	if m.feature == conditions || m.feature == both {
+	if m.conditions {
 		s.tolerant = m.one("tolerant", 4)
 		m.drawCondition(&s)
 	}
@@ -255,7 +267,7 @@ func (m *model) work(job pawl.Job) error {
 }
 
 // randomModel runs a random plan, has a person act, edits something, and compares.
-func randomModel(r *rapid.T, parent string, features []feature, compare func(*model)) {
+func randomModel(r *rapid.T, parent string, compare func(*model)) {
 	folder, err := os.MkdirTemp(parent, "")
 	if err != nil {
 		r.Fatal(err)
@@ -265,7 +277,8 @@ func randomModel(r *rapid.T, parent string, features []feature, compare func(*mo
 	if err != nil {
 		r.Fatal(err)
 	}
-	m := &model{T: r, p: p, feature: rapid.SampledFrom(features).Draw(r, "feature"), lists: map[string][]string{}, world: &enginetest.InProcess{}, mode: "guided"}
+	m := &model{T: r, p: p, lists: map[string][]string{}, ends: map[pawl.StepID]string{}, world: &enginetest.InProcess{}, mode: "guided"}
+	m.features = features{conditions: !m.one("no conditions", 4), services: !m.one("no services", 4), handlers: !m.one("no handlers", 4)}
 	defer m.world.Close()
 	defer m.world.Release()
 	m.world.Work = m.work
@@ -277,23 +290,45 @@ func randomModel(r *rapid.T, parent string, features []feature, compare func(*mo
 	for range rapid.IntRange(1, 5).Draw(r, "steps") {
 		m.steps = append(m.steps, m.drawStep(m.steps))
 	}
+	if m.handlers {
+		m.drawHandler(pawl.OnSuccess)
+		m.drawHandler(pawl.OnFailure)
+	}
 	m.begin()
-	for range rapid.IntRange(0, 2).Draw(r, "acts") {
-		m.act()
+	m.change()
+	if m.one("a second time", 3) {
+		m.again()
+		m.change()
 	}
-	for range rapid.IntRange(0, 3).Draw(r, "edits") {
-		m.edit()
-	}
-	m.write("plan.yaml", m.plan())
 	compare(m)
 }
 
-// begin runs the plan until it ends, waits, or its engine dies.
-func (m *model) begin() {
-	data := []byte(m.plan())
-	m.write("plan.yaml", string(data))
-	plan, err := planfile.Read("plan.yaml", data)
+// change has a person act, and edits something.
+func (m *model) change() {
+	for range rapid.IntRange(0, 2).Draw(m.T, "acts") {
+		m.act()
+	}
+	for range rapid.IntRange(0, 3).Draw(m.T, "edits") {
+		m.edit()
+	}
+	m.write("plan.yaml", m.plan())
+}
+
+// again resumes the run, with the luck of a run.
+func (m *model) again() {
+	r := m.load()
+	diff, err := resume.DiffPlan(m.p, r, pawl.GivenValues{})
 	m.check(err)
+	ends := r.State.Ended() && !diff.Reopens()
+	m.check(r.Log.Close())
+	if !ends {
+		m.tempt()
+		m.resume(diff)
+	}
+}
+
+// tempt draws what happens to the attempts of the next engine.
+func (m *model) tempt() {
 	fates := []enginetest.Fate{enginetest.Succeeds, enginetest.Fails, enginetest.Loses, enginetest.Holds, enginetest.DiesAfter, enginetest.DiesFirst}
 	luck := rapid.SliceOfN(rapid.SampledFrom([]int{0, 0, 0, 0, 0, 0, 1, 1, 2, 3, 4, 5}), 40, 40).Draw(m.T, "luck")
 	started := 0
@@ -303,6 +338,15 @@ func (m *model) begin() {
 		}
 		return fates[luck[started-1]]
 	}
+}
+
+// begin runs the plan until it ends, waits, or its engine dies.
+func (m *model) begin() {
+	data := []byte(m.plan())
+	m.write("plan.yaml", string(data))
+	plan, err := planfile.Read("plan.yaml", data)
+	m.check(err)
+	m.tempt()
 	e, err := engine.OpenNew(m.Context(), m.cfg, runs.CreateOptions{Kind: pawl.PlanRun, Plan: plan, Data: data, Source: filepath.Join(m.p.Root, "plan.yaml"), Version: "test"})
 	m.check(err)
 	m.run = e.State().Run
@@ -354,11 +398,7 @@ func (m *model) act() {
 func (m *model) edit() {
 	at := rapid.IntRange(0, len(m.steps)-1).Draw(m.T, "edited")
 	s := &m.steps[at]
-	edits := 9
-	if m.feature == conditions || m.feature == both {
-		edits = 11
-	}
-	switch rapid.IntRange(0, edits).Draw(m.T, "edit") {
+	switch rapid.IntRange(0, 13).Draw(m.T, "edit") {
 	case 0:
 		s.text += "!"
 	case 1:
@@ -384,9 +424,19 @@ func (m *model) edit() {
 			m.editList(s.id)
 		}
 	case 10:
-		m.drawCondition(s)
+		if m.conditions {
+			m.drawCondition(s)
+		}
 	case 11:
-		s.tolerant = !s.tolerant
+		s.tolerant = m.conditions && !s.tolerant
+	case 12:
+		if m.handlers {
+			m.drawHandler(rapid.SampledFrom(handlerIDs).Draw(m.T, "handler"))
+		}
+	case 13:
+		if s.service = m.services && !s.service; s.service {
+			s.gate, s.list, s.unsafe = false, false, false
+		}
 	}
 }
 
@@ -441,13 +491,22 @@ func (m *model) compare() {
 	ends := r.State.Ended() && !diff.Reopens()
 	m.check(r.Log.Close())
 	if !ends {
+		m.world.Fate = func(string, pawl.Job) enginetest.Fate { return enginetest.Succeeds }
 		m.resume(diff)
 	}
-	done := m.since(seq)
+	m.require(told, m.since(seq))
+}
+
+// require fails the case if what was done differs from what was said.
+func (m *model) require(told []decide.Decision, done *deeds) {
+	m.Helper()
 	for _, x := range told {
 		if why := done.differs(x, told, m); why != "" {
 			m.Fatalf("%s %s (%s, items %v, unless %v), but %s\nall: %+v\nplan:\n%s\nevents: %v", x.Do, x.Step, x.Why, x.ByItem, x.Unless, why, told, m.plan(), m.story())
 		}
+	}
+	if id := done.unsaid(told); id != "" {
+		m.Fatalf("nothing about %s, but it ran\nall: %+v\nplan:\n%s\nevents: %v", id, told, m.plan(), m.story())
 	}
 }
 
@@ -482,11 +541,7 @@ func (m *model) compareUpdate() {
 	go m.world.Release()
 	m.runEngine(e)
 	done := m.since(seq)
-	for _, x := range told {
-		if why := done.differs(x, told, m); why != "" {
-			m.Fatalf("%s %s (%s, items %v, unless %v), but %s\nall: %+v\nplan:\n%s\nevents: %v", x.Do, x.Step, x.Why, x.ByItem, x.Unless, why, told, m.plan(), m.story())
-		}
-	}
+	m.require(told, done)
 	if done.after.Status == pawl.StatusCompleted {
 		r := m.load()
 		if again := m.planUpdate(r); !again.UpToDate {
@@ -506,18 +561,22 @@ func (m *model) planUpdate(old *runs.Run) *resume.Update {
 	return update
 }
 
-// resume resumes the run; whatever starts now succeeds.
+// resume resumes the run.
 func (m *model) resume(diff *resume.PlanDiff) {
 	m.world.Revive()
-	m.world.Fate = func(string, pawl.Job) enginetest.Fate { return enginetest.Succeeds }
 	e, err := enginetest.Open(m.Context(), m.cfg, m.run)
 	m.check(err)
-	adopted := e.Adopt(m.Context(), diff, pawl.Author{Kind: pawl.ByPerson})
-	if adopted != nil {
-		m.Fatal(errors.Join(adopted, e.Close()))
+	switch err := e.Adopt(m.Context(), diff, pawl.Author{Kind: pawl.ByPerson}); {
+	case errors.Is(err, enginetest.ErrDied): // at the acceptance checks
+		m.check(e.Close())
+		return
+	case err != nil:
+		m.Fatal(errors.Join(err, e.Close()))
 	}
-	go m.world.Release()
+	var held sync.WaitGroup
+	held.Go(m.world.Release)
 	m.runEngine(e)
+	held.Wait() // an attempt that works reads the model
 }
 
 func (m *model) events(each func(pawl.Event)) {
@@ -577,6 +636,21 @@ func (m *model) since(seq pawl.Seq) *deeds {
 		m.Fatalf("rejected events: %+v\nevents: %v", d.after.RejectedEvents, m.story())
 	}
 	return d
+}
+
+// unsaid returns a handler that ran although no decision is about it, "" if there is none.
+func (d *deeds) unsaid(all []decide.Decision) pawl.StepID {
+	for _, id := range handlerIDs {
+		if d.started[string(id)] > 0 && !d.endsOtherwise(all) && !slices.ContainsFunc(all, func(x decide.Decision) bool { return x.Step == id }) {
+			return id
+		}
+	}
+	return ""
+}
+
+// endsOtherwise reports whether the end of the run depended on a step whose decision was uncertain.
+func (d *deeds) endsOtherwise(all []decide.Decision) bool {
+	return slices.ContainsFunc(all, func(x decide.Decision) bool { return d.changedBehind(x, all, map[pawl.StepID]bool{}) })
 }
 
 // differs returns how a resume differed from the decision about a step, "" if it did not.

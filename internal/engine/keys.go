@@ -24,5 +24,5 @@ func (e *Engine) needsOf(w runs.Work) map[pawl.StepID]string {
 	if w.Index >= 0 {
 		return nil
 	}
-	return runs.OutputDigests(e.plan.Needs[w.Step.ID], e.state)
+	return runs.OutputDigests(e.plan.Needs, e.plan.Needs[w.Step.ID], e.state)
 }

@@ -232,7 +232,7 @@ func TestRunsThatAnEngineDoesNotCarryOn(t *testing.T) {
 	_, err = log.Append(t.Context(), 0, created)
 	p.Check(errors.Join(err, log.Close()))
 	_, err = enginetest.Open(t.Context(), p.Config, "talk-20260101-000000-0000")
-	p.WantKind(err, pawl.KindUsage, "is a session run")
+	p.WantKind(err, pawl.KindUsage, "is a session without a plan")
 	if _, alive := p.EngineHolder(); alive {
 		t.Error("a refused engine keeps the project")
 	}

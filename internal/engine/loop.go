@@ -75,6 +75,9 @@ func (e *Engine) begin(helpers context.Context, why string) error {
 	case pawl.StatusPaused, pawl.StatusStopped:
 		e.emit(pawl.RunContinued{})
 	}
+	if err := e.withdrawChangedGates(); err != nil {
+		return err
+	}
 	if err := e.flush(helpers); err != nil {
 		return err
 	}

@@ -71,7 +71,11 @@ func (e *Engine) read(ctx context.Context) (*runs.Run, error) {
 		return nil, err
 	}
 	if kind := r.State.Kind; kind != pawl.PlanRun && kind != pawl.CommandRun {
-		err := &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("run %s is a %s run; only the program that created it can continue it", e.run, kind)}
+		why := fmt.Errorf("run %s is a %s run; only the program that created it can continue it", e.run, kind)
+		if kind == pawl.SessionRun {
+			why = fmt.Errorf("run %s is a session without a plan: it has no steps to run or undo", e.run)
+		}
+		err := &pawl.Error{Kind: pawl.KindUsage, Err: why}
 		return nil, errors.Join(err, r.Log.Close())
 	}
 	e.log, e.state, e.plan, e.checkCache = r.Log, r.State, runs.NewOutline(r.Plan), r.CheckCache

@@ -108,12 +108,17 @@ func (e *Engine) usageOf(ref pawl.AttemptRef, ev resume.Evidence) pawl.Usage {
 // maxNamed is how much of an item's value an event names.
 const maxNamed = 80
 
+// shownValue returns the start of an item's value if its id is not the value.
+func shownValue(w runs.Work) string {
+	if w.Index < 0 || string(w.Item()) == w.Value {
+		return ""
+	}
+	return oneline.Clip(w.Value, maxNamed)
+}
+
 // emitEnded journals an attempt that did not succeed, when it is retried, and what a person must decide.
 func (e *Engine) emitEnded(ctx context.Context, w runs.Work, ref pawl.AttemptRef, ev resume.Evidence, end pawl.AttemptEnded) {
-	if ref.Item != "" && string(ref.Item) != w.Value {
-		end.Value = oneline.Clip(w.Value, maxNamed)
-	}
-	end.AttemptRef, end.Stats, end.Unmet = ref, ev.Stats(), ev.Unmet()
+	end.AttemptRef, end.Value, end.Stats, end.Unmet = ref, shownValue(w), ev.Stats(), ev.Unmet()
 	end.Usage = e.usageOf(ref, ev)
 	if ev.Exit != nil {
 		end.Exit = ev.Exit.Exit

@@ -287,7 +287,7 @@ func (c *checker) name(n *ast.IdentifierNode) {
 			c.fail(n, "unknown name %q; use params.%s", n.Value, n.Value)
 			return
 		}
-		c.fail(n, "unknown name %q; a text needs quotes: '%s'", n.Value, n.Value)
+		c.fail(n, "unknown name %q; a string needs quotes: '%s'", n.Value, n.Value)
 	}
 }
 

@@ -51,7 +51,7 @@ func contains(args ...any) (any, error) {
 	case []any:
 		return slices.Contains(in, args[1]), nil
 	}
-	return nil, fmt.Errorf("contains needs a text or a list")
+	return nil, fmt.Errorf("contains needs a string or a list")
 }
 
 func both(compare func(a, b string) bool) func(args ...any) (any, error) {

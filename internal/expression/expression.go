@@ -177,7 +177,7 @@ func checkResult(t reflect.Type, kind Kind) error {
 	case t.Kind() == reflect.Bool:
 		name = "true or false"
 	case t.Kind() == reflect.String:
-		name = "a text"
+		name = "a string"
 	default:
 		name = "a number"
 	}
@@ -185,7 +185,7 @@ func checkResult(t reflect.Type, kind Kind) error {
 	case kind == Condition && name != "true or false":
 		return &Error{Text: "the result is " + name + ", not true or false; compare it, as in X == 'prod'"}
 	case name == "a mapping", kind == Text && name == "a list":
-		return &Error{Text: "the value is " + name + ", not a text; use one of its elements, or join(LIST, ',')"}
+		return &Error{Text: "the value is " + name + ", not a string; use one of its elements, or join(LIST, ',')"}
 	}
 	return nil
 }
@@ -259,7 +259,7 @@ func textOf(result any) (string, error) {
 	case float64:
 		text = strconv.FormatFloat(x, 'f', -1, 64)
 	default:
-		return "", fmt.Errorf("the result is %s, not a text", shown(result))
+		return "", fmt.Errorf("the result is %s, not a string", shown(result))
 	}
 	switch {
 	case len(text) > maxResult:

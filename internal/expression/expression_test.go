@@ -83,7 +83,7 @@ func TestErrors(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct{ text, want string }{
 		{"", "column 1: the expression is empty"},
-		{"params.env == prod", `column 15: unknown name "prod"; a text needs quotes: 'prod'`},
+		{"params.env == prod", `column 15: unknown name "prod"; a string needs quotes: 'prod'`},
 		{"params.evn == 'prod'", `column 8: unknown parameter "evn"; did you mean "env"?`},
 		{"params.token == 'x'", `column 8: parameter "token" is a secret, and pawl does not store it, so expressions cannot use it; use $PAWL_PARAM_TOKEN in the step's script`},
 		{"params.env == 'prdo'", `column 15: params.env is never "prdo"; did you mean "prod"?`},
@@ -97,7 +97,7 @@ func TestErrors(t *testing.T) {
 		{"steps[params.name].status == 'x'", `column 14: steps[…] needs a name in quotes`},
 		{"params", `column 1: params is not a value; use params.NAME`},
 		{"params.n", `column 1: the result is a number, not true or false; compare it, as in X == 'prod'`},
-		{"params.env", `column 1: the result is a text, not true or false; compare it, as in X == 'prod'`},
+		{"params.env", `column 1: the result is a string, not true or false; compare it, as in X == 'prod'`},
 		{"params.n == 'x'", `column 10: invalid operation: == (mismatched types int and string)`},
 		{"params.n = 7", `column 10: unexpected "="; compare with ==`},
 		{"cancelled()", `column 1: cancelled() does not exist: an interrupted run is resumed; use always()`},
@@ -152,7 +152,7 @@ func TestValues(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"params.regions":     "column 1: the value is a list, not a text; use one of its elements, or join(LIST, ',')",
+		"params.regions":     "column 1: the value is a list, not a string; use one of its elements, or join(LIST, ',')",
 		"steps.build.status": `column 7: steps are not available here, because the value is computed before the first step starts; use them in "if"`,
 		"success()":          `column 1: success() is available in "if" only`,
 	} {

@@ -101,7 +101,7 @@ func command(ctx context.Context, folder string, env []string, args ...string) (
 func commandLine(folder string, args []string) (program string, all []string, err error) {
 	command := slices.IndexFunc(args, func(arg string) bool { return !strings.HasPrefix(arg, "-") })
 	if command < 0 || !slices.Contains(questions, args[command]) {
-		return "", nil, fmt.Errorf("git %q is not a question", args)
+		return "", nil, fmt.Errorf("git %q may change the repository: pawl runs only commands that read", args)
 	}
 	if program, err = Program(folder); err != nil {
 		return "", nil, err

@@ -151,7 +151,7 @@ func TestNothingStarts(t *testing.T) {
 func TestQuestionsOnly(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{nil, {"--work-tree=/"}, {"status"}, {"fetch", "log"}, {"diff"}, {"--no-pager", "checkout", "log"}} {
-		if _, err := git.Output(t.Context(), t.TempDir(), args...); err == nil || !strings.Contains(err.Error(), "is not a question") {
+		if _, err := git.Output(t.Context(), t.TempDir(), args...); err == nil || !strings.Contains(err.Error(), "may change the repository") {
 			t.Errorf("%q: %v", args, err)
 		}
 	}

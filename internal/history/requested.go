@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -139,7 +140,7 @@ func saveRequest(ctx context.Context, p *project.Project, store *snapshot.Store,
 	by := pawl.Author{Kind: pawl.ByHook, Name: w.Session.Agent(), Session: w.Session.Native()}
 	r, err := runs.Perform(ctx, p, w.Run, by, func(_ *project.Project, r *runs.Run) ([]pawl.Payload, error) {
 		at := Position{Seq: r.State.Seq, Live: runs.RefsOf(r.State.Live())}
-		c, record, err := TakeCheckpoint(ctx, w.Run, w.Kind, reasonNow(ctx, p, w.Why), at, store.Take)
+		c, record, err := TakeCheckpoint(ctx, w.Run, w.Kind, reasonNow(ctx, p, w.Why)+during(r.State, w.Kind), at, store.Take)
 		if errors.Is(err, snapshot.ErrQuota) {
 			return nil, pruneOverQuota(ctx, p, store)
 		}
@@ -152,6 +153,15 @@ func saveRequest(ctx context.Context, p *project.Project, store *snapshot.Store,
 		return err
 	}
 	return r.Log.Close()
+}
+
+// during says that a checkpoint after a tool call may hold a part of another one: its intent is on record, and no outcome.
+func during(s *pawl.State, kind pawl.CheckpointKind) string {
+	open := func(o *pawl.OperationState) bool { return !o.Abandoned && o.Kind != pawl.OperationReads }
+	if kind != pawl.CheckpointTool || !slices.ContainsFunc(slices.Collect(maps.Values(s.Operations)), open) {
+		return ""
+	}
+	return ", during another tool call"
 }
 
 // reasonNow returns the reason of a checkpoint that a hook requested. It says if the files are partly restored.

@@ -276,8 +276,8 @@ func RestoreToUndo(ctx context.Context, p *project.Project, store *snapshot.Stor
 	return target, o, err
 }
 
-// lastRestore returns the newest restore of the user's own runs. A restore that was undone before it ended changed
-// nothing, and does not count.
+// lastRestore returns the newest restore of the user's own runs. It fails if that was undone before it ended: nothing is left to undo, and
+// files were changed since the one before.
 func lastRestore(ctx context.Context, p *project.Project) (last restoreEvent, err error) {
 	all, err := AllRuns(p)
 	if err != nil {
@@ -292,13 +292,16 @@ func lastRestore(ctx context.Context, p *project.Project) (last restoreEvent, er
 			return last, err
 		}
 		for _, r := range log.restored {
-			if r.Before != r.Checkpoint && r.event.Time.After(last.event.Time) {
+			if r.event.Time.After(last.event.Time) {
 				last = r
 			}
 		}
 	}
-	if last.Before == "" {
+	switch last.Before {
+	case "":
 		return last, runs.UsageError("pawl checkpoints", "no restore to undo")
+	case last.Checkpoint:
+		return last, runs.UsageError("pawl checkpoints", "the last restore was interrupted and then undone; to return to the files before an earlier one, restore its checkpoint")
 	}
 	return last, nil
 }

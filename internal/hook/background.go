@@ -1,7 +1,6 @@
 package hook
 
 import (
-	"os"
 	"time"
 
 	"pawl"
@@ -47,7 +46,7 @@ const unseenSlack = 10 * time.Second
 func (c *call) leftBy(b background) []pawl.Payload {
 	o := &pawl.OperationState{Began: b.Began}
 	o.Session, o.Tool, o.Kind, o.Summary, o.Dir = c.session, b.Tool, pawl.OperationCommand, b.Summary, b.Dir
-	processes := sessions.LeftBy(c.project, o, agentProcess(os.Getppid()))
+	processes := sessions.LeftBy(c.project, o, c.process)
 	if len(processes) == 0 {
 		return nil
 	}

@@ -7,6 +7,7 @@
 package hook
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -24,6 +25,7 @@ import (
 	"pawl/internal/project"
 	"pawl/internal/redact"
 	"pawl/internal/sessions"
+	"pawl/internal/supervise/process"
 	"pawl/internal/userdir"
 )
 
@@ -39,6 +41,7 @@ const (
 type Config struct {
 	Environ []string
 	Version string
+	Parent  int // the process that called the hook. Defaults to the parent process
 }
 
 // Time limits of a call.
@@ -62,15 +65,16 @@ func (c *call) limit() time.Duration {
 }
 
 // Run answers one call: it reads the payload from in and writes the answer to out.
-func Run(ctx context.Context, agent string, in io.Reader, out io.Writer, cfg Config) {
-	d, err := agents.Find(agent)
+func Run(ctx context.Context, name string, in io.Reader, out io.Writer, cfg Config) {
+	d, err := agents.Find(name)
 	if err != nil {
 		logOutside(ctx, cfg, err)
 		return
 	}
-	c := &call{Config: cfg, dialect: d, redact: redact.New(cfg.Environ)}
+	agent := agentPID(cmp.Or(cfg.Parent, os.Getppid())) // first of all: the agent may die while its hook runs
+	c := &call{Config: cfg, dialect: d, process: identify(agent), redact: redact.New(cfg.Environ)}
 	if d.Hides() {
-		c.redact = redact.New(append(agentEnviron(os.Getppid()), cfg.Environ...))
+		c.redact = redact.New(append(process.Environ(agent), cfg.Environ...))
 	}
 	if _, err := out.Write(c.answer(ctx, in)); err != nil {
 		logOutside(ctx, cfg, fmt.Errorf("answer: %w", err))
@@ -87,6 +91,7 @@ type call struct {
 	dialect *agents.Dialect
 	redact  *redact.Redactor
 	input
+	process *pawl.Process // of the agent; nil if unknown, for example because the agent has died
 	session pawl.SessionID
 	cache   *sessionCache
 

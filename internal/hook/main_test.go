@@ -58,7 +58,8 @@ const secret = "vX93kLqPz7wM2rTs"
 type yard struct {
 	*testing.T
 	*project.Project
-	env []string
+	env    []string
+	parent int // the process that calls the hooks. Defaults to the parent of the test
 }
 
 // newYard makes a project. No checkpoints are taken in it: the test holds the lock of the process that would take them.
@@ -114,7 +115,7 @@ func (y *yard) call(a *agentstest.Agent, example, sub string, set map[string]any
 func (y *yard) send(agent, example string, payload []byte) agentstest.Answer {
 	y.Helper()
 	var out bytes.Buffer
-	hook.Run(y.Context(), agent, bytes.NewReader(payload), &out, hook.Config{Environ: y.env, Version: "test"})
+	hook.Run(y.Context(), agent, bytes.NewReader(payload), &out, hook.Config{Environ: y.env, Version: "test", Parent: y.parent})
 	event, _, _ := strings.Cut(example, " ")
 	answer, err := agentstest.Read(agent, event, out.Bytes())
 	if err != nil {

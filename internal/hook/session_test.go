@@ -2,6 +2,7 @@ package hook_test
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"pawl"
+	"pawl/internal/agents"
 	"pawl/internal/agents/agentstest"
 	"pawl/internal/planfile"
 	"pawl/internal/runs"
@@ -198,6 +200,46 @@ func TestMixedSubagents(t *testing.T) {
 	}
 }
 
+// TestOrphanHooks: a hook of a subagent may run when its agent has died. Its call belongs to the parent's session.
+func TestOrphanHooks(t *testing.T) {
+	t.Parallel()
+	y := newYard(t)
+	owner := exec.Command("sleep", "60")
+	if err := owner.Start(); err != nil {
+		t.Fatal(err)
+	}
+	y.parent = owner.Process.Pid
+	y.call(y.agent("copilot", "s1"), "SessionStart", "", nil)
+	y.call(y.agent("copilot", "s1"), "SubagentStart", "", nil)
+	y.call(y.agent("copilot", "s2"), "PreToolUse", "", nil)
+	if err := owner.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = owner.Wait()
+	y.parent = 1 // init has adopted the hooks
+	for _, c := range []struct {
+		session, example string
+		want             pawl.SessionID
+	}{
+		{"s2", "PostToolUse", "copilot:s1/s2"}, // one that had a hook before
+		{"s3", "PostToolUse", "copilot:s1/s3"}, // one whose first hook came late
+		{"s1", "PostToolUse", "copilot:s1"},
+	} {
+		y.call(y.agent("copilot", c.session), c.example, "", nil)
+		if got := last[pawl.OperationEnded](y).Session; got != c.want {
+			t.Errorf("%s of %s: %s", c.example, c.session, got)
+		}
+	}
+	y.parent = 0 // another agent runs a subagent
+	y.call(y.agent("copilot", "s4"), "SessionStart", "", nil)
+	y.call(y.agent("copilot", "s4"), "SubagentStart", "", nil)
+	y.parent = 1
+	y.call(y.agent("copilot", "s5"), "PostToolUse", "", nil)
+	if got := last[pawl.OperationEnded](y).Session; got != "copilot:s5" {
+		t.Errorf("of no dead agent: %s", got)
+	}
+}
+
 // TestAskedAndLate: a request for permission names its call; a brief that an agent drops comes once more, with the next prompt.
 func TestAskedAndLate(t *testing.T) {
 	t.Parallel()
@@ -344,6 +386,28 @@ func (y *yard) inStep(accept string) []string {
 	}
 	return append(y.env, "PAWL_PROJECT="+y.Root, "PAWL_RUN="+string(run), "PAWL_STEP=work", "PAWL_ATTEMPT=1",
 		"PAWL_EVENTS="+filepath.Join(y.RunDir(run), "steps/work/1/events.jsonl"))
+}
+
+// TestBriefedByPrompt: an agent whose prompt has the brief gets none from its hook, until it loses its context.
+func TestBriefedByPrompt(t *testing.T) {
+	t.Parallel()
+	y := newYard(t)
+	y.env = y.inStep("test -e done.txt")
+	for _, c := range []struct {
+		session, example string
+		briefed, want    bool
+	}{
+		{"s1", "SessionStart", false, true}, {"s2", "SessionStart", true, false}, {"s2", "SessionStart compact", true, true},
+	} {
+		env := y.env
+		if c.briefed {
+			y.env = append(slices.Clone(env), agents.BriefedVar+"=1")
+		}
+		if told := y.call(y.agent("claude", c.session), c.example, "", nil); strings.Contains(told.Context, "# Brief of run") != c.want {
+			t.Errorf("%+v: told %q", c, told.Context)
+		}
+		y.env = env
+	}
 }
 
 // TestStopInStep ends the turn of an agent that works on a step. The turn is held open while a check fails, but not twice.

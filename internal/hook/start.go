@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"pawl"
+	"pawl/internal/agents"
 	"pawl/internal/brief"
 	"pawl/internal/caller"
 	"pawl/internal/discover"
@@ -50,7 +50,16 @@ func (c *call) start(ctx context.Context) ([]byte, error) {
 		return nil, err
 	}
 	c.welcome = &w
-	return c.dialect.Add(c.event, c.importNotice(ctx)+concurrentNotice(w.Others)+w.Brief), err
+	return c.dialect.Add(c.event, c.importNotice(ctx)+concurrentNotice(w.Others)+c.briefOf(w)), err
+}
+
+// briefOf returns the brief for the start of a session; "" if the prompt of its step has it.
+func (c *call) briefOf(w sessions.Welcome) string {
+	continued := c.event.Source == "compact" || c.event.Source == "clear" || c.event.Source == "resume"
+	if c.attempt() != nil && !continued && variable(c.Environ, agents.BriefedVar) != "" {
+		return ""
+	}
+	return w.Brief
 }
 
 func (c *call) briefing() sessions.Briefing {
@@ -85,7 +94,7 @@ func (c *call) prompt(ctx context.Context) ([]byte, error) {
 func (c *call) began() pawl.SessionBegan {
 	return pawl.SessionBegan{
 		Session: c.session, Source: c.clean(c.event.Source), Dir: c.clean(c.event.Dir), Worktree: c.clean(c.project.WorktreeOf(c.event.Dir)), Transcript: c.clean(c.event.Transcript), Model: c.clean(c.event.Model),
-		Process: agentProcess(os.Getppid()), Step: pawl.StepID(variable(c.Environ, "PAWL_STEP")),
+		Process: c.process, Step: pawl.StepID(variable(c.Environ, "PAWL_STEP")),
 	}
 }
 
@@ -102,7 +111,7 @@ func (c *call) missedStart() *pawl.SessionBegan {
 
 // recordProcess records the agent's process in the user's state folder, so that its commands are not taken for a person's.
 func (c *call) recordProcess(began pawl.SessionBegan) {
-	if began.Process == nil || caller.SharedParents[filepath.Base(process.Program(began.Process.PID))] {
+	if began.Process == nil {
 		return
 	}
 	if err := caller.Record(caller.Session{Process: *began.Process, Agent: began.Session.Agent(), Session: began.Session.Native()}); err != nil {
@@ -119,16 +128,17 @@ func (c *call) attempt() *pawl.AttemptRef {
 	return &inside.Attempt
 }
 
-// agentProcess returns the agent's process, the nearest ancestor from pid that is not a shell; nil if unknown.
-func agentProcess(pid int) *pawl.Process {
-	p, err := process.Identify(agentPID(pid))
+// identify returns the identity of a process; nil if it does not exist.
+func identify(pid int) *pawl.Process {
+	p, err := process.Identify(pid)
 	if err != nil {
 		return nil
 	}
 	return &p
 }
 
-// agentPID returns the nearest ancestor of pid, or pid itself, that is no shell; 0 if there is none.
+// agentPID returns the agent's process: the nearest ancestor of pid, or pid itself, that is no shell. It returns 0 if there is none, or if
+// the agent has died and another program adopted its hook.
 func agentPID(pid int) int {
 	for range 8 {
 		stat, err := process.Of(pid)
@@ -136,20 +146,15 @@ func agentPID(pid int) int {
 			return 0
 		}
 		name, _, _ := strings.Cut(process.Command(pid), " ")
-		if !caller.Shells[filepath.Base(name)] {
+		switch name = filepath.Base(name); {
+		case caller.SharedParents[name], caller.SharedParents[filepath.Base(process.Program(pid))]:
+			return 0
+		case !caller.Shells[name]:
 			return pid
 		}
 		pid = stat.Parent
 	}
 	return 0
-}
-
-// agentEnviron returns the environment of the agent's process.
-func agentEnviron(pid int) []string {
-	if pid = agentPID(pid); pid == 0 {
-		return nil
-	}
-	return process.Environ(pid)
 }
 
 // importNotice returns a notice about unfinished work of other systems that no run was imported from. It holds no text from their files.

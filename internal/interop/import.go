@@ -394,7 +394,7 @@ func (m *importer) emitStep(s *format.Step) error {
 		return m.emit(s.Ended, pawl.StepSkipped{Step: s.ID, Why: cmp.Or(s.Why, "skipped in "+m.System)})
 	}
 	planned := m.plan.ByID[s.ID]
-	needs := runs.OutputDigests(m.plan.Needs[s.ID], m.state)
+	needs := runs.OutputDigests(m.plan.Needs, m.plan.Needs[s.ID], m.state)
 	for need := range needs {
 		if !m.state.Steps[need].Finished() {
 			needs[need] = pawl.UnknownOutput

@@ -109,13 +109,13 @@ func lostNewline(line []byte, c chain) bool {
 
 // damaged returns an error for damage at a line of a file.
 func damaged(path string, line pawl.Seq, offset int64, why error) error {
-	hint := "pawl recover " + filepath.Base(filepath.Dir(path))
+	title, hint := "damaged journal: ", "pawl recover "+filepath.Base(filepath.Dir(path))
 	if errors.Is(why, pawl.ErrNewer) {
-		hint = pawl.ErrNewer.Hint
+		title, hint = "", pawl.ErrNewer.Hint
 	}
 	return &pawl.Error{
 		Kind: pawl.KindDamaged,
-		Err:  fmt.Errorf("%s: line %d, byte %d: %w", path, line, offset, why),
+		Err:  fmt.Errorf("%s%s: line %d, byte %d: %w", title, path, line, offset, why),
 		Hint: hint,
 	}
 }

@@ -33,7 +33,11 @@ func (j *judging) attribute() {
 		switch hidden := c.Folder && (c.Busy || j.unboundedOthers); {
 		case hidden && mine.removes && (its || mine.unbounded), its && theirs && !c.Busy:
 			j.ambiguous = true
-		case hidden, theirs, !its && (j.unboundedOthers || !mine.unbounded):
+		case hidden:
+		case theirs, !its && (j.unboundedOthers || !mine.unbounded):
+			if !c.Folder && mine.unbounded {
+				j.shared = append(j.shared, c.Path)
+			}
 		default:
 			kept = append(kept, c)
 		}
@@ -83,7 +87,7 @@ func namesOf(o *pawl.OperationState, root string) names {
 // namesIn returns what a shell command changes.
 func namesIn(text string, in place) names {
 	s := readScript(text)
-	n := names{unbounded: cutOff(text) || hidden(in.dir)}
+	n := names{unbounded: cutOff(text) || hidden(in.dir) || strings.TrimSpace(text) == ""}
 	variables := s.variables()
 	for c, places := range s.inPlaces(in) {
 		for _, in := range places {

@@ -36,6 +36,9 @@ func (j *judging) command() pawl.OperationVerdict {
 		return slices.ContainsFunc(parts, func(p part) bool { return slices.Contains(of, p.effect) })
 	}
 	switch {
+	case strings.TrimSpace(j.Summary) == "":
+		j.note("its command is not on record")
+		return j.byChanges(true)
 	case len(parts) == 0:
 		j.reads = true
 		j.note("it seems to only read: repeating it is safe")
@@ -43,8 +46,11 @@ func (j *judging) command() pawl.OperationVerdict {
 	case s.unclear:
 		return j.byChanges(elsewhere)
 	case !any(unknown, none, partial), parts[len(parts)-1].effect == done && allSucceeded(parts):
-		j.already = !any(done)
-		j.note("all expected changes are present")
+		if j.already = !any(done); j.already {
+			j.note("all its effects exist, and may have existed before the call: it may never have run")
+		} else {
+			j.note("all expected changes are present")
+		}
 		return pawl.OperationDone
 	case !any(unknown, partial, done):
 		j.note("none of the expected changes is present")
@@ -100,7 +106,7 @@ func (j *judging) byChanges(elsewhere bool) pawl.OperationVerdict {
 	inGit := !j.otherGit && (j.own.unbounded || j.own.git) && (j.moved() || mentions(j.Summary, "git") && j.gitChanged())
 	j.ambiguous = j.ambiguous || inGit && j.gitUsedByOthers()
 	if j.ambiguous {
-		j.note("other tool calls ran at the same time: only paths that no other call names count as its changes")
+		j.note("other tool calls may have run at the same time: only paths that no other call names count as its changes")
 	}
 	switch changed := j.noteChanges(); {
 	case changed, inGit && !j.gitUsedByOthers():

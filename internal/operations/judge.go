@@ -102,7 +102,7 @@ func (j *judging) refused(verdict pawl.OperationVerdict) string {
 	if j.Asked.IsZero() || verdict == pawl.OperationPartly || verdict == pawl.OperationDone && !j.already {
 		return ""
 	}
-	return "permission was asked at " + j.Asked.UTC().Format("15:04:05 UTC") + " and not seen granted: treat it as refused"
+	return "permission was asked at " + j.Asked.UTC().Format("15:04:05 UTC") + " but pawl saw no grant: treat the call as refused"
 }
 
 // judging is the state of judging one operation.
@@ -112,6 +112,7 @@ type judging struct {
 	own             names    // what it changes
 	others          []names  // what others are about that may have changed something
 	unboundedOthers bool     // of commands that may have changed anything
+	shared          []string // files that changed since, by it or by others
 	ambiguous       bool     // its own changes cannot be distinguished from those of others
 	emptied         []string // folders in which a command that may have changed anything may have removed something
 	before          names    // of the commands before the one that is looked at
@@ -122,7 +123,9 @@ type judging struct {
 }
 
 func (j *judging) note(format string, args ...any) {
-	j.evidence = append(j.evidence, fmt.Sprintf(format, args...))
+	if line := fmt.Sprintf(format, args...); !slices.Contains(j.evidence, line) {
+		j.evidence = append(j.evidence, line)
+	}
 }
 
 func (j *judging) verdict() pawl.OperationVerdict {
@@ -257,6 +260,15 @@ func (j *judging) after(t time.Time) string {
 // manyChanges is the limit of changed paths named as evidence.
 const manyChanges = 8
 
+// listed names the first of some paths.
+func listed(paths []string) string {
+	text := "`" + strings.Join(paths[:min(len(paths), manyChanges)], "`, `") + "`"
+	if more := len(paths) - manyChanges; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
 // noteChanges notes what has changed since, and reports whether anything has.
 func (j *judging) noteChanges() bool {
 	if j.Blind != "" {
@@ -269,7 +281,11 @@ func (j *judging) noteChanges() bool {
 	if more := len(j.Changed) + j.More - manyChanges; more > 0 {
 		j.note("%d more paths changed", more)
 	}
-	if len(j.Changed) == 0 && len(j.Made) == 0 {
+	switch {
+	case len(j.Changed)+len(j.Made) > 0:
+	case len(j.shared) > 0:
+		j.note("changed since, by it or by another call: %s", listed(j.shared))
+	default:
 		j.note("no file has changed since")
 	}
 	return len(j.Changed) > 0

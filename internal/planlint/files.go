@@ -1,7 +1,9 @@
 package planlint
 
 import (
+	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"pawl"
 	"pawl/internal/outputs"
@@ -39,6 +41,9 @@ func (l *fileLinter) step(phase int, step *pawl.Step) {
 	if l.plan.MissesItemFiles(step) {
 		l.Errorf(&f.Files, "files: pawl run --update does not see changes in the files of the items; add %s", pawl.ItemInput)
 	}
+	for _, match := range l.unreadable(f.Files) {
+		l.Errorf(&f.Files, "files: the name of %s is not UTF-8; the step fails until it is renamed", match)
+	}
 	if l.missing(f.Lines) {
 		l.warn(phase, step, &f.Lines, f.Lines, "lines: "+f.Lines+" does not exist", "the step fails")
 	}
@@ -58,6 +63,23 @@ func (l *fileLinter) missing(declared string) bool {
 	}
 	matches, err := outputs.Matches(l.root, declared)
 	return err == nil && len(matches) == 0
+}
+
+// unreadable returns the quoted matches of a pattern that cannot be items.
+func (l *fileLinter) unreadable(pattern string) (names []string) {
+	if pattern == "" {
+		return nil
+	}
+	matches, err := outputs.Matches(l.root, pattern)
+	if err != nil {
+		return nil
+	}
+	for _, match := range matches {
+		if !utf8.ValidString(match) {
+			names = append(names, strconv.Quote(match))
+		}
+	}
+	return names
 }
 
 // warn warns about a missing file unless a step makes it that has ended by then.

@@ -20,6 +20,7 @@ func Variables(name string, plan *pawl.Plan, file *strictyaml.File) error {
 	}
 	for _, step := range plan.Steps() {
 		shell := step.Shell.Or(pawl.DefaultShell)
+		l.items = step.Foreach != nil
 		l.script(&step.Run, "run", step.Run, shell)
 		l.script(&step.Undo, "undo", step.Undo, shell)
 		if step.Service != nil {
@@ -32,6 +33,7 @@ func Variables(name string, plan *pawl.Plan, file *strictyaml.File) error {
 			l.text(&step.Agent.Prompt, "prompt", step.Agent.Prompt)
 		}
 	}
+	l.items = false
 	for _, h := range plan.Handlers() {
 		at := any(plan.OnSuccess)
 		if h.ID == pawl.OnFailure {
@@ -46,6 +48,7 @@ type variableLinter struct {
 	linter
 	plan   *pawl.Plan
 	params []string // the variables of the parameters
+	items  bool     // the step has items
 }
 
 // reference is a variable of pawl in a script for a POSIX shell.
@@ -53,10 +56,13 @@ var reference = lazyregexp.New(`\$\{?(PAWL_[A-Za-z0-9_]+)`)
 
 // set are the variables that pawl sets, except for those of parameters and of a matrix.
 var set = []string{
-	"PAWL_ATTEMPT", "PAWL_ATTEMPT_DIR", "PAWL_EVENTS", "PAWL_FAILED_STEPS", "PAWL_ITEM", "PAWL_ITEM_ID", "PAWL_KEY", "PAWL_OUT", "PAWL_PROJECT",
+	"PAWL_ATTEMPT", "PAWL_ATTEMPT_DIR", "PAWL_BRIEFED", "PAWL_EVENTS", "PAWL_FAILED_STEPS", "PAWL_ITEM", "PAWL_ITEM_ID", "PAWL_KEY", "PAWL_OUT", "PAWL_PROJECT",
 	"PAWL_PROMPT", "PAWL_RESULT", "PAWL_RESUME", "PAWL_RUN", "PAWL_RUN_STATUS", "PAWL_RUN_WHY", "PAWL_SESSION", "PAWL_STATE", "PAWL_STEP",
 	"PAWL_TOKEN", "PAWL_UNDO",
 }
+
+// ofItems are those of set that only steps with foreach have.
+var ofItems = []string{"PAWL_ITEM", "PAWL_ITEM_ID"}
 
 func (l *variableLinter) script(at any, what, script string, shell pawl.Shell) {
 	if shell == pawl.PlainSh || shell == pawl.StrictSh || shell == pawl.Bash {
@@ -73,6 +79,9 @@ func (l *variableLinter) text(at any, what, text string) {
 			continue
 		}
 		seen[name] = true
+		if !l.items && slices.Contains(ofItems, name) && !strings.HasPrefix(text[found[3]:], ":") && !strings.HasPrefix(text[found[3]:], "-") {
+			l.ErrorWithin(at, utf8.RuneCountInString(text[:found[0]]), "%s: pawl sets $%s only in steps with foreach", what, name)
+		}
 		if wrong := l.wrong(name); wrong != "" {
 			l.ErrorWithin(at, utf8.RuneCountInString(text[:found[0]]), "%s: %s", what, wrong)
 		}

@@ -19,6 +19,8 @@ steps:
     accept: {small: test $PAWL_item = a}
   - {id: own, run: 'PAWL_ITM=3; echo $PAWL_ITM $PAWL_KEY'}
   - {id: other, shell: python, run: "print('$PAWL_ITM')"}
+  - {id: each, foreach: {items: [a]}, run: 'echo $PAWL_ITEM'}
+  - {id: single, run: 'echo ${PAWL_ITEM:-none} $PAWL_ITEM_ID $PAWL_ITEM_ID'}
 on_failure: {run: 'echo $PAWL_RUN_WY'}
 `
 	plan, file, err := planfile.ReadPositions("p", []byte(text))
@@ -30,6 +32,7 @@ on_failure: {run: 'echo $PAWL_RUN_WY'}
 		"p:5:75: run: pawl sets no variable $PAWL_ITM; did you mean $PAWL_ITEM?",
 		"p:6:16: undo: no parameter sets $PAWL_PARAM_TOWN; add the parameter to params",
 		"p:7:26: check small: pawl sets no variable $PAWL_item; did you mean $PAWL_ITEM?",
+		"p:11:48: run: pawl sets $PAWL_ITEM_ID only in steps with foreach",
 		"on_failure: pawl sets no variable $PAWL_RUN_WY; did you mean $PAWL_RUN_WHY?",
 	}
 	got := strings.Split(planlint.Variables("p", plan, file).Error(), "\n")

@@ -46,7 +46,7 @@ func (h Holder) String() string {
 	if h.Run != "" {
 		text += ", run " + string(h.Run)
 	}
-	return text + ", since " + h.Since.Local().Format(time.DateTime)
+	return text + ", since " + h.Since.UTC().Format(time.DateTime) + " UTC"
 }
 
 // Lock is a project's engine lock. The system releases it when the process ends.

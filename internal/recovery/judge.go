@@ -50,7 +50,7 @@ var rules = []rule{
 	{
 		"live", func(c Case) bool { return c.Attempt == Live && c.SameStep },
 		"running; definition unchanged", pawl.Continue, nil,
-		"still running; pawl re-attaches it",
+		"still running",
 	},
 	{
 		"live-outdated", func(c Case) bool { return c.Attempt == Live && c.Idempotent },

@@ -94,7 +94,7 @@ func LostAttemptEnd(ev Evidence) pawl.AttemptEnded {
 	}
 	why := "its supervisor died"
 	if ev.Forged {
-		why += ", and its exit record is not the supervisor's"
+		why += ", and its exit record was not written by the supervisor"
 	}
 	if ev.Rebooted {
 		why += " when the system rebooted"
@@ -142,9 +142,9 @@ func ExitText(x *pawl.Exit) string {
 func killedText(code int) string {
 	switch code - 128 {
 	case 9:
-		return ", as of a command killed by signal 9 (SIGKILL), not by pawl"
+		return ": a command was killed by signal 9 (SIGKILL), not by pawl"
 	case 15:
-		return ", as of a command killed by signal 15 (SIGTERM), not by pawl"
+		return ": a command was killed by signal 15 (SIGTERM), not by pawl"
 	}
 	return ""
 }

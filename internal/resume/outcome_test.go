@@ -31,8 +31,8 @@ func TestVerdictOn(t *testing.T) {
 		{"exit 1", bare, Evidence{Begun: true, Exit: exit(1)}, false, false, pawl.Failed, "exit code 1"},
 		{"signal", bare, Evidence{Begun: true, Exit: &pawl.Exit{Reason: pawl.ReasonExited, Signal: "SIGSEGV"}}, false, false, pawl.Failed, "ended by SIGSEGV"},
 		{"killed", bare, Evidence{Begun: true, Exit: &pawl.Exit{Reason: pawl.ReasonExited, Signal: "SIGKILL"}}, false, false, pawl.Failed, "ended by SIGKILL, not by pawl"},
-		{"killed below a shell", bare, Evidence{Begun: true, Exit: exit(137)}, false, false, pawl.Failed, "exit code 137, as of a command killed by signal 9 (SIGKILL), not by pawl"},
-		{"terminated below a shell", bare, Evidence{Begun: true, Exit: exit(143)}, false, false, pawl.Failed, "exit code 143, as of a command killed by signal 15 (SIGTERM), not by pawl"},
+		{"killed below a shell", bare, Evidence{Begun: true, Exit: exit(137)}, false, false, pawl.Failed, "exit code 137: a command was killed by signal 9 (SIGKILL), not by pawl"},
+		{"terminated below a shell", bare, Evidence{Begun: true, Exit: exit(143)}, false, false, pawl.Failed, "exit code 143: a command was killed by signal 15 (SIGTERM), not by pawl"},
 		{"not startable", bare, Evidence{Begun: true, Exit: &pawl.Exit{Reason: pawl.ReasonError, Why: "no such folder"}}, false, false, pawl.Failed, "no such folder"},
 		{"done, exit 0", bare, Evidence{Begun: true, Exit: exit(0), Result: says(pawl.ResultDone)}, true, false, "", ""},
 		{"done, exit 1", bare, Evidence{Begun: true, Exit: exit(1), Result: says(pawl.ResultDone)}, false, false, pawl.Failed, "exit code 1"},
@@ -80,6 +80,16 @@ func TestEndedText(t *testing.T) {
 	} {
 		if got := EndedText(&x); got != want {
 			t.Errorf("EndedText(%+v) = %q, want %q", x, got, want)
+		}
+	}
+}
+
+// TestLossesAreLimited: after too many lost attempts in a row a person decides.
+func TestLossesAreLimited(t *testing.T) {
+	step := &pawl.Step{ID: "a"}
+	for before, want := range map[int]pawl.VerdictWord{0: pawl.Restart, MaxLosses - 2: pawl.Restart, MaxLosses - 1: pawl.HumanReview} {
+		if got := (Evidence{Begun: true, LostInARow: before}).Judge(step).Word; got != want {
+			t.Errorf("%d lost before: %s, want %s", before, got, want)
 		}
 	}
 }

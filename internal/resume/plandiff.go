@@ -156,13 +156,16 @@ func (c *PlanDiff) step(look *comparer, step *pawl.Step, st *pawl.StepState) err
 		if old != nil && old.ContinueOnError != step.ContinueOnError {
 			c.Tolerance = append(c.Tolerance, step.ID)
 		}
-		if old == nil || old.If.Text() != step.If.Text() || pawl.DefinitionOf(look.run.Plan, old, "") != pawl.DefinitionOf(c.plan, step, "") || pawl.AcceptOf(old) != pawl.AcceptOf(step) {
+		if old == nil || old.If.Text() != step.If.Text() || look.otherKind(step, st) || pawl.DefinitionOf(look.run.Plan, old, "") != pawl.DefinitionOf(c.plan, step, "") || pawl.AcceptOf(old) != pawl.AcceptOf(step) {
 			c.reset(step.ID, look.resetReason(old, step))
 		} else if st.Items != nil && step.Foreach != nil {
 			return c.relisted(look, step, st)
 		}
 		return nil
-	case st.Items != nil && step.Foreach != nil:
+	case look.otherKind(step, st):
+		c.startOver(step, st, pawl.DefinitionChanged)
+		return nil
+	case st.Items != nil:
 		return c.foreach(look, step, st)
 	case st.Status != pawl.Done && st.Status != pawl.AwaitsReview:
 		return nil
@@ -175,6 +178,44 @@ func (c *PlanDiff) step(look *comparer, step *pawl.Step, st *pawl.StepState) err
 		return nil
 	}
 	return c.finished(look, step, st)
+}
+
+// otherKind reports whether a step with foreach had none when it ran, or had one and has none any more.
+func (l *comparer) otherKind(step *pawl.Step, st *pawl.StepState) bool {
+	if step.Foreach == nil {
+		return st.Items != nil
+	}
+	old := l.run.Plan.Step(step.ID)
+	return st.Items == nil && st.Attempts > 0 && old != nil && old.Foreach == nil
+}
+
+// startOver records that a step starts again as a whole. If work may be lost or repeated by that, a person has to confirm it.
+func (c *PlanDiff) startOver(step *pawl.Step, st *pawl.StepState, why ...string) {
+	risky := !step.MayRepeat() && st.Attempts > 0
+	if risky {
+		why = append(why, "it was started and is not safe to rerun")
+	}
+	if n := skippedByPersons(st.Items); n > 0 {
+		why = append(why, fmt.Sprintf("%d skipped of its items will run too", n))
+	}
+	if risky || st.Status == pawl.Done || st.Status == pawl.AwaitsReview || st.Items != nil && st.Items.Count > 0 {
+		c.Rerun = append(c.Rerun, Rerun{Step: step.ID, Why: why})
+		return
+	}
+	c.reset(step.ID, strings.Join(why, "; "))
+}
+
+// skippedByPersons counts the items that are left out although they are on the list.
+func skippedByPersons(items *pawl.ItemsState) (n int) {
+	if items == nil {
+		return 0
+	}
+	for _, skip := range items.Skipped {
+		if !skip.Dropped {
+			n++
+		}
+	}
+	return n
 }
 
 // reset records that a step starts again from its first attempt.
@@ -202,14 +243,7 @@ func (c *PlanDiff) finished(look *comparer, step *pawl.Step, st *pawl.StepState)
 // foreach compares a journaled item list: what all items share, each item's inputs, and the list.
 func (c *PlanDiff) foreach(look *comparer, step *pawl.Step, st *pawl.StepState) error {
 	if why := look.rerunReasons(runs.Work{Step: step, Index: -1}, st.Key, st); len(why) > 0 {
-		if !step.MayRepeat() && st.Attempts > 0 {
-			why = append(why, "it was started and is not safe to rerun")
-		}
-		if st.Items.Count > 0 || st.Status == pawl.Done || !step.MayRepeat() && st.Attempts > 0 {
-			c.Rerun = append(c.Rerun, Rerun{Step: step.ID, Why: why})
-		} else {
-			c.reset(step.ID, why[0])
-		}
+		c.startOver(step, st, why...)
 		return nil
 	}
 	values, err := runs.ListedValues(look.run.Log, st.Items)
@@ -288,9 +322,14 @@ func (c *PlanDiff) items(look *comparer, step *pawl.Step, st *pawl.StepState, va
 	if !slices.ContainsFunc(step.Inputs, pawl.NamesItem) {
 		return nil
 	}
+	listed := map[string]bool{}
+	now, listErr := runs.ListValues(look.root, step)
+	for _, v := range now {
+		listed[v] = true
+	}
 	again := Rerun{Step: step.ID}
 	for index := range st.Items.Total {
-		if st.Items.Done.At(index) == 0 {
+		if st.Items.Done.At(index) == 0 || listErr == nil && !listed[values[index]] { // what was removed from the list cannot rerun
 			continue
 		}
 		done, err := runs.ReadItemDone(look.run.Log, st.Items, index)
@@ -375,13 +414,20 @@ func (l *comparer) rerunReasons(w runs.Work, was pawl.Key, st *pawl.StepState) [
 // needDigests returns the output digests of the step's needs. A need that is not finished counts as unchanged; it is
 // compared when it finishes.
 func (l *comparer) needDigests(id pawl.StepID, was pawl.Key) map[pawl.StepID]string {
-	needs := runs.OutputDigests(l.order[id], l.run.State)
+	needs := runs.OutputDigests(l.order, l.order[id], l.run.State)
 	for need := range needs {
-		if gave, known := was.Needs[need]; known && !l.run.State.Steps[need].Finished() {
+		if gave, known := was.Needs[need]; known && !l.finished(need) {
 			needs[need] = gave
 		}
 	}
 	return needs
+}
+
+// finished reports whether a step and what it passes on are finished.
+func (l *comparer) finished(id pawl.StepID) bool {
+	return l.run.State.Steps[id].Finished() && !slices.ContainsFunc(runs.Sources(l.order, id, l.run.State), func(source pawl.StepID) bool {
+		return !l.run.State.Steps[source].Finished()
+	})
 }
 
 // expectedContent returns the content that this run itself wrote to an input's path: what a needed step recorded, or,

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"pawl"
 	"pawl/internal/oneline"
@@ -205,13 +206,13 @@ func (x *updater) changes(w runs.Work, was pawl.Key, needs map[pawl.StepID]strin
 	return x.named(w, was, was.Changes(now.Compact()))
 }
 
-// needsNow returns the output digests of the step's needs. One that pawl skipped for its condition has no outputs, and counts as
-// unchanged, as it does for the engine.
+// needsNow returns the output digests of the step's needs. One that pawl skipped for its condition after it had run has no outputs,
+// and counts as unchanged, as it does for the engine.
 func (x *updater) needsNow(id pawl.StepID, was pawl.Key) map[pawl.StepID]string {
 	needs := x.needDigests(id, was)
 	for need := range needs {
 		if st := x.run.State.Steps[need]; st != nil && st.Status == pawl.Skipped && st.Condition != "" {
-			if gave, known := was.Needs[need]; known {
+			if gave, known := was.Needs[need]; known && !strings.HasPrefix(gave, pawl.PassedOn) {
 				needs[need] = gave
 			}
 		}

@@ -166,7 +166,7 @@ func Reply(reply pawl.GateAnswered) Act {
 			return nil, err
 		}
 		if len(changed) > 0 {
-			why := "its content has changed: " + strings.Join(changed, ", ")
+			why := ContentChanged(changed)
 			return []pawl.Payload{pawl.GateWithdrawn{Gate: g.ID, Why: why}},
 				&pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("gate %s: %s; pawl resume asks again", g.ID, why), Hint: "pawl resume"}
 		}
@@ -174,7 +174,10 @@ func Reply(reply pawl.GateAnswered) Act {
 		payloads := []pawl.Payload{reply}
 		if g.Purpose == pawl.ForRepeat && reply.Option == TookEffect {
 			done, err := markDone(p, r, g.Step, string(g.Item), reply.Why)
-			return append(payloads, done...), err
+			if err != nil { // the gate stays open
+				return nil, err
+			}
+			return append(payloads, done...), nil
 		}
 		if reply.Answer == pawl.Chosen {
 			payloads = append(payloads, pawl.DecisionMade{Decision: pawl.Decision{
@@ -222,6 +225,11 @@ func openGateOf(s *pawl.State, id pawl.GateID) (*pawl.GateState, error) {
 func RequireOpenGate(s *pawl.State, id pawl.GateID) error {
 	_, err := openGateOf(s, id)
 	return err
+}
+
+// ContentChanged says why a gate is withdrawn that shows paths with other contents than now.
+func ContentChanged(paths []string) string {
+	return "its content has changed: " + strings.Join(paths, ", ")
 }
 
 // GateChanges returns what a gate shows that has changed since the gate was opened.
@@ -399,6 +407,9 @@ func CheckStep(r *Run, id pawl.StepID) error {
 	for _, step := range slices.Concat(r.Plan.Steps(), r.Plan.Handlers()) {
 		ids = append(ids, string(step.ID))
 	}
+	if step, item, _ := strings.Cut(string(id), "/"); item != "" && slices.Contains(ids, step) {
+		return UsageError("pawl status", "%s names an item; pass the step %s (output, skip and done also take --item %s)", id, step, shellwords.Word(item))
+	}
 	return UsageError("pawl status", "%s", strictyaml.UnknownStep(string(id), ids))
 }
 
@@ -493,7 +504,7 @@ func Settle(call pawl.Seq, why string) Act {
 				return []pawl.Payload{pawl.OperationSettled{Operation: id, Why: why}}, nil
 			}
 		}
-		return nil, UsageError("pawl status", "no tool call in doubt was announced by event %d", call)
+		return nil, UsageError("pawl status", "no tool call in doubt has the number %d: it is settled already, or never was in doubt", call)
 	}
 }
 

@@ -63,14 +63,15 @@ func markDone(p *project.Project, r *Run, id pawl.StepID, item, why string) ([]p
 		return nil, err
 	}
 	st := r.State.Steps[id]
-	for _, need := range r.Plan.Needs(id) {
+	order := r.Plan.Order()
+	for _, need := range order[id] {
 		if !r.State.Steps[need].Finished() {
 			return nil, UsageError("pawl status", "step %s needs step %s, which is not finished", id, need)
 		}
 	}
 	key := pawl.Key{}
 	if w.Index < 0 {
-		key, err = CurrentKey(p.Root, r.Plan, w, OutputDigests(r.Plan.Needs(id), r.State))
+		key, err = CurrentKey(p.Root, r.Plan, w, OutputDigests(order, order[id], r.State))
 	} else {
 		key, err = CurrentKey(p.Root, r.Plan, w, nil)
 	}

@@ -8,6 +8,7 @@ import (
 	"pawl/internal/journal"
 	"pawl/internal/outputs"
 	"strings"
+	"unicode/utf8"
 )
 
 // ListValues reads the current item list of a foreach step.
@@ -25,12 +26,15 @@ func ListValues(root string, step *pawl.Step) ([]string, error) {
 	return values, nil
 }
 
-// checkValues fails for values that are too long, and for values with the same id.
+// checkValues fails for values that are too long or not UTF-8, and for values with the same id.
 func checkValues(values []string) error {
 	lines := map[pawl.ItemID]int{}
 	for i, v := range values {
 		if len(v) > pawl.MaxItemValue {
 			return fmt.Errorf("item list: value %d has %d bytes; the maximum is %d", i+1, len(v), pawl.MaxItemValue)
+		}
+		if !utf8.ValidString(v) {
+			return fmt.Errorf("item list: value %d, %q, is not UTF-8", i+1, v)
 		}
 		id := pawl.ItemIDOf(v)
 		if first, twice := lines[id]; twice {

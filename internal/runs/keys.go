@@ -6,13 +6,48 @@ import (
 	"pawl/internal/outputs"
 )
 
-// OutputDigests returns the output digest of each of the steps.
-func OutputDigests(steps []pawl.StepID, state *pawl.State) map[pawl.StepID]string {
+// OutputDigests returns the output digest of each of the steps. That of a skipped or failed step is one of what its sources give. order has
+// the needs of all steps.
+func OutputDigests(order map[pawl.StepID][]pawl.StepID, steps []pawl.StepID, state *pawl.State) map[pawl.StepID]string {
 	hashes := make(map[pawl.StepID]string, len(steps))
 	for _, id := range steps {
 		hashes[id] = state.Steps[id].Gives()
+		if sources := Sources(order, id, state); passesOn(state.Steps[id]) && len(sources) > 0 {
+			given := pawl.Key{Needs: make(map[pawl.StepID]string, len(sources))}
+			for _, source := range sources {
+				given.Needs[source] = state.Steps[source].Gives()
+			}
+			hashes[id] = pawl.PassedOn + given.Hash()
+		}
 	}
 	return hashes
+}
+
+// Sources returns the steps whose outputs a step sees that needs this one: this one, or, if it was skipped or failed, the sources
+// of what it needs.
+func Sources(order map[pawl.StepID][]pawl.StepID, id pawl.StepID, state *pawl.State) (sources []pawl.StepID) {
+	seen := map[pawl.StepID]bool{}
+	var add func(pawl.StepID)
+	add = func(id pawl.StepID) {
+		switch {
+		case seen[id]:
+		case !passesOn(state.Steps[id]):
+			seen[id] = true
+			sources = append(sources, id)
+		default:
+			seen[id] = true
+			for _, need := range order[id] {
+				add(need)
+			}
+		}
+	}
+	add(id)
+	return sources
+}
+
+// passesOn reports whether a step gives nothing of its own to those that need it.
+func passesOn(st *pawl.StepState) bool {
+	return st != nil && (st.Status == pawl.Skipped || st.Status == pawl.FailedForGood)
 }
 
 // CurrentKey returns the key of a piece of work, hashing its inputs as they are now. The key names every need and

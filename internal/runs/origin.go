@@ -120,7 +120,7 @@ func Elsewhere(p *project.Project, run pawl.RunID) (reason string, err error) {
 }
 
 // foreignWord is why a run counts as made elsewhere if its journal has a word without a record.
-const foreignWord = "its journal has an answer, a review or a plan that no pawl of yours wrote"
+const foreignWord = "its journal has an answer, a review or a plan that your pawl did not write"
 
 func elsewhere(p *project.Project, run pawl.RunID) (reason string, err error) {
 	if !p.Trust.Trusted() {
@@ -128,7 +128,7 @@ func elsewhere(p *project.Project, run pawl.RunID) (reason string, err error) {
 	}
 	data, err := disk.ReadFile(markPath(p, run), maxMark)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "your pawl did not make it here", nil
+		return "it was imported, copied or pulled", nil
 	}
 	if err != nil {
 		return "", err
@@ -179,7 +179,7 @@ func (m mark) compare(segments []string) (reason string, err error) {
 	return "", nil
 }
 
-const otherJournal = "its journal is not the one that your pawl wrote"
+const otherJournal = "its journal differs from the one that your pawl wrote"
 
 // compareSegment compares the first bytes of a segment, if any are marked, and searches the others for a word that was not announced.
 func (m mark) compareSegment(path string, marked int64) (reason string, err error) {

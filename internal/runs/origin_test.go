@@ -34,21 +34,21 @@ func TestElsewhere(t *testing.T) {
 			p.Check(runs.Announce(p.Project, "other-20260101-000000-0000", []pawl.Event{answered}, func() error { appendLine(p, "person", "gate.answered"); return nil }))
 		}, "an answer"},
 		"torn tail": {func(p *enginetest.Project) { appendText(p, `{"seq":9,"ti`) }, ""},
-		"truncated": {func(p *enginetest.Project) { p.Check(os.Truncate(journalPath(p), 100)) }, "is not the one that your pawl wrote"},
+		"truncated": {func(p *enginetest.Project) { p.Check(os.Truncate(journalPath(p), 100)) }, "differs from the one that your pawl wrote"},
 		"edited": {func(p *enginetest.Project) {
 			data, err := os.ReadFile(journalPath(p))
 			p.Check(err)
 			p.Check(os.WriteFile(journalPath(p), []byte(strings.Replace(string(data), "not needed", "is  needed", 1)), 0o600))
-		}, "is not the one that your pawl wrote"},
+		}, "differs from the one that your pawl wrote"},
 		"archived": {archive, ""},
 		"archived and truncated": {func(p *enginetest.Project) {
 			p.Check(os.Truncate(journalPath(p), 100))
 			archive(p)
-		}, "is not the one that your pawl wrote"},
+		}, "differs from the one that your pawl wrote"},
 		"no journal": {func(p *enginetest.Project) { p.Check(os.Remove(journalPath(p))) }, ""},
 		"no record": {func(p *enginetest.Project) {
 			p.Check(os.Remove(filepath.Join(p.Trust.Folder, "runs", string(p.Run)+".json")))
-		}, "your pawl did not make it here"},
+		}, "it was imported, copied or pulled"},
 		"untrusted": {func(p *enginetest.Project) { p.Trust.Reason = "test" }, "not trusted"},
 	} {
 		t.Run(name, func(t *testing.T) {

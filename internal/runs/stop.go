@@ -30,7 +30,7 @@ func AwaitStop(ctx context.Context, p *project.Project, r *Run, notice func(stri
 	holder, engine := p.EngineHolder()
 	engine = engine && holder.Run == r.State.Run
 	if !engine || !asked(p, r.State.Run, live, engineAsks) {
-		if err := EndLive(p, r, "stopped by a user"); err != nil {
+		if err := EndLive(p, r, "stopped by a person"); err != nil {
 			return err
 		}
 	}

@@ -21,7 +21,7 @@ func MayTrust(ctx context.Context, p *project.Project) error {
 		return err
 	}
 	if owner := trust.OwnerOf(info); !trust.OwnerAllowed(owner) {
-		return &pawl.Error{Kind: pawl.KindDamaged, Err: fmt.Errorf("%s belongs to another user (id %d): pawl never adopts it", p.Home(), owner)}
+		return &pawl.Error{Kind: pawl.KindDamaged, Err: fmt.Errorf("%s belongs to another user (id %d): pawl never trusts it", p.Home(), owner)}
 	}
 	const value = project.Folder + "/" + trust.File
 	tracked, err := snapshot.Tracked(ctx, p.Root, value)

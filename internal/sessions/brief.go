@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -269,8 +270,15 @@ func (g *briefer) compare(ctx context.Context, store *snapshot.Store, pr *prover
 	return nil
 }
 
-// base returns the run's newest snapshot that is neither interim nor from before a restore, nil for none.
+// base returns the snapshot of the run's last good checkpoint. If it has none, base returns the run's newest snapshot that is neither
+// interim nor from before a restore, nil for none.
 func (g *briefer) base() *snapshot.Record {
+	if good := g.run.State.LastGood; good != nil && good.Snapshot != nil && good.Kind != pawl.CheckpointBeforeRestore {
+		i := slices.IndexFunc(g.records, func(r snapshot.Record) bool { return r.ID.String() == good.Snapshot.Record })
+		if i >= 0 {
+			return &g.records[i]
+		}
+	}
 	for i := len(g.records) - 1; i >= 0; i-- {
 		if r := &g.records[i]; !r.Kind.Interim() && r.Kind != pawl.CheckpointBeforeRestore {
 			return r

@@ -138,7 +138,7 @@ func endingOf(x *pawl.Exit) string {
 	case pawl.ReasonTimeout, pawl.ReasonStalled:
 		return fmt.Sprintf("terminated by pawl's watchdog after %s (%s); it was not denied", after, x.Why)
 	case pawl.ReasonAbort:
-		return fmt.Sprintf("stopped on request after %s (%s); that says nothing about its work", after, cmp.Or(x.Why, "no reason given"))
+		return fmt.Sprintf("stopped on request after %s (%s); its work was not rejected", after, cmp.Or(x.Why, "no reason given"))
 	}
 	return fmt.Sprintf("terminated by pawl after %s (%s); it was not denied", after, cmp.Or(x.Why, string(x.Reason)))
 }

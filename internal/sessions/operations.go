@@ -114,7 +114,14 @@ func (d *ReconciledOperation) keepVerdict() {
 	default:
 		return
 	}
-	d.Evidence = append(d.Evidence, "judged "+string(d.Verdict)+" before other sessions became active")
+	d.note("found before later tool calls, which may have changed the evidence")
+}
+
+// note adds a line of evidence once: an earlier verdict may have it already.
+func (d *ReconciledOperation) note(line string) {
+	if !slices.Contains(d.Evidence, line) {
+		d.Evidence = append(d.Evidence, line)
+	}
 }
 
 // verdictRank orders verdicts by how much work they confirm.

@@ -124,16 +124,21 @@ func (d *ReconciledOperation) addRecord(o transcript.Outcome) {
 		if o.By == transcript.Person {
 			who = "the user"
 		}
-		d.Verdict, d.Evidence = pawl.OperationRefused, append(d.Evidence, record+who+" refused it"+orNothing(": ", o.Text))
+		d.Verdict = pawl.OperationRefused
+		d.note(record + who + " refused it" + orNothing(": ", o.Text))
 	case transcript.Skipped:
 		if d.Verdict == pawl.OperationUnknown {
 			d.Verdict = pawl.OperationNotDone
 		}
-		d.Evidence = append(d.Evidence, record+"it did not run"+orNothing(": ", o.Text))
+		d.note(record + "it did not run" + orNothing(": ", o.Text))
 	case transcript.Interrupted:
-		d.Evidence = append(d.Evidence, record+"it was interrupted"+orNothing(": ", o.Text))
+		who := "it was interrupted"
+		if o.By == transcript.Person {
+			who = "the user refused or interrupted it"
+		}
+		d.note(record + who + orNothing(": ", o.Text))
 	default:
-		d.Evidence = append(d.Evidence, record+"it was moved to the background")
+		d.note(record + "it was moved to the background")
 	}
 }
 

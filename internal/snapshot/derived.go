@@ -33,7 +33,7 @@ func (w *worker) derived(fd int, name string) string {
 			return derivedPrefix + "Python bytecode"
 		}
 		if at := slices.IndexFunc(sources, w.has); at >= 0 {
-			return derivedPrefix + sources[at] + " is beside it"
+			return derivedPrefix + sources[at] + " is next to it"
 		}
 	}
 	switch {

@@ -253,7 +253,7 @@ func (f *File) decodeListed(n *yaml.Node, value Listed, what string) bool {
 	elements := make([]string, len(n.Content))
 	for i, element := range n.Content {
 		if element.Kind != yaml.ScalarNode || element.ShortTag() == "!!null" {
-			return f.wrongType(element, "an element of "+what, "a text", "")
+			return f.wrongType(element, "an element of "+what, "a string", "")
 		}
 		elements[i] = element.Value
 	}

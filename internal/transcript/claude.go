@@ -54,7 +54,7 @@ type claudeResult struct {
 
 // claude reads a line. Lines of other types repeat messages or hold none.
 func (r *reader) claude(data []byte) {
-	if !bytes.Contains(data, []byte(`"type":"user"`)) && !bytes.Contains(data, []byte(`"type":"assistant"`)) {
+	if !bytes.Contains(data, []byte(`"user"`)) && !bytes.Contains(data, []byte(`"assistant"`)) {
 		return
 	}
 	var l claudeLine
@@ -161,6 +161,9 @@ func claudeFailure(o *Outcome, l claudeLine) {
 		o.Kind, o.By = Refused, Policy
 	case l.Denial != "", hasPrefix(text, "[Request interrupted by user", "The user doesn't want to "):
 		o.Kind, o.Text = Interrupted, ""
+		if l.Denial == "user-rejected" || hasPrefix(text, "The user doesn't want to ") {
+			o.By = Person // the record is the same for a call that was refused and for one that was interrupted
+		}
 	default:
 		o.Kind = Failed
 		o.Exit, _ = codeAfter(text, "Exit code ")

@@ -50,7 +50,7 @@ const (
 type Outcome struct {
 	Call       string // the agent's id of the call
 	Kind       Kind
-	By         Decider // of Refused
+	By         Decider // of Refused; Person of Interrupted: the user refused or interrupted it
 	Text       string  // the reason or the error: one line, at most MaxText bytes; it may contain secrets
 	Exit       int     // the exit code of a failed command. Defaults to 0: unknown.
 	Background bool    // it was moved to the background at first

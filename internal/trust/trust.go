@@ -44,15 +44,16 @@ const (
 
 // Record is what the user's state folder holds about a trusted project.
 type Record struct {
-	Path    string    `json:"path"`             // canonical path of the project
-	Hosts   []string  `json:"hosts"`            // machine ids where it is trusted
-	Owner   int       `json:"owner"`            // user id that .pawl belonged to
-	Project string    `json:"project"`          // id of the project
-	Device  uint64    `json:"device"`           // of .pawl; shown, not required
-	Inode   uint64    `json:"inode"`            // of .pawl; shown, not required
-	Since   time.Time `json:"since"`            // time of the user's consent
-	How     string    `json:"how"`              // Created or Told
-	Config  string    `json:"config,omitempty"` // SHA-256 of the config.yaml whose commands and URLs the user allowed
+	Path    string    `json:"path"`              // canonical path of the project
+	Hosts   []string  `json:"hosts"`             // machine ids where it is trusted
+	Owner   int       `json:"owner"`             // user id that .pawl belonged to
+	Project string    `json:"project"`           // id of the project
+	Device  uint64    `json:"device"`            // of .pawl; shown, not required
+	Inode   uint64    `json:"inode"`             // of .pawl; shown, not required
+	Since   time.Time `json:"since"`             // time of the user's consent
+	How     string    `json:"how"`               // Created or Told
+	Brought bool      `json:"brought,omitempty"` // the value was in the folder before the user trusted it, so whoever made it can bring it again
+	Config  string    `json:"config,omitempty"`  // SHA-256 of the config.yaml whose commands and URLs the user allowed
 
 	Mirrors []string `json:"mirrors,omitempty"` // canonical paths of mirrored files outside the project that the user named
 }
@@ -116,6 +117,9 @@ func (s *Standing) compare(root, value string) {
 	}
 	device, inode := identityOf(home(root))
 	s.Replaced = s.Moved != "" || s.Device != device || s.Inode != inode
+	if s.Reason == "" && s.Brought && (s.Moved != "" || s.Inode != inode) {
+		s.Reason, s.Moved = "it is another folder than the one that you trusted, with the value that came with that one's files", ""
+	}
 }
 
 // identityOf returns the device and the inode of a folder; 0 if they are unknown.
@@ -206,7 +210,7 @@ func readRecord(folder string) (Record, error) {
 func parseRecord(data []byte) (r Record, err error) { return r, json.Unmarshal(data, &r) }
 
 // Grant trusts the project at root from now on: it writes the record, then the project's value. An existing value is kept unless
-// fresh is set. The caller holds the project's edit lock.
+// fresh is set; without a record it proves nothing in another folder. The caller holds the project's edit lock.
 func Grant(root, project, how string, fresh bool, now time.Time) (Standing, error) {
 	info, err := os.Lstat(home(root))
 	if err != nil {
@@ -224,7 +228,10 @@ func Grant(root, project, how string, fresh bool, now time.Time) (Standing, erro
 		return Standing{}, fmt.Errorf("the state folder %s is in the project: set PAWL_STATE to a folder outside", folder)
 	}
 	r, err := readRecord(folder)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) {
+		r.Brought, err = reason == "" && !fresh, nil
+	}
+	if err != nil {
 		return Standing{}, err
 	}
 	r.Path, r.Owner, r.Project, r.Since, r.How = root, OwnerOf(info), project, now.UTC(), how

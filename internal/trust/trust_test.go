@@ -167,6 +167,29 @@ func TestMoveAndCopy(t *testing.T) {
 	}
 }
 
+// TestBroughtValue trusts a folder that came with a value, which its maker knows. In another folder the value proves nothing.
+func TestBroughtValue(t *testing.T) {
+	w := newWorld(t)
+	w.must(os.WriteFile(w.local(), []byte(strings.Repeat("ab", 32)+"\n"), 0o600))
+	trusted := func() {
+		if _, err := trust.Grant(w.root, id, trust.Told, false, time.Now()); err != nil || !trust.Check(w.home()).Trusted() {
+			t.Errorf("%v, %+v", err, trust.Check(w.home()))
+		}
+	}
+	trusted()
+	next := w.root + "-next"
+	w.must(os.CopyFS(next, os.DirFS(w.root)))
+	w.must(os.Rename(w.root, w.root+"-gone"))
+	w.must(os.Remove(filepath.Join(w.root+"-gone", ".pawl", trust.File)))
+	w.root = next
+	w.untrusted("the value that came with that one's files")
+	trusted()
+	w.must(os.CopyFS(next+"/.other", os.DirFS(w.home())))
+	w.must(os.RemoveAll(w.home()))
+	w.must(os.Rename(next+"/.other", w.home()))
+	w.untrusted("the value that came with that one's files")
+}
+
 // TestList lists records, also of folders that are gone, and reports damaged ones.
 func TestList(t *testing.T) {
 	w := newWorld(t)

@@ -17,6 +17,8 @@ type agent struct {
 	arguments func(prompt string) []string
 	// asking makes it run a prompt without permission for commands; nil: it runs them in a sandbox instead of asking.
 	asking func(prompt string) []string
+	// typing makes it run pawl's command with arguments, unattended; nil: it has no commands in files.
+	typing func(arguments string) []string
 	// trust is what a person must do once so that the agent runs the hooks that attach has installed; nil: nothing.
 	trust func(ctx context.Context, p place, program []string) error
 	// forgets means that it writes its own record late, so that refusals in a killed session cannot be known.

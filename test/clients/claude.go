@@ -17,6 +17,9 @@ func claude() agent {
 		program:   func(dir string) []string { return []string{filepath.Join(dir, "claude")} },
 		arguments: func(prompt string) []string { return []string{"--print", prompt, "--dangerously-skip-permissions"} },
 		asking:    func(prompt string) []string { return []string{"--print", prompt, "--permission-mode", "acceptEdits"} },
+		typing: func(arguments string) []string {
+			return []string{"--print", "/pawl:resume " + arguments, "--dangerously-skip-permissions"}
+		},
 		environ: func(_ place, url string) []string {
 			return []string{
 				"ANTHROPIC_BASE_URL=" + url, "ANTHROPIC_API_KEY=none",

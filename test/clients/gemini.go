@@ -26,6 +26,7 @@ func gemini() agent {
 		program:   func(dir string) []string { return []string{"node", filepath.Join(dir, "bundle", "gemini.js")} },
 		arguments: geminiArguments,
 		asking:    geminiArguments, // in other modes it does not offer the tool to its model
+		typing:    func(arguments string) []string { return geminiArguments("/pawl:resume " + arguments) },
 		environ: func(_ place, url string) []string {
 			return []string{
 				"GEMINI_API_KEY=none", "GOOGLE_GEMINI_BASE_URL=" + url,

@@ -6,6 +6,7 @@
 // folder and git project:
 //
 //   - alone: each agent writes a file, edits it and runs a command, and is killed while it runs another one;
+//   - typed: a user types pawl's command /pawl:resume in an agent that has commands in files;
 //   - recipes: an agent that pawl cannot attach to (Qwen Code) works in a step of `pawl run`. All of it is killed, and the
 //     next session gets the brief over MCP;
 //   - pairs: both agents are attached with `pawl attach`. The first one finishes some work and is killed with SIGKILL in

@@ -20,6 +20,9 @@ func opencode() agent {
 		program:   func(dir string) []string { return []string{filepath.Join(dir, "bin", "opencode")} },
 		arguments: func(prompt string) []string { return []string{"run", "--auto", prompt} },
 		asking:    func(prompt string) []string { return []string{"run", prompt} },
+		typing: func(arguments string) []string {
+			return []string{"run", "--auto", "--command", "pawl/resume", arguments}
+		},
 		environ: func(place, string) []string {
 			return []string{"OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_MODELS_FETCH=1", "NPM_CONFIG_FETCH_RETRIES=0"}
 		},

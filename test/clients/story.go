@@ -70,7 +70,7 @@ func (o options) stories(ctx context.Context, agents []agent, cache string, out 
 
 // kinds are the kinds of stories.
 func kinds() []string {
-	list := []string{"alone", "recipes", "pairs", "refused", "delegated"}
+	list := []string{"alone", "typed", "recipes", "pairs", "refused", "delegated"}
 	for _, where := range spots() {
 		list = append(list, where.name)
 	}
@@ -89,6 +89,11 @@ func allStories(agents []agent) []*story {
 		list = append(list, &story{kind: "alone", name: a.name, spot: root(), tell: func(ctx context.Context, s *story) error {
 			return s.alone(ctx, a)
 		}})
+		if a.typing != nil {
+			list = append(list, &story{kind: "typed", name: a.name + "-typed", spot: root(), tell: func(ctx context.Context, s *story) error {
+				return s.typed(ctx, a)
+			}})
+		}
 		if a.recipe {
 			list = append(list, &story{kind: "recipes", name: a.name + "-recipe", spot: root(), tell: func(ctx context.Context, s *story) error {
 				return s.recipe(ctx, a)

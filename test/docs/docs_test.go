@@ -4,7 +4,6 @@ package docs
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -435,48 +434,5 @@ func TestDependenciesAreExplained(t *testing.T) {
 	slices.Sort(explained)
 	if !slices.Equal(required, explained) {
 		t.Errorf("docs/dependencies.md explains\n%q\nbut go.mod requires\n%q", explained, required)
-	}
-}
-
-var (
-	testName  = regexp.MustCompile(`\b(?:Test|Fuzz)[A-Z][A-Za-z0-9]+\b`)
-	storyName = regexp.MustCompile(`\b(?:seed|mirror|import)_[a-z0-9_]+\b`)
-	testFunc  = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
-)
-
-// TestDocsNameTests: the tests and stories that docs/seed-systems.md calls to witness are there.
-func TestDocsNameTests(t *testing.T) {
-	t.Parallel()
-	there := map[string]bool{}
-	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case strings.HasSuffix(path, ".txtar"):
-			there[strings.TrimSuffix(d.Name(), ".txtar")] = true
-		case strings.HasSuffix(path, "_test.go"):
-			data, err := os.ReadFile(path)
-			for _, m := range testFunc.FindAllSubmatch(data, -1) {
-				there[string(m[1])] = true
-			}
-			return err
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	page, err := os.ReadFile("../../docs/seed-systems.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	named := slices.Concat(testName.FindAllString(string(page), -1), storyName.FindAllString(string(page), -1))
-	if len(named) < 200 {
-		t.Errorf("only %d are named", len(named))
-	}
-	for _, name := range named {
-		if !there[name] {
-			t.Errorf("there is no %s", name)
-		}
 	}
 }

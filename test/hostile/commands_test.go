@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"pawl/internal/cli/permission"
 )
 
 // class is what a command does in an untrusted project.
@@ -105,6 +107,11 @@ func TestAllCommandsAreClassified(t *testing.T) {
 	for _, name := range names {
 		if len(commands[name].lines) == 0 {
 			t.Errorf("%s is not classified", name)
+		}
+	}
+	for _, name := range names {
+		if _, known := permission.Of(name, false, func(string) bool { return false }); !known && name != "help" && name != "completion" {
+			t.Errorf("say in package permission who may use %s", name)
 		}
 	}
 	for name := range commands {

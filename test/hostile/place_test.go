@@ -55,6 +55,13 @@ var losses = map[string]func(w *world){
 		w.copyTree(w.root, w.path("copied"))
 		w.root = w.path("copied")
 	},
+	"an archive with the value of one that was trusted before it": func(w *world) {
+		w.write(w.pawlDir("local"), strings.Repeat("cd", 32)+"\n")
+		w.succeed("trust", "--yes")
+		w.copyTree(w.root, w.path("next"))
+		w.must(os.RemoveAll(w.root))
+		w.root = w.path("next")
+	},
 	"a clone with the committed value": func(w *world) {
 		w.sh(`git add -f .pawl; git commit -qm all; git clone -q . ../cloned`)
 		w.root = w.path("cloned")

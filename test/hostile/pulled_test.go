@@ -132,6 +132,15 @@ func TestForeignRun(t *testing.T) {
 		if r := w.pawl("checkpoints", "--all"); !regexp.MustCompile(`\(planted-\S+, unverified\)\n`).MatchString(r.out) || !regexp.MustCompile(`\(own-\S+\)\n`).MatchString(r.out) {
 			t.Errorf("checkpoints: %+v", r)
 		}
+		if r := w.pawl("stats", "--all"); !regexp.MustCompile(`(?m)^planted-\S+ +\S+ \(unverified\)`).MatchString(r.out) || !regexp.MustCompile(`(?m)^own-\S+ +waiting +`).MatchString(r.out) {
+			t.Errorf("stats: %+v", r)
+		}
+		if r := w.pawl("diff", "first"); !strings.Contains(r.errOut, "unverified; to accept it: pawl adopt planted-") { // its snapshots are not here
+			t.Errorf("diff: %+v", r)
+		}
+		if r := w.pawl("export", "grid", "--dry-run"); !strings.Contains(r.errOut, "comes from elsewhere") {
+			t.Errorf("export: %+v", r)
+		}
 		w.refused(w.pawl("watch", "planted"), "pawl adopt planted-")
 		if r := w.pawl("adopt", "planted"); r.code != 2 || !strings.Contains(r.out, "> ") {
 			t.Errorf("adopt: %+v", r)

@@ -147,6 +147,8 @@ func (h *house) steps() {
 	h.write("out.txt", strings.Join(textsOf(h.doors["output"]), "\n\n"))
 	h.write("plan.yaml", strings.ReplaceAll(`name: doors
 parallel: 4
+notify:
+  - {name: file, on: [gate, failure], command: 'cat >> IN/notices.jsonl; env | grep PAWL_NOTICE >> IN/notices.jsonl'}
 steps:
   - {id: lines, needs: [], run: cat IN/lines.jsonl >> "$PAWL_EVENTS"}
   - {id: marks, needs: [], run: cat IN/marks.txt}
@@ -323,12 +325,20 @@ func (h *house) left() map[string]string {
 	files := map[string]string{}
 	for _, args := range [][]string{
 		{"status"}, {"status", "--json"}, {"brief"}, {"brief", "--json"}, {"brief", "--for", "claude"}, {"log", "--json"}, {"gates"}, {"memory"}, {"checkpoints"},
-		{"status", "--json", "doors"}, {"brief", "--json", "doors"}, {"brief", "doors", "--budget", "1000000"},
+		{"log"}, {"runs"}, {"stats"}, {"why"}, {"explain", "checks"}, {"processes"}, {"status", "--json", "doors"}, {"brief", "--json", "doors"}, {"brief", "doors", "--budget", "1000000"},
 	} {
 		h.said.WriteString(h.pawl("", args...))
 	}
-	err := filepath.WalkDir(h.root, func(path string, d fs.DirEntry, err error) error {
-		inside := strings.HasPrefix(path, filepath.Join(h.root, ".")) && !d.IsDir() && filepath.Dir(path) != h.root
+	notices, err := os.ReadFile(h.input("notices.jsonl"))
+	if err != nil || !bytes.Contains(notices, []byte(`"kind":"failure"`)) || !bytes.Contains(notices, []byte("PAWL_NOTICE_TEXT")) {
+		h.Errorf("notices: %v: %s", err, notices)
+	}
+	files["its notices"] = string(notices)
+	err = filepath.WalkDir(h.dir, func(path string, d fs.DirEntry, err error) error {
+		if path == h.input("") {
+			return fs.SkipDir
+		}
+		inside := strings.HasPrefix(path, filepath.Join(h.root, ".")) && !d.IsDir() && filepath.Dir(path) != h.root || strings.HasPrefix(path, filepath.Join(h.dir, "state"))
 		if err != nil || !inside && d.Name() != "MEMORY.md" || !d.Type().IsRegular() {
 			return err
 		}

@@ -54,9 +54,10 @@ func (t *torture) agents() error {
 		mu    sync.Mutex
 		dead  atomic.Int64
 		total = newCounts()
+		began = time.Now()
 	)
 	do := func(i int) error {
-		if int(dead.Load()) >= t.deaths {
+		if int(dead.Load()) >= t.deaths || t.limit > 0 && time.Since(began) > t.limit {
 			return nil
 		}
 		c, err := t.drama(i)
@@ -184,7 +185,7 @@ func (c *drama) write(dies bool, host *scripted.Session) (*scripted.Session, err
 	if err != nil {
 		return nil, err
 	}
-	script.Pawl, script.Ledger, script.Environ = c.torture.pawl, c.outside("ledger"), c.environment()
+	script.Hook, script.Ledger, script.Environ = c.torture.hook, c.outside("ledger"), c.environment()
 	script.Told = c.outside(fmt.Sprintf("told-%d", p.N))
 	script.Stays = !dies && host == nil && !p.Hosts && chance(c.author.Dice, 50) && script.Dialect != "gemini" // it gets its brief only at a prompt
 	c.sessions = append(c.sessions, script)
@@ -346,9 +347,12 @@ func (c *drama) killAll() {
 	}
 }
 
+// pollPause is the pause between two looks at the process table, which are slow.
+const pollPause = 5 * time.Millisecond
+
 // quiet waits until no hook is running: hooks survive an agent that was killed alone.
 func (c *drama) quiet() error {
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(pollPause) {
 		if !slices.ContainsFunc(c.processes(), func(p proc) bool { return slices.Contains(p.args, "hook") }) {
 			return nil
 		}
@@ -416,7 +420,7 @@ func gone(pid int) bool {
 
 // calm waits until no process of a call is running.
 func (c *drama) calm() error {
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(pollPause) {
 		left := c.survivors()
 		for n := range left {
 			if k := c.known[n]; k != nil && (k.Serves || k.session == c.live) {
@@ -538,7 +542,7 @@ func (p *player) leave() {
 func (c *drama) last() (*scripted.Session, error) {
 	s := &scripted.Session{
 		N: len(c.sessions) + 1, Dialect: scripted.Dialects[c.author.Dice.IntN(len(scripted.Dialects))].Name, Source: "startup", Root: c.project(), Dir: c.project(),
-		Pawl: c.torture.pawl, Ledger: c.outside("ledger"), Environ: c.environment(), Turns: []scripted.Turn{{Prompt: "Is all well?"}},
+		Hook: c.torture.hook, Ledger: c.outside("ledger"), Environ: c.environment(), Turns: []scripted.Turn{{Prompt: "Is all well?"}},
 	}
 	s.ID, s.Told = fmt.Sprintf("s%d-%d", c.number, s.N), c.outside(fmt.Sprintf("told-%d", s.N))
 	c.sessions = append(c.sessions, s)

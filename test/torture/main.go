@@ -73,7 +73,6 @@ type options struct {
 	seed     uint64
 	only     string
 	system   string
-	binary   string
 	point    string
 	kills    int
 	cases    int
@@ -81,6 +80,8 @@ type options struct {
 	engines  int // that die in the mirrors of each system
 	number   int
 	parallel int
+	limit    time.Duration
+	binary   string
 }
 
 func parse(args []string, complaints io.Writer) (options, error) {
@@ -91,10 +92,11 @@ func parse(args []string, complaints io.Writer) (options, error) {
 	flags.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "of all that is random")
 	flags.StringVar(&o.only, "only", "", "only this part: random, systematic, powercut, campaign, agents or mirrors")
 	flags.StringVar(&o.system, "system", "", "only the mirrors of this system: grid, dotagent, sitebuilder, projectstate or gyoshu")
-	flags.StringVar(&o.binary, "pawl", "", "this pawl instead of one that is built now, for agents and mirrors")
 	flags.StringVar(&o.point, "point", "", "only this fault of the systematic part, as a violation names it")
 	flags.IntVar(&o.kills, "kills", 0, "random kills (default 1000, or 30 with -short)")
 	flags.IntVar(&o.deaths, "deaths", 0, "of agents (default 1000, or 10 with -short), and of the mirrors of each system (default 200)")
+	flags.DurationVar(&o.limit, "for", 0, "kill agents for at most this time (default: until there are enough deaths)")
+	flags.StringVar(&o.binary, "pawl", "", "this pawl binary for agents and mirrors, with pawl-hook next to it; built when not given")
 	flags.IntVar(&o.cases, "cases", 0, "of the campaign (default 500, or 25 with -short)")
 	flags.IntVar(&o.number, "case", -1, "only this case of the campaign, told at length, or of agents")
 	flags.IntVar(&o.parallel, "parallel", 2, "stories at a time")
@@ -114,6 +116,7 @@ type torture struct {
 	out    io.Writer
 	dir    string // of everything that it makes
 	pawl   string // the binary as people have it
+	hook   string // pawl-hook
 	faulty string // and with faults built in
 	tally  tally
 }
@@ -153,14 +156,20 @@ func (t *torture) prepare() error {
 		return err
 	}
 	t.pawl, t.faulty = filepath.Join(t.dir, "pawl"), filepath.Join(t.dir, "pawl-faults")
-	builds := [][]string{{"-o", t.pawl}, {"-tags", "faults", "-o", t.faulty}}
-	if t.only == "agents" || t.only == "mirrors" {
-		if builds = builds[:1]; t.binary != "" {
-			builds, t.pawl = nil, t.binary
-		}
+	builds := [][]string{{"-o", t.dir + string(filepath.Separator), "./cmd/pawl", "./cmd/pawl-hook"}, {"-tags", "faults", "-o", t.faulty, "./cmd/pawl"}}
+	faultless := t.only == "agents" || t.only == "mirrors"
+	if faultless {
+		builds = builds[:1]
 	}
+	if faultless && t.binary != "" {
+		if t.pawl, err = filepath.Abs(t.binary); err != nil {
+			return err
+		}
+		builds = nil
+	}
+	t.hook = filepath.Join(filepath.Dir(t.pawl), "pawl-hook")
 	for _, args := range builds {
-		build := exec.Command("go", append(append([]string{"build"}, args...), "./cmd/pawl")...)
+		build := exec.Command("go", append([]string{"build"}, args...)...)
 		build.Dir, build.Env = strings.TrimSpace(string(root)), append(os.Environ(), "CGO_ENABLED=0")
 		if said, err := build.CombinedOutput(); err != nil {
 			return fmt.Errorf("build pawl: %w\n%s", err, said)

@@ -49,11 +49,3 @@ func (f *NumberFlag) String() string {
 
 // Type is what help prints as the name of the value.
 func (f *NumberFlag) Type() string { return "N" }
-
-// Plain returns the error of a flag of this package without what cobra adds to it, and any other error as it is.
-func Plain(err error) error {
-	if bad, ok := errors.AsType[badNumber](err); ok {
-		return bad
-	}
-	return err
-}

@@ -62,7 +62,7 @@ func (r Report) Print(w io.Writer, elsewhere bool) {
 	}
 	fmt.Fprintf(w, "run %s%s: forked from run %s at checkpoint %s\n", r.Run, where, r.From, r.Checkpoint)
 	if r.Start != "" {
-		fmt.Fprintf(w, "its start is checkpoint %s\n", r.Start)
+		fmt.Fprintf(w, "first checkpoint: %s\n", r.Start)
 	}
 	restoreview.PrintNotWritten(w, r.NotIn)
 	if text := r.secrets(); text != "" {

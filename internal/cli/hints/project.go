@@ -21,16 +21,17 @@ func Elsewhere(command string, err error) error {
 	known, _ := project.List() // unreadable entries are not known
 	known = slices.DeleteFunc(known, func(e project.Entry) bool { return !e.Live() })
 	if len(known) == 0 {
-		return &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("%w; a run is found from the folder of its project", err), Hint: "cd to the folder where the run was started, then pawl " + command}
+		return &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("%w; change to the folder where you started the run", err), Hint: "pawl -C FOLDER " + command}
 	}
 	last := slices.MaxFunc(known, func(a, b project.Entry) int {
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), a.Updated.Compare(b.Updated))
 	})
-	what := "your last project"
+	what := "last project"
 	if rank(last) > 0 {
-		what = "your last project without a completed run"
+		what = "last project without a completed run"
 	}
-	return &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("%w; pawl runs --all lists the runs of all projects; %s is %s", err, what, last.Path), Hint: "cd " + shellwords.Word(last.Path)}
+	return &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("%w; your %s is %s (pawl runs --all lists all)", err, what, last.Path), Hint: "cd " + shellwords.Word(last.Path)}
+
 }
 
 // rank orders projects: one whose run is completed comes last.

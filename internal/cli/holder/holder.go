@@ -40,6 +40,7 @@ func Describe(ctx context.Context, p *project.Project, err error, mayWait bool) 
 	if _, described := errors.AsType[*Held](err); !ok || described {
 		return err
 	}
+	_, same := errors.AsType[*running](err)
 	h := &Held{Holder: locked.Holder, text: err.Error(), err: err}
 	stat, findErr := process.Find(h.Process)
 	h.Stopped = findErr == nil && stat.Stopped
@@ -50,11 +51,30 @@ func Describe(ctx context.Context, p *project.Project, err error, mayWait bool) 
 	switch {
 	case h.Stopped:
 		h.text, hint = h.text+"; its process is suspended, so it makes no progress", "pawl resume --take-over"
-	case mayWait:
+	case mayWait && !same:
 		h.text += "; pass --wait to start when the project is free"
 	}
 	return &pawl.Error{Kind: pawl.KindHeld, Err: h, Hint: hint}
 }
+
+// running is the error that the run which a command would start is running already.
+type running struct {
+	project.Holder
+	err error
+}
+
+// Running returns the error for a plan whose run the holder executes. It wraps the error that the project is held.
+func Running(h project.Holder, err error) error {
+	return &pawl.Error{Kind: pawl.KindHeld, Err: &running{h, err}, Hint: "pawl watch " + string(h.Run)}
+}
+
+// Error implements error.
+func (r *running) Error() string {
+	return fmt.Sprintf("run %s of this plan is already running (pid %d, since %s)", r.Run, r.PID, layout.UTCWithZone(r.Since))
+}
+
+// Unwrap returns the error that the project is held.
+func (r *running) Unwrap() error { return r.err }
 
 // progress reads the run of the holder. It returns how far the run is, for people; "" if it cannot be read.
 func (h *Held) progress(ctx context.Context, p *project.Project) string {

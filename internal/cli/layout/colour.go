@@ -42,7 +42,7 @@ func (m *ColourMode) Set(text string) error {
 		*m = mode
 		return nil
 	}
-	return fmt.Errorf("unknown mode %q; use auto, always or never", text)
+	return fmt.Errorf("unknown mode %q; expected auto, always or never", text)
 }
 
 // String returns the mode.

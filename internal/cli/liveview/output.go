@@ -30,7 +30,7 @@ func (m *OutputMode) Set(text string) error {
 		*m = mode
 		return nil
 	}
-	return fmt.Errorf("unknown mode %q; use stream, fold or none", text)
+	return fmt.Errorf("unknown mode %q; expected stream, fold or none", text)
 }
 
 // String returns the mode.

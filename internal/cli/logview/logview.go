@@ -12,6 +12,7 @@ import (
 	"pawl/internal/cli/layout"
 	"pawl/internal/cli/liveview"
 	"pawl/internal/oneline"
+	"pawl/internal/recovery"
 	"pawl/internal/runs"
 )
 
@@ -160,7 +161,8 @@ func attempt(payload pawl.Payload) string {
 		outcome := strings.ReplaceAll(liveview.OutcomeText(p.Outcome), "_", " ")
 		text := fmt.Sprintf("%s attempt %d ended: %s%s", p.Name(), p.Attempt, outcome, because(p.Why))
 		if p.Verdict != nil {
-			text += fmt.Sprintf("; verdict %s (rule: %s)", strings.ReplaceAll(string(p.Verdict.Word), "_", " "), p.Verdict.Rule)
+			crashed := p.Outcome == pawl.Lost || p.Outcome == pawl.NotStarted
+			text += fmt.Sprintf("; verdict: %s (rule: %s)", recovery.VerdictText(*p.Verdict, crashed), p.Verdict.Rule)
 		}
 		if !p.RetryAt.IsZero() {
 			text += "; next attempt at " + layout.UTCWithZone(p.RetryAt)

@@ -66,7 +66,7 @@ func TestPrint(t *testing.T) {
 		{pawl.Author{Kind: pawl.ByStep, Name: "a-very-long-step"}, pawl.Progressed{AttemptRef: ref, Done: &half, Text: strings.Repeat("x", 500)},
 			"     7  2026-11-22 20:04:43 UTC  step a-very…  draft progress 50%: " + strings.Repeat("x", 120) + "…\n"},
 		{pawl.Author{Kind: pawl.ByEngine}, pawl.AttemptEnded{AttemptRef: ref, Outcome: pawl.Lost, Why: "its supervisor died", Verdict: &pawl.Verdict{Word: pawl.HumanReview, Rule: "unsafe"}},
-			"     7  2026-11-22 20:04:43 UTC  engine        draft attempt 2 ended: crashed: its supervisor died; verdict human review (rule: unsafe)\n"},
+			"     7  2026-11-22 20:04:43 UTC  engine        draft attempt 2 ended: crashed: its supervisor died; verdict: needs your decision (rule: unsafe)\n"},
 	} {
 		e, err := pawl.NewEvent(c.by, c.payload)
 		if err != nil {

@@ -105,17 +105,17 @@ func rollback(payload pawl.Payload) string {
 func session(payload pawl.Payload) string {
 	switch p := payload.(type) {
 	case pawl.SessionBegan:
-		return fmt.Sprintf("session %s began%s%s", short(p.Session), layout.Parenthesized(p.Source), because(p.Model))
+		return fmt.Sprintf("%s began%s%s", sessionName(p.Session), layout.Parenthesized(p.Source), because(p.Model))
 	case pawl.SessionPrompted:
-		return fmt.Sprintf("session %s got a prompt%s", short(p.Session), because(p.Text))
+		return fmt.Sprintf("%s got a prompt%s", sessionName(p.Session), because(p.Text))
 	case pawl.SessionTurned:
-		return fmt.Sprintf("session %s is %s%s", short(p.Session), strings.ReplaceAll(string(p.Doing), "_", " "), because(cmp.Or(p.Why, p.Said)))
+		return turned(p)
 	case pawl.SessionCompacted:
-		return fmt.Sprintf("session %s compacted its context%s", short(p.Session), layout.Parenthesized(p.Trigger))
+		return fmt.Sprintf("%s compacted its context%s", sessionName(p.Session), layout.Parenthesized(p.Trigger))
 	case pawl.SessionTold:
-		return fmt.Sprintf("the brief of session %s named unfinished work of %s", short(p.Session), layout.Count(len(p.Open), "session"))
+		return fmt.Sprintf("the brief of %s named unfinished work of %s", sessionName(p.Session), layout.Count(len(p.Open), "session"))
 	case pawl.SessionEnded:
-		return fmt.Sprintf("session %s ended%s", short(p.Session), because(p.Why))
+		return fmt.Sprintf("%s ended%s", sessionName(p.Session), because(p.Why))
 	}
 	return ""
 }
@@ -126,9 +126,9 @@ func operation(payload pawl.Payload) string {
 		return "tool call " + p.Tool + because(cmp.Or(p.Summary, oneline.Paths(p.Paths)))
 	case pawl.OperationEnded:
 		if p.Failed {
-			return fmt.Sprintf("tool call failed after %s%s", cmp.Or(layout.Seconds(p.Seconds), "0s"), because(p.Error))
+			return "tool call failed" + ended(p) + because(p.Error)
 		}
-		return "tool call finished after " + cmp.Or(layout.Seconds(p.Seconds), "0s")
+		return "tool call finished" + ended(p)
 	case pawl.OperationJudged:
 		return fmt.Sprintf("interrupted tool call judged: %s%s", strings.ReplaceAll(string(p.Verdict), "_", " "), because(strings.Join(p.Evidence, "; ")))
 	case pawl.OperationSettled:
@@ -139,5 +139,30 @@ func operation(payload pawl.Payload) string {
 	return ""
 }
 
-// short cuts the id of an agent's session, which is often a UUID.
-func short(id pawl.SessionID) string { return fmt.Sprintf("%.8s", string(id)) }
+// ended says how long a tool call took, or who else says that it ended.
+func ended(p pawl.OperationEnded) string {
+	switch {
+	case p.Source == pawl.FromTranscript:
+		return " according to the agent's own record"
+	case p.Seconds > 0:
+		return " after " + layout.Seconds(p.Seconds)
+	}
+	return ""
+}
+
+// short cuts the agent's own id of a session, which is often a UUID.
+func short(id pawl.SessionID) string { return fmt.Sprintf("%s:%.8s", id.Agent(), id.Native()) }
+
+// sessionName names a session, or a subagent of one.
+func sessionName(id pawl.SessionID) string {
+	if id.Parent() != "" {
+		return "subagent of session " + short(id)
+	}
+	return "session " + short(id)
+}
+
+// turned says what a session does since an event.
+func turned(p pawl.SessionTurned) string {
+	does := map[pawl.SessionDoing]string{pawl.SessionAsks: "asks for permission", pawl.SessionWorks: "works", pawl.SessionIdle: "is idle", pawl.SessionFailed: "failed"}[p.Doing]
+	return sessionName(p.Session) + " " + cmp.Or(does, string(p.Doing)) + because(cmp.Or(p.Why, p.Said))
+}

@@ -22,7 +22,7 @@ import (
 type Options struct {
 	Stderr bool      // standard error instead of standard output
 	Raw    bool      // with secrets
-	Notes  io.Writer // where Follow says that it waits
+	Notes  io.Writer // for what is not output, such as that Follow waits
 }
 
 // name returns the name of the file of an attempt.
@@ -31,6 +31,14 @@ func (o Options) name() string {
 		return pawl.ErrFile
 	}
 	return pawl.OutFile
+}
+
+// stream returns the name of what the file has, for people.
+func (o Options) stream() string {
+	if o.Stderr {
+		return "standard error"
+	}
+	return "standard output; --stderr shows standard error"
 }
 
 // Follow prints the output of a step or item while it grows, through all of its attempts, until the step or item has ended; if ref names

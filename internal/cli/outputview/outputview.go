@@ -34,13 +34,25 @@ func Path(p *project.Project, r *runs.Run, ref pawl.AttemptRef, o Options) (stri
 	}
 	newest, err := newestAttempt(filepath.Dir(p.AttemptDir(ref, r.State.Run)))
 	if err != nil {
-		return "", usageError("pawl status", "step %s has not started", ref.Name())
+		return "", notStarted(r, ref)
 	}
 	if ref.Attempt > newest {
 		return "", usageError(fmt.Sprintf("pawl output %s --attempt %d", ref.Step, newest), "step %s has %s", ref.Name(), layout.Count(newest, "attempt"))
 	}
 	ref.Attempt = cmp.Or(ref.Attempt, newest)
 	return filepath.Join(p.AttemptDir(ref, r.State.Run), o.name()), nil
+}
+
+// notStarted says that there is no output, and of an item that could not start, why.
+func notStarted(r *runs.Run, ref pawl.AttemptRef) error {
+	if st := r.State.Steps[ref.Step]; st != nil && st.Items != nil {
+		for _, f := range st.Items.Failed {
+			if f.Item == ref.Item {
+				return usageError("pawl status", "%s has no output: %s", f.Title(), f.Why)
+			}
+		}
+	}
+	return usageError("pawl status", "step %s has not started", ref.Name())
 }
 
 // newestAttempt returns the highest attempt number of the folders in dir.
@@ -75,7 +87,10 @@ func Copy(w io.Writer, path string, o Options) (err error) {
 		return usageError("pawl status", "no output yet: %v", err)
 	}
 	defer f.Close()
-	_, err = io.Copy(withoutNUL{out}, f)
+	n, err := io.Copy(withoutNUL{out}, f)
+	if err == nil && n == 0 && o.Notes != nil {
+		fmt.Fprintf(o.Notes, "pawl: note: the attempt wrote nothing to %s\n", o.stream())
+	}
 	return err
 }
 

@@ -4,6 +4,7 @@ package permission
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"pawl"
 	"pawl/internal/caller"
@@ -18,30 +19,46 @@ var workingVerbs = []string{
 	"archive", "attach", "detach", "fork", "import", "pause", "prune", "recover", "restore", "resume", "retry", "rollback", "run", "skip", "stop", "unblock",
 }
 
+// workingFlags make another command a working verb.
+var workingFlags = []string{"end", "repair"}
+
+// freeVerbs are the other commands: they read, or record what their caller says. An agent may use them, unless the user's settings
+// refuse it.
+var freeVerbs = []string{
+	"ask", "block", "brief", "checkpoint", "checkpoints", "decide", "diff", "doctor", "explain", "export", "gates", "init", "learn", "log", "mcp",
+	"memory", "output", "plan", "processes", "progress", "runs", "schema", "settle", "show", "stats", "status", "verify", "version", "watch", "why",
+}
+
 // MirrorAnswers is the flag that lets answers in mirrored files count.
 const MirrorAnswers = "mirror-answers"
 
-// Verb is a command that not every caller may use.
+// Verb is a command, as far as it matters who may use it.
 type Verb struct {
 	Name      string
 	ForPerson bool // only a person may use it
+	Working   bool // a step may not use it on its own project
 }
 
-// Of returns the command as a verb, and whether it is one. changed reports whether a flag was given.
-func Of(command string, changed func(flag string) bool) (v Verb, restricted bool) {
+// Of returns the command as a verb, and whether it is one: help and the completion of names are none. dry reports that the command
+// changes nothing, and changed whether a flag was given.
+func Of(command string, dry bool, changed func(flag string) bool) (v Verb, known bool) {
 	switch {
-	case changed("dry-run"):
+	case dry:
 		return v, false
 	case changed("install"), changed("uninstall"): // what runs then is not below this process
-		return Verb{command + " --install", true}, true
+		return Verb{Name: command + " --install", ForPerson: true}, true
 	case changed("take-over"):
-		return Verb{command + " --take-over", true}, true
+		return Verb{Name: command + " --take-over", ForPerson: true}, true
 	case changed(MirrorAnswers):
-		return Verb{command + " --" + MirrorAnswers, true}, true
-	case slices.Contains(personVerbs, command):
-		return Verb{command, true}, true
+		return Verb{Name: command + " --" + MirrorAnswers, ForPerson: true}, true
 	}
-	return Verb{Name: command}, slices.Contains(workingVerbs, command)
+	for _, flag := range workingFlags {
+		if changed(flag) {
+			return Verb{Name: command + " --" + flag, Working: true}, true
+		}
+	}
+	v = Verb{Name: command, ForPerson: slices.Contains(personVerbs, command), Working: slices.Contains(workingVerbs, command)}
+	return v, v.ForPerson || v.Working || slices.Contains(freeVerbs, command)
 }
 
 // Check returns an error if the caller may not use a verb in the project at root. The error names no way around it.
@@ -53,7 +70,7 @@ func (v Verb) Check(who caller.Caller, root string) error {
 	case who.Kind == caller.Step && forPerson:
 		return Refusal("pawl %s is for a person, and this process belongs to %s: %s", verb, who, who.Evidence)
 	case who.Kind == caller.Step:
-		if who.InOwnProject(root) {
+		if v.Working && who.InOwnProject(root) {
 			return Refusal("a step may not use pawl %s on its own project, and this process belongs to %s: %s", verb, who, who.Evidence)
 		}
 		return nil
@@ -62,7 +79,7 @@ func (v Verb) Check(who caller.Caller, root string) error {
 	switch {
 	case err != nil:
 		return err
-	case slices.Contains(settings.Agents.Refuse, verb):
+	case slices.Contains(settings.Agents.Refuse, verb), slices.Contains(settings.Agents.Refuse, strings.Fields(verb)[0]):
 		return Refusal("your settings refuse pawl %s to agents, and this process belongs to %s: %s", verb, who, who.Evidence)
 	case forPerson && !slices.Contains(settings.Agents.Allow, verb):
 		return Refusal("pawl %s is for a person, and this process belongs to %s: %s", verb, who, who.Evidence)

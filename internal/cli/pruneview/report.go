@@ -66,10 +66,10 @@ func (r Report) Print(w io.Writer) {
 	switch {
 	case r.DryRun:
 		fmt.Fprintf(w, "would remove %s, keep %d; the snapshots use %s on disk\n", what, r.Kept, layout.ByteSize(r.Size))
-	case r.Freed < r.Removed:
+	case len(r.Gone) > 0 && r.Freed < r.Removed:
 		fmt.Fprintf(w, "removed %s, kept %d; freed %s, the rest when more than a quarter of a pack file is unused\n", what, r.Kept, layout.ByteSize(max(0, r.Freed)))
 	default:
-		fmt.Fprintf(w, "removed %s, kept %d; freed %s, the snapshots use %s on disk\n", what, r.Kept, layout.ByteSize(r.Freed), layout.ByteSize(r.Size))
+		fmt.Fprintf(w, "removed %s, kept %d; freed %s, the snapshots use %s on disk\n", what, r.Kept, layout.ByteSize(max(0, r.Freed)), layout.ByteSize(r.Size))
 	}
 }
 

@@ -93,7 +93,7 @@ func (r Report) Print(w io.Writer, paths bool) {
 	if r.Edited != "" {
 		r.printEdited(out)
 	}
-	if r.Before != "" {
+	if r.Before != "" && r.Before != r.Checkpoint { // else it undid an unfinished restore
 		fmt.Fprintf(out, "previous state saved as checkpoint %s; pawl restore --undo returns to it\n", r.Before)
 	}
 }
@@ -105,7 +105,7 @@ func (r Report) printEdited(out io.Writer) {
 		return
 	}
 	fmt.Fprintf(out, "%s made or edited since the restore was interrupted, now replaced or removed: %s\n", layout.Count(len(r.EditedIn), "file"), firstPaths(r.EditedIn))
-	fmt.Fprintf(out, "they are saved as checkpoint %s; to bring one back: pawl restore %s %s\n", r.Edited, r.Edited, argument(r.EditedIn[0]))
+	fmt.Fprintf(out, "they are saved as checkpoint %s; to restore one: pawl restore %s %s\n", r.Edited, r.Edited, argument(r.EditedIn[0]))
 }
 
 // argument returns a path as a shell takes it; of one with odd characters, only what stands for it.

@@ -86,7 +86,7 @@ func (e *explainer) verdict(x resume.Explained) {
 
 // failure says how many of the allowed attempts a failed attempt used, its limit, and where its output is.
 func (e *explainer) failure(x resume.Explained) string {
-	text := "no plan says how many attempts it has"
+	text := "the plan no longer has this step"
 	if step := e.run.Plan.Step(x.Step); step != nil {
 		text = fmt.Sprintf("%d of %s used", x.Failures, layout.Count(max(x.Failures, step.Retry.Attempts), "attempt"))
 		if step.Timeout > 0 {
@@ -138,7 +138,7 @@ func (e *explainer) unjudged(p *project.Project, engine bool) error {
 			e.line("attempt %d of %s is running: nothing to explain", live.Attempt, live.Name())
 		default:
 			j := verdicts[i]
-			e.line("not judged yet: attempt %d of %s: %s", live.Attempt, live.Name(), j.Why)
+			e.line("attempt %d of %s (unfinished): %s", live.Attempt, live.Name(), j.Why)
 			fmt.Fprintf(e.out, "  verdict  %s\n", j.Text())
 			fmt.Fprintf(e.out, "  next     %s\n", e.onRun("pawl resume"))
 		}

@@ -8,6 +8,7 @@ import (
 
 	"pawl"
 	"pawl/internal/cli/layout"
+	"pawl/internal/cli/statusview"
 	"pawl/internal/runs"
 )
 
@@ -36,6 +37,8 @@ type Run struct {
 	Status pawl.RunStatus `json:"status"`
 	Done   int            `json:"steps_done"`
 	Totals
+
+	Unverified bool `json:"unverified,omitempty"` // it was made elsewhere
 }
 
 // Totals are the numbers of one run, or of all.
@@ -107,9 +110,9 @@ func (r Report) Print(w io.Writer) error {
 	return layout.Table(w, []string{"STEP", "ESTIMATE", "ACTUAL", "ATTEMPTS", "ITEMS", "LOST"}, rows)
 }
 
-// Add adds a run, which has had this many crashed engines, to the list and to the sum.
-func (all *All) Add(r *runs.Run, status pawl.RunStatus, deaths int) {
-	one := Of(r, deaths)
+// Add adds a run, with its present status, to the list and to the sum.
+func (all *All) Add(r *runs.Run, now statusview.Report) {
+	one := Of(r, now.Deaths)
 	done := 0
 	for _, st := range r.State.Steps {
 		if st.Status == pawl.Done {
@@ -117,7 +120,7 @@ func (all *All) Add(r *runs.Run, status pawl.RunStatus, deaths int) {
 		}
 	}
 	sum := Totals{r.State.Engines + r.State.SessionCount(), one.Running, one.Lost, one.Attempts, one.Retries, one.Deaths, one.Usage}
-	all.Runs = append(all.Runs, Run{r.State.Run, status, done, sum})
+	all.Runs = append(all.Runs, Run{r.State.Run, now.Status, done, sum, now.Unverified})
 	all.Sum.add(sum)
 }
 
@@ -128,7 +131,11 @@ func (r All) Print(w io.Writer) error {
 	}
 	rows := [][]string{}
 	for _, one := range r.Runs {
-		rows = append(rows, row(string(one.Run), string(one.Status), layout.NonZero(one.Done), one.Totals))
+		status := string(one.Status)
+		if one.Unverified {
+			status += " (unverified)"
+		}
+		rows = append(rows, row(string(one.Run), status, layout.NonZero(one.Done), one.Totals))
 	}
 	rows = append(rows, row(layout.Count(len(r.Runs), "run"), "", "", r.Sum))
 	return layout.Table(w, []string{"RUN", "STATUS", "STEPS DONE", "SESSIONS", "STEP TIME", "LOST", "ATTEMPTS", "RETRIES", "CRASHES", "COST"}, rows)

@@ -29,7 +29,7 @@ func printPosition(w io.Writer, pos pawl.Position) {
 // Print prints the report.
 func (r Report) Print(w io.Writer) error {
 	layout.Print(w, layout.Span{Text: string(r.Run), Colour: layout.Bold}, layout.Span{Text: "  "},
-		layout.Span{Text: r.statusText(), Colour: layout.RunColour(r.Status)}, layout.Span{Text: fmt.Sprintf("  %d%%\n", r.Percent)})
+		layout.Span{Text: r.statusText(), Colour: layout.RunColour(r.Status)}, layout.Span{Text: r.percentText() + "\n"})
 	if r.Goal != "" {
 		fmt.Fprintf(w, "goal      %s\n", r.Goal)
 	}
@@ -43,7 +43,7 @@ func (r Report) Print(w io.Writer) error {
 	if r.Restore != nil {
 		fmt.Fprintf(w, "files     %s\n", runs.UnfinishedRestoreText(r.Restore))
 	}
-	fmt.Fprintf(w, "activity  %s, %s of step time\n", layout.UTCWithZone(r.Updated), cmp.Or(layout.Seconds(r.Seconds), "0s"))
+	fmt.Fprintf(w, "activity  %s%s\n", layout.UTCWithZone(r.Updated), r.stepTime())
 	if len(r.Steps) > 0 || r.Kind != pawl.SessionRun {
 		fmt.Fprintln(w)
 		if err := r.stepTable(w); err != nil {
@@ -74,6 +74,22 @@ func (r Report) Print(w io.Writer) error {
 		fmt.Fprintf(w, "\n%s\n", r.onRun(r.next))
 	}
 	return nil
+}
+
+// percentText returns how much of a plan is finished; empty for a session, which has no plan.
+func (r Report) percentText() string {
+	if r.Kind == pawl.SessionRun {
+		return ""
+	}
+	return fmt.Sprintf("  %d%%", r.Percent)
+}
+
+// stepTime returns the total time of the attempts; empty for a session without any.
+func (r Report) stepTime() string {
+	if r.Kind == pawl.SessionRun && r.Seconds == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %s of step time", cmp.Or(layout.Seconds(r.Seconds), "0s"))
 }
 
 // printFailures prints the failed steps with commands that help. Failures that the plan allows come last, without a task.
@@ -112,10 +128,10 @@ func (r Report) printEnd(w io.Writer) {
 		if i == 0 {
 			fmt.Fprintln(w)
 		}
-		fmt.Fprintf(w, "not delivered  %s to %s: %s\n", n.Kind, n.To, layout.OneLine(n.Error))
+		fmt.Fprintf(w, "%s notification to %s not delivered: %s\n", n.Kind, n.To, layout.OneLine(n.Error))
 	}
 	if more := len(r.Unsent) - maxUnsent; more > 0 {
-		fmt.Fprintf(w, "not delivered  %s more\n", layout.Count(more, "notification"))
+		fmt.Fprintf(w, "%s more not delivered\n", layout.Count(more, "notification"))
 	}
 }
 

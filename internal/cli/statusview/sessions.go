@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"pawl"
@@ -30,6 +31,15 @@ type Session struct {
 	Since   time.Time         `json:"since"`
 	Seen    time.Time         `json:"seen_at"`
 	PID     int               `json:"pid,omitempty"`
+	Calls   []Call            `json:"calls,omitempty"` // the tool calls that are running, oldest first
+}
+
+// Call is a tool call that is running.
+type Call struct {
+	Tool    string    `json:"tool"`
+	Summary string    `json:"summary,omitempty"`
+	Dir     string    `json:"dir,omitempty"` // the folder that it runs in; absent: the project's
+	Since   time.Time `json:"since"`
 }
 
 // sessionsOf returns the sessions of a run.
@@ -43,9 +53,23 @@ func sessionsOf(s *pawl.State) []Session {
 		if x.Process != nil {
 			report.PID = x.Process.PID
 		}
+		if !report.Gone {
+			report.Calls = callsOf(s, x.Session)
+		}
 		reports = append(reports, report)
 	}
 	return reports
+}
+
+// callsOf returns the tool calls of a live session that are running.
+func callsOf(s *pawl.State, session pawl.SessionID) (calls []Call) {
+	for _, o := range s.Operations {
+		if o.Session == session && !o.Abandoned {
+			calls = append(calls, Call{Tool: o.Tool, Summary: o.Summary, Dir: o.Dir, Since: o.Began})
+		}
+	}
+	slices.SortFunc(calls, func(a, b Call) int { return a.Since.Compare(b.Since) })
+	return calls
 }
 
 // AddSessions adds the run's agent sessions, and the tool calls without a recorded outcome, checked now.
@@ -68,8 +92,11 @@ func toolCallsInDoubt(ctx context.Context, p *project.Project, s *pawl.State) []
 
 func printSessions(w io.Writer, sessions []Session) {
 	for _, x := range sessions {
-		fmt.Fprintf(w, "\nsession %s  %s; %s; last activity %s\n", x.Session, doing(x), layout.Count(x.Done, "tool call"), layout.UTCWithZone(x.Seen))
+		fmt.Fprintf(w, "\nsession %s  %s; %s; last activity %s\n", x.Session, doing(x), layout.Count(x.Done, "finished tool call"), layout.UTCWithZone(x.Seen))
 		printWorktree(w, x)
+		for _, c := range x.Calls {
+			fmt.Fprintf(w, "  runs   %s %s%s since %s\n", c.Tool, layout.OneLine(c.Summary), inFolder(c.Dir), layout.UTCWithZone(c.Since))
+		}
 		if x.Asked != "" {
 			fmt.Fprintf(w, "  asked  %s\n", layout.OneLine(x.Asked))
 		}
@@ -104,14 +131,18 @@ func doing(x Session) string {
 
 func printInDoubt(w io.Writer, doubts []sessions.ReconciledOperation) {
 	for _, d := range doubts {
-		in := ""
-		if d.Dir != "" {
-			in = "  (in folder " + layout.OneLine(d.Dir) + ")"
-		}
-		fmt.Fprintf(w, "\nin doubt  tool call %d %s: %s  %s%s\n", d.Seq, d.Verdict, d.Tool, layout.OneLine(d.Summary), in)
+		fmt.Fprintf(w, "\nin doubt  tool call %d %s: %s  %s%s\n", d.Seq, d.Verdict, d.Tool, layout.OneLine(d.Summary), inFolder(d.Dir))
 		fmt.Fprintf(w, "  session %s, started %s\n", d.Session, layout.UTCWithZone(d.Began))
 		for _, line := range d.Evidence {
 			fmt.Fprintf(w, "  - %s\n", line)
 		}
 	}
+}
+
+// inFolder names the folder of a tool call; empty for the project's.
+func inFolder(dir string) string {
+	if dir == "" {
+		return ""
+	}
+	return "  (in folder " + layout.OneLine(dir) + ")"
 }

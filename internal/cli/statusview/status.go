@@ -4,6 +4,7 @@ package statusview
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -297,7 +298,7 @@ func stepOf(phase *pawl.Phase, step *pawl.Step, good *finder) Step {
 		report.note, report.then = g.WithdrawnText(), "pawl resume asks again"
 	}
 	if report.Why == "" && st.Retries.Last != nil && !st.Finished() {
-		report.Why = st.Retries.Last.Why
+		report.Why = earlier(st)
 	}
 	if st.Items != nil {
 		report.Items = Items{Total: st.Items.Size(), Done: st.Items.Count, Failed: len(st.Items.Failed)}
@@ -317,6 +318,15 @@ func stepOf(phase *pawl.Phase, step *pawl.Step, good *finder) Step {
 	}
 	report.StartedAt, report.EndedAt = layout.TimeOrNil(st.Started), layout.TimeOrNil(st.Ended)
 	return report
+}
+
+// earlier says why the last attempt at a step ended that has not finished. If another one is running, it names the attempt.
+func earlier(st *pawl.StepState) string {
+	last := st.Retries.Last
+	if last.Why == "" || st.Status != pawl.Running || last.Item != "" {
+		return last.Why
+	}
+	return fmt.Sprintf("attempt %d: %s", last.Attempt, last.Why)
 }
 
 // probe marks the attempts of a step whose supervisor has crashed, and notes if none of them is alive.

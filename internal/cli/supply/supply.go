@@ -217,7 +217,7 @@ func ForResume(p *project.Project, r *runs.Run, flags Flags, dry bool, ask func(
 		c = stepenv.Collected{}
 	}
 	if len(c.Unknown) > 0 {
-		notes = append(notes, "the run was made elsewhere, so these secrets cannot be compared here with those that it began with; it gets the present ones: "+listed(c.Unknown))
+		notes = append(notes, "the run was made elsewhere: pawl cannot compare these secrets with those that it began with, and uses the present values: "+listed(c.Unknown))
 	}
 	if dry && err != nil {
 		return c, append(notes, "pawl resume would fail: "+err.Error()), nil

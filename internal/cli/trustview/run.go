@@ -3,6 +3,8 @@ package trustview
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"pawl"
@@ -17,6 +19,8 @@ type Adoption struct {
 	Reason  string     `json:"reason,omitempty"` // why it counts as made elsewhere; empty if it is adopted
 	Damage  string     `json:"damage,omitempty"` // what prevents reading its journal; its steps are unknown then
 	Steps   []Step     `json:"steps"`
+	Env     []string   `json:"env,omitempty"`    // variables of all steps, as NAME=VALUE
+	Mirror  string     `json:"mirror,omitempty"` // the system whose files pawl would write, and their path
 	Notify  []Receiver `json:"notify,omitempty"`
 	Answers []Answer   `json:"answers,omitempty"` // of gates, as the run's journal has them
 }
@@ -35,6 +39,13 @@ type Step struct {
 	Status  pawl.StepStatus `json:"status"`
 	Command string          `json:"command,omitempty"`
 	Prompt  string          `json:"prompt,omitempty"`
+	Also    []Text          `json:"also,omitempty"`
+}
+
+// Text is another text of a step that decides what is executed: its checks, its undo command, its shell and others.
+type Text struct {
+	What string `json:"what"`
+	Text string `json:"text"`
 }
 
 // Answer is an answer in the journal of a run from elsewhere.
@@ -52,7 +63,7 @@ func AdoptionOf(p *project.Project, r *runs.Run) (Adoption, error) {
 	}
 	shown := Adoption{Run: r.State.Run, Reason: reason, Steps: []Step{}}
 	for _, step := range append(r.Plan.Steps(), r.Plan.Handlers()...) {
-		s := Step{Step: step.ID, Status: pawl.Pending, Command: step.Run}
+		s := Step{Step: step.ID, Status: pawl.Pending, Command: step.Run, Also: alsoExecuted(step)}
 		if st := r.State.Steps[step.ID]; st != nil {
 			s.Status = st.Status
 		}
@@ -60,6 +71,10 @@ func AdoptionOf(p *project.Project, r *runs.Run) (Adoption, error) {
 			s.Prompt = step.Agent.Task()
 		}
 		shown.Steps = append(shown.Steps, s)
+	}
+	shown.Env = append(variables(r.Plan.Env), variables(r.Plan.Defaults.Env)...)
+	if m := r.State.Mirror; m != nil {
+		shown.Mirror = strings.TrimSpace(m.System + " " + m.Path)
 	}
 	for _, n := range r.Plan.Notify {
 		to := Receiver{Name: n.Name, On: n.On, Command: n.Command}
@@ -74,6 +89,41 @@ func AdoptionOf(p *project.Project, r *runs.Run) (Adoption, error) {
 		}
 	}
 	return shown, nil
+}
+
+// alsoExecuted returns what a step executes besides its command and its prompt.
+func alsoExecuted(step *pawl.Step) (all []Text) {
+	add := func(what, text string) {
+		if text != "" {
+			all = append(all, Text{what, text})
+		}
+	}
+	add("shell", string(step.Shell))
+	if a := step.Agent; a != nil {
+		add("agent", strings.Join(append([]string{string(a.Use)}, a.Args...), " "))
+		add("program", a.Command)
+	}
+	if k := step.Kernel; k != nil {
+		add("kernel", k.Name+" "+k.File+"\n"+k.Code)
+	}
+	if step.Service != nil {
+		add("ready", step.Service.Ready)
+	}
+	for _, name := range slices.Sorted(maps.Keys(step.Accept)) {
+		add("check "+name, step.Accept[name])
+	}
+	add("undo", step.Undo)
+	add("env", strings.Join(variables(step.Env), "\n"))
+	return all
+}
+
+// variables returns the variables as NAME=VALUE, sorted.
+func variables(env pawl.Env) []string {
+	var lines []string
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		lines = append(lines, name+"="+env[name].Value)
+	}
+	return lines
 }
 
 // DamagedOf is AdoptionOf for a run whose journal cannot be read to its end.
@@ -100,6 +150,17 @@ func (shown Adoption) Print(w io.Writer) {
 	for _, s := range shown.Steps {
 		fmt.Fprintf(w, "  %s (%s)\n", s.Step, s.Status)
 		quote(w, s.Command, s.Prompt)
+		for _, also := range s.Also {
+			fmt.Fprintf(w, "    %s\n", also.What)
+			quote(w, also.Text)
+		}
+	}
+	if len(shown.Env) > 0 {
+		fmt.Fprintln(w, "  variables of all steps")
+		quote(w, shown.Env...)
+	}
+	if shown.Mirror != "" {
+		fmt.Fprintf(w, "  writes the files of %s\n", shown.Mirror)
 	}
 	for _, n := range shown.Notify {
 		fmt.Fprintf(w, "  notification %s\n", n.Name)

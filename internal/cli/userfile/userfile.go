@@ -8,9 +8,12 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 
 	"pawl"
 	"pawl/internal/disk"
+	"pawl/internal/oneline"
+	"pawl/internal/strictyaml"
 )
 
 // Plan reads a plan file.
@@ -21,7 +24,7 @@ func Read(path, noun string, limit int64) ([]byte, error) {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, usageError("no %s file %s", noun, path)
+		return nil, usageError("no %s file %s%s", noun, path, meant(path))
 	case err != nil:
 		return nil, usageError("read %s: %w", noun, err)
 	case info.IsDir():
@@ -34,6 +37,25 @@ func Read(path, noun string, limit int64) ([]byte, error) {
 		return nil, usageError("read %s: %w", noun, err)
 	}
 	return data, nil
+}
+
+// meant suggests a file of the same folder with a similar name, "" if there is none.
+func meant(path string) string {
+	folder, name := filepath.Split(path)
+	entries, err := os.ReadDir(filepath.Join(folder, "."))
+	if err != nil {
+		return ""
+	}
+	var names []string
+	for _, entry := range entries {
+		if entry.Type().IsRegular() {
+			names = append(names, entry.Name())
+		}
+	}
+	if near := strictyaml.Nearest(name, names); near != "" {
+		return "; did you mean " + oneline.Path(folder+near) + "?"
+	}
+	return ""
 }
 
 func read(path string, info fs.FileInfo, limit int64) ([]byte, error) {

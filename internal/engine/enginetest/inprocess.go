@@ -27,7 +27,7 @@ const (
 	Succeeds  Fate = iota
 	Fails          // with exit code 1
 	Loses          // its supervisor dies
-	Holds          // it runs until Release, or until it is asked to end; the engine dies
+	Holds          // it runs until Release, or until it is asked to end; the engine dies. Checks alone do not hold
 	DiesAfter      // it succeeds, and the engine dies before it sees that
 	DiesFirst      // the engine dies before the attempt begins
 	// A service that succeeds or holds runs until it is asked to end.
@@ -42,10 +42,15 @@ type InProcess struct {
 	dying   sync.Mutex // guards died and calls of Fate: checks of several attempts may start at once
 	died    bool       // the engine
 	mu      sync.Mutex
-	release chan struct{}
-	held    sync.WaitGroup
+	holding *holding
 	over    chan struct{} // closed by Close
 	serving sync.WaitGroup
+}
+
+// holding is the attempts that hold until the next Release.
+type holding struct {
+	release  chan struct{}
+	attempts sync.WaitGroup
 }
 
 // Close ends the services that still run.
@@ -88,25 +93,27 @@ func (x *InProcess) fate(dir string, job pawl.Job) Fate {
 	return fate
 }
 
-// Release lets held attempts succeed, and returns when they have ended.
+// Release lets held attempts succeed, and returns when they have ended. Attempts that hold from then on wait for another Release.
 func (x *InProcess) Release() {
 	x.mu.Lock()
-	if x.release != nil {
-		close(x.release)
-		x.release = nil
-	}
+	now := x.holding
+	x.holding = nil
 	x.mu.Unlock()
-	x.held.Wait()
+	if now != nil {
+		close(now.release)
+		now.attempts.Wait()
+	}
 }
 
-// gate returns a channel that Release closes.
-func (x *InProcess) gate() chan struct{} {
+// hold runs an attempt that holds until Release.
+func (x *InProcess) hold(a *inProcess) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.release == nil {
-		x.release = make(chan struct{})
+	if x.holding == nil {
+		x.holding = &holding{release: make(chan struct{})}
 	}
-	return x.release
+	now := x.holding
+	now.attempts.Go(func() { a.hold(x, now.release, nil) })
 }
 
 // Start carries out an attempt.
@@ -133,28 +140,29 @@ func (x *InProcess) Start(dir string, lock *supervise.Lock, job pawl.Job, seal s
 	case Fails:
 		return supervise.Attach(dir), a.end(pawl.ReasonExited, 1)
 	case Holds:
-		x.held.Add(1)
-		go func(release chan struct{}) {
-			defer x.held.Done()
-			a.hold(x, release, nil)
-		}(x.gate())
-		return nil, ErrDied // nobody else lets it succeed
+		if works(job) {
+			x.hold(a)
+			return nil, ErrDied // nobody else lets it succeed
+		}
 	}
 	err := x.succeed(a)
-	if fate == DiesAfter {
+	if fate >= Holds {
 		err = errors.Join(err, ErrDied)
 	}
 	return supervise.Attach(dir), err
 }
 
 func (x *InProcess) succeed(a *inProcess) error {
-	if a.job.Script != "" || len(a.job.Command) > 0 {
+	if works(a.job) {
 		if err := x.Work(a.job); err != nil {
 			return err
 		}
 	}
 	return a.end(pawl.ReasonExited, 0)
 }
+
+// works reports whether a job is more than acceptance checks.
+func works(job pawl.Job) bool { return job.Script != "" || len(job.Command) > 0 }
 
 // inProcess is an attempt.
 type inProcess struct {

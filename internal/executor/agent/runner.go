@@ -48,6 +48,7 @@ type attempt struct {
 	screen  *screen
 	events  eventWriter
 	used    pawl.Usage // by finished turns
+	briefed bool       // the prompt of a new session has the brief
 }
 
 func (r Runner) attempt() (*attempt, error) {
@@ -201,6 +202,7 @@ const terminateWait = 3 * time.Second
 
 // brief returns the brief for a new session: for the first attempt, only if it hands anything over. If there is none, the text says so.
 func (a *attempt) brief(ctx context.Context, first bool) string {
+	a.briefed = false
 	b, err := a.Brief(ctx, headless.Reader(a.agent.Name))
 	switch {
 	case err != nil:
@@ -209,6 +211,7 @@ func (a *attempt) brief(ctx context.Context, first bool) string {
 	case first && !b.HandsOver():
 		return ""
 	}
+	a.briefed = true
 	return b.Text
 }
 

@@ -164,6 +164,9 @@ func TestLeftovers(t *testing.T) {
 	if _, err := os.Stat(s.path("lives")); err == nil || s.result().Status != pawl.ResultDone {
 		t.Errorf("what the first turn started lives in the second: %v, %s", err, out)
 	}
+	if starts := s.starts(); starts[0].Briefed || !starts[1].Briefed {
+		t.Errorf("whether the prompt has the brief: %v, %v", starts[0].Briefed, starts[1].Briefed)
+	}
 }
 
 // If there is no brief, a fresh session's prompt says so. If the disk is full, the agent keeps working.
@@ -177,7 +180,7 @@ func TestWithout(t *testing.T) {
 	if r := s.result(); r.Status != pawl.ResultDone || r.Summary != "Done." || len(starts) != 2 {
 		t.Errorf("%+v, %d starts", r, len(starts))
 	}
-	if prompt := starts[1].Prompt; !strings.Contains(prompt, "The brief is not available: the journal is damaged") {
+	if prompt := starts[1].Prompt; !strings.Contains(prompt, "The brief is not available: the journal is damaged") || starts[1].Briefed {
 		t.Errorf("told %s", prompt)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pawl"
+	"pawl/internal/agents"
 	"pawl/internal/agents/headless"
 )
 
@@ -57,8 +58,11 @@ func (a *attempt) launch(s start) (*process, error) {
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Dir = a.job.Dir
 	cmd.Env = headless.Environ(os.Environ())
-	if s.Resume {
+	switch {
+	case s.Resume:
 		cmd.Env = append(cmd.Env, "PAWL_SESSION="+s.Session)
+	case a.briefed:
+		cmd.Env = append(cmd.Env, agents.BriefedVar+"=1")
 	}
 	cmd.Stdin = strings.NewReader(s.prompt)
 	cmd.WaitDelay = drainWait

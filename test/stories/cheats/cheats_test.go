@@ -28,7 +28,7 @@ steps:
     timeout: 20s
     run: |
       until pawl gates 2>/dev/null | grep -q 'step look'; do sleep 0.02; done
-      bare="env -i PATH=$PATH HOME=$HOME"
+      bare="env -i PATH=$PATH HOME=$HOME PAWL_STATE=$PAWL_STATE"
       CHEAT
   - {id: ship, needs: [look, colour], run: touch shipped}
 `
@@ -79,6 +79,11 @@ var approvals = []cheat{
 	{name: "rollback", script: `$bare pawl rollback --to 00000000; echo $? > code`},
 	{name: "restore", script: `$bare pawl restore 00000000; echo $? > code`},
 	{name: "attach", script: `$bare pawl attach claude --yes; echo $? > code`},
+	{name: "flags that are off, or change a reading command", script: `
+      echo 5 > code
+      for c in "resume --dry-run=false" "rollback --to 00000000 --dry-run=false" "prune --keep-last 0 --dry-run=false" "attach claude --yes --dry-run=false" \
+        "run --schedule @daily --install --dry-run=false plan.yaml" "run --uninstall --dry-run=false plan.yaml" "verify --repair" "processes --end"
+      do $bare pawl $c; test $? = 5 || echo "$c" > code; done`},
 	{name: "supervisor killed", script: `trap '' HUP; ( $bare sh -c 'sleep 0.3; pawl approve --yes look; echo $? > code' & ); kill -9 $PPID; sleep 5`},
 	{name: "supervisor killed, another session", script: `( setsid $bare sh -c 'sleep 0.3; pawl approve --yes look; echo $? > code' & ); sleep 0.1; kill -9 $PPID; sleep 5`},
 	{name: "the server's form", script: `
@@ -252,7 +257,7 @@ func TestEditedPlan(t *testing.T) {
 			}
 			p.pawl("answer", "colour", "red")
 			out, code := p.pawl("resume", "--yes")
-			if code != 3 || !strings.Contains(out, "weakened") || !strings.Contains(out, "waiting for approval of gate") {
+			if code != 3 || !strings.Contains(out, "weakened") || !strings.Contains(out, "approve gate") {
 				t.Errorf("exit code %d: %s", code, out)
 			}
 			if out, code := p.pawl("resume", "--yes", "--plan-hash", "000000000000"); code != 2 {
@@ -311,7 +316,8 @@ var byAgent = []struct{ command, code string }{
 	{"mkdir -p $HOME/y/.config/pawl; cp $HOME/x/pawl/config.yaml $HOME/y/.config/pawl/; env HOME=$HOME/y pawl approve --yes look", "5"},
 	{"sh -c 'sh -c \"pawl answer colour red; exit \\$?\"; exit $?'", "5"},
 	{"pawl resume --take-over", "5"},
-	{"pawl rollback --to 00000000", "5"}, // the user's settings refuse it
+	{"pawl rollback --to 00000000", "5"}, // the user's settings refuse it, and the next one
+	{"pawl export grid", "5"},
 	{"pawl review cheat --by ann --score 100", "0"},
 	{"pawl retry cheat -m again", "0"},
 	{"pawl learn 'it is slow'", "0"},
@@ -321,7 +327,7 @@ var byAgent = []struct{ command, code string }{
 func TestAgent(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
-	p.writeFile(filepath.Join(p.home, ".config/pawl/config.yaml"), "agents: {refuse: [rollback], allow: [review]}\n")
+	p.writeFile(filepath.Join(p.home, ".config/pawl/config.yaml"), "agents: {refuse: [rollback, export], allow: [review]}\n")
 	p.write("plan.yaml", strings.ReplaceAll(gated, "CHEAT", "true"))
 	p.pawl("run", "plan.yaml")
 	p.write("start.json", `{"hook_event_name":"SessionStart","session_id":"0f1e","source":"startup","cwd":"`+p.dir+`"}`)

@@ -416,9 +416,9 @@ func (a *agent) hook(m Moment, cut time.Duration, fields map[string]any) ([]byte
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	cmd := exec.CommandContext(ctx, a.Pawl, "hook", a.Dialect)
+	cmd := exec.CommandContext(ctx, a.Hook, "hook", a.Dialect)
 	if a.dialect.hook {
-		cmd = exec.CommandContext(ctx, "sh", "-c", "exec '"+a.Pawl+"' hook "+a.Dialect)
+		cmd = exec.CommandContext(ctx, "sh", "-c", "exec '"+a.Hook+"' hook "+a.Dialect)
 	}
 	cmd.Dir, cmd.Env, cmd.Stdin = a.Session.Dir, a.hookEnviron(), bytes.NewReader(data)
 	var said, complaint bytes.Buffer

@@ -24,7 +24,7 @@ type Session struct {
 	Root    string        `json:"root"`            // of the project
 	Dir     string        `json:"dir"`             // the agent's working folder, absolute
 	Stays   bool          `json:"stays,omitempty"` // its process does not end with it: it waits for the path of the next script
-	Pawl    string        `json:"pawl"`
+	Hook    string        `json:"hook"`            // the program for hooks that attach installs
 	Ledger  string        `json:"ledger"`
 	Told    string        `json:"told"` // the file for the context that the agent gets at its start
 	Environ []string      `json:"environ"`

@@ -37,6 +37,7 @@ import (
 	"time"
 
 	"pawl"
+	"pawl/internal/agents"
 )
 
 // Plays reports whether Main plays an agent with this program name.
@@ -62,7 +63,8 @@ type Start struct {
 	Resume  bool           `json:"resume"`
 	Args    []string       `json:"args"`
 	Prompt  string         `json:"prompt"`
-	Step    string         `json:"step"` // of PAWL_STEP
+	Step    string         `json:"step"`    // of PAWL_STEP
+	Briefed bool           `json:"briefed"` // its prompt has the brief, according to its environment
 }
 
 // fake is one start of an agent.
@@ -93,6 +95,7 @@ func Main(args []string) int {
 	}
 	session, resume := f.dialect.asked()
 	f.Start = Start{Agent: name, Session: session, Resume: resume, Args: args[1:], Prompt: string(prompt), Step: os.Getenv("PAWL_STEP")}
+	f.Start.Briefed = os.Getenv(agents.BriefedVar) != ""
 	return f.play()
 }
 

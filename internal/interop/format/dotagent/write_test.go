@@ -322,6 +322,14 @@ func TestAPlanOfItsOwnPhases(t *testing.T) {
 	if s.get("memory/state/phase.json") != "" {
 		t.Error("the state is not archived")
 	}
+	for name, want := range map[string]string{"Demand": "REQUIREMENTS", "Design it": "ARCHITECTURE", "Make": "IMPLEMENTATION", "the QA": "VERIFICATION", "Retro": "REFLECTION"} {
+		s := begin(t, "name: p\nphases: [{name: "+name+", steps: [{id: one, run: x}]}]\n", nil)
+		s.start("one", 1)
+		s.write(pawl.StatusActive)
+		if got := s.get("memory/state/phase.json"); !strings.Contains(got, `"current_phase":"`+want+`"`) {
+			t.Errorf("phase %q is not %s: %s", name, want, got)
+		}
+	}
 }
 
 // TestReportsOfOthersAreNeverTouched: a report of an older workflow is not overwritten; the new one gets another name.

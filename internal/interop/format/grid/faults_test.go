@@ -198,6 +198,13 @@ func TestCommitsOfEveryTypeCount(t *testing.T) {
 	if len(r.Checkpoints) != 1 || r.Checkpoints[0].ID != "synthetic" || r.Checkpoints[0].Step != "02" {
 		t.Error(r.Checkpoints)
 	}
+	for _, p := range r.Phases {
+		for _, s := range p.Steps {
+			if s.ID == "content" || strings.Contains(s.Name, "content") {
+				t.Errorf("the scope content is a block: %+v", s)
+			}
+		}
+	}
 }
 
 // A naive time compared with one in UTC raises in Python, and without updated_at nothing is ever stale.

@@ -261,6 +261,14 @@ func TestMessagesAreSaidOnce(t *testing.T) {
 	if !strings.HasPrefix(r.Facts["inbox.orchestrator"], "2 pending: MSG-20260302104000-content Task A Complete; MSG-20260302104001-content Task B Complete") {
 		t.Errorf("%v", r.Facts)
 	}
+	for _, file := range []string{"messages/outbox-content.md", "messages/inbox-orchestrator.md"} {
+		before := string(s.files.Find(base + file).Data)
+		s.Now = s.Now.Add(time.Minute)
+		s.write()
+		if again := string(s.files.Find(base + file).Data); again != before {
+			t.Errorf("%s is written again:\n%s", file, again)
+		}
+	}
 }
 
 // TestRegistryAndStatusKeepTheRest: of the registry two keys change, of STATUS.md the rows of agents that have worked.
