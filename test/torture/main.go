@@ -73,7 +73,6 @@ type options struct {
 	seed     uint64
 	only     string
 	system   string
-	binary   string
 	point    string
 	kills    int
 	cases    int
@@ -82,6 +81,7 @@ type options struct {
 	number   int
 	parallel int
 	limit    time.Duration
+	binary   string
 }
 
 func parse(args []string, complaints io.Writer) (options, error) {
@@ -92,11 +92,11 @@ func parse(args []string, complaints io.Writer) (options, error) {
 	flags.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "of all that is random")
 	flags.StringVar(&o.only, "only", "", "only this part: random, systematic, powercut, campaign, agents or mirrors")
 	flags.StringVar(&o.system, "system", "", "only the mirrors of this system: grid, dotagent, sitebuilder, projectstate or gyoshu")
-	flags.StringVar(&o.binary, "pawl", "", "this pawl binary for agents and mirrors, with pawl-hook next to it; built when not given")
 	flags.StringVar(&o.point, "point", "", "only this fault of the systematic part, as a violation names it")
 	flags.IntVar(&o.kills, "kills", 0, "random kills (default 1000, or 30 with -short)")
 	flags.IntVar(&o.deaths, "deaths", 0, "of agents (default 1000, or 10 with -short), and of the mirrors of each system (default 200)")
 	flags.DurationVar(&o.limit, "for", 0, "kill agents for at most this time (default: until there are enough deaths)")
+	flags.StringVar(&o.binary, "pawl", "", "this pawl binary for agents and mirrors, with pawl-hook next to it; built when not given")
 	flags.IntVar(&o.cases, "cases", 0, "of the campaign (default 500, or 25 with -short)")
 	flags.IntVar(&o.number, "case", -1, "only this case of the campaign, told at length, or of agents")
 	flags.IntVar(&o.parallel, "parallel", 2, "stories at a time")
@@ -157,14 +157,15 @@ func (t *torture) prepare() error {
 	}
 	t.pawl, t.faulty = filepath.Join(t.dir, "pawl"), filepath.Join(t.dir, "pawl-faults")
 	builds := [][]string{{"-o", t.dir + string(filepath.Separator), "./cmd/pawl", "./cmd/pawl-hook"}, {"-tags", "faults", "-o", t.faulty, "./cmd/pawl"}}
-	if t.only == "agents" || t.only == "mirrors" { // which inject no faults
+	faultless := t.only == "agents" || t.only == "mirrors"
+	if faultless {
 		builds = builds[:1]
-		if t.binary != "" {
-			if t.pawl, err = filepath.Abs(t.binary); err != nil {
-				return err
-			}
-			builds = nil
+	}
+	if faultless && t.binary != "" {
+		if t.pawl, err = filepath.Abs(t.binary); err != nil {
+			return err
 		}
+		builds = nil
 	}
 	t.hook = filepath.Join(filepath.Dir(t.pawl), "pawl-hook")
 	for _, args := range builds {
