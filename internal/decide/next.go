@@ -278,11 +278,22 @@ func usedSince(st *pawl.StepState) pawl.Seq {
 	return 0
 }
 
-func needsDiffer(was, now pawl.Key) bool { return was.NeedsDiffer(runs.CompactLike(was, now)) }
-
 // needsChanged reports whether the outputs that a finished step needs differ from those it started with.
 func (d *decider) needsChanged(step *pawl.Step, st *pawl.StepState) bool {
-	return needsDiffer(st.Key, pawl.Key{Needs: runs.OutputDigests(d.plan.Needs, d.plan.Needs[step.ID], d.state)})
+	return d.needsDiffer(step.ID, st.Key)
+}
+
+// needsDiffer reports whether what a step needs gives something else than when a key was recorded. A need that has not ended counts as
+// unchanged; it is compared when it ends.
+func (d *decider) needsDiffer(id pawl.StepID, was pawl.Key) bool {
+	needs := runs.OutputDigests(d.plan.Needs, d.plan.Needs[id], d.state)
+	for need := range needs {
+		st := d.state.Steps[need]
+		if gave, known := was.Needs[need]; known && !st.Finished() && st.Serving() == nil {
+			needs[need] = gave
+		}
+	}
+	return was.NeedsDiffer(runs.CompactLike(was, pawl.Key{Needs: needs}))
 }
 
 func (d *decider) steps() {
