@@ -42,8 +42,7 @@ func sameOutputs(before, now string) bool {
 	return before == now || before == UnknownOutput || before == "" && strings.HasPrefix(now, PassedOn)
 }
 
-// Compact returns the key as stored in the journal: more needs or inputs than the limit become one entry with their
-// hash.
+// Compact returns the key as stored in the journal: more needs or inputs than the limit become one entry with their hash.
 func (k Key) Compact() Key {
 	if len(k.Needs) > maxKeyNeeds {
 		k.Needs = map[StepID]string{AllEntries: hashOfAll(k.Needs)}

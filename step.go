@@ -130,8 +130,7 @@ func (st *StepState) Unreviewed() []string {
 	return names
 }
 
-// Gives returns the hash that dependent steps see of a finished step: of its recorded outputs, or of its key where it declares
-// none.
+// Gives returns the hash that dependent steps see of a finished step: of its recorded outputs, or of its key where it declares none.
 func (st *StepState) Gives() string {
 	switch {
 	case st == nil || st.Status == Skipped || st.Status == FailedForGood:
