@@ -176,7 +176,11 @@ func (p *program) run(pkg string, names []string) ([]string, error) {
 	if strings.Contains(text, "build: exit status") {
 		return nil, fmt.Errorf("the mutated pawl does not compile:\n%s", text)
 	}
-	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !failed(text, name) }), nil
+	failing := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !failed(text, name) })
+	if err != nil && len(failing) == 0 {
+		return nil, fmt.Errorf("%s: %w\n%s", pkg, err, text)
+	}
+	return failing, nil
 }
 
 // runAll is run for tests by their packages.

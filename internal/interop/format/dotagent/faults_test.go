@@ -238,7 +238,7 @@ func TestVerifyNamesEveryFault(t *testing.T) {
 		}
 	}
 	if !slices.ContainsFunc(verify("out_of_order"), func(f pawl.Finding) bool {
-		return f.Level == pawl.Bad && strings.Contains(f.What, "before REQUIREMENTS")
+		return f.Level == pawl.Bad && strings.Contains(f.What, "listed as done before REQUIREMENTS")
 	}) {
 		t.Errorf("phases out of order are no fault: %+v", verify("out_of_order"))
 	}
