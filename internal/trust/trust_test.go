@@ -182,12 +182,12 @@ func TestBroughtValue(t *testing.T) {
 	w.must(os.Rename(w.root, w.root+"-gone"))
 	w.must(os.Remove(filepath.Join(w.root+"-gone", ".pawl", trust.File)))
 	w.root = next
-	w.untrusted("the value that came with that one's files")
+	w.untrusted("its .pawl/local was copied from there")
 	trusted()
 	w.must(os.CopyFS(next+"/.other", os.DirFS(w.home())))
 	w.must(os.RemoveAll(w.home()))
 	w.must(os.Rename(next+"/.other", w.home()))
-	w.untrusted("the value that came with that one's files")
+	w.untrusted("its .pawl/local was copied from there")
 }
 
 // TestList lists records, also of folders that are gone, and reports damaged ones.
