@@ -124,8 +124,7 @@ func (d *ReconciledOperation) addRecord(o transcript.Outcome) {
 		if o.By == transcript.Person {
 			who = "the user"
 		}
-		d.Verdict = pawl.OperationRefused
-		d.note(record + who + " refused it" + orNothing(": ", o.Text))
+		d.Verdict, d.Evidence = pawl.OperationRefused, []string{record + who + " refused it" + orNothing(": ", o.Text)} // what changed since is not its
 	case transcript.Skipped:
 		if d.Verdict == pawl.OperationUnknown {
 			d.Verdict = pawl.OperationNotDone
