@@ -337,8 +337,7 @@ func (p Progressed) fold(s *State, e Event) error {
 
 func (p Progressed) source() *Source { return p.Source }
 
-// Marker is a line such as [STAGE:begin:id=S01_load_data] in a step's output, in Gyoshu's grammar.
-// Markers are hints, never evidence.
+// Marker is a line such as [STAGE:begin:id=S01_load_data] in a step's output, in Gyoshu's grammar. Markers are hints, never evidence.
 type Marker struct {
 	Type       string            `json:"type"`
 	Subtype    *string           `json:"subtype,omitempty"` // present but empty for [TYPE::…]

@@ -100,8 +100,7 @@ func (g GivenValues) With(more GivenValues) GivenValues {
 	}
 }
 
-// RunGiven records values that the caller gave the run: at its start, and later those that a changed plan needs or that a
-// person changed.
+// RunGiven records values that the caller gave the run: at its start, and later those that a changed plan needs or that a person changed.
 type RunGiven struct{ GivenValues }
 
 func (RunGiven) Event() EventType { return "run.given" }

@@ -55,8 +55,7 @@ type Payload interface {
 	fold(s *State, e Event) error
 }
 
-// NewEvent returns the event that carries payload, to be numbered by the journal.
-// It fails only for payloads that JSON cannot hold.
+// NewEvent returns the event that carries payload, to be numbered by the journal. It fails only for payloads that JSON cannot hold.
 func NewEvent(by Author, payload Payload) (Event, error) {
 	data, err := json.Marshal(payload)
 	if err != nil {

@@ -14,8 +14,7 @@ type RunID string
 // StepID identifies a step within its plan: 1 to 64 letters, digits, '.', '_' or '-', unique ignoring case.
 type StepID string
 
-// ItemID identifies an item within its step: the item's value if that is a valid id, otherwise 12 hex digits of its
-// hash.
+// ItemID identifies an item within its step: the item's value if that is a valid id, otherwise 12 hex digits of its hash.
 type ItemID string
 
 // GateID identifies the exact content of a gate: 8 hex digits of the hash of question, options and what is shown.

@@ -39,11 +39,10 @@ const PassedOn = "behind:"
 
 // sameOutputs reports whether a recorded hash of a needed step counts as the current one.
 func sameOutputs(before, now string) bool {
-	return before == now || before == UnknownOutput || now == UnknownOutput || before == "" && strings.HasPrefix(now, PassedOn)
+	return before == now || before == UnknownOutput || now == UnknownOutput || (before == "" || before == Key{}.Hash()) && strings.HasPrefix(now, PassedOn)
 }
 
-// Compact returns the key as stored in the journal: more needs or inputs than the limit become one entry with their
-// hash.
+// Compact returns the key as stored in the journal: more needs or inputs than the limit become one entry with their hash.
 func (k Key) Compact() Key {
 	if len(k.Needs) > maxKeyNeeds {
 		k.Needs = map[StepID]string{AllEntries: hashOfAll(k.Needs)}
@@ -111,7 +110,7 @@ func (k Key) Changes(now Key) []string {
 		case id == AllEntries:
 			changes = append(changes, "a result that it depends on changed")
 		case strings.HasPrefix(after, PassedOn):
-			changes = append(changes, fmt.Sprintf("outputs of what step %s needs changed", id))
+			changes = append(changes, fmt.Sprintf("outputs that step %s depends on changed", id))
 		default:
 			changes = append(changes, fmt.Sprintf("outputs of step %s changed", id))
 		}

@@ -34,8 +34,7 @@ var NoticeKinds = []NoticeKind{NoticeFailure, NoticeSuccess, NoticeGate, NoticeB
 // NoticeLimit is how long pawl tries to deliver a notice to one receiver.
 const NoticeLimit = 15 * time.Second
 
-// Notice is a message about a run. Its JSON form is the body of webhooks and the standard input of commands: keys are added, never
-// renamed.
+// Notice is a message about a run. Its JSON form is the body of webhooks and the standard input of commands: keys are added, never renamed.
 type Notice struct {
 	Version int          `json:"version"` // of this form: 1
 	ID      string       `json:"id"`      // unique in the run, and the same if it is sent again

@@ -88,50 +88,6 @@ func byDepth(steps []Step, depth, missing map[StepID]int, waves int) [][]StepID 
 	return groups
 }
 
-// Cycles returns dependency cycles among the steps of a phase, each as the ids along it. The cycles have no step in
-// common, so there may be more than are returned; the result is empty only if there is none.
-func (p *Plan) Cycles(phase int) [][]StepID {
-	waiting := map[StepID]bool{} // in a cycle, or dependent on one
-	for _, id := range idsOf(p.Phases[phase].Steps) {
-		waiting[id] = true
-	}
-	for _, wave := range p.Waves(phase) {
-		for _, id := range wave {
-			delete(waiting, id)
-		}
-	}
-	next := map[StepID]StepID{} // every waiting step has a waiting need, so following these ends in a cycle
-	for id, needs := range needsInside(p.Phases[phase].Steps) {
-		for _, need := range needs {
-			if waiting[need] {
-				next[id] = need
-				break
-			}
-		}
-	}
-	var found [][]StepID
-	walk := map[StepID]int{} // step → number of the walk that reached it
-	for i, id := range idsOf(p.Phases[phase].Steps) {
-		for waiting[id] && walk[id] == 0 {
-			walk[id] = i + 1
-			id = next[id]
-		}
-		if walk[id] == i+1 {
-			found = append(found, cycle(next, id))
-		}
-	}
-	return found
-}
-
-// cycle follows next from id until it returns to id.
-func cycle(next map[StepID]StepID, id StepID) []StepID {
-	ids := []StepID{id}
-	for n := next[id]; n != id; n = next[n] {
-		ids = append(ids, n)
-	}
-	return ids
-}
-
 // needsInside returns the needs of each step that are among the steps, without duplicates.
 func needsInside(steps []Step) map[StepID][]StepID {
 	known := make(map[StepID]bool, len(steps))

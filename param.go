@@ -132,16 +132,3 @@ func (p *Plan) ShownParams(given GivenValues) map[string]ShownParam {
 	}
 	return shown
 }
-
-// ParamsLine returns the parameters of a run in one line: day=1, token=(secret).
-func (p *Plan) ParamsLine(given GivenValues) string {
-	var all []string
-	for name, v := range p.ShownParams(given) {
-		if v.Secret {
-			v.Value = "(secret)"
-		}
-		all = append(all, name+"="+v.Value)
-	}
-	slices.Sort(all)
-	return strings.Join(all, ", ")
-}

@@ -145,6 +145,8 @@ type GateAction struct {
 	Default string   `yaml:"default,omitempty" json:"default,omitempty"`
 	Expect  string   `yaml:"expect,omitempty" json:"expect,omitempty"` // acceptance hint: what the person should find
 	Expires Duration `yaml:"expires,omitempty" json:"expires,omitempty"`
+
+	OptionsFrom string `yaml:"options_from,omitempty" json:"options_from,omitempty"` // pattern of the outputs shown whose names are the options
 }
 
 // Condition is an expression that is true or false, such as params.env == 'prod'. It may be written as ${{ EXPR }}.

@@ -11,8 +11,7 @@ type RollbackState struct {
 	Undoing *UndoRef `json:"undoing,omitempty"` // the undo that is running or in doubt
 }
 
-// UndoRef identifies one attempt to undo finished work. Attempt counts the attempts for the same step or item, starting
-// at 1.
+// UndoRef identifies one attempt to undo finished work. Attempt counts the attempts for the same step or item, starting at 1.
 type UndoRef struct {
 	AttemptRef
 	Of Seq `json:"of"` // the event that finished the work

@@ -33,8 +33,7 @@ const (
 // Ended reports whether the run has completed or failed.
 func (s *State) Ended() bool { return s.Status == StatusCompleted || s.Status == StatusFailed }
 
-// Origin returns the run that artifact paths are named after: the run itself, or the first run of its chain of forks and
-// updates.
+// Origin returns the run that artifact paths are named after: the run itself, or the first run of its chain of forks and updates.
 func (s *State) Origin() RunID {
 	switch {
 	case s.Forked != nil && s.Forked.Origin != "":

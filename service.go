@@ -109,18 +109,6 @@ func (s *State) Working() []*AttemptState {
 	return working
 }
 
-// GivenAt returns the event from which on steps that need this one can have started; 0 if they cannot start now.
-func (st *StepState) GivenAt() Seq {
-	switch {
-	case st == nil:
-	case st.Status == Done:
-		return st.Done
-	case st.Serving() != nil:
-		return st.Retries.Live.Seq
-	}
-	return 0
-}
-
 // ServiceReady records that a service is ready. It holds until the service ends, or another engine takes over.
 type ServiceReady struct {
 	AttemptRef

@@ -322,8 +322,7 @@ func (p SessionEnded) fold(s *State, e Event) error {
 	return nil
 }
 
-// touchSession returns the session's state and records that the session was active. It adds a session whose beginning was
-// not recorded.
+// touchSession returns the session's state and records that the session was active. It adds a session whose beginning was not recorded.
 func (s *State) touchSession(e Event, id SessionID) (*SessionState, error) {
 	if id == "" {
 		return nil, fmt.Errorf("%s without a session", e.Type)

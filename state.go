@@ -110,8 +110,7 @@ func (s *State) Clone() *State {
 	return c
 }
 
-// LastActive returns the time of the run's last event. A run without events since its import was last active when the
-// imported work was.
+// LastActive returns the time of the run's last event. A run without events since its import was last active when the imported work was.
 func (s *State) LastActive() time.Time {
 	if s.Import.System != "" && s.Seq == s.Import.Seq && !s.Import.Active.IsZero() {
 		return s.Import.Active

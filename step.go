@@ -53,7 +53,7 @@ type StepState struct {
 	Started     time.Time               `json:"started,omitzero"`
 	Ended       time.Time               `json:"ended,omitzero"`
 	Done        Seq                     `json:"done,omitempty"`    // the step.done event
-	Given       Seq                     `json:"given,omitempty"`   // of a finished step: the event after which it does not see new outputs of its needs, as the start of its attempt
+	Given       Seq                     `json:"given,omitempty"`   // of a step that is done: the event after which it does not see new outputs of its needs, as the start of its attempt; of another one: its end
 	Killed      int                     `json:"killed,omitempty"`  // processes that its attempts left running, and that pawl ended
 	Leftovers   []string                `json:"left,omitempty"`    // of the newest attempt with any: the first ones, as "name (PID)"
 	Changed     []string                `json:"changed,omitempty"` // outputs that were changed from outside since
@@ -130,8 +130,7 @@ func (st *StepState) Unreviewed() []string {
 	return names
 }
 
-// Gives returns the hash that dependent steps see of a finished step: of its recorded outputs, or of its key where it declares
-// none.
+// Gives returns the hash that dependent steps see of a finished step: of its recorded outputs, or of its key where it declares none.
 func (st *StepState) Gives() string {
 	switch {
 	case st == nil || st.Status == Skipped || st.Status == FailedForGood:
@@ -247,7 +246,7 @@ func (s *State) endStep(e Event, id StepID, status StepStatus, why string) error
 		return fmt.Errorf("step %s is already done", id)
 	}
 	st := s.step(id)
-	st.Status, st.Why, st.Ended = status, why, e.Time
+	st.Status, st.Why, st.Ended, st.Given = status, why, e.Time, e.Seq
 	st.Condition, st.Continued = "", false
 	s.settleGates(id)
 	return nil

@@ -13,13 +13,15 @@ type command struct {
 	path   string // its file below the agent's folder of commands, without extension
 	system string // it is installed where there are files of this system; empty: everywhere
 	about  string
+	only   string // how an import is limited to what the user names
 }
 
 var commands = []command{
-	{"pawl/resume", "", "Resume interrupted work with pawl"},
-	{"grid/resume", "grid", "Resume an interrupted mission of The Grid with pawl"},
-	{"develop", "dotagent", "Check for an unfinished dotagent workflow and resume it with pawl"},
-	{"dispatch-sitebuilder", "sitebuilder", "Resume the tasks of sitebuilder agents with pawl ({type} --resume)"},
+	{"pawl/resume", "", "Resume interrupted work with pawl", ""},
+	{"grid/resume", "grid", "Resume an interrupted mission of The Grid with pawl", ""},
+	{"develop", "dotagent", "Check for an unfinished dotagent workflow and resume it with pawl", ""},
+	{"dispatch-sitebuilder", "sitebuilder", "Resume the tasks of sitebuilder agents with pawl ({type} --resume)",
+		" If the user named an agent type or a task, add `--only NAME` to both."},
 }
 
 // Texts of commands, with {{about}}, {{import}} and {{arguments}}.
@@ -38,7 +40,7 @@ func (p Setup) commandFiles(folder, ext, head, arguments, between string) (files
 	for _, c := range commands {
 		source := "If `{{pawl}} status` lists unfinished work of another system, show the user what its command with `--dry-run` prints, and import it if they agree."
 		if c.system != "" {
-			source = "Run `{{pawl}} import " + c.system + " --dry-run` and show it to the user. If its work is unfinished and `{{pawl}} status` has no run of it, ask whether to run `{{pawl}} import " + c.system + "`."
+			source = "Run `{{pawl}} import " + c.system + " --dry-run` and show it to the user. If its work is unfinished and `{{pawl}} status` has no run of it, ask whether to run `{{pawl}} import " + c.system + "`." + c.only
 		}
 		text := strings.ReplaceAll(head, "{{resume}}", strings.TrimSpace(resumeText))
 		text = strings.NewReplacer("{{about}}", c.about, "{{import}}", source).Replace(text)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"pawl"
+	"pawl/internal/stepenv"
 )
 
 // noRun is the first section of a project without runs.
@@ -24,7 +25,7 @@ func (w *writer) where() section {
 	if w.State.Goal != "" {
 		s.add("goal: " + w.quote(w.State.Goal))
 	}
-	if params := w.Plan.ParamsLine(w.State.Given); params != "" {
+	if params := stepenv.ParamsLine(w.Plan, w.State.Given); params != "" {
 		s.add("parameters: " + w.quote(params))
 	}
 	if w.planned > 0 {

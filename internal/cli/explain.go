@@ -12,8 +12,10 @@ import (
 	"pawl/internal/cli/resumeview"
 	"pawl/internal/project"
 	"pawl/internal/recovery"
+	"pawl/internal/redact"
 	"pawl/internal/resume"
 	"pawl/internal/runs"
+	"pawl/internal/stepenv"
 )
 
 func (a *app) explainCommand() *cobra.Command {
@@ -57,7 +59,7 @@ func (a *app) explain(ctx context.Context, p *project.Project, r *runs.Run, step
 		}
 		return a.printJSON(list)
 	}
-	if params := r.Plan.ParamsLine(r.State.Given); params != "" {
+	if params := redact.OfProcess().Text(stepenv.ParamsLine(r.Plan, r.State.Given)); params != "" {
 		fmt.Fprintf(a.Out, "params  %s\n", layout.OneLine(params))
 	}
 	return resumeview.Explain(a.Out, p, r, step, list, hints.Namer(ctx, p, r.State.Run))

@@ -50,11 +50,9 @@ func (a *app) exportTo(ctx context.Context, system, path, name string, dry, over
 	if err := runs.RequireOwn(p, r.State.Run); err != nil {
 		a.printNotes([]string{err.Error() + "; what the files say of it is unverified"})
 	}
-	dir := p.Root
-	if path != "" {
-		if dir, err = a.pathOrProject(path); err != nil {
-			return err
-		}
+	dir, err := a.pathOrProject(cmp.Or(path, a.parts.Formats.Database(p.Root, system)))
+	if err != nil {
+		return err
 	}
 	m, err := (&interop.Mirror{Format: fileFormat, Dir: dir}).ForRun(p, r.State)
 	if err != nil {

@@ -34,6 +34,7 @@ type importOptions struct {
 	yes     bool
 	agent   string
 	project string
+	only    string
 }
 
 func (a *app) importCommand() *cobra.Command {
@@ -61,6 +62,7 @@ func (a *app) importCommand() *cobra.Command {
 	c.MarkFlagsMutuallyExclusive("dry-run", "fresh", "dismiss")
 	textFlag(c, &o.agent, "agent", "AGENT", "the coding agent that runs the unfinished steps")
 	textFlag(c, &o.project, "project", "ID", "the project or, for gyoshu, the run to import if the files contain several: id, id prefix or name (default: the active one)")
+	textFlag(c, &o.only, "only", "NAME", "import only the steps of this agent, or only this step")
 	return a.jsonFlag(c)
 }
 
@@ -76,7 +78,7 @@ func (a *app) importFrom(ctx context.Context, system, path string, o importOptio
 	if agents := pawl.AgentNames[:len(pawl.AgentNames)-1]; !slices.Contains(agents, pawl.AgentName(o.agent)) { // without AnyCommand
 		return "", usageError("", "unknown --agent %q; supported: %s", o.agent, layout.JoinIDs(agents))
 	}
-	dir, err := a.existingPath(path)
+	dir, err := a.filesOf(system, path)
 	if err != nil {
 		return "", err
 	}
@@ -94,6 +96,13 @@ func (a *app) importFrom(ctx context.Context, system, path string, o importOptio
 	}
 	if place == "" {
 		reading = interop.RelativeTo(root, dir, reading)
+	}
+	if o.only != "" {
+		var needed []pawl.Finding
+		if reading, needed, err = interop.Only(reading, o.only); err != nil {
+			return "", err
+		}
+		findings = append(findings, needed...)
 	}
 	if o.dry {
 		report := dryRunReport(root, folder, place, reading, findings)
@@ -209,6 +218,20 @@ func (a *app) existingImport(ctx context.Context, reading format.Project, dir, p
 		return "", err
 	}
 	return interop.UnfinishedRun(ctx, p, interop.Source{Project: reading, Path: interop.PathIn(p, dir), Place: place})
+}
+
+// filesOf is existingPath, with the database that the user's settings name if PATH is empty and that database exists.
+func (a *app) filesOf(system, path string) (string, error) {
+	root, err := a.pathOrProject("")
+	if err != nil {
+		return "", err
+	}
+	if file := a.parts.Formats.Database(root, system); path == "" && file != "" {
+		if _, err := os.Stat(file); err == nil {
+			path = file
+		}
+	}
+	return a.existingPath(path)
 }
 
 // existingPath is pathOrProject for a file or folder that must exist.

@@ -26,7 +26,7 @@ func (a *app) processesCommand() *cobra.Command {
 func (a *app) processes(p *project.Project, r *runs.Run, end bool) error {
 	report := processview.Report{Run: r.State.Run, Unknown: process.Limitations}
 	var err error
-	if report.Processes, err = runs.Processes(p, r.State.Run); err != nil {
+	if report.Processes, err = runs.Processes(p, r.State); err != nil {
 		return err
 	}
 	report.Processes = append(report.Processes, sessions.Processes(p, r.State)...)

@@ -57,7 +57,7 @@ func (o pruneOptions) check(c *cobra.Command, args []string) error {
 	case len(args) > 0 && (o.policy || o.as != "" || c.Flags().Changed("keep")):
 		return usageError("pawl prune "+args[0], "CHECKPOINT cannot be combined with --keep, --keep-last, --keep-within or --as")
 	case o.policy && (o.as != "" || c.Flags().Changed("keep")):
-		return usageError("pawl prune --keep-last 3", "--keep-last and --keep-within exclude --keep and --as")
+		return usageError("pawl prune --keep-last 3", "--keep-last and --keep-within cannot be combined with --keep or --as")
 	}
 	return nil
 }

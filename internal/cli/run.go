@@ -167,7 +167,7 @@ func (a *app) runFile(ctx context.Context, path string, o runOptions) error {
 // schedule shows, installs or removes the schedule of a plan.
 func (a *app) schedule(ctx context.Context, path string, o runOptions) error {
 	if o.background || o.takeOver || o.dry || o.answers.Given {
-		return usageError("", "--schedule does not go with --background, --dry-run, --mirror-answers or --take-over")
+		return usageError("", "--schedule cannot be combined with --background, --dry-run, --mirror-answers or --take-over")
 	}
 	find := a.projectOrInit
 	if o.schedule.Uninstall {
@@ -486,6 +486,9 @@ func (a *app) operate(ctx context.Context, p *project.Project, cfg engine.Config
 	status := state.StatusNow(false)
 	if closeErr := e.Close(); closeErr != nil {
 		return state, plan, errors.Join(err, closeErr)
+	}
+	if moved := (*project.MovedError)(nil); errors.As(err, &moved) {
+		return state, plan, err
 	}
 	p.Register(status, time.Now().UTC()) // notes were printed at the start
 	return state, plan, hints.For(ctx, p, state.Run, err)

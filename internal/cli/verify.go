@@ -115,7 +115,7 @@ func (a *app) verifyAs(ctx context.Context, o asOptions, path string) error {
 	if err != nil {
 		return err
 	}
-	dir, err := a.existingPath(path)
+	dir, err := a.filesOf(o.system, path)
 	if err != nil {
 		return err
 	}

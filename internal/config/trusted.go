@@ -44,6 +44,8 @@ func (c *Config) over(user Config) {
 	c.PIDNamespace = c.PIDNamespace || user.PIDNamespace
 	c.Snapshots.Quota = cmp.Or(c.Snapshots.Quota, user.Snapshots.Quota)
 	c.Snapshots.Off = c.Snapshots.Off || user.Snapshots.Off
+	c.Snapshots.Derived = c.Snapshots.Derived || user.Snapshots.Derived
+	c.Snapshots.Every = cmp.Or(c.Snapshots.Every, user.Snapshots.Every)
 	c.Snapshots.Ignore = append(c.Snapshots.Ignore, user.Snapshots.Ignore...)
 }
 

@@ -2,6 +2,7 @@ package config
 
 import (
 	"os"
+	"path/filepath"
 	"slices"
 
 	"pawl/internal/userdir"
@@ -17,7 +18,16 @@ type Agents struct {
 // Mirrors says what counts of what others write into the files of another system. It counts only in the user's own
 // settings.
 type Mirrors struct {
-	Answers bool `yaml:"answers,omitempty"` // answers to gates in mirrored files count as the user's. Defaults to false.
+	Answers  bool   `yaml:"answers,omitempty"`  // answers to gates in mirrored files count as the user's. Defaults to false.
+	Database string `yaml:"database,omitempty"` // the SQLite database or SQL dump of projectstate: absolute, or relative to each project. Defaults to none.
+}
+
+// DatabaseIn returns the absolute path of the database of a project; "" for none.
+func (m Mirrors) DatabaseIn(root string) string {
+	if m.Database == "" || filepath.IsAbs(m.Database) {
+		return m.Database
+	}
+	return filepath.Join(root, m.Database)
 }
 
 // ReadUser returns the user's own settings, as the environment of this process names them. A file in the project at root has none.
@@ -40,7 +50,7 @@ func (c *Config) checkUser(wrong func(pointer any, format string, args ...any)) 
 	if len(c.Notify) > 0 {
 		wrong(&c.Notify, `"notify" counts only in your own settings`)
 	}
-	if c.Mirrors.Answers {
+	if c.Mirrors != (Mirrors{}) {
 		wrong(&c.Mirrors, `"mirrors" counts only in your own settings`)
 	}
 }

@@ -78,7 +78,7 @@ func withdrawEdited(s *pawl.State, plan *pawl.Plan) (all []pawl.Payload) {
 // asksSame reports whether step still asks what g asks.
 func asksSame(step *pawl.Step, g pawl.Gate) bool {
 	now := step.Gate.Gate(step.ID, g.Item, g.Opened)
-	now.Shown = g.Shown
+	now.Shown, now.Options = g.Shown, runs.GateOptions(step.Gate, g.Shown)
 	return now.Identify() == g.ID
 }
 

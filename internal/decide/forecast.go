@@ -68,6 +68,7 @@ type forecast struct {
 	interrupted []resume.Judged
 	fixed       map[pawl.AttemptRef]decision // about attempts whose records decide
 	rerun       map[pawl.StepID]bool         // steps that run again because of the plan or files
+	gave        map[pawl.StepID]string       // of an update: what steps gave in the earlier run
 	values      func(pawl.StepID) ([]string, error)
 }
 

@@ -100,6 +100,7 @@ type decider struct {
 	ends     map[pawl.StepID]bool // cache of over
 	failures map[pawl.StepID]bool // cache of behindFailure
 	failing  *pawl.StepID         // cache of failedStep
+	gifts    map[pawl.StepID]gift // cache of gift
 	actions  []Action
 	assume   func(*pawl.Step, *condition) (holds, assumed bool) // decides conditions that are not known yet; nil: none
 	onRun    func(command string) string                        // adds the run to a command; nil: no texts
@@ -185,14 +186,51 @@ func (d *decider) staleNeed(step *pawl.Step, st *pawl.StepState) pawl.StepID {
 	return ""
 }
 
-// given returns a source of a need that finished, or started to serve, since an event; "" for none.
+// gift is when a step gave what steps that need it see.
+type gift struct {
+	at       pawl.Seq
+	source   pawl.StepID // the step itself, or the last one whose result it passes on; "" for none
+	sourceAt pawl.Seq
+}
+
+// given returns a step with a result that steps which need this one see since an event: this one, or one whose result it passes on; ""
+// for none. A step that has no result any more has given something too.
 func (d *decider) given(need pawl.StepID, since pawl.Seq) pawl.StepID {
-	for _, source := range runs.Sources(d.plan.Needs, need, d.state) {
-		if d.state.Steps[source].GivenAt() > since {
-			return source
-		}
+	switch g := d.gift(need); {
+	case g.sourceAt > since:
+		return g.source
+	case g.at > since:
+		return need
 	}
 	return ""
+}
+
+// gift returns what a step gave last.
+func (d *decider) gift(id pawl.StepID) gift {
+	g, known := d.gifts[id]
+	if known {
+		return g
+	}
+	switch st := d.state.Steps[id]; {
+	case st == nil:
+	case runs.PassesOn(st):
+		for _, need := range d.plan.Needs[id] {
+			if behind := d.gift(need); behind.sourceAt > g.sourceAt {
+				g.source, g.sourceAt = behind.source, behind.sourceAt
+			}
+			g.at = max(g.at, d.gift(need).at)
+		}
+		g.at = max(g.at, st.Given)
+	case st.Status == pawl.Done:
+		g = gift{st.Done, id, st.Done}
+	case st.Serving() != nil:
+		g = gift{st.Retries.Live.Seq, id, st.Retries.Live.Seq}
+	}
+	if d.gifts == nil {
+		d.gifts = map[pawl.StepID]gift{}
+	}
+	d.gifts[id] = g
+	return g
 }
 
 // inputChanged reports whether a step that this one needs, directly or not, has rewritten one of its inputs since.
@@ -242,7 +280,20 @@ func usedSince(st *pawl.StepState) pawl.Seq {
 
 // needsChanged reports whether the outputs that a finished step needs differ from those it started with.
 func (d *decider) needsChanged(step *pawl.Step, st *pawl.StepState) bool {
-	return st.Key.NeedsDiffer(pawl.Key{Needs: runs.OutputDigests(d.plan.Needs, d.plan.Needs[step.ID], d.state)}.Compact())
+	return d.needsDiffer(step.ID, st.Key)
+}
+
+// needsDiffer reports whether what a step needs gives something else than when a key was recorded. A need that has not ended counts as
+// unchanged; it is compared when it ends.
+func (d *decider) needsDiffer(id pawl.StepID, was pawl.Key) bool {
+	needs := runs.OutputDigests(d.plan.Needs, d.plan.Needs[id], d.state)
+	for need := range needs {
+		st := d.state.Steps[need]
+		if gave, known := was.Needs[need]; known && !st.Finished() && st.Serving() == nil {
+			needs[need] = gave
+		}
+	}
+	return was.NeedsDiffer(runs.CompactLike(was, pawl.Key{Needs: needs}))
 }
 
 func (d *decider) steps() {

@@ -144,7 +144,7 @@ func (d *decider) release() {
 func (d *decider) outdated(step *pawl.Step, live *pawl.AttemptState) string {
 	for _, need := range d.plan.Needs[step.ID] {
 		source := d.given(need, live.Seq)
-		if source != "" && live.Key.NeedsDiffer(pawl.Key{Needs: runs.OutputDigests(d.plan.Needs, d.plan.Needs[step.ID], d.state)}.Compact()) {
+		if source != "" && d.needsDiffer(step.ID, live.Key) {
 			return "outputs of step " + string(source) + " changed"
 		}
 	}

@@ -276,10 +276,16 @@ func (m *simulation) complete(step *pawl.Step, ref pawl.AttemptRef, key pawl.Key
 
 // given returns the digest of a step's outputs that a step which needs it was given before, "" if there is none.
 func (m *simulation) given(id pawl.StepID) string {
+	result := func(gave string) bool {
+		return gave != "" && gave != pawl.UnknownOutput && !strings.HasPrefix(gave, pawl.PassedOn)
+	}
 	for _, step := range m.plan.InOrder {
-		if st := m.state.Steps[step.ID]; st != nil && st.Key.Needs[id] != pawl.UnknownOutput && st.Key.Needs[id] != "" {
+		if st := m.state.Steps[step.ID]; st != nil && result(st.Key.Needs[id]) {
 			return st.Key.Needs[id]
 		}
+	}
+	if gave := m.gave[id]; result(gave) {
+		return gave
 	}
 	return ""
 }

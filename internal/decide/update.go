@@ -14,6 +14,7 @@ func ForecastUpdate(u *resume.Update, now time.Time, onRun func(command string) 
 	c := u.Diff(u.Plan())
 	f := newForecast(pawl.NewState(), c, now, onRun)
 	f.values = func(id pawl.StepID) ([]string, error) { return u.Lists[id], nil }
+	f.gave = u.Gave
 	f.fold(pawl.RunCreated{Format: pawl.Format, Run: "new", Kind: pawl.PlanRun, Name: c.Plan().Name, Shell: pawl.DefaultShell})
 	f.fold(pawl.RunPlanned{Revision: 1, Steps: len(f.plan.InOrder), Goal: c.Plan().Goal, Mode: c.Plan().Mode})
 	f.fold(u.Adopt()...)

@@ -1,10 +1,11 @@
 // Package discover finds unfinished work of other systems in a project, so that somebody can import it.
 //
-// It looks at fixed places, follows no links there, and reads a bounded part of a bounded number of regular files: they may be
-// hostile. It returns fixed texts only: nothing of these files, not even a name, leaves the package.
+// It looks at fixed places, and at the database that the user's own settings name. It follows no links there, and reads a bounded part of a bounded number of regular files: they may be
+// hostile. It returns fixed texts only: nothing of these files, not even a name, leaves the package, except for the name of that database.
 package discover
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io/fs"
@@ -14,6 +15,7 @@ import (
 	"strings"
 
 	"pawl"
+	"pawl/internal/config"
 	"pawl/internal/disk"
 	"pawl/internal/lazyregexp"
 	"pawl/internal/project"
@@ -23,12 +25,17 @@ import (
 // Found is unfinished work of another system.
 type Found struct {
 	System  string `json:"system"`
-	Path    string `json:"path"`    // of its files, relative to the project
+	Path    string `json:"path"`    // of its files, relative to the project if inside it
 	Command string `json:"command"` // imports it
 }
 
 // String describes the work for a person.
-func (f Found) String() string { return "unfinished work of " + f.System + " in " + f.Path }
+func (f Found) String() string {
+	if f.System == "projectstate" {
+		return "a table of projectstate in " + f.Path
+	}
+	return "unfinished work of " + f.System + " in " + f.Path
+}
 
 // Offer describes the work for a person, with the command that imports it.
 func (f Found) Offer() string { return f.String() + ", not imported: " + f.Command }
@@ -81,6 +88,29 @@ var (
 	runStatus  = lazyregexp.New(`status: *(in_progress|completed|failed)\b`)
 )
 
+// table returns the table of projectstate in the database that the user's own settings name. Whether its work is finished is not
+// known: rows are not read.
+func table(root string) []Found {
+	settings, err := config.ReadUser(root)
+	file := settings.Mirrors.DatabaseIn(root)
+	if err != nil || file == "" {
+		return nil
+	}
+	above, err := filepath.EvalSymlinks(filepath.Dir(file))
+	if err != nil {
+		return nil
+	}
+	start, err := disk.ReadStartBelow(above, filepath.Base(file), maxStart)
+	if err != nil || !bytes.Contains(start, []byte("project_state")) {
+		return nil
+	}
+	file = filepath.Join(above, filepath.Base(file))
+	if rel, err := filepath.Rel(root, file); err == nil && filepath.IsLocal(rel) {
+		file = filepath.ToSlash(rel)
+	}
+	return []Found{{System: "projectstate", Path: file, Command: "pawl import projectstate"}}
+}
+
 // Look returns the unfinished work of other systems in a folder, whether it was imported or not.
 func Look(root string) (found []Found) {
 	for _, s := range signs {
@@ -89,7 +119,7 @@ func Look(root string) (found []Found) {
 			found = append(found, Found{System: s.system, Path: s.path, Command: "pawl import " + s.system})
 		}
 	}
-	return found
+	return append(found, table(root)...)
 }
 
 // Systems returns the systems of which there are files in a folder.
@@ -106,7 +136,7 @@ func Systems(root string) (systems []string) {
 func Unimported(ctx context.Context, p *project.Project) []Found {
 	found := slices.DeleteFunc(Look(p.Root), func(f Found) bool { return !p.Trust.Trusted() || disk.Exists(dismissal(p, f.System)) })
 	for state := range newestStates(ctx, p, len(found)) {
-		found = slices.DeleteFunc(found, func(f Found) bool { return f.isOf(state) })
+		found = slices.DeleteFunc(found, func(f Found) bool { return f.isOf(p.Root, state) })
 		if len(found) == 0 {
 			break
 		}
@@ -127,14 +157,24 @@ func At(ctx context.Context, folder string) []Found {
 }
 
 // isOf reports whether a run was imported from the work, or mirrors to its files.
-func (f Found) isOf(s *pawl.State) bool {
-	return s.Import.System == f.System && overlap(s.Import.Path, f.Path) || s.Mirror != nil && s.Mirror.System == f.System && overlap(s.Mirror.Path, f.Path)
+func (f Found) isOf(root string, s *pawl.State) bool {
+	same := func(system, path string) bool {
+		return system == f.System && overlap(inProject(root, path), inProject(root, f.Path))
+	}
+	return same(s.Import.System, s.Import.Path) || s.Mirror != nil && same(s.Mirror.System, s.Mirror.Path)
 }
 
-// overlap reports whether one of two paths in the project contains the other.
+// inProject returns the absolute path of one that is relative to the project.
+func inProject(root, path string) string {
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(root, path)
+}
+
+// overlap reports whether one of two absolute paths contains the other.
 func overlap(a, b string) bool {
-	a, b = path.Clean(a), path.Clean(b)
-	return a == "." || a == b || strings.HasPrefix(a, b+"/") || strings.HasPrefix(b, a+"/")
+	return a == b || strings.HasPrefix(a, b+"/") || strings.HasPrefix(b, a+"/")
 }
 
 // maxRuns is how many runs are searched, and how many archived ones.

@@ -17,6 +17,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -108,13 +109,18 @@ func (f folder) remove() error {
 // ReplacePreserving is Replace for a user's file: it preserves the file's mode and owner. A new file gets mode, minus
 // the umask. It writes to TempPath(path) first, which a crash may leave behind.
 func ReplacePreserving(path string, data []byte, mode fs.FileMode) error {
+	return ReplacePreservingIf(path, data, mode, func() error { return nil })
+}
+
+// ReplacePreservingIf is ReplacePreserving if check returns nil once the new content is synced, just before it replaces the file.
+func ReplacePreservingIf(path string, data []byte, mode fs.FileMode, check func() error) error {
 	in, err := parentOf(path, true)
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	defer in.close()
 	temp := folder{fd: in.fd, name: filepath.Base(TempPath(path))}
-	if err := temp.replacePreserving(path, data, mode); err != nil {
+	if err := temp.replacePreserving(path, data, mode, check); err != nil {
 		temp.remove() // errors do not matter
 		return fmt.Errorf("write %s: %w", path, err)
 	}
@@ -123,10 +129,18 @@ func ReplacePreserving(path string, data []byte, mode fs.FileMode) error {
 
 // TempPath is the temporary file that ReplacePreserving uses for path.
 func TempPath(path string) string {
-	return filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".pawl-new")
+	return filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+tempSuffix)
 }
 
-func (f folder) replacePreserving(path string, data []byte, mode fs.FileMode) error {
+const tempSuffix = ".pawl-new"
+
+// IsTemp reports whether a path can be the TempPath of another one.
+func IsTemp(path string) bool {
+	base := filepath.Base(path)
+	return strings.HasPrefix(base, ".") && strings.HasSuffix(base, tempSuffix)
+}
+
+func (f folder) replacePreserving(path string, data []byte, mode fs.FileMode, check func() error) error {
 	if err := f.remove(); err != nil {
 		return err
 	}
@@ -139,6 +153,9 @@ func (f folder) replacePreserving(path string, data []byte, mode fs.FileMode) er
 	}
 	_, err = file.Write(data)
 	if err = errors.Join(err, copyModeAndOwner(file, path), File{File: file}.Sync(), file.Close()); err != nil {
+		return err
+	}
+	if err := check(); err != nil {
 		return err
 	}
 	if err := fault("rename"); err != nil {

@@ -176,28 +176,20 @@ func gateSummary(g *pawl.GateState) string {
 	return string(g.Answer.Answer)
 }
 
-// itemsDigest returns the hash over the recorded outputs of all items, in order. If they have none, it is one of their keys and of
-// the step's.
+// itemsDigest returns what a foreach step gives.
 func (e *Engine) itemsDigest(st *pawl.StepState) (string, error) {
-	items, all, keys := st.Items, pawl.Outputs{}, pawl.Outputs{}
-	none := true
-	for index := range items.Total {
-		if items.Done.At(index) == 0 {
+	d := runs.NewItemsDigest(st.Key)
+	for index := range st.Items.Total {
+		if st.Items.Done.At(index) == 0 {
 			continue // skipped
 		}
-		done, err := runs.ReadItemDone(e.log, items, index)
+		done, err := runs.ReadItemDone(e.log, st.Items, index)
 		if err != nil {
 			return "", err
 		}
-		all[string(done.Item)] = pawl.Content{SHA256: done.Outputs.Hash()}
-		keys[string(done.Item)] = pawl.Content{SHA256: done.Key.Hash()}
-		none = none && len(done.Outputs) == 0
+		d.Add(done.Item, done.Outputs, done.Key)
 	}
-	if none {
-		keys[""] = pawl.Content{SHA256: st.Key.Hash()}
-		return keys.Hash(), nil
-	}
-	return all.Hash(), nil
+	return d.Hash(), nil
 }
 
 // openGate opens the action's gate, or the gate of a gate step.
@@ -239,6 +231,7 @@ func (e *Engine) gateOf(step *pawl.Step, checks []pawl.CheckRun) (pawl.Gate, err
 		return pawl.Gate{}, err
 	}
 	gate.Shown, gate.Checks = runs.LimitShown(shown), lastLines(checks)
+	gate.Options = runs.GateOptions(step.Gate, gate.Shown)
 	gate.ID = gate.Identify()
 	return gate, nil
 }

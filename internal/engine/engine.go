@@ -147,6 +147,7 @@ type Engine struct {
 	soft       <-chan struct{} // closed when Run is interrupted; nil when nothing may wait for space
 	full       bool            // the message that the disk is full was printed
 	fatal      error           // an error from a worker that stops the engine
+	moved      error           // the project's folder is not at its path any more
 
 	loaded       *runs.Run     // the run, if the caller has loaded it
 	cacheChecked chan struct{} // closed when checkCache has returned
@@ -155,6 +156,10 @@ type Engine struct {
 
 // Close releases the run and the engine lock. Running attempts keep running under their supervisors.
 func (e *Engine) Close() error {
+	if e.inPlace() != nil { // nothing can be written by its path
+		_ = errors.Join(e.saver.Close(), e.log.Close())
+		return e.lock.Unlock()
+	}
 	return errors.Join(e.saver.Close(), e.log.Close(), runs.Mark(e.cfg.Project, e.run), e.lock.Unlock())
 }
 

@@ -43,6 +43,11 @@ func (e *Engine) work(ctx context.Context, do func(helpers context.Context) erro
 		return func() { e.fatal = errors.Join(e.fatal, e.cacheErr) }
 	})
 	err := do(helpers)
+	if moved := e.inPlace(); moved != nil { // its attempts continue under their supervisors, and the next engine finds them
+		quit()
+		e.drain()
+		return moved
+	}
 	if <-checked; e.cacheErr != nil {
 		err = e.replaceState(helpers, err)
 	}
@@ -55,6 +60,14 @@ func (e *Engine) work(ctx context.Context, do func(helpers context.Context) erro
 	e.mirror.Close(context.WithoutCancel(ctx), e.state, e.plan.Plan)
 	e.notes = append(e.notes, e.mirror.Notes()...)
 	return err
+}
+
+// inPlace returns an error if the project's folder was moved away from under the engine.
+func (e *Engine) inPlace() error {
+	if e.moved == nil {
+		e.moved = e.cfg.Project.InPlace(e.lock)
+	}
+	return e.moved
 }
 
 // announce raises the epoch, which fences off older engines.
@@ -180,6 +193,9 @@ func (e *Engine) advance(helpers context.Context) (wake decide.Action, err error
 	defer clear(e.prepared)
 	defer clear(e.saved)
 	for refused := 0; ; {
+		if err := e.inPlace(); err != nil {
+			return decide.Action{}, err
+		}
 		said, misfit := len(e.pending), e.state.RejectedCount
 		if err := errors.Join(e.flush(helpers), e.fatal, e.gated()); err != nil {
 			return decide.Action{}, err

@@ -260,7 +260,7 @@ func (f *finishedWork) gate(output string) pawl.Gate {
 	ask := fmt.Sprintf("The undo command of step %s %s (attempt %d): %s. Its output is in %s. Run it again, skip it, or stop the rollback?", f.Name(), how, f.last.Attempt, f.last.Why, output)
 	g := pawl.Gate{
 		Step: f.Step, Item: f.Item, Type: pawl.DecisionFor, Purpose: pawl.ForUndo, Ask: ask, Options: []string{retryUndo, skipUndo, stopUndo},
-		Expect: "skip: it is undone already, or need not be; stop: work undone so far stays undone, no file is changed",
+		Expect: "skip: it is already undone, or need not be; stop: end the rollback; undone steps stay undone, and no file changes",
 	}
 	g.ID = g.Identify()
 	return g

@@ -22,8 +22,11 @@ const (
 // errDiskFull is why an engine that is interrupted while it waits for space stops.
 var errDiskFull = &pawl.Error{Kind: pawl.KindInterrupted, Err: errors.New("interrupted: the disk that holds .pawl is full"), Hint: "pawl resume"}
 
-// append journals a batch.
+// append journals a batch. An engine whose folder was moved writes nothing: it has seen its attempts vanish, and they have not.
 func (e *Engine) append(ctx context.Context, batch []pawl.Event) error {
+	if err := e.inPlace(); err != nil {
+		return err
+	}
 	return e.waitForSpace(func() error {
 		return runs.Announce(e.cfg.Project, e.run, batch, func() error {
 			_, err := e.log.Append(ctx, e.epoch, batch...)

@@ -18,6 +18,7 @@ import (
 	"pawl/internal/project"
 	"pawl/internal/redact"
 	"pawl/internal/runs"
+	"pawl/internal/shellwords"
 	"pawl/internal/snapshot"
 )
 
@@ -75,6 +76,9 @@ func PrepareFork(ctx context.Context, p *project.Project, store *snapshot.Store,
 
 // RequireEmpty fails if the folder has entries.
 func RequireEmpty(folder string) error {
+	if disk.Exists(filepath.Join(folder, snapshot.Unfinished)) {
+		return runs.UsageError("rm -r "+shellwords.Word(folder), "%s is incomplete: a pawl that wrote files there was interrupted; remove the folder first", folder)
+	}
 	entries, err := os.ReadDir(folder)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && len(entries) == 0 {
 		return nil

@@ -54,15 +54,17 @@ const (
 )
 
 // SaveRequested saves requested checkpoints until none was requested for a while, or ctx ends. A project has one such
-// process; a second call returns at once. The pause between two checkpoints grows with their duration.
+// process; a second call returns at once. The pause between two checkpoints grows with their duration. If another project takes the
+// folder meanwhile, it leaves that one's requests alone: its store is the old one's.
 func SaveRequested(ctx context.Context, p *project.Project, cfg config.Snapshots) error {
 	for {
 		lock, err := p.LockCheckpointer()
 		if err != nil {
 			return nil
 		}
-		err = saveRequests(ctx, p, cfg)
-		if err = errors.Join(err, lock.Unlock()); err != nil || ctx.Err() != nil {
+		err = saveRequests(ctx, p, cfg, lock)
+		replaced := !lock.InPlace()
+		if err = errors.Join(err, lock.Unlock()); err != nil || ctx.Err() != nil || replaced {
 			return err
 		}
 		if !hasRequests(p) { // a request that arrived during the unlock is ours
@@ -71,13 +73,13 @@ func SaveRequested(ctx context.Context, p *project.Project, cfg config.Snapshots
 	}
 }
 
-func saveRequests(ctx context.Context, p *project.Project, cfg config.Snapshots) error {
+func saveRequests(ctx context.Context, p *project.Project, cfg config.Snapshots, lock *project.Lock) error {
 	store, err := runs.OpenSnapshots(ctx, p, cfg)
 	if err != nil {
 		return err
 	}
 	defer store.Close()
-	for idle := time.Now(); time.Since(idle) < saverIdle; {
+	for idle := time.Now(); time.Since(idle) < saverIdle && lock.InPlace(); {
 		w, err := nextRequest(p)
 		if err != nil {
 			return err

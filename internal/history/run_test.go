@@ -291,3 +291,32 @@ func TestRequestedCheckpoints(t *testing.T) {
 	}
 	p.Check(errors.Join(history.SaveRequested(t.Context(), p.Project, config.Snapshots{}), lock.Unlock()))
 }
+
+// TestReplacedProject puts another project in the place of one whose keeper waits for requests. The keeper, which has the old one's store,
+// leaves the new one's request alone.
+func TestReplacedProject(t *testing.T) {
+	p := enginetest.New(t)
+	run, err := history.EnsureRun(t.Context(), p.Project, "test")
+	p.Check(err)
+	p.Run = run
+	synctest.Test(t, func(*testing.T) {
+		ended := make(chan error, 1)
+		go func() {
+			ended <- history.SaveRequested(context.WithoutCancel(p.Context()), p.Project, config.Snapshots{})
+		}()
+		synctest.Wait()
+		old := p.Root + "-old"
+		p.Check(errors.Join(os.Rename(p.Home(), old), os.CopyFS(p.Home(), os.DirFS(old))))
+		start, err := history.RequestCheckpoint(p.Project, history.CheckpointRequest{Run: run, Kind: pawl.CheckpointTool, Session: "claude:1"})
+		if !start || err != nil {
+			t.Errorf("start %v, %v", start, err)
+		}
+		p.Check(<-ended)
+	})
+	if _, err := os.Lstat(p.CheckpointRequest(pawl.CheckpointTool)); err != nil {
+		t.Errorf("the request: %v", err)
+	}
+	if saved := enginetest.Payloads[pawl.CheckpointSaved](p); len(saved) > 0 {
+		t.Errorf("checkpoints %+v", saved)
+	}
+}

@@ -42,6 +42,7 @@ func (c Formats) Names() string {
 // NameMirror is ParseMirror for a mirror that the user names on the command line: it may be a file outside the project. From then on
 // the runs of the project may mirror to that file; a dry run does not record that.
 func (c Formats) NameMirror(p *project.Project, named string, dry bool) (*Mirror, error) {
+	named = c.withDatabase(p.Root, named)
 	system, path, _ := strings.Cut(named, "=")
 	f, err := c.Named(system)
 	if named == "" || err != nil || isInside(path) {
@@ -62,6 +63,27 @@ func (c Formats) NameMirror(p *project.Project, named string, dry bool) (*Mirror
 		return nil, err
 	}
 	return c.ParseMirror(p, named)
+}
+
+// Database returns the absolute path of the database that the user's own settings name for a system with tables; "" for none.
+func (c Formats) Database(root, system string) string {
+	f, err := c.Named(system)
+	settings, settingsErr := config.ReadUser(root)
+	if err != nil || settingsErr != nil || f.Tables == nil {
+		return ""
+	}
+	return settings.Mirrors.DatabaseIn(root)
+}
+
+// withDatabase adds to SYSTEM without a path the database that the user's own settings name for it.
+func (c Formats) withDatabase(root, named string) string {
+	if file := c.Database(root, named); file != "" {
+		if rel, err := filepath.Rel(root, file); err == nil && filepath.IsLocal(rel) {
+			file = rel
+		}
+		return named + "=" + file
+	}
+	return named
 }
 
 // isInside reports whether the path of a mirror is one inside the project.

@@ -96,16 +96,39 @@ func UnfinishedRun(ctx context.Context, p *project.Project, in Source) (pawl.Run
 		return "", err
 	}
 	for _, run := range ids {
-		if s, err := runs.LoadState(ctx, p, run); err == nil && !s.Ended() && (in.sameWork(s) || in.mirroredBy(s)) {
+		s, err := runs.LoadState(ctx, p, run)
+		if err != nil || s.Ended() {
+			continue
+		}
+		if in.mirroredBy(s) || in.sameWork(s) || in.sameFiles(s) && in.sharesWork(ctx, p, run) {
 			return run, nil
 		}
 	}
 	return "", nil
 }
 
+// sharesWork reports whether a run has an unfinished step that the source has too: a part of the work may have been imported (see Only).
+func (in Source) sharesWork(ctx context.Context, p *project.Project, run pawl.RunID) bool {
+	r, err := runs.Load(ctx, p, run)
+	if err != nil {
+		return false
+	}
+	defer r.Log.Close()
+	theirs := stepsByID(in.Project)
+	return r.Plan != nil && slices.ContainsFunc(r.Plan.Steps(), func(s *pawl.Step) bool {
+		st := r.State.Steps[s.ID]
+		return theirs[s.ID] != nil && (st == nil || !st.Finished())
+	})
+}
+
 // sameWork reports whether a run was imported from the same work as the source.
 func (in Source) sameWork(s *pawl.State) bool {
-	return s.Import.System == in.System && s.Import.ID == in.ID && s.Name == format.PlanName(in.Project) && overlap(path.Join(s.Import.Path, s.Import.Place), path.Join(in.Path, in.Place))
+	return in.sameFiles(s) && s.Name == format.PlanName(in.Project)
+}
+
+// sameFiles reports whether a run was imported from the same project in the same files as the source.
+func (in Source) sameFiles(s *pawl.State) bool {
+	return s.Import.System == in.System && s.Import.ID == in.ID && overlap(path.Join(s.Import.Path, s.Import.Place), path.Join(in.Path, in.Place))
 }
 
 // overlap reports whether two paths are the same, or one contains the other: .grid and the project that contains it.

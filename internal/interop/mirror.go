@@ -118,8 +118,11 @@ func (m *Mirror) update(p *project.Project, run *pawl.State, change func(format.
 			break
 		}
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		m.markFailed(p, run, err)
+	case run.Ended():
+		m.markWritten(p, run)
 	}
 	return written, err
 }

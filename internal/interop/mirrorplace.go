@@ -11,8 +11,11 @@ import (
 	"pawl/internal/runs"
 )
 
-// MirrorForRun is ParseMirror and ForRun.
+// MirrorForRun is ParseMirror and ForRun, with the database of the user's settings if a new mirror names none.
 func (c Formats) MirrorForRun(p *project.Project, s *pawl.State, named string) (*Mirror, error) {
+	if named != s.Mirror.String() { // what a run has recorded does not change with the settings
+		named = c.withDatabase(p.Root, named)
+	}
 	m, err := c.ParseMirror(p, named)
 	if m == nil {
 		return nil, err

@@ -41,7 +41,18 @@ func (m *Mirror) saveState(p *project.Project, run *pawl.State, read format.File
 	if was := readState(p, run); was != nil {
 		k.Listed = was.Listed
 	}
+	if run.Ended() { // no engine writes them again
+		k.Failed = "pawl was killed while it wrote them"
+	}
 	return k.put(p, run.Run)
+}
+
+// markWritten records that the files have the end of a run.
+func (m *Mirror) markWritten(p *project.Project, run *pawl.State) {
+	if k := readState(p, run); k != nil && run.Mirror.SameFiles(m.Record(p)) {
+		k.Failed = ""
+		_ = k.put(p, run.Run) // only a cache
+	}
 }
 
 func (k mirrorState) put(p *project.Project, run pawl.RunID) error {
@@ -84,13 +95,13 @@ func (m *Mirror) markFailed(p *project.Project, run *pawl.State, why error) {
 	_ = k.put(p, run.Run) // the caller reports why
 }
 
-// MirrorFailed reports whether the last write of a run's mirror failed.
+// MirrorFailed reports whether the last write of a run's mirror failed, or the engine was killed between the run's end and that write.
 func MirrorFailed(p *project.Project, run *pawl.State) bool {
 	if run.Mirror == nil {
 		return false
 	}
 	k := readState(p, run)
-	return k != nil && k.Failed != ""
+	return k != nil && (k.Failed != "" || run.Ended() && k.modified.Before(run.Updated))
 }
 
 // readState returns the state of a run's mirror; nil if it is missing, unreadable, or of another mirror.

@@ -9,6 +9,7 @@ import (
 
 	"pawl"
 	"pawl/internal/config"
+	"pawl/internal/disk"
 	"pawl/internal/git"
 	"pawl/internal/interop/format"
 	"pawl/internal/project"
@@ -90,10 +91,11 @@ func (b partialWork) around(id pawl.StepID, st *pawl.StepState) (base, end *snap
 }
 
 // split returns the created and the modified files among changes.
+// It leaves out temporary files of pawl: a snapshot that is taken while pawl writes the mirror contains some.
 func (b partialWork) split(changes []snapshot.Change) (created, modified []string) {
 	for _, c := range changes {
 		switch {
-		case c.New == nil || c.New.Kind == snapshot.Folder || format.Wanted(b.ownPatterns, c.Path):
+		case c.New == nil || c.New.Kind == snapshot.Folder || disk.IsTemp(c.Path) || format.Wanted(b.ownPatterns, c.Path):
 		case len(created)+len(modified) >= maxPartialFiles:
 			return created, modified
 		case c.Old == nil:

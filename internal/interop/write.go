@@ -34,12 +34,14 @@ func writeFiles(dir string, f format.Format, read format.Files, files []format.F
 		}
 	}
 	for i, file := range files {
+		check := func() error { return nil }
 		if file.Was == nil && !strings.HasSuffix(file.Path, "/") {
-			if err := unchanged(paths[i], expected(read, files[:i], file.Path), file); err != nil {
-				return files[:i], err
-			}
+			check = func() error { return unchanged(paths[i], expected(read, files[:i], file.Path), file) }
 		}
-		if err := writeFile(paths[i], file, isPrivate(f, file.Path)); err != nil {
+		if err := check(); err != nil {
+			return files[:i], err
+		}
+		if err := writeFile(paths[i], file, isPrivate(f, file.Path), check); err != nil {
 			return files[:i], err
 		}
 	}
@@ -101,7 +103,8 @@ func isPrivate(f format.Format, name string) bool {
 	return slices.ContainsFunc(f.Private, func(pattern string) bool { return len(one.Match(pattern)) > 0 })
 }
 
-func writeFile(path string, f format.File, private bool) error {
+// writeFile writes one file. Syncing takes time, so it calls check again just before it replaces the file.
+func writeFile(path string, f format.File, private bool, check func() error) error {
 	if f.Data == nil {
 		return removeFile(path, strings.HasSuffix(f.Path, "/"))
 	}
@@ -113,7 +116,7 @@ func writeFile(path string, f format.File, private bool) error {
 		return err
 	}
 	if f.Was == nil {
-		return disk.ReplacePreserving(path, f.Data, file)
+		return disk.ReplacePreservingIf(path, f.Data, file, check)
 	}
 	if err := sqlite.Apply(path, f.Parts, f.Was, f.Data); err != nil {
 		return fmt.Errorf("write %s: %w", f.Path, err)

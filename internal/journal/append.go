@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -204,30 +203,6 @@ func (l *Log) mark(group []*pendingAppend) {
 			l.marks.add([]byte(what.kind), func() []byte { return what.data })
 		}
 	}
-}
-
-// tornPrefix starts the names of the files for torn tails; offset and time follow.
-const tornPrefix = "journal.torn-"
-
-// saveTornTail moves a torn tail to a file of its own. That file is durable before the tail is truncated, and the
-// truncation is durable before new events are written.
-func (l *Log) saveTornTail() error {
-	tail := make([]byte, l.size-l.chain.end)
-	if _, err := l.file.ReadAt(tail, l.chain.end); err != nil {
-		return fmt.Errorf("read torn tail: %w", err)
-	}
-	name := fmt.Sprintf("%s%d-%s", tornPrefix, l.chain.end, time.Now().UTC().Format("20060102T150405.000000000Z"))
-	if err := disk.Replace(filepath.Join(l.home, name), tail); err != nil {
-		return fmt.Errorf("save torn tail: %w", err)
-	}
-	if err := l.file.Truncate(l.chain.end); err != nil {
-		return fmt.Errorf("truncate torn tail: %w", err)
-	}
-	l.size = l.chain.end
-	if err := l.file.Sync(); err != nil {
-		return fmt.Errorf("%w: %w", errUnsynced, err)
-	}
-	return nil
 }
 
 // compose returns the bytes to write and the chain after them.

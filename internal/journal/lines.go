@@ -67,46 +67,6 @@ func (in *lines) fill() error {
 // done reports whether the last line was returned.
 func (in *lines) done() bool { return in.at == in.end && len(in.buf) == 0 }
 
-// maxTorn is the largest torn tail. A journal with more behind its last good line was not left by a writer of one batch, and
-// is not read to its end: a sparse file can have any size.
-const maxTorn = 256 << 20
-
-// torn reports whether the bad line, where event c.seq+1 should be, starts a torn tail, as left by a writer that died
-// before its sync: the end of the file is missing, or blocks that never reached the disk read as NUL, and no line of a
-// later batch follows. A later batch would prove that this one was synced.
-func torn(in *lines, line []byte, c chain) (bool, error) {
-	if in.end-c.end > maxTorn || !in.unterminated(line) && !hasNUL(line) || lostNewline(line, c) {
-		return false, nil
-	}
-	for {
-		line, err := in.next()
-		if line == nil || err != nil {
-			return err == nil, err
-		}
-		if in.unterminated(line) || hasNUL(line) {
-			continue
-		}
-		if r, ok := splitLine(line); !ok || r.seq <= c.seq+1 || r.batch > c.seq+1 {
-			return false, nil
-		}
-	}
-}
-
-// unterminated reports whether line is the last one and lacks its newline.
-func (in *lines) unterminated(line []byte) bool { return line[len(line)-1] != '\n' && in.done() }
-
-func hasNUL(line []byte) bool { return bytes.IndexByte(line, 0) >= 0 }
-
-// lostNewline reports whether line would be the valid next line if its last byte were a newline.
-func lostNewline(line []byte, c chain) bool {
-	last := len(line) - 1
-	if line[last] == '\n' || line[last] == 0 {
-		return false
-	}
-	_, err := c.follow(append(bytes.Clone(line[:last]), '\n')) // c is a copy
-	return err == nil
-}
-
 // damaged returns an error for damage at a line of a file.
 func damaged(path string, line pawl.Seq, offset int64, why error) error {
 	title, hint := "damaged journal: ", "pawl recover "+filepath.Base(filepath.Dir(path))

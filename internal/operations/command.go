@@ -37,7 +37,7 @@ func (j *judging) command() pawl.OperationVerdict {
 	}
 	switch {
 	case strings.TrimSpace(j.Summary) == "":
-		j.note("its command is not on record")
+		j.note("its command was not recorded")
 		return j.byChanges(true)
 	case len(parts) == 0:
 		j.reads = true

@@ -260,15 +260,20 @@ func (r *reader) checkGate(g *pawl.GateAction) {
 	r.oneOf(&g.Type, string(g.Type), "gate type", string(pawl.HumanVerify), string(pawl.DecisionFor), string(pawl.HumanAction))
 	r.positive(&g.Expires, "expires")
 	if g.Type != pawl.DecisionFor {
-		for _, key := range []any{&g.Options, &g.Default} {
+		for _, key := range []any{&g.Options, &g.OptionsFrom, &g.Default} {
 			if r.Good(&g.Type) && r.Given(key) {
 				r.Errorf(key, "only a gate of type %s has options and a default; remove the key or change the type", pawl.DecisionFor)
 			}
 		}
 		return
 	}
-	if len(g.Options) == 0 && (!r.Given(&g.Options) || r.Good(&g.Options)) {
-		r.Errorf(g, `a gate of type decision needs "options"`)
+	switch given := r.Given(&g.OptionsFrom); {
+	case given && r.Given(&g.Options):
+		r.Errorf(&g.OptionsFrom, `"options" and "options_from" exclude each other; remove one of them`)
+	case given:
+		r.checkPath(&g.OptionsFrom, g.OptionsFrom, "options_from")
+	case len(g.Options) == 0 && (!r.Given(&g.Options) || r.Good(&g.Options)):
+		r.Errorf(g, `a gate of type decision needs "options" or "options_from"`)
 	}
 	seen := map[string]bool{}
 	for i := range g.Options {

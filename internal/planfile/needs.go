@@ -84,7 +84,7 @@ func (r *reader) checkCycles(p *pawl.Plan) {
 		for j := range p.Phases[i].Steps {
 			stepOf[p.Phases[i].Steps[j].ID] = &p.Phases[i].Steps[j]
 		}
-		for _, ids := range p.Cycles(i) {
+		for _, ids := range cyclesIn(p, i) {
 			r.cycle(ids, stepOf)
 		}
 	}

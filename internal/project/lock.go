@@ -15,6 +15,7 @@ import (
 
 	"pawl"
 	"pawl/internal/disk"
+	"pawl/internal/shellwords"
 	"pawl/internal/supervise/process"
 )
 
@@ -55,6 +56,13 @@ type Lock struct{ file *os.File }
 // SetHolder updates the record of the lock's holder.
 func (l *Lock) SetHolder(holder Holder) error { return writeHolder(disk.File{File: l.file}, holder) }
 
+// InPlace reports whether the locked file is still the one at its path: the project was not replaced, moved or removed since.
+func (l *Lock) InPlace() bool {
+	there, err := os.Lstat(l.file.Name())
+	mine, errMine := l.file.Stat()
+	return errors.Join(err, errMine) == nil && os.SameFile(there, mine)
+}
+
 // Unlock releases the lock. The file stays.
 func (l *Lock) Unlock() error { return unlock(l.file) }
 
@@ -63,6 +71,38 @@ func (l *Lock) File() *os.File { return l.file }
 
 // Close closes the file without unlocking it: a process that has inherited it keeps the lock.
 func (l *Lock) Close() error { return l.file.Close() }
+
+// MovedError means that the folder of a locked project is not at its path any more: it was moved, replaced or deleted.
+type MovedError struct{ From, To string } // To is empty if it is not known
+
+// Error says where the folder is.
+func (e *MovedError) Error() string {
+	if e.To == "" {
+		return "the project folder " + e.From + " was moved, replaced or deleted while pawl worked in it"
+	}
+	return "the project folder " + e.From + " was moved to " + e.To + " while pawl worked in it"
+}
+
+// InPlace returns an error if the project's folder is not the one with the lock any more. Whatever is written by its path then goes
+// elsewhere.
+func (p *Project) InPlace(l *Lock) error {
+	ours, err := l.file.Stat()
+	if err != nil {
+		return err
+	}
+	now, err := disk.Lstat(p.EngineLock())
+	if err == nil && os.SameFile(ours, now) || err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	moved, hint := &MovedError{From: p.Root}, ""
+	if path, err := process.PathOf(int(l.file.Fd())); err == nil {
+		if now, err := disk.Lstat(path); err == nil && os.SameFile(ours, now) {
+			moved.To = filepath.Dir(filepath.Dir(path))
+			hint = "pawl -C " + shellwords.Word(moved.To) + " resume"
+		}
+	}
+	return &pawl.Error{Kind: pawl.KindDamaged, Err: moved, Hint: hint}
+}
 
 // HeldError means that another process holds the engine lock.
 type HeldError struct{ Holder Holder }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"pawl"
+	"pawl/internal/runs"
 )
 
 // unitKey is a unit's current key, and whether the attempt provably had the same one.
@@ -115,9 +116,9 @@ func (r *rebuilder) outputDigestOf(u Unit, items []Unit, shared pawl.Key) (hash 
 	whole := func(u Unit) bool { return len(u.Step.Outputs) == 0 || len(u.Missing) == 0 }
 	switch {
 	case st.Finished() || st != nil && st.Status == pawl.AwaitsReview:
-		return st.Gives(), true
+		return runs.OutputDigests(r.order, []pawl.StepID{u.Step.ID}, r.state)[u.Step.ID], true
 	case u.Step.Foreach != nil:
-		return digest(items, nil), len(items) > 0 && !slices.ContainsFunc(items, func(i Unit) bool { return !whole(i) })
+		return r.digest(r.listKey(u, shared), items, nil), len(items) > 0 && !slices.ContainsFunc(items, func(i Unit) bool { return !whole(i) })
 	case len(u.Step.Outputs) == 0:
 		return shared.Hash(), true
 	case whole(u):
@@ -127,17 +128,22 @@ func (r *rebuilder) outputDigestOf(u Unit, items []Unit, shared pawl.Key) (hash 
 	return written.Hash(), len(written) > 0
 }
 
-// digest returns the hash over the outputs of all items, as in a finished foreach step.
-func digest(items []Unit, recorded map[int]pawl.Outputs) string {
-	all := pawl.Outputs{}
+// digest returns what a foreach step gives.
+func (r *rebuilder) digest(shared pawl.Key, items []Unit, recorded map[int]pawl.ItemDone) string {
+	d := runs.NewItemsDigest(shared)
 	for _, u := range items {
-		outputs, journaled := recorded[u.Index]
+		done, journaled := recorded[u.Index]
 		if !journaled {
-			outputs = u.Outputs
+			done.Outputs, done.Key = u.Outputs, r.itemKey(u)
 		}
-		all[string(u.Item)] = pawl.Content{SHA256: outputs.Hash()}
+		d.Add(u.Item, done.Outputs, done.Key)
 	}
-	return all.Hash()
+	return d.Hash()
+}
+
+// itemKey returns an item's own current key.
+func (r *rebuilder) itemKey(item Unit) pawl.Key {
+	return pawl.Key{Definition: pawl.DefinitionOf(r.Plan, item.Step, item.Value), Inputs: r.recordedInputs(item)}.Compact()
 }
 
 // emitFinding emits the events for a finding.
@@ -288,7 +294,7 @@ func (r *rebuilder) items(u Unit, items []Unit, shared pawl.Key) {
 		return
 	}
 	given := func(item Unit) (pawl.Key, string) {
-		key := pawl.Key{Definition: pawl.DefinitionOf(r.Plan, u.Step, item.Value), Inputs: r.recordedInputs(item)}.Compact()
+		key := r.itemKey(item)
 		full := key
 		full.Needs = map[pawl.StepID]string{u.Step.ID: r.listKey(u, shared).Hash()}
 		return key, full.Hash()
@@ -375,7 +381,7 @@ func (r *rebuilder) finishItems(u Unit, items []Unit, shared pawl.Key, done int,
 	if done == len(items) && !r.journaledFinished(u) {
 		p.Status = PartDone
 		r.emit(r.now, pawl.StepDone{
-			Step: u.Step.ID, Key: r.listKey(u, shared), Digest: digest(items, r.recordedItems(u.Step.ID)), Accept: pawl.AcceptOf(u.Step),
+			Step: u.Step.ID, Key: r.listKey(u, shared), Digest: r.digest(r.listKey(u, shared), items, r.recordedItems(u.Step.ID)), Accept: pawl.AcceptOf(u.Step),
 			Summary: fmt.Sprintf("%d items", len(items)), Undo: u.Step.Undo, Review: u.Step.Review, Adopted: "rebuilt: all its items are done",
 		})
 	} else if st.Finished() {
@@ -384,16 +390,16 @@ func (r *rebuilder) finishItems(u Unit, items []Unit, shared pawl.Key, done int,
 	r.part(p)
 }
 
-// recordedItems returns the recorded outputs of finished items.
-func (r *rebuilder) recordedItems(id pawl.StepID) map[int]pawl.Outputs {
-	found := map[int]pawl.Outputs{}
+// recordedItems returns the events of finished items.
+func (r *rebuilder) recordedItems(id pawl.StepID) map[int]pawl.ItemDone {
+	found := map[int]pawl.ItemDone{}
 	for _, event := range slices.Concat(r.Journal, r.events) {
 		if event.Type != (pawl.ItemDone{}).Event() {
 			continue
 		}
 		if payload, err := event.Payload(); err == nil {
 			if p := payload.(pawl.ItemDone); p.Step == id {
-				found[p.Index] = p.Outputs
+				found[p.Index] = p
 			}
 		}
 	}

@@ -426,7 +426,7 @@ func (l *comparer) rerunReasons(w runs.Work, was pawl.Key, st *pawl.StepState) [
 			now.Inputs[path] = expected
 		}
 	}
-	return l.named(w, was, was.Changes(now.Compact()))
+	return l.named(w, was, was.Changes(runs.CompactLike(was, now)))
 }
 
 // needDigests returns the output digests of the step's needs. A need that is not finished counts as unchanged; it is

@@ -21,6 +21,7 @@ type Update struct {
 	UpToDate bool
 	Lists    map[pawl.StepID][]string // item lists of adopted foreach steps
 	Items    map[pawl.StepID]ItemsWhy // of the adopted foreach steps, why items are not adopted
+	Gave     map[pawl.StepID]string   // what the steps gave in the earlier run to those that need them
 
 	plan    *pawl.Plan
 	adopted []pawl.Payload
@@ -46,6 +47,7 @@ func PlanUpdate(p *project.Project, old *runs.Run, plan *pawl.Plan) (*Update, er
 			return nil, err
 		}
 	}
+	u.Gave = runs.OutputDigests(look.order, slices.Collect(maps.Keys(old.State.Steps)), old.State)
 	x.dropDependent()
 	if u.UpToDate = x.upToDate(); !u.UpToDate {
 		x.dropAfterDecisions()
@@ -103,6 +105,9 @@ func (x *updater) look(step *pawl.Step) error {
 	c := &candidate{step: step, st: st, now: runs.CurrentOutputs(x.root, st.Outputs)}
 	c.recheck = pawl.AcceptOf(step) != "" && pawl.AcceptOf(step) != st.Accept
 	why := ""
+	if wasReady(step, st) {
+		c.whole, c.done.Attempt = true, st.Retries.Attempt
+	}
 	if st.Status == pawl.Done || st.Status == pawl.AwaitsReview {
 		done, err := stepDone(x.run, st)
 		if err != nil {
@@ -143,13 +148,19 @@ func (x *updater) unfinished(step *pawl.Step, st *pawl.StepState) string {
 		return fmt.Sprintf("failed in %s: %s", run, st.Why)
 	case st.Status == pawl.Skipped:
 		return fmt.Sprintf("skipped in %s", run)
-	case st.Status != pawl.Done && st.Status != pawl.AwaitsReview:
+	case st.Status != pawl.Done && st.Status != pawl.AwaitsReview && !wasReady(step, st):
 		return fmt.Sprintf("not finished in %s", run)
 	}
 	if step.Run != "" && step.Shell == "" && x.run.State.Shell != pawl.DefaultShell {
 		return fmt.Sprintf("%s ran its scripts without %s", run, pawl.DefaultShell)
 	}
 	return ""
+}
+
+// wasReady reports whether a step is a service that was ready and had not ended when its run was abandoned: steps that used it count as those
+// after its end do.
+func wasReady(step *pawl.Step, st *pawl.StepState) bool {
+	return step.Service != nil && (st.Status == pawl.Pending || st.Status == pawl.Running) && st.Key.Definition != ""
 }
 
 // stepDone reads the event that finished a step.
@@ -203,7 +214,7 @@ func (x *updater) changes(w runs.Work, was pawl.Key, needs map[pawl.StepID]strin
 			now.Inputs[path] = was.Inputs[path]
 		}
 	}
-	return x.named(w, was, was.Changes(now.Compact()))
+	return x.named(w, was, was.Changes(runs.CompactLike(was, now)))
 }
 
 // needsNow returns the output digests of the step's needs. One that pawl skipped for its condition after it had run has no outputs,
@@ -360,6 +371,10 @@ func (x *updater) conditional(c *candidate) string {
 // served returns why a step is not adopted although its key is the same: a service that it used is another one now.
 func (x *updater) served(c *candidate) string {
 	for _, need := range x.order[c.step.ID] {
+		gave := c.st.Key.Needs[need]
+		if s := x.found[need]; s != nil && wasReady(s.step, s.st) && gave != "" && gave != pawl.UnknownOutput && gave != s.st.Gives() {
+			return fmt.Sprintf("it used an earlier service %s", need)
+		}
 		if x.plan.Step(need).Service != nil && x.found[need] == nil && !x.neverRan(need) && !x.skippedAgain(x.plan.Step(need)) {
 			return fmt.Sprintf("service %s: %s", need, x.update.Why[need])
 		}
@@ -391,7 +406,7 @@ func (x *updater) upToDate() bool {
 		if c == nil && (x.skippedAgain(step) || x.neverRan(step.ID)) {
 			continue
 		}
-		if c == nil || !c.whole || c.recheck || c.st.Status != pawl.Done {
+		if c == nil || !c.whole || c.recheck || c.st.Status != pawl.Done && !wasReady(step, c.st) {
 			return false
 		}
 	}

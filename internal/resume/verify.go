@@ -169,7 +169,7 @@ func (v *verifier) seals() {
 		}
 		status, err := supervise.Probe(dir)
 		if err == nil && status.Exit != nil && status.ExitSealed(started.Seal) == nil {
-			v.add(pawl.Warn, filepath.Join(dir, pawl.ExitFile), "exit record of %s %d of %s is not the supervisor's and does not count; a program of the step may have written it", what, started.Attempt, started.Name())
+			v.add(pawl.Warn, filepath.Join(dir, pawl.ExitFile), "exit record of %s %d of %s was not written by the supervisor and does not count; a program of the step may have written it", what, started.Attempt, started.Name())
 		}
 	}
 }
@@ -189,7 +189,7 @@ func (v *verifier) attempt(path string, d fs.DirEntry, err error) error {
 		return nil
 	}
 	if status.State == supervise.Live && !v.known(dir) {
-		v.add(pawl.Bad, dir, "a supervisor is running, but the journal has no live attempt")
+		v.add(pawl.Bad, dir, "a supervisor is running, but the journal has no live attempt; pawl processes %s --end ends it", v.run.State.Run)
 	}
 	return nil
 }

@@ -125,7 +125,7 @@ func idleWork(r *Run, id pawl.StepID, item string) (Work, error) {
 	w.Vars = PathVars(r.State.Origin(), w)
 	for _, live := range st.Live() {
 		if w.Index < 0 || live.Index == w.Index {
-			return Work{}, &pawl.Error{Kind: pawl.KindHeld, Err: fmt.Errorf("%s is running, or was interrupted and is not judged yet", live.Name()), Hint: "pawl resume"}
+			return Work{}, &pawl.Error{Kind: pawl.KindHeld, Err: fmt.Errorf("%s is unfinished: it is running, or pawl resume has to judge it first", live.Name()), Hint: "pawl resume"}
 		}
 	}
 	if st.Finished() && !st.Tolerated() || st != nil && st.Status == pawl.AwaitsReview || r.State.Ended() && r.Plan.HandlesEnd(id) {

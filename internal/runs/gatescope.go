@@ -2,7 +2,9 @@ package runs
 
 import (
 	"maps"
+	"path"
 	"slices"
+	"strings"
 
 	"pawl"
 )
@@ -83,4 +85,18 @@ func scopeStep(id pawl.StepID, st *pawl.StepState, shown pawl.Outputs) ScopeStep
 		}
 	}
 	return c
+}
+
+// GateOptions returns the options of a gate step that shows these outputs: those of the plan, or the names of the outputs that match its
+// pattern, without folder and extension.
+func GateOptions(gate *pawl.GateAction, shown pawl.Outputs) []string {
+	options := slices.Clone(gate.Options)
+	for _, name := range slices.Sorted(maps.Keys(shown)) {
+		base := path.Base(name)
+		option := strings.TrimSuffix(base, path.Ext(base))
+		if match, _ := path.Match(gate.OptionsFrom, name); match && !slices.Contains(options, option) { // a bad pattern matches nothing
+			options = append(options, option)
+		}
+	}
+	return options
 }

@@ -9,6 +9,7 @@ import (
 	"pawl/internal/lazyregexp"
 	"pawl/internal/oneline"
 	"pawl/internal/project"
+	"pawl/internal/redact"
 )
 
 // ItemNames knows the values of a run's items, for texts that people read: an item whose value is not a valid id has a hash as its
@@ -82,10 +83,10 @@ func (n *ItemNames) In(text string) string {
 // maxItemName is the maximum length of an item's name in a text, in bytes.
 const maxItemName = 100
 
-// Of returns the value of an item on one line or, if the value is not known, its id.
+// Of returns the value of an item on one line, without secrets, or, if the value is not known, its id.
 func (n *ItemNames) Of(ref pawl.AttemptRef) string {
 	if value := n.value(ref); value != "" {
-		return oneline.Clip(oneline.Printable(value), maxItemName)
+		return oneline.Clip(oneline.Printable(redact.OfProcess().Text(value)), maxItemName)
 	}
 	return string(ref.Item)
 }

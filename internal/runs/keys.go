@@ -1,6 +1,9 @@
 package runs
 
 import (
+	"maps"
+	"strings"
+
 	"pawl"
 	"pawl/internal/journal"
 	"pawl/internal/outputs"
@@ -12,14 +15,14 @@ func OutputDigests(order map[pawl.StepID][]pawl.StepID, steps []pawl.StepID, sta
 	hashes := make(map[pawl.StepID]string, len(steps))
 	for _, id := range steps {
 		hashes[id] = state.Steps[id].Gives()
-		if sources := Sources(order, id, state); passesOn(state.Steps[id]) && len(sources) > 0 {
+		if sources := Sources(order, id, state); PassesOn(state.Steps[id]) && len(sources) > 0 {
 			hashes[id] = passedOn(sources, state)
 		}
 	}
 	return hashes
 }
 
-// passedOn returns the digest of what sources give, which is not known before all of them are finished, or are services that are ready.
+// passedOn returns the digest of what sources give, which is not known before all of them are finished or serve.
 func passedOn(sources []pawl.StepID, state *pawl.State) string {
 	given := pawl.Key{Needs: make(map[pawl.StepID]string, len(sources))}
 	for _, source := range sources {
@@ -39,7 +42,7 @@ func Sources(order map[pawl.StepID][]pawl.StepID, id pawl.StepID, state *pawl.St
 	add = func(id pawl.StepID) {
 		switch {
 		case seen[id]:
-		case !passesOn(state.Steps[id]):
+		case !PassesOn(state.Steps[id]):
 			seen[id] = true
 			sources = append(sources, id)
 		default:
@@ -53,9 +56,57 @@ func Sources(order map[pawl.StepID][]pawl.StepID, id pawl.StepID, state *pawl.St
 	return sources
 }
 
-// passesOn reports whether a step gives nothing of its own to those that need it.
-func passesOn(st *pawl.StepState) bool {
-	return st != nil && (st.Status == pawl.Skipped || st.Status == pawl.FailedForGood)
+// PassesOn reports whether a step gives nothing of its own to those that need it: it was skipped, it failed, or it is a service that no step
+// needed.
+func PassesOn(st *pawl.StepState) bool {
+	switch {
+	case st == nil:
+		return false
+	case st.Status == pawl.Done:
+		return st.Key.Definition == "" && st.Digest == "" && len(st.Outputs) == 0
+	}
+	return st.Status == pawl.Skipped || st.Status == pawl.FailedForGood
+}
+
+// CompactLike returns a key in the form in which another one was recorded: compact, and without what skipped and failed steps passed on, if
+// an older version recorded it.
+func CompactLike(was, now pawl.Key) pawl.Key {
+	older := pawl.Key{Needs: maps.Clone(now.Needs)}
+	for id, gives := range older.Needs {
+		if strings.HasPrefix(gives, pawl.PassedOn) {
+			older.Needs[id] = ""
+		}
+	}
+	now = now.Compact()
+	if all := older.Compact().Needs[pawl.AllEntries]; all != "" && all == was.Needs[pawl.AllEntries] {
+		now.Needs = was.Needs
+	}
+	return now
+}
+
+// ItemsDigest is what a foreach step gives: the outputs of its items. Where no item has outputs, the keys stand in for them.
+type ItemsDigest struct {
+	outputs, keys pawl.Outputs
+	given         bool // an item has outputs
+}
+
+// NewItemsDigest returns the digest of a foreach step without items. key is what its items share.
+func NewItemsDigest(key pawl.Key) *ItemsDigest {
+	return &ItemsDigest{outputs: pawl.Outputs{}, keys: pawl.Outputs{"": {SHA256: key.Hash()}}}
+}
+
+// Add adds a finished item.
+func (d *ItemsDigest) Add(id pawl.ItemID, outputs pawl.Outputs, key pawl.Key) {
+	d.outputs[string(id)], d.keys[string(id)] = pawl.Content{SHA256: outputs.Hash()}, pawl.Content{SHA256: key.Hash()}
+	d.given = d.given || len(outputs) > 0
+}
+
+// Hash returns the digest as 64 hex digits.
+func (d *ItemsDigest) Hash() string {
+	if d.given {
+		return d.outputs.Hash()
+	}
+	return d.keys.Hash()
 }
 
 // CurrentKey returns the key of a piece of work, hashing its inputs as they are now. The key names every need and

@@ -37,6 +37,8 @@ type Process struct {
 
 	Identity pawl.Process `json:"-"` // of a tool call's process
 
+	Unattended bool `json:"unattended,omitempty"` // its supervisor is alive, but the journal says that the attempt has ended
+
 	dir     string
 	written uint64
 }
@@ -44,8 +46,8 @@ type Process struct {
 // Name returns "step" or "step/item".
 func (p Process) Name() string { return pawl.AttemptRef{Step: p.Step, Item: p.Item}.Name() }
 
-// Supervised reports whether the process's supervisor is alive, so that it is not an orphan.
-func (p Process) Supervised() bool { return p.Proof == supervise.BySupervisor }
+// Supervised reports whether the process's supervisor is alive and the journal has the attempt as running, so that it is not an orphan.
+func (p Process) Supervised() bool { return p.Proof == supervise.BySupervisor && !p.Unattended }
 
 // String describes the process in one line.
 func (p Process) String() string {
@@ -86,12 +88,22 @@ func (p Process) activity() string {
 
 // Processes returns the running processes of a run's attempts: supervised ones and orphans. A process without proof
 // only may belong to the run.
-func Processes(p *project.Project, run pawl.RunID) ([]Process, error) {
-	dirs, err := begunDirs(p, run)
+func Processes(p *project.Project, s *pawl.State) ([]Process, error) {
+	dirs, err := begunDirs(p, s.Run)
 	if err != nil {
 		return nil, err
 	}
-	return processesOf(p, dirs)
+	found, err := processesOf(p, dirs)
+	live := map[string]bool{}
+	for _, ref := range RefsOf(s.Live()) {
+		live[p.AttemptDir(ref, s.Run)] = true
+	}
+	for i := range found {
+		x := &found[i]
+		_, notAttempt := strconv.Atoi(filepath.Base(x.dir)) // of a rollback or of checks, which no event says to run
+		x.Unattended = x.Proof == supervise.BySupervisor && notAttempt == nil && !live[x.dir]
+	}
+	return found, err
 }
 
 // begunDirs returns the folders of a run's started attempts, undos and checks.
@@ -246,7 +258,7 @@ func (x *Process) inspect(p *project.Project) {
 	}
 }
 
-// EndProcesses kills the orphans that are proven, and their descendants. It returns how many it killed, and the pids of
+// EndProcesses kills the orphans that are proven, and their descendants. It ends supervisors whose attempts have ended in the journal. It returns how many it killed, and the pids of
 // those that it could not kill or that are not proven.
 func EndProcesses(found []Process) (ended int, left []int, err error) {
 	var dirs []string
@@ -265,6 +277,11 @@ func EndProcesses(found []Process) (ended int, left []int, err error) {
 		}
 	}
 	for _, dir := range dirs {
+		n, err := supervise.End(dir, "terminated by pawl processes --end")
+		if err != nil {
+			return ended, left, err
+		}
+		ended += n
 		n, more, err := supervise.Sweep(dir, "")
 		if err != nil {
 			return ended, left, err

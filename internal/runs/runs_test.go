@@ -166,7 +166,7 @@ func TestProcesses(t *testing.T) {
 	t.Parallel()
 	p := enginetest.New(t)
 	working(p)
-	found, err := runs.Processes(p.Project, p.Run)
+	found, err := runs.Processes(p.Project, p.State())
 	p.Check(err)
 	if len(found) == 0 || found[0].Step != "a" || !found[0].Supervised() || !contains(found[0].String(), "of a, attempt 1, running for ") {
 		t.Errorf("found %+v", found)
@@ -181,15 +181,35 @@ func TestProcesses(t *testing.T) {
 	if !slices.ContainsFunc(left, func(line string) bool { return strings.Contains(line, "sleep") }) {
 		t.Errorf("left %v", left)
 	}
-	found, err = runs.Processes(p.Project, p.Run)
+	found, err = runs.Processes(p.Project, p.State())
 	p.Check(err)
 	ended, unproven, err := runs.EndProcesses(found)
 	p.Check(err)
 	if ended == 0 || len(unproven) != 0 {
 		t.Errorf("ended %d, unproven %v", ended, unproven)
 	}
-	if found, err = runs.Processes(p.Project, p.Run); err != nil || len(found) != 0 {
+	if found, err = runs.Processes(p.Project, p.State()); err != nil || len(found) != 0 {
 		t.Errorf("still there: %v, %v", found, err)
+	}
+}
+
+// A supervisor whose attempt has ended in the journal is an orphan, and can be ended.
+func TestUnattendedProcesses(t *testing.T) {
+	t.Parallel()
+	p := enginetest.New(t)
+	working(p)
+	live := p.State().Live()[0]
+	ended := p.State().Clone()
+	ended.Steps["a"].Retries.Live = nil
+	found, err := runs.Processes(p.Project, ended)
+	p.Check(err)
+	if len(found) == 0 || found[0].Supervised() || !found[0].Unattended {
+		t.Fatalf("found %+v", found)
+	}
+	n, left, err := runs.EndProcesses(found)
+	p.Check(err)
+	if status, err := supervise.Probe(p.AttemptDir(live.AttemptRef, p.Run)); n == 0 || len(left) != 0 || err != nil || status.State != supervise.Ended {
+		t.Errorf("ended %d, left %v, status %+v, %v", n, left, status, err)
 	}
 }
 

@@ -59,14 +59,27 @@ func (s *Store) Export(ctx context.Context, r Record, paths []string, folder str
 	if err := os.MkdirAll(folder, 0o777); err != nil {
 		return nil, err
 	}
+	mark := filepath.Join(folder, Unfinished)
+	if err := disk.Put(mark, []byte("pawl has not written all files of this folder. Remove it, and repeat the command.\n")); err != nil {
+		return nil, err
+	}
 	clones, err := s.newCloner()
 	if err != nil {
 		return nil, err
 	}
 	defer clones.close()
 	a := applier{ctx: ctx, store: s, folder: folder, clones: clones}
-	return changes, a.run(changes, nil)
+	if err := a.run(changes, nil); err != nil {
+		return changes, err
+	}
+	if slices.ContainsFunc(changes, func(c Change) bool { return c.Path == Unfinished }) {
+		return changes, nil
+	}
+	return changes, disk.Remove(mark)
 }
+
+// Unfinished is the file that marks a folder into which not all files are written yet.
+const Unfinished = "PAWL-UNFINISHED"
 
 // applier carries out changes in one folder.
 type applier struct {

@@ -1,8 +1,10 @@
 package snapshot
 
 import (
+	"context"
 	"errors"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"pawl"
@@ -35,6 +37,27 @@ func TestTakeAndExport(t *testing.T) {
 	w.restore(kept)
 	same(t, before, contents(t, w.root))
 	_ = pawl.CheckpointStep
+}
+
+// Until all files are written, the folder of an export is marked.
+func TestExportMarksIncompleteFolder(t *testing.T) {
+	t.Parallel()
+	w := newWorkspace(t)
+	w.write("a.txt", "a")
+	first := w.take()
+	whole := w.export(first)
+	if _, err := os.Lstat(filepath.Join(whole, Unfinished)); err == nil {
+		t.Error("a complete folder is marked")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	partial := filepath.Join(t.TempDir(), "out")
+	if _, err := w.store.Export(ctx, first, nil, partial); err == nil {
+		t.Fatal("it was not interrupted")
+	}
+	if _, err := os.Lstat(filepath.Join(partial, Unfinished)); err != nil {
+		t.Error(err)
+	}
 }
 
 // A snapshot that nobody waits for is taken only if something has changed.

@@ -252,7 +252,7 @@ func (s *supervisor) followMove() {
 	if _, err := disk.Lstat(s.dir); !errors.Is(err, fs.ErrNotExist) {
 		return
 	}
-	lock, err := pathOf(lockFD)
+	lock, err := process.PathOf(lockFD)
 	if err != nil {
 		return
 	}

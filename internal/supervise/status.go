@@ -182,6 +182,32 @@ func EndLimit(dir string) time.Duration {
 	return cmp.Or(time.Duration(job.InterruptWait), defaultInterruptWait) + cmp.Or(time.Duration(job.TerminateWait), defaultTerminateWait) + endSlack
 }
 
+// End ends an attempt whose supervisor is alive: it asks the supervisor, and kills it if it takes longer than EndLimit. It returns how many
+// processes the attempt had; none if no supervisor is alive.
+func End(dir, why string) (ended int, err error) {
+	table, err := process.Table()
+	if err != nil {
+		return 0, err
+	}
+	status, err := Probe(dir)
+	if err != nil || status.State != Live || status.Begun == nil {
+		return 0, err
+	}
+	ended = len(process.Below(table, status.Begun.Supervisor.PID))
+	if err := RequestAbort(dir, pawl.Abort{Reason: pawl.ReasonAbort, Why: why}); err != nil {
+		return 0, err
+	}
+	for end := time.Now().Add(EndLimit(dir)); status.State == Live; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			return ended, Kill(dir)
+		}
+		if status, err = Probe(dir); err != nil {
+			return ended, err
+		}
+	}
+	return ended, nil
+}
+
 // Kill kills the supervisor of an attempt, and thereby the child. The attempt is then lost, and the caller must call
 // Sweep.
 func Kill(dir string) error { return signalSupervisor(dir, syscall.SIGKILL) }

@@ -51,6 +51,3 @@ func Guarantees() []pawl.Finding {
 	}
 	return append(findings, process.Guarantees()...)
 }
-
-// pathOf is not supported: if a project is moved while a step runs, the step's record is lost.
-func pathOf(int) (string, error) { return "", errors.ErrUnsupported }

@@ -1,7 +1,6 @@
 package supervise
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -55,6 +54,3 @@ func cgroupFinding() pawl.Finding {
 	}
 	return pawl.Finding{Level: pawl.OK, What: "steps run in their own cgroup v2: no process can escape", Where: own}
 }
-
-// pathOf returns the current path of an open file.
-func pathOf(fd int) (string, error) { return os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd)) }

@@ -118,7 +118,7 @@ func (s *Standing) compare(root, value string) {
 	device, inode := identityOf(home(root))
 	s.Replaced = s.Moved != "" || s.Device != device || s.Inode != inode
 	if s.Reason == "" && s.Brought && (s.Moved != "" || s.Inode != inode) {
-		s.Reason, s.Moved = "it is another folder than the one that you trusted, with the value that came with that one's files", ""
+		s.Reason, s.Moved = "it is another folder than the one that you trusted; its .pawl/local was copied from there", ""
 	}
 }
 

@@ -436,4 +436,3 @@ func TestDependenciesAreExplained(t *testing.T) {
 		t.Errorf("docs/dependencies.md explains\n%q\nbut go.mod requires\n%q", explained, required)
 	}
 }
-

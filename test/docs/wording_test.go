@@ -258,11 +258,11 @@ func commentTexts(t *testing.T) []text {
 	return found
 }
 
-// documentTexts returns the paragraphs of all documents and of the texts that the program embeds.
+// documentTexts returns the paragraphs of all documents, of the texts that the program embeds, and of the examples and scripts.
 func documentTexts(t *testing.T) []text {
 	var found []text
 	eachFile(t, func(name string) {
-		if !strings.HasSuffix(name, ".md") && !strings.HasPrefix(name, "internal/attach/files/") {
+		if !isDocument(name) {
 			return
 		}
 		start, paragraph := 1, ""
@@ -278,6 +278,13 @@ func documentTexts(t *testing.T) []text {
 		}
 	})
 	return found
+}
+
+// isDocument reports whether people or agents read a file: plans and scripts have comments for them too.
+func isDocument(name string) bool {
+	top, _, _ := strings.Cut(name, "/")
+	return strings.HasSuffix(name, ".md") || strings.HasPrefix(name, "internal/attach/files/") ||
+		(top == "examples" || top == "scripts" || name == "Makefile") && !strings.HasSuffix(name, ".go")
 }
 
 // eachGoFile calls do with each Go file of the repository that is no test.

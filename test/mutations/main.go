@@ -19,14 +19,15 @@ import (
 func main() {
 	only := flag.String("only", "", "a regular expression: only mutations whose `rows`, file or tests match")
 	chunk := flag.String("chunk", "1/1", "run one `part` of the mutations, such as 2/4")
+	units := flag.Bool("units", false, "leave out stories, which need a whole pawl with the mutations")
 	flag.Parse()
-	if err := run(os.Stdout, *only, *chunk); err != nil {
+	if err := run(os.Stdout, *only, *chunk, *units); err != nil {
 		fmt.Fprintln(os.Stderr, "mutations:", err)
 		os.Exit(1)
 	}
 }
 
-func run(out io.Writer, only, chunk string) error {
+func run(out io.Writer, only, chunk string, units bool) error {
 	all, err := load("test/mutations/testdata")
 	if err != nil {
 		return err
@@ -35,14 +36,30 @@ func run(out io.Writer, only, chunk string) error {
 	if err != nil {
 		return err
 	}
+	if units {
+		all = withoutStories(all)
+	}
 	chosen, err := choose(all, only, chunk)
 	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "pawl-mutations-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	shared, alone, err := newProgram(dir, chosen)
+	if err != nil {
+		return err
+	}
+	if err := passUnchanged(shared, chosen, tests); err != nil {
 		return err
 	}
 	red, wrong := map[string]bool{}, []error{}
 	for _, m := range chosen {
 		word := "red  "
-		if err := m.check(tests); err != nil {
+		needsOwn := slices.ContainsFunc(alone, func(a Mutation) bool { return a.Number == m.Number })
+		if err := m.check(shared, needsOwn, tests); err != nil {
 			word, wrong = "WRONG", append(wrong, fmt.Errorf("%s: %s: %w", m.Place, m, err))
 		} else {
 			for _, row := range m.Rows {
@@ -55,16 +72,64 @@ func run(out io.Writer, only, chunk string) error {
 	return errors.Join(wrong...)
 }
 
+// passUnchanged returns an error if a test fails while no mutation is on: then its failure proves nothing.
+func passUnchanged(shared *program, all []Mutation, tests map[string][]string) error {
+	named, err := byPackage(all, tests)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(shared.turnOn(0), shared.compile(all)); err != nil {
+		return err
+	}
+	failing, err := shared.runAll(named)
+	if err == nil && len(failing) > 0 {
+		err = fmt.Errorf("these tests fail without a mutation: %s", strings.Join(failing, ", "))
+	}
+	return err
+}
+
 // errGreen says that tests of a row did not notice a mutation.
 var errGreen = errors.New("these tests stay green although the behavior is broken")
 
-// check returns an error unless all tests of a mutation fail.
-func (m Mutation) check(tests map[string][]string) error {
-	alive, err := m.survivors(tests)
-	if err == nil && len(alive) > 0 {
-		err = fmt.Errorf("%w: %s", errGreen, strings.Join(alive, ", "))
+// check returns an error unless all tests of a mutation fail while it is on.
+func (m Mutation) check(shared *program, needsOwn bool, tests map[string][]string) error {
+	p := shared
+	if needsOwn {
+		dir, err := os.MkdirTemp("", "pawl-mutation-")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(dir)
+		if p, err = aloneProgram(dir, m); err != nil {
+			return err
+		}
 	}
-	return err
+	named, err := byPackage([]Mutation{m}, tests)
+	if err != nil {
+		return err
+	}
+	if err := p.turnOn(m.Number); err != nil {
+		return err
+	}
+	failing, err := p.runAll(named)
+	if err != nil {
+		return err
+	}
+	if green := slices.DeleteFunc(slices.Clone(m.Tests), func(name string) bool { return slices.Contains(failing, name) }); len(green) > 0 {
+		return fmt.Errorf("%w: %s", errGreen, strings.Join(green, ", "))
+	}
+	return nil
+}
+
+// withoutStories returns the mutations that tests other than stories notice, with these.
+func withoutStories(all []Mutation) []Mutation {
+	var found []Mutation
+	for _, m := range all {
+		if m.Tests = slices.DeleteFunc(slices.Clone(m.Tests), isStory); len(m.Tests) > 0 {
+			found = append(found, m)
+		}
+	}
+	return found
 }
 
 // choose returns the mutations that match a pattern, and of these the part that chunk names.

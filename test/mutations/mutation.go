@@ -1,11 +1,8 @@
 package main
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,13 +10,14 @@ import (
 
 // A Mutation is one break of a behavior that rows of docs/seed-systems describe.
 type Mutation struct {
-	Place string   // file:line
-	Rows  []string // numbers such as G12
-	What  string   // the broken behavior
-	File  string   // the source file, relative to the repository
-	Tests []string // tests and stories that must fail
-	Old   string   // occurs once in File
-	New   string
+	Number int      // from 1, over all mutations
+	Place  string   // file:line
+	Rows   []string // numbers such as G12
+	What   string   // the broken behavior
+	File   string   // the source file, relative to the repository
+	Tests  []string // tests and stories that must fail
+	Old    string   // occurs once in File
+	New    string
 }
 
 func (m Mutation) String() string { return strings.Join(m.Rows, " ") + ": " + m.What }
@@ -41,6 +39,9 @@ func load(dir string) ([]Mutation, error) {
 			return nil, err
 		}
 		all = append(all, found...)
+	}
+	for i := range all {
+		all[i].Number = i + 1
 	}
 	return all, nil
 }
@@ -86,79 +87,19 @@ func (m Mutation) Apply(root string) ([]byte, error) {
 	return []byte(strings.Replace(string(data), m.Old, m.New, 1)), nil
 }
 
-// survivors runs the mutation's tests and returns those that do not fail.
-func (m Mutation) survivors(tests map[string][]string) ([]string, error) {
-	dir, err := os.MkdirTemp("", "pawl-mutation-")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(dir)
-	overlay, err := m.overlay(dir)
-	if err != nil {
-		return nil, err
-	}
-	byPackage := map[string][]string{}
-	for _, name := range m.Tests {
-		pkg, err := packageOf(name, m.File, tests)
-		if err != nil {
-			return nil, err
+// byPackage returns the tests of mutations by their packages.
+func byPackage(all []Mutation, tests map[string][]string) (map[string][]string, error) {
+	found := map[string][]string{}
+	for _, m := range all {
+		for _, name := range m.Tests {
+			pkg, err := packageOf(name, m.File, tests)
+			if err != nil {
+				return nil, err
+			}
+			if !slices.Contains(found[pkg], name) {
+				found[pkg] = append(found[pkg], name)
+			}
 		}
-		byPackage[pkg] = append(byPackage[pkg], name)
 	}
-	var alive []string
-	for pkg, names := range byPackage {
-		found, err := runTests(overlay, pkg, names)
-		if err != nil {
-			return nil, err
-		}
-		alive = append(alive, found...)
-	}
-	slices.Sort(alive)
-	return alive, nil
-}
-
-// overlay writes the mutated file, and a file that tells the go command to use it. It returns the path of the latter.
-func (m Mutation) overlay(dir string) (string, error) {
-	data, err := m.Apply(".")
-	if err != nil {
-		return "", err
-	}
-	file, err := filepath.Abs(m.File)
-	if err != nil {
-		return "", err
-	}
-	mutated, path := filepath.Join(dir, "mutated.go"), filepath.Join(dir, "overlay.json")
-	text, err := json.Marshal(map[string]any{"Replace": map[string]string{file: mutated}})
-	if err != nil {
-		return "", err
-	}
-	return path, errors.Join(os.WriteFile(mutated, data, 0o600), os.WriteFile(path, text, 0o600))
-}
-
-// runTests runs tests or stories of one package, and returns the names of those that do not fail. Stories build pawl themselves, so
-// the overlay is passed in the environment.
-func runTests(overlay, pkg string, names []string) ([]string, error) {
-	pattern := "^(" + strings.Join(names, "|") + ")$"
-	if isStory(names[0]) {
-		pattern = "TestScript/" + pattern
-	}
-	cmd := exec.Command("go", "test", "-count=1", "-timeout=3m", "-vet=off", "-ldflags=-s -w", "./"+pkg, "-run", pattern)
-	cmd.Env = append(os.Environ(), "GOFLAGS=-overlay="+overlay, "CGO_ENABLED=0")
-	out, err := cmd.CombinedOutput()
-	text := string(out)
-	if strings.Contains(text, "[build failed]") || strings.Contains(text, "[setup failed]") || strings.Contains(text, "build: exit status") {
-		return nil, fmt.Errorf("the mutated program does not compile:\n%s", text)
-	}
-	if _, failed := errors.AsType[*exec.ExitError](err); err != nil && !failed {
-		return nil, err
-	}
-	return slices.DeleteFunc(names, func(name string) bool { return failed(text, name) }), nil
-}
-
-// failed reports whether the output of go test says that a test or story failed.
-func failed(output, name string) bool {
-	if isStory(name) {
-		name = "TestScript/" + name
-	}
-	return strings.Contains(output, "--- FAIL: "+name+" ")
+	return found, nil
 }

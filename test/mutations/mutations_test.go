@@ -1,56 +1,24 @@
 package main
 
 import (
-	"fmt"
-	"os"
-	"path/filepath"
-	"regexp"
+	"errors"
+	"go/parser"
+	"go/token"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
 const root = "../.."
 
-// TestEveryDemandHasARow: each demand of the five documents is one row of docs/seed-systems, in order, with tests and stories that
-// exist or the reason why there is none.
-func TestEveryDemandHasARow(t *testing.T) {
-	t.Parallel()
-	tests, err := findTests(root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, s := range Systems {
-		rows, err := readRows(root, s)
-		if err != nil {
-			t.Error(err)
-			continue
-		}
-		for i, r := range rows {
-			if want := fmt.Sprintf("%s%d", s.Letter, i+1); r.Number != want {
-				t.Errorf("%s: row %s is where %s must be", s.Name, r.Number, want)
-				break
-			}
-			if len(r.Tests) == 0 && r.Reason == "" {
-				t.Errorf("%s: row %s has neither a test nor a reason", s.Name, r.Number)
-			}
-			for _, name := range r.Tests {
-				if tests[name] == nil {
-					t.Errorf("%s: row %s: there is no %s", s.Name, r.Number, name)
-				}
-			}
-		}
-		if len(rows) != s.Demands {
-			t.Errorf("%s: %d rows for %d demands", s.Name, len(rows), s.Demands)
-		}
-	}
-}
+var allTests = sync.OnceValues(func() (map[string][]string, error) { return findTests(root) })
 
 // TestMutationsApply: each mutation changes one text of one file, and names rows and tests of these rows. Together they break enough
 // rows of each system.
 func TestMutationsApply(t *testing.T) {
 	t.Parallel()
-	tests, err := findTests(root)
+	tests, err := allTests()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,8 +26,8 @@ func TestMutationsApply(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows := map[string]Row{}
-	for _, s := range Systems {
+	rows := map[string]row{}
+	for _, s := range systems {
 		found, err := readRows(root, s)
 		if err != nil {
 			t.Error(err)
@@ -88,7 +56,7 @@ func TestMutationsApply(t *testing.T) {
 			}
 		}
 	}
-	for _, s := range Systems {
+	for _, s := range systems {
 		n := 0
 		for number := range broken {
 			if strings.HasPrefix(number, s.Letter) {
@@ -127,31 +95,29 @@ func TestFailed(t *testing.T) {
 	}
 }
 
-// TestNamesExist: the tests and stories that any page of docs/seed-systems names exist.
-func TestNamesExist(t *testing.T) {
+// TestVariant: a mutated function or variable is added to its file, and used while its mutation is on. What has no name to call it by
+// needs a program of its own.
+func TestVariant(t *testing.T) {
 	t.Parallel()
-	tests, err := findTests(root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pages, err := filepath.Glob(filepath.Join(root, "docs", "seed-systems", "*.md"))
-	if err != nil || len(pages) != len(Systems) {
-		t.Fatal(err, pages)
-	}
-	name := regexp.MustCompile(`\b(?:Test|Fuzz)[A-Z][A-Za-z0-9]+\b|\b(?:seed|mirror|import)_[a-z0-9_]+\b`)
-	for _, page := range append(pages, filepath.Join(root, "docs", "seed-systems.md")) {
-		data, err := os.ReadFile(page)
+	const source = "package x\n\nimport \"fmt\"\n\nvar words = []string{\"a\"}\n\nconst n = 1\n\nfunc (r *T) f(a, b int, c ...string) bool {\n\treturn a == b\n}\n\nfunc g(_ int) {\n\tfmt.Println(n)\n}\n"
+	for _, tt := range []struct{ old, new, insert, tail string }{
+		{"a == b", "a != b", ` if pawlMutation == "7" { return r.f__7(a, b, c...) };`, "\nfunc (r *T) f__7(a, b int, c ...string) bool {\n\treturn a != b\n}\n"},
+		{`"a"`, `"b"`, "", "\nfunc init() {\n\tif pawlMutation == \"7\" {\n\t\twords = []string{\"b\"}\n\t}\n}\n"},
+		{"n = 1", "n = 2", "", ""},
+		{"Println(n)", "Println()", "", ""},
+	} {
+		from := strings.Index(source, tt.old)
+		v, err := variantOf(source, strings.Replace(source, tt.old, tt.new, 1), from, from+len(tt.old), "7")
+		if alone := tt.insert+tt.tail == ""; v.insert != tt.insert || v.tail != tt.tail || alone != errors.Is(err, errAlone) {
+			t.Errorf("%s: %+v, %v", tt.old, v, err)
+			continue
+		}
+		s, err := switchVariant(source, "/on")
 		if err != nil {
 			t.Fatal(err)
 		}
-		named := name.FindAllString(string(data), -1)
-		if len(named) == 0 {
-			t.Errorf("%s names no tests", page)
-		}
-		for _, n := range named {
-			if tests[n] == nil {
-				t.Errorf("%s: there is no %s", page, n)
-			}
+		if _, err := parser.ParseFile(token.NewFileSet(), "", withVariants(source, []variant{v, s}), 0); err != nil {
+			t.Errorf("%s: %v", tt.old, err)
 		}
 	}
 }

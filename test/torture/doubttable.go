@@ -30,6 +30,7 @@ func (r row) local() bool { return r.sort.Local() && r.truth != scripted.Tracele
 // counts are the numbers of verdicts in each row.
 type counts struct {
 	deaths                                  int
+	dropped                                 int // stories on an overloaded machine
 	rows                                    map[row]map[pawl.OperationVerdict]int
 	blind                                   int      // verdicts "unknown" on calls with local effects that nothing on this machine could show
 	refused, failures, failuresListed, left int      // how many refused calls, failed calls and processes the briefs could have named
@@ -93,6 +94,9 @@ func (c *counts) print(out io.Writer) {
 		c.deaths, all, decided, percent(decided, all), c.blind, len(c.silent), percent(len(c.silent), all-c.blind))
 	fmt.Fprintf(out, "refused calls that a brief could have proposed: %d, proposed: 0; failed calls of unfinished turns: %d, in the brief: %d;\n"+
 		"calls that left processes: %d, not named in the brief or by pawl processes: %d\n", c.refused, c.failures, c.failuresListed, c.left, len(c.unnamed))
+	if c.dropped > 0 {
+		fmt.Fprintf(out, "stories that were dropped because a hook took longer than its time limit: %d\n", c.dropped)
+	}
 	for _, line := range c.unnamed[:min(len(c.unnamed), mostSilent)] {
 		fmt.Fprintln(out, line)
 	}
@@ -137,6 +141,9 @@ const leastDecided = 95
 func (c *counts) fault() error {
 	if len(c.unnamed) > 0 {
 		return fmt.Errorf("%d leftover processes of calls are not named", len(c.unnamed))
+	}
+	if c.dropped*deathsEach > c.deaths {
+		return fmt.Errorf("%d stories were dropped: the machine is overloaded, or hooks hang", c.dropped)
 	}
 	decided, all := c.decided()
 	if all -= c.blind; all >= minCases && decided*100 < leastDecided*all {

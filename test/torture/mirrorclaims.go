@@ -108,6 +108,14 @@ func (c *claims) dotagent(name, text string) {
 				}
 			}
 		}
+	case base == "output.json":
+		var v struct {
+			Task   string `json:"task_id"`
+			Status string
+		}
+		if json.Unmarshal([]byte(text), &v) == nil && v.Status == "pre_complete" {
+			c.done[v.Task] = true
+		}
 	case base == "phase.json":
 		var v struct {
 			Phase  string `json:"current_phase"`

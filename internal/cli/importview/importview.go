@@ -125,7 +125,7 @@ func printOthers(w io.Writer, others []Other) error {
 // PrintPrompt prints the system's own continuation prompt.
 func (r Report) PrintPrompt(w io.Writer) error {
 	if r.Prompt == "" {
-		return &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("the files of %s lead to no continuation prompt", r.System)}
+		return &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("%s has no continuation prompt for this state", r.System)}
 	}
 	_, err := fmt.Fprintln(w, strings.TrimRight(r.Prompt, "\n"))
 	return err

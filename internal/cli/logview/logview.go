@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"pawl"
@@ -13,6 +14,7 @@ import (
 	"pawl/internal/cli/liveview"
 	"pawl/internal/oneline"
 	"pawl/internal/recovery"
+	"pawl/internal/redact"
 	"pawl/internal/runs"
 )
 
@@ -80,6 +82,18 @@ func because(why string) string {
 // list names some ids.
 func list[T ~string](ids []T) string { return clip(layout.JoinIDs(ids)) }
 
+// maxItems is more items than a line has room for.
+const maxItems = 200
+
+// withoutSecrets returns the first values, as many as a line can have, without secrets.
+func withoutSecrets(values []string) []string {
+	some := slices.Clone(values[:min(len(values), maxItems)])
+	for i := range some {
+		some[i] = redact.OfProcess().Text(some[i])
+	}
+	return some
+}
+
 func run(payload pawl.Payload) string {
 	switch p := payload.(type) {
 	case pawl.RunCreated:
@@ -142,7 +156,7 @@ func step(payload pawl.Payload) string {
 	case pawl.OutputsChanged:
 		return fmt.Sprintf("outputs of %s were changed from outside: %s", p.Step, clip(oneline.Paths(p.Paths)))
 	case pawl.StepListed:
-		return fmt.Sprintf("%s has %s%s", p.Step, layout.Count(p.From+len(p.Items), "item"), because(list(p.Items)))
+		return fmt.Sprintf("%s has %s%s", p.Step, layout.Count(p.From+len(p.Items), "item"), because(list(withoutSecrets(p.Items))))
 	case pawl.ItemNamed:
 		return fmt.Sprintf("%s/%s reported as %s%s", p.Step, p.Item, p.Status, because(p.Title))
 	case pawl.ItemDone:

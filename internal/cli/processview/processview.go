@@ -60,6 +60,8 @@ func ownership(x runs.Process) string {
 	switch {
 	case x.Supervised():
 		return "supervised"
+	case x.Unattended:
+		return "orphan: its supervisor runs, but the journal says that this attempt has ended"
 	case x.Session != "" && x.Proof == "":
 		return "possibly left by a tool call (unconfirmed); never killed"
 	case x.Session != "":

@@ -17,10 +17,12 @@ import (
 	"pawl/internal/history"
 	"pawl/internal/oneline"
 	"pawl/internal/project"
+	"pawl/internal/redact"
 	"pawl/internal/resume"
 	"pawl/internal/runs"
 	"pawl/internal/sessions"
 	"pawl/internal/shellwords"
+	"pawl/internal/stepenv"
 	"pawl/internal/supervise"
 )
 
@@ -189,7 +191,7 @@ func Of(p *project.Project, r *runs.Run) Report {
 		Position: s.Position(r.Plan), Percent: s.Percent(r.Plan), Created: s.Created, Updated: s.Updated, Epoch: s.Epoch,
 		Deaths: s.Deaths, Gates: []layout.GateReport{}, Blockers: []pawl.Blocker{}, Steps: []Step{},
 		Usage: s.Spent.Usage, Seconds: s.Spent.Seconds, Misfits: s.RejectedCount,
-		Params: r.Plan.ShownParams(s.Given), params: r.Plan.ParamsLine(s.Given),
+		Params: r.Plan.ShownParams(s.Given), params: redact.OfProcess().Text(stepenv.ParamsLine(r.Plan, s.Given)),
 	}
 	report.next = runs.ContinueCommand(s)
 	word, why := s.StandingIn(r.Plan, alive)

@@ -17,7 +17,7 @@ func (g *github) envValue(f strictyaml.Field, j *githubJob) (v pawl.Variable, va
 	case f.Value.Kind == strictyaml.NoValue:
 		return v, "", "", true
 	case !f.Value.Scalar():
-		g.lostAt(f, "env."+f.Name, "expected a text")
+		g.lostAt(f, "env."+f.Name, "expected a string")
 		return v, "", "", false
 	}
 	e := envText{github: g, field: f, job: j}

@@ -84,7 +84,7 @@ func (g *github) matrixOf(j *githubJob) {
 		case f.Name == "include":
 			m.include = g.combinations(f)
 		case !ok || len(values) == 0:
-			g.lost(f.Value, "strategy.matrix."+f.Name, "only a list of texts and numbers is converted")
+			g.lost(f.Value, "strategy.matrix."+f.Name, "only a list of strings and numbers is converted")
 			return
 		default:
 			m.axes = append(m.axes, axis{f.Name, values})
@@ -132,7 +132,7 @@ func (g *github) combinations(f strictyaml.Field) []pawl.Combination {
 		var one pawl.Combination
 		for _, field := range element.Fields {
 			if !field.Value.Scalar() || strings.Contains(field.Value.Text, "${{") {
-				g.lost(element, "strategy.matrix."+f.Name, "only texts and numbers are converted")
+				g.lost(element, "strategy.matrix."+f.Name, "only strings and numbers are converted")
 				return nil
 			}
 			one = append(one, pawl.Setting{Axis: field.Name, Value: pawl.MatrixValue(field.Value.Text)})

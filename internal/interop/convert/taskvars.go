@@ -86,13 +86,13 @@ func (s scope) value(t *taskfile, f strictyaml.Field, global bool) (v variable, 
 		list, ok := scalars(n)
 		v.list = list
 		v.text = "[" + strings.Join(list, " ") + "]"
-		return v, ok || t.report2(f, "only a list of texts and numbers is converted")
+		return v, ok || t.report2(f, "only a list of strings and numbers is converted")
 	case n.Kind == strictyaml.Mapping && n.Get("sh").Scalar():
 		command, ok := s.script(t, n.Get("sh"), "vars."+f.Name, n.Get("sh").Text, nil)
 		v.command, v.runtime, v.text = strings.TrimSpace(command), true, "${"+f.Name+"}"
 		return v, (ok && isVariable(f.Name) && v.command != "") || t.report2(f, "the command is not converted")
 	case n.Kind == strictyaml.Mapping:
-		return v, t.report2(f, "only texts, lists and commands are converted")
+		return v, t.report2(f, "only strings, lists and commands are converted")
 	}
 	if simple := global && n.Text != "" && strings.Trim(n.Text, simpleText) == ""; simple && paramName(f.Name) == f.Name {
 		v.simple, v.hasPath, v.path, v.text = true, true, n.Text, n.Text

@@ -69,6 +69,11 @@ func (r Project) In(folder string) Project {
 			for k, name := range s.Outputs {
 				s.Outputs[k] = path.Join(folder, name)
 			}
+			if s.Gate != nil && s.Gate.OptionsFrom != "" {
+				gate := *s.Gate
+				gate.OptionsFrom = path.Join(folder, gate.OptionsFrom)
+				s.Gate = &gate
+			}
 			for k := range s.Items {
 				s.Items[k].Outputs = slices.Clone(s.Items[k].Outputs)
 				for n, name := range s.Items[k].Outputs {

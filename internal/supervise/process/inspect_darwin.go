@@ -12,7 +12,7 @@ import (
 
 // Limitations describes what macOS does not reveal about other processes.
 const Limitations = "macOS does not say at which ports processes listen, which files they write, or with which environment they were " +
-	"started: what left the session of its step is not seen"
+	"started: pawl does not find processes that left the session of their step"
 
 var errUnknown = errors.New("not known on macOS")
 

@@ -52,3 +52,6 @@ func locked(fdinfo string) bool {
 	}
 	return false
 }
+
+// PathOf returns the present path of an open file of this process.
+func PathOf(fd int) (string, error) { return os.Readlink("/proc/self/fd/" + strconv.Itoa(fd)) }

@@ -171,7 +171,7 @@ func TestForgeries(t *testing.T) {
 				p.pawl("resume", "--yes")
 			}
 			p.notShipped()
-			if out, _ := p.pawl("verify"); strings.HasPrefix(c.name, "exit record") && !strings.Contains(out, "is not the supervisor's") {
+			if out, _ := p.pawl("verify"); strings.HasPrefix(c.name, "exit record") && !strings.Contains(out, "was not written by the supervisor") {
 				t.Errorf("pawl verify: %s", out)
 			}
 			if done := p.journal(`"step.done","data":{"step":"cheat"`); done != "" && c.name != "journal line without checksum" {
@@ -203,7 +203,7 @@ steps:
 			if code != 3 || p.journal(`"undo.done"`) != "" || !strings.Contains(p.journal(`"undo.failed"`), `"outcome":"lost"`) {
 				t.Errorf("exit code %d: %s\n%s", code, out, p.journal("undo."))
 			}
-			if out, _ := p.pawl("verify"); token == "$PAWL_TOKEN" && !strings.Contains(out, "exit record of undo 1 of cheat is not the supervisor's") {
+			if out, _ := p.pawl("verify"); token == "$PAWL_TOKEN" && !strings.Contains(out, "exit record of undo 1 of cheat was not written by the supervisor") {
 				t.Errorf("pawl verify: %s", out)
 			}
 		})

@@ -2,7 +2,7 @@
 
 # did tells the truth: the work of the step is done. It comes before the file by which the system's own contract says so.
 did() {
-	printf '%s %s\n' "$PAWL_STEP" "$PAWL_TOKEN" >>"$TORTURE_OUTSIDE/ledger"
+	printf '%s %s\n' "$PAWL_STEP${PAWL_ITEM_ID:+/$PAWL_ITEM_ID}" "$PAWL_TOKEN" >>"$TORTURE_OUTSIDE/ledger"
 }
 
 # put FILE writes standard input to a file whole. The temporary one is outside of the project.

@@ -42,20 +42,21 @@ func (r *workflowReader) buildProject() {
 
 // addLaterApprovals adds gates for the requirements and the designs, if they are not done and not approved yet.
 func (r *workflowReader) addLaterApprovals() {
-	ask := func(p phase, id pawl.StepID, what, output string) {
+	ask := func(p phase, id pawl.StepID, gate pawl.GateAction, output string) {
 		first, rest := r.steps[p][0], r.steps[p][1:]
 		if _, approved := r.flow.approved[p]; approved || first.Status == pawl.Done || first.Status == pawl.Skipped {
 			return
 		}
-		gate := format.Step{ID: id, Name: "Approval", Status: pawl.Pending, Needs: []pawl.StepID{first.ID}, Gate: &pawl.GateAction{Type: pawl.HumanVerify, Ask: what}}
+		step := format.Step{ID: id, Name: "Approval", Status: pawl.Pending, Needs: []pawl.StepID{first.ID}, Gate: &gate}
 		first.Outputs = []string{output}
 		for i := range rest {
 			rest[i].Needs = []pawl.StepID{id}
 		}
-		r.steps[p] = slices.Concat([]format.Step{first, gate}, rest)
+		r.steps[p] = slices.Concat([]format.Step{first, step}, rest)
 	}
-	ask(requirements, stepDemandIsGood, r.askDemand(), requirements.report())
-	ask(architecture, stepDesignIsGood, "Which of the designs shown is chosen for workflow "+r.workflowName()+"? Approve with its name as the message.", reportsFolder+"designs/*.json")
+	const designs = reportsFolder + "designs/*.json"
+	ask(requirements, stepDemandIsGood, pawl.GateAction{Type: pawl.HumanVerify, Ask: r.askDemand()}, requirements.report())
+	ask(architecture, stepDesignIsGood, pawl.GateAction{Type: pawl.DecisionFor, Ask: "Which design of workflow " + r.workflowName() + " is it to be?", OptionsFrom: designs}, designs)
 }
 
 func (r *workflowReader) askDemand() string {
@@ -158,7 +159,7 @@ func (r *workflowReader) next(at phase) string {
 			open++
 		}
 	}
-	return moved + "go on with task " + string(first.ID) + " (" + of(open, len(r.tasks), "tasks left") + ")"
+	return moved + "continue with task " + string(first.ID) + " (" + of(open, len(r.tasks), "tasks left") + ")"
 }
 
 // position returns the position of the workflow.

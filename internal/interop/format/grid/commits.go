@@ -80,6 +80,6 @@ func (r *clusterReader) enterRecovery() {
 		r.out.Status = pawl.StatusInterrupted
 	}
 	if !strings.HasPrefix(r.out.Resume, stillActive) {
-		r.out.Resume = "rebuilt: a person is to look at it first"
+		r.out.Resume = "rebuilt: review it first"
 	}
 }

@@ -177,7 +177,7 @@ func TestPendingIsWhatIsNotComplete(t *testing.T) {
 	if diff := cmp.Diff([]string{"01 done", "02 pending", "03 pending", "04 done"}, steps(r)); diff != "" {
 		t.Error(diff)
 	}
-	if r.Facts["confidence"] != "medium" || r.Resume != "rebuilt: a person is to look at it first" {
+	if r.Facts["confidence"] != "medium" || r.Resume != "rebuilt: review it first" {
 		t.Errorf("%v %s", r.Facts, r.Resume)
 	}
 }

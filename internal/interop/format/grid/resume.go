@@ -44,7 +44,7 @@ func (r *clusterReader) evalStatus() {
 	if r.state.shape == "" {
 		r.out.Resume = "no state"
 		if len(r.blocks) > 0 {
-			r.out.Resume = "rebuilt: a person is to look at it first"
+			r.out.Resume = "rebuilt: review it first"
 		}
 		r.evalWaiting()
 		return

@@ -123,6 +123,9 @@ func TestFirstStageThatWasCutOffIsWork(t *testing.T) {
 	s.start("S01_load_tides", 1)
 	s.cut("S01_load_tides", 1, "0badcafe")
 	s.write(format.Interrupted)
+	if slices.ContainsFunc(s.files, func(f format.File) bool { return strings.HasSuffix(f.Path, "/checkpoint.json") }) {
+		t.Error("there is a manifest")
+	}
 	for _, loop := range []bool{true, false} {
 		files := s.files
 		if !loop {

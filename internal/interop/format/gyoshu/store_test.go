@@ -359,6 +359,15 @@ func TestSnapshot(t *testing.T) {
 	if s := snap(torn); s.Last.Validation != "parse_error" || s.Resumable {
 		t.Errorf("a torn one: %+v %+v", s, s.Last)
 	}
+	ended := slices.Clone(files)
+	for i, f := range ended {
+		if strings.HasSuffix(f.Path, ".ipynb") {
+			ended[i].Data = []byte(`{"cells":[{"cell_type":"raw","source":"---\ngyoshu:\n  runs:\n    - id: run-1\n      started: 2026-03-01T00:00:00Z\n      status: completed\n---\n"}]}`)
+		}
+	}
+	if s := snap(ended); s.Last.ID != "a" || s.Resumable {
+		t.Errorf("a run that has ended: %+v %+v", s, s.Last)
+	}
 	if s := snap(nil); s.Last != nil || s.Resumable {
 		t.Errorf("nothing: %+v", s)
 	}

@@ -24,23 +24,20 @@ func (s scope) checkCriterion(files format.Files, env format.Env, id pawl.StepID
 	if project == "" && len(env.IDs) > 0 {
 		project = env.IDs[0]
 	}
-	e := r.pick(project)
-	if e == nil {
-		return false, "no row is of its project"
-	}
-	if env.Redone.IsZero() && slices.ContainsFunc(e.completed, func(task string) bool { return pawl.StepIDOf(task) == id }) {
+	if e := r.pick(project); e != nil && env.Redone.IsZero() && slices.ContainsFunc(e.completed, func(task string) bool { return pawl.StepIDOf(task) == id }) {
 		return true, e.where() + " lists it as completed"
 	}
+	const unlisted = "no row lists it as completed"
 	if env.Made == nil {
-		return false, e.where() + " does not list it as completed"
+		return false, unlisted
 	}
 	made, unknown := env.Made()
 	made = slices.DeleteFunc(made, r.isTableFile)
 	switch {
 	case unknown != "":
-		return false, e.where() + " does not list it as completed, and which files it changed is unknown: " + unknown
+		return false, unlisted + ", and which files it changed is unknown: " + unknown
 	case len(made) == 0:
-		return false, e.where() + " does not list it as completed, and it has changed no file"
+		return false, unlisted + ", and it has changed no file"
 	}
 	return true, fmt.Sprintf("its agent ended well and changed %s; nothing else proves it", strings.Join(made[:min(len(made), 5)], ", "))
 }

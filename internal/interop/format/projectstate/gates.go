@@ -71,7 +71,7 @@ func (r *tablesReader) askToStart(out *format.Project, e *entry) {
 // ask adds a gate that must be answered before anything starts.
 func (r *tablesReader) ask(out *format.Project, e *entry, what string) {
 	out.Gates = append(out.Gates, format.Gate{Gate: pawl.Gate{
-		Type: pawl.HumanVerify, Purpose: pawl.ForRebuilt, Opened: e.updated, Ask: what + " May it be gone on with?",
-		Expect: "Approved, the run goes on from there; rejected, it stops.",
+		Type: pawl.HumanVerify, Purpose: pawl.ForRebuilt, Opened: e.updated, Ask: what + " Continue with it?",
+		Expect: "Approved, the run continues from there; rejected, it stops.",
 	}})
 }

@@ -216,7 +216,7 @@ func TestAnUnknownStatusIsAsked(t *testing.T) {
 		t.Error(r.Status, r.Native)
 	}
 	finds(t, findings, pawl.Bad, `status "Thinking" is not one of`)
-	if len(r.Gates) != 3 || r.Gates[0].Purpose != pawl.ForRebuilt || !strings.Contains(r.Gates[0].Ask, `"Thinking"`) || r.Gates[0].Answer != "" || !strings.HasSuffix(r.Resume, "a person looks first") {
+	if len(r.Gates) != 3 || r.Gates[0].Purpose != pawl.ForRebuilt || !strings.Contains(r.Gates[0].Ask, `"Thinking"`) || r.Gates[0].Answer != "" || !strings.HasSuffix(r.Resume, "review it first") {
 		t.Errorf("%+v %s", r.Gates, r.Resume)
 	}
 }
@@ -226,7 +226,7 @@ func TestAFailedProjectIsAsked(t *testing.T) {
 	t.Parallel()
 	files := fixture(t, "inserts.sql", "'active'", "'failed'")
 	r, _ := read(t, files, testEnv())
-	if g := r.Gates[0]; r.Status != pawl.StatusFailed || g.Purpose != pawl.ForRebuilt || !g.Halts() || !strings.Contains(g.Ask, `is "failed", and its last action is "It's half done". May it be gone on with?`) {
+	if g := r.Gates[0]; r.Status != pawl.StatusFailed || g.Purpose != pawl.ForRebuilt || !g.Halts() || !strings.Contains(g.Ask, `is "failed", and its last action is "It's half done". Continue with it?`) {
 		t.Errorf("%s %+v", r.Status, r.Gates)
 	}
 	s := newTeller(t, files, first)

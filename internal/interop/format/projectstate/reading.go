@@ -296,14 +296,14 @@ func (r *tablesReader) resume(out *format.Project, e *entry, begun bool) {
 	case pawl.StatusCompleted:
 		out.Resume = "nothing to do: it is completed"
 	case pawl.StatusPaused:
-		out.Resume = "resumable when a person asks for it: it is paused"
+		out.Resume = "resumable on request: it is paused"
 	case pawl.StatusFailed:
-		out.Resume = "it failed: a person looks first"
+		out.Resume = "it failed: review it first"
 	case pawl.StatusActive:
-		out.Resume = "active less than ten minutes ago, and nothing proves that its session has ended: a person looks first"
+		out.Resume = "active less than ten minutes ago, and its session may still be running: review it first"
 	default:
-		if out.Resume = "resumable: it is active, and gave no sign of life for a while"; !known {
-			out.Resume = "nobody knows what its status means: a person looks first"
+		if out.Resume = "resumable: it is active, and its session has been silent for a while"; !known {
+			out.Resume = "its status is unknown: review it first"
 		}
 	}
 	switch {

@@ -150,6 +150,15 @@ func TestWriteARun(t *testing.T) {
 	if found := worst(append(findings, projectstate.Format().Verify(s.files, env)...)); len(found) > 5 {
 		t.Error(found)
 	}
+
+	failing := newTeller(t, nil, "")
+	failing.done("08")
+	failing.AddEach(pawl.AttemptStarted{AttemptRef: ref("read_tides")}, pawl.AttemptEnded{AttemptRef: ref("read_tides"), Outcome: pawl.Failed, Final: true}, pawl.RunEnded{Status: pawl.StatusFailed})
+	row := failing.write()
+	says(t, row, "status", "failed", "active_task_id", "read_tides")
+	if meta, _ := row.Get("metadata"); !strings.Contains(meta.Text, `"task_results": {"08": {"outcome": "success"}`) {
+		t.Errorf("the outcome of 08 is not in %s", meta.Text)
+	}
 }
 
 // Whoever reads the row after a death finds a task with an agent, or none: never a finished one, never one of nobody's.

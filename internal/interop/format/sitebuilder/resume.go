@@ -70,13 +70,13 @@ func (j *job) why(at clock) string {
 func (c *checkpoint) silence(at clock) string {
 	last := c.activity(at.now)
 	if last.IsZero() {
-		return "nothing says when its agent was last at work"
+		return "the last activity of its agent is not recorded"
 	}
 	switch age := at.now.Sub(last); {
 	case age > at.stalled:
-		return fmt.Sprintf("stalled: nothing was heard of its agent since %s", stamp(last))
+		return fmt.Sprintf("stalled: its agent has been silent since %s", stamp(last))
 	case age > at.quiet:
-		return fmt.Sprintf("timed out: nothing was heard of its agent since %s", stamp(last))
+		return fmt.Sprintf("timed out: its agent has been silent since %s", stamp(last))
 	}
 	return ""
 }

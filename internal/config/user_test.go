@@ -1,0 +1,59 @@
+package config_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"pawl"
+	"pawl/internal/config"
+	"pawl/internal/project"
+)
+
+// TestUsersSettings reads the settings of a project without a file: every setting of the user's own file counts.
+func TestUsersSettings(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("PAWL_STATE", filepath.Join(dir, "state"))
+	t.Setenv("XDG_CONFIG_HOME", filepath.Join(dir, "settings"))
+	const own = `
+parallel: 3
+output_cap: 1KiB
+heartbeat: 1m
+warning: 2m
+stalled: 3m
+pid_namespace: true
+snapshots: {quota: 2KiB, ignore: [x], derived: true, off: true, every: 1m}
+evaluator: {provider: command, command: judge}
+notify: [{on: [gate], command: call}]
+`
+	for path, text := range map[string]string{"settings/pawl/config.yaml": own, "work/file": ""} {
+		path = filepath.Join(dir, path)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p, err := project.Init(filepath.Join(dir, "work"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := config.Of(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := config.Config{
+		Parallel: 3, OutputCap: 1 << 10, Heartbeat: pawl.Duration(time.Minute), Warning: pawl.Duration(2 * time.Minute), Stalled: pawl.Duration(3 * time.Minute),
+		PIDNamespace: true,
+		Snapshots:    config.Snapshots{Quota: 2 << 10, Ignore: []string{"x"}, Derived: true, Off: true, Every: pawl.Duration(time.Minute)},
+		Evaluator:    config.Evaluator{Provider: config.Command, Command: "judge"},
+		Notify:       []pawl.Notify{{Name: "command-1", On: []pawl.NoticeKind{pawl.NoticeGate}, Command: "call"}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
