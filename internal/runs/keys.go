@@ -22,7 +22,7 @@ func OutputDigests(order map[pawl.StepID][]pawl.StepID, steps []pawl.StepID, sta
 	return hashes
 }
 
-// passedOn returns the digest of what sources give, which is not known before all of them are finished, or are services that are ready.
+// passedOn returns the digest of what sources give, which is not known before all of them are finished or serve.
 func passedOn(sources []pawl.StepID, state *pawl.State) string {
 	given := pawl.Key{Needs: make(map[pawl.StepID]string, len(sources))}
 	for _, source := range sources {
