@@ -349,7 +349,8 @@ func sinceOf(c pawl.Checkpoint, changes []snapshot.Change, own map[string]string
 			e = change.Old
 		}
 		leads := i+1 < len(changes) && strings.HasPrefix(changes[i+1].Path, change.Path+"/")
-		if e.Kind == snapshot.Folder && leads {
+		temporary := own != nil && disk.IsTemp(change.Path) // of the mirror: the snapshot was taken while pawl wrote it
+		if e.Kind == snapshot.Folder && leads || temporary {
 			continue
 		}
 		if isOwn(change, own) {
