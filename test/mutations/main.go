@@ -1,4 +1,4 @@
-// Mutations breaks the behavior behind rows of docs/seed-systems, one break at a time, and checks that the tests that a row names
+// Command mutations breaks the behavior behind rows of docs/seed-systems, one break at a time, and checks that the tests that a row names
 // fail.
 //
 // Each mutation in testdata replaces one text of one source file. The tests are compiled with the changed file (go build -overlay);
