@@ -302,6 +302,36 @@ func TestPastSessions(t *testing.T) {
 	}
 }
 
+// TestManyDeaths: however much is in doubt, a brief says what to do next and lists the newest calls, also if a gate is open.
+func TestManyDeaths(t *testing.T) {
+	t.Parallel()
+	state := fold(t, agents[0], pawl.GateOpened{Gate: pawl.GateAction{Type: pawl.HumanVerify, Ask: "Deploy now?"}.Gate("", "", began)})
+	facts := brief.Facts{Now: began.Add(time.Hour), State: state}
+	for i := range 12 {
+		id := pawl.SessionID(fmt.Sprint("claude:", i))
+		prompt := fmt.Sprintf("prompt %d: %s", i, strings.Repeat("a long text ", 170))
+		facts.Sessions = append(facts.Sessions, brief.Session{Gone: true, SessionState: pawl.SessionState{
+			SessionBegan: pawl.SessionBegan{Session: id}, Doing: pawl.SessionWorks, Open: true, Asked: prompt, First: prompt,
+		}})
+		facts.Operations = append(facts.Operations, brief.Operation{Verdict: pawl.OperationUnknown, OperationState: pawl.OperationState{
+			Operation: pawl.Operation{Session: id, Tool: "Bash", Summary: fmt.Sprintf("call-%d %s", i, strings.Repeat("word ", 50))}, Seq: pawl.Seq(i),
+		}})
+	}
+	text := brief.Make(facts, brief.Options{For: brief.Codex}).Text
+	for _, want := range []string{"- next: first resolve what is in doubt above, then continue with the prompt of `claude:0`", "call-11 "} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is missing:\n%s", want, text)
+		}
+	}
+	if strings.Contains(text, "pawl resume session-") {
+		t.Errorf("a session cannot be resumed by pawl:\n%s", text)
+	}
+	facts.Sessions, facts.Operations = facts.Sessions[:1], nil
+	if text := brief.Make(facts, brief.Options{For: brief.Codex}).Text; !strings.Contains(text, "- next: continue with the prompt of `claude:0`") || !strings.Contains(text, "- also: a person must act") {
+		t.Errorf("an open gate hides the interrupted turn:\n%s", text)
+	}
+}
+
 // TestAdvice: a call whose session continued without its outcome may have been refused, whatever is known of its effects.
 func TestAdvice(t *testing.T) {
 	t.Parallel()
