@@ -137,7 +137,7 @@ func identify(pid int) *pawl.Process {
 	return &p
 }
 
-// agentPID returns the agent's process: the nearest ancestor of pid, or pid itself, that is no shell. It returns 0 if there is none, or if
+// agentPID returns the agent's process: the nearest ancestor of pid, or pid itself, that is not a shell. It returns 0 if there is none, or if
 // the agent has died and another program adopted its hook.
 func agentPID(pid int) int {
 	for range 8 {

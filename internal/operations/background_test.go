@@ -32,7 +32,7 @@ func TestBackground(t *testing.T) {
 		}
 	}
 	if !operations.Background("Monitor", json.RawMessage(`{"command":"tail -f log"}`)) || operations.Background("Task", json.RawMessage(`{"command":"a &"}`)) {
-		t.Error("a monitor runs in the background, and what is no shell command has no part that does")
+		t.Error("a monitor runs in the background, and what is not a shell command has no part that does")
 	}
 }
 

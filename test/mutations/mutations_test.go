@@ -86,7 +86,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestFailed: a test that passes beside one that fails is found.
+// TestFailed: a test that passes next to one that fails is found.
 func TestFailed(t *testing.T) {
 	t.Parallel()
 	output := "--- FAIL: TestA (0.00s)\n    --- FAIL: TestScript/one (0.00s)\n"
