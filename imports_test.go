@@ -469,6 +469,9 @@ func forbidden(name, room string) map[string]string {
 	return calls
 }
 
+// ofFunction matches a comment that says what a function does.
+var ofFunction = regexp.MustCompile(`^([a-z]\w*) (?:returns|reports)\b`)
+
 // oddities returns what a file does that it should not, by place.
 func oddities(file *ast.File, forbidden map[string]string) map[token.Pos]string {
 	found := map[token.Pos]string{}
@@ -484,6 +487,9 @@ func oddities(file *ast.File, forbidden map[string]string) map[token.Pos]string 
 		case *ast.FuncDecl:
 			if n.Recv == nil && n.Name.Name == "init" {
 				found[n.Pos()] = "init() hides what happens at the start"
+			}
+			if m := ofFunction.FindStringSubmatch(n.Doc.Text()); m != nil && m[1] != n.Name.Name {
+				found[n.Pos()] = "the comment of " + n.Name.Name + " names " + m[1]
 			}
 		case *ast.SelectorExpr:
 			if pkg, ok := n.X.(*ast.Ident); ok && pkg.Obj == nil {

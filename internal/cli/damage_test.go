@@ -24,7 +24,7 @@ func (p *place) change(name string) {
 	}
 }
 
-// journal returns the path of a run's journal, relative to the folder.
+// journalOf returns the path of a run's journal, relative to the folder.
 func journalOf(run pawl.RunID) string { return ".pawl/runs/" + string(run) + "/journal.jsonl" }
 
 // TestDamagedJournal damages a journal. Commands refuse it, verify names it, and recover rebuilds it.

@@ -262,7 +262,7 @@ func (n *names) addWords(s script, in place) {
 	n.outside = outside
 }
 
-// names reports whether a change is of what is named. A folder is what something was removed from.
+// include reports whether a change is of what is named. A folder is what something was removed from.
 func (n names) include(c Change) bool {
 	return n.has(c.Path) || c.Folder && n.removes && slices.ContainsFunc(append(slices.Clone(n.paths), n.prefixes...), func(p string) bool { return path.Dir(p) == c.Path })
 }

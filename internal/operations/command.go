@@ -87,7 +87,7 @@ func (j *judging) parts(s script) (parts []part, elsewhere bool) {
 	return parts, elsewhere || j.otherGit || j.leavesProject()
 }
 
-// wentWell reports whether the parts before the last one did what they were to do: their traces are there, or their failure
+// allSucceeded reports whether the parts before the last one did what they were to do: their traces are there, or their failure
 // would have kept the last from running, or they worked for one that follows.
 func allSucceeded(parts []part) bool {
 	for i, p := range parts[:len(parts)-1] {
@@ -148,7 +148,7 @@ func (j *judging) state(c command, in place) effect {
 	case name == "touch" && strings.Trim(flags, "am") == "":
 		return j.each(paths, j.made)
 	case name == "mkdir" && strings.Trim(flags, "pv") == "":
-		return j.each(paths, j.folder)
+		return j.each(paths, func(p string) effect { return j.folder(p, strings.Contains(flags, "p")) })
 	case (name == "rm" || name == "rmdir" || name == "unlink") && strings.Trim(flags, "rRfvd") == "":
 		return j.each(paths, j.removed)
 	case name == "mv" && strings.Trim(flags, "fv") == "" && len(paths) == 2:
@@ -182,7 +182,7 @@ func (j *judging) each(paths []string, one func(string) effect) effect {
 	return partial
 }
 
-// unless returns how far a command came by what is at a path, unless others may have covered what it left there, or left it
+// unlessOthers returns how far a command came by what is at a path, unless others may have covered what it left there, or left it
 // themselves.
 func (j *judging) unlessOthers(p string, c effect) effect {
 	switch {
@@ -195,7 +195,7 @@ func (j *judging) unlessOthers(p string, c effect) effect {
 	return c
 }
 
-// covered reports whether others may have changed what is at a path, or taken it away, since this operation left it.
+// mayBeOverwritten reports whether others may have changed what is at a path, or taken it away, since this operation left it.
 func (j *judging) mayBeOverwritten(p string) bool {
 	return (j.Overlaps || j.claimedByOthers(p)) && j.changedSince(j.Look(p))
 }
@@ -213,14 +213,28 @@ func (j *judging) made(p string) effect {
 	return j.unlessOthers(p, done)
 }
 
-func (j *judging) folder(p string) effect {
+// folder returns the effect of creating a folder, and with parents also the missing ones above it. A created parent that is still
+// empty shows that the command did not reach the folder.
+func (j *judging) folder(p string, parents bool) effect {
 	switch l := j.Look(p); {
+	case !l.There && parents && j.createdAbove(p):
+		return partial
 	case !l.There || !l.Folder:
 		return j.unlessOthers(p, none)
 	case j.changedSince(l):
 		return j.unlessOthers(p, done)
 	}
 	return alreadyTrue
+}
+
+// createdAbove reports whether the nearest existing folder above a path is empty and changed since the call, and no other call names it.
+func (j *judging) createdAbove(p string) bool {
+	for above := path.Dir(p); above != path.Dir(above); above = path.Dir(above) {
+		if l := j.Look(above); l.There {
+			return l.Folder && j.changedSince(l) && l.Empty() && !j.claimedByOthers(above)
+		}
+	}
+	return false
 }
 
 func (j *judging) removed(p string) effect {
@@ -288,7 +302,7 @@ func (j *judging) git(args []string, in place) effect {
 	return partial
 }
 
-// gitShared reports whether others may have changed what git keeps.
+// gitUsedByOthers reports whether others may have changed what git keeps.
 func (j *judging) gitUsedByOthers() bool {
 	return j.unboundedOthers || slices.ContainsFunc(j.others, func(n names) bool { return n.git })
 }

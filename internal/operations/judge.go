@@ -29,6 +29,7 @@ type Look struct {
 	Changed time.Time                      // its ctime, or that of the nearest folder above it where nothing is there
 	Content func() (sha string, err error) // of a file
 	Tail    func(n int) ([]byte, error)    // its last bytes
+	Empty   func() bool                    // whether a folder has no entries
 }
 
 // Change is a path that was changed, made or removed.

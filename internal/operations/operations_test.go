@@ -131,6 +131,10 @@ func (w *world) look(name string) operations.Look {
 			data, err := os.ReadFile(path)
 			return data[max(0, len(data)-n):], err
 		},
+		Empty: func() bool {
+			entries, err := os.ReadDir(path)
+			return err == nil && len(entries) == 0
+		},
 	}
 }
 
@@ -292,6 +296,8 @@ func TestCutOffWrites(t *testing.T) {
 		"printf 'hello world' >> log": "printf hel >> log",
 		"cp a b":                      "printf on > b",
 		"rm -rf dir":                  "touch dir/d; rm dir/d",
+		"mkdir -p dir/new/deep/er":    "mkdir dir/new",
+		"mkdir -p new other/deep":     "mkdir new other",
 		"cat a > x":                   ": > x",
 	} {
 		w := newWorld(t, files)

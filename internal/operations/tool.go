@@ -178,7 +178,7 @@ func (t tool) paths(in input, plan []planned) []string {
 	return paths
 }
 
-// notThere reports whether an error means that nothing is at a path.
+// isMissing reports whether an error means that nothing is at a path.
 func isMissing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }

@@ -251,8 +251,15 @@ func pathInspector(root string) func(string) operations.Look {
 			There: true, Folder: info.IsDir(), Changed: at,
 			Content: func() (string, error) { return resume.ContentHash(path, info) },
 			Tail:    func(n int) ([]byte, error) { return tailOf(path, info, n) },
+			Empty:   func() bool { return emptyFolder(path) },
 		}
 	}
+}
+
+// emptyFolder reports whether a path is a folder without entries.
+func emptyFolder(path string) bool {
+	entries, err := disk.ReadDir(path)
+	return err == nil && len(entries) == 0
 }
 
 // changeAbove returns the change time of the nearest existing folder above a path.

@@ -203,7 +203,7 @@ func (c *drama) leftBy(n int, pids []int) string {
 	text := fmt.Sprintf("%v of call %d of session %d, %s %s in %s, hooks killed after %s and %s:", pids, n, k.session, k.Tool, k.Input, k.Dir, k.CutIntent, k.CutReport)
 	for _, pid := range pids {
 		dir, _ := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid))
-		text += fmt.Sprintf(" [%q in %s, after %s]", readProc(pid, "cmdline"), dir, strings.Join(strings.Fields(readProc(pid, "stat"))[:6], " "))
+		text += fmt.Sprintf(" [%q in %s, after %s]", readProc(pid, "cmdline"), dir, strings.Join(strings.Fields(readProc(pid, "stat") + strings.Repeat(" gone", 6))[:6], " "))
 	}
 	return text
 }

@@ -13,7 +13,7 @@ import (
 	"pawl/internal/interop/format/grid"
 )
 
-// findings returns the lines "level what" of a validation.
+// verify returns the lines "level what" of a validation.
 func verify(files format.Files, env format.Env) []string {
 	env.Now = now
 	var lines []string

@@ -16,7 +16,7 @@ import (
 	"pawl/internal/interop/format/projectstate"
 )
 
-// line says of a step what it is, where it stands and whose it is.
+// lines returns the id, status and agent of each step.
 func lines(r format.Project) []string {
 	var all []string
 	for _, p := range r.Phases {

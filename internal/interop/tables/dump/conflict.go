@@ -13,7 +13,7 @@ type conflict struct {
 	sets   []assignment
 }
 
-// way is how two conflicting rows become one.
+// resolution is how two conflicting rows become one.
 type resolution byte
 
 const (
@@ -114,7 +114,7 @@ func (p *parser) assignments() []assignment {
 	}
 }
 
-// join adds a row, or resolves its conflict with existing rows of the same key.
+// addRow adds a row, or resolves its conflict with existing rows of the same key.
 func (p *parser) addRow(t *Table, row *Row, m conflict) {
 	var old []*Row
 	if m.way != refused {

@@ -102,7 +102,7 @@ func (r *reader) statement() bool {
 	return false
 }
 
-// passes reports whether a statement that begins with these words has rows of a table that is skipped.
+// isSkipped reports whether a statement that begins with these words has rows of a table that is skipped.
 func (r *reader) isSkipped(tokens []token) bool {
 	p := &parser{reader: r, tokens: tokens}
 	if !p.skip("insert") && !p.skip("replace") {
@@ -112,7 +112,7 @@ func (r *reader) isSkipped(tokens []token) bool {
 	return !r.wants(p.name())
 }
 
-// torn reports whether an unterminated statement ends in the middle of a list, or before its rows.
+// isTruncated reports whether an unterminated statement ends in the middle of a list, or before its rows.
 func isTruncated(tokens []token) bool {
 	open := 0
 	for _, t := range tokens {
@@ -127,7 +127,7 @@ func isTruncated(tokens []token) bool {
 	return open > 0 || tokens[len(tokens)-1].is(",") || rows && !tokens[len(tokens)-1].is(")")
 }
 
-// trigger reports whether a statement that begins with these words creates a trigger.
+// isTrigger reports whether a statement that begins with these words creates a trigger.
 func isTrigger(tokens []token) bool {
 	return len(tokens) > 2 && tokens[0].is("create") && (tokens[1].is("trigger") || tokens[2].is("trigger"))
 }
