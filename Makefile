@@ -18,25 +18,23 @@ DEADCODE_VERSION := v0.52.0
 # The race detector needs a C compiler. Without one the tests run without it.
 RACE := $(shell command -v $$($(GO) env CC) >/dev/null 2>&1 && echo -race)
 
-.PHONY: build test test-quick cover check cross torture torture-forecast torture-short bench bench-short notice secrets-rules agents agents-short resumebench mutations fuzz fuzz-short mcp-conformance tools clean
+.PHONY: build test test-quick cover check cross cross-short torture torture-forecast torture-short bench bench-short notice secrets-rules agents agents-short resumebench mutations fuzz fuzz-short mcp-conformance tools clean
 
 build: ## the binaries, bin/pawl and bin/pawl-hook
 	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/ ./cmd/pawl ./cmd/pawl-hook
 
 test: tools check ## everything that must pass before a change lands
-	$(GO) test -tags faults -run '^($(FAULT_TESTS))$$' $(FAULT_PACKAGES)
-	CGO_ENABLED=$(if $(RACE),1,0) $(GO) test $(RACE) $$($(GO) list ./... | grep -vE '^pawl/$(WHOLE)')
-	$(GO) test $$($(GO) list ./... | grep -E '^pawl/$(WHOLE)')
+	CGO_ENABLED=$(if $(RACE),1,0) $(GO) test $(RACE) -skip '^($(FAULT_TESTS))$$' $(CONCURRENT)
+	$(GO) test -run '^($(FAULT_TESTS))$$' $(CONCURRENT)
+	$(GO) test $$($(GO) list ./... | grep -vxF "$$(printf '%s\n' $(CONCURRENT))")
 
-# The tests of these packages use the built program from outside, where the race detector sees nothing.
-WHOLE := test/(stories|docs|examples|hooks|hostile|kills|compat|secrets|resumebench)(/|$$)
+# The packages that start goroutines or share memory between them. Their tests run under the race detector. It makes tests three times
+# as slow, and finds nothing in the others.
+CONCURRENT = $(shell ./scripts/concurrent)
 
-# The tests that exist only with -tags faults, and their packages. All other tests run without the tag.
-FAULT_FILES = $(shell git grep --untracked -l '^//go:build faults' -- '*_test.go')
+# The tests that kill a process, or make its calls fail, at the calls that change the disk. They run the race detector's programs too often.
+FAULT_FILES = $(shell git grep --untracked -l 'disktest.FaultVar' -- '*faults_test.go')
 FAULT_TESTS = $(shell grep -hoE '^func Test[A-Z][A-Za-z0-9_]*' $(FAULT_FILES) | sed 's/^func //' | sort -u | paste -sd '|' -)
-FAULT_PACKAGES = $(addprefix ./,$(sort $(dir $(FAULT_FILES))))
-# The packages that differ with -tags faults.
-FAULT_TAGGED = $(addprefix ./,$(sort $(dir $(shell git grep --untracked -l '^//go:build.*faults' -- '*.go'))))
 
 test-quick: $(BIN)/staticcheck ## one package while you work: PKG=./internal/x, and stories that match STORIES='gate_|fork'
 	@[ -n "$(PKG)" ] || { echo "usage: make test-quick PKG=./internal/x [STORIES=regex]"; exit 2; }
@@ -50,20 +48,22 @@ test-quick: $(BIN)/staticcheck ## one package while you work: PKG=./internal/x, 
 cover: ## the coverage of each package by its own tests and by stories; PKG=./internal/x runs only the own tests of that
 	./scripts/cover $(PKG)
 
-check: $(BIN)/staticcheck $(BIN)/deadcode ## formatting, vet, staticcheck, dead code; also of what only the fault tests see
+check: $(BIN)/staticcheck $(BIN)/deadcode ## formatting, vet, staticcheck, dead code
 	@unformatted=$$(git ls-files -z '*.go' | xargs -0 gofmt -l); [ -z "$$unformatted" ] || { echo "gofmt: $$unformatted"; exit 1; }
 	$(GO) vet ./...
-	$(GO) vet -tags faults $(FAULT_TAGGED)
 	$(BIN)/staticcheck ./...
-	$(BIN)/staticcheck -tags faults $(FAULT_TAGGED)
 	./scripts/deadcode
 
 cross: ## compiles for every platform that pawl supports, and for Windows, where pawl only prints an error
 	$(GO) build ./...
-	@for target in $(filter-out $(HOST),linux/amd64 linux/arm64 darwin/amd64 darwin/arm64); do \
+	@for target in $(filter-out $(HOST),$(PLATFORMS)); do \
 	  echo "build $$target"; GOOS=$${target%/*} GOARCH=$${target#*/} $(GO) build -gcflags='all=-N -l' ./... || exit 1; done
 	@echo "build windows/amd64"; GOOS=windows $(GO) build -o /dev/null ./cmd/pawl
 
+cross-short: PLATFORMS = linux/amd64 darwin/arm64
+cross-short: cross ## compiles for every system once, and for every architecture once
+
+PLATFORMS = linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
 # Other platforms are compiled without optimization, which takes a third less.
 HOST = $(shell $(GO) env GOHOSTOS)/$(shell $(GO) env GOHOSTARCH)
 
@@ -79,8 +79,9 @@ $(BIN)/staticcheck: Makefile
 	@touch $@
 
 torture: torture-forecast ## kills, faults, power cuts and damage, at length; and the fault tests with every kind of fault at every call
-	PAWL_FAULT_ALL=1 $(GO) test -count=1 -timeout 60m -tags faults -run '^($(FAULT_TESTS))$$' $(FAULT_PACKAGES)
+	PAWL_FAULT_ALL=1 $(GO) test -count=1 -timeout 60m -run '^($(FAULT_TESTS))$$' $(addprefix ./,$(sort $(dir $(FAULT_FILES))))
 	$(GO) test -count=1 -timeout 60m ./test/examples -args -rounds 50
+	$(GO) test -count=1 -timeout 60m ./test/hostile -args -all
 	$(GO) run ./test/torture
 
 torture-forecast: ## what `pawl why` says is what resume does, in 10,000 random cases

@@ -156,6 +156,7 @@ var roomOf = map[string]string{
 	"pawl/internal/agents/headless/headlesstest": "tests",
 	"pawl/internal/interop/format/formattest":    "tests",
 	"pawl/internal/engine/enginetest":            "tests",
+	"pawl/internal/disk/disktest":                "tests",
 	"pawl/internal/journal/journaltest":          "tests",
 	"pawl/test/resumebench":                      "tests",
 	"pawl/test/mutations":                        "tests",

@@ -102,7 +102,7 @@ func (f *Foreach) Combinations() []Combination {
 		added := false
 		for i, c := range all[:ofAxes] {
 			if c[:axes].keeps(entry) {
-				all[i], added = c.with(entry), true
+				all[i], added = c.set(entry), true
 			}
 		}
 		if !added {
@@ -143,17 +143,16 @@ func (c Combination) keeps(other Combination) bool {
 	})
 }
 
-// with returns c with the settings of other.
-func (c Combination) with(other Combination) Combination {
-	both := slices.Clone(c)
+// set changes the settings of c to those of other, appends those that c does not have, and returns the result.
+func (c Combination) set(other Combination) Combination {
 	for _, s := range other {
-		if i := slices.IndexFunc(both, func(old Setting) bool { return old.Axis == s.Axis }); i >= 0 {
-			both[i].Value = s.Value
+		if i := slices.IndexFunc(c, func(old Setting) bool { return old.Axis == s.Axis }); i >= 0 {
+			c[i].Value = s.Value
 		} else {
-			both = append(both, s)
+			c = append(c, s)
 		}
 	}
-	return both
+	return c
 }
 
 // sorted returns the settings of the matrix's axes in its order, then the others by name.

@@ -37,6 +37,7 @@ import (
 func main() { os.Exit(run(os.Args)) }
 
 func run(args []string) int {
+	injectFaults()
 	if code, done := faststart.Run(context.Background(), args[1:]); done {
 		return code
 	}

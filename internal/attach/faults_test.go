@@ -1,5 +1,3 @@
-//go:build faults
-
 package attach
 
 import (
@@ -12,11 +10,12 @@ import (
 	"strings"
 	"testing"
 
-	"pawl/internal/disk"
+	"pawl/internal/disk/disktest"
 )
 
 // The test binary is also the process that dies: ATTACH_TEST_DO says what it does, where ATTACH_TEST_AT says.
 func TestMain(m *testing.M) {
+	disktest.Inject()
 	do := strings.Fields(os.Getenv("ATTACH_TEST_DO"))
 	if len(do) == 0 {
 		os.Exit(m.Run())
@@ -63,7 +62,7 @@ func TestDiesAnywhere(t *testing.T) {
 					}
 					s := sweep{agent: c.agent, scope: c.scope, path: c.path, text: string(data), do: do}
 					last := 0
-					for n := range disk.FaultPoints(kind, 3, math.MaxInt) {
+					for n := range disktest.FaultPoints(kind, 3, math.MaxInt) {
 						if !s.hit(t, fmt.Sprintf("%s:%d", fault, n)) {
 							break
 						}
@@ -108,7 +107,7 @@ func (s sweep) hit(t *testing.T, fault string) bool {
 	}
 	old := w.read(path)
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
-	cmd.Env = append(os.Environ(), "ATTACH_TEST_DO="+s.do+" "+s.agent+" "+string(s.scope), "ATTACH_TEST_AT="+filepath.Dir(w.Root), "ATTACH_TEST_PAWL="+w.Pawl, disk.FaultVar+"="+fault)
+	cmd.Env = append(os.Environ(), "ATTACH_TEST_DO="+s.do+" "+s.agent+" "+string(s.scope), "ATTACH_TEST_AT="+filepath.Dir(w.Root), "ATTACH_TEST_PAWL="+w.Pawl, disktest.FaultVar+"="+fault)
 	output, err := cmd.CombinedOutput()
 	if err == nil {
 		return false

@@ -5,9 +5,8 @@
 // anything but a regular file of this user, or reads more than the limit of the file's kind. Paths elsewhere are the
 // caller's responsibility: links in them are followed.
 //
-// Every call that changes the disk calls fault first. In ordinary builds that does nothing. In builds with the tag
-// "faults", the environment selects the call at which the process dies or the call fails (see fault_on.go). Tests use
-// that to crash between any two calls.
+// Every call that changes the disk calls fault first. Tests use that to crash between any two calls (see disktest). It does nothing in
+// programs that were built without the tag "faults".
 package disk
 
 import (

@@ -1,9 +1,6 @@
-//go:build faults
-
-package history
+package history_test
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"os"
@@ -14,59 +11,11 @@ import (
 	"testing"
 
 	"pawl"
-	"pawl/internal/config"
-	"pawl/internal/disk"
+	"pawl/internal/disk/disktest"
 	"pawl/internal/journal"
 	"pawl/internal/project"
 	"pawl/internal/runs"
 )
-
-// The test binary is also the process that dies: ENGINE_TEST_DO says what it does, in its folder.
-func TestMain(m *testing.M) {
-	do := strings.Fields(os.Getenv("ENGINE_TEST_DO"))
-	if len(do) == 0 {
-		os.Exit(m.Run())
-	}
-	if err := act(do[0], do[1]); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-}
-
-func act(do, name string) error {
-	ctx := context.Background()
-	p, err := project.Find(".")
-	if err != nil {
-		return err
-	}
-	if do == "archive" {
-		_, err := runs.ArchiveRuns(ctx, p, runs.ArchiveOptions{Runs: []pawl.RunID{pawl.RunID(name)}, Keep: 0, Delete: true})
-		return err
-	}
-	if do == "restore" || do == "undo" {
-		return restoreIn(ctx, p, do, name)
-	}
-	store, err := runs.OpenSnapshots(ctx, p, config.Snapshots{})
-	if err != nil {
-		return err
-	}
-	target, err := FindCheckpoint(ctx, p, store, name)
-	if err != nil {
-		return err
-	}
-	into := ForkOptions{}
-	if do == "fork-to" {
-		into.Folder = filepath.Join(p.Root, "..", "fork")
-	}
-	f, err := PrepareFork(ctx, p, store, target, into)
-	if err != nil {
-		return err
-	}
-	if _, err := f.Do(ctx, pawl.Author{Kind: pawl.ByPerson}); err != nil {
-		return err
-	}
-	return f.Close()
-}
 
 // TestForkDiesAnywhere: at every call that changes the disk, in place and elsewhere. There is no new run, or a whole one,
 // and then the files are those of the checkpoint. Forking again works, and leaves nothing behind.
@@ -159,7 +108,7 @@ func everyFault(t *testing.T, do string, check func(t *testing.T, p *project.Pro
 	calls := math.MaxInt
 	for kind, fault := range []string{"die", "ENOSPC"} {
 		hit := 0
-		for n := range disk.FaultPoints(kind, 2, calls) {
+		for n := range disktest.FaultPoints(kind, 2, calls) {
 			p, run, checkpoint := begun(t)
 			name := string(checkpoint)
 			switch do {
@@ -175,7 +124,7 @@ func everyFault(t *testing.T, do string, check func(t *testing.T, p *project.Pro
 			}
 			another := func(spec string) error {
 				cmd := exec.Command(os.Args[0])
-				cmd.Dir, cmd.Env = p.Root, append(os.Environ(), "ENGINE_TEST_DO="+do+" "+name, disk.FaultVar+"="+spec)
+				cmd.Dir, cmd.Env = p.Root, append(os.Environ(), "ENGINE_TEST_DO="+do+" "+name, disktest.FaultVar+"="+spec)
 				if out, err := cmd.CombinedOutput(); err != nil {
 					return fmt.Errorf("%w: %s", err, out)
 				}

@@ -1,4 +1,4 @@
-package history
+package history_test
 
 import (
 	"os"
@@ -8,6 +8,7 @@ import (
 
 	"pawl"
 	"pawl/internal/config"
+	"pawl/internal/history"
 	"pawl/internal/journal"
 	"pawl/internal/outputs"
 	"pawl/internal/planfile"
@@ -54,7 +55,7 @@ func begun(t *testing.T) (*project.Project, pawl.RunID, pawl.CheckpointID) {
 	_, err = log.Append(ctx, 1, events...)
 	must(err)
 	must(log.Close())
-	saved, err := SaveNow(ctx, p, run, config.Snapshots{}, pawl.Author{Kind: pawl.ByPerson}, "")
+	saved, err := history.SaveNow(ctx, p, run, config.Snapshots{}, pawl.Author{Kind: pawl.ByPerson}, "")
 	must(err)
 	must(os.WriteFile(filepath.Join(root, "file"), []byte("now"), 0o600))
 	return p, run, saved.ID
@@ -111,11 +112,11 @@ func TestForkDoesAgainWhatTheSnapshotMayLack(t *testing.T) {
 			t.Fatal(err)
 		}
 		say(t, p, run, 1, pawl.StepDone{Step: "two", Attempt: 1, Token: "b", Outputs: outputs}, pawl.CheckpointSaved{Checkpoint: checkpoint})
-		target, err := FindCheckpoint(t.Context(), p, store, string(checkpoint.ID))
+		target, err := history.FindCheckpoint(t.Context(), p, store, string(checkpoint.ID))
 		if err != nil {
 			t.Fatal(err)
 		}
-		f, err := PrepareFork(t.Context(), p, store, target, ForkOptions{})
+		f, err := history.PrepareFork(t.Context(), p, store, target, history.ForkOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,48 +1,16 @@
-//go:build faults
-
-package history
+package history_test
 
 import (
-	"context"
-	"errors"
 	"maps"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"pawl"
-	"pawl/internal/config"
+	"pawl/internal/history"
 	"pawl/internal/project"
 	"pawl/internal/runs"
 )
-
-// restoreIn does what `pawl restore NAME` or `pawl restore --undo` does.
-func restoreIn(ctx context.Context, p *project.Project, do, name string) (err error) {
-	store, err := runs.OpenSnapshots(ctx, p, config.Snapshots{})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, store.Close()) }()
-	target, how := SavedCheckpoint{}, RestoreOptions{}
-	if do == "undo" {
-		target, how, err = RestoreToUndo(ctx, p, store)
-	} else {
-		target, err = FindCheckpoint(ctx, p, store, name)
-	}
-	if err != nil {
-		return err
-	}
-	r, err := PrepareRestore(ctx, p, store, target, how)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, r.Close()) }()
-	if len(r.Changes) == 0 && r.Unfinished == nil {
-		return nil
-	}
-	_, err = r.Do(ctx, pawl.Author{Kind: pawl.ByPerson})
-	return err
-}
 
 // The files of the checkpoint, and those that a restore replaces.
 var (
@@ -95,7 +63,7 @@ func TestRestoreDiesAnywhere(t *testing.T) {
 		}
 		wantFiles(t, p, filesThen)
 		for range 2 {
-			if err := restoreIn(t.Context(), p, "restore", Latest); err != nil {
+			if err := restoreIn(t.Context(), p, "restore", history.Latest); err != nil {
 				t.Fatal(err)
 			}
 			wantFiles(t, p, filesThen)
@@ -122,7 +90,7 @@ func TestRestoreDiesAnywhereAndIsUndone(t *testing.T) {
 		if err := runs.RequireNoRestore(t.Context(), p); err != nil {
 			t.Error(err)
 		}
-		if err := restoreIn(t.Context(), p, "restore", Latest); err != nil {
+		if err := restoreIn(t.Context(), p, "restore", history.Latest); err != nil {
 			t.Fatal(err)
 		}
 		wantFiles(t, p, filesThen)

@@ -1,5 +1,3 @@
-//go:build faults
-
 package journal_test
 
 import (
@@ -10,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"pawl/internal/disk"
+	"pawl/internal/disk/disktest"
 	"pawl/internal/journal"
 	"pawl/internal/journal/journaltest"
 )
@@ -28,10 +26,10 @@ func TestEveryFault(t *testing.T) {
 	for kind, fault := range faults {
 		t.Run(strings.ReplaceAll(fault, ":%d", ""), func(t *testing.T) {
 			t.Parallel()
-			for n := range disk.FaultPoints(kind, len(faults), count) {
+			for n := range disktest.FaultPoints(kind, len(faults), count) {
 				spec := fmt.Sprintf(fault, n)
 				r := tornRun(t)
-				said := runActor(t, actor(t, r.folder, "w", batches, disk.FaultVar+"="+spec))
+				said := runActor(t, actor(t, r.folder, "w", batches, disktest.FaultVar+"="+spec))
 				if said.killed != strings.HasPrefix(spec, "die") {
 					t.Fatalf("%s: killed %v, errors %q", spec, said.killed, said.errors)
 				}
@@ -56,7 +54,7 @@ func TestEveryFaultOfSegments(t *testing.T) {
 	count, sealed := 0, 0
 	r := tornRun(t)
 	log := filepath.Join(t.TempDir(), "calls")
-	runActor(t, actor(t, r.folder, "w", batches, segments, disk.FaultVar+"=count", disk.FaultLog+"="+log))
+	runActor(t, actor(t, r.folder, "w", batches, segments, disktest.FaultVar+"=count", disktest.FaultLog+"="+log))
 	if data, err := os.ReadFile(log); err == nil {
 		count, sealed = strings.Count(string(data), "\n"), strings.Count(string(data), " link\n")
 	}
@@ -67,10 +65,10 @@ func TestEveryFaultOfSegments(t *testing.T) {
 	for kind, fault := range faults {
 		t.Run(strings.ReplaceAll(fault, ":%d", ""), func(t *testing.T) {
 			t.Parallel()
-			for n := range disk.FaultPoints(kind, len(faults), count) {
+			for n := range disktest.FaultPoints(kind, len(faults), count) {
 				spec := fmt.Sprintf(fault, n)
 				r := tornRun(t)
-				said := runActor(t, actor(t, r.folder, "w", batches, segments, disk.FaultVar+"="+spec))
+				said := runActor(t, actor(t, r.folder, "w", batches, segments, disktest.FaultVar+"="+spec))
 				if len(said.errors) > 0 && strings.HasPrefix(spec, "die") {
 					t.Fatalf("%s: errors %q", spec, said.errors)
 				}
@@ -131,7 +129,7 @@ func tornRun(t *testing.T) *run {
 func calls(t *testing.T, batches int) []string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "calls")
-	said := runActor(t, actor(t, tornRun(t).folder, "w", batches, disk.FaultVar+"=count", disk.FaultLog+"="+path))
+	said := runActor(t, actor(t, tornRun(t).folder, "w", batches, disktest.FaultVar+"=count", disktest.FaultLog+"="+path))
 	if len(said.done) != batches || len(said.errors) > 0 {
 		t.Fatalf("undisturbed: %v", said)
 	}
@@ -161,13 +159,13 @@ func TestFailedSync(t *testing.T) {
 		tried++
 		spec := fmt.Sprintf("EIO:%d", i+1)
 		r := tornRun(t)
-		said := runActor(t, actor(t, r.folder, "w", batches, disk.FaultVar+"="+spec))
+		said := runActor(t, actor(t, r.folder, "w", batches, disktest.FaultVar+"="+spec))
 		if len(said.done) != batches || len(said.errors) > 0 {
 			t.Errorf("%s: %d batches done, errors %q: want the sync made good", spec, len(said.done), said.errors)
 		}
 		verifyAfter(t, spec, r, said, batches)
 		r = tornRun(t)
-		said = runActor(t, actor(t, r.folder, "w", batches, disk.FaultVar+"="+spec+"-"))
+		said = runActor(t, actor(t, r.folder, "w", batches, disktest.FaultVar+"="+spec+"-"))
 		if len(said.errors) == 0 || !strings.Contains(said.errors[0], journal.ErrDead.Error()) {
 			t.Errorf("%s-: errors %q: want it to give up", spec, said.errors)
 		}

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"pawl"
+	"pawl/internal/disk/disktest"
 	"pawl/internal/journal"
 	"pawl/internal/journal/journaltest"
 )
@@ -21,6 +22,7 @@ import (
 const runID pawl.RunID = "test-20260101-000000-abcd"
 
 func TestMain(m *testing.M) {
+	disktest.Inject()
 	if os.Getenv(actVar) != "" {
 		os.Exit(act())
 	}

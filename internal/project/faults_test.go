@@ -1,5 +1,3 @@
-//go:build faults
-
 package project
 
 import (
@@ -11,7 +9,7 @@ import (
 	"testing"
 
 	"pawl"
-	"pawl/internal/disk"
+	"pawl/internal/disk/disktest"
 )
 
 // Init dies, or its call fails, at every call that changes the disk; the next one completes the project.
@@ -64,14 +62,14 @@ func TestLearnDiesAnywhere(t *testing.T) {
 func everyFault(t *testing.T, do string, check func(*testing.T, string), prepare ...func(root string) error) {
 	for kind, fault := range []string{"die", "ENOSPC", "EIO"} {
 		last := 0
-		for n := range disk.FaultPoints(kind, 3, math.MaxInt) {
+		for n := range disktest.FaultPoints(kind, 3, math.MaxInt) {
 			root := t.TempDir()
 			for _, p := range prepare {
 				if err := p(root); err != nil {
 					t.Fatal(err)
 				}
 			}
-			cmd := another(t, root, os.Getenv("HOME"), do, fmt.Sprintf("%s=%s:%d", disk.FaultVar, fault, n))
+			cmd := another(t, root, os.Getenv("HOME"), do, fmt.Sprintf("%s=%s:%d", disktest.FaultVar, fault, n))
 			out, err := cmd.CombinedOutput()
 			if err == nil {
 				break

@@ -14,10 +14,12 @@ import (
 	"time"
 
 	"pawl"
+	"pawl/internal/disk/disktest"
 )
 
 // The test binary is also the other process that the tests need: PROJECT_TEST_DO says what it does, in its folder.
 func TestMain(m *testing.M) {
+	disktest.Inject()
 	do := os.Getenv("PROJECT_TEST_DO")
 	if do == "" {
 		os.Exit(withHome(m))

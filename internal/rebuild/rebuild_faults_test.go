@@ -1,5 +1,3 @@
-//go:build faults
-
 package rebuild
 
 import (
@@ -12,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"pawl/internal/disk"
+	"pawl/internal/disk/disktest"
 	"pawl/test/stories/storytest"
 )
 
@@ -38,31 +36,34 @@ type sweep struct {
 // is done twice.
 func TestRecoverDiesAnywhere(t *testing.T) {
 	t.Parallel()
-	for name, damage := range map[string]func(t *testing.T, journal string){
-		"scrambled": func(t *testing.T, journal string) {
+	for i, damage := range []struct {
+		name string
+		do   func(t *testing.T, journal string)
+	}{
+		{"scrambled", func(t *testing.T, journal string) {
 			data := readFile(t, journal)
 			lines := bytes.SplitAfter(data, []byte("\n"))
 			lines[5][20]++
 			writeFile(t, journal, bytes.Join(lines, nil))
-		},
-		"truncated": func(t *testing.T, journal string) {
+		}},
+		{"truncated", func(t *testing.T, journal string) {
 			lines := bytes.SplitAfter(readFile(t, journal), []byte("\n"))
 			writeFile(t, journal, bytes.Join(lines[:4], nil))
-		},
-		"missing, and its plan": func(t *testing.T, journal string) {
+		}},
+		{"missing, and its plan", func(t *testing.T, journal string) {
 			for _, path := range []string{journal, filepath.Join(filepath.Dir(journal), "plan.yaml")} {
 				if err := os.Remove(path); err != nil {
 					t.Fatal(err)
 				}
 			}
-		},
+		}},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(damage.name, func(t *testing.T) {
 			t.Parallel()
-			s := newSweep(t, damage)
+			s := newSweep(t, damage.do)
 			for kind, fault := range []string{"die", "ENOSPC", "EIO"} {
 				last := 0
-				for n := range disk.FaultPoints(kind, 3, math.MaxInt) {
+				for n := range disktest.FaultPoints(3*kind+i, 9, math.MaxInt) {
 					if !s.suffer(t, fmt.Sprintf("%s:%d", fault, n)) {
 						break
 					}
@@ -116,7 +117,7 @@ func (s *sweep) suffer(t *testing.T, fault string) (hit bool) {
 		t.Fatalf("copy: %v\n%s", err, out)
 	}
 	calls := filepath.Join(world, "calls")
-	_, err := s.pawl(world, []string{disk.FaultVar + "=" + fault, disk.FaultLog + "=" + calls}, "recover", "--accept")
+	_, err := s.pawl(world, []string{disktest.FaultVar + "=" + fault, disktest.FaultLog + "=" + calls}, "recover", "--accept")
 	var at int
 	if _, scanErr := fmt.Sscanf(fault[strings.Index(fault, ":")+1:], "%d", &at); scanErr != nil {
 		t.Fatal(scanErr)

@@ -163,11 +163,11 @@ func TestTimeIsLinear(t *testing.T) {
 		"kind: Secret\n", "kind: Secret\ndata:\n a: b\n", "https://aaaaaaaaaaaaaaaaaaaaaaaaa1:", "datadog ", "datadog=", "glpat-", "test_", "1/", "MTaaaa", ":AA", "|", "Q~",
 		"-us", "xoxb-1", "ops_eyJ", "\\n", "%3D",
 	} {
-		const size = 256 << 10
+		const size = 64 << 10
 		text := strings.Repeat(piece, size/len(piece))
 		start := time.Now()
 		r.Text(text)
-		if took := time.Since(start); took > time.Minute {
+		if took := time.Since(start); took > 10*time.Second {
 			t.Errorf("%d KiB of %q took %s", size>>10, piece, took)
 		}
 	}

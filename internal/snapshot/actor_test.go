@@ -19,12 +19,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pawl"
+	"pawl/internal/disk/disktest"
 )
 
 // actVar makes the test binary another process that works on snapshots: "<root> <deed>…", see actor.do.
 const actVar = "PAWL_TEST_ACT"
 
 func TestMain(m *testing.M) {
+	disktest.Inject()
 	for name, value := range map[string]string{ // far from the settings of whoever runs the tests
 		"GIT_CONFIG_GLOBAL": os.DevNull, "GIT_CONFIG_SYSTEM": os.DevNull, "XDG_CONFIG_HOME": os.DevNull,
 	} {

@@ -1,5 +1,3 @@
-//go:build faults
-
 package snapshot
 
 import (
@@ -12,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"pawl/internal/disk"
+	"pawl/internal/disk/disktest"
 )
 
 // scene is a workspace with a snapshot, and much changed since: something of each kind that a restore has to do. It
@@ -46,7 +44,7 @@ func sweep(t *testing.T, calls int, each func(t *testing.T, fault string)) {
 	for kind, fault := range faults {
 		t.Run(strings.ReplaceAll(fault, ":%d", ""), func(t *testing.T) {
 			t.Parallel()
-			for n := range disk.FaultPoints(kind, len(faults), calls) {
+			for n := range disktest.FaultPoints(kind, len(faults), calls) {
 				t.Run(fmt.Sprint(n), func(t *testing.T) { each(t, fmt.Sprintf(fault, n)) })
 			}
 		})
@@ -57,7 +55,7 @@ func sweep(t *testing.T, calls int, each func(t *testing.T, fault string)) {
 func (w *workspace) calls(deeds ...string) int {
 	w.t.Helper()
 	log := filepath.Join(w.t.TempDir(), "calls")
-	if s := w.run(w.actor([]string{disk.FaultVar + "=count", disk.FaultLog + "=" + log}, deeds...)); s.err != "" || s.killed {
+	if s := w.run(w.actor([]string{disktest.FaultVar + "=count", disktest.FaultLog + "=" + log}, deeds...)); s.err != "" || s.killed {
 		w.t.Fatalf("%+v", s)
 	}
 	data, err := os.ReadFile(log)
@@ -77,7 +75,7 @@ func TestRestoreAtEveryFault(t *testing.T) {
 	sweep(t, calls, func(t *testing.T, fault string) {
 		w, then, was := scene(t)
 		before := contents(t, w.root)
-		s := w.run(w.actor([]string{disk.FaultVar + "=" + fault}, string(then.Checkpoint)))
+		s := w.run(w.actor([]string{disktest.FaultVar + "=" + fault}, string(then.Checkpoint)))
 		if s.killed != strings.HasPrefix(fault, "die") {
 			t.Fatalf("%+v", s)
 		}
@@ -165,7 +163,7 @@ func TestTakeAtEveryFault(t *testing.T) {
 	sweep(t, calls, func(t *testing.T, fault string) {
 		w := scene(t)
 		before := contents(t, w.root)
-		s := w.run(w.actor([]string{disk.FaultVar + "=" + fault}, "take"))
+		s := w.run(w.actor([]string{disktest.FaultVar + "=" + fault}, "take"))
 		if s.killed != strings.HasPrefix(fault, "die") || strings.HasSuffix(fault, "-") && fault != fmt.Sprintf("EIO:%d-", calls) && s.err == "" {
 			t.Errorf("%+v", s)
 		}

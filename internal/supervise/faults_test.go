@@ -1,4 +1,4 @@
-//go:build faults && linux
+//go:build linux
 
 package supervise
 
@@ -10,12 +10,12 @@ import (
 	"testing"
 
 	"pawl"
-	"pawl/internal/disk"
+	"pawl/internal/disk/disktest"
 )
 
 // inBoth sets the fault in the engine and in its supervisor, onlySupervisor in the latter.
 const (
-	inBoth         = disk.FaultVar
+	inBoth         = disktest.FaultVar
 	onlySupervisor = "SUPERVISOR_FAULT"
 )
 

@@ -19,6 +19,7 @@ import (
 	"go.uber.org/goleak"
 
 	"pawl"
+	"pawl/internal/disk/disktest"
 	"pawl/internal/supervise/process"
 )
 
@@ -33,12 +34,14 @@ func TestMain(m *testing.M) {
 			if fault := os.Getenv("SUPERVISOR_FAULT"); fault != "" {
 				os.Setenv("PAWL_FAULT", fault)
 			}
+			disktest.Inject()
 			if err := Main(os.Args[2]); err != nil {
 				fmt.Fprintln(os.Stderr, "supervisor:", err)
 				os.Exit(1)
 			}
 			os.Exit(0)
 		case "engine":
+			disktest.Inject()
 			engine(os.Args[2])
 		case "step":
 			step(os.Args[2])

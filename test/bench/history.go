@@ -20,7 +20,7 @@ import (
 // sizes of journals in megabytes. The first one is the yardstick.
 var (
 	historySizes      = []int{10, 200, 2000}
-	shortHistorySizes = []int{10, 50, 200}
+	shortHistorySizes = []int{10, 50}
 )
 
 // history compares the cost of a hook and of `pawl status` in long journals with that in a short one.

@@ -15,7 +15,7 @@ import (
 // The trees of rows 3 and 4.
 func (b *bench) treeFiles() []int {
 	if b.short {
-		return []int{5000}
+		return []int{1000}
 	}
 	return []int{1000, 10_000, 100_000}
 }

@@ -5,9 +5,11 @@ package hostile
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -136,7 +138,7 @@ func (w *world) put(place, shape string) {
 func TestPlacesUntrusted(t *testing.T) {
 	t.Parallel()
 	for i, place := range places {
-		for _, shape := range []string{"link", "pipe", "device"} {
+		for _, shape := range some([]string{"link", "pipe", "device"}, i, 1) {
 			t.Run(strings.ReplaceAll(place, "/", "|")+" "+shape, func(t *testing.T) {
 				t.Parallel()
 				w := newOwn(t)
@@ -158,7 +160,7 @@ func TestPlacesUntrusted(t *testing.T) {
 func TestPlacesTrusted(t *testing.T) {
 	t.Parallel()
 	for i, place := range places {
-		for shape := range shapes {
+		for _, shape := range some(slices.Sorted(maps.Keys(shapes)), i, 2) {
 			t.Run(strings.ReplaceAll(place, "/", "|")+" "+shape, func(t *testing.T) {
 				t.Parallel()
 				w := newOwn(t)

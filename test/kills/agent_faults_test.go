@@ -1,5 +1,3 @@
-//go:build faults
-
 package kills
 
 import (
@@ -12,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"pawl/internal/disk"
+	"pawl/internal/disk/disktest"
 	"pawl/test/stories/storytest"
 )
 
@@ -38,13 +36,13 @@ func TestAgentDiesAnywhere(t *testing.T) {
 		t.Run(agent, func(t *testing.T) {
 			t.Parallel()
 			last := 0
-			for n := range disk.FaultPoints(kind, 2, math.MaxInt) {
+			for n := range disktest.FaultPoints(kind, 2, math.MaxInt) {
 				s := &agentStory{T: t, dir: t.TempDir(), binary: binary}
 				calls := s.path("calls")
 				s.write("project/plan.yaml", fmt.Sprintf(agentPlan, agent))
 				s.write("fake/script", agentScript)
 				s.write("ledger", "")
-				said := s.pawl([]string{disk.FaultVar + fmt.Sprintf("=die:%d", n), disk.FaultOnly + "=agent-step", disk.FaultCount + "=" + calls}, "run", "plan.yaml")
+				said := s.pawl([]string{disktest.FaultVar + fmt.Sprintf("=die:%d", n), disktest.FaultOnly + "=agent-step", disktest.FaultCount + "=" + calls}, "run", "plan.yaml")
 				if info, err := os.Stat(calls); err != nil || info.Size() < int64(n) {
 					break
 				}

@@ -1,5 +1,3 @@
-//go:build faults
-
 package kills
 
 import (
@@ -14,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"pawl/internal/disk"
+	"pawl/internal/disk/disktest"
 	"pawl/test/stories/storytest"
 )
 
@@ -69,7 +67,7 @@ func pawlIn(binary, dir string, args ...string) *exec.Cmd {
 func runFull(t *testing.T, binary, dir, fault string) (said string, code int) {
 	t.Helper()
 	cmd := pawlIn(binary, dir, "run", "plan.yaml")
-	cmd.Env = append(cmd.Env, disk.FaultVar+"="+fault, disk.FaultOnly+"=run")
+	cmd.Env = append(cmd.Env, disktest.FaultVar+"="+fault, disktest.FaultOnly+"=run")
 	pipe, err := cmd.StderrPipe()
 	if err == nil {
 		err = cmd.Start()

@@ -1,5 +1,3 @@
-//go:build faults
-
 package kills
 
 import (
@@ -19,7 +17,7 @@ import (
 
 	"pawl"
 	"pawl/internal/agents/agentstest"
-	"pawl/internal/disk"
+	"pawl/internal/disk/disktest"
 	"pawl/internal/journal"
 	"pawl/test/stories/storytest"
 )
@@ -203,10 +201,10 @@ func TestHookDiesAnywhere(t *testing.T) {
 			t.Parallel()
 			h := newHooked(t)
 			last := 0
-			for n := range disk.FaultPoints(i, 3, math.MaxInt) {
+			for n := range disktest.FaultPoints(i, 3, math.MaxInt) {
 				h.copy(h.saved, h.dir)
 				calls := h.path("calls")
-				fault := []string{fmt.Sprintf("%s=%s:%d", disk.FaultVar, kind, n), disk.FaultOnly + "=hook", disk.FaultCount + "=" + calls}
+				fault := []string{fmt.Sprintf("%s=%s:%d", disktest.FaultVar, kind, n), disktest.FaultOnly + "=hook", disktest.FaultCount + "=" + calls}
 				lost := h.session("one", fault)
 				h.calm()
 				if info, err := os.Stat(calls); err != nil || info.Size() < int64(n) {
@@ -247,10 +245,10 @@ func TestHookDiesBeforeItHasTold(t *testing.T) {
 	h.call("claude", "gone", "SessionEnd", nil)
 	h.calm()
 	h.copy(h.dir, h.saved)
-	for n := range disk.FaultPoints(0, 2, math.MaxInt) {
+	for n := range disktest.FaultPoints(0, 2, math.MaxInt) {
 		h.copy(h.saved, h.dir)
 		calls := h.path("calls")
-		told, dead := h.call("claude", "one", "SessionStart", nil, fmt.Sprintf("%s=die:%d", disk.FaultVar, n), disk.FaultOnly+"=hook", disk.FaultCount+"="+calls)
+		told, dead := h.call("claude", "one", "SessionStart", nil, fmt.Sprintf("%s=die:%d", disktest.FaultVar, n), disktest.FaultOnly+"=hook", disktest.FaultCount+"="+calls)
 		h.calm()
 		h.call("claude", "one", "Stop", map[string]any{"last_assistant_message": "planted"})
 		again, _ := h.call("codex", "two", "SessionStart", nil)
@@ -320,11 +318,11 @@ func TestKeeperDiesAnywhere(t *testing.T) {
 			t.Parallel()
 			h := newHooked(t)
 			last := 0
-			for n := range disk.FaultPoints(i, 3, math.MaxInt) {
+			for n := range disktest.FaultPoints(i, 3, math.MaxInt) {
 				h.copy(h.saved, h.dir)
 				calls := h.path("calls")
 				h.want("first")
-				h.keep("first", fmt.Sprintf("%s=%s:%d", disk.FaultVar, kind, n), disk.FaultCount+"="+calls)
+				h.keep("first", fmt.Sprintf("%s=%s:%d", disktest.FaultVar, kind, n), disktest.FaultCount+"="+calls)
 				if info, err := os.Stat(calls); err != nil || info.Size() < int64(n) {
 					break
 				}

@@ -1,4 +1,4 @@
-// Package kills kills pawl, its supervisors, hooks and agents at the calls that change the disk. It needs -tags faults.
+// Package kills kills pawl, its supervisors, hooks and agents at the calls that change the disk.
 package kills
 
 import (

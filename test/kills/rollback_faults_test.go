@@ -1,5 +1,3 @@
-//go:build faults
-
 package kills
 
 import (
@@ -14,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"pawl/internal/disk"
+	"pawl/internal/disk/disktest"
 	"pawl/test/stories/storytest"
 )
 
@@ -167,11 +165,11 @@ func TestRollbackDiesAnywhere(t *testing.T) {
 			t.Parallel()
 			l := newLedger(t)
 			last, gates := 0, 0
-			for n := range disk.FaultPoints(0, share, math.MaxInt) {
+			for n := range disktest.FaultPoints(0, share, math.MaxInt) {
 				l.copy(l.saved, l.dir)
 				l.gates = 0
 				calls := l.path("calls")
-				fault := []string{disk.FaultVar + fmt.Sprintf("=die:%d", n), disk.FaultOnly + "=" + command, disk.FaultCount + "=" + calls}
+				fault := []string{disktest.FaultVar + fmt.Sprintf("=die:%d", n), disktest.FaultOnly + "=" + command, disktest.FaultCount + "=" + calls}
 				said, code := l.pawl(fault, "rollback", "--to", "make", "--yes")
 				if info, err := os.Stat(calls); err != nil || info.Size() < int64(n) {
 					if code != 0 {

@@ -1,5 +1,3 @@
-//go:build faults
-
 package kills
 
 import (
@@ -10,7 +8,7 @@ import (
 	"testing"
 
 	"pawl"
-	"pawl/internal/disk"
+	"pawl/internal/disk/disktest"
 	"pawl/test/stories/storytest"
 )
 
@@ -64,7 +62,7 @@ func (l *ledger) dieAtScript(n int, plan string) (call string) {
 	}
 	log := l.path("calls.log")
 	said, code := l.pawl([]string{
-		disk.FaultVar + fmt.Sprintf("=die:%d", n), disk.FaultOnly + "=supervise", disk.FaultCount + "=" + l.path("calls"), disk.FaultLog + "=" + log,
+		disktest.FaultVar + fmt.Sprintf("=die:%d", n), disktest.FaultOnly + "=supervise", disktest.FaultCount + "=" + l.path("calls"), disktest.FaultLog + "=" + log,
 	}, "run", "plan.yaml")
 	if code != 0 && code != 3 {
 		l.Fatalf("call %d: exit code %d: %s", n, code, said)

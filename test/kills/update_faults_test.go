@@ -1,5 +1,3 @@
-//go:build faults
-
 package kills
 
 import (
@@ -10,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"pawl/internal/disk"
+	"pawl/internal/disk/disktest"
 	"pawl/test/stories/storytest"
 )
 
@@ -42,10 +40,10 @@ func TestUpdateDiesAnywhere(t *testing.T) {
 	write("in.txt", "second")
 	l.copy(l.dir, l.saved)
 	hit, resumed := 0, 0
-	for n := range disk.FaultPoints(0, 2, math.MaxInt) {
+	for n := range disktest.FaultPoints(0, 2, math.MaxInt) {
 		l.copy(l.saved, l.dir)
 		calls := l.path("calls")
-		_, code := l.pawl([]string{disk.FaultVar + fmt.Sprintf("=die:%d", n), disk.FaultOnly + "=run", disk.FaultCount + "=" + calls}, "run", "--update", "plan.yaml")
+		_, code := l.pawl([]string{disktest.FaultVar + fmt.Sprintf("=die:%d", n), disktest.FaultOnly + "=run", disktest.FaultCount + "=" + calls}, "run", "--update", "plan.yaml")
 		if code == 0 {
 			break
 		}

@@ -88,23 +88,23 @@ func parse(args []string, complaints io.Writer) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("torture", flag.ContinueOnError)
 	flags.SetOutput(complaints)
-	flags.BoolVar(&o.short, "short", false, "under two minutes: fewer kills, every 7th fault, fewer power cuts, no mirrors")
+	flags.BoolVar(&o.short, "short", false, "one or two minutes: fewer kills, every 29th fault, fewer power cuts, no mirrors")
 	flags.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "of all that is random")
 	flags.StringVar(&o.only, "only", "", "only this part: random, systematic, powercut, campaign, agents or mirrors")
 	flags.StringVar(&o.system, "system", "", "only the mirrors of this system: grid, dotagent, sitebuilder, projectstate or gyoshu")
 	flags.StringVar(&o.point, "point", "", "only this fault of the systematic part, as a violation names it")
-	flags.IntVar(&o.kills, "kills", 0, "random kills (default 1000, or 30 with -short)")
+	flags.IntVar(&o.kills, "kills", 0, "random kills (default 1000, or 12 with -short)")
 	flags.IntVar(&o.deaths, "deaths", 0, "of agents (default 1000, or 10 with -short), and of the mirrors of each system (default 200)")
 	flags.DurationVar(&o.limit, "for", 0, "kill agents for at most this time (default: until there are enough deaths)")
 	flags.StringVar(&o.binary, "pawl", "", "this pawl binary for agents and mirrors, with pawl-hook next to it; built when not given")
-	flags.IntVar(&o.cases, "cases", 0, "of the campaign (default 500, or 25 with -short)")
+	flags.IntVar(&o.cases, "cases", 0, "of the campaign (default 500, or 10 with -short)")
 	flags.IntVar(&o.number, "case", -1, "only this case of the campaign, told at length, or of agents")
 	flags.IntVar(&o.parallel, "parallel", 2, "stories at a time")
 	err := flags.Parse(args)
 	o.engines = cmp.Or(o.deaths, 200)
 	kills, cases, deaths := 1000, 500, 1000
 	if o.short {
-		kills, cases, deaths = 30, 25, 10
+		kills, cases, deaths = 12, 10, 10
 	}
 	o.kills, o.cases, o.deaths = cmp.Or(o.kills, kills), cmp.Or(o.cases, cases), cmp.Or(o.deaths, deaths)
 	return o, err

@@ -29,7 +29,7 @@ func (t *torture) powercuts() error {
 	}
 	stories, cuts := 24, 50
 	if t.short {
-		stories, cuts = 4, 10
+		stories, cuts = 3, 6
 	}
 	appends, err := t.appends()
 	if err != nil {

@@ -21,7 +21,7 @@ type point struct {
 // systematic visits every call that changes the disk or starts a process, in the engine, in the supervisors, in the
 // verbs that steps use, and in an engine that resumes: the process dies there, or the call fails for want of space or
 // with an I/O error. Then the kernel kills at system calls of the binary as people have it. With -short it is every
-// 7th of these points.
+// 29th of these points.
 func (t *torture) systematic() error {
 	ref, err := t.undisturbed("systematic")
 	if err != nil {
@@ -33,7 +33,7 @@ func (t *torture) systematic() error {
 	}
 	points = append(points, straced()...)
 	if t.short {
-		points = everySeventh(points)
+		points = few(points)
 	}
 	if t.point != "" {
 		points = slices.DeleteFunc(points, func(p point) bool { return p.name != t.point })
@@ -41,12 +41,13 @@ func (t *torture) systematic() error {
 	return t.each(len(points), func(i int) error { return t.visit(points[i], ref) })
 }
 
-func everySeventh(points []point) []point {
-	var few []point
-	for i := 0; i < len(points); i += 7 {
-		few = append(few, points[i])
+// few returns every 29th of the points. The number is prime, so they meet every kind of fault.
+func few(points []point) []point {
+	var some []point
+	for i := 0; i < len(points); i += 29 {
+		some = append(some, points[i])
 	}
-	return few
+	return some
 }
 
 // visit has a story suffer one fault, and then carries it on to its end without any.

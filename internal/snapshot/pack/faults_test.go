@@ -1,5 +1,3 @@
-//go:build faults
-
 package pack
 
 import (
@@ -11,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"pawl/internal/disk"
+	"pawl/internal/disk/disktest"
 )
 
 // story is what another process does to a store while it dies or fails.
@@ -102,17 +100,17 @@ func TestEveryFault(t *testing.T) {
 				story.spoil(s.dir)
 			}
 			path := filepath.Join(t.TempDir(), "calls")
-			said := tell(t, another(t, copyStore(t, s.dir), story.do, disk.FaultVar+"=count", disk.FaultLog+"="+path))
+			said := tell(t, another(t, copyStore(t, s.dir), story.do, disktest.FaultVar+"=count", disktest.FaultLog+"="+path))
 			calls := bytes.Count(read(t, path), []byte("\n"))
 			if len(said.errors) > 0 || calls < story.least {
 				t.Fatalf("%d calls, %v: %s", calls, said, read(t, path))
 			}
 			faults := []string{"die:%d", "ENOSPC:%d", "EIO:%d", "ENOSPC:%d-", "EIO:%d-"}
 			for kind, fault := range faults {
-				for n := range disk.FaultPoints(kind, len(faults), calls) {
+				for n := range disktest.FaultPoints(kind, len(faults), calls) {
 					spec := fmt.Sprintf(fault, n)
 					dir := copyStore(t, s.dir)
-					got := tell(t, another(t, dir, story.do, disk.FaultVar+"="+spec))
+					got := tell(t, another(t, dir, story.do, disktest.FaultVar+"="+spec))
 					if got.killed != strings.HasPrefix(spec, "die") {
 						t.Fatalf("%s: %v", spec, got)
 					}
@@ -168,7 +166,7 @@ func TestFailedSync(t *testing.T) {
 	s := fresh(t, set{"a0", 6, 700})
 	must(t, s.Close())
 	path := filepath.Join(t.TempDir(), "calls")
-	tell(t, another(t, copyStore(t, s.dir), "small new", disk.FaultVar+"=count", disk.FaultLog+"="+path))
+	tell(t, another(t, copyStore(t, s.dir), "small new", disktest.FaultVar+"=count", disktest.FaultLog+"="+path))
 	lines := strings.Split(strings.TrimSpace(string(read(t, path))), "\n")
 	tried := 0
 	for i, line := range lines {
@@ -177,13 +175,13 @@ func TestFailedSync(t *testing.T) {
 		}
 		tried++
 		dir := copyStore(t, s.dir)
-		said := tell(t, another(t, dir, "small new", fmt.Sprintf("%s=EIO:%d", disk.FaultVar, i+1)))
+		said := tell(t, another(t, dir, "small new", fmt.Sprintf("%s=EIO:%d", disktest.FaultVar, i+1)))
 		if len(said.done) != 4 || len(said.errors) > 0 {
 			t.Errorf("EIO:%d: %v: want it made good", i+1, said)
 		}
 		works(t, dir, append(said.done, "a0")...)
 		dir = copyStore(t, s.dir)
-		said = tell(t, another(t, dir, "small new", fmt.Sprintf("%s=EIO:%d-", disk.FaultVar, i+1)))
+		said = tell(t, another(t, dir, "small new", fmt.Sprintf("%s=EIO:%d-", disktest.FaultVar, i+1)))
 		if len(said.done) > tried-1 || len(said.errors) == 0 {
 			t.Errorf("EIO:%d-: %v", i+1, said)
 		}
@@ -213,7 +211,7 @@ func TestCallsOfACommit(t *testing.T) {
 		}
 		path := filepath.Join(t.TempDir(), "calls")
 		do := fmt.Sprintf("one %s %d %d", c.name, c.count, c.size)
-		if said := tell(t, another(t, s.dir, do, disk.FaultVar+"=count", disk.FaultLog+"="+path)); len(said.done) != 1 {
+		if said := tell(t, another(t, s.dir, do, disktest.FaultVar+"=count", disktest.FaultLog+"="+path)); len(said.done) != 1 {
 			t.Fatal(said)
 		}
 		var got []string

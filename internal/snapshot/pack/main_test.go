@@ -18,12 +18,14 @@ import (
 	"testing"
 
 	"pawl"
+	"pawl/internal/disk/disktest"
 )
 
 // The test binary is also the other process that the tests need: PACK_TEST_DO says what it does.
 const doVar = "PACK_TEST_DO"
 
 func TestMain(m *testing.M) {
+	disktest.Inject()
 	if do := os.Getenv(doVar); do != "" {
 		os.Exit(act(strings.Fields(do)))
 	}

@@ -1,6 +1,4 @@
-//go:build faults
-
-package disk
+package disktest
 
 import "testing"
 

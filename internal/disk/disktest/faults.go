@@ -1,6 +1,5 @@
-//go:build faults
-
-package disk
+// Package disktest has a process die, or its calls that change the disk fail, at a call that the environment selects.
+package disktest
 
 import (
 	"fmt"
@@ -12,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+
+	"pawl/internal/disk"
 )
 
 // FaultVar is the environment variable that selects the fault: "die:17" kills the process with SIGKILL at its 17th
@@ -44,25 +45,29 @@ func FaultPoints(kind, kinds, calls int) iter.Seq[int] {
 	}
 }
 
-var seam struct {
+// Inject has this process suffer the fault that its environment selects, if any. It must be called before other calls of package disk.
+func Inject() {
+	if os.Getenv(FaultVar) != "" && counts() {
+		disk.Fault = fault
+	}
+}
+
+// counted are the calls of this process.
+var counted struct {
 	sync.Mutex
 	calls int
 }
 
 // fault counts the call, and dies or fails if the environment selects this call.
 func fault(call string) error {
-	spec := os.Getenv(FaultVar)
-	if spec == "" || !counts() {
-		return nil
-	}
-	seam.Lock()
-	defer seam.Unlock()
-	seam.calls = number(seam.calls)
+	counted.Lock()
+	defer counted.Unlock()
+	counted.calls = number(counted.calls)
 	logCall(call)
-	what, at, _ := strings.Cut(spec, ":")
+	what, at, _ := strings.Cut(os.Getenv(FaultVar), ":")
 	at, open := strings.CutSuffix(at, "-")
 	n, err := strconv.Atoi(at)
-	if err != nil || seam.calls < n || seam.calls > n && !open {
+	if err != nil || counted.calls < n || counted.calls > n && !open {
 		return nil
 	}
 	switch what {
@@ -89,7 +94,7 @@ func number(last int) int {
 	if path == "" {
 		return last + 1
 	}
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, FileMode)
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, disk.FileMode)
 	if err != nil {
 		panic("count calls: " + err.Error())
 	}
@@ -114,5 +119,5 @@ func logCall(call string) {
 		return
 	}
 	defer f.Close()
-	fmt.Fprintf(f, "%d %d %s\n", os.Getpid(), seam.calls, call)
+	fmt.Fprintf(f, "%d %d %s\n", os.Getpid(), counted.calls, call)
 }

@@ -1,0 +1,5 @@
+//go:build !faults && !windows
+
+package main
+
+func injectFaults() {}

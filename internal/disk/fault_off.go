@@ -1,5 +1,0 @@
-//go:build !faults
-
-package disk
-
-func fault(string) error { return nil }
