@@ -153,6 +153,7 @@ type openedGate struct {
 
 func (a *app) askCommand() *cobra.Command {
 	var run string
+	var again bool
 	action := pawl.GateAction{Type: pawl.HumanAction}
 	c := &cobra.Command{
 		Use:   "ask QUESTION",
@@ -169,7 +170,7 @@ func (a *app) askCommand() *cobra.Command {
 			if step := stepClient(); step != nil {
 				return a.askInside(step, action)
 			}
-			p, r, err := a.perform(c.Context(), run, runs.Ask(action))
+			p, r, err := a.perform(c.Context(), run, runs.Ask(action, again))
 			if err != nil {
 				return err
 			}
@@ -185,6 +186,7 @@ func (a *app) askCommand() *cobra.Command {
 	}
 	runFlag(c, &run)
 	c.Flags().StringSliceVar(&action.Options, "option", nil, "offer `OPTION` as an answer; repeat it for each option")
+	c.Flags().BoolVar(&again, "again", false, "ask even if this question was answered before")
 	c.Flags().StringVar(&action.Default, "default", "", "choose `OPTION` without asking if the mode is autopilot")
 	textFlag(c, &action.Expect, "expect", "TEXT", "what the person should check before the answer")
 	return a.jsonFlag(c)

@@ -54,7 +54,7 @@ func (d *toolContext) askOutside(ctx context.Context, by pawl.Author, q *questio
 			return nil, nil
 		}
 		q.fresh = true
-		return runs.Ask(q.action)(p, r)
+		return runs.Ask(q.action, true)(p, r)
 	})
 	if err != nil {
 		return err

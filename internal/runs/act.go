@@ -318,12 +318,14 @@ func CurrentOutputs(root string, recorded pawl.Outputs) pawl.Outputs {
 	return now
 }
 
-// Ask opens a gate on a person's behalf.
-func Ask(action pawl.GateAction) Act {
+// Ask opens a gate on a person's behalf. With again it also opens one that was answered.
+func Ask(action pawl.GateAction, again bool) Act {
 	return func(_ *project.Project, r *Run) ([]pawl.Payload, error) {
 		gate := action.Gate("", "", time.Now())
 		if g := r.State.Gate(gate.ID); g != nil && g.Open() {
 			return nil, UsageError("pawl gates", "gate %s already asks this", gate.ID)
+		} else if g != nil && g.Answer != nil && !again {
+			return nil, UsageError("pawl ask --help", "gate %s asked this, and the answer was %q: --again asks once more", gate.ID, cmp.Or(g.Answer.Option, string(g.Answer.Answer)))
 		}
 		return []pawl.Payload{pawl.GateOpened{Gate: gate}}, nil
 	}
