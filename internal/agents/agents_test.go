@@ -164,7 +164,7 @@ func TestUselessPayloads(t *testing.T) {
 	t.Parallel()
 	for _, payload := range []string{
 		"", " ", "null", "7", "[]", `"x"`, "{", `{"session_id":"1","hook_event_name":"Stop"`, `{"session_id":"1"} and more`, "\xff\xfe{}",
-		`{"hook_event_name":"Stop"}`, `{"hook_event_name":"Stop","session_id":7}`, `{"hook_event_name":["Stop"],"session_id":"1","cwd":7}`,
+		`{"hook_event_name":"Stop"}`, `{"hook_event_name":"Stop","session_id":"../../etc"}`, `{"hook_event_name":"Stop","session_id":7}`, `{"hook_event_name":["Stop"],"session_id":"1","cwd":7}`,
 		`{"hook_event_name":"Stop","parent_id":"p"}`,
 	} {
 		e, err := dialect(t, "codex").Parse([]byte(payload))
