@@ -21,7 +21,7 @@ var unfuzzed = map[string]string{
 func TestFuzzTargets(t *testing.T) {
 	t.Parallel()
 	for _, p := range packages(t) {
-		if roomOf[p.ImportPath] == "tests" || unfuzzed[p.ImportPath] != "" || !decodes(t, p.Dir, p.GoFiles) {
+		if layerOf[p.ImportPath] == "tests" || unfuzzed[p.ImportPath] != "" || !decodes(t, p.Dir, p.GoFiles) {
 			continue
 		}
 		tests, err := filepath.Glob(filepath.Join(p.Dir, "*_test.go"))

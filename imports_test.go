@@ -15,8 +15,8 @@ import (
 	"testing"
 )
 
-// rooms are the parts of the house, each with the rooms that it may import from. Imports run one way.
-var rooms = map[string][]string{
+// layers are the layers of the program, each with the layers that it may import from. Imports go in one direction.
+var layers = map[string][]string{
 	"words":    {},
 	"tools":    {"words", "tools"},
 	"adapters": {"words", "tools"},
@@ -37,8 +37,8 @@ var rooms = map[string][]string{
 	"start":    {"words", "tools", "formats", "runs", "history", "resume", "decide", "interop", "engine", "sessions", "rebuild", "skins"},
 }
 
-// roomOf says where each package lives. A new package needs a line here.
-var roomOf = map[string]string{
+// layerOf names the layer of each package. A new package needs a line here.
+var layerOf = map[string]string{
 	"pawl":                                       "words",
 	"pawl/internal/agents":                       "tools",
 	"pawl/internal/agents/headless":              "tools",
@@ -256,7 +256,7 @@ var mayUseFiles = map[string]struct{ calls, why string }{
 func TestFilesGoThroughDisk(t *testing.T) {
 	t.Parallel()
 	for _, p := range packages(t) {
-		if room := roomOf[p.ImportPath]; room == "tests" {
+		if layer := layerOf[p.ImportPath]; layer == "tests" {
 			continue
 		}
 		may := mayUseFiles[p.ImportPath]
@@ -290,7 +290,7 @@ func TestFilesGoThroughDisk(t *testing.T) {
 func TestGitIsRunByOnePackage(t *testing.T) {
 	t.Parallel()
 	for _, p := range packages(t) {
-		if roomOf[p.ImportPath] == "tests" || p.ImportPath == "pawl/internal/git" {
+		if layerOf[p.ImportPath] == "tests" || p.ImportPath == "pawl/internal/git" {
 			continue
 		}
 		files := token.NewFileSet()
@@ -355,26 +355,26 @@ func packages(t *testing.T) []goPackage {
 	}
 }
 
-// TestImportsRunOneWay checks the house plan: words ← tools ← adapters ← engine ← skins ← main.
+// TestImportsRunOneWay checks the direction of imports: words ← tools ← adapters ← engine ← skins ← main.
 func TestImportsRunOneWay(t *testing.T) {
 	t.Parallel()
 	for _, p := range packages(t) {
-		room, known := roomOf[p.ImportPath]
+		layer, known := layerOf[p.ImportPath]
 		if !known {
-			t.Errorf("%s has no room: say in imports_test.go where it lives", p.ImportPath)
+			t.Errorf("%s has no layer: add it to layerOf in imports_test.go", p.ImportPath)
 			continue
 		}
 		for _, imported := range p.Imports {
 			switch {
 			case strings.HasPrefix(imported, "pawl"):
-				if !slices.Contains(rooms[room], roomOf[imported]) && !slices.Contains(rooms[room], imported) {
-					t.Errorf("%s (%s) imports %s (%s)", p.ImportPath, room, imported, roomOf[imported])
+				if !slices.Contains(layers[layer], layerOf[imported]) && !slices.Contains(layers[layer], imported) {
+					t.Errorf("%s (%s) imports %s (%s)", p.ImportPath, layer, imported, layerOf[imported])
 				}
 			case foreign(imported):
-				if owner := ownerOf(imported); owner != "" && owner != room && !slices.Contains(strings.Fields(owner), p.ImportPath) {
+				if owner := ownerOf(imported); owner != "" && owner != layer && !slices.Contains(strings.Fields(owner), p.ImportPath) {
 					t.Errorf("%s imports %s, which %s owns", p.ImportPath, imported, owner)
 				}
-			case room == "words" && slices.ContainsFunc(impure, func(name string) bool { return within(imported, name) }):
+			case layer == "words" && slices.ContainsFunc(impure, func(name string) bool { return within(imported, name) }):
 				t.Errorf("%s imports %s: the words are pure", p.ImportPath, imported)
 			}
 		}
@@ -432,7 +432,7 @@ func TestHabits(t *testing.T) {
 		if slices.Contains(vague, p.Name) {
 			t.Errorf("%s: the name says nothing", p.ImportPath)
 		}
-		room, documented := roomOf[p.ImportPath], len(p.GoFiles) == 0 // go doc shows nothing of a package that has only tests
+		layer, documented := layerOf[p.ImportPath], len(p.GoFiles) == 0 // go doc shows nothing of a package that has only tests
 		files := token.NewFileSet()
 		for _, name := range append(slices.Clone(p.GoFiles), p.IgnoredGoFiles...) {
 			if strings.HasSuffix(name, "_test.go") {
@@ -443,7 +443,7 @@ func TestHabits(t *testing.T) {
 				t.Fatal(err)
 			}
 			documented = documented || file.Doc != nil
-			for at, what := range oddities(file, forbidden(p.Name, room)) {
+			for at, what := range oddities(file, forbidden(p.Name, layer)) {
 				t.Errorf("%s: %s", files.Position(at), what)
 			}
 		}
@@ -454,16 +454,16 @@ func TestHabits(t *testing.T) {
 }
 
 // forbidden returns the calls that a package does without, with the reason.
-func forbidden(name, room string) map[string]string {
+func forbidden(name, layer string) map[string]string {
 	calls := map[string]string{}
 	if name != "main" {
 		calls["os.Exit"] = "only main exits"
 		calls["log.Fatal"], calls["log.Fatalf"] = "only main exits", "only main exits"
 	}
-	if name != "main" && room != "tests" {
+	if name != "main" && layer != "tests" {
 		calls["context.Background"], calls["context.TODO"] = "take the caller's context", "take the caller's context"
 	}
-	if room == "words" {
+	if layer == "words" {
 		for _, clock := range []string{"Now", "Since", "Until", "After", "AfterFunc", "Sleep", "Tick", "NewTimer", "NewTicker"} {
 			calls["time."+clock] = "the words read no clock"
 		}

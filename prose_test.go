@@ -208,7 +208,7 @@ func texts(v reflect.Value, field string) map[string][]string {
 func TestOnlyRedactMakesEvents(t *testing.T) {
 	t.Parallel()
 	for _, p := range packages(t) {
-		if p.ImportPath == "pawl/internal/redact" || roomOf[p.ImportPath] == "tests" || strings.HasSuffix(p.ImportPath, "test") {
+		if p.ImportPath == "pawl/internal/redact" || layerOf[p.ImportPath] == "tests" || strings.HasSuffix(p.ImportPath, "test") {
 			continue
 		}
 		for _, name := range append(slices.Clone(p.GoFiles), p.IgnoredGoFiles...) {

@@ -33,7 +33,7 @@ func TestSizes(t *testing.T) {
 				t.Fatal(err)
 			}
 			lines += bytes.Count(data, []byte("\n"))
-			functions = append(functions, sizesIn(t, path, data, roomOf[p.ImportPath] != "tests")...)
+			functions = append(functions, sizesIn(t, path, data, layerOf[p.ImportPath] != "tests")...)
 		}
 		if lines > maxPackageLines || len(p.GoFiles) > maxPackageFiles {
 			t.Errorf("%s has %d lines in %d files; at most %d and %d", p.ImportPath, lines, len(p.GoFiles), maxPackageLines, maxPackageFiles)
