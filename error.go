@@ -2,7 +2,7 @@ package pawl
 
 import "errors"
 
-// Kind says what sort of trouble an error is. Each skin maps it once: the command line to exit codes,
+// Kind is the category of an error. Each skin maps it once: the command line to exit codes,
 // HTTP to status codes, MCP to error codes.
 type Kind string
 

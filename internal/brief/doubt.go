@@ -13,7 +13,7 @@ import (
 
 // doubts lists the attempts without a recorded end, the interrupted ones, the findings, and what could not be checked.
 func (w *writer) doubts() section {
-	s := section{title: "What is in doubt, and the evidence", all: w.command("pawl status", "")}
+	s := section{title: "What is in doubt or failed, and the evidence", all: w.command("pawl status", "")}
 	w.addFindings(&s, pawl.Bad)
 	for _, o := range slices.Backward(w.Operations) { // the newest first, in case some do not fit
 		s.add(w.operation(o))

@@ -213,6 +213,9 @@ func (a *app) wrapArgs(c *cobra.Command) {
 			if unknown := a.unknownCommand(c); unknown != nil {
 				return unknown
 			}
+			if c.HasParent() {
+				return usageError(c.CommandPath()+" --help", "%s needs a command: %s", c.Name(), strings.Join(namesBelow(c), ", "))
+			}
 			return c.Help()
 		}
 	} else if check := c.Args; check != nil {

@@ -51,7 +51,7 @@ func (d *decider) automatic(g *pawl.GateState) (pawl.GateAnswered, bool) {
 	case g.Type == pawl.HumanVerify && len(g.Checks) > 0 && pawl.Passed(g.Checks):
 		return pawl.GateAnswered{Answer: pawl.Approved, Why: "autopilot: all checks pass", Auto: true}, true
 	case g.Type == pawl.DecisionFor && g.Default != "":
-		return pawl.GateAnswered{Answer: pawl.Chosen, Option: g.Default, Why: "autopilot: the default", Auto: true}, true
+		return pawl.GateAnswered{Answer: pawl.Chosen, Option: g.Default, Why: "autopilot chose the default", Auto: true}, true
 	}
 	return pawl.GateAnswered{}, false
 }

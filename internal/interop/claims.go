@@ -73,7 +73,7 @@ func continueAt(r *format.Project, s *format.Step) {
 		if phase.Steps[j].ID != s.ID {
 			return
 		}
-		again := "do step " + string(s.ID) + " again, because files of it are missing or changed"
+		again := "rerun step " + string(s.ID) + ", because some of its files are missing or changed"
 		if r.Next != "" && !pos.Complete {
 			again += "; then: " + r.Next
 		}
@@ -94,10 +94,10 @@ func reopen(s *format.Step, missing []string) pawl.Finding {
 		return strings.Contains(name, "$") || name == project.Folder || strings.HasPrefix(name, project.Folder+"/") // invalid as outputs of a plan
 	})
 	s.Missing = s.Missing[:min(len(s.Missing), maxClaims)]
-	s.Resume = strings.TrimSpace(fmt.Sprintf("%s\nIt was said to be done, but of its files %d are missing or changed: %s",
+	s.Resume = strings.TrimSpace(fmt.Sprintf("%s\nIt was marked as done, but some of its files are missing or changed (%d): %s",
 		s.Resume, len(missing), strings.Join(missing[:min(len(missing), 20)], ", ")))
 	return pawl.Finding{Level: pawl.Warn, Where: s.Where, What: fmt.Sprintf(
-		"step %s is marked as done, but some of its files are missing or changed (%d): %v; it will run again", s.ID, len(missing), missing[:min(len(missing), 5)])}
+		"step %s is marked as done, but some of its files are missing or changed (%d): %v; it will rerun", s.ID, len(missing), missing[:min(len(missing), 5)])}
 }
 
 // reopenItems returns the items of a reopened step. An item stays done only if it names its outputs and all of them exist.

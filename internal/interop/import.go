@@ -186,7 +186,7 @@ func (m *importer) settle(ctx context.Context) error {
 	asked := m.Doubt.Evidence
 	o := m.Ask(ctx, asked)
 	m.Project = m.Doubt.Settle(m.Project, o.Word, o.By, o.Reasons)
-	m.addFinding(pawl.Warn, m.Path, "task %s: the rules leave its verdict open; the evaluator %s chose %s: %s", asked.Step.ID, o.By, o.Word, strings.Join(o.Reasons, "; "))
+	m.addFinding(pawl.Warn, m.Path, "task %s: the rules allow several verdicts; the evaluator %s chose %s: %s", asked.Step.ID, o.By, o.Word, strings.Join(o.Reasons, "; "))
 	return nil
 }
 
@@ -404,9 +404,9 @@ func (m *importer) emitStep(s *format.Step) error {
 	if err != nil {
 		return err
 	}
-	why := fmt.Sprintf("imported: %s says so, and it claims no files", m.System)
+	why := fmt.Sprintf("imported: %s says that it is done, and names no files", m.System)
 	if len(outputs) > 0 {
-		why = fmt.Sprintf("imported: %s says so, and all %d files that it claims are there", m.System, len(outputs))
+		why = fmt.Sprintf("imported: %s says that it is done, and all files that it names exist (%d)", m.System, len(outputs))
 	}
 	if s.Proof != "" {
 		why = "imported: " + s.Proof

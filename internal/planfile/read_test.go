@@ -219,7 +219,7 @@ func TestHostilePlans(t *testing.T) {
 func TestTenThousandSteps(t *testing.T) {
 	plan := &pawl.Plan{Version: 1, Name: "x", Phases: []pawl.Phase{{Name: "y"}}}
 	for i := range 10_000 {
-		prompt := fmt.Sprintf("Task %d: it\n\nDone already, not to be done again:\n- a\n- b\n\nStill to be done:\n- c\n- d, e\n\nTo go on: take c\n", i)
+		prompt := fmt.Sprintf("Task %d: it\n\nAlready done, do not repeat:\n- a\n- b\n\nRemaining:\n- c\n- d, e\n\nHow to continue: take c\n", i)
 		plan.Phases[0].Steps = append(plan.Phases[0].Steps, pawl.Step{ID: pawl.StepID(fmt.Sprintf("T%05d", i)), Needs: []pawl.StepID{}, Agent: &pawl.AgentAction{Use: "claude", Prompt: prompt}})
 	}
 	data, err := planfile.Write(plan)

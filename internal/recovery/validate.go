@@ -110,11 +110,11 @@ func (v *validator) plan() {
 	case p.Gone:
 		v.add(pawl.Warn, p.Path, "", "the plan file is missing; the run uses its own copy")
 	case p.Edited && p.Reruns == 1:
-		v.add(pawl.Warn, p.Path, "pawl why", "the plan was edited; finished work of 1 step would rerun")
+		v.add(pawl.Warn, p.Path, "pawl why", "the plan was edited; 1 step would rerun")
 	case p.Edited && p.Reruns > 0:
-		v.add(pawl.Warn, p.Path, "pawl why", "the plan was edited; finished work of %d steps would rerun", p.Reruns)
+		v.add(pawl.Warn, p.Path, "pawl why", "the plan was edited; %d steps would rerun", p.Reruns)
 	case p.Edited:
-		v.add(pawl.OK, p.Path, "", "the plan was edited; no finished work would rerun")
+		v.add(pawl.OK, p.Path, "", "the plan was edited; no step would rerun because of that")
 	default:
 		v.add(pawl.OK, p.Path, "", "the plan is unchanged")
 	}

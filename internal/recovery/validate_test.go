@@ -51,7 +51,7 @@ func TestValidate(t *testing.T) {
 		"git cannot be read":       {func(f *Facts) { f.Git = Git{Unavailable: "no right"} }, pawl.Warn, "no right"},
 		"the plan file is missing": {func(f *Facts) { f.Plan.Gone = true }, pawl.Warn, "plan file is missing"},
 		"the plan is unreadable":   {func(f *Facts) { f.Plan.Fault = "line 3" }, pawl.Bad, "line 3"},
-		"the plan re-runs":         {func(f *Facts) { f.Plan.Edited, f.Plan.Reruns = true, 2 }, pawl.Warn, "finished work of 2 steps would rerun"},
+		"the plan re-runs":         {func(f *Facts) { f.Plan.Edited, f.Plan.Reruns = true, 2 }, pawl.Warn, "the plan was edited; 2 steps would rerun"},
 		"a need that is not there": {func(f *Facts) { f.Stuck = []pawl.StepID{"z"} }, pawl.Bad, "not in the plan"},
 		"two attempts open":        {func(f *Facts) { f.Attempts = []AttemptFact{lost, lost} }, pawl.Bad, "2 attempts are open"},
 		"in doubt":                 {func(f *Facts) { f.Attempts = []AttemptFact{lost} }, pawl.Warn, "supervisor is gone"},

@@ -129,7 +129,7 @@ func OpenSnapshotsReadOnly(ctx context.Context, p *project.Project, cfg config.S
 
 func snapshotConfig(p *project.Project, cfg config.Snapshots) snapshot.Config {
 	return snapshot.Config{
-		Root: p.Root, Dir: p.Snapshots(), Patterns: cfg.Ignore, Defaults: secretPatterns(), MoreDefaults: dotenvFiles(p), Derived: cfg.Derived,
+		Root: p.Root, Dir: p.Snapshots(), Patterns: cfg.Ignore, Defaults: secretFilePatterns(), MoreDefaults: dotenvPatterns(p), Derived: cfg.Derived,
 		Quota: int64(cfg.Quota),
 	}
 }

@@ -13,9 +13,9 @@ import (
 	"pawl/internal/project"
 )
 
-// secretPatterns match files that usually contain secrets. Snapshots leave them out unless a .pawlignore includes them
+// secretFilePatterns match files that usually contain secrets. Snapshots leave them out unless a .pawlignore includes them
 // or git tracks them. Examples of such files contain none.
-func secretPatterns() []string {
+func secretFilePatterns() []string {
 	return []string{
 		".env", ".env.*", "!.env.example", "!.env.*.example", "!.env.sample", "!.env.template", "!.env.dist", "!.env.defaults",
 		".envrc", ".netrc", ".pgpass", ".git-credentials",
@@ -28,7 +28,7 @@ func RecordDotenv(p *project.Project, files []string) error {
 	if len(files) == 0 {
 		return nil
 	}
-	known, err := dotenvFiles(p)()
+	known, err := dotenvPatterns(p)()
 	if err != nil {
 		return err
 	}
@@ -47,8 +47,8 @@ func RecordDotenv(p *project.Project, files []string) error {
 	return disk.Replace(dotenvList(p), []byte(strings.Join(all, "\n")+"\n"))
 }
 
-// dotenvFiles returns a function that reads the patterns of the recorded dotenv files.
-func dotenvFiles(p *project.Project) func() ([]string, error) {
+// dotenvPatterns returns a function that reads the patterns of the recorded dotenv files.
+func dotenvPatterns(p *project.Project) func() ([]string, error) {
 	return func() ([]string, error) {
 		data, err := disk.ReadFile(dotenvList(p), disk.ConfigLimit)
 		if errors.Is(err, fs.ErrNotExist) {

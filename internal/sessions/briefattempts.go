@@ -110,7 +110,7 @@ func signsOf(ev resume.Evidence, step *pawl.Step, dir string) []string {
 		signs = append(signs, "last activity at "+last.UTC().Format(time.DateTime+" UTC"))
 	}
 	if ev.Forged {
-		signs = append(signs, "an exit record is there; its supervisor did not write it")
+		signs = append(signs, "an exit record exists, but its supervisor did not write it")
 	}
 	signs = append(signs, resultText(ev))
 	if len(step.Outputs) > 0 {
@@ -150,7 +150,7 @@ func resultText(ev resume.Evidence) string {
 	case r == nil && ev.ResultErr == nil:
 		return "no result file"
 	case ev.Exit == nil:
-		return "a result file is there; it is not confirmed"
+		return "a result file exists; it is not confirmed"
 	case ev.ResultErr != nil:
 		return "unreadable result file: " + ev.ResultErr.Error()
 	case r.Summary == "":

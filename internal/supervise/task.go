@@ -131,7 +131,7 @@ func (s *supervisor) waitLeader(w *monitor, limits watchdog.Limits) *pawl.Abort 
 			return abort
 		}
 		w.poll()
-		if abort := s.orphaned(); abort != nil {
+		if abort := s.unattended(); abort != nil {
 			return abort
 		}
 		if found := w.assess(limits); found.Action == watchdog.Interrupt {

@@ -12,7 +12,7 @@ const toldTruly = `# Brief of run ` + "`session-1`" + `
 ## 1. Where we are
 - now: unfinished
 
-## 2. What is in doubt, and the evidence
+## 2. What is in doubt or failed, and the evidence
 - codex began a command at 2026-01-23 14:02:11 UTC and told no outcome: ` + "`echo $$ > pid; until test -e go; do sleep 0.1; done`" + `
 - evidence: partly: step1.txt was changed after that; process 4711 is alive
 

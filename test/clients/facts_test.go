@@ -7,7 +7,7 @@ import (
 )
 
 const toldOfEverything = "# Brief of run `session-1`\n" +
-	"\n## 2. What is in doubt, and the evidence\n" +
+	"\n## 2. What is in doubt or failed, and the evidence\n" +
 	"- in doubt: `Bash` `echo $$ > pid; echo one > step1.txt; until test -e go; do sleep 0.1; done` in `db`, started by `codex:1` 2026-01-23 14:02:11 UTC; verdict: partly done; still running: process 4711; `db/step1.txt` changed\n" +
 	"- still running: process 4712: `while ! test -e stop; do sleep 0.1; done`\n" +
 	"- denied: `git push origin main`\n" +

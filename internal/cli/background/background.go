@@ -110,7 +110,7 @@ func (s Started) wait(answers *os.File, engine *exec.Cmd) error {
 	if err != nil {
 		return &pawl.Error{
 			Kind: pawl.KindInternal, Hint: "pawl resume " + string(s.Run),
-			Err: fmt.Errorf("the engine in the background ended before it worked on run %s: %w; its output is in %s", s.Run, ended(engine.Wait()), s.Log),
+			Err: fmt.Errorf("the background engine ended before it started to work on run %s: %w; its output is in %s", s.Run, ended(engine.Wait()), s.Log),
 		}
 	}
 	err = parseAnswer(line)

@@ -79,9 +79,27 @@ func (e *explainer) verdict(x resume.Explained) {
 	if x.Verdict.Doubt != "" {
 		fmt.Fprintf(e.out, "  doubt    the evaluator's answer was rejected: %s\n", x.Verdict.Doubt)
 	}
+	if now := e.now(x); now != "" {
+		fmt.Fprintf(e.out, "  now      %s\n", now)
+	}
 	for _, command := range layout.Changed(e.commandsAfter(x), e.onRun) {
 		fmt.Fprintf(e.out, "  next     %s\n", command)
 	}
+}
+
+// now says that a step was finished after a verdict that did not finish it; otherwise it is empty.
+func (e *explainer) now(x resume.Explained) string {
+	st := e.run.State.Steps[x.Step]
+	switch {
+	case st == nil || x.Verdict.Word == pawl.Next:
+	case st.Status == pawl.Skipped:
+		return fmt.Sprintf("step %s was %s", x.Step, st.SkippedText())
+	case st.Status == pawl.Done && x.Item == "" && st.Attempts > x.Attempt:
+		return fmt.Sprintf("step %s is done (attempt %d)", x.Step, st.Attempts)
+	case st.Status == pawl.Done:
+		return fmt.Sprintf("step %s is done", x.Step)
+	}
+	return ""
 }
 
 // failure says how many of the allowed attempts a failed attempt used, its limit, and where its output is.

@@ -43,7 +43,7 @@ func Resuming(w io.Writer, r *runs.Run) {
 		fmt.Fprintf(w, "  checking       interrupted attempts: %s\n", strings.Join(live, ", "))
 	}
 	if s.Shell == "" && hasDefaultShell(r.Plan) {
-		fmt.Fprintf(w, "  shell          an earlier version started this run; its scripts without a shell run with plain sh, which ignores failed commands\n")
+		fmt.Fprintf(w, "  shell          an earlier version of pawl started this run; its scripts without a shell run with plain sh, which ignores failed commands\n")
 	}
 }
 

@@ -250,7 +250,7 @@ func Findings(p *project.Project) []pawl.Finding {
 		f := pawl.Finding{Level: pawl.OK, What: fmt.Sprintf("schedule of %s: %s", layout.OneLine(i.Plan), layout.OneLine(i.Schedule)), Evidence: i.Timer()}
 		again := fmt.Sprintf("pawl run --schedule %s --install %s", shellwords.Word(i.Schedule), shellwords.Word(i.Plan))
 		if i.Root != p.Root {
-			f.Level, f.What, f.Hint = pawl.Warn, f.What+": it runs in "+layout.OneLine(i.Root)+", where the project was before", again
+			f.Level, f.What, f.Hint = pawl.Warn, f.What+": it runs in "+layout.OneLine(i.Root)+", the former folder of the project", again
 		} else if !i.PlanExists() {
 			f.Level, f.What, f.Hint = pawl.Warn, f.What+": the plan is missing", "pawl run --uninstall "+shellwords.Word(i.Plan)
 		}

@@ -49,7 +49,7 @@ type Result struct {
 	Plan   []byte `json:"-"`
 }
 
-// Note is a place in a workflow whose conversion the user should know of.
+// Note is a place in a workflow whose conversion the user should check.
 type Note struct {
 	Line   int    `json:"line"`
 	Column int    `json:"column"`

@@ -5,7 +5,7 @@ import (
 	"io"
 )
 
-// Report is what became of a file.
+// Report is the result of converting a file.
 type Report struct {
 	File string `json:"file"`
 	Result

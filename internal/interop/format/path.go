@@ -35,7 +35,7 @@ func unsafe(name string) string {
 	case len(name) > maxPath:
 		return "it is too long"
 	case !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl):
-		return "it holds control characters"
+		return "it contains control characters"
 	case strings.HasPrefix(name, "/") || strings.HasPrefix(name, `\`) || len(name) > 1 && name[1] == ':':
 		return "it is absolute"
 	case strings.HasPrefix(name, "~"):

@@ -145,17 +145,17 @@ func promptOf(s Step, dense bool) string {
 			open = append(open, name)
 		}
 	}
-	list(&b, "What else its files say", factsOf(s.Facts))
-	list(&b, "Done already, not to be done again", done)
-	list(&b, "Still to be done", open)
-	list(&b, "Not met yet", unmet(s.Criteria))
+	list(&b, "Other facts in its files", factsOf(s.Facts))
+	list(&b, "Already done, do not repeat", done)
+	list(&b, "Remaining", open)
+	list(&b, "Criteria not met yet", unmet(s.Criteria))
 	if p := s.Partial; p != nil { // near the end, which a brief keeps of a long prompt
-		list(&b, "Files made", p.Created)
-		list(&b, "Files changed", p.Modified)
-		fmt.Fprintf(&b, "\nIt was begun, and nothing proves that it is finished. Last action: %s\n", cmp.Or(p.Last, "not known"))
+		list(&b, "Files created", p.Created)
+		list(&b, "Files modified", p.Modified)
+		fmt.Fprintf(&b, "\nIt was started, but nothing proves that it is finished. Last action: %s\n", cmp.Or(p.Last, "unknown"))
 	}
 	if s.Resume != "" {
-		fmt.Fprintf(&b, "\nTo go on: %s\n", s.Resume)
+		fmt.Fprintf(&b, "\nHow to continue: %s\n", s.Resume)
 	}
 	return b.String()
 }

@@ -15,7 +15,7 @@ func TestManyStepsAreDense(t *testing.T) {
 	t.Parallel()
 	s := format.Step{ID: "a", Goal: "Make it", Items: []format.Item{{ID: "x", Status: pawl.ItemIsDone}, {ID: "y"}, {ID: "z"}}, Facts: map[string]string{"mood": "calm"}}
 	few := format.PlanOf(format.Project{Phases: []format.Phase{{Steps: []format.Step{s}}}}, "claude").Step("a").Agent.Prompt
-	if !strings.Contains(few, "Still to be done:\n- y\n- z\n") || !strings.Contains(few, "mood: calm") {
+	if !strings.Contains(few, "Remaining:\n- y\n- z\n") || !strings.Contains(few, "mood: calm") {
 		t.Errorf("%s", few)
 	}
 	many := format.Project{System: "x", Phases: []format.Phase{{}}}
@@ -27,7 +27,7 @@ func TestManyStepsAreDense(t *testing.T) {
 	if _, err := planfile.Write(plan); err != nil {
 		t.Error(err)
 	}
-	if prompt := plan.Step("s7").Agent.Prompt; prompt != "Make it\nDone already, not to be done again: x\nStill to be done: y; z\n" {
+	if prompt := plan.Step("s7").Agent.Prompt; prompt != "Make it\nAlready done, do not repeat: x\nRemaining: y; z\n" {
 		t.Errorf("%s", prompt)
 	}
 }

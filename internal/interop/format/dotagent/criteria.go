@@ -47,9 +47,9 @@ func (r *workflowReader) meetsTask(t *task, since time.Time) (bool, string) {
 	case t.doubt != "":
 		return false, t.doubt
 	case t.output == nil:
-		return false, t.out + " is not there"
+		return false, t.out + " is missing"
 	case f != nil && !f.Changed.IsZero() && !f.Changed.After(since):
-		return false, t.out + " is of an attempt before"
+		return false, t.out + " belongs to an earlier attempt"
 	case taskStatus(t.output.status) != pawl.Done || t.output.status == "" && f != nil:
 		return false, joined(t.out+" has the status "+short(t.output.status), t.output.reason)
 	}
@@ -58,7 +58,7 @@ func (r *workflowReader) meetsTask(t *task, since time.Time) (bool, string) {
 			return false, t.out + " names " + c.Path + ", which is missing"
 		}
 	}
-	return true, t.out + " says so"
+	return true, t.out + " says that the task is done"
 }
 
 // meetsPhase reports whether the required report of a phase exists. Earlier phases do not matter.
@@ -67,13 +67,13 @@ func (r *workflowReader) meetsPhase(p phase, id pawl.StepID, since time.Time) (b
 		return r.meetsTasks()
 	}
 	if f := r.file(p.report()); id != stepArchitects && f != nil && !since.IsZero() && !f.Changed.After(since) {
-		return false, f.Path + " is as it was before"
+		return false, f.Path + " is unchanged"
 	}
 	r.steps[p] = nil
 	r.evalPhase(p, false)
 	for _, s := range r.steps[p] {
 		if s.ID == id && s.Status == pawl.Done {
-			return true, "it is"
+			return true, "the files that the step requires exist"
 		}
 	}
 	for _, f := range slices.Backward(r.Findings()) {
@@ -81,7 +81,7 @@ func (r *workflowReader) meetsPhase(p phase, id pawl.StepID, since time.Time) (b
 			return false, f.Where + ": " + f.What
 		}
 	}
-	return false, "nothing that counts is there"
+	return false, "none of the files that the step requires exists"
 }
 
 // meetsTasks reports whether all tasks in execution.json are done.
@@ -91,7 +91,7 @@ func (r *workflowReader) meetsTasks() (bool, string) {
 			return false, "task " + t.id + ": " + why
 		}
 	}
-	return true, fmt.Sprintf("the outputs of all %d tasks say so", len(r.tasks))
+	return true, fmt.Sprintf("the outputs of all %d tasks say that they are done", len(r.tasks))
 }
 
 // criteria returns the required files of a step that is not done.

@@ -19,7 +19,7 @@ func TestADeathBetweenPhasesIsAResume(t *testing.T) {
 	t.Parallel()
 	for fixture, want := range map[string]string{
 		"between_complete": "resumable from ARCHITECTURE", "between_pending": "resumable from IMPLEMENTATION",
-		"failed": "resumable: IMPLEMENTATION failed, and is tried again",
+		"failed": "resumable: IMPLEMENTATION failed and will be tried again",
 	} {
 		r, findings := reading(t, fixture)
 		if r.Resume != want || formattest.Step(t, r, "requirements").Status != pawl.Done || !finds(findings, "which makes dotagent start over") {
@@ -61,7 +61,7 @@ func TestUnsafeIsSuspectAndNoProof(t *testing.T) {
 	for fixture, want := range map[string]string{
 		"unsafe":     "interruption_safe is false and phase.json.tmp exists",
 		"tmp_counts": "the complete phase.json.tmp is used instead",
-		"torn":       "it was read up to where it breaks off",
+		"torn":       "the file is truncated; completed phases",
 	} {
 		r, findings := reading(t, fixture)
 		if r.ID != "wf-shop" || r.Resume != "resumable from ARCHITECTURE" || !finds(findings, want) {
@@ -106,7 +106,7 @@ func TestReportsOfOlderWorkflowsDoNotCount(t *testing.T) {
 		{Path: "memory/state/phase.json", Data: []byte(`{"workflow_id":"w","current_phase":"REQUIREMENTS","phase_status":"in_progress"}`)},
 		{Path: "memory/reports/demand.json", Data: []byte(`{"workflow_id":"v","goal":"x"}`)},
 	}
-	if r, findings := dotagent.Format().Read(other, format.Env{Now: now}); formattest.Step(t, r, "requirements").Status != pawl.Pending || !finds(findings, "it is of workflow v") {
+	if r, findings := dotagent.Format().Read(other, format.Env{Now: now}); formattest.Step(t, r, "requirements").Status != pawl.Pending || !finds(findings, "it belongs to workflow v") {
 		t.Errorf("%+v %v", r, findings)
 	}
 }
@@ -258,8 +258,8 @@ func TestVerifyTellsTimesInNoOrder(t *testing.T) {
 	}
 	findings := dotagent.Format().Verify(files, format.Env{Now: now})
 	for _, want := range []string{
-		"phase.json:2: REQUIREMENTS was completed before the workflow was begun", "phase.json:1: last_updated is before",
-		"memory/state/.archive: there are 6 archives; 5 are kept", "the archive has no phase.json", "memory/contracts/a.json:1: invalid JSON",
+		"phase.json:2: REQUIREMENTS was completed before the workflow started", "phase.json:1: last_updated is before",
+		"memory/state/.archive: there are 6 archives; dotagent keeps 5", "the archive has no phase.json", "memory/contracts/a.json:1: invalid JSON",
 	} {
 		if !finds(findings, want) {
 			t.Errorf("%s is not told, but %+v", want, findings)

@@ -97,7 +97,7 @@ func (r *workflowReader) readTorn(f *format.File) {
 	}
 	if r.flow.id != "" || r.flow.current != unknown {
 		r.flow.lost = false
-		r.Warn(f.Path, "it was read up to where it breaks off; completed phases are taken from the reports")
+		r.Warn(f.Path, "the file is truncated; completed phases are taken from the reports")
 	}
 }
 

@@ -64,7 +64,7 @@ func (r *workflowReader) pendingSteps(p phase) []format.Step {
 func (r *workflowReader) evalPhase(p phase, late bool) bool {
 	switch p {
 	case requirements:
-		return r.evalReport(p, stepRequirements, r.flow.started, "the workflow was begun")
+		return r.evalReport(p, stepRequirements, r.flow.started, "the workflow started")
 	case architecture:
 		return r.evalArchitecture()
 	case implementation:
@@ -108,14 +108,14 @@ func (r *workflowReader) stepGoal(id pawl.StepID) string {
 	case stepArchitects:
 		return "Design a solution" + of + " for memory/reports/demand.json: write each design to a file of its own in memory/reports/designs/."
 	case stepRoundtable:
-		return "Make the final design" + of + " of those in memory/reports/designs/, as the person chose (pawl brief says what they answered), and write it to memory/reports/final_design.json."
+		return "Make the final design" + of + " from those in memory/reports/designs/, as the person chose (pawl brief says what they answered), and write it to memory/reports/final_design.json."
 	case stepImplementation:
-		return "Carry out memory/reports/final_design.json" + of + ". Name its tasks in memory/state/execution.json, as " +
-			`{"tasks":[{"id":"task-001"}]}` + ", and say what became of each in memory/tasks/{id}/output.json, with its status."
+		return "Implement memory/reports/final_design.json" + of + ". List its tasks in memory/state/execution.json, as " +
+			`{"tasks":[{"id":"task-001"}]}` + ", and write the result of each task, with its status, to memory/tasks/{id}/output.json."
 	case stepVerification:
 		return "Verify the work" + of + " against memory/reports/demand.json, and write what you found to memory/reports/verification.json."
 	}
-	return "Look back on the work" + of + ", and write what was learned to a file in memory/reflections/."
+	return "Reflect on the work" + of + ", and write what was learned to a file in memory/reflections/."
 }
 
 // claimedOutput returns the entry of a phase that phase.json lists as completed; ok is false if its output is missing.
@@ -185,7 +185,7 @@ func (r *workflowReader) evalArchitecture() bool {
 	c, ok := r.claimedOutput(architecture)
 	final := false
 	if !ok && (c == nil || c.output != architecture.report()) {
-		_, final = r.usableReport(architecture.report(), r.flow.started, "the workflow was begun")
+		_, final = r.usableReport(architecture.report(), r.flow.started, "the workflow started")
 	}
 	switch {
 	case ok:
@@ -207,7 +207,7 @@ func (r *workflowReader) evalArchitecture() bool {
 func (r *workflowReader) designs() []string {
 	var names []string
 	for _, f := range r.filesIn(reportsFolder + "designs/") {
-		if _, fits := r.usableReport(f.Path, r.flow.started, "the workflow was begun"); fits {
+		if _, fits := r.usableReport(f.Path, r.flow.started, "the workflow started"); fits {
 			names = append(names, f.Path)
 		}
 	}
@@ -217,10 +217,10 @@ func (r *workflowReader) designs() []string {
 // askDesign adds a gate that asks for the choice of a design, if phase.json has none. The architects do not design again.
 func (r *workflowReader) askDesign(s *format.Step, designs []string) {
 	if _, approved := r.flow.approved[architecture]; approved {
-		s.Why = "the designs were approved, and the final one was not written"
+		s.Why = "the designs were approved, but the final design is missing"
 		return
 	}
-	g := pawl.Gate{Step: s.ID, Type: pawl.DecisionFor, Ask: "Which design of workflow " + r.workflowName() + " is it to be? They are in memory/reports/designs/."}
+	g := pawl.Gate{Step: s.ID, Type: pawl.DecisionFor, Ask: "Which design should workflow " + r.workflowName() + " use? The designs are in memory/reports/designs/."}
 	for _, name := range designs {
 		g.Options = append(g.Options, oneLine(baseName(name)))
 	}
@@ -263,15 +263,15 @@ func (r *workflowReader) taskStep(t *task) format.Step {
 		Needs: r.needs(t), Started: t.started, Ended: t.ended, Attempts: t.attempts, Why: t.reason, Where: t.where(), Facts: map[string]string{},
 	}
 	s.Goal = cmp.Or(t.first("goal", "description", "objective", "summary"), t.name,
-		"Do task "+t.id+" of workflow "+r.workflowName()+", as memory/reports/final_design.json has it.") +
-		"\nWrite what became of it to " + t.out + ", with its task_id, and as its status pre_complete, blocked or failed."
+		"Do task "+t.id+" of workflow "+r.workflowName()+", as memory/reports/final_design.json describes it.") +
+		"\nWrite the result to " + t.out + ", with its task_id and the status pre_complete, blocked or failed."
 	if t.status == pawl.AwaitsGate {
 		s.Status = pawl.Pending
 		r.out.Blockers = append(r.out.Blockers, t.blocker())
 	}
 	if t.exhausted {
 		g := pawl.Gate{Step: s.ID, Type: pawl.HumanVerify, Opened: newest(t.started, r.flow.updated),
-			Ask: fmt.Sprintf("Task %s of workflow %s was tried %d times, which is all that dotagent allows. Is it tried again?", t.id, r.workflowName(), t.attempts)}
+			Ask: fmt.Sprintf("Task %s of workflow %s was tried %d times, the most that dotagent allows. Try it again?", t.id, r.workflowName(), t.attempts)}
 		g.ID = g.Identify()
 		s.Status = pawl.AwaitsGate
 		r.out.Gates = append(r.out.Gates, format.Gate{Gate: g})

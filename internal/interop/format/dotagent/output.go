@@ -31,16 +31,16 @@ func (r *workflowReader) readOutput(t *task) {
 	p, ok := r.parse(f)
 	switch {
 	case !ok || !p.Is(jsonedit.Object):
-		t.doubt = "what lies at " + t.out + " was not wholly written"
+		t.doubt = t.out + " is incomplete"
 		return
 	case older(f.Changed, t.started):
-		t.doubt = "what lies at " + t.out + " was written before it began"
+		t.doubt = t.out + " was written before the task started"
 		r.Warn(f.Path, "written before task %s started: it belongs to an earlier attempt and is ignored", t.id)
 		return
 	}
 	if id := p.first("task_id", "id"); id != "" && id != t.id {
-		t.doubt = "what lies at " + t.out + " is of task " + oneLine(id)
-		r.Warn(p.where(), "found where the output of task %s belongs, but it is of task %s", t.id, short(id))
+		t.doubt = t.out + " belongs to task " + oneLine(id)
+		r.Warn(p.where(), "expected the output of task %s, found the output of task %s", t.id, short(id))
 		return
 	}
 	t.output = r.outputIn(p)

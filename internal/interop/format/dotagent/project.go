@@ -56,7 +56,7 @@ func (r *workflowReader) addLaterApprovals() {
 	}
 	const designs = reportsFolder + "designs/*.json"
 	ask(requirements, stepDemandIsGood, pawl.GateAction{Type: pawl.HumanVerify, Ask: r.askDemand()}, requirements.report())
-	ask(architecture, stepDesignIsGood, pawl.GateAction{Type: pawl.DecisionFor, Ask: "Which design of workflow " + r.workflowName() + " is it to be?", OptionsFrom: designs}, designs)
+	ask(architecture, stepDesignIsGood, pawl.GateAction{Type: pawl.DecisionFor, Ask: "Which design should workflow " + r.workflowName() + " use?", OptionsFrom: designs}, designs)
 }
 
 func (r *workflowReader) askDemand() string {
@@ -119,13 +119,13 @@ func (r *workflowReader) status(at phase) {
 		r.out.Status, r.out.Resume, r.out.Next = pawl.StatusCompleted, "nothing to do: the workflow is complete", "archive it"
 		return
 	case r.flow.lost:
-		r.out.Status, r.out.Resume = pawl.StatusInterrupted, "State appears corrupted: what is done is taken from the reports"
+		r.out.Status, r.out.Resume = pawl.StatusInterrupted, "State appears corrupted: completed phases are taken from the reports"
 	case r.flow.status == isFailed:
-		r.out.Status, r.out.Resume = pawl.StatusFailed, "resumable: "+at.String()+" failed, and is tried again"
+		r.out.Status, r.out.Resume = pawl.StatusFailed, "resumable: "+at.String()+" failed and will be tried again"
 	case waits:
 		r.out.Status, r.out.Resume = pawl.StatusWaiting, "resumable: a person is asked again"
 	case r.flow.Value == nil && !r.flow.torn:
-		r.out.Status, r.out.Resume = pawl.StatusInterrupted, "no state: what is done is taken from the reports"
+		r.out.Status, r.out.Resume = pawl.StatusInterrupted, "no state: completed phases are taken from the reports"
 	default:
 		r.out.Status, r.out.Resume = pawl.StatusInterrupted, "resumable from "+at.String()
 	}
@@ -141,7 +141,7 @@ func (r *workflowReader) next(at phase) string {
 	first := r.steps[at][i]
 	moved := ""
 	if c := r.flow.current; c != unknown && c < at {
-		moved = c.String() + " has left what it was to leave: "
+		moved = "the output of " + c.String() + " exists: "
 	}
 	if at != implementation || len(r.tasks) == 0 {
 		verb := "spawn"

@@ -107,9 +107,9 @@ func (r *workflowReader) readReport(name string, since time.Time) (p node, why s
 	case !ok:
 		return p, "it cannot be read"
 	case len(p.Members) == 0 && len(p.Items) == 0:
-		return p, "it says nothing"
+		return p, "it has no content"
 	case p.text("workflow_id") != "" && r.flow.id != "" && p.text("workflow_id") != r.flow.id:
-		return p, "it is of workflow " + oneLine(p.text("workflow_id"))
+		return p, "it belongs to workflow " + oneLine(p.text("workflow_id"))
 	case older(f.Changed, since):
 		return p, "it was written before that"
 	}
@@ -125,7 +125,7 @@ func older(changed, since time.Time) bool {
 func (r *workflowReader) usableReport(name string, since time.Time, past string) (node, bool) {
 	p, why := r.readReport(name, since)
 	if why == "it was written before that" {
-		why = "it was written before " + past + ": it is of an older one"
+		why = "it was written before " + past + " and is out of date"
 	}
 	if why != "" {
 		r.Warn(name, "ignored: %s", why)

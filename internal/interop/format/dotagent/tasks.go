@@ -135,9 +135,9 @@ func (r *workflowReader) addUnlistedTask() {
 	if _, done := r.claimedOutput(implementation); done || len(r.tasks) == 0 || r.task(restOf) != nil {
 		return
 	}
-	name := "What final_design.json asks for beyond the other tasks: execution.json was cut off, and may have named more"
+	name := "The rest of final_design.json: execution.json is truncated and may have listed more tasks"
 	r.addTask(&task{node: node{file: executionPath}, spot: executionPath, id: restOf, name: name, out: outputPath(restOf)})
-	r.Warn(executionPath, "it was read up to where it breaks off; tasks that it may have listed after that are left to step %s", r.task(restOf).step)
+	r.Warn(executionPath, "the file is truncated; tasks that it may have listed after that are left to step %s", r.task(restOf).step)
 }
 
 func (r *workflowReader) readList(p node, list *jsonedit.Value) {
@@ -235,7 +235,7 @@ func (r *workflowReader) evalTask(t *task) {
 	}
 	if t.attempts >= maxAttempts && t.status != pawl.Done && t.status != pawl.Skipped {
 		t.exhausted = true
-		t.reason = joined(t.reason, fmt.Sprintf("tried %d times, which is all that dotagent allows", t.attempts))
+		t.reason = joined(t.reason, fmt.Sprintf("tried %d times, the most that dotagent allows", t.attempts))
 	}
 }
 
@@ -244,7 +244,7 @@ func (r *workflowReader) evalRunning(t *task) {
 	if t.output == nil {
 		t.orphan = true
 		t.attempts++
-		t.status, t.reason = pawl.Pending, joined("it was running, and left no output", t.doubt)
+		t.status, t.reason = pawl.Pending, joined("it was running and left no output", t.doubt)
 		r.Warn(t.where(), "task %s was running and left no output: this counts as a try, and it will rerun", t.id)
 		return
 	}
@@ -273,10 +273,10 @@ func (r *workflowReader) checkOutput(t *task) {
 		t.status, t.reason = pawl.Pending, "its output says "+oneLine(t.output.status)
 		r.Warn(t.where(), "task %s is marked %s, but its output says %s", t.id, t.native, short(t.output.status))
 	case t.doubt == "" && r.flow.has(implementation):
-		t.status, t.reason = pawl.Done, "its output is gone, and its phase is done"
+		t.status, t.reason = pawl.Done, "its output is missing, but its phase is done"
 		r.Warn(t.where(), "task %s is marked %s and its output is missing; accepted, since its phase is marked done", t.id, t.native)
 	default:
-		t.status, t.reason = pawl.Pending, joined("it is said to be "+t.native+", and no output proves it", t.doubt)
+		t.status, t.reason = pawl.Pending, joined("it is marked "+t.native+", but no output proves it", t.doubt)
 		r.Warn(t.where(), "task %s is marked %s, but no output at %s proves it: it will rerun", t.id, t.native, t.out)
 	}
 }

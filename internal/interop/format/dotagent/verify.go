@@ -77,7 +77,7 @@ func (v *workflowVerifier) outputs() {
 // times checks that times are in order. Reading reports times in the future.
 func (v *workflowVerifier) times() {
 	var faults []pawl.Finding
-	before, what := v.flow.started, "the workflow was begun"
+	before, what := v.flow.started, "the workflow started"
 	for _, c := range v.flow.completed {
 		if c.when.IsZero() {
 			faults = append(faults, report.New(pawl.Warn, c.where(), "", "%s has no completion time", c.phase))
@@ -152,7 +152,7 @@ func (v *workflowVerifier) archives() {
 		}
 	}
 	if len(all) > maxArchives {
-		faults = append(faults, report.New(pawl.Warn, strings.TrimSuffix(archiveFolder, "/"), "", "there are %d archives; %d are kept", len(all), maxArchives))
+		faults = append(faults, report.New(pawl.Warn, strings.TrimSuffix(archiveFolder, "/"), "", "there are %d archives; dotagent keeps %d", len(all), maxArchives))
 	}
 	v.found.Check(fmt.Sprintf("%d workflows are archived", len(all)), faults)
 }

@@ -418,7 +418,7 @@ func TestAVerificationSaysWhatWasProven(t *testing.T) {
 	const check = `, accept: {good: "test -s one"}, outputs: [one]`
 	for name, c := range map[string]struct{ one, qa, want, never string }{
 		"all":  {check, check, `"status":"verified","summary":"all acceptance checks passed: 2, of 2 steps"`, `pre_complete`},
-		"some": {check, "", `"status":"complete","summary":"acceptance checks passed: 1, of 1 steps; nothing was checked of qa"`, `"verified"`},
+		"some": {check, "", `"status":"complete","summary":"acceptance checks passed: 1, of 1 steps; not checked: qa"`, `"verified"`},
 		"none": {"", "", `"status":"complete","summary":"nothing was verified: no step has an acceptance check that passed"`, `"verified"`},
 	} {
 		s := begin(t, fmt.Sprintf(plan, c.one, c.qa), nil)

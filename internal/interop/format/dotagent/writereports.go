@@ -66,18 +66,18 @@ func (m *workflowWriter) report(p phase) []byte {
 	r.Summary = "all steps of this phase are done"
 	steps := m.stepsIn(p)
 	if len(steps) == 0 {
-		r.Summary = "the plan has no steps of this phase: the plan itself says what to do, and how"
+		r.Summary = "the plan has no steps for this phase: the plan itself describes the requirements"
 	}
 	switch {
 	case p == verification:
 		m.verified(&r)
 	case p == reflection && len(steps) == 0:
-		r.Summary = "nobody looked back: the plan has no steps of this phase"
+		r.Summary = "no reflection was written: the plan has no steps for this phase"
 	case p == reflection:
-		r.Summary = "the steps of this phase are done, and none of them left a report; what they said is here"
+		r.Summary = "the steps of this phase are done, but none of them wrote a report; this report has their summaries"
 	case p == architecture && len(steps) == 0:
 		steps = m.stepsIn(implementation)
-		r.Summary = "the plan says how it is done"
+		r.Summary = "the plan describes the implementation"
 	}
 	if status, skipped := m.skippedSteps(p); skipped != nil {
 		r.Status, r.Summary = status, skippedSummary(status, skipped)
@@ -134,7 +134,7 @@ func (m *workflowWriter) verified(r *reportOut) {
 	case steps == 0:
 		r.Summary = "nothing was verified: no step has an acceptance check that passed"
 	case len(without) > 0:
-		r.Summary = fmt.Sprintf("acceptance checks passed: %d, of %d steps; nothing was checked of %s", len(r.Checks), steps, strings.Join(without, ", "))
+		r.Summary = fmt.Sprintf("acceptance checks passed: %d, of %d steps; not checked: %s", len(r.Checks), steps, strings.Join(without, ", "))
 	default:
 		r.Status, r.Summary = isVerified, fmt.Sprintf("all acceptance checks passed: %d, of %d steps", len(r.Checks), steps)
 	}

@@ -185,7 +185,7 @@ func (r *clusterReader) checkpointStatus(b *block, c yamlRecord, p *checkpointRe
 		return
 	case p.native == failureType:
 		b.Status = pawl.FailedForGood
-		p.failure = cmp.Or(errorIn(c), "it does not say why")
+		p.failure = cmp.Or(errorIn(c), noReason)
 		b.Why = p.failure
 	case p.native == sessionDeath || p.answer != "":
 		b.Status, b.Why = pawl.Running, "its session died"
@@ -197,6 +197,9 @@ func (r *clusterReader) checkpointStatus(b *block, c yamlRecord, p *checkpointRe
 	}
 	b.Native = p.native
 }
+
+// noReason stands for the reason that a checkpoint of type failure lacks.
+const noReason = "no reason given"
 
 // errorIn returns what went wrong, as a checkpoint of type failure says it.
 func errorIn(c yamlRecord) string {
@@ -215,7 +218,7 @@ func (r *clusterReader) failureGate(p *checkpointRead, saved format.Checkpoint) 
 	} else {
 		g.Purpose = pawl.ForRebuilt // nothing starts before the answer
 	}
-	g.Ask = fmt.Sprintf("Run %s again, from what is there? It failed: %s%s", what, cmp.Or(p.failure, "it does not say why"), begun)
+	g.Ask = fmt.Sprintf("Run %s again, from the existing work? It failed: %s%s", what, cmp.Or(p.failure, noReason), begun)
 	g.ID = g.Identify()
 	return format.Gate{Gate: g, Native: failureType}
 }
@@ -225,7 +228,7 @@ func begunText(w *format.Partial) string {
 	if w == nil || len(w.Created)+len(w.Modified) == 0 {
 		return ""
 	}
-	return "\nFiles begun: " + someOf(slices.Concat(w.Created, w.Modified))
+	return "\nUnfinished files: " + someOf(slices.Concat(w.Created, w.Modified))
 }
 
 // partial returns the unfinished work of the current thread.
@@ -251,7 +254,7 @@ func (r *clusterReader) gate(c yamlRecord, p *checkpointRead, asks pawl.GateType
 	g.Ask = joinTexts(c.text("awaiting"), c.text("checkpoint_details", "question"), c.text("checkpoint_details", "verification_instructions"),
 		c.text("checkpoint_details", "action"), c.text("checkpoint_details", "instructions"))
 	if g.Ask == "" {
-		g.Ask = cmp.Or(p.name, "The checkpoint says not what it asks.")
+		g.Ask = cmp.Or(p.name, "The checkpoint has no question.")
 	}
 	g.Expect = c.text("checkpoint_details", "expected_behavior")
 	c.text("checkpoint_details", "gate") // written by pawl

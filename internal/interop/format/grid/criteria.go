@@ -69,7 +69,7 @@ func (r *clusterReader) contract(b *block) string {
 	within := func(name string) string { return strings.TrimPrefix(r.grid, r.root) + name }
 	return fmt.Sprintf("\n\nWhen the block is complete, write %s: front matter with cluster, block, status (complete), completed_at, commits (hash, message, files), "+
 		"artifacts_created (path) and lessons_learned; then the threads, as a table Thread, Name, Commit, Files under the heading Tasks Completed. "+
-		"The block does not count as done before, and what the file claims is checked. "+
+		"Until then the block does not count as done. pawl checks what the file claims. "+
 		"If a person has to verify, to decide or to act first, write %s (type human_verify, decision or human_action, with block, thread, awaiting and checkpoint_details) and end.",
 		within(r.summaryPath(b)), within("CHECKPOINT.md"))
 }
@@ -172,7 +172,7 @@ func (r *clusterReader) meetsSummary(b *block) (bool, string) {
 	if missing := r.missingOf(b); len(missing) > 0 {
 		return false, fmt.Sprintf("%s names files that do not exist: %s", f.Path, someOf(missing))
 	}
-	return true, fmt.Sprintf("%s says so; of the files and commits that it names none is missing", f.Path)
+	return true, fmt.Sprintf("%s says that the block is complete; all files and commits that it names exist", f.Path)
 }
 
 // otherEnd says what the checkpoint tells about a block without a summary.

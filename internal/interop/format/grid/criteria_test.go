@@ -13,7 +13,7 @@ import (
 )
 
 // TestABlockIsDoneByItsSummary: a block meets its criteria when a SUMMARY says that it is complete, what that claims is there, and
-// it says nothing against the criteria of the plan.
+// it has no content against the criteria of the plan.
 func TestABlockIsDoneByItsSummary(t *testing.T) {
 	t.Parallel()
 	const summary = "its SUMMARY says that it is complete"
@@ -37,9 +37,9 @@ func TestABlockIsDoneByItsSummary(t *testing.T) {
 		why             string
 	}{
 		{"", summary, false, "there is no .grid/phases/02-block/02-SUMMARY.md"},
-		{"status: complete", summary, true, "says so"},
+		{"status: complete", summary, true, "says that the block is complete"},
 		{"status: partial", summary, false, `says status "partial"`},
-		{"artifacts_created: [{path: a.txt}]\ncommits: [abc1234]", summary, true, "says so"},
+		{"artifacts_created: [{path: a.txt}]\ncommits: [abc1234]", summary, true, "says that the block is complete"},
 		{"artifacts_created: [{path: gone.txt}]", summary, false, "names files that do not exist: gone.txt"},
 		{"commits: [\"fff1234\"]", summary, false, "commits that it claims do not exist: fff1234"},
 		{"status: complete", "b.txt is there", false, "b.txt does not exist"},

@@ -70,12 +70,12 @@ func TestATornSummaryProvesNothing(t *testing.T) {
 	} {
 		files := folder(".grid/STATE.md", interrupted, ".grid/phases/01-a/01-PLAN.md", "---\nid: 01\n---\n", name, data)
 		r, findings := grid.Format().Read(files, format.Env{Now: now})
-		at := slices.IndexFunc(findings, func(f pawl.Finding) bool { return strings.Contains(f.What, "a summary that is no proof") })
+		at := slices.IndexFunc(findings, func(f pawl.Finding) bool { return strings.Contains(f.What, "an invalid summary") })
 		if s := formattest.Step(t, r, "01"); want == "" {
 			if at >= 0 || s.Status != pawl.Done {
 				t.Errorf("%q: %s, %v", data, s.Status, findings)
 			}
-		} else if at < 0 || findings[at].Where != want || s.Status != pawl.Pending || !strings.Contains(s.Resume, "Look first") {
+		} else if at < 0 || findings[at].Where != want || s.Status != pawl.Pending || !strings.Contains(s.Resume, "First check") {
 			t.Errorf("%q: %s, %v", data, s.Status, findings)
 		}
 		if r, _ := grid.Format().Read(append(files, folder(".grid/01-SUMMARY.md", "---\nstatus: complete\n---\n")...), format.Env{Now: now}); formattest.Step(t, r, "01").Status != pawl.Done {
@@ -160,7 +160,7 @@ func TestBrokenYAMLIsReadLineByLine(t *testing.T) {
 		if len(findings) == 0 || findings[0].Where == "" || !strings.HasPrefix(findings[0].Where, ".grid/CHECKPOINT.md:") {
 			t.Errorf("%s: %v", line, findings)
 		}
-		if !strings.HasPrefix(r.Next, "go on with thread 03.2") || formattest.Step(t, r, "03").Items[0].Status != pawl.ItemIsDone {
+		if !strings.HasPrefix(r.Next, "continue with thread 03.2") || formattest.Step(t, r, "03").Items[0].Status != pawl.ItemIsDone {
 			t.Errorf("%s: %s, %v", line, r.Next, formattest.Step(t, r, "03"))
 		}
 	}
@@ -218,13 +218,13 @@ func TestTimesWithoutAZoneAreLocal(t *testing.T) {
 		changed                  time.Time
 	}{
 		{"updated_at: 2026-01-23T17:25:00.123456", "still active: do not resume", "has no time zone", now},
-		{"updated_at: 2026-01-23T17:19:00", "stale: its last sign of life is 11 minutes old", "has no time zone", now},
+		{"updated_at: 2026-01-23T17:19:00", "stale: last activity 11 minutes ago", "has no time zone", now},
 		{"updated_at: \"2026-01-23T16:25:00Z\"", "still active: do not resume", "", now},
-		{"updated_at: \"2026-01-24T16:25:00Z\"", "stale: its last sign of life is 3 hours old", "is in the future", now.Add(-3 * time.Hour)},
-		{"", "stale: its last sign of life is 60 minutes old", "", now.Add(-time.Hour)},
+		{"updated_at: \"2026-01-24T16:25:00Z\"", "stale: last activity 3 hours ago", "is in the future", now.Add(-3 * time.Hour)},
+		{"", "stale: last activity 60 minutes ago", "", now.Add(-time.Hour)},
 		{"", "still active: do not resume", "", now.Add(-time.Minute)},
-		{"", "stale: nothing says when it last lived", "", time.Time{}},
-		{"updated_at: tomorrow", "stale: its last sign of life is 60 minutes old", "not a time", now.Add(-time.Hour)},
+		{"", "stale: its last activity is unknown", "", time.Time{}},
+		{"updated_at: tomorrow", "stale: last activity 60 minutes ago", "not a time", now.Add(-time.Hour)},
 	}
 	for _, tt := range tests {
 		files := state(tt.updated)

@@ -16,7 +16,7 @@ import (
 	"pawl/internal/interop/format"
 )
 
-// Format reads and writes a project of The Grid: the first cluster of those that are there.
+// Format reads and writes a project of The Grid: the first of its clusters.
 func Format() format.Format { return scope{}.format() }
 
 // scope is the cluster that is read and written.

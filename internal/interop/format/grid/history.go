@@ -94,7 +94,7 @@ func (r *clusterReader) rebuild() {
 
 // askRebuilt adds a gate: a person must confirm a rebuilt position.
 func (r *clusterReader) askRebuilt() {
-	why, expect := "No STATE.md could be read", "Approved, the run goes on from there; rejected, it stops."
+	why, expect := "No STATE.md could be read", "If you approve, the run continues from there; if you reject, it stops."
 	if gone := r.goneText(); gone != "" {
 		why = "Commits that its files claim do not exist in git (" + gone + ")"
 		expect += " If the work of a block is there, mark the block as done: pawl done BLOCK -m WHY."
@@ -113,7 +113,7 @@ func (r *clusterReader) askRebuilt() {
 		}
 	}
 	g := pawl.Gate{Type: pawl.HumanVerify, Purpose: pawl.ForRebuilt, Ask: fmt.Sprintf(
-		"Is this where cluster %s stands? %s, so that it was rebuilt from %s, confidence medium.\n- complete: %s\n- not complete: %s\n- %s",
+		"Is this the state of cluster %s? %s; pawl rebuilt it from %s, confidence medium.\n- complete: %s\n- not complete: %s\n- %s",
 		r.out.Name, why, r.out.Facts["recovered_from"], orNone(done), orNone(open), r.out.Next), Expect: expect}
 	g.ID = g.Identify()
 	r.out.Gates = slices.Insert(r.out.Gates, 0, format.Gate{Gate: g, Native: "rebuilt"})
@@ -125,8 +125,8 @@ func (r *clusterReader) askActive() {
 		return
 	}
 	g := pawl.Gate{Type: pawl.HumanVerify, Purpose: pawl.ForRebuilt, Opened: r.lastSign(), Ask: fmt.Sprintf(
-		"Cluster %s is %s: its last sign of life was at %s, and The Grid resumes no session before %d minutes of silence. Has that session ended?",
-		r.out.Name, stillActive, stamp(r.lastSign()), int(sessionTimeout.Minutes())), Expect: "Approved, the run continues the work of that session; rejected, it stops."}
+		"Cluster %s is %s: its last activity was at %s, and The Grid resumes a session only after %d minutes without activity. Has that session ended?",
+		r.out.Name, stillActive, stamp(r.lastSign()), int(sessionTimeout.Minutes())), Expect: "If you approve, the run continues the work of that session; if you reject, it stops."}
 	g.ID = g.Identify()
 	r.out.Gates = slices.Insert(r.out.Gates, 0, format.Gate{Gate: g, Native: "active"})
 }

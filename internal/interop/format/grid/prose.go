@@ -148,7 +148,7 @@ func (r *clusterReader) proseClaim(b *block, mark, said, at string) {
 		return
 	}
 	if status == pawl.Done {
-		b.Why = "only STATE.md says so; there is no " + b.id + "-SUMMARY.md"
+		b.Why = "only STATE.md says that it is complete; " + b.id + "-SUMMARY.md is missing"
 		r.Add(pawl.Finding{Level: pawl.Warn, What: "block " + b.id + " is marked complete but has no summary", Where: at,
 			Evidence: said, Hint: "check whether its work is there"})
 	}

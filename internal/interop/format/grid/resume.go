@@ -60,13 +60,13 @@ func (r *clusterReader) evalStatus() {
 		r.out.Resume = "nothing to do"
 		r.checkCompleted()
 	case r.out.Status == pawl.StatusFailed:
-		r.out.Resume = "failed: try it again, go back, or do it by hand"
+		r.out.Resume = "failed: retry it, roll back, or finish it manually"
 	case r.out.Status == pawl.StatusActive && r.lastSign().IsZero():
-		r.out.Status, r.out.Resume = pawl.StatusInterrupted, "stale: nothing says when it last lived"
+		r.out.Status, r.out.Resume = pawl.StatusInterrupted, "stale: its last activity is unknown"
 	case r.out.Status == pawl.StatusActive && age <= sessionTimeout:
 		r.out.Resume = stillActive + ": do not resume"
 	case r.out.Status == pawl.StatusActive:
-		r.out.Status, r.out.Resume = pawl.StatusInterrupted, fmt.Sprintf("stale: its last sign of life is %s old", hours(age))
+		r.out.Status, r.out.Resume = pawl.StatusInterrupted, fmt.Sprintf("stale: last activity %s ago", hours(age))
 	default:
 		r.out.Resume = "resumable"
 	}
@@ -121,7 +121,7 @@ func (r *clusterReader) evalWaiting() {
 	case open:
 		r.out.Status, r.out.Resume = pawl.StatusWaiting, "waits for a person: "+firstLine(r.out.Gates[len(r.out.Gates)-1].Ask)
 	case p.native == failureType:
-		r.out.Status, r.out.Resume = pawl.StatusFailed, "failed: try it again, go back, or do it by hand"
+		r.out.Status, r.out.Resume = pawl.StatusFailed, "failed: retry it, roll back, or finish it manually"
 	default:
 		r.out.Status = pawl.StatusInterrupted
 		if !strings.HasPrefix(r.out.Resume, "stale") {
@@ -257,7 +257,7 @@ func (r *clusterReader) nextBlock(b *block) string {
 	}
 	switch {
 	case b.Status == pawl.Running:
-		return "go on with block " + b.label()
+		return "continue with block " + b.label()
 	case b.Wave > 1 && done == 0:
 		return fmt.Sprintf("wave %d is complete: begin wave %d with block %s", b.Wave-1, b.Wave, b.label())
 	case b.Wave > 0:
@@ -279,9 +279,9 @@ func (r *clusterReader) afterCheckpoint(b *block) (string, pawl.ItemID) {
 	at := p.place(b)
 	switch native := p.native; {
 	case native == failureType:
-		return at + " failed: " + oneLine(p.failure) + ". A person chooses to try it again, to go back, or to do it by hand", p.thread
+		return at + " failed: " + oneLine(p.failure) + ". A person decides: retry it, roll back, or finish it manually", p.thread
 	case native == sessionDeath:
-		return "go on with " + at + ", where the session died", p.thread
+		return "continue with " + at + ", where the session died", p.thread
 	case p.answer == "" && gateType(native) == pawl.DecisionFor:
 		return at + " waits for a decision", p.thread
 	case p.answer == "" && gateType(native) == pawl.HumanAction:
@@ -289,18 +289,18 @@ func (r *clusterReader) afterCheckpoint(b *block) (string, pawl.ItemID) {
 	case p.answer == "":
 		return at + " waits for a person's approval", p.thread
 	case gateType(native) == pawl.DecisionFor:
-		return "go on with " + at + "; the person chose: " + firstLine(p.answer), p.thread
+		return "continue with " + at + "; the person chose: " + firstLine(p.answer), p.thread
 	case p.rejected:
-		return "go on with " + at + "; the person was not content: " + firstLine(p.answer), p.thread
+		return "continue with " + at + "; the person rejected it: " + firstLine(p.answer), p.thread
 	}
 	if i, known := b.index[string(p.thread)]; known {
 		b.threads[i].Status = pawl.ItemIsDone
 	}
 	next := b.threadAfter(p.thread)
 	if next == "" {
-		return at + " was approved, and is the last one: close block " + b.id, ""
+		return at + " was approved and is the last one: close block " + b.id, ""
 	}
-	return "go on with thread " + string(next) + " of block " + b.label() + ": the checkpoint before it was approved", next
+	return "continue with thread " + string(next) + " of block " + b.label() + ": the checkpoint before it was approved", next
 }
 
 // place names the thread that the checkpoint is about, or its block.
@@ -341,9 +341,9 @@ func (r *clusterReader) afterDeath(b *block) (string, pawl.ItemID) {
 		}
 	}
 	b.thread(format.Item{ID: string(next), Status: pawl.ItemRunning})
-	text := "go on with block " + b.label() + ", thread " + string(next) + ": the session died without a checkpoint"
+	text := "continue with block " + b.label() + ", thread " + string(next) + ": the session died without a checkpoint"
 	if done > 0 {
-		text += fmt.Sprintf("; git shows %d threads done", done)
+		text += fmt.Sprintf("; threads done according to git: %d", done)
 	}
 	return text, next
 }
@@ -407,10 +407,10 @@ func (r *clusterReader) buildStep(b *block) format.Step {
 	if r.point != nil && b.id == r.point.block && (r.next != "" || r.point.native == failureType && !r.point.old) || r.next != "" && b == r.lost {
 		s.Resume = r.out.Next
 		if r.point != nil && r.point.native == failureType && b.id == r.point.block {
-			s.Resume = r.point.place(b) + " failed: " + oneLine(r.point.failure) + "; a person was asked, go on by what they answered"
+			s.Resume = r.point.place(b) + " failed: " + oneLine(r.point.failure) + "; a person was asked: follow their answer"
 		}
 		if b.Status == pawl.AwaitsGate {
-			s.Resume = "a person was asked about thread " + string(r.next) + "; go on by what they answered"
+			s.Resume = "a person was asked about thread " + string(r.next) + ": follow their answer"
 		}
 	}
 	return s

@@ -47,7 +47,7 @@ func (v *clusterVerifier) addOdd(c yamlRecord, line int, what string) {
 func (v *clusterVerifier) required(c yamlRecord, keys ...string) {
 	for _, key := range keys {
 		if value := c.at(key); value == nil || value.Says() == "" {
-			v.addOdd(c, c.root.Line, "there is no "+key+", which the document requires")
+			v.addOdd(c, c.root.Line, "missing key "+key+", which The Grid requires")
 		}
 	}
 }
@@ -65,6 +65,6 @@ func (v *clusterVerifier) checkRange(c yamlRecord, most float64, path ...string)
 func (v *clusterVerifier) checkCount(c yamlRecord, path, total []string) {
 	n, all := c.at(path...), c.at(total...)
 	if of := blockNumber(all.Says()); of > 0 && blockNumber(n.Says()) > of {
-		v.addOdd(c, n.LineOf(), fmt.Sprintf("%s cannot be %s of %d", strings.Join(path, "."), n.Says(), of))
+		v.addOdd(c, n.LineOf(), fmt.Sprintf("%s is %s, more than the total of %d", strings.Join(path, "."), n.Says(), of))
 	}
 }

@@ -53,7 +53,7 @@ func (r *clusterReader) readSummary(f *format.File, a about) {
 	}
 	if why := whyNoSummary(f.Data); why != "" {
 		b.refute(f.Path, why)
-		r.Find(pawl.Warn, report.Where(f.Path, max(len(textedit.Lines(f.Data)), 1)), "complete it, or remove it", "block %s has a summary that is no proof: %s", b.id, why)
+		r.Find(pawl.Warn, report.Where(f.Path, max(len(textedit.Lines(f.Data)), 1)), "complete it, or remove it", "block %s has an invalid summary: %s", b.id, why)
 		return
 	}
 	b.summary, b.Where, b.Resume = f.Path, report.Where(f.Path, 1), ""
@@ -80,7 +80,7 @@ func (r *clusterReader) readSummary(f *format.File, a about) {
 func (b *block) refute(path, why string) {
 	b.refuted = append(b.refuted, path+": "+why)
 	b.Status, b.Ended, b.summary, b.undated = pawl.Pending, time.Time{}, "", false
-	b.Where, b.Resume = path, path+" proves nothing: "+why+". Look first at what is there of the work."
+	b.Where, b.Resume = path, path+" does not prove that the block is complete: "+why+". First check how much of the work exists."
 }
 
 // whyNoSummary returns why a summary is invalid: it is empty, or its front matter is truncated; empty if it is valid.
@@ -88,9 +88,9 @@ func whyNoSummary(data []byte) string {
 	_, body, closed, found := markdown.Front(data)
 	switch {
 	case bytes.IndexFunc(data, func(c rune) bool { return unicode.IsLetter(c) || unicode.IsDigit(c) }) < 0:
-		return "there is nothing in it"
+		return "it is empty"
 	case found && !closed && body.From == len(data):
-		return "it is cut off in its front matter"
+		return "its front matter is truncated"
 	}
 	return ""
 }

@@ -89,10 +89,10 @@ energy_remaining: -5
 ---
 `, ".grid/CHECKPOINT.md", "---\ntype: bananas\nblock: \"01\"\nprogress: {blocks_complete: 4, blocks_total: 3}\n---\n"), world())
 	for _, want := range []string{
-		"there is no session_id, which the document requires", "there is no created_at, which the document requires", "there is no updated_at, which the document requires",
-		"position.block cannot be 7 of 3", "position.wave cannot be 9 of 3", "position.thread cannot be 9 of 2", "progress_percent cannot be 900",
+		"missing key session_id, which The Grid requires", "missing key created_at, which The Grid requires", "missing key updated_at, which The Grid requires",
+		"position.block is 7, more than the total of 3", "position.wave is 9, more than the total of 3", "position.thread is 9, more than the total of 2", "progress_percent cannot be 900",
 		"energy_remaining cannot be -5", `"bananas" is not a known checkpoint type; it is treated as human_verify`,
-		"there is no timestamp, which the document requires", "there is no thread_name, which the document requires", "progress.blocks_complete cannot be 4 of 3",
+		"missing key timestamp, which The Grid requires", "missing key thread_name, which The Grid requires", "progress.blocks_complete is 4, more than the total of 3",
 	} {
 		if !slices.Contains(got, "warn "+want) {
 			t.Errorf("nothing says: %s", want)

@@ -542,8 +542,8 @@ func TestALostSummaryIsWrittenAgain(t *testing.T) {
 	t.Parallel()
 	s := begin(t, `{version: 1, name: c, phases: [{name: p, steps: [{id: "01", run: x}, {id: "02", run: x}, {id: "03", run: x}]}]}`, folder(".grid/STATE.md", interrupted))
 	s.Add(pawl.RunImported{System: "grid"})
-	s.Add(pawl.StepDone{Step: "01", Adopted: "imported: grid says so, and all 1 files that it claims are there", Outputs: pawl.Outputs{"a.txt": {SHA256: "ab", Size: 1}}})
-	s.Add(pawl.StepDone{Step: "02", Adopted: "imported: grid says so, and it claims no files"})
+	s.Add(pawl.StepDone{Step: "01", Adopted: "imported: grid says that it is done, and all files that it names exist ( 1 )", Outputs: pawl.Outputs{"a.txt": {SHA256: "ab", Size: 1}}})
+	s.Add(pawl.StepDone{Step: "02", Adopted: "imported: grid says that it is done, and names no files"})
 	s.Add(pawl.EngineStarted{Epoch: 1, PID: 1}, started("03", 1), done("03", 1, nil))
 	s.write(format.StepEnded, pawl.StatusActive)
 	var got []string

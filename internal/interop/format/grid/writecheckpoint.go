@@ -159,7 +159,7 @@ func sameAnswer(g *pawl.GateState, said string) bool {
 }
 
 func (w *clusterWriter) askingFailure() *asking {
-	a := &asking{native: failureType, at: w.updated(), await: "User to choose: try it again, go back, or do it by hand"}
+	a := &asking{native: failureType, at: w.updated(), await: "User to choose: retry it, roll back, or finish it manually"}
 	for _, k := range w.works {
 		if k.state != nil && k.state.Status == pawl.FailedForGood {
 			a.block, a.at = k, firstKnown(k.state.Ended, w.updated())

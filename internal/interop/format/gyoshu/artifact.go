@@ -78,7 +78,7 @@ func linkAbove(file string, env format.Env) string {
 }
 
 // errNotChecked means that a file's content is unknown, which is not a fault.
-var errNotChecked = errors.New("it was not looked at")
+var errNotChecked = errors.New("not checked")
 
 // hashAmong returns an Env.Hash that only knows the given files.
 func hashAmong(files format.Files) func(string) (string, int64, error) {

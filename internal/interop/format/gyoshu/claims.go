@@ -45,12 +45,12 @@ func (r *research) askClaims(out *format.Project, stages []*stageState) {
 		return
 	}
 	cells := r.notebook.Cells
-	out.Next = "what comes after the last cell"
+	out.Next = "the work after the last cell"
 	if i := slices.IndexFunc(out.Phases[0].Steps, func(s format.Step) bool { return s.Status != pawl.Done }); i >= 0 {
 		out.Next = out.Phases[0].Steps[i].Name
 	}
 	out.Gates = append(out.Gates, format.Gate{Native: "claimed", Gate: pawl.Gate{Type: pawl.HumanVerify, Purpose: pawl.ForRebuilt, Opened: out.Updated,
-		Ask: fmt.Sprintf("Are these stages of %s finished? There is no checkpoint that proves it.\n%s\n- work continues after the last cell of %s, %q",
+		Ask: fmt.Sprintf("Are these stages of %s finished? No checkpoint proves it.\n%s\n- work continues after the last cell of %s, %q",
 			r.title, strings.Join(list, "\n"), notebookPath(r.title), cells[len(cells)-1].ID),
-		Expect: "Approved, none of them is redone, unless you ask for it (pawl retry STAGE). Rejected, the run stops."}})
+		Expect: "If you approve, none of them reruns, unless you ask for it (pawl retry STAGE). If you reject, the run stops."}})
 }

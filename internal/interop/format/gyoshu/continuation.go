@@ -34,9 +34,9 @@ const (
 // text returns the text, with the cell if it is short enough.
 func (t continuation) text() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Gyoshu goes on from checkpoint %q (stage %s).\n", t.base.CheckpointID, t.base.Stage)
+	fmt.Fprintf(&b, "Gyoshu continues from checkpoint %q (stage %s).\n", t.base.CheckpointID, t.base.Stage)
 	for _, p := range t.passed[:min(len(t.passed), mostPassed)] {
-		fmt.Fprintf(&b, "The newer checkpoint %q was passed over: %.300s.\n", p.ID, p.why)
+		fmt.Fprintf(&b, "The newer checkpoint %q was skipped: %.300s.\n", p.ID, p.why)
 	}
 	for _, line := range []string{t.warning, titled("The objective of its loop: ", t.objective)} {
 		if line != "" {
@@ -45,13 +45,13 @@ func (t continuation) text() string {
 	}
 	held, artifacts := t.artifacts()
 	if cell := strings.Join(Rehydrate(held, t.trust), "\n"); len(cell) <= maxCell {
-		b.WriteString("Before all else execute this cell in a session of Python in the project's folder. It was made anew of what the checkpoint names; " +
-			"nothing of its own lines is in it:\n\n```python\n" + cell + "\n```\n\n")
+		b.WriteString("First execute this cell in a Python session in the project's folder. pawl generated it from the names in the checkpoint; " +
+			"it contains no code of the checkpoint:\n\n```python\n" + cell + "\n```\n\n")
 	} else {
-		b.WriteString("Bring back what it left first. The cell for that is too long to stand here: it is in `prompt` of `pawl import gyoshu --dry-run --json`.\n")
+		b.WriteString("First load the artifacts of the checkpoint. The cell for that is too long for this text: it is in `prompt` of `pawl import gyoshu --dry-run --json`.\n")
 	}
 	if cell := strings.Join(driftCell(t.base.Python), "\n"); cell != "" && len(cell) <= maxCell {
-		b.WriteString("This one says where the session differs from the checkpoint's:\n\n```python\n" + cell + "\n```\n\n")
+		b.WriteString("This cell prints how the session differs from the checkpoint's:\n\n```python\n" + cell + "\n```\n\n")
 	}
 	b.WriteString(artifacts + "Then carry out the stage.")
 	return b.String()
@@ -86,9 +86,9 @@ func (t continuation) artifacts() (held *Manifest, told string) {
 		}
 	}
 	if n := len(t.base.Artifacts); n > 0 {
-		return &m, fmt.Sprintf("It has %d artifacts, and this is how they were found:\n%s", n, b.String())
+		return &m, fmt.Sprintf("Artifacts of the checkpoint: %d. pawl found them as follows:\n%s", n, b.String())
 	}
-	return &m, "It has no artifacts.\n"
+	return &m, "The checkpoint has no artifacts.\n"
 }
 
 // found returns the status of an artifact, and whether it has no fault.
@@ -97,12 +97,12 @@ func (a Artifact) found(trust Trust, env format.Env) (what string, good bool) {
 		return issue + "; it is not loaded", false
 	}
 	if env.Hash == nil {
-		return "nobody looked at it", true
+		return "not checked", true
 	}
 	if _, _, err := env.Hash(a.Path); errors.Is(err, errNotChecked) {
-		return "nobody looked at it", true
+		return "not checked", true
 	}
-	return "as it was saved", true
+	return "unchanged since it was saved", true
 }
 
 // setContinuation tells the first unfinished stage how to continue: from the checkpoint, or after the notebook's last cell.
@@ -120,7 +120,7 @@ func (r *research) setContinuation(out *format.Project, run string, res resumpti
 		out.Prompt = strings.Join(Rehydrate(t.base, t.trust), "\n")
 	case r.notebook != nil && len(r.notebook.Cells) > 0:
 		last := r.notebook.Cells[len(r.notebook.Cells)-1]
-		text = fmt.Sprintf("%s. Gyoshu then goes on behind the last cell of %q, which is %q.", res.issue, notebookPath(r.title), last.ID)
+		text = fmt.Sprintf("%s. Gyoshu then continues after the last cell of %q, which is %q.", res.issue, notebookPath(r.title), last.ID)
 	}
 	steps := out.Phases[0].Steps
 	if i := slices.IndexFunc(steps, func(s format.Step) bool { return s.Status != pawl.Done }); i >= 0 && text != "" {
@@ -160,7 +160,7 @@ func (r *research) loopStep(run string, known []format.Step) []format.Step {
 		next = NextStage(known[len(known)-1].Name)
 	}
 	step := format.Step{ID: pawl.StepID(next + "next_objective"), Name: next + "next_objective", Goal: goal, Status: pawl.Pending,
-		Where: loopPath(r.title), Why: "the loop wants it, and no stage of it has begun"}
+		Where: loopPath(r.title), Why: "it is the next objective of the loop, and no stage for it has started"}
 	addLimits(&step)
 	(&stageState{id: step.Name}).require(&step, r.title)
 	return []format.Step{step}

@@ -34,10 +34,10 @@ func TestWhoGoesOnIsTold(t *testing.T) {
 	r, _ := gyoshu.Format().Read(wanted(t, tides), testEnv(t, tides))
 	plan := format.PlanOf(r, "claude")
 	says(t, plan.Step("S04_check_model").Agent.Prompt,
-		"the same stage begins again", `checkpoint "ckpt-003"`, "S03_fit_model",
+		"the same stage starts over", `checkpoint "ckpt-003"`, "S03_fit_model",
 		"Checkpoint is imported - verify source before resuming", "check the model",
 		"# Rehydration cell", "_2grid = joblib.load", "[REHYDRATED:from=ckpt-003]",
-		"S03_fit_model/", "as it was saved")
+		"S03_fit_model/", "unchanged since it was saved")
 	if strings.Contains(r.Prompt, "os.system") {
 		t.Errorf("it is taken from the file:\n%s", r.Prompt)
 	}
@@ -69,7 +69,7 @@ func TestMirrorPrescribes(t *testing.T) {
 	s.done("S01_load_tides", 1, csv)
 	there := format.Env{Hash: func(string) (string, int64, error) { return csv["out/tides.csv"].SHA256, 7, nil }}
 	text := prescribed(there)
-	says(t, text, `checkpoint "ckpt-000005"`, "S01_load_tides", "S02_run_clean: clean-2", `tides = pd.read_csv("out/tides.csv")`, "[REHYDRATED:from=ckpt-000005]", "as it was saved")
+	says(t, text, `checkpoint "ckpt-000005"`, "S01_load_tides", "S02_run_clean: clean-2", `tides = pd.read_csv("out/tides.csv")`, "[REHYDRATED:from=ckpt-000005]", "unchanged since it was saved")
 	if strings.Contains(text, "verify source") {
 		t.Errorf("it is its own:\n%s", text)
 	}
@@ -93,7 +93,7 @@ func TestMuchIsNotHashedBeforeEachStage(t *testing.T) {
 		looked[name] = true
 		return csv["out/tides.csv"].SHA256, 200 << 20, nil
 	}}, "clean-2")
-	says(t, text, `c = pd.read_csv("out/c.csv")`, `"out/a.csv": as it was saved`, `"out/b.csv": nobody looked at it`, `"out/c.csv": nobody looked at it`)
+	says(t, text, `c = pd.read_csv("out/c.csv")`, `"out/a.csv": unchanged since it was saved`, `"out/b.csv": not checked`, `"out/c.csv": not checked`)
 	if len(looked) != 1 {
 		t.Errorf("%v", looked)
 	}
@@ -133,7 +133,7 @@ func TestFirstStageThatWasCutOffIsWork(t *testing.T) {
 		}
 		r, _ := gyoshu.Format().Read(files, format.Env{Now: noon.Add(24 * time.Hour)})
 		cut := formattest.Step(t, r, "S01_load_tides")
-		if cut.Status != pawl.Pending || cut.Native != "interrupted" || !strings.Contains(cut.Why, "(timeout)") || !strings.Contains(cut.Resume, "begins again") || (cut.Goal != "") != loop {
+		if cut.Status != pawl.Pending || cut.Native != "interrupted" || !strings.Contains(cut.Why, "(timeout)") || !strings.Contains(cut.Resume, "starts over") || (cut.Goal != "") != loop {
 			t.Errorf("%+v", cut)
 		}
 		for _, f := range gyoshu.Format().Verify(files, format.Env{Now: noon.Add(24 * time.Hour)}) {
@@ -207,7 +207,7 @@ func TestEnvironmentDriftIsTold(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s\n%s", err, out, text)
 	}
-	says(t, string(out), "[WARNING] environment drift: no-such-thing was 1.2, and is not there\n",
+	says(t, string(out), "[WARNING] environment drift: no-such-thing was 1.2, and is not installed\n",
 		"[WARNING] environment drift: python was /opt/py/bin/python3, and is /", "[WARNING] environment drift: platform was sunos, and is ")
 	if strings.Contains(string(out), `od"d`) {
 		t.Errorf("of what names no version nothing is known:\n%s", out)

@@ -82,11 +82,11 @@ func (s *stageState) requiresCheckpoint(name string) bool {
 func (s *stageState) endedSince(since time.Time, checkpoint bool) (bool, string) {
 	switch {
 	case s.good != nil && s.good.Manifest.Time().After(since):
-		return true, "checkpoint " + s.good.ID + " says so, and its artifacts exist"
+		return true, "checkpoint " + s.good.ID + " says that it" + endedWell + ", and its artifacts exist"
 	case s.invalid != nil:
 		return false, "its checkpoint " + s.invalid.ID + " is not valid: " + s.why
 	case s.marker == "success" && !checkpoint && (since.IsZero() || s.ended.After(since)):
-		return true, s.line + " says so"
+		return true, s.line + " says that it" + endedWell
 	case s.marker != "" && s.marker != "success":
 		return false, s.line + " says that it ended with status " + s.marker
 	}

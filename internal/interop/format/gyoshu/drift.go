@@ -45,7 +45,7 @@ func driftCell(p Python) []string {
 		compared = append(compared, pair("platform", p.Platform)+": sys.platform,")
 	}
 	lines := []string{"import importlib.metadata, sys", "def found(name):", "    try:", "        return importlib.metadata.version(name)",
-		"    except importlib.metadata.PackageNotFoundError:", `        return "not there"`, "for (name, was), now in {"}
+		"    except importlib.metadata.PackageNotFoundError:", `        return "not installed"`, "for (name, was), now in {"}
 	for _, line := range compared {
 		lines = append(lines, "    "+line)
 	}

@@ -36,7 +36,7 @@ func ReadLock(data []byte) (Lock, error) {
 	l.Started, _ = root.Get("processStartTime").Int()
 	l.Acquired, _, _ = format.ParseTime(root.Get("acquiredAt").Text())
 	if l.ID == "" || l.PID <= 0 {
-		return l, errors.New("a lock names its lockId and its pid")
+		return l, errors.New("lockId or pid is missing")
 	}
 	return l, nil
 }
@@ -59,17 +59,17 @@ func held(lock format.File, on format.Host) (held bool, why string) {
 		dead = -1 // pawl tells a process from another one with its number
 	}
 	if l.Host != on.Name {
-		return age <= otherHostLock, "it was taken on " + strconv.Quote(l.Host) + ", where nobody here can look"
+		return age <= otherHostLock, "it was taken on " + strconv.Quote(l.Host) + ", whose processes cannot be checked from here"
 	}
 	process := "its process " + strconv.FormatInt(l.PID, 10)
 	alive, started := on.Process(l.PID)
 	switch {
 	case alive && l.Started != 0 && started != 0 && l.Started != started:
-		return false, process + " is gone, and another one has its number"
+		return false, process + " has ended, and another process has its PID"
 	case alive:
-		return true, process + " is there"
+		return true, process + " is running"
 	}
-	return age <= dead, process + " is gone"
+	return age <= dead, process + " has ended"
 }
 
 // ownLock begins the id of a lock that pawl took.

@@ -134,11 +134,11 @@ func (r *research) readResume(out *format.Project, res resumption) {
 	}
 	switch {
 	case res.next == "":
-		out.Next = "what comes after " + stage
+		out.Next = "the stage after " + stage
 	case strings.HasSuffix(res.next, "_"):
 		out.Next = nextStage(out.Phases[0].Steps, stage)
 	default:
-		out.Next = res.next + ", which was begun and cut off"
+		out.Next = res.next + ", which was started and interrupted"
 	}
 }
 
@@ -179,7 +179,7 @@ func (r *research) readMarkers(out *format.Project, run string) {
 	if promise := r.promise(run); promise != "" {
 		fact(out, "promise", promise)
 		if promise == "BLOCKED" && len(out.Blockers) == 0 {
-			out.Blockers = append(out.Blockers, pawl.Blocker{Text: "Gyoshu said that it is blocked", Opened: out.Updated})
+			out.Blockers = append(out.Blockers, pawl.Blocker{Text: "Gyoshu reported that it is blocked", Opened: out.Updated})
 		}
 	}
 }

@@ -46,7 +46,7 @@ func TestRead(t *testing.T) {
 	if cut.Native != "interrupted" || cut.Partial.Last != "fold 2 (40%)" || !strings.Contains(cut.Why, "timeout") || cut.Items[0].Status != pawl.ItemPending {
 		t.Errorf("%+v", cut)
 	}
-	if r.Next != "S04_check_model, which was begun and cut off" || !strings.HasPrefix(r.Resume, "resumable from checkpoint ckpt-003 (S03_fit_model)") || !strings.Contains(r.Prompt, "_2grid = joblib.load") {
+	if r.Next != "S04_check_model, which was started and interrupted" || !strings.HasPrefix(r.Resume, "resumable from checkpoint ckpt-003 (S03_fit_model)") || !strings.Contains(r.Prompt, "_2grid = joblib.load") {
 		t.Errorf("%s\n%s\n%s", r.Next, r.Resume, r.Prompt)
 	}
 	if diff := cmp.Diff([]pawl.Memory{{Kind: pawl.Pattern, Text: "Emden lacks two weeks"}, {Kind: pawl.Gotcha, Text: "one winter only"}}, r.Memories); diff != "" {
@@ -118,8 +118,8 @@ func TestMarkersAreHints(t *testing.T) {
 	for output, want := range map[string]string{
 		"[STAGE:end:id=S01_a_b:status=failed]":              "failed failed a marker says that it failed",
 		"[STAGE:end:id=S01_a_b:status=interrupted]":         "pending interrupted a marker says that it was interrupted",
-		"[STAGE:begin:id=S01_a_b]":                          "pending begun it was begun, and nothing says how it ended",
-		"[STAGE:end:id=S01_a_b]\\n[STAGE:begin:id=S01_a_b]": "pending begun it was begun, and nothing says how it ended",
+		"[STAGE:begin:id=S01_a_b]":                          "pending begun it was started, and its end is not recorded",
+		"[STAGE:end:id=S01_a_b]\\n[STAGE:begin:id=S01_a_b]": "pending begun it was started, and its end is not recorded",
 	} {
 		nb := `{"cells":[{"cell_type":"code","source":"","outputs":[{"output_type":"stream","name":"stdout","text":"` + output + `"}]}]}`
 		r, _ := gyoshu.Format().Read(format.Files{{Path: "notebooks/t.ipynb", Data: []byte(nb)}}, format.Env{Now: noon})
@@ -235,10 +235,10 @@ func TestVerify(t *testing.T) {
 		"warn ckpt-future: its creation time 2027-01-01T00:00:00Z is in the future",
 		"warn ckpt-future: its own trust level is untrusted: verify its source before resuming",
 		"bad ckpt-future: Invalid checkpointId: contains path traversal characters",
-		`warn ckpt-future: checkpointId is "../x", and it lies in "ckpt-future"`,
+		`warn ckpt-future: checkpointId is "../x", but its path says "ckpt-future"`,
 		"bad ckpt-future: notebook: Absolute paths not allowed: /etc/x",
 		"warn tide-levels.ipynb:176: a cell refers to checkpoint ckpt-000 of run run-20260302-101500, but there is no manifest: it was not completed, or it was pruned",
-		"warn run-20260302-101500.json:22: job job-2 of stage S04_check_model is claimed by w2, which has shown no sign of life for 5m0s; that alone does not mean that it is dead",
+		"warn run-20260302-101500.json:22: job job-2 of stage S04_check_model is claimed by w2, which has sent no heartbeat for 5m0s; that alone does not prove that it has ended",
 		"warn copy.ipynb:1: two cells have the id a",
 		`warn copy.ipynb:1: a cell refers to a manifest at "../../etc", which is not the path of a manifest`,
 		"warn copy.ipynb: no Gyoshu front matter: its runs are only known from their checkpoints",
@@ -267,7 +267,7 @@ func TestOddIsNoReasonToDoubt(t *testing.T) {
 	if s := read(gyoshu.Saved, "", "\ufeff", "with_vars"); s.Status != pawl.Pending {
 		t.Errorf("with a mark and another fault: %+v", s)
 	}
-	if s := read(gyoshu.Interrupted, "watchdog_timeout", "", ""); s.Status != pawl.Pending || !strings.Contains(s.Why, "it was cut off (watchdog_timeout)") {
+	if s := read(gyoshu.Interrupted, "watchdog_timeout", "", ""); s.Status != pawl.Pending || !strings.Contains(s.Why, "it was interrupted (watchdog_timeout)") {
 		t.Errorf("by a reason of the plan: %+v", s)
 	}
 }

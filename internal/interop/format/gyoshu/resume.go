@@ -67,7 +67,7 @@ func (res *resumption) whyNone(begun string) string {
 	case res.searched == 0:
 		return "No checkpoints exist for this research/run"
 	case begun != "":
-		return "Only emergency checkpoints are valid: there is nothing to go back to, and stage " + begun + " begins again"
+		return "Only emergency checkpoints are valid: there is no checkpoint to resume from, and stage " + begun + " starts over"
 	}
 	return "No valid checkpoints found - all failed integrity checks"
 }

@@ -41,7 +41,7 @@ func save(find func(path string) *format.File, r Request) ([]format.File, error)
 	}
 	place := manifestPath(r.Title, r.Run, r.ID)
 	if find(place) != nil {
-		return nil, fmt.Errorf("save checkpoint %s: there is one already", r.ID)
+		return nil, fmt.Errorf("save checkpoint %s: it exists already", r.ID)
 	}
 	var old []byte
 	if notebook := find(m.Notebook.Path); notebook != nil {
@@ -89,7 +89,7 @@ func (m *Manifest) check() error {
 			return errors.New(issue)
 		}
 		if !inMarker(s.text) {
-			return fmt.Errorf("%s: %q cannot stand in a marker, which ends at ':' and ']'", s.name, s.text)
+			return fmt.Errorf("%s: %q is not allowed in a marker, which ends at ':' and ']'", s.name, s.text)
 		}
 	}
 	if m.Status.unsafe() && m.Reason == "" {
@@ -100,7 +100,7 @@ func (m *Manifest) check() error {
 			return errors.New(issue)
 		}
 		if !utf8.ValidString(a.Path) {
-			return fmt.Errorf("artifact %q: its name is not UTF-8, and so cannot stand in a manifest", a.Path)
+			return fmt.Errorf("artifact %q: its name is not UTF-8, which a manifest requires", a.Path)
 		}
 	}
 	for _, seed := range m.Python.Seeds {

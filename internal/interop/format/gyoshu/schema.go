@@ -89,7 +89,7 @@ func nearest(root *jsonedit.Value, path []string) int {
 
 func text(v *jsonedit.Value) string {
 	if v.Kind != jsonedit.String {
-		return "it is not a text"
+		return "it is not a string"
 	}
 	return ""
 }
@@ -126,7 +126,7 @@ func oneOf[T ~string](words ...T) func(*jsonedit.Value) string {
 		if v.Kind == jsonedit.String && slices.Contains(words, T(v.Text())) {
 			return ""
 		}
-		return fmt.Sprintf("%s is none of %s", v.Raw(), listed(words))
+		return fmt.Sprintf("%s is not one of %s", v.Raw(), listed(words))
 	}
 }
 
@@ -157,7 +157,7 @@ func count(v *jsonedit.Value) string {
 	case !ok:
 		return "it is not a number"
 	case f < 0 || f != math.Trunc(f) || math.IsInf(f, 0):
-		return "it is not a whole number from 0"
+		return "it is not a non-negative integer"
 	}
 	return ""
 }

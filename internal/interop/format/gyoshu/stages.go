@@ -180,7 +180,7 @@ func (s *stageState) step(r *research, q *Queue, base int, runStatus string) for
 		s.finish(&step)
 	case s.unreadable == nil && (s.marker == "success" || s.missing) && (runStatus == "completed" || s.before(base)):
 		step.Status = pawl.Done
-		step.Summary = "its own checkpoint is not there; what comes after it says that it was finished"
+		step.Summary = "its own checkpoint is missing; later work shows that it was finished"
 	case s.claim != "":
 		step.Status, step.Summary = pawl.Done, "a person decides: "+s.claim
 	case s.interrupted != nil:
@@ -193,21 +193,21 @@ func (s *stageState) step(r *research, q *Queue, base int, runStatus string) for
 	case s.marker == "failed":
 		step.Status, step.Why = pawl.FailedForGood, "a marker says that it failed"
 	case s.marker == "success":
-		step.Why = "a marker says that it succeeded, and no checkpoint proves it"
+		step.Why = "a marker says that it succeeded, but no checkpoint proves it"
 	case s.marker == "interrupted":
 		step.Why = "a marker says that it was interrupted"
 	case s.begins > 0:
-		step.Native, step.Why = "begun", "it was begun, and nothing says how it ended"
+		step.Native, step.Why = "begun", "it was started, and its end is not recorded"
 		step.Partial = s.partial()
 	case s.missing:
-		step.Why = "a cell speaks of its checkpoint, and there is no manifest"
+		step.Why = "a cell refers to its checkpoint, but the manifest is missing"
 	}
 	if s.good == nil && s.invalid != nil {
 		step.Native = cmp.Or(step.Native, string(s.invalid.Manifest.Status))
 		step.Why = "its checkpoint " + s.invalid.ID + " is not valid: " + s.why
 	}
 	if s.good == nil && s.unreadable != nil {
-		step.Why = "its checkpoint " + s.unreadable.ID + " is there, and cannot be read"
+		step.Why = "its checkpoint " + s.unreadable.ID + " cannot be read"
 		step.Where = cmp.Or(step.Where, s.unreadable.Path)
 	}
 	for _, j := range s.jobs {
@@ -230,7 +230,7 @@ const (
 // addLimits tells the agent of an unfinished stage its limits. They are not enforced: real stages take far longer, and an
 // agent must not be killed for it.
 func addLimits(step *format.Step) {
-	step.Facts = map[string]string{"limit": fmt.Sprintf("%.0f s and %.0f s more; split work of more than %.0f s, so that what is finished stays",
+	step.Facts = map[string]string{"limit": fmt.Sprintf("%.0f s, and %.0f s of grace; split work of more than %.0f s, so that the finished part is kept",
 		usualStage.Seconds(), graceOfStage.Seconds(), splitStage.Seconds())}
 }
 
@@ -248,9 +248,9 @@ func (s *stageState) finish(step *format.Step) {
 }
 
 func (s *stageState) interrupt(step *format.Step, reason, by string) {
-	step.Why = "it was cut off (" + cmp.Or(reason, "it is not said why") + "), as " + by + " says"
+	step.Why = "it was interrupted (" + cmp.Or(reason, "no reason given") + "), according to " + by
 	step.Partial = s.partial()
-	step.Resume = "the same stage begins again: a checkpoint in the middle of one is no base"
+	step.Resume = "the same stage starts over: a checkpoint in the middle of a stage cannot be resumed from"
 }
 
 func (s *stageState) partial() *format.Partial {

@@ -134,11 +134,11 @@ func TestResume(t *testing.T) {
 	t.Parallel()
 	files := wanted(t, tides)
 	r, s := resumed(t, files, title, "", testEnv(t, tides))
-	if s.From != "ckpt-003" || r.ID != lastRun || r.Next != "S04_check_model, which was begun and cut off" {
+	if s.From != "ckpt-003" || r.ID != lastRun || r.Next != "S04_check_model, which was started and interrupted" {
 		t.Errorf("%+v %q", s, r.Next)
 	}
-	says(t, formattest.Step(t, r, "S04_check_model").Resume, `"ckpt-emergency-mm8r0000-0badcafe" was passed over: it was taken in the middle of its stage (timeout).`,
-		`"ckpt-climbs" was passed over: Path traversal`, `"ckpt-missing" was passed over: Artifact not found`, "Checkpoint is imported - verify source before resuming")
+	says(t, formattest.Step(t, r, "S04_check_model").Resume, `"ckpt-emergency-mm8r0000-0badcafe" was skipped: it was taken in the middle of its stage (timeout).`,
+		`"ckpt-climbs" was skipped: Path traversal`, `"ckpt-missing" was skipped: Artifact not found`, "Checkpoint is imported - verify source before resuming")
 	if r, _ := resumed(t, files, "none", "", testEnv(t, tides)); r.Resume != "No checkpoints exist for this research/run" {
 		t.Errorf("no research: %+v", r)
 	}
@@ -180,7 +180,7 @@ func emergency(r gyoshu.Request) gyoshu.Request {
 func TestEmergencyShadowsNothing(t *testing.T) {
 	t.Parallel()
 	files := saved(t, nil, request("a", "S01_load_data", 0), emergency(request("w", "S02_plot_data", 1)), emergency(request("x", "S02_plot_data", 2)))
-	if r, s := resumed(t, files, "dunes", "run-1", format.Env{}); s.From != "a" || r.Next != "S02_plot_data, which was begun and cut off" {
+	if r, s := resumed(t, files, "dunes", "run-1", format.Env{}); s.From != "a" || r.Next != "S02_plot_data, which was started and interrupted" {
 		t.Errorf("%+v %+v", r, s)
 	}
 	alone := saved(t, nil, emergency(request("x", "S01_load_data", 2)))
@@ -193,7 +193,7 @@ func TestEmergencyShadowsNothing(t *testing.T) {
 func TestLastStageHasNoNext(t *testing.T) {
 	t.Parallel()
 	files := saved(t, nil, request("a", "S98_load_data", 0), request("b", "S99_load_more", 1))
-	if r, s := resumed(t, files, "dunes", "", format.Env{}); r.Next != "what comes after S99_load_more" || s.From != "b" {
+	if r, s := resumed(t, files, "dunes", "", format.Env{}); r.Next != "the stage after S99_load_more" || s.From != "b" {
 		t.Errorf("%+v %+v", r, s)
 	}
 	if next := gyoshu.NextStage("S98_load_data"); next != "S99_" {
@@ -309,7 +309,7 @@ func TestSaveRefuses(t *testing.T) {
 		"runId contains Windows reserved name: CON":    func(r *gyoshu.Request) { r.Run = "CON" },
 		"checkpointId is required":                     func(r *gyoshu.Request) { r.ID = "" },
 		"researchSessionID: it is empty":               func(r *gyoshu.Request) { r.Session = "" },
-		"cannot stand in a marker":                     func(r *gyoshu.Request) { r.ID = "a:b" },
+		"is not allowed in a marker":                   func(r *gyoshu.Request) { r.ID = "a:b" },
 		"is not the 64 hexadecimal digits":             func(r *gyoshu.Request) { r.Artifacts = []gyoshu.Artifact{{Path: "a", SHA256: "unknown"}} },
 		"Path traversal detected: a/../b": func(r *gyoshu.Request) {
 			r.Artifacts = []gyoshu.Artifact{{Path: "a/../b", SHA256: strings.Repeat("0", 64)}}
@@ -319,7 +319,7 @@ func TestSaveRefuses(t *testing.T) {
 		},
 		"seed numpy: it is not a finite number":                    func(r *gyoshu.Request) { r.Python.Seeds = gyoshu.Seeds{{Name: "numpy", Value: inf()}} },
 		"reason is required for emergency checkpoints":             func(r *gyoshu.Request) { r.Status, r.Reason = gyoshu.Emergency, "" },
-		"there is one already":                                     func(r *gyoshu.Request) { r.ID = "there" },
+		"it exists already":                                        func(r *gyoshu.Request) { r.ID = "there" },
 		"notebooks/broken.ipynb: line 1, column 2: unexpected end": func(r *gyoshu.Request) { r.Title = "broken" },
 	} {
 		r := request("ckpt-001", "S01_load_data", 0)

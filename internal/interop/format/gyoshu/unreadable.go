@@ -61,7 +61,7 @@ func (r *research) askUnread(out *format.Project, run string) {
 	for _, rec := range r.unread(run) {
 		if r.stageOf(rec) == "" {
 			out.Gates = append(out.Gates, format.Gate{Gate: pawl.Gate{Step: next, Type: pawl.HumanVerify, Opened: out.Updated,
-				Ask: "Checkpoint " + rec.ID + " cannot be read, and nothing says of which stage it is: " + rec.Path + ". Is its stage among those that are known, and may they be gone on with?"}})
+				Ask: "Checkpoint " + rec.ID + " cannot be read, and its stage is unknown: " + rec.Path + ". Is it the checkpoint of a known stage, and can the run continue from the known stages?"}})
 		}
 	}
 }

@@ -25,7 +25,7 @@ func (r *research) examineRecord(rec *Record, env format.Env) []pawl.Finding {
 	f := &findings{path: rec.Path}
 	if !rec.Loads() {
 		f.add(pawl.Bad, 0, "Manifest failed to parse or validate", "")
-		f.list[0].Evidence = "Gyoshu passes over checkpoint " + rec.ID + " without a word"
+		f.list[0].Evidence = "Gyoshu skips checkpoint " + rec.ID + " without a message"
 		f.list = append(f.list, rec.Problems...)
 		f.examineDuplicateKeys(rec.Manifest)
 		return f.list
@@ -73,7 +73,7 @@ func (f *findings) examineNames(rec *Record) {
 		{"reportTitle", m.Title, rec.Title}, {"runId", m.Run, rec.Run}, {"checkpointId", m.CheckpointID, rec.ID},
 	} {
 		if n.says != n.lies {
-			f.warn(0, "%s is %q, and it lies in %q", n.name, n.says, n.lies)
+			f.warn(0, "%s is %q, but its path says %q", n.name, n.says, n.lies)
 		}
 	}
 	if issue := CheckPath(m.Notebook.Path); issue != "" {
@@ -120,7 +120,7 @@ func (r *research) examineQueue(run string) []pawl.Finding {
 	f := &findings{path: queuePath(r.title, run)}
 	for _, j := range q.Jobs {
 		if q.IsStale(j, r.now) {
-			f.warn(j.Line, "job %s of stage %s is claimed by %s, which has shown no sign of life for %s; that alone does not mean that it is dead",
+			f.warn(j.Line, "job %s of stage %s is claimed by %s, which has sent no heartbeat for %s; that alone does not prove that it has ended",
 				j.ID, j.Stage, j.Worker, q.Stale)
 		}
 	}

@@ -39,7 +39,7 @@ func (s scope) checkCriterion(files format.Files, env format.Env, id pawl.StepID
 	case len(made) == 0:
 		return false, unlisted + ", and it has changed no file"
 	}
-	return true, fmt.Sprintf("its agent ended well and changed %s; nothing else proves it", strings.Join(made[:min(len(made), 5)], ", "))
+	return true, fmt.Sprintf("its agent ended successfully and changed %s; nothing else proves it", strings.Join(made[:min(len(made), 5)], ", "))
 }
 
 // isTableFile reports whether a file holds the tables, or belongs to a database that does.

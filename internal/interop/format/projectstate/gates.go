@@ -20,10 +20,10 @@ func (r *tablesReader) gates(out *format.Project, e *entry) {
 		if e.action != "" {
 			said = fmt.Sprintf(", and its last action is %q", clip(e.action, 200))
 		}
-		r.Find(pawl.Warn, e.where(), "", "task %s has no agent: it is not handed out again until a person has reviewed it", e.task)
+		r.Find(pawl.Warn, e.where(), "", "task %s has no agent: it is not assigned again until a person has reviewed it", e.task)
 		out.Gates = append(out.Gates, format.Gate{Gate: pawl.Gate{
 			Step: step, Type: pawl.HumanVerify, Purpose: pawl.ForStart, Opened: e.updated,
-			Ask: fmt.Sprintf("project_state names task %s without an agent%s. Is it still to be done?", e.task, said),
+			Ask: fmt.Sprintf("project_state names task %s without an agent%s. Does it still have to be done?", e.task, said),
 		}})
 	}
 	r.askToStart(out, e)
@@ -53,7 +53,7 @@ func (r *tablesReader) gates(out *format.Project, e *entry) {
 func (r *tablesReader) askToStart(out *format.Project, e *entry) {
 	said := fmt.Sprintf("project_state says that project %s is %q", e.project, clip(e.native, 40))
 	if _, known := statusOf(e.native); !known {
-		r.ask(out, e, said+", which is none of active, paused, completed, failed.")
+		r.ask(out, e, said+", which is not one of active, paused, completed, failed.")
 	}
 	if out.Status == pawl.StatusFailed {
 		r.ask(out, e, fmt.Sprintf("%s, and its last action is %q.", said, clip(e.action, 200)))
@@ -72,6 +72,6 @@ func (r *tablesReader) askToStart(out *format.Project, e *entry) {
 func (r *tablesReader) ask(out *format.Project, e *entry, what string) {
 	out.Gates = append(out.Gates, format.Gate{Gate: pawl.Gate{
 		Type: pawl.HumanVerify, Purpose: pawl.ForRebuilt, Opened: e.updated, Ask: what + " Continue with it?",
-		Expect: "Approved, the run continues from there; rejected, it stops.",
+		Expect: "If you approve, the run continues from there; if you reject, it stops.",
 	}})
 }

@@ -40,13 +40,13 @@ var anyVerdict = []pawl.VerdictWord{pawl.Continue, pawl.Restart, pawl.Next}
 // lately or the changes are unclear. The row's word is not proof that a task is done: then an evaluator or a person decides. The
 // first rule that matches gives the verdict.
 var rules = []rule{
-	{"said-done", func(v taskFacts) bool { return v.says }, pawl.HumanReview, "its last action says that it is done, and nothing proves it", anyVerdict},
-	{"no-time", func(v taskFacts) bool { return !v.timed }, pawl.HumanReview, "nothing says when anything happened last", anyVerdict},
-	{"no-recent-change", func(v taskFacts) bool { return v.Recent == 0 }, pawl.HumanReview, "no file has changed from an hour before its last action on", anyVerdict},
-	{"named-file", func(v taskFacts) bool { return v.there }, pawl.Continue, "the file that its last action names is there", nil},
-	{"named-file-missing", func(v taskFacts) bool { return v.missing }, pawl.Restart, "the file that its last action names is not there", nil},
-	{"extensive-change", func(v taskFacts) bool { return v.Recent > manyChanges }, pawl.HumanReview, "too many files have changed to tell which are of it", anyVerdict},
-	{"unclear", func(taskFacts) bool { return true }, pawl.Restart, "files have changed, and nothing says which are of it", anyVerdict},
+	{"said-done", func(v taskFacts) bool { return v.says }, pawl.HumanReview, "its last action says that it is done, but nothing proves it", anyVerdict},
+	{"no-time", func(v taskFacts) bool { return !v.timed }, pawl.HumanReview, "the time of its last activity is unknown", anyVerdict},
+	{"no-recent-change", func(v taskFacts) bool { return v.Recent == 0 }, pawl.HumanReview, "no file has changed since one hour before its last action", anyVerdict},
+	{"named-file", func(v taskFacts) bool { return v.there }, pawl.Continue, "the file that its last action names exists", nil},
+	{"named-file-missing", func(v taskFacts) bool { return v.missing }, pawl.Restart, "the file that its last action names is missing", nil},
+	{"extensive-change", func(v taskFacts) bool { return v.Recent > manyChanges }, pawl.HumanReview, "too many files have changed to know which of them belong to it", anyVerdict},
+	{"unclear", func(taskFacts) bool { return true }, pawl.Restart, "files have changed, but it is unknown which of them belong to it", anyVerdict},
 }
 
 // evalCurrentTask determines the verdict on the interrupted task. It adds the verdict to the facts, to what is next and to
@@ -66,17 +66,17 @@ func (e *entry) apply(out *format.Project, s *format.Step, v rule) {
 	out.Facts["verdict"] = fmt.Sprintf("%s (%s): %s", v.word, v.name, v.why)
 	switch v.word {
 	case pawl.HumanReview:
-		out.Next = fmt.Sprintf("a person says whether task %s is still to be done (%s): %s", task, v.name, v.why)
+		out.Next = fmt.Sprintf("a person decides whether task %s must still be done (%s): %s", task, v.name, v.why)
 		out.Gates = append(out.Gates, format.Gate{Gate: pawl.Gate{
 			Step: s.ID, Type: pawl.HumanVerify, Purpose: pawl.ForStart, Opened: e.updated,
-			Ask: fmt.Sprintf("project_state names task %s, last action %q: %s. Is it still to be done?", task, action, v.why),
+			Ask: fmt.Sprintf("project_state names task %s, last action %q: %s. Does it still have to be done?", task, action, v.why),
 		}})
 	case pawl.Continue:
 		out.Next = fmt.Sprintf("continue task %s as %s: %s (%s)", task, agent, action, v.name)
-		s.Resume = "continue with what is there: " + v.why
+		s.Resume = "continue from the existing work: " + v.why
 	case pawl.Restart:
 		out.Next = fmt.Sprintf("restart task %s as %s: %s (%s)", task, agent, v.why, v.name)
-		s.Resume = "begin again from the beginning, and look first at what is there: " + v.why
+		s.Resume = "start over, but first check the existing work: " + v.why
 	case pawl.Next:
 		out.Next = fmt.Sprintf("the task after %s: %s (%s)", task, v.why, v.name)
 		s.Status, s.Proof = pawl.Done, v.why

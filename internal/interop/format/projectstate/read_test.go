@@ -62,7 +62,7 @@ func TestReadProgram(t *testing.T) {
 	}
 }
 
-// TestReadDocument reads the table of the decision's text, as pg_dump writes it.
+// TestReadDocument reads the table the decision's text, as pg_dump writes it.
 func TestReadDocument(t *testing.T) {
 	t.Parallel()
 	r, _ := read(t, fixture(t, "document.sql"), testEnv("src/tables.py"))
@@ -130,11 +130,11 @@ func TestATaskWithoutAgentIsAsked(t *testing.T) {
 	if len(r.Gates) != 1 || r.Gates[0].Step != "implement_auth" || !strings.Contains(r.Gates[0].Ask, `its last action is "Completed implement_auth"`) || r.Gates[0].Answer != "" {
 		t.Errorf("%+v", r.Gates)
 	}
-	if lines(r)[0] != "implement_auth running" || !strings.HasPrefix(r.Next, "a person says whether task implement_auth is done") {
+	if lines(r)[0] != "implement_auth running" || !strings.HasPrefix(r.Next, "a person decides whether task implement_auth is done") {
 		t.Error(lines(r), r.Next)
 	}
 	finds(t, findings, pawl.Warn, "task implement_auth has no agent")
-	finds(t, system.Verify(fixture(t, "document.sql"), testEnv()), pawl.Bad, "the program would hand it out again to nobody")
+	finds(t, system.Verify(fixture(t, "document.sql"), testEnv()), pawl.Bad, "so the program would assign it to nobody")
 }
 
 // A current task that is among the completed ones is done, whoever has it.
@@ -323,7 +323,7 @@ func TestTheCurrentTaskIsJudged(t *testing.T) {
 			t.Errorf("%s, %d files: %q, next %q, want %s", c.action, len(c.files), r.Facts["verdict"], r.Next, want)
 		}
 		asked := slices.ContainsFunc(r.Gates, func(g format.Gate) bool { return g.Purpose == pawl.ForStart && g.Step == "refactor" })
-		if prompt := format.PlanOf(r, "claude").Steps()[0].Agent.Prompt; asked != (c.word == pawl.HumanReview) || strings.Contains(prompt, "To go on: ") == asked {
+		if prompt := format.PlanOf(r, "claude").Steps()[0].Agent.Prompt; asked != (c.word == pawl.HumanReview) || strings.Contains(prompt, "How to continue: ") == asked {
 			t.Errorf("%s: asked is %v; the agent is told %q", c.rule, asked, prompt)
 		}
 	}
@@ -342,9 +342,9 @@ func TestWhatIsNotReadIsTold(t *testing.T) {
 		t.Errorf("%v %v %v", r.Facts, r.Updated, worst(findings))
 	}
 	r, findings = read(t, fixture(t, "inserts.sql", "'refactor'", "lower('REFACTOR')", "'2026-02-28T10:00:00Z')", "now())"), testEnv("a.py"))
-	finds(t, findings, pawl.Bad, "current_task_id is not known: lower('REFACTOR') is for a database to work out")
-	finds(t, findings, pawl.Warn, "updated_at is not known: now() is for a database to work out")
-	if g := r.Gates[0]; g.Purpose != pawl.ForRebuilt || !strings.Contains(g.Ask, "current_task_id is not known") {
+	finds(t, findings, pawl.Bad, "current_task_id is unknown: only a database can evaluate lower('REFACTOR')")
+	finds(t, findings, pawl.Warn, "updated_at is unknown: only a database can evaluate now()")
+	if g := r.Gates[0]; g.Purpose != pawl.ForRebuilt || !strings.Contains(g.Ask, "current_task_id is unknown") {
 		t.Errorf("nobody is asked: %+v", r.Gates)
 	}
 }
@@ -358,7 +358,7 @@ func TestRollbackToATime(t *testing.T) {
 INSERT INTO project_state_transactions VALUES('00000000000000000000000000000004','`+first+
 			`','2026-02-28 10:25:00.000000','update_state','{}','tester','`+state+"');\nCOMMIT;")
 	}
-	wrong := "the roll-back 00000000000000000000000000000003 restored a state other than the one at 2026-02-28T10:00:00+00:00"
+	wrong := "the rollback 00000000000000000000000000000003 restored a state other than the one at 2026-02-28T10:00:00+00:00"
 	finds(t, projectstate.Format().Verify(rolled(`{"completed_tasks": []}`), testEnv()), pawl.Bad, wrong)
 	for _, f := range projectstate.Format().Verify(rolled(`{"completed_tasks": ["08"]}`), testEnv()) {
 		if strings.Contains(f.What, "roll-back") {
@@ -373,7 +373,7 @@ func TestVerify(t *testing.T) {
 	if len(worst(findings)) > 0 {
 		t.Error(findings)
 	}
-	finds(t, findings, pawl.OK, "the table is of the program, with 3 rows")
+	finds(t, findings, pawl.OK, "the table has the schema of the program; rows: 3")
 	finds(t, findings, pawl.OK, "is active, with 2 tasks completed and 2 pending")
 	for what, change := range map[string][]string{
 		"has no state":                          {"10:15:00.000000','record_task_completion'", "10:15:00.000000','record_task_completion'", "VALUES('00000000000000000000000000000002','" + first, "VALUES('00000000000000000000000000000002','x"},
@@ -410,7 +410,7 @@ func TestLenient(t *testing.T) {
 	if r.ID != first {
 		t.Error("what stands before the cut was not read")
 	}
-	finds(t, findings, pawl.Bad, "has no end")
+	finds(t, findings, pawl.Bad, "unterminated string")
 }
 
 // TestDamagedDumpsAreTold: of a dump that breaks off before its row, or that is UTF-16, it is said what is wrong, and where.
@@ -419,8 +419,8 @@ func TestDamagedDumpsAreTold(t *testing.T) {
 	whole := string(fixture(t, "inserts.sql")[0].Data)
 	row := strings.Index(whole, "INSERT INTO project_state ") + len("INSERT INTO project_state ")
 	for name, c := range map[string]struct{ data, what, hint string }{
-		"in a text":    {whole[:strings.Index(whole, first)+3], "a string has no end", "restore"},
-		"before a row": {whole[:row], "the last statement has no end", "restore"},
+		"in a text":    {whole[:strings.Index(whole, first)+3], "unterminated string", "restore"},
+		"before a row": {whole[:row], "the last statement is incomplete", "restore"},
 		"UTF-16":       {"\xff\xfe" + strings.ReplaceAll("\x00"+whole, "", "\x00"), "it is UTF-16", "iconv -f UTF-16 -t UTF-8 dump.sql"},
 	} {
 		r, findings := read(t, format.Files{{Path: "dump.sql", Data: []byte(c.data)}}, testEnv())

@@ -149,7 +149,7 @@ func (r *tablesReader) count(e *entry) {
 	}
 	if e.source.Database != old.source.Database {
 		r.Find(pawl.Bad, e.where(), "pg_dump "+shellwords.Word(e.source.Database)+" > "+shellwords.Word(e.source.Database+".sql"),
-			"project %s is in the databases %q and %q of this text; the newest row is used, at %s, with the other tables of its database", e.project, e.source.Database, old.source.Database, old.where())
+			"project %s is in the databases %q and %q of this dump; the newest row is used, at %s, with the other tables of its database", e.project, e.source.Database, old.source.Database, old.where())
 		return
 	}
 	r.Bad(e.where(), "project %s has another row; the newest one is used, at %s", e.project, old.where())
@@ -204,7 +204,7 @@ func (e *entry) unknown() []dump.Cell {
 }
 
 func notKnown(c dump.Cell) string {
-	return fmt.Sprintf("%s is not known: %s is for a database to work out", c.Column, clip(c.Text, 60))
+	return fmt.Sprintf("%s is unknown: only a database can evaluate %s", c.Column, clip(c.Text, 60))
 }
 
 // isTime reports whether a column holds a time.
@@ -242,7 +242,7 @@ func (r *tablesReader) json(e *entry, column string, want jsonedit.Kind) *jsoned
 	case v.Is(jsonedit.Null):
 		return nil
 	case !v.Is(want):
-		r.Warn(e.where(), "%s is not what was expected: %s", column, clip(written, 40))
+		r.Warn(e.where(), "%s has an unexpected value: %s", column, clip(written, 40))
 		return nil
 	}
 	return v

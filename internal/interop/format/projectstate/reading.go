@@ -302,14 +302,14 @@ func (r *tablesReader) resume(out *format.Project, e *entry, begun bool) {
 	case pawl.StatusActive:
 		out.Resume = "active less than ten minutes ago, and its session may still be running: review it first"
 	default:
-		if out.Resume = "resumable: it is active, and its session has been silent for a while"; !known {
+		if out.Resume = "resumable: it is active, but its session had no activity in the last ten minutes"; !known {
 			out.Resume = "its status is unknown: review it first"
 		}
 	}
 	switch {
 	case out.Status == pawl.StatusCompleted:
 	case r.hasNoAgent(e):
-		out.Next = "a person says whether task " + e.task + " is done: no agent has it, and it is not among the completed ones"
+		out.Next = "a person decides whether task " + e.task + " is done: it has no agent and is not listed as completed"
 	case e.task != "" && !e.finished() && begun:
 		out.Next = fmt.Sprintf("continue task %s as %s: %s", e.task, e.agent, clip(e.action, 200))
 	case out.Position.StepID != "":

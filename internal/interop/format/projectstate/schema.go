@@ -19,7 +19,7 @@ func schemaOf(f format.File) string {
 	return lacks
 }
 
-const head = `-- Where projects stand: the table project_state and those beside it, for PostgreSQL and SQLite.
+const head = `-- The state of projects: the table project_state and its related tables, for PostgreSQL and SQLite.
 `
 
 const schema = `CREATE TABLE project_state (

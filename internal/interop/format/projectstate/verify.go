@@ -37,13 +37,13 @@ func (r *tablesReader) verifyTable(s *source, t *dump.Table) {
 	where := s.at(t.Line)
 	if !t.Unique("project_id") && t.Made != "" {
 		r.Find(pawl.Bad, where, "CREATE UNIQUE INDEX project_state_once ON project_state (project_id)",
-			"project_id is not unique: every update by ON CONFLICT (project_id) fails, and a second row of a project is recovered twice")
+			"project_id is not unique: every update by ON CONFLICT (project_id) fails, and a project with two rows is recovered twice")
 	}
-	schema := "of the decision's text"
+	schema := "the decision's text"
 	if slices.Contains(t.Columns, "active_task_id") {
-		schema = "of the program"
+		schema = "the program"
 	}
-	r.Find(pawl.OK, where, "", "the table is %s, with %d rows", schema, len(t.Rows))
+	r.Find(pawl.OK, where, "", "the table has the schema of %s; rows: %d", schema, len(t.Rows))
 	r.verifyOrphans(s)
 }
 
@@ -79,7 +79,7 @@ func (r *tablesReader) verifyEntry(e *entry) {
 		r.Warn(e.where(), "project %s is %s, with no activity for %d days", e.project, e.native, int(r.env.Now.Sub(e.updated).Hours()/24))
 	}
 	if working && r.hasNoAgent(e) {
-		r.Bad(e.where(), "task %s has no agent: the program would hand it out again to nobody, though its last action is %q", e.task, clip(e.action, 100))
+		r.Bad(e.where(), "task %s has no agent, so the program would assign it to nobody, although its last action is %q", e.task, clip(e.action, 100))
 	}
 	if e.task != "" && e.finished() {
 		r.Bad(e.where(), "task %s is current and completed: it would run again", e.task)
@@ -116,10 +116,10 @@ func (r *tablesReader) verifyRollbacks(e *entry) {
 		was := history{transactions: h.transactions[:i+1]}.stateAt(at)
 		if i+1 < len(h.transactions) {
 			if got := h.transactions[i+1].before; was != nil && got != nil && !sameState(was, got) {
-				r.Bad(e.where(), "the roll-back %s restored a state other than the one at %s", t.id, v.Text())
+				r.Bad(e.where(), "the rollback %s restored a state other than the one at %s", t.id, v.Text())
 			}
 		} else if was != nil && !slices.Equal(names(was.Get("completed_tasks")), e.completed) {
-			r.Bad(e.where(), "the roll-back %s restored a state other than the one at %s", t.id, v.Text())
+			r.Bad(e.where(), "the rollback %s restored a state other than the one at %s", t.id, v.Text())
 		}
 	}
 }

@@ -115,7 +115,7 @@ func (w *rowWriter) refuses() []pawl.Finding {
 	}
 	if gone := w.entry == nil && w.State.Import.System == System && w.State.Import.ID == w.project; gone && len(found) == 0 && len(w.sources) > 0 {
 		found = append(found, pawl.Finding{Level: pawl.Bad, Where: w.sources[0].Path, Hint: "restore a complete copy of it",
-			What: "project " + w.project + ", which the run was imported from, is no longer in it"})
+			What: "project " + w.project + ", which the run was imported from, is no longer in this file"})
 	}
 	return found
 }

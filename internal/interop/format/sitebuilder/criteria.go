@@ -47,7 +47,7 @@ func (r *teamReader) meetsAll(j *job) (bool, string) {
 func (r *teamReader) meets(j *job, name string) (bool, string) {
 	met, why := r.proves(j, name)
 	if !met && j.point != nil && j.point.broken {
-		why = j.point.file + " cannot be read whole; as far as it goes, " + why
+		why = j.point.file + " cannot be read completely; in its readable part, " + why
 	}
 	return met, why
 }
@@ -55,11 +55,11 @@ func (r *teamReader) meets(j *job, name string) (bool, string) {
 func (r *teamReader) proves(j *job, name string) (bool, string) {
 	if file, ok := j.entry.fileOf(name); ok {
 		there := r.exists(r.path(r.registry(), j.entry.line, file))
-		return there, fmt.Sprintf("%s is %s", file, map[bool]string{true: "there", false: "not there"}[there])
+		return there, fmt.Sprintf("%s %s", file, map[bool]string{true: "exists", false: "is missing"}[there])
 	}
 	if total, claim, ok := fileCount(name); ok {
 		n := r.countFiles(j, claim)
-		return n >= total, fmt.Sprintf("of the files that are claimed%s %d are there, of %d that are wanted", as(claim), n, total)
+		return n >= total, fmt.Sprintf("files that are claimed%s: %d exist, %d are required", as(claim), n, total)
 	}
 	if name == reportsDone {
 		return r.meetsReport(j)
@@ -67,16 +67,16 @@ func (r *teamReader) proves(j *job, name string) (bool, string) {
 	point := r.pointOf(j)
 	if name == allSubtasks && j.hasSubtasks() {
 		total, done := r.countComplete(j)
-		return done >= total, fmt.Sprintf("%d of %d are: that is, as %s or the items of its step say (pawl progress --item ID)", done, total, point)
+		return done >= total, fmt.Sprintf("%d of %d are complete, according to %s and the items of its step (pawl progress --item ID)", done, total, point)
 	}
 	if j.point != nil {
 		for raw, met := range j.point.criteria {
 			if met && format.Plain(raw) == name {
-				return true, fmt.Sprintf("attested: %s says so; nothing else proves it", point)
+				return true, fmt.Sprintf("attested: %s says that it is met; nothing else proves it", point)
 			}
 		}
 	}
-	return false, fmt.Sprintf("%s does not say so: once it is so, have acceptance_criteria_met be true there for %q", point, name)
+	return false, fmt.Sprintf("%s does not say that it is met: once it is, set acceptance_criteria_met to true there for %q", point, name)
 }
 
 // allSubtasks is the criterion of a task with subtasks.
@@ -212,15 +212,15 @@ func (r *teamReader) attestation(j *job) string {
 	}
 	text := ""
 	if met, there := j.step.Criteria[allSubtasks]; there && !met {
-		text = fmt.Sprintf("\n\nOf each subtask, once it is complete, say so in %s, or with pawl progress --item ID: the task is not taken for done before.", r.pointOf(j))
+		text = fmt.Sprintf("\n\nWhen a subtask is complete, record that in %s, or with pawl progress --item ID. Until all are recorded, the task does not count as done.", r.pointOf(j))
 	}
 	if _, only := j.step.Criteria[reportsDone]; only {
-		return fmt.Sprintf("\n\nOnce the task is complete, set its status to complete in %s: it does not count as done before.", r.pointOf(j))
+		return fmt.Sprintf("\n\nWhen the task is complete, set its status to complete in %s. Until then it does not count as done.", r.pointOf(j))
 	}
 	if !slices.ContainsFunc(slices.Collect(maps.Keys(j.step.Criteria)), j.entry.selfReported) {
 		return text
 	}
-	return text + fmt.Sprintf("\n\nWhat is met of its criteria, say in %s, in acceptance_criteria_met, by their names: the task is not taken for done before.", r.pointOf(j))
+	return text + fmt.Sprintf("\n\nWhen a criterion is met, set it to true in %s, under its name in acceptance_criteria_met. Until all are set, the task does not count as done.", r.pointOf(j))
 }
 
 // criteria returns the criteria of a task, and whether they are met according to its checkpoint: those in the checkpoint, or
@@ -265,9 +265,9 @@ func (r *teamReader) meetsReport(j *job) (bool, string) {
 	f := r.files.Find(point)
 	switch {
 	case j.point == nil || f == nil || j.point.taskStatus() != complete:
-		return false, point + " does not say so: once the task is complete, have its status be complete there"
+		return false, point + " does not say that the task is complete: once it is, set its status to complete there"
 	case !r.env.Redone.IsZero() && !f.Changed.After(r.env.Redone):
 		return false, point + " was written before the task ran again"
 	}
-	return true, "attested: " + point + " says so; nothing else proves it"
+	return true, "attested: " + point + " says that the task is complete; nothing else proves it"
 }

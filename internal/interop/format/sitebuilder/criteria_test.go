@@ -21,22 +21,22 @@ func TestCriteria(t *testing.T) {
 		met bool
 		why string
 	}{
-		"2_files_created":    {true, "2 are there"},
-		"3_files_created":    {false, "2 are there, of 3"},
-		"links_work":         {true, "attested: " + points + "content-T001.json says so; nothing else proves it"},
-		"titles":             {false, "content-T001.json does not say so"},
-		"never heard":        {false, "does not say so"},
+		"2_files_created":    {true, "2 exist, 2 are required"},
+		"3_files_created":    {false, "2 exist, 3 are required"},
+		"links_work":         {true, "attested: " + points + "content-T001.json says that it is met; nothing else proves it"},
+		"titles":             {false, "content-T001.json does not say that it is met"},
+		"never heard":        {false, "does not say that it is met"},
 		"new\nline":          {true, "attested"},
-		"a.md is there":      {true, "a.md is there"},
-		"gone.md is there":   {false, "gone.md is not there"},
-		"../out.md is there": {false, "is not there"},
-		"b.md is there":      {false, "does not say so"}, // nobody asks for it
+		"a.md is there":      {true, "a.md exists"},
+		"gone.md is there":   {false, "gone.md is missing"},
+		"../out.md is there": {false, "is missing"},
+		"b.md is there":      {false, "does not say that it is met"}, // nobody asks for it
 	} {
 		if met, why := sitebuilder.Format().CheckCriterion(files, env, "T001", name); met != want.met || !strings.Contains(why, want.why) {
 			t.Errorf("%s: %v, %s", name, met, why)
 		}
 	}
-	if met, why := sitebuilder.Format().CheckCriterion(files, env, "T001", ""); met || !strings.Contains(why, "3_files_created: of the files that are claimed as created 2 are there") || strings.Contains(why, "links_work") {
+	if met, why := sitebuilder.Format().CheckCriterion(files, env, "T001", ""); met || !strings.Contains(why, "3_files_created: files that are claimed as created: 2 exist") || strings.Contains(why, "links_work") {
 		t.Errorf("all: %v, %s", met, why)
 	}
 	whole := one("content-T001.json", `{"status": "complete", "acceptance_criteria_met": {"links_work": true, "titles": true}}`)
@@ -53,7 +53,7 @@ func TestCriteria(t *testing.T) {
 		t.Errorf("%d %v", len(checks), s.Criteria)
 	}
 	plan := format.PlanOf(r, "claude").Step("T001")
-	if plan.Review["agent_4"] != 70 || !strings.Contains(plan.Agent.Prompt, "say in "+points+"content-T001.json") {
+	if plan.Review["agent_4"] != 70 || !strings.Contains(plan.Agent.Prompt, "set it to true in "+points+"content-T001.json") {
 		t.Errorf("%+v", plan)
 	}
 }

@@ -89,7 +89,7 @@ func TestABlockedStreamWaits(t *testing.T) {
 	files := one("x", "## Stream Progress\n\n| Stream | Tasks | Complete | In Progress | Blocked | Status |\n|---|---|---|---|---|---|\n| COMMUNITY | 4 | 2 | 0 | 2 | **Blocked by ESC-001** |\n| POLISH | 4 | 2 | 1 | 0 | going on |\n")
 	files[0].Path = base + "progress/STATUS.md"
 	r, _ := read(t, files)
-	if len(r.Blockers) != 1 || r.Blockers[0].Text != "Blocked by ESC-001" || r.Blockers[0].Step != "COMMUNITY" || r.Resume != "task POLISH was started, and has no checkpoint: dispatch it with what is known about it" {
+	if len(r.Blockers) != 1 || r.Blockers[0].Text != "Blocked by ESC-001" || r.Blockers[0].Step != "COMMUNITY" || r.Resume != "task POLISH was started but has no checkpoint: dispatch it with the known facts" {
 		t.Errorf("%+v %s", r.Blockers, r.Resume)
 	}
 	files = one("x", "```yaml\nid: T1\nstatus: blocked\n```\n")

@@ -141,7 +141,7 @@ func (j *job) unmetConditions() []string {
 	if j.entry != nil {
 		for _, by := range slices.Sorted(maps.Keys(j.entry.minimum)) {
 			if n, reviewed := j.point.scores[by]; reviewed && n < j.entry.minimum[by] {
-				lacking = append(lacking, fmt.Sprintf("review by %s: %d, and %d is wanted", by, n, j.entry.minimum[by]))
+				lacking = append(lacking, fmt.Sprintf("review by %s: %d, below the minimum of %d", by, n, j.entry.minimum[by]))
 			}
 		}
 	}
@@ -163,7 +163,7 @@ func (r *teamReader) missingFiles(j *job) []string {
 		}
 	}
 	if len(missing) > 0 {
-		r.Find(pawl.Warn, j.point.file, "they will be made again", "%d of its claimed files are missing: %s", len(missing), strings.Join(missing[:min(len(missing), 5)], ", "))
+		r.Find(pawl.Warn, j.point.file, "they will be recreated", "%d of its claimed files are missing: %s", len(missing), strings.Join(missing[:min(len(missing), 5)], ", "))
 	}
 	return missing
 }

@@ -60,7 +60,7 @@ func (r *teamReader) inbox(j *job) string {
 	if text == "" {
 		return ""
 	}
-	return fmt.Sprintf("\n\nMessages wait in the inbox of %s, %s. Heed them first, and acknowledge each there:", j.agent, file) + text
+	return fmt.Sprintf("\n\nThe inbox of %s, %s, has unread messages. First follow them, and acknowledge each one there:", j.agent, file) + text
 }
 
 // mail reports open messages: an agent's inbox must be empty before it is dispatched.

@@ -161,9 +161,9 @@ func (r *teamReader) addCheckpoint(j *job, c *checkpoint) {
 
 func counts(current bool) string {
 	if current {
-		return "it was begun again since"
+		return "the task was restarted since"
 	}
-	return "that one is newer and counts"
+	return "the archived one is newer and is used"
 }
 
 // addStreams makes a job of each stream in STATUS.md without one, if there are no tasks but only streams.

@@ -130,7 +130,7 @@ func TestUnmetCriteriaAreNotDone(t *testing.T) {
 	t.Parallel()
 	r, _ := read(t, team(t))
 	s := formattest.Step(t, r, "T001")
-	if s.Status != pawl.Pending || s.Why != "it says that it is complete, and is not: links_work; review by agent_4: 60, and 70 is wanted" {
+	if s.Status != pawl.Pending || s.Why != "it is marked complete, but is not: links_work; review by agent_4: 60, below the minimum of 70" {
 		t.Errorf("%s %s", s.Status, s.Why)
 	}
 	prompt := format.PlanOf(r, "claude").Step("T001").Agent.Prompt
@@ -155,7 +155,7 @@ func TestClaimedFilesAreLookedFor(t *testing.T) {
 		t.Errorf("%+v", items)
 	}
 	r, findings := witness.Read(team(t), testEnv())
-	if s := formattest.Step(t, r, "T040"); s.Status != pawl.Pending || !strings.Contains(s.Goal, "make site/style.css again") {
+	if s := formattest.Step(t, r, "T040"); s.Status != pawl.Pending || !strings.Contains(s.Goal, "recreate site/style.css") {
 		t.Errorf("%s %s", s.Status, s.Goal)
 	}
 	want(t, findings, pawl.Warn, "technical-T040-complete.json", "1 of its claimed files are missing: site/style.css")
@@ -296,7 +296,7 @@ func TestRegistry(t *testing.T) {
 	open := edited(t, team(t), points+"content-T001.json", `"status": "complete"`, `"status": "in_progress"`)
 	want(t, findings, pawl.Warn, "TASK-REGISTRY.md", `task T001 depends on "T999", which does not exist`)
 	r, _ = read(t, open)
-	if s := formattest.Step(t, r, "T001"); !strings.Contains(s.Goal, "It is complete when:\n- It says who we are\n- It links to all others\n- It has a head with: title, date\n\nWhat is met") || s.Facts["tests_passing"] != "HTML is valid" {
+	if s := formattest.Step(t, r, "T001"); !strings.Contains(s.Goal, "It is complete when:\n- It says who we are\n- It links to all others\n- It has a head with: title, date\n\nWhen a criterion is met") || s.Facts["tests_passing"] != "HTML is valid" {
 		t.Errorf("%q %v", s.Goal, s.Facts)
 	}
 	if diff := cmp.Diff([]pawl.StepID{"T001"}, formattest.Step(t, r, "T003").Needs); diff != "" {
@@ -377,10 +377,10 @@ func TestResumeRule(t *testing.T) {
 		{`{"status":"in_progress","updated_at":"2026-03-02T10:00:00Z","resumable":true,"subtasks":{"total":3,"completed":1,"items":[{"id":"b","status":"pending"}]},"resume_instructions":"take b"}`,
 			"task T1 is resumable", "/dispatch-sitebuilder content T1 --resume\n\nTask T1\n\ntake b\n\nSubtasks that are not complete: b\n\n1 of 3 subtasks are complete.\n"},
 		{`{"status":"in_progress","updated_at":"2026-03-02T10:39:00Z"}`, "still running: content was last active at 2026-03-02T10:39:00Z; wait until 2026-03-02T10:49:00Z", ""},
-		{`{"status":"in_progress","resumable":false}`, "task T1 says that it cannot be resumed, and is not complete", "/dispatch-sitebuilder content T1\n\nTask T1\n"},
+		{`{"status":"in_progress","resumable":false}`, "task T1 is marked not resumable, but is not complete", "/dispatch-sitebuilder content T1\n\nTask T1\n"},
 		{`{"status":"blocked","errors":["x"]}`, "task T1 is blocked: clear what blocks it first", ""},
-		{`{"status":"complete","resumable":false,"acceptance_criteria_met":{"good":true,"fast":false}}`, "task T1 says that it is complete, but does not meet all criteria: dispatch only the missing ones",
-			"/dispatch-sitebuilder content T1\n\nTask T1\n\nIt is complete but for what follows. Do only that, and leave the rest as it is:\n- fast\n"},
+		{`{"status":"complete","resumable":false,"acceptance_criteria_met":{"good":true,"fast":false}}`, "task T1 is marked complete, but does not meet all criteria: dispatch only the missing work",
+			"/dispatch-sitebuilder content T1\n\nTask T1\n\nIt is complete except for the following. Do only that, and leave the rest unchanged:\n- fast\n"},
 		{`{"status":"complete","resumable":false}`, "there is nothing to resume: everything is complete", ""},
 	} {
 		r, _ := read(t, one("content-T1.json", c.checkpoint))
@@ -400,8 +400,8 @@ func TestAPersonIsAskedFirst(t *testing.T) {
 	for checkpoint, asks := range map[string]string{
 		`{"status":"in_progress","updated_at":"2026-03-02T10:39:00Z"}`:                                     "its agent was last active at 2026-03-02T10:39:00Z",
 		`{"status":"in_progress","updated_at":"2026-03-02T10:39:00Z","resumable":false}`:                   "its agent was last active",
-		`{"status":"in_progress","updated_at":"2026-03-02T08:39:00Z","resumable":false}`:                   "says that it must not be resumed. Continue",
-		`{"status":"blocked","errors":["x"],"resumable":false,"resume_instructions":"ask\nHarper"}`:        "says that it must not be resumed (ask Harper)",
+		`{"status":"in_progress","updated_at":"2026-03-02T08:39:00Z","resumable":false}`:                   "is marked not resumable. Continue",
+		`{"status":"blocked","errors":["x"],"resumable":false,"resume_instructions":"ask\nHarper"}`:        "is marked not resumable (ask Harper)",
 		`{"status":"in_progress","updated_at":"2026-03-02T08:39:00Z"}`:                                     "",
 		`{"status":"complete","resumable":false}`:                                                          "",
 		`{"status":"complete","resumable":false,"acceptance_criteria_met":{"good":true,"fast":false}}`:     "", // see TestUnmetCriteriaAreNotDone
@@ -436,7 +436,7 @@ func TestVerifyNamesEveryFault(t *testing.T) {
 		{pawl.Warn, "community-T010.json:2", "task T010 is blocked: dependency_missing: Cannot find Leaflet20.pdf"},
 		{pawl.Warn, "migration-T061.json:2", "task T061: stalled"},
 		{pawl.OK, "technical-T040-complete.json:1", "task T040 of technical is complete"},
-		{pawl.Warn, "STATUS.md:22", `STATUS.md says that community is "Completed", and its checkpoints say blocked`},
+		{pawl.Warn, "STATUS.md:22", `STATUS.md says that community is "Completed", but its checkpoints say blocked`},
 		{pawl.Warn, "migration-T060.json", "2 of its claimed files are missing"},
 	} {
 		want(t, findings, w.level, w.where, w.what)
@@ -445,9 +445,9 @@ func TestVerifyNamesEveryFault(t *testing.T) {
 		"subtasks":{"total":1,"completed":2},"review_scores":{"agent_1":101}}`, "content-T2.json", `{"status":"blocked"}`, "content-T3.json", `{"status":"complete","resumable":true,"progress_percent":40,"subtasks":{"total":2,"completed":2}}`,
 		"content-T4.json", `{"status":"merry"}`, "content-T5.json", `{"status":"in_progress","subtasks":{"total":2,"completed":0,"items":[{"id":"a","status":"complete"}]}}`)
 	findings = sitebuilder.Format().Verify(odd, testEnv())
-	for _, what := range []string{"not complete, but marked not resumable", "updated_at is before started_at", "progress is 120 per cent", "2 subtasks are complete of 1",
+	for _, what := range []string{"not complete, but marked not resumable", "updated_at is before started_at", "progress is 120%, more than 100%", "2 subtasks are complete, more than the total of 1",
 		"the score of agent_1 is 101", "does not end with its start time", "is blocked without a reason", "is complete, but marked resumable",
-		"progress is stated as 40%", "0 subtasks are complete, and the list has 1", `unknown status "merry"`} {
+		"progress is stated as 40%", "the number of complete subtasks is 0, but the list has 1", `unknown status "merry"`} {
 		if !slices.ContainsFunc(findings, func(f pawl.Finding) bool { return f.Level != pawl.OK && strings.Contains(f.What, what) }) {
 			t.Errorf("not found: %s", what)
 		}

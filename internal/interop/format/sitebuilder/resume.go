@@ -25,7 +25,7 @@ func (j *job) goal() string {
 		b.WriteString(j.stream.resumeText())
 	}
 	if left := j.missingParts(); len(left) > 0 {
-		b.WriteString("\n\nIt is complete but for what follows. Do only that, and leave the rest as it is:\n")
+		b.WriteString("\n\nIt is complete except for the following. Do only that, and leave the rest unchanged:\n")
 		for _, what := range left {
 			b.WriteString("- " + what + "\n")
 		}
@@ -44,7 +44,7 @@ func (j *job) missingParts() []string {
 	}
 	left := slices.Clone(j.unmet)
 	for _, name := range j.missing {
-		left = append(left, "make "+name+" again, which is missing")
+		left = append(left, "recreate "+name+", which is missing")
 	}
 	return left
 }
@@ -53,13 +53,13 @@ func (j *job) missingParts() []string {
 func (j *job) why(at clock) string {
 	switch c := j.point; {
 	case j.status == complete && len(j.missingParts()) > 0:
-		return "it says that it is complete, and is not: " + strings.Join(j.missingParts(), "; ")
+		return "it is marked complete, but is not: " + strings.Join(j.missingParts(), "; ")
 	case j.status == blocked:
 		var all []string
 		for _, f := range c.errors {
 			all = append(all, strings.Trim(f.kind+": "+f.message, ": "))
 		}
-		return "blocked: " + cmp.Or(strings.Join(all, "; "), "it does not say by what")
+		return "blocked: " + cmp.Or(strings.Join(all, "; "), "no reason given")
 	case j.status == inProgress:
 		return c.silence(at)
 	}
@@ -92,7 +92,7 @@ func (j *job) resumeHint() string {
 	}
 	text := c.instructions
 	if text == "" && c.next != "" {
-		text = "go on with " + c.next
+		text = "continue with " + c.next
 	}
 	if c.notes != "" {
 		text = strings.TrimSpace(text + "\nNotes: " + c.notes)
@@ -277,17 +277,17 @@ func (j *job) mayResume(at clock) string {
 	case c == nil && j.status == blocked:
 		return "task " + j.task + " is blocked: clear what blocks it first"
 	case c == nil && j.status == inProgress:
-		return "task " + j.task + " was started, and has no checkpoint: dispatch it with what is known about it"
+		return "task " + j.task + " was started but has no checkpoint: dispatch it with the known facts"
 	case c == nil:
 		return "task " + j.task + " has not been started: dispatch it"
 	case j.step.Status == pawl.Running:
 		return fmt.Sprintf("still running: %s was last active at %s; wait until %s", j.agent, stamp(c.activity(at.now)), stamp(c.activity(at.now).Add(at.quiet)))
 	case len(j.missingParts()) > 0:
-		return "task " + j.task + " says that it is complete, but does not meet all criteria: dispatch only the missing ones"
+		return "task " + j.task + " is marked complete, but does not meet all criteria: dispatch only the missing work"
 	case j.status == blocked:
 		return "task " + j.task + " is blocked: clear what blocks it first"
 	case j.forbidsResume():
-		return "task " + j.task + " says that it cannot be resumed, and is not complete: a person decides whether to dispatch it"
+		return "task " + j.task + " is marked not resumable, but is not complete: a person decides whether to dispatch it"
 	}
 	return "task " + j.task + " is resumable"
 }
@@ -305,7 +305,7 @@ func (r *teamReader) askBeforeResume(j *job) {
 	case j.step.Status == pawl.Running:
 		what += fmt.Sprintf(": its agent was last active at %s. Is it safe to continue: has the agent stopped?", stamp(j.point.activity(r.now)))
 	case j.forbidsResume():
-		what += " says that it must not be resumed"
+		what += " is marked not resumable"
 		if text := oneLine(j.point.instructions); text != "" {
 			what += " (" + oneline.Clip(text, maxText) + ")"
 		}

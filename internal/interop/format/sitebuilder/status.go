@@ -50,7 +50,7 @@ func (s *streamRow) percent() int {
 func (s *streamRow) resumeText() string {
 	text := ""
 	if s.counted {
-		text = fmt.Sprintf("\nOf it %d of %d tasks are complete, %d in progress and %d blocked.", s.complete, s.tasks, s.active, s.blocked)
+		text = fmt.Sprintf("\nTasks: %d of %d complete, %d in progress, %d blocked.", s.complete, s.tasks, s.active, s.blocked)
 	}
 	if s.native != "" {
 		text += "\nIts status: " + oneLine(s.native)

@@ -87,17 +87,17 @@ func (v *teamVerifier) counts(c *checkpoint) {
 	}
 	switch {
 	case c.counted && c.done > c.total:
-		v.fault(pawl.Bad, c, "", "%d subtasks are complete of %d", c.done, c.total)
+		v.fault(pawl.Bad, c, "", "%d subtasks are complete, more than the total of %d", c.done, c.total)
 	case c.counted && len(c.items) > c.total:
-		v.fault(pawl.Bad, c, "", "%d subtasks are listed of %d", len(c.items), c.total)
+		v.fault(pawl.Bad, c, "", "%d subtasks are listed, more than the total of %d", len(c.items), c.total)
 	case c.counted && listed > c.done:
-		v.fault(pawl.Bad, c, "", "%d subtasks are complete, and the list has %d", c.done, listed)
+		v.fault(pawl.Bad, c, "", "the number of complete subtasks is %d, but the list has %d", c.done, listed)
 	}
 	const near = 2 // the document itself rounds 10 of 29 to 34 and to 35
 	if c.percent > 100 {
-		v.fault(pawl.Bad, c, "", "progress is %d per cent", c.percent)
+		v.fault(pawl.Bad, c, "", "progress is %d%%, more than 100%%", c.percent)
 	} else if c.counted && c.total > 0 && c.percent >= 0 && max(c.percent-c.progress(), c.progress()-c.percent) > near {
-		v.fault(pawl.Warn, c, "", "progress is stated as %d%%, and %d of %d subtasks are %d%%", c.percent, c.done, c.total, c.progress())
+		v.fault(pawl.Warn, c, "", "progress is stated as %d%%, but %d of %d subtasks are %d%%", c.percent, c.done, c.total, c.progress())
 	}
 }
 
@@ -132,7 +132,7 @@ func (v *teamVerifier) board() {
 		is, known := standing[row.agent()]
 		if says := meaning(row.native); known && says == complete && is != complete {
 			v.found.Add(pawl.Finding{Level: pawl.Warn, Where: report.Where(v.teamReader.status(), row.line),
-				What: fmt.Sprintf("STATUS.md says that %s is %s, and its checkpoints say %s", row.agent(), oneline.Quote(row.native), is)})
+				What: fmt.Sprintf("STATUS.md says that %s is %s, but its checkpoints say %s", row.agent(), oneline.Quote(row.native), is)})
 		}
 	}
 }

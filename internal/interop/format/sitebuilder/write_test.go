@@ -73,7 +73,7 @@ func TestOneChangeChangesOnlyThat(t *testing.T) {
 			`-      {"id": "leaflet-20", "status": "in_progress", "output": null},`, `+      {"id": "leaflet-20", "status": "complete", "output": null},`,
 			`-  "progress_percent": 65,`, `+  "progress_percent": 68,`, `-    "last_processed": "Leaflet19.pdf",`, `+    "last_processed": "leaflet-20",`,
 			`-    "next_to_process": "Leaflet20.pdf",`, `+    "next_to_process": "leaflet-21",`, `-    "last_beat": "2026-03-02T10:36:00Z",`, `+    "last_beat": "2026-03-02T10:52:00Z",`,
-			`-  "resume_instructions": "Continue from leaflet-20"`, `+  "resume_instructions": "pawl: go on with leaflet-21"`,
+			`-  "resume_instructions": "Continue from leaflet-20"`, `+  "resume_instructions": "pawl: continue with leaflet-21"`,
 		}, changes(t, before, s.files, points+"migration-T060.json"), sortLines); diff != "" {
 			t.Errorf("-want +got\n%s", diff)
 		}
@@ -141,7 +141,7 @@ func TestMirrorOfARun(t *testing.T) {
 	s.AddEach(pawl.AttemptStarted{AttemptRef: ref("T001", 1)},
 		pawl.AttemptEnded{AttemptRef: ref("T001", 1), Outcome: pawl.Failed, Why: "check links failed", Unmet: []string{"links"}})
 	s.write()
-	s.has("progress/checkpoints/content_pages-T001.json", `"links": false`, `"titles": true`, `"agent_4": null`, `"message": "check links failed"`, `"resume_instructions": "pawl: attempt 1 ended: check links failed; not met: links; go on with the task"`)
+	s.has("progress/checkpoints/content_pages-T001.json", `"links": false`, `"titles": true`, `"agent_4": null`, `"message": "check links failed"`, `"resume_instructions": "pawl: attempt 1 ended: check links failed; not met: links; continue with the task"`)
 	s.AddEach(pawl.BlockerOpened{Blocker: pawl.Blocker{Text: "no | network", Step: "T001", Opened: now}})
 	s.write()
 	s.has("progress/checkpoints/content_pages-T001.json", `"status": "blocked"`, `"message": "no | network"`, `"blocking": true`)
@@ -224,7 +224,7 @@ func TestWhatIsWholeOfABrokenOneStays(t *testing.T) {
 		}
 	}
 	env := testEnv()
-	if met, why := sitebuilder.Format().CheckCriterion(one("migration-T060.json", torn), env, "T060", "3_files_created"); met || !strings.Contains(why, "migration-T060.json cannot be read whole") {
+	if met, why := sitebuilder.Format().CheckCriterion(one("migration-T060.json", torn), env, "T060", "3_files_created"); met || !strings.Contains(why, "migration-T060.json cannot be read completely") {
 		t.Errorf("%v: %s", met, why)
 	}
 }
@@ -358,7 +358,7 @@ func TestInReview(t *testing.T) {
 	done.Review = s.Plan.Step("T1").Review
 	s.AddEach(pawl.AttemptStarted{AttemptRef: ref("T1", 1)}, done)
 	s.write()
-	s.has("progress/checkpoints/content-T1.json", `"status": "in_progress"`, `"It is short": true`, `"agent_4": null`, "it is done but for its reviews: pawl review T1 --by NAME --score N")
+	s.has("progress/checkpoints/content-T1.json", `"status": "in_progress"`, `"It is short": true`, `"agent_4": null`, "only its reviews are missing: pawl review T1 --by NAME --score N")
 	s.has("tasks/TASK-REGISTRY.md", "status: review\n")
 	s.AddEach(pawl.StepReviewed{Step: "T1", Reviewer: "agent_4", Score: 88})
 	s.write()
@@ -416,7 +416,7 @@ func TestFinishedIsWhole(t *testing.T) {
 	s.AddEach(pawl.ItemNamed{Step: "T060", Item: "leaflet-20", Status: pawl.ItemIsDone}, pawl.ItemNamed{Step: "T060", Item: "leaflet-21", Status: pawl.ItemIsDone}, s.done("T060", 1))
 	s.write()
 	s.has("progress/checkpoints/migration-T060.json", `{"id": "leaflet-21", "status": "complete", "output": null}`, `"completed": 29`, `"29_files_created": true`, `"next_to_process": null`)
-	s.has("progress/checkpoints/migration-T060.json", `"29_files_created": "checked by pawl at 2026-03-02T10:54:00Z: passed"`, `"frontmatter_valid": "attested by @migration, and checked by nobody else"`)
+	s.has("progress/checkpoints/migration-T060.json", `"29_files_created": "checked by pawl at 2026-03-02T10:54:00Z: passed"`, `"frontmatter_valid": "attested by @migration, not checked otherwise"`)
 	r, _ := read(t, s.files)
 	if got := formattest.Step(t, r, "T060"); got.Status != pawl.Done {
 		t.Errorf("%s: %s", got.Status, got.Why)
@@ -474,7 +474,7 @@ func TestNothingIsCompleteThatNobodyCalledSo(t *testing.T) {
 	s.AddEach(pawl.StepDone{Step: "T001", Attempt: 1, Token: ref("T001", 1).Token})
 	s.write()
 	s.has("progress/checkpoints/content-T001.json", `"completed": 2`, `{"id": "p2", "status": "failed"}`, `{"id": "p3", "status": "complete"}`, `{"id": "p4", "status": "pending"}`)
-	if met, why := sitebuilder.Format().CheckCriterion(s.files, testEnv(), "T001", "all subtasks are complete"); met || !strings.Contains(why, "2 of 4 are") {
+	if met, why := sitebuilder.Format().CheckCriterion(s.files, testEnv(), "T001", "all subtasks are complete"); met || !strings.Contains(why, "2 of 4 are complete") {
 		t.Errorf("%v %s", met, why)
 	}
 	env := testEnv()
@@ -483,7 +483,7 @@ func TestNothingIsCompleteThatNobodyCalledSo(t *testing.T) {
 		t.Error(why)
 	}
 	env.Items = append(env.Items, format.Item{ID: "p4", Status: pawl.ItemFailed})
-	if met, why := sitebuilder.Format().CheckCriterion(s.files, env, "T001", "all subtasks are complete"); met || !strings.Contains(why, "3 of 4 are") {
+	if met, why := sitebuilder.Format().CheckCriterion(s.files, env, "T001", "all subtasks are complete"); met || !strings.Contains(why, "3 of 4 are complete") {
 		t.Errorf("%v %s", met, why)
 	}
 }
@@ -502,7 +502,7 @@ func TestOneCheckForAll(t *testing.T) {
 	s.has("progress/checkpoints/migration-T060.json", `"29_files_created": false`, `"frontmatter_valid": true`)
 	s.AddEach(pawl.AttemptStarted{AttemptRef: ref("T060", 2)}, s.done("T060", 2))
 	s.write()
-	s.has("progress/checkpoints/migration-T060.json", `"29_files_created": true`, `"29_files_created": "checked by pawl`, `"frontmatter_valid": "attested by @migration, and checked by nobody else"`)
+	s.has("progress/checkpoints/migration-T060.json", `"29_files_created": true`, `"29_files_created": "checked by pawl`, `"frontmatter_valid": "attested by @migration, not checked otherwise"`)
 	if strings.Contains(string(s.files.Find(points+"migration-T060.json").Data), `"criteria"`) {
 		t.Error("the check is taken for a criterion")
 	}
@@ -725,7 +725,7 @@ func TestAStreamsRowIsNotForgotten(t *testing.T) {
 	t.Parallel()
 	s := imported(t, format.Files{{Path: base + "progress/STATUS.md", Data: []byte(streams)}})
 	prompt := s.Plan.Step("MIGRATION").Agent.Prompt
-	for _, want := range []string{"Fungi image cataloguing", "8 of 9 tasks", "1 in progress", "going on"} {
+	for _, want := range []string{"Fungi image cataloguing", "Tasks: 8 of 9 complete", "1 in progress", "going on"} {
 		if !strings.Contains(prompt, want) {
 			t.Errorf("the prompt does not say %q: %s", want, prompt)
 		}

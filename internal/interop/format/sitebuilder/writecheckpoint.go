@@ -227,7 +227,7 @@ func (w *teamWriter) asksUs(k *taskStep, check string) bool {
 // evidence returns the evidence that a criterion is met.
 func (w *teamWriter) evidence(k *taskStep, name string) string {
 	if (w.asksUs(k, name) || w.asksUs(k, format.AllCriteria)) && k.entry.selfReported(name) {
-		return "attested by @" + k.agent + ", and checked by nobody else"
+		return "attested by @" + k.agent + ", not checked otherwise"
 	}
 	return "checked by pawl at " + stamp(k.state.Ended) + ": passed"
 }
@@ -264,7 +264,7 @@ const ourMark = "pawl: "
 
 func (w *teamWriter) goOn(e *editor, k *taskStep, open []pawl.Blocker) string {
 	if k.state.Status == pawl.AwaitsReview {
-		return "it is done but for its reviews: pawl review " + string(k.ID) + " --by NAME --score N"
+		return "only its reviews are missing: pawl review " + string(k.ID) + " --by NAME --score N"
 	}
 	var parts []string
 	for _, b := range open {
@@ -276,9 +276,9 @@ func (w *teamWriter) goOn(e *editor, k *taskStep, open []pawl.Blocker) string {
 	if last := k.state.Retries.Last; last != nil && len(last.Unmet) > 0 {
 		parts = append(parts, "not met: "+strings.Join(last.Unmet, ", "))
 	}
-	next := "go on with the task"
+	next := "continue with the task"
 	if item := e.says("context", "next_to_process"); item != "" {
-		next = "go on with " + item
+		next = "continue with " + item
 	}
 	return strings.Join(append(parts, next), "; ")
 }

@@ -40,7 +40,7 @@ func (w *teamWriter) postProgress(k *taskStep) {
 	case len(open) > 0:
 		for _, b := range open {
 			w.post(k, letter{to: "supervisor", kind: "escalation", priority: "critical", at: b.Opened,
-				subject: blockedBy(b), body: "Task " + k.task + " cannot go on: " + b.Text, wanted: cmp.Or(b.Needs, "Clear it: pawl unblock "+strconv.Itoa(b.ID))})
+				subject: blockedBy(b), body: "Task " + k.task + " cannot continue: " + b.Text, wanted: cmp.Or(b.Needs, "Clear it: pawl unblock "+strconv.Itoa(b.ID))})
 		}
 	case k.state.Status == pawl.FailedForGood:
 		w.post(k, letter{to: "supervisor", kind: "escalation", priority: "high", at: k.state.Ended,

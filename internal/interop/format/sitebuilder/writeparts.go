@@ -346,7 +346,7 @@ func (w *teamWriter) faults(k *taskStep, open []pawl.Blocker) []errorEntry {
 	}
 	switch last := st.Retries.Last; {
 	case st.Status == pawl.Skipped:
-		add(typeSkipped, cmp.Or(st.Why, "a person went on without it"), st.Ended, false)
+		add(typeSkipped, cmp.Or(st.Why, "skipped by a person"), st.Ended, false)
 	case st.Finished():
 	case st.Status == pawl.FailedForGood:
 		add(typeAttempt, cmp.Or(st.Why, "it failed"), st.Ended, true)

@@ -46,6 +46,6 @@ func (p *parser) markLost(written string) {
 	case len(t.Rows) == 0 && t.last == nil:
 		t.end = p.end()
 	default:
-		p.unsure(p.tokens[0].from, "%s changes rows, and is not carried out", strings.ToUpper(p.tokens[0].text))
+		p.unsure(p.tokens[0].from, "%s changes rows, and pawl does not execute it", strings.ToUpper(p.tokens[0].text))
 	}
 }

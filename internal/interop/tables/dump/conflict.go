@@ -83,7 +83,7 @@ func (p *parser) onConflict(m *conflict) {
 	switch {
 	case p.i >= len(p.tokens) || p.peek(0).is("returning"):
 	case p.i == from:
-		p.unsure(p.peek(0).from, "what stands behind its rows is not understood")
+		p.unsure(p.peek(0).from, "the clause after its rows is not supported")
 	default:
 		m.way = unclear
 	}
@@ -131,7 +131,7 @@ func (p *parser) addRow(t *Table, row *Row, m conflict) {
 	case m.way == updates && p.update(t, old[0], row, m):
 		return
 	default:
-		p.unsure(row.from, "a row of %s that is there already is changed by it, and that is not carried out", t.Name)
+		p.unsure(row.from, "it changes an existing row of %s, and pawl does not evaluate that", t.Name)
 		return
 	}
 	t.Rows = append(t.Rows, row)

@@ -139,11 +139,11 @@ func Read(text []byte, only ...string) *Dump {
 	d := &Dump{text: text, only: only, named: map[string]*Table{}}
 	d.all = []*Dump{d}
 	if IsArchive(text) {
-		d.Problems = append(d.Problems, Problem{Line: 1, Why: "it is an archive of pg_dump and not SQL text, and is not read", Cut: true})
+		d.Problems = append(d.Problems, Problem{Line: 1, Why: "it is a pg_dump archive, not SQL text, and was not read", Cut: true})
 		return d
 	}
 	if IsUTF16(text) {
-		d.Problems = append(d.Problems, Problem{Line: 1, Why: "it is UTF-16, and is not read", Cut: true})
+		d.Problems = append(d.Problems, Problem{Line: 1, Why: "it is UTF-16 and was not read", Cut: true})
 		return d
 	}
 	r := &reader{Dump: d, scanner: scanner{text: text, at: textedit.Whole(text).From, mysql: isMySQL(text)}}

@@ -142,14 +142,14 @@ func TestSplice(t *testing.T) {
 func TestProblems(t *testing.T) {
 	t.Parallel()
 	for sql, want := range map[string]string{
-		"INSERT INTO t (a) VALUES (1);\nINSERT INTO t (a) VALUES ('x":              "line 2: a string has no end: from here on nothing was read",
-		"INSERT INTO t (a) VALUES (1);\nINSERT INTO t (a) VALUES (1, 2);":          "line 2: a row of t has 2 values for 1 columns, and is skipped",
-		"INSERT INTO t (a) VALUES (1);\nINSERT INTO t (a) VALUES (1":               "line 2: the last statement has no end",
-		"INSERT INTO t (a) VALUES (1);\nUPDATE t SET a = 2;":                       "line 2: UPDATE changes rows, and is not carried out",
+		"INSERT INTO t (a) VALUES (1);\nINSERT INTO t (a) VALUES ('x":              "line 2: unterminated string: the rest of the file was not read",
+		"INSERT INTO t (a) VALUES (1);\nINSERT INTO t (a) VALUES (1, 2);":          "line 2: a row of t has 2 values for 1 columns; it is skipped",
+		"INSERT INTO t (a) VALUES (1);\nINSERT INTO t (a) VALUES (1":               "line 2: the last statement is incomplete",
+		"INSERT INTO t (a) VALUES (1);\nUPDATE t SET a = 2;":                       "line 2: UPDATE changes rows, and pawl does not execute it",
 		"INSERT INTO t (a) VALUES (1);\nINSERT INTO t (a) SELECT 1;":               "line 2: rows without VALUES are not read",
-		"INSERT INTO t (a) VALUES (1);\nCOPY t (a) FROM stdin;\n2\n":               "line 2: the rows of a COPY have no end",
+		"INSERT INTO t (a) VALUES (1);\nCOPY t (a) FROM stdin;\n2\n":               "line 2: the rows of a COPY are incomplete",
 		"INSERT INTO t (a) VALUES (1);\nCOPY t (a) FROM stdin WITH csv;\n2\n\\.\n": "line 2: COPY with options is not read",
-		"INSERT INTO t (a) VALUES (1);\n/* x":                                      "line 2: a comment has no end: from here on nothing was read",
+		"INSERT INTO t (a) VALUES (1);\n/* x":                                      "line 2: unterminated comment: the rest of the file was not read",
 	} {
 		d := dump.Read([]byte(sql))
 		if len(d.Problems) == 0 || "line "+string(rune('0'+d.Problems[0].Line))+": "+d.Problems[0].Why != want {

@@ -90,7 +90,7 @@ func (s *scanner) blank() {
 		case c == '/' && s.peek(1) == '*':
 			end := bytes.Index(s.text[s.at+2:], []byte("*/"))
 			if end < 0 {
-				s.at, s.broken = len(s.text), "a comment has no end"
+				s.at, s.broken = len(s.text), "unterminated comment"
 				return
 			}
 			s.at += end + 4
@@ -148,7 +148,7 @@ func (s *scanner) string(from, quote int, escapes bool) (token, bool) {
 			out = append(out, c)
 		}
 	}
-	s.at, s.broken = from, "a string has no end"
+	s.at, s.broken = from, "unterminated string"
 	return token{}, false
 }
 
@@ -219,7 +219,7 @@ func (s *scanner) quotedName(quote byte) (token, bool) {
 			name = append(name, c)
 		}
 	}
-	s.at, s.broken = from, "a name has no end"
+	s.at, s.broken = from, "unterminated quoted name"
 	return token{}, false
 }
 
@@ -247,7 +247,7 @@ func (s *scanner) dollar() (token, bool) {
 	tag := s.text[s.at : end+1]
 	n := bytes.Index(s.text[end+1:], tag)
 	if n < 0 {
-		s.broken = "a string has no end"
+		s.broken = "unterminated string"
 		return token{}, false
 	}
 	t := token{kind: text, from: s.at, to: end + 1 + n + len(tag), text: string(s.text[end+1 : end+1+n])}

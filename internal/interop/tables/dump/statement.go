@@ -90,13 +90,13 @@ func (r *reader) statement() bool {
 	}
 	switch {
 	case r.broken != "":
-		r.cut(min(r.at, len(r.scanner.text)), "%s: from here on nothing was read", r.broken)
+		r.cut(min(r.at, len(r.scanner.text)), "%s: the rest of the file was not read", r.broken)
 	case len(tokens) > 0:
 		tell := r.problem
 		if isTruncated(tokens) {
 			tell = r.cut
 		}
-		tell(tokens[0].from, "the last statement has no end")
+		tell(tokens[0].from, "the last statement is incomplete")
 		r.eval(tokens)
 	}
 	return false
@@ -293,7 +293,7 @@ func (p *parser) tuple(t *Table, s *statement) *Row {
 		}
 	}
 	if row.to == 0 {
-		p.cut(row.from, "a row of %s has no end", t.Name)
+		p.cut(row.from, "a row of %s is incomplete", t.Name)
 		return nil
 	}
 	return p.fitting(t, row)
@@ -303,7 +303,7 @@ func (p *parser) tuple(t *Table, s *statement) *Row {
 func (p *parser) fitting(t *Table, row *Row) *Row {
 	row.in.rows++
 	if len(row.Cells) != len(row.in.columns) {
-		p.unsure(row.from, "a row of %s has %d values for %d columns, and is skipped", t.Name, len(row.Cells), len(row.in.columns))
+		p.unsure(row.from, "a row of %s has %d values for %d columns; it is skipped", t.Name, len(row.Cells), len(row.in.columns))
 		return nil
 	}
 	for i := range row.Cells {
@@ -352,7 +352,7 @@ func (p *parser) copy() {
 		s.end = p.at
 	}
 	s.cut = true
-	p.cut(begin, "the rows of a COPY have no end")
+	p.cut(begin, "the rows of a COPY are incomplete")
 }
 
 func (p *parser) copied(t *Table, s *statement, from int, line []byte) {

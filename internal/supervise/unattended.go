@@ -11,13 +11,13 @@ import (
 	"pawl/internal/supervise/process"
 )
 
-// orphanCheck is the longest interval between two looks at the engine's lock.
-const orphanCheck = time.Second
+// attendanceCheck is the longest interval between two looks at the engine's lock.
+const attendanceCheck = time.Second
 
-// orphaned returns why a service must end: for too long no engine has worked on its run. Time asleep does not count.
-func (s *supervisor) orphaned() *pawl.Abort {
+// unattended returns why a service must end: for too long no engine has worked on its run. Time asleep does not count.
+func (s *supervisor) unattended() *pawl.Abort {
 	limit := time.Duration(s.job.Orphan)
-	if limit == 0 || time.Since(s.lockSeen) < min(orphanCheck, limit/2) {
+	if limit == 0 || time.Since(s.lockSeen) < min(attendanceCheck, limit/2) {
 		return nil
 	}
 	s.lockSeen = time.Now()
