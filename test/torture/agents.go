@@ -382,8 +382,8 @@ func (c *drama) welcomed(p *player, s *scripted.Session) error {
 	if err != nil {
 		return err
 	}
-	if !started { // it continues without a brief, once nothing runs any more
-		return c.calm()
+	if !started { // it continues without a brief
+		return errors.Join(c.quiet(), c.ended(before))
 	}
 	after, err := c.witness()
 	if err != nil {
@@ -392,13 +392,15 @@ func (c *drama) welcomed(p *player, s *scripted.Session) error {
 	if err := c.judged(s, before, after); err != nil {
 		return err
 	}
-	if len(after.alive) == 0 && len(after.left) == 0 {
-		return nil
-	}
-	if chance(c.author.Dice, 60) {
+	if len(after.alive)+len(after.left) > 0 && chance(c.author.Dice, 60) {
 		c.stopServices()
 	}
-	if err := c.calm(); err != nil {
+	return c.ended(before)
+}
+
+// ended waits until no process of a call is running. It compares again if there was one: later calls may change what that left.
+func (c *drama) ended(before *witness) error {
+	if err := c.calm(); err != nil || len(before.alive)+len(before.left) == 0 {
 		return err
 	}
 	return c.compare("when all had ended")
