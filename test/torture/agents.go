@@ -364,11 +364,16 @@ const pollPause = 5 * time.Millisecond
 // quiet waits until no hook is running: hooks survive an agent that was killed alone.
 func (c *drama) quiet() error {
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(pollPause) {
-		if !slices.ContainsFunc(c.processes(), func(p proc) bool { return slices.Contains(p.args, "hook") }) {
+		if !slices.ContainsFunc(c.processes(), proc.isHook) {
 			return nil
 		}
 	}
 	return c.wrong("a hook does not end")
+}
+
+// isHook reports whether a process is a hook, or the shell that is about to become one.
+func (p proc) isHook() bool {
+	return slices.ContainsFunc(p.args, func(arg string) bool { return arg == "hook" || strings.Contains(arg, "' hook ") })
 }
 
 // welcomed compares the agent's brief with the truth, while processes of its predecessors may still run, and again when these have

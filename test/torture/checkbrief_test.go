@@ -2,11 +2,22 @@ package main
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"pawl"
 	"pawl/test/torture/scripted"
 )
+
+// TestHooks: a dialect starts its hooks with a shell, which does not have their arguments yet.
+func TestHooks(t *testing.T) {
+	t.Parallel()
+	for args, want := range map[string]bool{"/bin/pawl-hook|hook|gemini": true, "sh|-c|exec '/bin/pawl-hook' hook gemini": true, "sh|-c|echo hook > x": false} {
+		if (proc{args: strings.Split(args, "|")}).isHook() != want {
+			t.Errorf("%q: %t", args, !want)
+		}
+	}
+}
 
 // TestVerdictsOnAskedCalls: a call that was not permitted cannot be told from one that ran where no file shows its effects.
 func TestVerdictsOnAskedCalls(t *testing.T) {
