@@ -89,7 +89,7 @@ const (
 	OperationNotDone OperationVerdict = "not done" // none of its effects is present
 	OperationPartly  OperationVerdict = "partly"   // some of its effects are present, and nothing proves the rest
 	OperationUnknown OperationVerdict = "unknown"  // nothing on this machine can prove it
-	OperationRefused OperationVerdict = "refused"  // it was not permitted, or permission was asked and not seen granted
+	OperationRefused OperationVerdict = "refused"  // it was not permitted, or permission was asked and none of its effects exists
 )
 
 // InDoubt returns the operations without an outcome whose session continued, ended or has no live agent, oldest first. gone

@@ -256,7 +256,7 @@ func withDoubts(f *brief.Facts) {
 		Evidence: []string{"still running: process 29600 runs since 12s: `make all`; writes to the disk", "`two.txt` changed at 14:30:09 UTC", "HEAD unchanged"},
 	}, {
 		OperationState: *f.State.Operations["claude:0f1e#c"], Verdict: pawl.OperationRefused,
-		Evidence: []string{"permission was asked at 14:31:00 UTC but pawl saw no grant: treat the call as refused"},
+		Evidence: []string{"its agent's own record says that the user refused it: not today"},
 	}}
 	f.Running = []brief.Running{{
 		LeftProcess: pawl.LeftProcess{Process: pawl.Process{PID: 29700}, Session: "claude:0f1e", Tool: "Bash", Summary: "npm run dev", Dir: "web"},
@@ -299,6 +299,22 @@ func TestPastSessions(t *testing.T) {
 	}
 	if b := brief.Make(facts, brief.Options{For: brief.Claude}); len(b.Text) > 9000 || b.Cut {
 		t.Errorf("%d bytes, cut %v", len(b.Text), b.Cut)
+	}
+}
+
+// TestAskedCalls: a call that the user may have refused is not repeated without a question.
+func TestAskedCalls(t *testing.T) {
+	t.Parallel()
+	for want, o := range map[string]pawl.OperationState{
+		"verify before repeating it":                   {},
+		"verify, and ask the user before repeating it": {Asked: began},
+		"the user may have refused or interrupted it":  {Asked: began, Passed: true},
+	} {
+		o.Tool = "Bash"
+		facts := brief.Facts{Now: began, State: &pawl.State{Kind: pawl.SessionRun}, Operations: []brief.Operation{{OperationState: o, Verdict: pawl.OperationUnknown}}}
+		if text := brief.Make(facts, brief.Options{For: brief.Claude}).Text; !strings.Contains(text, want) {
+			t.Errorf("%q is missing:\n%s", want, text)
+		}
 	}
 }
 

@@ -55,8 +55,11 @@ var operationVerdicts = map[pawl.OperationVerdict]string{
 // operationTodo says what to do about a tool call in doubt.
 func (w *writer) operationTodo(o Operation) string {
 	todo := "verify before repeating it"
-	if o.Passed {
+	switch {
+	case o.Passed:
 		todo = "its session continued without an outcome, so the user may have refused or interrupted it: verify, and ask before repeating it"
+	case !o.Asked.IsZero():
+		todo = "verify, and ask the user before repeating it"
 	}
 	switch {
 	case o.Verdict == pawl.OperationRefused:

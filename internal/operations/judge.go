@@ -86,9 +86,8 @@ func Judge(o *pawl.OperationState, w World) Judgement {
 	case maybe && v.Verdict == pawl.OperationNotDone:
 		v.Verdict = pawl.OperationUnknown
 	}
-	if p := j.refused(v.Verdict); p != "" {
-		v.Verdict = pawl.OperationRefused
-		j.note("%s", p)
+	if !j.Asked.IsZero() && !alive {
+		v.Verdict = j.permitted(v.Verdict)
 	}
 	j.noteHead()
 	v.Evidence, v.Reads = j.evidence, j.reads
@@ -98,12 +97,18 @@ func Judge(o *pawl.OperationState, w World) Judgement {
 	return v
 }
 
-// refused says why an operation without any effect here counts as refused: permission was asked, and none was seen. It returns "" for others.
-func (j *judging) refused(verdict pawl.OperationVerdict) string {
-	if j.Asked.IsZero() || verdict == pawl.OperationPartly || verdict == pawl.OperationDone && !j.already {
-		return ""
+// permitted returns the verdict on an operation for which permission was asked. Without any of its effects it counts as refused. Where its
+// effects cannot be checked, it may have run, because agents do not report that permission was granted.
+func (j *judging) permitted(verdict pawl.OperationVerdict) pawl.OperationVerdict {
+	asked := "permission was asked at " + j.Asked.UTC().Format("15:04:05 UTC") + " but pawl saw no grant: "
+	switch {
+	case verdict == pawl.OperationNotDone, verdict == pawl.OperationDone && j.already:
+		j.note("%streat the call as refused", asked)
+		return pawl.OperationRefused
+	case verdict == pawl.OperationUnknown:
+		j.note("%sthe call was refused, or it ran", asked)
 	}
-	return "permission was asked at " + j.Asked.UTC().Format("15:04:05 UTC") + " but pawl saw no grant: treat the call as refused"
+	return verdict
 }
 
 // judging is the state of judging one operation.

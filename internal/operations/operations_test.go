@@ -351,6 +351,38 @@ func TestProcesses(t *testing.T) {
 	}
 }
 
+// TestAsked: a call for which permission was asked counts as refused only if it would have left traces here, and none is there.
+func TestAsked(t *testing.T) {
+	t.Parallel()
+	const elsewhere = "for i in 1 2; do echo $i > /elsewhere/lib/new-$i; done"
+	running := []operations.Process{{Text: "process 7", Sure: true}}
+	for _, c := range []struct {
+		script, did string
+		processes   []operations.Process
+		want        pawl.OperationVerdict
+	}{
+		{"touch x", ":", nil, pawl.OperationRefused},
+		{"mkdir -p dir", ":", nil, pawl.OperationRefused},
+		{"touch x", "touch x", nil, done},
+		{"touch x && touch y", "touch x", nil, partly},
+		{"git push", ":", nil, unknown},
+		{elsewhere, ":", nil, unknown},
+		{"mkdir -p dir", ":", running, done},
+		{"touch x", ":", running, partly},
+		{"touch x", ":", []operations.Process{{Text: "process 7", Shared: true}}, unknown},
+	} {
+		w := newWorld(t, files)
+		o := w.mean("Bash", map[string]any{"command": c.script})
+		o.Asked = time.Now()
+		w.sh(c.did)
+		found := w.found(o)
+		found.Processes = c.processes
+		if got := operations.Judge(o, found); got.Verdict != c.want {
+			t.Errorf("%s: %+v, want %s", c.script, got, c.want)
+		}
+	}
+}
+
 // TestOthers: what another command may have changed proves nothing of this one, unless this one names it.
 func TestOthers(t *testing.T) {
 	t.Parallel()

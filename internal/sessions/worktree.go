@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,14 +38,34 @@ func searches(ctx context.Context, p *project.Project, since time.Time) func(*pa
 				return search{blind: "its folder no longer exists"}
 			}
 		}
-		folder := searchedFolder(p, o)
-		files, ok := known[folder]
-		if !ok {
-			files.changed, files.blind = changedSinceClock(ctx, folder, since, shown)
-			known[folder] = files
+		var all search
+		for _, folder := range searchedFolders(p, o) {
+			files, ok := known[folder]
+			if !ok {
+				files.changed, files.blind = changedSinceClock(ctx, folder, since, shown)
+				known[folder] = files
+			}
+			all = search{append(slices.Clip(all.changed), files.changed...), cmp.Or(all.blind, files.blind)}
 		}
-		return files
+		return all
 	}
+}
+
+// searchedFolders returns the folders in which a tool call may have changed files: its own, and those of the folders that its commands
+// change to.
+func searchedFolders(p *project.Project, o *pawl.OperationState) []string {
+	all := []string{searchedFolder(p, o)}
+	dirs, _ := operations.Folders(o.Operation, p.Root)
+	for _, dir := range dirs {
+		in := p.WorktreeOf(dir)
+		if p.Contains(dir) {
+			in = p.Root
+		}
+		if in != "" && !slices.Contains(all, in) {
+			all = append(all, in)
+		}
+	}
+	return all
 }
 
 // searchedFolder returns the folder in which a tool call may have changed files and left processes: the project's root, or a linked

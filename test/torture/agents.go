@@ -364,11 +364,16 @@ const pollPause = 5 * time.Millisecond
 // quiet waits until no hook is running: hooks survive an agent that was killed alone.
 func (c *drama) quiet() error {
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(pollPause) {
-		if !slices.ContainsFunc(c.processes(), func(p proc) bool { return slices.Contains(p.args, "hook") }) {
+		if !slices.ContainsFunc(c.processes(), proc.isHook) {
 			return nil
 		}
 	}
 	return c.wrong("a hook does not end")
+}
+
+// isHook reports whether a process is a hook, or the shell that is about to become one.
+func (p proc) isHook() bool {
+	return slices.ContainsFunc(p.args, func(arg string) bool { return arg == "hook" || strings.Contains(arg, "' hook ") })
 }
 
 // welcomed compares the agent's brief with the truth, while processes of its predecessors may still run, and again when these have
@@ -382,8 +387,8 @@ func (c *drama) welcomed(p *player, s *scripted.Session) error {
 	if err != nil {
 		return err
 	}
-	if !started { // it continues without a brief, once nothing runs any more
-		return c.calm()
+	if !started { // it continues without a brief
+		return errors.Join(c.quiet(), c.ended(before))
 	}
 	after, err := c.witness()
 	if err != nil {
@@ -392,13 +397,15 @@ func (c *drama) welcomed(p *player, s *scripted.Session) error {
 	if err := c.judged(s, before, after); err != nil {
 		return err
 	}
-	if len(after.alive) == 0 && len(after.left) == 0 {
-		return nil
-	}
-	if chance(c.author.Dice, 60) {
+	if len(after.alive)+len(after.left) > 0 && chance(c.author.Dice, 60) {
 		c.stopServices()
 	}
-	if err := c.calm(); err != nil {
+	return c.ended(before)
+}
+
+// ended waits until no process of a call is running. It compares again if there was one: later calls may change what that left.
+func (c *drama) ended(before *witness) error {
+	if err := c.calm(); err != nil || len(before.alive)+len(before.left) == 0 {
 		return err
 	}
 	return c.compare("when all had ended")

@@ -214,16 +214,17 @@ func lists(listed string, pid int) bool {
 	return json.Unmarshal([]byte(listed), &any) == nil && regexp.MustCompile(fmt.Sprintf(`"pid": ?%d\b`, pid)).MatchString(listed)
 }
 
-// verdicts returns the correct verdicts on a call, also if it asked for permission.
+// verdicts returns the correct verdicts on a call, also if it asked for permission. No hook reports the answer: a call that is not permitted
+// can only be told from one that ran where files show its effects.
 func (k *known) verdicts(t scripted.Truth, alive bool) []pawl.OperationVerdict {
 	right := k.Right(t, alive)
 	const refused pawl.OperationVerdict = "refused"
 	nothing := !alive && (t == scripted.Nothing || t == scripted.Traceless || t == scripted.AsBefore)
 	switch {
-	case !nothing || k.asked == no:
+	case !nothing || k.asked == no, k.begun && t == scripted.Traceless:
 		return right
 	case k.refused && k.asked == yes && t != scripted.AsBefore:
-		return []pawl.OperationVerdict{refused}
+		right = slices.DeleteFunc(right, func(v pawl.OperationVerdict) bool { return v != pawl.OperationUnknown })
 	}
 	return append(right, refused)
 }

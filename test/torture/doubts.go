@@ -38,6 +38,7 @@ type known struct {
 	settled  bool // it is no longer in doubt
 	toldTo   int  // the session whose brief listed it as in doubt
 	listed   sure // it did: pawl may still have considered the call's own session as running
+	omitted  int  // the newest session whose brief did not list it
 	begun    bool // its tool started
 	unheard  bool // no hook had journaled it
 	effects  int  // files that a tool for files had changed
@@ -204,10 +205,10 @@ func components(paths []string) map[string]bool {
 	return names
 }
 
-// briefed records that the brief of a session listed all calls that were in doubt when it began.
+// briefed records that the brief of a session listed all calls that were in doubt when it began, except those that it was seen to omit.
 func (c *drama) briefed(session int) {
 	for _, k := range c.inDoubt() {
-		if k.session < session {
+		if k.session < session && k.omitted != session {
 			k.toldTo, k.listed = session, yes
 			if k.underway != no {
 				k.listed = maybe
@@ -523,9 +524,13 @@ func (c *drama) judged(s *scripted.Session, before, after *witness) error {
 		found[c.ids[e.Operation]] = true
 	}
 	for _, k := range c.inDoubt() {
-		if k.session < s.N && !found[k] && k.status() == yes {
+		if k.session >= s.N || found[k] {
+			continue
+		}
+		if k.status() == yes {
 			return c.wrong("at a session's start: not judged: call %d of session %d, %s %s", k.N, k.session, k.Tool, k.Input)
 		}
+		k.omitted = s.N
 	}
 	return c.readBrief(textOf(text), s, events, before, after)
 }
