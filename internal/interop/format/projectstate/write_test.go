@@ -582,6 +582,14 @@ func TestAColumnThatTheRowCannotTakeIsNotSigned(t *testing.T) {
 	}
 }
 
+// No table takes a NUL: it is written without, and signed without.
+func TestANULIsNotWritten(t *testing.T) {
+	t.Parallel()
+	s := newTeller(t, fixture(t, "program.sql"), first)
+	s.AddEach(pawl.AttemptStarted{AttemptRef: ref("08")}, pawl.Progressed{AttemptRef: ref("08"), Text: "half\x00way"})
+	says(t, s.write(), "last_action", "halfway")
+}
+
 // FuzzWrite writes a run into any text. What was there is still there, and it is written once.
 func FuzzWrite(f *testing.F) {
 	for _, name := range []string{"program.sql", "document.sql", "inserts.sql"} {
