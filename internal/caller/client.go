@@ -46,6 +46,20 @@ func Connect() (disconnect func() error, err error) {
 	return func() error { return disk.Remove(path) }, nil
 }
 
+// Client returns the MCP client that this process serves: the step or the agent that the process belongs to, else an agent of this name.
+// started reports that the client started this process; its environment then counts, because it can give its servers another one.
+func Client(environ []string, root, name string, started bool) Caller {
+	c := Under(environ, root)
+	if c.Kind != Person {
+		return c
+	}
+	c = Caller{Kind: Agent, Name: name, Evidence: "it calls the tools of pawl mcp", environ: environ}
+	if client := clientOf(ancestors()); started && client != nil && client.environ != nil {
+		c.environ = client.environ
+	}
+	return c
+}
+
 // clientOf returns the nearest ancestor that is neither a shell with a script nor a program below which a person works; nil if there is
 // none, or if a person's shell comes first.
 func clientOf(above []ancestor) *ancestor {

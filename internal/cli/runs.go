@@ -28,7 +28,8 @@ type runReport struct {
 	Archived   bool `json:"archived,omitempty"`
 	Unverified bool `json:"unverified,omitempty"` // made elsewhere
 
-	standing string // the status as people read it; empty: Status
+	standing string      // the status as people read it; empty: Status
+	state    *pawl.State // nil if it is unreadable
 }
 
 func (a *app) runsCommand() *cobra.Command {
@@ -133,6 +134,6 @@ func (a *app) runReport(ctx context.Context, p *project.Project, run pawl.RunID)
 	report.CountSessions(r.State)
 	return runReport{
 		Run: run, Project: p.Root, Status: report.Status, Percent: report.Percent, Created: report.Created, Updated: report.Updated,
-		Unverified: report.Unverified, standing: report.StandingWord(),
+		Unverified: report.Unverified, standing: report.StandingWord(), state: r.State,
 	}
 }

@@ -24,7 +24,7 @@ func (a *app) trustCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "trust [FOLDER]",
 		Short: "Trust a project that you did not create with pawl, such as a clone",
-		Long: "Trust a project that you did not create with pawl, such as a clone\n\ntrust shows what pawl would use from then on (commands in the settings, runs, notes), and asks.\n" +
+		Long: "Trust a project that you did not create with pawl, such as a clone\n\ntrust shows what pawl would use from then on (commands in the settings, runs with their plans and mirrors, notes), and asks.\n" +
 			"Until then pawl executes nothing of the project, writes nothing there, and sends agents nothing from it.\n" +
 			"A project that pawl created for you is trusted already.",
 		Example: "  pawl trust\n  pawl trust --yes && pawl run plan.yaml\n  pawl trust --list",
@@ -144,7 +144,8 @@ func (a *app) trustReport(ctx context.Context, p *project.Project) trustview.Pro
 	ids, _ := runs.List(p) // unreadable runs are left out
 	yours := runs.Candidate(ctx, p)
 	for _, id := range ids {
-		made = append(made, trustview.Run{Run: id, Status: a.runReport(ctx, p, id).Status})
+		report := a.runReport(ctx, p, id)
+		made = append(made, trustview.RunOf(id, report.Status, report.state))
 		if !yours && runs.RequireOwn(p, id) != nil {
 			toAdopt = append(toAdopt, id)
 		}

@@ -32,6 +32,21 @@ func TestUntrustedIsUnchanged(t *testing.T) {
 	}
 }
 
+// TestTrustShowsPlansAndMirrors shows, before it asks, which plans resume would execute and which files of other systems it would write.
+func TestTrustShowsPlansAndMirrors(t *testing.T) {
+	t.Parallel()
+	p := finished(t)
+	p.write("broken.yaml", "name: broken\nsteps:\n  - {id: a, run: exit 3}\n")
+	p.pawl("run", "broken.yaml", "--mirror", "grid=map")
+	p.pawl("run", "--", "false")
+	p.ok("trust", "--revoke")
+	r := p.fails(pawl.KindUsage, "trust")
+	p.wants(r.out, "plan     broken.yaml, which that run executes\n  mirror   grid map, which that run writes\n", "plan     .pawl/runs/false-", "/plan.yaml, which that run executes\n")
+	if n := strings.Count(r.out, "  plan "); n != 2 {
+		t.Errorf("%d plans: a completed run executes none\n%s", n, r.out)
+	}
+}
+
 // times returns when each file and folder changed.
 func (p *place) times() map[string]string {
 	p.Helper()

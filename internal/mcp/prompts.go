@@ -19,6 +19,9 @@ const (
 func (s *Server) addPrompts() {
 	prompt := &sdk.Prompt{Name: promptName, Title: "Resume the work", Description: text("prompt-resume")}
 	s.sdk.AddPrompt(prompt, func(ctx context.Context, req *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) {
+		if err := s.permit("brief", req.ClientInfo()); err != nil {
+			return nil, s.rpcError("prompt "+promptName, err)
+		}
 		b, err := s.briefOf(ctx, req.ClientInfo(), briefIn{})
 		if err != nil {
 			return nil, s.rpcError("prompt "+promptName, err)

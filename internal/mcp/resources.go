@@ -11,13 +11,13 @@ import (
 func (s *Server) addResources() {
 	s.sdk.AddResource(&sdk.Resource{
 		URI: "pawl://brief", Name: "brief", Title: "Verified handover summary", Description: text("resource-brief"), MIMEType: "text/markdown",
-	}, s.read(func(ctx context.Context, req *sdk.ReadResourceRequest) (string, error) {
+	}, s.read("brief", func(ctx context.Context, req *sdk.ReadResourceRequest) (string, error) {
 		b, err := s.briefOf(ctx, req.ClientInfo(), briefIn{})
 		return b.Text, err
 	}))
 	s.sdk.AddResource(&sdk.Resource{
 		URI: "pawl://state", Name: "state", Title: "Status of the run", Description: text("resource-state"), MIMEType: "application/json",
-	}, s.read(func(ctx context.Context, _ *sdk.ReadResourceRequest) (string, error) {
+	}, s.read("status", func(ctx context.Context, _ *sdk.ReadResourceRequest) (string, error) {
 		now, err := s.statusNow(ctx, "")
 		if err != nil {
 			return "", err
@@ -27,10 +27,13 @@ func (s *Server) addResources() {
 	}))
 }
 
-// read returns a handler for a resource whose text a function returns.
-func (s *Server) read(content func(context.Context, *sdk.ReadResourceRequest) (string, error)) sdk.ResourceHandler {
+// read returns a handler for a resource whose text a function returns, as a tool does.
+func (s *Server) read(tool string, content func(context.Context, *sdk.ReadResourceRequest) (string, error)) sdk.ResourceHandler {
 	return func(ctx context.Context, req *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
-		text, err := content(ctx, req)
+		text, err := "", s.permit(tool, req.ClientInfo())
+		if err == nil {
+			text, err = content(ctx, req)
+		}
 		if err != nil {
 			return nil, s.rpcError(req.Params.URI, err)
 		}

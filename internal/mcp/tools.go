@@ -69,7 +69,11 @@ func add[In, Out any](s *Server, name, title string, e effect, do func(context.C
 		Name: name, Title: title, Description: text(name), InputSchema: input, OutputSchema: output, Annotations: e.annotations(title),
 	}
 	sdk.AddTool(s.sdk, tool, func(ctx context.Context, req *sdk.CallToolRequest, in In) (*sdk.CallToolResult, Out, error) {
-		result, err := do(ctx, call{CallToolRequest: req, by: s.author(ctx, req)}, in)
+		var result answer[Out]
+		err := s.permit(name, req.ClientInfo())
+		if err == nil {
+			result, err = do(ctx, call{CallToolRequest: req, by: s.author(ctx, req)}, in)
+		}
 		if err != nil {
 			return nil, result.data, errors.New(s.rpcError(name, err).Message)
 		}

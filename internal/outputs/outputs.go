@@ -16,6 +16,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"pawl"
 	"pawl/internal/disk"
 	"pawl/internal/oneline"
@@ -107,6 +109,26 @@ func contentAt(root, path string) (pawl.Content, error) {
 	}
 	sum, size, err := hashFile(full)
 	return pawl.Content{SHA256: sum, Size: size}, err
+}
+
+// Read returns the content of a file of at most limit bytes. A link in its path must stay in the workspace.
+func Read(root, path string, limit int64) ([]byte, error) {
+	full, err := resolve(root, path)
+	if _, missing := errors.AsType[*MissingError](err); missing {
+		return nil, &fs.PathError{Op: "open", Path: filepath.Join(root, filepath.FromSlash(path)), Err: unix.ENOENT}
+	}
+	if err != nil {
+		return nil, err
+	}
+	realRoot, err := filepath.EvalSymlinks(root)
+	if err != nil {
+		return nil, err
+	}
+	below, err := filepath.Rel(realRoot, full)
+	if err != nil {
+		return nil, err
+	}
+	return disk.ReadBelow(realRoot, below, limit) // follows no link that was made since
 }
 
 // Exists reports whether a declared path exists or a pattern has a match.

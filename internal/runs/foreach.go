@@ -1,14 +1,15 @@
 package runs
 
 import (
+	"errors"
 	"fmt"
-	"path/filepath"
+	"strings"
+	"unicode/utf8"
+
 	"pawl"
 	"pawl/internal/disk"
 	"pawl/internal/journal"
 	"pawl/internal/outputs"
-	"strings"
-	"unicode/utf8"
 )
 
 // ListValues reads the current item list of a foreach step.
@@ -54,7 +55,10 @@ func rawValues(root string, f *pawl.Foreach) ([]string, error) {
 	case f.Lines == "":
 		return f.Items, nil
 	}
-	data, err := disk.ReadFile(filepath.Join(root, filepath.FromSlash(f.Lines)), disk.ViewLimit)
+	data, err := outputs.Read(root, f.Lines, disk.ViewLimit)
+	if _, outside := errors.AsType[*outputs.EscapeError](err); outside {
+		return nil, fmt.Errorf("%w; replace the link by a copy of that file", err)
+	}
 	if err != nil {
 		return nil, err
 	}

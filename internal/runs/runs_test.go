@@ -347,11 +347,27 @@ func TestListValues(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	other := t.TempDir()
+	if err := os.WriteFile(filepath.Join(other, "theirs"), []byte("key\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, target := range map[string]string{"inner": "lines", "outer": filepath.Join(other, "theirs"), "folder": other, "up": "..", "device": "/dev/zero"} {
+		if err := os.Symlink(target, filepath.Join(root, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const outside = " leads out of the project, to "
 	for name, c := range map[string]struct {
 		list pawl.Foreach
 		want string
 		why  string
 	}{
+		"inner":  {pawl.Foreach{Lines: "inner"}, "a, b", ""},
+		"outer":  {pawl.Foreach{Lines: "outer"}, "", "item list: outer" + outside + filepath.Join(other, "theirs") + "; replace the link by a copy of that file"},
+		"folder": {pawl.Foreach{Lines: "folder/theirs"}, "", "item list: folder/theirs" + outside},
+		"up":     {pawl.Foreach{Lines: "up/" + filepath.Base(other) + "/theirs"}, "", outside},
+		"device": {pawl.Foreach{Lines: "device"}, "", "item list: device" + outside + "/dev/zero"},
+
 		"items": {pawl.Foreach{Items: []string{"x", "y"}}, "x,y", ""},
 		"lines": {pawl.Foreach{Lines: "lines"}, "a, b", ""},
 		"files": {pawl.Foreach{Files: "in/*.txt"}, "in/1.txt,in/2.txt", ""},

@@ -2,14 +2,18 @@
 package trustview
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"pawl"
 	"pawl/internal/cli/layout"
 	"pawl/internal/config"
+	"pawl/internal/oneline"
 	"pawl/internal/project"
 	"pawl/internal/trust"
 )
@@ -30,6 +34,24 @@ type Project struct {
 type Run struct {
 	Run    pawl.RunID     `json:"run"`
 	Status pawl.RunStatus `json:"status"`
+
+	Plan   string `json:"plan,omitempty"`   // of an unfinished run: the plan file that "pawl resume" executes
+	Mirror string `json:"mirror,omitempty"` // of an unfinished run: the system whose files pawl would write, and their path
+}
+
+// RunOf returns a run as "pawl trust" shows it; state is nil if it is unreadable.
+func RunOf(id pawl.RunID, status pawl.RunStatus, state *pawl.State) Run {
+	r := Run{Run: id, Status: status}
+	if state == nil || state.Status == pawl.StatusCompleted {
+		return r
+	}
+	if state.Plan.File != "" {
+		r.Plan = cmp.Or(state.Plan.Source, path.Join(project.Folder, "runs", string(id), state.Plan.File))
+	}
+	if m := state.Mirror; m != nil {
+		r.Mirror = strings.TrimSpace(m.System + " " + m.Path)
+	}
+	return r
 }
 
 // ProjectOf collects what pawl would use of a project: its settings, these runs, and its memories. What cannot be read is left out.
@@ -62,6 +84,12 @@ func (r Project) Print(w io.Writer) {
 			from = ", from elsewhere"
 		}
 		fmt.Fprintf(w, "  run      %s (%s%s)\n", run.Run, run.Status, from)
+		if run.Plan != "" {
+			fmt.Fprintf(w, "  plan     %s, which that run executes\n", oneline.Path(run.Plan))
+		}
+		if run.Mirror != "" {
+			fmt.Fprintf(w, "  mirror   %s, which that run writes\n", oneline.Path(run.Mirror))
+		}
 	}
 	fmt.Fprintf(w, "  memory   %s of MEMORY.md\n", layout.Count(r.Memories, "entry"))
 	if len(r.ToAdopt) > 0 {

@@ -318,6 +318,9 @@ var byAgent = []struct{ command, code string }{
 	{"pawl resume --take-over", "5"},
 	{"pawl rollback --to 00000000", "5"}, // the user's settings refuse it, and the next one
 	{"pawl export grid", "5"},
+	{`printf '%s\n' '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}' ` +
+		`'{"jsonrpc":"2.0","method":"notifications/initialized"}' '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"decide","arguments":{"choice":"red"}}}' | ` +
+		`env XDG_CONFIG_HOME=$HOME/x pawl mcp | grep "your settings refuse pawl decide to agents"`, "0"},
 	{"pawl review cheat --by ann --score 100", "0"},
 	{"pawl retry cheat -m again", "0"},
 	{"pawl learn 'it is slow'", "0"},
@@ -327,7 +330,7 @@ var byAgent = []struct{ command, code string }{
 func TestAgent(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
-	p.writeFile(filepath.Join(p.home, ".config/pawl/config.yaml"), "agents: {refuse: [rollback, export], allow: [review]}\n")
+	p.writeFile(filepath.Join(p.home, ".config/pawl/config.yaml"), "agents: {refuse: [rollback, export, decide], allow: [review]}\n")
 	p.write("plan.yaml", strings.ReplaceAll(gated, "CHEAT", "true"))
 	p.pawl("run", "plan.yaml")
 	p.write("start.json", `{"hook_event_name":"SessionStart","session_id":"0f1e","source":"startup","cwd":"`+p.dir+`"}`)

@@ -121,35 +121,20 @@ func (w *rowWriter) metadata(lists map[string]string) string {
 	return string(m.text)
 }
 
-// signed returns metadata with what pawl states in the row: the run that writes it, the status and the position. A position that
-// someone else set, and that pawl replaces, is kept there.
-func (w *rowWriter) signed(meta string, values map[string]dump.Value) dump.Value {
+// signed returns metadata with what pawl states in the row: the run that writes it, the status and the position, by the values that
+// the written row has. A position that someone else set, and that pawl replaces, is kept there.
+func (w *rowWriter) signed(meta string, theirs map[string]string, written func(column string) string) dump.Value {
 	if w.oddMetadata() {
 		return dump.TextOf(meta)
 	}
 	m := &members{text: []byte(meta)}
-	theirs := w.foreignPosition()
 	m.set(string(w.State.Run), "pawl", "run")
 	m.set(w.status(), "pawl", "status")
-	m.set(positionDigest(func(column string) string { return w.written(column, values) }), "pawl", "position")
+	m.set(positionDigest(written), "pawl", "position")
 	if theirs != nil {
 		m.set(theirs, "pawl", "replaced")
 	}
 	return dump.TextOf(string(m.text))
-}
-
-// written returns what a column of the row holds after these values are written.
-func (w *rowWriter) written(column string, values map[string]dump.Value) string {
-	if !slices.Contains(w.source.Table(statesTable).Columns, column) {
-		return ""
-	}
-	if v, ok := values[column]; ok {
-		return v.Text
-	}
-	if w.entry == nil {
-		return ""
-	}
-	return text(w.entry.Row, column)
 }
 
 // isSigned reports whether the run has written the row before.

@@ -343,7 +343,7 @@ func (r *tablesReader) ofProject(e *entry, columns ...string) string {
 
 // clip returns a text on one line, with limited length.
 func clip(s string, most int) string {
-	s = strings.Join(strings.Fields(s), " ")
+	s = strings.Join(strings.Fields(strings.ReplaceAll(s, "\x00", "")), " ") // SQL has no NUL
 	if len(s) <= most {
 		return s
 	}

@@ -202,7 +202,12 @@ func (w *rowWriter) state() (kept bool) {
 		values[name] = dump.TextOf(list)
 	}
 	if w.entry == nil {
-		values["metadata"] = w.signed(meta, values)
+		values["metadata"] = w.signed(meta, nil, func(column string) string {
+			if !t.Takes(column) {
+				return ""
+			}
+			return values[column].Text
+		})
 		w.add(t, values)
 		return true
 	}
@@ -216,9 +221,14 @@ func (w *rowWriter) state() (kept bool) {
 	if !w.isSigned() && len(w.differing(w.entry.Row, values)) == 0 {
 		return false
 	}
-	values["metadata"] = w.signed(meta, values)
-	signature := meta == text(w.entry.Row, "metadata")
-	changed := slices.DeleteFunc(w.change(w.entry.Row, values), func(column string) bool { return column == "metadata" && signature })
+	onlySignature := meta == text(w.entry.Row, "metadata")
+	theirs := w.foreignPosition()
+	delete(values, "metadata")
+	changed := w.change(w.entry.Row, values)
+	signed := w.signed(meta, theirs, func(column string) string { return text(w.entry.Row, column) })
+	if wrote := w.change(w.entry.Row, map[string]dump.Value{"metadata": signed}); !onlySignature {
+		changed = append(changed, wrote...)
+	}
 	w.stamp()
 	progress := w.Trigger == format.Beat && slices.Equal(changed, []string{"last_action"})
 	if len(changed) > 0 && !progress {

@@ -567,6 +567,29 @@ func TestTheFileThatIsNamedIsWritten(t *testing.T) {
 	}
 }
 
+// A column that the row cannot take is no part of the position that pawl signs: a second write changes nothing.
+func TestAColumnThatTheRowCannotTakeIsNotSigned(t *testing.T) {
+	t.Parallel()
+	const table = "CREATE TABLE project_state (project_id TEXT UNIQUE, current_task_id TEXT, last_action TEXT, status TEXT, metadata TEXT);\n"
+	for _, tt := range []struct{ imported, rows string }{
+		{first, "INSERT INTO project_state (project_id, status, metadata) VALUES ('" + first + "', 'active', NULL), ('x', 'active', NULL);\n"},
+		{first, "COPY project_state (project_id, status, metadata) FROM stdin;\n" + first + "\tactive\t\\N\n\\.\n"},
+		{"", "COPY project_state (project_id, status, metadata) FROM stdin;\nx\tactive\t\\N\n\\.\n"}, // a new row
+	} {
+		s := newTeller(t, format.Files{{Path: "dump.sql", Data: []byte(table + tt.rows)}}, tt.imported)
+		s.done("08")
+		s.write()
+	}
+}
+
+// No table takes a NUL: it is written without, and signed without.
+func TestANULIsNotWritten(t *testing.T) {
+	t.Parallel()
+	s := newTeller(t, fixture(t, "program.sql"), first)
+	s.AddEach(pawl.AttemptStarted{AttemptRef: ref("08")}, pawl.Progressed{AttemptRef: ref("08"), Text: "half\x00way"})
+	says(t, s.write(), "last_action", "halfway")
+}
+
 // FuzzWrite writes a run into any text. What was there is still there, and it is written once.
 func FuzzWrite(f *testing.F) {
 	for _, name := range []string{"program.sql", "document.sql", "inserts.sql"} {
