@@ -16,13 +16,25 @@ func NeedsService(plan *runs.Outline, s *pawl.State, id pawl.StepID) bool {
 
 // needed is NeedsService.
 func (d *decider) needed(service pawl.StepID) bool {
-	failed := d.failedStep() != ""
+	is, known := d.needing[service]
+	if !known {
+		is = d.hasUser(service)
+		d.needing[service] = is
+	}
+	return is
+}
+
+// hasUser reports whether a step uses a service, or may.
+func (d *decider) hasUser(service pawl.StepID) bool {
+	failed, live := d.failedStep() != "", len(d.state.Steps[service].Live()) > 0
 	return slices.ContainsFunc(d.plan.Users[service], func(id pawl.StepID) bool {
 		step, st := d.plan.ByID[id], d.state.Steps[id]
 		switch {
 		case st.Finished():
 			return false
-		case !failed, d.handlesFailure(step) && !st.FailsRun():
+		case !failed:
+			return live && len(st.Live()) > 0 || !d.isUnneeded(step, st)
+		case d.handlesFailure(step) && !st.FailsRun():
 			return true
 		case len(st.Live()) > 0:
 			return step.Service == nil || d.needed(id)
@@ -163,9 +175,16 @@ func settles(st *pawl.StepState) bool {
 	return st.Status == pawl.Pending && st.Retries.Live == nil && (never || st.Retries.Last != nil)
 }
 
-// unused reports whether all steps that need a service are finished.
+// unused reports whether all steps that need a service are finished, or are services that end.
 func (d *decider) unused(step *pawl.Step) bool {
-	return !slices.ContainsFunc(d.plan.Users[step.ID], func(id pawl.StepID) bool { return !d.state.Steps[id].Finished() })
+	return !slices.ContainsFunc(d.plan.Users[step.ID], func(id pawl.StepID) bool {
+		return !d.state.Steps[id].Finished() && !d.isUnneeded(d.plan.ByID[id], d.state.Steps[id])
+	})
+}
+
+// isUnneeded reports whether a step is a service that will be done without another attempt: no step needs it.
+func (d *decider) isUnneeded(step *pawl.Step, st *pawl.StepState) bool {
+	return step.Service != nil && (len(st.Live()) > 0 || settles(st)) && !d.needed(step.ID)
 }
 
 // release ends the services that no step needs any more, and those that are outdated. It keeps nothing else from starting.

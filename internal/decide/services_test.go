@@ -221,3 +221,22 @@ func (x *play) end(live *pawl.AttemptState) {
 		x.say(pawl.StepDone{Step: live.Step, Attempt: live.Attempt, Token: live.Token, Key: live.Key})
 	}
 }
+
+// TestNextSettlesServicesBehindOthers: a service that a person queued does not start for a service that ends because no step needs it.
+func TestNextSettlesServicesBehindOthers(t *testing.T) {
+	w := newWorld(t, `
+name: p
+steps:
+  - {id: first, run: ":", service: {}}
+  - {id: second, run: ":", needs: [first], service: {}}
+  - {id: last, run: ":", needs: [second]}
+`)
+	w.say(pawl.StepSkipped{Step: "first"})
+	second := w.begin("second", "", 0)
+	w.say(pawl.ServiceReady{AttemptRef: second})
+	w.done("last")
+	w.say(pawl.StepReopened{Step: "first", Why: "a person asked for a retry", Asked: true})
+	w.want(8, "settle first, release second")
+	w.say(pawl.StepDone{Step: "first"})
+	w.want(8, "release second")
+}
