@@ -50,6 +50,9 @@ type Job struct {
 	TerminateWait Duration `json:"terminate_wait,omitempty"` // from SIGTERM to SIGKILL. Defaults to 3s.
 }
 
+// Serves reports whether the job runs a service.
+func (j *Job) Serves() bool { return j != nil && j.Orphan > 0 }
+
 // DefaultOutputCap is the maximum size of each output file, in bytes. The first and the last half are kept.
 const DefaultOutputCap = 256 << 20
 

@@ -102,7 +102,7 @@ func OutdatedEnd(c *resume.PlanDiff, live *pawl.AttemptState, ev resume.Evidence
 	if alive {
 		facts.Attempt = recovery.Live
 	}
-	facts.Idempotent, facts.SameStep = step == nil || step.MayRepeat(), false
+	facts.Idempotent, facts.SameStep = step == nil || step.MayRepeat() || ev.Serves, false
 	verdict := recovery.Judge(facts)
 	if verdict.Rule == recovery.LiveUnsafe && !restarts(c, live.Step) {
 		return nil

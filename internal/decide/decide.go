@@ -36,6 +36,9 @@ type decision struct {
 	until time.Time // when the retry is due; zero for now
 }
 
+// acts reports whether the engine acts on a decision, now or when a retry is due.
+func (c decision) acts() bool { return c.act != "" || !c.until.IsZero() }
+
 // ofStep decides about a step.
 func (d *decider) ofStep(step *pawl.Step, st *pawl.StepState) decision {
 	if st == nil {

@@ -3,6 +3,7 @@ package decide
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -111,7 +112,7 @@ func (f *forecast) addUnless(m *simulation, all []Decision) error {
 func (m *simulation) compare(all []Decision, other *simulation, uncertain map[pawl.StepID]bool) {
 	steps, others := len(m.plan.InOrder), other.decisions()
 	for i, x := range others[:steps] {
-		if x.Do != all[i].Do || x.Runs != all[i].Runs || len(x.ByItem) != len(all[i].ByItem) || m.statusOf(x.Step) != other.statusOf(x.Step) {
+		if x.Do != all[i].Do || x.Runs != all[i].Runs || !maps.EqualFunc(x.ByItem, all[i].ByItem, slices.Equal) || m.statusOf(x.Step) != other.statusOf(x.Step) {
 			uncertain[x.Step] = true
 		}
 	}
@@ -181,7 +182,9 @@ func (f *forecast) explainUnless(x *Decision, m *simulation) {
 		x.Why += "; starts again if a step that needs it runs"
 	case f.plan.ByID[x.Step].Gate != nil:
 		x.Why += "; asks again if the outputs of " + joined(x.Unless) + " change"
-	case x.Do == Skip, x.Do == Attach, x.Do == Recheck, x.ByItem != nil, c != nil && c.finishes:
+	case x.ByItem != nil:
+		x.Why += "; all items run if the outputs of " + joined(x.Unless) + " change"
+	case x.Do == Skip, x.Do == Attach, x.Do == Recheck, c != nil && c.finishes:
 		x.Why += "; runs if the outputs of " + joined(x.Unless) + " change"
 	}
 }

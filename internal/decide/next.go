@@ -99,6 +99,8 @@ type decider struct {
 	behind   map[pawl.StepID]bool // cache of allSettled: whether a step and all its needs are finished
 	ends     map[pawl.StepID]bool // cache of over
 	failures map[pawl.StepID]bool // cache of behindFailure
+	proceed  map[pawl.StepID]bool // cache of proceeds
+	needing  map[pawl.StepID]bool // cache of needed
 	failing  *pawl.StepID         // cache of failedStep
 	gifts    map[pawl.StepID]gift // cache of gift
 	actions  []Action
@@ -110,7 +112,7 @@ type decider struct {
 }
 
 func newDecider(plan *runs.Outline, s *pawl.State, now time.Time, slots int) *decider {
-	d := &decider{plan: plan, state: s, now: now, free: slots - slotsUsed(plan, s), asking: map[question]bool{}, blocked: map[pawl.StepID]bool{}, behind: make(map[pawl.StepID]bool, len(plan.InOrder)), ends: map[pawl.StepID]bool{}, failures: map[pawl.StepID]bool{}}
+	d := &decider{plan: plan, state: s, now: now, free: slots - slotsUsed(plan, s), asking: map[question]bool{}, blocked: map[pawl.StepID]bool{}, behind: make(map[pawl.StepID]bool, len(plan.InOrder)), ends: map[pawl.StepID]bool{}, failures: map[pawl.StepID]bool{}, proceed: map[pawl.StepID]bool{}, needing: map[pawl.StepID]bool{}}
 	for _, g := range s.OpenGates() {
 		d.asking[question{g.Purpose, g.Budget, g.Step}] = true
 	}

@@ -3,6 +3,7 @@ package decide
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"pawl"
 	"pawl/internal/runs"
@@ -10,22 +11,75 @@ import (
 
 // NeedsService reports whether a step that may still run needs a service.
 func NeedsService(plan *runs.Outline, s *pawl.State, id pawl.StepID) bool {
-	return (&decider{plan: plan, state: s}).needed(id)
+	return newDecider(plan, s, time.Time{}, 0).needed(id)
 }
 
 // needed is NeedsService.
 func (d *decider) needed(service pawl.StepID) bool {
-	failed := d.failedStep() != ""
+	is, known := d.needing[service]
+	if !known {
+		is = d.hasUser(service)
+		d.needing[service] = is
+	}
+	return is
+}
+
+// hasUser reports whether a step uses a service, or may.
+func (d *decider) hasUser(service pawl.StepID) bool {
+	failed, live := d.failedStep() != "", len(d.state.Steps[service].Live()) > 0
 	return slices.ContainsFunc(d.plan.Users[service], func(id pawl.StepID) bool {
 		step, st := d.plan.ByID[id], d.state.Steps[id]
 		switch {
 		case st.Finished():
 			return false
-		case st.FailsRun(), failed && startsNothing(st) && !d.handlesFailure(step):
-			return len(st.Live()) > 0 && (step.Service == nil || d.needed(id))
+		case !failed:
+			return live && len(st.Live()) > 0 || !d.isUnneeded(step, st)
+		case d.handlesFailure(step) && !st.FailsRun():
+			return true
+		case len(st.Live()) > 0:
+			return step.Service == nil || d.needed(id)
 		}
-		return true
+		return !st.FailsRun() && !startsNothing(st) && d.proceeds(step, st)
 	})
+}
+
+// proceeds reports whether a foreach step that was begun does more after another step failed, once its services are ready. If only a
+// person can continue it, the run ends, and no service starts for it.
+func (d *decider) proceeds(step *pawl.Step, st *pawl.StepState) bool {
+	does, known := d.proceed[step.ID]
+	if !known {
+		does = !d.blocked[step.ID] && d.mayBeReady(step) && d.hasMore(step, st)
+		d.proceed[step.ID] = does
+	}
+	return does
+}
+
+// mayBeReady reports whether everything that a step needs is finished, or will finish or serve it although another step failed.
+func (d *decider) mayBeReady(user *pawl.Step) bool {
+	for id := range d.allNeeds(user.ID) {
+		step, st := d.plan.ByID[id], d.state.Steps[id]
+		switch {
+		case d.finished(id), len(st.Live()) > 0:
+		case st.FailsRun():
+			return false
+		case d.handlesFailure(step):
+		case d.blocked[id] || !slices.Contains(d.plan.Users[id], user.ID) || !d.ofStep(step, st).acts():
+			return false
+		}
+	}
+	return true
+}
+
+// hasMore reports whether the engine does more for a foreach step without live items: it starts one, or ends the step.
+func (d *decider) hasMore(step *pawl.Step, st *pawl.StepState) bool {
+	if c := d.ofStep(step, st); c.act != each {
+		return c.acts()
+	}
+	more := ofItems(st.Items).act != ""
+	for index := 0; index < st.Items.Total && !more; index++ {
+		more = d.ofItem(step, st, index).acts()
+	}
+	return more
 }
 
 // Unneeded reports whether a live attempt is of a service that no step needs any more.
@@ -121,9 +175,16 @@ func settles(st *pawl.StepState) bool {
 	return st.Status == pawl.Pending && st.Retries.Live == nil && (never || st.Retries.Last != nil)
 }
 
-// unused reports whether all steps that need a service are finished.
+// unused reports whether all steps that need a service are finished, or are services that end.
 func (d *decider) unused(step *pawl.Step) bool {
-	return !slices.ContainsFunc(d.plan.Users[step.ID], func(id pawl.StepID) bool { return !d.state.Steps[id].Finished() })
+	return !slices.ContainsFunc(d.plan.Users[step.ID], func(id pawl.StepID) bool {
+		return !d.state.Steps[id].Finished() && !d.isUnneeded(d.plan.ByID[id], d.state.Steps[id])
+	})
+}
+
+// isUnneeded reports whether a step is a service that will be done without another attempt: no step needs it.
+func (d *decider) isUnneeded(step *pawl.Step, st *pawl.StepState) bool {
+	return step.Service != nil && (len(st.Live()) > 0 || settles(st)) && !d.needed(step.ID)
 }
 
 // release ends the services that no step needs any more, and those that are outdated. It keeps nothing else from starting.

@@ -164,6 +164,10 @@ func (m *simulation) record(a Action) {
 		m.course(a.Step.ID).condition = a.Condition
 	case Settle:
 		m.note(a.Step.ID, Skip, a.Why)
+	case Reopen:
+		for _, id := range a.Steps { // what was decided about its items does not hold any more
+			delete(m.items, id)
+		}
 	}
 	m.fold(a.Payloads(m.state)...)
 }

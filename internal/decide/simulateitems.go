@@ -16,8 +16,11 @@ func (m *simulation) decideItems(d *decider, step *pawl.Step) {
 	st := m.state.Steps[step.ID]
 	c := m.course(step.ID)
 	if st == nil || st.Items == nil {
-		m.note(step.ID, Run, m.decisionOn(d, step).why)
-		c.all = nil
+		why := m.decisionOn(d, step).why
+		if c.all != nil { // it was begun and is reopened: all items run
+			c.do, c.why, c.all, c.again = Run, why, nil, true
+		}
+		m.note(step.ID, Run, why)
 		return
 	}
 	switch {

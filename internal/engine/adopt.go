@@ -58,7 +58,8 @@ func (e *Engine) endOutdated(ctx context.Context, c *resume.PlanDiff) error {
 		if err != nil {
 			return err
 		}
-		end := decide.OutdatedEnd(c, live, resume.Evidence{Begun: status.Begun != nil, Exit: status.Exit}, status.State == supervise.Live)
+		ev := resume.Evidence{Begun: status.Begun != nil, Exit: status.Exit, Serves: supervise.ReadJob(dir).Serves()}
+		end := decide.OutdatedEnd(c, live, ev, status.State == supervise.Live)
 		if end == nil {
 			e.note("%s keeps running with its old definition: it is not safe to rerun", live.Name())
 			continue

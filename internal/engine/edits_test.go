@@ -122,6 +122,14 @@ func TestPlanEditedWhileAnAttemptRuns(t *testing.T) {
 			t.Errorf("notes %q", e.Notes)
 		}
 	})
+	t.Run("was a service", func(t *testing.T) { // it would never end
+		t.Parallel()
+		p := enginetest.New(t)
+		p.WantKind(p.Do("name: demo\nsteps:\n  - {id: a, run: exec sleep 1000, service: {}}\n  - {id: look, gate: {type: human_verify, ask: Good?}}\n"), pawl.KindAtGate)
+		p.Write("plan.yaml", "name: demo\nsteps: [{id: a, run: echo a >> other.txt, idempotent: false}]\n")
+		p.Check(p.GoOn())
+		p.WantText("other.txt", "a\n")
+	})
 	t.Run("removed", func(t *testing.T) {
 		t.Parallel()
 		p := enginetest.New(t)

@@ -34,6 +34,7 @@ type Evidence struct {
 	Checkpoint  *history.PendingCheckpoint // checkpoint of what the attempt left; nil for none
 	Swept       int                        // number of orphaned processes that were killed
 	Unkillable  []int                      // processes that could not be killed
+	Serves      bool                       // it runs a service, which is safe to rerun
 	Unneeded    bool                       // it was a service that no step needs any more
 }
 
@@ -115,7 +116,7 @@ func (ev Evidence) Foresee(c recovery.Case) pawl.Verdict {
 func (ev Evidence) Case(step *pawl.Step) recovery.Case {
 	return recovery.Case{
 		Attempt: ev.attemptAt(step), Result: ev.result(), Outputs: ev.outputs(step), Checks: ev.checks(),
-		Idempotent: step.MayRepeat(), SamePlace: true, SameStep: true, TriesLeft: ev.triesLeft(step),
+		Idempotent: step.MayRepeat() || ev.Serves, SamePlace: true, SameStep: true, TriesLeft: ev.triesLeft(step),
 	}
 }
 

@@ -145,7 +145,7 @@ func Interrupted(p *project.Project, r *runs.Run, change *PlanDiff) ([]Judged, e
 		}
 		c.SameStep = SameDefinition(change.plan, live, func(id pawl.StepID) ([]string, error) { return runs.ListedValues(r.Log, r.State.Steps[id].Items) })
 		if now := change.plan.Step(live.Step); now != nil {
-			c.Idempotent = now.MayRepeat()
+			c.Idempotent = now.MayRepeat() || ev.Serves
 		}
 		verdicts = append(verdicts, Judged{
 			Step: live.Step, Item: live.Item, Attempt: live.Attempt, Case: c, Verdict: ev.Foresee(c), Why: attemptWhy(c, live, ev),
@@ -162,7 +162,7 @@ func ProbeAttempt(p *project.Project, r *runs.Run, step *pawl.Step, live *pawl.A
 	if err != nil {
 		return ev, false, err
 	}
-	ev = Evidence{Now: time.Now()}
+	ev = Evidence{Now: time.Now(), Serves: supervise.ReadJob(dir).Serves()}
 	ev.AddStatus(status, live.Token, live.Seal)
 	ev.Result, ev.ResultErr = runs.ReadResult(dir)
 	w := runs.Work{Step: step, Index: -1}

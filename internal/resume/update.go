@@ -361,7 +361,7 @@ func (x *updater) conditional(c *candidate) string {
 		return "its condition changed"
 	}
 	for _, need := range x.order[c.step.ID] {
-		if x.found[need] == nil && !x.skippedAgain(x.plan.Step(need)) {
+		if !x.unchanged(need) {
 			return fmt.Sprintf("its condition is evaluated after step %s", need)
 		}
 	}
@@ -375,11 +375,16 @@ func (x *updater) served(c *candidate) string {
 		if s := x.found[need]; s != nil && wasReady(s.step, s.st) && gave != "" && gave != pawl.UnknownOutput && gave != s.st.Gives() {
 			return fmt.Sprintf("it used an earlier service %s", need)
 		}
-		if x.plan.Step(need).Service != nil && x.found[need] == nil && !x.neverRan(need) && !x.skippedAgain(x.plan.Step(need)) {
+		if x.plan.Step(need).Service != nil && !x.unchanged(need) {
 			return fmt.Sprintf("service %s: %s", need, x.update.Why[need])
 		}
 	}
 	return ""
+}
+
+// unchanged reports whether what a step gives to others is the same in a new run: it is adopted, is skipped again, or has no user.
+func (x *updater) unchanged(id pawl.StepID) bool {
+	return x.found[id] != nil || x.neverRan(id) || x.skippedAgain(x.plan.Step(id))
 }
 
 // neverRan reports whether a step is a service that no step needed in the earlier run.
@@ -394,16 +399,14 @@ func (x *updater) skippedAgain(step *pawl.Step) bool {
 	if st == nil || st.Status != pawl.Skipped || st.Condition == "" || was == nil || was.If != step.If || !maps.Equal(x.run.Plan.Values, x.plan.Values) {
 		return false
 	}
-	return !slices.ContainsFunc(x.order[step.ID], func(need pawl.StepID) bool {
-		return x.found[need] == nil && !x.skippedAgain(x.plan.Step(need))
-	})
+	return !slices.ContainsFunc(x.order[step.ID], func(need pawl.StepID) bool { return !x.unchanged(need) })
 }
 
 // upToDate reports whether nothing is left to do.
 func (x *updater) upToDate() bool {
 	for _, step := range x.steps {
 		c := x.found[step.ID]
-		if c == nil && (x.skippedAgain(step) || x.neverRan(step.ID)) {
+		if c == nil && x.unchanged(step.ID) {
 			continue
 		}
 		if c == nil || !c.whole || c.recheck || c.st.Status != pawl.Done && !wasReady(step, c.st) {

@@ -126,7 +126,7 @@ func (x *InProcess) Start(dir string, lock *supervise.Lock, job pawl.Job, seal s
 	if err := a.begin(); err != nil {
 		return nil, err
 	}
-	if serves := job.Orphan > 0; serves && (fate == Succeeds || fate == Holds) {
+	if job.Serves() && (fate == Succeeds || fate == Holds) {
 		over := x.closing()
 		x.serving.Go(func() { a.hold(x, nil, over) })
 		if fate == Holds {
