@@ -324,7 +324,9 @@ func FindRun(ctx context.Context, p *project.Project, name string) (pawl.RunID, 
 // noRuns is pawl.ErrNoRun where no run was named and there is none.
 type noRuns struct{}
 
-func (noRuns) Error() string { return "no runs yet (a plan or a session of an attached agent starts one)" }
+func (noRuns) Error() string {
+	return "no runs yet (a plan or a session of an attached agent starts one)"
+}
 
 func (noRuns) Unwrap() error { return pawl.ErrNoRun }
 
