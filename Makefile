@@ -90,8 +90,9 @@ torture-forecast: ## what `pawl why` says is what resume does, in 10,000 random 
 torture-short: tools
 	$(GO) run ./test/torture -short -seed 2026
 
-bench: ## speed as ratios to baselines in the same run; without restic, a baseline, if it cannot be installed -@./scripts/need restic
-$(GO) run ./test/bench
+bench: ## speed as ratios to baselines in the same run; without restic, a baseline, if it cannot be installed
+	-@./scripts/need restic
+	$(GO) run ./test/bench
 
 bench-short:
 	$(GO) run ./test/bench -short

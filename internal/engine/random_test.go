@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"pawl/internal/engine/enginetest"
+	"pawl/internal/resume"
 	"pawl/internal/supervise"
 )
 
@@ -123,9 +124,9 @@ func interrupt(t *testing.T, r *rapid.T) {
 	}
 	p.Create(plan)
 	lost := map[string]int{}
-	for range rapid.IntRange(1, 3).Draw(r, "interruptions") {
+	for range rapid.IntRange(1, resume.MaxLosses-1).Draw(r, "interruptions") { // after MaxLosses, a person would be asked
 		p.KilledAt("", rapid.IntRange(1, 15).Draw(r, "events"))
-		if len(lost) == 0 && rapid.Bool().Draw(r, "supervisors too") { // lost thrice, a person would be asked
+		if len(lost) == 0 && rapid.Bool().Draw(r, "supervisors too") {
 			loseAll(p, lost)
 		}
 	}
