@@ -150,6 +150,7 @@ func TestOddPayloads(t *testing.T) {
 			"Kind: after\nName: PostToolUse\nSession: 1\nTool: mcp__x\nAnswer: {\"error\":[\"no\"]}\nFailed: true\nError: [\"no\"]\n"},
 		{`{"session_id":"1","hook_event_name":"Stop","last_assistant_message":null,"prompt":"not its words"}`, "Kind: stop\nName: Stop\nSession: 1\n"},
 		{`{"session_id":"1","hook_event_name":"WorktreeCreate","name":"x"}`, "Name: WorktreeCreate\nSession: 1\n"},
+		{`{"session_id":"../etc","hook_event_name":"Stop"}`, "Kind: stop\nName: Stop\nSession: .._etc\n"},
 		{`{"hook_event_name":"Notification"}`, "Name: Notification\n"},
 	} {
 		e, err := dialect(t, "claude").Parse([]byte(test.payload))
@@ -164,7 +165,7 @@ func TestUselessPayloads(t *testing.T) {
 	t.Parallel()
 	for _, payload := range []string{
 		"", " ", "null", "7", "[]", `"x"`, "{", `{"session_id":"1","hook_event_name":"Stop"`, `{"session_id":"1"} and more`, "\xff\xfe{}",
-		`{"hook_event_name":"Stop"}`, `{"hook_event_name":"Stop","session_id":"../../etc"}`, `{"hook_event_name":"Stop","session_id":7}`, `{"hook_event_name":["Stop"],"session_id":"1","cwd":7}`,
+		`{"hook_event_name":"Stop"}`, `{"hook_event_name":"Stop","session_id":7}`, `{"hook_event_name":["Stop"],"session_id":"1","cwd":7}`,
 		`{"hook_event_name":"Stop","parent_id":"p"}`,
 	} {
 		e, err := dialect(t, "codex").Parse([]byte(payload))

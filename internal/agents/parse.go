@@ -59,7 +59,7 @@ type todo struct {
 	Status  string `json:"status"`
 }
 
-// Parse parses a payload. It fails only if the payload is not a JSON object, or has no session id or one with a slash.
+// Parse parses a payload. It fails only if the payload is not a JSON object or has no session id.
 func (d *Dialect) Parse(data []byte) (Event, error) {
 	var p payload
 	err := json.Unmarshal(data, &p)
@@ -81,9 +81,7 @@ func (d *Dialect) Parse(data []byte) (Event, error) {
 	if e.Session == "" && e.Kind != Other {
 		return e, fmt.Errorf("read the payload of %s: no session id", d.Name)
 	}
-	if strings.Contains(e.Session, "/") { // it separates a subagent's id
-		return e, fmt.Errorf("read the payload of %s: the session id %q contains a slash", d.Name, e.Session)
-	}
+	e.Session = strings.ReplaceAll(e.Session, "/", "_") // in our ids a slash begins that of a subagent
 	e.addDetails(p)
 	if e.Kind == After && slices.ContainsFunc(d.denied, func(text string) bool { return strings.HasPrefix(e.Error, text) }) {
 		e.Kind = Denied
