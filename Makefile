@@ -32,7 +32,8 @@ test: tools check ## everything that must pass before a change lands
 # as slow, and finds nothing in the others.
 CONCURRENT = $(shell ./scripts/concurrent)
 
-# The tests that kill a process, or make its calls fail, at the calls that change the disk. They run the race detector's programs too often.
+# The tests that kill a process, or make its calls fail, at the calls that change the disk. Each starts hundreds of
+# processes, so they run without the race detector.
 FAULT_FILES = $(shell git grep --untracked -l 'disktest.FaultVar' -- '*faults_test.go')
 FAULT_TESTS = $(shell grep -hoE '^func Test[A-Z][A-Za-z0-9_]*' $(FAULT_FILES) | sed 's/^func //' | sort -u | paste -sd '|' -)
 

@@ -567,7 +567,7 @@ func TestTheFileThatIsNamedIsWritten(t *testing.T) {
 	}
 }
 
-// A column that the row cannot take is no part of the position that pawl signs: a second write changes nothing.
+// A column that the row cannot take is not in the position that pawl signs: a second write changes nothing.
 func TestAColumnThatTheRowCannotTakeIsNotSigned(t *testing.T) {
 	t.Parallel()
 	const table = "CREATE TABLE project_state (project_id TEXT UNIQUE, current_task_id TEXT, last_action TEXT, status TEXT, metadata TEXT);\n"
