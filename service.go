@@ -129,14 +129,13 @@ func (p ServiceReady) fold(s *State, e Event) error {
 	return nil
 }
 
-// ServiceWaiting records that a service is not ready yet, and the last try of its check. An engine journals it seldom: with growing
-// intervals.
+// ServiceWaiting records that a service is not ready yet, and the last try of its check. An engine journals it at growing intervals.
 type ServiceWaiting struct {
 	AttemptRef
 	ServiceWait
 }
 
-// ServiceWait is how long a service is not ready.
+// ServiceWait is the time for which a service has not been ready, and the last try of its check.
 type ServiceWait struct {
 	Since   time.Time `json:"since"`
 	Seconds float64   `json:"waited_seconds"` // from Since until the end of the last try
@@ -177,8 +176,8 @@ func (p ServiceWaiting) fold(s *State, _ Event) error {
 	return nil
 }
 
-// NotReady describes a live attempt at a service that is not ready: how long it has been waited for, of which time, and the last try of
-// its check, if that is known.
+// NotReady describes a live attempt at a service that is not ready: the time since its start, the limit, and the last try of its check,
+// if there was one.
 func (a *AttemptState) NotReady(limit Duration, now time.Time) string {
 	text, since := "not ready", a.notReadySince()
 	if !since.IsZero() {
@@ -190,8 +189,8 @@ func (a *AttemptState) NotReady(limit Duration, now time.Time) string {
 	return text
 }
 
-// notReadySince returns from when the limit of a service counts; the zero time if it was ready under an earlier engine, and this one has
-// not journaled when it began to wait.
+// notReadySince returns the time from which the limit of a service counts. It returns the zero time if the service was ready under an
+// earlier engine and this engine has not journaled when it began to wait.
 func (a *AttemptState) notReadySince() time.Time {
 	switch {
 	case a.Waiting != nil:

@@ -22,7 +22,7 @@ type Position struct {
 // without an engine is interrupted, unless it waits only for a person. A session run needs no engine.
 func (s *State) StatusNow(engine bool) RunStatus { return s.StatusIn(nil, engine) }
 
-// StatusIn is StatusNow with the plan, by which a run that no engine has run yet waits for a person only if nothing else can start.
+// StatusIn is StatusNow with the plan. With it, a run that no engine has run yet counts as waiting only if no step can start.
 func (s *State) StatusIn(plan *Plan, engine bool) RunStatus {
 	switch {
 	case s.Ended():

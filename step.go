@@ -53,7 +53,7 @@ type StepState struct {
 	Started     time.Time               `json:"started,omitzero"`
 	Ended       time.Time               `json:"ended,omitzero"`
 	Done        Seq                     `json:"done,omitempty"`    // the step.done event
-	Given       Seq                     `json:"given,omitempty"`   // of a step that is done: the event after which it does not see new outputs of its needs, as the start of its attempt; of another one: its end
+	Given       Seq                     `json:"given,omitempty"`   // the last event whose outputs the step may have read: of a done step the start of its attempt, else its end
 	Killed      int                     `json:"killed,omitempty"`  // processes that its attempts left running, and that pawl ended
 	Leftovers   []string                `json:"left,omitempty"`    // of the newest attempt with any: the first ones, as "name (PID)"
 	Changed     []string                `json:"changed,omitempty"` // outputs that were changed from outside since
@@ -77,7 +77,7 @@ func (st *StepState) concluded() bool {
 	return st != nil && (st.Status == Done || st.Status == AwaitsReview)
 }
 
-// Finished reports whether the run continues behind a step: it is done or skipped, or it failed with continue_on_error.
+// Finished reports whether later steps can start: the step is done or skipped, or it failed with continue_on_error.
 func (st *StepState) Finished() bool {
 	return st != nil && (st.Status == Done || st.Status == Skipped || st.Tolerated())
 }

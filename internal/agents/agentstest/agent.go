@@ -104,7 +104,7 @@ func (a *Agent) Payload(example, sub string, set map[string]any) ([]byte, error)
 }
 
 // hookTimeout is how long an agent waits for a hook before it continues without it.
-const hookTimeout = 10 * time.Second
+const hookTimeout = 30 * time.Second
 
 // hook calls the hook as the agent does. The hook must succeed in time.
 func (a *Agent) hook(ctx context.Context, payload []byte) ([]byte, error) {
