@@ -157,6 +157,7 @@ var layerOf = map[string]string{
 	"pawl/internal/interop/format/formattest":    "tests",
 	"pawl/internal/engine/enginetest":            "tests",
 	"pawl/internal/disk/disktest":                "tests",
+	"pawl/test/cases":                            "tests",
 	"pawl/internal/journal/journaltest":          "tests",
 	"pawl/test/resumebench":                      "tests",
 	"pawl/test/mutations":                        "tests",

@@ -25,6 +25,7 @@ import (
 	"pawl/internal/project"
 	"pawl/internal/resume"
 	"pawl/internal/runs"
+	"pawl/test/cases"
 )
 
 // TestForecastIsWhatResumeDoes compares what `pawl why` and `pawl resume --dry-run` print with what resume then does, for
@@ -37,7 +38,7 @@ func TestForecastIsWhatResumeDoes(t *testing.T) {
 		parent = memory
 		t.Cleanup(func() { os.RemoveAll(memory) })
 	}
-	for worker := range forecastWorkers {
+	for worker := range forecastWorkers() {
 		t.Run(fmt.Sprint(worker), func(t *testing.T) {
 			t.Parallel()
 			rapid.Check(t, func(r *rapid.T) {
@@ -51,7 +52,7 @@ func TestForecastIsWhatResumeDoes(t *testing.T) {
 // the same way. A new run that completes leaves nothing to do.
 func TestForecastIsWhatUpdateDoes(t *testing.T) {
 	t.Parallel()
-	for worker := range forecastWorkers {
+	for worker := range forecastWorkers() {
 		t.Run(fmt.Sprint(worker), func(t *testing.T) {
 			t.Parallel()
 			rapid.Check(t, func(r *rapid.T) {
@@ -61,8 +62,13 @@ func TestForecastIsWhatUpdateDoes(t *testing.T) {
 	}
 }
 
-// forecastWorkers is how many random tests run side by side: they wait more than they work.
-const forecastWorkers = 4
+// forecastWorkers returns how many random tests run side by side: they wait more than they work.
+func forecastWorkers() int {
+	if cases.All() {
+		return 4
+	}
+	return 1
+}
 
 // modelStep is a step of a random plan.
 type modelStep struct {

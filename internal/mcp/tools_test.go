@@ -258,9 +258,9 @@ func TestHistoryInPages(t *testing.T) {
 	t.Parallel()
 	f := newFolder(t)
 	agent := f.connect("stdio", "2025-11-25", clientOf("codex", nil))
-	const many = 120
+	const many = 60
 	for i := range many {
-		use(t, agent, "learn", args{"text": fmt.Sprintf("thing %d: %s", i, strings.Repeat("wörter ", 200))})
+		use(t, agent, "learn", args{"text": fmt.Sprintf("thing %d: %s", i, strings.Repeat("wörter ", 400))})
 	}
 	seen, before, pages := map[float64]bool{}, 0.0, 0
 	for {

@@ -17,12 +17,13 @@ import (
 	"testing"
 	"time"
 
+	"pawl/test/cases"
 	"pawl/test/stories/storytest"
 )
 
 var (
 	seed   = flag.Uint64("seed", 0, "seed of the random moments; 0: by the clock")
-	rounds = flag.Int("rounds", 2, "how often each example is killed and resumed")
+	rounds = flag.Int("rounds", 0, "how often each example is killed and resumed; 0: once, or 50 times if tests try every case")
 )
 
 func TestMain(m *testing.M) { os.Exit(storytest.Main(m)) }
@@ -91,6 +92,13 @@ func TestKilledExamples(t *testing.T) {
 	if from == 0 {
 		from = uint64(time.Now().UnixNano())
 	}
+	times := *rounds
+	switch {
+	case times == 0 && cases.All():
+		times = 50
+	case times == 0:
+		times = 1
+	}
 	for name, e := range examples {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -100,7 +108,7 @@ func TestKilledExamples(t *testing.T) {
 			if want == "" {
 				t.Fatal("no result")
 			}
-			for round := range *rounds {
+			for round := range times {
 				t.Run(strconv.Itoa(round), func(t *testing.T) {
 					t.Logf("-seed %d", from)
 					random := rand.New(rand.NewPCG(from, uint64(round)))

@@ -19,6 +19,7 @@ import (
 	"testing"
 
 	"pawl/internal/agents/agentstest"
+	"pawl/test/cases"
 	"pawl/test/stories/storytest"
 )
 
@@ -122,7 +123,10 @@ func TestSecrets(t *testing.T) {
 	var all sync.WaitGroup
 	for _, name := range agentNames {
 		all.Go(func() {
-			for some := range slices.Chunk(texts, 20) {
+			for i, some := range slices.Collect(slices.Chunk(texts, 20)) {
+				if !slices.Contains(cases.Some(agentNames, i, 2), name) {
+					continue
+				}
 				for _, s := range told(t, name, strings.Join(some, "\n")) {
 					event, _, _ := strings.Cut(s.Name, " ")
 					answer := y.hook(name, event, s.Payload, y.byAgent(name))

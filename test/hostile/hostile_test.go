@@ -9,7 +9,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
-	"flag"
 	"fmt"
 	"io/fs"
 	"net"
@@ -27,22 +26,7 @@ import (
 	"pawl/test/stories/storytest"
 )
 
-// all has every case tried: -args -all. Otherwise tests that cross two long lists take a part of one in turn.
-var all = flag.Bool("all", false, "try every combination")
-
 func TestMain(m *testing.M) { os.Exit(storytest.Main(m)) }
-
-// some returns n of a list, others for each i, or all of it with -all.
-func some[T any](list []T, i, n int) []T {
-	if *all {
-		return list
-	}
-	var part []T
-	for k := range n {
-		part = append(part, list[(i*n+k)%len(list)])
-	}
-	return part
-}
 
 const (
 	marker = "PLANTED" // is in every text of the attacker's

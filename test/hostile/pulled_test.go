@@ -11,6 +11,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"pawl/test/cases"
 )
 
 // pulls are changes to a trusted project that arrive with a pull, an archive or a build script.
@@ -79,7 +81,7 @@ func TestPulls(t *testing.T) {
 			w := newOwn(t)
 			pull.make(w)
 			w.unharmed(false, func() {
-				for _, agent := range some(agentNames, i, 2) {
+				for _, agent := range cases.Some(agentNames, i, 2) {
 					w.toldNothing(agent, w.hooks(agent))
 				}
 				w.toldNothing("MCP", w.allTools())

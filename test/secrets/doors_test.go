@@ -22,6 +22,7 @@ import (
 	"testing"
 
 	"pawl/internal/redact/redacttest"
+	"pawl/test/cases"
 	"pawl/test/stories/storytest"
 )
 
@@ -47,6 +48,14 @@ func newHouse(t *testing.T) *house {
 	t.Cleanup(func() { storytest.EndKeepers(dir) })
 	h.pawl("", "init")
 	return h
+}
+
+// perProcess returns how many texts a door gets, if each text needs a process: n, or 150 if tests try every case.
+func perProcess(n int) int {
+	if cases.All() {
+		return 150
+	}
+	return n
 }
 
 // texts returns n different texts for a door.
@@ -196,13 +205,14 @@ func numbers(n int) string {
 
 // commands tells everything that people can tell.
 func (h *house) commands() {
+	each := perProcess(4)
 	for door, args := range map[string][]string{
 		"learn": {"learn"}, "decide": {"decide"}, "decide -m": {"decide", "yes", "-m"}, "decide --question": {"decide", "yes", "--question"},
 		"block": {"block"}, "block --needs": {"block", "no ink", "--needs"}, "checkpoint -m": {"checkpoint", "-m"}, "ask": {"ask"},
 		"ask --expect": {"ask", "Which?", "--expect"}, "pause -m": {"pause", "-m"}, "retry -m": {"retry", "checks", "-m"}, "skip -m": {"skip", "checks", "-m"}, "done -m": {"done", "checks", "-m"},
 		"unblock -m": {"unblock", "1", "-m"}, "review -m": {"review", "lines", "--by", "ann", "--score", "50", "-m"},
 	} {
-		for i, text := range h.texts(door, 12) {
+		for i, text := range h.texts(door, each) {
 			if door == "unblock -m" {
 				args[1] = fmt.Sprint(i + 1)
 			}
@@ -213,7 +223,7 @@ func (h *house) commands() {
 		}
 	}
 	for door, answer := range map[string][]string{"approve -m": {"approve", "", "--yes", "-m"}, "reject -m": {"reject", "", "-m"}, "answer -m": {"answer", "", "red", "-m"}} {
-		for i, text := range h.texts(door, 12) {
+		for i, text := range h.texts(door, each) {
 			ask := []string{"ask", fmt.Sprintf("%s %d?", door, i)}
 			if answer[0] == "answer" {
 				ask = append(ask, "--option", "red", "--option", "blue")
@@ -296,21 +306,22 @@ func (h *house) answered(calls string, n int) string {
 
 // hooks tells everything that agents tell.
 func (h *house) hooks() {
+	each := perProcess(12)
 	hook := func(event string, of map[string]any) {
 		of["hook_event_name"], of["session_id"], of["cwd"] = event, "s1", h.root
 		h.said.WriteString(h.pawl(h.encoded(of), "hook", "claude"))
 	}
 	hook("SessionStart", map[string]any{"source": "startup"})
-	for _, text := range h.texts("hook prompt", 44) {
+	for _, text := range h.texts("hook prompt", each) {
 		hook("UserPromptSubmit", map[string]any{"prompt": text.Text})
 	}
-	for i, text := range h.texts("hook command", 44) {
+	for i, text := range h.texts("hook command", each) {
 		hook("PreToolUse", map[string]any{"tool_name": "Bash", "tool_use_id": fmt.Sprint("t", i), "tool_input": map[string]any{"command": text.Text}})
 	}
-	for i, text := range h.texts("hook error", 44) {
+	for i, text := range h.texts("hook error", each) {
 		hook("PostToolUseFailure", map[string]any{"tool_name": "Bash", "tool_use_id": fmt.Sprint("t", i), "tool_input": map[string]any{"command": "x"}, "error": text.Text})
 	}
-	for _, text := range h.texts("hook last words", 22) {
+	for _, text := range h.texts("hook last words", each) {
 		hook("Stop", map[string]any{"last_assistant_message": text.Text})
 	}
 	hook("SessionStart", map[string]any{"source": "startup", "session_id": "s2"})

@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"pawl/internal/disk"
+	"pawl/test/cases"
 )
 
 // FaultVar is the environment variable that selects the fault: "die:17" kills the process with SIGKILL at its 17th
@@ -28,14 +29,11 @@ const (
 	FaultCount = "PAWL_FAULT_COUNT"
 )
 
-// FaultAll is the environment variable that makes tests try every kind of fault at every call: PAWL_FAULT_ALL=1.
-const FaultAll = "PAWL_FAULT_ALL"
-
 // FaultPoints yields the numbers of the calls, up to calls, at which a test tries a kind of fault, given by its index. The kinds take
 // turns, so that together they visit every call; a test of one kind visits a share of the calls. The order of the kinds changes from
-// one turn to the next, because programs repeat the same few calls. With FaultAll each kind visits every call.
+// one turn to the next, because programs repeat the same few calls. If tests try every case, each kind visits every call.
 func FaultPoints(kind, kinds, calls int) iter.Seq[int] {
-	all := os.Getenv(FaultAll) != ""
+	all := cases.All()
 	return func(yield func(int) bool) {
 		for n := 1; n <= calls; n++ {
 			if (all || (n+n/kinds)%kinds == kind) && !yield(n) {

@@ -1,6 +1,10 @@
 package disktest
 
-import "testing"
+import (
+	"testing"
+
+	"pawl/test/cases"
+)
 
 // TestFaultPoints checks that the kinds of faults visit every call once together, and each of them every position in a pattern of
 // calls that repeats.
@@ -24,12 +28,12 @@ func TestFaultPoints(t *testing.T) {
 			}
 		}
 	}
-	t.Setenv(FaultAll, "1")
+	t.Setenv(cases.AllVar, "1")
 	visited := 0
 	for range FaultPoints(2, 3, calls) {
 		visited++
 	}
 	if visited != calls {
-		t.Errorf("with %s, %d calls are visited", FaultAll, visited)
+		t.Errorf("with %s, %d calls are visited", cases.AllVar, visited)
 	}
 }

@@ -49,10 +49,15 @@ var (
 	builtHook error     // the result of onceHook
 )
 
+// building has tests that run in parallel build one after the other, so that the first one links the program for all.
+var building sync.Mutex
+
 // Build builds the program with build tags into a folder of the test, and returns its path.
 func Build(t testing.TB, tags string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "pawl")
+	building.Lock()
+	defer building.Unlock()
 	if err := errors.Join(BuildAt(path, "-tags", tags), watchSources()); err != nil {
 		t.Fatal(err)
 	}
