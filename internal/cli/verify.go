@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -128,7 +127,10 @@ func (a *app) verifyAs(ctx context.Context, o asOptions, path string) error {
 		return a.printFindings(folder.Verify(), "the files are faulty")
 	}
 	met, why, err := folder.CheckCriterion(stepClient(), pawl.StepID(o.step), o.criterion)
-	what := cmp.Or(o.criterion, "its criteria")
+	what := "its criteria"
+	if o.criterion != "" {
+		what = fmt.Sprintf("criterion %q", o.criterion)
+	}
 	switch {
 	case err != nil:
 		return err

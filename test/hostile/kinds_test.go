@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"pawl/test/cases"
 )
 
 func rename(from, to string) error { return os.Rename(from, to) }
@@ -213,7 +215,7 @@ func TestKinds(t *testing.T) {
 			t.Parallel()
 			w := newHostile(t)
 			kind.make(w)
-			w.unharmed(true, func() { w.visit(agentNames[i%len(agentNames)]) })
+			w.unharmed(true, func() { w.visit(i) })
 		})
 	}
 	if len(kinds) < 50 {
@@ -221,14 +223,14 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// visit runs hooks, reading commands and others in an untrusted project.
-func (w *world) visit(agent string) {
+// visit runs hooks, reading commands and others in the i-th untrusted project.
+func (w *world) visit(i int) {
 	w.Helper()
-	w.silent(agent, false)
-	for _, line := range []string{"resume", "run -- true", "run plan.yaml", "init", "mcp", "attach claude", "import grid", "learn x", "processes --end lost"} {
+	w.silent(agentNames[i%len(agentNames)], false)
+	for _, line := range cases.Some([]string{"resume", "run -- true", "run plan.yaml", "init", "mcp", "attach claude", "import grid", "learn x", "processes --end lost"}, i, 4) {
 		w.refused(w.pawl(strings.Fields(line)...), "pawl trust")
 	}
-	for _, line := range []string{"status", "brief", "verify", "memory", "log", "processes", "doctor"} {
+	for _, line := range cases.Some([]string{"status", "brief", "verify", "memory", "log", "processes", "doctor"}, i, 3) {
 		w.quoted(w.pawl(strings.Fields(line)...))
 	}
 	r := w.pawl("trust")

@@ -201,7 +201,7 @@ func TestHookDiesAnywhere(t *testing.T) {
 			t.Parallel()
 			h := newHooked(t)
 			last := 0
-			for n := range disktest.FaultPoints(i, 3, math.MaxInt) {
+			for n := range disktest.FaultPoints(2*i, 6, math.MaxInt) {
 				h.copy(h.saved, h.dir)
 				calls := h.path("calls")
 				fault := []string{fmt.Sprintf("%s=%s:%d", disktest.FaultVar, kind, n), disktest.FaultOnly + "=hook", disktest.FaultCount + "=" + calls}

@@ -40,7 +40,7 @@ func TestUpdateDiesAnywhere(t *testing.T) {
 	write("in.txt", "second")
 	l.copy(l.dir, l.saved)
 	hit, resumed := 0, 0
-	for n := range disktest.FaultPoints(0, 2, math.MaxInt) {
+	for n := range disktest.FaultPoints(0, 3, math.MaxInt) {
 		l.copy(l.saved, l.dir)
 		calls := l.path("calls")
 		_, code := l.pawl([]string{disktest.FaultVar + fmt.Sprintf("=die:%d", n), disktest.FaultOnly + "=run", disktest.FaultCount + "=" + calls}, "run", "--update", "plan.yaml")

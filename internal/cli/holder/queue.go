@@ -48,9 +48,9 @@ func (q Queue) wait(ctx context.Context) error {
 		return nil
 	}
 	held := Describe(ctx, p, err, false)
-	q.Notice("waiting until the project is free (Ctrl-C stops waiting): " + held.Error())
 	ctx, release := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer release()
+	q.Notice("waiting until the project is free (Ctrl-C stops waiting): " + held.Error())
 	if !q.Deadline.IsZero() {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithDeadlineCause(ctx, q.Deadline, errTimeout)
