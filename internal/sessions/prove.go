@@ -91,7 +91,7 @@ func (pr *prover) status(name string, newest resume.OutputRecord) string {
 }
 
 // inSnapshot reports whether the snapshot proves a path: it did not change since, and the snapshot has the recorded
-// content or was taken after the work finished.
+// content. A folder is proven only by the snapshot that was taken when its step ended: until a later one, others may have changed it.
 func (pr *prover) inSnapshot(name string, newest resume.OutputRecord) bool {
 	if pr.store == nil || pr.touched[name] || pr.incomplete(name) {
 		return false
@@ -100,9 +100,10 @@ func (pr *prover) inSnapshot(name string, newest resume.OutputRecord) bool {
 	if !ok {
 		return false
 	}
-	own := pr.base.Kind == pawl.CheckpointStep && pr.base.Step == newest.Step && pr.base.Ended.After(pr.run.State.Steps[newest.Step].Started)
-	same := e.Kind == snapshot.File && newest.Content.Files == 0 && e.ID.String() == newest.Content.SHA256
-	return same || own || pr.base.Seq >= newest.Done
+	if e.Kind == snapshot.File && newest.Content.Files == 0 {
+		return e.ID.String() == newest.Content.SHA256
+	}
+	return pr.base.Kind == pawl.CheckpointStep && pr.base.Step == newest.Step && pr.base.Ended.After(pr.run.State.Steps[newest.Step].Started)
 }
 
 // incomplete reports whether the snapshot left out anything at, above or below a path.
