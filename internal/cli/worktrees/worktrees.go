@@ -4,7 +4,10 @@
 package worktrees
 
 import (
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 
 	"pawl"
@@ -43,8 +46,23 @@ func refusal(p *project.Project, command string) error {
 // NewProjectNotes are the notes for a user who is about to make a folder a project.
 func NewProjectNotes(folder string) []string {
 	p, err := project.FindOrMain(folder)
-	if err != nil || p.Linked == "" {
-		return nil
+	switch top := repositoryAbove(folder); {
+	case err == nil && p.Linked != "":
+		return []string{fmt.Sprintf("%s is a linked worktree of the project %s; it is now a separate project, and its sessions and runs are recorded here", p.Linked, p.Root)}
+	case errors.Is(err, pawl.ErrNoProject) && top != "":
+		return []string{fmt.Sprintf("this folder is now a project; the rest of the git repository %s is not part of it", top)}
 	}
-	return []string{fmt.Sprintf("%s is a linked worktree of the project %s; it is now a separate project, and its sessions and runs are recorded here", p.Linked, p.Root)}
+	return nil
+}
+
+// repositoryAbove returns the top of the git repository that a folder is below of; "" if it is the top itself, or in no repository.
+func repositoryAbove(folder string) string {
+	for at := folder; ; at = filepath.Dir(at) {
+		switch _, err := os.Lstat(filepath.Join(at, ".git")); {
+		case err == nil && at != folder:
+			return at
+		case err == nil, at == filepath.Dir(at):
+			return ""
+		}
+	}
 }
