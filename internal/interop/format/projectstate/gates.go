@@ -33,7 +33,7 @@ func (r *tablesReader) gates(out *format.Project, e *entry) {
 			if step != "" {
 				g.Purpose = pawl.ForStart // if denied, nothing starts
 			}
-			g.Ask = cmp.Or(clip(text(row, "reason"), 1000), "a gate of type "+g.Native)
+			g.Ask = questionOf(row)
 			switch said := text(row, "status"); normalized(said) {
 			case "approved":
 				g.Step, g.Purpose, g.Answer = "", "", cmp.Or(text(row, "feedback"), "approved")
