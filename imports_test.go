@@ -53,6 +53,7 @@ var layerOf = map[string]string{
 	"pawl/internal/evidence":                     "tools",
 	"pawl/internal/expression":                   "tools",
 	"pawl/internal/git":                          "tools",
+	"pawl/internal/httpaccess":                   "tools",
 	"pawl/internal/interop/convert":              "formats",
 	"pawl/internal/interop/format":               "formats",
 	"pawl/internal/interop/format/grid":          "formats",

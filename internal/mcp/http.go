@@ -4,14 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"pawl"
 	"pawl/internal/disk"
+	"pawl/internal/httpaccess"
 )
 
 // HTTP configures access over HTTP.
@@ -34,7 +33,7 @@ func (s *Server) Listen(ctx context.Context, h HTTP) error {
 	if err != nil {
 		return err
 	}
-	listener, err := listen(ctx, h.Address)
+	listener, err := httpaccess.Listen(ctx, h.Address, "pawl mcp --http")
 	if err != nil {
 		return err
 	}
@@ -61,41 +60,11 @@ func (h HTTP) token() (token, note string, err error) {
 	case h.NoToken:
 		return "", "pawl: note: no token required: any program on this machine can read and change this project's runs\n", nil
 	case h.TokenFile != "":
-		token, err = readToken(h.TokenFile)
+		token, err = httpaccess.ReadToken(h.TokenFile)
 		return token, "", err
 	}
 	token = disk.RandomHex(32)
 	return token, "pawl: token " + token + "\n", nil
-}
-
-// listen opens a port on a loopback address.
-func listen(ctx context.Context, address string) (net.Listener, error) {
-	if address == "" {
-		address = "127.0.0.1:0"
-	}
-	host, _, err := net.SplitHostPort(address)
-	if err != nil || !loopback(host) {
-		return nil, &pawl.Error{
-			Kind: pawl.KindUsage, Err: fmt.Errorf("%s is not a loopback address such as 127.0.0.1:7295", address), Hint: "pawl mcp --http",
-		}
-	}
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
-	if err != nil {
-		return nil, &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("listen: %w", err), Hint: "pawl mcp --http"}
-	}
-	if own, ok := listener.Addr().(*net.TCPAddr); !ok || !own.IP.IsLoopback() {
-		return nil, errors.Join(usage("%s resolves to %s, which is not a loopback address", address, listener.Addr()), listener.Close())
-	}
-	return listener, nil
-}
-
-// loopback reports whether host is a loopback name or address.
-func loopback(host string) bool {
-	if host == "localhost" {
-		return true
-	}
-	ip := net.ParseIP(host)
-	return ip != nil && ip.IsLoopback()
 }
 
 // handler serves clients with the token at one path.
@@ -117,5 +86,5 @@ func (s *Server) handler(address, token string) http.Handler {
 		}
 		stateful.ServeHTTP(w, r)
 	})
-	return requireLocal(address, requireToken(token, mux))
+	return httpaccess.RequireLocal(address, httpaccess.RequireToken(token, "pawl mcp", mux))
 }

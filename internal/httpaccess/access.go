@@ -1,6 +1,9 @@
-package mcp
+// Package httpaccess decides who may use an HTTP server of pawl on this machine: it listens on loopback addresses only, and accepts only
+// requests to them, from pages of them, with the right token.
+package httpaccess
 
 import (
+	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"errors"
@@ -19,8 +22,8 @@ import (
 // minToken is the minimum length of a user-supplied token in bytes.
 const minToken = 16
 
-// readToken returns the token in a file, which other users must not be able to read.
-func readToken(path string) (string, error) {
+// ReadToken returns the token in a file, which other users must not be able to read.
+func ReadToken(path string) (string, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", &pawl.Error{Kind: pawl.KindUsage, Err: err, Hint: fmt.Sprintf("(umask 077; openssl rand -hex 32 > '%s')", path)}
@@ -38,7 +41,7 @@ func readToken(path string) (string, error) {
 	if token, ok := parseToken(data); ok {
 		return token, nil
 	}
-	return "", usage("%s contains no token: expected one word of at least %d characters", path, minToken)
+	return "", &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("%s contains no token: expected one word of at least %d characters", path, minToken)}
 }
 
 func parseToken(data []byte) (token string, ok bool) {
@@ -46,8 +49,8 @@ func parseToken(data []byte) (token string, ok bool) {
 	return token, len(token) >= minToken && !strings.ContainsAny(token, " \t\r\n")
 }
 
-// requireToken accepts only requests with the token. It compares in constant time.
-func requireToken(token string, next http.Handler) http.Handler {
+// RequireToken accepts only requests with the token; source is the command that printed it. It compares in constant time.
+func RequireToken(token, source string, next http.Handler) http.Handler {
 	if token == "" {
 		return next
 	}
@@ -57,16 +60,16 @@ func requireToken(token string, next http.Handler) http.Handler {
 		got := sha256.Sum256([]byte(given))
 		if !ok || subtle.ConstantTimeCompare(got[:], want[:]) != 1 {
 			w.Header().Set("WWW-Authenticate", `Bearer realm="pawl"`)
-			http.Error(w, "missing or wrong token; send the token that `pawl mcp` printed: Authorization: Bearer TOKEN", http.StatusUnauthorized)
+			http.Error(w, "missing or wrong token; send the token that `"+source+"` printed: Authorization: Bearer TOKEN", http.StatusUnauthorized)
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
 }
 
-// requireLocal accepts only requests to a loopback name without a foreign Origin. It protects against cross-site requests and
+// RequireLocal accepts only requests to a loopback name without a foreign Origin. It protects against cross-site requests and
 // DNS rebinding: a foreign page can make a browser call any address, and its own host name can resolve to this machine.
-func requireLocal(address string, next http.Handler) http.Handler {
+func RequireLocal(address string, next http.Handler) http.Handler {
 	_, port, _ := net.SplitHostPort(address)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !isLocalHost(r.Host, port) {
@@ -89,4 +92,34 @@ func isLocalHost(hostport, port string) bool {
 func isLocalOrigin(origins []string, port string) bool {
 	u, err := url.Parse(origins[0])
 	return err == nil && len(origins) == 1 && u.Scheme == "http" && isLocalHost(u.Host, port)
+}
+
+// Listen opens a port on a loopback address, by default a free one of 127.0.0.1; hint is the command that the user gave.
+func Listen(ctx context.Context, address, hint string) (net.Listener, error) {
+	if address == "" {
+		address = "127.0.0.1:0"
+	}
+	host, _, err := net.SplitHostPort(address)
+	if err != nil || !loopback(host) {
+		return nil, &pawl.Error{
+			Kind: pawl.KindUsage, Err: fmt.Errorf("%s is not a loopback address such as 127.0.0.1:7295", address), Hint: hint,
+		}
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("listen: %w", err), Hint: hint}
+	}
+	if own, ok := listener.Addr().(*net.TCPAddr); !ok || !own.IP.IsLoopback() {
+		return nil, errors.Join(&pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("%s resolves to %s, which is not a loopback address", address, listener.Addr())}, listener.Close())
+	}
+	return listener, nil
+}
+
+// loopback reports whether host is a loopback name or address.
+func loopback(host string) bool {
+	if host == "localhost" {
+		return true
+	}
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsLoopback()
 }

@@ -1,0 +1,28 @@
+package resume
+
+import "pawl"
+
+// Unattended reports whether a run is to be resumed without anybody asking for it, and why or why not. That is so if its engine died, if
+// an engine left running attempts behind, or if a person has answered since what the run waited for. engine reports whether a live engine
+// holds the run; plan may be nil.
+func Unattended(s *pawl.State, plan *pawl.Plan, engine bool) (resume bool, why string) {
+	status := s.StatusIn(plan, engine)
+	word, reason := s.StandingIn(plan, engine)
+	switch {
+	case engine:
+		return false, "an engine works on it"
+	case s.Kind == pawl.SessionRun || s.Kind == pawl.DurableRun:
+		return false, "pawl resume does not continue it: it is a " + string(s.Kind) + " run"
+	case s.Rollback != nil, s.Restore != nil:
+		return false, "a person must finish its rollback or restore"
+	case word == pawl.ReadyToResume && s.Epoch > 0:
+		return true, reason
+	case status != pawl.StatusInterrupted:
+		return false, string(status)
+	case s.Engine != nil:
+		return true, "its engine died"
+	case len(s.Working()) > 0:
+		return true, "no engine watches its running attempts"
+	}
+	return false, "a person stopped it"
+}

@@ -1,0 +1,41 @@
+package resume_test
+
+import (
+	"testing"
+	"time"
+
+	"pawl"
+	"pawl/internal/resume"
+)
+
+// TestUnattended resumes what nobody stopped, and nothing else.
+func TestUnattended(t *testing.T) {
+	t.Parallel()
+	live := &pawl.StepState{Status: pawl.Running, Retries: pawl.Retries{Live: &pawl.AttemptState{AttemptRef: pawl.AttemptRef{Step: "a", Attempt: 1}}}}
+	died := &pawl.EngineStarted{Epoch: 1, PID: 1}
+	answered := pawl.GateState{Gate: pawl.Gate{ID: "g", Step: "a"}, Answer: &pawl.GateAnswered{Gate: "g", Answer: pawl.Approved}, Closed: time.Unix(2, 0)}
+	open := pawl.GateState{Gate: pawl.Gate{ID: "g", Step: "a"}}
+	for name, c := range map[string]struct {
+		state  pawl.State
+		engine bool
+		want   bool
+	}{
+		"engine died":             {pawl.State{Kind: pawl.PlanRun, Status: pawl.StatusActive, Epoch: 1, Engine: died}, false, true},
+		"engine lives":            {pawl.State{Kind: pawl.PlanRun, Status: pawl.StatusActive, Epoch: 1, Engine: died}, true, false},
+		"attempts left behind":    {pawl.State{Kind: pawl.PlanRun, Status: pawl.StatusActive, Epoch: 1, Steps: map[pawl.StepID]*pawl.StepState{"a": live}}, false, true},
+		"interrupted by a person": {pawl.State{Kind: pawl.PlanRun, Status: pawl.StatusActive, Epoch: 1}, false, false},
+		"paused":                  {pawl.State{Kind: pawl.PlanRun, Status: pawl.StatusPaused, Epoch: 1, Engine: died}, false, false},
+		"stopped":                 {pawl.State{Kind: pawl.PlanRun, Status: pawl.StatusStopped, Epoch: 1, Engine: died}, false, false},
+		"failed":                  {pawl.State{Kind: pawl.PlanRun, Status: pawl.StatusFailed, Epoch: 1}, false, false},
+		"completed":               {pawl.State{Kind: pawl.PlanRun, Status: pawl.StatusCompleted, Epoch: 1}, false, false},
+		"waits at a gate":         {pawl.State{Kind: pawl.PlanRun, Status: pawl.StatusActive, Epoch: 1, Gates: []pawl.GateState{open}}, false, false},
+		"gate answered":           {pawl.State{Kind: pawl.PlanRun, Status: pawl.StatusActive, Epoch: 1, Updated: time.Unix(2, 0), Gates: []pawl.GateState{answered}}, false, true},
+		"session":                 {pawl.State{Kind: pawl.SessionRun, Status: pawl.StatusActive}, false, false},
+		"durable":                 {pawl.State{Kind: pawl.DurableRun, Status: pawl.StatusActive, Engine: died}, false, false},
+		"restore unfinished":      {pawl.State{Kind: pawl.PlanRun, Status: pawl.StatusActive, Epoch: 1, Engine: died, Restore: &pawl.RestoreState{}}, false, false},
+	} {
+		if got, why := resume.Unattended(&c.state, nil, c.engine); got != c.want || why == "" {
+			t.Errorf("%s: %v, %q", name, got, why)
+		}
+	}
+}
