@@ -111,6 +111,7 @@ var layerOf = map[string]string{
 	"pawl/internal/sessions":                     "sessions",
 	"pawl/internal/rebuild":                      "rebuild",
 	"pawl/internal/cli":                          "skins",
+	"pawl/internal/server":                       "skins",
 	"pawl/internal/cli/background":               "screens",
 	"pawl/internal/cli/outputview":               "screens",
 	"pawl/internal/cli/promptview":               "screens",

@@ -8,9 +8,11 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 
 	"pawl"
 	"pawl/internal/brief"
@@ -31,6 +33,7 @@ import (
 	"pawl/internal/mcp"
 	"pawl/internal/notify"
 	"pawl/internal/planfile"
+	"pawl/internal/server"
 	"pawl/internal/version"
 )
 
@@ -52,7 +55,7 @@ func run(args []string) int {
 // parts are the adapters.
 func parts() cli.Parts {
 	return cli.Parts{
-		Executors: []engine.Executor{agent.Executor{}}, Adviser: adviser, Agents: serve,
+		Executors: []engine.Executor{agent.Executor{}}, Adviser: adviser, Agents: serve, Serve: daemon,
 		Formats: formats(), Send: notify.Sender{Agent: "pawl/" + version.Read().Short()}.Send,
 	}
 }
@@ -117,4 +120,28 @@ func serve(ctx context.Context, how cli.Serving) error {
 		return s.Stdio(ctx, how.In, how.Out)
 	}
 	return s.Listen(ctx, mcp.HTTP{Address: how.Address, TokenFile: how.TokenFile, NoToken: how.NoToken})
+}
+
+// daemon serves all projects of the user.
+func daemon(ctx context.Context, d cli.Daemon) error {
+	return server.Run(ctx, server.Config{
+		Listen: d.Listen, TokenFile: d.TokenFile, Token: d.Token, Version: d.Version, Out: d.Out, Log: d.Err, Pawl: pawlProcess,
+	})
+}
+
+// pawlProcess runs a command of pawl in a folder as a process of its own.
+func pawlProcess(ctx context.Context, folder string, args ...string) ([]byte, error) {
+	exe, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, exe, append([]string{"-C", folder}, args...)...)
+	cmd.WaitDelay = time.Second
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	out, err := cmd.Output()
+	if failure := server.ParseFailure(said.Bytes()); err != nil && failure != nil {
+		return out, failure
+	}
+	return out, err
 }

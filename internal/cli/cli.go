@@ -68,6 +68,7 @@ type Parts struct {
 	Agents    func(ctx context.Context, s Serving) error             // runs the MCP server
 	Formats   interop.Formats                                        // formats of other systems
 	Send      func(context.Context, pawl.Delivery) (tries int, err error)
+	Serve     func(ctx context.Context, d Daemon) error // runs the daemon
 }
 
 // Run executes one command line. Report maps its error to an exit code.
@@ -197,6 +198,7 @@ func (a *app) groups() []group {
 			a.progressCommand(), a.learnCommand(), a.decideCommand(), a.blockCommand(), a.unblockCommand(), a.settleCommand(), a.memoryCommand(),
 		}},
 		{"Coding agents:", []*cobra.Command{a.attachCommand(), a.detachCommand(), a.mcpCommand()}},
+		{"Many projects:", []*cobra.Command{a.serveCommand()}},
 		{"Other systems:", []*cobra.Command{a.importCommand(), a.exportCommand()}},
 		{"Trust:", []*cobra.Command{a.trustCommand(), a.adoptCommand()}},
 		{maintenance, []*cobra.Command{

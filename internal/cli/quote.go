@@ -25,7 +25,7 @@ func topLevel(c *cobra.Command) *cobra.Command {
 }
 
 // independent are the commands that do nothing with the project of the current folder. A step reports progress by its own files.
-var independent = []string{"help", "completion", "schema", "version", "progress", "hook", cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd}
+var independent = []string{"help", "completion", "schema", "version", "progress", "hook", "serve", cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd}
 
 // requireTrust returns an error in an untrusted project, unless the command only reads. Not every command needs the project
 // before it changes files, prints what it finds, or asks a question.

@@ -1,0 +1,182 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"pawl"
+	"pawl/internal/cli/failure"
+	"pawl/internal/cli/statusview"
+	"pawl/internal/httpaccess"
+	"pawl/internal/project"
+	"pawl/internal/redact"
+	"pawl/internal/runs"
+)
+
+// handler serves the API to clients with the token, and the state of the server itself to anybody on this machine.
+func (r *recovery) handler(address string, c Config) http.Handler {
+	guarded := http.NewServeMux()
+	r.operations(newAPI(guarded, c.Version))
+	mux := http.NewServeMux()
+	mux.Handle("/api/", http.MaxBytesHandler(httpaccess.RequireToken(c.Token, "pawl serve", guarded), maxBody))
+	mux.Handle("GET /openapi.json", guarded)
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		if !r.ready() {
+			http.Error(w, "recovering", http.StatusServiceUnavailable)
+			return
+		}
+		fmt.Fprintln(w, "ready")
+	})
+	return httpaccess.RequireLocal(address, http.NewCrossOriginProtection().Handler(mux))
+}
+
+// newAPI returns the API without operations. Its document is at /openapi.json.
+func newAPI(mux *http.ServeMux, version string) huma.API {
+	config := huma.DefaultConfig("pawl", version)
+	config.DocsPath, config.SchemasPath, config.CreateHooks = "", "", nil // no page from elsewhere, no links in answers
+	config.OpenAPIPath = "/openapi"
+	config.Info.Description = "The projects and runs of the user who runs `pawl serve`."
+	config.Components.SecuritySchemes = map[string]*huma.SecurityScheme{"token": {Type: "http", Scheme: "bearer"}}
+	config.Security = []map[string][]string{{"token": {}}}
+	return humago.New(mux, config)
+}
+
+// Projects is a page of projects.
+type Projects struct {
+	Projects []Status `json:"projects"`
+	Next     string   `json:"next,omitempty" doc:"cursor of the next page; missing: this is the last one"`
+	Ready    bool     `json:"ready" doc:"the server has looked at all projects"`
+}
+
+// Filter selects projects.
+type Filter struct {
+	Status string `query:"status" doc:"only projects whose current run has this status" enum:"active,waiting,paused,interrupted,completed,failed"`
+	Query  string `query:"q" doc:"only projects with this text in their path or in the name of their run" maxLength:"200"`
+	Cursor string `query:"cursor" doc:"next of the page before" maxLength:"64"`
+	Limit  int    `query:"limit" default:"50" minimum:"1" maximum:"200"`
+}
+
+func (f *Filter) selects(s *Status) bool {
+	return (f.Status == "" || string(s.Status) == f.Status) && s.ID > f.Cursor &&
+		(strings.Contains(s.Path, f.Query) || strings.Contains(s.Name, f.Query))
+}
+
+type projectPath struct {
+	ID string `path:"id" doc:"id of a project" maxLength:"64"`
+}
+
+type body[T any] struct{ Body T }
+
+// operations adds the operations to the API.
+func (r *recovery) operations(api huma.API) {
+	huma.Register(api, huma.Operation{
+		OperationID: "list-projects", Method: http.MethodGet, Path: "/api/projects", Summary: "List the projects, as the server saw them last",
+	}, func(_ context.Context, f *Filter) (*body[Projects], error) { return &body[Projects]{r.page(f)}, nil })
+	huma.Register(api, huma.Operation{
+		OperationID: "get-project", Method: http.MethodGet, Path: "/api/projects/{id}", Summary: "Show a project as it is now",
+	}, func(ctx context.Context, in *projectPath) (*body[Status], error) {
+		s, err := r.now(ctx, in.ID)
+		return &body[Status]{s}, err
+	})
+	huma.Register(api, huma.Operation{
+		OperationID: "get-project-state", Method: http.MethodGet, Path: "/api/projects/{id}/state",
+		Summary: "Show the current run of a project, as `pawl status --json` prints it",
+	}, func(ctx context.Context, in *projectPath) (*body[statusview.Report], error) {
+		report, err := r.state(ctx, in.ID)
+		return &body[statusview.Report]{report}, err
+	})
+	for _, act := range []action{resumeAction, pauseAction} {
+		huma.Register(api, huma.Operation{
+			OperationID: act.verb + "-project", Method: http.MethodPost, Path: "/api/projects/{id}/" + act.verb, Summary: act.summary,
+		}, func(ctx context.Context, in *projectPath) (*body[Acted], error) {
+			done, err := r.act(ctx, in.ID, act)
+			return &body[Acted]{done}, err
+		})
+	}
+}
+
+// page returns the projects that a filter selects, by id.
+func (r *recovery) page(f *Filter) Projects {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	page := Projects{Projects: []Status{}, Ready: r.done}
+	for _, s := range r.known {
+		if f.selects(s) {
+			page.Projects = append(page.Projects, s.shown())
+		}
+	}
+	slices.SortFunc(page.Projects, func(a, b Status) int { return cmp.Compare(a.ID, b.ID) })
+	if len(page.Projects) > f.Limit {
+		page.Projects = page.Projects[:f.Limit]
+		page.Next = page.Projects[f.Limit-1].ID
+	}
+	return page
+}
+
+// shown returns the status without secrets.
+func (s *Status) shown() Status {
+	clean, c := redact.OfProcess().Text, *s
+	c.Why, c.Error, c.Recovery = clean(s.Why), clean(s.Error), clean(s.Recovery)
+	return c
+}
+
+// entry returns the registered project with an id.
+func entry(id string) (project.Entry, error) {
+	entries, err := project.List()
+	for _, e := range entries {
+		if e.ID == id {
+			return e, nil
+		}
+	}
+	if err != nil {
+		return project.Entry{}, err
+	}
+	return project.Entry{}, huma.Error404NotFound("no project " + id)
+}
+
+// now reads a project. It does not resume it.
+func (r *recovery) now(ctx context.Context, id string) (Status, error) {
+	e, err := entry(id)
+	if err != nil {
+		return Status{}, err
+	}
+	s := Status{ID: e.ID, Path: e.Path}
+	if _, _, err := s.read(ctx); err != nil && !errors.Is(err, pawl.ErrNoRun) {
+		s.Error = err.Error()
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if known := r.known[id]; known != nil {
+		s.Recovery, s.Looked = known.Recovery, known.Looked
+		s.Error = cmp.Or(s.Error, known.Error)
+	}
+	return s.shown(), nil
+}
+
+// state returns the report of a project's current run.
+func (r *recovery) state(ctx context.Context, id string) (report statusview.Report, err error) {
+	e, err := entry(id)
+	if err != nil {
+		return report, err
+	}
+	s := Status{ID: e.ID, Path: e.Path}
+	p, run, err := s.read(ctx)
+	if err != nil && run == nil {
+		return report, huma.Error404NotFound(failure.Of(err).Message)
+	}
+	full, err := runs.Load(ctx, p, s.Run)
+	if err != nil {
+		return report, err
+	}
+	defer full.Log.Close()
+	return statusview.Of(p, full), nil
+}

@@ -1,0 +1,260 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"pawl"
+	"pawl/internal/project"
+	"pawl/internal/resume"
+	"pawl/internal/runs"
+)
+
+const (
+	sweepEvery = 15 * time.Second // between two looks at all projects
+	atOnce     = 16               // projects that are looked at together
+	startLimit = time.Minute      // for an engine to open its run
+	maxStarts  = 3                // engines that are started for a run without an event of a step in between
+)
+
+// recovery looks at all projects, at start and then regularly, and resumes what nobody else does.
+type recovery struct {
+	Config
+	said  sync.Mutex         // guards Log
+	mu    sync.Mutex         // guards what follows
+	done  bool               // all projects have been looked at once
+	known map[string]*Status // by the project's id
+	tries map[pawl.RunID]try
+}
+
+// Status is what the server knows of a project.
+type Status struct {
+	ID      string         `json:"id"`
+	Path    string         `json:"path"`
+	Run     pawl.RunID     `json:"run,omitempty"` // the current run
+	Name    string         `json:"name,omitempty"`
+	Status  pawl.RunStatus `json:"status,omitempty"`
+	Why     string         `json:"why,omitempty"`     // as `pawl status` says
+	Percent int            `json:"percent,omitempty"` // of the run's work
+	Updated time.Time      `json:"updated,omitzero"`  // time of the run's last event
+
+	Recovery string    `json:"recovery"`        // what the server did at its last look, and why
+	Error    string    `json:"error,omitempty"` // why the project or its run could not be read or resumed
+	Looked   time.Time `json:"looked"`          // when
+	resume   bool      // nobody works on the run, and nobody stopped it
+}
+
+// try counts the engines that were started for a run.
+type try struct {
+	starts int
+	seq    pawl.Seq // the run's last event before the last start
+}
+
+func newRecovery(c Config) *recovery {
+	return &recovery{Config: c, known: map[string]*Status{}, tries: map[pawl.RunID]try{}}
+}
+
+// run sweeps until ctx ends.
+func (r *recovery) run(ctx context.Context) {
+	for {
+		r.sweep(ctx)
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(sweepEvery):
+		}
+	}
+}
+
+// sweep looks at every registered project, each alone: what is wrong with one does not touch the next.
+func (r *recovery) sweep(ctx context.Context) {
+	entries, err := project.List()
+	if err != nil {
+		r.say("the registry of projects: %v", err)
+	}
+	first := !r.ready()
+	if first {
+		r.say("found %d projects", len(entries))
+	}
+	tickets := make(chan struct{}, atOnce)
+	var all sync.WaitGroup
+	for _, entry := range entries {
+		select {
+		case tickets <- struct{}{}:
+		case <-ctx.Done():
+			all.Wait()
+			return
+		}
+		all.Go(func() {
+			defer func() { <-tickets }()
+			r.recover(ctx, entry, first)
+		})
+	}
+	all.Wait()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for id := range r.known { // removed from the registry
+		if !slices.ContainsFunc(entries, func(e project.Entry) bool { return e.ID == id }) {
+			delete(r.known, id)
+		}
+	}
+	if first {
+		r.done = true
+		r.say("recovery complete")
+	}
+}
+
+// recover looks at one project, and resumes its run if nobody else does. It says what it did, at the first look of each project also that
+// there is nothing to do.
+func (r *recovery) recover(ctx context.Context, entry project.Entry, first bool) {
+	s := Status{ID: entry.ID, Path: entry.Path, Looked: time.Now().UTC()}
+	func() {
+		defer func() {
+			if fault := recover(); fault != nil {
+				s.Recovery, s.Error = "failed", fmt.Sprintf("panic: %v", fault)
+			}
+		}()
+		r.look(ctx, &s)
+	}()
+	r.mu.Lock()
+	before := r.known[entry.ID]
+	r.known[entry.ID] = &s
+	r.mu.Unlock()
+	if first || before == nil || before.Recovery != s.Recovery || before.Error != s.Error {
+		r.say("%s: %s", entry.Path, s.line())
+	}
+}
+
+func (s *Status) line() string {
+	if s.Error != "" {
+		return s.Recovery + ": " + s.Error
+	}
+	return s.Recovery
+}
+
+// look reads a project's current run, and resumes it.
+func (r *recovery) look(ctx context.Context, s *Status) {
+	p, run, err := s.read(ctx)
+	if errors.Is(err, pawl.ErrNoRun) {
+		s.Recovery = "left alone: no runs yet"
+		return
+	}
+	if err != nil {
+		s.Recovery, s.Error = "skipped", err.Error()
+		return
+	}
+	if !s.resume {
+		r.forget(run.State)
+		return
+	}
+	if !r.mayStart(run.State) {
+		s.Recovery = fmt.Sprintf("left alone: %d engines have died without doing anything; pawl resume %s", maxStarts, s.Run)
+		return
+	}
+	if err := r.start(ctx, p, s.Run); err != nil {
+		s.Recovery, s.Error = "not resumed", err.Error()
+		return
+	}
+	s.Recovery = "resumed: " + s.Recovery
+}
+
+// start starts an engine for a run, as a process of its own.
+func (r *recovery) start(ctx context.Context, p *project.Project, run pawl.RunID) error {
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	_, err := r.Pawl(ctx, p.Root, "resume", "--background", "--json", "--", string(run))
+	return err
+}
+
+// read reads the current run of a project, and decides whether to resume it.
+func (s *Status) read(ctx context.Context) (*project.Project, *runs.Run, error) {
+	p, err := project.Find(s.Path)
+	if err == nil {
+		err = p.Trusted()
+	}
+	if err == nil && (p.ID != s.ID || p.Root != s.Path) {
+		err = fmt.Errorf("the project is not there any more")
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	id, err := runs.FindRun(ctx, p, "")
+	if err != nil {
+		return p, nil, err
+	}
+	run, err := runs.Glance(ctx, p, id)
+	if err != nil {
+		return p, nil, err
+	}
+	defer run.Log.Close()
+	reason, err := runs.Elsewhere(p, id)
+	if err == nil && reason != "" {
+		err = fmt.Errorf("run %s is unverified: %s; pawl adopt %s", id, reason, id)
+	}
+	if err != nil {
+		return p, run, err
+	}
+	holder, engine := p.EngineHolder()
+	engine = engine && holder.Run == id
+	word, why := run.State.StandingIn(run.Plan, engine)
+	s.Run, s.Name, s.Status, s.Percent, s.Updated = id, run.State.Name, run.State.StatusIn(run.Plan, engine), run.State.Percent(run.Plan), run.State.Updated
+	if s.Why = why; word != string(s.Status) {
+		s.Why = word + ": " + why
+	}
+	s.resume, s.Recovery = resume.Unattended(run.State, run.Plan, engine)
+	if !s.resume {
+		s.Recovery = "left alone: " + s.Recovery
+	}
+	return p, run, nil
+}
+
+// mayStart reports whether another engine may be started for a run, and counts it.
+func (r *recovery) mayStart(s *pawl.State) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	t := r.tries[s.Run]
+	if t.seq > 0 && doneSince(s, t.seq) {
+		t = try{}
+	}
+	if t.starts >= maxStarts {
+		return false
+	}
+	r.tries[s.Run] = try{starts: t.starts + 1, seq: s.Seq}
+	return true
+}
+
+// forget forgets the engines that were started for a run that is in order.
+func (r *recovery) forget(s *pawl.State) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if s.Ended() {
+		delete(r.tries, s.Run)
+	}
+}
+
+// doneSince reports whether a step was finished after an event.
+func doneSince(s *pawl.State, seq pawl.Seq) bool {
+	for _, st := range s.Steps {
+		if st.Done > seq || st.Given > seq {
+			return true
+		}
+	}
+	return false
+}
+
+// ready reports whether all projects have been looked at once.
+func (r *recovery) ready() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.done
+}
+
+func (r *recovery) say(format string, args ...any) {
+	r.said.Lock()
+	defer r.said.Unlock()
+	fmt.Fprintf(r.Log, "pawl: "+format+"\n", args...)
+}
