@@ -17,6 +17,7 @@ import (
 	"pawl"
 	"pawl/internal/brief"
 	"pawl/internal/cli"
+	"pawl/internal/cli/daemon"
 	"pawl/internal/config"
 	"pawl/internal/engine"
 	"pawl/internal/evaluator"
@@ -55,7 +56,7 @@ func run(args []string) int {
 // parts are the adapters.
 func parts() cli.Parts {
 	return cli.Parts{
-		Executors: []engine.Executor{agent.Executor{}}, Adviser: adviser, Agents: serve, Serve: daemon,
+		Executors: []engine.Executor{agent.Executor{}}, Adviser: adviser, Agents: serve, Serve: serveProjects,
 		Formats: formats(), Send: notify.Sender{Agent: "pawl/" + version.Read().Short()}.Send,
 	}
 }
@@ -122,10 +123,10 @@ func serve(ctx context.Context, how cli.Serving) error {
 	return s.Listen(ctx, mcp.HTTP{Address: how.Address, TokenFile: how.TokenFile, NoToken: how.NoToken})
 }
 
-// daemon serves all projects of the user.
-func daemon(ctx context.Context, d cli.Daemon) error {
+// serveProjects serves all projects of the user.
+func serveProjects(ctx context.Context, o daemon.Options) error {
 	return server.Run(ctx, server.Config{
-		Listen: d.Listen, TokenFile: d.TokenFile, Token: d.Token, Version: d.Version, Out: d.Out, Log: d.Err, Pawl: pawlProcess,
+		Listen: o.Listen, TokenFile: o.TokenFile, Token: o.Token, Version: o.Version, Out: o.Out, Log: o.Log, Pawl: pawlProcess,
 	})
 }
 

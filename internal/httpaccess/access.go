@@ -49,22 +49,26 @@ func parseToken(data []byte) (token string, ok bool) {
 	return token, len(token) >= minToken && !strings.ContainsAny(token, " \t\r\n")
 }
 
-// RequireToken accepts only requests with the token; source is the command that printed it. It compares in constant time.
+// RequireToken accepts only requests with the token; source is the command that printed it.
 func RequireToken(token, source string, next http.Handler) http.Handler {
 	if token == "" {
 		return next
 	}
-	want := sha256.Sum256([]byte(token))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		given, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-		got := sha256.Sum256([]byte(given))
-		if !ok || subtle.ConstantTimeCompare(got[:], want[:]) != 1 {
+		if !HasToken(r, token) {
 			w.Header().Set("WWW-Authenticate", `Bearer realm="pawl"`)
 			http.Error(w, "missing or wrong token; send the token that `"+source+"` printed: Authorization: Bearer TOKEN", http.StatusUnauthorized)
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// HasToken reports whether a request has the token. It compares in constant time.
+func HasToken(r *http.Request, token string) bool {
+	given, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	got, want := sha256.Sum256([]byte(given)), sha256.Sum256([]byte(token))
+	return ok && subtle.ConstantTimeCompare(got[:], want[:]) == 1
 }
 
 // RequireLocal accepts only requests to a loopback name without a foreign Origin. It protects against cross-site requests and

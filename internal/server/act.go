@@ -70,7 +70,7 @@ var (
 type Refusal struct {
 	huma.ErrorModel
 	Success bool           `json:"success"` // false
-	Message string         `json:"message"`
+	Message string         `json:"message,omitempty"`
 	State   pawl.RunStatus `json:"state,omitempty" doc:"status of the run"`
 	Hint    string         `json:"hint,omitempty" doc:"command that helps"`
 }
@@ -88,7 +88,7 @@ func (r *recovery) act(ctx context.Context, id string, a action) (Acted, error) 
 	if err != nil {
 		return Acted{}, err
 	}
-	s := Status{ID: e.ID, Path: e.Path}
+	s := Project{ID: e.ID, Path: e.Path}
 	p, _, err := s.read(ctx)
 	if err != nil {
 		return Acted{}, refusal(http.StatusConflict, a.refused, failure.Of(err).Message, failure.Of(err).Hint, s.Status)

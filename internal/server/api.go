@@ -3,6 +3,7 @@ package server
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -19,6 +20,7 @@ import (
 	"pawl/internal/project"
 	"pawl/internal/redact"
 	"pawl/internal/runs"
+	"pawl/internal/shellwords"
 )
 
 // handler serves the API to clients with the token, and the state of the server itself to anybody on this machine.
@@ -26,7 +28,7 @@ func (r *recovery) handler(address string, c Config) http.Handler {
 	guarded := http.NewServeMux()
 	r.operations(newAPI(guarded, c.Version))
 	mux := http.NewServeMux()
-	mux.Handle("/api/", http.MaxBytesHandler(httpaccess.RequireToken(c.Token, "pawl serve", guarded), maxBody))
+	mux.Handle("/api/", http.MaxBytesHandler(authorized(c, guarded), maxBody))
 	mux.Handle("GET /openapi.json", guarded)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
@@ -37,6 +39,21 @@ func (r *recovery) handler(address string, c Config) http.Handler {
 		fmt.Fprintln(w, "ready")
 	})
 	return httpaccess.RequireLocal(address, http.NewCrossOriginProtection().Handler(mux))
+}
+
+// authorized accepts only requests with the token.
+func authorized(c Config, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if httpaccess.HasToken(r, c.Token) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		w.Header().Set("WWW-Authenticate", `Bearer realm="pawl"`)
+		problem := refusal(http.StatusUnauthorized, "", "missing or wrong token: send it as Authorization: Bearer TOKEN", "cat "+shellwords.Word(c.TokenFile), "")
+		w.Header().Set("Content-Type", problem.ContentType("application/json"))
+		w.WriteHeader(problem.Status)
+		_ = json.NewEncoder(w).Encode(problem) // the client has gone
+	})
 }
 
 // newAPI returns the API without operations. Its document is at /openapi.json.
@@ -52,9 +69,9 @@ func newAPI(mux *http.ServeMux, version string) huma.API {
 
 // Projects is a page of projects.
 type Projects struct {
-	Projects []Status `json:"projects"`
-	Next     string   `json:"next,omitempty" doc:"cursor of the next page; missing: this is the last one"`
-	Ready    bool     `json:"ready" doc:"the server has looked at all projects"`
+	Projects []Project `json:"projects"`
+	Next     string    `json:"next,omitempty" doc:"cursor of the next page; missing: this is the last one"`
+	Ready    bool      `json:"ready" doc:"the server has looked at all projects"`
 }
 
 // Filter selects projects.
@@ -65,7 +82,7 @@ type Filter struct {
 	Limit  int    `query:"limit" default:"50" minimum:"1" maximum:"200"`
 }
 
-func (f *Filter) selects(s *Status) bool {
+func (f *Filter) selects(s *Project) bool {
 	return (f.Status == "" || string(s.Status) == f.Status) && s.ID > f.Cursor &&
 		(strings.Contains(s.Path, f.Query) || strings.Contains(s.Name, f.Query))
 }
@@ -80,16 +97,18 @@ type body[T any] struct{ Body T }
 func (r *recovery) operations(api huma.API) {
 	huma.Register(api, huma.Operation{
 		OperationID: "list-projects", Method: http.MethodGet, Path: "/api/projects", Summary: "List the projects, as the server saw them last",
+		Errors: []int{http.StatusUnauthorized},
 	}, func(_ context.Context, f *Filter) (*body[Projects], error) { return &body[Projects]{r.page(f)}, nil })
 	huma.Register(api, huma.Operation{
 		OperationID: "get-project", Method: http.MethodGet, Path: "/api/projects/{id}", Summary: "Show a project as it is now",
-	}, func(ctx context.Context, in *projectPath) (*body[Status], error) {
+		Errors: []int{http.StatusUnauthorized, http.StatusNotFound},
+	}, func(ctx context.Context, in *projectPath) (*body[Project], error) {
 		s, err := r.now(ctx, in.ID)
-		return &body[Status]{s}, err
+		return &body[Project]{s}, err
 	})
 	huma.Register(api, huma.Operation{
 		OperationID: "get-project-state", Method: http.MethodGet, Path: "/api/projects/{id}/state",
-		Summary: "Show the current run of a project, as `pawl status --json` prints it",
+		Summary: "Show the current run of a project, as `pawl status --json` prints it", Errors: []int{http.StatusUnauthorized, http.StatusNotFound},
 	}, func(ctx context.Context, in *projectPath) (*body[statusview.Report], error) {
 		report, err := r.state(ctx, in.ID)
 		return &body[statusview.Report]{report}, err
@@ -97,6 +116,7 @@ func (r *recovery) operations(api huma.API) {
 	for _, act := range []action{resumeAction, pauseAction} {
 		huma.Register(api, huma.Operation{
 			OperationID: act.verb + "-project", Method: http.MethodPost, Path: "/api/projects/{id}/" + act.verb, Summary: act.summary,
+			Errors: []int{http.StatusUnauthorized, http.StatusNotFound, http.StatusConflict, http.StatusLocked, http.StatusPreconditionRequired},
 		}, func(ctx context.Context, in *projectPath) (*body[Acted], error) {
 			done, err := r.act(ctx, in.ID, act)
 			return &body[Acted]{done}, err
@@ -108,13 +128,13 @@ func (r *recovery) operations(api huma.API) {
 func (r *recovery) page(f *Filter) Projects {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	page := Projects{Projects: []Status{}, Ready: r.done}
+	page := Projects{Projects: []Project{}, Ready: r.done}
 	for _, s := range r.known {
 		if f.selects(s) {
 			page.Projects = append(page.Projects, s.shown())
 		}
 	}
-	slices.SortFunc(page.Projects, func(a, b Status) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(page.Projects, func(a, b Project) int { return cmp.Compare(a.ID, b.ID) })
 	if len(page.Projects) > f.Limit {
 		page.Projects = page.Projects[:f.Limit]
 		page.Next = page.Projects[f.Limit-1].ID
@@ -123,7 +143,7 @@ func (r *recovery) page(f *Filter) Projects {
 }
 
 // shown returns the status without secrets.
-func (s *Status) shown() Status {
+func (s *Project) shown() Project {
 	clean, c := redact.OfProcess().Text, *s
 	c.Why, c.Error, c.Recovery = clean(s.Why), clean(s.Error), clean(s.Recovery)
 	return c
@@ -144,12 +164,12 @@ func entry(id string) (project.Entry, error) {
 }
 
 // now reads a project. It does not resume it.
-func (r *recovery) now(ctx context.Context, id string) (Status, error) {
+func (r *recovery) now(ctx context.Context, id string) (Project, error) {
 	e, err := entry(id)
 	if err != nil {
-		return Status{}, err
+		return Project{}, err
 	}
-	s := Status{ID: e.ID, Path: e.Path}
+	s := Project{ID: e.ID, Path: e.Path}
 	if _, _, err := s.read(ctx); err != nil && !errors.Is(err, pawl.ErrNoRun) {
 		s.Error = err.Error()
 	}
@@ -168,7 +188,7 @@ func (r *recovery) state(ctx context.Context, id string) (report statusview.Repo
 	if err != nil {
 		return report, err
 	}
-	s := Status{ID: e.ID, Path: e.Path}
+	s := Project{ID: e.ID, Path: e.Path}
 	p, run, err := s.read(ctx)
 	if err != nil && run == nil {
 		return report, huma.Error404NotFound(failure.Of(err).Message)

@@ -24,15 +24,15 @@ const (
 // recovery looks at all projects, at start and then regularly, and resumes what nobody else does.
 type recovery struct {
 	Config
-	said  sync.Mutex         // guards Log
-	mu    sync.Mutex         // guards what follows
-	done  bool               // all projects have been looked at once
-	known map[string]*Status // by the project's id
+	said  sync.Mutex          // guards Log
+	mu    sync.Mutex          // guards what follows
+	done  bool                // all projects have been looked at once
+	known map[string]*Project // by the project's id
 	tries map[pawl.RunID]try
 }
 
-// Status is what the server knows of a project.
-type Status struct {
+// Project is what the server knows of a project.
+type Project struct {
 	ID      string         `json:"id"`
 	Path    string         `json:"path"`
 	Run     pawl.RunID     `json:"run,omitempty"` // the current run
@@ -55,7 +55,7 @@ type try struct {
 }
 
 func newRecovery(c Config) *recovery {
-	return &recovery{Config: c, known: map[string]*Status{}, tries: map[pawl.RunID]try{}}
+	return &recovery{Config: c, known: map[string]*Project{}, tries: map[pawl.RunID]try{}}
 }
 
 // run sweeps until ctx ends.
@@ -111,7 +111,7 @@ func (r *recovery) sweep(ctx context.Context) {
 // recover looks at one project, and resumes its run if nobody else does. It says what it did, at the first look of each project also that
 // there is nothing to do.
 func (r *recovery) recover(ctx context.Context, entry project.Entry, first bool) {
-	s := Status{ID: entry.ID, Path: entry.Path, Looked: time.Now().UTC()}
+	s := Project{ID: entry.ID, Path: entry.Path, Looked: time.Now().UTC()}
 	func() {
 		defer func() {
 			if fault := recover(); fault != nil {
@@ -129,7 +129,7 @@ func (r *recovery) recover(ctx context.Context, entry project.Entry, first bool)
 	}
 }
 
-func (s *Status) line() string {
+func (s *Project) line() string {
 	if s.Error != "" {
 		return s.Recovery + ": " + s.Error
 	}
@@ -137,7 +137,7 @@ func (s *Status) line() string {
 }
 
 // look reads a project's current run, and resumes it.
-func (r *recovery) look(ctx context.Context, s *Status) {
+func (r *recovery) look(ctx context.Context, s *Project) {
 	p, run, err := s.read(ctx)
 	if errors.Is(err, pawl.ErrNoRun) {
 		s.Recovery = "left alone: no runs yet"
@@ -159,7 +159,11 @@ func (r *recovery) look(ctx context.Context, s *Status) {
 		s.Recovery, s.Error = "not resumed", err.Error()
 		return
 	}
-	s.Recovery = "resumed: " + s.Recovery
+	done := "resumed: " + s.Recovery
+	if _, _, err := s.read(ctx); err != nil {
+		s.Error = err.Error()
+	}
+	s.Recovery = done
 }
 
 // start starts an engine for a run, as a process of its own.
@@ -171,7 +175,7 @@ func (r *recovery) start(ctx context.Context, p *project.Project, run pawl.RunID
 }
 
 // read reads the current run of a project, and decides whether to resume it.
-func (s *Status) read(ctx context.Context) (*project.Project, *runs.Run, error) {
+func (s *Project) read(ctx context.Context) (*project.Project, *runs.Run, error) {
 	p, err := project.Find(s.Path)
 	if err == nil {
 		err = p.Trusted()

@@ -1,32 +1,33 @@
-package cli
+// Package daemon is the command `pawl serve`.
+package daemon
 
 import (
 	"cmp"
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 
-	"pawl/internal/cli/layout"
 	"pawl/internal/cli/signals"
 	"pawl/internal/disk"
 	"pawl/internal/httpaccess"
 	"pawl/internal/userdir"
 )
 
-// Daemon configures the daemon of all projects.
-type Daemon struct {
-	IO
+// Options configure the daemon of all projects.
+type Options struct {
+	Out, Log  io.Writer
 	Version   string
 	Listen    string // loopback host:port; empty: a free port of 127.0.0.1
 	TokenFile string // has Token
 	Token     string // that clients must send
 }
 
-func (a *app) serveCommand() *cobra.Command {
-	var d Daemon
+// Command returns the command. serve runs the daemon until its context ends.
+func Command(o Options, serve func(context.Context, Options) error) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "Resume interrupted runs in all of your projects, and serve their state over HTTP",
@@ -35,34 +36,29 @@ func (a *app) serveCommand() *cobra.Command {
 			"paused or stopped, what waits for you, and projects that you do not trust. Once it listens, it prints its address and the file with\n" +
 			"its token. Ctrl-C or SIGTERM ends serve; the runs continue.",
 		Example: "  pawl serve\n  pawl serve --listen 127.0.0.1:7778",
-		Args:    noArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			return a.serve(c.Context(), d)
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) (err error) {
+			if o.TokenFile == "" {
+				o.TokenFile, err = ownToken()
+			}
+			if err == nil {
+				o.Token, err = httpaccess.ReadToken(o.TokenFile)
+			}
+			if err != nil {
+				return err
+			}
+			soft, _, release := signals.Contexts(c.Context())
+			defer release()
+			return serve(soft, o)
 		},
 	}
-	c.Flags().StringVar(&d.Listen, "listen", "", "serve HTTP at `ADDRESS`, a loopback address (default: a free port of 127.0.0.1)")
-	c.Flags().StringVar(&d.TokenFile, "token-file", "", "read the token that clients must send from `FILE` (default: a file in your state folder, which serve creates)")
+	c.Flags().StringVar(&o.Listen, "listen", "", "serve HTTP at `ADDRESS`, a loopback address (default: a free port of 127.0.0.1)")
+	c.Flags().StringVar(&o.TokenFile, "token-file", "", "read the token that clients must send from `FILE` (default: a file in your state folder, which serve creates)")
 	return c
 }
 
-func (a *app) serve(ctx context.Context, d Daemon) (err error) {
-	if d.TokenFile == "" {
-		d.TokenFile, err = serverToken()
-	}
-	if err == nil {
-		d.Token, err = httpaccess.ReadToken(d.TokenFile)
-	}
-	if err != nil {
-		return err
-	}
-	d.IO, d.Version = IO{In: a.In, Out: layout.Unfiltered(a.Out), Err: a.Err}, a.version
-	soft, _, release := signals.Contexts(ctx)
-	defer release()
-	return a.parts.Serve(soft, d)
-}
-
-// serverToken returns the file of the server's token in the user's state folder. It creates the file if there is none.
-func serverToken() (string, error) {
+// ownToken returns the file of the server's token in the user's state folder. It creates the file if there is none.
+func ownToken() (string, error) {
 	path, err := userdir.State("serve", "token")
 	if err != nil {
 		return "", err
