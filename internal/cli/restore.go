@@ -29,7 +29,7 @@ func (a *app) restoreCommand() *cobra.Command {
 			"`pawl restore` alone, to finish it. --undo returns to the files before it, or before the last restore.",
 		Example: "  pawl restore latest --dry-run\n  pawl restore 3f2a91c0 src/ --yes\n  pawl restore build --to /tmp/build-copy\n  pawl restore --undo",
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.withCheckpoints(c.Context(), o.dryRun && o.to == "", func(t *checkpointAccess) error {
+			return a.withCheckpoints(c.Context(), o.dryRun, func(t *checkpointAccess) error {
 				return a.restoreNamed(c, t, args, o)
 			})
 		},
@@ -63,7 +63,7 @@ func (a *app) restoreNamed(c *cobra.Command, t *checkpointAccess, args []string,
 			return err
 		}
 		if o.to != "" {
-			return a.exportFiles(ctx, t, saved, paths, o.to)
+			return a.exportFiles(ctx, t, saved, paths, o)
 		}
 		return a.restore(ctx, t, saved, history.RestoreOptions{Paths: paths}, o)
 	})
@@ -120,23 +120,27 @@ func (t *checkpointAccess) checkPathsExist(saved history.SavedCheckpoint, paths 
 	return nil
 }
 
-func (a *app) exportFiles(ctx context.Context, t *checkpointAccess, saved history.SavedCheckpoint, paths []string, to string) error {
+// exportFiles writes the files of a checkpoint to a folder of their own. A dry run prints which ones.
+func (a *app) exportFiles(ctx context.Context, t *checkpointAccess, saved history.SavedCheckpoint, paths []string, o restoreOptions) error {
 	record, err := saved.SnapshotRecord()
 	if err != nil {
 		return err
 	}
-	folder, err := a.absolutePath(to)
+	folder, err := a.absolutePath(o.to)
 	if err == nil {
 		err = history.RequireEmpty(folder)
 	}
 	if err != nil {
 		return err
 	}
-	changes, err := t.store.Export(ctx, record, paths, folder)
+	changes, err := t.store.ExportChanges(record, paths)
+	if err == nil && !o.dryRun {
+		changes, err = t.store.Export(ctx, record, paths, folder)
+	}
 	if err != nil {
 		return err
 	}
-	report := restoreview.Report{Checkpoint: saved.ID, Changes: restoreview.Changes(changes), Kept: []string{}, NotIn: []snapshot.StaysOut{}, To: to}
+	report := restoreview.Report{Checkpoint: saved.ID, DryRun: o.dryRun, Changes: restoreview.Changes(changes), Kept: []string{}, NotIn: []snapshot.StaysOut{}, To: o.to}
 	leftOut, err := t.store.LeftOutBelow(record, paths)
 	if err != nil {
 		return err
@@ -147,7 +151,14 @@ func (a *app) exportFiles(ctx context.Context, t *checkpointAccess, saved histor
 	if a.json {
 		return a.printJSON(report)
 	}
-	fmt.Fprintf(a.Out, "wrote %s to %s\n", layout.Count(countFiles(changes), "file"), to)
+	verb := "wrote"
+	if o.dryRun {
+		verb = "would write"
+	}
+	fmt.Fprintf(a.Out, "%s %s to %s\n", verb, layout.Count(countFiles(changes), "file"), o.to)
+	if o.dryRun || o.verbose {
+		restoreview.PrintPaths(a.Out, report.Changes)
+	}
 	restoreview.PrintNotWritten(a.Out, leftOut)
 	return nil
 }
