@@ -147,6 +147,17 @@ func numberVar(c *cobra.Command, value *int, name, short string, byDefault, min 
 	c.Flags().VarP(flags.Number(value, name, byDefault, min), name, short, usage)
 }
 
+// givenFlags returns those of some flags that the command line has, each with its dashes.
+func givenFlags(c *cobra.Command, names ...string) []string {
+	var given []string
+	for _, name := range names {
+		if c.Flags().Changed(name) {
+			given = append(given, "--"+name)
+		}
+	}
+	return given
+}
+
 // flagValue returns the value of a flag; empty if the command has no such flag.
 func flagValue(c *cobra.Command, name string) string {
 	if f := c.Flags().Lookup(name); f != nil {
@@ -176,25 +187,11 @@ func messageFlag(c *cobra.Command, text *string, usage string) {
 // setPlaceholder sets the name of a flag's value in the usage. A description with the name in backquotes needs no placeholder.
 func setPlaceholder(c *cobra.Command, name, placeholder string) {
 	f := c.Flags().Lookup(name)
-	f.Value = namedValue{f.Value, placeholder}
+	f.Value = flags.Named{Value: f.Value, Name: placeholder}
 	if f.DefValue == "[]" {
 		f.DefValue = "" // pflag prints the empty list of a type that it does not know
 	}
 }
-
-// namedValue is the value of a flag with the name of its type replaced: help prints the type as the placeholder.
-type namedValue struct {
-	value interface {
-		String() string
-		Set(string) error
-		Type() string
-	}
-	name string
-}
-
-func (v namedValue) String() string        { return v.value.String() }
-func (v namedValue) Set(text string) error { return v.value.Set(text) }
-func (v namedValue) Type() string          { return v.name }
 
 // requireFlags marks flags as required.
 func requireFlags(c *cobra.Command, names ...string) {

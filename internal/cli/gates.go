@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl"
+	"pawl/internal/cli/flags"
 	"pawl/internal/cli/hints"
 	"pawl/internal/cli/layout"
 	"pawl/internal/project"
@@ -166,6 +167,9 @@ func (a *app) askCommand() *cobra.Command {
 			}
 			if len(action.Options) > 0 {
 				action.Type = pawl.DecisionFor
+			}
+			if err := flags.CheckDefault(action.Default, action.Options); err != nil {
+				return usageError("", "%v", err)
 			}
 			if step := stepClient(); step != nil {
 				return a.askInside(step, action)

@@ -47,6 +47,9 @@ func (a *app) importCommand() *cobra.Command {
 		Example: "  pawl import grid --dry-run\n  pawl import dotagent ../other",
 		Args:    oneOrTwo(a.systemArgument()),
 		RunE: func(c *cobra.Command, args []string) error {
+			if err := o.check(); err != nil {
+				return err
+			}
 			run, err := a.importFrom(c.Context(), args[0], optional(args, 1), o)
 			if run != "" && !a.json {
 				fmt.Fprintf(a.Out, "pawl adopt %s\n", run)
@@ -66,6 +69,17 @@ func (a *app) importCommand() *cobra.Command {
 	return a.jsonFlag(c)
 }
 
+// check returns an error for options that do not go together, and for an unknown agent.
+func (o importOptions) check() error {
+	if o.prompt && !o.dry {
+		return usageError("", "--prompt needs --dry-run")
+	}
+	if agents := pawl.AgentNames[:len(pawl.AgentNames)-1]; !slices.Contains(agents, pawl.AgentName(o.agent)) { // without AnyCommand
+		return usageError("", "unknown --agent %q; supported: %s", o.agent, layout.JoinIDs(agents))
+	}
+	return nil
+}
+
 // importFrom imports the state of a system and returns the run; none if it only shows, archives or dismisses that state.
 func (a *app) importFrom(ctx context.Context, system, path string, o importOptions) (pawl.RunID, error) {
 	fileFormat, err := a.formatFor(system, o.project)
@@ -74,9 +88,6 @@ func (a *app) importFrom(ctx context.Context, system, path string, o importOptio
 	}
 	if o.dismiss {
 		return "", a.dismiss(system)
-	}
-	if agents := pawl.AgentNames[:len(pawl.AgentNames)-1]; !slices.Contains(agents, pawl.AgentName(o.agent)) { // without AnyCommand
-		return "", usageError("", "unknown --agent %q; supported: %s", o.agent, layout.JoinIDs(agents))
 	}
 	dir, err := a.filesOf(system, path)
 	if err != nil {
@@ -105,11 +116,12 @@ func (a *app) importFrom(ctx context.Context, system, path string, o importOptio
 		findings = append(findings, needed...)
 	}
 	if o.dry {
-		report := dryRunReport(root, folder, place, reading, findings)
-		if o.prompt {
-			return "", report.PrintPrompt(a.Out)
+		var others []string
+		if places := folder.Places(); place == "" && len(places) > 1 {
+			others = places[1:]
 		}
-		return "", a.printImportReport(report)
+		reading, found := interop.CheckClaims(root, reading)
+		return "", a.printImportReport(importview.Of(reading, slices.Concat(findings, found), others, folder.Read), o.prompt)
 	}
 	if there := folder.Projects(); o.project == "" && len(there) > 1 && folder.Places() == nil && !hasActiveWork(reading) {
 		return "", usageError("pawl import "+system+" --project ID, with one of "+strings.Join(there, ", "),
@@ -143,16 +155,6 @@ func (a *app) formatFor(system, project string) (format.Format, error) {
 // hasActiveWork reports whether what was read is being worked on, or was interrupted.
 func hasActiveWork(r format.Project) bool {
 	return r.Status == pawl.StatusActive || r.Status == pawl.StatusInterrupted
-}
-
-// dryRunReport returns the report of a dry run.
-func dryRunReport(root string, folder *interop.Folder, place string, reading format.Project, findings []pawl.Finding) importview.Report {
-	reading, found := interop.CheckClaims(root, reading)
-	report := importview.Report{Project: reading, Pending: importview.Pending(reading), Findings: slices.Concat([]pawl.Finding{}, findings, found)}
-	if places := folder.Places(); place == "" && len(places) > 1 {
-		report.Others = othersIn(folder, places[1:])
-	}
-	return report
 }
 
 // nothingImported returns the error for files in which nothing was found: no such project, no files, or unreadable files.
@@ -302,15 +304,6 @@ func (a *app) openFolder(ctx context.Context, fileFormat format.Format, dir stri
 	return folder, err
 }
 
-func othersIn(folder *interop.Folder, places []string) []importview.Other {
-	var others []importview.Other
-	for _, place := range places {
-		r, _ := folder.Read(place)
-		others = append(others, importview.Other{Place: place, Name: r.Name, Status: r.Status, Percent: r.Percent, Position: r.Position, Next: r.Next})
-	}
-	return others
-}
-
 // printProblems prints the findings that are not ok, each only once.
 func (a *app) printProblems(findings []pawl.Finding) {
 	for _, f := range findings {
@@ -321,8 +314,11 @@ func (a *app) printProblems(findings []pawl.Finding) {
 	}
 }
 
-func (a *app) printImportReport(r importview.Report) error {
-	if a.json {
+func (a *app) printImportReport(r importview.Report, prompt bool) error {
+	switch {
+	case prompt:
+		return r.PrintPrompt(a.Out)
+	case a.json:
 		return a.printJSON(r)
 	}
 	return r.Print(a.Out, a.printProblems)

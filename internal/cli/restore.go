@@ -14,7 +14,6 @@ import (
 	"pawl/internal/history"
 	"pawl/internal/oneline"
 	"pawl/internal/runs"
-	"pawl/internal/snapshot"
 )
 
 func (a *app) restoreCommand() *cobra.Command {
@@ -140,37 +139,16 @@ func (a *app) exportFiles(ctx context.Context, t *checkpointAccess, saved histor
 	if err != nil {
 		return err
 	}
-	report := restoreview.Report{Checkpoint: saved.ID, DryRun: o.dryRun, Changes: restoreview.Changes(changes), Kept: []string{}, NotIn: []snapshot.StaysOut{}, To: o.to}
 	leftOut, err := t.store.LeftOutBelow(record, paths)
 	if err != nil {
 		return err
 	}
-	for _, l := range leftOut {
-		report.NotIn = append(report.NotIn, snapshot.StaysOut{LeftOut: l, Missing: true})
-	}
+	report := restoreview.OfExport(saved.ID, changes, leftOut, o.to, o.dryRun)
 	if a.json {
 		return a.printJSON(report)
 	}
-	verb := "wrote"
-	if o.dryRun {
-		verb = "would write"
-	}
-	fmt.Fprintf(a.Out, "%s %s to %s\n", verb, layout.Count(countFiles(changes), "file"), o.to)
-	if o.dryRun || o.verbose {
-		restoreview.PrintPaths(a.Out, report.Changes)
-	}
-	restoreview.PrintNotWritten(a.Out, leftOut)
+	report.PrintExport(a.Out, o.verbose || o.dryRun)
 	return nil
-}
-
-func countFiles(changes []snapshot.Change) int {
-	n := 0
-	for _, c := range changes {
-		if c.New != nil && c.New.Kind != snapshot.Folder {
-			n++
-		}
-	}
-	return n
 }
 
 func (a *app) restore(ctx context.Context, t *checkpointAccess, saved history.SavedCheckpoint, how history.RestoreOptions, o restoreOptions) (err error) {

@@ -40,7 +40,7 @@ func (a *app) rollbackCommand() *cobra.Command {
 		},
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.withCheckpoints(c.Context(), o.dryRun, func(t *checkpointAccess) error {
-				target, err := a.rollbackTarget(c.Context(), t, o.to)
+				target, err := a.rollbackTarget(c.Context(), t, o)
 				if err != nil {
 					return err
 				}
@@ -57,15 +57,18 @@ func (a *app) rollbackCommand() *cobra.Command {
 }
 
 // rollbackTarget returns the named checkpoint, or that of the interrupted rollback.
-func (a *app) rollbackTarget(ctx context.Context, t *checkpointAccess, name string) (history.SavedCheckpoint, error) {
-	if name != "" {
-		return t.find(ctx, name)
+func (a *app) rollbackTarget(ctx context.Context, t *checkpointAccess, o rollbackOptions) (history.SavedCheckpoint, error) {
+	if o.to != "" {
+		return t.find(ctx, o.to)
 	}
 	back, err := runs.UnfinishedRollback(ctx, t.project)
 	if err != nil {
 		return history.SavedCheckpoint{}, err
 	}
-	if back == "" {
+	switch {
+	case back == "" && o.stop:
+		return history.SavedCheckpoint{}, usageError("pawl status", "there is no interrupted rollback")
+	case back == "":
 		return history.SavedCheckpoint{}, usageError("pawl checkpoints", "rollback needs --to CHECKPOINT: there is no interrupted rollback to continue")
 	}
 	return t.find(ctx, string(back))

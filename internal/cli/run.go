@@ -69,8 +69,8 @@ func (a *app) runCommand() *cobra.Command {
 		Args:    atLeastOne(argument{name: "PLAN file, or a command after --", hint: "pawl run --help"}),
 		RunE: func(c *cobra.Command, args []string) error {
 			if c.ArgsLenAtDash() == 0 {
-				if o.update || o.resume || o.schedule.Given() {
-					return usageError("pawl run --help", "--update, --resume and --schedule need a PLAN")
+				if given := givenFlags(c, "update", "resume", "schedule", "install", "uninstall", "crontab"); len(given) > 0 {
+					return usageError("pawl run --help", "%s a PLAN", flags.Need(given))
 				}
 				return a.whenFree(c.Context(), o.wait, func(ctx context.Context) error { return a.runPlan(ctx, runs.CommandPlan(args), o) })
 			}
@@ -83,6 +83,10 @@ func (a *app) runCommand() *cobra.Command {
 					hint = "pawl run " + shellwords.Word(args[0])
 				}
 				return usageError(hint, "run takes one PLAN; put a command after --")
+			}
+			if given := givenFlags(c, "background", "take-over", "dry-run", "mirror-answers"); o.schedule.Given() && len(given) > 0 {
+				with := givenFlags(c, "schedule", "install", "uninstall", "crontab")
+				return usageError("", "%s cannot be combined with %s", with[0], strings.Join(given, ", "))
 			}
 			return a.runFile(c.Context(), args[0], o)
 		},
@@ -166,9 +170,6 @@ func (a *app) runFile(ctx context.Context, path string, o runOptions) error {
 
 // schedule shows, installs or removes the schedule of a plan.
 func (a *app) schedule(ctx context.Context, path string, o runOptions) error {
-	if o.background || o.takeOver || o.dry || o.answers.Given {
-		return usageError("", "--schedule cannot be combined with --background, --dry-run, --mirror-answers or --take-over")
-	}
 	find := a.projectOrInit
 	if o.schedule.Uninstall {
 		find = a.project

@@ -78,22 +78,10 @@ func (a *app) printFindings(findings []pawl.Finding, failure string) error {
 			return err
 		}
 	}
-	bad, warn := 0, 0
-	for _, f := range findings {
-		switch f.Level {
-		case pawl.Bad:
-			bad++
-		case pawl.Warn:
-			warn++
-		}
-		if !a.json {
-			layout.PrintFinding(a.Out, f)
-		}
-	}
 	if !a.json {
-		fmt.Fprintf(a.Out, "%s, %s, %s\n", layout.Count(len(findings), "check"), layout.Count(warn, "warning"), layout.Count(bad, "fault"))
+		layout.PrintFindings(a.Out, findings)
 	}
-	if bad > 0 {
+	if bad := layout.CountLevel(findings, pawl.Bad); bad > 0 {
 		return &pawl.Error{Kind: pawl.KindDamaged, Err: fmt.Errorf("%s: %s", failure, layout.Count(bad, "fault"))}
 	}
 	return nil
@@ -105,10 +93,10 @@ type asOptions struct{ system, step, criterion string }
 // verifyAs checks another system's files by its own rules, or only the criteria of one step.
 func (a *app) verifyAs(ctx context.Context, o asOptions, path string) error {
 	switch {
-	case o.system == "":
-		return usageError("", "--step needs --as SYSTEM")
 	case o.step == "" && o.criterion != "":
 		return usageError("", "--criterion needs --step STEP")
+	case o.system == "":
+		return usageError("", "--step needs --as SYSTEM")
 	}
 	fileFormat, err := a.formatNamed(o.system)
 	if err != nil {
