@@ -9,6 +9,7 @@ import (
 
 	"pawl"
 	"pawl/internal/cli/flags"
+	"pawl/internal/cli/helptext"
 	"pawl/internal/cli/layout"
 	"pawl/internal/history"
 )
@@ -166,8 +167,10 @@ func flagValue(c *cobra.Command, name string) string {
 	return ""
 }
 
-// checkpointHelp explains CHECKPOINT in the help of commands that take one.
-const checkpointHelp = "CHECKPOINT is an id, the beginning of an id, \"latest\", or a step (its newest checkpoint).\n"
+// yesFlag adds --yes.
+func yesFlag(c *cobra.Command, yes *bool, usage string) {
+	c.Flags().BoolVarP(yes, "yes", "y", false, usage)
+}
 
 // textFlag adds a flag with a text, which the usage calls placeholder. The default is the present value of text.
 func textFlag(c *cobra.Command, text *string, name, placeholder, usage string) {
@@ -176,7 +179,7 @@ func textFlag(c *cobra.Command, text *string, name, placeholder, usage string) {
 }
 
 func runFlag(c *cobra.Command, run *string) {
-	textFlag(c, run, "run", "RUN", "the run (default: current)")
+	textFlag(c, run, "run", "RUN", helptext.Run)
 }
 
 func messageFlag(c *cobra.Command, text *string, usage string) {

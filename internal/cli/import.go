@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl"
+	"pawl/internal/cli/helptext"
 	"pawl/internal/cli/importview"
 	"pawl/internal/cli/layout"
 	"pawl/internal/config"
@@ -42,8 +43,10 @@ func (a *app) importCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "import SYSTEM [PATH]",
 		Short: "Import another system's state as a run",
-		Long: "Import another system's state as a run\n\n" + a.systemsHelp() + ".\nPATH is the folder with its files (default: the project), or a SQL dump or database of projectstate.\n" +
-			"pawl imports a step as done only if the files that the step claims exist. The system's own files are not changed, except with --fresh.",
+		Long: "Import another system's state as a run\n\n" + a.systemsHelp() + ".\nPATH is the folder with the files of SYSTEM (default: the project), or a SQL dump or database of projectstate.\n" +
+			"pawl imports a step as done only if all files that it lists as results exist. It does not change the files of SYSTEM, except\n" +
+			"with --fresh. Run pawl adopt before pawl resume. import asks only on a terminal, and only about an unfinished workflow of\n" +
+			"dotagent: whether to import it, or to archive it and start over.",
 		Example: "  pawl import grid --dry-run\n  pawl import dotagent ../other",
 		Args:    oneOrTwo(a.systemArgument()),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -60,7 +63,7 @@ func (a *app) importCommand() *cobra.Command {
 	c.Flags().BoolVar(&o.dry, "dry-run", false, "print what would be imported and exit")
 	c.Flags().BoolVar(&o.prompt, "prompt", false, "with --dry-run: print the system's own continuation prompt, and nothing else")
 	c.Flags().BoolVar(&o.fresh, "fresh", false, "import nothing; move the system's state to that system's archive folder")
-	c.Flags().BoolVar(&o.yes, "yes", false, "import the other system's state without asking for confirmation")
+	yesFlag(c, &o.yes, helptext.NoAsk)
 	c.Flags().BoolVar(&o.dismiss, "dismiss", false, "import nothing; status, resume and attached agents do not offer this system's files in this project again")
 	c.MarkFlagsMutuallyExclusive("dry-run", "fresh", "dismiss")
 	textFlag(c, &o.agent, "agent", "AGENT", "the coding agent that runs the unfinished steps")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pawl/internal/cli/helptext"
 	"pawl/internal/cli/layout"
 	"pawl/internal/cli/restoreview"
 	"pawl/internal/history"
@@ -19,13 +20,13 @@ import (
 func (a *app) restoreCommand() *cobra.Command {
 	var o restoreOptions
 	c := &cobra.Command{
-		Use:   "restore CHECKPOINT [PATH…]",
+		Use:   "restore [CHECKPOINT [PATH…]]",
 		Short: "Restore files from a checkpoint",
-		Long: "Restore files from a checkpoint\n\n" + checkpointHelp +
+		Long: "Restore files from a checkpoint\n\n" + helptext.Checkpoint +
 			"restore resets all files, or only those below PATH, to the checkpoint, and removes files that did not exist then. It\n" +
-			"first saves the current files as a checkpoint. It never removes files that the checkpoint leaves out, such as ignored\n" +
+			"first saves the current files as a checkpoint. It never removes files that the checkpoint excludes, such as ignored\n" +
 			"ones, and never touches the .git folder. An interrupted restore blocks `pawl run` and `pawl resume`: repeat it, or run\n" +
-			"`pawl restore` alone, to finish it. --undo returns to the files before it, or before the last restore.",
+			"`pawl restore` alone, to finish it.",
 		Example: "  pawl restore latest --dry-run\n  pawl restore 3f2a91c0 src/ --yes\n  pawl restore build --to /tmp/build-copy\n  pawl restore --undo",
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.withCheckpoints(c.Context(), o.dryRun, func(t *checkpointAccess) error {
@@ -33,9 +34,9 @@ func (a *app) restoreCommand() *cobra.Command {
 			})
 		},
 	}
-	c.Flags().BoolVar(&o.dryRun, "dry-run", false, "print the changes and exit")
-	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask for confirmation")
-	c.Flags().BoolVar(&o.undo, "undo", false, "restore the files before the last restore; twice: redo it")
+	c.Flags().BoolVar(&o.dryRun, "dry-run", false, "print the changes, or with --to the files that would be written, and exit")
+	yesFlag(c, &o.yes, helptext.Confirm)
+	c.Flags().BoolVar(&o.undo, "undo", false, "return to the files before the interrupted or the last restore; twice: redo it")
 	c.Flags().BoolVar(&o.otherHead, "other-head", false, "restore even if git HEAD has moved since the checkpoint")
 	c.Flags().BoolVarP(&o.verbose, "verbose", "v", false, "print each path")
 	c.Flags().StringVar(&o.to, "to", "", "write to `FOLDER` instead, which must be new or empty")

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl"
+	"pawl/internal/cli/helptext"
 	"pawl/internal/cli/restoreview"
 	"pawl/internal/cli/rollbackview"
 	"pawl/internal/cli/signals"
@@ -27,9 +28,9 @@ func (a *app) rollbackCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "rollback [--to CHECKPOINT]",
 		Short: "Roll back to a checkpoint: run undo commands, restore files",
-		Long: "Roll back to a checkpoint: run undo commands, restore files\n\n" + checkpointHelp +
-			"rollback runs the undo commands of the steps and items that finished after the checkpoint, newest first. Then it\n" +
-			"restores the files, as pawl restore does. `pawl rollback` without --to continues an interrupted rollback;\n" +
+		Long: "Roll back to a checkpoint: run undo commands, restore files\n\n" + helptext.Checkpoint +
+			"rollback acts on the run that the checkpoint belongs to. It runs the undo commands of the steps and items that finished after\n" +
+			"the checkpoint, newest first. Then it restores the files, as pawl restore does. `pawl rollback` without --to continues an interrupted rollback;\n" +
 			"undo commands that provably finished do not rerun.",
 		Example: "  pawl rollback --to build --dry-run\n  pawl rollback --to 3f2a91c0 --yes\n  pawl rollback",
 		Args: func(_ *cobra.Command, args []string) error {
@@ -50,7 +51,7 @@ func (a *app) rollbackCommand() *cobra.Command {
 	}
 	textFlag(c, &o.to, "to", "CHECKPOINT", "the checkpoint to roll back to (default: that of the interrupted rollback)")
 	c.Flags().BoolVar(&o.dryRun, "dry-run", false, "print the undo commands and file changes, and exit")
-	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask for confirmation")
+	yesFlag(c, &o.yes, helptext.Confirm)
 	c.Flags().BoolVar(&o.otherHead, "other-head", false, "restore even if git HEAD has moved since the checkpoint")
 	c.Flags().BoolVar(&o.stop, "stop", false, "abandon an interrupted rollback: keep what was undone, change no files")
 	return a.jsonFlag(c)

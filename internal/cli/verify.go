@@ -20,7 +20,8 @@ func (a *app) verifyCommand() *cobra.Command {
 		Use:   "verify [--as SYSTEM [PATH]]",
 		Short: "Check journals, plans, outputs and snapshots; list every fault",
 		Long: "Check journals, plans, outputs and snapshots; list every fault\n\nWithout --repair it changes nothing. With --repair it first repairs the snapshots: it rebuilds their index, moves\n" +
-			"damaged data to quarantine and names the affected checkpoints. Journals are rebuilt by pawl recover.",
+			"damaged data to quarantine and names the affected checkpoints. pawl recover rebuilds journals.\n" +
+			"With --as, PATH is the folder with the files of SYSTEM (default: the project), or a SQL dump or database of projectstate.",
 		Example: "  pawl verify\n  pawl verify --repair",
 		Args:    atMostOne,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -37,12 +38,12 @@ func (a *app) verifyCommand() *cobra.Command {
 			return a.printFindings(findings, "damage found")
 		},
 	}
-	c.Flags().BoolVar(&repair, "repair", false, "repair the snapshots first")
+	c.Flags().BoolVar(&repair, "repair", false, "repair the snapshots before checking")
 	c.Flags().StringVar(&as.system, "as", "", "check another system's files by its own rules; "+a.systemsHelp())
 	setPlaceholder(c, "as", "SYSTEM")
 	c.MarkFlagsMutuallyExclusive("repair", "as")
-	c.Flags().StringVar(&as.criterion, "criterion", "", "with --step: check only criterion `NAME`")
-	c.Flags().StringVar(&as.step, "step", "", "with --as: check only whether `STEP` meets its own criteria")
+	c.Flags().StringVar(&as.criterion, "criterion", "", "with --step: check only the acceptance criterion `NAME` in the system's files")
+	c.Flags().StringVar(&as.step, "step", "", "with --as: check only whether `STEP` meets the acceptance criteria in the system's files")
 	return a.jsonFlag(c)
 }
 
