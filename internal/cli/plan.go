@@ -58,7 +58,7 @@ func (a *app) planConvertCommand() *cobra.Command {
 		Use:   "convert FILE",
 		Short: "Convert a GitHub Actions workflow, a dagu DAG or a Taskfile to a plan",
 		Long: "Convert a GitHub Actions workflow, a dagu DAG or a Taskfile to a plan\n\n" +
-			"pawl prints the plan, and reports on standard error what is not converted, and what it left out because a plan does not need it,\n" +
+			"pawl prints the plan, and reports on standard error what is not converted, and what it omitted because a plan does not need it,\n" +
 			"such as triggers and checkouts.\n" +
 			"A step that is not converted completely fails until you edit it.",
 		Example: "  pawl plan convert .github/workflows/ci.yml -o plan.yaml\n  pawl plan convert Taskfile.yml --job build",

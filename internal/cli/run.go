@@ -336,7 +336,7 @@ func (a *app) unfinished(ctx context.Context, p *project.Project, n runs.CreateO
 
 // paramFlags adds the flags for the parameters of a plan.
 func paramFlags(c *cobra.Command, f *supply.Flags) {
-	c.Flags().Var(&f.Params, "param", "set a parameter of the plan; can be repeated. For a secret, prefer the environment variable PAWL_PARAM_<NAME>, or --params")
+	c.Flags().Var(&f.Params, "param", "set a parameter of the plan; can be repeated. For a secret, prefer the environment variable PAWL_PARAM_NAME, or --params")
 	textFlag(c, &f.File, "params", "FILE", "set the parameters in this YAML or JSON file")
 }
 
