@@ -128,6 +128,7 @@ var layerOf = map[string]string{
 	"pawl/internal/cli/signals":                  "screens",
 	"pawl/internal/cli/logview":                  "screens",
 	"pawl/internal/cli/recoverview":              "screens",
+	"pawl/internal/cli/helptext":                 "screens",
 	"pawl/internal/cli/hints":                    "screens",
 	"pawl/internal/cli/layout":                   "screens",
 	"pawl/internal/cli/resumeview":               "screens",

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl"
+	"pawl/internal/cli/helptext"
 	"pawl/internal/cli/permission"
 	"pawl/internal/cli/trustview"
 	"pawl/internal/project"
@@ -20,11 +21,12 @@ func (a *app) adoptCommand() *cobra.Command {
 		Use:   "adopt [RUN]",
 		Short: "Accept a run that was made elsewhere, so that it can be resumed here",
 		Long: "Accept a run that was made elsewhere, so that it can be resumed here\n\nA run that was imported, pulled with git or copied from another machine is unverified: pawl does not resume it.\n" +
-			"adopt shows its steps with their commands and prompts, which of them are finished, and the answers in its journal, and asks.",
+			"adopt shows its steps with their commands and prompts, which of them are finished, and the answers in its\n" +
+			"journal. It asks for confirmation.",
 		Args: atMostOne,
 		RunE: func(c *cobra.Command, args []string) error { return a.adopt(c.Context(), optional(args, 0), yes) },
 	}
-	c.Flags().BoolVar(&yes, "yes", false, "adopt the run without asking")
+	yesFlag(c, &yes, helptext.Confirm)
 	return a.jsonFlag(c)
 }
 

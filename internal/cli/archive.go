@@ -17,8 +17,9 @@ func (a *app) archiveCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "archive [RUN…]",
 		Short: "Archive finished runs",
-		Long: "Archive finished runs\n\narchive moves runs to .pawl/archive: the given RUNs, or all that have completed or failed, except the newest run.\n" +
-			"It keeps the newest archives, as many as --keep says. It lists older ones, and deletes them only with --delete.",
+		Long: "Archive finished runs\n\narchive moves runs to .pawl/archive: the given RUNs, even unfinished ones, or all that have completed or failed, except the newest\n" +
+			"run. It lists archives beyond the newest N (--keep) as due, and deletes them only with --delete. It never deletes a run that it\n" +
+			"has just archived.",
 		Example: "  pawl archive\n  pawl archive notes-20260101-120000-0a1b\n  pawl archive --keep 2 --delete",
 		RunE: func(c *cobra.Command, args []string) error {
 			p, err := a.project()
@@ -35,8 +36,8 @@ func (a *app) archiveCommand() *cobra.Command {
 			return a.archive(c.Context(), p, o)
 		},
 	}
-	numberVar(c, &o.Keep, "keep", "", runs.DefaultArchives, 0, "archives to keep")
-	c.Flags().BoolVar(&o.Delete, "delete", false, "delete the archives beyond --keep")
+	numberVar(c, &o.Keep, "keep", "", runs.DefaultArchives, 0, "keep the newest `N` archives")
+	c.Flags().BoolVar(&o.Delete, "delete", false, "delete the archives beyond those that --keep keeps")
 	return a.jsonFlag(c)
 }
 

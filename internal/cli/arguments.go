@@ -9,6 +9,7 @@ import (
 
 	"pawl"
 	"pawl/internal/cli/flags"
+	"pawl/internal/cli/helptext"
 	"pawl/internal/cli/layout"
 	"pawl/internal/history"
 )
@@ -147,6 +148,17 @@ func numberVar(c *cobra.Command, value *int, name, short string, byDefault, min 
 	c.Flags().VarP(flags.Number(value, name, byDefault, min), name, short, usage)
 }
 
+// givenFlags returns those of some flags that the command line has, each with its dashes.
+func givenFlags(c *cobra.Command, names ...string) []string {
+	var given []string
+	for _, name := range names {
+		if c.Flags().Changed(name) {
+			given = append(given, "--"+name)
+		}
+	}
+	return given
+}
+
 // flagValue returns the value of a flag; empty if the command has no such flag.
 func flagValue(c *cobra.Command, name string) string {
 	if f := c.Flags().Lookup(name); f != nil {
@@ -155,8 +167,10 @@ func flagValue(c *cobra.Command, name string) string {
 	return ""
 }
 
-// checkpointHelp explains CHECKPOINT in the help of commands that take one.
-const checkpointHelp = "CHECKPOINT is an id, the beginning of an id, \"latest\", or a step (its newest checkpoint).\n"
+// yesFlag adds --yes.
+func yesFlag(c *cobra.Command, yes *bool, usage string) {
+	c.Flags().BoolVarP(yes, "yes", "y", false, usage)
+}
 
 // textFlag adds a flag with a text, which the usage calls placeholder. The default is the present value of text.
 func textFlag(c *cobra.Command, text *string, name, placeholder, usage string) {
@@ -165,7 +179,7 @@ func textFlag(c *cobra.Command, text *string, name, placeholder, usage string) {
 }
 
 func runFlag(c *cobra.Command, run *string) {
-	textFlag(c, run, "run", "RUN", "the run (default: current)")
+	textFlag(c, run, "run", "RUN", helptext.Run)
 }
 
 func messageFlag(c *cobra.Command, text *string, usage string) {
@@ -176,25 +190,11 @@ func messageFlag(c *cobra.Command, text *string, usage string) {
 // setPlaceholder sets the name of a flag's value in the usage. A description with the name in backquotes needs no placeholder.
 func setPlaceholder(c *cobra.Command, name, placeholder string) {
 	f := c.Flags().Lookup(name)
-	f.Value = namedValue{f.Value, placeholder}
+	f.Value = flags.Named{Value: f.Value, Name: placeholder}
 	if f.DefValue == "[]" {
 		f.DefValue = "" // pflag prints the empty list of a type that it does not know
 	}
 }
-
-// namedValue is the value of a flag with the name of its type replaced: help prints the type as the placeholder.
-type namedValue struct {
-	value interface {
-		String() string
-		Set(string) error
-		Type() string
-	}
-	name string
-}
-
-func (v namedValue) String() string        { return v.value.String() }
-func (v namedValue) Set(text string) error { return v.value.Set(text) }
-func (v namedValue) Type() string          { return v.name }
 
 // requireFlags marks flags as required.
 func requireFlags(c *cobra.Command, names ...string) {

@@ -13,6 +13,7 @@ import (
 	"pawl"
 	"pawl/internal/attach"
 	"pawl/internal/cli/attachview"
+	"pawl/internal/cli/helptext"
 	"pawl/internal/cli/layout"
 	"pawl/internal/discover"
 	"pawl/internal/project"
@@ -51,7 +52,7 @@ func (o *attachOptions) flags(c *cobra.Command) *cobra.Command {
 	o.scope = string(attach.Project)
 	textFlag(c, &o.scope, "scope", "SCOPE", "whose settings: project (this project only) or user (all your projects)")
 	c.Flags().BoolVar(&o.dryRun, "dry-run", false, "print the changes and exit")
-	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask for confirmation")
+	yesFlag(c, &o.yes, helptext.NoAsk)
 	return c
 }
 

@@ -39,9 +39,9 @@ func (a *app) briefCommand() *cobra.Command {
 			return a.brief(c, optional(args, 0), sessions.Briefing{Options: brief.Options{For: who, Budget: budget}, Since: since})
 		},
 	}
-	textFlag(c, &audience, "for", "READER", "the reader: claude, codex, gemini, opencode, copilot, kernel (a notebook) or human")
-	numberVar(c, &budget, "budget", "", 0, math.MinInt, "at most `N` bytes (default: depends on the reader, about 9000)")
-	c.Flags().StringVar(&since, "since", "", "list changes since `CHECKPOINT` (default: the run's last good checkpoint)")
+	textFlag(c, &audience, "for", "READER", "the reader: claude, codex, gemini, opencode, copilot, kernel (a notebook kernel) or human")
+	numberVar(c, &budget, "budget", "", 0, math.MinInt, "at most `N` bytes, 2000 or more (default: depends on the reader, about 9000)")
+	c.Flags().StringVar(&since, "since", "", "list changes since `CHECKPOINT` (default: the run's newest one that is no emergency or heartbeat checkpoint)")
 	c.Flags().StringVar(&prompt, "prompt", "", "print the prompt that the next attempt at agent step `STEP` would start with, brief included, and nothing else")
 	for _, other := range []string{"for", "budget", "since"} {
 		c.MarkFlagsMutuallyExclusive("prompt", other)

@@ -19,8 +19,10 @@ import (
 func (a *app) checkpointCommand() *cobra.Command {
 	var message string
 	c := &cobra.Command{
-		Use:     "checkpoint",
-		Short:   "Save a checkpoint of all files",
+		Use:   "checkpoint",
+		Short: "Save a checkpoint of all files",
+		Long: "Save a checkpoint of all files\n\nIgnored files, files that may hold secrets, and folders that tools can make again, such as node_modules, are excluded:\n" +
+			"pawl show latest --left-out lists them. If no run is unfinished, the checkpoint belongs to a session run, a run without a plan.",
 		Example: "  pawl checkpoint -m 'before the big refactoring'",
 		Args:    noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {

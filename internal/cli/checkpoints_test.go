@@ -93,6 +93,7 @@ func TestSession(t *testing.T) {
 		t.Error("what was there before the restore is lost")
 	}
 	other := filepath.Join(t.TempDir(), "then")
+	p.wants(p.ok("restore", id, "a.txt", "--to", other, "--dry-run"), "would write 1 file to "+other+"\ncreate   a.txt\n")
 	p.ok("restore", id, "--to", other)
 	if data, err := os.ReadFile(filepath.Join(other, "a.txt")); err != nil || string(data) != "one\n" {
 		t.Errorf("%q %v", data, err)
@@ -235,6 +236,28 @@ func TestPrune(t *testing.T) {
 	}
 	p.ok("prune", "--keep", "2")
 	p.ok("verify")
+}
+
+// TestPruneCheckpoint deletes only the snapshot that is named, not those of a deleted run.
+func TestPruneCheckpoint(t *testing.T) {
+	t.Parallel()
+	p := newProject(t)
+	p.write("plan.yaml", "name: demo\nsteps: [{id: one, run: echo 1 > a.txt}, {id: two, needs: [one], run: echo 2 > a.txt}]\n")
+	p.ok("run", "plan.yaml")
+	p.ok("run", "plan.yaml")
+	p.ok("archive")
+	p.ok("archive", "--keep", "0", "--delete")
+	type report struct {
+		Gone []struct{ Step pawl.StepID } `json:"gone"`
+	}
+	for _, args := range [][]string{{"prune", "one", "--dry-run"}, {"prune", "one"}} {
+		if got := decode[report](p, args...).Gone; len(got) != 1 || got[0].Step != "one" {
+			t.Errorf("pawl %q deletes %+v", args, got)
+		}
+	}
+	if got := decode[report](p, "prune", "--keep", "5").Gone; len(got) != 2 {
+		t.Errorf("of the deleted run: %+v", got)
+	}
 }
 
 // TestArchive archives finished runs, looks at them, and deletes them.

@@ -20,9 +20,14 @@ func TestHelp(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	for _, c := range append([]string{"plan check", "plan convert", "plan schema"}, commands...) {
-		p.wants(p.ok(append(strings.Fields(c), "--help")...), "pawl "+c, "--help")
+		help := p.ok(append(strings.Fields(c), "--help")...)
+		p.wants(help, "pawl "+c, "--help")
+		if strings.Contains(help, "      --yes ") {
+			t.Errorf("pawl %s has --yes without -y", c)
+		}
 	}
 	all := p.ok("help", "all")
+	p.wants(all, "  pawl COMMAND\n", "\n  RUN ", "\n  CHECKPOINT ", "\n  GATE ")
 	for _, c := range commands {
 		if listed := strings.Contains(all, "\n  "+c+" "); listed != (c != "hook") { // agents call hook, people do not
 			t.Errorf("pawl help all lists %s: %v", c, listed)

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl"
+	"pawl/internal/cli/helptext"
 	"pawl/internal/cli/layout"
 	"pawl/internal/runs"
 )
@@ -36,6 +37,7 @@ func (a *app) stopCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "stop [RUN]",
 		Short: "Stop a run and terminate its running steps",
+		Long:  "Stop a run and terminate its running steps\n\npawl resume continues the run, and reruns the terminated steps.",
 		Args:  atMostOne,
 		RunE: func(c *cobra.Command, args []string) error {
 			p, r, err := a.perform(c.Context(), optional(args, 0), runs.Stop(why))
@@ -74,33 +76,33 @@ func liveText(s *pawl.State, none, some string) string {
 }
 
 func (a *app) retryCommand() *cobra.Command {
-	return a.stepCommand("retry STEP", "Rerun a step (of a foreach step, only the failed items)", "queued for retry", new([]string), runs.Retry)
+	return a.stepCommand("retry STEP", "Queue a step to rerun (of a foreach step, only the items that are not done)", "queued for retry", new([]string), runs.Retry,
+		"If a foreach step is done, all its items rerun.\n")
 }
 
 func (a *app) skipCommand() *cobra.Command {
-	return a.workCommand("skip STEP", "Skip a step, or an item of a foreach step", "skipped", runs.Skip)
+	return a.workCommand("skip STEP", "Skip a step, or an item of a foreach step", "skipped", runs.Skip, "Steps that need the skipped step still run.\n")
 }
 
 func (a *app) doneCommand() *cobra.Command {
-	c := a.workCommand("done STEP", "Mark a step or item as done without another attempt", "marked as done", runs.Done)
-	c.Long = c.Short + "\n\nUse it for a step that took effect although its attempt crashed or failed, or that was done before an import. The declared outputs must exist and are recorded;\n" +
-		"acceptance checks do not run. If the run is active, this takes effect at once, otherwise with the next pawl resume."
-	return c
+	return a.workCommand("done STEP", "Mark a step or item as done without another attempt", "marked as done", runs.Done,
+		"Use it for a step that took effect although its attempt crashed or failed, or that was done before pawl import. The steps that it\n"+
+			"needs must be finished. The declared outputs must exist and are recorded; acceptance checks do not run.\n")
 }
 
 // workCommand builds a command that acts on a step, or on the items that --item names.
-func (a *app) workCommand(use, short, done string, act func(id pawl.StepID, items []string, why string) runs.Act) *cobra.Command {
+func (a *app) workCommand(use, short, done string, act func(id pawl.StepID, items []string, why string) runs.Act, about string) *cobra.Command {
 	var items []string
-	c := a.stepCommand(use, short, done, &items, func(id pawl.StepID, why string) runs.Act { return act(id, items, why) })
+	c := a.stepCommand(use, short, done, &items, func(id pawl.StepID, why string) runs.Act { return act(id, items, why) }, about)
 	c.Flags().StringArrayVar(&items, "item", nil, "only this item of a foreach step; can be repeated")
 	setPlaceholder(c, "item", "VALUE")
 	return c
 }
 
-func (a *app) stepCommand(use, short, done string, items *[]string, act func(pawl.StepID, string) runs.Act) *cobra.Command {
+func (a *app) stepCommand(use, short, done string, items *[]string, act func(pawl.StepID, string) runs.Act, about string) *cobra.Command {
 	var run, why string
 	c := &cobra.Command{
-		Use: use, Short: short, Long: short + "\n\nIf the run is active, this takes effect at once, otherwise with the next pawl resume.", Args: exactArgs(a.stepArgument()),
+		Use: use, Short: short, Long: short + "\n\n" + about + helptext.Effect, Args: exactArgs(a.stepArgument()),
 		RunE: func(c *cobra.Command, args []string) error {
 			p, r, err := a.perform(c.Context(), run, act(pawl.StepID(args[0]), why))
 			if err != nil {

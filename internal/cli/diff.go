@@ -19,8 +19,9 @@ func (a *app) diffCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "diff [FROM [TO]] [-- PATH…]",
 		Short: "Show what changed between two checkpoints, or since one",
-		Long: "Show what changed between two checkpoints, or since one\n\nFROM and TO are checkpoints: an id, the beginning of an id, \"latest\", or a step (its newest\n" +
-			"checkpoint). FROM defaults to the newest checkpoint, TO to the current files. git apply accepts the output.",
+		Long: "Show what changed between two checkpoints, or since one\n\nFROM and TO are checkpoints: an id, the beginning of an id, \"latest\" (the newest of all runs), or a\n" +
+			"step (its newest checkpoint, in the current run if that has one). FROM defaults to the newest checkpoint, TO to the\n" +
+			"current files. git apply accepts the output.",
 		Example: "  pawl diff\n  pawl diff build --stat\n  pawl diff 3f2a91c0 latest -- src/",
 		Args: func(c *cobra.Command, args []string) error {
 			if named := checkpointArgs(c, args); named > 2 {

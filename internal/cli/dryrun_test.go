@@ -26,7 +26,7 @@ func TestDryRunsWriteNothing(t *testing.T) {
 	p.write("a.txt", "4\n")
 	for _, words := range []string{
 		"resume --dry-run", "prune --keep 1 --dry-run", "attach codex --dry-run", "detach claude --dry-run",
-		"restore latest --dry-run", "rollback --to one --dry-run", "export grid --dry-run", "export grid other --dry-run", "import grid --dry-run",
+		"restore latest --dry-run", "restore latest --to other --dry-run", "rollback --to one --dry-run", "export grid --dry-run", "export grid other --dry-run", "import grid --dry-run",
 	} {
 		before := stamps(t, p.dir, state)
 		out := p.within(t.Context(), "", strings.Fields(words)...)

@@ -23,7 +23,8 @@ func (a *app) explainCommand() *cobra.Command {
 	var rules bool
 	c := &cobra.Command{
 		Use:   "explain [STEP]",
-		Short: "Explain what pawl decided about an interrupted step, and why",
+		Short: "Explain what pawl decided about an interrupted or failed step, and why",
+		Long:  "Explain what pawl decided about an interrupted or failed step, and why\n\nThe evaluator in the rules is a program or a model that the settings may name: pawl asks it where a rule leaves a choice.",
 		Args:  atMostOne,
 		RunE: func(c *cobra.Command, args []string) error {
 			if rules {

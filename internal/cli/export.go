@@ -31,9 +31,9 @@ func (a *app) exportCommand() *cobra.Command {
 			return a.exportTo(c.Context(), args[0], optional(args, 1), name, dry, over)
 		},
 	}
-	textFlag(c, &name, "run", "RUN", "the run to export (default: current)")
+	textFlag(c, &name, "run", "RUN", "the run to export (default: the current one, see pawl help all)")
 	c.Flags().BoolVar(&dry, "dry-run", false, "print the names of the files and exit")
-	c.Flags().BoolVar(&over, "over", false, "overwrite unfinished work in PATH even if others wrote it")
+	c.Flags().BoolVar(&over, "over", false, "overwrite unfinished work in PATH even if pawl did not write it")
 	return a.jsonFlag(c)
 }
 
@@ -76,7 +76,7 @@ func (a *app) exportTo(ctx context.Context, system, path, name string, dry, over
 	if path != "" && !dry && len(written) > 0 {
 		a.noteMissingFiles(ctx, fileFormat, dir, path)
 	}
-	names := writtenNames(written)
+	names := interop.WrittenNames(written)
 	if a.json {
 		return a.printJSON(names)
 	}
@@ -137,16 +137,4 @@ func ownedByRun(p *project.Project, m interop.Mirror, folder *interop.Folder, r 
 	place, is := folder.ImportPlace(p, s)
 	_, madeOf := folder.At(place).Unfinished(r.Plan)
 	return is && file == madeOf
-}
-
-// writtenNames returns the names of the files that exist after a write. A file that was then moved to an archive is omitted.
-func writtenNames(written []format.File) []string {
-	names := []string{}
-	for _, f := range written {
-		names = slices.DeleteFunc(names, func(name string) bool { return name == f.Path })
-		if f.Data != nil {
-			names = append(names, f.Path)
-		}
-	}
-	return names
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl/internal/cli/forkview"
+	"pawl/internal/cli/helptext"
 	"pawl/internal/cli/layout"
 	"pawl/internal/cli/restoreview"
 	"pawl/internal/history"
@@ -26,9 +27,9 @@ func (a *app) forkCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "fork CHECKPOINT",
 		Short: "Start a new run from a checkpoint",
-		Long: "Start a new run from a checkpoint\n\n" + checkpointHelp +
-			"Steps that were finished at the checkpoint stay finished. The files are restored in place, as pawl restore does, or\n" +
-			"written to another folder, which becomes a separate project. The old run is not changed.",
+		Long: "Start a new run from a checkpoint\n\n" + helptext.Checkpoint +
+			"Steps that were finished at the checkpoint stay finished. fork restores the files in place, as pawl restore does. With --to, it\n" +
+			"writes them to FOLDER, which becomes a separate project. The old run is not changed.",
 		Example: "  pawl fork build\n  pawl fork 3f2a91c0 --to ../second-try",
 		Args:    exactArgs(a.checkpointArgument()),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -40,7 +41,7 @@ func (a *app) forkCommand() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&o.to, "to", "", "write to `FOLDER` instead, which must be new or empty")
-	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask for confirmation")
+	yesFlag(c, &o.yes, helptext.Confirm)
 	c.Flags().BoolVar(&o.otherHead, "other-head", false, "restore even if git HEAD has moved since the checkpoint")
 	return a.jsonFlag(c)
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl"
+	"pawl/internal/cli/flags"
+	"pawl/internal/cli/helptext"
 	"pawl/internal/cli/hints"
 	"pawl/internal/cli/layout"
 	"pawl/internal/project"
@@ -17,7 +19,7 @@ import (
 )
 
 func (a *app) gatesCommand() *cobra.Command {
-	return a.jsonFlag(a.readRunCommand("gates [RUN]", "List open gates (pending approvals)", func(ctx context.Context, p *project.Project, r *runs.Run) error {
+	return a.jsonFlag(a.readRunCommand("gates [RUN]", "List open gates (pending approvals, decisions and questions) and missing reviews", func(ctx context.Context, p *project.Project, r *runs.Run) error {
 		return a.printGates(r, hints.Namer(ctx, p, r.State.Run))
 	}))
 }
@@ -53,7 +55,7 @@ func (a *app) gateCommand(use, short string, args cobra.PositionalArgs, act func
 	var run string
 	var resume bool
 	c := &cobra.Command{
-		Use: use, Short: short, Args: args,
+		Use: use, Short: short, Long: short + "\n\n" + helptext.Gate, Args: args,
 		RunE: func(c *cobra.Command, args []string) error {
 			ctx := c.Context()
 			g, err := a.findGate(ctx, run, args[0])
@@ -83,7 +85,7 @@ func (a *app) gateCommand(use, short string, args cobra.PositionalArgs, act func
 		},
 	}
 	runFlag(c, &run)
-	c.Flags().BoolVar(&resume, "resume", false, "then resume the run and follow it live, unless an engine is working on it")
+	c.Flags().BoolVar(&resume, "resume", false, "afterwards, resume the run and follow it live, unless a pawl process already works on it")
 	return c
 }
 
@@ -113,7 +115,7 @@ func (a *app) findGate(ctx context.Context, run, name string) (*pawl.GateState, 
 func (a *app) approveCommand() *cobra.Command {
 	var why string
 	var yes bool
-	c := a.gateCommand("approve GATE", "Approve a gate; the approval is void if what it shows changes", exactArgs(a.gateArgument()),
+	c := a.gateCommand("approve GATE", "Approve a gate; the approval is void if the content that the gate shows changes", exactArgs(a.gateArgument()),
 		func(g *pawl.GateState, _ []string) (runs.Act, error) {
 			if !yes && !a.interactive() && g.Type != pawl.DecisionFor { // nobody can approve a decision: the act says so
 				return nil, usageError("", "approving gate %s; not a terminal: pass --yes to confirm", g.ID)
@@ -121,17 +123,16 @@ func (a *app) approveCommand() *cobra.Command {
 			return runs.Approve(g.ID, why), nil
 		}, "approved")
 	messageFlag(c, &why, "reason")
-	c.Flags().BoolVar(&yes, "yes", false, "confirm; required without a terminal")
+	yesFlag(c, &yes, "confirm; required without a terminal")
 	return c
 }
 
 func (a *app) rejectCommand() *cobra.Command {
 	var why string
 	var stop bool
-	c := a.gateCommand("reject GATE -m WHY", "Reject a gate: rerun the steps whose results it shows, or fail the run with --stop", exactArgs(a.gateArgument()),
+	c := a.gateCommand("reject GATE -m TEXT", "Reject a gate: rerun the steps whose results it shows, or fail the run with --stop", exactArgs(a.gateArgument()),
 		func(g *pawl.GateState, _ []string) (runs.Act, error) { return runs.Reject(g.ID, why, stop), nil }, "rejected")
 	messageFlag(c, &why, "reason; passed to the next attempt")
-	setPlaceholder(c, "message", "WHY")
 	c.Flags().BoolVar(&stop, "stop", false, "fail the run instead of rerunning steps")
 	requireFlags(c, "message")
 	return c
@@ -158,6 +159,7 @@ func (a *app) askCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "ask QUESTION",
 		Short: "Ask a person a question: open a gate (for the current step, or for the run)",
+		Long:  "Ask a person a question: open a gate (for the current step, or for the run)\n\nask returns at once. A person answers with pawl approve or pawl reject or, if there are options, with pawl answer.",
 		Args:  exactArgs(argument{name: "QUESTION"}),
 		RunE: func(c *cobra.Command, args []string) error {
 			action.Ask = args[0]
@@ -166,6 +168,9 @@ func (a *app) askCommand() *cobra.Command {
 			}
 			if len(action.Options) > 0 {
 				action.Type = pawl.DecisionFor
+			}
+			if err := flags.CheckDefault(action.Default, action.Options); err != nil {
+				return usageError("", "%v", err)
 			}
 			if step := stepClient(); step != nil {
 				return a.askInside(step, action)
@@ -185,10 +190,10 @@ func (a *app) askCommand() *cobra.Command {
 		},
 	}
 	runFlag(c, &run)
-	c.Flags().StringSliceVar(&action.Options, "option", nil, "offer `OPTION` as an answer; repeat it for each option")
+	c.Flags().StringSliceVar(&action.Options, "option", nil, "offer `OPTION` as an answer; can be repeated")
 	c.Flags().BoolVar(&again, "again", false, "ask even if this question was answered before")
-	c.Flags().StringVar(&action.Default, "default", "", "choose `OPTION` without asking if the mode is autopilot")
-	textFlag(c, &action.Expect, "expect", "TEXT", "what the person should check before the answer")
+	c.Flags().StringVar(&action.Default, "default", "", "choose `OPTION`, one of the options, without asking if the mode is autopilot")
+	textFlag(c, &action.Expect, "expect", "TEXT", "what the person should check before answering")
 	return a.jsonFlag(c)
 }
 
@@ -212,6 +217,7 @@ func (a *app) reviewCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "review STEP --by NAME --score N",
 		Short: "Score a finished step from 0 to 100",
+		Long:  "Score a finished step from 0 to 100\n\nThe plan names the reviewers of a step and their minimum scores. A step with a score below its minimum reruns.",
 		Args:  exactArgs(a.stepArgument()),
 		RunE: func(c *cobra.Command, args []string) error {
 			p, r, err := a.perform(c.Context(), run, runs.Review(pawl.StepID(args[0]), by, score, comment))

@@ -208,7 +208,7 @@ func TestMissingArguments(t *testing.T) {
 	for line, want := range map[string]string{
 		"approve": "approve needs a GATE; open gates: " + string(p.gate()) + " (step look)", "retry": "retry needs a STEP; steps: draft, look, publish",
 		"restore": "restore needs a CHECKPOINT; newest checkpoints: ", "attach": "attach needs an AGENT; agents: claude, ",
-		"import": "import needs a SYSTEM; systems: grid, ", "answer look": "answer needs an OPTION", "reject look": "reject needs --message WHY",
+		"import": "import needs a SYSTEM; systems: grid, ", "answer look": "answer needs an OPTION", "reject look": "reject needs --message TEXT",
 		"review draft": "review needs --by NAME and --score N",
 	} {
 		p.wants(p.fails(pawl.KindUsage, strings.Fields(line)...).err.Error(), want)

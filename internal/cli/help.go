@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pawl/internal/cli/helptext"
 	"pawl/internal/cli/hints"
 )
 
@@ -14,7 +15,15 @@ var everyday = []string{"run", "resume", "status", "watch", "gates", "approve", 
 
 // setHelp makes `pawl --help` short, and adds `pawl help all`.
 func setHelp(root *cobra.Command) {
-	fullHelp := root.HelpFunc()
+	fullHelp, usage := root.HelpFunc(), root.UsageFunc()
+	root.SetUsageFunc(func(c *cobra.Command) error {
+		out, text := c.OutOrStderr(), &strings.Builder{}
+		c.SetOut(text)
+		err := usage(c)
+		c.SetOut(out)
+		fmt.Fprint(out, helptext.Usage(text.String(), c.CommandPath()))
+		return err
+	})
 	root.SetHelpFunc(func(c *cobra.Command, args []string) {
 		if c == root {
 			printEveryday(c)
@@ -28,7 +37,8 @@ func setHelp(root *cobra.Command) {
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 1 && args[0] == "all" {
 				fullHelp(root, args)
-				return nil
+				_, err := fmt.Fprint(root.OutOrStdout(), "\n"+helptext.Names)
+				return err
 			}
 			found, rest, err := root.Find(args)
 			if err != nil || len(rest) > 0 {

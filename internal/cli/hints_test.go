@@ -225,3 +225,29 @@ func TestNothingToStop(t *testing.T) {
 	p.wants(p.fails(pawl.KindUsage, "brief", "--for", "bob").err.Error(), `unknown reader "bob"; use claude, codex, gemini, opencode, copilot, kernel or human`)
 	p.wants(p.ok("verify"), " snapshots verified, ")
 }
+
+// TestFlagErrors gives flags that need other ones, or values that do not exist.
+func TestFlagErrors(t *testing.T) {
+	t.Parallel()
+	p := atGate(t)
+	for _, test := range []struct{ args, want string }{
+		{"import grid --prompt", "--prompt needs --dry-run"},
+		{"ask Which? --option a --option b --default c", `--default "c" is not one of the options: a, b`},
+		{"ask Which? --default c", "--default needs --option"},
+		{"verify --criterion x", "--criterion needs --step STEP"},
+		{"verify --step x", "--step needs --as SYSTEM"},
+		{"rollback --stop", "there is no interrupted rollback"},
+		{"run --crontab plan.yaml", "--crontab needs --schedule"},
+		{"run --install plan.yaml", "--install needs --schedule"},
+		{"run --schedule @daily --background plan.yaml", "--schedule cannot be combined with --background"},
+		{"run --update -- echo x", "--update needs a PLAN"},
+		{"run --resume --crontab -- echo x", "--resume and --crontab need a PLAN"},
+		{"why --param x=1", `unknown parameter "x": the plan has no parameters`},
+		{"why --params nofile", "no parameter file " + p.path("nofile")},
+	} {
+		if got := p.fails(pawl.KindUsage, strings.Fields(test.args)...); got.err == nil || !strings.HasPrefix(got.err.Error(), test.want) {
+			t.Errorf("pawl %s: %v, want %s", test.args, got.err, test.want)
+		}
+	}
+	p.ok("why")
+}

@@ -19,7 +19,7 @@ func (a *app) hookCommand() *cobra.Command {
 		Hidden: true,
 		Short:  "Agent hook entry point (called by the agent, not by you)",
 		Long: "Agent hook entry point (called by the agent, not by you)\n\nAGENT is " + strings.Join(names, ", ") +
-			". It reads the payload from standard input and\nwrites the answer to standard output, in the agent's format. " +
+			". hook reads the payload from standard input and\nwrites the answer to standard output, in the agent's format. " +
 			"The exit code is always 0; errors go to\n.pawl/hook.log. `pawl attach AGENT` installs the hook.",
 		Args: exactArgs(agentArgument()),
 		RunE: func(_ *cobra.Command, args []string) error {

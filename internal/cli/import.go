@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl"
+	"pawl/internal/cli/helptext"
 	"pawl/internal/cli/importview"
 	"pawl/internal/cli/layout"
 	"pawl/internal/config"
@@ -42,11 +43,16 @@ func (a *app) importCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "import SYSTEM [PATH]",
 		Short: "Import another system's state as a run",
-		Long: "Import another system's state as a run\n\n" + a.systemsHelp() + ".\nPATH is the folder with its files (default: the project), or a SQL dump or database of projectstate.\n" +
-			"pawl imports a step as done only if the files that the step claims exist. The system's own files are not changed, except with --fresh.",
+		Long: "Import another system's state as a run\n\n" + a.systemsHelp() + ".\nPATH is the folder with the files of SYSTEM (default: the project), or a SQL dump or database of projectstate.\n" +
+			"pawl imports a step as done only if all files that it lists as results exist. It does not change the files of SYSTEM, except\n" +
+			"with --fresh. Run pawl adopt before pawl resume. import asks only on a terminal, and only about an unfinished workflow of\n" +
+			"dotagent: whether to import it, or to archive it and start over.",
 		Example: "  pawl import grid --dry-run\n  pawl import dotagent ../other",
 		Args:    oneOrTwo(a.systemArgument()),
 		RunE: func(c *cobra.Command, args []string) error {
+			if err := o.check(); err != nil {
+				return err
+			}
 			run, err := a.importFrom(c.Context(), args[0], optional(args, 1), o)
 			if run != "" && !a.json {
 				fmt.Fprintf(a.Out, "pawl adopt %s\n", run)
@@ -57,13 +63,24 @@ func (a *app) importCommand() *cobra.Command {
 	c.Flags().BoolVar(&o.dry, "dry-run", false, "print what would be imported and exit")
 	c.Flags().BoolVar(&o.prompt, "prompt", false, "with --dry-run: print the system's own continuation prompt, and nothing else")
 	c.Flags().BoolVar(&o.fresh, "fresh", false, "import nothing; move the system's state to that system's archive folder")
-	c.Flags().BoolVar(&o.yes, "yes", false, "import the other system's state without asking for confirmation")
+	yesFlag(c, &o.yes, helptext.NoAsk)
 	c.Flags().BoolVar(&o.dismiss, "dismiss", false, "import nothing; status, resume and attached agents do not offer this system's files in this project again")
 	c.MarkFlagsMutuallyExclusive("dry-run", "fresh", "dismiss")
 	textFlag(c, &o.agent, "agent", "AGENT", "the coding agent that runs the unfinished steps")
 	textFlag(c, &o.project, "project", "ID", "the project or, for gyoshu, the run to import if the files contain several: id, id prefix or name (default: the active one)")
 	textFlag(c, &o.only, "only", "NAME", "import only the steps of this agent, or only this step")
 	return a.jsonFlag(c)
+}
+
+// check returns an error for options that do not go together, and for an unknown agent.
+func (o importOptions) check() error {
+	if o.prompt && !o.dry {
+		return usageError("", "--prompt needs --dry-run")
+	}
+	if agents := pawl.AgentNames[:len(pawl.AgentNames)-1]; !slices.Contains(agents, pawl.AgentName(o.agent)) { // without AnyCommand
+		return usageError("", "unknown --agent %q; supported: %s", o.agent, layout.JoinIDs(agents))
+	}
+	return nil
 }
 
 // importFrom imports the state of a system and returns the run; none if it only shows, archives or dismisses that state.
@@ -74,9 +91,6 @@ func (a *app) importFrom(ctx context.Context, system, path string, o importOptio
 	}
 	if o.dismiss {
 		return "", a.dismiss(system)
-	}
-	if agents := pawl.AgentNames[:len(pawl.AgentNames)-1]; !slices.Contains(agents, pawl.AgentName(o.agent)) { // without AnyCommand
-		return "", usageError("", "unknown --agent %q; supported: %s", o.agent, layout.JoinIDs(agents))
 	}
 	dir, err := a.filesOf(system, path)
 	if err != nil {
@@ -105,11 +119,12 @@ func (a *app) importFrom(ctx context.Context, system, path string, o importOptio
 		findings = append(findings, needed...)
 	}
 	if o.dry {
-		report := dryRunReport(root, folder, place, reading, findings)
-		if o.prompt {
-			return "", report.PrintPrompt(a.Out)
+		var others []string
+		if places := folder.Places(); place == "" && len(places) > 1 {
+			others = places[1:]
 		}
-		return "", a.printImportReport(report)
+		reading, found := interop.CheckClaims(root, reading)
+		return "", a.printImportReport(importview.Of(reading, slices.Concat(findings, found), others, folder.Read), o.prompt)
 	}
 	if there := folder.Projects(); o.project == "" && len(there) > 1 && folder.Places() == nil && !hasActiveWork(reading) {
 		return "", usageError("pawl import "+system+" --project ID, with one of "+strings.Join(there, ", "),
@@ -143,16 +158,6 @@ func (a *app) formatFor(system, project string) (format.Format, error) {
 // hasActiveWork reports whether what was read is being worked on, or was interrupted.
 func hasActiveWork(r format.Project) bool {
 	return r.Status == pawl.StatusActive || r.Status == pawl.StatusInterrupted
-}
-
-// dryRunReport returns the report of a dry run.
-func dryRunReport(root string, folder *interop.Folder, place string, reading format.Project, findings []pawl.Finding) importview.Report {
-	reading, found := interop.CheckClaims(root, reading)
-	report := importview.Report{Project: reading, Pending: importview.Pending(reading), Findings: slices.Concat([]pawl.Finding{}, findings, found)}
-	if places := folder.Places(); place == "" && len(places) > 1 {
-		report.Others = othersIn(folder, places[1:])
-	}
-	return report
 }
 
 // nothingImported returns the error for files in which nothing was found: no such project, no files, or unreadable files.
@@ -302,15 +307,6 @@ func (a *app) openFolder(ctx context.Context, fileFormat format.Format, dir stri
 	return folder, err
 }
 
-func othersIn(folder *interop.Folder, places []string) []importview.Other {
-	var others []importview.Other
-	for _, place := range places {
-		r, _ := folder.Read(place)
-		others = append(others, importview.Other{Place: place, Name: r.Name, Status: r.Status, Percent: r.Percent, Position: r.Position, Next: r.Next})
-	}
-	return others
-}
-
 // printProblems prints the findings that are not ok, each only once.
 func (a *app) printProblems(findings []pawl.Finding) {
 	for _, f := range findings {
@@ -321,8 +317,11 @@ func (a *app) printProblems(findings []pawl.Finding) {
 	}
 }
 
-func (a *app) printImportReport(r importview.Report) error {
-	if a.json {
+func (a *app) printImportReport(r importview.Report, prompt bool) error {
+	switch {
+	case prompt:
+		return r.PrintPrompt(a.Out)
+	case a.json:
 		return a.printJSON(r)
 	}
 	return r.Print(a.Out, a.printProblems)

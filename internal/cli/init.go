@@ -14,6 +14,7 @@ func (a *app) initCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "init",
 		Short: "Initialize a pawl project in this folder",
+		Long:  "Initialize a pawl project in this folder\n\npawl run does so if needed.",
 		Args:  noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			here, err := a.here()

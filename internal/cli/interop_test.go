@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -159,6 +160,42 @@ func TestVerifyStep(t *testing.T) {
 		p.fails(pawl.KindUsage, strings.Fields(line)...)
 	}
 	p.pawl("verify", "--as", "sitebuilder", "--step", "draft")
+}
+
+// TestVerifyUnknown names steps and criteria that the files of a system do not have, and those that they have.
+func TestVerifyUnknown(t *testing.T) {
+	t.Parallel()
+	p := atGate(t)
+	for _, system := range systems {
+		folder := t.TempDir()
+		p.ok("export", system, folder)
+		q := &place{T: t, dir: folder}
+		q.write("page.txt", p.read("page.txt"))
+		for _, phase := range decode[struct {
+			Phases []struct {
+				Steps []struct {
+					ID       string
+					Criteria map[string]bool
+				}
+			}
+		}](q, "import", system, "--dry-run").Phases {
+			for _, step := range phase.Steps {
+				for criterion := range step.Criteria {
+					if got := q.pawl("verify", "--as", system, "--step", step.ID, "--criterion", criterion); pawl.KindOf(got.err) == pawl.KindUsage {
+						t.Errorf("%s: criterion %q of step %s: %v", system, criterion, step.ID, got.err)
+					}
+				}
+				got := q.fails(pawl.KindUsage, "verify", "--as", system, "--step", step.ID, "--criterion", "no such one")
+				if got.err != nil && len(step.Criteria) > 0 {
+					q.wants(got.err.Error(), "step "+step.ID+` has no criterion "no such one"; it has: `)
+				}
+			}
+		}
+		for _, args := range [][]string{{}, {"--criterion", "x"}} {
+			got := q.fails(pawl.KindUsage, append([]string{"verify", "--as", system, "--step", "nosuch"}, args...)...)
+			q.wants(fmt.Sprint(got.err), `unknown step "nosuch"`)
+		}
+	}
 }
 
 // TestPruneAs prunes checkpoints of another system.

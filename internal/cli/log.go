@@ -17,7 +17,7 @@ import (
 func (a *app) logCommand() *cobra.Command {
 	var last int
 	var graph, all, follow bool
-	c := a.readRunCommand("log [RUN]", "Show the event log", func(ctx context.Context, p *project.Project, r *runs.Run) error {
+	c := a.readRunCommand("log [RUN]", "Show the events in a run's journal", func(ctx context.Context, p *project.Project, r *runs.Run) error {
 		after := pawl.Seq(0)
 		if last > 0 {
 			after = max(0, r.State.Seq-pawl.Seq(last))

@@ -25,7 +25,7 @@ func (a *app) systems() string { return a.parts.Formats.Names() }
 
 // systemsHelp says what SYSTEM is.
 func (a *app) systemsHelp() string {
-	return "SYSTEM is one of " + a.systems() + " (five agent frameworks; see docs/seed-systems.md)"
+	return "SYSTEM is one of " + a.systems() + " (five agent frameworks)"
 }
 
 func (a *app) mirrorHelp() string {
@@ -34,7 +34,7 @@ func (a *app) mirrorHelp() string {
 
 // answersFlag adds --mirror-answers.
 func answersFlag(c *cobra.Command, f *flags.Bool) {
-	c.Flags().Var(f, permission.MirrorAnswers, "in this run, accept answers to gates that are written in the mirrored files")
+	c.Flags().Var(f, permission.MirrorAnswers, "accept answers to this run's gates from the mirrored files")
 	c.Flags().Lookup(permission.MirrorAnswers).NoOptDefVal = "true"
 }
 

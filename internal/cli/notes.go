@@ -60,7 +60,7 @@ func (a *app) learnCommand() *cobra.Command {
 	kind := string(pawl.Pattern)
 	c := &cobra.Command{
 		Use:   "learn TEXT",
-		Short: "Add a note to MEMORY.md",
+		Short: "Add a note to MEMORY.md, for later runs",
 		Args:  exactArgs(argument{name: "TEXT"}),
 		RunE: func(c *cobra.Command, args []string) error {
 			m := pawl.Memory{Kind: pawl.MemoryKind(kind), Text: args[0]}
@@ -136,7 +136,7 @@ func (a *app) decideCommand() *cobra.Command {
 	var d pawl.Decision
 	c := &cobra.Command{
 		Use:   "decide CHOICE",
-		Short: "Record a decision",
+		Short: "Record a decision in the journal of the run",
 		Args:  exactArgs(argument{name: "CHOICE"}),
 		RunE: func(c *cobra.Command, args []string) error {
 			d.Choice, d.By = args[0], a.author().Name
@@ -147,7 +147,7 @@ func (a *app) decideCommand() *cobra.Command {
 		},
 	}
 	textFlag(c, &d.Question, "question", "TEXT", "the question that CHOICE answers")
-	c.Flags().StringSliceVar(&d.Options, "option", nil, "record that `OPTION` was considered; repeat it for each option")
+	c.Flags().StringSliceVar(&d.Options, "option", nil, "record that `OPTION` was considered; can be repeated")
 	messageFlag(c, &d.Why, "reason")
 	return c
 }
@@ -215,9 +215,9 @@ func (a *app) unblockCommand() *cobra.Command {
 func (a *app) settleCommand() *cobra.Command {
 	var run, why string
 	c := &cobra.Command{
-		Use:   "settle CALL",
-		Short: "Record that a tool call in doubt is checked (pawl status shows its number)",
-		Args:  exactArgs(argument{name: "CALL", hint: "pawl status"}),
+		Use:   "settle NUMBER",
+		Short: "Record that you checked a tool call whose effect is unknown (pawl status shows its number)",
+		Args:  exactArgs(argument{name: "NUMBER", hint: "pawl status"}),
 		RunE: func(c *cobra.Command, args []string) error {
 			call, err := strconv.ParseInt(args[0], 10, 64)
 			if err != nil {

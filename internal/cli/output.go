@@ -42,9 +42,9 @@ func (a *app) outputCommand() *cobra.Command {
 		},
 	}
 	runFlag(c, &run)
-	textFlag(c, &item, "item", "VALUE", "the item (required for a foreach step without --follow)")
+	textFlag(c, &item, "item", "VALUE", "the item; required for a foreach step, except with --follow")
 	numberVar(c, &attempt, "attempt", "", 0, 1, "show attempt `N` (default: the newest)")
-	c.Flags().BoolVarP(&follow, "follow", "f", false, "follow until the step ends, through all attempts; of a foreach step without --item, all running items")
+	c.Flags().BoolVarP(&follow, "follow", "f", false, "follow the output until the step ends, through all its attempts; without --item, follow all items of a foreach step")
 	c.Flags().BoolVar(&o.Raw, "raw", false, "show the output as it was written, with secrets")
 	c.Flags().BoolVar(&o.Stderr, "stderr", false, "show standard error instead of standard output")
 	return c

@@ -56,20 +56,21 @@ func (a *app) planConvertCommand() *cobra.Command {
 	var o convertOptions
 	c := &cobra.Command{
 		Use:   "convert FILE",
-		Short: "Convert a GitHub Actions workflow, a DAG of dagu or a Taskfile to a plan",
-		Long: "Convert a GitHub Actions workflow, a DAG of dagu or a Taskfile to a plan\n\n" +
-			"pawl prints the plan, and reports on standard error what needs a look and what is not converted.\n" +
+		Short: "Convert a GitHub Actions workflow, a dagu DAG or a Taskfile to a plan",
+		Long: "Convert a GitHub Actions workflow, a dagu DAG or a Taskfile to a plan\n\n" +
+			"pawl prints the plan, and reports on standard error what is not converted, and what it omitted because a plan does not need it,\n" +
+			"such as triggers and checkouts.\n" +
 			"A step that is not converted completely fails until you edit it.",
 		Example: "  pawl plan convert .github/workflows/ci.yml -o plan.yaml\n  pawl plan convert Taskfile.yml --job build",
 		Args:    exactArgs(argument{name: "FILE"}),
 		RunE:    func(_ *cobra.Command, args []string) error { return a.convertPlan(args[0], o) },
 	}
 	textFlag(c, &o.from, "from", "SYSTEM", "github, dagu or taskfile (default: the content decides)")
-	textFlag(c, &o.job, "job", "NAME", "the job of a workflow, with the jobs that it needs, or the task of a Taskfile (default: all jobs; the task default)")
+	textFlag(c, &o.job, "job", "NAME", "the job of a workflow, with the jobs that it needs, or the task of a Taskfile (default: all jobs, or the task named \"default\")")
 	c.Flags().StringVarP(&o.out, "output", "o", "", "write the plan to this file")
 	setPlaceholder(c, "output", "FILE")
 	c.Flags().BoolVar(&o.force, "force", false, "overwrite the file that --output names")
-	c.Flags().BoolVar(&o.strict, "strict", false, "fail, and write no plan, if something is not converted")
+	c.Flags().BoolVar(&o.strict, "strict", false, "fail, and write no plan, if something is reported as not converted")
 	return a.jsonFlag(c)
 }
 

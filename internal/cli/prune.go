@@ -27,10 +27,11 @@ func (a *app) pruneCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "prune [CHECKPOINT…]",
 		Short: "Delete old snapshots and free their space",
-		Long: "Delete old snapshots and free their space\n\nA snapshot holds the files of a checkpoint. prune keeps the newest ones of each run, the last good one, and those taken at gates or by users.\n" +
-			"--keep-last and --keep-within keep only what they select, and delete all others, including those taken at gates or by users.\n" +
-			"With CHECKPOINT, prune deletes exactly these. What an unfinished run or restore needs always stays.\n" +
-			"pawl checkpoints still lists the checkpoints of deleted snapshots.",
+		Long: "Delete old snapshots and free their space\n\nA snapshot holds the files of a checkpoint. prune keeps the newest ones of each run, those\n" +
+			"taken at gates or by users, and the newest of each run that is no emergency or heartbeat checkpoint. It deletes all snapshots of\n" +
+			"deleted runs. --keep-last and --keep-within keep only what one of them selects, and delete all others, including those taken at\n" +
+			"gates or by users. With CHECKPOINT, prune deletes exactly these. What an unfinished run or restore needs always stays.\n" +
+			"pawl checkpoints still lists the checkpoints of deleted snapshots, except those of deleted runs.",
 		Example: "  pawl prune --dry-run\n  pawl prune 3f2a91c0\n  pawl prune --keep-last 3 --keep-within 7d",
 		RunE: func(c *cobra.Command, args []string) error {
 			o.policy = c.Flags().Changed("keep-last") || c.Flags().Changed("keep-within")
@@ -43,9 +44,9 @@ func (a *app) pruneCommand() *cobra.Command {
 			return a.withCheckpoints(c.Context(), o.dryRun, func(t *checkpointAccess) error { return a.prune(c.Context(), t, args, o) })
 		},
 	}
-	numberVar(c, &o.keep, "keep", "", snapshot.DefaultKeep, 0, "snapshots to keep per run, besides those of gates and users")
-	numberVar(c, &o.keepLast, "keep-last", "", 0, 0, "keep only the newest `N` of each run")
-	c.Flags().Var(&o.keepWithin, "keep-within", "keep only those of the last `TIME`, such as 7d")
+	numberVar(c, &o.keep, "keep", "", snapshot.DefaultKeep, 0, "keep the newest `N` snapshots of each run, besides those of gates and users")
+	numberVar(c, &o.keepLast, "keep-last", "", 0, 0, "keep only the newest `N` snapshots of each run")
+	c.Flags().Var(&o.keepWithin, "keep-within", "keep only the snapshots of the last `DURATION`, such as 7d")
 	c.Flags().BoolVar(&o.dryRun, "dry-run", false, "print the snapshots that would be deleted, and exit")
 	c.Flags().StringVar(&o.as, "as", "", "prune the checkpoints of another `SYSTEM` (gyoshu) instead of pawl's")
 	return a.jsonFlag(c)

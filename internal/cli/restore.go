@@ -9,34 +9,34 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pawl/internal/cli/helptext"
 	"pawl/internal/cli/layout"
 	"pawl/internal/cli/restoreview"
 	"pawl/internal/history"
 	"pawl/internal/oneline"
 	"pawl/internal/runs"
-	"pawl/internal/snapshot"
 )
 
 func (a *app) restoreCommand() *cobra.Command {
 	var o restoreOptions
 	c := &cobra.Command{
-		Use:   "restore CHECKPOINT [PATH…]",
+		Use:   "restore [CHECKPOINT [PATH…]]",
 		Short: "Restore files from a checkpoint",
-		Long: "Restore files from a checkpoint\n\n" + checkpointHelp +
+		Long: "Restore files from a checkpoint\n\n" + helptext.Checkpoint +
 			"restore resets all files, or only those below PATH, to the checkpoint, and removes files that did not exist then. It\n" +
-			"first saves the current files as a checkpoint. It never removes files that the checkpoint leaves out, such as ignored\n" +
+			"first saves the current files as a checkpoint. It never removes files that the checkpoint excludes, such as ignored\n" +
 			"ones, and never touches the .git folder. An interrupted restore blocks `pawl run` and `pawl resume`: repeat it, or run\n" +
-			"`pawl restore` alone, to finish it. --undo returns to the files before it, or before the last restore.",
+			"`pawl restore` alone, to finish it.",
 		Example: "  pawl restore latest --dry-run\n  pawl restore 3f2a91c0 src/ --yes\n  pawl restore build --to /tmp/build-copy\n  pawl restore --undo",
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.withCheckpoints(c.Context(), o.dryRun && o.to == "", func(t *checkpointAccess) error {
+			return a.withCheckpoints(c.Context(), o.dryRun, func(t *checkpointAccess) error {
 				return a.restoreNamed(c, t, args, o)
 			})
 		},
 	}
-	c.Flags().BoolVar(&o.dryRun, "dry-run", false, "print the changes and exit")
-	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask for confirmation")
-	c.Flags().BoolVar(&o.undo, "undo", false, "restore the files before the last restore; twice: redo it")
+	c.Flags().BoolVar(&o.dryRun, "dry-run", false, "print the changes, or with --to the files that would be written, and exit")
+	yesFlag(c, &o.yes, helptext.Confirm)
+	c.Flags().BoolVar(&o.undo, "undo", false, "return to the files before the interrupted or the last restore; twice: redo it")
 	c.Flags().BoolVar(&o.otherHead, "other-head", false, "restore even if git HEAD has moved since the checkpoint")
 	c.Flags().BoolVarP(&o.verbose, "verbose", "v", false, "print each path")
 	c.Flags().StringVar(&o.to, "to", "", "write to `FOLDER` instead, which must be new or empty")
@@ -63,7 +63,7 @@ func (a *app) restoreNamed(c *cobra.Command, t *checkpointAccess, args []string,
 			return err
 		}
 		if o.to != "" {
-			return a.exportFiles(ctx, t, saved, paths, o.to)
+			return a.exportFiles(ctx, t, saved, paths, o)
 		}
 		return a.restore(ctx, t, saved, history.RestoreOptions{Paths: paths}, o)
 	})
@@ -120,46 +120,36 @@ func (t *checkpointAccess) checkPathsExist(saved history.SavedCheckpoint, paths 
 	return nil
 }
 
-func (a *app) exportFiles(ctx context.Context, t *checkpointAccess, saved history.SavedCheckpoint, paths []string, to string) error {
+// exportFiles writes the files of a checkpoint to a folder of their own. A dry run prints which ones.
+func (a *app) exportFiles(ctx context.Context, t *checkpointAccess, saved history.SavedCheckpoint, paths []string, o restoreOptions) error {
 	record, err := saved.SnapshotRecord()
 	if err != nil {
 		return err
 	}
-	folder, err := a.absolutePath(to)
+	folder, err := a.absolutePath(o.to)
 	if err == nil {
 		err = history.RequireEmpty(folder)
 	}
 	if err != nil {
 		return err
 	}
-	changes, err := t.store.Export(ctx, record, paths, folder)
+	changes, err := t.store.ExportChanges(record, paths)
+	if err == nil && !o.dryRun {
+		changes, err = t.store.Export(ctx, record, paths, folder)
+	}
 	if err != nil {
 		return err
 	}
-	report := restoreview.Report{Checkpoint: saved.ID, Changes: restoreview.Changes(changes), Kept: []string{}, NotIn: []snapshot.StaysOut{}, To: to}
 	leftOut, err := t.store.LeftOutBelow(record, paths)
 	if err != nil {
 		return err
 	}
-	for _, l := range leftOut {
-		report.NotIn = append(report.NotIn, snapshot.StaysOut{LeftOut: l, Missing: true})
-	}
+	report := restoreview.OfExport(saved.ID, changes, leftOut, o.to, o.dryRun)
 	if a.json {
 		return a.printJSON(report)
 	}
-	fmt.Fprintf(a.Out, "wrote %s to %s\n", layout.Count(countFiles(changes), "file"), to)
-	restoreview.PrintNotWritten(a.Out, leftOut)
+	report.PrintExport(a.Out, o.verbose || o.dryRun)
 	return nil
-}
-
-func countFiles(changes []snapshot.Change) int {
-	n := 0
-	for _, c := range changes {
-		if c.New != nil && c.New.Kind != snapshot.Folder {
-			n++
-		}
-	}
-	return n
 }
 
 func (a *app) restore(ctx context.Context, t *checkpointAccess, saved history.SavedCheckpoint, how history.RestoreOptions, o restoreOptions) (err error) {

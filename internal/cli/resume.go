@@ -16,6 +16,7 @@ import (
 	"pawl/internal/caller"
 	"pawl/internal/cli/background"
 	"pawl/internal/cli/flags"
+	"pawl/internal/cli/helptext"
 	"pawl/internal/cli/hints"
 	"pawl/internal/cli/liveview"
 	"pawl/internal/cli/permission"
@@ -55,11 +56,11 @@ func (a *app) resumeCommand() *cobra.Command {
 	var o resumeOptions
 	c := &cobra.Command{
 		Use:   "resume [RUN]",
-		Short: "Resume an interrupted, paused or failed run",
-		Long: "Resume an interrupted, paused or failed run\n\nFinished steps and items do not rerun. Attempts that are still running are re-attached. For interrupted ones, pawl checks\n" +
-			"their records and outputs, and decides by fixed rules (pawl explain --rules). If the plan or an\n" +
-			"input changed, resume lists the finished steps that rerun and asks for confirmation. A failed run resumes after pawl retry STEP,\n" +
-			"or when its plan changed.",
+		Short: "Resume an interrupted, paused, stopped, waiting or failed run",
+		Long: "Resume an interrupted, paused, stopped, waiting or failed run\n\nFinished steps and items do not rerun. Attempts that are still running are re-attached. For interrupted ones, pawl checks\n" +
+			"their records and outputs, and decides by fixed rules whether they are done, continue or rerun (pawl explain --rules). If the\n" +
+			"plan or an input changed, resume lists the finished steps that rerun and asks for confirmation. A failed run resumes after\n" +
+			"pawl retry, skip or done, or after its plan changed.",
 		Example: "  pawl resume --dry-run\n  pawl resume\n  pawl resume latest --yes",
 		Args:    atMostOne,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -73,15 +74,15 @@ func (a *app) resumeCommand() *cobra.Command {
 			return err
 		},
 	}
-	c.Flags().BoolVar(&o.yes, "yes", false, "confirm the rerun of finished steps whose plan or inputs changed, and continue despite warnings")
-	c.Flags().StringVar(&o.planHash, "plan-hash", "", "confirm the changed plan; `HASH` is the one that resume prints, or its first 12 or more digits")
+	yesFlag(c, &o.yes, "do not ask for confirmation; required without a terminal if resume asks. A plan that weakens a gate, check or limit needs --plan-hash")
+	c.Flags().StringVar(&o.planHash, "plan-hash", "", "confirm exactly this changed plan, also one that weakens a gate, check or limit; `HASH` is the one that resume prints, or its first 12 or more digits")
 	c.Flags().BoolVar(&o.dry, "dry-run", false, "print what pawl found, how it judges interrupted steps and what resume would do with each step, and exit")
-	c.Flags().BoolVar(&o.takeOver, "take-over", false, takeOverHelp)
+	c.Flags().BoolVar(&o.takeOver, "take-over", false, helptext.TakeOver)
 	waitFlag(c, &o.wait)
-	c.Flags().BoolVar(&o.background, "background", false, "resume the run in the background: print its id once its engine has started, and return")
+	c.Flags().BoolVar(&o.background, "background", false, "resume the run in the background: print its id once it runs, and return")
 	c.Flags().BoolVar(&o.handed, background.Flag, false, "the process that started this one passed on the lock of the project")
 	_ = c.Flags().MarkHidden(background.Flag) // the flag exists
-	numberVar(c, &o.parallel, "parallel", "", 0, 1, "run at most `N` steps and items at a time (default: as the plan says)")
+	numberVar(c, &o.parallel, "parallel", "", 0, 1, helptext.Parallel)
 	c.Flags().Var(&o.mirror, "mirror", a.mirrorHelp())
 	answersFlag(c, &o.answers)
 	paramFlags(c, &o.given)

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl"
+	"pawl/internal/cli/helptext"
 	"pawl/internal/cli/restoreview"
 	"pawl/internal/cli/rollbackview"
 	"pawl/internal/cli/signals"
@@ -27,9 +28,9 @@ func (a *app) rollbackCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "rollback [--to CHECKPOINT]",
 		Short: "Roll back to a checkpoint: run undo commands, restore files",
-		Long: "Roll back to a checkpoint: run undo commands, restore files\n\n" + checkpointHelp +
-			"rollback runs the undo commands of the steps and items that finished after the checkpoint, newest first. Then it\n" +
-			"restores the files, as pawl restore does. `pawl rollback` without --to continues an interrupted rollback;\n" +
+		Long: "Roll back to a checkpoint: run undo commands, restore files\n\n" + helptext.Checkpoint +
+			"rollback acts on the run that the checkpoint belongs to. It runs the undo commands of the steps and items that finished after\n" +
+			"the checkpoint, newest first. Then it restores the files, as pawl restore does. `pawl rollback` without --to continues an interrupted rollback;\n" +
 			"undo commands that provably finished do not rerun.",
 		Example: "  pawl rollback --to build --dry-run\n  pawl rollback --to 3f2a91c0 --yes\n  pawl rollback",
 		Args: func(_ *cobra.Command, args []string) error {
@@ -40,7 +41,7 @@ func (a *app) rollbackCommand() *cobra.Command {
 		},
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.withCheckpoints(c.Context(), o.dryRun, func(t *checkpointAccess) error {
-				target, err := a.rollbackTarget(c.Context(), t, o.to)
+				target, err := a.rollbackTarget(c.Context(), t, o)
 				if err != nil {
 					return err
 				}
@@ -50,22 +51,25 @@ func (a *app) rollbackCommand() *cobra.Command {
 	}
 	textFlag(c, &o.to, "to", "CHECKPOINT", "the checkpoint to roll back to (default: that of the interrupted rollback)")
 	c.Flags().BoolVar(&o.dryRun, "dry-run", false, "print the undo commands and file changes, and exit")
-	c.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask for confirmation")
+	yesFlag(c, &o.yes, helptext.Confirm)
 	c.Flags().BoolVar(&o.otherHead, "other-head", false, "restore even if git HEAD has moved since the checkpoint")
 	c.Flags().BoolVar(&o.stop, "stop", false, "abandon an interrupted rollback: keep what was undone, change no files")
 	return a.jsonFlag(c)
 }
 
 // rollbackTarget returns the named checkpoint, or that of the interrupted rollback.
-func (a *app) rollbackTarget(ctx context.Context, t *checkpointAccess, name string) (history.SavedCheckpoint, error) {
-	if name != "" {
-		return t.find(ctx, name)
+func (a *app) rollbackTarget(ctx context.Context, t *checkpointAccess, o rollbackOptions) (history.SavedCheckpoint, error) {
+	if o.to != "" {
+		return t.find(ctx, o.to)
 	}
 	back, err := runs.UnfinishedRollback(ctx, t.project)
 	if err != nil {
 		return history.SavedCheckpoint{}, err
 	}
-	if back == "" {
+	switch {
+	case back == "" && o.stop:
+		return history.SavedCheckpoint{}, usageError("pawl status", "there is no interrupted rollback")
+	case back == "":
 		return history.SavedCheckpoint{}, usageError("pawl checkpoints", "rollback needs --to CHECKPOINT: there is no interrupted rollback to continue")
 	}
 	return t.find(ctx, string(back))

@@ -16,6 +16,7 @@ import (
 	"pawl/internal/cli/eventstream"
 	"pawl/internal/cli/flags"
 	"pawl/internal/cli/gateprompt"
+	"pawl/internal/cli/helptext"
 	"pawl/internal/cli/hints"
 	"pawl/internal/cli/holder"
 	"pawl/internal/cli/liveview"
@@ -63,14 +64,14 @@ func (a *app) runCommand() *cobra.Command {
 		DisableFlagsInUseLine: true,
 		Short:                 "Start a run and follow it live",
 		Long: "Start a run and follow it live\n\nrun executes the steps of a plan, or one command given after --, in the project's root folder. If a run of the same\n" +
-			"plan is unfinished, run starts nothing; use pawl resume, or --new to start over. With --update, the new run reuses each step and item of the newest\n" +
-			"run of this plan that is up to date: its definition, inputs and outputs are the same. It runs the rest.",
+			"plan is unfinished, run starts nothing; use pawl resume, or --new to start over. With --update, the new run reuses the steps and\n" +
+			"items that are up to date: their definition, inputs and outputs are the same as in the newest run of this plan. It runs the rest.",
 		Example: "  pawl run plan.yaml\n  pawl run --update plan.yaml\n  pawl run --background plan.yaml\n  pawl run -- make test",
 		Args:    atLeastOne(argument{name: "PLAN file, or a command after --", hint: "pawl run --help"}),
 		RunE: func(c *cobra.Command, args []string) error {
 			if c.ArgsLenAtDash() == 0 {
-				if o.update || o.resume || o.schedule.Given() {
-					return usageError("pawl run --help", "--update, --resume and --schedule need a PLAN")
+				if given := givenFlags(c, "update", "resume", "schedule", "install", "uninstall", "crontab"); len(given) > 0 {
+					return usageError("pawl run --help", "%s a PLAN", flags.Need(given))
 				}
 				return a.whenFree(c.Context(), o.wait, func(ctx context.Context) error { return a.runPlan(ctx, runs.CommandPlan(args), o) })
 			}
@@ -84,20 +85,24 @@ func (a *app) runCommand() *cobra.Command {
 				}
 				return usageError(hint, "run takes one PLAN; put a command after --")
 			}
+			if given := givenFlags(c, "background", "take-over", "dry-run", "mirror-answers"); o.schedule.Given() && len(given) > 0 {
+				with := givenFlags(c, "schedule", "install", "uninstall", "crontab")
+				return usageError("", "%s cannot be combined with %s", with[0], strings.Join(given, ", "))
+			}
 			return a.runFile(c.Context(), args[0], o)
 		},
 	}
 	c.Flags().BoolVar(&o.update, "update", false, "reuse what is up to date in the newest run of this plan, and run the rest")
 	c.Flags().BoolVar(&o.dry, "dry-run", false, "with --update: print what would run and why, and exit")
 	c.Flags().BoolVar(&o.resume, "resume", false, "if a run of this plan is unfinished, resume it instead of starting a new one")
-	textFlag(c, &o.schedule.Expression, "schedule", "CRON", "print a systemd timer that runs PLAN at these times, such as \"0 6 * * *\"; starts no run")
+	textFlag(c, &o.schedule.Expression, "schedule", "CRON", "print a systemd timer that runs PLAN at these local times, such as \"0 6 * * *\", or resumes its unfinished run; the command itself starts no run")
 	c.Flags().BoolVar(&o.schedule.Install, "install", false, "with --schedule: install the timer for this user's systemd")
 	c.Flags().BoolVar(&o.schedule.Uninstall, "uninstall", false, "remove the timer of PLAN; starts no run")
 	c.Flags().BoolVar(&o.schedule.Crontab, "crontab", false, "with --schedule: print a crontab line instead of systemd units")
-	numberVar(c, &o.parallel, "parallel", "", 0, 1, "run at most `N` steps and items at a time (default: as the plan says)")
-	c.Flags().BoolVar(&o.background, "background", false, "start the run in the background: print its id once its engine has started, and return")
+	numberVar(c, &o.parallel, "parallel", "", 0, 1, helptext.Parallel)
+	c.Flags().BoolVar(&o.background, "background", false, "start the run in the background: print its id once it runs, and return")
 	c.Flags().BoolVar(&o.fresh, "new", false, "archive the unfinished run of this plan and start over")
-	c.Flags().BoolVar(&o.takeOver, "take-over", false, takeOverHelp)
+	c.Flags().BoolVar(&o.takeOver, "take-over", false, helptext.TakeOver)
 	waitFlag(c, &o.wait)
 	c.Flags().Var(&o.mirror, "mirror", a.mirrorHelp())
 	answersFlag(c, &o.answers)
@@ -108,7 +113,7 @@ func (a *app) runCommand() *cobra.Command {
 
 // outputFlag adds the flag that says what a live view shows of the output of steps.
 func outputFlag(c *cobra.Command, mode *liveview.OutputMode) {
-	c.Flags().Var(mode, "output", "how to show the output of steps: stream (all lines), fold (the last lines, redrawn; the default on a terminal) or none (the default in a pipe)")
+	c.Flags().Var(mode, "output", "how to show the output of steps: stream (all lines), fold (the last lines, redrawn; the default on a terminal) or none (the default in a pipe; for pawl run -- COMMAND, stream)")
 }
 
 // eventsFlag adds --json to a command that works on a run.
@@ -119,7 +124,7 @@ func (a *app) eventsFlag(c *cobra.Command) *cobra.Command {
 
 // waitFlag adds --wait.
 func waitFlag(c *cobra.Command, wait *flags.Wait) {
-	c.Flags().Var(wait, "wait", "if another run holds the project, start when it is free; with =DURATION, give up after that time")
+	c.Flags().Var(wait, "wait", "if another pawl process holds the project, wait until it releases it; with =DURATION, give up after that time")
 	c.Flags().Lookup("wait").NoOptDefVal = flags.Forever
 	c.MarkFlagsMutuallyExclusive("wait", "take-over")
 }
@@ -166,9 +171,6 @@ func (a *app) runFile(ctx context.Context, path string, o runOptions) error {
 
 // schedule shows, installs or removes the schedule of a plan.
 func (a *app) schedule(ctx context.Context, path string, o runOptions) error {
-	if o.background || o.takeOver || o.dry || o.answers.Given {
-		return usageError("", "--schedule cannot be combined with --background, --dry-run, --mirror-answers or --take-over")
-	}
 	find := a.projectOrInit
 	if o.schedule.Uninstall {
 		find = a.project
@@ -334,7 +336,7 @@ func (a *app) unfinished(ctx context.Context, p *project.Project, n runs.CreateO
 
 // paramFlags adds the flags for the parameters of a plan.
 func paramFlags(c *cobra.Command, f *supply.Flags) {
-	c.Flags().Var(&f.Params, "param", "set a parameter of the plan; repeatable. For a secret, prefer PAWL_PARAM_NAME or --params")
+	c.Flags().Var(&f.Params, "param", "set a parameter of the plan; can be repeated. For a secret, prefer the environment variable PAWL_PARAM_NAME, or --params")
 	textFlag(c, &f.File, "params", "FILE", "set the parameters in this YAML or JSON file")
 }
 
@@ -493,8 +495,6 @@ func (a *app) operate(ctx context.Context, p *project.Project, cfg engine.Config
 	p.Register(status, time.Now().UTC()) // notes were printed at the start
 	return state, plan, hints.For(ctx, p, state.Run, err)
 }
-
-const takeOverHelp = "kill a hung pawl process that holds this project, if pawl can verify which process it is; running steps continue"
 
 // ensureNoEngine returns an error if an engine holds the project. With takeOver it kills that engine instead.
 func (a *app) ensureNoEngine(ctx context.Context, p *project.Project, takeOver bool) error {

@@ -161,7 +161,8 @@ func TestOutput(t *testing.T) {
 	p := finished(t)
 	for line, want := range map[string]string{
 		"output draft": "first draft\n", "output draft --stderr": "warning\n", "output convert --item b": "made b\n",
-		"output draft --attempt 1 --follow": "first draft\n", "output draft --run " + string(p.run()): "first draft\n",
+		"output draft --attempt 1 --follow": "first draft\n", "output convert --follow": "==> convert/a, attempt 1 <==\nmade a\n==> convert/b, attempt 1 <==\nmade b\n",
+		"output draft --run " + string(p.run()): "first draft\n",
 	} {
 		if got := p.ok(strings.Fields(line)...); got != want {
 			t.Errorf("%s: %q", line, got)

@@ -41,7 +41,7 @@ func (a *app) runsCommand() *cobra.Command {
 		RunE:  func(c *cobra.Command, _ []string) error { return a.runs(c.Context(), all, archived) },
 	}
 	c.Flags().BoolVar(&all, "all", false, "list the runs of all your projects")
-	c.Flags().BoolVar(&archived, "archived", false, "list archived runs")
+	c.Flags().BoolVar(&archived, "archived", false, "list only archived runs")
 	return a.jsonFlag(c)
 }
 

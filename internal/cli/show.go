@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl/internal/cli/checkpointview"
+	"pawl/internal/cli/helptext"
 	"pawl/internal/history"
 	"pawl/internal/oneline"
 	"pawl/internal/runs"
@@ -18,7 +19,7 @@ func (a *app) showCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:     "show CHECKPOINT [FILE]",
 		Short:   "Show a checkpoint, or a file in it",
-		Long:    "Show a checkpoint, or a file in it\n\n" + checkpointHelp,
+		Long:    "Show a checkpoint, or a file in it\n\n" + helptext.Checkpoint,
 		Example: "  pawl show latest\n  pawl show 3f2a91c0 src/main.go",
 		Args:    oneOrTwo(a.checkpointArgument()),
 		RunE: func(c *cobra.Command, args []string) error {

@@ -11,6 +11,7 @@ import (
 
 	"pawl"
 	"pawl/internal/caller"
+	"pawl/internal/cli/helptext"
 	"pawl/internal/cli/layout"
 	"pawl/internal/cli/trustview"
 	"pawl/internal/config"
@@ -24,8 +25,8 @@ func (a *app) trustCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "trust [FOLDER]",
 		Short: "Trust a project that you did not create with pawl, such as a clone",
-		Long: "Trust a project that you did not create with pawl, such as a clone\n\ntrust shows what pawl would use from then on (commands in the settings, runs with their plans and mirrors, notes), and asks.\n" +
-			"Until then pawl executes nothing of the project, writes nothing there, and sends agents nothing from it.\n" +
+		Long: "Trust a project that you did not create with pawl, such as a clone\n\ntrust shows what pawl would use from then on: commands in the settings, runs with their plans and mirrors, notes. It asks for\n" +
+			"confirmation. Until then pawl executes nothing of the project, writes nothing there, and sends agents nothing from it.\n" +
 			"A project that pawl created for you is trusted already.",
 		Example: "  pawl trust\n  pawl trust --yes && pawl run plan.yaml\n  pawl trust --list",
 		Args:    atMostOne,
@@ -42,7 +43,7 @@ func (a *app) trustCommand() *cobra.Command {
 			return a.trust(c.Context(), optional(args, 0), yes)
 		},
 	}
-	c.Flags().BoolVar(&yes, "yes", false, "trust the project without asking")
+	yesFlag(c, &yes, helptext.Confirm)
 	c.Flags().BoolVar(&list, "list", false, "list the projects that you trust")
 	c.Flags().BoolVar(&revoke, "revoke", false, "stop trusting the project")
 	c.MarkFlagsMutuallyExclusive("yes", "list", "revoke")

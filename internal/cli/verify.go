@@ -20,7 +20,8 @@ func (a *app) verifyCommand() *cobra.Command {
 		Use:   "verify [--as SYSTEM [PATH]]",
 		Short: "Check journals, plans, outputs and snapshots; list every fault",
 		Long: "Check journals, plans, outputs and snapshots; list every fault\n\nWithout --repair it changes nothing. With --repair it first repairs the snapshots: it rebuilds their index, moves\n" +
-			"damaged data to quarantine and names the affected checkpoints. Journals are rebuilt by pawl recover.",
+			"damaged data to quarantine and names the affected checkpoints. pawl recover rebuilds journals.\n" +
+			"With --as, PATH is the folder with the files of SYSTEM (default: the project), or a SQL dump or database of projectstate.",
 		Example: "  pawl verify\n  pawl verify --repair",
 		Args:    atMostOne,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -37,12 +38,12 @@ func (a *app) verifyCommand() *cobra.Command {
 			return a.printFindings(findings, "damage found")
 		},
 	}
-	c.Flags().BoolVar(&repair, "repair", false, "repair the snapshots first")
+	c.Flags().BoolVar(&repair, "repair", false, "repair the snapshots before checking")
 	c.Flags().StringVar(&as.system, "as", "", "check another system's files by its own rules; "+a.systemsHelp())
 	setPlaceholder(c, "as", "SYSTEM")
 	c.MarkFlagsMutuallyExclusive("repair", "as")
-	c.Flags().StringVar(&as.criterion, "criterion", "", "with --step: check only criterion `NAME`")
-	c.Flags().StringVar(&as.step, "step", "", "with --as: check only whether `STEP` meets its own criteria")
+	c.Flags().StringVar(&as.criterion, "criterion", "", "with --step: check only the acceptance criterion `NAME` in the system's files")
+	c.Flags().StringVar(&as.step, "step", "", "with --as: check only whether `STEP` meets the acceptance criteria in the system's files")
 	return a.jsonFlag(c)
 }
 
@@ -78,22 +79,10 @@ func (a *app) printFindings(findings []pawl.Finding, failure string) error {
 			return err
 		}
 	}
-	bad, warn := 0, 0
-	for _, f := range findings {
-		switch f.Level {
-		case pawl.Bad:
-			bad++
-		case pawl.Warn:
-			warn++
-		}
-		if !a.json {
-			layout.PrintFinding(a.Out, f)
-		}
-	}
 	if !a.json {
-		fmt.Fprintf(a.Out, "%s, %s, %s\n", layout.Count(len(findings), "check"), layout.Count(warn, "warning"), layout.Count(bad, "fault"))
+		layout.PrintFindings(a.Out, findings)
 	}
-	if bad > 0 {
+	if bad := layout.CountLevel(findings, pawl.Bad); bad > 0 {
 		return &pawl.Error{Kind: pawl.KindDamaged, Err: fmt.Errorf("%s: %s", failure, layout.Count(bad, "fault"))}
 	}
 	return nil
@@ -105,10 +94,10 @@ type asOptions struct{ system, step, criterion string }
 // verifyAs checks another system's files by its own rules, or only the criteria of one step.
 func (a *app) verifyAs(ctx context.Context, o asOptions, path string) error {
 	switch {
-	case o.system == "":
-		return usageError("", "--step needs --as SYSTEM")
 	case o.step == "" && o.criterion != "":
 		return usageError("", "--criterion needs --step STEP")
+	case o.system == "":
+		return usageError("", "--step needs --as SYSTEM")
 	}
 	fileFormat, err := a.formatNamed(o.system)
 	if err != nil {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"pawl"
 	"pawl/internal/cli/hints"
 	"pawl/internal/cli/resumeview"
 	"pawl/internal/cli/supply"
@@ -23,7 +22,8 @@ func (a *app) whyCommand() *cobra.Command {
 	var plan string
 	var given supply.Flags
 	c := a.readRunCommand("why [RUN]", "Show what resume would do with each step, and why", func(ctx context.Context, p *project.Project, r *runs.Run) error {
-		return a.why(ctx, p, r, items)
+		given.Folder = a.folder
+		return a.why(ctx, p, r, given, items)
 	})
 	ofRun := c.RunE
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -41,8 +41,13 @@ func (a *app) whyCommand() *cobra.Command {
 	return a.jsonFlag(c)
 }
 
-func (a *app) why(ctx context.Context, p *project.Project, r *runs.Run, items bool) error {
-	change, err := resume.DiffPlan(p, r, pawl.GivenValues{})
+func (a *app) why(ctx context.Context, p *project.Project, r *runs.Run, flags supply.Flags, items bool) error {
+	given, notes, err := supply.ForWhy(p, r, flags)
+	if err != nil {
+		return err
+	}
+	a.printNotes(notes)
+	change, err := resume.DiffPlan(p, r, given)
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ func pruneOverQuota(ctx context.Context, p *project.Project, store *snapshot.Sto
 
 // PruneOptions selects the snapshots that Prune deletes. What a resume or an unfinished restore needs always stays.
 type PruneOptions struct {
-	// Checkpoints are the ones to delete; nothing else is deleted then.
+	// Checkpoints are the ones to delete. Nothing else is deleted then, not even the snapshots of deleted runs.
 	Checkpoints []SavedCheckpoint
 	// KeepLast and KeepWithin, with ByPolicy, keep the newest ones of each run and those younger than that. All others go, also those
 	// of gates and those that users asked for.
@@ -54,6 +54,8 @@ func Prune(ctx context.Context, p *project.Project, store *snapshot.Store, o Pru
 			return snapshot.Pruned{}, err
 		}
 		how.Policy = func(r snapshot.Record) bool { return !gone[r.Checkpoint] }
+		how.Named = func(snapshot.Record) bool { return true }
+		how.RunGone = func(snapshot.Record) bool { return false }
 	case o.ByPolicy:
 		records, err := store.Records()
 		if err != nil {
@@ -151,8 +153,10 @@ func prune(ctx context.Context, p *project.Project, store *snapshot.Store, why s
 	for _, log := range logs {
 		log.addTo(names, undo)
 	}
-	how.RunGone = func(r snapshot.Record) bool {
-		return !disk.Exists(p.RunDir(r.Run)) && !disk.Exists(p.ArchivedDir(r.Run))
+	if how.RunGone == nil {
+		how.RunGone = func(r snapshot.Record) bool {
+			return !disk.Exists(p.RunDir(r.Run)) && !disk.Exists(p.ArchivedDir(r.Run))
+		}
 	}
 	needed, err := neededCheckpoints(ctx, p)
 	if err != nil {
@@ -162,7 +166,9 @@ func prune(ctx context.Context, p *project.Project, store *snapshot.Store, why s
 		return needed[r.Checkpoint] != "" || how.Policy == nil && undo[r.Checkpoint]
 	}
 	how.Now = time.Now()
-	how.Named = func(r snapshot.Record) bool { return names[r.Checkpoint] }
+	if how.Named == nil {
+		how.Named = func(r snapshot.Record) bool { return names[r.Checkpoint] }
+	}
 	how.BeforeRemove = func(going []snapshot.Record) error {
 		gone := map[pawl.RunID][]pawl.CheckpointID{}
 		for _, r := range going {

@@ -4,19 +4,26 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"pawl"
 	"pawl/internal/interop/format"
 	"pawl/internal/project"
 	"pawl/internal/runs"
+	"pawl/internal/strictyaml"
 )
 
-// CheckCriterion reports whether a step meets one of its criteria, and why. by is the attempt that asks; it may be nil. If it is
-// an attempt at the step, its items count, and the run learns what the files say if they meet the criterion or ask a person:
+// CheckCriterion reports whether a step meets one of its criteria, and why. It fails if there is no such step or criterion. by is the
+// attempt that asks; it may be nil. If it is an attempt at the step, names are not checked, because the work on the step may have
+// changed the criteria in the files; its items count, and the run learns what the files say if they meet the criterion or ask a person:
 // notes, items, and the question that the work ended with.
 func (f *Folder) CheckCriterion(by *runs.StepClient, step pawl.StepID, criterion string) (bool, string, error) {
 	if by == nil || by.Attempt.Step != step {
+		if err := f.checkNames(step, criterion); err != nil {
+			return false, "", err
+		}
 		met, why := f.format.CheckCriterion(f.files, f.env, step, criterion)
 		return met, why, nil
 	}
@@ -31,6 +38,34 @@ func (f *Folder) CheckCriterion(by *runs.StepClient, step pawl.StepID, criterion
 		}
 	}
 	return false, why, nil
+}
+
+// checkNames returns an error if the files have no such step, or if the step has no such criterion; "" means all criteria.
+func (f *Folder) checkNames(step pawl.StepID, criterion string) error {
+	known := f.format.Criteria(f.files, f.env, step)
+	if known == nil {
+		reading, _ := f.Read("")
+		var ids []string
+		for _, phase := range reading.Phases {
+			for _, s := range phase.Steps {
+				ids = append(ids, string(s.ID))
+			}
+		}
+		if slices.Contains(ids, string(step)) {
+			return runs.UsageError("", "step %s has no criteria", step)
+		}
+		return runs.UsageError("", "%s", strictyaml.UnknownStep(string(step), ids))
+	}
+	wanted, _ := format.CutTime(criterion)
+	quoted := make([]string, len(known))
+	for i, name := range known {
+		name = format.Plain(name)
+		if wanted == "" || name == wanted {
+			return nil
+		}
+		quoted[i] = strconv.Quote(name)
+	}
+	return runs.UsageError("", "step %s has no criterion %q; it has: %s", step, criterion, strings.Join(quoted, ", "))
 }
 
 // attemptEnv returns the Env for the step of an attempt.

@@ -136,3 +136,15 @@ func mergeFiles(source format.Files, written []format.File) []format.File {
 	}
 	return all
 }
+
+// WrittenNames returns the names of the files that exist after a write. A file that was then moved to an archive is omitted.
+func WrittenNames(written []format.File) []string {
+	names := []string{}
+	for _, f := range written {
+		names = slices.DeleteFunc(names, func(name string) bool { return name == f.Path })
+		if f.Data != nil {
+			names = append(names, f.Path)
+		}
+	}
+	return names
+}

@@ -50,12 +50,10 @@ func (s *Store) Export(ctx context.Context, r Record, paths []string, folder str
 	case err != nil && !errors.Is(err, os.ErrNotExist):
 		return nil, err
 	}
-	all, err := s.Diff([32]byte{}, r.Tree)
+	changes, err := s.ExportChanges(r, paths)
 	if err != nil {
 		return nil, err
 	}
-	paths = clean(paths)
-	changes := slices.DeleteFunc(all, func(c Change) bool { return !covered(c.Path, paths) && !leadsTo(c, paths) })
 	if err := os.MkdirAll(folder, 0o777); err != nil {
 		return nil, err
 	}
@@ -76,6 +74,13 @@ func (s *Store) Export(ctx context.Context, r Record, paths []string, folder str
 		return changes, nil
 	}
 	return changes, disk.Remove(mark)
+}
+
+// ExportChanges returns what Export would write.
+func (s *Store) ExportChanges(r Record, paths []string) ([]Change, error) {
+	all, err := s.Diff([32]byte{}, r.Tree)
+	paths = clean(paths)
+	return slices.DeleteFunc(all, func(c Change) bool { return !covered(c.Path, paths) && !leadsTo(c, paths) }), err
 }
 
 // Unfinished is the file that marks a folder into which not all files are written yet.

@@ -30,6 +30,16 @@ type Other struct {
 	Next     string         `json:"next,omitempty"`
 }
 
+// Of returns the report of a dry run. others are the places of the other runs, which read reads.
+func Of(reading format.Project, findings []pawl.Finding, others []string, read func(place string) (format.Project, []pawl.Finding)) Report {
+	report := Report{Project: reading, Pending: Pending(reading), Findings: append([]pawl.Finding{}, findings...)}
+	for _, place := range others {
+		r, _ := read(place)
+		report.Others = append(report.Others, Other{Place: place, Name: r.Name, Status: r.Status, Percent: r.Percent, Position: r.Position, Next: r.Next})
+	}
+	return report
+}
+
 // Pending returns the unfinished steps.
 func Pending(r format.Project) []pawl.StepID {
 	ids := []pawl.StepID{}

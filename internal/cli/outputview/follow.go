@@ -42,8 +42,8 @@ func (o Options) stream() string {
 }
 
 // Follow prints the output of a step or item while it grows, through all of its attempts, until the step or item has ended; if ref names
-// an attempt, only until that has ended. Of a foreach
-// step without an item it prints the output of all items that run. It waits for a step that has not started, as long as an engine works
+// an attempt, only until that has ended. Of a foreach step without an item it prints the output of all items that run or, once the
+// step has ended, of all items. It waits for a step that has not started, as long as an engine works
 // on the run. It reads only: when ctx ends, the step continues.
 func Follow(ctx context.Context, w io.Writer, p *project.Project, r *runs.Run, ref pawl.AttemptRef, o Options) error {
 	step := r.Plan.Step(ref.Step)
@@ -117,10 +117,34 @@ func (f *follower) begin() error {
 		_, err := fmt.Fprintf(f.options.Notes, "pawl: note: waiting for step %s to start\n", f.ref.Step)
 		return err
 	case f.many && f.ended():
-		_, err := Path(f.project, f.run, f.ref, f.options)
-		return err
+		return f.copyEnded()
 	}
 	return usageError(cmp.Or(runs.ContinueCommand(f.run.State), "pawl status"), "step %s is not running, and pawl is not working on run %s", f.ref.Name(), f.run.State.Run)
+}
+
+// copyEnded prints the output of the newest attempt at each item of a foreach step that has ended.
+func (f *follower) copyEnded() error {
+	st := f.run.State.Steps[f.ref.Step]
+	if st == nil || st.Items == nil {
+		return notStarted(f.run, f.ref)
+	}
+	none := true
+	for i, value := range f.listed(st.Items) {
+		ref := pawl.AttemptRef{Step: f.ref.Step, Item: pawl.ItemIDOf(value), Index: i}
+		newest, err := newestAttempt(filepath.Dir(f.project.AttemptDir(ref, f.run.State.Run)))
+		if err != nil {
+			continue // it could not start, or its result is from another run
+		}
+		ref.Attempt, none = newest, false
+		a := f.follow(ref)
+		if err := errors.Join(a.copyNew(), a.flush()); err != nil {
+			return err
+		}
+	}
+	if none {
+		return usageError("pawl status", "no item of step %s has output in this run", f.ref.Step)
+	}
+	return nil
 }
 
 // add follows an attempt, if it is at the step or item.

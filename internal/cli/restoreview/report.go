@@ -186,6 +186,38 @@ func firstNotIn(names []string) []string {
 	return names
 }
 
+// OfExport returns the report of a restore to another folder.
+func OfExport(id pawl.CheckpointID, changes []snapshot.Change, leftOut []snapshot.LeftOut, to string, dry bool) Report {
+	r := Report{Checkpoint: id, DryRun: dry, Changes: Changes(changes), Kept: []string{}, NotIn: []snapshot.StaysOut{}, To: to}
+	for _, l := range leftOut {
+		r.NotIn = append(r.NotIn, snapshot.StaysOut{LeftOut: l, Missing: true})
+	}
+	return r
+}
+
+// PrintExport prints what a restore wrote, or would write, to another folder, each path if wanted, and what is missing there.
+func (r Report) PrintExport(out io.Writer, paths bool) {
+	files := 0
+	for _, c := range r.Changes {
+		if c.Kind != snapshot.Folder.String() {
+			files++
+		}
+	}
+	verb := "wrote"
+	if r.DryRun {
+		verb = "would write"
+	}
+	fmt.Fprintf(out, "%s %s to %s\n", verb, layout.Count(files, "file"), r.To)
+	if paths {
+		PrintPaths(out, r.Changes)
+	}
+	leftOut := make([]snapshot.LeftOut, len(r.NotIn))
+	for i, n := range r.NotIn {
+		leftOut[i] = n.LeftOut
+	}
+	PrintNotWritten(out, leftOut)
+}
+
 // PrintNotWritten prints what is missing in a folder to which a checkpoint was written.
 func PrintNotWritten(out io.Writer, list []snapshot.LeftOut) {
 	names := make([]string, len(list))

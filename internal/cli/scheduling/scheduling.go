@@ -40,7 +40,11 @@ func (f Flags) check() error {
 	case f.Uninstall && (f.Expression != "" || f.Install || f.Crontab):
 		return usageError("", "--uninstall takes a PLAN and no other flag")
 	case !f.Uninstall && f.Expression == "":
-		return usageError(`pawl run --schedule "0 6 * * *" --install PLAN`, "--install and --crontab need --schedule")
+		flag := "--install"
+		if f.Crontab {
+			flag = "--crontab"
+		}
+		return usageError(fmt.Sprintf(`pawl run --schedule "0 6 * * *" %s PLAN`, flag), "%s needs --schedule", flag)
 	case f.Install && f.Crontab:
 		return usageError("", "--crontab prints a line for crontab(1); --install writes units of systemd")
 	}

@@ -225,6 +225,15 @@ func ForResume(p *project.Project, r *runs.Run, flags Flags, dry bool, ask func(
 	return c, notes, err
 }
 
+// ForWhy collects the values that --param and --params give a run, and returns notes for the user. Without these flags there are none.
+func ForWhy(p *project.Project, r *runs.Run, flags Flags) (pawl.GivenValues, []string, error) {
+	if len(flags.Params) == 0 && flags.File == "" {
+		return pawl.GivenValues{}, nil, nil
+	}
+	c, notes, err := ForResume(p, r, flags, false, nil)
+	return c.New, notes, err
+}
+
 // ForRollback returns the secrets of a run for its undo commands.
 func ForRollback(ctx context.Context, p *project.Project, run pawl.RunID, ask func(string) (string, error)) (stepenv.Secrets, error) {
 	r, err := runs.Load(ctx, p, run)

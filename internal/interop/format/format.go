@@ -31,6 +31,9 @@ type Format struct {
 	// CheckCriterion reports whether a step meets one of its Step.Criteria, or with "" all of them, and why. If the only evidence
 	// is the statement of whoever did the step, that statement counts, and why says so.
 	CheckCriterion func(files Files, env Env, step pawl.StepID, criterion string) (met bool, why string)
+	// Criteria returns the criteria of a step, also of a finished one, each without its time (see CutTime). It returns nil if the
+	// files have no such step, or if the step has no criteria.
+	Criteria func(files Files, env Env, step pawl.StepID) []string
 
 	// Private are patterns of its files that only their user may read when pawl creates them, with their folders.
 	Private []string

@@ -16,7 +16,7 @@ import (
 // the status done. Files from before the run do not count.
 func checkCriterion(files format.Files, env format.Env, id pawl.StepID, name string) (bool, string) {
 	r := readWorkflow(files, env)
-	what, since := sinceIn(name)
+	what, since := format.CutTime(name)
 	if i := slices.IndexFunc(r.tasks, func(t *task) bool { return t.step == id }); i >= 0 {
 		t := r.tasks[i]
 		t.out = cmp.Or(strings.TrimSuffix(what, saysDone), t.out)
@@ -28,6 +28,20 @@ func checkCriterion(files format.Files, env format.Env, id pawl.StepID, name str
 		}
 	}
 	return false, fmt.Sprintf("there is no task %s", id)
+}
+
+// criteriaOf returns the criterion of a step.
+func criteriaOf(files format.Files, env format.Env, id pawl.StepID) []string {
+	r := readWorkflow(files, env)
+	known := slices.ContainsFunc(r.tasks, func(t *task) bool { return t.step == id })
+	for p := requirements; p < phaseEnd; p++ {
+		known = known || slices.Contains(stepsOf(p), id)
+	}
+	if !known {
+		return nil
+	}
+	criterion, _ := format.CutTime(r.criterion(id))
+	return []string{criterion}
 }
 
 // stepsOf returns the steps of a phase that are not tasks.
@@ -99,51 +113,38 @@ func (r *workflowReader) criteria(s format.Step) map[string]bool {
 	if s.Gate != nil || s.Status == pawl.Done || s.Status == pawl.Skipped {
 		return nil
 	}
-	return map[string]bool{r.criterion(s): false}
+	return map[string]bool{r.criterion(s.ID): false}
 }
 
 // saysDone ends the criterion of a task, after the path of its output.
 const saysDone = " says that it is done"
 
-// criterion returns the criterion for a required file. If an invalid file exists already, the criterion names its time: the
+// criterion returns the criterion for the required file of a step. If an invalid file exists already, the criterion names its time: the
 // new file must be newer.
-func (r *workflowReader) criterion(s format.Step) string {
-	if i := slices.IndexFunc(r.tasks, func(t *task) bool { return t.step == s.ID }); i >= 0 {
+func (r *workflowReader) criterion(id pawl.StepID) string {
+	if i := slices.IndexFunc(r.tasks, func(t *task) bool { return t.step == id }); i >= 0 {
 		out := r.tasks[i].out
-		return out + saysDone + r.newerThan(out)
+		return r.newerThan(out+saysDone, out)
 	}
-	switch s.ID {
+	switch id {
 	case stepRequirements:
-		return requirements.report() + " is there" + r.newerThan(requirements.report())
+		return r.newerThan(requirements.report()+" is there", requirements.report())
 	case stepArchitects:
 		return "a design is in " + reportsFolder + "designs/"
 	case stepRoundtable:
-		return architecture.report() + " is there" + r.newerThan(architecture.report())
+		return r.newerThan(architecture.report()+" is there", architecture.report())
 	case stepImplementation:
 		return executionPath + " names the tasks, and the output of each says that it is done"
 	case stepVerification:
-		return verification.report() + " is there, and says no failure" + r.newerThan(verification.report())
+		return r.newerThan(verification.report()+" is there, and says no failure", verification.report())
 	}
 	return "a file in " + reflectionsFor + " looks back on the workflow"
 }
 
-// behind separates a criterion from the time after which the file must have been written.
-const behind = ", written after "
-
-func (r *workflowReader) newerThan(name string) string {
+func (r *workflowReader) newerThan(criterion, name string) string {
 	f := r.file(name)
 	if f == nil || f.Changed.IsZero() {
-		return ""
+		return criterion
 	}
-	return behind + f.Changed.UTC().Format(time.RFC3339Nano)
-}
-
-// sinceIn returns the time in a criterion.
-func sinceIn(name string) (what string, since time.Time) {
-	if what, text, found := cutLast(name, behind); found {
-		if at, err := time.Parse(time.RFC3339Nano, text); err == nil {
-			return what, at
-		}
-	}
-	return name, time.Time{}
+	return format.WithTime(criterion, f.Changed)
 }

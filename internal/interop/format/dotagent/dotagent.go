@@ -20,7 +20,7 @@ const System = "dotagent"
 func Format() format.Format {
 	return format.Format{
 		Name: System, Patterns: patterns(), Read: readProject, Write: write, Verify: verify,
-		UnknownTasks: unknownTasks, CheckCriterion: checkCriterion, ResumePrompt: resumePrompt, Archive: archiveState,
+		UnknownTasks: unknownTasks, CheckCriterion: checkCriterion, Criteria: criteriaOf, ResumePrompt: resumePrompt, Archive: archiveState,
 	}
 }
 

@@ -2,6 +2,7 @@ package grid
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -119,6 +120,14 @@ func (s scope) checkCriterion(files format.Files, env format.Env, id pawl.StepID
 		return b.meetsAim(name)
 	}
 	return false, "its plan has no such criterion"
+}
+
+// criteriaOf returns the criteria of a block.
+func (s scope) criteriaOf(files format.Files, env format.Env, id pawl.StepID) []string {
+	if _, b := s.blockOf(files, env, id); b != nil {
+		return slices.Sorted(maps.Keys(b.criteria()))
+	}
+	return nil
 }
 
 // meetsAll reports whether a block meets all its criteria, and which ones it does not.

@@ -26,7 +26,7 @@ func (s scope) format() format.Format {
 	return format.Format{
 		Name: "grid", Patterns: patterns(), Archived: inClusters("archive/*/*"), Read: s.read, Write: s.write, Verify: s.verify,
 		Places: clusterNames, At: func(place string) format.Format { return scope{at: place}.format() },
-		Unfinished: s.unfinished, Answers: s.answers, CheckCriterion: s.checkCriterion, Asks: s.asks, Records: s.records,
+		Unfinished: s.unfinished, Answers: s.answers, CheckCriterion: s.checkCriterion, Criteria: s.criteriaOf, Asks: s.asks, Records: s.records,
 	}
 }
 

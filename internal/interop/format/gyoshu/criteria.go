@@ -65,6 +65,26 @@ func (s scope) checkCriterion(files format.Files, env format.Env, id pawl.StepID
 	return false, why
 }
 
+// criteriaOf returns the criterion of a stage in its two forms.
+func (s scope) criteriaOf(files format.Files, env format.Env, id pawl.StepID) []string {
+	if env.Hash == nil {
+		env.Hash = hashAmong(files)
+	}
+	for _, r := range newestFirstOf(files, env) {
+		if s.title != "" && r.title != s.title {
+			continue
+		}
+		for _, run := range r.runsOf(env.IDs) {
+			for _, stage := range r.stages(run, env, r.queues[run]) {
+				if pawl.StepIDOf(stage.id) == id {
+					return []string{(&stageState{id: stage.id}).criterion(), (&stageState{id: stage.id, marker: "success"}).criterion()}
+				}
+			}
+		}
+	}
+	return nil
+}
+
 // runsOf returns the runs of the research with these ids, the newest without ids.
 func (r *research) runsOf(ids []string) []string {
 	if len(ids) == 0 {

@@ -102,6 +102,17 @@ func questionOf(row *dump.Row) string {
 	return cmp.Or(clip(text(row, "reason"), 1000), "a gate of type "+text(row, "gate_type"))
 }
 
+// criteriaOf returns the criterion of a task.
+func (s scope) criteriaOf(files format.Files, env format.Env, id pawl.StepID) []string {
+	r := newTablesReader(files, env)
+	if e := r.pick(s.projectIn(env)); e != nil {
+		if steps, _ := r.steps(e); slices.ContainsFunc(steps, func(step format.Step) bool { return step.ID == id }) {
+			return []string{tookEffect}
+		}
+	}
+	return nil
+}
+
 // isTableFile reports whether a file holds the tables, or belongs to a database that does.
 func (r *tablesReader) isTableFile(name string) bool {
 	return slices.ContainsFunc(r.sources, func(s *source) bool {

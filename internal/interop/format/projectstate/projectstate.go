@@ -31,7 +31,7 @@ func (s scope) format() format.Format {
 		Name: System, Patterns: patterns(), Read: s.read, Write: s.write, Verify: s.verify,
 		Projects: projects, Select: func(project string) format.Format { return scope{project: project}.format() },
 		Tables: s.tables, Refuses: s.refuses, UnknownTasks: s.unknownTasks, Answers: s.answers, Paused: s.paused, Conflicts: s.conflicts,
-		CheckCriterion: s.checkCriterion, Asks: s.asks,
+		CheckCriterion: s.checkCriterion, Criteria: s.criteriaOf, Asks: s.asks,
 	}
 }
 

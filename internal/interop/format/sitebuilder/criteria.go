@@ -28,6 +28,23 @@ func checkCriterion(files format.Files, env format.Env, id pawl.StepID, name str
 	return false, fmt.Sprintf("there is no task %s", id)
 }
 
+// criteriaOf returns the criteria of a task: those in its checkpoint and those in the registry.
+func criteriaOf(files format.Files, env format.Env, id pawl.StepID) []string {
+	r := readTeam(files, env)
+	i := slices.IndexFunc(r.jobs, func(j *job) bool { return j.id == id })
+	if i < 0 {
+		return nil
+	}
+	j := r.jobs[i]
+	all := r.criteria(j)
+	if j.entry != nil {
+		for _, text := range slices.Concat(j.entry.criteria, j.entry.checks) {
+			all[oneLine(text)] = false
+		}
+	}
+	return slices.Sorted(maps.Keys(all))
+}
+
 func (r *teamReader) meetsAll(j *job) (bool, string) {
 	var lacking, all []string
 	for _, raw := range slices.Sorted(maps.Keys(r.criteria(j))) {

@@ -26,7 +26,7 @@ func Format() format.Format {
 	return format.Format{
 		Name: System, Patterns: patterns(), Read: readProject, Write: write, Verify: verify,
 		Archived:   []string{"**/progress/checkpoints/*.json" + brokenMark + "*"}, // pawl's copies of unreadable checkpoints
-		Unfinished: unfinished, CheckCriterion: checkCriterion, ListedBlockers: listedBlockers,
+		Unfinished: unfinished, CheckCriterion: checkCriterion, Criteria: criteriaOf, ListedBlockers: listedBlockers,
 	}
 }
 

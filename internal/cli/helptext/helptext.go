@@ -1,0 +1,35 @@
+// Package helptext has the help that several commands share.
+package helptext
+
+import "strings"
+
+// What the help of several commands says.
+const (
+	Checkpoint = "CHECKPOINT is an id, the beginning of an id, \"latest\" (the newest of all runs), or a step (its newest checkpoint, in the\n" +
+		"current run if that has one).\n"
+	Gate     = "GATE is a gate's id, the beginning of an id, or the step that the gate belongs to."
+	Effect   = "While pawl works on the run, the change takes effect at once. Otherwise it takes effect at the next pawl resume."
+	Run      = "the run (default: the current one, see pawl help all)"
+	Parallel = "run at most `N` steps and items at a time (default: the project's setting, else the plan's value, else the number of processors)"
+	TakeOver = "kill a hung pawl process that holds this project, if pawl can verify which process it is; running steps continue"
+
+	// Of --yes: where pawl refuses to act without a terminal, and where it does not ask there.
+	Confirm = "do not ask for confirmation; required without a terminal"
+	NoAsk   = "do not ask for confirmation; without a terminal pawl does not ask"
+)
+
+// Names explains the arguments in capitals.
+const Names = `Names:
+  RUN          a run's id, the beginning of an id, or "latest". Without RUN, a command uses the current run: the one that a pawl
+               process works on, else the newest unfinished run that is not a session, else the newest run.
+  CHECKPOINT   a checkpoint's id, the beginning of an id, "latest" (the newest of all runs), or a step: its newest checkpoint, in
+               the current run if that has one. Emergency checkpoints count only if there is no other.
+  GATE         a gate's id, the beginning of an id, or the step that the gate belongs to. "pawl gates" lists them.
+  STEP, ITEM   a step's id; the value of an item of a foreach step. "pawl status" lists the steps.
+`
+
+// Usage writes COMMAND for a command in a usage text, and leaves out that a command with commands below it can stand alone.
+func Usage(text, path string) string {
+	text = strings.ReplaceAll(text, path+" [flags]\n  "+path+" [command]", path+" COMMAND")
+	return strings.ReplaceAll(text, "[command]", "COMMAND")
+}
