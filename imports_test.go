@@ -113,7 +113,6 @@ var layerOf = map[string]string{
 	"pawl/internal/cli":                          "skins",
 	"pawl/internal/server":                       "skins",
 	"pawl/internal/cli/background":               "screens",
-	"pawl/internal/cli/daemon":                   "screens",
 	"pawl/internal/cli/outputview":               "screens",
 	"pawl/internal/cli/promptview":               "screens",
 	"pawl/internal/cli/checkpointview":           "screens",

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -17,7 +18,6 @@ import (
 	"pawl"
 	"pawl/internal/brief"
 	"pawl/internal/cli"
-	"pawl/internal/cli/daemon"
 	"pawl/internal/config"
 	"pawl/internal/engine"
 	"pawl/internal/evaluator"
@@ -25,6 +25,7 @@ import (
 	"pawl/internal/executor/agent"
 	"pawl/internal/expression"
 	"pawl/internal/faststart"
+	"pawl/internal/httpaccess"
 	"pawl/internal/interop"
 	"pawl/internal/interop/format/dotagent"
 	"pawl/internal/interop/format/grid"
@@ -123,11 +124,9 @@ func serve(ctx context.Context, how cli.Serving) error {
 	return s.Listen(ctx, mcp.HTTP{Address: how.Address, TokenFile: how.TokenFile, NoToken: how.NoToken})
 }
 
-// serveProjects serves all projects of the user.
-func serveProjects(ctx context.Context, o daemon.Options) error {
-	return server.Run(ctx, server.Config{
-		Listen: o.Listen, TokenFile: o.TokenFile, Token: o.Token, Version: o.Version, Out: o.Out, Log: o.Log, Pawl: pawlProcess,
-	})
+// serveProjects runs the daemon of all projects.
+func serveProjects(ctx context.Context, s httpaccess.Service, out, log io.Writer) error {
+	return server.Run(ctx, server.Config{Service: s, Version: version.Read().Short(), Out: out, Log: log, Pawl: pawlProcess})
 }
 
 // pawlProcess runs a command of pawl in a folder as a process of its own.

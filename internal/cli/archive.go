@@ -98,26 +98,3 @@ func (a *app) archivedReports(ctx context.Context, p *project.Project) ([]runRep
 	}
 	return reports, nil
 }
-
-// unfinishedRunOf returns the unfinished run of a plan, or "". It ignores a run that cannot be read, because its plan is
-// unknown.
-func unfinishedRunOf(ctx context.Context, p *project.Project, source string) (pawl.RunID, error) {
-	run, err := runs.FindUnfinished(ctx, p, source)
-	if pawl.KindOf(err) == pawl.KindDamaged {
-		return "", nil
-	}
-	return run, err
-}
-
-// replaceableRunOf returns the unfinished run of a plan, or "". It fails if a rollback of that run is unfinished: nothing would finish it.
-func replaceableRunOf(ctx context.Context, p *project.Project, source string) (pawl.RunID, error) {
-	run, err := unfinishedRunOf(ctx, p, source)
-	if run == "" || err != nil {
-		return "", err
-	}
-	s, err := runs.LoadState(ctx, p, run)
-	if err != nil {
-		return run, nil
-	}
-	return run, runs.RequireNoRollback(s)
-}

@@ -23,7 +23,6 @@ import (
 
 	"pawl"
 	"pawl/internal/caller"
-	"pawl/internal/cli/daemon"
 	"pawl/internal/cli/failure"
 	"pawl/internal/cli/flags"
 	"pawl/internal/cli/hints"
@@ -34,6 +33,7 @@ import (
 	"pawl/internal/config"
 	"pawl/internal/discover"
 	"pawl/internal/engine"
+	"pawl/internal/httpaccess"
 	"pawl/internal/interop"
 	"pawl/internal/project"
 	"pawl/internal/runs"
@@ -69,7 +69,7 @@ type Parts struct {
 	Agents    func(ctx context.Context, s Serving) error             // runs the MCP server
 	Formats   interop.Formats                                        // formats of other systems
 	Send      func(context.Context, pawl.Delivery) (tries int, err error)
-	Serve     func(context.Context, daemon.Options) error // runs the daemon
+	Serve     func(ctx context.Context, s httpaccess.Service, out, log io.Writer) error // runs the daemon of all projects
 }
 
 // Run executes one command line. Report maps its error to an exit code.
@@ -199,7 +199,7 @@ func (a *app) groups() []group {
 			a.progressCommand(), a.learnCommand(), a.decideCommand(), a.blockCommand(), a.unblockCommand(), a.settleCommand(), a.memoryCommand(),
 		}},
 		{"Coding agents:", []*cobra.Command{a.attachCommand(), a.detachCommand(), a.mcpCommand()}},
-		{"Many projects:", []*cobra.Command{daemon.Command(daemon.Options{Out: layout.Unfiltered(a.Out), Log: a.Err, Version: a.version}, a.parts.Serve)}},
+		{"Many projects:", []*cobra.Command{a.serveCommand()}},
 		{"Other systems:", []*cobra.Command{a.importCommand(), a.exportCommand()}},
 		{"Trust:", []*cobra.Command{a.trustCommand(), a.adoptCommand()}},
 		{maintenance, []*cobra.Command{

@@ -109,32 +109,10 @@ func (a *app) refuseExportOverwrite(ctx context.Context, p *project.Project, m i
 	}
 	what, _ := folder.Unfinished(r.Plan)
 	there, _ := folder.Read("")
-	if what == "" || there.Name == r.State.Name || ownedByRun(p, m, folder, r) {
-		if what = workflowToResume(p, m, folder, r.State); what == "" {
+	if what == "" || there.Name == r.State.Name || folder.OwnedBy(p, m, r) {
+		if what = folder.WorkflowToResume(p, m, r.State); what == "" {
 			return nil
 		}
 	}
 	return usageError(hint, "%s: %s is unfinished, and exporting run %s would overwrite it", m.Format.Name, what, r.State.Run)
-}
-
-// workflowToResume names the workflow that the other system would resume in a folder. It is empty if there is none, if it is
-// a run of this project, or if this run was imported from it.
-func workflowToResume(p *project.Project, m interop.Mirror, folder *interop.Folder, s *pawl.State) string {
-	q := folder.ResumePrompt()
-	if q.Ask == "" || interop.IsProjectRun(p, q.Workflow) || s.Import.System == m.Format.Name && s.Import.ID == q.Workflow {
-		return ""
-	}
-	return "workflow " + cmp.Or(q.Workflow, "(unknown)")
-}
-
-// ownedByRun reports whether a run mirrors to the files of a folder, or was imported from the unfinished work in it.
-func ownedByRun(p *project.Project, m interop.Mirror, folder *interop.Folder, r *runs.Run) bool {
-	s := r.State
-	if s.Mirror != nil && *s.Mirror == m.Record(p) {
-		return true
-	}
-	_, file := folder.Unfinished(r.Plan)
-	place, is := folder.ImportPlace(p, s)
-	_, madeOf := folder.At(place).Unfinished(r.Plan)
-	return is && file == madeOf
 }

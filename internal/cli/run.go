@@ -273,7 +273,7 @@ func (a *app) runPlan(ctx context.Context, n runs.CreateOptions, o runOptions) e
 		a.printNotes(supply.Withheld(plan, func(step *pawl.Step) []string { return engine.Credentials(a.parts.Executors, step) }))
 	}
 	if n.Kind == pawl.PlanRun && o.fresh {
-		if n.Replaces, err = replaceableRunOf(ctx, p, n.Source); err != nil {
+		if n.Replaces, err = runs.FindReplaceable(ctx, p, n.Source); err != nil {
 			return err
 		}
 	}

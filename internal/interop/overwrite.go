@@ -1,12 +1,14 @@
 package interop
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
 	"pawl"
 	"pawl/internal/interop/format"
 	"pawl/internal/project"
+	"pawl/internal/runs"
 	"pawl/internal/shellwords"
 )
 
@@ -38,4 +40,26 @@ func FolderArgument(p *project.Project, m *Mirror) string {
 		return " " + shellwords.Word(path)
 	}
 	return ""
+}
+
+// WorkflowToResume names the workflow that the other system would resume in a f. It is empty if there is none, if it is
+// a run of this project, or if this run was imported from it.
+func (f *Folder) WorkflowToResume(p *project.Project, m Mirror, s *pawl.State) string {
+	q := f.ResumePrompt()
+	if q.Ask == "" || IsProjectRun(p, q.Workflow) || s.Import.System == m.Format.Name && s.Import.ID == q.Workflow {
+		return ""
+	}
+	return "workflow " + cmp.Or(q.Workflow, "(unknown)")
+}
+
+// OwnedBy reports whether a run mirrors to the files of a folder, or was imported from the unfinished work in it.
+func (f *Folder) OwnedBy(p *project.Project, m Mirror, r *runs.Run) bool {
+	s := r.State
+	if s.Mirror != nil && *s.Mirror == m.Record(p) {
+		return true
+	}
+	_, file := f.Unfinished(r.Plan)
+	place, is := f.ImportPlace(p, s)
+	_, madeOf := f.At(place).Unfinished(r.Plan)
+	return is && file == madeOf
 }

@@ -473,3 +473,26 @@ func IsPlanRun(s *pawl.State) bool { return s.Kind != pawl.SessionRun }
 func NewToken() pawl.Token { return pawl.Token(disk.RandomHex(8)) }
 
 func NewCheckpointID() pawl.CheckpointID { return pawl.CheckpointID(disk.RandomHex(4)) }
+
+// unfinishedRunOf returns the unfinished run of a plan, or "". It ignores a run that cannot be read, because its plan is
+// unknown.
+func unfinishedRunOf(ctx context.Context, p *project.Project, source string) (pawl.RunID, error) {
+	run, err := FindUnfinished(ctx, p, source)
+	if pawl.KindOf(err) == pawl.KindDamaged {
+		return "", nil
+	}
+	return run, err
+}
+
+// FindReplaceable returns the unfinished run of a plan, or "". It fails if a rollback of that run is unfinished: nothing would finish it.
+func FindReplaceable(ctx context.Context, p *project.Project, source string) (pawl.RunID, error) {
+	run, err := unfinishedRunOf(ctx, p, source)
+	if run == "" || err != nil {
+		return "", err
+	}
+	s, err := LoadState(ctx, p, run)
+	if err != nil {
+		return run, nil
+	}
+	return run, RequireNoRollback(s)
+}

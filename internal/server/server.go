@@ -19,12 +19,10 @@ import (
 
 // Config configures a server.
 type Config struct {
-	Listen    string // loopback host:port. Defaults to a free port of 127.0.0.1.
-	TokenFile string // file with the token that clients must send
-	Token     string
-	Version   string
-	Out       io.Writer // gets one line of JSON once the server listens
-	Log       io.Writer // gets one line per project that is recovered, or is not
+	httpaccess.Service
+	Version string
+	Out     io.Writer // gets one line of JSON once the server listens
+	Log     io.Writer // gets one line per project that is recovered, or is not
 
 	// Pawl runs a command of pawl in a folder as a process of its own, and returns what it prints. The error of a command that fails is
 	// a *CommandError.
@@ -49,7 +47,7 @@ type Ready struct {
 
 // Run serves until ctx ends. Engines that it started continue.
 func Run(ctx context.Context, c Config) error {
-	listener, err := httpaccess.Listen(ctx, c.Listen, "pawl serve")
+	listener, err := httpaccess.Listen(ctx, c.Address, "pawl serve")
 	if err != nil {
 		return err
 	}

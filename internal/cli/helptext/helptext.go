@@ -18,6 +18,13 @@ const (
 	NoAsk   = "do not ask for confirmation; without a terminal pawl does not ask"
 )
 
+// Serve describes pawl serve.
+const Serve = "Resume interrupted runs in all of your projects, and serve their state over HTTP\n\n" +
+	"serve looks at every project that you have used, at its start and then every 15 seconds. It resumes a run in the background if\n" +
+	"the run's engine died, if an engine left running attempts behind, or if you answered what the run waited for. It leaves alone what\n" +
+	"you paused or stopped, what waits for you, and projects that you do not trust. Once it listens, it prints its address and the file\n" +
+	"with its token. Ctrl-C or SIGTERM ends serve; the runs continue."
+
 // Names explains the arguments in capitals.
 const Names = `Names:
   RUN          a run's id, the beginning of an id, or "latest". Without RUN, a command uses the current run: the one that a pawl

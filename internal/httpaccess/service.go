@@ -1,0 +1,42 @@
+package httpaccess
+
+import (
+	"cmp"
+	"errors"
+	"io/fs"
+	"path/filepath"
+
+	"pawl/internal/disk"
+	"pawl/internal/userdir"
+)
+
+// Service is where a server listens, and the token that its clients must send.
+type Service struct {
+	Address   string // loopback host:port. Defaults to a free port of 127.0.0.1.
+	TokenFile string // has Token
+	Token     string
+}
+
+// ReadToken reads the token from its file, by default from one of this name in the user's state folder, which it creates.
+func (s *Service) ReadToken(name string) (err error) {
+	if s.TokenFile == "" {
+		s.TokenFile, err = ownToken(name)
+	}
+	if err == nil {
+		s.Token, err = ReadToken(s.TokenFile)
+	}
+	return err
+}
+
+// ownToken returns a file with a token in the user's state folder. It creates the file if there is none.
+func ownToken(name string) (string, error) {
+	path, err := userdir.State(name, "token")
+	if err != nil {
+		return "", err
+	}
+	_, missing := disk.Lstat(path)
+	if !errors.Is(missing, fs.ErrNotExist) {
+		return path, missing
+	}
+	return path, cmp.Or(disk.MakeFolders(filepath.Dir(path)), disk.Put(path, []byte(disk.RandomHex(32)+"\n")))
+}
