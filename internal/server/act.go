@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -120,11 +121,13 @@ func refused(err error, a action, state pawl.RunStatus) error {
 	return refusal(code, a.refused, said.Message, said.Hint, state)
 }
 
-// ParseFailure returns the error that a command with --json printed, nil if it printed none.
+// ParseFailure returns the error that a command with --json printed to standard error, nil if it printed none. Notes may precede it.
 func ParseFailure(printed []byte) *CommandError {
-	var d failure.Document
-	if json.Unmarshal(printed, &d) != nil || d.Error.Message == "" {
-		return nil
+	for line := range bytes.Lines(printed) {
+		var d failure.Document
+		if json.Unmarshal(line, &d) == nil && d.Error.Message != "" {
+			return &CommandError{d.Error}
+		}
 	}
-	return &CommandError{d.Error}
+	return nil
 }

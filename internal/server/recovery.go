@@ -18,7 +18,7 @@ const (
 	sweepEvery = 15 * time.Second // between two looks at all projects
 	atOnce     = 16               // projects that are looked at together
 	startLimit = time.Minute      // for an engine to open its run
-	maxStarts  = 3                // engines that are started for a run without an event of a step in between
+	maxStarts  = 3                // engines that are started for a run without a finished step or item in between
 )
 
 // recovery looks at all projects, at start and then regularly, and resumes what nobody else does.
@@ -48,10 +48,12 @@ type Project struct {
 	resume   bool      // nobody works on the run, and nobody stopped it
 }
 
-// try counts the engines that were started for a run.
+// try is what the server knows of the engines that it started for a run.
 type try struct {
-	starts int
-	seq    pawl.Seq // the run's last event before the last start
+	starts   int      // since the run last finished a step or item
+	finished int      // steps and items, at the last start
+	refused  string   // why the last start failed; empty: it did not
+	seq      pawl.Seq // the run's last event after that
 }
 
 func newRecovery(c Config) *recovery {
@@ -151,12 +153,13 @@ func (r *recovery) look(ctx context.Context, s *Project) {
 		r.forget(run.State)
 		return
 	}
-	if !r.mayStart(run.State) {
-		s.Recovery = fmt.Sprintf("left alone: %d engines have died without doing anything; pawl resume %s", maxStarts, s.Run)
+	if ok, why := r.mayStart(run.State); !ok {
+		s.Recovery, s.Error = "not resumed", why
 		return
 	}
 	if err := r.start(ctx, p, s.Run); err != nil {
 		s.Recovery, s.Error = "not resumed", err.Error()
+		r.refused(ctx, p, s.Run, err)
 		return
 	}
 	done := "resumed: " + s.Recovery
@@ -216,22 +219,42 @@ func (s *Project) read(ctx context.Context) (*project.Project, *runs.Run, error)
 	return p, run, nil
 }
 
-// mayStart reports whether another engine may be started for a run, and counts it.
-func (r *recovery) mayStart(s *pawl.State) bool {
+// mayStart reports whether to start another engine for a run, and counts it. If not, why says so.
+func (r *recovery) mayStart(s *pawl.State) (ok bool, why string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	t := r.tries[s.Run]
-	if t.seq > 0 && doneSince(s, t.seq) {
-		t = try{}
+	t, finished := r.tries[s.Run], finishedIn(s)
+	if finished > t.finished {
+		t.starts = 0
 	}
-	if t.starts >= maxStarts {
-		return false
+	switch {
+	case t.refused != "" && t.seq == s.Seq:
+		return false, t.refused
+	case t.starts >= maxStarts:
+		return false, fmt.Sprintf("%d engines have ended without finishing a step; pawl resume %s", maxStarts, s.Run)
 	}
-	r.tries[s.Run] = try{starts: t.starts + 1, seq: s.Seq}
-	return true
+	r.tries[s.Run] = try{starts: t.starts + 1, finished: finished}
+	return true, ""
 }
 
-// forget forgets the engines that were started for a run that is in order.
+// refused records that an engine could not be started, so that it is not tried again before the run changes. Another process that holds
+// the project is no reason.
+func (r *recovery) refused(ctx context.Context, p *project.Project, run pawl.RunID, why error) {
+	if failed, ok := errors.AsType[*CommandError](why); ok && failed.Failure.Kind == pawl.KindHeld {
+		return
+	}
+	s, err := runs.LoadState(ctx, p, run)
+	if err != nil {
+		return // the next look says so
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	t := r.tries[run]
+	t.refused, t.seq = why.Error(), s.Seq
+	r.tries[run] = t
+}
+
+// forget forgets the engines of a run that has ended.
 func (r *recovery) forget(s *pawl.State) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -240,14 +263,18 @@ func (r *recovery) forget(s *pawl.State) {
 	}
 }
 
-// doneSince reports whether a step was finished after an event.
-func doneSince(s *pawl.State, seq pawl.Seq) bool {
+// finishedIn counts the finished steps and items of a run.
+func finishedIn(s *pawl.State) int {
+	n := 0
 	for _, st := range s.Steps {
-		if st.Done > seq || st.Given > seq {
-			return true
+		if st.Finished() {
+			n++
+		}
+		if st.Items != nil {
+			n += st.Items.Count
 		}
 	}
-	return false
+	return n
 }
 
 // ready reports whether all projects have been looked at once.
