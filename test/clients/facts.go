@@ -100,10 +100,10 @@ func names(text string, pid int) bool {
 // noDenial matches claims that cannot be known: agents do not report a person's refusal to hooks.
 var noDenial = regexp.MustCompile(`nobody (denied|refused) it|not denied|no denial was recorded`)
 
-// folder checks that the brief names the folder of a command if it is not the project's.
+// folder checks that the brief names the folder of a command if it is not the project's. A command may itself change to it.
 func (b brief) folder(is facts) error {
 	line := strings.ReplaceAll(b.evidence(is.command), "db/step1.txt", "")
-	if is.folder == "" || regexp.MustCompile(`\b(in|folder|directory|worktree)\W+`+regexp.QuoteMeta(is.folder)+`\b`).MatchString(line) {
+	if is.folder == "" || regexp.MustCompile(`\b(in|folder|directory|worktree|cd)\W+`+regexp.QuoteMeta(is.folder)+`\b`).MatchString(line) {
 		return nil
 	}
 	return fmt.Errorf("the brief does not say that the command ran in %s: %s", is.folder, line)
