@@ -167,7 +167,7 @@ func TestTimeIsLinear(t *testing.T) {
 		text := strings.Repeat(piece, size/len(piece))
 		start := time.Now()
 		r.Text(text)
-		if took := time.Since(start); took > 10*time.Second {
+		if took := time.Since(start); took > time.Minute { // a fraction of a second on an idle machine
 			t.Errorf("%d KiB of %q took %s", size>>10, piece, took)
 		}
 	}
