@@ -139,9 +139,12 @@ func (b brief) background(bg process) error {
 	return nil
 }
 
+// byAnother matches the paths that an interrupted call perhaps did not change: another call did.
+var byAnother = regexp.MustCompile(`changed since, by it or by another call: [^;]*`)
+
 // subagent checks that finished work of a sub-agent is reported as finished.
 func (b brief) subagent() error {
-	if doubt := b.section("in doubt"); strings.Contains(doubt, "sub.md") || strings.Contains(doubt, subtask) {
+	if doubt := byAnother.ReplaceAllString(b.section("in doubt"), ""); strings.Contains(doubt, "sub.md") || strings.Contains(doubt, subtask) {
 		return errors.New("the sub-agent's work is in doubt: " + doubt)
 	}
 	if strings.Contains(b.section("next"), "sub.md") {
