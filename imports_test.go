@@ -240,7 +240,7 @@ var mayUseFiles = map[string]struct{ calls, why string }{
 	"pawl/internal/hook":                  {"os.Stat os.Lstat", "files that an agent is about to change"},
 	"pawl/internal/interop":               {"os.Stat os.Lstat os.ReadDir filepath.WalkDir", "other systems' files"},
 	"pawl/internal/interop/tables/sqlite": {"os.Lstat os.Open", "other systems' databases"},
-	"pawl/internal/mcp":                   {"os.Stat", "a token file that the user names"},
+	"pawl/internal/httpaccess":            {"os.Stat", "a token file that the user names"},
 	"pawl/internal/outputs":               {"os.Stat os.Lstat os.ReadDir os.Readlink os.DirFS filepath.WalkDir", "outputs of steps in the workspace"},
 	"pawl/internal/project":               {"os.Stat os.Lstat os.Open", "folders above .pawl, and a folder that projects share"},
 	"pawl/internal/rebuild":               {"os.Stat", "plans of the user"},

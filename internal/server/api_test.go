@@ -33,3 +33,14 @@ func TestDocument(t *testing.T) {
 		t.Errorf("the API has changed; go test ./internal/server -update, and review the difference")
 	}
 }
+
+// FuzzParseFailure reads what a command may print to standard error.
+func FuzzParseFailure(f *testing.F) {
+	f.Add([]byte("pawl: note: x\n{\"error\":{\"kind\":\"held\",\"message\":\"m\",\"hint\":\"pawl watch\",\"exit_code\":6}}\n"))
+	f.Add([]byte(`{"error":{"message":""}}`))
+	f.Fuzz(func(t *testing.T, printed []byte) {
+		if failed := ParseFailure(printed); failed != nil && (failed.Failure.Message == "" || failed.Error() == "") {
+			t.Errorf("%q gives %+v", printed, failed)
+		}
+	})
+}

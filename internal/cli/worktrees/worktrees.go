@@ -6,11 +6,11 @@ package worktrees
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 
 	"pawl"
+	"pawl/internal/disk"
 	"pawl/internal/project"
 	"pawl/internal/shellwords"
 )
@@ -58,7 +58,7 @@ func NewProjectNotes(folder string) []string {
 // repositoryAbove returns the top of the git repository that a folder is below of; "" if it is the top itself, or in no repository.
 func repositoryAbove(folder string) string {
 	for at := folder; ; at = filepath.Dir(at) {
-		switch _, err := os.Lstat(filepath.Join(at, ".git")); {
+		switch _, err := disk.Lstat(filepath.Join(at, ".git")); {
 		case err == nil && at != folder:
 			return at
 		case err == nil, at == filepath.Dir(at):
