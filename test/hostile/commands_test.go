@@ -94,7 +94,9 @@ func listed(w *world) []string {
 	_, text, _ := strings.Cut(w.succeed("help", "all"), "Usage:")
 	var names []string
 	for _, m := range regexp.MustCompile(`(?m)^  ([a-z]+) +[A-Z]`).FindAllStringSubmatch(text, -1) {
-		names = append(names, m[1])
+		if m[1] != "pawl" { // the usage itself
+			names = append(names, m[1])
+		}
 	}
 	return names
 }
