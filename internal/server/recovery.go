@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"pawl"
+	"pawl/internal/cli/layout"
 	"pawl/internal/project"
 	"pawl/internal/resume"
 	"pawl/internal/runs"
@@ -80,7 +81,7 @@ func (r *recovery) sweep(ctx context.Context) {
 	}
 	first := !r.ready()
 	if first {
-		r.say("found %d projects", len(entries))
+		r.say("found %s", layout.Count(len(entries), "project"))
 	}
 	tickets := make(chan struct{}, atOnce)
 	var all sync.WaitGroup
