@@ -98,7 +98,7 @@ func (r *recovery) act(ctx context.Context, id string, a action) (Acted, error) 
 		return Acted{}, refusal(http.StatusConflict, a.refused, s.Why, "", s.Status)
 	}
 	if err := a.do(ctx, r, p, s.Run); err != nil {
-		return Acted{}, refused(err, a, s.Status)
+		return Acted{}, problemOf(err, a, s.Status)
 	}
 	return Acted{Success: true, Message: a.done, Run: s.Run}, nil
 }
@@ -109,7 +109,8 @@ var statusCodes = map[pawl.Kind]int{
 	pawl.KindHeld: http.StatusLocked, pawl.KindNothing: http.StatusConflict, pawl.KindDamaged: http.StatusConflict,
 }
 
-func refused(err error, a action, state pawl.RunStatus) error {
+// problemOf returns the problem that the error of an action is.
+func problemOf(err error, a action, state pawl.RunStatus) error {
 	said := failure.Of(err)
 	if failed, ok := errors.AsType[*CommandError](err); ok {
 		said = failed.Failure

@@ -94,7 +94,7 @@ func (r *recovery) sweep(ctx context.Context) {
 		}
 		all.Go(func() {
 			defer func() { <-tickets }()
-			r.recover(ctx, entry, first)
+			r.visit(ctx, entry, first)
 		})
 	}
 	all.Wait()
@@ -111,9 +111,9 @@ func (r *recovery) sweep(ctx context.Context) {
 	}
 }
 
-// recover looks at one project, and resumes its run if nobody else does. It says what it did, at the first look of each project also that
+// visit looks at one project, and resumes its run if nobody else does. It says what it did, at the first look of each project also that
 // there is nothing to do.
-func (r *recovery) recover(ctx context.Context, entry project.Entry, first bool) {
+func (r *recovery) visit(ctx context.Context, entry project.Entry, first bool) {
 	s := Project{ID: entry.ID, Path: entry.Path, Looked: time.Now().UTC()}
 	func() {
 		defer func() {
