@@ -1,12 +1,12 @@
 package httpaccess
 
 import (
-	"cmp"
 	"errors"
 	"io/fs"
 	"path/filepath"
 
 	"pawl/internal/disk"
+	"pawl/internal/project"
 	"pawl/internal/userdir"
 )
 
@@ -28,15 +28,20 @@ func (s *Service) ReadToken(name string) (err error) {
 	return err
 }
 
-// ownToken returns a file with a token in the user's state folder. It creates the file if there is none.
+// ownToken returns a file with a token in the user's state folder. It creates the file if there is none; of two servers that start
+// together, one does.
 func ownToken(name string) (string, error) {
 	path, err := userdir.State(name, "token")
+	if err == nil {
+		err = disk.MakeFolders(filepath.Dir(path))
+	}
 	if err != nil {
 		return "", err
 	}
-	_, missing := disk.Lstat(path)
-	if !errors.Is(missing, fs.ErrNotExist) {
-		return path, missing
-	}
-	return path, cmp.Or(disk.MakeFolders(filepath.Dir(path)), disk.Put(path, []byte(disk.RandomHex(32)+"\n")))
+	return path, project.WithFolderLock(filepath.Dir(path), func() error {
+		if _, err := disk.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return disk.Put(path, []byte(disk.RandomHex(32)+"\n"))
+	})
 }
