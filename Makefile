@@ -8,7 +8,7 @@ export PATH := $(BIN):$(PATH)
 export CGO_ENABLED := 0
 
 # Paths of this machine are in no binary, so that a copy of the sources in another folder is not compiled anew.
-export GOFLAGS := -trimpath $(GOFLAGS)
+export GOFLAGS := -trimpath -ldflags=-w $(GOFLAGS)
 
 # Binaries carry no symbol table and no debug information: a third less. A release adds VERSION=v1.2.3. The stamp, a hash of all
 # that is compiled, says that pawl and pawl-hook were built from the same sources.
