@@ -26,6 +26,9 @@ RACE := $(shell command -v $$($(GO) env CC) >/dev/null 2>&1 && echo -race)
 build: ## the binaries, bin/pawl and bin/pawl-hook
 	$(GO) build -ldflags '$(LDFLAGS)' -o $(BIN)/ ./cmd/pawl ./cmd/pawl-hook
 
+# A larger heap saves a tenth of the processor time of compilers, checkers and tests.
+test check: export GOGC := 400
+
 test: tools check ## everything that must pass before a change lands
 	CGO_ENABLED=$(if $(RACE),1,0) $(GO) test -vet=off $(RACE) -skip '^($(FAULT_TESTS))$$' $(CONCURRENT)
 	$(GO) test -vet=off -run '^($(FAULT_TESTS))$$' $(CONCURRENT)
