@@ -60,6 +60,9 @@ func loadLog(ctx context.Context, p *project.Project, folder string, run pawl.Ru
 		return nil, errors.Join(err, log.Close())
 	}
 	r := &Run{Log: log, State: state}
+	if err := log.Stale(); err != nil {
+		r.Notes = append(r.Notes, fmt.Sprintf("this copy of the run may be behind its database: %v", err))
+	}
 	if err := r.readPlan(p.Root, filepath.Join(folder, string(run)), PlanSource(p, state)); err != nil {
 		return nil, errors.Join(err, log.Close())
 	}
@@ -83,6 +86,9 @@ func LoadToContinue(ctx context.Context, p *project.Project, run pawl.RunID) (*R
 }
 
 func loadFolded(ctx context.Context, p *project.Project, log *journal.Log, run pawl.RunID) (*Run, error) {
+	if err := log.Stale(); err != nil {
+		return nil, err
+	}
 	if log.Seq() > journal.QuickFold && !log.Gated() {
 		r := &Run{Log: log, mayBeForged: true}
 		if err := r.fold(ctx, p, log.State); err != nil {

@@ -1,0 +1,54 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+
+	"github.com/jackc/pgx/v5"
+
+	"pawl/internal/journal"
+)
+
+// Receive registers a run that is moved here; see journal.Mover.
+func (s *Store) Receive(ctx context.Context, key string, about journal.About) error {
+	_, err := s.pool.Exec(ctx, `
+		insert into pawl.run (id, name, title, project, host, path) values ($1, $2, $3, $4, $5, $6)
+		on conflict (id) do update set host = excluded.host, path = excluded.path`,
+		key, string(about.Run), about.Name, about.Project, about.Host, about.Path)
+	return classify("register the run", err)
+}
+
+// Keep makes a run Stored; see journal.Mover.
+func (s *Store) Keep(ctx context.Context, key string, end journal.Head) error {
+	done, err := s.pool.Exec(ctx, `
+		update pawl.run set phase = 'stored', updated_at = clock_timestamp()
+		where id = $1 and head_seq = $2 and head_sum = $3 and phase <> 'left'`, key, int64(end.Seq), end.Sum)
+	if err == nil && done.RowsAffected() == 0 {
+		return errors.New("move the run to the database: another process writes to it")
+	}
+	return classify("move the run to the database", err)
+}
+
+// Release makes a run Leaving; see journal.Mover.
+func (s *Store) Release(ctx context.Context, key string, end journal.Head) (bool, error) {
+	done, err := s.pool.Exec(ctx, `
+		update pawl.run set phase = 'leaving', updated_at = clock_timestamp()
+		where id = $1 and head_seq = $2 and head_sum = $3 and phase in ('arriving', 'stored', 'leaving')`, key, int64(end.Seq), end.Sum)
+	return err == nil && done.RowsAffected() == 1, classify("move the run to files", err)
+}
+
+// Forget deletes the content of a run that is not Stored; see journal.Mover.
+func (s *Store) Forget(ctx context.Context, key string) error {
+	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		done, err := tx.Exec(ctx, `update pawl.run set phase = 'left', updated_at = clock_timestamp() where id = $1 and phase <> 'stored'`, key)
+		if err != nil || done.RowsAffected() == 0 {
+			return err
+		}
+		if _, err := tx.Exec(ctx, `delete from pawl.event where run_id = $1`, key); err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, `delete from pawl.blob where run_id = $1`, key)
+		return err
+	})
+	return classify("delete the run from the database", err)
+}
