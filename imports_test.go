@@ -186,6 +186,7 @@ var layerOf = map[string]string{
 	"pawl/test/stories/imports":                  "tests",
 	"pawl/test/stories/machines":                 "tests",
 	"pawl/test/stories/mirrors":                  "tests",
+	"pawl/test/stories/postgres":                 "tests",
 	"pawl/test/stories/recovery":                 "tests",
 	"pawl/test/stories/seeds":                    "tests",
 	"pawl/test/stories/serve":                    "tests",
@@ -212,8 +213,8 @@ var owners = map[string]string{
 	"github.com/klauspost/compress":          "pawl/internal/snapshot/pack",
 	"github.com/modelcontextprotocol/go-sdk": "pawl/internal/mcp",
 	"github.com/ncruces/go-sqlite3":          "pawl/internal/interop/tables/sqlite",
-	"github.com/jackc/pgx/v5":                "pawl/internal/postgres",
-	"github.com/pressly/goose/v3":            "pawl/internal/postgres",
+	"github.com/jackc/pgx/v5":                "pawl/internal/postgres pawl/internal/postgres/postgrestest pawl/test/stories/postgres",
+	"github.com/pressly/goose/v3":            "pawl/internal/postgres pawl/internal/postgres/postgrestest",
 	"github.com/spf13/cobra":                 "pawl/internal/cli pawl/internal/cli/storecmd",
 	"go.yaml.in/yaml/v4":                     "pawl/internal/planfile pawl/internal/strictyaml pawl/internal/textedit/yamledit",
 	"golang.org/x/term":                      "pawl/internal/cli pawl/internal/cli/layout pawl/internal/cli/liveview pawl/internal/cli/supply",
@@ -399,7 +400,7 @@ var slowToStart = []string{
 	"github.com/ncruces/go-sqlite3",
 	"github.com/jackc/pgx/v5", "github.com/pressly/goose/v3",
 	"github.com/expr-lang/expr",
-	"pawl/internal/cli", "pawl/internal/engine", "pawl/internal/evaluator", "pawl/internal/interop", "pawl/internal/mcp", "pawl/internal/postgres",
+	"pawl/internal/cli", "pawl/internal/engine", "pawl/internal/evaluator", "pawl/internal/interop", "pawl/internal/mcp", "pawl/internal/postgres pawl/internal/postgres/postgrestest",
 }
 
 // TestPawlHookStartsFast checks what the program that agents' hooks start is linked with.
