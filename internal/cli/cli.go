@@ -336,6 +336,7 @@ func (a *app) loadNamedRun(ctx context.Context, p *project.Project, name string)
 	}
 	r, err := runs.Load(ctx, p, run)
 	if err == nil && a.reads && p.Trust.Trusted() {
+		a.printNotes(r.Notes)
 		a.quoteForeignRun(p, run)
 	}
 	return r, err
