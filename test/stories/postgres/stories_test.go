@@ -33,9 +33,11 @@ func run(m *testing.M) int {
 }
 
 func TestScript(t *testing.T) {
+	storytest.PawlHook(t)
 	storytest.RunWith(t, func(env *testscript.Env) error {
 		dsn, err := server.Database(t.Context())
 		env.Setenv("DSN", dsn)
+		env.Setenv("PAWL_POSTGRES", dsn) // of what `start` starts, too
 		return err
 	}, map[string]func(*testscript.TestScript, bool, []string){"sql": sql})
 }
