@@ -224,7 +224,7 @@ func (l *Log) restoreStored(ctx context.Context, to moving, m marker) error {
 	return to.Keep(ctx, m.Key, l.chain.place())
 }
 
-// about returns what a store is told of the run.
+// about returns what a store records about the run.
 func (l *Log) about() (a About, err error) {
 	a = About{Run: l.run, Path: filepath.Dir(filepath.Dir(filepath.Dir(l.home)))}
 	if a.Host, err = os.Hostname(); err != nil {
