@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -24,12 +25,15 @@ type submission struct {
 	sent  bool
 }
 
+// ofEngine reports whether an append of the group is one of an engine.
+func (s *submission) ofEngine() bool {
+	return slices.ContainsFunc(s.group, func(a *pendingAppend) bool { return a.epoch > 0 })
+}
+
 // patience returns how long the group waits for a store that does not answer; 0: as long as its caller does.
 func (s *submission) patience() time.Duration {
-	for _, a := range s.group {
-		if a.epoch > 0 {
-			return 0
-		}
+	if s.ofEngine() {
+		return 0
 	}
 	return personWait
 }
@@ -65,8 +69,12 @@ func (l *Log) storeOf(ctx context.Context) (Remote, string, error) {
 	if err != nil || !m.remote() {
 		return nil, "", err
 	}
-	store, err := connect(ctx, m.Store, filepath.Dir(l.home))
+	store, err := l.store(ctx, m)
 	return store, m.Key, err
+}
+
+func (l *Log) store(ctx context.Context, m marker) (Remote, error) {
+	return connect(ctx, m.Store, filepath.Dir(l.home))
 }
 
 // writeStored commits the group in the store, and then appends it to the copy. The caller holds the lock.
@@ -86,6 +94,9 @@ func (l *Log) writeStored(ctx context.Context, store Remote, key string, s *subm
 		}
 		if there, err := s.arrived(ctx, store, key); err != nil || there {
 			return err
+		}
+		if l.owner != "" && s.ofEngine() && l.leased != l.owner {
+			return fmt.Errorf("another engine has the lease: %w", pawl.ErrFenced)
 		}
 		if tries > 0 && l.chain.seq == before {
 			return fmt.Errorf("%w: it refuses the batch", ErrUnreachable)
@@ -119,6 +130,9 @@ func (l *Log) submit(ctx context.Context, store Remote, key string, s *submissio
 		return err == nil, err
 	}
 	b := Batch{ID: s.batch, After: l.chain.place(), End: next.place()}
+	if s.ofEngine() {
+		b.Owner = l.owner
+	}
 	for line := range bytes.Lines(buf) {
 		r, _ := splitLine(line)
 		b.Lines = append(b.Lines, BatchLine{Seq: r.seq, Epoch: r.epoch, Type: pawl.EventType(r.kind), Line: line})
@@ -229,6 +243,7 @@ func (l *Log) pull(ctx context.Context, store Remote, key string) error {
 
 // accept returns an error unless a page may be appended to the copy.
 func (l *Log) accept(page Page) error {
+	l.leased = page.Owner
 	switch page.Phase {
 	case Arriving, Stored:
 	case Leaving:

@@ -180,7 +180,7 @@ func (l *Log) arrive(ctx context.Context, to moving, id string) (marker, error) 
 		m = marker{}
 	}
 	if m.Store == "" {
-		m = marker{Store: id, Key: newUUID(), Phase: Arriving}
+		m = marker{Store: id, Key: newUUID(), Copy: newUUID(), Phase: Arriving}
 		if err := m.write(l.home); err != nil {
 			return m, err
 		}
@@ -493,5 +493,5 @@ func Attach(folder string, run pawl.RunID, store, key string) error {
 	if err := disk.MakeFolders(home); err != nil {
 		return fmt.Errorf("attach run %s: %w", run, err)
 	}
-	return marker{Store: store, Key: key, Phase: Stored}.write(home)
+	return marker{Store: store, Key: key, Copy: newUUID(), Phase: Stored}.write(home)
 }

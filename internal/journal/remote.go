@@ -53,6 +53,7 @@ const (
 type Page struct {
 	Head  Head
 	Phase RunPhase
+	Owner string // the engine that has, or had, the lease; see Lease
 	Lines []StoredLine
 }
 
@@ -67,6 +68,7 @@ type Batch struct {
 	ID    string // UUID
 	After Head
 	End   Head
+	Owner string // the lease's owner must be this one; empty: anybody
 	Lines []BatchLine
 }
 
@@ -196,8 +198,9 @@ const markerFormat = 1
 // marker is the content of a marker. Its zero value means that the files are the truth.
 type marker struct {
 	Format int      `json:"format"`
-	Store  string   `json:"store"`         // ID of the database
-	Key    string   `json:"key,omitempty"` // of the run there
+	Store  string   `json:"store"`          // ID of the database
+	Key    string   `json:"key,omitempty"`  // of the run there
+	Copy   string   `json:"copy,omitempty"` // random ID of this copy of the run
 	Phase  RunPhase `json:"phase"`
 }
 

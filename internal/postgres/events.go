@@ -17,7 +17,7 @@ import (
 const pageLines = 1000
 
 const readPage = `
-select r.head_seq, r.epoch, r.head_sum, r.phase, e.line, coalesce(e.batch::text, '')
+select r.head_seq, r.epoch, r.head_sum, r.phase, r.owner, e.line, coalesce(e.batch::text, '')
 from pawl.run r
 left join lateral (
     select seq, line, batch from pawl.event where run_id = r.id and seq > $2 order by seq limit $3
@@ -34,7 +34,7 @@ func (s *Store) Read(ctx context.Context, key string, after pawl.Seq) (page jour
 	var line []byte
 	var batch string
 	known := false
-	_, err = pgx.ForEachRow(rows, []any{&page.Head.Seq, &page.Head.Epoch, &page.Head.Sum, &page.Phase, &line, &batch}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{&page.Head.Seq, &page.Head.Epoch, &page.Head.Sum, &page.Phase, &page.Owner, &line, &batch}, func() error {
 		known = true
 		if line != nil {
 			page.Lines = append(page.Lines, journal.StoredLine{Line: append([]byte(nil), line...), Batch: batch})
@@ -51,8 +51,9 @@ func (s *Store) Read(ctx context.Context, key string, after pawl.Seq) (page jour
 // acknowledges.
 const appendBatch = `
 with head as (
-    update pawl.run set head_seq = $2, epoch = $3, head_sum = $4, updated_at = clock_timestamp()
-    where id = $1 and head_seq = $5 and head_sum = $6 and phase in ('arriving', 'stored')
+    update pawl.run set head_seq = $2, epoch = $3, head_sum = $4, updated_at = clock_timestamp(),
+        lease_until = case when $12 = '' then lease_until else clock_timestamp() + $13::interval end
+    where id = $1 and head_seq = $5 and head_sum = $6 and phase in ('arriving', 'stored') and ($12 = '' or owner = $12)
       and current_setting('fsync') = 'on' and current_setting('synchronous_commit') <> 'off'
     returning id
 )
@@ -67,7 +68,8 @@ func (s *Store) Append(ctx context.Context, key string, b journal.Batch) (added 
 	for i, line := range b.Lines {
 		seqs[i], epochs[i], types[i], lines[i] = int64(line.Seq), int64(line.Epoch), string(line.Type), line.Line
 	}
-	done, err := s.pool.Exec(ctx, appendBatch, key, int64(b.End.Seq), int64(b.End.Epoch), b.End.Sum, int64(b.After.Seq), b.After.Sum, b.ID, seqs, epochs, types, lines)
+	done, err := s.pool.Exec(ctx, appendBatch, key, int64(b.End.Seq), int64(b.End.Epoch), b.End.Sum, int64(b.After.Seq), b.After.Sum, b.ID, seqs, epochs, types, lines,
+		b.Owner, journal.LeaseTime)
 	if err != nil {
 		return false, classify("append to the database", err)
 	}

@@ -18,13 +18,15 @@ create table pawl.run (
     epoch       bigint not null default 0,
     head_seq    bigint not null default 0,
     head_sum    text not null default '00000000',
-    owner       text,
+    owner       text not null default '',
+    lease_copy  text not null default '',
+    lease_host  text not null default '',
     lease_until timestamptz,
     created_at  timestamptz not null default clock_timestamp(),
     updated_at  timestamptz not null default clock_timestamp()
 );
 create index run_project on pawl.run (project);
-create index run_lease on pawl.run (lease_until) where owner is not null;
+create index run_lease on pawl.run (lease_until) where owner <> '';
 
 -- line is the line of the file journal, with its newline. batch is the ID of the batch that begins with this line.
 create table pawl.event (
