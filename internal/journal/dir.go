@@ -150,7 +150,7 @@ func (d *Dir) log(run pawl.RunID) (*Log, error) {
 	} else if log != nil {
 		_ = log.Close() // it has no unwritten data
 	}
-	log, err := open(d.Path, run)
+	log, err := open(d.Path, run, true)
 	if err != nil {
 		return nil, err
 	}
