@@ -3,11 +3,31 @@ package postgres
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/jackc/pgx/v5"
 
+	"pawl"
 	"pawl/internal/journal"
 )
+
+// Find returns the key of the run with a name that is stored here. Names are unique unless somebody forged one.
+func (s *Store) Find(ctx context.Context, run pawl.RunID) (key string, err error) {
+	rows, err := s.pool.Query(ctx, `select id::text from pawl.run where name = $1 and phase = 'stored'`, string(run))
+	if err != nil {
+		return "", classify("find the run", err)
+	}
+	keys, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	switch {
+	case err != nil:
+		return "", classify("find the run", err)
+	case len(keys) == 0:
+		return "", &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("no run %s in the database", run)}
+	case len(keys) > 1:
+		return "", &pawl.Error{Kind: pawl.KindDamaged, Err: fmt.Errorf("%d runs in the database are called %s", len(keys), run)}
+	}
+	return keys[0], nil
+}
 
 // Receive registers a run that is moved here; see journal.Mover.
 func (s *Store) Receive(ctx context.Context, key string, about journal.About) error {

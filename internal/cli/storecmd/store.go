@@ -16,6 +16,7 @@ import (
 	"pawl"
 	"pawl/internal/cli/layout"
 	"pawl/internal/config"
+	"pawl/internal/disk"
 	"pawl/internal/journal"
 	"pawl/internal/postgres"
 	"pawl/internal/project"
@@ -31,13 +32,14 @@ const long = "Show where the runs of this project are stored, or move them\n\n" 
 	"Without arguments, store lists the runs. \"store move postgres\" moves all of them to the Postgres database that PAWL_POSTGRES names,\n" +
 	"or \"postgres\" in your own settings, and creates its schema; new runs start there, too. \"store move files\" moves them back. The\n" +
 	"journals stay the same, byte by byte. The files of a run in Postgres stay in .pawl, as a copy that is never ahead of the database.\n" +
-	"Moving needs the project for itself: stop its run first. If it is interrupted, repeat the command."
+	"Moving needs the project for itself: stop its run first. If it is interrupted, repeat the command.\n\n" +
+	"\"store pull RUN\" copies a run in the database to this project. It comes from elsewhere: pawl adopt RUN lets pawl continue it here."
 
 // New returns the command. find returns the project.
 func New(find func() (*project.Project, error), out io.Writer) *cobra.Command {
 	s := &command{find: find, out: out}
 	c := &cobra.Command{
-		Use:     "store [move postgres|files]",
+		Use:     "store [move postgres|files] | store pull RUN",
 		Short:   "Show where runs are stored, or move them to Postgres or back to files",
 		Long:    long,
 		Example: "  pawl store\n  PAWL_POSTGRES=postgres://pawl@db.example/pawl pawl store move postgres",
@@ -47,10 +49,15 @@ func New(find func() (*project.Project, error), out io.Writer) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if len(args) > 0 {
-				if err := s.move(c.Context(), p, args[1]); err != nil {
-					return err
-				}
+			switch {
+			case len(args) == 0:
+			case args[0] == "pull":
+				err = s.pull(c.Context(), p, args[1])
+			default:
+				err = s.move(c.Context(), p, args[1])
+			}
+			if err != nil {
+				return err
 			}
 			return s.show(p)
 		},
@@ -60,10 +67,10 @@ func New(find func() (*project.Project, error), out io.Writer) *cobra.Command {
 }
 
 func arguments(_ *cobra.Command, args []string) error {
-	if len(args) == 0 || len(args) == 2 && args[0] == "move" && (args[1] == inPostgres || args[1] == inFiles) {
+	if len(args) == 0 || len(args) == 2 && (args[0] == "pull" || args[0] == "move" && (args[1] == inPostgres || args[1] == inFiles)) {
 		return nil
 	}
-	return errors.New("expected nothing, \"move postgres\" or \"move files\"")
+	return errors.New("expected nothing, \"move postgres\", \"move files\" or \"pull RUN\"")
 }
 
 type command struct {
@@ -145,9 +152,12 @@ func (s *command) move(ctx context.Context, p *project.Project, where string) (e
 	defer func() { err = errors.Join(err, lock.Unlock()) }()
 	database := ""
 	if where == inPostgres {
-		if database, err = prepare(ctx, p); err != nil {
+		s, err := open(ctx, p, postgres.Migrate)
+		if err != nil {
 			return err
 		}
+		database = s.ID()
+		s.Close()
 	}
 	if err := journal.StoreNew(p.Runs(), database); err != nil {
 		return err
@@ -173,19 +183,42 @@ func (s *command) move(ctx context.Context, p *project.Project, where string) (e
 	return nil
 }
 
-// prepare returns the ID of the database, after it has created or updated its schema.
-func prepare(ctx context.Context, p *project.Project) (string, error) {
+// open opens the database.
+func open(ctx context.Context, p *project.Project, how func(ctx context.Context, dsn string) (*postgres.Store, error)) (*postgres.Store, error) {
 	dsn, err := config.Postgres(os.Getenv, p.Root)
 	if err == nil && dsn == "" {
 		err = &pawl.Error{Kind: pawl.KindUsage, Err: errors.New("no database: set " + config.PostgresVariable + ", or \"postgres\" in your own settings, to its DSN"), Hint: "pawl store --help"}
 	}
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	s, err := postgres.Migrate(ctx, dsn)
+	return how(ctx, dsn)
+}
+
+// pull copies a run that is stored in the database to the project.
+func (s *command) pull(ctx context.Context, p *project.Project, name string) error {
+	run, err := pawl.ParseRunID(name)
 	if err != nil {
-		return "", err
+		return &pawl.Error{Kind: pawl.KindUsage, Err: err, Hint: "pawl store --help"}
 	}
-	defer s.Close()
-	return s.ID(), nil
+	if disk.Exists(p.RunDir(run)) || disk.Exists(p.ArchivedDir(run)) {
+		return &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("the project already has run %s", run), Hint: "pawl runs"}
+	}
+	from, err := open(ctx, p, postgres.Open)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	key, err := from.Find(ctx, run)
+	if err != nil {
+		return err
+	}
+	if err := journal.Attach(p.Runs(), run, from.ID(), key); err != nil {
+		return err
+	}
+	log, err := journal.Open(p.Runs(), run)
+	if err != nil {
+		return err
+	}
+	return errors.Join(log.Stale(), log.Close())
 }
