@@ -89,13 +89,18 @@ func (l *Log) writeStored(ctx context.Context, store Remote, key string, s *subm
 	}
 	for tries := 0; ; tries++ {
 		before := l.chain.seq
-		if err := l.pull(ctx, store, key); err != nil {
-			return err
+		if tries > 0 || s.sent || !l.admitsAsIs(s.group) {
+			if err := l.pull(ctx, store, key); err != nil {
+				return err
+			}
+		}
+		if l.newer != "" {
+			return fmt.Errorf("the journal contains an event of type %s: %w", l.newer, pawl.ErrNewer)
 		}
 		if there, err := s.arrived(ctx, store, key); err != nil || there {
 			return err
 		}
-		if l.owner != "" && s.ofEngine() && l.leased != l.owner {
+		if tries > 0 && l.owner != "" && s.ofEngine() && l.leased != l.owner {
 			return fmt.Errorf("another engine has the lease: %w", pawl.ErrFenced)
 		}
 		if tries > 0 && l.chain.seq == before {
@@ -106,6 +111,14 @@ func (l *Log) writeStored(ctx context.Context, store Remote, key string, s *subm
 			return err
 		}
 	}
+}
+
+// admitsAsIs reports whether a group may be sent without reading first what others have added: if there is anything, the store refuses
+// the batch.
+func (l *Log) admitsAsIs(group []*pendingAppend) bool {
+	return l.chain.seq > 0 && !slices.ContainsFunc(group, func(a *pendingAppend) bool {
+		return a.starts || a.epoch != 0 && a.epoch != l.chain.epoch
+	})
 }
 
 // arrived reports whether an earlier try has reached the store, although its answer did not reach us, and settles the group then. It
