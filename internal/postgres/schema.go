@@ -72,19 +72,19 @@ func (s *Store) migrate(ctx context.Context) error {
 	return classify("update the schema", err)
 }
 
-// checkVersion returns errNoSchema, or an error that wraps pawl.ErrNewer, unless the schema is of this version.
+// checkVersion returns ErrNoSchema, or an error that wraps pawl.ErrNewer, unless the schema is of this version.
 func (s *Store) checkVersion(ctx context.Context) error {
 	var version int
 	err := s.pool.QueryRow(ctx, `select coalesce(max(version_id), 0) from `+versionTable+` where is_applied`).Scan(&version)
 	switch {
 	case isMissing(err):
-		return errNoSchema
+		return ErrNoSchema
 	case err != nil:
 		return classify("read the version of the schema", err)
 	case version > schemaVersion:
 		return fmt.Errorf("the schema pawl has version %d; this pawl knows versions up to %d: %w", version, schemaVersion, pawl.ErrNewer)
 	case version < schemaVersion:
-		return errNoSchema
+		return ErrNoSchema
 	}
 	return nil
 }

@@ -34,8 +34,8 @@ var (
 // connectLimit is how long a server may take to accept a connection, unless the DSN says.
 const connectLimit = 5 * time.Second
 
-// errNoSchema means that a database has no schema of pawl.
-var errNoSchema = &pawl.Error{Kind: pawl.KindUsage, Err: errors.New("the database has no schema pawl"), Hint: "pawl store move postgres"}
+// ErrNoSchema means that a database has no schema of pawl.
+var ErrNoSchema = &pawl.Error{Kind: pawl.KindUsage, Err: errors.New("the database has no schema pawl"), Hint: "pawl store move postgres"}
 
 // Open connects to a database that has the schema of this version.
 func Open(ctx context.Context, dsn string) (*Store, error) {
