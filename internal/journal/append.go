@@ -163,6 +163,9 @@ func (l *Log) write(ctx context.Context, s *submission) error {
 	if err != nil {
 		return err
 	}
+	if s.sent && key != s.key { // whether the batch has arrived, nobody can say any more
+		return &pawl.Error{Kind: pawl.KindInternal, Err: errors.New("the run was moved while the database did not answer: the events may be there"), Hint: "pawl log"}
+	}
 	if store != nil {
 		return l.writeStored(ctx, store, key, s)
 	}

@@ -21,8 +21,9 @@ import (
 type submission struct {
 	group []*pendingAppend
 	batch string // ID of the batch in a store
+	sent  bool   // it may have arrived
 	after Head   // where the batch was last sent to
-	sent  bool
+	key   string // of the run in the store that it was sent to
 }
 
 // ofEngine reports whether an append of the group is one of an engine.
@@ -153,7 +154,7 @@ func (l *Log) submit(ctx context.Context, store Remote, key string, s *submissio
 			return false, err
 		}
 	}
-	s.after, s.sent = b.After, true
+	s.after, s.key, s.sent = b.After, key, true
 	if added, err = store.Append(ctx, key, b); err != nil || !added {
 		return false, err
 	}
@@ -301,18 +302,20 @@ func (l *Log) writeCopy(buf []byte, end int64) error {
 
 // update appends to the copy of a stored run what the store has more. Without a store, the copy is read as it is.
 func (l *Log) update() {
-	if l.unlocked || l.readOnly != nil || l.dead != nil {
+	if l.unlocked || l.dead != nil {
 		return
 	}
 	m, err := readMarker(l.home)
-	if err == nil && !m.remote() {
+	switch {
+	case err != nil:
+		l.stale = err
+	case !m.remote():
 		l.stale = nil
-		return
+	case l.readOnly != nil:
+		l.stale = fmt.Errorf("the copy is read-only: %w", l.readOnly)
+	default:
+		l.stale = l.updateFrom(m)
 	}
-	if err == nil {
-		err = l.updateFrom(m)
-	}
-	l.stale = err
 }
 
 func (l *Log) updateFrom(m marker) error {

@@ -72,6 +72,64 @@ func TestLostAnswers(t *testing.T) {
 	}
 }
 
+// moved is a store that loses the first answer, after which the run is moved to files.
+type moved struct {
+	*postgres.Store
+	folder string
+	once   sync.Once
+	done   chan error
+}
+
+func (m *moved) Append(ctx context.Context, key string, b journal.Batch) (added bool, err error) {
+	added, err = m.Store.Append(ctx, key, b)
+	m.once.Do(func() {
+		err = fmt.Errorf("%w: lost", journal.ErrUnreachable)
+		go func() { m.done <- journal.ToFiles(context.WithoutCancel(ctx), m.folder, runID) }() // it waits for the lock
+	})
+	return added, err
+}
+
+// TestMoveAfterALostAnswer: what was sent to the database before the run was moved to files is not appended there again.
+func TestMoveAfterALostAnswer(t *testing.T) {
+	t.Parallel()
+	s, _ := database(t)
+	t.Cleanup(s.Close)
+	stored(t, s, runID, keyOf(1))
+	here := copyOf(t, s, runID, keyOf(1))
+	if _, err := s.Append(t.Context(), keyOf(1), firstBatch(t)); err != nil {
+		t.Fatal(err)
+	}
+	store := &moved{Store: s, folder: here, done: make(chan error, 1)}
+	stores.Store(s.ID(), store)
+	log := opened(t, here)
+	_, err := log.Append(t.Context(), 0, textEvent("once.a"), textEvent("once.b"))
+	if err := <-store.done; err != nil {
+		t.Fatal(err)
+	}
+	if texts := textsIn(t, here); len(texts) != 2 {
+		t.Errorf("%v, and then %q", err, texts)
+	}
+}
+
+// firstBatch is a batch with the first event of the run.
+func firstBatch(t testing.TB) journal.Batch {
+	t.Helper()
+	folder := filepath.Join(t.TempDir(), "runs")
+	log, err := journal.Create(folder, runID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	if _, err := log.Append(t.Context(), 0, journaltest.Created(t, runID)); err != nil {
+		t.Fatal(err)
+	}
+	line := fileIn(t, folder)
+	return journal.Batch{
+		ID: keyOf(7), After: journal.Head{Sum: "00000000"}, End: journal.Head{Seq: 1, Sum: string(line[len(line)-11 : len(line)-3])},
+		Lines: []journal.BatchLine{{Seq: 1, Type: "run.created", Line: line}},
+	}
+}
+
 // TestHostsFenceEachOther: engines on two hosts take the run over from each other. An event of an epoch never follows one of a later epoch,
 // and what an engine was acknowledged is there.
 func TestHostsFenceEachOther(t *testing.T) {
