@@ -21,7 +21,7 @@ DEADCODE_VERSION := v0.52.0
 # The race detector needs a C compiler. Without one the tests run without it.
 RACE := $(shell command -v $$($(GO) env CC) >/dev/null 2>&1 && echo -race)
 
-.PHONY: build test test-quick cover check cross cross-short torture torture-forecast torture-short bench bench-short notice secrets-rules agents agents-short resumebench mutations fuzz fuzz-short mcp-conformance tools clean
+.PHONY: build test test-quick test-server cover check cross cross-short torture torture-forecast torture-short bench bench-short notice secrets-rules agents agents-short resumebench mutations fuzz fuzz-short mcp-conformance tools clean
 
 build: ## the binaries, bin/pawl and bin/pawl-hook
 	$(GO) build -ldflags '$(LDFLAGS)' -o $(BIN)/ ./cmd/pawl ./cmd/pawl-hook
@@ -76,6 +76,10 @@ HOST = $(shell $(GO) env GOHOSTOS)/$(shell $(GO) env GOHOSTARCH)
 
 tools: $(BIN)/staticcheck $(BIN)/deadcode ## what the tests need beyond Go, git and a shell
 	@./scripts/need python3 strace node
+	@command -v initdb >/dev/null 2>&1 || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || ./scripts/need postgresql
+
+test-server: tools ## runs in Postgres, with a server of Postgres that the tests start
+	$(GO) test -vet=off ./internal/postgres/... ./test/stories/postgres
 
 $(BIN)/deadcode: Makefile
 	GOBIN=$(BIN) $(GO) install golang.org/x/tools/cmd/deadcode@$(DEADCODE_VERSION)
