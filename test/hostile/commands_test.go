@@ -74,6 +74,7 @@ var commands = map[string]struct {
 	"adopt":       {refuses, []string{"adopt", "adopt --yes planted"}},
 	"trust":       {asks, []string{"trust"}},
 	"archive":     {refuses, []string{"archive", "archive planted"}},
+	"store":       {refuses, []string{"store", "store move postgres", "store move files", "store pull planted-20260101-000000-abcd"}},
 	"serve":       {free, []string{"serve --help"}}, // hostile projects meet a server in TestServed
 	"completion":  {free, []string{"completion bash"}},
 	"doctor":      {reads, []string{"doctor"}},
