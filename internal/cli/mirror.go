@@ -38,23 +38,23 @@ func answersFlag(c *cobra.Command, f *flags.Bool) {
 	c.Flags().Lookup(permission.MirrorAnswers).NoOptDefVal = "true"
 }
 
-// mirrored returns the mirror of a new run if answers in its files count, nil if they do not.
+// mirrored returns the record of the mirror that the flag names; nil for none. The run's first batch has it, so that the run has its
+// mirror even if its first engine crashes at once.
 func (a *app) mirrored(p *project.Project, o runOptions) (*pawl.RunMirrored, error) {
-	if !o.answers.Value {
-		return nil, nil
-	}
 	m, err := a.parts.Formats.NameMirror(p, string(o.mirror), false)
 	switch {
 	case err != nil:
 		return nil, err
-	case m == nil:
+	case m == nil && o.answers.Value:
 		return nil, usageError("", "--%s needs --mirror SYSTEM", permission.MirrorAnswers)
+	case m == nil:
+		return nil, nil
 	}
 	if m, err = m.ForRun(p, &pawl.State{}); err != nil {
 		return nil, err
 	}
 	record := m.Record(p)
-	record.Answers = true
+	record.Answers = o.answers.Value
 	return &record, nil
 }
 

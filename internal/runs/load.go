@@ -179,7 +179,7 @@ type CreateOptions struct {
 	Replaces pawl.RunID  // an unfinished run to archive. Defaults to none.
 	By       pawl.Author // Defaults to a person without a name.
 
-	Mirrored *pawl.RunMirrored // the mirror whose answers count. Defaults to none.
+	Mirrored *pawl.RunMirrored // its mirror. Defaults to none.
 
 	// Adopt returns the events that adopt results of an earlier run. It is called before anything is written; an error keeps
 	// the run from being created. Defaults to no events.
