@@ -213,11 +213,11 @@ func (a *app) wrapArgs(c *cobra.Command) {
 	if run := c.RunE; c.HasSubCommands() {
 		c.Args = cobra.ArbitraryArgs
 		c.RunE = func(c *cobra.Command, args []string) error {
+			if run != nil && len(args) == 0 {
+				return run(c, args)
+			}
 			if unknown := a.unknownCommand(c); unknown != nil {
 				return unknown
-			}
-			if run != nil {
-				return run(c, args)
 			}
 			if c.HasParent() {
 				return usageError(c.CommandPath()+" --help", "%s needs a command: %s", c.Name(), strings.Join(namesBelow(c), ", "))
