@@ -217,6 +217,7 @@ var owners = map[string]string{
 	"golang.org/x/sys":                       "", // the system's own interface: whoever needs it
 	"github.com/google/go-cmp":               "tests",
 	"github.com/rogpeppe/go-internal":        "tests",
+	"github.com/santhosh-tekuri/jsonschema":  "tests",
 	"go.uber.org/goleak":                     "tests",
 	"pgregory.net/rapid":                     "tests",
 }

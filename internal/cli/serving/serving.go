@@ -40,6 +40,8 @@ func (x Commands) Root() *cobra.Command {
 		Short:   "Resume interrupted runs in all of your projects, and serve their state over HTTP",
 		Long:    helptext.Serve,
 		Example: "  pawl serve\n  pawl serve --listen 127.0.0.1:7778\n  pawl serve open",
+
+		Annotations: map[string]string{helptext.Alone: "yes"},
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := s.ReadToken("serve"); err != nil {
 				return err
