@@ -75,6 +75,7 @@ var commands = map[string]struct {
 	"trust":       {asks, []string{"trust"}},
 	"archive":     {refuses, []string{"archive", "archive planted"}},
 	"serve":       {free, []string{"serve --help"}}, // hostile projects meet a server in TestServed
+	"store":       {refuses, []string{"store move files", "store move postgres"}},
 	"completion":  {free, []string{"completion bash"}},
 	"doctor":      {reads, []string{"doctor"}},
 	"help":        {free, []string{"help", "help run"}},
