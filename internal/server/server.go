@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"sync"
 	"time"
 
 	"pawl/internal/httpaccess"
@@ -31,7 +32,8 @@ type Config struct {
 
 // Limits of a request.
 const (
-	maxBody     = 1 << 20 // bytes
+	maxBody     = 1 << 20  // bytes
+	maxHeader   = 64 << 10 // bytes
 	readHeader  = 5 * time.Second
 	readRequest = 30 * time.Second
 	writeAnswer = 60 * time.Second
@@ -46,27 +48,37 @@ type Ready struct {
 }
 
 // Run serves until ctx ends. Engines that it started continue.
-func Run(ctx context.Context, c Config) error {
-	listener, err := httpaccess.Listen(ctx, c.Address, "pawl serve")
+func Run(ctx context.Context, c Config) (err error) {
+	site, err := c.Remote.Listen(ctx, c.Address, "pawl serve --help")
 	if err != nil {
 		return err
 	}
-	address := listener.Addr().String()
 	r := newRecovery(c)
-	s := &http.Server{
-		Handler: r.handler(address, c), ReadHeaderTimeout: readHeader, ReadTimeout: readRequest, WriteTimeout: writeAnswer,
-	}
-	line, err := json.Marshal(Ready{URL: "http://" + address, TokenFile: c.TokenFile, Ready: true})
+	a, err := newAPI(r, time.Now())
 	if err != nil {
-		return errors.Join(err, listener.Close())
+		return errors.Join(err, site.Close())
+	}
+	s := &http.Server{
+		Handler: a.handler(site), ReadHeaderTimeout: readHeader, ReadTimeout: readRequest, WriteTimeout: writeAnswer, MaxHeaderBytes: maxHeader,
+	}
+	s.RegisterOnShutdown(r.hub.close)
+	release, err := a.store.Announce(site.URL, time.Now())
+	if err != nil {
+		return errors.Join(err, site.Close())
+	}
+	defer func() { err = errors.Join(err, release()) }()
+	line, err := json.Marshal(Ready{URL: site.URL, TokenFile: c.TokenFile, Ready: true})
+	if err != nil {
+		return errors.Join(err, site.Close())
 	}
 	served := make(chan error, 1)
-	go func() { served <- s.Serve(listener) }()
+	go func() { served <- site.Serve(s) }()
 	fmt.Fprintf(c.Out, "%s\n", line)
 	recovering, stop := context.WithCancel(ctx)
 	defer stop()
-	swept := make(chan struct{})
-	go func() { defer close(swept); r.run(recovering) }()
+	var loops sync.WaitGroup
+	loops.Go(func() { r.run(recovering) })
+	loops.Go(func() { r.watch(recovering) })
 	select {
 	case err = <-served:
 	case <-ctx.Done():
@@ -78,6 +90,6 @@ func Run(ctx context.Context, c Config) error {
 		}
 	}
 	stop()
-	<-swept
+	loops.Wait()
 	return err
 }

@@ -25,6 +25,11 @@ const Serve = "Resume interrupted runs in all of your projects, and serve their 
 	"you paused or stopped, what waits for you, and projects that you do not trust. Once it listens, it prints its address and the file\n" +
 	"with its token. Ctrl-C or SIGTERM ends serve; the runs continue."
 
+// Rights explains what a token of the server lets its holder do.
+const Rights = "Rights are a set; none contains another one. read: see projects, runs, output and files. operate: resume, pause, stop, retry,\n" +
+	"skip, restore and fork runs. run: start runs of plans. approve: answer gates, and mark steps as done. What is\n" +
+	"done with a token is recorded under its name."
+
 // Names explains the arguments in capitals.
 const Names = `Names:
   RUN          a run's id, the beginning of an id, or "latest". Without RUN, a command uses the current run: the one that a pawl
@@ -35,8 +40,13 @@ const Names = `Names:
   STEP, ITEM   a step's id; the value of an item of a foreach step. "pawl status" lists the steps.
 `
 
-// Usage writes COMMAND for a command in a usage text, and leaves out that a command with commands below it can stand alone.
-func Usage(text, path string) string {
-	text = strings.ReplaceAll(text, path+" [flags]\n  "+path+" [command]", path+" COMMAND")
+// Usage writes COMMAND for a command in a usage text, and leaves out that a command with commands below it can stand alone, if it cannot.
+func Usage(text, path string, alone bool) string {
+	if !alone {
+		text = strings.ReplaceAll(text, path+" [flags]\n  "+path+" [command]", path+" COMMAND")
+	}
 	return strings.ReplaceAll(text, "[command]", "COMMAND")
 }
+
+// Alone is the annotation of a command that does something itself, although there are commands below it.
+const Alone = "alone"
