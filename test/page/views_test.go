@@ -1,0 +1,85 @@
+package page
+
+import (
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// TestViews looks at each view: axe finds nothing, the policy of the page is never violated, no script fails, and at the width of a
+// phone nothing scrolls to the side. It takes the pictures of docs/server.md.
+func TestViews(t *testing.T) {
+	w := newWorld(t)
+	w.completed("shop")
+	w.waiting("handbook")
+	w.deciding("inventory")
+	w.failed("invoices")
+	w.crashed("orders")
+	w.agent("parser")
+	w.active("website")
+	w.serve()
+	b := newTab(t, newBrowser(t), w.url)
+	b.do(chromedp.Navigate(w.login()))
+	b.see("nightly-import")
+	for _, v := range w.views() {
+		t.Run(v.picture, func(t *testing.T) {
+			b.t = t
+			v.show(b)
+			b.accessible()
+			b.shot(v.picture)
+			b.colours("dark")
+			b.accessible()
+			if v.dark {
+				b.shot(v.picture + "-dark")
+			}
+			b.colours("light")
+			b.do(chromedp.EmulateViewport(360, 740, chromedp.EmulateMobile))
+			b.fits()
+			b.accessible()
+			if v.phone {
+				b.shot(v.picture + "-phone")
+			}
+			b.do(chromedp.EmulateViewport(1200, 800))
+			b.noFaults()
+		})
+	}
+}
+
+// view is a view of the page.
+type view struct {
+	picture     string
+	place       string
+	text        string // it shows this
+	click       string // on this button or link, to show it
+	dark, phone bool   // pictures in dark colors, and of a phone, are in the documents too
+}
+
+func (v view) show(b *tab) {
+	b.t.Helper()
+	b.visit(v.place)
+	if v.click != "" {
+		b.click(v.click)
+	}
+	b.see(v.text)
+}
+
+func (w *world) views() []view {
+	of := func(name string) string { return "projects/" + w.projects[name] }
+	return []view{
+		{picture: "projects", text: "nightly-import", phone: true},
+		{picture: "gates", place: "gates", text: "Which database do we use?"},
+		{picture: "run", place: of("shop") + "?step=web", text: "Step web", dark: true, phone: true},
+		{picture: "active", place: of("website"), text: "render"},
+		{picture: "timeline", place: of("shop") + "/timeline", text: "package started"},
+		{picture: "output", place: of("website") + "/output?step=render", text: "rendered page", dark: true},
+		{picture: "gate", place: of("handbook"), click: "Answer gate", text: "Every command works as written."},
+		{picture: "resume", place: of("orders"), text: "Resume will:"},
+		{picture: "recovery", place: of("orders") + "/recovery", text: "needs your decision"},
+		{picture: "checkpoints", place: of("handbook") + "/checkpoints", text: "outline", click: "Compare"},
+		{picture: "agents", place: of("parser") + "/agents", text: "In doubt"},
+		{picture: "failed", place: of("invoices") + "?step=charge", text: "Step charge"},
+		{picture: "runs", place: of("shop") + "/history", text: "Runs of this project"},
+		{picture: "settings", click: "Settings", text: "Time zone"},
+		{picture: "help", click: "Help", text: "this help"},
+	}
+}
