@@ -59,6 +59,9 @@ func newTab(t *testing.T, browser context.Context, url string) *tab {
 	ctx, cancel := chromedp.NewContext(browser)
 	t.Cleanup(cancel)
 	b := &tab{t: t, ctx: ctx, url: url}
+	if err := chromedp.Do(ctx); err != nil { // the tab lives as long as the context of its first action
+		t.Fatal(err)
+	}
 	b.do(chromedp.EmulateViewport(1200, 800))
 	b.before(watch)
 	return b
@@ -112,6 +115,13 @@ func (b *tab) see(text string) {
 func (b *tab) gone(text string) {
 	b.t.Helper()
 	b.wait(`!document.body.innerText.replace(/\s+/g, " ").includes(%q)`, text)
+}
+
+// logIn follows a one-time link.
+func (b *tab) logIn(link string) {
+	b.t.Helper()
+	b.do(chromedp.Navigate(link))
+	b.wait(`document.querySelector("header.top")`)
 }
 
 // visit goes to a place of the page.

@@ -42,23 +42,31 @@ func TestManyProjects(t *testing.T) {
 	w.serve()
 	b := newTab(t, newBrowser(t), w.url)
 	b.before(`new MutationObserver(() => { if (!window.firstRows && document.querySelectorAll("tbody tr").length >= 50) requestAnimationFrame(() => window.firstRows ??= performance.now()) }).observe(document, {childList: true, subtree: true})`)
-	b.do(chromedp.Navigate(w.login()))
+	b.logIn(w.login())
 	b.see("project-")
-	var best time.Duration
-	for range 5 { // the machine may be busy
+	took := b.best(w.url, "firstRows")
+	other := newTab(t, newBrowser(t), w.url)
+	other.before(`new MutationObserver(() => { if (!window.firstText && document.querySelector("h1")) requestAnimationFrame(() => window.firstText ??= performance.now()) }).observe(document, {childList: true, subtree: true})`)
+	empty := other.best(w.url, "firstText") // without a login, it reads no projects
+	t.Logf("the first 50 of %d projects are shown after %v, the page without projects after %v", manyProjects, took, empty)
+	if took > max(time.Second, 2*empty) { // the machine may be busy
+		t.Errorf("the first projects are shown after %v, the page without projects after %v", took, empty)
+	}
+	b.wait(`scrollTo(0, 1e9), document.querySelectorAll("tbody tr").length === %d`, manyProjects)
+	b.noFaults()
+}
+
+// best loads a page several times, and returns the shortest time until a script has set a variable of the window to the time.
+func (b *tab) best(url, variable string) (best time.Duration) {
+	b.t.Helper()
+	for range 5 {
 		b.do(chromedp.Navigate("about:blank"))
-		b.do(chromedp.Navigate(w.url))
-		b.wait(`window.firstRows`)
-		took := time.Duration(value[float64](b, "firstRows") * float64(time.Millisecond))
+		b.do(chromedp.Navigate(url))
+		b.wait("window.%s", variable)
+		took := time.Duration(value[float64](b, variable) * float64(time.Millisecond))
 		if best == 0 || took < best {
 			best = took
 		}
 	}
-	t.Logf("the first 50 of %d projects are shown after %v", manyProjects, best)
-	if best > time.Second {
-		t.Errorf("the first projects are shown after %v", best)
-	}
-	b.wait(`document.querySelectorAll("tbody tr").length < 300`)
-	b.wait(`scrollTo(0, 1e9), document.querySelectorAll("tbody tr").length === 1000`)
-	b.noFaults()
+	return best
 }

@@ -1,9 +1,11 @@
 package page
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 )
 
 // TestViews looks at each view: axe finds nothing, the policy of the page is never violated, no script fails, and at the width of a
@@ -19,7 +21,7 @@ func TestViews(t *testing.T) {
 	w.active("website")
 	w.serve()
 	b := newTab(t, newBrowser(t), w.url)
-	b.do(chromedp.Navigate(w.login()))
+	b.logIn(w.login())
 	b.see("nightly-import")
 	for _, v := range w.views() {
 		t.Run(v.picture, func(t *testing.T) {
@@ -40,6 +42,7 @@ func TestViews(t *testing.T) {
 				b.shot(v.picture + "-phone")
 			}
 			b.do(chromedp.EmulateViewport(1200, 800))
+			b.press(kb.Escape)
 			b.noFaults()
 		})
 	}
@@ -50,7 +53,7 @@ type view struct {
 	picture     string
 	place       string
 	text        string // it shows this
-	click       string // on this button or link, to show it
+	click       string // on the first element with this selector, to show it
 	dark, phone bool   // pictures in dark colors, and of a phone, are in the documents too
 }
 
@@ -58,7 +61,8 @@ func (v view) show(b *tab) {
 	b.t.Helper()
 	b.visit(v.place)
 	if v.click != "" {
-		b.click(v.click)
+		b.wait("document.querySelector(%q)", v.click)
+		value[bool](b, fmt.Sprintf("document.querySelector(%q).click(), true", v.click))
 	}
 	b.see(v.text)
 }
@@ -72,14 +76,14 @@ func (w *world) views() []view {
 		{picture: "active", place: of("website"), text: "render"},
 		{picture: "timeline", place: of("shop") + "/timeline", text: "package started"},
 		{picture: "output", place: of("website") + "/output?step=render", text: "rendered page", dark: true},
-		{picture: "gate", place: of("handbook"), click: "Answer gate", text: "Every command works as written."},
+		{picture: "gate", place: of("handbook"), click: ".gates .button", text: "Every command works as written."},
 		{picture: "resume", place: of("orders"), text: "Resume will:"},
 		{picture: "recovery", place: of("orders") + "/recovery", text: "needs your decision"},
-		{picture: "checkpoints", place: of("handbook") + "/checkpoints", text: "outline", click: "Compare"},
-		{picture: "agents", place: of("parser") + "/agents", text: "In doubt"},
+		{picture: "checkpoints", place: of("handbook") + "/checkpoints", text: "outline", click: "td.actions button"},
+		{picture: "agents", place: of("parser"), text: "In doubt"},
 		{picture: "failed", place: of("invoices") + "?step=charge", text: "Step charge"},
 		{picture: "runs", place: of("shop") + "/history", text: "Runs of this project"},
-		{picture: "settings", click: "Settings", text: "Time zone"},
-		{picture: "help", click: "Help", text: "this help"},
+		{picture: "settings", click: "[aria-label=Settings]", text: "Time zone"},
+		{picture: "help", click: "[aria-label=Help]", text: "this help"},
 	}
 }

@@ -37,6 +37,9 @@ export async function logIn(code: string) {
 	}
 }
 
+/** hasKey reports whether this browser has logged in. */
+export const hasKey = () => sessionKey !== ""
+
 /** logOut ends the session. */
 export async function logOut() {
 	await post("logout").catch(() => {}) // the session may have ended already

@@ -1,6 +1,6 @@
 // What happens on the server reaches the page here. A browser has few connections to a server, so of all its tabs one reads the stream of
 // events and tells the others. A hidden tab reads nothing. Without the stream, the page polls.
-import { effect, signal, type Signal } from "@preact/signals"
+import { effect, signal, untracked, type Signal } from "@preact/signals"
 import { address, session } from "./api"
 import { refresh } from "./settings"
 import type { Project } from "./types"
@@ -26,12 +26,12 @@ export function versionOf(what: string): number {
 /** changed says that something has changed. */
 export function changed(what: string) {
 	const version = versions.get(what)
-	if (version) version.value++
+	if (version) version.value = version.peek() + 1
 }
 
 /** everythingChanged has all that is shown read again. */
 export function everythingChanged() {
-	for (const version of versions.values()) version.value++
+	for (const what of versions.keys()) changed(what)
 }
 
 const watchers = new Set<(p: Project) => void>()
@@ -175,7 +175,10 @@ export function follow() {
 		}
 		update()
 	})
-	effect(update)
+	effect(() => {
+		void [refresh.value, session.value] // what it depends on
+		untracked(update)
+	})
 	setInterval(() => {
 		if (!document.hidden) now.value = Date.now()
 	}, 1_000)

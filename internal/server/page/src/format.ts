@@ -19,11 +19,12 @@ export function dateTime(time: string | undefined | null): string {
 	return `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())} ${clock(at.getTime())} ${zoneName(at)}`
 }
 
-/** clock writes the time of day in the chosen zone. */
-export function clock(time: number): string {
+/** clock writes the time of day in the chosen zone, with parts of a second if wanted. */
+export function clock(time: number, digits = 0): string {
 	const at = new Date(time)
-	if (zone.value === "utc") return at.toISOString().slice(11, 19)
-	return `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`
+	const part = digits ? "." + String(at.getMilliseconds()).padStart(3, "0").slice(0, digits) : ""
+	if (zone.value === "utc") return at.toISOString().slice(11, 19) + part
+	return `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}${part}`
 }
 
 /** duration writes seconds as the pawl command does: 4.2s, 1m21s, 3h2m. */
@@ -35,7 +36,8 @@ export function duration(seconds: number): string {
 	if (s < 3600) return `${Math.floor(s / 60)}m${s % 60 ? (s % 60) + "s" : ""}`
 	const m = Math.round(s / 60)
 	if (m < 48 * 60) return `${Math.floor(m / 60)}h${m % 60 ? (m % 60) + "m" : ""}`
-	return `${Math.floor(m / 1440)}d${Math.floor((m % 1440) / 60)}h`
+	const h = Math.floor((m % 1440) / 60)
+	return `${Math.floor(m / 1440)}d${h ? h + "h" : ""}`
 }
 
 /** ago says how long ago a time was, roughly. */

@@ -138,7 +138,7 @@ function Graph({ steps, chosen }: { steps: Step[]; chosen?: string }) {
 /** fitting returns the largest scale, up to 1, at which a graph fits. Text stays legible. */
 function fitting(placed: Placed | undefined, box: HTMLElement | null): number {
 	if (!placed || !box || !placed.width) return 1
-	return Math.max(0.7, Math.min(1, (box.clientWidth - 2) / placed.width))
+	return Math.max(0.7, Math.min(1, (box.clientWidth - 18) / placed.width))
 }
 
 /** curve draws an edge through its points. */
@@ -167,7 +167,8 @@ function Node({ step, at, chosen }: { step: Step; at: { x: number; y: number }; 
 	const kind = kindOf(step.continued ? "warn" : step.status)
 	const more = detail(step)
 	return (
-		<a href={stepLink(step.id)} class={`node ${kind} ${chosen ? "chosen" : ""}`} aria-label={`${step.id}: ${wordOf(step)}${more ? ", " + more : ""}`} aria-current={chosen ? "true" : undefined}>
+		<a href={stepLink(step.id)} class={`node ${kind} ${chosen ? "chosen" : ""}`} aria-current={chosen ? "true" : undefined}>
+			<title>{step.id}</title>
 			<g transform={`translate(${at.x - wide / 2},${at.y - high / 2})`}>
 				<rect class="box" width={wide} height={high} rx="6" />
 				<rect class="side" width="5" height={high} rx="2.5" />

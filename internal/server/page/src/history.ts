@@ -5,7 +5,7 @@ import type { Event } from "./types"
 export interface Bar {
 	from: number
 	to: number
-	kind: "run" | "good" | "bad" | "warn" | "wait" | "halt"
+	kind: "run" | "good" | "bad" | "warn" | "wait" | "halt" | "rest"
 	text: string
 }
 
@@ -95,7 +95,7 @@ export class History {
 				this.engine.bars.push({ from: at, to: 0, kind: "run", text: `engine ${d.why === "resume" ? "resumed the run" : "started"} (pid ${d.pid})` })
 				break
 			case "engine.stopped":
-				this.endEngine(at, "good", d.why || "stopped")
+				this.endEngine(at, "rest", d.why || "stopped")
 				break
 			case "run.paused":
 			case "run.stopped":

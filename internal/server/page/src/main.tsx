@@ -1,9 +1,8 @@
 // The page: its frame, and the view that the address asks for.
 import { render } from "preact"
 import { useEffect, useRef, useState } from "preact/hooks"
-import { effect } from "@preact/signals"
-import { get, logIn, logOut, problemOf, session, type Problem } from "./api"
-import { changed, connection, everythingChanged, follow, versionOf } from "./events"
+import { get, hasKey, logIn, logOut, problemOf, session, type Problem } from "./api"
+import { connection, everythingChanged, follow } from "./events"
 import { dateTime } from "./format"
 import { Gates, useGates } from "./gates"
 import { Projects } from "./projects"
@@ -221,12 +220,8 @@ async function enter() {
 		go(link([]), true)
 		await logIn(code)
 	}
-	session.value = await get<Session>("session")
+	session.value = hasKey() ? await get<Session>("session") : null
 }
 
-effect(() => {
-	if (session.value) changed("gates")
-})
-versionOf("gates")
 follow()
 render(<App />, document.getElementById("page")!)

@@ -212,9 +212,18 @@ function Row({ p }: { p: Project }) {
 			</th>
 			<td data-label="Run">{p.session ? "agent session" : p.name}</td>
 			<td data-label="Status">
-				{p.status ? <Status of={p.status} /> : <span class="quiet">no runs yet</span>} {p.stuck && <Status of="stuck" />}{" "}
-				{!!p.gates && <Status of="waiting" text={count(p.gates, "gate")} />}
-				{said(p) && <span class="why">{said(p)}</span>}
+				{p.session && p.status === "active" ? <Status of="rest" text="session" /> : p.status ? <Status of={p.status} /> : <span class="quiet">no runs yet</span>}{" "}
+				{p.stuck && <Status of="stuck" />} {!!p.gates && p.status !== "waiting" && <Status of="waiting" text={count(p.gates, "open gate")} />}
+				{said(p) && (
+					<span class="why">
+						{said(p)}
+						{p.waiting_since && p.status === "waiting" && (
+							<>
+								, since <Ago at={p.waiting_since} />
+							</>
+						)}
+					</span>
+				)}
 			</td>
 			<td data-label="Progress">
 				{p.status && !p.session && (

@@ -29,15 +29,21 @@ export function verdictText(j: Judged): string {
 
 /** summary says in one sentence what a resume will do. */
 export function summary(found: Found): string {
-	const parts = (found.verdicts ?? []).slice(0, 3).map((j) => `${verdictText(j)}: ${name(j)} (rule: ${j.verdict.rule})`)
+	const parts = (found.verdicts ?? []).slice(0, 3).map(willDo)
 	const more = (found.verdicts ?? []).length - parts.length
 	if (more > 0) parts.push(`and ${count(more, "other attempt")}`)
 	const judged = new Set((found.verdicts ?? []).map((j) => j.step))
 	const starts = (found.steps ?? []).filter((s) => s.runs && !judged.has(s.step)).map((s) => s.step)
 	if (starts.length > 0) parts.push(`run ${starts.slice(0, 3).join(", ")}${starts.length > 3 ? ` and ${count(starts.length - 3, "other step")}` : ""}`)
-	const asks = (found.steps ?? []).filter((s) => s.do === "ask").map((s) => s.step)
+	const asks = (found.steps ?? []).filter((s) => s.do === "ask" && !judged.has(s.step)).map((s) => s.step)
 	if (asks.length > 0) parts.push(`ask you about ${asks.slice(0, 3).join(", ")}`)
 	return parts.join("; ") || "nothing is left to run"
+}
+
+/** willDo says what a resume does about an interrupted attempt, and by which rule. */
+function willDo(j: Judged): string {
+	const text = { "accept as done": `accept ${name(j)} as done`, "needs your decision": `ask you about ${name(j)}` }[verdictText(j)] ?? `${verdictText(j)}: ${name(j)}`
+	return `${text.replace(/^rerun: /, "rerun ").replace(/^re-attach: /, "re-attach ")} (rule: ${j.verdict.rule})`
 }
 
 const name = (j: Judged) => j.step + (j.item ? "/" + j.item : "")
@@ -81,7 +87,7 @@ function Details({ found }: { found: Found }) {
 			<ul class="findings">
 				{findings.map((f, i) => (
 					<li key={i}>
-						<Status of={f.level} text={words[f.level]} /> {f.where && <code>{f.where}</code>} {f.what}
+						<Status of={f.level} text={words[f.level]} /> {f.where && <code>{f.where}:</code>} {f.what}
 						{f.evidence && <span class="why">{f.evidence}</span>}
 						{f.hint && (
 							<span class="why">

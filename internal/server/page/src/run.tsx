@@ -24,6 +24,9 @@ const views = [
 	{ name: "history", label: "Runs" },
 ]
 
+// Views of steps and attempts, which an agent's session does not have.
+const ofPlans = new Set(["", "output", "recovery"])
+
 /** placeOf reads #/projects/ID[/runs/RUN][/VIEW]. */
 function placeOf(parts: string[]) {
 	const [, id = "", ...rest] = parts
@@ -59,7 +62,7 @@ export function RunPage() {
 					{run && !r && !status.error && <Loading what="the run" />}
 					{r && (
 						<>
-							{current && <Actions p={p} r={r} found={found.data} waits={open.length > 0} />}
+							{current && r.kind !== "session" && <Actions p={p} r={r} found={found.data} waits={open.length > 0} />}
 							<Waiting r={r} gates={open} />
 							<Views view={view} r={r} id={id} named={named} />
 							<View view={view} p={p} r={r} found={found} />
@@ -76,9 +79,9 @@ function Head({ p, r, current }: { p: Project; r?: Run; current: boolean }) {
 	const session = r?.kind === "session"
 	return (
 		<div class="head">
-			<h1 tabIndex={-1}>{r?.name || p.name || folderName(p.path)}</h1>
+			<h1 tabIndex={-1}>{session ? "Agent session" : r?.name || p.name || folderName(p.path)}</h1>
 			<p class="over quiet">
-				{r && <Status of={r.status} />}
+				{r && <RunStatusOf r={r} />}
 				{p.stuck && current && <Status of="stuck" />}
 				{r && !session && <Progress percent={r.progress_percent} label="Progress" />}
 				{r && !session && <span>{r.progress_percent}%</span>}
@@ -102,6 +105,12 @@ function Head({ p, r, current }: { p: Project; r?: Run; current: boolean }) {
 	)
 }
 
+/** RunStatusOf shows the status of a run. A session is active only while its agent is alive. */
+function RunStatusOf({ r }: { r: Run }) {
+	if (r.kind === "session" && r.status === "active" && (r.sessions ?? []).every((x) => x.gone)) return <Status of="rest" text="no live agent" />
+	return <Status of={r.status} />
+}
+
 function NoRun({ p }: { p: Project }) {
 	return (
 		<div class="empty">
@@ -117,7 +126,6 @@ function NoRun({ p }: { p: Project }) {
 
 /** resumeWhy says why the run cannot be resumed; empty if it can. */
 function resumeWhy(p: Project, r: Run, waits: boolean): string {
-	if (r.kind === "session") return "An agent's session is resumed in the agent."
 	if (r.kind === "durable") return "The program that created this run resumes it."
 	if (p.error && !r.status) return p.error
 	switch (r.status) {
@@ -208,8 +216,8 @@ function Views({ view, r, id, named }: { view: string; r: Run; id: string; named
 	const numbers: Record<string, number> = { agents: (r.in_doubt ?? []).length }
 	return (
 		<nav class="tabs" aria-label="Views of the run">
-			{views.map((v) => (
-				<a key={v.name} href={link([...base, v.name], { step })} aria-current={v.name === view ? "page" : undefined}>
+			{views.filter((v) => r.kind !== "session" || !ofPlans.has(v.name)).map((v) => (
+				<a key={v.name} href={link([...base, v.name], { step })} aria-current={v.name === view || (v.name === "agents" && view === "" && r.kind === "session") ? "page" : undefined}>
 					{v.label}
 					{numbers[v.name] ? <span class="badge">{numbers[v.name]}</span> : null}
 				</a>

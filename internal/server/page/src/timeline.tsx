@@ -131,7 +131,7 @@ function Ticks({ axis, view, x }: { axis: Axis; view: { from: number; to: number
 			const at = x(time)
 			if (at < free || at < 0 || at > 940) continue
 			free = at + 130
-			ticks.push({ at, text: clock(time) })
+			ticks.push({ at, text: clock(time, (p.to - p.from) / parts < 1000 ? 1 : 0) })
 		}
 	}
 	return (
