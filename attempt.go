@@ -45,6 +45,7 @@ type AttemptState struct {
 	Started  time.Time        `json:"started"`
 	Seq      Seq              `json:"seq"`
 	Beat     time.Time        `json:"beat,omitzero"`
+	Health   string           `json:"health,omitempty"`    // as the watchdog saw it at that time
 	Ready    time.Time        `json:"ready,omitzero"`      // of a service: since when
 	WasReady bool             `json:"was_ready,omitempty"` // of a service: it was, under an earlier engine
 	Waiting  *ServiceWait     `json:"waiting,omitempty"`   // of a service that is not ready
@@ -385,7 +386,7 @@ func (p Heartbeat) fold(s *State, e Event) error {
 	if err != nil {
 		return err
 	}
-	t.Live.Beat = e.Time
+	t.Live.Beat, t.Live.Health = e.Time, p.Health
 	return nil
 }
 

@@ -210,9 +210,12 @@ func (a *app) groups() []group {
 
 // wrapArgs turns errors about arguments into errors of KindUsage that show the usage line.
 func (a *app) wrapArgs(c *cobra.Command) {
-	if c.HasSubCommands() {
+	if run := c.RunE; c.HasSubCommands() {
 		c.Args = cobra.ArbitraryArgs
-		c.RunE = func(c *cobra.Command, _ []string) error {
+		c.RunE = func(c *cobra.Command, args []string) error {
+			if run != nil && len(args) == 0 {
+				return run(c, args)
+			}
 			if unknown := a.unknownCommand(c); unknown != nil {
 				return unknown
 			}
@@ -368,10 +371,10 @@ func (a *app) printNotes(notes []string) {
 
 // permit returns an error if this process may not use a command.
 func (a *app) permit(c *cobra.Command) error {
-	if c.Parent() == nil || c.Parent().HasParent() {
+	if c.Parent() == nil {
 		return nil
 	}
-	verb, known := permission.Of(c.Name(), flagValue(c, "dry-run") == "true", c.Flags().Changed)
+	verb, known := permission.Of(topLevel(c).Name(), flagValue(c, "dry-run") == "true", c.Flags().Changed)
 	if !known {
 		return nil
 	}

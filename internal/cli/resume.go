@@ -331,15 +331,6 @@ func (a *app) confirmResume(change *resume.PlanDiff, x *resume.Examination, o re
 	return nil
 }
 
-// examined is what `pawl resume --dry-run --json` prints.
-type examined struct {
-	Run pawl.RunID `json:"run"`
-	*resume.PlanDiff
-	*resume.Examination
-	Parallel pawl.Parallel     `json:"parallel"` // how many attempts would run at a time
-	Steps    []decide.Decision `json:"steps"`
-}
-
 // printExamination prints findings, verdicts and the steps that would run.
 func (a *app) printExamination(r *runs.Run, change *resume.PlanDiff, x *resume.Examination, limit pawl.Parallel, onRun func(command string) string) error {
 	a.printNotes(r.Notes)
@@ -348,7 +339,7 @@ func (a *app) printExamination(r *runs.Run, change *resume.PlanDiff, x *resume.E
 		return err
 	}
 	if a.json {
-		return a.printJSON(examined{Run: r.State.Run, PlanDiff: change, Examination: x, Parallel: limit, Steps: steps})
+		return a.printJSON(resumeview.Examined{Run: r.State.Run, PlanDiff: change, Examination: x, Parallel: limit, Steps: steps})
 	}
 	resumeview.Examination(a.Out, r, change, x, limit, steps)
 	return nil

@@ -23,6 +23,7 @@ import (
 	"pawl/internal/cli/pruneview"
 	"pawl/internal/cli/recoverview"
 	"pawl/internal/cli/restoreview"
+	"pawl/internal/cli/resumeview"
 	"pawl/internal/cli/rollbackview"
 	"pawl/internal/cli/stats"
 	"pawl/internal/cli/statusview"
@@ -76,7 +77,7 @@ var outputs = []output{
 	of[pruneview.Report]("prune", "pawl prune --json"),
 	of[recoverview.Report]("recover", "pawl recover --json"),
 	of[restoreview.Report]("restore", "pawl restore --json"),
-	of[examined]("resume-dry-run", "pawl resume --dry-run --json"),
+	of[resumeview.Examined]("resume-dry-run", "pawl resume --dry-run --json"),
 	of[rollbackview.Report]("rollback", "pawl rollback --json"),
 	{"run", "pawl run --json, pawl resume --json, one in each line; the outcome in the last one",
 		[]reflect.Type{reflect.TypeFor[eventstream.Last](), reflect.TypeFor[pawl.Event]()}},

@@ -12,7 +12,7 @@ import (
 )
 
 // cacheVersion must be raised whenever State or its fold changes, to invalidate older caches.
-const cacheVersion = 36
+const cacheVersion = 37
 
 // cached is the content of state.json: the state up to one event, and what ties it to this journal.
 type cached struct {

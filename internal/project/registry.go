@@ -21,6 +21,8 @@ type Entry struct {
 	Status  pawl.RunStatus `json:"status,omitempty"` // of the project's current run when last registered
 	Updated time.Time      `json:"updated"`          // time of the entry's last change
 	Consent consent        `json:"consent,omitempty"`
+
+	Unserved bool `json:"unserved,omitempty"` // `pawl serve` leaves it alone
 }
 
 // consent says what the user decided about a project. It is empty in the entry of an older pawl, which knew no trust.
@@ -105,7 +107,29 @@ func (p *Project) writeEntry(status pawl.RunStatus, now time.Time) error {
 	if err := disk.MakeFolders(filepath.Dir(path)); err != nil {
 		return err
 	}
-	return writeJSON(path, Entry{ID: p.ID, Path: p.Root, Status: status, Updated: now.UTC(), Consent: trusted})
+	return writeJSON(path, Entry{ID: p.ID, Path: p.Root, Status: status, Updated: now.UTC(), Consent: trusted, Unserved: old.Unserved})
+}
+
+// SetServed records whether `pawl serve` serves a project of the registry.
+func SetServed(id string, served bool, now time.Time) error {
+	e, err := Lookup(id)
+	if err != nil || e.Unserved == !served {
+		return err
+	}
+	path, err := entryPath(id)
+	if err != nil {
+		return err
+	}
+	e.Unserved, e.Updated = !served, now.UTC()
+	return writeJSON(path, e)
+}
+
+// Lookup returns the entry of a project. It is an error of fs.ErrNotExist that there is none.
+func Lookup(id string) (Entry, error) {
+	if checkID(id) != nil {
+		return Entry{}, fmt.Errorf("project %q: %w", id, fs.ErrNotExist)
+	}
+	return readEntry(id)
 }
 
 // List returns the registry's entries, ordered by ID and thus by age. The error reports unreadable entries.

@@ -1,38 +1,72 @@
 package server
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
-	"slices"
+	"path"
+	"path/filepath"
+	"reflect"
 	"strings"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
-	"pawl"
-	"pawl/internal/cli/failure"
-	"pawl/internal/cli/statusview"
 	"pawl/internal/httpaccess"
-	"pawl/internal/project"
-	"pawl/internal/redact"
-	"pawl/internal/runs"
-	"pawl/internal/shellwords"
+	"pawl/internal/tokens"
 )
 
-// handler serves the API to clients with the token, and the state of the server itself to anybody on this machine.
-func (r *recovery) handler(address string, c Config) http.Handler {
+// api is what clients can do.
+type api struct {
+	*recovery
+	store  tokens.Store
+	cookie string // name of the cookie of a session
+	calls  *quota
+	logins *quota
+	audit  *audit
+	repeat *repeats
+}
+
+// newAPI returns the API of a server.
+func newAPI(r *recovery, now time.Time) (*api, error) {
+	store, err := tokens.Open()
+	if err != nil {
+		return nil, err
+	}
+	instance, err := store.Instance(now)
+	if err != nil {
+		return nil, err
+	}
+	a := documented(r)
+	a.store, a.cookie = store, "pawl_"+instance
+	a.audit.path = filepath.Join(store.Folder, "audit.jsonl")
+	a.repeat.folder = filepath.Join(store.Folder, "repeats")
+	return a, nil
+}
+
+// documented returns an API that has operations and no place for files.
+func documented(r *recovery) *api {
+	return &api{
+		recovery: r, audit: &audit{}, calls: &quota{most: callsPerMinute}, logins: &quota{most: loginsPerMinute}, repeat: &repeats{running: map[string]chan struct{}{}},
+	}
+}
+
+// secure reports whether browsers reach the server by https.
+func (a *api) secure() bool { return false }
+
+// handler serves the API to clients with a token, and the state of the server itself to anybody on this machine.
+func (a *api) handler(address string) http.Handler {
 	guarded := http.NewServeMux()
-	r.operations(newAPI(guarded, c.Version))
+	a.operations(guarded)
 	mux := http.NewServeMux()
-	mux.Handle("/api/", http.MaxBytesHandler(authorized(c, guarded), maxBody))
+	mux.Handle("/api/", http.MaxBytesHandler(a.authenticate(a.repeat.once(guarded)), maxBody))
+	mux.Handle("/api/v1/gates", alias(mux))
+	mux.Handle("/api/v1/gates/", alias(mux))
 	mux.Handle("GET /openapi.json", guarded)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		if !r.ready() {
+		if !a.ready() {
 			http.Error(w, "recovering", http.StatusServiceUnavailable)
 			return
 		}
@@ -41,162 +75,109 @@ func (r *recovery) handler(address string, c Config) http.Handler {
 	return httpaccess.RequireLocal(address, http.NewCrossOriginProtection().Handler(mux))
 }
 
-// authorized accepts only requests with the token.
-func authorized(c Config, next http.Handler) http.Handler {
+// alias serves a path of /api/v1 as that of /api.
+func alias(mux http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if httpaccess.HasToken(r, c.Token) {
-			next.ServeHTTP(w, r)
-			return
-		}
-		w.Header().Set("WWW-Authenticate", `Bearer realm="pawl"`)
-		problem := refusal(http.StatusUnauthorized, "", "missing or wrong token: send it as Authorization: Bearer TOKEN", "cat "+shellwords.Word(c.TokenFile), "")
-		w.Header().Set("Content-Type", problem.ContentType("application/json"))
-		w.WriteHeader(problem.Status)
-		_ = json.NewEncoder(w).Encode(problem) // the client has gone
+		r2 := r.Clone(r.Context())
+		r2.URL.Path, r2.URL.RawPath = "/api"+r.URL.Path[len("/api/v1"):], ""
+		mux.ServeHTTP(w, r2)
 	})
 }
 
-// newAPI returns the API without operations. Its document is at /openapi.json.
-func newAPI(mux *http.ServeMux, version string) huma.API {
-	config := huma.DefaultConfig("pawl", version)
+// operations adds the operations to a mux, and returns their document. It is at /openapi.json.
+func (a *api) operations(mux *http.ServeMux) *huma.OpenAPI {
+	useProblems()
+	config := huma.DefaultConfig("pawl", a.Version)
 	config.DocsPath, config.SchemasPath, config.CreateHooks = "", "", nil // no page from elsewhere, no links in answers
 	config.OpenAPIPath = "/openapi"
-	config.Info.Description = "The projects and runs of the user who runs `pawl serve`."
-	config.Components.SecuritySchemes = map[string]*huma.SecurityScheme{"token": {Type: "http", Scheme: "bearer"}}
-	config.Security = []map[string][]string{{"token": {}}}
-	return humago.New(mux, config)
+	config.Components.Schemas = huma.NewMapRegistry("#/components/schemas/", schemaName)
+	config.Info.Description = "The projects and runs of the user who runs `pawl serve`. Each operation names the right that it needs in x-pawl-right."
+	config.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
+		"token":   {Type: "http", Scheme: "bearer"},
+		"session": {Type: "apiKey", In: "cookie", Name: "pawl_<instance>", Description: "from /api/login; requests that change something need the header " + keyHeader + " too"},
+	}
+	config.Security = []map[string][]string{{"token": {}}, {"session": {}}}
+	h := humago.New(mux, config)
+	h.UseMiddleware(a.permit, a.audit.record)
+	a.sessionRoutes(h)
+	a.projectRoutes(h)
+	a.runRoutes(h)
+	a.checkpointRoutes(h)
+	a.gateRoutes(h)
+	a.eventRoutes(h)
+	document := h.OpenAPI()
+	for _, item := range document.Paths {
+		if item.Get != nil {
+			delete(item.Get.Responses, "422") // see useProblems; of a POST it is about its key
+		}
+	}
+	return document
 }
 
-// Projects is a page of projects.
-type Projects struct {
-	Projects []Project `json:"projects"`
-	Next     string    `json:"next,omitempty" doc:"cursor of the next page; missing: this is the last one"`
-	Ready    bool      `json:"ready" doc:"the server has looked at all projects"`
-}
-
-// Filter selects projects.
-type Filter struct {
-	Status string `query:"status" doc:"only projects whose current run has this status" enum:"active,waiting,paused,interrupted,completed,failed"`
-	Query  string `query:"q" doc:"only projects with this text in their path or in the name of their run" maxLength:"200"`
-	Cursor string `query:"cursor" doc:"next of the page before" maxLength:"64"`
-	Limit  int    `query:"limit" default:"50" minimum:"1" maximum:"200"`
-}
-
-func (f *Filter) selects(s *Project) bool {
-	return (f.Status == "" || string(s.Status) == f.Status) && s.ID > f.Cursor &&
-		(strings.Contains(s.Path, f.Query) || strings.Contains(s.Name, f.Query))
-}
-
-type projectPath struct {
-	ID string `path:"id" doc:"id of a project" maxLength:"64"`
+// schemaName names the schema of a type: with the package, unless the type is of this one or of package pawl.
+func schemaName(t reflect.Type, hint string) string {
+	name := huma.DefaultSchemaNamer(t, hint)
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	of := strings.TrimSuffix(path.Base(t.PkgPath()), "view")
+	if t.Name() == "" || of == "server" || of == "pawl" || of == "." {
+		return name
+	}
+	return strings.ToUpper(of[:1]) + of[1:] + name
 }
 
 type body[T any] struct{ Body T }
 
-// operations adds the operations to the API.
-func (r *recovery) operations(api huma.API) {
-	huma.Register(api, huma.Operation{
-		OperationID: "list-projects", Method: http.MethodGet, Path: "/api/projects", Summary: "List the projects, as the server saw them last",
-		Errors: []int{http.StatusUnauthorized},
-	}, func(_ context.Context, f *Filter) (*body[Projects], error) { return &body[Projects]{r.page(f)}, nil })
-	huma.Register(api, huma.Operation{
-		OperationID: "get-project", Method: http.MethodGet, Path: "/api/projects/{id}", Summary: "Show a project as it is now",
-		Errors: []int{http.StatusUnauthorized, http.StatusNotFound},
-	}, func(ctx context.Context, in *projectPath) (*body[Project], error) {
-		s, err := r.now(ctx, in.ID)
-		return &body[Project]{s}, err
-	})
-	huma.Register(api, huma.Operation{
-		OperationID: "get-project-state", Method: http.MethodGet, Path: "/api/projects/{id}/state",
-		Summary: "Show the current run of a project, as `pawl status --json` prints it", Errors: []int{http.StatusUnauthorized, http.StatusNotFound},
-	}, func(ctx context.Context, in *projectPath) (*body[statusview.Report], error) {
-		report, err := r.state(ctx, in.ID)
-		return &body[statusview.Report]{report}, err
-	})
-	for _, act := range []action{resumeAction, pauseAction} {
-		huma.Register(api, huma.Operation{
-			OperationID: act.verb + "-project", Method: http.MethodPost, Path: "/api/projects/{id}/" + act.verb, Summary: act.summary,
-			Errors: []int{http.StatusUnauthorized, http.StatusNotFound, http.StatusConflict, http.StatusLocked, http.StatusPreconditionRequired},
-		}, func(ctx context.Context, in *projectPath) (*body[Acted], error) {
-			done, err := r.act(ctx, in.ID, act)
-			return &body[Acted]{done}, err
+// route is an operation.
+type route struct {
+	id, method, path, summary string
+	right                     tokens.Right
+	status                    int   // of success. Defaults to 200.
+	errors                    []int // besides those of every operation
+}
+
+// operation returns the operation for huma.
+func (r route) operation() huma.Operation {
+	op := huma.Operation{
+		OperationID: r.id, Method: r.method, Path: r.path, Summary: r.summary, DefaultStatus: r.status,
+		Errors: append([]int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests, http.StatusInternalServerError}, r.errors...),
+	}
+	if r.right != "" {
+		op.Extensions = map[string]any{rightKey: r.right}
+	}
+	if r.method == http.MethodPost {
+		op.Errors = append(op.Errors, http.StatusUnprocessableEntity, http.StatusServiceUnavailable, http.StatusRequestEntityTooLarge)
+		op.Parameters = append(op.Parameters, &huma.Param{
+			Name: repeatHeader, In: "header", Schema: &huma.Schema{Type: huma.TypeString},
+			Description: "a repeated request with this key, for 24 hours, is not done again: the answer is that of the first one",
 		})
 	}
+	return op
 }
 
-// page returns the projects that a filter selects, by id.
-func (r *recovery) page(f *Filter) Projects {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	page := Projects{Projects: []Project{}, Ready: r.done}
-	for _, s := range r.known {
-		if f.selects(s) {
-			page.Projects = append(page.Projects, s.shown())
+// register adds an operation to the API. Whatever error do returns, the client gets a problem.
+func register[I, O any](h huma.API, r route, do func(context.Context, *I) (O, error)) {
+	huma.Register(h, r.operation(), func(ctx context.Context, in *I) (*body[O], error) {
+		out, err := do(ctx, in)
+		if err != nil {
+			return nil, problemOf(err)
 		}
-	}
-	slices.SortFunc(page.Projects, func(a, b Project) int { return cmp.Compare(a.ID, b.ID) })
-	if len(page.Projects) > f.Limit {
-		page.Projects = page.Projects[:f.Limit]
-		page.Next = page.Projects[f.Limit-1].ID
-	}
-	return page
+		return &body[O]{out}, nil
+	})
 }
 
-// shown returns the status without secrets.
-func (s *Project) shown() Project {
-	clean, c := redact.OfProcess().Text, *s
-	c.Why, c.Error, c.Recovery = clean(s.Why), clean(s.Error), clean(s.Recovery)
-	return c
-}
-
-// entry returns the registered project with an id.
-func entry(id string) (project.Entry, error) {
-	entries, err := project.List()
-	for _, e := range entries {
-		if e.ID == id {
-			return e, nil
+// stream adds an operation that writes its answer itself.
+func stream[I any](h huma.API, r route, contentType string, do func(context.Context, *I) (func(huma.Context), error)) {
+	op := r.operation()
+	op.Responses = map[string]*huma.Response{"200": {
+		Description: "OK", Content: map[string]*huma.MediaType{contentType: {Schema: &huma.Schema{Type: huma.TypeString}}},
+	}}
+	huma.Register(h, op, func(ctx context.Context, in *I) (*huma.StreamResponse, error) {
+		write, err := do(ctx, in)
+		if err != nil {
+			return nil, problemOf(err)
 		}
-	}
-	if err != nil {
-		return project.Entry{}, err
-	}
-	return project.Entry{}, huma.Error404NotFound("no project " + id)
-}
-
-// now reads a project. It does not resume it.
-func (r *recovery) now(ctx context.Context, id string) (Project, error) {
-	e, err := entry(id)
-	if err != nil {
-		return Project{}, err
-	}
-	s := Project{ID: e.ID, Path: e.Path}
-	if _, _, err := s.read(ctx); err != nil && !errors.Is(err, pawl.ErrNoRun) {
-		s.Error = err.Error()
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if known := r.known[id]; known != nil {
-		s.Recovery, s.Looked = known.Recovery, known.Looked
-		s.Error = cmp.Or(s.Error, known.Error)
-	}
-	return s.shown(), nil
-}
-
-// state returns the report of a project's current run.
-func (r *recovery) state(ctx context.Context, id string) (report statusview.Report, err error) {
-	e, err := entry(id)
-	if err != nil {
-		return report, err
-	}
-	s := Project{ID: e.ID, Path: e.Path}
-	p, run, err := s.read(ctx)
-	if err != nil && run == nil {
-		return report, huma.Error404NotFound(failure.Of(err).Message)
-	}
-	full, err := runs.Load(ctx, p, s.Run)
-	if err != nil {
-		return report, err
-	}
-	defer full.Log.Close()
-	return statusview.Of(p, full), nil
+		return &huma.StreamResponse{Body: write}, nil
+	})
 }

@@ -13,9 +13,8 @@ import (
 // TestDocument compares the API's document with the one that clients know. A difference is a change of the API.
 func TestDocument(t *testing.T) {
 	t.Parallel()
-	api := newAPI(http.NewServeMux(), "test")
-	newRecovery(Config{}).operations(api)
-	got, err := json.MarshalIndent(api.OpenAPI(), "", "\t")
+	document := documented(newRecovery(Config{Version: "test"})).operations(http.NewServeMux())
+	got, err := json.MarshalIndent(document, "", "\t")
 	if err != nil {
 		t.Fatal(err)
 	}

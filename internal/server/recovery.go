@@ -13,6 +13,7 @@ import (
 	"pawl/internal/project"
 	"pawl/internal/resume"
 	"pawl/internal/runs"
+	"pawl/internal/watchdog"
 )
 
 const (
@@ -30,6 +31,9 @@ type recovery struct {
 	done  bool                // all projects have been looked at once
 	known map[string]*Project // by the project's id
 	tries map[pawl.RunID]try
+
+	hub  *hub
+	wake chan string // ids of projects that clients have changed
 }
 
 // Project is what the server knows of a project.
@@ -43,10 +47,20 @@ type Project struct {
 	Percent int            `json:"percent,omitempty"` // of the run's work
 	Updated time.Time      `json:"updated,omitzero"`  // time of the run's last event
 
+	Gates      int         `json:"gates"`                   // open ones
+	Waiting    *time.Time  `json:"waiting_since,omitempty"` // when the oldest of them was opened
+	Stuck      bool        `json:"stuck,omitempty"`         // the watchdog calls an attempt stalled or overdue
+	FailedStep pawl.StepID `json:"failed_step,omitempty"`   // the first one
+	Session    bool        `json:"session,omitempty"`       // the run is that of an attached agent
+
 	Recovery string    `json:"recovery"`        // what the server did at its last look, and why
 	Error    string    `json:"error,omitempty"` // why the project or its run could not be read or resumed
 	Looked   time.Time `json:"looked"`          // when
 	resume   bool      // nobody works on the run, and nobody stopped it
+
+	seq  pawl.Seq       // of the run's last event
+	last pawl.EventType // of that event
+	open []pawl.GateID
 }
 
 // try is what the server knows of the engines that it started for a run.
@@ -58,7 +72,7 @@ type try struct {
 }
 
 func newRecovery(c Config) *recovery {
-	return &recovery{Config: c, known: map[string]*Project{}, tries: map[pawl.RunID]try{}}
+	return &recovery{Config: c, known: map[string]*Project{}, tries: map[pawl.RunID]try{}, hub: newHub(time.Now()), wake: make(chan string, 100)}
 }
 
 // run sweeps until ctx ends.
@@ -75,7 +89,7 @@ func (r *recovery) run(ctx context.Context) {
 
 // sweep looks at every registered project, each alone: what is wrong with one does not touch the next.
 func (r *recovery) sweep(ctx context.Context) {
-	entries, err := project.List()
+	entries, err := entries()
 	if err != nil {
 		r.say("the registry of projects: %v", err)
 	}
@@ -123,10 +137,7 @@ func (r *recovery) visit(ctx context.Context, entry project.Entry, first bool) {
 		}()
 		r.look(ctx, &s)
 	}()
-	r.mu.Lock()
-	before := r.known[entry.ID]
-	r.known[entry.ID] = &s
-	r.mu.Unlock()
+	before := r.learn(&s)
 	if first || before == nil || before.Recovery != s.Recovery || before.Error != s.Error {
 		r.say("%s: %s", entry.Path, s.line())
 	}
@@ -180,13 +191,7 @@ func (r *recovery) start(ctx context.Context, p *project.Project, run pawl.RunID
 
 // read reads the current run of a project, and decides whether to resume it.
 func (s *Project) read(ctx context.Context) (*project.Project, *runs.Run, error) {
-	p, err := project.Find(s.Path)
-	if err == nil {
-		err = p.Trusted()
-	}
-	if err == nil && (p.ID != s.ID || p.Root != s.Path) {
-		err = fmt.Errorf("the project is not there any more")
-	}
+	p, err := find(project.Entry{ID: s.ID, Path: s.Path})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -213,11 +218,36 @@ func (s *Project) read(ctx context.Context) (*project.Project, *runs.Run, error)
 	if s.Why = why; word != string(s.Status) {
 		s.Why = word + ": " + why
 	}
+	s.describe(run)
 	s.resume, s.Recovery = resume.Unattended(run.State, run.Plan, engine)
 	if !s.resume {
 		s.Recovery = "left alone: " + s.Recovery
 	}
 	return p, run, nil
+}
+
+// describe adds what a list of projects shows of a run, and selects by.
+func (s *Project) describe(r *runs.Run) {
+	s.seq, s.Session = r.State.Seq, r.State.Kind == pawl.SessionRun
+	if e, err := r.Log.Event(r.State.Seq); err == nil {
+		s.last = e.Type
+	}
+	for _, g := range r.State.OpenGates() {
+		s.open = append(s.open, g.ID)
+		if s.Waiting == nil || g.Opened.Before(*s.Waiting) {
+			opened := g.Opened
+			s.Waiting = &opened
+		}
+	}
+	s.Gates = len(s.open)
+	for _, live := range r.State.Live() {
+		s.Stuck = s.Stuck || live.Health == string(watchdog.Stalled) || live.Health == string(watchdog.Overdue)
+	}
+	for _, step := range r.Plan.Steps() {
+		if st := r.State.Steps[step.ID]; st != nil && st.Status == pawl.FailedForGood && !st.Tolerated() && s.FailedStep == "" {
+			s.FailedStep = step.ID
+		}
+	}
 }
 
 // mayStart reports whether to start another engine for a run, and counts it. If not, why says so.

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"sync"
 	"time"
 
 	"pawl/internal/httpaccess"
@@ -31,7 +32,8 @@ type Config struct {
 
 // Limits of a request.
 const (
-	maxBody     = 1 << 20 // bytes
+	maxBody     = 1 << 20  // bytes
+	maxHeader   = 64 << 10 // bytes
 	readHeader  = 5 * time.Second
 	readRequest = 30 * time.Second
 	writeAnswer = 60 * time.Second
@@ -46,17 +48,28 @@ type Ready struct {
 }
 
 // Run serves until ctx ends. Engines that it started continue.
-func Run(ctx context.Context, c Config) error {
+func Run(ctx context.Context, c Config) (err error) {
 	listener, err := httpaccess.Listen(ctx, c.Address, "pawl serve")
 	if err != nil {
 		return err
 	}
 	address := listener.Addr().String()
 	r := newRecovery(c)
-	s := &http.Server{
-		Handler: r.handler(address, c), ReadHeaderTimeout: readHeader, ReadTimeout: readRequest, WriteTimeout: writeAnswer,
+	a, err := newAPI(r, time.Now())
+	if err != nil {
+		return errors.Join(err, listener.Close())
 	}
-	line, err := json.Marshal(Ready{URL: "http://" + address, TokenFile: c.TokenFile, Ready: true})
+	s := &http.Server{
+		Handler: a.handler(address), ReadHeaderTimeout: readHeader, ReadTimeout: readRequest, WriteTimeout: writeAnswer, MaxHeaderBytes: maxHeader,
+	}
+	s.RegisterOnShutdown(r.hub.close)
+	url := "http://" + address
+	release, err := a.store.Announce(url, time.Now())
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	defer func() { err = errors.Join(err, release()) }()
+	line, err := json.Marshal(Ready{URL: url, TokenFile: c.TokenFile, Ready: true})
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
@@ -65,8 +78,9 @@ func Run(ctx context.Context, c Config) error {
 	fmt.Fprintf(c.Out, "%s\n", line)
 	recovering, stop := context.WithCancel(ctx)
 	defer stop()
-	swept := make(chan struct{})
-	go func() { defer close(swept); r.run(recovering) }()
+	var loops sync.WaitGroup
+	loops.Go(func() { r.run(recovering) })
+	loops.Go(func() { r.watch(recovering) })
 	select {
 	case err = <-served:
 	case <-ctx.Done():
@@ -78,6 +92,6 @@ func Run(ctx context.Context, c Config) error {
 		}
 	}
 	stop()
-	<-swept
+	loops.Wait()
 	return err
 }

@@ -25,6 +25,11 @@ const Serve = "Resume interrupted runs in all of your projects, and serve their 
 	"you paused or stopped, what waits for you, and projects that you do not trust. Once it listens, it prints its address and the file\n" +
 	"with its token. Ctrl-C or SIGTERM ends serve; the runs continue."
 
+// Rights explains what a token of the server lets its holder do.
+const Rights = "Rights are a set; none contains another one. read: see projects, runs, output and files. operate: resume, pause, stop, retry,\n" +
+	"skip, restore and fork runs. run: start runs of plans. approve: answer gates, and mark steps as done. What is\n" +
+	"done with a token is recorded under its name."
+
 // Names explains the arguments in capitals.
 const Names = `Names:
   RUN          a run's id, the beginning of an id, or "latest". Without RUN, a command uses the current run: the one that a pawl

@@ -84,6 +84,10 @@ var approvals = []cheat{
       for c in "resume --dry-run=false" "rollback --to 00000000 --dry-run=false" "prune --keep-last 0 --dry-run=false" "attach claude --yes --dry-run=false" \
         "run --schedule @daily --install --dry-run=false plan.yaml" "run --uninstall --dry-run=false plan.yaml" "verify --repair" "processes --end"
       do $bare pawl $c; test $? = 5 || echo "$c" > code; done`},
+	{name: "tokens of the server", script: `
+      echo 5 > code
+      for c in "serve" "serve open" "serve token create x --rights approve" "serve token list" "serve token revoke x" "serve add ." "serve remove ."
+      do $bare pawl $c; test $? = 5 || echo "$c" > code; done`},
 	{name: "supervisor killed", script: `trap '' HUP; ( $bare sh -c 'sleep 0.3; pawl approve --yes look; echo $? > code' & ); kill -9 $PPID; sleep 5`},
 	{name: "supervisor killed, another session", script: `( setsid $bare sh -c 'sleep 0.3; pawl approve --yes look; echo $? > code' & ); sleep 0.1; kill -9 $PPID; sleep 5`},
 	{name: "the server's form", script: `

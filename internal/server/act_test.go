@@ -1,0 +1,198 @@
+package server
+
+import (
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"pawl/internal/tokens"
+)
+
+// gatePlan has a step with an output, and a gate that shows it.
+const gatePlan = `name: demo
+steps:
+- {id: draft, run: "test -e out.txt || echo one > out.txt", outputs: [out.txt]}
+- {id: look, gate: {type: human_verify, ask: "Is it good?"}}
+- {id: after, run: "true"}
+`
+
+// waiting makes a world whose run waits at a gate, and returns the gate.
+func waiting(t *testing.T) (w *world, gate map[string]any) {
+	t.Helper()
+	w = newWorld(t, map[string]string{"plan.yaml": gatePlan})
+	w.pawl(3, "run", "plan.yaml")
+	w.look()
+	return w, w.gate()
+}
+
+// gate returns the open gate of the project.
+func (w *world) gate() map[string]any {
+	w.Helper()
+	list := w.want(200, "GET", "/api/gates?project="+w.id, nil).body["gates"].([]any)
+	if len(list) != 1 {
+		w.Fatalf("gates %v", list)
+	}
+	return list[0].(map[string]any)
+}
+
+func at(gate map[string]any, verb string) string { return "/api/gates/" + gate["id"].(string) + verb }
+
+// TestApprove approves exactly what a gate shows, under the name of the token.
+func TestApprove(t *testing.T) {
+	t.Parallel()
+	w, gate := waiting(t)
+	if p := w.want(200, "GET", "/api/projects/"+w.id, nil).body; p["gates"] != 1.0 || p["waiting_since"] == nil {
+		t.Errorf("project %v", p)
+	}
+	if list := w.want(200, "GET", "/api/projects?waiting=true&q="+w.root, nil).body["projects"].([]any); len(list) != 1 {
+		t.Errorf("waiting: %v", list)
+	}
+	if list := w.want(200, "GET", "/api/projects?failing=true&q="+w.root, nil).body["projects"].([]any); len(list) != 0 {
+		t.Errorf("failing: %v", list)
+	}
+	if one := w.want(200, "GET", at(gate, ""), nil).body; one["shown"] != gate["shown"] || one["ask"] != "Is it good?" || one["outputs"].(map[string]any)["out.txt"] == nil {
+		t.Errorf("gate %v", one)
+	}
+	w.want(200, "GET", "/api/v1/gates/"+gate["id"].(string), nil)
+	may := bearer(w.token(tokens.Approve))
+	shown := map[string]any{"shown": gate["shown"], "why": "read it"}
+	w.want(403, "POST", at(gate, "/approve"), shown) // the server's own token has no such right
+	w.want(409, "POST", at(gate, "/approve"), map[string]any{"shown": strings.Repeat("0", 64)}, may)
+	w.want(400, "POST", at(gate, "/approve"), map[string]any{"why": "blind"}, may)
+	w.want(400, "POST", at(gate, "/deny"), map[string]any{"shown": gate["shown"]}, may)
+	w.want(400, "POST", at(gate, "/approve"), map[string]any{"shown": gate["shown"], "resolved_by": "somebody else"}, may)
+	w.want(409, "POST", at(gate, "/answer"), map[string]any{"shown": gate["shown"], "option": "yes"}, may)
+	a := w.want(200, "POST", at(gate, "/approve"), shown, may)
+	by, _ := a.body["resolved_by"].(string)
+	if log := w.pawl(0, "log", "--json"); by == "" || !strings.Contains(log, `"name":"`+by+`"`) || !strings.Contains(log, `"via":"pawl serve"`) {
+		t.Errorf("resolved by %q: %s", by, log)
+	}
+	w.want(404, "POST", at(gate, "/approve"), shown, may)
+	w.want(404, "GET", at(gate, ""), nil)
+}
+
+// TestChangedGate: what a gate shows is edited after the client has seen it. The client's approval does not count, and the gate is not
+// shown as it was any more.
+func TestChangedGate(t *testing.T) {
+	t.Parallel()
+	w, gate := waiting(t)
+	may := bearer(w.token(tokens.Approve))
+	w.write("out.txt", "forged\n")
+	if now := w.gate(); now["shown"] != "" || now["changed"] == nil {
+		t.Errorf("gate %v", now)
+	}
+	w.want(409, "POST", at(gate, "/approve"), map[string]any{"shown": gate["shown"]}, may)
+	w.want(404, "POST", at(gate, "/approve"), map[string]any{"shown": gate["shown"]}, may) // it was withdrawn
+	w.pawl(3, "resume", "--yes")                                                           // asks again
+	again := w.gate()
+	w.want(409, "POST", at(again, "/approve"), map[string]any{"shown": gate["shown"]}, may)
+	w.want(200, "POST", at(again, "/approve"), map[string]any{"shown": again["shown"]}, may)
+}
+
+// TestDeny sends the steps back with the feedback, and an earlier step too.
+func TestDeny(t *testing.T) {
+	t.Parallel()
+	w, gate := waiting(t)
+	may := bearer(w.token(tokens.Approve))
+	w.want(400, "POST", at(gate, "/deny"), map[string]any{"shown": gate["shown"], "feedback": "x", "to_step": "nothing"}, may)
+	w.want(200, "POST", at(gate, "/deny"), map[string]any{"shown": gate["shown"], "feedback": "too short", "to_step": "draft"}, may)
+	if log := w.pawl(0, "log", "--json"); !strings.Contains(log, "too short") || !strings.Contains(log, "step.reopened") {
+		t.Error(log)
+	}
+}
+
+// TestAnswer chooses an option.
+func TestAnswer(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, map[string]string{"plan.yaml": "name: demo\nsteps:\n- {id: which, gate: {type: decision, ask: which?, options: [red, blue]}}\n"})
+	w.pawl(3, "run", "plan.yaml")
+	gate, may := w.gate(), bearer(w.token(tokens.Approve))
+	w.want(409, "POST", at(gate, "/answer"), map[string]any{"shown": gate["shown"], "option": "green"}, may)
+	w.want(409, "POST", at(gate, "/approve"), map[string]any{"shown": gate["shown"]}, may)
+	w.want(200, "POST", at(gate, "/answer"), map[string]any{"shown": gate["shown"], "option": "blue"}, may)
+}
+
+// TestActions: pause, stop, retry, skip and done act like the commands. If-Match keeps a client from acting on what it has not seen.
+func TestActions(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, map[string]string{"plan.yaml": "name: demo\nsteps:\n- {id: a, run: 'false'}\n- {id: b, run: 'true'}\n"})
+	to := func(verb string) string { return "/api/projects/" + w.id + "/" + verb }
+	w.want(404, "POST", to("pause"), nil)
+	w.want(404, "GET", to("state"), nil)
+	w.pawl(4, "run", "plan.yaml")
+	w.look()
+	if p := w.want(200, "GET", "/api/projects?failing=true&q="+w.root, nil).body["projects"].([]any); len(p) != 1 || p[0].(map[string]any)["failed_step"] != "a" {
+		t.Errorf("failing: %v", p)
+	}
+	old := w.want(200, "GET", to("state"), nil).header.Get("ETag")
+	if a := w.want(409, "POST", to("resume"), nil); a.body["state"] != "failed" || a.body["message"] != "Project not paused" || a.body["success"] != false {
+		t.Errorf("%v", a.body)
+	}
+	w.want(409, "POST", to("stop"), nil)
+	w.want(400, "POST", to("retry"), nil)
+	w.want(400, "POST", to("pause"), map[string]any{"step": "a"})
+	w.want(404, "POST", to("retry"), map[string]any{"step": "nothing"})
+	w.want(200, "POST", to("retry"), map[string]any{"step": "a", "why": "again"}, "If-Match: "+old)
+	w.want(412, "POST", to("skip"), map[string]any{"step": "a"}, "If-Match: "+old)
+	w.want(200, "POST", to("pause"), map[string]any{"why": "lunch"})
+	w.want(409, "POST", to("pause"), nil)
+	dry := w.want(200, "POST", to("resume")+"?dry_run=true", nil).body
+	if steps := dry["recovery"].(map[string]any)["steps"].([]any); len(steps) != 2 {
+		t.Errorf("%v", dry)
+	}
+	w.want(200, "GET", to("recovery"), nil)
+	w.want(200, "POST", to("stop"), nil)
+	w.want(403, "POST", to("done"), map[string]any{"step": "a"})
+	w.want(200, "POST", to("done"), map[string]any{"step": "a", "why": "by hand"}, bearer(w.token(tokens.Approve)))
+	w.want(409, "POST", to("done"), map[string]any{"step": "a"}, bearer(w.token(tokens.Approve)))
+	w.want(412, "POST", to("resume"), nil, "If-Match: "+old)
+	w.want(200, "POST", to("skip"), map[string]any{"step": "b"})
+}
+
+// TestRepeats: a request with a key is done once, also if two come at the same time, and another body with the key is refused. A new
+// server knows the key too.
+func TestRepeats(t *testing.T) {
+	t.Parallel()
+	w, _ := waiting(t)
+	ask := "/api/projects/" + w.id + "/pause"
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			if a := w.call("POST", ask, map[string]any{"why": "x"}, "Idempotency-Key: k-"+w.id); a.status != 200 {
+				t.Errorf("%d: %s", a.status, a.text)
+			}
+		})
+	}
+	all.Wait()
+	if n := strings.Count(w.pawl(0, "log", "--json"), `"run.paused"`); n != 1 {
+		t.Errorf("paused %d times", n)
+	}
+	w.want(http.StatusUnprocessableEntity, "POST", ask, map[string]any{"why": "y"}, "Idempotency-Key: k-"+w.id)
+	w.want(409, "POST", ask, map[string]any{"why": "x"}, "Idempotency-Key: other-"+w.id)
+	w.want(409, "POST", ask, map[string]any{"why": "x"}, "Idempotency-Key: k-"+w.id, bearer(w.token(tokens.Operate))) // of another client
+	folder := w.api.repeat.folder
+	w.api.repeat = nil
+	w.api.repeat = &repeats{folder: folder, running: map[string]chan struct{}{}}
+	if a := w.want(200, "POST", ask, map[string]any{"why": "x"}, "Idempotency-Key: k-"+w.id); a.header.Get("Idempotent-Replayed") != "true" {
+		t.Error("not replayed")
+	}
+}
+
+// TestStartRun starts plans of the project only.
+func TestStartRun(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, map[string]string{"plan.yaml": gatePlan, "deep/plan.yaml": "name: p\nparams: {who: {required: true}}\nsteps:\n- {id: look, gate: {type: human_action, ask: ok?}}\n"})
+	to, may := "/api/projects/"+w.id+"/runs", bearer(w.token(tokens.Run))
+	for _, plan := range []string{"", "../plan.yaml", "/etc/passwd", "nothing.yaml", ".pawl/project.json", "deep/../../x", "-", "deep"} {
+		w.want(400, "POST", to, map[string]any{"plan": plan}, may)
+	}
+	w.want(403, "POST", to, map[string]any{"plan": "plan.yaml"})
+	first := w.want(201, "POST", to, map[string]any{"plan": "deep/plan.yaml", "params": map[string]string{"who": "ann"}}, may).body["run"].(string)
+	w.want(200, "GET", "/api/runs/"+first, nil)
+	w.want(409, "POST", to, map[string]any{"plan": "deep/plan.yaml", "params": map[string]string{"who": "ann"}}, may)
+	if list := w.want(200, "GET", to, nil).body["runs"].([]any); len(list) != 1 {
+		t.Errorf("runs %v", list)
+	}
+	w.pawl(0, "stop")
+}

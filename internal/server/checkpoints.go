@@ -1,0 +1,268 @@
+package server
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"path/filepath"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"pawl"
+	"pawl/internal/cli/checkpointview"
+	"pawl/internal/cli/failure"
+	"pawl/internal/cli/restoreview"
+	"pawl/internal/config"
+	"pawl/internal/history"
+	"pawl/internal/project"
+	"pawl/internal/runs"
+	"pawl/internal/snapshot"
+	"pawl/internal/tokens"
+)
+
+// Checkpoints are the checkpoints of a run, the oldest first.
+type Checkpoints struct {
+	Checkpoints []checkpointview.Report `json:"checkpoints"`
+}
+
+// Diff is a difference between two checkpoints, or since one.
+type Diff struct {
+	Files []snapshot.FileDiff `json:"files"`
+	More  bool                `json:"more,omitempty" doc:"only the first part is here"`
+}
+
+type diffInput struct {
+	RunPath
+	From string   `query:"from" doc:"a checkpoint: its id, its beginning, latest, or a step for its newest one" default:"latest" maxLength:"200"`
+	To   string   `query:"to" doc:"another checkpoint; the current files by default" maxLength:"200"`
+	Path []string `query:"path,explode" doc:"only these paths and what is below them" maxItems:"200"`
+}
+
+// Limits of a diff.
+const (
+	mostDiffFiles = 1000
+	mostDiffLines = 20_000
+)
+
+type changeInput struct {
+	RunPath
+	Body struct {
+		Checkpoint string   `json:"checkpoint" doc:"its id" minLength:"1" maxLength:"200"`
+		Paths      []string `json:"paths,omitempty" doc:"of a restore: only these paths and what is below them" maxItems:"1000"`
+		Plan       string   `json:"plan,omitempty" doc:"the plan of the dry run: do exactly that" maxLength:"64"`
+	}
+}
+
+// Changes are the changes that a restore or a fork makes, or has made.
+type Changes struct {
+	Done    bool                 `json:"done" doc:"false: it was a dry run"`
+	Changes []restoreview.Change `json:"changes"`
+	Kept    []string             `json:"kept" doc:"ignored paths, which stay"`
+	Redo    []history.Redo       `json:"redo,omitempty" doc:"of a fork: finished work that the new run repeats"`
+	Plan    string               `json:"plan" doc:"hash of all of this: send it back to do it"`
+	Before  pawl.CheckpointID    `json:"before,omitempty" doc:"the checkpoint with the files before"`
+	Run     pawl.RunID           `json:"run,omitempty" doc:"of a fork: the new run"`
+}
+
+func (a *api) checkpointRoutes(h huma.API) {
+	missing := []int{http.StatusNotFound, http.StatusConflict}
+	register(h, route{id: "list-checkpoints", method: http.MethodGet, path: "/api/runs/{run}/checkpoints", right: tokens.Read, summary: "List the checkpoints of a run", errors: missing}, a.listCheckpoints)
+	register(h, route{id: "get-diff", method: http.MethodGet, path: "/api/runs/{run}/diff", right: tokens.Read, summary: "Show what changed between two checkpoints, or since one", errors: missing},
+		func(ctx context.Context, in *diffInput) (Diff, error) {
+			p, run, err := a.find(in.RunPath)
+			if err == nil {
+				err = runs.RequireOwn(p, run)
+			}
+			if err != nil {
+				return Diff{}, err
+			}
+			paths, err := localPaths(in.Path)
+			if err != nil {
+				return Diff{}, err
+			}
+			files, more, err := compare(ctx, p, in.From, in.To, paths, mostDiffFiles, mostDiffLines)
+			return Diff{files, more}, err
+		})
+	held := append(missing, http.StatusLocked)
+	register(h, route{
+		id: "restore-files", method: http.MethodPost, path: "/api/runs/{run}/restore", right: tokens.Operate, errors: held,
+		summary: "Show what a restore of a checkpoint changes or, with the plan of that, do it",
+	}, a.restore)
+	register(h, route{
+		id: "fork-run", method: http.MethodPost, path: "/api/runs/{run}/fork", right: tokens.Operate, errors: held,
+		summary: "Show what a fork of a run from a checkpoint changes or, with the plan of that, do it",
+	}, a.fork)
+}
+
+// localPaths returns paths below a project's folder, as its user writes them.
+func localPaths(paths []string) (local []string, err error) {
+	for _, path := range paths {
+		clean := filepath.Clean(filepath.FromSlash(path))
+		if !filepath.IsLocal(clean) {
+			return nil, badRequest("%q is no path in the project's folder", path)
+		}
+		local = append(local, filepath.ToSlash(clean))
+	}
+	return local, nil
+}
+
+// access is an open store of snapshots.
+type access struct {
+	project *project.Project
+	run     pawl.RunID
+	config  config.Config
+	store   *snapshot.Store
+}
+
+// access opens the snapshots of a run's project. The caller closes the store.
+func (a *api) access(ctx context.Context, in RunPath, readOnly bool) (*access, error) {
+	p, run, err := a.find(in)
+	if err == nil {
+		err = runs.RequireOwn(p, run)
+	}
+	if err != nil {
+		return nil, err
+	}
+	cfg, err := config.Of(p)
+	if err != nil {
+		return nil, err
+	}
+	open := runs.OpenSnapshots
+	if readOnly {
+		open = runs.OpenSnapshotsReadOnly
+	}
+	store, err := open(ctx, p, cfg.Snapshots)
+	return &access{p, run, cfg, store}, err
+}
+
+func (a *api) listCheckpoints(ctx context.Context, in *RunPath) (Checkpoints, error) {
+	list := Checkpoints{Checkpoints: []checkpointview.Report{}}
+	x, err := a.access(ctx, *in, true)
+	if err != nil {
+		return list, err
+	}
+	defer x.store.Close()
+	found, err := history.Checkpoints(ctx, x.project, x.store, x.run)
+	for _, c := range found {
+		list.Checkpoints = append(list.Checkpoints, checkpointview.Of(c))
+	}
+	return list, err
+}
+
+// find returns the checkpoint that a change names.
+func (x *access) find(ctx context.Context, name string) (history.SavedCheckpoint, error) {
+	saved, err := findCheckpoint(ctx, x.project, x.store, name)
+	if err == nil && saved.Run != x.run {
+		err = runs.RequireOwn(x.project, saved.Run)
+	}
+	return saved, err
+}
+
+// findCheckpoint returns a checkpoint by its name.
+func findCheckpoint(ctx context.Context, p *project.Project, store *snapshot.Store, name string) (history.SavedCheckpoint, error) {
+	saved, err := history.FindCheckpoint(ctx, p, store, name)
+	if pawl.KindOf(err) == pawl.KindUsage {
+		err = notFound("%s", failure.Of(err).Message)
+	}
+	return saved, err
+}
+
+// planned is what the hash of a plan covers.
+type planned struct {
+	Do         string
+	Checkpoint pawl.CheckpointID
+	Paths      []string
+	Changes    Changes
+}
+
+func hashOfPlan(p planned) string {
+	data, err := json.Marshal(p)
+	if err != nil {
+		panic("changes hold only strings and numbers: " + err.Error())
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// errOtherPlan is that a client's plan is not what would be done.
+var errOtherPlan = problem(http.StatusConflict, "the files have changed since the dry run: look at its changes again", "")
+
+// restore plans a restore, and does it if the client sent the hash of exactly this plan.
+func (a *api) restore(ctx context.Context, in *changeInput) (done Changes, err error) {
+	paths, err := localPaths(in.Body.Paths)
+	if err != nil {
+		return done, err
+	}
+	dry := in.Body.Plan == ""
+	x, err := a.access(ctx, in.RunPath, dry)
+	if err != nil {
+		return done, err
+	}
+	defer func() { err = errors.Join(err, x.store.Close()) }()
+	saved, err := x.find(ctx, in.Body.Checkpoint)
+	if err != nil {
+		return done, err
+	}
+	prepare := history.PrepareRestore
+	if dry {
+		prepare = history.PreviewRestore
+	}
+	r, err := prepare(ctx, x.project, x.store, saved, history.RestoreOptions{Paths: paths, Version: a.Version})
+	if err != nil {
+		return done, err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	done = Changes{Changes: restoreview.Changes(r.Changes), Kept: append([]string{}, r.Kept...)}
+	done.Plan = hashOfPlan(planned{"restore", saved.ID, paths, done})
+	switch {
+	case dry:
+		return done, nil
+	case in.Body.Plan != done.Plan:
+		return Changes{}, errOtherPlan
+	case len(r.Changes) > 0:
+		done.Before, err = r.Do(context.WithoutCancel(ctx), authorOf(ctx)) // also if the client leaves
+	}
+	done.Done = err == nil
+	a.visitSoon(x.project.ID)
+	return done, err
+}
+
+// fork plans a fork in place, and does it if the client sent the hash of exactly this plan.
+func (a *api) fork(ctx context.Context, in *changeInput) (done Changes, err error) {
+	x, err := a.access(ctx, in.RunPath, false)
+	if err != nil {
+		return done, err
+	}
+	defer func() { err = errors.Join(err, x.store.Close()) }()
+	saved, err := x.find(ctx, in.Body.Checkpoint)
+	if err != nil {
+		return done, err
+	}
+	f, err := history.PrepareFork(ctx, x.project, x.store, saved, history.ForkOptions{Version: a.Version, Snapshots: x.config.Snapshots})
+	if err != nil {
+		return done, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	done = Changes{Changes: []restoreview.Change{}, Kept: []string{}, Redo: f.Redo}
+	if f.Restore != nil {
+		done.Changes, done.Kept = restoreview.Changes(f.Restore.Changes), append(done.Kept, f.Restore.Kept...)
+	}
+	done.Plan = hashOfPlan(planned{"fork", saved.ID, nil, done})
+	switch in.Body.Plan {
+	case "":
+		return done, nil
+	case done.Plan:
+	default:
+		return Changes{}, errOtherPlan
+	}
+	forked, err := f.Do(context.WithoutCancel(ctx), authorOf(ctx)) // also if the client leaves
+	if err != nil {
+		return Changes{}, err
+	}
+	done.Done, done.Run, done.Before = true, forked.Run, forked.Before
+	a.visitSoon(x.project.ID)
+	return done, nil
+}

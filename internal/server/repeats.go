@@ -1,0 +1,207 @@
+package server
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"pawl/internal/disk"
+)
+
+// repeatHeader names a request, so that a client can repeat it without knowing whether it was done.
+const repeatHeader = "Idempotency-Key"
+
+// Limits of repeated requests.
+const (
+	repeatLasts = 24 * time.Hour
+	maxKey      = 200     // bytes
+	maxRecord   = 4 << 20 // bytes of an answer that is kept
+	pruneEvery  = time.Hour
+)
+
+// repeats does a request with a key once, and answers its repetitions with the answer of the first one. It records the key before the
+// request is done, so that after a crash nothing is done twice.
+type repeats struct {
+	folder string
+
+	mu      sync.Mutex // guards what follows
+	running map[string]chan struct{}
+	pruned  time.Time
+}
+
+// done is the record of a request.
+type done struct {
+	Request string    `json:"request"` // hash of method, path and body
+	Until   time.Time `json:"until"`
+	Status  int       `json:"status,omitempty"` // missing: the server ended before it had an answer
+	Type    string    `json:"type,omitempty"`
+	Tag     string    `json:"tag,omitempty"`
+	Body    []byte    `json:"body,omitempty"`
+}
+
+// once does requests with a key once.
+func (r *repeats) once(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		key := req.Header.Get(repeatHeader)
+		if key == "" || req.Method == http.MethodGet || req.Method == http.MethodHead || slices.Contains(open, req.URL.Path) {
+			next.ServeHTTP(w, req)
+			return
+		}
+		if refused := r.do(w, req, key, next); refused != nil {
+			refused.write(w)
+		}
+	})
+}
+
+func (r *repeats) do(w http.ResponseWriter, req *http.Request, key string, next http.Handler) *Problem {
+	if len(key) > maxKey {
+		return badRequest("%s is longer than %d bytes", repeatHeader, maxKey)
+	}
+	body, err := io.ReadAll(req.Body)
+	if _, large := errors.AsType[*http.MaxBytesError](err); large {
+		return problem(http.StatusRequestEntityTooLarge, err.Error(), "")
+	}
+	if err != nil {
+		return badRequest("%v", err)
+	}
+	sum := sha256.Sum256([]byte(clientOf(req.Context()).ID + "\n" + key))
+	name := hex.EncodeToString(sum[:])
+	release, ok := r.acquire(req, name)
+	if !ok {
+		return problem(http.StatusConflict, "the first request with this key is still under way", "")
+	}
+	defer release()
+	now := time.Now()
+	request := sha256.Sum256(append([]byte(req.Method+" "+req.URL.RequestURI()+"\n"), body...))
+	path := filepath.Join(r.folder, name+".json")
+	before, known, err := readDone(path, now)
+	if err != nil {
+		return problemOf(err)
+	}
+	if known {
+		return before.repeat(w, hex.EncodeToString(request[:]))
+	}
+	first := done{Request: hex.EncodeToString(request[:]), Until: now.Add(repeatLasts).UTC()}
+	if err := errors.Join(r.prune(now), disk.MakeFolders(r.folder), first.save(path)); err != nil {
+		return problemOf(err)
+	}
+	req.Body = io.NopCloser(bytes.NewReader(body))
+	answer := &recorder{ResponseWriter: w, status: http.StatusOK}
+	next.ServeHTTP(answer, req)
+	if answer.status >= http.StatusInternalServerError || answer.body.Len() > maxRecord {
+		_ = disk.Remove(path) // a repetition tries again
+		return nil
+	}
+	first.Status, first.Type, first.Tag, first.Body = answer.status, w.Header().Get("Content-Type"), w.Header().Get("ETag"), answer.body.Bytes()
+	_ = first.save(path) // without it a repetition is refused
+	return nil
+}
+
+// acquire waits until no other request with a key is under way. ok is false if the client leaves before.
+func (r *repeats) acquire(req *http.Request, name string) (release func(), ok bool) {
+	for {
+		r.mu.Lock()
+		other := r.running[name]
+		if other == nil {
+			mine := make(chan struct{})
+			r.running[name] = mine
+			r.mu.Unlock()
+			return func() {
+				r.mu.Lock()
+				defer r.mu.Unlock()
+				delete(r.running, name)
+				close(mine)
+			}, true
+		}
+		r.mu.Unlock()
+		select {
+		case <-other:
+		case <-req.Context().Done():
+			return nil, false
+		}
+	}
+}
+
+// readDone reads the record of a request, if there is one that has not expired.
+func readDone(path string, now time.Time) (d done, known bool, err error) {
+	data, err := disk.ReadFile(path, disk.RecordLimit)
+	if errors.Is(err, fs.ErrNotExist) {
+		return d, false, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(data, &d)
+	}
+	return d, err == nil && d.Until.After(now), err
+}
+
+func (d done) save(path string) error {
+	data, err := json.Marshal(d)
+	if err != nil {
+		return err
+	}
+	return disk.Replace(path, data)
+}
+
+// repeat answers a repetition.
+func (d done) repeat(w http.ResponseWriter, request string) *Problem {
+	switch {
+	case d.Request != request:
+		return problem(http.StatusUnprocessableEntity, "another request had the same "+repeatHeader, "")
+	case d.Status == 0:
+		return problem(http.StatusConflict, "the server ended while it worked on this request: it may be done; look at the state, then use another key", "")
+	}
+	w.Header().Set("Content-Type", d.Type)
+	w.Header().Set("Idempotent-Replayed", "true")
+	if d.Tag != "" {
+		w.Header().Set("ETag", d.Tag)
+	}
+	w.WriteHeader(d.Status)
+	_, _ = w.Write(d.Body) // the client has gone
+	return nil
+}
+
+// prune removes expired records, now and then.
+func (r *repeats) prune(now time.Time) error {
+	r.mu.Lock()
+	due := now.Sub(r.pruned) > pruneEvery
+	if due {
+		r.pruned = now
+	}
+	r.mu.Unlock()
+	if !due {
+		return nil
+	}
+	paths, err := disk.Glob(r.folder, "*.json")
+	for _, path := range paths {
+		if info, statErr := disk.Lstat(path); statErr == nil && now.Sub(info.ModTime()) > repeatLasts {
+			err = errors.Join(err, disk.Remove(path))
+		}
+	}
+	return err
+}
+
+// recorder keeps what it passes on.
+type recorder struct {
+	http.ResponseWriter
+	status int
+	body   bytes.Buffer
+}
+
+func (r *recorder) WriteHeader(status int) {
+	r.status = status
+	r.ResponseWriter.WriteHeader(status)
+}
+
+func (r *recorder) Write(data []byte) (int, error) {
+	r.body.Write(data)
+	return r.ResponseWriter.Write(data)
+}
