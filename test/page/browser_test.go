@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
@@ -163,6 +164,22 @@ func (b *tab) choose(label, option string) {
 func (b *tab) press(keys string) {
 	b.t.Helper()
 	b.do(chromedp.KeyEvent(keys))
+}
+
+// stroke presses a key that the page may keep from being typed.
+func (b *tab) stroke(key string) {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	for _, kind := range []input.DispatchKeyEventType{input.DispatchKeyEventTypeKeyDown, input.DispatchKeyEventTypeKeyUp} {
+		params := input.DispatchKeyEventParams{Type: kind, Key: key}
+		if kind == input.DispatchKeyEventTypeKeyDown {
+			params.Text = key
+		}
+		if _, err := chromedp.Call(ctx, input.DispatchKeyEvent, params); err != nil {
+			b.t.Fatal(err)
+		}
+	}
 }
 
 // tabTo presses the tab key until an element with a name has the focus.

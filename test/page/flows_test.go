@@ -215,7 +215,7 @@ func TestKeyboard(t *testing.T) {
 	b := newTab(t, newBrowser(t), w.url)
 	b.logIn(w.login())
 	b.see("invoices")
-	b.press("/")
+	b.stroke("/")
 	b.wait(`document.activeElement.type === "search"`)
 	b.press("hand")
 	b.gone("invoices")

@@ -33,12 +33,12 @@ type file struct {
 }
 
 // Handler serves the page. Browsers ask each time whether a file has changed.
-func Handler() (http.Handler, error) {
+func Handler() http.Handler {
 	mux := http.NewServeMux()
 	for path, name := range names {
 		data, err := files.ReadFile("dist/" + name)
 		if err != nil {
-			return nil, err
+			panic("the page is compiled in: " + err.Error())
 		}
 		sum := sha256.Sum256(data)
 		if path == "/" {
@@ -46,7 +46,7 @@ func Handler() (http.Handler, error) {
 		}
 		mux.Handle("GET "+path, file{name, data, `"` + hex.EncodeToString(sum[:8]) + `"`})
 	}
-	return secured(mux), nil
+	return secured(mux)
 }
 
 // ServeHTTP serves the file.

@@ -1,7 +1,7 @@
 // Calls of the server's API. All addresses are relative, so that the page also works below a path of a proxy.
 import { signal } from "@preact/signals"
 import { useEffect, useReducer, useRef } from "preact/hooks"
-import type { Rights, Session } from "./types"
+import type { LoggedIn, Right, Session } from "./types"
 
 /** Problem is an answer that is an error (RFC 9457). */
 export class Problem extends Error {
@@ -28,7 +28,7 @@ try {
 
 /** logIn exchanges the code of a one-time link for a session. */
 export async function logIn(code: string) {
-	const { key } = await post<{ key: string }>("login", { code })
+	const { key } = await post<LoggedIn>("login", { code })
 	sessionKey = key
 	try {
 		localStorage.setItem(keyName, key)
@@ -124,8 +124,8 @@ export async function post<T>(path: string, body: object = {}): Promise<T> {
 }
 
 /** lacks says why the user may not do something; empty if they may. */
-export function lacks(right: Rights): string {
-	if (!session.value || session.value.rights.includes(right)) return ""
+export function lacks(right: Right): string {
+	if (!session.value || session.value.rights?.includes(right)) return ""
 	return `Your login lacks the right “${right}”.`
 }
 

@@ -4,12 +4,12 @@ import { lacks, ofRun, post, useFetch, type Problem } from "./api"
 import { changed, versionOf } from "./events"
 import { bytes, count } from "./format"
 import { route, setQuery } from "./route"
-import type { Checkpoint, DiffFile, Restored, Run } from "./types"
+import type { Changes, Checkpoint, Checkpoints as List, Difference, Run } from "./types"
 import { Act, Dialog, Loading, Time, Wrong } from "./ui"
 import { Diff } from "./diff"
 
 export function Checkpoints({ project, run }: { project: string; run: Run }) {
-	const { data, error, reload } = useFetch<{ checkpoints: Checkpoint[] | null }>(ofRun(project, run.run, "checkpoints"), versionOf("run:" + run.run))
+	const { data, error, reload } = useFetch<List>(ofRun(project, run.run, "checkpoints"), versionOf("run:" + run.run))
 	const { query } = route.value
 	const from = query.get("from") ?? ""
 	const to = query.get("to") ?? ""
@@ -93,7 +93,7 @@ function Choose({ label, value, all, set, none }: { label: string; value: string
 }
 
 function Compared({ project, run, from, to }: { project: string; run: string; from: string; to: string }) {
-	const { data, error } = useFetch<{ files: DiffFile[] | null; more?: boolean }>(ofRun(project, run, "diff", { from, ...(to && { to }) }))
+	const { data, error } = useFetch<Difference>(ofRun(project, run, "diff", { from, ...(to && { to }) }))
 	return (
 		<div class="compared">
 			<Wrong problem={error} />
@@ -106,12 +106,12 @@ function Compared({ project, run, from, to }: { project: string; run: string; fr
 /** Restore first shows what would change. The second step does exactly that, or is refused if it has changed. */
 function Restore({ project, run, checkpoint, close }: { project: string; run: Run; checkpoint: string; close: () => void }) {
 	const path = ofRun(project, run.run, "restore")
-	const [planned, setPlanned] = useState<Restored>()
-	const [restored, setRestored] = useState<Restored>()
+	const [planned, setPlanned] = useState<Changes>()
+	const [restored, setRestored] = useState<Changes>()
 	const [problem, setProblem] = useState<Problem>()
-	const look = async () => setPlanned(await post<Restored>(path, { checkpoint }))
+	const look = async () => setPlanned(await post<Changes>(path, { checkpoint }))
 	const restore = async () => {
-		setRestored(await post<Restored>(path, { checkpoint, plan: planned!.plan }))
+		setRestored(await post<Changes>(path, { checkpoint, plan: planned!.plan }))
 		changed("run:" + run.run)
 	}
 	const done = (p?: Problem) => {

@@ -1,5 +1,5 @@
 // A difference between files, as tables of lines.
-import type { DiffFile } from "./types"
+import type { DiffFile, DiffHunk } from "./types"
 import { count } from "./format"
 
 const words: Record<string, string> = { "+": "added", "-": "removed", " ": "unchanged" }
@@ -39,7 +39,7 @@ export function Diff({ files, more }: { files: DiffFile[]; more?: boolean }) {
 	)
 }
 
-function Hunk({ header, lines }: { header: string; lines: { op: string; text: string }[] | null }) {
+function Hunk({ header, lines }: DiffHunk) {
 	let [before, after] = starts(header)
 	return (
 		<tbody>

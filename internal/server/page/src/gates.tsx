@@ -4,7 +4,7 @@ import { lacks, post, useFetch, type Problem } from "./api"
 import { changed, now, versionOf } from "./events"
 import { duration } from "./format"
 import { link, route, setQuery } from "./route"
-import type { Gate } from "./types"
+import type { Gate, Gates as List } from "./types"
 import { Act, Ago, Dialog, Field, Loading, Status, Time, Wrong, useTitle } from "./ui"
 import { Diff } from "./diff"
 
@@ -15,7 +15,7 @@ const expectLabels: Record<string, string> = { repeat: "Reason", undo: "Options"
 
 /** useGates reads the open gates, of all projects or of one. */
 export const useGates = (project?: string) =>
-	useFetch<{ gates: Gate[] | null }>("gates" + (project ? "?project=" + encodeURIComponent(project) : ""), versionOf("gates"))
+	useFetch<List>("gates" + (project ? "?project=" + encodeURIComponent(project) : ""), versionOf("gates"))
 
 export function Gates() {
 	const { data, error, reload } = useGates()

@@ -139,7 +139,7 @@ function Settings({ close }: { close: () => void }) {
 				<>
 					<h3>Login</h3>
 					<p>
-						{s.name}: {s.rights.join(", ")}
+						{s.name}: {s.rights?.join(", ")}
 						{s.expires && `, until ${dateTime(s.expires)}`}
 					</p>
 					<p>

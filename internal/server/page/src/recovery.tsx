@@ -169,7 +169,9 @@ function Details({ found }: { found: Found }) {
 
 const actions: Record<string, string> = { skip: "skip: up to date", run: "run", attach: "re-attach", recheck: "check again", ask: "ask you", wait: "wait", fail: "fail" }
 
-const weight = (f: Finding) => ({ ok: 0, warn: 1, bad: 2 })[f.level]
+const weights: Record<string, number> = { ok: 0, warn: 1, bad: 2 }
+
+const weight = (f: Finding) => weights[f.level] ?? 0
 
 /** facts says in words what the verdict table was asked about. */
 function facts(j: Judged): string {

@@ -11,7 +11,7 @@ import { Output } from "./output"
 import { Recovery, summary, useRecovery } from "./recovery"
 import { link, route, setQuery } from "./route"
 import { Timeline } from "./timeline"
-import type { Project, Recovery as Found, Rights, Run, RunSummary, Step } from "./types"
+import type { Acted, Project, Recovery as Found, Right, Run, Runs as RunList, Step } from "./types"
 import { Act, Ago, Command, Dialog, Field, Loading, Progress, Status, Time, Wrong, useTitle } from "./ui"
 
 const views = [
@@ -146,8 +146,8 @@ function Actions({ p, r, found, waits }: { p: Project; r: Run; found?: Found; wa
 	const [said, setSaid] = useState("")
 	const act = (verb: string) => async () => {
 		setSaid("")
-		const done = await post<{ message?: string }>(`projects/${encodeURIComponent(p.id)}/${verb}`)
-		setSaid(done.message ?? "Done")
+		const done = await post<Acted>(`projects/${encodeURIComponent(p.id)}/${verb}`)
+		setSaid(done.message)
 		changed("project:" + p.id)
 		changed("run:" + r.run)
 	}
@@ -318,7 +318,7 @@ const Fact = ({ name, children }: { name: string; children: any }) => (
 const unfinished = (s: Step) => (["done", "skipped"].includes(s.status) && !s.continued ? "hide" : "")
 
 /** verbs are what a person can do about a step, and when. */
-const verbs: { verb: string; label: string; text: string; right: Rights; why: (s: Step) => string }[] = [
+const verbs: { verb: string; label: string; text: string; right: Right; why: (s: Step) => string }[] = [
 	{ verb: "retry", right: "operate", label: "Retry…", text: "The step runs again. Steps that need it follow if its outputs change.", why: (s) => (s.status === "running" || s.status === "pending" ? "hide" : "") },
 	{ verb: "skip", right: "operate", label: "Skip…", text: "The step does not run. Steps that need it can start.", why: (s) => unfinished(s) },
 	{ verb: "done", right: "approve", label: "Mark as done…", text: "You say that the step took effect. It does not run again.", why: (s) => unfinished(s) || (s.status === "running" ? "hide" : "") },
@@ -348,7 +348,7 @@ function Ask({ verb: v, step, p, r, close }: { verb: (typeof verbs)[number]; ste
 }
 
 function Runs({ project, shown }: { project: Project; shown: string }) {
-	const { data, error, reload } = useFetch<{ runs: RunSummary[] | null }>(`projects/${encodeURIComponent(project.id)}/runs`, versionOf("project:" + project.id))
+	const { data, error, reload } = useFetch<RunList>(`projects/${encodeURIComponent(project.id)}/runs`, versionOf("project:" + project.id))
 	return (
 		<section aria-label="Runs">
 			<h2>Runs of this project</h2>
@@ -374,13 +374,13 @@ function Runs({ project, shown }: { project: Project; shown: string }) {
 									</a>
 								</th>
 								<td data-label="Status">
-									<Status of={r.status} />
+									{r.error ? <span class="why">{r.error}</span> : <Status of={r.status ?? "unknown"} />}
 								</td>
 								<td data-label="Started">
-									<Time at={r.created} />
+									<Time at={r.created_at} />
 								</td>
 								<td data-label="Last event">
-									<Time at={r.updated} />
+									<Time at={r.updated_at} />
 								</td>
 							</tr>
 						))}

@@ -5,7 +5,7 @@ import { now, versionOf } from "./events"
 import { clock, count, dateTime, duration } from "./format"
 import { Axis, History, type Bar, type Lane } from "./history"
 import { stepLink } from "./graph"
-import type { Event } from "./types"
+import type { Events } from "./types"
 import { Loading, Rows, Wrong } from "./ui"
 
 const pageSize = 1000
@@ -26,7 +26,7 @@ function useHistory(project: string, run: string) {
 		const h = history.current
 		const read = async () => {
 			for (;;) {
-				const page = await get<{ events: Event[] | null; more: boolean }>(ofRun(project, run, "events", { after: String(h.last), limit: String(pageSize) }), abort.signal)
+				const page = await get<Events>(ofRun(project, run, "events", { after: String(h.last), limit: String(pageSize) }), abort.signal)
 				const events = page.events ?? []
 				h.add(events)
 				const all = !page.more || events.length === 0
