@@ -135,7 +135,7 @@ func (b *tab) visit(place string) {
 // named is the expression of the visible buttons, links and fields with a name, in the open window if there is one.
 func named(name string) string {
 	return fmt.Sprintf(`[...(document.querySelector("dialog") ?? document).querySelectorAll("button, a, input, select, textarea")].filter((e) =>
-		(e.getAttribute("aria-label") ?? (e.labels?.length ? e.labels[0].innerText : e.innerText)).replace(/\s+/g, " ").trim() === %q && e.checkVisibility())`, name)
+		(e.getAttribute("aria-label") ?? (e.labels?.length ? e.labels[0].innerText : e.textContent)).replace(/\s+/g, " ").trim() === %q && e.checkVisibility())`, name)
 }
 
 // click clicks on a button or link with a name.
@@ -143,6 +143,13 @@ func (b *tab) click(name string) {
 	b.t.Helper()
 	b.wait("%s.length > 0", named(name))
 	value[bool](b, named(name)+"[0].click(), true")
+}
+
+// clickOn clicks on the first element with a selector.
+func (b *tab) clickOn(selector string) {
+	b.t.Helper()
+	b.wait("document.querySelector(%q)", selector)
+	value[bool](b, fmt.Sprintf("document.querySelector(%q).click(), true", selector))
 }
 
 // fill types a text into the field with a label.

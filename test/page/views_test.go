@@ -1,7 +1,6 @@
 package page
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -61,8 +60,7 @@ func (v view) show(b *tab) {
 	b.t.Helper()
 	b.visit(v.place)
 	if v.click != "" {
-		b.wait("document.querySelector(%q)", v.click)
-		value[bool](b, fmt.Sprintf("document.querySelector(%q).click(), true", v.click))
+		b.clickOn(v.click)
 	}
 	b.see(v.text)
 }
@@ -74,12 +72,12 @@ func (w *world) views() []view {
 		{picture: "gates", place: "gates", text: "Which database do we use?"},
 		{picture: "run", place: of("shop") + "?step=web", text: "Step web", dark: true, phone: true},
 		{picture: "active", place: of("website"), text: "render"},
-		{picture: "timeline", place: of("shop") + "/timeline", text: "package started"},
+		{picture: "timeline", place: of("orders") + "/timeline", text: "transform started"},
 		{picture: "output", place: of("website") + "/output?step=render", text: "rendered page", dark: true},
 		{picture: "gate", place: of("handbook"), click: ".gates .button", text: "Every command works as written."},
 		{picture: "resume", place: of("orders"), text: "Resume will:"},
 		{picture: "recovery", place: of("orders") + "/recovery", text: "needs your decision"},
-		{picture: "checkpoints", place: of("handbook") + "/checkpoints", text: "outline", click: "td.actions button"},
+		{picture: "checkpoints", place: of("handbook") + "/checkpoints", text: "outline", click: "td.verbs button"},
 		{picture: "agents", place: of("parser"), text: "In doubt"},
 		{picture: "failed", place: of("invoices") + "?step=charge", text: "Step charge"},
 		{picture: "runs", place: of("shop") + "/history", text: "Runs of this project"},

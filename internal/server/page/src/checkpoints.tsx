@@ -53,7 +53,7 @@ export function Checkpoints({ project, run }: { project: string; run: Run }) {
 									<td data-label="Kind">{c.kind.replaceAll("_", " ")}</td>
 									<td data-label="About">{[c.step && c.step + (c.item ? "/" + c.item : ""), c.why?.split("\n")[0]].filter(Boolean).join(": ")}</td>
 									<td data-label="Files">{c.snapshot === "kept" ? `${count(c.files, "file")}, ${bytes(c.bytes)}` : c.none ? `no snapshot: ${c.none}` : c.snapshot}</td>
-									<td data-label="Actions" class="actions">
+									<td data-label="Actions" class="verbs">
 										{c.snapshot === "kept" && (
 											<>
 												<button type="button" class="link" onClick={() => setQuery({ from: c.checkpoint, to: undefined })}>

@@ -94,7 +94,7 @@ function Graph({ steps, chosen }: { steps: Step[]; chosen?: string }) {
 	const box = useRef<HTMLDivElement>(null)
 	const [placed, setPlaced] = useState<Placed>()
 	const [zoom, setZoom] = useState(0) // 0: as large as fits
-	const down = window.matchMedia("(max-width: 700px)").matches
+	const down = useNarrow()
 	const key = JSON.stringify(steps.map((s) => [s.id, s.phase, s.needs])) + down
 	useEffect(() => {
 		let current = true
@@ -135,6 +135,18 @@ function Graph({ steps, chosen }: { steps: Step[]; chosen?: string }) {
 	)
 }
 
+/** useNarrow reports whether the window is as narrow as a phone. */
+function useNarrow(): boolean {
+	const query = window.matchMedia("(max-width: 700px)")
+	const [narrow, setNarrow] = useState(query.matches)
+	useEffect(() => {
+		const changed = () => setNarrow(query.matches)
+		query.addEventListener("change", changed)
+		return () => query.removeEventListener("change", changed)
+	}, [])
+	return narrow
+}
+
 /** fitting returns the largest scale, up to 1, at which a graph fits. Text stays legible. */
 function fitting(placed: Placed | undefined, box: HTMLElement | null): number {
 	if (!placed || !box || !placed.width) return 1
@@ -164,7 +176,7 @@ function Mark({ name, at }: { name: string; at: { x: number; y: number } }) {
 }
 
 function Node({ step, at, chosen }: { step: Step; at: { x: number; y: number }; chosen: boolean }) {
-	const kind = kindOf(step.continued ? "warn" : step.status)
+	const kind = kindOf(lookOf(step))
 	const more = detail(step)
 	return (
 		<a href={stepLink(step.id)} class={`node ${kind} ${chosen ? "chosen" : ""}`} aria-current={chosen ? "true" : undefined}>
@@ -185,8 +197,15 @@ function Node({ step, at, chosen }: { step: Step; at: { x: number; y: number }; 
 
 const cut = (text: string, most: number) => (text.length > most ? text.slice(0, most - 1) + "…" : text)
 
+/** isLost reports whether all running attempts of a step crashed. Their outcome is unknown until a resume. */
+const isLost = (s: Step) => s.status === "running" && !!s.live?.length && s.live.every((l) => l.lost)
+
+/** lookOf is the status that a step looks like. */
+export const lookOf = (s: Step) => (isLost(s) || s.continued ? "warn" : s.status)
+
 /** wordOf is the status of a step in words. */
 export function wordOf(s: Step): string {
+	if (isLost(s)) return "crashed"
 	if (s.continued) return "failed, allowed"
 	if (s.status === "waiting") return "waiting for a person"
 	if (s.service && s.status === "running") return s.service.ends ? "service is ending" : s.service.ready ? "service ready" : "service is starting"
@@ -206,7 +225,7 @@ function detail(s: Step): string {
 /** timeOf is how long a step has run. */
 export function timeOf(s: Step): string {
 	const live = s.live?.[0]
-	if (live && s.status === "running" && !s.items.total) return duration((now.value - Date.parse(live.started_at)) / 1000)
+	if (live && !live.lost && s.status === "running" && !s.items.total) return duration((now.value - Date.parse(live.started_at)) / 1000)
 	return s.seconds ? duration(s.seconds) : ""
 }
 
@@ -245,7 +264,7 @@ function Table({ steps, chosen }: { steps: Step[]; chosen?: string }) {
 									</a>
 								</th>
 								<td data-label="Status">
-									<Status of={s.continued ? "warn" : s.status} text={wordOf(s)} />
+									<Status of={lookOf(s)} text={wordOf(s)} />
 								</td>
 								<td data-label="Items">{s.items.total > 0 && `${s.items.done}/${s.items.total}${s.items.failed ? ` (${s.items.failed} failed)` : ""}`}</td>
 								<td data-label="Attempts">{s.attempts || ""}</td>

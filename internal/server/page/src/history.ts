@@ -7,6 +7,7 @@ export interface Bar {
 	to: number
 	kind: "run" | "good" | "bad" | "warn" | "wait" | "halt" | "rest"
 	text: string
+	attempt?: string // step, item and number
 }
 
 /** Lane has the attempts and the gates of one step. */
@@ -63,7 +64,7 @@ export class History {
 		const name = d.step + (d.item ? "/" + d.item : "")
 		switch (e.type) {
 			case "attempt.started": {
-				const bar: Bar = { from: at, to: 0, kind: "run", text: `${name} attempt ${d.attempt}` }
+				const bar: Bar = { from: at, to: 0, kind: "run", text: `${name} attempt ${d.attempt}`, attempt: `${name}#${d.attempt}` }
 				this.lane(d.step).bars.push(bar)
 				this.live.set(`${name}#${d.attempt}`, bar)
 				this.items.set(name, `${name}#${d.attempt}`)

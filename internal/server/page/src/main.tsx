@@ -49,7 +49,7 @@ function Bar({ first, open }: { first: string; open: (what: "settings" | "help")
 	return (
 		<header class="top">
 			<a class="logo" href={link([])} aria-label="pawl: all projects">
-				<img src="icon.svg" alt="" width="24" height="24" /> pawl
+				<img src="icon.svg" alt="" width="24" height="24" /> <span>pawl</span>
 			</a>
 			<nav aria-label="Main">
 				<a href={link([])} aria-current={first !== "gates" ? "page" : undefined}>

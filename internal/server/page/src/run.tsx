@@ -6,7 +6,7 @@ import { count, duration, folderName } from "./format"
 import { Agents } from "./agents"
 import { Card, Chosen, useGates } from "./gates"
 import { Checkpoints } from "./checkpoints"
-import { Steps, noteOf, stepLink, timeOf, wordOf } from "./graph"
+import { Steps, lookOf, noteOf, stepLink, timeOf, wordOf } from "./graph"
 import { Output } from "./output"
 import { Recovery, summary, useRecovery } from "./recovery"
 import { link, route, setQuery } from "./route"
@@ -231,7 +231,7 @@ function View({ view, p, r, found }: { view: string; p: Project; r: Run; found: 
 	const chosen = route.value.query.get("step") ?? undefined
 	switch (view) {
 		case "timeline":
-			return <Timeline key={r.run} project={p.id} run={r.run} ended={["completed", "failed"].includes(r.status)} />
+			return <Timeline key={r.run} project={p.id} run={r} />
 		case "output":
 			return <Output key={r.run} project={p.id} run={r.run} steps={steps} />
 		case "recovery":
@@ -261,7 +261,7 @@ function StepPanel({ step: s, p, r }: { step: Step; p: Project; r: Run }) {
 		<section class="card step" aria-label={`Step ${s.id}`}>
 			<header class="bar">
 				<h2>
-					Step {s.id} <Status of={s.continued ? "warn" : s.status} text={wordOf(s)} />
+					Step {s.id} <Status of={lookOf(s)} text={wordOf(s)} />
 				</h2>
 				<button type="button" class="icon" aria-label="Close the step" onClick={() => setQuery({ step: undefined })}>
 					✕

@@ -5,7 +5,7 @@ import { now, versionOf } from "./events"
 import { clock, count, dateTime, duration } from "./format"
 import { Axis, History, type Bar, type Lane } from "./history"
 import { stepLink } from "./graph"
-import type { Events } from "./types"
+import type { Events, Run } from "./types"
 import { Loading, Rows, Wrong } from "./ui"
 
 const pageSize = 1000
@@ -40,23 +40,24 @@ function useHistory(project: string, run: string) {
 	return { history: history.current, ...state }
 }
 
-export function Timeline({ project, run, ended }: { project: string; run: string; ended: boolean }) {
-	const { history, n, all, problem } = useHistory(project, run)
+export function Timeline({ project, run: r }: { project: string; run: Run }) {
+	const { history, n, all, problem } = useHistory(project, r.run)
 	if (n === 0) return problem ? <Wrong problem={problem} /> : <Loading what="events" />
 	return (
 		<section aria-label="Timeline" class="timeline">
 			<Wrong problem={problem} />
 			{!all && <Loading what={`events (${count(n, "event")})`} />}
-			<Chart history={history} n={n} ended={ended} />
+			<Chart history={history} n={n} run={r} />
 			<List history={history} />
 		</section>
 	)
 }
 
-function Chart({ history, n, ended }: { history: History; n: number; ended: boolean }) {
+function Chart({ history, n, run }: { history: History; n: number; run: Run }) {
 	const [collapse, setCollapse] = useState(true)
 	const [view, setView] = useState({ from: 0, to: 1 })
-	const end = ended ? history.end : Math.floor(now.value / 5000) * 5000
+	const working = !!run.engine || (run.steps ?? []).some((s) => s.live?.some((l) => !l.lost)) || run.status === "waiting"
+	const end = working ? Math.floor(now.value / 5000) * 5000 : history.end
 	const axis = useMemo(() => new Axis(history, end, collapse), [history, n, end, collapse])
 	const zoom = (by: number) => {
 		const middle = (view.from + view.to) / 2
@@ -70,7 +71,7 @@ function Chart({ history, n, ended }: { history: History; n: number; ended: bool
 		setView({ from, to: from + size })
 	}
 	const x = (time: number) => ((axis.place(time) - view.from) / (view.to - view.from)) * 1000
-	const lanes = [history.engine, ...history.lanes]
+	const lanes = [history.engine, ...history.lanes].map((lane) => withCrashes(lane, run))
 	return (
 		<>
 			<div class="bar">
@@ -113,6 +114,15 @@ function Chart({ history, n, ended }: { history: History; n: number; ended: bool
 			</ul>
 		</>
 	)
+}
+
+/** withCrashes marks what has no end in the journal although it does not run any more. */
+function withCrashes(lane: Lane, run: Run): Lane {
+	const last = lane.bars.at(-1)
+	if (!last || lane.bars.every((b) => b.to)) return lane
+	const lost = new Set((run.steps ?? []).flatMap((s) => (s.live ?? []).filter((l) => l.lost).map((l) => `${s.id}${l.item ? "/" + l.item : ""}#${l.attempt}`)))
+	const crashed = (b: Bar) => !b.to && (b.attempt ? lost.has(b.attempt) : lane.name === "engine" && !run.engine)
+	return { ...lane, bars: lane.bars.map((b) => (crashed(b) ? { ...b, kind: "warn", text: b.text + ": crashed" } : b)) }
 }
 
 /** Ticks writes times above the lanes, as many as there is room for. */
