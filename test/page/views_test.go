@@ -77,7 +77,7 @@ func (w *world) views() []view {
 		{picture: "gate", place: of("handbook"), click: ".gates .button", text: "Every command works as written."},
 		{picture: "resume", place: of("orders"), text: "Resume will:"},
 		{picture: "recovery", place: of("orders") + "/recovery", text: "needs your decision"},
-		{picture: "checkpoints", place: of("handbook") + "/checkpoints", text: "outline", click: "td.verbs button"},
+		{picture: "checkpoints", place: of("handbook") + "/checkpoints", text: "lines added", click: "tr:last-child td.verbs button"},
 		{picture: "agents", place: of("parser"), text: "In doubt"},
 		{picture: "failed", place: of("invoices") + "?step=charge", text: "Step charge"},
 		{picture: "runs", place: of("shop") + "/history", text: "Runs of this project"},

@@ -28,14 +28,22 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	home := t.TempDir()
+	home, err := os.MkdirTemp("", "you-") // pictures show it
+	if err != nil {
+		t.Fatal(err)
+	}
 	w := &world{t: t, dir: filepath.Join(home, "projects"), projects: map[string]string{}}
 	w.env = append(os.Environ(), "HOME="+home, "USER=you", "PAWL_STATE=", "XDG_STATE_HOME=", "XDG_CONFIG_HOME=", "LANG=C.UTF-8",
 		"PATH="+filepath.Dir(storytest.Pawl(t))+string(os.PathListSeparator)+os.Getenv("PATH"))
 	if err := os.Mkdir(w.dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(w.end)
+	t.Cleanup(func() {
+		w.end()
+		if err := os.RemoveAll(home); err != nil {
+			t.Error(err)
+		}
+	})
 	return w
 }
 

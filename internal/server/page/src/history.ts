@@ -151,7 +151,7 @@ export class Axis {
 
 	constructor(history: History, now: number, collapse: boolean) {
 		const begin = history.begin
-		const end = Math.max(now, history.end, begin + 1000)
+		const end = Math.max(now, history.end, begin + 100)
 		const gaps = collapse ? gapsOf(history, begin, end) : []
 		const busy = end - begin - gaps.reduce((sum, g) => sum + g.to - g.from, 0)
 		const gapSize = Math.min(0.04, 0.4 / Math.max(1, gaps.length))
