@@ -221,6 +221,7 @@ var owners = map[string]string{
 	"github.com/chromedp/cdproto":            "tests",
 	"github.com/chromedp/chromedp":           "tests",
 	"github.com/rogpeppe/go-internal":        "tests",
+	"github.com/santhosh-tekuri/jsonschema":  "tests",
 	"go.uber.org/goleak":                     "tests",
 	"pgregory.net/rapid":                     "tests",
 }

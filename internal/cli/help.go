@@ -21,7 +21,7 @@ func setHelp(root *cobra.Command) {
 		c.SetOut(text)
 		err := usage(c)
 		c.SetOut(out)
-		fmt.Fprint(out, helptext.Usage(text.String(), c.CommandPath()))
+		fmt.Fprint(out, helptext.Usage(text.String(), c.CommandPath(), c.Annotations[helptext.Alone] != ""))
 		return err
 	})
 	root.SetHelpFunc(func(c *cobra.Command, args []string) {

@@ -12,9 +12,11 @@ import (
 
 // Service is where a server listens, and the token that its clients must send.
 type Service struct {
-	Address   string // loopback host:port. Defaults to a free port of 127.0.0.1.
+	Address   string // host:port, a loopback one unless Remote is given. Defaults to a free port of 127.0.0.1.
 	TokenFile string // has Token
 	Token     string
+
+	Remote
 }
 
 // ReadToken reads the token from its file, by default from one of this name in the user's state folder, which it creates.

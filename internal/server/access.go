@@ -227,7 +227,7 @@ func (a *api) login(ctx context.Context, in *loginInput) (*loginOutput, error) {
 // newCookie returns the cookie of a session. maxAge below 0 removes it.
 func (a *api) newCookie(secret string, maxAge int) string {
 	c := http.Cookie{
-		Name: a.cookie, Value: secret, Path: "/", MaxAge: maxAge, HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: a.secure(),
+		Name: a.cookie, Value: secret, Path: "/", MaxAge: maxAge, HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: a.secure,
 	}
 	return c.String()
 }

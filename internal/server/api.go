@@ -23,6 +23,7 @@ type api struct {
 	*recovery
 	store  tokens.Store
 	cookie string // name of the cookie of a session
+	secure bool   // browsers reach the server by https
 	calls  *quota
 	logins *quota
 	audit  *audit
@@ -53,15 +54,13 @@ func documented(r *recovery) *api {
 	}
 }
 
-// secure reports whether browsers reach the server by https.
-func (a *api) secure() bool { return false }
-
-// handler serves the API to clients with a token, and the state of the server itself to anybody on this machine.
-func (a *api) handler(address string) http.Handler {
+// handler serves the API to clients with a token, and the state of the server itself to anybody who reaches it.
+func (a *api) handler(site *httpaccess.Site) http.Handler {
+	a.secure, a.audit.forwarded = site.Secure(), site.Forwarded
 	guarded := http.NewServeMux()
 	a.operations(guarded)
 	mux := http.NewServeMux()
-	mux.Handle("/api/", http.MaxBytesHandler(a.authenticate(a.repeat.once(guarded)), maxBody))
+	mux.Handle("/api/", private(http.MaxBytesHandler(a.authenticate(a.repeat.once(guarded)), maxBody)))
 	mux.Handle("/api/v1/gates", alias(mux))
 	mux.Handle("/api/v1/gates/", alias(mux))
 	mux.Handle("GET /openapi.json", guarded)
@@ -74,7 +73,20 @@ func (a *api) handler(address string) http.Handler {
 		}
 		fmt.Fprintln(w, "ready")
 	})
-	return httpaccess.RequireLocal(address, http.NewCrossOriginProtection().Handler(mux))
+	return site.Require(http.NewCrossOriginProtection().Handler(mux))
+}
+
+// private keeps answers out of caches and pages: a browser neither stores nor shows nor guesses the type of one.
+func private(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for name, value := range map[string]string{
+			"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
+			"Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'; sandbox", "Cross-Origin-Resource-Policy": "same-origin",
+		} {
+			w.Header().Set(name, value)
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // alias serves a path of /api/v1 as that of /api.

@@ -10,12 +10,16 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"pawl/internal/disk"
+	"pawl/internal/oneline"
 	"pawl/internal/tokens"
 )
 
 // audit records each write of a client, in a file of the user's state folder: one line before anything is done, and one with the result.
 // What cannot be recorded is not done.
-type audit struct{ path string }
+type audit struct {
+	path      string
+	forwarded bool // requests come through a proxy
+}
 
 // auditLine is a line of the file.
 type auditLine struct {
@@ -24,8 +28,9 @@ type auditLine struct {
 	Name   string       `json:"name"`
 	Token  string       `json:"token"` // its id
 	Right  tokens.Right `json:"right,omitempty"`
-	From   string       `json:"from"` // address of the client
-	Do     string       `json:"do"`   // the operation
+	From   string       `json:"from"`          // address of the client, or of the proxy
+	For    string       `json:"for,omitempty"` // for whom the proxy forwards, as it says
+	Do     string       `json:"do"`            // the operation
 	Path   string       `json:"path"`
 	Status int          `json:"status,omitempty"` // missing: the call is about to be done
 	Shown  string       `json:"shown,omitempty"`  // hash of what the client was shown of a gate
@@ -44,11 +49,18 @@ func note(ctx context.Context) *auditLine {
 
 func (a *audit) lineOf(ctx huma.Context) auditLine {
 	t, u := clientOf(ctx.Context()), ctx.URL()
-	return auditLine{
+	line := auditLine{
 		Time: time.Now().UTC(), Call: disk.RandomHex(4), Name: t.Name, Token: t.ID, Right: rightOf(ctx.Operation()), From: ctx.RemoteAddr(),
 		Do: ctx.Operation().OperationID, Path: u.Path,
 	}
+	if a.forwarded {
+		line.For = oneline.Clip(oneline.Printable(ctx.Header("X-Forwarded-For")), maxForwarded)
+	}
+	return line
 }
+
+// maxForwarded is how much of a proxy's header the audit has, in bytes.
+const maxForwarded = 200
 
 func (a *audit) write(line auditLine) error {
 	if a.path == "" { // a document without a server

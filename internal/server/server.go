@@ -49,32 +49,30 @@ type Ready struct {
 
 // Run serves until ctx ends. Engines that it started continue.
 func Run(ctx context.Context, c Config) (err error) {
-	listener, err := httpaccess.Listen(ctx, c.Address, "pawl serve")
+	site, err := c.Remote.Listen(ctx, c.Address, "pawl serve --help")
 	if err != nil {
 		return err
 	}
-	address := listener.Addr().String()
 	r := newRecovery(c)
 	a, err := newAPI(r, time.Now())
 	if err != nil {
-		return errors.Join(err, listener.Close())
+		return errors.Join(err, site.Close())
 	}
 	s := &http.Server{
-		Handler: a.handler(address), ReadHeaderTimeout: readHeader, ReadTimeout: readRequest, WriteTimeout: writeAnswer, MaxHeaderBytes: maxHeader,
+		Handler: a.handler(site), ReadHeaderTimeout: readHeader, ReadTimeout: readRequest, WriteTimeout: writeAnswer, MaxHeaderBytes: maxHeader,
 	}
 	s.RegisterOnShutdown(r.hub.close)
-	url := "http://" + address
-	release, err := a.store.Announce(url, time.Now())
+	release, err := a.store.Announce(site.URL, time.Now())
 	if err != nil {
-		return errors.Join(err, listener.Close())
+		return errors.Join(err, site.Close())
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	line, err := json.Marshal(Ready{URL: url, TokenFile: c.TokenFile, Ready: true})
+	line, err := json.Marshal(Ready{URL: site.URL, TokenFile: c.TokenFile, Ready: true})
 	if err != nil {
-		return errors.Join(err, listener.Close())
+		return errors.Join(err, site.Close())
 	}
 	served := make(chan error, 1)
-	go func() { served <- s.Serve(listener) }()
+	go func() { served <- site.Serve(s) }()
 	fmt.Fprintf(c.Out, "%s\n", line)
 	recovering, stop := context.WithCancel(ctx)
 	defer stop()

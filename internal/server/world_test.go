@@ -74,16 +74,22 @@ func newWorld(t *testing.T, files map[string]string) *world {
 		t.Fatal(err)
 	}
 	w.id = p.ID
-	server := httptest.NewUnstartedServer(nil)
-	address := server.Listener.Addr().String()
+	site, err := httpaccess.Remote{}.Listen(t.Context(), "", "")
+	if err != nil {
+		t.Fatal(err)
+	}
 	r := newRecovery(Config{Service: httpaccess.Service{Token: ownSecret, TokenFile: "token"}, Version: "test", Out: io.Discard, Log: io.Discard, Pawl: w.command})
 	if w.api, err = newAPI(r, time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	server.Config.Handler = w.api.handler(address)
+	server := httptest.NewUnstartedServer(w.api.handler(site))
+	if err := server.Listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	server.Listener = site
 	server.Start()
 	t.Cleanup(server.Close)
-	w.url = "http://" + address
+	w.url = site.URL
 	w.look()
 	return w
 }

@@ -40,8 +40,13 @@ const Names = `Names:
   STEP, ITEM   a step's id; the value of an item of a foreach step. "pawl status" lists the steps.
 `
 
-// Usage writes COMMAND for a command in a usage text, and leaves out that a command with commands below it can stand alone.
-func Usage(text, path string) string {
-	text = strings.ReplaceAll(text, path+" [flags]\n  "+path+" [command]", path+" COMMAND")
+// Usage writes COMMAND for a command in a usage text, and leaves out that a command with commands below it can stand alone, if it cannot.
+func Usage(text, path string, alone bool) string {
+	if !alone {
+		text = strings.ReplaceAll(text, path+" [flags]\n  "+path+" [command]", path+" COMMAND")
+	}
 	return strings.ReplaceAll(text, "[command]", "COMMAND")
 }
+
+// Alone is the annotation of a command that does something itself, although there are commands below it.
+const Alone = "alone"

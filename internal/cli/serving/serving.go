@@ -40,6 +40,8 @@ func (x Commands) Root() *cobra.Command {
 		Short:   "Resume interrupted runs in all of your projects, and serve their state over HTTP",
 		Long:    helptext.Serve,
 		Example: "  pawl serve\n  pawl serve --listen 127.0.0.1:7778\n  pawl serve open",
+
+		Annotations: map[string]string{helptext.Alone: "yes"},
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := s.ReadToken("serve"); err != nil {
 				return err
@@ -49,8 +51,11 @@ func (x Commands) Root() *cobra.Command {
 			return x.Serve(soft, s, layout.Unfiltered(x.Out), x.Err)
 		},
 	}
-	c.Flags().StringVar(&s.Address, "listen", "", "serve HTTP at `ADDRESS`, a loopback address (default: a free port of 127.0.0.1)")
+	c.Flags().StringVar(&s.Address, "listen", "", "serve HTTP at `ADDRESS`; any but a loopback address needs --tls-cert or --behind-proxy (default: a free port of 127.0.0.1)")
 	c.Flags().StringVar(&s.TokenFile, "token-file", "", "read the token that clients must send from `FILE` (default: a file in your state folder, which serve creates)")
+	c.Flags().StringVar(&s.Cert, "tls-cert", "", "serve HTTPS with the certificate in `FILE`, under the names that it has")
+	c.Flags().StringVar(&s.Key, "tls-key", "", "the certificate's private key is in `FILE`")
+	c.Flags().StringVar(&s.Proxy, "behind-proxy", "", "a proxy with HTTPS serves the server at `URL`, and passes the Host header on")
 	token := &cobra.Command{Use: "token", Short: "Manage the tokens of the server's clients"}
 	token.AddCommand(x.create(), x.list(), x.revoke())
 	c.AddCommand(x.open(), token, x.add(), x.remove())
