@@ -8,7 +8,8 @@ import type { Project, Projects as Page } from "./types"
 import { Ago, Loading, Progress, Status, Wrong, useKey, useTitle } from "./ui"
 import { shortcuts } from "./settings"
 
-const pageSize = 50
+const pageSize = 50 // projects that are read first
+const nextSize = 200 // and then at a time
 
 /** filters are the buttons above the list, and what they ask the server for. */
 const filters: { name: string; label: string; query: Record<string, string> }[] = [
@@ -102,8 +103,8 @@ function useProjects(query: URLSearchParams) {
 	)
 	const more = () => {
 		if (!list.next || list.key !== key) return
-		shown.current += pageSize
-		read(list.next, pageSize)
+		shown.current = list.projects.length + nextSize
+		read(list.next, nextSize)
 	}
 	return { list: list.key === key ? list : { ...list, loaded: false, error: undefined }, more, again: () => read(undefined, shown.current) }
 }
