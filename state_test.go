@@ -1053,7 +1053,7 @@ var deepStory = []pawl.Payload{
 	pawl.StepFailed{Step: "tolerated", Why: "w", Continued: true},
 	pawl.EngineStarted{Epoch: 1, PID: 1},
 	pawl.AttemptStarted{AttemptRef: ref("a", 1), Seal: "k", Key: pawl.Key{Definition: "d", Inputs: pawl.Outputs{"i": {SHA256: "x"}}}},
-	pawl.Heartbeat{AttemptRef: ref("a", 1)},
+	pawl.Heartbeat{AttemptRef: ref("a", 1), Health: "ok"},
 	pawl.Progressed{AttemptRef: ref("a", 1), Text: "t", Usage: pawl.Usage{Tokens: 3}, Source: &pawl.Source{AttemptRef: ref("a", 1), File: "f", Offset: 9}},
 	pawl.Conversed{AttemptRef: ref("a", 1), Conversation: pawl.Conversation{Agent: pawl.CodexCLI, ID: "x"}},
 	pawl.ItemNamed{Step: "a", Item: "x", Outputs: []string{"o"}},

@@ -144,6 +144,9 @@ func (s Store) change(now time.Time, change func(*content) error) error {
 
 // Instance returns the name of this user's servers in cookies.
 func (s Store) Instance(now time.Time) (instance string, err error) {
+	if c, err := s.read(); err != nil || c.Instance != "" {
+		return c.Instance, err
+	}
 	err = s.change(now, func(c *content) error {
 		instance = c.Instance
 		return nil

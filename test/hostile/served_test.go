@@ -27,6 +27,7 @@ func TestServed(t *testing.T) {
 	t.Run("untrusted", func(t *testing.T) {
 		t.Parallel()
 		w := newHostile(t)
+		w.succeed("serve", "token", "create", "client") // the state folder then has all that a server keeps there
 		w.unharmed(true, func() { w.served() })
 	})
 }
