@@ -34,7 +34,7 @@ func TestViews(t *testing.T) {
 				b.shot(v.picture + "-dark")
 			}
 			b.colours("light")
-			b.do(chromedp.EmulateViewport(360, 740, chromedp.EmulateMobile))
+			b.do(chromedp.EmulateViewport(phone, 740, chromedp.EmulateMobile))
 			b.fits()
 			b.accessible()
 			if v.phone {

@@ -207,9 +207,9 @@ function App() {
 			session.value ??= null
 		})
 	}, [])
-	if (session.value === undefined) return problem ? <Login problem={problem} /> : <Loading what="the page" />
-	if (session.value === null) return <Login problem={problem} />
-	return <Page />
+	if (session.value === null || problem) return <Login problem={problem} />
+	if (session.value === undefined && !hasKey()) return <Loading what="the page" />
+	return <Page /> // before the server has said who the user is: most likely the login still holds
 }
 
 /** enter exchanges the code of a one-time link for a session, and reads who that is. */
