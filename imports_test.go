@@ -76,6 +76,8 @@ var layerOf = map[string]string{
 	"pawl/internal/planfile":                     "tools",
 	"pawl/internal/planlint":                     "tools",
 	"pawl/internal/planschema":                   "tools",
+	"pawl/internal/postgres":                     "tools",
+	"pawl/internal/postgres/postgrestest":        "tests",
 	"pawl/internal/project":                      "tools",
 	"pawl/internal/recovery":                     "tools",
 	"pawl/internal/redact":                       "tools",
@@ -134,6 +136,7 @@ var layerOf = map[string]string{
 	"pawl/internal/cli/layout":                   "screens",
 	"pawl/internal/cli/resumeview":               "screens",
 	"pawl/internal/cli/statusview":               "screens",
+	"pawl/internal/cli/storecmd":                 "screens",
 	"pawl/internal/cli/stats":                    "screens",
 	"pawl/internal/cli/supply":                   "screens",
 	"pawl/internal/cli/userfile":                 "screens",
@@ -187,6 +190,7 @@ var layerOf = map[string]string{
 	"pawl/test/stories/imports":                  "tests",
 	"pawl/test/stories/machines":                 "tests",
 	"pawl/test/stories/mirrors":                  "tests",
+	"pawl/test/stories/postgres":                 "tests",
 	"pawl/test/stories/recovery":                 "tests",
 	"pawl/test/stories/seeds":                    "tests",
 	"pawl/test/stories/serve":                    "tests",
@@ -213,7 +217,9 @@ var owners = map[string]string{
 	"github.com/klauspost/compress":          "pawl/internal/snapshot/pack",
 	"github.com/modelcontextprotocol/go-sdk": "pawl/internal/mcp",
 	"github.com/ncruces/go-sqlite3":          "pawl/internal/interop/tables/sqlite",
-	"github.com/spf13/cobra":                 "pawl/internal/cli pawl/internal/cli/serving",
+	"github.com/jackc/pgx/v5":                "pawl/internal/postgres pawl/internal/postgres/postgrestest pawl/test/stories/postgres pawl/test/bench",
+	"github.com/pressly/goose/v3":            "pawl/internal/postgres pawl/internal/postgres/postgrestest",
+	"github.com/spf13/cobra":                 "pawl/internal/cli pawl/internal/cli/serving pawl/internal/cli/storecmd",
 	"go.yaml.in/yaml/v4":                     "pawl/internal/planfile pawl/internal/strictyaml pawl/internal/textedit/yamledit",
 	"golang.org/x/term":                      "pawl/internal/cli pawl/internal/cli/layout pawl/internal/cli/liveview pawl/internal/cli/supply",
 	"golang.org/x/sys":                       "", // the system's own interface: whoever needs it
@@ -399,8 +405,9 @@ var slowToStart = []string{
 	"crypto/tls", "encoding/gob", "net/http", "text/template",
 	"github.com/google/jsonschema-go", "github.com/modelcontextprotocol/go-sdk", "github.com/spf13/cobra",
 	"github.com/ncruces/go-sqlite3",
+	"github.com/jackc/pgx/v5", "github.com/pressly/goose/v3",
 	"github.com/expr-lang/expr",
-	"pawl/internal/cli", "pawl/internal/engine", "pawl/internal/evaluator", "pawl/internal/interop", "pawl/internal/mcp",
+	"pawl/internal/cli", "pawl/internal/engine", "pawl/internal/evaluator", "pawl/internal/interop", "pawl/internal/mcp", "pawl/internal/postgres pawl/internal/postgres/postgrestest",
 }
 
 // TestPawlHookStartsFast checks what the program that agents' hooks start is linked with.

@@ -32,9 +32,11 @@ import (
 	"pawl/internal/interop/format/gyoshu"
 	"pawl/internal/interop/format/projectstate"
 	"pawl/internal/interop/format/sitebuilder"
+	"pawl/internal/journal"
 	"pawl/internal/mcp"
 	"pawl/internal/notify"
 	"pawl/internal/planfile"
+	"pawl/internal/postgres"
 	"pawl/internal/server"
 	"pawl/internal/version"
 )
@@ -43,6 +45,9 @@ func main() { os.Exit(run(os.Args)) }
 
 func run(args []string) int {
 	injectFaults()
+	databases := &postgres.Connector{Getenv: os.Getenv}
+	defer databases.Close()
+	journal.Connect(context.Background(), journal.Connection{Open: databases.Open})
 	if code, done := faststart.Run(context.Background(), args[1:]); done {
 		return code
 	}

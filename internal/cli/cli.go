@@ -29,6 +29,7 @@ import (
 	"pawl/internal/cli/holder"
 	"pawl/internal/cli/layout"
 	"pawl/internal/cli/permission"
+	"pawl/internal/cli/storecmd"
 	"pawl/internal/cli/worktrees"
 	"pawl/internal/config"
 	"pawl/internal/discover"
@@ -203,7 +204,7 @@ func (a *app) groups() []group {
 		{"Other systems:", []*cobra.Command{a.importCommand(), a.exportCommand()}},
 		{"Trust:", []*cobra.Command{a.trustCommand(), a.adoptCommand()}},
 		{maintenance, []*cobra.Command{
-			a.processesCommand(), a.verifyCommand(), a.recoverCommand(), a.pruneCommand(), a.archiveCommand(), a.doctorCommand(), a.schemaCommand(), a.versionCommand(),
+			a.processesCommand(), a.verifyCommand(), a.recoverCommand(), a.pruneCommand(), a.archiveCommand(), storecmd.New(a.project, a.Out), a.doctorCommand(), a.schemaCommand(), a.versionCommand(),
 		}},
 	}
 }
@@ -334,6 +335,7 @@ func (a *app) projectOrInit() (*project.Project, error) {
 func (a *app) loadNamedRun(ctx context.Context, p *project.Project, name string) (*runs.Run, error) {
 	r, err := runs.LoadNamed(ctx, p, name)
 	if err == nil && a.reads && p.Trust.Trusted() {
+		a.printNotes(r.Notes)
 		a.quoteForeignRun(p, r.State.Run)
 	}
 	return r, err

@@ -9,6 +9,7 @@ import (
 	"pawl"
 	"pawl/internal/cli/doctorview"
 	"pawl/internal/cli/scheduling"
+	"pawl/internal/cli/storecmd"
 	"pawl/internal/config"
 	"pawl/internal/disk"
 	"pawl/internal/project"
@@ -20,7 +21,7 @@ func (a *app) doctorCommand() *cobra.Command {
 		Use:   "doctor",
 		Short: "Check this machine, the project and the agents' hooks",
 		Args:  noArgs,
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(c *cobra.Command, _ []string) error {
 			findings := append(resume.Guarantees(), doctorview.Tools()...)
 			p, err := a.project()
 			switch {
@@ -29,7 +30,7 @@ func (a *app) doctorCommand() *cobra.Command {
 			case err != nil:
 				findings = append(findings, pawl.Finding{Level: pawl.Bad, What: err.Error(), Hint: pawl.HintOf(err)})
 			default:
-				findings = append(findings, a.projectFindings(p)...)
+				findings = append(findings, append(a.projectFindings(p), storecmd.Findings(c.Context(), p)...)...)
 			}
 			findings = append(findings, a.agentFindings(p)...)
 			return a.printFindings(findings, "this system is not ready")

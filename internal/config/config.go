@@ -35,6 +35,8 @@ type Config struct {
 	Mirrors Mirrors `yaml:"mirrors,omitempty"` // answers in mirrored files; only in the user's own settings
 
 	Notify []pawl.Notify `yaml:"notify,omitempty"` // notifications of every run; only in the user's own settings
+
+	Postgres string `yaml:"postgres,omitempty"` // DSN of the database for runs; only in the user's own settings. Defaults to PAWL_POSTGRES.
 }
 
 // Snapshots configures the snapshots of the workspace.

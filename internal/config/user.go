@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"pawl/internal/redact"
 	"pawl/internal/userdir"
 )
 
@@ -30,6 +31,19 @@ func (m Mirrors) DatabaseIn(root string) string {
 	return filepath.Join(root, m.Database)
 }
 
+// PostgresVariable is the environment variable with the DSN of the database for runs. No step inherits it.
+const PostgresVariable = redact.StoreVariable
+
+// Postgres returns the DSN of the database for runs: that of the environment, else that of the user's own settings; "" for none. A file
+// in the project at root does not count.
+func Postgres(getenv func(string) string, root string) (dsn string, err error) {
+	if dsn := getenv(PostgresVariable); dsn != "" {
+		return dsn, nil
+	}
+	user, err := ReadUserOf(getenv, root)
+	return user.Postgres, err
+}
+
 // ReadUser returns the user's own settings, as the environment of this process names them. A file in the project at root has none.
 func ReadUser(root string) (Config, error) { return ReadUserOf(os.Getenv, root) }
 
@@ -49,6 +63,9 @@ func (c *Config) checkUser(wrong func(pointer any, format string, args ...any)) 
 	}
 	if len(c.Notify) > 0 {
 		wrong(&c.Notify, `"notify" counts only in your own settings`)
+	}
+	if c.Postgres != "" {
+		wrong(&c.Postgres, `"postgres" counts only in your own settings`)
 	}
 	if c.Mirrors != (Mirrors{}) {
 		wrong(&c.Mirrors, `"mirrors" counts only in your own settings`)

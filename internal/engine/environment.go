@@ -21,10 +21,10 @@ import (
 const maxResume = 64 << 10
 
 // inherit sets the environment of all steps: what holds no secrets. The command of a run without a plan gets all, because the user
-// typed it in this environment.
+// typed it in this environment; only not what gives access to the journal.
 func (e *Engine) inherit() {
 	if e.inherited, _ = stepenv.Inherited(e.cfg.Environ); e.state.Kind == pawl.CommandRun {
-		e.inherited = e.cfg.Environ
+		e.inherited = stepenv.WithoutStore(e.cfg.Environ)
 	}
 }
 

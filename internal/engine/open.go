@@ -78,6 +78,9 @@ func (e *Engine) read(ctx context.Context) (*runs.Run, error) {
 		err := &pawl.Error{Kind: pawl.KindUsage, Err: why}
 		return nil, errors.Join(err, r.Log.Close())
 	}
+	if err := r.Log.Lease(ctx); err != nil {
+		return nil, errors.Join(err, r.Log.Close())
+	}
 	e.log, e.state, e.plan, e.checkCache = r.Log, r.State, runs.NewOutline(r.Plan), r.CheckCache
 	e.text = r.Text
 	e.inherit()

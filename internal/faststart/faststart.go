@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -27,7 +28,7 @@ func Run(ctx context.Context, args []string) (code int, done bool) {
 		return 0, false
 	case args[0] == hook.Verb:
 		ignoreSignals()
-		hook.Run(ctx, args[1], os.Stdin, os.Stdout, hook.Config{Environ: os.Environ(), Version: version.Read().Short()})
+		hook.Run(ctx, args[1], os.Stdin, os.Stdout, hook.Config{Environ: os.Environ(), Version: version.Read().Short(), Parent: caller(args)})
 		return 0, true // an agent is never disturbed
 	case args[0] == hook.KeeperVerb:
 		ignoreSignals()
@@ -35,6 +36,18 @@ func Run(ctx context.Context, args []string) (code int, done bool) {
 		return 0, true
 	}
 	return 0, false
+}
+
+// caller returns the process that called the hook that was handed over to this one; 0 for none.
+func caller(args []string) int {
+	if len(args) < 3 {
+		return 0
+	}
+	pid, err := strconv.Atoi(args[2])
+	if err != nil {
+		return 0
+	}
+	return pid
 }
 
 func report(part string, err error) (code int) {

@@ -205,7 +205,10 @@ func (f *Fork) createRun(ctx context.Context, home *project.Project, by pawl.Aut
 		return fmt.Errorf("make run %s: %w", run, err)
 	}
 	done.Run = run
-	return disk.SyncFolder(home.Staging())
+	if err := disk.SyncFolder(home.Staging()); err != nil {
+		return err
+	}
+	return journal.Place(ctx, home.Runs(), run)
 }
 
 // stage writes the whole run under its temporary name.

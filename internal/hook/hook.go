@@ -100,6 +100,7 @@ type call struct {
 type input struct {
 	event   agents.Event
 	project *project.Project
+	payload []byte // as received
 }
 
 // answer returns the text to print. It is the agent's empty answer if the work fails, panics or exceeds its time limit.
@@ -126,6 +127,9 @@ func (c *call) answer(ctx context.Context, in io.Reader) []byte {
 	}
 	c.session = pawl.SessionIDOf(c.dialect.Name, c.event.Session, c.event.Sub)
 	answer, err := within(ctx, c.limit(), c.handle)
+	if answer, done := c.handOver(ctx, err); done {
+		return answer
+	}
 	if err != nil {
 		c.logError(fmt.Errorf("%s: %w", c.event.Name, err))
 	}
@@ -226,7 +230,7 @@ func (c *call) read(in io.Reader) (input, error) {
 		return input{}, err
 	}
 	p, err := c.projectOf(event)
-	return input{event, p}, err
+	return input{event, p, data}, err
 }
 
 // projectOf returns the project of a session; nil if there is none. The folder that the agent was started in takes

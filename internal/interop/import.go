@@ -476,7 +476,10 @@ func (m *importer) create(ctx context.Context) error {
 	if err := disk.Rename(filepath.Join(temp, string(m.run)), m.project.RunDir(m.run)); err != nil {
 		return err
 	}
-	return disk.SyncFolder(temp)
+	if err := disk.SyncFolder(temp); err != nil {
+		return err
+	}
+	return journal.Place(ctx, m.project.Runs(), m.run)
 }
 
 // writeRun writes the journal and the plan file.

@@ -36,7 +36,8 @@ type pendingAppend struct {
 
 // Append adds events as one batch and returns the number of the last one; see pawl.Journal. Calls that arrive while a
 // batch is being synced share the next batch. An engine.started must raise the epoch, and no other event can. Once the
-// events are queued they are written, even if ctx ends.
+// events are queued they are written, even if ctx ends. Only while the store of the run does not answer, Append returns
+// when ctx ends, with an error that wraps ErrUnreachable; so it does after a while for events that are not of an engine.
 func (l *Log) Append(ctx context.Context, epoch pawl.Epoch, events ...pawl.Event) (pawl.Seq, error) {
 	if len(events) == 0 {
 		return l.Seq(), ctx.Err()
@@ -49,7 +50,7 @@ func (l *Log) Append(ctx context.Context, epoch pawl.Epoch, events ...pawl.Event
 		return 0, err
 	}
 	if l.queue.enter(a) || <-a.turn {
-		l.flushGroup(context.WithoutCancel(ctx))
+		l.flushGroup(ctx)
 	}
 	return a.seq, a.err
 }
@@ -110,18 +111,21 @@ func (l *Log) flushGroup(ctx context.Context) {
 	}
 }
 
-// commit writes the group. If the sync fails, it reopens the file and tries once more.
-func (l *Log) commit(ctx context.Context, group []*pendingAppend) error {
+// commitOnce writes the group. If the sync fails, it reopens the file and tries once more.
+func (l *Log) commitOnce(ctx context.Context, s *submission) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err := l.writable(); err != nil {
+	if err := l.writable(); err != nil && (l.damage == nil || !l.badTail) {
 		return err
 	}
 	before := l.chain.end
-	err := l.write(group)
+	err := l.write(ctx, s)
 	if !errors.Is(err, errUnsynced) {
 		if err == nil && l.first > 0 && l.sealDue(before, l.chain.end) {
 			_ = l.seal(ctx) // the events are durable; a later batch tries again
+		}
+		if err == nil && l.placeIn != "" && l.chain.seq > 0 {
+			err = l.place(ctx)
 		}
 		return err
 	}
@@ -129,7 +133,7 @@ func (l *Log) commit(ctx context.Context, group []*pendingAppend) error {
 		l.dead = fmt.Errorf("%w: %w: %w", ErrDead, err, again)
 		return l.dead
 	}
-	if err = l.write(group); errors.Is(err, errUnsynced) {
+	if err = l.write(ctx, s); errors.Is(err, errUnsynced) {
 		l.dead = fmt.Errorf("%w: %w", ErrDead, err)
 		return l.dead
 	}
@@ -149,16 +153,31 @@ func (l *Log) writable() error {
 }
 
 // write reads what others have appended, and appends the group.
-func (l *Log) write(group []*pendingAppend) error {
+func (l *Log) write(ctx context.Context, s *submission) error {
 	unlock, err := l.lock(unix.LOCK_EX)
 	if err != nil {
 		return err
 	}
 	defer unlock()
+	store, key, err := l.storeOf(ctx)
+	if err != nil {
+		return err
+	}
+	if s.sent && key != s.key { // whether the batch has arrived, nobody can say any more
+		return &pawl.Error{Kind: pawl.KindInternal, Err: errors.New("the run was moved while the database did not answer: the events may be there"), Hint: "pawl log"}
+	}
+	if store != nil {
+		return l.writeStored(ctx, store, key, s)
+	}
 	if err := l.prepareWrite(); err != nil {
 		return err
 	}
-	next, ends, buf, err := l.compose(group)
+	group := s.group
+	last, err := l.lastBatch()
+	if err != nil {
+		return err
+	}
+	next, ends, buf, err := l.compose(last, group)
 	if err != nil || len(ends) == 0 {
 		return err
 	}
@@ -205,19 +224,22 @@ func (l *Log) mark(group []*pendingAppend) {
 	}
 }
 
-// compose returns the bytes to write and the chain after them.
-//
-// If this descriptor has not synced the last batch itself, the bytes start with that batch. After a failed fsync(2) the
-// kernel may mark the pages clean although they never reached the disk, so that no later fsync writes them. Before
-// appending to a batch of another writer, which may have died, the journal therefore writes the same bytes again and
-// syncs them with its own.
-func (l *Log) compose(group []*pendingAppend) (next chain, ends []int64, buf []byte, err error) {
-	if l.synced != l.chain.end {
-		buf = make([]byte, l.chain.end-l.chain.start)
-		if _, err := l.file.ReadAt(buf, l.chain.start); err != nil {
-			return next, nil, nil, fmt.Errorf("read last batch: %w", err)
-		}
+// lastBatch returns the last batch if this descriptor has not synced it itself. After a failed fsync(2) the kernel may mark the pages
+// clean although they never reached the disk, so that no later fsync writes them. Before appending to a batch of another writer, which
+// may have died, the journal therefore writes the same bytes again and syncs them with its own.
+func (l *Log) lastBatch() ([]byte, error) {
+	if l.synced == l.chain.end {
+		return nil, nil
 	}
+	buf := make([]byte, l.chain.end-l.chain.start)
+	if _, err := l.file.ReadAt(buf, l.chain.start); err != nil {
+		return nil, fmt.Errorf("read last batch: %w", err)
+	}
+	return buf, nil
+}
+
+// compose appends the group's lines to buf, and returns the chain after them.
+func (l *Log) compose(buf []byte, group []*pendingAppend) (next chain, ends []int64, _ []byte, err error) {
 	next = l.chain
 	now := time.Now()
 	for _, a := range group {

@@ -106,7 +106,7 @@ func TestLastBatchIsWrittenAgain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, _, buf, err := l.compose(nil)
+		buf, err := l.lastBatch()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,7 +3,9 @@ package journal
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 
 	"pawl"
@@ -13,8 +15,20 @@ import (
 const blobFolder = "blobs"
 
 // PutBlob stores data that is too large for an event, and returns its SHA-256, by which an event can refer to it. The
-// blob is durable when PutBlob returns.
+// blob is durable when PutBlob returns, also in the store of the run.
 func (l *Log) PutBlob(data []byte) (string, error) {
+	name, err := l.putBlobFile(data)
+	if err != nil {
+		return "", err
+	}
+	if err := l.sendBlob(name, data); err != nil {
+		return "", fmt.Errorf("store blob: %w", err)
+	}
+	return name, nil
+}
+
+// putBlobFile stores data in a file named by its SHA-256.
+func (l *Log) putBlobFile(data []byte) (string, error) {
 	name := hashOf(data)
 	path := filepath.Join(l.home, blobFolder, name)
 	if err := disk.MakeFolders(filepath.Dir(path)); err != nil {
@@ -33,6 +47,9 @@ func (l *Log) Blob(name string) ([]byte, error) {
 	}
 	path := filepath.Join(l.home, blobFolder, name)
 	data, err := disk.ReadFile(path, disk.CacheLimit)
+	if errors.Is(err, fs.ErrNotExist) {
+		data, err = l.fetchBlob(name, err)
+	}
 	if err != nil {
 		return nil, &pawl.Error{Kind: pawl.KindDamaged, Err: fmt.Errorf("read blob: %w", err), Hint: "pawl verify"}
 	}
@@ -40,6 +57,38 @@ func (l *Log) Blob(name string) ([]byte, error) {
 		return nil, &pawl.Error{Kind: pawl.KindDamaged, Err: fmt.Errorf("read blob: %s: content does not match the SHA-256 in its name", path), Hint: "pawl verify"}
 	}
 	return data, nil
+}
+
+// sendBlob stores a blob in the store of the run, if it has one.
+func (l *Log) sendBlob(name string, data []byte) error {
+	m, err := readMarker(l.home)
+	if err != nil || !m.remote() {
+		return err
+	}
+	store, ctx, cancel, err := forReading(m.Store, filepath.Dir(l.home))
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	return store.PutBlob(ctx, m.Key, name, data)
+}
+
+// fetchBlob returns a blob from the store of the run, and keeps it in a file. Without a store it returns the error missing.
+func (l *Log) fetchBlob(name string, missing error) ([]byte, error) {
+	m, err := readMarker(l.home)
+	if err != nil || !m.remote() {
+		return nil, missing
+	}
+	store, ctx, cancel, err := forReading(m.Store, filepath.Dir(l.home))
+	if err != nil {
+		return nil, errors.Join(missing, err)
+	}
+	defer cancel()
+	data, err := store.Blob(ctx, m.Key, name)
+	if err == nil && hashOf(data) == name {
+		_, err = l.putBlobFile(data)
+	}
+	return data, err
 }
 
 func hashOf(data []byte) string {

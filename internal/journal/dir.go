@@ -48,20 +48,26 @@ func Runs(folder string) ([]pawl.RunID, error) {
 		if err != nil {
 			continue
 		}
-		if info, err := disk.Lstat(filepath.Join(folder, entry.Name(), FileName)); err == nil && info.Size() > 0 {
+		home := filepath.Join(folder, entry.Name())
+		if info, err := disk.Lstat(filepath.Join(home, FileName)); err == nil && info.Size() > 0 || isCopy(home) {
 			runs = append(runs, run)
 		}
 	}
 	return runs, nil
 }
 
-// Create creates a run's folder if it is missing, with an empty journal, and opens it. Both names are durable.
+// Create creates a run's folder if it is missing, with an empty journal, and opens it. Both names are durable. If new runs in folder
+// start in a store, the first append moves the run there; Create returns an error if that cannot be reached.
 func Create(folder string, run pawl.RunID) (*Log, error) {
 	if _, err := pawl.ParseRunID(string(run)); err != nil {
 		return nil, err
 	}
 	home := homeOf(folder, run)
-	if err := disk.MakeFolders(home); err != nil {
+	store, err := storeOfNew(folder)
+	if err == nil {
+		err = disk.MakeFolders(home)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("create run %s: %w", run, err)
 	}
 	for _, above := range []string{filepath.Dir(folder), filepath.Dir(filepath.Dir(folder))} {
@@ -76,7 +82,12 @@ func Create(folder string, run pawl.RunID) (*Log, error) {
 	if err := errors.Join(file.Close(), disk.SyncFolder(home)); err != nil {
 		return nil, fmt.Errorf("create run %s: %w", run, err)
 	}
-	return Open(folder, run)
+	l, err := Open(folder, run)
+	if err != nil {
+		return nil, err
+	}
+	l.placeIn = store
+	return l, nil
 }
 
 // Dir is the folder .pawl/runs as a pawl.Journal. It appends only to runs made by Create. Close closes the journals
@@ -158,4 +169,10 @@ func homeOf(folder string, run pawl.RunID) string {
 		name = "invalid"
 	}
 	return filepath.Join(folder, name)
+}
+
+// isCopy reports whether a run's folder has a copy of a stored run. The copy may be empty.
+func isCopy(home string) bool {
+	m, err := readMarker(home)
+	return err == nil && m.remote()
 }

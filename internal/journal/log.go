@@ -36,6 +36,11 @@ type Log struct {
 	size      int64        // size of the file when last checked; bytes after chain.end are a torn tail
 	synced    int64        // chain.end at the last sync by this descriptor
 	damage    error        // damage after chain.end, or nil
+	badTail   bool         // the damage is in lines at the end of the open segment
+	stale     error        // see Stale
+	owner     string       // by which this Log has a lease; "" for none
+	leased    string       // owner of the lease when the store was last read
+	placeIn   string       // ID of the store to which the first append moves the run; "" for none
 	dead      error        // why nothing can be appended any more, or nil
 	lastOther pawl.Seq     // last event that another writer appended
 	delivered pawl.Seq     // last event that State or NewEvents returned
@@ -108,6 +113,9 @@ func (l *Log) path() string { return filepath.Join(l.home, FileName) }
 // openFile opens the journal for writing, or for reading if writing is not permitted.
 func (l *Log) openFile() error {
 	file, err := l.openForWriting(l.path())
+	if errors.Is(err, fs.ErrNotExist) {
+		file, err = l.createCopy()
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("run %s: %w", l.run, pawl.ErrNoRun)
 	}
@@ -188,8 +196,17 @@ func (l *Log) flock(how int) error {
 	}
 }
 
-// refresh reads what others have appended. Under the lock, it never sees part of a batch.
+// refresh reads what others have appended, also in the store of the run.
 func (l *Log) refresh() error {
+	if err := l.refreshFile(); err != nil && (err != l.damage || !l.badTail) {
+		return err
+	}
+	l.update()
+	return l.damage
+}
+
+// refreshFile reads what others have appended to the file. Under the lock, it never sees part of a batch.
+func (l *Log) refreshFile() error {
 	if l.damage != nil {
 		return l.damage
 	}
@@ -298,7 +315,7 @@ func (l *Log) classifyTail(in *lines, line []byte, why error) error {
 	case err != nil:
 		return err
 	case !harmless:
-		l.damage = bad
+		l.damage, l.badTail = bad, true
 	}
 	return l.damage
 }

@@ -158,6 +158,9 @@ func damagedName(home string, first pawl.Seq) string {
 // the name under which the old journal is saved, or "" if there was none. A crash leaves either the old journal or the
 // new one, and never loses the old one. Rebuild fails if another process has written to the journal since ReadSalvage.
 func (s *Salvage) Rebuild(events []pawl.Event) (aside string, err error) {
+	if isCopy(s.home()) {
+		return "", &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("run %s is stored in Postgres: only a journal in files can be rebuilt", s.run), Hint: "pawl store move files"}
+	}
 	data, err := s.compose(events)
 	if err != nil {
 		return "", fmt.Errorf("rebuild the journal of run %s: %w", s.run, err)

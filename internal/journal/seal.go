@@ -42,7 +42,7 @@ func (l *Log) seal(ctx context.Context) error {
 		return err // another process was faster
 	}
 	if l.synced != l.chain.end {
-		_, _, buf, err := l.compose(nil)
+		buf, err := l.lastBatch()
 		if err != nil {
 			return err
 		}
@@ -90,7 +90,7 @@ func (l *Log) nextHeader(state *pawl.State) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("store the state: %w", err)
 	}
-	name, err := l.PutBlob(data)
+	name, err := l.putBlobFile(data)
 	if err != nil {
 		return nil, err
 	}

@@ -67,6 +67,9 @@ func (l *Log) State(ctx context.Context) (*pawl.State, error) {
 // Empty returns the error for a journal without a complete first event: ErrEmpty, or damage if files exist that follow
 // the first events, because then events were acknowledged and lost.
 func (l *Log) Empty() error {
+	if l.stale != nil {
+		return fmt.Errorf("run %s: %w", l.run, l.stale)
+	}
 	if !hasTraces(l.home) {
 		return fmt.Errorf("run %s: %w", l.run, ErrEmpty)
 	}

@@ -47,6 +47,9 @@ func (l *Log) watch(ctx context.Context, changed chan<- struct{}) {
 			return
 		case <-notices.events:
 		case <-tick.C:
+			l.mu.Lock()
+			l.update()
+			l.mu.Unlock()
 		}
 	}
 }

@@ -61,9 +61,15 @@ func secretVariable(name string) bool {
 	})
 }
 
+// StoreVariable is the variable with the DSN of the database for runs.
+const StoreVariable = "PAWL_POSTGRES"
+
 // SecretVariable reports whether a variable may hold a secret, by its name (a password, token or key; a DSN) or by its value (a
 // URL with a password, or anything that pawl redacts). Variables of pawl itself hold none.
 func SecretVariable(name, value string) bool {
+	if name == StoreVariable {
+		return value != ""
+	}
 	if value == "" || strings.HasPrefix(name, "PAWL_") {
 		return false
 	}

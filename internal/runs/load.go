@@ -65,6 +65,9 @@ func loadLog(ctx context.Context, p *project.Project, folder string, run pawl.Ru
 // withPlan returns a run whose journal has been read, and reads its plan. If that fails, it closes the journal.
 func withPlan(p *project.Project, folder string, run pawl.RunID, log *journal.Log, state *pawl.State) (*Run, error) {
 	r := &Run{Log: log, State: state}
+	if err := log.Stale(); err != nil {
+		r.Notes = append(r.Notes, fmt.Sprintf("this copy of the run may be behind its database: %v", err))
+	}
 	if err := r.readPlan(p.Root, filepath.Join(folder, string(run)), PlanSource(p, state)); err != nil {
 		return nil, errors.Join(err, log.Close())
 	}
@@ -88,6 +91,9 @@ func LoadToContinue(ctx context.Context, p *project.Project, run pawl.RunID) (*R
 }
 
 func loadFolded(ctx context.Context, p *project.Project, log *journal.Log, run pawl.RunID) (*Run, error) {
+	if err := log.Stale(); err != nil {
+		return nil, err
+	}
 	if log.Seq() > journal.QuickFold && !log.Gated() {
 		r := &Run{Log: log, mayBeForged: true}
 		if err := r.fold(ctx, p, log.State); err != nil {

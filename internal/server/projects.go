@@ -18,6 +18,7 @@ import (
 	"pawl/internal/cli/hints"
 	"pawl/internal/cli/statusview"
 	"pawl/internal/disk"
+	"pawl/internal/journal"
 	"pawl/internal/project"
 	"pawl/internal/redact"
 	"pawl/internal/runs"
@@ -218,6 +219,9 @@ func (a *api) find(in RunPath) (*project.Project, pawl.RunID, error) {
 func load(ctx context.Context, p *project.Project, run pawl.RunID) (*runs.Run, error) {
 	if err := runs.RequireOwn(p, run); err != nil {
 		return nil, err
+	}
+	if stored, err := journal.StoredIn(p.Runs(), run); err == nil && stored != "" {
+		return runs.Load(ctx, p, run) // the copy may be behind
 	}
 	return runs.Glance(ctx, p, run)
 }

@@ -10,6 +10,7 @@ import (
 
 	"pawl"
 	"pawl/internal/cli/layout"
+	"pawl/internal/journal"
 	"pawl/internal/project"
 	"pawl/internal/resume"
 	"pawl/internal/runs"
@@ -165,6 +166,13 @@ func (r *recovery) look(ctx context.Context, s *Project) {
 		r.forget(run.State)
 		return
 	}
+	if holder, held, err := journal.LeaseHolder(p.Runs(), s.Run); held || err != nil {
+		s.Recovery = "waits for host " + holder.Host + ": an engine there has the run's lease"
+		if err != nil {
+			s.Recovery, s.Error = "not resumed", err.Error()
+		}
+		return
+	}
 	if ok, why := r.mayStart(run.State); !ok {
 		s.Recovery, s.Error = "not resumed", why
 		return
@@ -199,7 +207,11 @@ func (s *Project) read(ctx context.Context) (*project.Project, *runs.Run, error)
 	if err != nil {
 		return p, nil, err
 	}
-	run, err := runs.Glance(ctx, p, id)
+	load := runs.Glance
+	if stored, err := journal.StoredIn(p.Runs(), id); err == nil && stored != "" {
+		load = runs.Load // the copy may be behind
+	}
+	run, err := load(ctx, p, id)
 	if err != nil {
 		return p, nil, err
 	}

@@ -33,6 +33,11 @@ func Inherited(environ []string) (kept, withheld []string) {
 	return kept, withheld
 }
 
+// WithoutStore returns environ without the variable that gives access to the database of the runs.
+func WithoutStore(environ []string) []string {
+	return slices.DeleteFunc(slices.Clone(environ), func(v string) bool { return strings.HasPrefix(v, redact.StoreVariable+"=") })
+}
+
 // Resolve returns a plan in which the values of env have the given variables in place of references, and Values the
 // parameters. References to secrets stay: such an entry is a Secret, and its value a template. It returns the plan itself if
 // there is nothing to replace.

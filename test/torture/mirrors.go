@@ -345,7 +345,7 @@ func (m *mirrored) play(dice *rand.Rand) (kills int, err error) {
 		}
 		args = []string{"resume", "--yes"}
 		switch {
-		case st == nil:
+		case st == nil || m.lines(`"type":"run.mirrored"`) == 0: // it died before it had recorded the mirror: the person starts it again
 			args = start
 		case st.Status == pawl.StatusCompleted:
 			return kills, nil
@@ -503,12 +503,15 @@ func (m *mirrored) strikeAll(dice *rand.Rand) (kills int) {
 }
 
 // journalLines returns how many lines the journal of the story's run has.
-func (m *mirrored) journalLines() int {
+func (m *mirrored) journalLines() int { return m.lines("\n") }
+
+// lines counts the lines with a text in the journal of the story's run.
+func (m *mirrored) lines(text string) int {
 	paths, _ := filepath.Glob(m.project(pawlFolder, "runs", "*", "journal.jsonl")) // the pattern is right
 	n := 0
 	for _, path := range paths {
 		data, _ := os.ReadFile(path) // being created
-		n += bytes.Count(data, []byte("\n"))
+		n += bytes.Count(data, []byte(text))
 	}
 	return n
 }

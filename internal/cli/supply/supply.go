@@ -17,6 +17,7 @@ import (
 	"pawl"
 	"pawl/internal/cli/layout"
 	"pawl/internal/cli/userfile"
+	"pawl/internal/config"
 	"pawl/internal/disk"
 	"pawl/internal/expression"
 	"pawl/internal/planfile"
@@ -181,7 +182,7 @@ func Withheld(plan *pawl.Plan, credentials func(*pawl.Step) []string) []string {
 	for _, step := range plan.Steps() {
 		used = append(used, credentials(step)...)
 	}
-	names = slices.DeleteFunc(names, func(name string) bool { return slices.Contains(used, name) })
+	names = slices.DeleteFunc(names, func(name string) bool { return name == config.PostgresVariable || slices.Contains(used, name) })
 	if len(names) == 0 {
 		return nil
 	}

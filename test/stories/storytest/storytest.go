@@ -142,7 +142,10 @@ exec setpriv --bounding-set=-dac_override,-dac_read_search "$@"
 `
 
 // Run runs the stories in testdata, several at a time.
-func Run(t *testing.T) {
+func Run(t *testing.T) { RunWith(t, func(*testscript.Env) error { return nil }, nil) }
+
+// RunWith is Run with more to set up for each story, and more commands.
+func RunWith(t *testing.T, more func(*testscript.Env) error, extra map[string]func(*testscript.TestScript, bool, []string)) {
 	pawl := Pawl(t)
 	commands := map[string]func(*testscript.TestScript, bool, []string){
 		"start":   start,
@@ -156,9 +159,10 @@ func Run(t *testing.T) {
 		"reseal":  reseal,
 	}
 	maps.Copy(commands, terminalCommands)
+	maps.Copy(commands, extra)
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata",
-		Setup:               func(env *testscript.Env) error { return setUp(env, filepath.Dir(pawl)) },
+		Setup:               func(env *testscript.Env) error { return errors.Join(setUp(env, filepath.Dir(pawl)), more(env)) },
 		Cmds:                commands,
 		Condition:           condition,
 		RequireExplicitExec: true,

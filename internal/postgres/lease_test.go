@@ -1,0 +1,103 @@
+package postgres_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"pawl"
+	"pawl/internal/journal"
+	"pawl/internal/journal/journaltest"
+)
+
+func opened(t *testing.T, folder string) *journal.Log {
+	t.Helper()
+	log, err := journal.Open(folder, runID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { log.Close() })
+	return log
+}
+
+func started(t *testing.T, log *journal.Log, epoch pawl.Epoch) {
+	t.Helper()
+	if _, err := log.Append(t.Context(), epoch, journaltest.Event(t, pawl.EngineStarted{Epoch: epoch, PID: 1, Why: "run"})); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestLease: an engine on another host takes the run over only after the lease has expired; then the first one is fenced, even before the
+// second has written anything.
+func TestLease(t *testing.T) {
+	t.Parallel()
+	s, dsn := database(t)
+	stored(t, s, runID, keyOf(1))
+	here, there := copyOf(t, s, runID, keyOf(1)), copyOf(t, s, runID, keyOf(1))
+	begin(t, here)
+	first, second := opened(t, here), opened(t, there)
+	if err := first.Lease(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	started(t, first, 1)
+	if err := second.Lease(t.Context()); pawl.KindOf(err) != pawl.KindHeld || !strings.Contains(err.Error(), "held by an engine on host") {
+		t.Fatalf("second engine: %v, want held", err)
+	}
+	if h, held, err := journal.LeaseHolder(there, runID); !held || err != nil || h.Left <= 0 || h.Left > journal.LeaseTime {
+		t.Errorf("holder %+v %v %v", h, held, err)
+	}
+	if _, held, err := journal.LeaseHolder(here, runID); held || err != nil {
+		t.Errorf("the copy's own engine counts as another: %v", err)
+	}
+	execute(t, dsn, `update pawl.run set lease_until = clock_timestamp() - interval '1 s'`)
+	if _, err := first.Append(t.Context(), 1, textEvent("late, but nobody took over")); err != nil {
+		t.Fatal(err)
+	}
+	if err := second.Lease(t.Context()); pawl.KindOf(err) != pawl.KindHeld {
+		t.Fatalf("the append has not renewed the lease: %v", err)
+	}
+	execute(t, dsn, `update pawl.run set lease_until = clock_timestamp() - interval '1 s'`)
+	if err := second.Lease(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := first.Append(t.Context(), 1, textEvent("x")); !errors.Is(err, pawl.ErrFenced) {
+		t.Errorf("append without the lease: %v, want ErrFenced", err)
+	}
+	if _, err := first.Append(t.Context(), 0, textEvent("of a person")); err != nil {
+		t.Error(err)
+	}
+	started(t, second, 2)
+	if err := second.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, held, err := journal.LeaseHolder(here, runID); held || err != nil {
+		t.Errorf("a closed journal keeps its lease: %v", err)
+	}
+}
+
+// TestLeaseOfACrashedEngine: whoever has the engine lock of the same files does not wait for the lease of the engine before it.
+func TestLeaseOfACrashedEngine(t *testing.T) {
+	t.Parallel()
+	s, _ := database(t)
+	stored(t, s, runID, keyOf(1))
+	here := copyOf(t, s, runID, keyOf(1))
+	begin(t, here)
+	crashed, next := opened(t, here), opened(t, here)
+	if err := crashed.Lease(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	started(t, crashed, 1)
+	if err := next.Lease(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	started(t, next, 2)
+	if _, err := crashed.Append(t.Context(), 1, textEvent("x")); !errors.Is(err, pawl.ErrFenced) {
+		t.Errorf("append: %v, want ErrFenced", err)
+	}
+	if err := crashed.Close(); err != nil { // it must not free the lease of the next one
+		t.Fatal(err)
+	}
+	if _, err := next.Append(t.Context(), 2, textEvent("y")); err != nil {
+		t.Error(err)
+	}
+}
