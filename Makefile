@@ -21,7 +21,7 @@ DEADCODE_VERSION := v0.52.0
 # The race detector needs a C compiler. Without one the tests run without it.
 RACE := $(shell command -v $$($(GO) env CC) >/dev/null 2>&1 && echo -race)
 
-.PHONY: build test test-quick test-server cover check cross cross-short torture torture-forecast torture-short bench bench-short notice secrets-rules agents agents-short resumebench mutations fuzz fuzz-short mcp-conformance tools clean
+.PHONY: build test test-quick test-server page cover check cross cross-short torture torture-forecast torture-short bench bench-short notice secrets-rules agents agents-short resumebench mutations fuzz fuzz-short mcp-conformance tools clean
 
 build: ## the binaries, bin/pawl and bin/pawl-hook
 	$(GO) build -ldflags '$(LDFLAGS)' -o $(BIN)/ ./cmd/pawl ./cmd/pawl-hook
@@ -32,7 +32,18 @@ test check: export GOGC := 400
 test: tools check ## everything that must pass before a change lands
 	CGO_ENABLED=$(if $(RACE),1,0) $(GO) test -vet=off $(RACE) -skip '^($(FAULT_TESTS))$$' $(CONCURRENT)
 	$(GO) test -vet=off -run '^($(FAULT_TESTS))$$' $(CONCURRENT)
-	$(GO) test -vet=off $$($(GO) list ./... | grep -vxF "$$(printf '%s\n' $(CONCURRENT))")
+	$(GO) test -vet=off $$($(GO) list ./... | grep -vxF "$$(printf '%s\n' $(CONCURRENT) $(SERVER_TESTS))")
+
+# The packages whose tests need programs that `make test-server` installs.
+SERVER_TESTS = pawl/test/page
+
+test-server: tools ## runs in Postgres, with a server that the tests start; the page of pawl serve in Chromium, and whether it was built from its sources
+	@command -v chromium >/dev/null || ./scripts/need chromium
+	./scripts/page $(BIN)/_page $(BIN)/_page/dist
+	$(GO) test -vet=off ./internal/postgres/... ./test/stories/postgres $(SERVER_TESTS)
+
+page: ## bundles the page of pawl serve: internal/server/page/dist from internal/server/page/src
+	./scripts/page $(BIN)/_page internal/server/page/dist
 
 # The packages that start goroutines or share memory between them. Their tests run under the race detector. It makes tests three times
 # as slow, and finds nothing in the others.
@@ -77,9 +88,6 @@ HOST = $(shell $(GO) env GOHOSTOS)/$(shell $(GO) env GOHOSTARCH)
 tools: $(BIN)/staticcheck $(BIN)/deadcode ## what the tests need beyond Go, git and a shell
 	@./scripts/need python3 strace node
 	@command -v initdb >/dev/null 2>&1 || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || ./scripts/need postgresql
-
-test-server: tools ## runs in Postgres, with a server of Postgres that the tests start
-	$(GO) test -vet=off ./internal/postgres/... ./test/stories/postgres
 
 $(BIN)/deadcode: Makefile
 	GOBIN=$(BIN) $(GO) install golang.org/x/tools/cmd/deadcode@$(DEADCODE_VERSION)

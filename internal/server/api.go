@@ -14,6 +14,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"pawl/internal/httpaccess"
+	"pawl/internal/server/page"
 	"pawl/internal/tokens"
 )
 
@@ -63,6 +64,7 @@ func (a *api) handler(site *httpaccess.Site) http.Handler {
 	mux.Handle("/api/v1/gates", alias(mux))
 	mux.Handle("/api/v1/gates/", alias(mux))
 	mux.Handle("GET /openapi.json", guarded)
+	mux.Handle("/", page.Handler())
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
 		if !a.ready() {

@@ -171,10 +171,7 @@ func (a *api) listGates(ctx context.Context, in *gatesInput) (Gates, error) {
 		}
 		projects = append(projects, e)
 	} else {
-		var err error
-		if projects, err = a.waiting(); err != nil {
-			return list, err
-		}
+		projects = a.waiting()
 	}
 	for _, e := range projects {
 		list.Gates = append(list.Gates, a.gatesOf(ctx, e, in.Project != "")...)
@@ -184,11 +181,21 @@ func (a *api) listGates(ctx context.Context, in *gatesInput) (Gates, error) {
 }
 
 // waiting returns the projects that had an open gate at the last look.
-func (a *api) waiting() ([]project.Entry, error) {
-	all, err := entries()
+func (a *api) waiting() (list []project.Entry) {
+	var ids []string
 	a.mu.Lock()
-	defer a.mu.Unlock()
-	return slices.DeleteFunc(all, func(e project.Entry) bool { return a.known[e.ID] == nil || a.known[e.ID].Gates == 0 }), err
+	for id, s := range a.known {
+		if s.Gates > 0 {
+			ids = append(ids, id)
+		}
+	}
+	a.mu.Unlock()
+	for _, id := range ids {
+		if e, err := entry(id); err == nil { // else it was removed meanwhile
+			list = append(list, e)
+		}
+	}
+	return list
 }
 
 // gatesOf returns the open gates of a project's current run. A project that cannot be read has none.

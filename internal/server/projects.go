@@ -108,13 +108,16 @@ func (r *recovery) page(f *Filter) Projects {
 	page := Projects{Projects: []Project{}, Ready: r.done}
 	for _, s := range r.known {
 		if f.selects(s) {
-			page.Projects = append(page.Projects, s.shown())
+			page.Projects = append(page.Projects, *s)
 		}
 	}
 	slices.SortFunc(page.Projects, func(a, b Project) int { return cmp.Compare(a.ID, b.ID) })
 	if len(page.Projects) > f.Limit {
 		page.Projects = page.Projects[:f.Limit]
 		page.Next = page.Projects[f.Limit-1].ID
+	}
+	for i := range page.Projects {
+		page.Projects[i] = page.Projects[i].shown()
 	}
 	return page
 }

@@ -16,6 +16,7 @@ import (
 
 	"pawl"
 	"pawl/internal/cli/failure"
+	"pawl/internal/cli/logview"
 	"pawl/internal/cli/outputview"
 	"pawl/internal/cli/statusview"
 	"pawl/internal/disk"
@@ -35,7 +36,7 @@ func (a *api) runRoutes(h huma.API) {
 		}
 		return a.status(ctx, p, run)
 	})
-	register(h, route{id: "list-events", method: http.MethodGet, path: "/api/runs/{run}/events", right: tokens.Read, summary: "List the events of a run, as `pawl log --json` prints them", errors: missing}, a.listEvents)
+	register(h, route{id: "list-events", method: http.MethodGet, path: "/api/runs/{run}/events", right: tokens.Read, summary: "List the events of a run, as `pawl log --json` prints them, each with its text", errors: missing}, a.listEvents)
 	stream(h, route{
 		id: "get-output", method: http.MethodGet, path: "/api/runs/{run}/steps/{step}/output", right: tokens.Read, errors: append(missing, http.StatusRequestedRangeNotSatisfiable),
 		summary: "Show the output of a step, with secrets redacted; Range selects bytes of the redacted output",
@@ -59,6 +60,12 @@ type eventsInput struct {
 	Limit int      `query:"limit" default:"200" minimum:"1" maximum:"1000"`
 }
 
+// eventLine is an event with what it means in words, as `pawl log` prints it.
+type eventLine struct {
+	pawl.Event
+	Text string `json:"text"`
+}
+
 // maxEventBytes is how much a page of events may have.
 const maxEventBytes = 4 << 20
 
@@ -73,7 +80,7 @@ func (a *api) listEvents(ctx context.Context, in *eventsInput) (Events, error) {
 		return page, err
 	}
 	defer r.Log.Close()
-	size := 0
+	size, names := 0, r.ItemNames()
 	for e, err := range r.Log.Events(in.After) {
 		if err != nil {
 			return page, err
@@ -82,7 +89,8 @@ func (a *api) listEvents(ctx context.Context, in *eventsInput) (Events, error) {
 			page.More = true
 			break
 		}
-		data, err := json.Marshal(e)
+		text, _ := logview.Describe(e)
+		data, err := json.Marshal(eventLine{e, names.In(text)})
 		if err != nil {
 			return page, err
 		}

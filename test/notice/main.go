@@ -56,6 +56,9 @@ func notice(programs ...string) ([]byte, error) {
 	if err := list.addRules(); err != nil {
 		return nil, err
 	}
+	if err := list.addPage(); err != nil {
+		return nil, err
+	}
 	return list.format(modules), nil
 }
 
@@ -108,11 +111,39 @@ func (l *licenses) addRules() error {
 	return nil
 }
 
+// pageLicense heads the license of a package in the bundle of the web page.
+var pageLicense = regexp.MustCompile(`(?m)^==== (.*)\n`)
+
+// addPage reads the licenses of the npm packages in the web page of pawl serve, which `make page` collects.
+func (l *licenses) addPage() error {
+	dir, err := exec.Command("go", "list", "-f", "{{.Dir}}", "pawl/internal/server/page").Output()
+	if err != nil {
+		return err
+	}
+	data, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(dir)), "dist", "LICENSES"))
+	if err != nil {
+		return err
+	}
+	heads := pageLicense.FindAllSubmatchIndex(data, -1)
+	for i, at := range heads {
+		end := len(data)
+		if i+1 < len(heads) {
+			end = heads[i+1][0]
+		}
+		text := strings.TrimSpace(string(data[at[1]:end]))
+		if l.holders[text] == nil {
+			l.texts = append(l.texts, text)
+		}
+		l.holders[text] = append(l.holders[text], "in the web page: "+string(data[at[2]:at[3]]))
+	}
+	return nil
+}
+
 // format returns NOTICE.
 func (l *licenses) format(modules []module) []byte {
 	var out bytes.Buffer
 	out.WriteString("pawl\nCopyright 2026 The pawl authors\n\n" +
-		"The pawl binary contains the Go standard library, rules of gitleaks and these modules:\n\n")
+		"The pawl binary contains the Go standard library, rules of gitleaks, a web page with npm packages and these modules:\n\n")
 	for _, m := range modules {
 		fmt.Fprintf(&out, "  %s %s\n", m.path, m.version)
 	}

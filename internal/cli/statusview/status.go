@@ -88,6 +88,7 @@ type Step struct {
 	ID        pawl.StepID     `json:"id"`
 	Name      string          `json:"name,omitempty"`
 	Phase     string          `json:"phase"`
+	Needs     []pawl.StepID   `json:"needs,omitempty"` // as the plan says; steps of a later phase also wait for the phase before
 	Status    pawl.StepStatus `json:"status"`
 	Why       string          `json:"why,omitempty"`
 	Attempts  int             `json:"attempts"`
@@ -281,7 +282,7 @@ func stepsWithoutPlan(good *finder) []Step {
 
 func stepOf(phase *pawl.Phase, step *pawl.Step, good *finder) Step {
 	s := good.run.State
-	report := Step{ID: step.ID, Name: step.Name, Phase: phase.Name, Status: pawl.Pending}
+	report := Step{ID: step.ID, Name: step.Name, Phase: phase.Name, Needs: step.Needs, Status: pawl.Pending}
 	st := s.Steps[step.ID]
 	report.Service = serviceOf(step, st)
 	if st == nil {

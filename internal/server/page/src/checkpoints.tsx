@@ -1,0 +1,164 @@
+// Checkpoints: what the files were at some moment, what differs, and the way back.
+import { useState } from "preact/hooks"
+import { lacks, ofRun, post, useFetch, type Problem } from "./api"
+import { changed, versionOf } from "./events"
+import { bytes, count } from "./format"
+import { route, setQuery } from "./route"
+import type { Changes, Checkpoint, Checkpoints as List, Difference, Run } from "./types"
+import { Act, Dialog, Loading, Time, Wrong } from "./ui"
+import { Diff } from "./diff"
+
+export function Checkpoints({ project, run }: { project: string; run: Run }) {
+	const { data, error, reload } = useFetch<List>(ofRun(project, run.run, "checkpoints"), versionOf("run:" + run.run))
+	const { query } = route.value
+	const from = query.get("from") ?? ""
+	const to = query.get("to") ?? ""
+	const all = [...(data?.checkpoints ?? [])].reverse()
+	const usable = all.filter((c) => c.snapshot === "kept")
+	const [restoring, setRestoring] = useState("")
+	return (
+		<section aria-label="Checkpoints">
+			<h2>Checkpoints</h2>
+			<Wrong problem={error} retry={reload} />
+			{!data && !error && <Loading what="checkpoints" />}
+			{data && all.length === 0 && <p class="empty">No checkpoints yet. pawl saves one after each step.</p>}
+			{all.length > 0 && (
+				<>
+					<div class="fields">
+						<Choose label="Compare" value={from} all={usable} set={(v) => setQuery({ from: v })} none="choose a checkpoint" />
+						<Choose label="with" value={to} all={usable} set={(v) => setQuery({ to: v })} none="the files as they are now" />
+					</div>
+					{from && <Compared project={project} run={run.run} from={from} to={to} />}
+					<table class="list">
+						<caption class="hidden">Checkpoints, newest first</caption>
+						<thead>
+							<tr>
+								<th scope="col">Checkpoint</th>
+								<th scope="col">Saved</th>
+								<th scope="col">Kind</th>
+								<th scope="col">About</th>
+								<th scope="col">Files</th>
+								<th scope="col">Actions</th>
+							</tr>
+						</thead>
+						<tbody>
+							{all.map((c) => (
+								<tr key={c.checkpoint + c.seq}>
+									<th scope="row">
+										<code>{c.checkpoint}</code>
+									</th>
+									<td data-label="Saved">
+										<Time at={c.time} />
+									</td>
+									<td data-label="Kind">{c.kind.replaceAll("_", " ")}</td>
+									<td data-label="About">{[c.step && c.step + (c.item ? "/" + c.item : ""), c.why?.split("\n")[0]].filter(Boolean).join(": ")}</td>
+									<td data-label="Files">{c.snapshot === "kept" ? `${count(c.files, "file")}, ${bytes(c.bytes)}` : c.none ? `no snapshot: ${c.none}` : c.snapshot}</td>
+									<td data-label="Actions" class="verbs">
+										{c.snapshot === "kept" && (
+											<>
+												<button type="button" class="link" onClick={() => setQuery({ from: c.checkpoint, to: undefined })}>
+													Compare<span class="hidden"> {c.checkpoint}</span>
+												</button>
+												<button type="button" class="link" onClick={() => setRestoring(c.checkpoint)}>
+													Restore…<span class="hidden"> {c.checkpoint}</span>
+												</button>
+											</>
+										)}
+									</td>
+								</tr>
+							))}
+						</tbody>
+					</table>
+				</>
+			)}
+			{restoring && <Restore project={project} run={run} checkpoint={restoring} close={() => setRestoring("")} />}
+		</section>
+	)
+}
+
+function Choose({ label, value, all, set, none }: { label: string; value: string; all: Checkpoint[]; set: (v: string) => void; none: string }) {
+	return (
+		<label class="field">
+			<span>{label}</span>
+			<select value={value} onChange={(e) => set(e.currentTarget.value)}>
+				<option value="">{none}</option>
+				{all.map((c) => (
+					<option key={c.checkpoint} value={c.checkpoint}>
+						{[c.checkpoint, c.kind.replaceAll("_", " "), c.step].filter(Boolean).join(" · ")}
+					</option>
+				))}
+			</select>
+		</label>
+	)
+}
+
+function Compared({ project, run, from, to }: { project: string; run: string; from: string; to: string }) {
+	const { data, error } = useFetch<Difference>(ofRun(project, run, "diff", { from, ...(to && { to }) }))
+	return (
+		<div class="compared">
+			<Wrong problem={error} />
+			{!data && !error && <Loading what="the difference" />}
+			{data && <Diff files={data.files ?? []} more={data.more} />}
+		</div>
+	)
+}
+
+/** Restore first shows what would change. The second step does exactly that, or is refused if it has changed. */
+function Restore({ project, run, checkpoint, close }: { project: string; run: Run; checkpoint: string; close: () => void }) {
+	const path = ofRun(project, run.run, "restore")
+	const [planned, setPlanned] = useState<Changes>()
+	const [restored, setRestored] = useState<Changes>()
+	const [problem, setProblem] = useState<Problem>()
+	const look = async () => setPlanned(await post<Changes>(path, { checkpoint }))
+	const restore = async () => {
+		setRestored(await post<Changes>(path, { checkpoint, plan: planned!.plan }))
+		changed("run:" + run.run)
+	}
+	const done = (p?: Problem) => {
+		setProblem(p)
+		if (p) setPlanned(undefined)
+	}
+	const changes = planned?.changes ?? []
+	return (
+		<Dialog title={`Restore checkpoint ${checkpoint}`} close={close} wide>
+			<p>pawl first saves the files as they are now, so that you can undo the restore. It removes no ignored files.</p>
+			<Wrong problem={problem} />
+			{restored ? (
+				<>
+					<p class="note good" role="status">
+						Restored {count((restored.changes ?? changes).length, "path")}.{restored.before && ` The files before it are checkpoint ${restored.before}.`}
+					</p>
+					<button type="button" class="main" onClick={close}>
+						Close
+					</button>
+				</>
+			) : planned ? (
+				<>
+					<h3>{changes.length === 0 ? "Nothing to restore" : `This changes ${count(changes.length, "path")}`}</h3>
+					<ul class="plain changes" tabIndex={0} aria-label="Paths that change">
+						{changes.map((c) => (
+							<li key={c.path}>
+								<span class={`change ${c.change}`}>{words[c.change] ?? c.change}</span> <code>{c.path}</code>
+							</li>
+						))}
+					</ul>
+					<div class="buttons">
+						{changes.length > 0 && <Act label={`Restore ${count(changes.length, "path")}`} kind="danger" why={lacks("operate")} act={restore} done={done} />}
+						<button type="button" onClick={close}>
+							Cancel
+						</button>
+					</div>
+				</>
+			) : (
+				<div class="buttons">
+					<Act label="Show what would change" kind="main" why={lacks("operate")} act={look} done={done} />
+					<button type="button" onClick={close}>
+						Cancel
+					</button>
+				</div>
+			)}
+		</Dialog>
+	)
+}
+
+const words: Record<string, string> = { added: "create", removed: "remove", changed: "replace" }

@@ -1,0 +1,329 @@
+package page
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"pawl/test/stories/storytest"
+)
+
+// TestLogin: a link works once. Scripts cannot read the cookie. After the logout, nothing is shown.
+func TestLogin(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.failed("invoices")
+	w.serve()
+	browser := newBrowser(t)
+	b := newTab(t, browser, w.url)
+	b.do(chromedp.Navigate(w.url))
+	b.see("pawl serve open")
+	b.accessible()
+	b.shot("login")
+	link := w.login()
+	b.do(chromedp.Navigate(link))
+	b.see("invoices")
+	if left := value[string](b, "location.href + document.cookie"); left != w.url+"/#/" {
+		t.Errorf("after the login: %s", left)
+	}
+	other := newTab(t, newBrowser(t), w.url)
+	other.do(chromedp.Navigate(link))
+	other.see("Error:")
+	other.see("pawl serve open")
+	second := newTab(t, browser, w.url) // the same browser
+	second.visit("")
+	second.see("invoices")
+	second.click("Settings")
+	second.click("Log out")
+	second.see("To log in")
+	b.do(chromedp.Reload())
+	b.see("To log in")
+	b.noFaults()
+}
+
+// TestResume resumes a paused run with two crashed attempts. The page says before what will happen, and then shows that it does.
+func TestResume(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.crashed("orders")
+	w.serve()
+	b := newTab(t, newBrowser(t), w.url)
+	b.logIn(w.login())
+	b.visit("projects/" + w.projects["orders"])
+	b.see("Resume will:")
+	b.see("rerun transform (rule: ")
+	b.see("ask you about notify (rule: ")
+	if err := os.Remove(filepath.Join(w.dir, "orders", "transform.begun")); err != nil {
+		t.Fatal(err)
+	}
+	b.click("Resume project")
+	w.appears("orders", "transform.begun")
+	b.see("The run is active.")
+	b.see("notify")
+	b.click("Pause")
+	b.see("paused")
+	b.noFaults()
+}
+
+// TestGate sends work back with feedback, and then approves it. What the page shows follows the run.
+func TestGate(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.waiting("handbook")
+	w.serve()
+	b := newTab(t, newBrowser(t), w.url)
+	b.logIn(w.login())
+	b.see("1 open gate")
+	b.visit("gates")
+	b.see("Is the new guide ready to publish?")
+	b.clickOn(".gates .button")
+	b.see("Run a plan: pawl run plan.yaml")
+	b.see("Write feedback first.")
+	b.click("Send back")
+	b.fill("Feedback or reason", "Mention pawl doctor")
+	b.gone("Write feedback first.")
+	b.click("Send back")
+	b.wait(`!document.querySelector("dialog")`)
+	b.see("Is the new guide ready to publish?") // again, after the steps have run again
+	b.visit("projects/" + w.projects["handbook"])
+	b.clickOn(".gates .button")
+	b.click("Approve")
+	w.appears("handbook", "published.md")
+	b.see("The run is completed.")
+	b.noFaults()
+}
+
+// TestGateAnsweredElsewhere: somebody else answers the gate that a window shows.
+func TestGateAnsweredElsewhere(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.deciding("inventory")
+	w.serve()
+	b := newTab(t, newBrowser(t), w.url)
+	b.logIn(w.login())
+	b.visit("gates")
+	b.see("Which database do we use?")
+	b.clickOn(".gates .button")
+	b.see("sqlite (default)")
+	w.pawl(0, "inventory", "answer", "choose", "postgres")
+	b.see("This gate is closed")
+	b.press(kb.Escape)
+	b.wait(`!document.querySelector("dialog")`)
+	b.see("No gate waits for a person.")
+	b.noFaults()
+}
+
+// TestRights: a button that the user's login does not allow says so.
+func TestRights(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.crashed("orders")
+	w.waiting("handbook")
+	w.serve()
+	b := newTab(t, newBrowser(t), w.url)
+	b.logIn(w.login("--rights", "read"))
+	b.visit("projects/" + w.projects["orders"])
+	b.see("Your login lacks the right “operate”.")
+	b.click("Resume project")
+	b.visit("gates")
+	b.see("Is the new guide ready to publish?")
+	b.clickOn(".gates .button")
+	b.see("Your login lacks the right “approve”.")
+	b.click("Approve")
+	b.see("Your login lacks the right “approve”.")
+	if w.pawl(0, "handbook", "gates", "--json") == "[]\n" {
+		t.Error("the gate was answered")
+	}
+	b.accessible()
+	b.noFaults()
+}
+
+// TestOutput follows the output of a running step. Markup in it is text.
+func TestOutput(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.write("website", "plan.yaml", `name: "<i>markup</i>"
+steps:
+  - id: render
+    run: |
+      printf '<img src=x onerror="faults.push(1)"> \033[31mred\033[0m\n'
+      until test -e more; do sleep 0.05; done
+      echo second
+      until test -e stop; do sleep 0.05; done
+      printf 'last'
+`)
+	w.background("website")
+	w.serve()
+	b := newTab(t, newBrowser(t), w.url)
+	b.logIn(w.login())
+	b.see("<i>markup</i>")
+	b.visit("projects/" + w.projects["website"] + "/output")
+	b.see(`<img src=x onerror="faults.push(1)"> red`)
+	b.wait(`document.querySelector(".ansi-red-fg")?.textContent === "red"`)
+	w.write("website", "more", "")
+	b.see("second")
+	w.write("website", "stop", "")
+	b.see("last")
+	b.see("completed")
+	if n := value[int](b, `document.querySelectorAll(".terminal img, h1 i").length`); n > 0 {
+		t.Error("markup was interpreted")
+	}
+	b.noFaults()
+}
+
+// TestRestore compares a checkpoint with the files, and restores it.
+func TestRestore(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.waiting("handbook")
+	guide := filepath.Join(w.dir, "handbook", "guide.md")
+	want, err := os.ReadFile(guide)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.write("handbook", "guide.md", "lost\n")
+	w.serve()
+	b := newTab(t, newBrowser(t), w.url)
+	b.logIn(w.login())
+	b.visit("projects/" + w.projects["handbook"] + "/checkpoints")
+	b.clickOn("td.verbs button")
+	b.see("lost")
+	b.clickOn("td.verbs button:nth-of-type(2)")
+	b.click("Show what would change")
+	b.see("This changes 1 path")
+	b.see("guide.md")
+	b.click("Restore 1 path")
+	b.see("Restored 1 path.")
+	if got, err := os.ReadFile(guide); err != nil || string(got) != string(want) {
+		t.Errorf("%q, %v", got, err)
+	}
+	b.noFaults()
+}
+
+// TestKeyboard does without the mouse: it finds a project, opens it and answers its gate.
+func TestKeyboard(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.waiting("handbook")
+	w.failed("invoices")
+	w.serve()
+	b := newTab(t, newBrowser(t), w.url)
+	b.logIn(w.login())
+	b.see("invoices")
+	b.stroke("/")
+	b.wait(`document.activeElement.type === "search"`)
+	b.press("hand")
+	b.gone("invoices")
+	b.wait(`location.hash.includes("q=hand")`)
+	b.tabTo("handbook")
+	b.press(kb.Enter)
+	b.see("Rewrite the guide for version 2")
+	b.tabTo("Answer gate " + value[string](b, `document.querySelector(".gates .hidden").textContent.trim().split(" ").pop()`))
+	b.press(kb.Enter)
+	b.see("Every command works as written.")
+	b.wait(`document.querySelector("dialog").contains(document.activeElement)`)
+	b.press(kb.Escape)
+	b.wait(`!document.querySelector("dialog")`)
+	b.wait(`document.activeElement.textContent.startsWith("Answer")`) // the focus is where it was
+	b.press(kb.Enter)
+	b.see("Every command works as written.")
+	b.tabTo("Approve")
+	b.press(kb.Enter)
+	w.appears("handbook", "published.md")
+	b.press("?")
+	b.see("next and previous project")
+	b.press(kb.Escape)
+	b.press("p")
+	b.see("invoices")
+	b.press("j")
+	b.wait(`document.activeElement.classList.contains("name")`)
+	b.noFaults()
+}
+
+// TestOneStream: all tabs of a browser share one stream of changes, hidden ones none, and a tab that is left ends it for no other.
+func TestOneStream(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.active("website")
+	w.serve()
+	browser := newBrowser(t)
+	count := `window.streams = 0;
+	window.EventSource = class extends EventSource {
+		constructor(...args) { super(...args); streams++ }
+		close() { super.close(); streams-- }
+	};`
+	var tabs []*tab
+	for i := range 8 { // a browser has six connections to a server
+		b := newTab(t, browser, w.url)
+		b.before(count)
+		if i == 0 {
+			b.logIn(w.login())
+		} else {
+			b.visit("")
+		}
+		b.see("website")
+		tabs = append(tabs, b)
+	}
+	streams := func(tabs []*tab) (n int) {
+		for _, b := range tabs {
+			n += value[int](b, "streams")
+		}
+		return n
+	}
+	for _, b := range tabs {
+		b.see("live")
+	}
+	if n := streams(tabs); n != 1 {
+		t.Fatalf("%d streams", n)
+	}
+	hide := `Object.defineProperty(document, "hidden", {value: %s, configurable: true}), document.dispatchEvent(new Event("visibilitychange")), true`
+	for i, b := range tabs {
+		if value[int](b, "streams") == 1 {
+			value[bool](b, fmt.Sprintf(hide, "true"))
+			tabs = append(append([]*tab{}, tabs[:i]...), tabs[i+1:]...)
+			break
+		}
+	}
+	if !storytest.Until(func() bool { return streams(tabs) == 1 }) {
+		t.Fatalf("%d streams after the first tab was hidden", streams(tabs))
+	}
+	w.write("website", "stop", "")
+	for _, b := range tabs {
+		b.see("completed")
+		value[bool](b, fmt.Sprintf(hide, "true"))
+	}
+	if !storytest.Until(func() bool { return streams(tabs) == 0 }) {
+		t.Fatalf("%d streams while all tabs are hidden", streams(tabs))
+	}
+	value[bool](tabs[0], fmt.Sprintf(hide, "false"))
+	tabs[0].see("live")
+	tabs[0].noFaults()
+}
+
+// TestSettings: times, colors and the refresh rate are as the user chooses, also after a reload.
+func TestSettings(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.failed("invoices")
+	w.serve()
+	b := newTab(t, newBrowser(t), w.url)
+	b.logIn(w.login())
+	b.visit("projects/" + w.projects["invoices"] + "?step=charge")
+	b.see("UTC+") // Berlin
+	b.click("Settings")
+	b.choose("Time zone", "utc")
+	b.choose("Colors", "dark")
+	b.choose("Refresh", "0")
+	b.press(kb.Escape)
+	b.see("not refreshed")
+	b.wait(`/\d\d UTC\b/.test(document.body.innerText)`)
+	b.wait(`getComputedStyle(document.documentElement).colorScheme === "dark"`)
+	b.do(chromedp.Reload())
+	b.see("not refreshed") // the choices stay
+	b.wait(`document.documentElement.dataset.theme === "dark"`)
+	b.noFaults()
+}
