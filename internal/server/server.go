@@ -47,6 +47,7 @@ type Ready struct {
 
 // Run serves until ctx ends. Engines that it started continue.
 func Run(ctx context.Context, c Config) error {
+	manager := managerOfProcess()
 	listener, err := httpaccess.Listen(ctx, c.Address, "pawl serve")
 	if err != nil {
 		return err
@@ -63,6 +64,7 @@ func Run(ctx context.Context, c Config) error {
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(listener) }()
 	fmt.Fprintf(c.Out, "%s\n", line)
+	manager.tell("READY=1")
 	recovering, stop := context.WithCancel(ctx)
 	defer stop()
 	swept := make(chan struct{})
@@ -70,6 +72,7 @@ func Run(ctx context.Context, c Config) error {
 	select {
 	case err = <-served:
 	case <-ctx.Done():
+		manager.tell("STOPPING=1")
 		draining, release := context.WithTimeout(context.WithoutCancel(ctx), drain)
 		err = s.Shutdown(draining)
 		release()
