@@ -28,7 +28,7 @@ func (r *recovery) handler(address string, c Config) http.Handler {
 	guarded := http.NewServeMux()
 	r.operations(newAPI(guarded, c.Version))
 	mux := http.NewServeMux()
-	mux.Handle("/api/", http.MaxBytesHandler(authorized(c, guarded), maxBody))
+	mux.Handle("/api/", http.MaxBytesHandler(authorized(c, routed(guarded)), maxBody))
 	mux.Handle("GET /openapi.json", guarded)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
@@ -38,7 +38,8 @@ func (r *recovery) handler(address string, c Config) http.Handler {
 		}
 		fmt.Fprintln(w, "ready")
 	})
-	return httpaccess.RequireLocal(address, http.NewCrossOriginProtection().Handler(mux))
+	mux.Handle("GET /metrics", r.metricsHandler(c))
+	return r.counted(httpaccess.RequireLocal(address, http.NewCrossOriginProtection().Handler(routed(mux))))
 }
 
 // authorized accepts only requests with the token.

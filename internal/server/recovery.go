@@ -30,6 +30,7 @@ type recovery struct {
 	done  bool                // all projects have been looked at once
 	known map[string]*Project // by the project's id
 	tries map[pawl.RunID]try
+	metrics
 }
 
 // Project is what the server knows of a project.
@@ -43,10 +44,12 @@ type Project struct {
 	Percent int            `json:"percent,omitempty"` // of the run's work
 	Updated time.Time      `json:"updated,omitzero"`  // time of the run's last event
 
-	Recovery string    `json:"recovery"`        // what the server did at its last look, and why
-	Error    string    `json:"error,omitempty"` // why the project or its run could not be read or resumed
-	Looked   time.Time `json:"looked"`          // when
-	resume   bool      // nobody works on the run, and nobody stopped it
+	Recovery string      `json:"recovery"`        // what the server did at its last look, and why
+	Error    string      `json:"error,omitempty"` // why the project or its run could not be read or resumed
+	Looked   time.Time   `json:"looked"`          // when
+	resume   bool        // nobody works on the run, and nobody stopped it
+	engine   bool        // an engine works on the run
+	asked    []time.Time // since when each gate of the run is open
 }
 
 // try is what the server knows of the engines that it started for a run.
@@ -75,6 +78,7 @@ func (r *recovery) run(ctx context.Context) {
 
 // sweep looks at every registered project, each alone: what is wrong with one does not touch the next.
 func (r *recovery) sweep(ctx context.Context) {
+	began := time.Now()
 	entries, err := project.List()
 	if err != nil {
 		r.say("the registry of projects: %v", err)
@@ -105,6 +109,7 @@ func (r *recovery) sweep(ctx context.Context) {
 			delete(r.known, id)
 		}
 	}
+	r.swept(began)
 	if first {
 		r.done = true
 		r.say("recovery complete")
@@ -158,7 +163,9 @@ func (r *recovery) look(ctx context.Context, s *Project) {
 		s.Recovery, s.Error = "not resumed", why
 		return
 	}
-	if err := r.start(ctx, p, s.Run); err != nil {
+	err = r.start(ctx, p, s.Run)
+	r.countStart(err)
+	if err != nil {
 		s.Recovery, s.Error = "not resumed", err.Error()
 		r.refused(ctx, p, s.Run, err)
 		return
@@ -213,6 +220,10 @@ func (s *Project) read(ctx context.Context) (*project.Project, *runs.Run, error)
 	if s.Why = why; word != string(s.Status) {
 		s.Why = word + ": " + why
 	}
+	s.engine, s.asked = engine, nil
+	for _, gate := range run.State.OpenGates() {
+		s.asked = append(s.asked, gate.Opened)
+	}
 	s.resume, s.Recovery = resume.Unattended(run.State, run.Plan, engine)
 	if !s.resume {
 		s.Recovery = "left alone: " + s.Recovery
@@ -241,7 +252,7 @@ func (r *recovery) mayStart(s *pawl.State) (ok bool, why string) {
 // refused records that an engine could not be started, so that it is not tried again before the run changes. Another process that holds
 // the project is no reason.
 func (r *recovery) refused(ctx context.Context, p *project.Project, run pawl.RunID, why error) {
-	if failed, ok := errors.AsType[*CommandError](why); ok && failed.Failure.Kind == pawl.KindHeld {
+	if held(why) {
 		return
 	}
 	s, err := runs.LoadState(ctx, p, run)
@@ -253,6 +264,12 @@ func (r *recovery) refused(ctx context.Context, p *project.Project, run pawl.Run
 	t := r.tries[run]
 	t.refused, t.seq = why.Error(), s.Seq
 	r.tries[run] = t
+}
+
+// held reports whether a command failed because another process holds the project.
+func held(err error) bool {
+	failed, ok := errors.AsType[*CommandError](err)
+	return ok && failed.Failure.Kind == pawl.KindHeld
 }
 
 // forget forgets the engines of a run that has ended.
