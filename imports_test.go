@@ -102,6 +102,7 @@ var layerOf = map[string]string{
 	"pawl/internal/evaluator":                    "adapters",
 	"pawl/internal/notify":                       "adapters",
 	"pawl/internal/executor/agent":               "adapters",
+	"pawl/internal/tracing":                      "adapters",
 	"pawl/internal/runs":                         "runs",
 	"pawl/internal/history":                      "history",
 	"pawl/internal/resume":                       "resume",
@@ -191,6 +192,8 @@ var layerOf = map[string]string{
 	"pawl/test/stories/storytest":                "tests",
 	"pawl/test/stories/trust":                    "tests",
 	"pawl/test/stories/travel":                   "tests",
+	"pawl/packaging/manual":                      "tests",
+	"pawl/test/packages":                         "tests",
 	"pawl/test/notice":                           "tests",
 	"pawl/test/terminal":                         "tests",
 	"pawl/test/stories/terminal":                 "tests",
@@ -209,13 +212,16 @@ var owners = map[string]string{
 	"github.com/klauspost/compress":          "pawl/internal/snapshot/pack",
 	"github.com/modelcontextprotocol/go-sdk": "pawl/internal/mcp",
 	"github.com/ncruces/go-sqlite3":          "pawl/internal/interop/tables/sqlite",
-	"github.com/spf13/cobra":                 "pawl/internal/cli",
+	"github.com/spf13/cobra":                 "pawl/internal/cli pawl/packaging/manual",
+	"go.opentelemetry.io/otel":               "pawl/internal/tracing",
 	"go.yaml.in/yaml/v4":                     "pawl/internal/planfile pawl/internal/strictyaml pawl/internal/textedit/yamledit",
 	"golang.org/x/term":                      "pawl/internal/cli pawl/internal/cli/layout pawl/internal/cli/liveview pawl/internal/cli/supply",
 	"golang.org/x/sys":                       "", // the system's own interface: whoever needs it
 	"github.com/google/go-cmp":               "tests",
 	"github.com/rogpeppe/go-internal":        "tests",
 	"go.uber.org/goleak":                     "tests",
+	"github.com/prometheus/common":           "tests",
+	"github.com/prometheus/client_model":     "tests",
 	"pgregory.net/rapid":                     "tests",
 }
 
@@ -392,7 +398,7 @@ var slowToStart = []string{
 	"crypto/tls", "encoding/gob", "net/http", "text/template",
 	"github.com/google/jsonschema-go", "github.com/modelcontextprotocol/go-sdk", "github.com/spf13/cobra",
 	"github.com/ncruces/go-sqlite3",
-	"github.com/expr-lang/expr",
+	"github.com/expr-lang/expr", "go.opentelemetry.io/otel", "pawl/internal/tracing",
 	"pawl/internal/cli", "pawl/internal/engine", "pawl/internal/evaluator", "pawl/internal/interop", "pawl/internal/mcp",
 }
 
