@@ -93,7 +93,8 @@ type PastCall struct {
 const (
 	maxPastCalls = 5   // calls in SessionState.Recent, and in Failed
 	maxPastText  = 400 // bytes
-	maxDetailed  = 8   // sessions whose past calls are kept, in addition to those with an open turn
+	maxDetailed  = 8   // sessions whose past calls are kept
+	maxOpenTurns = 24  // sessions whose past calls are kept if their turn is open
 )
 
 // did records an operation with an outcome.
@@ -371,10 +372,10 @@ func (s *State) dropSession() {
 // unfinished reports whether the session's turn is open and no other session has continued it.
 func (x *SessionState) unfinished() bool { return x.Open && x.Heir == "" }
 
-// dropPastCalls drops the calls of the sessions that left nothing open, except the last active ones.
+// dropPastCalls drops the past calls of all but the last active sessions.
 func (s *State) dropPastCalls() {
 	for i, x := range s.SessionsByTime() {
-		if i >= maxDetailed && !x.Open {
+		if i >= maxDetailed && !x.Open || i >= maxOpenTurns {
 			x.Recent, x.Failed = nil, nil
 		}
 	}

@@ -333,13 +333,9 @@ func (a *app) projectOrInit() (*project.Project, error) {
 
 // loadNamedRun loads a run by id, unique prefix of an id, or "latest". An empty name means the current run.
 func (a *app) loadNamedRun(ctx context.Context, p *project.Project, name string) (*runs.Run, error) {
-	run, err := runs.FindRun(ctx, p, name)
-	if err != nil {
-		return nil, err
-	}
-	r, err := runs.Load(ctx, p, run)
+	r, err := runs.LoadNamed(ctx, p, name)
 	if err == nil && a.reads && p.Trust.Trusted() {
-		a.quoteForeignRun(p, run)
+		a.quoteForeignRun(p, r.State.Run)
 	}
 	return r, err
 }

@@ -90,7 +90,7 @@ func TestAppendsShareABatch(t *testing.T) {
 func TestLastBatchIsWrittenAgain(t *testing.T) {
 	t.Parallel()
 	ours := newLog(t)
-	theirs, err := open(filepath.Dir(ours.home), ours.run)
+	theirs, err := open(filepath.Dir(ours.home), ours.run, true)
 	if err != nil {
 		t.Fatal(err)
 	}

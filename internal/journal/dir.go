@@ -139,7 +139,7 @@ func (d *Dir) log(run pawl.RunID) (*Log, error) {
 	} else if log != nil {
 		_ = log.Close() // it has no unwritten data
 	}
-	log, err := open(d.Path, run)
+	log, err := open(d.Path, run, true)
 	if err != nil {
 		return nil, err
 	}

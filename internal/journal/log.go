@@ -49,8 +49,11 @@ type Log struct {
 
 // Open opens a run's journal and verifies all of it. A torn tail is ignored and left in place. Damage is an error of
 // KindDamaged that names file, line and byte; Dir.Read yields the events before it.
-func Open(folder string, run pawl.RunID) (*Log, error) {
-	l, err := open(folder, run)
+func Open(folder string, run pawl.RunID) (*Log, error) { return openIntact(folder, run, true) }
+
+// openIntact is Open; forState says that State will be called.
+func openIntact(folder string, run pawl.RunID, forState bool) (*Log, error) {
+	l, err := open(folder, run, forState)
 	if err != nil {
 		return nil, err
 	}
@@ -78,8 +81,8 @@ func Glance(folder string, run pawl.RunID) (*Log, error) {
 	return l, nil
 }
 
-// open is like Open, but also returns a damaged journal, with the events before the damage.
-func open(folder string, run pawl.RunID) (*Log, error) {
+// open is like openIntact, but also returns a damaged journal, with the events before the damage.
+func open(folder string, run pawl.RunID, forState bool) (*Log, error) {
 	if _, err := pawl.ParseRunID(string(run)); err != nil {
 		return nil, fmt.Errorf("%w: %w", pawl.ErrNoRun, err)
 	}
@@ -87,7 +90,9 @@ func open(folder string, run pawl.RunID) (*Log, error) {
 	if err := l.openFile(); err != nil {
 		return nil, err
 	}
-	l.readCacheEarly()
+	if forState {
+		l.readCacheEarly()
+	}
 	if err := l.refresh(); err != nil && err != l.damage {
 		return nil, errors.Join(fmt.Errorf("open journal: %w", err), l.Close())
 	}

@@ -39,7 +39,7 @@ func (s *Salvage) path() string { return filepath.Join(s.home(), FileName) }
 // the journal, since its events are unknown.
 func ReadSalvage(folder string, run pawl.RunID) (*Salvage, error) {
 	s := &Salvage{run: run, folder: folder}
-	l, err := open(folder, run)
+	l, err := open(folder, run, true)
 	if errors.Is(err, pawl.ErrNoRun) {
 		return s, s.readSealed()
 	}

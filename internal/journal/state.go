@@ -12,7 +12,10 @@ import (
 )
 
 // cacheVersion must be raised whenever State or its fold changes, to invalidate older caches.
-const cacheVersion = 36
+const cacheVersion = 37
+
+// longCache is the size of a cache from which on it is worth a goroutine of its own, in bytes.
+const longCache = 64 << 10
 
 // cached is the content of state.json: the state up to one event, and what ties it to this journal.
 type cached struct {
@@ -142,10 +145,13 @@ func isWhole(s *pawl.State) bool {
 	return true
 }
 
-// readCacheEarly reads the cache of a long journal while that is being verified, for the first call of State.
+// readCacheEarly reads the cache while the journal is being verified, for the first call of State, if one of them is long.
 func (l *Log) readCacheEarly() {
-	if info, err := l.file.Stat(); err != nil || info.Size() < 2*minPart {
-		return
+	info, err := l.file.Stat()
+	if err != nil || info.Size() < 2*minPart {
+		if info, err = disk.Lstat(l.cachePath()); err != nil || info.Size() < longCache {
+			return
+		}
 	}
 	early := make(chan *cached, 1)
 	l.early = early

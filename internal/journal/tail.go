@@ -55,7 +55,7 @@ func openTail(folder string, run pawl.RunID) (*Log, error) {
 		if err := errors.Join(err, l.Close()); err != nil {
 			return nil, err
 		}
-		return Open(folder, run)
+		return openIntact(folder, run, false)
 	}
 	return l, nil
 }

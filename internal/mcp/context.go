@@ -104,10 +104,14 @@ func (d *toolContext) caller(ctx context.Context, p *project.Project) caller {
 
 // find returns the run with this name. For an empty name it returns the caller's run, or else the current one.
 func (d *toolContext) find(ctx context.Context, p *project.Project, name string) (pawl.RunID, error) {
+	return runs.FindRun(ctx, p, d.nameOf(ctx, p, name))
+}
+
+func (d *toolContext) nameOf(ctx context.Context, p *project.Project, name string) string {
 	if name == "" {
-		name = string(d.caller(ctx, p).run)
+		return string(d.caller(ctx, p).run)
 	}
-	return runs.FindRun(ctx, p, name)
+	return name
 }
 
 // open opens the run with this name, as find does, unless it was made elsewhere: nothing in it is verified. The caller must close its
@@ -117,15 +121,14 @@ func (d *toolContext) open(ctx context.Context, name string) (*project.Project, 
 	if err != nil {
 		return nil, nil, err
 	}
-	run, err := d.find(ctx, p, name)
+	r, err := runs.LoadNamed(ctx, p, d.nameOf(ctx, p, name))
 	if err != nil {
 		return p, nil, err
 	}
-	if err := runs.RequireOwn(p, run); err != nil {
-		return p, nil, err
+	if err := runs.RequireOwn(p, r.State.Run); err != nil {
+		return p, nil, errors.Join(err, r.Log.Close())
 	}
-	r, err := runs.Load(ctx, p, run)
-	return p, r, err
+	return p, r, nil
 }
 
 // perform applies act to the caller's run, or else to the current one, and returns the updated run. If no run is unfinished,

@@ -59,6 +59,11 @@ func loadLog(ctx context.Context, p *project.Project, folder string, run pawl.Ru
 	if err != nil {
 		return nil, errors.Join(err, log.Close())
 	}
+	return withPlan(p, folder, run, log, state)
+}
+
+// withPlan returns a run whose journal has been read, and reads its plan. If that fails, it closes the journal.
+func withPlan(p *project.Project, folder string, run pawl.RunID, log *journal.Log, state *pawl.State) (*Run, error) {
 	r := &Run{Log: log, State: state}
 	if err := r.readPlan(p.Root, filepath.Join(folder, string(run)), PlanSource(p, state)); err != nil {
 		return nil, errors.Join(err, log.Close())
@@ -285,169 +290,26 @@ func createdAt(p *project.Project, run pawl.RunID) time.Time {
 	return info.ModTime()
 }
 
-// FindRun returns the run for a name: an ID, a unique prefix, "latest" for the newest run, or "" for the current run. That
-// is the run of the running engine, else the newest unfinished run that is not a session, else the newest. A session run that
-// contains only checkpoints counts as newest only if there is no other run.
-func FindRun(ctx context.Context, p *project.Project, name string) (pawl.RunID, error) {
-	runs, err := List(p)
-	if err != nil {
-		return "", err
-	}
-	switch {
-	case len(runs) == 0 && name == "":
-		return "", ExplainMissing(ctx, p, name, &pawl.Error{Kind: pawl.KindNothing, Err: noRuns{}, Hint: "pawl run PLAN"})
-	case len(runs) == 0:
-		return "", ExplainMissing(ctx, p, name, pawl.ErrNoRun)
-	case name == "":
-		return current(ctx, p, runs)
-	case name == "latest":
-		return newest(ctx, p, runs), nil
-	}
-	var found []pawl.RunID
-	for _, run := range runs {
-		if string(run) == name {
-			return run, nil
-		}
-		if strings.HasPrefix(string(run), name) {
-			found = append(found, run)
-		}
-	}
-	switch len(found) {
-	case 0:
-		return "", ExplainMissing(ctx, p, name, &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("no run %q", name), Hint: "pawl runs"})
-	case 1:
-		return found[0], nil
-	}
-	return "", &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("%q is ambiguous: %d runs match", name, len(found)), Hint: "pawl runs"}
-}
-
-// noRuns is pawl.ErrNoRun where no run was named and there is none.
-type noRuns struct{}
-
-func (noRuns) Error() string {
-	return "no runs yet (a plan or a session of an attached agent starts one)"
-}
-
-func (noRuns) Unwrap() error { return pawl.ErrNoRun }
-
-func current(ctx context.Context, p *project.Project, runs []pawl.RunID) (pawl.RunID, error) {
-	if holder, alive := p.EngineHolder(); alive && slices.Contains(runs, holder.Run) {
-		return holder.Run, nil
-	}
-	unfinished, err := firstUnfinished(ctx, p, runs, IsPlanRun)
-	if err == nil && unfinished == "" {
-		return newest(ctx, p, runs), nil
-	}
-	return unfinished, err
-}
-
-// newest returns the first run that contains more than checkpoints; the first run if there is none.
-func newest(ctx context.Context, p *project.Project, runs []pawl.RunID) pawl.RunID {
-	for _, run := range runs {
-		if s, err := LoadState(ctx, p, run); err != nil || !onlyCheckpoints(s) {
-			return run
-		}
-	}
-	return runs[0]
-}
-
-// onlyCheckpoints reports whether a run is a session run without any work: pawl created it for a checkpoint, such as
-// the one before a restore, because no run was unfinished.
-func onlyCheckpoints(s *pawl.State) bool {
-	return s.Kind == pawl.SessionRun && s.Forked == nil && s.Import.System == "" &&
-		len(s.Sessions)+len(s.Steps)+len(s.Gates)+len(s.Blockers)+len(s.Made)+s.Learned == 0
-}
-
-// CheckpointRuns returns the current run, and the session runs that contain only checkpoints, of which some are newer than the
-// current run.
-func CheckpointRuns(ctx context.Context, p *project.Project) ([]pawl.RunID, error) {
-	run, err := FindRun(ctx, p, "")
+// LoadState folds a run's journal.
+func LoadState(ctx context.Context, p *project.Project, run pawl.RunID) (*pawl.State, error) {
+	log, state, err := openFolded(ctx, p, run)
 	if err != nil {
 		return nil, err
 	}
-	found := []pawl.RunID{run}
-	now, err := LoadState(ctx, p, run)
-	if err != nil {
-		return found, nil // its intact checkpoints are listed
-	}
-	all, err := List(p)
-	for _, other := range all {
-		if s, err := LoadState(ctx, p, other); err == nil && other != run && onlyCheckpoints(s) && s.Updated.After(now.Created) {
-			found = append(found, other)
-		}
-	}
-	return found, err
+	return state, log.Close()
 }
 
-// FindUnfinished returns the newest unfinished run of the plan at source, "" for none.
-func FindUnfinished(ctx context.Context, p *project.Project, source string) (pawl.RunID, error) {
-	runs, err := List(p)
-	if err != nil {
-		return "", err
-	}
-	return firstUnfinished(ctx, p, runs, func(s *pawl.State) bool { return isOf(p, s, source) })
-}
-
-// isOf reports whether a run is one of the plan at source.
-func isOf(p *project.Project, s *pawl.State, source string) bool {
-	path := filepath.FromSlash(s.Plan.Source)
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(p.Root, path)
-	}
-	return path == source
-}
-
-// FindEarlier returns the newest run of the plan at source that was made or adopted here, "" for none. A damaged run is an
-// error, since it may be that run.
-func FindEarlier(ctx context.Context, p *project.Project, source string) (pawl.RunID, error) {
-	runs, err := List(p)
-	if err != nil {
-		return "", err
-	}
-	for _, run := range runs {
-		s, err := LoadState(ctx, p, run)
-		switch {
-		case errors.Is(err, journal.ErrEmpty):
-			continue // its creation was interrupted: not a run
-		case err != nil:
-			return run, err
-		case s.Kind != pawl.PlanRun || !isOf(p, s, source):
-			continue
-		}
-		if reason, err := Elsewhere(p, run); err != nil {
-			return run, err
-		} else if reason == "" {
-			return run, nil
-		}
-	}
-	return "", nil
-}
-
-// firstUnfinished returns the first matching run that has not ended. A damaged run counts as unfinished, so that it is
-// not ignored silently.
-func firstUnfinished(ctx context.Context, p *project.Project, runs []pawl.RunID, fits func(*pawl.State) bool) (pawl.RunID, error) {
-	for _, run := range runs {
-		s, err := LoadState(ctx, p, run)
-		if errors.Is(err, journal.ErrEmpty) {
-			continue // its creation was interrupted: not a run
-		}
-		if err != nil {
-			return run, err
-		}
-		if !s.Ended() && fits(s) {
-			return run, nil
-		}
-	}
-	return "", nil
-}
-
-func LoadState(ctx context.Context, p *project.Project, run pawl.RunID) (*pawl.State, error) {
+// openFolded opens a run's journal and folds it.
+func openFolded(ctx context.Context, p *project.Project, run pawl.RunID) (*journal.Log, *pawl.State, error) {
 	log, err := journal.Open(p.Runs(), run)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	state, err := fold(ctx, log)
-	return state, errors.Join(err, log.Close())
+	if err != nil {
+		return nil, nil, errors.Join(err, log.Close())
+	}
+	return log, state, nil
 }
 
 // fold folds a journal.

@@ -125,6 +125,15 @@ func (a *Author) near() string {
 	return pick(a.Dice, append([]string{a.Root}, a.Bases...)...)
 }
 
+// inOtherWorktree reports whether a path below the base is in a linked worktree below it. `git add` accepts such a path, and stages
+// nothing.
+func (a *Author) inOtherWorktree(name string) bool {
+	path := filepath.Join(a.base, name)
+	return slices.ContainsFunc(a.Bases, func(base string) bool {
+		return isWorktree(base) && base != a.base && strings.HasPrefix(path, base+"/")
+	})
+}
+
 // otherGit reports whether a call uses another repository than that of the folder in which its tool works.
 func (c *Call) otherGit(a *Author) bool {
 	return c.Sort == Git && c.Dir != c.Base && a.top(c.Dir) != a.top(c.Base)

@@ -250,7 +250,7 @@ func (a *Author) program() *Call {
 // git stages, commits, tags or moves.
 func (a *Author) git() *Call {
 	name := a.some()
-	if name == "" {
+	if name == "" || a.inOtherWorktree(name) {
 		return nil
 	}
 	var parts []Part
