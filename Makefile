@@ -112,7 +112,7 @@ ARCHES = amd64 arm64
 test-packages: ## installs the package, and runs the image's file system, in roots made by debootstrap; as root, on Debian
 	./scripts/need debootstrap unshare nsenter ip rpm
 	$(MAKE) build packages ARCHES=$$($(GO) env GOARCH)
-	PAWL_PACKAGES=$(BIN)/packages PAWL_ROOTS=$(BIN)/roots $(GO) test -count=1 -timeout 30m -tags packages ./test/packages
+	PAWL_PACKAGES=$(BIN)/packages PAWL_ROOTS=$(BIN)/_roots $(GO) test -count=1 -timeout 30m -tags packages ./test/packages
 
 test-packages-short: ## builds the packages of one architecture and compares their contents
 	./scripts/need rpm
