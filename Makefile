@@ -21,7 +21,7 @@ DEADCODE_VERSION := v0.52.0
 # The race detector needs a C compiler. Without one the tests run without it.
 RACE := $(shell command -v $$($(GO) env CC) >/dev/null 2>&1 && echo -race)
 
-.PHONY: build test test-quick test-server page cover check cross cross-short torture torture-forecast torture-short bench bench-short notice secrets-rules agents agents-short resumebench mutations fuzz fuzz-short mcp-conformance tools clean
+.PHONY: build test test-quick test-server page cover check cross cross-short torture torture-forecast torture-short bench bench-short packages test-packages test-packages-short notice secrets-rules agents agents-short resumebench mutations fuzz fuzz-short mcp-conformance tools clean
 
 build: ## the binaries, bin/pawl and bin/pawl-hook
 	$(GO) build -ldflags '$(LDFLAGS)' -o $(BIN)/ ./cmd/pawl ./cmd/pawl-hook
@@ -114,6 +114,29 @@ bench: ## speed as ratios to baselines in the same run; without restic, a baseli
 
 bench-short:
 	$(GO) run ./test/bench -short
+
+NFPM_VERSION := v2.43.0
+# The version of packages: that of the release, or one that sorts before every release.
+PACKAGE_VERSION = $(or $(VERSION:v%=%),0.0.0-pre)
+
+packages: $(BIN)/nfpm ## deb, rpm, apk, archives and SHA256SUMS in bin/packages; VERSION=v1.2.3 for a release, ARCHES='amd64' for fewer
+	./scripts/packages $(BIN)/packages '$(PACKAGE_VERSION)' '$(LDFLAGS)' $(ARCHES)
+
+ARCHES = amd64 arm64
+
+test-packages: ## installs the package, and runs the image's file system, in roots made by debootstrap; as root, on Debian
+	./scripts/need debootstrap unshare nsenter ip rpm
+	$(MAKE) build packages ARCHES=$$($(GO) env GOARCH)
+	PAWL_PACKAGES=$(BIN)/packages PAWL_ROOTS=$(BIN)/_roots $(GO) test -count=1 -timeout 30m -tags packages ./test/packages
+
+test-packages-short: ## builds the packages of one architecture and compares their contents
+	./scripts/need rpm
+	$(MAKE) packages ARCHES=$$($(GO) env GOARCH)
+	PAWL_PACKAGES=$(BIN)/packages $(GO) test -count=1 -tags packages ./test/packages -run TestContents
+
+$(BIN)/nfpm: Makefile
+	GOBIN=$(BIN) $(GO) install github.com/goreleaser/nfpm/v2/cmd/nfpm@$(NFPM_VERSION)
+	@touch $@
 
 notice: ## writes NOTICE, the licenses of all linked modules; a test fails where it is out of date
 	$(GO) run ./test/notice > NOTICE.new && mv NOTICE.new NOTICE

@@ -1,6 +1,7 @@
 package pawl
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 )
@@ -13,6 +14,14 @@ type EngineStarted struct {
 	Why   string `json:"why"` // run | resume
 
 	Parallel Parallel `json:"parallel,omitzero"`
+	Trace    *Trace   `json:"trace,omitempty"` // of the run, if this is the first engine that traces it
+}
+
+// Trace identifies the distributed trace that a run belongs to, in the terms of W3C Trace Context.
+type Trace struct {
+	ID      string `json:"id"`                // 32 hex digits
+	Parent  string `json:"parent,omitempty"`  // span of the process that started the run, 16 hex digits; empty: the run is the root
+	Sampled bool   `json:"sampled,omitempty"` // spans are exported
 }
 
 func (EngineStarted) Event() EventType { return "engine.started" }
@@ -25,6 +34,7 @@ func (p EngineStarted) fold(s *State, _ Event) error {
 		s.Deaths++
 	}
 	s.Engine, s.Epoch = &p, p.Epoch
+	s.Trace = cmp.Or(s.Trace, p.Trace)
 	s.Engines++
 	for _, st := range s.Steps {
 		if live := st.Retries.Live; live != nil {

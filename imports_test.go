@@ -106,6 +106,7 @@ var layerOf = map[string]string{
 	"pawl/internal/evaluator":                    "adapters",
 	"pawl/internal/notify":                       "adapters",
 	"pawl/internal/executor/agent":               "adapters",
+	"pawl/internal/tracing":                      "adapters",
 	"pawl/internal/runs":                         "runs",
 	"pawl/internal/history":                      "history",
 	"pawl/internal/resume":                       "resume",
@@ -199,6 +200,8 @@ var layerOf = map[string]string{
 	"pawl/test/stories/storytest":                "tests",
 	"pawl/test/stories/trust":                    "tests",
 	"pawl/test/stories/travel":                   "tests",
+	"pawl/packaging/manual":                      "tests",
+	"pawl/test/packages":                         "tests",
 	"pawl/test/notice":                           "tests",
 	"pawl/test/terminal":                         "tests",
 	"pawl/test/stories/terminal":                 "tests",
@@ -219,7 +222,8 @@ var owners = map[string]string{
 	"github.com/ncruces/go-sqlite3":          "pawl/internal/interop/tables/sqlite",
 	"github.com/jackc/pgx/v5":                "pawl/internal/postgres pawl/internal/postgres/postgrestest pawl/test/stories/postgres pawl/test/bench",
 	"github.com/pressly/goose/v3":            "pawl/internal/postgres pawl/internal/postgres/postgrestest",
-	"github.com/spf13/cobra":                 "pawl/internal/cli pawl/internal/cli/serving pawl/internal/cli/storecmd",
+	"github.com/spf13/cobra":                 "pawl/internal/cli pawl/internal/cli/serving pawl/internal/cli/storecmd pawl/packaging/manual",
+	"go.opentelemetry.io/otel":               "pawl/internal/tracing",
 	"go.yaml.in/yaml/v4":                     "pawl/internal/planfile pawl/internal/strictyaml pawl/internal/textedit/yamledit",
 	"golang.org/x/term":                      "pawl/internal/cli pawl/internal/cli/layout pawl/internal/cli/liveview pawl/internal/cli/supply",
 	"golang.org/x/sys":                       "", // the system's own interface: whoever needs it
@@ -229,6 +233,8 @@ var owners = map[string]string{
 	"github.com/rogpeppe/go-internal":        "tests",
 	"github.com/santhosh-tekuri/jsonschema":  "tests",
 	"go.uber.org/goleak":                     "tests",
+	"github.com/prometheus/common":           "tests",
+	"github.com/prometheus/client_model":     "tests",
 	"pgregory.net/rapid":                     "tests",
 }
 
@@ -406,8 +412,8 @@ var slowToStart = []string{
 	"github.com/google/jsonschema-go", "github.com/modelcontextprotocol/go-sdk", "github.com/spf13/cobra",
 	"github.com/ncruces/go-sqlite3",
 	"github.com/jackc/pgx/v5", "github.com/pressly/goose/v3",
-	"github.com/expr-lang/expr",
-	"pawl/internal/cli", "pawl/internal/engine", "pawl/internal/evaluator", "pawl/internal/interop", "pawl/internal/mcp", "pawl/internal/postgres pawl/internal/postgres/postgrestest",
+	"github.com/expr-lang/expr", "go.opentelemetry.io/otel", "pawl/internal/tracing",
+	"pawl/internal/cli", "pawl/internal/engine", "pawl/internal/evaluator", "pawl/internal/interop", "pawl/internal/mcp", "pawl/internal/postgres",
 }
 
 // TestPawlHookStartsFast checks what the program that agents' hooks start is linked with.

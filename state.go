@@ -29,6 +29,7 @@ type State struct {
 	Epoch    Epoch                  `json:"epoch"`
 	Engine   *EngineStarted         `json:"engine,omitempty"` // the engine that has not reported its end
 	Engines  int                    `json:"engines,omitempty"`
+	Trace    *Trace                 `json:"trace,omitempty"`
 	Deaths   int                    `json:"deaths,omitempty"` // engines that ended without reporting it
 	Steps    map[StepID]*StepState  `json:"steps,omitempty"`
 	Gates    []GateState            `json:"gates,omitempty"`

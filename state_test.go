@@ -139,10 +139,13 @@ func TestApplyRunStatus(t *testing.T) {
 
 func TestApplyEngines(t *testing.T) {
 	t.Parallel()
-	first, second := pawl.EngineStarted{Epoch: 1, PID: 10}, pawl.EngineStarted{Epoch: 2, PID: 20}
+	first, second := pawl.EngineStarted{Epoch: 1, PID: 10, Trace: &pawl.Trace{ID: "a"}}, pawl.EngineStarted{Epoch: 2, PID: 20, Trace: &pawl.Trace{ID: "b"}}
 	s := fold(t, first, pawl.EngineStopped{}, second)
 	if s.Engine == nil || s.Engine.PID != 20 || s.Epoch != 2 || s.Engines != 2 || s.Deaths != 0 {
 		t.Errorf("after a good stop: %+v, epoch %d, %d engines, %d deaths", s.Engine, s.Epoch, s.Engines, s.Deaths)
+	}
+	if s.Trace.ID != "a" {
+		t.Errorf("the second engine changed the trace to %q", s.Trace.ID)
 	}
 	s = applyAll(t, s, pawl.EngineStarted{Epoch: 7, PID: 30})
 	if s.Engine.PID != 30 || s.Epoch != 7 || s.Deaths != 1 || s.RejectedCount != 0 {
@@ -1051,7 +1054,7 @@ var deepStory = []pawl.Payload{
 	pawl.RunGiven{GivenValues: pawl.GivenValues{Params: map[string]pawl.Given{"day": {Value: "1"}}, Env: map[string]pawl.Given{"A": {Unset: true}, "KEY": {Hash: "ab"}}, Values: map[string]pawl.Given{"params.day": {Value: "1"}}}},
 	pawl.StepSkipped{Step: "conditional", Why: "w", Condition: "params.day == '2'"},
 	pawl.StepFailed{Step: "tolerated", Why: "w", Continued: true},
-	pawl.EngineStarted{Epoch: 1, PID: 1},
+	pawl.EngineStarted{Epoch: 1, PID: 1, Trace: &pawl.Trace{ID: "t", Parent: "p", Sampled: true}},
 	pawl.AttemptStarted{AttemptRef: ref("a", 1), Seal: "k", Key: pawl.Key{Definition: "d", Inputs: pawl.Outputs{"i": {SHA256: "x"}}}},
 	pawl.Heartbeat{AttemptRef: ref("a", 1), Health: "ok"},
 	pawl.Progressed{AttemptRef: ref("a", 1), Text: "t", Usage: pawl.Usage{Tokens: 3}, Source: &pawl.Source{AttemptRef: ref("a", 1), File: "f", Offset: 9}},

@@ -38,6 +38,7 @@ import (
 	"pawl/internal/planfile"
 	"pawl/internal/postgres"
 	"pawl/internal/server"
+	"pawl/internal/tracing"
 	"pawl/internal/version"
 )
 
@@ -63,8 +64,16 @@ func run(args []string) int {
 func parts() cli.Parts {
 	return cli.Parts{
 		Executors: []engine.Executor{agent.Executor{}}, Adviser: adviser, Agents: serve, Serve: serveProjects,
-		Formats: formats(), Send: notify.Sender{Agent: "pawl/" + version.Read().Short()}.Send,
+		Formats: formats(), Tracer: tracer, Send: notify.Sender{Agent: "pawl/" + version.Read().Short()}.Send,
 	}
+}
+
+// tracer exports runs to the collector that the user has configured; nil if there is none.
+func tracer(c config.Traces) engine.Tracer {
+	if t := tracing.New(c, os.Getenv, version.Read().Short()); t != nil {
+		return t
+	}
+	return nil
 }
 
 // runAgent does an attempt at an agent's step. The supervisor's signals end it, and the agent with it.

@@ -70,6 +70,7 @@ type Parts struct {
 	Agents    func(ctx context.Context, s Serving) error             // runs the MCP server
 	Formats   interop.Formats                                        // formats of other systems
 	Send      func(context.Context, pawl.Delivery) (tries int, err error)
+	Tracer    func(config.Traces) engine.Tracer                                         // nil if the user has configured no collector
 	Serve     func(ctx context.Context, s httpaccess.Service, out, log io.Writer) error // runs the daemon of all projects
 }
 
@@ -123,6 +124,9 @@ func Report(w io.Writer, err error) int {
 func Coloured(w io.Writer, args []string) io.Writer {
 	return layout.Coloured(w, layout.ColourModeOf(args))
 }
+
+// Commands returns all commands, for their manual.
+func Commands(parts Parts) *cobra.Command { return (&app{parts: parts}).root() }
 
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
@@ -422,7 +426,7 @@ func (a *app) engineConfig(p *project.Project) (engine.Config, error) {
 			Heartbeat: time.Duration(c.Heartbeat), Warning: time.Duration(c.Warning), Stalled: time.Duration(c.Stalled),
 		},
 		Evaluator: a.parts.Adviser(c.Evaluator, p.Root),
-		Receivers: c.Notify, Send: a.parts.Send,
+		Receivers: c.Notify, Send: a.parts.Send, Tracer: a.parts.Tracer(c.Traces),
 	}, nil
 }
 

@@ -75,6 +75,7 @@ func parts() cli.Parts {
 	return cli.Parts{
 		Executors: []engine.Executor{agent.Executor{}},
 		Adviser:   func(config.Evaluator, string) engine.Evaluator { return nil },
+		Tracer:    func(config.Traces) engine.Tracer { return nil },
 		Agents: func(ctx context.Context, how cli.Serving) error {
 			s, err := mcp.New(mcp.Config{Formats: formats, Folder: how.Folder, Version: how.Version, Environ: os.Environ(), Log: how.Err})
 			if err != nil {

@@ -34,6 +34,7 @@ type Config struct {
 	Agents  Agents  `yaml:"agents,omitempty"`  // commands that attached agents may use; only in the user's own settings
 	Mirrors Mirrors `yaml:"mirrors,omitempty"` // answers in mirrored files; only in the user's own settings
 
+	Traces Traces        `yaml:"traces,omitempty"` // collector of traces; only in the user's own settings
 	Notify []pawl.Notify `yaml:"notify,omitempty"` // notifications of every run; only in the user's own settings
 
 	Postgres string `yaml:"postgres,omitempty"` // DSN of the database for runs; only in the user's own settings. Defaults to PAWL_POSTGRES.

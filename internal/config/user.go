@@ -23,6 +23,12 @@ type Mirrors struct {
 	Database string `yaml:"database,omitempty"` // the SQLite database or SQL dump of projectstate: absolute, or relative to each project. Defaults to none.
 }
 
+// Traces says where the traces of runs are sent. It counts only in the user's own settings.
+type Traces struct {
+	Endpoint string            `yaml:"endpoint,omitempty"` // of an OpenTelemetry collector, for OTLP over HTTP, without /v1/traces. Defaults to none.
+	Headers  map[string]string `yaml:"headers,omitempty"`  // sent with the traces, such as a key. Defaults to none.
+}
+
 // DatabaseIn returns the absolute path of the database of a project; "" for none.
 func (m Mirrors) DatabaseIn(root string) string {
 	if m.Database == "" || filepath.IsAbs(m.Database) {
@@ -66,6 +72,9 @@ func (c *Config) checkUser(wrong func(pointer any, format string, args ...any)) 
 	}
 	if c.Postgres != "" {
 		wrong(&c.Postgres, `"postgres" counts only in your own settings`)
+	}
+	if c.Traces.Endpoint != "" || len(c.Traces.Headers) > 0 {
+		wrong(&c.Traces, `"traces" counts only in your own settings`)
 	}
 	if c.Mirrors != (Mirrors{}) {
 		wrong(&c.Mirrors, `"mirrors" counts only in your own settings`)

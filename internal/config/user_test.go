@@ -28,6 +28,7 @@ pid_namespace: true
 snapshots: {quota: 2KiB, ignore: [x], derived: true, off: true, every: 1m}
 evaluator: {provider: command, command: judge}
 notify: [{on: [gate], command: call}]
+traces: {endpoint: "http://localhost:4318", headers: {Authorization: key}}
 `
 	for path, text := range map[string]string{"settings/pawl/config.yaml": own, "work/file": ""} {
 		path = filepath.Join(dir, path)
@@ -52,6 +53,7 @@ notify: [{on: [gate], command: call}]
 		Snapshots:    config.Snapshots{Quota: 2 << 10, Ignore: []string{"x"}, Derived: true, Off: true, Every: pawl.Duration(time.Minute)},
 		Evaluator:    config.Evaluator{Provider: config.Command, Command: "judge"},
 		Notify:       []pawl.Notify{{Name: "command-1", On: []pawl.NoticeKind{pawl.NoticeGate}, Command: "call"}},
+		Traces:       config.Traces{Endpoint: "http://localhost:4318", Headers: map[string]string{"Authorization": "key"}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

@@ -43,6 +43,7 @@ func (e *Engine) flush(ctx context.Context) error {
 	for _, event := range news {
 		e.state.Apply(event)
 		e.cfg.Notify(event)
+		e.cfg.Tracer.Record(ctx, event, e.state, e.plan.Plan)
 	}
 	if len(news) > 0 {
 		e.views.Update(e.state, e.plan.Plan)

@@ -39,6 +39,26 @@ type Executor interface {
 	Credentials(step *pawl.Step) []string
 }
 
+// A Tracer records what happens in a run as spans of a trace. None of its methods but Close may block.
+type Tracer interface {
+	// NewTrace returns the trace of a run that has none.
+	NewTrace(ctx context.Context, run pawl.RunID) *pawl.Trace
+	// Environ returns the variables by which the programs of an attempt join the trace.
+	Environ(s *pawl.State, ref pawl.AttemptRef) map[string]string
+	// Record records an event after it was folded into the state of a run of the plan.
+	Record(ctx context.Context, e pawl.Event, s *pawl.State, plan *pawl.Plan)
+	// Close sends what is left, within a limit of time. It returns warnings for the user.
+	Close(ctx context.Context) (notes []string)
+}
+
+// noTracer is the Tracer of a run that is not traced.
+type noTracer struct{}
+
+func (noTracer) NewTrace(context.Context, pawl.RunID) *pawl.Trace            { return nil }
+func (noTracer) Environ(*pawl.State, pawl.AttemptRef) map[string]string      { return nil }
+func (noTracer) Record(context.Context, pawl.Event, *pawl.State, *pawl.Plan) {}
+func (noTracer) Close(context.Context) []string                              { return nil }
+
 // Config configures an engine. The zero value of each field is its default.
 type Config struct {
 	Project   *project.Project
@@ -68,6 +88,9 @@ type Config struct {
 	// Start starts an attempt in its folder, and releases the lock when the attempt has ended. Defaults to supervise.Start.
 	Start func(dir string, lock *supervise.Lock, job pawl.Job, seal supervise.Seal) (*supervise.Running, error)
 
+	// Tracer records the run as a trace. Defaults to none.
+	Tracer Tracer
+
 	// Mirror returns the mirror of a run, or nil for none. Defaults to none.
 	Mirror func(*pawl.State, *journal.Log, *snapshot.Store) Mirror
 }
@@ -93,6 +116,9 @@ func (c Config) withDefaults() Config {
 		c.Start = func(_ string, lock *supervise.Lock, job pawl.Job, seal supervise.Seal) (*supervise.Running, error) {
 			return supervise.Start(lock, job, seal)
 		}
+	}
+	if c.Tracer == nil {
+		c.Tracer = noTracer{}
 	}
 	if c.Mirror == nil {
 		c.Mirror = func(*pawl.State, *journal.Log, *snapshot.Store) Mirror { return nil }

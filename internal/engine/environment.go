@@ -85,6 +85,7 @@ func (e *Engine) variables(job *pawl.Job, plan *pawl.Plan, w runs.Work, ref pawl
 	job.Inherited = stepenv.Overlay(inherited, secret)
 	root := e.cfg.Project.Root
 	env := map[string]string{"PATH": bin + string(os.PathListSeparator) + os.Getenv("PATH")}
+	maps.Copy(env, e.cfg.Tracer.Environ(e.state, ref))
 	maps.Copy(env, open)
 	maps.Copy(env, runs.PathVars(e.state.Origin(), w))
 	env["PAWL_RUN"] = string(e.run)

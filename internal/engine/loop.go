@@ -57,6 +57,7 @@ func (e *Engine) work(ctx context.Context, do func(helpers context.Context) erro
 	if viewErr := e.views.Close(e.state, e.plan.Plan); viewErr != nil {
 		e.note("views: %v", viewErr)
 	}
+	e.notes = append(e.notes, e.cfg.Tracer.Close(context.WithoutCancel(ctx))...)
 	e.mirror.Close(context.WithoutCancel(ctx), e.state, e.plan.Plan)
 	e.notes = append(e.notes, e.mirror.Notes()...)
 	return err
@@ -71,16 +72,20 @@ func (e *Engine) inPlace() error {
 }
 
 // announce raises the epoch, which fences off older engines.
-func (e *Engine) announce(why string, limit pawl.Parallel) {
+func (e *Engine) announce(ctx context.Context, why string, limit pawl.Parallel) {
 	e.epoch = e.state.Epoch + 1
 	host, _ := os.Hostname() // informational
-	e.emit(pawl.EngineStarted{Epoch: e.epoch, PID: os.Getpid(), Host: host, Why: why, Parallel: limit})
+	started := pawl.EngineStarted{Epoch: e.epoch, PID: os.Getpid(), Host: host, Why: why, Parallel: limit}
+	if e.state.Trace == nil {
+		started.Trace = e.cfg.Tracer.NewTrace(ctx, e.run)
+	}
+	e.emit(started)
 }
 
 // begin announces the engine and re-attaches the attempts of earlier engines.
 func (e *Engine) begin(helpers context.Context, why string) error {
 	mirrored := e.startMirror(helpers)
-	e.announce(why, e.cfg.ParallelOf(e.plan.Plan))
+	e.announce(helpers, why, e.cfg.ParallelOf(e.plan.Plan))
 	if mirrored != nil {
 		e.emit(*mirrored)
 	}

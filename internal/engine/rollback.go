@@ -226,7 +226,7 @@ func (f *finishedWork) status() string {
 // a person must decide.
 func (r *Rollback) Do(ctx context.Context) error {
 	return r.engine.work(ctx, func(helpers context.Context) error {
-		r.engine.announce("rollback", pawl.Parallel{})
+		r.engine.announce(helpers, "rollback", pawl.Parallel{})
 		if err := r.engine.settleAbandoned(ctx, helpers); err != nil {
 			return err
 		}
@@ -240,7 +240,7 @@ func (r *Rollback) Do(ctx context.Context) error {
 // Stop gives up an unfinished rollback. Work undone so far stays undone; no file is changed.
 func (r *Rollback) Stop(ctx context.Context, why string) error {
 	return r.engine.work(ctx, func(helpers context.Context) error {
-		r.engine.announce("rollback", pawl.Parallel{})
+		r.engine.announce(helpers, "rollback", pawl.Parallel{})
 		if err := r.engine.flush(helpers); err != nil {
 			return err
 		}

@@ -103,11 +103,8 @@ func Listen(ctx context.Context, address, hint string) (net.Listener, error) {
 	if address == "" {
 		address = "127.0.0.1:0"
 	}
-	host, _, err := net.SplitHostPort(address)
-	if err != nil || !loopback(host) {
-		return nil, &pawl.Error{
-			Kind: pawl.KindUsage, Err: fmt.Errorf("%s is not a loopback address such as 127.0.0.1:7295", address), Hint: hint,
-		}
+	if err := CheckAddress(address, hint); err != nil {
+		return nil, err
 	}
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
@@ -117,6 +114,16 @@ func Listen(ctx context.Context, address, hint string) (net.Listener, error) {
 		return nil, errors.Join(&pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("%s resolves to %s, which is not a loopback address", address, listener.Addr())}, listener.Close())
 	}
 	return listener, nil
+}
+
+// CheckAddress returns an error for an address that Listen refuses.
+func CheckAddress(address, hint string) error {
+	if host, _, err := net.SplitHostPort(address); err != nil || !loopback(host) {
+		return &pawl.Error{
+			Kind: pawl.KindUsage, Err: fmt.Errorf("%s is not a loopback address such as 127.0.0.1:7295", address), Hint: hint,
+		}
+	}
+	return nil
 }
 
 // loopback reports whether host is a loopback name or address.

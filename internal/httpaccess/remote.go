@@ -34,13 +34,31 @@ type Site struct {
 	tls     *tls.Config
 }
 
-// Listen opens a port: on any address if clients on other machines can reach it safely, else on a loopback address.
-func (r Remote) Listen(ctx context.Context, address, hint string) (*Site, error) {
+// Check returns an error if Listen would refuse the address or what r says. It opens no port.
+func (r Remote) Check(address, hint string) (err error) {
 	switch {
 	case (r.Cert == "") != (r.Key == ""):
-		return nil, usage(hint, "--tls-cert needs --tls-key, and the other way round")
+		return usage(hint, "--tls-cert needs --tls-key, and the other way round")
 	case r.Cert != "" && r.Proxy != "":
-		return nil, usage(hint, "--behind-proxy takes no --tls-cert: the proxy has the certificate")
+		return usage(hint, "--behind-proxy takes no --tls-cert: the proxy has the certificate")
+	case r.Proxy != "":
+		_, err = r.proxyURL(hint)
+	case r.Cert != "":
+		if _, err = (&certificate{remote: r}).load(); err != nil {
+			err = usage(hint, "%w", err)
+		}
+	case address != "":
+		err = CheckAddress(address, hint)
+	}
+	return err
+}
+
+// Listen opens a port: on any address if clients on other machines can reach it safely, else on a loopback address.
+func (r Remote) Listen(ctx context.Context, address, hint string) (*Site, error) {
+	if err := r.Check(address, hint); err != nil {
+		return nil, err
+	}
+	switch {
 	case r.Proxy != "":
 		return r.listenForProxy(ctx, address, hint)
 	case r.Cert != "":
@@ -68,14 +86,23 @@ func listenAnywhere(ctx context.Context, address, hint string) (net.Listener, er
 	return listener, nil
 }
 
-// listenForProxy listens for requests that a proxy forwards. They must name the host that the proxy serves.
-func (r Remote) listenForProxy(ctx context.Context, address, hint string) (*Site, error) {
+// proxyURL returns the URL at which a proxy serves the server.
+func (r Remote) proxyURL(hint string) (*url.URL, error) {
 	u, err := url.Parse(r.Proxy)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
 		return nil, usage(hint, "--behind-proxy %s: expected the URL of the server as browsers see it, such as https://pawl.example.com", r.Proxy)
 	}
 	if u.Scheme == "http" && !loopback(u.Hostname()) {
 		return nil, usage(hint, "--behind-proxy %s: without https, anybody on the way could read the tokens", r.Proxy)
+	}
+	return u, nil
+}
+
+// listenForProxy listens for requests that a proxy forwards. They must name the host that the proxy serves.
+func (r Remote) listenForProxy(ctx context.Context, address, hint string) (*Site, error) {
+	u, err := r.proxyURL(hint)
+	if err != nil {
+		return nil, err
 	}
 	listener, err := listenAnywhere(ctx, address, hint)
 	if err != nil {

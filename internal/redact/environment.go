@@ -49,6 +49,9 @@ var publicSuffixes = []string{"file", "path", "dir", "sock", "socket", "id", "na
 // secretVariable reports whether a variable's name indicates a secret.
 func secretVariable(name string) bool {
 	words := wordsOf(name)
+	if strings.HasPrefix(name, "OTEL_EXPORTER_") && strings.HasSuffix(name, "_HEADERS") {
+		return true
+	}
 	if len(words) == 0 || slices.Contains(publicSuffixes, words[len(words)-1]) || name == "PWD" || name == "OLDPWD" || name == "PAWL_TOKEN" {
 		return false
 	}

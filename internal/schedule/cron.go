@@ -1,5 +1,5 @@
-// Package schedule starts runs at set times with the timers of systemd, or with cron. It translates cron expressions, writes the
-// units of one plan of one project, lists and removes them. It is not a daemon: systemd or cron starts pawl.
+// Package schedule starts runs at set times with the timers of systemd, or with cron, and `pawl serve` with systemd. It translates cron
+// expressions, writes the units of one plan of one project, lists and removes them. It is not a daemon: systemd or cron starts pawl.
 package schedule
 
 import (

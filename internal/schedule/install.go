@@ -143,11 +143,8 @@ func (i Installed) Remove() error {
 	if err != nil {
 		return err
 	}
-	link := filepath.Join(folder, "timers.target.wants", i.Timer())
-	if to, err := os.Readlink(link); err == nil && filepath.Base(to) == i.Timer() {
-		if err := disk.Remove(link); err != nil {
-			return err
-		}
+	if err := removeLink(folder, "timers.target.wants", i.Timer()); err != nil {
+		return err
 	}
 	for _, suffix := range []string{".timer", ".service"} { // a service without its timer does nothing
 		path := filepath.Join(folder, i.Name+suffix)
@@ -165,6 +162,15 @@ func (i Installed) Remove() error {
 		}
 	}
 	return nil
+}
+
+// removeLink deletes the link that enables a unit.
+func removeLink(folder, wants, unit string) error {
+	link := filepath.Join(folder, wants, unit)
+	if to, err := os.Readlink(link); err != nil || filepath.Base(to) != unit {
+		return nil
+	}
+	return disk.Remove(link)
 }
 
 // ErrNoSystemd means that there is no systemctl.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"pawl/internal/shellwords"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -22,14 +23,16 @@ type Job struct {
 }
 
 // Check returns an error if a path or value cannot be written into a unit or a crontab.
-func (j Job) Check() error {
-	for _, text := range append(append([]string{j.Root, j.Plan, j.Program}, j.Args...), j.Env...) {
+func (j Job) Check() error { return check(j.Program, []string{j.Root, j.Plan}, j.Args, j.Env) }
+
+func check(program string, texts ...[]string) error {
+	for _, text := range append(slices.Concat(texts...), program) {
 		if i := strings.IndexFunc(text, unicode.IsControl); i >= 0 || strings.ToValidUTF8(text, "") != text {
 			return fmt.Errorf("%q has a control character or is not UTF-8: neither systemd nor cron can pass it on", text)
 		}
 	}
-	if strings.ContainsAny(j.Program, "$ \"'\\") {
-		return fmt.Errorf("the path of pawl, %s, has a character that systemd does not allow there: install pawl elsewhere", j.Program)
+	if strings.ContainsAny(program, "$ \"'\\") {
+		return fmt.Errorf("the path of pawl, %s, has a character that systemd does not allow there: install pawl elsewhere", program)
 	}
 	return nil
 }
@@ -68,14 +71,7 @@ func (j Job) Units() (service, timer string) {
 	describe := fmt.Sprintf("pawl run %s (in %s)", j.plan(), j.Root) // a line must not end with a backslash
 	fmt.Fprintf(&s, "# Written by pawl run --install. To remove it: pawl -C %s run --uninstall %s\n", shellwords.Word(j.Root), shellwords.Word(j.plan()))
 	fmt.Fprintf(&s, "[Unit]\nDescription=%s\n\n[Service]\nType=oneshot\n", percents(describe))
-	for _, assignment := range j.Env {
-		fmt.Fprintf(&s, "Environment=%s\n", quoted(assignment))
-	}
-	words := make([]string, len(j.Args))
-	for i, arg := range j.Args {
-		words[i] = strings.ReplaceAll(quoted(arg), "$", "$$")
-	}
-	fmt.Fprintf(&s, "ExecStart=%s %s\n", percents(j.Program), strings.Join(words, " "))
+	writeCommand(&s, j.Program, j.Args, j.Env)
 	s.WriteString("# Steps survive the engine; a run that waits for a person has not failed.\nKillMode=process\nSuccessExitStatus=3\nTimeoutStartSec=infinity\n")
 	s.WriteString(j.record())
 	fmt.Fprintf(&t, "# Written by pawl run --install: %s\n[Unit]\nDescription=%s\n\n[Timer]\n", j.Cron, percents(describe))
@@ -85,6 +81,18 @@ func (j Job) Units() (service, timer string) {
 	t.WriteString("AccuracySec=1s\nPersistent=true\n\n[Install]\nWantedBy=timers.target\n")
 	t.WriteString(j.record())
 	return s.String(), t.String()
+}
+
+// writeCommand writes the lines of a service that say what it runs.
+func writeCommand(b *strings.Builder, program string, args, env []string) {
+	for _, assignment := range env {
+		fmt.Fprintf(b, "Environment=%s\n", quoted(assignment))
+	}
+	words := make([]string, len(args))
+	for i, arg := range args {
+		words[i] = strings.ReplaceAll(quoted(arg), "$", "$$")
+	}
+	fmt.Fprintf(b, "ExecStart=%s %s\n", percents(program), strings.Join(words, " "))
 }
 
 // record returns the section that says whose unit it is. systemd ignores sections that begin with X-.

@@ -60,7 +60,7 @@ func (a *api) handler(site *httpaccess.Site) http.Handler {
 	guarded := http.NewServeMux()
 	a.operations(guarded)
 	mux := http.NewServeMux()
-	mux.Handle("/api/", private(http.MaxBytesHandler(a.authenticate(a.repeat.once(guarded)), maxBody)))
+	mux.Handle("/api/", private(http.MaxBytesHandler(a.authenticate(a.repeat.once(routed(guarded))), maxBody)))
 	mux.Handle("/api/v1/gates", alias(mux))
 	mux.Handle("/api/v1/gates/", alias(mux))
 	mux.Handle("GET /openapi.json", guarded)
@@ -73,7 +73,8 @@ func (a *api) handler(site *httpaccess.Site) http.Handler {
 		}
 		fmt.Fprintln(w, "ready")
 	})
-	return site.Require(http.NewCrossOriginProtection().Handler(mux))
+	mux.Handle("GET /metrics", a.metricsHandler())
+	return a.counted(site.Require(http.NewCrossOriginProtection().Handler(routed(mux))))
 }
 
 // private keeps answers out of caches and pages: a browser neither stores nor shows nor guesses the type of one.

@@ -35,6 +35,8 @@ type recovery struct {
 
 	hub  *hub
 	wake chan string // ids of projects that clients have changed
+
+	metrics
 }
 
 // Project is what the server knows of a project.
@@ -59,9 +61,10 @@ type Project struct {
 	Looked   time.Time `json:"looked"`          // when
 	resume   bool      // nobody works on the run, and nobody stopped it
 
-	seq  pawl.Seq       // of the run's last event
-	last pawl.EventType // of that event
-	open []pawl.GateID
+	seq    pawl.Seq       // of the run's last event
+	last   pawl.EventType // of that event
+	open   []pawl.GateID
+	engine bool // an engine works on the run
 }
 
 // try is what the server knows of the engines that it started for a run.
@@ -90,6 +93,7 @@ func (r *recovery) run(ctx context.Context) {
 
 // sweep looks at every registered project, each alone: what is wrong with one does not touch the next.
 func (r *recovery) sweep(ctx context.Context) {
+	began := time.Now()
 	entries, err := entries()
 	if err != nil {
 		r.say("the registry of projects: %v", err)
@@ -120,6 +124,7 @@ func (r *recovery) sweep(ctx context.Context) {
 			delete(r.known, id)
 		}
 	}
+	r.swept(began)
 	if first {
 		r.done = true
 		r.say("recovery complete")
@@ -177,7 +182,9 @@ func (r *recovery) look(ctx context.Context, s *Project) {
 		s.Recovery, s.Error = "not resumed", why
 		return
 	}
-	if err := r.start(ctx, p, s.Run); err != nil {
+	err = r.start(ctx, p, s.Run)
+	r.countStart(err)
+	if err != nil {
 		s.Recovery, s.Error = "not resumed", err.Error()
 		r.refused(ctx, p, s.Run, err)
 		return
@@ -230,6 +237,7 @@ func (s *Project) read(ctx context.Context) (*project.Project, *runs.Run, error)
 	if s.Why = why; word != string(s.Status) {
 		s.Why = word + ": " + why
 	}
+	s.engine = engine
 	s.describe(run)
 	s.resume, s.Recovery = resume.Unattended(run.State, run.Plan, engine)
 	if !s.resume {
@@ -283,7 +291,7 @@ func (r *recovery) mayStart(s *pawl.State) (ok bool, why string) {
 // refused records that an engine could not be started, so that it is not tried again before the run changes. Another process that holds
 // the project is no reason.
 func (r *recovery) refused(ctx context.Context, p *project.Project, run pawl.RunID, why error) {
-	if failed, ok := errors.AsType[*CommandError](why); ok && failed.Failure.Kind == pawl.KindHeld {
+	if held(why) {
 		return
 	}
 	s, err := runs.LoadState(ctx, p, run)
@@ -295,6 +303,12 @@ func (r *recovery) refused(ctx context.Context, p *project.Project, run pawl.Run
 	t := r.tries[run]
 	t.refused, t.seq = why.Error(), s.Seq
 	r.tries[run] = t
+}
+
+// held reports whether a command failed because another process holds the project.
+func held(err error) bool {
+	failed, ok := errors.AsType[*CommandError](err)
+	return ok && failed.Failure.Kind == pawl.KindHeld
 }
 
 // forget forgets the engines of a run that has ended.

@@ -49,6 +49,7 @@ type Ready struct {
 
 // Run serves until ctx ends. Engines that it started continue.
 func Run(ctx context.Context, c Config) (err error) {
+	manager := managerOfProcess()
 	site, err := c.Remote.Listen(ctx, c.Address, "pawl serve --help")
 	if err != nil {
 		return err
@@ -74,6 +75,7 @@ func Run(ctx context.Context, c Config) (err error) {
 	served := make(chan error, 1)
 	go func() { served <- site.Serve(s) }()
 	fmt.Fprintf(c.Out, "%s\n", line)
+	manager.tell("READY=1")
 	recovering, stop := context.WithCancel(ctx)
 	defer stop()
 	var loops sync.WaitGroup
@@ -82,6 +84,7 @@ func Run(ctx context.Context, c Config) (err error) {
 	select {
 	case err = <-served:
 	case <-ctx.Done():
+		manager.tell("STOPPING=1")
 		draining, release := context.WithTimeout(context.WithoutCancel(ctx), drain)
 		err = s.Shutdown(draining)
 		release()

@@ -1,4 +1,5 @@
-// Package scheduling installs, shows and removes the schedules of plans, for pawl run --schedule.
+// Package scheduling installs, shows and removes units of the user's systemd: the schedules of plans, for pawl run --schedule, and the
+// service of pawl serve --install.
 package scheduling
 
 import (
@@ -87,15 +88,21 @@ func (r Request) job() (schedule.Job, error) {
 	}
 	j := schedule.Job{Project: r.project.ID, Root: r.project.Root, Plan: r.Path, Cron: cron, Program: program}
 	j.Args = slices.Concat([]string{"-C", r.project.Root, "run"}, r.Options.args(), params, []string{r.Path})
-	for _, name := range []string{"PATH", "PAWL_STATE", "XDG_STATE_HOME", "XDG_CONFIG_HOME"} {
-		if value, set := os.LookupEnv(name); set {
-			j.Env = append(j.Env, name+"="+value)
-		}
-	}
+	j.Env = environment()
 	if err := j.Check(); err != nil {
 		return j, usageError("", "%v", err)
 	}
 	return j, nil
+}
+
+// environment returns the variables of this process that pawl needs to find its folders, and steps their programs.
+func environment() (env []string) {
+	for _, name := range []string{"PATH", "PAWL_STATE", "XDG_STATE_HOME", "XDG_CONFIG_HOME"} {
+		if value, set := os.LookupEnv(name); set {
+			env = append(env, name+"="+value)
+		}
+	}
+	return env
 }
 
 // args returns the flags. An unfinished run is resumed, unless it is to be archived.
@@ -189,19 +196,31 @@ func (r Request) do(ctx context.Context, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := schedule.Systemctl(ctx, j.Enable()...); err != nil {
-		for _, command := range j.Enable() {
-			fmt.Fprintln(w, schedule.CommandLine(command))
-		}
-		return &pawl.Error{Kind: pawl.KindInternal, Err: fmt.Errorf("the units are written, but the timer is not enabled: %w", err), Hint: "run the commands above where your systemd user manager is running"}
+	if err := enable(ctx, w, j.Enable(), "the units are written, but the timer is not enabled"); err != nil {
+		return err
 	}
-	word := "installed"
-	if !changed {
-		word = "unchanged"
-	}
-	fmt.Fprintf(w, "%s: %s.timer (%s)\n", word, j.Name(), j.Cron)
+	fmt.Fprintf(w, "%s: %s.timer (%s)\n", installedOr(changed), j.Name(), j.Cron)
 	fmt.Fprintln(w, "timers of a user run while that user is logged in; to run them always: loginctl enable-linger")
 	return nil
+}
+
+// enable runs commands of systemctl. If one fails, it prints all, and the error says what is not done.
+func enable(ctx context.Context, w io.Writer, commands [][]string, undone string) error {
+	err := schedule.Systemctl(ctx, commands...)
+	if err == nil {
+		return nil
+	}
+	for _, command := range commands {
+		fmt.Fprintln(w, schedule.CommandLine(command))
+	}
+	return &pawl.Error{Kind: pawl.KindInternal, Err: fmt.Errorf("%s: %w", undone, err), Hint: "run the commands above where your systemd user manager is running"}
+}
+
+func installedOr(changed bool) string {
+	if changed {
+		return "installed"
+	}
+	return "unchanged"
 }
 
 // show prints the units.
@@ -212,12 +231,16 @@ func show(w io.Writer, j schedule.Job) error {
 	}
 	service, timer := j.Units()
 	for _, unit := range []struct{ suffix, text string }{{".service", service}, {".timer", timer}} {
-		fmt.Fprintln(w, filepath.Join(folder, j.Name()+unit.suffix))
-		for line := range strings.Lines(unit.text) {
-			fmt.Fprint(w, "  "+line)
-		}
+		showUnit(w, filepath.Join(folder, j.Name()+unit.suffix), unit.text)
 	}
 	return nil
+}
+
+func showUnit(w io.Writer, path, text string) {
+	fmt.Fprintln(w, path)
+	for line := range strings.Lines(text) {
+		fmt.Fprint(w, "  "+line)
+	}
 }
 
 // uninstall removes the schedule of the plan at path. There may be none.

@@ -18,6 +18,7 @@ import (
 	"pawl"
 	"pawl/internal/cli/helptext"
 	"pawl/internal/cli/layout"
+	"pawl/internal/cli/scheduling"
 	"pawl/internal/cli/signals"
 	"pawl/internal/httpaccess"
 	"pawl/internal/project"
@@ -35,14 +36,19 @@ type Commands struct {
 // Root returns the command `pawl serve`, with its subcommands.
 func (x Commands) Root() *cobra.Command {
 	var s httpaccess.Service
+	var unit scheduling.Serve
 	c := &cobra.Command{
 		Use:     "serve",
 		Short:   "Resume interrupted runs in all of your projects, and serve their state over HTTP",
 		Long:    helptext.Serve,
-		Example: "  pawl serve\n  pawl serve --listen 127.0.0.1:7778\n  pawl serve open",
+		Example: "  pawl serve\n  pawl serve --listen 127.0.0.1:7778\n  pawl serve open\n  pawl serve --install",
 
 		Annotations: map[string]string{helptext.Alone: "yes"},
 		RunE: func(c *cobra.Command, _ []string) error {
+			if unit.Given() {
+				unit.Service = s
+				return unit.Do(c.Context(), x.Out)
+			}
 			if err := s.ReadToken("serve"); err != nil {
 				return err
 			}
@@ -56,6 +62,8 @@ func (x Commands) Root() *cobra.Command {
 	c.Flags().StringVar(&s.Cert, "tls-cert", "", "serve HTTPS with the certificate in `FILE`, under the names that it has")
 	c.Flags().StringVar(&s.Key, "tls-key", "", "the certificate's private key is in `FILE`")
 	c.Flags().StringVar(&s.Proxy, "behind-proxy", "", "a proxy with HTTPS serves the server at `URL`, and passes the Host header on")
+	c.Flags().BoolVar(&unit.Install, "install", false, "install and start a service of your systemd that runs pawl serve; it listens at "+scheduling.DefaultAddress+" unless --listen is given")
+	c.Flags().BoolVar(&unit.Uninstall, "uninstall", false, "stop and remove that service")
 	token := &cobra.Command{Use: "token", Short: "Manage the tokens of the server's clients"}
 	token.AddCommand(x.create(), x.list(), x.revoke())
 	c.AddCommand(x.open(), token, x.add(), x.remove())

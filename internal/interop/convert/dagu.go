@@ -99,7 +99,7 @@ var withoutInDagu = map[string]string{
 	"log_dir": "pawl keeps the output of each attempt below .pawl", "hist_retention_days": "see pawl archive and pawl prune", "hist_retention_runs": "see pawl archive and pawl prune",
 	"tags": "not needed", "labels": "not needed", "group": "not needed", "queue": "pawl runs one run of a project at a time",
 	"max_active_runs": "pawl runs one run of a project at a time", "max_clean_up_time_sec": "not needed", "max_output_size": "not needed; output_cap in .pawl/config.yaml limits stored output",
-	"log_output": "not needed", "artifacts": "steps write to PAWL_OUT what they want to keep", "run_config": "not needed", "otel": "pawl sends no traces",
+	"log_output": "not needed", "artifacts": "steps write to PAWL_OUT what they want to keep", "run_config": "not needed", "otel": "traces are configured in your own settings, or by OTEL_EXPORTER_OTLP_ENDPOINT",
 	"skip_if_successful": "not needed: a plan has no schedule", "catchup_window": "not needed: a plan has no schedule", "overlap_policy": "not needed: a plan has no schedule",
 	"restart_wait_sec": "not needed", "webhook": "a run starts with pawl run", "worker_selector": "pawl runs the steps on this machine", "resources": "pawl does not limit memory or CPU time",
 }
