@@ -76,7 +76,6 @@ var commands = map[string]struct {
 	"archive":     {refuses, []string{"archive", "archive planted"}},
 	"store":       {refuses, []string{"store", "store move postgres", "store move files", "store pull planted-20260101-000000-abcd"}},
 	"serve":       {free, []string{"serve --help"}}, // hostile projects meet a server in TestServed
-	"store":       {refuses, []string{"store move files", "store move postgres"}},
 	"completion":  {free, []string{"completion bash"}},
 	"doctor":      {reads, []string{"doctor"}},
 	"help":        {free, []string{"help", "help run"}},
