@@ -219,7 +219,7 @@ func (r *workflowReader) evalTask(t *task) {
 		r.Warn(t.at("status").where(), "task %s has the unknown status %s; its output decides", t.id, short(t.native))
 		status = pawl.Running
 	}
-	if t.unlisted {
+	if t.unlisted || t.native == "" && t.output != nil { // only its output says how it stands
 		status = pawl.Running
 	}
 	switch status {
@@ -255,7 +255,7 @@ func (r *workflowReader) evalRunning(t *task) {
 	switch t.status {
 	case pawl.Done, pawl.FailedForGood, pawl.AwaitsGate, pawl.Skipped:
 		t.reason = cmp.Or(t.output.reason, t.why)
-		if !t.unlisted {
+		if !t.unlisted && t.native != "" {
 			r.Warn(t.where(), "task %s was running, and its output says %s: the state was not updated", t.id, short(t.output.status))
 		}
 	default:
