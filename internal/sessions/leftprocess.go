@@ -39,7 +39,7 @@ func LeftBy(p *project.Project, o *pawl.OperationState, agent *pawl.Process) []p
 // running returns the processes that finished tool calls left running and that are alive.
 func running(s *pawl.State) []brief.Running {
 	var found []brief.Running
-	booted := time.Now().Add(-process.Uptime() - process.Asleep())
+	booted := process.Booted()
 	for _, l := range s.Left {
 		if stat, err := process.Find(l.Process); err == nil {
 			found = append(found, brief.Running{LeftProcess: l, Since: booted.Add(process.StartedAt(stat.Start))})

@@ -150,7 +150,7 @@ const maxPossible = 4
 // startedWithin matches processes that started after the tool call was announced and before another session became
 // active.
 func startedWithin(o *pawl.OperationState, not map[int]bool) func(process.Stat) bool {
-	booted := time.Now().Add(-process.Uptime() - process.Asleep())
+	booted := process.Booted()
 	return func(s process.Stat) bool {
 		start := booted.Add(process.StartedAt(s.Start))
 		return !s.Dead && !not[s.PID] && start.After(o.Began.Add(-startSlack)) && (o.Until.IsZero() || start.Before(o.Until))

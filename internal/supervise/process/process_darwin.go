@@ -76,6 +76,9 @@ func pidNamespace() string { return "" }
 // Uptime returns the time since 1970, since macOS offers no clock that all processes share and that stops during sleep.
 func Uptime() time.Duration { return time.Duration(time.Now().UnixNano()) }
 
+// Booted returns the origin of StartedAt.
+func Booted() time.Time { return time.Unix(0, 0) }
+
 // Asleep returns 0: time asleep is not measured on macOS.
 func Asleep() time.Duration { return 0 }
 

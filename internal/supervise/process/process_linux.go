@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"strconv"
 	"strings"
@@ -115,8 +116,20 @@ func Uptime() time.Duration { return clock(unix.CLOCK_MONOTONIC) }
 
 // Asleep returns how long the system has been asleep since it started.
 func Asleep() time.Duration {
-	awake := clock(unix.CLOCK_MONOTONIC) // read first, so that the difference cannot be negative
-	return (clock(unix.CLOCK_BOOTTIME) - awake).Round(10 * time.Millisecond)
+	asleep := time.Duration(math.MaxInt64)
+	for range tries { // between the two clocks this process may have to wait for a processor, which is no sleep of the system
+		awake := clock(unix.CLOCK_MONOTONIC) // read first, so that the difference cannot be negative
+		asleep = min(asleep, clock(unix.CLOCK_BOOTTIME)-awake)
+	}
+	return asleep.Round(10 * time.Millisecond)
+}
+
+// Booted returns when the system started, by its clock now. StartedAt is relative to that.
+func Booted() time.Time {
+	return booted(func() reading {
+		before := clock(unix.CLOCK_BOOTTIME)
+		return reading{before: before, now: time.Now(), after: clock(unix.CLOCK_BOOTTIME)}
+	})
 }
 
 func clock(id int32) time.Duration {
