@@ -122,10 +122,13 @@ func depthOf(steps []pawl.Step, id pawl.StepID, way []pawl.StepID) (depth int, f
 // hundred times as much is not.
 func TestOrderOfTenThousandSteps(t *testing.T) {
 	t.Parallel()
-	small, large := orderTime(t, 1_000), orderTime(t, 10_000)
-	if large > 40*small+10*time.Millisecond {
-		t.Errorf("1,000 steps took %s, 10,000 steps %s", small, large)
+	var small, large time.Duration
+	for range 5 { // another process may take the processor meanwhile
+		if small, large = orderTime(t, 1_000), orderTime(t, 10_000); large <= 40*small+10*time.Millisecond {
+			return
+		}
 	}
+	t.Errorf("1,000 steps took %s, 10,000 steps %s", small, large)
 }
 
 // orderTime returns the shortest of three times that it takes to order a chain of steps in two phases.

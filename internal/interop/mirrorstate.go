@@ -131,8 +131,8 @@ func parseState(data []byte, run *pawl.State) *mirrorState {
 }
 
 // changedByOthers returns the first file modified by someone else since pawl last wrote the mirror, or "". An unreadable
-// file does not count, because the write keeps a copy. For a database, and if there is no mirrorState, the modification time
-// decides.
+// file does not count, because the write keeps a copy, nor does one that changed while a step ran, because the engine takes what a step
+// writes. For a database, and if there is no mirrorState, the modification time decides.
 func (m *Mirror) changedByOthers(p *project.Project, run *pawl.State, read format.Files, written []format.File) string {
 	k := readState(p, run)
 	if k == nil {
@@ -146,11 +146,21 @@ func (m *Mirror) changedByOthers(p *project.Project, run *pawl.State, read forma
 			if m.ChangedSince([]format.File{f}, k.modified) != "" {
 				return f.Path
 			}
-		case !slices.Contains(append(k.Files[f.Path], runs.SHA256Hex(f.Data)), runs.SHA256Hex(onDisk.Data)):
+		case !slices.Contains(append(k.Files[f.Path], runs.SHA256Hex(f.Data)), runs.SHA256Hex(onDisk.Data)) && !stepRan(run, onDisk.Changed):
 			return f.Path
 		}
 	}
 	return ""
+}
+
+// stepRan reports whether a step of the run ran at a time, according to the times of those that have ended.
+func stepRan(run *pawl.State, at time.Time) bool {
+	for _, st := range run.Steps {
+		if !st.Started.IsZero() && !at.Before(st.Started) && !at.After(st.Ended) {
+			return true
+		}
+	}
+	return false
 }
 
 // isReplaced reports whether the written files include a copy of the unreadable file at path.

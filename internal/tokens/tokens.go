@@ -15,13 +15,13 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"pawl"
 	"pawl/internal/disk"
+	"pawl/internal/lazyregexp"
 	"pawl/internal/project"
 	"pawl/internal/userdir"
 )
@@ -158,7 +158,7 @@ func (s Store) Instance(now time.Time) (instance string, err error) {
 const maxTokens = 500
 
 // named matches names of tokens. The token that a server makes has a name with a space.
-var named = regexp.MustCompile(`^[A-Za-z0-9._@-]{1,64}$`)
+var named = lazyregexp.New(`^[A-Za-z0-9._@-]{1,64}$`)
 
 // Create makes a token and returns its secret, which is stored nowhere.
 func (s Store) Create(name string, rights []Right, lasts time.Duration, now time.Time) (t Token, secret string, err error) {

@@ -52,9 +52,13 @@ func blank(v any) any {
 }
 
 // correct removes from an object what this version says on purpose otherwise: why and resume --dry-run say what resume does with a step
-// ("do", "items"; a gate does not run), and resume --dry-run how many attempts would run at a time ("parallel").
+// ("do", "items"; a gate does not run), and resume --dry-run how many attempts would run at a time ("parallel"). status also lists what a
+// step needs.
 func correct(v map[string]any) {
 	delete(v, "parallel")
+	if _, ofStep := v["attempts"]; ofStep {
+		delete(v, "needs")
+	}
 	if _, why := v["runs"]; why {
 		delete(v, "do")
 		delete(v, "items")
