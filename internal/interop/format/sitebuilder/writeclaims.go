@@ -16,7 +16,7 @@ const (
 	filesModified = "files_modified"
 
 	// filesUnconfirmed are those of the files above that an interrupted attempt left. Once the step is done, the snapshots around
-	// it decide which of them it made.
+	// it decide which of them it made. If they cannot, the files stay unconfirmed.
 	filesUnconfirmed = "files_unconfirmed"
 	// filesUnknown says why the files of a finished step are not known.
 	filesUnknown = "files_unknown"
@@ -31,7 +31,7 @@ func (w *teamWriter) claims(e *editor, k *taskStep) {
 	modified = slices.Concat(modified, made.Modified, left.Modified)
 	pending := textsOf(e, filesUnconfirmed)
 	running := len(w.live(k)) > 0
-	if !running {
+	if !running && made.Unknown == "" {
 		dropped := func(name string) bool {
 			return slices.Contains(pending, name) && !slices.Contains(created, w.root+name) && !slices.Contains(modified, w.root+name)
 		}
@@ -40,6 +40,9 @@ func (w *teamWriter) claims(e *editor, k *taskStep) {
 	}
 	known := listedFiles(e)
 	open := w.unconfirmed(known, pending, slices.Concat(left.Created, left.Modified))
+	if made.Unknown != "" {
+		open = pending
+	}
 	w.claim(e, filesCreated, known, created)
 	w.claim(e, filesModified, known, modified)
 	switch {
