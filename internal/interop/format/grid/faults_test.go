@@ -1,6 +1,7 @@
 package grid_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -319,6 +320,31 @@ func TestNothingButItsOwnFilesIsWritten(t *testing.T) {
 	}
 	if f := s.disk.Find("packages/api/.grid/STATE.md"); f == nil || !strings.Contains(string(f.Data), "completed") {
 		t.Error("another cluster was touched")
+	}
+}
+
+// A block's memory may be added while the block runs. The block is named as a source when it is complete.
+func TestWarmthNamesBlocksThatTaughtWhileTheyRan(t *testing.T) {
+	t.Parallel()
+	s := begin(t, blogPlan, nil)
+	s.Add(pawl.EngineStarted{Epoch: 1, PID: 1}, started("setup", 1))
+	s.memories = []pawl.Memory{{Kind: pawl.Gotcha, Text: "g"}}
+	s.learned = map[pawl.StepID][]pawl.Memory{"setup": s.memories}
+	named := func() bool {
+		s.write(format.StepEnded, pawl.StatusActive)
+		return strings.Contains(string(s.disk.Find(".grid/WARMTH.md").Data), "executor-01 (block 01)")
+	}
+	if named() {
+		t.Error("the source is named while its block runs")
+	}
+	s.Add(done("setup", 1, nil))
+	if !named() {
+		t.Errorf("the source is not named:\n%s", s.disk.Find(".grid/WARMTH.md").Data)
+	}
+	there := s.disk.Find(".grid/WARMTH.md").Data
+	s.Add(started("layout", 1), done("layout", 1, nil))
+	if s.write(format.StepEnded, pawl.StatusActive); !bytes.Equal(there, s.disk.Find(".grid/WARMTH.md").Data) {
+		t.Errorf("a block without memories changed the file:\n%s", s.disk.Find(".grid/WARMTH.md").Data)
 	}
 }
 

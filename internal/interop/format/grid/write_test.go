@@ -38,6 +38,7 @@ type story struct {
 	*formattest.Run
 	disk     format.Files
 	memories []pawl.Memory
+	learned  map[pawl.StepID][]pawl.Memory
 	items    map[pawl.StepID][]format.Item
 	partial  map[pawl.StepID]*format.Partial
 }
@@ -54,8 +55,9 @@ func begin(t *testing.T, plan string, disk format.Files) *story {
 func (s *story) view(why format.Trigger, status pawl.RunStatus) format.Export {
 	return format.Export{
 		Now: s.Now, Root: "/project", State: s.State, Plan: s.Plan, Status: status, Memories: s.memories, Checkpoint: s.State.LastSave, Trigger: why,
-		Items:   func(id pawl.StepID) []format.Item { return s.items[id] },
-		Partial: func(id pawl.StepID) *format.Partial { return s.partial[id] },
+		Items:     func(id pawl.StepID) []format.Item { return s.items[id] },
+		Partial:   func(id pawl.StepID) *format.Partial { return s.partial[id] },
+		LearnedIn: func(id pawl.StepID) []pawl.Memory { return s.learned[id] },
 	}
 }
 

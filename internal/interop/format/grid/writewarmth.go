@@ -81,7 +81,7 @@ func (w *clusterWriter) addMemories(name string, memories []pawl.Memory) {
 		return
 	}
 	learned := missing(memories, w.memoriesIn(f))
-	if len(learned) == 0 {
+	if len(learned) == 0 && !(name != "LEARNINGS.md" && w.unnamedSource(f.Data)) {
 		return
 	}
 	if hasHeadings(f.Data) || name == "LEARNINGS.md" {
@@ -130,10 +130,43 @@ func (w *clusterWriter) sources() []*yamledit.Value {
 	var names []*yamledit.Value
 	for _, k := range w.works {
 		if k.done() {
-			names = append(names, yamledit.Word("executor-"+k.block+" (block "+k.block+")"))
+			names = append(names, yamledit.Word(k.source()))
 		}
 	}
 	return names
+}
+
+func (k *blockStep) source() string { return "executor-" + k.block + " (block " + k.block + ")" }
+
+// unnamedSource reports whether a complete block that reported memories is missing among the sources that a document names.
+// Its memories may have been added while it ran.
+func (w *clusterWriter) unnamedSource(data []byte) bool {
+	part, _, _, fenced := markdown.Front(data)
+	if !fenced || w.LearnedIn == nil {
+		return false
+	}
+	y, err := yamledit.Read(data, part)
+	if err != nil {
+		return false
+	}
+	named := namedSources(y.Root)
+	return slices.ContainsFunc(w.works, func(k *blockStep) bool {
+		return k.done() && !isNamed(named, k.source()) && len(w.LearnedIn(k.ID)) > 0
+	})
+}
+
+// namedSources returns the sources that a document names, one a line.
+func namedSources(head *yamledit.Value) string {
+	if named := head.Get("accumulated_from"); named != nil && named.Kind == yamledit.List {
+		return strings.Join(named.Texts(), "\n")
+	}
+	return ""
+}
+
+// isNamed reports whether a document names the executor or the block of a source.
+func isNamed(named, source string) bool {
+	executor, block, _ := strings.Cut(strings.TrimSuffix(source, ")"), " (")
+	return strings.Contains(named, block) || strings.Contains(named, executor)
 }
 
 // addBullets adds bullets to the end of their sections, and missing sections.
@@ -196,14 +229,12 @@ func (w *clusterWriter) warmthFrom(data []byte) []byte {
 // warmthHead returns the metadata of a WARMTH.md after an addition.
 func (w *clusterWriter) warmthHead(there *yamledit.Value) *yamledit.Value {
 	from := yamledit.ListOf()
-	var said string
 	if old := there.Get("accumulated_from"); old != nil && old.Kind == yamledit.List {
 		from.Items = slices.Clone(old.Items)
-		said = strings.Join(old.Texts(), "\n")
 	}
+	named := namedSources(there)
 	for _, name := range w.sources() {
-		executor, block, _ := strings.Cut(strings.TrimSuffix(name.Text, ")"), " (")
-		if !strings.Contains(said, block) && !strings.Contains(said, executor) {
+		if !isNamed(named, name.Text) {
 			from.Items = append(from.Items, name)
 		}
 	}
