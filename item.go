@@ -43,20 +43,27 @@ func (it *ItemsState) unfinished(index int) bool {
 // reopen makes the items at the indexes pending again. Their attempts are numbered on.
 func (it *ItemsState) reopen(indexes []int) {
 	for _, index := range indexes {
-		newest := max(1, it.Numbers[index])
+		newest := it.NewestAttempt(index)
 		if it.Done.At(index) != 0 {
 			it.Done.Set(index, 0)
 			it.Count--
-		} else if t := it.Retries[index]; t != nil {
-			newest = t.Attempt
-		} else {
-			newest = 0
 		}
 		delete(it.Failed, index)
 		delete(it.Skipped, index)
 		delete(it.Numbers, index)
 		it.restart(index, newest)
 	}
+}
+
+// NewestAttempt returns the number of the newest attempt at an item, finished or not, 0 for none.
+func (it *ItemsState) NewestAttempt(index int) int {
+	if it.Done.At(index) != 0 {
+		return max(1, it.Numbers[index])
+	}
+	if t := it.Retries[index]; t != nil {
+		return t.Attempt
+	}
+	return 0
 }
 
 // restart forgets the attempts at an item except for the number of the newest.

@@ -319,6 +319,30 @@ func TestJournalKept(t *testing.T) {
 	}
 }
 
+// An item that was taken as done without records has a made-up attempt 1. Records of the real attempt 1 may appear later.
+func TestRecordsOfAnAdoptedItem(t *testing.T) {
+	t.Parallel()
+	e := evidence(t)
+	b := pawl.Checkpoint{ID: "1", Kind: pawl.CheckpointStep, Step: "each", Item: "b"}
+	e.Snapshots = []rebuild.Snapshot{{Checkpoint: b, Attempt: 1}}
+	first := reconstruct(t, e, rebuild.Likely)
+	if first.State.Steps["each"].Items.Count != 1 {
+		t.Fatalf("%+v", first.State.Steps["each"])
+	}
+	for i := range first.Events {
+		first.Events[i].Seq = pawl.Seq(i + 1)
+	}
+	again := evidence(t)
+	again.Journal, again.Planned = first.Events, nil
+	u := unit(again, "each/b")
+	u.Records = []rebuild.AttemptRecord{record(again, u, 1)}
+	u.Records[0].Exit = nil
+	p := reconstruct(t, again, rebuild.Certain)
+	if part := partOf(t, p, "each/b"); part.Status != rebuild.PartInDoubt || p.State.Steps["each"].Finished() {
+		t.Errorf("%+v", part)
+	}
+}
+
 // TestCutShort says who knows that a journal that looks whole has lost its end.
 func TestCutShort(t *testing.T) {
 	t.Parallel()

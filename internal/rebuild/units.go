@@ -132,10 +132,7 @@ func (r *rebuilder) lastAttempt(u Unit) int {
 	case u.Index < 0:
 		return st.Retries.Attempt
 	case st.Items != nil:
-		if t := st.Items.Retries[u.Index]; t != nil {
-			return max(t.Attempt, st.BaseAttempt)
-		}
-		return st.BaseAttempt
+		return max(st.Items.NewestAttempt(u.Index), st.BaseAttempt)
 	}
 	return 0
 }
