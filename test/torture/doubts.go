@@ -457,10 +457,14 @@ func (c *drama) haunted(k *known) bool {
 	return false
 }
 
-// repeated reports whether an identical call ran after this one: the content of the files in between is lost.
+// repeated reports whether the same work was called for again after this, by any client: the content of the files in between is lost.
 func (c *drama) repeated(k *known) bool {
 	for _, other := range c.known {
-		if other.N > k.N && other.begun && other.Tool == k.Tool && bytes.Equal(other.Input, k.Input) {
+		if other.N <= k.N || !other.begun {
+			continue
+		}
+		same := strings.HasSuffix(other.Command, k.Command) || strings.HasSuffix(k.Command, other.Command) // one changes to its folder first
+		if k.Command != "" && other.Command != "" && same && slices.Equal(other.Paths, k.Paths) || other.Tool == k.Tool && bytes.Equal(other.Input, k.Input) {
 			return true
 		}
 	}
