@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"pawl/internal/cli/runsview"
 	"pawl/internal/cli/statusview"
 
 	"github.com/spf13/cobra"
@@ -75,20 +76,20 @@ func (a *app) archive(ctx context.Context, p *project.Project, o runs.ArchiveOpt
 }
 
 // archivedReports returns the lines of `pawl runs --archived`.
-func (a *app) archivedReports(ctx context.Context, p *project.Project) ([]runReport, error) {
+func (a *app) archivedReports(ctx context.Context, p *project.Project) ([]runsview.Report, error) {
 	ids, err := runs.ArchivedRuns(p)
 	if err != nil {
 		return nil, err
 	}
-	var reports []runReport
+	var reports []runsview.Report
 	for _, run := range ids {
 		r, err := runs.LoadArchived(ctx, p, run)
 		if err != nil {
-			reports = append(reports, runReport{Run: run, Project: p.Root, Status: "unreadable", Error: err.Error()})
+			reports = append(reports, runsview.Report{Run: run, Project: p.Root, Status: "unreadable", Error: err.Error()})
 			continue
 		}
 		report := statusview.Of(p, r)
-		reports = append(reports, runReport{
+		reports = append(reports, runsview.Report{
 			Run: run, Project: p.Root, Status: report.Status, Percent: report.Percent, Created: report.Created, Updated: report.Updated, Archived: true,
 			Unverified: report.Unverified,
 		})

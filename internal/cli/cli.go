@@ -29,6 +29,7 @@ import (
 	"pawl/internal/cli/holder"
 	"pawl/internal/cli/layout"
 	"pawl/internal/cli/permission"
+	"pawl/internal/cli/remote"
 	"pawl/internal/cli/storecmd"
 	"pawl/internal/cli/worktrees"
 	"pawl/internal/config"
@@ -58,6 +59,8 @@ type app struct {
 	json      bool                                  // value of --json
 	reads     bool                                  // the command only reads, so it works in an untrusted project
 	untrusted bool                                  // the project is untrusted: what the command prints is quoted
+	server    remote.Flags                          // values of --server and --server-project
+	remote    bool                                  // a server does the command
 	mayWait   bool                                  // the command has --wait
 	printed   []pawl.Finding                        // findings that printProblems has printed
 	secrets   func(question string) (string, error) // see secretPrompt
@@ -89,6 +92,9 @@ func (a *app) finish(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}
+	if a.remote {
+		return a.asWanted(err)
+	}
 	if here, hereErr := a.here(); hereErr == nil {
 		if p, findErr := project.FindOrMain(here); findErr == nil && p.Trust.Trusted() {
 			err = holder.Describe(ctx, p, err, a.mayWait)
@@ -97,8 +103,13 @@ func (a *app) finish(ctx context.Context, err error) error {
 	if i := hints.NthWord(a.args, 0); i >= 0 {
 		err = hints.Elsewhere(a.args[i], err)
 	}
-	if err = a.reachableHint(hints.OrImport(err, a.command, func() []discover.Found { return a.unimported(ctx) })); a.wantsJSON() {
-		err = failure.InJSON(err)
+	return a.asWanted(a.reachableHint(hints.OrImport(err, a.command, func() []discover.Found { return a.unimported(ctx) })))
+}
+
+// asWanted returns an error that Report prints as the command line asks for.
+func (a *app) asWanted(err error) error {
+	if a.wantsJSON() {
+		return failure.InJSON(err)
 	}
 	return err
 }
@@ -139,6 +150,7 @@ func (a *app) root() *cobra.Command {
 		PersistentPreRunE: func(c *cobra.Command, _ []string) error { return a.check(c) },
 	}
 	root.PersistentFlags().StringVarP(&a.folder, "directory", "C", "", "run as if started in `FOLDER`")
+	a.server.Add(root)
 	colours := layout.ColourAuto
 	root.PersistentFlags().Var(&colours, "color", "color pawl's own texts: auto (on a terminal, unless NO_COLOR is set), always or never")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
@@ -179,7 +191,22 @@ func (a *app) check(c *cobra.Command) error {
 	if err := a.permit(c); err != nil {
 		return err
 	}
+	if redirected, err := a.redirect(c); redirected || err != nil {
+		return err
+	}
 	return a.requireTrust(c)
+}
+
+// redirect has a server do the command, if the command line or the environment names one.
+func (a *app) redirect(c *cobra.Command) (redirected bool, err error) {
+	here, err := a.here()
+	if err != nil {
+		return false, err
+	}
+	a.remote, err = remote.Command{
+		Flags: a.server, Out: a.Out, Err: a.Err, Folder: here, JSON: flagValue(c, "json") == "true", Interactive: a.interactive(), Getenv: os.Getenv,
+	}.Redirect(c)
+	return a.remote, err
 }
 
 // group is a titled list of commands in the help.

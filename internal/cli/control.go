@@ -7,7 +7,7 @@ import (
 
 	"pawl"
 	"pawl/internal/cli/helptext"
-	"pawl/internal/cli/layout"
+	"pawl/internal/cli/outcome"
 	"pawl/internal/runs"
 )
 
@@ -23,7 +23,7 @@ func (a *app) pauseCommand() *cobra.Command {
 				return err
 			}
 			defer r.Log.Close()
-			fmt.Fprintf(a.Out, "run %s paused; %s\n", r.State.Run, liveText(r.State, "no attempt is running", "%s still running"))
+			fmt.Fprintln(a.Out, outcome.Paused(r.State.Run, len(r.State.Live())))
 			a.hintContinue(r.State)
 			return nil
 		},
@@ -45,12 +45,12 @@ func (a *app) stopCommand() *cobra.Command {
 				return err
 			}
 			defer r.Log.Close()
-			fmt.Fprintf(a.Out, "run %s %s\n", r.State.Run, liveText(r.State, "stopped; no attempt was running", "is stopping; terminating %s"))
+			fmt.Fprintln(a.Out, outcome.Stopping(r.State.Run, len(r.State.Live())))
 			if err := runs.AwaitStop(c.Context(), p, r, func(text string) { fmt.Fprintf(a.Err, "pawl: %s\n", text) }); err != nil {
 				return err
 			}
 			if n := len(r.State.Live()); n > 0 {
-				fmt.Fprintf(a.Out, "run %s stopped; %s ended\n", r.State.Run, layout.Count(n, "attempt"))
+				fmt.Fprintln(a.Out, outcome.Stopped(r.State.Run, n))
 			}
 			a.hintContinue(r.State)
 			return nil
@@ -65,14 +65,6 @@ func (a *app) hintContinue(s *pawl.State) {
 	if command := runs.ContinueCommand(s); command != "" {
 		fmt.Fprintf(a.Err, "pawl: hint: %s\n", command)
 	}
-}
-
-// liveText says how many attempts are running: none, or some with their number.
-func liveText(s *pawl.State, none, some string) string {
-	if n := len(s.Live()); n > 0 {
-		return fmt.Sprintf(some, layout.Count(n, "attempt"))
-	}
-	return none
 }
 
 func (a *app) retryCommand() *cobra.Command {
@@ -109,14 +101,7 @@ func (a *app) stepCommand(use, short, done string, items *[]string, act func(paw
 				return err
 			}
 			defer r.Log.Close()
-			what := "step " + args[0]
-			switch named := *items; {
-			case len(named) == 1:
-				what = fmt.Sprintf("item %q of step %s", named[0], args[0])
-			case len(named) > 1:
-				what = fmt.Sprintf("%s of step %s", layout.Count(len(named), "item"), args[0])
-			}
-			fmt.Fprintf(a.Out, "%s %s (run %s)\n", what, done, r.State.Run)
+			fmt.Fprintln(a.Out, outcome.Step(pawl.StepID(args[0]), *items, done, r.State.Run))
 			if _, alive := p.EngineHolder(); !alive {
 				a.hintContinue(r.State)
 			}

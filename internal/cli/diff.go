@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -10,7 +9,6 @@ import (
 
 	"pawl/internal/cli/checkpointview"
 	"pawl/internal/cli/restoreview"
-	"pawl/internal/oneline"
 	"pawl/internal/snapshot"
 )
 
@@ -89,25 +87,19 @@ func (a *app) snapshotToCompare(ctx context.Context, t *checkpointAccess, name s
 }
 
 func (a *app) printDiff(compared *snapshot.Comparison, o diffOptions) error {
-	reports := restoreview.Changes(compared.Changes)
-	out := bufio.NewWriter(a.Out)
-	switch {
-	case a.json:
-		return a.printJSON(reports)
-	case o.names:
-		for _, r := range reports {
-			fmt.Fprintln(out, oneline.Path(r.Path))
-		}
-	case o.stat:
-		stats, err := compared.Stat()
-		if err != nil {
-			return err
-		}
-		checkpointview.PrintStat(out, stats)
-	default:
-		if err := compared.Patch(out); err != nil {
-			return errors.Join(err, out.Flush())
-		}
+	if a.json {
+		return a.printJSON(restoreview.Changes(compared.Changes))
 	}
-	return out.Flush()
+	return checkpointview.PrintDiff(a.Out, compared, o.form())
+}
+
+// form returns the form that the flags ask for.
+func (o diffOptions) form() checkpointview.DiffForm {
+	switch {
+	case o.names:
+		return checkpointview.Paths
+	case o.stat:
+		return checkpointview.Stats
+	}
+	return checkpointview.Patch
 }

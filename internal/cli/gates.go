@@ -14,6 +14,7 @@ import (
 	"pawl/internal/cli/helptext"
 	"pawl/internal/cli/hints"
 	"pawl/internal/cli/layout"
+	"pawl/internal/cli/outcome"
 	"pawl/internal/project"
 	"pawl/internal/runs"
 )
@@ -32,21 +33,13 @@ func (a *app) printGates(r *runs.Run, onRun func(string) string) error {
 	if a.json {
 		return a.printJSON(reports)
 	}
-	for i, g := range reports {
-		if i > 0 {
-			fmt.Fprintln(a.Out)
-		}
-		layout.PrintGate(a.Out, g)
-	}
+	var missing []layout.MissingReview
 	for _, step := range r.Plan.Steps() {
 		if st := r.State.Steps[step.ID]; st != nil && st.Status == pawl.AwaitsReview {
-			fmt.Fprintf(a.Out, "review  step %s needs a score from: %s\n", step.ID, strings.Join(st.Unreviewed(), ", "))
-			reports = append(reports, layout.GateReport{})
+			missing = append(missing, layout.MissingReview{Step: step.ID, From: st.Unreviewed()})
 		}
 	}
-	if len(reports) == 0 {
-		fmt.Fprintln(a.Out, "no open gates")
-	}
+	layout.PrintGates(a.Out, reports, missing)
 	return nil
 }
 
@@ -73,7 +66,7 @@ func (a *app) gateCommand(use, short string, args cobra.PositionalArgs, act func
 			if err := r.Log.Close(); err != nil {
 				return err
 			}
-			fmt.Fprintf(a.Out, "gate %s %s\n", g.ID, done)
+			fmt.Fprintln(a.Out, outcome.Gate(g.ID, done))
 			switch _, alive := p.EngineHolder(); {
 			case alive:
 			case resume:

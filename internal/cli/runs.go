@@ -1,36 +1,17 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"pawl"
-	"pawl/internal/cli/layout"
+	"pawl/internal/cli/runsview"
 	"pawl/internal/cli/statusview"
 	"pawl/internal/project"
 	"pawl/internal/runs"
 )
-
-// runReport is one line of `pawl runs`.
-type runReport struct {
-	Run     pawl.RunID     `json:"run"`
-	Project string         `json:"project"`
-	Status  pawl.RunStatus `json:"status"`
-	Percent int            `json:"progress_percent"`
-	Created time.Time      `json:"created_at"`
-	Updated time.Time      `json:"updated_at"`
-	Error   string         `json:"error,omitempty"`
-
-	Archived   bool `json:"archived,omitempty"`
-	Unverified bool `json:"unverified,omitempty"` // made elsewhere
-
-	standing string      // the status as people read it; empty: Status
-	state    *pawl.State // nil if it is unreadable
-}
 
 func (a *app) runsCommand() *cobra.Command {
 	var all, archived bool
@@ -50,7 +31,7 @@ func (a *app) runs(ctx context.Context, all, archived bool) error {
 	if err != nil {
 		return err
 	}
-	reports := []runReport{}
+	reports := []runsview.Report{}
 	for _, p := range projects {
 		found, err := a.runReports(ctx, p, archived)
 		if err != nil {
@@ -61,29 +42,10 @@ func (a *app) runs(ctx context.Context, all, archived bool) error {
 	if a.json {
 		return a.printJSON(reports)
 	}
-	rows := make([][]string, 0, len(reports))
-	for _, r := range reports {
-		rows = append(rows, []string{string(r.Run), r.statusText(), fmt.Sprintf("%d%%", r.Percent), layout.UTC(r.Updated), cmp.Or(r.Error, r.Project)})
-	}
-	head := []string{"RUN", "STATUS", "DONE", "LAST ACTIVITY (UTC)", "PROJECT"}
-	return layout.PaintedTable(a.Out, head, rows, func(row, column int) layout.Colour {
-		if column != 1 {
-			return layout.Plain
-		}
-		return layout.RunColour(reports[row].Status)
-	})
+	return runsview.Print(a.Out, reports)
 }
 
-// statusText returns the status for the table.
-func (r runReport) statusText() string {
-	word := cmp.Or(r.standing, string(r.Status))
-	if r.Unverified {
-		word += " (unverified)"
-	}
-	return word
-}
-
-func (a *app) runReports(ctx context.Context, p *project.Project, archived bool) ([]runReport, error) {
+func (a *app) runReports(ctx context.Context, p *project.Project, archived bool) ([]runsview.Report, error) {
 	if archived {
 		return a.archivedReports(ctx, p)
 	}
@@ -91,7 +53,7 @@ func (a *app) runReports(ctx context.Context, p *project.Project, archived bool)
 	if err != nil {
 		return nil, err
 	}
-	var reports []runReport
+	var reports []runsview.Report
 	for _, run := range runs {
 		reports = append(reports, a.runReport(ctx, p, run))
 	}
@@ -124,16 +86,16 @@ func (a *app) projects(all bool) ([]*project.Project, error) {
 }
 
 // runReport returns the line of a run. A run that cannot be read is listed as unreadable.
-func (a *app) runReport(ctx context.Context, p *project.Project, run pawl.RunID) runReport {
+func (a *app) runReport(ctx context.Context, p *project.Project, run pawl.RunID) runsview.Report {
 	r, err := runs.Load(ctx, p, run)
 	if err != nil {
-		return runReport{Run: run, Project: p.Root, Status: "unreadable", Error: err.Error()}
+		return runsview.Report{Run: run, Project: p.Root, Status: "unreadable", Error: err.Error()}
 	}
 	defer r.Log.Close()
 	report := statusview.Of(p, r)
 	report.CountSessions(r.State)
-	return runReport{
+	return runsview.Report{
 		Run: run, Project: p.Root, Status: report.Status, Percent: report.Percent, Created: report.Created, Updated: report.Updated,
-		Unverified: report.Unverified, standing: report.StandingWord(), state: r.State,
+		Unverified: report.Unverified, Standing: report.StandingWord(), State: r.State,
 	}
 }

@@ -25,6 +25,7 @@ import (
 	"pawl/internal/cli/restoreview"
 	"pawl/internal/cli/resumeview"
 	"pawl/internal/cli/rollbackview"
+	"pawl/internal/cli/runsview"
 	"pawl/internal/cli/stats"
 	"pawl/internal/cli/statusview"
 	"pawl/internal/cli/trustview"
@@ -81,7 +82,7 @@ var outputs = []output{
 	of[rollbackview.Report]("rollback", "pawl rollback --json"),
 	{"run", "pawl run --json, pawl resume --json, one in each line; the outcome in the last one",
 		[]reflect.Type{reflect.TypeFor[eventstream.Last](), reflect.TypeFor[pawl.Event]()}},
-	of[[]runReport]("runs", "pawl runs --json"),
+	of[[]runsview.Report]("runs", "pawl runs --json"),
 	of[checkpointview.Shown]("show", "pawl show --json"),
 	of[stats.Report]("stats", "pawl stats --json"),
 	of[stats.All]("stats-all", "pawl stats --all --json"),

@@ -146,7 +146,7 @@ func (a *app) trustReport(ctx context.Context, p *project.Project) trustview.Pro
 	yours := runs.Candidate(ctx, p)
 	for _, id := range ids {
 		report := a.runReport(ctx, p, id)
-		made = append(made, trustview.RunOf(id, report.Status, report.state))
+		made = append(made, trustview.RunOf(id, report.Status, report.State))
 		if !yours && runs.RequireOwn(p, id) != nil {
 			toAdopt = append(toAdopt, id)
 		}

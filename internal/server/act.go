@@ -16,6 +16,7 @@ import (
 	"pawl/internal/cli/failure"
 	"pawl/internal/project"
 	"pawl/internal/runs"
+	"pawl/internal/server/client"
 	"pawl/internal/tokens"
 )
 
@@ -40,24 +41,6 @@ func ParseFailure(printed []byte) *CommandError {
 	return nil
 }
 
-// Acted is the answer to an action.
-type Acted struct {
-	Success  bool        `json:"success"`
-	Message  string      `json:"message"`
-	Run      pawl.RunID  `json:"run"`
-	Verdicts []Judgement `json:"verdicts,omitempty" doc:"of a resume: how interrupted attempts were judged"`
-	Recovery *Recovery   `json:"recovery,omitempty" doc:"of a dry run: what a resume would find and do"`
-}
-
-// Judgement is what a resume does about an interrupted attempt.
-type Judgement struct {
-	Step    pawl.StepID `json:"step"`
-	Item    pawl.ItemID `json:"item,omitempty"`
-	Attempt int         `json:"attempt"`
-	Verdict string      `json:"verdict" doc:"continue_task, restart_task, next_task or human_review"`
-	Reasons []string    `json:"reasons"`
-}
-
 // request is what an action is asked to do.
 type request struct {
 	by    pawl.Author
@@ -75,7 +58,7 @@ type action struct {
 	done    string // what is said of success
 	refused string // what is said if the run's status does not allow it
 	allowed func(pawl.RunStatus) bool
-	do      func(ctx context.Context, a *api, p *project.Project, run pawl.RunID, q request) (Acted, error)
+	do      func(ctx context.Context, a *api, p *project.Project, run pawl.RunID, q request) (client.Acted, error)
 }
 
 func always(pawl.RunStatus) bool { return true }
@@ -118,18 +101,18 @@ var (
 )
 
 // journaled returns an action that only journals an act.
-func journaled(act func(request) runs.Act) func(context.Context, *api, *project.Project, pawl.RunID, request) (Acted, error) {
-	return func(ctx context.Context, a *api, p *project.Project, run pawl.RunID, q request) (Acted, error) {
-		return Acted{}, a.perform(ctx, p, run, q, act(q))
+func journaled(act func(request) runs.Act) func(context.Context, *api, *project.Project, pawl.RunID, request) (client.Acted, error) {
+	return func(ctx context.Context, a *api, p *project.Project, run pawl.RunID, q request) (client.Acted, error) {
+		return client.Acted{}, a.perform(ctx, p, run, q, act(q))
 	}
 }
 
 // onStep is journaled for an act on a step, which must exist.
-func onStep(act func(request) runs.Act) func(context.Context, *api, *project.Project, pawl.RunID, request) (Acted, error) {
+func onStep(act func(request) runs.Act) func(context.Context, *api, *project.Project, pawl.RunID, request) (client.Acted, error) {
 	return journaled(func(q request) runs.Act {
 		return func(p *project.Project, r *runs.Run) ([]pawl.Payload, error) {
 			if err := runs.CheckStep(r, q.step); err != nil {
-				return nil, notFound("%s", failure.Of(err).Message)
+				return nil, missing(err)
 			}
 			return act(q)(p, r)
 		}
@@ -160,29 +143,29 @@ func checkTag(match string, seq pawl.Seq) error {
 }
 
 // resumeRun starts an engine.
-func resumeRun(ctx context.Context, a *api, p *project.Project, run pawl.RunID, q request) (Acted, error) {
+func resumeRun(ctx context.Context, a *api, p *project.Project, run pawl.RunID, q request) (client.Acted, error) {
 	if q.match != "" {
 		s, err := runs.LoadState(ctx, p, run)
 		if err == nil {
 			err = checkTag(q.match, s.Seq)
 		}
 		if err != nil {
-			return Acted{}, err
+			return client.Acted{}, err
 		}
 	}
 	found, err := examine(ctx, p, run)
 	if err != nil {
-		return Acted{}, err
+		return client.Acted{}, err
 	}
 	if err := a.start(ctx, p, run); err != nil {
 		refused := problemOf(err)
 		if failed, ok := errors.AsType[*CommandError](err); ok && failed.Failure.Kind == pawl.KindUsage { // it needs a confirmation
 			refused.Status, refused.Title = http.StatusPreconditionRequired, http.StatusText(http.StatusPreconditionRequired)
 		}
-		return Acted{}, refused
+		return client.Acted{}, refused
 	}
 	a.visitSoon(p.ID)
-	return Acted{Verdicts: found.verdicts()}, nil
+	return client.Acted{Verdicts: verdictsOf(found)}, nil
 }
 
 // verdictWords are the verdicts as clients know them.
@@ -190,11 +173,11 @@ var verdictWords = map[pawl.VerdictWord]string{
 	pawl.Continue: "continue_task", pawl.Restart: "restart_task", pawl.Next: "next_task", pawl.HumanReview: "human_review",
 }
 
-// verdicts returns the verdicts on interrupted attempts.
-func (r *Recovery) verdicts() []Judgement {
-	var all []Judgement
+// verdictsOf returns the verdicts on interrupted attempts.
+func verdictsOf(r *client.Recovery) []client.Judgement {
+	var all []client.Judgement
 	for _, j := range r.Examination.Verdicts {
-		all = append(all, Judgement{Step: j.Step, Item: j.Item, Attempt: j.Attempt, Verdict: verdictWords[j.Verdict.Word], Reasons: append([]string{}, j.Verdict.Reasons...)})
+		all = append(all, client.Judgement{Step: j.Step, Item: j.Item, Attempt: j.Attempt, Verdict: verdictWords[j.Verdict.Word], Reasons: append([]string{}, j.Verdict.Reasons...)})
 	}
 	return all
 }
@@ -203,23 +186,23 @@ func (r *Recovery) verdicts() []Judgement {
 const stopLimit = 20 * time.Second
 
 // stopRun ends a run's steps. If they take long to end, it does not wait for them.
-func stopRun(ctx context.Context, a *api, p *project.Project, run pawl.RunID, q request) (Acted, error) {
+func stopRun(ctx context.Context, a *api, p *project.Project, run pawl.RunID, q request) (client.Acted, error) {
 	if err := a.perform(ctx, p, run, q, runs.Stop(cmp.Or(q.why, "stopped by "+q.by.Name))); err != nil {
-		return Acted{}, err
+		return client.Acted{}, err
 	}
 	r, err := runs.Glance(ctx, p, run)
 	if err != nil {
-		return Acted{}, err
+		return client.Acted{}, err
 	}
 	defer r.Log.Close()
 	waiting, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopLimit) // also if the client leaves
 	defer cancel()
 	if err := runs.AwaitStop(waiting, p, r, func(string) {}); waiting.Err() != nil {
-		return Acted{Message: "Project stopping"}, nil
+		return client.Acted{Message: client.Stopping}, nil
 	} else if err != nil {
-		return Acted{}, err
+		return client.Acted{}, err
 	}
-	return Acted{}, nil
+	return client.Acted{}, nil
 }
 
 type actInput struct {
@@ -238,7 +221,7 @@ func (a *api) actionRoutes(h huma.API) {
 		register(h, route{
 			id: act.verb + "-project", method: http.MethodPost, path: "/api/projects/{id}/" + act.verb, right: act.right, summary: act.summary,
 			errors: []int{http.StatusNotFound, http.StatusConflict, http.StatusPreconditionFailed, http.StatusLocked, http.StatusPreconditionRequired},
-		}, func(ctx context.Context, in *actInput) (Acted, error) { return a.act(ctx, in, act) })
+		}, func(ctx context.Context, in *actInput) (client.Acted, error) { return a.act(ctx, in, act) })
 	}
 }
 
@@ -248,36 +231,36 @@ func authorOf(ctx context.Context) pawl.Author {
 }
 
 // act does an action with the current run of a project.
-func (a *api) act(ctx context.Context, in *actInput, act action) (Acted, error) {
+func (a *api) act(ctx context.Context, in *actInput, act action) (client.Acted, error) {
 	e, err := entry(in.ID)
 	if err != nil {
-		return Acted{}, err
+		return client.Acted{}, err
 	}
 	q := request{by: authorOf(ctx), match: in.Match}
 	if in.Body != nil {
 		q.step, q.items, q.why = in.Body.Step, in.Body.Items, strings.TrimSpace(in.Body.Why)
 	}
 	if _, stepless := map[string]bool{"resume": true, "pause": true, "stop": true}[act.verb]; stepless == (q.step != "") {
-		return Acted{}, badRequest("%s %s", act.verb, map[bool]string{true: "takes no step", false: "needs a step"}[stepless])
+		return client.Acted{}, badRequest("%s %s", act.verb, map[bool]string{true: "takes no step", false: "needs a step"}[stepless])
 	}
-	s := Project{ID: e.ID, Path: e.Path}
+	s := watched{Project: client.Project{ID: e.ID, Path: e.Path}}
 	p, _, err := s.read(ctx)
 	if err != nil {
-		return Acted{}, act.refusal(err, s.Status)
+		return client.Acted{}, act.refusal(err, s.Status)
 	}
 	if in.DryRun && act.verb == resumeAction.verb {
 		found, err := examine(ctx, p, s.Run)
 		if err != nil {
-			return Acted{}, act.refusal(err, s.Status)
+			return client.Acted{}, act.refusal(err, s.Status)
 		}
-		return Acted{Success: true, Message: "Dry run", Run: s.Run, Verdicts: found.verdicts(), Recovery: found}, nil
+		return client.Acted{Success: true, Message: "Dry run", Run: s.Run, Verdicts: verdictsOf(found), Recovery: found}, nil
 	}
 	if !act.allowed(s.Status) {
-		return Acted{}, act.refusal(problem(http.StatusConflict, s.Why, ""), s.Status)
+		return client.Acted{}, act.refusal(problem(http.StatusConflict, s.Why, ""), s.Status)
 	}
 	done, err := act.do(ctx, a, p, s.Run, q)
 	if err != nil {
-		return Acted{}, act.refusal(err, s.Status)
+		return client.Acted{}, act.refusal(err, s.Status)
 	}
 	done.Success, done.Run, done.Message = true, s.Run, cmp.Or(done.Message, act.done)
 	return done, nil

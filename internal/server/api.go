@@ -136,7 +136,7 @@ func schemaName(t reflect.Type, hint string) string {
 		t = t.Elem()
 	}
 	of := strings.TrimSuffix(path.Base(t.PkgPath()), "view")
-	if t.Name() == "" || of == "server" || of == "pawl" || of == "." {
+	if t.Name() == "" || of == "server" || of == "client" || of == "pawl" || of == "." {
 		return name
 	}
 	return strings.ToUpper(of[:1]) + of[1:] + name

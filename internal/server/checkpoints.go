@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -8,25 +9,22 @@ import (
 	"errors"
 	"net/http"
 	"path/filepath"
+	"slices"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"pawl"
 	"pawl/internal/cli/checkpointview"
-	"pawl/internal/cli/failure"
 	"pawl/internal/cli/restoreview"
 	"pawl/internal/config"
 	"pawl/internal/history"
 	"pawl/internal/project"
+	"pawl/internal/redact"
 	"pawl/internal/runs"
+	"pawl/internal/server/client"
 	"pawl/internal/snapshot"
 	"pawl/internal/tokens"
 )
-
-// Checkpoints are the checkpoints of a run, the oldest first.
-type Checkpoints struct {
-	Checkpoints []checkpointview.Report `json:"checkpoints"`
-}
 
 // Diff is a difference between two checkpoints, or since one.
 type Diff struct {
@@ -34,11 +32,16 @@ type Diff struct {
 	More  bool                `json:"more,omitempty" doc:"only the first part is here"`
 }
 
-type diffInput struct {
-	RunPath
+// Compared is what a difference is between.
+type Compared struct {
 	From string   `query:"from" doc:"a checkpoint: its id, its beginning, latest, or a step for its newest one" default:"latest" maxLength:"200"`
 	To   string   `query:"to" doc:"another checkpoint; the current files by default" maxLength:"200"`
 	Path []string `query:"path,explode" doc:"only these paths and what is below them" maxItems:"200"`
+}
+
+type diffInput struct {
+	RunPath
+	Compared
 }
 
 // Limits of a diff.
@@ -86,6 +89,10 @@ func (a *api) checkpointRoutes(h huma.API) {
 			files, more, err := compare(ctx, p, in.From, in.To, paths, mostDiffFiles, mostDiffLines)
 			return Diff{files, more}, err
 		})
+	stream(h, route{
+		id: "get-patch", method: http.MethodGet, path: "/api/runs/{run}/patch", right: tokens.Read, errors: missing,
+		summary: "Print what changed between two checkpoints, or since one, as `pawl diff` does, with secrets redacted",
+	}, "text/plain", a.patch)
 	held := append(missing, http.StatusLocked)
 	register(h, route{
 		id: "restore-files", method: http.MethodPost, path: "/api/runs/{run}/restore", right: tokens.Operate, errors: held,
@@ -95,6 +102,61 @@ func (a *api) checkpointRoutes(h huma.API) {
 		id: "fork-run", method: http.MethodPost, path: "/api/runs/{run}/fork", right: tokens.Operate, errors: held,
 		summary: "Show what a fork of a run from a checkpoint changes or, with the plan of that, do it",
 	}, a.fork)
+}
+
+type patchInput struct {
+	RunPath
+	Compared
+	Form string `query:"form" doc:"patch: with the changed lines; stat: how many; names: only the paths" default:"patch" enum:"patch,stat,names"`
+}
+
+// patch prints a difference. It is complete before the first byte is sent, so that an error is not the end of a shorter patch.
+func (a *api) patch(ctx context.Context, in *patchInput) (func(huma.Context), error) {
+	p, run, err := a.find(in.RunPath)
+	if err == nil {
+		err = runs.RequireOwn(p, run)
+	}
+	if err != nil {
+		return nil, err
+	}
+	paths, err := localPaths(in.Path)
+	if err != nil {
+		return nil, err
+	}
+	text := &limited{most: maxPatch}
+	clean := redact.OfProcess().Writer(text)
+	err = withComparison(ctx, p, in.From, in.To, paths, func(c *snapshot.Comparison) error {
+		return errors.Join(checkpointview.PrintDiff(clean, c, checkpointview.DiffForm(in.Form)), clean.Flush())
+	})
+	if errors.Is(err, errTooLarge) {
+		err = problem(http.StatusConflict, errTooLarge.Error(), "pawl diff")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx huma.Context) {
+		ctx.SetHeader("Content-Type", "text/plain; charset=utf-8")
+		ctx.SetStatus(http.StatusOK)
+		_, _ = ctx.BodyWriter().Write(text.Bytes()) // the client has gone
+	}, nil
+}
+
+// maxPatch is how much a patch may have, in bytes.
+const maxPatch = 16 << 20
+
+var errTooLarge = errors.New("the difference has more than 16 MiB: name paths")
+
+// limited is a buffer that takes only so much.
+type limited struct {
+	bytes.Buffer
+	most int
+}
+
+func (l *limited) Write(data []byte) (int, error) {
+	if l.Len()+len(data) > l.most {
+		return 0, errTooLarge
+	}
+	return l.Buffer.Write(data)
 }
 
 // localPaths returns paths below a project's folder, as its user writes them.
@@ -138,16 +200,29 @@ func (a *api) access(ctx context.Context, in RunPath, readOnly bool) (*access, e
 	return &access{p, run, cfg, store}, err
 }
 
-func (a *api) listCheckpoints(ctx context.Context, in *RunPath) (Checkpoints, error) {
-	list := Checkpoints{Checkpoints: []checkpointview.Report{}}
-	x, err := a.access(ctx, *in, true)
+type checkpointsInput struct {
+	RunPath
+	Related bool `query:"related" doc:"with those of session runs that are newer, as pawl checkpoints lists them without a run"`
+}
+
+func (a *api) listCheckpoints(ctx context.Context, in *checkpointsInput) (client.Checkpoints, error) {
+	list := client.Checkpoints{Checkpoints: []checkpointview.Report{}}
+	x, err := a.access(ctx, in.RunPath, true)
 	if err != nil {
 		return list, err
 	}
 	defer x.store.Close()
-	found, err := history.Checkpoints(ctx, x.project, x.store, x.run)
+	of := []pawl.RunID{x.run}
+	if in.Related {
+		if of, err = runs.CheckpointRuns(ctx, x.project); err != nil {
+			return list, err
+		}
+	}
+	of = slices.DeleteFunc(of, func(run pawl.RunID) bool { return runs.RequireOwn(x.project, run) != nil })
+	found, err := history.Checkpoints(ctx, x.project, x.store, of...)
+	names := runs.NamesByRun(ctx, x.project)
 	for _, c := range found {
-		list.Checkpoints = append(list.Checkpoints, checkpointview.Of(c))
+		list.Checkpoints = append(list.Checkpoints, checkpointview.Of(c).Named(names))
 	}
 	return list, err
 }
@@ -165,7 +240,7 @@ func (x *access) find(ctx context.Context, name string) (history.SavedCheckpoint
 func findCheckpoint(ctx context.Context, p *project.Project, store *snapshot.Store, name string) (history.SavedCheckpoint, error) {
 	saved, err := history.FindCheckpoint(ctx, p, store, name)
 	if pawl.KindOf(err) == pawl.KindUsage {
-		err = notFound("%s", failure.Of(err).Message)
+		err = missing(err)
 	}
 	return saved, err
 }

@@ -6,10 +6,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -21,49 +21,10 @@ import (
 	"pawl/internal/project"
 	"pawl/internal/redact"
 	"pawl/internal/runs"
+	"pawl/internal/server/client"
 	"pawl/internal/snapshot"
 	"pawl/internal/tokens"
 )
-
-// OpenGate is an open gate.
-type OpenGate struct {
-	ID      string           `json:"id" doc:"<run>~<gate>"`
-	Project string           `json:"project" doc:"id of the project"`
-	Path    string           `json:"path" doc:"folder of the project"`
-	Run     pawl.RunID       `json:"run"`
-	Gate    pawl.GateID      `json:"gate"`
-	Type    pawl.GateType    `json:"type"`
-	Purpose pawl.Purpose     `json:"purpose,omitempty"`
-	Step    pawl.StepID      `json:"step,omitempty"`
-	Item    pawl.ItemID      `json:"item,omitempty"`
-	Ask     string           `json:"ask"`
-	Options []string         `json:"options"`
-	Default string           `json:"default,omitempty"`
-	Expect  string           `json:"expect,omitempty"`
-	Opened  time.Time        `json:"opened"`
-	Expires *time.Time       `json:"expires,omitempty"`
-	Outputs pawl.Outputs     `json:"outputs,omitempty" doc:"what the gate shows, by hash"`
-	Covers  []runs.ScopeStep `json:"covers" doc:"the steps that an approval lets through"`
-	Checks  []Check          `json:"checks"`
-	Changed []string         `json:"changed,omitempty" doc:"what has changed since the gate was opened: it cannot be answered before pawl resume has asked again"`
-
-	Diff []snapshot.FileDiff `json:"diff" doc:"what changed since the gate before it, or in the plan; of one gate or of one project only"`
-	More bool                `json:"more,omitempty" doc:"the diff is too large; only its beginning is here"`
-
-	Shown string `json:"shown" doc:"hash of all of this, for the answer; empty if something has changed"`
-}
-
-// Check is the result of an acceptance check of a gate.
-type Check struct {
-	Name string `json:"name"`
-	OK   bool   `json:"ok"`
-	Text string `json:"text"`
-}
-
-// Gates are open gates, the oldest first.
-type Gates struct {
-	Gates []OpenGate `json:"gates"`
-}
 
 type gatesInput struct {
 	Project string `query:"project" doc:"id of a project: only its gates, with their diffs" maxLength:"64"`
@@ -101,15 +62,6 @@ type answerInput struct {
 	}
 }
 
-// Answered is the answer to an answer.
-type Answered struct {
-	Success    bool        `json:"success"`
-	Message    string      `json:"message"`
-	Gate       pawl.GateID `json:"gate"`
-	Run        pawl.RunID  `json:"run"`
-	ResolvedBy string      `json:"resolved_by" doc:"name of the token"`
-}
-
 // Limits of a gate's diff.
 const (
 	maxDiffFiles = 200
@@ -122,20 +74,20 @@ func (a *api) gateRoutes(h huma.API) {
 	register(h, route{id: "get-gate", method: http.MethodGet, path: "/api/gates/{id}", right: tokens.Read, summary: "Show an open gate", errors: one}, a.getGate)
 	answer := append(one, http.StatusLocked)
 	register(h, route{id: "approve-gate", method: http.MethodPost, path: "/api/gates/{id}/approve", right: tokens.Approve, errors: answer, summary: "Approve exactly what a gate shows"},
-		func(ctx context.Context, in *approveInput) (Answered, error) {
+		func(ctx context.Context, in *approveInput) (client.Answered, error) {
 			return a.answer(ctx, in.GatePath, in.Body.Shown, "approved", func(g pawl.GateID) runs.Act {
 				return runs.Reply(pawl.GateAnswered{Gate: g, Answer: pawl.Approved, Why: in.Body.Why, Via: ownName})
 			})
 		})
 	register(h, route{id: "deny-gate", method: http.MethodPost, path: "/api/gates/{id}/deny", right: tokens.Approve, errors: answer, summary: "Reject what a gate shows: its steps rerun with the feedback"},
-		func(ctx context.Context, in *denyInput) (Answered, error) {
+		func(ctx context.Context, in *denyInput) (client.Answered, error) {
 			if strings.TrimSpace(in.Body.Feedback) == "" {
-				return Answered{}, badRequest("feedback is missing: say what the next attempt should do differently")
+				return client.Answered{}, badRequest("feedback is missing: say what the next attempt should do differently")
 			}
 			return a.answer(ctx, in.GatePath, in.Body.Shown, "rejected", in.act)
 		})
 	register(h, route{id: "answer-gate", method: http.MethodPost, path: "/api/gates/{id}/answer", right: tokens.Approve, errors: answer, summary: "Answer a gate with one of its options"},
-		func(ctx context.Context, in *answerInput) (Answered, error) {
+		func(ctx context.Context, in *answerInput) (client.Answered, error) {
 			return a.answer(ctx, in.GatePath, in.Body.Shown, "answered", func(g pawl.GateID) runs.Act {
 				return runs.Reply(pawl.GateAnswered{Gate: g, Answer: pawl.Chosen, Option: in.Body.Option, Why: in.Body.Why, Via: ownName})
 			})
@@ -161,8 +113,8 @@ func (in *denyInput) act(g pawl.GateID) runs.Act {
 	}
 }
 
-func (a *api) listGates(ctx context.Context, in *gatesInput) (Gates, error) {
-	list := Gates{Gates: []OpenGate{}}
+func (a *api) listGates(ctx context.Context, in *gatesInput) (client.Gates, error) {
+	list := client.Gates{Gates: []client.OpenGate{}}
 	var projects []project.Entry
 	if in.Project != "" {
 		e, err := entry(in.Project)
@@ -176,7 +128,7 @@ func (a *api) listGates(ctx context.Context, in *gatesInput) (Gates, error) {
 	for _, e := range projects {
 		list.Gates = append(list.Gates, a.gatesOf(ctx, e, in.Project != "")...)
 	}
-	slices.SortFunc(list.Gates, func(a, b OpenGate) int { return cmp.Or(a.Opened.Compare(b.Opened), strings.Compare(a.ID, b.ID)) })
+	slices.SortFunc(list.Gates, func(a, b client.OpenGate) int { return cmp.Or(a.Opened.Compare(b.Opened), strings.Compare(a.ID, b.ID)) })
 	return list, nil
 }
 
@@ -199,7 +151,7 @@ func (a *api) waiting() (list []project.Entry) {
 }
 
 // gatesOf returns the open gates of a project's current run. A project that cannot be read has none.
-func (a *api) gatesOf(ctx context.Context, e project.Entry, diffs bool) (list []OpenGate) {
+func (a *api) gatesOf(ctx context.Context, e project.Entry, diffs bool) (list []client.OpenGate) {
 	p, run, err := a.current(ctx, e.ID)
 	if err != nil {
 		return nil
@@ -225,40 +177,39 @@ func (a *api) findGate(in GatePath) (*project.Project, pawl.RunID, pawl.GateID, 
 	return p, id, pawl.GateID(gate), err
 }
 
-func (a *api) getGate(ctx context.Context, in *GatePath) (OpenGate, error) {
+func (a *api) getGate(ctx context.Context, in *GatePath) (client.OpenGate, error) {
 	p, run, id, err := a.findGate(*in)
 	if err != nil {
-		return OpenGate{}, err
+		return client.OpenGate{}, err
 	}
 	r, err := load(ctx, p, run)
 	if err != nil {
-		return OpenGate{}, err
+		return client.OpenGate{}, err
 	}
 	defer r.Log.Close()
 	g := r.State.Gate(id)
 	if g == nil || !g.Open() {
-		return OpenGate{}, notOpen(r, id)
+		return client.OpenGate{}, notOpen(r, id)
 	}
 	return a.gateOf(ctx, p, r, g, true), nil
 }
 
 // notOpen returns the problem that a gate is not open.
 func notOpen(r *runs.Run, id pawl.GateID) *Problem {
-	err := runs.RequireOpenGate(r.State, id)
-	return notFound("%v", err)
+	return missing(runs.RequireOpenGate(r.State, id))
 }
 
 // gateOf returns a gate as clients see it.
-func (a *api) gateOf(ctx context.Context, p *project.Project, r *runs.Run, g *pawl.GateState, diff bool) OpenGate {
+func (a *api) gateOf(ctx context.Context, p *project.Project, r *runs.Run, g *pawl.GateState, diff bool) client.OpenGate {
 	clean := redact.OfProcess().Text
 	report := layout.GateReportOf(r.Plan, r.State, g)
-	shown := OpenGate{
+	shown := client.OpenGate{
 		ID: string(r.State.Run) + "~" + string(g.ID), Project: p.ID, Path: p.Root, Run: r.State.Run, Gate: g.ID, Type: g.Type, Purpose: g.Purpose,
 		Step: g.Step, Item: g.Item, Ask: g.Ask, Options: append([]string{}, g.Options...), Default: g.Default, Expect: g.Expect,
-		Opened: g.Opened, Expires: report.Expires, Outputs: g.Shown, Covers: append([]runs.ScopeStep{}, report.Scope...), Checks: []Check{}, Diff: []snapshot.FileDiff{},
+		Opened: g.Opened, Expires: report.Expires, Outputs: g.Shown, Covers: append([]runs.ScopeStep{}, report.Scope...), Checks: []client.Check{}, Diff: []snapshot.FileDiff{},
 	}
 	for _, c := range g.Checks {
-		shown.Checks = append(shown.Checks, Check{Name: c.Name, OK: c.Exit == 0, Text: clean(c.Output)})
+		shown.Checks = append(shown.Checks, client.Check{Name: c.Name, OK: c.Exit == 0, Text: clean(c.Output)})
 	}
 	between := sidesOf(r, g, report.Since)
 	if diff {
@@ -385,15 +336,27 @@ func cleanDiff(f snapshot.FileDiff) snapshot.FileDiff {
 
 // compare returns the changes between two checkpoints, or since one.
 func compare(ctx context.Context, p *project.Project, from, to string, paths []string, maxFiles, maxLines int) (files []snapshot.FileDiff, more bool, err error) {
+	err = withComparison(ctx, p, from, to, paths, func(c *snapshot.Comparison) (err error) {
+		files, more, err = c.Hunks(maxFiles, maxLines)
+		return err
+	})
+	for i := range files {
+		files[i] = cleanDiff(files[i])
+	}
+	return files, more, err
+}
+
+// withComparison compares two checkpoints, or one with the current files.
+func withComparison(ctx context.Context, p *project.Project, from, to string, paths []string, do func(*snapshot.Comparison) error) (err error) {
 	cfg, err := config.Of(p)
 	if err != nil {
-		return nil, false, err
+		return err
 	}
 	store, err := runs.OpenSnapshotsReadOnly(ctx, p, cfg.Snapshots)
 	if err != nil {
-		return nil, false, err
+		return err
 	}
-	defer store.Close()
+	defer func() { err = errors.Join(err, store.Close()) }()
 	record := func(name string) (*snapshot.Record, error) {
 		saved, err := findCheckpoint(ctx, p, store, name)
 		if err != nil {
@@ -404,32 +367,28 @@ func compare(ctx context.Context, p *project.Project, from, to string, paths []s
 	}
 	old, err := record(from)
 	if err != nil {
-		return nil, false, err
+		return err
 	}
 	var now *snapshot.Record
 	if to != "" {
 		if now, err = record(to); err != nil {
-			return nil, false, err
+			return err
 		}
 	}
 	compared, err := store.Compare(ctx, *old, now, paths)
 	if err != nil {
-		return nil, false, err
+		return err
 	}
-	defer compared.Close()
-	files, more, err = compared.Hunks(maxFiles, maxLines)
-	for i := range files {
-		files[i] = cleanDiff(files[i])
-	}
-	return files, more, err
+	defer func() { err = errors.Join(err, compared.Close()) }()
+	return do(compared)
 }
 
 // answer closes a gate that still shows what the client was shown.
-func (a *api) answer(ctx context.Context, in GatePath, shown, word string, act func(pawl.GateID) runs.Act) (Answered, error) {
+func (a *api) answer(ctx context.Context, in GatePath, shown, word string, act func(pawl.GateID) runs.Act) (client.Answered, error) {
 	note(ctx).Shown = shown
 	p, run, id, err := a.findGate(in)
 	if err != nil {
-		return Answered{}, err
+		return client.Answered{}, err
 	}
 	by := authorOf(ctx)
 	err = a.perform(ctx, p, run, request{by: by}, func(p *project.Project, r *runs.Run) ([]pawl.Payload, error) {
@@ -445,7 +404,7 @@ func (a *api) answer(ctx context.Context, in GatePath, shown, word string, act f
 		return act(id)(p, r)
 	})
 	if err != nil {
-		return Answered{}, err
+		return client.Answered{}, err
 	}
-	return Answered{Success: true, Message: "Gate " + word, Gate: id, Run: run, ResolvedBy: by.Name}, nil
+	return client.Answered{Success: true, Message: "Gate " + word, Gate: id, Run: run, ResolvedBy: by.Name}, nil
 }

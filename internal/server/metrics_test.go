@@ -16,6 +16,7 @@ import (
 	"pawl"
 	"pawl/internal/cli/failure"
 	"pawl/internal/httpaccess"
+	"pawl/internal/server/client"
 )
 
 // scrape reads the metrics as Prometheus does.
@@ -52,12 +53,12 @@ func TestMetrics(t *testing.T) {
 	now := time.Now()
 	c := Config{Service: httpaccess.Service{Token: "0123456789abcdef"}, Version: "v\"1\\\n"}
 	r := newRecovery(c)
-	r.known = map[string]*Project{
-		"a": {Status: pawl.StatusWaiting, Gates: 2, Waiting: new(now.Add(-time.Hour))},
-		"b": {Status: pawl.StatusActive, engine: true},
-		"c": {Status: pawl.StatusInterrupted, Recovery: "not resumed", Error: "the plan was edited"},
-		"d": {Recovery: "skipped", Error: "no such folder"},
-		"e": {Recovery: "left alone: no runs yet"},
+	r.known = map[string]*watched{
+		"a": {Project: client.Project{Status: pawl.StatusWaiting, Gates: 2, Waiting: new(now.Add(-time.Hour))}},
+		"b": {Project: client.Project{Status: pawl.StatusActive}, engine: true},
+		"c": {Project: client.Project{Status: pawl.StatusInterrupted, Recovery: "not resumed", Error: "the plan was edited"}},
+		"d": {Project: client.Project{Recovery: "skipped", Error: "no such folder"}},
+		"e": {Project: client.Project{Recovery: "left alone: no runs yet"}},
 	}
 	r.countStart(nil)
 	r.countStart(errors.New("the plan was edited"))

@@ -20,6 +20,7 @@ type Problem struct {
 	huma.ErrorModel
 	Success bool           `json:"success"` // false
 	Message string         `json:"message,omitempty" doc:"what was refused, in words"`
+	Kind    pawl.Kind      `json:"kind,omitempty" doc:"kind of the error, as commands print it with --json"`
 	State   pawl.RunStatus `json:"state,omitempty" doc:"status of the run"`
 	Hint    string         `json:"hint,omitempty" doc:"command that helps"`
 	Right   tokens.Right   `json:"right,omitempty" doc:"right that the token lacks"`
@@ -72,11 +73,20 @@ func problemOf(err error) *Problem {
 	if errors.Is(err, pawl.ErrNoRun) || errors.Is(err, pawl.ErrNoProject) {
 		code = http.StatusNotFound
 	}
-	return problem(code, said.Message, said.Hint)
+	p := problem(code, said.Message, said.Hint)
+	p.Kind = said.Kind
+	return p
 }
 
 func notFound(format string, args ...any) *Problem {
 	return problem(http.StatusNotFound, fmt.Sprintf(format, args...), "")
+}
+
+// missing returns the problem that there is no such thing as a client named, which is err.
+func missing(err error) *Problem {
+	p := problemOf(err)
+	p.Status, p.Title = http.StatusNotFound, http.StatusText(http.StatusNotFound)
+	return p
 }
 
 func badRequest(format string, args ...any) *Problem {

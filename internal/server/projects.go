@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -22,15 +21,9 @@ import (
 	"pawl/internal/project"
 	"pawl/internal/redact"
 	"pawl/internal/runs"
+	"pawl/internal/server/client"
 	"pawl/internal/tokens"
 )
-
-// Projects is a page of projects.
-type Projects struct {
-	Projects []Project `json:"projects"`
-	Next     string    `json:"next,omitempty" doc:"cursor of the next page; missing: this is the last one"`
-	Ready    bool      `json:"ready" doc:"the server has looked at all projects"`
-}
 
 // Filter selects projects.
 type Filter struct {
@@ -43,7 +36,7 @@ type Filter struct {
 	Limit   int    `query:"limit" default:"50" minimum:"1" maximum:"200"`
 }
 
-func (f *Filter) selects(s *Project) bool {
+func (f *Filter) selects(s *watched) bool {
 	return (f.Status == "" || string(s.Status) == f.Status) && s.ID > f.Cursor &&
 		(strings.Contains(s.Path, f.Query) || strings.Contains(s.Name, f.Query)) &&
 		(!f.Waiting || s.Status == pawl.StatusWaiting || s.Gates > 0) && (!f.Stuck || s.Stuck) &&
@@ -71,9 +64,9 @@ func tagOf(seq pawl.Seq) string { return fmt.Sprintf("%q", fmt.Sprint(seq)) }
 
 func (a *api) projectRoutes(h huma.API) {
 	register(h, route{id: "list-projects", method: http.MethodGet, path: "/api/projects", right: tokens.Read, summary: "List the projects, as the server saw them last"},
-		func(_ context.Context, f *Filter) (Projects, error) { return a.page(f), nil })
+		func(_ context.Context, f *Filter) (client.Projects, error) { return a.page(f), nil })
 	register(h, route{id: "get-project", method: http.MethodGet, path: "/api/projects/{id}", right: tokens.Read, summary: "Show a project as it is now", errors: []int{http.StatusNotFound}},
-		func(ctx context.Context, in *ProjectPath) (Project, error) { return a.now(ctx, in.ID) })
+		func(ctx context.Context, in *ProjectPath) (client.Project, error) { return a.now(ctx, in.ID) })
 	state := route{
 		id: "get-project-state", method: http.MethodGet, path: "/api/projects/{id}/state", right: tokens.Read,
 		summary: "Show the current run of a project, as `pawl status --json` prints it", errors: []int{http.StatusNotFound, http.StatusConflict},
@@ -88,7 +81,7 @@ func (a *api) projectRoutes(h huma.API) {
 	register(h, route{
 		id: "get-project-recovery", method: http.MethodGet, path: "/api/projects/{id}/recovery", right: tokens.Read,
 		summary: "Show what a resume of the current run would find and do, as `pawl resume --dry-run --json` prints it", errors: []int{http.StatusNotFound, http.StatusConflict},
-	}, func(ctx context.Context, in *ProjectPath) (*Recovery, error) {
+	}, func(ctx context.Context, in *ProjectPath) (*client.Recovery, error) {
 		p, run, err := a.current(ctx, in.ID)
 		if err != nil {
 			return nil, err
@@ -102,29 +95,26 @@ func (a *api) projectRoutes(h huma.API) {
 }
 
 // page returns the projects that a filter selects, by id.
-func (r *recovery) page(f *Filter) Projects {
+func (r *recovery) page(f *Filter) client.Projects {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	page := Projects{Projects: []Project{}, Ready: r.done}
+	page := client.Projects{Projects: []client.Project{}, Ready: r.done}
 	for _, s := range r.known {
 		if f.selects(s) {
-			page.Projects = append(page.Projects, *s)
+			page.Projects = append(page.Projects, s.shown())
 		}
 	}
-	slices.SortFunc(page.Projects, func(a, b Project) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(page.Projects, func(a, b client.Project) int { return cmp.Compare(a.ID, b.ID) })
 	if len(page.Projects) > f.Limit {
 		page.Projects = page.Projects[:f.Limit]
 		page.Next = page.Projects[f.Limit-1].ID
-	}
-	for i := range page.Projects {
-		page.Projects[i] = page.Projects[i].shown()
 	}
 	return page
 }
 
 // shown returns the status without secrets.
-func (s *Project) shown() Project {
-	clean, c := redact.OfProcess().Text, *s
+func (s *watched) shown() client.Project {
+	clean, c := redact.OfProcess().Text, s.Project
 	c.Why, c.Error, c.Recovery = clean(s.Why), clean(s.Error), clean(s.Recovery)
 	return c
 }
@@ -157,12 +147,12 @@ func find(e project.Entry) (*project.Project, error) {
 }
 
 // now reads a project. It does not resume it.
-func (r *recovery) now(ctx context.Context, id string) (Project, error) {
+func (r *recovery) now(ctx context.Context, id string) (client.Project, error) {
 	e, err := entry(id)
 	if err != nil {
-		return Project{}, err
+		return client.Project{}, err
 	}
-	s := Project{ID: e.ID, Path: e.Path}
+	s := watched{Project: client.Project{ID: e.ID, Path: e.Path}}
 	if _, _, err := s.read(ctx); err != nil && !errors.Is(err, pawl.ErrNoRun) {
 		s.Error = err.Error()
 	}
@@ -243,32 +233,14 @@ func (a *api) status(ctx context.Context, p *project.Project, run pawl.RunID) (*
 	return &tagged[statusview.Report]{tagOf(r.State.Seq), report}, nil
 }
 
-// RunLine is a run in a list.
-type RunLine struct {
-	Run     pawl.RunID     `json:"run"`
-	Name    string         `json:"name,omitempty"`
-	Kind    pawl.RunKind   `json:"kind,omitempty"`
-	Status  pawl.RunStatus `json:"status,omitempty"`
-	Percent int            `json:"progress_percent"`
-	Created time.Time      `json:"created_at,omitzero"`
-	Updated time.Time      `json:"updated_at,omitzero"`
-	Error   string         `json:"error,omitempty" doc:"why the run cannot be read, or is from elsewhere"`
-}
-
-// RunLines is a page of runs.
-type RunLines struct {
-	Runs []RunLine `json:"runs"`
-	Next string    `json:"next,omitempty" doc:"cursor of the next page; missing: this is the last one"`
-}
-
 type runsInput struct {
 	ProjectPath
 	Cursor string `query:"cursor" doc:"next of the page before" maxLength:"200"`
 	Limit  int    `query:"limit" default:"50" minimum:"1" maximum:"200"`
 }
 
-func (a *api) listRuns(ctx context.Context, in *runsInput) (RunLines, error) {
-	page := RunLines{Runs: []RunLine{}}
+func (a *api) listRuns(ctx context.Context, in *runsInput) (client.RunLines, error) {
+	page := client.RunLines{Runs: []client.RunLine{}}
 	e, err := entry(in.ID)
 	if err != nil {
 		return page, err
@@ -295,12 +267,16 @@ func (a *api) listRuns(ctx context.Context, in *runsInput) (RunLines, error) {
 	return page, nil
 }
 
-func runLine(ctx context.Context, p *project.Project, run pawl.RunID) RunLine {
+func runLine(ctx context.Context, p *project.Project, run pawl.RunID) client.RunLine {
 	r, err := load(ctx, p, run)
 	if err != nil {
-		return RunLine{Run: run, Error: redact.OfProcess().Text(err.Error())}
+		return client.RunLine{Run: run, Error: redact.OfProcess().Text(err.Error())}
 	}
 	defer r.Log.Close()
 	report := statusview.Of(p, r)
-	return RunLine{Run: run, Name: report.Name, Kind: report.Kind, Status: report.Status, Percent: report.Percent, Created: report.Created, Updated: report.Updated}
+	report.CountSessions(r.State)
+	return client.RunLine{
+		Run: run, Name: report.Name, Kind: report.Kind, Status: report.Status, Standing: report.StandingWord(), Percent: report.Percent,
+		Created: report.Created, Updated: report.Updated,
+	}
 }

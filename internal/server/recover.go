@@ -14,19 +14,14 @@ import (
 	"pawl/internal/project"
 	"pawl/internal/resume"
 	"pawl/internal/runs"
+	"pawl/internal/server/client"
 )
 
 // examineLimit is how long it may take to look at an interrupted run.
 const examineLimit = 30 * time.Second
 
-// Recovery is what a resume would find and do.
-type Recovery struct {
-	resumeview.Examined
-	Notes []string `json:"notes,omitempty"`
-}
-
 // examine looks at a run as `pawl resume --dry-run` does. It changes nothing.
-func examine(ctx context.Context, p *project.Project, run pawl.RunID) (*Recovery, error) {
+func examine(ctx context.Context, p *project.Project, run pawl.RunID) (*client.Recovery, error) {
 	ctx, cancel := context.WithTimeout(ctx, examineLimit)
 	defer cancel()
 	if err := runs.RequireOwn(p, run); err != nil {
@@ -64,5 +59,5 @@ func examine(ctx context.Context, p *project.Project, run pawl.RunID) (*Recovery
 		return nil, err
 	}
 	limit := (&engine.Config{Parallel: cfg.Parallel}).ParallelOf(change.Plan())
-	return &Recovery{resumeview.Examined{Run: run, PlanDiff: change, Examination: x, Parallel: limit, Steps: steps}, append(notes, r.Notes...)}, nil
+	return &client.Recovery{Examined: resumeview.Examined{Run: run, PlanDiff: change, Examination: x, Parallel: limit, Steps: steps}, Notes: append(notes, r.Notes...)}, nil
 }

@@ -14,6 +14,7 @@ import (
 	"pawl/internal/project"
 	"pawl/internal/resume"
 	"pawl/internal/runs"
+	"pawl/internal/server/client"
 	"pawl/internal/watchdog"
 )
 
@@ -30,7 +31,7 @@ type recovery struct {
 	said  sync.Mutex          // guards Log
 	mu    sync.Mutex          // guards what follows
 	done  bool                // all projects have been looked at once
-	known map[string]*Project // by the project's id
+	known map[string]*watched // by the project's id
 	tries map[pawl.RunID]try
 
 	hub  *hub
@@ -39,28 +40,11 @@ type recovery struct {
 	metrics
 }
 
-// Project is what the server knows of a project.
-type Project struct {
-	ID      string         `json:"id"`
-	Path    string         `json:"path"`
-	Run     pawl.RunID     `json:"run,omitempty"` // the current run
-	Name    string         `json:"name,omitempty"`
-	Status  pawl.RunStatus `json:"status,omitempty"`
-	Why     string         `json:"why,omitempty"`     // as `pawl status` says
-	Percent int            `json:"percent,omitempty"` // of the run's work
-	Updated time.Time      `json:"updated,omitzero"`  // time of the run's last event
+// watched is what the server knows of a project.
+type watched struct {
+	client.Project
 
-	Gates      int         `json:"gates"`                   // open ones
-	Waiting    *time.Time  `json:"waiting_since,omitempty"` // when the oldest of them was opened
-	Stuck      bool        `json:"stuck,omitempty"`         // the watchdog calls an attempt stalled or overdue
-	FailedStep pawl.StepID `json:"failed_step,omitempty"`   // the first one
-	Session    bool        `json:"session,omitempty"`       // the run is that of an attached agent
-
-	Recovery string    `json:"recovery"`        // what the server did at its last look, and why
-	Error    string    `json:"error,omitempty"` // why the project or its run could not be read or resumed
-	Looked   time.Time `json:"looked"`          // when
-	resume   bool      // nobody works on the run, and nobody stopped it
-
+	resume bool           // nobody works on the run, and nobody stopped it
 	seq    pawl.Seq       // of the run's last event
 	last   pawl.EventType // of that event
 	open   []pawl.GateID
@@ -76,7 +60,7 @@ type try struct {
 }
 
 func newRecovery(c Config) *recovery {
-	return &recovery{Config: c, known: map[string]*Project{}, tries: map[pawl.RunID]try{}, hub: newHub(time.Now()), wake: make(chan string, 100)}
+	return &recovery{Config: c, known: map[string]*watched{}, tries: map[pawl.RunID]try{}, hub: newHub(time.Now()), wake: make(chan string, 100)}
 }
 
 // run sweeps until ctx ends.
@@ -134,7 +118,7 @@ func (r *recovery) sweep(ctx context.Context) {
 // visit looks at one project, and resumes its run if nobody else does. It says what it did, at the first look of each project also that
 // there is nothing to do.
 func (r *recovery) visit(ctx context.Context, entry project.Entry, first bool) {
-	s := Project{ID: entry.ID, Path: entry.Path, Looked: time.Now().UTC()}
+	s := watched{Project: client.Project{ID: entry.ID, Path: entry.Path, Looked: time.Now().UTC()}}
 	func() {
 		defer func() {
 			if fault := recover(); fault != nil {
@@ -149,7 +133,7 @@ func (r *recovery) visit(ctx context.Context, entry project.Entry, first bool) {
 	}
 }
 
-func (s *Project) line() string {
+func (s *watched) line() string {
 	if s.Error != "" {
 		return s.Recovery + ": " + s.Error
 	}
@@ -157,7 +141,7 @@ func (s *Project) line() string {
 }
 
 // look reads a project's current run, and resumes it.
-func (r *recovery) look(ctx context.Context, s *Project) {
+func (r *recovery) look(ctx context.Context, s *watched) {
 	p, run, err := s.read(ctx)
 	if errors.Is(err, pawl.ErrNoRun) {
 		s.Recovery = "left alone: no runs yet"
@@ -205,7 +189,7 @@ func (r *recovery) start(ctx context.Context, p *project.Project, run pawl.RunID
 }
 
 // read reads the current run of a project, and decides whether to resume it.
-func (s *Project) read(ctx context.Context) (*project.Project, *runs.Run, error) {
+func (s *watched) read(ctx context.Context) (*project.Project, *runs.Run, error) {
 	p, err := find(project.Entry{ID: s.ID, Path: s.Path})
 	if err != nil {
 		return nil, nil, err
@@ -247,7 +231,7 @@ func (s *Project) read(ctx context.Context) (*project.Project, *runs.Run, error)
 }
 
 // describe adds what a list of projects shows of a run, and selects by.
-func (s *Project) describe(r *runs.Run) {
+func (s *watched) describe(r *runs.Run) {
 	s.seq, s.Session = r.State.Seq, r.State.Kind == pawl.SessionRun
 	if e, err := r.Log.Event(r.State.Seq); err == nil {
 		s.last = e.Type

@@ -15,14 +15,18 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"pawl"
+	"pawl/internal/brief"
 	"pawl/internal/cli/failure"
 	"pawl/internal/cli/logview"
 	"pawl/internal/cli/outputview"
 	"pawl/internal/cli/statusview"
+	"pawl/internal/config"
 	"pawl/internal/disk"
 	"pawl/internal/project"
 	"pawl/internal/redact"
 	"pawl/internal/runs"
+	"pawl/internal/server/client"
+	"pawl/internal/sessions"
 	"pawl/internal/tokens"
 )
 
@@ -37,6 +41,7 @@ func (a *api) runRoutes(h huma.API) {
 		return a.status(ctx, p, run)
 	})
 	register(h, route{id: "list-events", method: http.MethodGet, path: "/api/runs/{run}/events", right: tokens.Read, summary: "List the events of a run, as `pawl log --json` prints them, each with its text", errors: missing}, a.listEvents)
+	register(h, route{id: "get-brief", method: http.MethodGet, path: "/api/runs/{run}/brief", right: tokens.Read, summary: "Print where a run stands and what to do next, as `pawl brief --json` does", errors: missing}, a.brief)
 	stream(h, route{
 		id: "get-output", method: http.MethodGet, path: "/api/runs/{run}/steps/{step}/output", right: tokens.Read, errors: append(missing, http.StatusRequestedRangeNotSatisfiable),
 		summary: "Show the output of a step, with secrets redacted; Range selects bytes of the redacted output",
@@ -47,30 +52,18 @@ func (a *api) runRoutes(h huma.API) {
 	}, a.startRun)
 }
 
-// Events is a page of events.
-type Events struct {
-	Events []json.RawMessage `json:"events"`
-	Next   pawl.Seq          `json:"next" doc:"after of the next page"`
-	More   bool              `json:"more" doc:"there are more events now"`
-}
-
 type eventsInput struct {
 	RunPath
 	After pawl.Seq `query:"after" doc:"only events after this number" minimum:"0"`
+	Last  int      `query:"last" doc:"only so many of the newest events" minimum:"0"`
 	Limit int      `query:"limit" default:"200" minimum:"1" maximum:"1000"`
-}
-
-// eventLine is an event with what it means in words, as `pawl log` prints it.
-type eventLine struct {
-	pawl.Event
-	Text string `json:"text"`
 }
 
 // maxEventBytes is how much a page of events may have.
 const maxEventBytes = 4 << 20
 
-func (a *api) listEvents(ctx context.Context, in *eventsInput) (Events, error) {
-	page := Events{Events: []json.RawMessage{}, Next: in.After}
+func (a *api) listEvents(ctx context.Context, in *eventsInput) (client.Events, error) {
+	page := client.Events{Events: []client.EventLine{}, Next: in.After}
 	p, run, err := a.find(in.RunPath)
 	if err != nil {
 		return page, err
@@ -80,8 +73,11 @@ func (a *api) listEvents(ctx context.Context, in *eventsInput) (Events, error) {
 		return page, err
 	}
 	defer r.Log.Close()
-	size, names := 0, r.ItemNames()
-	for e, err := range r.Log.Events(in.After) {
+	size, names, after := 0, r.ItemNames(), in.After
+	if last := pawl.Seq(in.Last); last > 0 {
+		after = max(after, r.State.Seq-last)
+	}
+	for e, err := range r.Log.Events(after) {
 		if err != nil {
 			return page, err
 		}
@@ -90,14 +86,40 @@ func (a *api) listEvents(ctx context.Context, in *eventsInput) (Events, error) {
 			break
 		}
 		text, _ := logview.Describe(e)
-		data, err := json.Marshal(eventLine{e, names.In(text)})
-		if err != nil {
-			return page, err
-		}
-		size += len(data)
-		page.Events, page.Next = append(page.Events, data), e.Seq
+		line := client.EventLine{Event: e, Text: names.In(text)}
+		size += len(line.Data) + len(line.Text)
+		page.Events, page.Next = append(page.Events, line), e.Seq
 	}
 	return page, nil
+}
+
+type briefInput struct {
+	RunPath
+	For    string `query:"for" doc:"the reader: claude, codex, gemini, opencode, copilot, kernel or human" default:"human" maxLength:"40"`
+	Budget int    `query:"budget" doc:"at most so many bytes; 0: as many as suit the reader" minimum:"0" maximum:"1000000"`
+	Since  string `query:"since" doc:"list changes since this checkpoint; by default, the newest one that is no emergency or heartbeat checkpoint" maxLength:"200"`
+}
+
+func (a *api) brief(ctx context.Context, in *briefInput) (brief.Brief, error) {
+	reader, err := brief.ParseAudience(in.For)
+	if err != nil {
+		return brief.Brief{}, badRequest("%v", err)
+	}
+	if in.Budget > 0 && in.Budget < brief.MinBudget {
+		return brief.Brief{}, badRequest("budget %d is too small; the minimum is %d bytes", in.Budget, brief.MinBudget)
+	}
+	p, run, err := a.find(in.RunPath)
+	if err == nil {
+		err = runs.RequireOwn(p, run)
+	}
+	if err != nil {
+		return brief.Brief{}, err
+	}
+	cfg, err := config.Of(p)
+	if err != nil {
+		return brief.Brief{}, err
+	}
+	return sessions.Brief(ctx, p, run, sessions.Briefing{Options: brief.Options{For: reader, Budget: in.Budget}, Since: in.Since, Snapshots: cfg.Snapshots})
 }
 
 type outputInput struct {
@@ -258,33 +280,28 @@ type startInput struct {
 	}
 }
 
-// Started is a run that was started.
-type Started struct {
-	Run pawl.RunID `json:"run"`
-}
-
 // startRun starts a run of a plan in the project's folder.
-func (a *api) startRun(ctx context.Context, in *startInput) (Started, error) {
+func (a *api) startRun(ctx context.Context, in *startInput) (client.Started, error) {
 	e, err := entry(in.ID)
 	if err != nil {
-		return Started{}, err
+		return client.Started{}, err
 	}
 	p, err := find(e)
 	if err != nil {
-		return Started{}, err
+		return client.Started{}, err
 	}
 	plan := filepath.Clean(filepath.FromSlash(in.Body.Plan))
 	if !filepath.IsLocal(plan) || plan == project.Folder || strings.HasPrefix(plan, project.Folder+string(filepath.Separator)) {
-		return Started{}, badRequest("%q is no file in the project's folder", in.Body.Plan)
+		return client.Started{}, badRequest("%q is no file in the project's folder", in.Body.Plan)
 	}
 	if err := regularBelow(p.Root, plan); err != nil {
-		return Started{}, badRequest("plan %s: %v", in.Body.Plan, err)
+		return client.Started{}, badRequest("plan %s: %v", in.Body.Plan, err)
 	}
 	args := []string{"run", "--background", "--json"}
 	if len(in.Body.Params) > 0 { // in a file: other users can see arguments
 		file, err := a.paramFile(in.Body.Params)
 		if err != nil {
-			return Started{}, err
+			return client.Started{}, err
 		}
 		defer disk.Remove(file)
 		args = append(args, "--params", file)
@@ -293,9 +310,9 @@ func (a *api) startRun(ctx context.Context, in *startInput) (Started, error) {
 	defer cancel()
 	out, err := a.Pawl(ctx, p.Root, append(args, "."+string(filepath.Separator)+plan)...) // behind --, it would be a command
 	if err != nil {
-		return Started{}, err
+		return client.Started{}, err
 	}
-	var started Started
+	var started client.Started
 	if err := json.Unmarshal(bytes.TrimSpace(out), &started); err != nil {
 		return started, fmt.Errorf("pawl run: %w", err)
 	}

@@ -11,6 +11,7 @@ import (
 	"pawl"
 	"pawl/internal/disk"
 	"pawl/internal/project"
+	"pawl/internal/server/client"
 )
 
 // watchEvery is how often the server looks for changes while clients follow them.
@@ -34,22 +35,22 @@ type GateChanged struct {
 }
 
 // learn records what the server knows of a project, and tells the clients what has changed. It returns what it knew before.
-func (r *recovery) learn(s *Project) (before *Project) {
+func (r *recovery) learn(s *watched) (before *watched) {
 	r.mu.Lock()
 	before = r.known[s.ID]
 	r.known[s.ID] = s
 	r.mu.Unlock()
-	was := Project{ID: s.ID}
+	was := watched{Project: client.Project{ID: s.ID}}
 	if before != nil {
 		was = *before
 	}
-	if a, b := was.shown(), s.shown(); before == nil || !a.same(b) {
+	if a, b := was.shown(), s.shown(); before == nil || !same(a, b) {
 		r.hub.publish("project", b)
 	}
 	if s.seq != was.seq || s.Run != was.Run {
 		r.hub.publish("run", RunChanged{s.ID, s.Run, s.seq, s.last})
 	}
-	tell := func(of *Project, other []pawl.GateID, open bool) {
+	tell := func(of *watched, other []pawl.GateID, open bool) {
 		for _, g := range of.open {
 			if of.Run != was.Run || of.Run != s.Run || !slices.Contains(other, g) {
 				r.hub.publish("gate", GateChanged{string(of.Run) + "~" + string(g), s.ID, of.Run, g, open})
@@ -62,12 +63,12 @@ func (r *recovery) learn(s *Project) (before *Project) {
 }
 
 // same reports whether two states of a project look the same to clients, apart from the time of the look.
-func (s Project) same(other Project) bool {
-	return fmt.Sprint(s.comparable()) == fmt.Sprint(other.comparable())
+func same(a, b client.Project) bool {
+	return fmt.Sprint(comparable(a)) == fmt.Sprint(comparable(b))
 }
 
 // comparable returns the fields that clients see.
-func (s Project) comparable() []any {
+func comparable(s client.Project) []any {
 	return []any{s.Path, s.Run, s.Name, s.Status, s.Why, s.Percent, s.Updated.UnixNano(), s.Recovery, s.Error, s.Gates, s.Stuck, s.FailedStep, s.Session}
 }
 
@@ -103,7 +104,7 @@ func (r *recovery) visitSoon(id string) {
 // refresh reads the projects whose files have changed. marks has what they looked like.
 func (r *recovery) refresh(ctx context.Context, marks map[string]string) {
 	r.mu.Lock()
-	known := make([]Project, 0, len(r.known))
+	known := make([]watched, 0, len(r.known))
 	for _, s := range r.known {
 		known = append(known, *s)
 	}
@@ -127,7 +128,7 @@ func (r *recovery) refresh(ctx context.Context, marks map[string]string) {
 }
 
 // markOf returns what a project's files look like. It is another text after each event, and after each new run.
-func markOf(s Project) (mark string) {
+func markOf(s watched) (mark string) {
 	folder := filepath.Join(s.Path, project.Folder, "runs")
 	for _, path := range []string{folder, filepath.Join(folder, string(s.Run), "journal.jsonl")} {
 		if info, err := disk.Lstat(path); err == nil {
@@ -138,8 +139,8 @@ func markOf(s Project) (mark string) {
 }
 
 // reread reads a project again, without resuming it.
-func (r *recovery) reread(ctx context.Context, before Project) {
-	s := Project{ID: before.ID, Path: before.Path, Looked: before.Looked}
+func (r *recovery) reread(ctx context.Context, before watched) {
+	s := watched{Project: client.Project{ID: before.ID, Path: before.Path, Looked: before.Looked}}
 	defer func() {
 		_ = recover() // the next sweep reports it
 	}()

@@ -34,6 +34,8 @@ type Report struct {
 	Live       []pawl.AttemptRef   `json:"live,omitempty"`
 	Head       *snapshot.Head      `json:"head,omitempty"`
 
+	Text string `json:"text,omitempty"` // what it is about, if an item of it has a name that is not its id
+
 	Unverified bool `json:"unverified,omitempty"` // of a run that was made elsewhere
 
 	named func(text string) string // replaces the ids of items by their values; nil: ids stay
@@ -41,7 +43,11 @@ type Report struct {
 
 // Named returns the report with the names of items, which In has by run.
 func (r Report) Named(names Names) Report {
+	about := r.About()
 	r.named = names.in(r.Run)
+	if text := r.About(); text != about {
+		r.Text = text
+	}
 	return r
 }
 
@@ -130,6 +136,9 @@ func (r Report) Content() string {
 
 // About returns the step or item of a checkpoint, and the first line of its reason.
 func (r Report) About() string {
+	if r.Text != "" {
+		return r.Text
+	}
 	name := pawl.AttemptRef{Step: r.Step, Item: r.Item}.Name()
 	why, _, _ := strings.Cut(r.Why, "\n")
 	return r.name(strings.TrimSpace(name + "  " + why))

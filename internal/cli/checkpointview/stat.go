@@ -1,6 +1,8 @@
 package checkpointview
 
 import (
+	"bufio"
+	"errors"
 	"fmt"
 	"io"
 
@@ -9,8 +11,40 @@ import (
 	"pawl/internal/snapshot"
 )
 
-// PrintStat prints how many lines of each path changed.
-func PrintStat(out io.Writer, stats []snapshot.Stat) {
+// DiffForm is how much of a difference is printed.
+type DiffForm string
+
+// The forms.
+const (
+	Patch DiffForm = "patch" // the changed lines
+	Stats DiffForm = "stat"  // how many of each file
+	Paths DiffForm = "names" // only the paths
+)
+
+// PrintDiff prints a difference.
+func PrintDiff(w io.Writer, compared *snapshot.Comparison, form DiffForm) error {
+	out := bufio.NewWriter(w)
+	switch form {
+	case Paths:
+		for _, c := range compared.Changes {
+			fmt.Fprintln(out, oneline.Path(c.Path))
+		}
+	case Stats:
+		stats, err := compared.Stat()
+		if err != nil {
+			return err
+		}
+		printStat(out, stats)
+	default:
+		if err := compared.Patch(out); err != nil {
+			return errors.Join(err, out.Flush())
+		}
+	}
+	return out.Flush()
+}
+
+// printStat prints how many lines of each path changed.
+func printStat(out io.Writer, stats []snapshot.Stat) {
 	width, added, removed := 0, 0, 0
 	for _, s := range stats {
 		width = max(width, len(oneline.Path(s.Path)))

@@ -63,6 +63,29 @@ func Changed(commands []string, change func(command string) string) []string {
 	return changed
 }
 
+// MissingReview is a step that needs scores.
+type MissingReview struct {
+	Step pawl.StepID
+	From []string
+}
+
+// PrintGates prints open gates and missing reviews.
+func PrintGates(w io.Writer, gates []GateReport, missing []MissingReview) {
+	for i, g := range gates {
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		PrintGate(w, g)
+	}
+	for _, m := range missing {
+		fmt.Fprintf(w, "review  step %s needs a score from: %s\n", m.Step, strings.Join(m.From, ", "))
+	}
+	if len(gates)+len(missing) == 0 {
+		fmt.Fprintln(w, "no open gates")
+	}
+}
+
+// PrintGate prints an open gate.
 func PrintGate(w io.Writer, g GateReport) {
 	Print(w, Span{"gate " + string(g.ID), Yellow}, Span{"  " + string(g.Type), Plain})
 	if g.Step != "" {

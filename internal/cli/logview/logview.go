@@ -20,8 +20,14 @@ import (
 
 // Print writes an event as one line, with the names of items.
 func Print(w io.Writer, e pawl.Event, names *runs.ItemNames) error {
-	text, colour := Describe(e)
-	text = layout.Printable(names.In(text))
+	text, _ := Describe(e)
+	return PrintText(w, e, names.In(text))
+}
+
+// PrintText writes an event that a text describes as one line.
+func PrintText(w io.Writer, e pawl.Event, text string) error {
+	_, colour := Describe(e)
+	text = layout.Printable(text)
 	return layout.PrintLine(w, layout.Span{Text: fmt.Sprintf("%6d  %s  ", e.Seq, layout.UTCWithZone(e.Time)), Colour: layout.Faint},
 		layout.Span{Text: layout.Pad(layout.Fit(layout.Printable(who(e.By)), maxWho), maxWho) + "  "}, layout.Span{Text: text, Colour: colour})
 }

@@ -33,8 +33,8 @@ func (r Report) Print(w io.Writer) error {
 	if r.Goal != "" {
 		fmt.Fprintf(w, "goal      %s\n", r.Goal)
 	}
-	if r.params != "" {
-		fmt.Fprintf(w, "params    %s\n", layout.OneLine(r.params))
+	if r.ParamsLine != "" {
+		fmt.Fprintf(w, "params    %s\n", layout.OneLine(r.ParamsLine))
 	}
 	printPosition(w, r.Position)
 	if r.Full != nil {
@@ -71,7 +71,7 @@ func (r Report) Print(w io.Writer) error {
 	case r.Kind == pawl.DurableRun:
 		fmt.Fprintln(w, "\nTo resume this run, start the program that created it.")
 	default:
-		fmt.Fprintf(w, "\n%s\n", r.onRun(r.next))
+		fmt.Fprintf(w, "\n%s\n", r.Next)
 	}
 	return nil
 }
@@ -145,7 +145,7 @@ func (r Report) StandingWord() string {
 func (r Report) statusText() string {
 	switch {
 	case r.Engine != nil:
-		word, why, reason := strings.Cut(r.standing, ": ")
+		word, why, reason := strings.Cut(r.Standing, ": ")
 		word += fmt.Sprintf(" (engine pid %d)", r.Engine.PID)
 		if reason {
 			word += ": " + why
@@ -154,9 +154,9 @@ func (r Report) statusText() string {
 	case r.Kind == pawl.SessionRun && r.Status == pawl.StatusActive && !slices.ContainsFunc(r.Sessions, func(x Session) bool { return !x.Gone }):
 		return "session, no live agent"
 	case r.Kind == pawl.SessionRun:
-		return "session, " + r.standing
+		return "session, " + r.Standing
 	}
-	return r.standing
+	return r.Standing
 }
 
 func (r Report) stepTable(w io.Writer) error {
@@ -171,10 +171,8 @@ func (r Report) stepTable(w io.Writer) error {
 		}
 		note := cmp.Or(s.Why, s.Summary)
 		switch {
-		case s.then != "":
-			note = strings.TrimPrefix(s.note+"; "+runs.Then(s.then, r.onRun), "; ")
-		case s.reviews != nil:
-			note = s.reviews(r.onRun)
+		case s.Note != "":
+			note = s.Note
 		case s.Condition != "":
 			note = pawl.ConditionFalse(s.Condition)
 		case s.Status == pawl.Skipped:

@@ -59,10 +59,11 @@ type Report struct {
 
 	Unverified bool `json:"unverified,omitempty"` // the run was made elsewhere, or the project is not trusted
 
+	Standing   string `json:"standing"`              // the status and its reason, for people
+	Next       string `json:"next,omitempty"`        // the command that continues the run
+	ParamsLine string `json:"params_line,omitempty"` // the parameters in one line, without secrets
+
 	onRun    func(command string) string    // names the run in a command that needs it
-	standing string                         // the status and its reason, for people
-	next     string                         // the command that continues the run
-	params   string                         // in one line
 	Sessions []Session                      `json:"sessions"`
 	Doubts   []sessions.ReconciledOperation `json:"in_doubt"` // tool calls of agents without a recorded outcome
 }
@@ -109,9 +110,12 @@ type Step struct {
 	StartedAt *time.Time      `json:"started_at"`
 	EndedAt   *time.Time      `json:"ended_at"`
 
+	Unreviewed []string `json:"unreviewed,omitempty"` // reviewers whose score is missing
+	Unsettled  bool     `json:"unsettled,omitempty"`  // all its attempts have ended, but no engine has recorded that
+	Note       string   `json:"note,omitempty"`       // what a resume does with the step and why, or the commands that give the missing reviews
+
 	note    string                                         // the answer to the step's gate, or what is left of its attempts; it comes before then
 	then    string                                         // what a resume does about it
-	ended   bool                                           // all its attempts have ended, but no engine has recorded that
 	reviews func(onRun func(command string) string) string // returns the commands that give the missing reviews; nil for none
 }
 
@@ -124,7 +128,7 @@ type Service struct {
 
 	Waiting *pawl.ServiceWait `json:"waiting,omitempty"` // while it is not ready: how long, and the last try of its check
 
-	notReady string // the same for people
+	NotReady string `json:"not_ready,omitempty"` // the same for people
 }
 
 // serviceOf returns the status of a step that is a service, or nil.
@@ -142,7 +146,7 @@ func serviceOf(step *pawl.Step, st *pawl.StepState) *Service {
 	live := st.Retries.Live
 	service.Ends = live.Released
 	if live.Ready.IsZero() {
-		service.Waiting, service.notReady = live.Waiting, live.NotReady(step.Service.Timeout, time.Now())
+		service.Waiting, service.NotReady = live.Waiting, live.NotReady(step.Service.Timeout, time.Now())
 	}
 	return service
 }
@@ -155,7 +159,7 @@ func (s *Service) text() string {
 	case s.Ready:
 		return "service ready since " + layout.UTCWithZone(*s.Since)
 	}
-	return strings.TrimSuffix("service is starting, "+s.notReady, ", ")
+	return strings.TrimSuffix("service is starting, "+s.NotReady, ", ")
 }
 
 // Undelivered is a notice that could not be sent.
@@ -192,13 +196,13 @@ func Of(p *project.Project, r *runs.Run) Report {
 		Position: s.Position(r.Plan), Percent: s.Percent(r.Plan), Created: s.Created, Updated: s.Updated, Epoch: s.Epoch,
 		Deaths: s.Deaths, Gates: []layout.GateReport{}, Blockers: []pawl.Blocker{}, Steps: []Step{},
 		Usage: s.Spent.Usage, Seconds: s.Spent.Seconds, Misfits: s.RejectedCount,
-		Params: r.Plan.ShownParams(s.Given), params: redact.OfProcess().Text(stepenv.ParamsLine(r.Plan, s.Given)),
+		Params: r.Plan.ShownParams(s.Given), ParamsLine: redact.OfProcess().Text(stepenv.ParamsLine(r.Plan, s.Given)),
 	}
-	report.next = runs.ContinueCommand(s)
+	report.Next = runs.ContinueCommand(s)
 	word, why := s.StandingIn(r.Plan, alive)
-	report.standing = word
+	report.Standing = word
 	if why != "" {
-		report.standing += ": " + layout.OneLine(why)
+		report.Standing += ": " + layout.OneLine(why)
 	}
 	if space, err := disk.SpaceOf(p.Home()); err == nil && space.Full() {
 		report.Full = &space
@@ -259,8 +263,8 @@ func (r *Report) addEnd(p *project.Project, run *runs.Run) {
 
 // dropAnswers removes what says that a resume continues from an answer.
 func (r *Report) dropAnswers() {
-	if strings.HasPrefix(r.standing, pawl.ReadyToResume) {
-		r.standing = string(r.Status)
+	if strings.HasPrefix(r.Standing, pawl.ReadyToResume) {
+		r.Standing = string(r.Status)
 	}
 	for i := range r.Steps {
 		r.Steps[i].note, r.Steps[i].then = "", ""
@@ -315,6 +319,7 @@ func stepOf(phase *pawl.Phase, step *pawl.Step, good *finder) Step {
 	if low := st.ScoredTooLow(); st.Status == pawl.AwaitsReview && low != "" {
 		report.note, report.then = low, "pawl resume reruns the step"
 	} else if st.Status == pawl.AwaitsReview {
+		report.Unreviewed = st.Unreviewed()
 		report.reviews = func(onRun func(string) string) string {
 			return strings.Join(runs.ReviewCommands(step.ID, st, onRun), "; ")
 		}
@@ -354,8 +359,8 @@ func (r *Step) probe(p *project.Project, s *pawl.State) {
 	if r.Service != nil && alive == 0 {
 		r.Service.Ready, r.Service.Since, r.Service.Waiting = false, nil, nil
 	}
-	switch r.ended = len(r.Live) > 0 && alive == 0; {
-	case !r.ended || r.then != "":
+	switch r.Unsettled = len(r.Live) > 0 && alive == 0; {
+	case !r.Unsettled || r.then != "":
 	case lost > 0:
 		r.note, r.then = "its supervisor died", "pawl explain "+string(r.ID)+" shows the verdict"
 	default:
@@ -368,7 +373,7 @@ func (r *Step) statusWord() string {
 	switch {
 	case r.Continued:
 		return pawl.FailedAllowed
-	case !r.ended:
+	case !r.Unsettled:
 		return string(r.Status)
 	case slices.ContainsFunc(r.Live, func(l Live) bool { return l.Lost }):
 		return "unknown"
@@ -451,13 +456,27 @@ func failedStepCommands(step *pawl.Step, st *pawl.StepState, good *pawl.Checkpoi
 // NameRun changes the commands that the report suggests: it names the run in those that would use another run without its name.
 func (r *Report) NameRun(onRun func(command string) string) {
 	r.onRun = onRun
+	if r.Next != "" {
+		r.Next = onRun(r.Next)
+	}
 	for i := range r.Gates {
 		r.Gates[i] = r.Gates[i].With(onRun)
 	}
 	for _, steps := range [][]Step{r.Steps, r.Handlers} {
 		for i := range steps {
-			steps[i].Offers = layout.Changed(steps[i].Offers, onRun)
+			steps[i].nameRun(onRun)
 		}
+	}
+}
+
+// nameRun is NameRun for a step.
+func (r *Step) nameRun(onRun func(command string) string) {
+	r.Offers = layout.Changed(r.Offers, onRun)
+	switch {
+	case r.then != "":
+		r.Note = strings.TrimPrefix(r.note+"; "+runs.Then(r.then, onRun), "; ")
+	case r.reviews != nil:
+		r.Note = r.reviews(onRun)
 	}
 }
 
