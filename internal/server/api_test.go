@@ -5,7 +5,10 @@ import (
 	"encoding/json"
 	"net/http"
 	"os"
+	"strings"
 	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"pawl/test/stories/storytest"
 )
@@ -30,6 +33,28 @@ func TestDocument(t *testing.T) {
 	}
 	if !bytes.Equal(bytes.TrimSpace(want), got) {
 		t.Errorf("the API has changed; go test ./internal/server -update, and review the difference")
+	}
+}
+
+// TestDocumentIsOpenAPI validates the API's document against the schema of OpenAPI 3.1.
+func TestDocumentIsOpenAPI(t *testing.T) {
+	t.Parallel()
+	schema, err := jsonschema.NewCompiler().Compile("testdata/oas-3.1.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile("testdata/openapi.json") // TestDocument compares it
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, valid := range map[string]bool{string(data): true, strings.Replace(string(data), `"/api/gates":`, `"api/gates":`, 1): false} {
+		parsed, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := schema.Validate(parsed); (err == nil) != valid {
+			t.Errorf("valid %v, want %v: %v", err == nil, valid, err)
+		}
 	}
 }
 
