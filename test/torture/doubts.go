@@ -450,7 +450,9 @@ func (c *drama) weigh(r report, before, after *witness, when string) error {
 // effects cannot be distinguished from those of this call.
 func (c *drama) haunted(k *known) bool {
 	for _, other := range c.known {
-		if other != k && (other.session == k.session || c.hosts[other.session] == k.session || c.hosts[k.session] == other.session) && other.begun && other.unheard {
+		same := other.session == k.session || c.hosts[other.session] == k.session || c.hosts[k.session] == other.session
+		later := other.N > k.N && k.first == nil // this one was not judged before the other ran
+		if other != k && (same || later) && other.begun && other.unheard {
 			return true
 		}
 	}
