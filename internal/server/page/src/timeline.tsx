@@ -126,6 +126,9 @@ function withCrashes(lane: Lane, run: Run): Lane {
 	return { ...lane, bars: lane.bars.map((b) => (crashed(b) ? { ...b, kind: "warn", text: b.text + ": crashed" } : b)) }
 }
 
+/** digitsOf returns with how many digits of a second two times differ that are some milliseconds apart. */
+const digitsOf = (apart: number) => (apart < 10 ? 3 : apart < 100 ? 2 : apart < 1000 ? 1 : 0)
+
 /** Ticks writes times above the lanes, as many as there is room for. */
 function Ticks({ axis, view, x }: { axis: Axis; view: { from: number; to: number }; x: (t: number) => number }) {
 	const ticks: { at: number; text: string; idle?: string }[] = []
@@ -142,7 +145,7 @@ function Ticks({ axis, view, x }: { axis: Axis; view: { from: number; to: number
 			const at = x(time)
 			if (at < free || at < 0 || at > 940) continue
 			free = at + 130
-			ticks.push({ at, text: clock(time, (p.to - p.from) / parts < 1000 ? 1 : 0) })
+			ticks.push({ at, text: clock(time, digitsOf((p.to - p.from) / parts)) })
 		}
 	}
 	return (
