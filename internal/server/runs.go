@@ -56,7 +56,7 @@ type eventsInput struct {
 	RunPath
 	After pawl.Seq `query:"after" doc:"only events after this number" minimum:"0"`
 	Last  int      `query:"last" doc:"only so many of the newest events" minimum:"0"`
-	Limit int      `query:"limit" default:"200" minimum:"1" maximum:"1000"`
+	Limit int      `query:"limit" default:"200" minimum:"1" maximum:"10000"`
 }
 
 // maxEventBytes is how much a page of events may have.

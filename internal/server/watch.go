@@ -64,7 +64,7 @@ func (r *recovery) learn(s *watched) (before *watched) {
 
 // same reports whether two states of a project look the same to clients, apart from the time of the look.
 func same(a, b client.Project) bool {
-	return fmt.Sprint(comparable(a)) == fmt.Sprint(comparable(b))
+	return slices.Equal(comparable(a), comparable(b))
 }
 
 // comparable returns the fields that clients see.
@@ -74,7 +74,7 @@ func comparable(s client.Project) []any {
 
 // watch looks for changes every second while a client follows them, and at once after a client's own ones.
 func (r *recovery) watch(ctx context.Context) {
-	marks := map[string]string{}
+	var marks map[string]string
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
 	for {
@@ -87,7 +87,7 @@ func (r *recovery) watch(ctx context.Context) {
 			}
 		case <-tick.C:
 			if r.hub.watched() {
-				r.refresh(ctx, marks)
+				marks = r.refresh(ctx, marks)
 			}
 		}
 	}
@@ -101,30 +101,32 @@ func (r *recovery) visitSoon(id string) {
 	}
 }
 
-// refresh reads the projects whose files have changed. marks has what they looked like.
-func (r *recovery) refresh(ctx context.Context, marks map[string]string) {
+// refresh reads the projects whose files have changed. marks are those of the last refresh; it returns the new ones.
+func (r *recovery) refresh(ctx context.Context, marks map[string]string) map[string]string {
 	r.mu.Lock()
 	known := make([]watched, 0, len(r.known))
 	for _, s := range r.known {
 		known = append(known, *s)
 	}
 	r.mu.Unlock()
+	now := make(map[string]string, len(known))
 	tickets := make(chan struct{}, atOnce)
 	var all sync.WaitGroup
 	for _, s := range known {
 		mark := markOf(s)
 		before, seen := marks[s.ID]
-		marks[s.ID] = mark
+		now[s.ID] = mark
 		if seen && before == mark || ctx.Err() != nil {
 			continue
 		}
 		tickets <- struct{}{}
 		all.Go(func() {
 			defer func() { <-tickets }()
-			r.reread(ctx, s)
+			r.reread(ctx, s.ID)
 		})
 	}
 	all.Wait()
+	return now
 }
 
 // markOf returns what a project's files look like. It is another text after each event, and after each new run.
@@ -139,7 +141,18 @@ func markOf(s watched) (mark string) {
 }
 
 // reread reads a project again, without resuming it.
-func (r *recovery) reread(ctx context.Context, before watched) {
+func (r *recovery) reread(ctx context.Context, id string) {
+	release, ok := r.looking.acquire(ctx, id)
+	if !ok {
+		return
+	}
+	defer release()
+	r.mu.Lock()
+	before := r.known[id]
+	r.mu.Unlock()
+	if before == nil { // removed meanwhile
+		return
+	}
 	s := watched{Project: client.Project{ID: before.ID, Path: before.Path, Looked: before.Looked}}
 	defer func() {
 		_ = recover() // the next sweep reports it
