@@ -209,11 +209,13 @@ type actInput struct {
 	ProjectPath
 	Match  string `header:"If-Match" doc:"tag of the run's state: if it has another one, nothing is done" maxLength:"64"`
 	DryRun bool   `query:"dry_run" doc:"of a resume: only show what it would find and do"`
-	Body   *struct {
-		Step  pawl.StepID `json:"step,omitempty" doc:"for retry, skip and done" maxLength:"200"`
-		Items []string    `json:"items,omitempty" doc:"for skip and done: only these items of a foreach step" maxItems:"1000"`
-		Why   string      `json:"why,omitempty" doc:"reason" maxLength:"4000"`
-	}
+	Body   *actBody
+}
+
+type actBody struct {
+	Step  pawl.StepID `json:"step,omitempty" doc:"for retry, skip and done" maxLength:"200"`
+	Items []string    `json:"items,omitempty" doc:"for skip and done: only these items of a foreach step" maxItems:"1000"`
+	Why   string      `json:"why,omitempty" doc:"reason" maxLength:"4000"`
 }
 
 func (a *api) actionRoutes(h huma.API) {

@@ -116,6 +116,7 @@ func (a *api) operations(mux *http.ServeMux) *huma.OpenAPI {
 	h.UseMiddleware(a.permit, a.audit.record)
 	a.sessionRoutes(h)
 	a.projectRoutes(h)
+	a.bulkRoutes(h)
 	a.runRoutes(h)
 	a.checkpointRoutes(h)
 	a.gateRoutes(h)

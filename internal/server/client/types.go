@@ -153,3 +153,19 @@ type Project struct {
 	Error    string    `json:"error,omitempty"` // why the project or its run could not be read or resumed
 	Looked   time.Time `json:"looked"`          // when
 }
+
+// Bulk is the answer to an action in several projects.
+type Bulk struct {
+	Results []BulkResult `json:"results" doc:"one of each project, by its id"`
+}
+
+// BulkResult is what an action did in one project.
+type BulkResult struct {
+	Project string     `json:"project"`
+	Status  int        `json:"status" doc:"the HTTP status that the action of this project alone would have"`
+	Success bool       `json:"success"`
+	Message string     `json:"message,omitempty"`
+	Run     pawl.RunID `json:"run,omitempty"`
+	Detail  string     `json:"detail,omitempty" doc:"why it was not done"`
+	Hint    string     `json:"hint,omitempty" doc:"command that helps"`
+}
