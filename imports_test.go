@@ -91,6 +91,7 @@ var layerOf = map[string]string{
 	"pawl/internal/snapshot/ignore":              "tools",
 	"pawl/internal/snapshot/pack":                "tools",
 	"pawl/internal/interop/tables/sqlite":        "formats",
+	"pawl/internal/interop/tables/pgtables":      "formats",
 	"pawl/internal/strictyaml":                   "tools",
 	"pawl/internal/stepenv":                      "tools",
 	"pawl/internal/supervise":                    "tools",

@@ -32,6 +32,7 @@ import (
 	"pawl/internal/interop/format/gyoshu"
 	"pawl/internal/interop/format/projectstate"
 	"pawl/internal/interop/format/sitebuilder"
+	"pawl/internal/interop/tables/pgtables"
 	"pawl/internal/journal"
 	"pawl/internal/mcp"
 	"pawl/internal/notify"
@@ -123,7 +124,9 @@ func (a advising) Evaluate(ctx context.Context, e evidence.Evidence) engine.Eval
 
 // formats returns the formats of all systems whose files pawl reads and writes.
 func formats() interop.Formats {
-	return interop.Formats{grid.Format(), dotagent.Format(), sitebuilder.Format(), projectstate.Format(), gyoshu.Format()}
+	tables := projectstate.Format()
+	tables.Server = &pgtables.Database{Base: context.Background(), Getenv: os.Getenv}
+	return interop.Formats{grid.Format(), dotagent.Format(), sitebuilder.Format(), tables, gyoshu.Format()}
 }
 
 // serve serves agents over the Model Context Protocol.
