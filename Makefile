@@ -40,7 +40,7 @@ SERVER_TESTS = pawl/test/page
 test-server: tools ## runs in Postgres, with a server that the tests start; the page of pawl serve in Chromium, and whether it was built from its sources
 	@command -v chromium >/dev/null || ./scripts/need chromium
 	./scripts/page $(BIN)/_page $(BIN)/_page/dist
-	$(GO) test -vet=off ./internal/postgres/... ./test/stories/postgres $(SERVER_TESTS)
+	$(GO) test -vet=off ./internal/postgres/... ./internal/interop/tables/pgtables ./test/stories/postgres $(SERVER_TESTS)
 
 page: ## bundles the page of pawl serve: internal/server/page/dist from internal/server/page/src
 	./scripts/page $(BIN)/_page internal/server/page/dist
