@@ -221,7 +221,7 @@ var owners = map[string]string{
 	"github.com/klauspost/compress":          "pawl/internal/snapshot/pack",
 	"github.com/modelcontextprotocol/go-sdk": "pawl/internal/mcp",
 	"github.com/ncruces/go-sqlite3":          "pawl/internal/interop/tables/sqlite",
-	"github.com/jackc/pgx/v5":                "pawl/internal/postgres pawl/internal/postgres/postgrestest pawl/test/stories/postgres pawl/test/bench",
+	"github.com/jackc/pgx/v5":                "pawl/internal/postgres pawl/internal/postgres/postgrestest pawl/test/stories/postgres pawl/test/bench pawl/test/torture",
 	"github.com/pressly/goose/v3":            "pawl/internal/postgres pawl/internal/postgres/postgrestest",
 	"github.com/spf13/cobra":                 "pawl/internal/cli pawl/internal/cli/serving pawl/internal/cli/storecmd pawl/packaging/manual",
 	"go.opentelemetry.io/otel":               "pawl/internal/tracing",
