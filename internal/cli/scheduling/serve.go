@@ -19,7 +19,7 @@ type Serve struct {
 	Install            bool
 	Uninstall          bool
 	Postgres           string // the file that --postgres names
-	httpaccess.Service // the flags of pawl serve. Without an address the service listens at DefaultAddress.
+	httpaccess.Service        // the flags of pawl serve. Without an address the service listens at DefaultAddress.
 }
 
 // DefaultAddress is where an installed service listens. Unlike a free port, it is the same after each start.
