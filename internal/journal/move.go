@@ -25,6 +25,9 @@ type Mover interface {
 	Release(ctx context.Context, key string, end Head) (bool, error)
 	// Forget deletes the lines and blobs of a run that is not Stored, and remembers that it has Left.
 	Forget(ctx context.Context, key string) error
+	// Delete deletes a run that came from a folder of a host, unless an engine has its lease. It does nothing if the run came from
+	// elsewhere, or is gone.
+	Delete(ctx context.Context, key string, from About) error
 	// Blobs returns the SHA-256 of each of a run's blobs.
 	Blobs(ctx context.Context, key string) ([]string, error)
 }
@@ -226,7 +229,7 @@ func (l *Log) restoreStored(ctx context.Context, to moving, m marker) error {
 
 // about returns what a store records about the run.
 func (l *Log) about() (a About, err error) {
-	a = About{Run: l.run, Path: filepath.Dir(filepath.Dir(filepath.Dir(l.home)))}
+	a = About{Run: l.run, Path: rootOf(l.home)}
 	if a.Host, err = os.Hostname(); err != nil {
 		return a, err
 	}
@@ -379,6 +382,30 @@ func ToFiles(ctx context.Context, folder string, run pawl.RunID) error {
 	l.mu.Unlock()
 	return errors.Join(err, l.Close())
 }
+
+// DeleteStored deletes a run from its store, if it came there from this folder. A copy of a run that another project moved there is only
+// a copy: its run stays. The caller deletes the files.
+func DeleteStored(ctx context.Context, folder string, run pawl.RunID) error {
+	home := homeOf(folder, run)
+	m, err := readMarker(home)
+	if err != nil || !m.remote() {
+		return err
+	}
+	store, err := mover(ctx, m.Store, folder)
+	if err != nil {
+		return err
+	}
+	from := About{Run: run, Path: rootOf(home)}
+	if from.Host, err = os.Hostname(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, callLimit)
+	defer cancel()
+	return store.Delete(ctx, m.Key, from)
+}
+
+// rootOf returns the folder of the project that a run's folder belongs to.
+func rootOf(home string) string { return filepath.Dir(filepath.Dir(filepath.Dir(home))) }
 
 // moveToFiles moves the run from its store. The caller holds l.mu.
 func (l *Log) moveToFiles(ctx context.Context) error {

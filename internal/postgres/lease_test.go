@@ -101,3 +101,42 @@ func TestLeaseOfACrashedEngine(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestDelete: a run that an engine works on is not deleted, nor one that came from another folder.
+func TestDelete(t *testing.T) {
+	t.Parallel()
+	s, _ := database(t)
+	folder := inFiles(t, 3)
+	if err := journal.ToStore(t.Context(), folder, runID, s.ID()); err != nil {
+		t.Fatal(err)
+	}
+	key, err := s.Find(t.Context(), runID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	there := copyOf(t, s, runID, key)
+	log := opened(t, there)
+	if err := log.Lease(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := journal.DeleteStored(t.Context(), folder, runID); pawl.KindOf(err) != pawl.KindHeld {
+		t.Errorf("deleted while an engine has the lease: %v", err)
+	}
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := journal.DeleteStored(t.Context(), there, runID); err != nil {
+		t.Fatal(err)
+	}
+	if blobs, err := s.Blobs(t.Context(), key); err != nil || len(blobs) == 0 {
+		t.Errorf("a copy deleted the run: %v", err)
+	}
+	for range 2 { // it may be repeated after a crash
+		if err := journal.DeleteStored(t.Context(), folder, runID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.Read(t.Context(), key, 0); !errors.Is(err, pawl.ErrNoRun) {
+		t.Errorf("not deleted: %v", err)
+	}
+}
