@@ -26,6 +26,9 @@ const (
 	loginsPerMinute = 5   // that fail, of all clients together
 )
 
+// failedLogins is the client that all failed logins count for.
+const failedLogins = "login"
+
 // keyHeader has the second secret of a session. A browser sends the cookie of a host to all of its ports, so another program there
 // may see it; the second secret, only pages of this server.
 const keyHeader = "Pawl-Key"
@@ -47,11 +50,12 @@ func clientOf(ctx context.Context) tokens.Token {
 // open are the paths that need no token.
 var open = []string{"/api/login"}
 
-// authenticate finds out who sends a request, and refuses clients that nobody knows or that send too many.
+// authenticate finds out who sends a request. It refuses unknown clients, and clients that send too many requests.
 func (a *api) authenticate(next http.Handler) http.Handler {
+	login := a.limitLogins(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if slices.Contains(open, r.URL.Path) {
-			next.ServeHTTP(w, r)
+			login.ServeHTTP(w, r)
 			return
 		}
 		now := time.Now()
@@ -68,6 +72,24 @@ func (a *api) authenticate(next http.Handler) http.Handler {
 			return
 		}
 		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), clientKey{}, t)))
+	})
+}
+
+// limitLogins refuses logins after too many that failed. They are refused before the audit, so that a client without a token cannot fill
+// the disk with its lines.
+func (a *api) limitLogins(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if wait := a.logins.full(failedLogins, time.Now()); wait > 0 {
+			refused := tooMany(w, wait, "too many failed logins: at most %d a minute", loginsPerMinute)
+			refused.Hint = "pawl serve open"
+			refused.write(w)
+			return
+		}
+		answer := &answerWriter{ResponseWriter: w}
+		next.ServeHTTP(answer, r)
+		if answer.code >= http.StatusBadRequest && answer.code < http.StatusInternalServerError {
+			a.logins.take(failedLogins, time.Now())
+		}
 	})
 }
 
@@ -98,7 +120,7 @@ func (a *api) identify(r *http.Request, now time.Time) (tokens.Token, *Problem) 
 	return t, nil
 }
 
-// unknown returns the problem that a client is not known, nil for no error.
+// unknown returns the problem of a client whose token was not found; nil for no error.
 func (a *api) unknown(err error) *Problem {
 	switch {
 	case err == nil:
@@ -202,18 +224,11 @@ type loginOutput struct {
 	Body      LoggedIn
 }
 
-// failedLogins is the client that all failed logins count for.
-const failedLogins = "login"
-
 // login exchanges a one-time code for a session.
 func (a *api) login(ctx context.Context, in *loginInput) (*loginOutput, error) {
 	now := time.Now()
-	if wait := a.logins.full(failedLogins, now); wait > 0 {
-		return nil, problem(http.StatusTooManyRequests, "too many failed logins: try again in a minute", "pawl serve open")
-	}
 	t, secret, key, err := a.store.Session(in.Body.Code, now)
 	if errors.Is(err, tokens.ErrCode) {
-		a.logins.take(failedLogins, now)
 		return nil, problem(http.StatusUnauthorized, err.Error(), "pawl serve open")
 	}
 	if err != nil {

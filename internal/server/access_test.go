@@ -134,12 +134,25 @@ func TestRebinding(t *testing.T) {
 	}
 }
 
-// TestLogins: after five wrong codes in a minute, the right one has to wait too.
+// TestLogins: after five wrong codes in a minute, the right one has to wait too. What is refused then is not in the audit, so that it
+// does not grow.
 func TestLogins(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)
-	for range loginsPerMinute {
-		w.want(http.StatusUnauthorized, "POST", "/api/login", map[string]string{"code": "x"}, "Authorization: ")
+	w.api.audit.path = filepath.Join(t.TempDir(), "audit.jsonl")
+	for i := range loginsPerMinute {
+		if i%2 == 0 {
+			w.want(http.StatusUnauthorized, "POST", "/api/login", map[string]string{"code": "x"}, "Authorization: ")
+		} else {
+			w.want(http.StatusBadRequest, "POST", "/api/login", map[string]string{"other": "x"}, "Authorization: ")
+		}
+	}
+	before := w.auditLines()
+	for range 3 {
+		w.want(http.StatusTooManyRequests, "POST", "/api/login", map[string]string{"code": "x"}, "Authorization: ")
+	}
+	if after := w.auditLines(); before == 0 || after != before {
+		t.Errorf("%d lines became %d", before, after)
 	}
 	code, err := w.api.store.Link("ann", tokens.Default, time.Now())
 	if err != nil {
@@ -148,6 +161,16 @@ func TestLogins(t *testing.T) {
 	w.want(http.StatusTooManyRequests, "POST", "/api/login", map[string]string{"code": code}, "Authorization: ")
 	w.api.logins.minute = time.Now().Add(-time.Minute)
 	w.want(200, "POST", "/api/login", map[string]string{"code": code}, "Authorization: ")
+}
+
+// auditLines counts the lines of the audit.
+func (w *world) auditLines() int {
+	w.Helper()
+	data, err := os.ReadFile(w.api.audit.path)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return strings.Count(string(data), "\n")
 }
 
 // TestTooManyCalls limits each token alone.

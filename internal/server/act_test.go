@@ -1,7 +1,9 @@
 package server
 
 import (
+	"context"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -171,11 +173,14 @@ func TestRepeats(t *testing.T) {
 	w.want(http.StatusUnprocessableEntity, "POST", ask, map[string]any{"why": "y"}, "Idempotency-Key: k-"+w.id)
 	w.want(409, "POST", ask, map[string]any{"why": "x"}, "Idempotency-Key: other-"+w.id)
 	w.want(409, "POST", ask, map[string]any{"why": "x"}, "Idempotency-Key: k-"+w.id, bearer(w.token(tokens.Operate))) // of another client
-	folder := w.api.repeat.folder
-	w.api.repeat = nil
-	w.api.repeat = &repeats{folder: folder, running: map[string]chan struct{}{}}
-	if a := w.want(200, "POST", ask, map[string]any{"why": "x"}, "Idempotency-Key: k-"+w.id); a.header.Get("Idempotent-Replayed") != "true" {
-		t.Error("not replayed")
+	other := &repeats{folder: w.api.repeat.folder}                                                                    // of another server of this user
+	again := httptest.NewRequest("POST", ask, strings.NewReader(`{"why":"x"}`))
+	again.Header.Set(repeatHeader, "k-"+w.id)
+	answer := httptest.NewRecorder()
+	other.once(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("done again") })).
+		ServeHTTP(answer, again.WithContext(context.WithValue(t.Context(), clientKey{}, tokens.Token{ID: ownToken})))
+	if answer.Code != http.StatusOK || answer.Header().Get("Idempotent-Replayed") != "true" {
+		t.Errorf("not replayed: %d %s", answer.Code, answer.Body)
 	}
 }
 

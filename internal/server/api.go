@@ -50,7 +50,7 @@ func newAPI(r *recovery, now time.Time) (*api, error) {
 // documented returns an API that has operations and no place for files.
 func documented(r *recovery) *api {
 	return &api{
-		recovery: r, audit: &audit{}, calls: &quota{most: callsPerMinute}, logins: &quota{most: loginsPerMinute}, repeat: &repeats{running: map[string]chan struct{}{}},
+		recovery: r, audit: &audit{}, calls: &quota{most: callsPerMinute}, logins: &quota{most: loginsPerMinute}, repeat: &repeats{},
 	}
 }
 

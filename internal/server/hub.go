@@ -40,7 +40,7 @@ func (h *hub) publish(kind string, data any) {
 	h.last++
 	h.events = append(h.events, event{h.last, kind, encoded})
 	if over := len(h.events) - maxEvents; over > 0 {
-		h.events = append(h.events[:0:0], h.events[over:]...)
+		h.events = h.events[over:] // clients may hold a part of the array, so nothing in it is overwritten
 	}
 	close(h.changed)
 	h.changed = make(chan struct{})

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
+	"maps"
 	"sync"
 	"time"
 
@@ -24,14 +24,15 @@ const (
 	maxStarts  = 3                // engines that are started for a run without a finished step or item in between
 )
 
-// recovery looks at all projects, at start and then regularly, and resumes what nobody else does.
+// recovery looks at all projects, at start and then regularly, and resumes runs that have no engine.
 type recovery struct {
 	Config
-	said  sync.Mutex          // guards Log
-	mu    sync.Mutex          // guards what follows
-	done  bool                // all projects have been looked at once
-	known map[string]*Project // by the project's id
-	tries map[pawl.RunID]try
+	said    sync.Mutex          // guards Log
+	looking exclusive           // by the project's id: an older look must not replace a newer one
+	mu      sync.Mutex          // guards what follows
+	done    bool                // all projects have been looked at once
+	known   map[string]*Project // by the project's id
+	tries   map[string]try      // by the project's id
 
 	hub  *hub
 	wake chan string // ids of projects that clients have changed
@@ -67,8 +68,9 @@ type Project struct {
 	engine bool // an engine works on the run
 }
 
-// try is what the server knows of the engines that it started for a run.
+// try is what the server knows of the engines that it started for the current run of a project.
 type try struct {
+	run      pawl.RunID
 	starts   int      // since the run last finished a step or item
 	finished int      // steps and items, at the last start
 	refused  string   // why the last start failed; empty: it did not
@@ -76,7 +78,7 @@ type try struct {
 }
 
 func newRecovery(c Config) *recovery {
-	return &recovery{Config: c, known: map[string]*Project{}, tries: map[pawl.RunID]try{}, hub: newHub(time.Now()), wake: make(chan string, 100)}
+	return &recovery{Config: c, known: map[string]*Project{}, tries: map[string]try{}, hub: newHub(time.Now()), wake: make(chan string, 100)}
 }
 
 // run sweeps until ctx ends.
@@ -97,6 +99,9 @@ func (r *recovery) sweep(ctx context.Context) {
 	entries, err := entries()
 	if err != nil {
 		r.say("the registry of projects: %v", err)
+		if len(entries) == 0 {
+			return
+		}
 	}
 	first := !r.ready()
 	if first {
@@ -117,23 +122,44 @@ func (r *recovery) sweep(ctx context.Context) {
 		})
 	}
 	all.Wait()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for id := range r.known { // removed from the registry
-		if !slices.ContainsFunc(entries, func(e project.Entry) bool { return e.ID == id }) {
-			delete(r.known, id)
-		}
+	if err == nil {
+		r.forgetRemoved(entries)
 	}
 	r.swept(began)
 	if first {
+		r.mu.Lock()
 		r.done = true
+		r.mu.Unlock()
 		r.say("recovery complete")
+	}
+}
+
+// forgetRemoved forgets the projects that are not in the registry any more. Clients then read the lists again.
+func (r *recovery) forgetRemoved(entries []project.Entry) {
+	served := make(map[string]bool, len(entries))
+	for _, e := range entries {
+		served[e.ID] = true
+	}
+	removed := func(id string) bool { return !served[id] }
+	r.mu.Lock()
+	before := len(r.known)
+	maps.DeleteFunc(r.known, func(id string, _ *Project) bool { return removed(id) })
+	maps.DeleteFunc(r.tries, func(id string, _ try) bool { return removed(id) })
+	changed := len(r.known) < before
+	r.mu.Unlock()
+	if changed {
+		r.hub.publish("reset", struct{}{})
 	}
 }
 
 // visit looks at one project, and resumes its run if nobody else does. It says what it did, at the first look of each project also that
 // there is nothing to do.
 func (r *recovery) visit(ctx context.Context, entry project.Entry, first bool) {
+	release, ok := r.looking.acquire(ctx, entry.ID)
+	if !ok {
+		return
+	}
+	defer release()
 	s := Project{ID: entry.ID, Path: entry.Path, Looked: time.Now().UTC()}
 	func() {
 		defer func() {
@@ -168,7 +194,7 @@ func (r *recovery) look(ctx context.Context, s *Project) {
 		return
 	}
 	if !s.resume {
-		r.forget(run.State)
+		r.forget(s.ID, run.State)
 		return
 	}
 	if holder, held, err := journal.LeaseHolder(p.Runs(), s.Run); held || err != nil {
@@ -178,7 +204,7 @@ func (r *recovery) look(ctx context.Context, s *Project) {
 		}
 		return
 	}
-	if ok, why := r.mayStart(run.State); !ok {
+	if ok, why := r.mayStart(s.ID, run.State); !ok {
 		s.Recovery, s.Error = "not resumed", why
 		return
 	}
@@ -271,10 +297,13 @@ func (s *Project) describe(r *runs.Run) {
 }
 
 // mayStart reports whether to start another engine for a run, and counts it. If not, why says so.
-func (r *recovery) mayStart(s *pawl.State) (ok bool, why string) {
+func (r *recovery) mayStart(project string, s *pawl.State) (ok bool, why string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	t, finished := r.tries[s.Run], finishedIn(s)
+	t, finished := r.tries[project], finishedIn(s)
+	if t.run != s.Run {
+		t = try{run: s.Run}
+	}
 	if finished > t.finished {
 		t.starts = 0
 	}
@@ -284,7 +313,7 @@ func (r *recovery) mayStart(s *pawl.State) (ok bool, why string) {
 	case t.starts >= maxStarts:
 		return false, fmt.Sprintf("%d engines have ended without finishing a step; pawl resume %s", maxStarts, s.Run)
 	}
-	r.tries[s.Run] = try{starts: t.starts + 1, finished: finished}
+	r.tries[project] = try{run: s.Run, starts: t.starts + 1, finished: finished}
 	return true, ""
 }
 
@@ -300,9 +329,9 @@ func (r *recovery) refused(ctx context.Context, p *project.Project, run pawl.Run
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	t := r.tries[run]
+	t := r.tries[p.ID]
 	t.refused, t.seq = why.Error(), s.Seq
-	r.tries[run] = t
+	r.tries[p.ID] = t
 }
 
 // held reports whether a command failed because another process holds the project.
@@ -311,12 +340,12 @@ func held(err error) bool {
 	return ok && failed.Failure.Kind == pawl.KindHeld
 }
 
-// forget forgets the engines of a run that has ended.
-func (r *recovery) forget(s *pawl.State) {
+// forget forgets the engines of a project's run that has ended.
+func (r *recovery) forget(project string, s *pawl.State) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if s.Ended() {
-		delete(r.tries, s.Run)
+		delete(r.tries, project)
 	}
 }
 

@@ -1,9 +1,15 @@
 package server
 
 import (
+	"context"
+	"runtime"
+	"strconv"
+	"sync"
 	"testing"
+	"time"
 
 	"pawl"
+	"pawl/internal/project"
 )
 
 // TestMayStart starts no engine over and over again: not for a run whose engines die without finishing anything, and not for one that
@@ -14,7 +20,7 @@ func TestMayStart(t *testing.T) {
 	s := &pawl.State{Run: "demo", Seq: 10, Steps: map[pawl.StepID]*pawl.StepState{"a": {Status: pawl.Running}}}
 	may := func(want bool) {
 		t.Helper()
-		if ok, why := r.mayStart(s); ok != want || ok == (why != "") {
+		if ok, why := r.mayStart("p", s); ok != want || ok == (why != "") {
 			t.Errorf("%v, %q; want %v", ok, why, want)
 		}
 		s.Seq++
@@ -25,7 +31,95 @@ func TestMayStart(t *testing.T) {
 	may(false)
 	s.Steps["a"].Status = pawl.Done
 	may(true)
-	r.tries[s.Run] = try{starts: 1, finished: 1, refused: "the plan was edited", seq: s.Seq}
+	r.tries["p"] = try{run: s.Run, starts: 1, finished: 1, refused: "the plan was edited", seq: s.Seq}
 	may(false)
 	may(true) // it has changed
+	for range maxStarts - 2 {
+		may(true)
+	}
+	may(false)
+	s.Run = "another"
+	may(true)
+}
+
+// TestForget forgets projects that were removed from the registry, and has clients read the lists again.
+func TestForget(t *testing.T) {
+	t.Parallel()
+	r := newRecovery(Config{})
+	cursor := r.hub.newest()
+	for _, id := range []string{"a", "b"} {
+		r.known[id], r.tries[id] = &Project{ID: id}, try{starts: 1}
+	}
+	r.forgetRemoved([]project.Entry{{ID: "b"}, {ID: "a"}})
+	if events, _, _, _, _ := r.hub.after(cursor); len(r.known) != 2 || len(r.tries) != 2 || len(events) > 0 {
+		t.Fatalf("known %v, tries %v, events %v", r.known, r.tries, events)
+	}
+	r.forgetRemoved([]project.Entry{{ID: "b"}})
+	events, _, _, _, _ := r.hub.after(cursor)
+	if r.known["a"] != nil || r.known["b"] == nil || len(r.tries) != 1 || len(events) != 1 || events[0].kind != "reset" {
+		t.Errorf("known %v, tries %v, events %v", r.known, r.tries, events)
+	}
+}
+
+// TestExclusive: one caller at a time works on a name, and one that waits can give up.
+func TestExclusive(t *testing.T) {
+	t.Parallel()
+	var x exclusive
+	var atWork, most, total int
+	var all sync.WaitGroup
+	for range 50 {
+		all.Go(func() {
+			release, ok := x.acquire(t.Context(), "a")
+			if !ok {
+				t.Error("not acquired")
+				return
+			}
+			defer release()
+			atWork, total = atWork+1, total+1
+			most = max(most, atWork)
+			runtime.Gosched()
+			atWork--
+		})
+	}
+	all.Wait()
+	if most != 1 || total != 50 || len(x.held) != 0 {
+		t.Errorf("%d at once, %d in total, %d held", most, total, len(x.held))
+	}
+	release, _ := x.acquire(t.Context(), "a")
+	defer release()
+	if other, ok := x.acquire(t.Context(), "b"); !ok {
+		t.Error("another name is held")
+	} else {
+		other()
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, ok := x.acquire(ended, "a"); ok {
+		t.Error("two callers work on a name")
+	}
+}
+
+// TestHubTrims keeps the newest events. A client's part of the older ones does not change meanwhile.
+func TestHubTrims(t *testing.T) {
+	t.Parallel()
+	h := newHub(time.Now())
+	first := h.newest()
+	for i := range maxEvents {
+		h.publish("run", i)
+	}
+	part, _, _, _, _ := h.after(first)
+	for i := range 2 * maxEvents {
+		h.publish("run", maxEvents+i)
+	}
+	for i, e := range part {
+		if string(e.data) != strconv.Itoa(i) {
+			t.Fatalf("event %d became %s", i, e.data)
+		}
+	}
+	if len(h.events) != maxEvents || cap(h.events) > 4*maxEvents {
+		t.Errorf("%d events in room for %d", len(h.events), cap(h.events))
+	}
+	if _, _, reset, _, _ := h.after(first); !reset {
+		t.Error("no reset for a client that is too far behind")
+	}
 }

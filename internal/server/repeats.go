@@ -31,11 +31,11 @@ const (
 // repeats does a request with a key once, and answers its repetitions with the answer of the first one. It records the key before the
 // request is done, so that after a crash nothing is done twice.
 type repeats struct {
-	folder string
+	folder  string
+	running exclusive // by the hash of client and key
 
-	mu      sync.Mutex // guards what follows
-	running map[string]chan struct{}
-	pruned  time.Time
+	mu     sync.Mutex // guards what follows
+	pruned time.Time
 }
 
 // done is the record of a request.
@@ -75,7 +75,7 @@ func (r *repeats) do(w http.ResponseWriter, req *http.Request, key string, next 
 	}
 	sum := sha256.Sum256([]byte(clientOf(req.Context()).ID + "\n" + key))
 	name := hex.EncodeToString(sum[:])
-	release, ok := r.acquire(req, name)
+	release, ok := r.running.acquire(req.Context(), name)
 	if !ok {
 		return problem(http.StatusConflict, "the first request with this key is still under way", "")
 	}
@@ -97,38 +97,13 @@ func (r *repeats) do(w http.ResponseWriter, req *http.Request, key string, next 
 	req.Body = io.NopCloser(bytes.NewReader(body))
 	answer := &recorder{ResponseWriter: w, status: http.StatusOK}
 	next.ServeHTTP(answer, req)
-	if answer.status >= http.StatusInternalServerError || answer.body.Len() > maxRecord {
+	if answer.status >= http.StatusInternalServerError || answer.long {
 		_ = disk.Remove(path) // a repetition tries again
 		return nil
 	}
 	first.Status, first.Type, first.Tag, first.Body = answer.status, w.Header().Get("Content-Type"), w.Header().Get("ETag"), answer.body.Bytes()
 	_ = first.save(path) // without it a repetition is refused
 	return nil
-}
-
-// acquire waits until no other request with a key is under way. ok is false if the client leaves before.
-func (r *repeats) acquire(req *http.Request, name string) (release func(), ok bool) {
-	for {
-		r.mu.Lock()
-		other := r.running[name]
-		if other == nil {
-			mine := make(chan struct{})
-			r.running[name] = mine
-			r.mu.Unlock()
-			return func() {
-				r.mu.Lock()
-				defer r.mu.Unlock()
-				delete(r.running, name)
-				close(mine)
-			}, true
-		}
-		r.mu.Unlock()
-		select {
-		case <-other:
-		case <-req.Context().Done():
-			return nil, false
-		}
-	}
 }
 
 // readDone reads the record of a request, if there is one that has not expired.
@@ -189,11 +164,12 @@ func (r *repeats) prune(now time.Time) error {
 	return err
 }
 
-// recorder keeps what it passes on.
+// recorder passes an answer on, and keeps it if it is not too long.
 type recorder struct {
 	http.ResponseWriter
 	status int
 	body   bytes.Buffer
+	long   bool // the answer has more than maxRecord bytes
 }
 
 func (r *recorder) WriteHeader(status int) {
@@ -202,6 +178,8 @@ func (r *recorder) WriteHeader(status int) {
 }
 
 func (r *recorder) Write(data []byte) (int, error) {
-	r.body.Write(data)
+	if r.long = r.long || r.body.Len()+len(data) > maxRecord; !r.long {
+		r.body.Write(data)
+	}
 	return r.ResponseWriter.Write(data)
 }

@@ -57,7 +57,7 @@ type Events struct {
 type eventsInput struct {
 	RunPath
 	After pawl.Seq `query:"after" doc:"only events after this number" minimum:"0"`
-	Limit int      `query:"limit" default:"200" minimum:"1" maximum:"1000"`
+	Limit int      `query:"limit" default:"200" minimum:"1" maximum:"10000"`
 }
 
 // eventLine is an event with what it means in words, as `pawl log` prints it.

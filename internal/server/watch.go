@@ -63,7 +63,7 @@ func (r *recovery) learn(s *Project) (before *Project) {
 
 // same reports whether two states of a project look the same to clients, apart from the time of the look.
 func (s Project) same(other Project) bool {
-	return fmt.Sprint(s.comparable()) == fmt.Sprint(other.comparable())
+	return slices.Equal(s.comparable(), other.comparable())
 }
 
 // comparable returns the fields that clients see.
@@ -73,7 +73,7 @@ func (s Project) comparable() []any {
 
 // watch looks for changes every second while a client follows them, and at once after a client's own ones.
 func (r *recovery) watch(ctx context.Context) {
-	marks := map[string]string{}
+	var marks map[string]string
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
 	for {
@@ -86,7 +86,7 @@ func (r *recovery) watch(ctx context.Context) {
 			}
 		case <-tick.C:
 			if r.hub.watched() {
-				r.refresh(ctx, marks)
+				marks = r.refresh(ctx, marks)
 			}
 		}
 	}
@@ -100,30 +100,32 @@ func (r *recovery) visitSoon(id string) {
 	}
 }
 
-// refresh reads the projects whose files have changed. marks has what they looked like.
-func (r *recovery) refresh(ctx context.Context, marks map[string]string) {
+// refresh reads the projects whose files have changed. marks are those of the last refresh; it returns the new ones.
+func (r *recovery) refresh(ctx context.Context, marks map[string]string) map[string]string {
 	r.mu.Lock()
 	known := make([]Project, 0, len(r.known))
 	for _, s := range r.known {
 		known = append(known, *s)
 	}
 	r.mu.Unlock()
+	now := make(map[string]string, len(known))
 	tickets := make(chan struct{}, atOnce)
 	var all sync.WaitGroup
 	for _, s := range known {
 		mark := markOf(s)
 		before, seen := marks[s.ID]
-		marks[s.ID] = mark
+		now[s.ID] = mark
 		if seen && before == mark || ctx.Err() != nil {
 			continue
 		}
 		tickets <- struct{}{}
 		all.Go(func() {
 			defer func() { <-tickets }()
-			r.reread(ctx, s)
+			r.reread(ctx, s.ID)
 		})
 	}
 	all.Wait()
+	return now
 }
 
 // markOf returns what a project's files look like. It is another text after each event, and after each new run.
@@ -138,7 +140,18 @@ func markOf(s Project) (mark string) {
 }
 
 // reread reads a project again, without resuming it.
-func (r *recovery) reread(ctx context.Context, before Project) {
+func (r *recovery) reread(ctx context.Context, id string) {
+	release, ok := r.looking.acquire(ctx, id)
+	if !ok {
+		return
+	}
+	defer release()
+	r.mu.Lock()
+	before := r.known[id]
+	r.mu.Unlock()
+	if before == nil { // removed meanwhile
+		return
+	}
 	s := Project{ID: before.ID, Path: before.Path, Looked: before.Looked}
 	defer func() {
 		_ = recover() // the next sweep reports it

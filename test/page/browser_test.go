@@ -160,6 +160,13 @@ func (b *tab) fill(label, text string) {
 	b.do(chromedp.KeyEvent(text))
 }
 
+// set replaces the text of the field with a label.
+func (b *tab) set(label, text string) {
+	b.t.Helper()
+	b.wait("%s.length > 0", named(label))
+	value[bool](b, fmt.Sprintf(`((e) => (e.value = %q, e.dispatchEvent(new Event("input", {bubbles: true}))))(%s[0])`, text, named(label)))
+}
+
 // choose chooses an option of the field with a label.
 func (b *tab) choose(label, option string) {
 	b.t.Helper()
@@ -260,7 +267,7 @@ func (b *tab) fits() {
 	}
 }
 
-// shot takes a picture. With -update it is put into the documents.
+// shot takes a picture. With -update it is put into the documents, if docs/server.md shows it.
 func (b *tab) shot(name string) {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, patience)
@@ -275,7 +282,15 @@ func (b *tab) shot(name string) {
 	if !storytest.Update() {
 		return
 	}
-	folder := filepath.Join(root(b.t), "docs", "img")
+	docs := filepath.Join(root(b.t), "docs")
+	text, err := os.ReadFile(filepath.Join(docs, "server.md"))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if !strings.Contains(string(text), "(img/"+name+".png)") {
+		return
+	}
+	folder := filepath.Join(docs, "img")
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		b.t.Fatal(err)
 	}

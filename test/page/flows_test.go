@@ -204,6 +204,71 @@ func TestRestore(t *testing.T) {
 	b.noFaults()
 }
 
+// TestFork forks a completed run from an early checkpoint, and resumes the new run.
+func TestFork(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.write("report", "plan.yaml", `name: report
+steps:
+  - {id: draft, run: "echo draft > report.md", outputs: [report.md]}
+  - {id: polish, run: "date +%N > polished.md; cat polished.md >> report.md", outputs: [polished.md]}
+`)
+	w.pawl(0, "report", "run", "plan.yaml")
+	before := w.read("report", "polished.md")
+	w.serve()
+	b := newTab(t, newBrowser(t), w.url)
+	b.logIn(w.login())
+	b.visit("projects/" + w.projects["report"] + "/checkpoints")
+	b.wait(`[...document.querySelectorAll("tbody tr")].some((tr) => tr.innerText.includes("draft") && (tr.querySelector("td.verbs button:last-child").click(), true))`)
+	b.see("Fork from checkpoint")
+	b.click("Show what would change")
+	b.see("polished.md")
+	b.accessible()
+	b.click("Create the new run")
+	b.see("Resume will: run polish.")
+	b.see("50%")
+	b.click("Resume project")
+	b.see("The run is completed.")
+	if after := w.read("report", "polished.md"); after == before {
+		t.Error("the step was not run again")
+	}
+	b.noFaults()
+}
+
+// TestStart starts a run of a plan with parameters, and shows all runs of a project with more than a page of them.
+func TestStart(t *testing.T) {
+	t.Parallel()
+	const runs = 53
+	w := newWorld(t)
+	w.write("mail", "plans/send.yaml", "name: send\nparams: {to: {required: true}}\nsteps:\n  - {id: send, run: \"echo \\\"$PAWL_PARAM_TO\\\" > sent.txt\"}\n")
+	for i := range runs {
+		w.pawl(0, "mail", "run", "plans/send.yaml", "--param", fmt.Sprintf("to=%d", i))
+	}
+	w.serve()
+	b := newTab(t, newBrowser(t), w.url)
+	b.logIn(w.login("--rights", "read,run"))
+	b.visit("projects/" + w.projects["mail"] + "/history")
+	b.wait(`document.querySelectorAll("tbody tr").length === 50`)
+	b.click("Show earlier runs")
+	b.wait(`document.querySelectorAll("tbody tr").length === %d`, runs)
+	b.click("Start a run…")
+	b.accessible()
+	b.click("Start")
+	b.see("Error: plan plan.yaml")
+	b.fill("Parameters", "to")
+	b.see("Write parameters as name=value: to")
+	b.fill("Parameters", "=ann = bob")
+	b.set("Plan", "plans/send.yaml")
+	b.click("Start")
+	b.wait(`!document.querySelector("dialog")`)
+	if !storytest.Until(func() bool { return w.read("mail", "sent.txt") == "ann = bob\n" }) {
+		t.Errorf("sent to %q", w.read("mail", "sent.txt"))
+	}
+	b.visit("projects/" + w.projects["mail"] + "/history")
+	b.wait(`document.querySelectorAll("tbody tr").length === 50`)
+	b.noFaults()
+}
+
 // TestKeyboard does without the mouse: it finds a project, opens it and answers its gate.
 func TestKeyboard(t *testing.T) {
 	t.Parallel()

@@ -79,6 +79,16 @@ func (w *world) write(project, name, text string) {
 	}
 }
 
+// read returns the text of a file of a project.
+func (w *world) read(project, name string) string {
+	w.t.Helper()
+	data, err := os.ReadFile(filepath.Join(w.dir, project, name))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return string(data)
+}
+
 func (w *world) command(project, name string, args ...string) *exec.Cmd {
 	w.t.Helper()
 	cmd := exec.CommandContext(w.t.Context(), name, args...)

@@ -3,7 +3,7 @@ import { useState } from "preact/hooks"
 import { lacks, ofRun, post, useFetch, type Problem } from "./api"
 import { changed, versionOf } from "./events"
 import { bytes, count } from "./format"
-import { route, setQuery } from "./route"
+import { link, route, setQuery } from "./route"
 import type { Changes, Checkpoint, Checkpoints as List, Difference, Run } from "./types"
 import { Act, Dialog, Loading, Time, Wrong } from "./ui"
 import { Diff } from "./diff"
@@ -15,7 +15,7 @@ export function Checkpoints({ project, run }: { project: string; run: Run }) {
 	const to = query.get("to") ?? ""
 	const all = [...(data?.checkpoints ?? [])].reverse()
 	const usable = all.filter((c) => c.snapshot === "kept")
-	const [restoring, setRestoring] = useState("")
+	const [travel, setTravel] = useState<{ verb: Verb; checkpoint: string }>()
 	return (
 		<section aria-label="Checkpoints">
 			<h2>Checkpoints</h2>
@@ -59,9 +59,11 @@ export function Checkpoints({ project, run }: { project: string; run: Run }) {
 												<button type="button" class="link" onClick={() => setQuery({ from: c.checkpoint, to: undefined })}>
 													Compare<span class="hidden"> {c.checkpoint}</span>
 												</button>
-												<button type="button" class="link" onClick={() => setRestoring(c.checkpoint)}>
-													Restore…<span class="hidden"> {c.checkpoint}</span>
-												</button>
+												{[restore, ...(run.kind === "session" ? [] : [fork])].map((verb) => (
+													<button key={verb.verb} type="button" class="link" onClick={() => setTravel({ verb, checkpoint: c.checkpoint })}>
+														{verb.label}…<span class="hidden"> {c.checkpoint}</span>
+													</button>
+												))}
 											</>
 										)}
 									</td>
@@ -71,7 +73,7 @@ export function Checkpoints({ project, run }: { project: string; run: Run }) {
 					</table>
 				</>
 			)}
-			{restoring && <Restore project={project} run={run} checkpoint={restoring} close={() => setRestoring("")} />}
+			{travel && <Travel {...travel} project={project} run={run} close={() => setTravel(undefined)} />}
 		</section>
 	)
 }
@@ -103,25 +105,57 @@ function Compared({ project, run, from, to }: { project: string; run: string; fr
 	)
 }
 
-/** Restore first shows what would change. The second step does exactly that, or is refused if it has changed. */
-function Restore({ project, run, checkpoint, close }: { project: string; run: Run; checkpoint: string; close: () => void }) {
-	const path = ofRun(project, run.run, "restore")
+/** Verb is what a checkpoint can be used for. */
+interface Verb {
+	verb: "restore" | "fork"
+	label: string
+	title: (checkpoint: string) => string
+	text: string
+	nothing: string // what it changes if it changes no file
+	act: (changes: number) => string
+}
+
+const restore: Verb = {
+	verb: "restore",
+	label: "Restore",
+	title: (checkpoint) => `Restore checkpoint ${checkpoint}`,
+	text: "pawl first saves the files as they are now, so that you can undo the restore. It removes no ignored files.",
+	nothing: "Nothing to restore",
+	act: (changes) => `Restore ${count(changes, "path")}`,
+}
+
+const fork: Verb = {
+	verb: "fork",
+	label: "Fork",
+	title: (checkpoint) => `Fork from checkpoint ${checkpoint}`,
+	text: "A new run starts from this checkpoint: what was finished by then stays finished. pawl first saves the files as they are now, then restores those of the checkpoint. The run that you fork stays as it is.",
+	nothing: "No file changes",
+	act: () => "Create the new run",
+}
+
+/** Travel restores or forks. It first shows the changes, then makes exactly those. If they are others by then, the server refuses. */
+function Travel({ verb: v, project, run, checkpoint, close }: { verb: Verb; project: string; run: Run; checkpoint: string; close: () => void }) {
+	const path = ofRun(project, run.run, v.verb)
 	const [planned, setPlanned] = useState<Changes>()
 	const [restored, setRestored] = useState<Changes>()
 	const [problem, setProblem] = useState<Problem>()
 	const look = async () => setPlanned(await post<Changes>(path, { checkpoint }))
-	const restore = async () => {
-		setRestored(await post<Changes>(path, { checkpoint, plan: planned!.plan }))
+	const act = async () => {
+		const all = await post<Changes>(path, { checkpoint, plan: planned!.plan })
 		changed("run:" + run.run)
+		changed("project:" + project)
+		if (all.run) location.hash = link(["projects", project]) // the new run, which is the current one by now
+		else setRestored(all)
 	}
 	const done = (p?: Problem) => {
 		setProblem(p)
 		if (p) setPlanned(undefined)
 	}
 	const changes = planned?.changes ?? []
+	const useless = v.verb === "restore" && changes.length === 0
 	return (
-		<Dialog title={`Restore checkpoint ${checkpoint}`} close={close} wide>
-			<p>pawl first saves the files as they are now, so that you can undo the restore. It removes no ignored files.</p>
+		<Dialog title={v.title(checkpoint)} close={close} wide>
+			<p>{v.text}</p>
 			<Wrong problem={problem} />
 			{restored ? (
 				<>
@@ -134,7 +168,7 @@ function Restore({ project, run, checkpoint, close }: { project: string; run: Ru
 				</>
 			) : planned ? (
 				<>
-					<h3>{changes.length === 0 ? "Nothing to restore" : `This changes ${count(changes.length, "path")}`}</h3>
+					<h3>{changes.length === 0 ? v.nothing : `This changes ${count(changes.length, "path")}`}</h3>
 					<ul class="plain changes" tabIndex={0} aria-label="Paths that change">
 						{changes.map((c) => (
 							<li key={c.path}>
@@ -142,8 +176,9 @@ function Restore({ project, run, checkpoint, close }: { project: string; run: Ru
 							</li>
 						))}
 					</ul>
+					<Redone steps={planned.redo ?? []} />
 					<div class="buttons">
-						{changes.length > 0 && <Act label={`Restore ${count(changes.length, "path")}`} kind="danger" why={lacks("operate")} act={restore} done={done} />}
+						{!useless && <Act label={v.act(changes.length)} kind="danger" why={lacks("operate")} act={act} done={done} />}
 						<button type="button" onClick={close}>
 							Cancel
 						</button>
@@ -158,6 +193,24 @@ function Restore({ project, run, checkpoint, close }: { project: string; run: Ru
 				</div>
 			)}
 		</Dialog>
+	)
+}
+
+/** Redone lists finished work that a fork repeats, because its outputs are not in the snapshot. */
+function Redone({ steps }: { steps: NonNullable<Changes["redo"]> }) {
+	if (steps.length === 0) return null
+	return (
+		<>
+			<h3>Will rerun: their outputs are not in the checkpoint</h3>
+			<ul class="plain">
+				{steps.map((s) => (
+					<li key={s.step}>
+						step {s.step}
+						{s.items && `, ${count(s.items.length, "item")}`}
+					</li>
+				))}
+			</ul>
+		</>
 	)
 }
 

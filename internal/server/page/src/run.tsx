@@ -10,8 +10,9 @@ import { Steps, lookOf, noteOf, stepLink, timeOf, wordOf } from "./graph"
 import { Output } from "./output"
 import { Recovery, summary, useRecovery } from "./recovery"
 import { link, route, setQuery } from "./route"
+import { Runs, Start } from "./runs"
 import { Timeline } from "./timeline"
-import type { Acted, Project, Recovery as Found, Right, Run, Runs as RunList, Step } from "./types"
+import type { Acted, Project, Recovery as Found, Right, Run, Step } from "./types"
 import { Act, Ago, Command, Dialog, Field, Loading, Progress, Status, Time, Wrong, useTitle } from "./ui"
 
 const views = [
@@ -116,9 +117,12 @@ function NoRun({ p }: { p: Project }) {
 		<div class="empty">
 			<p>{p.error || "This project has no runs yet."}</p>
 			{!p.error && (
-				<p>
-					<Command text="pawl run plan.yaml" />
-				</p>
+				<>
+					<p>
+						<Command text="pawl run plan.yaml" />
+					</p>
+					<Start project={p.id} />
+				</>
 			)}
 		</div>
 	)
@@ -241,7 +245,7 @@ function View({ view, p, r, found }: { view: string; p: Project; r: Run; found: 
 		case "agents":
 			return <Agents run={r} />
 		case "history":
-			return <Runs project={p} shown={r.run} />
+			return <Runs key={p.id} project={p} shown={r.run} />
 	}
 	const step = steps.find((s) => s.id === chosen)
 	if (steps.length === 0) return r.kind === "session" ? <Agents run={r} /> : <p class="empty">The run has no steps.</p>
@@ -344,49 +348,5 @@ function Ask({ verb: v, step, p, r, close }: { verb: (typeof verbs)[number]; ste
 				</button>
 			</div>
 		</Dialog>
-	)
-}
-
-function Runs({ project, shown }: { project: Project; shown: string }) {
-	const { data, error, reload } = useFetch<RunList>(`projects/${encodeURIComponent(project.id)}/runs`, versionOf("project:" + project.id))
-	return (
-		<section aria-label="Runs">
-			<h2>Runs of this project</h2>
-			<Wrong problem={error} retry={reload} />
-			{!data && !error && <Loading what="runs" />}
-			{data && (
-				<table class="list">
-					<caption class="hidden">Runs</caption>
-					<thead>
-						<tr>
-							<th scope="col">Run</th>
-							<th scope="col">Status</th>
-							<th scope="col">Started</th>
-							<th scope="col">Last event</th>
-						</tr>
-					</thead>
-					<tbody>
-						{(data.runs ?? []).map((r) => (
-							<tr key={r.run} class={r.run === shown ? "chosen" : ""}>
-								<th scope="row">
-									<a class="name" href={link(r.run === project.run ? ["projects", project.id] : ["projects", project.id, "runs", r.run])}>
-										{r.run}
-									</a>
-								</th>
-								<td data-label="Status">
-									{r.error ? <span class="why">{r.error}</span> : <Status of={r.status ?? "unknown"} />}
-								</td>
-								<td data-label="Started">
-									<Time at={r.created_at} />
-								</td>
-								<td data-label="Last event">
-									<Time at={r.updated_at} />
-								</td>
-							</tr>
-						))}
-					</tbody>
-				</table>
-			)}
-		</section>
 	)
 }

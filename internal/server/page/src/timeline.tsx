@@ -8,7 +8,8 @@ import { stepLink } from "./graph"
 import type { Events, Run } from "./types"
 import { Loading, Rows, Wrong } from "./ui"
 
-const pageSize = 1000
+const firstPage = 500 // events that are read first, so that something is there soon
+const nextPages = 10_000
 const laneHeight = 26
 const entryHeight = 24
 
@@ -26,7 +27,7 @@ function useHistory(project: string, run: string) {
 		const h = history.current
 		const read = async () => {
 			for (;;) {
-				const page = await get<Events>(ofRun(project, run, "events", { after: String(h.last), limit: String(pageSize) }), abort.signal)
+				const page = await get<Events>(ofRun(project, run, "events", { after: String(h.last), limit: String(h.last === 0 ? firstPage : nextPages) }), abort.signal)
 				const events = page.events ?? []
 				h.add(events)
 				const all = !page.more || events.length === 0
@@ -48,7 +49,7 @@ export function Timeline({ project, run: r }: { project: string; run: Run }) {
 			<Wrong problem={problem} />
 			{!all && <Loading what={`events (${count(n, "event")})`} />}
 			<Chart history={history} n={n} run={r} />
-			<List history={history} />
+			<List history={history} n={n} />
 		</section>
 	)
 }
@@ -125,6 +126,9 @@ function withCrashes(lane: Lane, run: Run): Lane {
 	return { ...lane, bars: lane.bars.map((b) => (crashed(b) ? { ...b, kind: "warn", text: b.text + ": crashed" } : b)) }
 }
 
+/** digitsOf returns with how many digits of a second two times differ that are some milliseconds apart. */
+const digitsOf = (apart: number) => (apart < 10 ? 3 : apart < 100 ? 2 : apart < 1000 ? 1 : 0)
+
 /** Ticks writes times above the lanes, as many as there is room for. */
 function Ticks({ axis, view, x }: { axis: Axis; view: { from: number; to: number }; x: (t: number) => number }) {
 	const ticks: { at: number; text: string; idle?: string }[] = []
@@ -141,7 +145,7 @@ function Ticks({ axis, view, x }: { axis: Axis; view: { from: number; to: number
 			const at = x(time)
 			if (at < free || at < 0 || at > 940) continue
 			free = at + 130
-			ticks.push({ at, text: clock(time, (p.to - p.from) / parts < 1000 ? 1 : 0) })
+			ticks.push({ at, text: clock(time, digitsOf((p.to - p.from) / parts)) })
 		}
 	}
 	return (
@@ -219,10 +223,14 @@ const groups: { name: string; prefixes: string[] }[] = [
 	{ name: "Agents", prefixes: ["session.", "operation."] },
 ]
 
-function List({ history }: { history: History }) {
+/** List shows the first n events. A component is only drawn again if one of its properties is another one, and the history stays the same. */
+function List({ history, n }: { history: History; n: number }) {
 	const [group, setGroup] = useState(0)
 	const prefixes = groups[group]!.prefixes
-	const chosen = group === 0 ? history.entries : history.entries.filter((e) => prefixes.some((p) => e.type.startsWith(p)))
+	const chosen = useMemo(
+		() => (group === 0 ? history.entries.slice(0, n) : history.entries.filter((e) => prefixes.some((p) => e.type.startsWith(p)))),
+		[history, n, group],
+	)
 	return (
 		<>
 			<div class="bar">

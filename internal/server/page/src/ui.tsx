@@ -199,11 +199,15 @@ export function Rows(props: {
 	const ref = useRef<HTMLDivElement>(null)
 	const [view, setView] = useState({ top: 0, height: 600 })
 	const atEnd = useRef(true)
+	const top = useRef(0)
 	const { count, height, row } = props
 	const measure = () => {
 		const box = ref.current
 		if (!box) return
-		atEnd.current = box.scrollTop + box.clientHeight >= box.scrollHeight - height
+		// rows may have been added since the list was scrolled to its end: only scrolling up leaves the end
+		if (box.scrollTop + box.clientHeight >= box.scrollHeight - height) atEnd.current = true
+		else if (box.scrollTop < top.current) atEnd.current = false
+		top.current = box.scrollTop
 		setView({ top: box.scrollTop, height: box.clientHeight })
 		if (box.scrollTop === 0) props.onTop?.()
 	}
