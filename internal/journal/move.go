@@ -167,6 +167,11 @@ func mover(ctx context.Context, id, folder string) (moving, error) {
 	return to, nil
 }
 
+// arriving returns the marker of a run that is to be moved to a store.
+func arriving(store string) marker {
+	return marker{Store: store, Key: newUUID(), Copy: newUUID(), Phase: Arriving}
+}
+
 // arrive returns the marker of a run that is on its way to a store, or is there. It gives the run a key.
 func (l *Log) arrive(ctx context.Context, to moving, id string) (marker, error) {
 	m, err := readMarker(l.home)
@@ -183,7 +188,7 @@ func (l *Log) arrive(ctx context.Context, to moving, id string) (marker, error) 
 		m = marker{}
 	}
 	if m.Store == "" {
-		m = marker{Store: id, Key: newUUID(), Copy: newUUID(), Phase: Arriving}
+		m = arriving(id)
 		if err := m.write(l.home); err != nil {
 			return m, err
 		}
