@@ -25,11 +25,15 @@ type Mover interface {
 	Release(ctx context.Context, key string, end Head) (bool, error)
 	// Forget deletes the lines and blobs of a run that is not Stored, and remembers that it has Left.
 	Forget(ctx context.Context, key string) error
+	// Blobs returns the SHA-256 of each of a run's blobs.
+	Blobs(ctx context.Context, key string) ([]string, error)
+}
+
+// A Deleter is a Remote that can delete runs.
+type Deleter interface {
 	// Delete deletes a run that came from a folder of a host, unless an engine has its lease. It does nothing if the run came from
 	// elsewhere, or is gone.
 	Delete(ctx context.Context, key string, from About) error
-	// Blobs returns the SHA-256 of each of a run's blobs.
-	Blobs(ctx context.Context, key string) ([]string, error)
 }
 
 // About is what a store knows of a run besides its lines.
@@ -396,9 +400,13 @@ func DeleteStored(ctx context.Context, folder string, run pawl.RunID) error {
 	if err != nil || !m.remote() {
 		return err
 	}
-	store, err := mover(ctx, m.Store, folder)
+	remote, err := connect(ctx, m.Store, folder)
 	if err != nil {
 		return err
+	}
+	store, ok := remote.(Deleter)
+	if !ok {
+		return errNoMove
 	}
 	from := About{Run: run, Path: rootOf(home)}
 	if from.Host, err = os.Hostname(); err != nil {

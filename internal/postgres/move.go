@@ -73,7 +73,7 @@ func (s *Store) Forget(ctx context.Context, key string) error {
 	return classify("delete the run from the database", err)
 }
 
-// Delete deletes a run that came from a folder of a host; see journal.Mover.
+// Delete deletes a run that came from a folder of a host; see journal.Deleter.
 func (s *Store) Delete(ctx context.Context, key string, from journal.About) error {
 	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		var ours, held bool
