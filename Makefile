@@ -37,7 +37,7 @@ test: tools check ## everything that must pass before a change lands
 RACED = CGO_ENABLED=$(if $(RACE),1,0) $(GO) test -vet=off $(RACE)
 
 # The packages whose tests need programs that `make test-server` installs: Postgres, Chromium.
-SERVER_TESTS = pawl/internal/postgres pawl/test/stories/postgres pawl/test/page
+SERVER_TESTS = pawl/internal/postgres pawl/internal/interop/tables/pgtables pawl/test/stories/postgres pawl/test/page
 
 test-server: tools postgres ## runs in Postgres, with a server that the tests start; the page of pawl serve in Chromium, and whether it was built from its sources
 	@command -v chromium >/dev/null || ./scripts/need chromium
@@ -111,7 +111,7 @@ torture: torture-forecast ## kills, faults, power cuts and damage, at length; an
 torture-forecast: ## what `pawl why` says is what resume does, in 10,000 random cases
 	PAWL_ALL_CASES=1 $(GO) test ./internal/engine -run TestForecast -rapid.checks=2500 -timeout 2h
 
-torture-short: tools
+torture-short: tools postgres
 	$(GO) run ./test/torture -short -seed 2026
 
 bench: postgres ## speed as ratios to baselines in the same run; without restic, a baseline, if it cannot be installed

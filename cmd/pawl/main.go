@@ -32,6 +32,7 @@ import (
 	"pawl/internal/interop/format/gyoshu"
 	"pawl/internal/interop/format/projectstate"
 	"pawl/internal/interop/format/sitebuilder"
+	"pawl/internal/interop/tables/pgtables"
 	"pawl/internal/journal"
 	"pawl/internal/mcp"
 	"pawl/internal/notify"
@@ -48,6 +49,7 @@ func run(args []string) int {
 	injectFaults()
 	databases := &postgres.Connector{Getenv: os.Getenv}
 	defer databases.Close()
+	defer tables.Close()
 	journal.Connect(context.Background(), journal.Connection{Open: databases.Open})
 	if code, done := faststart.Run(context.Background(), args[1:]); done {
 		return code
@@ -121,9 +123,14 @@ func (a advising) Evaluate(ctx context.Context, e evidence.Evidence) engine.Eval
 	return engine.Evaluation{Word: o.Verdict, Reasons: o.Reasons, By: o.By, Doubt: o.Doubt, Cost: o.Cost}
 }
 
+// tables are those of the user's database server. They connect on the first use.
+var tables = &pgtables.Database{Base: context.Background(), Getenv: os.Getenv}
+
 // formats returns the formats of all systems whose files pawl reads and writes.
 func formats() interop.Formats {
-	return interop.Formats{grid.Format(), dotagent.Format(), sitebuilder.Format(), projectstate.Format(), gyoshu.Format()}
+	decision := projectstate.Format()
+	decision.Server = tables
+	return interop.Formats{grid.Format(), dotagent.Format(), sitebuilder.Format(), decision, gyoshu.Format()}
 }
 
 // serve serves agents over the Model Context Protocol.

@@ -43,7 +43,8 @@ func (a *app) importCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "import SYSTEM [PATH]",
 		Short: "Import another system's state as a run",
-		Long: "Import another system's state as a run\n\n" + a.systemsHelp() + ".\nPATH is the folder with the files of SYSTEM (default: the project), or a SQL dump or database of projectstate.\n" +
+		Long: "Import another system's state as a run\n\n" + a.systemsHelp() + ".\nPATH is the folder with the files of SYSTEM (default: the project). For projectstate it can be a SQL dump, a SQLite database, or\n" +
+			"\"postgres:\" for the database that PAWL_POSTGRES names.\n" +
 			"pawl imports a step as done only if all files that it lists as results exist. It does not change the files of SYSTEM, except\n" +
 			"with --fresh. Run pawl adopt before pawl resume. import asks only on a terminal, and only about an unfinished workflow of\n" +
 			"dotagent: whether to import it, or to archive it and start over.",
@@ -152,7 +153,10 @@ func (a *app) formatFor(system, project string) (format.Format, error) {
 	if fileFormat.Select == nil {
 		return fileFormat, usageError("", "--project: the files of %s contain only one project", system)
 	}
-	return fileFormat.Select(project), nil
+	server := fileFormat.Server
+	fileFormat = fileFormat.Select(project)
+	fileFormat.Server = server
+	return fileFormat, nil
 }
 
 // hasActiveWork reports whether what was read is being worked on, or was interrupted.
@@ -235,6 +239,9 @@ func (a *app) filesOf(system, path string) (string, error) {
 		if _, err := os.Stat(file); err == nil {
 			path = file
 		}
+		if filepath.Base(file) == format.ServerFile {
+			path = format.ServerFile
+		}
 	}
 	return a.existingPath(path)
 }
@@ -245,7 +252,7 @@ func (a *app) existingPath(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) && path != format.ServerFile {
 		return "", usageError("", "no such file or folder: %s", path)
 	}
 	return dir, nil
@@ -258,6 +265,10 @@ func (a *app) pathOrProject(path string) (string, error) {
 			return p.Root, nil
 		}
 		return a.here()
+	}
+	if path == format.ServerFile {
+		root, err := a.pathOrProject("")
+		return filepath.Join(root, path), err
 	}
 	if !filepath.IsAbs(path) {
 		here, err := a.here()

@@ -20,7 +20,7 @@ type Agents struct {
 // settings.
 type Mirrors struct {
 	Answers  bool   `yaml:"answers,omitempty"`  // answers to gates in mirrored files count as the user's. Defaults to false.
-	Database string `yaml:"database,omitempty"` // the SQLite database or SQL dump of projectstate: absolute, or relative to each project. Defaults to none.
+	Database string `yaml:"database,omitempty"` // the SQLite database or SQL dump of projectstate: absolute, or relative to each project; or "postgres:". Defaults to none.
 }
 
 // Traces says where the traces of runs are sent. It counts only in the user's own settings.

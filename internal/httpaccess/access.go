@@ -24,17 +24,10 @@ const minToken = 16
 
 // ReadToken returns the token in a file, which other users must not be able to read.
 func ReadToken(path string) (string, error) {
-	info, err := os.Stat(path)
+	data, err := ReadPrivate(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", &pawl.Error{Kind: pawl.KindUsage, Err: err, Hint: fmt.Sprintf("(umask 077; openssl rand -hex 32 > '%s')", path)}
 	}
-	if err != nil {
-		return "", err
-	}
-	if info.Mode().Perm()&0o077 != 0 {
-		return "", &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("other users can read %s", path), Hint: fmt.Sprintf("chmod 600 '%s'", path)}
-	}
-	data, err := disk.ReadFile(path, disk.IdentityLimit)
 	if err != nil {
 		return "", err
 	}
@@ -42,6 +35,18 @@ func ReadToken(path string) (string, error) {
 		return token, nil
 	}
 	return "", &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("%s contains no token: expected one word of at least %d characters", path, minToken)}
+}
+
+// ReadPrivate returns the content of a small file, which other users must not be able to read.
+func ReadPrivate(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		return nil, &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("other users can read %s", path), Hint: fmt.Sprintf("chmod 600 '%s'", path)}
+	}
+	return disk.ReadFile(path, disk.IdentityLimit)
 }
 
 func parseToken(data []byte) (token string, ok bool) {

@@ -45,10 +45,13 @@ func (c Formats) NameMirror(p *project.Project, named string, dry bool) (*Mirror
 	named = c.withDatabase(p.Root, named)
 	system, path, _ := strings.Cut(named, "=")
 	f, err := c.Named(system)
-	if named == "" || err != nil || isInside(path) {
+	if named == "" || err != nil || isInside(path) && path != format.ServerFile {
 		return c.ParseMirror(p, named)
 	}
-	file, err := outsideFile(p, f, path)
+	file := path
+	if path != format.ServerFile {
+		file, err = outsideFile(p, f, path)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -120,8 +123,24 @@ func outsideMirror(p *project.Project, f format.Format, named, path string) (*Mi
 	return &Mirror{Format: f, Dir: file}, nil
 }
 
+// serverMirror returns the mirror in the format's server, if the user has agreed to it.
+func serverMirror(p *project.Project, f format.Format, agreed bool) (*Mirror, error) {
+	switch {
+	case f.Server == nil:
+		return nil, runs.UsageError("", "--mirror %s: %s is for projectstate only", f.Name, format.ServerFile)
+	case !agreed && !slices.Contains(p.Trust.Mirrors, format.ServerFile):
+		return nil, runs.UsageError("pawl resume --mirror "+f.Name+"="+format.ServerFile, "%s is outside the project, and you have not named it on the command line", format.ServerFile)
+	}
+	return &Mirror{Format: f, Dir: filepath.Join(p.Root, format.ServerFile)}, nil
+}
+
 // ParseMirror returns the mirror that SYSTEM or SYSTEM=PATH names; nil if named is empty.
 func (c Formats) ParseMirror(p *project.Project, named string) (*Mirror, error) {
+	return c.parseMirror(p, named, false)
+}
+
+// parseMirror is ParseMirror. stored means that the run is stored in the user's database server, so that its tables may be written.
+func (c Formats) parseMirror(p *project.Project, named string, stored bool) (*Mirror, error) {
 	if named == "" {
 		return nil, nil
 	}
@@ -131,6 +150,9 @@ func (c Formats) ParseMirror(p *project.Project, named string) (*Mirror, error) 
 		return nil, err
 	}
 	dir := p.Root
+	if path == format.ServerFile {
+		return serverMirror(p, f, stored || c.Database(p.Root, system) == filepath.Join(p.Root, path))
+	}
 	if path != "" {
 		if !isInside(path) {
 			return outsideMirror(p, f, named, path)

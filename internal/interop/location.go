@@ -12,12 +12,16 @@ import (
 
 // location is where another system's files are: a folder or, for a format with tables, a single file.
 type location struct {
-	dir  string
-	file string // the name of a single file in dir; empty for all files in dir
+	dir    string
+	file   string // the name of a single file in dir; empty for all files in dir
+	server bool   // file stands for the format's server, and dir is the project's folder
 }
 
 // locate returns the location that a path names. The file or folder need not exist.
 func locate(path string, f format.Format) location {
+	if isServer(path, f) {
+		return location{dir: filepath.Dir(path), file: format.ServerFile, server: true}
+	}
 	if f.Tables != nil {
 		info, err := os.Stat(path)
 		if err == nil && info.Mode().IsRegular() || errors.Is(err, fs.ErrNotExist) && format.Wanted(f.Patterns, filepath.Base(path)) {
@@ -25,6 +29,11 @@ func locate(path string, f format.Format) location {
 		}
 	}
 	return location{dir: path}
+}
+
+// isServer reports whether a path stands for the server of a format.
+func isServer(path string, f format.Format) bool {
+	return f.Server != nil && filepath.Base(path) == format.ServerFile
 }
 
 // projectDir returns the folder that paths in the files are relative to: the location itself or, for a single file, the

@@ -7,20 +7,36 @@ import (
 
 	"pawl"
 	"pawl/internal/interop/format"
+	"pawl/internal/journal"
 	"pawl/internal/project"
 	"pawl/internal/runs"
 )
 
 // MirrorForRun is ParseMirror and ForRun, with the database of the user's settings if a new mirror names none.
 func (c Formats) MirrorForRun(p *project.Project, s *pawl.State, named string) (*Mirror, error) {
+	if named == "" {
+		named = c.mirrorOfStored(p, s)
+	}
 	if named != s.Mirror.String() { // what a run has recorded does not change with the settings
 		named = c.withDatabase(p.Root, named)
 	}
-	m, err := c.ParseMirror(p, named)
+	m, err := c.parseMirror(p, named, c.mirrorOfStored(p, s) == named)
 	if m == nil {
 		return nil, err
 	}
 	return m.ForRun(p, s)
+}
+
+// mirrorOfStored returns the mirror of a run that is stored in the user's database server: the tables there. It is "" for other runs.
+func (c Formats) mirrorOfStored(p *project.Project, s *pawl.State) string {
+	i := slices.IndexFunc(c, func(f format.Format) bool { return f.Server != nil })
+	if i < 0 {
+		return ""
+	}
+	if store, err := journal.StoredIn(p.Runs(), s.Run); err != nil || store == "" {
+		return ""
+	}
+	return c[i].Name + "=" + format.ServerFile
 }
 
 // ForRun returns the mirror for a run. A run that was imported from one of several places is written to that place only.

@@ -104,7 +104,21 @@ func (m *MirrorWriter) nextPoll() <-chan time.Time {
 func (m *MirrorWriter) othersWrote() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.Format.Paused != nil && !m.writing && stampOf(m.paths) != m.stamp
+	return m.Format.Paused != nil && !m.writing && (isServer(m.Dir, m.Format) || stampOf(m.paths) != m.stamp)
+}
+
+// serverWrote reports whether somebody has written to the server since its tables were read last. To ask it may take a while.
+func (m *MirrorWriter) serverWrote(state *pawl.State) bool {
+	now := m.serverStamp(state)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return now != m.stamp
+}
+
+// serverStamp returns the stamp of the server's tables; "" if it does not answer.
+func (m *MirrorWriter) serverStamp(state *pawl.State) string {
+	stamp, _ := m.Format.Server.Stamp(filepath.Dir(m.Dir), m.Format.Tables(state)) // reading the tables reports the error
+	return stamp
 }
 
 // stampOf returns a text that changes whenever one of the files, or the write-ahead log of a database, is written.
@@ -122,8 +136,14 @@ func stampOf(paths []string) string {
 
 // readStamped is readToWrite. It also stamps the files, so that a later write of someone else is noticed.
 func (m *MirrorWriter) readStamped(state *pawl.State) (format.Files, error) {
+	var stamp string
+	if isServer(m.Dir, m.Format) {
+		stamp = m.serverStamp(state)
+	}
 	m.mu.Lock()
-	m.stamp = stampOf(m.paths)
+	if m.stamp = stamp; stamp == "" {
+		m.stamp = stampOf(m.paths)
+	}
 	m.mu.Unlock()
 	files, err := readToWrite(state, m.Dir, m.Format)
 	m.mu.Lock()
@@ -140,8 +160,10 @@ func (m *MirrorWriter) readStamped(state *pawl.State) (format.Files, error) {
 func (m *MirrorWriter) writeInBackground(ctx context.Context, state *pawl.State, plan *pawl.Plan, trigger format.Trigger) {
 	m.writes.Go(func() {
 		start := time.Now()
-		m.readOthers(ctx, state, plan)
-		_ = m.write(m.export(ctx, state, plan, trigger, true))
+		if trigger != "" || !isServer(m.Dir, m.Format) || m.serverWrote(state) {
+			m.readOthers(ctx, state, plan)
+			_ = m.write(m.export(ctx, state, plan, trigger, true))
+		}
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		m.writing, m.lastDuration = false, time.Since(start)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
+	"os"
 	"slices"
 	"sync"
 	"time"
@@ -42,6 +43,7 @@ func newExport(ctx context.Context, p *project.Project, r *runs.Run, f format.Fo
 		Commits:       commitsBetween(ctx, p.Root),
 		Uncommitted:   uncommitted(ctx, p.Root),
 	}
+	export.Host, _ = os.Hostname() // informational
 	if r.Log != nil {
 		lessons := sync.OnceValue(func() map[pawl.StepID][]pawl.Memory { return lessonsOf(r.Log) })
 		export.LearnedIn = func(id pawl.StepID) []pawl.Memory { return lessons()[id] }

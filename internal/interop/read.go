@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"pawl"
@@ -104,6 +105,7 @@ func (r *folderReader) reportLink(path, name string) {
 var (
 	errLink       = errors.New("it is a symbolic link, and pawl does not follow links")
 	errNotSQLite  = errors.New("it has a database extension but is not an SQLite file")
+	errNoTables   = &pawl.Error{Kind: pawl.KindUsage, Err: errors.New("the database has none of its tables"), Hint: "pawl store move postgres"}
 	errNotRegular = errors.New("it is not a regular file")
 )
 
@@ -123,6 +125,9 @@ func (r *folderReader) add(path, name string) {
 
 // readSingle reads the single file of a location.
 func (r *folderReader) readSingle(at location) error {
+	if at.server {
+		return r.readServer(at)
+	}
 	name := at.file
 	path, err := safePath(at.dir, name)
 	if err != nil {
@@ -142,6 +147,22 @@ func (r *folderReader) readSingle(at location) error {
 		file.Was = []byte{}
 	}
 	file.Named = true
+	r.files = append(r.files, file)
+	return nil
+}
+
+// readServer reads the tables of the format's server.
+func (r *folderReader) readServer(at location) error {
+	file := format.File{Path: at.file, Named: true, Parts: r.format.Tables(r.run)}
+	data, err := r.format.Server.Dump(at.dir, file.Parts)
+	if err == nil && len(data) == 0 {
+		err = errNoTables
+	}
+	if err != nil {
+		r.findings = append(r.findings, skippedFile(at.file, err))
+		return nil
+	}
+	file.Data, file.Was = data, slices.Clone(data)
 	r.files = append(r.files, file)
 	return nil
 }

@@ -26,6 +26,9 @@ func writeFiles(dir string, f format.Format, read format.Files, files []format.F
 	if err := checkNotReserved(at.dir); err != nil {
 		return nil, err
 	}
+	if at.server {
+		return writeServer(at.dir, f, files)
+	}
 	paths := make([]string, len(files))
 	for i, file := range files {
 		var err error
@@ -43,6 +46,16 @@ func writeFiles(dir string, f format.Format, read format.Files, files []format.F
 		}
 		if err := writeFile(paths[i], file, isPrivate(f, file.Path), check); err != nil {
 			return files[:i], err
+		}
+	}
+	return files, nil
+}
+
+// writeServer changes the tables of the format's server.
+func writeServer(root string, f format.Format, files []format.File) ([]format.File, error) {
+	for i, file := range files {
+		if err := f.Server.Apply(root, file.Parts, file.Was, file.Data); err != nil {
+			return files[:i], fmt.Errorf("write %s: %w", file.Path, err)
 		}
 	}
 	return files, nil

@@ -82,6 +82,11 @@ func Create(folder string, run pawl.RunID) (*Log, error) {
 	if err := errors.Join(file.Close(), disk.SyncFolder(home)); err != nil {
 		return nil, fmt.Errorf("create run %s: %w", run, err)
 	}
+	if store != "" { // if this process dies before the first append has moved the run, the run's engine does
+		if err := arriving(store).write(home); err != nil {
+			return nil, fmt.Errorf("create run %s: %w", run, err)
+		}
+	}
 	l, err := Open(folder, run)
 	if err != nil {
 		return nil, err

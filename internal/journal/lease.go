@@ -43,11 +43,17 @@ type Holder struct {
 }
 
 // Lease makes this Log's engine the only one on any host that may append to a stored run, until Close. The caller holds the engine lock of
-// the project, which is enough for a run in files. If an engine on another host has the lease, the error is of KindHeld and names it.
+// the project, which is enough for a run in files. If moving the run to a store was interrupted, Lease continues that. If an engine on
+// another host has the lease, the error is of KindHeld and names it.
 func (l *Log) Lease(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	m, err := readMarker(l.home)
+	if err == nil && m.Phase == Arriving && l.owner == "" {
+		if m, err = l.finishArrival(ctx, m.Store); err != nil {
+			return err
+		}
+	}
 	if err != nil || !m.remote() || l.owner != "" {
 		return err
 	}
@@ -69,6 +75,16 @@ func (l *Log) Lease(ctx context.Context) error {
 	l.owner = mine.Owner
 	l.background.Go(func() { l.keepLease(store, m.Key, mine.Owner) })
 	return nil
+}
+
+// finishArrival moves a run to a store whose move was interrupted. The caller holds l.mu.
+func (l *Log) finishArrival(ctx context.Context, store string) (marker, error) {
+	ctx, cancel := context.WithTimeout(ctx, callLimit)
+	defer cancel()
+	if err := l.moveToStore(ctx, store); err != nil {
+		return marker{}, err
+	}
+	return readMarker(l.home)
 }
 
 func heldBy(run pawl.RunID, h Holder) error {

@@ -29,6 +29,13 @@ type Mover interface {
 	Blobs(ctx context.Context, key string) ([]string, error)
 }
 
+// A Deleter is a Remote that can delete runs.
+type Deleter interface {
+	// Delete deletes a run that came from a folder of a host, unless an engine has its lease. It does nothing if the run came from
+	// elsewhere, or is gone.
+	Delete(ctx context.Context, key string, from About) error
+}
+
 // About is what a store knows of a run besides its lines.
 type About struct {
 	Run     pawl.RunID
@@ -164,6 +171,11 @@ func mover(ctx context.Context, id, folder string) (moving, error) {
 	return to, nil
 }
 
+// arriving returns the marker of a run that is to be moved to a store.
+func arriving(store string) marker {
+	return marker{Store: store, Key: newUUID(), Copy: newUUID(), Phase: Arriving}
+}
+
 // arrive returns the marker of a run that is on its way to a store, or is there. It gives the run a key.
 func (l *Log) arrive(ctx context.Context, to moving, id string) (marker, error) {
 	m, err := readMarker(l.home)
@@ -180,7 +192,7 @@ func (l *Log) arrive(ctx context.Context, to moving, id string) (marker, error) 
 		m = marker{}
 	}
 	if m.Store == "" {
-		m = marker{Store: id, Key: newUUID(), Copy: newUUID(), Phase: Arriving}
+		m = arriving(id)
 		if err := m.write(l.home); err != nil {
 			return m, err
 		}
@@ -226,7 +238,7 @@ func (l *Log) restoreStored(ctx context.Context, to moving, m marker) error {
 
 // about returns what a store records about the run.
 func (l *Log) about() (a About, err error) {
-	a = About{Run: l.run, Path: filepath.Dir(filepath.Dir(filepath.Dir(l.home)))}
+	a = About{Run: l.run, Path: rootOf(l.home)}
 	if a.Host, err = os.Hostname(); err != nil {
 		return a, err
 	}
@@ -379,6 +391,34 @@ func ToFiles(ctx context.Context, folder string, run pawl.RunID) error {
 	l.mu.Unlock()
 	return errors.Join(err, l.Close())
 }
+
+// DeleteStored deletes a run from its store, if it came there from this folder. A copy of a run that another project moved there is only
+// a copy: its run stays. The caller deletes the files.
+func DeleteStored(ctx context.Context, folder string, run pawl.RunID) error {
+	home := homeOf(folder, run)
+	m, err := readMarker(home)
+	if err != nil || !m.remote() {
+		return err
+	}
+	remote, err := connect(ctx, m.Store, folder)
+	if err != nil {
+		return err
+	}
+	store, ok := remote.(Deleter)
+	if !ok {
+		return errNoMove
+	}
+	from := About{Run: run, Path: rootOf(home)}
+	if from.Host, err = os.Hostname(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, callLimit)
+	defer cancel()
+	return store.Delete(ctx, m.Key, from)
+}
+
+// rootOf returns the folder of the project that a run's folder belongs to.
+func rootOf(home string) string { return filepath.Dir(filepath.Dir(filepath.Dir(home))) }
 
 // moveToFiles moves the run from its store. The caller holds l.mu.
 func (l *Log) moveToFiles(ctx context.Context) error {

@@ -1,13 +1,17 @@
 package postgres_test
 
 import (
+	"context"
 	"errors"
+	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"pawl"
 	"pawl/internal/journal"
 	"pawl/internal/journal/journaltest"
+	"pawl/internal/postgres"
 )
 
 func opened(t *testing.T, folder string) *journal.Log {
@@ -100,4 +104,92 @@ func TestLeaseOfACrashedEngine(t *testing.T) {
 	if _, err := next.Append(t.Context(), 2, textEvent("y")); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestDelete: a run that an engine works on is not deleted, nor one that came from another folder.
+func TestDelete(t *testing.T) {
+	t.Parallel()
+	s, _ := database(t)
+	folder := inFiles(t, 3)
+	if err := journal.ToStore(t.Context(), folder, runID, s.ID()); err != nil {
+		t.Fatal(err)
+	}
+	key, err := s.Find(t.Context(), runID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	there := copyOf(t, s, runID, key)
+	log := opened(t, there)
+	if err := log.Lease(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := journal.DeleteStored(t.Context(), folder, runID); pawl.KindOf(err) != pawl.KindHeld {
+		t.Errorf("deleted while an engine has the lease: %v", err)
+	}
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := journal.DeleteStored(t.Context(), there, runID); err != nil {
+		t.Fatal(err)
+	}
+	if blobs, err := s.Blobs(t.Context(), key); err != nil || len(blobs) == 0 {
+		t.Errorf("a copy deleted the run: %v", err)
+	}
+	for range 2 { // it may be repeated after a crash
+		if err := journal.DeleteStored(t.Context(), folder, runID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.Read(t.Context(), key, 0); !errors.Is(err, pawl.ErrNoRun) {
+		t.Errorf("not deleted: %v", err)
+	}
+}
+
+// TestArrivalContinues: the database did not answer while a run was created, so that its first events are in files. Its engine moves it.
+func TestArrivalContinues(t *testing.T) {
+	t.Parallel()
+	s, _ := database(t)
+	folder := filepath.Join(t.TempDir(), ".pawl", "runs")
+	if err := journal.StoreNew(folder, s.ID()); err != nil {
+		t.Fatal(err)
+	}
+	calls := new(atomic.Int64)
+	stores.Store(s.ID(), deaf{s, calls})
+	log, err := journal.Create(folder, runID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := log.Append(t.Context(), 0, journaltest.Created(t, runID)); err != nil {
+		t.Fatal(err)
+	}
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if store, err := journal.StoredIn(folder, runID); store != "" || err != nil {
+		t.Fatalf("stored in %q, %v", store, err)
+	}
+	calls.Store(1)
+	log = opened(t, folder)
+	if err := log.Lease(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if store, err := journal.StoredIn(folder, runID); store != s.ID() || err != nil {
+		t.Errorf("the engine's run is stored in %q, %v", store, err)
+	}
+	if _, err := s.Find(t.Context(), runID); err != nil {
+		t.Error(err)
+	}
+}
+
+// deaf is a store that registers no run while answers is 0.
+type deaf struct {
+	*postgres.Store
+	answers *atomic.Int64
+}
+
+func (d deaf) Receive(ctx context.Context, key string, about journal.About) error {
+	if d.answers.Load() == 0 {
+		return journal.ErrUnreachable
+	}
+	return d.Store.Receive(ctx, key, about)
 }

@@ -72,3 +72,31 @@ func (s *Store) Forget(ctx context.Context, key string) error {
 	})
 	return classify("delete the run from the database", err)
 }
+
+// Delete deletes a run that came from a folder of a host; see journal.Deleter.
+func (s *Store) Delete(ctx context.Context, key string, from journal.About) error {
+	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		var ours, held bool
+		err := tx.QueryRow(ctx, `
+			select host = $2 and path = $3, owner <> '' and lease_until > clock_timestamp() from pawl.run where id = $1 for update`,
+			key, from.Host, from.Path).Scan(&ours, &held)
+		switch {
+		case errors.Is(err, pgx.ErrNoRows) || err == nil && !ours:
+			return nil
+		case err != nil:
+			return err
+		case held:
+			return &pawl.Error{Kind: pawl.KindHeld, Err: errors.New("an engine works on it"), Hint: "pawl status " + string(from.Run)}
+		}
+		for _, statement := range []string{`delete from pawl.event where run_id = $1`, `delete from pawl.blob where run_id = $1`, `delete from pawl.run where id = $1`} {
+			if _, err := tx.Exec(ctx, statement, key); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if pawl.KindOf(err) == pawl.KindHeld {
+		return err
+	}
+	return classify("delete the run from the database", err)
+}

@@ -60,7 +60,7 @@ func ArchiveRuns(ctx context.Context, p *project.Project, a ArchiveOptions) (don
 		}
 		done.Moved = append(done.Moved, run)
 	}
-	return done, trimArchive(p, a, &done)
+	return done, trimArchive(ctx, p, a, &done)
 }
 
 // endedRuns returns all ended runs except the newest run of all, which people still look at.
@@ -143,7 +143,7 @@ func moveToArchive(p *project.Project, run pawl.RunID) error {
 const deletingPrefix = ".gone-"
 
 // trimArchive lists the archived runs beyond the limit and deletes them if requested.
-func trimArchive(p *project.Project, a ArchiveOptions, done *ArchiveResult) error {
+func trimArchive(ctx context.Context, p *project.Project, a ArchiveOptions, done *ArchiveResult) error {
 	aside, err := ArchivedRuns(p)
 	if err != nil {
 		return err
@@ -152,6 +152,9 @@ func trimArchive(p *project.Project, a ArchiveOptions, done *ArchiveResult) erro
 		if !a.Delete || slices.Contains(done.Moved, run) {
 			done.Due = append(done.Due, run)
 			continue
+		}
+		if err := journal.DeleteStored(ctx, p.Archive(), run); err != nil {
+			return fmt.Errorf("delete archived run %s: %w", run, err)
 		}
 		from := p.ArchivedDir(run)
 		if err := disk.Rename(from, filepath.Join(p.Archive(), deletingPrefix+string(run))); err != nil {

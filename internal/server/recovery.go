@@ -323,10 +323,15 @@ func (r *recovery) mayStart(project string, s *pawl.State) (ok bool, why string)
 	return true, ""
 }
 
-// refused records that an engine could not be started, so that it is not tried again before the run changes. Another process that holds
-// the project is no reason.
+// refused records that an engine could not be started, so that it is not tried again before the run changes. What may pass by itself is no
+// reason: another process that holds the project, a database that does not answer, a command that was killed.
 func (r *recovery) refused(ctx context.Context, p *project.Project, run pawl.RunID, why error) {
-	if held(why) {
+	failed, ok := errors.AsType[*CommandError](why)
+	switch {
+	case !ok || held(why):
+		return
+	case failed.Failure.Kind == pawl.KindInternal:
+		r.uncount(p.ID)
 		return
 	}
 	s, err := runs.LoadState(ctx, p, run)
@@ -338,6 +343,15 @@ func (r *recovery) refused(ctx context.Context, p *project.Project, run pawl.Run
 	t := r.tries[p.ID]
 	t.refused, t.seq = why.Error(), s.Seq
 	r.tries[p.ID] = t
+}
+
+// uncount takes back what mayStart counted: no engine was started.
+func (r *recovery) uncount(project string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	t := r.tries[project]
+	t.starts--
+	r.tries[project] = t
 }
 
 // held reports whether a command failed because another process holds the project.

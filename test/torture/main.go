@@ -10,7 +10,8 @@
 //   - campaign: kills, then damages what lies under .pawl, and has a person who only follows pawl's hints go on;
 //   - agents: has coding agents that follow a script die in the middle of their tool calls, and the next ones be told what
 //     is in doubt;
-//   - mirrors: kills runs that keep the files of another system up to date, and compares what these files claim with the truth.
+//   - mirrors: kills runs that keep the files of another system up to date, and compares what these files claim with the truth;
+//   - servers: kills servers, engines and Postgres while two servers look after projects whose runs are in one database.
 //
 // Then the run is resumed to its end. What must hold is checked from outside, without pawl's own code: by the ledger,
 // a file beside the project in which each step leaves one line as its effect; by the lines of the journal; by the
@@ -69,32 +70,35 @@ func run(args []string, out, complaints io.Writer) int {
 
 // options are the command line.
 type options struct {
-	short    bool
-	seed     uint64
-	only     string
-	system   string
-	point    string
-	kills    int
-	cases    int
-	deaths   int
-	engines  int // that die in the mirrors of each system
-	number   int
-	parallel int
-	limit    time.Duration
-	binary   string
+	short       bool
+	seed        uint64
+	only        string
+	system      string
+	point       string
+	kills       int
+	cases       int
+	deaths      int
+	engines     int // that die in the mirrors of each system
+	number      int
+	parallel    int
+	projects    int // of the servers
+	strikeCount int // kills in the part servers
+	limit       time.Duration
+	binary      string
 }
 
 func parse(args []string, complaints io.Writer) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("torture", flag.ContinueOnError)
 	flags.SetOutput(complaints)
-	flags.BoolVar(&o.short, "short", false, "one or two minutes: fewer kills, every 29th fault, fewer power cuts, no mirrors")
+	flags.BoolVar(&o.short, "short", false, "two or three minutes: fewer kills, every 29th fault, fewer power cuts, no mirrors")
 	flags.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "of all that is random")
-	flags.StringVar(&o.only, "only", "", "only this part: random, systematic, powercut, campaign, agents or mirrors")
+	flags.StringVar(&o.only, "only", "", "only this part: random, systematic, powercut, campaign, agents, mirrors or servers")
 	flags.StringVar(&o.system, "system", "", "only the mirrors of this system: grid, dotagent, sitebuilder, projectstate or gyoshu")
 	flags.StringVar(&o.point, "point", "", "only this fault of the systematic part, as a violation names it")
 	flags.IntVar(&o.kills, "kills", 0, "random kills (default 1000, or 12 with -short)")
 	flags.IntVar(&o.deaths, "deaths", 0, "of agents (default 1000, or 10 with -short), and of the mirrors of each system (default 200)")
+	flags.IntVar(&o.projects, "projects", 0, "of the servers (default 1000, or 20 with -short)")
 	flags.DurationVar(&o.limit, "for", 0, "kill agents for at most this time (default: until there are enough deaths)")
 	flags.StringVar(&o.binary, "pawl", "", "this pawl binary for agents and mirrors, with pawl-hook next to it; built when not given")
 	flags.IntVar(&o.cases, "cases", 0, "of the campaign (default 500, or 10 with -short)")
@@ -102,11 +106,14 @@ func parse(args []string, complaints io.Writer) (options, error) {
 	flags.IntVar(&o.parallel, "parallel", 2, "stories at a time")
 	err := flags.Parse(args)
 	o.engines = cmp.Or(o.deaths, 200)
-	kills, cases, deaths := 1000, 500, 1000
+	kills, cases, deaths, projects := 1000, 500, 1000, 1000
+	o.strikeCount = cmp.Or(o.kills, 1000)
 	if o.short {
-		kills, cases, deaths = 12, 10, 10
+		kills, cases, deaths, projects = 12, 10, 10, 20
+		o.strikeCount = cmp.Or(o.kills, 20)
 	}
 	o.kills, o.cases, o.deaths = cmp.Or(o.kills, kills), cmp.Or(o.cases, cases), cmp.Or(o.deaths, deaths)
+	o.projects = cmp.Or(o.projects, projects)
 	return o, err
 }
 
@@ -129,7 +136,7 @@ func (t *torture) all() error {
 	parts := []struct {
 		name string
 		do   func() error
-	}{{"random", t.random}, {"systematic", t.systematic}, {"powercut", t.powercuts}, {"campaign", t.campaign}, {"agents", t.agents}, {"mirrors", t.mirrors}}
+	}{{"random", t.random}, {"systematic", t.systematic}, {"powercut", t.powercuts}, {"campaign", t.campaign}, {"agents", t.agents}, {"mirrors", t.mirrors}, {"servers", t.servers}}
 	for _, part := range parts {
 		if t.only != "" && t.only != part.name || t.only == "" && t.short && part.name == "mirrors" {
 			continue
@@ -157,7 +164,7 @@ func (t *torture) prepare() error {
 	}
 	t.pawl, t.faulty = filepath.Join(t.dir, "pawl"), filepath.Join(t.dir, "pawl-faults")
 	builds := [][]string{{"-o", t.dir + string(filepath.Separator), "./cmd/pawl", "./cmd/pawl-hook"}, {"-tags", "faults", "-o", t.faulty, "./cmd/pawl"}}
-	faultless := t.only == "agents" || t.only == "mirrors"
+	faultless := t.only == "agents" || t.only == "mirrors" || t.only == "servers"
 	if faultless {
 		builds = builds[:1]
 	}

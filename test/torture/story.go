@@ -20,7 +20,7 @@ import (
 	"pawl"
 )
 
-//go:embed random.yaml systematic.yaml campaign.yaml step.sh
+//go:embed random.yaml systematic.yaml campaign.yaml servers.yaml step.sh
 var plans embed.FS
 
 // story is one project, worked on until its plan is done. Its folder holds the project, what is outside of it (the

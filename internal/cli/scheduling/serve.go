@@ -18,7 +18,8 @@ import (
 type Serve struct {
 	Install            bool
 	Uninstall          bool
-	httpaccess.Service // the flags of pawl serve. Without an address the service listens at DefaultAddress.
+	Postgres           string // the file that --postgres names
+	httpaccess.Service        // the flags of pawl serve. Without an address the service listens at DefaultAddress.
 }
 
 // DefaultAddress is where an installed service listens. Unlike a free port, it is the same after each start.
@@ -32,7 +33,7 @@ func (s Serve) Do(ctx context.Context, w io.Writer) error {
 	switch {
 	case s.Install && s.Uninstall:
 		return usageError("", "--install and --uninstall cannot be combined")
-	case s.Uninstall && s.Service != httpaccess.Service{}:
+	case s.Uninstall && (s.Service != httpaccess.Service{} || s.Postgres != ""):
 		return usageError("pawl serve --uninstall", "--uninstall takes no other flag")
 	case s.Uninstall:
 		return removeService(ctx, w)
@@ -82,7 +83,7 @@ func (s *Serve) service() (schedule.Service, error) {
 			return schedule.Service{}, err
 		}
 	}
-	for _, f := range []struct{ flag, path string }{{"--token-file", s.TokenFile}, {"--tls-cert", s.Cert}, {"--tls-key", s.Key}} {
+	for _, f := range []struct{ flag, path string }{{"--token-file", s.TokenFile}, {"--tls-cert", s.Cert}, {"--tls-key", s.Key}, {"--postgres", s.Postgres}} {
 		if f.path == "" {
 			continue
 		}

@@ -47,10 +47,20 @@ func (x Commands) Root() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error {
 			if unit.Given() {
 				unit.Service = s
+				if unit.Install && unit.Postgres != "" {
+					if _, err := readDSN(unit.Postgres); err != nil {
+						return err
+					}
+				}
 				return unit.Do(c.Context(), x.Out)
 			}
 			if err := s.ReadToken("serve"); err != nil {
 				return err
+			}
+			if unit.Postgres != "" {
+				if err := useDatabase(c.Context(), unit.Postgres); err != nil {
+					return err
+				}
 			}
 			soft, _, release := signals.Contexts(c.Context())
 			defer release()
@@ -62,6 +72,7 @@ func (x Commands) Root() *cobra.Command {
 	c.Flags().StringVar(&s.Cert, "tls-cert", "", "serve HTTPS with the certificate in `FILE`, under the names that it has")
 	c.Flags().StringVar(&s.Key, "tls-key", "", "the certificate's private key is in `FILE`")
 	c.Flags().StringVar(&s.Proxy, "behind-proxy", "", "a proxy with HTTPS serves the server at `URL`, and passes the Host header on")
+	c.Flags().StringVar(&unit.Postgres, "postgres", "", "use the Postgres database whose DSN is in `FILE` for runs that are stored in one, and create its schema")
 	c.Flags().BoolVar(&unit.Install, "install", false, "install and start a service of your systemd that runs pawl serve; it listens at "+scheduling.DefaultAddress+" unless --listen is given")
 	c.Flags().BoolVar(&unit.Uninstall, "uninstall", false, "stop and remove that service")
 	token := &cobra.Command{Use: "token", Short: "Manage the tokens of the server's clients"}

@@ -11,6 +11,7 @@ import (
 type Export struct {
 	Now        time.Time
 	Root       string // the project's, absolute
+	Host       string // the machine's name
 	Dir        string // of the files, relative to the project's; empty: the project's
 	State      *pawl.State
 	Plan       *pawl.Plan

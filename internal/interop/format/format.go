@@ -54,6 +54,8 @@ type Format struct {
 	// Tables are the tables to dump from a SQLite database among the files: File.Data is the dump of those that exist, and what
 	// Write changes in it is applied to the database. With a run they are only what Write needs for that run.
 	Tables func(run *pawl.State) []dump.Part
+	// Server is the database server that the name ServerFile stands for; nil if there is none.
+	Server Server
 
 	// Unfinished returns the unfinished work that a run of this plan would overwrite, and the file that mentions it; empty if
 	// there is none.

@@ -39,7 +39,7 @@ func TestScript(t *testing.T) {
 		env.Setenv("DSN", dsn)
 		env.Setenv("PAWL_POSTGRES", dsn) // of what `start` starts, too
 		return err
-	}, map[string]func(*testscript.TestScript, bool, []string){"sql": sql})
+	}, map[string]func(*testscript.TestScript, bool, []string){"sql": sql, "waitsql": waitSQL})
 }
 
 // sql executes a statement, and compares its only value, as text, with the second argument.
@@ -47,13 +47,32 @@ func sql(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 2 || neg {
 		ts.Fatalf("usage: sql STATEMENT VALUE")
 	}
-	ctx := context.Background()
-	c, err := pgx.Connect(ctx, ts.Getenv("DSN"))
+	value, err := query(ts, args[0])
 	ts.Check(err)
-	defer c.Close(ctx)
-	var value string
-	ts.Check(c.QueryRow(ctx, args[0]).Scan(&value))
 	if value != args[1] {
 		ts.Fatalf("%s: %s, want %s", args[0], value, args[1])
 	}
+}
+
+// waitSQL is sql, and waits for the value.
+func waitSQL(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 2 || neg {
+		ts.Fatalf("usage: waitsql STATEMENT VALUE")
+	}
+	var value string
+	var err error
+	if !storytest.Until(func() bool { value, err = query(ts, args[0]); return err == nil && value == args[1] }) {
+		ts.Fatalf("%s: %s, want %s (%v)", args[0], value, args[1], err)
+	}
+}
+
+func query(ts *testscript.TestScript, statement string) (value string, err error) {
+	ctx := context.Background()
+	c, err := pgx.Connect(ctx, ts.Getenv("DSN"))
+	if err != nil {
+		return "", err
+	}
+	defer c.Close(ctx)
+	err = c.QueryRow(ctx, statement).Scan(&value)
+	return value, err
 }

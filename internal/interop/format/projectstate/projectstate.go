@@ -52,22 +52,20 @@ const (
 	projectsTable  = "projects"
 )
 
-// tables returns what is read from a database. To write a run that is the state rows of all projects, this project's rows in
-// the other tables, and the newest rows of its history.
+// tables are the tables that are read.
 var tables = []string{statesTable, snapshotsTable, historyTable, gatesTable, projectsTable}
 
 // recentRows is the number of newest history rows that are read before a row is appended.
 const recentRows = 50
 
-// tables returns what is read from a database. To write a run's row that is the state of all projects, the other rows of this
-// project, and the newest of its history.
+// tables returns what is read from a database. To write a run that is the rows of its project, and the newest of its history.
 func (s scope) tables(run *pawl.State) []dump.Part {
 	if run == nil {
 		return []dump.Part{{Table: projectsTable}, {Table: statesTable}, {Table: snapshotsTable}, {Table: historyTable}, {Table: gatesTable}}
 	}
 	id := s.projectOf(run)
 	return []dump.Part{
-		{Table: projectsTable, Column: "id", Value: id}, {Table: statesTable},
+		{Table: projectsTable, Column: "id", Value: id}, {Table: statesTable, Column: "project_id", Value: id, Numbered: true},
 		{Table: snapshotsTable, Column: "project_id", Value: id, Newest: recentRows},
 		{Table: historyTable, Column: "project_id", Value: id, Newest: recentRows},
 		{Table: gatesTable, Column: "project_id", Value: id},

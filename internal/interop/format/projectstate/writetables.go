@@ -1,6 +1,7 @@
 package projectstate
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -49,10 +50,15 @@ func (w *rowWriter) projects() {
 	if t == nil {
 		return
 	}
+	there := false
 	for _, row := range t.Rows {
 		if text(row, "id") == w.project {
+			there = true
 			w.projectRow(row)
 		}
+	}
+	if !there && t.Takes("goal") && t.Takes("path") && t.Takes("host") { // pawl's own table, which the state rows refer to
+		w.source.Append(t, pairs(t, "id", w.project, "name", cmp.Or(w.State.Name, w.project), "goal", w.Plan.Goal, "path", w.Root, "host", w.Host))
 	}
 }
 

@@ -6,4 +6,7 @@ type Part struct {
 	Column string // Defaults to all rows.
 	Value  string // of the column
 	Newest int    // limits them to those that were added last. Defaults to all.
+
+	// Numbered: where the database does not number rows, a new row gets the number after the highest one, so all rows are read.
+	Numbered bool
 }

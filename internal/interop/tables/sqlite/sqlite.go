@@ -143,7 +143,7 @@ func dumpTable(out *bytes.Buffer, tx *sql.Tx, part dump.Part) error {
 // rowsOf returns the SQL after FROM that selects the rows to read of a table. A table without the column has no such rows;
 // from a table without row ids all are read, since their order is unknown.
 func rowsOf(tx *sql.Tx, part dump.Part, columns []string) (behind string, args []any, err error) {
-	if part.Column == "" {
+	if part.Column == "" || part.Numbered {
 		return "", nil, nil
 	}
 	if !slices.ContainsFunc(columns, func(c string) bool { return strings.EqualFold(c, part.Column) }) {
