@@ -86,7 +86,7 @@ type denyInput struct {
 	GatePath
 	Body struct {
 		Shown    string      `json:"shown" doc:"shown of the gate" maxLength:"64"`
-		Feedback string      `json:"feedback,omitempty" doc:"required: what the next attempt is told" maxLength:"16000"`
+		Feedback string      `json:"feedback,omitempty" doc:"required: what the next attempt should do differently" maxLength:"16000"`
 		ToStep   pawl.StepID `json:"to_step,omitempty" doc:"an earlier step that reruns too" maxLength:"200"`
 		Stop     bool        `json:"stop,omitempty" doc:"fail the run instead of rerunning steps"`
 	}

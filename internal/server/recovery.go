@@ -60,7 +60,7 @@ type Project struct {
 	Recovery string    `json:"recovery"`        // what the server did at its last look, and why
 	Error    string    `json:"error,omitempty"` // why the project or its run could not be read or resumed
 	Looked   time.Time `json:"looked"`          // when
-	resume   bool      // nobody works on the run, and nobody stopped it
+	resume   bool      // the run has no engine, and no person stopped it
 
 	seq    pawl.Seq       // of the run's last event
 	last   pawl.EventType // of that event
@@ -152,8 +152,8 @@ func (r *recovery) forgetRemoved(entries []project.Entry) {
 	}
 }
 
-// visit looks at one project, and resumes its run if nobody else does. It says what it did, at the first look of each project also that
-// there is nothing to do.
+// visit looks at one project, and resumes its run if it has no engine. It logs what it did. At the first look of each project it also logs
+// that there is nothing to do.
 func (r *recovery) visit(ctx context.Context, entry project.Entry, first bool) {
 	release, ok := r.looking.acquire(ctx, entry.ID)
 	if !ok {
@@ -317,8 +317,8 @@ func (r *recovery) mayStart(project string, s *pawl.State) (ok bool, why string)
 	return true, ""
 }
 
-// refused records that an engine could not be started, so that it is not tried again before the run changes. Another process that holds
-// the project is no reason.
+// refused records that an engine could not be started, so that it is not tried again before the run changes. An error that
+// another process holds the project does not count.
 func (r *recovery) refused(ctx context.Context, p *project.Project, run pawl.RunID, why error) {
 	if held(why) {
 		return

@@ -60,7 +60,7 @@ type eventsInput struct {
 	Limit int      `query:"limit" default:"200" minimum:"1" maximum:"10000"`
 }
 
-// eventLine is an event with what it means in words, as `pawl log` prints it.
+// eventLine is an event with its description, as `pawl log` prints it.
 type eventLine struct {
 	pawl.Event
 	Text string `json:"text"`
@@ -275,7 +275,7 @@ func (a *api) startRun(ctx context.Context, in *startInput) (Started, error) {
 	}
 	plan := filepath.Clean(filepath.FromSlash(in.Body.Plan))
 	if !filepath.IsLocal(plan) || plan == project.Folder || strings.HasPrefix(plan, project.Folder+string(filepath.Separator)) {
-		return Started{}, badRequest("%q is no file in the project's folder", in.Body.Plan)
+		return Started{}, badRequest("plan %q is not a file in the project's folder", in.Body.Plan)
 	}
 	if err := regularBelow(p.Root, plan); err != nil {
 		return Started{}, badRequest("plan %s: %v", in.Body.Plan, err)

@@ -109,7 +109,7 @@ func TestRestore(t *testing.T) {
 	}
 }
 
-// TestFollow: a client that follows the changes sees each one once, also if it connects again, and is told if it missed some.
+// TestFollow: a client that follows the changes sees each one once, also if it connects again, and learns that it missed some.
 func TestFollow(t *testing.T) {
 	t.Parallel()
 	w, gate := waiting(t)

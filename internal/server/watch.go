@@ -33,7 +33,7 @@ type GateChanged struct {
 	Open    bool        `json:"open"`
 }
 
-// learn records what the server knows of a project, and tells the clients what has changed. It returns what it knew before.
+// learn records the state of a project, publishes what has changed, and returns the state before.
 func (r *recovery) learn(s *Project) (before *Project) {
 	r.mu.Lock()
 	before = r.known[s.ID]
@@ -92,7 +92,7 @@ func (r *recovery) watch(ctx context.Context) {
 	}
 }
 
-// visitSoon has a project looked at, because a client has changed it.
+// visitSoon schedules a look at a project that a client has changed.
 func (r *recovery) visitSoon(id string) {
 	select {
 	case r.wake <- id:
@@ -100,7 +100,7 @@ func (r *recovery) visitSoon(id string) {
 	}
 }
 
-// refresh reads the projects whose files have changed. marks are those of the last refresh; it returns the new ones.
+// refresh reads the projects whose files have changed. marks has their fingerprints at the last refresh; it returns the new ones.
 func (r *recovery) refresh(ctx context.Context, marks map[string]string) map[string]string {
 	r.mu.Lock()
 	known := make([]Project, 0, len(r.known))
@@ -128,7 +128,7 @@ func (r *recovery) refresh(ctx context.Context, marks map[string]string) map[str
 	return now
 }
 
-// markOf returns what a project's files look like. It is another text after each event, and after each new run.
+// markOf returns a fingerprint of a project's files. It changes with each event and each new run.
 func markOf(s Project) (mark string) {
 	folder := filepath.Join(s.Path, project.Folder, "runs")
 	for _, path := range []string{folder, filepath.Join(folder, string(s.Run), "journal.jsonl")} {
