@@ -63,7 +63,11 @@ type Check struct {
 // Gates are open gates, the oldest first.
 type Gates struct {
 	Gates []OpenGate `json:"gates"`
+	More  bool       `json:"more,omitempty" doc:"more projects have open gates; only those that wait longest are here"`
 }
+
+// maxGates is how many gates a list of all projects has at least before it ends.
+const maxGates = 200
 
 type gatesInput struct {
 	Project string `query:"project" doc:"id of a project: only its gates, with their diffs" maxLength:"64"`
@@ -162,40 +166,53 @@ func (in *denyInput) act(g pawl.GateID) runs.Act {
 }
 
 func (a *api) listGates(ctx context.Context, in *gatesInput) (Gates, error) {
+	if in.Project == "" {
+		return a.gatesOfAll(ctx, maxGates), nil
+	}
 	list := Gates{Gates: []OpenGate{}}
-	var projects []project.Entry
-	if in.Project != "" {
-		e, err := entry(in.Project)
-		if err != nil {
-			return list, err
-		}
-		projects = append(projects, e)
-	} else {
-		projects = a.waiting()
+	e, err := entry(in.Project)
+	if err != nil {
+		return list, err
 	}
-	for _, e := range projects {
-		list.Gates = append(list.Gates, a.gatesOf(ctx, e, in.Project != "")...)
-	}
-	slices.SortFunc(list.Gates, func(a, b OpenGate) int { return cmp.Or(a.Opened.Compare(b.Opened), strings.Compare(a.ID, b.ID)) })
+	list.Gates = append(list.Gates, a.gatesOf(ctx, e, true)...)
+	list.sort()
 	return list, nil
 }
 
-// waiting returns the projects that had an open gate at the last look.
-func (a *api) waiting() (list []project.Entry) {
-	var ids []string
+// sort orders gates by age.
+func (g Gates) sort() {
+	slices.SortFunc(g.Gates, func(a, b OpenGate) int { return cmp.Or(a.Opened.Compare(b.Opened), strings.Compare(a.ID, b.ID)) })
+}
+
+// gatesOfAll returns the open gates of the projects that have waited longest. It reads projects until it has most gates.
+func (a *api) gatesOfAll(ctx context.Context, most int) Gates {
+	list := Gates{Gates: []OpenGate{}}
+	for _, id := range a.waiting() {
+		if len(list.Gates) >= most {
+			list.More = true
+			break
+		}
+		if e, err := entry(id); err == nil { // else it was removed meanwhile
+			list.Gates = append(list.Gates, a.gatesOf(ctx, e, false)...)
+		}
+	}
+	list.sort()
+	return list
+}
+
+// waiting returns the ids of the projects that had an open gate at the last look, those that wait longest first.
+func (a *api) waiting() (ids []string) {
 	a.mu.Lock()
+	defer a.mu.Unlock()
 	for id, s := range a.known {
-		if s.Gates > 0 {
+		if s.Waiting != nil {
 			ids = append(ids, id)
 		}
 	}
-	a.mu.Unlock()
-	for _, id := range ids {
-		if e, err := entry(id); err == nil { // else it was removed meanwhile
-			list = append(list, e)
-		}
-	}
-	return list
+	slices.SortFunc(ids, func(x, y string) int {
+		return cmp.Or(a.known[x].Waiting.Compare(*a.known[y].Waiting), strings.Compare(x, y))
+	})
+	return ids
 }
 
 // gatesOf returns the open gates of a project's current run. A project that cannot be read has none.
