@@ -21,7 +21,7 @@ DEADCODE_VERSION := v0.52.0
 # The race detector needs a C compiler. Without one the tests run without it.
 RACE := $(shell command -v $$($(GO) env CC) >/dev/null 2>&1 && echo -race)
 
-.PHONY: build test test-quick test-server page cover check cross cross-short torture torture-forecast torture-short bench bench-short packages test-packages test-packages-short notice secrets-rules agents agents-short resumebench mutations fuzz fuzz-short mcp-conformance tools clean
+.PHONY: build test test-quick test-server page cover check cross cross-short torture torture-forecast torture-short bench bench-short packages test-packages test-packages-short notice secrets-rules agents agents-short resumebench mutations fuzz fuzz-short mcp-conformance tools postgres clean
 
 build: ## the binaries, bin/pawl and bin/pawl-hook
 	$(GO) build -ldflags '$(LDFLAGS)' -o $(BIN)/ ./cmd/pawl ./cmd/pawl-hook
@@ -30,17 +30,21 @@ build: ## the binaries, bin/pawl and bin/pawl-hook
 test check: export GOGC := 400
 
 test: tools check ## everything that must pass before a change lands
-	CGO_ENABLED=$(if $(RACE),1,0) $(GO) test -vet=off $(RACE) -skip '^($(FAULT_TESTS))$$' $(CONCURRENT)
-	$(GO) test -vet=off -run '^($(FAULT_TESTS))$$' $(CONCURRENT)
+	$(RACED) -skip '^($(FAULT_TESTS))$$' $(filter-out $(SERVER_TESTS),$(CONCURRENT))
+	$(GO) test -vet=off -run '^($(FAULT_TESTS))$$' $(filter-out $(SERVER_TESTS),$(CONCURRENT))
 	$(GO) test -vet=off $$($(GO) list ./... | grep -vxF "$$(printf '%s\n' $(CONCURRENT) $(SERVER_TESTS))")
 
-# The packages whose tests need programs that `make test-server` installs.
-SERVER_TESTS = pawl/test/page
+RACED = CGO_ENABLED=$(if $(RACE),1,0) $(GO) test -vet=off $(RACE)
 
-test-server: tools ## runs in Postgres, with a server that the tests start; the page of pawl serve in Chromium, and whether it was built from its sources
+# The packages whose tests need programs that `make test-server` installs: Postgres, Chromium.
+SERVER_TESTS = pawl/internal/postgres pawl/test/stories/postgres pawl/test/page
+
+test-server: tools postgres ## runs in Postgres, with a server that the tests start; the page of pawl serve in Chromium, and whether it was built from its sources
 	@command -v chromium >/dev/null || ./scripts/need chromium
 	./scripts/page $(BIN)/_page $(BIN)/_page/dist
-	$(GO) test -vet=off ./internal/postgres/... ./test/stories/postgres $(SERVER_TESTS)
+	$(RACED) -skip '^($(FAULT_TESTS))$$' pawl/internal/postgres
+	$(GO) test -vet=off -run '^($(FAULT_TESTS))$$' pawl/internal/postgres
+	$(GO) test -vet=off $(filter-out pawl/internal/postgres,$(SERVER_TESTS))
 
 page: ## bundles the page of pawl serve: internal/server/page/dist from internal/server/page/src
 	./scripts/page $(BIN)/_page internal/server/page/dist
@@ -87,6 +91,8 @@ HOST = $(shell $(GO) env GOHOSTOS)/$(shell $(GO) env GOHOSTARCH)
 
 tools: $(BIN)/staticcheck $(BIN)/deadcode ## what the tests need beyond Go, git and a shell
 	@./scripts/need python3 strace node
+
+postgres: ## the programs of a Postgres server
 	@command -v initdb >/dev/null 2>&1 || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || ./scripts/need postgresql
 
 $(BIN)/deadcode: Makefile
@@ -108,11 +114,11 @@ torture-forecast: ## what `pawl why` says is what resume does, in 10,000 random 
 torture-short: tools
 	$(GO) run ./test/torture -short -seed 2026
 
-bench: ## speed as ratios to baselines in the same run; without restic, a baseline, if it cannot be installed
+bench: postgres ## speed as ratios to baselines in the same run; without restic, a baseline, if it cannot be installed
 	-@./scripts/need restic
 	$(GO) run ./test/bench
 
-bench-short:
+bench-short: postgres
 	$(GO) run ./test/bench -short
 
 NFPM_VERSION := v2.43.0

@@ -318,7 +318,8 @@ func TestAskedCalls(t *testing.T) {
 	}
 }
 
-// TestManyDeaths: however much is in doubt, a brief says what to do next and lists the newest calls, also if a gate is open.
+// TestManyDeaths: however much is in doubt, a brief says what to do next, lists the newest calls, also if a gate is open, and names what
+// the last calls left running.
 func TestManyDeaths(t *testing.T) {
 	t.Parallel()
 	state := fold(t, agents[0], pawl.GateOpened{Gate: pawl.GateAction{Type: pawl.HumanVerify, Ask: "Deploy now?"}.Gate("", "", began)})
@@ -333,8 +334,16 @@ func TestManyDeaths(t *testing.T) {
 			Operation: pawl.Operation{Session: id, Tool: "Bash", Summary: fmt.Sprintf("call-%d %s", i, strings.Repeat("word ", 50))}, Seq: pawl.Seq(i),
 		}})
 	}
+	for pid := range 12 { // of two processes each
+		facts.Running = append(facts.Running, brief.Running{Since: began, LeftProcess: pawl.LeftProcess{
+			Process: pawl.Process{PID: 100 + pid}, Session: "claude:3", Tool: "Bash", Summary: fmt.Sprintf("serve-%d %s", pid/2, strings.Repeat("word ", 50)),
+		}})
+	}
 	text := brief.Make(facts, brief.Options{For: brief.Codex}).Text
-	for _, want := range []string{"- next: first resolve what is in doubt above, then continue with the prompt of `claude:0`", "call-11 "} {
+	for _, want := range []string{
+		"- next: first resolve what is in doubt above, then continue with the prompt of `claude:0`", "call-11 ",
+		"process 110 for 1h and process 111 for 1h, left by `Bash` `serve-5 ", "process 108 for ", "process 106 for ",
+	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing:\n%s", want, text)
 		}

@@ -15,12 +15,13 @@ import (
 func (w *writer) doubts() section {
 	s := section{title: "What is in doubt or failed, and the evidence", all: w.command("pawl status", "")}
 	w.addFindings(&s, pawl.Bad)
+	left := w.leftRunning()
+	first := min(maxRunningFirst, len(left))
+	s.add(left[:first]...)
 	for _, o := range slices.Backward(w.Operations) { // the newest first, in case some do not fit
 		s.add(w.operation(o))
 	}
-	for _, r := range w.Running {
-		s.add(w.running(r))
-	}
+	s.add(left[first:]...)
 	for _, d := range w.Doubts {
 		if d.Found != Live {
 			s.add(w.doubt(d))

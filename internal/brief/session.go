@@ -76,10 +76,46 @@ func (w *writer) operationTodo(o Operation) string {
 	return todo + "; when that is settled: " + w.code(settle)
 }
 
-// running describes a process that a finished tool call left running.
-func (w *writer) running(r Running) string {
-	text := "still running: process " + strconv.Itoa(r.PID) + " for " + formatDuration(w.Now.Sub(r.Since)) + ", left by " +
-		w.call(r.Tool, r.Summary, r.Dir) + " of " + w.code(string(r.Session))
+// maxRunningFirst is how many lines about running processes come before the calls in doubt: enough for what a project usually runs, and
+// few enough to leave room.
+const maxRunningFirst = 3
+
+// maxRunningNamed is how many processes of one call are named.
+const maxRunningNamed = 3
+
+// leftRunning describes the processes that finished tool calls left running, the newest call first, one line a call.
+func (w *writer) leftRunning() []string {
+	var lines []string
+	rest := slices.Clone(w.Running)
+	slices.Reverse(rest)
+	for len(rest) > 0 {
+		call := rest[0].call()
+		of := slices.DeleteFunc(slices.Clone(rest), func(r Running) bool { return r.call() != call })
+		rest = slices.DeleteFunc(rest, func(r Running) bool { return r.call() == call })
+		slices.Reverse(of)
+		lines = append(lines, w.running(of))
+	}
+	return lines
+}
+
+// call returns what the processes of one call have in common.
+func (r Running) call() pawl.LeftProcess {
+	l := r.LeftProcess
+	l.Process = pawl.Process{}
+	return l
+}
+
+// running describes the processes that one finished tool call left running.
+func (w *writer) running(of []Running) string {
+	var names []string
+	for _, r := range of[:min(maxRunningNamed, len(of))] {
+		names = append(names, "process "+strconv.Itoa(r.PID)+" for "+formatDuration(w.Now.Sub(r.Since)))
+	}
+	if more := len(of) - len(names); more > 0 {
+		names = append(names, strconv.Itoa(more)+" more")
+	}
+	r := of[0]
+	text := "still running: " + strings.Join(names, " and ") + ", left by " + w.call(r.Tool, r.Summary, r.Dir) + " of " + w.code(string(r.Session))
 	return text + "; use it or end it, do not start a second one: " + w.code("pawl processes --end")
 }
 

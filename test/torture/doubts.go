@@ -41,6 +41,7 @@ type known struct {
 	omitted  int  // the newest session whose brief did not list it
 	begun    bool // its tool started
 	unheard  bool // no hook had journaled it
+	kept     bool // a verdict was journaled while no process of it lived
 	effects  int  // files that a tool for files had changed
 	asked    sure // a request for permission was reported to a hook
 	refused  bool // the person said no
@@ -414,7 +415,7 @@ func (c *drama) weigh(r report, before, after *witness, when string) error {
 	if k.Sort == scripted.Git && k.begun && is == scripted.Nothing { // git was killed behind its lock
 		right = append(right, pawl.OperationPartly)
 	}
-	if k.first == nil && c.repeated(k) {
+	if !k.kept && c.repeated(k) {
 		right = append(right, pawl.OperationDone, pawl.OperationPartly, pawl.OperationUnknown)
 	}
 	if !k.refused {
@@ -450,7 +451,9 @@ func (c *drama) weigh(r report, before, after *witness, when string) error {
 // effects cannot be distinguished from those of this call.
 func (c *drama) haunted(k *known) bool {
 	for _, other := range c.known {
-		if other != k && (other.session == k.session || c.hosts[other.session] == k.session || c.hosts[k.session] == other.session) && other.begun && other.unheard {
+		same := other.session == k.session || c.hosts[other.session] == k.session || c.hosts[k.session] == other.session
+		later := other.N > k.N && !k.kept // no verdict was journaled before the other ran
+		if other != k && (same || later) && other.begun && other.unheard {
 			return true
 		}
 	}
@@ -525,7 +528,8 @@ func (c *drama) judged(s *scripted.Session, before, after *witness) error {
 		if err := c.weigh(r, before, after, "at a session's start"); err != nil {
 			return err
 		}
-		found[c.ids[e.Operation]] = true
+		k := c.ids[e.Operation]
+		found[k], k.kept = true, k.first != nil
 	}
 	for _, k := range c.inDoubt() {
 		if k.session >= s.N || found[k] {
