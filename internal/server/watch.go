@@ -33,12 +33,18 @@ type GateChanged struct {
 	Open    bool        `json:"open"`
 }
 
-// learn records the state of a project, publishes what has changed, and returns the state before.
+// learn records the state of a project, publishes what has changed, and returns the state before. If a look that began later has been
+// recorded meanwhile, only what this one did is recorded.
 func (r *recovery) learn(s *Project) (before *Project) {
-	r.mu.Lock()
+	r.mu.Lock() // also for publish: clients get the states in this order
+	defer r.mu.Unlock()
 	before = r.known[s.ID]
+	if before != nil && before.look > s.look {
+		newer := *before
+		newer.Recovery, newer.Error, newer.Looked = s.Recovery, s.Error, s.Looked
+		s = &newer
+	}
 	r.known[s.ID] = s
-	r.mu.Unlock()
 	was := Project{ID: s.ID}
 	if before != nil {
 		was = *before
@@ -74,6 +80,8 @@ func (s Project) comparable() []any {
 // watch looks for changes every second while a client follows them, and at once after a client's own ones.
 func (r *recovery) watch(ctx context.Context) {
 	var marks map[string]string
+	var visits sync.WaitGroup
+	defer visits.Wait()
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
 	for {
@@ -82,7 +90,7 @@ func (r *recovery) watch(ctx context.Context) {
 			return
 		case id := <-r.wake:
 			if e, err := project.Lookup(id); err == nil && !e.Unserved {
-				r.visit(ctx, e, false)
+				visits.Go(func() { r.visit(ctx, e, false) }) // it may start an engine, which takes a while
 			}
 		case <-tick.C:
 			if r.hub.watched() {
@@ -141,25 +149,25 @@ func markOf(s Project) (mark string) {
 
 // reread reads a project again, without resuming it.
 func (r *recovery) reread(ctx context.Context, id string) {
-	release, ok := r.looking.acquire(ctx, id)
-	if !ok {
-		return
-	}
-	defer release()
-	r.mu.Lock()
-	before := r.known[id]
-	r.mu.Unlock()
+	before := r.knownProject(id)
 	if before == nil { // removed meanwhile
 		return
 	}
-	s := Project{ID: before.ID, Path: before.Path, Looked: before.Looked}
+	s := Project{ID: before.ID, Path: before.Path, look: r.looks.Add(1)}
 	defer func() {
 		_ = recover() // the next sweep reports it
 	}()
 	_, _, err := s.read(ctx)
-	if err != nil {
-		return // so does it
+	if before = r.knownProject(id); err != nil || before == nil {
+		return // the next sweep reports it
 	}
-	s.Recovery, s.Error = before.Recovery, before.Error
+	s.Recovery, s.Error, s.Looked = before.Recovery, before.Error, before.Looked
 	r.learn(&s)
+}
+
+// knownProject returns what the server saw of a project last; nil: nothing.
+func (r *recovery) knownProject(id string) *Project {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.known[id]
 }
