@@ -44,6 +44,7 @@ func newAPI(r *recovery, now time.Time) (*api, error) {
 	a.store, a.cookie = store, "pawl_"+instance
 	a.audit.path = filepath.Join(store.Folder, "audit.jsonl")
 	a.repeat.folder = filepath.Join(store.Folder, "repeats")
+	r.rests = openRests(filepath.Join(store.Folder, "rests.json"), r.Version)
 	return a, nil
 }
 

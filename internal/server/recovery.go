@@ -36,6 +36,8 @@ type recovery struct {
 	known  map[string]*Project // by the project's id
 	tries  map[string]try      // by the project's id
 
+	rests *rests
+
 	hub  *hub
 	wake chan string // ids of projects that clients have changed
 
@@ -81,7 +83,9 @@ type try struct {
 }
 
 func newRecovery(c Config) *recovery {
-	return &recovery{Config: c, known: map[string]*Project{}, tries: map[string]try{}, hub: newHub(time.Now()), wake: make(chan string, 100)}
+	return &recovery{
+		Config: c, known: map[string]*Project{}, tries: map[string]try{}, rests: openRests("", c.Version), hub: newHub(time.Now()), wake: make(chan string, 100),
+	}
 }
 
 // run sweeps until ctx ends.
@@ -144,6 +148,9 @@ func (r *recovery) forgetRemoved(entries []project.Entry) {
 		served[e.ID] = true
 	}
 	removed := func(id string) bool { return !served[id] }
+	if err := r.rests.keep(served); err != nil {
+		r.say("%v", err)
+	}
 	r.mu.Lock()
 	before := len(r.known)
 	maps.DeleteFunc(r.known, func(id string, _ *Project) bool { return removed(id) })
@@ -170,7 +177,7 @@ func (r *recovery) visit(ctx context.Context, entry project.Entry, first bool) {
 				s.Recovery, s.Error = "failed", fmt.Sprintf("panic: %v", fault)
 			}
 		}()
-		r.look(ctx, &s)
+		r.lookIfChanged(ctx, &s)
 	}()
 	before := r.learn(&s)
 	if first || before == nil || before.Recovery != s.Recovery || before.Error != s.Error {
@@ -183,6 +190,21 @@ func (s *Project) line() string {
 		return s.Recovery + ": " + s.Error
 	}
 	return s.Recovery
+}
+
+// lookIfChanged looks at a project, unless it rests and its files are as they were.
+func (r *recovery) lookIfChanged(ctx context.Context, s *Project) {
+	p, err := find(project.Entry{ID: s.ID, Path: s.Path})
+	if err != nil {
+		s.Recovery, s.Error = "skipped", err.Error()
+		return
+	}
+	if r.rests.find(p, s) {
+		return
+	}
+	before := fingerprint(p)
+	r.look(ctx, s)
+	r.rests.record(s, before)
 }
 
 // look reads a project's current run, and resumes it.

@@ -88,7 +88,15 @@ func newWorld(t *testing.T, files map[string]string) *world {
 	}
 	server.Listener = site
 	server.Start()
-	t.Cleanup(server.Close)
+	t.Cleanup(func() { // before the project's folder is removed
+		server.Close()
+		if release, ok := w.api.looking.acquire(context.Background(), w.id); ok {
+			defer release()
+		}
+		if err := p.WaitForEngine(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
 	w.url = site.URL
 	w.look()
 	return w

@@ -114,8 +114,8 @@ func (b *bench) table(only string) error {
 		return err
 	}
 	fmt.Printf("%s\n\n| row | work | baseline | measured | ratio | goal | met? |\n|---|---|---|---|---|---|---|\n", facts)
-	rows := []func() ([]line, error){b.appends, b.sharedAppends, b.snapshots, b.firstSnapshots, b.opening, b.durableSteps, b.hooks, b.history, b.durableResume, b.resume, b.shellSteps, b.briefs, b.dryRun, b.imports, b.postgresAppends, b.starts}
-	names := strings.Fields("1 2 3 4 5 6 7 history 8 8 9 brief dry import postgres start")
+	rows := []func() ([]line, error){b.appends, b.sharedAppends, b.snapshots, b.firstSnapshots, b.opening, b.durableSteps, b.hooks, b.history, b.durableResume, b.resume, b.shellSteps, b.briefs, b.dryRun, b.imports, b.postgresAppends, b.server, b.starts}
+	names := strings.Fields("1 2 3 4 5 6 7 history 8 8 9 brief dry import postgres server start")
 	asked := func(name string) bool { return only == "" || slices.Contains(strings.Split(only, ","), name) }
 	for i, row := range rows {
 		if !asked(names[i]) {
