@@ -72,9 +72,9 @@ func (r *rests) find(p *project.Project, s *Project) bool {
 	if _, engine := p.EngineHolder(); engine {
 		return false
 	}
-	looked := s.Looked
+	looked, look := s.Looked, s.look
 	*s = known.Project
-	s.Looked, s.seq, s.last, s.open = looked, known.Seq, known.Last, known.Open
+	s.Looked, s.look, s.seq, s.last, s.open = looked, look, known.Seq, known.Last, known.Open
 	return true
 }
 
