@@ -6,6 +6,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -708,10 +709,12 @@ func (w *world) isLive(r pawl.AttemptRef) bool {
 	return ok && token == r.Token
 }
 
-// runs reports whether the step or one of its items has a live attempt.
-func (w *world) runs(step pawl.StepID) bool {
+// runs reports whether the step or one of these of its items has a live attempt; no items: any of them.
+func (w *world) runs(step pawl.StepID, items []int) bool {
 	for s := range w.live {
-		if s == string(step) || strings.HasPrefix(s, string(step)+"/") {
+		of, index, isItem := strings.Cut(s, "/")
+		i, _ := strconv.Atoi(index)
+		if of == string(step) && (!isItem || len(items) == 0 || slices.Contains(items, i)) {
 			return true
 		}
 	}
@@ -792,7 +795,7 @@ func (w *world) fitsStep(payload pawl.Payload) bool {
 		w.listed[p.Step] += len(p.Items)
 		w.done[p.Step] = false
 	case pawl.StepReopened:
-		if w.runs(p.Step) {
+		if w.runs(p.Step, p.Items) {
 			return false
 		}
 		w.done[p.Step], w.skipped[p.Step] = false, false

@@ -30,7 +30,7 @@ type Site struct {
 	Forwarded bool // requests come through a proxy
 
 	host    func(hostport string) bool
-	origins []string // besides loopback ones
+	origins []string // in addition to loopback ones
 	tls     *tls.Config
 }
 

@@ -40,6 +40,20 @@ func (w *world) gate() map[string]any {
 
 func at(gate map[string]any, verb string) string { return "/api/gates/" + gate["id"].(string) + verb }
 
+// TestManyGates: a list of gates does not read all projects, but those that wait longest.
+func TestManyGates(t *testing.T) {
+	t.Parallel()
+	w, first := waiting(t)
+	other, second := waiting(t)
+	w.api.known[other.id] = other.api.known[other.id]
+	if all := w.api.gatesOfAll(t.Context(), 2); all.More || len(all.Gates) != 2 || all.Gates[0].ID != first["id"] || all.Gates[1].ID != second["id"] {
+		t.Errorf("%+v", all)
+	}
+	if some := w.api.gatesOfAll(t.Context(), 1); !some.More || len(some.Gates) != 1 || some.Gates[0].ID != first["id"] {
+		t.Errorf("%+v", some)
+	}
+}
+
 // TestApprove approves exactly what a gate shows, under the name of the token.
 func TestApprove(t *testing.T) {
 	t.Parallel()

@@ -18,7 +18,7 @@ import (
 	"pawl/internal/tokens"
 )
 
-// api is what clients can do.
+// api serves the operations that clients can do.
 type api struct {
 	*recovery
 	store  tokens.Store
@@ -48,14 +48,14 @@ func newAPI(r *recovery, now time.Time) (*api, error) {
 	return a, nil
 }
 
-// documented returns an API that has operations and no place for files.
+// documented returns an API without folders. It can describe its operations, and serve none.
 func documented(r *recovery) *api {
 	return &api{
 		recovery: r, audit: &audit{}, calls: &quota{most: callsPerMinute}, logins: &quota{most: loginsPerMinute}, repeat: &repeats{},
 	}
 }
 
-// handler serves the API to clients with a token, and the state of the server itself to anybody who reaches it.
+// handler serves the API to clients with a token, and the health of the server to every client.
 func (a *api) handler(site *httpaccess.Site) http.Handler {
 	a.secure, a.audit.forwarded = site.Secure(), site.Forwarded
 	guarded := http.NewServeMux()
@@ -151,7 +151,7 @@ type route struct {
 	id, method, path, summary string
 	right                     tokens.Right
 	status                    int   // of success. Defaults to 200.
-	errors                    []int // besides those of every operation
+	errors                    []int // in addition to those of every operation
 }
 
 // operation returns the operation for huma.

@@ -29,7 +29,7 @@ type auditLine struct {
 	Token  string       `json:"token"` // its id
 	Right  tokens.Right `json:"right,omitempty"`
 	From   string       `json:"from"`          // address of the client, or of the proxy
-	For    string       `json:"for,omitempty"` // for whom the proxy forwards, as it says
+	For    string       `json:"for,omitempty"` // the client, according to the proxy
 	Do     string       `json:"do"`            // the operation
 	Path   string       `json:"path"`
 	Status int          `json:"status,omitempty"` // missing: the call is about to be done

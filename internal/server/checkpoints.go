@@ -164,7 +164,7 @@ func localPaths(paths []string) (local []string, err error) {
 	for _, path := range paths {
 		clean := filepath.Clean(filepath.FromSlash(path))
 		if !filepath.IsLocal(clean) {
-			return nil, badRequest("%q is no path in the project's folder", path)
+			return nil, badRequest("path %q is outside the project's folder", path)
 		}
 		local = append(local, filepath.ToSlash(clean))
 	}

@@ -16,7 +16,7 @@ import (
 const (
 	beatEvery   = 15 * time.Second // so that proxies and clients see that the stream is alive
 	writeLimit  = 10 * time.Second // for a client to take what is sent
-	reconnectMS = 2000             // what a client is told to wait before it connects again
+	reconnectMS = 2000             // how long a client waits before it reconnects
 )
 
 type followInput struct {

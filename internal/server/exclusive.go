@@ -11,7 +11,7 @@ type exclusive struct {
 	held map[string]chan struct{} // closed when the name is released
 }
 
-// acquire waits until nobody else works on a name. ok is false if ctx ends before.
+// acquire waits for its turn to work on a name. ok is false if ctx ends first.
 func (x *exclusive) acquire(ctx context.Context, name string) (release func(), ok bool) {
 	for {
 		x.mu.Lock()

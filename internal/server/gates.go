@@ -26,6 +26,9 @@ import (
 	"pawl/internal/tokens"
 )
 
+// maxGates is how many gates a list of all projects has at least before it ends.
+const maxGates = 200
+
 type gatesInput struct {
 	Project string `query:"project" doc:"id of a project: only its gates, with their diffs" maxLength:"64"`
 }
@@ -47,7 +50,7 @@ type denyInput struct {
 	GatePath
 	Body struct {
 		Shown    string      `json:"shown" doc:"shown of the gate" maxLength:"64"`
-		Feedback string      `json:"feedback,omitempty" doc:"required: what the next attempt is told" maxLength:"16000"`
+		Feedback string      `json:"feedback,omitempty" doc:"required: what the next attempt should do differently" maxLength:"16000"`
 		ToStep   pawl.StepID `json:"to_step,omitempty" doc:"an earlier step that reruns too" maxLength:"200"`
 		Stop     bool        `json:"stop,omitempty" doc:"fail the run instead of rerunning steps"`
 	}
@@ -114,40 +117,53 @@ func (in *denyInput) act(g pawl.GateID) runs.Act {
 }
 
 func (a *api) listGates(ctx context.Context, in *gatesInput) (client.Gates, error) {
+	if in.Project == "" {
+		return a.gatesOfAll(ctx, maxGates), nil
+	}
 	list := client.Gates{Gates: []client.OpenGate{}}
-	var projects []project.Entry
-	if in.Project != "" {
-		e, err := entry(in.Project)
-		if err != nil {
-			return list, err
-		}
-		projects = append(projects, e)
-	} else {
-		projects = a.waiting()
+	e, err := entry(in.Project)
+	if err != nil {
+		return list, err
 	}
-	for _, e := range projects {
-		list.Gates = append(list.Gates, a.gatesOf(ctx, e, in.Project != "")...)
-	}
-	slices.SortFunc(list.Gates, func(a, b client.OpenGate) int { return cmp.Or(a.Opened.Compare(b.Opened), strings.Compare(a.ID, b.ID)) })
+	list.Gates = append(list.Gates, a.gatesOf(ctx, e, true)...)
+	sortGates(list.Gates)
 	return list, nil
 }
 
-// waiting returns the projects that had an open gate at the last look.
-func (a *api) waiting() (list []project.Entry) {
-	var ids []string
+// sortGates orders gates by age.
+func sortGates(gates []client.OpenGate) {
+	slices.SortFunc(gates, func(a, b client.OpenGate) int { return cmp.Or(a.Opened.Compare(b.Opened), strings.Compare(a.ID, b.ID)) })
+}
+
+// gatesOfAll returns the open gates of the projects that have waited longest. It reads projects until it has most gates.
+func (a *api) gatesOfAll(ctx context.Context, most int) client.Gates {
+	list := client.Gates{Gates: []client.OpenGate{}}
+	for _, id := range a.waiting() {
+		if len(list.Gates) >= most {
+			list.More = true
+			break
+		}
+		if e, err := entry(id); err == nil { // else it was removed meanwhile
+			list.Gates = append(list.Gates, a.gatesOf(ctx, e, false)...)
+		}
+	}
+	sortGates(list.Gates)
+	return list
+}
+
+// waiting returns the ids of the projects that had an open gate at the last look, those that wait longest first.
+func (a *api) waiting() (ids []string) {
 	a.mu.Lock()
+	defer a.mu.Unlock()
 	for id, s := range a.known {
-		if s.Gates > 0 {
+		if s.Waiting != nil {
 			ids = append(ids, id)
 		}
 	}
-	a.mu.Unlock()
-	for _, id := range ids {
-		if e, err := entry(id); err == nil { // else it was removed meanwhile
-			list = append(list, e)
-		}
-	}
-	return list
+	slices.SortFunc(ids, func(x, y string) int {
+		return cmp.Or(a.known[x].Waiting.Compare(*a.known[y].Waiting), strings.Compare(x, y))
+	})
+	return ids
 }
 
 // gatesOf returns the open gates of a project's current run. A project that cannot be read has none.

@@ -51,7 +51,7 @@ func (h *hub) publish(kind string, data any) {
 func (h *hub) after(cursor int64) (events []event, next int64, reset bool, changed <-chan struct{}, open bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	oldest := h.last - int64(len(h.events)) // the one before the first that is there
+	oldest := h.last - int64(len(h.events)) // the last one that was dropped
 	if cursor < oldest || cursor > h.last {
 		return nil, h.last, true, h.changed, !h.closed
 	}

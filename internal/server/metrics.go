@@ -17,7 +17,7 @@ import (
 	"pawl/internal/tokens"
 )
 
-// metrics counts what happens in the server. Names of runs, steps and projects are no labels: their number has no limit.
+// metrics counts what happens in the server. Runs, steps and projects are not labels, because their number has no limit.
 type metrics struct {
 	counters sync.Mutex // guards what follows
 	requests map[requestKind]int

@@ -15,7 +15,7 @@ import (
 	"pawl/internal/tokens"
 )
 
-// Problem is an error for a client: RFC 9457, and what helps.
+// Problem is an error for a client: an RFC 9457 problem with a hint.
 type Problem struct {
 	huma.ErrorModel
 	Success bool           `json:"success"` // false

@@ -185,13 +185,16 @@ func (a *api) find(in RunPath) (*project.Project, pawl.RunID, error) {
 	if err != nil {
 		return nil, "", notFound("no run %s", in.Run)
 	}
+	if in.Project != "" {
+		return a.findIn(in.Project, run)
+	}
 	all, err := entries()
 	if err != nil && len(all) == 0 {
 		return nil, "", err
 	}
 	var found []project.Entry
 	for _, e := range all {
-		if (in.Project == "" || in.Project == e.ID) && disk.Exists(filepath.Join(e.Path, project.Folder, "runs", string(run))) {
+		if disk.Exists(filepath.Join(e.Path, project.Folder, "runs", string(run))) {
 			found = append(found, e)
 		}
 	}
@@ -203,6 +206,19 @@ func (a *api) find(in RunPath) (*project.Project, pawl.RunID, error) {
 		return p, run, err
 	}
 	return nil, "", problem(http.StatusConflict, fmt.Sprintf("%d projects have a run %s: add ?project=ID", len(found), run), "")
+}
+
+// findIn returns a project that has a run, by its id.
+func (a *api) findIn(id string, run pawl.RunID) (*project.Project, pawl.RunID, error) {
+	e, err := entry(id)
+	if err == nil && !disk.Exists(filepath.Join(e.Path, project.Folder, "runs", string(run))) {
+		err = notFound("no run %s", run)
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	p, err := find(e)
+	return p, run, err
 }
 
 // load reads a run that this user's pawl made. The caller closes its journal.

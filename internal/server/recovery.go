@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"pawl"
@@ -28,12 +29,13 @@ const (
 // recovery looks at all projects, at start and then regularly, and resumes runs that have no engine.
 type recovery struct {
 	Config
-	said    sync.Mutex          // guards Log
-	looking exclusive           // by the project's id: an older look must not replace a newer one
-	mu      sync.Mutex          // guards what follows
-	done    bool                // all projects have been looked at once
-	known   map[string]*watched // by the project's id
-	tries   map[string]try      // by the project's id
+	said   sync.Mutex          // guards Log
+	looks  atomic.Int64        // number of the newest look
+	visits exclusive           // by the project's id: two must not start an engine each
+	mu     sync.Mutex          // guards what follows
+	done   bool                // all projects have been looked at once
+	known  map[string]*watched // by the project's id
+	tries  map[string]try      // by the project's id
 
 	rests *rests
 
@@ -51,7 +53,8 @@ type watched struct {
 	seq    pawl.Seq       // of the run's last event
 	last   pawl.EventType // of that event
 	open   []pawl.GateID
-	engine bool // an engine works on the run
+	engine bool  // an engine works on the run
+	look   int64 // number of the look: a later one has a larger number
 }
 
 // try is what the server knows of the engines that it started for the current run of a project.
@@ -143,15 +146,15 @@ func (r *recovery) forgetRemoved(entries []project.Entry) {
 	}
 }
 
-// visit looks at one project, and resumes its run if nobody else does. It says what it did, at the first look of each project also that
-// there is nothing to do.
+// visit looks at one project, and resumes its run if it has no engine. It logs what it did. At the first look of each project it also logs
+// that there is nothing to do.
 func (r *recovery) visit(ctx context.Context, entry project.Entry, first bool) {
-	release, ok := r.looking.acquire(ctx, entry.ID)
+	release, ok := r.visits.acquire(ctx, entry.ID)
 	if !ok {
 		return
 	}
 	defer release()
-	s := watched{Project: client.Project{ID: entry.ID, Path: entry.Path, Looked: time.Now().UTC()}}
+	s := watched{Project: client.Project{ID: entry.ID, Path: entry.Path, Looked: time.Now().UTC()}, look: r.looks.Add(1)}
 	func() {
 		defer func() {
 			if fault := recover(); fault != nil {

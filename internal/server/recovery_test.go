@@ -4,6 +4,7 @@ import (
 	"context"
 	"runtime"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -59,6 +60,25 @@ func TestForget(t *testing.T) {
 	events, _, _, _, _ := r.hub.after(cursor)
 	if r.known["a"] != nil || r.known["b"] == nil || len(r.tries) != 1 || len(events) != 1 || events[0].kind != "reset" {
 		t.Errorf("known %v, tries %v, events %v", r.known, r.tries, events)
+	}
+}
+
+// TestOlderLook: a look that took long does not replace the state that a later one saw.
+func TestOlderLook(t *testing.T) {
+	t.Parallel()
+	r := newRecovery(Config{})
+	look := func() watched { return watched{Project: client.Project{ID: "a"}, look: r.looks.Add(1)} }
+	older, newer := look(), look()
+	older.Status, older.seq, older.Recovery = pawl.StatusWaiting, 1, "resumed"
+	newer.Status, newer.seq = pawl.StatusCompleted, 2
+	r.learn(&newer)
+	cursor := r.hub.newest()
+	r.learn(&older)
+	if s := r.known["a"]; s.Status != pawl.StatusCompleted || s.seq != 2 || s.Recovery != "resumed" {
+		t.Errorf("%+v", s)
+	}
+	if events, _, _, _, _ := r.hub.after(cursor); len(events) != 1 || !strings.Contains(string(events[0].data), `"completed"`) {
+		t.Errorf("%v", events)
 	}
 }
 

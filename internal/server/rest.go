@@ -73,8 +73,8 @@ func (r *rests) find(p *project.Project, s *watched) bool {
 	if _, engine := p.EngineHolder(); engine {
 		return false
 	}
-	looked := s.Looked
-	*s = watched{Project: known.Project, seq: known.Seq, last: known.Last, open: known.Open}
+	looked, look := s.Looked, s.look
+	*s = watched{Project: known.Project, look: look, seq: known.Seq, last: known.Last, open: known.Open}
 	s.Looked = looked
 	return true
 }

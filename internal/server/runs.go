@@ -292,7 +292,7 @@ func (a *api) startRun(ctx context.Context, in *startInput) (client.Started, err
 	}
 	plan := filepath.Clean(filepath.FromSlash(in.Body.Plan))
 	if !filepath.IsLocal(plan) || plan == project.Folder || strings.HasPrefix(plan, project.Folder+string(filepath.Separator)) {
-		return client.Started{}, badRequest("%q is no file in the project's folder", in.Body.Plan)
+		return client.Started{}, badRequest("plan %q is not a file in the project's folder", in.Body.Plan)
 	}
 	if err := regularBelow(p.Root, plan); err != nil {
 		return client.Started{}, badRequest("plan %s: %v", in.Body.Plan, err)

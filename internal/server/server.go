@@ -63,11 +63,11 @@ func Run(ctx context.Context, c Config) (err error) {
 		Handler: a.handler(site), ReadHeaderTimeout: readHeader, ReadTimeout: readRequest, WriteTimeout: writeAnswer, MaxHeaderBytes: maxHeader,
 	}
 	s.RegisterOnShutdown(r.hub.close)
-	release, err := a.store.Announce(site.URL, time.Now())
+	withdraw, err := a.store.Announce(site.URL, time.Now())
 	if err != nil {
 		return errors.Join(err, site.Close())
 	}
-	defer func() { err = errors.Join(err, release()) }()
+	defer func() { err = errors.Join(err, withdraw()) }()
 	line, err := json.Marshal(Ready{URL: site.URL, TokenFile: c.TokenFile, Ready: true})
 	if err != nil {
 		return errors.Join(err, site.Close())
@@ -85,9 +85,9 @@ func Run(ctx context.Context, c Config) (err error) {
 	case err = <-served:
 	case <-ctx.Done():
 		manager.tell("STOPPING=1")
-		draining, release := context.WithTimeout(context.WithoutCancel(ctx), drain)
+		draining, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
 		err = s.Shutdown(draining)
-		release()
+		cancel()
 		if end := <-served; !errors.Is(end, http.ErrServerClosed) {
 			err = errors.Join(err, end)
 		}

@@ -34,12 +34,18 @@ type GateChanged struct {
 	Open    bool        `json:"open"`
 }
 
-// learn records what the server knows of a project, and tells the clients what has changed. It returns what it knew before.
+// learn records the state of a project, publishes what has changed, and returns the state before. If a look that began later has been
+// recorded meanwhile, only what this one did is recorded.
 func (r *recovery) learn(s *watched) (before *watched) {
-	r.mu.Lock()
+	r.mu.Lock() // also for publish: clients get the states in this order
+	defer r.mu.Unlock()
 	before = r.known[s.ID]
+	if before != nil && before.look > s.look {
+		newer := *before
+		newer.Recovery, newer.Error, newer.Looked = s.Recovery, s.Error, s.Looked
+		s = &newer
+	}
 	r.known[s.ID] = s
-	r.mu.Unlock()
 	was := watched{Project: client.Project{ID: s.ID}}
 	if before != nil {
 		was = *before
@@ -75,6 +81,8 @@ func comparable(s client.Project) []any {
 // watch looks for changes every second while a client follows them, and at once after a client's own ones.
 func (r *recovery) watch(ctx context.Context) {
 	var marks map[string]string
+	var visits sync.WaitGroup
+	defer visits.Wait()
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
 	for {
@@ -83,7 +91,7 @@ func (r *recovery) watch(ctx context.Context) {
 			return
 		case id := <-r.wake:
 			if e, err := project.Lookup(id); err == nil && !e.Unserved {
-				r.visit(ctx, e, false)
+				visits.Go(func() { r.visit(ctx, e, false) }) // it may start an engine, which takes a while
 			}
 		case <-tick.C:
 			if r.hub.watched() {
@@ -93,7 +101,7 @@ func (r *recovery) watch(ctx context.Context) {
 	}
 }
 
-// visitSoon has a project looked at, because a client has changed it.
+// visitSoon schedules a look at a project that a client has changed.
 func (r *recovery) visitSoon(id string) {
 	select {
 	case r.wake <- id:
@@ -101,7 +109,7 @@ func (r *recovery) visitSoon(id string) {
 	}
 }
 
-// refresh reads the projects whose files have changed. marks are those of the last refresh; it returns the new ones.
+// refresh reads the projects whose files have changed. marks has their fingerprints at the last refresh; it returns the new ones.
 func (r *recovery) refresh(ctx context.Context, marks map[string]string) map[string]string {
 	r.mu.Lock()
 	known := make([]watched, 0, len(r.known))
@@ -129,7 +137,7 @@ func (r *recovery) refresh(ctx context.Context, marks map[string]string) map[str
 	return now
 }
 
-// markOf returns what a project's files look like. It is another text after each event, and after each new run.
+// markOf returns a fingerprint of a project's files. It changes with each event and each new run.
 func markOf(s watched) (mark string) {
 	folder := filepath.Join(s.Path, project.Folder, "runs")
 	for _, path := range []string{folder, filepath.Join(folder, string(s.Run), "journal.jsonl")} {
@@ -142,25 +150,25 @@ func markOf(s watched) (mark string) {
 
 // reread reads a project again, without resuming it.
 func (r *recovery) reread(ctx context.Context, id string) {
-	release, ok := r.looking.acquire(ctx, id)
-	if !ok {
-		return
-	}
-	defer release()
-	r.mu.Lock()
-	before := r.known[id]
-	r.mu.Unlock()
+	before := r.knownProject(id)
 	if before == nil { // removed meanwhile
 		return
 	}
-	s := watched{Project: client.Project{ID: before.ID, Path: before.Path, Looked: before.Looked}}
+	s := watched{Project: client.Project{ID: before.ID, Path: before.Path}, look: r.looks.Add(1)}
 	defer func() {
 		_ = recover() // the next sweep reports it
 	}()
 	_, _, err := s.read(ctx)
-	if err != nil {
-		return // so does it
+	if before = r.knownProject(id); err != nil || before == nil {
+		return // the next sweep reports it
 	}
-	s.Recovery, s.Error = before.Recovery, before.Error
+	s.Recovery, s.Error, s.Looked = before.Recovery, before.Error, before.Looked
 	r.learn(&s)
+}
+
+// knownProject returns what the server saw of a project last; nil: nothing.
+func (r *recovery) knownProject(id string) *watched {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.known[id]
 }

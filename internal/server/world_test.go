@@ -90,7 +90,7 @@ func newWorld(t *testing.T, files map[string]string) *world {
 	server.Start()
 	t.Cleanup(func() { // before the project's folder is removed
 		server.Close()
-		if release, ok := w.api.looking.acquire(context.Background(), w.id); ok {
+		if release, ok := w.api.visits.acquire(context.Background(), w.id); ok {
 			defer release()
 		}
 		if err := p.WaitForEngine(context.Background()); err != nil {

@@ -28,7 +28,7 @@ const (
 	maxReason = 200                    // bytes of it that a note contains
 )
 
-// exporter sends spans to a collector, as OTLP in JSON over HTTP. Its failures are no errors of the run: it counts the spans and keeps the
+// exporter sends spans to a collector, as OTLP in JSON over HTTP. Its failures do not fail the run: it counts the lost spans and keeps the
 // first reason.
 type exporter struct {
 	settings
@@ -75,7 +75,11 @@ func (x *exporter) note() string {
 	if x.lost == 0 {
 		return ""
 	}
-	return fmt.Sprintf("traces: %d spans were not exported: %v", x.lost, x.reason)
+	spans := "spans were"
+	if x.lost == 1 {
+		spans = "span was"
+	}
+	return fmt.Sprintf("traces: %d %s not exported: %v", x.lost, spans, x.reason)
 }
 
 // send sends n spans, and returns how many of them the collector has not taken.

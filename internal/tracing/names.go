@@ -35,7 +35,7 @@ const (
 	resultSkip         = "skip"
 )
 
-// Names for which there is no convention.
+// Names without a convention.
 const (
 	attemptNumber = "pawl.attempt"
 	attemptEnd    = "pawl.attempt.outcome"

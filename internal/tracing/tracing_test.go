@@ -110,8 +110,8 @@ func TestExport(t *testing.T) {
 		"never":       {[]func(http.ResponseWriter){code(503), code(502), code(504)}, 3, "2 spans were not exported: 504 Gateway Timeout"},
 		"refused":     {[]func(http.ResponseWriter){code(400)}, 1, "2 spans were not exported: 400 Bad Request"},
 		"elsewhere":   {[]func(http.ResponseWriter){moved}, 1, "2 spans were not exported: 307 Temporary Redirect"},
-		"partly":      {[]func(http.ResponseWriter){text(`{"partialSuccess":{"rejectedSpans":"1","errorMessage":"too old"}}`)}, 1, "1 spans were not exported: refused by the collector: too old"},
-		"as a number": {[]func(http.ResponseWriter){text(`{"partialSuccess":{"rejectedSpans":1}}`)}, 1, "1 spans were not exported: refused by the collector: "},
+		"partly":      {[]func(http.ResponseWriter){text(`{"partialSuccess":{"rejectedSpans":"1","errorMessage":"too old"}}`)}, 1, "1 span was not exported: refused by the collector: too old"},
+		"as a number": {[]func(http.ResponseWriter){text(`{"partialSuccess":{"rejectedSpans":1}}`)}, 1, "1 span was not exported: refused by the collector: "},
 		"a text":      {[]func(http.ResponseWriter){text("ok")}, 1, ""},
 		"a warning":   {[]func(http.ResponseWriter){text(`{"partialSuccess":{"errorMessage":"hm"}}`)}, 1, ""},
 	} {
@@ -170,7 +170,7 @@ func TestSilentCollector(t *testing.T) {
 		tracer.Record(t.Context(), e, s, &pawl.Plan{})
 		began := time.Now()
 		notes := tracer.Close(t.Context())
-		if took := time.Since(began); took > limit || len(notes) != 1 || !strings.Contains(notes[0], "1 spans were not exported: no answer within 3s") {
+		if took := time.Since(began); took > limit || len(notes) != 1 || !strings.Contains(notes[0], "1 span was not exported: no answer within 3s") {
 			t.Errorf("%s, %q", took, notes)
 		}
 	})

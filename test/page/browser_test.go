@@ -125,6 +125,15 @@ func (b *tab) logIn(link string) {
 	b.wait(`document.querySelector("header.top")`)
 }
 
+// open starts the server, and logs a browser in. args are those of `pawl serve open`.
+func (w *world) open(args ...string) *tab {
+	w.t.Helper()
+	w.serve()
+	b := newTab(w.t, newBrowser(w.t), w.url)
+	b.logIn(w.login(args...))
+	return b
+}
+
 // visit goes to a place of the page.
 func (b *tab) visit(place string) {
 	b.t.Helper()

@@ -95,9 +95,7 @@ func (w *world) longStep(epoch pawl.Epoch, step pawl.StepID) (events []pawl.Even
 func TestLongRun(t *testing.T) {
 	w := newWorld(t)
 	w.long("archive")
-	w.serve()
-	b := newTab(t, newBrowser(t), w.url)
-	b.logIn(w.login())
+	b := w.open()
 	b.see("archive")
 	before := b.heap()
 	place := "projects/" + w.projects["archive"] + "/timeline"

@@ -14,10 +14,10 @@ import (
 	"pawl/test/stories/storytest"
 )
 
-// manyProjects is how many projects the list must bear.
+// manyProjects is the size of a large registry.
 const manyProjects = 1000
 
-// TestManyProjects: with 1,000 projects the list is there within a second. It does not wait for all of them.
+// TestManyProjects: with 1,000 projects the first ones are shown within a second. The page does not wait for all of them.
 func TestManyProjects(t *testing.T) {
 	w := newWorld(t)
 	w.write("project-0000", "plan.yaml", "name: small\nsteps:\n  - {id: only, run: \":\"}\n")

@@ -18,9 +18,7 @@ func TestViews(t *testing.T) {
 	w.crashed("orders")
 	w.agent("parser")
 	w.active("website")
-	w.serve()
-	b := newTab(t, newBrowser(t), w.url)
-	b.logIn(w.login())
+	b := w.open()
 	b.see("nightly-import")
 	for _, v := range w.views() {
 		t.Run(v.picture, func(t *testing.T) {

@@ -121,6 +121,7 @@ type Check struct {
 // Gates are open gates, the oldest first.
 type Gates struct {
 	Gates []OpenGate `json:"gates"`
+	More  bool       `json:"more,omitempty" doc:"more projects have open gates; only those that wait longest are here"`
 }
 
 // Answered is the answer to an answer.

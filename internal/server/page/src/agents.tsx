@@ -1,4 +1,4 @@
-// The sessions of coding agents in a run, and the tool calls whose outcome nobody has recorded.
+// The sessions of coding agents in a run, and the tool calls whose outcome was not recorded.
 import { count } from "./format"
 import type { AgentSession, InDoubt, Run } from "./types"
 import { Ago, Status, Time } from "./ui"

@@ -14,10 +14,10 @@ export class Problem extends Error {
 	}
 }
 
-/** session is who uses the page: undefined until the server has said so, null if nobody is logged in. */
+/** session is the user of the page: undefined until the server has answered, null without a login. */
 export const session = signal<Session | null | undefined>(undefined)
 
-// The second secret of a session, beside its cookie: the server wants it with each request that changes something.
+// The second secret of a session, in addition to its cookie. The server requires it in each request that changes something.
 const keyName = "pawl.key"
 let sessionKey = ""
 try {

@@ -5,7 +5,7 @@ import { changed, versionOf } from "./events"
 import { bytes, count } from "./format"
 import { link, route, setQuery } from "./route"
 import type { Changes, Checkpoint, Checkpoints as List, Difference, Run } from "./types"
-import { Act, Dialog, Loading, Time, Wrong } from "./ui"
+import { Act, Dialog, Listing, Loading, Time, Wrong } from "./ui"
 import { Diff } from "./diff"
 
 export function Checkpoints({ project, run }: { project: string; run: Run }) {
@@ -29,18 +29,7 @@ export function Checkpoints({ project, run }: { project: string; run: Run }) {
 						<Choose label="with" value={to} all={usable} set={(v) => setQuery({ to: v })} none="the files as they are now" />
 					</div>
 					{from && <Compared project={project} run={run.run} from={from} to={to} />}
-					<table class="list">
-						<caption class="hidden">Checkpoints, newest first</caption>
-						<thead>
-							<tr>
-								<th scope="col">Checkpoint</th>
-								<th scope="col">Saved</th>
-								<th scope="col">Kind</th>
-								<th scope="col">About</th>
-								<th scope="col">Files</th>
-								<th scope="col">Actions</th>
-							</tr>
-						</thead>
+					<Listing caption="Checkpoints, newest first" columns={["Checkpoint", "Saved", "Kind", "About", "Files", "Actions"]}>
 						<tbody>
 							{all.map((c) => (
 								<tr key={c.checkpoint + c.seq}>
@@ -70,7 +59,7 @@ export function Checkpoints({ project, run }: { project: string; run: Run }) {
 								</tr>
 							))}
 						</tbody>
-					</table>
+					</Listing>
 				</>
 			)}
 			{travel && <Travel {...travel} project={project} run={run} close={() => setTravel(undefined)} />}
@@ -133,7 +122,7 @@ const fork: Verb = {
 	act: () => "Create the new run",
 }
 
-/** Travel restores or forks. It first shows the changes, then makes exactly those. If they are others by then, the server refuses. */
+/** Travel restores or forks. It first shows the changes, then makes exactly those. If the changes differ by then, the server refuses. */
 function Travel({ verb: v, project, run, checkpoint, close }: { verb: Verb; project: string; run: Run; checkpoint: string; close: () => void }) {
 	const path = ofRun(project, run.run, v.verb)
 	const [planned, setPlanned] = useState<Changes>()

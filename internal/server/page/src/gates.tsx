@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks"
 import { lacks, post, useFetch, type Problem } from "./api"
 import { changed, now, versionOf } from "./events"
-import { duration } from "./format"
+import { count, duration } from "./format"
 import { link, route, setQuery } from "./route"
 import type { Gate, Gates as List } from "./types"
 import { Act, Ago, Dialog, Field, Loading, Status, Time, Wrong, useTitle } from "./ui"
@@ -34,6 +34,7 @@ export function Gates() {
 					<Card key={g.id} gate={g} withProject />
 				))}
 			</ul>
+			{data?.more && <p class="quiet">More projects wait. Only the {count(gates.length, "gate")} of those that have waited longest are shown.</p>}
 			<Chosen gates={gates} loaded={!!data} />
 		</main>
 	)

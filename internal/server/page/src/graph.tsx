@@ -5,7 +5,7 @@ import { link, route } from "./route"
 import type { Placed, Shape } from "./shape"
 import type { Step } from "./types"
 import { now } from "./events"
-import { Status, kindOf } from "./ui"
+import { Listing, Status, kindOf } from "./ui"
 
 const maxDrawn = 300 // steps
 const wide = 172
@@ -233,18 +233,7 @@ function Table({ steps, chosen }: { steps: Step[]; chosen?: string }) {
 	const phases = [...new Set(steps.map((s) => s.phase))]
 	const named = phases.length > 1
 	return (
-		<table class="list">
-			<caption class="hidden">Steps</caption>
-			<thead>
-				<tr>
-					<th scope="col">Step</th>
-					<th scope="col">Status</th>
-					<th scope="col">Items</th>
-					<th scope="col">Attempts</th>
-					<th scope="col">Time</th>
-					<th scope="col">Note</th>
-				</tr>
-			</thead>
+		<Listing caption="Steps" columns={["Step", "Status", "Items", "Attempts", "Time", "Note"]}>
 			{phases.map((phase) => (
 				<tbody key={phase}>
 					{named && (
@@ -274,11 +263,11 @@ function Table({ steps, chosen }: { steps: Step[]; chosen?: string }) {
 						))}
 				</tbody>
 			))}
-		</table>
+		</Listing>
 	)
 }
 
-/** noteOf is the newest that a step said, or why it stands as it does. */
+/** noteOf is the newest progress of a step, or the reason of its status. */
 export function noteOf(s: Step): string {
 	if (s.condition) return "condition is false: " + s.condition
 	if (s.status === "running" && s.progress?.text) return s.progress.text

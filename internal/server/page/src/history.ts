@@ -1,7 +1,7 @@
 // The events of a run, folded to what a timeline shows. Nothing here touches the page.
 import type { Event } from "./types"
 
-/** Bar is a stretch of time in which something went on. To is 0 while it goes on. */
+/** Bar is an interval of an activity. To is 0 until it ends. */
 export interface Bar {
 	from: number
 	to: number
@@ -145,7 +145,7 @@ function whoOf(e: Event): string {
 	return e.by.name || e.by.kind
 }
 
-/** Axis maps time to a place between 0 and 1. Times in which nothing went on take little of it. */
+/** Axis maps time to a position between 0 and 1. Idle intervals take little of it. */
 export class Axis {
 	readonly parts: { from: number; to: number; at: number; size: number; idle: boolean }[] = []
 

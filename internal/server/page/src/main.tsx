@@ -56,7 +56,13 @@ function Bar({ first, open }: { first: string; open: (what: "settings" | "help")
 					Projects
 				</a>
 				<a href={link(["gates"])} aria-current={first === "gates" ? "page" : undefined}>
-					Gates {gates > 0 && <span class="badge">{gates}</span>}
+					Gates{" "}
+					{gates > 0 && (
+						<span class="badge">
+							{gates}
+							{data?.more && "+"}
+						</span>
+					)}
 				</a>
 			</nav>
 			<Connection />

@@ -15,7 +15,7 @@ const maxLines = 50_000
 
 type Line = string | AnserJsonEntry[]
 
-/** Screen turns text with ANSI sequences into lines of colored pieces. Colors go on from line to line. */
+/** Screen turns text with ANSI sequences into lines of colored pieces. A color lasts beyond the end of its line. */
 class Screen {
 	lines: Line[] = []
 	dropped = 0

@@ -5,7 +5,7 @@ import { versionOf, watchProjects } from "./events"
 import { count, folderName } from "./format"
 import { link, route, setQuery } from "./route"
 import type { Project, Projects as Page } from "./types"
-import { Ago, Loading, Progress, Status, Wrong, useKey, useTitle } from "./ui"
+import { Ago, Listing, Loading, Progress, Status, Wrong, useKey, useTitle } from "./ui"
 import { shortcuts } from "./settings"
 
 const pageSize = 50 // projects that are read first
@@ -135,23 +135,13 @@ export function Projects() {
 			{list.loaded && !list.error && list.projects.length === 0 && <Nothing filtered={wanted(query).toString() !== ""} />}
 			{list.projects.length > 0 && (
 				<>
-					<table class="list" ref={table}>
-						<caption class="hidden">Projects</caption>
-						<thead>
-							<tr>
-								<th scope="col">Project</th>
-								<th scope="col">Run</th>
-								<th scope="col">Status</th>
-								<th scope="col">Progress</th>
-								<th scope="col">Last event</th>
-							</tr>
-						</thead>
+					<Listing table={table} caption="Projects" columns={["Project", "Run", "Status", "Progress", "Last event"]}>
 						<tbody>
 							{list.projects.map((p) => (
 								<Row key={p.id} p={p} />
 							))}
 						</tbody>
-					</table>
+					</Listing>
 					<End more={more} next={list.next} n={list.projects.length} />
 				</>
 			)}

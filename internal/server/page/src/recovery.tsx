@@ -1,10 +1,10 @@
-// Why a run stands as it does, and what a resume would do: findings, then the rule, then the verdict.
+// The state of an interrupted run, and what a resume would do: findings, rules, verdicts.
 import { useFetch, type Fetched } from "./api"
 import { versionOf } from "./events"
 import { count } from "./format"
 import { stepLink } from "./graph"
 import type { Finding, Judged, Project, Recovery as Found, Run } from "./types"
-import { Command, Loading, Status, Wrong } from "./ui"
+import { Command, Listing, Loading, Status, Wrong } from "./ui"
 
 /** useRecovery reads what a resume of a project's run would do. It reads nothing for a run that cannot be resumed. */
 export function useRecovery(project: string, run: Run | undefined): Fetched<Found> {
@@ -12,7 +12,7 @@ export function useRecovery(project: string, run: Run | undefined): Fetched<Foun
 	return useFetch<Found>(wanted ? `projects/${encodeURIComponent(project)}/recovery` : undefined, versionOf("run:" + (run?.run ?? "")))
 }
 
-/** verdictText says in words what pawl does after a verdict. */
+/** verdictText describes what pawl does after a verdict. */
 export function verdictText(j: Judged): string {
 	const { verdict, rule } = j.verdict
 	switch (verdict) {
@@ -100,16 +100,7 @@ function Details({ found }: { found: Found }) {
 			<h3>2. Rules and verdicts</h3>
 			{(found.verdicts ?? []).length === 0 && <p class="quiet">No attempt was interrupted.</p>}
 			{(found.verdicts ?? []).length > 0 && (
-				<table class="list">
-					<caption class="hidden">Verdicts on interrupted attempts</caption>
-					<thead>
-						<tr>
-							<th scope="col">Attempt</th>
-							<th scope="col">Facts</th>
-							<th scope="col">Rule</th>
-							<th scope="col">Verdict</th>
-						</tr>
-					</thead>
+				<Listing caption="Verdicts on interrupted attempts" columns={["Attempt", "Facts", "Rule", "Verdict"]}>
 					<tbody>
 						{found.verdicts!.map((j) => (
 							<tr key={name(j) + j.attempt}>
@@ -131,7 +122,7 @@ function Details({ found }: { found: Found }) {
 							</tr>
 						))}
 					</tbody>
-				</table>
+				</Listing>
 			)}
 			<h3>3. What Resume does</h3>
 			{found.edited && (
@@ -142,15 +133,7 @@ function Details({ found }: { found: Found }) {
 					))}
 				</div>
 			)}
-			<table class="list">
-				<caption class="hidden">What Resume does with each step</caption>
-				<thead>
-					<tr>
-						<th scope="col">Step</th>
-						<th scope="col">Action</th>
-						<th scope="col">Reason</th>
-					</tr>
-				</thead>
+			<Listing caption="What Resume does with each step" columns={["Step", "Action", "Reason"]}>
 				<tbody>
 					{(found.steps ?? []).map((s) => (
 						<tr key={s.step}>
@@ -162,7 +145,7 @@ function Details({ found }: { found: Found }) {
 						</tr>
 					))}
 				</tbody>
-			</table>
+			</Listing>
 		</>
 	)
 }
@@ -173,7 +156,7 @@ const weights: Record<string, number> = { ok: 0, warn: 1, bad: 2 }
 
 const weight = (f: Finding) => weights[f.level] ?? 0
 
-/** facts says in words what the verdict table was asked about. */
+/** facts describes the inputs of the verdict table. */
 function facts(j: Judged): string {
 	const c = j.case
 	const parts = [`attempt ${c.attempt}`]

@@ -4,7 +4,7 @@ import { get, lacks, post, problemOf, type Problem } from "./api"
 import { changed, versionOf } from "./events"
 import { link } from "./route"
 import type { Project, Run, Runs as Page } from "./types"
-import { Act, Dialog, Field, Loading, Status, Time, Wrong } from "./ui"
+import { Act, Dialog, Field, Listing, Loading, Status, Time, Wrong } from "./ui"
 
 type Line = NonNullable<Page["runs"]>[number]
 
@@ -43,16 +43,7 @@ export function Runs({ project, shown }: { project: Project; shown: Run["run"] }
 			<Wrong problem={problem} />
 			{!loaded && <Loading what="runs" />}
 			{runs.length > 0 && (
-				<table class="list">
-					<caption class="hidden">Runs</caption>
-					<thead>
-						<tr>
-							<th scope="col">Run</th>
-							<th scope="col">Status</th>
-							<th scope="col">Started</th>
-							<th scope="col">Last event</th>
-						</tr>
-					</thead>
+				<Listing caption="Runs" columns={["Run", "Status", "Started", "Last event"]}>
 					<tbody>
 						{runs.map((r) => (
 							<tr key={r.run} class={r.run === shown ? "chosen" : ""}>
@@ -71,7 +62,7 @@ export function Runs({ project, shown }: { project: Project; shown: Run["run"] }
 							</tr>
 						))}
 					</tbody>
-				</table>
+				</Listing>
 			)}
 			{next && (
 				<button type="button" onClick={more}>

@@ -8,7 +8,7 @@ import { stepLink } from "./graph"
 import type { Events, Run } from "./types"
 import { Loading, Rows, Wrong } from "./ui"
 
-const firstPage = 500 // events that are read first, so that something is there soon
+const firstPage = 500 // events that are read first, so that the first rows appear soon
 const nextPages = 10_000
 const laneHeight = 26
 const entryHeight = 24
@@ -117,7 +117,7 @@ function Chart({ history, n, run }: { history: History; n: number; run: Run }) {
 	)
 }
 
-/** withCrashes marks what has no end in the journal although it does not run any more. */
+/** withCrashes marks activities that crashed: they do not run, and the journal has no end of them. */
 function withCrashes(lane: Lane, run: Run): Lane {
 	const last = lane.bars.at(-1)
 	if (!last || lane.bars.every((b) => b.to)) return lane
@@ -206,7 +206,7 @@ function Strip({ lane, step, axis, end, x, pauses }: { lane: Lane; step: boolean
 	)
 }
 
-/** spoken says in words what a lane draws. */
+/** spoken describes a lane for screen readers. */
 function spoken(lane: Lane): string {
 	if (lane.bars.length === 0) return "nothing"
 	if (lane.bars.length > 5) return count(lane.bars.length, "attempt")

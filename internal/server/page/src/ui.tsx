@@ -14,7 +14,7 @@ const kinds: Record<string, string> = {
 	paused: "halt", stopped: "halt", human_review: "wait",
 }
 
-/** marks stand beside the words, so that no status is told by its color alone. */
+/** marks are shown with the words, so that no status is conveyed by color alone. */
 const marks: Record<string, string> = { run: "▶", good: "✓", bad: "✕", wait: "?", warn: "!", halt: "‖", rest: "·" }
 
 export const kindOf = (status: string) => kinds[status] ?? "rest"
@@ -65,6 +65,30 @@ export function Wrong({ problem, retry }: { problem?: Problem; retry?: () => voi
 	)
 }
 
+interface ListingProps {
+	caption: string
+	columns: string[]
+	children: ComponentChildren
+	table?: { current: HTMLTableElement | null }
+}
+
+/** Listing is a table. On a phone each of its rows becomes a card, in which data-label names the cells. */
+export const Listing = ({ caption, columns, children, table }: ListingProps) => (
+	<table class="list" ref={table}>
+		<caption class="hidden">{caption}</caption>
+		<thead>
+			<tr>
+				{columns.map((c) => (
+					<th key={c} scope="col">
+						{c}
+					</th>
+				))}
+			</tr>
+		</thead>
+		{children}
+	</table>
+)
+
 /** Command shows a command to type. */
 export const Command = ({ text }: { text: string }) => <code class="command">{text}</code>
 
@@ -86,7 +110,7 @@ interface ActProps {
 	class?: string
 }
 
-/** Act is a button that does something. If it is disabled, the reason stands beside it. */
+/** Act is a button that does something. If it is disabled, it shows the reason. */
 export function Act({ label, why, kind = "plain", act, done }: ActProps) {
 	const id = useId()
 	const [busy, setBusy] = useState(false)
@@ -184,7 +208,7 @@ export const Progress = ({ percent, label }: { percent: number; label: string })
 )
 
 /**
- * Rows shows the visible part of a long list of rows of one height. It scrolls in itself. With end, it stays at the end while it is there.
+ * Rows shows the visible part of a long list of rows of one height. It scrolls in itself. With end, a list that is scrolled to its end stays there as it grows.
  */
 export function Rows(props: {
 	count: number
