@@ -143,7 +143,7 @@ func (s *State) runsOtherThan(step StepID) bool {
 
 // OperationEnded is the outcome of an operation.
 type OperationEnded struct {
-	Operation OperationID `json:"operation,omitempty"` // empty: the oldest open one of the session with this digest
+	Operation OperationID `json:"operation,omitempty"` // empty: the newest open one of the session with this digest
 	Session   SessionID   `json:"session"`
 	Digest    string      `json:"digest,omitempty"` // as in Operation
 	Failed    bool        `json:"failed,omitempty"`
@@ -163,7 +163,7 @@ func (OperationEnded) Event() EventType { return "operation.ended" }
 func (p OperationEnded) fold(s *State, e Event) error {
 	id := p.Operation
 	if id == "" {
-		id = s.oldest(p.Session, p.Digest)
+		id = s.newestOpen(p.Session, p.Digest)
 	}
 	o := s.Operations[id]
 	if o == nil {
@@ -229,10 +229,10 @@ func (p OperationEnded) foldUnannounced(s *State, e Event) error {
 	return nil
 }
 
-// recordAsked records for which operation a session asks permission: for the oldest open one with this digest or, if there is none, for
-// the newest.
+// recordAsked records for which operation a session asks permission: for the newest open one with this digest or, if there is none, for
+// the newest one.
 func (s *State) recordAsked(p SessionTurned, e Event) {
-	o := s.Operations[s.oldest(p.Session, p.Digest)]
+	o := s.Operations[s.newestOpen(p.Session, p.Digest)]
 	if o == nil {
 		for _, other := range s.Operations {
 			if other.Session == p.Session && !other.Abandoned && (o == nil || other.Seq > o.Seq) {
@@ -245,27 +245,18 @@ func (s *State) recordAsked(p SessionTurned, e Event) {
 	}
 }
 
-// oldest returns the oldest open operation of a session with this input. It prefers one that the session has not abandoned:
-// an abandoned one may have been repeated.
-func (s *State) oldest(session SessionID, digest string) OperationID {
-	var oldest *OperationState
+// newestOpen returns the newest open operation of a session with this input. An older one may have been repeated because its outcome was lost.
+func (s *State) newestOpen(session SessionID, digest string) OperationID {
+	var newest *OperationState
 	for _, o := range s.Operations {
-		if o.Session == session && o.Digest == digest && (oldest == nil || o.before(oldest)) {
-			oldest = o
+		if o.Session == session && o.Digest == digest && (newest == nil || o.Seq > newest.Seq) {
+			newest = o
 		}
 	}
-	if oldest == nil {
+	if newest == nil {
 		return ""
 	}
-	return oldest.ID
-}
-
-// before reports whether an outcome more likely belongs to this operation than to the other.
-func (o *OperationState) before(other *OperationState) bool {
-	if o.Abandoned != other.Abandoned {
-		return other.Abandoned
-	}
-	return o.Seq < other.Seq
+	return newest.ID
 }
 
 // recordConcurrent records the changes of an operation that ended after this one began.

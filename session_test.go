@@ -85,8 +85,8 @@ func TestUnnamedOperations(t *testing.T) {
 		return pawl.OperationBegun{Operation: pawl.Operation{Session: "gemini:1", Digest: digest}}
 	}
 	s := fold(t, call("x"), call("y"), call("x"), pawl.OperationEnded{Session: "gemini:1", Digest: "x"})
-	if got := open(s); !slices.Equal(got, []pawl.OperationID{"gemini:1#event-2", "gemini:1#event-3"}) {
-		t.Errorf("open: %q, want the oldest of the two ended", got)
+	if got := open(s); !slices.Equal(got, []pawl.OperationID{"gemini:1#event-1", "gemini:1#event-2"}) {
+		t.Errorf("open: %q, want the newest of the two ended: the outcome of the older one was lost", got)
 	}
 	again := fold(t, call("x"), pawl.SessionBegan{Session: "gemini:1", Source: "resume"}, call("x"), pawl.OperationEnded{Session: "gemini:1", Digest: "x"})
 	if got := open(again); !slices.Equal(got, []pawl.OperationID{"gemini:1#event-1"}) {
