@@ -125,7 +125,9 @@ func (l *Log) commitOnce(ctx context.Context, s *submission) error {
 			_ = l.seal(ctx) // the events are durable; a later batch tries again
 		}
 		if err == nil && l.placeIn != "" && l.chain.seq > 0 {
-			err = l.place(ctx)
+			if err = l.place(ctx); errors.Is(err, ErrUnreachable) {
+				err = nil // the events are durable in the files, and the run's engine moves them
+			}
 		}
 		return err
 	}

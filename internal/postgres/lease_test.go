@@ -159,8 +159,8 @@ func TestArrivalContinues(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := log.Append(t.Context(), 0, journaltest.Created(t, runID)); err != nil {
-		t.Fatal(err)
+	if seq, err := log.Append(t.Context(), 0, journaltest.Created(t, runID)); seq != 1 || err != nil {
+		t.Fatalf("event %d, %v; want event 1, once", seq, err)
 	}
 	if err := log.Close(); err != nil {
 		t.Fatal(err)

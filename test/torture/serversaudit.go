@@ -5,6 +5,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"pawl"
@@ -29,6 +30,16 @@ func ended(journal []byte) bool {
 	return bytes.Contains(journal, []byte(`"type":"`+string(pawl.RunEnded{}.Event())+`"`))
 }
 
+// eachOnce reports whether each step did its work once, and in order. An attempt that never started leaves no line.
+func eachOnce(ledger string) bool {
+	var steps []string
+	for line := range strings.Lines(ledger) {
+		step, _, _ := strings.Cut(line, " ")
+		steps = append(steps, step)
+	}
+	return slices.Equal(steps, []string{"one", "two", "three", "four", "five"})
+}
+
 // audit compares what the database has of a project's run with the copy, with what its steps did, and with what people were told.
 func (w *site) audit(i int) error {
 	p := w.in(i)
@@ -40,7 +51,7 @@ func (w *site) audit(i int) error {
 		return w.wrong("%s: verify: exit code %d: %s", p.folder, code, said)
 	}
 	ledger, err := os.ReadFile(w.outside(p.folder))
-	if want := "one 1\ntwo 1\nthree 1\nfour 1\nfive 1\n"; err != nil || string(ledger) != want {
+	if err != nil || !eachOnce(string(ledger)) {
 		return w.wrong("%s: finished work was redone, or lost: %v\n%s", p.folder, err, ledger)
 	}
 	if err := stored.Owners(events); err != nil {
