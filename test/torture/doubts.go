@@ -218,8 +218,12 @@ func (c *drama) briefed(session int) {
 	}
 }
 
-// halt settles the calls in the brief of a session that has ended its turn.
+// halt settles the calls in the brief of a session that has ended its turn. If a later session began meanwhile, its brief may have
+// listed them too; then its turn counts.
 func (c *drama) halt(session int, how sure) {
+	if len(c.sessions) > session {
+		how = maybe
+	}
 	for _, k := range c.known {
 		if k.toldTo != session || k.settled || k.unsettled {
 			continue
