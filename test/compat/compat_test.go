@@ -53,12 +53,18 @@ func blank(v any) any {
 
 // correct removes from an object what this version says on purpose otherwise: why and resume --dry-run say what resume does with a step
 // ("do", "items"; a gate does not run), and resume --dry-run how many attempts would run at a time ("parallel"). status also lists what a
-// step needs.
+// step needs, and the sentences that it prints.
 func correct(v map[string]any) {
 	delete(v, "parallel")
-	if _, ofStep := v["attempts"]; ofStep {
-		delete(v, "needs")
+	remove := func(marks string, keys ...string) {
+		if _, is := v[marks]; is {
+			for _, key := range keys {
+				delete(v, key)
+			}
+		}
 	}
+	remove("attempts", "needs", "unreviewed", "unsettled", "note", "not_ready")             // of a step
+	remove("progress_percent", "standing", "next", "params_line", "unsettled", "not_ready") // of a run
 	if _, why := v["runs"]; why {
 		delete(v, "do")
 		delete(v, "items")

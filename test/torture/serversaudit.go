@@ -5,7 +5,6 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"pawl"
@@ -30,16 +29,6 @@ func ended(journal []byte) bool {
 	return bytes.Contains(journal, []byte(`"type":"`+string(pawl.RunEnded{}.Event())+`"`))
 }
 
-// eachOnce reports whether each step did its work once, and in order. An attempt that never started leaves no line.
-func eachOnce(ledger string) bool {
-	var steps []string
-	for line := range strings.Lines(ledger) {
-		step, _, _ := strings.Cut(line, " ")
-		steps = append(steps, step)
-	}
-	return slices.Equal(steps, []string{"one", "two", "three", "four", "five"})
-}
-
 // audit compares what the database has of a project's run with the copy, with what its steps did, and with what people were told.
 func (w *site) audit(i int) error {
 	p := w.in(i)
@@ -51,7 +40,7 @@ func (w *site) audit(i int) error {
 		return w.wrong("%s: verify: exit code %d: %s", p.folder, code, said)
 	}
 	ledger, err := os.ReadFile(w.outside(p.folder))
-	if err != nil || !eachOnce(string(ledger)) {
+	if err != nil || !stored.EachOnce(string(ledger)) {
 		return w.wrong("%s: finished work was redone, or lost: %v\n%s", p.folder, err, ledger)
 	}
 	if err := stored.Owners(events); err != nil {

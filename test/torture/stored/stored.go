@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -77,4 +78,14 @@ func Owners(events []Event) error {
 		}
 	}
 	return nil
+}
+
+// EachOnce reports whether each step of servers.yaml did its work once, and in order. An attempt that never started leaves no line.
+func EachOnce(ledger string) bool {
+	var steps []string
+	for line := range strings.Lines(ledger) {
+		step, _, _ := strings.Cut(line, " ")
+		steps = append(steps, step)
+	}
+	return slices.Equal(steps, []string{"one", "two", "three", "four", "five"})
 }
