@@ -30,7 +30,12 @@ const serverPlan = "version: 1\nname: idle\nsteps:\n  - {id: one, run: 'true'}\n
 
 // server is the row server: how long `pawl serve` takes from its start until it has looked at all projects, beside a read of the files
 // that it needs; and the memory that it takes then.
-func (b *bench) server() ([]line, error) {
+func (b *bench) server() (lines []line, err error) {
+	others := os.Getenv("PAWL_STATE") // the hooks of other rows have recorded this process there as an agent, which may not serve
+	if err := os.Setenv("PAWL_STATE", filepath.Join(b.dir, "state-of-servers")); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.Setenv("PAWL_STATE", others)) }()
 	idle, waiting := b.full(10_000, 300), b.full(1000, 100)
 	recovery, err := b.serverRecovery(idle)
 	if err != nil {
@@ -165,7 +170,7 @@ func (b *bench) serve(n int) (took time.Duration, resident int, err error) {
 	first, err := bufio.NewReader(out).ReadBytes('\n')
 	var ready server.Ready
 	if err = errors.Join(err, json.Unmarshal(first, &ready)); err != nil {
-		return 0, 0, fmt.Errorf("%q: %w", first, err)
+		return 0, 0, fmt.Errorf("pawl serve printed %q: %w: %s", first, err, said)
 	}
 	for ok := false; !ok; {
 		if ok, err = answers(ready.URL + "/readyz"); err != nil {
