@@ -28,7 +28,7 @@ const mostResident = 100
 
 const serverPlan = "version: 1\nname: idle\nsteps:\n  - {id: one, run: 'true'}\n  - {id: two, gate: {type: human_verify, ask: Is it right?}}\n"
 
-// server is the row server: how long `pawl serve` takes from its start until it has looked at all projects, beside a read of the files
+// server is the row server: how long `pawl serve` takes from its start until it has looked at all projects, compared with a read of the files
 // that it needs; and the memory that it takes then.
 func (b *bench) server() (lines []line, err error) {
 	others := os.Getenv("PAWL_STATE") // the hooks of other rows have recorded this process there as an agent, which may not serve

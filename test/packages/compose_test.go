@@ -51,7 +51,7 @@ func TestCompose(t *testing.T) {
 		}
 		for _, volume := range service.Volumes {
 			if _, named := file.Volumes[regexp.MustCompile("^[^:]*").FindString(volume)]; !named {
-				t.Errorf("%s: %s is no named volume", name, volume)
+				t.Errorf("%s: %s is not a named volume", name, volume)
 			}
 		}
 		for _, secret := range service.Secrets {

@@ -193,7 +193,7 @@ func path(format string, names ...string) string {
 	return fmt.Sprintf(format, escaped...)
 }
 
-// pages calls for each page of a list until there is no next one.
+// pages calls for each page of a list until the last one.
 func pages(query url.Values, one func(url.Values) (next string, err error)) error {
 	query.Set("limit", "200")
 	for {
