@@ -60,7 +60,7 @@ func Reconcile(ctx context.Context, p *project.Project, doubts []*pawl.Operation
 	for _, o := range doubts {
 		r := repository(operations.Dir(o.Operation, p.Root))
 		files := search(o)
-		w := operations.World{Root: p.Root, Look: pathInspector(p.Root), Blind: files.blind, Head: r.head, Git: r.changed, Beside: concurrentWith(o, doubts)}
+		w := operations.World{Root: p.Root, Look: pathInspector(p.Root), Blind: files.blind, Head: r.head, Index: r.index, Refs: r.refs, Beside: concurrentWith(o, doubts)}
 		for _, l := range left[o.ID] {
 			w.Processes = append(w.Processes, l.evidence(o))
 		}
@@ -131,10 +131,10 @@ func oldestClock(doubts []*pawl.OperationState) time.Time {
 	return slices.MinFunc(doubts, func(a, b *pawl.OperationState) int { return a.Clock.Compare(b.Clock) }).Clock
 }
 
-// repositoryState is the commit of HEAD, and when git last changed something.
+// repositoryState is the commit of HEAD, and when git last changed its index and its refs.
 type repositoryState struct {
-	head    string
-	changed time.Time
+	head        string
+	index, refs time.Time
 }
 
 // repositories returns a function that examines the repository that contains a folder: a linked worktree has its own HEAD. Without
@@ -149,7 +149,7 @@ func repositories(ctx context.Context) func(dir string) repositoryState {
 		if head, err := snapshot.HeadOf(ctx, dir); err == nil && head != nil {
 			state.head = head.Commit
 		}
-		state.changed, _ = snapshot.GitChanged(dir)
+		state.index, state.refs, _ = snapshot.GitChanged(dir)
 		known[dir] = state
 		return state
 	}
