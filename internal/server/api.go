@@ -51,7 +51,7 @@ func newAPI(r *recovery, now time.Time) (*api, error) {
 // documented returns an API without folders. It can describe its operations, and serve none.
 func documented(r *recovery) *api {
 	return &api{
-		recovery: r, audit: &audit{}, calls: &quota{most: callsPerMinute}, logins: &quota{most: loginsPerMinute}, repeat: &repeats{},
+		recovery: r, audit: &audit{partSize: partSize}, calls: &quota{most: callsPerMinute}, logins: &quota{most: loginsPerMinute}, repeat: &repeats{},
 	}
 }
 
