@@ -28,6 +28,8 @@ type api struct {
 	logins *quota
 	audit  *audit
 	repeat *repeats
+	bulks  bulks
+	seen   viewers
 }
 
 // newAPI returns the API of a server.
@@ -52,6 +54,7 @@ func newAPI(r *recovery, now time.Time) (*api, error) {
 func documented(r *recovery) *api {
 	return &api{
 		recovery: r, audit: &audit{}, calls: &quota{most: callsPerMinute}, logins: &quota{most: loginsPerMinute}, repeat: &repeats{},
+		bulks: bulks{queue: make(chan *bulk, maxBulks)},
 	}
 }
 
