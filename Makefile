@@ -131,7 +131,7 @@ packages: $(BIN)/nfpm ## deb, rpm, apk, archives and SHA256SUMS in bin/packages;
 ARCHES = amd64 arm64
 
 test-packages: ## opens the packages, installs the Debian one, and runs the image's file system, in roots made by debootstrap; as root, on Debian
-	./scripts/need debootstrap buildah unshare nsenter ip rpm systemd-analyze
+	./scripts/need debootstrap buildah qemu-aarch64-static unshare nsenter ip rpm systemd-analyze
 	$(MAKE) build packages
 	PAWL_PACKAGES=$(BIN)/packages PAWL_ARCHES='$(ARCHES)' PAWL_ROOTS=$(BIN)/_roots $(GO) test -count=1 -timeout 30m -tags packages ./test/packages
 

@@ -203,7 +203,7 @@ func (a *api) preview(ctx context.Context, of *client.BulkProject, act action, q
 	switch {
 	case err != nil:
 		of.Refused = clean(problemOf(err).Detail)
-	case !act.allowed(s.Status) || s.Session:
+	case !act.allowed(s.Status):
 		of.Refused = clean(cmp.Or(s.Why, "the run is "+string(s.Status)))
 	case act.verb == retryAction.verb && s.FailedStep == "":
 		of.Refused = "no step has failed"

@@ -17,6 +17,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -294,6 +295,33 @@ func (p *packaged) check(t *testing.T, path string) {
 			if bytes.Contains(p.data[name], []byte(place+"go/")) {
 				t.Errorf("%s: %s has a path of the machine that built it", path, name)
 			}
+		}
+	}
+}
+
+// TestEmulated starts the programs of the other architecture in an emulator. It starts no steps: they would need the kernel's help.
+func TestEmulated(t *testing.T) {
+	emulator := map[string]string{"arm64": "qemu-aarch64-static", "amd64": "qemu-x86_64-static"}
+	for _, arch := range arches() {
+		if arch == runtime.GOARCH {
+			continue
+		}
+		deb, dir := openDeb(t, one(t, "*_"+arch+".deb")), t.TempDir()
+		for _, name := range []string{"pawl", "pawl-hook"} {
+			program := filepath.Join(dir, name)
+			if err := os.WriteFile(program, deb.data["/usr/bin/"+name], 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if said := run(t, emulator[arch], program, "--version"); !strings.HasPrefix(said, name+" version ") || !strings.Contains(said, "linux/"+arch) {
+				t.Errorf("%s: %s", name, said)
+			}
+		}
+		plan := filepath.Join(dir, "plan.yaml")
+		if err := os.WriteFile(plan, []byte("name: demo\nsteps:\n  - {id: one, run: echo}\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if said := run(t, emulator[arch], filepath.Join(dir, "pawl"), "plan", "check", plan); !strings.Contains(said, "is valid") {
+			t.Error(said)
 		}
 	}
 }
