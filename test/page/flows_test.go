@@ -378,9 +378,22 @@ func TestSettings(t *testing.T) {
 	b.see("not refreshed")
 	b.wait(`/\d\d UTC\b/.test(document.body.innerText)`)
 	b.wait(`getComputedStyle(document.documentElement).colorScheme === "dark"`)
+	b.before(`window.requests = 0; window.fetch = ((send) => (...args) => (requests++, send(...args)))(window.fetch)`)
 	b.do(chromedp.Reload())
 	b.see("not refreshed") // the choices stay
+	b.see("At a resume") // all that the view shows has been read
 	b.wait(`document.documentElement.dataset.theme === "dark"`)
+	before := value[int](b, "requests")
+	other := newTab(t, newBrowser(t), w.url) // it follows the changes
+	other.logIn(w.login())
+	other.wait(`document.querySelector("tbody .status.bad")`)
+	w.pawl(0, "invoices", "skip", "charge", "--message", "paid in cash")
+	other.wait(`document.querySelector("tbody .status.good")`)
+	if after := value[int](b, "requests"); after != before {
+		t.Errorf("%d requests without refreshing", after-before)
+	}
+	b.click("Refresh")
+	b.see("paid in cash")
 	b.noFaults()
 }
 
