@@ -140,15 +140,16 @@ packages: $(BIN)/nfpm ## deb, rpm, apk, archives and SHA256SUMS in bin/packages;
 
 ARCHES = amd64 arm64
 
-test-packages: ## installs the package, and runs the image's file system, in roots made by debootstrap; as root, on Debian
-	./scripts/need debootstrap unshare nsenter ip rpm
-	$(MAKE) build packages ARCHES=$$($(GO) env GOARCH)
-	PAWL_PACKAGES=$(BIN)/packages PAWL_ROOTS=$(BIN)/_roots $(GO) test -count=1 -timeout 30m -tags packages ./test/packages
+test-packages: ## opens the packages, installs the Debian one, and runs the image's file system, in roots made by debootstrap; as root, on Debian
+	./scripts/need debootstrap buildah qemu-aarch64-static unshare nsenter ip rpm systemd-analyze
+	$(MAKE) build packages
+	PAWL_PACKAGES=$(BIN)/packages PAWL_ARCHES='$(ARCHES)' PAWL_ROOTS=$(BIN)/_roots $(GO) test -count=1 -timeout 30m -tags packages ./test/packages
 
-test-packages-short: ## builds the packages of one architecture and compares their contents
-	./scripts/need rpm
-	$(MAKE) packages ARCHES=$$($(GO) env GOARCH)
-	PAWL_PACKAGES=$(BIN)/packages $(GO) test -count=1 -tags packages ./test/packages -run TestContents
+test-packages-short: ARCHES = $(shell $(GO) env GOARCH)
+test-packages-short: ## builds the packages of one architecture, and opens them
+	./scripts/need rpm systemd-analyze
+	$(MAKE) packages ARCHES=$(ARCHES)
+	PAWL_PACKAGES=$(BIN)/packages PAWL_ARCHES=$(ARCHES) $(GO) test -count=1 -tags packages ./test/packages -run 'TestContents|TestUnit'
 
 $(BIN)/nfpm: Makefile
 	GOBIN=$(BIN) $(GO) install github.com/goreleaser/nfpm/v2/cmd/nfpm@$(NFPM_VERSION)

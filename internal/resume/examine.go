@@ -47,12 +47,18 @@ type Judged struct {
 	Alive    bool               `json:"-"` // its supervisor runs
 }
 
-// Text says what a resume does about the attempt, by which rule, and why, in one line.
-func (j Judged) Text() string {
+// Brief says what a resume does about the attempt, and by which rule.
+func (j Judged) Brief() string {
 	text := recovery.VerdictText(j.Verdict, j.Case.Attempt == recovery.Lost)
 	if j.Verdict.Rule != "" {
 		text += fmt.Sprintf(" (rule: %s)", j.Verdict.Rule)
 	}
+	return text
+}
+
+// Text says what Brief does, and why, in one line.
+func (j Judged) Text() string {
+	text := j.Brief()
 	if len(j.Verdict.Reasons) > 0 {
 		text += ": " + strings.Join(j.Verdict.Reasons, "; ")
 	}

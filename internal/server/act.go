@@ -48,6 +48,9 @@ type request struct {
 	step  pawl.StepID
 	items []string
 	why   string
+	wait  time.Duration // for the end of running steps
+
+	following bool // of a retry: also the steps that need the step
 
 	reviewer string
 	score    int
@@ -58,6 +61,7 @@ type action struct {
 	verb    string
 	right   tokens.Right
 	summary string
+	does    string // what it does, of several projects
 	done    string // what is said of success
 	refused string // what is said if the run's status does not allow it
 	allowed func(pawl.RunStatus) bool
@@ -72,24 +76,24 @@ func unended(s pawl.RunStatus) bool { return s != pawl.StatusCompleted && s != p
 var (
 	resumeAction = action{
 		verb: "resume", right: tokens.Operate, summary: "Resume the current run of a project in the background, like `pawl resume --background`",
-		done: "Project resumed", refused: "Project not paused",
+		does: "resume in the background", done: "Project resumed", refused: "Project not paused",
 		allowed: func(s pawl.RunStatus) bool { return s == pawl.StatusPaused || s == pawl.StatusInterrupted },
 		do:      resumeRun,
 	}
 	pauseAction = action{
 		verb: "pause", right: tokens.Operate, summary: "Pause the current run of a project, like `pawl pause`",
-		done: "Project paused", refused: "Project not active",
+		does: "pause: running steps finish, no new ones start", done: "Project paused", refused: "Project not active",
 		allowed: func(s pawl.RunStatus) bool { return unended(s) && s != pawl.StatusPaused },
 		do:      journaled(func(q request) runs.Act { return runs.Pause(cmp.Or(q.why, "over HTTP")) }),
 	}
 	stopAction = action{
 		verb: "stop", right: tokens.Operate, summary: "Stop the current run of a project and terminate its running steps, like `pawl stop`",
-		done: "Project stopped", refused: "Project not active", allowed: unended, do: stopRun,
+		does: "stop: running steps are terminated", done: "Project stopped", refused: "Project not active", allowed: unended, do: stopRun,
 	}
 	retryAction = action{
 		verb: "retry", right: tokens.Operate, summary: "Queue a step of the current run to rerun, like `pawl retry`",
 		done: "Step queued for retry", refused: "Step not queued for retry", allowed: always,
-		do: onStep(func(q request) runs.Act { return runs.Retry(q.step, q.why) }),
+		do: onStep(retry),
 	}
 	skipAction = action{
 		verb: "skip", right: tokens.Operate, summary: "Skip a step of the current run, or items of a foreach step, like `pawl skip`",
@@ -107,6 +111,13 @@ var (
 		do: onStep(func(q request) runs.Act { return runs.Review(q.step, q.reviewer, q.score, q.why) }),
 	}
 )
+
+func retry(q request) runs.Act {
+	if q.following {
+		return runs.RetryFollowing(q.step, q.why)
+	}
+	return runs.Retry(q.step, q.why)
+}
 
 // journaled returns an action that only journals an act.
 func journaled(act func(request) runs.Act) func(context.Context, *api, *project.Project, pawl.RunID, request) (client.Acted, error) {
@@ -203,7 +214,7 @@ func stopRun(ctx context.Context, a *api, p *project.Project, run pawl.RunID, q 
 		return client.Acted{}, err
 	}
 	defer r.Log.Close()
-	waiting, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopLimit) // also if the client leaves
+	waiting, cancel := context.WithTimeout(context.WithoutCancel(ctx), q.wait) // also if the client leaves
 	defer cancel()
 	if err := runs.AwaitStop(waiting, p, r, func(string) {}); waiting.Err() != nil {
 		return client.Acted{Message: client.Stopping}, nil
@@ -226,6 +237,8 @@ type actBody struct {
 	Why   string      `json:"why,omitempty" doc:"reason" maxLength:"4000"`
 	By    string      `json:"by,omitempty" doc:"for review: the reviewer's name" maxLength:"200"`
 	Score *int        `json:"score,omitempty" doc:"for review: 0 to 100"`
+
+	Following bool `json:"following,omitempty" doc:"for retry: also rerun all steps that need the step"`
 }
 
 func (a *api) actionRoutes(h huma.API) {
@@ -242,15 +255,11 @@ func authorOf(ctx context.Context) pawl.Author {
 	return pawl.Author{Kind: pawl.ByPerson, Name: clientOf(ctx).Name}
 }
 
-// act does an action with the current run of a project.
+// act does what a client asks for with the current run of a project.
 func (a *api) act(ctx context.Context, in *actInput, act action) (client.Acted, error) {
-	e, err := entry(in.ID)
-	if err != nil {
-		return client.Acted{}, err
-	}
-	q := request{by: authorOf(ctx), match: in.Match}
+	q := request{by: authorOf(ctx), match: in.Match, wait: stopLimit}
 	if in.Body != nil {
-		q.step, q.items, q.why = in.Body.Step, in.Body.Items, strings.TrimSpace(in.Body.Why)
+		q.step, q.items, q.why, q.following = in.Body.Step, in.Body.Items, strings.TrimSpace(in.Body.Why), in.Body.Following
 	}
 	if act.verb == reviewAction.verb {
 		if in.Body == nil || in.Body.By == "" || in.Body.Score == nil {
@@ -261,20 +270,48 @@ func (a *api) act(ctx context.Context, in *actInput, act action) (client.Acted, 
 	if _, stepless := map[string]bool{"resume": true, "pause": true, "stop": true}[act.verb]; stepless == (q.step != "") {
 		return client.Acted{}, badRequest("%s %s", act.verb, map[bool]string{true: "takes no step", false: "needs a step"}[stepless])
 	}
+	if in.DryRun && act.verb == resumeAction.verb {
+		return a.dryRun(ctx, in.ID)
+	}
+	return a.actOn(ctx, in.ID, act, q)
+}
+
+// readNow reads the current run of a served project as it is now.
+func readNow(ctx context.Context, e project.Entry) (*project.Project, watched, error) {
 	s := watched{Project: client.Project{ID: e.ID, Path: e.Path}}
 	p, _, err := s.read(ctx)
+	return p, s, err
+}
+
+// dryRun returns what a resume of the current run of a project would find and do.
+func (a *api) dryRun(ctx context.Context, id string) (client.Acted, error) {
+	e, err := entry(id)
+	if err != nil {
+		return client.Acted{}, err
+	}
+	p, s, err := readNow(ctx, e)
+	var found *client.Recovery
+	if err == nil {
+		found, err = examine(ctx, p, s.Run)
+	}
+	if err != nil {
+		return client.Acted{}, resumeAction.refusal(err, s.Status)
+	}
+	return client.Acted{Success: true, Message: "Dry run", Run: s.Run, Verdicts: verdictsOf(found), Recovery: found}, nil
+}
+
+// actOn does an action with the current run of a project.
+func (a *api) actOn(ctx context.Context, id string, act action, q request) (client.Acted, error) {
+	e, err := entry(id)
+	if err != nil {
+		return client.Acted{}, err
+	}
+	p, s, err := readNow(ctx, e)
+	if err == nil && !act.allowed(s.Status) {
+		err = problem(http.StatusConflict, s.Why, "")
+	}
 	if err != nil {
 		return client.Acted{}, act.refusal(err, s.Status)
-	}
-	if in.DryRun && act.verb == resumeAction.verb {
-		found, err := examine(ctx, p, s.Run)
-		if err != nil {
-			return client.Acted{}, act.refusal(err, s.Status)
-		}
-		return client.Acted{Success: true, Message: "Dry run", Run: s.Run, Verdicts: verdictsOf(found), Recovery: found}, nil
-	}
-	if !act.allowed(s.Status) {
-		return client.Acted{}, act.refusal(problem(http.StatusConflict, s.Why, ""), s.Status)
 	}
 	done, err := act.do(ctx, a, p, s.Run, q)
 	if err != nil {

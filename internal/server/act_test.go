@@ -4,9 +4,13 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"pawl/internal/tokens"
 )
@@ -214,4 +218,60 @@ func TestStartRun(t *testing.T) {
 		t.Errorf("runs %v", list)
 	}
 	w.pawl(0, "stop")
+}
+
+// TestRetryFollowing reruns a step and all steps that need it, though its output stays the same. The gate among them asks again.
+func TestRetryFollowing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, map[string]string{"plan.yaml": `name: demo
+steps:
+- {id: draft, run: "echo one > out.txt; echo >> draft.runs", outputs: [out.txt]}
+- {id: other, needs: [], run: "echo >> other.runs"}
+- {id: look, needs: [draft], gate: {type: human_verify, ask: "Is it good?"}}
+- {id: after, needs: [look], run: "echo >> after.runs"}
+- {id: never, needs: [after], run: "echo >> never.runs; test -e go"}
+`})
+	w.pawl(3, "run", "plan.yaml")
+	w.want(200, "POST", at(w.gate(), "/approve"), map[string]any{"shown": w.gate()["shown"]}, bearer(w.token(tokens.Approve, tokens.Read)))
+	w.pawl(4, "resume")
+	w.write("go", "")
+	w.want(200, "POST", "/api/projects/"+w.id+"/retry", map[string]any{"step": "draft", "why": "better", "following": true})
+	w.pawl(3, "resume")
+	w.want(200, "POST", at(w.gate(), "/approve"), map[string]any{"shown": w.gate()["shown"]}, bearer(w.token(tokens.Approve, tokens.Read)))
+	w.pawl(0, "resume")
+	for name, want := range map[string]int{"draft": 2, "other": 1, "after": 2, "never": 2} {
+		data, err := os.ReadFile(filepath.Join(w.root, name+".runs"))
+		if err != nil || len(data) != want {
+			t.Errorf("%s ran %d times, want %d; %v", name, len(data), want, err)
+		}
+	}
+}
+
+// TestViewers: a gate says who else has opened it.
+func TestViewers(t *testing.T) {
+	t.Parallel()
+	w, gate := waiting(t)
+	one, other := bearer(w.token(tokens.Read)), bearer(w.token(tokens.Read))
+	before := w.want(200, "GET", at(gate, ""), nil, one).body
+	if before["viewers"] != nil {
+		t.Errorf("viewers %v", before["viewers"])
+	}
+	events, _, _, _, _ := w.api.hub.after(w.api.hub.newest() - 1)
+	if len(events) != 1 || events[0].kind != "gate" {
+		t.Errorf("events %v", events)
+	}
+	after := w.want(200, "GET", at(gate, ""), nil, other).body
+	if list, _ := after["viewers"].([]any); len(list) != 1 || after["shown"] != before["shown"] {
+		t.Errorf("%v", after)
+	}
+	if list := w.want(200, "GET", at(gate, ""), nil, one).body["viewers"].([]any); len(list) != 1 {
+		t.Errorf("viewers %v, want the other client", list)
+	}
+	var v viewers
+	for i := range maxViewed + 5 {
+		v.opened(strconv.Itoa(i), tokens.Token{ID: "x"}, time.Now())
+	}
+	if _, first := v.opened(strconv.Itoa(maxViewed+4), tokens.Token{ID: "x"}, time.Now()); first || len(v.gates) != maxViewed {
+		t.Errorf("%d gates, first %v", len(v.gates), first)
+	}
 }

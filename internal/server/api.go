@@ -27,9 +27,11 @@ type api struct {
 	calls  *quota
 	logins *quota
 	audit  *audit
+	repeat *repeats
+	bulks  bulks
+	seen   viewers
 
 	proxied *proxied // nil: the server knows clients by tokens and sessions only
-	repeat  *repeats
 }
 
 // newAPI returns the API of a server.
@@ -54,6 +56,7 @@ func newAPI(r *recovery, now time.Time) (*api, error) {
 func documented(r *recovery) *api {
 	return &api{
 		recovery: r, audit: &audit{partSize: partSize}, calls: &quota{most: callsPerMinute}, logins: &quota{most: loginsPerMinute}, repeat: &repeats{},
+		bulks: bulks{queue: make(chan *bulk, maxBulks)},
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -207,7 +208,11 @@ func (a *api) getGate(ctx context.Context, in *GatePath) (client.OpenGate, error
 	if g == nil || !g.Open() {
 		return client.OpenGate{}, notOpen(r, id)
 	}
-	return a.gateOf(ctx, p, r, g, true), nil
+	shown, first := a.gateOf(ctx, p, r, g, true), false
+	if shown.Viewers, first = a.seen.opened(shown.ID, clientOf(ctx), time.Now()); first {
+		a.hub.publish("gate", GateChanged{shown.ID, p.ID, run, id, true}) // other clients show who has opened it
+	}
+	return shown, nil
 }
 
 // notOpen returns the problem that a gate is not open.

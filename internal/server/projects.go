@@ -9,7 +9,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"slices"
-	"strings"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -25,22 +25,11 @@ import (
 	"pawl/internal/tokens"
 )
 
-// Filter selects projects.
+// Filter selects a page of projects.
 type Filter struct {
-	Status  string `query:"status" doc:"only projects whose current run has this status" enum:"active,waiting,paused,interrupted,completed,failed"`
-	Query   string `query:"q" doc:"only projects with this text in their path or in the name of their run" maxLength:"200"`
-	Waiting bool   `query:"waiting" doc:"only projects that wait for a person"`
-	Stuck   bool   `query:"stuck" doc:"only projects with an attempt that the watchdog calls stalled or overdue"`
-	Failing bool   `query:"failing" doc:"only projects whose run failed or has a failed step"`
-	Cursor  string `query:"cursor" doc:"next of the page before" maxLength:"64"`
-	Limit   int    `query:"limit" default:"50" minimum:"1" maximum:"200"`
-}
-
-func (f *Filter) selects(s *watched) bool {
-	return (f.Status == "" || string(s.Status) == f.Status) && s.ID > f.Cursor &&
-		(strings.Contains(s.Path, f.Query) || strings.Contains(s.Name, f.Query)) &&
-		(!f.Waiting || s.Status == pawl.StatusWaiting || s.Gates > 0) && (!f.Stuck || s.Stuck) &&
-		(!f.Failing || s.Status == pawl.StatusFailed || s.FailedStep != "")
+	Selection
+	Cursor string `query:"cursor" doc:"next of the page before" maxLength:"64"`
+	Limit  int    `query:"limit" default:"50" minimum:"1" maximum:"200"`
 }
 
 // ProjectPath names a project.
@@ -99,17 +88,34 @@ func (r *recovery) page(f *Filter) client.Projects {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	page := client.Projects{Projects: []client.Project{}, Ready: r.done}
-	for _, s := range r.known {
-		if f.selects(s) {
-			page.Projects = append(page.Projects, s.shown())
-		}
+	if f.Failing {
+		every := f.Selection
+		every.Reason = ""
+		page.Reasons = reasons(r.selected(&every))
 	}
-	slices.SortFunc(page.Projects, func(a, b client.Project) int { return cmp.Compare(a.ID, b.ID) })
-	if len(page.Projects) > f.Limit {
-		page.Projects = page.Projects[:f.Limit]
-		page.Next = page.Projects[f.Limit-1].ID
+	for _, s := range r.selected(&f.Selection) {
+		if s.ID <= f.Cursor {
+			continue
+		}
+		if len(page.Projects) == f.Limit {
+			page.Next = page.Projects[f.Limit-1].ID
+			break
+		}
+		page.Projects = append(page.Projects, s.shown())
 	}
 	return page
+}
+
+// selected returns the projects of a selection, by id. The caller holds mu.
+func (r *recovery) selected(f *Selection) (list []*watched) {
+	now := time.Now()
+	for _, s := range r.known {
+		if f.selects(s, now) {
+			list = append(list, s)
+		}
+	}
+	slices.SortFunc(list, func(a, b *watched) int { return cmp.Compare(a.ID, b.ID) })
+	return list
 }
 
 // shown returns the status without secrets.

@@ -12,7 +12,9 @@ import (
 	"pawl"
 	"pawl/internal/cli/layout"
 	"pawl/internal/journal"
+	"pawl/internal/oneline"
 	"pawl/internal/project"
+	"pawl/internal/redact"
 	"pawl/internal/resume"
 	"pawl/internal/runs"
 	"pawl/internal/server/client"
@@ -299,10 +301,30 @@ func (s *watched) describe(r *runs.Run) {
 		s.Stuck = s.Stuck || live.Health == string(watchdog.Stalled) || live.Health == string(watchdog.Overdue)
 	}
 	for _, step := range r.Plan.Steps() {
-		if st := r.State.Steps[step.ID]; st != nil && st.Status == pawl.FailedForGood && !st.Tolerated() && s.FailedStep == "" {
-			s.FailedStep = step.ID
+		st := r.State.Steps[step.ID]
+		if st != nil && st.Status == pawl.FailedForGood && !st.Tolerated() && s.FailedStep == "" {
+			s.FailedStep, s.FailedWhy = step.ID, redact.OfProcess().Text(oneline.Clip(st.Why, maxWhy))
+			s.Reason = reasonOf(s.FailedWhy)
+		}
+		s.Retrying = s.Retrying || unended(s.Status) && retrying(st)
+	}
+}
+
+// maxWhy is how much of the reason of a failure a list has, in bytes.
+const maxWhy = 300
+
+// retrying reports whether a step, or one of its items, failed or crashed and is not finished.
+func retrying(st *pawl.StepState) bool {
+	if st == nil || st.Finished() || st.Status == pawl.FailedForGood {
+		return false
+	}
+	again := st.Retries.Failures+st.Retries.LostInARow > 0
+	if st.Items != nil {
+		for _, item := range st.Items.Retries {
+			again = again || item.Failures+item.LostInARow > 0
 		}
 	}
+	return again
 }
 
 // mayStart reports whether to start another engine for a run, and counts it. If not, why says so.

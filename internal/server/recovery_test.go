@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"runtime"
 	"strconv"
 	"strings"
@@ -143,4 +144,22 @@ func TestHubTrims(t *testing.T) {
 	if _, _, reset, _, _ := h.after(first); !reset {
 		t.Error("no reset for a client that is too far behind")
 	}
+}
+
+// TestWhy: what a resume would do with each step, also of a run that has failed.
+func TestWhy(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, map[string]string{"plan.yaml": "name: demo\nsteps:\n- {id: first, run: \"true\"}\n- {id: second, run: \"exit 9\"}\n- {id: third, run: \"true\"}\n"})
+	w.pawl(4, "run", "plan.yaml")
+	w.look()
+	run := string(w.api.knownProject(w.id).Run)
+	var got []string
+	for _, step := range w.want(200, "GET", "/api/runs/"+run+"/why", nil).body["steps"].([]any) {
+		s := step.(map[string]any)
+		got = append(got, fmt.Sprint(s["do"], " ", s["step"], ": ", s["why"]))
+	}
+	if want := "skip first: up to date, fail second: failed: exit code 9, wait third: needs step second, which failed"; strings.Join(got, ", ") != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	w.want(404, "GET", "/api/runs/nothing/why", nil)
 }

@@ -42,6 +42,7 @@ func (a *api) runRoutes(h huma.API) {
 	})
 	register(h, route{id: "list-events", method: http.MethodGet, path: "/api/runs/{run}/events", right: tokens.Read, summary: "List the events of a run, as `pawl log --json` prints them, each with its text", errors: missing}, a.listEvents)
 	register(h, route{id: "get-brief", method: http.MethodGet, path: "/api/runs/{run}/brief", right: tokens.Read, summary: "Print where a run stands and what to do next, as `pawl brief --json` does", errors: missing}, a.brief)
+	register(h, route{id: "explain-steps", method: http.MethodGet, path: "/api/runs/{run}/why", right: tokens.Read, summary: "Show what a resume would do with each step of a run, and why, as `pawl why --json` prints it", errors: missing}, a.why)
 	stream(h, route{
 		id: "get-output", method: http.MethodGet, path: "/api/runs/{run}/steps/{step}/output", right: tokens.Read, errors: append(missing, http.StatusRequestedRangeNotSatisfiable),
 		summary: "Show the output of a step, with secrets redacted; Range selects bytes of the redacted output",

@@ -130,6 +130,7 @@ func Run(ctx context.Context, c Config) (err error) {
 	var loops sync.WaitGroup
 	loops.Go(func() { r.run(recovering) })
 	loops.Go(func() { r.watch(recovering) })
+	loops.Go(func() { a.actInBulk(recovering) })
 	select {
 	case err = <-served:
 	case <-ctx.Done():

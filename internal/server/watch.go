@@ -75,7 +75,7 @@ func same(a, b client.Project) bool {
 
 // comparable returns the fields that clients see.
 func comparable(s client.Project) []any {
-	return []any{s.Path, s.Run, s.Name, s.Status, s.Why, s.Percent, s.Updated.UnixNano(), s.Recovery, s.Error, s.Gates, s.Stuck, s.FailedStep, s.Session}
+	return []any{s.Path, s.Run, s.Name, s.Status, s.Why, s.Percent, s.Updated.UnixNano(), s.Recovery, s.Error, s.Gates, s.Stuck, s.FailedStep, s.FailedWhy, s.Retrying, s.Session}
 }
 
 // watch looks for changes every second while a client follows them, and at once after a client's own ones.

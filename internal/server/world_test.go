@@ -88,8 +88,13 @@ func newWorld(t *testing.T, files map[string]string) *world {
 	}
 	server.Listener = site
 	server.Start()
+	acting, end := context.WithCancel(context.WithoutCancel(t.Context()))
+	var loop sync.WaitGroup
+	loop.Go(func() { w.api.actInBulk(acting) })
 	t.Cleanup(func() { // before the project's folder is removed
 		server.Close()
+		end()
+		loop.Wait()
 		if release, ok := w.api.visits.acquire(context.Background(), w.id); ok {
 			defer release()
 		}

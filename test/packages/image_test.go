@@ -3,13 +3,14 @@
 package packages
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -86,134 +87,80 @@ exec chroot "$root" /usr/bin/env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbi
 
 // image is the file system of the container image, and how it is started.
 type image struct {
-	root       string
-	env        []string
-	user, dir  string
-	entrypoint []string
-	command    []string
-	health     []string
-	volumes    []string
-	signal     string
+	root    string
+	volumes []string
+
+	env, entrypoint, command, health []string
+	user, dir, signal                string
 }
 
-// build carries out the last stage of the Containerfile. What a RUN made is kept for the next time.
+// builder runs buildah with a storage of its own.
+type builder struct {
+	*testing.T
+	store string
+}
+
+// do runs a command of buildah and returns what it writes to standard output.
+func (b builder) do(args ...string) string {
+	b.Helper()
+	cmd := exec.Command("buildah", append([]string{"--root", b.store + "/root", "--runroot", b.store + "/run", "--storage-driver", "vfs"}, args...)...)
+	var said strings.Builder
+	cmd.Stderr = &said
+	out, err := cmd.Output()
+	if err != nil {
+		b.Fatalf("buildah %q: %v\n%s%s", args, err, out, said.String())
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// build has buildah build the Containerfile. No registry is needed: the image that it starts from has the files that debootstrap makes,
+// and instead of the build stage there are the programs that make build made.
 func build(t *testing.T) *image {
 	t.Helper()
-	stage := lastStage(t)
-	i := &image{user: "0", dir: "/", signal: "SIGTERM"}
-	layer, key := "", ""
-	work := filepath.Join(folder(t, "PAWL_ROOTS"), "image")
-	for n, line := range stage {
-		word, rest, _ := strings.Cut(line, " ")
-		sum := sha256.Sum256([]byte(key + "\n" + line))
-		key = hex.EncodeToString(sum[:8])
-		switch word {
-		case "FROM":
-			_, tag, _ := strings.Cut(rest, ":")
-			layer = base(t, strings.TrimSuffix(tag, "-slim"))
-		case "RUN":
-			next := filepath.Join(folder(t, "PAWL_ROOTS"), "layer-"+key)
-			if _, err := os.Stat(next); err != nil {
-				clone(t, layer, next+".new")
-				run(t, "cp", "-L", "/etc/resolv.conf", next+".new/etc/resolv.conf")
-				within(t, next+".new", rest)
-				if err := os.Rename(next+".new", next); err != nil {
-					t.Fatal(err)
-				}
-			}
-			layer = next
-		default:
-			if i.root == "" { // what follows changes little, and is not kept
-				clone(t, layer, work)
-				i.root = work
-				for _, after := range stage[n:] {
-					if strings.HasPrefix(after, "RUN ") {
-						t.Fatalf("this test expects each RUN before the first %s", word)
-					}
-				}
-			}
-			i.instruct(t, word, rest)
-		}
+	b := builder{t, filepath.Join(folder(t, "PAWL_ROOTS"), "buildah")}
+	run(t, "rm", "-rf", b.store)
+	t.Cleanup(func() { run(t, "rm", "-rf", b.store) })
+	file := filepath.Join(repository, "packaging", "Containerfile")
+	from := regexp.MustCompile(`(?m)^FROM (\S+/debian:(\w+)-slim)$`).FindStringSubmatch(read(file))
+	if from == nil {
+		t.Fatal("the Containerfile does not start from Debian")
 	}
+	run(t, "install", "-D", "-t", b.store+"/build/src/bin", repository+"/bin/pawl", repository+"/bin/pawl-hook")
+	run(t, "tar", "-C", base(t, from[2]), "-cf", b.store+"/base.tar", ".")
+	empty := b.do("from", "scratch")
+	b.do("add", "--quiet", empty, b.store+"/base.tar", "/")
+	b.do("commit", "--quiet", empty, from[1])
+	b.do("build", "--format", "docker", "--pull-never", "--isolation", "chroot", "--network", "host", "--layers=false",
+		"--build-context", "build="+b.store+"/build", "--file", file, "--tag", "pawl", repository)
+	i := imageOf(t, b.do("inspect", "--type", "image", "pawl"))
+	i.root = filepath.Join(folder(t, "PAWL_ROOTS"), "image")
+	clone(t, b.do("mount", b.do("from", "--pull-never", "pawl")), i.root)
 	return i
 }
 
-// lastStage returns the instructions of the last stage.
-func lastStage(t *testing.T) []string {
+// imageOf returns how an image is started, as buildah describes it.
+func imageOf(t *testing.T, description string) *image {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(repository, "packaging", "Containerfile"))
-	if err != nil {
+	var d struct {
+		Docker struct {
+			Config struct {
+				User, WorkingDir, StopSignal string
+				Env, Entrypoint, Cmd         []string
+				Volumes                      map[string]struct{}
+				Healthcheck                  struct{ Test []string }
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(description), &d); err != nil {
 		t.Fatal(err)
 	}
-	var lines []string
-	joined := strings.ReplaceAll(string(data), "\\\n", " ")
-	for line := range strings.Lines(joined) {
-		line = strings.TrimSpace(line)
-		if line == "" || strings.HasPrefix(line, "#") {
-			continue
-		}
-		if strings.HasPrefix(line, "FROM ") {
-			lines = nil
-		}
-		lines = append(lines, line)
+	c := d.Docker.Config
+	if len(c.Healthcheck.Test) < 2 || c.Healthcheck.Test[0] != "CMD" {
+		t.Fatalf("health check %q", c.Healthcheck.Test)
 	}
-	return lines
-}
-
-// instruct carries out one instruction that starts no process.
-func (i *image) instruct(t *testing.T, word, rest string) {
-	t.Helper()
-	list := func(text string) (words []string) {
-		t.Helper()
-		if err := json.Unmarshal([]byte(text), &words); err != nil {
-			t.Fatalf("%s %s: %v", word, rest, err)
-		}
-		return words
-	}
-	switch word {
-	case "ENV":
-		i.env = append(i.env, strings.Fields(rest)...)
-	case "USER":
-		i.user = rest
-	case "WORKDIR":
-		i.dir = rest
-	case "STOPSIGNAL":
-		i.signal = rest
-	case "VOLUME":
-		i.volumes = list(rest)
-	case "ENTRYPOINT":
-		i.entrypoint = list(rest)
-	case "CMD":
-		i.command = list(rest)
-	case "HEALTHCHECK":
-		_, command, _ := strings.Cut(rest, "CMD ")
-		i.health = list(command)
-	case "COPY":
-		i.copy(t, rest)
-	case "EXPOSE":
-	default:
-		t.Fatalf("unknown instruction %s", word)
-	}
-}
-
-// copy carries out COPY: from the sources, or from the build stage, which made bin/.
-func (i *image) copy(t *testing.T, rest string) {
-	t.Helper()
-	mode := "0755" // of the programs
-	var paths []string
-	for _, word := range strings.Fields(rest) {
-		if given, ok := strings.CutPrefix(word, "--chmod="); ok {
-			mode = given
-		} else if !strings.HasPrefix(word, "--") {
-			paths = append(paths, strings.TrimPrefix(word, "/src/"))
-		}
-	}
-	to := filepath.Join(i.root, paths[len(paths)-1])
-	if strings.HasSuffix(rest, "/") {
-		to += "/"
-	}
-	for _, from := range paths[:len(paths)-1] {
-		run(t, "install", "-D", "-m", mode, "-t", filepath.Dir(to+"x"), filepath.Join(repository, from))
+	return &image{
+		env: c.Env, entrypoint: c.Entrypoint, command: c.Cmd, health: c.Healthcheck.Test[1:], user: c.User, dir: c.WorkingDir, signal: c.StopSignal,
+		volumes: slices.Sorted(maps.Keys(c.Volumes)),
 	}
 }
 

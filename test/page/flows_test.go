@@ -62,7 +62,12 @@ func TestResume(t *testing.T) {
 	w.appears("orders", "transform.begun")
 	b.see("The run is active.")
 	b.see("notify")
+	b.click("Pause…")
+	b.fill("Reason", "lunch")
+	b.accessible()
 	b.click("Pause")
+	b.wait(`!document.querySelector("dialog")`)
+	b.see("lunch")
 	b.see("paused")
 	b.noFaults()
 }
@@ -82,6 +87,12 @@ func TestGate(t *testing.T) {
 	b.click("Send back")
 	b.fill("Feedback or reason", "Mention pawl doctor")
 	b.gone("Write feedback first.")
+	other := newTab(t, newBrowser(t), w.url) // somebody else opens the gate meanwhile
+	other.logIn(w.login())
+	other.visit("gates")
+	other.clickOn(".gates .button")
+	other.see("Also opened by")
+	b.see("Also opened by")
 	b.click("Send back")
 	b.wait(`!document.querySelector("dialog")`)
 	b.see("Is the new guide ready to publish?") // again, after the steps have run again
@@ -367,8 +378,54 @@ func TestSettings(t *testing.T) {
 	b.see("not refreshed")
 	b.wait(`/\d\d UTC\b/.test(document.body.innerText)`)
 	b.wait(`getComputedStyle(document.documentElement).colorScheme === "dark"`)
+	b.before(`window.requests = 0; window.fetch = ((send) => (...args) => (requests++, send(...args)))(window.fetch)`)
 	b.do(chromedp.Reload())
 	b.see("not refreshed") // the choices stay
+	b.see("At a resume") // all that the view shows has been read
 	b.wait(`document.documentElement.dataset.theme === "dark"`)
+	before := value[int](b, "requests")
+	other := newTab(t, newBrowser(t), w.url) // it follows the changes
+	other.logIn(w.login())
+	other.wait(`document.querySelector("tbody .status.bad")`)
+	w.pawl(0, "invoices", "skip", "charge", "--message", "paid in cash")
+	other.wait(`document.querySelector("tbody .status.good")`)
+	if after := value[int](b, "requests"); after != before {
+		t.Errorf("%d requests without refreshing", after-before)
+	}
+	b.click("Refresh")
+	b.see("paid in cash")
+	b.noFaults()
+}
+
+// TestRetryFollowing retries a step with all steps that need it. The page says what happens with a step, and why.
+func TestRetryFollowing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.write("report", "plan.yaml", `name: report
+steps:
+  - {id: draft, run: "echo draft > report.md; echo >> draft.runs", outputs: [report.md]}
+  - {id: other, needs: [], run: "echo >> other.runs"}
+  - {id: polish, needs: [draft], run: "echo >> polish.runs"}
+  - {id: send, needs: [polish], run: "test -e address"}
+`)
+	w.pawl(4, "report", "run", "plan.yaml")
+	b := w.open()
+	b.visit("projects/" + w.projects["report"] + "?step=polish")
+	b.see("At a resume skip: up to date")
+	b.visit("projects/" + w.projects["report"] + "?step=send")
+	b.see("fail: failed: exit code 1")
+	b.visit("projects/" + w.projects["report"] + "?step=draft")
+	w.write("report", "address", "")
+	b.click("Retry…")
+	b.click("Also rerun all steps that need it")
+	b.fill("Reason", "a better draft")
+	b.accessible()
+	b.click("Retry")
+	b.see("The run is completed.")
+	for name, want := range map[string]string{"draft": "\n\n", "other": "\n", "polish": "\n\n"} {
+		if got := w.read("report", name+".runs"); got != want {
+			t.Errorf("%s ran %d times, want %d", name, len(got), len(want))
+		}
+	}
 	b.noFaults()
 }

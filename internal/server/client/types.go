@@ -6,6 +6,8 @@ import (
 	"pawl"
 	"pawl/internal/cli/checkpointview"
 	"pawl/internal/cli/resumeview"
+	"pawl/internal/decide"
+	"pawl/internal/resume"
 	"pawl/internal/runs"
 	"pawl/internal/snapshot"
 )
@@ -15,6 +17,13 @@ type Projects struct {
 	Projects []Project `json:"projects"`
 	Next     string    `json:"next,omitempty" doc:"cursor of the next page; missing: this is the last one"`
 	Ready    bool      `json:"ready" doc:"the server has looked at all projects"`
+	Reasons  []Reason  `json:"reasons,omitempty" doc:"of failing projects: why their first failed step failed, the most frequent reason first"`
+}
+
+// Reason is why steps failed.
+type Reason struct {
+	Reason   string `json:"reason"`
+	Projects int    `json:"projects"`
 }
 
 // RunLine is a run in a list.
@@ -58,6 +67,12 @@ type Judgement struct {
 type Recovery struct {
 	resumeview.Examined
 	Notes []string `json:"notes,omitempty"`
+}
+
+// Why is what a resume would do with each step of a run.
+type Why struct {
+	Steps  []decide.Decision `json:"steps"`
+	Change *resume.PlanDiff  `json:"change" doc:"what changed in the plan and its inputs; null: the run has no plan"`
 }
 
 // Events is a page of events.
@@ -108,7 +123,15 @@ type OpenGate struct {
 	Diff []snapshot.FileDiff `json:"diff" doc:"what changed since the gate before it, or in the plan; of one gate or of one project only"`
 	More bool                `json:"more,omitempty" doc:"the diff is too large; only its beginning is here"`
 
-	Shown string `json:"shown" doc:"hash of all of this, for the answer; empty if something has changed"`
+	Viewers []Viewer `json:"viewers,omitempty" doc:"who else has opened this gate since the server started, the newest first; of one gate only"`
+
+	Shown string `json:"shown" doc:"hash of all of this but viewers, for the answer; empty if something has changed"`
+}
+
+// Viewer is a client that has opened a gate.
+type Viewer struct {
+	Name string    `json:"name" doc:"of its token"`
+	At   time.Time `json:"at" doc:"when it last did"`
 }
 
 // Check is the result of an acceptance check of a gate.
@@ -148,6 +171,9 @@ type Project struct {
 	Waiting    *time.Time  `json:"waiting_since,omitempty"` // when the oldest of them was opened
 	Stuck      bool        `json:"stuck,omitempty"`         // the watchdog calls an attempt stalled or overdue
 	FailedStep pawl.StepID `json:"failed_step,omitempty"`   // the first one
+	FailedWhy  string      `json:"failed_why,omitempty"`    // why it failed
+	Reason     string      `json:"reason,omitempty"`        // the same without what only this failure has
+	Retrying   bool        `json:"retrying,omitempty"`      // a step or item failed or crashed and is tried again
 	Session    bool        `json:"session,omitempty"`       // the run is that of an attached agent
 
 	Recovery string    `json:"recovery"`        // what the server did at its last look, and why
@@ -155,18 +181,42 @@ type Project struct {
 	Looked   time.Time `json:"looked"`          // when
 }
 
-// Bulk is the answer to an action in several projects.
+// States of a bulk action.
+const (
+	BulkCounted = "counted" // nothing is done
+	BulkRunning = "running"
+	BulkDone    = "done"
+)
+
+// Bulk is an action in several projects.
 type Bulk struct {
-	Results []BulkResult `json:"results" doc:"one of each project, by its id"`
+	Token    string        `json:"token" doc:"names the action: sent back, it begins it"`
+	Action   string        `json:"action"`
+	State    string        `json:"state" enum:"counted,running,done" doc:"counted: nothing is done yet"`
+	Count    int           `json:"count" doc:"projects that were selected"`
+	Possible int           `json:"possible" doc:"those of them in which the action is possible"`
+	Done     int           `json:"done" doc:"projects with a result"`
+	Failed   int           `json:"failed" doc:"those of them in which the action failed"`
+	Projects []BulkProject `json:"projects" doc:"by id"`
+}
+
+// BulkProject is a project in which an action is done.
+type BulkProject struct {
+	Project string         `json:"project"`
+	Path    string         `json:"path,omitempty"`
+	Name    string         `json:"name,omitempty"`
+	Run     pawl.RunID     `json:"run,omitempty"`
+	Status  pawl.RunStatus `json:"status,omitempty" doc:"of the run when it was counted"`
+	Will    string         `json:"will,omitempty" doc:"what the action does; missing: it is not possible"`
+	Refused string         `json:"refused,omitempty" doc:"why it is not possible"`
+	Result  *BulkResult    `json:"result,omitempty"`
 }
 
 // BulkResult is what an action did in one project.
 type BulkResult struct {
-	Project string     `json:"project"`
-	Status  int        `json:"status" doc:"the HTTP status that the action of this project alone would have"`
-	Success bool       `json:"success"`
-	Message string     `json:"message,omitempty"`
-	Run     pawl.RunID `json:"run,omitempty"`
-	Detail  string     `json:"detail,omitempty" doc:"why it was not done"`
-	Hint    string     `json:"hint,omitempty" doc:"command that helps"`
+	Status  int    `json:"status" doc:"the HTTP status that the action of this project alone would have"`
+	Success bool   `json:"success"`
+	Message string `json:"message,omitempty"`
+	Detail  string `json:"detail,omitempty" doc:"why it was not done"`
+	Hint    string `json:"hint,omitempty" doc:"command that helps"`
 }

@@ -132,6 +132,17 @@ function Question({ gate: g }: { gate: Gate }) {
 				</span>
 				<Expiry gate={g} />
 			</p>
+			{(g.viewers ?? []).length > 0 && (
+				<p class="quiet">
+					Also opened by{" "}
+					{g.viewers!.map((v, i) => (
+						<>
+							{i > 0 && ", "}
+							{v.name} (<Ago at={v.at} />)
+						</>
+					))}
+				</p>
+			)}
 			<p class="ask large">{g.ask}</p>
 			{g.expect && (
 				<div class="expect">

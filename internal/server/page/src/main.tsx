@@ -164,6 +164,7 @@ const keys = [
 	["g", "gates"],
 	["/", "search in the list"],
 	["j, k", "next and previous project"],
+	["x", "select the project"],
 	["Enter", "open"],
 	["Esc", "close a window"],
 	["?", "this help"],

@@ -3,20 +3,23 @@ import { useEffect, useRef, useState } from "preact/hooks"
 import { get, problemOf, type Problem } from "./api"
 import { versionOf, watchProjects } from "./events"
 import { count, folderName } from "./format"
+import { BulkResults, Picks, usePicks } from "./bulk"
 import { link, route, setQuery } from "./route"
-import type { Project, Projects as Page } from "./types"
+import type { Project, Projects as Page, Reason } from "./types"
 import { Ago, Listing, Loading, Progress, Status, Wrong, useKey, useTitle } from "./ui"
 import { shortcuts } from "./settings"
 
 const pageSize = 50 // projects that are read first
 const nextSize = 200 // and then at a time
 
-/** filters are the buttons above the list, and what they ask the server for. */
-const filters: { name: string; label: string; query: Record<string, string> }[] = [
-	{ name: "", label: "All", query: {} },
-	{ name: "waiting", label: "Waiting for a person", query: { waiting: "1" } },
-	{ name: "stuck", label: "Stuck", query: { stuck: "1" } },
-	{ name: "failing", label: "Failing", query: { failing: "1" } },
+/** filters are the buttons above the list, and the value that each has in the address and in the query of the API. */
+const filters = [
+	{ name: "", value: "", label: "All" },
+	{ name: "waiting", value: "true", label: "Waiting for a person" },
+	{ name: "waiting_seconds", value: "3600", label: "Waiting over 1 h" },
+	{ name: "retrying", value: "true", label: "Retrying" },
+	{ name: "stuck", value: "true", label: "Stuck" },
+	{ name: "failing", value: "true", label: "Failing" },
 ]
 
 const statuses = ["active", "waiting", "paused", "interrupted", "completed", "failed"]
@@ -24,9 +27,11 @@ const statuses = ["active", "waiting", "paused", "interrupted", "completed", "fa
 /** wanted returns the query of the API for what the address asks for. */
 function wanted(query: URLSearchParams): URLSearchParams {
 	const asked = new URLSearchParams()
-	for (const name of ["status", "q", "waiting", "stuck", "failing"]) if (query.get(name)) asked.set(name, query.get(name)!)
+	for (const name of ["status", "q", "waiting", "waiting_seconds", "retrying", "stuck", "failing", "reason"]) if (query.get(name)) asked.set(name, query.get(name)!)
 	return asked
 }
+
+const waits = (p: Project) => !!p.gates || p.status === "waiting"
 
 /** matches reports whether a project that has changed belongs in the list. */
 function matches(p: Project, query: URLSearchParams): boolean {
@@ -34,15 +39,19 @@ function matches(p: Project, query: URLSearchParams): boolean {
 	return (
 		(!query.get("status") || p.status === query.get("status")) &&
 		(!q || p.path.includes(q) || (p.name ?? "").includes(q)) &&
-		(!query.get("waiting") || !!p.gates || p.status === "waiting") &&
+		(!query.get("waiting") || waits(p)) &&
+		(!query.get("waiting_seconds") || (waits(p) && Date.now() - Date.parse(p.waiting_since ?? p.updated ?? "") >= 1000 * Number(query.get("waiting_seconds")))) &&
+		(!query.get("retrying") || !!p.retrying) &&
 		(!query.get("stuck") || !!p.stuck) &&
-		(!query.get("failing") || p.status === "failed" || !!p.failed_step)
+		(!query.get("failing") || p.status === "failed" || !!p.failed_step) &&
+		(!query.get("reason") || p.reason === query.get("reason"))
 	)
 }
 
 interface List {
 	key: string
 	projects: Project[]
+	reasons?: Reason[]
 	next?: string
 	ready: boolean
 	loaded: boolean
@@ -71,7 +80,7 @@ function useProjects(query: URLSearchParams) {
 				next = page.next
 				const before = fresh
 				setList((l) => ({
-					key, ready: page.ready, next, loaded: true,
+					key, ready: page.ready, next, loaded: true, reasons: page.reasons ?? [],
 					projects: after && l.key === key ? l.projects.concat(before) : before,
 				}))
 			} while (next && fresh.length < most)
@@ -114,9 +123,11 @@ export function Projects() {
 	const { list, more, again } = useProjects(query)
 	const search = useRef<HTMLInputElement>(null)
 	const table = useRef<HTMLTableElement>(null)
+	const picks = usePicks(wanted(query), list.projects)
 	useTitle("Projects")
 	useKey((key, e) => {
 		if (!shortcuts.value) return
+		if (key === "x") picks.toggle(document.activeElement?.closest("tr")?.dataset.id)
 		if (key === "/") {
 			e.preventDefault()
 			search.current?.focus()
@@ -129,22 +140,24 @@ export function Projects() {
 				<h1 tabIndex={-1}>Projects</h1>
 				{!list.ready && <p class="quiet">The server is still looking at the projects.</p>}
 			</div>
-			<Filters search={search} />
+			<Filters search={search} reasons={list.reasons ?? []} />
 			<Wrong problem={list.error} retry={again} />
 			{!list.loaded && list.projects.length === 0 && <Loading what="projects" />}
 			{list.loaded && !list.error && list.projects.length === 0 && <Nothing filtered={wanted(query).toString() !== ""} />}
 			{list.projects.length > 0 && (
 				<>
-					<Listing table={table} caption="Projects" columns={["Project", "Run", "Status", "Progress", "Last event"]}>
+					<Picks picks={picks} shown={list.projects} more={!!list.next} />
+					<Listing table={table} caption="Projects" columns={["Select", "Project", "Run", "Status", "Progress", "Last event"]} class="picks">
 						<tbody>
 							{list.projects.map((p) => (
-								<Row key={p.id} p={p} />
+								<Row key={p.id} p={p} picked={picks.has(p.id)} toggle={picks.toggle} />
 							))}
 						</tbody>
 					</Listing>
 					<End more={more} next={list.next} n={list.projects.length} />
 				</>
 			)}
+			<BulkResults />
 		</main>
 	)
 }
@@ -156,22 +169,34 @@ function move(table: HTMLTableElement | null, by: number) {
 	all[Math.max(0, Math.min(all.length - 1, at + by))]?.focus()
 }
 
-function Filters({ search }: { search: { current: HTMLInputElement | null } }) {
+function Filters({ search, reasons }: { search: { current: HTMLInputElement | null }; reasons: Reason[] }) {
 	const { query } = route.value
 	const chosen = filters.find((f) => f.name && query.get(f.name))?.name ?? ""
-	const choose = (name: string) => {
+	const choose = ({ name, value }: (typeof filters)[number]) => {
 		const none = Object.fromEntries(filters.filter((f) => f.name).map((f) => [f.name, undefined]))
-		setQuery({ ...none, ...(name && { [name]: "1" }) })
+		setQuery({ ...none, reason: undefined, ...(name && { [name]: value }) })
 	}
+	const reason = query.get("reason") ?? ""
 	return (
 		<search class="filters">
 			<div class="choices" role="group" aria-label="Show">
 				{filters.map((f) => (
-					<button key={f.name} type="button" aria-pressed={chosen === f.name} onClick={() => choose(f.name)}>
+					<button key={f.name} type="button" aria-pressed={chosen === f.name} onClick={() => choose(f)}>
 						{f.label}
 					</button>
 				))}
 			</div>
+			{chosen === "failing" && (
+				<select aria-label="Reason" value={reason} onChange={(e) => setQuery({ reason: e.currentTarget.value })}>
+					<option value="">Any reason</option>
+					{reason && !reasons.some((r) => r.reason === reason) && <option value={reason}>{reason}</option>}
+					{reasons.map((r) => (
+						<option key={r.reason} value={r.reason}>
+							{r.reason} ({r.projects})
+						</option>
+					))}
+				</select>
+			)}
 			<select aria-label="Status" value={query.get("status") ?? ""} onChange={(e) => setQuery({ status: e.currentTarget.value })}>
 				<option value="">Any status</option>
 				{statuses.map((s) => (
@@ -192,9 +217,12 @@ function Filters({ search }: { search: { current: HTMLInputElement | null } }) {
 	)
 }
 
-function Row({ p }: { p: Project }) {
+function Row({ p, picked, toggle }: { p: Project; picked: boolean; toggle: (id?: string) => void }) {
 	return (
-		<tr>
+		<tr data-id={p.id} class={picked ? "chosen" : ""}>
+			<td class="pick">
+				<input type="checkbox" aria-label={`Select ${folderName(p.path)}`} checked={picked} onChange={() => toggle(p.id)} />
+			</td>
 			<th scope="row">
 				<a class="name" href={link(["projects", p.id])}>
 					{folderName(p.path)}
@@ -204,7 +232,7 @@ function Row({ p }: { p: Project }) {
 			<td data-label="Run">{p.session ? "agent session" : p.name}</td>
 			<td data-label="Status">
 				{p.session && p.status === "active" ? <Status of="rest" text="session" /> : p.status ? <Status of={p.status} /> : <span class="quiet">no runs yet</span>}{" "}
-				{p.stuck && <Status of="stuck" />} {!!p.gates && p.status !== "waiting" && <Status of="waiting" text={count(p.gates, "open gate")} />}
+				{p.stuck && <Status of="stuck" />} {p.retrying && <Status of="warn" text="retrying" />} {!!p.gates && p.status !== "waiting" && <Status of="waiting" text={count(p.gates, "open gate")} />}
 				{said(p) && (
 					<span class="why">
 						{said(p)}
@@ -233,7 +261,7 @@ function Row({ p }: { p: Project }) {
 /** said is what a person should know of a project. */
 function said(p: Project): string {
 	if (p.error) return p.error
-	if (p.failed_step && p.status !== "completed") return `step ${p.failed_step} failed`
+	if (p.failed_step && p.status !== "completed") return `step ${p.failed_step} failed${p.failed_why ? ": " + p.failed_why : ""}`
 	return p.why ?? ""
 }
 

@@ -150,7 +150,8 @@ function Details({ found }: { found: Found }) {
 	)
 }
 
-const actions: Record<string, string> = { skip: "skip: up to date", run: "run", attach: "re-attach", recheck: "check again", ask: "ask you", wait: "wait", fail: "fail" }
+/** actions are what pawl does with a step, in words. */
+export const actions: Record<string, string> = { skip: "skip: up to date", run: "run", attach: "re-attach", recheck: "check again", ask: "ask you", wait: "wait", fail: "fail" }
 
 const weights: Record<string, number> = { ok: 0, warn: 1, bad: 2 }
 

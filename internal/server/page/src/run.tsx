@@ -8,11 +8,11 @@ import { Card, Chosen, useGates } from "./gates"
 import { Checkpoints } from "./checkpoints"
 import { Steps, lookOf, noteOf, stepLink, timeOf, wordOf } from "./graph"
 import { Output } from "./output"
-import { Recovery, summary, useRecovery } from "./recovery"
+import { Recovery, actions, summary, useRecovery } from "./recovery"
 import { link, route, setQuery } from "./route"
 import { Runs, Start } from "./runs"
 import { Timeline } from "./timeline"
-import type { Acted, Project, Recovery as Found, Right, Run, Step } from "./types"
+import type { Acted, Project, Recovery as Found, Right, Run, Step, Why } from "./types"
 import { Act, Ago, Command, Dialog, Field, Loading, Progress, Status, Time, Wrong, useTitle } from "./ui"
 
 const views = [
@@ -148,9 +148,10 @@ function resumeWhy(p: Project, r: Run, waits: boolean): string {
 function Actions({ p, r, found, waits }: { p: Project; r: Run; found?: Found; waits: boolean }) {
 	const [problem, setProblem] = useState<Problem>()
 	const [said, setSaid] = useState("")
-	const act = (verb: string) => async () => {
+	const [asking, setAsking] = useState<"pause" | "stop">()
+	const act = (verb: string, why?: string) => async () => {
 		setSaid("")
-		const done = await post<Acted>(`projects/${encodeURIComponent(p.id)}/${verb}`)
+		const done = await post<Acted>(`projects/${encodeURIComponent(p.id)}/${verb}`, why ? { why } : {})
 		setSaid(done.message)
 		changed("project:" + p.id)
 		changed("run:" + r.run)
@@ -176,10 +177,11 @@ function Actions({ p, r, found, waits }: { p: Project; r: Run; found?: Found; wa
 			</div>
 			{pausable && (
 				<div class="buttons">
-					<Act label="Pause" why={pauseWhy} act={act("pause")} done={setProblem} />
-					{r.status === "active" && <Act label="Stop" kind="danger" why={lacks("operate")} act={act("stop")} done={setProblem} />}
+					<Act label="Pause…" why={pauseWhy} act={() => setAsking("pause")} />
+					{r.status === "active" && <Act label="Stop…" kind="danger" why={lacks("operate")} act={() => setAsking("stop")} />}
 				</div>
 			)}
+			{asking && <AskEnd verb={asking} act={act} close={() => setAsking(undefined)} />}
 			{said && (
 				<p role="status" class="quiet">
 					{said}.
@@ -187,6 +189,30 @@ function Actions({ p, r, found, waits }: { p: Project; r: Run; found?: Found; wa
 			)}
 			<Wrong problem={problem} />
 		</section>
+	)
+}
+
+const ends = { pause: { label: "Pause", text: "Running steps finish. No new ones start before somebody resumes the run." }, stop: { label: "Stop", text: "Running steps are terminated. A resume runs them again." } }
+
+/** AskEnd asks for the reason of a pause or a stop. */
+function AskEnd({ verb, act, close }: { verb: keyof typeof ends; act: (verb: string, why?: string) => () => Promise<void>; close: () => void }) {
+	const [why, setWhy] = useState("")
+	const [problem, setProblem] = useState<Problem>()
+	const { label, text } = ends[verb]
+	return (
+		<Dialog title={`${label} the run`} close={close}>
+			<p>{text}</p>
+			<Field label="Reason" hint="Optional. The journal has it, and the status of the run shows it.">
+				{(id, hint) => <textarea id={id} aria-describedby={hint} rows={2} value={why} onInput={(e) => setWhy(e.currentTarget.value)} />}
+			</Field>
+			<Wrong problem={problem} />
+			<div class="buttons">
+				<Act label={label} kind={verb === "stop" ? "danger" : "main"} act={act(verb, why.trim())} done={(e) => (e ? setProblem(e) : close())} />
+				<button type="button" onClick={close}>
+					Cancel
+				</button>
+			</div>
+		</Dialog>
 	)
 }
 
@@ -261,6 +287,7 @@ function View({ view, p, r, found }: { view: string; p: Project; r: Run; found: 
 function StepPanel({ step: s, p, r }: { step: Step; p: Project; r: Run }) {
 	const [asking, setAsking] = useState<(typeof verbs)[number]>()
 	const current = p.run === r.run
+	const next = useNext(p, r, s)
 	return (
 		<section class="card step" aria-label={`Step ${s.id}`}>
 			<header class="bar">
@@ -274,6 +301,7 @@ function StepPanel({ step: s, p, r }: { step: Step; p: Project; r: Run }) {
 			{s.name && s.name !== s.id && <p>{s.name}</p>}
 			{noteOf(s) && <p>{noteOf(s)}</p>}
 			<dl class="facts">
+				{next && <Fact name={r.engine ? "Next" : "At a resume"}>{next}</Fact>}
 				{s.phase && <Fact name="Phase">{s.phase}</Fact>}
 				{s.items.total > 0 && (
 					<Fact name="Items">
@@ -312,6 +340,14 @@ function StepPanel({ step: s, p, r }: { step: Step; p: Project; r: Run }) {
 	)
 }
 
+/** useNext says what pawl does with a step next, and why. It is read again when the step changes, not at each event of the run. */
+function useNext(p: Project, r: Run, s: Step): string {
+	const wanted = p.run === r.run && r.kind === "plan" && r.status !== "completed" && !r.unverified && s.status !== "running"
+	const { data } = useFetch<Why>(wanted ? ofRun(p.id, r.run, "why") : undefined, [r.status, s.status, s.attempts, s.why].join())
+	const found = data?.steps?.find((x) => x.step === s.id)
+	return found ? `${actions[found.do] ?? found.do}${found.why && found.why !== "up to date" ? ": " + found.why : ""}` : ""
+}
+
 const Fact = ({ name, children }: { name: string; children: any }) => (
 	<>
 		<dt>{name}</dt>
@@ -330,15 +366,21 @@ const verbs: { verb: string; label: string; text: string; right: Right; why: (s:
 
 function Ask({ verb: v, step, p, r, close }: { verb: (typeof verbs)[number]; step: Step; p: Project; r: Run; close: () => void }) {
 	const [why, setWhy] = useState("")
+	const [following, setFollowing] = useState(false)
 	const [problem, setProblem] = useState<Problem>()
 	const act = async () => {
-		await post(`projects/${encodeURIComponent(p.id)}/${v.verb}`, { step: step.id, why })
+		await post(`projects/${encodeURIComponent(p.id)}/${v.verb}`, { step: step.id, why, ...(following && { following }) })
 		changed("project:" + p.id)
 		changed("run:" + r.run)
 	}
 	return (
 		<Dialog title={`${v.label.replace("…", "")}: step ${step.id}`} close={close}>
 			<p>{v.text}</p>
+			{v.verb === "retry" && (
+				<label class="check">
+					<input type="checkbox" checked={following} onChange={(e) => setFollowing(e.currentTarget.checked)} /> Also rerun all steps that need it
+				</label>
+			)}
 			<Field label="Reason">{(id) => <textarea id={id} rows={3} value={why} onInput={(e) => setWhy(e.currentTarget.value)} />}</Field>
 			<Wrong problem={problem} />
 			<div class="buttons">

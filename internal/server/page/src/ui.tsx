@@ -70,11 +70,12 @@ interface ListingProps {
 	columns: string[]
 	children: ComponentChildren
 	table?: { current: HTMLTableElement | null }
+	class?: string
 }
 
 /** Listing is a table. On a phone each of its rows becomes a card, in which data-label names the cells. */
-export const Listing = ({ caption, columns, children, table }: ListingProps) => (
-	<table class="list" ref={table}>
+export const Listing = ({ caption, columns, children, table, class: more = "" }: ListingProps) => (
+	<table class={`list ${more}`} ref={table}>
 		<caption class="hidden">{caption}</caption>
 		<thead>
 			<tr>
