@@ -43,6 +43,7 @@ type site struct {
 	pids [serverCount]int
 
 	deaths  atomic.Int64
+	over    atomic.Int64 // runs that have ended
 	engines atomic.Int64 // that died
 	helped  atomic.Int64 // how often a person resumed a run
 	notes   atomic.Int64 // that were acknowledged
@@ -75,7 +76,10 @@ func (t *torture) servers() (err error) {
 	}
 	killed := make(chan error, 1)
 	go func() { killed <- w.failing(w.strikes()) }()
-	err = abreast(worksAtOnce, t.projects, func(i int) error { return w.failing(w.work(i)) })
+	err = abreast(worksAtOnce, t.projects, func(i int) error {
+		defer w.over.Add(1)
+		return w.failing(w.work(i))
+	})
 	if err = errors.Join(err, <-killed, w.endServers()); err == nil {
 		err = abreast(t.parallel, t.projects, w.audit)
 	}
@@ -221,10 +225,17 @@ func (w *site) end(how syscall.Signal, which ...int) {
 	}
 }
 
-// strikes kills until there were enough kills.
+// strikes kills until there were enough kills. It is at most a few projects ahead of those whose runs have ended, so that the kills are
+// spread over all projects, however fast the machine is.
 func (w *site) strikes() error {
 	dice := w.rand("servers", 0)
 	for n := range w.strikeCount {
+		err := w.await(runEndsWithin, func() bool {
+			return w.stopped() || n <= (int(w.over.Load())+2*worksAtOnce)*w.strikeCount/w.projects
+		}, func() string { return fmt.Sprintf("more runs end; %d have", w.over.Load()) })
+		if err != nil {
+			return err
+		}
 		select {
 		case <-w.quit:
 			return nil
