@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"pawl/internal/postgres/postgrestest"
+	"pawl/test/torture/observed"
 	"pawl/test/torture/stored"
 )
 
@@ -338,6 +339,7 @@ func (w *site) work(i int) error {
 		}
 		if time.Since(since) > helpAfter {
 			w.helped.Add(1)
+			fmt.Fprintf(w.out, "%s is resumed by hand; the servers said: %q\n", p.folder, observed.LastSaid(w.outside("server-*.log"), p.project()+": "))
 			_, _ = w.call(p, "resume", "--background") // a server may be faster
 			since = time.Now()
 		}

@@ -51,6 +51,22 @@ func Difference(got, want map[string]string) string {
 	return ""
 }
 
+// LastSaid returns what follows the mark in the last line of each log that has it.
+func LastSaid(logs, mark string) (said []string) {
+	paths, _ := filepath.Glob(logs) // the pattern is valid
+	for _, path := range paths {
+		last := ""
+		data, _ := os.ReadFile(path) // what cannot be read says nothing
+		for line := range strings.Lines(string(data)) {
+			if _, text, ok := strings.Cut(line, mark); ok {
+				last = strings.TrimSpace(text)
+			}
+		}
+		said = append(said, last)
+	}
+	return said
+}
+
 // ControlGroups returns the control groups of attempts with these tokens.
 func ControlGroups(tokens []string) []string {
 	if len(tokens) == 0 {
