@@ -246,6 +246,8 @@ func (t *torture) again(part string, err error) string {
 	case !errors.As(err, &v):
 	case part == "systematic":
 		command += fmt.Sprintf(" -point '%s'", v.point)
+	case part == "servers":
+		command += fmt.Sprintf(" -projects %d -kills %d", t.projects, t.strikeCount)
 	case part == "agents", part == "mirrors":
 		command += " -" + strings.Replace(v.point, " ", " ", 1)
 	}

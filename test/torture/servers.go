@@ -26,7 +26,6 @@ const (
 	longestOutage = 800 * time.Millisecond // of a server or the database
 	runEndsWithin = 10 * time.Minute       // a run of six steps, however often its engine dies
 	helpAfter     = time.Minute            // without an event, before a person resumes a run
-	strikesWithin = 10 * time.Minute       // a project's share of the kills
 	serverEnds    = time.Minute            // after SIGTERM
 	lookPause     = 50 * time.Millisecond  // between two looks at a project
 )
@@ -308,7 +307,7 @@ func (w *site) killEngine(pid int) {
 func (w *site) work(i int) error {
 	p := w.in(i)
 	due := (i - worksAtOnce) * w.strikeCount / w.projects
-	err := w.await(strikesWithin, func() bool { return w.stopped() || int(w.deaths.Load()) >= due }, func() string {
+	err := w.await(runEndsWithin, func() bool { return w.stopped() || int(w.deaths.Load()) >= due }, func() string {
 		return fmt.Sprintf("%d kills; there were %d", due, w.deaths.Load())
 	})
 	if err != nil || w.stopped() {
@@ -345,6 +344,7 @@ func (w *site) work(i int) error {
 		}
 		return w.stopped() || stored.Ended(now)
 	}, func() string {
+		w.stop() // or it may kill the command
 		said, code := w.call(p, "status")
 		return fmt.Sprintf("%s: the run ends: status: exit code %d: %s", p.folder, code, said)
 	})
