@@ -24,8 +24,8 @@ import (
 // plan writes into a ledger outside the project what ran.
 const plan = "name: demo\nsteps:\n- {id: one, run: echo one >> ../ledger}\n- {id: two, run: echo two >> ../ledger}\n"
 
-// kinds are how many kinds of kills there are, which take turns at the calls: of pawl run, of a server, and of the pawl run of a server.
-const kinds = 3
+// kinds is what share of the calls is hit; see disktest.FaultPoints. With every case, every call is.
+const kinds = 5
 
 // A World is where projects are made.
 type World struct {
@@ -248,7 +248,10 @@ func (p *project) id() string {
 	return of.ID
 }
 
-// Run kills pawl run --background.
+// engineCalls are about the calls of an engine until it has begun the first step.
+const engineCalls = 15
+
+// Run kills pawl run --background, and the engine that it starts.
 func (w *World) Run() {
 	w.Helper()
 	p := w.project()
@@ -259,23 +262,28 @@ func (w *World) Run() {
 	calls := p.calls()
 	made, cut := 0, 0
 	for _, n := range append(slices.Collect(disktest.FaultPoints(0, kinds, calls-2)), calls-1, calls) {
-		if w.runOnce(n) {
+		if w.runOnce("run", n) {
 			made++
 		} else {
 			cut++
 		}
 	}
-	if made == 0 || cut < 5 {
+	for n := range disktest.FaultPoints(1, kinds, engineCalls) {
+		if !w.runOnce("resume", n) {
+			w.Errorf("the engine, call %d: there is no run", n)
+		}
+	}
+	if made == 0 || cut < 3 {
 		w.Errorf("pawl run was killed %d times before there was a run, and %d times after", cut, made)
 	}
 }
 
-// runOnce kills pawl run at its nth call, and reports whether it had made the run. The server resumes that; otherwise the person repeats
-// the command.
-func (w *World) runOnce(n int) (made bool) {
+// runOnce kills pawl run, or its engine (who: resume), at its nth call, and reports whether there was a run then. The server resumes that;
+// otherwise the person repeats the command.
+func (w *World) runOnce(who string, n int) (made bool) {
 	w.Helper()
-	where, p := fmt.Sprintf("pawl run, call %d", n), w.project()
-	if said, code := p.pawl(p.faults("run", fmt.Sprintf("die:%d", n)), "run", "--background", "plan.yaml"); code != -1 {
+	where, p := fmt.Sprintf("%s of pawl run, call %d", who, n), w.project()
+	if said, code := p.pawl(p.faults(who, fmt.Sprintf("die:%d", n)), "run", "--background", "plan.yaml"); who == "run" && code != -1 {
 		p.Errorf("%s: exit code %d: %s", where, code, said)
 	}
 	made = p.told(where)
