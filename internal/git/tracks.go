@@ -17,9 +17,6 @@ func Tracks(folder, file string) (bool, error) {
 	if inside, err := inRepository(folder); err != nil || !inside {
 		return false, err
 	}
-	if err := readable(folder, os.Environ()); err != nil {
-		return false, err
-	}
 	program, all, err := commandLine(folder, []string{"ls-files", "-z", "--", file})
 	if err != nil {
 		return false, err
