@@ -230,10 +230,9 @@ func (w *site) end(how syscall.Signal, which ...int) {
 func (w *site) strikes() error {
 	dice := w.rand("servers", 0)
 	for n := range w.strikeCount {
-		err := w.await(runEndsWithin, func() bool {
+		if err := w.await(runEndsWithin, func() bool {
 			return w.stopped() || n <= (int(w.over.Load())+2*worksAtOnce)*w.strikeCount/w.projects
-		}, func() string { return fmt.Sprintf("more runs end; %d have", w.over.Load()) })
-		if err != nil {
+		}, func() string { return fmt.Sprintf("more runs end; %d have", w.over.Load()) }); err != nil {
 			return err
 		}
 		select {
