@@ -166,7 +166,7 @@ func (s *Server) signal(with syscall.Signal) error {
 	case <-s.ended: // its exit status says how it was ended
 		return nil
 	case <-time.After(limit):
-		return fmt.Errorf("Postgres does not end within %s after %v", limit, with)
+		return fmt.Errorf("the server does not end within %s after %v", limit, with)
 	}
 }
 
