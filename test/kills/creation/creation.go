@@ -114,7 +114,7 @@ func (p *project) told(where string) (run bool) {
 	if said := p.must("verify"); !strings.Contains(said, " 0 faults") {
 		p.Errorf("%s: verify: %s", where, said)
 	}
-	if said := p.must("doctor"); strings.Contains(said, "bad") {
+	if said := p.must("doctor"); !strings.Contains(said, " 0 faults") {
 		p.Errorf("%s: doctor: %s", where, said)
 	}
 	return code == 0
