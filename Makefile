@@ -113,7 +113,7 @@ $(BIN)/staticcheck: Makefile
 	GOBIN=$(BIN) $(GO) install honnef.co/go/tools/cmd/staticcheck@$(STATICCHECK_VERSION)
 	@touch $@
 
-torture: torture-forecast ## kills, faults, power cuts and damage, at length; and the fault tests with every kind of fault at every call
+torture: postgres torture-forecast ## kills, faults, power cuts and damage, at length; and the fault tests with every kind of fault at every call
 	PAWL_ALL_CASES=1 $(GO) test -count=1 -timeout 60m -run '^($(FAULT_TESTS))$$' $(addprefix ./,$(sort $(dir $(FAULT_FILES))))
 	PAWL_ALL_CASES=1 $(GO) test -count=1 -timeout 60m $(addprefix ./,$(sort $(dir $(shell git grep --untracked -l '"pawl/test/cases"' -- '*_test.go'))))
 	$(GO) run ./test/torture

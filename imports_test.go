@@ -180,6 +180,8 @@ var layerOf = map[string]string{
 	"pawl/test/torture":                          "tests",
 	"pawl/test/torture/stored":                   "tests",
 	"pawl/test/torture/scripted":                 "tests",
+	"pawl/test/torture/observed":                 "tests",
+	"pawl/test/kills/creation":                   "tests",
 	"pawl/test/page":                             "tests",
 	"pawl/test/compat":                           "tests",
 	"pawl/test/docs":                             "tests",

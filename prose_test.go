@@ -62,7 +62,7 @@ var verbatim = map[string]string{
 	"RollbackStarted":  "Checkpoint",
 	"Earlier":          "Run",
 	"ResultsAdopted":   "Run Origin",
-	"RunCreated":       "Run Project Kind Name Mode Pawl Shell",
+	"RunCreated":       "Run Project Kind Name Mode Pawl Shell Request",
 	"RunEnded":         "Handler Status",
 	"RunImported":      "System Path Place Name ID Status",
 	"RunMirrored":      "System Path",

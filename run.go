@@ -55,7 +55,8 @@ type RunCreated struct {
 	Mode    Mode    `json:"mode,omitempty"` // without a plan
 	Pawl    string  `json:"pawl"`           // version of the program that made the run
 	Forked  *Fork   `json:"forked,omitempty"`
-	Shell   Shell   `json:"shell,omitempty"` // default of the plan's steps; empty in journals of older versions, which used PlainSh
+	Request string  `json:"request,omitempty"` // names the request that started the run, so that its repetition starts no other one
+	Shell   Shell   `json:"shell,omitempty"`   // default of the plan's steps; empty in journals of older versions, which used PlainSh
 }
 
 func (RunCreated) Event() EventType { return "run.created" }

@@ -54,6 +54,7 @@ type runOptions struct {
 	resume     bool
 	schedule   scheduling.Flags
 	items      bool
+	request    string
 	path       string // of the plan, as the user wrote it
 }
 
@@ -108,6 +109,8 @@ func (a *app) runCommand() *cobra.Command {
 	answersFlag(c, &o.answers)
 	paramFlags(c, &o.given)
 	outputFlag(c, &o.output)
+	textFlag(c, &o.request, background.RequestFlag, "NAME", "name of the request of a client of pawl serve")
+	_ = c.Flags().MarkHidden(background.RequestFlag) // the flag exists
 	return a.eventsFlag(c)
 }
 
@@ -261,7 +264,7 @@ func (a *app) runPlan(ctx context.Context, n runs.CreateOptions, o runOptions) e
 	if err != nil {
 		return err
 	}
-	n.Given = values.New
+	n.Given, n.Request = values.New, o.request
 	update := &updateview.Update{Project: p, Source: n.Source, Text: plan, Given: n.Given}
 	if o.update {
 		n.Adopt = update.Adopt(ctx)

@@ -252,8 +252,18 @@ func lockAgainstProbes(file *os.File) error {
 	}
 }
 
-// EngineHolder returns the last holder of the engine lock, and whether it still holds the lock.
-func (p *Project) EngineHolder() (Holder, bool) {
+// EngineHolder returns the last holder of the engine lock, and whether it still holds the lock. It waits for an engine that was just
+// killed, so that nobody takes that for alive.
+func (p *Project) EngineHolder() (holder Holder, alive bool) {
+	for end := time.Now().Add(lockReleaseTime); ; time.Sleep(time.Millisecond) {
+		if holder, alive = p.probe(); !alive || !process.Dying(holder.Process) || time.Now().After(end) {
+			return holder, alive
+		}
+	}
+}
+
+// probe returns the last holder of the engine lock, and whether somebody holds the lock.
+func (p *Project) probe() (Holder, bool) {
 	if p.accepted != nil {
 		return Holder{}, false
 	}

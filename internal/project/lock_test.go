@@ -74,6 +74,22 @@ func holdElsewhere(t *testing.T, p *Project) (pid int, end func()) {
 	}
 }
 
+// TestKilledHolder: an engine that was killed counts as dead at once, although the system may not have released its lock yet.
+func TestKilledHolder(t *testing.T) {
+	t.Parallel()
+	p := fresh(t, "work")
+	for range 20 {
+		pid, end := holdElsewhere(t, p)
+		if err := unix.Kill(pid, unix.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		if holder, alive := p.EngineHolder(); alive || holder.PID != pid {
+			t.Fatalf("%+v, alive: %v; want a dead %d", holder, alive, pid)
+		}
+		end()
+	}
+}
+
 // Those who only look must not keep an engine out.
 func TestProbesDoNotLockOut(t *testing.T) {
 	t.Parallel()

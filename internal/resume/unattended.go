@@ -3,8 +3,9 @@ package resume
 import "pawl"
 
 // Unattended reports whether a run is to be resumed without anybody asking for it, and why or why not. That is so if its engine died, if
-// an engine left running attempts behind, or if a person has answered since what the run waited for. engine reports whether a live engine
-// holds the run; plan may be nil.
+// an engine left running attempts behind, if the command that started it died before its engine worked on it, or if a person has answered
+// since what the run waited for. A fork or an import starts only when a person resumes it. engine reports whether a live engine holds the
+// run; plan may be nil.
 func Unattended(s *pawl.State, plan *pawl.Plan, engine bool) (resume bool, why string) {
 	status := s.StatusIn(plan, engine)
 	word, reason := s.StandingIn(plan, engine)
@@ -23,6 +24,10 @@ func Unattended(s *pawl.State, plan *pawl.Plan, engine bool) (resume bool, why s
 		return true, "its engine died"
 	case len(s.Working()) > 0:
 		return true, "no engine watches its running attempts"
+	case s.Epoch > 0:
+		return false, "a person stopped it"
+	case s.Forked != nil || s.Import.System != "":
+		return false, "nobody has started it yet"
 	}
-	return false, "a person stopped it"
+	return true, "no engine has worked on it yet"
 }

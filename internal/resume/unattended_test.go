@@ -32,6 +32,12 @@ func TestUnattended(t *testing.T) {
 		"gate answered":           {pawl.State{Kind: pawl.PlanRun, Status: pawl.StatusActive, Epoch: 1, Updated: time.Unix(2, 0), Gates: []pawl.GateState{answered}}, false, true},
 		"session":                 {pawl.State{Kind: pawl.SessionRun, Status: pawl.StatusActive}, false, false},
 		"durable":                 {pawl.State{Kind: pawl.DurableRun, Status: pawl.StatusActive, Engine: died}, false, false},
+		"never started":           {pawl.State{Kind: pawl.PlanRun, Status: pawl.StatusActive}, false, true},
+		"command never started":   {pawl.State{Kind: pawl.CommandRun, Status: pawl.StatusActive}, false, true},
+		"is being started":        {pawl.State{Kind: pawl.PlanRun, Status: pawl.StatusActive}, true, false},
+		"paused before its start": {pawl.State{Kind: pawl.PlanRun, Status: pawl.StatusPaused}, false, false},
+		"fork":                    {pawl.State{Kind: pawl.PlanRun, Status: pawl.StatusActive, Forked: &pawl.Fork{}}, false, false},
+		"import":                  {pawl.State{Kind: pawl.PlanRun, Status: pawl.StatusActive, Import: pawl.ImportState{System: "grid"}}, false, false},
 		"restore unfinished":      {pawl.State{Kind: pawl.PlanRun, Status: pawl.StatusActive, Epoch: 1, Engine: died, Restore: &pawl.RestoreState{}}, false, false},
 	} {
 		if got, why := resume.Unattended(&c.state, nil, c.engine); got != c.want || why == "" {

@@ -2,11 +2,13 @@ package runs
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"pawl"
 	"pawl/internal/journal"
@@ -99,14 +101,12 @@ func LoadNamed(ctx context.Context, p *project.Project, name string) (*Run, erro
 
 func (f *search) find(ctx context.Context, name string) (pawl.RunID, error) {
 	switch {
-	case len(f.runs) == 0 && name == "":
-		return "", ExplainMissing(ctx, f.project, name, &pawl.Error{Kind: pawl.KindNothing, Err: noRuns{}, Hint: "pawl run PLAN"})
 	case len(f.runs) == 0:
-		return "", ExplainMissing(ctx, f.project, name, pawl.ErrNoRun)
+		return "", f.none(ctx, name)
 	case name == "":
 		return f.current(ctx)
 	case name == "latest":
-		return f.firstWithWork(ctx), nil
+		return f.firstWithWork(ctx)
 	}
 	var found []pawl.RunID
 	for _, run := range f.runs {
@@ -141,19 +141,37 @@ func (f *search) current(ctx context.Context) (pawl.RunID, error) {
 	}
 	unfinished, err := f.firstUnfinished(ctx, IsPlanRun)
 	if err == nil && unfinished == "" {
-		return f.firstWithWork(ctx), nil
+		return f.firstWithWork(ctx)
 	}
 	return unfinished, err
 }
 
-// firstWithWork returns the first run that contains more than checkpoints; the first run if there is none.
-func (f *search) firstWithWork(ctx context.Context) pawl.RunID {
+// firstWithWork returns the first run that contains more than checkpoints, or the first run.
+func (f *search) firstWithWork(ctx context.Context) (first pawl.RunID, err error) {
 	for _, run := range f.runs {
-		if s, err := f.state(ctx, run); err != nil || !onlyCheckpoints(s) {
-			return run
+		s, err := f.state(ctx, run)
+		if errors.Is(err, journal.ErrEmpty) {
+			continue // its creation was interrupted: not a run
+		}
+		if err != nil || !onlyCheckpoints(s) {
+			return run, nil
+		}
+		if first == "" {
+			first = run
 		}
 	}
-	return f.runs[0]
+	if first == "" {
+		return "", f.none(ctx, "")
+	}
+	return first, nil
+}
+
+// none returns the error that there is no run for a name, or no run at all.
+func (f *search) none(ctx context.Context, name string) error {
+	if name == "" {
+		return ExplainMissing(ctx, f.project, name, &pawl.Error{Kind: pawl.KindNothing, Err: noRuns{}, Hint: "pawl run PLAN"})
+	}
+	return ExplainMissing(ctx, f.project, name, pawl.ErrNoRun)
 }
 
 // onlyCheckpoints reports whether a run is a session run without any work: pawl created it for a checkpoint, such as
@@ -202,6 +220,49 @@ func isOf(p *project.Project, s *pawl.State, source string) bool {
 		path = filepath.Join(p.Root, path)
 	}
 	return path == source
+}
+
+// requestsLast is how long a run is known by the request that started it.
+const requestsLast = 48 * time.Hour
+
+// FindRequested returns the run that a request with a name has created, "" for none or without a name. A damaged run is an error, since it
+// may be that run.
+func FindRequested(ctx context.Context, p *project.Project, request string) (pawl.RunID, error) {
+	if request == "" {
+		return "", nil
+	}
+	runs, err := List(p)
+	if err != nil {
+		return "", err
+	}
+	for _, run := range runs {
+		if time.Since(run.Created()) > requestsLast {
+			continue
+		}
+		name, err := requestOf(ctx, p, run)
+		if err != nil || name == request {
+			return run, err
+		}
+	}
+	return "", nil
+}
+
+// requestOf returns the name of the request that created a run.
+func requestOf(ctx context.Context, p *project.Project, run pawl.RunID) (string, error) {
+	log, _, err := openFolded(ctx, p, run)
+	if errors.Is(err, journal.ErrEmpty) {
+		return "", nil // its creation was interrupted: not a run
+	}
+	if err != nil {
+		return "", err
+	}
+	first, err := log.Event(1)
+	if err = errors.Join(err, log.Close()); err != nil {
+		return "", err
+	}
+	var created pawl.RunCreated
+	err = json.Unmarshal(first.Data, &created)
+	return created.Request, err
 }
 
 // FindEarlier returns the newest run of the plan at source that was made or adopted here, "" for none. A damaged run is an

@@ -177,6 +177,7 @@ type CreateOptions struct {
 	Given    pawl.GivenValues
 	Version  string      // of this program
 	Replaces pawl.RunID  // an unfinished run to archive. Defaults to none.
+	Request  string      // names the request to create the run, which is done once. Defaults to no name.
 	By       pawl.Author // Defaults to a person without a name.
 
 	Mirrored *pawl.RunMirrored // its mirror. Defaults to none.
@@ -188,7 +189,7 @@ type CreateOptions struct {
 
 // Create creates a run: its folder, its copy of the plan, and a journal whose first batch names both. If it is
 // interrupted, no run exists: a folder without a journal is not a run. The replaced run is archived after the new one
-// exists.
+// exists. For a named request, the caller holds the engine lock.
 func Create(ctx context.Context, p *project.Project, n CreateOptions) (pawl.RunID, error) {
 	if err := RefuseSecrets(n.Source, nil, n.Plan); err != nil {
 		return "", err
@@ -207,6 +208,9 @@ func Create(ctx context.Context, p *project.Project, n CreateOptions) (pawl.RunI
 }
 
 func create(ctx context.Context, p *project.Project, n CreateOptions) (pawl.RunID, error) {
+	if before, err := FindRequested(ctx, p, n.Request); err != nil || before != "" {
+		return "", cmp.Or(err, error(&pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("run %s was started by the same request", before), Hint: "pawl status " + string(before)}))
+	}
 	adopted, err := n.adopted()
 	if err != nil {
 		return "", err
@@ -230,7 +234,8 @@ func create(ctx context.Context, p *project.Project, n CreateOptions) (pawl.RunI
 		by.Kind = pawl.ByPerson
 	}
 	first := []pawl.Payload{
-		pawl.RunCreated{Format: pawl.Format, Run: run, Project: p.ID, Kind: n.Kind, Name: n.Plan.Name, Pawl: n.Version, Shell: pawl.DefaultShell}, PlanEvent(p, 1, n),
+		pawl.RunCreated{Format: pawl.Format, Run: run, Project: p.ID, Kind: n.Kind, Name: n.Plan.Name, Pawl: n.Version, Request: n.Request, Shell: pawl.DefaultShell},
+		PlanEvent(p, 1, n),
 	}
 	if n.Mirrored != nil {
 		first = append(first, *n.Mirrored)

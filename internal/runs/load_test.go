@@ -37,6 +37,25 @@ func TestRunWithoutItsPlan(t *testing.T) {
 	if unfinished, err := FindUnfinished(t.Context(), p, ""); unfinished != "" || err != nil {
 		t.Errorf("unfinished: %q, %v", unfinished, err)
 	}
+	for _, name := range []string{"", "latest"} {
+		if found, err := FindRun(t.Context(), p, name); !errors.Is(err, pawl.ErrNoRun) {
+			t.Errorf("run %q: %q, %v, want no run", name, found, err)
+		}
+	}
+	older := pawl.NewRunID("older", time.Now().Add(-time.Hour), "0000")
+	if log, err = journal.Create(p.Runs(), older); err != nil {
+		t.Fatal(err)
+	}
+	created, err = pawl.NewEvent(pawl.Author{Kind: pawl.ByPerson}, pawl.RunCreated{Format: pawl.Format, Run: older, Kind: pawl.SessionRun, Name: "older"})
+	if err == nil {
+		_, err = log.Append(t.Context(), 0, created)
+	}
+	if err := errors.Join(err, log.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if found, err := FindRun(t.Context(), p, ""); found != older || err != nil {
+		t.Errorf("current run: %q, %v, want %s", found, err, older)
+	}
 }
 
 // TestForgedCacheOfALongRun: the cache of a long run is used at once only where no gate is concerned, and is checked

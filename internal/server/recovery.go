@@ -349,13 +349,14 @@ func (r *recovery) mayStart(project string, s *pawl.State) (ok bool, why string)
 }
 
 // refused records that an engine could not be started, so that it is not tried again before the run changes. What may pass by itself is no
-// reason: another process that holds the project, a database that does not answer, a command that was killed.
+// reason, and does not count: another process that holds the project, a database that does not answer. A command that was killed counts,
+// since its engine may have begun.
 func (r *recovery) refused(ctx context.Context, p *project.Project, run pawl.RunID, why error) {
 	failed, ok := errors.AsType[*CommandError](why)
 	switch {
-	case !ok || held(why):
+	case !ok:
 		return
-	case failed.Failure.Kind == pawl.KindInternal:
+	case held(why) || failed.Failure.Kind == pawl.KindInternal:
 		r.uncount(p.ID)
 		return
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"pawl"
+	"pawl/internal/cli/failure"
 	"pawl/internal/project"
 	"pawl/internal/server/client"
 )
@@ -43,6 +44,19 @@ func TestMayStart(t *testing.T) {
 	may(false)
 	s.Run = "another"
 	may(true)
+}
+
+// TestHeldIsNoStart: while another process holds the project, no engine is started, so that none counts.
+func TestHeldIsNoStart(t *testing.T) {
+	t.Parallel()
+	r := newRecovery(Config{})
+	s := &pawl.State{Run: "demo", Seq: 10}
+	for range 2 * maxStarts {
+		if ok, why := r.mayStart("p", s); !ok {
+			t.Fatal(why)
+		}
+		r.refused(t.Context(), &project.Project{ID: "p"}, s.Run, &CommandError{failure.Error{Kind: pawl.KindHeld}})
+	}
 }
 
 // TestForget forgets projects that were removed from the registry, and has clients read the lists again.

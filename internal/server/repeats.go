@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -11,6 +12,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -87,7 +89,7 @@ func (r *repeats) do(w http.ResponseWriter, req *http.Request, key string, next 
 	if err != nil {
 		return problemOf(err)
 	}
-	if known {
+	if known && !(before.unanswered(hex.EncodeToString(request[:])) && startsRun(req)) {
 		return before.repeat(w, hex.EncodeToString(request[:]))
 	}
 	first := done{Request: hex.EncodeToString(request[:]), Until: now.Add(repeatLasts).UTC()}
@@ -96,14 +98,31 @@ func (r *repeats) do(w http.ResponseWriter, req *http.Request, key string, next 
 	}
 	req.Body = io.NopCloser(bytes.NewReader(body))
 	answer := &recorder{ResponseWriter: w, status: http.StatusOK}
-	next.ServeHTTP(answer, req)
-	if answer.status >= http.StatusInternalServerError || answer.long {
-		_ = disk.Remove(path) // a repetition tries again
+	next.ServeHTTP(answer, req.WithContext(context.WithValue(req.Context(), requestKey{}, name)))
+	if answer.status >= http.StatusInternalServerError || answer.status == http.StatusLocked || answer.long {
+		_ = disk.Remove(path) // a repetition tries again: nothing was done, or it can be done again
 		return nil
 	}
 	first.Status, first.Type, first.Tag, first.Body = answer.status, w.Header().Get("Content-Type"), w.Header().Get("ETag"), answer.body.Bytes()
 	_ = first.save(path) // without it a repetition is refused
 	return nil
+}
+
+// unanswered reports whether the server ended while it worked on this request.
+func (d done) unanswered(request string) bool { return d.Request == request && d.Status == 0 }
+
+// requestKey is the key in a context for the name of a request.
+type requestKey struct{}
+
+// requestOf returns the name of a request that has a key; "" for others.
+func requestOf(ctx context.Context) string {
+	name, _ := ctx.Value(requestKey{}).(string)
+	return name
+}
+
+// startsRun reports whether a request starts a run: then its name is in the run's journal, and doing it again starts no other one.
+func startsRun(req *http.Request) bool {
+	return req.Method == http.MethodPost && strings.HasPrefix(req.URL.Path, "/api/projects/") && strings.HasSuffix(req.URL.Path, "/runs")
 }
 
 // readDone reads the record of a request, if there is one that has not expired.

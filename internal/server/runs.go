@@ -16,6 +16,7 @@ import (
 
 	"pawl"
 	"pawl/internal/brief"
+	"pawl/internal/cli/background"
 	"pawl/internal/cli/failure"
 	"pawl/internal/cli/logview"
 	"pawl/internal/cli/outputview"
@@ -281,7 +282,7 @@ type startInput struct {
 	}
 }
 
-// startRun starts a run of a plan in the project's folder.
+// startRun starts a run of a plan in the project's folder. If an earlier try of the same request has created a run, it returns that.
 func (a *api) startRun(ctx context.Context, in *startInput) (client.Started, error) {
 	e, err := entry(in.ID)
 	if err != nil {
@@ -298,7 +299,13 @@ func (a *api) startRun(ctx context.Context, in *startInput) (client.Started, err
 	if err := regularBelow(p.Root, plan); err != nil {
 		return client.Started{}, badRequest("plan %s: %v", in.Body.Plan, err)
 	}
-	args := []string{"run", "--background", "--json"}
+	defer a.visitSoon(p.ID)
+	request := requestOf(ctx)
+	started := client.Started{}
+	if started.Run, err = runs.FindRequested(ctx, p, request); err != nil || started.Run != "" {
+		return started, err
+	}
+	args := []string{"run", "--background", "--json", "--" + background.RequestFlag, request}
 	if len(in.Body.Params) > 0 { // in a file: other users can see arguments
 		file, err := a.paramFile(in.Body.Params)
 		if err != nil {
@@ -311,13 +318,14 @@ func (a *api) startRun(ctx context.Context, in *startInput) (client.Started, err
 	defer cancel()
 	out, err := a.Pawl(ctx, p.Root, append(args, "."+string(filepath.Separator)+plan)...) // behind --, it would be a command
 	if err != nil {
+		if before, findErr := runs.FindRequested(context.WithoutCancel(ctx), p, request); findErr == nil && before != "" {
+			return client.Started{Run: before}, nil // the server resumes it if it has no engine
+		}
 		return client.Started{}, err
 	}
-	var started client.Started
 	if err := json.Unmarshal(bytes.TrimSpace(out), &started); err != nil {
 		return started, fmt.Errorf("pawl run: %w", err)
 	}
-	a.visitSoon(p.ID)
 	return started, nil
 }
 

@@ -133,8 +133,8 @@ func victims(table []process.Stat, begun pawl.Begun, alive time.Duration, self i
 	named := func(s process.Stat) bool {
 		return s.Start >= begun.Supervisor.Start && carries(s.PID, tokenVariable(begun.Token))
 	}
-	member := func(s process.Stat) bool {
-		return s.Session == begun.Supervisor.PID && s.Start >= begun.Supervisor.Start && !s.Dead
+	member := func(s process.Stat) bool { // a process that exits may have no environment any more, and is as good as dead
+		return s.Session == begun.Supervisor.PID && s.Start >= begun.Supervisor.Start && !s.Dead && !s.Exiting
 	}
 	proven := slices.ContainsFunc(table, func(s process.Stat) bool {
 		return member(s) && (process.StartedAt(s.Start) <= alive || named(s))

@@ -131,6 +131,7 @@ func TestVictims(t *testing.T) {
 		"descendant":                    {table: []process.Stat{proc(11, 1, 77, 300), proc(12, 11, 78, 400), proc(13, 12, 79, 400)}, token: []int{11}, ours: []int{11, 12, 13}},
 		"we run inside it":              {table: []process.Stat{proc(11, 1, 77, 300), proc(self, 11, 77, 300), proc(12, 11, 77, 300)}, token: []int{11, 12}, ours: []int{12}, doubtful: []int{11, self}},
 		"dead":                          {table: []process.Stat{{PID: 11, Session: 10, Start: 110, Dead: true}}},
+		"exiting":                       {table: []process.Stat{{PID: 11, Session: 10, Start: 300, Exiting: true}}},
 		"the supervisor's number again": {table: []process.Stat{proc(10, 1, 10, 300), proc(11, 10, 10, 310)}, doubtful: []int{10, 11}},
 	} {
 		carries := func(pid int, variable string) bool {

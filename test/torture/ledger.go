@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"pawl"
+	"pawl/test/torture/observed"
 )
 
 // effect is a line of the ledger: what one attempt did to the world outside.
@@ -221,7 +222,7 @@ func (s *story) audit(ref *reference) error {
 	if err != nil {
 		return err
 	}
-	if diff := difference(got, ref.outputs); diff != "" {
+	if diff := observed.Difference(got, ref.outputs); diff != "" {
 		return s.wrong("outputs differ from an undisturbed run: %s", diff)
 	}
 	return s.alone(h.tokens())

@@ -138,7 +138,7 @@ func (t *torture) all() error {
 		do   func() error
 	}{{"random", t.random}, {"systematic", t.systematic}, {"powercut", t.powercuts}, {"campaign", t.campaign}, {"agents", t.agents}, {"mirrors", t.mirrors}, {"servers", t.servers}}
 	for _, part := range parts {
-		if t.only != "" && t.only != part.name || t.only == "" && t.short && (part.name == "mirrors" || part.name == "servers") {
+		if t.only != "" && t.only != part.name || t.only == "" && t.short && part.name == "mirrors" {
 			continue
 		}
 		began := time.Now()
@@ -246,6 +246,8 @@ func (t *torture) again(part string, err error) string {
 	case !errors.As(err, &v):
 	case part == "systematic":
 		command += fmt.Sprintf(" -point '%s'", v.point)
+	case part == "servers":
+		command += fmt.Sprintf(" -projects %d -kills %d", t.projects, t.strikeCount)
 	case part == "agents", part == "mirrors":
 		command += " -" + strings.Replace(v.point, " ", " ", 1)
 	}

@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"pawl/test/torture/observed"
 )
 
 // claims are what the files of a system say, read as its document describes them, without pawl's own readers.
@@ -56,7 +58,7 @@ func sorted(set map[string]bool) []string { return slices.Sorted(maps.Keys(set))
 
 // claims reads what the files say now.
 func (m *mirrored) claims() (*claims, error) {
-	all, err := files(m.project(), pawlFolder)
+	all, err := observed.Files(m.project(), pawlFolder)
 	if err != nil {
 		return nil, err
 	}

@@ -23,6 +23,7 @@ import (
 
 	"pawl"
 	"pawl/internal/agents/headless/headlesstest"
+	"pawl/test/torture/observed"
 )
 
 // The scenarios of the documents of the five systems: the files that they describe, and executors that keep their contracts. A
@@ -165,7 +166,7 @@ func (t *torture) measure(s *scene) error {
 	if len(s.quiet.done) == len(m.before.done) {
 		return m.wrong("the files of an undisturbed run claim nothing")
 	}
-	if s.out, err = files(m.project("out"), ""); err != nil {
+	if s.out, err = observed.Files(m.project("out"), ""); err != nil {
 		return err
 	}
 	return errors.Join(m.audit(), m.remove())
@@ -193,8 +194,8 @@ func (t *torture) mirrorStory(i int, s *scene) (kills int, err error) {
 	if diff := got.difference(s.quiet); diff != "" {
 		return kills, m.wrong("in the end the files claim something else than after an undisturbed run: %s", diff)
 	}
-	out, err := files(m.project("out"), "")
-	if diff := difference(out, s.out); err == nil && diff != "" {
+	out, err := observed.Files(m.project("out"), "")
+	if diff := observed.Difference(out, s.out); err == nil && diff != "" {
 		return kills, m.wrong("outputs differ from an undisturbed run: %s", diff)
 	}
 	return kills, errors.Join(err, m.audit(), m.remove())

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"pawl/test/torture/observed"
 )
 
 func TestArguments(t *testing.T) {
@@ -66,7 +68,7 @@ func TestPlatter(t *testing.T) {
 		{8, dropped, map[string]string{"old": "one"}},
 		{9, kept, map[string]string{"old": "onetwo"}},
 	} {
-		if diff := difference(p.after(tt.line, tt.how, nil).list(), tt.want); diff != "" {
+		if diff := observed.Difference(p.after(tt.line, tt.how, nil).list(), tt.want); diff != "" {
 			t.Errorf("behind line %d, %s: %s", tt.line, tt.how, diff)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"pawl"
+	"pawl/test/torture/observed"
 )
 
 // powercuts records stories, pawl and its steps alike, and then cuts the power at many moments of each: right behind a
@@ -93,11 +94,11 @@ func (t *torture) recordOnce(i, try int, appends []int) (*recording, error) {
 	if r.read(); r.err != nil {
 		return nil, r.err
 	}
-	real, err := files(s.dir, "")
+	real, err := observed.Files(s.dir, "")
 	if err != nil {
 		return nil, err
 	}
-	if diff := difference(r.after(r.lines, kept, nil).list(), real); diff != "" {
+	if diff := observed.Difference(r.after(r.lines, kept, nil).list(), real); diff != "" {
 		return nil, fmt.Errorf("recording %s: its trace does not lead to the folder as it is: %s", r.name, diff)
 	}
 	return r, s.remove()

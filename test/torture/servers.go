@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"pawl/internal/postgres/postgrestest"
+	"pawl/test/torture/observed"
+	"pawl/test/torture/stored"
 )
 
 // Of the part servers: two servers with one user's projects, whose runs are in one database.
@@ -24,6 +26,8 @@ const (
 	longestOutage = 800 * time.Millisecond // of a server or the database
 	runEndsWithin = 10 * time.Minute       // a run of six steps, however often its engine dies
 	helpAfter     = time.Minute            // without an event, before a person resumes a run
+	serverEnds    = time.Minute            // after SIGTERM
+	lookPause     = 50 * time.Millisecond  // between two looks at a project
 )
 
 // site is what the servers share.
@@ -31,13 +35,15 @@ type site struct {
 	*story
 	database *postgrestest.Server
 	dsn      string
-	quit     chan struct{}
+	quit     chan struct{} // closed in the end, or by the first failure
+	quitting sync.Once
 	all      sync.WaitGroup
 
 	mu   sync.Mutex // guards what follows
 	pids [serverCount]int
 
 	deaths  atomic.Int64
+	over    atomic.Int64 // runs that have ended
 	engines atomic.Int64 // that died
 	helped  atomic.Int64 // how often a person resumed a run
 	notes   atomic.Int64 // that were acknowledged
@@ -53,7 +59,7 @@ func (t *torture) servers() (err error) {
 	if w.database, err = postgrestest.Start("max_connections = 200"); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, w.database.Remove()) }()
+	defer func() { err = errors.Join(err, w.tidy(err)) }()
 	if w.dsn, err = w.database.Database(context.Background()); err != nil {
 		return err
 	}
@@ -61,25 +67,82 @@ func (t *torture) servers() (err error) {
 		return err
 	}
 	for i := range serverCount {
-		w.all.Go(func() { w.serve(i) })
+		log, err := os.Create(w.outside(fmt.Sprintf("server-%d.log", i)))
+		if err != nil {
+			return err
+		}
+		defer log.Close()
+		w.all.Go(func() { w.serve(i, log) })
 	}
 	killed := make(chan error, 1)
-	go func() { killed <- w.strikes() }()
-	if err = abreast(worksAtOnce, t.projects, w.work); err == nil {
-		err = <-killed
-	}
-	close(w.quit)
-	w.end(syscall.SIGTERM, 0, 1)
-	w.all.Wait()
-	if err == nil {
+	go func() { killed <- w.failing(w.strikes()) }()
+	err = abreast(worksAtOnce, t.projects, func(i int) error {
+		defer w.over.Add(1)
+		return w.failing(w.work(i))
+	})
+	if err = errors.Join(err, <-killed, w.endServers()); err == nil {
 		err = abreast(t.parallel, t.projects, w.audit)
 	}
-	if left := w.processes(); err == nil && len(left) > 0 {
-		err = w.wrong("%d processes are left: %v", len(left), left)
+	if err == nil {
+		err = w.await(goneWithin, func() bool { return len(w.processes()) == 0 }, func() string { return fmt.Sprintf("processes are left: %v", w.processes()) })
 	}
 	fmt.Fprintf(t.out, "%d servers, %d projects, %d kills; engines killed: %d; %d notes acknowledged; resumed by hand %d times\n",
 		serverCount, t.projects, w.deaths.Load(), w.engines.Load(), w.notes.Load(), w.helped.Load())
 	return err
+}
+
+// failing ends the torture if err is a failure.
+func (w *site) failing(err error) error {
+	if err != nil {
+		w.stop()
+	}
+	return err
+}
+
+func (w *site) stop() { w.quitting.Do(func() { close(w.quit) }) }
+
+func (w *site) stopped() bool {
+	select {
+	case <-w.quit:
+		return true
+	default:
+		return false
+	}
+}
+
+// await waits until done returns true. If that takes too long, the error says what it waited for.
+func (w *site) await(limit time.Duration, done func() bool, what func() string) error {
+	for end := time.Now().Add(limit); !done(); {
+		if time.Now().After(end) {
+			return w.wrong("not within %s: %s", limit, what())
+		}
+		time.Sleep(lookPause)
+	}
+	return nil
+}
+
+// endServers ends the servers.
+func (w *site) endServers() error {
+	w.stop()
+	w.end(syscall.SIGTERM, 0, 1)
+	ended := make(chan struct{})
+	go func() { w.all.Wait(); close(ended) }()
+	select {
+	case <-ended:
+		return nil
+	case <-time.After(serverEnds):
+		return w.wrong("a server does not end within %s after SIGTERM", serverEnds)
+	}
+}
+
+// tidy removes the database. After a failure, it ends what runs, and keeps the database.
+func (w *site) tidy(failure error) error {
+	if failure == nil {
+		return w.database.Remove()
+	}
+	w.stop()
+	w.killAll()
+	return errors.Join(fmt.Errorf("the database is kept in %s", w.database.Folder), w.database.Stop())
 }
 
 // in returns one of the projects as a story.
@@ -120,11 +183,11 @@ func (w *site) prepare(i int) error {
 }
 
 // serve runs one of the servers, and starts it again whenever it ends.
-func (w *site) serve(i int) {
+func (w *site) serve(i int, log *os.File) {
 	dice := w.rand("outage", i)
 	for {
 		cmd, _ := w.command(context.Background(), w.torture.pawl, []string{"PAWL_POSTGRES=" + w.dsn}, "serve", "--listen", "127.0.0.1:0")
-		cmd.Dir = w.dir
+		cmd.Dir, cmd.Stdout, cmd.Stderr = w.dir, nil, log
 		w.mu.Lock()
 		select {
 		case <-w.quit:
@@ -162,10 +225,16 @@ func (w *site) end(how syscall.Signal, which ...int) {
 	}
 }
 
-// strikes kills until there were enough kills.
+// strikes kills until there were enough kills. It is at most a few projects ahead of those whose runs have ended, so that the kills are
+// spread over all projects, however fast the machine is.
 func (w *site) strikes() error {
 	dice := w.rand("servers", 0)
 	for n := range w.strikeCount {
+		if err := w.await(runEndsWithin, func() bool {
+			return w.stopped() || n <= (int(w.over.Load())+2*worksAtOnce)*w.strikeCount/w.projects
+		}, func() string { return fmt.Sprintf("more runs end; %d have", w.over.Load()) }); err != nil {
+			return err
+		}
 		select {
 		case <-w.quit:
 			return nil
@@ -232,18 +301,27 @@ func (w *site) killEngine(pid int) {
 	_ = syscall.Kill(pid, how) // it is stopped, so it is there
 }
 
-// work starts a run in a project, says something to it meanwhile, and waits for its end. The projects begin as the kills go on.
+// work starts a run in a project, says something to it meanwhile, and waits for its end. The projects begin as the kills go on. It ends
+// early if something has failed.
 func (w *site) work(i int) error {
 	p := w.in(i)
-	for int(w.deaths.Load()) < (i-worksAtOnce)*w.strikeCount/w.projects {
-		time.Sleep(pollPause)
+	due := (i - worksAtOnce) * w.strikeCount / w.projects
+	err := w.await(runEndsWithin, func() bool { return w.stopped() || int(w.deaths.Load()) >= due }, func() string {
+		return fmt.Sprintf("%d kills; there were %d", due, w.deaths.Load())
+	})
+	if err != nil || w.stopped() {
+		return err
 	}
-	deadline := time.Now().Add(runEndsWithin)
-	for p.journal() == nil {
-		said, code := w.call(p, "run", "--background", "plan.yaml")
-		if time.Now().After(deadline) {
-			return w.wrong("%s: no run begins: exit code %d: %s", p.folder, code, said)
+	var said string
+	var code int
+	err = w.await(runEndsWithin, func() bool {
+		if p.journal() == nil {
+			said, code = w.call(p, "run", "--background", "plan.yaml")
 		}
+		return w.stopped() || p.journal() != nil
+	}, func() string { return fmt.Sprintf("%s: a run begins: exit code %d: %s", p.folder, code, said) })
+	if err != nil || w.stopped() {
+		return err
 	}
 	if _, code := w.call(p, "learn", note(i)); code == 0 {
 		w.notes.Add(1)
@@ -252,22 +330,23 @@ func (w *site) work(i int) error {
 		}
 	}
 	size, since := 0, time.Now()
-	for !ended(p.journal()) {
-		time.Sleep(pollPause)
-		if now := len(p.journal()); now != size {
-			size, since = now, time.Now()
+	return w.await(runEndsWithin, func() bool {
+		now := p.journal()
+		if len(now) != size {
+			size, since = len(now), time.Now()
 		}
 		if time.Since(since) > helpAfter {
 			w.helped.Add(1)
+			fmt.Fprintf(w.out, "%s is resumed by hand; the servers said: %q\n", p.folder, observed.LastSaid(w.outside("server-*.log"), p.project()+": "))
 			_, _ = w.call(p, "resume", "--background") // a server may be faster
 			since = time.Now()
 		}
-		if time.Now().After(deadline) {
-			said, _ := w.call(p, "status")
-			return w.wrong("%s: the run does not end: %s", p.folder, said)
-		}
-	}
-	return nil
+		return w.stopped() || stored.Ended(now)
+	}, func() string {
+		w.stop() // or it may kill the command
+		said, code := w.call(p, "status")
+		return fmt.Sprintf("%s: the run ends: status: exit code %d: %s", p.folder, code, said)
+	})
 }
 
 func note(i int) string { return fmt.Sprintf("note %d of the torture", i) }

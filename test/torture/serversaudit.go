@@ -4,37 +4,31 @@ import (
 	"bytes"
 	"context"
 	"os"
-	"path/filepath"
 	"strings"
 
-	"pawl"
 	"pawl/test/torture/stored"
 )
 
 // journal returns the copy of the project's only run; nil if there is none.
 func (s *story) journal() []byte {
-	found, err := filepath.Glob(s.project(pawlFolder, "runs", "*", "journal.jsonl"))
-	if err != nil || len(found) == 0 {
+	copies, err := stored.Copies(s.project(pawlFolder))
+	if err != nil || len(copies) == 0 {
 		return nil
 	}
-	data, err := os.ReadFile(found[0])
-	if err != nil {
-		return nil
-	}
-	return data
-}
-
-// ended reports whether a journal has the end of its run.
-func ended(journal []byte) bool {
-	return bytes.Contains(journal, []byte(`"type":"`+string(pawl.RunEnded{}.Event())+`"`))
+	return copies[0]
 }
 
 // audit compares what the database has of a project's run with the copy, with what its steps did, and with what people were told.
 func (w *site) audit(i int) error {
 	p := w.in(i)
-	events, err := stored.Events(context.Background(), w.dsn, p.folder)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	events, err := stored.Events(ctx, w.dsn, p.folder)
 	if err != nil {
 		return err
+	}
+	if copies, err := stored.Copies(p.project(pawlFolder)); err != nil || len(copies) != 1 {
+		return w.wrong("%s: %d runs, %v; want 1", p.folder, len(copies), err)
 	}
 	if said, code := w.call(p, "verify"); code != 0 {
 		return w.wrong("%s: verify: exit code %d: %s", p.folder, code, said)

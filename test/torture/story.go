@@ -6,9 +6,7 @@ import (
 	"context"
 	"embed"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +16,7 @@ import (
 	"time"
 
 	"pawl"
+	"pawl/test/torture/observed"
 )
 
 //go:embed random.yaml systematic.yaml campaign.yaml servers.yaml step.sh
@@ -292,47 +291,7 @@ func (s *story) verify() error {
 }
 
 // outputs returns every file of the project, except pawl's own, with its content.
-func (s *story) outputs() (map[string]string, error) { return files(s.project(), pawlFolder) }
-
-// files returns the files below root by path, without what is below the folder to be skipped.
-func files(root, skip string) (map[string]string, error) {
-	found := map[string]string{}
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		rel, _ := filepath.Rel(root, path) // both are absolute
-		switch {
-		case err != nil:
-			return err
-		case d.IsDir() && rel == skip:
-			return fs.SkipDir
-		case d.Type()&fs.ModeSymlink != 0:
-			found[rel], err = os.Readlink(path)
-			return err
-		case !d.Type().IsRegular():
-			return nil
-		}
-		data, err := os.ReadFile(path)
-		found[rel] = string(data)
-		return err
-	})
-	return found, err
-}
-
-// difference says in one line what differs between two sets of files, empty where nothing does.
-func difference(got, want map[string]string) string {
-	for path, content := range want {
-		if now, ok := got[path]; !ok {
-			return path + " is missing"
-		} else if now != content {
-			return fmt.Sprintf("%s holds %.200q (%d bytes) instead of %.200q (%d bytes)", path, now, len(now), content, len(content))
-		}
-	}
-	for path := range got {
-		if _, ok := want[path]; !ok {
-			return path + " is there too"
-		}
-	}
-	return ""
-}
+func (s *story) outputs() (map[string]string, error) { return observed.Files(s.project(), pawlFolder) }
 
 // remove forgets a story in which all was well.
 func (s *story) remove() error { return os.RemoveAll(s.dir) }
@@ -447,7 +406,7 @@ const goneWithin = 3 * time.Second
 // go on from one recording, the other may have begun an attempt with the same token.
 func (s *story) alone(tokens []string) error {
 	for end := time.Now().Add(goneWithin); ; time.Sleep(5 * time.Millisecond) {
-		left, groups := s.processes(), groupsOf(tokens)
+		left, groups := s.processes(), observed.ControlGroups(tokens)
 		switch late := time.Now().After(end); {
 		case len(left)+len(groups) == 0:
 			return nil
@@ -458,42 +417,4 @@ func (s *story) alone(tokens []string) error {
 			return s.wrong("control groups left: %v", groups)
 		}
 	}
-}
-
-// groupsOf returns the control groups of attempts with these tokens.
-func groupsOf(tokens []string) []string {
-	if len(tokens) == 0 {
-		return nil
-	}
-	return slices.DeleteFunc(controlGroups(), func(group string) bool {
-		token, ours := strings.CutPrefix(filepath.Base(group), "pawl-")
-		return !ours || !slices.Contains(tokens, token)
-	})
-}
-
-// controlGroups returns pawl's groups below every mounted cgroup of version 2.
-func controlGroups() []string {
-	var groups []string
-	mounts, err := os.ReadFile("/proc/self/mounts")
-	if err != nil {
-		return nil
-	}
-	for mount := range strings.Lines(string(mounts)) {
-		fields := strings.Fields(mount)
-		if len(fields) < 3 || fields[2] != "cgroup2" {
-			continue
-		}
-		filepath.WalkDir(fields[1], func(path string, d fs.DirEntry, err error) error { // what vanishes meanwhile is gone
-			switch {
-			case errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission):
-				return fs.SkipDir
-			case err != nil:
-				return err
-			case d.IsDir() && strings.HasPrefix(d.Name(), "pawl-"):
-				groups = append(groups, path)
-			}
-			return nil
-		})
-	}
-	return groups
 }

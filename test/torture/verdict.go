@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"pawl"
+	"pawl/test/torture/observed"
 )
 
 // line is one of the ledger's: that an attempt began, or that it ended.
@@ -249,7 +250,7 @@ func (c *trial) lostFiles() error {
 	}
 	delete(now, memory)
 	delete(c.atLast, memory)
-	if diff := difference(now, c.atLast); diff != "" {
+	if diff := observed.Difference(now, c.atLast); diff != "" {
 		c.bad("a file of the person's: %s", diff)
 	}
 	return nil

@@ -37,6 +37,9 @@ type Started struct {
 // Flag is the hidden flag of `pawl resume` that says that the lock and the pipe for the answer were passed on.
 const Flag = "handover"
 
+// RequestFlag is the hidden flag of `pawl run` that names the request to start the run, which is done once.
+const RequestFlag = "request"
+
 // File descriptors of the engine process.
 const (
 	lockFD   = 3

@@ -104,13 +104,13 @@ func (s *Server) command(name string, args ...string) *exec.Cmd {
 	return c
 }
 
-// startLimit is how long a server may take to accept connections; after a crash it recovers first.
-const startLimit = time.Minute
+// limit is how long a server may take to end, and to accept connections; after a crash it recovers first.
+const limit = time.Minute
 
 // Up starts the server, and waits until it accepts connections.
 func (s *Server) Up() error {
 	var err error
-	for end := time.Now().Add(startLimit); time.Now().Before(end); { // processes of a killed server may still hold its memory
+	for end := time.Now().Add(limit); time.Now().Before(end); { // processes of a killed server may still hold its memory
 		if err = s.up(end); err == nil {
 			return nil
 		}
@@ -162,8 +162,12 @@ func (s *Server) signal(with syscall.Signal) error {
 	if err := s.process.Process.Signal(with); err != nil {
 		return err
 	}
-	<-s.ended // its exit status says how it was ended
-	return nil
+	select {
+	case <-s.ended: // its exit status says how it was ended
+		return nil
+	case <-time.After(limit):
+		return fmt.Errorf("the server does not end within %s after %v", limit, with)
+	}
 }
 
 // Remove stops the server, and deletes its folder.

@@ -33,6 +33,7 @@ type Stat struct {
 	CPU     time.Duration // of the process and the children that it has waited for
 	Stopped bool          // by a signal or a debugger
 	Dead    bool          // a zombie
+	Exiting bool          // it ends; false where the system does not say so
 }
 
 // Identify returns the identity of the process that has this number now.
@@ -65,6 +66,19 @@ func Find(p pawl.Process) (Stat, error) {
 		return Stat{}, ErrGone
 	}
 	return stat, nil
+}
+
+// Dying reports whether exactly this process has ended or was killed: the system releases in a moment what it held. It is false if the
+// process cannot be identified here.
+func Dying(p pawl.Process) bool {
+	if p.PID <= 0 || !SameBoot(p) || p.PIDNS != pidNamespace() {
+		return false
+	}
+	stat, err := Find(p)
+	if err != nil {
+		return errors.Is(err, ErrGone)
+	}
+	return stat.Exiting || killed(p.PID)
 }
 
 // SameBoot reports whether the process was started since the system's last boot.

@@ -97,3 +97,6 @@ func Guarantees() []pawl.Finding {
 		{Level: pawl.Warn, What: "time asleep and CPU time of other processes are not measured on macOS: stall limits are not enforced"},
 	}
 }
+
+// killed cannot tell: macOS does not show pending signals.
+func killed(int) bool { return false }

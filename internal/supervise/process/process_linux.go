@@ -73,8 +73,30 @@ func parseStat(data []byte) (Stat, error) {
 		PID: int(number(string(pid))), Parent: int(number(fields[1])), Session: int(number(fields[3])),
 		Start: number(fields[19]), CPU: time.Duration(cpu) * tick,
 		Stopped: strings.Contains("Tt", fields[0]), Dead: strings.Contains("ZXx", fields[0]),
+		Exiting: number(fields[6])&flagExiting != 0,
 	}
 	return s, failed
+}
+
+// flagExiting is PF_EXITING of the kernel.
+const flagExiting = 0x4
+
+// killed reports whether a process has SIGKILL pending: it has not noticed yet that it was killed.
+func killed(pid int) bool {
+	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
+	if err != nil {
+		return false
+	}
+	for line := range strings.Lines(string(data)) {
+		name, mask, _ := strings.Cut(line, ":")
+		if name != "SigPnd" && name != "ShdPnd" {
+			continue
+		}
+		if pending, err := strconv.ParseUint(strings.TrimSpace(mask), 16, 64); err == nil && pending>>(syscall.SIGKILL-1)&1 == 1 {
+			return true
+		}
+	}
+	return false
 }
 
 // StartedAt returns when the process started, as time since the system's start, including time asleep.

@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -37,6 +39,33 @@ func Events(ctx context.Context, dsn, folder string) ([]Event, error) {
 		err = row.Scan(&e.Seq, &e.Epoch, &e.Kind, &e.Line)
 		return e, err
 	})
+}
+
+// Copies returns the journals of a project's runs in files. A folder whose creation was interrupted before its plan is no run.
+func Copies(project string) ([][]byte, error) {
+	paths, err := filepath.Glob(filepath.Join(project, "runs", "*", "journal.jsonl"))
+	var copies [][]byte
+	for _, path := range paths {
+		data, readErr := os.ReadFile(path)
+		if has(data, pawl.RunPlanned{}.Event()) {
+			copies = append(copies, data)
+		}
+		err = errors.Join(err, readErr)
+	}
+	return copies, err
+}
+
+// Ended reports whether a journal has the end of its run.
+func Ended(journal []byte) bool { return has(journal, pawl.RunEnded{}.Event()) }
+
+// has reports whether a journal has a whole line of an event of a type.
+func has(journal []byte, kind pawl.EventType) bool {
+	for line := range bytes.Lines(journal) {
+		if bytes.HasSuffix(line, []byte("\n")) && bytes.Contains(line, []byte(`"type":"`+string(kind)+`"`)) {
+			return true
+		}
+	}
+	return false
 }
 
 // Owners checks that at each time one engine owned the run: each event of an engine has the epoch of the engine that began last, each
