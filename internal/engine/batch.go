@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"pawl"
-	"pawl/internal/config"
 	"pawl/internal/redact"
 	"pawl/internal/runs"
 )
@@ -42,10 +41,8 @@ func (e *Engine) flush(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if e.cfg.Gates == config.ServerOnly {
-		if err := runs.CheckNews(e.cfg.Project, e.run, news); err != nil {
-			return err
-		}
+	if err := runs.CheckNews(e.cfg.Project, e.run, news); err != nil {
+		return err
 	}
 	for _, event := range news {
 		e.state.Apply(event)

@@ -222,7 +222,7 @@ func TestRunsThatAnEngineDoesNotCarryOn(t *testing.T) {
 	if _, err := enginetest.Open(t.Context(), p.Config, "no-such-run"); err == nil {
 		t.Error("a run that is not there was opened")
 	}
-	p.Check(runs.Claim(p.Project, "talk-20260101-000000-0000"))
+	p.Check(runs.Claim(p.Project, "talk-20260101-000000-0000", nil))
 	log, err := journal.Create(p.Runs(), "talk-20260101-000000-0000")
 	p.Check(err)
 	created, err := pawl.NewEvent(pawl.Author{Kind: pawl.ByHook}, pawl.RunCreated{

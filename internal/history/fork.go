@@ -195,10 +195,11 @@ func (f *Fork) createRun(ctx context.Context, home *project.Project, by pawl.Aut
 		return err
 	}
 	run := pawl.NewRunID(f.source.state.Name, time.Now(), disk.RandomHex(2))
-	if err := f.stage(ctx, home, run, by, done); err != nil {
+	events, err := f.stage(ctx, home, run, by, done)
+	if err != nil {
 		return fmt.Errorf("make run %s: %w", run, err)
 	}
-	if err := cmp.Or(runs.Claim(home, run), disk.MakeFolders(home.Runs())); err != nil {
+	if err := cmp.Or(runs.Claim(home, run, events), disk.MakeFolders(home.Runs())); err != nil {
 		return err
 	}
 	if err := disk.Rename(filepath.Join(home.Staging(), string(run)), home.RunDir(run)); err != nil {
@@ -211,14 +212,14 @@ func (f *Fork) createRun(ctx context.Context, home *project.Project, by pawl.Aut
 	return journal.Place(ctx, home.Runs(), run)
 }
 
-// stage writes the whole run under its temporary name.
-func (f *Fork) stage(ctx context.Context, home *project.Project, run pawl.RunID, by pawl.Author, done *Forked) error {
+// stage writes the whole run under its temporary name, and returns its events.
+func (f *Fork) stage(ctx context.Context, home *project.Project, run pawl.RunID, by pawl.Author, done *Forked) ([]pawl.Event, error) {
 	if err := disk.RemoveTree(home.Staging()); err != nil { // left by an interrupted fork; nobody else makes one now
-		return err
+		return nil, err
 	}
 	events, err := f.source.inherited(run, home.ID, f.version)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	said := f.closing()
 	if f.to != "" {
@@ -228,17 +229,17 @@ func (f *Fork) stage(ctx context.Context, home *project.Project, run pawl.RunID,
 	for _, payload := range said {
 		event, err := redact.OfProcess().Event(by, payload)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		events = append(events, event)
 	}
 	if f.source.rejectsMore(events) {
-		return fmt.Errorf("the events before checkpoint %s do not form a valid run", f.source.target.ID)
+		return nil, fmt.Errorf("the events before checkpoint %s do not form a valid run", f.source.target.ID)
 	}
 	if err := f.source.writeRun(ctx, home.Staging(), run, events); err != nil {
-		return err
+		return nil, err
 	}
-	return f.source.linkArtifacts(home, run)
+	return events, f.source.linkArtifacts(home, run)
 }
 
 // saveStart saves the files of the new project as the run's first checkpoint: those that it inherits have their snapshots

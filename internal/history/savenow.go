@@ -130,7 +130,7 @@ func existingRun(ctx context.Context, p *project.Project) (pawl.RunID, error) {
 func createSession(ctx context.Context, p *project.Project, version string) (pawl.RunID, error) {
 	const name = "session"
 	run := pawl.NewRunID(name, time.Now(), disk.RandomHex(2))
-	if err := runs.Claim(p, run); err != nil {
+	if err := runs.Claim(p, run, []pawl.Event{}); err != nil {
 		return "", err
 	}
 	log, err := journal.Create(p.Runs(), run)

@@ -165,7 +165,7 @@ func (r *Recovery) Accept() (done Recovered, err error) {
 	if err := r.plan.save(r.project, r.Run); err != nil {
 		return done, err
 	}
-	if err := runs.Claim(r.project, r.Run); err != nil { // before: a crash leaves a rebuilt journal that counts
+	if err := runs.Claim(r.project, r.Run, nil); err != nil { // before: a crash leaves a rebuilt journal that counts
 		return done, err
 	}
 	if done.Aside, err = r.left.Rebuild(r.Events); err != nil {

@@ -216,7 +216,12 @@ func create(ctx context.Context, p *project.Project, n CreateOptions) (pawl.RunI
 		return "", err
 	}
 	run := pawl.NewRunID(n.Plan.Name, time.Now(), disk.RandomHex(2))
-	if err := Claim(p, run); err != nil {
+	events, err := n.first(p, run)
+	if err != nil {
+		return "", err
+	}
+	events = append(events, adopted...)
+	if err := Claim(p, run, events); err != nil {
 		return "", err
 	}
 	if err := disk.MakeFolders(p.RunDir(run)); err != nil {
@@ -229,23 +234,24 @@ func create(ctx context.Context, p *project.Project, n CreateOptions) (pawl.RunI
 	if err != nil {
 		return "", err
 	}
+	_, err = log.Append(ctx, 0, events...)
+	return run, errors.Join(err, log.Close())
+}
+
+// first returns the events with which the run is created.
+func (n CreateOptions) first(p *project.Project, run pawl.RunID) ([]pawl.Event, error) {
 	by := n.By
 	if by.Kind == "" {
 		by.Kind = pawl.ByPerson
 	}
-	first := []pawl.Payload{
+	payloads := []pawl.Payload{
 		pawl.RunCreated{Format: pawl.Format, Run: run, Project: p.ID, Kind: n.Kind, Name: n.Plan.Name, Pawl: n.Version, Request: n.Request, Shell: pawl.DefaultShell},
 		PlanEvent(p, 1, n),
 	}
 	if n.Mirrored != nil {
-		first = append(first, *n.Mirrored)
+		payloads = append(payloads, *n.Mirrored)
 	}
-	first = append(first, stepenv.Events(n.Given)...)
-	events, err := eventsOf(by, first)
-	if err == nil {
-		_, err = log.Append(ctx, 0, append(events, adopted...)...)
-	}
-	return run, errors.Join(err, log.Close())
+	return eventsOf(by, append(payloads, stepenv.Events(n.Given)...))
 }
 
 // adopted returns the events that adopt results of an earlier run.

@@ -24,20 +24,28 @@ type mark struct {
 	Segment int        `json:"segment"`          // number of the journal's segments that were sealed
 	Bytes   int64      `json:"bytes"`            // length of the segment after them
 	Sum     string     `json:"sha256,omitempty"` // of these bytes; empty if the length is 0
+	Words   []string   `json:"words,omitzero"`   // of the events with which the run was created; nil: unknown, as in the marks of earlier versions
 
-	words      []string             // announced since
+	words      []string             // those, and what was announced since
 	serverOnly func() (bool, error) // whether answers must come from a server
 }
 
 // maxMark is the number of bytes that are read of a mark.
-const maxMark = 1 << 10
+const maxMark = 1 << 20
 
 func markPath(p *project.Project, run pawl.RunID) string {
 	return filepath.Join(p.Trust.Folder, "runs", string(run)+".json")
 }
 
-// Claim records that a run is about to be created here. Its random id is in no file that could arrive.
-func Claim(p *project.Project, run pawl.RunID) error { return writeMark(p, mark{Run: run}) }
+// Claim records that a run is about to be created here with these events, or with unknown ones for nil. Its random id is in no file that
+// could arrive.
+func Claim(p *project.Project, run pawl.RunID, first []pawl.Event) error {
+	m := mark{Run: run}
+	if first != nil {
+		m.Words = append([]string{}, wordsIn(first)...)
+	}
+	return writeMark(p, m)
+}
 
 // Claimed reports whether a run was created or adopted here at some time. It is cheap; Elsewhere also compares the journal.
 func Claimed(p *project.Project, run pawl.RunID) bool {
@@ -139,9 +147,10 @@ func elsewhere(p *project.Project, run pawl.RunID) (reason string, err error) {
 		return "", fmt.Errorf("read %s: invalid record", markPath(p, run))
 	}
 	m.serverOnly = func() (bool, error) { return ServerOnly(p) }
-	if m.Segment == 0 && m.Bytes == 0 { // nobody has acted on the run since it was created
-		if only, err := m.serverOnly(); !only || err != nil {
-			return "", err
+	if m.fresh() {
+		stored, err := journal.StoredIn(p.Runs(), run)
+		if only, errOnly := m.serverOnly(); !only && (stored != "" || m.Words == nil) || errors.Join(err, errOnly) != nil {
+			return "", errors.Join(err, errOnly)
 		}
 	}
 	segments, err := journal.Files(p.Runs(), run)
@@ -157,6 +166,7 @@ func elsewhere(p *project.Project, run pawl.RunID) (reason string, err error) {
 	if m.words, err = announced(p, run); err != nil {
 		return "", err
 	}
+	m.words = append(m.words, m.Words...)
 	return m.compare(segments)
 }
 
@@ -183,9 +193,12 @@ func (m mark) compare(segments []string) (reason string, err error) {
 	return "", nil
 }
 
-// creates reports whether an event can be one of those with which the run was created, which nobody announces.
+// fresh reports whether nobody has acted on the run since it was created.
+func (m mark) fresh() bool { return m.Segment == 0 && m.Bytes == 0 }
+
+// creates reports whether an event can be one of those with which the run was created, if these are unknown.
 func (m mark) creates(kind pawl.EventType) bool {
-	return m.Segment == 0 && m.Bytes == 0 && (kind == pawl.RunPlanned{}.Event() || kind == pawl.RunMirrored{}.Event())
+	return m.fresh() && m.Words == nil && (kind == pawl.RunPlanned{}.Event() || kind == pawl.RunMirrored{}.Event())
 }
 
 const otherJournal = "its journal differs from the one that your pawl wrote"

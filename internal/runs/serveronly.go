@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"pawl"
 	"pawl/internal/config"
+	"pawl/internal/journal"
 	"pawl/internal/project"
 	"pawl/internal/tokens"
 )
@@ -120,14 +122,16 @@ func fromOutside(kind pawl.EventType, data []byte) bool {
 }
 
 // CheckNews returns an error if one of some new events is a word that no pawl of this user announced, or an answer that must come from a
-// server and does not. An engine calls it before it acts on them, where the user's own settings have `gates: server-only`.
+// server and does not. An engine calls it before it acts on them. Words in a database may be those of its users on other hosts.
 func CheckNews(p *project.Project, run pawl.RunID, news []pawl.Event) error {
-	for _, e := range news {
-		if isWord(e.Type) {
-			return RequireOwn(p, run)
-		}
+	if !slices.ContainsFunc(news, func(e pawl.Event) bool { return isWord(e.Type) }) {
+		return nil
 	}
-	return nil
+	stored, err := journal.StoredIn(p.Runs(), run)
+	if only, errOnly := ServerOnly(p); !only && stored != "" || errors.Join(err, errOnly) != nil {
+		return errors.Join(err, errOnly)
+	}
+	return RequireOwn(p, run)
 }
 
 // RefuseAnswers returns an error if answers must come from a server: a person does not accept those in the journal of a run from elsewhere.

@@ -95,6 +95,20 @@ func TestAnswerPastServer(t *testing.T) {
 	}
 }
 
+// TestForgedAnswer writes an answer into the journal of a run on which nobody has acted, past pawl and without its settings for servers.
+func TestForgedAnswer(t *testing.T) {
+	t.Parallel()
+	p := enginetest.New(t)
+	_ = p.Do(gatedPlan)
+	if reason, err := runs.Elsewhere(p.Project, p.Run); reason != "" || err != nil {
+		t.Errorf("before: %q, %v", reason, err)
+	}
+	appendAnswer(p, pawl.GateAnswered{Gate: p.Gate().ID, Answer: pawl.Approved}, false)
+	if reason, err := runs.Elsewhere(p.Project, p.Run); !strings.Contains(reason, "your pawl did not write") || err != nil {
+		t.Errorf("after: %q, %v", reason, err)
+	}
+}
+
 // appendAnswer appends an answer to the journal without an act.
 func appendAnswer(p *enginetest.Project, answer pawl.GateAnswered, announced bool) {
 	p.Helper()

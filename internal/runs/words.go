@@ -31,12 +31,7 @@ func isWord(kind pawl.EventType) bool {
 // Announce calls write, which appends the events to the journal of a run. If they contain words, it records these first, and no other
 // pawl marks the run meanwhile.
 func Announce(p *project.Project, run pawl.RunID, events []pawl.Event, write func() error) error {
-	var sums []string
-	for _, e := range events {
-		if isWord(e.Type) {
-			sums = append(sums, wordSum(e.Type, e.Data))
-		}
-	}
+	sums := wordsIn(events)
 	if len(sums) == 0 {
 		return write()
 	}
@@ -46,6 +41,16 @@ func Announce(p *project.Project, run pawl.RunID, events []pawl.Event, write fun
 		}
 		return write()
 	})
+}
+
+// wordsIn returns the sums of the words among events.
+func wordsIn(events []pawl.Event) (sums []string) {
+	for _, e := range events {
+		if isWord(e.Type) {
+			sums = append(sums, wordSum(e.Type, e.Data))
+		}
+	}
+	return sums
 }
 
 // announced returns the words recorded since the mark of a run.
