@@ -66,9 +66,12 @@ func run(args []string) int {
 func parts() cli.Parts {
 	return cli.Parts{
 		Executors: []engine.Executor{agent.Executor{}}, Adviser: adviser, Agents: serve, Serve: serveProjects,
-		Formats: formats(), Tracer: tracer, Send: notify.Sender{Agent: "pawl/" + version.Read().Short()}.Send,
+		Formats: formats(), Tracer: tracer, Send: sender().Send,
 	}
 }
+
+// sender sends messages about runs to persons and programs.
+func sender() notify.Sender { return notify.Sender{Agent: "pawl/" + version.Read().Short()} }
 
 // tracer exports runs to the collector that the user has configured; nil if there is none.
 func tracer(c config.Traces) engine.Tracer {
@@ -147,7 +150,7 @@ func serve(ctx context.Context, how cli.Serving) error {
 
 // serveProjects runs the daemon of all projects.
 func serveProjects(ctx context.Context, s httpaccess.Service, out, log io.Writer) error {
-	return server.Run(ctx, server.Config{Service: s, Version: version.Read().Short(), Out: out, Log: log, Pawl: pawlProcess})
+	return server.Run(ctx, server.Config{Service: s, Version: version.Read().Short(), Out: out, Log: log, Pawl: pawlProcess, Post: sender().Post})
 }
 
 // pawlProcess runs a command of pawl in a folder as a process of its own.

@@ -37,6 +37,8 @@ type Config struct {
 	Traces Traces        `yaml:"traces,omitempty"` // collector of traces; only in the user's own settings
 	Notify []pawl.Notify `yaml:"notify,omitempty"` // notifications of every run; only in the user's own settings
 
+	Webhooks []Webhook `yaml:"webhooks,omitempty"` // receivers of `pawl serve`; only in the user's own settings
+
 	Postgres string `yaml:"postgres,omitempty"` // DSN of the database for runs; only in the user's own settings. Defaults to PAWL_POSTGRES.
 }
 
@@ -76,6 +78,7 @@ func parse(path string, data []byte, own bool) (Config, error) {
 		}
 	}
 	c.check(wrong)
+	checkWebhooks(c.Webhooks, wrong)
 	if stepenv.CheckNotify(c.Notify, wrong); !own {
 		c.checkUser(wrong)
 	} else if verb := c.Agents.both(); verb != "" {

@@ -28,6 +28,9 @@ type Config struct {
 	// Pawl runs a command of pawl in a folder as a process of its own, and returns what it prints. The error of a command that fails is
 	// a *CommandError.
 	Pawl func(ctx context.Context, folder string, args ...string) ([]byte, error)
+
+	// Post posts JSON to a webhook once. Unless private is true, a name in the URL must not have a private address.
+	Post func(ctx context.Context, url string, headers map[string]string, body []byte, private bool) error
 }
 
 // Limits of a request.
@@ -56,6 +59,9 @@ func Run(ctx context.Context, c Config) (err error) {
 	}
 	r := newRecovery(c)
 	a, err := newAPI(r, time.Now())
+	if err == nil {
+		err = a.openHooks()
+	}
 	if err != nil {
 		return errors.Join(err, site.Close())
 	}
@@ -81,6 +87,7 @@ func Run(ctx context.Context, c Config) (err error) {
 	var loops sync.WaitGroup
 	loops.Go(func() { r.run(recovering) })
 	loops.Go(func() { r.watch(recovering) })
+	loops.Go(func() { r.hooks.Run(recovering, r.projects) })
 	select {
 	case err = <-served:
 	case <-ctx.Done():
@@ -94,5 +101,5 @@ func Run(ctx context.Context, c Config) (err error) {
 	}
 	stop()
 	loops.Wait()
-	return err
+	return errors.Join(err, r.hooks.Close())
 }
