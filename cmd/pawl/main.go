@@ -161,6 +161,7 @@ func pawlProcess(ctx context.Context, folder string, args ...string) ([]byte, er
 	}
 	cmd := exec.CommandContext(ctx, exe, append([]string{"-C", folder}, args...)...)
 	cmd.WaitDelay = time.Second
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // a Ctrl-C at the server does not interrupt a rollback
 	var said bytes.Buffer
 	cmd.Stderr = &said
 	out, err := cmd.Output()

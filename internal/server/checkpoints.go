@@ -102,6 +102,10 @@ func (a *api) checkpointRoutes(h huma.API) {
 		id: "fork-run", method: http.MethodPost, path: "/api/runs/{run}/fork", right: tokens.Operate, errors: held,
 		summary: "Show what a fork of a run from a checkpoint changes or, with the plan of that, do it",
 	}, a.fork)
+	register(h, route{
+		id: "roll-back-run", method: http.MethodPost, path: "/api/runs/{run}/rollback", right: tokens.Operate, errors: append(held, http.StatusPreconditionRequired),
+		summary: "Show what a rollback of a run to a checkpoint undoes or, with the plan of that, do it, like `pawl rollback`",
+	}, a.rollback)
 }
 
 type patchInput struct {

@@ -49,6 +49,8 @@ var verbs = map[string]verb{
 	"retry":  {[]string{"message", "run"}, onStep("retry", "queued for retry")},
 	"skip":   {[]string{"message", "run", "item"}, onStep("skip", "skipped")},
 	"done":   {[]string{"message", "run", "item"}, onStep("done", "marked as done")},
+
+	"rollback": {[]string{"to", "plan", "dry-run", "yes", "json"}, rollback},
 }
 
 // report returns the status of a run.
@@ -368,6 +370,47 @@ func (s *session) items() []string {
 	}
 	if list, ok := value.(interface{ GetSlice() []string }); ok {
 		return list.GetSlice()
+	}
+	return nil
+}
+
+// rollback shows what a rollback undoes, and has the server do exactly that.
+func rollback(ctx context.Context, s *session, _ []string) error {
+	run, err := s.run(ctx, "")
+	if err != nil {
+		return err
+	}
+	planned, err := s.Rollback(ctx, run, s.flag("to"), "")
+	if err != nil {
+		return err
+	}
+	dry := s.flag("dry-run") == "true"
+	if !s.JSON {
+		planned.Print(s.Out, func(text string) string { return text })
+	}
+	if dry && s.JSON {
+		return s.print(planned.Report)
+	}
+	if dry {
+		return nil
+	}
+	err = planned.Confirm(s.flag("yes") == "true", s.flag("plan"), func(effect, _ string) error {
+		return usage("", "%s: pass --yes to confirm", effect)
+	})
+	if err != nil {
+		return err
+	}
+	done, err := s.Rollback(ctx, run, string(planned.Checkpoint), planned.Plan)
+	switch {
+	case err != nil:
+		return err
+	case done.Running:
+		fmt.Fprintln(s.Err, "pawl: the server continues the rollback; follow with pawl log")
+	case !s.JSON:
+		done.PrintDone(s.Out, s.Err)
+	}
+	if s.JSON {
+		return s.print(done.Report)
 	}
 	return nil
 }

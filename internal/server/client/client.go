@@ -299,6 +299,17 @@ func (c *Client) Patch(ctx context.Context, run Run, d Difference) ([]byte, erro
 	return c.send(ctx, http.MethodGet, path("/api/runs/%s/patch", string(run.ID)), query, nil)
 }
 
+// Rollback shows what a rollback to a checkpoint undoes, and, with the plan of that, does it. Without a checkpoint it continues the
+// interrupted rollback.
+func (c *Client) Rollback(ctx context.Context, run Run, checkpoint, plan string) (done RolledBack, err error) {
+	in := struct {
+		Checkpoint string `json:"checkpoint,omitempty"`
+		Plan       string `json:"plan,omitempty"`
+	}{checkpoint, plan}
+	err = c.call(ctx, http.MethodPost, path("/api/runs/%s/rollback", string(run.ID)), run.query(), in, &done)
+	return done, err
+}
+
 // Brief returns the brief of a run.
 func (c *Client) Brief(ctx context.Context, run Run, options brief.Options, since string) (b brief.Brief, err error) {
 	query := run.query()

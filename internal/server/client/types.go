@@ -6,6 +6,7 @@ import (
 	"pawl"
 	"pawl/internal/cli/checkpointview"
 	"pawl/internal/cli/resumeview"
+	"pawl/internal/cli/rollbackview"
 	"pawl/internal/runs"
 	"pawl/internal/snapshot"
 )
@@ -81,6 +82,13 @@ type Started struct {
 // Checkpoints are the checkpoints of a run, the oldest first.
 type Checkpoints struct {
 	Checkpoints []checkpointview.Report `json:"checkpoints"`
+}
+
+// RolledBack is what a rollback undoes, or has undone, as `pawl rollback --json` prints it.
+type RolledBack struct {
+	rollbackview.Report
+	Done    bool `json:"done" doc:"false: it was a dry run, or runs still"`
+	Running bool `json:"running,omitempty" doc:"it takes long, and continues: the events of the run tell when it has ended"`
 }
 
 // OpenGate is an open gate.
