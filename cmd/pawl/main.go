@@ -47,8 +47,9 @@ func main() { os.Exit(run(os.Args)) }
 
 func run(args []string) int {
 	injectFaults()
-	databases := &postgres.Connector{Getenv: os.Getenv}
+	databases := &postgres.Connector{Getenv: os.Getenv, Notices: notices}
 	defer databases.Close()
+	defer notices.Close()
 	defer tables.Close()
 	journal.Connect(context.Background(), journal.Connection{Open: databases.Open})
 	if code, done := faststart.Run(context.Background(), args[1:]); done {
@@ -127,7 +128,10 @@ func (a advising) Evaluate(ctx context.Context, e evidence.Evidence) engine.Eval
 }
 
 // tables are those of the user's database server. They connect on the first use.
-var tables = &pgtables.Database{Base: context.Background(), Getenv: os.Getenv}
+var tables = &pgtables.Database{Base: context.Background(), Getenv: os.Getenv, Notices: notices}
+
+// notices are what other programs announce in that server. They connect on the first use.
+var notices = new(postgres.Notices)
 
 // formats returns the formats of all systems whose files pawl reads and writes.
 func formats() interop.Formats {
