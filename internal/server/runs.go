@@ -16,7 +16,6 @@ import (
 
 	"pawl"
 	"pawl/internal/brief"
-	"pawl/internal/cli/failure"
 	"pawl/internal/cli/logview"
 	"pawl/internal/cli/outputview"
 	"pawl/internal/cli/statusview"
@@ -156,15 +155,17 @@ func (a *api) output(ctx context.Context, in *outputInput) (func(huma.Context), 
 	}
 	path, err := outputview.Path(p, r, ref, outputview.Options{Stderr: in.Stream == "err"})
 	if err != nil {
-		return nil, notFound("%s", failure.Of(err).Message)
+		return nil, missing(err)
 	}
 	w, ok := parseRange(in.Range)
 	if !ok {
 		return nil, problem(http.StatusRequestedRangeNotSatisfiable, "Range must be bytes=FROM-, bytes=FROM-TO or bytes=-LAST", "")
 	}
 	running := runs.AttemptAlive(filepath.Dir(path))
+	attempt := filepath.Base(filepath.Dir(path))
 	if w == nil {
 		return func(ctx huma.Context) {
+			ctx.SetHeader(client.AttemptHeader, attempt)
 			ctx.SetHeader("Content-Type", "text/plain; charset=utf-8")
 			ctx.SetStatus(http.StatusOK)
 			_ = copyRedacted(ctx.BodyWriter(), path, running) // the client has gone, or sees a short answer
@@ -178,6 +179,7 @@ func (a *api) output(ctx context.Context, in *outputInput) (func(huma.Context), 
 		return nil, problem(http.StatusRequestedRangeNotSatisfiable, fmt.Sprintf("the output has %d bytes", w.total), "")
 	}
 	return func(ctx huma.Context) {
+		ctx.SetHeader(client.AttemptHeader, attempt)
 		ctx.SetHeader("Content-Type", "text/plain; charset=utf-8")
 		ctx.SetHeader("Content-Range", fmt.Sprintf("bytes %d-%d/%d", from, from+int64(len(data))-1, w.total))
 		ctx.SetStatus(http.StatusPartialContent)

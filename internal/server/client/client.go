@@ -22,6 +22,8 @@ import (
 
 	"pawl"
 	"pawl/internal/brief"
+	"pawl/internal/cli/checkpointview"
+	"pawl/internal/cli/resumeview"
 	"pawl/internal/cli/statusview"
 	"pawl/internal/disk"
 	"pawl/internal/oneline"
@@ -247,25 +249,27 @@ func (c *Client) Status(ctx context.Context, run Run) (report statusview.Report,
 	return report, err
 }
 
-// Events calls do for each event of a run, of the last so many; 0: all.
-func (c *Client) Events(ctx context.Context, run Run, last int, do func(EventLine) error) error {
+// Events calls do for each event of a run after one, of the last so many; 0: all. It returns the number of the last one.
+func (c *Client) Events(ctx context.Context, run Run, after pawl.Seq, last int, do func(EventLine) error) (pawl.Seq, error) {
 	query := run.query()
 	query.Set("limit", "1000")
+	query.Set("after", fmt.Sprint(after))
 	if last > 0 {
 		query.Set("last", strconv.Itoa(last))
 	}
 	for {
 		var page Events
 		if err := c.call(ctx, http.MethodGet, path("/api/runs/%s/events", string(run.ID)), query, nil, &page); err != nil {
-			return err
+			return after, err
 		}
 		for _, e := range page.Events {
 			if err := do(e); err != nil {
-				return err
+				return after, err
 			}
+			after = e.Seq
 		}
 		if !page.More {
-			return nil
+			return after, nil
 		}
 		query.Del("last")
 		query.Set("after", fmt.Sprint(page.Next))
@@ -280,11 +284,34 @@ func (c *Client) Checkpoints(ctx context.Context, run Run, related bool) (list C
 	return list, err
 }
 
+// Checkpoint shows a checkpoint.
+func (c *Client) Checkpoint(ctx context.Context, run Run, name string, leftOut bool) (shown checkpointview.Shown, err error) {
+	query := run.query()
+	query.Set("checkpoint", name)
+	query.Set("left_out", strconv.FormatBool(leftOut))
+	err = c.call(ctx, http.MethodGet, path("/api/runs/%s/checkpoint", string(run.ID)), query, nil, &shown)
+	return shown, err
+}
+
+// File prints a file in a checkpoint.
+func (c *Client) File(ctx context.Context, run Run, checkpoint, file string) ([]byte, error) {
+	query := run.query()
+	query.Set("checkpoint", checkpoint)
+	query.Set("path", file)
+	return c.send(ctx, http.MethodGet, path("/api/runs/%s/file", string(run.ID)), query, nil)
+}
+
+// Why shows what a resume would do with each step.
+func (c *Client) Why(ctx context.Context, run Run) (forecast resumeview.Forecast, err error) {
+	err = c.call(ctx, http.MethodGet, path("/api/runs/%s/why", string(run.ID)), run.query(), nil, &forecast)
+	return forecast, err
+}
+
 // Difference is what to compare.
 type Difference struct {
 	From, To string // checkpoints; without To, the current files
 	Paths    []string
-	Form     string // patch, stat or names
+	Form     string // patch, stat, names or json
 }
 
 // Patch prints a difference.

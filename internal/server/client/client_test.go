@@ -114,3 +114,38 @@ func FuzzProblem(f *testing.F) {
 		}
 	})
 }
+
+// TestOutput: an output whose connection breaks continues where it was; one without an end gives up.
+func TestOutput(t *testing.T) {
+	t.Parallel()
+	var ranges []string
+	c := clientOf(t, func(w http.ResponseWriter, r *http.Request) {
+		ranges = append(ranges, r.Header.Get("Range"))
+		w.Header().Set(AttemptHeader, "3")
+		switch len(ranges) {
+		case 1:
+			fmt.Fprint(w, "one ")
+			_ = http.NewResponseController(w).Flush()
+			panic(http.ErrAbortHandler)
+		case 2, 3:
+			w.WriteHeader(http.StatusPartialContent)
+			fmt.Fprint(w, []string{"two ", "three"}[len(ranges)-2])
+		default:
+			w.Header().Set("Content-Type", "application/problem+json")
+			w.WriteHeader(http.StatusRequestedRangeNotSatisfiable)
+			fmt.Fprint(w, `{"detail":"the output has 13 bytes"}`)
+		}
+	})
+	var text strings.Builder
+	attempt, n, err := c.Output(t.Context(), Run{ID: "r"}, Output{Step: "s"}, 0, &text)
+	if err != nil || attempt != 3 || n != 13 || text.String() != "one two three" {
+		t.Errorf("attempt %d, %d bytes, %q, %v", attempt, n, &text, err)
+	}
+	if got := fmt.Sprintf("%q", ranges); got != `["" "bytes=4-" "bytes=8-" "bytes=13-"]` {
+		t.Errorf("ranges %s", got)
+	}
+	broken := clientOf(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+	if _, _, err := broken.Output(t.Context(), Run{ID: "r"}, Output{Step: "s"}, 0, &text); !errors.Is(err, errConnection) {
+		t.Errorf("%v", err)
+	}
+}

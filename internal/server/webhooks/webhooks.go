@@ -128,7 +128,7 @@ func (h *Hooks) begin(now time.Time) (mine bool, err error) {
 	if err := disk.MakeFolders(h.Folder); err != nil {
 		return false, err
 	}
-	file, err := os.OpenFile(filepath.Join(h.Folder, "lock"), os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+	file, err := disk.OpenAppend(filepath.Join(h.Folder, "lock"))
 	if err != nil {
 		return false, err
 	}
