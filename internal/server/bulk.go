@@ -2,9 +2,9 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -14,8 +14,11 @@ import (
 	"pawl/internal/tokens"
 )
 
-// bulkLimit is how long a bulk request begins actions. The server can wait for the last ones as long again before its answer is late.
-const bulkLimit = 20 * time.Second
+// Limits of a bulk request: how long it begins actions, and how long it waits for them. A resume may take a minute.
+const (
+	bulkBegins = 20 * time.Second
+	bulkWaits  = 45 * time.Second
+)
 
 type bulkInput struct {
 	Body struct {
@@ -38,19 +41,53 @@ func (a *api) bulk(ctx context.Context, in *bulkInput) (client.Bulk, error) {
 	ids := slices.Clone(in.Body.Projects)
 	slices.Sort(ids)
 	ids = slices.Compact(ids)
-	results := make([]client.BulkResult, len(ids))
-	end := time.Now().Add(bulkLimit)
-	tickets := make(chan struct{}, atOnce)
-	var all sync.WaitGroup
-	for i, id := range ids {
-		tickets <- struct{}{}
-		all.Go(func() {
-			defer func() { <-tickets }()
-			results[i] = a.oneOfBulk(ctx, id, act, in.Body.Why, end)
-		})
+	for _, id := range ids {
+		if len(id) > maxProjectID {
+			return client.Bulk{}, badRequest("an id of a project has at most %d characters", maxProjectID)
+		}
 	}
-	all.Wait()
-	return client.Bulk{Results: results}, nil
+	line := *note(ctx)                                                      // a copy, for actions that end after this request
+	own := context.WithValue(context.WithoutCancel(ctx), auditKey{}, &line) // also if the client leaves
+	return client.Bulk{Results: a.eachOfBulk(ids, bulkWaits, func(id string, end time.Time) client.BulkResult {
+		return a.oneOfBulk(own, id, act, in.Body.Why, end)
+	})}, nil
+}
+
+// maxProjectID is how long an id of a project is at most.
+const maxProjectID = 64
+
+// eachOfBulk does something in each project, several at once, and returns the results that there are after a time. What is not done by
+// then continues.
+func (a *api) eachOfBulk(ids []string, wait time.Duration, do func(id string, end time.Time) client.BulkResult) []client.BulkResult {
+	type done struct {
+		index  int
+		result client.BulkResult
+	}
+	came, end := make(chan done, len(ids)), time.Now().Add(bulkBegins)
+	tickets := make(chan struct{}, atOnce)
+	for i, id := range ids {
+		go func() {
+			tickets <- struct{}{}
+			defer func() { <-tickets }()
+			came <- done{i, do(id, end)}
+		}()
+	}
+	results := make([]client.BulkResult, len(ids))
+	for i, id := range ids {
+		late := problem(http.StatusGatewayTimeout, "not done yet: it continues; look at the project", "")
+		results[i] = client.BulkResult{Project: id, Status: late.Status, Detail: late.Detail}
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	for range ids {
+		select {
+		case d := <-came:
+			results[d.index] = d.result
+		case <-timer.C:
+			return results
+		}
+	}
+	return results
 }
 
 // oneOfBulk does an action in one project, with its own lines in the audit.
@@ -60,14 +97,14 @@ func (a *api) oneOfBulk(ctx context.Context, id string, act action, why string, 
 	refused := func(p *Problem) client.BulkResult {
 		return client.BulkResult{Project: id, Status: p.Status, Message: p.Message, Detail: p.Detail, Hint: p.Hint}
 	}
-	if line.Time.After(end) || ctx.Err() != nil {
+	if line.Time.After(end) {
 		return refused(problem(http.StatusServiceUnavailable, "not begun: the actions in other projects took too long; send the request again", ""))
 	}
 	if err := a.audit.write(line); err != nil {
 		return refused(problem(http.StatusServiceUnavailable, "the audit cannot be written: "+err.Error(), ""))
 	}
 	in := actInput{ProjectPath: ProjectPath{ID: id}, Body: &actBody{Why: why}}
-	done, err := a.act(ctx, &in, act)
+	done, err := a.actSafely(ctx, &in, act)
 	result := client.BulkResult{Project: id, Status: http.StatusOK, Success: true, Message: done.Message, Run: done.Run}
 	if err != nil {
 		result = refused(problemOf(err))
@@ -75,4 +112,14 @@ func (a *api) oneOfBulk(ctx context.Context, id string, act action, why string, 
 	line.Time, line.Status = time.Now().UTC(), result.Status
 	_ = a.audit.write(line) // the first line says that it may have been done
 	return result
+}
+
+// actSafely is act for a goroutine: a panic about one project is its error.
+func (a *api) actSafely(ctx context.Context, in *actInput, act action) (done client.Acted, err error) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			err = problem(http.StatusInternalServerError, fmt.Sprintf("panic: %v", fault), "")
+		}
+	}()
+	return a.act(ctx, in, act)
 }

@@ -2,10 +2,14 @@ package server
 
 import (
 	"fmt"
+	"net/http"
 	"os"
 	"strings"
 	"testing"
+	"time"
 
+	"pawl"
+	"pawl/internal/server/client"
 	"pawl/internal/tokens"
 )
 
@@ -52,4 +56,30 @@ func TestBulk(t *testing.T) {
 	a.want(403, "POST", "/api/bulk", map[string]any{"action": "pause", "projects": []string{b.id}}, bearer(a.token(tokens.Read)))
 	a.want(400, "POST", "/api/bulk", map[string]any{"action": "done", "projects": []string{b.id}})
 	a.want(400, "POST", "/api/bulk", map[string]any{"action": "pause", "projects": []string{}})
+}
+
+// TestLateBulk: an action that takes too long is told as such, and does not hold up the results of the others. A panic about one project
+// is its result.
+func TestLateBulk(t *testing.T) {
+	t.Parallel()
+	a, hold, late := documented(newRecovery(Config{})), make(chan struct{}), make(chan struct{})
+	results := a.eachOfBulk([]string{"a", "b"}, time.Second, func(id string, _ time.Time) client.BulkResult {
+		if id == "a" {
+			<-hold
+			defer close(late)
+		}
+		return client.BulkResult{Project: id, Status: http.StatusOK}
+	})
+	if results[0].Status != http.StatusGatewayTimeout || results[0].Project != "a" || results[1].Status != http.StatusOK {
+		t.Errorf("%+v", results)
+	}
+	close(hold)
+	<-late
+	bad := action{verb: "pause", allowed: func(pawl.RunStatus) bool { panic("a bug") }}
+	w := newWorld(t, map[string]string{"plan.yaml": "name: demo\nsteps:\n- {id: a, run: 'true'}\n"})
+	w.pawl(0, "run", "plan.yaml")
+	if one := w.api.oneOfBulk(t.Context(), w.id, bad, "", time.Now().Add(time.Hour)); one.Status != http.StatusInternalServerError || !strings.Contains(one.Detail, "a bug") {
+		t.Errorf("%+v", one)
+	}
+	w.want(400, "POST", "/api/bulk", map[string]any{"action": "pause", "projects": []string{strings.Repeat("x", maxProjectID+1)}})
 }

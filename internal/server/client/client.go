@@ -87,7 +87,7 @@ type problem struct {
 var kinds = map[int]pawl.Kind{
 	http.StatusNotFound: pawl.KindNothing, http.StatusLocked: pawl.KindHeld, http.StatusPreconditionRequired: pawl.KindAtGate,
 	http.StatusForbidden: pawl.KindDamaged, http.StatusInternalServerError: pawl.KindInternal, http.StatusBadGateway: pawl.KindInternal,
-	http.StatusServiceUnavailable: pawl.KindInternal, http.StatusGatewayTimeout: pawl.KindInternal,
+	http.StatusServiceUnavailable: pawl.KindInternal, http.StatusTooManyRequests: pawl.KindInternal, http.StatusGatewayTimeout: pawl.KindInternal,
 }
 
 // known are the kinds that problems name.
@@ -203,9 +203,15 @@ func pages(query url.Values, one func(url.Values) (next string, err error)) erro
 		if err != nil || next == "" {
 			return err
 		}
+		if next == query.Get("cursor") {
+			return errSamePage
+		}
 		query.Set("cursor", next)
 	}
 }
+
+// errSamePage is that a list would never end.
+var errSamePage = errors.New("the server returned the same page of a list again")
 
 // Projects returns all projects that the server serves.
 func (c *Client) Projects(ctx context.Context) (all []Project, err error) {
@@ -270,6 +276,9 @@ func (c *Client) Events(ctx context.Context, run Run, after pawl.Seq, last int, 
 		}
 		if !page.More {
 			return after, nil
+		}
+		if next := fmt.Sprint(page.Next); next == query.Get("after") && !query.Has("last") {
+			return after, errSamePage
 		}
 		query.Del("last")
 		query.Set("after", fmt.Sprint(page.Next))
