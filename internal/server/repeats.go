@@ -272,3 +272,6 @@ func (r *recorder) Write(data []byte) (int, error) {
 	}
 	return r.ResponseWriter.Write(data)
 }
+
+// Unwrap is for http.ResponseController.
+func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }

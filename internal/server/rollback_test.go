@@ -7,23 +7,8 @@ import (
 	"testing"
 
 	"pawl"
-	"pawl/internal/server/client"
 	"pawl/internal/tokens"
 )
-
-// client returns a client with a token of these rights; the server's own one without any.
-func (w *world) client(rights ...tokens.Right) *client.Client {
-	w.Helper()
-	secret := ownSecret
-	if len(rights) > 0 {
-		secret = w.token(rights...)
-	}
-	c, err := client.New(w.url, secret)
-	if err != nil {
-		w.Fatal(err)
-	}
-	return c
-}
 
 // TestRollback: a dry run shows what a rollback undoes; only the hash of exactly that does it. If the files change in between, nothing is
 // done.
@@ -37,13 +22,8 @@ steps:
 	undone := w.root + "-undone"
 	t.Cleanup(func() { os.Remove(undone) })
 	w.pawl(0, "run", "plan.yaml")
-	c, ctx := w.client(), t.Context()
-	p, err := c.Project(ctx, w.id)
-	if err != nil {
-		t.Fatal(err)
-	}
-	run := client.Run{Project: w.id, ID: p.Run}
-	to := "/api/runs/" + string(p.Run) + "/rollback"
+	c, ctx, run := w.client(), t.Context(), w.run()
+	to := "/api/runs/" + string(run.ID) + "/rollback"
 	dry, err := c.Rollback(ctx, run, "first", "")
 	if err != nil || dry.Done || !dry.DryRun || len(dry.Undos) != 1 || dry.Undos[0].Step != "second" || dry.Plan == "" || len(dry.Changes) != 2 {
 		t.Fatalf("%+v, %v", dry, err)
@@ -64,7 +44,7 @@ steps:
 		t.Fatal(err)
 	}
 	done, err := c.Rollback(ctx, run, string(dry.Checkpoint), dry.Plan)
-	if err != nil || !done.Done || done.Running || done.Run != p.Run {
+	if err != nil || !done.Done || done.Running || done.Run != run.ID {
 		t.Errorf("%+v, %v", done, err)
 	}
 	if text, err := os.ReadFile(undone); string(text) != "undone\n" {
@@ -73,7 +53,7 @@ steps:
 	if text, err := os.ReadFile(filepath.Join(w.root, "a")); string(text) != "1\n" {
 		t.Errorf("%q, %v", text, err)
 	}
-	if p, err = c.Project(ctx, w.id); err != nil || p.Status == pawl.StatusCompleted {
+	if p, err := c.Project(ctx, w.id); err != nil || p.Status == pawl.StatusCompleted {
 		t.Errorf("%+v, %v", p, err)
 	}
 }

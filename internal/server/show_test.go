@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"pawl/internal/server/client"
 	"pawl/internal/tokens"
 )
 
@@ -17,12 +16,7 @@ func TestShow(t *testing.T) {
 		"plan.yaml": "name: demo\nsteps:\n- {id: a, run: 'echo done > a.txt', outputs: [a.txt]}\n", "keys/env": "TOKEN=" + secret + "\n", "big": strings.Repeat("x", maxText+1),
 	})
 	w.pawl(0, "run", "plan.yaml")
-	c, ctx := w.client(), t.Context()
-	p, err := c.Project(ctx, w.id)
-	if err != nil {
-		t.Fatal(err)
-	}
-	run := client.Run{Project: w.id, ID: p.Run}
+	c, ctx, run := w.client(), t.Context(), w.run()
 	shown, err := c.Checkpoint(ctx, run, "a", true)
 	if err != nil || shown.Step != "a" || shown.Files == 0 {
 		t.Errorf("%+v, %v", shown, err)
@@ -33,7 +27,7 @@ func TestShow(t *testing.T) {
 	if text, err := c.File(ctx, run, "latest", "keys/env"); !strings.HasPrefix(string(text), "TOKEN=") || strings.Contains(string(text), secret) || err != nil {
 		t.Errorf("%q, %v", text, err)
 	}
-	at := "/api/runs/" + string(p.Run)
+	at := "/api/runs/" + string(run.ID)
 	for path, status := range map[string]int{"../plan.yaml": 400, "/etc/passwd": 400, "keys/../../x": 400, "nothing": 404, "keys": 200} {
 		w.want(status, "GET", at+"/file?path="+url.QueryEscape(path), nil)
 	}
