@@ -21,7 +21,7 @@ DEADCODE_VERSION := v0.52.0
 # The race detector needs a C compiler. Without one the tests run without it.
 RACE := $(shell command -v $$($(GO) env CC) >/dev/null 2>&1 && echo -race)
 
-.PHONY: build test test-quick test-server page cover check cross cross-short torture torture-forecast torture-short bench bench-short packages test-packages test-packages-short notice secrets-rules agents agents-short resumebench mutations fuzz fuzz-short mcp-conformance tools postgres clean
+.PHONY: build built test test-quick test-server page cover check cross cross-short torture torture-forecast torture-short bench bench-short packages test-packages test-packages-short notice secrets-rules agents agents-short resumebench mutations fuzz fuzz-short mcp-conformance tools postgres clean
 
 build: ## the binaries, bin/pawl and bin/pawl-hook
 	$(GO) build -ldflags '$(LDFLAGS)' -o $(BIN)/ ./cmd/pawl ./cmd/pawl-hook
@@ -29,22 +29,32 @@ build: ## the binaries, bin/pawl and bin/pawl-hook
 # A larger heap saves a tenth of the processor time of compilers, checkers and tests.
 test check: export GOGC := 400
 
-test: tools check ## everything that must pass before a change lands
-	$(RACED) -skip '^($(FAULT_TESTS))$$' $(filter-out $(SERVER_TESTS),$(CONCURRENT))
-	$(GO) test -vet=off -run '^($(FAULT_TESTS))$$' $(filter-out $(SERVER_TESTS),$(CONCURRENT))
-	$(GO) test -vet=off $$($(GO) list ./... | grep -vxF "$$(printf '%s\n' $(CONCURRENT) $(SERVER_TESTS))")
+# The programs that stories run are built once for all packages. A program that has not changed keeps its time, so that the go command
+# can reuse results of tests.
+BUILT := $(BIN)/_built
+test test-server: export PAWL_BUILT := $(BUILT)
+built:
+	@$(GO) build -o $(BUILT)/new/ ./cmd/pawl ./cmd/pawl-hook
+	@for p in pawl pawl-hook; do cmp -s $(BUILT)/new/$$p $(BUILT)/$$p || cp $(BUILT)/new/$$p $(BUILT)/; done
 
-RACED = CGO_ENABLED=$(if $(RACE),1,0) $(GO) test -vet=off $(RACE)
+test: tools check built ## everything that must pass before a change lands
+	$(RACED) -skip '^($(FAULT_TESTS))$$' $(filter-out $(SERVER_TESTS),$(CONCURRENT))
+	$(TESTS) -run '^($(FAULT_TESTS))$$' $(filter-out $(SERVER_TESTS),$(CONCURRENT))
+	$(TESTS) $$($(GO) list ./... | grep -vxF "$$(printf '%s\n' $(CONCURRENT) $(SERVER_TESTS))")
+
+# Two packages at a time on each core: tests often wait for processes.
+TESTS = $(GO) test -vet=off -p $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
+RACED = CGO_ENABLED=$(if $(RACE),1,0) $(TESTS) $(RACE)
 
 # The packages whose tests need programs that `make test-server` installs: Postgres, Chromium.
 SERVER_TESTS = pawl/internal/postgres pawl/internal/interop/tables/pgtables pawl/test/stories/postgres pawl/test/page
 
-test-server: tools postgres ## runs in Postgres, with a server that the tests start; the page of pawl serve in Chromium, and whether it was built from its sources
+test-server: tools postgres built ## runs in Postgres, with a server that the tests start; the page of pawl serve in Chromium, and whether it was built from its sources
 	@command -v chromium >/dev/null || ./scripts/need chromium
 	./scripts/page $(BIN)/_page $(BIN)/_page/dist
 	$(RACED) -skip '^($(FAULT_TESTS))$$' pawl/internal/postgres
-	$(GO) test -vet=off -run '^($(FAULT_TESTS))$$' pawl/internal/postgres
-	$(GO) test -vet=off $(filter-out pawl/internal/postgres,$(SERVER_TESTS))
+	$(TESTS) -run '^($(FAULT_TESTS))$$' pawl/internal/postgres
+	$(TESTS) $(filter-out pawl/internal/postgres,$(SERVER_TESTS))
 
 page: ## bundles the page of pawl serve: internal/server/page/dist from internal/server/page/src
 	./scripts/page $(BIN)/_page internal/server/page/dist

@@ -73,10 +73,15 @@ func readable(folder string, env []string) error {
 		hangs, _ = runFor(settingsLimit, prepared(exec.Command(program, all...), folder, env)) // it fails for what is not set
 		unreadable[folder] = hangs
 	}
-	if hangs {
-		return fmt.Errorf("git has not read its settings in %s after %s; is one of the files a pipe?", folder, settingsLimit)
+	return hanging(folder, hangs)
+}
+
+// hanging returns an error if git hangs in a folder.
+func hanging(folder string, hangs bool) error {
+	if !hangs {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("git has not read its settings in %s after %s; is one of the files a pipe?", folder, settingsLimit)
 }
 
 // runFor runs a command for a limited time. late reports whether it killed the command after that time.

@@ -6,18 +6,16 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"time"
 )
-
-// answerTime limits how long git may take to answer Tracks, for example if its index is a pipe.
-const answerTime = 5 * time.Second
 
 // Tracks reports whether git tracks a file below folder. Outside of a repository it does not. It returns an error if git does not answer.
 func Tracks(folder, file string) (bool, error) {
 	if inside, err := inRepository(folder); err != nil || !inside {
 		return false, err
 	}
-	if err := readable(folder, os.Environ()); err != nil {
+	reading.Lock()
+	defer reading.Unlock()
+	if err := hanging(folder, unreadable[folder]); err != nil {
 		return false, err
 	}
 	program, all, err := commandLine(folder, []string{"ls-files", "-z", "--", file})
@@ -27,7 +25,11 @@ func Tracks(folder, file string) (bool, error) {
 	cmd := prepared(exec.Command(program, all...), folder, os.Environ())
 	var out printed
 	cmd.Stdout = &out
-	_, err = runFor(answerTime, cmd)
+	late, err := runFor(settingsLimit, cmd)
+	if late {
+		unreadable[folder] = true
+		err = hanging(folder, true)
+	}
 	return bool(out), err
 }
 

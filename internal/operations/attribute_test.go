@@ -139,26 +139,33 @@ func TestGit(t *testing.T) {
 	for _, c := range []struct {
 		command  string
 		moved    bool
-		changed  bool // its index or refs
+		index    bool // it was changed since
+		refs     bool
 		overlaps bool
 		want     pawl.OperationVerdict
 	}{
-		{"git tag v1", false, false, false, notDone}, {"git tag v1", false, true, false, partly}, {"git tag v1", false, true, true, unknown},
-		{"git add a && git commit -m x", false, true, false, partly}, {"git add a && git commit -m x", true, true, false, done},
-		{"git commit -m x", false, true, true, notDone}, {"git commit -m x", true, true, true, unknown},
-		{`git add a && git commit -m "$(cat m)"`, false, true, false, partly}, {`git add a && git commit -m "$(cat m)"`, false, false, false, notDone},
-		{"touch x", true, true, true, notDone}, {"./a.sh", true, false, false, partly}, {"git status", false, true, false, unknown},
+		{"git tag v1", false, false, false, false, notDone}, {"git tag v1", false, false, true, false, partly},
+		{"git tag v1", false, false, true, true, unknown}, {"git tag v1", false, true, false, false, unknown},
+		{"git add a", false, false, false, false, notDone}, {"git add a", false, true, false, false, unknown}, // perhaps by git status
+		{"git add a && git commit -m x", false, true, false, false, unknown}, {"git add a && git commit -m x", true, true, true, false, done},
+		{"git commit -m x", false, true, false, true, notDone}, {"git commit -m x", true, true, true, true, unknown},
+		{`git add a && git commit -m "$(cat m)"`, false, true, false, false, unknown},
+		{`git add a && git commit -m "$(cat m)"`, false, false, false, false, notDone},
+		{"touch x", true, true, true, true, notDone}, {"./a.sh", true, false, false, false, partly}, {"git status", false, true, false, false, unknown},
 	} {
 		w := newWorld(t, files)
 		o := w.mean("Bash", map[string]any{"command": c.command})
 		o.Operation.Head, o.Overlaps = "before", c.overlaps
 		found := w.found(o)
-		found.Head, found.Git = "before", o.Clock.Add(-time.Second)
+		found.Head, found.Index, found.Refs = "before", o.Clock.Add(-time.Second), o.Clock.Add(-time.Second)
 		if c.moved {
 			found.Head = "after"
 		}
-		if c.changed {
-			found.Git = o.Clock.Add(time.Second)
+		if c.index {
+			found.Index = o.Clock.Add(time.Second)
+		}
+		if c.refs {
+			found.Refs = o.Clock.Add(time.Second)
 		}
 		if got := operations.Judge(o, found); got.Verdict != c.want {
 			t.Errorf("%+v: %+v", c, got)

@@ -103,7 +103,7 @@ func allSucceeded(parts []part) bool {
 
 // byChanges judges a command by any change since the call was announced.
 func (j *judging) byChanges(elsewhere bool) pawl.OperationVerdict {
-	inGit := !j.otherGit && (j.own.unbounded || j.own.git) && (j.moved() || mentions(j.Summary, "git") && j.gitChanged())
+	inGit := !j.otherGit && (j.own.unbounded || j.own.git) && (j.moved() || mentions(j.Summary, "git") && j.refsChanged())
 	j.ambiguous = j.ambiguous || inGit && j.gitUsedByOthers()
 	if j.ambiguous {
 		j.note("other tool calls may have run at the same time: only paths that no other call names count as its changes")
@@ -111,7 +111,7 @@ func (j *judging) byChanges(elsewhere bool) pawl.OperationVerdict {
 	switch changed := j.noteChanges(); {
 	case changed, inGit && !j.gitUsedByOthers():
 		return pawl.OperationPartly
-	case j.Blind != "" || j.ambiguous:
+	case j.Blind != "" || j.ambiguous, !j.otherGit && mentions(j.Summary, "git") && j.indexChanged():
 		return pawl.OperationUnknown
 	case slices.ContainsFunc(j.own.paths, j.mayBeRemoved):
 		j.note("a file that it writes does not exist and the folder changed since: the file may have been removed")
@@ -288,18 +288,19 @@ func (j *judging) git(args []string, in place) effect {
 	switch {
 	case len(args) == 0 || j.otherRepository(in):
 		return unknown
-	case j.Git.IsZero() && j.Operation.Head == "" && j.World.Head == "", j.Clock.IsZero() && !commits:
+	case j.Index.IsZero() && j.Refs.IsZero() && j.Operation.Head == "" && j.World.Head == "", j.Clock.IsZero() && !commits:
 		return unknown
-	case !moved && (commits || j.Git.Before(j.Clock)):
+	case !moved && (commits || j.Index.Before(j.Clock) && j.Refs.Before(j.Clock)):
 		return none
 	case j.gitUsedByOthers():
 		j.ambiguous = true
 		return unknown
 	case commits:
 		return done
+	case moved || j.refsChanged():
+		return partial
 	}
-	j.gitChanged()
-	return partial
+	return unknown // what changed the index may have been `git status`
 }
 
 // gitUsedByOthers reports whether others may have changed what git keeps.
@@ -307,12 +308,22 @@ func (j *judging) gitUsedByOthers() bool {
 	return j.unboundedOthers || slices.ContainsFunc(j.others, func(n names) bool { return n.git })
 }
 
-// gitChanged reports whether git's index or refs were changed since, and says so.
-func (j *judging) gitChanged() bool {
-	if j.Git.IsZero() || j.Clock.IsZero() || j.Git.Before(j.Clock) {
+// refsChanged reports whether HEAD or refs were changed since, and says so.
+func (j *judging) refsChanged() bool {
+	if j.Clock.IsZero() || j.Refs.Before(j.Clock) {
 		return false
 	}
-	j.note("git's index or refs changed %s", j.after(j.Git))
+	j.note("git's refs changed %s", j.after(j.Refs))
+	return true
+}
+
+// indexChanged reports whether git's index was changed since, and says so. It proves little: `git status` writes it when it finds that
+// only the times of files have changed.
+func (j *judging) indexChanged() bool {
+	if j.Clock.IsZero() || j.Index.Before(j.Clock) {
+		return false
+	}
+	j.note("git's index changed %s, which git status does too", j.after(j.Index))
 	return true
 }
 

@@ -17,7 +17,8 @@ type World struct {
 	More      int                    // how many more changes there are
 	Blind     string                 // why changes could not be determined; empty if they were
 	Head      string                 // the commit of HEAD, in the repository of the operation's working folder
-	Git       time.Time              // when the index, HEAD or refs of this repository were last changed
+	Index     time.Time              // when git's index of this repository was last changed
+	Refs      time.Time              // when HEAD or refs of this repository were last changed
 	Processes []Process              // that it may have left running
 	Beside    []*pawl.OperationState // other operations with unknown outcome that may have changed something since
 }

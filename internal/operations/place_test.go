@@ -267,7 +267,7 @@ func TestRepositories(t *testing.T) {
 		}
 		judge := func(head string) operations.Judgement {
 			found := w.found(o)
-			found.Head, found.Git = head, time.Unix(1, 0)
+			found.Head, found.Index, found.Refs = head, time.Unix(1, 0), time.Unix(1, 0)
 			return operations.Judge(o, found)
 		}
 		if got := judge("aaa"); got.Verdict != c.before {

@@ -110,7 +110,7 @@ func (g *briefer) sessions(ctx context.Context) {
 			g.unchecked("tool calls in doubt in other runs: %v", err)
 		}
 		g.facts.Findings = append(g.facts.Findings, unreadableFindings(others)...)
-		doubts = reconcileAll(ctx, g.project, inDoubtHere(ctx, g.run.State), others)
+		doubts = reconcileAll(ctx, g.project, doubtsOf(g.run.State).settled(ctx, g.run.State), others)
 	}
 	for _, d := range doubts {
 		g.facts.Operations = append(g.facts.Operations, brief.Operation{OperationState: d.OperationState, Run: d.Run, Verdict: d.Verdict, Evidence: d.Evidence, Runs: d.Runs, Traces: d.Traces})

@@ -26,7 +26,7 @@ func LeftBy(p *project.Project, o *pawl.OperationState, agent *pawl.Process) []p
 			below[s.PID] = true
 		}
 	}
-	claims := processClaims(p, table, o, process.Ancestors(table, os.Getpid()), below)
+	claims := processClaims(p, table, o, process.Ancestors(table, os.Getpid()), below, 0)
 	var found []pawl.Process
 	for _, s := range table {
 		if claims[s.PID] > 0 && len(found) < pawl.MaxLeft {
@@ -60,7 +60,7 @@ func Processes(p *project.Project, s *pawl.State) []runs.Process {
 		})
 	}
 	runs.ObserveProcesses(p, found)
-	for _, left := range orphanedProcesses(p, s.InDoubt(AgentGone), s.Left) {
+	for _, left := range orphanedProcesses(p, doubtsOf(s)) {
 		for _, l := range left {
 			if l.sure && !l.shared {
 				l.Proof = supervise.ByIdentity

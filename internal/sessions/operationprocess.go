@@ -32,13 +32,13 @@ func (l leftover) evidence(o *pawl.OperationState) operations.Process {
 
 // orphanedProcesses returns processes that tool calls may have left running: those that are proven, and orphans that
 // started in the project since the call. Those that calls with an outcome left are not among them.
-func orphanedProcesses(p *project.Project, doubts []*pawl.OperationState, others []pawl.LeftProcess) map[pawl.OperationID][]leftover {
+func orphanedProcesses(p *project.Project, d runDoubts) map[pawl.OperationID][]leftover {
 	table, err := process.Table()
 	if err != nil {
 		return nil
 	}
 	self := process.Ancestors(table, os.Getpid())
-	for _, other := range others {
+	for _, other := range d.left {
 		if _, err := process.Find(other.Process); err == nil {
 			self[other.PID] = true
 			for _, below := range process.Below(table, other.PID) {
@@ -46,10 +46,10 @@ func orphanedProcesses(p *project.Project, doubts []*pawl.OperationState, others
 			}
 		}
 	}
-	owners := ownersOf(p, table, doubts, self)
+	owners := ownersOf(p, table, d, self)
 	var of []pawl.OperationID
 	var all []runs.Process
-	for _, o := range doubts {
+	for _, o := range d.inDoubt {
 		if o.Kind != pawl.OperationCommand {
 			continue
 		}
@@ -85,15 +85,15 @@ func processOf(s process.Stat, o *pawl.OperationState) runs.Process {
 
 // ownersOf returns the tool calls of proven processes and their descendants. If several calls claim a process, the
 // longest command wins, because the others are part of it. For equal commands the last call announced before the
-// process started comes first.
-func ownersOf(p *project.Project, table []process.Stat, doubts []*pawl.OperationState, not map[int]bool) map[int][]pawl.OperationID {
+// process started comes first. Calls that may still be running claim theirs, too.
+func ownersOf(p *project.Project, table []process.Stat, d runDoubts, not map[int]bool) map[int][]pawl.OperationID {
 	strength := map[int]int{}
 	owners := map[int][]pawl.OperationID{}
-	for _, o := range slices.SortedFunc(slices.Values(doubts), func(a, b *pawl.OperationState) int { return b.Began.Compare(a.Began) }) {
+	for _, o := range slices.SortedFunc(slices.Values(slices.Concat(d.inDoubt, d.open)), func(a, b *pawl.OperationState) int { return b.Began.Compare(a.Began) }) {
 		if o.Kind != pawl.OperationCommand {
 			continue
 		}
-		for pid, claim := range processClaims(p, table, o, not, nil) {
+		for pid, claim := range processClaims(p, table, o, not, nil, d.agents[o.Session]) {
 			switch {
 			case claim > strength[pid]:
 				owners[pid], strength[pid] = []pawl.OperationID{o.ID}, claim
@@ -107,9 +107,9 @@ func ownersOf(p *project.Project, table []process.Stat, doubts []*pawl.Operation
 
 // processClaims returns the processes of a tool call with the length of the matching command. A process matches if it runs the call's command,
 // or one of its parts, because a shell may exec the last part, in a folder of the call; or if it has the session's id in its environment. A
-// process that runs a part has lost its parent. Processes of below need not run in a folder of the call, or have lost their parent. Descendants
-// match too.
-func processClaims(p *project.Project, table []process.Stat, o *pawl.OperationState, not, below map[int]bool) map[int]int {
+// process that runs a part has lost its parent, or is a child of the agent, whose number is 0 if it has ended. Processes of below need not
+// run in a folder of the call, or have lost their parent. Descendants match too.
+func processClaims(p *project.Project, table []process.Stat, o *pawl.OperationState, not, below map[int]bool, agent int) map[int]int {
 	recent, wanted, inFolder := startedWithin(o, not), plainCommand(o.Summary), worksFor(p, o)
 	partly := strings.HasSuffix(o.Summary, "…") || strings.Contains(o.Summary, "[redacted:")
 	parts := operations.Commands(o.Summary)
@@ -123,7 +123,7 @@ func processClaims(p *project.Project, table []process.Stat, o *pawl.OperationSt
 		case commandMatches(command, wanted, partly) && (below[s.PID] || inFolder(s.PID, wanted)):
 			claim = len(wanted)
 		case slices.ContainsFunc(parts, func(part string) bool {
-			return matchesPart(command, part) && (below[s.PID] || fatherless(table, s) && inFolder(s.PID, plainCommand(part)))
+			return matchesPart(command, part) && (below[s.PID] || (s.Parent == agent || fatherless(table, s)) && inFolder(s.PID, plainCommand(part)))
 		}):
 			claim = 1
 		case o.Asked.IsZero() && !o.Passed && ofSession(s.PID, o.Session):

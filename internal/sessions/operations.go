@@ -18,7 +18,6 @@ import (
 	"pawl/internal/project"
 	"pawl/internal/resume"
 	"pawl/internal/snapshot"
-	"pawl/internal/transcript"
 )
 
 // ReconciledOperation is a tool call without an outcome, with what was found out about it.
@@ -38,47 +37,45 @@ const scanTimeout = 3 * time.Second
 
 // InDoubt finds out how far the tool calls in doubt of a run came. It changes nothing.
 func InDoubt(ctx context.Context, p *project.Project, s *pawl.State) []ReconciledOperation {
-	doubts := s.InDoubt(AgentGone)
-	return Reconcile(ctx, p, doubts, settle(ctx, s, doubts), s.Left)
+	return reconcile(ctx, p, doubtsOf(s).settled(ctx, s))
 }
 
-// Reconcile finds out how far tool calls in doubt came. said is what their agents' own records say; calls that these settle are left out. others
-// are the processes that calls with an outcome left running. It
-// changes nothing.
-func Reconcile(ctx context.Context, p *project.Project, doubts []*pawl.OperationState, said map[pawl.OperationID]transcript.Outcome, others []pawl.LeftProcess) []ReconciledOperation {
-	doubts = slices.DeleteFunc(slices.Clone(doubts), func(o *pawl.OperationState) bool {
-		outcome, known := said[o.ID]
+// reconcile finds out how far tool calls in doubt came. Calls that their agents' own records settle are left out. It changes nothing.
+func reconcile(ctx context.Context, p *project.Project, d runDoubts) []ReconciledOperation {
+	d.inDoubt = slices.DeleteFunc(slices.Clone(d.inDoubt), func(o *pawl.OperationState) bool {
+		outcome, known := d.said[o.ID]
 		return known && settles(outcome)
 	})
+	doubts := d.inDoubt
 	if len(doubts) == 0 {
 		return nil
 	}
-	left := orphanedProcesses(p, doubts, others) // first: a process that has exited has left all its traces
+	left := orphanedProcesses(p, d) // first: a process that has exited has left all its traces
 	repository := repositories(ctx)
 	search := searches(ctx, p, oldestClock(doubts))
 	found := make([]ReconciledOperation, 0, len(doubts))
 	for _, o := range doubts {
 		r := repository(operations.Dir(o.Operation, p.Root))
 		files := search(o)
-		w := operations.World{Root: p.Root, Look: pathInspector(p.Root), Blind: files.blind, Head: r.head, Git: r.changed, Beside: concurrentWith(o, doubts)}
+		w := operations.World{Root: p.Root, Look: pathInspector(p.Root), Blind: files.blind, Head: r.head, Index: r.index, Refs: r.refs, Beside: concurrentWith(o, doubts)}
 		for _, l := range left[o.ID] {
 			w.Processes = append(w.Processes, l.evidence(o))
 		}
 		w.Changed, w.More = changesOf(files.changed, o)
-		d := ReconciledOperation{OperationState: *o, Runs: len(w.Processes) > 0}
+		judged := ReconciledOperation{OperationState: *o, Runs: len(w.Processes) > 0}
 		v := operations.Judge(o, w)
-		d.Verdict, d.Evidence, d.Touched, d.Reads = v.Verdict, v.Evidence, v.Paths, v.Reads
-		if d.Runs {
-			d.Traces = v.Traces
+		judged.Verdict, judged.Evidence, judged.Touched, judged.Reads = v.Verdict, v.Evidence, v.Paths, v.Reads
+		if judged.Runs {
+			judged.Traces = v.Traces
 		}
-		d.keepVerdict()
-		if outcome, known := said[o.ID]; known {
-			d.addRecord(outcome)
+		judged.keepVerdict()
+		if outcome, known := d.said[o.ID]; known {
+			judged.addRecord(outcome)
 		}
-		if d.Worked && !d.Runs {
+		if judged.Worked && !judged.Runs {
 			continue
 		}
-		found = append(found, d)
+		found = append(found, judged)
 	}
 	return found
 }
@@ -131,10 +128,10 @@ func oldestClock(doubts []*pawl.OperationState) time.Time {
 	return slices.MinFunc(doubts, func(a, b *pawl.OperationState) int { return a.Clock.Compare(b.Clock) }).Clock
 }
 
-// repositoryState is the commit of HEAD, and when git last changed something.
+// repositoryState is the commit of HEAD, and when git last changed its index and its refs.
 type repositoryState struct {
-	head    string
-	changed time.Time
+	head        string
+	index, refs time.Time
 }
 
 // repositories returns a function that examines the repository that contains a folder: a linked worktree has its own HEAD. Without
@@ -149,7 +146,7 @@ func repositories(ctx context.Context) func(dir string) repositoryState {
 		if head, err := snapshot.HeadOf(ctx, dir); err == nil && head != nil {
 			state.head = head.Commit
 		}
-		state.changed, _ = snapshot.GitChanged(dir)
+		state.index, state.refs, _ = snapshot.GitChanged(dir)
 		known[dir] = state
 		return state
 	}

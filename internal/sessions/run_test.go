@@ -174,9 +174,44 @@ func TestCommandThatStillRuns(t *testing.T) {
 	}
 	end()
 	p.Until("nothing of the command runs", func() bool {
-		found := sessions.Reconcile(t.Context(), p.Project, p.State().InDoubt(sessions.AgentGone), nil, nil)
+		found := sessions.InDoubt(t.Context(), p.Project, p.State())
 		return len(found) == 1 && !found[0].Runs
 	})
+}
+
+// TestChildOfAgent: the outcome of a call got lost, its turn ended, and what it started is a child of the agent, which lives.
+func TestChildOfAgent(t *testing.T) {
+	t.Parallel()
+	p := enginetest.New(t)
+	self, err := process.Of(process.Self())
+	p.Check(err)
+	me := self.Identity()
+	session(p, pawl.SessionBegan{Session: agent, Process: &me})
+	p.Check(os.WriteFile(filepath.Join(p.Root, "serve.sh"), []byte("echo; sleep 1234\n"), 0o600))
+	says(p, agent, intent("1", pawl.OperationCommand, "cd . && sh serve.sh tellingly"))
+	serve := func() int {
+		cmd := exec.Command("/bin/sh", "serve.sh", "tellingly")
+		cmd.Dir, cmd.SysProcAttr = p.Root, &syscall.SysProcAttr{Setpgid: true}
+		p.Check(cmd.Start())
+		t.Cleanup(func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL); _ = cmd.Wait() })
+		return cmd.Process.Pid
+	}
+	first := serve()
+	says(p, agent, pawl.SessionTurned{Session: agent, Doing: pawl.SessionIdle})
+	names := func(pid int) bool {
+		found := sessions.InDoubt(t.Context(), p.Project, p.State())
+		if len(found) != 1 {
+			t.Fatalf("in doubt: %+v", found)
+		}
+		return strings.Contains(strings.Join(found[0].Evidence, "\n"), fmt.Sprintf("still running: process %d,", pid))
+	}
+	if !names(first) {
+		t.Error("the process is not named")
+	}
+	says(p, agent, intent("2", pawl.OperationCommand, "sh serve.sh tellingly"))
+	if second := serve(); names(second) || !names(first) {
+		t.Error("a process of the next call is named, or that of the first one is not")
+	}
 }
 
 // A resumed session gets only what changed since its last brief.

@@ -66,7 +66,7 @@ type Welcome struct {
 	Open           []pawl.SessionID      // sessions whose unfinished turns the brief reports
 
 	run       pawl.RunID
-	otherRuns []otherRun // the calls by run
+	otherRuns []runDoubts // the calls by run
 }
 
 // BeginSession journals the start of a session, reconciles tool calls in doubt, and returns the brief: a full one, or
@@ -137,7 +137,7 @@ func (w *Welcome) judge(ctx context.Context, p *project.Project, r *runs.Run) er
 		return err
 	}
 	w.run = r.State.Run
-	here := inDoubtHere(ctx, r.State)
+	here := doubtsOf(r.State).settled(ctx, r.State)
 	w.Operations, w.UnreadableRuns = reconcileAll(ctx, p, here, others), unreadableFindings(others)
 	w.otherRuns = append(others, here)
 	for _, e := range others {

@@ -67,33 +67,33 @@ func HeadOf(ctx context.Context, root string) (*Head, error) {
 	return h, err
 }
 
-// GitChanged returns when git's index, HEAD or refs last changed in the repository that contains root; zero if there is
-// none.
-func GitChanged(root string) (time.Time, error) {
+// GitChanged returns when git's index and its refs, with HEAD, last changed in the repository that contains root; zero if there are
+// none. `git status` changes the index, too.
+func GitChanged(root string) (index, refs time.Time, err error) {
 	repo, ok, err := ignore.FindRepository(root)
 	if err != nil || !ok {
-		return time.Time{}, err
+		return index, refs, err
 	}
-	var last time.Time
-	note := func(path string) {
+	note := func(last *time.Time, path string) {
 		var st unix.Stat_t
-		if unix.Lstat(path, &st) == nil && time.Unix(st.Ctim.Unix()).After(last) {
-			last = time.Unix(st.Ctim.Unix())
+		if unix.Lstat(path, &st) == nil && time.Unix(st.Ctim.Unix()).After(*last) {
+			*last = time.Unix(st.Ctim.Unix())
 		}
 	}
-	for _, name := range []string{"index", "HEAD", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD"} {
-		note(filepath.Join(repo.Dir, name))
+	note(&index, filepath.Join(repo.Dir, "index"))
+	for _, name := range []string{"HEAD", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD"} {
+		note(&refs, filepath.Join(repo.Dir, name))
 	}
-	note(filepath.Join(repo.Common, "packed-refs"))
+	note(&refs, filepath.Join(repo.Common, "packed-refs"))
 	for _, name := range []string{"refs", "reftable"} {
 		err = errors.Join(err, filepath.WalkDir(filepath.Join(repo.Common, name), func(path string, _ fs.DirEntry, err error) error {
 			if err == nil && !strings.HasSuffix(path, ".lock") {
-				note(path)
+				note(&refs, path)
 			}
 			return nil // unreadable files are not evidence
 		}))
 	}
-	return last, err
+	return index, refs, err
 }
 
 // maxRef is the number of bytes that are read of a ref.

@@ -51,7 +51,7 @@ func TestEnvironments(t *testing.T) {
 					w.tryAll(cases.Some([]string{
 						"status", "brief", "run -- true", "resume own", "resume mine", "learn x", "progress 1/2", "checkpoint", "approve --yes ok", "verify",
 						"doctor", "diff", "log", "import grid --dry-run", "rollback --yes", "prune",
-					}, i, 8)...)
+					}, i, 5)...)
 					for _, agent := range agentNames[:2] {
 						w.toldNothing(agent, w.run(w.payload(agent, "SessionStart"), w.program(), "hook", agent).out)
 					}

@@ -141,7 +141,7 @@ func (w *world) runIn(dir, input, program string, args ...string) result {
 		w.Errorf("%s: %v", r.what, err)
 	}
 	if took := time.Since(begun); took > limit {
-		w.Errorf("%s took %s", r.what, took)
+		w.Errorf("%s took %s\n%s%s", r.what, took, clip(r.out), clip(r.errOut))
 	}
 	return r
 }

@@ -227,10 +227,10 @@ func TestKinds(t *testing.T) {
 func (w *world) visit(i int) {
 	w.Helper()
 	w.silent(agentNames[i%len(agentNames)], false)
-	for _, line := range cases.Some([]string{"resume", "run -- true", "run plan.yaml", "init", "mcp", "attach claude", "import grid", "learn x", "processes --end lost"}, i, 4) {
+	for _, line := range cases.Some([]string{"resume", "run -- true", "run plan.yaml", "init", "mcp", "attach claude", "import grid", "learn x", "processes --end lost"}, i, 3) {
 		w.refused(w.pawl(strings.Fields(line)...), "pawl trust")
 	}
-	for _, line := range cases.Some([]string{"status", "brief", "verify", "memory", "log", "processes", "doctor"}, i, 3) {
+	for _, line := range cases.Some([]string{"status", "brief", "verify", "memory", "log", "processes", "doctor"}, i, 2) {
 		w.quoted(w.pawl(strings.Fields(line)...))
 	}
 	r := w.pawl("trust")

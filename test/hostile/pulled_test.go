@@ -81,7 +81,7 @@ func TestPulls(t *testing.T) {
 			w := newOwn(t)
 			pull.make(w)
 			w.unharmed(false, func() {
-				for _, agent := range cases.Some(agentNames, i, 2) {
+				for _, agent := range cases.Some(agentNames, i, 1) {
 					w.toldNothing(agent, w.hooks(agent))
 				}
 				w.toldNothing("MCP", w.allTools())
@@ -90,7 +90,7 @@ func TestPulls(t *testing.T) {
 					"status", "status planted", "brief planted", "memory", "verify", "why", "resume planted", "resume lost", "resume mine", "resume own", "resume",
 					"learn text", "checkpoint", "run -- true", "processes --end lost", "processes --end mine", "stop lost", "detach claude --yes", "rollback --yes",
 					"restore latest --yes", "archive", "prune", "doctor",
-				}, i, 12)...)
+				}, i, 6)...)
 			})
 			if _, err := os.Lstat(w.path("work", "ran.txt")); err == nil {
 				t.Error("a step behind an open gate was executed")

@@ -250,13 +250,13 @@ func (h *house) protocol() {
 		id++
 		calls.WriteString(h.encoded(map[string]any{"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": map[string]any{"name": tool, "arguments": arguments}}) + "\n")
 	}
-	for _, text := range h.texts("mcp learn", 110) {
+	for _, text := range h.texts("mcp learn", perProcess(40)) {
 		call("learn", map[string]any{"text": text.Text, "kind": "gotcha"})
 	}
-	for _, text := range h.texts("mcp decide", 110) {
+	for _, text := range h.texts("mcp decide", perProcess(40)) {
 		call("decide", map[string]any{"choice": "B", "why": text.Text})
 	}
-	for _, text := range h.texts("mcp block", 55) {
+	for _, text := range h.texts("mcp block", perProcess(20)) {
 		call("block", map[string]any{"text": text.Text})
 	}
 	for _, text := range h.texts("mcp ask", 20) {

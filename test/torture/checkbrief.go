@@ -175,6 +175,7 @@ func (c *drama) reportedFailures(b brief) {
 // leftovers checks that the brief and `pawl processes` name the processes that finished calls left running.
 func (c *drama) leftovers(b brief, s *scripted.Session, before, after *witness) error {
 	var listed string
+	var later map[int][]int // the processes that lived when they were listed
 	for n, pids := range before.left {
 		living := slices.DeleteFunc(slices.Clone(pids), func(pid int) bool { return !slices.Contains(after.left[n], pid) })
 		if len(living) == 0 || c.known[n].session >= s.N || c.known[n].intent != yes { // its intent was not reported to a hook
@@ -182,7 +183,7 @@ func (c *drama) leftovers(b brief, s *scripted.Session, before, after *witness) 
 		}
 		if listed == "" {
 			said, code := c.pawl("processes", "--json")
-			if listed = said; code != 0 {
+			if listed, later = said, c.survivors(); code != 0 {
 				return c.wrong("processes: exit code %d: %s", code, said)
 			}
 		}
@@ -190,7 +191,7 @@ func (c *drama) leftovers(b brief, s *scripted.Session, before, after *witness) 
 		if !slices.ContainsFunc(living, b.names) {
 			c.counts.unnamed = append(c.counts.unnamed, fmt.Sprintf("case %d: the brief of session %d does not name a process %s", c.number, s.N, c.leftBy(n, living)))
 		}
-		if !slices.ContainsFunc(living, func(pid int) bool { return lists(listed, pid) }) {
+		if slices.Equal(living, later[n]) && !slices.ContainsFunc(living, func(pid int) bool { return lists(listed, pid) }) {
 			c.counts.unnamed = append(c.counts.unnamed, fmt.Sprintf("case %d: pawl processes does not list a process %s: %s", c.number, c.leftBy(n, living), listed))
 		}
 	}

@@ -16,15 +16,24 @@ import (
 // killed with SIGKILL writes none.
 const coverVar = "PAWL_COVER"
 
-// Pawl returns the path of the program, which is built once per test process.
+// builtVar names the folder with pawl and pawl-hook, which `make test` builds once for all packages. The go command sees when one of
+// them has changed, because they are in the module and a test process reads them.
+const builtVar = "PAWL_BUILT"
+
+// Pawl returns the path of the program, which is built or copied once per test process.
 func Pawl(t testing.TB) string {
 	t.Helper()
 	path := filepath.Join(programs, "pawl")
-	var args []string
-	if os.Getenv(coverVar) != "" {
-		args = []string{"-cover", "-coverpkg=pawl/..."}
-	}
-	once.Do(func() { built = errors.Join(BuildAt(path, args...), watchSources()) })
+	once.Do(func() {
+		switch folder := os.Getenv(builtVar); {
+		case os.Getenv(coverVar) != "":
+			built = errors.Join(BuildAt(path, "-cover", "-coverpkg=pawl/..."), watchSources())
+		case folder != "":
+			built = copyProgram(filepath.Join(folder, "pawl"), path)
+		default:
+			built = errors.Join(BuildAt(path), watchSources())
+		}
+	})
 	if built != nil {
 		t.Fatal(built)
 	}
@@ -35,7 +44,13 @@ func Pawl(t testing.TB) string {
 func PawlHook(t testing.TB) string {
 	t.Helper()
 	path := filepath.Join(filepath.Dir(Pawl(t)), "pawl-hook")
-	onceHook.Do(func() { builtHook = buildProgram("pawl/cmd/pawl-hook", path) })
+	onceHook.Do(func() {
+		if folder := os.Getenv(builtVar); folder != "" {
+			builtHook = copyProgram(filepath.Join(folder, "pawl-hook"), path)
+		} else {
+			builtHook = buildProgram("pawl/cmd/pawl-hook", path)
+		}
+	})
 	if builtHook != nil {
 		t.Fatal(builtHook)
 	}
@@ -77,6 +92,14 @@ func buildProgram(program, path string, args ...string) error {
 		return fmt.Errorf("build: %w\n%s", err, out)
 	}
 	return nil
+}
+
+func copyProgram(from, to string) error {
+	data, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, data, 0o755)
 }
 
 // Root returns the repository's folder.

@@ -3,7 +3,7 @@ package storytest
 import (
 	"fmt"
 	"os"
-	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -41,14 +41,19 @@ func EndKeepers(dir string) {
 
 // RunningIn returns the processes whose working folder is dir or below.
 func RunningIn(dir string) []string {
-	links, _ := filepath.Glob("/proc/[0-9]*/cwd") // the pattern is right
-	var pids []string
-	for _, link := range links {
-		if cwd, err := os.Readlink(link); err == nil && strings.HasPrefix(cwd+"/", dir+"/") {
-			pids = append(pids, filepath.Base(filepath.Dir(link)))
-		}
+	proc, err := os.Open("/proc")
+	if err != nil {
+		return nil
 	}
-	return pids
+	defer proc.Close()
+	names, _ := proc.Readdirnames(-1) // a process that has ended meanwhile is no matter
+	return slices.DeleteFunc(names, func(name string) bool {
+		if name[0] < '0' || name[0] > '9' {
+			return true
+		}
+		cwd, err := os.Readlink("/proc/" + name + "/cwd")
+		return err != nil || !strings.HasPrefix(cwd+"/", dir+"/")
+	})
 }
 
 // alive reports whether a process runs. A zombie does not, unless other threads than its first still end.
