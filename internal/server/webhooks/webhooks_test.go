@@ -142,13 +142,26 @@ func hooks(t *testing.T, folder string, list ...config.Webhook) *Hooks {
 	return h
 }
 
+// become makes a server the one that sends. A process that another test is starting may have the lock of the last one for a moment.
+func become(t *testing.T, h *Hooks, now time.Time) {
+	t.Helper()
+	mine := storytest.Until(func() bool {
+		mine, err := h.begin(now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return mine
+	})
+	if !mine {
+		t.Fatal("the server does not send")
+	}
+}
+
 // begun is hooks for a server that sends.
 func begun(t *testing.T, folder string, now time.Time, list ...config.Webhook) *Hooks {
 	t.Helper()
 	h := hooks(t, folder, list...)
-	if mine, err := h.begin(now); !mine || err != nil {
-		t.Fatalf("%t, %v", mine, err)
-	}
+	become(t, h, now)
 	t.Cleanup(func() { h.Close() })
 	return h
 }
@@ -353,9 +366,7 @@ func TestRestart(t *testing.T) {
 	if err := errors.Join(h.Close(), os.WriteFile(filepath.Join(folder, "webhooks/to-ops/queue/0000000000000009.json"), []byte("{"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	if mine, err := other.begin(now); !mine || err != nil {
-		t.Fatalf("%t, %v", mine, err)
-	}
+	become(t, other, now)
 	t.Cleanup(func() { other.Close() })
 	first, _ := other.all[0].take(now)
 	none, wait := other.all[0].take(now)
