@@ -40,6 +40,7 @@ var layers = map[string][]string{
 // layerOf names the layer of each package. A new package needs a line here.
 var layerOf = map[string]string{
 	"pawl":                                       "words",
+	"pawl/internal/account":                      "tools",
 	"pawl/internal/agents":                       "tools",
 	"pawl/internal/agents/headless":              "tools",
 	"pawl/internal/attach":                       "tools",
@@ -266,6 +267,7 @@ var mayUseFiles = map[string]struct{ calls, why string }{
 	"pawl/internal/hook":                  {"os.Stat os.Lstat", "files that an agent is about to change"},
 	"pawl/internal/interop":               {"os.Stat os.Lstat os.ReadDir filepath.WalkDir", "other systems' files"},
 	"pawl/internal/interop/tables/sqlite": {"os.Lstat os.Open", "other systems' databases"},
+	"pawl/internal/account":               {"os.Stat os.Lstat", "who owns the folders above pawl's files"},
 	"pawl/internal/httpaccess":            {"os.Stat", "a token file that the user names"},
 	"pawl/internal/outputs":               {"os.Stat os.Lstat os.ReadDir os.Readlink os.DirFS filepath.WalkDir", "outputs of steps in the workspace"},
 	"pawl/internal/project":               {"os.Stat os.Lstat os.Open", "folders above .pawl, and a folder that projects share"},

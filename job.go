@@ -44,10 +44,21 @@ type Job struct {
 	Orphan     Duration `json:"orphan,omitempty"`      // end the command when no engine has worked on the run for this long; 0: never
 	EngineLock string   `json:"engine_lock,omitempty"` // the file that an engine locks, relative to Root; with Orphan
 
+	RunAs *Account `json:"run_as,omitempty"` // the user who executes Command, Script and Checks. Defaults to that of the supervisor.
+
 	PIDNamespace bool `json:"pid_namespace,omitempty"` // run every command in a PID namespace of its own; fails if that is impossible
 
 	InterruptWait Duration `json:"interrupt_wait,omitempty"` // from SIGINT to SIGTERM. Defaults to 5s.
 	TerminateWait Duration `json:"terminate_wait,omitempty"` // from SIGTERM to SIGKILL. Defaults to 3s.
+}
+
+// Account is a system user.
+type Account struct {
+	Name   string   `json:"name"`
+	UID    uint32   `json:"uid"`
+	GID    uint32   `json:"gid"`
+	Groups []uint32 `json:"groups,omitempty"` // also GID
+	Home   string   `json:"home"`
 }
 
 // Serves reports whether the job runs a service.

@@ -118,8 +118,9 @@ type Delivery struct {
 	To      string // the receiver's name
 	Key     string // idempotency key: the same if the notice is sent to the receiver again
 	Notice  Notice
-	Command string // or Webhook
-	Dir     string // of the command
+	Command string   // or Webhook
+	Dir     string   // of the command
+	RunAs   *Account // who executes the command. Defaults to the user of this process.
 	Environ []string
 	Webhook string
 	Headers map[string]string

@@ -454,6 +454,7 @@ func (a *app) engineConfig(p *project.Project) (engine.Config, error) {
 		},
 		Evaluator: a.parts.Adviser(c.Evaluator, p.Root),
 		Receivers: c.Notify, Send: a.parts.Send, Tracer: a.parts.Tracer(c.Traces),
+		Gates: c.Gates, RunAs: c.RunAs,
 	}, nil
 }
 

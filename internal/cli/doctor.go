@@ -32,7 +32,7 @@ func (a *app) doctorCommand() *cobra.Command {
 			default:
 				findings = append(findings, append(a.projectFindings(p), storecmd.Findings(c.Context(), p)...)...)
 			}
-			findings = append(findings, a.agentFindings(p)...)
+			findings = append(append(findings, doctorview.Gates(p)...), a.agentFindings(p)...)
 			return a.printFindings(findings, "this system is not ready")
 		},
 	}

@@ -286,7 +286,11 @@ func (a *app) confirmPlan(ctx context.Context, p *project.Project, r *runs.Run, 
 	if who, _ := a.caller(); o.planHash != "" && weaker && who.Kind != caller.Person {
 		return permission.Refusal("%s: a person confirms that, and this process belongs to %s: %s", what, who, who.Evidence)
 	}
+	serverOnly, err := runs.ServerOnly(p)
 	switch short := change.PlanHash[:minPlanHash]; {
+	case err != nil:
+		return err
+	case serverOnly && weaker: // only through the gate
 	case o.planHash != "" && len(o.planHash) >= minPlanHash && strings.HasPrefix(change.PlanHash, o.planHash):
 		return nil
 	case o.planHash != "":
@@ -302,12 +306,14 @@ func (a *app) confirmPlan(ctx context.Context, p *project.Project, r *runs.Run, 
 		return err
 	}
 	a.refreshMirror(ctx, p, r)
-	confirms := "--yes or --plan-hash"
+	confirms := ", or pass --yes or --plan-hash " + change.PlanHash[:minPlanHash]
 	if weaker {
-		confirms = "--plan-hash"
+		confirms = ", or pass --plan-hash " + change.PlanHash[:minPlanHash]
 	}
-	why := fmt.Errorf("%s: approve gate %s, or pass %s %s", what, gate.ID, confirms, change.PlanHash[:minPlanHash])
-	return &pawl.Error{Kind: pawl.KindAtGate, Err: why, Hint: "pawl gates"}
+	if serverOnly && weaker {
+		confirms = " through a server"
+	}
+	return &pawl.Error{Kind: pawl.KindAtGate, Err: fmt.Errorf("%s: approve gate %s%s", what, gate.ID, confirms), Hint: "pawl gates"}
 }
 
 // confirmResume asks for confirmation before finished steps rerun, unless that was part of the question about a changed plan, and before resuming is unsafe.

@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"time"
 
+	"pawl"
+	"pawl/internal/account"
 	"pawl/internal/oneline"
 )
 
@@ -20,9 +22,10 @@ type Command struct {
 	Args      []string // program and arguments
 	Dir       string
 	Environ   []string
-	Input     []byte // standard input
-	MaxOutput int    // bytes of standard output; more is an error
-	MaxError  int    // bytes at the end of standard error that errors contain
+	Input     []byte        // standard input
+	MaxOutput int           // bytes of standard output; more is an error
+	RunAs     *pawl.Account // who runs it. Defaults to the user of this process.
+	MaxError  int           // bytes at the end of standard error that errors contain
 }
 
 // drainTimeout is how long processes that left the command's group may keep its output open.
@@ -31,8 +34,9 @@ const drainTimeout = time.Second
 // Run runs the command until it ends, or kills it when ctx ends. It returns the standard output.
 func Run(ctx context.Context, c Command) (string, error) {
 	cmd := exec.Command(c.Args[0], c.Args[1:]...)
-	cmd.Dir, cmd.Env = c.Dir, c.Environ
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Dir = c.Dir
+	cmd.Env = account.Environ(c.RunAs, c.Environ, nil)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: account.Credential(c.RunAs)}
 	cmd.WaitDelay = drainTimeout
 	g := &group{}
 	out, stderr := &capped{limit: c.MaxOutput, full: g.kill}, &tail{limit: c.MaxError}

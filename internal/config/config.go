@@ -39,6 +39,11 @@ type Config struct {
 
 	Webhooks []Webhook `yaml:"webhooks,omitempty"` // receivers of `pawl serve`; only in the user's own settings
 
+	Gates GatePolicy `yaml:"gates,omitempty"`  // who may answer gates; only in the user's own settings. Defaults to every person.
+	RunAs string     `yaml:"run_as,omitempty"` // the system user that executes steps, if pawl runs as root; only in the user's own settings. Defaults to pawl's own.
+
+	Proxy Proxy `yaml:"proxy,omitempty"` // who the clients of pawl serve --behind-proxy are; only in the user's own settings
+
 	Postgres string `yaml:"postgres,omitempty"` // DSN of the database for runs; only in the user's own settings. Defaults to PAWL_POSTGRES.
 }
 
@@ -81,8 +86,8 @@ func parse(path string, data []byte, own bool) (Config, error) {
 	checkWebhooks(c.Webhooks, wrong)
 	if stepenv.CheckNotify(c.Notify, wrong); !own {
 		c.checkUser(wrong)
-	} else if verb := c.Agents.both(); verb != "" {
-		wrong(&c.Agents, "%q is both allowed and refused", verb)
+	} else {
+		c.checkOwn(wrong)
 	}
 	if err := file.Err(path); err != nil {
 		return Config{}, &pawl.Error{Kind: pawl.KindUsage, Err: err}

@@ -1,9 +1,12 @@
 package config
 
 import (
+	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"pawl/internal/redact"
 	"pawl/internal/userdir"
@@ -21,6 +24,50 @@ type Agents struct {
 type Mirrors struct {
 	Answers  bool   `yaml:"answers,omitempty"`  // answers to gates in mirrored files count as the user's. Defaults to false.
 	Database string `yaml:"database,omitempty"` // the SQLite database or SQL dump of projectstate: absolute, or relative to each project; or "postgres:". Defaults to none.
+}
+
+// GatePolicy says who may answer gates. It counts only in the user's own settings.
+type GatePolicy string
+
+// ServerOnly accepts answers to gates, reviews and other words of a person only from clients of `pawl serve`.
+const ServerOnly GatePolicy = "server-only"
+
+// Proxy says how a proxy in front of `pawl serve --behind-proxy` names the clients. It counts only in the user's own settings.
+type Proxy struct {
+	Peers  []string            `yaml:"peers,omitempty"`  // addresses from which the proxy connects, such as 10.0.0.2 or 10.0.0.0/24
+	Header string              `yaml:"header,omitempty"` // has the name of the client, such as X-Forwarded-User
+	Users  map[string][]string `yaml:"users,omitempty"`  // rights of each client, by name
+}
+
+// ParsePeer reads an address, or a range of addresses.
+func ParsePeer(text string) (netip.Prefix, error) {
+	if prefix, err := netip.ParsePrefix(text); err == nil && prefix.Masked() == prefix {
+		return prefix, nil
+	}
+	addr, err := netip.ParseAddr(text)
+	if err != nil || addr.Zone() != "" || addr.Is4In6() {
+		return netip.Prefix{}, fmt.Errorf("invalid peer %q; use a form such as 10.0.0.2 or 10.0.0.0/24", text)
+	}
+	return netip.PrefixFrom(addr, addr.BitLen()), nil
+}
+
+// ownHeaders are headers with another meaning than the name of a client.
+var ownHeaders = []string{"authorization", "cookie", "host", "origin", "pawl-key", "forwarded", "x-forwarded-for", "idempotency-key", "if-match"}
+
+// check reports what does not fit together.
+func (p *Proxy) check(wrong func(pointer any, format string, args ...any)) {
+	for _, peer := range p.Peers {
+		if _, err := ParsePeer(peer); err != nil {
+			wrong(&p.Peers, "%v", err)
+		}
+	}
+	if (p.Header != "") != (len(p.Peers) > 0) || (p.Header != "") != (len(p.Users) > 0) {
+		wrong(p, `"proxy" needs peers, header and users`)
+	}
+	name := strings.ToLower(p.Header)
+	if slices.Contains(ownHeaders, name) || strings.HasPrefix(name, "sec-") || strings.ContainsFunc(name, func(r rune) bool { return r != '-' && (r < 'a' || r > 'z') && (r < '0' || r > '9') }) {
+		wrong(&p.Header, "%q cannot be the header with the name of a client", p.Header)
+	}
 }
 
 // Traces says where the traces of runs are sent. It counts only in the user's own settings.
@@ -81,6 +128,29 @@ func (c *Config) checkUser(wrong func(pointer any, format string, args ...any)) 
 	}
 	if c.Mirrors != (Mirrors{}) {
 		wrong(&c.Mirrors, `"mirrors" counts only in your own settings`)
+	}
+	if c.Proxy.Header != "" || len(c.Proxy.Peers)+len(c.Proxy.Users) > 0 {
+		wrong(&c.Proxy, `"proxy" counts only in your own settings`)
+	}
+	if c.Gates != "" {
+		wrong(&c.Gates, `"gates" counts only in your own settings`)
+	}
+	if c.RunAs != "" {
+		wrong(&c.RunAs, `"run_as" counts only in your own settings`)
+	}
+}
+
+// checkOwn reports invalid values of settings that count only in the user's own file.
+func (c *Config) checkOwn(wrong func(pointer any, format string, args ...any)) {
+	if verb := c.Agents.both(); verb != "" {
+		wrong(&c.Agents, "%q is both allowed and refused", verb)
+	}
+	if c.Gates != "" && c.Gates != ServerOnly {
+		wrong(&c.Gates, `invalid "gates": %q; expected %s`, c.Gates, ServerOnly)
+	}
+	c.Proxy.check(wrong)
+	if c.RunAs != "" && c.PIDNamespace {
+		wrong(&c.RunAs, `"run_as" does not work with "pid_namespace"`)
 	}
 }
 

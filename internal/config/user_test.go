@@ -1,8 +1,10 @@
 package config_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -57,5 +59,32 @@ traces: {endpoint: "http://localhost:4318", headers: {Authorization: key}}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestUsersFaults reads invalid values of settings that only the user's own file has.
+func TestUsersFaults(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("XDG_CONFIG_HOME", dir)
+	for text, want := range map[string]string{
+		"gates: anybody":                                                              `invalid "gates": "anybody"; expected server-only`,
+		"run_as: agent\npid_namespace: true":                                          `"run_as" does not work with "pid_namespace"`,
+		"proxy: {header: X-User}":                                                     `"proxy" needs peers, header and users`,
+		"proxy: {peers: [\"::1\"], users: {ann: [read]}}":                             `"proxy" needs peers, header and users`,
+		"proxy: {peers: [10.0.0.1/8], header: X-User, users: {ann: [read]}}":          `invalid peer "10.0.0.1/8"`,
+		"proxy: {peers: [proxy.example.com], header: X-User, users: {ann: [read]}}":   `invalid peer "proxy.example.com"`,
+		"proxy: {peers: [10.0.0.1], header: Authorization, users: {ann: [read]}}":     `"Authorization" cannot be the header`,
+		"proxy: {peers: [10.0.0.1], header: \"X User\", users: {ann: [read]}}":        `"X User" cannot be the header`,
+		"proxy: {peers: [10.0.0.1], header: Sec-Fetch-Site, users: {ann: [read]}}":    `"Sec-Fetch-Site" cannot be the header`,
+		"proxy: {peers: [10.0.0.1], header: X-Forwarded-For, users: {ann: [read]}}":   `"X-Forwarded-For" cannot be the header`,
+		"proxy: {peers: [10.0.0.1], header: X-User, users: {ann: [read]}, secret: x}": `unknown key "secret"`,
+	} {
+		path := filepath.Join(dir, "pawl/config.yaml")
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := config.ReadUser(""); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %+v, %v; want %s", text, got, err, want)
+		}
 	}
 }

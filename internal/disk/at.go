@@ -100,3 +100,35 @@ func Chmod(fd int, mode uint32) error {
 	}
 	return unix.Fchmod(fd, mode)
 }
+
+// GiveAt gives an open file to the owner of the file with a name in the folder, else to the owner of the folder. Only root can do that; for
+// another user it does nothing.
+func GiveAt(folder int, name string, file int) error {
+	if thisUser() != 0 {
+		return nil
+	}
+	var st unix.Stat_t
+	err := unix.Fstatat(folder, name, &st, unix.AT_SYMLINK_NOFOLLOW)
+	if err == unix.ENOENT {
+		err = unix.Fstat(folder, &st)
+	}
+	if err != nil || st.Uid == 0 {
+		return err
+	}
+	if err := fault("chown"); err != nil {
+		return err
+	}
+	return unix.Fchown(file, int(st.Uid), int(st.Gid))
+}
+
+// GiveFolderAt gives a new folder to the owner of the folder that it is in, as GiveAt does.
+func GiveFolderAt(folder int, name string) error {
+	var st unix.Stat_t
+	if err := unix.Fstat(folder, &st); err != nil || thisUser() != 0 || st.Uid == 0 {
+		return err
+	}
+	if err := fault("chown"); err != nil {
+		return err
+	}
+	return unix.Fchownat(folder, name, int(st.Uid), int(st.Gid), unix.AT_SYMLINK_NOFOLLOW)
+}

@@ -5,7 +5,9 @@ import (
 	"errors"
 
 	"pawl"
+	"pawl/internal/config"
 	"pawl/internal/redact"
+	"pawl/internal/runs"
 )
 
 // emit adds events to the next batch.
@@ -39,6 +41,11 @@ func (e *Engine) flush(ctx context.Context) error {
 	news, err := e.log.NewEvents()
 	if err != nil {
 		return err
+	}
+	if e.cfg.Gates == config.ServerOnly {
+		if err := runs.CheckNews(e.cfg.Project, e.run, news); err != nil {
+			return err
+		}
 	}
 	for _, event := range news {
 		e.state.Apply(event)

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"pawl"
+	"pawl/internal/account"
 	"pawl/internal/config"
 	"pawl/internal/history"
 	"pawl/internal/journal"
@@ -72,7 +73,10 @@ type Config struct {
 
 	OutputCap int64 // maximum size of each captured output file, in bytes. Defaults to pawl.DefaultOutputCap.
 
-	PIDNamespace bool // run attempts in their own PID namespaces
+	PIDNamespace bool              // run attempts in their own PID namespaces
+	RunAs        string            // system user that executes steps. Defaults to that of this process.
+	account      *pawl.Account     // that user
+	Gates        config.GatePolicy // who may answer gates. Defaults to every person.
 	Snapshots    config.Snapshots
 	Evaluator    Evaluator // decides what the recovery rules leave open. Defaults to none.
 
@@ -133,6 +137,15 @@ func (c Config) withDefaults() Config {
 		c.Watchdog.Stalled = 30 * time.Minute
 	}
 	return c
+}
+
+// findAccount finds the user who executes steps.
+func (c *Config) findAccount() (err error) {
+	if c.RunAs != "" && c.PIDNamespace {
+		return runs.UsageError("", `"run_as" does not work with "pid_namespace"`)
+	}
+	c.account, err = account.Find(c.RunAs)
+	return err
 }
 
 // Engine runs one run. Only the goroutine that calls Run may touch its fields.

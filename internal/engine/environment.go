@@ -73,10 +73,11 @@ func (e *Engine) aboutEnd(id pawl.StepID) map[string]string {
 // variables sets the environment that a job inherits, with its secrets, and returns the variables that follow from the plan and
 // the work. Only the latter are stored.
 func (e *Engine) variables(job *pawl.Job, plan *pawl.Plan, w runs.Work, ref pawl.AttemptRef, key pawl.Key) (map[string]string, error) {
-	bin, err := supervise.BinFolder()
+	path, err := e.cfg.path()
 	if err != nil {
-		return nil, fmt.Errorf("prepare PATH: %w", err)
+		return nil, err
 	}
+	job.RunAs = e.cfg.account
 	open, secret, err := e.cfg.Secrets.Of(plan, w.Step)
 	if err != nil {
 		return nil, unfitStep{err}
@@ -84,7 +85,7 @@ func (e *Engine) variables(job *pawl.Job, plan *pawl.Plan, w runs.Work, ref pawl
 	inherited := stepenv.Overlay(e.inherited, stepenv.Named(e.cfg.Environ, Credentials(e.cfg.Executors, w.Step)))
 	job.Inherited = stepenv.Overlay(inherited, secret)
 	root := e.cfg.Project.Root
-	env := map[string]string{"PATH": bin + string(os.PathListSeparator) + os.Getenv("PATH")}
+	env := map[string]string{"PATH": path}
 	maps.Copy(env, e.cfg.Tracer.Environ(e.state, ref))
 	maps.Copy(env, open)
 	maps.Copy(env, runs.PathVars(e.state.Origin(), w))
@@ -95,6 +96,23 @@ func (e *Engine) variables(job *pawl.Job, plan *pawl.Plan, w runs.Work, ref pawl
 	env["PAWL_KEY"] = e.idempotencyKey(w, key)
 	env["PAWL_PROJECT"] = root
 	return env, nil
+}
+
+// path returns the PATH of steps, which has pawl: first, from a folder that contains nothing else. Another user cannot reach that folder,
+// and gets the folder of the program last.
+func (c *Config) path() (string, error) {
+	if c.account != nil {
+		self, err := os.Executable()
+		if err != nil {
+			return "", fmt.Errorf("prepare PATH: %w", err)
+		}
+		return os.Getenv("PATH") + string(os.PathListSeparator) + filepath.Dir(self), nil
+	}
+	bin, err := supervise.BinFolder()
+	if err != nil {
+		return "", fmt.Errorf("prepare PATH: %w", err)
+	}
+	return bin + string(os.PathListSeparator) + os.Getenv("PATH"), nil
 }
 
 // Credentials returns the names of secret variables that a step gets although the plan does not name them: those of its

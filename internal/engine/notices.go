@@ -15,7 +15,6 @@ import (
 	"pawl/internal/redact"
 	"pawl/internal/runs"
 	"pawl/internal/stepenv"
-	"pawl/internal/supervise"
 )
 
 // receiver is somebody who gets notices.
@@ -158,11 +157,11 @@ func (c *Config) delivery(run pawl.RunID, plan *pawl.Plan, inherited []string, x
 	if err != nil {
 		return d, err
 	}
-	bin, err := supervise.BinFolder()
+	path, err := c.path()
 	if err != nil {
-		return d, fmt.Errorf("prepare PATH: %w", err)
+		return d, err
 	}
-	d.Environ = stepenv.Overlay(inherited, map[string]string{"PATH": bin + string(os.PathListSeparator) + os.Getenv("PATH")})
+	d.RunAs, d.Environ = c.account, stepenv.Overlay(inherited, map[string]string{"PATH": path})
 	d.Environ = stepenv.Overlay(stepenv.Overlay(d.Environ, open), secret)
 	return d, nil
 }
@@ -170,6 +169,9 @@ func (c *Config) delivery(run pawl.RunID, plan *pawl.Plan, inherited []string, x
 // Announce sends the notices that are due in a run that no engine works on, and records those that were delivered. An engine sends
 // the others later. notes are for the user, one for each that was not delivered.
 func Announce(ctx context.Context, cfg Config, r *runs.Run, by pawl.Author) (notes []string, err error) {
+	if err := cfg.findAccount(); err != nil {
+		return nil, err
+	}
 	cfg = cfg.withDefaults()
 	inherited, _ := stepenv.Inherited(cfg.Environ)
 	due := cfg.announcements(r.Plan, r.State, decide.Action{})

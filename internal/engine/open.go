@@ -32,6 +32,9 @@ func OpenNew(ctx context.Context, cfg Config, n runs.CreateOptions) (*Engine, er
 }
 
 func openWith(ctx context.Context, cfg Config, loaded *runs.Run, choose func() (pawl.RunID, error)) (*Engine, error) {
+	if err := cfg.findAccount(); err != nil {
+		return nil, err
+	}
 	holder := project.Holder{PID: os.Getpid(), Since: time.Now().UTC()}
 	lock, err := cfg.Project.LockEngine(holder)
 	if err != nil {

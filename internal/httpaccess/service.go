@@ -16,6 +16,8 @@ type Service struct {
 	TokenFile string // has Token
 	Token     string
 
+	Private string // another file that gives access to what the server serves
+
 	Remote
 }
 

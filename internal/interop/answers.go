@@ -89,6 +89,9 @@ func (m *MirrorWriter) refuseAnswer(state *pawl.State, reply pawl.GateAnswered) 
 
 // refuseFiles returns why nothing in the files counts as the user's, "" if it does.
 func (m *MirrorWriter) refuseFiles(state *pawl.State) string {
+	if only, err := runs.ServerOnly(m.project); only || err != nil {
+		return `your own settings have "gates: server-only": only a server accepts answers`
+	}
 	if !m.Answers && !(state.Mirror.SameFiles(m.Record(m.project)) && state.Mirror.Answers) {
 		return "answers in mirrored files count only with --mirror-answers, or if your own settings have mirrors: {answers: true}"
 	}

@@ -49,7 +49,7 @@ func (s *Server) ask(ctx context.Context, c call, in askIn) (answer[askOut], err
 	if q.fresh {
 		reply = nil
 	}
-	elicits := c.canElicit() && s.reachesPerson()
+	elicits := c.canElicit() && s.reachesPerson() && !s.serverOnly()
 	if !elicits {
 		reply = nil
 	}

@@ -26,6 +26,16 @@ func (d *toolContext) reachesPerson() bool {
 	return d.step == nil && c.Kind != who.Step && (c.Kind != who.Agent || c.Direct)
 }
 
+// serverOnly reports whether only clients of `pawl serve` may answer gates: then a form would ask in vain.
+func (s *Server) serverOnly() bool {
+	p, err := s.project()
+	if err != nil {
+		return false // the tool reports it
+	}
+	only, err := runs.ServerOnly(p)
+	return only || err != nil
+}
+
 // elicitsInResult reports whether the client takes the questions in a tool's result and calls the tool again with the reply.
 // Older clients get a request during the call.
 func (c call) elicitsInResult() bool { return c.ProtocolVersion() >= "2026-07-28" }

@@ -105,7 +105,7 @@ func run(ctx context.Context, d pawl.Delivery, body []byte) error {
 		environ = append(environ, v[0]+"="+strings.ReplaceAll(v[1], "\x00", ""))
 	}
 	_, err := command.Run(ctx, command.Command{
-		Args: []string{"/bin/sh", "-e", "-c", d.Command}, Dir: d.Dir, Environ: environ, Input: append(body, '\n'), MaxOutput: maxOutput, MaxError: maxReason,
+		Args: []string{"/bin/sh", "-e", "-c", d.Command}, Dir: d.Dir, Environ: environ, Input: append(body, '\n'), MaxOutput: maxOutput, MaxError: maxReason, RunAs: d.RunAs,
 	})
 	return err
 }

@@ -62,6 +62,9 @@ func eventsOf(by pawl.Author, payloads []pawl.Payload) ([]pawl.Event, error) {
 
 func (r *Run) perform(ctx context.Context, p *project.Project, by pawl.Author, act Act) error {
 	payloads, actErr := act(p, r)
+	if err := refuseOutside(ctx, p, r, by, payloads); err != nil {
+		return err
+	}
 	events, err := eventsOf(by, payloads)
 	if err != nil {
 		return err

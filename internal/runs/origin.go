@@ -25,7 +25,8 @@ type mark struct {
 	Bytes   int64      `json:"bytes"`            // length of the segment after them
 	Sum     string     `json:"sha256,omitempty"` // of these bytes; empty if the length is 0
 
-	words []string // announced since
+	words      []string             // announced since
+	serverOnly func() (bool, error) // whether answers must come from a server
 }
 
 // maxMark is the number of bytes that are read of a mark.
@@ -137,8 +138,11 @@ func elsewhere(p *project.Project, run pawl.RunID) (reason string, err error) {
 	if !ok {
 		return "", fmt.Errorf("read %s: invalid record", markPath(p, run))
 	}
-	if m.Segment == 0 && m.Bytes == 0 {
-		return "", nil
+	m.serverOnly = func() (bool, error) { return ServerOnly(p) }
+	if m.Segment == 0 && m.Bytes == 0 { // nobody has acted on the run since it was created
+		if only, err := m.serverOnly(); !only || err != nil {
+			return "", err
+		}
 	}
 	segments, err := journal.Files(p.Runs(), run)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -179,6 +183,11 @@ func (m mark) compare(segments []string) (reason string, err error) {
 	return "", nil
 }
 
+// creates reports whether an event can be one of those with which the run was created, which nobody announces.
+func (m mark) creates(kind pawl.EventType) bool {
+	return m.Segment == 0 && m.Bytes == 0 && (kind == pawl.RunPlanned{}.Event() || kind == pawl.RunMirrored{}.Event())
+}
+
 const otherJournal = "its journal differs from the one that your pawl wrote"
 
 // compareSegment compares the first bytes of a segment, if any are marked, and searches the others for a word that was not announced.
@@ -201,8 +210,15 @@ func (m mark) compareSegment(path string, marked int64) (reason string, err erro
 	lines := bufio.NewReaderSize(f, journal.MaxLine)
 	for {
 		line, err := lines.ReadSlice('\n')
-		if word := wordIn(line); word != "" && !slices.Contains(m.words, word) {
-			return foreignWord, nil
+		if kind, data, ok := journal.Content(line); ok && isWord(kind) && !m.creates(kind) {
+			switch {
+			case !slices.Contains(m.words, wordSum(kind, data)):
+				return foreignWord, nil
+			case fromOutside(kind, data):
+				if only, err := m.serverOnly(); only || err != nil {
+					return outsideWord, err
+				}
+			}
 		}
 		if errors.Is(err, io.EOF) || errors.Is(err, bufio.ErrBufferFull) { // no reader gets past what is not a line
 			return "", nil

@@ -28,6 +28,9 @@ func ReadResult(dir string) (*pawl.Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(data) == 0 { // the step of another user finds the file, and need not write it
+		return nil, nil
+	}
 	if len(data) > maxResult {
 		return nil, fmt.Errorf("%s: larger than %d bytes", pawl.ResultFile, maxResult)
 	}

@@ -3,6 +3,8 @@ package runs
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"io/fs"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -112,7 +114,25 @@ func (i *StepClient) MarkWaiting(action pawl.GateAction) error {
 	if i.result == "" {
 		return UsageError("", "PAWL_RESULT is not set, so the engine cannot be told that this step is waiting")
 	}
-	return disk.Replace(i.result, data)
+	return i.writeResult(data)
+}
+
+// writeResult writes the result file. A step that runs as another user than pawl cannot replace the file, only write it.
+func (i *StepClient) writeResult(data []byte) error {
+	err := disk.Replace(i.result, data)
+	if !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	file, err := disk.OpenWritable(i.result)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	if err := file.Truncate(0); err != nil {
+		return err
+	}
+	_, err = file.WriteAt(data, 0)
+	return err
 }
 
 // ClearWaiting undoes MarkWaiting if the result file still says so.
@@ -124,7 +144,10 @@ func (i *StepClient) ClearWaiting(action pawl.GateAction) error {
 	if said, err := disk.ReadFile(i.result, disk.RecordLimit); err != nil || !bytes.Equal(said, data) {
 		return nil
 	}
-	return disk.Remove(i.result)
+	if err := disk.Remove(i.result); !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	return i.writeResult(nil)
 }
 
 // waitingResult returns the result of an attempt that waits for an answer.

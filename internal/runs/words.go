@@ -11,7 +11,6 @@ import (
 
 	"pawl"
 	"pawl/internal/disk"
-	"pawl/internal/journal"
 	"pawl/internal/project"
 )
 
@@ -60,14 +59,6 @@ func announced(p *project.Project, run pawl.RunID) ([]string, error) {
 
 func wordsPath(p *project.Project, run pawl.RunID) string {
 	return filepath.Join(p.Trust.Folder, "runs", string(run)+".words")
-}
-
-// wordIn returns the sum of the word in a line of a journal; "" if it is none.
-func wordIn(line []byte) string {
-	if kind, data, ok := journal.Content(line); ok && isWord(kind) {
-		return wordSum(kind, data)
-	}
-	return ""
 }
 
 // wordSum identifies a word: SHA-256 of its type and its data.

@@ -16,6 +16,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"pawl/internal/httpaccess"
+	"pawl/internal/runs"
 	"pawl/internal/shellwords"
 	"pawl/internal/tokens"
 )
@@ -37,7 +38,7 @@ const keyHeader = "Pawl-Key"
 const ownToken = "own"
 
 // ownName is the name of its holder, in journals too: any program of the user.
-const ownName = "pawl serve"
+const ownName = runs.ViaServer
 
 type clientKey struct{}
 
@@ -103,11 +104,14 @@ func (a *api) identify(r *http.Request, now time.Time) (tokens.Token, *Problem) 
 		t, err := a.store.Find(secret, tokens.Client, now)
 		return t, a.unknown(err)
 	}
+	if t, found, refused := a.proxied.identify(r); found {
+		return t, refused
+	}
 	cookie, err := r.Cookie(a.cookie)
 	if err != nil {
 		return tokens.Token{}, a.unknown(fs.ErrNotExist)
 	}
-	if from := r.Header.Get("Sec-Fetch-Site"); from != "" && from != "same-origin" && from != "none" {
+	if foreignPage(r) {
 		return tokens.Token{}, problem(http.StatusForbidden, "the request comes from a page of another server", "")
 	}
 	t, err := a.store.Find(cookie.Value, tokens.Browser, now)

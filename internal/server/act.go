@@ -48,6 +48,9 @@ type request struct {
 	step  pawl.StepID
 	items []string
 	why   string
+
+	reviewer string
+	score    int
 }
 
 // action is what a client can have done with the current run of a project.
@@ -98,6 +101,11 @@ var (
 		done: "Step marked as done", refused: "Step not marked as done", allowed: always,
 		do: onStep(func(q request) runs.Act { return runs.Done(q.step, q.items, q.why) }),
 	}
+	reviewAction = action{
+		verb: "review", right: tokens.Approve, summary: "Score a finished step of the current run, like `pawl review`",
+		done: "Step reviewed", refused: "Step not reviewed", allowed: always,
+		do: onStep(func(q request) runs.Act { return runs.Review(q.step, q.reviewer, q.score, q.why) }),
+	}
 )
 
 // journaled returns an action that only journals an act.
@@ -121,7 +129,7 @@ func onStep(act func(request) runs.Act) func(context.Context, *api, *project.Pro
 
 // perform journals an act, if the run still has the tag that the client expects.
 func (a *api) perform(ctx context.Context, p *project.Project, run pawl.RunID, q request, act runs.Act) error {
-	r, err := runs.Perform(ctx, p, run, q.by, func(p *project.Project, r *runs.Run) ([]pawl.Payload, error) {
+	r, err := runs.Perform(runs.ByClient(ctx, clientOf(ctx).May(tokens.Approve)), p, run, q.by, func(p *project.Project, r *runs.Run) ([]pawl.Payload, error) {
 		if err := checkTag(q.match, r.State.Seq); err != nil {
 			return nil, err
 		}
@@ -216,10 +224,12 @@ type actBody struct {
 	Step  pawl.StepID `json:"step,omitempty" doc:"for retry, skip and done" maxLength:"200"`
 	Items []string    `json:"items,omitempty" doc:"for skip and done: only these items of a foreach step" maxItems:"1000"`
 	Why   string      `json:"why,omitempty" doc:"reason" maxLength:"4000"`
+	By    string      `json:"by,omitempty" doc:"for review: the reviewer's name" maxLength:"200"`
+	Score *int        `json:"score,omitempty" doc:"for review: 0 to 100"`
 }
 
 func (a *api) actionRoutes(h huma.API) {
-	for _, act := range []action{resumeAction, pauseAction, stopAction, retryAction, skipAction, doneAction} {
+	for _, act := range []action{resumeAction, pauseAction, stopAction, retryAction, skipAction, doneAction, reviewAction} {
 		register(h, route{
 			id: act.verb + "-project", method: http.MethodPost, path: "/api/projects/{id}/" + act.verb, right: act.right, summary: act.summary,
 			errors: []int{http.StatusNotFound, http.StatusConflict, http.StatusPreconditionFailed, http.StatusLocked, http.StatusPreconditionRequired},
@@ -241,6 +251,12 @@ func (a *api) act(ctx context.Context, in *actInput, act action) (client.Acted, 
 	q := request{by: authorOf(ctx), match: in.Match}
 	if in.Body != nil {
 		q.step, q.items, q.why = in.Body.Step, in.Body.Items, strings.TrimSpace(in.Body.Why)
+	}
+	if act.verb == reviewAction.verb {
+		if in.Body == nil || in.Body.By == "" || in.Body.Score == nil {
+			return client.Acted{}, badRequest("review needs by and score")
+		}
+		q.reviewer, q.score = in.Body.By, *in.Body.Score
 	}
 	if _, stepless := map[string]bool{"resume": true, "pause": true, "stop": true}[act.verb]; stepless == (q.step != "") {
 		return client.Acted{}, badRequest("%s %s", act.verb, map[bool]string{true: "takes no step", false: "needs a step"}[stepless])

@@ -27,7 +27,9 @@ type api struct {
 	calls  *quota
 	logins *quota
 	audit  *audit
-	repeat *repeats
+
+	proxied *proxied // nil: the server knows clients by tokens and sessions only
+	repeat  *repeats
 }
 
 // newAPI returns the API of a server.
@@ -51,7 +53,7 @@ func newAPI(r *recovery, now time.Time) (*api, error) {
 // documented returns an API without folders. It can describe its operations, and serve none.
 func documented(r *recovery) *api {
 	return &api{
-		recovery: r, audit: &audit{}, calls: &quota{most: callsPerMinute}, logins: &quota{most: loginsPerMinute}, repeat: &repeats{},
+		recovery: r, audit: &audit{partSize: partSize}, calls: &quota{most: callsPerMinute}, logins: &quota{most: loginsPerMinute}, repeat: &repeats{},
 	}
 }
 
@@ -75,7 +77,7 @@ func (a *api) handler(site *httpaccess.Site) http.Handler {
 		fmt.Fprintln(w, "ready")
 	})
 	mux.Handle("GET /metrics", a.metricsHandler())
-	return a.counted(site.Require(http.NewCrossOriginProtection().Handler(routed(mux))))
+	return a.proxied.require(a.counted(site.Require(http.NewCrossOriginProtection().Handler(routed(mux)))))
 }
 
 // private keeps answers out of caches and pages: a browser neither stores nor shows nor guesses the type of one.

@@ -18,7 +18,8 @@ import (
 // What cannot be recorded is not done.
 type audit struct {
 	path      string
-	forwarded bool // requests come through a proxy
+	partSize  int64 // bytes, at which a new file begins
+	forwarded bool  // requests come through a proxy
 }
 
 // auditLine is a line of the file.
@@ -70,7 +71,7 @@ func (a *audit) write(line auditLine) error {
 	if err != nil {
 		return err
 	}
-	return disk.AppendLine(a.path, data)
+	return a.append(data)
 }
 
 // refused records a write that a client may not do.

@@ -9,18 +9,17 @@ import (
 	"pawl/internal/userdir"
 )
 
-// openHooks reads the user's webhooks.
-func (a *api) openHooks() error {
-	user, err := config.ReadUser("")
-	if err != nil || len(user.Webhooks) == 0 {
-		return err
+// openHooks opens the user's webhooks.
+func (a *api) openHooks(list []config.Webhook) error {
+	if len(list) == 0 {
+		return nil
 	}
 	folder, err := userdir.Config()
 	if err != nil {
 		return err
 	}
 	a.hooks, err = webhooks.Open(webhooks.Config{
-		Folder: filepath.Join(a.store.Folder, "webhooks"), Webhooks: user.Webhooks, Settings: folder, Say: a.say, Post: a.Post,
+		Folder: filepath.Join(a.store.Folder, "webhooks"), Webhooks: list, Settings: folder, Say: a.say, Post: a.Post,
 	})
 	return err
 }

@@ -12,10 +12,14 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
+	"pawl/internal/config"
 	"pawl/internal/httpaccess"
+	"pawl/internal/project"
+	"pawl/internal/runs"
 )
 
 // Config configures a server.
@@ -48,6 +52,51 @@ type Ready struct {
 	URL       string `json:"url"`
 	TokenFile string `json:"token_file,omitempty"`
 	Ready     bool   `json:"ready"`
+
+	Gates       config.GatePolicy `json:"gates,omitempty"`
+	Unprotected string            `json:"unprotected,omitempty"` // why Gates does not protect against steps
+}
+
+// readiness returns what the server says of itself once it listens.
+func (a *api) readiness(url string, own config.Config) (Ready, error) {
+	ready := Ready{URL: url, TokenFile: a.TokenFile, Ready: true}
+	local, err := a.proxied.local()
+	if err != nil {
+		return ready, err
+	}
+	if local != "" {
+		local = fmt.Sprintf("every program that can connect from %s can approve in the name of anybody: it is a peer in \"proxy\", and an address of this machine", local)
+		a.say("%s", local)
+	}
+	if own.Gates == "" {
+		return ready, nil
+	}
+	ready.Gates = own.Gates
+	var projects []*project.Project
+	served, _ := entries() // the first look reports what cannot be read
+	for _, e := range served {
+		if p, err := project.Find(e.Path); err == nil && p.Trust.Trusted() {
+			projects = append(projects, p)
+		}
+	}
+	secrets := slices.DeleteFunc([]string{a.TokenFile, a.Private}, func(path string) bool { return path == "" })
+	if ready.Unprotected = runs.Unprotected(own, secrets, projects...); ready.Unprotected != "" {
+		a.say("%s", ready.Unprotected)
+	} else {
+		ready.Unprotected = local
+	}
+	return ready, nil
+}
+
+// configure reads the user's own settings.
+func (a *api) configure(site *httpaccess.Site) (own config.Config, err error) {
+	if own, err = config.ReadUser(""); err == nil {
+		err = a.openHooks(own.Webhooks)
+	}
+	if err == nil && site.Forwarded {
+		a.proxied, err = newProxied(own.Proxy)
+	}
+	return own, err
 }
 
 // Run serves until ctx ends. Engines that it started continue.
@@ -59,9 +108,10 @@ func Run(ctx context.Context, c Config) (err error) {
 	}
 	r := newRecovery(c)
 	a, err := newAPI(r, time.Now())
-	if err == nil {
-		err = a.openHooks()
+	if err != nil {
+		return errors.Join(err, site.Close())
 	}
+	own, err := a.configure(site)
 	if err != nil {
 		return errors.Join(err, site.Close())
 	}
@@ -74,7 +124,11 @@ func Run(ctx context.Context, c Config) (err error) {
 		return errors.Join(err, site.Close())
 	}
 	defer func() { err = errors.Join(err, withdraw()) }()
-	line, err := json.Marshal(Ready{URL: site.URL, TokenFile: c.TokenFile, Ready: true})
+	ready, err := a.readiness(site.URL, own)
+	if err != nil {
+		return errors.Join(err, site.Close())
+	}
+	line, err := json.Marshal(ready)
 	if err != nil {
 		return errors.Join(err, site.Close())
 	}

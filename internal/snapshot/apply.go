@@ -256,7 +256,12 @@ func (a *applier) makeFolders(changes []Change) error {
 		if c.New == nil || c.New.Kind != Folder || c.Old != nil && c.Old.Kind == Folder {
 			continue
 		}
-		err := a.withFolder(path.Dir(c.Path), func(fd int) error { return disk.MakeFolderAt(fd, path.Base(c.Path)) })
+		err := a.withFolder(path.Dir(c.Path), func(fd int) error {
+			if err := disk.MakeFolderAt(fd, path.Base(c.Path)); err != nil {
+				return err
+			}
+			return disk.GiveFolderAt(fd, path.Base(c.Path))
+		})
 		if err != nil && !errors.Is(err, unix.EEXIST) {
 			return err
 		}
@@ -346,7 +351,7 @@ func (a *applier) make(fd int, name string, c Change, known map[string]stamp) er
 	if err != nil {
 		return err
 	}
-	err = a.fill(file, c, known)
+	err = errors.Join(a.fill(file, c, known), disk.GiveAt(fd, path.Base(c.Path), int(file.Fd())))
 	if err == nil {
 		err = disk.Chmod(int(file.Fd()), c.New.Mode)
 	}

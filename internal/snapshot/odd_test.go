@@ -376,6 +376,34 @@ func TestModes(t *testing.T) {
 	same(t, was, contents(t, w.root))
 }
 
+// TestOwners: files that root restores belong to the owner of what they replace, or of their folder.
+func TestOwners(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give files to another user")
+	}
+	t.Parallel()
+	w := newWorkspace(t)
+	for _, name := range []string{"own/new", "own/below/new", "replaced", "mine"} {
+		w.must(os.MkdirAll(filepath.Dir(w.path(name)), 0o755))
+		w.write(name, "first")
+	}
+	first := w.take()
+	w.must(os.RemoveAll(w.path("own")))
+	w.must(os.Mkdir(w.path("own"), 0o755))
+	w.write("replaced", "second")
+	w.write("mine", "second")
+	const nobody, group = 65534, 54321
+	w.must(errors.Join(os.Chown(w.path("own"), nobody, group), os.Chown(w.path("replaced"), nobody, group)))
+	w.restore(first)
+	for name, want := range map[string]uint32{"own/new": nobody, "own/below": nobody, "own/below/new": nobody, "replaced": nobody, "mine": 0} {
+		var st unix.Stat_t
+		w.must(unix.Lstat(w.path(name), &st))
+		if st.Uid != want || want != 0 && st.Gid != group {
+			t.Errorf("%s belongs to %d:%d", name, st.Uid, st.Gid)
+		}
+	}
+}
+
 // TestEmptyFolders are content; so is the change from one into something else.
 func TestEmptyFolders(t *testing.T) {
 	t.Parallel()

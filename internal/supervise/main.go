@@ -38,6 +38,7 @@ type supervisor struct {
 	dir     string
 	key     ed25519.PrivateKey // signs the exit record
 	job     pawl.Job
+	planned []string // the variables of the job, without those of this process
 	begun   pawl.Begun
 	tree    tree
 	sigterm chan os.Signal // SIGTERM: check abort.json now
@@ -122,6 +123,7 @@ func (s *supervisor) begin() error {
 	if job == nil {
 		return errors.New("missing or truncated job.json")
 	}
+	s.planned = job.Env
 	s.job = withDefaults(*job)
 	s.tree.namespace = s.job.PIDNamespace
 	s.events = &tail{path: filepath.Join(s.dir, pawl.EventsFile)}

@@ -137,7 +137,7 @@ func checkNamespaces() error {
 		return err
 	}
 	defer null.Close()
-	attr := syscall.ProcAttr{Dir: "/", Files: []uintptr{null.Fd(), null.Fd(), null.Fd()}, Sys: childAttributes(nil)}
+	attr := syscall.ProcAttr{Dir: "/", Files: []uintptr{null.Fd(), null.Fd(), null.Fd()}, Sys: childAttributes(nil, nil)}
 	pid, reports, err := startInit("/bin/sh", []string{"sh", "-c", ":"}, attr)
 	if err != nil {
 		return fmt.Errorf("%w: not permitted, because of %s", err, namespaceObstacle())

@@ -103,6 +103,9 @@ func Start(lock *Lock, job pawl.Job, seal Seal) (*Running, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start supervisor: %w", err)
 	}
+	if err := admit(lock.dir, job.RunAs); err != nil {
+		return nil, fmt.Errorf("start supervisor: %w", err)
+	}
 	if err := disk.Put(filepath.Join(lock.dir, pawl.JobFile), data); err != nil { // not synced: it is needed only until begun.json exists
 		return nil, fmt.Errorf("start supervisor: %w", err)
 	}

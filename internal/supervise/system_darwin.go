@@ -5,6 +5,7 @@ import (
 	"syscall"
 
 	"pawl"
+	"pawl/internal/account"
 	"pawl/internal/supervise/process"
 )
 
@@ -15,7 +16,9 @@ func adoptOrphans() bool { return false }
 func protectMemory() {}
 
 // childAttributes starts the child in a process group of its own.
-func childAttributes(*cgroup) *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
+func childAttributes(_ *cgroup, as *pawl.Account) *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: true, Credential: account.Credential(as)}
+}
 
 // cgroup is always nil on macOS.
 type cgroup struct{ path string }

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pawl"
+	"pawl/internal/account"
 	"pawl/internal/supervise/process"
 )
 
@@ -21,9 +22,9 @@ func adoptOrphans() bool {
 func protectMemory() { _ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) }
 
 // childAttributes starts the child in a process group of its own and, if group is set, in that cgroup. The kernel kills
-// the child when the thread that started it ends.
-func childAttributes(group *cgroup) *syscall.SysProcAttr {
-	attr := &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+// the child when the thread that started it ends. The child runs as the user as, unless that is nil.
+func childAttributes(group *cgroup, as *pawl.Account) *syscall.SysProcAttr {
+	attr := &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL, Credential: account.Credential(as)}
 	if group != nil {
 		attr.UseCgroupFD, attr.CgroupFD = true, int(group.dir.Fd())
 	}

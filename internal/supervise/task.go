@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pawl"
+	"pawl/internal/account"
 	"pawl/internal/disk"
 	"pawl/internal/supervise/process"
 	"pawl/internal/watchdog"
@@ -68,7 +69,16 @@ func (s *supervisor) runTask(t task) ending {
 	return s.ending(cause)
 }
 
+// runAs returns the user who executes a task. The program that runs an agent is pawl itself, and starts the agent as that user.
+func (s *supervisor) runAs(t task) *pawl.Account {
+	if s.job.Agent != nil && t.script == "" {
+		return nil
+	}
+	return s.job.RunAs
+}
+
 func (s *supervisor) start(t task) error {
+	as := s.runAs(t)
 	if t.script != "" {
 		var err error
 		if t.command, err = ScriptCommand(&s.job, t.script, filepath.Join(s.dir, t.file)); err != nil {
@@ -85,10 +95,14 @@ func (s *supervisor) start(t task) error {
 		return err
 	}
 	defer complaints.Close()
-	env := s.job.Env
+	if err := s.shareFiles(t, as); err != nil {
+		return err
+	}
+	env := account.Environ(as, s.job.Env, s.planned)
 	if t.path != "" {
 		env = overlay(env, []string{"PATH=" + t.path})
 	}
+	s.tree.as = as
 	err = s.tree.start(t.command, s.job.Dir, env, out, complaints)
 	shell := s.job.Shell.Or(s.job.RunShell)
 	switch missing, ok := errors.AsType[*exec.Error](err); {
@@ -98,6 +112,15 @@ func (s *supervisor) start(t task) error {
 		return fmt.Errorf("shell %q: %s is not installed; install it, or change \"shell\" in the plan", shell, missing.Name)
 	case shell.ReadsFile():
 		return fmt.Errorf("shell %q: %w", shell, err)
+	}
+	return err
+}
+
+// shareFiles lets the user who executes a task open its output files again, by a name such as /dev/stderr, and read its script.
+func (s *supervisor) shareFiles(t task, as *pawl.Account) error {
+	err := errors.Join(share(t.out, as), share(t.err, as))
+	if t.script != "" {
+		err = errors.Join(err, ShareScript(&s.job, filepath.Join(s.dir, t.file)))
 	}
 	return err
 }

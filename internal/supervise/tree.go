@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"pawl"
 	"pawl/internal/disk"
 	"pawl/internal/supervise/process"
 )
@@ -22,6 +23,7 @@ type tree struct {
 	children chan os.Signal      // SIGCHLD
 	adopts   bool                // orphans come to this process, so without children it has no descendants
 	group    *cgroup             // nil: no cgroup
+	as       *pawl.Account       // who runs the command. Defaults to the user of this process.
 	leader   int                 // 0: not started, or ended
 	status   *syscall.WaitStatus // of the command; nil until it has ended
 
@@ -75,13 +77,13 @@ func (t *tree) start(command []string, dir string, env []string, stdout, stderr 
 		return fmt.Errorf("start %s: %w", path, err)
 	}
 	attr := &syscall.ProcAttr{
-		Dir: dir, Env: env, Files: []uintptr{stdin.Fd(), stdout.Fd(), stderr.Fd()}, Sys: childAttributes(t.group),
+		Dir: dir, Env: env, Files: []uintptr{stdin.Fd(), stdout.Fd(), stderr.Fd()}, Sys: childAttributes(t.group, t.as),
 	}
 	pid, err := t.fork(path, command, attr)
 	if err != nil && t.group != nil {
 		t.group.remove()
 		t.group = nil
-		attr.Sys = childAttributes(nil)
+		attr.Sys = childAttributes(nil, t.as)
 		pid, err = t.fork(path, command, attr)
 	}
 	if err != nil {

@@ -51,6 +51,7 @@ const (
 	Client  Kind = "token"   // a program sends it with each request
 	Link    Kind = "link"    // a browser exchanges it once for a session
 	Browser Kind = "browser" // a session: the browser sends it as a cookie, and a second secret with each write
+	Proxied Kind = "proxy"   // no secret: a proxy names the client
 )
 
 // How long links and sessions last.
@@ -159,6 +160,9 @@ const maxTokens = 500
 
 // named matches names of tokens. The token that a server makes has a name with a space.
 var named = lazyregexp.New(`^[A-Za-z0-9._@-]{1,64}$`)
+
+// ValidName reports whether a client can have a name.
+func ValidName(name string) bool { return named.MatchString(name) }
 
 // Create makes a token and returns its secret, which is stored nowhere.
 func (s Store) Create(name string, rights []Right, lasts time.Duration, now time.Time) (t Token, secret string, err error) {

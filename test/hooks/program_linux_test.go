@@ -16,7 +16,7 @@ import (
 var hookPrograms = sync.OnceValues(func() (string, error) {
 	folder := filepath.Join(filepath.Dir(storytest.Agents()), "fast") // storytest.Main removes it
 	for path, stamp := range map[string]string{"pawl": "1", "pawl-hook": "1", "other/pawl-hook": "2"} {
-		flags := "-X pawl/internal/version.stamp=pawl-sources:test" + stamp
+		flags := "-s -w -X pawl/internal/version.stamp=pawl-sources:test" + stamp
 		cmd := exec.Command("go", "build", "-ldflags", flags, "-o", filepath.Join(folder, path), "pawl/cmd/"+filepath.Base(path))
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := cmd.CombinedOutput(); err != nil {

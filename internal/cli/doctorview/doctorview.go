@@ -9,7 +9,10 @@ import (
 	"strings"
 
 	"pawl"
+	"pawl/internal/config"
 	"pawl/internal/git"
+	"pawl/internal/project"
+	"pawl/internal/runs"
 )
 
 // Tools describes the system and the programs that steps and recovery need.
@@ -25,6 +28,22 @@ func Tools() []pawl.Finding {
 	}
 	slices.SortFunc(findings[1:], func(x, y pawl.Finding) int { return strings.Compare(x.What, y.What) })
 	return findings
+}
+
+// Gates reports whether the user's own setting `gates: server-only` protects, in a project if there is one.
+func Gates(p *project.Project) []pawl.Finding {
+	root, projects := "", []*project.Project{}
+	if p != nil {
+		root, projects = p.Root, append(projects, p)
+	}
+	own, err := config.ReadUser(root)
+	if err != nil || own.Gates == "" { // another check reports the error
+		return nil
+	}
+	if why := runs.Unprotected(own, nil, projects...); why != "" {
+		return []pawl.Finding{{Level: pawl.Warn, What: why}}
+	}
+	return []pawl.Finding{{Level: pawl.OK, What: "only a server accepts answers to gates, and steps run as " + own.RunAs}}
 }
 
 func findTool(name string) (string, error) {

@@ -33,6 +33,9 @@ var errLater = errors.New("answer later")
 // Ask asks about each open gate until the person wants to answer later. It reports whether an answer was recorded, here or elsewhere in
 // the meantime.
 func (p Prompter) Ask(ctx context.Context, run pawl.RunID) (answered bool, err error) {
+	if only, err := runs.ServerOnly(p.Project); only || err != nil {
+		return false, err // nobody can answer here
+	}
 	asked := map[pawl.GateID]bool{}
 	for {
 		r, err := runs.Load(ctx, p.Project, run)

@@ -51,6 +51,7 @@ var verbs = map[string]verb{
 	"retry":  {[]string{"message", "run"}, onStep("retry", "queued for retry")},
 	"skip":   {[]string{"message", "run", "item"}, onStep("skip", "skipped")},
 	"done":   {[]string{"message", "run", "item"}, onStep("done", "marked as done")},
+	"review": {[]string{"message", "run", "by", "score"}, review},
 
 	"rollback": {[]string{"to", "plan", "dry-run", "yes", "json"}, rollback},
 }
@@ -393,6 +394,21 @@ func onStep(verb, done string) func(context.Context, *session, []string) error {
 		fmt.Fprintln(s.Out, outcome.Step(a.Step, a.Items, done, acted.Run))
 		return s.hintContinue(ctx)
 	}
+}
+
+// review scores a step.
+func review(ctx context.Context, s *session, args []string) error {
+	score, err := strconv.Atoi(s.flag("score"))
+	if err != nil {
+		return err
+	}
+	a := client.Action{Step: pawl.StepID(args[0]), By: s.flag("by"), Score: &score}
+	acted, err := s.act(ctx, s.flag("run"), "review", a)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(s.Out, "step %s: score %d by %s (run %s)\n", a.Step, score, a.By, acted.Run)
+	return s.hintContinue(ctx)
 }
 
 // items returns the values of --item.

@@ -61,6 +61,7 @@ func (x Commands) Root() *cobra.Command {
 				if err := useDatabase(c.Context(), unit.Postgres); err != nil {
 					return err
 				}
+				s.Private = unit.Postgres
 			}
 			soft, _, release := signals.Contexts(c.Context())
 			defer release()

@@ -88,7 +88,10 @@ func AdoptionOf(p *project.Project, r *runs.Run) (Adoption, error) {
 			shown.Answers = append(shown.Answers, Answer{g.ID, g.Answer.Answer, g.Answer.Option})
 		}
 	}
-	return shown, nil
+	if len(shown.Answers) == 0 || reason == "" {
+		return shown, nil
+	}
+	return shown, runs.RefuseAnswers(p, r.State.Run)
 }
 
 // alsoExecuted returns what a step executes besides its command and its prompt.

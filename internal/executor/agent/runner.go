@@ -10,9 +10,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"pawl"
+	"pawl/internal/account"
 	"pawl/internal/agents/headless"
 	"pawl/internal/brief"
 	"pawl/internal/disk"
@@ -237,12 +239,15 @@ func (a *attempt) heartbeat() time.Duration {
 // checksPass reports whether the step has acceptance checks, and all pass.
 func (a *attempt) checksPass(ctx context.Context) bool {
 	for _, script := range a.job.Checks {
-		command, err := supervise.ScriptCommand(&a.job, script, filepath.Join(a.dir, "check-"+pawl.ScriptFile))
-		if err != nil {
+		file := filepath.Join(a.dir, "check-"+pawl.ScriptFile)
+		command, err := supervise.ScriptCommand(&a.job, script, file)
+		if err != nil || supervise.ShareScript(&a.job, file) != nil {
 			return false
 		}
 		check := exec.CommandContext(ctx, command[0], command[1:]...)
 		check.Dir = a.job.Dir
+		check.Env = account.Environ(a.job.RunAs, os.Environ(), a.job.Env)
+		check.SysProcAttr = &syscall.SysProcAttr{Credential: account.Credential(a.job.RunAs)}
 		if check.Run() != nil {
 			return false
 		}

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pawl"
+	"pawl/internal/account"
 	"pawl/internal/agents"
 	"pawl/internal/agents/headless"
 )
@@ -57,7 +58,8 @@ func (a *attempt) launch(s start) (*process, error) {
 	argv := a.agent.Argv(s.Turn)
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Dir = a.job.Dir
-	cmd.Env = headless.Environ(os.Environ())
+	cmd.Env = account.Environ(a.job.RunAs, headless.Environ(os.Environ()), a.job.Env)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: account.Credential(a.job.RunAs)}
 	switch {
 	case s.Resume:
 		cmd.Env = append(cmd.Env, "PAWL_SESSION="+s.Session)

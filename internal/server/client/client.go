@@ -371,9 +371,11 @@ type Action struct {
 	Step  pawl.StepID `json:"step,omitempty"`
 	Items []string    `json:"items,omitempty"`
 	Why   string      `json:"why,omitempty"`
+	By    string      `json:"by,omitempty"`    // the reviewer, of a review
+	Score *int        `json:"score,omitempty"` // of a review
 }
 
-// Act does an action: resume, pause, stop, retry, skip or done.
+// Act does an action: resume, pause, stop, retry, skip, done or review.
 func (c *Client) Act(ctx context.Context, project, verb string, a Action) (done Acted, err error) {
 	err = c.call(ctx, http.MethodPost, path("/api/projects/%s/%s", project, verb), nil, a, &done)
 	return done, err
