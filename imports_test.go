@@ -120,6 +120,7 @@ var layerOf = map[string]string{
 	"pawl/internal/cli":                          "skins",
 	"pawl/internal/server":                       "skins",
 	"pawl/internal/server/client":                "screens",
+	"pawl/internal/server/webhooks":              "screens",
 	"pawl/internal/cli/outcome":                  "screens",
 	"pawl/internal/cli/remote":                   "screens",
 	"pawl/internal/cli/runsview":                 "screens",

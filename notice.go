@@ -26,10 +26,14 @@ const (
 	NoticeSuccess NoticeKind = "success" // the run completes
 	NoticeGate    NoticeKind = "gate"    // a gate or a review waits for a person
 	NoticeBlocked NoticeKind = "blocked" // a blocker was recorded
+	NoticeExpiry  NoticeKind = "expiry"  // an open gate expires within ExpirySoon; only `pawl serve` sends it
 )
 
-// NoticeKinds lists the kinds of notices.
+// NoticeKinds lists the kinds of notices that engines send.
 var NoticeKinds = []NoticeKind{NoticeFailure, NoticeSuccess, NoticeGate, NoticeBlocked}
+
+// ExpirySoon is how long before a gate expires a notice says so.
+const ExpirySoon = time.Hour
 
 // NoticeLimit is how long pawl tries to deliver a notice to one receiver.
 const NoticeLimit = 15 * time.Second
@@ -59,6 +63,8 @@ type NoticeGated struct {
 	Type    GateType `json:"type"`
 	Ask     string   `json:"ask"`
 	Options []string `json:"options,omitempty"`
+
+	Expires time.Time `json:"expires,omitzero"`
 }
 
 // NoticeSent records that a notice was sent, or could not be sent, to one receiver. It is not sent there again.

@@ -47,8 +47,9 @@ func main() { os.Exit(run(os.Args)) }
 
 func run(args []string) int {
 	injectFaults()
-	databases := &postgres.Connector{Getenv: os.Getenv}
+	databases := &postgres.Connector{Getenv: os.Getenv, Notices: notices}
 	defer databases.Close()
+	defer notices.Close()
 	defer tables.Close()
 	journal.Connect(context.Background(), journal.Connection{Open: databases.Open})
 	if code, done := faststart.Run(context.Background(), args[1:]); done {
@@ -66,9 +67,12 @@ func run(args []string) int {
 func parts() cli.Parts {
 	return cli.Parts{
 		Executors: []engine.Executor{agent.Executor{}}, Adviser: adviser, Agents: serve, Serve: serveProjects,
-		Formats: formats(), Tracer: tracer, Send: notify.Sender{Agent: "pawl/" + version.Read().Short()}.Send,
+		Formats: formats(), Tracer: tracer, Send: sender().Send,
 	}
 }
+
+// sender sends messages about runs to persons and programs.
+func sender() notify.Sender { return notify.Sender{Agent: "pawl/" + version.Read().Short()} }
 
 // tracer exports runs to the collector that the user has configured; nil if there is none.
 func tracer(c config.Traces) engine.Tracer {
@@ -124,7 +128,10 @@ func (a advising) Evaluate(ctx context.Context, e evidence.Evidence) engine.Eval
 }
 
 // tables are those of the user's database server. They connect on the first use.
-var tables = &pgtables.Database{Base: context.Background(), Getenv: os.Getenv}
+var tables = &pgtables.Database{Base: context.Background(), Getenv: os.Getenv, Notices: notices}
+
+// notices are what other programs announce in that server. They connect on the first use.
+var notices = new(postgres.Notices)
 
 // formats returns the formats of all systems whose files pawl reads and writes.
 func formats() interop.Formats {
@@ -147,7 +154,7 @@ func serve(ctx context.Context, how cli.Serving) error {
 
 // serveProjects runs the daemon of all projects.
 func serveProjects(ctx context.Context, s httpaccess.Service, out, log io.Writer) error {
-	return server.Run(ctx, server.Config{Service: s, Version: version.Read().Short(), Out: out, Log: log, Pawl: pawlProcess})
+	return server.Run(ctx, server.Config{Service: s, Version: version.Read().Short(), Out: out, Log: log, Pawl: pawlProcess, Post: sender().Post})
 }
 
 // pawlProcess runs a command of pawl in a folder as a process of its own.
@@ -158,6 +165,7 @@ func pawlProcess(ctx context.Context, folder string, args ...string) ([]byte, er
 	}
 	cmd := exec.CommandContext(ctx, exe, append([]string{"-C", folder}, args...)...)
 	cmd.WaitDelay = time.Second
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // a Ctrl-C at the server does not interrupt a rollback
 	var said bytes.Buffer
 	cmd.Stderr = &said
 	out, err := cmd.Output()

@@ -3,13 +3,12 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"pawl"
+	"pawl/internal/cli/eventstream"
 	"pawl/internal/cli/helptext"
-	"pawl/internal/cli/restoreview"
 	"pawl/internal/cli/rollbackview"
 	"pawl/internal/cli/signals"
 	"pawl/internal/cli/supply"
@@ -19,7 +18,7 @@ import (
 )
 
 type rollbackOptions struct {
-	to                           string
+	to, plan                     string
 	dryRun, yes, otherHead, stop bool
 }
 
@@ -52,6 +51,7 @@ func (a *app) rollbackCommand() *cobra.Command {
 	textFlag(c, &o.to, "to", "CHECKPOINT", "the checkpoint to roll back to (default: that of the interrupted rollback)")
 	c.Flags().BoolVar(&o.dryRun, "dry-run", false, "print the undo commands and file changes, and exit")
 	yesFlag(c, &o.yes, helptext.Confirm)
+	textFlag(c, &o.plan, "plan", "HASH", "roll back only if that does exactly what a dry run showed: HASH is plan of its --json")
 	c.Flags().BoolVar(&o.otherHead, "other-head", false, "restore even if git HEAD has moved since the checkpoint")
 	c.Flags().BoolVar(&o.stop, "stop", false, "abandon an interrupted rollback: keep what was undone, change no files")
 	return a.jsonFlag(c)
@@ -102,8 +102,14 @@ func (a *app) rollback(ctx context.Context, t *checkpointAccess, target history.
 	if o.dryRun {
 		return a.printRollbackResult(r, true)
 	}
-	if err := a.confirmRollback(r, o); err != nil {
+	if o.stop && !r.Continued {
+		return usageError("pawl status", "run %s has no interrupted rollback to stop", r.Run)
+	}
+	if err := rollbackview.Of(r, false).Confirm(o.yes, o.plan, a.confirm); err != nil {
 		return err
+	}
+	if o.plan != "" {
+		defer eventstream.SurviveClosedReaders()() // the server that started this process may end
 	}
 	soft, _, release := signals.Contexts(ctx)
 	defer release()
@@ -119,29 +125,13 @@ func (a *app) rollback(ctx context.Context, t *checkpointAccess, target history.
 	return a.printRollbackResult(r, false)
 }
 
-// confirmRollback asks for confirmation, except for a rollback that is being continued.
-func (a *app) confirmRollback(r *engine.Rollback, o rollbackOptions) error {
-	switch {
-	case o.stop && !r.Continued:
-		return usageError("pawl status", "run %s has no interrupted rollback to stop", r.Run)
-	case o.yes || r.Continued:
-		return nil
-	}
-	effect, question := rollbackview.Effects(len(r.Undos), len(restoreview.Changes(r.Changes)))
-	return a.confirm("rolling back "+effect, question)
-}
-
 // printRollbackResult prints the outcome of a rollback.
 func (a *app) printRollbackResult(r *engine.Rollback, dry bool) error {
-	switch {
+	switch report := rollbackview.Of(r, dry); {
 	case a.json:
-		return a.printJSON(rollbackview.Of(r, dry))
-	case dry:
-	case r.Stopped != "":
-		fmt.Fprintf(a.Out, "rollback of run %s abandoned; undone steps stay undone\n", r.Run)
-	default:
-		fmt.Fprintf(a.Out, "run %s rolled back to checkpoint %s\n", r.Run, r.Target.ID)
-		fmt.Fprintf(a.Err, "pawl: hint: pawl resume %s\n", r.Run)
+		return a.printJSON(report)
+	case !dry:
+		report.PrintDone(a.Out, a.Err)
 	}
 	return nil
 }

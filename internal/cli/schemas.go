@@ -90,7 +90,7 @@ var outputs = []output{
 	of[trustview.Project]("trust", "pawl trust --json"),
 	of[[]trustview.Trusted]("trust-list", "pawl trust --list --json"),
 	of[version.Info]("version", "pawl version --json"),
-	of[whyReport]("why", "pawl why --json"),
+	of[resumeview.Forecast]("why", "pawl why --json"),
 	of[updateview.Report]("why-update", "pawl why --update --json, pawl run --update --dry-run --json"),
 }
 

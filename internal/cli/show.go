@@ -2,16 +2,13 @@ package cli
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"pawl/internal/cli/checkpointview"
 	"pawl/internal/cli/helptext"
 	"pawl/internal/history"
-	"pawl/internal/oneline"
 	"pawl/internal/runs"
-	"pawl/internal/snapshot"
 )
 
 func (a *app) showCommand() *cobra.Command {
@@ -41,60 +38,25 @@ func (a *app) showCommand() *cobra.Command {
 }
 
 func (a *app) showFile(t *checkpointAccess, saved history.SavedCheckpoint, name string) error {
-	record, err := saved.SnapshotRecord()
-	if err != nil {
-		return err
-	}
 	paths, err := a.projectPaths(t.project, []string{name})
 	if err != nil {
 		return err
 	}
-	e, err := t.store.At(record, paths[0])
-	switch {
-	case err != nil:
-		return err
-	case e == nil:
-		return usageError("pawl show "+string(saved.ID), "no %s in this checkpoint", oneline.Path(paths[0]))
-	case e.Kind == snapshot.Folder:
-		return a.showFolder(t, *e)
-	case e.Kind == snapshot.Link:
-		_, err = fmt.Fprintf(a.Out, "%s\n", e.Target)
-		return err
-	}
-	return t.store.Content(*e, a.Out)
+	return checkpointview.PrintFile(a.Out, t.store, saved, paths[0])
 }
 
-func (a *app) showFolder(t *checkpointAccess, folder snapshot.Entry) error {
-	entries, err := t.store.List(folder)
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		mark := ""
-		if e.Kind == snapshot.Folder {
-			mark = "/"
-		}
-		fmt.Fprintf(a.Out, "%04o  %12d  %s%s\n", e.Mode, e.Size, oneline.Path(e.Name), mark)
-	}
-	return nil
-}
-
-func (a *app) showCheckpoint(ctx context.Context, t *checkpointAccess, saved history.SavedCheckpoint, leftOut bool) error {
+func (a *app) showCheckpoint(ctx context.Context, t *checkpointAccess, saved history.SavedCheckpoint, leftOut bool) (err error) {
 	r := checkpointview.Of(saved).Named(runs.NamesByRun(ctx, t.project))
 	r.Unverified = runs.RequireOwn(t.project, saved.Run) != nil
-	var list []snapshot.LeftOut
+	shown := checkpointview.Shown{Report: r}
 	if leftOut {
-		record, err := saved.SnapshotRecord()
-		if err != nil {
-			return err
-		}
-		if list, err = t.store.LeftOutOf(record); err != nil {
+		if shown.List, err = checkpointview.LeftOut(t.store, saved); err != nil {
 			return err
 		}
 	}
 	if a.json {
-		return a.printJSON(checkpointview.Shown{Report: r, List: list})
+		return a.printJSON(shown)
 	}
-	r.Print(a.Out, list)
+	shown.Print(a.Out, shown.List)
 	return nil
 }

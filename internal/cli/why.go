@@ -2,17 +2,13 @@ package cli
 
 import (
 	"context"
-	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"pawl/internal/cli/hints"
 	"pawl/internal/cli/resumeview"
 	"pawl/internal/cli/supply"
-	"pawl/internal/decide"
 	"pawl/internal/project"
-	"pawl/internal/resume"
 	"pawl/internal/runs"
 	"pawl/internal/shellwords"
 )
@@ -47,31 +43,13 @@ func (a *app) why(ctx context.Context, p *project.Project, r *runs.Run, flags su
 		return err
 	}
 	a.printNotes(notes)
-	change, err := resume.DiffPlan(p, r, given)
-	if err != nil {
-		return err
-	}
-	verdicts, err := resume.Interrupted(p, r, change)
-	if err != nil {
-		return err
-	}
-	steps, err := decide.Forecast(r, change, verdicts, time.Now(), hints.Namer(ctx, p, r.State.Run))
+	forecast, err := resumeview.ForecastOf(p, r, given, hints.Namer(ctx, p, r.State.Run))
 	if err != nil {
 		return err
 	}
 	if a.json {
-		return a.printJSON(whyReport{steps, change})
+		return a.printJSON(forecast)
 	}
-	if len(steps) == 0 {
-		fmt.Fprintf(a.Out, "run %s has no plan, so there are no steps to run\n", r.State.Run)
-	}
-	resumeview.Decisions(a.Out, "", steps, items)
-	resumeview.PlanDiff(a.Out, change, false)
+	forecast.Print(a.Out, r.State.Run, items)
 	return nil
-}
-
-// whyReport is what `pawl why --json` prints.
-type whyReport struct {
-	Steps  []decide.Decision `json:"steps"`
-	Change *resume.PlanDiff  `json:"change"` // what changed in the plan and its inputs; null: the run has no plan
 }

@@ -37,6 +37,8 @@ type Config struct {
 	Traces Traces        `yaml:"traces,omitempty"` // collector of traces; only in the user's own settings
 	Notify []pawl.Notify `yaml:"notify,omitempty"` // notifications of every run; only in the user's own settings
 
+	Webhooks []Webhook `yaml:"webhooks,omitempty"` // receivers of `pawl serve`; only in the user's own settings
+
 	Gates GatePolicy `yaml:"gates,omitempty"`  // who may answer gates; only in the user's own settings. Defaults to every person.
 	RunAs string     `yaml:"run_as,omitempty"` // the system user that executes steps, if pawl runs as root; only in the user's own settings. Defaults to pawl's own.
 
@@ -81,6 +83,7 @@ func parse(path string, data []byte, own bool) (Config, error) {
 		}
 	}
 	c.check(wrong)
+	checkWebhooks(c.Webhooks, wrong)
 	if stepenv.CheckNotify(c.Notify, wrong); !own {
 		c.checkUser(wrong)
 	} else {

@@ -117,6 +117,9 @@ func (c *Config) checkUser(wrong func(pointer any, format string, args ...any)) 
 	if len(c.Notify) > 0 {
 		wrong(&c.Notify, `"notify" counts only in your own settings`)
 	}
+	if len(c.Webhooks) > 0 {
+		wrong(&c.Webhooks, `"webhooks" counts only in your own settings`)
+	}
 	if c.Postgres != "" {
 		wrong(&c.Postgres, `"postgres" counts only in your own settings`)
 	}

@@ -23,7 +23,7 @@ const (
 func Notices(plan *pawl.Plan, s *pawl.State, end Action, now time.Time) []pawl.Notice {
 	n := noticer{plan: plan, state: s, now: now}
 	if end.Ends() {
-		n.end(end)
+		n.end(s.Ends+1, pawl.RunEnded{Status: end.Status(), Why: end.Why}, now)
 		return n.due
 	}
 	for i := range s.Gates {
@@ -41,6 +41,31 @@ func Notices(plan *pawl.Plan, s *pawl.State, end Action, now time.Time) []pawl.N
 			"blocked: "+b.Text, b.Text, fmt.Sprintf("pawl unblock %d", b.ID))
 	}
 	return n.due
+}
+
+// Expiring returns a notice for each open gate that expires within pawl.ExpirySoon. Its time is when that begins.
+func Expiring(plan *pawl.Plan, s *pawl.State, now time.Time) []pawl.Notice {
+	n := noticer{plan: plan, state: s, now: now}
+	for i := range s.Gates {
+		g := &s.Gates[i]
+		if !g.Open() || g.Expires.IsZero() || g.Expires.Sub(now) > pawl.ExpirySoon {
+			continue
+		}
+		x := noticeOf(i, g)
+		x.ID, x.Kind, x.Time = x.ID+"-expiry", pawl.NoticeExpiry, g.Expires.Add(-pawl.ExpirySoon)
+		if x.Time.Before(g.Opened) {
+			x.Time = g.Opened
+		}
+		n.ask(x, g, "expires at "+g.Expires.UTC().Format(time.RFC3339)+": "+g.Ask)
+	}
+	return n.due
+}
+
+// Ended returns the notice of a run's end that is in the journal, by its number among the ends of the run.
+func Ended(plan *pawl.Plan, s *pawl.State, number int, end pawl.RunEnded, at time.Time) pawl.Notice {
+	n := noticer{plan: plan, state: s, now: at}
+	n.end(number, end, at)
+	return n.due[0]
 }
 
 type noticer struct {
@@ -75,16 +100,23 @@ func (n *noticer) add(x pawl.Notice, title string, lines ...string) {
 	n.due = append(n.due, x)
 }
 
-func (n *noticer) gate(index int, g *pawl.GateState) {
-	x := pawl.Notice{
+// noticeOf returns what a notice has of a gate, by the gate's place in the run.
+func noticeOf(index int, g *pawl.GateState) pawl.Notice {
+	return pawl.Notice{
 		ID: fmt.Sprintf("gate-%d", index+1), Kind: pawl.NoticeGate, Step: g.Step, Time: g.Opened,
-		Gate: &pawl.NoticeGated{ID: g.ID, Type: g.Type, Ask: g.Ask, Options: g.Options},
+		Gate: &pawl.NoticeGated{ID: g.ID, Type: g.Type, Ask: g.Ask, Options: g.Options, Expires: g.Expires},
 	}
+}
+
+func (n *noticer) gate(index int, g *pawl.GateState) { n.ask(noticeOf(index, g), g, g.Ask) }
+
+// ask completes a notice about a gate.
+func (n *noticer) ask(x pawl.Notice, g *pawl.GateState, title string) {
 	expect := ""
 	if g.Expect != "" {
 		expect = g.ExpectLabel() + ": " + g.Expect
 	}
-	n.add(x, g.Ask, g.Ask, expect, "answer: "+strings.Join(runs.AnswerCommands(g), "; "), "run: "+string(n.state.Run))
+	n.add(x, title, g.Ask, expect, "answer: "+strings.Join(runs.AnswerCommands(g), "; "), "run: "+string(n.state.Run))
 }
 
 func (n *noticer) review(id pawl.StepID, st *pawl.StepState) {
@@ -94,13 +126,17 @@ func (n *noticer) review(id pawl.StepID, st *pawl.StepState) {
 		title, st.Summary, "answer: "+strings.Join(commands, "; "), "run: "+string(n.state.Run))
 }
 
-func (n *noticer) end(end Action) {
-	x := pawl.Notice{ID: fmt.Sprintf("end-%d", n.state.Ends+1), Kind: pawl.NoticeSuccess, Status: end.Status(), Failed: n.state.FailedSteps(n.plan)}
+func (n *noticer) end(number int, end pawl.RunEnded, at time.Time) {
+	x := pawl.Notice{ID: fmt.Sprintf("end-%d", number), Kind: pawl.NoticeSuccess, Status: end.Status, Time: at}
+	handler := ""
+	if number >= n.state.Ends { // else the run was reopened since, and the state says other things
+		x.Failed, handler = n.state.FailedSteps(n.plan), HandlerFailure(n.plan, n.state, end.Status)
+	}
 	title := "completed"
 	if x.Status == pawl.StatusFailed {
 		x.Kind, title = pawl.NoticeFailure, "failed: "+end.Why
 	}
-	n.add(x, title, "run "+string(n.state.Run)+" "+string(x.Status), end.Why, HandlerFailure(n.plan, n.state, x.Status), "pawl status "+string(n.state.Run))
+	n.add(x, title, "run "+string(n.state.Run)+" "+string(x.Status), end.Why, handler, "pawl status "+string(n.state.Run))
 }
 
 // HandlerFailure says that the handler of a run that ends with this status failed, "" if it did not.

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"pawl"
@@ -42,6 +43,10 @@ type MirrorWriter struct {
 	ended        []pawl.StepID                // steps that ended since then
 	due          <-chan time.Time             // fires when a postponed write is due; nil if none is
 	poll         <-chan time.Time             // fires when it is time to look for writes of others; nil if nobody waits for it
+	endPoll      func()                       // ends what poll waits for; nil if it waits only for the time
+	heard        <-chan struct{}              // somebody announced a write; nil if nothing is heard
+	unhear       func()                       // ends that
+	told         atomic.Bool                  // somebody announced a write since the last look
 	started      bool
 	failed       string // why Close could not write the files, and what to do
 }
@@ -57,6 +62,9 @@ func NewMirrorWriter(m *Mirror, p *project.Project, log *journal.Log, store *sna
 // Start implements engine.Mirror. Before Start only Close writes the files, so an engine that only adopts a changed plan or
 // rolls back does not mirror.
 func (m *MirrorWriter) Start(ctx context.Context, state *pawl.State, plan *pawl.Plan) pawl.RunMirrored {
+	if isServer(m.Dir, m.Format) && m.Format.Paused != nil {
+		m.heard, m.unhear = m.Format.Server.Hear(filepath.Dir(m.Dir), m.Format.Tables(state))
+	}
 	m.readOthers(ctx, state, plan)
 	m.started = true
 	return m.Record(m.project)
@@ -68,6 +76,7 @@ func (m *MirrorWriter) Changed(ctx context.Context, state *pawl.State, plan *paw
 	fired := len(events) == 0
 	if fired {
 		m.due, m.poll = nil, nil
+		m.stopPoll()
 	}
 	for _, event := range events {
 		m.addTrigger(event)
@@ -85,6 +94,7 @@ func (m *MirrorWriter) Changed(ctx context.Context, state *pawl.State, plan *paw
 		return m.due
 	}
 	m.writing, m.lastWrite = true, time.Now()
+	m.told.Store(false)
 	m.writeInBackground(context.WithoutCancel(ctx), state.Clone(), plan, m.takeTrigger(state, plan)) // a canceled write would leave half of the state
 	return m.nextPoll()
 }
@@ -94,10 +104,42 @@ const pollInterval = 2 * time.Second
 
 // nextPoll returns the timer for the next look at the files, nil if nobody else writes into them.
 func (m *MirrorWriter) nextPoll() <-chan time.Time {
-	if m.Format.Paused != nil && m.poll == nil {
+	switch {
+	case m.Format.Paused == nil || m.poll != nil:
+	case m.heard == nil:
 		m.poll = time.After(pollInterval)
+	case m.told.Load(): // while a write was under way
+		m.poll = time.After(mirrorInterval / 10)
+	default:
+		m.poll = m.pollOrHear()
 	}
 	return m.poll
+}
+
+// pollOrHear returns a channel that fires when somebody announces a write, and after pollInterval.
+func (m *MirrorWriter) pollOrHear() <-chan time.Time {
+	due, end := make(chan time.Time, 1), make(chan struct{})
+	m.endPoll = sync.OnceFunc(func() { close(end) })
+	m.writes.Go(func() {
+		timer := time.NewTimer(pollInterval)
+		defer timer.Stop()
+		select {
+		case <-end:
+			return
+		case <-m.heard:
+			m.told.Store(true)
+		case <-timer.C:
+		}
+		due <- time.Now()
+	})
+	return due
+}
+
+func (m *MirrorWriter) stopPoll() {
+	if m.endPoll != nil {
+		m.endPoll()
+		m.endPoll = nil
+	}
 }
 
 // othersWrote reports whether the files have changed since they were read last. After a write of pawl's own it is true once.
@@ -226,6 +268,9 @@ var triggers = map[pawl.EventType]format.Trigger{
 
 // Close implements engine.Mirror.
 func (m *MirrorWriter) Close(ctx context.Context, state *pawl.State, plan *pawl.Plan) {
+	if m.stopPoll(); m.unhear != nil {
+		m.unhear()
+	}
 	m.writes.Wait()
 	if err := m.write(m.export(ctx, state, plan, finalTrigger(state), anyAlive(m.project, state))); err != nil {
 		m.failed = fmt.Sprintf("the files of %s are out of date: %v; fix that, then run pawl export %s", m.Format.Name, err, m.Format.Name)

@@ -306,6 +306,7 @@ func (l *Log) update() {
 		return
 	}
 	m, err := readMarker(l.home)
+	l.marker = m
 	switch {
 	case err != nil:
 		l.stale = err

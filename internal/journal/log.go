@@ -38,6 +38,7 @@ type Log struct {
 	damage    error        // damage after chain.end, or nil
 	badTail   bool         // the damage is in lines at the end of the open segment
 	stale     error        // see Stale
+	marker    marker       // where the run was stored at the last update
 	owner     string       // by which this Log has a lease; "" for none
 	leased    string       // owner of the lease when the store was last read
 	placeIn   string       // ID of the store to which the first append moves the run; "" for none

@@ -31,6 +31,12 @@ type Remote interface {
 	Blob(ctx context.Context, key, name string) ([]byte, error)
 }
 
+// An Announcer is a Remote that tells when others have appended to a run, so that whoever watches it need not wait for the next look.
+type Announcer interface {
+	// Hear returns a channel that gets a value when somebody else has appended to a run, or may have. stop ends that.
+	Hear(ctx context.Context, key string) (heard <-chan struct{}, stop func())
+}
+
 // A Head is the end of a journal.
 type Head struct {
 	Seq   pawl.Seq   // of the last event; 0: there is none

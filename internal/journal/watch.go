@@ -3,10 +3,12 @@ package journal
 import (
 	"context"
 	"os"
-	"pawl/internal/disk"
+	"path/filepath"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
+
+	"pawl/internal/disk"
 )
 
 // pollInterval is the interval at which a watch checks the file itself, since some file systems send no notifications and some
@@ -29,6 +31,9 @@ func (l *Log) watch(ctx context.Context, changed chan<- struct{}) {
 	defer notices.stop()
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
+	var others hearing
+	defer func() { others.end() }()
+	others.renew(ctx, l)
 	for {
 		behind, replaced := l.behind()
 		if replaced {
@@ -46,12 +51,60 @@ func (l *Log) watch(ctx context.Context, changed chan<- struct{}) {
 		case <-l.quit:
 			return
 		case <-notices.events:
+		case <-others.heard:
+			l.look()
 		case <-tick.C:
-			l.mu.Lock()
-			l.update()
-			l.mu.Unlock()
+			l.look()
+			others.renew(ctx, l)
 		}
 	}
+}
+
+// look reads what others have appended in the store of the run.
+func (l *Log) look() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.update()
+}
+
+// hearing hears what others announce about a run in a store. Without it, only polling remains.
+type hearing struct {
+	of    marker // the zero value: of no store
+	heard <-chan struct{}
+	stop  func()
+}
+
+// renew hears of the run where it is stored now.
+func (h *hearing) renew(ctx context.Context, l *Log) {
+	l.mu.Lock()
+	now := l.marker
+	l.mu.Unlock()
+	if !now.remote() {
+		now = marker{}
+	}
+	if now == h.of {
+		return
+	}
+	h.end()
+	if now == (marker{}) {
+		return
+	}
+	store, _, cancel, err := forReading(now.Store, filepath.Dir(l.home))
+	if err != nil {
+		return // the next tick tries again
+	}
+	cancel()
+	h.of = now
+	if announcer, ok := store.(Announcer); ok {
+		h.heard, h.stop = announcer.Hear(ctx, now.Key)
+	}
+}
+
+func (h *hearing) end() {
+	if h.stop != nil {
+		h.stop()
+	}
+	*h = hearing{}
 }
 
 // notices are the system's notifications about writes to a file. Without them only polling remains.

@@ -15,9 +15,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"strings"
+	"syscall"
 	"time"
 
 	"pawl"
@@ -83,7 +86,7 @@ func (s Sender) try(ctx context.Context, d pawl.Delivery, body []byte) error {
 	if d.Command != "" {
 		err = run(ctx, d, body)
 	} else {
-		err = s.post(ctx, d, body)
+		err = s.post(ctx, d, body, true)
 	}
 	if err != nil && ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -107,8 +110,20 @@ func run(ctx context.Context, d pawl.Delivery, body []byte) error {
 	return err
 }
 
+// Post posts JSON to a webhook once. Unless private is true, a name in the URL must not have an address of a private network.
+func (s Sender) Post(ctx context.Context, webhook string, headers map[string]string, body []byte, private bool) error {
+	limit := cmp.Or(s.Timeout, 10*time.Second)
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("no answer within %s", limit))
+	defer cancel()
+	err := s.post(ctx, pawl.Delivery{Webhook: webhook, Headers: headers}, body, private)
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
 // post posts a notice to a webhook.
-func (s Sender) post(ctx context.Context, d pawl.Delivery, body []byte) error {
+func (s Sender) post(ctx context.Context, d pawl.Delivery, body []byte, private bool) error {
 	if err := stepenv.CheckWebhook(d.Webhook); err != nil {
 		return permanent{err}
 	}
@@ -120,11 +135,13 @@ func (s Sender) post(ctx context.Context, d pawl.Delivery, body []byte) error {
 		request.Header.Set(name, value)
 	}
 	request.Header.Set("Content-Type", "application/json")
-	request.Header.Set("Idempotency-Key", d.Key)
+	if d.Key != "" {
+		request.Header.Set("Idempotency-Key", d.Key)
+	}
 	if request.Header.Get("User-Agent") == "" {
 		request.Header.Set("User-Agent", cmp.Or(s.Agent, "pawl"))
 	}
-	response, err := client().Do(request)
+	response, err := client(private || named(request)).Do(request)
 	if err != nil {
 		return hide(fmt.Errorf("no answer: %w", withoutURL(err)), d)
 	}
@@ -133,11 +150,41 @@ func (s Sender) post(ctx context.Context, d pawl.Delivery, body []byte) error {
 	return hide(verdict(response, answer), d)
 }
 
+// named reports whether the user has named where the connection goes: by an address, as localhost, or as a proxy.
+func named(request *http.Request) bool {
+	host := request.URL.Hostname()
+	_, err := netip.ParseAddr(host)
+	proxy, _ := http.ProxyFromEnvironment(request) // the client reports the error
+	return err == nil || strings.EqualFold(host, "localhost") || proxy != nil
+}
+
+// publicOnly refuses a connection to an address that is not of the Internet: whoever controls a name could otherwise have pawl reach
+// services of this machine and its network.
+func publicOnly(_, address string, _ syscall.RawConn) error {
+	to, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return err
+	}
+	ip := to.Addr().Unmap()
+	inside := !ip.IsGlobalUnicast() || ip.IsPrivate()
+	for _, network := range []string{"100.64.0.0/10", "64:ff9b::/96"} { // of providers; IPv4 addresses in IPv6 ones
+		inside = inside || netip.MustParsePrefix(network).Contains(ip)
+	}
+	if inside {
+		return fmt.Errorf("the name has the private address %s; use private: true if it is meant", ip)
+	}
+	return nil
+}
+
 // client returns a client for one request, which follows no redirect.
-func client() *http.Client {
+func client(private bool) *http.Client {
+	dialer := net.Dialer{Timeout: 10 * time.Second}
+	if !private {
+		dialer.Control = publicOnly
+	}
 	return &http.Client{
 		Transport: &http.Transport{
-			Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true, ForceAttemptHTTP2: true, MaxResponseHeaderBytes: maxAnswer,
+			Proxy: http.ProxyFromEnvironment, DialContext: dialer.DialContext, DisableKeepAlives: true, ForceAttemptHTTP2: true, MaxResponseHeaderBytes: maxAnswer,
 		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}

@@ -13,7 +13,8 @@ import (
 
 // Connector opens the database that the environment or the user's settings name, once.
 type Connector struct {
-	Getenv func(string) string
+	Getenv  func(string) string
+	Notices *Notices // those of the process. Defaults to one for each database.
 
 	mu   sync.Mutex // guards open
 	open []*Store
@@ -38,6 +39,9 @@ func (c *Connector) Open(ctx context.Context, store, folder string) (journal.Rem
 			Kind: pawl.KindUsage, Hint: "pawl store",
 			Err: fmt.Errorf("the run is stored in database %s, and %s names database %s", store, config.PostgresVariable, s.id),
 		}
+	}
+	if c.Notices != nil {
+		s.notices = c.Notices
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

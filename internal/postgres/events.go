@@ -76,6 +76,9 @@ func (s *Store) Append(ctx context.Context, key string, b journal.Batch) (added 
 	if done.RowsAffected() == 0 {
 		return false, s.checkServer(ctx)
 	}
+	if b.Owner == "" { // not by the engine, whose events are too many: what a person or another host has written wakes it
+		_, _ = s.pool.Exec(ctx, Announcement, s.notices.Payload(key))
+	}
 	return true, nil
 }
 

@@ -28,7 +28,7 @@ func Migrate(ctx context.Context, dsn string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{pool: pool}
+	s := &Store{dsn: dsn, pool: pool, notices: new(Notices)}
 	if err = s.checkServer(ctx); err == nil {
 		err = s.migrate(ctx)
 	}

@@ -22,8 +22,10 @@ import (
 
 // Store is a database with the schema pawl. Its methods may be called concurrently.
 type Store struct {
-	id   string
-	pool *pgxpool.Pool
+	id      string
+	dsn     string
+	pool    *pgxpool.Pool
+	notices *Notices
 }
 
 var (
@@ -43,7 +45,7 @@ func Open(ctx context.Context, dsn string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{pool: pool}
+	s := &Store{dsn: dsn, pool: pool, notices: new(Notices)}
 	if err := s.check(ctx); err != nil {
 		s.Close()
 		return nil, err
@@ -52,6 +54,19 @@ func Open(ctx context.Context, dsn string) (*Store, error) {
 }
 
 func newPool(ctx context.Context, dsn string) (*pgxpool.Pool, error) {
+	config, err := parse(dsn)
+	if err != nil {
+		return nil, err
+	}
+	pool, err := pgxpool.NewWithConfig(ctx, config)
+	if err != nil {
+		return nil, classify("connect", err)
+	}
+	return pool, nil
+}
+
+// parse parses a DSN, and sets what it does not.
+func parse(dsn string) (*pgxpool.Config, error) {
 	config, err := pgxpool.ParseConfig(dsn)
 	if err != nil {
 		return nil, &pawl.Error{Kind: pawl.KindUsage, Err: errors.New("invalid DSN in PAWL_POSTGRES or your settings: want postgres://user@host:5432/database"), Hint: "pawl store --help"}
@@ -62,15 +77,14 @@ func newPool(ctx context.Context, dsn string) (*pgxpool.Pool, error) {
 	if config.ConnConfig.RuntimeParams["application_name"] == "" {
 		config.ConnConfig.RuntimeParams["application_name"] = "pawl"
 	}
-	pool, err := pgxpool.NewWithConfig(ctx, config)
-	if err != nil {
-		return nil, classify("connect", err)
-	}
-	return pool, nil
+	return config, nil
 }
 
 // Close closes the connections.
-func (s *Store) Close() { s.pool.Close() }
+func (s *Store) Close() {
+	s.notices.Close()
+	s.pool.Close()
+}
 
 // ID returns the ID of the database.
 func (s *Store) ID() string { return s.id }

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"pawl/internal/server/client"
 	"pawl/internal/tokens"
 )
 
@@ -24,7 +25,7 @@ steps:
 `
 
 // waiting makes a world whose run waits at a gate, and returns the gate.
-func waiting(t *testing.T) (w *world, gate map[string]any) {
+func waiting(t *testing.T) (w *world, gate client.OpenGate) {
 	t.Helper()
 	w = newWorld(t, map[string]string{"plan.yaml": gatePlan})
 	w.pawl(3, "run", "plan.yaml")
@@ -33,16 +34,16 @@ func waiting(t *testing.T) (w *world, gate map[string]any) {
 }
 
 // gate returns the open gate of the project.
-func (w *world) gate() map[string]any {
+func (w *world) gate() client.OpenGate {
 	w.Helper()
-	list := w.want(200, "GET", "/api/gates?project="+w.id, nil).body["gates"].([]any)
-	if len(list) != 1 {
-		w.Fatalf("gates %v", list)
+	list, err := w.client().Gates(w.Context(), w.id)
+	if err != nil || len(list) != 1 {
+		w.Fatalf("gates %v, %v", list, err)
 	}
-	return list[0].(map[string]any)
+	return list[0]
 }
 
-func at(gate map[string]any, verb string) string { return "/api/gates/" + gate["id"].(string) + verb }
+func at(gate client.OpenGate, verb string) string { return "/api/gates/" + gate.ID + verb }
 
 // TestManyGates: a list of gates does not read all projects, but those that wait longest.
 func TestManyGates(t *testing.T) {
@@ -50,10 +51,10 @@ func TestManyGates(t *testing.T) {
 	w, first := waiting(t)
 	other, second := waiting(t)
 	w.api.known[other.id] = other.api.known[other.id]
-	if all := w.api.gatesOfAll(t.Context(), 2); all.More || len(all.Gates) != 2 || all.Gates[0].ID != first["id"] || all.Gates[1].ID != second["id"] {
+	if all := w.api.gatesOfAll(t.Context(), 2); all.More || len(all.Gates) != 2 || all.Gates[0].ID != first.ID || all.Gates[1].ID != second.ID {
 		t.Errorf("%+v", all)
 	}
-	if some := w.api.gatesOfAll(t.Context(), 1); !some.More || len(some.Gates) != 1 || some.Gates[0].ID != first["id"] {
+	if some := w.api.gatesOfAll(t.Context(), 1); !some.More || len(some.Gates) != 1 || some.Gates[0].ID != first.ID {
 		t.Errorf("%+v", some)
 	}
 }
@@ -71,24 +72,28 @@ func TestApprove(t *testing.T) {
 	if list := w.want(200, "GET", "/api/projects?failing=true&q="+w.root, nil).body["projects"].([]any); len(list) != 0 {
 		t.Errorf("failing: %v", list)
 	}
-	if one := w.want(200, "GET", at(gate, ""), nil).body; one["shown"] != gate["shown"] || one["ask"] != "Is it good?" || one["outputs"].(map[string]any)["out.txt"] == nil {
-		t.Errorf("gate %v", one)
+	w.want(200, "GET", at(gate, ""), nil)
+	w.want(200, "GET", "/api/v1/gates/"+gate.ID, nil)
+	if _, shown := gate.Outputs["out.txt"]; gate.Ask != "Is it good?" || !shown {
+		t.Errorf("gate %+v", gate)
 	}
-	w.want(200, "GET", "/api/v1/gates/"+gate["id"].(string), nil)
+	c, ctx, shown := w.client(tokens.Approve), t.Context(), client.Reply{Shown: gate.Shown, Why: "read it"}
+	done, err := w.client().Answer(ctx, gate.ID, "approve", shown) // the server's own token has no such right
+	w.refused(403, done, err)
+	done, err = c.Answer(ctx, gate.ID, "approve", client.Reply{Shown: strings.Repeat("0", 64)})
+	w.refused(409, done, err)
+	done, err = c.Answer(ctx, gate.ID, "answer", client.Reply{Shown: gate.Shown, Option: "yes"})
+	w.refused(409, done, err)
 	may := bearer(w.token(tokens.Approve))
-	shown := map[string]any{"shown": gate["shown"], "why": "read it"}
-	w.want(403, "POST", at(gate, "/approve"), shown) // the server's own token has no such right
-	w.want(409, "POST", at(gate, "/approve"), map[string]any{"shown": strings.Repeat("0", 64)}, may)
 	w.want(400, "POST", at(gate, "/approve"), map[string]any{"why": "blind"}, may)
-	w.want(400, "POST", at(gate, "/deny"), map[string]any{"shown": gate["shown"]}, may)
-	w.want(400, "POST", at(gate, "/approve"), map[string]any{"shown": gate["shown"], "resolved_by": "somebody else"}, may)
-	w.want(409, "POST", at(gate, "/answer"), map[string]any{"shown": gate["shown"], "option": "yes"}, may)
-	a := w.want(200, "POST", at(gate, "/approve"), shown, may)
-	by, _ := a.body["resolved_by"].(string)
-	if log := w.pawl(0, "log", "--json"); by == "" || !strings.Contains(log, `"name":"`+by+`"`) || !strings.Contains(log, `"via":"pawl serve"`) {
-		t.Errorf("resolved by %q: %s", by, log)
+	w.want(400, "POST", at(gate, "/deny"), map[string]any{"shown": gate.Shown}, may)
+	w.want(400, "POST", at(gate, "/approve"), map[string]any{"shown": gate.Shown, "resolved_by": "somebody else"}, may)
+	done, err = c.Answer(ctx, gate.ID, "approve", shown)
+	if log := w.pawl(0, "log", "--json"); err != nil || done.ResolvedBy == "" || !strings.Contains(log, `"name":"`+done.ResolvedBy+`"`) || !strings.Contains(log, `"via":"pawl serve"`) {
+		t.Errorf("%+v, %v: %s", done, err, log)
 	}
-	w.want(404, "POST", at(gate, "/approve"), shown, may)
+	done, err = c.Answer(ctx, gate.ID, "approve", shown)
+	w.refused(404, done, err)
 	w.want(404, "GET", at(gate, ""), nil)
 }
 
@@ -97,17 +102,22 @@ func TestApprove(t *testing.T) {
 func TestChangedGate(t *testing.T) {
 	t.Parallel()
 	w, gate := waiting(t)
-	may := bearer(w.token(tokens.Approve))
+	c, ctx, old := w.client(tokens.Approve), t.Context(), client.Reply{Shown: gate.Shown}
 	w.write("out.txt", "forged\n")
-	if now := w.gate(); now["shown"] != "" || now["changed"] == nil {
-		t.Errorf("gate %v", now)
+	if now := w.gate(); now.Shown != "" || len(now.Changed) == 0 {
+		t.Errorf("gate %+v", now)
 	}
-	w.want(409, "POST", at(gate, "/approve"), map[string]any{"shown": gate["shown"]}, may)
-	w.want(404, "POST", at(gate, "/approve"), map[string]any{"shown": gate["shown"]}, may) // it was withdrawn
-	w.pawl(3, "resume", "--yes")                                                           // asks again
+	for _, status := range []int{409, 404} { // then it is withdrawn
+		done, err := c.Answer(ctx, gate.ID, "approve", old)
+		w.refused(status, done, err)
+	}
+	w.pawl(3, "resume", "--yes") // asks again
 	again := w.gate()
-	w.want(409, "POST", at(again, "/approve"), map[string]any{"shown": gate["shown"]}, may)
-	w.want(200, "POST", at(again, "/approve"), map[string]any{"shown": again["shown"]}, may)
+	done, err := c.Answer(ctx, again.ID, "approve", old)
+	w.refused(409, done, err)
+	if done, err := c.Answer(ctx, again.ID, "approve", client.Reply{Shown: again.Shown}); err != nil {
+		t.Errorf("%+v, %v", done, err)
+	}
 }
 
 // TestDeny sends the steps back with the feedback, and an earlier step too.
@@ -115,8 +125,8 @@ func TestDeny(t *testing.T) {
 	t.Parallel()
 	w, gate := waiting(t)
 	may := bearer(w.token(tokens.Approve))
-	w.want(400, "POST", at(gate, "/deny"), map[string]any{"shown": gate["shown"], "feedback": "x", "to_step": "nothing"}, may)
-	w.want(200, "POST", at(gate, "/deny"), map[string]any{"shown": gate["shown"], "feedback": "too short", "to_step": "draft"}, may)
+	w.want(400, "POST", at(gate, "/deny"), map[string]any{"shown": gate.Shown, "feedback": "x", "to_step": "nothing"}, may)
+	w.want(200, "POST", at(gate, "/deny"), map[string]any{"shown": gate.Shown, "feedback": "too short", "to_step": "draft"}, may)
 	if log := w.pawl(0, "log", "--json"); !strings.Contains(log, "too short") || !strings.Contains(log, "step.reopened") {
 		t.Error(log)
 	}
@@ -127,10 +137,14 @@ func TestAnswer(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, map[string]string{"plan.yaml": "name: demo\nsteps:\n- {id: which, gate: {type: decision, ask: which?, options: [red, blue]}}\n"})
 	w.pawl(3, "run", "plan.yaml")
-	gate, may := w.gate(), bearer(w.token(tokens.Approve))
-	w.want(409, "POST", at(gate, "/answer"), map[string]any{"shown": gate["shown"], "option": "green"}, may)
-	w.want(409, "POST", at(gate, "/approve"), map[string]any{"shown": gate["shown"]}, may)
-	w.want(200, "POST", at(gate, "/answer"), map[string]any{"shown": gate["shown"], "option": "blue"}, may)
+	gate, c, ctx := w.gate(), w.client(tokens.Approve), t.Context()
+	done, err := c.Answer(ctx, gate.ID, "answer", client.Reply{Shown: gate.Shown, Option: "green"})
+	w.refused(409, done, err)
+	done, err = c.Answer(ctx, gate.ID, "approve", client.Reply{Shown: gate.Shown})
+	w.refused(409, done, err)
+	if done, err := c.Answer(ctx, gate.ID, "answer", client.Reply{Shown: gate.Shown, Option: "blue"}); err != nil {
+		t.Errorf("%+v, %v", done, err)
+	}
 }
 
 // TestActions: pause, stop, retry, skip and done act like the commands. If-Match keeps a client from acting on what it has not seen.
@@ -232,12 +246,12 @@ steps:
 - {id: never, needs: [after], run: "echo >> never.runs; test -e go"}
 `})
 	w.pawl(3, "run", "plan.yaml")
-	w.want(200, "POST", at(w.gate(), "/approve"), map[string]any{"shown": w.gate()["shown"]}, bearer(w.token(tokens.Approve, tokens.Read)))
+	w.want(200, "POST", at(w.gate(), "/approve"), map[string]any{"shown": w.gate().Shown}, bearer(w.token(tokens.Approve, tokens.Read)))
 	w.pawl(4, "resume")
 	w.write("go", "")
 	w.want(200, "POST", "/api/projects/"+w.id+"/retry", map[string]any{"step": "draft", "why": "better", "following": true})
 	w.pawl(3, "resume")
-	w.want(200, "POST", at(w.gate(), "/approve"), map[string]any{"shown": w.gate()["shown"]}, bearer(w.token(tokens.Approve, tokens.Read)))
+	w.want(200, "POST", at(w.gate(), "/approve"), map[string]any{"shown": w.gate().Shown}, bearer(w.token(tokens.Approve, tokens.Read)))
 	w.pawl(0, "resume")
 	for name, want := range map[string]int{"draft": 2, "other": 1, "after": 2, "never": 2} {
 		data, err := os.ReadFile(filepath.Join(w.root, name+".runs"))

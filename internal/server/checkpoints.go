@@ -1,12 +1,12 @@
 package server
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"path/filepath"
 	"slices"
@@ -93,6 +93,7 @@ func (a *api) checkpointRoutes(h huma.API) {
 		id: "get-patch", method: http.MethodGet, path: "/api/runs/{run}/patch", right: tokens.Read, errors: missing,
 		summary: "Print what changed between two checkpoints, or since one, as `pawl diff` does, with secrets redacted",
 	}, "text/plain", a.patch)
+	a.showRoutes(h)
 	held := append(missing, http.StatusLocked)
 	register(h, route{
 		id: "restore-files", method: http.MethodPost, path: "/api/runs/{run}/restore", right: tokens.Operate, errors: held,
@@ -102,15 +103,19 @@ func (a *api) checkpointRoutes(h huma.API) {
 		id: "fork-run", method: http.MethodPost, path: "/api/runs/{run}/fork", right: tokens.Operate, errors: held,
 		summary: "Show what a fork of a run from a checkpoint changes or, with the plan of that, do it",
 	}, a.fork)
+	register(h, route{
+		id: "roll-back-run", method: http.MethodPost, path: "/api/runs/{run}/rollback", right: tokens.Operate, errors: append(held, http.StatusPreconditionRequired),
+		summary: "Show what a rollback of a run to a checkpoint undoes or, with the plan of that, do it, like `pawl rollback`",
+	}, a.rollback)
 }
 
 type patchInput struct {
 	RunPath
 	Compared
-	Form string `query:"form" doc:"patch: with the changed lines; stat: how many; names: only the paths" default:"patch" enum:"patch,stat,names"`
+	Form string `query:"form" doc:"patch: with the changed lines; stat: how many; names: only the paths; json: as pawl diff --json" default:"patch" enum:"patch,stat,names,json"`
 }
 
-// patch prints a difference. It is complete before the first byte is sent, so that an error is not the end of a shorter patch.
+// patch prints a difference.
 func (a *api) patch(ctx context.Context, in *patchInput) (func(huma.Context), error) {
 	p, run, err := a.find(in.RunPath)
 	if err == nil {
@@ -123,13 +128,27 @@ func (a *api) patch(ctx context.Context, in *patchInput) (func(huma.Context), er
 	if err != nil {
 		return nil, err
 	}
-	text := &limited{most: maxPatch}
-	clean := redact.OfProcess().Writer(text)
-	err = withComparison(ctx, p, in.From, in.To, paths, func(c *snapshot.Comparison) error {
-		return errors.Join(checkpointview.PrintDiff(clean, c, checkpointview.DiffForm(in.Form)), clean.Flush())
+	return whole("pawl diff", func(w io.Writer) error {
+		return withComparison(ctx, p, in.From, in.To, paths, func(c *snapshot.Comparison) error {
+			if in.Form == "json" {
+				enc := json.NewEncoder(w)
+				enc.SetEscapeHTML(false)
+				enc.SetIndent("", "  ")
+				return enc.Encode(restoreview.Changes(c.Changes))
+			}
+			return checkpointview.PrintDiff(w, c, checkpointview.DiffForm(in.Form))
+		})
 	})
+}
+
+// whole returns the answer with what print prints, without secrets. It is complete before the first byte is sent, so that an error is not
+// the end of a shorter answer. command prints a longer one.
+func whole(command string, print func(io.Writer) error) (func(huma.Context), error) {
+	text := &limited{most: maxText}
+	clean := redact.OfProcess().Writer(text)
+	err := errors.Join(print(clean), clean.Flush())
 	if errors.Is(err, errTooLarge) {
-		err = problem(http.StatusConflict, errTooLarge.Error(), "pawl diff")
+		err = problem(http.StatusConflict, errTooLarge.Error(), command)
 	}
 	if err != nil {
 		return nil, err
@@ -137,26 +156,27 @@ func (a *api) patch(ctx context.Context, in *patchInput) (func(huma.Context), er
 	return func(ctx huma.Context) {
 		ctx.SetHeader("Content-Type", "text/plain; charset=utf-8")
 		ctx.SetStatus(http.StatusOK)
-		_, _ = ctx.BodyWriter().Write(text.Bytes()) // the client has gone
+		_, _ = ctx.BodyWriter().Write(text.text) // the client has gone
 	}, nil
 }
 
-// maxPatch is how much a patch may have, in bytes.
-const maxPatch = 16 << 20
+// maxText is how much such an answer may have, in bytes.
+const maxText = 16 << 20
 
-var errTooLarge = errors.New("the difference has more than 16 MiB: name paths")
+var errTooLarge = errors.New("the answer would have more than 16 MiB: name paths")
 
-// limited is a buffer that takes only so much.
+// limited is a buffer that takes only so much. It has no other way to write, such as ReadFrom of a bytes.Buffer.
 type limited struct {
-	bytes.Buffer
+	text []byte
 	most int
 }
 
 func (l *limited) Write(data []byte) (int, error) {
-	if l.Len()+len(data) > l.most {
+	if len(l.text)+len(data) > l.most {
 		return 0, errTooLarge
 	}
-	return l.Buffer.Write(data)
+	l.text = append(l.text, data...)
+	return len(data), nil
 }
 
 // localPaths returns paths below a project's folder, as its user writes them.

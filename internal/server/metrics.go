@@ -157,6 +157,7 @@ func (r *recovery) exposition(now time.Time) []byte {
 	e.sample("pawl_info", 1, "version", r.Version)
 	r.projectMetrics(&e, now)
 	r.metrics.write(&e)
+	r.hookMetrics(&e)
 	return e.Bytes()
 }
 
@@ -202,6 +203,19 @@ func (r *recovery) projectMetrics(e *exposition, now time.Time) {
 	e.single("pawl_gates_open", "gauge", "Open gates of the current runs.", float64(gates))
 	e.single("pawl_gates_oldest_seconds", "gauge", "Time that the oldest open gate has been open; 0 if none is.", now.Sub(oldest).Seconds())
 	e.single("pawl_ready", "gauge", "1 if the server has looked at all projects since its start.", float64(ready))
+}
+
+// hookMetrics writes what became of the messages to webhooks.
+func (r *recovery) hookMetrics(e *exposition) {
+	if !r.hooks.Configured() {
+		return
+	}
+	counts := r.hooks.Counts()
+	e.single("pawl_webhook_messages_waiting", "gauge", "Messages to webhooks that wait for their delivery.", float64(counts.Waiting))
+	e.family("pawl_webhook_tries_total", "counter", "Requests to webhooks, by result.")
+	e.sample("pawl_webhook_tries_total", float64(counts.Delivered), "result", "delivered")
+	e.sample("pawl_webhook_tries_total", float64(counts.Failed), "result", "failed")
+	e.single("pawl_webhook_messages_dropped_total", "counter", "Messages to webhooks that the server gave up.", float64(counts.Dropped))
 }
 
 // write writes the counters.

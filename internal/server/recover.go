@@ -17,33 +17,6 @@ import (
 	"pawl/internal/server/client"
 )
 
-// why returns what a resume would do with each step of a run, as `pawl why` does. Unlike a resume, the run may be active or have failed.
-func (a *api) why(ctx context.Context, in *RunPath) (client.Why, error) {
-	p, run, err := a.find(*in)
-	if err != nil {
-		return client.Why{}, err
-	}
-	r, err := load(ctx, p, run)
-	if err != nil {
-		return client.Why{}, err
-	}
-	defer r.Log.Close()
-	given, _, err := supply.ForWhy(p, r, supply.Flags{})
-	if err != nil {
-		return client.Why{}, err
-	}
-	change, err := resume.DiffPlan(p, r, given)
-	if err != nil {
-		return client.Why{}, err
-	}
-	verdicts, err := resume.Interrupted(p, r, change)
-	if err != nil {
-		return client.Why{}, err
-	}
-	steps, err := decide.Forecast(r, change, verdicts, time.Now(), hints.Namer(ctx, p, run))
-	return client.Why{Steps: append([]decide.Decision{}, steps...), Change: change}, err
-}
-
 // examineLimit is how long it may take to look at an interrupted run.
 const examineLimit = 30 * time.Second
 

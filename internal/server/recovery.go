@@ -18,6 +18,7 @@ import (
 	"pawl/internal/resume"
 	"pawl/internal/runs"
 	"pawl/internal/server/client"
+	"pawl/internal/server/webhooks"
 	"pawl/internal/watchdog"
 )
 
@@ -40,6 +41,7 @@ type recovery struct {
 	tries  map[string]try      // by the project's id
 
 	rests *rests
+	hooks *webhooks.Hooks
 
 	hub  *hub
 	wake chan string // ids of projects that clients have changed
@@ -70,7 +72,7 @@ type try struct {
 
 func newRecovery(c Config) *recovery {
 	return &recovery{
-		Config: c, known: map[string]*watched{}, tries: map[string]try{}, rests: openRests("", c.Version), hub: newHub(time.Now()), wake: make(chan string, 100),
+		Config: c, known: map[string]*watched{}, tries: map[string]try{}, rests: openRests("", c.Version), hooks: &webhooks.Hooks{}, hub: newHub(time.Now()), wake: make(chan string, 100),
 	}
 }
 

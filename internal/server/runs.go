@@ -17,7 +17,6 @@ import (
 	"pawl"
 	"pawl/internal/brief"
 	"pawl/internal/cli/background"
-	"pawl/internal/cli/failure"
 	"pawl/internal/cli/logview"
 	"pawl/internal/cli/outputview"
 	"pawl/internal/cli/statusview"
@@ -43,7 +42,6 @@ func (a *api) runRoutes(h huma.API) {
 	})
 	register(h, route{id: "list-events", method: http.MethodGet, path: "/api/runs/{run}/events", right: tokens.Read, summary: "List the events of a run, as `pawl log --json` prints them, each with its text", errors: missing}, a.listEvents)
 	register(h, route{id: "get-brief", method: http.MethodGet, path: "/api/runs/{run}/brief", right: tokens.Read, summary: "Print where a run stands and what to do next, as `pawl brief --json` does", errors: missing}, a.brief)
-	register(h, route{id: "explain-steps", method: http.MethodGet, path: "/api/runs/{run}/why", right: tokens.Read, summary: "Show what a resume would do with each step of a run, and why, as `pawl why --json` prints it", errors: missing}, a.why)
 	stream(h, route{
 		id: "get-output", method: http.MethodGet, path: "/api/runs/{run}/steps/{step}/output", right: tokens.Read, errors: append(missing, http.StatusRequestedRangeNotSatisfiable),
 		summary: "Show the output of a step, with secrets redacted; Range selects bytes of the redacted output",
@@ -158,15 +156,17 @@ func (a *api) output(ctx context.Context, in *outputInput) (func(huma.Context), 
 	}
 	path, err := outputview.Path(p, r, ref, outputview.Options{Stderr: in.Stream == "err"})
 	if err != nil {
-		return nil, notFound("%s", failure.Of(err).Message)
+		return nil, missing(err)
 	}
 	w, ok := parseRange(in.Range)
 	if !ok {
 		return nil, problem(http.StatusRequestedRangeNotSatisfiable, "Range must be bytes=FROM-, bytes=FROM-TO or bytes=-LAST", "")
 	}
 	running := runs.AttemptAlive(filepath.Dir(path))
+	attempt := filepath.Base(filepath.Dir(path))
 	if w == nil {
 		return func(ctx huma.Context) {
+			ctx.SetHeader(client.AttemptHeader, attempt)
 			ctx.SetHeader("Content-Type", "text/plain; charset=utf-8")
 			ctx.SetStatus(http.StatusOK)
 			_ = copyRedacted(ctx.BodyWriter(), path, running) // the client has gone, or sees a short answer
@@ -180,6 +180,7 @@ func (a *api) output(ctx context.Context, in *outputInput) (func(huma.Context), 
 		return nil, problem(http.StatusRequestedRangeNotSatisfiable, fmt.Sprintf("the output has %d bytes", w.total), "")
 	}
 	return func(ctx huma.Context) {
+		ctx.SetHeader(client.AttemptHeader, attempt)
 		ctx.SetHeader("Content-Type", "text/plain; charset=utf-8")
 		ctx.SetHeader("Content-Range", fmt.Sprintf("bytes %d-%d/%d", from, from+int64(len(data))-1, w.total))
 		ctx.SetStatus(http.StatusPartialContent)

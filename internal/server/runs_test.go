@@ -10,13 +10,21 @@ import (
 	"testing"
 	"time"
 
+	"pawl/internal/server/client"
 	"pawl/internal/tokens"
 )
 
 // runOf returns the current run.
-func (w *world) runOf() string {
+func (w *world) runOf() string { return string(w.run().ID) }
+
+// run names the current run.
+func (w *world) run() client.Run {
 	w.Helper()
-	return w.want(200, "GET", "/api/projects/"+w.id+"/state", nil).body["run"].(string)
+	p, err := w.client().Project(w.Context(), w.id)
+	if err != nil || p.Run == "" {
+		w.Fatalf("%+v, %v", p, err)
+	}
+	return client.Run{Project: w.id, ID: p.Run}
 }
 
 // TestReadRun reads events in pages, and output in ranges, without secrets.
@@ -115,7 +123,7 @@ func TestFollow(t *testing.T) {
 	w, gate := waiting(t)
 	go w.api.watch(t.Context())
 	events, leave := w.follow("")
-	w.want(200, "POST", at(gate, "/approve"), map[string]any{"shown": gate["shown"]}, bearer(w.token(tokens.Approve)))
+	w.want(200, "POST", at(gate, "/approve"), map[string]any{"shown": gate.Shown}, bearer(w.token(tokens.Approve)))
 	last := ""
 	for kinds := map[string]bool{}; !kinds["gate"] || !kinds["project"] || !kinds["run"]; {
 		e := next(t, events)

@@ -32,6 +32,9 @@ type Config struct {
 	// Pawl runs a command of pawl in a folder as a process of its own, and returns what it prints. The error of a command that fails is
 	// a *CommandError.
 	Pawl func(ctx context.Context, folder string, args ...string) ([]byte, error)
+
+	// Post posts JSON to a webhook once. Unless private is true, a name in the URL must not have a private address.
+	Post func(ctx context.Context, url string, headers map[string]string, body []byte, private bool) error
 }
 
 // Limits of a request.
@@ -85,6 +88,17 @@ func (a *api) readiness(url string, own config.Config) (Ready, error) {
 	return ready, nil
 }
 
+// configure reads the user's own settings.
+func (a *api) configure(site *httpaccess.Site) (own config.Config, err error) {
+	if own, err = config.ReadUser(""); err == nil {
+		err = a.openHooks(own.Webhooks)
+	}
+	if err == nil && site.Forwarded {
+		a.proxied, err = newProxied(own.Proxy)
+	}
+	return own, err
+}
+
 // Run serves until ctx ends. Engines that it started continue.
 func Run(ctx context.Context, c Config) (err error) {
 	manager := managerOfProcess()
@@ -97,10 +111,7 @@ func Run(ctx context.Context, c Config) (err error) {
 	if err != nil {
 		return errors.Join(err, site.Close())
 	}
-	own, err := config.ReadUser("")
-	if err == nil && site.Forwarded {
-		a.proxied, err = newProxied(own.Proxy)
-	}
+	own, err := a.configure(site)
 	if err != nil {
 		return errors.Join(err, site.Close())
 	}
@@ -131,6 +142,7 @@ func Run(ctx context.Context, c Config) (err error) {
 	loops.Go(func() { r.run(recovering) })
 	loops.Go(func() { r.watch(recovering) })
 	loops.Go(func() { a.actInBulk(recovering) })
+	loops.Go(func() { r.hooks.Run(recovering, r.projects) })
 	select {
 	case err = <-served:
 	case <-ctx.Done():
@@ -144,5 +156,5 @@ func Run(ctx context.Context, c Config) (err error) {
 	}
 	stop()
 	loops.Wait()
-	return err
+	return errors.Join(err, r.hooks.Close())
 }

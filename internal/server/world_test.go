@@ -22,6 +22,7 @@ import (
 
 	"pawl/internal/httpaccess"
 	"pawl/internal/project"
+	"pawl/internal/server/client"
 	"pawl/internal/tokens"
 	"pawl/test/stories/storytest"
 )
@@ -82,7 +83,7 @@ func newWorld(t *testing.T, files map[string]string) *world {
 	if w.api, err = newAPI(r, time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewUnstartedServer(w.api.handler(site))
+	server := httptest.NewUnstartedServer(w.described(w.api.handler(site)))
 	if err := server.Listener.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +168,7 @@ type answer struct {
 	body   map[string]any
 }
 
-// call sends a request and checks that the document describes its answer. Each header is "Name: value"; the token is that of the server,
+// call sends a request as no client of ours does. Each header is "Name: value"; the token is that of the server,
 // unless there is another one.
 func (w *world) call(method, path string, body any, headers ...string) answer {
 	w.Helper()
@@ -214,9 +215,6 @@ func (w *world) call(method, path string, body any, headers ...string) answer {
 		if err := json.Unmarshal(data, &a.body); err != nil {
 			w.Fatalf("%s %s: %v: %s", method, path, err, data)
 		}
-		if err := described(method, request.URL.EscapedPath(), a); err != nil {
-			w.Errorf("%s %s: the answer does not fit the document: %v\n%s", method, path, err, data)
-		}
 	}
 	return a
 }
@@ -229,6 +227,28 @@ func (w *world) want(status int, method, path string, body any, headers ...strin
 		w.Fatalf("%s %s: status %d, want %d: %s", method, path, a.status, status, a.text)
 	}
 	return a
+}
+
+// client returns a client with a token of these rights; the server's own one without any.
+func (w *world) client(rights ...tokens.Right) *client.Client {
+	w.Helper()
+	secret := ownSecret
+	if len(rights) > 0 {
+		secret = w.token(rights...)
+	}
+	c, err := client.New(w.url, secret)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return c
+}
+
+// refused requires that the server answered with a status that is an error. What is its other answer.
+func (w *world) refused(status int, what any, err error) {
+	w.Helper()
+	if answer, ok := errors.AsType[*client.Error](err); !ok || answer.Status != status {
+		w.Errorf("%+v, %v, want status %d", what, err, status)
+	}
 }
 
 // bearer returns the header with a token.
@@ -257,8 +277,22 @@ type apiDocument struct {
 
 var compiling sync.Mutex
 
-// described returns why the document does not describe an answer.
-func described(method, path string, a answer) error {
+// described checks that the document describes each answer in JSON, whoever asked.
+func (w *world) described(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(to http.ResponseWriter, r *http.Request) {
+		answered := &recorder{ResponseWriter: to, status: http.StatusOK}
+		next.ServeHTTP(answered, r)
+		if kind := to.Header().Get("Content-Type"); strings.Contains(kind, "json") && strings.HasPrefix(r.URL.Path, "/api/") {
+			a := answer{answered.status, to.Header(), answered.body.String(), nil}
+			if err := fits(r.Method, r.URL.EscapedPath(), a); err != nil {
+				w.Errorf("%s %s: the answer does not fit the document: %v\n%s", r.Method, r.URL.Path, err, a.text)
+			}
+		}
+	})
+}
+
+// fits returns why the document does not describe an answer.
+func fits(method, path string, a answer) error {
 	d, err := document()
 	if err != nil {
 		return err

@@ -32,7 +32,7 @@ type Right string
 // The rights.
 const (
 	Read    Right = "read"    // see projects, runs, output and files
-	Operate Right = "operate" // resume, pause, stop, retry, skip, restore and fork runs
+	Operate Right = "operate" // resume, pause, stop, retry, skip, restore, fork and roll back runs
 	Run     Right = "run"     // start runs of plans
 	Approve Right = "approve" // answer gates, and mark steps as done
 )

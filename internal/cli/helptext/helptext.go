@@ -27,7 +27,7 @@ const Serve = "Resume interrupted runs in all of your projects, and serve their 
 
 // Rights explains what a token of the server lets its holder do.
 const Rights = "Rights are a set; none contains another one. read: see projects, runs, output and files. operate: resume, pause, stop, retry,\n" +
-	"skip, restore and fork runs. run: start runs of plans. approve: answer gates, and mark steps as done. What is\n" +
+	"skip, restore, fork and roll back runs. run: start runs of plans. approve: answer gates, and mark steps as done. What is\n" +
 	"done with a token is recorded under its name."
 
 // Names explains the arguments in capitals.

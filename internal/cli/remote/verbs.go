@@ -2,7 +2,6 @@ package remote
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -12,9 +11,9 @@ import (
 	"pawl/internal/cli/checkpointview"
 	"pawl/internal/cli/flags"
 	"pawl/internal/cli/layout"
-	"pawl/internal/cli/logview"
 	"pawl/internal/cli/outcome"
 	"pawl/internal/cli/runsview"
+	"pawl/internal/cli/signals"
 	"pawl/internal/cli/statusview"
 	"pawl/internal/server/client"
 )
@@ -30,9 +29,12 @@ var verbs = map[string]verb{
 	"status":      {[]string{"json"}, status},
 	"gates":       {[]string{"json"}, gates},
 	"runs":        {[]string{"json", "all"}, runs},
-	"log":         {[]string{"json", "last"}, log},
+	"log":         {[]string{"json", "last", "follow"}, log},
+	"output":      {[]string{"run", "item", "attempt", "stderr", "follow"}, output},
+	"why":         {[]string{"json", "items"}, why},
 	"checkpoints": {[]string{"json"}, checkpoints},
-	"diff":        {[]string{"names", "stat"}, diff},
+	"show":        {[]string{"json", "left-out"}, show},
+	"diff":        {[]string{"names", "stat", "json"}, diff},
 	"brief":       {[]string{"json", "for", "budget", "since"}, printBrief},
 
 	"approve": {[]string{"message", "run", "yes"}, answer("approve", "approved", func(s *session, _ []string) client.Reply { return client.Reply{Why: s.flag("message")} })},
@@ -50,6 +52,8 @@ var verbs = map[string]verb{
 	"skip":   {[]string{"message", "run", "item"}, onStep("skip", "skipped")},
 	"done":   {[]string{"message", "run", "item"}, onStep("done", "marked as done")},
 	"review": {[]string{"message", "run", "by", "score"}, review},
+
+	"rollback": {[]string{"to", "plan", "dry-run", "yes", "json"}, rollback},
 }
 
 // report returns the status of a run.
@@ -140,19 +144,13 @@ func log(ctx context.Context, s *session, args []string) error {
 	if err != nil {
 		return err
 	}
-	out, flush := layout.Buffered(s.Out)
-	enc := json.NewEncoder(out)
-	enc.SetEscapeHTML(false)
-	err = s.Events(ctx, run, last, func(e client.EventLine) error {
-		if s.JSON {
-			return enc.Encode(e.Event)
-		}
-		return logview.PrintText(out, e.Event, e.Text)
-	})
-	if err != nil {
+	after, err := s.events(ctx, run, 0, last)
+	if err != nil || s.flag("follow") != "true" {
 		return err
 	}
-	return flush()
+	soft, _, release := signals.Contexts(ctx)
+	defer release()
+	return s.followEvents(soft, run, after)
 }
 
 func checkpoints(ctx context.Context, s *session, args []string) error {
@@ -186,6 +184,8 @@ func diff(ctx context.Context, s *session, args []string) error {
 	}
 	d := client.Difference{From: at(args[:named], 0), To: at(args[:named], 1), Paths: args[named:], Form: string(checkpointview.Patch)}
 	switch {
+	case s.JSON:
+		d.Form = "json"
 	case s.flag("names") == "true":
 		d.Form = string(checkpointview.Paths)
 	case s.flag("stat") == "true":
@@ -197,6 +197,45 @@ func diff(ctx context.Context, s *session, args []string) error {
 	}
 	_, err = s.Out.Write(text)
 	return err
+}
+
+func show(ctx context.Context, s *session, args []string) error {
+	run, err := s.run(ctx, "")
+	if err != nil {
+		return err
+	}
+	if len(args) > 1 {
+		text, err := s.File(ctx, run, args[0], args[1])
+		if err == nil {
+			_, err = s.Out.Write(text)
+		}
+		return err
+	}
+	shown, err := s.Checkpoint(ctx, run, args[0], s.flag("left-out") == "true")
+	if err != nil {
+		return err
+	}
+	if s.JSON {
+		return s.print(shown)
+	}
+	shown.Print(s.Out, shown.List)
+	return nil
+}
+
+func why(ctx context.Context, s *session, args []string) error {
+	run, err := s.run(ctx, at(args, 0))
+	if err != nil {
+		return err
+	}
+	forecast, err := s.Why(ctx, run)
+	if err != nil {
+		return err
+	}
+	if s.JSON {
+		return s.print(forecast)
+	}
+	forecast.Print(s.Out, run.ID, s.flag("items") == "true")
+	return nil
 }
 
 func printBrief(ctx context.Context, s *session, args []string) error {
@@ -384,6 +423,47 @@ func (s *session) items() []string {
 	}
 	if list, ok := value.(interface{ GetSlice() []string }); ok {
 		return list.GetSlice()
+	}
+	return nil
+}
+
+// rollback shows what a rollback undoes, and has the server do exactly that.
+func rollback(ctx context.Context, s *session, _ []string) error {
+	run, err := s.run(ctx, "")
+	if err != nil {
+		return err
+	}
+	planned, err := s.Rollback(ctx, run, s.flag("to"), "")
+	if err != nil {
+		return err
+	}
+	dry := s.flag("dry-run") == "true"
+	if !s.JSON {
+		planned.Print(s.Out, func(text string) string { return text })
+	}
+	if dry && s.JSON {
+		return s.print(planned.Report)
+	}
+	if dry {
+		return nil
+	}
+	err = planned.Confirm(s.flag("yes") == "true", s.flag("plan"), func(effect, _ string) error {
+		return usage("", "%s: pass --yes to confirm", effect)
+	})
+	if err != nil {
+		return err
+	}
+	done, err := s.Rollback(ctx, run, string(planned.Checkpoint), planned.Plan)
+	switch {
+	case err != nil:
+		return err
+	case done.Running:
+		fmt.Fprintln(s.Err, "pawl: the server continues the rollback; follow with pawl log")
+	case !s.JSON:
+		done.PrintDone(s.Out, s.Err)
+	}
+	if s.JSON {
+		return s.print(done.Report)
 	}
 	return nil
 }

@@ -2,6 +2,10 @@
 package rollbackview
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -27,6 +31,7 @@ type Report struct {
 	Changes    []restoreview.Change `json:"changes"`
 	Kept       []string             `json:"kept"`
 	Stopped    string               `json:"stopped,omitempty"`
+	Plan       string               `json:"plan,omitempty"` // of a dry run: hash of what it would do, for --plan
 }
 
 func Of(r *engine.Rollback, dry bool) Report {
@@ -34,10 +39,52 @@ func Of(r *engine.Rollback, dry bool) Report {
 		Checkpoint: r.Target.ID, Run: r.Run, DryRun: dry, Continued: r.Continued, Undos: r.Undos, Nothing: r.WithoutUndo, Left: r.Unfinished,
 		Doubtful: r.InDoubt, Reopened: r.Reopened, Changes: restoreview.Changes(r.Changes), Kept: r.Ignored, Stopped: r.Stopped,
 	}
-	report.Undos, report.Nothing = append([]engine.Undo{}, r.Undos...), append([]engine.Undo{}, r.WithoutUndo...)
-	report.Left, report.Kept = append([]string{}, r.Unfinished...), append([]string{}, r.Ignored...)
-	report.Reopened = append([]pawl.StepID{}, r.Reopened...)
+	report = report.WithLists()
+	if dry {
+		report.Plan = report.hash()
+	}
 	return report
+}
+
+// WithLists returns the report with empty lists where it has none.
+func (r Report) WithLists() Report {
+	r.Undos, r.Nothing = append([]engine.Undo{}, r.Undos...), append([]engine.Undo{}, r.Nothing...)
+	r.Left, r.Kept, r.Reopened = append([]string{}, r.Left...), append([]string{}, r.Kept...), append([]pawl.StepID{}, r.Reopened...)
+	r.Doubtful, r.Changes = append([]pawl.AttemptRef{}, r.Doubtful...), append([]restoreview.Change{}, r.Changes...)
+	return r
+}
+
+// hash returns a hash of what a rollback would do.
+func (r Report) hash() string {
+	r.DryRun, r.Plan = false, ""
+	data, err := json.Marshal(r)
+	if err != nil {
+		panic("a report holds only strings, numbers and times: " + err.Error())
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// Confirm asks for a rollback, unless it is one that the user has confirmed: by yes, or by the hash of exactly this plan.
+func (r Report) Confirm(yes bool, plan string, ask func(effect, question string) error) error {
+	if plan != "" && plan != r.hash() {
+		return &pawl.Error{Kind: pawl.KindUsage, Err: errors.New("the rollback is not the one of the dry run: look at it again"), Hint: "pawl rollback --to " + string(r.Checkpoint) + " --dry-run"}
+	}
+	if yes || plan != "" || r.Continued {
+		return nil
+	}
+	effect, question := Effects(len(r.Undos), len(r.Changes))
+	return ask("rolling back "+effect, question)
+}
+
+// PrintDone prints the outcome of a rollback.
+func (r Report) PrintDone(out, errOut io.Writer) {
+	if r.Stopped != "" {
+		fmt.Fprintf(out, "rollback of run %s abandoned; undone steps stay undone\n", r.Run)
+		return
+	}
+	fmt.Fprintf(out, "run %s rolled back to checkpoint %s\n", r.Run, r.Checkpoint)
+	fmt.Fprintf(errOut, "pawl: hint: pawl resume %s\n", r.Run)
 }
 
 // Effects says what a rollback does, and asks for it.

@@ -14,4 +14,6 @@ type Server interface {
 	Apply(root string, parts []dump.Part, was, now []byte) error
 	// Stamp returns a text that changes whenever a row of the parts that are limited to a value is written.
 	Stamp(root string, parts []dump.Part) (string, error)
+	// Hear returns a channel that gets a value when somebody else announces that the rows have changed, or may have. stop ends that.
+	Hear(root string, parts []dump.Part) (heard <-chan struct{}, stop func())
 }

@@ -22,6 +22,8 @@ import (
 
 	"pawl"
 	"pawl/internal/brief"
+	"pawl/internal/cli/checkpointview"
+	"pawl/internal/cli/resumeview"
 	"pawl/internal/cli/statusview"
 	"pawl/internal/disk"
 	"pawl/internal/oneline"
@@ -85,7 +87,7 @@ type problem struct {
 var kinds = map[int]pawl.Kind{
 	http.StatusNotFound: pawl.KindNothing, http.StatusLocked: pawl.KindHeld, http.StatusPreconditionRequired: pawl.KindAtGate,
 	http.StatusForbidden: pawl.KindDamaged, http.StatusInternalServerError: pawl.KindInternal, http.StatusBadGateway: pawl.KindInternal,
-	http.StatusServiceUnavailable: pawl.KindInternal, http.StatusGatewayTimeout: pawl.KindInternal,
+	http.StatusServiceUnavailable: pawl.KindInternal, http.StatusTooManyRequests: pawl.KindInternal, http.StatusGatewayTimeout: pawl.KindInternal,
 }
 
 // known are the kinds that problems name.
@@ -201,9 +203,15 @@ func pages(query url.Values, one func(url.Values) (next string, err error)) erro
 		if err != nil || next == "" {
 			return err
 		}
+		if next == query.Get("cursor") {
+			return errSamePage
+		}
 		query.Set("cursor", next)
 	}
 }
+
+// errSamePage is that a list would never end.
+var errSamePage = errors.New("the server returned the same page of a list again")
 
 // Projects returns all projects that the server serves.
 func (c *Client) Projects(ctx context.Context) (all []Project, err error) {
@@ -247,25 +255,30 @@ func (c *Client) Status(ctx context.Context, run Run) (report statusview.Report,
 	return report, err
 }
 
-// Events calls do for each event of a run, of the last so many; 0: all.
-func (c *Client) Events(ctx context.Context, run Run, last int, do func(EventLine) error) error {
+// Events calls do for each event of a run after one, of the last so many; 0: all. It returns the number of the last one.
+func (c *Client) Events(ctx context.Context, run Run, after pawl.Seq, last int, do func(EventLine) error) (pawl.Seq, error) {
 	query := run.query()
 	query.Set("limit", "1000")
+	query.Set("after", fmt.Sprint(after))
 	if last > 0 {
 		query.Set("last", strconv.Itoa(last))
 	}
 	for {
 		var page Events
 		if err := c.call(ctx, http.MethodGet, path("/api/runs/%s/events", string(run.ID)), query, nil, &page); err != nil {
-			return err
+			return after, err
 		}
 		for _, e := range page.Events {
 			if err := do(e); err != nil {
-				return err
+				return after, err
 			}
+			after = e.Seq
 		}
 		if !page.More {
-			return nil
+			return after, nil
+		}
+		if next := fmt.Sprint(page.Next); next == query.Get("after") && !query.Has("last") {
+			return after, errSamePage
 		}
 		query.Del("last")
 		query.Set("after", fmt.Sprint(page.Next))
@@ -280,11 +293,34 @@ func (c *Client) Checkpoints(ctx context.Context, run Run, related bool) (list C
 	return list, err
 }
 
+// Checkpoint shows a checkpoint.
+func (c *Client) Checkpoint(ctx context.Context, run Run, name string, leftOut bool) (shown checkpointview.Shown, err error) {
+	query := run.query()
+	query.Set("checkpoint", name)
+	query.Set("left_out", strconv.FormatBool(leftOut))
+	err = c.call(ctx, http.MethodGet, path("/api/runs/%s/checkpoint", string(run.ID)), query, nil, &shown)
+	return shown, err
+}
+
+// File prints a file in a checkpoint.
+func (c *Client) File(ctx context.Context, run Run, checkpoint, file string) ([]byte, error) {
+	query := run.query()
+	query.Set("checkpoint", checkpoint)
+	query.Set("path", file)
+	return c.send(ctx, http.MethodGet, path("/api/runs/%s/file", string(run.ID)), query, nil)
+}
+
+// Why shows what a resume would do with each step.
+func (c *Client) Why(ctx context.Context, run Run) (forecast resumeview.Forecast, err error) {
+	err = c.call(ctx, http.MethodGet, path("/api/runs/%s/why", string(run.ID)), run.query(), nil, &forecast)
+	return forecast, err
+}
+
 // Difference is what to compare.
 type Difference struct {
 	From, To string // checkpoints; without To, the current files
 	Paths    []string
-	Form     string // patch, stat or names
+	Form     string // patch, stat, names or json
 }
 
 // Patch prints a difference.
@@ -297,6 +333,17 @@ func (c *Client) Patch(ctx context.Context, run Run, d Difference) ([]byte, erro
 	}
 	query["path"] = d.Paths
 	return c.send(ctx, http.MethodGet, path("/api/runs/%s/patch", string(run.ID)), query, nil)
+}
+
+// Rollback shows what a rollback to a checkpoint undoes, and, with the plan of that, does it. Without a checkpoint it continues the
+// interrupted rollback.
+func (c *Client) Rollback(ctx context.Context, run Run, checkpoint, plan string) (done RolledBack, err error) {
+	in := struct {
+		Checkpoint string `json:"checkpoint,omitempty"`
+		Plan       string `json:"plan,omitempty"`
+	}{checkpoint, plan}
+	err = c.call(ctx, http.MethodPost, path("/api/runs/%s/rollback", string(run.ID)), run.query(), in, &done)
+	return done, err
 }
 
 // Brief returns the brief of a run.

@@ -96,6 +96,7 @@ func TestProblems(t *testing.T) {
 		{403, "application/problem+json", `{"detail":"no right"}`, pawl.KindDamaged, "no right"},
 		{400, "application/problem+json", `{"errors":[{"location":"body.why","message":"too long"}]}`, pawl.KindUsage, "body.why: too long"},
 		{409, "application/problem+json", `{"detail":"new","kind":"fun"}`, pawl.KindUsage, "new"},
+		{429, "application/problem+json", `{"detail":"too many requests"}`, pawl.KindInternal, "too many requests"},
 		{502, "text/html", `<html>`, pawl.KindInternal, "the server returned 502 Bad Gateway"},
 	} {
 		err := problemOf(c.status, c.kind, []byte(c.answer))
@@ -113,4 +114,57 @@ func FuzzProblem(f *testing.F) {
 			t.Errorf("%q", err)
 		}
 	})
+}
+
+// TestOutput: an output whose connection breaks continues where it was; one without an end gives up.
+func TestOutput(t *testing.T) {
+	t.Parallel()
+	var ranges []string
+	c := clientOf(t, func(w http.ResponseWriter, r *http.Request) {
+		ranges = append(ranges, r.Header.Get("Range"))
+		w.Header().Set(AttemptHeader, "3")
+		switch len(ranges) {
+		case 1:
+			fmt.Fprint(w, "one ")
+			_ = http.NewResponseController(w).Flush()
+			panic(http.ErrAbortHandler)
+		case 2, 3:
+			w.WriteHeader(http.StatusPartialContent)
+			fmt.Fprint(w, []string{"two ", "three"}[len(ranges)-2])
+		default:
+			w.Header().Set("Content-Type", "application/problem+json")
+			w.WriteHeader(http.StatusRequestedRangeNotSatisfiable)
+			fmt.Fprint(w, `{"detail":"the output has 13 bytes"}`)
+		}
+	})
+	var text strings.Builder
+	attempt, n, err := c.Output(t.Context(), Run{ID: "r"}, Output{Step: "s"}, 0, &text)
+	if err != nil || attempt != 3 || n != 13 || text.String() != "one two three" {
+		t.Errorf("attempt %d, %d bytes, %q, %v", attempt, n, &text, err)
+	}
+	if got := fmt.Sprintf("%q", ranges); got != `["" "bytes=4-" "bytes=8-" "bytes=13-"]` {
+		t.Errorf("ranges %s", got)
+	}
+	broken := clientOf(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+	if _, _, err := broken.Output(t.Context(), Run{ID: "r"}, Output{Step: "s"}, 0, &text); !errors.Is(err, errConnection) {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestSamePage: a list that never ends is an error.
+func TestSamePage(t *testing.T) {
+	t.Parallel()
+	c := clientOf(t, func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, `{"projects":[{"id":"a"}],"runs":[{"run":"a"}],"next":"a","more":true}`)
+	})
+	if _, err := c.Projects(t.Context()); !errors.Is(err, errSamePage) {
+		t.Errorf("%v", err)
+	}
+	if _, err := c.Runs(t.Context(), "p"); !errors.Is(err, errSamePage) {
+		t.Errorf("%v", err)
+	}
+	endless := clientOf(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"events":[],"next":0,"more":true}`) })
+	if _, err := endless.Events(t.Context(), Run{ID: "r"}, 0, 0, func(EventLine) error { return nil }); !errors.Is(err, errSamePage) {
+		t.Errorf("%v", err)
+	}
 }

@@ -6,8 +6,7 @@ import (
 	"pawl"
 	"pawl/internal/cli/checkpointview"
 	"pawl/internal/cli/resumeview"
-	"pawl/internal/decide"
-	"pawl/internal/resume"
+	"pawl/internal/cli/rollbackview"
 	"pawl/internal/runs"
 	"pawl/internal/snapshot"
 )
@@ -69,12 +68,6 @@ type Recovery struct {
 	Notes []string `json:"notes,omitempty"`
 }
 
-// Why is what a resume would do with each step of a run.
-type Why struct {
-	Steps  []decide.Decision `json:"steps"`
-	Change *resume.PlanDiff  `json:"change" doc:"what changed in the plan and its inputs; null: the run has no plan"`
-}
-
 // Events is a page of events.
 type Events struct {
 	Events []EventLine `json:"events"`
@@ -96,6 +89,13 @@ type Started struct {
 // Checkpoints are the checkpoints of a run, the oldest first.
 type Checkpoints struct {
 	Checkpoints []checkpointview.Report `json:"checkpoints"`
+}
+
+// RolledBack is what a rollback undoes, or has undone, as `pawl rollback --json` prints it.
+type RolledBack struct {
+	rollbackview.Report
+	Done    bool `json:"done" doc:"false: it was a dry run, or runs still"`
+	Running bool `json:"running,omitempty" doc:"it takes long, and continues: the events of the run tell when it has ended"`
 }
 
 // OpenGate is an open gate.

@@ -32,8 +32,9 @@ const callLimit = 10 * time.Second
 // Database is the database that PAWL_POSTGRES or the user's own settings name. It connects on the first call. Its methods may be
 // called concurrently.
 type Database struct {
-	Base   context.Context // calls end with it
-	Getenv func(string) string
+	Base    context.Context // calls end with it
+	Getenv  func(string) string
+	Notices *postgres.Notices // those of the process; nil: none
 
 	mu sync.Mutex // guards db
 	db *sql.DB
@@ -295,7 +296,8 @@ func dumpAll(ctx context.Context, tx *sql.Tx, parts []dump.Part) (text []byte, t
 // Apply applies to the database the difference between two texts: was, which Dump returned for these parts, and now. It changes
 // values and adds rows.
 func (d *Database) Apply(root string, parts []dump.Part, was, now []byte) error {
-	return d.in(root, true, func(ctx context.Context, tx *sql.Tx) error {
+	changes := 0
+	err := d.in(root, true, func(ctx context.Context, tx *sql.Tx) error {
 		there, tables, err := dumpAll(ctx, tx, parts)
 		if err != nil {
 			return err
@@ -309,18 +311,59 @@ func (d *Database) Apply(root string, parts []dump.Part, was, now []byte) error 
 			if !ok {
 				return fmt.Errorf("the database has no table %s", t.Name)
 			}
-			if err := known.write(ctx, tx, old.Table(t.Name).Rows, t.Rows); err != nil {
+			n, err := known.write(ctx, tx, old.Table(t.Name).Rows, t.Rows)
+			if err != nil {
 				return postgres.Unreached("write table "+t.Name, err)
 			}
+			changes += n
 		}
 		return nil
 	})
+	if err == nil && changes > 0 {
+		d.announce(root, parts)
+	}
+	return err
 }
 
-// write changes and adds rows.
-func (r read) write(ctx context.Context, tx *sql.Tx, old, now []*dump.Row) error {
+// keysOf returns the values that the rows of parts are limited to: the id of the project.
+func keysOf(parts []dump.Part) (keys []string) {
+	for _, part := range parts {
+		if part.Column != "" && part.Value != "" {
+			keys = append(keys, part.Value)
+		}
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
+
+// announce tells other processes that the rows have changed.
+func (d *Database) announce(root string, parts []dump.Part) {
+	if d.Notices == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(d.Base, callLimit)
+	defer cancel()
+	db, err := d.connect(ctx, root)
+	for _, key := range keysOf(parts) {
+		if err == nil {
+			_, err = db.ExecContext(ctx, postgres.Announcement, d.Notices.Payload(key)) // others look from time to time too
+		}
+	}
+}
+
+// Hear implements format.Server.
+func (d *Database) Hear(root string, parts []dump.Part) (heard <-chan struct{}, stop func()) {
+	dsn, err := config.Postgres(d.Getenv, root)
+	if d.Notices == nil || err != nil || dsn == "" {
+		return nil, func() {}
+	}
+	return d.Notices.Hear(d.Base, dsn, keysOf(parts)...)
+}
+
+// write changes and adds rows, and returns how many.
+func (r read) write(ctx context.Context, tx *sql.Tx, old, now []*dump.Row) (changes int, err error) {
 	if len(old) != len(r.at) || len(now) < len(old) {
-		return fmt.Errorf("%d rows were read as %d", len(r.at), len(old))
+		return 0, fmt.Errorf("%d rows were read as %d", len(r.at), len(old))
 	}
 	for i, row := range now {
 		query, args := r.insert(row)
@@ -331,10 +374,11 @@ func (r read) write(ctx context.Context, tx *sql.Tx, old, now []*dump.Row) error
 			continue
 		}
 		if _, err := tx.ExecContext(ctx, query, args...); err != nil {
-			return err
+			return 0, err
 		}
+		changes++
 	}
-	return nil
+	return changes, nil
 }
 
 // update returns the statement that changes the differing values of a row; "" if there are none.

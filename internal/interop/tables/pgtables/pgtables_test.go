@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -205,5 +206,47 @@ func TestUnreachable(t *testing.T) {
 		if _, err := d.Dump("", nil); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %v", dsn, err)
 		}
+	}
+}
+
+// TestHear: whoever waits for changes of a project's rows hears what pawl and other programs announce about them, and nothing else.
+func TestHear(t *testing.T) {
+	t.Parallel()
+	const id = "6f1cf0a2-9c1d-4b0e-8a52-0b6f6a0f1c11"
+	ours, theirs := open(t, `create table rows (p uuid, n integer)`, `insert into rows values ('`+id+`', 1)`)
+	ours.Notices = new(postgres.Notices)
+	t.Cleanup(ours.Notices.Close)
+	other := &pgtables.Database{Base: ours.Base, Getenv: ours.Getenv, Notices: new(postgres.Notices)}
+	t.Cleanup(func() { other.Close() })
+	parts := []dump.Part{{Table: "rows", Column: "p", Value: id}}
+	heard, stop := ours.Hear(t.TempDir(), parts)
+	defer stop()
+	wait := func(what string) {
+		t.Helper()
+		select {
+		case <-heard:
+		case <-time.After(time.Minute):
+			t.Fatalf("%s: not heard", what)
+		}
+	}
+	wait("the connection is there")
+	was := dumped(t, other, parts...)
+	apply := func(d *pgtables.Database, now []byte) {
+		t.Helper()
+		if err := d.Apply(t.TempDir(), parts, was, now); err != nil {
+			t.Fatal(err)
+		}
+		was = dumped(t, d, parts...)
+	}
+	apply(other, bytes.Replace(was, []byte(", 1)"), []byte(", 2)"), 1))
+	wait("a change of another pawl")
+	apply(ours, bytes.Replace(was, []byte(", 2)"), []byte(", 3)"), 1))
+	apply(other, was) // nothing
+	do(t, theirs, `notify pawl, 'another project'`, `notify pawl, '`+id+`'`)
+	wait("a NOTIFY")
+	select {
+	case <-heard:
+		t.Error("heard too much")
+	case <-time.After(100 * time.Millisecond):
 	}
 }
