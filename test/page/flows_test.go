@@ -381,7 +381,7 @@ func TestSettings(t *testing.T) {
 	b.before(`window.requests = 0; window.fetch = ((send) => (...args) => (requests++, send(...args)))(window.fetch)`)
 	b.do(chromedp.Reload())
 	b.see("not refreshed") // the choices stay
-	b.see("At a resume") // all that the view shows has been read
+	b.see("At a resume")   // all that the view shows has been read
 	b.wait(`document.documentElement.dataset.theme === "dark"`)
 	before := value[int](b, "requests")
 	other := newTab(t, newBrowser(t), w.url) // it follows the changes
