@@ -42,7 +42,7 @@ func (e *Engine) flush(ctx context.Context) error {
 		return err
 	}
 	if err := runs.CheckNews(e.cfg.Project, e.run, news); err != nil {
-		return err
+		return errors.Join(err, callAll(effects)) // the attempts of the batch are journaled
 	}
 	for _, event := range news {
 		e.state.Apply(event)
@@ -57,8 +57,12 @@ func (e *Engine) flush(ctx context.Context) error {
 		e.cached = e.state.Seq
 		_ = e.cacheState()
 	}
+	return callAll(effects) // each attempt of the batch has its intent journaled and its lock taken
+}
+
+func callAll(effects []func() error) error {
 	var failed []error
-	for _, effect := range effects { // each attempt of the batch has its intent journaled and its lock taken
+	for _, effect := range effects {
 		failed = append(failed, effect())
 	}
 	return errors.Join(failed...)
