@@ -2,12 +2,12 @@ package server
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"pawl"
+	"pawl/internal/lazyregexp"
 	"pawl/internal/server/client"
 )
 
@@ -45,10 +45,10 @@ func (s *watched) since() time.Time {
 func (s *watched) fails() bool { return s.Status == pawl.StatusFailed || s.FailedStep != "" }
 
 // beforeDetail ends what the reasons of many failures have in common.
-var beforeDetail = regexp.MustCompile(`: | \(|; | after `)
+var beforeDetail = lazyregexp.New(`: | \(|; | after `)
 
 // itemsFailed begins the reason of a foreach step.
-var itemsFailed = regexp.MustCompile(`^\d+ of \d+ items? failed`)
+var itemsFailed = lazyregexp.New(`^\d+ of \d+ items? failed`)
 
 // reasonOf returns why a step failed, without the detail: the paths, durations and counts that only this failure has.
 func reasonOf(why string) string {
