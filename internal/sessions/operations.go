@@ -57,7 +57,7 @@ func reconcile(ctx context.Context, p *project.Project, d runDoubts) []Reconcile
 	for _, o := range doubts {
 		r := repository(operations.Dir(o.Operation, p.Root))
 		files := search(o)
-		w := operations.World{Root: p.Root, Look: pathInspector(p.Root), Blind: files.blind, Head: r.head, Index: r.index, Refs: r.refs, Beside: concurrentWith(o, doubts)}
+		w := operations.World{Root: p.Root, Look: pathInspector(p.Root), Blind: files.blind, Head: r.head, Index: r.index, Refs: r.refs, Beside: concurrentWith(o, slices.Concat(doubts, d.open))}
 		for _, l := range left[o.ID] {
 			w.Processes = append(w.Processes, l.evidence(o))
 		}
@@ -80,11 +80,11 @@ func reconcile(ctx context.Context, p *project.Project, d runDoubts) []Reconcile
 	return found
 }
 
-// concurrentWith returns the other tool calls in doubt that may have changed files since this one was announced. A call
+// concurrentWith returns the other tool calls without an outcome that may have changed files since this one was announced. A call
 // that was judged earlier, after its processes had exited, cannot.
-func concurrentWith(o *pawl.OperationState, doubts []*pawl.OperationState) []*pawl.OperationState {
+func concurrentWith(o *pawl.OperationState, unsettled []*pawl.OperationState) []*pawl.OperationState {
 	var others []*pawl.OperationState
-	for _, other := range doubts {
+	for _, other := range unsettled {
 		over := other.Judged != nil && !other.Judged.Runs && !other.Until.IsZero() && !other.Until.After(o.Began)
 		if other != o && !over {
 			others = append(others, other)

@@ -214,6 +214,25 @@ func TestChildOfAgent(t *testing.T) {
 	}
 }
 
+// TestOpenCallBeside: what a call changes whose session lives is not taken for the effect of an earlier one in doubt.
+func TestOpenCallBeside(t *testing.T) {
+	t.Parallel()
+	p := enginetest.New(t)
+	self, err := process.Of(process.Self())
+	p.Check(err)
+	me := self.Identity()
+	session(p, pawl.SessionBegan{Session: agent, Process: &me})
+	p.Write("part.txt", "x")
+	says(p, agent, intent("1", pawl.OperationCommand, "python3 put.py other.txt"))
+	says(p, agent, pawl.SessionTurned{Session: agent, Doing: pawl.SessionIdle})
+	says(p, agent, intent("2", pawl.OperationCommand, "chmod u+x part.txt"))
+	p.Check(os.Chmod(filepath.Join(p.Root, "part.txt"), 0o700))
+	found := sessions.InDoubt(t.Context(), p.Project, p.State())
+	if len(found) != 1 || found[0].Verdict != pawl.OperationUnknown {
+		t.Errorf("%+v", found)
+	}
+}
+
 // A resumed session gets only what changed since its last brief.
 func TestNews(t *testing.T) {
 	t.Parallel()
