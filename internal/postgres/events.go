@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -77,10 +78,17 @@ func (s *Store) Append(ctx context.Context, key string, b journal.Batch) (added 
 		return false, s.checkServer(ctx)
 	}
 	if b.Owner == "" { // not by the engine, whose events are too many: what a person or another host has written wakes it
-		_, _ = s.pool.Exec(ctx, Announcement, s.notices.Payload(key))
+		s.announcing.tell(key, func() {
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), announceTime)
+			defer cancel()
+			_, _ = s.pool.Exec(ctx, Announcement, s.notices.Payload(key)) // others look from time to time, too
+		})
 	}
 	return true, nil
 }
+
+// announceTime limits how long Close waits for announcements.
+const announceTime = 2 * time.Second
 
 // PutBlob stores a blob; see journal.Remote.
 func (s *Store) PutBlob(ctx context.Context, key, name string, data []byte) error {

@@ -53,6 +53,49 @@ func (n *Notices) Payload(key string) string { return key + " " + n.name() }
 // for each other. Whoever hears looks from time to time too, so nothing is lost if it fails.
 const Announcement = `select pg_notify('` + noticesChannel + `', $1)`
 
+// announcements are those that are being sent, by key. Whoever appends does not wait for them. What is announced meanwhile is sent
+// once.
+type announcements struct {
+	all sync.WaitGroup
+
+	mu    sync.Mutex
+	again map[string]bool // whether to send once more
+}
+
+// tell calls send in the background.
+func (a *announcements) tell(key string, send func()) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if _, sending := a.again[key]; sending {
+		a.again[key] = true
+		return
+	}
+	if a.again == nil {
+		a.again = map[string]bool{}
+	}
+	a.again[key] = false
+	a.all.Go(func() {
+		for {
+			send()
+			if !a.repeat(key) {
+				return
+			}
+		}
+	})
+}
+
+// repeat reports whether something was announced while the last announcement was sent.
+func (a *announcements) repeat(key string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.again[key] {
+		a.again[key] = false
+		return true
+	}
+	delete(a.again, key)
+	return false
+}
+
 // Hear returns a channel that gets a value when another process has announced a change of one of the keys, or may have. stop ends that.
 func (n *Notices) Hear(ctx context.Context, dsn string, keys ...string) (heard <-chan struct{}, stop func()) {
 	n.mu.Lock()

@@ -26,6 +26,8 @@ type Store struct {
 	dsn     string
 	pool    *pgxpool.Pool
 	notices *Notices
+
+	announcing announcements
 }
 
 var (
@@ -82,6 +84,7 @@ func parse(dsn string) (*pgxpool.Config, error) {
 
 // Close closes the connections.
 func (s *Store) Close() {
+	s.announcing.all.Wait()
 	s.notices.Close()
 	s.pool.Close()
 }
