@@ -11,14 +11,22 @@ import (
 	"pawl/internal/runs"
 )
 
-// A waiting engine stops at an answer that somebody wrote into the journal past pawl, where only a server may answer.
+// A waiting engine stops at an answer that somebody wrote into the journal past pawl, also where not only a server may answer.
 func TestForgedAnswerWhileRunning(t *testing.T) {
+	for _, gates := range []config.GatePolicy{"", config.ServerOnly} {
+		t.Run("gates: "+string(gates), func(t *testing.T) { forgeWhileRunning(t, gates) })
+	}
+}
+
+func forgeWhileRunning(t *testing.T, gates config.GatePolicy) {
 	settings := t.TempDir()
 	t.Setenv("XDG_CONFIG_HOME", settings)
 	p := enginetest.New(t)
 	p.Check(os.Mkdir(filepath.Join(settings, "pawl"), 0o700))
-	p.Check(os.WriteFile(filepath.Join(settings, "pawl/config.yaml"), []byte("gates: server-only\n"), 0o600))
-	p.Config.Gates = config.ServerOnly
+	if gates != "" {
+		p.Check(os.WriteFile(filepath.Join(settings, "pawl/config.yaml"), []byte("gates: "+string(gates)+"\n"), 0o600))
+	}
+	p.Config.Gates = gates
 	e := p.Start(`name: demo
 steps:
   - {id: look, needs: [], gate: {type: human_verify, ask: Good?}}

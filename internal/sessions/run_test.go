@@ -183,10 +183,9 @@ func TestCommandThatStillRuns(t *testing.T) {
 func TestChildOfAgent(t *testing.T) {
 	t.Parallel()
 	p := enginetest.New(t)
-	self, err := process.Of(process.Self())
+	self, err := process.Identify(os.Getpid())
 	p.Check(err)
-	me := self.Identity()
-	session(p, pawl.SessionBegan{Session: agent, Process: &me})
+	session(p, pawl.SessionBegan{Session: agent, Process: &self})
 	p.Check(os.WriteFile(filepath.Join(p.Root, "serve.sh"), []byte("echo; sleep 1234\n"), 0o600))
 	says(p, agent, intent("1", pawl.OperationCommand, "cd . && sh serve.sh tellingly"))
 	serve := func() int {
@@ -218,10 +217,9 @@ func TestChildOfAgent(t *testing.T) {
 func TestOpenCallBeside(t *testing.T) {
 	t.Parallel()
 	p := enginetest.New(t)
-	self, err := process.Of(process.Self())
+	self, err := process.Identify(os.Getpid())
 	p.Check(err)
-	me := self.Identity()
-	session(p, pawl.SessionBegan{Session: agent, Process: &me})
+	session(p, pawl.SessionBegan{Session: agent, Process: &self})
 	p.Write("part.txt", "x")
 	says(p, agent, intent("1", pawl.OperationCommand, "python3 put.py other.txt"))
 	says(p, agent, pawl.SessionTurned{Session: agent, Doing: pawl.SessionIdle})

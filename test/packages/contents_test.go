@@ -74,7 +74,7 @@ func (p *packaged) addTar(t *testing.T, archive io.Reader) {
 				t.Errorf("folder %s has mode %o", name, h.Mode)
 			}
 		case h.Typeflag != tar.TypeReg:
-			t.Errorf("%s is no regular file", name)
+			t.Errorf("%s is not a regular file", name)
 		case strings.HasPrefix(name, "/."):
 			p.extra = append(p.extra, name[1:])
 		default:

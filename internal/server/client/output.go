@@ -74,7 +74,7 @@ func (c *Client) outputPart(ctx context.Context, address string, after int64, w 
 	attempt, _ = strconv.Atoi(response.Header.Get(AttemptHeader))
 	switch {
 	case response.StatusCode == http.StatusRequestedRangeNotSatisfiable && after > 0:
-		return attempt, 0, false, nil // there is no more
+		return attempt, 0, false, nil // the output has no further bytes
 	case response.StatusCode >= http.StatusMultipleChoices:
 		data, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
 		if err != nil {

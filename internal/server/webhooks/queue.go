@@ -75,12 +75,12 @@ func parseMessage(data []byte) (*message, error) {
 		return nil, err
 	}
 	if m.ID == "" || m.Project == "" || m.Run == "" || len(m.Body) == 0 || m.Tries < 0 {
-		return nil, errors.New("it is no message")
+		return nil, errors.New("it is not a message")
 	}
 	return &m, nil
 }
 
-// load reads the messages that wait. A file that is no message is left alone.
+// load reads the messages that wait. Files that are not messages are left alone.
 func (x *hook) load() error {
 	x.guard.Lock()
 	defer x.guard.Unlock()

@@ -46,7 +46,7 @@ func RunningIn(dir string) []string {
 		return nil
 	}
 	defer proc.Close()
-	names, _ := proc.Readdirnames(-1) // a process that has ended meanwhile is no matter
+	names, _ := proc.Readdirnames(-1) // processes may end meanwhile
 	return slices.DeleteFunc(names, func(name string) bool {
 		if name[0] < '0' || name[0] > '9' {
 			return true

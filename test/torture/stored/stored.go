@@ -41,7 +41,7 @@ func Events(ctx context.Context, dsn, folder string) ([]Event, error) {
 	})
 }
 
-// Copies returns the journals of a project's runs in files. A folder whose creation was interrupted before its plan is no run.
+// Copies returns the journals of a project's runs in files. A folder whose creation was interrupted before its plan is not a run.
 func Copies(project string) ([][]byte, error) {
 	paths, err := filepath.Glob(filepath.Join(project, "runs", "*", "journal.jsonl"))
 	var copies [][]byte
