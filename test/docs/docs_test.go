@@ -136,6 +136,13 @@ func isMissingFile(line string) bool {
 	return strings.Contains(line, "warning: ") && strings.Contains(line, `no earlier step has it in "outputs"`)
 }
 
+// isTimeOfSteps reports whether a line of a brief gives only the time that the steps took. A brief has it if that is a
+// second or more, so a slow machine prints it and a fast one does not.
+func isTimeOfSteps(line string) bool {
+	rest, ok := strings.CutPrefix(strings.TrimSpace(line), "- so far: ")
+	return ok && strings.HasSuffix(rest, " of step time") && !strings.Contains(rest, ", ")
+}
+
 func (r *reader) read(t *testing.T, b block) {
 	text := strings.Join(b.lines, "\n") + "\n"
 	if b.file != "" {
@@ -226,6 +233,7 @@ func (r *reader) run(t *testing.T, command string) []string {
 	if text == "" {
 		printed = nil
 	}
+	printed = slices.DeleteFunc(printed, isTimeOfSteps)
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		printed = append(printed, fmt.Sprintf("exit %d", exit.ExitCode()))
 	} else if err != nil {
