@@ -109,6 +109,7 @@ var layerOf = map[string]string{
 	"pawl/internal/notify":                       "adapters",
 	"pawl/internal/executor/agent":               "adapters",
 	"pawl/internal/kernel":                       "tools",
+	"pawl/internal/notebook":                     "tools",
 	"pawl/internal/tracing":                      "adapters",
 	"pawl/internal/runs":                         "runs",
 	"pawl/internal/history":                      "history",
