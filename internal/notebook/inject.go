@@ -32,7 +32,7 @@ func (n *Notebook) Inject(language string, params Params) (text []byte, warnings
 	} else {
 		e.Insert(n.root.Get("cells"), n.tagged(TagParameters)+1, encode(NewCell{ID: n.FreeID(TagInjected), Type: Code, Source: source, Tags: []string{TagInjected}}.members()))
 	}
-	setMembers(e, n.root.Get("metadata"), "papermill", encode(map[string]any{"parameters": params.plain()}))
+	setMembers(e, n.root.Get("metadata"), "papermill", encode(map[string]any{"parameters": params.Plain()}))
 	return e.Apply(), n.unknown(params), nil
 }
 

@@ -206,13 +206,13 @@ func plain(value any) any {
 		}
 		return list
 	case Map:
-		return Params(v).plain()
+		return Params(v).Plain()
 	}
 	return value
 }
 
-// plain returns parameters as an object that encoding/json can write.
-func (p Params) plain() map[string]any {
+// Plain returns parameters as an object that encoding/json can write.
+func (p Params) Plain() map[string]any {
 	m := make(map[string]any, len(p))
 	for _, param := range p {
 		m[param.Name] = plain(param.Value)
