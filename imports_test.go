@@ -216,6 +216,7 @@ var layerOf = map[string]string{
 	"pawl/packaging/manual":                      "tests",
 	"pawl/test/packages":                         "tests",
 	"pawl/test/notice":                           "tests",
+	"pawl/test/notebooks":                        "tests",
 	"pawl/test/terminal":                         "tests",
 	"pawl/test/stories/terminal":                 "tests",
 }
