@@ -109,6 +109,7 @@ var layerOf = map[string]string{
 	"pawl/internal/notify":                       "adapters",
 	"pawl/internal/executor/agent":               "adapters",
 	"pawl/internal/kernel":                       "tools",
+	"pawl/internal/notebook":                     "tools",
 	"pawl/internal/kernel/jupyter":               "tools",
 	"pawl/internal/tracing":                      "adapters",
 	"pawl/internal/runs":                         "runs",
@@ -215,6 +216,7 @@ var layerOf = map[string]string{
 	"pawl/packaging/manual":                      "tests",
 	"pawl/test/packages":                         "tests",
 	"pawl/test/notice":                           "tests",
+	"pawl/test/notebooks":                        "tests",
 	"pawl/test/terminal":                         "tests",
 	"pawl/test/stories/terminal":                 "tests",
 }
