@@ -109,6 +109,8 @@ var layerOf = map[string]string{
 	"pawl/internal/notify":                       "adapters",
 	"pawl/internal/executor/agent":               "adapters",
 	"pawl/internal/kernel":                       "tools",
+	"pawl/internal/kernel/variables":             "tools",
+	"pawl/internal/kernel/variablestest":         "tests",
 	"pawl/internal/tracing":                      "adapters",
 	"pawl/internal/runs":                         "runs",
 	"pawl/internal/history":                      "history",
