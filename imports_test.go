@@ -114,6 +114,8 @@ var layerOf = map[string]string{
 	"pawl/internal/kernel/bridge":                "tools",
 	"pawl/internal/kernel/interpreter":           "tools",
 	"pawl/internal/kernel/kerneltest":            "tests",
+	"pawl/internal/kernel/variables":             "tools",
+	"pawl/internal/kernel/variablestest":         "tests",
 	"pawl/internal/tracing":                      "adapters",
 	"pawl/internal/runs":                         "runs",
 	"pawl/internal/history":                      "history",
