@@ -15,6 +15,7 @@ import (
 	"pawl"
 	kernelstep "pawl/internal/executor/kernel"
 	"pawl/internal/kernel"
+	"pawl/internal/kernel/bridge"
 	"pawl/internal/kernel/interpreter"
 	"pawl/internal/kernel/jupyter"
 	"pawl/internal/kernel/runner"
@@ -28,6 +29,9 @@ func runKernelStep() int {
 	switch {
 	case ctx.Err() != nil:
 		return 130
+	case errors.Is(err, runner.ErrGone):
+		fmt.Fprintf(os.Stderr, "pawl: kernel: %v\n", err)
+		return runner.GoneExit
 	case err != nil:
 		fmt.Fprintf(os.Stderr, "pawl: kernel: %v\n", err)
 		return 1
@@ -51,7 +55,11 @@ func runKernel() int {
 		if err != nil {
 			return err
 		}
-		return runner.Run(ctx, runner.Config{Dir: dir, Driver: driver, Spec: spec, Saver: runner.NewSaver(dir)})
+		saver, err := runner.NewSaver(dir, spec)
+		if err != nil {
+			return err
+		}
+		return runner.Run(ctx, runner.Config{Dir: dir, Driver: driver, Spec: spec, Saver: saver})
 	}()
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "pawl: kernel: %v\n", err)
@@ -80,11 +88,11 @@ func kernelOf(ctx context.Context, job *pawl.Job) (kernel.Driver, kernel.Spec, e
 	case a.Driver == pawl.PythonDriver && !isPython:
 		return nil, spec, fmt.Errorf("driver python runs Python only, not kernel %q; use driver jupyter", a.Name)
 	case a.Driver == pawl.PythonDriver:
-		return jupyter.Driver{}, spec, nil
+		return bridge.Driver{}, spec, nil
 	case a.Driver == "" && isPython:
 		err := python.Require(ctx, os.Environ(), job.RunAs, "ipykernel", "jupyter_client")
 		if errors.Is(err, interpreter.ErrMissing) {
-			return jupyter.Driver{}, spec, nil
+			return bridge.Driver{}, spec, nil
 		}
 		if err != nil {
 			return nil, spec, err

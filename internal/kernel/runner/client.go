@@ -27,6 +27,9 @@ type Client struct {
 // ErrGone is the error of a session whose runner has ended.
 var ErrGone = errors.New("the kernel's runner has ended unexpectedly")
 
+// GoneExit is the exit code of a kernel step whose runner has ended unexpectedly. The engine starts a new runner and makes another attempt.
+const GoneExit = 75
+
 // dialInterval is the interval between two tries to connect.
 const dialInterval = 5 * time.Millisecond
 
