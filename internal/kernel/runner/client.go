@@ -38,12 +38,8 @@ func Dial(ctx context.Context, dir string) (*Client, error) {
 	ticker := time.NewTicker(dialInterval)
 	defer ticker.Stop()
 	for {
-		if e, err := readEndpoint(dir); err == nil && isRuntime(e.Runtime) {
-			var d net.Dialer
-			conn, err := d.DialContext(ctx, "unix", filepath.Join(e.Runtime, socketName))
-			if err == nil {
-				return &Client{dir: dir, conn: conn, lines: bufio.NewReader(conn)}, nil
-			}
+		if conn, err := connect(ctx, dir); err == nil {
+			return &Client{dir: dir, conn: conn, lines: bufio.NewReader(conn)}, nil
 		}
 		status, err := supervise.Probe(dir)
 		if err != nil {
@@ -58,6 +54,19 @@ func Dial(ctx context.Context, dir string) (*Client, error) {
 		case <-ticker.C:
 		}
 	}
+}
+
+// connect connects to the runner of a session once.
+func connect(ctx context.Context, dir string) (net.Conn, error) {
+	e, err := readEndpoint(dir)
+	if err != nil {
+		return nil, err
+	}
+	if !isRuntime(e.Runtime) {
+		return nil, fmt.Errorf("%s is not the folder of a runner", e.Runtime)
+	}
+	var d net.Dialer
+	return d.DialContext(ctx, "unix", filepath.Join(e.Runtime, socketName))
 }
 
 // Close closes the connection. A cell that runs keeps running.
