@@ -23,8 +23,8 @@
 // one of them cannot be saved; notes of the manifest name the exceptions. Views of the memory of an array become arrays of their own.
 // The states of random and numpy.random, the working folder and the import path are restored. Names that begin with _ are not saved.
 //
-// A pickle runs code when it is loaded. So nothing is read that the manifest does not name by its hash, and callers record the hash of
-// the manifest, which does not change after Accept. The commit record can only take variables away.
+// A pickle runs code when it is loaded. So nothing is read that the manifest does not name by its hash, and callers record the ID,
+// which names the hash of the manifest. The manifest does not change after Accept, and the commit record can only take variables away.
 //
 // # What a Python kernel has to provide
 //

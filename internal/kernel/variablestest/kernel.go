@@ -43,6 +43,14 @@ type Kernel struct {
 // Start starts a kernel that has executed the set-up cell. args are those of kernel.py.
 func Start(t *testing.T, args ...string) *Kernel {
 	t.Helper()
+	k := StartBare(t, args...)
+	k.Run(variables.SetupCell())
+	return k
+}
+
+// StartBare starts a kernel that has executed nothing.
+func StartBare(t *testing.T, args ...string) *Kernel {
+	t.Helper()
 	cmd := exec.CommandContext(t.Context(), Python(), append([]string{"-c", program}, args...)...)
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -64,9 +72,7 @@ func Start(t *testing.T, args ...string) *Kernel {
 			t.Logf("the kernel's standard error: %s", &stderr)
 		}
 	})
-	k := &Kernel{t: t, in: in, out: bufio.NewReader(out), cmd: cmd}
-	k.Run(variables.SetupCell())
-	return k
+	return &Kernel{t: t, in: in, out: bufio.NewReader(out), cmd: cmd}
 }
 
 // Try executes a cell. It returns its displays, standard output and error.
@@ -125,11 +131,11 @@ func (k *Kernel) Save(s *variables.Store, key variables.Key) variables.Manifest 
 // Accept saves the variables of a kernel.
 func (k *Kernel) Accept(s *variables.Store, key variables.Key, limits variables.Limits) variables.Manifest {
 	k.t.Helper()
-	saving, err := s.SaveCell(key, limits)
+	saving, err := s.SaveCell(key, limits, time.Now())
 	if err != nil {
 		k.t.Fatal(err)
 	}
-	m, err := s.Accept(k.t.Context(), saving, k.Run(saving.Code), time.Now())
+	m, err := s.Accept(k.t.Context(), saving, k.Run(saving.Code))
 	if err != nil {
 		k.t.Fatal(err)
 	}
@@ -149,7 +155,7 @@ func Verified(t *testing.T, s *variables.Store, pending variables.Manifest) vari
 // Load loads a checkpoint and returns the names of its variables.
 func (k *Kernel) Load(s *variables.Store, m variables.Manifest) []string {
 	k.t.Helper()
-	loading, err := s.LoadCell(m.ID, m.SHA256, true)
+	loading, err := s.LoadCell(m.ID, true)
 	if err != nil {
 		k.t.Fatal(err)
 	}

@@ -170,4 +170,8 @@ def drift(was, now):
 def load(request, namespace):
     """Load a manifest into the kernel."""
     loading = Load(request, namespace)
-    return {"loaded": [v["name"] for v in loading.variables], "warnings": loading.into_kernel(request["strict"])}
+    warnings = loading.into_kernel(request["strict"])
+    for entry in loading.variables:
+        origins[entry["name"]] = (entry.get("hash") or entry.get("module"), same_as(namespace[entry["name"]]), entry["since"])
+    last["saved"] = {v["name"]: v.get("hash") for v in loading.variables}
+    return {"loaded": list(last["saved"]), "warnings": warnings}
