@@ -29,6 +29,6 @@
 // # What a Python kernel has to provide
 //
 // The user's namespace is the module __main__. The source of each cell is in linecache.cache under the file name of its code objects,
-// with None as the time, as IPython does it. A kernel without IPython has the function builtins.display(bundle, raw=True), which
+// as IPython does it. A kernel without IPython has the function builtins.display(bundle, raw=True), which
 // displays a bundle: MIME type → value.
 package variables
