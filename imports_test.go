@@ -115,6 +115,7 @@ var layerOf = map[string]string{
 	"pawl/internal/kernel/interpreter":           "tools",
 	"pawl/internal/kernel/kerneltest":            "tests",
 	"pawl/internal/kernel/variables":             "tools",
+	"pawl/internal/kernel/saver":                 "tools",
 	"pawl/internal/kernel/variablestest":         "tests",
 	"pawl/internal/tracing":                      "adapters",
 	"pawl/internal/runs":                         "runs",
