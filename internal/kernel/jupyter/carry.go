@@ -74,7 +74,8 @@ func (k *live) reconnect(ctx context.Context) (*link, error) {
 	k.mu.Lock()
 	running := k.cell != nil
 	if running {
-		k.cell.progress.reconnected = true
+		k.cell.progress.reconnected, k.cell.progress.mark = true, markNone
+		k.wake()
 	}
 	k.mu.Unlock()
 	if running {
@@ -129,10 +130,14 @@ func (k *live) deliver(l *link) {
 		case "stdin":
 			k.refuseInput(l, w)
 		case "helper":
-			if w.Type == "drained" {
+			switch w.Type {
+			case "drained":
 				return
+			case "mark":
+				k.update(w.Parent, func(p *progress) { p.mark = markBack })
+			default:
+				k.refuse(errors.New(reasonOf(w, true)))
 			}
-			k.refuse(errors.New(reasonOf(w, true)))
 		}
 	}
 }
@@ -189,7 +194,7 @@ func (k *live) publish(w wire) {
 
 // publish notes what was published of the cell.
 func (p *progress) publish(m kernel.Message, now time.Time) {
-	p.heard = now
+	p.heard, p.mark = now, markNone
 	switch m.Kind {
 	case kernel.KindBusy:
 	case kernel.KindIdle:

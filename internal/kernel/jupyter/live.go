@@ -45,6 +45,7 @@ type live struct {
 type cell struct {
 	kernel.Cell
 	progress progress
+	sent     bool          // a helper has taken it
 	changed  chan struct{} // has room for one
 	over     chan struct{} // closed when ending is set
 	ending   kernel.Ending
@@ -156,10 +157,16 @@ func (k *live) request(ctx context.Context, c *cell) error {
 	c.progress.request, c.progress.reply = id, nil
 	c.progress.requests++
 	k.mu.Unlock()
-	return k.send(ctx, "execute_request", id, map[string]any{
+	if err := k.send(ctx, "execute_request", id, map[string]any{
 		"code": c.Code, "silent": c.Silent, "store_history": !c.Silent, "user_expressions": struct{}{},
 		"allow_stdin": false, "stop_on_error": true,
-	})
+	}); err != nil {
+		return err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	c.sent = true
+	return nil
 }
 
 // follow waits until the cell is over.
@@ -179,6 +186,9 @@ func (k *live) follow(ctx context.Context, c *cell) {
 				return
 			}
 		}
+		if next.mark {
+			k.sendMark(c)
+		}
 		if !k.await(c, next.wait) {
 			k.mu.Lock()
 			ending := c.progress.dead(k.Death())
@@ -186,6 +196,19 @@ func (k *live) follow(ctx context.Context, c *cell) {
 			k.finish(c, ending)
 			return
 		}
+	}
+}
+
+// sendMark sends a mark through the helper. If that dies, the next one gets another mark.
+func (k *live) sendMark(c *cell) {
+	k.mu.Lock()
+	l, id := k.link, c.progress.request
+	if l != nil {
+		c.progress.mark = markSent
+	}
+	k.mu.Unlock()
+	if l != nil {
+		_ = l.command(request{Op: "mark", ID: id})
 	}
 }
 
@@ -290,18 +313,26 @@ func (k *live) Close(ctx context.Context) error {
 	l := k.link
 	k.mu.Unlock()
 	if l != nil && k.leader.alive() {
-		limited, cancel := context.WithTimeout(ctx, closeLimit)
-		defer cancel()
 		k.leader.excuse("shut down")
-		if _, err := l.ask(limited, "shutdown_request", k.requestID("shutdown", ""), map[string]bool{"restart": false}); err == nil {
-			select {
-			case <-k.leader.dead:
-			case <-limited.Done():
-			}
-		}
+		k.shutDown(ctx, l)
 	}
 	k.discard("shut down")
 	return nil
+}
+
+// shutDown asks the kernel to end, in the end by SIGTERM, and waits.
+func (k *live) shutDown(ctx context.Context, l *link) {
+	whole, cancel := context.WithTimeout(ctx, closeLimit)
+	defer cancel()
+	limited, cancel := context.WithTimeout(whole, controlLimit)
+	defer cancel()
+	if _, err := l.ask(limited, "shutdown_request", k.requestID("shutdown", ""), map[string]bool{"restart": false}); err != nil {
+		_ = k.leader.signal(syscall.SIGTERM) // it may be dead
+	}
+	select {
+	case <-k.leader.dead:
+	case <-whole.Done():
+	}
 }
 
 // discard kills the kernel and waits until all its processes are gone.

@@ -29,11 +29,22 @@ type progress struct {
 	replied     time.Time
 	idled       time.Time
 	heard       time.Time // when the kernel last published something of the cell
+	mark        mark
 
 	// After the connection was lost, a probe waits in the kernel's queue behind the cell. Its answer shows that the cell is over.
 	reconnected bool
 	probed      time.Time // when the probe was answered
 }
+
+// mark is where a mark is that comes back once the helper has nothing left to deliver. Without it, output that waits for a slow reader
+// would look like silence.
+type mark int
+
+const (
+	markNone mark = iota
+	markSent
+	markBack // and nothing has come since
+)
 
 // reply is the content of an execute_reply.
 type reply struct {
@@ -54,6 +65,7 @@ func (r *reply) error() *kernel.Error {
 type verdict struct {
 	over   bool
 	again  bool // send it again
+	mark   bool // send a mark
 	ending kernel.Ending
 	wait   time.Duration // look again then, even if nothing arrives; 0: no matter
 }
@@ -86,10 +98,15 @@ func (p *progress) next(now time.Time, silence time.Duration) verdict {
 	return verdict{}
 }
 
-// overAt is over at a time, because half of the end is still missing then.
+// overAt is over at a time, because half of the end is still missing then, and nothing is on the way.
 func (p *progress) overAt(now, at time.Time, why string) verdict {
-	if now.Before(at) {
+	switch {
+	case now.Before(at):
 		return verdict{wait: at.Sub(now)}
+	case p.mark == markNone:
+		return verdict{mark: true}
+	case p.mark == markSent:
+		return verdict{}
 	}
 	return p.over(why)
 }
