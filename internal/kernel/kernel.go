@@ -9,6 +9,7 @@ package kernel
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"time"
 
@@ -69,19 +70,22 @@ var (
 
 // Spec is the kernel to start.
 type Spec struct {
-	Name       string            // of the kernelspec; "" is the default of the driver
-	Python     Interpreter       // interpreter of the bridge, and of the kernels of which the kernelspec names no path
-	Dir        string            // working folder of the kernel; absolute
-	Environ    []string          // NAME=value, the whole environment of the kernel
-	Runtime    string            // folder for sockets and connection files: 0700, and short, because a socket's path has at most 107 bytes
-	Log        string            // file to which the kernel's own standard output and error are appended
-	Session    string            // identity of the connection: a second connection with it gets the messages of the first one's cells
-	StartLimit time.Duration     // how long the kernel has to become ready. Defaults to DefaultStartLimit.
-	Silence    time.Duration     // how long half of a cell's end may be missing. Defaults to DefaultSilence.
-	RunAs      *pawl.Account     // the user who executes the kernel. Defaults to that of this process.
-	Server     Server            // with driver remote
-	Process    func(pid int)     // called with the kernel's process once it runs. Defaults to no call.
-	Extra      map[string]string // for tests: settings of one driver
+	Name       string        // of the kernelspec; "" is the default of the driver
+	Python     Interpreter   // interpreter of the bridge, of the kernel python3, and of the kernels of which the kernelspec names no path
+	Dir        string        // working folder of the kernel; absolute
+	Project    string        // kernelspecs in this folder are used only with ProjectKernels, because they name programs. Defaults to Dir.
+	Environ    []string      // NAME=value, the whole environment of the kernel
+	Runtime    string        // folder for sockets and connection files: 0700, and short, because a socket's path has at most 107 bytes
+	Log        string        // file to which the kernel's own standard output and error are appended
+	Session    string        // identity of the connection: a second connection with it gets the messages of the first one's cells
+	StartLimit time.Duration // how long the kernel has to become ready. Defaults to DefaultStartLimit.
+	Silence    time.Duration // how long half of a cell's end may be missing. Defaults to DefaultSilence.
+	RunAs      *pawl.Account // the user who executes the kernel. Defaults to that of this process.
+	Server     Server        // with driver remote
+
+	ProjectKernels bool              // the user trusts the kernelspecs in the project
+	Process        func(pid int)     // called with the kernel's process once it runs. Defaults to no call.
+	Extra          map[string]string // for tests: settings of one driver
 }
 
 // Defaults of a Spec.
@@ -114,17 +118,17 @@ const (
 
 // Info describes a running kernel.
 type Info struct {
-	Driver         DriverName  `json:"driver"`
-	Name           string      `json:"name"`                      // of the kernelspec
-	DisplayName    string      `json:"display_name,omitempty"`    // of the kernelspec
-	Language       string      `json:"language"`                  // such as python, R, javascript; lower case
-	Version        string      `json:"version"`                   // of the language
-	Implementation string      `json:"implementation,omitempty"`  // such as ipython 8.5.0
-	Interpreter    Interpreter `json:"interpreter,omitzero"`      // of a Python kernel on this machine
-	LanguageInfo   []byte      `json:"language_info,omitempty"`   // JSON of the kernel_info_reply, for a notebook's metadata
-	PID            int         `json:"pid,omitempty"`             // 0: not on this machine
-	KernelID       string      `json:"kernel_id,omitempty"`       // on a server
-	ExtraLost      string      `json:"may_lose_output,omitempty"` // why messages may be lost, such as a server's rate limit
+	Driver         DriverName      `json:"driver"`
+	Name           string          `json:"name"`                      // of the kernelspec
+	DisplayName    string          `json:"display_name,omitempty"`    // of the kernelspec
+	Language       string          `json:"language"`                  // such as python, R, javascript; lower case
+	Version        string          `json:"version"`                   // of the language
+	Implementation string          `json:"implementation,omitempty"`  // such as ipython 8.5.0
+	Interpreter    Interpreter     `json:"interpreter,omitzero"`      // of a Python kernel on this machine
+	LanguageInfo   json.RawMessage `json:"language_info,omitempty"`   // JSON of the kernel_info_reply, for a notebook's metadata
+	PID            int             `json:"pid,omitempty"`             // 0: not on this machine
+	KernelID       string          `json:"kernel_id,omitempty"`       // on a server
+	ExtraLost      string          `json:"may_lose_output,omitempty"` // why messages may be lost, such as a server's rate limit
 }
 
 // CellID identifies a cell within a session. A repeated execution has a new id.

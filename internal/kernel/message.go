@@ -52,8 +52,9 @@ const (
 
 // Comm is a message of a widget.
 type Comm struct {
-	ID     string          `json:"id"`
-	Type   string          `json:"type"` // open, msg or close
-	Target string          `json:"target,omitempty"`
-	Data   json.RawMessage `json:"data,omitempty"`
+	ID      string          `json:"id"`
+	Type    string          `json:"type"` // open, msg or close
+	Target  string          `json:"target,omitempty"`
+	Data    json.RawMessage `json:"data,omitempty"`
+	Buffers [][]byte        `json:"buffers,omitempty"` // binary data of the widget
 }

@@ -1,0 +1,337 @@
+package jupyter
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"pawl/internal/disk"
+	"pawl/internal/kernel"
+)
+
+// live is a running kernel.
+type live struct {
+	spec    kernel.Spec
+	found   *kernelSpec
+	command command
+	leader  *leader
+	emit    func(kernel.Message)
+	tag     string // tells the requests of this object from others with the same session
+	python  string // interpreter of the helper
+
+	// Of the goroutine that runs carry.
+	refused int       // messages that were refused
+	lost    time.Time // when the connection was lost last
+
+	info  kernel.Info   // once ready is closed
+	ready chan struct{} // closed when the kernel is ready
+	done  chan struct{}
+
+	mu        sync.Mutex    // guards the following
+	link      *link         // nil while there is none
+	relinked  chan struct{} // closed when link changes
+	requests  int
+	answered  bool // a request for information
+	published bool // something about such a request
+	cell      *cell
+}
+
+// cell is a running cell.
+type cell struct {
+	kernel.Cell
+	progress progress
+	changed  chan struct{} // has room for one
+	over     chan struct{} // closed when ending is set
+	ending   kernel.Ending
+}
+
+func newLive(spec kernel.Spec, found *kernelSpec, c command, l *leader, emit func(kernel.Message)) *live {
+	return &live{
+		spec: spec, found: found, command: c, leader: l, emit: emit, tag: disk.RandomHex(4),
+		ready: make(chan struct{}), done: make(chan struct{}), relinked: make(chan struct{}),
+	}
+}
+
+// Purposes of requests.
+const (
+	purposeInfo  = "info"
+	purposeProbe = "probe"
+	purposeCell  = "cell"
+)
+
+// requestID returns a new id for a request. It names the cell, so that late output finds its cell also in another process of pawl.
+func (k *live) requestID(purpose string, cell kernel.CellID) string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.requests++
+	return strings.Join([]string{purpose, k.tag, strconv.Itoa(k.requests), string(cell)}, "/")
+}
+
+// cellOf returns the purpose of a request, and the cell that it names.
+func cellOf(id string) (purpose string, cell kernel.CellID) {
+	parts := strings.SplitN(id, "/", 4)
+	if len(parts) < 4 {
+		return "", ""
+	}
+	return parts[0], kernel.CellID(parts[3])
+}
+
+func (k *live) Info() kernel.Info     { return k.info }
+func (k *live) Done() <-chan struct{} { return k.done }
+func (k *live) isDead() bool          { return closed(k.done) }
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// Death returns how the kernel died.
+func (k *live) Death() kernel.Death {
+	if !k.isDead() {
+		return kernel.Death{}
+	}
+	return k.leader.death
+}
+
+// send sends a request on the shell channel. While there is no connection it waits for one. What a helper did not take has not reached
+// the kernel, so the next helper sends it.
+func (k *live) send(ctx context.Context, kind, id string, content any) error {
+	for {
+		k.mu.Lock()
+		l, changed := k.link, k.relinked
+		k.mu.Unlock()
+		if l != nil && l.send("shell", kind, id, content) == nil {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-k.done:
+			return errDead
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// Execute runs a cell.
+func (k *live) Execute(ctx context.Context, what kernel.Cell) (kernel.Ending, error) {
+	c := &cell{Cell: what, changed: make(chan struct{}, 1), over: make(chan struct{})}
+	c.progress.python = k.info.Language == "python"
+	k.mu.Lock()
+	if k.cell != nil {
+		k.mu.Unlock()
+		return kernel.Ending{}, errBusy
+	}
+	k.cell = c
+	k.mu.Unlock()
+	if k.isDead() {
+		k.finish(c, c.progress.dead(k.Death()))
+		return kernel.Ending{}, errDead
+	}
+	if err := k.request(ctx, c); err != nil {
+		k.finish(c, kernel.Ending{})
+		return kernel.Ending{}, fmt.Errorf("send the cell: %w", err)
+	}
+	go k.follow(context.WithoutCancel(ctx), c)
+	select {
+	case <-c.over:
+		return c.ending, nil
+	case <-ctx.Done():
+		return kernel.Ending{}, context.Cause(ctx)
+	}
+}
+
+// request sends the cell.
+func (k *live) request(ctx context.Context, c *cell) error {
+	id := k.requestID(purposeCell, c.ID)
+	k.mu.Lock()
+	c.progress.request, c.progress.reply = id, nil
+	c.progress.requests++
+	k.mu.Unlock()
+	return k.send(ctx, "execute_request", id, map[string]any{
+		"code": c.Code, "silent": c.Silent, "store_history": !c.Silent, "user_expressions": struct{}{},
+		"allow_stdin": false, "stop_on_error": true,
+	})
+}
+
+// follow waits until the cell is over.
+func (k *live) follow(ctx context.Context, c *cell) {
+	for {
+		k.mu.Lock()
+		next := c.progress.next(time.Now(), k.spec.Silence)
+		k.mu.Unlock()
+		if next.over {
+			next.ending.Peak = peak(k.leader.pid)
+			k.finish(c, next.ending)
+			return
+		}
+		if next.again {
+			if err := k.request(ctx, c); err != nil {
+				k.finish(c, kernel.Ending{Status: kernel.Aborted, Why: "the kernel aborted the cell; send it again: " + err.Error()})
+				return
+			}
+		}
+		if !k.await(c, next.wait) {
+			k.mu.Lock()
+			ending := c.progress.dead(k.Death())
+			k.mu.Unlock()
+			k.finish(c, ending)
+			return
+		}
+	}
+}
+
+// await waits until something about the cell has changed, or for a time. It returns false if the kernel is dead.
+func (k *live) await(c *cell, wait time.Duration) bool {
+	var timer <-chan time.Time
+	if wait > 0 {
+		t := time.NewTimer(wait)
+		defer t.Stop()
+		timer = t.C
+	}
+	select {
+	case <-c.changed:
+		return true
+	case <-timer:
+		return true
+	case <-k.done:
+		select {
+		case <-c.changed: // what came last comes first
+			return true
+		default:
+			return false
+		}
+	}
+}
+
+// finish ends a cell, and makes room for the next one.
+func (k *live) finish(c *cell, ending kernel.Ending) {
+	k.mu.Lock()
+	k.cell = nil
+	k.mu.Unlock()
+	c.ending = ending
+	close(c.over)
+}
+
+// update changes the progress of the cell that a request belongs to, if that request is its newest.
+func (k *live) update(request string, change func(*progress)) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.cell == nil || k.cell.progress.request != request {
+		return
+	}
+	change(&k.cell.progress)
+	k.wake()
+}
+
+// wake lets the cell look at its progress. The caller holds mu.
+func (k *live) wake() {
+	select {
+	case k.cell.changed <- struct{}{}:
+	default:
+	}
+}
+
+// controlLimit is how long a request of the control channel may take. Some kernels answer none, or none while they are busy.
+const controlLimit = time.Second
+
+// Interrupt interrupts the running cell: with a message if the kernelspec says so and the kernel answers, else with a signal.
+func (k *live) Interrupt(ctx context.Context) error {
+	if k.isDead() {
+		return errDead
+	}
+	k.mu.Lock()
+	l, idle := k.link, k.cell == nil
+	if !idle {
+		k.cell.progress.interrupted = true
+	}
+	k.mu.Unlock()
+	if idle { // some kernels would end
+		return nil
+	}
+	if k.found.InterruptMode == "message" && l != nil {
+		limited, cancel := context.WithTimeout(ctx, controlLimit)
+		defer cancel()
+		if _, err := l.ask(limited, "interrupt_request", k.requestID("interrupt", ""), struct{}{}); err == nil {
+			return nil
+		}
+	}
+	return k.leader.signal(syscall.SIGINT)
+}
+
+// Signal sends a signal to the process group of the kernel.
+func (k *live) Signal(sig kernel.Signal) error {
+	if sig == kernel.SIGINT {
+		k.mu.Lock()
+		if k.cell != nil {
+			k.cell.progress.interrupted = true
+		}
+		k.mu.Unlock()
+	}
+	return k.leader.signal(map[kernel.Signal]syscall.Signal{
+		kernel.SIGINT: syscall.SIGINT, kernel.SIGTERM: syscall.SIGTERM, kernel.SIGKILL: syscall.SIGKILL,
+	}[sig])
+}
+
+// closeLimit is how long a kernel may take to shut down.
+const closeLimit = 3 * time.Second
+
+// Close asks the kernel to shut down, waits, and then kills it and all its processes.
+func (k *live) Close(ctx context.Context) error {
+	k.mu.Lock()
+	l := k.link
+	k.mu.Unlock()
+	if l != nil && k.leader.alive() {
+		limited, cancel := context.WithTimeout(ctx, closeLimit)
+		defer cancel()
+		k.leader.excuse("shut down")
+		if _, err := l.ask(limited, "shutdown_request", k.requestID("shutdown", ""), map[string]bool{"restart": false}); err == nil {
+			select {
+			case <-k.leader.dead:
+			case <-limited.Done():
+			}
+		}
+	}
+	k.discard("shut down")
+	return nil
+}
+
+// discard kills the kernel and waits until all its processes are gone.
+func (k *live) discard(why string) {
+	k.leader.kill(why)
+	<-k.done
+}
+
+// describe sets what is known of the kernel, from its kernel_info_reply.
+func (k *live) describe(content []byte) error {
+	var c struct {
+		Implementation string          `json:"implementation"`
+		Version        string          `json:"implementation_version"`
+		Language       json.RawMessage `json:"language_info"`
+	}
+	var language struct {
+		Name    string `json:"name"`
+		Version string `json:"version"`
+	}
+	if err := json.Unmarshal(content, &c); err != nil {
+		return err
+	}
+	if err := json.Unmarshal(c.Language, &language); err != nil {
+		return err
+	}
+	k.info = kernel.Info{
+		Driver: kernel.Jupyter, Name: k.found.name, DisplayName: k.found.DisplayName,
+		Language: strings.ToLower(language.Name), Version: language.Version,
+		Implementation: strings.TrimSpace(c.Implementation + " " + c.Version),
+		Interpreter:    k.command.interpreter, LanguageInfo: c.Language, PID: k.leader.pid,
+	}
+	return nil
+}
