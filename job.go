@@ -28,6 +28,7 @@ type Job struct {
 	RunShell  Shell             `json:"run_shell,omitempty"`  // the run's default for Shell
 	Agent     *AgentAction      `json:"agent,omitempty"`      // the agent that the command starts
 	Goal      string            `json:"goal,omitempty"`       // the step's goal, for an agent
+	Kernel    *KernelJob        `json:"kernel,omitempty"`     // the kernel that the command runs, or executes cells in
 	Dir       string            `json:"dir"`                  // absolute
 	Inherited []string          `json:"-"`                    // the supervisor's own environment, KEY=VALUE, with the step's secrets; nil: that of this process
 	Env       []string          `json:"env"`                  // KEY=VALUE, added to the supervisor's own environment

@@ -130,13 +130,6 @@ var AgentNames = []AgentName{ClaudeCode, CodexCLI, GeminiCLI, OpenCode, CopilotC
 // ReportsCost reports whether the agent reports its cost while it works, so that a limit can be enforced.
 func (n AgentName) ReportsCost() bool { return n == ClaudeCode || n == OpenCode || n == AnyCommand }
 
-// KernelAction runs code in a Jupyter kernel.
-type KernelAction struct {
-	Name string `yaml:"name" json:"name"`
-	Code string `yaml:"code,omitempty" json:"code,omitempty"`
-	File string `yaml:"file,omitempty" json:"file,omitempty"`
-}
-
 // GateAction waits for a person.
 type GateAction struct {
 	Type    GateType `yaml:"type" json:"type"`
@@ -222,22 +215,19 @@ type Retry struct {
 
 // The Example methods return an example value in plan syntax.
 
-func (Budget) Example() string       { return "{usd: 5}" }
-func (AgentAction) Example() string  { return "{use: claude, prompt: Fix the links.}" }
-func (KernelAction) Example() string { return "{name: python3, file: fit.py}" }
-func (GateAction) Example() string   { return "{type: human_verify, ask: Is the site right?}" }
-func (Foreach) Example() string      { return "{lines: ids.txt}" }
-func (Retry) Example() string        { return "{attempts: 3}" }
+func (Budget) Example() string      { return "{usd: 5}" }
+func (AgentAction) Example() string { return "{use: claude, prompt: Fix the links.}" }
+func (GateAction) Example() string  { return "{type: human_verify, ask: Is the site right?}" }
+func (Foreach) Example() string     { return "{lines: ids.txt}" }
+func (Retry) Example() string       { return "{attempts: 3}" }
 
-// Limits of kernel steps. The other limits have no maximum.
+// Default limits of steps.
 const (
-	KernelTimeout    = 4 * time.Minute
-	MaxKernelTimeout = 10 * time.Minute
-	DefaultTimeout   = time.Hour
-	DefaultGrace     = 30 * time.Second
-	DefaultStall     = 10 * time.Minute
-	DefaultEstimate  = 30 * time.Minute
-	DefaultBackoff   = time.Second
+	DefaultTimeout  = time.Hour
+	DefaultGrace    = 30 * time.Second
+	DefaultStall    = 10 * time.Minute
+	DefaultEstimate = 30 * time.Minute
+	DefaultBackoff  = time.Second
 )
 
 // MaxBackoff is the maximum delay before a retry.

@@ -231,6 +231,7 @@ func (a *app) groups() []group {
 			a.progressCommand(), a.learnCommand(), a.decideCommand(), a.blockCommand(), a.unblockCommand(), a.settleCommand(), a.memoryCommand(),
 		}},
 		{"Coding agents:", []*cobra.Command{a.attachCommand(), a.detachCommand(), a.mcpCommand()}},
+		{"Kernels and notebooks:", []*cobra.Command{a.notebookCommand(), a.kernelCommand()}},
 		{"Many projects:", []*cobra.Command{a.serveCommand()}},
 		{"Other systems:", []*cobra.Command{a.importCommand(), a.exportCommand()}},
 		{"Trust:", []*cobra.Command{a.trustCommand(), a.adoptCommand()}},

@@ -68,7 +68,7 @@ func (e *Engine) start(ctx context.Context, a decide.Action) error {
 	if e.preparing[w.Name()] {
 		return nil
 	}
-	if len(w.Step.Inputs) == 0 && w.Step.Agent == nil {
+	if len(w.Step.Inputs) == 0 && w.Step.Agent == nil && w.Step.Kernel == nil {
 		key, err := e.keyOf(w)
 		return e.prepareAttempt(ctx, w, preparation{key: key, err: err})
 	}
@@ -133,6 +133,11 @@ func (e *Engine) prepareAttempt(ctx context.Context, w runs.Work, p preparation)
 	e.afterFlush = append(e.afterFlush, func() error {
 		if e.liveAttempt(ref) == nil { // the step was skipped just before, so the intent was rejected
 			return lock.Release()
+		}
+		if job.Kernel != nil {
+			if err := e.startKernel(ctx, job); err != nil {
+				return errors.Join(fmt.Errorf("start the kernel of %s: %w", ref.Name(), err), lock.Release())
+			}
 		}
 		running, err := e.cfg.Start(e.cfg.Project.AttemptDir(ref, e.run), lock, job, seal)
 		if err != nil {
@@ -211,6 +216,9 @@ func (e *Engine) job(ctx context.Context, w runs.Work, ref pawl.AttemptRef, key 
 	}
 	if w.Step.Agent != nil {
 		job.Agent, job.Goal = w.Step.Agent, w.Step.Goal
+	}
+	if w.Step.Kernel != nil {
+		job.Kernel, job.InterruptWait = e.kernelJob(w, key), kernelInterruptWait
 	}
 	job.CheckPath = e.checkPath(w.Step)
 	err := e.environment(ctx, &job, w, key)

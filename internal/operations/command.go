@@ -344,6 +344,9 @@ func (j *judging) written(c command, words []string, in place) effect {
 		text, known = *c.here, true
 	}
 	if known && !c.piped && holds(l, text, r.added) {
+		if r.added { // another call may have appended the same text
+			return j.unlessOthers(p, done)
+		}
 		return done
 	}
 	return j.unlessOthers(p, partial)

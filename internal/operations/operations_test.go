@@ -395,6 +395,19 @@ func TestOthers(t *testing.T) {
 	}
 }
 
+// TestSameText: a file that another call changed may end with the text because that call appended it. A file that has no other
+// content than the text is as the call would leave it, whoever wrote it.
+func TestSameText(t *testing.T) {
+	t.Parallel()
+	for script, want := range map[string]pawl.OperationVerdict{"echo more >> log": unknown, "echo more > log": done} {
+		w := newWorld(t, files)
+		o := w.mean("Bash", map[string]any{"command": script})
+		o.Others = []string{"log"}
+		w.put("log", "more\n")
+		w.expect(o, "after another call with the same text", want)
+	}
+}
+
 func TestBlind(t *testing.T) {
 	t.Parallel()
 	o := &pawl.OperationState{Operation: pawl.Operation{Kind: pawl.OperationCommand, Summary: "make"}}

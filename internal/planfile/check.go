@@ -12,7 +12,7 @@ import (
 )
 
 // executable are the actions that this version can run. Read rejects the others.
-var executable = []string{"run", "agent", "gate"}
+var executable = []string{"run", "agent", "kernel", "gate"}
 
 // fillPlan sets the defaults of omitted values.
 func (r *reader) fillPlan(p *pawl.Plan) {
@@ -23,18 +23,21 @@ func (r *reader) fillPlan(p *pawl.Plan) {
 		var before []pawl.StepID
 		for j := range p.Phases[i].Steps {
 			s := &p.Phases[i].Steps[j]
-			timeout := pawl.DefaultTimeout
-			if s.Kernel != nil {
-				timeout = pawl.KernelTimeout
+			timeout, stall := chosen(r, &d.Timeout, pawl.Duration(pawl.DefaultTimeout)), chosen(r, &d.Stall, pawl.Duration(pawl.DefaultStall))
+			if k := s.Kernel; k != nil {
+				timeout, stall = pawl.Duration(pawl.KernelTimeout), 0 // a cell may be silent
+				if k.File != "" {
+					timeout = 0
+				}
 			}
 			fill(r, &s.Name, string(s.ID))
 			fill(r, &s.Needs, before)
 			fill(r, &s.Dir, d.Dir)
 			fill(r, &s.Shell, d.Shell)
 			if s.Service == nil {
-				fill(r, &s.Timeout, chosen(r, &d.Timeout, pawl.Duration(timeout)))
+				fill(r, &s.Timeout, timeout)
 				fill(r, &s.Grace, chosen(r, &d.Grace, pawl.Duration(pawl.DefaultGrace)))
-				fill(r, &s.Stall, chosen(r, &d.Stall, pawl.Duration(pawl.DefaultStall)))
+				fill(r, &s.Stall, stall)
 				fill(r, &s.Estimate, chosen(r, &d.Estimate, pawl.Duration(pawl.DefaultEstimate)))
 				fill(r, &s.Retry.Attempts, chosen(r, &d.Retry.Attempts, 1))
 			} else {
@@ -93,6 +96,7 @@ func (r *reader) checkPlan(p *pawl.Plan) {
 	if r.uniqueIDs(p) {
 		r.checkCycles(p)
 		r.checkUsers(p)
+		r.checkSessions(p)
 	}
 	r.checkExpressions(p)
 }
@@ -235,24 +239,6 @@ func (r *reader) checkAgentCommand(a *pawl.AgentAction) {
 				r.Errorf(key, `use: command allows no "args" and no "model"; put them into "command"`)
 			}
 		}
-	}
-}
-
-func (r *reader) checkKernel(s *pawl.Step) {
-	k := s.Kernel
-	if !r.Good(k) {
-		return
-	}
-	if r.Given(&k.Code) == r.Given(&k.File) {
-		r.Errorf(&s.Kernel, `a kernel step needs exactly one of "code" and "file"`)
-	}
-	r.checkPath(&k.File, k.File, "file")
-	if time := pawl.Duration(pawl.MaxKernelTimeout); s.Timeout > time {
-		at := any(&s.Timeout)
-		if !r.Given(at) {
-			at = &s.Kernel
-		}
-		r.Errorf(at, "the timeout of a kernel step must be at most %s, not %s; split the step or set a shorter timeout", time, s.Timeout)
 	}
 }
 

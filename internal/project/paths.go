@@ -130,6 +130,17 @@ func (p *Project) AttemptDir(ref pawl.AttemptRef, run pawl.RunID) string {
 	return p.path("runs", runName(run), "steps", cmp.Or(string(ref.Step), "invalid"), string(ref.Item), strconv.Itoa(ref.Attempt))
 }
 
+// KernelsDir is the folder with the kernel sessions of a run.
+func (p *Project) KernelsDir(run pawl.RunID) string { return p.path("runs", runName(run), "kernels") }
+
+// KernelDir is the folder of a kernel session of a run.
+func (p *Project) KernelDir(run pawl.RunID, session string) string {
+	return p.path("runs", runName(run), "kernels", cmp.Or(session, "invalid"))
+}
+
+// NotebookPlan is the plan that pawl notebook run writes for a notebook, by a name.
+func (p *Project) NotebookPlan(name string) string { return p.path("notebooks", name+".yaml") }
+
 // UndoDir is the folder of one attempt to undo a step or item.
 func (p *Project) UndoDir(ref pawl.UndoRef, run pawl.RunID) string {
 	return p.path("runs", runName(run), "steps", cmp.Or(string(ref.Step), "invalid"), string(ref.Item), "undo-"+strconv.Itoa(ref.Attempt))

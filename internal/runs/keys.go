@@ -114,10 +114,14 @@ func (d *ItemsDigest) Hash() string {
 func CurrentKey(root string, plan *pawl.Plan, w Work, needs map[pawl.StepID]string) (pawl.Key, error) {
 	key := pawl.Key{Definition: pawl.DefinitionOf(plan, w.Step, w.Value), Needs: needs}
 	declared := w.Paths(KeyInputs(w))
-	if len(declared) == 0 {
+	code := w.Step.Kernel != nil && w.Step.Kernel.File != ""
+	if len(declared) == 0 && !code {
 		return key, nil
 	}
 	inputs, err := outputs.Hash(root, declared)
+	if err == nil && code {
+		inputs, err = withCells(root, w.Step, inputs)
+	}
 	key.Inputs = inputs
 	return key, err
 }

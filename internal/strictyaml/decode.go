@@ -77,6 +77,11 @@ func (f *File) decodeValue(n *yaml.Node, v reflect.Value, what string) bool {
 			return f.wrongType(n, what, "a mapping", "")
 		}
 		f.decodeMap(n, v, what)
+	case reflect.Interface: // any value
+		if err := n.Decode(v.Addr().Interface()); err != nil {
+			f.errorAt(n.Line, n.Column, "%s: %v", what, err)
+			return false
+		}
 	default:
 		return f.decodeScalar(n, v, what)
 	}

@@ -69,9 +69,9 @@ func (s *supervisor) runTask(t task) ending {
 	return s.ending(cause)
 }
 
-// runAs returns the user who executes a task. The program that runs an agent is pawl itself, and starts the agent as that user.
+// runAs returns the user who executes a task. The program that runs an agent or a kernel is pawl itself, and starts those as that user.
 func (s *supervisor) runAs(t task) *pawl.Account {
-	if s.job.Agent != nil && t.script == "" {
+	if (s.job.Agent != nil || s.job.Kernel != nil) && t.script == "" {
 		return nil
 	}
 	return s.job.RunAs

@@ -1,38 +1,14 @@
 package agent
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 	"strings"
 
 	"pawl"
-	"pawl/internal/disk"
+	"pawl/internal/executor/events"
 )
-
-// eventWriter appends lines without secrets to the attempt's events file. It logs errors and continues.
-type eventWriter struct {
-	path   string
-	clean  func(string) string
-	errors io.Writer
-}
-
-func (w eventWriter) progress(p pawl.Progress) {
-	p.Text = w.clean(p.Text)
-	w.write(pawl.Line{Progress: &p})
-}
-
-// write appends a line and syncs it.
-func (w eventWriter) write(line pawl.Line) {
-	data, err := json.Marshal(line)
-	if err == nil {
-		err = disk.AppendLine(w.path, data)
-	}
-	if err != nil {
-		fmt.Fprintf(w.errors, "pawl: agent: %v\n", err)
-	}
-}
 
 // screen prints the agent's messages and activity for people, line by line, without secrets.
 type screen struct {
@@ -74,8 +50,8 @@ func (s *screen) error(to io.Writer, line []byte) { fmt.Fprintln(to, s.clean(str
 // unless it claims success for a failed attempt.
 func (a *attempt) finish(r pawl.Result) (pawl.ResultStatus, error) {
 	path := os.Getenv("PAWL_RESULT")
-	if own, ok := ownResult(path); ok {
-		r = merged(own, r)
+	if own, ok := events.ReadResult(path); ok {
+		r = events.Merged(own, r)
 	}
 	r.Usage = a.used
 	r.Summary = a.screen.clean(r.Summary)
@@ -85,40 +61,5 @@ func (a *attempt) finish(r pawl.Result) (pawl.ResultStatus, error) {
 	if r.Status != pawl.ResultDone {
 		fmt.Fprintf(a.Err, "pawl: agent: %s\n", r.Summary)
 	}
-	data, err := json.Marshal(r)
-	if err == nil {
-		err = disk.Replace(path, data)
-	}
-	if err != nil {
-		return "", fmt.Errorf("write the result: %w", err)
-	}
-	return r.Status, nil
-}
-
-// merged combines the agent's own result with the runner's. The agent's counts, unless it claims success for a failed attempt.
-func merged(own, r pawl.Result) pawl.Result {
-	switch own.Status {
-	case pawl.ResultWaiting, pawl.ResultBlocked:
-		return own
-	}
-	if r.Status == pawl.ResultDone {
-		return own
-	}
-	r.Items, r.Memory = own.Items, own.Memory
-	return r
-}
-
-// ownResult returns the result that the agent has written itself, with `pawl ask` or directly.
-func ownResult(path string) (pawl.Result, bool) {
-	file, err := disk.Open(path)
-	if err != nil {
-		return pawl.Result{}, false
-	}
-	defer file.Close()
-	data, err := io.ReadAll(io.LimitReader(file, 1<<20))
-	if err != nil {
-		return pawl.Result{}, false
-	}
-	r, err := pawl.ParseResult(data)
-	return r, err == nil
+	return r.Status, events.WriteResult(path, r)
 }

@@ -18,6 +18,7 @@ import (
 	"pawl/internal/agents/headless"
 	"pawl/internal/brief"
 	"pawl/internal/disk"
+	"pawl/internal/executor/events"
 	"pawl/internal/redact"
 	"pawl/internal/supervise"
 )
@@ -48,7 +49,7 @@ type attempt struct {
 	earlier *pawl.Resume // outcome of earlier attempts; nil: none
 	policy  headless.TurnPolicy
 	screen  *screen
-	events  eventWriter
+	events  events.Writer
 	used    pawl.Usage // by finished turns
 	briefed bool       // the prompt of a new session has the brief
 }
@@ -73,7 +74,7 @@ func (r Runner) attempt() (*attempt, error) {
 		task:   task,
 		policy: headless.TurnPolicy{Action: *job.Agent, Deadline: time.Now().Add(noDeadline)},
 		screen: &screen{to: r.Out, clean: clean},
-		events: eventWriter{path: os.Getenv("PAWL_EVENTS"), clean: clean, errors: r.Err},
+		events: events.Writer{Path: os.Getenv("PAWL_EVENTS"), Clean: clean, Errors: r.Err},
 	}
 	if job.Timeout > 0 {
 		a.policy.Deadline = time.Now().Add(time.Duration(job.Timeout))
@@ -183,13 +184,13 @@ func (a *attempt) resumed(c pawl.Conversation) headless.Turn {
 // next ends leftover processes of the last turn, waits for a usage limit, and returns the next turn.
 func (a *attempt) next(ctx context.Context, move headless.Move, session *pawl.Conversation) (start, error) {
 	supervise.TerminateDescendants(terminateWait)
-	a.events.progress(pawl.Progress{Text: move.Why, Usage: a.used})
+	a.events.Progress(pawl.Progress{Text: move.Why, Usage: a.used})
 	a.screen.print("[pawl: " + move.Why + "]")
 	if err := a.wait(ctx, move.Until); err != nil {
 		return start{}, err
 	}
 	if move.Do == headless.Renew {
-		a.events.write(pawl.Line{Checkpoint: &pawl.Checkpoint{Why: move.Why}})
+		a.events.Write(pawl.Line{Checkpoint: &pawl.Checkpoint{Why: move.Why}})
 	}
 	if move.Do != headless.Continue {
 		return a.fresh(a.task.Begin(a.brief(ctx, false), a.earlier)), nil

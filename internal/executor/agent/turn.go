@@ -23,7 +23,7 @@ import (
 func (a *attempt) turn(ctx context.Context, s start) (*headless.Stream, headless.Ending, error) {
 	stream := a.agent.Read(s.Turn)
 	if c := stream.Session(); c != nil { // journaled before the agent starts
-		a.events.write(pawl.Line{Conversation: c})
+		a.events.Write(pawl.Line{Conversation: c})
 	}
 	p, err := a.launch(s)
 	if err != nil {
@@ -34,7 +34,7 @@ func (a *attempt) turn(ctx context.Context, s start) (*headless.Stream, headless
 	a.screen.flush()
 	a.used = a.used.Add(stream.Usage())
 	if c := stream.Session(); c != nil && c.Usage != s.Before { // the base for the next turn's usage
-		a.events.write(pawl.Line{Conversation: c})
+		a.events.Write(pawl.Line{Conversation: c})
 	}
 	return stream, ending, nil
 }
@@ -150,18 +150,18 @@ func (a *attempt) handle(p *process, stream *headless.Stream, s headless.Update)
 	used := a.used.Add(stream.Usage())
 	switch {
 	case s.Session != "":
-		a.events.write(pawl.Line{Conversation: stream.Session()})
+		a.events.Write(pawl.Line{Conversation: stream.Session()})
 	case s.Text != "":
 		a.screen.print(s.Text)
 	case s.Part != "":
 		a.screen.part(s.Part)
 	case s.Tool != "":
 		a.screen.print("> " + s.Tool)
-		a.events.progress(pawl.Progress{Text: s.Tool, Usage: used})
+		a.events.Progress(pawl.Progress{Text: s.Tool, Usage: used})
 	case s.Tasks != nil:
 		s.Tasks.Text, s.Tasks.Usage = strings.TrimSpace(fmt.Sprintf("%.0f/%.0f %s", *s.Tasks.Done, *s.Tasks.Total, s.Tasks.Text)), used
 		a.screen.print("> " + s.Tasks.Text)
-		a.events.progress(*s.Tasks)
+		a.events.Progress(*s.Tasks)
 	case s.Stop:
 		p.stop()
 	}

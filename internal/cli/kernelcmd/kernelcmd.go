@@ -1,0 +1,335 @@
+// Package kernelcmd is the command pawl kernel: kernels that live on between commands.
+package kernelcmd
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"pawl"
+	"pawl/internal/cli/layout"
+	"pawl/internal/kernel"
+	"pawl/internal/kernel/runner"
+	"pawl/internal/project"
+	"pawl/internal/redact"
+	"pawl/internal/runs"
+)
+
+// Commands are the commands of pawl kernel.
+type Commands struct {
+	In       io.Reader
+	Out, Err io.Writer
+	Find     func() (*project.Project, error)
+
+	json    bool
+	session string
+}
+
+// usage is an error of the command line.
+func usage(hint, format string, args ...any) error {
+	return &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf(format, args...), Hint: hint}
+}
+
+const long = "Start and use kernels: processes that keep variables between commands, such as Jupyter kernels\n\n" +
+	"A kernel lives until it is stopped. It executes one cell at a time. After each cell, pawl saves the variables of Python and R; if the\n" +
+	"kernel dies, \"pawl kernel restart\" loads them into a new one. Steps of a plan have kernels of their own (see kernel steps), which\n" +
+	"--session RUN/NAME names."
+
+// Root returns the command with its subcommands.
+func (x *Commands) Root() *cobra.Command {
+	c := &cobra.Command{Use: "kernel", Short: "Start and use kernels that keep variables between commands", Long: long,
+		Example: "  pawl kernel start --driver python\n  pawl kernel execute 'x = 6 * 7'\n  pawl kernel execute 'print(x)'\n  pawl kernel stop"}
+	c.AddCommand(x.list(), x.start(), x.execute(), x.interrupt(), x.restart(), x.reset(), x.variables(), x.stop())
+	for _, sub := range c.Commands() {
+		sub.Flags().BoolVar(&x.json, "json", false, "output JSON")
+	}
+	return c
+}
+
+// sessionFlag adds the flag that chooses the kernel.
+func (x *Commands) sessionFlag(c *cobra.Command) *cobra.Command {
+	c.Flags().VarP(&text{&x.session, "NAME"}, "session", "s", "name of the kernel; RUN/NAME for one of a run (default \"main\")")
+	return c
+}
+
+// text is a flag whose value is a text.
+type text struct {
+	value *string
+	kind  string
+}
+
+func (t *text) String() string         { return *t.value }
+func (t *text) Set(value string) error { *t.value = value; return nil }
+func (t *text) Type() string           { return t.kind }
+
+func (x *Commands) start() *cobra.Command {
+	var action pawl.KernelAction
+	driver := ""
+	c := &cobra.Command{Use: "start [flags]", Short: "Start a kernel", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			action.Driver = pawl.KernelDriver(driver)
+			return x.startKernel(c.Context(), action)
+		}}
+	c.Flags().Var(&text{&action.Name, "NAME"}, "kernel", "kernelspec, such as python3 or ir (default: python3)")
+	c.Flags().Var(&text{&driver, "DRIVER"}, "driver", "python (no Jupyter needed), jupyter or remote (default: jupyter if it is installed, else python)")
+	c.Flags().Var(&text{&action.Python, "PATH"}, "python", "Python interpreter (default: that of .venv, $VIRTUAL_ENV or the kernelspec, else python3)")
+	c.Flags().Var(&text{&action.Server, "URL"}, "server", "address of a Jupyter server, for driver remote; its token is in $JUPYTER_TOKEN")
+	return x.sessionFlag(c)
+}
+
+// folder returns the folder of the chosen session.
+func (x *Commands) folder(ctx context.Context) (p *project.Project, name, dir string, err error) {
+	if p, err = x.Find(); err != nil {
+		return nil, "", "", err
+	}
+	if err := p.Trusted(); err != nil {
+		return nil, "", "", err
+	}
+	name = x.session
+	if name == "" {
+		name = runs.DefaultSession
+	}
+	run, session, ofRun := strings.Cut(name, "/")
+	if !ofRun {
+		session = name
+	}
+	if _, err := pawl.ParseStepID(session); err != nil {
+		return nil, "", "", usage("", "invalid session %q: use 1 to 64 letters, digits, '.', '_' or '-'", session)
+	}
+	if !ofRun {
+		return p, name, filepath.Join(p.Trust.Folder, "kernels", session), nil
+	}
+	id, err := runs.FindRun(ctx, p, run)
+	if err != nil {
+		return nil, "", "", err
+	}
+	if err := runs.RequireOwn(p, id); err != nil {
+		return nil, "", "", err
+	}
+	return p, name, p.KernelDir(id, session), nil
+}
+
+func (x *Commands) startKernel(ctx context.Context, action pawl.KernelAction) error {
+	p, name, dir, err := x.folder(ctx)
+	if err != nil {
+		return err
+	}
+	if strings.Contains(name, "/") {
+		return usage("pawl resume", "a kernel of a run is started by its steps")
+	}
+	if action.Driver != "" && action.Driver != pawl.PythonDriver && action.Driver != pawl.JupyterDriver && action.Driver != pawl.RemoteDriver {
+		return usage("", "unknown driver %q; use python, jupyter or remote", action.Driver)
+	}
+	if (action.Driver == pawl.RemoteDriver) != (action.Server != "") {
+		return usage("", "driver remote needs --server, and no other driver has one")
+	}
+	if alive, err := runner.Alive(dir); err != nil {
+		return err
+	} else if alive {
+		return &pawl.Error{Kind: pawl.KindHeld, Err: fmt.Errorf("kernel %s is running", name), Hint: "pawl kernel restart, or pawl kernel stop"}
+	}
+	here, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	job := pawl.Job{
+		AttemptRef: pawl.AttemptRef{Step: "kernel", Attempt: 1, Token: runs.NewToken()}, Root: p.Root, Dir: here,
+		Env: []string{runner.FolderVar + "=" + dir}, Kernel: &pawl.KernelJob{Action: action, Session: name, Folder: dir},
+	}
+	if err := runner.Start(ctx, job); err != nil {
+		return err
+	}
+	status, err := x.ready(ctx, dir)
+	if err != nil {
+		return errors.Join(err, runner.Stop(ctx, dir, "it did not start"))
+	}
+	return x.print(status, func() {
+		fmt.Fprintf(x.Out, "kernel %s is ready: %s\n", name, describe(status.Info))
+	})
+}
+
+// describe describes a kernel in one line.
+func describe(i kernel.Info) string {
+	text := i.Language + " " + i.Version
+	if i.Implementation != "" {
+		text += " (" + i.Implementation + ")"
+	}
+	text += ", driver " + string(i.Driver)
+	if i.Interpreter.Path != "" {
+		text += ", " + i.Interpreter.Path + " (" + i.Interpreter.Why + ")"
+	}
+	return text
+}
+
+// ready waits until the kernel of a session is ready.
+func (x *Commands) ready(ctx context.Context, dir string) (*runner.Status, error) {
+	c, err := x.dial(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	if _, err := c.Do(ctx, runner.Request{Op: runner.OpReady}, nil); err != nil {
+		return nil, err
+	}
+	done, err := c.Do(ctx, runner.Request{Op: runner.OpStatus}, nil)
+	if err != nil {
+		return nil, err
+	}
+	return done.Status, nil
+}
+
+// dial connects to a session.
+func (x *Commands) dial(ctx context.Context, dir string) (*runner.Client, error) {
+	c, err := runner.Dial(ctx, dir)
+	if errors.Is(err, runner.ErrGone) {
+		text := "no such kernel is running"
+		if line := runner.LastError(dir); line != "" {
+			text += "; the last one ended with: " + line
+		}
+		return nil, &pawl.Error{Kind: pawl.KindNothing, Err: errors.New(text), Hint: "pawl kernel start, or pawl kernel list"}
+	}
+	return c, err
+}
+
+// do sends a request to the chosen session.
+func (x *Commands) do(ctx context.Context, req runner.Request) (*runner.Done, error) {
+	_, _, dir, err := x.folder(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c, err := x.dial(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	return c.Do(ctx, req, nil)
+}
+
+// print prints a value as JSON, or calls human.
+func (x *Commands) print(value any, human func()) error {
+	if !x.json {
+		human()
+		return nil
+	}
+	e := json.NewEncoder(x.Out)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(value)
+}
+
+func (x *Commands) execute() *cobra.Command {
+	var limit time.Duration
+	c := &cobra.Command{Use: "execute CODE", Short: "Execute code in a kernel and show its output",
+		Long: "Execute code in a kernel and show its output\n\nCODE is - for standard input. An interrupt (Ctrl-C) interrupts the code; the kernel lives on. If the code\nraises an error, the exit code is 4.",
+		Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error { return x.executeCode(c.Context(), args[0], limit) }}
+	c.Flags().DurationVar(&limit, "timeout", 0, "interrupt the code after this time (default: none)")
+	return x.sessionFlag(c)
+}
+
+func (x *Commands) interrupt() *cobra.Command {
+	c := &cobra.Command{Use: "interrupt", Short: "Interrupt the code that a kernel executes; end the kernel if that does not help", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			done, err := x.do(c.Context(), runner.Request{Op: runner.OpInterrupt})
+			if err != nil {
+				return err
+			}
+			return x.print(done.Stopped, func() { fmt.Fprintln(x.Out, stoppedText(done.Stopped)) })
+		}}
+	return x.sessionFlag(c)
+}
+
+func stoppedText(s *runner.Stopped) string {
+	switch {
+	case s.By == "" && s.Alive:
+		return "the kernel executes nothing"
+	case s.By == "":
+		return "the kernel is dead"
+	case s.Alive:
+		return fmt.Sprintf("interrupted by %s after %s; the kernel has its variables", s.By, s.After)
+	}
+	return fmt.Sprintf("ended by %s after %s; pawl kernel restart loads its variables", s.By, s.After)
+}
+
+func (x *Commands) restart() *cobra.Command {
+	c := &cobra.Command{Use: "restart", Short: "Start a new kernel with the variables of the newest checkpoint", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return x.renew(c.Context(), false) }}
+	return x.sessionFlag(c)
+}
+
+func (x *Commands) reset() *cobra.Command {
+	c := &cobra.Command{Use: "reset", Short: "Start a new kernel without variables", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return x.renew(c.Context(), true) }}
+	return x.sessionFlag(c)
+}
+
+// renew starts a new kernel in a session.
+func (x *Commands) renew(ctx context.Context, empty bool) error {
+	done, err := x.do(ctx, runner.Request{Op: runner.OpRestart, Empty: empty})
+	if err != nil {
+		return err
+	}
+	return x.print(done.Prepared, func() {
+		text := "new kernel without variables"
+		if done.Prepared.Checkpoint != "" {
+			text = "new kernel with the variables of checkpoint " + done.Prepared.Checkpoint
+		}
+		fmt.Fprintln(x.Out, text)
+		for _, note := range done.Prepared.Notes {
+			fmt.Fprintf(x.Err, "pawl: note: %s\n", note)
+		}
+	})
+}
+
+func (x *Commands) variables() *cobra.Command {
+	c := &cobra.Command{Use: "variables", Short: "List the variables of a kernel", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			done, err := x.do(c.Context(), runner.Request{Op: runner.OpVariables})
+			if err != nil {
+				return err
+			}
+			return x.print(append([]runner.Variable{}, done.Variables...), func() {
+				for _, v := range done.Variables {
+					line := fmt.Sprintf("%s  %s %s  %s", v.Name, v.Type, v.Shape, layout.ByteSize(v.Bytes))
+					if !v.Saved {
+						line += "  not saved: " + v.Why
+					}
+					fmt.Fprintln(x.Out, layout.OneLine(line))
+				}
+			})
+		}}
+	return x.sessionFlag(c)
+}
+
+func (x *Commands) stop() *cobra.Command {
+	c := &cobra.Command{Use: "stop", Short: "Stop a kernel; its checkpoints stay", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			_, name, dir, err := x.folder(c.Context())
+			if err != nil {
+				return err
+			}
+			alive, err := runner.Alive(dir)
+			if err == nil && !alive {
+				err = &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("kernel %s is not running", name), Hint: "pawl kernel list"}
+			}
+			if err == nil {
+				err = runner.Stop(c.Context(), dir, "a user stopped it")
+			}
+			if err != nil {
+				return err
+			}
+			return x.print(map[string]string{"stopped": name}, func() { fmt.Fprintf(x.Out, "stopped kernel %s\n", name) })
+		}}
+	return x.sessionFlag(c)
+}
+
+// clean removes secrets from a text.
+func clean(text string) string { return redact.OfProcess().Text(text) }

@@ -1,0 +1,63 @@
+package engine
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"pawl"
+	"pawl/internal/kernel/runner"
+	"pawl/internal/runs"
+)
+
+// kernelInterruptWait is how long a kernel step has after SIGINT: its runner interrupts the cell, and ends the kernel if that is
+// not enough.
+const kernelInterruptWait = pawl.Duration(15 * time.Second)
+
+// kernelJob returns what the program of a kernel step has to do.
+func (e *Engine) kernelJob(w runs.Work, key pawl.Key) *pawl.KernelJob {
+	session := runs.SessionOf(w)
+	st := e.state.Steps[w.Step.ID]
+	return &pawl.KernelJob{
+		Action: *w.Step.Kernel, Session: session, Folder: e.cfg.Project.KernelDir(e.run, session),
+		After: e.earlierIn(session, w.Step), Seed: runs.CellSeed(e.plan.Plan, w, key),
+		Once: !w.Step.MayRepeat(), Again: st != nil && st.Retries.Again,
+	}
+}
+
+// earlierIn returns the steps of a session before a step, in the order of the plan.
+func (e *Engine) earlierIn(session string, step *pawl.Step) (ids []pawl.StepID) {
+	for _, s := range e.plan.Plan.Steps() {
+		if s.ID == step.ID {
+			break
+		}
+		if s.Kernel != nil && s.Foreach == nil && runs.SessionOf(runs.Work{Step: s, Index: -1}) == session {
+			ids = append(ids, s.ID)
+		}
+	}
+	return ids
+}
+
+// startKernel starts the runner of a kernel step's session, unless it is alive. It gets the environment of the step.
+func (e *Engine) startKernel(ctx context.Context, job pawl.Job) error {
+	own := []string{"PAWL_ATTEMPT_DIR=", "PAWL_EVENTS=", "PAWL_RESULT=", "PAWL_RESUME=", "PAWL_TOKEN="}
+	env := slices.DeleteFunc(slices.Clone(job.Env), func(v string) bool {
+		return slices.ContainsFunc(own, func(name string) bool { return strings.HasPrefix(v, name) })
+	})
+	return runner.Start(ctx, pawl.Job{
+		AttemptRef: pawl.AttemptRef{Step: job.Step, Attempt: job.Attempt, Token: runs.NewToken()}, Run: job.Run, Root: job.Root,
+		Dir: job.Dir, Inherited: job.Inherited, Env: append(env, runner.FolderVar+"="+job.Kernel.Folder), RunAs: job.RunAs, Kernel: job.Kernel,
+		Beat: job.Beat, PIDNamespace: job.PIDNamespace,
+	})
+}
+
+// endKernels ends the kernels of a run that has ended. Their variables stay saved.
+func (e *Engine) endKernels(ctx context.Context) {
+	for _, dir := range runs.SessionDirs(e.cfg.Project, e.run) {
+		if err := runner.Stop(ctx, dir, "the run ended"); err != nil {
+			e.note("kernel %s: %v", filepath.Base(dir), err)
+		}
+	}
+}

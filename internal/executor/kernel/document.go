@@ -1,0 +1,276 @@
+package kernel
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"pawl/internal/disk"
+	"pawl/internal/kernel"
+	"pawl/internal/kernel/runner"
+	"pawl/internal/notebook"
+)
+
+// document gets the results of cells.
+type document interface {
+	has(c cell) bool                   // whether it has the results of a finished cell
+	begin(c cell, id kernel.CellID)    // messages of the cell follow
+	add(m kernel.Message) error        // a message
+	end(c cell, end *runner.End) error // the cell has ended
+	save() error                       // writes what is new
+	close() error                      // writes all
+	note() string                      // what the user should know at the end; "" for nothing
+}
+
+// noDocument is the document of a step without a notebook.
+type noDocument struct{}
+
+func (noDocument) has(cell) bool               { return true }
+func (noDocument) begin(cell, kernel.CellID)   {}
+func (noDocument) add(kernel.Message) error    { return nil }
+func (noDocument) end(cell, *runner.End) error { return nil }
+func (noDocument) save() error                 { return nil }
+func (noDocument) close() error                { return nil }
+func (noDocument) note() string                { return "" }
+
+// notebookDocument is a notebook that gets the outputs of cells. It is a view of the session's log: results are merged by cell id into
+// the file that is on disk.
+type notebookDocument struct {
+	attempt  *attempt
+	path     string
+	recorder *notebook.Recorder
+	cells    map[kernel.CellID]*shown
+	inFile   map[string]string // id → key of the execution whose results the file has
+	ended    []kernel.CellID   // whose results are in the file, the oldest first
+	pace     pace
+	problems map[string]notebook.ConflictKind
+}
+
+// shown is a cell with results.
+type shown struct {
+	cell
+	end *runner.End // nil: it runs
+}
+
+// openDocument prepares the notebook that gets outputs. text is the notebook that is executed. A file that is there keeps its outputs if
+// it has the same cells.
+func openDocument(a *attempt, path string, text []byte, n *notebook.Notebook) (*notebookDocument, error) {
+	d := &notebookDocument{attempt: a, path: path, cells: map[kernel.CellID]*shown{}, inFile: map[string]string{}, problems: map[string]notebook.ConflictKind{}}
+	d.recorder = notebook.NewRecorder(notebook.Limits{}, d.spill)
+	current, err := disk.ReadFile(path, notebook.MaxSize)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	if err == nil {
+		if before, err := notebook.Read(current); err == nil && sameCells(before, n) {
+			n = before
+			text = current
+		}
+	}
+	if string(text) != string(current) {
+		if err := disk.MakeFoldersAs(filepath.Dir(path), 0o755); err != nil {
+			return nil, err
+		}
+		if err := disk.ReplacePreserving(path, text, 0o644); err != nil {
+			return nil, err
+		}
+	}
+	for i := range n.Cells {
+		d.inFile[n.Cells[i].ID] = strings.Trim(string(n.Cells[i].Metadata("pawl", "cellKey")), `"`)
+	}
+	return d, nil
+}
+
+// Pace of saving: the notebook is saved when a cell ends and every saveInterval while it runs, less often if saving takes long.
+const saveInterval = 30 * time.Second
+
+// pace decides when to save, so that saving takes at most a quarter of the time.
+type pace struct {
+	saved time.Time
+	took  time.Duration
+}
+
+func (p *pace) due(now time.Time, interval time.Duration) bool {
+	return now.Sub(p.saved) >= max(interval, 3*p.took)
+}
+
+func (d *notebookDocument) has(c cell) bool { return d.inFile[c.id] == string(c.Key) }
+
+func (d *notebookDocument) begin(c cell, id kernel.CellID) {
+	d.cells[id] = &shown{cell: c}
+}
+
+func (d *notebookDocument) add(m kernel.Message) error {
+	if err := d.recorder.Add(d.attempt.redacted(m)); err != nil {
+		return err
+	}
+	if d.pace.saved.IsZero() {
+		d.pace.saved = time.Now()
+	}
+	if d.pace.due(time.Now(), saveInterval) {
+		return d.save()
+	}
+	return nil
+}
+
+func (d *notebookDocument) end(c cell, end *runner.End) error {
+	d.cells[end.Cell] = &shown{cell: c, end: end}
+	if d.pace.due(time.Now(), 0) {
+		return d.save()
+	}
+	return nil
+}
+
+// maxRetries is how often save tries again if someone else writes the notebook at the same time.
+const maxRetries = 5
+
+// save merges the results that are new into the file.
+func (d *notebookDocument) save() error {
+	began := time.Now()
+	results, ended := d.results()
+	if len(results) == 0 {
+		return nil
+	}
+	var err error
+	for range maxRetries {
+		if err = d.merge(results); !errors.Is(err, errChanged) {
+			break
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", d.path, err)
+	}
+	d.forget(ended)
+	d.pace = pace{saved: time.Now(), took: time.Since(began)}
+	return nil
+}
+
+func (d *notebookDocument) close() error { return d.save() }
+
+// remembered is how many cells that have ended may get more output, from threads or by display ids.
+const remembered = 20
+
+// forget forgets the output of cells that ended long ago, so that memory is bounded.
+func (d *notebookDocument) forget(ended []kernel.CellID) {
+	for _, id := range ended {
+		if !slices.Contains(d.ended, id) {
+			d.ended = append(d.ended, id)
+		}
+	}
+	for len(d.ended) > remembered {
+		d.recorder.Forget(d.ended[0])
+		delete(d.cells, d.ended[0])
+		d.ended = d.ended[1:]
+	}
+}
+
+// errChanged is the error of a file that someone else has changed since it was read.
+var errChanged = errors.New("the notebook keeps changing")
+
+// merge writes results into the file, unless someone changes it meanwhile.
+func (d *notebookDocument) merge(results []notebook.CellResult) error {
+	current, err := disk.ReadFile(d.path, notebook.MaxSize)
+	if err != nil {
+		return err
+	}
+	merged, conflicts, err := notebook.Merge(current, results, d.recorder.Widgets())
+	if err != nil {
+		return err
+	}
+	for _, c := range conflicts {
+		d.problems[c.ID] = c.Reason
+	}
+	if string(merged) == string(current) {
+		return nil
+	}
+	return disk.ReplacePreservingIf(d.path, merged, 0o644, func() error {
+		now, err := disk.ReadFile(d.path, notebook.MaxSize)
+		if err == nil && string(now) != string(current) {
+			err = errChanged
+		}
+		return err
+	})
+}
+
+// results returns the results of cells that changed, and the cells that have ended.
+func (d *notebookDocument) results() (results []notebook.CellResult, ended []kernel.CellID) {
+	for _, id := range d.recorder.Changed() {
+		s := d.cells[id]
+		if s == nil {
+			continue
+		}
+		results = append(results, d.result(id, s))
+		if s.end != nil {
+			ended = append(ended, id)
+		}
+	}
+	return results, ended
+}
+
+func (d *notebookDocument) result(id kernel.CellID, s *shown) notebook.CellResult {
+	job := &d.attempt.job
+	times := d.recorder.Times(id)
+	var failed *bool
+	count := d.recorder.Count(id)
+	if s.end != nil {
+		failed = new(s.end.Status != kernel.OK)
+		count = s.end.Count
+	}
+	return notebook.CellResult{ID: s.id, Source: s.Code, Outputs: d.recorder.Outputs(id), Count: count, Metadata: notebook.CellMetadata{
+		Execution: times.Execution(), Papermill: times.Papermill(failed),
+		Pawl: &notebook.Pawl{Run: string(job.Run), Step: string(job.Step), Attempt: job.Attempt, Token: string(job.Token), CellKey: string(s.Key)},
+	}}
+}
+
+// note says which cells were edited or removed while they ran.
+func (d *notebookDocument) note() string {
+	if len(d.problems) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s of the notebook changed while the run worked, and did not get outputs", countOf(len(d.problems), "cell", "cells"))
+}
+
+// spill writes output that the notebook has no room for into the folder of the step's artifacts.
+func (d *notebookDocument) spill(_ kernel.CellID, name string, offset int64, data []byte) (string, error) {
+	folder := filepath.Join(d.attempt.dir, "outputs")
+	if err := disk.MakeFolders(folder); err != nil {
+		return "", err
+	}
+	path := filepath.Join(folder, name)
+	if offset == 0 {
+		if err := disk.Put(path, nil); err != nil {
+			return "", err
+		}
+	}
+	file, err := disk.OpenWritable(path)
+	if err != nil {
+		return "", err
+	}
+	_, err = file.WriteAt(data, offset)
+	rel, relErr := filepath.Rel(filepath.Dir(d.path), path)
+	if relErr != nil {
+		rel = path
+	}
+	return filepath.ToSlash(rel), errors.Join(err, file.Close())
+}
+
+// redacted returns a message without secrets in its texts.
+func (a *attempt) redacted(m kernel.Message) kernel.Message {
+	if m.Kind == kernel.KindStream {
+		m.Text = a.clean(m.Text)
+	}
+	if m.Error != nil {
+		e := *m.Error
+		e.Value = a.clean(e.Value)
+		e.Traceback = nil
+		for _, line := range m.Error.Traceback {
+			e.Traceback = append(e.Traceback, a.clean(line))
+		}
+		m.Error = &e
+	}
+	return m
+}

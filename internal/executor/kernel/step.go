@@ -1,0 +1,351 @@
+package kernel
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"pawl"
+	"pawl/internal/disk"
+	"pawl/internal/executor/events"
+	"pawl/internal/kernel"
+	"pawl/internal/kernel/runner"
+	"pawl/internal/redact"
+)
+
+// Step executes one attempt at a kernel step, as its environment specifies.
+type Step struct {
+	Out, Err io.Writer
+}
+
+// attempt is one attempt at a step.
+type attempt struct {
+	Step
+	dir    string // of the attempt
+	job    pawl.Job
+	cells  []cell
+	doc    document
+	runner *runner.Client
+	events events.Writer
+	clean  func(string) string
+	seed   string
+	done   int // cells that are finished
+}
+
+// cell is a cell of a step.
+type cell struct {
+	runner.Link
+	id string // in the notebook; empty: the step has code
+}
+
+// Run executes the cells that are not finished and returns the status of the step. When ctx ends, it interrupts the running cell.
+func (s Step) Run(ctx context.Context) (pawl.ResultStatus, error) {
+	a := &attempt{Step: s, dir: os.Getenv("PAWL_ATTEMPT_DIR"), clean: redact.New(os.Environ()).Text}
+	a.events = events.Writer{Path: os.Getenv("PAWL_EVENTS"), Clean: a.clean, Errors: s.Err}
+	data, err := disk.ReadFile(filepath.Join(a.dir, pawl.JobFile), disk.RecordLimit)
+	if err == nil {
+		err = json.Unmarshal(data, &a.job)
+	}
+	if err == nil && a.job.Kernel == nil {
+		err = errors.New("not a job of a kernel step")
+	}
+	if err != nil {
+		return "", fmt.Errorf("read the job: %w", err)
+	}
+	result := a.execute(ctx)
+	if ctx.Err() != nil {
+		return "", context.Cause(ctx)
+	}
+	return result.Status, a.finish(result)
+}
+
+// execute does the work of an attempt.
+func (a *attempt) execute(ctx context.Context) pawl.Result {
+	if err := a.connect(ctx); err != nil {
+		return failed(err)
+	}
+	defer a.runner.Close()
+	base, err := a.base(ctx)
+	if err != nil {
+		return failed(err)
+	}
+	if err := a.load(base); err != nil {
+		return failed(err)
+	}
+	next, err := a.prepare(ctx, base)
+	if err != nil {
+		return failed(err)
+	}
+	for i := next; i < len(a.cells); i++ {
+		if err := a.cell(ctx, i, base); err != nil {
+			return failed(err)
+		}
+	}
+	if err := a.doc.close(); err != nil {
+		return failed(err)
+	}
+	summary := fmt.Sprintf("%s executed", countOf(len(a.cells)-next, "cell", "cells"))
+	if next > 0 {
+		summary += fmt.Sprintf(", %d finished before", next)
+	}
+	if note := a.doc.note(); note != "" {
+		summary += "; " + note
+	}
+	return pawl.Result{Status: pawl.ResultDone, Summary: summary}
+}
+
+func countOf(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// failed returns the result of an attempt with an error. One that only a person can resolve blocks the step.
+func failed(err error) pawl.Result {
+	if pawl.KindOf(err) == pawl.KindAtGate {
+		return pawl.Result{Status: pawl.ResultBlocked, Summary: err.Error(), Blockers: []string{err.Error()}}
+	}
+	return pawl.Result{Status: pawl.ResultFailed, Summary: err.Error()}
+}
+
+// connect connects to the session's runner and reserves the kernel.
+func (a *attempt) connect(ctx context.Context) (err error) {
+	if a.runner, err = runner.Dial(ctx, a.job.Kernel.Folder); err != nil {
+		return a.explained(err)
+	}
+	by := fmt.Sprintf("step %s, attempt %d", a.job.Name(), a.job.Attempt)
+	_, err = a.runner.Do(ctx, runner.Request{Op: runner.OpAcquire, By: by, Wait: pawl.Duration(queueWait)}, nil)
+	if err != nil {
+		a.runner.Close()
+	}
+	return err
+}
+
+// queueWait is how long a step waits for another client of the kernel.
+const queueWait = 30 * time.Second
+
+// explained adds the last line of the runner's errors, if it is gone.
+func (a *attempt) explained(err error) error {
+	if !errors.Is(err, runner.ErrGone) {
+		return err
+	}
+	if line := runner.LastError(a.job.Kernel.Folder); line != "" {
+		return fmt.Errorf("%w: %s", err, a.clean(line))
+	}
+	return err
+}
+
+// base returns where the variables stood before the step, and decides the seed of the keys: that of an earlier attempt if the step's
+// work is the same.
+func (a *attempt) base(ctx context.Context) (runner.Key, error) {
+	k := a.job.Kernel
+	done, err := a.runner.Do(ctx, runner.Request{Op: runner.OpBase, After: k.After, Step: a.job.Step}, nil)
+	if err != nil {
+		return "", a.explained(err)
+	}
+	a.seed = k.Seed + ":" + string(a.job.Token)
+	if before, _, _ := strings.Cut(done.Seed, ":"); before == k.Seed && !k.Again {
+		a.seed = done.Seed
+	}
+	return done.Base, nil
+}
+
+// prepare brings the kernel to where the cells continue, and returns the index of the first one to execute.
+func (a *attempt) prepare(ctx context.Context, base runner.Key) (int, error) {
+	links := make([]runner.Link, len(a.cells))
+	keys := make([]runner.Key, len(a.cells))
+	for i, c := range a.cells {
+		links[i], keys[i] = c.Link, c.Key
+	}
+	done, err := a.runner.Do(ctx, runner.Request{Op: runner.OpPrepare, Base: base, Cells: links, Once: a.job.Kernel.Once}, nil)
+	if err != nil {
+		return 0, a.explained(err)
+	}
+	for _, note := range done.Prepared.Notes {
+		a.note(note)
+	}
+	next := done.Prepared.Next
+	if done.Prepared.Checkpoint != "" {
+		a.note(fmt.Sprintf("[REHYDRATED:from=%s]", done.Prepared.Checkpoint))
+	}
+	if next > 0 {
+		if err := a.catchUp(ctx, keys[:next]); err != nil {
+			return 0, err
+		}
+	}
+	_, err = a.runner.Do(ctx, runner.Request{Op: runner.OpEnviron, Env: stepVariables()}, nil)
+	return next, err
+}
+
+// catchUp writes the results of finished cells that an earlier attempt may not have written.
+func (a *attempt) catchUp(ctx context.Context, keys []runner.Key) error {
+	done, err := a.runner.Do(ctx, runner.Request{Op: runner.OpResults, Keys: keys}, nil)
+	if err != nil {
+		return a.explained(err)
+	}
+	byKey := map[runner.Key]runner.Result{}
+	for _, r := range done.Results {
+		byKey[r.Key] = r
+	}
+	for _, c := range a.cells[:len(keys)] {
+		r, ok := byKey[c.Key]
+		if !ok {
+			continue
+		}
+		a.done++
+		if a.doc.has(c) {
+			continue
+		}
+		a.doc.begin(c, r.Begin.Cell)
+		if err := runner.Messages(a.job.Kernel.Folder, r, a.doc.add); err != nil {
+			return err
+		}
+		if err := a.doc.end(c, &r.End); err != nil {
+			return err
+		}
+		a.report(c)
+	}
+	return nil
+}
+
+// stepVariables returns the variables of this step for its code.
+func stepVariables() []string {
+	var env []string
+	for _, v := range os.Environ() {
+		if strings.HasPrefix(v, "PAWL_") && !strings.HasPrefix(v, "PAWL_STATE=") {
+			env = append(env, v)
+		}
+	}
+	return env
+}
+
+// cell executes a cell.
+func (a *attempt) cell(ctx context.Context, i int, base runner.Key) error {
+	c := a.cells[i]
+	after := base
+	if i > 0 {
+		after = a.cells[i-1].Key
+	}
+	a.events.Progress(pawl.Progress{Text: "cell " + c.Name, Done: a.done, Total: len(a.cells)})
+	stopped := a.interruptWith(ctx)
+	x := runner.Execution{Link: c.Link, After: after, Step: a.job.Step, Seed: a.seed, Timeout: a.job.Kernel.Action.CellTimeout}
+	end, err := a.runner.Execute(context.WithoutCancel(ctx), x, func(id kernel.CellID) { a.doc.begin(c, id) }, func(m kernel.Message) error {
+		a.show(m)
+		return a.doc.add(m)
+	})
+	stopped()
+	if err != nil {
+		return errors.Join(a.explained(err), a.doc.save())
+	}
+	if err := a.doc.end(c, end); err != nil {
+		return err
+	}
+	if !end.Finished(&runner.Begin{MayFail: c.MayFail}) {
+		return fmt.Errorf("cell %s: %s", c.Name, end.Reason())
+	}
+	if end.Note != "" {
+		a.note("cell " + c.Name + ": " + end.Note)
+	}
+	a.done++
+	a.report(c)
+	return nil
+}
+
+// interruptWith interrupts the running cell when ctx ends. The returned function waits until that is over.
+func (a *attempt) interruptWith(ctx context.Context) (stop func()) {
+	over := make(chan struct{})
+	cancel := context.AfterFunc(ctx, func() {
+		defer close(over)
+		a.interrupt(context.WithoutCancel(ctx))
+	})
+	return func() {
+		if !cancel() {
+			<-over
+		}
+	}
+}
+
+// StacksFile has the stacks of the kernel's threads when a cell was interrupted, in the attempt's folder.
+const StacksFile = "stacks.txt"
+
+// interrupt interrupts the running cell through a second connection.
+func (a *attempt) interrupt(ctx context.Context) {
+	c, err := runner.Dial(ctx, a.job.Kernel.Folder)
+	if err != nil {
+		fmt.Fprintf(a.Err, "pawl: kernel: %v\n", err)
+		return
+	}
+	defer c.Close()
+	done, err := c.Do(ctx, runner.Request{Op: runner.OpInterrupt}, nil)
+	if err != nil {
+		fmt.Fprintf(a.Err, "pawl: kernel: %v\n", err)
+		return
+	}
+	s := done.Stopped
+	text := fmt.Sprintf("interrupted by %s after %s; kernel alive", s.By, s.After)
+	if !s.Alive {
+		text = fmt.Sprintf("ended by %s after %s; the kernel is dead: the next attempt loads its variables from a checkpoint", s.By, s.After)
+	}
+	if s.By != "" {
+		a.note(text)
+	}
+	if s.Stacks != "" {
+		if err := disk.Replace(filepath.Join(a.dir, StacksFile), []byte(a.clean(s.Stacks))); err != nil {
+			fmt.Fprintf(a.Err, "pawl: kernel: %v\n", err)
+		}
+	}
+}
+
+// show prints what a cell puts out, for people and for the markers in it.
+func (a *attempt) show(m kernel.Message) {
+	switch m.Kind {
+	case kernel.KindStream:
+		to := a.Out
+		if m.Stream == kernel.Stderr {
+			to = a.Err
+		}
+		io.WriteString(to, m.Text)
+	case kernel.KindDisplay, kernel.KindResult:
+		var text string
+		if json.Unmarshal(m.Data["text/plain"], &text) == nil {
+			fmt.Fprintln(a.Out, text)
+		}
+	case kernel.KindError:
+		fmt.Fprintln(a.Err, cmp.Or(strings.Join(m.Error.Traceback, "\n"), m.Error.Name+": "+m.Error.Value))
+	}
+}
+
+// note tells the user something.
+func (a *attempt) note(text string) {
+	fmt.Fprintf(a.Out, "[pawl: %s]\n", text)
+	a.events.Progress(pawl.Progress{Text: text, Done: a.done, Total: len(a.cells)})
+}
+
+// report reports a finished cell as an item of the step.
+func (a *attempt) report(c cell) {
+	if c.id == "" {
+		return
+	}
+	a.events.Write(pawl.Line{Item: &pawl.ItemNamed{Item: pawl.ItemIDOf(c.id), Title: a.clean(c.Name), Status: pawl.ItemIsDone}})
+}
+
+// finish writes the attempt's result. A result that the code wrote itself counts, unless it claims success for a failed attempt.
+func (a *attempt) finish(r pawl.Result) error {
+	path := os.Getenv("PAWL_RESULT")
+	if own, ok := events.ReadResult(path); ok {
+		r = events.Merged(own, r)
+	}
+	r.Summary = a.clean(r.Summary)
+	if r.Status != pawl.ResultDone {
+		fmt.Fprintf(a.Err, "pawl: kernel: %s\n", r.Summary)
+	}
+	return events.WriteResult(path, r)
+}

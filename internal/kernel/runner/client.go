@@ -1,0 +1,148 @@
+package runner
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"path/filepath"
+	"time"
+
+	"pawl"
+	"pawl/internal/kernel"
+	"pawl/internal/supervise"
+)
+
+// Client is a connection to the runner of a session.
+type Client struct {
+	dir   string
+	conn  net.Conn
+	lines *bufio.Reader
+	read  int64 // offset in the log up to which messages were delivered; 0: none
+}
+
+// ErrGone is the error of a session whose runner has ended.
+var ErrGone = errors.New("the kernel's runner has ended unexpectedly")
+
+// dialInterval is the interval between two tries to connect.
+const dialInterval = 5 * time.Millisecond
+
+// Dial connects to the runner of a session that was started, and waits until it listens. If no runner is alive, the error is ErrGone.
+func Dial(ctx context.Context, dir string) (*Client, error) {
+	ticker := time.NewTicker(dialInterval)
+	defer ticker.Stop()
+	for {
+		if e, err := readEndpoint(dir); err == nil && isRuntime(e.Runtime) {
+			var d net.Dialer
+			conn, err := d.DialContext(ctx, "unix", filepath.Join(e.Runtime, socketName))
+			if err == nil {
+				return &Client{dir: dir, conn: conn, lines: bufio.NewReader(conn)}, nil
+			}
+		}
+		status, err := supervise.Probe(dir)
+		if err != nil {
+			return nil, err
+		}
+		if status.State != supervise.Live {
+			return nil, ErrGone
+		}
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-ticker.C:
+		}
+	}
+}
+
+// Close closes the connection. A cell that runs keeps running.
+func (c *Client) Close() error { return c.conn.Close() }
+
+// Do sends a request and returns its outcome. progress gets the replies before the last; nil ignores them. If ctx ends, the connection is closed.
+func (c *Client) Do(ctx context.Context, req Request, progress func(Reply) error) (*Done, error) {
+	defer context.AfterFunc(ctx, func() { c.conn.Close() })()
+	data, err := json.Marshal(req)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := c.conn.Write(append(data, '\n')); err != nil {
+		return nil, c.lost(ctx, err)
+	}
+	for {
+		line, err := c.lines.ReadBytes('\n')
+		if err != nil {
+			return nil, c.lost(ctx, err)
+		}
+		var r Reply
+		if err := json.Unmarshal(line, &r); err != nil {
+			return nil, fmt.Errorf("the kernel's runner: %w", err)
+		}
+		switch {
+		case r.Error != nil:
+			return nil, &pawl.Error{Kind: r.Error.Kind, Err: errors.New(r.Error.Text)}
+		case r.Done != nil:
+			return r.Done, nil
+		case progress != nil:
+			if err := progress(r); err != nil {
+				return nil, err
+			}
+		}
+	}
+}
+
+// lost returns why a connection ended.
+func (c *Client) lost(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return fmt.Errorf("%w (%v)", ErrGone, err)
+}
+
+// Execute executes a cell, or re-attaches to it. It calls begun with its id, and each with the messages of all cells since the last call,
+// in order: threads of earlier cells may still print. If the runner dies, the messages before its death are delivered, and the error is ErrGone.
+func (c *Client) Execute(ctx context.Context, x Execution, begun func(kernel.CellID), each func(kernel.Message) error) (*End, error) {
+	done, err := c.Do(ctx, Request{Op: OpExecute, Cell: &x}, func(p Reply) error {
+		if p.Cell != "" {
+			c.read = cmp.Or(c.read, p.From)
+			begun(p.Cell)
+		}
+		return c.deliver(each)
+	})
+	if readErr := c.deliver(each); err == nil {
+		err = readErr
+	}
+	if err != nil {
+		return nil, err
+	}
+	return done.End, nil
+}
+
+// deliver calls each with the messages that are new.
+func (c *Client) deliver(each func(kernel.Message) error) error {
+	if c.read == 0 {
+		return nil
+	}
+	var failed error
+	end, err := readLog(filepath.Join(c.dir, LogFile), c.read, func(_ int64, r Record) bool {
+		if r.Message != nil && r.Message.Cell != "" {
+			failed = each(*r.Message)
+		}
+		return failed == nil
+	})
+	c.read = end
+	return errors.Join(failed, err)
+}
+
+// Messages calls each with the messages of a finished cell.
+func Messages(dir string, result Result, each func(kernel.Message) error) error {
+	var failed error
+	_, err := readLog(filepath.Join(dir, LogFile), result.From, func(_ int64, r Record) bool {
+		if r.Message != nil && r.Message.Cell == result.Begin.Cell {
+			failed = each(*r.Message)
+		}
+		return failed == nil && (r.End == nil || r.End.Cell != result.Begin.Cell)
+	})
+	return errors.Join(failed, err)
+}

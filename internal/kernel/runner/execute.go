@@ -1,0 +1,204 @@
+package runner
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+
+	"pawl"
+	"pawl/internal/kernel"
+)
+
+// queueWait is how long a client waits for the cell of another one, as in Gyoshu's bridge.
+const queueWait = 30 * time.Second
+
+// begin sends a cell to the kernel, unless that is done already: a finished cell is not executed again, and a running one is
+// re-attached. It returns the cell's Begin.
+func (h *host) begin(ctx context.Context, x *Execution) (*Begin, error) {
+	h.mu.Lock()
+	if done, ok := h.history.at[x.Key]; ok && x.Key != "" && h.at == x.Key {
+		h.mu.Unlock()
+		return done.begin, nil
+	}
+	if h.running != nil && x.Key != "" && h.running.Key == x.Key {
+		defer h.mu.Unlock()
+		return h.running, nil
+	}
+	h.mu.Unlock()
+	if err := h.lockKernel(ctx, queueWait); err != nil {
+		return nil, err
+	}
+	b, err := h.send(ctx, x)
+	if err != nil {
+		h.releaseKernel()
+	}
+	return b, err
+}
+
+// send journals a cell and sends it to the kernel. The caller holds kernelLock, which the end of the cell releases.
+func (h *host) send(ctx context.Context, x *Execution) (*Begin, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.k == nil {
+		return nil, &pawl.Error{Kind: pawl.KindDamaged, Err: errors.New("the kernel is dead; restart it")}
+	}
+	if x.Key != "" && h.at != x.After {
+		return nil, &pawl.Error{Kind: pawl.KindDamaged, Err: errors.New("the variables of the kernel are not where the cell needs them: something else was executed in between")}
+	}
+	b := &Begin{Cell: kernel.CellID(fmt.Sprintf("c%06d", h.history.next+1)), Key: x.Key, After: h.at, Name: x.Name, Step: x.Step, Seed: x.Seed, Code: x.Code,
+		Time: time.Now().UTC(), MayFail: x.MayFail}
+	if b.Key == "" {
+		b.Key = freeKey(b)
+	}
+	at, err := h.writeLocked(Record{Begin: b})
+	if err != nil {
+		return nil, err
+	}
+	b.offset = at
+	k := h.k
+	h.running, h.state, h.at = b, Busy, ""
+	h.announce()
+	go h.execute(context.WithoutCancel(ctx), k, b, time.Duration(x.Timeout))
+	return b, nil
+}
+
+// freeKey returns the key of a cell that nobody planned.
+func freeKey(b *Begin) Key {
+	sum := sha256.Sum256([]byte(string(b.After) + "\x00" + string(b.Cell) + "\x00" + b.Time.Format(time.RFC3339Nano) + "\x00" + b.Code))
+	return Key(hex.EncodeToString(sum[:]))
+}
+
+// execute executes a cell, saves the variables and journals the end. It releases kernelLock.
+func (h *host) execute(ctx context.Context, k kernel.Kernel, b *Begin, limit time.Duration) {
+	defer h.releaseKernel()
+	if limit > 0 {
+		timer := time.AfterFunc(limit, func() { h.interrupt(ctx, b.Cell, 0) })
+		defer timer.Stop()
+	}
+	ending, err := k.Execute(ctx, kernel.Cell{ID: b.Cell, Code: b.Code})
+	if err != nil {
+		ending = kernel.Ending{Status: kernel.Lost, Why: err.Error()}
+	}
+	end := &End{Cell: b.Cell, Ending: ending}
+	if end.Finished(b) {
+		end.Key = b.Key
+		h.save(ctx, k, end)
+	}
+	end.Time = time.Now().UTC()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.running = nil; h.k == k {
+		h.state = Idle
+	}
+	if h.k == k && end.Status != kernel.Lost {
+		h.at = end.Key
+	}
+	if h.logErr != nil {
+		end.Ending = kernel.Ending{Status: kernel.Lost, Why: h.logErr.Error()}
+		h.ends[b.Cell] = end
+		h.at = ""
+	} else {
+		_, _ = h.writeLocked(Record{End: end})
+	}
+	h.announce()
+}
+
+// save saves the variables after a cell. If that fails, the cell is finished all the same; the note says why.
+func (h *host) save(ctx context.Context, k kernel.Kernel, end *End) {
+	if info := k.Info(); !h.cfg.Saver.Supports(info.Language) {
+		end.Note = "variables of " + info.Language + " are not saved: if the kernel dies, all cells run again"
+		return
+	}
+	id, note, err := h.cfg.Saver.Save(ctx, h.evaluator(k), end.Key)
+	if err != nil {
+		note = "the variables were not saved: " + err.Error()
+	}
+	end.Saved, end.Note = id, note
+}
+
+// evaluator executes pawl's own code in a kernel. The caller holds kernelLock.
+func (h *host) evaluator(k kernel.Kernel) Evaluator {
+	return Evaluator{Info: k.Info(), Run: func(ctx context.Context, code string) ([]kernel.Message, error) {
+		h.mu.Lock()
+		h.silent++
+		id := kernel.CellID(fmt.Sprintf("s%06d", h.silent))
+		h.captured[id] = nil
+		h.mu.Unlock()
+		ending, err := k.Execute(ctx, kernel.Cell{ID: id, Code: code, Silent: true})
+		h.mu.Lock()
+		shown := h.captured[id]
+		delete(h.captured, id)
+		h.mu.Unlock()
+		switch {
+		case err != nil:
+			return nil, err
+		case ending.Error != nil:
+			return nil, fmt.Errorf("%s: %s", ending.Error.Name, ending.Error.Value)
+		case ending.Status != kernel.OK:
+			return nil, fmt.Errorf("%s: %s", ending.Status, ending.Why)
+		}
+		return shown, nil
+	}}
+}
+
+// Waits of the interrupt ladder, as in Gyoshu's bridge.
+const (
+	interruptWait = 5 * time.Second
+	terminateWait = 3 * time.Second
+)
+
+// interrupt ends a cell: with an interrupt, then SIGTERM, then SIGKILL to the kernel. An empty id is the running cell.
+func (h *host) interrupt(ctx context.Context, id kernel.CellID, grace time.Duration) Stopped {
+	h.mu.Lock()
+	k, running := h.k, h.running
+	if k == nil || running == nil || id != "" && running.Cell != id {
+		alive := k != nil
+		h.mu.Unlock()
+		return Stopped{Alive: alive}
+	}
+	h.state = Interrupting
+	h.announce()
+	h.mu.Unlock()
+	if grace == 0 {
+		grace = interruptWait
+	}
+	began := time.Now()
+	stopped := Stopped{By: "SIGINT"}
+	stopped.Stacks, _ = k.Stacks(ctx) // a kernel that cannot say is interrupted all the same
+	_ = k.Interrupt(ctx)              // if it does not arrive, the next signal does
+	if !h.ended(running, grace) {
+		stopped.By = "SIGTERM"
+		_ = k.Signal(kernel.SIGTERM)
+		if !h.ended(running, terminateWait) {
+			stopped.By = "SIGKILL"
+			_ = k.Signal(kernel.SIGKILL)
+			h.ended(running, closeLimit)
+		}
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	stopped.After, stopped.Alive = pawl.Duration(time.Since(began)), h.k == k
+	return stopped
+}
+
+// ended waits until a cell has ended, and reports whether it has.
+func (h *host) ended(b *Begin, limit time.Duration) bool {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	for {
+		h.mu.Lock()
+		over, changed := h.ends[b.Cell] != nil, h.changed
+		h.mu.Unlock()
+		if over {
+			return true
+		}
+		select {
+		case <-changed:
+		case <-timer.C:
+			return false
+		}
+	}
+}

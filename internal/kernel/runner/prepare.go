@@ -1,0 +1,278 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"pawl"
+	"pawl/internal/kernel"
+)
+
+// prepare brings the variables to where the cells of a request can continue, and returns the first cell to execute.
+func (h *host) prepare(ctx context.Context, req Request) (*Prepared, error) {
+	if p := h.reattached(req); p != nil {
+		return p, nil
+	}
+	if err := h.lockKernel(ctx, queueWait); err != nil {
+		return nil, err
+	}
+	defer h.releaseKernel()
+	h.mu.Lock()
+	before, ok := h.history.lineage(req.Base)
+	live := h.at
+	h.mu.Unlock()
+	if !ok {
+		return nil, &pawl.Error{Kind: pawl.KindDamaged, Err: errors.New("the log of the session does not have the cells of the earlier steps; rerun those steps: pawl retry STEP")}
+	}
+	all := append(before, req.Cells...)
+	python := h.cfg.Spec.Python.Path
+	checkpoints, notes, err := h.cfg.Saver.Checkpoints(ctx, python)
+	if err != nil {
+		return nil, err
+	}
+	p := &Prepared{Notes: notes}
+	from, err := h.place(ctx, p, origins(all, live, checkpoints))
+	if err != nil {
+		return nil, err
+	}
+	p.Next = max(0, from.index+1-len(before))
+	if again := h.again(all[from.index+1:]); len(again) > 0 {
+		why := "the variables that they made are gone with the earlier kernel"
+		if req.Once {
+			return nil, &pawl.Error{Kind: pawl.KindAtGate, Err: fmt.Errorf("%s would run again, because %s; the step may not be repeated (idempotent: false)", strings.Join(again, ", "), why)}
+		}
+		p.Notes = append(p.Notes, fmt.Sprintf("%s run again: %s", strings.Join(again, ", "), why))
+	}
+	p.Notes = append(p.Notes, from.skipped...)
+	for _, l := range all[from.index+1 : max(from.index+1, len(before))] {
+		if err := h.replay(ctx, l); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// reattached returns that a cell of the request is running, or nil.
+func (h *host) reattached(req Request) *Prepared {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.running == nil {
+		return nil
+	}
+	for i, l := range req.Cells {
+		if l.Key == h.running.Key {
+			return &Prepared{Next: i, Live: true}
+		}
+	}
+	return nil
+}
+
+// place brings the kernel to the first of the origins that it can be brought to.
+func (h *host) place(ctx context.Context, p *Prepared, list []origin) (origin, error) {
+	for _, o := range list {
+		if o.live {
+			p.Live = true
+			return o, nil
+		}
+		if !h.isFresh() {
+			if err := h.startKernel(ctx); err != nil {
+				return o, err
+			}
+		}
+		if o.checkpoint == "" {
+			return o, nil
+		}
+		h.mu.Lock()
+		k := h.k
+		h.mu.Unlock()
+		if k == nil {
+			return o, errors.New("the kernel died before the variables were loaded")
+		}
+		h.set(func() { h.at = "" })
+		warnings, err := h.cfg.Saver.Load(ctx, h.evaluator(k), o.checkpoint)
+		if err != nil {
+			p.Notes = append(p.Notes, fmt.Sprintf("checkpoint %s was not loaded: %v", o.checkpoint, err))
+			continue
+		}
+		return o, h.loaded(p, o, warnings)
+	}
+	return origin{}, errors.New("no state to continue from") // the last origin is always a new kernel
+}
+
+// loaded records that the variables of a checkpoint are in the kernel.
+func (h *host) loaded(p *Prepared, o origin, warnings []string) error {
+	p.Notes = append(p.Notes, warnings...)
+	p.Checkpoint = o.checkpoint
+	if _, err := h.write(Record{Loaded: &Loaded{Checkpoint: o.checkpoint, Key: o.key, Time: time.Now().UTC()}}); err != nil {
+		return err
+	}
+	h.set(func() { h.at = o.key })
+	return nil
+}
+
+// isFresh reports whether the kernel is alive and has executed nothing.
+func (h *host) isFresh() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.k != nil && h.at == Root
+}
+
+// again names the cells of a list that were finished before.
+func (h *host) again(links []Link) (names []string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, l := range links {
+		if c, ok := h.history.at[l.Key]; ok {
+			names = append(names, c.begin.Title())
+		}
+	}
+	return names
+}
+
+// replay executes a cell of an earlier step again. The caller holds kernelLock.
+func (h *host) replay(ctx context.Context, l Link) error {
+	h.mu.Lock()
+	was, ok := h.history.at[l.Key]
+	at := h.at
+	h.mu.Unlock()
+	x := &Execution{Link: l, After: at}
+	if ok {
+		x.Step, x.Seed = was.begin.Step, was.begin.Seed
+	}
+	b, err := h.send(ctx, x)
+	if err != nil {
+		return err
+	}
+	defer func() { h.kernelLock <- struct{}{} }() // execute has released it
+	h.untilEnded(ctx, b)
+	h.mu.Lock()
+	end := h.ends[b.Cell]
+	h.mu.Unlock()
+	switch {
+	case end == nil:
+		return context.Cause(ctx)
+	case !end.Finished(b):
+		return fmt.Errorf("%s ran again, because its variables are gone, and failed: %s", b.Title(), end.Reason())
+	}
+	return nil
+}
+
+// Reason says in one clause why a cell is not finished.
+func (end *End) Reason() string {
+	switch {
+	case end.Error != nil:
+		return end.Error.Name + ": " + end.Error.Value
+	case end.Death != nil:
+		return end.Death.Why
+	}
+	return string(end.Status) + ": " + end.Why
+}
+
+// untilEnded waits until a cell has ended.
+func (h *host) untilEnded(ctx context.Context, b *Begin) {
+	for {
+		h.mu.Lock()
+		over, changed := h.ends[b.Cell] != nil, h.changed
+		h.mu.Unlock()
+		if over {
+			return
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// restart starts a new kernel. With keep, it loads the newest checkpoint of the variables.
+func (h *host) restart(ctx context.Context, keep bool) (*Prepared, error) {
+	if err := h.lockKernel(ctx, queueWait); err != nil {
+		return nil, err
+	}
+	defer h.releaseKernel()
+	if err := h.startKernel(ctx); err != nil {
+		return nil, err
+	}
+	p := &Prepared{}
+	if !keep {
+		return p, nil
+	}
+	list, notes, err := h.cfg.Saver.Checkpoints(ctx, h.cfg.Spec.Python.Path)
+	if err != nil {
+		return nil, err
+	}
+	p.Notes = notes
+	var all []origin
+	for _, c := range list {
+		all = append(all, origin{checkpoint: c.ID, key: c.At})
+	}
+	_, err = h.place(ctx, p, append(all, origin{index: -1}))
+	return p, err
+}
+
+// environ sets variables of the kernel's environment. Languages other than Python and R keep the environment of the start.
+func (h *host) environ(ctx context.Context, env []string) error {
+	if err := h.lockKernel(ctx, queueWait); err != nil {
+		return err
+	}
+	defer h.releaseKernel()
+	h.mu.Lock()
+	k := h.k
+	h.mu.Unlock()
+	if k == nil {
+		return nil // the next kernel starts without them, and is told before its first cell
+	}
+	code := environCode(k.Info().Language, env)
+	if code == "" {
+		return nil
+	}
+	_, err := h.evaluator(k).Run(ctx, code)
+	return err
+}
+
+// variables describes the variables of the kernel.
+func (h *host) variables(ctx context.Context) ([]Variable, error) {
+	var list []Variable
+	err := h.withIdle(ctx, func(k kernel.Kernel) (err error) {
+		if !h.cfg.Saver.Supports(k.Info().Language) {
+			return &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("pawl cannot list variables of %s", k.Info().Language)}
+		}
+		list, err = h.cfg.Saver.List(ctx, h.evaluator(k))
+		return err
+	})
+	return list, err
+}
+
+// saveNow saves a checkpoint of the variables.
+func (h *host) saveNow(ctx context.Context) (id string, err error) {
+	err = h.withIdle(ctx, func(k kernel.Kernel) error {
+		h.mu.Lock()
+		at := h.at
+		h.mu.Unlock()
+		if at == "" {
+			return &pawl.Error{Kind: pawl.KindUsage, Err: errors.New("the last cell failed, so the variables are in between two states; execute a cell, or restart the kernel")}
+		}
+		id, _, err = h.cfg.Saver.Save(ctx, h.evaluator(k), at)
+		return err
+	})
+	return id, err
+}
+
+// withIdle calls do with a live kernel that executes nothing.
+func (h *host) withIdle(ctx context.Context, do func(kernel.Kernel) error) error {
+	if err := h.lockKernel(ctx, queueWait); err != nil {
+		return err
+	}
+	defer h.releaseKernel()
+	h.mu.Lock()
+	k := h.k
+	h.mu.Unlock()
+	if k == nil {
+		return &pawl.Error{Kind: pawl.KindDamaged, Err: errors.New("the kernel is dead; restart it")}
+	}
+	return do(k)
+}

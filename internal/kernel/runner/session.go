@@ -1,0 +1,103 @@
+package runner
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"pawl"
+	"pawl/internal/disk"
+	"pawl/internal/supervise"
+)
+
+// FolderVar is the variable that names the session's folder to its runner.
+const FolderVar = "PAWL_KERNEL_DIR"
+
+// Start starts the runner of a session under a supervisor of its own, unless one is alive that runs the same kernel. It does not wait
+// until the kernel is ready. The job needs a Kernel, and FolderVar in Env.
+func Start(ctx context.Context, job pawl.Job) error {
+	dir := job.Kernel.Folder
+	if before, err := ReadJob(dir); err == nil && !sameKernel(before, &job) {
+		if err := Stop(ctx, dir, "the plan names another kernel"); err != nil {
+			return err
+		}
+	}
+	lock, err := supervise.Prepare(dir)
+	if pawl.KindOf(err) == pawl.KindHeld {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	self, err := supervise.Self()
+	if err != nil {
+		return errors.Join(err, lock.Release())
+	}
+	job.Command = []string{self, Verb}
+	job.InterruptWait = pawl.Duration(closeLimit + time.Second)
+	_, err = supervise.Start(lock, job, supervise.NewSeal())
+	return err
+}
+
+// sameKernel reports whether two jobs run the same kernel.
+func sameKernel(a, b *pawl.Job) bool {
+	x, y := a.Kernel.Action, b.Kernel.Action
+	return x.Name == y.Name && x.Driver == y.Driver && x.Python == y.Python && x.Server == y.Server
+}
+
+// ReadJob reads the job of the runner that is this process, from the session's folder.
+func ReadJob(dir string) (*pawl.Job, error) {
+	data, err := disk.ReadFile(filepath.Join(dir, pawl.JobFile), disk.RecordLimit)
+	if err != nil {
+		return nil, fmt.Errorf("read the job: %w", err)
+	}
+	var job pawl.Job
+	if err := json.Unmarshal(data, &job); err != nil {
+		return nil, fmt.Errorf("read the job: %w", err)
+	}
+	if job.Kernel == nil {
+		return nil, fmt.Errorf("read the job: not a job of a kernel")
+	}
+	return &job, nil
+}
+
+// Alive reports whether the runner of a session is alive.
+func Alive(dir string) (bool, error) {
+	status, err := supervise.Probe(dir)
+	return status.State == supervise.Live, err
+}
+
+// Stop ends the runner of a session and its kernel, and waits until both are gone.
+func Stop(ctx context.Context, dir, why string) error {
+	alive, err := Alive(dir)
+	if err != nil || !alive {
+		return err
+	}
+	if err := supervise.RequestAbort(dir, pawl.Abort{Reason: pawl.ReasonAbort, Why: why}); err != nil {
+		return err
+	}
+	return supervise.Attach(dir).Wait(ctx)
+}
+
+// LastError returns the last line that the runner of a session, or its supervisor, wrote to its error output; "" for none.
+func LastError(dir string) string {
+	file, err := disk.Open(filepath.Join(dir, pawl.ErrFile))
+	if err != nil {
+		return ""
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return ""
+	}
+	tail := make([]byte, min(info.Size(), 4<<10))
+	if _, err := file.ReadAt(tail, info.Size()-int64(len(tail))); err != nil {
+		return ""
+	}
+	lines := strings.Split(strings.TrimSpace(string(tail)), "\n")
+	return strings.TrimSpace(lines[len(lines)-1])
+}

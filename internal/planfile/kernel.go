@@ -1,0 +1,93 @@
+package planfile
+
+import (
+	"encoding/json"
+	"strings"
+
+	"pawl"
+	"pawl/internal/strictyaml"
+)
+
+// checkKernel checks the action of a kernel step.
+func (r *reader) checkKernel(s *pawl.Step) {
+	k := s.Kernel
+	if !r.Good(k) {
+		return
+	}
+	if r.Given(&k.Code) == r.Given(&k.File) {
+		r.Errorf(&s.Kernel, `a kernel step needs exactly one of "code" and "file"`)
+	}
+	if r.Good(&k.Code) && strings.TrimSpace(k.Code) == "" {
+		r.Errorf(&k.Code, `"code" is empty; fill it in`)
+	}
+	r.checkPath(&k.File, k.File, "file")
+	r.checkPath(&k.Out, k.Out, "out")
+	r.oneOf(&k.Driver, string(k.Driver), "driver", string(pawl.PythonDriver), string(pawl.JupyterDriver), string(pawl.RemoteDriver))
+	r.positive(&k.CellTimeout, "cell_timeout")
+	if _, err := pawl.ParseStepID(k.Session); err != nil && r.Good(&k.Session) {
+		r.Errorf(&k.Session, "invalid session %q: use 1 to 64 letters, digits, '.', '_' or '-'", k.Session)
+	}
+	if r.Given(&k.Session) && s.Foreach != nil {
+		r.Errorf(&k.Session, "each item of a foreach step has a kernel of its own; remove \"session\"")
+	}
+	notebook := strings.HasSuffix(k.File, ".ipynb")
+	for _, key := range []struct {
+		pointer any
+		name    string
+	}{{&k.Out, "out"}, {&k.Params, "params"}, {&k.CellTimeout, "cell_timeout"}} {
+		if r.Given(key.pointer) && !notebook {
+			r.Errorf(key.pointer, "%q needs a notebook: a file whose name ends in .ipynb", key.name)
+		}
+	}
+	if remote := k.Driver == pawl.RemoteDriver; remote != r.Given(&k.Server) && r.Good(&k.Driver) {
+		r.Errorf(&s.Kernel, "driver remote needs \"server\", the address of a Jupyter server, and no other driver has one")
+	}
+	for name, value := range k.Params {
+		if _, err := json.Marshal(value); err != nil {
+			r.Errorf(strictyaml.Entry{Of: &k.Params, Key: name}, "the value of parameter %q cannot be used in a notebook: %v", name, err)
+		}
+	}
+	if time := pawl.Duration(pawl.MaxKernelTimeout); s.Timeout > time && k.File == "" {
+		at := any(&s.Timeout)
+		if !r.Given(at) {
+			at = &s.Kernel
+		}
+		r.Errorf(at, "the timeout of a kernel step with code must be at most %s, not %s; split the step or set a shorter timeout", time, s.Timeout)
+	}
+}
+
+// checkSessions checks that the steps of each kernel session are ordered and name the same kernel: they share its variables.
+func (r *reader) checkSessions(p *pawl.Plan) {
+	last := map[string]*pawl.Step{}
+	behind := map[pawl.StepID]map[pawl.StepID]bool{} // step → all steps that it needs
+	first := map[pawl.StepID]int{}                   // step → its phase
+	for i := range p.Phases {
+		for j := range p.Phases[i].Steps {
+			s := &p.Phases[i].Steps[j]
+			first[s.ID] = i
+			all := map[pawl.StepID]bool{}
+			for _, id := range s.Needs {
+				all[id] = true
+				for further := range behind[id] {
+					all[further] = true
+				}
+			}
+			behind[s.ID] = all
+			if s.Kernel == nil || s.Foreach != nil || !r.Good(s.Kernel) {
+				continue
+			}
+			session := s.Kernel.Session
+			before := last[session]
+			last[session] = s
+			if before == nil {
+				continue
+			}
+			if first[before.ID] == i && !all[before.ID] {
+				r.Errorf(&s.Kernel, "steps %s and %s use the same kernel; let %[2]s need %[1]s, or give one of them another \"session\"", before.ID, s.ID)
+			}
+			if a, b := before.Kernel, s.Kernel; a.Name != b.Name || a.Driver != b.Driver || a.Python != b.Python || a.Server != b.Server {
+				r.Errorf(&s.Kernel, "steps %s and %s use the same kernel, so their \"name\", \"driver\", \"python\" and \"server\" must be the same; or give one of them another \"session\"", before.ID, s.ID)
+			}
+		}
+	}
+}

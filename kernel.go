@@ -1,0 +1,47 @@
+package pawl
+
+import "time"
+
+// KernelAction executes code or the cells of a notebook in a kernel, which keeps its variables for later steps.
+type KernelAction struct {
+	Name    string         `yaml:"name,omitempty" json:"name,omitempty"`       // kernelspec, such as python3 or ir. Defaults to that of the notebook, then to python3.
+	Code    string         `yaml:"code,omitempty" json:"code,omitempty"`       // code to execute
+	File    string         `yaml:"file,omitempty" json:"file,omitempty"`       // notebook (.ipynb) or script to execute
+	Out     string         `yaml:"out,omitempty" json:"out,omitempty"`         // notebook that gets the outputs. Defaults to File.
+	Session string         `yaml:"session,omitempty" json:"session,omitempty"` // steps with the same session share a kernel. Defaults to one for the run.
+	Driver  KernelDriver   `yaml:"driver,omitempty" json:"driver,omitempty"`   // Defaults to jupyter if it is installed for the interpreter, else python.
+	Python  string         `yaml:"python,omitempty" json:"python,omitempty"`   // interpreter. Defaults to that of .venv, of $VIRTUAL_ENV, of the kernelspec, then python3.
+	Server  string         `yaml:"server,omitempty" json:"server,omitempty"`   // address of a Jupyter server, for driver remote; its token is in JUPYTER_TOKEN
+	Params  map[string]any `yaml:"params,omitempty" json:"params,omitempty"`   // of a notebook
+
+	CellTimeout Duration `yaml:"cell_timeout,omitempty" json:"cell_timeout,omitempty"` // limit of each cell of a notebook. Defaults to none.
+}
+
+// KernelDriver is how pawl talks to a kernel.
+type KernelDriver string
+
+// The drivers.
+const (
+	PythonDriver  KernelDriver = "python"  // Python alone, without Jupyter
+	JupyterDriver KernelDriver = "jupyter" // any Jupyter kernel on this machine
+	RemoteDriver  KernelDriver = "remote"  // a kernel of a Jupyter server
+)
+
+// KernelJob is what a step in a kernel, or the runner of a kernel, has to do.
+type KernelJob struct {
+	Action  KernelAction `json:"action"`
+	Session string       `json:"session"`         // name
+	Folder  string       `json:"folder"`          // of the session; absolute
+	After   []StepID     `json:"after,omitempty"` // earlier steps of the session, in the order of the plan
+	Seed    string       `json:"seed,omitempty"`  // hash of what the cells depend on besides their code
+	Once    bool         `json:"once,omitempty"`  // finished cells must not be executed again
+	Again   bool         `json:"again,omitempty"` // all cells are executed again
+}
+
+func (KernelAction) Example() string { return "{file: fit.ipynb}" }
+
+// Limits of kernel steps with code. Notebooks have none, and the limits of other steps have no maximum.
+const (
+	KernelTimeout    = 4 * time.Minute
+	MaxKernelTimeout = 10 * time.Minute
+)
