@@ -3,6 +3,7 @@ package jupyter
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -115,7 +116,7 @@ func (k *live) send(ctx context.Context, kind, id string, content any) error {
 		select {
 		case <-changed:
 		case <-k.done:
-			return errDead
+			return kernel.ErrDead
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
@@ -129,13 +130,13 @@ func (k *live) Execute(ctx context.Context, what kernel.Cell) (kernel.Ending, er
 	k.mu.Lock()
 	if k.cell != nil {
 		k.mu.Unlock()
-		return kernel.Ending{}, errBusy
+		return kernel.Ending{}, kernel.ErrBusy
 	}
 	k.cell = c
 	k.mu.Unlock()
 	if k.isDead() {
 		k.finish(c, c.progress.dead(k.Death()))
-		return kernel.Ending{}, errDead
+		return kernel.Ending{}, kernel.ErrDead
 	}
 	if err := k.request(ctx, c); err != nil {
 		k.finish(c, kernel.Ending{})
@@ -268,16 +269,13 @@ const controlLimit = time.Second
 
 // Interrupt interrupts the running cell: with a message if the kernelspec says so and the kernel answers, else with a signal.
 func (k *live) Interrupt(ctx context.Context) error {
-	if k.isDead() {
-		return errDead
-	}
 	k.mu.Lock()
 	l, idle := k.link, k.cell == nil
 	if !idle {
 		k.cell.progress.interrupted = true
 	}
 	k.mu.Unlock()
-	if idle { // some kernels would end
+	if idle || !k.leader.alive() { // some kernels would end if nothing runs
 		return nil
 	}
 	if k.found.InterruptMode == "message" && l != nil {
@@ -287,7 +285,10 @@ func (k *live) Interrupt(ctx context.Context) error {
 			return nil
 		}
 	}
-	return k.leader.signal(syscall.SIGINT)
+	if err := k.leader.signal(syscall.SIGINT); !errors.Is(err, kernel.ErrDead) {
+		return err
+	}
+	return nil
 }
 
 // Signal sends a signal to the process group of the kernel.

@@ -51,20 +51,9 @@ func TestR(t *testing.T) {
 // TestJavaScript runs tslab, which cannot use Unix sockets, and publishes errors as text.
 func TestJavaScript(t *testing.T) {
 	t.Parallel()
-	folder := os.Getenv("PAWL_TSLAB")
-	if folder == "" {
-		folder = filepath.Join("..", "..", "..", "bin", "_tslab")
-	}
-	program, err := filepath.Abs(filepath.Join(folder, "node_modules", ".bin", "tslab"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(program); err != nil {
-		t.Fatal(err, "; make test-kernels installs it")
-	}
+	program, dir := tslab(t)
 	root := t.TempDir()
 	install(t, root, "jslab", fmt.Sprintf(`{"argv": [%q, "kernel", "--config-path={connection_file}", "--js"], "display_name": "JavaScript", "language": "javascript"}`, program))
-	dir := filepath.Dir(filepath.Dir(filepath.Dir(program))) // has the types of Node
 	k := start(t, kernel.Spec{Name: "jslab", Dir: dir, Environ: environ(t, "JUPYTER_PATH="+root), Silence: 2 * time.Second})
 	k.await("warning", func(m kernel.Message) bool { return strings.Contains(m.Text, "other users of this machine can read") })
 	if got := k.Info().Language; got != "javascript" {
@@ -81,4 +70,22 @@ func TestJavaScript(t *testing.T) {
 	if e.Death == nil || e.Death.Exit == nil || *e.Death.Exit != 3 {
 		t.Errorf("%+v", e)
 	}
+}
+
+// tslab returns the program of the JavaScript kernel, and the folder with its types of Node.
+func tslab(t *testing.T) (program, dir string) {
+	t.Helper()
+	folder := os.Getenv("PAWL_TSLAB")
+	if folder == "" {
+		folder = filepath.Join("..", "..", "..", "bin", "_tslab")
+	}
+	dir, err := filepath.Abs(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	program = filepath.Join(dir, "node_modules", ".bin", "tslab")
+	if _, err := os.Stat(program); err != nil {
+		t.Fatal(err, "; make test-kernels installs it")
+	}
+	return program, dir
 }
