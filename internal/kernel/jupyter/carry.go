@@ -270,11 +270,15 @@ func (k *live) progressOfStart(note func()) {
 // refuseInput interrupts a cell that asks for input although it was told that there is none. An answer could be taken for consent.
 func (k *live) refuseInput(l *link, w wire) {
 	_, id := cellOf(w.Parent)
+	k.update(w.Parent, func(p *progress) { p.interrupted = true })
 	k.emit(kernel.Message{Time: time.Now(), Cell: id, Kind: kernel.KindStream, Stream: kernel.Stderr,
 		Text: "pawl: the cell asks for input, and nobody can answer; it is interrupted\n"})
 	if k.found.InterruptMode == "message" {
 		_ = l.send("control", "interrupt_request", k.requestID("interrupt", ""), struct{}{}) // the cell keeps waiting if the connection is lost
 		return
 	}
-	_ = k.leader.signal(syscall.SIGINT) // it may be dead
+	if k.leader.signal(syscall.SIGINT) == nil {
+		// R notices the interrupt only when it stops waiting.
+		_ = l.send("stdin", "input_reply", k.requestID("input", ""), map[string]string{"value": ""})
+	}
 }

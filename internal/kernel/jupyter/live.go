@@ -160,7 +160,7 @@ func (k *live) request(ctx context.Context, c *cell) error {
 	k.mu.Unlock()
 	if err := k.send(ctx, "execute_request", id, map[string]any{
 		"code": c.Code, "silent": c.Silent, "store_history": !c.Silent, "user_expressions": struct{}{},
-		"allow_stdin": false, "stop_on_error": true,
+		"allow_stdin": false, "stop_on_error": false, // else an error would abort the next cell
 	}); err != nil {
 		return err
 	}

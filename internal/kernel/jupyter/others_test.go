@@ -39,6 +39,11 @@ func TestR(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 	k.run("e", `stopifnot(sum(x) == 6)`, kernel.OK)
+	k.run("input", `x <- readline("name? ")`, kernel.Interrupted)
+	if !strings.Contains(k.output("input"), "nobody can answer") {
+		t.Errorf("output %q", k.output("input"))
+	}
+	k.run("after", `stopifnot(sum(x) == 6)`, kernel.OK)
 	if stacks, err := k.Stacks(t.Context()); stacks != "" || err != nil {
 		t.Error(stacks, err)
 	}

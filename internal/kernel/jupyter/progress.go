@@ -77,7 +77,7 @@ const idleGrace = time.Second
 func (p *progress) next(now time.Time, silence time.Duration) verdict {
 	switch {
 	case p.reply != nil && p.reply.aborted():
-		return p.aborted()
+		return p.aborted(now)
 	case p.reply != nil && !p.idled.IsZero():
 		return p.over("")
 	case p.reply != nil:
@@ -132,14 +132,19 @@ func (p *progress) over(why string) verdict {
 	return verdict{over: true, ending: e}
 }
 
+// abortPause is how long to wait before a cell is sent again. Kernels abort what arrives for a while after a failure: tslab for 200 ms.
+const abortPause = 300 * time.Millisecond
+
 // aborted is the end of a cell that the kernel did not execute, or gave up.
-func (p *progress) aborted() verdict {
+func (p *progress) aborted(now time.Time) verdict {
 	e := kernel.Ending{Status: kernel.Aborted, Count: p.count, Error: p.failed}
 	switch {
 	case p.executed && p.interrupted:
 		e.Status = kernel.Interrupted
 	case p.executed:
 		e.Why = "the kernel aborted the cell after it had begun"
+	case p.requests < 2 && now.Before(p.replied.Add(abortPause)):
+		return verdict{wait: p.replied.Add(abortPause).Sub(now)}
 	case p.requests < 2:
 		return verdict{again: true}
 	default:
