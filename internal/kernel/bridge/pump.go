@@ -290,7 +290,7 @@ func (p *pump) finish() {
 	k.death = k.child.death(k.notePeak(0))
 	death := k.death
 	p.send(kernel.Message{Kind: kernel.KindStatus, Text: "dead"})
-	k.end(kernel.Ending{Status: kernel.Lost, Why: "the kernel " + death.Why, Death: &death, Peak: death.Peak})
+	k.end(kernel.Ending{Status: kernel.Lost, Why: "the kernel died: " + death.Why, Death: &death, Peak: death.Peak})
 	k.pipes.close()
 	k.child.exited.Close()
 	close(k.done)

@@ -50,10 +50,10 @@ func (k *live) reconnect(cause error) *socket {
 			go k.probe()
 			return s
 		case errors.Is(err, errNotFound):
-			k.die("is no longer on the server; it was deleted, or the server was restarted")
+			k.die("no longer on the server: it was deleted, or the server was restarted")
 			return nil
 		case time.Since(lost) > k.driver.Reconnect:
-			k.die(fmt.Sprintf("the connection was lost for %s: %s; the kernel may still run on the server", k.driver.Reconnect, err))
+			k.die(fmt.Sprintf("connection lost for %s: %s; the kernel may still run on the server", k.driver.Reconnect, err))
 			return nil
 		}
 		select {
@@ -152,9 +152,9 @@ func (k *live) shutDown() string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.closed {
-		return "was shut down"
+		return "shut down"
 	}
-	return "was shut down by somebody else"
+	return "shut down by somebody else"
 }
 
 // status delivers a status of the kernel itself. The server reports so that the kernel has died.
@@ -162,12 +162,12 @@ func (k *live) status(m kernel.Message) {
 	k.emit(m)
 	switch m.Text {
 	case "restarting", "autorestarting", "autorestarted":
-		k.die("died, and the server has started an empty one in its place")
+		k.die("found dead by the server, which started an empty kernel in its place")
 	case "dead":
-		k.die("died")
+		k.die("found dead by the server")
 	case "starting":
 		if isClosed(k.ready) {
-			k.die("was restarted; its variables are lost")
+			k.die("restarted on the server; its variables are lost")
 		}
 	}
 }
@@ -242,7 +242,7 @@ func (k *live) probed(w protocol.Message) {
 	}
 	k.mu.Unlock()
 	if other {
-		k.die("was restarted while the connection was lost; its variables are lost")
+		k.die("restarted on the server while the connection was lost; its variables are lost")
 	}
 }
 

@@ -308,7 +308,7 @@ func (k *live) Close(ctx context.Context) error {
 	if !closed {
 		err = k.remove(ctx)
 	}
-	k.die("was shut down")
+	k.die("shut down")
 	<-k.done
 	k.api.client.CloseIdleConnections()
 	if err != nil {

@@ -72,7 +72,7 @@ func (d Driver) Start(ctx context.Context, spec kernel.Spec, emit func(kernel.Me
 		go k.carry(s)
 		err = k.awaitReady(limited)
 	} else {
-		k.die("the connection was never made")
+		k.die("never connected")
 		close(k.done)
 	}
 	if err != nil {

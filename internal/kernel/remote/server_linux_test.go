@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -71,4 +72,19 @@ func python() string {
 		return path
 	}
 	return "/usr/bin/python3"
+}
+
+// childOf returns the number of the process of a kernel.
+func childOf(t testing.TB, id string) string {
+	t.Helper()
+	table, err := process.Table()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range table {
+		if !s.Dead && strings.Contains(strings.Join(process.Args(s.PID), " "), "kernel-"+id+".json") {
+			return strconv.Itoa(s.PID)
+		}
+	}
+	return ""
 }
