@@ -270,12 +270,13 @@ func (p *pump) ended(l line, r *run) {
 	}
 	p.drain()
 	p.cell = p.last
-	p.send(kernel.Message{Kind: kernel.KindReply, Cell: l.Cell})
-	p.send(kernel.Message{Kind: kernel.KindIdle, Cell: l.Cell})
 	ending := kernel.Ending{Status: l.Status, Count: l.Count, Peak: p.kernel.notePeak(peakOf(p.kernel.child.pid))}
+	reply := kernel.Message{Kind: kernel.KindReply, Cell: l.Cell, Text: "ok", Count: l.Count}
 	if l.Status != kernel.OK {
-		ending.Error = r.err
+		ending.Error, reply.Error, reply.Text = r.err, r.err, "error"
 	}
+	p.send(reply)
+	p.send(kernel.Message{Kind: kernel.KindIdle, Cell: l.Cell})
 	p.kernel.end(ending)
 }
 

@@ -30,16 +30,28 @@ type Progress struct {
 	replied     time.Time
 	idled       time.Time
 	heard       time.Time // when the kernel last published something of the cell
+	mark        mark
 
 	// After the connection was lost, a probe waits in the kernel's queue behind the cell. Its answer shows that the cell is over.
 	reconnected bool
 	probed      time.Time // when the probe was answered
 }
 
+// mark is where a mark is that comes back once the connection has nothing left to deliver. Without it, output that waits for a slow
+// reader would look like silence.
+type mark int
+
+const (
+	markNone mark = iota
+	markSent
+	markBack // and nothing has come since
+)
+
 // Verdict is what to do about a cell.
 type Verdict struct {
 	Over   bool
 	Again  bool // send it again
+	Mark   bool // send a mark
 	Ending kernel.Ending
 	Wait   time.Duration // look again then, even if nothing arrives; 0: no matter
 }
@@ -62,8 +74,18 @@ func (p *Progress) HasReply() bool { return p.reply != nil }
 // Interrupted notes that pawl interrupts the cell.
 func (p *Progress) Interrupted() { p.interrupted = true }
 
+// MarkSent notes that a mark was sent. It must come back after everything that the connection has to deliver now.
+func (p *Progress) MarkSent() { p.mark = markSent }
+
+// MarkBack notes that the mark came back.
+func (p *Progress) MarkBack() {
+	if p.mark == markSent {
+		p.mark = markBack
+	}
+}
+
 // Reconnected notes that the connection was lost, and a probe sent behind the cell.
-func (p *Progress) Reconnected() { p.reconnected, p.probed = true, time.Time{} }
+func (p *Progress) Reconnected() { p.reconnected, p.probed, p.mark = true, time.Time{}, markNone }
 
 // Probed notes that the probe was answered.
 func (p *Progress) Probed(now time.Time) {
@@ -74,7 +96,7 @@ func (p *Progress) Probed(now time.Time) {
 
 // Published notes what was published of the cell.
 func (p *Progress) Published(m kernel.Message, now time.Time) {
-	p.heard = now
+	p.heard, p.mark = now, markNone
 	switch m.Kind {
 	case kernel.KindBusy:
 	case kernel.KindIdle:
@@ -95,7 +117,7 @@ const idleGrace = time.Second
 func (p *Progress) Next(now time.Time, silence time.Duration) Verdict {
 	switch {
 	case p.reply != nil && p.reply.aborted():
-		return p.aborted()
+		return p.aborted(now)
 	case p.reply != nil && !p.idled.IsZero():
 		return p.over("")
 	case p.reply != nil:
@@ -116,10 +138,15 @@ func (p *Progress) Next(now time.Time, silence time.Duration) Verdict {
 	return Verdict{}
 }
 
-// overAt is over at a time, because half of the end is still missing then.
+// overAt is over at a time, because half of the end is still missing then, and nothing is on the way.
 func (p *Progress) overAt(now, at time.Time, why string) Verdict {
-	if now.Before(at) {
+	switch {
+	case now.Before(at):
 		return Verdict{Wait: at.Sub(now)}
+	case p.mark == markNone:
+		return Verdict{Mark: true}
+	case p.mark == markSent:
+		return Verdict{}
 	}
 	return p.over(why)
 }
@@ -145,14 +172,19 @@ func (p *Progress) over(why string) Verdict {
 	return Verdict{Over: true, Ending: e}
 }
 
+// abortPause is how long to wait before a cell is sent again. Kernels abort what arrives for a while after a failure: tslab for 200 ms.
+const abortPause = 300 * time.Millisecond
+
 // aborted is the end of a cell that the kernel did not execute, or gave up.
-func (p *Progress) aborted() Verdict {
+func (p *Progress) aborted(now time.Time) Verdict {
 	e := kernel.Ending{Status: kernel.Aborted, Count: p.count, Error: p.failed}
 	switch {
 	case p.executed && p.interrupted:
 		e.Status = kernel.Interrupted
 	case p.executed:
 		e.Why = "the kernel aborted the cell after it had begun"
+	case p.requests < 2 && now.Before(p.replied.Add(abortPause)):
+		return Verdict{Wait: p.replied.Add(abortPause).Sub(now)}
 	case p.requests < 2:
 		return Verdict{Again: true}
 	default:

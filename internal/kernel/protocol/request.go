@@ -39,6 +39,6 @@ func CellOf(id string) (purpose string, cell kernel.CellID) {
 func Execute(cell kernel.Cell) any {
 	return map[string]any{
 		"code": cell.Code, "silent": cell.Silent, "store_history": !cell.Silent, "user_expressions": struct{}{},
-		"allow_stdin": false, "stop_on_error": true,
+		"allow_stdin": false, "stop_on_error": false, // else an error would abort the next cell
 	}
 }

@@ -70,6 +70,7 @@ func (k *live) probe() {
 	k.mu.Lock()
 	if k.cell != nil {
 		k.cell.progress.Reconnected()
+		k.wake()
 	}
 	k.mu.Unlock()
 	_ = k.send(k.life, "kernel_info_request", k.requests.ID(protocol.PurposeProbe, ""), struct{}{}) // fails only for a dead kernel
@@ -92,6 +93,8 @@ func (k *live) deliver(s *socket) error {
 			k.publish(m)
 		case "shell":
 			k.receive(m)
+		case "stdin":
+			k.refuseInput(m)
 		}
 	}
 	return nil
@@ -223,6 +226,14 @@ func (k *live) receive(w protocol.Message) {
 		k.emit(m)
 		k.update(w.Parent, func(c *cell) { c.progress.Replied(r, time.Now()) })
 	}
+}
+
+// refuseInput interrupts a cell that asks for input although it was told that there is none. An answer could be taken for consent.
+func (k *live) refuseInput(w protocol.Message) {
+	_, id := protocol.CellOf(w.Parent)
+	k.emit(kernel.Message{Time: time.Now(), Cell: id, Kind: kernel.KindStream, Stream: kernel.Stderr,
+		Text: "pawl: the cell asks for input, and nobody can answer; it is interrupted\n"})
+	go func() { _ = k.Interrupt(k.life) }() // without a connection the cell keeps waiting
 }
 
 // replied reports whether the reply to a request of the running cell has already come.

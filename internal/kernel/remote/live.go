@@ -205,6 +205,9 @@ func (k *live) follow(c *cell) {
 				return
 			}
 		}
+		if next.Mark {
+			k.sendMark(c)
+		}
 		if !k.await(c, next.Wait) {
 			k.mu.Lock()
 			ending := c.progress.Dead(k.death)
@@ -213,6 +216,30 @@ func (k *live) follow(c *cell) {
 			return
 		}
 	}
+}
+
+// sendMark sends a ping. The server answers it after what it has already sent, and the answer is read after that was delivered.
+func (k *live) sendMark(c *cell) {
+	k.mu.Lock()
+	s := k.socket
+	if s != nil {
+		c.progress.MarkSent()
+	}
+	k.mu.Unlock()
+	if s == nil {
+		return // the next connection gets another one
+	}
+	go func() {
+		if s.conn.Ping(k.life) != nil {
+			return
+		}
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		if k.cell == c {
+			c.progress.MarkBack()
+			k.wake()
+		}
+	}()
 }
 
 // await waits until something about the cell has changed, or for a time. It returns false if the kernel is dead.

@@ -390,3 +390,26 @@ func TestGoroutines(t *testing.T) {
 	}
 	goleak.VerifyNone(t, before)
 }
+
+// TestSilence: output that waits for a slow reader is no silence, also if the reply is there.
+func TestSilence(t *testing.T) {
+	server := startServer(t, "--ServerApp.iopub_msg_rate_limit=0")
+	var n int
+	k, err := Driver{}.Start(t.Context(), kernel.Spec{Server: server, Silence: 100 * time.Millisecond}, func(m kernel.Message) {
+		if m.Kind != kernel.KindDisplay {
+			return
+		}
+		if n++; n%500 == 1 {
+			<-time.After(500 * time.Millisecond)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ending := execute(t, k, "c", "for i in range(2000): display(i)"); ending.Status != kernel.OK || n != 2000 {
+		t.Errorf("%+v with %d displays", ending, n)
+	}
+	if err := k.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
