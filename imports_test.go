@@ -245,6 +245,7 @@ var owners = map[string]string{
 	"github.com/ncruces/go-sqlite3":          "pawl/internal/interop/tables/sqlite",
 	"github.com/jackc/pgx/v5":                "pawl/internal/postgres pawl/internal/postgres/postgrestest pawl/test/stories/postgres pawl/test/bench pawl/test/torture/stored",
 	"github.com/pressly/goose/v3":            "pawl/internal/postgres pawl/internal/postgres/postgrestest",
+	"github.com/coder/websocket":             "pawl/internal/kernel/remote",
 	"github.com/spf13/cobra":                 "pawl/internal/cli pawl/internal/cli/remote pawl/internal/cli/serving pawl/internal/cli/storecmd pawl/packaging/manual",
 	"go.opentelemetry.io/otel":               "pawl/internal/tracing",
 	"go.yaml.in/yaml/v4":                     "pawl/internal/planfile pawl/internal/strictyaml pawl/internal/textedit/yamledit",
