@@ -23,6 +23,7 @@ import (
 	"pawl/internal/evaluator"
 	"pawl/internal/evidence"
 	"pawl/internal/executor/agent"
+	kernelstep "pawl/internal/executor/kernel"
 	"pawl/internal/expression"
 	"pawl/internal/faststart"
 	"pawl/internal/httpaccess"
@@ -34,6 +35,7 @@ import (
 	"pawl/internal/interop/format/sitebuilder"
 	"pawl/internal/interop/tables/pgtables"
 	"pawl/internal/journal"
+	"pawl/internal/kernel/runner"
 	"pawl/internal/mcp"
 	"pawl/internal/notify"
 	"pawl/internal/planfile"
@@ -55,8 +57,15 @@ func run(args []string) int {
 	if code, done := faststart.Run(context.Background(), args[1:]); done {
 		return code
 	}
-	if len(args) == 2 && args[1] == agent.Verb {
-		return runAgent()
+	if len(args) == 2 {
+		switch args[1] {
+		case agent.Verb:
+			return runAgent()
+		case kernelstep.Verb:
+			return runKernelStep()
+		case runner.Verb:
+			return runKernel()
+		}
 	}
 	planfile.Register(expression.Language{})
 	streams := cli.IO{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
@@ -66,7 +75,7 @@ func run(args []string) int {
 // parts are the adapters.
 func parts() cli.Parts {
 	return cli.Parts{
-		Executors: []engine.Executor{agent.Executor{}}, Adviser: adviser, Agents: serve, Serve: serveProjects,
+		Executors: []engine.Executor{agent.Executor{}, kernelstep.Executor{}}, Adviser: adviser, Agents: serve, Serve: serveProjects,
 		Formats: formats(), Tracer: tracer, Send: sender().Send,
 	}
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
+	"pawl/internal/cli/helptext"
 	"pawl/internal/cli/kernelcmd"
 )
 
@@ -17,6 +18,7 @@ func (a *app) notebookCommand() *cobra.Command {
 	})
 	run.Flags().BoolVar(&o.background, "background", false, "start the run in the background: print its id once it runs, and return")
 	run.Flags().BoolVar(&o.fresh, "new", false, "archive the unfinished run of this notebook and start over")
+	run.Flags().BoolVar(&o.takeOver, "take-over", false, helptext.TakeOver)
 	waitFlag(run, &o.wait)
 	outputFlag(run, &o.output)
 	c := &cobra.Command{Use: "notebook", Short: "Execute notebooks, resumably"}

@@ -47,7 +47,7 @@ func Run(ctx context.Context, c Command) (string, error) {
 	g.setLeader(cmd.Process.Pid)
 	stop := context.AfterFunc(ctx, g.kill)
 	defer stop()
-	awaitEnd(cmd.Process.Pid)
+	AwaitEnd(cmd.Process.Pid)
 	g.end()
 	err := cmd.Wait()
 	switch {

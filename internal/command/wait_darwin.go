@@ -2,8 +2,8 @@ package command
 
 import "golang.org/x/sys/unix"
 
-// awaitEnd returns when a child has exited, without reaping it.
-func awaitEnd(pid int) {
+// AwaitEnd returns when a child has exited, without reaping it.
+func AwaitEnd(pid int) {
 	queue, err := unix.Kqueue()
 	if err != nil {
 		return

@@ -10,6 +10,7 @@ package kernel
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 
 	"pawl"
@@ -31,7 +32,14 @@ type Kernel interface {
 	// cell print later still has its id. Only one cell runs at a time. If ctx ends first, the cell keeps running.
 	Execute(ctx context.Context, cell Cell) (Ending, error)
 
-	// Interrupt interrupts the running cell, as the kernel's interrupt mode says. It does not wait until the cell ends.
+	Controls
+	Life
+}
+
+// Controls act on a kernel, also while a cell runs.
+type Controls interface {
+	// Interrupt interrupts the running cell, as the kernel's interrupt mode says. It does not wait until the cell ends. If no cell
+	// runs, it does nothing.
 	Interrupt(ctx context.Context) error
 
 	// Signal sends a signal to the kernel's process group. It returns errors.ErrUnsupported if the kernel is not on this machine.
@@ -39,7 +47,10 @@ type Kernel interface {
 
 	// Stacks returns the stacks of all threads of the kernel, also while a cell runs; "" if the kernel cannot say.
 	Stacks(ctx context.Context) (string, error)
+}
 
+// Life is the end of a kernel.
+type Life interface {
 	// Done is closed when the kernel is dead.
 	Done() <-chan struct{}
 
@@ -49,6 +60,13 @@ type Kernel interface {
 	// Close shuts the kernel down: it asks, waits, and then kills. It returns when no process of the kernel is left.
 	Close(ctx context.Context) error
 }
+
+var (
+	// ErrDead means that the kernel is dead, or was when a cell was about to be sent: nothing was sent.
+	ErrDead = errors.New("the kernel is dead")
+	// ErrBusy means that a cell is running: nothing was sent.
+	ErrBusy = errors.New("a cell is running")
+)
 
 // Spec is the kernel to start.
 type Spec struct {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"pawl"
+	"pawl/internal/cli/layout"
 	"pawl/internal/disk"
 	"pawl/internal/kernel"
 	"pawl/internal/kernel/runner"
@@ -111,14 +112,14 @@ func (x *Commands) show(m kernel.Message) error {
 		if m.Stream == kernel.Stderr {
 			to = x.Err
 		}
-		_, err = io.WriteString(to, clean(m.Text))
+		_, err = io.WriteString(layout.Output(to), clean(m.Text))
 	case kernel.KindDisplay, kernel.KindResult:
 		var text string
 		if json.Unmarshal(m.Data["text/plain"], &text) == nil {
-			_, err = fmt.Fprintln(x.Out, clean(text))
+			_, err = fmt.Fprintln(layout.Output(x.Out), clean(text))
 		}
 	case kernel.KindError:
-		_, err = fmt.Fprintln(x.Err, clean(cmp.Or(strings.Join(m.Error.Traceback, "\n"), m.Error.Name+": "+m.Error.Value)))
+		_, err = fmt.Fprintln(layout.Output(x.Err), clean(cmp.Or(strings.Join(m.Error.Traceback, "\n"), m.Error.Name+": "+m.Error.Value)))
 	}
 	return err
 }

@@ -116,6 +116,9 @@ func (n *Notebook) plan(p *project.Project, here string, args []string) (string,
 	}
 	sum := sha256.Sum256([]byte(in + "\x00" + n.action.Out))
 	path := p.NotebookPlan(hex.EncodeToString(sum[:6]))
+	if err := disk.MakeFolders(filepath.Dir(path)); err != nil {
+		return "", err
+	}
 	return path, disk.Replace(path, append(text, '\n'))
 }
 

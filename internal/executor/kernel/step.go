@@ -234,7 +234,7 @@ func (a *attempt) cell(ctx context.Context, i int, base runner.Key) error {
 	if i > 0 {
 		after = a.cells[i-1].Key
 	}
-	a.events.Progress(pawl.Progress{Text: "cell " + c.Name, Done: a.done, Total: len(a.cells)})
+	a.events.Progress(a.progress("cell " + c.Name))
 	stopped := a.interruptWith(ctx)
 	x := runner.Execution{Link: c.Link, After: after, Step: a.job.Step, Seed: a.seed, Timeout: a.job.Kernel.Action.CellTimeout}
 	end, err := a.runner.Execute(context.WithoutCancel(ctx), x, func(id kernel.CellID) { a.doc.begin(c, id) }, func(m kernel.Message) error {
@@ -326,7 +326,12 @@ func (a *attempt) show(m kernel.Message) {
 // note tells the user something.
 func (a *attempt) note(text string) {
 	fmt.Fprintf(a.Out, "[pawl: %s]\n", text)
-	a.events.Progress(pawl.Progress{Text: text, Done: a.done, Total: len(a.cells)})
+	a.events.Progress(a.progress(text))
+}
+
+// progress returns progress of the step.
+func (a *attempt) progress(text string) pawl.Progress {
+	return pawl.Progress{Text: text, Done: new(float64(a.done)), Total: new(float64(len(a.cells)))}
 }
 
 // report reports a finished cell as an item of the step.

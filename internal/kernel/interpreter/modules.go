@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -67,8 +68,16 @@ func (c Choice) judge(said answer) error {
 		return nil
 	}
 	names := strings.Join(said.Missing, " ")
-	return fmt.Errorf("%s (%s) has no module %s; install it with: %s", c.Path, c.Why, strings.ReplaceAll(names, " ", ", "), c.install(said, names))
+	return missingError(fmt.Sprintf("%s (%s) has no module %s; install it with: %s", c.Path, c.Why, strings.ReplaceAll(names, " ", ", "), c.install(said, names)))
 }
+
+// ErrMissing is the error of an interpreter that lacks a module.
+var ErrMissing = errors.New("missing module")
+
+type missingError string
+
+func (e missingError) Error() string        { return string(e) }
+func (e missingError) Is(target error) bool { return target == ErrMissing }
 
 // install returns the command that installs packages for the interpreter.
 func (c Choice) install(said answer, names string) string {

@@ -83,7 +83,10 @@ func Stop(ctx context.Context, dir, why string) error {
 	return supervise.Attach(dir).Wait(ctx)
 }
 
-// LastError returns the last line that the runner of a session, or its supervisor, wrote to its error output; "" for none.
+// errorPrefix begins the errors of a runner in its error output, which the kernel uses, too.
+const errorPrefix = "pawl: kernel: "
+
+// LastError returns the last error of the runner of a session; "" for none.
 func LastError(dir string) string {
 	file, err := disk.Open(filepath.Join(dir, pawl.ErrFile))
 	if err != nil {
@@ -94,10 +97,15 @@ func LastError(dir string) string {
 	if err != nil {
 		return ""
 	}
-	tail := make([]byte, min(info.Size(), 4<<10))
+	tail := make([]byte, min(info.Size(), 16<<10))
 	if _, err := file.ReadAt(tail, info.Size()-int64(len(tail))); err != nil {
 		return ""
 	}
-	lines := strings.Split(strings.TrimSpace(string(tail)), "\n")
-	return strings.TrimSpace(lines[len(lines)-1])
+	last := ""
+	for line := range strings.Lines(string(tail)) {
+		if text, ok := strings.CutPrefix(line, errorPrefix); ok {
+			last = strings.TrimSpace(text)
+		}
+	}
+	return last
 }

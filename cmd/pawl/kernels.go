@@ -1,0 +1,101 @@
+//go:build !windows
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+
+	"pawl"
+	kernelstep "pawl/internal/executor/kernel"
+	"pawl/internal/kernel"
+	"pawl/internal/kernel/interpreter"
+	"pawl/internal/kernel/jupyter"
+	"pawl/internal/kernel/runner"
+)
+
+// runKernelStep executes a kernel step. The supervisor's signals interrupt the running cell.
+func runKernelStep() int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	status, err := kernelstep.Step{Out: os.Stdout, Err: os.Stderr}.Run(ctx)
+	switch {
+	case ctx.Err() != nil:
+		return 130
+	case err != nil:
+		fmt.Fprintf(os.Stderr, "pawl: kernel: %v\n", err)
+		return 1
+	case status == pawl.ResultFailed:
+		return 1
+	}
+	return 0
+}
+
+// runKernel runs the kernel of a session until it is stopped.
+func runKernel() int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	err := func() error {
+		dir := os.Getenv(runner.FolderVar)
+		job, err := runner.ReadJob(dir)
+		if err != nil {
+			return err
+		}
+		driver, spec, err := kernelOf(ctx, job)
+		if err != nil {
+			return err
+		}
+		return runner.Run(ctx, runner.Config{Dir: dir, Driver: driver, Spec: spec, Saver: runner.NewSaver(dir)})
+	}()
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "pawl: kernel: %v\n", err)
+		return 1
+	}
+	return 0
+}
+
+// kernelOf chooses the driver and the interpreter of a kernel.
+func kernelOf(ctx context.Context, job *pawl.Job) (kernel.Driver, kernel.Spec, error) {
+	a := job.Kernel.Action
+	spec := kernel.Spec{Name: a.Name, Dir: job.Dir, Project: job.Root, Environ: withoutOwn(os.Environ()), RunAs: job.RunAs, ProjectKernels: true}
+	if a.Driver == pawl.RemoteDriver {
+		spec.Server = kernel.Server{URL: a.Server, Token: os.Getenv(kernelstep.TokenVar)}
+		return jupyter.Driver{}, spec, nil
+	}
+	python, err := interpreter.Choose(interpreter.Config{Setting: a.Python, Project: job.Root, Environ: spec.Environ})
+	isPython := a.Name == "" || a.Name == "python3" || a.Name == "python"
+	if err != nil && (isPython || a.Driver == pawl.PythonDriver) {
+		return nil, spec, err
+	}
+	if err == nil {
+		spec.Python, spec.Environ = python.Interpreter, python.Environment(spec.Environ)
+	}
+	switch {
+	case a.Driver == pawl.PythonDriver && !isPython:
+		return nil, spec, fmt.Errorf("driver python runs Python only, not kernel %q; use driver jupyter", a.Name)
+	case a.Driver == pawl.PythonDriver:
+		return jupyter.Driver{}, spec, nil
+	case a.Driver == "" && isPython:
+		err := python.Require(ctx, os.Environ(), job.RunAs, "ipykernel", "jupyter_client")
+		if errors.Is(err, interpreter.ErrMissing) {
+			return jupyter.Driver{}, spec, nil
+		}
+		if err != nil {
+			return nil, spec, err
+		}
+	}
+	return jupyter.Driver{}, spec, nil
+}
+
+// withoutOwn returns an environment without what is meant for pawl itself.
+func withoutOwn(environ []string) []string {
+	return slices.DeleteFunc(slices.Clone(environ), func(v string) bool {
+		return strings.HasPrefix(v, runner.FolderVar+"=") || strings.HasPrefix(v, kernelstep.TokenVar+"=")
+	})
+}

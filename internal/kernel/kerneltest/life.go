@@ -1,0 +1,315 @@
+package kerneltest
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"pawl/internal/kernel"
+	"pawl/internal/supervise/process"
+)
+
+// running waits until a cell prints that it runs.
+func (s *session) running(p pending) {
+	s.t.Helper()
+	s.await("running", func(m kernel.Message) bool { return m.Cell == p.id && strings.Contains(m.Text, "running") })
+}
+
+func testInterrupt(t *testing.T, c Config, code string) {
+	s := start(t, c)
+	s.ok(c.Language.Set(c.Language.Numbered, 7))
+	for range 2 {
+		p := s.begin(code)
+		s.running(p)
+		if err := s.kernel.Interrupt(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if ending := s.finish(p); ending.Status != kernel.Interrupted {
+			t.Fatalf("ending %+v, error %+v", ending, ending.Error)
+		}
+		if got := s.value(c.Language.Numbered); !strings.HasSuffix(got, "7") {
+			t.Errorf("the variable is %q", got)
+		}
+	}
+}
+
+// testIdle: an interrupt while no cell runs has no effect.
+func testIdle(t *testing.T, c Config) {
+	s := start(t, c)
+	s.ok(c.Language.Set(c.Language.Numbered, 7))
+	for range 5 {
+		if err := s.kernel.Interrupt(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.value(c.Language.Numbered); !strings.HasSuffix(got, "7") {
+			t.Errorf("the variable is %q", got)
+		}
+	}
+}
+
+// testContext: a cell outlives the context of its caller, and no second cell starts meanwhile.
+func testContext(t *testing.T, c Config) {
+	s := start(t, c)
+	path := filepath.Join(t.TempDir(), "signal")
+	ctx, cancel := context.WithCancel(t.Context())
+	failed := make(chan error)
+	go func() {
+		_, err := s.kernel.Execute(ctx, kernel.Cell{ID: "long", Code: c.Language.WaitFor(path)})
+		failed <- err
+	}()
+	s.await("the cell runs", func(m kernel.Message) bool { return m.Cell == "long" })
+	cancel()
+	if err := <-failed; !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+	if _, err := s.kernel.Execute(t.Context(), kernel.Cell{ID: "second", Code: c.Language.Pass}); !errors.Is(err, kernel.ErrBusy) {
+		t.Errorf("a second cell: %v", err)
+	}
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.await("the end of the cell", func(m kernel.Message) bool { return m.Cell == "long" && m.Kind == kernel.KindIdle })
+	if got := text(s.of("long"), kernel.Stdout); got != "found\n" {
+		t.Errorf("the cell printed %q", got)
+	}
+	deadline := time.Now().Add(c.Limit)
+	for _, err := s.kernel.Execute(t.Context(), kernel.Cell{ID: "third", Code: c.Language.Pass}); err != nil; {
+		if !errors.Is(err, kernel.ErrBusy) || time.Now().After(deadline) {
+			t.Fatal(err)
+		}
+		_, err = s.kernel.Execute(t.Context(), kernel.Cell{ID: "third", Code: c.Language.Pass})
+	}
+}
+
+// dead checks the end of a cell and of its kernel, and that nothing is executed afterwards.
+func (s *session) dead(ending kernel.Ending) kernel.Death {
+	s.t.Helper()
+	select {
+	case <-s.kernel.Done():
+	case <-time.After(s.config.Limit):
+		s.t.Fatal("the death is not noticed")
+	}
+	death := s.kernel.Death()
+	if ending.Status != kernel.Lost || ending.Death == nil || ending.Why == "" || death.Why == "" {
+		s.t.Fatalf("ending %+v, death %+v", ending, death)
+	}
+	before := len(s.all())
+	if _, err := s.kernel.Execute(s.t.Context(), kernel.Cell{ID: "after", Code: s.config.Language.Pass}); !errors.Is(err, kernel.ErrDead) {
+		s.t.Errorf("a cell after death: %v", err)
+	}
+	if err := s.kernel.Interrupt(s.t.Context()); err != nil {
+		s.t.Errorf("an interrupt after death: %v", err)
+	}
+	if after := s.all()[before:]; len(after) > 0 {
+		s.t.Errorf("messages after death: %s", describe(after))
+	}
+	if s.config.Can.Local && runtime.GOOS == "linux" && death.Peak < 1<<20 {
+		s.t.Errorf("peak of memory %d", death.Peak)
+	}
+	return death
+}
+
+func testKilled(t *testing.T, c Config) {
+	s := start(t, c)
+	ending, messages := s.execute(c.Language.Kill)
+	death := s.dead(ending)
+	if c.Can.Local && (death.Signal != "SIGKILL" || death.Exit != nil) {
+		t.Errorf("death %+v", death)
+	}
+	if got := text(messages, kernel.Stdout); c.Can.Durable && got != "last words\n" {
+		t.Errorf("before its death the cell printed %q", got)
+	}
+}
+
+func testExited(t *testing.T, c Config) {
+	s := start(t, c)
+	ending, _ := s.execute(c.Language.Exit)
+	if death := s.dead(ending); death.Exit == nil || *death.Exit != 3 || death.Signal != "" {
+		t.Errorf("death %+v", death)
+	}
+}
+
+func testCrashed(t *testing.T, c Config) {
+	s := start(t, c)
+	ending, _ := s.execute(c.Language.Crash)
+	if death := s.dead(ending); death.Signal != "SIGSEGV" {
+		t.Errorf("death %+v", death)
+	}
+}
+
+// testExhausted: a kernel without memory fails or dies, and either is reported.
+func testExhausted(t *testing.T, c Config) {
+	s := start(t, c)
+	ending, messages := s.execute(c.Language.Exhaust)
+	switch ending.Status {
+	case kernel.Failed:
+		if ending.Error == nil {
+			t.Errorf("ending %+v", ending)
+		}
+	case kernel.Lost:
+		s.dead(ending)
+	default:
+		t.Errorf("ending %+v; messages %s", ending, describe(messages))
+	}
+}
+
+// testOutside: somebody kills an idle kernel. The death is noticed within 50 ms of the exit, in one of three cases.
+func testOutside(t *testing.T, c Config) {
+	var took []time.Duration
+	for range 3 {
+		s := start(t, c)
+		s.ok(c.Language.Pass)
+		pid := s.kernel.Info().PID
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		for !gone(pid) {
+			runtime.Gosched()
+		}
+		exited := time.Now()
+		<-s.kernel.Done()
+		took = append(took, time.Since(exited))
+		if s.kernel.Death().Signal != "SIGKILL" {
+			t.Errorf("death %+v", s.kernel.Death())
+		}
+		if _, err := s.kernel.Execute(t.Context(), kernel.Cell{ID: "after", Code: c.Language.Pass}); !errors.Is(err, kernel.ErrDead) {
+			t.Errorf("a cell after death: %v", err)
+		}
+	}
+	if fastest := slices.Min(took); fastest > 50*time.Millisecond {
+		t.Errorf("noticed after %s", took)
+	}
+}
+
+// testClose: no process of the kernel is left, neither after Close nor when it was killed before.
+func testClose(t *testing.T, c Config) {
+	for _, killed := range []bool{false, true} {
+		s := start(t, c)
+		pids := []int{s.kernel.Info().PID}
+		for word := range strings.FieldsSeq(text(s.ok(c.Language.Leave), kernel.Stdout)) {
+			pid, err := strconv.Atoi(word)
+			if err != nil || gone(pid) {
+				t.Fatalf("process %q: %v", word, err)
+			}
+			pids = append(pids, pid)
+		}
+		if len(pids) != 3 {
+			t.Fatalf("processes %v", pids)
+		}
+		if killed {
+			if err := s.kernel.Signal(kernel.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			<-s.kernel.Done()
+		}
+		if err := s.kernel.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for _, pid := range pids {
+			if !gone(pid) {
+				t.Errorf("process %d of %v is left, killed: %v", pid, pids, killed)
+			}
+		}
+	}
+}
+
+// testCloseBusy: Close ends a kernel whose cell would run for ever.
+func testCloseBusy(t *testing.T, c Config) {
+	s := start(t, c)
+	p := s.begin(c.Language.Loop)
+	s.running(p)
+	if err := s.kernel.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if ending := s.finish(p); ending.Status != kernel.Lost && ending.Status != kernel.Interrupted {
+		t.Errorf("ending %+v", ending)
+	}
+	select {
+	case <-s.kernel.Done():
+	default:
+		t.Error("not done after Close")
+	}
+	if _, err := s.kernel.Execute(t.Context(), kernel.Cell{ID: "after", Code: c.Language.Pass}); !errors.Is(err, kernel.ErrDead) {
+		t.Errorf("a cell after Close: %v", err)
+	}
+}
+
+// testTwo: two kernels at the same time have their own variables and output.
+func testTwo(t *testing.T, c Config) {
+	var sessions [2]*session
+	for i := range sessions {
+		sessions[i] = start(t, c)
+	}
+	var both sync.WaitGroup
+	for i, s := range sessions {
+		both.Go(func() {
+			for n := range 10 {
+				value := strconv.Itoa(100*(i+1) + n)
+				ending, err := s.kernel.Execute(t.Context(), kernel.Cell{ID: "set" + kernel.CellID(value), Code: c.Language.Set(c.Language.Numbered, 100*(i+1)+n)})
+				if err != nil || ending.Status != kernel.OK {
+					t.Errorf("%+v, %v", ending, err)
+				}
+				id := "get" + kernel.CellID(value)
+				if _, err := s.kernel.Execute(t.Context(), kernel.Cell{ID: id, Code: c.Language.Value(c.Language.Numbered)}); err != nil {
+					t.Error(err)
+				}
+				results := slices.DeleteFunc(s.of(id), func(m kernel.Message) bool { return m.Kind != kernel.KindResult })
+				if len(results) != 1 || !strings.HasSuffix(plain(t, results[0]), value) {
+					t.Errorf("kernel %d: %s", i, describe(results))
+				}
+			}
+		})
+	}
+	both.Wait()
+}
+
+// testEnvironment: a kernel has the environment and the folder that it was given, and none of this process's variables.
+func testEnvironment(t *testing.T, c Config) {
+	dir := filepath.Join(t.TempDir(), "Ordner mit 'Leerzeichen' und ü")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s := startAt(t, c, dir, 0)
+	got := text(s.ok(c.Language.Environ), kernel.Stdout)
+	variables := strings.Split(got, "\n")
+	if !slices.Contains(variables, "PWD="+dir) {
+		t.Errorf("no working folder %s in\n%s", dir, got)
+	}
+	if c.Can.Local && !slices.Contains(variables, "PAWL_TEST_NAME=ä = ' \" b") {
+		t.Errorf("no PAWL_TEST_NAME in\n%s", got)
+	}
+	if strings.Contains(got, secret) {
+		t.Errorf("a secret of this process is in\n%s", got)
+	}
+	if c.Can.Local && runtime.GOOS == "linux" {
+		for _, variable := range process.Environ(s.kernel.Info().PID) {
+			if strings.Contains(variable, secret) {
+				t.Errorf("the kernel has %s", variable)
+			}
+		}
+	}
+}
+
+func testStacks(t *testing.T, c Config) {
+	s := start(t, c)
+	for range 2 {
+		p := s.begin(c.Language.Call)
+		s.running(p)
+		stacks, err := s.kernel.Stacks(t.Context())
+		if err != nil || !strings.Contains(stacks, string(p.id)) {
+			t.Errorf("stacks %q, error %v", stacks, err)
+		}
+		if ending := s.finish(p); ending.Status != kernel.OK {
+			t.Errorf("ending %+v: the stacks disturb the cell", ending)
+		}
+	}
+}

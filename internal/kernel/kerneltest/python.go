@@ -1,0 +1,41 @@
+package kerneltest
+
+import "fmt"
+
+// Python returns the snippets of Python. The prelude imports display, update_display and clear_output, where they are not built in.
+func Python(prelude string) Language {
+	return Language{
+		Name: "python", Pass: "pass", Numbered: "number",
+		Both:  "import sys\nprint('to stdout')\nprint('to stderr', file=sys.stderr)",
+		Print: func(text string) string { return fmt.Sprintf("print(%q)", text) },
+		Set:   func(name string, value int) string { return fmt.Sprintf("%s = %d", name, value) },
+		Value: func(name string) string { return name },
+		Fail:  "def blame():\n    raise ValueError('what went wrong')\nblame()",
+		Input: "input('a question')",
+		Lines: func(lines, length int) string {
+			return fmt.Sprintf("for i in range(%d):\n    print('%%08d' %% i + 'x' * %d)", lines, length-9)
+		},
+		Many: func(n int) string { return prelude + fmt.Sprintf("for i in range(%d):\n    display(i)", n) },
+		Rich: "class Rich:\n    def _repr_html_(self):\n        return '<b>rich</b>'\nRich()",
+		Natives: "import os, subprocess\nos.write(1, b'native out\\n')\nos.write(2, b'native err\\n')\n" +
+			"_ = subprocess.run(['sh', '-c', 'echo child out; echo child err >&2'])",
+		Ordered: "import os, subprocess\nprint('one')\n_ = subprocess.run(['echo', 'two'])\nprint('three')\n_ = os.write(1, b'four\\n')",
+		Thread: "import threading\ngo = threading.Event()\ndef late():\n    go.wait()\n    print('late')\n" +
+			"thread = threading.Thread(target=late)\nthread.start()",
+		Release: "go.set()\nthread.join()",
+		Updates: prelude + "display(1, display_id='one')\nupdate_display(2, display_id='one')\nclear_output(wait=True)\ndisplay(3)",
+		Loop:    "print('running', flush=True)\nwhile True:\n    pass",
+		Sleep:   "import time\nprint('running', flush=True)\ntime.sleep(3600)",
+		Call:    "import hashlib\nprint('running', flush=True)\n_ = hashlib.pbkdf2_hmac('sha256', b'a', b'b', 2000000)",
+		Kill:    "import os, signal\nprint('last words', flush=True)\nos.kill(os.getpid(), signal.SIGKILL)",
+		Exit:    "import os\nos._exit(3)",
+		Crash:   "import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)",
+		Exhaust: "import resource\nresource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))\n_ = b'x' * (2 << 30)",
+		Leave: "import subprocess\na = subprocess.Popen(['sleep', '3600'])\nb = subprocess.Popen(['sleep', '3600'], start_new_session=True)\n" +
+			"print(a.pid, b.pid)",
+		WaitFor: func(path string) string {
+			return fmt.Sprintf("import os, time\nwhile not os.path.exists(%q):\n    time.sleep(0.01)\nprint('found')", path)
+		},
+		Environ: "import os\nfor name, value in os.environ.items():\n    if name != 'PWD':\n        print(name + '=' + value)\nprint('PWD=' + os.getcwd())",
+	}
+}

@@ -1,0 +1,68 @@
+package variables
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"pawl/internal/disk"
+	"pawl/internal/kernel"
+)
+
+// Loading is a checkpoint that a kernel is about to load.
+type Loading struct {
+	ID   string `json:"id"`
+	From ID     `json:"from"`
+	Code string `json:"-"` // the cell
+}
+
+// LoadCell returns a cell that loads a checkpoint. It fails unless the manifest has the hash that the caller recorded. The kernel loads
+// all variables or none; with strict it loads none if its Python, platform or packages differ from those that were saved.
+func (s *Store) LoadCell(id ID, sha256 string, strict bool) (Loading, error) {
+	m, err := s.Manifest(id)
+	if err != nil {
+		return Loading{}, err
+	}
+	if m.SHA256 != sha256 {
+		return Loading{}, fmt.Errorf("%w: the manifest of %s is not the one that was committed", ErrDamaged, id)
+	}
+	loading := Loading{ID: disk.RandomHex(8), From: id}
+	loading.Code, err = callCell(map[string]any{"action": "load", "id": loading.ID, "manifest": s.committedPath(id), "sha256": sha256, "objects": s.objects(), "strict": strict})
+	return loading, err
+}
+
+// Result returns the names of the variables that were loaded, and what differs in the environment.
+func (l Loading) Result(messages []kernel.Message) (loaded, warnings []string, err error) {
+	var result struct{ Loaded, Warnings []string }
+	if err := answer(messages, l.ID, &result); err != nil {
+		return nil, nil, fmt.Errorf("load the variables of %s: %w", l.From, err)
+	}
+	return result.Loaded, result.Warnings, nil
+}
+
+// Check compares the content of all objects that a manifest names with their hashes. It returns all damage that it finds.
+func (s *Store) Check(m Manifest) (err error) {
+	for name := range m.objects() {
+		err = errors.Join(err, s.checkObject(name))
+	}
+	return errors.Join(err, s.checkPlaces(m))
+}
+
+func (s *Store) checkObject(name string) error {
+	file, err := disk.Open(filepath.Join(s.objects(), name))
+	if err != nil {
+		return fmt.Errorf("%w: %v", ErrDamaged, err)
+	}
+	defer file.Close()
+	hash := sha256.New()
+	if _, err := io.Copy(hash, file); err != nil {
+		return err
+	}
+	if hex.EncodeToString(hash.Sum(nil)) != name {
+		return fmt.Errorf("%w: %s does not have the content that it was saved with", ErrDamaged, s.object(name))
+	}
+	return nil
+}

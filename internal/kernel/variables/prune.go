@@ -1,0 +1,161 @@
+package variables
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"pawl/internal/disk"
+)
+
+// DefaultKeep is how many checkpoints Prune keeps by default.
+const DefaultKeep = 5
+
+// Retention says what Prune keeps.
+type Retention struct {
+	Keep   int   // checkpoints. Defaults to DefaultKeep.
+	Quota  int64 // bytes of all objects; the newest checkpoint is kept even if it is larger. Defaults to no limit.
+	Pinned []ID  // checkpoints that are kept in any case
+}
+
+// Pruned is what Prune removed.
+type Pruned struct {
+	Manifests []ID
+	Objects   int
+	Bytes     int64
+	Why       map[ID]string // one clause
+}
+
+// Prune removes old checkpoints, and objects that no manifest needs any more. Pending checkpoints are kept. A crash leaves at most
+// objects that nobody needs, which the next call removes.
+func (s *Store) Prune(r Retention) (p Pruned, err error) {
+	if r.Keep <= 0 {
+		r.Keep = DefaultKeep
+	}
+	p.Why = map[ID]string{}
+	err = s.locked(func() error { return s.prune(r, &p) })
+	return p, err
+}
+
+func (s *Store) prune(r Retention, p *Pruned) error {
+	committed, err := s.List()
+	if err != nil {
+		return err // an object may belong to the manifest that cannot be read
+	}
+	for _, m := range committed {
+		if err := disk.Remove(s.pendingPath(m.ID)); err != nil { // a crash was faster
+			return err
+		}
+	}
+	if err := disk.SyncFolder(s.dir + "/pending"); err != nil { // before a manifest is removed: its pending one must not come back
+		return err
+	}
+	pending, err := s.Pendings()
+	if err != nil {
+		return err
+	}
+	sizes, err := s.sizes()
+	if err != nil {
+		return err
+	}
+	drop := choose(r, committed, pending, sizes, p.Why)
+	for _, id := range drop {
+		if err := disk.Remove(s.committedPath(id)); err != nil {
+			return err
+		}
+		p.Manifests = append(p.Manifests, id)
+	}
+	if len(drop) > 0 {
+		if err := disk.SyncFolder(s.dir + "/manifests"); err != nil {
+			return err
+		}
+	}
+	live := map[string]bool{}
+	for _, m := range append(pending, committed...) {
+		if !slices.Contains(drop, m.ID) {
+			for name := range m.objects() {
+				live[name] = true
+			}
+		}
+	}
+	return s.sweep(live, sizes, p)
+}
+
+// choose returns the checkpoints to remove, oldest first. committed is sorted by age.
+func choose(r Retention, committed, pending []Manifest, sizes map[string]int64, why map[ID]string) (drop []ID) {
+	kept := slices.Clone(committed)
+	for i := 0; i < len(kept)-1; { // never the newest
+		over := ""
+		if len(kept) > r.Keep {
+			over = fmt.Sprintf("only the newest %d are kept", r.Keep)
+		} else if r.Quota > 0 && usage(append(slices.Clone(kept), pending...), sizes) > r.Quota {
+			over = "the quota"
+		}
+		if over == "" {
+			break
+		}
+		if slices.Contains(r.Pinned, kept[i].ID) {
+			i++
+			continue
+		}
+		drop = append(drop, kept[i].ID)
+		why[kept[i].ID] = over
+		kept = slices.Delete(kept, i, i+1)
+	}
+	return drop
+}
+
+// usage returns the size of all objects that manifests need. Shared ones count once.
+func usage(list []Manifest, sizes map[string]int64) (total int64) {
+	met := map[string]bool{}
+	for _, m := range list {
+		for name := range m.objects() {
+			if !met[name] {
+				met[name] = true
+				total += sizes[name]
+			}
+		}
+	}
+	return total
+}
+
+// sizes returns the size of each object.
+func (s *Store) sizes() (map[string]int64, error) {
+	entries, err := disk.ReadDir(s.objects())
+	if err != nil {
+		return nil, err
+	}
+	sizes := map[string]int64{}
+	for _, entry := range entries {
+		if info, err := entry.Info(); err == nil && isHash(entry.Name()) {
+			sizes[entry.Name()] = info.Size()
+		}
+	}
+	return sizes, nil
+}
+
+// sweep removes objects that are not live, and manifests' temporary files of crashed processes.
+func (s *Store) sweep(live map[string]bool, sizes map[string]int64, p *Pruned) (err error) {
+	for name, size := range sizes {
+		if live[name] {
+			continue
+		}
+		if removeErr := disk.Remove(s.object(name)); removeErr != nil {
+			err = errors.Join(err, removeErr)
+			continue
+		}
+		p.Objects++
+		p.Bytes += size
+	}
+	for _, folder := range []string{"manifests", "pending"} {
+		entries, readErr := disk.ReadDir(s.dir + "/" + folder)
+		err = errors.Join(err, readErr)
+		for _, entry := range entries {
+			if strings.HasPrefix(entry.Name(), ".") { // writers hold the lock
+				err = errors.Join(err, disk.Remove(s.dir+"/"+folder+"/"+entry.Name()))
+			}
+		}
+	}
+	return err
+}
