@@ -110,6 +110,7 @@ var layerOf = map[string]string{
 	"pawl/internal/executor/agent":               "adapters",
 	"pawl/internal/kernel":                       "tools",
 	"pawl/internal/notebook":                     "tools",
+	"pawl/internal/notebook/display":             "tools",
 	"pawl/internal/kernel/jupyter":               "tools",
 	"pawl/internal/kernel/bridge":                "tools",
 	"pawl/internal/kernel/interpreter":           "tools",
