@@ -55,6 +55,7 @@ function Shown({ page, from }: { page: Page; from: number }) {
 	].filter(Boolean)
 	return (
 		<>
+			<h2 class="hidden">Notebook</h2>
 			<p class="over quiet">
 				<span class="path">{page.file}</span>
 				{page.kernel && <span>{page.kernel}</span>}
@@ -143,7 +144,7 @@ function Cell({ cell: c }: { cell: NotebookCell }) {
 			)}
 			<Cut n={c.cut} />
 			{(c.outputs ?? []).map((o, i) => (
-				<Output key={i} output={o} />
+				<Output key={i} output={o} of={`output ${i + 1} of cell ${c.index + 1}`} />
 			))}
 			{!!c.outputs_left_out && <p class="quiet">{count(c.outputs_left_out, "more output")} not shown.</p>}
 		</li>
@@ -164,7 +165,8 @@ function Markdown({ text }: { text: string }) {
 	)
 }
 
-function Output({ output: o }: { output: NotebookOutput }) {
+/** Output shows an output; of names it for readers of the screen. */
+function Output({ output: o, of }: { output: NotebookOutput; of: string }) {
 	switch (o.kind) {
 		case "image":
 			return <Picture output={o} />
@@ -172,7 +174,7 @@ function Output({ output: o }: { output: NotebookOutput }) {
 			return (
 				<div class="output">
 					{(o.tables ?? []).map((t, i) => (
-						<Table key={i} table={t} />
+						<Table key={i} table={t} label={`Table ${i + 1}, ${of}`} />
 					))}
 					{o.text && <p class="quiet">{o.text}</p>}
 					<Cut n={o.cut} />
@@ -191,7 +193,7 @@ function Output({ output: o }: { output: NotebookOutput }) {
 	}
 	return o.text ? (
 		<div class={`output ${o.kind}`}>
-			<Lines text={o.text} label={labels[o.kind] ?? "Output"} />
+			<Lines text={o.text} label={`${labels[o.kind]}, ${of}`} />
 			<Cut n={o.cut} />
 		</div>
 	) : null
@@ -231,13 +233,13 @@ function Picture({ output: o }: { output: NotebookOutput }) {
 	)
 }
 
-function Table({ table: t }: { table: NotebookTable }) {
+function Table({ table: t, label }: { table: NotebookTable; label: string }) {
 	const rows = (list: NotebookTable["body"] | undefined) =>
 		(list ?? []).map((r, i) => (
 			<tr key={i}>
 				{(r.cells ?? []).map((c, k) => {
 					const span = { colSpan: c.columns || undefined, rowSpan: c.rows || undefined }
-					return c.header ? (
+					return c.header && c.text ? (
 						<th key={k} {...span}>
 							{c.text}
 						</th>
@@ -251,7 +253,7 @@ function Table({ table: t }: { table: NotebookTable }) {
 		))
 	return (
 		<>
-			<div class="rows data" tabIndex={0} role="region" aria-label="Table">
+			<div class="rows data" tabIndex={0} role="region" aria-label={label}>
 				<table>
 					{(t.head ?? []).length > 0 && <thead>{rows(t.head)}</thead>}
 					<tbody>{rows(t.body)}</tbody>
