@@ -195,6 +195,15 @@ func (j *judging) unlessOthers(p string, c effect) effect {
 	return c
 }
 
+// reached returns the effect of a command whose path is exactly as the command would leave it. If others name the path, one of them may have
+// done that, so it does not prove that the command ran.
+func (j *judging) reached(p string) effect {
+	if j.claimedByOthers(p) {
+		return alreadyTrue
+	}
+	return done
+}
+
 // mayBeOverwritten reports whether others may have changed what is at a path, or taken it away, since this operation left it.
 func (j *judging) mayBeOverwritten(p string) bool {
 	return (j.Overlaps || j.claimedByOthers(p)) && j.changedSince(j.Look(p))
@@ -244,7 +253,7 @@ func (j *judging) removed(p string) effect {
 	case l.There:
 		return j.unlessOthers(p, none)
 	case slices.Contains(j.Gone, p):
-		return done
+		return j.reached(p)
 	}
 	return alreadyTrue
 }
@@ -259,7 +268,7 @@ func (j *judging) movedFile(from, to string) effect {
 	case !now.There, old.There && !j.changedSince(now):
 		return j.unlessOthers(to, none)
 	case !old.There && (slices.Contains(j.Gone, from) || j.changedSince(now)):
-		return done
+		return j.reached(to)
 	}
 	return unknown
 }
@@ -276,7 +285,7 @@ func (j *judging) copied(from, to string) effect {
 	a, errA := contentOf(old)
 	b, errB := contentOf(now)
 	if errA == nil && errB == nil && old.There && a == b {
-		return done
+		return j.reached(to)
 	}
 	return j.unlessOthers(to, partial)
 }
@@ -347,7 +356,7 @@ func (j *judging) written(c command, words []string, in place) effect {
 		if r.added { // another call may have appended the same text
 			return j.unlessOthers(p, done)
 		}
-		return done
+		return j.reached(p)
 	}
 	return j.unlessOthers(p, partial)
 }

@@ -34,11 +34,11 @@ var program = sync.OnceValue(func() string {
 // Supports reports whether variables of kernels of a language are saved.
 func Supports(language string) bool { return strings.EqualFold(language, "python") }
 
-// SetupCell returns the cell that has to be executed after each start of a kernel, before cells of the user.
+// SetupCell returns the cell that has to be executed once after each start of a kernel, before the first other one of this package.
 func SetupCell() string {
-	code := base64.StdEncoding.EncodeToString([]byte(program() + "\ninstall(namespace)\n"))
+	code := base64.StdEncoding.EncodeToString([]byte(program() + "\ninstall()\n"))
 	return cell(`_pawl_.exec(_pawl_.compile(_pawl_.__import__("base64").b64decode("` + code +
-		`"), "<pawl variables>", "exec", 0, True), {"__name__": "_pawl_variables", "namespace": _pawl_.globals()})`)
+		`"), "<pawl variables>", "exec", 0, True), {"__name__": "_pawl_variables"})`)
 }
 
 // callCell returns a cell that hands a request to the program. Names of the user may hide those of Python's own functions, so it uses none.

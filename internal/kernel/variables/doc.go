@@ -7,10 +7,10 @@
 // A checkpoint is saved in four steps. Each may be the last one before a crash.
 //
 //  1. The cell of [Store.SaveCell] writes the variables into a staging folder.
-//  2. [Store.Accept] compares their hashes, syncs them, moves them to objects/ and writes a pending manifest. From now on the cell
-//     that computed the variables counts as finished.
+//  2. [Store.Accept] compares their hashes, syncs them, moves them to objects/ and writes the manifest. From now on the cell that
+//     computed the variables counts as finished.
 //  3. [Store.Verify] loads everything in a fresh process, compares the fingerprints, and drops what does not load.
-//  4. It writes the manifest, which is the commit record. After a crash [Store.Pendings] lists what is to be verified.
+//  4. It writes what it found, which is the commit record. After a crash [Store.Pendings] lists what is to be verified.
 //
 // What cannot be saved or loaded is named with the reason, and with the key of the cell after which it was first seen.
 //
@@ -24,11 +24,11 @@
 // The states of random and numpy.random, the working folder and the import path are restored. Names that begin with _ are not saved.
 //
 // A pickle runs code when it is loaded. So nothing is read that the manifest does not name by its hash, and callers record the hash of
-// the manifest in the journal.
+// the manifest, which does not change after Accept. The commit record can only take variables away.
 //
 // # What a Python kernel has to provide
 //
 // The user's namespace is the module __main__. The source of each cell is in linecache.cache under the file name of its code objects,
-// with None as the time, as IPython does it. A kernel without IPython has a module sys.modules["_pawl_bridge"] with the function
-// publish(bundle), which displays a bundle: MIME type → value.
+// with None as the time, as IPython does it. A kernel without IPython has the function builtins.display(bundle, raw=True), which
+// displays a bundle: MIME type → value.
 package variables

@@ -27,12 +27,19 @@ func (s *Store) LoadCell(id ID, sha256 string, strict bool) (Loading, error) {
 		return Loading{}, err
 	}
 	if m.SHA256 != sha256 {
-		return Loading{}, fmt.Errorf("%w: the manifest of %s is not the one that was committed", ErrDamaged, id)
+		return Loading{}, fmt.Errorf("%w: the manifest of %s is not the one that was saved", ErrDamaged, id)
+	}
+	if m.Verified.IsZero() {
+		return Loading{}, fmt.Errorf("checkpoint %s is not verified", id)
 	}
 	loading := Loading{ID: disk.RandomHex(8), From: id}
-	loading.Code, err = callCell(map[string]any{"action": "load", "id": loading.ID, "manifest": s.committedPath(id), "sha256": sha256, "objects": s.objects(), "strict": strict})
+	loading.Code, err = callCell(map[string]any{"action": "load", "id": loading.ID, "manifest": s.manifestPath(id), "sha256": sha256, "objects": s.objects(),
+		"skip": names(m.Failed), "unstable": names(m.Unstable), "strict": strict})
 	return loading, err
 }
+
+// names returns a list that is no null in JSON.
+func names(list []string) []string { return append([]string{}, list...) }
 
 // Result returns the names of the variables that were loaded, and what differs in the environment.
 func (l Loading) Result(messages []kernel.Message) (loaded, warnings []string, err error) {

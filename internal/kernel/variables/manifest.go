@@ -2,6 +2,7 @@ package variables
 
 import (
 	"errors"
+	"slices"
 	"time"
 )
 
@@ -21,19 +22,46 @@ type ID string
 // Key is the key of a cell: a hash of the key of the cell before it, its source and the parameters.
 type Key string
 
-// Manifest describes a checkpoint of variables.
+// Manifest describes a checkpoint of variables. The file does not change after Accept.
 type Manifest struct {
 	ID          ID               `json:"id"`
 	Key         Key              `json:"key"` // of the cell after which it was saved
 	Created     time.Time        `json:"created"`
-	Verified    time.Time        `json:"verified,omitzero"` // zero in a pending manifest
 	Environment Environment      `json:"environment"`
 	Variables   []Variable       `json:"variables"`
 	Unsaved     []Unsaved        `json:"unsaved"`
 	States      map[string]Place `json:"states"`          // of random number generators, by module
 	Notes       []string         `json:"notes,omitempty"` // what is different after loading
 
-	SHA256 string `json:"-"` // of the file
+	SHA256   string    `json:"-"` // of the file
+	Verified time.Time `json:"-"` // zero: not verified
+	Failed   []string  `json:"-"` // variables that did not load; they are in Unsaved, too
+	Unstable []string  `json:"-"` // variables of which only the type is compared
+}
+
+// verification is the commit record of a checkpoint.
+type verification struct {
+	Manifest string            `json:"manifest"` // SHA-256
+	Verified time.Time         `json:"verified"`
+	Failed   map[string]string `json:"failed"`   // variable → why it did not load
+	Unstable []string          `json:"unstable"` // variables whose content hash is different after each loading
+}
+
+// apply moves the variables that did not load to Unsaved.
+func (m *Manifest) apply(v verification) {
+	saved := m.Variables[:0:0]
+	for _, variable := range m.Variables {
+		if why, failed := v.Failed[variable.Name]; failed {
+			m.Unsaved = append(m.Unsaved, Unsaved{Name: variable.Name, Type: variable.Type, Why: "it does not load: " + why, Since: variable.Since})
+			m.Failed = append(m.Failed, variable.Name)
+			continue
+		}
+		if slices.Contains(v.Unstable, variable.Name) {
+			variable.Hash = ""
+		}
+		saved = append(saved, variable)
+	}
+	m.Variables, m.Unstable, m.Verified = saved, v.Unstable, v.Verified
 }
 
 // Bytes returns the size of all objects that the manifest names.

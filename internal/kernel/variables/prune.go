@@ -39,21 +39,17 @@ func (s *Store) Prune(r Retention) (p Pruned, err error) {
 }
 
 func (s *Store) prune(r Retention, p *Pruned) error {
-	committed, err := s.List()
+	all, err := s.all()
 	if err != nil {
 		return err // an object may belong to the manifest that cannot be read
 	}
-	for _, m := range committed {
-		if err := disk.Remove(s.pendingPath(m.ID)); err != nil { // a crash was faster
-			return err
+	var committed, pending []Manifest
+	for _, m := range all {
+		if m.Verified.IsZero() {
+			pending = append(pending, m)
+		} else {
+			committed = append(committed, m)
 		}
-	}
-	if err := disk.SyncFolder(s.dir + "/pending"); err != nil { // before a manifest is removed: its pending one must not come back
-		return err
-	}
-	pending, err := s.Pendings()
-	if err != nil {
-		return err
 	}
 	sizes, err := s.sizes()
 	if err != nil {
@@ -61,7 +57,7 @@ func (s *Store) prune(r Retention, p *Pruned) error {
 	}
 	drop := choose(r, committed, pending, sizes, p.Why)
 	for _, id := range drop {
-		if err := disk.Remove(s.committedPath(id)); err != nil {
+		if err := disk.Remove(s.manifestPath(id)); err != nil {
 			return err
 		}
 		p.Manifests = append(p.Manifests, id)
@@ -72,7 +68,7 @@ func (s *Store) prune(r Retention, p *Pruned) error {
 		}
 	}
 	live := map[string]bool{}
-	for _, m := range append(pending, committed...) {
+	for _, m := range all {
 		if !slices.Contains(drop, m.ID) {
 			for name := range m.objects() {
 				live[name] = true
@@ -135,7 +131,7 @@ func (s *Store) sizes() (map[string]int64, error) {
 	return sizes, nil
 }
 
-// sweep removes objects that are not live, and manifests' temporary files of crashed processes.
+// sweep removes objects that are not live, records without a manifest, and temporary files of crashed processes.
 func (s *Store) sweep(live map[string]bool, sizes map[string]int64, p *Pruned) (err error) {
 	for name, size := range sizes {
 		if live[name] {
@@ -148,11 +144,11 @@ func (s *Store) sweep(live map[string]bool, sizes map[string]int64, p *Pruned) (
 		p.Objects++
 		p.Bytes += size
 	}
-	for _, folder := range []string{"manifests", "pending"} {
+	for _, folder := range []string{"manifests", "verified"} {
 		entries, readErr := disk.ReadDir(s.dir + "/" + folder)
 		err = errors.Join(err, readErr)
 		for _, entry := range entries {
-			if strings.HasPrefix(entry.Name(), ".") { // writers hold the lock
+			if strings.HasPrefix(entry.Name(), ".") || !disk.Exists(s.dir+"/manifests/"+entry.Name()) { // writers hold the lock
 				err = errors.Join(err, disk.Remove(s.dir+"/"+folder+"/"+entry.Name()))
 			}
 		}

@@ -53,14 +53,14 @@ type stagedFile struct {
 	Bytes  int64
 }
 
-// Accept takes over what the kernel wrote: it compares the hashes, syncs all files and writes a pending manifest. Once it returns nil,
+// Accept takes over what the kernel wrote: it compares the hashes, syncs all files and writes the manifest. Once it returns nil,
 // the checkpoint survives a power failure. After an error or a crash it may be called again, or the folder abandoned with Abandon.
 func (s *Store) Accept(ctx context.Context, saving Saving, messages []kernel.Message, now time.Time) (Manifest, error) {
 	var result struct{ SHA256 string }
 	if err := answer(messages, string(saving.ID), &result); err != nil {
 		return Manifest{}, fmt.Errorf("save the variables: %w", err)
 	}
-	if m, err := s.read(s.pendingPath(saving.ID), saving.ID); err == nil {
+	if m, err := s.read(saving.ID); err == nil {
 		return m, disk.RemoveTree(s.staging(saving.ID)) // it was accepted before a crash
 	}
 	r, err := s.report(saving, result.SHA256)
@@ -80,7 +80,12 @@ func (s *Store) Accept(ctx context.Context, saving Saving, messages []kernel.Mes
 		if err := s.checkPlaces(m); err != nil {
 			return err
 		}
-		return s.write(s.pendingPath(m.ID), &m)
+		data, err := json.Marshal(m)
+		if err != nil {
+			return err
+		}
+		m.SHA256 = sum(data)
+		return disk.Replace(s.manifestPath(m.ID), data)
 	})
 	if err != nil {
 		return Manifest{}, err

@@ -24,8 +24,8 @@ const manifestLimit = 256 << 20
 // Store is the folder with the checkpoints of one session:
 //
 //	objects/SHA256       content of variables
-//	pending/ID.json      manifests of checkpoints that are not verified
 //	manifests/ID.json    manifests
+//	verified/ID.json     commit records: what the verification found
 //	staging/ID/          what a kernel is writing
 //
 // Several processes may use it at the same time.
@@ -36,7 +36,7 @@ type Store struct {
 
 // Open returns the store in a folder, which is made if it is missing. The path is absolute.
 func Open(dir string) (*Store, error) {
-	for _, name := range []string{"objects", "pending", "manifests", "staging"} {
+	for _, name := range []string{"objects", "manifests", "verified", "staging"} {
 		if err := disk.MakeFolders(filepath.Join(dir, name)); err != nil {
 			return nil, err
 		}
@@ -68,23 +68,27 @@ func (s *Store) locked(do func() error) error {
 func (s *Store) objects() string           { return filepath.Join(s.dir, "objects") }
 func (s *Store) object(name string) string { return filepath.Join(s.dir, "objects", name) }
 func (s *Store) staging(id ID) string      { return filepath.Join(s.dir, "staging", string(id)) }
-func (s *Store) pendingPath(id ID) string  { return filepath.Join(s.dir, "pending", string(id)+".json") }
-func (s *Store) committedPath(id ID) string {
+func (s *Store) manifestPath(id ID) string {
 	return filepath.Join(s.dir, "manifests", string(id)+".json")
 }
-
-// List returns the manifests, oldest first. Damaged ones are left out and named in the error.
-func (s *Store) List() ([]Manifest, error) { return s.list("manifests") }
-
-// Pendings returns the manifests that are not verified, oldest first. Damaged ones are left out and named in the error.
-func (s *Store) Pendings() ([]Manifest, error) {
-	list, err := s.list("pending")
-	list = slices.DeleteFunc(list, func(m Manifest) bool { return disk.Exists(s.committedPath(m.ID)) }) // a crash was faster than its removal
-	return list, err
+func (s *Store) verifiedPath(id ID) string {
+	return filepath.Join(s.dir, "verified", string(id)+".json")
 }
 
-func (s *Store) list(folder string) (list []Manifest, err error) {
-	entries, err := disk.ReadDir(filepath.Join(s.dir, folder))
+// List returns the verified checkpoints, oldest first. Damaged ones are left out and named in the error.
+func (s *Store) List() ([]Manifest, error) {
+	list, err := s.all()
+	return slices.DeleteFunc(list, func(m Manifest) bool { return m.Verified.IsZero() }), err
+}
+
+// Pendings returns the checkpoints that are not verified, oldest first. Damaged ones are left out and named in the error.
+func (s *Store) Pendings() ([]Manifest, error) {
+	list, err := s.all()
+	return slices.DeleteFunc(list, func(m Manifest) bool { return !m.Verified.IsZero() }), err
+}
+
+func (s *Store) all() (list []Manifest, err error) {
+	entries, err := disk.ReadDir(filepath.Join(s.dir, "manifests"))
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +97,7 @@ func (s *Store) list(folder string) (list []Manifest, err error) {
 		if !ok || !validID(ID(id)) {
 			continue // a temporary file of a process that crashed
 		}
-		m, readErr := s.read(filepath.Join(s.dir, folder, entry.Name()), ID(id))
+		m, readErr := s.read(ID(id))
 		if errors.Is(readErr, fs.ErrNotExist) {
 			continue // it was removed meanwhile
 		}
@@ -106,19 +110,20 @@ func (s *Store) list(folder string) (list []Manifest, err error) {
 	return list, err
 }
 
-// Manifest returns the manifest of a checkpoint.
+// Manifest returns the manifest of a checkpoint, verified or not.
 func (s *Store) Manifest(id ID) (Manifest, error) {
 	if !validID(id) {
 		return Manifest{}, fmt.Errorf("%w: %q", ErrMissing, id)
 	}
-	m, err := s.read(s.committedPath(id), id)
+	m, err := s.read(id)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = fmt.Errorf("%w: %s", ErrMissing, id)
 	}
 	return m, err
 }
 
-func (s *Store) read(path string, id ID) (m Manifest, err error) {
+func (s *Store) read(id ID) (m Manifest, err error) {
+	path := s.manifestPath(id)
 	data, err := disk.ReadFile(path, manifestLimit)
 	if err != nil {
 		return m, err
@@ -130,21 +135,19 @@ func (s *Store) read(path string, id ID) (m Manifest, err error) {
 		return m, fmt.Errorf("%w: %s: %v", ErrDamaged, path, err)
 	}
 	m.SHA256 = sum(data)
+	var found verification
+	data, err = disk.ReadFile(s.verifiedPath(id), manifestLimit)
+	if errors.Is(err, fs.ErrNotExist) {
+		return m, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(data, &found)
+	}
+	if err != nil || found.Manifest != m.SHA256 || found.Verified.IsZero() {
+		return m, fmt.Errorf("%w: %s: %v", ErrDamaged, s.verifiedPath(id), err)
+	}
+	m.apply(found)
 	return m, nil
-}
-
-// write writes a manifest durably and sets its hash.
-func (s *Store) write(path string, m *Manifest) error {
-	data, err := json.Marshal(m)
-	if err != nil {
-		return err
-	}
-	data = append(data, '\n')
-	if err := disk.Replace(path, data); err != nil {
-		return err
-	}
-	m.SHA256 = sum(data)
-	return nil
 }
 
 // check returns an error unless every place and name can be one that this package wrote.
@@ -178,7 +181,7 @@ func isHash(name string) bool {
 // newID returns an id that is greater than all others in the store.
 func (s *Store) newID() (ID, error) {
 	last := 0
-	for _, folder := range []string{"manifests", "pending", "staging"} {
+	for _, folder := range []string{"manifests", "staging"} {
 		entries, err := disk.ReadDir(filepath.Join(s.dir, folder))
 		if err != nil {
 			return "", err

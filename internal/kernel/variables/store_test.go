@@ -102,7 +102,7 @@ func TestDamage(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-		}, "is not the one that was committed"},
+		}, "is not the one that was saved"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -139,7 +139,7 @@ func (k *Kernel) Accept(s *variables.Store, key variables.Key, limits variables.
 // Verified verifies and commits a checkpoint.
 func Verified(t *testing.T, s *variables.Store, pending variables.Manifest) variables.Manifest {
 	t.Helper()
-	m, err := s.Verify(t.Context(), pending, verifier(), time.Now())
+	m, err := s.Verify(t.Context(), pending.ID, verifier(), time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

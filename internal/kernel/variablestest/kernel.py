@@ -2,7 +2,7 @@
 
 Without an argument it executes the cells itself, like the bridge. With the argument ipykernel it starts a Jupyter kernel for them.
 """
-import ast
+import builtins
 import contextlib
 import io
 import json
@@ -17,9 +17,7 @@ def plain():
     main = types.ModuleType("__main__")
     sys.modules["__main__"] = main
     displays = []
-    bridge = types.ModuleType("_pawl_bridge")
-    bridge.publish = displays.append
-    sys.modules["_pawl_bridge"] = bridge
+    builtins.display = lambda bundle, raw: displays.append(bundle)
     for number, line in enumerate(sys.stdin):
         code, file = json.loads(line), "<cell %d>" % number
         linecache.cache[file] = (len(code), None, code.splitlines(True), file)
@@ -36,7 +34,7 @@ def plain():
 
 def ipykernel():
     from jupyter_client.manager import start_new_kernel
-    manager, client = start_new_kernel(kernel_name="python3", kernel_cmd=[sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}", "--HistoryManager.enabled=False"])
+    manager, client = start_new_kernel(kernel_name="python3", extra_arguments=["--HistoryManager.enabled=False"])
     try:
         for line in sys.stdin:
             code = json.loads(line)

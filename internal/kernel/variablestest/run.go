@@ -62,7 +62,7 @@ func RunUnsaveable(t *testing.T, cases []Case, args ...string) {
 			pending := k.Accept(s, "one", limits)
 			v := &variables.Verifier{Python: Python(), Limits: limits}
 			defer v.Close()
-			m, err := s.Verify(t.Context(), pending, v, pending.Created)
+			m, err := s.Verify(t.Context(), pending.ID, v, pending.Created)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -34,9 +34,8 @@ def run(argument, namespace):
     publish(dict(result, action=request.get("action", ""), id=request.get("id", "")))
 
 
-def install(namespace):
-    """Make this module known in the kernel, and note what the kernel itself put into the namespace."""
+def install():
+    """Make this module known in the kernel."""
     module = types.ModuleType("_pawl_variables")
     module.__dict__.update(globals())
-    baseline.update(namespace)
     sys.modules["_pawl_variables"] = module

@@ -12,13 +12,13 @@ class Load:
         with open(request["manifest"], "rb") as file:
             data = file.read()
         if hashlib.sha256(data).hexdigest() != request["sha256"]:
-            raise Refused("the manifest is not the one that was committed")
+            raise Refused("the manifest is not the one that was saved")
         self.manifest = json.loads(data.decode("utf-8"))
         self.skip = set(request.get("skip", []))
         self.variables = [v for v in self.manifest["variables"] if v["name"] not in self.skip]
         self.cache = {}  # object -> bytes, of objects with several variables
         self.groups = {}  # place -> variables of a pickle with several
-        self.failed, self.unstable = {}, []
+        self.failed, self.unstable = {}, list(request.get("unstable", []))
         self.progress = lambda name: None
 
     def into_kernel(self, strict):

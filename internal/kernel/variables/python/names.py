@@ -11,10 +11,6 @@ import types
 
 MIME = "application/vnd.pawl.variables.v1+json"
 
-OWN_NAMES = frozenset(["In", "Out", "get_ipython", "exit", "quit", "open", "display", "original_ps1", "is_wsl"])
-
-baseline = {}  # name -> value that the kernel itself put into the namespace; only names of values that are still the same are skipped
-
 
 def type_name(kind):
     """Return the name of a type, such as list or collections.OrderedDict."""
@@ -26,12 +22,14 @@ def is_variable(name, value):
     """Report whether a name of the namespace belongs to the user."""
     if type(name) is not str or name.startswith("_") or not name.isidentifier() or keyword.iskeyword(name):
         return False
-    if name in baseline and baseline[name] is value:
-        return False
-    if name in OWN_NAMES:
-        module = getattr(type(value), "__module__", "")
-        return not (name in ("In", "Out", "open") or type(module) is str and module.split(".")[0] in ("IPython", "builtins", "_sitebuiltins"))
-    return True
+    return not is_own(name, value)
+
+
+def is_own(name, value):
+    """Report whether the kernel itself put a value into the namespace."""
+    shell = ipython()
+    hidden = getattr(shell, "user_ns_hidden", None)
+    return type(hidden) is dict and name in hidden and (hidden[name] is value or name in ("In", "Out"))
 
 
 def variables_of(namespace):
@@ -39,13 +37,19 @@ def variables_of(namespace):
     return [(name, value) for name, value in list(namespace.items()) if is_variable(name, value)]
 
 
+def ipython():
+    """Return IPython's shell, or None in a kernel without IPython."""
+    module = sys.modules.get("IPython.core.getipython")
+    return module.get_ipython() if module is not None else None
+
+
 def publish(result):
     """Send a result to pawl, as one display."""
-    bridge = sys.modules.get("_pawl_bridge")
-    if bridge is not None:
-        bridge.publish({MIME: result})
-        return
-    sys.modules["IPython.core.getipython"].get_ipython().display_pub.publish(data={MIME: result}, metadata={})
+    shell = ipython()
+    if shell is not None:
+        shell.display_pub.publish(data={MIME: result}, metadata={})
+    else:
+        builtins.display({MIME: result}, raw=True)
 
 
 def reason(error):

@@ -123,7 +123,7 @@ class Save:
             raise Refused("its default values are too large")
         data = json.dumps(recipe).encode("ascii")
         entry = {"kind": recipe["kind"], "type": type_name(type(value)), "hash": hashlib.sha256(data).hexdigest(), "format": "recipe",
-                 "needs": sorted(n for n in used if n != name and n in self.namespace and not (n in baseline and baseline[n] is self.namespace[n]) and not n.startswith("__"))}
+                 "needs": sorted(n for n in used if n != name and n in self.namespace and not is_own(n, self.namespace[n]) and not n.startswith("__"))}
         entry["place"] = self.put(data)
         self.entries[name] = entry
 
