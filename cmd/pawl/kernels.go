@@ -18,7 +18,9 @@ import (
 	"pawl/internal/kernel/bridge"
 	"pawl/internal/kernel/interpreter"
 	"pawl/internal/kernel/jupyter"
+	"pawl/internal/kernel/remote"
 	"pawl/internal/kernel/runner"
+	"pawl/internal/kernel/saver"
 )
 
 // runKernelStep executes a kernel step. The supervisor's signals interrupt the running cell.
@@ -55,7 +57,7 @@ func runKernel() int {
 		if err != nil {
 			return err
 		}
-		saver, err := runner.NewSaver(dir, spec)
+		saver, err := saver.New(saver.Config{Dir: runner.Variables(dir), Environ: spec.Environ, RunAs: spec.RunAs})
 		if err != nil {
 			return err
 		}
@@ -74,7 +76,7 @@ func kernelOf(ctx context.Context, job *pawl.Job) (kernel.Driver, kernel.Spec, e
 	spec := kernel.Spec{Name: a.Name, Dir: job.Dir, Project: job.Root, Environ: withoutOwn(os.Environ()), RunAs: job.RunAs, ProjectKernels: true}
 	if a.Driver == pawl.RemoteDriver {
 		spec.Server = kernel.Server{URL: a.Server, Token: os.Getenv(kernelstep.TokenVar)}
-		return jupyter.Driver{}, spec, nil
+		return remote.Driver{}, spec, nil
 	}
 	python, err := interpreter.Choose(interpreter.Config{Setting: a.Python, Project: job.Root, Environ: spec.Environ})
 	isPython := a.Name == "" || a.Name == "python3" || a.Name == "python"

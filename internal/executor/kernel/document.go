@@ -237,9 +237,9 @@ func (d *notebookDocument) note() string {
 	return fmt.Sprintf("%s of the notebook changed while the run worked, and did not get outputs", countOf(len(d.problems), "cell", "cells"))
 }
 
-// spill writes output that the notebook has no room for into the folder of the step's artifacts.
-func (d *notebookDocument) spill(_ kernel.CellID, name string, offset int64, data []byte) (string, error) {
-	folder := filepath.Join(d.attempt.dir, "outputs")
+// spill writes output that the notebook has no room for into a folder of the cell in that of the attempt.
+func (d *notebookDocument) spill(cell kernel.CellID, name string, offset int64, data []byte) (string, error) {
+	folder := filepath.Join(d.attempt.dir, "outputs", string(cell))
 	if err := disk.MakeFolders(folder); err != nil {
 		return "", err
 	}

@@ -37,7 +37,7 @@ type attempt struct {
 	clean  func(string) string
 	seed   string
 	done   int    // cells that are finished
-	lost   string // the last note on variables that are not saved
+	noted  string // the last note on variables that are not saved
 }
 
 // cell is a cell of a step.
@@ -287,33 +287,14 @@ func (a *attempt) cell(ctx context.Context, i int, base runner.Key) error {
 	default:
 		return fmt.Errorf("cell %s: %s", c.Name, end.Reason())
 	}
-	if end.Note != "" && end.Note != a.lost {
-		a.lost = end.Note
+	if end.Note != "" && end.Note != a.noted {
+		a.noted = end.Note
 		a.note("cell " + c.Name + ": " + end.Note)
-	}
-	if text := lostText(end.Saved); text != "" && text != a.lost {
-		a.lost = text
-		a.note("cell " + c.Name + ": " + text)
 	}
 	a.done++
 	a.report(c)
 	return nil
 }
-
-// lostText names the variables that a checkpoint does not have.
-func lostText(s *runner.Saved) string {
-	if s == nil || len(s.Lost) == 0 {
-		return ""
-	}
-	var names []string
-	for _, l := range s.Lost[:min(len(s.Lost), maxLost)] {
-		names = append(names, l.Name+" ("+l.Why+")")
-	}
-	return fmt.Sprintf("%s not saved: %s", countOf(len(s.Lost), "variable", "variables"), strings.Join(names, "; "))
-}
-
-// maxLost is how many variables that are not saved a note names.
-const maxLost = 5
 
 // interruptWith interrupts the running cell when ctx ends. The returned function waits until that is over.
 func (a *attempt) interruptWith(ctx context.Context) (stop func()) {

@@ -112,12 +112,12 @@ func (h *host) execute(ctx context.Context, k kernel.Kernel, b *Begin, limit tim
 // save saves the variables after a cell. If that fails, the cell is finished all the same, and the note says why; unless the kernel is dead:
 // then nothing has what the cell did to them.
 func (h *host) save(ctx context.Context, k kernel.Kernel, end *End) {
-	if !h.cfg.Saver.supports(k) {
+	if !h.saves(k) {
 		end.Note = "variables of this kernel are not saved: if it dies, all cells run again"
 		return
 	}
-	saved, err := h.cfg.Saver.save(ctx, h.evaluator(k), end.Key)
-	if end.Saved = saved; err == nil {
+	var err error
+	if end.Saved, end.Note, err = h.cfg.Saver.Save(ctx, h.evaluator(k), end.Key); err == nil {
 		return
 	}
 	end.Note = "the variables were not saved: " + err.Error()
@@ -130,9 +130,15 @@ func (h *host) save(ctx context.Context, k kernel.Kernel, end *End) {
 	}
 }
 
+// saves reports whether the variables of a kernel are saved. Those of a kernel elsewhere cannot be written to this machine.
+func (h *host) saves(k kernel.Kernel) bool {
+	info := k.Info()
+	return info.PID != 0 && h.cfg.Saver.Supports(info.Language)
+}
+
 // evaluator executes pawl's own code in a kernel. The caller holds kernelLock.
-func (h *host) evaluator(k kernel.Kernel) evaluator {
-	return evaluator{k, func(ctx context.Context, code string) ([]kernel.Message, error) {
+func (h *host) evaluator(k kernel.Kernel) Evaluator {
+	return Evaluator{k.Info(), func(ctx context.Context, code string) ([]kernel.Message, error) {
 		h.mu.Lock()
 		h.silent++
 		id := kernel.CellID(fmt.Sprintf("s%06d", h.silent))

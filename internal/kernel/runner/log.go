@@ -24,7 +24,7 @@ type Record struct {
 	Message *kernel.Message `json:"message,omitempty"`
 	End     *End            `json:"end,omitempty"`
 	Loaded  *Loaded         `json:"loaded,omitempty"`
-	Saved   *Saved          `json:"saved,omitempty"` // that a person asked for
+	Saved   string          `json:"saved,omitempty"` // id of a checkpoint that a person asked for
 	Died    *kernel.Death   `json:"died,omitempty"`
 }
 
@@ -65,23 +65,8 @@ type End struct {
 	Key  Key           `json:"key,omitempty"` // where the variables stand now; empty: unknown
 	kernel.Ending
 	Time  time.Time `json:"time"`
-	Saved *Saved    `json:"saved,omitempty"` // the checkpoint of the variables
-	Note  string    `json:"note,omitempty"`  // why there is none
-}
-
-// Saved is a checkpoint of the variables.
-type Saved struct {
-	ID     string   `json:"id"`
-	SHA256 string   `json:"sha256"` // of its manifest
-	Lost   []Lost   `json:"lost,omitempty"`
-	Notes  []string `json:"notes,omitempty"`
-}
-
-// Lost is a variable that a checkpoint does not have.
-type Lost struct {
-	Name string `json:"name"`
-	Type string `json:"type"`
-	Why  string `json:"why"`
+	Saved string    `json:"saved,omitempty"` // id of the checkpoint of the variables
+	Note  string    `json:"note,omitempty"`  // what is not in it, or why there is none
 }
 
 // Loaded records that the variables of a checkpoint were loaded into a new kernel.

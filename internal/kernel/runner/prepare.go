@@ -57,10 +57,10 @@ func (h *host) prepare(ctx context.Context, req Request) (*Prepared, error) {
 
 // checkpoints returns the checkpoints that this session's log names, the newest first.
 func (h *host) checkpoints(ctx context.Context) ([]Checkpoint, []string, error) {
-	list, notes, err := h.cfg.Saver.checkpoints(ctx)
+	list, notes, err := h.cfg.Saver.Checkpoints(ctx, h.cfg.Spec.Python.Path)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return slices.DeleteFunc(list, func(c Checkpoint) bool { return h.history.saved[c.ID] == "" }), notes, err
+	return slices.DeleteFunc(list, func(c Checkpoint) bool { return !h.history.saved[c.ID] }), notes, err
 }
 
 // reattached returns that a cell of the request is running, or nil.
@@ -100,10 +100,7 @@ func (h *host) place(ctx context.Context, p *Prepared, list []origin) (origin, e
 			return o, errors.New("the kernel died before the variables were loaded")
 		}
 		h.set(func() { h.at = "" })
-		h.mu.Lock()
-		hash := h.history.saved[o.checkpoint]
-		h.mu.Unlock()
-		warnings, err := h.cfg.Saver.load(ctx, h.evaluator(k), o.checkpoint, hash)
+		warnings, err := h.cfg.Saver.Load(ctx, h.evaluator(k), o.checkpoint)
 		if err != nil {
 			p.Notes = append(p.Notes, fmt.Sprintf("checkpoint %s was not loaded: %v", o.checkpoint, err))
 			continue
@@ -241,7 +238,7 @@ func (h *host) environ(ctx context.Context, env []string) error {
 	if code == "" {
 		return nil
 	}
-	_, err := h.evaluator(k).run(ctx, code)
+	_, err := h.evaluator(k).Run(ctx, code)
 	return err
 }
 
@@ -249,10 +246,10 @@ func (h *host) environ(ctx context.Context, env []string) error {
 func (h *host) variables(ctx context.Context) ([]Variable, error) {
 	var list []Variable
 	err := h.withIdle(ctx, func(k kernel.Kernel) (err error) {
-		if !h.cfg.Saver.supports(k) {
+		if !h.saves(k) {
 			return &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("pawl cannot list variables of %s", k.Info().Language)}
 		}
-		list, err = h.cfg.Saver.list(ctx, h.evaluator(k))
+		list, err = h.cfg.Saver.List(ctx, h.evaluator(k))
 		return err
 	})
 	return list, err
@@ -267,13 +264,11 @@ func (h *host) saveNow(ctx context.Context) (id string, err error) {
 		if at == "" {
 			return &pawl.Error{Kind: pawl.KindUsage, Err: errors.New("the last cell failed, so the variables are in between two states; execute a cell, or restart the kernel")}
 		}
-		if !h.cfg.Saver.supports(k) {
+		if !h.saves(k) {
 			return &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("pawl cannot save variables of %s", k.Info().Language)}
 		}
-		saved, err := h.cfg.Saver.save(ctx, h.evaluator(k), at)
-		if err == nil {
-			id = saved.ID
-			_, err = h.write(Record{Saved: saved})
+		if id, _, err = h.cfg.Saver.Save(ctx, h.evaluator(k), at); err == nil {
+			_, err = h.write(Record{Saved: id})
 		}
 		return err
 	})

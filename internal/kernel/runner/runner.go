@@ -31,9 +31,8 @@ const Verb = "kernel-runner"
 
 // Files in a session's folder, beside those of its supervisor.
 const (
-	LogFile       = "messages.jsonl"
-	endpointFile  = "endpoint.json"
-	variablesName = "variables" // folder of the checkpoints
+	LogFile      = "messages.jsonl"
+	endpointFile = "endpoint.json"
 )
 
 // Config configures a runner.
@@ -41,7 +40,31 @@ type Config struct {
 	Dir    string // folder of the session
 	Driver kernel.Driver
 	Spec   kernel.Spec // without Runtime, Log and Session
-	Saver  *Saver
+	Saver  Saver
+}
+
+// A Saver saves the variables of a kernel and loads them. Its methods are called by one goroutine at a time.
+type Saver interface {
+	// Supports reports whether variables of a language can be saved.
+	Supports(language string) bool
+	// Save saves a checkpoint of the variables, durably, and returns its id, which names its content by a hash, and a note on what it does
+	// not have.
+	Save(ctx context.Context, in Evaluator, at Key) (id, note string, err error)
+	// Load loads a checkpoint into a new kernel: all of it or nothing. Warnings name differences between the environments.
+	Load(ctx context.Context, in Evaluator, id string) (warnings []string, err error)
+	// Checkpoints returns the checkpoints that can be loaded, the newest first, and why others cannot.
+	Checkpoints(ctx context.Context, python string) (list []Checkpoint, notes []string, err error)
+	// List describes the variables of a kernel.
+	List(ctx context.Context, in Evaluator) ([]Variable, error)
+	// Close waits for checks in the background.
+	Close() error
+}
+
+// An Evaluator executes pawl's own code in a kernel.
+type Evaluator struct {
+	Info kernel.Info
+	// Run executes code silently, and returns what it displayed. If it raised an error, Run returns that.
+	Run func(ctx context.Context, code string) ([]kernel.Message, error)
 }
 
 // endpoint is the content of endpointFile.
@@ -111,8 +134,7 @@ func Run(ctx context.Context, cfg Config) error {
 	}
 	stop()
 	work.Wait()
-	h.cfg.Saver.close()
-	return h.shutdown()
+	return errors.Join(h.cfg.Saver.Close(), h.shutdown())
 }
 
 // closeOpenCell records that the cell which an earlier runner of the session executed is lost.

@@ -86,6 +86,9 @@ func ReadJob(dir string) (*pawl.Job, error) {
 	return &job, nil
 }
 
+// Variables returns the folder with the checkpoints of a session's variables.
+func Variables(dir string) string { return filepath.Join(dir, "variables") }
+
 // Alive reports whether the runner of a session is alive.
 func Alive(dir string) (bool, error) {
 	status, err := supervise.Probe(dir)
