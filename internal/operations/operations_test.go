@@ -415,9 +415,9 @@ func TestSameText(t *testing.T) {
 func TestNamedFolder(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, files)
-	o := w.mean("Bash", map[string]any{"command": "mkdir -p a/b; (exit 4)"})
+	o := w.mean("Bash", map[string]any{"command": "mkdir -p made/b; (exit 4)"})
 	o.Overlaps = true
-	w.sh("mkdir -p a/b")
+	w.sh("mkdir -p made/b")
 	w.expect(o, "beside a command that may have changed anything", unknown)
 }
 
