@@ -180,7 +180,7 @@ func (m *researchWriter) request(name string, id pawl.StepID, at time.Time) Requ
 		Stage:     m.stages[id],
 		Status:    Saved,
 		Trust:     m.trustUpTo(id),
-		Python:    m.python(),
+		Python:    m.environment(),
 		Executed:  m.executed(),
 		Artifacts: m.artifactsUpTo(id),
 		Now:       at,
@@ -226,8 +226,8 @@ func (m *researchWriter) trustUpTo(id pawl.StepID) Trust {
 	return lowest
 }
 
-// python returns the environment of the run, with the seeds that cells of the notebook set.
-func (m *researchWriter) python() Python {
+// environment returns the environment of the run, with the seeds that cells of the notebook set.
+func (m *researchWriter) environment() Python {
 	p := Python{Platform: platform()}
 	if m.Python != nil {
 		p.Path, p.Packages = m.Python()
@@ -319,7 +319,7 @@ func (m *researchWriter) saveFailed() {
 // saveUnfinished saves a checkpoint from the middle of a stage. If no stage is finished, it has only a cell.
 func (m *researchWriter) saveUnfinished(id pawl.StepID, name string, why Reason, at time.Time) {
 	r := Request{Title: m.title, Run: m.run, Session: m.run, Stage: m.stages[id], Status: Interrupted, Reason: why,
-		Python: m.python(), Now: at, ID: name}
+		Python: m.environment(), Now: at, ID: name}
 	if len(m.finished()) > 0 {
 		m.save(r)
 		return
@@ -415,10 +415,20 @@ func (m *researchWriter) beginNotebook() {
 	}
 }
 
-// updateFrontMatter updates the run's status in the notebook's front matter.
+// updateFrontMatter updates the run's status and its Python in the notebook's front matter.
 func (m *researchWriter) updateFrontMatter() {
 	file := m.files.File(notebookPath(m.title))
-	m.files.Put(file.Path, withRun(file.Data, m.entry(), m.State.Updated))
+	m.files.Put(file.Path, withRun(file.Data, m.entry(), m.python(), m.State.Updated))
+}
+
+// python returns the path of Python in the newest checkpoint of the run that knows it, "" if none does.
+func (m *researchWriter) python() string {
+	for _, r := range Records(m.files.Files(), m.title, m.run) {
+		if r.Loads() && r.Manifest.Python.Path != "" && r.Manifest.Python.Path != unknown {
+			return r.Manifest.Python.Path
+		}
+	}
+	return ""
 }
 
 // updateLoop updates the state of the loop.
