@@ -295,7 +295,7 @@ var mayUseFiles = map[string]struct{ calls, why string }{
 	"pawl/internal/account":               {"os.Stat os.Lstat", "who owns the folders above pawl's files"},
 	"pawl/internal/httpaccess":            {"os.Stat", "a token file that the user names"},
 	"pawl/internal/kernel/bridge":         {"os.Stat os.ReadFile", "the working folder of a kernel; /proc"},
-	"pawl/internal/kernel/interpreter":    {"os.Stat", "interpreters, and virtual environments"},
+	"pawl/internal/kernel/interpreter":    {"os.Stat os.ReadDir filepath.Glob", "interpreters, virtual environments, and the names of installed packages"},
 	"pawl/internal/kernel/jupyter":        {"os.Stat os.OpenFile os.ReadDir os.ReadFile os.Remove", "kernelspecs, programs, /proc, and the folder of a kernel's sockets"},
 	"pawl/internal/outputs":               {"os.Stat os.Lstat os.ReadDir os.Readlink os.DirFS filepath.WalkDir", "outputs of steps in the workspace"},
 	"pawl/internal/project":               {"os.Stat os.Lstat os.Open", "folders above .pawl, and a folder that projects share"},
