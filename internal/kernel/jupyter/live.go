@@ -155,8 +155,7 @@ func (k *live) Execute(ctx context.Context, what kernel.Cell) (kernel.Ending, er
 func (k *live) request(ctx context.Context, c *cell) error {
 	id := k.requestID(purposeCell, c.ID)
 	k.mu.Lock()
-	c.progress.request, c.progress.reply = id, nil
-	c.progress.requests++
+	c.progress.renew(id)
 	k.mu.Unlock()
 	if err := k.send(ctx, "execute_request", id, map[string]any{
 		"code": c.Code, "silent": c.Silent, "store_history": !c.Silent, "user_expressions": struct{}{},

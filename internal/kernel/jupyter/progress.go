@@ -46,6 +46,12 @@ const (
 	markBack // and nothing has come since
 )
 
+// renew begins anew with another request.
+func (p *progress) renew(request string) {
+	p.request, p.requests = request, p.requests+1
+	p.reply, p.replied, p.idled, p.heard, p.probed, p.mark = nil, time.Time{}, time.Time{}, time.Time{}, time.Time{}, markNone
+}
+
 // reply is the content of an execute_reply.
 type reply struct {
 	Status    string   `json:"status"` // ok, error, aborted; some kernels say abort
