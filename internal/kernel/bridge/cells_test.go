@@ -37,7 +37,7 @@ func (l *log) text(cell kernel.CellID) string {
 	defer l.mu.Unlock()
 	var all string
 	for _, m := range l.messages {
-		if m.Cell == cell {
+		if m.Cell == cell && m.Kind == kernel.KindStream {
 			all += m.Text
 		}
 	}
