@@ -62,8 +62,8 @@ func (p *Progress) Sent(request string) {
 	p.requests++
 }
 
-// Awaits reports whether a request is the newest of the cell.
-func (p *Progress) Awaits(request string) bool { return p.request == request }
+// Request returns the newest request of the cell.
+func (p *Progress) Request() string { return p.request }
 
 // Replied notes the reply to the newest request.
 func (p *Progress) Replied(r Reply, now time.Time) { p.reply, p.replied = &r, now }
