@@ -58,8 +58,8 @@ type Verdict struct {
 
 // Sent notes that the cell is sent with a request. What was known of an earlier request counts no more.
 func (p *Progress) Sent(request string) {
-	p.request, p.reply, p.idled = request, nil, time.Time{}
-	p.requests++
+	p.request, p.requests = request, p.requests+1
+	p.reply, p.replied, p.idled, p.heard, p.probed, p.mark = nil, time.Time{}, time.Time{}, time.Time{}, time.Time{}, markNone
 }
 
 // Request returns the newest request of the cell.
