@@ -1,0 +1,130 @@
+package notebooks_test
+
+import (
+	"cmp"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"pawl/internal/kernel"
+	"pawl/internal/notebook"
+	"pawl/test/stories/storytest"
+)
+
+func TestMain(m *testing.M) { os.Exit(storytest.Main(m)) }
+
+// nbclient executes a notebook as people do without pawl.
+const nbclient = `
+import sys, nbformat, nbclient
+notebook = nbformat.read(sys.argv[1], as_version=4)
+nbclient.NotebookClient(notebook, kernel_name="python3").execute()
+nbformat.write(notebook, sys.argv[2])
+`
+
+// compared are cells whose outputs pawl and nbclient have to agree on.
+var compared = []string{
+	"import sys, os\nprint('one')\nprint('two', file=sys.stderr)\nprint('three', flush=True)\n1 + 1",
+	"from IPython.display import *\ndisplay(HTML('<b>x</b>'), Markdown('# T'), JSON({'a': [1, None]}), Latex('$x$'))",
+	"os.write(1, b'from the descriptor\\n'); os.system('echo from a child')",
+	"d = display('first', display_id='d')",
+	"d.update('second')\ndisplay('first', display_id='e')\nupdate_display('third', display_id='e')",
+	"print('gone')\nclear_output()\nprint('cleared')\nclear_output(wait=True)\nprint('stays')",
+	"display({'text/plain': 'raw', 'application/vnd.x+json': {'b': 1, 'a': [2.50]}}, metadata={'m': 1}, raw=True)",
+	"print('x' * 5000, end='')\nprint('\\x1b[31mred\\x1b[0m', 'é😀\\u2028')",
+	"import pandas\npandas.DataFrame({'a<b': [1, 2]})",
+	"import base64\nImage(base64.b64decode('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='))",
+	"x = 5;",
+	"None",
+	"for i in range(300): display(i)",
+}
+
+// TestSameAsNbclient: pawl and nbclient leave the same outputs. pawl merges pieces of one stream; nbclient leaves them apart.
+func TestSameAsNbclient(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	text := notebook.New(notebook.Kernelspec{Name: "python3", DisplayName: "Python 3", Language: "python"}, nil)
+	var err error
+	for i, source := range compared {
+		if text, err = notebook.Append(text, notebook.NewCell{ID: "c" + string(rune('a'+i)), Type: notebook.Code, Source: source}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if text, err = notebook.Append(text, notebook.NewCell{ID: "raises", Type: notebook.Code, Source: "def f(): 1/0\nf()", Tags: []string{notebook.TagRaises}},
+		notebook.NewCell{ID: "skipped", Type: notebook.Code, Source: "1/0", Tags: []string{notebook.TagSkip}}); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "in.ipynb")
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	python(t, nbclient, path, filepath.Join(dir, "nbclient.ipynb"))
+	cmd := exec.Command(storytest.Pawl(t), "notebook", "run", "--driver", "jupyter", "--python", cmp.Or(os.Getenv("PAWL_TEST_PYTHON"), "/usr/bin/python3"), "in.ipynb", "pawl.ipynb")
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	want, got := executed(t, filepath.Join(dir, "nbclient.ipynb")), executed(t, filepath.Join(dir, "pawl.ipynb"))
+	all := 0
+	for i := range want.Cells {
+		all += len(want.Cells[i].Outputs())
+		if diff := gocmp.Diff(outputsOf(t, &want.Cells[i]), outputsOf(t, &got.Cells[i])); diff != "" || want.Cells[i].Count != got.Cells[i].Count {
+			t.Errorf("%s\ncounts %d and %d, -nbclient +pawl:\n%s", want.Cells[i].Source, want.Cells[i].Count, got.Cells[i].Count, diff)
+		}
+	}
+	if all < 300 {
+		t.Errorf("nbclient left %d outputs", all)
+	}
+}
+
+func executed(t *testing.T, path string) *notebook.Notebook {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := notebook.Read(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// outputsOf returns outputs as JSON values, with the pieces of a stream merged.
+func outputsOf(t *testing.T, c *notebook.Cell) []any {
+	t.Helper()
+	var merged []notebook.Output
+	for _, o := range c.Outputs() {
+		if last := len(merged) - 1; o.Type == notebook.Stream && last >= 0 && merged[last].Type == notebook.Stream && merged[last].Stream == o.Stream {
+			merged[last].Text += o.Text
+			continue
+		}
+		merged = append(merged, o)
+	}
+	values := []any{}
+	var out, err []string // the order of two streams is by chance
+	for _, o := range merged {
+		switch {
+		case o.Type == notebook.Stream && o.Stream == kernel.Stdout:
+			out = append(out, o.Text)
+			continue
+		case o.Type == notebook.Stream:
+			err = append(err, o.Text)
+			continue
+		}
+		text, encodeErr := json.Marshal(o)
+		if encodeErr != nil {
+			t.Fatal(encodeErr)
+		}
+		var value any
+		if err := json.Unmarshal(text, &value); err != nil {
+			t.Fatal(err)
+		}
+		values = append(values, value)
+	}
+	return append(values, strings.Join(out, ""), strings.Join(err, ""))
+}
