@@ -44,7 +44,7 @@ type notebookDocument struct {
 	path     string
 	recorder *notebook.Recorder
 	cells    map[kernel.CellID]*shown
-	inFile   map[string]string // id → key of the execution whose results the file has
+	inFile   map[string]string // id → key of the finished execution whose results the file has, or gets
 	ended    []kernel.CellID   // whose results are in the file, the oldest first
 	pace     pace
 	problems map[string]notebook.ConflictKind
@@ -119,6 +119,9 @@ func (d *notebookDocument) add(m kernel.Message) error {
 
 func (d *notebookDocument) end(c cell, end *runner.End) error {
 	d.cells[end.Cell] = &shown{cell: c, end: end}
+	if end.Finished(&runner.Begin{MayFail: c.MayFail}) {
+		d.inFile[c.id] = string(c.Key)
+	}
 	if d.pace.due(time.Now(), 0) {
 		return d.save()
 	}

@@ -293,7 +293,7 @@ func TestStartFails(t *testing.T) {
 	}{
 		{func(s *kernel.Spec) { s.Python.Path = "python3" }, "is no absolute path"},
 		{func(s *kernel.Spec) { s.Python.Path = "/nowhere/python3" }, "start /nowhere/python3 (test): "},
-		{func(s *kernel.Spec) { s.Python.Path = "/bin/true" }, "/bin/true (test) exited with code 0 before it was ready for cells"},
+		{func(s *kernel.Spec) { s.Python.Path = "/bin/true" }, "/bin/true (test) ended before it was ready for cells: exited with code 0"},
 		{func(s *kernel.Spec) { s.Python.Path = "/bin/ls" }, "before it was ready for cells"},
 		{func(s *kernel.Spec) { s.Dir = "/nowhere" }, "working folder: stat /nowhere"},
 		{func(s *kernel.Spec) { s.Dir = "/dev/null" }, "/dev/null is not a folder"},

@@ -116,7 +116,7 @@ func (c *child) send(to int, sig syscall.Signal) error {
 func (c *child) death(peak int64) kernel.Death {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	d := kernel.Death{Why: "ended", Peak: peak}
+	d := kernel.Death{Why: "unknown end", Peak: peak}
 	if c.state == nil {
 		return d
 	}
@@ -130,7 +130,7 @@ func (c *child) death(peak int64) kernel.Death {
 		return d
 	}
 	d.Signal = unix.SignalName(status.Signal())
-	d.Why = "was killed by " + d.Signal
+	d.Why = "killed by " + d.Signal
 	if n := readMemory().kills - c.before.kills; n > 0 && status.Signal() == syscall.SIGKILL && !c.killed {
 		d.Why += ", probably because memory ran out: the system has killed a process for that since the kernel started"
 	}

@@ -74,7 +74,8 @@ func (k *live) reconnect(ctx context.Context) (*link, error) {
 	k.mu.Lock()
 	running := k.cell != nil
 	if running {
-		k.cell.progress.reconnected = true
+		k.cell.progress.reconnected, k.cell.progress.mark = true, markNone
+		k.wake()
 	}
 	k.mu.Unlock()
 	if running {
@@ -129,10 +130,14 @@ func (k *live) deliver(l *link) {
 		case "stdin":
 			k.refuseInput(l, w)
 		case "helper":
-			if w.Type == "drained" {
+			switch w.Type {
+			case "drained":
 				return
+			case "mark":
+				k.update(w.Parent, func(p *progress) { p.mark = markBack })
+			default:
+				k.refuse(errors.New(reasonOf(w, true)))
 			}
-			k.refuse(errors.New(reasonOf(w, true)))
 		}
 	}
 }
@@ -189,7 +194,7 @@ func (k *live) publish(w wire) {
 
 // publish notes what was published of the cell.
 func (p *progress) publish(m kernel.Message, now time.Time) {
-	p.heard = now
+	p.heard, p.mark = now, markNone
 	switch m.Kind {
 	case kernel.KindBusy:
 	case kernel.KindIdle:
@@ -265,11 +270,15 @@ func (k *live) progressOfStart(note func()) {
 // refuseInput interrupts a cell that asks for input although it was told that there is none. An answer could be taken for consent.
 func (k *live) refuseInput(l *link, w wire) {
 	_, id := cellOf(w.Parent)
+	k.update(w.Parent, func(p *progress) { p.interrupted = true })
 	k.emit(kernel.Message{Time: time.Now(), Cell: id, Kind: kernel.KindStream, Stream: kernel.Stderr,
 		Text: "pawl: the cell asks for input, and nobody can answer; it is interrupted\n"})
 	if k.found.InterruptMode == "message" {
 		_ = l.send("control", "interrupt_request", k.requestID("interrupt", ""), struct{}{}) // the cell keeps waiting if the connection is lost
 		return
 	}
-	_ = k.leader.signal(syscall.SIGINT) // it may be dead
+	if k.leader.signal(syscall.SIGINT) == nil {
+		// R notices the interrupt only when it stops waiting.
+		_ = l.send("stdin", "input_reply", k.requestID("input", ""), map[string]string{"value": ""})
+	}
 }

@@ -1,6 +1,11 @@
 package jupyter
 
-import "pawl/internal/kernel"
+import (
+	"strings"
+	"syscall"
+
+	"pawl/internal/kernel"
+)
 
 // KillHelper kills the helper of a kernel, and waits until it is gone.
 func KillHelper(of kernel.Kernel) bool {
@@ -13,4 +18,20 @@ func KillHelper(of kernel.Kernel) bool {
 	}
 	<-l.exited
 	return true
+}
+
+// SignalHelper sends a signal to the helper of a kernel.
+func SignalHelper(of kernel.Kernel, sig syscall.Signal) bool {
+	k := of.(*live)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.link != nil && k.link.cmd.Process.Signal(sig) == nil
+}
+
+// Sent reports whether the helper of a kernel was told to send a cell.
+func Sent(of kernel.Kernel, cell kernel.CellID) bool {
+	k := of.(*live)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.cell != nil && strings.HasSuffix(k.cell.progress.request, "/"+string(cell)) && k.cell.sent
 }

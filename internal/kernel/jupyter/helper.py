@@ -135,6 +135,7 @@ class Helper:
         self.context.setsockopt(zmq.RECONNECT_IVL, 20)  # milliseconds: the kernel may not listen yet
         self.sockets = {name: self.connect(name, info) for name in ("iopub", "shell", "stdin", "control")}
         self.monitor = self.sockets["iopub"].get_monitor_socket(zmq.EVENT_DISCONNECTED)
+        self.marks = []  # what to tell once nothing is left to receive
         self.ended = False  # the connection ended
         self.draining = None  # when draining began
         self.heard = 0.0  # when the last message came
@@ -159,7 +160,9 @@ class Helper:
             poller.register(socket, zmq.POLLIN)
         self.answers.put(b'{"channel":"helper","type":"ready"}', b"{}")
         while True:
-            ready = dict(poller.poll(2 if self.draining else None))
+            ready = dict(poller.poll(0 if self.marks else 2 if self.draining else None))
+            if not ready:
+                self.flush_marks()
             if self.monitor in ready:
                 recv_monitor_message(self.monitor)
                 self.ended = True
@@ -183,6 +186,8 @@ class Helper:
                 return False
             if command["op"] == "drain":
                 self.draining = self.heard = time.monotonic()
+            if command["op"] == "mark":
+                self.marks.append(command["id"])
             if command["op"] == "send":
                 header = self.session.msg_header(command["type"])
                 header["msg_id"] = command["id"]
@@ -218,6 +223,12 @@ class Helper:
         line = json.dumps(what).encode()
         pipe = self.answers if name == "control" else self.messages
         pipe.put(line, content.replace(b"\n", b" "))  # in JSON a line can only end between tokens
+
+    def flush_marks(self):
+        """Returns the marks behind all messages that have come."""
+        for mark in self.marks:
+            self.messages.put(json.dumps({"channel": "helper", "type": "mark", "parent": mark}).encode(), b"{}")
+        self.marks = []
 
     def drain(self):
         """Tells pawl once all messages of a dead kernel have come."""

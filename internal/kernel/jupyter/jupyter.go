@@ -28,9 +28,6 @@ type Driver struct{}
 var _ kernel.Driver = Driver{}
 
 var (
-	errDead = errors.New("the kernel is dead")
-	errBusy = errors.New("the kernel executes another cell")
-
 	errNoSockets  = errors.New("the kernel does not listen on Unix sockets")
 	errPortsTaken = errors.New("another program took a port of the kernel")
 )
@@ -141,14 +138,14 @@ func (k *live) awaitReady(limited context.Context) error {
 	ask := time.NewTicker(askEvery)
 	defer ask.Stop()
 	for {
-		if err := k.send(limited, "kernel_info_request", k.requestID(purposeInfo, ""), struct{}{}); err != nil && !errors.Is(err, errDead) {
+		if err := k.send(limited, "kernel_info_request", k.requestID(purposeInfo, ""), struct{}{}); err != nil && !errors.Is(err, kernel.ErrDead) {
 			return err
 		}
 		select {
 		case <-k.ready:
 			return nil
 		case <-k.done:
-			return errDead
+			return kernel.ErrDead
 		case <-limited.Done():
 			return context.Cause(limited)
 		case <-noSockets:
@@ -162,7 +159,7 @@ func (k *live) awaitReady(limited context.Context) error {
 
 // explain says why a kernel did not start, with its last own output, and how to fix it.
 func (k *live) explain(err error) error {
-	if errors.Is(err, errNoSockets) || !errors.Is(err, errDead) {
+	if errors.Is(err, errNoSockets) || !errors.Is(err, kernel.ErrDead) {
 		return err
 	}
 	said := logTail(k.spec.Log)

@@ -3,6 +3,7 @@ package jupyter
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -45,6 +46,7 @@ type live struct {
 type cell struct {
 	kernel.Cell
 	progress progress
+	sent     bool          // a helper has taken it
 	changed  chan struct{} // has room for one
 	over     chan struct{} // closed when ending is set
 	ending   kernel.Ending
@@ -114,7 +116,7 @@ func (k *live) send(ctx context.Context, kind, id string, content any) error {
 		select {
 		case <-changed:
 		case <-k.done:
-			return errDead
+			return kernel.ErrDead
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
@@ -128,13 +130,13 @@ func (k *live) Execute(ctx context.Context, what kernel.Cell) (kernel.Ending, er
 	k.mu.Lock()
 	if k.cell != nil {
 		k.mu.Unlock()
-		return kernel.Ending{}, errBusy
+		return kernel.Ending{}, kernel.ErrBusy
 	}
 	k.cell = c
 	k.mu.Unlock()
 	if k.isDead() {
 		k.finish(c, c.progress.dead(k.Death()))
-		return kernel.Ending{}, errDead
+		return kernel.Ending{}, kernel.ErrDead
 	}
 	if err := k.request(ctx, c); err != nil {
 		k.finish(c, kernel.Ending{})
@@ -156,10 +158,16 @@ func (k *live) request(ctx context.Context, c *cell) error {
 	c.progress.request, c.progress.reply = id, nil
 	c.progress.requests++
 	k.mu.Unlock()
-	return k.send(ctx, "execute_request", id, map[string]any{
+	if err := k.send(ctx, "execute_request", id, map[string]any{
 		"code": c.Code, "silent": c.Silent, "store_history": !c.Silent, "user_expressions": struct{}{},
-		"allow_stdin": false, "stop_on_error": true,
-	})
+		"allow_stdin": false, "stop_on_error": false, // else an error would abort the next cell
+	}); err != nil {
+		return err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	c.sent = true
+	return nil
 }
 
 // follow waits until the cell is over.
@@ -179,6 +187,9 @@ func (k *live) follow(ctx context.Context, c *cell) {
 				return
 			}
 		}
+		if next.mark {
+			k.sendMark(c)
+		}
 		if !k.await(c, next.wait) {
 			k.mu.Lock()
 			ending := c.progress.dead(k.Death())
@@ -186,6 +197,19 @@ func (k *live) follow(ctx context.Context, c *cell) {
 			k.finish(c, ending)
 			return
 		}
+	}
+}
+
+// sendMark sends a mark through the helper. If that dies, the next one gets another mark.
+func (k *live) sendMark(c *cell) {
+	k.mu.Lock()
+	l, id := k.link, c.progress.request
+	if l != nil {
+		c.progress.mark = markSent
+	}
+	k.mu.Unlock()
+	if l != nil {
+		_ = l.command(request{Op: "mark", ID: id})
 	}
 }
 
@@ -245,16 +269,13 @@ const controlLimit = time.Second
 
 // Interrupt interrupts the running cell: with a message if the kernelspec says so and the kernel answers, else with a signal.
 func (k *live) Interrupt(ctx context.Context) error {
-	if k.isDead() {
-		return errDead
-	}
 	k.mu.Lock()
 	l, idle := k.link, k.cell == nil
 	if !idle {
 		k.cell.progress.interrupted = true
 	}
 	k.mu.Unlock()
-	if idle { // some kernels would end
+	if idle || !k.leader.alive() { // some kernels would end if nothing runs
 		return nil
 	}
 	if k.found.InterruptMode == "message" && l != nil {
@@ -264,7 +285,10 @@ func (k *live) Interrupt(ctx context.Context) error {
 			return nil
 		}
 	}
-	return k.leader.signal(syscall.SIGINT)
+	if err := k.leader.signal(syscall.SIGINT); !errors.Is(err, kernel.ErrDead) {
+		return err
+	}
+	return nil
 }
 
 // Signal sends a signal to the process group of the kernel.
@@ -290,18 +314,26 @@ func (k *live) Close(ctx context.Context) error {
 	l := k.link
 	k.mu.Unlock()
 	if l != nil && k.leader.alive() {
-		limited, cancel := context.WithTimeout(ctx, closeLimit)
-		defer cancel()
 		k.leader.excuse("shut down")
-		if _, err := l.ask(limited, "shutdown_request", k.requestID("shutdown", ""), map[string]bool{"restart": false}); err == nil {
-			select {
-			case <-k.leader.dead:
-			case <-limited.Done():
-			}
-		}
+		k.shutDown(ctx, l)
 	}
 	k.discard("shut down")
 	return nil
+}
+
+// shutDown asks the kernel to end, in the end by SIGTERM, and waits.
+func (k *live) shutDown(ctx context.Context, l *link) {
+	whole, cancel := context.WithTimeout(ctx, closeLimit)
+	defer cancel()
+	limited, cancel := context.WithTimeout(whole, controlLimit)
+	defer cancel()
+	if _, err := l.ask(limited, "shutdown_request", k.requestID("shutdown", ""), map[string]bool{"restart": false}); err != nil {
+		_ = k.leader.signal(syscall.SIGTERM) // it may be dead
+	}
+	select {
+	case <-k.leader.dead:
+	case <-whole.Done():
+	}
 }
 
 // discard kills the kernel and waits until all its processes are gone.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -105,7 +106,7 @@ func (l *leader) signal(sig syscall.Signal) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.reaped {
-		return errDead
+		return kernel.ErrDead
 	}
 	if err := syscall.Kill(-l.pid, sig); !errors.Is(err, syscall.ESRCH) {
 		return err
@@ -138,18 +139,35 @@ func (l *leader) alive() bool {
 	}
 }
 
-// sweep kills what has left the process group, such as programs in a session of their own. It finds them by the variable that they
-// inherited.
+// How long sweep waits until what it killed is gone.
+const (
+	sweepEvery = time.Millisecond
+	sweepLimit = time.Second
+)
+
+// sweep kills what has left the process group, such as programs in a session of their own, and waits until it is gone. It finds them by
+// the variable that they inherited.
 func (l *leader) sweep() {
+	tick := time.NewTicker(sweepEvery)
+	defer tick.Stop()
+	for limit := time.Now().Add(sweepLimit); l.killRest() && time.Now().Before(limit); {
+		<-tick.C
+	}
+}
+
+// killRest kills what is left of the kernel's processes, and reports whether there was anything.
+func (l *leader) killRest() (found bool) {
 	table, err := process.Table()
 	if err != nil {
-		return
+		return false
 	}
 	for _, s := range table {
 		if !s.Dead && s.PID != l.pid && process.HasVariable(s.PID, l.mark) {
+			found = true
 			_ = process.Signal(s.Identity(), syscall.SIGKILL) // it may have ended
 		}
 	}
+	return found
 }
 
 // logTail returns the last lines of the kernel's own output, for an error.

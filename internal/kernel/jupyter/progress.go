@@ -29,11 +29,22 @@ type progress struct {
 	replied     time.Time
 	idled       time.Time
 	heard       time.Time // when the kernel last published something of the cell
+	mark        mark
 
 	// After the connection was lost, a probe waits in the kernel's queue behind the cell. Its answer shows that the cell is over.
 	reconnected bool
 	probed      time.Time // when the probe was answered
 }
+
+// mark is where a mark is that comes back once the helper has nothing left to deliver. Without it, output that waits for a slow reader
+// would look like silence.
+type mark int
+
+const (
+	markNone mark = iota
+	markSent
+	markBack // and nothing has come since
+)
 
 // reply is the content of an execute_reply.
 type reply struct {
@@ -54,6 +65,7 @@ func (r *reply) error() *kernel.Error {
 type verdict struct {
 	over   bool
 	again  bool // send it again
+	mark   bool // send a mark
 	ending kernel.Ending
 	wait   time.Duration // look again then, even if nothing arrives; 0: no matter
 }
@@ -65,7 +77,7 @@ const idleGrace = time.Second
 func (p *progress) next(now time.Time, silence time.Duration) verdict {
 	switch {
 	case p.reply != nil && p.reply.aborted():
-		return p.aborted()
+		return p.aborted(now)
 	case p.reply != nil && !p.idled.IsZero():
 		return p.over("")
 	case p.reply != nil:
@@ -86,10 +98,15 @@ func (p *progress) next(now time.Time, silence time.Duration) verdict {
 	return verdict{}
 }
 
-// overAt is over at a time, because half of the end is still missing then.
+// overAt is over at a time, because half of the end is still missing then, and nothing is on the way.
 func (p *progress) overAt(now, at time.Time, why string) verdict {
-	if now.Before(at) {
+	switch {
+	case now.Before(at):
 		return verdict{wait: at.Sub(now)}
+	case p.mark == markNone:
+		return verdict{mark: true}
+	case p.mark == markSent:
+		return verdict{}
 	}
 	return p.over(why)
 }
@@ -115,14 +132,19 @@ func (p *progress) over(why string) verdict {
 	return verdict{over: true, ending: e}
 }
 
+// abortPause is how long to wait before a cell is sent again. Kernels abort what arrives for a while after a failure: tslab for 200 ms.
+const abortPause = 300 * time.Millisecond
+
 // aborted is the end of a cell that the kernel did not execute, or gave up.
-func (p *progress) aborted() verdict {
+func (p *progress) aborted(now time.Time) verdict {
 	e := kernel.Ending{Status: kernel.Aborted, Count: p.count, Error: p.failed}
 	switch {
 	case p.executed && p.interrupted:
 		e.Status = kernel.Interrupted
 	case p.executed:
 		e.Why = "the kernel aborted the cell after it had begun"
+	case p.requests < 2 && now.Before(p.replied.Add(abortPause)):
+		return verdict{wait: p.replied.Add(abortPause).Sub(now)}
 	case p.requests < 2:
 		return verdict{again: true}
 	default:

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"pawl/internal/kernel"
 )
 
 // Limits of Stacks.
@@ -18,11 +20,11 @@ const (
 	maxStacks   = 1 << 20 // bytes
 )
 
-// Stacks returns the stacks of all Python threads. The kernel writes them to a file in a handler of SIGUSR1, also while it executes native
+// Stacks returns the stacks of all Python threads, after the name of the cell that runs. The kernel writes them to a file in a handler of SIGUSR1, also while it executes native
 // code. It is asked only if it has that handler: the signal would kill any other kernel.
 func (k *live) Stacks(ctx context.Context) (string, error) {
 	if k.isDead() {
-		return "", errDead
+		return "", kernel.ErrDead
 	}
 	if !k.found.isIPython() || !catches(k.leader.pid, syscall.SIGUSR1) {
 		return "", nil
@@ -48,9 +50,9 @@ func (k *live) Stacks(ctx context.Context) (string, error) {
 	for {
 		select {
 		case <-limited.Done():
-			return string(text), nil
+			return k.running() + string(text), nil
 		case <-k.done:
-			return "", errDead
+			return "", kernel.ErrDead
 		case <-tick.C:
 		}
 		n, err := f.ReadAt(buffer[len(text):], before+int64(len(text)))
@@ -58,9 +60,19 @@ func (k *live) Stacks(ctx context.Context) (string, error) {
 			return "", err
 		}
 		if text = buffer[:len(text)+n]; n == 0 && len(text) > 0 { // it grows no more
-			return string(text), nil
+			return k.running() + string(text), nil
 		}
 	}
+}
+
+// running returns a line that names the running cell.
+func (k *live) running() string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.cell == nil {
+		return "no cell runs\n"
+	}
+	return fmt.Sprintf("cell %s runs\n", k.cell.ID)
 }
 
 // openRegular opens a file of the runtime folder for reading. The kernel can put anything there.

@@ -31,9 +31,8 @@ const Verb = "kernel-runner"
 
 // Files in a session's folder, beside those of its supervisor.
 const (
-	LogFile       = "messages.jsonl"
-	endpointFile  = "endpoint.json"
-	variablesName = "variables"
+	LogFile      = "messages.jsonl"
+	endpointFile = "endpoint.json"
 )
 
 // Config configures a runner.
@@ -44,11 +43,12 @@ type Config struct {
 	Saver  Saver
 }
 
-// A Saver saves the variables of a kernel and loads them.
+// A Saver saves the variables of a kernel and loads them. Its methods are called by one goroutine at a time.
 type Saver interface {
 	// Supports reports whether variables of a language can be saved.
 	Supports(language string) bool
-	// Save saves a checkpoint of the variables, durably, and returns its id and a note on what it does not have.
+	// Save saves a checkpoint of the variables, durably, and returns its id, which names its content by a hash, and a note on what it does
+	// not have.
 	Save(ctx context.Context, in Evaluator, at Key) (id, note string, err error)
 	// Load loads a checkpoint into a new kernel: all of it or nothing. Warnings name differences between the environments.
 	Load(ctx context.Context, in Evaluator, id string) (warnings []string, err error)
@@ -134,7 +134,7 @@ func Run(ctx context.Context, cfg Config) error {
 	}
 	stop()
 	work.Wait()
-	return errors.Join(h.shutdown(), h.cfg.Saver.Close())
+	return errors.Join(h.cfg.Saver.Close(), h.shutdown())
 }
 
 // closeOpenCell records that the cell which an earlier runner of the session executed is lost.
