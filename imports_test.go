@@ -117,8 +117,6 @@ var layerOf = map[string]string{
 	"pawl/internal/kernel/kerneltest":            "tests",
 	"pawl/internal/kernel/protocol":              "tools",
 	"pawl/internal/kernel/remote":                "tools",
-	"pawl/internal/kernel/jupyter":               "tools",
-	"pawl/internal/notebook":                     "tools",
 	"pawl/internal/kernel/variables":             "tools",
 	"pawl/internal/kernel/saver":                 "tools",
 	"pawl/internal/kernel/variablestest":         "tests",
