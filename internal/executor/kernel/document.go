@@ -223,10 +223,15 @@ func (d *notebookDocument) result(id kernel.CellID, s *shown) notebook.CellResul
 		failed = new(s.end.Status != kernel.OK)
 		count = s.end.Count
 	}
-	return notebook.CellResult{ID: s.id, Source: s.Code, Outputs: d.recorder.Outputs(id), Count: count, Metadata: notebook.CellMetadata{
-		Execution: times.Execution(), Papermill: times.Papermill(failed),
-		Pawl: &notebook.Pawl{Run: string(job.Run), Step: string(job.Step), Attempt: job.Attempt, Token: string(job.Token), CellKey: string(s.Key)},
-	}}
+	about := &notebook.Pawl{Run: string(job.Run), Step: string(job.Step), Attempt: job.Attempt, Token: string(job.Token), CellKey: string(s.Key)}
+	if s.end != nil {
+		about.Interrupts, about.Resumes = s.end.Tries, s.end.Tries
+		if s.end.CutShort() {
+			about.Interrupts++
+		}
+	}
+	return notebook.CellResult{ID: s.id, Source: s.Code, Outputs: d.recorder.Outputs(id), Count: count,
+		Metadata: notebook.CellMetadata{Execution: times.Execution(), Papermill: times.Papermill(failed), Pawl: about}}
 }
 
 // note says which cells were edited or removed while they ran.
