@@ -74,6 +74,8 @@ func runKernel() int {
 func kernelOf(ctx context.Context, job *pawl.Job) (kernel.Driver, kernel.Spec, error) {
 	a := job.Kernel.Action
 	spec := kernel.Spec{Name: a.Name, Dir: job.Dir, Project: job.Root, Environ: withoutOwn(os.Environ()), RunAs: job.RunAs, ProjectKernels: true}
+	a.Name = kernelInNotebook(job, spec)
+	spec.Name = a.Name
 	if a.Driver == pawl.RemoteDriver {
 		spec.Server = kernel.Server{URL: a.Server, Token: os.Getenv(kernelstep.TokenVar)}
 		return remote.Driver{}, spec, nil

@@ -48,6 +48,7 @@ type notebookDocument struct {
 	ended    []kernel.CellID   // whose results are in the file, the oldest first
 	pace     pace
 	problems map[string]notebook.ConflictKind
+	kernel   *kernel.Info // to describe in the file; nil: unknown, or it is there
 }
 
 // shown is a cell with results.
@@ -147,6 +148,7 @@ func (d *notebookDocument) save() error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", d.path, err)
 	}
+	d.kernel = nil
 	d.forget(ended)
 	d.pace = pace{saved: time.Now(), took: time.Since(began)}
 	return nil
@@ -186,6 +188,11 @@ func (d *notebookDocument) merge(results []notebook.CellResult) error {
 	}
 	for _, c := range conflicts {
 		d.problems[c.ID] = c.Reason
+	}
+	if k := d.kernel; k != nil {
+		if merged, err = notebook.Describe(merged, notebook.Kernelspec{Name: k.Name, DisplayName: k.DisplayName, Language: k.Language}, k.LanguageInfo); err != nil {
+			return err
+		}
 	}
 	if string(merged) == string(current) {
 		return nil
