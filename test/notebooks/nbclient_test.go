@@ -3,6 +3,7 @@ package notebooks_test
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -86,11 +87,19 @@ func TestSameAsNbclient(t *testing.T) {
 	}
 }
 
+// interpreter is the one that has ipykernel.
+func interpreter() string { return cmp.Or(os.Getenv("PAWL_TEST_PYTHON"), "/usr/bin/python3") }
+
 // run executes a notebook with pawl, in a Jupyter kernel.
 func run(t *testing.T, dir string, args ...string) {
 	t.Helper()
-	cmd := exec.Command(storytest.Pawl(t), append([]string{"notebook", "run", "--driver", "jupyter", "--python", cmp.Or(os.Getenv("PAWL_TEST_PYTHON"), "/usr/bin/python3")}, args...)...)
-	cmd.Dir = dir
+	runIn(t, dir, os.Environ(), append([]string{"--python", interpreter()}, args...)...)
+}
+
+func runIn(t *testing.T, dir string, environ []string, args ...string) {
+	t.Helper()
+	cmd := exec.Command(storytest.Pawl(t), append([]string{"notebook", "run", "--driver", "jupyter"}, args...)...)
+	cmd.Dir, cmd.Env = dir, environ
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
@@ -130,6 +139,30 @@ func TestUnknownKernelspec(t *testing.T) {
 	n := executed(t, filepath.Join(dir, "in.ipynb"))
 	if o := n.Cells[0].Outputs(); len(o) != 1 || !strings.Contains(string(o[0].Data["text/plain"]), `"2"`) || n.Kernel.Name != "conda-env-tides-py" {
 		t.Errorf("%+v, %+v", n.Kernel, o)
+	}
+}
+
+// TestInterpreterOfKernelspec: without a virtual environment, the interpreter that the kernelspec names comes before python3 on PATH.
+func TestInterpreterOfKernelspec(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	text, err := notebook.Append(notebook.New(notebook.Kernelspec{Name: "python3", DisplayName: "Python 3", Language: "python"}, nil), notebook.NewCell{ID: "a", Type: notebook.Code, Source: "import sys; print(sys.executable)"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := filepath.Join(dir, "jupyter", "kernels", "python3")
+	for path, content := range map[string]string{
+		filepath.Join(dir, "project", "in.ipynb"): string(text), filepath.Join(dir, "bin", "python3"): "#!/bin/sh\nexit 1\n",
+		filepath.Join(spec, "kernel.json"): `{"argv": ["` + interpreter() + `", "-m", "ipykernel_launcher", "-f", "{connection_file}"], "display_name": "Python 3", "language": "python"}`,
+	} {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(content), 0o755)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	environ := append(os.Environ(), "JUPYTER_PATH="+filepath.Join(dir, "jupyter"), "VIRTUAL_ENV=", "PATH="+filepath.Join(dir, "bin")+string(os.PathListSeparator)+os.Getenv("PATH"))
+	runIn(t, filepath.Join(dir, "project"), environ, "in.ipynb")
+	if o := executed(t, filepath.Join(dir, "project", "in.ipynb")).Cells[0].Outputs(); len(o) != 1 || strings.TrimSpace(o[0].Text) != interpreter() {
+		t.Errorf("%+v", o)
 	}
 }
 
