@@ -3,7 +3,6 @@ package kernel
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -31,7 +30,7 @@ type attempt struct {
 	dir    string // of the attempt
 	job    pawl.Job
 	cells  []cell
-	doc    document
+	doc    *document
 	runner *runner.Client
 	events events.Writer
 	clean  func(string) string
@@ -50,16 +49,11 @@ type cell struct {
 func (s Step) Run(ctx context.Context) (pawl.ResultStatus, error) {
 	a := &attempt{Step: s, dir: os.Getenv("PAWL_ATTEMPT_DIR"), clean: redact.New(os.Environ()).Text}
 	a.events = events.Writer{Path: os.Getenv("PAWL_EVENTS"), Clean: a.clean, Errors: s.Err}
-	data, err := disk.ReadFile(filepath.Join(a.dir, pawl.JobFile), disk.RecordLimit)
-	if err == nil {
-		err = json.Unmarshal(data, &a.job)
-	}
-	if err == nil && a.job.Kernel == nil {
-		err = errors.New("not a job of a kernel step")
-	}
+	job, err := runner.ReadJob(a.dir)
 	if err != nil {
-		return "", fmt.Errorf("read the job: %w", err)
+		return "", err
 	}
+	a.job = *job
 	summary, err := a.execute(ctx)
 	switch {
 	case ctx.Err() != nil:
@@ -86,7 +80,7 @@ func (a *attempt) execute(ctx context.Context) (string, error) {
 		return "", err
 	}
 	before, err := a.cellsFrom(ctx, base)
-	if err := errors.Join(err, a.doc.close()); err != nil {
+	if err := errors.Join(err, a.doc.save()); err != nil {
 		return "", err
 	}
 	summary := fmt.Sprintf("%s executed", countOf(len(a.cells)-before, "cell", "cells"))
@@ -135,15 +129,14 @@ func (a *attempt) cellsFrom(ctx context.Context, base runner.Key) (before int, e
 
 // describe has the notebook describe the kernel, so that other programs know its language.
 func (a *attempt) describe(ctx context.Context) error {
-	d, ok := a.doc.(*notebookDocument)
-	if !ok {
+	if a.doc.path == "" {
 		return nil
 	}
 	done, err := a.runner.Do(ctx, runner.Request{Op: runner.OpStatus}, nil)
 	if err != nil {
 		return err
 	}
-	d.kernel = &done.Status.Info
+	a.doc.kernel = &done.Status.Info
 	return nil
 }
 
@@ -368,8 +361,7 @@ func (a *attempt) show(m kernel.Message) {
 		}
 		io.WriteString(to, m.Text)
 	case kernel.KindDisplay, kernel.KindResult:
-		var text string
-		if json.Unmarshal(m.Data["text/plain"], &text) == nil {
+		if text := m.PlainText(); text != "" {
 			fmt.Fprintln(a.Out, text)
 		}
 	case kernel.KindError:
