@@ -75,7 +75,7 @@ func (x *Commands) executeCode(ctx context.Context, code string, limit time.Dura
 	case err != nil || end.Status == kernel.OK:
 		return err
 	case end.Status == kernel.Interrupted:
-		return &pawl.Error{Kind: pawl.KindInterrupted, Err: errors.New("interrupted; the kernel has its variables")}
+		return &pawl.Error{Kind: pawl.KindInterrupted, Err: errors.New("interrupted; the kernel keeps its variables")}
 	}
 	return &pawl.Error{Kind: pawl.KindRunFailed, Err: errors.New(clean(end.Reason()))}
 }
