@@ -61,7 +61,8 @@ func runKernel() int {
 		if err != nil {
 			return err
 		}
-		return runner.Run(ctx, runner.Config{Dir: dir, Driver: driver, Spec: spec, Saver: saver})
+		err = runner.Run(ctx, runner.Config{Dir: dir, Driver: driver, Spec: spec, Saver: saver})
+		return errors.Join(err, saver.Close())
 	}()
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "pawl: kernel: %v\n", err)

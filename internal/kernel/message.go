@@ -22,6 +22,15 @@ type Message struct {
 	Comm      *Comm                      `json:"comm,omitempty"`            // of KindComm
 }
 
+// PlainText returns the plain text of a display or result; "" if it has none.
+func (m *Message) PlainText() string {
+	var text string
+	if json.Unmarshal(m.Data["text/plain"], &text) != nil {
+		return ""
+	}
+	return text
+}
+
 // Kind is the kind of a message.
 type Kind string
 

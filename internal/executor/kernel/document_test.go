@@ -14,7 +14,7 @@ import (
 func TestSpill(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
-	d := &notebookDocument{attempt: &attempt{dir: filepath.Join(root, "attempt")}, path: filepath.Join(root, "nb", "x.ipynb")}
+	d := &document{attempt: &attempt{dir: filepath.Join(root, "attempt")}, path: filepath.Join(root, "nb", "x.ipynb")}
 	r := notebook.NewRecorder(notebook.Limits{Text: notebook.MinText}, d.spill)
 	for _, cell := range []kernel.CellID{"c000001", "c000002", "c000001"} {
 		m := kernel.Message{Cell: cell, Kind: kernel.KindStream, Stream: kernel.Stdout, Text: strings.Repeat(string(cell), 5_000)}

@@ -3,7 +3,6 @@ package kernel
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -31,7 +30,7 @@ type attempt struct {
 	dir    string // of the attempt
 	job    pawl.Job
 	cells  []cell
-	doc    document
+	doc    *document
 	runner *runner.Client
 	events events.Writer
 	clean  func(string) string
@@ -46,20 +45,23 @@ type cell struct {
 	id string // in the notebook; empty: the step has code
 }
 
+// prefix names the cell at the start of a text, if the step has several.
+func (c cell) prefix() string {
+	if c.id == "" {
+		return ""
+	}
+	return "cell " + c.Name + ": "
+}
+
 // Run executes the cells that are not finished and returns the status of the step. When ctx ends, it interrupts the running cell.
 func (s Step) Run(ctx context.Context) (pawl.ResultStatus, error) {
 	a := &attempt{Step: s, dir: os.Getenv("PAWL_ATTEMPT_DIR"), clean: redact.New(os.Environ()).Text}
 	a.events = events.Writer{Path: os.Getenv("PAWL_EVENTS"), Clean: a.clean, Errors: s.Err}
-	data, err := disk.ReadFile(filepath.Join(a.dir, pawl.JobFile), disk.RecordLimit)
-	if err == nil {
-		err = json.Unmarshal(data, &a.job)
-	}
-	if err == nil && a.job.Kernel == nil {
-		err = errors.New("not a job of a kernel step")
-	}
+	job, err := runner.ReadJob(a.dir)
 	if err != nil {
-		return "", fmt.Errorf("read the job: %w", err)
+		return "", err
 	}
+	a.job = *job
 	summary, err := a.execute(ctx)
 	switch {
 	case ctx.Err() != nil:
@@ -86,7 +88,7 @@ func (a *attempt) execute(ctx context.Context) (string, error) {
 		return "", err
 	}
 	before, err := a.cellsFrom(ctx, base)
-	if err := errors.Join(err, a.doc.close()); err != nil {
+	if err := errors.Join(err, a.doc.save()); err != nil {
 		return "", err
 	}
 	summary := fmt.Sprintf("%s executed", countOf(len(a.cells)-before, "cell", "cells"))
@@ -206,7 +208,8 @@ func (a *attempt) prepare(ctx context.Context, base runner.Key) (int, error) {
 	}
 	next := done.Prepared.Next
 	if done.Prepared.Checkpoint != "" {
-		a.note(fmt.Sprintf("[REHYDRATED:from=%s]", done.Prepared.Checkpoint))
+		fmt.Fprintf(a.Out, "[REHYDRATED:from=%s]\n", done.Prepared.Checkpoint) // as Gyoshu's cells print it
+		a.note("new kernel with the variables of checkpoint " + done.Prepared.Checkpoint)
 	}
 	if next > 0 {
 		if err := a.catchUp(ctx, keys[:next]); err != nil {
@@ -266,7 +269,9 @@ func (a *attempt) cell(ctx context.Context, i int, base runner.Key) error {
 	if i > 0 {
 		after = a.cells[i-1].Key
 	}
-	a.events.Progress(a.progress("cell " + c.Name))
+	if c.id != "" {
+		a.events.Progress(a.progress("cell " + c.Name))
+	}
 	stopped := a.interruptWith(ctx)
 	x := runner.Execution{Link: c.Link, After: after, Step: a.job.Step, Seed: a.seed, Timeout: a.job.Kernel.Action.CellTimeout}
 	end, err := a.runner.Execute(context.WithoutCancel(ctx), x, func(id kernel.CellID) { a.doc.begin(c, id) }, func(m kernel.Message) error {
@@ -283,13 +288,13 @@ func (a *attempt) cell(ctx context.Context, i int, base runner.Key) error {
 	switch {
 	case end.Finished(&runner.Begin{MayFail: c.MayFail}):
 	case end.Status == kernel.Lost:
-		return fmt.Errorf("cell %s: %w: %s", c.Name, errKernelDied, end.Reason())
+		return fmt.Errorf("%s%w: %s", c.prefix(), errKernelDied, end.Reason())
 	default:
-		return fmt.Errorf("cell %s: %s", c.Name, end.Reason())
+		return errors.New(c.prefix() + end.Reason())
 	}
 	if end.Note != "" && end.Note != a.noted {
 		a.noted = end.Note
-		a.note("cell " + c.Name + ": " + end.Note)
+		a.note(c.prefix() + end.Note)
 	}
 	a.done++
 	a.report(c)
@@ -351,8 +356,7 @@ func (a *attempt) show(m kernel.Message) {
 		}
 		io.WriteString(to, m.Text)
 	case kernel.KindDisplay, kernel.KindResult:
-		var text string
-		if json.Unmarshal(m.Data["text/plain"], &text) == nil {
+		if text := m.PlainText(); text != "" {
 			fmt.Fprintln(a.Out, text)
 		}
 	case kernel.KindError:

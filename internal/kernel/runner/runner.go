@@ -56,8 +56,6 @@ type Saver interface {
 	Checkpoints(ctx context.Context, python string) (list []Checkpoint, notes []string, err error)
 	// List describes the variables of a kernel.
 	List(ctx context.Context, in Evaluator) ([]Variable, error)
-	// Close waits for checks in the background.
-	Close() error
 }
 
 // An Evaluator executes pawl's own code in a kernel.
@@ -134,7 +132,7 @@ func Run(ctx context.Context, cfg Config) error {
 	}
 	stop()
 	work.Wait()
-	return errors.Join(h.cfg.Saver.Close(), h.shutdown())
+	return h.shutdown(context.WithoutCancel(ctx))
 }
 
 // closeOpenCell records that the cell which an earlier runner of the session executed is lost.
@@ -286,7 +284,11 @@ func (h *host) startKernel(ctx context.Context) error {
 	spec.Runtime = h.runtime
 	spec.Log = filepath.Join(h.cfg.Dir, pawl.ErrFile)
 	spec.Session = disk.RandomHex(16)
+	began := time.Now()
 	k, err := h.cfg.Driver.Start(ctx, spec, h.emit)
+	if err != nil && ctx.Err() == nil && time.Since(began) < retryStart { // it may have been killed
+		k, err = h.cfg.Driver.Start(ctx, spec, h.emit)
+	}
 	if err != nil {
 		h.set(func() { h.state, h.startErr = Dead, err })
 		return err
@@ -298,6 +300,9 @@ func (h *host) startKernel(ctx context.Context) error {
 	go h.watch(k)
 	return nil
 }
+
+// retryStart is the time within which a start fails that is tried once more.
+const retryStart = 10 * time.Second
 
 // endKernel shuts the kernel down. The caller holds kernelLock.
 func (h *host) endKernel(ctx context.Context) error {
@@ -334,8 +339,8 @@ func (h *host) set(change func()) {
 }
 
 // shutdown ends the kernel when the runner ends.
-func (h *host) shutdown() error {
-	ctx, cancel := context.WithTimeout(context.Background(), closeLimit)
+func (h *host) shutdown(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, closeLimit)
 	defer cancel()
 	h.mu.Lock()
 	k := h.k

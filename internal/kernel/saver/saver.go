@@ -72,7 +72,7 @@ func (s *Saver) Save(ctx context.Context, in runner.Evaluator, at runner.Key) (i
 	if err != nil {
 		return "", "", errors.Join(err, s.store.Abandon(saving))
 	}
-	s.enqueue(task{m.ID, in.Info.Interpreter.Path})
+	s.enqueue(context.WithoutCancel(ctx), task{m.ID, in.Info.Interpreter.Path})
 	return string(m.ID), noteOn(m), nil
 }
 
@@ -176,7 +176,7 @@ func shapeText(shape []int64) string {
 }
 
 // enqueue has a checkpoint verified in the background.
-func (s *Saver) enqueue(t task) {
+func (s *Saver) enqueue(ctx context.Context, t task) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.waiting = append(s.waiting, t)
@@ -184,12 +184,12 @@ func (s *Saver) enqueue(t task) {
 		return
 	}
 	s.working = true
-	s.done.Go(s.work)
+	s.done.Go(func() { s.work(ctx) })
 }
 
 // work verifies the waiting checkpoints. It takes the newest, and leaves older ones unverified: they would be loaded only if the newest
 // were damaged, and Checkpoints verifies them then.
-func (s *Saver) work() {
+func (s *Saver) work(ctx context.Context) {
 	for {
 		s.mu.Lock()
 		if len(s.waiting) == 0 || s.closed {
@@ -200,7 +200,7 @@ func (s *Saver) work() {
 		next := s.waiting[len(s.waiting)-1]
 		s.waiting = nil
 		s.mu.Unlock()
-		if s.verify(context.Background(), next) == nil {
+		if s.verify(ctx, next) == nil {
 			_, _ = s.store.Prune(s.cfg.Retention) // what could not be removed is removed next time
 		}
 	}
