@@ -67,7 +67,7 @@ func (s *kernelSpec) isIPython() bool {
 func ipythonOptions(spec kernel.Spec) []string {
 	register := fmt.Sprintf("__import__('faulthandler').register(__import__('signal').SIGUSR1, file=open(%s, 'a'), all_threads=True)",
 		quote(stacksFile(spec)))
-	return []string{"--HistoryManager.enabled=False", "--IPKernelApp.exec_lines=" + register}
+	return []string{"--HistoryManager.hist_file=:memory:", "--IPKernelApp.exec_lines=" + register}
 }
 
 // quote returns a path as a literal of Python that has no character with a meaning for IPython's command line.

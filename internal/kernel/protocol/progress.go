@@ -58,12 +58,12 @@ type Verdict struct {
 
 // Sent notes that the cell is sent with a request. What was known of an earlier request counts no more.
 func (p *Progress) Sent(request string) {
-	p.request, p.reply, p.idled = request, nil, time.Time{}
-	p.requests++
+	p.request, p.requests = request, p.requests+1
+	p.reply, p.replied, p.idled, p.heard, p.probed, p.mark = nil, time.Time{}, time.Time{}, time.Time{}, time.Time{}, markNone
 }
 
-// Awaits reports whether a request is the newest of the cell.
-func (p *Progress) Awaits(request string) bool { return p.request == request }
+// Request returns the newest request of the cell.
+func (p *Progress) Request() string { return p.request }
 
 // Replied notes the reply to the newest request.
 func (p *Progress) Replied(r Reply, now time.Time) { p.reply, p.replied = &r, now }

@@ -11,8 +11,8 @@ import (
 // after is a time of a test.
 func after(d time.Duration) time.Time { return time.Unix(1_000_000, 0).Add(d) }
 
-// TestProgress: when a cell is over, and how, whatever gets lost.
-func TestProgress(t *testing.T) {
+// TestEnds: when a cell is over, and how, whatever gets lost.
+func TestEnds(t *testing.T) {
 	t.Parallel()
 	const silence = 10 * time.Second
 	published := func(kind kernel.Kind) func(*Progress) {

@@ -240,7 +240,7 @@ func (k *live) refuseInput(w protocol.Message) {
 func (k *live) replied(request string) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.cell != nil && k.cell.progress.Awaits(request) && k.cell.progress.HasReply()
+	return k.cell != nil && k.cell.progress.Request() == request && k.cell.progress.HasReply()
 }
 
 // probed looks at the answer to a probe.

@@ -288,7 +288,7 @@ func joinWhy(a, b string) string {
 func (k *live) update(request string, change func(*cell)) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.cell == nil || !k.cell.progress.Awaits(request) {
+	if k.cell == nil || k.cell.progress.Request() != request {
 		return
 	}
 	change(k.cell)
