@@ -134,7 +134,8 @@ torture-short: tools postgres
 
 bench: postgres ## speed as ratios to baselines in the same run; without restic, a baseline, if it cannot be installed
 	-@./scripts/need restic
-	$(GO) run ./test/bench
+	./scripts/need python3-ipykernel python3-nbclient
+	$(GO) run ./test/bench -kernels
 
 bench-short: postgres
 	$(GO) run ./test/bench -short
