@@ -1,6 +1,9 @@
 package pawl
 
-import "time"
+import (
+	"path"
+	"time"
+)
 
 // KernelAction executes code or the cells of a notebook in a kernel, which keeps its variables for later steps.
 type KernelAction struct {
@@ -36,6 +39,17 @@ type KernelJob struct {
 	Seed    string       `json:"seed,omitempty"`  // hash of what the cells depend on besides their code
 	Once    bool         `json:"once,omitempty"`  // finished cells must not be executed again
 	Again   bool         `json:"again,omitempty"` // all cells are executed again
+}
+
+// Notebook returns the notebook that gets the outputs of the step, "" if it executes no notebook.
+func (s *Step) Notebook() string {
+	if s.Kernel == nil || path.Ext(s.Kernel.File) != ".ipynb" {
+		return ""
+	}
+	if s.Kernel.Out != "" {
+		return s.Kernel.Out
+	}
+	return s.Kernel.File
 }
 
 func (KernelAction) Example() string { return "{file: fit.ipynb}" }

@@ -15,9 +15,12 @@ import (
 	"pawl"
 	kernelstep "pawl/internal/executor/kernel"
 	"pawl/internal/kernel"
+	"pawl/internal/kernel/bridge"
 	"pawl/internal/kernel/interpreter"
 	"pawl/internal/kernel/jupyter"
+	"pawl/internal/kernel/remote"
 	"pawl/internal/kernel/runner"
+	"pawl/internal/kernel/saver"
 )
 
 // runKernelStep executes a kernel step. The supervisor's signals interrupt the running cell.
@@ -28,6 +31,9 @@ func runKernelStep() int {
 	switch {
 	case ctx.Err() != nil:
 		return 130
+	case errors.Is(err, runner.ErrGone):
+		fmt.Fprintf(os.Stderr, "pawl: kernel: %v\n", err)
+		return runner.GoneExit
 	case err != nil:
 		fmt.Fprintf(os.Stderr, "pawl: kernel: %v\n", err)
 		return 1
@@ -51,7 +57,12 @@ func runKernel() int {
 		if err != nil {
 			return err
 		}
-		return runner.Run(ctx, runner.Config{Dir: dir, Driver: driver, Spec: spec, Saver: runner.NewSaver(dir)})
+		saver, err := saver.New(saver.Config{Dir: runner.Variables(dir), Environ: spec.Environ, RunAs: spec.RunAs})
+		if err != nil {
+			return err
+		}
+		err = runner.Run(ctx, runner.Config{Dir: dir, Driver: driver, Spec: spec, Saver: saver})
+		return errors.Join(err, saver.Close())
 	}()
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "pawl: kernel: %v\n", err)
@@ -66,7 +77,7 @@ func kernelOf(ctx context.Context, job *pawl.Job) (kernel.Driver, kernel.Spec, e
 	spec := kernel.Spec{Name: a.Name, Dir: job.Dir, Project: job.Root, Environ: withoutOwn(os.Environ()), RunAs: job.RunAs, ProjectKernels: true}
 	if a.Driver == pawl.RemoteDriver {
 		spec.Server = kernel.Server{URL: a.Server, Token: os.Getenv(kernelstep.TokenVar)}
-		return jupyter.Driver{}, spec, nil
+		return remote.Driver{}, spec, nil
 	}
 	python, err := interpreter.Choose(interpreter.Config{Setting: a.Python, Project: job.Root, Environ: spec.Environ})
 	isPython := a.Name == "" || a.Name == "python3" || a.Name == "python"
@@ -80,11 +91,11 @@ func kernelOf(ctx context.Context, job *pawl.Job) (kernel.Driver, kernel.Spec, e
 	case a.Driver == pawl.PythonDriver && !isPython:
 		return nil, spec, fmt.Errorf("driver python runs Python only, not kernel %q; use driver jupyter", a.Name)
 	case a.Driver == pawl.PythonDriver:
-		return jupyter.Driver{}, spec, nil
+		return bridge.Driver{}, spec, nil
 	case a.Driver == "" && isPython:
 		err := python.Require(ctx, os.Environ(), job.RunAs, "ipykernel", "jupyter_client")
 		if errors.Is(err, interpreter.ErrMissing) {
-			return jupyter.Driver{}, spec, nil
+			return bridge.Driver{}, spec, nil
 		}
 		if err != nil {
 			return nil, spec, err

@@ -3,9 +3,30 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
+	"pawl/internal/cli/helptext"
+	"pawl/internal/cli/kernelcmd"
 	"pawl/internal/cli/serving"
 )
 
 func (a *app) serveCommand() *cobra.Command {
 	return serving.Commands{Out: a.Out, Err: a.Err, Serve: a.parts.Serve, Login: login, Folder: a.here}.Root()
+}
+
+func (a *app) kernelCommand() *cobra.Command {
+	return (&kernelcmd.Commands{In: a.In, Out: a.Out, Err: a.Err, Find: a.projectOrInit}).Root()
+}
+
+func (a *app) notebookCommand() *cobra.Command {
+	var o runOptions
+	run := new(kernelcmd.Notebook).Command(a.projectOrInit, a.here, func(c *cobra.Command, plan string) error {
+		return a.runFile(c.Context(), plan, o)
+	})
+	run.Flags().BoolVar(&o.background, "background", false, "start the run in the background: print its id once it runs, and return")
+	run.Flags().BoolVar(&o.fresh, "new", false, "archive the unfinished run of this notebook and start over")
+	run.Flags().BoolVar(&o.takeOver, "take-over", false, helptext.TakeOver)
+	waitFlag(run, &o.wait)
+	outputFlag(run, &o.output)
+	c := &cobra.Command{Use: "notebook", Short: "Execute notebooks, resumably"}
+	c.AddCommand(a.eventsFlag(run))
+	return c
 }

@@ -61,3 +61,9 @@ func (e *Engine) endKernels(ctx context.Context) {
 		}
 	}
 }
+
+// kernelLost reports whether the program of a kernel step, which is pawl itself, was killed, or found no runner. The cells that it executed
+// are in the session's log, so the attempt counts as one whose supervisor died: the next one continues.
+func kernelLost(exit *pawl.Exit) bool {
+	return exit != nil && exit.Reason == pawl.ReasonExited && (exit.Signal != "" || exit.Exit != nil && *exit.Exit == runner.GoneExit)
+}

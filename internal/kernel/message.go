@@ -12,14 +12,23 @@ type Message struct {
 	Kind Kind      `json:"kind"`
 
 	Stream    Stream                     `json:"stream,omitempty"` // of KindStream
-	Text      string                     `json:"text,omitempty"`   // of KindStream, and of KindStatus
+	Text      string                     `json:"text,omitempty"`   // of KindStream and KindStatus; of KindReply: ok, error or aborted
 	Data      map[string]json.RawMessage `json:"data,omitempty"`   // MIME type → JSON value; of KindDisplay, KindResult and KindUpdate
 	Metadata  json.RawMessage            `json:"metadata,omitempty"`
 	DisplayID string                     `json:"display_id,omitempty"`      // of KindDisplay and KindUpdate
-	Count     int                        `json:"execution_count,omitempty"` // of KindStarted and KindResult
+	Count     int                        `json:"execution_count,omitempty"` // of KindStarted, KindResult and KindReply
 	Wait      bool                       `json:"wait,omitempty"`            // of KindClear: clear when the next output comes
-	Error     *Error                     `json:"error,omitempty"`           // of KindError
+	Error     *Error                     `json:"error,omitempty"`           // of KindError, and of KindReply
 	Comm      *Comm                      `json:"comm,omitempty"`            // of KindComm
+}
+
+// PlainText returns the plain text of a display or result; "" if it has none.
+func (m *Message) PlainText() string {
+	var text string
+	if json.Unmarshal(m.Data["text/plain"], &text) != nil {
+		return ""
+	}
+	return text
 }
 
 // Kind is the kind of a message.

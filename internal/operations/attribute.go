@@ -31,7 +31,7 @@ func (j *judging) attribute() {
 			j.emptied = append(j.emptied, c.Path)
 		}
 		switch hidden := c.Folder && (c.Busy || j.unboundedOthers); {
-		case hidden && mine.removes && (its || mine.unbounded), its && theirs && !c.Busy:
+		case hidden && (its && !c.Busy || mine.removes && (its || mine.unbounded)), its && theirs && !c.Busy:
 			j.ambiguous = true
 		case hidden:
 		case theirs, !its && (j.unboundedOthers || !mine.unbounded):

@@ -411,6 +411,16 @@ func TestSameText(t *testing.T) {
 	}
 }
 
+// TestNamedFolder: a folder that the call names, and that changed, was made by it, or another call removed something from it.
+func TestNamedFolder(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, files)
+	o := w.mean("Bash", map[string]any{"command": "mkdir -p made/b; (exit 4)"})
+	o.Overlaps = true
+	w.sh("mkdir -p made/b")
+	w.expect(o, "beside a command that may have changed anything", unknown)
+}
+
 func TestBlind(t *testing.T) {
 	t.Parallel()
 	o := &pawl.OperationState{Operation: pawl.Operation{Kind: pawl.OperationCommand, Summary: "make"}}

@@ -31,6 +31,8 @@ type api struct {
 	bulks  bulks
 	seen   viewers
 
+	readers chan struct{} // one for each notebook that is being read
+
 	proxied *proxied // nil: the server knows clients by tokens and sessions only
 }
 
@@ -56,7 +58,7 @@ func newAPI(r *recovery, now time.Time) (*api, error) {
 func documented(r *recovery) *api {
 	return &api{
 		recovery: r, audit: &audit{partSize: partSize}, calls: &quota{most: callsPerMinute}, logins: &quota{most: loginsPerMinute}, repeat: &repeats{},
-		bulks: bulks{queue: make(chan *bulk, maxBulks)},
+		bulks: bulks{queue: make(chan *bulk, maxBulks)}, readers: make(chan struct{}, maxReaders),
 	}
 }
 
@@ -124,6 +126,7 @@ func (a *api) operations(mux *http.ServeMux) *huma.OpenAPI {
 	a.projectRoutes(h)
 	a.bulkRoutes(h)
 	a.runRoutes(h)
+	a.notebookRoutes(h)
 	a.checkpointRoutes(h)
 	a.gateRoutes(h)
 	a.eventRoutes(h)

@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"pawl"
 	"pawl/internal/config"
 	"pawl/internal/httpaccess"
 	"pawl/internal/project"
@@ -35,6 +36,9 @@ type Config struct {
 
 	// Post posts JSON to a webhook once. Unless private is true, a name in the URL must not have a private address.
 	Post func(ctx context.Context, url string, headers map[string]string, body []byte, private bool) error
+
+	// Variables returns the variables of the kernel in which a step runs or ran, as far as they are known. Defaults to none.
+	Variables func(ctx context.Context, p *project.Project, run pawl.RunID, step pawl.StepID) ([]Variable, error)
 }
 
 // Limits of a request.

@@ -18,6 +18,7 @@ func TestViews(t *testing.T) {
 	w.crashed("orders")
 	w.agent("parser")
 	w.active("website")
+	w.research("tides")
 	b := w.open()
 	b.see("nightly-import")
 	for _, v := range w.views() {
@@ -72,6 +73,7 @@ func (w *world) views() []view {
 		{picture: "active", place: of("website"), text: "render"},
 		{picture: "timeline", place: of("orders") + "/timeline", text: "transform started"},
 		{picture: "output", place: of("website") + "/output?step=render", text: "rendered page", dark: true},
+		{picture: "notebook", place: of("tides") + "/notebook", text: "is above the gauge"},
 		{picture: "gate", place: of("handbook"), click: ".gates .button", text: "Every command works as written."},
 		{picture: "resume", place: of("orders"), text: "Resume will:"},
 		{picture: "recovery", place: of("orders") + "/recovery", text: "needs your decision"},

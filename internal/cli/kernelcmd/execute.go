@@ -3,7 +3,6 @@ package kernelcmd
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -114,8 +113,7 @@ func (x *Commands) show(m kernel.Message) error {
 		}
 		_, err = io.WriteString(layout.Output(to), clean(m.Text))
 	case kernel.KindDisplay, kernel.KindResult:
-		var text string
-		if json.Unmarshal(m.Data["text/plain"], &text) == nil {
+		if text := m.PlainText(); text != "" {
 			_, err = fmt.Fprintln(layout.Output(x.Out), clean(text))
 		}
 	case kernel.KindError:

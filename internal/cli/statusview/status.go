@@ -89,7 +89,8 @@ type Step struct {
 	ID        pawl.StepID     `json:"id"`
 	Name      string          `json:"name,omitempty"`
 	Phase     string          `json:"phase"`
-	Needs     []pawl.StepID   `json:"needs,omitempty"` // as the plan says; steps of a later phase also wait for the phase before
+	Notebook  string          `json:"notebook,omitempty"` // file that gets the outputs of its cells
+	Needs     []pawl.StepID   `json:"needs,omitempty"`    // as the plan says; steps of a later phase also wait for the phase before
 	Status    pawl.StepStatus `json:"status"`
 	Why       string          `json:"why,omitempty"`
 	Attempts  int             `json:"attempts"`
@@ -286,7 +287,7 @@ func stepsWithoutPlan(good *finder) []Step {
 
 func stepOf(phase *pawl.Phase, step *pawl.Step, good *finder) Step {
 	s := good.run.State
-	report := Step{ID: step.ID, Name: step.Name, Phase: phase.Name, Needs: step.Needs, Status: pawl.Pending}
+	report := Step{ID: step.ID, Name: step.Name, Phase: phase.Name, Notebook: step.Notebook(), Needs: step.Needs, Status: pawl.Pending}
 	st := s.Steps[step.ID]
 	report.Service = serviceOf(step, st)
 	if st == nil {

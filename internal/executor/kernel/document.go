@@ -15,36 +15,14 @@ import (
 	"pawl/internal/notebook"
 )
 
-// document gets the results of cells.
-type document interface {
-	has(c cell) bool                   // whether it has the results of a finished cell
-	begin(c cell, id kernel.CellID)    // messages of the cell follow
-	add(m kernel.Message) error        // a message
-	end(c cell, end *runner.End) error // the cell has ended
-	save() error                       // writes what is new
-	close() error                      // writes all
-	note() string                      // what the user should know at the end; "" for nothing
-}
-
-// noDocument is the document of a step without a notebook.
-type noDocument struct{}
-
-func (noDocument) has(cell) bool               { return true }
-func (noDocument) begin(cell, kernel.CellID)   {}
-func (noDocument) add(kernel.Message) error    { return nil }
-func (noDocument) end(cell, *runner.End) error { return nil }
-func (noDocument) save() error                 { return nil }
-func (noDocument) close() error                { return nil }
-func (noDocument) note() string                { return "" }
-
-// notebookDocument is a notebook that gets the outputs of cells. It is a view of the session's log: results are merged by cell id into
+// document is the notebook that gets the outputs of cells; without a recorder, there is none. It is a view of the session's log: results are merged by cell id into
 // the file that is on disk.
-type notebookDocument struct {
+type document struct {
 	attempt  *attempt
 	path     string
 	recorder *notebook.Recorder
 	cells    map[kernel.CellID]*shown
-	inFile   map[string]string // id → key of the execution whose results the file has
+	inFile   map[string]string // id → key of the finished execution whose results the file has, or gets
 	ended    []kernel.CellID   // whose results are in the file, the oldest first
 	pace     pace
 	problems map[string]notebook.ConflictKind
@@ -58,8 +36,8 @@ type shown struct {
 
 // openDocument prepares the notebook that gets outputs. text is the notebook that is executed. A file that is there keeps its outputs if
 // it has the same cells.
-func openDocument(a *attempt, path string, text []byte, n *notebook.Notebook) (*notebookDocument, error) {
-	d := &notebookDocument{attempt: a, path: path, cells: map[kernel.CellID]*shown{}, inFile: map[string]string{}, problems: map[string]notebook.ConflictKind{}}
+func openDocument(a *attempt, path string, text []byte, n *notebook.Notebook) (*document, error) {
+	d := &document{attempt: a, path: path, cells: map[kernel.CellID]*shown{}, inFile: map[string]string{}, problems: map[string]notebook.ConflictKind{}}
 	d.recorder = notebook.NewRecorder(notebook.Limits{}, d.spill)
 	current, err := disk.ReadFile(path, notebook.MaxSize)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -98,13 +76,22 @@ func (p *pace) due(now time.Time, interval time.Duration) bool {
 	return now.Sub(p.saved) >= max(interval, 3*p.took)
 }
 
-func (d *notebookDocument) has(c cell) bool { return d.inFile[c.id] == string(c.Key) }
+// has reports whether the notebook has the results of a finished cell, or gets them.
+func (d *document) has(c cell) bool { return d.recorder == nil || d.inFile[c.id] == string(c.Key) }
 
-func (d *notebookDocument) begin(c cell, id kernel.CellID) {
+// begin says that messages of a cell follow.
+func (d *document) begin(c cell, id kernel.CellID) {
+	if d.recorder == nil {
+		return
+	}
 	d.cells[id] = &shown{cell: c}
 }
 
-func (d *notebookDocument) add(m kernel.Message) error {
+// add adds a message.
+func (d *document) add(m kernel.Message) error {
+	if d.recorder == nil {
+		return nil
+	}
 	if err := d.recorder.Add(d.attempt.redacted(m)); err != nil {
 		return err
 	}
@@ -117,8 +104,15 @@ func (d *notebookDocument) add(m kernel.Message) error {
 	return nil
 }
 
-func (d *notebookDocument) end(c cell, end *runner.End) error {
+// end says that a cell has ended.
+func (d *document) end(c cell, end *runner.End) error {
+	if d.recorder == nil {
+		return nil
+	}
 	d.cells[end.Cell] = &shown{cell: c, end: end}
+	if end.Finished(&runner.Begin{MayFail: c.MayFail}) {
+		d.inFile[c.id] = string(c.Key)
+	}
 	if d.pace.due(time.Now(), 0) {
 		return d.save()
 	}
@@ -129,7 +123,10 @@ func (d *notebookDocument) end(c cell, end *runner.End) error {
 const maxRetries = 5
 
 // save merges the results that are new into the file.
-func (d *notebookDocument) save() error {
+func (d *document) save() error {
+	if d.recorder == nil {
+		return nil
+	}
 	began := time.Now()
 	results, ended := d.results()
 	if len(results) == 0 {
@@ -149,13 +146,11 @@ func (d *notebookDocument) save() error {
 	return nil
 }
 
-func (d *notebookDocument) close() error { return d.save() }
-
 // remembered is how many cells that have ended may get more output, from threads or by display ids.
 const remembered = 20
 
 // forget forgets the output of cells that ended long ago, so that memory is bounded.
-func (d *notebookDocument) forget(ended []kernel.CellID) {
+func (d *document) forget(ended []kernel.CellID) {
 	for _, id := range ended {
 		if !slices.Contains(d.ended, id) {
 			d.ended = append(d.ended, id)
@@ -172,7 +167,7 @@ func (d *notebookDocument) forget(ended []kernel.CellID) {
 var errChanged = errors.New("the notebook keeps changing")
 
 // merge writes results into the file, unless someone changes it meanwhile.
-func (d *notebookDocument) merge(results []notebook.CellResult) error {
+func (d *document) merge(results []notebook.CellResult) error {
 	current, err := disk.ReadFile(d.path, notebook.MaxSize)
 	if err != nil {
 		return err
@@ -197,7 +192,7 @@ func (d *notebookDocument) merge(results []notebook.CellResult) error {
 }
 
 // results returns the results of cells that changed, and the cells that have ended.
-func (d *notebookDocument) results() (results []notebook.CellResult, ended []kernel.CellID) {
+func (d *document) results() (results []notebook.CellResult, ended []kernel.CellID) {
 	for _, id := range d.recorder.Changed() {
 		s := d.cells[id]
 		if s == nil {
@@ -211,7 +206,7 @@ func (d *notebookDocument) results() (results []notebook.CellResult, ended []ker
 	return results, ended
 }
 
-func (d *notebookDocument) result(id kernel.CellID, s *shown) notebook.CellResult {
+func (d *document) result(id kernel.CellID, s *shown) notebook.CellResult {
 	job := &d.attempt.job
 	times := d.recorder.Times(id)
 	var failed *bool
@@ -227,16 +222,16 @@ func (d *notebookDocument) result(id kernel.CellID, s *shown) notebook.CellResul
 }
 
 // note says which cells were edited or removed while they ran.
-func (d *notebookDocument) note() string {
+func (d *document) note() string {
 	if len(d.problems) == 0 {
 		return ""
 	}
 	return fmt.Sprintf("%s of the notebook changed while the run worked, and did not get outputs", countOf(len(d.problems), "cell", "cells"))
 }
 
-// spill writes output that the notebook has no room for into the folder of the step's artifacts.
-func (d *notebookDocument) spill(_ kernel.CellID, name string, offset int64, data []byte) (string, error) {
-	folder := filepath.Join(d.attempt.dir, "outputs")
+// spill writes output that the notebook has no room for into a folder of the cell in that of the attempt.
+func (d *document) spill(cell kernel.CellID, name string, offset int64, data []byte) (string, error) {
+	folder := filepath.Join(d.attempt.dir, "outputs", string(cell))
 	if err := disk.MakeFolders(folder); err != nil {
 		return "", err
 	}

@@ -21,7 +21,7 @@ func (a *attempt) load(base runner.Key) error {
 	seed := string(base) + "\x00" + a.seed
 	if action.File == "" {
 		a.cells = oneCell(seed, string(a.job.Step), action.Code)
-		a.doc = noDocument{}
+		a.doc = &document{}
 		return nil
 	}
 	path := a.path(action.File)
@@ -31,7 +31,7 @@ func (a *attempt) load(base runner.Key) error {
 	}
 	if filepath.Ext(action.File) != ".ipynb" {
 		a.cells = oneCell(seed, action.File, string(data))
-		a.doc = noDocument{}
+		a.doc = &document{}
 		return nil
 	}
 	return a.loadNotebook(data, seed)

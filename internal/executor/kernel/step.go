@@ -3,7 +3,6 @@ package kernel
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -31,12 +30,13 @@ type attempt struct {
 	dir    string // of the attempt
 	job    pawl.Job
 	cells  []cell
-	doc    document
+	doc    *document
 	runner *runner.Client
 	events events.Writer
 	clean  func(string) string
 	seed   string
-	done   int // cells that are finished
+	done   int    // cells that are finished
+	noted  string // the last note on variables that are not saved
 }
 
 // cell is a cell of a step.
@@ -49,57 +49,83 @@ type cell struct {
 func (s Step) Run(ctx context.Context) (pawl.ResultStatus, error) {
 	a := &attempt{Step: s, dir: os.Getenv("PAWL_ATTEMPT_DIR"), clean: redact.New(os.Environ()).Text}
 	a.events = events.Writer{Path: os.Getenv("PAWL_EVENTS"), Clean: a.clean, Errors: s.Err}
-	data, err := disk.ReadFile(filepath.Join(a.dir, pawl.JobFile), disk.RecordLimit)
-	if err == nil {
-		err = json.Unmarshal(data, &a.job)
-	}
-	if err == nil && a.job.Kernel == nil {
-		err = errors.New("not a job of a kernel step")
-	}
+	job, err := runner.ReadJob(a.dir)
 	if err != nil {
-		return "", fmt.Errorf("read the job: %w", err)
+		return "", err
 	}
-	result := a.execute(ctx)
-	if ctx.Err() != nil {
+	a.job = *job
+	summary, err := a.execute(ctx)
+	switch {
+	case ctx.Err() != nil:
 		return "", context.Cause(ctx)
+	case errors.Is(err, runner.ErrGone):
+		return "", err
+	case err != nil:
+		return a.finish(failed(err))
 	}
-	return result.Status, a.finish(result)
+	return a.finish(pawl.Result{Status: pawl.ResultDone, Summary: summary})
 }
 
-// execute does the work of an attempt.
-func (a *attempt) execute(ctx context.Context) pawl.Result {
+// execute does the work of an attempt, and returns its summary.
+func (a *attempt) execute(ctx context.Context) (string, error) {
 	if err := a.connect(ctx); err != nil {
-		return failed(err)
+		return "", err
 	}
 	defer a.runner.Close()
 	base, err := a.base(ctx)
 	if err != nil {
-		return failed(err)
+		return "", err
 	}
 	if err := a.load(base); err != nil {
-		return failed(err)
+		return "", err
 	}
-	next, err := a.prepare(ctx, base)
-	if err != nil {
-		return failed(err)
+	before, err := a.cellsFrom(ctx, base)
+	if err := errors.Join(err, a.doc.save()); err != nil {
+		return "", err
 	}
-	for i := next; i < len(a.cells); i++ {
-		if err := a.cell(ctx, i, base); err != nil {
-			return failed(err)
-		}
-	}
-	if err := a.doc.close(); err != nil {
-		return failed(err)
-	}
-	summary := fmt.Sprintf("%s executed", countOf(len(a.cells)-next, "cell", "cells"))
-	if next > 0 {
-		summary += fmt.Sprintf(", %d finished before", next)
+	summary := fmt.Sprintf("%s executed", countOf(len(a.cells)-before, "cell", "cells"))
+	if before > 0 {
+		summary += fmt.Sprintf(", %d finished before", before)
 	}
 	if note := a.doc.note(); note != "" {
 		summary += "; " + note
 	}
-	return pawl.Result{Status: pawl.ResultDone, Summary: summary}
+	return summary, nil
 }
+
+// maxRevivals is how often an attempt continues in a new kernel without having finished a cell.
+const maxRevivals = 2
+
+// cellsFrom executes the cells that are not finished, and returns how many were finished before. If the kernel dies, it continues in a new
+// one with the variables of a checkpoint.
+func (a *attempt) cellsFrom(ctx context.Context, base runner.Key) (before int, err error) {
+	for deaths, first := 0, true; ; first = false {
+		next, err := a.prepare(ctx, base)
+		if err != nil {
+			return before, err
+		}
+		if first {
+			before = next
+		}
+		finished := a.done
+		for i := next; i < len(a.cells) && err == nil; i++ {
+			err = a.cell(ctx, i, base)
+		}
+		if !errors.Is(err, errKernelDied) || ctx.Err() != nil {
+			return before, err
+		}
+		if deaths++; a.done > finished {
+			deaths = 1
+		}
+		if deaths > maxRevivals || a.job.Kernel.Once {
+			return before, err
+		}
+		a.note(err.Error() + "; continuing in a new kernel")
+	}
+}
+
+// errKernelDied is the error of a cell whose kernel died.
+var errKernelDied = errors.New("the kernel died")
 
 func countOf(n int, one, many string) string {
 	if n == 1 {
@@ -248,10 +274,15 @@ func (a *attempt) cell(ctx context.Context, i int, base runner.Key) error {
 	if err := a.doc.end(c, end); err != nil {
 		return err
 	}
-	if !end.Finished(&runner.Begin{MayFail: c.MayFail}) {
+	switch {
+	case end.Finished(&runner.Begin{MayFail: c.MayFail}):
+	case end.Status == kernel.Lost:
+		return fmt.Errorf("cell %s: %w: %s", c.Name, errKernelDied, end.Reason())
+	default:
 		return fmt.Errorf("cell %s: %s", c.Name, end.Reason())
 	}
-	if end.Note != "" {
+	if end.Note != "" && end.Note != a.noted {
+		a.noted = end.Note
 		a.note("cell " + c.Name + ": " + end.Note)
 	}
 	a.done++
@@ -314,8 +345,7 @@ func (a *attempt) show(m kernel.Message) {
 		}
 		io.WriteString(to, m.Text)
 	case kernel.KindDisplay, kernel.KindResult:
-		var text string
-		if json.Unmarshal(m.Data["text/plain"], &text) == nil {
+		if text := m.PlainText(); text != "" {
 			fmt.Fprintln(a.Out, text)
 		}
 	case kernel.KindError:
@@ -343,7 +373,7 @@ func (a *attempt) report(c cell) {
 }
 
 // finish writes the attempt's result. A result that the code wrote itself counts, unless it claims success for a failed attempt.
-func (a *attempt) finish(r pawl.Result) error {
+func (a *attempt) finish(r pawl.Result) (pawl.ResultStatus, error) {
 	path := os.Getenv("PAWL_RESULT")
 	if own, ok := events.ReadResult(path); ok {
 		r = events.Merged(own, r)
@@ -352,5 +382,5 @@ func (a *attempt) finish(r pawl.Result) error {
 	if r.Status != pawl.ResultDone {
 		fmt.Fprintf(a.Err, "pawl: kernel: %s\n", r.Summary)
 	}
-	return events.WriteResult(path, r)
+	return r.Status, events.WriteResult(path, r)
 }

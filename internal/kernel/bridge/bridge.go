@@ -126,7 +126,7 @@ func (k *bridged) awaitReady(ctx context.Context, spec kernel.Spec) error {
 		if k.early != "" {
 			why += ": " + oneline.Clip(oneline.Printable(k.early), 1000)
 		}
-		return fmt.Errorf("%s %s before it was ready for cells", name, why)
+		return fmt.Errorf("%s ended before it was ready for cells: %s", name, why)
 	}
 }
 

@@ -423,6 +423,9 @@ def wrap_threads():
 kernel, channel = Kernel(), Channel()
 main_thread = _thread.get_ident()
 
+empty = os.open(os.devnull, os.O_RDONLY)
+os.dup2(empty, 0)  # this program came from there
+os.close(empty)
 for each in [REQUESTS, MESSAGES, STACKS]:
     os.set_inheritable(each, False)
 os.set_blocking(STACKS, False)  # a signal handler must not wait for pawl

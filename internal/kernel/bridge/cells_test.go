@@ -37,7 +37,7 @@ func (l *log) text(cell kernel.CellID) string {
 	defer l.mu.Unlock()
 	var all string
 	for _, m := range l.messages {
-		if m.Cell == cell {
+		if m.Cell == cell && m.Kind == kernel.KindStream {
 			all += m.Text
 		}
 	}
@@ -228,8 +228,8 @@ func TestLargeDisplay(t *testing.T) {
 func TestHalfMessage(t *testing.T) {
 	t.Parallel()
 	k, l := start(t, nil)
-	ending := execute(t, k, "c", "import os, signal, threading\nthreading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGKILL)).start()\n"+
-		"while True:\n    print('x' * (3 << 20))")
+	ending := execute(t, k, "c", "import os, signal, threading\nprint('x' * (3 << 20))\n"+
+		"threading.Timer(0.1, lambda: os.kill(os.getpid(), signal.SIGKILL)).start()\nwhile True:\n    print('x' * (3 << 20))")
 	if ending.Status != kernel.Lost || len(l.text("c")) < 3<<20 {
 		t.Errorf("%+v with %d bytes", ending, len(l.text("c")))
 	}
@@ -293,7 +293,7 @@ func TestStartFails(t *testing.T) {
 	}{
 		{func(s *kernel.Spec) { s.Python.Path = "python3" }, "is no absolute path"},
 		{func(s *kernel.Spec) { s.Python.Path = "/nowhere/python3" }, "start /nowhere/python3 (test): "},
-		{func(s *kernel.Spec) { s.Python.Path = "/bin/true" }, "/bin/true (test) exited with code 0 before it was ready for cells"},
+		{func(s *kernel.Spec) { s.Python.Path = "/bin/true" }, "/bin/true (test) ended before it was ready for cells: exited with code 0"},
 		{func(s *kernel.Spec) { s.Python.Path = "/bin/ls" }, "before it was ready for cells"},
 		{func(s *kernel.Spec) { s.Dir = "/nowhere" }, "working folder: stat /nowhere"},
 		{func(s *kernel.Spec) { s.Dir = "/dev/null" }, "/dev/null is not a folder"},

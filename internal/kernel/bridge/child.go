@@ -45,11 +45,11 @@ func startChild(spec kernel.Spec, p *pipes) (*child, error) {
 		return nil, err
 	}
 	c := &child{marker: markerVar + "=" + disk.RandomHex(16), exited: exited, before: readMemory()}
-	cmd := exec.Command(spec.Python.Path, "-u", "-c", starter)
+	cmd := exec.Command(spec.Python.Path, "-u", "-") // with -c, Python 3.13 loads a linecache.py of the working folder
 	cmd.Dir = spec.Dir
 	cmd.Env = append(append([]string{}, spec.Environ...), c.marker)
-	cmd.Stdout, cmd.Stderr = p.theirs[stdout], p.theirs[stderr]
-	cmd.ExtraFiles = []*os.File{p.theirs[requests], p.theirs[messages], p.theirs[stacks], p.theirs[source]}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = p.theirs[source], p.theirs[stdout], p.theirs[stderr]
+	cmd.ExtraFiles = []*os.File{p.theirs[requests], p.theirs[messages], p.theirs[stacks]}
 	cmd.SysProcAttr = attributes(account.Credential(spec.RunAs))
 	started := make(chan error)
 	go c.live(cmd, started, end)
@@ -116,7 +116,7 @@ func (c *child) send(to int, sig syscall.Signal) error {
 func (c *child) death(peak int64) kernel.Death {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	d := kernel.Death{Why: "ended", Peak: peak}
+	d := kernel.Death{Why: "unknown end", Peak: peak}
 	if c.state == nil {
 		return d
 	}
@@ -130,7 +130,7 @@ func (c *child) death(peak int64) kernel.Death {
 		return d
 	}
 	d.Signal = unix.SignalName(status.Signal())
-	d.Why = "was killed by " + d.Signal
+	d.Why = "killed by " + d.Signal
 	if n := readMemory().kills - c.before.kills; n > 0 && status.Signal() == syscall.SIGKILL && !c.killed {
 		d.Why += ", probably because memory ran out: the system has killed a process for that since the kernel started"
 	}
@@ -171,6 +171,7 @@ func (c *child) sweep(known []process.Stat) error {
 		for _, s := range left {
 			_ = process.Signal(s.Identity(), syscall.SIGKILL) // it may have ended meanwhile
 		}
+		known = append(known, left...) // a process that is ending shows no environment any more
 		time.Sleep(pause)
 	}
 }

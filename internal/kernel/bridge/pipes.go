@@ -1,30 +1,31 @@
 package bridge
 
 import (
+	"fmt"
 	"os"
+	"strconv"
 )
 
-// The pipes between this process and the kernel. The first four are the descriptors 3 to 6 of the kernel.
+// The pipes between this process and the kernel. The first three are the descriptors 3 to 5 of the kernel.
 const (
 	requests = iota
 	messages
 	stacks
-	source // the text of bridge.py
+	source // standard input of the interpreter until the program has started
 	stdout
 	stderr
 	pipeCount
 )
 
-// starter is the program on the interpreter's command line. The working folder is not in sys.path before bridge.py is loaded: a
-// module there must not replace one of the standard library.
+// starter is what the interpreter reads from its standard input, with bridge.py as a literal. The working folder is not in sys.path
+// before bridge.py is loaded: a module there must not replace one of the standard library.
 const starter = `import sys
 if sys.version_info < (3, 8):
-    sys.exit("this is Python %d.%d; pawl needs Python 3.8 or newer" % sys.version_info[:2])
+    sys.exit("this is Python %%d.%%d; pawl needs Python 3.8 or newer" %% sys.version_info[:2])
 folder = [""] if sys.path[0] == "" else []
 del sys.path[:len(folder)]
-with open(6, "rb") as f:
-    program = f.read()
-exec(compile(program, "<pawl bridge>", "exec"), {"__name__": "bridge", "FOLDER": folder})`
+exec(compile(%s, "<pawl bridge>", "exec"), {"__name__": "bridge", "FOLDER": folder})
+`
 
 // pipes are the two ends of each pipe.
 type pipes struct {
@@ -68,6 +69,6 @@ func (p *pipes) close() {
 
 // sendProgram gives the kernel bridge.py. It fails if the kernel has already ended, which others report.
 func (p *pipes) sendProgram() {
-	_, _ = p.ours[source].WriteString(program)
+	_, _ = fmt.Fprintf(p.ours[source], starter, strconv.QuoteToASCII(program))
 	p.ours[source].Close()
 }

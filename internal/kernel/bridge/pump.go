@@ -270,12 +270,13 @@ func (p *pump) ended(l line, r *run) {
 	}
 	p.drain()
 	p.cell = p.last
-	p.send(kernel.Message{Kind: kernel.KindReply, Cell: l.Cell})
-	p.send(kernel.Message{Kind: kernel.KindIdle, Cell: l.Cell})
 	ending := kernel.Ending{Status: l.Status, Count: l.Count, Peak: p.kernel.notePeak(peakOf(p.kernel.child.pid))}
+	reply := kernel.Message{Kind: kernel.KindReply, Cell: l.Cell, Text: "ok", Count: l.Count}
 	if l.Status != kernel.OK {
-		ending.Error = r.err
+		ending.Error, reply.Error, reply.Text = r.err, r.err, "error"
 	}
+	p.send(reply)
+	p.send(kernel.Message{Kind: kernel.KindIdle, Cell: l.Cell})
 	p.kernel.end(ending)
 }
 
@@ -290,7 +291,7 @@ func (p *pump) finish() {
 	k.death = k.child.death(k.notePeak(0))
 	death := k.death
 	p.send(kernel.Message{Kind: kernel.KindStatus, Text: "dead"})
-	k.end(kernel.Ending{Status: kernel.Lost, Why: "the kernel " + death.Why, Death: &death, Peak: death.Peak})
+	k.end(kernel.Ending{Status: kernel.Lost, Why: "the kernel died: " + death.Why, Death: &death, Peak: death.Peak})
 	k.pipes.close()
 	k.child.exited.Close()
 	close(k.done)

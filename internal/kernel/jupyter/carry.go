@@ -2,13 +2,13 @@ package jupyter
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"syscall"
 	"time"
 
 	"pawl/internal/kernel"
+	"pawl/internal/kernel/protocol"
 )
 
 // maxHelpers is how many helpers may die before the kernel is given up.
@@ -74,12 +74,12 @@ func (k *live) reconnect(ctx context.Context) (*link, error) {
 	k.mu.Lock()
 	running := k.cell != nil
 	if running {
-		k.cell.progress.reconnected, k.cell.progress.mark = true, markNone
+		k.cell.progress.Reconnected()
 		k.wake()
 	}
 	k.mu.Unlock()
 	if running {
-		_ = l.send("shell", "kernel_info_request", k.requestID(purposeProbe, ""), struct{}{}) // else another helper will
+		_ = l.send("shell", "kernel_info_request", k.requests.ID(protocol.PurposeProbe, ""), struct{}{}) // else another helper will
 	}
 	return l, nil
 }
@@ -97,7 +97,7 @@ func (k *live) provoke(ctx context.Context, l *link) {
 	defer tick.Stop()
 	for range maxProvoked {
 		limited, cancel := context.WithTimeout(ctx, provokeEvery)
-		_, _ = l.ask(limited, "kernel_info_request", k.requestID(purposeInfo, ""), struct{}{}) // what it publishes counts
+		_, _ = l.ask(limited, "kernel_info_request", k.requests.ID(protocol.PurposeInfo, ""), struct{}{}) // what it publishes counts
 		cancel()
 		select {
 		case <-l.resumed:
@@ -134,7 +134,7 @@ func (k *live) deliver(l *link) {
 			case "drained":
 				return
 			case "mark":
-				k.update(w.Parent, func(p *progress) { p.mark = markBack })
+				k.update(w.Parent, (*protocol.Progress).MarkBack)
 			default:
 				k.refuse(errors.New(reasonOf(w, true)))
 			}
@@ -165,13 +165,13 @@ func (k *live) refuse(err error) {
 
 // publish delivers what the kernel published.
 func (k *live) publish(w wire) {
-	m, err := message(w)
+	m, err := protocol.Published(w.message())
 	if err != nil {
 		k.refuse(err)
 		return
 	}
-	purpose, id := cellOf(w.Parent)
-	if purpose == purposeInfo {
+	purpose, id := protocol.CellOf(w.Parent)
+	if purpose == protocol.PurposeInfo {
 		k.progressOfStart(func() { k.published = true })
 	}
 	if m.Kind == "" {
@@ -179,7 +179,7 @@ func (k *live) publish(w wire) {
 	}
 	m.Cell = id
 	if m.Kind == kernel.KindBusy || m.Kind == kernel.KindIdle {
-		if purpose != purposeCell {
+		if purpose != protocol.PurposeCell {
 			return
 		}
 		m.Text = ""
@@ -189,52 +189,33 @@ func (k *live) publish(w wire) {
 		defer k.leader.kill("the kernel restarted itself; its variables are lost")
 	}
 	k.emit(m)
-	k.update(w.Parent, func(p *progress) { p.publish(m, time.Now()) })
-}
-
-// publish notes what was published of the cell.
-func (p *progress) publish(m kernel.Message, now time.Time) {
-	p.heard, p.mark = now, markNone
-	switch m.Kind {
-	case kernel.KindBusy:
-	case kernel.KindIdle:
-		p.idled = now
-	case kernel.KindStarted:
-		p.executed, p.count = true, m.Count
-	case kernel.KindError:
-		p.executed, p.failed = true, m.Error
-	default:
-		p.executed = true
-	}
+	k.update(w.Parent, func(p *protocol.Progress) { p.Published(m, time.Now()) })
 }
 
 // receive delivers a reply.
 func (k *live) receive(w wire) {
-	purpose, id := cellOf(w.Parent)
+	purpose, id := protocol.CellOf(w.Parent)
 	switch {
-	case w.Type == "kernel_info_reply" && purpose == purposeInfo:
-		if err := k.inform(w.content); err != nil {
-			k.refuse(fmt.Errorf("%s: %w", w.Type, err))
+	case w.Type == "kernel_info_reply" && purpose == protocol.PurposeInfo:
+		if err := k.inform(w); err != nil {
+			k.refuse(err)
 		}
-	case purpose == purposeProbe:
+	case purpose == protocol.PurposeProbe:
 		k.mu.Lock()
-		if k.cell != nil && k.cell.progress.reconnected {
-			k.cell.progress.probed = time.Now()
+		if k.cell != nil {
+			k.cell.progress.Probed(time.Now())
 			k.wake()
 		}
 		k.mu.Unlock()
-	case w.Type == "execute_reply" && purpose == purposeCell && k.expects(w.Parent):
-		var r reply
-		if err := json.Unmarshal(w.content, &r); err != nil {
-			k.refuse(fmt.Errorf("%s: %w", w.Type, err))
+	case w.Type == "execute_reply" && purpose == protocol.PurposeCell && k.expects(w.Parent):
+		m, r, err := protocol.Replied(w.message())
+		if err != nil {
+			k.refuse(err)
 			return
 		}
-		m := kernel.Message{Time: timeOf(w.Date), Cell: id, Kind: kernel.KindReply, Text: r.Status, Count: r.Count}
-		if r.Status == "error" {
-			m.Error = r.error()
-		}
+		m.Cell = id
 		k.emit(m)
-		k.update(w.Parent, func(p *progress) { p.reply, p.replied = &r, time.Now() })
+		k.update(w.Parent, func(p *protocol.Progress) { p.Replied(r, time.Now()) })
 	}
 }
 
@@ -242,15 +223,15 @@ func (k *live) receive(w wire) {
 func (k *live) expects(request string) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.cell != nil && k.cell.progress.request == request && k.cell.progress.reply == nil
+	return k.cell != nil && k.cell.progress.Request() == request && !k.cell.progress.HasReply()
 }
 
 // inform notes the reply to a request for information.
-func (k *live) inform(content []byte) error {
+func (k *live) inform(w wire) error {
 	if closed(k.ready) {
 		return nil
 	}
-	if err := k.describe(content); err != nil {
+	if err := k.describe(w); err != nil {
 		return err
 	}
 	k.progressOfStart(func() { k.answered = true })
@@ -269,16 +250,16 @@ func (k *live) progressOfStart(note func()) {
 
 // refuseInput interrupts a cell that asks for input although it was told that there is none. An answer could be taken for consent.
 func (k *live) refuseInput(l *link, w wire) {
-	_, id := cellOf(w.Parent)
-	k.update(w.Parent, func(p *progress) { p.interrupted = true })
+	_, id := protocol.CellOf(w.Parent)
+	k.update(w.Parent, (*protocol.Progress).Interrupted)
 	k.emit(kernel.Message{Time: time.Now(), Cell: id, Kind: kernel.KindStream, Stream: kernel.Stderr,
 		Text: "pawl: the cell asks for input, and nobody can answer; it is interrupted\n"})
 	if k.found.InterruptMode == "message" {
-		_ = l.send("control", "interrupt_request", k.requestID("interrupt", ""), struct{}{}) // the cell keeps waiting if the connection is lost
+		_ = l.send("control", "interrupt_request", k.requests.ID("interrupt", ""), struct{}{}) // the cell keeps waiting if the connection is lost
 		return
 	}
 	if k.leader.signal(syscall.SIGINT) == nil {
 		// R notices the interrupt only when it stops waiting.
-		_ = l.send("stdin", "input_reply", k.requestID("input", ""), map[string]string{"value": ""})
+		_ = l.send("stdin", "input_reply", k.requests.ID("input", ""), map[string]string{"value": ""})
 	}
 }

@@ -33,5 +33,5 @@ func Sent(of kernel.Kernel, cell kernel.CellID) bool {
 	k := of.(*live)
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.cell != nil && strings.HasSuffix(k.cell.progress.request, "/"+string(cell)) && k.cell.sent
+	return k.cell != nil && strings.HasSuffix(k.cell.progress.Request(), "/"+string(cell)) && k.cell.sent
 }

@@ -20,6 +20,7 @@ import (
 	"pawl"
 	"pawl/internal/disk"
 	"pawl/internal/kernel"
+	"pawl/internal/kernel/protocol"
 )
 
 // Driver starts Jupyter kernels.
@@ -138,7 +139,7 @@ func (k *live) awaitReady(limited context.Context) error {
 	ask := time.NewTicker(askEvery)
 	defer ask.Stop()
 	for {
-		if err := k.send(limited, "kernel_info_request", k.requestID(purposeInfo, ""), struct{}{}); err != nil && !errors.Is(err, kernel.ErrDead) {
+		if err := k.send(limited, "kernel_info_request", k.requests.ID(protocol.PurposeInfo, ""), struct{}{}); err != nil && !errors.Is(err, kernel.ErrDead) {
 			return err
 		}
 		select {

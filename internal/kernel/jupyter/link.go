@@ -20,6 +20,7 @@ import (
 	"pawl/internal/account"
 	"pawl/internal/disk"
 	"pawl/internal/kernel"
+	"pawl/internal/kernel/protocol"
 )
 
 //go:embed helper.py
@@ -35,6 +36,11 @@ type wire struct {
 	Buffers [][]byte `json:"buffers"`
 
 	content []byte // JSON, unless the kernel sent something else
+}
+
+// message returns a message of the kernel.
+func (w wire) message() protocol.Message {
+	return protocol.Message{Channel: w.Channel, Type: w.Type, ID: w.ID, Parent: w.Parent, Date: w.Date, Content: w.content, Buffers: w.Buffers}
 }
 
 // request is a message to the kernel.

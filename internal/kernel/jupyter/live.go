@@ -2,28 +2,26 @@ package jupyter
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
 
 	"pawl/internal/disk"
 	"pawl/internal/kernel"
+	"pawl/internal/kernel/protocol"
 )
 
 // live is a running kernel.
 type live struct {
-	spec    kernel.Spec
-	found   *kernelSpec
-	command command
-	leader  *leader
-	emit    func(kernel.Message)
-	tag     string // tells the requests of this object from others with the same session
-	python  string // interpreter of the helper
+	spec     kernel.Spec
+	found    *kernelSpec
+	command  command
+	leader   *leader
+	emit     func(kernel.Message)
+	requests protocol.Requests
+	python   string // interpreter of the helper
 
 	// Of the goroutine that runs carry.
 	refused int       // messages that were refused
@@ -36,16 +34,15 @@ type live struct {
 	mu        sync.Mutex    // guards the following
 	link      *link         // nil while there is none
 	relinked  chan struct{} // closed when link changes
-	requests  int
-	answered  bool // a request for information
-	published bool // something about such a request
+	answered  bool          // a request for information
+	published bool          // something about such a request
 	cell      *cell
 }
 
 // cell is a running cell.
 type cell struct {
 	kernel.Cell
-	progress progress
+	progress protocol.Progress
 	sent     bool          // a helper has taken it
 	changed  chan struct{} // has room for one
 	over     chan struct{} // closed when ending is set
@@ -54,33 +51,9 @@ type cell struct {
 
 func newLive(spec kernel.Spec, found *kernelSpec, c command, l *leader, emit func(kernel.Message)) *live {
 	return &live{
-		spec: spec, found: found, command: c, leader: l, emit: emit, tag: disk.RandomHex(4),
+		spec: spec, found: found, command: c, leader: l, emit: emit, requests: protocol.Requests{Tag: disk.RandomHex(4)},
 		ready: make(chan struct{}), done: make(chan struct{}), relinked: make(chan struct{}),
 	}
-}
-
-// Purposes of requests.
-const (
-	purposeInfo  = "info"
-	purposeProbe = "probe"
-	purposeCell  = "cell"
-)
-
-// requestID returns a new id for a request. It names the cell, so that late output finds its cell also in another process of pawl.
-func (k *live) requestID(purpose string, cell kernel.CellID) string {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.requests++
-	return strings.Join([]string{purpose, k.tag, strconv.Itoa(k.requests), string(cell)}, "/")
-}
-
-// cellOf returns the purpose of a request, and the cell that it names.
-func cellOf(id string) (purpose string, cell kernel.CellID) {
-	parts := strings.SplitN(id, "/", 4)
-	if len(parts) < 4 {
-		return "", ""
-	}
-	return parts[0], kernel.CellID(parts[3])
 }
 
 func (k *live) Info() kernel.Info     { return k.info }
@@ -126,7 +99,7 @@ func (k *live) send(ctx context.Context, kind, id string, content any) error {
 // Execute runs a cell.
 func (k *live) Execute(ctx context.Context, what kernel.Cell) (kernel.Ending, error) {
 	c := &cell{Cell: what, changed: make(chan struct{}, 1), over: make(chan struct{})}
-	c.progress.python = k.info.Language == "python"
+	c.progress.Python = k.info.Language == "python"
 	k.mu.Lock()
 	if k.cell != nil {
 		k.mu.Unlock()
@@ -135,7 +108,7 @@ func (k *live) Execute(ctx context.Context, what kernel.Cell) (kernel.Ending, er
 	k.cell = c
 	k.mu.Unlock()
 	if k.isDead() {
-		k.finish(c, c.progress.dead(k.Death()))
+		k.finish(c, c.progress.Dead(k.Death()))
 		return kernel.Ending{}, kernel.ErrDead
 	}
 	if err := k.request(ctx, c); err != nil {
@@ -153,14 +126,11 @@ func (k *live) Execute(ctx context.Context, what kernel.Cell) (kernel.Ending, er
 
 // request sends the cell.
 func (k *live) request(ctx context.Context, c *cell) error {
-	id := k.requestID(purposeCell, c.ID)
+	id := k.requests.ID(protocol.PurposeCell, c.ID)
 	k.mu.Lock()
-	c.progress.renew(id)
+	c.progress.Sent(id)
 	k.mu.Unlock()
-	if err := k.send(ctx, "execute_request", id, map[string]any{
-		"code": c.Code, "silent": c.Silent, "store_history": !c.Silent, "user_expressions": struct{}{},
-		"allow_stdin": false, "stop_on_error": false, // else an error would abort the next cell
-	}); err != nil {
+	if err := k.send(ctx, "execute_request", id, protocol.Execute(c.Cell)); err != nil {
 		return err
 	}
 	k.mu.Lock()
@@ -173,25 +143,25 @@ func (k *live) request(ctx context.Context, c *cell) error {
 func (k *live) follow(ctx context.Context, c *cell) {
 	for {
 		k.mu.Lock()
-		next := c.progress.next(time.Now(), k.spec.Silence)
+		next := c.progress.Next(time.Now(), k.spec.Silence)
 		k.mu.Unlock()
-		if next.over {
-			next.ending.Peak = peak(k.leader.pid)
-			k.finish(c, next.ending)
+		if next.Over {
+			next.Ending.Peak = peak(k.leader.pid)
+			k.finish(c, next.Ending)
 			return
 		}
-		if next.again {
+		if next.Again {
 			if err := k.request(ctx, c); err != nil {
 				k.finish(c, kernel.Ending{Status: kernel.Aborted, Why: "the kernel aborted the cell; send it again: " + err.Error()})
 				return
 			}
 		}
-		if next.mark {
+		if next.Mark {
 			k.sendMark(c)
 		}
-		if !k.await(c, next.wait) {
+		if !k.await(c, next.Wait) {
 			k.mu.Lock()
-			ending := c.progress.dead(k.Death())
+			ending := c.progress.Dead(k.Death())
 			k.mu.Unlock()
 			k.finish(c, ending)
 			return
@@ -202,9 +172,9 @@ func (k *live) follow(ctx context.Context, c *cell) {
 // sendMark sends a mark through the helper. If that dies, the next one gets another mark.
 func (k *live) sendMark(c *cell) {
 	k.mu.Lock()
-	l, id := k.link, c.progress.request
+	l, id := k.link, c.progress.Request()
 	if l != nil {
-		c.progress.mark = markSent
+		c.progress.MarkSent()
 	}
 	k.mu.Unlock()
 	if l != nil {
@@ -245,10 +215,10 @@ func (k *live) finish(c *cell, ending kernel.Ending) {
 }
 
 // update changes the progress of the cell that a request belongs to, if that request is its newest.
-func (k *live) update(request string, change func(*progress)) {
+func (k *live) update(request string, change func(*protocol.Progress)) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.cell == nil || k.cell.progress.request != request {
+	if k.cell == nil || k.cell.progress.Request() != request {
 		return
 	}
 	change(&k.cell.progress)
@@ -271,7 +241,7 @@ func (k *live) Interrupt(ctx context.Context) error {
 	k.mu.Lock()
 	l, idle := k.link, k.cell == nil
 	if !idle {
-		k.cell.progress.interrupted = true
+		k.cell.progress.Interrupted()
 	}
 	k.mu.Unlock()
 	if idle || !k.leader.alive() { // some kernels would end if nothing runs
@@ -280,7 +250,7 @@ func (k *live) Interrupt(ctx context.Context) error {
 	if k.found.InterruptMode == "message" && l != nil {
 		limited, cancel := context.WithTimeout(ctx, controlLimit)
 		defer cancel()
-		if _, err := l.ask(limited, "interrupt_request", k.requestID("interrupt", ""), struct{}{}); err == nil {
+		if _, err := l.ask(limited, "interrupt_request", k.requests.ID("interrupt", ""), struct{}{}); err == nil {
 			return nil
 		}
 	}
@@ -295,7 +265,7 @@ func (k *live) Signal(sig kernel.Signal) error {
 	if sig == kernel.SIGINT {
 		k.mu.Lock()
 		if k.cell != nil {
-			k.cell.progress.interrupted = true
+			k.cell.progress.Interrupted()
 		}
 		k.mu.Unlock()
 	}
@@ -326,7 +296,7 @@ func (k *live) shutDown(ctx context.Context, l *link) {
 	defer cancel()
 	limited, cancel := context.WithTimeout(whole, controlLimit)
 	defer cancel()
-	if _, err := l.ask(limited, "shutdown_request", k.requestID("shutdown", ""), map[string]bool{"restart": false}); err != nil {
+	if _, err := l.ask(limited, "shutdown_request", k.requests.ID("shutdown", ""), map[string]bool{"restart": false}); err != nil {
 		_ = k.leader.signal(syscall.SIGTERM) // it may be dead
 	}
 	select {
@@ -342,27 +312,13 @@ func (k *live) discard(why string) {
 }
 
 // describe sets what is known of the kernel, from its kernel_info_reply.
-func (k *live) describe(content []byte) error {
-	var c struct {
-		Implementation string          `json:"implementation"`
-		Version        string          `json:"implementation_version"`
-		Language       json.RawMessage `json:"language_info"`
-	}
-	var language struct {
-		Name    string `json:"name"`
-		Version string `json:"version"`
-	}
-	if err := json.Unmarshal(content, &c); err != nil {
+func (k *live) describe(w wire) error {
+	info, err := protocol.Described(w.message())
+	if err != nil {
 		return err
 	}
-	if err := json.Unmarshal(c.Language, &language); err != nil {
-		return err
-	}
-	k.info = kernel.Info{
-		Driver: kernel.Jupyter, Name: k.found.name, DisplayName: k.found.DisplayName,
-		Language: strings.ToLower(language.Name), Version: language.Version,
-		Implementation: strings.TrimSpace(c.Implementation + " " + c.Version),
-		Interpreter:    k.command.interpreter, LanguageInfo: c.Language, PID: k.leader.pid,
-	}
+	info.Driver, info.Name, info.DisplayName = kernel.Jupyter, k.found.name, k.found.DisplayName
+	info.Interpreter, info.PID = k.command.interpreter, k.leader.pid
+	k.info = info
 	return nil
 }

@@ -22,6 +22,7 @@ type Config struct {
 	Language Language
 	Can      Can
 	Limit    time.Duration // how long one cell may take. Defaults to a minute.
+	Displays int           // how many displays one cell shows while emit is slow. Defaults to 20,000.
 }
 
 // Can says what a driver with this kind of kernel can do. A test of something that it cannot do is not run.
@@ -99,6 +100,9 @@ func Run(t *testing.T, c Config) {
 	t.Setenv(secretName, secret)
 	if c.Limit == 0 {
 		c.Limit = time.Minute
+	}
+	if c.Displays == 0 {
+		c.Displays = 20_000
 	}
 	for _, test := range []struct {
 		name string

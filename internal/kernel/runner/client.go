@@ -27,6 +27,9 @@ type Client struct {
 // ErrGone is the error of a session whose runner has ended.
 var ErrGone = errors.New("the kernel's runner has ended unexpectedly")
 
+// GoneExit is the exit code of a kernel step whose runner has ended unexpectedly. The engine starts a new runner and makes another attempt.
+const GoneExit = 75
+
 // dialInterval is the interval between two tries to connect.
 const dialInterval = 5 * time.Millisecond
 
@@ -35,12 +38,8 @@ func Dial(ctx context.Context, dir string) (*Client, error) {
 	ticker := time.NewTicker(dialInterval)
 	defer ticker.Stop()
 	for {
-		if e, err := readEndpoint(dir); err == nil && isRuntime(e.Runtime) {
-			var d net.Dialer
-			conn, err := d.DialContext(ctx, "unix", filepath.Join(e.Runtime, socketName))
-			if err == nil {
-				return &Client{dir: dir, conn: conn, lines: bufio.NewReader(conn)}, nil
-			}
+		if conn, err := connect(ctx, dir); err == nil {
+			return &Client{dir: dir, conn: conn, lines: bufio.NewReader(conn)}, nil
 		}
 		status, err := supervise.Probe(dir)
 		if err != nil {
@@ -55,6 +54,19 @@ func Dial(ctx context.Context, dir string) (*Client, error) {
 		case <-ticker.C:
 		}
 	}
+}
+
+// connect connects to the runner of a session once.
+func connect(ctx context.Context, dir string) (net.Conn, error) {
+	e, err := readEndpoint(dir)
+	if err != nil {
+		return nil, err
+	}
+	if !isRuntime(e.Runtime) {
+		return nil, fmt.Errorf("%s is not the folder of a runner", e.Runtime)
+	}
+	var d net.Dialer
+	return d.DialContext(ctx, "unix", filepath.Join(e.Runtime, socketName))
 }
 
 // Close closes the connection. A cell that runs keeps running.

@@ -38,12 +38,15 @@ func (h *host) begin(ctx context.Context, x *Execution) (*Begin, error) {
 	return b, err
 }
 
+// errDead is the error of a request that needs a kernel, and there is none.
+var errDead = &pawl.Error{Kind: pawl.KindDamaged, Err: errors.New("the kernel is dead; restart it")}
+
 // send journals a cell and sends it to the kernel. The caller holds kernelLock, which the end of the cell releases.
 func (h *host) send(ctx context.Context, x *Execution) (*Begin, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.k == nil {
-		return nil, &pawl.Error{Kind: pawl.KindDamaged, Err: errors.New("the kernel is dead; restart it")}
+		return nil, errDead
 	}
 	if x.Key != "" && h.at != x.After {
 		return nil, &pawl.Error{Kind: pawl.KindDamaged, Err: errors.New("the variables of the kernel are not where the cell needs them: something else was executed in between")}
@@ -106,22 +109,36 @@ func (h *host) execute(ctx context.Context, k kernel.Kernel, b *Begin, limit tim
 	h.announce()
 }
 
-// save saves the variables after a cell. If that fails, the cell is finished all the same; the note says why.
+// save saves the variables after a cell. If that fails, the cell is finished all the same, and the note says why; unless the kernel is dead:
+// then nothing has what the cell did to them.
 func (h *host) save(ctx context.Context, k kernel.Kernel, end *End) {
-	if info := k.Info(); !h.cfg.Saver.Supports(info.Language) {
-		end.Note = "variables of " + info.Language + " are not saved: if the kernel dies, all cells run again"
+	if !h.saves(k) {
+		end.Note = "variables of this kernel are not saved: if it dies, all cells run again"
 		return
 	}
-	id, note, err := h.cfg.Saver.Save(ctx, h.evaluator(k), end.Key)
-	if err != nil {
-		note = "the variables were not saved: " + err.Error()
+	var err error
+	if end.Saved, end.Note, err = h.cfg.Saver.Save(ctx, h.evaluator(k), end.Key); err == nil {
+		return
 	}
-	end.Saved, end.Note = id, note
+	end.Note = "the variables were not saved: " + err.Error()
+	select {
+	case <-k.Done():
+		death := k.Death()
+		end.Ending = kernel.Ending{Status: kernel.Lost, Why: "the kernel died before the variables were saved", Death: &death}
+		end.Key = ""
+	default:
+	}
+}
+
+// saves reports whether the variables of a kernel are saved. Those of a kernel elsewhere cannot be written to this machine.
+func (h *host) saves(k kernel.Kernel) bool {
+	info := k.Info()
+	return info.PID != 0 && h.cfg.Saver.Supports(info.Language)
 }
 
 // evaluator executes pawl's own code in a kernel. The caller holds kernelLock.
 func (h *host) evaluator(k kernel.Kernel) Evaluator {
-	return Evaluator{Info: k.Info(), Run: func(ctx context.Context, code string) ([]kernel.Message, error) {
+	return Evaluator{k.Info(), func(ctx context.Context, code string) ([]kernel.Message, error) {
 		h.mu.Lock()
 		h.silent++
 		id := kernel.CellID(fmt.Sprintf("s%06d", h.silent))

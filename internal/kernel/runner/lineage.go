@@ -26,6 +26,7 @@ type history struct {
 	at    map[Key]cell           // newest finished execution of each key
 	last  map[pawl.StepID]Key    // key of the last finished cell of each step
 	seeds map[pawl.StepID]string // that the last cell of each step had
+	saved map[string]bool        // ids of the checkpoints of variables
 	next  int
 }
 
@@ -37,7 +38,7 @@ type cell struct {
 }
 
 func newHistory() *history {
-	return &history{begun: map[kernel.CellID]*Begin{}, at: map[Key]cell{}, last: map[pawl.StepID]Key{}, seeds: map[pawl.StepID]string{}}
+	return &history{begun: map[kernel.CellID]*Begin{}, at: map[Key]cell{}, last: map[pawl.StepID]Key{}, seeds: map[pawl.StepID]string{}, saved: map[string]bool{}}
 }
 
 // add adds a record of the log.
@@ -51,12 +52,15 @@ func (h *history) add(offset int64, r Record) {
 		if r.Begin.Step != "" {
 			h.seeds[r.Begin.Step] = r.Begin.Seed
 		}
+	case r.Saved != "":
+		h.saved[r.Saved] = true
 	case r.End != nil:
 		h.open = nil
 		begin := h.begun[r.End.Cell]
 		if begin == nil || begin.Key == "" || !r.End.Finished(begin) {
 			return
 		}
+		h.saved[r.End.Saved] = true
 		h.at[begin.Key] = cell{begin: begin, end: r.End, offset: begin.offset}
 		if begin.Step != "" {
 			h.last[begin.Step] = begin.Key

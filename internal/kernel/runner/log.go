@@ -24,6 +24,7 @@ type Record struct {
 	Message *kernel.Message `json:"message,omitempty"`
 	End     *End            `json:"end,omitempty"`
 	Loaded  *Loaded         `json:"loaded,omitempty"`
+	Saved   string          `json:"saved,omitempty"` // id of a checkpoint that a person asked for
 	Died    *kernel.Death   `json:"died,omitempty"`
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,8 +29,7 @@ func (h *host) prepare(ctx context.Context, req Request) (*Prepared, error) {
 		return nil, &pawl.Error{Kind: pawl.KindDamaged, Err: errors.New("the log of the session does not have the cells of the earlier steps; rerun those steps: pawl retry STEP")}
 	}
 	all := append(before, req.Cells...)
-	python := h.cfg.Spec.Python.Path
-	checkpoints, notes, err := h.cfg.Saver.Checkpoints(ctx, python)
+	checkpoints, notes, err := h.checkpoints(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -53,6 +53,14 @@ func (h *host) prepare(ctx context.Context, req Request) (*Prepared, error) {
 		}
 	}
 	return p, nil
+}
+
+// checkpoints returns the checkpoints that this session's log names, the newest first.
+func (h *host) checkpoints(ctx context.Context) ([]Checkpoint, []string, error) {
+	list, notes, err := h.cfg.Saver.Checkpoints(ctx, h.cfg.Spec.Python.Path)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.DeleteFunc(list, func(c Checkpoint) bool { return !h.history.saved[c.ID] }), notes, err
 }
 
 // reattached returns that a cell of the request is running, or nil.
@@ -201,7 +209,7 @@ func (h *host) restart(ctx context.Context, keep bool) (*Prepared, error) {
 	if !keep {
 		return p, nil
 	}
-	list, notes, err := h.cfg.Saver.Checkpoints(ctx, h.cfg.Spec.Python.Path)
+	list, notes, err := h.checkpoints(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -238,7 +246,7 @@ func (h *host) environ(ctx context.Context, env []string) error {
 func (h *host) variables(ctx context.Context) ([]Variable, error) {
 	var list []Variable
 	err := h.withIdle(ctx, func(k kernel.Kernel) (err error) {
-		if !h.cfg.Saver.Supports(k.Info().Language) {
+		if !h.saves(k) {
 			return &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("pawl cannot list variables of %s", k.Info().Language)}
 		}
 		list, err = h.cfg.Saver.List(ctx, h.evaluator(k))
@@ -256,7 +264,12 @@ func (h *host) saveNow(ctx context.Context) (id string, err error) {
 		if at == "" {
 			return &pawl.Error{Kind: pawl.KindUsage, Err: errors.New("the last cell failed, so the variables are in between two states; execute a cell, or restart the kernel")}
 		}
-		id, _, err = h.cfg.Saver.Save(ctx, h.evaluator(k), at)
+		if !h.saves(k) {
+			return &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("pawl cannot save variables of %s", k.Info().Language)}
+		}
+		if id, _, err = h.cfg.Saver.Save(ctx, h.evaluator(k), at); err == nil {
+			_, err = h.write(Record{Saved: id})
+		}
 		return err
 	})
 	return id, err
@@ -272,7 +285,7 @@ func (h *host) withIdle(ctx context.Context, do func(kernel.Kernel) error) error
 	k := h.k
 	h.mu.Unlock()
 	if k == nil {
-		return &pawl.Error{Kind: pawl.KindDamaged, Err: errors.New("the kernel is dead; restart it")}
+		return errDead
 	}
 	return do(k)
 }

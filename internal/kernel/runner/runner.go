@@ -31,9 +31,8 @@ const Verb = "kernel-runner"
 
 // Files in a session's folder, beside those of its supervisor.
 const (
-	LogFile       = "messages.jsonl"
-	endpointFile  = "endpoint.json"
-	variablesName = "variables"
+	LogFile      = "messages.jsonl"
+	endpointFile = "endpoint.json"
 )
 
 // Config configures a runner.
@@ -44,11 +43,12 @@ type Config struct {
 	Saver  Saver
 }
 
-// A Saver saves the variables of a kernel and loads them.
+// A Saver saves the variables of a kernel and loads them. Its methods are called by one goroutine at a time.
 type Saver interface {
 	// Supports reports whether variables of a language can be saved.
 	Supports(language string) bool
-	// Save saves a checkpoint of the variables, durably, and returns its id and a note on what it does not have.
+	// Save saves a checkpoint of the variables, durably, and returns its id, which names its content by a hash, and a note on what it does
+	// not have.
 	Save(ctx context.Context, in Evaluator, at Key) (id, note string, err error)
 	// Load loads a checkpoint into a new kernel: all of it or nothing. Warnings name differences between the environments.
 	Load(ctx context.Context, in Evaluator, id string) (warnings []string, err error)
@@ -56,8 +56,6 @@ type Saver interface {
 	Checkpoints(ctx context.Context, python string) (list []Checkpoint, notes []string, err error)
 	// List describes the variables of a kernel.
 	List(ctx context.Context, in Evaluator) ([]Variable, error)
-	// Close waits for checks in the background.
-	Close() error
 }
 
 // An Evaluator executes pawl's own code in a kernel.
@@ -134,7 +132,7 @@ func Run(ctx context.Context, cfg Config) error {
 	}
 	stop()
 	work.Wait()
-	return errors.Join(h.shutdown(), h.cfg.Saver.Close())
+	return h.shutdown(context.WithoutCancel(ctx))
 }
 
 // closeOpenCell records that the cell which an earlier runner of the session executed is lost.
@@ -286,7 +284,11 @@ func (h *host) startKernel(ctx context.Context) error {
 	spec.Runtime = h.runtime
 	spec.Log = filepath.Join(h.cfg.Dir, pawl.ErrFile)
 	spec.Session = disk.RandomHex(16)
+	began := time.Now()
 	k, err := h.cfg.Driver.Start(ctx, spec, h.emit)
+	if err != nil && ctx.Err() == nil && time.Since(began) < retryStart { // it may have been killed
+		k, err = h.cfg.Driver.Start(ctx, spec, h.emit)
+	}
 	if err != nil {
 		h.set(func() { h.state, h.startErr = Dead, err })
 		return err
@@ -298,6 +300,9 @@ func (h *host) startKernel(ctx context.Context) error {
 	go h.watch(k)
 	return nil
 }
+
+// retryStart is the time within which a start fails that is tried once more.
+const retryStart = 10 * time.Second
 
 // endKernel shuts the kernel down. The caller holds kernelLock.
 func (h *host) endKernel(ctx context.Context) error {
@@ -334,8 +339,8 @@ func (h *host) set(change func()) {
 }
 
 // shutdown ends the kernel when the runner ends.
-func (h *host) shutdown() error {
-	ctx, cancel := context.WithTimeout(context.Background(), closeLimit)
+func (h *host) shutdown(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, closeLimit)
 	defer cancel()
 	h.mu.Lock()
 	k := h.k

@@ -173,7 +173,7 @@ func (h *host) ready(ctx context.Context) error {
 	case err != nil:
 		return err
 	}
-	return &pawl.Error{Kind: pawl.KindDamaged, Err: errors.New("the kernel is dead; restart it")}
+	return errDead
 }
 
 // base returns where the variables stood after the newest of the earlier steps that has a finished cell, and the seed of the step.
@@ -224,6 +224,9 @@ func (h *host) stream(ctx context.Context, c *client, x *Execution) (*Done, erro
 		return nil, &pawl.Error{Kind: pawl.KindUsage, Err: errors.New("execute: no cell")}
 	}
 	b, err := h.begin(ctx, x)
+	if errors.Is(err, errDead) && x.Key != "" {
+		return &Done{End: &End{Ending: kernel.Ending{Status: kernel.Lost, Why: "the kernel died before the cell was sent"}}}, nil
+	}
 	if err != nil {
 		return nil, err
 	}

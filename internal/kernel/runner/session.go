@@ -26,11 +26,8 @@ func Start(ctx context.Context, job pawl.Job) error {
 			return err
 		}
 	}
-	lock, err := supervise.Prepare(dir)
-	if pawl.KindOf(err) == pawl.KindHeld {
-		return nil
-	}
-	if err != nil {
+	lock, err := prepare(ctx, dir)
+	if lock == nil || err != nil {
 		return err
 	}
 	self, err := supervise.Self()
@@ -41,6 +38,30 @@ func Start(ctx context.Context, job pawl.Job) error {
 	job.InterruptWait = pawl.Duration(closeLimit + time.Second)
 	_, err = supervise.Start(lock, job, supervise.NewSeal())
 	return err
+}
+
+// endLimit is how long the supervisor of a dead runner may take to end.
+const endLimit = 30 * time.Second
+
+// prepare takes the lock of a session, unless a runner holds it: the lock is then nil. A supervisor whose runner is dead holds it a little
+// longer.
+func prepare(ctx context.Context, dir string) (*supervise.Lock, error) {
+	ctx, cancel := context.WithTimeout(ctx, endLimit)
+	defer cancel()
+	for {
+		lock, err := supervise.Prepare(dir)
+		if pawl.KindOf(err) != pawl.KindHeld {
+			return lock, err
+		}
+		if conn, dialErr := connect(ctx, dir); dialErr == nil {
+			return nil, conn.Close()
+		}
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-time.After(dialInterval):
+		}
+	}
 }
 
 // sameKernel reports whether two jobs run the same kernel.
@@ -64,6 +85,9 @@ func ReadJob(dir string) (*pawl.Job, error) {
 	}
 	return &job, nil
 }
+
+// Variables returns the folder with the checkpoints of a session's variables.
+func Variables(dir string) string { return filepath.Join(dir, "variables") }
 
 // Alive reports whether the runner of a session is alive.
 func Alive(dir string) (bool, error) {

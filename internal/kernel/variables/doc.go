@@ -23,12 +23,12 @@
 // one of them cannot be saved; notes of the manifest name the exceptions. Views of the memory of an array become arrays of their own.
 // The states of random and numpy.random, the working folder and the import path are restored. Names that begin with _ are not saved.
 //
-// A pickle runs code when it is loaded. So nothing is read that the manifest does not name by its hash, and callers record the hash of
-// the manifest, which does not change after Accept. The commit record can only take variables away.
+// A pickle runs code when it is loaded. So nothing is read that the manifest does not name by its hash, and callers record the ID,
+// which names the hash of the manifest. The manifest does not change after Accept, and the commit record can only take variables away.
 //
 // # What a Python kernel has to provide
 //
 // The user's namespace is the module __main__. The source of each cell is in linecache.cache under the file name of its code objects,
-// with None as the time, as IPython does it. A kernel without IPython has the function builtins.display(bundle, raw=True), which
+// as IPython does it. A kernel without IPython has the function builtins.display(bundle, raw=True), which
 // displays a bundle: MIME type → value.
 package variables

@@ -19,21 +19,18 @@ type Loading struct {
 	Code string `json:"-"` // the cell
 }
 
-// LoadCell returns a cell that loads a checkpoint. It fails unless the manifest has the hash that the caller recorded. The kernel loads
-// all variables or none; with strict it loads none if its Python, platform or packages differ from those that were saved.
-func (s *Store) LoadCell(id ID, sha256 string, strict bool) (Loading, error) {
+// LoadCell returns a cell that loads a checkpoint. The kernel loads all variables or none; with strict it loads none if its Python,
+// platform or packages differ from those that were saved.
+func (s *Store) LoadCell(id ID, strict bool) (Loading, error) {
 	m, err := s.Manifest(id)
 	if err != nil {
 		return Loading{}, err
-	}
-	if m.SHA256 != sha256 {
-		return Loading{}, fmt.Errorf("%w: the manifest of %s is not the one that was saved", ErrDamaged, id)
 	}
 	if m.Verified.IsZero() {
 		return Loading{}, fmt.Errorf("checkpoint %s is not verified", id)
 	}
 	loading := Loading{ID: disk.RandomHex(8), From: id}
-	loading.Code, err = callCell(map[string]any{"action": "load", "id": loading.ID, "manifest": s.manifestPath(id), "sha256": sha256, "objects": s.objects(),
+	loading.Code, err = callCell(map[string]any{"action": "load", "id": loading.ID, "manifest": s.manifestPath(id), "sha256": m.SHA256, "objects": s.objects(),
 		"skip": names(m.Failed), "unstable": names(m.Unstable), "strict": strict})
 	return loading, err
 }

@@ -16,7 +16,8 @@ var (
 	ErrMissing  = errors.New("no such checkpoint of variables")
 )
 
-// ID identifies a checkpoint of variables within a store. Later ones have greater ids.
+// ID identifies a checkpoint of variables within a store. It contains the start of the SHA-256 of the manifest, so whoever records the ID
+// records the content. Later ones are greater.
 type ID string
 
 // Key is the key of a cell: a hash of the key of the cell before it, its source and the parameters.
@@ -24,7 +25,6 @@ type Key string
 
 // Manifest describes a checkpoint of variables. The file does not change after Accept.
 type Manifest struct {
-	ID          ID               `json:"id"`
 	Key         Key              `json:"key"` // of the cell after which it was saved
 	Created     time.Time        `json:"created"`
 	Environment Environment      `json:"environment"`
@@ -33,6 +33,7 @@ type Manifest struct {
 	States      map[string]Place `json:"states"`          // of random number generators, by module
 	Notes       []string         `json:"notes,omitempty"` // what is different after loading
 
+	ID       ID        `json:"-"`
 	SHA256   string    `json:"-"` // of the file
 	Verified time.Time `json:"-"` // zero: not verified
 	Failed   []string  `json:"-"` // variables that did not load; they are in Unsaved, too

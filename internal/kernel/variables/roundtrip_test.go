@@ -8,10 +8,20 @@ import (
 
 func TestExact(t *testing.T) {
 	t.Parallel()
-	variablestest.RunExact(t, variablestest.Exact)
+	for _, c := range variablestest.Exact {
+		t.Run(c.Name, func(t *testing.T) {
+			t.Parallel()
+			variablestest.RunExact(t, variablestest.Plain, c)
+		})
+	}
 }
 
 func TestUnsaveable(t *testing.T) {
 	t.Parallel()
-	variablestest.RunUnsaveable(t, variablestest.Unsaveable)
+	for _, c := range variablestest.Unsaveable {
+		t.Run(c.Name, func(t *testing.T) {
+			t.Parallel()
+			variablestest.RunUnsaveable(t, variablestest.Plain, c)
+		})
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"pawl/internal/disk"
@@ -18,22 +19,26 @@ import (
 
 // Saving is a checkpoint that a kernel is about to write.
 type Saving struct {
-	ID   ID     `json:"id"`
-	Key  Key    `json:"key"`
-	Code string `json:"-"` // the cell
+	Number int       `json:"number"`
+	Folder string    `json:"folder"` // name of the staging folder
+	Key    Key       `json:"key"`
+	Time   time.Time `json:"time"`
+	Code   string    `json:"-"` // the cell
 }
 
 // SaveCell returns a cell that writes all variables into a new staging folder. The kernel's variables are those after the cell with key.
-func (s *Store) SaveCell(key Key, limits Limits) (Saving, error) {
-	id, err := s.newID()
+func (s *Store) SaveCell(key Key, limits Limits, now time.Time) (Saving, error) {
+	number, err := s.newNumber()
 	if err != nil {
 		return Saving{}, err
 	}
-	if err := disk.MakeFolders(s.staging(id)); err != nil {
+	saving := Saving{Number: number, Folder: fmt.Sprintf("%06d-%s", number, disk.RandomHex(8)), Key: key, Time: now.UTC()}
+	dir := s.staging(saving.Folder)
+	if err := disk.MakeFolders(dir); err != nil {
 		return Saving{}, err
 	}
-	code, err := callCell(map[string]any{"action": "save", "id": id, "key": key, "staging": s.staging(id), "objects": s.objects(), "limits": limits.withDefaults().json()})
-	return Saving{ID: id, Key: key, Code: code}, err
+	saving.Code, err = callCell(map[string]any{"action": "save", "id": saving.Folder, "key": key, "staging": dir, "objects": s.objects(), "limits": limits.withDefaults().json()})
+	return saving, err
 }
 
 // report is what the kernel wrote into the staging folder.
@@ -55,25 +60,25 @@ type stagedFile struct {
 
 // Accept takes over what the kernel wrote: it compares the hashes, syncs all files and writes the manifest. Once it returns nil,
 // the checkpoint survives a power failure. After an error or a crash it may be called again, or the folder abandoned with Abandon.
-func (s *Store) Accept(ctx context.Context, saving Saving, messages []kernel.Message, now time.Time) (Manifest, error) {
+func (s *Store) Accept(ctx context.Context, saving Saving, messages []kernel.Message) (Manifest, error) {
 	var result struct{ SHA256 string }
-	if err := answer(messages, string(saving.ID), &result); err != nil {
+	if err := answer(messages, saving.Folder, &result); err != nil {
 		return Manifest{}, fmt.Errorf("save the variables: %w", err)
 	}
-	if m, err := s.read(saving.ID); err == nil {
-		return m, disk.RemoveTree(s.staging(saving.ID)) // it was accepted before a crash
-	}
 	r, err := s.report(saving, result.SHA256)
+	if errors.Is(err, fs.ErrNotExist) {
+		return s.accepted(saving)
+	}
 	if err != nil {
 		return Manifest{}, err
 	}
-	m := Manifest{ID: saving.ID, Key: saving.Key, Created: now.UTC(), Environment: r.Environment, Variables: r.Variables, Unsaved: r.Unsaved, States: r.States, Notes: r.Notes}
+	m := Manifest{Key: saving.Key, Created: saving.Time, Environment: r.Environment, Variables: r.Variables, Unsaved: r.Unsaved, States: r.States, Notes: r.Notes}
 	if err := m.check(); err != nil || r.Key != saving.Key {
 		return Manifest{}, fmt.Errorf("%w: the kernel's report: %v", ErrDamaged, err)
 	}
 	err = s.locked(func() error {
 		for _, file := range r.Files {
-			if err := s.takeOver(ctx, saving.ID, file); err != nil {
+			if err := s.takeOver(ctx, saving.Folder, file); err != nil {
 				return err
 			}
 		}
@@ -85,20 +90,32 @@ func (s *Store) Accept(ctx context.Context, saving Saving, messages []kernel.Mes
 			return err
 		}
 		m.SHA256 = sum(data)
+		m.ID = newID(saving.Number, m.SHA256)
 		return disk.Replace(s.manifestPath(m.ID), data)
 	})
 	if err != nil {
 		return Manifest{}, err
 	}
-	return m, disk.RemoveTree(s.staging(saving.ID))
+	return m, disk.RemoveTree(s.staging(saving.Folder))
+}
+
+// accepted returns the checkpoint of a staging folder that was accepted before a crash.
+func (s *Store) accepted(saving Saving) (Manifest, error) {
+	list, err := s.all()
+	for _, m := range list {
+		if strings.HasPrefix(string(m.ID), fmt.Sprintf("%06d-", saving.Number)) && m.Key == saving.Key && m.Created.Equal(saving.Time) {
+			return m, disk.RemoveTree(s.staging(saving.Folder))
+		}
+	}
+	return Manifest{}, errors.Join(fmt.Errorf("%w: the staging folder %s has no report", ErrMissing, saving.Folder), err)
 }
 
 // Abandon removes what a kernel wrote for a checkpoint that is not wanted any more.
-func (s *Store) Abandon(saving Saving) error { return disk.RemoveTree(s.staging(saving.ID)) }
+func (s *Store) Abandon(saving Saving) error { return disk.RemoveTree(s.staging(saving.Folder)) }
 
 // report reads the report of the kernel, which has to have the hash that its answer named.
 func (s *Store) report(saving Saving, hash string) (r report, err error) {
-	data, err := disk.ReadFile(filepath.Join(s.staging(saving.ID), "report.json"), manifestLimit)
+	data, err := disk.ReadFile(filepath.Join(s.staging(saving.Folder), "report.json"), manifestLimit)
 	if err != nil {
 		return r, err
 	}
@@ -112,11 +129,11 @@ func (s *Store) report(saving Saving, hash string) (r report, err error) {
 }
 
 // takeOver makes a staged file durable and an object. An object that exists already is kept.
-func (s *Store) takeOver(ctx context.Context, id ID, staged stagedFile) error {
+func (s *Store) takeOver(ctx context.Context, folder string, staged stagedFile) error {
 	if filepath.Base(staged.Name) != staged.Name || !isHash(staged.SHA256) {
 		return fmt.Errorf("%w: the kernel names the file %q", ErrDamaged, staged.Name)
 	}
-	path := filepath.Join(s.staging(id), staged.Name)
+	path := filepath.Join(s.staging(folder), staged.Name)
 	file, err := disk.OpenWritable(path)
 	if errors.Is(err, fs.ErrNotExist) && disk.Exists(s.object(staged.SHA256)) {
 		return nil // it was taken over before a crash

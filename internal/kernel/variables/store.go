@@ -65,9 +65,9 @@ func (s *Store) locked(do func() error) error {
 	return do()
 }
 
-func (s *Store) objects() string           { return filepath.Join(s.dir, "objects") }
-func (s *Store) object(name string) string { return filepath.Join(s.dir, "objects", name) }
-func (s *Store) staging(id ID) string      { return filepath.Join(s.dir, "staging", string(id)) }
+func (s *Store) objects() string            { return filepath.Join(s.dir, "objects") }
+func (s *Store) object(name string) string  { return filepath.Join(s.dir, "objects", name) }
+func (s *Store) staging(name string) string { return filepath.Join(s.dir, "staging", name) }
 func (s *Store) manifestPath(id ID) string {
 	return filepath.Join(s.dir, "manifests", string(id)+".json")
 }
@@ -131,10 +131,10 @@ func (s *Store) read(id ID) (m Manifest, err error) {
 	if err := json.Unmarshal(data, &m); err != nil {
 		return m, fmt.Errorf("%w: %s: %v", ErrDamaged, path, err)
 	}
-	if err := m.check(); err != nil || m.ID != id {
+	if err := m.check(); err != nil || !id.names(sum(data)) {
 		return m, fmt.Errorf("%w: %s: %v", ErrDamaged, path, err)
 	}
-	m.SHA256 = sum(data)
+	m.ID, m.SHA256 = id, sum(data)
 	var found verification
 	data, err = disk.ReadFile(s.verifiedPath(id), manifestLimit)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -178,13 +178,13 @@ func isHash(name string) bool {
 	return err == nil && len(data) == sha256.Size && strings.ToLower(name) == name
 }
 
-// newID returns an id that is greater than all others in the store.
-func (s *Store) newID() (ID, error) {
+// newNumber returns a number that is greater than those of all checkpoints in the store.
+func (s *Store) newNumber() (int, error) {
 	last := 0
 	for _, folder := range []string{"manifests", "staging"} {
 		entries, err := disk.ReadDir(filepath.Join(s.dir, folder))
 		if err != nil {
-			return "", err
+			return 0, err
 		}
 		for _, entry := range entries {
 			number, _, _ := strings.Cut(entry.Name(), "-")
@@ -193,15 +193,26 @@ func (s *Store) newID() (ID, error) {
 			}
 		}
 	}
-	return ID(fmt.Sprintf("%06d-%s", last+1, disk.RandomHex(4))), nil
+	return last + 1, nil
 }
 
-// validID reports whether an id is one that newID returns. It is safe as a file name then.
+// hashLength is how much of the hash of its manifest an id contains, in hex digits.
+const hashLength = 24
+
+func newID(number int, hash string) ID { return ID(fmt.Sprintf("%06d-%s", number, hash[:hashLength])) }
+
+// names reports whether a manifest with a hash has this id.
+func (id ID) names(hash string) bool {
+	_, start, _ := strings.Cut(string(id), "-")
+	return start == hash[:hashLength]
+}
+
+// validID reports whether an id is one that newID can return. It is safe as a file name then.
 func validID(id ID) bool {
 	number, random, ok := strings.Cut(string(id), "-")
 	_, err := strconv.ParseUint(number, 10, 63)
 	_, hexErr := hex.DecodeString(random)
-	return ok && len(number) >= 6 && err == nil && hexErr == nil && random != ""
+	return ok && len(number) >= 6 && err == nil && hexErr == nil && len(random) == hashLength
 }
 
 func sum(data []byte) string {

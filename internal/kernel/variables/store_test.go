@@ -102,7 +102,7 @@ func TestDamage(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-		}, "is not the one that was saved"},
+		}, "manifest"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -115,7 +115,7 @@ func TestDamage(t *testing.T) {
 			k.Run("small = 1\ndef f(): return 1\nlarge = bytes(100000)")
 			m := k.Save(s, "one")
 			fresh.Run("small = 'before'")
-			loading, err := s.LoadCell(m.ID, m.SHA256, false)
+			loading, err := s.LoadCell(m.ID, false)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -128,7 +128,7 @@ func TestDamage(t *testing.T) {
 				t.Errorf("after a failed loading: %s", got)
 			}
 			if name == "manifest" {
-				if _, err := s.LoadCell(m.ID, m.SHA256, false); !errors.Is(err, variables.ErrDamaged) {
+				if _, err := s.LoadCell(m.ID, false); !errors.Is(err, variables.ErrDamaged) {
 					t.Errorf("the damaged manifest: %v", err)
 				}
 			} else if err := s.Check(m); !errors.Is(err, variables.ErrDamaged) {
@@ -157,7 +157,7 @@ func TestDrift(t *testing.T) {
 	k.Run("x = 1\nimport sys\nsys.modules['_pawl_variables'].packages.extend(['nonesuch==1.0'])\nimport platform\nplatform.python_version = lambda: '3.0.1'\ndel sys, platform")
 	m := k.Save(s, "one")
 	for _, strict := range []bool{true, false} {
-		loading, err := s.LoadCell(m.ID, m.SHA256, strict)
+		loading, err := s.LoadCell(m.ID, strict)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -232,11 +232,11 @@ func TestList(t *testing.T) {
 func TestNoAnswer(t *testing.T) {
 	t.Parallel()
 	s := variablestest.NewStore(t)
-	saving, err := s.SaveCell("one", variables.Limits{})
+	saving, err := s.SaveCell("one", variables.Limits{}, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Accept(t.Context(), saving, nil, time.Now()); !errors.Is(err, variables.ErrNoAnswer) {
+	if _, err := s.Accept(t.Context(), saving, nil); !errors.Is(err, variables.ErrNoAnswer) {
 		t.Error(err)
 	}
 	if err := s.Abandon(saving); err != nil {

@@ -1,18 +1,22 @@
 package variablestest
 
-import "testing"
+import (
+	"slices"
+	"testing"
+)
 
 func TestExactInIPython(t *testing.T) {
 	t.Parallel()
-	RunExact(t, Exact, "ipykernel")
+	kernels := IPython(t)
+	for _, c := range slices.Concat(Exact, Libraries) {
+		t.Run(c.Name, func(t *testing.T) { RunExact(t, kernels, c) })
+	}
 }
 
 func TestUnsaveableInIPython(t *testing.T) {
 	t.Parallel()
-	RunUnsaveable(t, Unsaveable, "ipykernel")
-}
-
-func TestLibrariesInIPython(t *testing.T) {
-	t.Parallel()
-	RunExact(t, Libraries, "ipykernel")
+	kernels := IPython(t)
+	for _, c := range Unsaveable {
+		t.Run(c.Name, func(t *testing.T) { RunUnsaveable(t, kernels, c) })
+	}
 }

@@ -34,14 +34,22 @@ var program string
 
 // Kernel executes cells.
 type Kernel struct {
-	t   *testing.T
+	t   testing.TB
 	in  io.Writer
 	out *bufio.Reader
 	cmd *exec.Cmd
 }
 
 // Start starts a kernel that has executed the set-up cell. args are those of kernel.py.
-func Start(t *testing.T, args ...string) *Kernel {
+func Start(t testing.TB, args ...string) *Kernel {
+	t.Helper()
+	k := StartBare(t, args...)
+	k.Run(variables.SetupCell())
+	return k
+}
+
+// StartBare starts a kernel that has executed nothing.
+func StartBare(t testing.TB, args ...string) *Kernel {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), Python(), append([]string{"-c", program}, args...)...)
 	in, err := cmd.StdinPipe()
@@ -64,9 +72,7 @@ func Start(t *testing.T, args ...string) *Kernel {
 			t.Logf("the kernel's standard error: %s", &stderr)
 		}
 	})
-	k := &Kernel{t: t, in: in, out: bufio.NewReader(out), cmd: cmd}
-	k.Run(variables.SetupCell())
-	return k
+	return &Kernel{t: t, in: in, out: bufio.NewReader(out), cmd: cmd}
 }
 
 // Try executes a cell. It returns its displays, standard output and error.
@@ -125,11 +131,11 @@ func (k *Kernel) Save(s *variables.Store, key variables.Key) variables.Manifest 
 // Accept saves the variables of a kernel.
 func (k *Kernel) Accept(s *variables.Store, key variables.Key, limits variables.Limits) variables.Manifest {
 	k.t.Helper()
-	saving, err := s.SaveCell(key, limits)
+	saving, err := s.SaveCell(key, limits, time.Now())
 	if err != nil {
 		k.t.Fatal(err)
 	}
-	m, err := s.Accept(k.t.Context(), saving, k.Run(saving.Code), time.Now())
+	m, err := s.Accept(k.t.Context(), saving, k.Run(saving.Code))
 	if err != nil {
 		k.t.Fatal(err)
 	}
@@ -137,7 +143,7 @@ func (k *Kernel) Accept(s *variables.Store, key variables.Key, limits variables.
 }
 
 // Verified verifies and commits a checkpoint.
-func Verified(t *testing.T, s *variables.Store, pending variables.Manifest) variables.Manifest {
+func Verified(t testing.TB, s *variables.Store, pending variables.Manifest) variables.Manifest {
 	t.Helper()
 	m, err := s.Verify(t.Context(), pending.ID, verifier(), time.Now())
 	if err != nil {
@@ -149,7 +155,7 @@ func Verified(t *testing.T, s *variables.Store, pending variables.Manifest) vari
 // Load loads a checkpoint and returns the names of its variables.
 func (k *Kernel) Load(s *variables.Store, m variables.Manifest) []string {
 	k.t.Helper()
-	loading, err := s.LoadCell(m.ID, m.SHA256, true)
+	loading, err := s.LoadCell(m.ID, true)
 	if err != nil {
 		k.t.Fatal(err)
 	}
@@ -161,7 +167,7 @@ func (k *Kernel) Load(s *variables.Store, m variables.Manifest) []string {
 }
 
 // NewStore returns an empty store.
-func NewStore(t *testing.T) *variables.Store {
+func NewStore(t testing.TB) *variables.Store {
 	t.Helper()
 	s, err := variables.Open(filepath.Join(t.TempDir(), ".pawl", "variables"))
 	if err != nil {
@@ -183,7 +189,7 @@ func Lost(m variables.Manifest) map[string]string {
 }
 
 // Variable returns a saved variable.
-func Variable(t *testing.T, m variables.Manifest, name string) variables.Variable {
+func Variable(t testing.TB, m variables.Manifest, name string) variables.Variable {
 	t.Helper()
 	i := slices.IndexFunc(m.Variables, func(v variables.Variable) bool { return v.Name == name })
 	if i < 0 {

@@ -42,9 +42,9 @@ func runLines(indent string, run RunEntry) []string {
 	return append(lines, indent+"  status: "+run.Status)
 }
 
-// withRun returns a notebook with the status of a run in its front matter; all other lines stay as they are. A notebook
-// without front matter is unchanged.
-func withRun(notebook []byte, run RunEntry, now time.Time) []byte {
+// withRun returns a notebook with the status of a run, and the path of its Python, in its front matter; all other lines stay as they
+// are. A notebook without front matter is unchanged.
+func withRun(notebook []byte, run RunEntry, python string, now time.Time) []byte {
 	root, err := jsonedit.Read(notebook)
 	if err != nil {
 		return notebook
@@ -54,7 +54,7 @@ func withRun(notebook []byte, run RunEntry, now time.Time) []byte {
 	if root.Get("cells", "0", "cell_type").Text() != "raw" || readFrontMatter(source) == nil {
 		return notebook
 	}
-	next := editFront(source, run, now)
+	next := editFront(source, run, python, now)
 	var value any = sourceLines(next)
 	if old.Is(jsonedit.String) {
 		value = next
@@ -66,8 +66,9 @@ func withRun(notebook []byte, run RunEntry, now time.Time) []byte {
 	return changed
 }
 
-// editFront updates the run, the status of the research and the time of the last change in front matter.
-func editFront(source string, run RunEntry, now time.Time) string {
+// editFront updates the run, the status of the research, the path of Python unless it is empty, and the time of the last change in
+// front matter.
+func editFront(source string, run RunEntry, python string, now time.Time) string {
 	newline := "\n"
 	if strings.Contains(source, "\r\n") {
 		newline = "\r\n"
@@ -80,6 +81,9 @@ func editFront(source string, run RunEntry, now time.Time) string {
 	indent := indentOf(e.lines[from+1])
 	e.setRun(from+1, indent, run)
 	e.set(from+1, indent, "status", researchStatus(run))
+	if python != "" {
+		e.set(from+1, indent, "python_env", python)
+	}
 	if e.changed {
 		e.set(from+1, indent, "updated", instantOf(now))
 	}
@@ -147,6 +151,7 @@ func (e *frontEditor) setRun(from, indent int, run RunEntry) {
 		e.lines[runs] = strings.Repeat(" ", indent) + "runs:"
 		e.lines = slices.Insert(e.lines, end, runLines(strings.Repeat(" ", indent+2), run)...)
 		e.changed = true
+		e.limitRuns(runs+1, indent)
 		return
 	}
 	line := strings.Replace(e.lines[item], "-", " ", 1) // look like the other keys during the search
@@ -158,6 +163,23 @@ func (e *frontEditor) setRun(from, indent int, run RunEntry) {
 	}
 	e.set(item, inner, "status", run.Status)
 	e.lines[item] = dash + e.lines[item][inner:]
+}
+
+// maxRuns is the number of runs that Gyoshu keeps in front matter.
+const maxRuns = 10
+
+// limitRuns removes the oldest runs, the first ones of the list.
+func (e *frontEditor) limitRuns(from, indent int) {
+	_, end := e.findItem(from, indent, "")
+	var items []int
+	for i := from; i < end; i++ {
+		if _, isItem := cutItem(strings.TrimLeft(e.lines[i], " ")); isItem && indentOf(e.lines[i]) == indentOf(e.lines[from]) {
+			items = append(items, i)
+		}
+	}
+	if len(items) > maxRuns {
+		e.lines = slices.Delete(e.lines, items[0], items[len(items)-maxRuns])
+	}
 }
 
 // findItem returns the line where a run begins in the list, -1 if it is missing, and the line after the list.

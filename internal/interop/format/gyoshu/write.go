@@ -401,10 +401,20 @@ func (m *researchWriter) beginNotebook() {
 	}
 }
 
-// updateFrontMatter updates the run's status in the notebook's front matter.
+// updateFrontMatter updates the run's status and its Python in the notebook's front matter.
 func (m *researchWriter) updateFrontMatter() {
 	file := m.files.File(notebookPath(m.title))
-	m.files.Put(file.Path, withRun(file.Data, m.entry(), m.State.Updated))
+	m.files.Put(file.Path, withRun(file.Data, m.entry(), m.python(), m.State.Updated))
+}
+
+// python returns the path of Python in the newest checkpoint of the run that knows it, "" if none does.
+func (m *researchWriter) python() string {
+	for _, r := range Records(m.files.Files(), m.title, m.run) {
+		if r.Loads() && r.Manifest.Python.Path != "" && r.Manifest.Python.Path != unknown {
+			return r.Manifest.Python.Path
+		}
+	}
+	return ""
 }
 
 // updateLoop updates the state of the loop.

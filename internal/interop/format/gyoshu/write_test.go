@@ -3,6 +3,7 @@ package gyoshu_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io/fs"
 	"slices"
 	"strings"
@@ -185,6 +186,65 @@ func TestFrontMatterIsEdited(t *testing.T) {
 		if diff := cmp.Diff(want, got.Cells[0].Source); diff != "" {
 			t.Errorf("%s: -want +got\n%s", name, diff)
 		}
+	}
+}
+
+// TestPythonInFrontMatter: the front matter names the Python of the newest checkpoint that knows it.
+func TestPythonInFrontMatter(t *testing.T) {
+	t.Parallel()
+	s := newTeller(t)
+	s.start("S01_load_tides", 1)
+	s.done("S01_load_tides", 1, nil)
+	s.write(format.StepEnded)
+	if text := string(s.files.Find("notebooks/tide-levels.ipynb").Data); strings.Contains(text, "python_env") {
+		t.Errorf("without a known Python the front matter has one: %s", text)
+	}
+	m := *s.manifest("ckpt-")
+	m.Python.Path = "/tides/.venv/bin/python"
+	path := gyoshu.Records(s.files, "tide-levels", "")[0].Path
+	s.files = formattest.With(s.files, []format.File{{Path: path, Data: m.Encode()}})
+	s.write(format.StepEnded)
+	if text := string(s.files.Find("notebooks/tide-levels.ipynb").Data); strings.Count(text, "python_env: /tides/.venv/bin/python") != 1 {
+		t.Errorf("the front matter has no Python: %s", text)
+	}
+}
+
+// TestRunsInFrontMatter: the front matter keeps the last ten runs.
+func TestRunsInFrontMatter(t *testing.T) {
+	t.Parallel()
+	lines := []string{"---", "gyoshu:", "  runs:"}
+	for i := range 12 {
+		lines = append(lines, fmt.Sprintf("    - id: run-%d", i), "      status: completed")
+	}
+	source, err := json.Marshal(strings.Join(append(lines, "  tags:", "---"), "\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := format.Files{{Path: "notebooks/tide-levels.ipynb", Data: []byte(`{"cells": [{"cell_type": "raw", "source": ` + string(source) + `}]}`)}}
+	made := format.Files(gyoshu.Format().Write(files, tideView(t)))
+	n, err := gyoshu.ReadNotebook(made.Find("notebooks/tide-levels.ipynb").Data)
+	if err != nil || len(n.Front.Runs) != 10 || n.Front.Runs[0].ID != "run-3" || n.Front.Runs[9].ID != tideRun || !strings.Contains(n.Cells[0].Source, "\n  tags:\n") {
+		t.Errorf("%v: %s", err, n.Cells[0].Source)
+	}
+}
+
+// TestHistoryOfCells: a stage whose cells were interrupted in a live kernel was interrupted, though its attempt was not.
+func TestHistoryOfCells(t *testing.T) {
+	t.Parallel()
+	s := newTeller(t)
+	cell := func(run, step string, interrupts, resumes int) string {
+		return fmt.Sprintf(`{"cell_type": "code", "source": "x", "metadata": {"pawl": {"run": %q, "step": %q, "attempt": 1, "interrupts": %d, "resumes": %d}}}`, run, step, interrupts, resumes)
+	}
+	s.files = format.Files{{Path: "notebooks/tide-levels.ipynb", Data: []byte(`{"cells": [` + strings.Join([]string{cell(tideRun, "S01_load_tides", 1, 1),
+		cell(tideRun, "clean-2", 2, 0), cell("another", "clean_2", 1, 1), cell(tideRun, "clean_2", 0, 0)}, ", ") + `], "metadata": {}, "nbformat": 4, "nbformat_minor": 4}`)}}
+	for _, step := range []pawl.StepID{"S01_load_tides", "clean-2", "clean_2"} {
+		s.start(step, 1)
+		s.done(step, 1, nil)
+	}
+	s.write(format.Exported)
+	report := string(s.files.Find("reports/tide-levels/README.md").Data)
+	if !strings.Contains(report, "*Note: 2 stage(s) were interrupted, 1 were resumed.*") {
+		t.Error(report)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"pawl"
 	"pawl/internal/interop/format"
+	"pawl/internal/notebook"
 )
 
 // updateHistory lists the executed stages in the report. It updates an existing report, and creates one only at the end of
@@ -26,12 +27,13 @@ func (m *researchWriter) updateHistory() {
 // history returns the executed and interrupted stages, in the plan's order.
 func (m *researchWriter) history() []stageRun {
 	var runs []stageRun
+	interrupts, resumes := m.inCells()
 	for _, id := range m.steps {
 		st := m.State.Steps[id]
 		if st == nil || st.Attempts == 0 && st.Status != pawl.Done {
 			continue
 		}
-		r := stageRun{stage: m.stages[id], duration: seconds(st.Seconds), interrupted: st.CutShort > 0, resumed: st.CutShort > openInterruptions(st)}
+		r := stageRun{stage: m.stages[id], duration: seconds(st.Seconds), interrupted: st.CutShort > 0 || interrupts[id], resumed: st.CutShort > openInterruptions(st) || resumes[id]}
 		switch {
 		case st.Status == pawl.Done:
 			r.status = "completed"
@@ -45,6 +47,26 @@ func (m *researchWriter) history() []stageRun {
 		runs = append(runs, r)
 	}
 	return runs
+}
+
+// inCells returns the steps of which a cell was interrupted, and of which one was resumed, as the cells that pawl executed say.
+func (m *researchWriter) inCells() (interrupted, resumed map[pawl.StepID]bool) {
+	interrupted, resumed = map[pawl.StepID]bool{}, map[pawl.StepID]bool{}
+	file := m.files.File(notebookPath(m.title))
+	if file == nil {
+		return interrupted, resumed
+	}
+	n, err := notebook.Read(file.Data)
+	if err != nil {
+		return interrupted, resumed
+	}
+	for _, x := range n.History() {
+		if step := pawl.StepID(x.Pawl.Step); x.Pawl.Run == m.run {
+			interrupted[step] = interrupted[step] || x.Interrupts > 0
+			resumed[step] = resumed[step] || x.Resumes > 0
+		}
+	}
+	return interrupted, resumed
 }
 
 // openInterruptions returns how many attempts of a step or its items were interrupted and not resumed.

@@ -64,6 +64,10 @@ class Digest:
             self.add_array(value)
         elif pandas_of(value):
             self.add_pandas(value)
+        elif type_name(kind) == "numpy.ma.core.MaskedArray":  # its pickle sets a fill value
+            ma = sys.modules["numpy.ma"]
+            for part in (ma.getdata(value, subok=False), ma.getmaskarray(value), value.fill_value):
+                self.add(part)
         elif isinstance_of(value, (type, types.FunctionType, types.BuiltinFunctionType)):
             self.write(b"global", ("%s.%s" % (value.__module__, value.__qualname__)).encode("utf-8", "surrogatepass"))
         else:

@@ -12,18 +12,22 @@ SAFE_BUILTINS = frozenset(["abs", "len", "max", "min", "ord", "chr", "round", "s
 PROPERTY_PARTS = frozenset(["setter", "getter", "deleter"])
 NOT_COMPARED = frozenset(["__dict__", "__weakref__", "__doc__", "__module__", "__static_attributes__", "__firstlineno__", "__abstractmethods__", "_abc_impl", "__slotnames__", "__annotations_cache__", "__annotate_func__"])
 
+on_disk = {}  # name of a file in the cache of sources -> whether it exists
 compiled = {}  # (file, flags) -> (source, list of code objects, syntax tree)
 
 
 def sources():
-    """Return the names of the files that are cells: those without a time are in memory only."""
-    return [file for file, entry in list(linecache.cache.items()) if len(entry) == 4 and entry[1] is None]
+    """Return the names of the files that are cells: they are in memory only."""
+    for file, entry in list(linecache.cache.items()):
+        if file not in on_disk and len(entry) == 4:
+            on_disk[file] = entry[1] is not None and os.path.exists(file)
+    return [file for file in linecache.cache if on_disk.get(file) is False]
 
 
 def text_of(file):
     """Return the source of a cell."""
     entry = linecache.cache.get(file)
-    if entry is None or len(entry) != 4 or entry[1] is not None:
+    if entry is None or len(entry) != 4:
         raise Refused("the source of its cell is not known")
     return "".join(entry[2])
 
@@ -110,7 +114,7 @@ def describe_class(kind, namespace):
     """Return how a class of a cell is made again: its definition, the names that it uses, and what it looks like."""
     if kind.__qualname__ != kind.__name__:
         raise Refused("it is defined within a function or another class")
-    found = {}
+    found = None  # the newest definition; if it is the wrong one, the verification finds out
     for file in sources():
         try:
             text = text_of(file)
@@ -119,10 +123,10 @@ def describe_class(kind, namespace):
             continue
         for node in tree.body:
             if defines(node, kind.__name__) and agrees(node, file, kind):
-                found[ast.dump(node)] = (file, text, node)
-    if len(found) != 1:
-        raise Refused("several cells define it" if found else "the source of its definition is not known")
-    (file, text, node), = found.values()
+                found = (file, text, node)
+    if found is None:
+        raise Refused("the source of its definition is not known")
+    file, text, node = found
     check_definition(node, namespace)
     lines = text.splitlines(True)
     first = min([node.lineno] + [d.lineno for d in getattr(node, "decorator_list", [])])

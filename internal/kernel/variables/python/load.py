@@ -107,7 +107,7 @@ class Load:
         """Refuse a value that is not what was saved."""
         found, reduced = fingerprint(value)
         for key in ("type", "shape", "dtype"):
-            if found.get(key) != entry.get(key):
+            if (found.get(key) or None) != entry.get(key):  # an empty shape is left out
                 raise Refused("it is not what was saved: its %s is %s instead of %s" % (key, found.get(key), entry.get(key)))
         if entry.get("hash") is None or entry["name"] in self.unstable or found["hash"] == entry["hash"]:
             return
@@ -170,4 +170,8 @@ def drift(was, now):
 def load(request, namespace):
     """Load a manifest into the kernel."""
     loading = Load(request, namespace)
-    return {"loaded": [v["name"] for v in loading.variables], "warnings": loading.into_kernel(request["strict"])}
+    warnings = loading.into_kernel(request["strict"])
+    for entry in loading.variables:
+        origins[entry["name"]] = (entry.get("hash") or entry.get("module"), same_as(namespace[entry["name"]]), entry["since"])
+    last["saved"] = {v["name"]: v.get("hash") for v in loading.variables}
+    return {"loaded": list(last["saved"]), "warnings": warnings}

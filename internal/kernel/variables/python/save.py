@@ -5,7 +5,7 @@ import threading
 import time
 import weakref
 
-written = {}  # (format, fingerprint) -> object, of large values
+written = {}  # (format, type, hash) -> format and place, of large values
 origins = {}  # name -> (token of the content, key of the cell after which it was first seen)
 last = {"saved": {}, "unsaved": {}}  # of the newest save: hash by name, and reason by name
 
@@ -139,28 +139,27 @@ class Save:
                     self.notes.append("%s shares objects with %s; after loading it has its own" % (name, ", ".join(n for n in names if n != name)))
 
     def save_value(self, name, value):
-        found, _ = fingerprint(value)
+        found, reduced = fingerprint(value)
         form = format_of(value)
-        known = None
-        if found["hash"] is not None and (numpy_of(value) or pandas_of(value)):
-            known = (form, found["type"], found["hash"])
-        place = self.known_object(known)
+        known = (form, found["type"], found["hash"]) if found["hash"] is not None and not reduced else None
+        done, place = self.known_object(known)
+        form = done or form
         if place is None:
             form, place = self.write(value, form, found)
             if known is not None and place["length"] > SMALL:
-                written[form, found["type"], found["hash"]] = dict(place)
+                written[known] = (form, place)
         entry = dict(found, kind="value", format=form, memory=size_of(value), place=place)
         if form == "npy" and not value.flags.writeable:
             entry["readonly"] = True
         self.entries[name] = entry
 
     def known_object(self, known):
-        """Return where content is that an earlier checkpoint wrote."""
-        place = written.get(known)
+        """Return in which format and where content is that an earlier checkpoint wrote."""
+        form, place = written.get(known, (None, None))
         if place is None or not os.path.exists(os.path.join(self.objects, place["object"])):
-            return None
+            return None, None
         self.count(place["length"])
-        return place
+        return form, place
 
     def save_group(self, members):
         found = [(name, value, fingerprint(value)[0]) for name, value in members]

@@ -9,14 +9,14 @@ import { bytes, count } from "./format"
 import { setQuery, route } from "./route"
 
 const tail = 256 << 10 // bytes that are read first
-const lineHeight = 18
+export const lineHeight = 18
 const followEvery = 1_000
 const maxLines = 50_000
 
 type Line = string | AnserJsonEntry[]
 
 /** Screen turns text with ANSI sequences into lines of colored pieces. A color lasts beyond the end of its line. */
-class Screen {
+export class Screen {
 	lines: Line[] = []
 	dropped = 0
 	private open = "" // a line without an end
@@ -213,7 +213,7 @@ function Choose({ steps, step, o }: { steps: Step[]; step: Step; o: { stream: st
 	)
 }
 
-function TextLine({ line }: { line: Line }) {
+export function TextLine({ line }: { line: Line }) {
 	if (typeof line === "string") return <div class="line">{line || " "}</div>
 	return (
 		<div class="line">

@@ -7,6 +7,7 @@ import { Agents } from "./agents"
 import { Card, Chosen, useGates } from "./gates"
 import { Checkpoints } from "./checkpoints"
 import { Steps, lookOf, noteOf, stepLink, timeOf, wordOf } from "./graph"
+import { Notebook } from "./notebook"
 import { Output } from "./output"
 import { Recovery, actions, summary, useRecovery } from "./recovery"
 import { link, route, setQuery } from "./route"
@@ -19,6 +20,7 @@ const views = [
 	{ name: "", label: "Steps" },
 	{ name: "timeline", label: "Timeline" },
 	{ name: "output", label: "Output" },
+	{ name: "notebook", label: "Notebook" },
 	{ name: "recovery", label: "Recovery" },
 	{ name: "checkpoints", label: "Checkpoints" },
 	{ name: "agents", label: "Agents" },
@@ -26,7 +28,10 @@ const views = [
 ]
 
 // Views of steps and attempts, which an agent's session does not have.
-const ofPlans = new Set(["", "output", "recovery"])
+const ofPlans = new Set(["", "output", "notebook", "recovery"])
+
+/** hasNotebook reports whether a step of a run executes a notebook. */
+const hasNotebook = (r: Run) => [...(r.steps ?? []), ...(r.handlers ?? [])].some((s) => s.notebook)
 
 /** placeOf reads #/projects/ID[/runs/RUN][/VIEW]. */
 function placeOf(parts: string[]) {
@@ -246,7 +251,7 @@ function Views({ view, r, id, named }: { view: string; r: Run; id: string; named
 	const numbers: Record<string, number> = { agents: (r.in_doubt ?? []).length }
 	return (
 		<nav class="tabs" aria-label="Views of the run">
-			{views.filter((v) => r.kind !== "session" || !ofPlans.has(v.name)).map((v) => (
+			{views.filter((v) => (r.kind !== "session" || !ofPlans.has(v.name)) && (v.name !== "notebook" || hasNotebook(r))).map((v) => (
 				<a key={v.name} href={link([...base, v.name], { step })} aria-current={v.name === view || (v.name === "agents" && view === "" && r.kind === "session") ? "page" : undefined}>
 					{v.label}
 					{numbers[v.name] ? <span class="badge">{numbers[v.name]}</span> : null}
@@ -264,6 +269,8 @@ function View({ view, p, r, found }: { view: string; p: Project; r: Run; found: 
 			return <Timeline key={r.run} project={p.id} run={r} />
 		case "output":
 			return <Output key={r.run} project={p.id} run={r.run} steps={steps} />
+		case "notebook":
+			return <Notebook key={r.run} project={p.id} run={r} steps={steps} />
 		case "recovery":
 			return <Recovery found={found} run={r} project={p} />
 		case "checkpoints":
@@ -327,6 +334,11 @@ function StepPanel({ step: s, p, r }: { step: Step; p: Project; r: Run }) {
 				{s.attempts > 0 && (
 					<a class="button" href={stepLink(s.id, "output")}>
 						Output
+					</a>
+				)}
+				{s.notebook && (
+					<a class="button" href={stepLink(s.id, "notebook")}>
+						Notebook
 					</a>
 				)}
 				{current &&

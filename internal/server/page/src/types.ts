@@ -28,6 +28,11 @@ export type Checkpoint = Schemas["CheckpointReport"]
 export type Checkpoints = Schemas["Checkpoints"]
 export type Changes = Schemas["Changes"]
 export type Acted = Schemas["Acted"]
+export type Notebook = Schemas["Notebook"]
+export type NotebookCell = Schemas["DisplayCell"]
+export type NotebookOutput = Schemas["DisplayOutput"]
+export type NotebookTable = Schemas["DisplayTable"]
+export type Variable = Schemas["Variable"]
 export type LoggedIn = Schemas["LoggedIn"]
 
 /** Events is a page of a journal. The document does not describe its events, which docs/format.md does. */

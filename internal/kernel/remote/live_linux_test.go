@@ -1,0 +1,415 @@
+package remote
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"pawl/internal/kernel"
+)
+
+// log collects the messages of a kernel.
+type log struct {
+	mu       sync.Mutex // guards the rest
+	messages []kernel.Message
+	changed  chan struct{} // closed when a message comes
+}
+
+func (l *log) emit(m kernel.Message) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.messages = append(l.messages, m)
+	close(l.changed)
+	l.changed = make(chan struct{})
+}
+
+func (l *log) text(cell kernel.CellID) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var all string
+	for _, m := range l.messages {
+		if m.Cell == cell && m.Kind == kernel.KindStream {
+			all += m.Text
+		}
+	}
+	return all
+}
+
+func (l *log) await(t testing.TB, is func(kernel.Message) bool) {
+	t.Helper()
+	deadline := time.After(time.Minute)
+	for {
+		l.mu.Lock()
+		found, changed := slices.ContainsFunc(l.messages, is), l.changed
+		l.mu.Unlock()
+		if found {
+			return
+		}
+		select {
+		case <-changed:
+		case <-deadline:
+			t.Fatalf("no such message in %+v", l.messages)
+		}
+	}
+}
+
+func start(t testing.TB, driver Driver, spec kernel.Spec) (kernel.Kernel, *log) {
+	t.Helper()
+	l := &log{changed: make(chan struct{})}
+	k, err := driver.Start(t.Context(), spec, l.emit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k, l
+}
+
+func execute(t testing.TB, k kernel.Kernel, id kernel.CellID, code string) kernel.Ending {
+	t.Helper()
+	ending, err := k.Execute(t.Context(), kernel.Cell{ID: id, Code: code})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ending
+}
+
+// kernels returns the ids of the kernels on a server.
+func kernels(t testing.TB, server kernel.Server) (ids []string) {
+	t.Helper()
+	api, err := newAPI(server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer api.client.CloseIdleConnections()
+	var all []model
+	if err := api.call(t.Context(), http.MethodGet, nil, &all, "kernels"); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range all {
+		ids = append(ids, m.ID)
+	}
+	return ids
+}
+
+// proxy forwards connections to a server until they are cut.
+type proxy struct {
+	listener net.Listener
+	target   string
+
+	mu    sync.Mutex // guards the rest
+	conns []net.Conn
+	down  bool // new connections are refused
+}
+
+func startProxy(t testing.TB, server kernel.Server) (*proxy, kernel.Server) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &proxy{listener: listener, target: strings.Trim(strings.TrimPrefix(server.URL, "http://"), "/")}
+	var all sync.WaitGroup
+	all.Go(func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			all.Go(func() { p.forward(conn) })
+		}
+	})
+	t.Cleanup(func() {
+		listener.Close()
+		p.cut(true)
+		all.Wait()
+	})
+	return p, kernel.Server{URL: "http://" + listener.Addr().String(), Token: server.Token}
+}
+
+func (p *proxy) forward(from net.Conn) {
+	defer from.Close()
+	to, err := net.Dial("tcp", p.target)
+	if err != nil {
+		return
+	}
+	defer to.Close()
+	p.mu.Lock()
+	down := p.down
+	p.conns = append(p.conns, from, to)
+	p.mu.Unlock()
+	if down {
+		return
+	}
+	go func() { _, _ = io.Copy(to, from); to.Close() }()
+	_, _ = io.Copy(from, to)
+}
+
+// cut closes all connections. While down, new ones are closed, too.
+func (p *proxy) cut(down bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.down = down
+	for _, c := range p.conns {
+		c.Close()
+	}
+	p.conns = nil
+}
+
+// waitFor is a cell that prints one line, waits until a file exists, and prints another line.
+func waitFor(path string) string {
+	return fmt.Sprintf("import os, time\nprint('before', flush=True)\nwhile not os.path.exists(%q): time.sleep(0.01)\nprint('after', flush=True)\n"+
+		"open(%q, 'w').close()\n'done'", path, path+".done")
+}
+
+func write(t testing.TB, path string) {
+	t.Helper()
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func printed(word string) func(kernel.Message) bool {
+	return func(m kernel.Message) bool { return strings.Contains(m.Text, word) }
+}
+
+// TestCut cuts the connection in the middle of a cell. What the kernel prints meanwhile, and the end of the cell, arrive later.
+func TestCut(t *testing.T) {
+	server := startServer(t)
+	for name, driver := range map[string]Driver{"v1": {}, "default": {defaultProtocol: true}} {
+		t.Run(name, func(t *testing.T) {
+			p, through := startProxy(t, server)
+			k, l := start(t, driver, kernel.Spec{Server: through})
+			execute(t, k, "first", "x = 5")
+			for i := range 3 {
+				id := kernel.CellID(fmt.Sprint("cut-", i))
+				path := filepath.Join(t.TempDir(), "go")
+				ended := make(chan kernel.Ending)
+				go func() { ended <- execute(t, k, id, waitFor(path)) }()
+				l.await(t, func(m kernel.Message) bool { return m.Cell == id && m.Text == "before\n" })
+				p.cut(true)
+				write(t, path)
+				for { // the cell ends while there is no connection
+					if _, err := os.Stat(path + ".done"); err == nil {
+						break
+					}
+				}
+				p.cut(false)
+				if ending := <-ended; ending.Status != kernel.OK || l.text(id) != "before\nafter\n" {
+					t.Errorf("%+v, printed %q", ending, l.text(id))
+				}
+			}
+			if ending := execute(t, k, "last", "print(x)"); ending.Status != kernel.OK || l.text("last") != "5\n" {
+				t.Errorf("%+v, printed %q", ending, l.text("last"))
+			}
+			if err := k.Close(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	if left := kernels(t, server); len(left) > 0 {
+		t.Errorf("kernels are left on the server: %v", left)
+	}
+}
+
+// A kernel that the server has restarted is dead, and no kernel is left after Close: restarted while connected, while the connection
+// was cut, by a person, and deleted.
+func TestRestarts(t *testing.T) {
+	server := startServer(t)
+	call := func(t *testing.T, method string, path ...string) {
+		t.Helper()
+		api, err := newAPI(server)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer api.client.CloseIdleConnections()
+		if err := api.call(t.Context(), method, nil, nil, path...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, test := range []struct {
+		name string
+		code string
+		harm func(t *testing.T, p *proxy, id string)
+		why  string
+	}{
+		{"killed", "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)", func(*testing.T, *proxy, string) {}, "found dead by the server, which started an empty kernel in its place"},
+		{"killed while cut", "import os, signal, time\nprint('before', flush=True)\ntime.sleep(1)\nos.kill(os.getpid(), signal.SIGKILL)", func(t *testing.T, p *proxy, id string) {
+			p.cut(true)
+			for old, now := childOf(t, id), ""; now == "" || now == old; {
+				now = childOf(t, id)
+			}
+			p.cut(false)
+		}, "restarted on the server while the connection was lost"},
+		{"restarted", "import time\nprint('before', flush=True)\ntime.sleep(3600)", func(t *testing.T, _ *proxy, id string) {
+			call(t, http.MethodPost, "kernels", id, "restart")
+		}, "the kernel died: "},
+		{"deleted", "import time\nprint('before', flush=True)\ntime.sleep(3600)", func(t *testing.T, _ *proxy, id string) {
+			call(t, http.MethodDelete, "kernels", id)
+		}, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			p, through := startProxy(t, server)
+			k, l := start(t, Driver{}, kernel.Spec{Server: through})
+			ended := make(chan kernel.Ending)
+			go func() { ended <- execute(t, k, "c", test.code) }()
+			if strings.Contains(test.code, "before") {
+				l.await(t, printed("before"))
+			}
+			test.harm(t, p, k.Info().KernelID)
+			if ending := <-ended; ending.Status != kernel.Lost || ending.Death == nil || !strings.Contains(ending.Why, test.why) {
+				t.Errorf("%+v", ending)
+			}
+			<-k.Done()
+			if _, err := k.Execute(t.Context(), kernel.Cell{ID: "after", Code: "print('executed')"}); !errors.Is(err, kernel.ErrDead) {
+				t.Errorf("a cell after death: %v", err)
+			}
+			if err := k.Close(t.Context()); err != nil {
+				t.Error(err)
+			}
+			if left := kernels(t, server); len(left) > 0 {
+				t.Errorf("kernels are left on the server: %v", left)
+			}
+		})
+	}
+}
+
+// TestGivenUp: the server is gone for longer than the driver waits.
+func TestGivenUp(t *testing.T) {
+	server := startServer(t)
+	p, through := startProxy(t, server)
+	k, l := start(t, Driver{Reconnect: time.Millisecond}, kernel.Spec{Server: through})
+	ended := make(chan kernel.Ending)
+	go func() { ended <- execute(t, k, "c", "import time\nprint('before', flush=True)\ntime.sleep(3600)") }()
+	l.await(t, printed("before"))
+	p.cut(true)
+	if ending := <-ended; ending.Status != kernel.Lost || !strings.Contains(ending.Why, "the kernel may still run on the server") {
+		t.Errorf("%+v", ending)
+	}
+	if err := k.Close(t.Context()); err == nil || !strings.Contains(err.Error(), "may still run on the Jupyter server") {
+		t.Errorf("close without a server: %v", err)
+	}
+	p.cut(false)
+	if err := k.Close(t.Context()); err != nil {
+		t.Errorf("close again: %v", err)
+	}
+	if left := kernels(t, server); len(left) > 0 {
+		t.Errorf("kernels are left on the server: %v", left)
+	}
+}
+
+// TestAttach: another process attaches to a kernel, idle or busy, with the same session.
+func TestAttach(t *testing.T) {
+	server := startServer(t)
+	p, through := startProxy(t, server)
+	first, l := start(t, Driver{}, kernel.Spec{Server: through, Session: "one"})
+	execute(t, first, "set", "x = 5")
+	path := filepath.Join(t.TempDir(), "go")
+	running := make(chan struct{})
+	go func() {
+		defer close(running)
+		_, _ = first.Execute(t.Context(), kernel.Cell{ID: "long", Code: waitFor(path)}) // the first process is gone before its end
+	}()
+	l.await(t, printed("before"))
+	p.cut(true)
+	second, got := start(t, Driver{}, kernel.Spec{Server: server, Session: "one", Extra: map[string]string{KernelID: first.Info().KernelID}})
+	write(t, path)
+	got.await(t, func(m kernel.Message) bool { return m.Cell == "long" && m.Kind == kernel.KindIdle })
+	if text := got.text("long"); !strings.HasSuffix(text, "after\n") {
+		t.Errorf("the second process got %q", text)
+	}
+	if ending := execute(t, second, "get", "print(x)"); ending.Status != kernel.OK || got.text("get") != "5\n" {
+		t.Errorf("%+v, printed %q", ending, got.text("get"))
+	}
+	if err := second.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	p.cut(false)
+	<-first.Done()
+	<-running
+	if err := first.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	_, err := Driver{}.Start(t.Context(), kernel.Spec{Server: server, Extra: map[string]string{KernelID: first.Info().KernelID}}, got.emit)
+	if err == nil || !strings.Contains(err.Error(), "the server has no such kernel") {
+		t.Errorf("attach to a deleted kernel: %v", err)
+	}
+}
+
+// TestLimits: with limits, the server drops output, and the ending says so. Without, 5,000 displays and a large one arrive.
+func TestLimits(t *testing.T) {
+	const many = "for i in range(5000): display(i)"
+	for name, limits := range map[string]string{"limits": "1000", "none": "0"} {
+		t.Run(name, func(t *testing.T) {
+			server := startServer(t, "--ServerApp.iopub_msg_rate_limit="+limits)
+			k, l := start(t, Driver{}, kernel.Spec{Server: server})
+			ending := execute(t, k, "c", many)
+			n := 0
+			for _, m := range l.messages {
+				if m.Kind == kernel.KindDisplay {
+					n++
+				}
+			}
+			dropped := strings.Contains(ending.Why, "the server dropped output: IOPub message rate exceeded")
+			if ending.Status != kernel.OK || dropped != (limits != "0") || dropped == (n == 5000) {
+				t.Errorf("%+v with %d displays", ending, n)
+			}
+			if !strings.Contains(k.Info().ExtraLost, "iopub_msg_rate_limit=0") {
+				t.Errorf("info %+v", k.Info())
+			}
+			if limits == "0" {
+				execute(t, k, "large", "display({'text/plain': 'x' * (60 << 20)}, raw=True)")
+				if last := l.messages[len(l.messages)-3:]; !slices.ContainsFunc(last, func(m kernel.Message) bool { return len(m.Data["text/plain"]) == 60<<20+2 }) {
+					t.Error("the large display is missing")
+				}
+			}
+			if err := k.Close(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestGoroutines: no goroutine is left of a kernel that was closed.
+func TestGoroutines(t *testing.T) {
+	server := startServer(t)
+	before := goleak.IgnoreCurrent()
+	k, _ := start(t, Driver{}, kernel.Spec{Server: server})
+	execute(t, k, "c", "1")
+	if err := k.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	goleak.VerifyNone(t, before)
+}
+
+// TestSilence: output that waits for a slow reader is no silence, also if the reply is there.
+func TestSilence(t *testing.T) {
+	server := startServer(t, "--ServerApp.iopub_msg_rate_limit=0")
+	var n int
+	k, err := Driver{}.Start(t.Context(), kernel.Spec{Server: server, Silence: 100 * time.Millisecond}, func(m kernel.Message) {
+		if m.Kind != kernel.KindDisplay {
+			return
+		}
+		if n++; n%500 == 1 {
+			<-time.After(500 * time.Millisecond)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ending := execute(t, k, "c", "for i in range(2000): display(i)"); ending.Status != kernel.OK || n != 2000 {
+		t.Errorf("%+v with %d displays", ending, n)
+	}
+	if err := k.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+}

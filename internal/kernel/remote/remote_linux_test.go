@@ -1,0 +1,25 @@
+package remote
+
+import (
+	"testing"
+	"time"
+
+	"pawl/internal/kernel"
+	"pawl/internal/kernel/kerneltest"
+)
+
+func TestConformance(t *testing.T) {
+	server := startServer(t, "--ServerApp.iopub_msg_rate_limit=0", "--ServerApp.iopub_data_rate_limit=0")
+	for name, driver := range map[string]Driver{"v1": {}, "default": {defaultProtocol: true}} {
+		t.Run(name, func(t *testing.T) {
+			kerneltest.Run(t, kerneltest.Config{
+				Driver:   driver,
+				Displays: 5000, // a server takes half a minute for 20,000
+				Limit:    3 * time.Minute,
+				Prepare:  func(_ testing.TB, spec *kernel.Spec) { spec.Server = server },
+				Language: kerneltest.Python("from IPython.display import display, update_display, clear_output\n"),
+				Can:      kerneltest.Can{Descriptors: true, Displays: true, Interrupts: true, Native: true, Children: true},
+			})
+		})
+	}
+}

@@ -1,0 +1,246 @@
+// Package saver lets the runner of a session save the variables of its kernel with package variables. A checkpoint is verified in the
+// background, the newest first. A checkpoint that a crash left unverified is verified when checkpoints are listed.
+package saver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"pawl"
+	"pawl/internal/disk"
+	"pawl/internal/kernel"
+	"pawl/internal/kernel/runner"
+	"pawl/internal/kernel/variables"
+)
+
+// Config configures a saver.
+type Config struct {
+	Dir       string   // folder of the checkpoints
+	Environ   []string // environment of the kernel
+	RunAs     *pawl.Account
+	Strict    bool // load nothing if Python, packages or the platform changed
+	Limits    variables.Limits
+	Retention variables.Retention
+}
+
+// Saver implements runner.Saver.
+type Saver struct {
+	cfg   Config
+	store *variables.Store
+
+	verifying sync.Mutex // held during a verification; guards verifier
+	verifier  *variables.Verifier
+
+	mu      sync.Mutex // guards the rest
+	waiting []task     // checkpoints to verify, the newest last
+	working bool
+	closed  bool
+	failed  map[variables.ID]string // why checkpoints could not be verified
+	done    sync.WaitGroup
+}
+
+// task is a checkpoint to verify, and the interpreter of its kernel.
+type task struct {
+	id     variables.ID
+	python string
+}
+
+var _ runner.Saver = (*Saver)(nil)
+
+// New returns a saver. Close must be called.
+func New(cfg Config) (*Saver, error) {
+	store, err := variables.Open(cfg.Dir)
+	return &Saver{cfg: cfg, store: store, failed: map[variables.ID]string{}}, err
+}
+
+// Supports reports whether variables of a language can be saved.
+func (s *Saver) Supports(language string) bool { return variables.Supports(language) }
+
+// Save saves a checkpoint of the variables, durably, and returns its id and a note on what it does not have.
+func (s *Saver) Save(ctx context.Context, in runner.Evaluator, at runner.Key) (id, note string, err error) {
+	saving, err := s.store.SaveCell(variables.Key(at), s.cfg.Limits, time.Now())
+	if err != nil {
+		return "", "", err
+	}
+	m, err := s.accept(ctx, in, saving)
+	if err != nil {
+		return "", "", errors.Join(err, s.store.Abandon(saving))
+	}
+	s.enqueue(context.WithoutCancel(ctx), task{m.ID, in.Info.Interpreter.Path})
+	return string(m.ID), noteOn(m), nil
+}
+
+func (s *Saver) accept(ctx context.Context, in runner.Evaluator, saving variables.Saving) (variables.Manifest, error) {
+	messages, err := run(ctx, in, saving.Code)
+	if err != nil {
+		return variables.Manifest{}, err
+	}
+	return s.store.Accept(ctx, saving, messages)
+}
+
+// run executes a cell of package variables. The first one of a kernel needs the set-up.
+func run(ctx context.Context, in runner.Evaluator, code string) ([]kernel.Message, error) {
+	messages, err := in.Run(ctx, code)
+	if err == nil || !strings.Contains(err.Error(), "KeyError") {
+		return messages, err
+	}
+	if _, err := in.Run(ctx, variables.SetupCell()); err != nil {
+		return nil, err
+	}
+	return in.Run(ctx, code)
+}
+
+// noteOn names what a checkpoint does not have; "" if it has everything.
+func noteOn(m variables.Manifest) string {
+	const most = 5
+	var parts []string
+	for i, u := range m.Unsaved {
+		if i == most {
+			parts = append(parts, fmt.Sprintf("and %d more", len(m.Unsaved)-most))
+			break
+		}
+		parts = append(parts, fmt.Sprintf("%s (%s)", u.Name, u.Why))
+	}
+	if len(parts) > 0 {
+		parts = []string{"not saved: " + strings.Join(parts, ", ")}
+	}
+	return strings.Join(append(parts, m.Notes...), "; ")
+}
+
+// Load loads a checkpoint into a new kernel: all of it or nothing. Warnings name differences between the environments.
+func (s *Saver) Load(ctx context.Context, in runner.Evaluator, id string) (warnings []string, err error) {
+	loading, err := s.store.LoadCell(variables.ID(id), s.cfg.Strict)
+	if err != nil {
+		return nil, err
+	}
+	messages, err := run(ctx, in, loading.Code)
+	if err != nil {
+		return nil, err
+	}
+	_, warnings, err = loading.Result(messages)
+	return warnings, err
+}
+
+// Checkpoints returns the checkpoints that can be loaded, the newest first, and why others cannot.
+func (s *Saver) Checkpoints(ctx context.Context, python string) (list []runner.Checkpoint, notes []string, err error) {
+	pending, damaged := s.store.Pendings()
+	for _, m := range slices.Backward(pending) {
+		if err := s.verify(ctx, task{m.ID, python}); err != nil {
+			notes = append(notes, fmt.Sprintf("checkpoint %s cannot be loaded: %v", m.ID, err))
+		}
+	}
+	verified, listErr := s.store.List()
+	if damaged = errors.Join(damaged, listErr); damaged != nil {
+		notes = append(notes, strings.Split(damaged.Error(), "\n")...)
+	}
+	for _, m := range slices.Backward(verified) {
+		c := runner.Checkpoint{ID: string(m.ID), At: runner.Key(m.Key)}
+		for _, u := range m.Unsaved {
+			c.Lost = append(c.Lost, u.Name)
+		}
+		list = append(list, c)
+	}
+	slices.Sort(notes)
+	return list, slices.Compact(notes), ctx.Err()
+}
+
+// List describes the variables of a kernel.
+func (s *Saver) List(ctx context.Context, in runner.Evaluator) (list []runner.Variable, err error) {
+	listing, err := variables.ListCell(disk.RandomHex(8))
+	if err != nil {
+		return nil, err
+	}
+	messages, err := run(ctx, in, listing.Code)
+	if err != nil {
+		return nil, err
+	}
+	found, _, err := listing.Result(messages)
+	for _, v := range found {
+		list = append(list, runner.Variable{Name: v.Name, Type: v.Type, Shape: shapeText(v.Shape), Bytes: v.Bytes, Hash: v.Hash, Saved: v.Saved, Why: v.Why})
+	}
+	return list, err
+}
+
+func shapeText(shape []int64) string {
+	parts := make([]string, len(shape))
+	for i, n := range shape {
+		parts[i] = strconv.FormatInt(n, 10)
+	}
+	return strings.Join(parts, "×")
+}
+
+// enqueue has a checkpoint verified in the background.
+func (s *Saver) enqueue(ctx context.Context, t task) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.waiting = append(s.waiting, t)
+	if s.working || s.closed {
+		return
+	}
+	s.working = true
+	s.done.Go(func() { s.work(ctx) })
+}
+
+// work verifies the waiting checkpoints. It takes the newest, and leaves older ones unverified: they would be loaded only if the newest
+// were damaged, and Checkpoints verifies them then.
+func (s *Saver) work(ctx context.Context) {
+	for {
+		s.mu.Lock()
+		if len(s.waiting) == 0 || s.closed {
+			s.working = false
+			s.mu.Unlock()
+			return
+		}
+		next := s.waiting[len(s.waiting)-1]
+		s.waiting = nil
+		s.mu.Unlock()
+		if s.verify(ctx, next) == nil {
+			_, _ = s.store.Prune(s.cfg.Retention) // what could not be removed is removed next time
+		}
+	}
+}
+
+// verify verifies a checkpoint. A failure is remembered, so that it is not tried again and again.
+func (s *Saver) verify(ctx context.Context, t task) error {
+	s.verifying.Lock()
+	defer s.verifying.Unlock()
+	s.mu.Lock()
+	why, failed := s.failed[t.id]
+	s.mu.Unlock()
+	if failed {
+		return errors.New(why)
+	}
+	if s.verifier == nil || s.verifier.Python != t.python {
+		if s.verifier != nil {
+			s.verifier.Close()
+		}
+		s.verifier = &variables.Verifier{Python: t.python, Environ: s.cfg.Environ, RunAs: s.cfg.RunAs, Limits: s.cfg.Limits}
+	}
+	_, err := s.store.Verify(ctx, t.id, s.verifier, time.Now())
+	if err != nil && ctx.Err() == nil {
+		s.mu.Lock()
+		s.failed[t.id] = err.Error()
+		s.mu.Unlock()
+	}
+	return err
+}
+
+// Close waits for the verification that runs, and ends the processes of the saver.
+func (s *Saver) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.done.Wait()
+	s.verifying.Lock()
+	defer s.verifying.Unlock()
+	if s.verifier != nil {
+		s.verifier.Close()
+	}
+	return nil
+}

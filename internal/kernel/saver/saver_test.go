@@ -1,0 +1,76 @@
+package saver_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pawl/internal/kernel"
+	"pawl/internal/kernel/runner"
+	"pawl/internal/kernel/saver"
+	"pawl/internal/kernel/variablestest"
+)
+
+func open(t *testing.T, dir string) *saver.Saver {
+	t.Helper()
+	s, err := saver.New(saver.Config{Dir: dir, Environ: os.Environ()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// evaluator executes code in a kernel that has no set-up cell.
+func evaluator(k *variablestest.Kernel) runner.Evaluator {
+	info := kernel.Info{Language: "python", Interpreter: kernel.Interpreter{Path: variablestest.Python()}}
+	return runner.Evaluator{Info: info, Run: func(_ context.Context, code string) ([]kernel.Message, error) {
+		messages, _, failure := k.Try(code)
+		if failure != "" {
+			return nil, errors.New(failure)
+		}
+		return messages, nil
+	}}
+}
+
+// A checkpoint that a crash left unverified is verified and loaded, and names what it lost.
+func TestSaver(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), ".pawl", "variables")
+	k, fresh := variablestest.StartBare(t), variablestest.StartBare(t)
+	first := open(t, dir)
+	var last string
+	for _, cell := range []string{"x = 1", "import socket; sock = socket.socket()", "x = [2, 3]"} {
+		k.Run(cell)
+		id, note, err := first.Save(t.Context(), evaluator(k), runner.Key(cell))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if named := strings.Contains(note, "not saved: sock (cannot pickle 'socket' object)"); named != (cell != "x = 1") {
+			t.Errorf("%s: note %q", cell, note)
+		}
+		last = id
+	}
+	first.Close()
+	again := open(t, dir)
+	list, notes, err := again.Checkpoints(t.Context(), variablestest.Python())
+	if err != nil || len(notes) > 0 || len(list) != 3 {
+		t.Fatalf("%+v, %q, %v", list, notes, err)
+	}
+	if c := list[0]; c.ID != last || c.At != "x = [2, 3]" || len(c.Lost) != 1 || c.Lost[0] != "sock" {
+		t.Errorf("newest: %+v", c)
+	}
+	if warnings, err := again.Load(t.Context(), evaluator(fresh), last); err != nil || len(warnings) > 0 {
+		t.Fatalf("load: %q, %v", warnings, err)
+	}
+	found, err := again.List(t.Context(), evaluator(fresh))
+	if err != nil || len(found) != 2 || found[0].Name != "x" || found[0].Shape != "2" || found[0].Type != "list" || !found[0].Saved || !found[1].Saved {
+		t.Errorf("listed: %+v, %v", found, err)
+	}
+	if got := fresh.Print("print(x, socket.__name__)"); got != "[2, 3] socket" {
+		t.Errorf("loaded: %s", got)
+	}
+}
