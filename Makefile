@@ -57,12 +57,12 @@ test-server: tools postgres built ## runs in Postgres, with a server that the te
 	$(TESTS) $(filter-out pawl/internal/postgres,$(SERVER_TESTS))
 
 # The packages whose tests need kernels that `make test-kernels` installs.
-KERNEL_TESTS = pawl/internal/kernel/jupyter pawl/internal/kernel/remote pawl/test/notebooks pawl/internal/kernel/variablestest pawl/test/kernels/realnotebooks
+KERNEL_TESTS = pawl/internal/kernel/jupyter pawl/internal/kernel/remote pawl/test/notebooks pawl/test/kernels pawl/internal/kernel/variablestest pawl/test/kernels/realnotebooks
 
 test-kernels: built ## Jupyter kernels in Python, R and JavaScript, which it installs, and notebooks from packages, which it fetches
 	./scripts/kernels $(BIN)/_tslab
 	./scripts/realnotebooks $(BIN)/_notebooks
-	PAWL_TSLAB=$(BIN)/_tslab PAWL_REAL_NOTEBOOKS=$(BIN)/_notebooks $(RACED) $(KERNEL_TESTS)
+	PAWL_TSLAB=$(BIN)/_tslab PAWL_REAL_NOTEBOOKS=$(BIN)/_notebooks $(RACED) -timeout 30m $(KERNEL_TESTS)
 
 page: ## bundles the page of pawl serve: internal/server/page/dist from internal/server/page/src
 	./scripts/page $(BIN)/_page internal/server/page/dist
