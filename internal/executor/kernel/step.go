@@ -115,6 +115,9 @@ func (a *attempt) cellsFrom(ctx context.Context, base runner.Key) (before int, e
 		if first {
 			before = next
 		}
+		if err := a.describe(ctx); err != nil {
+			return before, err
+		}
 		finished := a.done
 		for i := next; i < len(a.cells) && err == nil; i++ {
 			err = a.cell(ctx, i, base)
@@ -130,6 +133,19 @@ func (a *attempt) cellsFrom(ctx context.Context, base runner.Key) (before int, e
 		}
 		a.note(err.Error() + "; continuing in a new kernel")
 	}
+}
+
+// describe has the notebook describe the kernel, so that other programs know its language.
+func (a *attempt) describe(ctx context.Context) error {
+	if a.doc.path == "" {
+		return nil
+	}
+	done, err := a.runner.Do(ctx, runner.Request{Op: runner.OpStatus}, nil)
+	if err != nil {
+		return err
+	}
+	a.doc.kernel = &done.Status.Info
+	return nil
 }
 
 // errKernelDied is the error of a cell whose kernel died.
