@@ -223,6 +223,7 @@ func (a *attempt) prepare(ctx context.Context, base runner.Key) (int, error) {
 		a.note(note)
 	}
 	next := done.Prepared.Next
+	a.done = 0 // catchUp counts the finished cells again
 	if done.Prepared.Checkpoint != "" {
 		fmt.Fprintf(a.Out, "[REHYDRATED:from=%s]\n", done.Prepared.Checkpoint) // as Gyoshu's cells print it
 		a.note("new kernel with the variables of checkpoint " + done.Prepared.Checkpoint)

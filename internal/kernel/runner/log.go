@@ -111,7 +111,7 @@ func openLog(path string, each func(offset int64, r Record)) (*sessionLog, error
 		return nil, err
 	}
 	info, err := file.Stat()
-	if err == nil && info.Size() > whole { // the runner died within a write; nobody was told of that line
+	if err == nil && info.Size() > whole { // the runner died within a write; no client got that line
 		err = file.Truncate(whole)
 	}
 	if err != nil {
