@@ -57,7 +57,7 @@ test-server: tools postgres built ## runs in Postgres, with a server that the te
 	$(TESTS) $(filter-out pawl/internal/postgres,$(SERVER_TESTS))
 
 # The packages whose tests need kernels that `make test-kernels` installs.
-KERNEL_TESTS = pawl/internal/kernel/jupyter pawl/internal/kernel/remote pawl/test/notebooks pawl/internal/kernel/variablestest pawl/test/kernels/realnotebooks
+KERNEL_TESTS = pawl/internal/kernel/jupyter pawl/internal/kernel/remote pawl/internal/kernel/variablestest pawl/test/notebooks pawl/test/kernels pawl/test/kernels/realnotebooks
 
 test-kernels: built ## Jupyter kernels in Python, R and JavaScript, which it installs, and notebooks from packages, which it fetches
 	./scripts/kernels $(BIN)/_tslab

@@ -75,12 +75,18 @@ func runKernel() int {
 func kernelOf(ctx context.Context, job *pawl.Job) (kernel.Driver, kernel.Spec, error) {
 	a := job.Kernel.Action
 	spec := kernel.Spec{Name: a.Name, Dir: job.Dir, Project: job.Root, Environ: withoutOwn(os.Environ()), RunAs: job.RunAs, ProjectKernels: true}
+	a.Name = kernelInNotebook(job, spec)
+	spec.Name = a.Name
 	if a.Driver == pawl.RemoteDriver {
 		spec.Server = kernel.Server{URL: a.Server, Token: os.Getenv(kernelstep.TokenVar)}
 		return remote.Driver{}, spec, nil
 	}
-	python, err := interpreter.Choose(interpreter.Config{Setting: a.Python, Project: job.Root, Environ: spec.Environ})
 	isPython := a.Name == "" || a.Name == "python3" || a.Name == "python"
+	choose := interpreter.Config{Setting: a.Python, Project: job.Root, Environ: spec.Environ}
+	if isPython {
+		choose.Kernelspec = jupyter.Program(spec)
+	}
+	python, err := interpreter.Choose(choose)
 	if err != nil && (isPython || a.Driver == pawl.PythonDriver) {
 		return nil, spec, err
 	}

@@ -93,7 +93,7 @@ func (a *app) importFrom(ctx context.Context, system, path string, o importOptio
 	if o.dismiss {
 		return "", a.dismiss(system)
 	}
-	dir, err := a.filesOf(system, path)
+	dir, err := a.filesOf(ctx, system, path)
 	if err != nil {
 		return "", err
 	}
@@ -229,8 +229,9 @@ func (a *app) existingImport(ctx context.Context, reading format.Project, dir, p
 	return interop.UnfinishedRun(ctx, p, interop.Source{Project: reading, Path: interop.PathIn(p, dir), Place: place})
 }
 
-// filesOf is existingPath, with the database that the user's settings name if PATH is empty and that database exists.
-func (a *app) filesOf(system, path string) (string, error) {
+// filesOf is existingPath, with the database that the user's settings name if PATH is empty and that database exists. The place of a run
+// may have no folder yet: other files of the run can be elsewhere.
+func (a *app) filesOf(ctx context.Context, system, path string) (string, error) {
 	root, err := a.pathOrProject("")
 	if err != nil {
 		return "", err
@@ -243,7 +244,19 @@ func (a *app) filesOf(system, path string) (string, error) {
 			path = format.ServerFile
 		}
 	}
-	return a.existingPath(path)
+	dir, err := a.existingPath(path)
+	if err == nil {
+		return dir, nil
+	}
+	f, formatErr := a.parts.Formats.Named(system)
+	dir, pathErr := a.pathOrProject(path)
+	if formatErr != nil || pathErr != nil {
+		return "", err
+	}
+	if _, place, openErr := a.openPlace(ctx, f, dir); openErr != nil || place == "" {
+		return "", err
+	}
+	return dir, nil
 }
 
 // existingPath is pathOrProject for a file or folder that must exist.

@@ -103,7 +103,7 @@ func (a *app) verifyAs(ctx context.Context, o asOptions, path string) error {
 	if err != nil {
 		return err
 	}
-	dir, err := a.filesOf(o.system, path)
+	dir, err := a.filesOf(ctx, o.system, path)
 	if err != nil {
 		return err
 	}

@@ -23,7 +23,7 @@ func (e *Engine) kernelJob(w runs.Work, key pawl.Key) *pawl.KernelJob {
 	return &pawl.KernelJob{
 		Action: *w.Step.Kernel, Session: session, Folder: e.cfg.Project.KernelDir(e.run, session),
 		After: e.earlierIn(session, w.Step), Seed: runs.CellSeed(e.plan.Plan, w, key),
-		Once: !w.Step.MayRepeat(), Again: st != nil && st.Retries.Again,
+		Once: !w.Step.MayRepeat(), Again: st != nil && st.Retries.Again && st.Done != 0,
 	}
 }
 

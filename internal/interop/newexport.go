@@ -39,6 +39,7 @@ func newExport(ctx context.Context, p *project.Project, r *runs.Run, f format.Fo
 		Existed:       partial.existed,
 		Hash:          newEnv(ctx, p.Root, nil).Hash,
 		Files:         func(id pawl.StepID) format.StepFiles { return partial.files(ctx, id) },
+		Python:        sync.OnceValues(func() (string, []string) { return pythonOf(p.Root, r.Plan) }),
 		UnknownCommit: unknownCommits(ctx, p.Root),
 		Commits:       commitsBetween(ctx, p.Root),
 		Uncommitted:   uncommitted(ctx, p.Root),

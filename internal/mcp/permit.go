@@ -10,8 +10,13 @@ import (
 
 // commandOf returns the command that does what a tool does.
 func commandOf(tool string) string {
-	if tool == "history" {
+	switch tool {
+	case "history":
 		return "log"
+	case "checkpoint_manager":
+		return "checkpoint"
+	case "python_repl":
+		return "kernel"
 	}
 	return tool
 }

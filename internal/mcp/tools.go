@@ -22,6 +22,8 @@ func (s *Server) addTools() error {
 		add(s, "decide", "Record a decision and its reason", appends, s.decide),
 		add(s, "block", "Record a blocker", appends, s.block),
 		add(s, "ask", "Ask a person", upserts, s.ask),
+		add(s, "python_repl", "Execute Python in a kernel that keeps its variables", removes, s.pythonREPL),
+		add(s, "checkpoint_manager", "Manage checkpoints of a Gyoshu research", removes, s.checkpointManager),
 	)
 }
 
@@ -32,12 +34,13 @@ const (
 	reads   effect = iota // it changes nothing
 	appends               // it adds to the journal
 	upserts               // it adds to the journal, and a repetition adds nothing
+	removes               // it can remove something
 )
 
 func (e effect) annotations(title string) *sdk.ToolAnnotations {
-	no := false
+	no, destructive := false, e == removes
 	return &sdk.ToolAnnotations{
-		Title: title, ReadOnlyHint: e == reads, IdempotentHint: e != appends, DestructiveHint: &no, OpenWorldHint: &no,
+		Title: title, ReadOnlyHint: e == reads, IdempotentHint: e != appends, DestructiveHint: &destructive, OpenWorldHint: &no,
 	}
 }
 

@@ -71,7 +71,7 @@ func (n *Notebook) unknown(params Params) []string {
 	}
 	var warnings []string
 	for _, p := range params {
-		assigned := `(?m)^[ \t]*(?:(?:export[ \t]+)?(?:var|let|const)[ \t]+)?` + regexp.QuoteMeta(p.Name) + `[ \t]*(?::[^=\n]*)?(?:=[^=]|<-)`
+		assigned := `(?m)(?:^|;)[ \t]*(?:(?:export[ \t]+)?(?:var|let|const)[ \t]+)?` + regexp.QuoteMeta(p.Name) + `[ \t]*(?::[^=\n]*)?(?:=[^=]|<-)`
 		if found, err := regexp.MatchString(assigned, n.Cells[i].Source+"\n"); err == nil && !found {
 			warnings = append(warnings, fmt.Sprintf(`the cell tagged "parameters" does not assign %s; check the spelling`, p.Name))
 		}

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-const tagged = `{"cell_type": "code", "id": "p", "metadata": {"tags": ["parameters"]}, "execution_count": null, "outputs": [], "source": "a: int = 1\nb = 2"}`
+const tagged = `{"cell_type": "code", "id": "p", "metadata": {"tags": ["parameters"]}, "execution_count": null, "outputs": [], "source": "a: int = 1; d <- 3\nb = 2"}`
 
 const python = `"metadata": {"kernelspec": {"name": "python3", "display_name": "Python 3"}, "language_info": {"name": "python"}}`
 
@@ -31,8 +31,8 @@ func TestInject(t *testing.T) {
 	if err != nil || string(again) != string(injected) {
 		t.Errorf("the same parameters change the notebook: %v\n%s", err, again)
 	}
-	other, warnings, err := n.Inject("python", mustParams(t, "b: 6"))
-	if m := read(t, string(other)); err != nil || len(warnings) > 0 || len(m.Cells) != 4 || m.Cells[2].ID != "injected-parameters" || m.Cells[2].Source != "# Parameters\nb = 6\n" {
+	other, warnings, err := n.Inject("python", mustParams(t, "b: 6\nd: 7"))
+	if m := read(t, string(other)); err != nil || len(warnings) > 0 || len(m.Cells) != 4 || m.Cells[2].ID != "injected-parameters" || m.Cells[2].Source != "# Parameters\nb = 6\nd = 7\n" {
 		t.Errorf("%v, %v\n%s", err, warnings, other)
 	}
 }

@@ -76,3 +76,23 @@ func encode(value any) *jsonedit.Value {
 	}
 	return v
 }
+
+// Describe returns the notebook with the language that a kernel reports, and with the kernel's specification if the notebook names
+// none, as nbclient leaves it. languageInfo is the JSON of the kernel's reply.
+func Describe(current []byte, spec Kernelspec, languageInfo []byte) ([]byte, error) {
+	n, err := Read(current)
+	if err != nil {
+		return nil, err
+	}
+	if n, err = n.Mend(); err != nil {
+		return nil, err
+	}
+	e, metadata := jsonedit.NewEdits(n.root), n.root.Get("metadata")
+	if info, err := jsonedit.Read(languageInfo); err == nil && info.Get("name").Is(jsonedit.String) {
+		e.Set(metadata, "language_info", info)
+	}
+	if spec.Name != "" && metadata.Get("kernelspec", "name") == nil {
+		e.Set(metadata, "kernelspec", encode(map[string]string{"display_name": spec.DisplayName, "language": spec.Language, "name": spec.Name}))
+	}
+	return e.Apply(), nil
+}

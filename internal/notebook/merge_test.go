@@ -228,3 +228,26 @@ func TestAppend(t *testing.T) {
 		t.Errorf("language %q", got)
 	}
 }
+
+// TestDescribe: a notebook gets the language of its kernel, and keeps the kernelspec that it names.
+func TestDescribe(t *testing.T) {
+	t.Parallel()
+	spec := notebook.Kernelspec{Name: "python3", DisplayName: "Python 3", Language: "python"}
+	info := []byte(`{"name": "python", "version": "3.11.2", "codemirror_mode": {"name": "ipython", "version": 3}}`)
+	for text, kernel := range map[string]string{of(4, code("a", "")): "python3", strings.Replace(of(5), `"metadata": {}`, `"metadata": {"kernelspec": {"name": "mine", "display_name": "Mine"}}`, 1): "mine"} {
+		described, err := notebook.Describe([]byte(text), spec, info)
+		if err != nil {
+			t.Fatal(err)
+		}
+		valid(t, described)
+		if n := read(t, string(described)); n.Kernel.Name != kernel || n.Kernel.Language != "python" || string(n.Metadata("language_info", "codemirror_mode", "version")) != "3" {
+			t.Errorf("%s", described)
+		}
+		if again, err := notebook.Describe(described, spec, info); err != nil || string(again) != string(described) {
+			t.Errorf("%v: %s", err, again)
+		}
+	}
+	if same, err := notebook.Describe([]byte(of(5)), notebook.Kernelspec{}, []byte(`{"name": 1}`)); err != nil || string(same) != of(5) {
+		t.Errorf("%v: %s", err, same)
+	}
+}

@@ -28,7 +28,7 @@ func (r *reader) checkKernel(s *pawl.Step) {
 		r.Errorf(&k.Session, "invalid session %q: use 1 to 64 letters, digits, '.', '_' or '-'", k.Session)
 	}
 	if r.Given(&k.Session) && s.Foreach != nil {
-		r.Errorf(&k.Session, "each item of a foreach step has a kernel of its own; remove \"session\"")
+		r.Errorf(&k.Session, `each item of a foreach step has its own kernel; remove "session"`)
 	}
 	notebook := strings.HasSuffix(k.File, ".ipynb")
 	for _, key := range []struct {
@@ -39,8 +39,8 @@ func (r *reader) checkKernel(s *pawl.Step) {
 			r.Errorf(key.pointer, "%q needs a notebook: a file whose name ends in .ipynb", key.name)
 		}
 	}
-	if remote := k.Driver == pawl.RemoteDriver; remote != r.Given(&k.Server) && r.Good(&k.Driver) {
-		r.Errorf(&s.Kernel, "driver remote needs \"server\", the address of a Jupyter server, and no other driver has one")
+	if remote := k.Driver == pawl.RemoteDriver; remote != r.Given(&k.Server) && (r.Good(&k.Driver) || !r.Given(&k.Driver)) {
+		r.Errorf(&s.Kernel, `driver remote needs "server", the address of a Jupyter server, and "server" needs driver remote`)
 	}
 	for name, value := range k.Params {
 		if _, err := json.Marshal(value); err != nil {

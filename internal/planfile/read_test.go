@@ -272,7 +272,7 @@ func checkInvariants(t *testing.T, plan *pawl.Plan) {
 			t.Fatalf("id %q is there twice", s.ID)
 		}
 		ids[strings.ToLower(string(s.ID))] = true
-		if s.Name == "" && s.ID == "" || s.Service == nil && (s.Timeout <= 0 || s.Stall <= 0) || s.Retry.Attempts < 1 {
+		if s.Name == "" && s.ID == "" || s.Service == nil && s.Kernel == nil && (s.Timeout <= 0 || s.Stall <= 0) || s.Retry.Attempts < 1 {
 			t.Fatalf("defaults are missing: %+v", s)
 		}
 	}

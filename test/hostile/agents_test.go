@@ -139,7 +139,7 @@ func (c *client) tools() []string {
 
 // arguments are those of the tools that need some.
 var arguments = map[string]map[string]any{
-	"progress": {"text": "t"}, "learn": {"text": "t", "kind": "pattern"}, "decide": {"choice": "c"}, "block": {"text": "t"}, "ask": {"question": "q"},
+	"progress": {"text": "t"}, "learn": {"text": "t", "kind": "pattern"}, "decide": {"choice": "c"}, "block": {"text": "t"}, "ask": {"question": "q"}, "checkpoint_manager": {"action": "list", "reportTitle": "t"},
 }
 
 // allTools calls each tool that only reads, in a server of its own, and returns the answers.
@@ -166,7 +166,7 @@ func TestMCP(t *testing.T) {
 	w.must(rename(w.path("later"), w.pawlDir()))
 	w.unharmed(true, func() {
 		names := c.tools()
-		if len(names) < 9 {
+		if len(names) < 10 {
 			t.Errorf("only %q", names)
 		}
 		for _, name := range names {

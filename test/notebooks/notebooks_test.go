@@ -2,7 +2,6 @@
 package notebooks_test
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -20,7 +19,7 @@ import (
 // python runs a program in the Python that has nbformat, with warnings as errors.
 func python(t *testing.T, program string, args ...string) string {
 	t.Helper()
-	cmd := exec.Command(cmp.Or(os.Getenv("PAWL_TEST_PYTHON"), "/usr/bin/python3"), append([]string{"-W", "error", "-c", program}, args...)...)
+	cmd := exec.Command(interpreter(), append([]string{"-W", "error", "-c", program}, args...)...)
 	var failed strings.Builder
 	cmd.Stderr = &failed
 	out, err := cmd.Output()

@@ -132,6 +132,10 @@ func TestHostileNotebook(t *testing.T) {
 	b.accessible()
 	b.noFaults()
 
+	w.write("attacks", "tides.ipynb", `{"cells": [{"cell_type": "raw", "id": "a", "metadata": {}, "source": "it was replaced"}], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}`)
+	w.pawl(0, "attacks", "learn", "a note is an event")
+	b.see("it was replaced")
+
 	b.visit("projects/" + w.projects["many"] + "/notebook")
 	b.see("Cells 1 to 50 of 10001")
 	b.see("more not shown.")

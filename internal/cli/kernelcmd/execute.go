@@ -75,7 +75,9 @@ func (x *Commands) executeCode(ctx context.Context, code string, limit time.Dura
 	case err != nil || end.Status == kernel.OK:
 		return err
 	case end.Status == kernel.Interrupted:
-		return &pawl.Error{Kind: pawl.KindInterrupted, Err: errors.New("interrupted; the kernel has its variables")}
+		return &pawl.Error{Kind: pawl.KindInterrupted, Err: errors.New("interrupted; the kernel keeps its variables")}
+	case end.Status == kernel.Lost:
+		return &pawl.Error{Kind: pawl.KindRunFailed, Err: fmt.Errorf("the kernel died: %s", clean(end.Reason())), Hint: "pawl kernel restart"}
 	}
 	return &pawl.Error{Kind: pawl.KindRunFailed, Err: errors.New(clean(end.Reason()))}
 }

@@ -39,9 +39,9 @@ func usage(hint, format string, args ...any) error {
 }
 
 const long = "Start and use kernels: processes that keep variables between commands, such as Jupyter kernels\n\n" +
-	"A kernel lives until it is stopped. It executes one cell at a time. After each cell, pawl saves the variables of Python and R; if the\n" +
-	"kernel dies, \"pawl kernel restart\" loads them into a new one. Steps of a plan have kernels of their own (see kernel steps), which\n" +
-	"--session RUN/NAME names."
+	"A kernel lives until it is stopped. It executes one cell at a time. After each cell, pawl saves the variables of a Python kernel; if the\n" +
+	"kernel dies, \"pawl kernel restart\" loads them into a new one. The kernel steps of a plan have kernels of their own: --session RUN/NAME\n" +
+	"selects one."
 
 // Root returns the command with its subcommands.
 func (x *Commands) Root() *cobra.Command {
@@ -56,7 +56,7 @@ func (x *Commands) Root() *cobra.Command {
 
 // sessionFlag adds the flag that chooses the kernel.
 func (x *Commands) sessionFlag(c *cobra.Command) *cobra.Command {
-	c.Flags().VarP(&text{&x.session, "NAME"}, "session", "s", "name of the kernel; RUN/NAME for one of a run (default \"main\")")
+	c.Flags().VarP(&text{&x.session, "NAME"}, "session", "s", "name of the kernel, or RUN/NAME for a kernel of a run (default: main)")
 	return c
 }
 
@@ -129,7 +129,7 @@ func (x *Commands) startKernel(ctx context.Context, action pawl.KernelAction) er
 		return usage("", "unknown driver %q; use python, jupyter or remote", action.Driver)
 	}
 	if (action.Driver == pawl.RemoteDriver) != (action.Server != "") {
-		return usage("", "driver remote needs --server, and no other driver has one")
+		return usage("", "driver remote needs --server, and --server needs driver remote")
 	}
 	if alive, err := runner.Alive(dir); err != nil {
 		return err
@@ -149,11 +149,19 @@ func (x *Commands) startKernel(ctx context.Context, action pawl.KernelAction) er
 	}
 	status, err := x.ready(ctx, dir)
 	if err != nil {
-		return errors.Join(err, runner.Stop(ctx, dir, "it did not start"))
+		return errors.Join(startError(dir, err), runner.Stop(ctx, dir, "it did not start"))
 	}
 	return x.print(status, func() {
 		fmt.Fprintf(x.Out, "kernel %s is ready: %s\n", name, describe(status.Info))
 	})
+}
+
+// startError returns why a kernel did not start: the error of its runner, if that has ended.
+func startError(dir string, err error) error {
+	if line := runner.LastError(dir); pawl.KindOf(err) == pawl.KindNothing && line != "" {
+		return &pawl.Error{Kind: pawl.KindRunFailed, Err: fmt.Errorf("the kernel did not start: %s", clean(line))}
+	}
+	return err
 }
 
 // describe describes a kernel in one line.
@@ -190,9 +198,9 @@ func (x *Commands) ready(ctx context.Context, dir string) (*runner.Status, error
 func (x *Commands) dial(ctx context.Context, dir string) (*runner.Client, error) {
 	c, err := runner.Dial(ctx, dir)
 	if errors.Is(err, runner.ErrGone) {
-		text := "no such kernel is running"
+		text := fmt.Sprintf("kernel %s is not running", filepath.Base(dir))
 		if line := runner.LastError(dir); line != "" {
-			text += "; the last one ended with: " + line
+			text += "; the last one ended with: " + clean(line)
 		}
 		return nil, &pawl.Error{Kind: pawl.KindNothing, Err: errors.New(text), Hint: "pawl kernel start, or pawl kernel list"}
 	}
@@ -228,15 +236,15 @@ func (x *Commands) print(value any, human func()) error {
 func (x *Commands) execute() *cobra.Command {
 	var limit time.Duration
 	c := &cobra.Command{Use: "execute CODE", Short: "Execute code in a kernel and show its output",
-		Long: "Execute code in a kernel and show its output\n\nCODE is - for standard input. An interrupt (Ctrl-C) interrupts the code; the kernel lives on. If the code\nraises an error, the exit code is 4.",
+		Long: "Execute code in a kernel and show its output\n\nCODE is - for standard input. Ctrl-C and --timeout interrupt the code and exit with 130; the kernel keeps its variables. If the code\nraises an error, the exit code is 4.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error { return x.executeCode(c.Context(), args[0], limit) }}
-	c.Flags().DurationVar(&limit, "timeout", 0, "interrupt the code after this time (default: none)")
+	c.Flags().DurationVar(&limit, "timeout", 0, "interrupt the code after `DURATION` (default: none)")
 	return x.sessionFlag(c)
 }
 
 func (x *Commands) interrupt() *cobra.Command {
-	c := &cobra.Command{Use: "interrupt", Short: "Interrupt the code that a kernel executes; end the kernel if that does not help", Args: cobra.NoArgs,
+	c := &cobra.Command{Use: "interrupt", Short: "Interrupt the code that a kernel executes; kill the kernel if the code continues", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			done, err := x.do(c.Context(), runner.Request{Op: runner.OpInterrupt})
 			if err != nil {
@@ -250,13 +258,13 @@ func (x *Commands) interrupt() *cobra.Command {
 func stoppedText(s *runner.Stopped) string {
 	switch {
 	case s.By == "" && s.Alive:
-		return "the kernel executes nothing"
+		return "nothing to interrupt: the kernel is idle"
 	case s.By == "":
-		return "the kernel is dead"
+		return "nothing to interrupt: the kernel is dead"
 	case s.Alive:
-		return fmt.Sprintf("interrupted by %s after %s; the kernel has its variables", s.By, s.After)
+		return fmt.Sprintf("interrupted with %s after %s; the kernel keeps its variables", s.By, s.After)
 	}
-	return fmt.Sprintf("ended by %s after %s; pawl kernel restart loads its variables", s.By, s.After)
+	return fmt.Sprintf("the kernel was killed with %s after %s; pawl kernel restart loads its saved variables", s.By, s.After)
 }
 
 func (x *Commands) restart() *cobra.Command {

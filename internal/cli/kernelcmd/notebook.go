@@ -30,10 +30,10 @@ type Notebook struct {
 }
 
 const notebookLong = "Execute a notebook, resumably\n\n" +
-	"IN.ipynb is executed cell by cell, and OUT.ipynb gets the outputs; without OUT.ipynb, IN.ipynb itself. The run is like that of a\n" +
-	"plan with one step, whose plan file pawl writes below .pawl/notebooks. If it is interrupted or a cell fails, \"pawl resume\" continues at\n" +
-	"the first cell that is not finished, with the variables that the kernel had there. Cells that were edited since run again, with those\n" +
-	"after them. The tags parameters, skip-execution and raises-exception mean what they mean for papermill and nbclient."
+	"pawl executes the cells of IN.ipynb in order and writes the outputs to OUT.ipynb, or to IN.ipynb if OUT.ipynb is omitted. The run has\n" +
+	"one step, \"notebook\". After a crash, \"pawl resume\" continues at the first unfinished cell, with the variables that the kernel had there.\n" +
+	"After a failed cell, fix it, then run \"pawl retry notebook\" and \"pawl resume\". An edited cell and all cells after it rerun. The tags\n" +
+	"parameters, skip-execution and raises-exception have the same meaning as for papermill and nbclient."
 
 // Command returns the command. run is called with the file of the plan.
 func (n *Notebook) Command(find func() (*project.Project, error), folder func() (string, error), run func(c *cobra.Command, plan string) error) *cobra.Command {
@@ -67,7 +67,7 @@ func (n *Notebook) Command(find func() (*project.Project, error), folder func() 
 	f.Var(&text{&n.action.Python, "PATH"}, "python", "Python interpreter (default: that of .venv, $VIRTUAL_ENV or the kernelspec, else python3)")
 	f.Var(&text{&n.action.Server, "URL"}, "server", "address of a Jupyter server, for driver remote; its token is in $JUPYTER_TOKEN")
 	f.Var(&text{&n.cwd, "DIR"}, "cwd", "working folder of the kernel (default: that of IN.ipynb)")
-	f.DurationVar(&n.cellTimeout, "cell-timeout", 0, "interrupt a cell after this time (default: none)")
+	f.DurationVar(&n.cellTimeout, "cell-timeout", 0, "interrupt a cell after `DURATION` (default: none)")
 	return c
 }
 

@@ -16,7 +16,7 @@ var personVerbs = []string{"approve", "answer", "reject", "review", "trust", "ad
 
 // workingVerbs are commands that a step may not use on its own project. An agent may, unless the user's settings refuse it.
 var workingVerbs = []string{
-	"archive", "attach", "detach", "fork", "import", "pause", "prune", "recover", "restore", "resume", "retry", "rollback", "run", "skip", "stop", "unblock",
+	"archive", "attach", "detach", "fork", "import", "kernel", "notebook", "pause", "prune", "recover", "restore", "resume", "retry", "rollback", "run", "skip", "stop", "unblock",
 }
 
 // workingFlags make another command a working verb.

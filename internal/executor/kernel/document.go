@@ -26,6 +26,7 @@ type document struct {
 	ended    []kernel.CellID   // whose results are in the file, the oldest first
 	pace     pace
 	problems map[string]notebook.ConflictKind
+	kernel   *kernel.Info // to describe in the file; nil: unknown, or it is there
 }
 
 // shown is a cell with results.
@@ -141,6 +142,7 @@ func (d *document) save() error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", d.path, err)
 	}
+	d.kernel = nil
 	d.forget(ended)
 	d.pace = pace{saved: time.Now(), took: time.Since(began)}
 	return nil
@@ -179,6 +181,11 @@ func (d *document) merge(results []notebook.CellResult) error {
 	for _, c := range conflicts {
 		d.problems[c.ID] = c.Reason
 	}
+	if k := d.kernel; k != nil {
+		if merged, err = notebook.Describe(merged, notebook.Kernelspec{Name: k.Name, DisplayName: k.DisplayName, Language: k.Language}, k.LanguageInfo); err != nil {
+			return err
+		}
+	}
 	if string(merged) == string(current) {
 		return nil
 	}
@@ -215,10 +222,15 @@ func (d *document) result(id kernel.CellID, s *shown) notebook.CellResult {
 		failed = new(s.end.Status != kernel.OK)
 		count = s.end.Count
 	}
-	return notebook.CellResult{ID: s.id, Source: s.Code, Outputs: d.recorder.Outputs(id), Count: count, Metadata: notebook.CellMetadata{
-		Execution: times.Execution(), Papermill: times.Papermill(failed),
-		Pawl: &notebook.Pawl{Run: string(job.Run), Step: string(job.Step), Attempt: job.Attempt, Token: string(job.Token), CellKey: string(s.Key)},
-	}}
+	about := &notebook.Pawl{Run: string(job.Run), Step: string(job.Step), Attempt: job.Attempt, Token: string(job.Token), CellKey: string(s.Key)}
+	if s.end != nil {
+		about.Interrupts, about.Resumes = s.end.Tries, s.end.Tries
+		if s.end.CutShort() {
+			about.Interrupts++
+		}
+	}
+	return notebook.CellResult{ID: s.id, Source: s.Code, Outputs: d.recorder.Outputs(id), Count: count,
+		Metadata: notebook.CellMetadata{Execution: times.Execution(), Papermill: times.Papermill(failed), Pawl: about}}
 }
 
 // note says which cells were edited or removed while they ran.

@@ -45,6 +45,14 @@ type cell struct {
 	id string // in the notebook; empty: the step has code
 }
 
+// prefix names the cell at the start of a text, if the step has several.
+func (c cell) prefix() string {
+	if c.id == "" {
+		return ""
+	}
+	return "cell " + c.Name + ": "
+}
+
 // Run executes the cells that are not finished and returns the status of the step. When ctx ends, it interrupts the running cell.
 func (s Step) Run(ctx context.Context) (pawl.ResultStatus, error) {
 	a := &attempt{Step: s, dir: os.Getenv("PAWL_ATTEMPT_DIR"), clean: redact.New(os.Environ()).Text}
@@ -107,6 +115,9 @@ func (a *attempt) cellsFrom(ctx context.Context, base runner.Key) (before int, e
 		if first {
 			before = next
 		}
+		if err := a.describe(ctx); err != nil {
+			return before, err
+		}
 		finished := a.done
 		for i := next; i < len(a.cells) && err == nil; i++ {
 			err = a.cell(ctx, i, base)
@@ -122,6 +133,19 @@ func (a *attempt) cellsFrom(ctx context.Context, base runner.Key) (before int, e
 		}
 		a.note(err.Error() + "; continuing in a new kernel")
 	}
+}
+
+// describe has the notebook describe the kernel, so that other programs know its language.
+func (a *attempt) describe(ctx context.Context) error {
+	if a.doc.path == "" {
+		return nil
+	}
+	done, err := a.runner.Do(ctx, runner.Request{Op: runner.OpStatus}, nil)
+	if err != nil {
+		return err
+	}
+	a.doc.kernel = &done.Status.Info
+	return nil
 }
 
 // errKernelDied is the error of a cell whose kernel died.
@@ -199,8 +223,10 @@ func (a *attempt) prepare(ctx context.Context, base runner.Key) (int, error) {
 		a.note(note)
 	}
 	next := done.Prepared.Next
+	a.done = 0 // catchUp counts the finished cells again
 	if done.Prepared.Checkpoint != "" {
-		a.note(fmt.Sprintf("[REHYDRATED:from=%s]", done.Prepared.Checkpoint))
+		fmt.Fprintf(a.Out, "[REHYDRATED:from=%s]\n", done.Prepared.Checkpoint) // as Gyoshu's cells print it
+		a.note("new kernel with the variables of checkpoint " + done.Prepared.Checkpoint)
 	}
 	if next > 0 {
 		if err := a.catchUp(ctx, keys[:next]); err != nil {
@@ -260,7 +286,9 @@ func (a *attempt) cell(ctx context.Context, i int, base runner.Key) error {
 	if i > 0 {
 		after = a.cells[i-1].Key
 	}
-	a.events.Progress(a.progress("cell " + c.Name))
+	if c.id != "" {
+		a.events.Progress(a.progress("cell " + c.Name))
+	}
 	stopped := a.interruptWith(ctx)
 	x := runner.Execution{Link: c.Link, After: after, Step: a.job.Step, Seed: a.seed, Timeout: a.job.Kernel.Action.CellTimeout}
 	end, err := a.runner.Execute(context.WithoutCancel(ctx), x, func(id kernel.CellID) { a.doc.begin(c, id) }, func(m kernel.Message) error {
@@ -277,13 +305,13 @@ func (a *attempt) cell(ctx context.Context, i int, base runner.Key) error {
 	switch {
 	case end.Finished(&runner.Begin{MayFail: c.MayFail}):
 	case end.Status == kernel.Lost:
-		return fmt.Errorf("cell %s: %w: %s", c.Name, errKernelDied, end.Reason())
+		return fmt.Errorf("%s%w: %s", c.prefix(), errKernelDied, end.Reason())
 	default:
-		return fmt.Errorf("cell %s: %s", c.Name, end.Reason())
+		return errors.New(c.prefix() + end.Reason())
 	}
 	if end.Note != "" && end.Note != a.noted {
 		a.noted = end.Note
-		a.note("cell " + c.Name + ": " + end.Note)
+		a.note(c.prefix() + end.Note)
 	}
 	a.done++
 	a.report(c)

@@ -25,6 +25,9 @@ type Export struct {
 	// Hash returns the SHA-256 and the size of a file below Root, as Env.Hash does. Defaults to nil: nothing is looked at.
 	Hash func(path string) (sum string, size int64, err error)
 
+	// Python returns the path and the packages, as name==version, of the interpreter of the run; nil: unknown.
+	Python func() (path string, packages []string)
+
 	// UnknownCommit reports whether git has no such commit. It is false if there is no git.
 	UnknownCommit func(commit string) bool
 

@@ -94,6 +94,15 @@ func Names(spec kernel.Spec) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
+// Program returns the program that the kernelspec of a Spec starts, "" if it has none.
+func Program(spec kernel.Spec) string {
+	s, err := findSpec(spec)
+	if err != nil || s.folder == "" {
+		return ""
+	}
+	return s.Argv[0]
+}
+
 // findSpec returns the kernelspec that the Spec names. The first folder that has it wins, also if it is damaged there.
 func findSpec(spec kernel.Spec) (*kernelSpec, error) {
 	name := strings.ToLower(spec.Name)

@@ -93,6 +93,7 @@ func (h *host) execute(ctx context.Context, k kernel.Kernel, b *Begin, limit tim
 	end.Time = time.Now().UTC()
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	end.Tries = h.history.cut[b.Key]
 	if h.running = nil; h.k == k {
 		h.state = Idle
 	}

@@ -27,6 +27,7 @@ type history struct {
 	last  map[pawl.StepID]Key    // key of the last finished cell of each step
 	seeds map[pawl.StepID]string // that the last cell of each step had
 	saved map[string]bool        // ids of the checkpoints of variables
+	cut   map[Key]int            // how many executions were interrupted or lost
 	next  int
 }
 
@@ -38,13 +39,16 @@ type cell struct {
 }
 
 func newHistory() *history {
-	return &history{begun: map[kernel.CellID]*Begin{}, at: map[Key]cell{}, last: map[pawl.StepID]Key{}, seeds: map[pawl.StepID]string{}, saved: map[string]bool{}}
+	return &history{begun: map[kernel.CellID]*Begin{}, at: map[Key]cell{}, last: map[pawl.StepID]Key{}, seeds: map[pawl.StepID]string{}, saved: map[string]bool{}, cut: map[Key]int{}}
 }
 
 // add adds a record of the log.
 func (h *history) add(offset int64, r Record) {
 	switch {
 	case r.Begin != nil:
+		if h.open != nil {
+			h.cut[h.open.Key]++ // the runner was killed
+		}
 		h.next++
 		h.begun[r.Begin.Cell] = r.Begin
 		h.open = r.Begin
@@ -57,6 +61,9 @@ func (h *history) add(offset int64, r Record) {
 	case r.End != nil:
 		h.open = nil
 		begin := h.begun[r.End.Cell]
+		if begin != nil && r.End.CutShort() {
+			h.cut[begin.Key]++
+		}
 		if begin == nil || begin.Key == "" || !r.End.Finished(begin) {
 			return
 		}

@@ -66,6 +66,7 @@ type End struct {
 	kernel.Ending
 	Time  time.Time `json:"time"`
 	Saved string    `json:"saved,omitempty"` // id of the checkpoint of the variables
+	Tries int       `json:"tries,omitempty"` // earlier executions of the cell that were interrupted or lost
 	Note  string    `json:"note,omitempty"`  // what is not in it, or why there is none
 }
 
@@ -80,6 +81,9 @@ type Loaded struct {
 func (e *End) Finished(begin *Begin) bool {
 	return e.Status == kernel.OK || e.Status == kernel.Failed && begin.MayFail
 }
+
+// CutShort reports whether the execution was interrupted or lost.
+func (e *End) CutShort() bool { return e.Status == kernel.Interrupted || e.Status == kernel.Lost }
 
 // Key identifies a state of the variables: a hash of all that was executed to reach it.
 type Key string
@@ -107,7 +111,7 @@ func openLog(path string, each func(offset int64, r Record)) (*sessionLog, error
 		return nil, err
 	}
 	info, err := file.Stat()
-	if err == nil && info.Size() > whole { // the runner died within a write; nobody was told of that line
+	if err == nil && info.Size() > whole { // the runner died within a write; no client got that line
 		err = file.Truncate(whole)
 	}
 	if err != nil {

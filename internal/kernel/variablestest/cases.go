@@ -133,6 +133,13 @@ x = io.BytesIO(b"abc"); x.read(1)`,
 		Check: `print(x.read())`, Format: "pickle"},
 	{Name: "large list", Prepare: `x = [[i] for i in range(60000)]`,
 		Check: `print(len(x), x[59999], sum(v[0] for v in x))`, Format: "pickle"},
+	{Name: "methods that raise", Prepare: `def fail(*_): raise ValueError("no")
+class H:
+    __eq__ = __repr__ = __str__ = __len__ = __iter__ = __bool__ = __hash__ = __getattr__ = fail
+class D:
+    def __del__(self): fail()
+x = H(); y = [D()]; z = {"k": H()}`,
+		Check: `print(type(x).__name__, type(y[0]) is D, type(z["k"]) is H)`},
 	{Name: "large bytes", Prepare: `x = bytes(300000); y = bytes(300000)`,
 		Check: `print(len(x), x == y)`, Format: "pickle"},
 }
@@ -232,6 +239,20 @@ x = C()`,
     def __setstate__(self, s): self.a = 6
 x = C()`,
 		Why: "its content differs"},
+	{Name: "lies about its class", Prepare: `class C:
+    @property
+    def __class__(self): raise ValueError("no class")
+x = C()`, Why: ""},
+	{Name: "has no attributes", Prepare: `class C:
+    def __getattribute__(self, name): raise ValueError("no " + name)
+x = C()`, Why: "no "},
+	{Name: "endless", Prepare: `import itertools
+class C:
+    def __reduce__(self): return (list, (), None, itertools.count())
+x = C()`, Why: "it is larger than 2 MiB"},
+	{Name: "reduce returns nonsense", Prepare: `class C:
+    def __reduce_ex__(self, p): return 5
+x = C()`, Why: "must return"},
 	{Name: "deep", Prepare: `x = []
 for _ in range(100000): x = [x]`,
 		Why: "nested too deeply"},

@@ -85,9 +85,9 @@ func (s scope) criteriaOf(files format.Files, env format.Env, id pawl.StepID) []
 	return nil
 }
 
-// runsOf returns the runs of the research with these ids, the newest without ids.
+// runsOf returns the runs of the research with these ids, the newest without ids. A research may have a notebook and no run.
 func (r *research) runsOf(ids []string) []string {
-	if len(ids) == 0 {
+	if len(ids) == 0 || len(r.runs()) == 0 {
 		return []string{r.newest}
 	}
 	return slices.DeleteFunc(r.runs(), func(run string) bool { return !slices.Contains(ids, run) })

@@ -6,6 +6,7 @@ import (
 	"math"
 	"strconv"
 
+	"pawl/internal/lazyregexp"
 	"pawl/internal/textedit/jsonedit"
 )
 
@@ -16,6 +17,32 @@ type Seeds []Seed
 type Seed struct {
 	Name  string
 	Value float64
+}
+
+// seedCall is a call in a cell that seeds a random number generator.
+var seedCall = lazyregexp.New(`(?m)^[ \t]*(random|np\.random|numpy\.random)\.seed\(\s*([0-9]{1,15})\s*\)`)
+
+// seeds returns the last seeds that the executed cells of a notebook set.
+func (n *Notebook) seeds() (seeds Seeds) {
+	last := map[string]float64{}
+	for _, c := range n.Cells {
+		if c.Type != "code" || c.Executed == 0 || c.Kind == "checkpoint" {
+			continue
+		}
+		for _, call := range seedCall.FindAllStringSubmatch(c.Source, -1) {
+			name := "numpy"
+			if call[1] == "random" {
+				name = "random"
+			}
+			last[name], _ = strconv.ParseFloat(call[2], 64) // digits
+		}
+	}
+	for _, name := range []string{"random", "numpy"} {
+		if seed, ok := last[name]; ok {
+			seeds = append(seeds, Seed{name, seed})
+		}
+	}
+	return seeds
 }
 
 // finite returns a module's seed, and whether it is a finite number.

@@ -82,7 +82,8 @@ func originOf(state *pawl.State, plan *pawl.Plan) *origin {
 	return o
 }
 
-// wrote reports whether a checkpoint matches, in everything that its hash covers but the execution count, what pawl writes for
+// wrote reports whether a checkpoint matches, in everything that its hash covers but the execution count and the
+// Python environment, what pawl writes for
 // the run at that time: the journal has the stage as done, with its artifacts and no others than those of earlier stages. It is false for one from the middle of a stage, which is never
 // a base, and for one that repeats a step that another run finished.
 func (o *origin) wrote(rec *Record) bool {
@@ -95,7 +96,7 @@ func (o *origin) wrote(rec *Record) bool {
 	if !containsAll(r.Artifacts, rec.Manifest.Artifacts) || !containsAll(rec.Manifest.Artifacts, artifactsIn(st.Outputs)) {
 		return false
 	}
-	r.Artifacts, r.Executed = rec.Manifest.Artifacts, rec.Manifest.Executions
+	r.Artifacts, r.Executed, r.Python = rec.Manifest.Artifacts, rec.Manifest.Executions, rec.Manifest.Python
 	return rec.Manifest.sum == Sum(encoded(r.manifest().unsigned()))
 }
 

@@ -180,7 +180,7 @@ func (m *researchWriter) request(name string, id pawl.StepID, at time.Time) Requ
 		Stage:     m.stages[id],
 		Status:    Saved,
 		Trust:     m.trustUpTo(id),
-		Python:    Python{Platform: platform()},
+		Python:    m.environment(),
 		Executed:  m.executed(),
 		Artifacts: m.artifactsUpTo(id),
 		Now:       at,
@@ -224,6 +224,20 @@ func (m *researchWriter) trustUpTo(id pawl.StepID) Trust {
 		}
 	}
 	return lowest
+}
+
+// environment returns the environment of the run, with the seeds that cells of the notebook set.
+func (m *researchWriter) environment() Python {
+	p := Python{Platform: platform()}
+	if m.Python != nil {
+		p.Path, p.Packages = m.Python()
+	}
+	if file := m.files.File(notebookPath(m.title)); file != nil {
+		if notebook, err := ReadNotebook(file.Data); err == nil {
+			p.Seeds = notebook.seeds()
+		}
+	}
+	return p
 }
 
 // executed returns the highest execution count in the notebook; 0 if none is known.
@@ -305,7 +319,7 @@ func (m *researchWriter) saveFailed() {
 // saveUnfinished saves a checkpoint from the middle of a stage. If no stage is finished, it has only a cell.
 func (m *researchWriter) saveUnfinished(id pawl.StepID, name string, why Reason, at time.Time) {
 	r := Request{Title: m.title, Run: m.run, Session: m.run, Stage: m.stages[id], Status: Interrupted, Reason: why,
-		Python: Python{Platform: platform()}, Now: at, ID: name}
+		Python: m.environment(), Now: at, ID: name}
 	if len(m.finished()) > 0 {
 		m.save(r)
 		return

@@ -93,6 +93,30 @@ func TestWriteARun(t *testing.T) {
 	s.check()
 }
 
+// TestEnvironmentIsWritten: a manifest has the interpreter and the packages of the run, and the last seeds that executed cells set.
+func TestEnvironmentIsWritten(t *testing.T) {
+	t.Parallel()
+	s := newTeller(t)
+	s.start("S01_load_tides", 1)
+	s.write(format.StepBegan)
+	cell := func(source, count string) string {
+		return `{"cell_type":"code","execution_count":` + count + `,"id":"c` + count + source[:2] + `","metadata":{},"outputs":[],"source":"` + source + `"}`
+	}
+	cells := strings.Join([]string{cell(`random.seed(1)`, "1"), cell(`import random\n  random.seed(7)\nnp.random.seed( 42 )`, "2"), cell(`numpy.random.seed(9)`, "null")}, ",")
+	s.files = formattest.With(s.files, []format.File{{Path: "notebooks/tide-levels.ipynb", Data: []byte(`{"cells":[` + cells + `],"metadata":{},"nbformat":4,"nbformat_minor":5}`)}})
+	s.done("S01_load_tides", 1, csv)
+	v := s.view(format.StepEnded)
+	v.Python = func() (string, []string) { return "/p/.venv/bin/python", []string{"numpy==1.24.2"} }
+	s.files = formattest.With(s.files, gyoshu.Format().Write(s.files, v))
+	got := s.manifest("ckpt-").Python
+	if got.Path != "/p/.venv/bin/python" || !slices.Equal(got.Packages, []string{"numpy==1.24.2"}) || !slices.Equal(got.Seeds, gyoshu.Seeds{{Name: "random", Value: 7}, {Name: "numpy", Value: 42}}) {
+		t.Errorf("%+v", got)
+	}
+	if m := s.manifest("ckpt-"); !slices.Contains(m.Rehydration.Source, "np.random.seed(42)") || m.Executions != 2 {
+		t.Errorf("%q, %d", m.Rehydration.Source, m.Executions)
+	}
+}
+
 // TestWriteBesideOthers: of the files of a research that is there, only what pawl has to say changes.
 func TestWriteBesideOthers(t *testing.T) {
 	t.Parallel()

@@ -3,6 +3,7 @@
 No method of the user is called but __reduce_ex__, which pickle calls, too.
 """
 import hashlib
+import itertools
 import marshal
 
 ATOMS = frozenset([type(None), bool, int, float, complex, str, bytes, type(Ellipsis), type(NotImplemented)])
@@ -131,7 +132,7 @@ class Digest:
             return
         for i, part in enumerate(parts):
             if i >= 3 and part is not None:  # iterators of items
-                part = list(part)
+                part = list(itertools.islice(part, self.left + 1))  # it may never end
                 self.alive.append(part)
             self.add(part)
 

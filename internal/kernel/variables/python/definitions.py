@@ -145,7 +145,8 @@ def defines(node, name):
 
 def agrees(node, file, kind):
     """Report whether the methods of a class are in the definition."""
-    own = [f for f in map(plain_function, vars(kind).values()) if f is not None and f.__module__ == "__main__" and f.__code__.co_filename in linecache.cache]
+    own = [f for f in map(plain_function, vars(kind).values())
+           if f is not None and f.__module__ == "__main__" and f.__qualname__.startswith(kind.__name__ + ".") and f.__code__.co_filename in linecache.cache]
     return all(f.__code__.co_filename == file and node.lineno <= f.__code__.co_firstlineno <= node.end_lineno for f in own)
 
 

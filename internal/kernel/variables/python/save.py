@@ -139,6 +139,8 @@ class Save:
                     self.notes.append("%s shares objects with %s; after loading it has its own" % (name, ", ".join(n for n in names if n != name)))
 
     def save_value(self, name, value):
+        if size_of(value) > self.limits["variable_bytes"]:  # before its content is read
+            raise Refused("it is larger than %s" % bytes_text(self.limits["variable_bytes"]))
         found, reduced = fingerprint(value)
         form = format_of(value)
         known = (form, found["type"], found["hash"]) if found["hash"] is not None and not reduced else None

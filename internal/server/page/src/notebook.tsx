@@ -1,6 +1,6 @@
 // The notebook that a step executes: cells with their outputs. Whatever a notebook contains, the page shows it as text, as tables of text,
 // and as images that cannot run scripts.
-import { useMemo, useState } from "preact/hooks"
+import { useEffect, useMemo, useRef, useState } from "preact/hooks"
 import { ofRun, useFetch } from "./api"
 import { versionOf } from "./events"
 import { bytes, count, duration } from "./format"
@@ -10,6 +10,7 @@ import type { Notebook as Page, NotebookCell, NotebookOutput, NotebookTable, Run
 import { Ago, Field, Listing, Loading, Progress, Rows, Status, Wrong } from "./ui"
 
 const pageSize = 50 // cells
+const pause = 3_000 // between two reads of the notebook, which may be large
 const shortText = 40 // lines that are shown without a window that scrolls
 
 /** Notebook shows the notebook of a step that the user chooses, a page of cells at a time. */
@@ -19,7 +20,7 @@ export function Notebook({ project, run, steps }: { project: string; run: Run; s
 	const step = all.find((s) => s.id === query.get("step")) ?? all.find((s) => s.status === "running") ?? all[0]
 	const from = Math.max(0, Number(query.get("cell") ?? 1) - 1 || 0)
 	const path = step && ofRun(project, run.run, `steps/${encodeURIComponent(step.id)}/notebook`, { from: String(from), limit: String(pageSize) })
-	const page = useFetch<Page>(path, versionOf("run:" + run.run))
+	const page = useFetch<Page>(path, useSlowly(versionOf("run:" + run.run)))
 	if (!step) return <p class="empty">No step of this run executes a notebook.</p>
 	return (
 		<section aria-label="Notebook" class="notebook">
@@ -43,6 +44,19 @@ export function Notebook({ project, run, steps }: { project: string; run: Run; s
 			{page.data && <Shown page={page.data} from={from} />}
 		</section>
 	)
+}
+
+/** useSlowly returns the newest version, but not more often than every few seconds. */
+function useSlowly(version: number): number {
+	const latest = useRef(version)
+	latest.current = version
+	const [shown, show] = useState(version)
+	useEffect(() => {
+		if (version === shown) return
+		const timer = setTimeout(() => show(latest.current), pause)
+		return () => clearTimeout(timer)
+	}, [shown, version === shown])
+	return shown
 }
 
 function Shown({ page, from }: { page: Page; from: number }) {

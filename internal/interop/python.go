@@ -1,0 +1,26 @@
+package interop
+
+import (
+	"os"
+
+	"pawl"
+	"pawl/internal/kernel/interpreter"
+)
+
+// pythonOf returns the interpreter of a plan's kernel steps, or else of the project, and its packages. It runs nothing.
+func pythonOf(root string, plan *pawl.Plan) (path string, packages []string) {
+	setting := ""
+	if plan != nil {
+		for _, s := range plan.Steps() {
+			if s.Kernel != nil && s.Kernel.Python != "" {
+				setting = s.Kernel.Python
+				break
+			}
+		}
+	}
+	python, err := interpreter.Choose(interpreter.Config{Setting: setting, Project: root, Environ: os.Environ()})
+	if err != nil {
+		return "", nil
+	}
+	return python.Path, interpreter.Packages(python.Path)
+}
