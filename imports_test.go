@@ -111,6 +111,7 @@ var layerOf = map[string]string{
 	"pawl/internal/executor/kernel":              "adapters",
 	"pawl/internal/executor/events":              "tools",
 	"pawl/internal/kernel/runner":                "tools",
+	"pawl/internal/kernel/repl":                  "tools",
 	"pawl/internal/cli/kernelcmd":                "screens",
 	"pawl/internal/kernel":                       "tools",
 	"pawl/internal/notebook":                     "tools",

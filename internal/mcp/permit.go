@@ -15,6 +15,8 @@ func commandOf(tool string) string {
 		return "log"
 	case "checkpoint_manager":
 		return "checkpoint"
+	case "python_repl":
+		return "kernel"
 	}
 	return tool
 }

@@ -22,6 +22,7 @@ func (s *Server) addTools() error {
 		add(s, "decide", "Record a decision and its reason", appends, s.decide),
 		add(s, "block", "Record a blocker", appends, s.block),
 		add(s, "ask", "Ask a person", upserts, s.ask),
+		add(s, "python_repl", "Execute Python in a kernel that keeps its variables", removes, s.pythonREPL),
 		add(s, "checkpoint_manager", "Manage checkpoints of a Gyoshu research", removes, s.checkpointManager),
 	)
 }

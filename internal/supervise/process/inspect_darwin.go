@@ -60,3 +60,6 @@ func Writes(int, string) ([]string, error) { return nil, errUnknown }
 
 // Written fails: macOS does not reveal it.
 func Written(int) (uint64, error) { return 0, errUnknown }
+
+// Memory is not known here.
+func Memory(int) (resident, virtual int64, err error) { return 0, 0, errUnknown }

@@ -198,3 +198,17 @@ func Written(pid int) (uint64, error) {
 	}
 	return 0, fmt.Errorf("%s has no write_bytes", proc(pid, "io"))
 }
+
+// Memory returns the resident and the virtual memory of a process, in bytes.
+func Memory(pid int) (resident, virtual int64, err error) {
+	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/statm")
+	if err != nil {
+		return 0, 0, gone(err)
+	}
+	var pages [2]int64
+	if _, err := fmt.Sscan(string(data), &pages[0], &pages[1]); err != nil {
+		return 0, 0, fmt.Errorf("read statm: %w", err)
+	}
+	size := int64(os.Getpagesize())
+	return pages[1] * size, pages[0] * size, nil
+}
