@@ -1,6 +1,7 @@
 package jupyter
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -15,13 +16,16 @@ import (
 
 // Limits of Stacks.
 const (
-	stacksLimit = time.Second
+	stacksLimit = 2 * time.Second
 	stacksEvery = 2 * time.Millisecond
-	maxStacks   = 1 << 20 // bytes
+	stacksQuiet = 50 * time.Millisecond // without another line
+	maxStacks   = 1 << 20               // bytes
 )
 
-// Stacks returns the stacks of all Python threads, after the name of the cell that runs. The kernel writes them to a file in a handler of SIGUSR1, also while it executes native
-// code. It is asked only if it has that handler: the signal would kill any other kernel.
+// Stacks returns the stacks of all Python threads, after the name of the cell that runs. The kernel writes them to a file in a handler of
+// SIGUSR1, also while it executes native code. It is asked only if it has that handler: the signal would kill any other kernel.
+//
+// The kernel writes line by line, and does not say where it ends. The thread that got the signal is marked as current.
 func (k *live) Stacks(ctx context.Context) (string, error) {
 	if k.isDead() {
 		return "", kernel.ErrDead
@@ -47,6 +51,7 @@ func (k *live) Stacks(ctx context.Context) (string, error) {
 	tick := time.NewTicker(stacksEvery)
 	defer tick.Stop()
 	var text []byte
+	grown := time.Now()
 	for {
 		select {
 		case <-limited.Done():
@@ -59,7 +64,11 @@ func (k *live) Stacks(ctx context.Context) (string, error) {
 		if err != nil && err != io.EOF {
 			return "", err
 		}
-		if text = buffer[:len(text)+n]; n == 0 && len(text) > 0 { // it grows no more
+		text = buffer[:len(text)+n]
+		if n > 0 {
+			grown = time.Now()
+		}
+		if bytes.Contains(text, []byte("Current thread ")) && time.Since(grown) > stacksQuiet {
 			return k.running() + string(text), nil
 		}
 	}
