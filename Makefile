@@ -62,7 +62,7 @@ KERNEL_TESTS = pawl/internal/kernel/jupyter pawl/internal/kernel/remote pawl/int
 test-kernels: built ## Jupyter kernels in Python, R and JavaScript, which it installs, and notebooks from packages, which it fetches
 	./scripts/kernels $(BIN)/_tslab
 	./scripts/realnotebooks $(BIN)/_notebooks
-	PAWL_TSLAB=$(BIN)/_tslab PAWL_REAL_NOTEBOOKS=$(BIN)/_notebooks $(RACED) $(KERNEL_TESTS)
+	PAWL_TSLAB=$(BIN)/_tslab PAWL_REAL_NOTEBOOKS=$(BIN)/_notebooks $(RACED) -timeout 30m $(KERNEL_TESTS)
 
 page: ## bundles the page of pawl serve: internal/server/page/dist from internal/server/page/src
 	./scripts/page $(BIN)/_page internal/server/page/dist
@@ -134,7 +134,8 @@ torture-short: tools postgres
 
 bench: postgres ## speed as ratios to baselines in the same run; without restic, a baseline, if it cannot be installed
 	-@./scripts/need restic
-	$(GO) run ./test/bench
+	./scripts/need python3-ipykernel python3-nbclient
+	$(GO) run ./test/bench -kernels
 
 bench-short: postgres
 	$(GO) run ./test/bench -short

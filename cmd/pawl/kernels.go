@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"pawl"
+	"pawl/internal/disk"
 	kernelstep "pawl/internal/executor/kernel"
 	"pawl/internal/kernel"
 	"pawl/internal/kernel/bridge"
@@ -21,6 +22,10 @@ import (
 	"pawl/internal/kernel/remote"
 	"pawl/internal/kernel/runner"
 	"pawl/internal/kernel/saver"
+	"pawl/internal/kernel/variables"
+	"pawl/internal/project"
+	"pawl/internal/runs"
+	"pawl/internal/server"
 )
 
 // runKernelStep executes a kernel step. The supervisor's signals interrupt the running cell.
@@ -115,4 +120,42 @@ func withoutOwn(environ []string) []string {
 	return slices.DeleteFunc(slices.Clone(environ), func(v string) bool {
 		return strings.HasPrefix(v, runner.FolderVar+"=") || strings.HasPrefix(v, kernelstep.TokenVar+"=")
 	})
+}
+
+// savedVariables returns the variables in the newest checkpoint of the kernel in which a step runs or ran.
+func savedVariables(ctx context.Context, p *project.Project, run pawl.RunID, id pawl.StepID) ([]server.Variable, error) {
+	r, err := runs.Load(ctx, p, run)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Log.Close()
+	step := r.Plan.Step(id)
+	if step == nil || step.Kernel == nil || step.Foreach != nil {
+		return nil, nil
+	}
+	dir := runner.Variables(p.KernelDir(run, runs.SessionOf(runs.Work{Step: step, Index: -1})))
+	if !disk.Exists(dir) {
+		return nil, nil
+	}
+	store, err := variables.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	manifests, err := store.List()
+	if err != nil || len(manifests) == 0 {
+		return nil, err
+	}
+	newest := manifests[len(manifests)-1]
+	var list []server.Variable
+	for _, v := range newest.Variables {
+		shown := server.Variable{Name: v.Name, Type: v.Type, Bytes: v.Memory, Hash: v.Hash, Saved: true}
+		if len(v.Shape) > 0 {
+			shown.Shape = strings.ReplaceAll(strings.Trim(fmt.Sprint(v.Shape), "[]"), " ", " × ")
+		}
+		list = append(list, shown)
+	}
+	for _, v := range newest.Unsaved {
+		list = append(list, server.Variable{Name: v.Name, Type: v.Type})
+	}
+	return list, nil
 }

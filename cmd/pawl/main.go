@@ -163,7 +163,7 @@ func serve(ctx context.Context, how cli.Serving) error {
 
 // serveProjects runs the daemon of all projects.
 func serveProjects(ctx context.Context, s httpaccess.Service, out, log io.Writer) error {
-	return server.Run(ctx, server.Config{Service: s, Version: version.Read().Short(), Out: out, Log: log, Pawl: pawlProcess, Post: sender().Post})
+	return server.Run(ctx, server.Config{Service: s, Version: version.Read().Short(), Out: out, Log: log, Pawl: pawlProcess, Post: sender().Post, Variables: savedVariables})
 }
 
 // pawlProcess runs a command of pawl in a folder as a process of its own.

@@ -53,13 +53,32 @@ func (e *Engine) startKernel(ctx context.Context, job pawl.Job) error {
 	})
 }
 
-// endKernels ends the kernels of a run that has ended. Their variables stay saved.
+// endKernels ends the kernels of runs that have ended: of this one, and of others whose engine died before it did so. Their variables stay
+// saved.
 func (e *Engine) endKernels(ctx context.Context) {
-	for _, dir := range runs.SessionDirs(e.cfg.Project, e.run) {
-		if err := runner.Stop(ctx, dir, "the run ended"); err != nil {
-			e.note("kernel %s: %v", filepath.Base(dir), err)
+	ids, err := runs.List(e.cfg.Project)
+	if err != nil {
+		e.note("kernels: %v", err)
+	}
+	for _, id := range ids {
+		for _, dir := range runs.SessionDirs(e.cfg.Project, id) {
+			if alive, err := runner.Alive(dir); err != nil || !alive || !e.hasEnded(ctx, id) {
+				continue
+			}
+			if err := runner.Stop(ctx, dir, "the run ended"); err != nil {
+				e.note("kernel %s: %v", filepath.Base(dir), err)
+			}
 		}
 	}
+}
+
+// hasEnded reports whether a run has ended.
+func (e *Engine) hasEnded(ctx context.Context, id pawl.RunID) bool {
+	if id == e.run {
+		return e.state.Ended()
+	}
+	s, err := runs.LoadState(ctx, e.cfg.Project, id)
+	return err == nil && s.Ended()
 }
 
 // kernelLost reports whether the program of a kernel step, which is pawl itself, was killed, or found no runner. The cells that it executed

@@ -327,9 +327,7 @@ func (e *Engine) shutdown(ctx context.Context, cause error) error {
 	if err := e.cacheState(); err != nil {
 		e.note("state cache: %v", err)
 	}
-	if e.state.Ended() {
-		e.endKernels(ctx)
-	}
+	e.endKernels(ctx)
 	return cause
 }
 

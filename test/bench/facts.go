@@ -25,7 +25,7 @@ func (b *bench) facts() (string, error) {
 		load, _, _ = strings.Cut(string(data), " ")
 	}
 	return fmt.Sprintf("%s, %s/%s, %d processors (%s), kernel %s, %s; one write of 300 bytes + fdatasync there: %s; load before: %s.",
-		runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), processor(), kernel(), disk, syncs.Round(time.Microsecond), load), nil
+		runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), processor(), release(), disk, syncs.Round(time.Microsecond), load), nil
 }
 
 // processor is the model's name, where the system says it.
@@ -39,7 +39,7 @@ func processor() string {
 	return "unknown model"
 }
 
-func kernel() string {
+func release() string {
 	var name unix.Utsname
 	if err := unix.Uname(&name); err != nil {
 		return "unknown"

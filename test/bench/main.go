@@ -2,7 +2,7 @@
 // disk, in turns. It prints one Markdown table. It says what misses its goal, and fails for
 // that only in the row start.
 //
-//	go run ./test/bench [-short] [-row N,…] [-dir FOLDER]
+//	go run ./test/bench [-short] [-kernels] [-row N,…] [-dir FOLDER]
 package main
 
 import (
@@ -41,6 +41,7 @@ func run(args []string) error {
 	}
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	short := flags.Bool("short", false, "fewer and shorter rounds")
+	kernels := flags.Bool("kernels", false, "also row kernel, which needs ipykernel and nbclient")
 	only := flags.String("row", "", "only the rows with these numbers, as in 3,4")
 	dir := flags.String("dir", os.TempDir(), "folder on the disk to be measured")
 	if err := flags.Parse(args[1:]); err != nil {
@@ -52,7 +53,7 @@ func run(args []string) error {
 	}
 	err = os.Setenv("PAWL_STATE", filepath.Join(b.dir, "state")) // the measured projects are not among the user's
 	if err == nil {
-		err = b.table(*only)
+		err = b.table(*only, *kernels)
 	}
 	return errors.Join(err, os.RemoveAll(b.dir))
 }
@@ -108,15 +109,17 @@ func (b *bench) full(n, short int) int {
 }
 
 // table measures the rows and prints them.
-func (b *bench) table(only string) error {
+func (b *bench) table(only string, kernels bool) error {
 	facts, err := b.facts()
 	if err != nil {
 		return err
 	}
 	fmt.Printf("%s\n\n| row | work | baseline | measured | ratio | goal | met? |\n|---|---|---|---|---|---|---|\n", facts)
-	rows := []func() ([]line, error){b.appends, b.sharedAppends, b.snapshots, b.firstSnapshots, b.opening, b.durableSteps, b.hooks, b.history, b.durableResume, b.resume, b.shellSteps, b.briefs, b.dryRun, b.imports, b.postgresAppends, b.server, b.starts}
-	names := strings.Fields("1 2 3 4 5 6 7 history 8 8 9 brief dry import postgres server start")
-	asked := func(name string) bool { return only == "" || slices.Contains(strings.Split(only, ","), name) }
+	rows := []func() ([]line, error){b.appends, b.sharedAppends, b.snapshots, b.firstSnapshots, b.opening, b.durableSteps, b.hooks, b.history, b.durableResume, b.resume, b.shellSteps, b.briefs, b.dryRun, b.imports, b.postgresAppends, b.server, b.kernels, b.starts}
+	names := strings.Fields("1 2 3 4 5 6 7 history 8 8 9 brief dry import postgres server kernel start")
+	asked := func(name string) bool {
+		return only == "" && (name != "kernel" || kernels) || slices.Contains(strings.Split(only, ","), name)
+	}
 	for i, row := range rows {
 		if !asked(names[i]) {
 			continue

@@ -275,7 +275,7 @@ func (k *live) Signal(sig kernel.Signal) error {
 }
 
 // closeLimit is how long a kernel may take to shut down.
-const closeLimit = 3 * time.Second
+const closeLimit = 5 * time.Second
 
 // Close asks the kernel to shut down, waits, and then kills it and all its processes.
 func (k *live) Close(ctx context.Context) error {

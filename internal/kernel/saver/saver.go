@@ -64,6 +64,9 @@ func (s *Saver) Supports(language string) bool { return variables.Supports(langu
 
 // Save saves a checkpoint of the variables, durably, and returns its id and a note on what it does not have.
 func (s *Saver) Save(ctx context.Context, in runner.Evaluator, at runner.Key) (id, note string, err error) {
+	if s.cfg.RunAs != nil {
+		return "", "", errors.New("the kernel runs as another user, who must not write into pawl's folder")
+	}
 	saving, err := s.store.SaveCell(variables.Key(at), s.cfg.Limits, time.Now())
 	if err != nil {
 		return "", "", err

@@ -183,7 +183,7 @@ func checkStore(t *testing.T, dir, when string, complete bool) {
 		t.Errorf("%s: %d checkpoints, %v", when, len(list), err)
 	}
 	for _, m := range append(list, pending...) {
-		if err := s.Check(m); err != nil {
+		if err := variablestest.CheckContent(dir, m); err != nil {
 			t.Errorf("%s: checkpoint %s: %v", when, m.ID, err)
 		}
 	}

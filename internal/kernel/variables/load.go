@@ -1,12 +1,7 @@
 package variables
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"errors"
 	"fmt"
-	"io"
-	"path/filepath"
 
 	"pawl/internal/disk"
 	"pawl/internal/kernel"
@@ -45,28 +40,4 @@ func (l Loading) Result(messages []kernel.Message) (loaded, warnings []string, e
 		return nil, nil, fmt.Errorf("load the variables of %s: %w", l.From, err)
 	}
 	return result.Loaded, result.Warnings, nil
-}
-
-// Check compares the content of all objects that a manifest names with their hashes. It returns all damage that it finds.
-func (s *Store) Check(m Manifest) (err error) {
-	for name := range m.objects() {
-		err = errors.Join(err, s.checkObject(name))
-	}
-	return errors.Join(err, s.checkPlaces(m))
-}
-
-func (s *Store) checkObject(name string) error {
-	file, err := disk.Open(filepath.Join(s.objects(), name))
-	if err != nil {
-		return fmt.Errorf("%w: %v", ErrDamaged, err)
-	}
-	defer file.Close()
-	hash := sha256.New()
-	if _, err := io.Copy(hash, file); err != nil {
-		return err
-	}
-	if hex.EncodeToString(hash.Sum(nil)) != name {
-		return fmt.Errorf("%w: %s does not have the content that it was saved with", ErrDamaged, s.object(name))
-	}
-	return nil
 }

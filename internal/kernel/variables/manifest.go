@@ -65,14 +65,6 @@ func (m *Manifest) apply(v verification) {
 	m.Variables, m.Unstable, m.Verified = saved, v.Unstable, v.Verified
 }
 
-// Bytes returns the size of all objects that the manifest names.
-func (m Manifest) Bytes(sizes map[string]int64) (total int64) {
-	for name := range m.objects() {
-		total += sizes[name]
-	}
-	return total
-}
-
 // objects returns the names of the objects that the manifest needs.
 func (m Manifest) objects() map[string]bool {
 	names := map[string]bool{}

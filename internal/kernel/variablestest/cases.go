@@ -283,6 +283,13 @@ x = pd.DataFrame({"a": [1, None], "c": pd.Categorical(["u", "v"]), "t": pd.to_da
 x.index.name = "i"; x.attrs["unit"] = "m"
 s = pd.Series([1, 2], name="n", dtype="Int64"); i = pd.MultiIndex.from_product([[1, 2], ["a"]], names=["p", "q"])`,
 		Check: `print(x, x.dtypes, x.attrs, x.index.name, s, s.dtype, i)`, Format: "pickle"},
+	{Name: "frame with a pyarrow that fails", Prepare: `import os, pandas as pd, sys, tempfile
+folder = tempfile.mkdtemp()
+with open(os.path.join(folder, "pyarrow.py"), "w") as out: out.write("__version__ = '0.1'")
+del out
+sys.path.append(folder)
+x = pd.DataFrame({"a": [1, 2]})`,
+		Check: `print(x)`, Format: "pickle"},
 	{Name: "same frame", Prepare: "import pandas as pd\nx = pd.DataFrame({'a': [1, 2]}); y = x; z = {'of': x}",
 		Check: `y.loc[0, 'a'] = 9; print(x, z['of'] is x is y)`},
 	{Name: "frame with lists", Prepare: "import pandas as pd\nx = pd.DataFrame({'a': [[1], [2]]})",

@@ -5,9 +5,12 @@ package variablestest
 import (
 	"bufio"
 	"bytes"
+	"crypto/sha256"
 	_ "embed"
 	"encoding/json"
+	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -196,4 +199,24 @@ func Variable(t testing.TB, m variables.Manifest, name string) variables.Variabl
 		t.Fatalf("%s is not saved: %q", name, Lost(m)[name])
 	}
 	return m.Variables[i]
+}
+
+// CheckContent returns an error unless every object that a manifest in the store at dir names has the content that its name says.
+func CheckContent(dir string, m variables.Manifest) error {
+	places := slices.Collect(maps.Values(m.States))
+	for _, v := range m.Variables {
+		if v.Place != nil {
+			places = append(places, *v.Place)
+		}
+	}
+	for _, place := range places {
+		data, err := os.ReadFile(filepath.Join(dir, "objects", place.Object))
+		if err != nil {
+			return err
+		}
+		if sum := fmt.Sprintf("%x", sha256.Sum256(data)); sum != place.Object || place.Offset+place.Length > int64(len(data)) {
+			return fmt.Errorf("object %s has the SHA-256 %s and %d bytes", place.Object, sum, len(data))
+		}
+	}
+	return nil
 }

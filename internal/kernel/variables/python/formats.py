@@ -66,7 +66,9 @@ def encode(value, form, sink):
     elif form == "parquet":
         buffer = io.BytesIO()
         value.to_parquet(buffer, engine="pyarrow")
-        sink.write(buffer.getbuffer())
+        if fingerprint(decode(buffer.getvalue(), form, {})) != fingerprint(value):
+            raise Refused("parquet does not keep it exactly")
+        sink.write(buffer.getvalue())
     else:
         pickle.Pickler(sink, 5 if sys.version_info >= (3, 8) else 4).dump(value)
 

@@ -147,7 +147,7 @@ class Save:
         done, place = self.known_object(known)
         form = done or form
         if place is None:
-            form, place = self.write(value, form, found)
+            form, place = self.write(value, form)
             if known is not None and place["length"] > SMALL:
                 written[known] = (form, place)
         entry = dict(found, kind="value", format=form, memory=size_of(value), place=place)
@@ -165,24 +165,20 @@ class Save:
 
     def save_group(self, members):
         found = [(name, value, fingerprint(value)[0]) for name, value in members]
-        _, place = self.write(dict(members), "pickle", None)
+        _, place = self.write(dict(members), "pickle")
         for name, value, one in found:
             self.entries[name] = dict(one, kind="value", format="pickle", member=True, memory=size_of(value), place=place)
 
-    def write(self, value, form, found):
-        """Write a value. Parquet that does not return exactly the value is not used."""
+    def write(self, value, form):
+        """Write a value. Return its format and place: parquet that does not return exactly the value is not used."""
         sink = Sink(self.staging, self.limits["variable_bytes"])
         try:
             encode(value, form, sink)
             sink.close()
-            if form == "parquet" and (sink.name or fingerprint(decode(b"".join(sink.parts), form, {}))[0] != found):
-                back = fingerprint(sys.modules["pandas"].read_parquet(os.path.join(self.staging, sink.name), engine="pyarrow"))[0] if sink.name else None
-                if back != found:
-                    raise ValueError("parquet")
         except BaseException as error:
             sink.drop()
             if form == "parquet" and isinstance(error, Exception):
-                return self.write(value, "pickle", found)
+                return self.write(value, "pickle")
             raise
         if sink.name is None:
             return form, self.put(b"".join(sink.parts))
