@@ -154,6 +154,10 @@ func (p *Progress) overAt(now, at time.Time, why string) Verdict {
 func (p *Progress) over(why string) Verdict {
 	e := kernel.Ending{Status: kernel.OK, Count: p.count, Error: p.failed, Why: why}
 	failed := p.failed != nil
+	if p.reply == nil && !failed && p.reconnected { // the error may have got lost, too
+		e.Status, e.Why = kernel.Lost, why+"; it is unknown whether the cell failed"
+		return Verdict{Over: true, Ending: e}
+	}
 	if p.reply != nil {
 		e.Error, failed = nil, p.reply.Status == "error"
 		if failed {

@@ -46,11 +46,12 @@ func TestEnds(t *testing.T) {
 		{"aborted after it began", []func(*Progress){started, replied("aborted", "")}, time.Second, kernel.Aborted, "after it had begun"},
 		{"aborted by an interrupt", []func(*Progress){started, (*Progress).Interrupted, replied("aborted", "")}, time.Second, kernel.Interrupted, ""},
 		{"sent again, and not over", []func(*Progress){replied("aborted", ""), idle, sentAgain, started, replied("ok", "")}, time.Second, "", ""},
+		{"reply of a failure lost by a cut", []func(*Progress){started, failed, reconnected, idle, probed}, 2 * time.Second, kernel.Interrupted, "its reply was lost"},
 		{"probe without a cut", []func(*Progress){started, probed}, time.Hour, "", ""},
 		{"cut while it ran", []func(*Progress){started, reconnected}, time.Hour, "", ""},
 		{"end lost by a cut", []func(*Progress){started, reconnected, probed}, 3 * time.Second, kernel.Lost, "its result is unknown"},
 		{"cut when it was sent", []func(*Progress){reconnected, probed}, 3 * time.Second, kernel.Lost, "it is unknown whether the kernel executed it"},
-		{"reply lost by a cut", []func(*Progress){started, reconnected, idle, probed}, 2 * time.Second, kernel.OK, "its reply was lost with the connection"},
+		{"reply lost by a cut", []func(*Progress){started, reconnected, idle, probed}, 2 * time.Second, kernel.Lost, "its reply was lost with the connection; it is unknown whether the cell failed"},
 	} {
 		p := &Progress{Python: true}
 		p.Sent("first")
