@@ -69,7 +69,7 @@ func (a *app) adoptShown(p *project.Project, shown trustview.Adoption, yes bool)
 			return err
 		}
 	}
-	if err := runs.Mark(p, shown.Run); err != nil || a.json {
+	if err := runs.Adopt(p, shown.Run); err != nil || a.json {
 		return err
 	}
 	_, err := fmt.Fprintf(a.Out, "adopted run %s\n", shown.Run)

@@ -13,7 +13,7 @@ func (a *app) serveCommand() *cobra.Command {
 }
 
 func (a *app) kernelCommand() *cobra.Command {
-	return (&kernelcmd.Commands{In: a.In, Out: a.Out, Err: a.Err, Find: a.projectOrInit}).Root()
+	return (&kernelcmd.Commands{In: a.In, Out: a.Out, Err: a.Err, Find: a.project, Init: a.projectOrInit}).Root()
 }
 
 func (a *app) notebookCommand() *cobra.Command {

@@ -27,13 +27,14 @@ func (e *Engine) kernelJob(w runs.Work, key pawl.Key) *pawl.KernelJob {
 	}
 }
 
-// earlierIn returns the steps of a session before a step, in the order of the plan.
+// earlierIn returns the finished steps of a session before a step, in the order of the plan.
 func (e *Engine) earlierIn(session string, step *pawl.Step) (ids []pawl.StepID) {
 	for _, s := range e.plan.Plan.Steps() {
 		if s.ID == step.ID {
 			break
 		}
-		if s.Kernel != nil && s.Foreach == nil && runs.SessionOf(runs.Work{Step: s, Index: -1}) == session {
+		done := e.state.Steps[s.ID] != nil && e.state.Steps[s.ID].Status == pawl.Done
+		if done && s.Kernel != nil && s.Foreach == nil && runs.SessionOf(runs.Work{Step: s, Index: -1}) == session {
 			ids = append(ids, s.ID)
 		}
 	}

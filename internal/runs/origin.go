@@ -53,6 +53,17 @@ func Claimed(p *project.Project, run pawl.RunID) bool {
 	return err == nil && p.Trust.Trusted()
 }
 
+// Adopt makes a run that was made elsewhere this user's own. Its kernels are set aside: what they saved runs code when it is loaded, and
+// nobody looked at it.
+func Adopt(p *project.Project, run pawl.RunID) error {
+	if kernels := p.KernelsDir(run); disk.Exists(kernels) {
+		if err := disk.Rename(kernels, kernels+".elsewhere-"+disk.RandomHex(4)); err != nil {
+			return err
+		}
+	}
+	return Mark(p, run)
+}
+
 // Mark records that the run's journal, up to its present end, is the user's own. Call it for a run that Elsewhere does not report, or
 // that the user has adopted.
 func Mark(p *project.Project, run pawl.RunID) error {

@@ -132,3 +132,16 @@ func TestConcurrentActs(t *testing.T) {
 	}
 	all.Wait()
 }
+
+// TestAdoptSetsKernelsAside: nothing that a kernel elsewhere has saved is loaded after the adoption.
+func TestAdoptSetsKernelsAside(t *testing.T) {
+	t.Parallel()
+	p := enginetest.New(t)
+	p.Create(twoSteps)
+	p.Check(os.MkdirAll(p.Project.KernelDir(p.Run, "main"), 0o700))
+	p.Check(runs.Adopt(p.Project, p.Run))
+	if dirs := runs.SessionDirs(p.Project, p.Run); len(dirs) > 0 {
+		t.Errorf("sessions after the adoption: %q", dirs)
+	}
+	p.Check(runs.Adopt(p.Project, p.Run)) // again
+}

@@ -52,6 +52,7 @@ func (x *Commands) executeCode(ctx context.Context, code string, limit time.Dura
 		return err
 	}
 	defer interruptOnSignal(ctx, dir)()
+	began := time.Now()
 	var shown []kernel.Message
 	end, err := c.Execute(ctx, runner.Execution{Link: runner.Link{Code: code}, Timeout: pawl.Duration(limit)}, func(kernel.CellID) {}, func(m kernel.Message) error {
 		if x.json {
@@ -74,6 +75,8 @@ func (x *Commands) executeCode(ctx context.Context, code string, limit time.Dura
 	switch {
 	case err != nil || end.Status == kernel.OK:
 		return err
+	case end.Status == kernel.Interrupted && limit > 0 && time.Since(began) >= limit:
+		return &pawl.Error{Kind: pawl.KindRunFailed, Err: fmt.Errorf("interrupted after %s (--timeout); the kernel keeps its variables", limit)}
 	case end.Status == kernel.Interrupted:
 		return &pawl.Error{Kind: pawl.KindInterrupted, Err: errors.New("interrupted; the kernel keeps its variables")}
 	case end.Status == kernel.Lost:

@@ -27,7 +27,8 @@ import (
 type Commands struct {
 	In       io.Reader
 	Out, Err io.Writer
-	Find     func() (*project.Project, error)
+	Find     func() (*project.Project, error) // finds the project
+	Init     func() (*project.Project, error) // finds it, or makes the current folder one
 
 	json    bool
 	session string
@@ -118,6 +119,7 @@ func (x *Commands) folder(ctx context.Context) (p *project.Project, name, dir st
 }
 
 func (x *Commands) startKernel(ctx context.Context, action pawl.KernelAction) error {
+	x.Find = x.Init
 	p, name, dir, err := x.folder(ctx)
 	if err != nil {
 		return err

@@ -26,7 +26,7 @@ from json.encoder import encode_basestring_ascii as quote
 REQUESTS, MESSAGES, STACKS = 3, 4, 5
 BRIDGE = "<pawl bridge>"  # file name of this program in tracebacks
 NOTHING = bytes(4)        # FIONREAD of an empty pipe
-SETTLE_SECONDS = 0.02     # how long send waits for pawl to read what was written to the descriptors 1 and 2
+SETTLE_SECONDS = 60  # pawl reads them at once, unless the machine is busy
 
 
 class Kernel:

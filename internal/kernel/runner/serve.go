@@ -96,8 +96,8 @@ func (h *host) answer(ctx context.Context, c *client, req Request) (*Done, error
 		stopped := h.interrupt(ctx, "", time.Duration(req.Grace))
 		return &Done{Stopped: &stopped}, nil
 	case OpBase:
-		base, seed := h.base(req)
-		return &Done{Base: base, Seed: seed}, nil
+		base, seed, err := h.base(req)
+		return &Done{Base: base, Seed: seed}, err
 	case OpResults:
 		return &Done{Results: h.results(req.Keys)}, nil
 	}
@@ -176,17 +176,20 @@ func (h *host) ready(ctx context.Context) error {
 	return errDead
 }
 
-// base returns where the variables stood after the newest of the earlier steps that has a finished cell, and the seed of the step.
-func (h *host) base(req Request) (base Key, seed string) {
+// base returns where the variables stood after the newest of the earlier steps, and the seed of the step.
+func (h *host) base(req Request) (base Key, seed string, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	base = Root
 	for _, id := range req.After {
-		if key, ok := h.history.last[id]; ok {
-			base = key
+		key, ok := h.history.last[id]
+		if !ok {
+			return "", "", &pawl.Error{Kind: pawl.KindDamaged, Hint: "pawl retry " + string(id),
+				Err: fmt.Errorf("this kernel has never executed step %s, so its variables are not here: rerun that step", id)}
 		}
+		base = key
 	}
-	return base, h.history.seeds[req.Step]
+	return base, h.history.seeds[req.Step], nil
 }
 
 // results returns where the messages of finished cells are.
