@@ -7,7 +7,7 @@ import (
 )
 
 // Keys returns the key of each cell: the hash of the key of the executed cell before it and its source. The first one is based on
-// a seed: see Seed. A cell that is not executed has the key "" and does not change the keys of later cells. Cells with equal keys
+// a seed: what the cells depend on besides their code. A cell that is not executed has the key "" and does not change the keys of later cells. Cells with equal keys
 // in two notebooks have the same code before them.
 func Keys(cells []Cell, seed string) []string {
 	keys := make([]string, len(cells))
@@ -25,13 +25,4 @@ func Keys(cells []Cell, seed string) []string {
 func Key(before, source string) string {
 	sum := sha256.Sum256([]byte(strconv.Itoa(len(before)) + ":" + before + source))
 	return hex.EncodeToString(sum[:])
-}
-
-// Seed returns the key before the first cell: a hash of the kernel's name and the parameters in their order.
-func Seed(kernel string, params Params) string {
-	seed := Key("pawl kernel", kernel)
-	for _, p := range params {
-		seed = Key(Key(seed, p.Name), literal{python}.of(p.Value))
-	}
-	return seed
 }

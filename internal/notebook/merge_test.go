@@ -240,7 +240,7 @@ func TestDescribe(t *testing.T) {
 			t.Fatal(err)
 		}
 		valid(t, described)
-		if n := read(t, string(described)); n.Kernel.Name != kernel || n.Kernel.Language != "python" || string(n.Metadata("language_info", "codemirror_mode", "version")) != "3" {
+		if n := read(t, string(described)); n.Kernel.Name != kernel || n.Kernel.Language != "python" || !strings.Contains(string(n.LanguageInfo), `"version": 3`) {
 			t.Errorf("%s", described)
 		}
 		if again, err := notebook.Describe(described, spec, info); err != nil || string(again) != string(described) {

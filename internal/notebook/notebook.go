@@ -31,6 +31,8 @@ type Notebook struct {
 	Kernel   Kernelspec
 	Warnings []Warning // what is invalid, in the order of the file
 
+	LanguageInfo []byte // JSON of language_info in the metadata; nil: none
+
 	text []byte
 	root *jsonedit.Value
 }
@@ -88,9 +90,6 @@ func (c *Cell) Executes() bool {
 	return c.Type == Code && !c.Has(TagSkip) && strings.TrimSpace(c.Source) != ""
 }
 
-// Line returns the line of the file in which the cell begins. It takes time in proportion to the file.
-func (c *Cell) Line() int { return c.json.Line() }
-
 // Metadata returns the JSON of a value in the cell's metadata, nil if there is none.
 func (c *Cell) Metadata(path ...string) []byte {
 	return c.json.Get("metadata").Get(path...).Raw()
@@ -104,11 +103,6 @@ func (n *Notebook) Find(id string) int {
 // tagged returns the index of the first code cell with a tag, -1 if there is none.
 func (n *Notebook) tagged(tag string) int {
 	return slices.IndexFunc(n.Cells, func(c Cell) bool { return c.Type == Code && c.Has(tag) })
-}
-
-// Metadata returns the JSON of a value in the notebook's metadata, nil if there is none.
-func (n *Notebook) Metadata(path ...string) []byte {
-	return n.root.Get("metadata").Get(path...).Raw()
 }
 
 // at returns the position of a value.

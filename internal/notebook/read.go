@@ -179,6 +179,7 @@ func (r *reader) metadata(v, of *jsonedit.Value, where string) {
 }
 
 func (r *reader) kernel(metadata *jsonedit.Value) {
+	r.n.LanguageInfo = metadata.Get("language_info").Raw()
 	k := &r.n.Kernel
 	k.Name = metadata.Get("kernelspec", "name").Text()
 	k.DisplayName = metadata.Get("kernelspec", "display_name").Text()

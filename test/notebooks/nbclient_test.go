@@ -68,7 +68,7 @@ func TestSameAsNbclient(t *testing.T) {
 	want, got := executed(t, filepath.Join(dir, "nbclient.ipynb")), executed(t, filepath.Join(dir, "pawl.ipynb"))
 	var languages [2]any
 	for i, n := range []*notebook.Notebook{want, got} {
-		if err := json.Unmarshal(n.Metadata("language_info"), &languages[i]); err != nil {
+		if err := json.Unmarshal(n.LanguageInfo, &languages[i]); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -119,7 +119,7 @@ func TestParametersInR(t *testing.T) {
 	}
 	run(t, dir, "-p", "n=7", "-p", `name=tide "A"`, "in.ipynb", "out.ipynb")
 	n := executed(t, filepath.Join(dir, "out.ipynb"))
-	if o := n.Cells[2].Outputs(); len(n.Cells) != 3 || len(o) != 1 || strings.TrimSpace(o[0].Text) != `7 tide "A" TRUE` || n.Kernel.Language != "r" || n.Metadata("language_info", "version") == nil {
+	if o := n.Cells[2].Outputs(); len(n.Cells) != 3 || len(o) != 1 || strings.TrimSpace(o[0].Text) != `7 tide "A" TRUE` || n.Kernel.Language != "r" || !strings.Contains(string(n.LanguageInfo), `"version"`) {
 		t.Errorf("%d cells, %+v, %+v", len(n.Cells), n.Kernel, o)
 	}
 }
