@@ -17,7 +17,7 @@ import (
 func TestPythonREPL(t *testing.T) {
 	t.Parallel()
 	f := newFolder(t)
-	agent := f.connect("stdio", "2025-11-25", clientOf("claude-code", nil))
+	agent := f.over("2025-11-25", clientOf("claude-code", nil), &sdk.CommandTransport{Command: f.command("mcp")}) // a kernel's runner is the program itself
 	call := func(a args) (result repl.Result, text string) {
 		t.Helper()
 		a["researchSessionID"] = "ses_1"

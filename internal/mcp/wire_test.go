@@ -135,7 +135,7 @@ func TestEachRevision(t *testing.T) {
 			h.begin(version, `{"elicitation":{}}`)
 			h.send(`{"jsonrpc":"2.0","id":1,"method":"ping"}`, `{"jsonrpc":"2.0","id":2,"method":"tools/list","params":{"_meta":{"progressToken":0}}}`, learnSomething)
 			h.answer("1")
-			if tools := h.answer("2").Result["tools"].([]any); len(tools) != 10 {
+			if tools := h.answer("2").Result["tools"].([]any); len(tools) != 11 {
 				t.Errorf("%d tools", len(tools))
 			}
 			says(t, fmt.Sprint(h.answer("7").Result), "note recorded in run")
