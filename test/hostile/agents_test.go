@@ -140,6 +140,7 @@ func (c *client) tools() []string {
 // arguments are those of the tools that need some.
 var arguments = map[string]map[string]any{
 	"progress": {"text": "t"}, "learn": {"text": "t", "kind": "pattern"}, "decide": {"choice": "c"}, "block": {"text": "t"}, "ask": {"question": "q"}, "checkpoint_manager": {"action": "list", "reportTitle": "t"},
+	"python_repl": {"action": "execute", "researchSessionID": "s", "code": "1"},
 }
 
 // allTools calls each tool that only reads, in a server of its own, and returns the answers.
