@@ -153,7 +153,7 @@ func (k *live) resume(l *link) {
 	}
 }
 
-// maxRefused is how many refused messages are told: a stranger could send any number.
+// maxRefused is how many refused messages pawl reports: a stranger could send any number.
 const maxRefused = 20
 
 // refuse tells that a message was refused.

@@ -90,7 +90,7 @@ func TestEndsOfCells(t *testing.T) {
 	}
 }
 
-// TestBadMessages: what is not signed, or is no JSON, is told and delivered nowhere. What has a stranger's request is of no cell.
+// TestBadMessages: pawl reports what is not signed or not JSON, and delivers it nowhere. What has a stranger's request is of no cell.
 func TestBadMessages(t *testing.T) {
 	t.Parallel()
 	k, err := fake(t, "")
@@ -128,7 +128,7 @@ func TestBadMessages(t *testing.T) {
 		}
 	}
 	if n != 20 {
-		t.Errorf("%d refused messages are told", n)
+		t.Errorf("%d refused messages are reported", n)
 	}
 }
 

@@ -100,7 +100,7 @@ func (k *live) deliver(s *socket) error {
 	return nil
 }
 
-// maxRefused is how many refused messages are told.
+// maxRefused is how many refused messages pawl reports.
 const maxRefused = 20
 
 // refuse tells that a message was refused.

@@ -1,6 +1,6 @@
 // Package remote is the driver "remote": kernels of a Jupyter server or a kernel gateway, by its REST API and one WebSocket.
 //
-// If the connection is cut, the kernel goes on. The driver connects again with the same session, and the server sends what was missed.
+// If the connection is cut, the kernel keeps running. The driver connects again with the same session, and the server sends what was missed.
 // A server restarts a kernel that has died by itself. The new one has no variables, so the driver takes the kernel for dead, and never
 // sends it anything.
 package remote

@@ -59,7 +59,7 @@ func (b *Begin) Title() string {
 	return text
 }
 
-// End records how a cell ended. It is synced before anyone is told.
+// End records how a cell ended. The log is synced before a client gets it.
 type End struct {
 	Cell kernel.CellID `json:"cell"`
 	Key  Key           `json:"key,omitempty"` // where the variables stand now; empty: unknown

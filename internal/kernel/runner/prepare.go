@@ -232,7 +232,7 @@ func (h *host) environ(ctx context.Context, env []string) error {
 	k := h.k
 	h.mu.Unlock()
 	if k == nil {
-		return nil // the next kernel starts without them, and is told before its first cell
+		return nil // the client sends them again before the first cell of the next kernel
 	}
 	code := environCode(k.Info().Language, env)
 	if code == "" {
