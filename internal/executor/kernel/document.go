@@ -40,6 +40,9 @@ type shown struct {
 func openDocument(a *attempt, path string, text []byte, n *notebook.Notebook) (*document, error) {
 	d := &document{attempt: a, path: path, cells: map[kernel.CellID]*shown{}, inFile: map[string]string{}, problems: map[string]notebook.ConflictKind{}}
 	d.recorder = notebook.NewRecorder(notebook.Limits{}, d.spill)
+	if info, err := disk.Lstat(path); err == nil && info.Mode().IsRegular() && info.Mode()&0o222 == 0 {
+		return nil, fmt.Errorf("%s is read-only; make it writable, or write the outputs to another notebook", path)
+	}
 	current, err := disk.ReadFile(path, notebook.MaxSize)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err

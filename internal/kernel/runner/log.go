@@ -68,6 +68,8 @@ type End struct {
 	Saved string    `json:"saved,omitempty"` // id of the checkpoint of the variables
 	Tries int       `json:"tries,omitempty"` // earlier executions of the cell that were interrupted or lost
 	Note  string    `json:"note,omitempty"`  // what is not in it, or why there is none
+
+	Limit pawl.Duration `json:"limit,omitempty"` // of the cell, if the cell reached it and was interrupted
 }
 
 // Loaded records that the variables of a checkpoint were loaded into a new kernel.

@@ -170,6 +170,17 @@ func (h *host) replay(ctx context.Context, l Link) error {
 
 // Reason says in one clause why a cell is not finished.
 func (end *End) Reason() string {
+	limit := fmt.Sprintf("interrupted after %s, the limit of a cell", end.Limit)
+	switch {
+	case end.Limit == 0:
+		return end.cause()
+	case end.Status == kernel.Interrupted:
+		return limit
+	}
+	return limit + "; " + end.cause()
+}
+
+func (end *End) cause() string {
 	switch {
 	case end.Error != nil:
 		return end.Error.Name + ": " + end.Error.Value

@@ -89,6 +89,7 @@ type host struct {
 	state    State
 	at       Key // where the variables stand; empty: unknown
 	running  *Begin
+	forced   bool // an interrupt did not end the running cell, and the kernel was signalled
 	ends     map[kernel.CellID]*End
 	holder   *client // that works with the kernel
 	captured map[kernel.CellID][]kernel.Message
