@@ -91,7 +91,7 @@ func (h *host) execute(ctx context.Context, k kernel.Kernel, b *Begin, limit tim
 	}
 	if end.Finished(b) {
 		end.Key = b.Key
-		h.save(ctx, k, end)
+		h.save(ctx, k, b, end)
 	}
 	end.Time = time.Now().UTC()
 	h.mu.Lock()
@@ -120,9 +120,11 @@ func (h *host) execute(ctx context.Context, k kernel.Kernel, b *Begin, limit tim
 
 // save saves the variables after a cell. If that fails, the cell is finished all the same, and the note says why; unless the kernel is dead:
 // then nothing has what the cell did to them.
-func (h *host) save(ctx context.Context, k kernel.Kernel, end *End) {
+func (h *host) save(ctx context.Context, k kernel.Kernel, b *Begin, end *End) {
 	if !h.saves(k) {
-		end.Note = "variables of this kernel are not saved: if it dies, all cells run again"
+		if b.Step != "" {
+			end.Note = "variables of this kernel are not saved: if it dies, all cells run again"
+		}
 		return
 	}
 	var err error
@@ -207,7 +209,7 @@ func (h *host) interrupt(ctx context.Context, id kernel.CellID, grace time.Durat
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	stopped.After, stopped.Alive = pawl.Duration(time.Since(began)), h.k == k
+	stopped.After, stopped.Alive = pawl.Duration(time.Since(began).Round(time.Millisecond)), h.k == k
 	return stopped
 }
 
