@@ -422,6 +422,9 @@ func (c *drama) weigh(r report, before, after *witness, when string) error {
 	if !k.kept && c.repeated(k) {
 		right = append(right, pawl.OperationDone, pawl.OperationPartly, pawl.OperationUnknown)
 	}
+	if len(lived)+len(lives) > 0 && c.pausesLike(k) {
+		right = append(right, pawl.OperationUnknown)
+	}
 	if !k.refused {
 		right = append(right, k.first...)
 	}
@@ -458,6 +461,18 @@ func (c *drama) haunted(k *known) bool {
 		same := other.session == k.session || c.hosts[other.session] == k.session || c.hosts[k.session] == other.session
 		later := other.N > k.N && !k.kept // no verdict was journaled before the other ran
 		if other != k && (same || later) && other.begun && other.unheard {
+			return true
+		}
+	}
+	return false
+}
+
+// pausesLike reports whether another call of the session runs the same sleep. If one is alive whose shell is gone, nobody can tell whose.
+func (c *drama) pausesLike(k *known) bool {
+	_, pause, sleeps := strings.Cut(k.Command, "sleep ")
+	pause, _, _ = strings.Cut(pause+" ", " ")
+	for _, other := range c.known {
+		if sleeps && other != k && other.session == k.session && other.begun && strings.Contains(other.Command, "sleep "+strings.TrimRight(pause, ";")) {
 			return true
 		}
 	}
