@@ -458,12 +458,9 @@ func (c *drama) haunted(k *known) bool {
 
 // pausesLike reports whether another call of the session runs the same sleep. If one is alive whose shell is gone, nobody can tell whose.
 func (c *drama) pausesLike(k *known) bool {
-	for _, other := range c.known {
-		if other != k && other.session == k.session && other.begun && k.PausesLike(other.Call) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(slices.Collect(maps.Values(c.known)), func(other *known) bool {
+		return other != k && other.session == k.session && other.begun && k.PausesLike(other.Call)
+	})
 }
 
 // repeated reports whether the same work was called for again after this, by any client: the content of the files in between is lost.
