@@ -112,7 +112,7 @@ func (s *story) kernelDeaths() (n int) {
 // begins returns when each cell began, by the ledger.
 func (s *story) begins() map[int][]time.Time {
 	begins := map[int][]time.Time{}
-	data, err := os.ReadFile(s.ledger())
+	data, err := os.ReadFile(filepath.Join(s.home, "ledger"))
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -134,7 +134,7 @@ type execution struct{ streams map[string]string }
 func (s *story) finished(begins map[int][]time.Time) map[int]*execution {
 	numbers := map[string]int{digest: len(bodies)}
 	for i := range bodies {
-		numbers[sourceOf(s.driver, s.ledger(), i)] = i
+		numbers[sourceOf(s.driver, i)] = i
 	}
 	cells, texts, finished := map[string]int{}, map[string]*execution{}, map[int]*execution{}
 	for _, r := range s.records() {

@@ -36,32 +36,35 @@ const digest = `_all = [squares, words, draws, first, second, repr(origin), sort
 print(hashlib.sha256(json.dumps(_all).encode()).hexdigest(), first is second, random.getstate()[1][-1], norm(origin), Rich())
 `
 
+// unsaved is the variable that cannot be saved. A kernel that another one replaced does not have it.
+const unsaved = "numerals"
+
 // entry writes a line to the ledger, and syncs it.
 const entry = `
-_fd = _os.open(%q, _os.O_WRONLY | _os.O_APPEND | _os.O_CREAT, 0o600)
-_os.write(_fd, b'%s %d %%d\n' %% _time.time_ns())
+_fd = _os.open(_os.path.expanduser('~/ledger'), _os.O_WRONLY | _os.O_APPEND | _os.O_CREAT, 0o600)
+_os.write(_fd, b'begin %d %%d\n' %% _time.time_ns())
 _os.fsync(_fd)
 _os.close(_fd)
 `
 
 // sourceOf returns the source of a cell. The ledger gets a line when it begins. The last expression stays the last.
-func sourceOf(driver, ledger string, i int) string {
+func sourceOf(driver string, i int) string {
 	imports := ""
 	if driver == "jupyter" {
 		imports = "from IPython.display import display, update_display"
 	}
 	body := strings.ReplaceAll(bodies[i], "DISPLAY", imports)
-	return "import os as _os, time as _time" + fmt.Sprintf(entry, ledger, "begin", i) + body
+	return "import os as _os, time as _time" + fmt.Sprintf(entry, i) + body
 }
 
 func cellID(i int) string { return fmt.Sprintf("cell-%02d", i) }
 
 // notebook returns the notebook.
-func notebook(driver, ledger string) []byte {
+func notebook(driver string) []byte {
 	var cells []any
 	for i := range bodies {
 		cells = append(cells, map[string]any{"cell_type": "code", "id": cellID(i), "metadata": struct{}{}, "execution_count": nil, "outputs": []any{},
-			"source": sourceOf(driver, ledger, i)})
+			"source": sourceOf(driver, i)})
 	}
 	data, err := json.Marshal(map[string]any{"cells": cells, "metadata": map[string]any{"kernelspec": map[string]string{"name": "python3",
 		"display_name": "Python 3"}}, "nbformat": 4, "nbformat_minor": 5})

@@ -55,7 +55,7 @@ func newStory(t *testing.T, driver string) *story {
 		}
 	})
 	s.mustRun("init")
-	s.write("book.ipynb", string(notebook(driver, s.ledger())))
+	s.write("book.ipynb", string(notebook(driver)))
 	s.write("plan.yaml", s.plan())
 	return s
 }
@@ -76,8 +76,6 @@ steps:
 }
 
 func (s *story) file(name string) string { return filepath.Join(s.outside, name) }
-
-func (s *story) ledger() string { return s.file("ledger") }
 
 func (s *story) write(name, text string) {
 	s.Helper()
@@ -109,25 +107,39 @@ const patience = 2 * time.Minute
 func (s *story) tell(harm func()) {
 	s.Helper()
 	args := []string{"run", "plan.yaml"}
-	for round := 0; ; round++ {
+	for {
 		before := len(s.strikes)
 		err := s.engine(args, harm)
 		if err == nil {
 			return
 		}
-		args = []string{"resume", "--yes"}
-		if len(s.strikes) == before {
-			s.Fatalf("without a kill: %v\n%s\n%s", err, s.said.Bytes(), s.history())
-		}
 		var failed *exec.ExitError
-		if errors.As(err, &failed) && failed.ExitCode() == codeFailed { // the kernel died too often
+		switch {
+		case !errors.As(err, &failed):
+			s.Fatal(err)
+		case failed.ExitCode() == codeAtGate && len(s.strikes) > 0: // attempts were killed too often
+			s.said.WriteString(s.mustRun("approve", "--yes"))
+		case len(s.strikes) == before:
+			s.Fatalf("without a kill: %v\n%s\n%s", err, s.said.Bytes(), s.history())
+		case failed.ExitCode() == codeFailed: // the kernel was killed too often
 			s.said.WriteString(s.mustRun("retry", "book"))
+		}
+		if len(s.runs()) > 0 {
+			args = []string{"resume", "--yes"}
 		}
 	}
 }
 
-// codeFailed is the exit code of a run that failed.
-const codeFailed = 4
+// Exit codes of pawl.
+const (
+	codeAtGate = 3
+	codeFailed = 4
+)
+
+func (s *story) runs() []string {
+	list, _ := filepath.Glob(filepath.Join(s.dir, ".pawl", "runs", "*")) // the pattern is right
+	return list
+}
 
 // engine runs an engine to its end, or until it is killed.
 func (s *story) engine(args []string, harm func()) error {
@@ -171,15 +183,16 @@ func (s *story) isThere(name string) bool {
 
 // look has pawl list the variables, and lets the run go on. If the kernel was killed after its last cell, there are none.
 func (s *story) look() {
-	ids, _ := filepath.Glob(filepath.Join(s.dir, ".pawl", "runs", "*"))
-	if len(ids) != 1 {
-		s.Fatalf("runs: %q", ids)
+	runs := s.runs()
+	if len(runs) != 1 {
+		s.Fatalf("runs: %q", runs)
 	}
 	var failed *exec.ExitError
-	out, err := s.command("kernel", "variables", "--json", "--session", filepath.Base(ids[0])+"/main").Output()
+	out, err := s.command("kernel", "variables", "--json", "--session", filepath.Base(runs[0])+"/main").Output()
 	switch {
 	case err == nil:
 		err = json.Unmarshal(out, &s.variables)
+		s.variables = slices.DeleteFunc(s.variables, func(v variable) bool { return v.Name == unsaved })
 	case errors.As(err, &failed) && s.kernelDiedIdle():
 		err = nil
 	}

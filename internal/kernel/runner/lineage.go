@@ -103,6 +103,7 @@ type origin struct {
 	key        Key
 	live       bool   // the kernel has it
 	checkpoint string // the checkpoint that has it
+	later      []Link // the cells that follow
 	skipped    []string
 }
 
@@ -124,11 +125,11 @@ func origins(lineage []Link, live Key, checkpoints []Checkpoint) []origin {
 		if !ok {
 			continue
 		}
-		if name := firstUsed(c.Lost, lineage[at+1:]); name != "" {
-			skipped = append(skipped, "checkpoint "+c.ID+" does not have the variable "+name)
+		if why := c.lacks(lineage[at+1:]); why != "" {
+			skipped = append(skipped, why)
 			continue
 		}
-		found = append(found, origin{index: at, key: c.At, checkpoint: c.ID})
+		found = append(found, origin{index: at, key: c.At, checkpoint: c.ID, later: lineage[at+1:]})
 	}
 	slices.SortStableFunc(found, func(a, b origin) int { // the live one is first among equals
 		return cmp.Compare(b.index, a.index)
@@ -140,6 +141,14 @@ func origins(lineage []Link, live Key, checkpoints []Checkpoint) []origin {
 		found[i].skipped = skipped
 	}
 	return found
+}
+
+// lacks says that cells use a variable which the checkpoint does not have; "" if they use none.
+func (c Checkpoint) lacks(cells []Link) string {
+	if name := firstUsed(c.Lost, cells); name != "" {
+		return "checkpoint " + c.ID + " does not have the variable " + name
+	}
+	return ""
 }
 
 // firstUsed returns the first of names that the code of a cell mentions; "" if none does.

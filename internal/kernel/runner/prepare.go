@@ -29,10 +29,7 @@ func (h *host) prepare(ctx context.Context, req Request) (*Prepared, error) {
 		return nil, &pawl.Error{Kind: pawl.KindDamaged, Err: errors.New("the log of the session does not have the cells of the earlier steps; rerun those steps: pawl retry STEP")}
 	}
 	all := append(before, req.Cells...)
-	checkpoints, notes, err := h.checkpoints(ctx)
-	if err != nil {
-		return nil, err
-	}
+	checkpoints, notes := h.checkpoints()
 	p := &Prepared{Notes: notes}
 	from, err := h.place(ctx, p, origins(all, live, checkpoints))
 	if err != nil {
@@ -56,11 +53,26 @@ func (h *host) prepare(ctx context.Context, req Request) (*Prepared, error) {
 }
 
 // checkpoints returns the checkpoints that this session's log names, the newest first.
-func (h *host) checkpoints(ctx context.Context) ([]Checkpoint, []string, error) {
-	list, notes, err := h.cfg.Saver.Checkpoints(ctx, h.cfg.Spec.Python.Path)
+func (h *host) checkpoints() ([]Checkpoint, []string) {
+	list, notes := h.cfg.Saver.Checkpoints()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return slices.DeleteFunc(list, func(c Checkpoint) bool { return !h.history.saved[c.ID] }), notes, err
+	return slices.DeleteFunc(list, func(c Checkpoint) bool { return !h.history.saved[c.ID] }), notes
+}
+
+// verified reports whether a checkpoint can be loaded and has all that later cells use. Otherwise a note says why not.
+func (h *host) verified(ctx context.Context, p *Prepared, o origin) bool {
+	c, err := h.cfg.Saver.Verify(ctx, o.checkpoint, h.cfg.Spec.Python.Path)
+	why := ""
+	if err != nil {
+		why = fmt.Sprintf("checkpoint %s cannot be loaded: %v", o.checkpoint, err)
+	} else {
+		why = c.lacks(o.later)
+	}
+	if why != "" {
+		p.Notes = append(p.Notes, why)
+	}
+	return why == ""
 }
 
 // reattached returns that a cell of the request is running, or nil.
@@ -84,6 +96,9 @@ func (h *host) place(ctx context.Context, p *Prepared, list []origin) (origin, e
 		if o.live {
 			p.Live = true
 			return o, nil
+		}
+		if o.checkpoint != "" && !h.verified(ctx, p, o) {
+			continue
 		}
 		if !h.isFresh() {
 			if err := h.startKernel(ctx); err != nil {
@@ -209,16 +224,13 @@ func (h *host) restart(ctx context.Context, keep bool) (*Prepared, error) {
 	if !keep {
 		return p, nil
 	}
-	list, notes, err := h.checkpoints(ctx)
-	if err != nil {
-		return nil, err
-	}
+	list, notes := h.checkpoints()
 	p.Notes = notes
 	var all []origin
 	for _, c := range list {
 		all = append(all, origin{checkpoint: c.ID, key: c.At})
 	}
-	_, err = h.place(ctx, p, append(all, origin{index: -1}))
+	_, err := h.place(ctx, p, append(all, origin{index: -1}))
 	return p, err
 }
 

@@ -52,8 +52,11 @@ type Saver interface {
 	Save(ctx context.Context, in Evaluator, at Key) (id, note string, err error)
 	// Load loads a checkpoint into a new kernel: all of it or nothing. Warnings name differences between the environments.
 	Load(ctx context.Context, in Evaluator, id string) (warnings []string, err error)
-	// Checkpoints returns the checkpoints that can be loaded, the newest first, and why others cannot.
-	Checkpoints(ctx context.Context, python string) (list []Checkpoint, notes []string, err error)
+	// Checkpoints returns the checkpoints that are there, the newest first, and why others cannot be loaded.
+	Checkpoints() (list []Checkpoint, notes []string)
+	// Verify loads a checkpoint in another process, unless that was done before, and returns what it has. A checkpoint is verified before it
+	// is loaded.
+	Verify(ctx context.Context, id, python string) (Checkpoint, error)
 	// List describes the variables of a kernel.
 	List(ctx context.Context, in Evaluator) ([]Variable, error)
 }

@@ -94,9 +94,8 @@ func TestBridge(t *testing.T) {
 	}
 	<-first.k.Done()
 	second := startBridge(t)
-	list, notes, err := s.Checkpoints(t.Context(), variablestest.Python())
-	if err != nil || len(notes) > 0 || len(list) != 1 || list[0].ID != id || len(list[0].Lost) > 0 {
-		t.Fatalf("%+v, %q, %v", list, notes, err)
+	if c, err := s.Verify(t.Context(), id, variablestest.Python()); err != nil || c.ID != id || len(c.Lost) > 0 {
+		t.Fatalf("%+v, %v", c, err)
 	}
 	if warnings, err := s.Load(t.Context(), second.evaluator(), id); err != nil || len(warnings) > 0 {
 		t.Fatalf("load: %q, %v", warnings, err)
