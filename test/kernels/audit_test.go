@@ -166,11 +166,7 @@ func (s *story) finished(begins map[int][]time.Time) map[int]*execution {
 
 // checkItems checks that the journal has each cell as a finished item, and that none began after that.
 func (s *story) checkItems(begins map[int][]time.Time) {
-	journals, _ := filepath.Glob(filepath.Join(s.dir, ".pawl", "runs", "*", "journal.jsonl"))
-	if len(journals) != 1 {
-		s.Fatalf("journals: %q", journals)
-	}
-	data, err := os.ReadFile(journals[0])
+	data, err := os.ReadFile(s.journal())
 	if err != nil {
 		s.Fatal(err)
 	}

@@ -101,7 +101,7 @@ func TestKilledAtRandomMoments(t *testing.T) {
 
 // Times between kills.
 const (
-	mostStrikes = 7
+	mostStrikes = 20
 	longLull    = 900 * time.Millisecond
 	shortLull   = 40 * time.Millisecond // within which a run still recovers
 )

@@ -106,40 +106,35 @@ const patience = 2 * time.Minute
 // tell runs the plan to its end. harm is called again and again while an engine works on the notebook.
 func (s *story) tell(harm func()) {
 	s.Helper()
-	args := []string{"run", "plan.yaml"}
-	for {
+	for args := []string{"run", "plan.yaml"}; ; {
 		before := len(s.strikes)
 		err := s.engine(args, harm)
 		if err == nil {
 			return
 		}
 		var failed *exec.ExitError
+		args = []string{"resume", "--yes"}
 		switch {
 		case !errors.As(err, &failed):
 			s.Fatal(err)
+		case failed.ExitCode() == codeNotFound && len(s.strikes) > 0: // the engine was killed before there was a run
+			args = []string{"run", "plan.yaml"}
 		case failed.ExitCode() == codeAtGate && len(s.strikes) > 0: // attempts were killed too often
-			s.said.WriteString(s.mustRun("approve", "--yes"))
+			s.said.WriteString(s.mustRun("approve", "book", "--yes"))
 		case len(s.strikes) == before:
 			s.Fatalf("without a kill: %v\n%s\n%s", err, s.said.Bytes(), s.history())
 		case failed.ExitCode() == codeFailed: // the kernel was killed too often
 			s.said.WriteString(s.mustRun("retry", "book"))
-		}
-		if len(s.runs()) > 0 {
-			args = []string{"resume", "--yes"}
 		}
 	}
 }
 
 // Exit codes of pawl.
 const (
-	codeAtGate = 3
-	codeFailed = 4
+	codeAtGate   = 3
+	codeFailed   = 4
+	codeNotFound = 7
 )
-
-func (s *story) runs() []string {
-	list, _ := filepath.Glob(filepath.Join(s.dir, ".pawl", "runs", "*")) // the pattern is right
-	return list
-}
 
 // engine runs an engine to its end, or until it is killed.
 func (s *story) engine(args []string, harm func()) error {
@@ -176,6 +171,19 @@ func (s *story) engine(args []string, harm func()) error {
 	}
 }
 
+// journal returns the path of the journal of the run. An engine that is killed at the start leaves an empty folder of a run.
+func (s *story) journal() string {
+	list, _ := filepath.Glob(filepath.Join(s.dir, ".pawl", "runs", "*", "journal.jsonl")) // the pattern is right
+	list = slices.DeleteFunc(list, func(path string) bool {
+		data, err := os.ReadFile(path)
+		return err == nil && bytes.IndexByte(data, '\n') < 0
+	})
+	if len(list) != 1 {
+		s.Fatalf("journals: %q", list)
+	}
+	return list[0]
+}
+
 func (s *story) isThere(name string) bool {
 	_, err := os.Stat(s.file(name))
 	return err == nil
@@ -183,12 +191,8 @@ func (s *story) isThere(name string) bool {
 
 // look has pawl list the variables, and lets the run go on. If the kernel was killed after its last cell, there are none.
 func (s *story) look() {
-	runs := s.runs()
-	if len(runs) != 1 {
-		s.Fatalf("runs: %q", runs)
-	}
 	var failed *exec.ExitError
-	out, err := s.command("kernel", "variables", "--json", "--session", filepath.Base(runs[0])+"/main").Output()
+	out, err := s.command("kernel", "variables", "--json", "--session", filepath.Base(filepath.Dir(s.journal()))+"/main").Output()
 	switch {
 	case err == nil:
 		err = json.Unmarshal(out, &s.variables)

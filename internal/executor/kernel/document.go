@@ -1,12 +1,12 @@
 package kernel
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"pawl/internal/disk"
@@ -22,8 +22,8 @@ type document struct {
 	path     string
 	recorder *notebook.Recorder
 	cells    map[kernel.CellID]*shown
-	inFile   map[string]string // id → key of the finished execution whose results the file has, or gets
-	ended    []kernel.CellID   // whose results are in the file, the oldest first
+	inFile   map[string]notebook.Pawl // id → the finished execution whose results the file has, or gets
+	ended    []kernel.CellID          // whose results are in the file, the oldest first
 	pace     pace
 	problems map[string]notebook.ConflictKind
 	kernel   *kernel.Info // to describe in the file; nil: unknown, or it is there
@@ -32,13 +32,14 @@ type document struct {
 // shown is a cell with results.
 type shown struct {
 	cell
-	end *runner.End // nil: it runs
+	about notebook.Pawl // which execution it is
+	end   *runner.End   // nil: it runs
 }
 
 // openDocument prepares the notebook that gets outputs. text is the notebook that is executed. A file that is there keeps its outputs if
 // it has the same cells.
 func openDocument(a *attempt, path string, text []byte, n *notebook.Notebook) (*document, error) {
-	d := &document{attempt: a, path: path, cells: map[kernel.CellID]*shown{}, inFile: map[string]string{}, problems: map[string]notebook.ConflictKind{}}
+	d := &document{attempt: a, path: path, cells: map[kernel.CellID]*shown{}, inFile: map[string]notebook.Pawl{}, problems: map[string]notebook.ConflictKind{}}
 	d.recorder = notebook.NewRecorder(notebook.Limits{}, d.spill)
 	current, err := disk.ReadFile(path, notebook.MaxSize)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -59,7 +60,10 @@ func openDocument(a *attempt, path string, text []byte, n *notebook.Notebook) (*
 		}
 	}
 	for i := range n.Cells {
-		d.inFile[n.Cells[i].ID] = strings.Trim(string(n.Cells[i].Metadata("pawl", "cellKey")), `"`)
+		var about notebook.Pawl
+		if json.Unmarshal(n.Cells[i].Metadata("pawl"), &about) == nil {
+			d.inFile[n.Cells[i].ID] = about
+		}
 	}
 	return d, nil
 }
@@ -78,14 +82,25 @@ func (p *pace) due(now time.Time, interval time.Duration) bool {
 }
 
 // has reports whether the notebook has the results of a finished cell, or gets them.
-func (d *document) has(c cell) bool { return d.recorder == nil || d.inFile[c.id] == string(c.Key) }
+func (d *document) has(c cell) bool {
+	return d.recorder == nil || d.inFile[c.id].CellKey == string(c.Key)
+}
 
 // begin says that messages of a cell follow.
 func (d *document) begin(c cell, id kernel.CellID) {
 	if d.recorder == nil {
 		return
 	}
-	d.cells[id] = &shown{cell: c}
+	job := &d.attempt.job
+	d.cells[id] = &shown{cell: c, about: notebook.Pawl{Run: string(job.Run), Step: string(job.Step), Attempt: job.Attempt, Token: string(job.Token), CellKey: string(c.Key)}}
+}
+
+// beginAgain says that messages of a finished cell follow. The notebook may have them.
+func (d *document) beginAgain(c cell, id kernel.CellID) {
+	d.begin(c, id)
+	if d.has(c) {
+		d.cells[id].about = d.inFile[c.id]
+	}
 }
 
 // add adds a message.
@@ -110,9 +125,14 @@ func (d *document) end(c cell, end *runner.End) error {
 	if d.recorder == nil {
 		return nil
 	}
-	d.cells[end.Cell] = &shown{cell: c, end: end}
+	s := d.cells[end.Cell]
+	s.end = end
+	s.about.Interrupts, s.about.Resumes = end.Tries, end.Tries
+	if end.CutShort() {
+		s.about.Interrupts++
+	}
 	if end.Finished(&runner.Begin{MayFail: c.MayFail}) {
-		d.inFile[c.id] = string(c.Key)
+		d.inFile[c.id] = s.about
 	}
 	if d.pace.due(time.Now(), 0) {
 		return d.save()
@@ -214,7 +234,6 @@ func (d *document) results() (results []notebook.CellResult, ended []kernel.Cell
 }
 
 func (d *document) result(id kernel.CellID, s *shown) notebook.CellResult {
-	job := &d.attempt.job
 	times := d.recorder.Times(id)
 	var failed *bool
 	count := d.recorder.Count(id)
@@ -222,15 +241,8 @@ func (d *document) result(id kernel.CellID, s *shown) notebook.CellResult {
 		failed = new(s.end.Status != kernel.OK)
 		count = s.end.Count
 	}
-	about := &notebook.Pawl{Run: string(job.Run), Step: string(job.Step), Attempt: job.Attempt, Token: string(job.Token), CellKey: string(s.Key)}
-	if s.end != nil {
-		about.Interrupts, about.Resumes = s.end.Tries, s.end.Tries
-		if s.end.CutShort() {
-			about.Interrupts++
-		}
-	}
 	return notebook.CellResult{ID: s.id, Source: s.Code, Outputs: d.recorder.Outputs(id), Count: count,
-		Metadata: notebook.CellMetadata{Execution: times.Execution(), Papermill: times.Papermill(failed), Pawl: about}}
+		Metadata: notebook.CellMetadata{Execution: times.Execution(), Papermill: times.Papermill(failed), Pawl: &s.about}}
 }
 
 // note says which cells were edited or removed while they ran.
