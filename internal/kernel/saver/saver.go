@@ -212,7 +212,7 @@ func (s *Saver) work(ctx context.Context) {
 	}
 }
 
-// verify verifies a checkpoint. A failure is remembered, so that it is not tried again and again.
+// verify verifies a checkpoint. A failure is remembered, so that it is not tried again and again, unless it is not the checkpoint's.
 func (s *Saver) verify(ctx context.Context, t task) (variables.Manifest, error) {
 	s.verifying.Lock()
 	defer s.verifying.Unlock()
@@ -229,7 +229,7 @@ func (s *Saver) verify(ctx context.Context, t task) (variables.Manifest, error) 
 		s.verifier = &variables.Verifier{Python: t.python, Environ: s.cfg.Environ, RunAs: s.cfg.RunAs, Limits: s.cfg.Limits}
 	}
 	m, err := s.store.Verify(ctx, t.id, s.verifier, time.Now())
-	if err != nil && ctx.Err() == nil {
+	if err != nil && ctx.Err() == nil && !errors.Is(err, variables.ErrEnded) {
 		s.mu.Lock()
 		s.failed[t.id] = err.Error()
 		s.mu.Unlock()

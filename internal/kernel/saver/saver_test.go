@@ -3,6 +3,7 @@ package saver_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -73,5 +74,32 @@ func TestSaver(t *testing.T) {
 	}
 	if got := fresh.Print("print(x, socket.__name__)"); got != "[2, 3] socket" {
 		t.Errorf("loaded: %s", got)
+	}
+}
+
+// If the process that verifies checkpoints is killed, another one verifies them. A kill says nothing about a checkpoint.
+func TestVerifierKilled(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	k, s := variablestest.StartBare(t), open(t, filepath.Join(dir, ".pawl", "variables"))
+	for _, kills := range []int{1, 2} {
+		k.Run(fmt.Sprint("x = ", kills))
+		python := filepath.Join(dir, fmt.Sprint("python", kills))
+		script := fmt.Sprintf("#!/bin/sh\necho >> %[1]s.starts\n[ $(wc -l < %[1]s.starts) -gt %[2]d ] || kill -KILL $$\nexec %[3]s \"$@\"\n", python, kills, variablestest.Python())
+		if err := os.WriteFile(python, []byte(script), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		in := evaluator(k)
+		in.Info.Interpreter.Path = python // the background verifies with it, too
+		id, _, err := s.Save(t.Context(), in, "x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			_, err = s.Verify(t.Context(), id, python)
+		}
+		if err != nil {
+			t.Errorf("killed %d times: %v", kills, err)
+		}
 	}
 }
