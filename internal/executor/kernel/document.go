@@ -1,7 +1,6 @@
 package kernel
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -60,10 +59,7 @@ func openDocument(a *attempt, path string, text []byte, n *notebook.Notebook) (*
 		}
 	}
 	for i := range n.Cells {
-		var about notebook.Pawl
-		if json.Unmarshal(n.Cells[i].Metadata("pawl"), &about) == nil {
-			d.inFile[n.Cells[i].ID] = about
-		}
+		d.inFile[n.Cells[i].ID] = n.Cells[i].Pawl()
 	}
 	return d, nil
 }

@@ -3,7 +3,6 @@ package kernel
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -248,12 +247,14 @@ func (a *attempt) catchUp(ctx context.Context, keys []runner.Key) error {
 	if err != nil {
 		return a.explained(err)
 	}
-	var earlier pawl.Resume
-	_ = json.Unmarshal([]byte(os.Getenv("PAWL_RESUME")), &earlier) // without it, items are reported twice
+	earlier, err := pawl.ParseResume(os.Getenv("PAWL_RESUME"))
+	if err != nil {
+		return err
+	}
 	cells, from := map[kernel.CellID]cell{}, int64(-1)
 	for i, r := range done.Results { // in the order of the keys
 		c := a.cells[slices.Index(keys, r.Key)]
-		if !slices.Contains(earlier.ItemsDone, pawl.ItemIDOf(c.id)) {
+		if earlier == nil || !slices.Contains(earlier.ItemsDone, pawl.ItemIDOf(c.id)) {
 			a.report(c)
 		}
 		if from < 0 && a.doc.has(c) && i < len(done.Results)-remembered {

@@ -125,8 +125,8 @@ func origins(lineage []Link, live Key, checkpoints []Checkpoint) []origin {
 		if !ok {
 			continue
 		}
-		if why := c.lacks(lineage[at+1:]); why != "" {
-			skipped = append(skipped, why)
+		if name := firstUsed(c.Lost, lineage[at+1:]); name != "" {
+			skipped = append(skipped, "checkpoint "+c.ID+" does not have the variable "+name)
 			continue
 		}
 		found = append(found, origin{index: at, key: c.At, checkpoint: c.ID, later: lineage[at+1:]})
@@ -141,14 +141,6 @@ func origins(lineage []Link, live Key, checkpoints []Checkpoint) []origin {
 		found[i].skipped = skipped
 	}
 	return found
-}
-
-// lacks says that cells use a variable which the checkpoint does not have; "" if they use none.
-func (c Checkpoint) lacks(cells []Link) string {
-	if name := firstUsed(c.Lost, cells); name != "" {
-		return "checkpoint " + c.ID + " does not have the variable " + name
-	}
-	return ""
 }
 
 // firstUsed returns the first of names that the code of a cell mentions; "" if none does.

@@ -60,21 +60,6 @@ func (h *host) checkpoints() ([]Checkpoint, []string) {
 	return slices.DeleteFunc(list, func(c Checkpoint) bool { return !h.history.saved[c.ID] }), notes
 }
 
-// verified reports whether a checkpoint can be loaded and has all that later cells use. Otherwise a note says why not.
-func (h *host) verified(ctx context.Context, p *Prepared, o origin) bool {
-	c, err := h.cfg.Saver.Verify(ctx, o.checkpoint, h.cfg.Spec.Python.Path)
-	why := ""
-	if err != nil {
-		why = fmt.Sprintf("checkpoint %s cannot be loaded: %v", o.checkpoint, err)
-	} else {
-		why = c.lacks(o.later)
-	}
-	if why != "" {
-		p.Notes = append(p.Notes, why)
-	}
-	return why == ""
-}
-
 // reattached returns that a cell of the request is running, or nil.
 func (h *host) reattached(req Request) *Prepared {
 	h.mu.Lock()
@@ -97,9 +82,6 @@ func (h *host) place(ctx context.Context, p *Prepared, list []origin) (origin, e
 			p.Live = true
 			return o, nil
 		}
-		if o.checkpoint != "" && !h.verified(ctx, p, o) {
-			continue
-		}
 		if !h.isFresh() {
 			if err := h.startKernel(ctx); err != nil {
 				return o, err
@@ -114,8 +96,13 @@ func (h *host) place(ctx context.Context, p *Prepared, list []origin) (origin, e
 		if k == nil {
 			return o, errors.New("the kernel died before the variables were loaded")
 		}
-		h.set(func() { h.at = "" })
-		warnings, err := h.cfg.Saver.Load(ctx, h.evaluator(k), o.checkpoint)
+		warnings, err := h.cfg.Saver.Load(ctx, h.evaluator(k), o.checkpoint, func(c Checkpoint) error {
+			if name := firstUsed(c.Lost, o.later); name != "" {
+				return fmt.Errorf("it does not have the variable %s", name)
+			}
+			h.set(func() { h.at = "" }) // until it is loaded
+			return nil
+		})
 		if err != nil {
 			p.Notes = append(p.Notes, fmt.Sprintf("checkpoint %s was not loaded: %v", o.checkpoint, err))
 			continue

@@ -7,11 +7,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	"pawl"
 	"pawl/internal/kernel"
 )
 
-// stubSaver is a saver whose newest checkpoint cannot be loaded.
+// stubSaver is a saver whose newest checkpoint cannot be loaded. Verifying another one finds that a variable is lost.
 type stubSaver struct {
 	Saver
 	calls []string
@@ -20,20 +23,15 @@ type stubSaver struct {
 func (s *stubSaver) Supports(string) bool { return true }
 
 func (s *stubSaver) Checkpoints() ([]Checkpoint, []string) {
-	return []Checkpoint{{ID: "3", At: "c"}, {ID: "2", At: "b"}, {ID: "1", At: "a"}}, nil
+	return []Checkpoint{{ID: "4", At: "d"}, {ID: "3", At: "c"}, {ID: "2", At: "b"}, {ID: "1", At: "a"}}, nil
 }
 
-func (s *stubSaver) Verify(_ context.Context, id, _ string) (Checkpoint, error) {
-	s.calls = append(s.calls, "verify "+id)
-	if id == "3" {
-		return Checkpoint{}, errors.New("it is damaged")
-	}
-	return Checkpoint{ID: id, At: Key(id)}, nil
-}
-
-func (s *stubSaver) Load(_ context.Context, _ Evaluator, id string) ([]string, error) {
+func (s *stubSaver) Load(_ context.Context, _ Evaluator, id string, accept func(Checkpoint) error) ([]string, error) {
 	s.calls = append(s.calls, "load "+id)
-	return nil, nil
+	if id == "3" {
+		return nil, errors.New("it is damaged")
+	}
+	return nil, accept(Checkpoint{ID: id, Lost: []string{"lost" + id}})
 }
 
 // stubKernel is a kernel that does nothing.
@@ -50,13 +48,14 @@ func (stubDriver) Start(context.Context, kernel.Spec, func(kernel.Message)) (ker
 	return stubKernel{}, nil
 }
 
-// TestPrepareVerifies: a checkpoint is verified only before it is loaded. Verifying takes as long as loading, and a session of many short
-// cells has many that are not verified.
-func TestPrepareVerifies(t *testing.T) {
+// TestPrepareLoads: a checkpoint is verified only to be loaded, the newest first. Verifying takes time, and a session of many short cells has
+// many checkpoints that are not verified.
+func TestPrepareLoads(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, at, calls, notes string }{
 		{"the live kernel has everything", "c", "", ""},
-		{"the kernel is dead", "", "verify 3, verify 2, load 2", "checkpoint 3 cannot be loaded: it is damaged; cell 2 run again: the variables that they made are gone with the earlier kernel"},
+		{"the kernel is dead", "", "load 3, load 2, load 1", "checkpoint 3 was not loaded: it is damaged; checkpoint 2 was not loaded: it does not have the variable lost2; " +
+			"cell 1, cell 2 run again: the variables that they made are gone with the earlier kernel"},
 	} {
 		saver := &stubSaver{}
 		h := &host{cfg: Config{Dir: t.TempDir(), Driver: stubDriver{}, Saver: saver}, kernelLock: make(chan struct{}, 1), history: newHistory(), changed: make(chan struct{}),
@@ -71,7 +70,7 @@ func TestPrepareVerifies(t *testing.T) {
 			b := &Begin{Cell: kernel.CellID(fmt.Sprint(i)), Key: key}
 			h.history.add(0, Record{Begin: b})
 			h.history.add(0, Record{End: &End{Cell: b.Cell, Key: key, Ending: kernel.Ending{Status: kernel.OK}, Saved: fmt.Sprint(i + 1)}})
-			cells = append(cells, Link{Key: key})
+			cells = append(cells, Link{Key: key, Code: []string{"", "", "print(lost2)"}[i]})
 		}
 		p, err := h.prepare(t.Context(), Request{Base: Root, Cells: cells})
 		if err != nil {
@@ -83,5 +82,23 @@ func TestPrepareVerifies(t *testing.T) {
 		if got := strings.Join(p.Notes, "; "); got != c.notes {
 			t.Errorf("%s: notes %q, want %q", c.name, got, c.notes)
 		}
+	}
+}
+
+// TestStartingIsNotBusy: a request waits for a kernel that starts, however long that takes on a busy machine. It does not wait so long for
+// a cell.
+func TestStartingIsNotBusy(t *testing.T) {
+	t.Parallel()
+	for state, want := range map[State]pawl.Kind{Starting: "", Busy: pawl.KindHeld} {
+		synctest.Test(t, func(t *testing.T) {
+			h := &host{kernelLock: make(chan struct{}, 1), state: state}
+			h.kernelLock <- struct{}{}
+			time.AfterFunc(2*queueWait+time.Second, func() { h.releaseKernel() })
+			err := h.lockKernel(t.Context(), queueWait)
+			if got := pawl.KindOf(err); err != nil && got != want || (err != nil) != (want != "") {
+				t.Errorf("%s: %v", state, err)
+			}
+			time.Sleep(2 * queueWait)
+		})
 	}
 }

@@ -116,8 +116,16 @@ func noteOn(m variables.Manifest) string {
 	return strings.Join(append(parts, m.Notes...), "; ")
 }
 
-// Load loads a checkpoint into a new kernel: all of it or nothing. Warnings name differences between the environments.
-func (s *Saver) Load(ctx context.Context, in runner.Evaluator, id string) (warnings []string, err error) {
+// Load verifies a checkpoint, unless that was done before, and loads it into a new kernel if accept agrees: all of it or nothing. Warnings
+// name differences between the environments.
+func (s *Saver) Load(ctx context.Context, in runner.Evaluator, id string, accept func(runner.Checkpoint) error) (warnings []string, err error) {
+	m, err := s.verify(ctx, task{variables.ID(id), in.Info.Interpreter.Path})
+	if err == nil {
+		err = accept(checkpointOf(m))
+	}
+	if err != nil {
+		return nil, err
+	}
 	loading, err := s.store.LoadCell(variables.ID(id), s.cfg.Strict)
 	if err != nil {
 		return nil, err
@@ -148,12 +156,6 @@ func checkpointOf(m variables.Manifest) runner.Checkpoint {
 		c.Lost = append(c.Lost, u.Name)
 	}
 	return c
-}
-
-// Verify loads a checkpoint in another process, unless that was done before, and returns what it has.
-func (s *Saver) Verify(ctx context.Context, id, python string) (runner.Checkpoint, error) {
-	m, err := s.verify(ctx, task{variables.ID(id), python})
-	return checkpointOf(m), err
 }
 
 // List describes the variables of a kernel.

@@ -25,6 +25,8 @@ func open(t *testing.T, dir string) *saver.Saver {
 	return s
 }
 
+func acceptAll(runner.Checkpoint) error { return nil }
+
 // evaluator executes code in a kernel that has no set-up cell.
 func evaluator(k *variablestest.Kernel) runner.Evaluator {
 	info := kernel.Info{Language: "python", Interpreter: kernel.Interpreter{Path: variablestest.Python()}}
@@ -61,11 +63,17 @@ func TestSaver(t *testing.T) {
 	if len(notes) > 0 || len(list) == 0 || list[0].ID != last {
 		t.Fatalf("%+v, %q", list, notes)
 	}
-	c, err := again.Verify(t.Context(), last, variablestest.Python())
-	if err != nil || c.ID != last || c.At != "x = [2, 3]" || len(c.Lost) != 1 || c.Lost[0] != "sock" {
-		t.Errorf("newest: %+v, %v", c, err)
+	refusal := errors.New("no")
+	if _, err := again.Load(t.Context(), evaluator(fresh), last, func(runner.Checkpoint) error { return refusal }); !errors.Is(err, refusal) {
+		t.Errorf("refused: %v", err)
 	}
-	if warnings, err := again.Load(t.Context(), evaluator(fresh), last); err != nil || len(warnings) > 0 {
+	warnings, err := again.Load(t.Context(), evaluator(fresh), last, func(c runner.Checkpoint) error {
+		if c.ID != last || c.At != "x = [2, 3]" || len(c.Lost) != 1 || c.Lost[0] != "sock" {
+			t.Errorf("newest: %+v", c)
+		}
+		return nil
+	})
+	if err != nil || len(warnings) > 0 {
 		t.Fatalf("load: %q, %v", warnings, err)
 	}
 	found, err := again.List(t.Context(), evaluator(fresh))
@@ -95,8 +103,10 @@ func TestVerifierKilled(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for range 2 {
-			_, err = s.Verify(t.Context(), id, python)
+		in = evaluator(variablestest.StartBare(t))
+		in.Info.Interpreter.Path = python
+		for range 2 { // the first may be killed
+			_, err = s.Load(t.Context(), in, id, acceptAll)
 		}
 		if err != nil {
 			t.Errorf("killed %d times: %v", kills, err)
