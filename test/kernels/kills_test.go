@@ -121,12 +121,8 @@ func (s *story) randomly(dice *rand.Rand) (harm func()) {
 		if left == 0 || time.Now().Before(next) {
 			return
 		}
-		first := dice.IntN(len(parts))
-		for i := range parts { // the first part that is there
-			if s.strike(parts[(first+i)%len(parts)]) {
-				left--
-				break
-			}
+		if s.strike(parts[dice.IntN(len(parts))]) {
+			left--
 		}
 		next = lull()
 	}
