@@ -49,7 +49,7 @@ func TestKilledAtEachMessage(t *testing.T) {
 func killedAt(t *testing.T, driver, part string, line int, want outcome) {
 	s := newStory(t, driver)
 	s.tell(func() {
-		if len(s.strikes) == 0 && len(s.records()) >= line {
+		if len(s.strikes) == 0 && s.lines() >= line {
 			s.strike(part)
 		}
 	})
@@ -99,31 +99,40 @@ func TestKilledAtRandomMoments(t *testing.T) {
 	t.Logf("-seed %d: %s", from, tally)
 }
 
-// Times between kills.
+// What is between two kills of a run.
 const (
-	mostStrikes = 20
-	longLull    = 900 * time.Millisecond
+	mostStrikes = 12
+	mostLines   = 50 // of the log
+	longLull    = 600 * time.Millisecond
 	shortLull   = 40 * time.Millisecond // within which a run still recovers
 )
 
 // randomly returns a function that kills a part now and then.
 func (s *story) randomly(dice *rand.Rand) (harm func()) {
 	left := 1 + dice.IntN(mostStrikes)
-	lull := func() time.Time {
-		limit := longLull
-		if dice.IntN(3) == 0 {
-			limit = shortLull
+	wait := func() (lines int, lull time.Duration) { // first the one, then the other
+		switch dice.IntN(4) {
+		case 0:
+			return 0, time.Duration(dice.Int64N(int64(longLull)))
+		case 1:
+			return 0, time.Duration(dice.Int64N(int64(shortLull)))
+		default:
+			return s.lines() + dice.IntN(mostLines), time.Duration(dice.Int64N(int64(shortLull)))
 		}
-		return time.Now().Add(time.Duration(dice.Int64N(int64(limit))))
 	}
-	next := lull()
+	var next time.Time // zero: not until the log has the lines
+	lines, lull := wait()
 	return func() {
-		if left == 0 || time.Now().Before(next) {
+		if left > 0 && next.IsZero() && s.lines() >= lines {
+			next = time.Now().Add(lull)
+		}
+		if left == 0 || next.IsZero() || time.Now().Before(next) {
 			return
 		}
 		if s.strike(parts[dice.IntN(len(parts))]) {
 			left--
 		}
-		next = lull()
+		next = time.Time{}
+		lines, lull = wait()
 	}
 }

@@ -147,7 +147,7 @@ func (s *story) engine(args []string, harm func()) error {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
-	tick := time.NewTicker(2 * time.Millisecond)
+	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	limit := time.NewTimer(patience)
 	defer limit.Stop()
