@@ -3,7 +3,6 @@ package pawl
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 )
 
 // Result is what a step reports in the file PAWL_RESULT.
@@ -39,18 +38,6 @@ func ParseResult(data []byte) (Result, error) {
 		return r, nil
 	}
 	return Result{}, errors.New(`status must be "done", "failed", "blocked" or "waiting"`)
-}
-
-// ParseResume decodes PAWL_RESUME. An empty text, that of a first attempt, is nil.
-func ParseResume(text string) (*Resume, error) {
-	if text == "" {
-		return nil, nil
-	}
-	var earlier Resume
-	if err := json.Unmarshal([]byte(text), &earlier); err != nil {
-		return nil, fmt.Errorf("read PAWL_RESUME: %w", err)
-	}
-	return &earlier, nil
 }
 
 // Usage is the cost of an attempt.

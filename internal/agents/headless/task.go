@@ -1,6 +1,11 @@
 package headless
 
-import "pawl"
+import (
+	"encoding/json"
+	"fmt"
+
+	"pawl"
+)
 
 // TaskOf returns the task of an attempt's job, and the outcome of earlier attempts, nil if there were none. variable returns the
 // variables of the step.
@@ -12,8 +17,20 @@ func TaskOf(job pawl.Job, variable func(name string) (string, bool)) (Task, *paw
 	task := Task{
 		Step: job.Name(), Prompt: Expand(job.Agent.Task(), variable), Goal: job.Goal, Outputs: job.Outputs, Checks: job.Checks, Result: value("PAWL_RESULT"),
 	}
-	earlier, err := pawl.ParseResume(value("PAWL_RESUME"))
+	earlier, err := ParseResume(value("PAWL_RESUME"))
 	return task, earlier, err
+}
+
+// ParseResume reads the value of PAWL_RESUME.
+func ParseResume(text string) (*pawl.Resume, error) {
+	if text == "" {
+		return nil, nil
+	}
+	var earlier pawl.Resume
+	if err := json.Unmarshal([]byte(text), &earlier); err != nil {
+		return nil, fmt.Errorf("read PAWL_RESUME: %w", err)
+	}
+	return &earlier, nil
 }
 
 // First returns the prompt of an attempt's first turn. If the attempt continues the session of an earlier one, First also returns

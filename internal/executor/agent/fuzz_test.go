@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"testing"
 
-	"pawl"
+	"pawl/internal/agents/headless"
 )
 
 // FuzzJob reads anything as job.json, as PAWL_RESUME and as what an agent prints. A job that is accepted is one of an agent, and lines
@@ -17,7 +17,7 @@ func FuzzJob(f *testing.F) {
 		if job, err := parseJob(data); err == nil && job.Agent == nil {
 			t.Error("a job without an agent")
 		}
-		_, _ = pawl.ParseResume(string(data))
+		_, _ = headless.ParseResume(string(data))
 		eachLine(bytes.NewReader(data), func(line []byte) {
 			if bytes.ContainsRune(line, '\n') {
 				t.Errorf("%q", line)

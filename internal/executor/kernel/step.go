@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"pawl"
+	"pawl/internal/agents/headless"
 	"pawl/internal/disk"
 	"pawl/internal/executor/events"
 	"pawl/internal/kernel"
@@ -247,7 +248,7 @@ func (a *attempt) catchUp(ctx context.Context, keys []runner.Key) error {
 	if err != nil {
 		return a.explained(err)
 	}
-	earlier, err := pawl.ParseResume(os.Getenv("PAWL_RESUME"))
+	earlier, err := headless.ParseResume(os.Getenv("PAWL_RESUME"))
 	if err != nil {
 		return err
 	}
