@@ -55,7 +55,7 @@ func TestPrepareLoads(t *testing.T) {
 	for _, c := range []struct{ name, at, calls, notes string }{
 		{"the live kernel has everything", "c", "", ""},
 		{"the kernel is dead", "", "load 3, load 2, load 1", "checkpoint 3 was not loaded: it is damaged; checkpoint 2 was not loaded: it does not have the variable lost2; " +
-			"cell 1, cell 2 run again: the variables that they made are gone with the earlier kernel"},
+			"cell 1, cell 2 run again: the variables are gone with the earlier kernel"},
 	} {
 		saver := &stubSaver{}
 		h := &host{cfg: Config{Dir: t.TempDir(), Driver: stubDriver{}, Saver: saver}, kernelLock: make(chan struct{}, 1), history: newHistory(), changed: make(chan struct{}),
