@@ -92,11 +92,11 @@ func TestKilledAtRandomMoments(t *testing.T) {
 				})
 			}
 		})
+		t.Logf("-seed %d: %s", from, tally)
 		if *only >= 0 && first > *only {
 			break
 		}
 	}
-	t.Logf("-seed %d: %s", from, tally)
 }
 
 // What is between two kills of a run.
