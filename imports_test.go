@@ -86,6 +86,7 @@ var layerOf = map[string]string{
 	"pawl/internal/redact/redacttest":            "tests",
 	"pawl/internal/schedule":                     "tools",
 	"pawl/internal/schema":                       "tools",
+	"pawl/internal/sessionlock":                  "tools",
 	"pawl/internal/server/page":                  "tools",
 	"pawl/internal/shellwords":                   "tools",
 	"pawl/internal/snapshot":                     "tools",

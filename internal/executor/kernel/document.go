@@ -9,10 +9,12 @@ import (
 	"strings"
 	"time"
 
+	"pawl"
 	"pawl/internal/disk"
 	"pawl/internal/kernel"
 	"pawl/internal/kernel/runner"
 	"pawl/internal/notebook"
+	"pawl/internal/sessionlock"
 )
 
 // document is the notebook that gets the outputs of cells; without a recorder, there is none. It is a view of the session's log: results are merged by cell id into
@@ -54,7 +56,8 @@ func openDocument(a *attempt, path string, text []byte, n *notebook.Notebook) (*
 		if err := disk.MakeFoldersAs(filepath.Dir(path), 0o755); err != nil {
 			return nil, err
 		}
-		if err := disk.ReplacePreserving(path, text, 0o644); err != nil {
+		write := func() error { return disk.ReplacePreserving(path, text, 0o644) }
+		if err := sessionlock.WithNotebook(path, sessionlock.Limit, write); err != nil {
 			return nil, err
 		}
 	}
@@ -100,7 +103,7 @@ func (d *document) add(m kernel.Message) error {
 		d.pace.saved = time.Now()
 	}
 	if d.pace.due(time.Now(), saveInterval) {
-		return d.save()
+		return d.saveUnlessHeld()
 	}
 	return nil
 }
@@ -115,7 +118,7 @@ func (d *document) end(c cell, end *runner.End) error {
 		d.inFile[c.id] = string(c.Key)
 	}
 	if d.pace.due(time.Now(), 0) {
-		return d.save()
+		return d.saveUnlessHeld()
 	}
 	return nil
 }
@@ -124,28 +127,48 @@ func (d *document) end(c cell, end *runner.End) error {
 const maxRetries = 5
 
 // save merges the results that are new into the file.
-func (d *document) save() error {
-	if d.recorder == nil {
+func (d *document) save() error { return d.saveWithin(sessionlock.Limit) }
+
+// saveUnlessHeld is save, unless a session of Gyoshu writes the notebook: a later save has these results too.
+func (d *document) saveUnlessHeld() error {
+	err := d.saveWithin(0)
+	if pawl.KindOf(err) == pawl.KindHeld {
+		d.pace.saved = time.Now()
+		return nil
+	}
+	return err
+}
+
+// saveWithin is save, which waits up to limit for a session of Gyoshu that writes the notebook.
+func (d *document) saveWithin(limit time.Duration) error {
+	if d.recorder == nil || !d.recorder.HasChanged() {
 		return nil
 	}
 	began := time.Now()
+	err := sessionlock.WithNotebook(d.path, limit, d.mergeChanged)
+	if err != nil {
+		return fmt.Errorf("%s: %w", d.path, err)
+	}
+	d.pace = pace{saved: time.Now(), took: time.Since(began)}
+	return nil
+}
+
+// mergeChanged merges the results that are new into the file. It tries again if someone else writes it at the same time.
+func (d *document) mergeChanged() (err error) {
 	results, ended := d.results()
 	if len(results) == 0 {
 		return nil
 	}
-	var err error
 	for range maxRetries {
 		if err = d.merge(results); !errors.Is(err, errChanged) {
 			break
 		}
 	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", d.path, err)
+	if err == nil {
+		d.kernel = nil
+		d.forget(ended)
 	}
-	d.kernel = nil
-	d.forget(ended)
-	d.pace = pace{saved: time.Now(), took: time.Since(began)}
-	return nil
+	return err
 }
 
 // remembered is how many cells that have ended may get more output, from threads or by display ids.
