@@ -418,7 +418,7 @@ func (m *researchWriter) beginNotebook() {
 // updateFrontMatter updates the run's status and its Python in the notebook's front matter.
 func (m *researchWriter) updateFrontMatter() {
 	file := m.files.File(notebookPath(m.title))
-	m.files.Put(file.Path, withRun(file.Data, m.entry(), m.python(), m.State.Updated))
+	m.files.Put(file.Path, WithRun(file.Data, m.entry(), m.python(), m.State.Updated))
 }
 
 // python returns the path of Python in the newest checkpoint of the run that knows it, "" if none does.
