@@ -1,6 +1,7 @@
 package format
 
 import (
+	"pawl/internal/kernel"
 	"slices"
 	"time"
 
@@ -27,6 +28,9 @@ type Export struct {
 
 	// Python returns the path and the packages, as name==version, of the interpreter of the run; nil: unknown.
 	Python func() (path string, packages []string)
+
+	// Kernel returns where the newest attempt at a kernel step ended; nil: no kernel ran.
+	Kernel func(pawl.StepID) kernel.Report
 
 	// UnknownCommit reports whether git has no such commit. It is false if there is no git.
 	UnknownCommit func(commit string) bool
