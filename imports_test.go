@@ -186,6 +186,7 @@ var layerOf = map[string]string{
 	"pawl/internal/faststart":                    "start",
 	"pawl/cmd/pawl-hook":                         "main",
 	"pawl/cmd/pawl":                              "main",
+	"pawl/test/gyoshu":                           "tests",
 	"pawl/test/bench":                            "tests",
 	"pawl/test/clients":                          "tests",
 	"pawl/internal/agents/agentstest":            "tests",

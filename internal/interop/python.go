@@ -30,8 +30,8 @@ func pythonOf(root string, plan *pawl.Plan) (path string, packages []string) {
 // kernelOf returns where the newest attempt at a kernel step ended; a zero report if none did.
 func kernelOf(p *project.Project, state *pawl.State, id pawl.StepID) kernel.Report {
 	st := state.Steps[id]
-	if st == nil || st.Retries.Last == nil {
+	if st == nil || st.Retries.Attempt == 0 {
 		return kernel.Report{}
 	}
-	return kernel.ReadReport(p.AttemptDir(st.Retries.Last.AttemptRef, state.Run))
+	return kernel.ReadReport(p.AttemptDir(pawl.AttemptRef{Step: id, Attempt: st.Retries.Attempt}, state.Run))
 }
