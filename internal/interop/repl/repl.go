@@ -212,7 +212,7 @@ func (s session) status(ctx context.Context, c *runner.Client) (*runner.Status, 
 // interrupt ends the running code. It does not wait for the session's turn, as Gyoshu's does: the running code has it.
 func (s session) interrupt(ctx context.Context) (Result, error) {
 	c, err := runner.Dial(ctx, s.dir)
-	if errors.Is(err, runner.ErrGone) {
+	if errors.Is(err, runner.ErrGone) || errors.Is(err, runner.ErrNotStarted) {
 		return Result{Success: true, Status: "idle"}, nil
 	}
 	if err != nil {
