@@ -131,7 +131,6 @@ var layerOf = map[string]string{
 	"pawl/internal/resume":                       "resume",
 	"pawl/internal/interop":                      "interop",
 	"pawl/internal/interop/repl":                 "interop",
-	"pawl/internal/interop/repl":                 "interop",
 	"pawl/internal/decide":                       "decide",
 	"pawl/internal/engine":                       "engine",
 	"pawl/internal/sessions":                     "sessions",
