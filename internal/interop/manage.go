@@ -10,6 +10,7 @@ import (
 	"pawl/internal/interop/format"
 	"pawl/internal/interop/format/gyoshu"
 	"pawl/internal/project"
+	"pawl/internal/sessionlock"
 )
 
 // ManageCheckpoints answers a call of Gyoshu's tool checkpoint-manager for the research files in a project, and writes what it changes
@@ -23,7 +24,7 @@ func ManageCheckpoints(ctx context.Context, p *project.Project, call gyoshu.Call
 			if result, err = m.manage(ctx, p, call, python); !errors.Is(err, format.ErrChanged) {
 				return err
 			}
-			time.Sleep(lockRetryPause)
+			time.Sleep(sessionlock.RetryPause)
 		}
 		return err
 	})

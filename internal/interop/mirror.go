@@ -13,6 +13,7 @@ import (
 	"pawl/internal/interop/format"
 	"pawl/internal/project"
 	"pawl/internal/runs"
+	"pawl/internal/sessionlock"
 	"pawl/internal/snapshot"
 )
 
@@ -107,7 +108,7 @@ func (m *Mirror) update(p *project.Project, run *pawl.State, change func(format.
 		}
 		var release func() error
 		if release, err = m.lock(files, run); err != nil {
-			time.Sleep(lockRetryPause)
+			time.Sleep(sessionlock.RetryPause)
 			continue
 		}
 		var done []format.File

@@ -14,6 +14,7 @@ import (
 	"pawl/internal/config"
 	"pawl/internal/interop/format"
 	"pawl/internal/journal"
+	"pawl/internal/kernel"
 	"pawl/internal/project"
 	"pawl/internal/redact"
 	"pawl/internal/runs"
@@ -40,6 +41,7 @@ func newExport(ctx context.Context, p *project.Project, r *runs.Run, f format.Fo
 		Hash:          newEnv(ctx, p.Root, nil).Hash,
 		Files:         func(id pawl.StepID) format.StepFiles { return partial.files(ctx, id) },
 		Python:        sync.OnceValues(func() (string, []string) { return pythonOf(p.Root, r.Plan) }),
+		Kernel:        func(id pawl.StepID) kernel.Report { return kernelOf(p, r.State, id) },
 		UnknownCommit: unknownCommits(ctx, p.Root),
 		Commits:       commitsBetween(ctx, p.Root),
 		Uncommitted:   uncommitted(ctx, p.Root),

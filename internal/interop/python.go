@@ -4,7 +4,9 @@ import (
 	"os"
 
 	"pawl"
+	"pawl/internal/kernel"
 	"pawl/internal/kernel/interpreter"
+	"pawl/internal/project"
 )
 
 // pythonOf returns the interpreter of a plan's kernel steps, or else of the project, and its packages. It runs nothing.
@@ -23,4 +25,13 @@ func pythonOf(root string, plan *pawl.Plan) (path string, packages []string) {
 		return "", nil
 	}
 	return python.Path, interpreter.Packages(python.Path)
+}
+
+// kernelOf returns where the newest attempt at a kernel step ended; a zero report if none did.
+func kernelOf(p *project.Project, state *pawl.State, id pawl.StepID) kernel.Report {
+	st := state.Steps[id]
+	if st == nil || st.Retries.Attempt == 0 {
+		return kernel.Report{}
+	}
+	return kernel.ReadReport(p.AttemptDir(pawl.AttemptRef{Step: id, Attempt: st.Retries.Attempt}, state.Run))
 }

@@ -16,25 +16,25 @@ var markerTypes = wordSet(`
 	STAT CORR PLOT ARTIFACT TABLE FIGURE FINDING INSIGHT PATTERN STEP STAGE CHECKPOINT CHECK INFO WARNING ERROR DEBUG
 	REHYDRATED CITATION LIMITATION NEXT_STEP DECISION SO_WHAT INDEPENDENT_CHECK CHALLENGE_RESPONSE VERIFICATION_CODE`)
 
-// categories are the categories of Gyoshu's markers.
+// categories are the categories of Gyoshu's markers, as its bridge names them.
 var categories = []struct{ name, types string }{
-	{"RESEARCH_PROCESS", "OBJECTIVE HYPOTHESIS EXPERIMENT OBSERVATION ANALYSIS CONCLUSION"},
-	{"DATA", "DATA SHAPE DTYPE RANGE MISSING MEMORY"},
-	{"CALCULATIONS", "CALC METRIC STAT CORR"},
-	{"ARTIFACTS", "PLOT ARTIFACT TABLE FIGURE"},
-	{"INSIGHTS", "FINDING INSIGHT PATTERN"},
-	{"WORKFLOW", "STEP STAGE CHECKPOINT CHECK INFO WARNING ERROR REHYDRATED DEBUG"},
-	{"SCIENTIFIC", "CITATION LIMITATION NEXT_STEP DECISION"},
+	{"research_process", "OBJECTIVE HYPOTHESIS EXPERIMENT OBSERVATION ANALYSIS CONCLUSION"},
+	{"data_operations", "DATA SHAPE DTYPE RANGE MISSING MEMORY"},
+	{"calculations", "CALC METRIC STAT CORR"},
+	{"artifacts", "PLOT ARTIFACT TABLE FIGURE"},
+	{"insights", "FINDING INSIGHT PATTERN"},
+	{"workflow", "STEP STAGE CHECKPOINT CHECK INFO WARNING ERROR REHYDRATED DEBUG"},
+	{"scientific", "CITATION LIMITATION NEXT_STEP DECISION SO_WHAT INDEPENDENT_CHECK CHALLENGE_RESPONSE VERIFICATION_CODE"},
 }
 
-// Category returns the category of a type of markers in Gyoshu's taxonomy; UNKNOWN if it has none.
+// Category returns the category of a type of markers in Gyoshu's taxonomy; "unknown" if it has none.
 func Category(markerType string) string {
 	for _, c := range categories {
 		if slices.Contains(strings.Fields(c.types), markerType) {
 			return c.name
 		}
 	}
-	return "UNKNOWN"
+	return "unknown"
 }
 
 func wordSet(words string) map[string]bool {

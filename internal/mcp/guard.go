@@ -9,8 +9,12 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// maxArguments is the maximum size of a call's arguments in bytes, so that they fit a line of the journal.
+// maxArguments is the maximum size of a call's arguments in bytes, so that they fit a line of the journal. Calls of Gyoshu's tools are not
+// journaled.
 const maxArguments = 12 << 10
+
+// isGyoshus reports whether a tool is one of Gyoshu's.
+func isGyoshus(tool string) bool { return tool == "python_repl" || tool == "checkpoint_manager" }
 
 // guard wraps every method: it rejects oversized arguments and redacts input and output. A panic fails only the call that
 // caused it.
@@ -25,10 +29,12 @@ func (s *Server) guard(next sdk.MethodHandler) sdk.MethodHandler {
 			get.Name = promptName
 		}
 		if call, ok := req.GetParams().(*sdk.CallToolParamsRaw); ok && len(call.Arguments) > 0 {
-			if n := len(call.Arguments); n > maxArguments {
+			if n := len(call.Arguments); n > maxArguments && !isGyoshus(call.Name) {
 				return tooLarge(n), nil
 			}
-			call.Arguments = s.redact.JSON(call.Arguments)
+			if call.Name != "python_repl" { // code runs as it is
+				call.Arguments = s.redact.JSON(call.Arguments)
+			}
 		}
 		if res, err = next(ctx, method, req); err != nil {
 			return nil, err

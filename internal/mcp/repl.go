@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
-	"pawl/internal/kernel/repl"
+	"pawl/internal/interop/repl"
 )
 
 // pythonREPL is Gyoshu's tool of the same name, for prompts that call it. The text of the answer is Gyoshu's JSON.

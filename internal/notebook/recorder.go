@@ -206,6 +206,9 @@ func (r *Recorder) Changed() []kernel.CellID {
 	return ids
 }
 
+// HasChanged reports whether Changed would return cells.
+func (r *Recorder) HasChanged() bool { return len(r.changed) > 0 }
+
 // Times returns when the kernel executed a cell.
 func (r *Recorder) Times(id kernel.CellID) Times { return r.cell(id).times }
 

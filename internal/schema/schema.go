@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
@@ -23,7 +24,25 @@ func Of[T any]() (json.RawMessage, error) {
 		return nil, fmt.Errorf("schema of %s: %w", reflect.TypeFor[T](), err)
 	}
 	removeNull(s)
+	requireNoEmbedded(s, reflect.TypeFor[T]())
 	return json.Marshal(s)
+}
+
+// requireNoEmbedded makes the fields of embedded pointers optional: if such a pointer is nil, a document has none of them.
+func requireNoEmbedded(s *jsonschema.Schema, t reflect.Type) {
+	if t.Kind() != reflect.Struct {
+		return
+	}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		if !f.Anonymous || f.Type.Kind() != reflect.Pointer {
+			continue
+		}
+		for j := range f.Type.Elem().NumField() {
+			name, _, _ := strings.Cut(f.Type.Elem().Field(j).Tag.Get("json"), ",")
+			s.Required = slices.DeleteFunc(s.Required, func(required string) bool { return required == name })
+		}
+	}
 }
 
 // enumerations are the string types with a fixed set of words.

@@ -8,10 +8,12 @@ import (
 	"slices"
 	"time"
 
+	"pawl"
 	"pawl/internal/disk"
 	"pawl/internal/kernel"
 	"pawl/internal/kernel/runner"
 	"pawl/internal/notebook"
+	"pawl/internal/sessionlock"
 )
 
 // document is the notebook that gets the outputs of cells; without a recorder, there is none. It is a view of the session's log: results are merged by cell id into
@@ -63,7 +65,8 @@ func openDocument(a *attempt, path string, text []byte, n *notebook.Notebook) (*
 		if err := disk.MakeFoldersAs(filepath.Dir(path), 0o755); err != nil {
 			return nil, err
 		}
-		if err := disk.ReplacePreserving(path, text, 0o644); err != nil {
+		write := func() error { return disk.ReplacePreserving(path, text, 0o644) }
+		if err := sessionlock.WithNotebook(path, sessionlock.Limit, write); err != nil {
 			return nil, err
 		}
 	}
@@ -99,7 +102,7 @@ func (d *document) clear(cells []cell) error {
 		stale = append(stale, notebook.CellResult{ID: c.id, Source: c.Code, Metadata: notebook.CellMetadata{Execution: &notebook.Execution{},
 			Papermill: &notebook.Papermill{Status: notebook.Pending}, Pawl: &about}})
 	}
-	return d.write(stale)
+	return sessionlock.WithNotebook(d.path, sessionlock.Limit, func() error { return d.write(stale) })
 }
 
 // Pace of saving: the notebook is saved when a cell ends, and while it runs: first after firstSave, then less and less often up to
@@ -160,7 +163,7 @@ func (d *document) add(m kernel.Message) error {
 		d.pace.saved = now
 	}
 	if d.pace.due(now, min(max(firstSave, now.Sub(d.begun)/2), saveInterval)) {
-		return d.save()
+		return d.saveUnlessHeld()
 	}
 	return nil
 }
@@ -180,7 +183,7 @@ func (d *document) end(c cell, end *runner.End) error {
 		d.inFile[c.id] = s.about
 	}
 	if d.pace.due(time.Now(), 0) {
-		return d.save()
+		return d.saveUnlessHeld()
 	}
 	return nil
 }
@@ -189,11 +192,33 @@ func (d *document) end(c cell, end *runner.End) error {
 const maxRetries = 5
 
 // save merges the results that are new into the file.
-func (d *document) save() error {
-	if d.recorder == nil {
+func (d *document) save() error { return d.saveWithin(sessionlock.Limit) }
+
+// saveUnlessHeld is save, unless a session of Gyoshu writes the notebook: a later save has these results too.
+func (d *document) saveUnlessHeld() error {
+	err := d.saveWithin(0)
+	if pawl.KindOf(err) == pawl.KindHeld {
+		d.pace.saved = time.Now()
+		return nil
+	}
+	return err
+}
+
+// saveWithin is save, which waits up to limit for a session of Gyoshu that writes the notebook.
+func (d *document) saveWithin(limit time.Duration) error {
+	if d.recorder == nil || !d.recorder.HasChanged() {
 		return nil
 	}
 	began := time.Now()
+	if err := sessionlock.WithNotebook(d.path, limit, d.saveChanged); err != nil {
+		return err
+	}
+	d.pace = pace{saved: time.Now(), took: time.Since(began)}
+	return nil
+}
+
+// saveChanged merges the results that are new into the file, whose lock pawl holds.
+func (d *document) saveChanged() error {
 	results, ended := d.results()
 	if len(results) == 0 {
 		return nil
@@ -203,7 +228,6 @@ func (d *document) save() error {
 	}
 	d.kernel = nil
 	d.forget(ended)
-	d.pace = pace{saved: time.Now(), took: time.Since(began)}
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"pawl/internal/kernel"
 	"pawl/internal/kernel/runner"
 	"pawl/internal/notebook"
+	"pawl/internal/sessionlock"
 )
 
 // TestSpill: output that has no room in the notebook is in one file for each cell, and the notebook names them.
@@ -33,6 +35,51 @@ func TestSpill(t *testing.T) {
 		if want := "../attempt/outputs/" + string(cell) + "/stdout.txt]\n"; !strings.HasSuffix(mark, want) {
 			t.Errorf("mark %q", mark)
 		}
+	}
+}
+
+// TestNotebookLock: while a session of Gyoshu holds the lock of a research's notebook, results wait. They are in the notebook once the
+// lock is free, and pawl held the lock when it wrote them.
+func TestNotebookLock(t *testing.T) {
+	runtime := t.TempDir()
+	t.Setenv("GYOSHU_RUNTIME_DIR", runtime)
+	path := filepath.Join(t.TempDir(), "notebooks", "tides.ipynb")
+	lock := sessionlock.Notebook(runtime, "tides")
+	if err := os.MkdirAll(filepath.Dir(lock), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	text := []byte(`{"cells": [{"cell_type": "code", "id": "a", "metadata": {}, "execution_count": null, "outputs": [], "source": "1"}], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}`)
+	n, err := notebook.Read(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := openDocument(&attempt{clean: func(s string) string { return s }}, path, text, n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	release, err := sessionlock.Take([]string{lock})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := cell{id: "a", Link: runner.Link{Code: "1", Key: "k"}}
+	d.begin(c, "c000001")
+	if err := d.add(kernel.Message{Cell: "c000001", Kind: kernel.KindStream, Stream: kernel.Stdout, Text: "result"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.end(c, &runner.End{Cell: "c000001", Ending: kernel.Ending{Status: kernel.OK, Count: 1}}); err != nil {
+		t.Fatal(err)
+	}
+	if data, _ := os.ReadFile(path); strings.Contains(string(data), "result") {
+		t.Errorf("written while a session held the lock: %s", data)
+	}
+	if err := errors.Join(release(), d.save()); err != nil {
+		t.Fatal(err)
+	}
+	if data, _ := os.ReadFile(path); !strings.Contains(string(data), "result") {
+		t.Errorf("the result is missing: %s", data)
+	}
+	if found := sessionlock.Find([]string{lock}); len(found) != 0 {
+		t.Errorf("the lock stays: %v", found)
 	}
 }
 

@@ -40,6 +40,7 @@ type attempt struct {
 	done   int    // cells that are finished
 	caught bool   // the notebook has, or gets, what the cells put out that earlier attempts executed
 	noted  string // the last note on variables that are not saved
+	report kernel.Report
 }
 
 // cell is a cell of a step.
@@ -66,6 +67,9 @@ func (s Step) Run(ctx context.Context) (pawl.ResultStatus, error) {
 	}
 	a.job = *job
 	summary, err := a.execute(ctx)
+	if err := a.report.Write(a.dir); err != nil {
+		fmt.Fprintf(a.Err, "pawl: kernel: %v\n", err)
+	}
 	switch {
 	case ctx.Err() != nil:
 		return "", context.Cause(ctx)
@@ -259,7 +263,7 @@ func (a *attempt) catchUp(ctx context.Context, keys []runner.Key) error {
 	for i, r := range done.Results { // in the order of the keys
 		c := a.cells[slices.Index(keys, r.Key)]
 		if earlier == nil || !slices.Contains(earlier.ItemsDone, pawl.ItemIDOf(c.id)) {
-			a.report(c)
+			a.reportItem(c)
 		}
 		if from < 0 && a.doc.has(c) && i < len(done.Results)-remembered {
 			continue
@@ -315,6 +319,7 @@ func (a *attempt) cell(ctx context.Context, i int, base runner.Key) error {
 	if c.id != "" {
 		a.events.Progress(a.progress("cell " + c.Name))
 	}
+	a.report.InFlight, a.report.Code, a.report.Output, a.report.Stacks = a.clean(c.Name), a.clean(c.Code), "", ""
 	stopped := a.interruptWith(ctx)
 	x := runner.Execution{Link: c.Link, After: after, Step: a.job.Step, Seed: a.seed, Timeout: a.job.Kernel.Action.CellTimeout}
 	end, err := a.runner.Execute(context.WithoutCancel(ctx), x, func(id kernel.CellID) { a.doc.begin(c, id) }, func(m kernel.Message) error {
@@ -328,8 +333,10 @@ func (a *attempt) cell(ctx context.Context, i int, base runner.Key) error {
 	if err := a.doc.end(c, end); err != nil {
 		return err
 	}
+	a.report.Executed = max(a.report.Executed, end.Count)
 	switch {
 	case end.Finished(&runner.Begin{MayFail: c.MayFail}):
+		a.report = kernel.Report{Executed: a.report.Executed}
 	case end.Status == kernel.Lost:
 		return fmt.Errorf("%s%w: %s", c.prefix(), errKernelDied, end.Reason())
 	default:
@@ -340,7 +347,7 @@ func (a *attempt) cell(ctx context.Context, i int, base runner.Key) error {
 		a.note(c.prefix() + end.Note)
 	}
 	a.done++
-	a.report(c)
+	a.reportItem(c)
 	return nil
 }
 
@@ -383,7 +390,8 @@ func (a *attempt) interrupt(ctx context.Context) {
 		a.note(text)
 	}
 	if s.Stacks != "" {
-		if err := disk.Replace(filepath.Join(a.dir, StacksFile), []byte(a.clean(s.Stacks))); err != nil {
+		a.report.Stacks = a.clean(s.Stacks)
+		if err := disk.Replace(filepath.Join(a.dir, StacksFile), []byte(a.report.Stacks)); err != nil {
 			fmt.Fprintf(a.Err, "pawl: kernel: %v\n", err)
 		}
 	}
@@ -397,14 +405,24 @@ func (a *attempt) show(m kernel.Message) {
 		if m.Stream == kernel.Stderr {
 			to = a.Err
 		}
-		io.WriteString(to, m.Text)
+		a.put(to, m.Text)
 	case kernel.KindDisplay, kernel.KindResult:
 		if text := m.PlainText(); text != "" {
-			fmt.Fprintln(a.Out, text)
+			a.put(a.Out, text+"\n")
 		}
 	case kernel.KindError:
-		fmt.Fprintln(a.Err, cmp.Or(strings.Join(m.Error.Traceback, "\n"), m.Error.Name+": "+m.Error.Value))
+		a.put(a.Err, cmp.Or(strings.Join(m.Error.Traceback, "\n"), m.Error.Name+": "+m.Error.Value)+"\n")
 	}
+}
+
+// lastOutput is how much of a cell's output a report has, in bytes.
+const lastOutput = 4 << 10
+
+// put prints a text of the running cell, and keeps its end for the report.
+func (a *attempt) put(to io.Writer, text string) {
+	io.WriteString(to, text)
+	last := a.report.Output + a.clean(text[max(0, len(text)-lastOutput):])
+	a.report.Output = strings.ToValidUTF8(last[max(0, len(last)-lastOutput):], "")
 }
 
 // note tells the user something.
@@ -418,8 +436,8 @@ func (a *attempt) progress(text string) pawl.Progress {
 	return pawl.Progress{Text: text, Done: new(float64(a.done)), Total: new(float64(len(a.cells)))}
 }
 
-// report reports a finished cell as an item of the step.
-func (a *attempt) report(c cell) {
+// reportItem reports a finished cell as an item of the step.
+func (a *attempt) reportItem(c cell) {
 	if c.id == "" {
 		return
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"pawl"
+	"pawl/internal/kernel"
 )
 
 // Export is the run that a format writes.
@@ -27,6 +28,9 @@ type Export struct {
 
 	// Python returns the path and the packages, as name==version, of the interpreter of the run; nil: unknown.
 	Python func() (path string, packages []string)
+
+	// Kernel returns where the newest attempt at a kernel step ended, a zero report if none did. Defaults to nil: none did.
+	Kernel func(pawl.StepID) kernel.Report
 
 	// UnknownCommit reports whether git has no such commit. It is false if there is no git.
 	UnknownCommit func(commit string) bool

@@ -95,11 +95,6 @@ type Format struct {
 	Prune func(files Files, keep int, env Env) ([]File, error)
 
 	// Locks returns the paths of the lock files that the system's sessions hold while they write: those for a run or, without
-	// one, for all files. They lie outside the project.
-	Locks func(files Files, run *pawl.State, home Home) []string
-	// Held reports whether somebody holds a lock, as far as its file shows, and why. It is nil if and only if Locks is.
-	Held func(lock File, on Host) (held bool, why string)
-	// NewLock returns the content of a lock file of a pawl process, and OwnLock reports whether a lock file is one.
-	NewLock func(id string, pid int64, on Host) []byte
-	OwnLock func(lock File) bool
+	// one, for all files. They lie in a folder outside the project.
+	Locks func(files Files, run *pawl.State, folder string) []string
 }

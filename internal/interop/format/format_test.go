@@ -23,7 +23,7 @@ func TestFormats(t *testing.T) {
 		}
 		for pair, whole := range map[string]bool{
 			"Places, At": (f.Places == nil) == (f.At == nil), "Projects, Select": (f.Projects == nil) == (f.Select == nil),
-			"ResumePrompt, Archive": (f.ResumePrompt == nil) == (f.Archive == nil), "Locks, Held": (f.Locks == nil) == (f.Held == nil),
+			"ResumePrompt, Archive": (f.ResumePrompt == nil) == (f.Archive == nil),
 		} {
 			if !whole {
 				t.Errorf("%s sets only one of %s", name, pair)

@@ -188,3 +188,15 @@ func (c *Client) Replay(from int64, each func(Record) error) (failed error) {
 	c.read = end
 	return errors.Join(failed, err)
 }
+
+// Messages calls each with the messages of a cell, whose result may not be known yet.
+func Messages(dir string, result Result, each func(kernel.Message) error) error {
+	var failed error
+	_, err := readLog(filepath.Join(dir, LogFile), result.From, func(_ int64, r Record) bool {
+		if r.Message != nil && r.Message.Cell == result.Begin.Cell {
+			failed = each(*r.Message)
+		}
+		return failed == nil && (r.End == nil || r.End.Cell != result.Begin.Cell)
+	})
+	return errors.Join(failed, err)
+}

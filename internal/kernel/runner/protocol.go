@@ -107,7 +107,8 @@ type Status struct {
 	Info    kernel.Info `json:"kernel"`
 	State   State       `json:"state"`
 	Running *Begin      `json:"running,omitempty"`
-	By      string      `json:"by,omitempty"` // the client that works with the kernel
+	From    int64       `json:"from,omitempty"` // of Running: where its messages are in the log
+	By      string      `json:"by,omitempty"`   // the client that works with the kernel
 	At      Key         `json:"at,omitempty"`
 	Cells   int         `json:"cells"` // that were executed
 	PID     int         `json:"pid"`   // of the runner

@@ -213,6 +213,9 @@ func (h *host) status() *Status {
 	if h.k != nil {
 		s.Info = h.k.Info()
 	}
+	if h.running != nil {
+		s.From = h.running.offset
+	}
 	if h.holder != nil {
 		s.By = h.holder.by
 	}

@@ -42,9 +42,9 @@ func runLines(indent string, run RunEntry) []string {
 	return append(lines, indent+"  status: "+run.Status)
 }
 
-// withRun returns a notebook with the status of a run, and the path of its Python, in its front matter; all other lines stay as they
+// WithRun returns a notebook with the status of a run, and the path of its Python, in its front matter; all other lines stay as they
 // are. A notebook without front matter is unchanged.
-func withRun(notebook []byte, run RunEntry, python string, now time.Time) []byte {
+func WithRun(notebook []byte, run RunEntry, python string, now time.Time) []byte {
 	root, err := jsonedit.Read(notebook)
 	if err != nil {
 		return notebook

@@ -35,7 +35,7 @@ func (s scope) format() format.Format {
 		Places: places, At: func(place string) format.Format { return scope{title: path.Base(place), run: s.run}.format() },
 		Projects: s.runs, Select: func(run string) format.Format { return scope{title: s.title, run: run}.format() },
 		Unfinished: unfinished, Refuses: refuses, Preconditions: preconditions, Prune: pruneAll, Private: []string{"reports/*/checkpoints/*/*/checkpoint.json"},
-		CheckCriterion: s.checkCriterion, Criteria: s.criteriaOf, Locks: locks, Held: held, NewLock: newLock, OwnLock: isOwnLock,
+		CheckCriterion: s.checkCriterion, Criteria: s.criteriaOf, Locks: locks,
 	}
 }
 

@@ -12,13 +12,18 @@ import (
 	"pawl/internal/interop/format"
 )
 
+// Subject is what a call of a tool of Gyoshu is about. Which of them an action requires, the answer says in Gyoshu's words.
+type Subject struct {
+	Title   string `json:"reportTitle,omitempty" jsonschema:"title of the research"`
+	Run     string `json:"runId,omitempty" jsonschema:"run of the research"`
+	Session string `json:"researchSessionID,omitempty" jsonschema:"session of the research, which has a kernel of its own"`
+}
+
 // Call is a call of Gyoshu's tool checkpoint-manager.
 type Call struct {
-	Action       string         `json:"action" jsonschema:"save, list, validate, resume, prune or emergency"`
-	Title        string         `json:"reportTitle" jsonschema:"title of the research; required"`
-	Run          string         `json:"runId,omitempty" jsonschema:"run of the research; list and resume without it look at all runs"`
+	Action string `json:"action" jsonschema:"save, list, validate, resume, prune or emergency"`
+	Subject
 	Checkpoint   string         `json:"checkpointId,omitempty" jsonschema:"required for save and validate"`
-	Session      string         `json:"researchSessionID,omitempty" jsonschema:"required for save"`
 	Stage        string         `json:"stageId,omitempty" jsonschema:"such as S01_load_data; required for save and emergency"`
 	Status       string         `json:"status,omitempty" jsonschema:"of save: saved, interrupted or emergency; the last two need a reason"`
 	Reason       string         `json:"reason,omitempty" jsonschema:"timeout, abort or error; also watchdog_timeout and manual_abort"`

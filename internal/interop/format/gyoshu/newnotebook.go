@@ -3,6 +3,7 @@ package gyoshu
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"time"
 
 	"pawl/internal/textedit/jsonedit"
 )
@@ -30,7 +31,17 @@ func newNotebook(title, goal, session string, run RunEntry) []byte {
 	for _, cell := range []any{front, report} {
 		text = mustEdit(jsonedit.Append(text, cell, "cells"))
 	}
-	return mustEdit(jsonedit.Set(text, meta{"createdAt": created, "researchSessionID": session}, "metadata", "gyoshu"))
+	return withSession(text, session, run.Started)
+}
+
+// NewNotebook returns the notebook that Gyoshu's python_repl creates: without cells, of a session.
+func NewNotebook(session string, now time.Time) []byte {
+	return withSession([]byte(emptyNotebook), session, now)
+}
+
+// withSession returns a new notebook that names its session.
+func withSession(text []byte, session string, created time.Time) []byte {
+	return mustEdit(jsonedit.Set(text, map[string]string{"createdAt": instantOf(created), "researchSessionID": session}, "metadata", "gyoshu"))
 }
 
 // mustEdit returns text, and panics on an error: editing a notebook that pawl just created cannot fail.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"pawl/internal/interop/format"
+	"pawl/internal/kernel"
 	"pawl/internal/markers"
 	"pawl/internal/textedit/jsonedit"
 )
@@ -137,7 +138,7 @@ type checkpointCell struct {
 	Source   []string       `json:"source"`
 	Metadata checkpointMeta `json:"metadata"`
 	Count    *int           `json:"execution_count"`
-	Outputs  []string       `json:"outputs"`
+	Outputs  []cellOutput   `json:"outputs"`
 }
 
 type checkpointMeta struct {
@@ -151,13 +152,13 @@ type checkpointMeta struct {
 }
 
 // newCheckpointCell returns the cell of a manifest. Its output matches its comment; for a checkpoint in the middle of a
-// stage it includes the reason.
-func newCheckpointCell(m *Manifest) checkpointCell {
+// stage it includes the reason, and what the kernel did then.
+func newCheckpointCell(m *Manifest, at kernel.Report) checkpointCell {
 	marker := "[CHECKPOINT:saved:id=" + m.CheckpointID + ":stage=" + m.Stage
 	if m.Status.unsafe() {
 		marker = "[CHECKPOINT:emergency:id=" + m.CheckpointID + ":stage=" + m.Stage + ":reason=" + string(m.Reason)
 	}
-	c := checkpointCell{Type: "code", ID: m.Notebook.Cell, Outputs: []string{}, Source: []string{
+	c := checkpointCell{Type: "code", ID: m.Notebook.Cell, Outputs: append([]cellOutput{}, lostWork(at)...), Source: []string{
 		"# " + marker + ":manifest=" + manifestPath(m.Title, m.Run, m.CheckpointID) + "]\n",
 		"# Checkpoint created at " + m.Created + "\n",
 		`print("` + escapePython(marker) + "]\")\n",

@@ -2,7 +2,6 @@ package gyoshu_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -79,65 +78,19 @@ func TestReadQueue(t *testing.T) {
 	}
 }
 
-func TestLock(t *testing.T) {
-	t.Parallel()
-	locker := gyoshu.Format()
-	held := func(text string, later time.Duration, host string, alive bool, started int64) (bool, string) {
-		return locker.Held(format.File{Data: []byte(text), Changed: noon}, format.Host{Now: noon.Add(later), Name: host,
-			Process: func(pid int64) (bool, int64) { return alive && pid == 4711, started }})
-	}
-	text := fmt.Sprintf(`{"lockId":"u","pid":4711,"processStartTime":900,"hostname":"here","acquiredAt":"%s"}`, noon.Format(time.RFC3339))
-	for _, c := range []struct {
-		after   time.Duration
-		host    string
-		alive   bool
-		started int64
-		held    bool
-	}{
-		{time.Hour, "here", true, 900, true},    // age proves nothing
-		{time.Second, "here", true, 901, false}, // another one with its number
-		{time.Hour, "here", true, 0, true},
-		{time.Second, "here", false, 0, true},
-		{61 * time.Second, "here", false, 0, false},
-		{4 * time.Minute, "there", false, 0, true},
-		{6 * time.Minute, "there", true, 900, false},
-	} {
-		if held, why := held(text, c.after, c.host, c.alive, c.started); held != c.held {
-			t.Errorf("%s later on %s: held %v, %s", c.after, c.host, held, why)
-		}
-	}
-	for _, none := range []string{"", "{", "{}", `{"lockId":"u","pid":0}`} { // to the original such a one is held for ever
-		now, why := held(none, 30*time.Second, "here", true, 0)
-		if later, _ := held(none, 2*time.Minute, "here", true, 0); !now || later || why != "it cannot be read" {
-			t.Errorf("%q: %v, later %v, %s", none, now, later, why)
-		}
-	}
-}
-
-// TestLocksLieOutside: where the sessions' locks lie of a research that is there, and of one that is written.
+// TestLocksLieOutside: which locks there are of a research that is there, and of one that is written.
 func TestLocksLieOutside(t *testing.T) {
 	t.Parallel()
 	locker := gyoshu.Format()
-	for _, c := range []struct{ system, name, value, dir string }{
-		{"linux", "GYOSHU_RUNTIME_DIR", "/run/g", "/run/g/"}, {"linux", "GYOSHU_RUNTIME_DIR", "no/path", "/home/u/.cache/gyoshu/runtime/"},
-		{"linux", "XDG_RUNTIME_DIR", "/run/u", "/run/u/gyoshu/"}, {"darwin", "", "", "/home/u/Library/Caches/gyoshu/runtime/"},
-	} {
-		home := format.Home{Dir: "/home/u", System: c.system, Getenv: func(name string) string {
-			if name == c.name {
-				return c.value
-			}
-			return ""
-		}}
-		all := locker.Locks(wanted(t, tides), nil, home)
-		for _, want := range []string{"locks/notebook/b2e8b2109688.lock", "locks/report/4fc01032d197.lock", "locks/queue/6145336f065f.lock", "c7061e92b119/session.lock"} {
-			if !slices.Contains(all, c.dir+want) {
-				t.Errorf("%s is not among %q", c.dir+want, all)
-			}
+	all := locker.Locks(wanted(t, tides), nil, "/run/g")
+	for _, want := range []string{"locks/notebook/b2e8b2109688.lock", "locks/report/4fc01032d197.lock", "locks/queue/6145336f065f.lock", "c7061e92b119/session.lock"} {
+		if !slices.Contains(all, "/run/g/"+want) {
+			t.Errorf("%s is not among %q", want, all)
 		}
-		of := locker.Locks(nil, &pawl.State{Name: title, Run: lastRun}, home)
-		if want := []string{c.dir + "locks/notebook/b2e8b2109688.lock", c.dir + "locks/report/4fc01032d197.lock", c.dir + "locks/queue/6145336f065f.lock"}; !slices.Equal(of, want) {
-			t.Errorf("of a run %q, want %q", of, want)
-		}
+	}
+	of := locker.Locks(nil, &pawl.State{Name: title, Run: lastRun}, "/run/g")
+	if want := []string{"/run/g/locks/notebook/b2e8b2109688.lock", "/run/g/locks/report/4fc01032d197.lock", "/run/g/locks/queue/6145336f065f.lock"}; !slices.Equal(of, want) {
+		t.Errorf("of a run %q, want %q", of, want)
 	}
 }
 
@@ -211,7 +164,6 @@ func FuzzProtocol(f *testing.F) {
 	for _, file := range wanted(f, tides) {
 		f.Add(file.Data)
 	}
-	f.Add([]byte(`{"lockId":"u","pid":1,"hostname":"h","acquiredAt":"2026-03-02T12:00:00Z"}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if l, err := gyoshu.ReadLoop(data); err == nil {
 			l.Exceeded(noon)
@@ -221,7 +173,6 @@ func FuzzProtocol(f *testing.F) {
 				q.IsStale(j, noon)
 			}
 		}
-		gyoshu.Format().Held(format.File{Data: data}, format.Host{Now: noon, Name: "here", Process: func(int64) (bool, int64) { return true, 1 }})
 		gyoshu.WithBlock(string(data), "X", "text")
 	})
 }

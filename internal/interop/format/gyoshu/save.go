@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"pawl/internal/interop/format"
+	"pawl/internal/kernel"
 )
 
 // Request describes a checkpoint to save.
@@ -23,8 +24,9 @@ type Request struct {
 	Reason     Reason // unless Status is saved
 	Trust      Trust  // if Status is saved. Defaults to local
 	Python     Python
-	Executed   int64      // highest execution count of a cell; 0: unknown
-	Artifacts  []Artifact // with hashes that the caller took
+	Executed   int64         // highest execution count of a cell; 0: unknown
+	Artifacts  []Artifact    // with hashes that the caller took
+	Kernel     kernel.Report // of an emergency checkpoint: where the kernel ended
 	Now        time.Time
 }
 
@@ -47,7 +49,7 @@ func save(find func(path string) *format.File, r Request) ([]format.File, error)
 	if notebook := find(m.Notebook.Path); notebook != nil {
 		old = notebook.Data
 	}
-	notebook, err := withCell(old, newCheckpointCell(m))
+	notebook, err := withCell(old, newCheckpointCell(m, r.Kernel))
 	if err != nil {
 		return nil, fmt.Errorf("save checkpoint %s: %s: %w", r.ID, m.Notebook.Path, err)
 	}

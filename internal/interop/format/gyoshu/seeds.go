@@ -22,21 +22,22 @@ type Seed struct {
 // seedCall is a call in a cell that seeds a random number generator.
 var seedCall = lazyregexp.New(`(?m)^[ \t]*(random|np\.random|numpy\.random)\.seed\(\s*([0-9]{1,15})\s*\)`)
 
-// seeds returns the last seeds that the executed cells of a notebook set.
-func (n *Notebook) seeds() (seeds Seeds) {
-	last := map[string]float64{}
-	for _, c := range n.Cells {
-		if c.Type != "code" || c.Executed == 0 || c.Kind == "checkpoint" {
-			continue
+// lastSeeds are the last seeds that code has set, by module.
+type lastSeeds map[string]float64
+
+// add adds the seeds that code sets.
+func (last lastSeeds) add(code string) {
+	for _, call := range seedCall.FindAllStringSubmatch(code, -1) {
+		name := "numpy"
+		if call[1] == "random" {
+			name = "random"
 		}
-		for _, call := range seedCall.FindAllStringSubmatch(c.Source, -1) {
-			name := "numpy"
-			if call[1] == "random" {
-				name = "random"
-			}
-			last[name], _ = strconv.ParseFloat(call[2], 64) // digits
-		}
+		last[name], _ = strconv.ParseFloat(call[2], 64) // digits
 	}
+}
+
+// seeds returns the seeds in order.
+func (last lastSeeds) seeds() (seeds Seeds) {
 	for _, name := range []string{"random", "numpy"} {
 		if seed, ok := last[name]; ok {
 			seeds = append(seeds, Seed{name, seed})

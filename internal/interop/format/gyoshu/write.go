@@ -180,8 +180,8 @@ func (m *researchWriter) request(name string, id pawl.StepID, at time.Time) Requ
 		Stage:     m.stages[id],
 		Status:    Saved,
 		Trust:     m.trustUpTo(id),
-		Python:    m.environment(),
-		Executed:  m.executed(),
+		Python:    m.environment(id),
+		Executed:  m.executed(id),
 		Artifacts: m.artifactsUpTo(id),
 		Now:       at,
 	}
@@ -224,37 +224,6 @@ func (m *researchWriter) trustUpTo(id pawl.StepID) Trust {
 		}
 	}
 	return lowest
-}
-
-// environment returns the environment of the run, with the seeds that cells of the notebook set.
-func (m *researchWriter) environment() Python {
-	p := Python{Platform: platform()}
-	if m.Python != nil {
-		p.Path, p.Packages = m.Python()
-	}
-	if file := m.files.File(notebookPath(m.title)); file != nil {
-		if notebook, err := ReadNotebook(file.Data); err == nil {
-			p.Seeds = notebook.seeds()
-		}
-	}
-	return p
-}
-
-// executed returns the highest execution count in the notebook; 0 if none is known.
-func (m *researchWriter) executed() int64 {
-	file := m.files.File(notebookPath(m.title))
-	if file == nil {
-		return 0
-	}
-	notebook, err := ReadNotebook(file.Data)
-	if err != nil {
-		return 0
-	}
-	last := int64(0)
-	for _, c := range notebook.Cells {
-		last = max(last, c.Executed)
-	}
-	return last
 }
 
 // save adds a new checkpoint, later than all others, since Gyoshu's choice between equal times is arbitrary. It adds none if
@@ -319,7 +288,7 @@ func (m *researchWriter) saveFailed() {
 // saveUnfinished saves a checkpoint from the middle of a stage. If no stage is finished, it has only a cell.
 func (m *researchWriter) saveUnfinished(id pawl.StepID, name string, why Reason, at time.Time) {
 	r := Request{Title: m.title, Run: m.run, Session: m.run, Stage: m.stages[id], Status: Interrupted, Reason: why,
-		Python: m.environment(), Now: at, ID: name}
+		Python: m.environment(id), Executed: m.executed(id), Kernel: m.kernel(id), Now: at, ID: name}
 	if len(m.finished()) > 0 {
 		m.save(r)
 		return
@@ -334,7 +303,7 @@ func (m *researchWriter) addCell(r Request) {
 	if err != nil || slices.ContainsFunc(notebook.Cells, func(c Cell) bool { return c.Pointer.ID == r.ID }) {
 		return
 	}
-	if data, err := withCell(file.Data, newCheckpointCell(r.manifest())); err == nil {
+	if data, err := withCell(file.Data, newCheckpointCell(r.manifest(), r.Kernel)); err == nil {
 		m.files.Put(file.Path, data)
 	}
 }
@@ -418,7 +387,7 @@ func (m *researchWriter) beginNotebook() {
 // updateFrontMatter updates the run's status and its Python in the notebook's front matter.
 func (m *researchWriter) updateFrontMatter() {
 	file := m.files.File(notebookPath(m.title))
-	m.files.Put(file.Path, withRun(file.Data, m.entry(), m.python(), m.State.Updated))
+	m.files.Put(file.Path, WithRun(file.Data, m.entry(), m.python(), m.State.Updated))
 }
 
 // python returns the path of Python in the newest checkpoint of the run that knows it, "" if none does.
