@@ -12,21 +12,22 @@ import (
 	"pawl"
 	"pawl/internal/kernel"
 	"pawl/internal/kernel/jupyter"
+	"pawl/internal/kernel/kerneltest"
 	"pawl/internal/supervise/process"
 )
 
 func TestCells(t *testing.T) {
 	t.Parallel()
 	k := start(t, kernel.Spec{})
-	if info := k.Info(); info.Language != "python" || info.Driver != kernel.Jupyter || info.Name != "python3" || info.Interpreter.Path != python() ||
+	if info := k.Info(); info.Language != "python" || info.Driver != kernel.Jupyter || info.Name != "python3" || info.Interpreter.Path != kerneltest.PythonPath() ||
 		!strings.HasPrefix(info.Implementation, "ipython ") || !strings.Contains(string(info.LanguageInfo), `"mimetype"`) {
 		t.Errorf("%+v", info)
 	}
-	if e := k.run("a", "import sys; print('out'); print('err', file=sys.stderr); x = 20; x + 1", kernel.OK); e.Count != 1 || e.Peak < 1<<20 {
+	if e := k.Run("a", "import sys; print('out'); print('err', file=sys.stderr); x = 20; x + 1", kernel.OK); e.Count != 1 || e.Peak < 1<<20 {
 		t.Errorf("%+v", e)
 	}
 	var kinds []string
-	for _, m := range k.messages() {
+	for _, m := range k.Messages() {
 		if m.Cell == "a" {
 			kinds = append(kinds, strings.TrimSuffix(fmt.Sprintf("%s %s", m.Kind, m.Stream), " "))
 		}
@@ -36,14 +37,14 @@ func TestCells(t *testing.T) {
 			t.Errorf("no %s in %s", want, kinds)
 		}
 	}
-	if e := k.run("b", "1/0", kernel.Failed); e.Error == nil || e.Error.Name != "ZeroDivisionError" || len(e.Error.Traceback) == 0 || e.Count != 2 {
+	if e := k.Run("b", "1/0", kernel.Failed); e.Error == nil || e.Error.Name != "ZeroDivisionError" || len(e.Error.Traceback) == 0 || e.Count != 2 {
 		t.Errorf("%+v", e)
 	}
-	k.run("c", "assert x == 20", kernel.OK) // may have been aborted and sent again
-	if e, err := k.Execute(t.Context(), kernel.Cell{ID: "s", Code: "print('quiet')", Silent: true}); err != nil || e.Status != kernel.OK || k.output("s") != "quiet\n" {
-		t.Error(e, err, k.output("s"))
+	k.Run("c", "assert x == 20", kernel.OK) // may have been aborted and sent again
+	if e, err := k.Execute(t.Context(), kernel.Cell{ID: "s", Code: "print('quiet')", Silent: true}); err != nil || e.Status != kernel.OK || k.Output("s") != "quiet\n" {
+		t.Error(e, err, k.Output("s"))
 	}
-	if e := k.run("d", "print(In[-1])", kernel.OK); e.Count != 4 {
+	if e := k.Run("d", "print(In[-1])", kernel.OK); e.Count != 4 {
 		t.Errorf("%+v: a silent cell was counted", e)
 	}
 }
@@ -52,7 +53,7 @@ func TestCells(t *testing.T) {
 func TestDisplays(t *testing.T) {
 	t.Parallel()
 	k := start(t, kernel.Spec{})
-	k.run("a", `
+	k.Run("a", `
 from IPython.display import display, update_display, clear_output, HTML
 display(HTML("<b>x</b>"), display_id="one")
 update_display(HTML("<i>y</i>"), display_id="one")
@@ -62,7 +63,7 @@ c = Comm(target_name="t", data={"n": 1}, buffers=[b"\x00\xff"])
 c.send({"n": 2})
 c.close()`, kernel.OK)
 	var got []string
-	for _, m := range k.messages() {
+	for _, m := range k.Messages() {
 		switch m.Kind {
 		case kernel.KindDisplay, kernel.KindUpdate:
 			got = append(got, fmt.Sprint(m.Kind, " ", m.DisplayID, " ", string(m.Data["text/html"])))
@@ -88,23 +89,23 @@ func TestInterrupt(t *testing.T) {
 		"import subprocess; subprocess.run(['sh', '-c', 'echo started; sleep 1000; true'])",
 		"while True: pass",
 	} {
-		id := fmt.Sprint("i", i)
-		c := k.begun(id, fmt.Sprintf("x%d = 1; print('go', flush=True)\n%s", i, code))
-		k.awaitOutput(id, "go")
+		id := cellID("i", i)
+		c := k.Begin(id, fmt.Sprintf("x%d = 1; print('go', flush=True)\n%s", i, code))
+		k.AwaitOutput(id, "go")
 		if i == 1 {
-			k.awaitOutput(id, "started")
+			k.AwaitOutput(id, "started")
 		}
 		begun := time.Now()
 		if err := k.Interrupt(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if e := k.awaitEnd(c); e.Status != kernel.Interrupted && !(i == 1 && e.Status == kernel.OK) {
+		if e := k.End(c); e.Status != kernel.Interrupted && !(i == 1 && e.Status == kernel.OK) {
 			t.Errorf("%s: %+v", code, e)
 		}
 		if d := time.Since(begun); d > 10*time.Second {
 			t.Errorf("%s: interrupted after %s", code, d)
 		}
-		k.run(fmt.Sprint("after", i), fmt.Sprintf("assert x%d == 1", i), kernel.OK)
+		k.Run(cellID("after", i), fmt.Sprintf("assert x%d == 1", i), kernel.OK)
 	}
 	if list := descendants(t, k.Info().PID); len(list) > 0 {
 		t.Errorf("left: %v", list)
@@ -112,7 +113,7 @@ func TestInterrupt(t *testing.T) {
 	if err := k.Interrupt(t.Context()); err != nil { // nothing runs
 		t.Error(err)
 	}
-	k.run("last", "1", kernel.OK)
+	k.Run("last", "1", kernel.OK)
 }
 
 func descendants(t *testing.T, pid int) (commands []string) {
@@ -138,7 +139,7 @@ func TestDeath(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			k := start(t, kernel.Spec{})
-			e := k.run("a", code, kernel.Lost)
+			e := k.Run("a", code, kernel.Lost)
 			<-k.Done()
 			d := k.Death()
 			if e.Death == nil || *e.Death != d || d.Peak < 10<<20 || !strings.Contains(e.Why, d.Why) {
@@ -159,15 +160,15 @@ func TestDeathIsSeenAtOnce(t *testing.T) {
 	best := time.Hour // without other tests at the same time
 	for range 5 {
 		k := start(t, kernel.Spec{})
-		c := k.begun("a", "for i in range(1000): print(i, flush=True)\nprint('done', flush=True)\nimport time; time.sleep(1000)")
-		k.awaitOutput("a", "done")
+		c := k.Begin("a", "for i in range(1000): print(i, flush=True)\nprint('done', flush=True)\nimport time; time.sleep(1000)")
+		k.AwaitOutput("a", "done")
 		begun := time.Now()
 		if err := k.Signal(kernel.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
 		<-k.Done()
 		best = min(best, time.Since(begun))
-		k.awaitEnd(c)
+		k.End(c)
 	}
 	t.Logf("seen after %s", best)
 	if best > 50*time.Millisecond {
@@ -180,32 +181,32 @@ func TestHelperDies(t *testing.T) {
 	t.Parallel()
 	k := start(t, kernel.Spec{})
 	file := filepath.Join(t.TempDir(), "go")
-	c := k.begun("a", fmt.Sprintf(`
+	c := k.Begin("a", fmt.Sprintf(`
 import os, time
 print('first', flush=True)
 n = globals().get('n', 0) + 1
 while not os.path.exists(%q): time.sleep(0.01)
 print('second', flush=True)
 n`, file))
-	k.awaitOutput("a", "first")
+	k.AwaitOutput("a", "first")
 	if !jupyter.KillHelper(k.Kernel) {
 		t.Fatal("no helper")
 	}
-	k.await("news of the loss", func(m kernel.Message) bool { return strings.HasPrefix(m.Text, "the connection was lost") })
+	k.Await("news of the loss", func(m kernel.Message) bool { return strings.HasPrefix(m.Text, "the connection was lost") })
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if e := k.awaitEnd(c); e.Status != kernel.OK || e.Why != "" {
+	if e := k.End(c); e.Status != kernel.OK || e.Why != "" {
 		t.Errorf("%+v", e)
 	}
-	if got := k.output("a"); got != "first\nsecond\n" {
+	if got := k.Output("a"); got != "first\nsecond\n" {
 		t.Errorf("output %q", got)
 	}
-	k.run("b", "assert n == 1", kernel.OK)
+	k.Run("b", "assert n == 1", kernel.OK)
 	if !jupyter.KillHelper(k.Kernel) { // while nothing runs
 		t.Fatal("no helper")
 	}
-	k.run("c", "assert n == 1", kernel.OK)
+	k.Run("c", "assert n == 1", kernel.OK)
 }
 
 // TestStacks asks for the stacks of a kernel that holds the interpreter's lock in native code.
@@ -214,8 +215,8 @@ func TestStacks(t *testing.T) {
 	k := start(t, kernel.Spec{})
 	for range 2 {
 		file := filepath.Join(t.TempDir(), "go") // a line of output could wait for the lock
-		c := k.begun("a", fmt.Sprintf("def deep():\n    open(%q, 'w').close()\n    import re; re.match('(a+)+$', 'a'*40 + 'b')\ndeep()", file))
-		k.retry(func() bool { _, err := os.Stat(file); return err == nil })
+		c := k.Begin("a", fmt.Sprintf("def deep():\n    open(%q, 'w').close()\n    import re; re.match('(a+)+$', 'a'*40 + 'b')\ndeep()", file))
+		kerneltest.Retry(t, func() bool { _, err := os.Stat(file); return err == nil })
 		stacks, err := k.Stacks(t.Context())
 		if err != nil || !strings.Contains(stacks, "in deep") || !strings.Contains(stacks, "Thread") {
 			t.Errorf("%v: %s", err, stacks)
@@ -223,7 +224,7 @@ func TestStacks(t *testing.T) {
 		if err := k.Signal(kernel.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
-		k.awaitEnd(c)
+		k.End(c)
 		<-k.Done()
 		if _, err := k.Stacks(t.Context()); err == nil {
 			t.Error("stacks of a dead kernel")
@@ -238,15 +239,15 @@ func TestStacks(t *testing.T) {
 func TestInputIsRefused(t *testing.T) {
 	t.Parallel()
 	k := start(t, kernel.Spec{})
-	if e := k.run("a", "input('name? ')", kernel.Failed); e.Error.Name != "StdinNotImplementedError" || !strings.Contains(e.Error.Value, "input") {
+	if e := k.Run("a", "input('name? ')", kernel.Failed); e.Error.Name != "StdinNotImplementedError" || !strings.Contains(e.Error.Value, "input") {
 		t.Errorf("%+v", e)
 	}
 	// A cell that makes the kernel ask all the same is interrupted.
-	k.run("b", "get_ipython().kernel._allow_stdin = True; input('name? ')", kernel.Interrupted)
-	if !strings.Contains(k.output("b"), "nobody can answer") {
-		t.Errorf("output %q", k.output("b"))
+	k.Run("b", "get_ikerneltest.PythonPath().kernel._allow_stdin = True; input('name? ')", kernel.Interrupted)
+	if !strings.Contains(k.Output("b"), "nobody can answer") {
+		t.Errorf("output %q", k.Output("b"))
 	}
-	k.run("c", "1", kernel.OK)
+	k.Run("c", "1", kernel.OK)
 }
 
 // TestLateOutput: what a thread prints after its cell belongs to that cell.
@@ -254,7 +255,7 @@ func TestLateOutput(t *testing.T) {
 	t.Parallel()
 	k := start(t, kernel.Spec{})
 	file := filepath.Join(t.TempDir(), "go")
-	k.run("a", fmt.Sprintf(`
+	k.Run("a", fmt.Sprintf(`
 import os, threading, time
 def late():
     while not os.path.exists(%q): time.sleep(0.01)
@@ -263,8 +264,8 @@ threading.Thread(target=late).start()`, file), kernel.OK)
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	k.awaitOutput("a", "late")
-	k.run("b", "1", kernel.OK)
+	k.AwaitOutput("a", "late")
+	k.Run("b", "1", kernel.OK)
 }
 
 // TestKeepsToItself: a kernel leaves nothing in the user's home.
@@ -272,7 +273,7 @@ func TestKeepsToItself(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
 	k := start(t, kernel.Spec{Environ: []string{"PATH=/usr/bin:/bin", "HOME=" + home, "JPY_PARENT_PID=1"}})
-	k.run("a", "secret = 1", kernel.OK)
+	k.Run("a", "secret = 1", kernel.OK)
 	if err := k.Close(context.WithoutCancel(t.Context())); err != nil {
 		t.Fatal(err)
 	}
@@ -290,12 +291,12 @@ func TestNothingIsLeft(t *testing.T) {
 	t.Parallel()
 	for _, dies := range []bool{false, true} {
 		k := start(t, kernel.Spec{})
-		k.run("a", `
+		k.Run("a", `
 import subprocess
 ps = [subprocess.Popen(["sleep", "1000"], start_new_session=True), subprocess.Popen(["sleep", "1000"])]
 print(*[p.pid for p in ps])`, kernel.OK)
 		var pids [2]int
-		if _, err := fmt.Sscan(k.output("a"), &pids[0], &pids[1]); err != nil {
+		if _, err := fmt.Sscan(k.Output("a"), &pids[0], &pids[1]); err != nil {
 			t.Fatal(err)
 		}
 		if dies {
@@ -308,7 +309,7 @@ print(*[p.pid for p in ps])`, kernel.OK)
 			t.Fatal(err)
 		}
 		for _, pid := range pids {
-			k.retry(func() bool { s, err := process.Of(pid); return err != nil || s.Dead })
+			kerneltest.Retry(t, func() bool { return kerneltest.Gone(pid) })
 		}
 	}
 }
@@ -323,7 +324,7 @@ func TestExecuteInTurn(t *testing.T) {
 		_, err := k.Execute(ctx, kernel.Cell{ID: "a", Code: "import time; print('go', flush=True)\nwhile not globals().get('stop'): time.sleep(0.01)"})
 		waited <- err
 	}()
-	k.awaitOutput("a", "go")
+	k.AwaitOutput("a", "go")
 	if _, err := k.Execute(t.Context(), kernel.Cell{ID: "b", Code: "1"}); err == nil {
 		t.Error("two cells run")
 	}
@@ -334,8 +335,8 @@ func TestExecuteInTurn(t *testing.T) {
 	if err := k.Interrupt(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	k.await("idle", func(m kernel.Message) bool { return m.Cell == "a" && m.Kind == kernel.KindIdle })
-	k.retry(func() bool {
+	k.Await("idle", func(m kernel.Message) bool { return m.Cell == "a" && m.Kind == kernel.KindIdle })
+	kerneltest.Retry(t, func() bool {
 		e, err := k.Execute(t.Context(), kernel.Cell{ID: "c", Code: "1"})
 		return err == nil && e.Status == kernel.OK
 	})
@@ -349,14 +350,14 @@ func TestRunAs(t *testing.T) {
 	}
 	nobody := &pawl.Account{Name: "nobody", UID: 65534, GID: 65534, Groups: []uint32{65534}, Home: "/nonexistent"}
 	k := start(t, kernel.Spec{RunAs: nobody, Dir: "/", Project: t.TempDir()})
-	k.run("a", "import os; print(os.getuid(), os.getgroups())", kernel.OK)
-	if k.output("a") != "65534 [65534]\n" {
-		t.Errorf("output %q", k.output("a"))
+	k.Run("a", "import os; print(os.getuid(), os.getgroups())", kernel.OK)
+	if k.Output("a") != "65534 [65534]\n" {
+		t.Errorf("output %q", k.Output("a"))
 	}
 	if !jupyter.KillHelper(k.Kernel) {
 		t.Fatal("no helper")
 	}
-	k.run("b", "1", kernel.OK)
+	k.Run("b", "1", kernel.OK)
 	if stacks, err := k.Stacks(t.Context()); err != nil || stacks == "" {
 		t.Error(stacks, err)
 	}
@@ -400,7 +401,7 @@ open(%q, 'w').close()`, displays, file)})
 				}
 				ended <- e
 			}()
-			(&tested{t: t}).retry(func() bool { _, err := os.Stat(file); return err == nil })
+			kerneltest.Retry(t, func() bool { _, err := os.Stat(file); return err == nil })
 			close(release)
 			if e := <-ended; e.Status != kernel.OK || e.Why != "" || n != displays || size != bytes {
 				t.Errorf("%+v: %d displays, %d bytes", e, n, size)

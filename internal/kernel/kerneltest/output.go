@@ -13,11 +13,11 @@ import (
 
 func testReady(t *testing.T, c Config) {
 	s := start(t, c)
-	info := s.kernel.Info()
+	info := s.Info()
 	if info.Language != c.Language.Name || info.Version == "" || info.Driver == "" || !json.Valid(info.LanguageInfo) || c.Can.Local != (info.PID != 0) {
 		t.Errorf("info: %+v", info)
 	}
-	if d := s.kernel.Death(); d != (kernel.Death{}) {
+	if d := s.Death(); d != (kernel.Death{}) {
 		t.Errorf("death of a live kernel: %+v", d)
 	}
 	messages := s.ok(c.Language.Pass)
@@ -66,13 +66,13 @@ func testOrder(t *testing.T, c Config) {
 func testThreads(t *testing.T, c Config) {
 	s := start(t, c)
 	p := s.begin(c.Language.Thread)
-	s.finish(p)
+	s.End(p.ended)
 	second := s.ok(c.Language.Release)
 	if got := text(second, kernel.Stdout); got != "" {
 		t.Errorf("the second cell has %q", got)
 	}
-	s.await("late", func(m kernel.Message) bool { return strings.HasSuffix(m.Text, "\n") && m.Cell == p.id })
-	if got := text(s.of(p.id), kernel.Stdout); got != "late\n" {
+	s.Await("late", func(m kernel.Message) bool { return strings.HasSuffix(m.Text, "\n") && m.Cell == p.id })
+	if got := text(s.Of(p.id), kernel.Stdout); got != "late\n" {
 		t.Errorf("the first cell has %q", got)
 	}
 }
@@ -192,11 +192,11 @@ func testInput(t *testing.T, c Config) {
 func testSilent(t *testing.T, c Config) {
 	s := start(t, c)
 	first, _ := s.execute(c.Language.Pass)
-	silent, err := s.kernel.Execute(t.Context(), kernel.Cell{ID: "silent", Code: c.Language.Print("secretly"), Silent: true})
+	silent, err := s.Execute(t.Context(), kernel.Cell{ID: "silent", Code: c.Language.Print("secretly"), Silent: true})
 	if err != nil || silent.Status != kernel.OK {
 		t.Fatalf("%+v, %v", silent, err)
 	}
-	if got := text(s.of("silent"), kernel.Stdout); got != "secretly\n" {
+	if got := text(s.Of("silent"), kernel.Stdout); got != "secretly\n" {
 		t.Errorf("a silent cell printed %q", got)
 	}
 	second, _ := s.execute(c.Language.Pass)
