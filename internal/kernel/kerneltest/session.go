@@ -24,9 +24,9 @@ func PythonPath() string { return cmp.Or(os.Getenv("PAWL_TEST_PYTHON"), "/usr/bi
 // Session is a kernel under test, and what it reported.
 type Session struct {
 	kernel.Kernel
-	t testing.TB
 
-	mu       sync.Mutex // guards the rest
+	mu       sync.Mutex // guards the rest; the test reads t without it
+	t        testing.TB
 	messages []kernel.Message
 	changed  chan struct{} // closed when a message comes
 	pause    time.Duration // how long emit takes for the first output
@@ -47,19 +47,16 @@ func Start(t testing.TB, driver kernel.Driver, spec kernel.Spec) *Session {
 func TryStart(t testing.TB, driver kernel.Driver, spec kernel.Spec) (*Session, error) {
 	t.Helper()
 	s := &Session{t: t, changed: make(chan struct{})}
-	return s, s.start(driver, spec)
-}
-
-func (s *Session) start(driver kernel.Driver, spec kernel.Spec) (err error) {
-	if s.Kernel, err = driver.Start(s.t.Context(), spec, s.emit); err != nil {
-		return err
+	var err error
+	if s.Kernel, err = driver.Start(t.Context(), spec, s.emit); err != nil {
+		return nil, err
 	}
-	s.t.Cleanup(func() {
-		if err := s.Close(context.WithoutCancel(s.t.Context())); err != nil {
-			s.t.Errorf("close: %v", err)
+	t.Cleanup(func() {
+		if err := s.Close(context.WithoutCancel(t.Context())); err != nil {
+			t.Errorf("close: %v", err)
 		}
 	})
-	return nil
+	return s, nil
 }
 
 func (s *Session) emit(m kernel.Message) {
@@ -147,11 +144,11 @@ func (s *Session) AwaitOutput(id kernel.CellID, text string) {
 
 // Begin executes a cell in the background.
 func (s *Session) Begin(id kernel.CellID, code string) <-chan kernel.Ending {
-	ended := make(chan kernel.Ending, 1)
+	t, ended := s.t, make(chan kernel.Ending, 1)
 	go func() {
-		ending, err := s.Execute(s.t.Context(), kernel.Cell{ID: id, Code: code})
+		ending, err := s.Execute(t.Context(), kernel.Cell{ID: id, Code: code})
 		if err != nil {
-			s.t.Errorf("execute %s: %v", code, err)
+			t.Errorf("execute %s: %v", code, err)
 		}
 		ended <- ending
 	}()
