@@ -45,6 +45,7 @@ func (k *live) carry(ctx context.Context, l *link) {
 		}
 	}
 	k.leader.sweep()
+	k.lastStacks()
 	k.End(k.leader.death)
 }
 

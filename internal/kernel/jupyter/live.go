@@ -19,6 +19,7 @@ type live struct {
 	found   *kernelSpec
 	command command
 	leader  *leader
+	emit    func(kernel.Message) // of the goroutine that runs carry
 	python  string               // interpreter of the helper
 	link    atomic.Pointer[link] // nil while there is none
 	lost    time.Time            // when the connection was lost last; of the goroutine that runs carry
@@ -28,7 +29,7 @@ func newLive(spec kernel.Spec, found *kernelSpec, c command, l *leader, emit fun
 	info := kernel.Info{
 		Driver: kernel.Jupyter, Name: found.name, DisplayName: found.DisplayName, Interpreter: c.interpreter, PID: l.pid,
 	}
-	return &live{Client: protocol.NewClient(spec, info, emit), spec: spec, found: found, command: c, leader: l}
+	return &live{Client: protocol.NewClient(spec, info, emit), spec: spec, found: found, command: c, leader: l, emit: emit}
 }
 
 // connected notes a new helper; nil: the helper is gone.
@@ -84,10 +85,11 @@ func (k *live) Signal(sig kernel.Signal) error {
 // closeLimit is how long a kernel may take to shut down.
 const closeLimit = 5 * time.Second
 
-// Close asks the kernel to shut down, waits, and then kills it and all its processes.
+// Close interrupts a running cell, so that its clean-up runs, asks the kernel to shut down, waits, and then kills it and all its processes.
 func (k *live) Close(ctx context.Context) error {
 	if l := k.link.Load(); l != nil && k.leader.alive() {
 		k.leader.excuse("shut down")
+		_ = k.Interrupt(ctx) // the kernel is shut down all the same
 		k.shutDown(ctx, l)
 	}
 	k.discard("shut down")

@@ -74,6 +74,26 @@ func (k *live) Stacks(ctx context.Context) (string, error) {
 	}
 }
 
+// fatal is how Python begins the stacks that it writes when native code has crashed.
+const fatal = "Fatal Python error: "
+
+// lastStacks emits the stacks that a kernel wrote when it crashed, as the bridge prints them: as output of the running cell.
+func (k *live) lastStacks() {
+	if k.leader.death.Signal == "" || !k.found.isIPython() {
+		return
+	}
+	f, err := openRegular(stacksFile(k.spec))
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxStacks))
+	if at := bytes.LastIndex(text, []byte(fatal)); err == nil && at >= 0 {
+		cell, _ := k.Running()
+		k.emit(kernel.Message{Time: time.Now(), Cell: cell, Kind: kernel.KindStream, Stream: kernel.Stderr, Text: string(text[at:])})
+	}
+}
+
 // running returns a line that names the running cell.
 func (k *live) running() string {
 	if cell, ok := k.Running(); ok {

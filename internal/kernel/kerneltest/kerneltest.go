@@ -67,6 +67,8 @@ type Language struct {
 	Kill     string                   // prints the line "last words" and kills its process with SIGKILL
 	Exit     string                   // ends its process with exit code 3
 	Crash    string                   // kills its process with SIGSEGV
+	Crashed  string                   // what the language prints then, with the stacks
+	Clean    func(path string) string // prints the line "running" and loops until it is interrupted; then it creates a file
 	Exhaust  string                   // limits its memory and needs more
 	Leave    string                   // starts a process, and one in a session of its own, that run for an hour; prints their numbers in one line
 	WaitFor  func(path string) string // waits until a file exists, and then prints the line "found"

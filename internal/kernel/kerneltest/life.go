@@ -140,9 +140,12 @@ func testExited(t *testing.T, c Config) {
 
 func testCrashed(t *testing.T, c Config) {
 	s := start(t, c)
-	ending, _ := s.execute(c.Language.Crash)
+	ending, messages := s.execute(c.Language.Crash)
 	if death := s.dead(ending); death.Signal != "SIGSEGV" {
 		t.Errorf("death %+v", death)
+	}
+	if got := text(messages, kernel.Stderr); c.Can.Stacks && !strings.Contains(got, c.Language.Crashed) {
+		t.Errorf("before its death the cell printed %q", got)
 	}
 }
 
@@ -224,13 +227,17 @@ func testClose(t *testing.T, c Config) {
 	}
 }
 
-// testCloseBusy: Close ends a kernel whose cell would run for ever.
+// testCloseBusy: Close ends a kernel whose cell would run for ever, and the cell cleans up.
 func testCloseBusy(t *testing.T, c Config) {
 	s := start(t, c)
-	p := s.begin(c.Language.Loop)
+	path := filepath.Join(t.TempDir(), "clean")
+	p := s.begin(c.Language.Clean(path))
 	s.running(p)
 	if err := s.Close(t.Context()); err != nil {
 		t.Fatal(err)
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Errorf("the cell has not cleaned up: %v", err)
 	}
 	if ending := s.End(p.ended); ending.Status != kernel.Lost && ending.Status != kernel.Interrupted {
 		t.Errorf("ending %+v", ending)

@@ -108,7 +108,8 @@ const (
 	deleteLimit = 20 * time.Second // in all, also if the caller's context has ended: else the kernel would stay on the server
 )
 
-// Close implements kernel.Kernel. It deletes the kernel on the server, also one that the server has restarted.
+// Close implements kernel.Kernel. It interrupts a running cell, so that its clean-up runs, and deletes the kernel on the server, also one
+// that the server has restarted.
 func (k *live) Close(ctx context.Context) error {
 	k.mu.Lock()
 	closed := k.closed
@@ -116,6 +117,7 @@ func (k *live) Close(ctx context.Context) error {
 	k.mu.Unlock()
 	var err error
 	if !closed {
+		_ = k.Interrupt(ctx) // the kernel is deleted all the same
 		err = k.remove(ctx)
 	}
 	k.die("shut down")
