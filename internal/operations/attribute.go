@@ -300,11 +300,29 @@ func mentions(text, name string) bool {
 func Commands(text string) []string {
 	var all []string
 	for _, c := range readScript(text).commands {
-		for _, words := range [][]string{c.words, unwrapped(c.words)} {
-			if shown := strings.Join(strings.Fields(strings.Join(words, " ")), " "); !slices.Contains(all, shown) {
+		for _, shown := range c.shown() {
+			if !slices.Contains(all, shown) {
 				all = append(all, shown)
 			}
 		}
 	}
 	return all
+}
+
+// shown returns a command as a process table may show it.
+func (c command) shown() []string {
+	plain := func(words []string) string { return strings.Join(strings.Fields(strings.Join(words, " ")), " ") }
+	return []string{plain(c.words), plain(unwrapped(c.words))}
+}
+
+// RunsIn reports whether one of an operation's simple commands, as Commands returns it, starts in a folder. there tells which folders
+// exist: if one does not, cd may have failed.
+func RunsIn(o pawl.Operation, root, command, dir string, there func(dir string) bool) bool {
+	w := walk{in: place{dir: Dir(o, root)}, there: there}
+	for _, c := range readScript(o.Summary).commands {
+		if in, moved := w.next(c); !moved && slices.Contains(c.shown(), command) && in == (place{dir: dir}) {
+			return true
+		}
+	}
+	return false
 }

@@ -47,7 +47,7 @@ type Change struct {
 type Process struct {
 	Text   string // what is known of it
 	Sure   bool   // it is the operation's
-	Shared bool   // it may be another's with the same command
+	Shared bool   // it may be another's
 }
 
 // said is what is known of a process and of whose it is.
@@ -56,7 +56,7 @@ func (p Process) said() string {
 	case p.Sure:
 		return "still running: " + p.Text
 	case p.Shared:
-		return "still running, or another call with the same command: " + p.Text
+		return "still running, or of another call: " + p.Text
 	}
 	return "possibly started by it: " + p.Text
 }

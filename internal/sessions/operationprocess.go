@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"pawl"
+	"pawl/internal/disk"
 	"pawl/internal/operations"
 	"pawl/internal/project"
 	"pawl/internal/runs"
@@ -46,7 +47,7 @@ func orphanedProcesses(p *project.Project, d runDoubts) map[pawl.OperationID][]l
 			}
 		}
 	}
-	owners := ownersOf(p, table, d, self)
+	owned := ownersOf(p, table, d, self)
 	var of []pawl.OperationID
 	var all []runs.Process
 	for _, o := range d.inDoubt {
@@ -55,10 +56,9 @@ func orphanedProcesses(p *project.Project, d runDoubts) map[pawl.OperationID][]l
 		}
 		recent, possible, folder := startedWithin(o, self), 0, searchedFolder(p, o)
 		for _, s := range table {
-			owned := len(owners[s.PID]) > 0
 			switch {
-			case owned && slices.Contains(owners[s.PID], o.ID):
-			case owned || possible >= maxPossible || !recent(s) || !orphan(table, s) || !hasWorkingDir(s.PID, folder):
+			case slices.Contains(owned[s.PID].calls, o.ID):
+			case len(owned[s.PID].calls) > 0 || possible >= maxPossible || !recent(s) || !orphan(table, s) || !hasWorkingDir(s.PID, folder):
 				continue
 			default:
 				possible++
@@ -69,8 +69,9 @@ func orphanedProcesses(p *project.Project, d runDoubts) map[pawl.OperationID][]l
 	runs.ObserveProcesses(p, all)
 	found := map[pawl.OperationID][]leftover{}
 	for i, x := range all {
-		whose := owners[x.PID]
-		found[of[i]] = append(found[of[i]], leftover{Process: x, sure: len(whose) > 0 && whose[0] == of[i], shared: len(whose) > 1})
+		whose := owned[x.PID]
+		sure := len(whose.calls) == 1 || whose.claim >= wholeCommand && whose.calls[0] == of[i]
+		found[of[i]] = append(found[of[i]], leftover{Process: x, sure: sure && slices.Contains(whose.calls, of[i]), shared: len(whose.calls) > 1})
 	}
 	return found
 }
@@ -83,29 +84,42 @@ func processOf(s process.Stat, o *pawl.OperationState) runs.Process {
 	}
 }
 
-// ownersOf returns the tool calls of proven processes and their descendants. If several calls claim a process, the
-// longest command wins, because the others are part of it. For equal commands the last call announced before the
-// process started comes first. Calls that may still be running claim theirs, too.
-func ownersOf(p *project.Project, table []process.Stat, d runDoubts, not map[int]bool) map[int][]pawl.OperationID {
-	strength := map[int]int{}
-	owners := map[int][]pawl.OperationID{}
+// owners are the tool calls that a process may belong to.
+type owners struct {
+	claim int                // how strong the claim of these is, see processClaims
+	calls []pawl.OperationID // the last call announced before the process started comes first
+}
+
+// ownersOf returns the tool calls of proven processes and their descendants. If several calls claim a process, the strongest claim wins:
+// shorter commands are part of the longest one. Calls that may still be running claim theirs, too.
+func ownersOf(p *project.Project, table []process.Stat, d runDoubts, not map[int]bool) map[int]owners {
+	found := map[int]owners{}
 	for _, o := range slices.SortedFunc(slices.Values(slices.Concat(d.inDoubt, d.open)), func(a, b *pawl.OperationState) int { return b.Began.Compare(a.Began) }) {
 		if o.Kind != pawl.OperationCommand {
 			continue
 		}
 		for pid, claim := range processClaims(p, table, o, not, nil, d.agents[o.Session]) {
+			whose := found[pid]
 			switch {
-			case claim > strength[pid]:
-				owners[pid], strength[pid] = []pawl.OperationID{o.ID}, claim
-			case claim == strength[pid]:
-				owners[pid] = append(owners[pid], o.ID)
+			case claim > whose.claim:
+				found[pid] = owners{claim: claim, calls: []pawl.OperationID{o.ID}}
+			case claim == whose.claim:
+				found[pid] = owners{claim: claim, calls: append(whose.calls, o.ID)}
 			}
 		}
 	}
-	return owners
+	return found
 }
 
-// processClaims returns the processes of a tool call with the length of the matching command. A process matches if it runs the call's command,
+// Claims of a tool call to a process. Of two calls with the same whole command, the later one started the process. A part of the command
+// proves less, because calls run at the same time.
+const (
+	sameSession  = 1 // the process has the session's id, or runs a part of the command in a folder of the project
+	partInFolder = 2 // it runs a part of the command in the folder of that part
+	wholeCommand = 4 // and more: the length of the command
+)
+
+// processClaims returns the processes of a tool call with the strength of its claim. A process matches if it runs the call's command,
 // or one of its parts, because a shell may exec the last part, in a folder of the call; or if it has the session's id in its environment. A
 // process that runs a part has lost its parent, or is a child of the agent, whose number is 0 if it has ended. Processes of below need not
 // run in a folder of the call, or have lost their parent. Descendants match too.
@@ -118,16 +132,18 @@ func processClaims(p *project.Project, table []process.Stat, o *pawl.OperationSt
 		if !recent(s) {
 			continue
 		}
-		claim, command := 0, process.Command(s.PID)
-		switch {
+		command := process.Command(s.PID)
+		inPart := func(part string) bool {
+			return matchesPart(command, part) && (below[s.PID] || (s.Parent == agent || fatherless(table, s)) && inFolder(s.PID, plainCommand(part)))
+		}
+		claim := 0
+		switch at := slices.IndexFunc(parts, inPart); {
 		case commandMatches(command, wanted, partly) && (below[s.PID] || inFolder(s.PID, wanted)):
 			claim = len(wanted)
-		case slices.ContainsFunc(parts, func(part string) bool {
-			return matchesPart(command, part) && (below[s.PID] || (s.Parent == agent || fatherless(table, s)) && inFolder(s.PID, plainCommand(part)))
-		}):
-			claim = 1
-		case o.Asked.IsZero() && !o.Passed && ofSession(s.PID, o.Session):
-			claim = 1
+		case at >= 0 && operations.RunsIn(o.Operation, p.Root, parts[at], process.Dir(s.PID), disk.Exists):
+			claim = partInFolder
+		case at >= 0, o.Asked.IsZero() && !o.Passed && ofSession(s.PID, o.Session):
+			claim = sameSession
 		default:
 			continue
 		}
@@ -176,7 +192,7 @@ func worksFor(p *project.Project, o *pawl.OperationState) func(pid int, command 
 // commandMatches reports whether a process's command line matches. partly says that wanted is only the start of the command.
 func commandMatches(command, wanted string, partly bool) bool {
 	text := plainCommand(command)
-	return len(wanted) >= 4 && (containsWhole(text, wanted) || partly && strings.Contains(text, wanted))
+	return len(wanted) >= wholeCommand && (containsWhole(text, wanted) || partly && strings.Contains(text, wanted))
 }
 
 // containsWhole reports whether a text contains a command whose last word ends there.

@@ -3,8 +3,6 @@ package main
 import (
 	"bytes"
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -380,21 +378,12 @@ func (c *drama) find(r report, taken map[*known]bool) *known {
 			continue
 		}
 		named := k.ID != "" && r.ID == pawl.OperationIDOf(k.Session, k.ID)
-		same := k.ID == "" && digestOf(k.Tool, k.Input) == r.Digest
+		same := k.ID == "" && k.Digest() == r.Digest
 		if (named || same) && (best == nil || k.status() > best.status()) {
 			best = k
 		}
 	}
 	return best
-}
-
-// digestOf is SHA-256 of a tool's name and its input, whose keys Go sorts as pawl does.
-func digestOf(tool string, input []byte) string {
-	var v any
-	_ = json.Unmarshal(input, &v) // we wrote it
-	plain, _ := json.Marshal(v)
-	sum := sha256.Sum256(append([]byte(tool+"\x00"), plain...))
-	return hex.EncodeToString(sum[:])
 }
 
 // weigh checks one verdict, and counts it.
@@ -421,6 +410,9 @@ func (c *drama) weigh(r report, before, after *witness, when string) error {
 	}
 	if !k.kept && c.repeated(k) {
 		right = append(right, pawl.OperationDone, pawl.OperationPartly, pawl.OperationUnknown)
+	}
+	if len(lived)+len(lives) > 0 && c.pausesLike(k) {
+		right = append(right, pawl.OperationUnknown)
 	}
 	if !k.refused {
 		right = append(right, k.first...)
@@ -462,6 +454,13 @@ func (c *drama) haunted(k *known) bool {
 		}
 	}
 	return false
+}
+
+// pausesLike reports whether another call of the session runs the same sleep. If one is alive whose shell is gone, nobody can tell whose.
+func (c *drama) pausesLike(k *known) bool {
+	return slices.ContainsFunc(slices.Collect(maps.Values(c.known)), func(other *known) bool {
+		return other != k && other.session == k.session && other.begun && k.PausesLike(other.Call)
+	})
 }
 
 // repeated reports whether the same work was called for again after this, by any client: the content of the files in between is lost.

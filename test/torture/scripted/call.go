@@ -1,9 +1,12 @@
 package scripted
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"maps"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"pawl"
@@ -166,4 +169,20 @@ func (c *Call) again(a *Author) *Call {
 	copied.ID, copied.Silent, copied.CutIntent, copied.CutReport, copied.Ask, copied.Holds, copied.Mark = "", false, 0, 0, "", false, ""
 	copied.spell(a)
 	return &copied
+}
+
+// Digest is SHA-256 of the tool's name and its input, whose keys Go sorts as pawl does.
+func (c *Call) Digest() string {
+	var v any
+	_ = json.Unmarshal(c.Input, &v) // we wrote it
+	plain, _ := json.Marshal(v)
+	sum := sha256.Sum256(append([]byte(c.Tool+"\x00"), plain...))
+	return hex.EncodeToString(sum[:])
+}
+
+// PausesLike reports whether another call runs the same sleep.
+func (c *Call) PausesLike(other *Call) bool {
+	_, pause, sleeps := strings.Cut(c.Command, "sleep ")
+	pause, _, _ = strings.Cut(pause+" ", " ")
+	return sleeps && strings.Contains(other.Command, "sleep "+strings.TrimRight(pause, ";"))
 }
