@@ -56,13 +56,16 @@ test-server: tools postgres built ## runs in Postgres, with a server that the te
 	$(TESTS) -run '^($(FAULT_TESTS))$$' pawl/internal/postgres
 	$(TESTS) $(filter-out pawl/internal/postgres,$(SERVER_TESTS))
 
-# The packages whose tests need kernels that `make test-kernels` installs.
-KERNEL_TESTS = pawl/internal/kernel/jupyter pawl/internal/kernel/remote pawl/internal/kernel/variablestest pawl/test/notebooks pawl/test/kernels pawl/test/kernels/realnotebooks
+# The packages whose tests need kernels that `make test-kernels` installs. Those that start goroutines themselves run under the race
+# detector; the others run the built programs.
+KERNEL_TESTS = $(RACED_KERNEL_TESTS) pawl/internal/kernel/variablestest pawl/test/notebooks pawl/test/kernels pawl/test/kernels/realnotebooks
+RACED_KERNEL_TESTS = pawl/internal/kernel/jupyter pawl/internal/kernel/remote
 
 test-kernels: built ## Jupyter kernels in Python, R and JavaScript, which it installs, and notebooks from packages, which it fetches
 	./scripts/kernels $(BIN)/_tslab
 	./scripts/realnotebooks $(BIN)/_notebooks
-	PAWL_TSLAB=$(BIN)/_tslab PAWL_REAL_NOTEBOOKS=$(BIN)/_notebooks $(RACED) -timeout 30m $(KERNEL_TESTS)
+	PAWL_TSLAB=$(BIN)/_tslab $(RACED) $(RACED_KERNEL_TESTS)
+	PAWL_REAL_NOTEBOOKS=$(BIN)/_notebooks $(TESTS) $(filter-out $(RACED_KERNEL_TESTS),$(KERNEL_TESTS))
 
 page: ## bundles the page of pawl serve: internal/server/page/dist from internal/server/page/src
 	./scripts/page $(BIN)/_page internal/server/page/dist
