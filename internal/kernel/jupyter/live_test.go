@@ -123,33 +123,6 @@ func descendants(t *testing.T, pid int) (commands []string) {
 	return commands
 }
 
-// TestDeath kills the kernel in the middle of a cell.
-func TestDeath(t *testing.T) {
-	t.Parallel()
-	for name, code := range map[string]string{
-		"SIGKILL": "import os, signal; print('go', flush=True); os.kill(os.getpid(), signal.SIGKILL)",
-		"SIGSEGV": "import os, signal; print('go', flush=True); os.kill(os.getpid(), signal.SIGSEGV); import time; time.sleep(1000)",
-		"3":       "import os; print('go', flush=True); os._exit(3)",
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			k := start(t, kernel.Spec{})
-			e := k.Run("a", code, kernel.Lost)
-			<-k.Done()
-			d := k.Death()
-			if e.Death == nil || *e.Death != d || d.Peak < 10<<20 || !strings.Contains(e.Why, d.Why) {
-				t.Errorf("%+v %+v", e, d)
-			}
-			if name == "3" && (d.Exit == nil || *d.Exit != 3) || name != "3" && d.Signal != name {
-				t.Errorf("%+v", d)
-			}
-			if _, err := k.Execute(t.Context(), kernel.Cell{ID: "b", Code: "1"}); err == nil {
-				t.Error("a dead kernel executes a cell")
-			}
-		})
-	}
-}
-
 // TestHelperDies kills the helper in the middle of a cell. Another one gets the rest of it; the cell is not executed again.
 func TestHelperDies(t *testing.T) {
 	t.Parallel()
@@ -187,26 +160,22 @@ n`, file))
 func TestStacks(t *testing.T) {
 	t.Parallel()
 	k := start(t, kernel.Spec{})
-	for range 2 {
-		file := filepath.Join(t.TempDir(), "go") // a line of output could wait for the lock
-		c := k.Begin("a", fmt.Sprintf("def deep():\n    open(%q, 'w').close()\n    import re; re.match('(a+)+$', 'a'*40 + 'b')\ndeep()", file))
-		kerneltest.Retry(t, func() bool { _, err := os.Stat(file); return err == nil })
-		stacks, err := k.Stacks(t.Context())
-		if err != nil || !strings.Contains(stacks, "in deep") || !strings.Contains(stacks, "Thread") {
-			t.Errorf("%v: %s", err, stacks)
-		}
-		if err := k.Signal(kernel.SIGKILL); err != nil {
-			t.Fatal(err)
-		}
-		k.End(c)
-		<-k.Done()
-		if _, err := k.Stacks(t.Context()); err == nil {
-			t.Error("stacks of a dead kernel")
-		}
-		k = start(t, kernel.Spec{})
-	}
 	if stacks, err := k.Stacks(t.Context()); err != nil || !strings.Contains(stacks, "Thread") {
 		t.Errorf("while idle: %v: %s", err, stacks)
+	}
+	file := filepath.Join(t.TempDir(), "go") // a line of output could wait for the lock
+	c := k.Begin("a", fmt.Sprintf("def deep():\n    open(%q, 'w').close()\n    import re; re.match('(a+)+$', 'a'*40 + 'b')\ndeep()", file))
+	kerneltest.Retry(t, func() bool { _, err := os.Stat(file); return err == nil })
+	stacks, err := k.Stacks(t.Context())
+	if err != nil || !strings.Contains(stacks, "in deep") || !strings.Contains(stacks, "Thread") {
+		t.Errorf("%v: %s", err, stacks)
+	}
+	if err := k.Signal(kernel.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	k.End(c)
+	if _, err := k.Stacks(t.Context()); err == nil {
+		t.Error("stacks of a dead kernel")
 	}
 }
 
@@ -260,62 +229,6 @@ func TestKeepsToItself(t *testing.T) {
 	}
 }
 
-// TestNothingIsLeft closes a kernel that started programs in sessions of their own.
-func TestNothingIsLeft(t *testing.T) {
-	t.Parallel()
-	for _, dies := range []bool{false, true} {
-		k := start(t, kernel.Spec{})
-		k.Run("a", `
-import subprocess
-ps = [subprocess.Popen(["sleep", "1000"], start_new_session=True), subprocess.Popen(["sleep", "1000"])]
-print(*[p.pid for p in ps])`, kernel.OK)
-		var pids [2]int
-		if _, err := fmt.Sscan(k.Output("a"), &pids[0], &pids[1]); err != nil {
-			t.Fatal(err)
-		}
-		if dies {
-			if err := k.Signal(kernel.SIGKILL); err != nil {
-				t.Fatal(err)
-			}
-			<-k.Done()
-		}
-		if err := k.Close(context.WithoutCancel(t.Context())); err != nil {
-			t.Fatal(err)
-		}
-		for _, pid := range pids {
-			kerneltest.Retry(t, func() bool { return kerneltest.Gone(pid) })
-		}
-	}
-}
-
-// TestExecuteInTurn: only one cell runs at a time, and a cell outlives whoever waits for it.
-func TestExecuteInTurn(t *testing.T) {
-	t.Parallel()
-	k := start(t, kernel.Spec{})
-	ctx, cancel := context.WithCancel(t.Context())
-	waited := make(chan error)
-	go func() {
-		_, err := k.Execute(ctx, kernel.Cell{ID: "a", Code: "import time; print('go', flush=True)\nwhile not globals().get('stop'): time.sleep(0.01)"})
-		waited <- err
-	}()
-	k.AwaitOutput("a", "go")
-	if _, err := k.Execute(t.Context(), kernel.Cell{ID: "b", Code: "1"}); err == nil {
-		t.Error("two cells run")
-	}
-	cancel()
-	if err := <-waited; err != context.Canceled {
-		t.Error(err)
-	}
-	if err := k.Interrupt(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	k.Await("idle", func(m kernel.Message) bool { return m.Cell == "a" && m.Kind == kernel.KindIdle })
-	kerneltest.Retry(t, func() bool {
-		e, err := k.Execute(t.Context(), kernel.Cell{ID: "c", Code: "1"})
-		return err == nil && e.Status == kernel.OK
-	})
-}
-
 // TestRunAs runs the kernel as another user.
 func TestRunAs(t *testing.T) {
 	t.Parallel()
@@ -337,52 +250,47 @@ func TestRunAs(t *testing.T) {
 	}
 }
 
-// TestLosesNothing: a slow reader gets all that a kernel prints, also what waits in a file meanwhile.
+// TestLosesNothing: a slow reader gets all that a kernel prints. Meanwhile it waits in a file.
 func TestLosesNothing(t *testing.T) {
 	t.Parallel()
 	const displays, bytes = 20000, 50 << 20
-	for name, memory := range map[string]string{"in memory": "", "in a file": "100000"} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			release, n, size := make(chan struct{}), 0, 0
-			emit := func(m kernel.Message) {
-				switch {
-				case m.Cell == "":
-				case m.Kind == kernel.KindStarted && m.Cell == "a":
-					<-release
-				case m.Kind == kernel.KindDisplay:
-					if want := fmt.Sprintf(`"%d"`, n); string(m.Data["text/plain"]) != want {
-						t.Fatalf("display %s, want %s", m.Data["text/plain"], want)
-					}
-					n++
-				case m.Kind == kernel.KindStream:
-					size += len(m.Text)
-				}
+	release, n, size := make(chan struct{}), 0, 0
+	emit := func(m kernel.Message) {
+		switch {
+		case m.Cell == "":
+		case m.Kind == kernel.KindStarted && m.Cell == "a":
+			<-release
+		case m.Kind == kernel.KindDisplay:
+			if want := fmt.Sprintf(`"%d"`, n); string(m.Data["text/plain"]) != want {
+				t.Fatalf("display %s, want %s", m.Data["text/plain"], want)
 			}
-			k, err := jupyter.Driver{}.Start(t.Context(), specOf(t, kernel.Spec{Extra: map[string]string{"memory": memory}}), emit)
-			if err != nil {
-				t.Fatal(err)
-			}
-			file := filepath.Join(t.TempDir(), "done")
-			ended := make(chan kernel.Ending)
-			go func() {
-				e, err := k.Execute(t.Context(), kernel.Cell{ID: "a", Code: fmt.Sprintf(`
+			n++
+		case m.Kind == kernel.KindStream:
+			size += len(m.Text)
+		}
+	}
+	k, err := jupyter.Driver{}.Start(t.Context(), specOf(t, kernel.Spec{Extra: map[string]string{"memory": "100000"}}), emit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "done")
+	ended := make(chan kernel.Ending)
+	go func() {
+		e, err := k.Execute(t.Context(), kernel.Cell{ID: "a", Code: fmt.Sprintf(`
 for i in range(%d): display(i)
 for i in range(50): print('x' * ((1 << 20) - 1), flush=True)
 open(%q, 'w').close()`, displays, file)})
-				if err != nil {
-					t.Error(err)
-				}
-				ended <- e
-			}()
-			kerneltest.Retry(t, func() bool { _, err := os.Stat(file); return err == nil })
-			close(release)
-			if e := <-ended; e.Status != kernel.OK || e.Why != "" || n != displays || size != bytes {
-				t.Errorf("%+v: %d displays, %d bytes", e, n, size)
-			}
-			if err := k.Close(context.WithoutCancel(t.Context())); err != nil {
-				t.Error(err)
-			}
-		})
+		if err != nil {
+			t.Error(err)
+		}
+		ended <- e
+	}()
+	kerneltest.Retry(t, func() bool { _, err := os.Stat(file); return err == nil })
+	close(release)
+	if e := <-ended; e.Status != kernel.OK || e.Why != "" || n != displays || size != bytes {
+		t.Errorf("%+v: %d displays, %d bytes", e, n, size)
+	}
+	if err := k.Close(context.WithoutCancel(t.Context())); err != nil {
+		t.Error(err)
 	}
 }
