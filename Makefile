@@ -64,8 +64,8 @@ RACED_KERNEL_TESTS = pawl/internal/kernel/jupyter pawl/internal/kernel/remote
 test-kernels: built ## Jupyter kernels in Python, R and JavaScript, which it installs, and notebooks from packages, which it fetches
 	./scripts/kernels $(BIN)/_tslab
 	./scripts/realnotebooks $(BIN)/_notebooks
-	PAWL_TSLAB=$(BIN)/_tslab $(RACED) $(RACED_KERNEL_TESTS)
-	PAWL_REAL_NOTEBOOKS=$(BIN)/_notebooks $(TESTS) $(filter-out $(RACED_KERNEL_TESTS),$(KERNEL_TESTS))
+	PAWL_TSLAB=$(BIN)/_tslab $(RACED) -timeout 30m $(RACED_KERNEL_TESTS)
+	PAWL_REAL_NOTEBOOKS=$(BIN)/_notebooks $(TESTS) -timeout 30m $(filter-out $(RACED_KERNEL_TESTS),$(KERNEL_TESTS))
 
 page: ## bundles the page of pawl serve: internal/server/page/dist from internal/server/page/src
 	./scripts/page $(BIN)/_page internal/server/page/dist

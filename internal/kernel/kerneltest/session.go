@@ -147,7 +147,7 @@ func (s *Session) Begin(id kernel.CellID, code string) <-chan kernel.Ending {
 	t, ended := s.t, make(chan kernel.Ending, 1)
 	go func() {
 		ending, err := s.Execute(t.Context(), kernel.Cell{ID: id, Code: code})
-		if err != nil {
+		if err != nil && t.Context().Err() == nil {
 			t.Errorf("execute %s: %v", code, err)
 		}
 		ended <- ending
