@@ -19,6 +19,7 @@ import (
 	"pawl/internal/cli/helptext"
 	"pawl/internal/cli/hints"
 	"pawl/internal/cli/holder"
+	"pawl/internal/cli/kernelcmd"
 	"pawl/internal/cli/liveview"
 	"pawl/internal/cli/permission"
 	"pawl/internal/cli/scheduling"
@@ -56,6 +57,7 @@ type runOptions struct {
 	items      bool
 	request    string
 	path       string // of the plan, as the user wrote it
+	write      []byte // the plan of a notebook: pawl writes its file once nothing refuses the run
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -270,6 +272,9 @@ func (a *app) runPlan(ctx context.Context, n runs.CreateOptions, o runOptions) e
 		n.Adopt = update.Adopt(ctx)
 	}
 	if err := a.ensureNoEngine(ctx, p, o.takeOver); err != nil {
+		return err
+	}
+	if err := kernelcmd.WritePlan(o.path, o.write); err != nil {
 		return err
 	}
 	if n.Kind == pawl.PlanRun { // a command gets the whole environment

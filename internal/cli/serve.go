@@ -1,11 +1,15 @@
 package cli
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
+	"pawl"
 	"pawl/internal/cli/helptext"
 	"pawl/internal/cli/kernelcmd"
 	"pawl/internal/cli/serving"
+	"pawl/internal/runs"
 )
 
 func (a *app) serveCommand() *cobra.Command {
@@ -18,8 +22,10 @@ func (a *app) kernelCommand() *cobra.Command {
 
 func (a *app) notebookCommand() *cobra.Command {
 	var o runOptions
-	run := new(kernelcmd.Notebook).Command(a.projectOrInit, a.here, func(c *cobra.Command, plan string) error {
-		return a.runFile(c.Context(), plan, o)
+	run := new(kernelcmd.Notebook).Command(a.projectOrInit, a.here, func(c *cobra.Command, path string, plan []byte) error {
+		o.path, o.write = path, plan
+		n := runs.CreateOptions{Kind: pawl.PlanRun, Data: plan, Source: path}
+		return a.whenFree(c.Context(), o.wait, func(ctx context.Context) error { return a.runPlan(ctx, n, o) })
 	})
 	run.Flags().BoolVar(&o.background, "background", false, "start the run in the background: print its id once it runs, and return")
 	run.Flags().BoolVar(&o.fresh, "new", false, "archive the unfinished run of this notebook and start over")

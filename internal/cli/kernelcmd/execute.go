@@ -52,7 +52,6 @@ func (x *Commands) executeCode(ctx context.Context, code string, limit time.Dura
 		return err
 	}
 	defer interruptOnSignal(ctx, dir)()
-	began := time.Now()
 	var shown []kernel.Message
 	end, err := c.Execute(ctx, runner.Execution{Link: runner.Link{Code: code}, Timeout: pawl.Duration(limit)}, func(kernel.CellID) {}, func(m kernel.Message) error {
 		if x.json {
@@ -75,7 +74,7 @@ func (x *Commands) executeCode(ctx context.Context, code string, limit time.Dura
 	switch {
 	case err != nil || end.Status == kernel.OK:
 		return err
-	case end.Status == kernel.Interrupted && limit > 0 && time.Since(began) >= limit:
+	case end.Status == kernel.Interrupted && end.Limit > 0:
 		return &pawl.Error{Kind: pawl.KindRunFailed, Err: fmt.Errorf("interrupted after %s (--timeout); the kernel keeps its variables", limit)}
 	case end.Status == kernel.Interrupted:
 		return &pawl.Error{Kind: pawl.KindInterrupted, Err: errors.New("interrupted; the kernel keeps its variables")}
@@ -172,11 +171,14 @@ func (x *Commands) listKernels(ctx context.Context, all bool) ([]entry, error) {
 		}
 		e := entry{Session: names[i], Alive: alive}
 		if alive {
-			if e.Status, err = statusOf(ctx, dir); err != nil && !errors.Is(err, runner.ErrGone) {
+			if e.Status, err = statusOf(ctx, dir); errors.Is(err, runner.ErrGone) || errors.Is(err, runner.ErrNotStarted) {
+				e.Alive, err = false, nil // it has ended meanwhile
+			}
+			if err != nil {
 				return nil, err
 			}
 		}
-		if alive || all {
+		if e.Alive || all {
 			list = append(list, e)
 		}
 	}

@@ -127,11 +127,8 @@ func (x *Commands) startKernel(ctx context.Context, action pawl.KernelAction) er
 	if strings.Contains(name, "/") {
 		return usage("pawl resume", "a kernel of a run is started by its steps")
 	}
-	if action.Driver != "" && action.Driver != pawl.PythonDriver && action.Driver != pawl.JupyterDriver && action.Driver != pawl.RemoteDriver {
-		return usage("", "unknown driver %q; use python, jupyter or remote", action.Driver)
-	}
-	if (action.Driver == pawl.RemoteDriver) != (action.Server != "") {
-		return usage("", "driver remote needs --server, and --server needs driver remote")
+	if err := checkDriver(action.Driver, action.Server); err != nil {
+		return err
 	}
 	if alive, err := runner.Alive(dir); err != nil {
 		return err
@@ -149,21 +146,33 @@ func (x *Commands) startKernel(ctx context.Context, action pawl.KernelAction) er
 	if err := runner.Start(ctx, job); err != nil {
 		return err
 	}
-	status, err := x.ready(ctx, dir)
+	status, err := ready(ctx, dir)
+	if errors.Is(err, runner.ErrNotStarted) {
+		err = &pawl.Error{Kind: pawl.KindRunFailed, Err: errors.New(clean(err.Error()))}
+	}
 	if err != nil {
-		return errors.Join(startError(dir, err), runner.Stop(ctx, dir, "it did not start"))
+		return errors.Join(err, runner.Stop(ctx, dir, "it did not start"))
 	}
 	return x.print(status, func() {
 		fmt.Fprintf(x.Out, "kernel %s is ready: %s\n", name, describe(status.Info))
 	})
 }
 
-// startError returns why a kernel did not start: the error of its runner, if that has ended.
-func startError(dir string, err error) error {
-	if line := runner.LastError(dir); pawl.KindOf(err) == pawl.KindNothing && line != "" {
-		return &pawl.Error{Kind: pawl.KindRunFailed, Err: fmt.Errorf("the kernel did not start: %s", clean(line))}
+// checkDriver checks --driver and --server.
+func checkDriver(driver pawl.KernelDriver, server string) error {
+	switch driver {
+	case "", pawl.PythonDriver, pawl.JupyterDriver:
+		if server != "" {
+			return usage("", "--server needs --driver remote")
+		}
+	case pawl.RemoteDriver:
+		if server == "" {
+			return usage("", "--driver remote needs --server URL, the address of the Jupyter server")
+		}
+	default:
+		return usage("", "unknown driver %q; use python, jupyter or remote", driver)
 	}
-	return err
+	return nil
 }
 
 // describe describes a kernel in one line.
@@ -180,8 +189,8 @@ func describe(i kernel.Info) string {
 }
 
 // ready waits until the kernel of a session is ready.
-func (x *Commands) ready(ctx context.Context, dir string) (*runner.Status, error) {
-	c, err := x.dial(ctx, dir)
+func ready(ctx context.Context, dir string) (*runner.Status, error) {
+	c, err := runner.Dial(ctx, dir)
 	if err != nil {
 		return nil, err
 	}
@@ -199,7 +208,7 @@ func (x *Commands) ready(ctx context.Context, dir string) (*runner.Status, error
 // dial connects to a session.
 func (x *Commands) dial(ctx context.Context, dir string) (*runner.Client, error) {
 	c, err := runner.Dial(ctx, dir)
-	if errors.Is(err, runner.ErrGone) {
+	if errors.Is(err, runner.ErrGone) || errors.Is(err, runner.ErrNotStarted) {
 		text := fmt.Sprintf("kernel %s is not running", filepath.Base(dir))
 		if line := runner.LastError(dir); line != "" {
 			text += "; the last one ended with: " + clean(line)
@@ -238,7 +247,7 @@ func (x *Commands) print(value any, human func()) error {
 func (x *Commands) execute() *cobra.Command {
 	var limit time.Duration
 	c := &cobra.Command{Use: "execute CODE", Short: "Execute code in a kernel and show its output",
-		Long: "Execute code in a kernel and show its output\n\nCODE is - for standard input. Ctrl-C and --timeout interrupt the code and exit with 130; the kernel keeps its variables. If the code\nraises an error, the exit code is 4.",
+		Long: "Execute code in a kernel and show its output\n\nCODE is - for standard input. Ctrl-C and --timeout interrupt the code; the kernel keeps its variables. The exit code is 130 after\nCtrl-C, and 4 if the code reaches its limit or raises an error.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error { return x.executeCode(c.Context(), args[0], limit) }}
 	c.Flags().DurationVar(&limit, "timeout", 0, "interrupt the code after `DURATION` (default: none)")

@@ -35,8 +35,8 @@ const notebookLong = "Execute a notebook, resumably\n\n" +
 	"After a failed cell, fix it, then run \"pawl retry notebook\" and \"pawl resume\". An edited cell and all cells after it rerun. The tags\n" +
 	"parameters, skip-execution and raises-exception have the same meaning as for papermill and nbclient."
 
-// Command returns the command. run is called with the file of the plan.
-func (n *Notebook) Command(find func() (*project.Project, error), folder func() (string, error), run func(c *cobra.Command, plan string) error) *cobra.Command {
+// Command returns the command. run is called with the plan that executes the notebook, and the path of the plan's file.
+func (n *Notebook) Command(find func() (*project.Project, error), folder func() (string, error), run func(c *cobra.Command, path string, plan []byte) error) *cobra.Command {
 	c := &cobra.Command{
 		Use: "run IN.ipynb [OUT.ipynb]", Short: "Execute a notebook, resumably", Long: notebookLong,
 		Example: "  pawl notebook run report.ipynb\n  pawl notebook run report.ipynb out/report-may.ipynb -p month=5",
@@ -50,11 +50,11 @@ func (n *Notebook) Command(find func() (*project.Project, error), folder func() 
 			if err != nil {
 				return err
 			}
-			plan, err := n.plan(p, here, args)
+			path, plan, err := n.plan(p, here, args)
 			if err != nil {
 				return err
 			}
-			return run(c, plan)
+			return run(c, path, plan)
 		},
 	}
 	f := c.Flags()
@@ -71,55 +71,84 @@ func (n *Notebook) Command(find func() (*project.Project, error), folder func() 
 	return c
 }
 
-// plan writes the plan that executes the notebook, and returns its path.
-func (n *Notebook) plan(p *project.Project, here string, args []string) (string, error) {
-	in, err := within(p, here, args[0])
-	if err != nil {
-		return "", err
+// plan returns the plan that executes the notebook, and the path of its file.
+func (n *Notebook) plan(p *project.Project, here string, args []string) (path string, text []byte, err error) {
+	if n.action.File, err = notebookPath(p, here, args[0]); err != nil {
+		return "", nil, err
 	}
-	data, err := disk.ReadFile(filepath.Join(p.Root, in), notebook.MaxSize)
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", usage("", "%s does not exist", args[0])
+	n.action.Driver, n.action.CellTimeout = pawl.KernelDriver(n.driver), pawl.Duration(n.cellTimeout)
+	if err := checkDriver(n.action.Driver, n.action.Server); err != nil {
+		return "", nil, err
 	}
-	if err != nil {
-		return "", err
+	if err := n.check(p, args[0]); err != nil {
+		return "", nil, err
 	}
-	if !runs.IsNotebook(in) {
-		return "", usage("pawl run -- python3 "+args[0], "%s is not a notebook: its name does not end in .ipynb", args[0])
-	}
-	if _, err := notebook.Read(data); err != nil {
-		return "", &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("%s: %w", args[0], err)}
-	}
-	n.action.File, n.action.Driver, n.action.CellTimeout = in, pawl.KernelDriver(n.driver), pawl.Duration(n.cellTimeout)
-	step := map[string]any{"id": "notebook", "name": strings.TrimSuffix(filepath.Base(in), ".ipynb"), "kernel": &n.action}
+	step := map[string]any{"id": "notebook", "name": strings.TrimSuffix(filepath.Base(args[0]), ".ipynb"), "kernel": &n.action}
 	if len(args) > 1 {
-		if n.action.Out, err = within(p, here, args[1]); err != nil {
-			return "", err
+		if n.action.Out, err = notebookPath(p, here, args[1]); err != nil {
+			return "", nil, err
 		}
 		step["outputs"] = []string{n.action.Out}
 	}
-	dir := filepath.Dir(in)
+	dir := filepath.Dir(n.action.File)
 	if n.cwd != "" {
 		if dir, err = within(p, here, n.cwd); err != nil {
-			return "", err
+			return "", nil, err
+		}
+		if _, err := disk.ReadDir(filepath.Join(p.Root, dir)); err != nil {
+			return "", nil, usage("", "--cwd: %s is not a folder", n.cwd)
 		}
 	}
 	if dir != "." {
 		step["dir"] = filepath.ToSlash(dir)
 	}
-	if n.action.Params, err = n.params(); err != nil {
-		return "", err
+	text, err = json.MarshalIndent(map[string]any{"name": step["name"], "steps": []any{step}}, "", "  ")
+	sum := sha256.Sum256([]byte(n.action.File + "\x00" + n.action.Out))
+	return p.NotebookPlan(hex.EncodeToString(sum[:6])), append(text, '\n'), err
+}
+
+// WritePlan writes the plan of a notebook, if there is one. An interrupted run resumes with the plan that is in the file: a command that
+// is refused must not have changed it.
+func WritePlan(path string, plan []byte) error {
+	if plan == nil {
+		return nil
 	}
-	text, err := json.MarshalIndent(map[string]any{"name": step["name"], "steps": []any{step}}, "", "  ")
-	if err != nil {
-		return "", err
-	}
-	sum := sha256.Sum256([]byte(in + "\x00" + n.action.Out))
-	path := p.NotebookPlan(hex.EncodeToString(sum[:6]))
 	if err := disk.MakeFolders(filepath.Dir(path)); err != nil {
-		return "", err
+		return err
 	}
-	return path, disk.Replace(path, append(text, '\n'))
+	return disk.Replace(path, plan)
+}
+
+// check reads the notebook and the parameters, so that what is wrong with them is known before a run starts.
+func (n *Notebook) check(p *project.Project, name string) error {
+	data, err := disk.ReadFile(filepath.Join(p.Root, n.action.File), notebook.MaxSize)
+	if errors.Is(err, fs.ErrNotExist) {
+		return usage("", "%s does not exist", name)
+	}
+	if err != nil {
+		return err
+	}
+	read, err := notebook.Read(data)
+	if err != nil {
+		return &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("%s: %w", name, err)}
+	}
+	params, err := n.params()
+	if err != nil {
+		return err
+	}
+	if _, _, err := read.Inject("", params); err != nil {
+		return &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("%s: %w", name, err)}
+	}
+	n.action.Params = params.Plain()
+	return nil
+}
+
+// notebookPath returns the path of a notebook relative to the project's root.
+func notebookPath(p *project.Project, here, name string) (string, error) {
+	if !runs.IsNotebook(name) {
+		return "", usage("", "%s is not a notebook: its name does not end in .ipynb", name)
+	}
+	return within(p, here, name)
 }
 
 // within returns a path relative to the project's root, as plans name it.
@@ -138,8 +167,7 @@ func within(p *project.Project, here, path string) (string, error) {
 }
 
 // params returns the parameters of all flags. A later flag overrides an earlier one; single parameters override files.
-func (n *Notebook) params() (map[string]any, error) {
-	var all notebook.Params
+func (n *Notebook) params() (all notebook.Params, err error) {
 	for _, file := range n.files {
 		data, err := os.ReadFile(file)
 		if err != nil {
@@ -170,5 +198,5 @@ func (n *Notebook) params() (map[string]any, error) {
 			all.Set(param.Name, param.Value)
 		}
 	}
-	return all.Plain(), nil
+	return all, nil
 }

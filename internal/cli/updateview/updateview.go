@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"time"
 
 	"pawl"
@@ -190,8 +191,13 @@ func Again(ctx context.Context, p *project.Project, source, path string) []strin
 		return nil // whatever is wrong with an older run, a new one starts
 	}
 	s, err := runs.LoadState(ctx, p, run)
+	ofNotebook := filepath.Dir(source) == filepath.Dir(p.NotebookPlan("")) // results of kernel steps are not reused
 	switch {
 	case err != nil:
+		return nil
+	case ofNotebook && s.Status == pawl.StatusFailed:
+		return []string{fmt.Sprintf("run %s of this notebook failed, and all cells run again; to continue it at the failed cell: pawl retry notebook --run %[1]s", run)}
+	case ofNotebook:
 		return nil
 	case s.Status == pawl.StatusFailed:
 		return []string{fmt.Sprintf("run %s of this plan failed, and every step runs again; to reuse what is up to date: pawl run --update %s; "+

@@ -23,6 +23,7 @@ type document struct {
 	recorder *notebook.Recorder
 	cells    map[kernel.CellID]*shown
 	inFile   map[string]string // id → key of the finished execution whose results the file has, or gets
+	begun    time.Time         // when the newest cell began
 	ended    []kernel.CellID   // whose results are in the file, the oldest first
 	pace     pace
 	problems map[string]notebook.ConflictKind
@@ -40,6 +41,9 @@ type shown struct {
 func openDocument(a *attempt, path string, text []byte, n *notebook.Notebook) (*document, error) {
 	d := &document{attempt: a, path: path, cells: map[kernel.CellID]*shown{}, inFile: map[string]string{}, problems: map[string]notebook.ConflictKind{}}
 	d.recorder = notebook.NewRecorder(notebook.Limits{}, d.spill)
+	if info, err := disk.Lstat(path); err == nil && info.Mode().IsRegular() && info.Mode()&0o222 == 0 {
+		return nil, fmt.Errorf("%s is read-only; make it writable, or write the outputs to another notebook", path)
+	}
 	current, err := disk.ReadFile(path, notebook.MaxSize)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -59,13 +63,49 @@ func openDocument(a *attempt, path string, text []byte, n *notebook.Notebook) (*
 		}
 	}
 	for i := range n.Cells {
-		d.inFile[n.Cells[i].ID] = strings.Trim(string(n.Cells[i].Metadata("pawl", "cellKey")), `"`)
+		if c := &n.Cells[i]; string(c.Metadata("papermill", "status")) == `"`+string(notebook.Completed)+`"` { // else they may be of an execution before the one that finished
+			d.inFile[c.ID] = keyIn(c)
+		}
 	}
 	return d, nil
 }
 
-// Pace of saving: the notebook is saved when a cell ends and every saveInterval while it runs, less often if saving takes long.
-const saveInterval = 30 * time.Second
+// keyIn returns the key of the execution whose results a cell of a notebook has.
+func keyIn(c *notebook.Cell) string { return strings.Trim(string(c.Metadata("pawl", "cellKey")), `"`) }
+
+// clear removes the outputs that an earlier run left in cells which are executed now, as papermill does: a reader must not take them for
+// those of this run.
+func (d *document) clear(cells []cell) error {
+	if d.recorder == nil {
+		return nil
+	}
+	data, err := disk.ReadFile(d.path, notebook.MaxSize)
+	if err != nil {
+		return err
+	}
+	n, err := notebook.Read(data)
+	if err != nil {
+		return fmt.Errorf("%s: %w", d.path, err)
+	}
+	job := &d.attempt.job
+	var stale []notebook.CellResult
+	for _, c := range cells {
+		i := n.Find(c.id)
+		if i < 0 || keyIn(&n.Cells[i]) == string(c.Key) || n.Cells[i].Count == 0 && len(n.Cells[i].Outputs()) == 0 {
+			continue
+		}
+		stale = append(stale, notebook.CellResult{ID: c.id, Source: c.Code, Metadata: notebook.CellMetadata{Execution: &notebook.Execution{},
+			Papermill: &notebook.Papermill{Status: notebook.Pending}, Pawl: &notebook.Pawl{Run: string(job.Run), Step: string(job.Step), Attempt: job.Attempt, Token: string(job.Token)}}})
+	}
+	return d.write(stale)
+}
+
+// Pace of saving: the notebook is saved when a cell ends, and while it runs: first after firstSave, then less and less often up to
+// saveInterval. It is saved less often if saving takes long.
+const (
+	firstSave    = time.Second
+	saveInterval = 30 * time.Second
+)
 
 // pace decides when to save, so that saving takes at most a quarter of the time.
 type pace struct {
@@ -86,6 +126,7 @@ func (d *document) begin(c cell, id kernel.CellID) {
 		return
 	}
 	d.cells[id] = &shown{cell: c}
+	d.begun = time.Now()
 }
 
 // add adds a message.
@@ -96,10 +137,11 @@ func (d *document) add(m kernel.Message) error {
 	if err := d.recorder.Add(d.attempt.redacted(m)); err != nil {
 		return err
 	}
+	now := time.Now()
 	if d.pace.saved.IsZero() {
-		d.pace.saved = time.Now()
+		d.pace.saved = now
 	}
-	if d.pace.due(time.Now(), saveInterval) {
+	if d.pace.due(now, min(max(firstSave, now.Sub(d.begun)/2), saveInterval)) {
 		return d.save()
 	}
 	return nil
@@ -133,6 +175,20 @@ func (d *document) save() error {
 	if len(results) == 0 {
 		return nil
 	}
+	if err := d.write(results); err != nil {
+		return err
+	}
+	d.kernel = nil
+	d.forget(ended)
+	d.pace = pace{saved: time.Now(), took: time.Since(began)}
+	return nil
+}
+
+// write merges results into the file. It tries again if someone else changes the file at the same time.
+func (d *document) write(results []notebook.CellResult) error {
+	if len(results) == 0 {
+		return nil
+	}
 	var err error
 	for range maxRetries {
 		if err = d.merge(results); !errors.Is(err, errChanged) {
@@ -142,9 +198,6 @@ func (d *document) save() error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", d.path, err)
 	}
-	d.kernel = nil
-	d.forget(ended)
-	d.pace = pace{saved: time.Now(), took: time.Since(began)}
 	return nil
 }
 

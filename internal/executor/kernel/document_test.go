@@ -1,12 +1,14 @@
 package kernel
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"pawl/internal/kernel"
+	"pawl/internal/kernel/runner"
 	"pawl/internal/notebook"
 )
 
@@ -30,6 +32,30 @@ func TestSpill(t *testing.T) {
 		}
 		if want := "../attempt/outputs/" + string(cell) + "/stdout.txt]\n"; !strings.HasSuffix(mark, want) {
 			t.Errorf("mark %q", mark)
+		}
+	}
+}
+
+// TestFinished: only the results of a finished execution keep those in the session's log out of the notebook. Those of an execution that
+// was running when the step was killed, or that failed, may be incomplete.
+func TestFinished(t *testing.T) {
+	t.Parallel()
+	for status, finished := range map[notebook.PapermillStatus]bool{notebook.Completed: true, notebook.Running: false, notebook.Broken: false, notebook.Pending: false} {
+		path := filepath.Join(t.TempDir(), "x.ipynb")
+		text := fmt.Appendf(nil, `{"cells": [{"cell_type": "code", "id": "a", "metadata": {"papermill": {"status": %q}, "pawl": {"cellKey": "k"}}, "execution_count": 1, "outputs": [], "source": "x"}], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}`, status)
+		if err := os.WriteFile(path, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		n, err := notebook.Read(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := openDocument(&attempt{}, path, text, n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := d.has(cell{id: "a", Link: runner.Link{Key: "k"}}); got != finished {
+			t.Errorf("%s: has %v; want %v", status, got, finished)
 		}
 	}
 }

@@ -114,6 +114,9 @@ func (a *attempt) cellsFrom(ctx context.Context, base runner.Key) (before int, e
 		}
 		if first {
 			before = next
+			if err := a.doc.clear(a.cells[next:]); err != nil {
+				return before, err
+			}
 		}
 		if err := a.describe(ctx); err != nil {
 			return before, err

@@ -47,7 +47,7 @@ func newAPI(server kernel.Server) (*api, error) {
 	case u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
 		return nil, fmt.Errorf("address of the Jupyter server: %q is no http or https URL", shown)
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		return nil, errors.New("address of the Jupyter server: it must have no user, no query and no fragment; give the token in its own setting")
+		return nil, errors.New("address of the Jupyter server: it must have no user, no query and no fragment; set the token in JUPYTER_TOKEN")
 	case u.Scheme == "http" && !loopback(u.Hostname()):
 		return nil, fmt.Errorf("address of the Jupyter server: %s would send the token and all code in the clear; use https", shown)
 	}
@@ -121,9 +121,9 @@ func (a *api) refusal(what string, response *http.Response, answer []byte) error
 	switch {
 	case code == http.StatusUnauthorized || code == http.StatusForbidden:
 		if a.token == "" {
-			return fmt.Errorf("the Jupyter server at %s wants a token (%d)", a.base, code)
+			return fmt.Errorf("the Jupyter server at %s wants a token (%d); set JUPYTER_TOKEN", a.base, code)
 		}
-		return fmt.Errorf("the Jupyter server at %s refuses the token (%d)", a.base, code)
+		return fmt.Errorf("the Jupyter server at %s refuses the token in JUPYTER_TOKEN (%d)", a.base, code)
 	case code == http.StatusNotFound && strings.Contains(what, "/kernels/"):
 		return errNotFound
 	case code == http.StatusNotFound:

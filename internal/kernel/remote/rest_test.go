@@ -20,7 +20,7 @@ func TestAddress(t *testing.T) {
 		"http://10.0.0.1:8888":              "use https",
 		"http://localhost.example.org":      "use https",
 		"https://user:secret@example.org":   "it must have no user",
-		"https://example.org/?token=secret": "give the token in its own setting",
+		"https://example.org/?token=secret": "set the token in JUPYTER_TOKEN",
 		"http://127.0.0.1:8888":             "",
 		"http://[::1]:8888/base":            "",
 		"http://localhost:8888/":            "",
@@ -48,8 +48,8 @@ func TestRefusals(t *testing.T) {
 		answer            http.HandlerFunc
 		want              string
 	}{
-		{"no token", "", "", status(403, ""), "wants a token (403)"},
-		{"wrong token", "secret", "", status(401, ""), "refuses the token (401)"},
+		{"no token", "", "", status(403, ""), "wants a token (403); set JUPYTER_TOKEN"},
+		{"wrong token", "secret", "", status(401, ""), "refuses the token in JUPYTER_TOKEN (401)"},
 		{"no Jupyter", "secret", "", status(404, ""), "with its base path?"},
 		{"a page", "secret", "", status(200, "<html>"), "is not that of a Jupyter server"},
 		{"a redirect", "secret", "", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, other.URL, http.StatusFound) }, "the server redirects (302)"},

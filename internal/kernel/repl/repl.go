@@ -177,7 +177,7 @@ func (s session) connect(ctx context.Context, start bool) (*runner.Client, error
 		}
 	}
 	c, err := runner.Dial(ctx, s.dir)
-	if errors.Is(err, runner.ErrGone) {
+	if errors.Is(err, runner.ErrGone) || errors.Is(err, runner.ErrNotStarted) {
 		text := "no kernel of this session is running"
 		if line := runner.LastError(s.dir); line != "" {
 			text += ": " + line

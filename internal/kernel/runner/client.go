@@ -24,16 +24,24 @@ type Client struct {
 	read  int64 // offset in the log up to which messages were delivered; 0: none
 }
 
-// ErrGone is the error of a session whose runner has ended.
-var ErrGone = errors.New("the kernel's runner has ended unexpectedly")
+var (
+	// ErrGone is the error of a session whose runner has ended.
+	ErrGone = errors.New("the kernel's runner has ended unexpectedly")
+	// ErrNotStarted is the error of a session whose runner has ended with an error of its own. Another one would, too.
+	ErrNotStarted = errors.New("the kernel did not start")
+)
 
 // GoneExit is the exit code of a kernel step whose runner has ended unexpectedly. The engine starts a new runner and makes another attempt.
 const GoneExit = 75
 
+// failedExit is the exit code of a runner that ended with an error.
+const failedExit = 1
+
 // dialInterval is the interval between two tries to connect.
 const dialInterval = 5 * time.Millisecond
 
-// Dial connects to the runner of a session that was started, and waits until it listens. If no runner is alive, the error is ErrGone.
+// Dial connects to the runner of a session that was started, and waits until it listens. If no runner is alive, the error is ErrGone or
+// ErrNotStarted.
 func Dial(ctx context.Context, dir string) (*Client, error) {
 	ticker := time.NewTicker(dialInterval)
 	defer ticker.Stop()
@@ -44,6 +52,9 @@ func Dial(ctx context.Context, dir string) (*Client, error) {
 		status, err := supervise.Probe(dir)
 		if err != nil {
 			return nil, err
+		}
+		if exit := status.Exit; exit != nil && exit.Reason == pawl.ReasonExited && exit.Exit != nil && *exit.Exit == failedExit {
+			return nil, fmt.Errorf("%w: %s", ErrNotStarted, cmp.Or(LastError(dir), "its runner ended with an error"))
 		}
 		if status.State != supervise.Live {
 			return nil, ErrGone

@@ -62,7 +62,7 @@ func (h *host) send(ctx context.Context, x *Execution) (*Begin, error) {
 	}
 	b.offset = at
 	k := h.k
-	h.running, h.state, h.at = b, Busy, ""
+	h.running, h.state, h.at, h.forced = b, Busy, "", false
 	h.announce()
 	go h.execute(context.WithoutCancel(ctx), k, b, time.Duration(x.Timeout))
 	return b, nil
@@ -77,23 +77,31 @@ func freeKey(b *Begin) Key {
 // execute executes a cell, saves the variables and journals the end. It releases kernelLock.
 func (h *host) execute(ctx context.Context, k kernel.Kernel, b *Begin, limit time.Duration) {
 	defer h.releaseKernel()
+	var timer *time.Timer
 	if limit > 0 {
-		timer := time.AfterFunc(limit, func() { h.interrupt(ctx, b.Cell, 0) })
-		defer timer.Stop()
+		timer = time.AfterFunc(limit, func() { h.interrupt(ctx, b.Cell, 0) })
 	}
 	ending, err := k.Execute(ctx, kernel.Cell{ID: b.Cell, Code: b.Code})
 	if err != nil {
 		ending = kernel.Ending{Status: kernel.Lost, Why: err.Error()}
 	}
 	end := &End{Cell: b.Cell, Ending: ending}
+	if timer != nil && !timer.Stop() && ending.Status != kernel.OK {
+		end.Limit = pawl.Duration(limit)
+	}
 	if end.Finished(b) {
 		end.Key = b.Key
-		h.save(ctx, k, end)
+		h.save(ctx, k, b, end)
 	}
 	end.Time = time.Now().UTC()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	end.Tries = h.history.cut[b.Key]
+	if end.Death != nil && h.forced {
+		death := *end.Death
+		death.Why += ", because the interrupt did not end the cell"
+		end.Death = &death
+	}
 	if h.running = nil; h.k == k {
 		h.state = Idle
 	}
@@ -112,9 +120,11 @@ func (h *host) execute(ctx context.Context, k kernel.Kernel, b *Begin, limit tim
 
 // save saves the variables after a cell. If that fails, the cell is finished all the same, and the note says why; unless the kernel is dead:
 // then nothing has what the cell did to them.
-func (h *host) save(ctx context.Context, k kernel.Kernel, end *End) {
+func (h *host) save(ctx context.Context, k kernel.Kernel, b *Begin, end *End) {
 	if !h.saves(k) {
-		end.Note = "variables of this kernel are not saved: if it dies, all cells run again"
+		if b.Step != "" {
+			end.Note = "variables of this kernel are not saved: if it dies, all cells run again"
+		}
 		return
 	}
 	var err error
@@ -189,6 +199,7 @@ func (h *host) interrupt(ctx context.Context, id kernel.CellID, grace time.Durat
 	_ = k.Interrupt(ctx)              // if it does not arrive, the next signal does
 	if !h.ended(running, grace) {
 		stopped.By = "SIGTERM"
+		h.set(func() { h.forced = h.running == running })
 		_ = k.Signal(kernel.SIGTERM)
 		if !h.ended(running, terminateWait) {
 			stopped.By = "SIGKILL"
@@ -198,7 +209,7 @@ func (h *host) interrupt(ctx context.Context, id kernel.CellID, grace time.Durat
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	stopped.After, stopped.Alive = pawl.Duration(time.Since(began)), h.k == k
+	stopped.After, stopped.Alive = pawl.Duration(time.Since(began).Round(time.Millisecond)), h.k == k
 	return stopped
 }
 

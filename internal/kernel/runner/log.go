@@ -68,6 +68,8 @@ type End struct {
 	Saved string    `json:"saved,omitempty"` // id of the checkpoint of the variables
 	Tries int       `json:"tries,omitempty"` // earlier executions of the cell that were interrupted or lost
 	Note  string    `json:"note,omitempty"`  // what is not in it, or why there is none
+
+	Limit pawl.Duration `json:"limit,omitempty"` // of the cell, if the cell reached it and was interrupted
 }
 
 // Loaded records that the variables of a checkpoint were loaded into a new kernel.
@@ -97,12 +99,15 @@ type sessionLog struct {
 	size int64
 }
 
-// openLog opens the log to append, without a torn last line, and calls each with every record and its offset.
+// openLog opens the log to append, without a torn end, and calls each with every record and its offset.
 func openLog(path string, each func(offset int64, r Record)) (*sessionLog, error) {
 	whole, err := readLog(path, 0, func(offset int64, r Record) bool {
 		each(offset, r)
 		return true
 	})
+	if pawl.KindOf(err) == pawl.KindDamaged {
+		err = checkTorn(path, whole, err)
+	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
@@ -111,13 +116,40 @@ func openLog(path string, each func(offset int64, r Record)) (*sessionLog, error
 		return nil, err
 	}
 	info, err := file.Stat()
-	if err == nil && info.Size() > whole { // the runner died within a write; no client got that line
+	if err == nil && info.Size() > whole { // the runner died within a write, or the machine before a sync
 		err = file.Truncate(whole)
 	}
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
 	return &sessionLog{file: file, size: whole}, nil
+}
+
+// checkTorn returns nil if only messages follow the damage at an offset: they were not synced when the machine died. Else it returns the
+// damage.
+func checkTorn(path string, from int64, damage error) error {
+	file, err := disk.Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	if _, err := file.Seek(from, io.SeekStart); err != nil {
+		return err
+	}
+	lines := bufio.NewReaderSize(file, 256<<10)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		var r Record
+		if json.Unmarshal(line, &r) == nil && r.Message == nil && r != (Record{}) {
+			return fmt.Errorf("%w; to begin the session again, move that file away and rerun its steps: pawl retry STEP", damage)
+		}
+	}
 }
 
 // append appends a record and returns its offset.

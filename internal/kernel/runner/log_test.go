@@ -3,6 +3,7 @@ package runner
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"pawl/internal/kernel"
@@ -71,4 +72,41 @@ func FuzzLog(f *testing.F) {
 			_, _ = h.lineage(key)
 		}
 	})
+}
+
+// TestTornMessages: of what was not synced when the machine died, any part may be missing. That were only messages. Damage before a record
+// that was synced is an error.
+func TestTornMessages(t *testing.T) {
+	t.Parallel()
+	const begin, message, end = `{"begin":{"cell":"c1","key":"k1","after":"root","code":"x"}}` + "\n", `{"message":{"cell":"c1","kind":"stream","text":"y"}}` + "\n", `{"end":{"cell":"c1","key":"k1","status":"ok"}}` + "\n"
+	hole := strings.Repeat("\x00", 60)
+	for _, c := range []struct {
+		text, whole, err string
+	}{
+		{begin + message + hole + "\n" + message, begin + message, ""},
+		{begin + message + hole + message + message + hole, begin + message, ""},
+		{begin + message[:20] + hole + "\n" + message, begin, ""},
+		{begin + hole + "\n" + end, "", "move that file away and rerun its steps"},
+		{begin + hole + "\n" + message + end + message, "", "byte 61: invalid character"},
+	} {
+		path := filepath.Join(t.TempDir(), LogFile)
+		if err := os.WriteFile(path, []byte(c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		log, err := openLog(path, func(int64, Record) {})
+		if c.err != "" {
+			if err == nil || !strings.Contains(err.Error(), c.err) {
+				t.Errorf("%q: %v", c.text, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%q: %v", c.text, err)
+			continue
+		}
+		if got := string(read(t, path)); got != c.whole || log.size != int64(len(c.whole)) {
+			t.Errorf("%q: %d bytes, %q", c.text, log.size, got)
+		}
+		log.file.Close()
+	}
 }

@@ -40,9 +40,9 @@ func (h *host) prepare(ctx context.Context, req Request) (*Prepared, error) {
 	}
 	p.Next = max(0, from.index+1-len(before))
 	if again := h.again(all[from.index+1:]); len(again) > 0 {
-		why := "the variables that they made are gone with the earlier kernel"
+		why := "the variables are gone with the earlier kernel"
 		if req.Once {
-			return nil, &pawl.Error{Kind: pawl.KindAtGate, Err: fmt.Errorf("%s would run again, because %s; the step may not be repeated (idempotent: false)", strings.Join(again, ", "), why)}
+			return nil, &pawl.Error{Kind: pawl.KindAtGate, Err: fmt.Errorf("%s would run again, because %s, and the step may not be repeated (idempotent: false); to allow it, remove that from the plan", strings.Join(again, ", "), why)}
 		}
 		p.Notes = append(p.Notes, fmt.Sprintf("%s run again: %s", strings.Join(again, ", "), why))
 	}
@@ -170,6 +170,17 @@ func (h *host) replay(ctx context.Context, l Link) error {
 
 // Reason says in one clause why a cell is not finished.
 func (end *End) Reason() string {
+	limit := fmt.Sprintf("interrupted after %s, the limit of a cell", end.Limit)
+	switch {
+	case end.Limit == 0:
+		return end.cause()
+	case end.Status == kernel.Interrupted:
+		return limit
+	}
+	return limit + "; " + end.cause()
+}
+
+func (end *End) cause() string {
 	switch {
 	case end.Error != nil:
 		return end.Error.Name + ": " + end.Error.Value
@@ -247,12 +258,20 @@ func (h *host) variables(ctx context.Context) ([]Variable, error) {
 	var list []Variable
 	err := h.withIdle(ctx, func(k kernel.Kernel) (err error) {
 		if !h.saves(k) {
-			return &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("pawl cannot list variables of %s", k.Info().Language)}
+			return &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("pawl cannot list the variables of %s", whose(k))}
 		}
 		list, err = h.cfg.Saver.List(ctx, h.evaluator(k))
 		return err
 	})
 	return list, err
+}
+
+// whose says what kind of kernel it is whose variables pawl cannot read.
+func whose(k kernel.Kernel) string {
+	if info := k.Info(); info.PID != 0 {
+		return "the language " + info.Language
+	}
+	return "a kernel on a Jupyter server"
 }
 
 // saveNow saves a checkpoint of the variables.
@@ -265,7 +284,7 @@ func (h *host) saveNow(ctx context.Context) (id string, err error) {
 			return &pawl.Error{Kind: pawl.KindUsage, Err: errors.New("the last cell failed, so the variables are in between two states; execute a cell, or restart the kernel")}
 		}
 		if !h.saves(k) {
-			return &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("pawl cannot save variables of %s", k.Info().Language)}
+			return &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("pawl cannot save the variables of %s", whose(k))}
 		}
 		if id, _, err = h.cfg.Saver.Save(ctx, h.evaluator(k), at); err == nil {
 			_, err = h.write(Record{Saved: id})

@@ -89,18 +89,22 @@ type host struct {
 	state    State
 	at       Key // where the variables stand; empty: unknown
 	running  *Begin
+	forced   bool // an interrupt did not end the running cell, and the kernel was signalled
 	ends     map[kernel.CellID]*End
 	holder   *client // that works with the kernel
 	captured map[kernel.CellID][]kernel.Message
 	silent   int
-	logErr   error // why the log cannot be written
-	startErr error // why no kernel could be started
+	logErr   error  // why the log cannot be written
+	stop     func() // ends the runner
+	startErr error  // why no kernel could be started
 }
 
 // Run runs a runner until ctx ends.
 func Run(ctx context.Context, cfg Config) error {
 	h := &host{cfg: cfg, kernelLock: make(chan struct{}, 1), history: newHistory(), changed: make(chan struct{}), state: Starting,
 		ends: map[kernel.CellID]*End{}, captured: map[kernel.CellID][]kernel.Message{}}
+	ctx, h.stop = context.WithCancel(ctx)
+	defer h.stop()
 	log, err := openLog(filepath.Join(cfg.Dir, LogFile), h.history.add)
 	if err != nil {
 		return err
@@ -114,8 +118,6 @@ func Run(ctx context.Context, cfg Config) error {
 		return err
 	}
 	defer os.RemoveAll(h.runtime)
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
 	var work sync.WaitGroup
 	work.Go(func() {
 		<-ctx.Done()
@@ -130,7 +132,7 @@ func Run(ctx context.Context, cfg Config) error {
 		}
 		work.Go(func() { h.serve(ctx, conn) })
 	}
-	stop()
+	h.stop()
 	work.Wait()
 	return h.shutdown(context.WithoutCancel(ctx))
 }
@@ -148,7 +150,7 @@ func (h *host) closeOpenCell() error {
 
 // listen creates the runner's own folder and its socket, and announces them. The folder's path is short.
 func (h *host) listen() (net.Listener, error) {
-	if before, err := readEndpoint(h.cfg.Dir); err == nil && isRuntime(before.Runtime) {
+	if before, err := readEndpoint(h.cfg.Dir); err == nil && isRuntime(before.Runtime) && filepath.Dir(before.Runtime) == runtimeParent() {
 		os.RemoveAll(before.Runtime) // that runner is dead: this one has its lock
 	}
 	var err error
@@ -209,6 +211,7 @@ func (h *host) writeLocked(r Record) (int64, error) {
 	}
 	if err != nil {
 		h.logErr = err
+		h.endIfBroken()
 		return 0, err
 	}
 	h.history.add(at, r)
@@ -217,6 +220,14 @@ func (h *host) writeLocked(r Record) (int64, error) {
 	}
 	h.announce()
 	return at, nil
+}
+
+// endIfBroken ends a runner that cannot write its log, once its client knows. The next runner reads what the log has. The caller holds mu.
+func (h *host) endIfBroken() {
+	if h.logErr != nil && h.holder == nil {
+		fmt.Fprintf(os.Stderr, "%s%v\n", errorPrefix, h.logErr)
+		h.stop()
+	}
 }
 
 // announce wakes whoever waits for a change.
@@ -270,7 +281,7 @@ func (h *host) held() error {
 func (h *host) startFirst(ctx context.Context) {
 	defer h.releaseKernel()
 	if err := h.startKernel(ctx); err != nil && ctx.Err() == nil {
-		fmt.Fprintf(os.Stderr, "pawl: kernel: %v\n", err) // the first client tries again, and gets the error
+		fmt.Fprintf(os.Stderr, "%s%v\n", errorPrefix, err) // the first client tries again, and gets the error
 	}
 }
 

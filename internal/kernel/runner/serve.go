@@ -154,6 +154,7 @@ func (h *host) release(c *client) {
 	h.set(func() {
 		if h.holder == c {
 			h.holder = nil
+			h.endIfBroken()
 		}
 	})
 }

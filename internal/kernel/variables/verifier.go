@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -33,6 +34,7 @@ type Verifier struct {
 	input  io.WriteCloser
 	output *bufio.Reader
 	stderr *limited
+	unsent []byte // the program, before the first request. It is no argument, so that lists of processes stay readable.
 }
 
 // verdict is what a verification found.
@@ -91,9 +93,10 @@ func textError(text string) error {
 }
 
 func (v *Verifier) exchange(request []byte) ([]byte, error) {
-	if _, err := v.input.Write(append(request, '\n')); err != nil {
+	if _, err := v.input.Write(append(append(v.unsent, request...), '\n')); err != nil {
 		return nil, err
 	}
+	v.unsent = nil
 	return v.output.ReadBytes('\n')
 }
 
@@ -102,7 +105,8 @@ func (v *Verifier) start() error {
 	if v.cmd != nil {
 		return nil
 	}
-	cmd := exec.Command(v.Python, "-c", program()+"\nserve()\n")
+	code := program() + "\nserve()\n"
+	cmd := exec.Command(v.Python, "-c", "import sys; exec(compile(sys.stdin.buffer.read(int(sys.argv[1])), 'pawl', 'exec'))", strconv.Itoa(len(code)))
 	cmd.Env = account.Environ(v.RunAs, append(v.Environ, "OPENBLAS_NUM_THREADS=1", "OMP_NUM_THREADS=1"), nil) // no threads before a fork
 	cmd.Dir = "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: account.Credential(v.RunAs)}
@@ -120,7 +124,7 @@ func (v *Verifier) start() error {
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	v.cmd, v.input, v.output = cmd, input, bufio.NewReader(output)
+	v.cmd, v.input, v.output, v.unsent = cmd, input, bufio.NewReader(output), []byte(code)
 	return nil
 }
 

@@ -63,6 +63,11 @@ f(); f()`,
 def odd(n): return n != 0 and even(n - 1)
 g = even`,
 		Check: `print(even(10), g is even, odd.__globals__ is globals())`},
+	{Name: "function and class that use a module which their cell imports", Prepare: `import math
+def root(v): return math.sqrt(v)
+class Circle:
+    def area(self): return math.floor(math.pi) + root(4)`,
+		Check: `print(root(9), Circle().area())`},
 	{Name: "lambda", Prepare: `square = lambda v: v * v
 twice = lambda v: 2 * v`,
 		Check: `print(square(3), twice(3))`},

@@ -13,7 +13,7 @@ PROPERTY_PARTS = frozenset(["setter", "getter", "deleter"])
 NOT_COMPARED = frozenset(["__dict__", "__weakref__", "__doc__", "__module__", "__static_attributes__", "__firstlineno__", "__abstractmethods__", "_abc_impl", "__slotnames__", "__annotations_cache__", "__annotate_func__"])
 
 on_disk = {}  # name of a file in the cache of sources -> whether it exists
-compiled = {}  # (file, flags) -> (source, list of code objects, syntax tree)
+compiled = {}  # (file, flags) -> (source, list of code objects, the same list with each statement compiled by itself, syntax tree)
 
 
 def sources():
@@ -33,18 +33,27 @@ def text_of(file):
 
 
 def compile_cell(text, file, flags):
-    """Compile the source of a cell as it was compiled. Return all code objects in it, and its syntax tree."""
+    """Compile the source of a cell. Return all code objects in it, the same with each statement compiled by itself, and the syntax tree.
+
+    IPython compiles statements by themselves. Code that uses a module differs if its import is compiled with it, from Python 3.11 on.
+    """
     known = compiled.get((file, flags))
     if known is not None and known[0] == text:
-        return known[1], known[2]
+        return known[1:]
     futures = flags & FUTURE_FLAGS | getattr(ast, "PyCF_ALLOW_TOP_LEVEL_AWAIT", 0)
     try:
         tree = compile(text, file, "exec", futures | ast.PyCF_ONLY_AST, True)
         codes = code_objects(compile(tree, file, "exec", futures, True))
+        single = codes[:1]
+        for node in tree.body:
+            code = compile(ast.Module([node], []), file, "exec", futures | codes[0].co_flags & FUTURE_FLAGS, True)
+            single += code_objects(code)[1:]
     except SyntaxError:
         raise Refused("the source of its cell is not Python")
-    compiled[file, flags] = (text, codes, tree)
-    return codes, tree
+    if len(single) != len(codes):
+        single = codes
+    compiled[file, flags] = (text, codes, single, tree)
+    return codes, single, tree
 
 
 def future_flags():
@@ -87,8 +96,8 @@ def describe_function(function):
     code = function.__code__
     file, flags = code.co_filename, code.co_flags
     text = text_of(file)
-    codes, _ = compile_cell(text, file, flags & FUTURE_FLAGS)
-    places = [i for i, one in enumerate(codes) if one == code]
+    codes, single, _ = compile_cell(text, file, flags & FUTURE_FLAGS)
+    places = [i for i, both in enumerate(zip(codes, single)) if code in both]
     if not places:
         raise Refused("its source is not exactly what its cell says")
     state = {"defaults": function.__defaults__, "kwdefaults": function.__kwdefaults__, "attributes": dict(function.__dict__),
@@ -99,7 +108,7 @@ def describe_function(function):
 
 def make_function(recipe, state, namespace):
     """Make a function again. It uses namespace as its globals."""
-    codes, _ = compile_cell(recipe["text"], register(recipe["text"]), recipe["flags"])
+    codes, _, _ = compile_cell(recipe["text"], register(recipe["text"]), recipe["flags"])
     place = recipe["place"]
     if place >= len(codes) or (codes[place].co_name, codes[place].co_firstlineno) != (recipe["code"], recipe["line"]):
         raise Refused("this Python compiles its cell to other functions")
@@ -118,7 +127,7 @@ def describe_class(kind, namespace):
     for file in sources():
         try:
             text = text_of(file)
-            _, tree = compile_cell(text, file, 0)
+            tree = compile_cell(text, file, 0)[-1]
         except Refused:
             continue
         for node in tree.body:
@@ -208,11 +217,20 @@ def looks_of(kind):
         function = plain_function(value)
         digest = Digest()
         try:
-            digest.add(code_facts(function.__code__) + (function.__defaults__,) if function is not None else value)
+            digest.add(code_facts(by_itself(function.__code__)) + (function.__defaults__,) if function is not None else value)
             looks[name] = [type_name(type(value)), digest.hash.hexdigest()]
         except Exception:
             looks[name] = [type_name(type(value))]
     return looks
+
+
+def by_itself(code):
+    """Return the code object that the statement with this one compiles to by itself, as when the class is made again."""
+    try:
+        codes, single, _ = compile_cell(text_of(code.co_filename), code.co_filename, code.co_flags & FUTURE_FLAGS)
+    except Refused:
+        return code
+    return next((s for c, s in zip(codes, single) if c == code), code)
 
 
 def code_facts(code):
