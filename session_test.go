@@ -41,7 +41,12 @@ func TestOperations(t *testing.T) {
 	if len(s.InDoubt(alive)) != 0 || len(s.InDoubt(dead)) != 1 {
 		t.Error("an operation is in doubt when its agent is gone, and not while it lives")
 	}
-	applyAll(t, s, op("codex:2", "d", pawl.OperationCommand), outcome("codex:2", "d"))
+	named := op("codex:2", "d", pawl.OperationCommand)
+	named.Named = []string{"y"}
+	applyAll(t, s, named, outcome("codex:2", "d"))
+	if !slices.Equal(a.Others, []string{"x", "y"}) {
+		t.Errorf("others %q: want also what a command names that may change more", a.Others)
+	}
 	if !a.Until.IsZero() || !a.Overlaps {
 		t.Errorf("%+v: want that another session's command ran beside it", a)
 	}

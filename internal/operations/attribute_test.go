@@ -177,6 +177,7 @@ func TestGit(t *testing.T) {
 func TestIntentOfCommands(t *testing.T) {
 	t.Parallel()
 	for command, want := range map[string]pawl.Operation{
+		"echo x >> y && git commit -aqm z":              {Named: []string{"y"}},
 		"cat a | grep x; ls":                            {Bound: true},
 		"echo x > y; touch dir/z":                       {Bound: true, Paths: []string{"y", "dir/z"}},
 		"cd dir && mv c d && rm -f nothing":             {Bound: true, Paths: []string{"dir/d", "dir/d/c", "dir/c", "dir/nothing"}, Gone: []string{"dir/c"}},
@@ -196,8 +197,8 @@ func TestIntentOfCommands(t *testing.T) {
 	} {
 		w := newWorld(t, files)
 		o := w.mean("Bash", map[string]any{"command": command})
-		if o.Bound != want.Bound || !slices.Equal(o.Paths, want.Paths) || !slices.Equal(o.Gone, want.Gone) {
-			t.Errorf("%q: bound %v, paths %q, gone %q, want %v, %q, %q", command, o.Bound, o.Paths, o.Gone, want.Bound, want.Paths, want.Gone)
+		if o.Bound != want.Bound || !slices.Equal(o.Paths, want.Paths) || !slices.Equal(o.Gone, want.Gone) || want.Named != nil && !slices.Equal(o.Named, want.Named) {
+			t.Errorf("%q: bound %v, paths %q, named %q, gone %q, want %v, %q, %q, %q", command, o.Bound, o.Paths, o.Named, o.Gone, want.Bound, want.Paths, want.Named, want.Gone)
 		}
 	}
 }

@@ -89,14 +89,17 @@ func Dir(o pawl.Operation, root string) string {
 // maxScript limits the bytes of a shell command that are analyzed before it runs, because the agent waits.
 const maxScript = 64 << 10
 
-// commandPaths returns the paths that a shell command changes. It sets Bound if these are all, and Gone to the existing
-// paths that it removes.
+// commandPaths returns the paths that a shell command changes, and sets Bound, if these are all; otherwise it sets Named to those that are
+// known. It sets Gone to the existing paths that it removes.
 func (c Call) commandPaths(o *pawl.Operation, command string) []string {
 	if len(command) > maxScript {
 		return nil
 	}
 	n := namesIn(command, place{dir: c.Dir})
 	if o.Bound = !n.unbounded && !n.git && len(n.prefixes) == 0 && len(n.paths) <= maxPaths; !o.Bound {
+		for _, path := range n.paths[:min(len(n.paths), maxPaths)] {
+			o.Named = append(o.Named, c.shown(path))
+		}
 		n.paths = nil
 	}
 	for _, path := range removedBy(readScript(command), place{dir: c.Dir}, c.There) {

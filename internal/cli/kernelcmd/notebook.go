@@ -1,6 +1,7 @@
 package kernelcmd
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -80,10 +81,13 @@ func (n *Notebook) plan(p *project.Project, here string, args []string) (path st
 	if err := checkDriver(n.action.Driver, n.action.Server); err != nil {
 		return "", nil, err
 	}
+	if n.cellTimeout < 0 {
+		return "", nil, usage("", "--cell-timeout %s: a limit must be positive", n.cellTimeout)
+	}
 	if err := n.check(p, args[0]); err != nil {
 		return "", nil, err
 	}
-	step := map[string]any{"id": "notebook", "name": strings.TrimSuffix(filepath.Base(args[0]), ".ipynb"), "kernel": &n.action}
+	step := map[string]any{"id": "notebook", "name": cmp.Or(strings.TrimSuffix(filepath.Base(args[0]), ".ipynb"), "notebook"), "kernel": &n.action}
 	if len(args) > 1 {
 		if n.action.Out, err = notebookPath(p, here, args[1]); err != nil {
 			return "", nil, err

@@ -39,6 +39,11 @@ type shown struct {
 // openDocument prepares the notebook that gets outputs. text is the notebook that is executed. A file that is there keeps its outputs if
 // it has the same cells.
 func openDocument(a *attempt, path string, text []byte, n *notebook.Notebook) (*document, error) {
+	if info, err := disk.Lstat(path); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		if path, err = filepath.EvalSymlinks(path); err != nil { // the link stays
+			return nil, err
+		}
+	}
 	d := &document{attempt: a, path: path, cells: map[kernel.CellID]*shown{}, inFile: map[string]string{}, problems: map[string]notebook.ConflictKind{}}
 	d.recorder = notebook.NewRecorder(notebook.Limits{}, d.spill)
 	if info, err := disk.Lstat(path); err == nil && info.Mode().IsRegular() && info.Mode()&0o222 == 0 {

@@ -90,6 +90,9 @@ func (c *Client) Do(ctx context.Context, req Request, progress func(Reply) error
 	if err != nil {
 		return nil, err
 	}
+	if len(data) >= maxRequest {
+		return nil, &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("the code has %d bytes; a kernel accepts less than %d: move some of it into modules", len(data), maxRequest)}
+	}
 	if _, err := c.conn.Write(append(data, '\n')); err != nil {
 		return nil, c.lost(ctx, err)
 	}
