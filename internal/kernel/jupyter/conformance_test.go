@@ -14,7 +14,8 @@ func TestConformancePython(t *testing.T) {
 	can.Durable = false // what is printed waits for that thread
 	can.Threads = false // before ipykernel 6.30 a thread prints for the cell that runs
 	kerneltest.Run(t, kerneltest.Config{
-		Driver: jupyter.Driver{},
+		Driver:   jupyter.Driver{},
+		Displays: 2000, // TestLosesNothing shows more
 		Prepare: func(_ testing.TB, spec *kernel.Spec) {
 			spec.Python = kernel.Interpreter{Path: kerneltest.PythonPath(), Why: "test"}
 		},

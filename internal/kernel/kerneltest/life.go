@@ -165,13 +165,16 @@ func testExhausted(t *testing.T, c Config) {
 	}
 }
 
-// testOutside: somebody kills an idle kernel. The death is noticed within 50 ms of the exit, where other programs do not delay that.
+// testOutside: somebody kills an idle kernel. The death is noticed within 50 ms of the exit; on a busy machine, in the time of a few cells.
 func testOutside(t *testing.T, c Config) {
-	const enough, tries = 50 * time.Millisecond, 10
+	const enough, cells, tries = 50 * time.Millisecond, 5, 10
 	var took []time.Duration
 	for range tries {
 		s := start(t, c)
 		s.ok(c.Language.Pass)
+		begun := time.Now()
+		s.ok(c.Language.Pass)
+		cell := time.Since(begun)
 		pid := s.Info().PID
 		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 			t.Fatal(err)
@@ -188,7 +191,7 @@ func testOutside(t *testing.T, c Config) {
 		if _, err := s.Execute(t.Context(), kernel.Cell{ID: "after", Code: c.Language.Pass}); !errors.Is(err, kernel.ErrDead) {
 			t.Errorf("a cell after death: %v", err)
 		}
-		if slices.Min(took) <= enough {
+		if took[len(took)-1] <= max(enough, cells*cell) {
 			return
 		}
 	}
