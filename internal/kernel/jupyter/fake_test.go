@@ -167,7 +167,7 @@ func TestSlowReader(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "sent")
 	ended := make(chan kernel.Ending)
 	go func() {
-		e, err := k.Execute(t.Context(), kernel.Cell{ID: "a", Code: fmt.Sprintf("k.busy()\nfor i in range(30000):\n  k.print('x')\n  if i %% 100 == 0: time.sleep(0.01)\nopen(%q, 'w').close(); k.reply(); k.idle()", file)})
+		e, err := k.Execute(t.Context(), kernel.Cell{ID: "a", Code: fmt.Sprintf("k.busy()\nfor i in range(6000):\n  k.print('x')\n  if i %% 100 == 0: time.sleep(0.01)\nopen(%q, 'w').close(); k.reply(); k.idle()", file)})
 		if err != nil {
 			t.Error(err)
 		}
@@ -175,7 +175,7 @@ func TestSlowReader(t *testing.T) {
 	}()
 	kerneltest.Retry(t, func() bool { _, err := os.Stat(file); return err == nil })
 	close(release)
-	if e := <-ended; e.Status != kernel.OK || n != 30000 {
+	if e := <-ended; e.Status != kernel.OK || n != 6000 {
 		t.Errorf("%+v: %d messages", e, n)
 	}
 }

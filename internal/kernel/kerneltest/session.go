@@ -16,7 +16,7 @@ import (
 )
 
 // Patience is how long tests wait for what must happen. The machine may be busy.
-const Patience = 5 * time.Minute
+const Patience = 10 * time.Minute
 
 // PythonPath is the interpreter with ipykernel and jupyter_server that tests use.
 func PythonPath() string { return cmp.Or(os.Getenv("PAWL_TEST_PYTHON"), "/usr/bin/python3") }
