@@ -21,7 +21,7 @@ DEADCODE_VERSION := v0.52.0
 # The race detector needs a C compiler. Without one the tests run without it.
 RACE := $(shell command -v $$($(GO) env CC) >/dev/null 2>&1 && echo -race)
 
-.PHONY: build built test test-quick test-server test-kernels page cover check cross cross-short torture torture-forecast torture-short bench bench-short packages test-packages test-packages-short notice secrets-rules agents agents-short resumebench mutations fuzz fuzz-short mcp-conformance tools postgres clean
+.PHONY: build built test test-quick test-server test-kernels page cover check cross cross-short torture torture-forecast torture-kernels torture-short bench bench-short packages test-packages test-packages-short notice secrets-rules agents agents-short resumebench mutations fuzz fuzz-short mcp-conformance tools postgres clean
 
 build: ## the binaries, bin/pawl and bin/pawl-hook
 	$(GO) build -ldflags '$(LDFLAGS)' -o $(BIN)/ ./cmd/pawl ./cmd/pawl-hook
@@ -124,13 +124,17 @@ $(BIN)/staticcheck: Makefile
 	GOBIN=$(BIN) $(GO) install honnef.co/go/tools/cmd/staticcheck@$(STATICCHECK_VERSION)
 	@touch $@
 
-torture: postgres torture-forecast ## kills, faults, power cuts and damage, at length; and the fault tests with every kind of fault at every call
+torture: postgres torture-forecast torture-kernels ## kills, faults, power cuts and damage, at length; and the fault tests with every kind of fault at every call
 	PAWL_ALL_CASES=1 $(GO) test -count=1 -timeout 60m -run '^($(FAULT_TESTS))$$' $(addprefix ./,$(sort $(dir $(FAULT_FILES))))
-	PAWL_ALL_CASES=1 $(GO) test -count=1 -timeout 60m $(addprefix ./,$(sort $(dir $(shell git grep --untracked -l '"pawl/test/cases"' -- '*_test.go'))))
+	PAWL_ALL_CASES=1 $(GO) test -count=1 -timeout 60m $(filter-out ./test/kernels/,$(addprefix ./,$(sort $(dir $(shell git grep --untracked -l '"pawl/test/cases"' -- '*_test.go')))))
 	$(GO) run ./test/torture
 
 torture-forecast: ## what `pawl why` says is what resume does, in 10,000 random cases
 	PAWL_ALL_CASES=1 $(GO) test ./internal/engine -run TestForecast -rapid.checks=2500 -timeout 2h
+
+torture-kernels: built ## runs of a notebook, killed at each message of the kernel and 1,000 times at random; KERNELS_FLAGS='-seed 1 -deaths 50' for others
+	./scripts/need python3-ipykernel python3-nbformat
+	PAWL_BUILT=$(BUILT) PAWL_ALL_CASES=1 $(GO) test -count=1 -v -timeout 6h ./test/kernels $(KERNELS_FLAGS)
 
 torture-short: tools postgres
 	$(GO) run ./test/torture -short -seed 2026

@@ -11,6 +11,7 @@
 package notebook
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 
@@ -93,6 +94,14 @@ func (c *Cell) Executes() bool {
 // Metadata returns the JSON of a value in the cell's metadata, nil if there is none.
 func (c *Cell) Metadata(path ...string) []byte {
 	return c.json.Get("metadata").Get(path...).Raw()
+}
+
+// Pawl returns what pawl wrote about the execution of the cell, as Merge writes it; the zero value if it wrote nothing.
+func (c *Cell) Pawl() (about Pawl) {
+	if json.Unmarshal(c.Metadata("pawl"), &about) != nil {
+		return Pawl{}
+	}
+	return about
 }
 
 // Find returns the index of the cell with an id, -1 if there is none.

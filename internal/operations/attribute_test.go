@@ -177,7 +177,8 @@ func TestGit(t *testing.T) {
 func TestIntentOfCommands(t *testing.T) {
 	t.Parallel()
 	for command, want := range map[string]pawl.Operation{
-		"echo x >> y && git commit -aqm z":              {Named: []string{"y"}},
+		"echo x >> y.js && git commit -aqm z":           {Named: []string{"y.js"}},
+		"curl -m 5 -o a http://h/x.html 0.5":            {Named: []string{"a", "http:/h/x.html"}},
 		"cat a | grep x; ls":                            {Bound: true},
 		"echo x > y; touch dir/z":                       {Bound: true, Paths: []string{"y", "dir/z"}},
 		"cd dir && mv c d && rm -f nothing":             {Bound: true, Paths: []string{"dir/d", "dir/d/c", "dir/c", "dir/nothing"}, Gone: []string{"dir/c"}},
@@ -208,5 +209,22 @@ func TestPartsOfCommands(t *testing.T) {
 	got := operations.Commands("cd x && python3 'a b.py'  -v; nohup sleep 3 &")
 	if want := []string{"cd x", "python3 a b.py -v", "nohup sleep 3", "sleep 3"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestContestedAsked judges a removal that a person was asked about. The folder was there when the call was announced, and is gone now.
+// Another call may have removed it, so nobody knows; a refusal is not proven either.
+func TestContestedAsked(t *testing.T) {
+	t.Parallel()
+	gone := operations.World{Look: func(string) operations.Look { return operations.Look{} }}
+	o := &pawl.OperationState{Asked: time.Unix(2, 0), Operation: pawl.Operation{
+		Kind: pawl.OperationCommand, Summary: "rm -rf old/5", Paths: []string{"old/5"}, Bound: true, Gone: []string{"old/5"}, Clock: time.Unix(1, 0),
+	}}
+	if v := operations.Judge(o, gone); v.Verdict != pawl.OperationDone {
+		t.Errorf("nobody else names it: %s %q", v.Verdict, v.Evidence)
+	}
+	gone.Beside = []*pawl.OperationState{{Operation: pawl.Operation{Kind: pawl.OperationCommand, Summary: "curl -s -m 5 http://127.0.0.1:9/"}}}
+	if v := operations.Judge(o, gone); v.Verdict != pawl.OperationUnknown {
+		t.Errorf("another call may name it: %s %q", v.Verdict, v.Evidence)
 	}
 }

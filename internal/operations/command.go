@@ -46,9 +46,12 @@ func (j *judging) command() pawl.OperationVerdict {
 	case s.unclear:
 		return j.byChanges(elsewhere)
 	case !any(unknown, none, partial), parts[len(parts)-1].effect == done && allSucceeded(parts):
-		if j.already = !any(done); j.already {
+		switch j.already = !any(done); {
+		case j.already && j.contested:
+			j.note("all its effects exist, and may be those of other calls: it may never have run")
+		case j.already:
 			j.note("all its effects exist, and may have existed before the call: it may never have run")
-		} else {
+		default:
 			j.note("all expected changes are present")
 		}
 		return pawl.OperationDone
@@ -199,6 +202,7 @@ func (j *judging) unlessOthers(p string, c effect) effect {
 // done that, so it does not prove that the command ran.
 func (j *judging) reached(p string) effect {
 	if j.claimedByOthers(p) {
+		j.contested = true
 		return alreadyTrue
 	}
 	return done

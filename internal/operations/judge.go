@@ -103,11 +103,12 @@ func Judge(o *pawl.OperationState, w World) Judgement {
 func (j *judging) permitted(verdict pawl.OperationVerdict) pawl.OperationVerdict {
 	asked := "permission was asked at " + j.Asked.UTC().Format("15:04:05 UTC") + " but pawl saw no grant: "
 	switch {
-	case verdict == pawl.OperationNotDone, verdict == pawl.OperationDone && j.already:
+	case verdict == pawl.OperationNotDone, verdict == pawl.OperationDone && j.already && !j.contested:
 		j.note("%streat the call as refused", asked)
 		return pawl.OperationRefused
-	case verdict == pawl.OperationUnknown:
+	case verdict == pawl.OperationUnknown, verdict == pawl.OperationDone && j.already:
 		j.note("%sthe call was refused, or it ran", asked)
+		return pawl.OperationUnknown
 	}
 	return verdict
 }
@@ -126,6 +127,7 @@ type judging struct {
 	otherGit        bool     // it uses another repository than that of its working folder
 	reads           bool     // it seems to only read
 	already         bool     // all of its effects may have been there before
+	contested       bool     // some of them are there only since the call, by it or by others
 	evidence        []string
 }
 

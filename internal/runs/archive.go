@@ -55,7 +55,7 @@ func ArchiveRuns(ctx context.Context, p *project.Project, a ArchiveOptions) (don
 		}
 	}
 	for _, run := range runs {
-		if err := moveToArchive(p, run); err != nil {
+		if err := moveToArchive(ctx, p, run); err != nil {
 			return done, err
 		}
 		done.Moved = append(done.Moved, run)
@@ -129,7 +129,10 @@ func RequireNoLiveAttempt(p *project.Project, s *pawl.State) error {
 	return requireNoUndo(p, s)
 }
 
-func moveToArchive(p *project.Project, run pawl.RunID) error {
+func moveToArchive(ctx context.Context, p *project.Project, run pawl.RunID) error {
+	if err := endKernels(ctx, p, run); err != nil {
+		return fmt.Errorf("archive run %s: %w", run, err)
+	}
 	if err := disk.MakeFolders(p.Archive()); err != nil {
 		return fmt.Errorf("archive run %s: %w", run, err)
 	}

@@ -2,6 +2,7 @@ package runs
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"pawl/internal/disk"
 	"pawl/internal/notebook"
 	"pawl/internal/project"
+	"pawl/internal/supervise"
 )
 
 // DefaultSession is the kernel session of the steps that name none.
@@ -40,6 +42,22 @@ func SessionDirs(p *project.Project, run pawl.RunID) []string {
 		}
 	}
 	return dirs
+}
+
+// endKernels ends the kernels of a run, which may wait for a person. In the archive, nobody would find them.
+func endKernels(ctx context.Context, p *project.Project, run pawl.RunID) error {
+	for _, dir := range SessionDirs(p, run) {
+		if !AttemptAlive(dir) {
+			continue
+		}
+		if err := supervise.RequestAbort(dir, pawl.Abort{Reason: pawl.ReasonAbort, Why: "the run was archived"}); err != nil {
+			return err
+		}
+		if err := supervise.Attach(dir).Wait(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // CellSeed returns the hash of what the cells of a kernel step depend on besides their code: if it changes, all of them run again.

@@ -204,7 +204,7 @@ func Create(ctx context.Context, p *project.Project, n CreateOptions) (pawl.RunI
 	if err != nil {
 		return "", err
 	}
-	return run, moveToArchive(p, n.Replaces)
+	return run, moveToArchive(ctx, p, n.Replaces)
 }
 
 func create(ctx context.Context, p *project.Project, n CreateOptions) (pawl.RunID, error) {

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"pawl/internal/disk"
@@ -22,9 +21,9 @@ type document struct {
 	path     string
 	recorder *notebook.Recorder
 	cells    map[kernel.CellID]*shown
-	inFile   map[string]string // id → key of the finished execution whose results the file has, or gets
-	begun    time.Time         // when the newest cell began
-	ended    []kernel.CellID   // whose results are in the file, the oldest first
+	inFile   map[string]notebook.Pawl // id → the finished execution whose results the file has, or gets
+	begun    time.Time                // when the newest cell began
+	ended    []kernel.CellID          // whose results are in the file, the oldest first
 	pace     pace
 	problems map[string]notebook.ConflictKind
 	kernel   *kernel.Info // to describe in the file; nil: unknown, or it is there
@@ -33,7 +32,8 @@ type document struct {
 // shown is a cell with results.
 type shown struct {
 	cell
-	end *runner.End // nil: it runs
+	about notebook.Pawl // which execution it is
+	end   *runner.End   // nil: it runs
 }
 
 // openDocument prepares the notebook that gets outputs. text is the notebook that is executed. A file that is there keeps its outputs if
@@ -44,7 +44,7 @@ func openDocument(a *attempt, path string, text []byte, n *notebook.Notebook) (*
 			return nil, err
 		}
 	}
-	d := &document{attempt: a, path: path, cells: map[kernel.CellID]*shown{}, inFile: map[string]string{}, problems: map[string]notebook.ConflictKind{}}
+	d := &document{attempt: a, path: path, cells: map[kernel.CellID]*shown{}, inFile: map[string]notebook.Pawl{}, problems: map[string]notebook.ConflictKind{}}
 	d.recorder = notebook.NewRecorder(notebook.Limits{}, d.spill)
 	if info, err := disk.Lstat(path); err == nil && info.Mode().IsRegular() && info.Mode()&0o222 == 0 {
 		return nil, fmt.Errorf("%s is read-only; make it writable, or write the outputs to another notebook", path)
@@ -69,14 +69,11 @@ func openDocument(a *attempt, path string, text []byte, n *notebook.Notebook) (*
 	}
 	for i := range n.Cells {
 		if c := &n.Cells[i]; string(c.Metadata("papermill", "status")) == `"`+string(notebook.Completed)+`"` { // else they may be of an execution before the one that finished
-			d.inFile[c.ID] = keyIn(c)
+			d.inFile[c.ID] = c.Pawl()
 		}
 	}
 	return d, nil
 }
-
-// keyIn returns the key of the execution whose results a cell of a notebook has.
-func keyIn(c *notebook.Cell) string { return strings.Trim(string(c.Metadata("pawl", "cellKey")), `"`) }
 
 // clear removes the outputs that an earlier run left in cells which are executed now, as papermill does: a reader must not take them for
 // those of this run.
@@ -92,15 +89,15 @@ func (d *document) clear(cells []cell) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", d.path, err)
 	}
-	job := &d.attempt.job
+	about := d.about("")
 	var stale []notebook.CellResult
 	for _, c := range cells {
 		i := n.Find(c.id)
-		if i < 0 || keyIn(&n.Cells[i]) == string(c.Key) || n.Cells[i].Count == 0 && len(n.Cells[i].Outputs()) == 0 {
+		if i < 0 || n.Cells[i].Pawl().CellKey == string(c.Key) || n.Cells[i].Count == 0 && len(n.Cells[i].Outputs()) == 0 {
 			continue
 		}
 		stale = append(stale, notebook.CellResult{ID: c.id, Source: c.Code, Metadata: notebook.CellMetadata{Execution: &notebook.Execution{},
-			Papermill: &notebook.Papermill{Status: notebook.Pending}, Pawl: &notebook.Pawl{Run: string(job.Run), Step: string(job.Step), Attempt: job.Attempt, Token: string(job.Token)}}})
+			Papermill: &notebook.Papermill{Status: notebook.Pending}, Pawl: &about}})
 	}
 	return d.write(stale)
 }
@@ -123,15 +120,31 @@ func (p *pace) due(now time.Time, interval time.Duration) bool {
 }
 
 // has reports whether the notebook has the results of a finished cell, or gets them.
-func (d *document) has(c cell) bool { return d.recorder == nil || d.inFile[c.id] == string(c.Key) }
+func (d *document) has(c cell) bool {
+	return d.recorder == nil || d.inFile[c.id].CellKey == string(c.Key)
+}
 
 // begin says that messages of a cell follow.
 func (d *document) begin(c cell, id kernel.CellID) {
 	if d.recorder == nil {
 		return
 	}
-	d.cells[id] = &shown{cell: c}
+	d.cells[id] = &shown{cell: c, about: d.about(string(c.Key))}
 	d.begun = time.Now()
+}
+
+// about describes an execution by this attempt.
+func (d *document) about(key string) notebook.Pawl {
+	job := &d.attempt.job
+	return notebook.Pawl{Run: string(job.Run), Step: string(job.Step), Attempt: job.Attempt, Token: string(job.Token), CellKey: key}
+}
+
+// beginAgain says that messages of a finished cell follow. The notebook may have them.
+func (d *document) beginAgain(c cell, id kernel.CellID) {
+	d.begin(c, id)
+	if d.has(c) {
+		d.cells[id].about = d.inFile[c.id]
+	}
 }
 
 // add adds a message.
@@ -157,9 +170,14 @@ func (d *document) end(c cell, end *runner.End) error {
 	if d.recorder == nil {
 		return nil
 	}
-	d.cells[end.Cell] = &shown{cell: c, end: end}
+	s := d.cells[end.Cell]
+	s.end = end
+	s.about.Interrupts, s.about.Resumes = end.Tries, end.Tries
+	if end.CutShort() {
+		s.about.Interrupts++
+	}
 	if end.Finished(&runner.Begin{MayFail: c.MayFail}) {
-		d.inFile[c.id] = string(c.Key)
+		d.inFile[c.id] = s.about
 	}
 	if d.pace.due(time.Now(), 0) {
 		return d.save()
@@ -272,7 +290,6 @@ func (d *document) results() (results []notebook.CellResult, ended []kernel.Cell
 }
 
 func (d *document) result(id kernel.CellID, s *shown) notebook.CellResult {
-	job := &d.attempt.job
 	times := d.recorder.Times(id)
 	var failed *bool
 	count := d.recorder.Count(id)
@@ -280,15 +297,8 @@ func (d *document) result(id kernel.CellID, s *shown) notebook.CellResult {
 		failed = new(s.end.Status != kernel.OK)
 		count = s.end.Count
 	}
-	about := &notebook.Pawl{Run: string(job.Run), Step: string(job.Step), Attempt: job.Attempt, Token: string(job.Token), CellKey: string(s.Key)}
-	if s.end != nil {
-		about.Interrupts, about.Resumes = s.end.Tries, s.end.Tries
-		if s.end.CutShort() {
-			about.Interrupts++
-		}
-	}
 	return notebook.CellResult{ID: s.id, Source: s.Code, Outputs: d.recorder.Outputs(id), Count: count,
-		Metadata: notebook.CellMetadata{Execution: times.Execution(), Papermill: times.Papermill(failed), Pawl: about}}
+		Metadata: notebook.CellMetadata{Execution: times.Execution(), Papermill: times.Papermill(failed), Pawl: &s.about}}
 }
 
 // note says which cells were edited or removed while they ran.

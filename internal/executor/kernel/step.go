@@ -8,10 +8,12 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"pawl"
+	"pawl/internal/agents/headless"
 	"pawl/internal/disk"
 	"pawl/internal/executor/events"
 	"pawl/internal/kernel"
@@ -36,6 +38,7 @@ type attempt struct {
 	clean  func(string) string
 	seed   string
 	done   int    // cells that are finished
+	caught bool   // the notebook has, or gets, what the cells put out that earlier attempts executed
 	noted  string // the last note on variables that are not saved
 }
 
@@ -226,12 +229,12 @@ func (a *attempt) prepare(ctx context.Context, base runner.Key) (int, error) {
 		a.note(note)
 	}
 	next := done.Prepared.Next
-	a.done = 0 // catchUp counts the finished cells again
+	a.done = next
 	if done.Prepared.Checkpoint != "" {
 		fmt.Fprintf(a.Out, "[REHYDRATED:from=%s]\n", done.Prepared.Checkpoint) // as Gyoshu's cells print it
 		a.note("new kernel with the variables of checkpoint " + done.Prepared.Checkpoint)
 	}
-	if next > 0 {
+	if !a.caught {
 		if err := a.catchUp(ctx, keys[:next]); err != nil {
 			return 0, err
 		}
@@ -240,33 +243,53 @@ func (a *attempt) prepare(ctx context.Context, base runner.Key) (int, error) {
 	return next, err
 }
 
-// catchUp writes the results of finished cells that an earlier attempt may not have written.
+// catchUp does what an earlier attempt, which executed the first cells, may not have done: it reports them as items, and replays the log
+// from the first cell on whose results the notebook does not have, or which may get more.
 func (a *attempt) catchUp(ctx context.Context, keys []runner.Key) error {
+	a.caught = true
 	done, err := a.runner.Do(ctx, runner.Request{Op: runner.OpResults, Keys: keys}, nil)
 	if err != nil {
 		return a.explained(err)
 	}
-	byKey := map[runner.Key]runner.Result{}
-	for _, r := range done.Results {
-		byKey[r.Key] = r
+	earlier, err := headless.ParseResume(os.Getenv("PAWL_RESUME"))
+	if err != nil {
+		return err
 	}
-	for _, c := range a.cells[:len(keys)] {
-		r, ok := byKey[c.Key]
-		if !ok {
+	cells, from := map[kernel.CellID]cell{}, int64(-1)
+	for i, r := range done.Results { // in the order of the keys
+		c := a.cells[slices.Index(keys, r.Key)]
+		if earlier == nil || !slices.Contains(earlier.ItemsDone, pawl.ItemIDOf(c.id)) {
+			a.report(c)
+		}
+		if from < 0 && a.doc.has(c) && i < len(done.Results)-remembered {
 			continue
 		}
-		a.done++
-		if a.doc.has(c) {
-			continue
+		cells[r.Begin.Cell] = c
+		if from < 0 {
+			from = r.From
 		}
-		a.doc.begin(c, r.Begin.Cell)
-		if err := runner.Messages(a.job.Kernel.Folder, r, a.doc.add); err != nil {
-			return err
+	}
+	if from < 0 || a.doc.recorder == nil {
+		return nil
+	}
+	return a.runner.Replay(from, func(r runner.Record) error { return a.replay(cells, r) })
+}
+
+// replay has the notebook get a record of the log, if it is of a finished cell or updates a display.
+func (a *attempt) replay(cells map[kernel.CellID]cell, r runner.Record) error {
+	switch {
+	case r.Begin != nil:
+		if c, ok := cells[r.Begin.Cell]; ok {
+			a.doc.beginAgain(c, r.Begin.Cell)
 		}
-		if err := a.doc.end(c, &r.End); err != nil {
-			return err
+	case r.Message != nil:
+		if _, ok := cells[r.Message.Cell]; ok || r.Message.Kind == kernel.KindUpdate {
+			return a.doc.add(*r.Message)
 		}
-		a.report(c)
+	case r.End != nil:
+		if c, ok := cells[r.End.Cell]; ok {
+			return a.doc.end(c, r.End)
+		}
 	}
 	return nil
 }

@@ -126,13 +126,17 @@ func (c *Client) lost(ctx context.Context, err error) error {
 	return fmt.Errorf("%w (%v)", ErrGone, err)
 }
 
-// Execute executes a cell, or re-attaches to it. It calls begun with its id, and each with the messages of all cells since the last call,
-// in order: threads of earlier cells may still print. If the runner dies, the messages before its death are delivered, and the error is ErrGone.
+// Execute executes a cell, or re-attaches to it. It calls begun with its id, and each with its messages and those of all cells since the
+// last call or Replay, in order: threads of earlier cells may still print. If the runner dies, the messages before its death are delivered,
+// and the error is ErrGone.
 func (c *Client) Execute(ctx context.Context, x Execution, begun func(kernel.CellID), each func(kernel.Message) error) (*End, error) {
 	done, err := c.Do(ctx, Request{Op: OpExecute, Cell: &x}, func(p Reply) error {
 		if p.Cell != "" {
-			c.read = cmp.Or(c.read, p.From)
 			begun(p.Cell)
+			if err := c.missed(p.Cell, p.From, each); err != nil {
+				return err
+			}
+			c.read = cmp.Or(c.read, p.From)
 		}
 		return c.deliver(each)
 	})
@@ -143,6 +147,20 @@ func (c *Client) Execute(ctx context.Context, x Execution, begun func(kernel.Cel
 		return nil, err
 	}
 	return done.End, nil
+}
+
+// missed calls each with the messages of a running cell that Replay has passed.
+func (c *Client) missed(cell kernel.CellID, from int64, each func(kernel.Message) error) (failed error) {
+	if from >= c.read {
+		return nil
+	}
+	_, err := readLog(filepath.Join(c.dir, LogFile), from, func(at int64, r Record) bool {
+		if at < c.read && r.Message != nil && r.Message.Cell == cell {
+			failed = each(*r.Message)
+		}
+		return failed == nil && at < c.read
+	})
+	return errors.Join(failed, err)
 }
 
 // deliver calls each with the messages that are new.
@@ -161,14 +179,12 @@ func (c *Client) deliver(each func(kernel.Message) error) error {
 	return errors.Join(failed, err)
 }
 
-// Messages calls each with the messages of a finished cell.
-func Messages(dir string, result Result, each func(kernel.Message) error) error {
-	var failed error
-	_, err := readLog(filepath.Join(dir, LogFile), result.From, func(_ int64, r Record) bool {
-		if r.Message != nil && r.Message.Cell == result.Begin.Cell {
-			failed = each(*r.Message)
-		}
-		return failed == nil && (r.End == nil || r.End.Cell != result.Begin.Cell)
+// Replay calls each with the records of the log from an offset on.
+func (c *Client) Replay(from int64, each func(Record) error) (failed error) {
+	end, err := readLog(filepath.Join(c.dir, LogFile), from, func(_ int64, r Record) bool {
+		failed = each(r)
+		return failed == nil
 	})
+	c.read = end
 	return errors.Join(failed, err)
 }

@@ -132,6 +132,12 @@ func (h *host) save(ctx context.Context, k kernel.Kernel, b *Begin, end *End) {
 		return
 	}
 	end.Note = "the variables were not saved: " + err.Error()
+	if errors.Is(err, errNoAnswer) { // its death may be noticed later
+		select {
+		case <-k.Done():
+		case <-time.After(closeLimit):
+		}
+	}
 	select {
 	case <-k.Done():
 		death := k.Death()
@@ -140,6 +146,9 @@ func (h *host) save(ctx context.Context, k kernel.Kernel, b *Begin, end *End) {
 	default:
 	}
 }
+
+// errNoAnswer is the error of code that the kernel did not execute to its end, perhaps because it died.
+var errNoAnswer = errors.New("the kernel does not answer")
 
 // saves reports whether the variables of a kernel are saved. Those of a kernel elsewhere cannot be written to this machine.
 func (h *host) saves(k kernel.Kernel) bool {
@@ -162,7 +171,9 @@ func (h *host) evaluator(k kernel.Kernel) Evaluator {
 		h.mu.Unlock()
 		switch {
 		case err != nil:
-			return nil, err
+			return nil, fmt.Errorf("%w: %w", errNoAnswer, err)
+		case ending.Status == kernel.Lost:
+			return nil, fmt.Errorf("%w: %s", errNoAnswer, ending.Why)
 		case ending.Error != nil:
 			return nil, fmt.Errorf("%s: %s", ending.Error.Name, ending.Error.Value)
 		case ending.Status != kernel.OK:

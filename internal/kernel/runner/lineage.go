@@ -103,6 +103,7 @@ type origin struct {
 	key        Key
 	live       bool   // the kernel has it
 	checkpoint string // the checkpoint that has it
+	later      []Link // the cells that follow
 	skipped    []string
 }
 
@@ -128,7 +129,7 @@ func origins(lineage []Link, live Key, checkpoints []Checkpoint) []origin {
 			skipped = append(skipped, "checkpoint "+c.ID+" does not have the variable "+name)
 			continue
 		}
-		found = append(found, origin{index: at, key: c.At, checkpoint: c.ID})
+		found = append(found, origin{index: at, key: c.At, checkpoint: c.ID, later: lineage[at+1:]})
 	}
 	slices.SortStableFunc(found, func(a, b origin) int { // the live one is first among equals
 		return cmp.Compare(b.index, a.index)

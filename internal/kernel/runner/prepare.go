@@ -29,10 +29,7 @@ func (h *host) prepare(ctx context.Context, req Request) (*Prepared, error) {
 		return nil, &pawl.Error{Kind: pawl.KindDamaged, Err: errors.New("the log of the session does not have the cells of the earlier steps; rerun those steps: pawl retry STEP")}
 	}
 	all := append(before, req.Cells...)
-	checkpoints, notes, err := h.checkpoints(ctx)
-	if err != nil {
-		return nil, err
-	}
+	checkpoints, notes := h.checkpoints()
 	p := &Prepared{Notes: notes}
 	from, err := h.place(ctx, p, origins(all, live, checkpoints))
 	if err != nil {
@@ -56,11 +53,11 @@ func (h *host) prepare(ctx context.Context, req Request) (*Prepared, error) {
 }
 
 // checkpoints returns the checkpoints that this session's log names, the newest first.
-func (h *host) checkpoints(ctx context.Context) ([]Checkpoint, []string, error) {
-	list, notes, err := h.cfg.Saver.Checkpoints(ctx, h.cfg.Spec.Python.Path)
+func (h *host) checkpoints() ([]Checkpoint, []string) {
+	list, notes := h.cfg.Saver.Checkpoints()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return slices.DeleteFunc(list, func(c Checkpoint) bool { return !h.history.saved[c.ID] }), notes, err
+	return slices.DeleteFunc(list, func(c Checkpoint) bool { return !h.history.saved[c.ID] }), notes
 }
 
 // reattached returns that a cell of the request is running, or nil.
@@ -99,8 +96,13 @@ func (h *host) place(ctx context.Context, p *Prepared, list []origin) (origin, e
 		if k == nil {
 			return o, errors.New("the kernel died before the variables were loaded")
 		}
-		h.set(func() { h.at = "" })
-		warnings, err := h.cfg.Saver.Load(ctx, h.evaluator(k), o.checkpoint)
+		warnings, err := h.cfg.Saver.Load(ctx, h.evaluator(k), o.checkpoint, func(c Checkpoint) error {
+			if name := firstUsed(c.Lost, o.later); name != "" {
+				return fmt.Errorf("it does not have the variable %s", name)
+			}
+			h.set(func() { h.at = "" }) // until it is loaded
+			return nil
+		})
 		if err != nil {
 			p.Notes = append(p.Notes, fmt.Sprintf("checkpoint %s was not loaded: %v", o.checkpoint, err))
 			continue
@@ -220,16 +222,13 @@ func (h *host) restart(ctx context.Context, keep bool) (*Prepared, error) {
 	if !keep {
 		return p, nil
 	}
-	list, notes, err := h.checkpoints(ctx)
-	if err != nil {
-		return nil, err
-	}
+	list, notes := h.checkpoints()
 	p.Notes = notes
 	var all []origin
 	for _, c := range list {
 		all = append(all, origin{checkpoint: c.ID, key: c.At})
 	}
-	_, err = h.place(ctx, p, append(all, origin{index: -1}))
+	_, err := h.place(ctx, p, append(all, origin{index: -1}))
 	return p, err
 }
 

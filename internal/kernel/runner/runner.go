@@ -50,10 +50,12 @@ type Saver interface {
 	// Save saves a checkpoint of the variables, durably, and returns its id, which names its content by a hash, and a note on what it does
 	// not have.
 	Save(ctx context.Context, in Evaluator, at Key) (id, note string, err error)
-	// Load loads a checkpoint into a new kernel: all of it or nothing. Warnings name differences between the environments.
-	Load(ctx context.Context, in Evaluator, id string) (warnings []string, err error)
-	// Checkpoints returns the checkpoints that can be loaded, the newest first, and why others cannot.
-	Checkpoints(ctx context.Context, python string) (list []Checkpoint, notes []string, err error)
+	// Load verifies a checkpoint, which means that it loads it in another process, unless that was done before. Verifying may find that
+	// variables are lost, so it then asks accept. If that returns nil, Load loads the checkpoint into a new kernel: all of it or nothing.
+	// Warnings name differences between the environments.
+	Load(ctx context.Context, in Evaluator, id string, accept func(Checkpoint) error) (warnings []string, err error)
+	// Checkpoints returns the checkpoints that are there, the newest first, and why others cannot be loaded.
+	Checkpoints() (list []Checkpoint, notes []string)
 	// List describes the variables of a kernel.
 	List(ctx context.Context, in Evaluator) ([]Variable, error)
 }
@@ -247,18 +249,29 @@ func (h *host) emit(m kernel.Message) {
 	_, _ = h.writeLocked(Record{Message: &m}) // the error is kept, and fails the cell
 }
 
-// lockKernel takes kernelLock, within a limit. Otherwise the error is of KindHeld.
+// lockKernel takes kernelLock, within a limit. Otherwise the error is of KindHeld. A kernel that starts is waited for: that has a limit of its own.
 func (h *host) lockKernel(ctx context.Context, limit time.Duration) error {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
-	select {
-	case h.kernelLock <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-timer.C:
-		return h.held()
+	for {
+		select {
+		case h.kernelLock <- struct{}{}:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-timer.C:
+		}
+		if !h.isStarting() {
+			return h.held()
+		}
+		timer.Reset(limit)
 	}
+}
+
+func (h *host) isStarting() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.state == Starting
 }
 
 func (h *host) releaseKernel() { <-h.kernelLock }

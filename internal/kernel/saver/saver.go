@@ -1,5 +1,5 @@
 // Package saver lets the runner of a session save the variables of its kernel with package variables. A checkpoint is verified in the
-// background, the newest first. A checkpoint that a crash left unverified is verified when checkpoints are listed.
+// background, the newest first. One that is not yet verified is verified before it is loaded.
 package saver
 
 import (
@@ -116,8 +116,16 @@ func noteOn(m variables.Manifest) string {
 	return strings.Join(append(parts, m.Notes...), "; ")
 }
 
-// Load loads a checkpoint into a new kernel: all of it or nothing. Warnings name differences between the environments.
-func (s *Saver) Load(ctx context.Context, in runner.Evaluator, id string) (warnings []string, err error) {
+// Load verifies a checkpoint, unless that was done before, and loads it into a new kernel if accept agrees: all of it or nothing. Warnings
+// name differences between the environments.
+func (s *Saver) Load(ctx context.Context, in runner.Evaluator, id string, accept func(runner.Checkpoint) error) (warnings []string, err error) {
+	m, err := s.verify(ctx, task{variables.ID(id), in.Info.Interpreter.Path})
+	if err == nil {
+		err = accept(checkpointOf(m))
+	}
+	if err != nil {
+		return nil, err
+	}
 	loading, err := s.store.LoadCell(variables.ID(id), s.cfg.Strict)
 	if err != nil {
 		return nil, err
@@ -130,27 +138,24 @@ func (s *Saver) Load(ctx context.Context, in runner.Evaluator, id string) (warni
 	return warnings, err
 }
 
-// Checkpoints returns the checkpoints that can be loaded, the newest first, and why others cannot.
-func (s *Saver) Checkpoints(ctx context.Context, python string) (list []runner.Checkpoint, notes []string, err error) {
-	pending, damaged := s.store.Pendings()
-	for _, m := range slices.Backward(pending) {
-		if err := s.verify(ctx, task{m.ID, python}); err != nil {
-			notes = append(notes, fmt.Sprintf("checkpoint %s cannot be loaded: %v", m.ID, err))
-		}
+// Checkpoints returns the checkpoints that are there, the newest first, and why others cannot be loaded.
+func (s *Saver) Checkpoints() (list []runner.Checkpoint, notes []string) {
+	manifests, damaged := s.store.List()
+	if damaged != nil {
+		notes = strings.Split(damaged.Error(), "\n")
 	}
-	verified, listErr := s.store.List()
-	if damaged = errors.Join(damaged, listErr); damaged != nil {
-		notes = append(notes, strings.Split(damaged.Error(), "\n")...)
+	for _, m := range slices.Backward(manifests) {
+		list = append(list, checkpointOf(m))
 	}
-	for _, m := range slices.Backward(verified) {
-		c := runner.Checkpoint{ID: string(m.ID), At: runner.Key(m.Key)}
-		for _, u := range m.Unsaved {
-			c.Lost = append(c.Lost, u.Name)
-		}
-		list = append(list, c)
+	return list, notes
+}
+
+func checkpointOf(m variables.Manifest) runner.Checkpoint {
+	c := runner.Checkpoint{ID: string(m.ID), At: runner.Key(m.Key)}
+	for _, u := range m.Unsaved {
+		c.Lost = append(c.Lost, u.Name)
 	}
-	slices.Sort(notes)
-	return list, slices.Compact(notes), ctx.Err()
+	return c
 }
 
 // List describes the variables of a kernel.
@@ -190,8 +195,8 @@ func (s *Saver) enqueue(ctx context.Context, t task) {
 	s.done.Go(func() { s.work(ctx) })
 }
 
-// work verifies the waiting checkpoints. It takes the newest, and leaves older ones unverified: they would be loaded only if the newest
-// were damaged, and Checkpoints verifies them then.
+// work verifies the waiting checkpoints. It takes the newest, and leaves older ones unverified: they are loaded only if the newest is
+// damaged or lacks a variable.
 func (s *Saver) work(ctx context.Context) {
 	for {
 		s.mu.Lock()
@@ -203,21 +208,21 @@ func (s *Saver) work(ctx context.Context) {
 		next := s.waiting[len(s.waiting)-1]
 		s.waiting = nil
 		s.mu.Unlock()
-		if s.verify(ctx, next) == nil {
+		if _, err := s.verify(ctx, next); err == nil {
 			_, _ = s.store.Prune(s.cfg.Retention) // what could not be removed is removed next time
 		}
 	}
 }
 
-// verify verifies a checkpoint. A failure is remembered, so that it is not tried again and again.
-func (s *Saver) verify(ctx context.Context, t task) error {
+// verify verifies a checkpoint. A failure is remembered, so that it is not tried again and again, unless it is not the checkpoint's.
+func (s *Saver) verify(ctx context.Context, t task) (variables.Manifest, error) {
 	s.verifying.Lock()
 	defer s.verifying.Unlock()
 	s.mu.Lock()
 	why, failed := s.failed[t.id]
 	s.mu.Unlock()
 	if failed {
-		return errors.New(why)
+		return variables.Manifest{}, errors.New(why)
 	}
 	if s.verifier == nil || s.verifier.Python != t.python {
 		if s.verifier != nil {
@@ -225,13 +230,13 @@ func (s *Saver) verify(ctx context.Context, t task) error {
 		}
 		s.verifier = &variables.Verifier{Python: t.python, Environ: s.cfg.Environ, RunAs: s.cfg.RunAs, Limits: s.cfg.Limits}
 	}
-	_, err := s.store.Verify(ctx, t.id, s.verifier, time.Now())
-	if err != nil && ctx.Err() == nil {
+	m, err := s.store.Verify(ctx, t.id, s.verifier, time.Now())
+	if err != nil && ctx.Err() == nil && !errors.Is(err, variables.ErrEnded) {
 		s.mu.Lock()
 		s.failed[t.id] = err.Error()
 		s.mu.Unlock()
 	}
-	return err
+	return m, err
 }
 
 // Close waits for the verification that runs, and ends the processes of the saver.

@@ -3,6 +3,7 @@ package saver_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -24,6 +25,8 @@ func open(t *testing.T, dir string) *saver.Saver {
 	return s
 }
 
+func acceptAll(runner.Checkpoint) error { return nil }
+
 // evaluator executes code in a kernel that has no set-up cell.
 func evaluator(k *variablestest.Kernel) runner.Evaluator {
 	info := kernel.Info{Language: "python", Interpreter: kernel.Interpreter{Path: variablestest.Python()}}
@@ -36,7 +39,7 @@ func evaluator(k *variablestest.Kernel) runner.Evaluator {
 	}}
 }
 
-// A checkpoint that a crash left unverified is verified and loaded, and names what it lost.
+// A checkpoint that a crash left unverified is verified before it is loaded, and names what it lost.
 func TestSaver(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), ".pawl", "variables")
@@ -56,14 +59,21 @@ func TestSaver(t *testing.T) {
 	}
 	first.Close()
 	again := open(t, dir)
-	list, notes, err := again.Checkpoints(t.Context(), variablestest.Python())
-	if err != nil || len(notes) > 0 || len(list) != 3 {
-		t.Fatalf("%+v, %q, %v", list, notes, err)
+	list, notes := again.Checkpoints()
+	if len(notes) > 0 || len(list) == 0 || list[0].ID != last {
+		t.Fatalf("%+v, %q", list, notes)
 	}
-	if c := list[0]; c.ID != last || c.At != "x = [2, 3]" || len(c.Lost) != 1 || c.Lost[0] != "sock" {
-		t.Errorf("newest: %+v", c)
+	refusal := errors.New("no")
+	if _, err := again.Load(t.Context(), evaluator(fresh), last, func(runner.Checkpoint) error { return refusal }); !errors.Is(err, refusal) {
+		t.Errorf("refused: %v", err)
 	}
-	if warnings, err := again.Load(t.Context(), evaluator(fresh), last); err != nil || len(warnings) > 0 {
+	warnings, err := again.Load(t.Context(), evaluator(fresh), last, func(c runner.Checkpoint) error {
+		if c.ID != last || c.At != "x = [2, 3]" || len(c.Lost) != 1 || c.Lost[0] != "sock" {
+			t.Errorf("newest: %+v", c)
+		}
+		return nil
+	})
+	if err != nil || len(warnings) > 0 {
 		t.Fatalf("load: %q, %v", warnings, err)
 	}
 	found, err := again.List(t.Context(), evaluator(fresh))
@@ -72,5 +82,34 @@ func TestSaver(t *testing.T) {
 	}
 	if got := fresh.Print("print(x, socket.__name__)"); got != "[2, 3] socket" {
 		t.Errorf("loaded: %s", got)
+	}
+}
+
+// If the process that verifies checkpoints is killed, another one verifies them. A kill says nothing about a checkpoint.
+func TestVerifierKilled(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	k, s := variablestest.StartBare(t), open(t, filepath.Join(dir, ".pawl", "variables"))
+	for _, kills := range []int{1, 2} {
+		k.Run(fmt.Sprint("x = ", kills))
+		python := filepath.Join(dir, fmt.Sprint("python", kills))
+		script := fmt.Sprintf("#!/bin/sh\necho >> %[1]s.starts\n[ $(wc -l < %[1]s.starts) -gt %[2]d ] || kill -KILL $$\nexec %[3]s \"$@\"\n", python, kills, variablestest.Python())
+		if err := os.WriteFile(python, []byte(script), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		in := evaluator(k)
+		in.Info.Interpreter.Path = python // the background verifies with it, too
+		id, _, err := s.Save(t.Context(), in, "x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		in = evaluator(variablestest.StartBare(t))
+		in.Info.Interpreter.Path = python
+		for range 2 { // the first may be killed
+			_, err = s.Load(t.Context(), in, id, acceptAll)
+		}
+		if err != nil {
+			t.Errorf("killed %d times: %v", kills, err)
+		}
 	}
 }

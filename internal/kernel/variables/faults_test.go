@@ -3,7 +3,6 @@ package variables_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -177,12 +176,17 @@ func checkStore(t *testing.T, dir, when string, complete bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	list, listErr := s.List()
-	pending, pendingErr := s.Pendings()
-	if err := errors.Join(listErr, pendingErr); err != nil || len(list) == 0 {
-		t.Errorf("%s: %d checkpoints, %v", when, len(list), err)
+	list, err := s.List()
+	verified := 0
+	for _, m := range list {
+		if !m.Verified.IsZero() {
+			verified++
+		}
 	}
-	for _, m := range append(list, pending...) {
+	if err != nil || verified == 0 {
+		t.Errorf("%s: %d of %d checkpoints are verified, %v", when, verified, len(list), err)
+	}
+	for _, m := range list {
 		if err := variablestest.CheckContent(dir, m); err != nil {
 			t.Errorf("%s: checkpoint %s: %v", when, m.ID, err)
 		}
@@ -190,8 +194,8 @@ func checkStore(t *testing.T, dir, when string, complete bool) {
 	if !complete {
 		return
 	}
-	if len(list) != 1 || len(pending) != 0 || list[0].Key != "three" || len(list[0].Variables) != 3 {
-		t.Errorf("%s: %+v; pending: %+v", when, list, pending)
+	if len(list) != 1 || list[0].Key != "three" || len(list[0].Variables) != 3 {
+		t.Errorf("%s: %+v", when, list)
 	}
 	for folder, want := range map[string]int{"objects": 3, "manifests": 1, "verified": 1, "staging": 0} {
 		entries, err := os.ReadDir(filepath.Join(dir, folder))

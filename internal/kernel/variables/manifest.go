@@ -14,6 +14,7 @@ var (
 	ErrNoAnswer = errors.New("the kernel did not answer")
 	ErrDamaged  = errors.New("the checkpoint of variables is damaged")
 	ErrMissing  = errors.New("no such checkpoint of variables")
+	ErrEnded    = errors.New("the process that verifies variables ended unexpectedly") // which says nothing about the checkpoint
 )
 
 // ID identifies a checkpoint of variables within a store. It contains the start of the SHA-256 of the manifest, so whoever records the ID

@@ -14,7 +14,7 @@ const DefaultKeep = 5
 
 // Retention says what Prune keeps.
 type Retention struct {
-	Keep   int   // checkpoints. Defaults to DefaultKeep.
+	Keep   int   // checkpoints up to the newest verified one. Defaults to DefaultKeep.
 	Quota  int64 // bytes of all objects; the newest checkpoint is kept even if it is larger. Defaults to no limit.
 	Pinned []ID  // checkpoints that are kept in any case
 }
@@ -27,8 +27,8 @@ type Pruned struct {
 	Why       map[ID]string // one clause
 }
 
-// Prune removes old checkpoints, and objects that no manifest needs any more. Pending checkpoints are kept. A crash leaves at most
-// objects that nobody needs, which the next call removes.
+// Prune removes checkpoints older than the newest verified one, and objects that no manifest needs any more. A crash leaves at most objects
+// that nobody needs, which the next call removes.
 func (s *Store) Prune(r Retention) (p Pruned, err error) {
 	if r.Keep <= 0 {
 		r.Keep = DefaultKeep
@@ -39,23 +39,21 @@ func (s *Store) Prune(r Retention) (p Pruned, err error) {
 }
 
 func (s *Store) prune(r Retention, p *Pruned) error {
-	all, err := s.all()
+	all, err := s.List()
 	if err != nil {
 		return err // an object may belong to the manifest that cannot be read
 	}
-	var committed, pending []Manifest
-	for _, m := range all {
-		if m.Verified.IsZero() {
-			pending = append(pending, m)
-		} else {
-			committed = append(committed, m)
+	old := 0 // how many there are up to the newest verified one
+	for i, m := range all {
+		if !m.Verified.IsZero() {
+			old = i + 1
 		}
 	}
 	sizes, err := s.sizes()
 	if err != nil {
 		return err
 	}
-	drop := choose(r, committed, pending, sizes, p.Why)
+	drop := choose(r, all[:old], all[old:], sizes, p.Why)
 	for _, id := range drop {
 		if err := disk.Remove(s.manifestPath(id)); err != nil {
 			return err
@@ -78,10 +76,10 @@ func (s *Store) prune(r Retention, p *Pruned) error {
 	return s.sweep(live, sizes, p)
 }
 
-// choose returns the checkpoints to remove, oldest first. committed is sorted by age.
-func choose(r Retention, committed, pending []Manifest, sizes map[string]int64, why map[ID]string) (drop []ID) {
-	kept := slices.Clone(committed)
-	for i := 0; i < len(kept)-1; { // never the newest
+// choose returns which of the old checkpoints to remove, oldest first. The last of them is verified.
+func choose(r Retention, old, pending []Manifest, sizes map[string]int64, why map[ID]string) (drop []ID) {
+	kept := slices.Clone(old)
+	for i := 0; i < len(kept)-1; { // never the last
 		over := ""
 		if len(kept) > r.Keep {
 			over = fmt.Sprintf("only the newest %d are kept", r.Keep)

@@ -101,7 +101,7 @@ func (s *Store) Accept(ctx context.Context, saving Saving, messages []kernel.Mes
 
 // accepted returns the checkpoint of a staging folder that was accepted before a crash.
 func (s *Store) accepted(saving Saving) (Manifest, error) {
-	list, err := s.all()
+	list, err := s.List()
 	for _, m := range list {
 		if strings.HasPrefix(string(m.ID), fmt.Sprintf("%06d-", saving.Number)) && m.Key == saving.Key && m.Created.Equal(saving.Time) {
 			return m, disk.RemoveTree(s.staging(saving.Folder))

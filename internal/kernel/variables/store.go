@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -75,19 +74,8 @@ func (s *Store) verifiedPath(id ID) string {
 	return filepath.Join(s.dir, "verified", string(id)+".json")
 }
 
-// List returns the verified checkpoints, oldest first. Damaged ones are left out and named in the error.
-func (s *Store) List() ([]Manifest, error) {
-	list, err := s.all()
-	return slices.DeleteFunc(list, func(m Manifest) bool { return m.Verified.IsZero() }), err
-}
-
-// Pendings returns the checkpoints that are not verified, oldest first. Damaged ones are left out and named in the error.
-func (s *Store) Pendings() ([]Manifest, error) {
-	list, err := s.all()
-	return slices.DeleteFunc(list, func(m Manifest) bool { return !m.Verified.IsZero() }), err
-}
-
-func (s *Store) all() (list []Manifest, err error) {
+// List returns the checkpoints, verified or not, oldest first. Damaged ones are left out and named in the error.
+func (s *Store) List() (list []Manifest, err error) {
 	entries, err := disk.ReadDir(filepath.Join(s.dir, "manifests"))
 	if err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package variables_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -27,8 +28,8 @@ func TestCommit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	list, err := s.Pendings()
-	if err != nil || len(list) != 1 || list[0].SHA256 != pending.SHA256 || list[0].Key != "one" {
+	list, err := s.List()
+	if err != nil || len(list) != 1 || list[0].SHA256 != pending.SHA256 || list[0].Key != "one" || !list[0].Verified.IsZero() {
 		t.Fatalf("pending: %+v, %v", list, err)
 	}
 	m := variablestest.Verified(t, s, list[0])
@@ -36,10 +37,7 @@ func TestCommit(t *testing.T) {
 	if m.SHA256 != again.SHA256 || m.Verified.IsZero() {
 		t.Errorf("verified twice: %s and %s", m.SHA256, again.SHA256)
 	}
-	if list, err := s.Pendings(); err != nil || len(list) != 0 {
-		t.Errorf("pending: %+v, %v", list, err)
-	}
-	if list, err := s.List(); err != nil || len(list) != 1 || list[0].SHA256 != m.SHA256 {
+	if list, err := s.List(); err != nil || len(list) != 1 || list[0].SHA256 != m.SHA256 || list[0].Verified.IsZero() {
 		t.Errorf("committed: %+v, %v", list, err)
 	}
 	if err := variablestest.CheckContent(dir, m); err != nil {
@@ -258,5 +256,29 @@ func TestMany(t *testing.T) {
 	}
 	if loaded := fresh.Load(s, m); len(loaded) != 20000 || fresh.Print("print(v19999)") != "[19999]" {
 		t.Errorf("%d loaded", len(loaded))
+	}
+}
+
+// Checkpoints that were never verified are removed with the verified ones of their age; those after the newest verified one are kept.
+func TestPrunePending(t *testing.T) {
+	t.Parallel()
+	s, k := variablestest.NewStore(t), variablestest.Start(t)
+	for i := range 6 {
+		k.Run(fmt.Sprint("x = ", i))
+		m := k.Accept(s, variables.Key(fmt.Sprint(i)), variables.Limits{})
+		if i == 3 {
+			variablestest.Verified(t, s, m)
+		}
+	}
+	if _, err := s.Prune(variables.Retention{Keep: 2}); err != nil {
+		t.Fatal(err)
+	}
+	list, err := s.List()
+	var keys []string
+	for _, m := range list {
+		keys = append(keys, string(m.Key))
+	}
+	if got := strings.Join(keys, " "); err != nil || got != "2 3 4 5" {
+		t.Errorf("kept: %s, %v", got, err)
 	}
 }

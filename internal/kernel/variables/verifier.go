@@ -45,10 +45,19 @@ type verdict struct {
 	Unstable []string          // variables whose content hash is different after each loading
 }
 
-// verify loads the manifest at path.
+// verify loads the manifest at path. If the process was killed meanwhile, it tries again once.
 func (v *Verifier) verify(ctx context.Context, m Manifest, path, objects string) (verdict, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	result, err := v.try(ctx, m, path, objects)
+	if errors.Is(err, ErrEnded) && ctx.Err() == nil {
+		result, err = v.try(ctx, m, path, objects)
+	}
+	return result, err
+}
+
+// try loads the manifest at path. The caller holds mu.
+func (v *Verifier) try(ctx context.Context, m Manifest, path, objects string) (verdict, error) {
 	if err := v.start(); err != nil {
 		return verdict{}, fmt.Errorf("start %s to verify variables: %w", v.Python, err)
 	}
@@ -65,8 +74,11 @@ func (v *Verifier) verify(ctx context.Context, m Manifest, path, objects string)
 	stop := context.AfterFunc(ctx, func() { syscall.Kill(-group, syscall.SIGKILL) }) // it has not been waited for: v.mu is held
 	var result verdict
 	line, err := v.exchange(request)
-	if !stop() {
+	switch {
+	case !stop():
 		err = context.Cause(ctx)
+	case err != nil:
+		err = fmt.Errorf("%w (%v)", ErrEnded, err)
 	}
 	if err == nil {
 		err = json.Unmarshal(line, &result)
