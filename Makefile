@@ -56,13 +56,16 @@ test-server: tools postgres built ## runs in Postgres, with a server that the te
 	$(TESTS) -run '^($(FAULT_TESTS))$$' pawl/internal/postgres
 	$(TESTS) $(filter-out pawl/internal/postgres,$(SERVER_TESTS))
 
-# The packages whose tests need kernels that `make test-kernels` installs.
-KERNEL_TESTS = pawl/internal/kernel/jupyter pawl/internal/kernel/remote pawl/internal/kernel/variablestest pawl/test/notebooks pawl/test/kernels pawl/test/kernels/realnotebooks
+# The packages whose tests need kernels that `make test-kernels` installs. Those that start goroutines themselves run under the race
+# detector; the others run the built programs.
+KERNEL_TESTS = $(RACED_KERNEL_TESTS) pawl/internal/kernel/variablestest pawl/test/notebooks pawl/test/kernels pawl/test/kernels/realnotebooks
+RACED_KERNEL_TESTS = pawl/internal/kernel/jupyter pawl/internal/kernel/remote
 
 test-kernels: built ## Jupyter kernels in Python, R and JavaScript, which it installs, and notebooks from packages, which it fetches
 	./scripts/kernels $(BIN)/_tslab
 	./scripts/realnotebooks $(BIN)/_notebooks
-	PAWL_TSLAB=$(BIN)/_tslab PAWL_REAL_NOTEBOOKS=$(BIN)/_notebooks $(RACED) -timeout 30m $(KERNEL_TESTS)
+	PAWL_TSLAB=$(BIN)/_tslab $(RACED) -timeout 30m $(RACED_KERNEL_TESTS)
+	PAWL_REAL_NOTEBOOKS=$(BIN)/_notebooks $(TESTS) -timeout 30m $(filter-out $(RACED_KERNEL_TESTS),$(KERNEL_TESTS))
 
 # The packages whose tests need the public implementation of Gyoshu, which is in no registry.
 GYOSHU_TESTS = pawl/test/gyoshu

@@ -11,6 +11,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"time"
 
 	"pawl"
@@ -176,6 +177,14 @@ type Death struct {
 	Signal string `json:"signal,omitempty"` // name of the signal, such as SIGKILL
 	Why    string `json:"why"`              // one clause, such as "killed by SIGKILL; the kernel ran out of memory"
 	Peak   int64  `json:"peak_rss,omitempty"`
+}
+
+// String says how the kernel died, and how much memory it needed if a signal killed it.
+func (d Death) String() string {
+	if d.Signal == "" || d.Peak == 0 {
+		return d.Why
+	}
+	return fmt.Sprintf("%s (peak memory %d MiB)", d.Why, d.Peak>>20)
 }
 
 // Signal is a signal of the interrupt ladder.

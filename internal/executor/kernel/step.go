@@ -243,7 +243,7 @@ func (a *attempt) prepare(ctx context.Context, base runner.Key) (int, error) {
 			return 0, err
 		}
 	}
-	_, err = a.runner.Do(ctx, runner.Request{Op: runner.OpEnviron, Env: stepVariables()}, nil)
+	_, err = a.runner.Do(ctx, runner.Request{Op: runner.OpEnviron, Env: a.variables()}, nil)
 	return next, err
 }
 
@@ -298,9 +298,12 @@ func (a *attempt) replay(cells map[kernel.CellID]cell, r runner.Record) error {
 	return nil
 }
 
-// stepVariables returns the variables of this step for its code.
-func stepVariables() []string {
-	var env []string
+// notebookVar has the path of the notebook that gets the outputs; it is empty for code.
+const notebookVar = "PAWL_NOTEBOOK"
+
+// variables returns the variables of this step for its code.
+func (a *attempt) variables() []string {
+	env := []string{notebookVar + "=" + a.doc.path} // an earlier step of the session may have set another one
 	for _, v := range os.Environ() {
 		if strings.HasPrefix(v, "PAWL_") && !strings.HasPrefix(v, "PAWL_STATE=") {
 			env = append(env, v)

@@ -12,10 +12,7 @@ import (
 // python returns an interpreter that needs no ipykernel.
 func python(t testing.TB) kernel.Interpreter {
 	t.Helper()
-	path := os.Getenv("PAWL_TEST_PYTHON")
-	if path == "" {
-		path = "/usr/bin/python3"
-	}
+	path := kerneltest.PythonPath()
 	if _, err := os.Stat(path); err != nil {
 		if path, err = exec.LookPath("python3"); err != nil {
 			t.Fatal(err)

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -16,79 +15,21 @@ import (
 
 	"pawl"
 	"pawl/internal/kernel"
-	"pawl/internal/supervise/process"
+	"pawl/internal/kernel/kerneltest"
 )
 
-// log collects the messages of a kernel.
-type log struct {
-	mu       sync.Mutex // guards messages
-	messages []kernel.Message
-}
-
-func (l *log) emit(m kernel.Message) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.messages = append(l.messages, m)
-}
-
-// text returns what a cell printed to both streams.
-func (l *log) text(cell kernel.CellID) string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	var all string
-	for _, m := range l.messages {
-		if m.Cell == cell && m.Kind == kernel.KindStream {
-			all += m.Text
-		}
-	}
-	return all
-}
-
-// last returns the last message of a kind.
-func (l *log) last(t testing.TB, kind kernel.Kind) kernel.Message {
-	t.Helper()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for i := len(l.messages) - 1; i >= 0; i-- {
-		if l.messages[i].Kind == kind {
-			return l.messages[i]
-		}
-	}
-	t.Fatalf("no message %s in %+v", kind, l.messages)
-	return kernel.Message{}
-}
-
-func start(t testing.TB, change func(*kernel.Spec)) (kernel.Kernel, *log) {
+func start(t testing.TB, change func(*kernel.Spec)) *kerneltest.Session {
 	t.Helper()
 	spec := kernel.Spec{Python: python(t), Dir: t.TempDir(), Environ: []string{"PATH=" + os.Getenv("PATH")}}
 	if change != nil {
 		change(&spec)
 	}
-	l := &log{}
-	k, err := Driver{}.Start(t.Context(), spec, l.emit)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := k.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
-	})
-	return k, l
-}
-
-func execute(t testing.TB, k kernel.Kernel, id kernel.CellID, code string) kernel.Ending {
-	t.Helper()
-	ending, err := k.Execute(t.Context(), kernel.Cell{ID: id, Code: code})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return ending
+	return kerneltest.Start(t, Driver{}, spec)
 }
 
 func TestCells(t *testing.T) {
 	t.Parallel()
-	k, l := start(t, nil)
+	k := start(t, nil)
 	for i, test := range []struct{ code, prints, fails string }{
 		{"print(__name__, __import__('sys').argv)", "__main__ ['']\n", ""},
 		{"import pickle\nclass Point: pass\nprint(type(pickle.loads(pickle.dumps(Point()))).__module__)", "__main__\n", ""},
@@ -123,8 +64,8 @@ func TestCells(t *testing.T) {
 		{"import os\nos.write(4, b'forged\\n')\nprint('after')", "pawl: a line of a cell that is no message: \"forged\"\nafter\n", ""},
 	} {
 		id := kernel.CellID(fmt.Sprint("c", i-1))
-		ending := execute(t, k, id, test.code)
-		if got := l.text(id); got != test.prints && test.prints+test.fails != "" && test.fails == "" {
+		ending := k.Cell(id, test.code)
+		if got := k.Output(id); got != test.prints && test.prints+test.fails != "" && test.fails == "" {
 			t.Errorf("%s printed %q, want %q", test.code, got, test.prints)
 		}
 		switch {
@@ -138,9 +79,9 @@ func TestCells(t *testing.T) {
 
 func TestTraceback(t *testing.T) {
 	t.Parallel()
-	k, _ := start(t, nil)
-	execute(t, k, "load", "def load():\n    return 1 / 0")
-	ending := execute(t, k, "use", "try:\n    load()\nexcept ZeroDivisionError as e:\n    raise KeyError('k') from e")
+	k := start(t, nil)
+	k.Cell("load", "def load():\n    return 1 / 0")
+	ending := k.Cell("use", "try:\n    load()\nexcept ZeroDivisionError as e:\n    raise KeyError('k') from e")
 	got := strings.Join(ending.Error.Traceback, "\n")
 	for _, want := range []string{
 		`File "<cell load>", line 2, in load`, "return 1 / 0", `File "<cell use>", line 2, in <module>`,
@@ -160,8 +101,8 @@ func TestTraceback(t *testing.T) {
 
 func TestDisplays(t *testing.T) {
 	t.Parallel()
-	k, l := start(t, nil)
-	execute(t, k, "classes", `
+	k := start(t, nil)
+	k.Cell("classes", `
 class Rich:
     def __repr__(self): return "rich"
     def _repr_html_(self): return "<b>", {"isolated": True}
@@ -183,11 +124,11 @@ class Answers:
 		"display({'text/plain': 'raw', 'image/png': b'\\x00'}, raw=True, metadata={'a': 1})": `{"image/png":"AA==","text/plain":"raw"} {"a":1}`,
 		"display(Rich(), include=['text/plain'])":                                            `{"text/plain":"rich"} {"text/html":{"isolated":true}}`,
 	} {
-		if ending := execute(t, k, "display", code); ending.Status != kernel.OK {
+		if ending := k.Cell("display", code); ending.Status != kernel.OK {
 			t.Errorf("%s: %+v", code, ending.Error)
 			continue
 		}
-		m := l.last(t, kernel.KindDisplay)
+		m := k.Last(kernel.KindDisplay)
 		data, err := json.Marshal(m.Data)
 		if err != nil {
 			t.Fatal(err)
@@ -202,14 +143,14 @@ class Answers:
 			t.Errorf("%s:\ngot  %s\nwant %s", code, got, want)
 		}
 	}
-	if got := l.text("display"); !strings.Contains(got, "ValueError: no picture") {
+	if got := k.Output("display"); !strings.Contains(got, "ValueError: no picture") {
 		t.Errorf("the error of _repr_svg_ is not printed: %q", got)
 	}
-	execute(t, k, "handle", "h = display(1, display_id=True)\nh.update(2)")
-	if first, then := l.last(t, kernel.KindDisplay), l.last(t, kernel.KindUpdate); first.DisplayID == "" || first.DisplayID != then.DisplayID {
+	k.Cell("handle", "h = display(1, display_id=True)\nh.update(2)")
+	if first, then := k.Last(kernel.KindDisplay), k.Last(kernel.KindUpdate); first.DisplayID == "" || first.DisplayID != then.DisplayID {
 		t.Errorf("ids %q and %q", first.DisplayID, then.DisplayID)
 	}
-	if ending := execute(t, k, "bad", "class Bad:\n    def __repr__(self): raise ValueError('no repr')\nBad()"); ending.Status != kernel.Failed || ending.Error.Value != "no repr" {
+	if ending := k.Cell("bad", "class Bad:\n    def __repr__(self): raise ValueError('no repr')\nBad()"); ending.Status != kernel.Failed || ending.Error.Value != "no repr" {
 		t.Errorf("%+v", ending)
 	}
 }
@@ -217,9 +158,9 @@ class Answers:
 // A large display is one message.
 func TestLargeDisplay(t *testing.T) {
 	t.Parallel()
-	k, l := start(t, nil)
-	execute(t, k, "c", "display({'text/plain': 'x' * (60 << 20)}, raw=True)")
-	if n := len(l.last(t, kernel.KindDisplay).Data["text/plain"]); n != 60<<20+2 {
+	k := start(t, nil)
+	k.Cell("c", "display({'text/plain': 'x' * (60 << 20)}, raw=True)")
+	if n := len(k.Last(kernel.KindDisplay).Data["text/plain"]); n != 60<<20+2 {
 		t.Errorf("%d bytes", n)
 	}
 }
@@ -227,18 +168,18 @@ func TestLargeDisplay(t *testing.T) {
 // The text that was printed before the kernel is killed is reported, also if it is longer than the pipe.
 func TestHalfMessage(t *testing.T) {
 	t.Parallel()
-	k, l := start(t, nil)
-	ending := execute(t, k, "c", "import os, signal, threading\nprint('x' * (3 << 20))\n"+
+	k := start(t, nil)
+	ending := k.Cell("c", "import os, signal, threading\nprint('x' * (3 << 20))\n"+
 		"threading.Timer(0.1, lambda: os.kill(os.getpid(), signal.SIGKILL)).start()\nwhile True:\n    print('x' * (3 << 20))")
-	if ending.Status != kernel.Lost || len(l.text("c")) < 3<<20 {
-		t.Errorf("%+v with %d bytes", ending, len(l.text("c")))
+	if ending.Status != kernel.Lost || len(k.Output("c")) < 3<<20 {
+		t.Errorf("%+v with %d bytes", ending, len(k.Output("c")))
 	}
 }
 
 // Interrupts at random moments end the cell or come too late; they never break the kernel or a message.
 func TestInterruptStorm(t *testing.T) {
 	t.Parallel()
-	k, l := start(t, nil)
+	k := start(t, nil)
 	interrupted := 0
 	for i := range 100 {
 		id := kernel.CellID(fmt.Sprint("c", i))
@@ -248,7 +189,7 @@ func TestInterruptStorm(t *testing.T) {
 			<-late
 			sent <- k.Interrupt(t.Context())
 		}()
-		ending := execute(t, k, id, "for i in range(300):\n    print(i)\n    display(i)")
+		ending := k.Cell(id, "for i in range(300):\n    print(i)\n    display(i)")
 		if err := <-sent; err != nil {
 			t.Error(err)
 		}
@@ -259,8 +200,8 @@ func TestInterruptStorm(t *testing.T) {
 		default:
 			t.Fatalf("%+v %+v", ending, ending.Error)
 		}
-		if strings.Contains(l.text(id), "pawl:") {
-			t.Fatalf("a broken message: %q", l.text(id))
+		if strings.Contains(k.Output(id), "pawl:") {
+			t.Fatalf("a broken message: %q", k.Output(id))
 		}
 	}
 	if interrupted == 0 {
@@ -271,15 +212,15 @@ func TestInterruptStorm(t *testing.T) {
 // Modules in the working folder replace none that the bridge needs, and cells can import them.
 func TestShadowedModules(t *testing.T) {
 	t.Parallel()
-	k, l := start(t, func(spec *kernel.Spec) {
+	k := start(t, func(spec *kernel.Spec) {
 		for _, name := range []string{"json", "io", "signal", "linecache", "traceback", "termios", "own"} {
 			if err := os.WriteFile(filepath.Join(spec.Dir, name+".py"), []byte("value = 'of the folder'"), 0o600); err != nil {
 				t.Fatal(err)
 			}
 		}
 	})
-	execute(t, k, "c", "import own\nprint(own.value)\n1/0")
-	if got := l.text("c"); got != "of the folder\n" {
+	k.Cell("c", "import own\nprint(own.value)\n1/0")
+	if got := k.Output("c"); got != "of the folder\n" {
 		t.Errorf("printed %q", got)
 	}
 }
@@ -318,12 +259,12 @@ func TestRunAs(t *testing.T) {
 	if os.Geteuid() != 0 { // only root can do this
 		return
 	}
-	k, l := start(t, func(spec *kernel.Spec) {
+	k := start(t, func(spec *kernel.Spec) {
 		spec.RunAs = &pawl.Account{Name: "nobody", UID: 65534, GID: 65534}
 		spec.Dir = "/"
 	})
-	execute(t, k, "c", "import os\nprint(os.getuid(), os.getgid(), os.getgroups())")
-	if got := l.text("c"); got != "65534 65534 []\n" {
+	k.Cell("c", "import os\nprint(os.getuid(), os.getgid(), os.getgroups())")
+	if got := k.Output("c"); got != "65534 65534 []\n" {
 		t.Errorf("printed %q", got)
 	}
 	if stacks, err := k.Stacks(t.Context()); err != nil || stacks == "" {
@@ -334,8 +275,8 @@ func TestRunAs(t *testing.T) {
 // No goroutine is left of a kernel that was closed.
 func TestGoroutines(t *testing.T) {
 	before := goleak.IgnoreCurrent()
-	k, _ := start(t, nil)
-	execute(t, k, "c", "1")
+	k := start(t, nil)
+	k.Cell("c", "1")
 	if err := k.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -350,7 +291,7 @@ func TestParent(t *testing.T) {
 	if os.Getenv(parentVar) == "" {
 		return
 	}
-	k, _ := start(t, nil)
+	k := start(t, nil)
 	go func() { _, _ = k.Execute(t.Context(), kernel.Cell{ID: "c", Code: "while True: pass"}) }()
 	fmt.Println(k.Info().PID)
 	<-k.Done()
@@ -379,14 +320,7 @@ func TestDiesWithParent(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = parent.Wait() // it was killed
-	for deadline := time.Now().Add(10 * time.Second); ; runtime.Gosched() {
-		if stat, err := process.Of(pid); err != nil || stat.Dead {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("kernel %d is alive", pid)
-		}
-	}
+	kerneltest.Retry(t, func() bool { return kerneltest.Gone(pid) })
 }
 
 // BenchmarkStart reports how long a kernel takes until the first cell has run, as a multiple of python3 -c pass.
@@ -399,8 +333,8 @@ func BenchmarkStart(b *testing.B) {
 		}
 		plain += time.Since(begin)
 		begin = time.Now()
-		k, _ := start(b, nil)
-		execute(b, k, "c", "pass")
+		k := start(b, nil)
+		k.Cell("c", "pass")
 		first += time.Since(begin)
 		begin = time.Now()
 		if err := k.Close(b.Context()); err != nil {
@@ -414,15 +348,15 @@ func BenchmarkStart(b *testing.B) {
 }
 
 func BenchmarkCell(b *testing.B) {
-	k, _ := start(b, nil)
+	k := start(b, nil)
 	for b.Loop() {
-		execute(b, k, "c", "pass")
+		k.Cell("c", "pass")
 	}
 }
 
 func BenchmarkPrint(b *testing.B) {
-	k, _ := start(b, nil)
+	k := start(b, nil)
 	for b.Loop() {
-		execute(b, k, "c", "for i in range(1000):\n    print(i)")
+		k.Cell("c", "for i in range(1000):\n    print(i)")
 	}
 }

@@ -2,7 +2,6 @@ package jupyter
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"syscall"
 	"time"
@@ -29,7 +28,7 @@ func (k *live) carry(ctx context.Context, l *link) {
 		k.deliver(l)
 		l.end()
 		<-drained
-		k.setLink(nil)
+		k.connected(nil)
 		var err error
 		if !k.leader.alive() {
 			break
@@ -46,20 +45,11 @@ func (k *live) carry(ctx context.Context, l *link) {
 		}
 	}
 	k.leader.sweep()
-	k.tell("dead: " + k.leader.death.Why)
-	close(k.done)
+	k.lastStacks()
+	k.End(k.leader.death)
 }
 
-func (k *live) setLink(l *link) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.link = l
-	close(k.relinked)
-	k.relinked = make(chan struct{})
-}
-
-// reconnect starts another helper with the same identity, which gets the rest of a running cell. A probe behind that cell will show
-// when it is over, in case its end got lost.
+// reconnect starts another helper with the same identity, which gets the rest of a running cell.
 func (k *live) reconnect(ctx context.Context) (*link, error) {
 	lost := time.Now()
 	limited, cancel := context.WithTimeout(ctx, k.spec.StartLimit)
@@ -69,18 +59,8 @@ func (k *live) reconnect(ctx context.Context) (*link, error) {
 		return nil, err
 	}
 	k.lost = lost
-	k.setLink(l)
+	k.connected(l)
 	go k.provoke(ctx, l)
-	k.mu.Lock()
-	running := k.cell != nil
-	if running {
-		k.cell.progress.Reconnected()
-		k.wake()
-	}
-	k.mu.Unlock()
-	if running {
-		_ = l.send("shell", "kernel_info_request", k.requests.ID(protocol.PurposeProbe, ""), struct{}{}) // else another helper will
-	}
 	return l, nil
 }
 
@@ -97,7 +77,7 @@ func (k *live) provoke(ctx context.Context, l *link) {
 	defer tick.Stop()
 	for range maxProvoked {
 		limited, cancel := context.WithTimeout(ctx, provokeEvery)
-		_, _ = l.ask(limited, "kernel_info_request", k.requests.ID(protocol.PurposeInfo, ""), struct{}{}) // what it publishes counts
+		_, _ = l.ask(limited, "kernel_info_request", k.RequestID(protocol.PurposeInfo), struct{}{}) // what it publishes counts
 		cancel()
 		select {
 		case <-l.resumed:
@@ -109,11 +89,6 @@ func (k *live) provoke(ctx context.Context, l *link) {
 	}
 }
 
-// tell emits a message about the kernel itself.
-func (k *live) tell(text string) {
-	k.emit(kernel.Message{Time: time.Now(), Kind: kernel.KindStatus, Text: text})
-}
-
 // deliver delivers the messages of a helper, until there are no more.
 func (k *live) deliver(l *link) {
 	for {
@@ -121,145 +96,55 @@ func (k *live) deliver(l *link) {
 		if err != nil {
 			return
 		}
-		switch w.Channel {
-		case "iopub":
-			k.resume(l)
-			k.publish(w)
-		case "shell":
-			k.receive(w)
-		case "stdin":
-			k.refuseInput(l, w)
-		case "helper":
-			switch w.Type {
-			case "drained":
-				return
-			case "mark":
-				k.update(w.Parent, (*protocol.Progress).MarkBack)
-			default:
-				k.refuse(errors.New(reasonOf(w, true)))
-			}
+		switch {
+		case w.Channel != "helper":
+			k.receive(l, w)
+		case w.Type == "drained":
+			return
+		case w.Type == "mark":
+			k.MarkBack(w.Parent)
+		default:
+			k.Refuse(reasonOf(w, true))
 		}
+	}
+}
+
+// receive delivers a message of the kernel.
+func (k *live) receive(l *link, w wire) {
+	if w.Channel == "iopub" {
+		k.resume(l)
+	}
+	m := k.Deliver(w.message())
+	switch {
+	case w.Channel == "stdin":
+		k.refuseInput(l)
+	case m.Kind == kernel.KindStatus && m.Text == "starting" && k.IsReady():
+		k.Tell("restarting")
+		k.leader.kill("the kernel restarted itself; its variables are lost")
 	}
 }
 
 // resume notes that the helper gets what the kernel publishes.
 func (k *live) resume(l *link) {
-	if closed(l.resumed) {
+	select {
+	case <-l.resumed:
 		return
+	default:
+		close(l.resumed)
 	}
-	close(l.resumed)
 	if !k.lost.IsZero() {
-		k.tell(fmt.Sprintf("the connection was lost for %s; output of that time may be missing", time.Since(k.lost).Round(time.Millisecond)))
+		k.Tell(fmt.Sprintf("the connection was lost for %s; output of that time may be missing", time.Since(k.lost).Round(time.Millisecond)))
 	}
 }
 
-// maxRefused is how many refused messages pawl reports: a stranger could send any number.
-const maxRefused = 20
-
-// refuse tells that a message was refused.
-func (k *live) refuse(err error) {
-	if k.refused++; k.refused <= maxRefused {
-		k.tell("a message was refused: " + err.Error())
-	}
-}
-
-// publish delivers what the kernel published.
-func (k *live) publish(w wire) {
-	m, err := protocol.Published(w.message())
-	if err != nil {
-		k.refuse(err)
-		return
-	}
-	purpose, id := protocol.CellOf(w.Parent)
-	if purpose == protocol.PurposeInfo {
-		k.progressOfStart(func() { k.published = true })
-	}
-	if m.Kind == "" {
-		return
-	}
-	m.Cell = id
-	if m.Kind == kernel.KindBusy || m.Kind == kernel.KindIdle {
-		if purpose != protocol.PurposeCell {
-			return
-		}
-		m.Text = ""
-	}
-	if m.Text == "starting" && m.Kind == kernel.KindStatus && closed(k.ready) {
-		m.Text = "restarting"
-		defer k.leader.kill("the kernel restarted itself; its variables are lost")
-	}
-	k.emit(m)
-	k.update(w.Parent, func(p *protocol.Progress) { p.Published(m, time.Now()) })
-}
-
-// receive delivers a reply.
-func (k *live) receive(w wire) {
-	purpose, id := protocol.CellOf(w.Parent)
-	switch {
-	case w.Type == "kernel_info_reply" && purpose == protocol.PurposeInfo:
-		if err := k.inform(w); err != nil {
-			k.refuse(err)
-		}
-	case purpose == protocol.PurposeProbe:
-		k.mu.Lock()
-		if k.cell != nil {
-			k.cell.progress.Probed(time.Now())
-			k.wake()
-		}
-		k.mu.Unlock()
-	case w.Type == "execute_reply" && purpose == protocol.PurposeCell && k.expects(w.Parent):
-		m, r, err := protocol.Replied(w.message())
-		if err != nil {
-			k.refuse(err)
-			return
-		}
-		m.Cell = id
-		k.emit(m)
-		k.update(w.Parent, func(p *protocol.Progress) { p.Replied(r, time.Now()) })
-	}
-}
-
-// expects reports whether the reply to a request is still to come. A second one counts for nothing.
-func (k *live) expects(request string) bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.cell != nil && k.cell.progress.Request() == request && !k.cell.progress.HasReply()
-}
-
-// inform notes the reply to a request for information.
-func (k *live) inform(w wire) error {
-	if closed(k.ready) {
-		return nil
-	}
-	if err := k.describe(w); err != nil {
-		return err
-	}
-	k.progressOfStart(func() { k.answered = true })
-	return nil
-}
-
-// progressOfStart notes a sign of a starting kernel.
-func (k *live) progressOfStart(note func()) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	note()
-	if k.answered && k.published && !closed(k.ready) {
-		close(k.ready)
-	}
-}
-
-// refuseInput interrupts a cell that asks for input although it was told that there is none. An answer could be taken for consent.
-func (k *live) refuseInput(l *link, w wire) {
-	_, id := protocol.CellOf(w.Parent)
-	k.update(w.Parent, (*protocol.Progress).Interrupted)
-	k.emit(kernel.Message{Time: time.Now(), Cell: id, Kind: kernel.KindStream, Stream: kernel.Stderr,
-		Text: "pawl: the cell asks for input, and nobody can answer; it is interrupted\n"})
+// refuseInput interrupts a cell that asks for input.
+func (k *live) refuseInput(l *link) {
 	if k.found.InterruptMode == "message" {
-		_ = l.send("control", "interrupt_request", k.requests.ID("interrupt", ""), struct{}{}) // the cell keeps waiting if the connection is lost
+		_ = l.Send("control", "interrupt_request", k.RequestID("interrupt"), struct{}{}) // the cell keeps waiting if the connection is lost
 		return
 	}
 	if k.leader.signal(syscall.SIGINT) == nil {
 		// R notices the interrupt only when it stops waiting.
-		_ = l.send("stdin", "input_reply", k.requests.ID("input", ""), map[string]string{"value": ""})
+		_ = l.Send("stdin", "input_reply", k.RequestID("input"), map[string]string{"value": ""})
 	}
 }

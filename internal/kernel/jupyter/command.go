@@ -63,11 +63,11 @@ func (s *kernelSpec) isIPython() bool {
 }
 
 // ipythonOptions keep the source of cells out of the history in the user's home, and let the kernel write the stacks of its threads to
-// a file when it gets SIGUSR1, also while it runs native code.
+// a file: when it gets SIGUSR1, also while it runs native code, and when native code crashes.
 func ipythonOptions(spec kernel.Spec) []string {
-	register := fmt.Sprintf("__import__('faulthandler').register(__import__('signal').SIGUSR1, file=open(%s, 'a'), all_threads=True)",
-		quote(stacksFile(spec)))
-	return []string{"--HistoryManager.hist_file=:memory:", "--IPKernelApp.exec_lines=" + register}
+	stacks := fmt.Sprintf("(lambda h, f: h.enable(file=f) or h.register(__import__('signal').SIGUSR1, file=f, all_threads=True))"+
+		"(__import__('faulthandler'), open(%s, 'a'))", quote(stacksFile(spec)))
+	return []string{"--HistoryManager.hist_file=:memory:", "--IPKernelApp.exec_lines=" + stacks}
 }
 
 // quote returns a path as a literal of Python that has no character with a meaning for IPython's command line.

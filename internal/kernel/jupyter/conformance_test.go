@@ -2,7 +2,6 @@ package jupyter_test
 
 import (
 	"testing"
-	"time"
 
 	"pawl/internal/kernel"
 	"pawl/internal/kernel/jupyter"
@@ -16,8 +15,10 @@ func TestConformancePython(t *testing.T) {
 	can.Threads = false // before ipykernel 6.30 a thread prints for the cell that runs
 	kerneltest.Run(t, kerneltest.Config{
 		Driver:   jupyter.Driver{},
-		Limit:    5 * time.Minute, // on a busy machine 20,000 displays take a while
-		Prepare:  func(_ testing.TB, spec *kernel.Spec) { spec.Python = kernel.Interpreter{Path: python(), Why: "test"} },
+		Displays: 2000, // TestLosesNothing shows more
+		Prepare: func(_ testing.TB, spec *kernel.Spec) {
+			spec.Python = kernel.Interpreter{Path: kerneltest.PythonPath(), Why: "test"}
+		},
 		Language: kerneltest.Python("from IPython.display import display, update_display, clear_output\n"),
 		Can:      can,
 	})

@@ -1,18 +1,16 @@
 package jupyter
 
 import (
-	"strings"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 
 	"pawl/internal/kernel"
 )
 
 // KillHelper kills the helper of a kernel, and waits until it is gone.
 func KillHelper(of kernel.Kernel) bool {
-	k := of.(*live)
-	k.mu.Lock()
-	l := k.link
-	k.mu.Unlock()
+	l := of.(*live).link.Load()
 	if l == nil || l.cmd.Process.Kill() != nil {
 		return false
 	}
@@ -22,16 +20,20 @@ func KillHelper(of kernel.Kernel) bool {
 
 // SignalHelper sends a signal to the helper of a kernel.
 func SignalHelper(of kernel.Kernel, sig syscall.Signal) bool {
-	k := of.(*live)
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.link != nil && k.link.cmd.Process.Signal(sig) == nil
+	l := of.(*live).link.Load()
+	return l != nil && l.cmd.Process.Signal(sig) == nil
 }
 
-// Sent reports whether the helper of a kernel was told to send a cell.
-func Sent(of kernel.Kernel, cell kernel.CellID) bool {
-	k := of.(*live)
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.cell != nil && strings.HasSuffix(k.cell.progress.Request(), "/"+string(cell)) && k.cell.sent
+// Waits reports whether a command waits until the helper of a kernel reads it.
+func Waits(of kernel.Kernel) bool {
+	l := of.(*live).link.Load()
+	if l == nil {
+		return false
+	}
+	n := 0
+	commands, err := l.commands.SyscallConn()
+	if err == nil {
+		err = commands.Control(func(fd uintptr) { n, _ = unix.IoctlGetInt(int(fd), unix.TIOCINQ) }) // 0 after an error
+	}
+	return err == nil && n > 0
 }

@@ -20,7 +20,6 @@ import (
 	"pawl"
 	"pawl/internal/disk"
 	"pawl/internal/kernel"
-	"pawl/internal/kernel/protocol"
 )
 
 // Driver starts Jupyter kernels.
@@ -119,7 +118,8 @@ func launch(ctx, limited context.Context, spec kernel.Spec, found *kernelSpec, c
 		leader.sweep()
 		return nil, err
 	}
-	k.link, k.python = l, python
+	k.python = python
+	k.connected(l)
 	go k.carry(context.WithoutCancel(ctx), l)
 	if err := k.awaitReady(limited); err != nil {
 		k.discard("the kernel did not become ready")
@@ -128,34 +128,17 @@ func launch(ctx, limited context.Context, spec kernel.Spec, found *kernelSpec, c
 	return k, nil
 }
 
-// askEvery is how often a starting kernel is asked whether it is ready. It ignores what comes before it listens.
-const askEvery = 500 * time.Millisecond
-
-// awaitReady waits until the kernel has answered a request, and published something about a request. Before that, output could get
-// lost.
+// awaitReady waits until the kernel is ready. A kernel that does not listen on its sockets after half of the time never will.
 func (k *live) awaitReady(limited context.Context) error {
 	deadline, _ := limited.Deadline()
-	noSockets := time.After(time.Until(deadline) / 2)
-	ask := time.NewTicker(askEvery)
-	defer ask.Stop()
-	for {
-		if err := k.send(limited, "kernel_info_request", k.requests.ID(protocol.PurposeInfo, ""), struct{}{}); err != nil && !errors.Is(err, kernel.ErrDead) {
-			return err
+	begun := time.Now()
+	half := begun.Add(deadline.Sub(begun) / 2)
+	return k.AwaitReady(limited, func() error {
+		if time.Now().After(half) && !k.command.tcp && !k.found.isIPython() && !disk.Exists(socketPath(k.spec, 1)) {
+			return errNoSockets
 		}
-		select {
-		case <-k.ready:
-			return nil
-		case <-k.done:
-			return kernel.ErrDead
-		case <-limited.Done():
-			return context.Cause(limited)
-		case <-noSockets:
-			if !k.command.tcp && !k.found.isIPython() && !disk.Exists(socketPath(k.spec, 1)) {
-				return errNoSockets
-			}
-		case <-ask.C:
-		}
-	}
+		return nil
+	})
 }
 
 // explain says why a kernel did not start, with its last own output, and how to fix it.

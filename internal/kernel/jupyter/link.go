@@ -250,9 +250,14 @@ func (l *link) command(what any) error {
 	return nil
 }
 
-// send sends a message to the kernel.
-func (l *link) send(channel, kind, id string, content any) error {
+// Send implements protocol.Conn.
+func (l *link) Send(channel, kind, id string, content any) error {
 	return l.command(request{Op: "send", Channel: channel, Type: kind, ID: id, Content: content})
+}
+
+// Mark implements protocol.Conn.
+func (l *link) Mark(id string) {
+	_ = l.command(request{Op: "mark", ID: id}) // a helper that does not read it is killed
 }
 
 // ask sends a request on the control channel, and returns the answer. Not every kernel answers there.
@@ -266,7 +271,7 @@ func (l *link) ask(ctx context.Context, kind, id string, content any) (wire, err
 		delete(l.waiting, id)
 		l.mu.Unlock()
 	}()
-	if err := l.send("control", kind, id, content); err != nil {
+	if err := l.Send("control", kind, id, content); err != nil {
 		return wire{}, err
 	}
 	select {

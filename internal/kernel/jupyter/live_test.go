@@ -7,26 +7,26 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"pawl"
 	"pawl/internal/kernel"
 	"pawl/internal/kernel/jupyter"
+	"pawl/internal/kernel/kerneltest"
 	"pawl/internal/supervise/process"
 )
 
 func TestCells(t *testing.T) {
 	t.Parallel()
 	k := start(t, kernel.Spec{})
-	if info := k.Info(); info.Language != "python" || info.Driver != kernel.Jupyter || info.Name != "python3" || info.Interpreter.Path != python() ||
+	if info := k.Info(); info.Language != "python" || info.Driver != kernel.Jupyter || info.Name != "python3" || info.Interpreter.Path != kerneltest.PythonPath() ||
 		!strings.HasPrefix(info.Implementation, "ipython ") || !strings.Contains(string(info.LanguageInfo), `"mimetype"`) {
 		t.Errorf("%+v", info)
 	}
-	if e := k.run("a", "import sys; print('out'); print('err', file=sys.stderr); x = 20; x + 1", kernel.OK); e.Count != 1 || e.Peak < 1<<20 {
+	if e := k.Run("a", "import sys; print('out'); print('err', file=sys.stderr); x = 20; x + 1", kernel.OK); e.Count != 1 || e.Peak < 1<<20 {
 		t.Errorf("%+v", e)
 	}
 	var kinds []string
-	for _, m := range k.messages() {
+	for _, m := range k.Messages() {
 		if m.Cell == "a" {
 			kinds = append(kinds, strings.TrimSuffix(fmt.Sprintf("%s %s", m.Kind, m.Stream), " "))
 		}
@@ -36,14 +36,14 @@ func TestCells(t *testing.T) {
 			t.Errorf("no %s in %s", want, kinds)
 		}
 	}
-	if e := k.run("b", "1/0", kernel.Failed); e.Error == nil || e.Error.Name != "ZeroDivisionError" || len(e.Error.Traceback) == 0 || e.Count != 2 {
+	if e := k.Run("b", "1/0", kernel.Failed); e.Error == nil || e.Error.Name != "ZeroDivisionError" || len(e.Error.Traceback) == 0 || e.Count != 2 {
 		t.Errorf("%+v", e)
 	}
-	k.run("c", "assert x == 20", kernel.OK) // may have been aborted and sent again
-	if e, err := k.Execute(t.Context(), kernel.Cell{ID: "s", Code: "print('quiet')", Silent: true}); err != nil || e.Status != kernel.OK || k.output("s") != "quiet\n" {
-		t.Error(e, err, k.output("s"))
+	k.Run("c", "assert x == 20", kernel.OK) // may have been aborted and sent again
+	if e, err := k.Execute(t.Context(), kernel.Cell{ID: "s", Code: "print('quiet')", Silent: true}); err != nil || e.Status != kernel.OK || k.Output("s") != "quiet\n" {
+		t.Error(e, err, k.Output("s"))
 	}
-	if e := k.run("d", "print(In[-1])", kernel.OK); e.Count != 4 {
+	if e := k.Run("d", "print(In[-1])", kernel.OK); e.Count != 4 {
 		t.Errorf("%+v: a silent cell was counted", e)
 	}
 }
@@ -52,7 +52,7 @@ func TestCells(t *testing.T) {
 func TestDisplays(t *testing.T) {
 	t.Parallel()
 	k := start(t, kernel.Spec{})
-	k.run("a", `
+	k.Run("a", `
 from IPython.display import display, update_display, clear_output, HTML
 display(HTML("<b>x</b>"), display_id="one")
 update_display(HTML("<i>y</i>"), display_id="one")
@@ -62,7 +62,7 @@ c = Comm(target_name="t", data={"n": 1}, buffers=[b"\x00\xff"])
 c.send({"n": 2})
 c.close()`, kernel.OK)
 	var got []string
-	for _, m := range k.messages() {
+	for _, m := range k.Messages() {
 		switch m.Kind {
 		case kernel.KindDisplay, kernel.KindUpdate:
 			got = append(got, fmt.Sprint(m.Kind, " ", m.DisplayID, " ", string(m.Data["text/html"])))
@@ -88,23 +88,19 @@ func TestInterrupt(t *testing.T) {
 		"import subprocess; subprocess.run(['sh', '-c', 'echo started; sleep 1000; true'])",
 		"while True: pass",
 	} {
-		id := fmt.Sprint("i", i)
-		c := k.begun(id, fmt.Sprintf("x%d = 1; print('go', flush=True)\n%s", i, code))
-		k.awaitOutput(id, "go")
+		id := cellID("i", i)
+		c := k.Begin(id, fmt.Sprintf("x%d = 1; print('go', flush=True)\n%s", i, code))
+		k.AwaitOutput(id, "go")
 		if i == 1 {
-			k.awaitOutput(id, "started")
+			k.AwaitOutput(id, "started")
 		}
-		begun := time.Now()
 		if err := k.Interrupt(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if e := k.awaitEnd(c); e.Status != kernel.Interrupted && !(i == 1 && e.Status == kernel.OK) {
+		if e := k.End(c); e.Status != kernel.Interrupted && !(i == 1 && e.Status == kernel.OK) {
 			t.Errorf("%s: %+v", code, e)
 		}
-		if d := time.Since(begun); d > 10*time.Second {
-			t.Errorf("%s: interrupted after %s", code, d)
-		}
-		k.run(fmt.Sprint("after", i), fmt.Sprintf("assert x%d == 1", i), kernel.OK)
+		k.Run(cellID("after", i), fmt.Sprintf("assert x%d == 1", i), kernel.OK)
 	}
 	if list := descendants(t, k.Info().PID); len(list) > 0 {
 		t.Errorf("left: %v", list)
@@ -112,7 +108,7 @@ func TestInterrupt(t *testing.T) {
 	if err := k.Interrupt(t.Context()); err != nil { // nothing runs
 		t.Error(err)
 	}
-	k.run("last", "1", kernel.OK)
+	k.Run("last", "1", kernel.OK)
 }
 
 func descendants(t *testing.T, pid int) (commands []string) {
@@ -127,126 +123,74 @@ func descendants(t *testing.T, pid int) (commands []string) {
 	return commands
 }
 
-// TestDeath kills the kernel in the middle of a cell.
-func TestDeath(t *testing.T) {
-	t.Parallel()
-	for name, code := range map[string]string{
-		"SIGKILL": "import os, signal; print('go', flush=True); os.kill(os.getpid(), signal.SIGKILL)",
-		"SIGSEGV": "import os, signal; print('go', flush=True); os.kill(os.getpid(), signal.SIGSEGV); import time; time.sleep(1000)",
-		"3":       "import os; print('go', flush=True); os._exit(3)",
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			k := start(t, kernel.Spec{})
-			e := k.run("a", code, kernel.Lost)
-			<-k.Done()
-			d := k.Death()
-			if e.Death == nil || *e.Death != d || d.Peak < 10<<20 || !strings.Contains(e.Why, d.Why) {
-				t.Errorf("%+v %+v", e, d)
-			}
-			if name == "3" && (d.Exit == nil || *d.Exit != 3) || name != "3" && d.Signal != name {
-				t.Errorf("%+v", d)
-			}
-			if _, err := k.Execute(t.Context(), kernel.Cell{ID: "b", Code: "1"}); err == nil {
-				t.Error("a dead kernel executes a cell")
-			}
-		})
-	}
-}
-
-// TestDeathIsSeenAtOnce: all output before the death has arrived, and it is seen within 50 ms where nothing delays it.
-func TestDeathIsSeenAtOnce(t *testing.T) {
-	best := time.Hour // without other tests at the same time
-	for range 5 {
-		k := start(t, kernel.Spec{})
-		c := k.begun("a", "for i in range(1000): print(i, flush=True)\nprint('done', flush=True)\nimport time; time.sleep(1000)")
-		k.awaitOutput("a", "done")
-		begun := time.Now()
-		if err := k.Signal(kernel.SIGKILL); err != nil {
-			t.Fatal(err)
-		}
-		<-k.Done()
-		best = min(best, time.Since(begun))
-		k.awaitEnd(c)
-	}
-	t.Logf("seen after %s", best)
-	if best > 50*time.Millisecond {
-		t.Errorf("seen after %s", best)
-	}
-}
-
 // TestHelperDies kills the helper in the middle of a cell. Another one gets the rest of it; the cell is not executed again.
 func TestHelperDies(t *testing.T) {
 	t.Parallel()
 	k := start(t, kernel.Spec{})
 	file := filepath.Join(t.TempDir(), "go")
-	c := k.begun("a", fmt.Sprintf(`
+	c := k.Begin("a", fmt.Sprintf(`
 import os, time
 print('first', flush=True)
 n = globals().get('n', 0) + 1
 while not os.path.exists(%q): time.sleep(0.01)
 print('second', flush=True)
 n`, file))
-	k.awaitOutput("a", "first")
+	k.AwaitOutput("a", "first")
 	if !jupyter.KillHelper(k.Kernel) {
 		t.Fatal("no helper")
 	}
-	k.await("news of the loss", func(m kernel.Message) bool { return strings.HasPrefix(m.Text, "the connection was lost") })
+	k.Await("news of the loss", func(m kernel.Message) bool { return strings.HasPrefix(m.Text, "the connection was lost") })
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if e := k.awaitEnd(c); e.Status != kernel.OK || e.Why != "" {
+	if e := k.End(c); e.Status != kernel.OK || e.Why != "" {
 		t.Errorf("%+v", e)
 	}
-	if got := k.output("a"); got != "first\nsecond\n" {
+	if got := k.Output("a"); got != "first\nsecond\n" {
 		t.Errorf("output %q", got)
 	}
-	k.run("b", "assert n == 1", kernel.OK)
+	k.Run("b", "assert n == 1", kernel.OK)
 	if !jupyter.KillHelper(k.Kernel) { // while nothing runs
 		t.Fatal("no helper")
 	}
-	k.run("c", "assert n == 1", kernel.OK)
+	k.Run("c", "assert n == 1", kernel.OK)
 }
 
 // TestStacks asks for the stacks of a kernel that holds the interpreter's lock in native code.
 func TestStacks(t *testing.T) {
 	t.Parallel()
 	k := start(t, kernel.Spec{})
-	for range 2 {
-		file := filepath.Join(t.TempDir(), "go") // a line of output could wait for the lock
-		c := k.begun("a", fmt.Sprintf("def deep():\n    open(%q, 'w').close()\n    import re; re.match('(a+)+$', 'a'*40 + 'b')\ndeep()", file))
-		k.retry(func() bool { _, err := os.Stat(file); return err == nil })
-		stacks, err := k.Stacks(t.Context())
-		if err != nil || !strings.Contains(stacks, "in deep") || !strings.Contains(stacks, "Thread") {
-			t.Errorf("%v: %s", err, stacks)
-		}
-		if err := k.Signal(kernel.SIGKILL); err != nil {
-			t.Fatal(err)
-		}
-		k.awaitEnd(c)
-		<-k.Done()
-		if _, err := k.Stacks(t.Context()); err == nil {
-			t.Error("stacks of a dead kernel")
-		}
-		k = start(t, kernel.Spec{})
-	}
 	if stacks, err := k.Stacks(t.Context()); err != nil || !strings.Contains(stacks, "Thread") {
 		t.Errorf("while idle: %v: %s", err, stacks)
+	}
+	file := filepath.Join(t.TempDir(), "go") // a line of output could wait for the lock
+	c := k.Begin("a", fmt.Sprintf("def deep():\n    open(%q, 'w').close()\n    import re; re.match('(a+)+$', 'a'*40 + 'b')\ndeep()", file))
+	kerneltest.Retry(t, func() bool { _, err := os.Stat(file); return err == nil })
+	stacks, err := k.Stacks(t.Context())
+	if err != nil || !strings.Contains(stacks, "in deep") || !strings.Contains(stacks, "Thread") {
+		t.Errorf("%v: %s", err, stacks)
+	}
+	if err := k.Signal(kernel.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	k.End(c)
+	if _, err := k.Stacks(t.Context()); err == nil {
+		t.Error("stacks of a dead kernel")
 	}
 }
 
 func TestInputIsRefused(t *testing.T) {
 	t.Parallel()
 	k := start(t, kernel.Spec{})
-	if e := k.run("a", "input('name? ')", kernel.Failed); e.Error.Name != "StdinNotImplementedError" || !strings.Contains(e.Error.Value, "input") {
+	if e := k.Run("a", "input('name? ')", kernel.Failed); e.Error.Name != "StdinNotImplementedError" || !strings.Contains(e.Error.Value, "input") {
 		t.Errorf("%+v", e)
 	}
 	// A cell that makes the kernel ask all the same is interrupted.
-	k.run("b", "get_ipython().kernel._allow_stdin = True; input('name? ')", kernel.Interrupted)
-	if !strings.Contains(k.output("b"), "nobody can answer") {
-		t.Errorf("output %q", k.output("b"))
+	k.Run("b", "get_ipython().kernel._allow_stdin = True; input('name? ')", kernel.Interrupted)
+	if !strings.Contains(k.Output("b"), "nobody can answer") {
+		t.Errorf("output %q", k.Output("b"))
 	}
-	k.run("c", "1", kernel.OK)
+	k.Run("c", "1", kernel.OK)
 }
 
 // TestLateOutput: what a thread prints after its cell belongs to that cell.
@@ -254,7 +198,7 @@ func TestLateOutput(t *testing.T) {
 	t.Parallel()
 	k := start(t, kernel.Spec{})
 	file := filepath.Join(t.TempDir(), "go")
-	k.run("a", fmt.Sprintf(`
+	k.Run("a", fmt.Sprintf(`
 import os, threading, time
 def late():
     while not os.path.exists(%q): time.sleep(0.01)
@@ -263,8 +207,8 @@ threading.Thread(target=late).start()`, file), kernel.OK)
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	k.awaitOutput("a", "late")
-	k.run("b", "1", kernel.OK)
+	k.AwaitOutput("a", "late")
+	k.Run("b", "1", kernel.OK)
 }
 
 // TestKeepsToItself: a kernel leaves nothing in the user's home.
@@ -272,7 +216,7 @@ func TestKeepsToItself(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
 	k := start(t, kernel.Spec{Environ: []string{"PATH=/usr/bin:/bin", "HOME=" + home, "JPY_PARENT_PID=1"}})
-	k.run("a", "secret = 1", kernel.OK)
+	k.Run("a", "secret = 1", kernel.OK)
 	if err := k.Close(context.WithoutCancel(t.Context())); err != nil {
 		t.Fatal(err)
 	}
@@ -285,62 +229,6 @@ func TestKeepsToItself(t *testing.T) {
 	}
 }
 
-// TestNothingIsLeft closes a kernel that started programs in sessions of their own.
-func TestNothingIsLeft(t *testing.T) {
-	t.Parallel()
-	for _, dies := range []bool{false, true} {
-		k := start(t, kernel.Spec{})
-		k.run("a", `
-import subprocess
-ps = [subprocess.Popen(["sleep", "1000"], start_new_session=True), subprocess.Popen(["sleep", "1000"])]
-print(*[p.pid for p in ps])`, kernel.OK)
-		var pids [2]int
-		if _, err := fmt.Sscan(k.output("a"), &pids[0], &pids[1]); err != nil {
-			t.Fatal(err)
-		}
-		if dies {
-			if err := k.Signal(kernel.SIGKILL); err != nil {
-				t.Fatal(err)
-			}
-			<-k.Done()
-		}
-		if err := k.Close(context.WithoutCancel(t.Context())); err != nil {
-			t.Fatal(err)
-		}
-		for _, pid := range pids {
-			k.retry(func() bool { s, err := process.Of(pid); return err != nil || s.Dead })
-		}
-	}
-}
-
-// TestExecuteInTurn: only one cell runs at a time, and a cell outlives whoever waits for it.
-func TestExecuteInTurn(t *testing.T) {
-	t.Parallel()
-	k := start(t, kernel.Spec{})
-	ctx, cancel := context.WithCancel(t.Context())
-	waited := make(chan error)
-	go func() {
-		_, err := k.Execute(ctx, kernel.Cell{ID: "a", Code: "import time; print('go', flush=True)\nwhile not globals().get('stop'): time.sleep(0.01)"})
-		waited <- err
-	}()
-	k.awaitOutput("a", "go")
-	if _, err := k.Execute(t.Context(), kernel.Cell{ID: "b", Code: "1"}); err == nil {
-		t.Error("two cells run")
-	}
-	cancel()
-	if err := <-waited; err != context.Canceled {
-		t.Error(err)
-	}
-	if err := k.Interrupt(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	k.await("idle", func(m kernel.Message) bool { return m.Cell == "a" && m.Kind == kernel.KindIdle })
-	k.retry(func() bool {
-		e, err := k.Execute(t.Context(), kernel.Cell{ID: "c", Code: "1"})
-		return err == nil && e.Status == kernel.OK
-	})
-}
-
 // TestRunAs runs the kernel as another user.
 func TestRunAs(t *testing.T) {
 	t.Parallel()
@@ -349,65 +237,60 @@ func TestRunAs(t *testing.T) {
 	}
 	nobody := &pawl.Account{Name: "nobody", UID: 65534, GID: 65534, Groups: []uint32{65534}, Home: "/nonexistent"}
 	k := start(t, kernel.Spec{RunAs: nobody, Dir: "/", Project: t.TempDir()})
-	k.run("a", "import os; print(os.getuid(), os.getgroups())", kernel.OK)
-	if k.output("a") != "65534 [65534]\n" {
-		t.Errorf("output %q", k.output("a"))
+	k.Run("a", "import os; print(os.getuid(), os.getgroups())", kernel.OK)
+	if k.Output("a") != "65534 [65534]\n" {
+		t.Errorf("output %q", k.Output("a"))
 	}
 	if !jupyter.KillHelper(k.Kernel) {
 		t.Fatal("no helper")
 	}
-	k.run("b", "1", kernel.OK)
+	k.Run("b", "1", kernel.OK)
 	if stacks, err := k.Stacks(t.Context()); err != nil || stacks == "" {
 		t.Error(stacks, err)
 	}
 }
 
-// TestLosesNothing: a slow reader gets all that a kernel prints, also what waits in a file meanwhile.
+// TestLosesNothing: a slow reader gets all that a kernel prints. Meanwhile it waits in a file.
 func TestLosesNothing(t *testing.T) {
 	t.Parallel()
 	const displays, bytes = 20000, 50 << 20
-	for name, memory := range map[string]string{"in memory": "", "in a file": "100000"} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			release, n, size := make(chan struct{}), 0, 0
-			emit := func(m kernel.Message) {
-				switch {
-				case m.Cell == "":
-				case m.Kind == kernel.KindStarted && m.Cell == "a":
-					<-release
-				case m.Kind == kernel.KindDisplay:
-					if want := fmt.Sprintf(`"%d"`, n); string(m.Data["text/plain"]) != want {
-						t.Fatalf("display %s, want %s", m.Data["text/plain"], want)
-					}
-					n++
-				case m.Kind == kernel.KindStream:
-					size += len(m.Text)
-				}
+	release, n, size := make(chan struct{}), 0, 0
+	emit := func(m kernel.Message) {
+		switch {
+		case m.Cell == "":
+		case m.Kind == kernel.KindStarted && m.Cell == "a":
+			<-release
+		case m.Kind == kernel.KindDisplay:
+			if want := fmt.Sprintf(`"%d"`, n); string(m.Data["text/plain"]) != want {
+				t.Fatalf("display %s, want %s", m.Data["text/plain"], want)
 			}
-			k, err := jupyter.Driver{}.Start(t.Context(), specOf(t, kernel.Spec{Extra: map[string]string{"memory": memory}}), emit)
-			if err != nil {
-				t.Fatal(err)
-			}
-			file := filepath.Join(t.TempDir(), "done")
-			ended := make(chan kernel.Ending)
-			go func() {
-				e, err := k.Execute(t.Context(), kernel.Cell{ID: "a", Code: fmt.Sprintf(`
+			n++
+		case m.Kind == kernel.KindStream:
+			size += len(m.Text)
+		}
+	}
+	k, err := jupyter.Driver{}.Start(t.Context(), specOf(t, kernel.Spec{Extra: map[string]string{"memory": "100000"}}), emit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "done")
+	ended := make(chan kernel.Ending)
+	go func() {
+		e, err := k.Execute(t.Context(), kernel.Cell{ID: "a", Code: fmt.Sprintf(`
 for i in range(%d): display(i)
 for i in range(50): print('x' * ((1 << 20) - 1), flush=True)
 open(%q, 'w').close()`, displays, file)})
-				if err != nil {
-					t.Error(err)
-				}
-				ended <- e
-			}()
-			(&tested{t: t}).retry(func() bool { _, err := os.Stat(file); return err == nil })
-			close(release)
-			if e := <-ended; e.Status != kernel.OK || e.Why != "" || n != displays || size != bytes {
-				t.Errorf("%+v: %d displays, %d bytes", e, n, size)
-			}
-			if err := k.Close(context.WithoutCancel(t.Context())); err != nil {
-				t.Error(err)
-			}
-		})
+		if err != nil {
+			t.Error(err)
+		}
+		ended <- e
+	}()
+	kerneltest.Retry(t, func() bool { _, err := os.Stat(file); return err == nil })
+	close(release)
+	if e := <-ended; e.Status != kernel.OK || e.Why != "" || n != displays || size != bytes {
+		t.Errorf("%+v: %d displays, %d bytes", e, n, size)
+	}
+	if err := k.Close(context.WithoutCancel(t.Context())); err != nil {
+		t.Error(err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"pawl/internal/kernel"
+	"pawl/internal/kernel/kerneltest"
 	"pawl/internal/supervise/process"
 )
 
@@ -58,16 +59,16 @@ func TestDiesWithPawl(t *testing.T) {
 	}
 	_ = cmd.Wait() // it was killed
 	for _, pid := range pids {
-		(&tested{t: t}).retry(func() bool { s, err := process.Of(pid); return err != nil || s.Dead })
+		kerneltest.Retry(t, func() bool { return kerneltest.Gone(pid) })
 	}
 }
 
 // hold starts a kernel with a child, tells their numbers, and waits to be killed.
 func hold(t *testing.T) {
 	k := start(t, kernel.Spec{})
-	k.run("a", "import os, subprocess; p = subprocess.Popen(['sleep', '1000']); print(os.getpid(), p.pid)", kernel.OK)
+	k.Run("a", "import os, subprocess; p = subprocess.Popen(['sleep', '1000']); print(os.getpid(), p.pid)", kernel.OK)
 	var kernelPID, child int
-	if _, err := fmt.Sscan(k.output("a"), &kernelPID, &child); err != nil {
+	if _, err := fmt.Sscan(k.Output("a"), &kernelPID, &child); err != nil {
 		t.Fatal(err)
 	}
 	fmt.Printf("process %d\nprocess %d\nready\n", kernelPID, child)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"pawl/internal/kernel"
+	"pawl/internal/kernel/kerneltest"
 )
 
 // TestR runs the kernel of R. It does not answer on the control channel, and prints at the end of an expression.
@@ -18,36 +19,36 @@ func TestR(t *testing.T) {
 	if info := k.Info(); info.Language != "r" || info.Interpreter.Path != "" {
 		t.Errorf("%+v", info)
 	}
-	if e := k.run("a", `x <- 1:3; cat("out\n"); message("err"); x`, kernel.OK); e.Count != 1 {
+	if e := k.Run("a", `x <- 1:3; cat("out\n"); message("err"); x`, kernel.OK); e.Count != 1 {
 		t.Errorf("%+v", e)
 	}
-	if got := k.output("a"); !strings.Contains(got, "out") || !strings.Contains(got, "err") {
+	if got := k.Output("a"); !strings.Contains(got, "out") || !strings.Contains(got, "err") {
 		t.Errorf("output %q", got)
 	}
-	if e := k.run("b", `stop("bad")`, kernel.Failed); e.Error == nil || !strings.Contains(e.Error.Value, "bad") {
+	if e := k.Run("b", `stop("bad")`, kernel.Failed); e.Error == nil || !strings.Contains(e.Error.Value, "bad") {
 		t.Errorf("%+v", e)
 	}
-	k.run("c", `stopifnot(sum(x) == 6)`, kernel.OK)
+	k.Run("c", `stopifnot(sum(x) == 6)`, kernel.OK)
 	file := filepath.Join(t.TempDir(), "go")
-	c := k.begun("d", fmt.Sprintf(`file.create(%q); Sys.sleep(1000)`, file))
-	k.retry(func() bool { _, err := os.Stat(file); return err == nil })
+	c := k.Begin("d", fmt.Sprintf(`file.create(%q); Sys.sleep(1000)`, file))
+	kerneltest.Retry(t, func() bool { _, err := os.Stat(file); return err == nil })
 	if err := k.Interrupt(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	e := k.awaitEnd(c)
+	e := k.End(c)
 	if e.Status != kernel.Interrupted {
 		t.Errorf("%+v", e)
 	}
-	k.run("e", `stopifnot(sum(x) == 6)`, kernel.OK)
-	k.run("input", `x <- readline("name? ")`, kernel.Interrupted)
-	if !strings.Contains(k.output("input"), "nobody can answer") {
-		t.Errorf("output %q", k.output("input"))
+	k.Run("e", `stopifnot(sum(x) == 6)`, kernel.OK)
+	k.Run("input", `x <- readline("name? ")`, kernel.Interrupted)
+	if !strings.Contains(k.Output("input"), "nobody can answer") {
+		t.Errorf("output %q", k.Output("input"))
 	}
-	k.run("after", `stopifnot(sum(x) == 6)`, kernel.OK)
+	k.Run("after", `stopifnot(sum(x) == 6)`, kernel.OK)
 	if stacks, err := k.Stacks(t.Context()); stacks != "" || err != nil {
 		t.Error(stacks, err)
 	}
-	e = k.run("f", `system("kill -9 $PPID")`, kernel.Lost)
+	e = k.Run("f", `system("kill -9 $PPID")`, kernel.Lost)
 	if e.Death == nil || e.Death.Signal != "SIGKILL" {
 		t.Errorf("%+v", e)
 	}
@@ -60,18 +61,18 @@ func TestJavaScript(t *testing.T) {
 	root := t.TempDir()
 	install(t, root, "jslab", fmt.Sprintf(`{"argv": [%q, "kernel", "--config-path={connection_file}", "--js"], "display_name": "JavaScript", "language": "javascript"}`, program))
 	k := start(t, kernel.Spec{Name: "jslab", Dir: dir, Environ: environ(t, "JUPYTER_PATH="+root), Silence: 2 * time.Second})
-	k.await("warning", func(m kernel.Message) bool { return strings.Contains(m.Text, "other users of this machine can read") })
+	k.Await("warning", func(m kernel.Message) bool { return strings.Contains(m.Text, "other users of this machine can read") })
 	if got := k.Info().Language; got != "javascript" {
 		t.Errorf("language %q", got)
 	}
-	k.run("a", `const x = 20; console.log("out"); x + 1`, kernel.OK)
-	k.awaitOutput("a", "21") // a value is text
-	k.run("b", `throw new Error("bad")`, kernel.Failed)
-	if got := k.output("b"); !strings.Contains(got, "bad") {
+	k.Run("a", `const x = 20; console.log("out"); x + 1`, kernel.OK)
+	k.AwaitOutput("a", "21") // a value is text
+	k.Run("b", `throw new Error("bad")`, kernel.Failed)
+	if got := k.Output("b"); !strings.Contains(got, "bad") {
 		t.Errorf("output %q", got)
 	}
-	k.run("c", `if (x !== 20) throw new Error()`, kernel.OK)
-	e := k.run("d", `process.exit(3)`, kernel.Lost)
+	k.Run("c", `if (x !== 20) throw new Error()`, kernel.OK)
+	e := k.Run("d", `process.exit(3)`, kernel.Lost)
 	if e.Death == nil || e.Death.Exit == nil || *e.Death.Exit != 3 {
 		t.Errorf("%+v", e)
 	}

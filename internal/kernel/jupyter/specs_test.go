@@ -10,6 +10,7 @@ import (
 	"pawl"
 	"pawl/internal/kernel"
 	"pawl/internal/kernel/jupyter"
+	"pawl/internal/kernel/kerneltest"
 )
 
 // install writes a kernelspec into a folder of JUPYTER_PATH.
@@ -101,7 +102,7 @@ func TestWhichPython(t *testing.T) {
 	root := t.TempDir()
 	install(t, root, "python3", `{"argv": ["/no/such/python3", "-m", "ipykernel_launcher", "-f", "{connection_file}"], "language": "python"}`)
 	install(t, root, "bare", `{"argv": ["python3", "-m", "ipykernel_launcher", "-f", "{connection_file}"], "env": {"A": "<${HOME}>"}}`)
-	install(t, root, "named", `{"argv": ["`+python()+`", "-m", "ipykernel_launcher", "-f", "{connection_file}"]}`)
+	install(t, root, "named", `{"argv": ["`+kerneltest.PythonPath()+`", "-m", "ipykernel_launcher", "-f", "{connection_file}"]}`)
 	trap := t.TempDir() // the first python3 on PATH is another one
 	if err := os.WriteFile(filepath.Join(trap, "python3"), []byte("#!/bin/sh\nexit 9\n"), 0o700); err != nil {
 		t.Fatal(err)
@@ -113,16 +114,16 @@ func TestWhichPython(t *testing.T) {
 	} {
 		spec.Name = name
 		k := start(t, spec)
-		if in := k.Info().Interpreter; in.Path != python() || in.Why != why {
+		if in := k.Info().Interpreter; in.Path != kerneltest.PythonPath() || in.Why != why {
 			t.Errorf("%q: %+v, want %s", name, in, why)
 		}
-		k.run("a", "import shutil; print(shutil.which('python3'))", kernel.OK)
-		if got := k.output("a"); got != filepath.Join(filepath.Dir(python()), "python3")+"\n" {
+		k.Run("a", "import shutil; print(shutil.which('python3'))", kernel.OK)
+		if got := k.Output("a"); got != filepath.Join(filepath.Dir(kerneltest.PythonPath()), "python3")+"\n" {
 			t.Errorf("%q: python3 of the kernel is %q", name, got)
 		}
 		if name == "bare" {
-			k.run("b", "import os; print(os.environ['A'])", kernel.OK)
-			if got := k.output("b"); got != "<"+home+">\n" {
+			k.Run("b", "import os; print(os.environ['A'])", kernel.OK)
+			if got := k.Output("b"); got != "<"+home+">\n" {
 				t.Errorf("variable %q", got)
 			}
 		}
@@ -133,7 +134,7 @@ func TestWhichPython(t *testing.T) {
 func TestMissingPackages(t *testing.T) {
 	t.Parallel()
 	venv := t.TempDir() // without any package
-	if out, err := command(python(), "-m", "venv", "--without-pip", venv); err != nil {
+	if out, err := command(kerneltest.PythonPath(), "-m", "venv", "--without-pip", venv); err != nil {
 		t.Fatal(err, out)
 	}
 	bare := filepath.Join(venv, "bin", "python3")

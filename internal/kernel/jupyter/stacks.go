@@ -27,7 +27,7 @@ const (
 //
 // The kernel writes line by line, and does not say where it ends. The thread that got the signal is marked as current.
 func (k *live) Stacks(ctx context.Context) (string, error) {
-	if k.isDead() {
+	if !k.leader.alive() {
 		return "", kernel.ErrDead
 	}
 	if !k.found.isIPython() || !catches(k.leader.pid, syscall.SIGUSR1) {
@@ -56,7 +56,7 @@ func (k *live) Stacks(ctx context.Context) (string, error) {
 		select {
 		case <-limited.Done():
 			return k.running() + string(text), nil
-		case <-k.done:
+		case <-k.Done():
 			return "", kernel.ErrDead
 		case <-tick.C:
 		}
@@ -74,14 +74,32 @@ func (k *live) Stacks(ctx context.Context) (string, error) {
 	}
 }
 
+// fatal is how Python begins the stacks that it writes when native code has crashed.
+const fatal = "Fatal Python error: "
+
+// lastStacks emits the stacks that a kernel wrote when it crashed, as the bridge prints them: as output of the running cell.
+func (k *live) lastStacks() {
+	if k.leader.death.Signal == "" || !k.found.isIPython() {
+		return
+	}
+	f, err := openRegular(stacksFile(k.spec))
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxStacks))
+	if at := bytes.LastIndex(text, []byte(fatal)); err == nil && at >= 0 {
+		cell, _ := k.Running()
+		k.emit(kernel.Message{Time: time.Now(), Cell: cell, Kind: kernel.KindStream, Stream: kernel.Stderr, Text: string(text[at:])})
+	}
+}
+
 // running returns a line that names the running cell.
 func (k *live) running() string {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.cell == nil {
-		return "no cell runs\n"
+	if cell, ok := k.Running(); ok {
+		return fmt.Sprintf("cell %s runs\n", cell)
 	}
-	return fmt.Sprintf("cell %s runs\n", k.cell.ID)
+	return "no cell runs\n"
 }
 
 // openRegular opens a file of the runtime folder for reading. The kernel can put anything there.

@@ -2,17 +2,13 @@
 package kerneltest
 
 import (
-	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"pawl/internal/kernel"
-	"pawl/internal/supervise/process"
 )
 
 // Config is a driver to test, with one kind of kernel.
@@ -21,8 +17,7 @@ type Config struct {
 	Prepare  func(t testing.TB, spec *kernel.Spec) // completes a Spec: the interpreter, the kernelspec or the server
 	Language Language
 	Can      Can
-	Limit    time.Duration // how long one cell may take. Defaults to a minute.
-	Displays int           // how many displays one cell shows while emit is slow. Defaults to 20,000.
+	Displays int // how many displays one cell shows while emit is slow. Defaults to 20,000.
 }
 
 // Can says what a driver with this kind of kernel can do. A test of something that it cannot do is not run.
@@ -72,6 +67,8 @@ type Language struct {
 	Kill     string                   // prints the line "last words" and kills its process with SIGKILL
 	Exit     string                   // ends its process with exit code 3
 	Crash    string                   // kills its process with SIGSEGV
+	Crashed  string                   // what the language prints then, with the stacks
+	Clean    func(path string) string // prints the line "running" and loops until it is interrupted; then it creates a file
 	Exhaust  string                   // limits its memory and needs more
 	Leave    string                   // starts a process, and one in a session of its own, that run for an hour; prints their numbers in one line
 	WaitFor  func(path string) string // waits until a file exists, and then prints the line "found"
@@ -79,18 +76,12 @@ type Language struct {
 	Numbered string                   // the name of a variable that Set can set
 }
 
-// session is a kernel under test, and what it reported.
+// session is a kernel of the suite.
 type session struct {
-	t      testing.TB
+	*Session
 	config Config
-	kernel kernel.Kernel
-	pause  time.Duration // how long emit takes for the first output; used by emit only
+	dir    string // its working folder
 	cells  int
-
-	mu       sync.Mutex // guards the rest
-	messages []kernel.Message
-	changed  chan struct{} // closed when a message comes
-	emitting bool
 }
 
 const secretName, secret = "PAWL_TEST_SECRET", "a secret of the parent"
@@ -98,161 +89,117 @@ const secretName, secret = "PAWL_TEST_SECRET", "a secret of the parent"
 // Run runs the suite.
 func Run(t *testing.T, c Config) {
 	t.Setenv(secretName, secret)
-	if c.Limit == 0 {
-		c.Limit = time.Minute
-	}
 	if c.Displays == 0 {
 		c.Displays = 20_000
 	}
+	var shared *session
 	for _, test := range []struct {
-		name string
-		can  bool
-		run  func(*testing.T, Config)
+		name   string
+		can    bool
+		shared func(*session)           // with a kernel that the tests share
+		own    func(*testing.T, Config) // starts its kernels
 	}{
-		{"Ready", true, testReady},
-		{"Streams", true, testStreams},
-		{"Descriptors", c.Can.Descriptors, testDescriptors},
-		{"Order", c.Can.Order, testOrder},
-		{"Threads", c.Can.Threads, testThreads},
-		{"Lines", true, testLines},
-		{"Many", true, testMany},
-		{"Result", true, testResult},
-		{"Updates", c.Can.Displays, testUpdates},
-		{"Error", true, testError},
-		{"Input", true, testInput},
-		{"Silent", true, testSilent},
-		{"Loop", true, func(t *testing.T, c Config) { testInterrupt(t, c, c.Language.Loop) }},
-		{"Sleep", c.Can.Interrupts, func(t *testing.T, c Config) { testInterrupt(t, c, c.Language.Sleep) }},
-		{"Call", c.Can.Native, func(t *testing.T, c Config) { testInterrupt(t, c, c.Language.Call) }},
-		{"Idle", true, testIdle},
-		{"Context", true, testContext},
-		{"Killed", true, testKilled},
-		{"Exited", c.Can.Local, testExited},
-		{"Crashed", c.Can.Local, testCrashed},
-		{"Exhausted", true, testExhausted},
-		{"Outside", c.Can.Local, testOutside},
-		{"Close", c.Can.Local && c.Can.Children, testClose},
-		{"CloseBusy", true, testCloseBusy},
-		{"Two", true, testTwo},
-		{"Environment", true, testEnvironment},
-		{"Stacks", c.Can.Stacks, testStacks},
+		{"Ready", true, testReady, nil},
+		{"Environment", true, testEnvironment, nil},
+		{"Streams", true, testStreams, nil},
+		{"Descriptors", c.Can.Descriptors, testDescriptors, nil},
+		{"Order", c.Can.Order, testOrder, nil},
+		{"Threads", c.Can.Threads, testThreads, nil},
+		{"Lines", true, testLines, nil},
+		{"Many", true, testMany, nil},
+		{"Result", true, testResult, nil},
+		{"Updates", c.Can.Displays, testUpdates, nil},
+		{"Error", true, testError, nil},
+		{"Input", true, testInput, nil},
+		{"Silent", true, testSilent, nil},
+		{"Loop", true, func(s *session) { testInterrupt(s, c.Language.Loop) }, nil},
+		{"Sleep", c.Can.Interrupts, func(s *session) { testInterrupt(s, c.Language.Sleep) }, nil},
+		{"Call", c.Can.Native, func(s *session) { testInterrupt(s, c.Language.Call) }, nil},
+		{"Idle", true, testIdle, nil},
+		{"Context", true, testContext, nil},
+		{"Stacks", c.Can.Stacks, testStacks, nil},
+		{"Killed", true, nil, testKilled},
+		{"Exited", c.Can.Local, nil, testExited},
+		{"Crashed", c.Can.Local, nil, testCrashed},
+		{"Exhausted", true, nil, testExhausted},
+		{"Outside", c.Can.Local, nil, testOutside},
+		{"Close", c.Can.Local && c.Can.Children, nil, testClose},
+		{"CloseBusy", true, nil, testCloseBusy},
+		{"Two", true, nil, testTwo},
 	} {
-		if test.can {
-			t.Run(test.name, func(t *testing.T) { test.run(t, c) })
+		if !test.can {
+			continue
+		}
+		if test.own != nil {
+			t.Run(test.name, func(t *testing.T) { test.own(t, c) })
+			continue
+		}
+		if shared == nil {
+			shared = start(t, c)
+		}
+		if !t.Run(test.name, func(t *testing.T) { test.shared(shared.of(t)) }) {
+			shared = nil
 		}
 	}
 }
 
 // start starts a kernel in a folder of the test.
-func start(t testing.TB, c Config) *session { return startAt(t, c, t.TempDir(), 0) }
-
-func startAt(t testing.TB, c Config, dir string, pause time.Duration) *session {
+func start(t testing.TB, c Config) *session {
 	t.Helper()
 	runtime, err := os.MkdirTemp("/tmp", "pawl-k-") // the paths of sockets must be short
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(runtime) })
-	s := &session{t: t, config: c, changed: make(chan struct{}), pause: pause}
+	dir := filepath.Join(t.TempDir(), "Ordner mit 'Leerzeichen' und ü")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
 	spec := kernel.Spec{
 		Dir: dir, Runtime: runtime, Log: filepath.Join(runtime, "log"), Session: "session of a test",
 		Environ: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + runtime, "PAWL_TEST_NAME=ä = ' \" b"},
 	}
 	c.Prepare(t, &spec)
-	if s.kernel, err = c.Driver.Start(t.Context(), spec, s.emit); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.kernel.Close(t.Context()); err != nil {
-			t.Errorf("close: %v", err)
-		}
-	})
+	return &session{Session: Start(t, c.Driver, spec), config: c, dir: dir}
+}
+
+// of gives the kernel to a test.
+func (s *session) of(t testing.TB) *session {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.t = t
 	return s
 }
 
-func (s *session) emit(m kernel.Message) {
+// slow is how long emit takes once. A kernel sends thousands of messages meanwhile.
+const slow = 2 * time.Second
+
+// slowDown makes emit slow for the next output.
+func (s *session) slowDown() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.emitting {
-		s.t.Error("emit is called twice at a time")
-	}
-	if s.pause > 0 && (m.Kind == kernel.KindStream || m.Kind == kernel.KindDisplay) {
-		s.emitting = true
-		s.mu.Unlock()
-		<-time.After(s.pause)
-		s.mu.Lock()
-		s.emitting, s.pause = false, 0
-	}
-	s.messages = append(s.messages, m)
-	close(s.changed)
-	s.changed = make(chan struct{})
-}
-
-// all returns the messages so far.
-func (s *session) all() []kernel.Message {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.messages)
-}
-
-// await waits for a message.
-func (s *session) await(what string, is func(kernel.Message) bool) {
-	s.t.Helper()
-	deadline := time.After(s.config.Limit)
-	for seen := 0; ; {
-		s.mu.Lock()
-		found, changed := slices.ContainsFunc(s.messages[seen:], is), s.changed
-		seen = len(s.messages)
-		s.mu.Unlock()
-		if found {
-			return
-		}
-		select {
-		case <-changed:
-		case <-deadline:
-			s.t.Fatalf("no message: %s; there are %s", what, describe(s.all()))
-		}
-	}
+	s.pause = slow
 }
 
 // pending is a cell under way.
 type pending struct {
-	id     kernel.CellID
-	ending chan kernel.Ending
+	id    kernel.CellID
+	ended <-chan kernel.Ending
 }
 
 // begin executes a cell in the background.
 func (s *session) begin(code string) pending {
 	s.cells++
-	p := pending{kernel.CellID("cell-" + string(rune('a'+s.cells))), make(chan kernel.Ending, 1)}
-	go func() {
-		ending, err := s.kernel.Execute(s.t.Context(), kernel.Cell{ID: p.id, Code: code})
-		if err != nil {
-			s.t.Errorf("execute %s: %v", code, err)
-		}
-		p.ending <- ending
-	}()
-	return p
-}
-
-// finish waits for the end of a cell.
-func (s *session) finish(p pending) kernel.Ending {
-	s.t.Helper()
-	select {
-	case ending := <-p.ending:
-		return ending
-	case <-time.After(s.config.Limit):
-		s.t.Fatalf("cell %s does not end; there are %s", p.id, describe(s.all()))
-		return kernel.Ending{}
-	}
+	id := kernel.CellID(fmt.Sprint("cell-", s.cells))
+	return pending{id, s.Begin(id, code)}
 }
 
 // execute executes a cell, and returns its messages.
 func (s *session) execute(code string) (kernel.Ending, []kernel.Message) {
 	s.t.Helper()
 	p := s.begin(code)
-	ending := s.finish(p)
-	return ending, s.of(p.id)
+	ending := s.End(p.ended)
+	return ending, s.Of(p.id)
 }
 
 // ok executes a cell that must end well.
@@ -265,11 +212,6 @@ func (s *session) ok(code string) []kernel.Message {
 	return messages
 }
 
-// of returns the messages of a cell.
-func (s *session) of(id kernel.CellID) []kernel.Message {
-	return slices.DeleteFunc(s.all(), func(m kernel.Message) bool { return m.Cell != id })
-}
-
 // value returns the value of a variable, as text.
 func (s *session) value(name string) string {
 	s.t.Helper()
@@ -280,47 +222,4 @@ func (s *session) value(name string) string {
 	}
 	s.t.Fatalf("the value of %s is no result", name)
 	return ""
-}
-
-// text returns what a stream got.
-func text(messages []kernel.Message, stream kernel.Stream) string {
-	var b strings.Builder
-	for _, m := range messages {
-		if m.Kind == kernel.KindStream && m.Stream == stream {
-			b.WriteString(m.Text)
-		}
-	}
-	return b.String()
-}
-
-// plain returns the text of a display.
-func plain(t testing.TB, m kernel.Message) string {
-	t.Helper()
-	var text string
-	if err := json.Unmarshal(m.Data["text/plain"], &text); err != nil {
-		t.Fatalf("text/plain of %s: %v", describe([]kernel.Message{m}), err)
-	}
-	return text
-}
-
-// describe prints the last messages for an error.
-func describe(messages []kernel.Message) string {
-	const enough = 20
-	var b strings.Builder
-	for _, m := range messages[max(0, len(messages)-enough):] {
-		m.Text = m.Text[:min(len(m.Text), 200)]
-		data, err := json.Marshal(m)
-		if err != nil {
-			return err.Error()
-		}
-		b.WriteString("\n\t")
-		b.Write(data[:min(len(data), 500)])
-	}
-	return b.String()
-}
-
-// gone reports whether a process has ended.
-func gone(pid int) bool {
-	stat, err := process.Of(pid)
-	return err != nil || stat.Dead
 }

@@ -21,19 +21,19 @@ import (
 // running waits until a cell prints that it runs.
 func (s *session) running(p pending) {
 	s.t.Helper()
-	s.await("running", func(m kernel.Message) bool { return m.Cell == p.id && strings.Contains(m.Text, "running") })
+	s.Await("running", func(m kernel.Message) bool { return m.Cell == p.id && strings.Contains(m.Text, "running") })
 }
 
-func testInterrupt(t *testing.T, c Config, code string) {
-	s := start(t, c)
+func testInterrupt(s *session, code string) {
+	t, c := s.t, s.config
 	s.ok(c.Language.Set(c.Language.Numbered, 7))
 	for range 2 {
 		p := s.begin(code)
 		s.running(p)
-		if err := s.kernel.Interrupt(t.Context()); err != nil {
+		if err := s.Interrupt(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if ending := s.finish(p); ending.Status != kernel.Interrupted {
+		if ending := s.End(p.ended); ending.Status != kernel.Interrupted {
 			t.Fatalf("ending %+v, error %+v", ending, ending.Error)
 		}
 		if got := s.value(c.Language.Numbered); !strings.HasSuffix(got, "7") {
@@ -43,11 +43,11 @@ func testInterrupt(t *testing.T, c Config, code string) {
 }
 
 // testIdle: an interrupt while no cell runs has no effect.
-func testIdle(t *testing.T, c Config) {
-	s := start(t, c)
+func testIdle(s *session) {
+	t, c := s.t, s.config
 	s.ok(c.Language.Set(c.Language.Numbered, 7))
 	for range 5 {
-		if err := s.kernel.Interrupt(t.Context()); err != nil {
+		if err := s.Interrupt(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if got := s.value(c.Language.Numbered); !strings.HasSuffix(got, "7") {
@@ -57,36 +57,36 @@ func testIdle(t *testing.T, c Config) {
 }
 
 // testContext: a cell outlives the context of its caller, and no second cell starts meanwhile.
-func testContext(t *testing.T, c Config) {
-	s := start(t, c)
+func testContext(s *session) {
+	t, c := s.t, s.config
 	path := filepath.Join(t.TempDir(), "signal")
 	ctx, cancel := context.WithCancel(t.Context())
 	failed := make(chan error)
 	go func() {
-		_, err := s.kernel.Execute(ctx, kernel.Cell{ID: "long", Code: c.Language.WaitFor(path)})
+		_, err := s.Execute(ctx, kernel.Cell{ID: "long", Code: c.Language.WaitFor(path)})
 		failed <- err
 	}()
-	s.await("the cell runs", func(m kernel.Message) bool { return m.Cell == "long" })
+	s.Await("the cell runs", func(m kernel.Message) bool { return m.Cell == "long" })
 	cancel()
 	if err := <-failed; !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
-	if _, err := s.kernel.Execute(t.Context(), kernel.Cell{ID: "second", Code: c.Language.Pass}); !errors.Is(err, kernel.ErrBusy) {
+	if _, err := s.Execute(t.Context(), kernel.Cell{ID: "second", Code: c.Language.Pass}); !errors.Is(err, kernel.ErrBusy) {
 		t.Errorf("a second cell: %v", err)
 	}
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s.await("the end of the cell", func(m kernel.Message) bool { return m.Cell == "long" && m.Kind == kernel.KindIdle })
-	if got := text(s.of("long"), kernel.Stdout); got != "found\n" {
+	s.Await("the end of the cell", func(m kernel.Message) bool { return m.Cell == "long" && m.Kind == kernel.KindIdle })
+	if got := text(s.Of("long"), kernel.Stdout); got != "found\n" {
 		t.Errorf("the cell printed %q", got)
 	}
-	deadline := time.Now().Add(c.Limit)
-	for _, err := s.kernel.Execute(t.Context(), kernel.Cell{ID: "third", Code: c.Language.Pass}); err != nil; {
+	deadline := time.Now().Add(Patience)
+	for _, err := s.Execute(t.Context(), kernel.Cell{ID: "third", Code: c.Language.Pass}); err != nil; {
 		if !errors.Is(err, kernel.ErrBusy) || time.Now().After(deadline) {
 			t.Fatal(err)
 		}
-		_, err = s.kernel.Execute(t.Context(), kernel.Cell{ID: "third", Code: c.Language.Pass})
+		_, err = s.Execute(t.Context(), kernel.Cell{ID: "third", Code: c.Language.Pass})
 	}
 }
 
@@ -94,22 +94,22 @@ func testContext(t *testing.T, c Config) {
 func (s *session) dead(ending kernel.Ending) kernel.Death {
 	s.t.Helper()
 	select {
-	case <-s.kernel.Done():
-	case <-time.After(s.config.Limit):
+	case <-s.Done():
+	case <-time.After(Patience):
 		s.t.Fatal("the death is not noticed")
 	}
-	death := s.kernel.Death()
+	death := s.Death()
 	if ending.Status != kernel.Lost || ending.Death == nil || ending.Why == "" || death.Why == "" {
 		s.t.Fatalf("ending %+v, death %+v", ending, death)
 	}
-	before := len(s.all())
-	if _, err := s.kernel.Execute(s.t.Context(), kernel.Cell{ID: "after", Code: s.config.Language.Pass}); !errors.Is(err, kernel.ErrDead) {
+	before := len(s.Messages())
+	if _, err := s.Execute(s.t.Context(), kernel.Cell{ID: "after", Code: s.config.Language.Pass}); !errors.Is(err, kernel.ErrDead) {
 		s.t.Errorf("a cell after death: %v", err)
 	}
-	if err := s.kernel.Interrupt(s.t.Context()); err != nil {
+	if err := s.Interrupt(s.t.Context()); err != nil {
 		s.t.Errorf("an interrupt after death: %v", err)
 	}
-	if after := s.all()[before:]; len(after) > 0 {
+	if after := s.Messages()[before:]; len(after) > 0 {
 		s.t.Errorf("messages after death: %s", describe(after))
 	}
 	if s.config.Can.Local && runtime.GOOS == "linux" && death.Peak < 1<<20 {
@@ -140,9 +140,12 @@ func testExited(t *testing.T, c Config) {
 
 func testCrashed(t *testing.T, c Config) {
 	s := start(t, c)
-	ending, _ := s.execute(c.Language.Crash)
+	ending, messages := s.execute(c.Language.Crash)
 	if death := s.dead(ending); death.Signal != "SIGSEGV" {
 		t.Errorf("death %+v", death)
+	}
+	if got := text(messages, kernel.Stderr); c.Can.Stacks && !strings.Contains(got, c.Language.Crashed) {
+		t.Errorf("before its death the cell printed %q", got)
 	}
 }
 
@@ -162,42 +165,47 @@ func testExhausted(t *testing.T, c Config) {
 	}
 }
 
-// testOutside: somebody kills an idle kernel. The death is noticed within 50 ms of the exit, in one of three cases.
+// testOutside: somebody kills an idle kernel. The death is noticed within 50 ms of the exit; on a busy machine, in the time of a few cells.
 func testOutside(t *testing.T, c Config) {
+	const enough, cells, tries = 50 * time.Millisecond, 5, 10
 	var took []time.Duration
-	for range 3 {
+	for range tries {
 		s := start(t, c)
 		s.ok(c.Language.Pass)
-		pid := s.kernel.Info().PID
+		begun := time.Now()
+		s.ok(c.Language.Pass)
+		cell := time.Since(begun)
+		pid := s.Info().PID
 		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
-		for !gone(pid) {
+		for !Gone(pid) {
 			runtime.Gosched()
 		}
 		exited := time.Now()
-		<-s.kernel.Done()
+		<-s.Done()
 		took = append(took, time.Since(exited))
-		if s.kernel.Death().Signal != "SIGKILL" {
-			t.Errorf("death %+v", s.kernel.Death())
+		if s.Death().Signal != "SIGKILL" {
+			t.Errorf("death %+v", s.Death())
 		}
-		if _, err := s.kernel.Execute(t.Context(), kernel.Cell{ID: "after", Code: c.Language.Pass}); !errors.Is(err, kernel.ErrDead) {
+		if _, err := s.Execute(t.Context(), kernel.Cell{ID: "after", Code: c.Language.Pass}); !errors.Is(err, kernel.ErrDead) {
 			t.Errorf("a cell after death: %v", err)
 		}
+		if took[len(took)-1] <= max(enough, cells*cell) {
+			return
+		}
 	}
-	if fastest := slices.Min(took); fastest > 50*time.Millisecond {
-		t.Errorf("noticed after %s", took)
-	}
+	t.Errorf("noticed after %s", took)
 }
 
 // testClose: no process of the kernel is left, neither after Close nor when it was killed before.
 func testClose(t *testing.T, c Config) {
 	for _, killed := range []bool{false, true} {
 		s := start(t, c)
-		pids := []int{s.kernel.Info().PID}
+		pids := []int{s.Info().PID}
 		for word := range strings.FieldsSeq(text(s.ok(c.Language.Leave), kernel.Stdout)) {
 			pid, err := strconv.Atoi(word)
-			if err != nil || gone(pid) {
+			if err != nil || Gone(pid) {
 				t.Fatalf("process %q: %v", word, err)
 			}
 			pids = append(pids, pid)
@@ -206,39 +214,43 @@ func testClose(t *testing.T, c Config) {
 			t.Fatalf("processes %v", pids)
 		}
 		if killed {
-			if err := s.kernel.Signal(kernel.SIGKILL); err != nil {
+			if err := s.Signal(kernel.SIGKILL); err != nil {
 				t.Fatal(err)
 			}
-			<-s.kernel.Done()
+			<-s.Done()
 		}
-		if err := s.kernel.Close(t.Context()); err != nil {
+		if err := s.Close(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		for _, pid := range pids {
-			if !gone(pid) {
+			if !Gone(pid) {
 				t.Errorf("process %d of %v is left, killed: %v", pid, pids, killed)
 			}
 		}
 	}
 }
 
-// testCloseBusy: Close ends a kernel whose cell would run for ever.
+// testCloseBusy: Close ends a kernel whose cell would run for ever, and the cell cleans up.
 func testCloseBusy(t *testing.T, c Config) {
 	s := start(t, c)
-	p := s.begin(c.Language.Loop)
+	path := filepath.Join(t.TempDir(), "clean")
+	p := s.begin(c.Language.Clean(path))
 	s.running(p)
-	if err := s.kernel.Close(t.Context()); err != nil {
+	if err := s.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if ending := s.finish(p); ending.Status != kernel.Lost && ending.Status != kernel.Interrupted {
+	if _, err := os.Stat(path); err != nil {
+		t.Errorf("the cell has not cleaned up: %v", err)
+	}
+	if ending := s.End(p.ended); ending.Status != kernel.Lost && ending.Status != kernel.Interrupted {
 		t.Errorf("ending %+v", ending)
 	}
 	select {
-	case <-s.kernel.Done():
+	case <-s.Done():
 	default:
 		t.Error("not done after Close")
 	}
-	if _, err := s.kernel.Execute(t.Context(), kernel.Cell{ID: "after", Code: c.Language.Pass}); !errors.Is(err, kernel.ErrDead) {
+	if _, err := s.Execute(t.Context(), kernel.Cell{ID: "after", Code: c.Language.Pass}); !errors.Is(err, kernel.ErrDead) {
 		t.Errorf("a cell after Close: %v", err)
 	}
 }
@@ -254,15 +266,15 @@ func testTwo(t *testing.T, c Config) {
 		both.Go(func() {
 			for n := range 10 {
 				value := strconv.Itoa(100*(i+1) + n)
-				ending, err := s.kernel.Execute(t.Context(), kernel.Cell{ID: "set" + kernel.CellID(value), Code: c.Language.Set(c.Language.Numbered, 100*(i+1)+n)})
+				ending, err := s.Execute(t.Context(), kernel.Cell{ID: "set" + kernel.CellID(value), Code: c.Language.Set(c.Language.Numbered, 100*(i+1)+n)})
 				if err != nil || ending.Status != kernel.OK {
 					t.Errorf("%+v, %v", ending, err)
 				}
 				id := "get" + kernel.CellID(value)
-				if _, err := s.kernel.Execute(t.Context(), kernel.Cell{ID: id, Code: c.Language.Value(c.Language.Numbered)}); err != nil {
+				if _, err := s.Execute(t.Context(), kernel.Cell{ID: id, Code: c.Language.Value(c.Language.Numbered)}); err != nil {
 					t.Error(err)
 				}
-				results := slices.DeleteFunc(s.of(id), func(m kernel.Message) bool { return m.Kind != kernel.KindResult })
+				results := slices.DeleteFunc(s.Of(id), func(m kernel.Message) bool { return m.Kind != kernel.KindResult })
 				if len(results) != 1 || !strings.HasSuffix(plain(t, results[0]), value) {
 					t.Errorf("kernel %d: %s", i, describe(results))
 				}
@@ -273,16 +285,12 @@ func testTwo(t *testing.T, c Config) {
 }
 
 // testEnvironment: a kernel has the environment and the folder that it was given, and none of this process's variables.
-func testEnvironment(t *testing.T, c Config) {
-	dir := filepath.Join(t.TempDir(), "Ordner mit 'Leerzeichen' und ü")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	s := startAt(t, c, dir, 0)
+func testEnvironment(s *session) {
+	t, c := s.t, s.config
 	got := text(s.ok(c.Language.Environ), kernel.Stdout)
 	variables := strings.Split(got, "\n")
-	if c.Can.Local && !slices.Contains(variables, "PWD="+dir) {
-		t.Errorf("no working folder %s in\n%s", dir, got)
+	if c.Can.Local && !slices.Contains(variables, "PWD="+s.dir) {
+		t.Errorf("no working folder %s in\n%s", s.dir, got)
 	}
 	if c.Can.Local && !slices.Contains(variables, "PAWL_TEST_NAME=ä = ' \" b") {
 		t.Errorf("no PAWL_TEST_NAME in\n%s", got)
@@ -291,7 +299,7 @@ func testEnvironment(t *testing.T, c Config) {
 		t.Errorf("a secret of this process is in\n%s", got)
 	}
 	if c.Can.Local && runtime.GOOS == "linux" {
-		for _, variable := range process.Environ(s.kernel.Info().PID) {
+		for _, variable := range process.Environ(s.Info().PID) {
 			if strings.Contains(variable, secret) {
 				t.Errorf("the kernel has %s", variable)
 			}
@@ -299,16 +307,16 @@ func testEnvironment(t *testing.T, c Config) {
 	}
 }
 
-func testStacks(t *testing.T, c Config) {
-	s := start(t, c)
+func testStacks(s *session) {
+	t, c := s.t, s.config
 	for range 2 {
 		p := s.begin(c.Language.Call)
 		s.running(p)
-		stacks, err := s.kernel.Stacks(t.Context())
+		stacks, err := s.Stacks(t.Context())
 		if err != nil || !strings.Contains(stacks, string(p.id)) {
 			t.Errorf("stacks %q, error %v", stacks, err)
 		}
-		if ending := s.finish(p); ending.Status != kernel.OK {
+		if ending := s.End(p.ended); ending.Status != kernel.OK {
 			t.Errorf("ending %+v: the stacks disturb the cell", ending)
 		}
 	}

@@ -5,19 +5,18 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"testing"
 	"time"
 
 	"pawl/internal/kernel"
 )
 
-func testReady(t *testing.T, c Config) {
-	s := start(t, c)
-	info := s.kernel.Info()
+func testReady(s *session) {
+	t, c := s.t, s.config
+	info := s.Info()
 	if info.Language != c.Language.Name || info.Version == "" || info.Driver == "" || !json.Valid(info.LanguageInfo) || c.Can.Local != (info.PID != 0) {
 		t.Errorf("info: %+v", info)
 	}
-	if d := s.kernel.Death(); d != (kernel.Death{}) {
+	if d := s.Death(); d != (kernel.Death{}) {
 		t.Errorf("death of a live kernel: %+v", d)
 	}
 	messages := s.ok(c.Language.Pass)
@@ -34,8 +33,8 @@ func testReady(t *testing.T, c Config) {
 	}
 }
 
-func testStreams(t *testing.T, c Config) {
-	s := start(t, c)
+func testStreams(s *session) {
+	t, c := s.t, s.config
 	messages := s.ok(c.Language.Both)
 	if out, errs := text(messages, kernel.Stdout), text(messages, kernel.Stderr); out != "to stdout\n" || errs != "to stderr\n" {
 		t.Errorf("stdout %q, stderr %q", out, errs)
@@ -46,16 +45,16 @@ func testStreams(t *testing.T, c Config) {
 	}
 }
 
-func testDescriptors(t *testing.T, c Config) {
-	s := start(t, c)
+func testDescriptors(s *session) {
+	t, c := s.t, s.config
 	messages := s.ok(c.Language.Natives)
 	if out, errs := text(messages, kernel.Stdout), text(messages, kernel.Stderr); out != "native out\nchild out\n" || errs != "native err\nchild err\n" {
 		t.Errorf("stdout %q, stderr %q", out, errs)
 	}
 }
 
-func testOrder(t *testing.T, c Config) {
-	s := start(t, c)
+func testOrder(s *session) {
+	t, c := s.t, s.config
 	for range 30 {
 		if got := text(s.ok(c.Language.Ordered), kernel.Stdout); got != "one\ntwo\nthree\nfour\n" {
 			t.Fatalf("got %q", got)
@@ -63,26 +62,24 @@ func testOrder(t *testing.T, c Config) {
 	}
 }
 
-func testThreads(t *testing.T, c Config) {
-	s := start(t, c)
+func testThreads(s *session) {
+	t, c := s.t, s.config
 	p := s.begin(c.Language.Thread)
-	s.finish(p)
+	s.End(p.ended)
 	second := s.ok(c.Language.Release)
 	if got := text(second, kernel.Stdout); got != "" {
 		t.Errorf("the second cell has %q", got)
 	}
-	s.await("late", func(m kernel.Message) bool { return strings.HasSuffix(m.Text, "\n") && m.Cell == p.id })
-	if got := text(s.of(p.id), kernel.Stdout); got != "late\n" {
+	s.Await("late", func(m kernel.Message) bool { return strings.HasSuffix(m.Text, "\n") && m.Cell == p.id })
+	if got := text(s.Of(p.id), kernel.Stdout); got != "late\n" {
 		t.Errorf("the first cell has %q", got)
 	}
 }
 
-// slow is how long emit takes once. A kernel sends thousands of messages meanwhile.
-const slow = 2 * time.Second
-
 // testLines prints 50 MiB while emit is slow.
-func testLines(t *testing.T, c Config) {
-	s := startAt(t, c, t.TempDir(), slow)
+func testLines(s *session) {
+	t, c := s.t, s.config
+	s.slowDown()
 	const lines, length = 50 << 10, 1 << 10
 	got := text(s.ok(c.Language.Lines(lines, length)), kernel.Stdout)
 	if len(got) != lines*length {
@@ -98,8 +95,9 @@ func testLines(t *testing.T, c Config) {
 }
 
 // testMany displays many numbers while emit is slow.
-func testMany(t *testing.T, c Config) {
-	s := startAt(t, c, t.TempDir(), slow)
+func testMany(s *session) {
+	t, c := s.t, s.config
+	s.slowDown()
 	next := 0
 	for _, m := range s.ok(c.Language.Many(c.Displays)) {
 		if m.Kind != kernel.KindDisplay {
@@ -115,8 +113,8 @@ func testMany(t *testing.T, c Config) {
 	}
 }
 
-func testResult(t *testing.T, c Config) {
-	s := start(t, c)
+func testResult(s *session) {
+	t, c := s.t, s.config
 	s.ok(c.Language.Set(c.Language.Numbered, 41))
 	if got := s.value(c.Language.Numbered); !strings.HasSuffix(got, "41") {
 		t.Errorf("got %q", got)
@@ -134,8 +132,8 @@ func testResult(t *testing.T, c Config) {
 	t.Error("no result")
 }
 
-func testUpdates(t *testing.T, c Config) {
-	s := start(t, c)
+func testUpdates(s *session) {
+	t, c := s.t, s.config
 	type seen struct {
 		kind kernel.Kind
 		text string
@@ -161,8 +159,8 @@ func testUpdates(t *testing.T, c Config) {
 	}
 }
 
-func testError(t *testing.T, c Config) {
-	s := start(t, c)
+func testError(s *session) {
+	t, c := s.t, s.config
 	ending, messages := s.execute(c.Language.Fail)
 	if ending.Status != kernel.Failed || ending.Error == nil {
 		t.Fatalf("ending %+v; messages %s", ending, describe(messages))
@@ -179,8 +177,8 @@ func testError(t *testing.T, c Config) {
 	s.ok(c.Language.Pass)
 }
 
-func testInput(t *testing.T, c Config) {
-	s := start(t, c)
+func testInput(s *session) {
+	t, c := s.t, s.config
 	ending, messages := s.execute(c.Language.Input)
 	if ending.Status != kernel.Failed || ending.Error == nil || !strings.Contains(ending.Error.Value, "input") {
 		t.Errorf("ending %+v, error %+v; messages %s", ending, ending.Error, describe(messages))
@@ -189,18 +187,18 @@ func testInput(t *testing.T, c Config) {
 }
 
 // testSilent: pawl's own cells are not counted.
-func testSilent(t *testing.T, c Config) {
-	s := start(t, c)
+func testSilent(s *session) {
+	t, c := s.t, s.config
 	first, _ := s.execute(c.Language.Pass)
-	silent, err := s.kernel.Execute(t.Context(), kernel.Cell{ID: "silent", Code: c.Language.Print("secretly"), Silent: true})
+	silent, err := s.Execute(t.Context(), kernel.Cell{ID: "silent", Code: c.Language.Print("secretly"), Silent: true})
 	if err != nil || silent.Status != kernel.OK {
 		t.Fatalf("%+v, %v", silent, err)
 	}
-	if got := text(s.of("silent"), kernel.Stdout); got != "secretly\n" {
+	if got := text(s.Of("silent"), kernel.Stdout); got != "secretly\n" {
 		t.Errorf("a silent cell printed %q", got)
 	}
 	second, _ := s.execute(c.Language.Pass)
-	if first.Count != 1 || second.Count != 2 {
+	if second.Count != first.Count+1 {
 		t.Errorf("counts %d and %d", first.Count, second.Count)
 	}
 }

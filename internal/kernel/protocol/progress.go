@@ -62,6 +62,9 @@ func (p *Progress) Sent(request string) {
 	p.reply, p.replied, p.idled, p.heard, p.probed, p.mark = nil, time.Time{}, time.Time{}, time.Time{}, time.Time{}, markNone
 }
 
+// NotSent notes that the newest request has reached nobody. It will be sent on another connection.
+func (p *Progress) NotSent() { p.reconnected, p.probed = false, time.Time{} }
+
 // Request returns the newest request of the cell.
 func (p *Progress) Request() string { return p.request }
 

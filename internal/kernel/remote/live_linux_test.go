@@ -17,71 +17,8 @@ import (
 	"go.uber.org/goleak"
 
 	"pawl/internal/kernel"
+	"pawl/internal/kernel/kerneltest"
 )
-
-// log collects the messages of a kernel.
-type log struct {
-	mu       sync.Mutex // guards the rest
-	messages []kernel.Message
-	changed  chan struct{} // closed when a message comes
-}
-
-func (l *log) emit(m kernel.Message) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.messages = append(l.messages, m)
-	close(l.changed)
-	l.changed = make(chan struct{})
-}
-
-func (l *log) text(cell kernel.CellID) string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	var all string
-	for _, m := range l.messages {
-		if m.Cell == cell && m.Kind == kernel.KindStream {
-			all += m.Text
-		}
-	}
-	return all
-}
-
-func (l *log) await(t testing.TB, is func(kernel.Message) bool) {
-	t.Helper()
-	deadline := time.After(time.Minute)
-	for {
-		l.mu.Lock()
-		found, changed := slices.ContainsFunc(l.messages, is), l.changed
-		l.mu.Unlock()
-		if found {
-			return
-		}
-		select {
-		case <-changed:
-		case <-deadline:
-			t.Fatalf("no such message in %+v", l.messages)
-		}
-	}
-}
-
-func start(t testing.TB, driver Driver, spec kernel.Spec) (kernel.Kernel, *log) {
-	t.Helper()
-	l := &log{changed: make(chan struct{})}
-	k, err := driver.Start(t.Context(), spec, l.emit)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return k, l
-}
-
-func execute(t testing.TB, k kernel.Kernel, id kernel.CellID, code string) kernel.Ending {
-	t.Helper()
-	ending, err := k.Execute(t.Context(), kernel.Cell{ID: id, Code: code})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return ending
-}
 
 // kernels returns the ids of the kernels on a server.
 func kernels(t testing.TB, server kernel.Server) (ids []string) {
@@ -198,24 +135,20 @@ func write(t testing.TB, path string) {
 	}
 }
 
-func printed(word string) func(kernel.Message) bool {
-	return func(m kernel.Message) bool { return strings.Contains(m.Text, word) }
-}
-
 // TestCut cuts the connection in the middle of a cell. What the kernel prints meanwhile, and the end of the cell, arrive later.
 func TestCut(t *testing.T) {
 	server := startServer(t)
 	for name, driver := range map[string]Driver{"v1": {}, "default": {defaultProtocol: true}} {
 		t.Run(name, func(t *testing.T) {
 			p, through := startProxy(t, server)
-			k, l := start(t, driver, kernel.Spec{Server: through})
-			execute(t, k, "first", "x = 5")
+			k := kerneltest.Start(t, driver, kernel.Spec{Server: through})
+			k.Cell("first", "x = 5")
 			for i := range 3 {
 				id := kernel.CellID(fmt.Sprint("cut-", i))
 				path := filepath.Join(t.TempDir(), "go")
 				ended := make(chan kernel.Ending)
-				go func() { ended <- execute(t, k, id, waitFor(path)) }()
-				l.await(t, func(m kernel.Message) bool { return m.Cell == id && m.Text == "before\n" })
+				go func() { ended <- k.Cell(id, waitFor(path)) }()
+				k.AwaitOutput(id, "before")
 				p.cut(true)
 				for connections(t, server) > 0 { // what the server sends before it notices is lost
 				}
@@ -226,15 +159,12 @@ func TestCut(t *testing.T) {
 					}
 				}
 				p.cut(false)
-				if ending := <-ended; ending.Status != kernel.OK || l.text(id) != "before\nafter\n" {
-					t.Errorf("%+v, printed %q", ending, l.text(id))
+				if ending := <-ended; ending.Status != kernel.OK || k.Output(id) != "before\nafter\n" {
+					t.Errorf("%+v, printed %q", ending, k.Output(id))
 				}
 			}
-			if ending := execute(t, k, "last", "print(x)"); ending.Status != kernel.OK || l.text("last") != "5\n" {
-				t.Errorf("%+v, printed %q", ending, l.text("last"))
-			}
-			if err := k.Close(t.Context()); err != nil {
-				t.Error(err)
+			if ending := k.Cell("last", "print(x)"); ending.Status != kernel.OK || k.Output("last") != "5\n" {
+				t.Errorf("%+v, printed %q", ending, k.Output("last"))
 			}
 		})
 	}
@@ -281,11 +211,11 @@ func TestRestarts(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			p, through := startProxy(t, server)
-			k, l := start(t, Driver{}, kernel.Spec{Server: through})
+			k := kerneltest.Start(t, Driver{}, kernel.Spec{Server: through})
 			ended := make(chan kernel.Ending)
-			go func() { ended <- execute(t, k, "c", test.code) }()
+			go func() { ended <- k.Cell("c", test.code) }()
 			if strings.Contains(test.code, "before") {
-				l.await(t, printed("before"))
+				k.AwaitOutput("c", "before")
 			}
 			test.harm(t, p, k.Info().KernelID)
 			if ending := <-ended; ending.Status != kernel.Lost || ending.Death == nil || !strings.Contains(ending.Why, test.why) {
@@ -309,10 +239,10 @@ func TestRestarts(t *testing.T) {
 func TestGivenUp(t *testing.T) {
 	server := startServer(t)
 	p, through := startProxy(t, server)
-	k, l := start(t, Driver{Reconnect: time.Millisecond}, kernel.Spec{Server: through})
+	k := kerneltest.Start(t, Driver{Reconnect: time.Millisecond}, kernel.Spec{Server: through})
 	ended := make(chan kernel.Ending)
-	go func() { ended <- execute(t, k, "c", "import time\nprint('before', flush=True)\ntime.sleep(3600)") }()
-	l.await(t, printed("before"))
+	go func() { ended <- k.Cell("c", "import time\nprint('before', flush=True)\ntime.sleep(3600)") }()
+	k.AwaitOutput("c", "before")
 	p.cut(true)
 	if ending := <-ended; ending.Status != kernel.Lost || !strings.Contains(ending.Why, "the kernel may still run on the server") {
 		t.Errorf("%+v", ending)
@@ -333,24 +263,24 @@ func TestGivenUp(t *testing.T) {
 func TestAttach(t *testing.T) {
 	server := startServer(t)
 	p, through := startProxy(t, server)
-	first, l := start(t, Driver{}, kernel.Spec{Server: through, Session: "one"})
-	execute(t, first, "set", "x = 5")
+	first := kerneltest.Start(t, Driver{}, kernel.Spec{Server: through, Session: "one"})
+	first.Cell("set", "x = 5")
 	path := filepath.Join(t.TempDir(), "go")
 	running := make(chan struct{})
 	go func() {
 		defer close(running)
 		_, _ = first.Execute(t.Context(), kernel.Cell{ID: "long", Code: waitFor(path)}) // the first process is gone before its end
 	}()
-	l.await(t, printed("before"))
+	first.AwaitOutput("long", "before")
 	p.cut(true)
-	second, got := start(t, Driver{}, kernel.Spec{Server: server, Session: "one", Extra: map[string]string{KernelID: first.Info().KernelID}})
+	second := kerneltest.Start(t, Driver{}, kernel.Spec{Server: server, Session: "one", Extra: map[string]string{KernelID: first.Info().KernelID}})
 	write(t, path)
-	got.await(t, func(m kernel.Message) bool { return m.Cell == "long" && m.Kind == kernel.KindIdle })
-	if text := got.text("long"); !strings.HasSuffix(text, "after\n") {
+	second.Await("the end of the cell", func(m kernel.Message) bool { return m.Cell == "long" && m.Kind == kernel.KindIdle })
+	if text := second.Output("long"); !strings.HasSuffix(text, "after\n") {
 		t.Errorf("the second process got %q", text)
 	}
-	if ending := execute(t, second, "get", "print(x)"); ending.Status != kernel.OK || got.text("get") != "5\n" {
-		t.Errorf("%+v, printed %q", ending, got.text("get"))
+	if ending := second.Cell("get", "print(x)"); ending.Status != kernel.OK || second.Output("get") != "5\n" {
+		t.Errorf("%+v, printed %q", ending, second.Output("get"))
 	}
 	if err := second.Close(t.Context()); err != nil {
 		t.Error(err)
@@ -361,7 +291,7 @@ func TestAttach(t *testing.T) {
 	if err := first.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
-	_, err := Driver{}.Start(t.Context(), kernel.Spec{Server: server, Extra: map[string]string{KernelID: first.Info().KernelID}}, got.emit)
+	_, err := kerneltest.TryStart(t, Driver{}, kernel.Spec{Server: server, Extra: map[string]string{KernelID: first.Info().KernelID}})
 	if err == nil || !strings.Contains(err.Error(), "the server has no such kernel") {
 		t.Errorf("attach to a deleted kernel: %v", err)
 	}
@@ -373,10 +303,10 @@ func TestLimits(t *testing.T) {
 	for name, limits := range map[string]string{"limits": "50", "none": "0"} {
 		t.Run(name, func(t *testing.T) {
 			server := startServer(t, "--ServerApp.iopub_msg_rate_limit="+limits)
-			k, l := start(t, Driver{}, kernel.Spec{Server: server})
-			ending := execute(t, k, "c", many)
+			k := kerneltest.Start(t, Driver{}, kernel.Spec{Server: server})
+			ending := k.Cell("c", many)
 			n := 0
-			for _, m := range l.messages {
+			for _, m := range k.Messages() {
 				if m.Kind == kernel.KindDisplay {
 					n++
 				}
@@ -389,13 +319,10 @@ func TestLimits(t *testing.T) {
 				t.Errorf("info %+v", k.Info())
 			}
 			if limits == "0" {
-				execute(t, k, "large", "display({'text/plain': 'x' * (60 << 20)}, raw=True)")
-				if last := l.messages[len(l.messages)-3:]; !slices.ContainsFunc(last, func(m kernel.Message) bool { return len(m.Data["text/plain"]) == 60<<20+2 }) {
+				k.Cell("large", "display({'text/plain': 'x' * (60 << 20)}, raw=True)")
+				if !slices.ContainsFunc(k.Of("large"), func(m kernel.Message) bool { return len(m.Data["text/plain"]) == 60<<20+2 }) {
 					t.Error("the large display is missing")
 				}
-			}
-			if err := k.Close(t.Context()); err != nil {
-				t.Error(err)
 			}
 		})
 	}
@@ -405,8 +332,8 @@ func TestLimits(t *testing.T) {
 func TestGoroutines(t *testing.T) {
 	server := startServer(t)
 	before := goleak.IgnoreCurrent()
-	k, _ := start(t, Driver{}, kernel.Spec{Server: server})
-	execute(t, k, "c", "1")
+	k := kerneltest.Start(t, Driver{}, kernel.Spec{Server: server})
+	k.Cell("c", "1")
 	if err := k.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -428,8 +355,9 @@ func TestSilence(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if ending := execute(t, k, "c", "for i in range(2000): display(i)"); ending.Status != kernel.OK || n != 2000 {
-		t.Errorf("%+v with %d displays", ending, n)
+	ending, err := k.Execute(t.Context(), kernel.Cell{ID: "c", Code: "for i in range(2000): display(i)"})
+	if err != nil || ending.Status != kernel.OK || n != 2000 {
+		t.Errorf("%+v with %d displays, error %v", ending, n, err)
 	}
 	if err := k.Close(t.Context()); err != nil {
 		t.Error(err)

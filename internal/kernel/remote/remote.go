@@ -54,26 +54,24 @@ func (d Driver) Start(ctx context.Context, spec kernel.Spec, emit func(kernel.Me
 	if err != nil {
 		return nil, err
 	}
-	life, end := context.WithCancel(context.WithoutCancel(ctx))
-	k := &live{
-		driver: d, api: api, spec: spec, emit: emit, life: life, end: end, requests: protocol.Requests{Tag: disk.RandomHex(4)},
-		ready: make(chan struct{}), done: make(chan struct{}), relinked: make(chan struct{}),
-	}
-	if err := k.create(ctx); err != nil {
-		end()
+	k := &live{driver: d, api: api, spec: spec}
+	info, err := k.create(ctx)
+	if err != nil {
 		api.client.CloseIdleConnections()
 		return nil, fmt.Errorf("start a remote kernel: %w", err)
 	}
+	k.Client = protocol.NewClient(spec, info, emit)
+	k.life, k.end = context.WithCancel(context.WithoutCancel(ctx))
 	limited, cancel := context.WithTimeout(ctx, spec.StartLimit)
 	defer cancel()
-	s, err := k.connect(limited)
+	l, err := k.connect(limited)
 	if err == nil {
-		k.setSocket(s)
-		go k.carry(s)
+		k.Connected(l)
+		go k.carry(l)
 		err = k.awaitReady(limited)
 	} else {
 		k.die("never connected")
-		close(k.done)
+		k.End(kernel.Death{Why: "never connected"})
 	}
 	if err != nil {
 		if ctx.Err() == nil && limited.Err() != nil {
@@ -86,69 +84,54 @@ func (d Driver) Start(ctx context.Context, spec kernel.Spec, emit func(kernel.Me
 
 // create starts the kernel on the server, or finds the one to attach to. Once the request is sent, its answer is awaited also if ctx
 // ends: without the id in it, nobody could end the kernel.
-func (k *live) create(ctx context.Context) error {
+func (k *live) create(ctx context.Context) (kernel.Info, error) {
 	var found model
+	name := k.spec.Name
 	if id := k.spec.Extra[KernelID]; id != "" {
 		if err := k.api.call(ctx, http.MethodGet, nil, &found, "kernels", id); err != nil {
-			return fmt.Errorf("kernel %s: %w", id, err)
+			return kernel.Info{}, fmt.Errorf("kernel %s: %w", id, err)
 		}
-		k.attached, k.id, k.spec.Name = true, id, found.Name
-		k.busy = found.State == "busy"
+		k.id, k.busy, name = id, found.State == "busy", found.Name
 	}
-	var err error
-	if k.info, err = k.api.choose(ctx, k.spec.Name); err != nil {
-		return err
+	info, err := k.api.choose(ctx, name)
+	if err != nil {
+		return info, err
 	}
-	if !k.attached {
+	if k.id == "" {
 		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), k.spec.StartLimit)
 		defer cancel()
-		if err := k.api.call(limited, http.MethodPost, map[string]string{"name": k.info.Name}, &found, "kernels"); err != nil {
-			return err
+		if err := k.api.call(limited, http.MethodPost, map[string]string{"name": info.Name}, &found, "kernels"); err != nil {
+			return info, err
 		}
 		if k.id = found.ID; k.id == "" {
-			return errors.New("the server does not name the kernel that it started")
+			return info, errors.New("the server does not name the kernel that it started")
 		}
 	}
-	k.info.KernelID, k.info.ExtraLost = k.id, mayLose
-	return nil
+	info.KernelID, info.ExtraLost = k.id, mayLose
+	return info, nil
 }
 
-func (k *live) connect(ctx context.Context) (*socket, error) {
+func (k *live) connect(ctx context.Context) (*link, error) {
 	subprotocols := []string{v1}
 	if k.driver.defaultProtocol {
 		subprotocols = nil
 	}
-	return k.api.connect(ctx, k.id, k.spec.Session, subprotocols)
+	conn, err := k.api.connect(ctx, k.id, k.spec.Session, subprotocols)
+	if err != nil {
+		return nil, err
+	}
+	return &link{k, conn}, nil
 }
 
-const (
-	askEvery   = 500 * time.Millisecond // requests and messages can get lost before the server's connections are complete
-	busyAnswer = 2 * time.Second        // how long a busy kernel to attach to has to say what it is
-)
+// busyAnswer is how long a busy kernel to attach to has to say what it is.
+const busyAnswer = 2 * time.Second
 
-// awaitReady asks the kernel what it is until it has answered and published something.
 func (k *live) awaitReady(ctx context.Context) error {
-	tick := time.NewTicker(askEvery)
-	defer tick.Stop()
 	begun := time.Now()
-	for {
-		if err := k.send(ctx, "kernel_info_request", k.requests.ID(protocol.PurposeInfo, ""), struct{}{}); err != nil {
-			return err
-		}
-		select {
-		case <-k.ready:
-			return nil
-		case <-k.done:
-			return fmt.Errorf("%w: %s", kernel.ErrDead, k.death.Why)
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-tick.C:
-		}
+	return k.AwaitReady(ctx, func() error {
 		if k.busy && time.Since(begun) > busyAnswer {
-			k.mu.Lock()
-			k.setReady()
-			k.mu.Unlock()
-			return nil
+			k.Ready()
 		}
-	}
+		return nil
+	})
 }

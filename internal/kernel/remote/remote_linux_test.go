@@ -2,7 +2,6 @@ package remote
 
 import (
 	"testing"
-	"time"
 
 	"pawl/internal/kernel"
 	"pawl/internal/kernel/kerneltest"
@@ -14,8 +13,7 @@ func TestConformance(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			kerneltest.Run(t, kerneltest.Config{
 				Driver:   driver,
-				Displays: 5000, // a server takes half a minute for 20,000
-				Limit:    3 * time.Minute,
+				Displays: 2000, // TestLimits shows more
 				Prepare:  func(_ testing.TB, spec *kernel.Spec) { spec.Server = server },
 				Language: kerneltest.Python("from IPython.display import display, update_display, clear_output\n"),
 				Can:      kerneltest.Can{Descriptors: true, Displays: true, Interrupts: true, Native: true, Children: true},

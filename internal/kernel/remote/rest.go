@@ -181,13 +181,8 @@ type model struct {
 	State string `json:"execution_state"`
 }
 
-// socket is a connection to the channels of a kernel.
-type socket struct {
-	conn *websocket.Conn
-}
-
-// connect opens the WebSocket of a kernel. With the same session as an earlier one, it gets what that one has missed.
-func (a *api) connect(ctx context.Context, id, session string, subprotocols []string) (*socket, error) {
+// connect opens the WebSocket to the channels of a kernel. With the same session as an earlier one, it gets what that one has missed.
+func (a *api) connect(ctx context.Context, id, session string, subprotocols []string) (*websocket.Conn, error) {
 	limited, cancel := context.WithTimeout(ctx, requestLimit)
 	defer cancel()
 	address := a.base.JoinPath("api", "kernels", id, "channels")
@@ -202,5 +197,5 @@ func (a *api) connect(ctx context.Context, id, session string, subprotocols []st
 		return nil, fmt.Errorf("connect to the kernel: %w", err)
 	}
 	conn.SetReadLimit(maxMessage)
-	return &socket{conn}, nil
+	return conn, nil
 }

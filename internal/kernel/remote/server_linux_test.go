@@ -1,7 +1,6 @@
 package remote
 
 import (
-	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"pawl/internal/kernel"
+	"pawl/internal/kernel/kerneltest"
 	"pawl/internal/supervise/process"
 )
 
@@ -26,7 +26,7 @@ func startServer(t testing.TB, options ...string) kernel.Server {
 	args := append([]string{
 		"-m", "jupyter_server", "--no-browser", "--allow-root", "--ip=127.0.0.1", "--port=0", "--ServerApp.port_retries=0", "--ServerApp.root_dir=" + dir,
 	}, options...)
-	server := exec.Command(python(), args...)
+	server := exec.Command(kerneltest.PythonPath(), args...)
 	server.Dir, server.Stdout, server.Stderr = dir, &log, &log
 	server.Env = []string{
 		"PATH=/usr/bin:/bin", "HOME=" + dir, "JUPYTER_TOKEN=" + token, "JUPYTER_RUNTIME_DIR=" + folder, "JUPYTER_CONFIG_DIR=" + dir,
@@ -64,14 +64,6 @@ func startServer(t testing.TB, options ...string) kernel.Server {
 		}
 	}
 	return kernel.Server{}
-}
-
-// python is an interpreter with ipykernel and jupyter_server.
-func python() string {
-	if path := os.Getenv("PAWL_TEST_PYTHON"); path != "" {
-		return path
-	}
-	return "/usr/bin/python3"
 }
 
 // childOf returns the number of the process of a kernel.

@@ -187,7 +187,7 @@ func (end *End) cause() string {
 	case end.Error != nil:
 		return end.Error.Name + ": " + end.Error.Value
 	case end.Death != nil:
-		return end.Death.Why
+		return end.Death.String()
 	}
 	return string(end.Status) + ": " + end.Why
 }
