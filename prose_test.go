@@ -48,7 +48,7 @@ var verbatim = map[string]string{
 	"Key":              "Definition Needs",
 	"Marker":           "Type Subtype",
 	"Memory":           "Kind",
-	"Operation":        "ID Session Tool Kind Digest Paths Gone Dir Head",
+	"Operation":        "ID Session Tool Kind Digest Paths Named Gone Dir Head",
 	"OperationEnded":   "Operation Session Digest Answer Source",
 	"OperationJudged":  "Operation Verdict Traces Told Paths",
 	"OperationLeft":    "Session Tool Dir",

@@ -15,7 +15,7 @@ import (
 )
 
 // TestSharedPart leaves a process behind whose command is a part of two tool calls that ran at the same time. If both run it in the same
-// folder, nobody can tell whose it is. Otherwise its folder tells.
+// folder, it is unknown whose it is. Otherwise its folder tells.
 func TestSharedPart(t *testing.T) {
 	for name, c := range map[string]struct {
 		first, second string

@@ -456,7 +456,7 @@ func (c *drama) haunted(k *known) bool {
 	return false
 }
 
-// pausesLike reports whether another call of the session runs the same sleep. If one is alive whose shell is gone, nobody can tell whose.
+// pausesLike reports whether another call of the session runs the same sleep. If one is alive whose shell is gone, it is unknown whose it is.
 func (c *drama) pausesLike(k *known) bool {
 	return slices.ContainsFunc(slices.Collect(maps.Values(c.known)), func(other *known) bool {
 		return other != k && other.session == k.session && other.begun && k.PausesLike(other.Call)
