@@ -13,22 +13,6 @@ type NewCell struct {
 	Metadata CellMetadata
 }
 
-// New returns a notebook without cells, as Jupyter writes it.
-func New(spec Kernelspec, languageInfo []byte) []byte {
-	metadata := map[string]any{}
-	if spec.Name != "" {
-		metadata["kernelspec"] = map[string]string{"display_name": spec.DisplayName, "language": spec.Language, "name": spec.Name}
-	}
-	switch info, err := jsonedit.Read(languageInfo); {
-	case err == nil && info.Get("name").Is(jsonedit.String):
-		metadata["language_info"] = info.Decode()
-	case spec.Language != "":
-		metadata["language_info"] = map[string]string{"name": spec.Language}
-	}
-	notebook := map[string]any{"cells": []any{}, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
-	return append(encode(notebook).Stringify(" "), '\n')
-}
-
 // Append returns the notebook with more cells at its end, in nbformat 4.5.
 func Append(current []byte, cells ...NewCell) ([]byte, error) {
 	for _, c := range cells {

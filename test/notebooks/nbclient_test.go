@@ -48,7 +48,7 @@ var compared = []string{
 func TestSameAsNbclient(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	text := notebook.New(notebook.Kernelspec{Name: "python3", DisplayName: "Python 3", Language: "python"}, nil)
+	text := empty("python3", "python")
 	var err error
 	for i, source := range compared {
 		if text, err = notebook.Append(text, notebook.NewCell{ID: "c" + string(rune('a'+i)), Type: notebook.Code, Source: source}); err != nil {
@@ -109,7 +109,7 @@ func runIn(t *testing.T, dir string, environ []string, args ...string) {
 func TestParametersInR(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	text, err := notebook.Append(notebook.New(notebook.Kernelspec{Name: "ir", DisplayName: "R", Language: "R"}, nil),
+	text, err := notebook.Append(empty("ir", "R"),
 		notebook.NewCell{ID: "p", Type: notebook.Code, Source: "n <- 1; name <- 'x'", Tags: []string{notebook.TagParameters}}, notebook.NewCell{ID: "show", Type: notebook.Code, Source: "cat(n, name, is.integer(n), '\\n')"})
 	if err != nil {
 		t.Fatal(err)
@@ -128,7 +128,7 @@ func TestParametersInR(t *testing.T) {
 func TestUnknownKernelspec(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	text, err := notebook.Append(notebook.New(notebook.Kernelspec{Name: "conda-env-tides-py", DisplayName: "tides", Language: "python"}, nil), notebook.NewCell{ID: "a", Type: notebook.Code, Source: "1 + 1"})
+	text, err := notebook.Append(empty("conda-env-tides-py", "python"), notebook.NewCell{ID: "a", Type: notebook.Code, Source: "1 + 1"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +146,7 @@ func TestUnknownKernelspec(t *testing.T) {
 func TestInterpreterOfKernelspec(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	text, err := notebook.Append(notebook.New(notebook.Kernelspec{Name: "python3", DisplayName: "Python 3", Language: "python"}, nil), notebook.NewCell{ID: "a", Type: notebook.Code, Source: "import sys; print(sys.executable)"})
+	text, err := notebook.Append(empty("python3", "python"), notebook.NewCell{ID: "a", Type: notebook.Code, Source: "import sys; print(sys.executable)"})
 	if err != nil {
 		t.Fatal(err)
 	}

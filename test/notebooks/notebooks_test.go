@@ -16,6 +16,11 @@ import (
 	"pawl/internal/notebook"
 )
 
+// empty returns a notebook without cells, in the language of a kernelspec.
+func empty(spec, language string) []byte {
+	return fmt.Appendf(nil, `{"cells": [], "metadata": {"kernelspec": {"display_name": %[1]q, "language": %[2]q, "name": %[1]q}, "language_info": {"name": %[2]q}}, "nbformat": 4, "nbformat_minor": 5}`, spec, language)
+}
+
 // python runs a program in the Python that has nbformat, with warnings as errors.
 func python(t *testing.T, program string, args ...string) string {
 	t.Helper()
@@ -82,7 +87,7 @@ func TestNbformat(t *testing.T) {
 // appended is a notebook of pawl's own.
 func appended(t *testing.T) []byte {
 	t.Helper()
-	text, err := notebook.Append(notebook.New(notebook.Kernelspec{Name: "python3", DisplayName: "Python 3", Language: "python"}, nil),
+	text, err := notebook.Append(empty("python3", "python"),
 		notebook.NewCell{ID: "a", Type: notebook.Code, Source: "x\n", Count: 1, Tags: []string{"t"}}, notebook.NewCell{ID: "b", Type: notebook.Markdown, Source: "# T"},
 		notebook.NewCell{ID: "c", Type: notebook.Raw})
 	if err != nil {
