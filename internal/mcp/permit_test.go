@@ -28,9 +28,10 @@ func (f *folder) settings(yaml string) {
 	f.env = append(f.env, "HOME="+home, "PAWL_STATE="+state)
 }
 
+// The tests below do not run in parallel: others record sessions of this process, whose environment has other settings then.
+
 // TestToolsThatTheUserRefuses: the user's settings refuse tools to agents, as they refuse the commands.
 func TestToolsThatTheUserRefuses(t *testing.T) {
-	t.Parallel()
 	f := newFolder(t)
 	f.settings("agents: {refuse: [decide, log, brief]}\n")
 	for way, agent := range map[string]*sdk.ClientSession{
@@ -59,7 +60,6 @@ func TestToolsThatTheUserRefuses(t *testing.T) {
 
 // TestServerThatTheUserRefuses: a server that is refused to agents answers no tool.
 func TestServerThatTheUserRefuses(t *testing.T) {
-	t.Parallel()
 	f := newFolder(t)
 	f.settings("agents: {refuse: [mcp]}\n")
 	agent := f.program("2025-11-25", clientOf("claude-code", nil))
