@@ -71,7 +71,7 @@ test-kernels: built ## Jupyter kernels in Python, R and JavaScript, which it ins
 GYOSHU_TESTS = pawl/test/gyoshu
 
 test-gyoshu: built ## Gyoshu's own code reads what pawl writes; fetches it from GitHub, or from the repository GYOSHU=…
-	@./scripts/need node npm python3
+	./scripts/need node npm python3
 	./scripts/gyoshu $(BIN)/_gyoshu
 	PAWL_GYOSHU=$(BIN)/_gyoshu $(TESTS) $(GYOSHU_TESTS)
 

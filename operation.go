@@ -25,7 +25,7 @@ type Operation struct {
 	Digest  string        `json:"digest"`            // SHA-256 of the tool's name and original input
 	Paths   []string      `json:"paths,omitempty"`   // paths that it changes, relative to the project if inside
 	Bound   bool          `json:"bound,omitempty"`   // a command that changes no other paths
-	Named   []string      `json:"named,omitempty"`   // the paths that a command changes as far as known, if it is not Bound
+	Named   []string      `json:"named,omitempty"`   // the existing paths that a command names, if it is not Bound
 	Sub     bool          `json:"sub,omitempty"`     // it runs a subagent
 	Gone    []string      `json:"gone,omitempty"`    // for a command: the paths that it removes, if they existed
 	Expect  []Expected    `json:"expect,omitempty"`  // expected content of files afterwards

@@ -177,8 +177,8 @@ func TestGit(t *testing.T) {
 func TestIntentOfCommands(t *testing.T) {
 	t.Parallel()
 	for command, want := range map[string]pawl.Operation{
-		"echo x >> y.js && git commit -aqm z":           {Named: []string{"y.js"}},
-		"curl -m 5 -o a http://h/x.html 0.5":            {Named: []string{"a", "http:/h/x.html"}},
+		"echo x >> a && git commit -aqm z":              {Named: []string{"a"}},
+		"curl -m 5 -o a https://ann:Vt4@h/x.html":       {Named: []string{"a"}},
 		"cat a | grep x; ls":                            {Bound: true},
 		"echo x > y; touch dir/z":                       {Bound: true, Paths: []string{"y", "dir/z"}},
 		"cd dir && mv c d && rm -f nothing":             {Bound: true, Paths: []string{"dir/d", "dir/d/c", "dir/c", "dir/nothing"}, Gone: []string{"dir/c"}},

@@ -98,7 +98,7 @@ func (c Call) commandPaths(o *pawl.Operation, command string) []string {
 	n := namesIn(command, place{dir: c.Dir})
 	if o.Bound = !n.unbounded && !n.git && len(n.prefixes) == 0 && len(n.paths) <= maxPaths; !o.Bound {
 		for _, path := range n.paths {
-			if len(o.Named) < maxPaths && (c.There(path) || isFileName(path)) { // a word of an unknown command may be anything
+			if len(o.Named) < maxPaths && c.There(path) { // a word of an unknown command may be anything, also a secret
 				o.Named = append(o.Named, c.shown(path))
 			}
 		}
@@ -110,12 +110,6 @@ func (c Call) commandPaths(o *pawl.Operation, command string) []string {
 		}
 	}
 	return n.paths
-}
-
-// isFileName reports whether a path ends like the name of a file: with a suffix that begins with a letter.
-func isFileName(name string) bool {
-	suffix := path.Ext(name)
-	return len(suffix) > 1 && (suffix[1] >= 'a' && suffix[1] <= 'z' || suffix[1] >= 'A' && suffix[1] <= 'Z')
 }
 
 // removedBy returns the paths that a script removes, as far as it can be analyzed.
