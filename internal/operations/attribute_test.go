@@ -213,7 +213,7 @@ func TestPartsOfCommands(t *testing.T) {
 }
 
 // TestContestedAsked judges a removal that a person was asked about. The folder was there when the call was announced, and is gone now.
-// Another call may have removed it, so nobody knows; a refusal is not proven either.
+// Another call may have removed it, so how far it came is unknown. A refusal is not proven either.
 func TestContestedAsked(t *testing.T) {
 	t.Parallel()
 	gone := operations.World{Look: func(string) operations.Look { return operations.Look{} }}

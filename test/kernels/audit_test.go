@@ -75,7 +75,7 @@ func (s *story) records() (list []record) {
 	return list
 }
 
-// audit checks a story that is told: no finished cell was executed again, and each output is there. It returns the rest for compare.
+// audit checks a story that has ended: no finished cell was executed again, and each output is there. It returns the rest for compare.
 func (s *story) audit() outcome {
 	s.Helper()
 	begins := s.begins()

@@ -34,7 +34,7 @@ type Verifier struct {
 	input  io.WriteCloser
 	output *bufio.Reader
 	stderr *limited
-	unsent []byte // the program, before the first request. It is no argument, so that lists of processes stay readable.
+	unsent []byte // the program, before the first request. It is not an argument, so lists of processes stay readable.
 }
 
 // verdict is what a verification found.
