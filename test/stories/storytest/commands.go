@@ -171,10 +171,14 @@ func processOf(ts *testscript.TestScript, who string) int {
 
 // begunProcess reads a process's number from what the supervisor wrote of the newest attempt at a step or step/item.
 func begunProcess(ts *testscript.TestScript, role, step string) int {
-	names, err := filepath.Glob(ts.MkAbs(filepath.Join(".pawl/runs/*/steps", step, "*/begun.json")))
-	ts.Check(err)
-	if len(names) == 0 {
-		ts.Fatalf("no attempt at %s has begun", step)
+	var names []string
+	if !Until(func() bool {
+		var err error
+		names, err = filepath.Glob(ts.MkAbs(filepath.Join(".pawl/runs/*/steps", step, "*/begun.json")))
+		ts.Check(err)
+		return len(names) > 0
+	}) {
+		ts.Fatalf("waited %s in vain for an attempt at %s", patience, step)
 	}
 	// Names do not order the runs of one second.
 	newest := slices.MaxFunc(names, func(a, b string) int { return modified(ts, a).Compare(modified(ts, b)) })
