@@ -43,11 +43,14 @@ func (n *Notebook) Command(find func() (*project.Project, error), folder func() 
 		Example: "  pawl notebook run report.ipynb\n  pawl notebook run report.ipynb out/report-may.ipynb -p month=5",
 		Args:    cobra.RangeArgs(1, 2),
 		RunE: func(c *cobra.Command, args []string) error {
-			p, err := find()
+			here, err := folder()
 			if err != nil {
 				return err
 			}
-			here, err := folder()
+			if err := n.check(here, args); err != nil {
+				return err
+			}
+			p, err := find()
 			if err != nil {
 				return err
 			}
@@ -74,22 +77,12 @@ func (n *Notebook) Command(find func() (*project.Project, error), folder func() 
 
 // plan returns the plan that executes the notebook, and the path of its file.
 func (n *Notebook) plan(p *project.Project, here string, args []string) (path string, text []byte, err error) {
-	if n.action.File, err = notebookPath(p, here, args[0]); err != nil {
-		return "", nil, err
-	}
-	n.action.Driver, n.action.CellTimeout = pawl.KernelDriver(n.driver), pawl.Duration(n.cellTimeout)
-	if err := checkDriver(n.action.Driver, n.action.Server); err != nil {
-		return "", nil, err
-	}
-	if n.cellTimeout < 0 {
-		return "", nil, usage("", "--cell-timeout %s: a limit must be positive", n.cellTimeout)
-	}
-	if err := n.check(p, args[0]); err != nil {
+	if n.action.File, err = within(p, here, args[0]); err != nil {
 		return "", nil, err
 	}
 	step := map[string]any{"id": "notebook", "name": cmp.Or(strings.TrimSuffix(filepath.Base(args[0]), ".ipynb"), "notebook"), "kernel": &n.action}
 	if len(args) > 1 {
-		if n.action.Out, err = notebookPath(p, here, args[1]); err != nil {
+		if n.action.Out, err = within(p, here, args[1]); err != nil {
 			return "", nil, err
 		}
 		step["outputs"] = []string{n.action.Out}
@@ -98,9 +91,6 @@ func (n *Notebook) plan(p *project.Project, here string, args []string) (path st
 	if n.cwd != "" {
 		if dir, err = within(p, here, n.cwd); err != nil {
 			return "", nil, err
-		}
-		if _, err := disk.ReadDir(filepath.Join(p.Root, dir)); err != nil {
-			return "", nil, usage("", "--cwd: %s is not a folder", n.cwd)
 		}
 	}
 	if dir != "." {
@@ -123,9 +113,25 @@ func WritePlan(path string, plan []byte) error {
 	return disk.Replace(path, plan)
 }
 
-// check reads the notebook and the parameters, so that what is wrong with them is known before a run starts.
-func (n *Notebook) check(p *project.Project, name string) error {
-	data, err := disk.ReadFile(filepath.Join(p.Root, n.action.File), notebook.MaxSize)
+// check reads the notebook and the flags. What is wrong with them is known before a folder becomes a project, and before a run starts.
+func (n *Notebook) check(here string, args []string) error {
+	for _, name := range args {
+		if !runs.IsNotebook(name) {
+			return usage("", "%s is not a notebook: its name does not end in .ipynb", name)
+		}
+	}
+	n.action.Driver, n.action.CellTimeout = pawl.KernelDriver(n.driver), pawl.Duration(n.cellTimeout)
+	if err := checkDriver(n.action.Driver, n.action.Server); err != nil {
+		return err
+	}
+	if n.cellTimeout < 0 {
+		return usage("", "--cell-timeout %s: a limit must be positive", n.cellTimeout)
+	}
+	if _, err := disk.ReadDir(absolute(here, n.cwd)); err != nil {
+		return usage("", "--cwd: %s is not a folder", n.cwd)
+	}
+	name := args[0]
+	data, err := disk.ReadFile(absolute(here, name), notebook.MaxSize)
 	if errors.Is(err, fs.ErrNotExist) {
 		return usage("", "%s does not exist", name)
 	}
@@ -147,19 +153,17 @@ func (n *Notebook) check(p *project.Project, name string) error {
 	return nil
 }
 
-// notebookPath returns the path of a notebook relative to the project's root.
-func notebookPath(p *project.Project, here, name string) (string, error) {
-	if !runs.IsNotebook(name) {
-		return "", usage("", "%s is not a notebook: its name does not end in .ipynb", name)
+// absolute returns a path that does not depend on the current folder.
+func absolute(here, path string) string {
+	if filepath.IsAbs(path) {
+		return path
 	}
-	return within(p, here, name)
+	return filepath.Join(here, path)
 }
 
 // within returns a path relative to the project's root, as plans name it.
 func within(p *project.Project, here, path string) (string, error) {
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(here, path)
-	}
+	path = absolute(here, path)
 	if real, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
 		path = filepath.Join(real, filepath.Base(path))
 	}
