@@ -79,3 +79,27 @@ steps:
 		})
 	}
 }
+
+// TestForecastOfAnItemThatAsks: after a step has failed, a run fails once the other items of a begun foreach step have run. It does not
+// wait for the answer about an item.
+func TestForecastOfAnItemThatAsks(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, `
+name: p
+on_failure: ./no
+steps:
+  - {id: list, run: ":", needs: [], foreach: {items: [x, y]}, idempotent: false}
+  - {id: b, run: ":", needs: []}
+`)
+	w.say(pawl.StepListed{Step: "list", Key: pawl.Key{Definition: pawl.DefinitionOf(w.plan, w.plan.Step("list"), "")}, Items: []string{"x", "y"}})
+	w.say(pawl.AttemptEnded{AttemptRef: w.begin("list", "x", 0), Outcome: pawl.Lost})
+	w.fails("b", end)
+	w.say(pawl.StepFailed{Step: "b", Why: "exit 1"})
+	all := w.forecast("x", "y")
+	if x := all["list"]; !reflect.DeepEqual(x.ByItem, map[Do][]int{Ask: {0}, Run: {1}}) {
+		t.Errorf("%+v", x)
+	}
+	if x := all[pawl.OnFailure]; x.Do != Run {
+		t.Errorf("%+v", x)
+	}
+}

@@ -65,6 +65,9 @@ func (f *forecast) simulate(a assumption) *simulation {
 func (m *simulation) decider() *decider {
 	d := newDecider(m.plan, m.state, m.now, len(m.plan.ByID)+len(m.state.Live())+1)
 	d.onRun, d.assume = m.onRun, m.assume
+	for id := range m.items {
+		d.blocked[id] = d.blocked[id] || m.course(id).waits() // its other items have run
+	}
 	return d
 }
 

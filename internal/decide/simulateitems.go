@@ -71,6 +71,11 @@ func (c *itemsCourse) halt(why string) {
 	}
 }
 
+// waits reports whether an item of a foreach step that was begun waits for a person.
+func (c *course) waits() bool {
+	return c.all != nil && len(c.all.byItem[Ask])+len(c.all.byItem[Wait]) > 0
+}
+
 // endForeach ends the foreach steps whose items are decided: those of which items have failed, or the others. The former end last, since
 // their failure keeps other steps from starting. It reports whether there were any.
 func (m *simulation) endForeach(failed bool) (moved bool) {
@@ -86,7 +91,7 @@ func (m *simulation) endForeach(failed bool) (moved bool) {
 func (m *simulation) endItems(step *pawl.Step, failed bool) (moved bool) {
 	c, st := m.course(step.ID), m.state.Steps[step.ID]
 	switch {
-	case st.Finished(), st.FailsRun(), c.all != nil && len(c.all.byItem[Ask])+len(c.all.byItem[Wait]) > 0:
+	case st.Finished(), st.FailsRun(), c.waits():
 		return false
 	case failed != (st != nil && st.Items != nil && len(st.Items.Failed) > 0):
 		return false
