@@ -52,6 +52,16 @@ func (s *Step) Notebook() string {
 	return s.Kernel.File
 }
 
+// work returns the action without what does not change its result.
+func (a *KernelAction) work() *KernelAction {
+	if a == nil {
+		return nil
+	}
+	work := *a
+	work.CellTimeout = 0
+	return &work
+}
+
 func (KernelAction) Example() string { return "{file: fit.ipynb}" }
 
 // Limits of kernel steps with code. Notebooks have none, and the limits of other steps have no maximum.

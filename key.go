@@ -119,8 +119,8 @@ func (k Key) Changes(now Key) []string {
 }
 
 // DefinitionOf returns the hash of what a step does: action, shell, env (of the plan, the defaults and the step), dir,
-// outputs, the run's parameters, whether it is a service and, for an item, its value. The default shell is not part of it. Secrets are not part of it,
-// only their names.
+// outputs, the run's parameters, whether it is a service and, for an item, its value. Limits and the default shell are not part
+// of it. Of secrets, only their names are.
 func DefinitionOf(p *Plan, s *Step, item string) string {
 	var shell Shell
 	if s.Run != "" {
@@ -139,7 +139,7 @@ func DefinitionOf(p *Plan, s *Step, item string) string {
 		Dotenv  []string          `json:",omitempty"`
 		Shell   Shell             `json:",omitempty"`
 		Serves  bool              `json:",omitempty"`
-	}{s.Run, s.Agent, s.Kernel, s.Gate, p.EnvOf(s).texts(), s.Dir, s.Outputs, item, p.Values, p.Dotenv, shell, s.Service != nil})
+	}{s.Run, s.Agent, s.Kernel.work(), s.Gate, p.EnvOf(s).texts(), s.Dir, s.Outputs, item, p.Values, p.Dotenv, shell, s.Service != nil})
 }
 
 // AcceptOf returns the hash of a step's acceptance checks, with the shell unless that is the default; empty if it has none.

@@ -76,6 +76,10 @@ func TestDefinition(t *testing.T) {
 		}
 		seen[d] = other
 	}
+	const kernel = head + "{id: s, kernel: {file: a.ipynb"
+	if definition(t, kernel+"}}", "") != definition(t, kernel+", cell_timeout: 5m}}", "") {
+		t.Error("the limit of a cell is in the definition")
+	}
 	if d := definition(t, head+"{id: s, run: make}", "item"); seen[d] != "" {
 		t.Error("an item has the definition of its step")
 	}
