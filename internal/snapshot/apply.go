@@ -61,12 +61,13 @@ func (s *Store) Export(ctx context.Context, r Record, paths []string, folder str
 	if err := disk.Put(mark, []byte("pawl has not written all files of this folder. Remove it, and repeat the command.\n")); err != nil {
 		return nil, err
 	}
-	clones, err := s.newCloner()
-	if err != nil {
-		return nil, err
+	a := applier{ctx: ctx, store: s, folder: folder}
+	if sizeOf(changes) >= cloneFrom {
+		if a.clones, err = s.newCloner(); err != nil {
+			return nil, err
+		}
+		defer a.clones.close()
 	}
-	defer clones.close()
-	a := applier{ctx: ctx, store: s, folder: folder, clones: clones}
 	if err := a.run(changes, nil); err != nil {
 		return changes, err
 	}
@@ -78,8 +79,8 @@ func (s *Store) Export(ctx context.Context, r Record, paths []string, folder str
 
 // ExportChanges returns what Export would write.
 func (s *Store) ExportChanges(r Record, paths []string) ([]Change, error) {
-	all, err := s.Diff([32]byte{}, r.Tree)
 	paths = clean(paths)
+	all, err := diff(s.tree, pack.ID{}, r.Tree, paths)
 	return slices.DeleteFunc(all, func(c Change) bool { return !covered(c.Path, paths) && !leadsTo(c, paths) }), err
 }
 

@@ -8,6 +8,19 @@ import (
 	"pawl/internal/disk"
 )
 
+// cloneFrom is the size of an export, in bytes, from which on cloning is worth reading the stat cache.
+const cloneFrom = 4 << 20
+
+// sizeOf returns how many bytes of content changes write.
+func sizeOf(changes []Change) (size int64) {
+	for _, c := range changes {
+		if c.New != nil && c.New.Kind != Folder {
+			size += c.New.Size
+		}
+	}
+	return size
+}
+
 // cloner copies files from the workspace that the stat cache knows to be unchanged. The file system clones them without
 // reading, or copies them in the kernel.
 type cloner struct {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -26,24 +27,17 @@ type Comparison struct {
 // Compare compares two snapshots, or with to nil a snapshot with the current workspace. The caller closes the
 // comparison.
 func (s *Store) Compare(ctx context.Context, from Record, to *Record, paths []string) (*Comparison, error) {
-	c := &Comparison{store: s}
+	c, paths := &Comparison{store: s}, clean(paths)
 	var err error
 	if to != nil {
-		c.Changes, err = s.Diff(from.Tree, to.Tree)
+		c.Changes, err = diff(s.tree, from.Tree, to.Tree, paths)
 	} else if c.scan, err = s.scan(ctx, nil); err == nil {
-		c.Changes, err = diff(c.scan.tree, from.Tree, c.scan.root.ID)
+		c.Changes, err = diff(c.scan.tree, from.Tree, c.scan.root.ID, paths)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("compare: %w", errors.Join(err, c.Close()))
 	}
-	paths = clean(paths)
-	kept := c.Changes[:0]
-	for _, change := range c.Changes {
-		if covered(change.Path, paths) {
-			kept = append(kept, change)
-		}
-	}
-	c.Changes = kept
+	c.Changes = slices.DeleteFunc(c.Changes, func(change Change) bool { return !covered(change.Path, paths) })
 	return c, nil
 }
 

@@ -15,17 +15,19 @@ type Change struct {
 // Diff returns the differences between two trees by path, a folder before its content. For an added or removed folder
 // it lists the whole content. The zero ID is an empty tree. The cost is proportional to the size of the difference.
 func (s *Store) Diff(from, to pack.ID) ([]Change, error) {
-	return diff(s.tree, from, to)
+	return diff(s.tree, from, to, nil)
 }
 
-func diff(tree func(pack.ID) ([]Entry, error), from, to pack.ID) ([]Change, error) {
-	d := differ{tree: tree}
+// diff is Diff for the given paths, everything below them, and their parent folders. It reads no other folder. No paths mean all.
+func diff(tree func(pack.ID) ([]Entry, error), from, to pack.ID, paths []string) ([]Change, error) {
+	d := differ{tree: tree, paths: paths}
 	err := d.folders("", from, to)
 	return d.changes, err
 }
 
 type differ struct {
 	tree    func(pack.ID) ([]Entry, error)
+	paths   []string
 	changes []Change
 }
 
@@ -78,6 +80,9 @@ func (d *differ) entry(folder string, old, now *Entry) error {
 		name = now
 	}
 	path := join(folder, name.Name)
+	if !covered(path, d.paths) && !isParent(path, d.paths) {
+		return nil
+	}
 	if old != nil && now != nil && old.Kind == Folder && now.Kind == Folder {
 		if old.Mode != now.Mode {
 			d.changes = append(d.changes, Change{Path: path, Old: old, New: now})

@@ -172,7 +172,7 @@ func (p *player) coldTree(r Record) {
 	l, err := p.store.scan(p.t.Context(), nil)
 	p.must(err)
 	if l.root.ID != r.Tree {
-		changes, err := diff(l.tree, r.Tree, l.root.ID)
+		changes, err := diff(l.tree, r.Tree, l.root.ID, nil)
 		p.t.Fatalf("without the stat cache there is more to see: %+v %v", changes, err)
 	}
 	p.must(l.batch.Abort())

@@ -75,7 +75,7 @@ func (r *Restoration) compare(ctx context.Context, include, paths []string) (hid
 	if r.scan, err = r.store.scan(ctx, include); err != nil {
 		return nil, err
 	}
-	all, err := diff(r.scan.tree, r.scan.root.ID, r.target.Tree)
+	all, err := diff(r.scan.tree, r.scan.root.ID, r.target.Tree, paths)
 	if err != nil {
 		return nil, err
 	}
@@ -142,8 +142,12 @@ func covered(p string, paths []string) bool {
 
 // leadsTo reports whether a change creates a parent folder of one of paths.
 func leadsTo(c Change, paths []string) bool {
-	return c.New != nil && c.New.Kind == Folder && (c.Old == nil || c.Old.Kind != Folder) &&
-		slices.ContainsFunc(paths, func(asked string) bool { return strings.HasPrefix(asked, c.Path+"/") })
+	return c.New != nil && c.New.Kind == Folder && (c.Old == nil || c.Old.Kind != Folder) && isParent(c.Path, paths)
+}
+
+// isParent reports whether p is a parent folder of one of paths.
+func isParent(p string, paths []string) bool {
+	return slices.ContainsFunc(paths, func(asked string) bool { return strings.HasPrefix(asked, p+"/") })
 }
 
 // tree returns a folder's entries, from the scan or from the store.
@@ -285,7 +289,7 @@ func (r *Restoration) SavedIn(other Record) (bool, error) {
 
 // UnsavedIn returns the files that Apply overwrites or removes and another snapshot does not have. Call it before Save.
 func (r *Restoration) UnsavedIn(other Record) (paths []string, err error) {
-	missing, err := diff(r.scan.tree, other.Tree, r.scan.root.ID)
+	missing, err := diff(r.scan.tree, other.Tree, r.scan.root.ID, r.paths)
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,10 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"pawl"
+	"pawl/internal/snapshot/pack"
 )
 
 func TestTakeAndExport(t *testing.T) {
@@ -79,5 +82,33 @@ func TestTakeSpare(t *testing.T) {
 	}
 	if all, err := w.store.Records(); err != nil || len(all) != 2 {
 		t.Errorf("%d snapshots, %v", len(all), err)
+	}
+}
+
+// TestDiffOfPaths: the folders of other paths are not read.
+func TestDiffOfPaths(t *testing.T) {
+	t.Parallel()
+	w := newWorkspace(t)
+	for _, path := range []string{"a/deep/1", "a/deep/2", "a/other/3", "b/4"} {
+		w.write(path, path)
+	}
+	r := w.take()
+	var read, found []string
+	changes, err := diff(func(id pack.ID) ([]Entry, error) {
+		entries, err := w.store.tree(id)
+		for _, e := range entries {
+			read = append(read, e.Name)
+		}
+		return entries, err
+	}, pack.ID{}, r.Tree, []string{"a/deep/1"})
+	w.must(err)
+	for _, c := range changes {
+		found = append(found, c.Path)
+	}
+	if diff := cmp.Diff([]string{"a", "a/deep", "a/deep/1"}, found); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"a", "b", "deep", "other", "1", "2"}, read); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
 	}
 }

@@ -402,7 +402,7 @@ func (c *drama) weigh(r report, before, after *witness, when string) error {
 	still := len(lived) > 0 && len(lives) > 0
 	line := fmt.Sprintf("%s: call %d, a %s of session %d: %s (it was: %s; right: %v; alive: %v, then %v); %s", when, k.N, k.Sort, k.session, is, was, right, lived, lives, r)
 	c.compared.WriteString(line + "\n")
-	if c.haunted(k) && (is == scripted.Nothing || is == scripted.Traceless) {
+	if c.haunted(k) && slices.Contains([]scripted.Truth{scripted.Nothing, scripted.Traceless, scripted.AsBefore}, is) {
 		right = append(right, pawl.OperationPartly, pawl.OperationUnknown)
 	}
 	if k.Sort == scripted.Git && k.begun && is == scripted.Nothing { // git was killed behind its lock
