@@ -67,6 +67,14 @@ func (a *app) diff(ctx context.Context, t *checkpointAccess, named, paths []stri
 	if paths, err = a.projectPaths(t.project, paths); err != nil {
 		return err
 	}
+	for _, side := range []*snapshot.Record{from, to} {
+		if side == nil {
+			continue
+		}
+		if paths, err = side.Within(paths); err != nil {
+			return err
+		}
+	}
 	compared, err := t.store.Compare(ctx, *from, to, paths)
 	if err != nil {
 		return err

@@ -126,6 +126,9 @@ func (a *app) exportFiles(ctx context.Context, t *checkpointAccess, saved histor
 	if err != nil {
 		return err
 	}
+	if paths, err = record.Within(paths); err != nil {
+		return err
+	}
 	folder, err := a.absolutePath(o.to)
 	if err == nil {
 		err = history.RequireEmpty(folder)

@@ -54,6 +54,9 @@ type ForkOptions struct {
 // PrepareFork plans a fork.
 func PrepareFork(ctx context.Context, p *project.Project, store *snapshot.Store, target SavedCheckpoint, into ForkOptions) (*Fork, error) {
 	record, err := target.SnapshotRecord()
+	if err == nil {
+		_, err = record.Within([]string{"."})
+	}
 	if err != nil {
 		return nil, err
 	}

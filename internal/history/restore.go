@@ -88,6 +88,9 @@ func (r *Restore) prepare(ctx context.Context, store *snapshot.Store) error {
 	r.store = store
 	record, err := r.Target.SnapshotRecord()
 	if err == nil {
+		r.Paths, err = record.Within(r.Paths)
+	}
+	if err == nil {
 		err = RequireIdle(ctx, r.project)
 	}
 	if err == nil {

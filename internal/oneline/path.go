@@ -32,6 +32,14 @@ func Path(name string) string {
 	return b.String()
 }
 
+// Few lists the names of files like Paths, three at most.
+func Few(names []string) string {
+	if len(names) > 3 {
+		return fmt.Sprintf("%s and %d more", Paths(names[:2]), len(names)-2)
+	}
+	return Paths(names)
+}
+
 // Paths lists the names of files in one line.
 func Paths(names []string) string {
 	quoted := make([]string, len(names))

@@ -80,8 +80,11 @@ func (s *Store) Export(ctx context.Context, r Record, paths []string, folder str
 // ExportChanges returns what Export would write.
 func (s *Store) ExportChanges(r Record, paths []string) ([]Change, error) {
 	paths = clean(paths)
+	if err := r.requires(paths); err != nil {
+		return nil, err
+	}
 	all, err := diff(s.tree, pack.ID{}, r.Tree, paths)
-	return slices.DeleteFunc(all, func(c Change) bool { return !covered(c.Path, paths) && !leadsTo(c, paths) }), err
+	return within(all, paths), err
 }
 
 // Unfinished is the file that marks a folder into which not all files are written yet.

@@ -28,10 +28,16 @@ type Comparison struct {
 // comparison.
 func (s *Store) Compare(ctx context.Context, from Record, to *Record, paths []string) (*Comparison, error) {
 	c, paths := &Comparison{store: s}, clean(paths)
-	var err error
+	err := from.requires(paths)
+	if err == nil && to != nil {
+		err = to.requires(paths)
+	}
+	if err != nil {
+		return nil, err
+	}
 	if to != nil {
 		c.Changes, err = diff(s.tree, from.Tree, to.Tree, paths)
-	} else if c.scan, err = s.scan(ctx, nil); err == nil {
+	} else if c.scan, err = s.scan(ctx, nil, extentOf(paths, from)); err == nil {
 		c.Changes, err = diff(c.scan.tree, from.Tree, c.scan.root.ID, paths)
 	}
 	if err != nil {

@@ -146,7 +146,7 @@ func (w *workspace) restore(to Record, paths ...string) Record {
 func (w *workspace) export(r Record) string {
 	w.t.Helper()
 	folder := filepath.Join(w.t.TempDir(), "out")
-	if _, err := w.store.Export(context.Background(), r, nil, folder); err != nil {
+	if _, err := w.store.Export(context.Background(), r, r.Paths, folder); err != nil {
 		w.t.Fatal(err)
 	}
 	return folder

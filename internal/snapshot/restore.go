@@ -35,16 +35,18 @@ type Restoration struct {
 	since    time.Time // start of the scan
 }
 
-// Prepare computes a restore of the whole snapshot, or of the given paths and everything below them. Paths that are in
+// Prepare computes a restore of the whole snapshot, or of the given paths and everything below them. Then it reads nothing else. Paths that are in
 // the snapshot and ignored now are included in what Save stores. It fails with KindDamaged if something blocks the
 // restore that Save cannot store, or if the snapshot is unreadable.
 func (s *Store) Prepare(ctx context.Context, target Record, paths []string) (*Restoration, error) {
-	paths = clean(paths)
-	r := &Restoration{store: s, target: target, paths: paths}
-	hidden, err := r.compare(ctx, nil, paths)
+	r := &Restoration{store: s, target: target, paths: clean(paths)}
+	if err := target.requires(r.paths); err != nil {
+		return nil, err
+	}
+	hidden, err := r.compare(ctx, nil)
 	if err == nil && len(hidden) > 0 {
 		if err = r.Close(); err == nil {
-			hidden, err = r.compare(ctx, hidden, paths)
+			hidden, err = r.compare(ctx, hidden)
 		}
 	}
 	if err == nil && len(hidden) > 0 {
@@ -71,15 +73,15 @@ func blockedError(paths []string) error {
 }
 
 // compare computes the changes, and returns the paths where something exists that the scan did not read.
-func (r *Restoration) compare(ctx context.Context, include, paths []string) (hidden []string, err error) {
-	if r.scan, err = r.store.scan(ctx, include); err != nil {
+func (r *Restoration) compare(ctx context.Context, include []string) (hidden []string, err error) {
+	if r.scan, err = r.store.scan(ctx, include, extentOf(r.paths, r.target)); err != nil {
 		return nil, err
 	}
-	all, err := diff(r.scan.tree, r.scan.root.ID, r.target.Tree, paths)
+	all, err := diff(r.scan.tree, r.scan.root.ID, r.target.Tree, r.paths)
 	if err != nil {
 		return nil, err
 	}
-	r.Changes = slices.DeleteFunc(all, func(c Change) bool { return !covered(c.Path, paths) && !leadsTo(c, paths) })
+	r.Changes = within(all, r.paths)
 	return r.hidden()
 }
 
@@ -140,9 +142,17 @@ func covered(p string, paths []string) bool {
 	})
 }
 
-// leadsTo reports whether a change creates a parent folder of one of paths.
-func leadsTo(c Change, paths []string) bool {
-	return c.New != nil && c.New.Kind == Folder && (c.Old == nil || c.Old.Kind != Folder) && isParent(c.Path, paths)
+// within returns the changes of paths and of everything below them, and those that create the folders in which they lie.
+func within(all []Change, paths []string) []Change {
+	var kept []Change
+	for _, c := range slices.Backward(all) {
+		creates := c.New != nil && c.New.Kind == Folder && (c.Old == nil || c.Old.Kind != Folder)
+		if covered(c.Path, paths) || creates && len(kept) > 0 && strings.HasPrefix(kept[len(kept)-1].Path, c.Path+"/") {
+			kept = append(kept, c)
+		}
+	}
+	slices.Reverse(kept)
+	return kept
 }
 
 // isParent reports whether p is a parent folder of one of paths.
@@ -265,7 +275,7 @@ func (r *Restoration) Head(ctx context.Context) (then, now *Head, err error) {
 	return r.target.Head, now, err
 }
 
-// Save stores the current workspace as a snapshot of its own.
+// Save stores the current workspace as a snapshot of its own. If paths are restored, the snapshot has only these paths.
 func (r *Restoration) Save(ctx context.Context, stamp Stamp) (Record, error) {
 	scan := r.scan
 	r.scan, r.since, r.leftover = nil, scan.started, scan.leftover
@@ -289,6 +299,9 @@ func (r *Restoration) SavedIn(other Record) (bool, error) {
 
 // UnsavedIn returns the files that Apply overwrites or removes and another snapshot does not have. Call it before Save.
 func (r *Restoration) UnsavedIn(other Record) (paths []string, err error) {
+	if err := other.requires(r.paths); err != nil {
+		return nil, err
+	}
 	missing, err := diff(r.scan.tree, other.Tree, r.scan.root.ID, r.paths)
 	if err != nil {
 		return nil, err
@@ -337,7 +350,7 @@ func (s *Store) rulesOf(ctx context.Context, r Record) (*pastRules, error) {
 
 // file reads a pattern file; nil if there is none.
 func (p *pastRules) file(path string) ([]byte, error) {
-	e, err := p.store.At(p.root, path)
+	e, err := p.store.at(p.root, path)
 	if err != nil || e == nil || e.Kind != File {
 		return nil, err
 	}

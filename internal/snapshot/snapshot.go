@@ -37,6 +37,7 @@ import (
 
 	"pawl"
 	"pawl/internal/disk"
+	"pawl/internal/oneline"
 	"pawl/internal/redact"
 	"pawl/internal/snapshot/ignore"
 	"pawl/internal/snapshot/pack"
@@ -117,12 +118,47 @@ type Record struct {
 	LeftOutList *pack.ID  `json:"left_out_list,omitempty"` // the list of left-out paths
 	NewLeftOut  []LeftOut `json:"-"`                       // what pawl chose to leave out and the last walk did not; set only by Take and Save
 	Head        *Head     `json:"head,omitempty"`          // nil: no repository
+	Paths       []string  `json:"paths,omitempty"`         // the snapshot has only these paths, and everything below them; the rest of Tree is older. Defaults to all.
 
 	ID pack.ID `json:"-"` // hash of the record
 }
 
-// recordFormat is the version of Record and of the objects that it names.
-const recordFormat = 1
+// Versions of Record and of the objects that it names.
+const (
+	recordFormat  = 1
+	partialFormat = 2 // has Paths
+)
+
+// Within returns the paths among those that the snapshot has. No paths mean all that it has. It fails if the snapshot does not have one.
+func (r Record) Within(paths []string) ([]string, error) {
+	if len(paths) == 0 {
+		return r.Paths, nil
+	}
+	return paths, r.requires(clean(paths))
+}
+
+// requires returns an error unless the snapshot has the paths and everything below them. No paths mean all.
+func (r Record) requires(paths []string) error {
+	switch {
+	case len(r.Paths) == 0:
+		return nil
+	case len(paths) == 0, slices.Contains(paths, "."):
+		return r.lacks("the whole project")
+	}
+	for _, p := range paths {
+		if !covered(p, r.Paths) {
+			return r.lacks(oneline.Path(p))
+		}
+	}
+	return nil
+}
+
+func (r Record) lacks(what string) error {
+	return &pawl.Error{
+		Kind: pawl.KindUsage, Err: fmt.Errorf("checkpoint %s does not have %s, only %s", r.Checkpoint, what, oneline.Few(r.Paths)),
+		Hint: "pawl checkpoints",
+	}
+}
 
 // Snapshot returns the record's summary for an event.
 func (r Record) Snapshot() *pawl.Snapshot {
@@ -160,7 +196,7 @@ func (s *Store) take(ctx context.Context, stamp Stamp, same string, limit int64)
 	if err := s.checkQuota(); err != nil {
 		return Record{}, err
 	}
-	scan, err := s.scanUpTo(ctx, nil, limit)
+	scan, err := s.scanUpTo(ctx, nil, extent{}, limit)
 	if err != nil {
 		return Record{}, fmt.Errorf("take a snapshot: %w", err)
 	}
@@ -191,14 +227,48 @@ type scan struct {
 	ended time.Time
 }
 
-// scan walks the workspace. Paths in include, and everything below them, are read even if they are ignored. The caller
+// extent is the part of the workspace that a scan reads: paths, and everything below them. The rest of its tree is that of base. The
+// zero extent is the whole workspace.
+type extent struct {
+	paths []string
+	base  Record
+}
+
+// extentOf returns the extent of paths. Paths that include the root, or none, mean the whole workspace.
+func extentOf(paths []string, base Record) extent {
+	if slices.Contains(paths, ".") {
+		return extent{}
+	}
+	return extent{paths, base}
+}
+
+// isPart reports whether a scan does not read all of a folder.
+func (e extent) isPart(folder string) bool { return len(e.paths) > 0 && !covered(folder, e.paths) }
+
+// readsFolder reports whether a scan reads a whole folder.
+func (e extent) readsFolder(root int) bool {
+	return len(e.paths) == 0 || slices.ContainsFunc(e.paths, func(path string) bool {
+		kind, err := kindBelow(root, path)
+		return err == nil && kind == unix.S_IFDIR
+	})
+}
+
+// reads reports whether a scan reads a path or something below it.
+func (e extent) reads(path string) bool { return covered(path, e.paths) || isParent(path, e.paths) }
+
+// readsIn reports whether a scan reads a name in a folder. Pattern files say what the snapshot leaves out, so they belong to each part.
+func (e extent) readsIn(folder, name string) bool {
+	return name == ignore.GitFile || name == ignore.PawlFile || e.reads(join(folder, name))
+}
+
+// scan walks the workspace, or a part of it. Paths in include, and everything below them, are read even if they are ignored. The caller
 // commits the batch or aborts it.
-func (s *Store) scan(ctx context.Context, include []string) (*scan, error) {
-	return s.scanUpTo(ctx, include, s.cfg.Quota)
+func (s *Store) scan(ctx context.Context, include []string, part extent) (*scan, error) {
+	return s.scanUpTo(ctx, include, part, s.cfg.Quota)
 }
 
 // scanUpTo is like scan, but fails if the batch would have more bytes than limit.
-func (s *Store) scanUpTo(ctx context.Context, include []string, limit int64) (*scan, error) {
+func (s *Store) scanUpTo(ctx context.Context, include []string, part extent, limit int64) (*scan, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	defaults, err := s.defaults()
@@ -223,9 +293,12 @@ func (s *Store) scanUpTo(ctx context.Context, include []string, limit int64) (*s
 	if err != nil {
 		return nil, err
 	}
-	old := readStatCache(s.statFile()) // only now: the open batch keeps Prune and Repair from removing what the cache names
+	old := emptyStatCache()
+	if part.readsFolder(root) {
+		old = readStatCache(s.statFile()) // only now: the open batch keeps Prune and Repair from removing what the cache names
+	}
 	w := &walk{
-		ctx: ctx, root: root, batch: batch, limit: limit, old: old, tracked: known,
+		ctx: ctx, root: root, batch: batch, limit: limit, old: old, tracked: known, part: part, stored: s.tree,
 		index: known.key == old.index && len(include) == 0, keepDerived: s.cfg.Derived,
 	}
 	l := &scan{walk: w, store: s}
@@ -233,8 +306,15 @@ func (s *Store) scanUpTo(ctx context.Context, include []string, limit int64) (*s
 		return nil, errors.Join(err, batch.Abort())
 	}
 	l.ended = time.Now()
+	if len(part.paths) > 0 {
+		before, err := s.LeftOutOf(part.base)
+		if err != nil {
+			return nil, errors.Join(err, batch.Abort())
+		}
+		w.leftOut = append(w.leftOut, slices.DeleteFunc(before, func(o LeftOut) bool { return part.reads(o.Path) })...)
+	}
 	slices.SortFunc(w.leftOut, func(a, b LeftOut) int { return cmp.Compare(a.Path, b.Path) })
-	if len(include) == 0 && !s.cfg.ReadOnly {
+	if len(include) == 0 && len(part.paths) == 0 && !s.cfg.ReadOnly {
 		_ = l.saveStatCache() // losing the cache only makes the next walk slower
 	}
 	return l, nil
@@ -280,7 +360,10 @@ func (l *scan) commit(ctx context.Context, stamp Stamp) (Record, error) {
 	stamp.Why = redact.OfProcess().Text(stamp.Why)
 	record := Record{
 		Format: recordFormat, Stamp: stamp, Started: l.started.UTC(), Ended: l.ended.UTC(),
-		Tree: l.root.ID, Files: l.root.Files, Bytes: l.root.Size, LeftOut: len(l.leftOut),
+		Tree: l.root.ID, Files: l.root.Files, Bytes: l.root.Size, LeftOut: len(l.leftOut), Paths: l.part.paths,
+	}
+	if len(record.Paths) > 0 {
+		record.Format = partialFormat
 	}
 	slices.SortFunc(l.newLeftOut, func(a, b LeftOut) int { return cmp.Compare(a.Path, b.Path) })
 	record.NewLeftOut = l.newLeftOut
@@ -339,7 +422,7 @@ func readRecord(c pack.Commit) (Record, error) {
 	if err := json.Unmarshal(c.Content, &r); err != nil {
 		return Record{}, &pawl.Error{Kind: pawl.KindDamaged, Err: fmt.Errorf("commit record %s: %w", c.ID, err), Hint: "pawl verify"}
 	}
-	if r.Format > recordFormat {
+	if r.Format > partialFormat {
 		return Record{}, &pawl.Error{Kind: pawl.KindDamaged, Err: fmt.Errorf("commit record %s: format %d is newer than this pawl", c.ID, r.Format)}
 	}
 	r.ID = c.ID
@@ -403,8 +486,17 @@ func (s *Store) List(folder Entry) ([]Entry, error) { return s.tree(folder.ID) }
 
 // At returns the entry at a path of a snapshot, or nil. The path "." is the root.
 func (s *Store) At(r Record, path string) (*Entry, error) {
+	path = filepath.ToSlash(filepath.Clean(path))
+	if err := r.requires([]string{path}); err != nil {
+		return nil, err
+	}
+	return s.at(r, path)
+}
+
+// at is At for a clean path, also where the record's tree is older.
+func (s *Store) at(r Record, path string) (*Entry, error) {
 	e := Entry{Kind: Folder, Size: r.Bytes, Files: r.Files, ID: r.Tree}
-	if path = filepath.ToSlash(filepath.Clean(path)); path == "." {
+	if path == "." {
 		return &e, nil
 	}
 	for name := range strings.SplitSeq(path, "/") {
@@ -415,7 +507,7 @@ func (s *Store) At(r Record, path string) (*Entry, error) {
 		if err != nil {
 			return nil, err
 		}
-		at, found := slices.BinarySearchFunc(entries, name, func(e Entry, name string) int { return cmp.Compare(e.Name, name) })
+		at, found := slices.BinarySearchFunc(entries, name, compareName)
 		if !found {
 			return nil, nil
 		}

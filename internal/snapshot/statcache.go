@@ -69,8 +69,10 @@ func readStatCache(path string) *statCache {
 			return c
 		}
 	}
-	return &statCache{blocks: map[string]*block{}}
+	return emptyStatCache()
 }
+
+func emptyStatCache() *statCache { return &statCache{blocks: map[string]*block{}} }
 
 func parseStatCache(data []byte) (c *statCache, ok bool) {
 	head := len(statMagic) + 8 + len(indexKey{})

@@ -130,7 +130,7 @@ func TestTheStatCacheIsNotBelievedAboutWhatTheStoreLacks(t *testing.T) {
 	w.write("a", "2")
 	w.write("sub/c", "2")
 	w.tick()
-	l, err := w.store.scan(t.Context(), nil)
+	l, err := w.store.scan(t.Context(), nil, extent{})
 	w.must(err)
 	w.must(l.batch.Abort())
 	same(t, contents(t, w.root), contents(t, w.export(w.take())))

@@ -53,6 +53,9 @@ func (e Entry) same(other Entry) bool {
 }
 
 // class is the kind, the same for large and small files.
+// compareName compares the name of an entry with another one.
+func compareName(e Entry, name string) int { return strings.Compare(e.Name, name) }
+
 func (e Entry) class() string { return e.Kind.String() }
 
 // count returns the number of files and links that the entry stands for.

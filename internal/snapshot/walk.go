@@ -31,6 +31,8 @@ type walk struct {
 	batch   *pack.Batch
 	limit   int64 // bytes that the batch may add
 	old     *statCache
+	part    extent
+	stored  func(pack.ID) ([]Entry, error) // reads the trees of part.base
 	tracked *tracked
 	index   bool // git's index is the one that the stat cache was written with
 	started time.Time
@@ -63,6 +65,8 @@ type folder struct {
 	gone      bool // no longer a folder, or unreadable
 	mode      uint32
 	names     []stamp // sorted; nil if unchanged
+	before    pack.ID // its tree in the base of the walk's extent
+	base      []Entry // of before, for a folder of which the walk reads a part
 	children  []*folder
 	pending   atomic.Int32 // unfinished children
 	tree      Entry
@@ -88,7 +92,7 @@ func (w *walk) run(rules *ignore.Rules) (Entry, error) {
 	w.more.L = &w.mu
 	w.trees = map[pack.ID][]Entry{}
 	w.started = time.Now()
-	top := &folder{rules: rules, old: w.old.blocks[""]}
+	top := &folder{rules: rules, old: w.old.blocks[""], before: w.part.base.Tree}
 	w.push(top)
 	stop := context.AfterFunc(w.ctx, func() { w.fail(context.Cause(w.ctx)) })
 	defer stop()
@@ -167,6 +171,11 @@ func (w *worker) visit(f *folder) error {
 			return err
 		}
 	}
+	if w.part.isPart(f.path) {
+		if err := w.keep(f); err != nil {
+			return err
+		}
+	}
 	if f.old != nil {
 		if f.intact, err = w.batch.Has(f.old.tree); err != nil {
 			return err
@@ -224,6 +233,16 @@ func (w *worker) list(f *folder, fd int) error {
 		w.names[i].name, from = all[from:end], end
 	}
 	slices.SortFunc(w.names, func(a, b dirent) int { return strings.Compare(a.name, b.name) })
+	return err
+}
+
+// keep limits the folder listed last to the names that a walk of a part reads. The others are kept as they are in the base.
+func (w *worker) keep(f *folder) (err error) {
+	f.old = nil
+	w.names = slices.DeleteFunc(w.names, func(d dirent) bool { return !w.part.readsIn(f.path, d.name) })
+	if f.before != (pack.ID{}) {
+		f.base, err = w.stored(f.before)
+	}
 	return err
 }
 
@@ -314,7 +333,11 @@ func (w *worker) looksSame(f *folder, fd int, d *dirent, s *stamp) (bool, error)
 
 func (w *walk) child(f *folder, name string) *folder {
 	path := join(f.path, name)
-	return &folder{parent: f, path: path, old: w.old.blocks[path]}
+	child := &folder{parent: f, path: path, old: w.old.blocks[path]}
+	if at, found := slices.BinarySearchFunc(f.base, name, compareName); found {
+		child.before = treeOf(&f.base[at])
+	}
+	return child
 }
 
 func join(folder, name string) string {
@@ -355,6 +378,10 @@ func (w *walk) makeTree(f *folder) error {
 		f.names = f.old.stamps()
 	}
 	entries, names := f.entries()
+	if len(f.base) > 0 {
+		entries = append(entries, slices.DeleteFunc(f.base, func(e Entry) bool { return w.part.readsIn(f.path, e.Name) })...)
+		slices.SortFunc(entries, func(a, b Entry) int { return compareName(a, b.Name) })
+	}
 	b := block{path: f.path, mode: f.mode, rules: f.rules.Sum()}
 	for _, e := range entries {
 		b.size += e.Size

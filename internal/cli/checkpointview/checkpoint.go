@@ -33,6 +33,7 @@ type Report struct {
 	LeftOut    int                 `json:"left_out"`
 	Live       []pawl.AttemptRef   `json:"live,omitempty"`
 	Head       *snapshot.Head      `json:"head,omitempty"`
+	Paths      []string            `json:"paths,omitempty"` // it has only these
 
 	Text string `json:"text,omitempty"` // what it is about, if an item of it has a name that is not its id
 
@@ -71,7 +72,7 @@ func Of(c history.SavedCheckpoint) Report {
 		r.Snapshot = "pruned"
 	}
 	if c.Record != nil {
-		r.Snapshot, r.Head = "kept", c.Record.Head
+		r.Snapshot, r.Head, r.Paths = "kept", c.Record.Head, c.Record.Paths
 	}
 	return r
 }
@@ -124,6 +125,8 @@ func (r Report) Print(w io.Writer, list []snapshot.LeftOut) {
 // Content describes the snapshot of a checkpoint.
 func (r Report) Content() string {
 	switch {
+	case len(r.Paths) > 0:
+		return "only " + oneline.Few(r.Paths)
 	case r.Snapshot == "kept":
 		return layout.Count(r.Files, "file") + ", " + layout.ByteSize(r.Bytes)
 	case r.None != "":
