@@ -34,22 +34,26 @@ func (b brief) section(words string) []string {
 
 // about returns the lines that contain a mark.
 func (b brief) about(mark string) []string {
-	return slices.DeleteFunc(slices.Collect(strings.Lines(string(b))), func(line string) bool { return !has(line, mark) })
+	return slices.DeleteFunc(slices.Collect(strings.Lines(string(b))), func(line string) bool { return has(line, mark) == no })
 }
 
-// has reports whether a text contains a mark that is not the prefix of another one.
-func has(text, mark string) bool {
+// has reports whether a text contains a mark that is not the prefix of another one. Where the text was clipped behind the mark, that is
+// unknown: maybe.
+func has(text, mark string) sure {
+	best := no
 	for rest := text; mark != ""; {
 		_, after, found := strings.Cut(rest, mark)
-		if !found {
-			return false
-		}
-		if after == "" || after[0] < '0' || after[0] > '9' {
-			return true
+		switch {
+		case !found:
+			return best
+		case strings.HasPrefix(after, "…"):
+			best = maybe
+		case after == "" || after[0] < '0' || after[0] > '9':
+			return yes
 		}
 		rest = after
 	}
-	return false
+	return best
 }
 
 // next returns the lines that say what to do next.
@@ -125,10 +129,11 @@ func (c *drama) proposed(b brief, s *scripted.Session) error {
 	me := c.turnOf(s.N)
 	me.takes = nil
 	for _, t := range c.turns {
-		if t.mark == "" || !has(next, t.mark) {
+		told := has(next, t.mark)
+		if told == no {
 			continue
 		}
-		if t.sure || c.live > 0 && t == c.turnOf(c.live) {
+		if told == yes && (t.sure || c.live > 0 && t == c.turnOf(c.live)) {
 			return c.wrong("finished work, or work of a running session, is proposed again: %s, in %s", t.mark, b)
 		}
 		me.takes = append(me.takes, t)
@@ -137,7 +142,7 @@ func (c *drama) proposed(b brief, s *scripted.Session) error {
 		if k.Mark == "" || k.session >= s.N {
 			continue
 		}
-		if k.outcome == yes && has(next, k.Mark) {
+		if k.outcome == yes && has(next, k.Mark) == yes {
 			return c.wrong("finished call %d is proposed again: %s", k.N, b)
 		}
 		if !k.refused || k.truth == scripted.AsBefore || k.asked != yes && !k.passed { // no hook can know of the other refusals
@@ -148,7 +153,7 @@ func (c *drama) proposed(b brief, s *scripted.Session) error {
 		}
 		c.counts.refused++
 		for _, line := range b.about(k.Mark) {
-			if !strings.Contains(line, "refus") || slices.Contains(b.next(), line) {
+			if has(line, k.Mark) == yes && (!strings.Contains(line, "refus") || slices.Contains(b.next(), line)) {
 				return c.wrong("call %d was refused (the question was reported to a hook: %v), and is proposed again: %s", k.N, k.asked == yes, line)
 			}
 		}
