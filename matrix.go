@@ -223,9 +223,9 @@ func (c Combination) Vars() map[string]string {
 
 // MarshalJSON and MarshalYAML write the axes as a mapping, in order.
 
-func (m Matrix) MarshalJSON() ([]byte, error)      { return orderedJSON(m.pairs()) }
+func (m Matrix) MarshalJSON() ([]byte, error)      { return json.Marshal(orderedStruct(m.pairs())) }
 func (m Matrix) MarshalYAML() (any, error)         { return orderedStruct(m.pairs()), nil }
-func (c Combination) MarshalJSON() ([]byte, error) { return orderedJSON(c.pairs()) }
+func (c Combination) MarshalJSON() ([]byte, error) { return json.Marshal(orderedStruct(c.pairs())) }
 func (c Combination) MarshalYAML() (any, error)    { return orderedStruct(c.pairs()), nil }
 
 // pair is an entry of a mapping.
@@ -248,35 +248,12 @@ func (c Combination) pairs() (pairs []pair) {
 	return pairs
 }
 
-func orderedJSON(pairs []pair) ([]byte, error) {
-	var out bytes.Buffer
-	out.WriteByte('{')
-	for i, p := range pairs {
-		if i > 0 {
-			out.WriteByte(',')
-		}
-		key, err := json.Marshal(p.key)
-		if err != nil {
-			return nil, err
-		}
-		value, err := json.Marshal(p.value)
-		if err != nil {
-			return nil, err
-		}
-		out.Write(key)
-		out.WriteByte(':')
-		out.Write(value)
-	}
-	out.WriteByte('}')
-	return out.Bytes(), nil
-}
-
 // orderedStruct returns a struct with a field for each entry, because encoders keep the order of fields and sort maps.
 func orderedStruct(pairs []pair) any {
 	fields := make([]reflect.StructField, len(pairs))
 	for i, p := range pairs {
 		fields[i] = reflect.StructField{
-			Name: fmt.Sprintf("F%d", i), Type: reflect.TypeOf(p.value), Tag: reflect.StructTag("yaml:" + strconv.Quote(p.key)),
+			Name: fmt.Sprintf("F%d", i), Type: reflect.TypeOf(p.value), Tag: reflect.StructTag(fmt.Sprintf("json:%q yaml:%q", p.key, p.key)),
 		}
 	}
 	v := reflect.New(reflect.StructOf(fields)).Elem()

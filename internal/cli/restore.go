@@ -24,9 +24,9 @@ func (a *app) restoreCommand() *cobra.Command {
 		Short: "Restore files from a checkpoint",
 		Long: "Restore files from a checkpoint\n\n" + helptext.Checkpoint +
 			"restore resets all files, or only those below PATH, to the checkpoint, and removes files that did not exist then. It\n" +
-			"first saves the current files as a checkpoint. It never removes files that the checkpoint excludes, such as ignored\n" +
-			"ones, and never touches the .git folder. An interrupted restore blocks `pawl run` and `pawl resume`: repeat it, or run\n" +
-			"`pawl restore` alone, to finish it.",
+			"first saves the current files as a checkpoint, with PATH only these. It never removes files that the checkpoint\n" +
+			"excludes, such as ignored ones, and never touches the .git folder. An interrupted restore blocks `pawl run` and\n" +
+			"`pawl resume`: repeat it, or run `pawl restore` alone, to finish it.",
 		Example: "  pawl restore latest --dry-run\n  pawl restore 3f2a91c0 src/ --yes\n  pawl restore build --to /tmp/build-copy\n  pawl restore --undo",
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.withCheckpoints(c.Context(), o.dryRun, func(t *checkpointAccess) error {

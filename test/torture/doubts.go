@@ -180,28 +180,13 @@ func (c *drama) workedOn(by *known) {
 
 // shares reports whether another call touched the same names as this one, according to its input and its verdict.
 func (k *known) shares(by *known) bool {
-	mine := components(append(slices.Clone(k.Paths), k.touched...))
-	for name := range components(by.Paths) {
+	mine := scripted.Names(append(slices.Clone(k.Paths), k.touched...))
+	for name := range scripted.Names(by.Paths) {
 		if mine[name] {
 			return true
 		}
 	}
 	return k.Sub != nil
-}
-
-// components returns the names in paths, except those of folders that every base has.
-func components(paths []string) map[string]bool {
-	names := map[string]bool{}
-	for _, p := range paths {
-		p, _, _ = strings.Cut(p, "@")
-		for name := range strings.SplitSeq(p, "/") {
-			names[name] = true
-		}
-	}
-	for _, common := range []string{"", "lib", "docs", "my files", "old", "db", "deep", "project"} {
-		delete(names, common)
-	}
-	return names
 }
 
 // briefed records that the brief of a session listed all calls that were in doubt when it began, except those that it was seen to omit.

@@ -2,6 +2,7 @@ package scripted
 
 import (
 	"slices"
+	"strings"
 
 	"pawl"
 )
@@ -105,3 +106,18 @@ const (
 	perhaps        // it may, or only after something that does leave a trace
 	first          // before anything that leaves a trace
 )
+
+// Names returns the names in paths, except those of folders that every base has.
+func Names(paths []string) map[string]bool {
+	names := map[string]bool{}
+	for _, p := range paths {
+		p, _, _ = strings.Cut(p, "@")
+		for name := range strings.SplitSeq(p, "/") {
+			names[name] = true
+		}
+	}
+	for _, common := range []string{"", "lib", "docs", "my files", "old", "db", "deep", "project"} {
+		delete(names, common)
+	}
+	return names
+}
