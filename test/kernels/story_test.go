@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,6 +31,7 @@ type story struct {
 	said      bytes.Buffer
 	strikes   []strike
 	variables []variable // that pawl listed when the notebook was done
+	found     findings
 }
 
 // strike is what was killed at a moment.
@@ -100,10 +102,10 @@ func (s *story) mustRun(args ...string) string {
 	return string(out)
 }
 
-// patience is how long an engine may take without a kill.
-const patience = 2 * time.Minute
+// patience is how long an engine may take after a kill.
+const patience = 10 * time.Minute
 
-// tell runs the plan to its end. harm is called again and again while an engine works on the notebook.
+// tell runs the plan to its end. harm is called again and again while an engine works, except while the test looks at the variables.
 func (s *story) tell(harm func()) {
 	s.Helper()
 	for args := []string{"run", "plan.yaml"}; ; {
@@ -120,13 +122,38 @@ func (s *story) tell(harm func()) {
 		case failed.ExitCode() == codeNotFound && len(s.strikes) > 0: // the engine was killed before there was a run
 			args = []string{"run", "plan.yaml"}
 		case failed.ExitCode() == codeAtGate && len(s.strikes) > 0: // attempts were killed too often
-			s.said.WriteString(s.mustRun("approve", "book", "--yes"))
+			s.approve()
 		case len(s.strikes) == before:
 			s.Fatalf("without a kill: %v\n%s\n%s", err, s.said.Bytes(), s.history())
 		case failed.ExitCode() == codeFailed: // the kernel was killed too often
-			s.said.WriteString(s.mustRun("retry", "book"))
+			s.retry()
 		}
 	}
+}
+
+// approve approves all gates.
+func (s *story) approve() {
+	s.Helper()
+	var gates []struct{ ID string }
+	if err := json.Unmarshal([]byte(s.mustRun("gates", "--json")), &gates); err != nil {
+		s.Fatal(err)
+	}
+	for _, g := range gates {
+		s.said.WriteString(s.mustRun("approve", g.ID, "--yes"))
+	}
+}
+
+// retryHint is how pawl says what to do about a step that failed.
+var retryHint = regexp.MustCompile(`(?m)^pawl: hint: pawl retry (\S+)$`)
+
+// retry retries the step that failed.
+func (s *story) retry() {
+	s.Helper()
+	hints := retryHint.FindAllSubmatch(s.said.Bytes(), -1)
+	if len(hints) == 0 {
+		s.Fatalf("a failed run without a hint\n%s", s.said.Bytes())
+	}
+	s.said.WriteString(s.mustRun("retry", string(hints[len(hints)-1][1])))
 }
 
 // Exit codes of pawl.
@@ -162,11 +189,13 @@ func (s *story) engine(args []string, harm func()) error {
 			s.Fatalf("pawl %s takes more than %s\n%s%s\n%s", strings.Join(args, " "), patience, s.said.Bytes(), out.Bytes(), s.history())
 		case <-tick.C:
 		}
-		if !s.isThere("reached") {
-			harm()
-			limit.Reset(patience)
-		} else if !s.isThere("go") {
+		if s.isThere("reached") && !s.isThere("go") {
 			s.look()
+			continue
+		}
+		before := len(s.strikes)
+		if harm(); len(s.strikes) > before {
+			limit.Reset(patience)
 		}
 	}
 }
@@ -279,7 +308,8 @@ func (s *story) processes() (list []process) {
 func partOf(line string) string {
 	for _, each := range []struct{ text, part string }{
 		{"kernel-runner\x00", "runner"}, {"kernel-step\x00", "step"}, {"supervise\x00", "supervisor"},
-		{"pawl\x00run\x00", "engine"}, {"pawl\x00resume\x00", "engine"}, {"pawl's", "verifier"}, {"results reach pawl", "verifier"}, {"python", "kernel"},
+		{"pawl\x00run\x00", "engine"}, {"pawl\x00resume\x00", "engine"}, {"'pawl', 'exec'", "verifier"}, {"\x00-u\x00-\x00", "kernel"},
+		{"ipykernel", "kernel"},
 	} {
 		if strings.Contains(line, each.text) {
 			return each.part
