@@ -123,6 +123,8 @@ func (s *story) tell(harm func()) {
 			args = []string{"run", "plan.yaml"}
 		case failed.ExitCode() == codeAtGate && len(s.strikes) > 0: // attempts were killed too often
 			s.approve()
+		case failed.ExitCode() == codeFailed && s.isStarved(): // the machine is busy
+			s.retry()
 		case len(s.strikes) == before:
 			s.Fatalf("without a kill: %v\n%s\n%s", err, s.said.Bytes(), s.history())
 		case failed.ExitCode() == codeFailed: // the kernel was killed too often
@@ -141,6 +143,15 @@ func (s *story) approve() {
 	for _, g := range gates {
 		s.said.WriteString(s.mustRun("approve", g.ID, "--yes"))
 	}
+}
+
+// late is how the drivers say that a kernel did not start within its limit.
+var late = regexp.MustCompile(`is not ready after|was not ready for cells within`)
+
+// isStarved reports whether the last engine failed because a kernel did not start within its limit.
+func (s *story) isStarved() bool {
+	said := s.said.Bytes()
+	return late.Match(said[bytes.LastIndex(said, []byte("$ pawl ")):])
 }
 
 // retryHint is how pawl says what to do about a step that failed.
