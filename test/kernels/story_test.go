@@ -119,6 +119,9 @@ func (s *story) tell(harm func()) {
 		switch {
 		case !errors.As(err, &failed):
 			s.Fatal(err)
+		case failed.ExitCode() == codeNotFound && bytes.Contains(s.said.Bytes(), []byte("is already complete")): // the engine was killed after that
+			_ = s.command("kernel", "stop", "--session", s.session()).Run() // else the next engine of the project ends it; it may be dead
+			return
 		case failed.ExitCode() == codeNotFound && len(s.strikes) > 0: // the engine was killed before there was a run
 			args = []string{"run", "plan.yaml"}
 		case failed.ExitCode() == codeAtGate && len(s.strikes) > 0: // attempts were killed too often
@@ -224,6 +227,9 @@ func (s *story) journal() string {
 	return list[0]
 }
 
+// session names the session of the run's kernel.
+func (s *story) session() string { return filepath.Base(filepath.Dir(s.journal())) + "/main" }
+
 func (s *story) isThere(name string) bool {
 	_, err := os.Stat(s.file(name))
 	return err == nil
@@ -232,7 +238,7 @@ func (s *story) isThere(name string) bool {
 // look has pawl list the variables, and lets the run go on. If the kernel was killed after its last cell, there are none.
 func (s *story) look() {
 	var failed *exec.ExitError
-	out, err := s.command("kernel", "variables", "--json", "--session", filepath.Base(filepath.Dir(s.journal()))+"/main").Output()
+	out, err := s.command("kernel", "variables", "--json", "--session", s.session()).Output()
 	switch {
 	case err == nil:
 		err = json.Unmarshal(out, &s.variables)
