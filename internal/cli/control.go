@@ -37,8 +37,9 @@ func (a *app) stopCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "stop [RUN]",
 		Short: "Stop a run and terminate its running steps",
-		Long:  "Stop a run and terminate its running steps\n\npawl resume continues the run, and reruns the terminated steps.",
-		Args:  atMostOne,
+		Long: "Stop a run and terminate its running steps\n\nThe kernels of the run end, too; their variables stay saved. pawl resume continues the run, and reruns the\n" +
+			"terminated steps.",
+		Args: atMostOne,
 		RunE: func(c *cobra.Command, args []string) error {
 			p, r, err := a.perform(c.Context(), optional(args, 0), runs.Stop(why))
 			if err != nil {

@@ -54,8 +54,8 @@ func (e *Engine) startKernel(ctx context.Context, job pawl.Job) error {
 	})
 }
 
-// endKernels ends the kernels of runs that have ended: of this one, and of others whose engine died before it did so. Their variables stay
-// saved.
+// endKernels ends the kernels of runs that have ended or were stopped: of this one, and of others whose engine died before it did so. Their
+// variables stay saved.
 func (e *Engine) endKernels(ctx context.Context) {
 	ids, err := runs.List(e.cfg.Project)
 	if err != nil {
@@ -63,23 +63,26 @@ func (e *Engine) endKernels(ctx context.Context) {
 	}
 	for _, id := range ids {
 		for _, dir := range runs.SessionDirs(e.cfg.Project, id) {
-			if alive, err := runner.Alive(dir); err != nil || !alive || !e.hasEnded(ctx, id) {
+			if alive, err := runner.Alive(dir); err != nil || !alive || !e.isOver(ctx, id) {
 				continue
 			}
-			if err := runner.Stop(ctx, dir, "the run ended"); err != nil {
+			if err := runner.Stop(ctx, dir, "the run ended or was stopped"); err != nil {
 				e.note("kernel %s: %v", filepath.Base(dir), err)
 			}
 		}
 	}
 }
 
-// hasEnded reports whether a run has ended.
-func (e *Engine) hasEnded(ctx context.Context, id pawl.RunID) bool {
-	if id == e.run {
-		return e.state.Ended()
+// isOver reports whether a run has ended or was stopped.
+func (e *Engine) isOver(ctx context.Context, id pawl.RunID) bool {
+	s := e.state
+	if id != e.run {
+		var err error
+		if s, err = runs.LoadState(ctx, e.cfg.Project, id); err != nil {
+			return false
+		}
 	}
-	s, err := runs.LoadState(ctx, e.cfg.Project, id)
-	return err == nil && s.Ended()
+	return s.Ended() || s.Status == pawl.StatusStopped
 }
 
 // kernelLost reports whether the program of a kernel step, which is pawl itself, was killed, or found no runner. The cells that it executed

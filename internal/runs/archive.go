@@ -130,7 +130,7 @@ func RequireNoLiveAttempt(p *project.Project, s *pawl.State) error {
 }
 
 func moveToArchive(ctx context.Context, p *project.Project, run pawl.RunID) error {
-	if err := endKernels(ctx, p, run); err != nil {
+	if err := endKernels(ctx, p, run, "the run was archived", func(string) {}); err != nil { // it may wait for a person; in the archive, nobody would find its kernels
 		return fmt.Errorf("archive run %s: %w", run, err)
 	}
 	if err := disk.MakeFolders(p.Archive()); err != nil {

@@ -44,20 +44,19 @@ func SessionDirs(p *project.Project, run pawl.RunID) []string {
 	return dirs
 }
 
-// endKernels ends the kernels of a run, which may wait for a person. In the archive, nobody would find them.
-func endKernels(ctx context.Context, p *project.Project, run pawl.RunID) error {
+// endKernels ends the live kernels of a run. Their variables stay saved.
+func endKernels(ctx context.Context, p *project.Project, run pawl.RunID, why string, notice func(string)) error {
+	var kernels []supervised
 	for _, dir := range SessionDirs(p, run) {
 		if !AttemptAlive(dir) {
 			continue
 		}
-		if err := supervise.RequestAbort(dir, pawl.Abort{Reason: pawl.ReasonAbort, Why: "the run was archived"}); err != nil {
+		if err := supervise.RequestAbort(dir, pawl.Abort{Reason: pawl.ReasonAbort, Why: why}); err != nil {
 			return err
 		}
-		if err := supervise.Attach(dir).Wait(ctx); err != nil {
-			return err
-		}
+		kernels = append(kernels, supervised{"kernel " + filepath.Base(dir), dir})
 	}
-	return nil
+	return awaitEnd(ctx, kernels, notice)
 }
 
 // CellSeed returns the hash of what the cells of a kernel step depend on besides their code: if it changes, all of them run again.

@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,7 +25,8 @@ const (
 const tellAfter = time.Second
 
 // AwaitStop waits after Stop until the processes of all attempts have ended, and then until the engine has. It asks the supervisors
-// itself if no engine does. The error, of KindHeld, names the attempts that outlive the time that their supervisors have.
+// itself if no engine does. Then it ends the kernels of the run, whose variables stay saved. The error, of KindHeld, names what outlives the
+// time that its supervisor has.
 func AwaitStop(ctx context.Context, p *project.Project, r *Run, notice func(string)) error {
 	live := r.State.Live()
 	holder, engine := p.EngineHolder()
@@ -34,41 +36,51 @@ func AwaitStop(ctx context.Context, p *project.Project, r *Run, notice func(stri
 			return err
 		}
 	}
-	limit := time.Duration(0)
+	var attempts []supervised
 	for _, x := range live {
-		limit = max(limit, supervise.EndLimit(p.AttemptDir(x.AttemptRef, r.State.Run)))
+		attempts = append(attempts, supervised{x.Name(), p.AttemptDir(x.AttemptRef, r.State.Run)})
 	}
-	left := awaitAttempts(ctx, p, r.State.Run, live, limit, func(names string) {
-		notice(fmt.Sprintf("waiting until %s has ended (at most %s: its processes get SIGINT, then SIGTERM, then SIGKILL)", names, limit))
-	})
-	if left != "" {
-		return &pawl.Error{Kind: pawl.KindHeld, Err: fmt.Errorf("still running after %s: %s", limit, left), Hint: "pawl processes"}
+	if err := awaitEnd(ctx, attempts, notice); err != nil {
+		return err
 	}
 	if engine {
 		awaitEngine(ctx, p, holder, notice)
 	}
-	return ctx.Err()
+	return cmp.Or(ctx.Err(), endKernels(ctx, p, r.State.Run, "the run was stopped", notice))
 }
 
-// awaitAttempts waits until attempts have ended, at most for a time, and returns the names of those that have not. It calls tell if the
-// wait is not short.
-func awaitAttempts(ctx context.Context, p *project.Project, run pawl.RunID, live []*pawl.AttemptState, limit time.Duration, tell func(names string)) (left string) {
-	wait := func(limit time.Duration) string {
-		ctx, cancel := context.WithTimeout(ctx, limit)
-		defer cancel()
-		var names []string
-		for _, x := range live {
-			if supervise.Attach(p.AttemptDir(x.AttemptRef, run)).Wait(ctx) != nil {
-				names = append(names, x.Name())
-			}
+// supervised is a process under a supervisor: an attempt or a kernel.
+type supervised struct{ name, dir string }
+
+// awaitEnd waits until processes have ended whose supervisors were asked to terminate them, at most for the time that the supervisors have.
+// It gives notice if that is not short.
+func awaitEnd(ctx context.Context, list []supervised, notice func(string)) error {
+	limit := time.Duration(0)
+	for _, s := range list {
+		limit = max(limit, supervise.EndLimit(s.dir))
+	}
+	left := namesOfLeft(ctx, list, tellAfter)
+	if left != "" && ctx.Err() == nil {
+		notice(fmt.Sprintf("waiting until %s has ended (at most %s: its processes get SIGINT, then SIGTERM, then SIGKILL)", left, limit))
+		left = namesOfLeft(ctx, list, limit-tellAfter)
+	}
+	if left != "" {
+		return &pawl.Error{Kind: pawl.KindHeld, Err: fmt.Errorf("still running after %s: %s", limit, left), Hint: "pawl processes"}
+	}
+	return nil
+}
+
+// namesOfLeft waits until processes have ended, at most for a time, and returns the names of those that have not.
+func namesOfLeft(ctx context.Context, list []supervised, limit time.Duration) string {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	var names []string
+	for _, s := range list {
+		if supervise.Attach(s.dir).Wait(ctx) != nil {
+			names = append(names, s.name)
 		}
-		return strings.Join(names, ", ")
 	}
-	if left = wait(tellAfter); left == "" || ctx.Err() != nil {
-		return left
-	}
-	tell(left)
-	return wait(limit - tellAfter)
+	return strings.Join(names, ", ")
 }
 
 // asked reports whether the engine asks the supervisors of all attempts that run to terminate them, before a time is over.

@@ -82,12 +82,12 @@ func (s *story) audit() outcome {
 	finished := s.finished(begins)
 	s.checkItems(begins)
 	o := outcome{outputs: s.outputs(finished), variables: s.variables}
-	again := -len(bodies)
 	for _, times := range begins {
-		again += len(times)
+		s.found.executed += len(times)
+		s.found.repeated += len(times) - 1
 	}
-	if deaths := s.kernelDeaths(); again > deaths {
-		s.Errorf("%d cells were executed again, and the kernel was killed %d times", again, deaths)
+	if deaths := s.kernelDeaths(); s.found.repeated > deaths {
+		s.Errorf("%d cells were executed again, and the kernel was killed %d times", s.found.repeated, deaths)
 	}
 	last := finished[len(bodies)]
 	if last == nil {
@@ -152,6 +152,7 @@ func (s *story) finished(begins map[int][]time.Time) map[int]*execution {
 				s.Fatalf("the log has a cell that nobody wrote: %q", r.Begin.Code)
 			}
 			if finished[i] != nil {
+				s.found.again++
 				s.Errorf("cell %d runs again, and it is finished", i)
 			}
 			cells[r.Begin.Cell], texts[r.Begin.Cell] = i, &execution{map[string]string{}}
@@ -240,7 +241,13 @@ func (s *story) outputs(finished map[int]*execution) (list [][]output) {
 		list = append(list, rest)
 		if finished[i] == nil {
 			s.Errorf("cell %d is not finished", i)
-		} else if !reflect.DeepEqual(texts, finished[i].streams) {
+			continue
+		}
+		for name, text := range finished[i].streams {
+			s.found.bytes += len(text)
+			s.found.lost += max(0, len(text)-len(texts[name]))
+		}
+		if !reflect.DeepEqual(texts, finished[i].streams) {
 			s.Errorf("cell %d: the notebook has %s, and the kernel sent %s", i, sizes(texts), sizes(finished[i].streams))
 		}
 	}
@@ -284,13 +291,21 @@ func (s *story) compare(got, want outcome) {
 			s.Errorf("cell %d has the outputs %s, want %s", i, clip(got.outputs[i]), clip(want.outputs[i]))
 		}
 	}
+	s.found.compared += 2 + len(got.variables)
 	if got.digest != want.digest {
+		s.found.different++
 		s.Errorf("the variables have the digest %q, want %q", got.digest, want.digest)
 	}
 	if got.artifact != want.artifact {
+		s.found.different++
 		s.Errorf("the artifact has %d bytes, want the %d of a run that nobody harmed", len(got.artifact), len(want.artifact))
 	}
 	if got.variables != nil && !reflect.DeepEqual(got.variables, want.variables) {
+		for _, v := range got.variables {
+			if !slices.Contains(want.variables, v) {
+				s.found.different++
+			}
+		}
 		s.Errorf("pawl lists the variables\n%v\nwant\n%v", got.variables, want.variables)
 	}
 	if s.Failed() {
@@ -353,12 +368,13 @@ func validate(path string) error {
 	return nil
 }
 
-// unharmed returns what a story leaves that nobody harms, and how many lines the log of its session has before the last step.
+// unharmed returns what a story leaves that nobody harms, and how many lines the log of its session has.
 func unharmed(t *testing.T, driver string) (o outcome, lines int) {
 	t.Helper()
 	t.Run("unharmed", func(t *testing.T) {
 		s := newStory(t, driver)
-		s.tell(func() { lines = s.lines() })
+		s.tell(func() {})
+		lines = s.lines()
 		o = s.audit()
 		if len(o.variables) == 0 || lines < len(bodies) || o.digest == "" {
 			t.Errorf("%d variables, %d lines, digest %q", len(o.variables), lines, o.digest)

@@ -14,43 +14,78 @@ import (
 )
 
 var (
-	seed   = flag.Uint64("seed", 0, "seed of the random moments; 0: by the clock")
+	seed   = flag.Uint64("seed", 0, "seed of the random moments, 0: by the clock; and which part is killed at the first message")
 	deaths = flag.Int("deaths", 0, "how many kills at random moments; 0: a few, or 1,000 if tests try every case")
 	only   = flag.Int("case", -1, "only this case of the random moments")
+	each   = flag.Bool("each", false, "kill each part at each message, each in a story of its own")
 )
 
 func TestMain(m *testing.M) { os.Exit(storytest.Main(m)) }
 
 var drivers = []string{"python", "jupyter"}
 
+// moment is when a story is harmed: which part is killed once the session's log has a number of lines.
+type moment struct {
+	line int
+	part string
+}
+
+const (
+	firstLine = 2  // the log has the start of the kernel
+	apart     = 28 // lines between two kills of a story
+)
+
+// series returns the moments of stories, which together have each line of a log. In a story they are apart, and each kills another part.
+// With -each, a story has one moment, and all pairs of lines and parts have theirs.
+func series(lines int) (stories [][]moment) {
+	if *each {
+		for line := firstLine; line <= lines; line++ {
+			for _, part := range parts {
+				stories = append(stories, []moment{{line, part}})
+			}
+		}
+		return stories
+	}
+	for first := range apart {
+		var story []moment
+		turn := first + int(*seed%uint64(len(parts)))
+		for line := firstLine + first; line <= lines; line += apart {
+			story = append(story, moment{line, parts[turn%len(parts)]})
+			turn++
+		}
+		stories = append(stories, story)
+	}
+	return stories
+}
+
+// fewSeries is how many stories each driver gets unless tests try every case.
+const fewSeries = 2
+
 // TestKilledAtEachMessage kills a part of a run, or all of it, when the session's log has a number of lines, and resumes the run. No
-// finished cell is executed again, no output is lost, and the variables are those of a run that nobody killed. A share of the moments is
-// tried, and all with PAWL_ALL_CASES=1.
+// finished cell is executed again, no output is lost, and the variables are those of a run that nobody killed. With PAWL_ALL_CASES=1, it
+// kills a part at each line. -seed N changes which.
 func TestKilledAtEachMessage(t *testing.T) {
-	for _, driver := range drivers {
+	for i, driver := range drivers {
 		t.Run(driver, func(t *testing.T) {
 			want, lines := unharmed(t, driver)
-			for i, part := range parts {
-				var moments []int
-				for line := 2 + i; line < lines; line += len(parts) {
-					moments = append(moments, line)
-				}
-				for _, line := range cases.Some(moments, i+7, 1) {
-					t.Run(fmt.Sprint(part, line), func(t *testing.T) {
-						t.Parallel()
-						killedAt(t, driver, part, line, want)
-					})
-				}
+			tally := newTally()
+			t.Cleanup(func() { t.Logf("%d lines, -seed %d: %s", lines, *seed, tally) })
+			for _, story := range cases.Some(series(lines), i, fewSeries) {
+				t.Run(fmt.Sprint(story[0].part, story[0].line), func(t *testing.T) {
+					t.Parallel()
+					killedAt(t, driver, story, want, tally)
+				})
 			}
 		})
 	}
 }
 
-func killedAt(t *testing.T, driver, part string, line int, want outcome) {
+func killedAt(t *testing.T, driver string, moments []moment, want outcome, tally *tally) {
 	s := newStory(t, driver)
+	defer tally.add(s)
 	s.tell(func() {
-		if len(s.strikes) == 0 && s.lines() >= line {
-			s.strike(part)
+		if n := len(s.strikes); n < len(moments) && s.lines() >= moments[n].line {
+			s.strike(moments[n].part)
 		}
 	})
 	s.compare(s.audit(), want)
@@ -86,8 +121,8 @@ func TestKilledAtRandomMoments(t *testing.T) {
 					t.Parallel()
 					t.Logf("-seed %d -case %d", from, i)
 					s := newStory(t, driver)
+					defer tally.add(s)
 					s.tell(s.randomly(rand.New(rand.NewPCG(from, uint64(i)))))
-					tally.add(s.strikes)
 					s.compare(s.audit(), wants[driver])
 				})
 			}

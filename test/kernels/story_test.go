@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,6 +31,7 @@ type story struct {
 	said      bytes.Buffer
 	strikes   []strike
 	variables []variable // that pawl listed when the notebook was done
+	found     findings
 }
 
 // strike is what was killed at a moment.
@@ -100,10 +102,10 @@ func (s *story) mustRun(args ...string) string {
 	return string(out)
 }
 
-// patience is how long an engine may take without a kill.
-const patience = 2 * time.Minute
+// patience is how long an engine may take after a kill.
+const patience = 10 * time.Minute
 
-// tell runs the plan to its end. harm is called again and again while an engine works on the notebook.
+// tell runs the plan to its end. harm is called again and again while an engine works, except while the test looks at the variables.
 func (s *story) tell(harm func()) {
 	s.Helper()
 	for args := []string{"run", "plan.yaml"}; ; {
@@ -117,16 +119,55 @@ func (s *story) tell(harm func()) {
 		switch {
 		case !errors.As(err, &failed):
 			s.Fatal(err)
+		case failed.ExitCode() == codeNotFound && bytes.Contains(s.said.Bytes(), []byte("is already complete")): // the engine was killed after that
+			_ = s.command("kernel", "stop", "--session", s.session()).Run() // else the next engine of the project ends it; it may be dead
+			return
 		case failed.ExitCode() == codeNotFound && len(s.strikes) > 0: // the engine was killed before there was a run
 			args = []string{"run", "plan.yaml"}
 		case failed.ExitCode() == codeAtGate && len(s.strikes) > 0: // attempts were killed too often
-			s.said.WriteString(s.mustRun("approve", "book", "--yes"))
+			s.approve()
+		case failed.ExitCode() == codeFailed && s.isStarved(): // the machine is busy
+			s.retry()
 		case len(s.strikes) == before:
 			s.Fatalf("without a kill: %v\n%s\n%s", err, s.said.Bytes(), s.history())
 		case failed.ExitCode() == codeFailed: // the kernel was killed too often
-			s.said.WriteString(s.mustRun("retry", "book"))
+			s.retry()
 		}
 	}
+}
+
+// approve approves all gates.
+func (s *story) approve() {
+	s.Helper()
+	var gates []struct{ ID string }
+	if err := json.Unmarshal([]byte(s.mustRun("gates", "--json")), &gates); err != nil {
+		s.Fatal(err)
+	}
+	for _, g := range gates {
+		s.said.WriteString(s.mustRun("approve", g.ID, "--yes"))
+	}
+}
+
+// late is how the drivers say that a kernel did not start within its limit.
+var late = regexp.MustCompile(`is not ready after|was not ready for cells within`)
+
+// isStarved reports whether the last engine failed because a kernel did not start within its limit.
+func (s *story) isStarved() bool {
+	said := s.said.Bytes()
+	return late.Match(said[bytes.LastIndex(said, []byte("$ pawl ")):])
+}
+
+// retryHint is how pawl says what to do about a step that failed.
+var retryHint = regexp.MustCompile(`(?m)^pawl: hint: pawl retry (\S+)$`)
+
+// retry retries the step that failed.
+func (s *story) retry() {
+	s.Helper()
+	hints := retryHint.FindAllSubmatch(s.said.Bytes(), -1)
+	if len(hints) == 0 {
+		s.Fatalf("a failed run without a hint\n%s", s.said.Bytes())
+	}
+	s.said.WriteString(s.mustRun("retry", string(hints[len(hints)-1][1])))
 }
 
 // Exit codes of pawl.
@@ -162,11 +203,13 @@ func (s *story) engine(args []string, harm func()) error {
 			s.Fatalf("pawl %s takes more than %s\n%s%s\n%s", strings.Join(args, " "), patience, s.said.Bytes(), out.Bytes(), s.history())
 		case <-tick.C:
 		}
-		if !s.isThere("reached") {
-			harm()
-			limit.Reset(patience)
-		} else if !s.isThere("go") {
+		if s.isThere("reached") && !s.isThere("go") {
 			s.look()
+			continue
+		}
+		before := len(s.strikes)
+		if harm(); len(s.strikes) > before {
+			limit.Reset(patience)
 		}
 	}
 }
@@ -184,6 +227,9 @@ func (s *story) journal() string {
 	return list[0]
 }
 
+// session names the session of the run's kernel.
+func (s *story) session() string { return filepath.Base(filepath.Dir(s.journal())) + "/main" }
+
 func (s *story) isThere(name string) bool {
 	_, err := os.Stat(s.file(name))
 	return err == nil
@@ -192,7 +238,7 @@ func (s *story) isThere(name string) bool {
 // look has pawl list the variables, and lets the run go on. If the kernel was killed after its last cell, there are none.
 func (s *story) look() {
 	var failed *exec.ExitError
-	out, err := s.command("kernel", "variables", "--json", "--session", filepath.Base(filepath.Dir(s.journal()))+"/main").Output()
+	out, err := s.command("kernel", "variables", "--json", "--session", s.session()).Output()
 	switch {
 	case err == nil:
 		err = json.Unmarshal(out, &s.variables)
@@ -279,7 +325,8 @@ func (s *story) processes() (list []process) {
 func partOf(line string) string {
 	for _, each := range []struct{ text, part string }{
 		{"kernel-runner\x00", "runner"}, {"kernel-step\x00", "step"}, {"supervise\x00", "supervisor"},
-		{"pawl\x00run\x00", "engine"}, {"pawl\x00resume\x00", "engine"}, {"pawl's", "verifier"}, {"results reach pawl", "verifier"}, {"python", "kernel"},
+		{"pawl\x00run\x00", "engine"}, {"pawl\x00resume\x00", "engine"}, {"'pawl', 'exec'", "verifier"}, {"\x00-u\x00-\x00", "kernel"},
+		{"ipykernel", "kernel"},
 	} {
 		if strings.Contains(line, each.text) {
 			return each.part

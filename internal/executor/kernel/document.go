@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"pawl"
@@ -21,12 +22,16 @@ import (
 type document struct {
 	attempt  *attempt
 	path     string
-	recorder *notebook.Recorder
+	recorder *notebook.Recorder // mu guards what it has
+
+	mu       sync.Mutex // guards the rest
 	cells    map[kernel.CellID]*shown
 	inFile   map[string]notebook.Pawl // id → the finished execution whose results the file has, or gets
 	begun    time.Time                // when the newest cell began
 	ended    []kernel.CellID          // whose results are in the file, the oldest first
 	pace     pace
+	later    *time.Timer // saves what no message follows; nil: nothing waits
+	failed   error       // of that
 	problems map[string]notebook.ConflictKind
 	kernel   *kernel.Info // to describe in the file; nil: unknown, or it is there
 }
@@ -92,6 +97,8 @@ func (d *document) clear(cells []cell) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", d.path, err)
 	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	about := d.about("")
 	var stale []notebook.CellResult
 	for _, c := range cells {
@@ -106,24 +113,62 @@ func (d *document) clear(cells []cell) error {
 }
 
 // Pace of saving: the notebook is saved when a cell ends, and while it runs: first after firstSave, then less and less often up to
-// saveInterval. It is saved less often if saving takes long.
+// saveInterval.
 const (
 	firstSave    = time.Second
 	saveInterval = 30 * time.Second
 )
 
-// pace decides when to save, so that saving takes at most a quarter of the time.
+// pace decides when to save. If saving takes long, it is done less often.
 type pace struct {
 	saved time.Time
 	took  time.Duration
 }
 
-func (p *pace) due(now time.Time, interval time.Duration) bool {
-	return now.Sub(p.saved) >= max(interval, 3*p.took)
+// next returns when to save again. interval is doubled until saving takes at most a quarter of it.
+func (p pace) next(interval time.Duration) time.Time {
+	for p.took > interval/4 {
+		interval = max(2*interval, p.took)
+	}
+	return p.saved.Add(interval)
+}
+
+// saveAt saves at a time, or now if it has come. The caller holds mu.
+func (d *document) saveAt(at time.Time) error {
+	if d.failed != nil {
+		return d.failed
+	}
+	wait := time.Until(at)
+	if wait <= 0 {
+		return d.saveUnlessHeld()
+	}
+	if d.later != nil {
+		d.later.Reset(wait)
+		return nil
+	}
+	d.later = time.AfterFunc(wait, d.saveLater)
+	return nil
+}
+
+// saveLater saves what was not due when it came. Its error is that of the next call.
+func (d *document) saveLater() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.later = nil
+	d.failed = d.saveUnlessHeld()
+	if d.failed == nil && d.recorder.HasChanged() { // a session of Gyoshu writes
+		d.later = time.AfterFunc(firstSave, d.saveLater)
+	}
 }
 
 // has reports whether the notebook has the results of a finished cell, or gets them.
 func (d *document) has(c cell) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.hasLocked(c)
+}
+
+func (d *document) hasLocked(c cell) bool {
 	return d.recorder == nil || d.inFile[c.id].CellKey == string(c.Key)
 }
 
@@ -132,6 +177,12 @@ func (d *document) begin(c cell, id kernel.CellID) {
 	if d.recorder == nil {
 		return
 	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.show(c, id)
+}
+
+func (d *document) show(c cell, id kernel.CellID) {
 	d.cells[id] = &shown{cell: c, about: d.about(string(c.Key))}
 	d.begun = time.Now()
 }
@@ -144,8 +195,13 @@ func (d *document) about(key string) notebook.Pawl {
 
 // beginAgain says that messages of a finished cell follow. The notebook may have them.
 func (d *document) beginAgain(c cell, id kernel.CellID) {
-	d.begin(c, id)
-	if d.has(c) {
+	if d.recorder == nil {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.show(c, id)
+	if d.hasLocked(c) {
 		d.cells[id].about = d.inFile[c.id]
 	}
 }
@@ -155,17 +211,15 @@ func (d *document) add(m kernel.Message) error {
 	if d.recorder == nil {
 		return nil
 	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	if err := d.recorder.Add(d.attempt.redacted(m)); err != nil {
 		return err
 	}
-	now := time.Now()
 	if d.pace.saved.IsZero() {
-		d.pace.saved = now
+		d.pace.saved = time.Now()
 	}
-	if d.pace.due(now, min(max(firstSave, now.Sub(d.begun)/2), saveInterval)) {
-		return d.saveUnlessHeld()
-	}
-	return nil
+	return d.saveAt(d.pace.next(min(max(firstSave, time.Since(d.begun)/2), saveInterval)))
 }
 
 // end says that a cell has ended.
@@ -173,6 +227,8 @@ func (d *document) end(c cell, end *runner.End) error {
 	if d.recorder == nil {
 		return nil
 	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	s := d.cells[end.Cell]
 	s.end = end
 	s.about.Interrupts, s.about.Resumes = end.Tries, end.Tries
@@ -182,19 +238,24 @@ func (d *document) end(c cell, end *runner.End) error {
 	if end.Finished(&runner.Begin{MayFail: c.MayFail}) {
 		d.inFile[c.id] = s.about
 	}
-	if d.pace.due(time.Now(), 0) {
-		return d.saveUnlessHeld()
-	}
-	return nil
+	return d.saveAt(d.pace.next(0))
 }
 
 // maxRetries is how often save tries again if someone else writes the notebook at the same time.
 const maxRetries = 5
 
 // save merges the results that are new into the file.
-func (d *document) save() error { return d.saveWithin(sessionlock.Limit) }
+func (d *document) save() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.later != nil {
+		d.later.Stop()
+		d.later = nil
+	}
+	return d.saveWithin(sessionlock.Limit)
+}
 
-// saveUnlessHeld is save, unless a session of Gyoshu writes the notebook: a later save has these results too.
+// saveUnlessHeld is save, unless a session of Gyoshu writes the notebook: a later save has these results too. The caller holds mu.
 func (d *document) saveUnlessHeld() error {
 	err := d.saveWithin(0)
 	if pawl.KindOf(err) == pawl.KindHeld {
@@ -204,7 +265,7 @@ func (d *document) saveUnlessHeld() error {
 	return err
 }
 
-// saveWithin is save, which waits up to limit for a session of Gyoshu that writes the notebook.
+// saveWithin is save, which waits up to limit for a session of Gyoshu that writes the notebook. The caller holds mu.
 func (d *document) saveWithin(limit time.Duration) error {
 	if d.recorder == nil || !d.recorder.HasChanged() {
 		return nil
@@ -325,8 +386,17 @@ func (d *document) result(id kernel.CellID, s *shown) notebook.CellResult {
 		Metadata: notebook.CellMetadata{Execution: times.Execution(), Papermill: times.Papermill(failed), Pawl: &s.about}}
 }
 
+// describe has the file describe the kernel.
+func (d *document) describe(k kernel.Info) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.kernel = &k
+}
+
 // note says which cells were edited or removed while they ran.
 func (d *document) note() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	if len(d.problems) == 0 {
 		return ""
 	}

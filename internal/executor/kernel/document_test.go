@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"pawl/internal/kernel"
 	"pawl/internal/kernel/runner"
@@ -80,6 +82,108 @@ func TestNotebookLock(t *testing.T) {
 	}
 	if found := sessionlock.Find([]string{lock}); len(found) != 0 {
 		t.Errorf("the lock stays: %v", found)
+	}
+}
+
+const cellText = `{"cells": [{"cell_type": "code", "id": "a", "metadata": {}, "execution_count": null, "outputs": [], "source": "1"}], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}`
+
+// openOneCell opens a notebook of one cell, in a folder named notebooks, and begins the cell.
+func openOneCell(t *testing.T) (d *document, c cell) {
+	t.Helper()
+	n, err := notebook.Read([]byte(cellText))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err = openDocument(&attempt{clean: func(s string) string { return s }}, filepath.Join(t.TempDir(), "notebooks", "tides.ipynb"), []byte(cellText), n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c = cell{id: "a", Link: runner.Link{Code: "1", Key: "k"}}
+	d.begin(c, "c000001")
+	return d, c
+}
+
+// print adds output of the cell.
+func (d *document) print(t *testing.T, text string) {
+	t.Helper()
+	if err := d.add(kernel.Message{Cell: "c000001", Kind: kernel.KindStream, Stream: kernel.Stdout, Text: text}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// savedAfter returns how long it takes until the file has a text.
+func (d *document) savedAfter(t *testing.T, text string) time.Duration {
+	t.Helper()
+	for began := time.Now(); ; time.Sleep(tick) {
+		synctest.Wait()
+		if data, err := os.ReadFile(d.path); err != nil {
+			t.Fatal(err)
+		} else if strings.Contains(string(data), text) {
+			return time.Since(began)
+		}
+		if time.Since(began) > time.Hour {
+			t.Fatalf("%s is not saved", text)
+		}
+	}
+}
+
+// tick is the precision of savedAfter.
+const tick = 500 * time.Millisecond
+
+// TestSavesWhileACellRuns: output is in the notebook a second after a cell began, and later within 30 seconds, also if no message follows
+// it. If saving takes more than a quarter of the interval, the interval is doubled.
+func TestSavesWhileACellRuns(t *testing.T) {
+	t.Setenv("GYOSHU_RUNTIME_DIR", t.TempDir())
+	synctest.Test(t, func(t *testing.T) {
+		d, c := openOneCell(t)
+		d.print(t, "first;")
+		if after := d.savedAfter(t, "first;"); after != firstSave {
+			t.Errorf("the first output is saved after %s", after)
+		}
+		time.Sleep(10 * time.Minute)
+		d.print(t, "second;") // saved at once
+		if after := d.savedAfter(t, "second;"); after != 0 {
+			t.Errorf("the second output is saved after %s", after)
+		}
+		d.print(t, "third;")
+		if after := d.savedAfter(t, "third;"); after != saveInterval {
+			t.Errorf("the third output is saved after %s", after)
+		}
+		d.slowSave(t, 10*time.Second)
+		d.print(t, "fourth;")
+		if after := d.savedAfter(t, "fourth;"); after != 2*saveInterval {
+			t.Errorf("after a save that took 10s, output is saved after %s", after)
+		}
+		d.slowSave(t, 20*time.Second)
+		d.print(t, "last;")
+		if err := d.end(c, &runner.End{Cell: "c000001", Ending: kernel.Ending{Status: kernel.OK, Count: 7}}); err != nil {
+			t.Fatal(err)
+		}
+		if after := d.savedAfter(t, `"execution_count": 7`); after != 80*time.Second {
+			t.Errorf("after a save that took 20s, the end of the cell is saved after %s", after)
+		}
+	})
+}
+
+// slowSave saves while a session of Gyoshu writes the notebook for a while.
+func (d *document) slowSave(t *testing.T, took time.Duration) {
+	t.Helper()
+	lock := sessionlock.Notebook(sessionlock.FolderHere(), "tides")
+	if err := os.MkdirAll(filepath.Dir(lock), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	release, err := sessionlock.Take([]string{lock})
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.AfterFunc(took, func() {
+		if err := release(); err != nil {
+			t.Error(err)
+		}
+	})
+	d.print(t, "slow;")
+	if err := d.save(); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -154,7 +154,7 @@ func (a *attempt) describe(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.doc.kernel = &done.Status.Info
+	a.doc.describe(done.Status.Info)
 	return nil
 }
 

@@ -56,24 +56,25 @@ type Language struct {
 	Many  func(n int) string                  // displays the numbers from 0 to n-1
 	Rich  string                              // the result has text/plain, and text/html with <b>rich</b>
 
-	Natives  string                   // writes "native out\n" to descriptor 1 and "native err\n" to descriptor 2; a child process: "child out\n" and "child err\n"
-	Ordered  string                   // prints the lines one, two, three and four, of which a child process prints the second
-	Thread   string                   // starts a thread that waits until Release is executed, and then prints the line "late"
-	Release  string                   // returns after the thread has printed
-	Updates  string                   // displays 1 with an id, updates it to 2, clears the output with wait, displays 3
-	Loop     string                   // prints the line "running" and loops forever
-	Sleep    string                   // prints the line "running" and sleeps for an hour
-	Call     string                   // prints the line "running" and is in native code for seconds
-	Kill     string                   // prints the line "last words" and kills its process with SIGKILL
-	Exit     string                   // ends its process with exit code 3
-	Crash    string                   // kills its process with SIGSEGV
-	Crashed  string                   // what the language prints then, with the stacks
-	Clean    func(path string) string // prints the line "running" and loops until it is interrupted; then it creates a file
-	Exhaust  string                   // limits its memory and needs more
-	Leave    string                   // starts a process, and one in a session of its own, that run for an hour; prints their numbers in one line
-	WaitFor  func(path string) string // waits until a file exists, and then prints the line "found"
-	Environ  string                   // prints all variables of the environment, one NAME=value a line, and the working folder as PWD=…
-	Numbered string                   // the name of a variable that Set can set
+	Natives  string                      // writes "native out\n" to descriptor 1 and "native err\n" to descriptor 2; a child process: "child out\n" and "child err\n"
+	Ordered  string                      // prints the lines one, two, three and four, of which a child process prints the second
+	Thread   string                      // starts a thread that waits until Release is executed, and then prints the line "late"
+	Release  string                      // returns after the thread has printed
+	Updates  string                      // displays 1 with an id, updates it to 2, clears the output with wait, displays 3
+	Loop     string                      // prints the line "running" and loops forever
+	Sleep    string                      // prints the line "running" and sleeps for an hour
+	Call     string                      // prints the line "running" and is in native code for seconds
+	Kill     string                      // prints the line "last words" and kills its process with SIGKILL
+	Exit     string                      // ends its process with exit code 3
+	Crash    string                      // kills its process with SIGSEGV
+	Crashed  string                      // what the language prints then, with the stacks
+	Clean    func(path string) string    // prints the line "running" and loops until it is interrupted; then it creates a file
+	Exhaust  string                      // limits its memory and needs more
+	Leave    string                      // starts a process, and one in a session of its own, that run for an hour; prints their numbers in one line
+	Deaf     func(signals string) string // prints "running" and the numbers of a child and of one in a session of its own, which ignore SIGINT and SIGTERM; loops, and prints "got NAME" at each of the signals
+	WaitFor  func(path string) string    // waits until a file exists, and then prints the line "found"
+	Environ  string                      // prints all variables of the environment, one NAME=value a line, and the working folder as PWD=…
+	Numbered string                      // the name of a variable that Set can set
 }
 
 // session is a kernel of the suite.
@@ -125,6 +126,7 @@ func Run(t *testing.T, c Config) {
 		{"Outside", c.Can.Local, nil, testOutside},
 		{"Close", c.Can.Local && c.Can.Children, nil, testClose},
 		{"CloseBusy", true, nil, testCloseBusy},
+		{"Ladder", c.Can.Local && c.Can.Children, nil, testLadder},
 		{"Two", true, nil, testTwo},
 	} {
 		if !test.can {
@@ -146,6 +148,13 @@ func Run(t *testing.T, c Config) {
 // start starts a kernel in a folder of the test.
 func start(t testing.TB, c Config) *session {
 	t.Helper()
+	spec := specOf(t, c)
+	return &session{Session: Start(t, c.Driver, spec), config: c, dir: spec.Dir}
+}
+
+// specOf returns the Spec of a kernel in a folder of the test.
+func specOf(t testing.TB, c Config) kernel.Spec {
+	t.Helper()
 	runtime, err := os.MkdirTemp("/tmp", "pawl-k-") // the paths of sockets must be short
 	if err != nil {
 		t.Fatal(err)
@@ -160,7 +169,7 @@ func start(t testing.TB, c Config) *session {
 		Environ: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + runtime, "PAWL_TEST_NAME=ä = ' \" b"},
 	}
 	c.Prepare(t, &spec)
-	return &session{Session: Start(t, c.Driver, spec), config: c, dir: dir}
+	return spec
 }
 
 // of gives the kernel to a test.

@@ -37,6 +37,13 @@ func Python(prelude string) Language {
 		Exhaust: "import resource\nresource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))\n_ = b'x' * (2 << 30)",
 		Leave: "import subprocess\na = subprocess.Popen(['sleep', '3600'])\nb = subprocess.Popen(['sleep', '3600'], start_new_session=True)\n" +
 			"print(a.pid, b.pid)",
+		Deaf: func(signals string) string {
+			return "import signal, subprocess, time\n" +
+				"_argv = ['sh', '-c', \"trap '' INT TERM; exec sleep 3600\"]\n" +
+				"a, b = subprocess.Popen(_argv), subprocess.Popen(_argv, start_new_session=True)\n" +
+				fmt.Sprintf("for _ in %q.split():\n    signal.signal(getattr(signal, _), lambda n, _: print('got', signal.Signals(n).name, flush=True))\n", signals) +
+				"print('running', a.pid, b.pid, flush=True)\nwhile True:\n    time.sleep(0.01)"
+		},
 		WaitFor: func(path string) string {
 			return fmt.Sprintf("import os, time\nwhile not os.path.exists(%q):\n    time.sleep(0.01)\nprint('found')", path)
 		},

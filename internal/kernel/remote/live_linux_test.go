@@ -342,14 +342,15 @@ func TestGoroutines(t *testing.T) {
 
 // TestSilence: output that waits for a slow reader is no silence, also if the reply is there.
 func TestSilence(t *testing.T) {
+	const silence = time.Second
 	server := startServer(t, "--ServerApp.iopub_msg_rate_limit=0")
 	var n int
-	k, err := Driver{}.Start(t.Context(), kernel.Spec{Server: server, Silence: 100 * time.Millisecond}, func(m kernel.Message) {
+	k, err := Driver{}.Start(t.Context(), kernel.Spec{Server: server, Silence: silence}, func(m kernel.Message) {
 		if m.Kind != kernel.KindDisplay {
 			return
 		}
-		if n++; n%500 == 1 {
-			<-time.After(500 * time.Millisecond)
+		if n++; n%1000 == 1 {
+			<-time.After(2 * silence)
 		}
 	})
 	if err != nil {

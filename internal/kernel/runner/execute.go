@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -183,11 +184,15 @@ func (h *host) evaluator(k kernel.Kernel) Evaluator {
 	}}
 }
 
-// Waits of the interrupt ladder, as in Gyoshu's bridge.
-const (
-	interruptWait = 5 * time.Second
-	terminateWait = 3 * time.Second
-)
+// Waits are those of the interrupt ladder.
+type Waits struct {
+	Interrupt time.Duration // from SIGINT to SIGTERM. Defaults to 5s, as in Gyoshu's bridge.
+	Terminate time.Duration // from SIGTERM to SIGKILL. Defaults to 3s, as there.
+}
+
+func (w Waits) withDefaults() Waits {
+	return Waits{cmp.Or(w.Interrupt, 5*time.Second), cmp.Or(w.Terminate, 3*time.Second)}
+}
 
 // interrupt ends a cell: with an interrupt, then SIGTERM, then SIGKILL to the kernel. An empty id is the running cell.
 func (h *host) interrupt(ctx context.Context, id kernel.CellID, grace time.Duration) Stopped {
@@ -201,18 +206,16 @@ func (h *host) interrupt(ctx context.Context, id kernel.CellID, grace time.Durat
 	h.state = Interrupting
 	h.announce()
 	h.mu.Unlock()
-	if grace == 0 {
-		grace = interruptWait
-	}
+	waits := h.cfg.Waits.withDefaults()
 	began := time.Now()
 	stopped := Stopped{By: "SIGINT"}
 	stopped.Stacks, _ = k.Stacks(ctx) // a kernel that cannot say is interrupted all the same
 	_ = k.Interrupt(ctx)              // if it does not arrive, the next signal does
-	if !h.ended(running, grace) {
+	if !h.ended(running, cmp.Or(grace, waits.Interrupt)) {
 		stopped.By = "SIGTERM"
 		h.set(func() { h.forced = h.running == running })
 		_ = k.Signal(kernel.SIGTERM)
-		if !h.ended(running, terminateWait) {
+		if !h.ended(running, waits.Terminate) {
 			stopped.By = "SIGKILL"
 			_ = k.Signal(kernel.SIGKILL)
 			h.ended(running, closeLimit)

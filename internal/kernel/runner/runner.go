@@ -41,6 +41,7 @@ type Config struct {
 	Driver kernel.Driver
 	Spec   kernel.Spec // without Runtime, Log and Session
 	Saver  Saver
+	Waits  Waits
 }
 
 // A Saver saves the variables of a kernel and loads them. Its methods are called by one goroutine at a time.
@@ -321,7 +322,7 @@ func (h *host) startKernel(ctx context.Context) error {
 		return errors.Join(err, k.Close(ctx))
 	}
 	h.set(func() { h.k, h.state, h.at, h.startErr = k, Idle, Root, nil })
-	go h.watch(k)
+	go h.watch(context.WithoutCancel(ctx), k)
 	return nil
 }
 
@@ -340,18 +341,29 @@ func (h *host) endKernel(ctx context.Context) error {
 	return k.Close(ctx)
 }
 
-// watch records the death of a kernel that nobody shut down.
-func (h *host) watch(k kernel.Kernel) {
+// watch records the death of a kernel that nobody shut down, and ends the processes that it left.
+func (h *host) watch(ctx context.Context, k kernel.Kernel) {
 	<-k.Done()
+	if !h.died(k) {
+		return
+	}
+	if err := k.Close(ctx); err != nil {
+		fmt.Fprintf(os.Stderr, "%s%v\n", errorPrefix, err)
+	}
+}
+
+// died records the death of a kernel, and reports whether it was the one that is there.
+func (h *host) died(k kernel.Kernel) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.k != k {
-		return
+		return false
 	}
 	h.k, h.at, h.state = nil, "", Dead
 	death := k.Death()
 	_, _ = h.writeLocked(Record{Died: &death})
 	h.announce()
+	return true
 }
 
 // set changes fields.

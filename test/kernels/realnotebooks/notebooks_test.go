@@ -24,6 +24,7 @@ import (
 
 	"pawl/internal/kernel"
 	"pawl/internal/kernel/jupyter"
+	"pawl/internal/kernel/kerneltest"
 	"pawl/internal/notebook"
 )
 
@@ -142,10 +143,11 @@ func TestRealNotebooks(t *testing.T) {
 		t.Errorf("only %d notebooks", len(all))
 	}
 	var want, got [][]json.RawMessage
+	fonts := findFonts(t)
 	var both sync.WaitGroup
-	both.Go(func() { want = reference(t, all) })
+	both.Go(func() { want = reference(t, all, fonts) })
 	for _, n := range all {
-		got = append(got, execute(t, n))
+		got = append(got, execute(t, n, fonts))
 	}
 	both.Wait()
 	if len(want) != len(all) {
@@ -162,14 +164,14 @@ func TestRealNotebooks(t *testing.T) {
 }
 
 // reference returns what nbclient makes of the notebooks: the outputs of each code cell.
-func reference(t *testing.T, all []found) (outputs [][]json.RawMessage) {
+func reference(t *testing.T, all []found, fonts string) (outputs [][]json.RawMessage) {
 	t.Helper()
 	args := []string{"reference.py", t.TempDir()}
 	for _, n := range all {
 		args = append(args, n.path)
 	}
 	cmd := exec.CommandContext(t.Context(), python(), args...)
-	cmd.Env = environ(t)
+	cmd.Env = environ(t, fonts)
 	var said bytes.Buffer
 	cmd.Stderr = &said
 	out, err := cmd.Output()
@@ -186,13 +188,27 @@ func reference(t *testing.T, all []found) (outputs [][]json.RawMessage) {
 	return outputs
 }
 
-func environ(t *testing.T) []string {
+// environ is an environment whose home is empty. fonts is the folder of findFonts.
+func environ(t *testing.T, fonts string) []string {
 	t.Helper()
-	return []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + t.TempDir(), "LANG=C.UTF-8"}
+	return []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + t.TempDir(), "LANG=C.UTF-8", "MPLCONFIGDIR=" + fonts}
+}
+
+// findFonts has Matplotlib write its cache of fonts into a folder, and returns that. Without a cache, Matplotlib prints a warning if the
+// search takes more than five seconds.
+func findFonts(t *testing.T) string {
+	t.Helper()
+	folder := t.TempDir()
+	cmd := exec.CommandContext(t.Context(), python(), "-c", "import importlib.util as u\nif u.find_spec('matplotlib'): import matplotlib.font_manager")
+	cmd.Env = environ(t, folder)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("find fonts: %v\n%s", err, out)
+	}
+	return folder
 }
 
 // execute executes the code cells of a notebook in turn, also after an error, and returns their outputs.
-func execute(t *testing.T, n found) (outputs []json.RawMessage) {
+func execute(t *testing.T, n found, fonts string) (outputs []json.RawMessage) {
 	t.Helper()
 	runtime, err := os.MkdirTemp("/tmp", "pawl-n-") // the paths of sockets must be short
 	if err != nil {
@@ -209,7 +225,8 @@ func execute(t *testing.T, n found) (outputs []json.RawMessage) {
 		}
 	}
 	k, err := jupyter.Driver{}.Start(t.Context(), kernel.Spec{
-		Python: kernel.Interpreter{Path: python(), Why: "test"}, Dir: t.TempDir(), Environ: environ(t), Runtime: runtime, Log: filepath.Join(runtime, "log"),
+		Python: kernel.Interpreter{Path: python(), Why: "test"}, Dir: t.TempDir(), Environ: environ(t, fonts), Runtime: runtime, Log: filepath.Join(runtime, "log"),
+		StartLimit: kerneltest.Patience, Silence: kerneltest.Patience,
 	}, emit)
 	if err != nil {
 		t.Fatal(err)
