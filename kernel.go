@@ -17,7 +17,18 @@ type KernelAction struct {
 	Server  string         `yaml:"server,omitempty" json:"server,omitempty"`   // address of a Jupyter server, for driver remote; its token is in JUPYTER_TOKEN
 	Params  map[string]any `yaml:"params,omitempty" json:"params,omitempty"`   // of a notebook
 
+	Strict      bool     `yaml:"strict,omitempty" json:"strict,omitempty"`             // load no variables if Python, a package or the platform changed since they were saved
 	CellTimeout Duration `yaml:"cell_timeout,omitempty" json:"cell_timeout,omitempty"` // limit of each cell of a notebook. Defaults to none.
+}
+
+// work returns the action without the settings that do not change what its cells do; nil for nil.
+func (k *KernelAction) work() *KernelAction {
+	if k == nil {
+		return nil
+	}
+	work := *k
+	work.Strict = false
+	return &work
 }
 
 // KernelDriver is how pawl talks to a kernel.

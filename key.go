@@ -139,7 +139,7 @@ func DefinitionOf(p *Plan, s *Step, item string) string {
 		Dotenv  []string          `json:",omitempty"`
 		Shell   Shell             `json:",omitempty"`
 		Serves  bool              `json:",omitempty"`
-	}{s.Run, s.Agent, s.Kernel, s.Gate, p.EnvOf(s).texts(), s.Dir, s.Outputs, item, p.Values, p.Dotenv, shell, s.Service != nil})
+	}{s.Run, s.Agent, s.Kernel.work(), s.Gate, p.EnvOf(s).texts(), s.Dir, s.Outputs, item, p.Values, p.Dotenv, shell, s.Service != nil})
 }
 
 // AcceptOf returns the hash of a step's acceptance checks, with the shell unless that is the default; empty if it has none.

@@ -225,7 +225,7 @@ func (a *attempt) prepare(ctx context.Context, base runner.Key) (int, error) {
 	for i, c := range a.cells {
 		links[i], keys[i] = c.Link, c.Key
 	}
-	done, err := a.runner.Do(ctx, runner.Request{Op: runner.OpPrepare, Base: base, Cells: links, Once: a.job.Kernel.Once}, nil)
+	done, err := a.runner.Do(ctx, runner.Request{Op: runner.OpPrepare, Base: base, Cells: links, Once: a.job.Kernel.Once, Strict: a.job.Kernel.Action.Strict}, nil)
 	if err != nil {
 		return 0, a.explained(err)
 	}
