@@ -1,9 +1,6 @@
 package pawl
 
-import (
-	"path"
-	"time"
-)
+import "path"
 
 // KernelAction executes code or the cells of a notebook in a kernel, which keeps its variables for later steps.
 type KernelAction struct {
@@ -64,9 +61,3 @@ func (s *Step) Notebook() string {
 }
 
 func (KernelAction) Example() string { return "{file: fit.ipynb}" }
-
-// Limits of kernel steps with code. Notebooks have none, and the limits of other steps have no maximum.
-const (
-	KernelTimeout    = 4 * time.Minute
-	MaxKernelTimeout = 10 * time.Minute
-)

@@ -25,7 +25,7 @@ func (r *reader) fillPlan(p *pawl.Plan) {
 			s := &p.Phases[i].Steps[j]
 			timeout, stall := chosen(r, &d.Timeout, pawl.Duration(pawl.DefaultTimeout)), chosen(r, &d.Stall, pawl.Duration(pawl.DefaultStall))
 			if k := s.Kernel; k != nil {
-				timeout, stall = pawl.Duration(pawl.KernelTimeout), 0 // a cell may be silent
+				timeout, stall = pawl.Duration(kernelTimeout), 0 // a cell may be silent
 				if k.File != "" {
 					timeout = 0
 				}

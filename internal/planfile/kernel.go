@@ -3,9 +3,16 @@ package planfile
 import (
 	"encoding/json"
 	"strings"
+	"time"
 
 	"pawl"
 	"pawl/internal/strictyaml"
+)
+
+// Limits of kernel steps with code, as in Gyoshu. Notebooks have none, and the limits of other steps have no maximum.
+const (
+	kernelTimeout    = 4 * time.Minute
+	maxKernelTimeout = 10 * time.Minute
 )
 
 // checkKernel checks the action of a kernel step.
@@ -47,12 +54,12 @@ func (r *reader) checkKernel(s *pawl.Step) {
 			r.Errorf(strictyaml.Entry{Of: &k.Params, Key: name}, "the value of parameter %q cannot be used in a notebook: %v", name, err)
 		}
 	}
-	if time := pawl.Duration(pawl.MaxKernelTimeout); s.Timeout > time && k.File == "" {
+	if most := pawl.Duration(maxKernelTimeout); s.Timeout > most && k.File == "" {
 		at := any(&s.Timeout)
 		if !r.Given(at) {
 			at = &s.Kernel
 		}
-		r.Errorf(at, "the timeout of a kernel step with code must be at most %s, not %s; split the step or set a shorter timeout", time, s.Timeout)
+		r.Errorf(at, "the timeout of a kernel step with code must be at most %s, not %s; split the step or set a shorter timeout", most, s.Timeout)
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"pawl/internal/notebook"
 	"pawl/internal/project"
 	"pawl/internal/runs"
+	"pawl/internal/stepenv"
 )
 
 // Notebook are the flags of pawl notebook run.
@@ -144,7 +145,7 @@ func (n *Notebook) check(p *project.Project, name string) error {
 	if _, _, err := read.Inject("", params); err != nil {
 		return &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("%s: %w", name, err)}
 	}
-	n.action.Params = params.Plain()
+	n.action.Params = stepenv.Literals(params.Plain())
 	return nil
 }
 

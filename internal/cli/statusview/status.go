@@ -257,8 +257,10 @@ func (r *Report) addEnd(p *project.Project, run *runs.Run) {
 		}
 		r.Handlers = append(r.Handlers, h)
 	}
-	for _, n := range run.State.UndeliveredNotices() {
-		r.Unsent = append(r.Unsent, Undelivered{n.Notice, n.Kind, n.To, n.Error, n.Time})
+	for _, n := range run.State.Notices {
+		if n.Error != "" {
+			r.Unsent = append(r.Unsent, Undelivered{n.Notice, n.Kind, n.To, n.Error, n.Time})
+		}
 	}
 }
 
