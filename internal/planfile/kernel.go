@@ -15,6 +15,26 @@ const (
 	maxKernelTimeout = 10 * time.Minute
 )
 
+// Inactivity of a cell after which pawl warns, as in Gyoshu.
+const (
+	silentLimit   = pawl.Duration(60 * time.Second)
+	markerLimit   = pawl.Duration(90 * time.Second)
+	progressLimit = pawl.Duration(30 * time.Second) // three polls of Gyoshu's watchdog
+)
+
+// fillKernel sets the defaults of a kernel step, and returns that of its timeout. Cells of notebooks have no limit and no markers.
+func (r *reader) fillKernel(k *pawl.KernelAction) (timeout pawl.Duration) {
+	w := &k.Watch
+	fill(r, &w.Silent, silentLimit)
+	if k.File != "" {
+		fill(r, &w.Long, pawl.Duration(kernelTimeout))
+		return 0
+	}
+	fill(r, &w.Marker, markerLimit)
+	fill(r, &w.Progress, progressLimit)
+	return pawl.Duration(kernelTimeout)
+}
+
 // checkKernel checks the action of a kernel step.
 func (r *reader) checkKernel(s *pawl.Step) {
 	k := s.Kernel

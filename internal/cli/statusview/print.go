@@ -186,6 +186,11 @@ func (r Report) stepTable(w io.Writer) error {
 		case s.Status == pawl.Running && s.Service != nil:
 			note = s.Service.text()
 		}
+		for _, live := range s.Live {
+			for _, warning := range live.Warnings {
+				note += "; warning: " + warning
+			}
+		}
 		note = strings.TrimPrefix(strings.TrimSuffix(note+"; "+layout.Leftovers(s.Killed, s.Leftovers), "; "), "; ")
 		if s.Unsaved != "" {
 			note = layout.WithoutSnapshot(note, s.Unsaved)

@@ -320,7 +320,9 @@ func (a *attempt) cell(ctx context.Context, i int, base runner.Key) error {
 		after = a.cells[i-1].Key
 	}
 	if c.id != "" {
-		a.events.Progress(a.progress("cell " + c.Name))
+		begins := a.progress("cell " + c.Name)
+		begins.Cell = a.clean(c.Name)
+		a.events.Progress(begins)
 	}
 	a.report.InFlight, a.report.Code, a.report.Output, a.report.Stacks = a.clean(c.Name), a.clean(c.Code), "", ""
 	stopped := a.interruptWith(ctx)
