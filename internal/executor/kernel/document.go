@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"pawl"
@@ -158,7 +159,11 @@ func (d *document) add(m kernel.Message) error {
 	if err := d.recorder.Add(d.attempt.redacted(m)); err != nil {
 		return err
 	}
-	now := time.Now()
+	return d.saveIfDue(time.Now())
+}
+
+// saveIfDue saves results of the running cell, unless that was done a short time ago.
+func (d *document) saveIfDue(now time.Time) error {
 	if d.pace.saved.IsZero() {
 		d.pace.saved = now
 	}
@@ -166,6 +171,38 @@ func (d *document) add(m kernel.Message) error {
 		return d.saveUnlessHeld()
 	}
 	return nil
+}
+
+// saveMeanwhile saves results of the cell that runs, also while it puts nothing out. The caller holds lock whenever it uses the document.
+// The returned function ends that.
+func (d *document) saveMeanwhile(lock sync.Locker) (stop func() error) {
+	if d.recorder == nil {
+		return func() error { return nil }
+	}
+	over, failed := make(chan struct{}), make(chan error, 1)
+	go func() {
+		tick := time.NewTicker(firstSave)
+		defer tick.Stop()
+		for {
+			select {
+			case <-over:
+				failed <- nil
+				return
+			case now := <-tick.C:
+				lock.Lock()
+				err := d.saveIfDue(now)
+				lock.Unlock()
+				if err != nil {
+					failed <- err
+					return
+				}
+			}
+		}
+	}()
+	return func() error {
+		close(over)
+		return <-failed
+	}
 }
 
 // end says that a cell has ended.

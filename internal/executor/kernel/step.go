@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"pawl"
@@ -327,10 +328,20 @@ func (a *attempt) cell(ctx context.Context, i int, base runner.Key) error {
 	a.report.InFlight, a.report.Code, a.report.Output, a.report.Stacks = a.clean(c.Name), a.clean(c.Code), "", ""
 	stopped := a.interruptWith(ctx)
 	x := runner.Execution{Link: c.Link, After: after, Step: a.job.Step, Seed: a.seed, Timeout: a.job.Kernel.Action.CellTimeout}
-	end, err := a.runner.Execute(context.WithoutCancel(ctx), x, func(id kernel.CellID) { a.doc.begin(c, id) }, func(m kernel.Message) error {
+	var lock sync.Mutex // guards doc
+	saved := a.doc.saveMeanwhile(&lock)
+	begins := func(id kernel.CellID) {
+		lock.Lock()
+		defer lock.Unlock()
+		a.doc.begin(c, id)
+	}
+	end, err := a.runner.Execute(context.WithoutCancel(ctx), x, begins, func(m kernel.Message) error {
 		a.show(m)
+		lock.Lock()
+		defer lock.Unlock()
 		return a.doc.add(m)
 	})
+	err = errors.Join(err, saved())
 	stopped()
 	if err != nil {
 		return errors.Join(a.explained(err), a.doc.save())
