@@ -1,6 +1,7 @@
 package planfile
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 	"time"
@@ -65,6 +66,9 @@ func (r *reader) checkKernel(s *pawl.Step) {
 		if r.Given(key.pointer) && !notebook {
 			r.Errorf(key.pointer, "%q needs a notebook: a file whose name ends in .ipynb", key.name)
 		}
+	}
+	if out := cmp.Or(k.Out, k.File); notebook && s.Foreach != nil && !namesItem(out) {
+		r.Errorf(&s.Kernel, "all items of the foreach step write the notebook %s; add $PAWL_ITEM or $PAWL_ITEM_ID to \"out\"", out)
 	}
 	if remote := k.Driver == pawl.RemoteDriver; remote != r.Given(&k.Server) && (r.Good(&k.Driver) || !r.Given(&k.Driver)) {
 		r.Errorf(&s.Kernel, `driver remote needs "server", the address of a Jupyter server, and "server" needs driver remote`)

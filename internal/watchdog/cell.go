@@ -11,8 +11,8 @@ import (
 // A Cell watches the cell that a kernel step executes, and warns about it: at most once for each cause. It never ends a cell.
 type Cell struct {
 	limits pawl.KernelWatch
-	name   string // empty: the only cell of its step, or unknown
-	begun  time.Time // zero: no cell has begun
+	name   string            // empty: the only cell of its step, or unknown
+	begun  time.Time         // zero: no cell has begun
 	last   [causes]time.Time // of each kind of activity; zero: none yet
 	warned [causes]bool
 }
