@@ -51,8 +51,9 @@ type AttemptState struct {
 	Waiting  *ServiceWait     `json:"waiting,omitempty"`   // of a service that is not ready
 	Released string           `json:"released,omitempty"`  // of a service: why pawl ends it
 	Progress *Progress        `json:"progress,omitempty"`
-	Usage    Usage            `json:"usage,omitzero"` // so far, as last reported
-	Read     map[string]int64 `json:"read,omitempty"` // source file → offset up to which it is journaled
+	Warnings []string         `json:"warnings,omitempty"` // about the cell that runs
+	Usage    Usage            `json:"usage,omitzero"`     // so far, as last reported
+	Read     map[string]int64 `json:"read,omitempty"`     // source file → offset up to which it is journaled
 }
 
 // Progress is the last progress that an attempt reported.
@@ -62,6 +63,7 @@ type Progress struct {
 	Total *float64  `json:"total,omitempty"`
 	Time  time.Time `json:"time,omitzero"`
 	Usage Usage     `json:"usage,omitzero"` // of the attempt so far
+	Cell  string    `json:"cell,omitempty"` // of a kernel step, that begins
 }
 
 // Conversation identifies an agent's session, so that a later attempt can resume it.
@@ -316,6 +318,7 @@ type Progressed struct {
 	Done   *float64 `json:"done,omitempty"` // of Total; per cent where Total is absent
 	Total  *float64 `json:"total,omitempty"`
 	Marker *Marker  `json:"marker,omitempty"`
+	Cell   string   `json:"cell,omitempty"` // of a kernel step, that begins
 	Usage  Usage    `json:"usage,omitzero"` // of the attempt so far
 	Source *Source  `json:"source,omitempty"`
 }
@@ -328,7 +331,9 @@ func (p Progressed) fold(s *State, e Event) error {
 		return err
 	}
 	progress := &Progress{Text: p.Text, Done: p.Done, Total: p.Total, Time: e.Time}
-	t.Live.Progress = progress
+	if t.Live.Progress = progress; p.Cell != "" {
+		t.Live.Warnings = nil
+	}
 	if p.Usage != (Usage{}) {
 		t.Live.Usage = p.Usage
 	}
@@ -400,5 +405,13 @@ type WatchdogActed struct {
 
 func (WatchdogActed) Event() EventType { return "watchdog.acted" }
 
-// fold changes nothing: the effect of the action is an event of its own.
-func (WatchdogActed) fold(*State, Event) error { return nil }
+// WatchdogReports is the action of a watchdog that only warns.
+const WatchdogReports = "report"
+
+// fold keeps a warning. The effect of another action is an event of its own.
+func (p WatchdogActed) fold(s *State, e Event) error {
+	if _, t, err := s.live(p.AttemptRef); err == nil && p.Action == WatchdogReports {
+		t.Live.Warnings = append(t.Live.Warnings, fmt.Sprintf("%s (at %s UTC)", p.Evidence, e.Time.UTC().Format(time.TimeOnly)))
+	}
+	return nil
+}

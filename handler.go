@@ -1,9 +1,6 @@
 package pawl
 
-import (
-	"cmp"
-	"strings"
-)
+import "cmp"
 
 // The ids of the steps that run a plan's handlers. No other step of a plan with that handler has such an id.
 const (
@@ -115,13 +112,4 @@ func (s *State) AfterFailure(plan *Plan) string {
 		}
 	}
 	return "pawl status"
-}
-
-// Joined returns ids separated by a separator.
-func Joined(ids []StepID, separator string) string {
-	texts := make([]string, len(ids))
-	for i, id := range ids {
-		texts[i] = string(id)
-	}
-	return strings.Join(texts, separator)
 }

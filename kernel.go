@@ -1,9 +1,6 @@
 package pawl
 
-import (
-	"path"
-	"time"
-)
+import "path"
 
 // KernelAction executes code or the cells of a notebook in a kernel, which keeps its variables for later steps.
 type KernelAction struct {
@@ -17,7 +14,27 @@ type KernelAction struct {
 	Server  string         `yaml:"server,omitempty" json:"server,omitempty"`   // address of a Jupyter server, for driver remote; its token is in JUPYTER_TOKEN
 	Params  map[string]any `yaml:"params,omitempty" json:"params,omitempty"`   // of a notebook
 
-	CellTimeout Duration `yaml:"cell_timeout,omitempty" json:"cell_timeout,omitempty"` // limit of each cell of a notebook. Defaults to none.
+	Strict      bool        `yaml:"strict,omitempty" json:"strict,omitempty"`             // load no variables if Python, a package or the platform changed since they were saved
+	Watch       KernelWatch `yaml:"watch,omitempty" json:"watch,omitzero"`                // after which inactivity of a cell pawl warns
+	CellTimeout Duration    `yaml:"cell_timeout,omitempty" json:"cell_timeout,omitempty"` // limit of each cell of a notebook. Defaults to none.
+}
+
+// work returns the action without the settings that do not change what its cells do; nil for nil.
+func (k *KernelAction) work() *KernelAction {
+	if k == nil {
+		return nil
+	}
+	work := *k
+	work.Strict, work.Watch, work.CellTimeout = false, KernelWatch{}, 0
+	return &work
+}
+
+// KernelWatch says after how long pawl warns about a cell that runs; 0: never. A warning never ends a cell.
+type KernelWatch struct {
+	Silent   Duration `yaml:"silent,omitempty" json:"silent,omitempty"`     // without output. Defaults to 60s.
+	Marker   Duration `yaml:"marker,omitempty" json:"marker,omitempty"`     // without a marker. Defaults to 90s for code, else to 0.
+	Progress Duration `yaml:"progress,omitempty" json:"progress,omitempty"` // without progress, once it has reported some. Defaults to 30s for code, else to 0.
+	Long     Duration `yaml:"long,omitempty" json:"long,omitempty"`         // since its start. Defaults to 4m for files, else to 0.
 }
 
 // KernelDriver is how pawl talks to a kernel.
@@ -52,20 +69,5 @@ func (s *Step) Notebook() string {
 	return s.Kernel.File
 }
 
-// work returns the action without what does not change its result.
-func (a *KernelAction) work() *KernelAction {
-	if a == nil {
-		return nil
-	}
-	work := *a
-	work.CellTimeout = 0
-	return &work
-}
-
 func (KernelAction) Example() string { return "{file: fit.ipynb}" }
-
-// Limits of kernel steps with code. Notebooks have none, and the limits of other steps have no maximum.
-const (
-	KernelTimeout    = 4 * time.Minute
-	MaxKernelTimeout = 10 * time.Minute
-)
+func (KernelWatch) Example() string  { return "{silent: 5m}" }

@@ -65,6 +65,9 @@ func TestDefinition(t *testing.T) {
 			t.Errorf("another definition: %s", same)
 		}
 	}
+	if kernel := "{id: s, kernel: {file: n.ipynb"; definition(t, head+kernel+"}}", "") != definition(t, head+kernel+", strict: true}}", "") {
+		t.Error("strict is in the definition")
+	}
 	seen := map[string]string{base: "the base"}
 	for _, other := range []string{
 		"{id: s, run: make all}", "{id: s, run: make, env: {A: '2'}}", "{id: s, run: make, dir: sub}", "{id: s, run: make, outputs: [o]}",

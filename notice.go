@@ -102,17 +102,6 @@ func (s *State) Notified(notice, to string) bool {
 	return false
 }
 
-// UndeliveredNotices returns the notices that could not be sent, oldest first.
-func (s *State) UndeliveredNotices() []NoticeState {
-	var failed []NoticeState
-	for _, n := range s.Notices {
-		if n.Error != "" {
-			failed = append(failed, n)
-		}
-	}
-	return failed
-}
-
 // Delivery is a notice for one receiver, with everything that sending it needs.
 type Delivery struct {
 	To      string // the receiver's name

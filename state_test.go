@@ -182,6 +182,22 @@ func TestApplyConversations(t *testing.T) {
 	}
 }
 
+// TestWarnings: the state has the warnings about the cell that runs. Those about an earlier one, and other actions of the watchdog, are none.
+func TestWarnings(t *testing.T) {
+	t.Parallel()
+	warn := pawl.WatchdogActed{AttemptRef: ref("a", 1), Action: pawl.WatchdogReports, Evidence: "no output for 1m"}
+	s := fold(t, pawl.AttemptStarted{AttemptRef: ref("a", 1)}, warn, pawl.WatchdogActed{AttemptRef: ref("a", 1), Action: "kill", Evidence: "no heartbeat"},
+		pawl.Progressed{AttemptRef: ref("a", 1), Text: "half"})
+	want := []string{"no output for 1m (at " + when(2).UTC().Format(time.TimeOnly) + " UTC)"}
+	if diff := cmp.Diff(want, s.Live()[0].Warnings); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	s = fold(t, pawl.AttemptStarted{AttemptRef: ref("a", 1)}, warn, pawl.Progressed{AttemptRef: ref("a", 1), Cell: "2 (fit)"})
+	if warnings := s.Live()[0].Warnings; len(warnings) > 0 {
+		t.Errorf("of an earlier cell: %q", warnings)
+	}
+}
+
 func TestApplyAttempts(t *testing.T) {
 	t.Parallel()
 	key := pawl.Key{Definition: "d"}
@@ -1060,6 +1076,7 @@ var deepStory = []pawl.Payload{
 	pawl.EngineStarted{Epoch: 1, PID: 1, Trace: &pawl.Trace{ID: "t", Parent: "p", Sampled: true}},
 	pawl.AttemptStarted{AttemptRef: ref("a", 1), Seal: "k", Key: pawl.Key{Definition: "d", Inputs: pawl.Outputs{"i": {SHA256: "x"}}}},
 	pawl.Heartbeat{AttemptRef: ref("a", 1), Health: "ok"},
+	pawl.WatchdogActed{AttemptRef: ref("a", 1), Action: pawl.WatchdogReports, Evidence: "no output for 1m"},
 	pawl.Progressed{AttemptRef: ref("a", 1), Text: "t", Usage: pawl.Usage{Tokens: 3}, Source: &pawl.Source{AttemptRef: ref("a", 1), File: "f", Offset: 9}},
 	pawl.Conversed{AttemptRef: ref("a", 1), Conversation: pawl.Conversation{Agent: pawl.CodexCLI, ID: "x"}},
 	pawl.ItemNamed{Step: "a", Item: "x", Outputs: []string{"o"}},

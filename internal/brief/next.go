@@ -282,6 +282,11 @@ func (w *writer) progress(id pawl.StepID, st *pawl.StepState) string {
 	if st.Progress != nil && st.Progress.Text != "" {
 		text += "; last progress: " + w.quote(st.Progress.Text)
 	}
+	for _, live := range st.Live() {
+		for _, warning := range live.Warnings {
+			text += "; warning: " + w.quote(warning)
+		}
+	}
 	if why := w.State.RerunText(id); why != "" {
 		text += "; why it runs again" + w.because(why)
 	}

@@ -253,7 +253,7 @@ func (e *Engine) watch(ctx context.Context, w runs.Work, ref pawl.AttemptRef, ke
 		}
 	}
 	before := e.retriesOf(w)
-	tail := &follower{engine: e, dir: e.cfg.Project.AttemptDir(ref, e.run), ref: ref, offsets: offsets}
+	tail := &follower{engine: e, dir: e.cfg.Project.AttemptDir(ref, e.run), ref: ref, offsets: offsets, cell: e.watchCell(w.Step, ref)}
 	job, jobErr := e.job(ctx, w, ref, key)
 	giveUp := func() {}
 	if live := e.liveAttempt(ref); w.Step.Service != nil && live != nil && live.Released == "" && jobErr == nil && !e.settling[ref.Token] {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"pawl"
 	"pawl/internal/resume"
@@ -66,7 +67,7 @@ func (e *Engine) aboutEnd(id pawl.StepID) map[string]string {
 	if id == pawl.OnSuccess {
 		status = pawl.StatusCompleted
 	}
-	failed := pawl.Joined(e.state.FailedSteps(e.plan.Plan), " ")
+	failed := strings.Trim(fmt.Sprint(e.state.FailedSteps(e.plan.Plan)), "[]") // separated by spaces
 	return map[string]string{"PAWL_RUN_STATUS": string(status), "PAWL_RUN_WHY": e.endWhy, "PAWL_FAILED_STEPS": failed}
 }
 

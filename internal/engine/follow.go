@@ -13,6 +13,7 @@ import (
 	"pawl/internal/disk"
 	"pawl/internal/markers"
 	"pawl/internal/runs"
+	"pawl/internal/watchdog"
 )
 
 // follower reads an attempt's events file, and the markers in its output, while it runs.
@@ -21,6 +22,20 @@ type follower struct {
 	dir     string
 	ref     pawl.AttemptRef
 	offsets map[string]int64 // file name → offset of the first unread byte
+	cell    *watchdog.Cell   // of a kernel step
+}
+
+// watchCell returns the watch of the cells of a kernel step, nil for other steps.
+func (e *Engine) watchCell(step *pawl.Step, ref pawl.AttemptRef) *watchdog.Cell {
+	live := e.liveAttempt(ref)
+	if step.Kernel == nil || live == nil {
+		return nil
+	}
+	begun := time.Now()
+	if step.Notebook() != "" && live.Progress == nil {
+		begun = time.Time{} // no cell has begun
+	}
+	return watchdog.WatchCell(step.Kernel.Watch, live.Warnings, begun)
 }
 
 // followInterval is the interval between two reads of an attempt's files.
@@ -61,6 +76,7 @@ func (f *follower) read(ctx context.Context, last bool) error {
 		}
 		news = append(news, more...)
 	}
+	news = append(news, f.warnings(news, last)...)
 	if len(news) == 0 {
 		return nil
 	}
@@ -70,6 +86,26 @@ func (f *follower) read(ctx context.Context, last bool) error {
 	case <-ctx.Done():
 	}
 	return nil
+}
+
+// warnings returns the new warnings about the cell of a kernel step, which has reported news.
+func (f *follower) warnings(news []pawl.Payload, last bool) (warnings []pawl.Payload) {
+	if f.cell == nil || last {
+		return nil
+	}
+	now := time.Now()
+	for _, p := range news {
+		switch p, ok := p.(pawl.Progressed); {
+		case ok && p.Cell != "":
+			f.cell.Begin(p.Cell, now)
+		case ok:
+			f.cell.Reported(p.Marker, now)
+		}
+	}
+	for _, text := range f.cell.Warnings(now) {
+		warnings = append(warnings, pawl.WatchdogActed{AttemptRef: f.ref, Health: string(watchdog.Warning), Action: pawl.WatchdogReports, Evidence: text})
+	}
+	return warnings
 }
 
 // saveCheckpoints takes the checkpoints that the attempt requested, before the engine processes later lines.
@@ -107,6 +143,9 @@ func (f *follower) readFile(name string, last bool, parse func([]byte, pawl.Sour
 	unread := info.Size() - f.offsets[name]
 	if unread == 0 {
 		return nil, nil
+	}
+	if f.cell != nil && name != pawl.EventsFile {
+		f.cell.Output(time.Now())
 	}
 	var news []pawl.Payload
 	buffer := make([]byte, min(readChunk, unread))

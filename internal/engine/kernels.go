@@ -20,12 +20,17 @@ const kernelInterruptWait = pawl.Duration(15 * time.Second)
 func (e *Engine) kernelJob(w runs.Work, key pawl.Key) *pawl.KernelJob {
 	session := runs.SessionOf(w)
 	st := e.state.Steps[w.Step.ID]
+	action := *w.Step.Kernel
+	action.Out = literalPath.Replace(w.Paths([]string{action.Out})[0])
 	return &pawl.KernelJob{
-		Action: *w.Step.Kernel, Session: session, Folder: e.cfg.Project.KernelDir(e.run, session),
+		Action: action, Session: session, Folder: e.cfg.Project.KernelDir(e.run, session),
 		After: e.earlierIn(session, w.Step), Seed: runs.CellSeed(e.plan.Plan, w, key),
 		Once: !w.Step.MayRepeat(), Again: st != nil && st.Retries.Again && st.Done != 0,
 	}
 }
+
+// literalPath replaces the escapes of pattern characters.
+var literalPath = strings.NewReplacer(`\\`, `\`, `\*`, `*`, `\?`, `?`, `\[`, `[`)
 
 // earlierIn returns the finished steps of a session before a step, in the order of the plan.
 func (e *Engine) earlierIn(session string, step *pawl.Step) (ids []pawl.StepID) {

@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"pawl"
@@ -169,6 +170,11 @@ func (w *statusWriter) step(step *pawl.Step, st *pawl.StepState) stepStatus {
 	}
 	if st.Progress != nil {
 		told.Said = w.clean(st.Progress.Text)
+	}
+	for _, live := range st.Live() {
+		for _, warning := range live.Warnings {
+			told.Said = strings.TrimPrefix(told.Said+"; warning: "+w.clean(warning), "; ")
+		}
 	}
 	return told
 }

@@ -24,11 +24,8 @@ func (r *reader) fillPlan(p *pawl.Plan) {
 		for j := range p.Phases[i].Steps {
 			s := &p.Phases[i].Steps[j]
 			timeout, stall := chosen(r, &d.Timeout, pawl.Duration(pawl.DefaultTimeout)), chosen(r, &d.Stall, pawl.Duration(pawl.DefaultStall))
-			if k := s.Kernel; k != nil {
-				timeout, stall = pawl.Duration(pawl.KernelTimeout), 0 // a cell may be silent
-				if k.File != "" {
-					timeout = 0
-				}
+			if s.Kernel != nil {
+				timeout, stall = r.fillKernel(s.Kernel), 0 // a cell may be silent
 			}
 			fill(r, &s.Name, string(s.ID))
 			fill(r, &s.Needs, before)

@@ -39,6 +39,9 @@ func (r *reader) checkExpressions(p *pawl.Plan) {
 		if step.Foreach != nil {
 			r.checkItemExpressions(p, step.Foreach)
 		}
+		if step.Kernel != nil {
+			r.checkKernelExpressions(p, step.Kernel)
+		}
 		if !r.Good(&step.If) || r.partial { // it may refer to a step that is not there
 			continue
 		}
@@ -103,6 +106,31 @@ func (r *reader) checkItemExpressions(p *pawl.Plan, f *pawl.Foreach) {
 			continue
 		}
 		r.checkTemplate(item, *item, t, p, t.Single())
+	}
+}
+
+// checkKernelExpressions checks the expressions in the parameters of a kernel. A value that is nothing but an expression keeps its type.
+func (r *reader) checkKernelExpressions(p *pawl.Plan, k *pawl.KernelAction) {
+	for name, text := range stepenv.KernelTexts(k) {
+		at := strictyaml.Entry{Of: &k.Params, Key: name}
+		t, err := stepenv.ParseItem(text)
+		if err != nil {
+			r.Errorf(at, "parameter %q: %v", name, err)
+			continue
+		}
+		if _, isText := k.Params[name].(string); !t.Single() && isText {
+			r.checkTemplate(at, text, t, p, false)
+			continue
+		}
+		for _, x := range t.Expressions() {
+			expression, before := x.Text, 0
+			if t.Single() {
+				expression, before = stepenv.Typed(x.Text), stepenv.TypedOffset
+			}
+			if offset, err := language.CheckValue(expression, p, false); err != nil {
+				r.ErrorWithin(at, max(0, utf8.RuneCountInString(text[:x.Offset])+offset-before), "expression: %v", err)
+			}
+		}
 	}
 }
 

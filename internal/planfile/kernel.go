@@ -1,12 +1,40 @@
 package planfile
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
+	"time"
 
 	"pawl"
 	"pawl/internal/strictyaml"
 )
+
+// Limits of kernel steps with code, as in Gyoshu. Notebooks have none, and the limits of other steps have no maximum.
+const (
+	kernelTimeout    = 4 * time.Minute
+	maxKernelTimeout = 10 * time.Minute
+)
+
+// Inactivity of a cell after which pawl warns, as in Gyoshu.
+const (
+	silentLimit   = pawl.Duration(60 * time.Second)
+	markerLimit   = pawl.Duration(90 * time.Second)
+	progressLimit = pawl.Duration(30 * time.Second) // three polls of Gyoshu's watchdog
+)
+
+// fillKernel sets the defaults of a kernel step, and returns that of its timeout. Cells of notebooks have no limit and no markers.
+func (r *reader) fillKernel(k *pawl.KernelAction) (timeout pawl.Duration) {
+	w := &k.Watch
+	fill(r, &w.Silent, silentLimit)
+	if k.File != "" {
+		fill(r, &w.Long, pawl.Duration(kernelTimeout))
+		return 0
+	}
+	fill(r, &w.Marker, markerLimit)
+	fill(r, &w.Progress, progressLimit)
+	return pawl.Duration(kernelTimeout)
+}
 
 // checkKernel checks the action of a kernel step.
 func (r *reader) checkKernel(s *pawl.Step) {
@@ -39,6 +67,9 @@ func (r *reader) checkKernel(s *pawl.Step) {
 			r.Errorf(key.pointer, "%q needs a notebook: a file whose name ends in .ipynb", key.name)
 		}
 	}
+	if out := cmp.Or(k.Out, k.File); notebook && s.Foreach != nil && !namesItem(out) {
+		r.Errorf(&s.Kernel, "all items of the foreach step write the notebook %s; add $PAWL_ITEM or $PAWL_ITEM_ID to \"out\"", out)
+	}
 	if remote := k.Driver == pawl.RemoteDriver; remote != r.Given(&k.Server) && (r.Good(&k.Driver) || !r.Given(&k.Driver)) {
 		r.Errorf(&s.Kernel, `driver remote needs "server", the address of a Jupyter server, and "server" needs driver remote`)
 	}
@@ -47,12 +78,12 @@ func (r *reader) checkKernel(s *pawl.Step) {
 			r.Errorf(strictyaml.Entry{Of: &k.Params, Key: name}, "the value of parameter %q cannot be used in a notebook: %v", name, err)
 		}
 	}
-	if time := pawl.Duration(pawl.MaxKernelTimeout); s.Timeout > time && k.File == "" {
+	if most := pawl.Duration(maxKernelTimeout); s.Timeout > most && k.File == "" {
 		at := any(&s.Timeout)
 		if !r.Given(at) {
 			at = &s.Kernel
 		}
-		r.Errorf(at, "the timeout of a kernel step with code must be at most %s, not %s; split the step or set a shorter timeout", time, s.Timeout)
+		r.Errorf(at, "the timeout of a kernel step with code must be at most %s, not %s; split the step or set a shorter timeout", most, s.Timeout)
 	}
 }
 

@@ -72,7 +72,7 @@ var prose = map[string]string{
 	"OperationJudged":   "Evidence",
 	"OperationLeft":     "Summary",
 	"OperationSettled":  "Why",
-	"Progressed":        "Text",
+	"Progressed":        "Text Cell",
 	"RecoveredPart":     "What Evidence",
 	"RollbackEnded":     "Stopped",
 	"RunCreated":        "Goal",

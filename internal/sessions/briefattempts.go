@@ -185,7 +185,7 @@ func (g *briefer) watchdogKills() {
 			continue
 		}
 		payload, err := event.Payload()
-		if acted, ok := payload.(pawl.WatchdogActed); err == nil && ok && lost[acted.Token] {
+		if acted, ok := payload.(pawl.WatchdogActed); err == nil && ok && acted.Action != pawl.WatchdogReports && lost[acted.Token] {
 			g.facts.Killed[acted.Token] = acted.Evidence
 		}
 	}

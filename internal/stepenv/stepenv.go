@@ -42,8 +42,8 @@ func WithoutStore(environ []string) []string {
 // parameters. References to secrets stay: such an entry is a Secret, and its value a template. It returns the plan itself if
 // there is nothing to replace.
 func Resolve(plan *pawl.Plan, given pawl.GivenValues) *pawl.Plan {
-	lists := computesItems(plan)
-	if !refers(plan) && !lists && len(plan.Params) == 0 {
+	computed := computes(plan)
+	if !refers(plan) && !computed && len(plan.Params) == 0 {
 		return plan
 	}
 	known := Known(given)
@@ -55,7 +55,8 @@ func Resolve(plan *pawl.Plan, given pawl.GivenValues) *pawl.Plan {
 		steps := slices.Clone(plan.Phases[i].Steps)
 		for j := range steps {
 			steps[j].Env = resolveEnv(steps[j].Env, known, given.Values)
-			if lists && steps[j].Foreach != nil {
+			steps[j].Kernel = resolveKernel(steps[j].Kernel, given.Values)
+			if computed && steps[j].Foreach != nil {
 				foreach := *steps[j].Foreach
 				foreach.Items = resolveItems(foreach.Items, given.Values)
 				steps[j].Foreach = &foreach

@@ -14,9 +14,12 @@ type Evaluate func(plan *pawl.Plan, params map[string]string, text string, list 
 // listPrefix begins the names of recorded values that are lists, to tell them from the texts of the same expressions.
 const listPrefix = "list "
 
-// computesItems reports whether the list of a foreach step contains expressions.
-func computesItems(plan *pawl.Plan) bool {
+// computes reports whether the list of a foreach step or a parameter of a kernel contains expressions.
+func computes(plan *pawl.Plan) bool {
 	for _, step := range plan.Steps() {
+		for range KernelTexts(step.Kernel) {
+			return true
+		}
 		if step.Foreach == nil {
 			continue
 		}
@@ -99,6 +102,15 @@ func (c *collector) values(plan *pawl.Plan) {
 		}
 	}
 	for _, step := range plan.Steps() {
+		for name, text := range KernelTexts(step.Kernel) {
+			t, _ := ParseItem(text)
+			for _, x := range t.Expressions() {
+				if t.Single() {
+					x.Text = Typed(x.Text)
+				}
+				evaluate(fmt.Sprintf("parameter %s of step %s", name, step.ID), x.Text, false)
+			}
+		}
 		if step.Foreach == nil {
 			continue
 		}

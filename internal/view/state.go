@@ -172,6 +172,10 @@ func (v *run) addRunning(p *page) {
 	p.table("Step", "Attempt", "Since", "Progress")
 	for _, a := range live {
 		text := progress(a.Progress)
+		for _, warning := range a.Warnings {
+			text += "; warning: " + inline(warning)
+		}
+		text = strings.TrimPrefix(text, "; ")
 		if live := v.Steps[a.Step].Serving(); live != nil {
 			text = "service, ready since " + formatTime(live.Ready)
 		} else if a.Waiting != nil {

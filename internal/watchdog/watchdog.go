@@ -30,9 +30,9 @@ type Action string
 // Actions.
 const (
 	None      Action = "none"
-	Report    Action = "report"    // report it to people
-	Interrupt Action = "interrupt" // terminate the step: SIGINT, SIGTERM, SIGKILL
-	Kill      Action = "kill"      // kill the supervisor, which is unresponsive
+	Report    Action = pawl.WatchdogReports // report it to people
+	Interrupt Action = "interrupt"          // terminate the step: SIGINT, SIGTERM, SIGKILL
+	Kill      Action = "kill"               // kill the supervisor, which is unresponsive
 )
 
 // An Observation is what is known of an attempt at one moment. Now, Progress, Output and Busy are times since the

@@ -48,7 +48,7 @@ const long = "Start and use kernels: processes that keep variables between comma
 func (x *Commands) Root() *cobra.Command {
 	c := &cobra.Command{Use: "kernel", Short: "Start and use kernels that keep variables between commands", Long: long,
 		Example: "  pawl kernel start --driver python\n  pawl kernel execute 'x = 6 * 7'\n  pawl kernel execute 'print(x)'\n  pawl kernel stop"}
-	c.AddCommand(x.list(), x.start(), x.execute(), x.interrupt(), x.restart(), x.reset(), x.variables(), x.stop())
+	c.AddCommand(x.list(), x.start(), x.execute(), x.interrupt(), x.restart(), x.reset(), x.variables(), x.checkpoint(), x.stop())
 	for _, sub := range c.Commands() {
 		sub.Flags().BoolVar(&x.json, "json", false, "output JSON")
 	}
@@ -326,6 +326,55 @@ func (x *Commands) variables() *cobra.Command {
 			})
 		}}
 	return x.sessionFlag(c)
+}
+
+func (x *Commands) checkpoint() *cobra.Command {
+	c := &cobra.Command{Use: "checkpoint [SESSION]", Short: "Save the variables of an idle kernel now", Args: cobra.MaximumNArgs(1),
+		Long: "Save the variables of an idle kernel now, as after a cell, and name those that cannot be saved",
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				if c.Flags().Changed("session") {
+					return usage("", "name the kernel either as SESSION or with --session")
+				}
+				x.session = args[0]
+			}
+			return x.saveVariables(c.Context())
+		}}
+	return x.sessionFlag(c)
+}
+
+// saveVariables saves a checkpoint of the variables of the chosen session. It does not wait for a cell that runs.
+func (x *Commands) saveVariables(ctx context.Context) error {
+	_, name, dir, err := x.folder(ctx)
+	if err != nil {
+		return err
+	}
+	c, err := x.dial(ctx, dir)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	done, err := c.Do(ctx, runner.Request{Op: runner.OpStatus}, nil)
+	if err != nil {
+		return err
+	}
+	if b := done.Status.Running; b != nil {
+		return &pawl.Error{Kind: pawl.KindHeld, Err: fmt.Errorf("kernel %s is busy: it executes %s since %s; pawl saves the variables when the cell ends", name, clean(b.Title()), layout.UTCWithZone(b.Time))}
+	}
+	if done, err = c.Do(ctx, runner.Request{Op: runner.OpSave}, nil); err != nil {
+		return err
+	}
+	saved := struct {
+		Session    string `json:"session"`
+		Checkpoint string `json:"checkpoint"`
+		Note       string `json:"note,omitempty"`
+	}{name, done.Saved, clean(done.Note)}
+	return x.print(saved, func() {
+		fmt.Fprintf(x.Out, "saved checkpoint %s of kernel %s\n", saved.Checkpoint, name)
+		if saved.Note != "" {
+			fmt.Fprintf(x.Err, "pawl: note: %s\n", saved.Note)
+		}
+	})
 }
 
 func (x *Commands) stop() *cobra.Command {

@@ -20,6 +20,7 @@ import (
 	"pawl/internal/notebook"
 	"pawl/internal/project"
 	"pawl/internal/runs"
+	"pawl/internal/stepenv"
 )
 
 // Notebook are the flags of pawl notebook run.
@@ -71,6 +72,7 @@ func (n *Notebook) Command(find func() (*project.Project, error), folder func() 
 	f.Var(&text{&n.action.Python, "PATH"}, "python", "Python interpreter (default: that of .venv, $VIRTUAL_ENV or the kernelspec, else python3)")
 	f.Var(&text{&n.action.Server, "URL"}, "server", "address of a Jupyter server, for driver remote; its token is in $JUPYTER_TOKEN")
 	f.Var(&text{&n.cwd, "DIR"}, "cwd", "working folder of the kernel (default: that of IN.ipynb)")
+	f.BoolVar(&n.action.Strict, "strict", false, "fail if saved variables have to be loaded and Python, a package or the platform changed")
 	f.DurationVar(&n.cellTimeout, "cell-timeout", 0, "interrupt a cell after `DURATION` (default: none)")
 	return c
 }
@@ -149,7 +151,7 @@ func (n *Notebook) check(here string, args []string) error {
 	if _, _, err := read.Inject("", params); err != nil {
 		return &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("%s: %w", name, err)}
 	}
-	n.action.Params = params.Plain()
+	n.action.Params = stepenv.Literals(params.Plain())
 	return nil
 }
 

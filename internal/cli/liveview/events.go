@@ -123,6 +123,9 @@ func (l *View) supervisionText(payload any, at time.Time) string {
 	case pawl.ServiceReady:
 		return fmt.Sprintf("%-20s ready%s", p.Step, l.readyAfter(p.AttemptRef, at))
 	case pawl.WatchdogActed:
+		if p.Action == pawl.WatchdogReports {
+			return fmt.Sprintf("%-20s warning: %s", l.nameOf(p.AttemptRef), p.Evidence)
+		}
 		return fmt.Sprintf("%-20s watchdog: %s: %s (%s)", l.nameOf(p.AttemptRef), p.Health, p.Action, p.Evidence)
 	case pawl.MachineSlept:
 		return fmt.Sprintf("the machine was suspended for %s", layout.Seconds(p.Seconds))

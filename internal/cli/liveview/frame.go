@@ -147,6 +147,9 @@ func (d drawing) attempt(name string, a *pawl.AttemptState, folded int) []layout
 	}
 	details = strings.TrimSuffix(details+d.progress(a), ", ")
 	lines := []layout.Line{d.row(name, string(pawl.Running), d.now.Sub(a.Started), details)}
+	for _, warning := range a.Warnings {
+		lines = append(lines, layout.Line{{Text: "    warning: " + warning, Colour: layout.Yellow}})
+	}
 	for _, text := range d.outputs.last(a.Token, folded) {
 		lines = append(lines, layout.Line{{Text: "    | " + text, Colour: layout.Faint}})
 	}

@@ -195,6 +195,9 @@ func attempt(payload pawl.Payload) string {
 	case pawl.Heartbeat:
 		return fmt.Sprintf("%s is %s (%s of output)%s", p.Name(), p.Health, layout.ByteSize(p.OutputBytes), because(p.Evidence))
 	case pawl.WatchdogActed:
+		if p.Action == pawl.WatchdogReports {
+			return p.Name() + " warning" + because(p.Evidence)
+		}
 		return fmt.Sprintf("%s is %s, watchdog: %s%s", p.Name(), p.Health, p.Action, because(p.Evidence))
 	}
 	return ""

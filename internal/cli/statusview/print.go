@@ -50,6 +50,7 @@ func (r Report) Print(w io.Writer) error {
 			return err
 		}
 	}
+	r.printWarnings(w)
 	r.printFailures(w)
 	r.printEnd(w)
 	for _, g := range r.Gates {
@@ -90,6 +91,17 @@ func (r Report) stepTime() string {
 		return ""
 	}
 	return fmt.Sprintf(", %s of step time", cmp.Or(layout.Seconds(r.Seconds), "0s"))
+}
+
+// printWarnings prints what pawl warns about cells that run.
+func (r Report) printWarnings(w io.Writer) {
+	for _, s := range r.Steps {
+		for _, live := range s.Live {
+			for _, warning := range live.Warnings {
+				layout.Print(w, layout.Span{Text: fmt.Sprintf("\nstep %s warning", s.ID), Colour: layout.Yellow}, layout.Span{Text: "  " + layout.OneLine(warning) + "\n"})
+			}
+		}
+	}
 }
 
 // printFailures prints the failed steps with commands that help. Failures that the plan allows come last, without a task.

@@ -185,6 +185,8 @@ type Live struct {
 	Attempt int         `json:"attempt"`
 	Started time.Time   `json:"started_at"`
 	Lost    bool        `json:"lost,omitempty"` // its supervisor crashed; the outcome is unknown
+
+	Warnings []string `json:"warnings,omitempty"` // about the cell that runs
 }
 
 // Of returns the status of a run. Its steps name commands without the run; see NameRun.
@@ -257,8 +259,10 @@ func (r *Report) addEnd(p *project.Project, run *runs.Run) {
 		}
 		r.Handlers = append(r.Handlers, h)
 	}
-	for _, n := range run.State.UndeliveredNotices() {
-		r.Unsent = append(r.Unsent, Undelivered{n.Notice, n.Kind, n.To, n.Error, n.Time})
+	for _, n := range run.State.Notices {
+		if n.Error != "" {
+			r.Unsent = append(r.Unsent, Undelivered{n.Notice, n.Kind, n.To, n.Error, n.Time})
+		}
 	}
 }
 
@@ -312,7 +316,7 @@ func stepOf(phase *pawl.Phase, step *pawl.Step, good *finder) Step {
 		report.Items = Items{Total: st.Items.Size(), Done: st.Items.Count, Failed: len(st.Items.Failed)}
 	}
 	for _, l := range st.Live() {
-		report.Live = append(report.Live, Live{Item: l.Item, Attempt: l.Attempt, Started: l.Started})
+		report.Live = append(report.Live, Live{Item: l.Item, Attempt: l.Attempt, Started: l.Started, Warnings: l.Warnings})
 	}
 	if halted := s.Status == pawl.StatusPaused || s.Status == pawl.StatusStopped; halted && st.Status == pawl.Running && len(report.Live) == 0 {
 		report.Status = pawl.Pending // a foreach step that was begun

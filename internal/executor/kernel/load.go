@@ -57,6 +57,9 @@ func (a *attempt) loadNotebook(data []byte, seed string) error {
 	if out == "" {
 		out = action.File
 	}
+	if !filepath.IsAbs(out) && !filepath.IsLocal(filepath.FromSlash(out)) { // it may have the value of an item
+		return fmt.Errorf("out: %s is not in the project", out)
+	}
 	n, err := notebook.Read(data)
 	if err != nil {
 		return fmt.Errorf("%s: %w", action.File, err)

@@ -225,7 +225,7 @@ func (a *attempt) prepare(ctx context.Context, base runner.Key) (int, error) {
 	for i, c := range a.cells {
 		links[i], keys[i] = c.Link, c.Key
 	}
-	done, err := a.runner.Do(ctx, runner.Request{Op: runner.OpPrepare, Base: base, Cells: links, Once: a.job.Kernel.Once}, nil)
+	done, err := a.runner.Do(ctx, runner.Request{Op: runner.OpPrepare, Base: base, Cells: links, Once: a.job.Kernel.Once, Strict: a.job.Kernel.Action.Strict}, nil)
 	if err != nil {
 		return 0, a.explained(err)
 	}
@@ -320,7 +320,9 @@ func (a *attempt) cell(ctx context.Context, i int, base runner.Key) error {
 		after = a.cells[i-1].Key
 	}
 	if c.id != "" {
-		a.events.Progress(a.progress("cell " + c.Name))
+		begins := a.progress("cell " + c.Name)
+		begins.Cell = a.clean(c.Name)
+		a.events.Progress(begins)
 	}
 	a.report.InFlight, a.report.Code, a.report.Output, a.report.Stacks = a.clean(c.Name), a.clean(c.Code), "", ""
 	stopped := a.interruptWith(ctx)

@@ -31,7 +31,7 @@ func (h *host) prepare(ctx context.Context, req Request) (*Prepared, error) {
 	all := append(before, req.Cells...)
 	checkpoints, notes := h.checkpoints()
 	p := &Prepared{Notes: notes}
-	from, err := h.place(ctx, p, origins(all, live, checkpoints))
+	from, err := h.place(ctx, p, origins(all, live, checkpoints), req.Strict)
 	if err != nil {
 		return nil, err
 	}
@@ -75,8 +75,9 @@ func (h *host) reattached(req Request) *Prepared {
 	return nil
 }
 
-// place brings the kernel to the first of the origins that it can be brought to.
-func (h *host) place(ctx context.Context, p *Prepared, list []origin) (origin, error) {
+// place brings the kernel to the first of the origins that it can be brought to. With strict, a checkpoint from another environment is an
+// error, because cells would run again in that environment.
+func (h *host) place(ctx context.Context, p *Prepared, list []origin, strict bool) (origin, error) {
 	for _, o := range list {
 		if o.live {
 			p.Live = true
@@ -96,13 +97,16 @@ func (h *host) place(ctx context.Context, p *Prepared, list []origin) (origin, e
 		if k == nil {
 			return o, errors.New("the kernel died before the variables were loaded")
 		}
-		warnings, err := h.cfg.Saver.Load(ctx, h.evaluator(k), o.checkpoint, func(c Checkpoint) error {
+		warnings, err := h.cfg.Saver.Load(ctx, h.evaluator(k), o.checkpoint, strict, func(c Checkpoint) error {
 			if name := firstUsed(c.Lost, o.later); name != "" {
 				return fmt.Errorf("it does not have the variable %s", name)
 			}
 			h.set(func() { h.at = "" }) // until it is loaded
 			return nil
 		})
+		if errors.Is(err, ErrDrift) {
+			return o, &pawl.Error{Kind: pawl.KindDamaged, Err: fmt.Errorf("checkpoint %s was not loaded: %w; restore that environment, or remove \"strict\" to load the variables anyway", o.checkpoint, err)}
+		}
 		if err != nil {
 			p.Notes = append(p.Notes, fmt.Sprintf("checkpoint %s was not loaded: %v", o.checkpoint, err))
 			continue
@@ -228,7 +232,7 @@ func (h *host) restart(ctx context.Context, keep bool) (*Prepared, error) {
 	for _, c := range list {
 		all = append(all, origin{checkpoint: c.ID, key: c.At})
 	}
-	_, err := h.place(ctx, p, append(all, origin{index: -1}))
+	_, err := h.place(ctx, p, append(all, origin{index: -1}), false)
 	return p, err
 }
 
@@ -273,8 +277,8 @@ func whose(k kernel.Kernel) string {
 	return "a kernel on a Jupyter server"
 }
 
-// saveNow saves a checkpoint of the variables.
-func (h *host) saveNow(ctx context.Context) (id string, err error) {
+// saveNow saves a checkpoint of the variables, and returns its id and a note on what it does not have.
+func (h *host) saveNow(ctx context.Context) (id, note string, err error) {
 	err = h.withIdle(ctx, func(k kernel.Kernel) error {
 		h.mu.Lock()
 		at := h.at
@@ -285,12 +289,12 @@ func (h *host) saveNow(ctx context.Context) (id string, err error) {
 		if !h.saves(k) {
 			return &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("pawl cannot save the variables of %s", whose(k))}
 		}
-		if id, _, err = h.cfg.Saver.Save(ctx, h.evaluator(k), at); err == nil {
+		if id, note, err = h.cfg.Saver.Save(ctx, h.evaluator(k), at); err == nil {
 			_, err = h.write(Record{Saved: id})
 		}
 		return err
 	})
-	return id, err
+	return id, note, err
 }
 
 // withIdle calls do with a live kernel that executes nothing.

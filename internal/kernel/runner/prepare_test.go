@@ -26,7 +26,7 @@ func (s *stubSaver) Checkpoints() ([]Checkpoint, []string) {
 	return []Checkpoint{{ID: "4", At: "d"}, {ID: "3", At: "c"}, {ID: "2", At: "b"}, {ID: "1", At: "a"}}, nil
 }
 
-func (s *stubSaver) Load(_ context.Context, _ Evaluator, id string, accept func(Checkpoint) error) ([]string, error) {
+func (s *stubSaver) Load(_ context.Context, _ Evaluator, id string, _ bool, accept func(Checkpoint) error) ([]string, error) {
 	s.calls = append(s.calls, "load "+id)
 	if id == "3" {
 		return nil, errors.New("it is damaged")
@@ -81,6 +81,43 @@ func TestPrepareLoads(t *testing.T) {
 		}
 		if got := strings.Join(p.Notes, "; "); got != c.notes {
 			t.Errorf("%s: notes %q, want %q", c.name, got, c.notes)
+		}
+	}
+}
+
+// driftedSaver is a saver whose checkpoints were saved in another environment.
+type driftedSaver struct{ stubSaver }
+
+func (s *driftedSaver) Load(_ context.Context, _ Evaluator, id string, strict bool, accept func(Checkpoint) error) ([]string, error) {
+	s.calls = append(s.calls, "load "+id)
+	if strict {
+		return nil, fmt.Errorf("%w: Python was 3.1 and is 3.2", ErrDrift)
+	}
+	return []string{"Python was 3.1 and is 3.2"}, accept(Checkpoint{ID: id})
+}
+
+// TestStrict: with strict, variables from another environment are an error. pawl tries no other checkpoint and executes no cell again.
+func TestStrict(t *testing.T) {
+	t.Parallel()
+	for _, strict := range []bool{true, false} {
+		saver := &driftedSaver{}
+		h := &host{cfg: Config{Dir: t.TempDir(), Driver: stubDriver{}, Saver: saver}, kernelLock: make(chan struct{}, 1), history: newHistory(), changed: make(chan struct{}),
+			ends: map[kernel.CellID]*End{}, captured: map[kernel.CellID][]kernel.Message{}}
+		log, err := openLog(filepath.Join(h.cfg.Dir, LogFile), h.history.add)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.log = log
+		h.history.saved["4"], h.history.saved["2"] = true, true
+		p, err := h.prepare(t.Context(), Request{Base: Root, Cells: []Link{{Key: "b"}, {Key: "d"}, {Key: "e"}}, Strict: strict})
+		if got := strings.Join(saver.calls, ", "); got != "load 4" {
+			t.Errorf("strict %v: %s", strict, got)
+		}
+		switch {
+		case strict && (err == nil || !strings.Contains(err.Error(), `it was saved in another environment: Python was 3.1 and is 3.2; restore that environment, or remove "strict"`)):
+			t.Errorf("strict: %v", err)
+		case !strict && (err != nil || p.Next != 2 || len(p.Notes) != 1):
+			t.Errorf("not strict: %+v, %v", p, err)
 		}
 	}
 }

@@ -17,10 +17,13 @@ type Request struct {
 	Base  Key           `json:"base,omitempty"`  // of prepare: the state before the first cell
 	Cells []Link        `json:"cells,omitempty"` // of prepare
 	Once  bool          `json:"once,omitempty"`  // of prepare: finished cells must not be executed again
-	Cell  *Execution    `json:"cell,omitempty"`  // of execute
-	Keys  []Key         `json:"keys,omitempty"`  // of results
-	Env   []string      `json:"env,omitempty"`   // of environ: NAME=value
-	Empty bool          `json:"empty,omitempty"` // of restart: load no variables
+
+	Strict bool `json:"strict,omitempty"` // of prepare: load no variables that were saved in another environment
+
+	Cell  *Execution `json:"cell,omitempty"`  // of execute
+	Keys  []Key      `json:"keys,omitempty"`  // of results
+	Env   []string   `json:"env,omitempty"`   // of environ: NAME=value
+	Empty bool       `json:"empty,omitempty"` // of restart: load no variables
 }
 
 // Op is a kind of request.
@@ -76,6 +79,7 @@ type Done struct {
 	Variables []Variable `json:"variables,omitempty"` // of variables
 	Stopped   *Stopped   `json:"stopped,omitempty"`   // of interrupt
 	Saved     string     `json:"saved,omitempty"`     // of save
+	Note      string     `json:"note,omitempty"`      // of save: what is not saved
 }
 
 // Prepared says where cells continue.

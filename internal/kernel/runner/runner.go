@@ -53,13 +53,16 @@ type Saver interface {
 	Save(ctx context.Context, in Evaluator, at Key) (id, note string, err error)
 	// Load verifies a checkpoint, which means that it loads it in another process, unless that was done before. Verifying may find that
 	// variables are lost, so it then asks accept. If that returns nil, Load loads the checkpoint into a new kernel: all of it or nothing.
-	// Warnings name differences between the environments.
-	Load(ctx context.Context, in Evaluator, id string, accept func(Checkpoint) error) (warnings []string, err error)
+	// Warnings name differences between the environments; with strict, Load returns them as an ErrDrift and loads nothing.
+	Load(ctx context.Context, in Evaluator, id string, strict bool, accept func(Checkpoint) error) (warnings []string, err error)
 	// Checkpoints returns the checkpoints that are there, the newest first, and why others cannot be loaded.
 	Checkpoints() (list []Checkpoint, notes []string)
 	// List describes the variables of a kernel.
 	List(ctx context.Context, in Evaluator) ([]Variable, error)
 }
+
+// ErrDrift is the error of a checkpoint that was saved in another environment.
+var ErrDrift = errors.New("it was saved in another environment")
 
 // An Evaluator executes pawl's own code in a kernel.
 type Evaluator struct {

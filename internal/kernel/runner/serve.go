@@ -119,8 +119,8 @@ func (h *host) answer(ctx context.Context, c *client, req Request) (*Done, error
 		list, err := h.variables(ctx)
 		return &Done{Variables: list}, err
 	case OpSave:
-		id, err := h.saveNow(ctx)
-		return &Done{Saved: id}, err
+		id, note, err := h.saveNow(ctx)
+		return &Done{Saved: id, Note: note}, err
 	}
 	return nil, &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("unknown request %q", req.Op)}
 }

@@ -94,7 +94,7 @@ func TestBridge(t *testing.T) {
 	}
 	<-first.k.Done()
 	second := startBridge(t)
-	warnings, err := s.Load(t.Context(), second.evaluator(), id, func(c runner.Checkpoint) error {
+	warnings, err := s.Load(t.Context(), second.evaluator(), id, false, func(c runner.Checkpoint) error {
 		if c.ID != id || len(c.Lost) > 0 {
 			t.Errorf("%+v", c)
 		}

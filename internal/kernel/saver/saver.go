@@ -24,7 +24,6 @@ type Config struct {
 	Dir       string   // folder of the checkpoints
 	Environ   []string // environment of the kernel
 	RunAs     *pawl.Account
-	Strict    bool // load nothing if Python, packages or the platform changed
 	Limits    variables.Limits
 	Retention variables.Retention
 }
@@ -117,8 +116,8 @@ func noteOn(m variables.Manifest) string {
 }
 
 // Load verifies a checkpoint, unless that was done before, and loads it into a new kernel if accept agrees: all of it or nothing. Warnings
-// name differences between the environments.
-func (s *Saver) Load(ctx context.Context, in runner.Evaluator, id string, accept func(runner.Checkpoint) error) (warnings []string, err error) {
+// name differences between the environments; with strict, these are a runner.ErrDrift.
+func (s *Saver) Load(ctx context.Context, in runner.Evaluator, id string, strict bool, accept func(runner.Checkpoint) error) (warnings []string, err error) {
 	m, err := s.verify(ctx, task{variables.ID(id), in.Info.Interpreter.Path})
 	if err == nil {
 		err = accept(checkpointOf(m))
@@ -126,7 +125,7 @@ func (s *Saver) Load(ctx context.Context, in runner.Evaluator, id string, accept
 	if err != nil {
 		return nil, err
 	}
-	loading, err := s.store.LoadCell(variables.ID(id), s.cfg.Strict)
+	loading, err := s.store.LoadCell(variables.ID(id), strict)
 	if err != nil {
 		return nil, err
 	}
@@ -135,6 +134,9 @@ func (s *Saver) Load(ctx context.Context, in runner.Evaluator, id string, accept
 		return nil, err
 	}
 	_, warnings, err = loading.Result(messages)
+	if drift, ok := errors.AsType[variables.Drift](err); ok {
+		err = fmt.Errorf("%w: %w", runner.ErrDrift, drift)
+	}
 	return warnings, err
 }
 

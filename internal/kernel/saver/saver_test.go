@@ -64,10 +64,10 @@ func TestSaver(t *testing.T) {
 		t.Fatalf("%+v, %q", list, notes)
 	}
 	refusal := errors.New("no")
-	if _, err := again.Load(t.Context(), evaluator(fresh), last, func(runner.Checkpoint) error { return refusal }); !errors.Is(err, refusal) {
+	if _, err := again.Load(t.Context(), evaluator(fresh), last, false, func(runner.Checkpoint) error { return refusal }); !errors.Is(err, refusal) {
 		t.Errorf("refused: %v", err)
 	}
-	warnings, err := again.Load(t.Context(), evaluator(fresh), last, func(c runner.Checkpoint) error {
+	warnings, err := again.Load(t.Context(), evaluator(fresh), last, false, func(c runner.Checkpoint) error {
 		if c.ID != last || c.At != "x = [2, 3]" || len(c.Lost) != 1 || c.Lost[0] != "sock" {
 			t.Errorf("newest: %+v", c)
 		}
@@ -106,7 +106,7 @@ func TestVerifierKilled(t *testing.T) {
 		in = evaluator(variablestest.StartBare(t))
 		in.Info.Interpreter.Path = python
 		for range 2 { // the first may be killed
-			_, err = s.Load(t.Context(), in, id, acceptAll)
+			_, err = s.Load(t.Context(), in, id, false, acceptAll)
 		}
 		if err != nil {
 			t.Errorf("killed %d times: %v", kills, err)

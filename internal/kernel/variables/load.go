@@ -2,6 +2,7 @@ package variables
 
 import (
 	"fmt"
+	"strings"
 
 	"pawl/internal/disk"
 	"pawl/internal/kernel"
@@ -33,11 +34,19 @@ func (s *Store) LoadCell(id ID, strict bool) (Loading, error) {
 // names returns a list that is no null in JSON.
 func names(list []string) []string { return append([]string{}, list...) }
 
+// Drift is the error of a strict load in an environment that differs from the one in which the variables were saved.
+type Drift []string
+
+func (d Drift) Error() string { return strings.Join(d, "; ") }
+
 // Result returns the names of the variables that were loaded, and what differs in the environment.
 func (l Loading) Result(messages []kernel.Message) (loaded, warnings []string, err error) {
-	var result struct{ Loaded, Warnings []string }
+	var result struct{ Loaded, Warnings, Drift []string }
 	if err := answer(messages, l.ID, &result); err != nil {
 		return nil, nil, fmt.Errorf("load the variables of %s: %w", l.From, err)
+	}
+	if len(result.Drift) > 0 {
+		return nil, nil, Drift(result.Drift)
 	}
 	return result.Loaded, result.Warnings, nil
 }

@@ -21,11 +21,8 @@ class Load:
         self.failed, self.unstable = {}, list(request.get("unstable", []))
         self.progress = lambda name: None
 
-    def into_kernel(self, strict):
-        """Load everything or nothing. Return warnings."""
-        warnings = drift(self.manifest["environment"], environment())
-        if strict and warnings:
-            raise Refused("the environment changed: " + "; ".join(warnings))
+    def into_kernel(self, warnings):
+        """Load everything or nothing. Add warnings."""
         before, path, folder = dict(self.namespace), list(sys.path), os.getcwd()
         try:
             warnings += self.enter(self.manifest["environment"])
@@ -41,7 +38,6 @@ class Load:
             sys.path[:] = path
             os.chdir(folder)
             raise
-        return warnings
 
     def enter(self, was):
         """Use the folder and the import path of the kernel that was saved."""
@@ -170,7 +166,10 @@ def drift(was, now):
 def load(request, namespace):
     """Load a manifest into the kernel."""
     loading = Load(request, namespace)
-    warnings = loading.into_kernel(request["strict"])
+    warnings = drift(loading.manifest["environment"], environment())
+    if request["strict"] and warnings:
+        return {"drift": warnings}
+    loading.into_kernel(warnings)
     for entry in loading.variables:
         origins[entry["name"]] = (entry.get("hash") or entry.get("module"), same_as(namespace[entry["name"]]), entry["since"])
     last["saved"] = {v["name"]: v.get("hash") for v in loading.variables}
