@@ -35,6 +35,7 @@ type known struct {
 	outcome  sure // its outcome is journaled
 	settled  bool // it is no longer in doubt
 	toldTo   int  // the session whose brief listed it as in doubt
+	mayBeOf  int  // the session told before, if that one may not have got its brief
 	listed   sure // it did: pawl may still have considered the call's own session as running
 	omitted  int  // the newest session whose brief did not list it
 	begun    bool // its tool started
@@ -193,6 +194,10 @@ func (k *known) shares(by *known) bool {
 func (c *drama) briefed(session int) {
 	for _, k := range c.inDoubt() {
 		if k.session < session && k.omitted != session {
+			k.mayBeOf = 0
+			if c.welcome[session] != yes {
+				k.mayBeOf = k.toldTo
+			}
 			k.toldTo, k.listed = session, yes
 			if k.underway != no {
 				k.listed = maybe
@@ -208,10 +213,10 @@ func (c *drama) halt(session int, how sure) {
 		how = maybe
 	}
 	for _, k := range c.known {
-		if k.toldTo != session || k.settled || k.unsettled {
+		if k.toldTo != session && k.mayBeOf != session || k.settled || k.unsettled {
 			continue
 		}
-		if how == yes && k.listed == yes {
+		if how == yes && k.listed == yes && k.toldTo == session {
 			k.settled = true
 		} else {
 			k.outcome = maybe
