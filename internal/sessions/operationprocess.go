@@ -114,7 +114,7 @@ func ownersOf(p *project.Project, table []process.Stat, d runDoubts, not map[int
 // Claims of a tool call to a process. Of two calls with the same whole command, the later one started the process. A part of the command
 // proves less, because calls run at the same time.
 const (
-	sameSession  = 1 // the process has the session's id, or runs a part of the command in a folder of the project
+	sameSession  = 1 // the process has the session's id, or runs the command or a part of it in another folder of the project
 	partInFolder = 2 // it runs a part of the command in the folder of that part
 	wholeCommand = 4 // and more: the length of the command
 )
@@ -139,7 +139,9 @@ func processClaims(p *project.Project, table []process.Stat, o *pawl.OperationSt
 		claim := 0
 		switch at := slices.IndexFunc(parts, inPart); {
 		case commandMatches(command, wanted, partly) && (below[s.PID] || inFolder(s.PID, wanted)):
-			claim = len(wanted)
+			if claim = len(wanted); plainCommand(command) == wanted && runsElsewhere(p, o, command, process.Dir(s.PID)) {
+				claim = sameSession
+			}
 		case at >= 0 && operations.RunsIn(o.Operation, p.Root, parts[at], process.Dir(s.PID), disk.Exists):
 			claim = partInFolder
 		case at >= 0, o.Asked.IsZero() && !o.Passed && ofSession(s.PID, o.Session):
@@ -154,6 +156,12 @@ func processClaims(p *project.Project, table []process.Stat, o *pawl.OperationSt
 		}
 	}
 	return claims
+}
+
+// runsElsewhere reports whether a process that runs the command of a tool call runs in another folder. So another call may have started it,
+// whose command is longer.
+func runsElsewhere(p *project.Project, o *pawl.OperationState, command, dir string) bool {
+	return dir != "" && !operations.RunsIn(o.Operation, p.Root, command, dir, disk.Exists)
 }
 
 // startSlack is by how much a process may seem to start before its call was announced, because the process table has a

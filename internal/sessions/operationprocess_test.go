@@ -19,10 +19,13 @@ import (
 func TestSharedPart(t *testing.T) {
 	for name, c := range map[string]struct {
 		first, second string
+		in            string // where it runs
 		sure          string // the summary of the call that surely left it; empty for none
 	}{
-		"one folder":  {"sleep 61.003; date > a", "sleep 61.003 && date > b", ""},
-		"two folders": {"cd . && sleep 61.003; date > a", "cd lib && sleep 61.003; date > b", "cd . && sleep 61.003; date > a"},
+		"one folder":            {"sleep 61.003; date > a", "sleep 61.003 && date > b", "", ""},
+		"two folders":           {"cd . && sleep 61.003; date > a", "cd lib && sleep 61.003; date > b", "", "cd . && sleep 61.003; date > a"},
+		"all of one, elsewhere": {"sleep 61.003", "cd lib && sleep 61.003", "lib", "cd lib && sleep 61.003"},
+		"all of one":            {"sleep 61.003", "cd lib && sleep 61.003", "", "sleep 61.003"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := &project.Project{Root: t.TempDir()}
@@ -36,7 +39,7 @@ func TestSharedPart(t *testing.T) {
 					ID: pawl.OperationID(summary), Session: "copilot:1", Kind: pawl.OperationCommand, Tool: "bash", Summary: summary,
 				}})
 			}
-			pid := orphan61(t, p.Root)
+			pid := orphan61(t, filepath.Join(p.Root, c.in))
 			found := 0
 			for id, all := range orphanedProcesses(p, d) {
 				for _, l := range all {
