@@ -235,7 +235,7 @@ func (x *Commands) remoteFlag(c *cobra.Command, what string) *cobra.Command {
 	return x.jsonFlag(c)
 }
 
-const pushLong = "Store a run on a remote\n\n" +
+const pushLong = "Store a run on a remote, for another machine\n\n" +
 	"push stores the journal, the plans and the snapshots of a run, and the records of attempts that have not ended. It sends only what\n" +
 	"the remote lacks. The run may be active. Secrets in files or in the journal are sent as they are on this disk.\n\n" +
 	"If another machine or project has pushed the run since this one pushed or pulled it, push exits with 5 and changes nothing on the\n" +
