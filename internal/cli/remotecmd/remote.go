@@ -7,12 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"pawl"
+	"pawl/internal/cli/complete"
 	"pawl/internal/cli/flags"
 	"pawl/internal/cli/layout"
 	"pawl/internal/config"
@@ -51,8 +53,22 @@ const remoteLong = "Manage the remotes of this project\n\n" +
 
 func (x *Commands) remoteCommand() *cobra.Command {
 	c := &cobra.Command{Use: "remote", Short: "Manage remotes, which store runs for several machines", Long: remoteLong, Example: "  pawl remote add origin file:///mnt/share/pawl"}
-	c.AddCommand(x.addCommand(), x.listCommand(), x.removeCommand(), x.runsCommand(), x.verifyCommand(), x.pruneCommand())
+	c.AddCommand(x.addCommand(), x.listCommand())
+	for _, named := range []*cobra.Command{x.removeCommand(), x.runsCommand(), x.verifyCommand(), x.pruneCommand()} {
+		named.ValidArgsFunction = x.completeName
+		c.AddCommand(named)
+	}
 	return c
+}
+
+// completeName completes the name of a remote.
+func (x *Commands) completeName(_ *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	here, err := x.Path(".")
+	if err != nil || len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	names := complete.In(here, "", nil).Remotes()
+	return slices.DeleteFunc(names, func(name string) bool { return !strings.HasPrefix(name, prefix) }), cobra.ShellCompDirectiveNoFileComp
 }
 
 func (x *Commands) addCommand() *cobra.Command {
