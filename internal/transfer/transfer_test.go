@@ -12,7 +12,9 @@ import (
 	"testing"
 
 	"pawl"
+	"pawl/internal/config"
 	"pawl/internal/disk"
+	"pawl/internal/history"
 	"pawl/internal/journal"
 	"pawl/internal/remote"
 	"pawl/internal/runs"
@@ -66,6 +68,30 @@ func TestOnlyChangesMove(t *testing.T) {
 	if err != nil || !again.UpToDate || again.Bytes > 1000 {
 		t.Errorf("nothing changed: %+v, %v", again, err)
 	}
+}
+
+// TestRunsShareObjects: what one run has stored is not sent again for another one, and each keeps what it needs.
+func TestRunsShareObjects(t *testing.T) {
+	t.Parallel()
+	url, s := share(t)
+	p, run := begun(t, url)
+	fill(t, p.Root, 0, 30, 10_000)
+	more(t, p, run, "first")
+	_, err := push(t.Context(), p, run)
+	must(t, err)
+	second, err := runs.Create(t.Context(), p, runs.CreateOptions{Kind: pawl.CommandRun, Plan: &pawl.Plan{Name: "second"}, Data: []byte("name: second\nsteps: [{id: a, run: 'true'}]\n")})
+	must(t, err)
+	_, err = history.SaveNow(t.Context(), p, second, config.Snapshots{}, person, "second")
+	must(t, err)
+	done, err := push(t.Context(), p, second)
+	if err != nil || done.Bytes > 20_000 {
+		t.Errorf("sent %d bytes, %v", done.Bytes, err)
+	}
+	verified(t, s)
+	other := newProject(t, url)
+	_, err = pull(t.Context(), other, second)
+	must(t, err)
+	whole(t, other, second)
 }
 
 // TestTwoMachinesPush: of two that continue the same run, one is refused, and its run says so.

@@ -44,7 +44,7 @@ var arguments = map[string][]words{
 	"adopt": {runWords}, "brief": {runWords}, "checkpoints": {runWords}, "gates": {runWords}, "log": {runWords}, "pause": {runWords},
 	"processes": {runWords}, "recover": {runWords}, "resume": {runWords}, "stats": {runWords}, "status": {runWords}, "stop": {runWords},
 	"watch": {runWords}, "why": {runWords}, "archive": {runWords}, "push": {runWords},
-	"done":   {stepWords}, "explain": {stepWords}, "output": {stepWords}, "retry": {stepWords}, "review": {stepWords}, "skip": {stepWords},
+	"done": {stepWords}, "explain": {stepWords}, "output": {stepWords}, "retry": {stepWords}, "review": {stepWords}, "skip": {stepWords},
 	"approve": {gateWords}, "reject": {gateWords}, "answer": {gateWords, optionWords},
 	"diff": {checkpointWords, checkpointWords}, "fork": {checkpointWords}, "prune": {checkpointWords}, "restore": {checkpointWords},
 	"show": {checkpointWords}, "unblock": {blockerWords}, "settle": {callWords}, "export": {systemWords}, "import": {systemWords},
