@@ -121,10 +121,27 @@ func Extend(folder, from string, run pawl.RunID) (err error) {
 	if err != nil {
 		return err
 	}
+	if err := l.setTailAside(path); err != nil {
+		return err
+	}
 	for _, segment := range segments { // the open one last: until then no reader looks at the others
 		if err := disk.Rename(segment, filepath.Join(l.home, filepath.Base(segment))); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// setTailAside moves a last line that lacks its newline to a file of its own.
+func (l *Log) setTailAside(path string) error {
+	data, err := WholeLines(path)
+	if err != nil {
+		return err
+	}
+	info, err := l.file.Stat()
+	if err != nil || info.Size() == int64(len(data)) {
+		return err
+	}
+	l.chain.end, l.size = int64(len(data)), info.Size()
+	return l.saveTornTail()
 }

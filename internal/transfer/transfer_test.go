@@ -18,6 +18,7 @@ import (
 	"pawl/internal/journal"
 	"pawl/internal/remote"
 	"pawl/internal/runs"
+	"pawl/internal/snapshot/pack"
 	"pawl/internal/transfer"
 )
 
@@ -268,5 +269,55 @@ func TestForgedJournal(t *testing.T) {
 	after, err := os.ReadFile(filepath.Join(other.RunDir(run), journal.FileName))
 	if err != nil || !bytes.HasPrefix(after, before) || disk.Exists(other.Staging()) {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestForgedRecords: a record with right hashes of a wrong journal is refused, and nothing of it comes into the project.
+func TestForgedRecords(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		forge func(r *remote.Record, journal []byte) []byte
+		want  string
+	}{
+		"a changed line": {func(_ *remote.Record, j []byte) []byte {
+			return bytes.Replace(j, []byte("step.done"), []byte("step.fail"), 1)
+		}, "is damaged on the remote"},
+		"a missing line":        {func(_ *remote.Record, j []byte) []byte { return j[bytes.IndexByte(j, '\n')+1:] }, "on the remote"},
+		"no journal":            {func(*remote.Record, []byte) []byte { return nil }, "on the remote"},
+		"fewer events":          {func(r *remote.Record, j []byte) []byte { r.Seq++; return j }, "up to event"},
+		"the run of another id": {func(_ *remote.Record, j []byte) []byte { return bytes.ReplaceAll(j, []byte("demo-"), []byte("dema-")) }, "on the remote"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			url, s := share(t)
+			p, run := begun(t, url)
+			_, err := push(t.Context(), p, run)
+			must(t, err)
+			r, err := remote.Newest(t.Context(), s, run)
+			must(t, err)
+			data, err := os.ReadFile(filepath.Join(p.RunDir(run), journal.FileName))
+			must(t, err)
+			data = c.forge(r, data)
+			id, encoded, err := pack.Encode(data)
+			must(t, err)
+			w := remote.NewWriter(s, "")
+			must(t, errors.Join(w.Add(t.Context(), id, encoded), w.Flush(t.Context())))
+			for i := range r.Files {
+				if r.Files[i].Name == journal.FileName {
+					r.Files[i].Parts = []remote.Part{{ID: id, Size: int64(len(data))}}
+				}
+			}
+			r.Number, r.Packs = 2, append(r.Packs, w.Packs...)
+			content, err := r.Encode()
+			must(t, err)
+			must(t, r.Commit(t.Context(), s, content))
+			other := newProject(t, url)
+			if _, err := pull(t.Context(), other, run); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%v, want %s", err, c.want)
+			}
+			if disk.Exists(other.RunDir(run)) || disk.Exists(other.Staging()) {
+				t.Error("something of it is in the project")
+			}
+		})
 	}
 }

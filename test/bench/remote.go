@@ -119,12 +119,12 @@ func (b *bench) movers(t *tree) (list []mover, err error) {
 	}
 	if _, err := exec.LookPath("restic"); err == nil {
 		move := func() error {
-			return errors.Join(run("restic", "--quiet", "backup", t.root), run("restic", "--quiet", "restore", "latest:"+t.root, "--target", copied+"-restic", "--overwrite", "if-changed"))
+			return errors.Join(run("restic", "--quiet", "backup", t.root), run("restic", "--quiet", "restore", "latest", "--target", copied+"-restic"))
 		}
 		if err := errors.Join(run("restic", "--quiet", "init"), move()); err != nil {
 			return nil, err
 		}
-		list = append(list, mover{"`restic backup`, and `restic restore` of what changed", timed(move)})
+		list = append(list, mover{"`restic backup` and `restic restore`", timed(move)})
 	}
 	if _, err := exec.LookPath("rsync"); err == nil {
 		move := func() error { return run("rsync", "-a", t.root+"/", copied+"-rsync/") }
