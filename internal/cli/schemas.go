@@ -33,9 +33,11 @@ import (
 	"pawl/internal/interop"
 	"pawl/internal/project"
 	"pawl/internal/recovery"
+	"pawl/internal/remote"
 	"pawl/internal/resume"
 	"pawl/internal/runs"
 	"pawl/internal/schema"
+	"pawl/internal/transfer"
 	"pawl/internal/version"
 )
 
@@ -61,10 +63,11 @@ var outputs = []output{
 	of[checkpointview.Report]("checkpoint", "pawl checkpoint --json"),
 	of[[]checkpointview.Report]("checkpoints", "pawl checkpoints --json"),
 	of[[]restoreview.Change]("diff", "pawl diff --json"),
+	of[transfer.Cloned]("clone", "pawl clone --json"),
 	of[failure.Document]("error", "any command with --json, to standard error"),
 	of[[]resume.Explained]("explain", "pawl explain --json"),
 	of[[]recovery.Rule]("explain-rules", "pawl explain --rules --json"),
-	of[[]pawl.Finding]("findings", "pawl doctor --json, pawl verify --json"),
+	of[[]pawl.Finding]("findings", "pawl doctor --json, pawl verify --json, pawl remote verify --json"),
 	of[forkview.Report]("fork", "pawl fork --json"),
 	of[[]layout.GateReport]("gates", "pawl gates --json"),
 	of[interop.Imported]("import", "pawl import --json"),
@@ -76,7 +79,13 @@ var outputs = []output{
 	of[checkedPlan]("plan-check", "pawl plan check --json"),
 	of[processview.Report]("processes", "pawl processes --json"),
 	of[pruneview.Report]("prune", "pawl prune --json"),
+	of[transfer.Pulled]("pull", "pawl pull --json"),
+	of[transfer.Pushed]("push", "pawl push --json"),
 	of[recoverview.Report]("recover", "pawl recover --json"),
+	of[transfer.Remote]("remote", "pawl remote add --json"),
+	of[[]transfer.Remote]("remote-list", "pawl remote list --json"),
+	of[remote.Pruned]("remote-prune", "pawl remote prune --json"),
+	of[[]transfer.OnRemote]("remote-runs", "pawl remote runs --json"),
 	of[restoreview.Report]("restore", "pawl restore --json"),
 	of[resumeview.Examined]("resume-dry-run", "pawl resume --dry-run --json"),
 	of[rollbackview.Report]("rollback", "pawl rollback --json"),

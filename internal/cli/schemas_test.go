@@ -148,6 +148,15 @@ func TestOutputsFollowTheirSchemas(t *testing.T) {
 	} {
 		check(c[0], c[1:]...)
 	}
+	share := t.TempDir()
+	check("remote", "remote", "add", "origin", "file://"+share)
+	for _, c := range [][]string{
+		{"remote-list", "remote", "list"}, {"push", "push"}, {"remote-runs", "remote", "runs"}, {"findings", "remote", "verify"},
+		{"remote-prune", "remote", "prune"}, {"pull", "pull", string(p.newest())},
+		{"clone", "clone", string(p.newest()), p.path("../clone-of-" + filepath.Base(p.dir))},
+	} {
+		check(c[0], c[1:]...)
+	}
 	p.ok("learn", "Oslo is north")
 	check("memory", "memory")
 	p.write("made.txt", "changed\n")

@@ -113,6 +113,18 @@ func FindCheckpoint(ctx context.Context, p *project.Project, store *snapshot.Sto
 	return found[0], nil
 }
 
+// LatestFiles returns the newest checkpoint of a run that has files and shows no unfinished work; nil if there is none.
+func LatestFiles(ctx context.Context, p *project.Project, store *snapshot.Store, run pawl.RunID) (*SavedCheckpoint, error) {
+	all, err := Checkpoints(ctx, p, store, run)
+	if err != nil {
+		return nil, err
+	}
+	for _, found := range newestGood(all, SavedCheckpoint.isWork) {
+		return &found, nil
+	}
+	return nil, nil
+}
+
 // withMessage suggests the newest checkpoint that was saved with this message.
 func withMessage(all []SavedCheckpoint, message string) string {
 	for _, c := range slices.Backward(all) {

@@ -64,6 +64,19 @@ func Adopt(p *project.Project, run pawl.RunID) error {
 	return Mark(p, run)
 }
 
+// Disown makes a run count as made elsewhere, because events of others were added to it.
+func Disown(p *project.Project, run pawl.RunID) error {
+	return p.WithMarkLock(run, func() error {
+		if err := disk.Remove(markPath(p, run)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if err := disk.Remove(wordsPath(p, run)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return nil
+	})
+}
+
 // Mark records that the run's journal, up to its present end, is the user's own. Call it for a run that Elsewhere does not report, or
 // that the user has adopted.
 func Mark(p *project.Project, run pawl.RunID) error {

@@ -54,11 +54,7 @@ func (s *Store) Export(ctx context.Context, r Record, paths []string, folder str
 	if err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(folder, 0o777); err != nil {
-		return nil, err
-	}
-	mark := filepath.Join(folder, Unfinished)
-	if err := disk.Put(mark, []byte("pawl has not written all files of this folder. Remove it, and repeat the command.\n")); err != nil {
+	if err := MarkUnfinished(folder); err != nil {
 		return nil, err
 	}
 	a := applier{ctx: ctx, store: s, folder: folder}
@@ -71,10 +67,36 @@ func (s *Store) Export(ctx context.Context, r Record, paths []string, folder str
 	if err := a.run(changes, nil); err != nil {
 		return changes, err
 	}
-	if slices.ContainsFunc(changes, func(c Change) bool { return c.Path == Unfinished }) {
-		return changes, nil
+	return changes, unmark(folder, changes)
+}
+
+// Fill writes a snapshot into a folder that has nothing but .pawl and the mark of MarkUnfinished, which it removes.
+func (s *Store) Fill(ctx context.Context, r Record, folder string) ([]Change, error) {
+	changes, err := s.ExportChanges(r, nil)
+	if err != nil {
+		return nil, err
 	}
-	return changes, disk.Remove(mark)
+	a := applier{ctx: ctx, store: s, folder: folder}
+	if err := a.run(changes, nil); err != nil {
+		return changes, err
+	}
+	return changes, unmark(folder, changes)
+}
+
+// MarkUnfinished creates a folder if it is missing, and marks it: not all files are written into it yet.
+func MarkUnfinished(folder string) error {
+	if err := os.MkdirAll(folder, 0o777); err != nil {
+		return err
+	}
+	return disk.Put(filepath.Join(folder, Unfinished), []byte("pawl has not written all files of this folder. Remove it, and repeat the command.\n"))
+}
+
+// unmark removes the mark, unless the snapshot has a file with its name.
+func unmark(folder string, changes []Change) error {
+	if slices.ContainsFunc(changes, func(c Change) bool { return c.Path == Unfinished }) {
+		return nil
+	}
+	return disk.Remove(filepath.Join(folder, Unfinished))
 }
 
 // ExportChanges returns what Export would write.

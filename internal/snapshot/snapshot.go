@@ -471,6 +471,11 @@ func (s *Store) blocks(id pack.ID) ([]pack.ID, error) {
 	if err != nil {
 		return nil, err
 	}
+	return blockIDs(id, data)
+}
+
+// blockIDs decodes the list of blocks that is an object's content.
+func blockIDs(id pack.ID, data []byte) ([]pack.ID, error) {
 	if len(data)%len(id) != 0 {
 		return nil, &pack.DamagedError{ID: id, Why: "not a list of blocks"}
 	}

@@ -359,14 +359,15 @@ func TestHelpAndDocsAgree(t *testing.T) {
 	}
 }
 
-// commands returns the commands below parent that the help text printed by list names, with the subcommands of plan, serve, kernel and notebook.
+// commands returns the commands below parent that the help text printed by list names, with the subcommands of plan, serve, kernel, notebook and
+// remote.
 func (r *reader) commands(t *testing.T, parent, list string) []string {
 	t.Helper()
 	help := strings.Join(r.run(t, list), "\n")
 	var found []string
 	for _, m := range regexp.MustCompile(`(?m)^  ([a-z]+) +\S`).FindAllStringSubmatch(help, -1) {
 		switch name := parent + " " + m[1]; m[1] {
-		case "plan", "token", "kernel", "notebook":
+		case "plan", "token", "kernel", "notebook", "remote":
 			found = append(found, r.commands(t, name, name+" --help")...)
 		case "serve": // it does something itself, too
 			found = append(append(found, name), r.commands(t, name, name+" --help")...)

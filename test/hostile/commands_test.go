@@ -75,6 +75,10 @@ var commands = map[string]struct {
 	"trust":       {asks, []string{"trust"}},
 	"archive":     {refuses, []string{"archive", "archive planted"}},
 	"store":       {refuses, []string{"store", "store move postgres", "store move files", "store pull planted-20260101-000000-abcd"}},
+	"remote":      {refuses, []string{"remote list", "remote add origin file:///tmp", "remote remove origin", "remote runs", "remote verify", "remote prune"}},
+	"push":        {refuses, []string{"push", "push planted"}},
+	"pull":        {refuses, []string{"pull planted"}},
+	"clone":       {refuses, []string{"clone planted ../elsewhere"}},
 	"kernel":      {refuses, []string{"kernel list", "kernel start --driver python", "kernel execute 1", "kernel execute -s planted/main 1", "kernel restart", "kernel variables", "kernel stop"}},
 	"notebook":    {refuses, []string{"notebook run fit.ipynb", "notebook run fit.ipynb --driver python"}},
 	"serve":       {free, []string{"serve --help"}}, // hostile projects meet a server in TestServed

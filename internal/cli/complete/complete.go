@@ -22,6 +22,7 @@ import (
 	"pawl/internal/redact"
 	"pawl/internal/runs"
 	"pawl/internal/supervise/process"
+	"pawl/internal/transfer"
 )
 
 // Source is where the words come from. The zero Source has none.
@@ -64,6 +65,21 @@ func word(value, description string) []string {
 		return []string{value}
 	}
 	return []string{value + "\t" + layout.Visible(description)}
+}
+
+// Remotes returns the names of the project's remotes.
+func (s Source) Remotes() (words []string) {
+	if s.project == nil {
+		return nil
+	}
+	list, err := transfer.Remotes(s.project)
+	if err != nil {
+		return nil
+	}
+	for _, r := range list {
+		words = append(words, word(r.Name, r.URL)...)
+	}
+	return words
 }
 
 // Runs returns the runs, newest first.

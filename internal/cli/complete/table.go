@@ -19,6 +19,7 @@ var (
 	checkpointWords words = func(ctx context.Context, s Source, _ []string) []string { return s.Checkpoints(ctx) }
 	blockerWords    words = func(ctx context.Context, s Source, _ []string) []string { return s.Blockers(ctx) }
 	callWords       words = func(ctx context.Context, s Source, _ []string) []string { return s.Calls(ctx) }
+	remoteWords     words = func(_ context.Context, s Source, _ []string) []string { return s.Remotes() }
 	systemWords     words = func(_ context.Context, s Source, _ []string) []string { return s.Systems }
 	optionWords     words = func(ctx context.Context, s Source, args []string) []string { return s.Options(ctx, args[0]) }
 	itemWords       words = func(ctx context.Context, s Source, args []string) []string {
@@ -42,7 +43,7 @@ func fixed[T ~string](values ...T) words {
 var arguments = map[string][]words{
 	"adopt": {runWords}, "brief": {runWords}, "checkpoints": {runWords}, "gates": {runWords}, "log": {runWords}, "pause": {runWords},
 	"processes": {runWords}, "recover": {runWords}, "resume": {runWords}, "stats": {runWords}, "status": {runWords}, "stop": {runWords},
-	"watch": {runWords}, "why": {runWords}, "archive": {runWords},
+	"watch": {runWords}, "why": {runWords}, "archive": {runWords}, "push": {runWords},
 	"done": {stepWords}, "explain": {stepWords}, "output": {stepWords}, "retry": {stepWords}, "review": {stepWords}, "skip": {stepWords},
 	"approve": {gateWords}, "reject": {gateWords}, "answer": {gateWords, optionWords},
 	"diff": {checkpointWords, checkpointWords}, "fork": {checkpointWords}, "prune": {checkpointWords}, "restore": {checkpointWords},
@@ -58,7 +59,7 @@ var takesFiles = []string{"check", "diff", "export", "import", "restore", "run",
 
 // flags are the kinds of the values of flags.
 var flags = map[string]words{
-	"run": runWords, "item": itemWords, "mirror": systemWords, "to": checkpointWords, "as": systemWords, "for": fixed(pawl.AgentNames...),
+	"run": runWords, "remote": remoteWords, "item": itemWords, "mirror": systemWords, "to": checkpointWords, "as": systemWords, "for": fixed(pawl.AgentNames...),
 	"kind": fixed(pawl.Pattern, pawl.Gotcha, pawl.Preference, pawl.DecisionMem, pawl.RejectedIdea, pawl.Fragile),
 }
 

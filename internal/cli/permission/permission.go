@@ -12,11 +12,11 @@ import (
 )
 
 // personVerbs are commands that only a person may use: what runs under pawl, in whatever project, may not.
-var personVerbs = []string{"approve", "answer", "reject", "review", "trust", "adopt", "done", "serve", "store"}
+var personVerbs = []string{"approve", "answer", "reject", "review", "trust", "adopt", "done", "serve", "store", "remote"}
 
 // workingVerbs are commands that a step may not use on its own project. An agent may, unless the user's settings refuse it.
 var workingVerbs = []string{
-	"archive", "attach", "detach", "fork", "import", "kernel", "notebook", "pause", "prune", "recover", "restore", "resume", "retry", "rollback", "run", "skip", "stop", "unblock",
+	"archive", "attach", "clone", "detach", "fork", "import", "kernel", "notebook", "pause", "prune", "pull", "push", "recover", "restore", "resume", "retry", "rollback", "run", "skip", "stop", "unblock",
 }
 
 // workingFlags make another command a working verb.

@@ -1,0 +1,61 @@
+package address_test
+
+import (
+	"strings"
+	"testing"
+
+	"pawl"
+	"pawl/internal/remote/address"
+)
+
+func TestParse(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"file:///mnt/a":            "file:///mnt/a",
+		"file:///mnt//a/../b/":     "file:///mnt/b",
+		"file://localhost/mnt/a b": "file:///mnt/a%20b",
+	} {
+		if got, err := address.Parse(text); got != want || err != nil {
+			t.Errorf("%s: %s, %v", text, got, err)
+		}
+	}
+	for text, want := range map[string]string{
+		"":                          "not a URL",
+		"/mnt/a":                    "not a URL",
+		"s3://bucket/a":             `unknown scheme "s3"`,
+		"oci://registry/a":          "unknown scheme",
+		"file://mnt/a":              "three slashes",
+		"file:a":                    "only a path",
+		"file:///":                  "not the path",
+		"file:///..":                "not the path",
+		"file:///a?key=b":           "only a path",
+		"file:///a#b":               "only a path",
+		"file://user:secret@host/a": "credentials",
+		"file://%zz/a":              "invalid URL",
+	} {
+		_, err := address.Parse(text)
+		if err == nil || !strings.Contains(err.Error(), want) || pawl.KindOf(err) != pawl.KindUsage {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+		if err != nil && strings.Contains(err.Error(), "secret") {
+			t.Errorf("the error has the password: %v", err)
+		}
+		if _, err := address.Open(text); err == nil {
+			t.Errorf("opened %s", text)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add("file:///mnt/a")
+	f.Add("file://localhost/a/../..")
+	f.Fuzz(func(t *testing.T, text string) {
+		once, err := address.Parse(text)
+		if err != nil {
+			return
+		}
+		if twice, err := address.Parse(once); err != nil || twice != once {
+			t.Errorf("%q becomes %q, and then %q, %v", text, once, twice, err)
+		}
+	})
+}

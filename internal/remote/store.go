@@ -1,0 +1,153 @@
+// Package remote stores runs where several machines reach them: their journals, and the objects of their snapshots.
+//
+//	pawl-remote.json              the remote's ID
+//	packs/<sha256>                objects, as pack.Store encodes them, one after another
+//	indexes/<pack>-<sha256>       where each object of a pack is
+//	runs/<run>/<number>.json      a Record: what a push stored, and who pushed. The highest number counts
+//	marks/<pack>                  since when no Record needs a pack
+//
+// Keys are created once and never change. A push writes its Record last, under the number after the highest one, and only if that is
+// free. So of two machines that push the same run, one is refused, and nothing is merged. Prune alone deletes.
+//
+// A remote can be written by others. Everything but a Record is named by its hash, which is checked before the content is used. A Record
+// is parsed strictly; whoever uses it must not trust what it says.
+package remote
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+	"time"
+
+	"pawl"
+	"pawl/internal/disk"
+	"pawl/internal/lazyregexp"
+)
+
+// A Store has contents under keys. Its methods may be called concurrently, also by other processes.
+type Store interface {
+	// Get returns the content of a key. The error wraps fs.ErrNotExist if there is none, and disk.ErrTooLarge if it is larger than limit.
+	Get(ctx context.Context, key string, limit int64) ([]byte, error)
+	// Create stores content under a key, unless the key exists, and reports whether it did. When it returns nil, the content under the
+	// key survives a power failure; after an error, all of it or nothing is there. Of two concurrent calls one creates the key.
+	Create(ctx context.Context, key string, content []byte) (created bool, err error)
+	// List returns what has a key that starts with a prefix, ordered by key. A prefix is empty, or ends with a slash.
+	List(ctx context.Context, prefix string) ([]Object, error)
+	// Delete removes a key. A missing one is not an error.
+	Delete(ctx context.Context, key string) error
+}
+
+// An Object is a key of a Store.
+type Object struct {
+	Key      string
+	Size     int64
+	Modified time.Time
+}
+
+// validKey matches the keys of a Store: one to three names, none of which starts with a dot.
+var validKey = lazyregexp.New(`^[A-Za-z0-9_-][A-Za-z0-9._-]{0,139}(/[A-Za-z0-9_-][A-Za-z0-9._-]{0,139}){0,2}$`)
+
+// ValidKey reports whether a Store accepts a key.
+func ValidKey(key string) bool { return validKey.MatchString(key) }
+
+// The names of keys and their folders.
+const (
+	idKey        = "pawl-remote.json"
+	packPrefix   = "packs/"
+	indexPrefix  = "indexes/"
+	runPrefix    = "runs/"
+	markPrefix   = "marks/"
+	probePrefix  = "probes/"
+	maxIDSize    = 4 << 10
+	remoteFormat = 1
+)
+
+// identity is the content of idKey.
+type identity struct {
+	Format int    `json:"format"`
+	ID     string `json:"id"`
+}
+
+// validID matches the ID of a remote.
+var validID = lazyregexp.New(`^[0-9a-f]{32}$`)
+
+// ID returns the ID of a remote. The error wraps fs.ErrNotExist if nothing was pushed there.
+func ID(ctx context.Context, s Store) (string, error) {
+	data, err := s.Get(ctx, idKey, maxIDSize)
+	if err != nil {
+		return "", err
+	}
+	return parseID(data)
+}
+
+func parseID(data []byte) (string, error) {
+	var id identity
+	if err := json.Unmarshal(data, &id); err != nil || !validID.MatchString(id.ID) {
+		return "", damaged("%s is damaged", idKey)
+	}
+	if id.Format != remoteFormat {
+		return "", damaged("the remote has format %d, and this pawl reads format %d", id.Format, remoteFormat)
+	}
+	return id.ID, nil
+}
+
+// Prepare makes an empty store a remote, and returns the ID of the remote. It fails if the store ignores the condition of Create, or has
+// other data.
+func Prepare(ctx context.Context, s Store) (string, error) {
+	if err := Probe(ctx, s); err != nil {
+		return "", err
+	}
+	id, err := ID(ctx, s)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return id, err
+	}
+	there, err := s.List(ctx, "")
+	if err != nil {
+		return "", err
+	}
+	for _, o := range there {
+		if !strings.HasPrefix(o.Key, probePrefix) && !isPartial(o.Key) && o.Key != idKey {
+			return "", &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("the remote is neither empty nor one of pawl: it has %s", o.Key)}
+		}
+	}
+	content, err := json.Marshal(identity{Format: remoteFormat, ID: disk.RandomHex(16)})
+	if err != nil {
+		return "", err
+	}
+	if _, err := s.Create(ctx, idKey, append(content, '\n')); err != nil {
+		return "", err
+	}
+	return ID(ctx, s) // another machine may have been faster
+}
+
+// ErrIgnoresConditions means that a store overwrites keys that exist. Two machines could then push the same run.
+var ErrIgnoresConditions = errors.New("the remote overwrites what exists, so it cannot tell two machines apart that push the same run")
+
+// Probe returns an error if a store does not create keys as Store promises.
+func Probe(ctx context.Context, s Store) (err error) {
+	key := probePrefix + disk.RandomHex(16)
+	if _, err := s.Create(ctx, key, []byte("first")); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Delete(ctx, key)) }()
+	created, err := s.Create(ctx, key, []byte("second"))
+	if err != nil {
+		return err
+	}
+	data, err := s.Get(ctx, key, maxIDSize)
+	if err == nil && (created || string(data) != "first") {
+		err = ErrIgnoresConditions
+	}
+	return err
+}
+
+// isPartial reports whether a key is a temporary one that a crash left.
+func isPartial(key string) bool { return disk.IsPartial(path.Base(key)) }
+
+func damaged(format string, args ...any) error {
+	return &pawl.Error{Kind: pawl.KindDamaged, Err: fmt.Errorf(format, args...)}
+}

@@ -1,0 +1,330 @@
+// Package transfer moves runs between projects, through a remote: push stores what the remote lacks, pull fetches what the project lacks.
+//
+// Where a project's remotes are is known from the user's state folder alone. Nothing in the project's files makes pawl read or write
+// elsewhere. A pulled run comes from elsewhere until the user adopts it.
+package transfer
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"pawl"
+	"pawl/internal/disk"
+	"pawl/internal/lazyregexp"
+	"pawl/internal/project"
+	"pawl/internal/remote"
+	"pawl/internal/remote/address"
+	"pawl/internal/userdir"
+)
+
+// Remote is a remote of a project.
+type Remote struct {
+	Name string `json:"name"`
+	URL  string `json:"url"`
+}
+
+// Usual is the name of the remote that is used if none is named and there are several.
+const Usual = "origin"
+
+var validName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$`)
+
+// limit is the number of bytes that are read of a setting.
+const limit = 64 << 10
+
+// folderOf returns the folder with the settings of a trusted project's remotes.
+func folderOf(p *project.Project, names ...string) string {
+	return filepath.Join(append([]string{p.Trust.Folder, "remotes"}, names...)...)
+}
+
+// Add adds a remote to a project.
+func Add(ctx context.Context, p *project.Project, name, url string) (Remote, error) {
+	if err := p.Trusted(); err != nil {
+		return Remote{}, err
+	}
+	if !validName.MatchString(name) {
+		return Remote{}, usage("", "invalid name %q; expected letters, digits, - and _", name)
+	}
+	url, err := address.Parse(url)
+	if err != nil {
+		return Remote{}, err
+	}
+	if folder, ok := address.Folder(url); ok && userdir.Within(folder, p.Root) {
+		return Remote{}, usage("", "the folder of a remote must not be in the project: snapshots would contain it")
+	}
+	r := Remote{Name: name, URL: url}
+	if old, err := find(p, name); err == nil && old != r {
+		return r, usage("pawl remote remove "+name, "remote %s is %s already", name, old.URL)
+	}
+	c, err := connect(p, r)
+	if err != nil {
+		return r, err
+	}
+	if _, err := remote.Prepare(ctx, c.store); err != nil {
+		return r, err
+	}
+	data, err := json.Marshal(r)
+	if err == nil {
+		err = disk.MakeFolders(folderOf(p))
+	}
+	if err == nil {
+		err = disk.Replace(folderOf(p, name+".json"), append(data, '\n'))
+	}
+	return r, err
+}
+
+// Remotes returns the remotes of a project by name.
+func Remotes(p *project.Project) ([]Remote, error) {
+	if err := p.Trusted(); err != nil {
+		return nil, err
+	}
+	paths, err := disk.Glob(folderOf(p), "*.json")
+	list := make([]Remote, 0, len(paths))
+	for _, path := range paths {
+		r, err := find(p, strings.TrimSuffix(filepath.Base(path), ".json"))
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, r)
+	}
+	return list, err
+}
+
+func find(p *project.Project, name string) (r Remote, err error) {
+	if !validName.MatchString(name) {
+		return r, fs.ErrNotExist
+	}
+	data, err := disk.ReadFile(folderOf(p, name+".json"), limit)
+	if err != nil {
+		return r, err
+	}
+	return parseRemote(data, name)
+}
+
+func parseRemote(data []byte, name string) (r Remote, err error) {
+	if err := json.Unmarshal(data, &r); err != nil || r.Name != name {
+		return r, fmt.Errorf("the record of remote %s is damaged", name)
+	}
+	return r, nil
+}
+
+// Remove removes a remote from a project. What is stored there stays.
+func Remove(p *project.Project, name string) error {
+	if _, err := Find(p, name); err != nil {
+		return err
+	}
+	return disk.Remove(folderOf(p, name+".json"))
+}
+
+// Find returns the remote with a name. Without a name, it returns the only one, or the one named Usual.
+func Find(p *project.Project, name string) (Remote, error) {
+	all, err := Remotes(p)
+	if err != nil {
+		return Remote{}, err
+	}
+	switch {
+	case len(all) == 0:
+		return Remote{}, usage("pawl remote add "+Usual+" file:///mnt/share/pawl", "this project has no remotes")
+	case name == "" && len(all) == 1:
+		return all[0], nil
+	}
+	wanted := name
+	if wanted == "" {
+		wanted = Usual
+	}
+	if at := slices.IndexFunc(all, func(r Remote) bool { return r.Name == wanted }); at >= 0 {
+		return all[at], nil
+	}
+	if name == "" {
+		return Remote{}, usage("pawl remote list", "this project has several remotes; name one with --remote")
+	}
+	return Remote{}, usage("pawl remote list", "no remote %q", name)
+}
+
+// Connection is an open remote of a project.
+type Connection struct {
+	Remote
+	project *project.Project
+	store   *counter
+	id      string
+}
+
+// counter counts the bytes that go through a store.
+type counter struct {
+	remote.Store
+	sent, received int64
+}
+
+// Get counts what it receives.
+func (c *counter) Get(ctx context.Context, key string, limit int64) ([]byte, error) {
+	data, err := c.Store.Get(ctx, key, limit)
+	c.received += int64(len(data))
+	return data, err
+}
+
+// Create counts what it sends.
+func (c *counter) Create(ctx context.Context, key string, content []byte) (bool, error) {
+	created, err := c.Store.Create(ctx, key, content)
+	if created {
+		c.sent += int64(len(content))
+	}
+	return created, err
+}
+
+func connect(p *project.Project, r Remote) (*Connection, error) {
+	s, err := address.Open(r.URL)
+	if errors.Is(err, fs.ErrNotExist) {
+		folder, _ := address.Folder(r.URL)
+		err = usage("mkdir -p "+folder, "the folder of the remote does not exist, or is not mounted: %s", folder)
+	}
+	return &Connection{Remote: r, project: p, store: &counter{Store: s}}, err
+}
+
+// Connect opens a remote of a project.
+func Connect(ctx context.Context, p *project.Project, name string) (*Connection, error) {
+	r, err := Find(p, name)
+	if err != nil {
+		return nil, err
+	}
+	c, err := connect(p, r)
+	if err != nil {
+		return nil, err
+	}
+	return c, c.identify(ctx)
+}
+
+// identify reads the ID of the remote.
+func (c *Connection) identify(ctx context.Context) (err error) {
+	c.id, err = remote.ID(ctx, c.store)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = &pawl.Error{Kind: pawl.KindDamaged, Err: fmt.Errorf("%s is no remote of pawl, or was emptied", c.URL), Hint: "pawl remote remove " + c.Name}
+	}
+	return err
+}
+
+// cache returns the folder with the indexes of packs that were read.
+func (c *Connection) cache() remote.Cache { return remote.Cache(folderOf(c.project, c.id, "indexes")) }
+
+// position is what this project knows of a run on a remote.
+type position struct {
+	Number int    `json:"number"`           // of the record that was pushed or pulled last
+	Sum    string `json:"sha256,omitempty"` // of that record
+	Try    string `json:"try,omitempty"`    // SHA-256 of a record with the next number whose push has not ended
+}
+
+func (c *Connection) positionPath(run pawl.RunID) string {
+	return folderOf(c.project, c.id, string(run)+".json")
+}
+
+func (c *Connection) position(run pawl.RunID) (at position, err error) {
+	data, err := disk.ReadFile(c.positionPath(run), limit)
+	if errors.Is(err, fs.ErrNotExist) {
+		return at, nil
+	}
+	if err == nil {
+		at, err = parsePosition(data)
+	}
+	return at, err
+}
+
+func parsePosition(data []byte) (at position, err error) {
+	if err := json.Unmarshal(data, &at); err != nil || at.Number < 0 {
+		return at, errors.New("the record of what was pushed is damaged")
+	}
+	return at, nil
+}
+
+func (c *Connection) setPosition(run pawl.RunID, at position) error {
+	data, err := json.Marshal(at)
+	if err != nil {
+		return err
+	}
+	path := c.positionPath(run)
+	if err := disk.MakeFolders(filepath.Dir(path)); err != nil {
+		return err
+	}
+	return disk.Replace(path, append(data, '\n'))
+}
+
+func usage(hint, format string, args ...any) error {
+	return &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf(format, args...), Hint: hint}
+}
+
+// OnRemote is a run on a remote.
+type OnRemote struct {
+	Run    pawl.RunID   `json:"run"`
+	Number int          `json:"number"` // of pushes
+	Time   time.Time    `json:"time"`   // of the last push
+	Owner  remote.Owner `json:"owner"`
+	Status string       `json:"status"`
+	Seq    pawl.Seq     `json:"seq"`
+	Live   []string     `json:"live,omitempty"`
+}
+
+// Runs returns the runs on the remote, the one that was pushed last first.
+func (c *Connection) Runs(ctx context.Context) ([]OnRemote, error) {
+	newest, err := remote.Numbers(ctx, c.store, "")
+	if err != nil {
+		return nil, err
+	}
+	list := make([]OnRemote, 0, len(newest))
+	for run, number := range newest {
+		r, err := remote.Read(ctx, c.store, run, number)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, OnRemote{Run: run, Number: number, Time: r.Time, Owner: r.Owner, Status: r.Status, Seq: r.Seq, Live: r.Live})
+	}
+	slices.SortFunc(list, func(a, b OnRemote) int { return cmp.Or(b.Time.Compare(a.Time), cmp.Compare(a.Run, b.Run)) })
+	return list, nil
+}
+
+// Resolve returns the run on the remote whose ID is name, or alone begins with it.
+func (c *Connection) Resolve(ctx context.Context, name string) (pawl.RunID, error) {
+	newest, err := remote.Numbers(ctx, c.store, "")
+	if err != nil {
+		return "", err
+	}
+	var found []pawl.RunID
+	for run := range newest {
+		if string(run) == name {
+			return run, nil
+		}
+		if strings.HasPrefix(string(run), name) {
+			found = append(found, run)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return "", &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("no run %q on %s", name, c.URL), Hint: "pawl remote runs"}
+	case 1:
+		return found[0], nil
+	}
+	return "", usage("pawl remote runs", "%q is ambiguous: %d runs on the remote match", name, len(found))
+}
+
+// Verify checks everything on the remote that its runs need.
+func (c *Connection) Verify(ctx context.Context) ([]pawl.Finding, error) {
+	return remote.Verify(ctx, c.store)
+}
+
+// Prune deletes what no run on the remote needs; see remote.Prune.
+func (c *Connection) Prune(ctx context.Context, grace time.Duration) (remote.Pruned, error) {
+	return remote.Prune(ctx, c.store, grace, time.Now())
+}
+
+// At opens a remote that is none of a project, to look for a run.
+func At(ctx context.Context, url string) (*Connection, error) {
+	c, err := connect(nil, Remote{Name: url, URL: url})
+	if err != nil {
+		return nil, err
+	}
+	return c, c.identify(ctx)
+}
