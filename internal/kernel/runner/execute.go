@@ -133,18 +133,29 @@ func (h *host) save(ctx context.Context, k kernel.Kernel, b *Begin, end *End) {
 		return
 	}
 	end.Note = "the variables were not saved: " + err.Error()
-	if errors.Is(err, errNoAnswer) { // its death may be noticed later
-		select {
-		case <-k.Done():
-		case <-time.After(closeLimit):
-		}
-	}
-	select {
-	case <-k.Done():
+	if died(k, err) {
 		death := k.Death()
 		end.Ending = kernel.Ending{Status: kernel.Lost, Why: "the kernel died before the variables were saved", Death: &death}
 		end.Key = ""
+	}
+}
+
+// died reports whether a kernel is dead after code of pawl has failed in it. If it does not answer, its death may be noticed a little later.
+func died(k kernel.Kernel, err error) bool {
+	patience := time.Duration(0)
+	if errors.Is(err, errNoAnswer) {
+		patience = closeLimit
+	}
+	select {
+	case <-k.Done():
+		return true
+	case <-time.After(patience):
+	}
+	select {
+	case <-k.Done():
+		return true
 	default:
+		return false
 	}
 }
 

@@ -91,19 +91,7 @@ func (h *host) place(ctx context.Context, p *Prepared, list []origin, strict boo
 		if o.checkpoint == "" {
 			return o, nil
 		}
-		h.mu.Lock()
-		k := h.k
-		h.mu.Unlock()
-		if k == nil {
-			return o, errors.New("the kernel died before the variables were loaded")
-		}
-		warnings, err := h.cfg.Saver.Load(ctx, h.evaluator(k), o.checkpoint, strict, func(c Checkpoint) error {
-			if name := firstUsed(c.Lost, o.later); name != "" {
-				return fmt.Errorf("it does not have the variable %s", name)
-			}
-			h.set(func() { h.at = "" }) // until it is loaded
-			return nil
-		})
+		warnings, err := h.load(ctx, o, strict)
 		if errors.Is(err, ErrDrift) {
 			return o, &pawl.Error{Kind: pawl.KindDamaged, Err: fmt.Errorf("checkpoint %s was not loaded: %w; restore that environment, or remove \"strict\" to load the variables anyway", o.checkpoint, err)}
 		}
@@ -114,6 +102,36 @@ func (h *host) place(ctx context.Context, p *Prepared, list []origin, strict boo
 		return o, h.loaded(p, o, warnings)
 	}
 	return origin{}, errors.New("no state to continue from") // the last origin is always a new kernel
+}
+
+// loadTries is how often a checkpoint is loaded if the kernel dies meanwhile.
+const loadTries = 3
+
+// load loads a checkpoint into a new kernel. A kernel that dies meanwhile was probably killed: loading the checkpoint before this one would
+// execute finished cells again.
+func (h *host) load(ctx context.Context, o origin, strict bool) (warnings []string, err error) {
+	for try := 1; ; try++ {
+		h.mu.Lock()
+		k := h.k
+		h.mu.Unlock()
+		if k == nil {
+			err = errors.New("the kernel died before the variables were loaded")
+		} else {
+			warnings, err = h.cfg.Saver.Load(ctx, h.evaluator(k), o.checkpoint, strict, func(c Checkpoint) error {
+				if name := firstUsed(c.Lost, o.later); name != "" {
+					return fmt.Errorf("it does not have the variable %s", name)
+				}
+				h.set(func() { h.at = "" }) // until it is loaded
+				return nil
+			})
+		}
+		if err == nil || try == loadTries || k != nil && !died(k, err) {
+			return warnings, err
+		}
+		if started := h.startKernel(ctx); started != nil {
+			return nil, errors.Join(err, started)
+		}
+	}
 }
 
 // loaded records that the variables of a checkpoint are in the kernel.

@@ -139,3 +139,51 @@ func TestStartingIsNotBusy(t *testing.T) {
 		})
 	}
 }
+
+// dyingDriver starts kernels that die when something is loaded, apart from the last.
+type dyingDriver struct{ kernels []*dyingKernel }
+
+func (d *dyingDriver) Start(context.Context, kernel.Spec, func(kernel.Message)) (kernel.Kernel, error) {
+	k := &dyingKernel{done: make(chan struct{})}
+	d.kernels = append(d.kernels, k)
+	return k, nil
+}
+
+// killingSaver is a saver whose kernel is killed while it loads, some times.
+type killingSaver struct {
+	stubSaver
+	driver *dyingDriver
+	kills  int
+}
+
+func (s *killingSaver) Load(_ context.Context, _ Evaluator, id string, _ bool, accept func(Checkpoint) error) ([]string, error) {
+	s.calls = append(s.calls, "load "+id)
+	if len(s.calls) <= s.kills {
+		close(s.driver.kernels[len(s.driver.kernels)-1].done)
+		return nil, errNoAnswer
+	}
+	return nil, accept(Checkpoint{ID: id})
+}
+
+// TestKilledWhileLoading: a checkpoint is loaded into another kernel if the first one dies. No cell runs again for that.
+func TestKilledWhileLoading(t *testing.T) {
+	t.Parallel()
+	for kills, want := range []string{"load 4", "load 4, load 4", "load 4, load 4, load 4", "load 4, load 4, load 4, load 2"} {
+		driver := &dyingDriver{}
+		saver := &killingSaver{driver: driver, kills: kills}
+		h := &host{cfg: Config{Dir: t.TempDir(), Driver: driver, Saver: saver}, kernelLock: make(chan struct{}, 1), history: newHistory(), changed: make(chan struct{}),
+			ends: map[kernel.CellID]*End{}, captured: map[kernel.CellID][]kernel.Message{}}
+		log, err := openLog(filepath.Join(h.cfg.Dir, LogFile), h.history.add)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.log = log
+		h.history.saved["4"], h.history.saved["2"] = true, true
+		if _, err = h.prepare(t.Context(), Request{Base: Root, Cells: []Link{{Key: "b"}, {Key: "d"}, {Key: "e"}}}); err != nil {
+			t.Error(err)
+		}
+		if got := strings.Join(saver.calls, ", "); got != want {
+			t.Errorf("after %d kills: %s, want %s", kills, got, want)
+		}
+	}
+}

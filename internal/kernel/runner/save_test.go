@@ -21,6 +21,8 @@ func (k *dyingKernel) Info() kernel.Info     { return kernel.Info{PID: 1} }
 func (k *dyingKernel) Done() <-chan struct{} { return k.done }
 func (k *dyingKernel) Death() kernel.Death   { return kernel.Death{Why: "killed by SIGKILL"} }
 
+func (*dyingKernel) Close(context.Context) error { return nil }
+
 func (k *dyingKernel) Execute(context.Context, kernel.Cell) (kernel.Ending, error) {
 	time.AfterFunc(time.Second, func() { close(k.done) })
 	return kernel.Ending{Status: kernel.Lost, Why: "killed by SIGKILL"}, k.lost
