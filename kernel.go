@@ -14,9 +14,10 @@ type KernelAction struct {
 	Server  string         `yaml:"server,omitempty" json:"server,omitempty"`   // address of a Jupyter server, for driver remote; its token is in JUPYTER_TOKEN
 	Params  map[string]any `yaml:"params,omitempty" json:"params,omitempty"`   // of a notebook
 
-	Strict      bool        `yaml:"strict,omitempty" json:"strict,omitempty"`             // load no variables if Python, a package or the platform changed since they were saved
-	Watch       KernelWatch `yaml:"watch,omitempty" json:"watch,omitzero"`                // after which inactivity of a cell pawl warns
-	CellTimeout Duration    `yaml:"cell_timeout,omitempty" json:"cell_timeout,omitempty"` // limit of each cell of a notebook. Defaults to none.
+	Strict       bool        `yaml:"strict,omitempty" json:"strict,omitempty"`               // load no variables if Python, a package or the platform changed since they were saved
+	Watch        KernelWatch `yaml:"watch,omitempty" json:"watch,omitzero"`                  // after which inactivity of a cell pawl warns
+	StartTimeout Duration    `yaml:"start_timeout,omitempty" json:"start_timeout,omitempty"` // how long the kernel may take to start. Defaults to 1m.
+	CellTimeout  Duration    `yaml:"cell_timeout,omitempty" json:"cell_timeout,omitempty"`   // limit of each cell of a notebook. Defaults to none.
 }
 
 // work returns the action without the settings that do not change what its cells do; nil for nil.
@@ -25,7 +26,7 @@ func (k *KernelAction) work() *KernelAction {
 		return nil
 	}
 	work := *k
-	work.Strict, work.Watch, work.CellTimeout = false, KernelWatch{}, 0
+	work.Strict, work.Watch, work.StartTimeout, work.CellTimeout = false, KernelWatch{}, 0, 0
 	return &work
 }
 

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"pawl"
 	"pawl/internal/disk"
@@ -79,7 +80,7 @@ func runKernel() int {
 // kernelOf chooses the driver and the interpreter of a kernel.
 func kernelOf(ctx context.Context, job *pawl.Job) (kernel.Driver, kernel.Spec, error) {
 	a := job.Kernel.Action
-	spec := kernel.Spec{Name: a.Name, Dir: job.Dir, Project: job.Root, Environ: withoutOwn(os.Environ()), RunAs: job.RunAs, ProjectKernels: true}
+	spec := kernel.Spec{Name: a.Name, Dir: job.Dir, Project: job.Root, Environ: withoutOwn(os.Environ()), RunAs: job.RunAs, ProjectKernels: true, StartLimit: time.Duration(a.StartTimeout)}
 	a.Name = kernelInNotebook(job, spec)
 	spec.Name = a.Name
 	if a.Driver == pawl.RemoteDriver {

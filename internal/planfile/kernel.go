@@ -51,6 +51,7 @@ func (r *reader) checkKernel(s *pawl.Step) {
 	r.checkPath(&k.File, k.File, "file")
 	r.checkPath(&k.Out, k.Out, "out")
 	r.oneOf(&k.Driver, string(k.Driver), "driver", string(pawl.PythonDriver), string(pawl.JupyterDriver), string(pawl.RemoteDriver))
+	r.positive(&k.StartTimeout, "start_timeout")
 	r.positive(&k.CellTimeout, "cell_timeout")
 	if _, err := pawl.ParseStepID(k.Session); err != nil && r.Good(&k.Session) {
 		r.Errorf(&k.Session, "invalid session %q: use 1 to 64 letters, digits, '.', '_' or '-'", k.Session)

@@ -71,6 +71,29 @@ func (t *text) String() string         { return *t.value }
 func (t *text) Set(value string) error { *t.value = value; return nil }
 func (t *text) Type() string           { return t.kind }
 
+// limit is a flag whose value is a limit of time.
+type limit struct{ value *pawl.Duration }
+
+func (l limit) String() string {
+	if *l.value == 0 {
+		return ""
+	}
+	return l.value.String()
+}
+
+func (l limit) Set(value string) error {
+	d, err := time.ParseDuration(value)
+	if err == nil && d <= 0 {
+		err = errors.New("a limit must be positive")
+	}
+	*l.value = pawl.Duration(d)
+	return err
+}
+
+func (limit) Type() string { return "DURATION" }
+
+const startTimeout = "how long the kernel may take to start (default: 1m)"
+
 func (x *Commands) start() *cobra.Command {
 	var action pawl.KernelAction
 	driver := ""
@@ -82,6 +105,7 @@ func (x *Commands) start() *cobra.Command {
 	c.Flags().Var(&text{&action.Name, "NAME"}, "kernel", "kernelspec, such as python3 or ir (default: python3)")
 	c.Flags().Var(&text{&driver, "DRIVER"}, "driver", "python (no Jupyter needed), jupyter or remote (default: jupyter if it is installed, else python)")
 	c.Flags().Var(&text{&action.Python, "PATH"}, "python", "Python interpreter (default: that of .venv, $VIRTUAL_ENV or the kernelspec, else python3)")
+	c.Flags().Var(limit{&action.StartTimeout}, "start-timeout", startTimeout)
 	c.Flags().Var(&text{&action.Server, "URL"}, "server", "address of a Jupyter server, for driver remote; its token is in $JUPYTER_TOKEN")
 	return x.sessionFlag(c)
 }

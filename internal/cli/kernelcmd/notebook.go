@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -28,7 +27,6 @@ type Notebook struct {
 	typed, raw, files, texts []string
 	action                   pawl.KernelAction
 	driver, cwd              string
-	cellTimeout              time.Duration
 }
 
 const notebookLong = "Execute a notebook, resumably\n\n" +
@@ -73,7 +71,8 @@ func (n *Notebook) Command(find func() (*project.Project, error), folder func() 
 	f.Var(&text{&n.action.Server, "URL"}, "server", "address of a Jupyter server, for driver remote; its token is in $JUPYTER_TOKEN")
 	f.Var(&text{&n.cwd, "DIR"}, "cwd", "working folder of the kernel (default: that of IN.ipynb)")
 	f.BoolVar(&n.action.Strict, "strict", false, "fail if saved variables have to be loaded and Python, a package or the platform changed")
-	f.DurationVar(&n.cellTimeout, "cell-timeout", 0, "interrupt a cell after `DURATION` (default: none)")
+	f.Var(limit{&n.action.StartTimeout}, "start-timeout", startTimeout)
+	f.Var(limit{&n.action.CellTimeout}, "cell-timeout", "interrupt a cell after DURATION (default: none)")
 	return c
 }
 
@@ -122,12 +121,9 @@ func (n *Notebook) check(here string, args []string) error {
 			return usage("", "%s is not a notebook: its name does not end in .ipynb", name)
 		}
 	}
-	n.action.Driver, n.action.CellTimeout = pawl.KernelDriver(n.driver), pawl.Duration(n.cellTimeout)
+	n.action.Driver = pawl.KernelDriver(n.driver)
 	if err := checkDriver(n.action.Driver, n.action.Server); err != nil {
 		return err
-	}
-	if n.cellTimeout < 0 {
-		return usage("", "--cell-timeout %s: a limit must be positive", n.cellTimeout)
 	}
 	if _, err := disk.ReadDir(absolute(here, n.cwd)); err != nil {
 		return usage("", "--cwd: %s is not a folder", n.cwd)
