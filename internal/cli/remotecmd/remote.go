@@ -389,6 +389,9 @@ func (x *Commands) clone(ctx context.Context, name, folder string) error {
 	url := x.remote
 	if !strings.Contains(url, "://") {
 		p, err := x.Find()
+		if errors.Is(err, pawl.ErrNoProject) {
+			return &pawl.Error{Kind: pawl.KindUsage, Err: errors.New("outside of a project, clone needs the URL of the remote"), Hint: "pawl clone --remote file:///mnt/share/pawl"}
+		}
 		if err != nil {
 			return err
 		}
