@@ -48,15 +48,15 @@ func (t *checkpointAccess) find(ctx context.Context, name string) (history.Saved
 }
 
 // withIntactCheckpoint calls do with the named checkpoint. If that is the latest one and its snapshot is damaged, it notes that
-// and calls do with the intact one before. verifyFirst checks the whole snapshot before do, for a do that does not.
-func (a *app) withIntactCheckpoint(ctx context.Context, t *checkpointAccess, name string, verifyFirst bool, do func(history.SavedCheckpoint) error) error {
+// and calls do with the intact one before. verifyFirst checks the snapshot, or these paths of it, before do, for a do that does not.
+func (a *app) withIntactCheckpoint(ctx context.Context, t *checkpointAccess, name string, verifyFirst bool, paths []string, do func(history.SavedCheckpoint) error) error {
 	saved, err := t.find(ctx, name)
 	if err != nil {
 		return err
 	}
 	for {
 		if name == history.Latest && verifyFirst && saved.Record != nil {
-			err = t.store.CheckReadable(ctx, *saved.Record)
+			err = t.store.CheckReadable(ctx, *saved.Record, paths)
 		}
 		if err == nil {
 			err = do(saved)

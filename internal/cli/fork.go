@@ -34,7 +34,7 @@ func (a *app) forkCommand() *cobra.Command {
 		Args:    exactArgs(a.checkpointArgument()),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.withCheckpoints(c.Context(), false, func(t *checkpointAccess) error {
-				return a.withIntactCheckpoint(c.Context(), t, args[0], o.to != "", func(saved history.SavedCheckpoint) error {
+				return a.withIntactCheckpoint(c.Context(), t, args[0], o.to != "", nil, func(saved history.SavedCheckpoint) error {
 					return a.fork(c.Context(), t, saved, o)
 				})
 			})

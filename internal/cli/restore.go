@@ -58,7 +58,7 @@ func (a *app) restoreNamed(c *cobra.Command, t *checkpointAccess, args []string,
 	if err != nil {
 		return err
 	}
-	return a.withIntactCheckpoint(ctx, t, args[0], o.to != "", func(saved history.SavedCheckpoint) error {
+	return a.withIntactCheckpoint(ctx, t, args[0], o.to != "", paths, func(saved history.SavedCheckpoint) error {
 		if err := t.checkPathsExist(saved, paths); err != nil {
 			return err
 		}

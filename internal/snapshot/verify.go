@@ -156,9 +156,13 @@ func merge(a, b []int) []int {
 	return a
 }
 
-// CheckReadable reads all of a snapshot, to find out whether it can be restored.
-func (s *Store) CheckReadable(ctx context.Context, r Record) error {
-	changes, err := s.Diff(pack.ID{}, r.Tree)
+// CheckReadable reads a snapshot, or only the given paths and everything below them, to find out whether that can be restored.
+func (s *Store) CheckReadable(ctx context.Context, r Record, paths []string) error {
+	paths, err := r.Within(paths)
+	if err != nil {
+		return err
+	}
+	changes, err := s.ExportChanges(r, paths)
 	if err != nil {
 		return err
 	}
