@@ -89,18 +89,25 @@ const closeLimit = 5 * time.Second
 func (k *live) Close(ctx context.Context) error {
 	if l := k.link.Load(); l != nil && k.leader.alive() {
 		k.leader.excuse("shut down")
+		limit := controlLimit
+		if _, busy := k.Running(); busy {
+			limit = cleanUpLimit
+		}
 		_ = k.Interrupt(ctx) // the kernel is shut down all the same
-		k.shutDown(ctx, l)
+		k.shutDown(ctx, l, limit)
 	}
 	k.discard("shut down")
 	return nil
 }
 
-// shutDown asks the kernel to end, in the end by SIGTERM, and waits.
-func (k *live) shutDown(ctx context.Context, l *link) {
+// cleanUpLimit is how long an interrupted cell may clean up before SIGTERM.
+const cleanUpLimit = 3 * time.Second
+
+// shutDown asks the kernel to end, after a limit by SIGTERM, and waits.
+func (k *live) shutDown(ctx context.Context, l *link, limit time.Duration) {
 	whole, cancel := context.WithTimeout(ctx, closeLimit)
 	defer cancel()
-	limited, cancel := context.WithTimeout(whole, controlLimit)
+	limited, cancel := context.WithTimeout(whole, limit)
 	defer cancel()
 	if _, err := l.ask(limited, "shutdown_request", k.RequestID("shutdown"), map[string]bool{"restart": false}); err != nil {
 		_ = k.leader.signal(syscall.SIGTERM) // it may be dead

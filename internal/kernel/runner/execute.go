@@ -234,7 +234,9 @@ func (h *host) interrupt(ctx context.Context, id kernel.CellID, grace time.Durat
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	stopped.After, stopped.Alive = pawl.Duration(time.Since(began).Round(time.Millisecond)), h.k == k
+	end := h.ends[running.Cell]
+	lost := end != nil && end.Status == kernel.Lost // then the kernel may be dead before watch says so
+	stopped.After, stopped.Alive = pawl.Duration(time.Since(began).Round(time.Millisecond)), h.k == k && !lost
 	return stopped
 }
 
