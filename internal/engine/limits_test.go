@@ -100,7 +100,7 @@ func TestHeartbeats(t *testing.T) {
 func TestStuckSupervisorIsKilled(t *testing.T) {
 	t.Parallel()
 	p := enginetest.New(t)
-	p.Config.Watchdog = engine.Watchdog{Heartbeat: 50 * time.Millisecond, Warning: 300 * time.Millisecond, Stalled: 600 * time.Millisecond}
+	p.Config.Watchdog = engine.Watchdog{Heartbeat: 50 * time.Millisecond, Warning: time.Second, Stalled: 2 * time.Second}
 	e := p.Start("name: demo\nsteps: [{id: a, run: '" + held + "'}]\n")
 	p.Until("the step has begun", func() bool { return p.Exists("begun") })
 	live := p.State().Live()[0]
