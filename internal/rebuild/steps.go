@@ -172,7 +172,7 @@ func (r *rebuilder) emitUnit(u Unit, k unitKey, f finding) {
 		if u.Index >= 0 {
 			again.Items = []int{u.Index}
 		}
-		r.reopen(again)
+		r.emit(r.now, again)
 	}
 	switch f.status {
 	case PartSkipped:
@@ -181,22 +181,6 @@ func (r *rebuilder) emitUnit(u Unit, k unitKey, f finding) {
 		r.emitDone(u, k, f)
 	case PartRunning, PartNotDone, PartInDoubt:
 		r.emitUndone(u, k, f)
-	}
-}
-
-// reopen reopens a step or item. The state rejects that while an attempt of the step is live, so other items' attempts
-// are ended first and started again after.
-func (r *rebuilder) reopen(again pawl.StepReopened) {
-	live := r.state.Steps[again.Step].Live()
-	for _, other := range live {
-		r.emit(r.now, pawl.AttemptEnded{AttemptRef: other.AttemptRef, Outcome: pawl.Lost, Why: "its step is reopened; the attempt is journaled again below"})
-	}
-	if len(live) > 0 {
-		r.emit(r.now, pawl.StepReopened{Step: again.Step, Keep: true, Why: again.Why})
-	}
-	r.emit(r.now, again)
-	for _, other := range live {
-		r.emit(other.Started, pawl.AttemptStarted{AttemptRef: other.AttemptRef, Key: other.Key, Seal: other.Seal})
 	}
 }
 
@@ -336,7 +320,7 @@ func (r *rebuilder) items(u Unit, items []Unit, shared pawl.Key) {
 func (r *rebuilder) leaveFinished(u Unit, items []Unit, shared pawl.Key) bool {
 	f := r.journaled(u)
 	if slices.ContainsFunc(items, r.unknownAttempt) {
-		r.reopen(pawl.StepReopened{Step: u.Step.ID, Keep: true, Why: "there were attempts after the intact part of the journal"})
+		r.emit(r.now, pawl.StepReopened{Step: u.Step.ID, Keep: true, Why: "there were attempts after the intact part of the journal"})
 		return false
 	}
 	r.emitFinding(u, unitKey{key: shared}, f)
