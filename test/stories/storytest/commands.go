@@ -216,13 +216,18 @@ func checkAlive(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// capture sets a variable to the first group of a pattern in a file: capture NAME PATTERN FILE.
+// capture sets a variable to the first group of a pattern in a file, and waits until the file has it: capture NAME PATTERN FILE.
 func capture(ts *testscript.TestScript, _ bool, args []string) {
 	if len(args) != 3 {
 		ts.Fatalf("usage: capture NAME PATTERN FILE")
 	}
-	m := regexp.MustCompile(args[1]).FindStringSubmatch(ts.ReadFile(args[2]))
-	if len(m) < 2 {
+	pattern := regexp.MustCompile(args[1])
+	var m []string
+	matches := func() bool {
+		m = pattern.FindStringSubmatch(ts.ReadFile(args[2]))
+		return len(m) > 1
+	}
+	if printed := args[2] == "stdout" || args[2] == "stderr"; !matches() && (printed || !Until(matches)) {
 		ts.Fatalf("%s does not match %s", args[2], args[1])
 	}
 	ts.Setenv(args[0], m[1])
