@@ -204,7 +204,7 @@ func Connect(ctx context.Context, p *project.Project, name string) (*Connection,
 func (c *Connection) identify(ctx context.Context) (err error) {
 	c.id, err = remote.ID(ctx, c.store)
 	if errors.Is(err, fs.ErrNotExist) {
-		err = &pawl.Error{Kind: pawl.KindDamaged, Err: fmt.Errorf("%s is no remote of pawl, or was emptied", c.URL), Hint: "pawl remote remove " + c.Name}
+		err = &pawl.Error{Kind: pawl.KindDamaged, Err: fmt.Errorf("%s is not a remote of pawl, or was emptied", c.URL), Hint: "pawl remote remove " + c.Name}
 	}
 	return err
 }

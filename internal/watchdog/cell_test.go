@@ -33,7 +33,7 @@ func TestCell(t *testing.T) {
 				c.Reported(&pawl.Marker{Type: "STAGE", Subtype: &progress}, now)
 			}, 40: func(c *watchdog.Cell, now time.Time) { c.Reported(nil, now) }},
 			map[int][]string{70: {"no progress for 30s"}}},
-		"a marker is no progress": {pawl.KernelWatch{Marker: limits.Marker, Progress: limits.Progress}, nil, map[int]func(*watchdog.Cell, time.Time){
+		"a marker is not progress": {pawl.KernelWatch{Marker: limits.Marker, Progress: limits.Progress}, nil, map[int]func(*watchdog.Cell, time.Time){
 			60: func(c *watchdog.Cell, now time.Time) { c.Reported(&pawl.Marker{Type: "DATA"}, now) }},
 			map[int][]string{150: {"no marker for 1m30s"}}},
 		"cells": {pawl.KernelWatch{Silent: limits.Silent}, nil, map[int]func(*watchdog.Cell, time.Time){
