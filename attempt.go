@@ -42,6 +42,7 @@ type AttemptState struct {
 	AttemptRef
 	Key      Key              `json:"key"`
 	Seal     string           `json:"seal,omitempty"` // public key of its supervisor
+	Home     string           `json:"home,omitempty"` // ID of the project whose engine started it
 	Started  time.Time        `json:"started"`
 	Seq      Seq              `json:"seq"`
 	Beat     time.Time        `json:"beat,omitzero"`
@@ -172,7 +173,7 @@ func (p AttemptStarted) fold(s *State, e Event) error {
 	if p.Item != "" {
 		st.Items.Highest = max(st.Items.Highest, p.Attempt)
 	}
-	t.Live = &AttemptState{AttemptRef: p.AttemptRef, Key: p.Key, Seal: p.Seal, Started: e.Time, Seq: e.Seq}
+	t.Live = &AttemptState{AttemptRef: p.AttemptRef, Key: p.Key, Seal: p.Seal, Home: s.LastHome, Started: e.Time, Seq: e.Seq}
 	for _, o := range s.Operations {
 		o.Overlaps = true
 	}

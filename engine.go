@@ -11,7 +11,8 @@ type EngineStarted struct {
 	Epoch Epoch  `json:"epoch"`
 	PID   int    `json:"pid"`
 	Host  string `json:"host,omitempty"`
-	Why   string `json:"why"` // run | resume
+	Home  string `json:"home,omitempty"` // ID of the project in which it works; a run in a database can have engines in several
+	Why   string `json:"why"`            // run | resume
 
 	Parallel Parallel `json:"parallel,omitzero"`
 	Trace    *Trace   `json:"trace,omitempty"` // of the run, if this is the first engine that traces it
@@ -33,7 +34,7 @@ func (p EngineStarted) fold(s *State, _ Event) error {
 	if s.Engine != nil {
 		s.Deaths++
 	}
-	s.Engine, s.Epoch = &p, p.Epoch
+	s.Engine, s.Epoch, s.LastHome, s.LastHost = &p, p.Epoch, p.Home, p.Host
 	s.Trace = cmp.Or(s.Trace, p.Trace)
 	s.Engines++
 	for _, st := range s.Steps {

@@ -29,6 +29,8 @@ type State struct {
 	Epoch    Epoch                  `json:"epoch"`
 	Engine   *EngineStarted         `json:"engine,omitempty"` // the engine that has not reported its end
 	Engines  int                    `json:"engines,omitempty"`
+	LastHome string                 `json:"last_home,omitempty"` // ID of the project in which the newest engine works or worked
+	LastHost string                 `json:"last_host,omitempty"` // its host
 	Trace    *Trace                 `json:"trace,omitempty"`
 	Deaths   int                    `json:"deaths,omitempty"` // engines that ended without reporting it
 	Steps    map[StepID]*StepState  `json:"steps,omitempty"`

@@ -38,6 +38,7 @@ type resumeOptions struct {
 	yes      bool
 	dry      bool
 	takeOver bool
+	pull     bool
 	wait     flags.Wait
 	planHash string
 
@@ -79,6 +80,7 @@ func (a *app) resumeCommand() *cobra.Command {
 	c.Flags().BoolVar(&o.dry, "dry-run", false, "print what pawl found, how it judges interrupted steps and what resume would do with each step, and exit")
 	c.Flags().BoolVar(&o.takeOver, "take-over", false, helptext.TakeOver)
 	waitFlag(c, &o.wait)
+	c.Flags().BoolVar(&o.pull, "pull", false, "for a run in a database whose engine worked on another host that is gone: fetch the files of its newest checkpoint from the remote first. What ran there counts as crashed")
 	c.Flags().BoolVar(&o.background, "background", false, "resume the run in the background: print its id once it runs, and return")
 	c.Flags().BoolVar(&o.handed, background.Flag, false, "the process that started this one passed on the lock of the project")
 	_ = c.Flags().MarkHidden(background.Flag) // the flag exists
@@ -88,6 +90,7 @@ func (a *app) resumeCommand() *cobra.Command {
 	paramFlags(c, &o.given)
 	outputFlag(c, &o.output)
 	c.MarkFlagsMutuallyExclusive("dry-run", "take-over")
+	c.MarkFlagsMutuallyExclusive("dry-run", "pull")
 	c.MarkFlagsMutuallyExclusive("dry-run", "wait")
 	c.MarkFlagsMutuallyExclusive("dry-run", "background")
 	return a.eventsFlag(c)
@@ -119,6 +122,11 @@ func (a *app) resume(ctx context.Context, name string, o resumeOptions) error {
 		return err // it names the offers
 	}
 	a.printNotes(offers)
+	if o.pull {
+		if err := a.pullFiles(ctx, p, run); err != nil {
+			return err
+		}
+	}
 	r, err := runs.LoadToContinue(ctx, p, run)
 	if err != nil {
 		return err
@@ -143,7 +151,7 @@ func (a *app) resumeLoaded(ctx context.Context, p *project.Project, r *runs.Run,
 	if err != nil {
 		return err
 	}
-	x, err := resume.Examine(ctx, p, r, change, cfg.Snapshots, notices)
+	x, err := resume.Examine(ctx, p, r, change, cfg.Snapshots, notices, o.pull)
 	if err != nil {
 		return err
 	}
@@ -332,7 +340,11 @@ func (a *app) confirmResume(change *resume.PlanDiff, x *resume.Examination, o re
 	}
 	if err := a.confirm("resuming is unsafe", "Resuming is unsafe. Continue anyway?"); err != nil {
 		why := fmt.Errorf("resuming is unsafe: %s: %s", oneline.Path(unsafe[0].Where), unsafe[0].What)
-		return &pawl.Error{Kind: pawl.KindDamaged, Err: why, Hint: "pawl resume --yes"}
+		hint := "pawl resume --yes"
+		if strings.HasPrefix(unsafe[0].Hint, "pawl resume") {
+			hint = unsafe[0].Hint
+		}
+		return &pawl.Error{Kind: pawl.KindDamaged, Err: why, Hint: hint}
 	}
 	return nil
 }

@@ -469,6 +469,7 @@ type operation struct {
 
 // operate opens the engine, runs it and closes it. It returns the last state of the run, nil if the engine did not open.
 func (a *app) operate(ctx context.Context, p *project.Project, cfg engine.Config, s engineStart, show operation) (*pawl.State, *pawl.Plan, error) {
+	push := a.autoPush(&cfg)
 	e, err := s.open(cfg)
 	if err != nil {
 		return nil, nil, err
@@ -483,6 +484,7 @@ func (a *app) operate(ctx context.Context, p *project.Project, cfg engine.Config
 	if s.examined != nil {
 		e.Examined(s.examined)
 	}
+	push.begin(ctx, p, e.State().Run)
 	e.Supply(s.by)
 	if diff := s.adopt(); diff != nil {
 		err = e.Adopt(soft, diff, s.by)
@@ -490,6 +492,7 @@ func (a *app) operate(ctx context.Context, p *project.Project, cfg engine.Config
 	if err == nil {
 		err = e.Run(soft, leave, s.why)
 	}
+	push.end(ctx)
 	err = show.end(e, err)
 	a.printNotes(e.Notes())
 	state, plan := e.State(), e.Plan()

@@ -44,6 +44,8 @@ type Config struct {
 
 	Proxy Proxy `yaml:"proxy,omitempty"` // who the clients of pawl serve --behind-proxy are; only in the user's own settings
 
+	TakeOver pawl.Duration `yaml:"take_over,omitempty"` // how long a run in the database may be without an engine before pawl serve continues it on another host; only in the user's own settings. Defaults to never.
+
 	Postgres string `yaml:"postgres,omitempty"` // DSN of the database for runs; only in the user's own settings. Defaults to PAWL_POSTGRES.
 }
 

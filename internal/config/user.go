@@ -123,6 +123,9 @@ func (c *Config) checkUser(wrong func(pointer any, format string, args ...any)) 
 	if c.Postgres != "" {
 		wrong(&c.Postgres, `"postgres" counts only in your own settings`)
 	}
+	if c.TakeOver != 0 {
+		wrong(&c.TakeOver, `"take_over" counts only in your own settings`)
+	}
 	if c.Traces.Endpoint != "" || len(c.Traces.Headers) > 0 {
 		wrong(&c.Traces, `"traces" counts only in your own settings`)
 	}

@@ -59,6 +59,7 @@ func (e *Engine) endOutdated(ctx context.Context, c *resume.PlanDiff) error {
 			return err
 		}
 		ev := resume.Evidence{Begun: status.Begun != nil, Exit: status.Exit, Serves: supervise.ReadJob(dir).Serves()}
+		ev.AddHome(e.cfg.Project, live.Home)
 		end := decide.OutdatedEnd(c, live, ev, status.State == supervise.Live)
 		if end == nil {
 			e.note("%s keeps running with its old definition: it is not safe to rerun", live.Name())

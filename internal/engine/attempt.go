@@ -245,9 +245,9 @@ func (e *Engine) watch(ctx context.Context, w runs.Work, ref pawl.AttemptRef, ke
 		return
 	}
 	e.watching[ref.Token] = true
-	offsets, seal := map[string]int64{}, ""
+	offsets, record := map[string]int64{}, attemptRecord{AttemptRef: ref}
 	if live := e.liveAttempt(ref); live != nil {
-		seal = live.Seal
+		record.seal, record.home = live.Seal, live.Home
 		for file, offset := range live.Read {
 			offsets[file] = offset
 		}
@@ -267,7 +267,7 @@ func (e *Engine) watch(ctx context.Context, w runs.Work, ref pawl.AttemptRef, ke
 		}
 		var ev resume.Evidence
 		if err == nil {
-			ev, err = e.gather(ctx, w, attemptRecord{ref, seal}, job, jobErr, before)
+			ev, err = e.gather(ctx, w, record, job, jobErr, before)
 		}
 		return func() {
 			delete(e.watching, ref.Token)
@@ -294,6 +294,7 @@ func (e *Engine) liveAttempt(ref pawl.AttemptRef) *pawl.AttemptState {
 type attemptRecord struct {
 	pawl.AttemptRef
 	seal string // public key of its supervisor; "" if an older pawl started it
+	home string // ID of the project whose engine started it; "" if an older pawl started it
 }
 
 // gather collects the evidence of how an attempt ended: exit record, result file and outputs. Outputs are synced before
@@ -307,6 +308,7 @@ func (e *Engine) gather(ctx context.Context, w runs.Work, attempt attemptRecord,
 	}
 	ev := resume.Evidence{Now: time.Now().UTC(), Failures: before.Failures, LostInARow: before.LostInARow}
 	ev.AddStatus(status, ref.Token, attempt.seal)
+	ev.AddHome(e.cfg.Project, attempt.home)
 	if w.Step.Kernel != nil && kernelLost(ev.Exit) {
 		ev.Exit = nil
 	}

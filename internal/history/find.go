@@ -125,6 +125,21 @@ func LatestFiles(ctx context.Context, p *project.Project, store *snapshot.Store,
 	return nil, nil
 }
 
+// LatestWork is LatestFiles for a run whose newest checkpoint another project may have saved. Its Record is nil if the store lacks the
+// snapshot.
+func LatestWork(ctx context.Context, p *project.Project, store *snapshot.Store, run pawl.RunID) (*SavedCheckpoint, error) {
+	all, err := Checkpoints(ctx, p, store, run)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range slices.Backward(all) {
+		if c.showsWork() {
+			return &c, nil
+		}
+	}
+	return nil, nil
+}
+
 // withMessage suggests the newest checkpoint that was saved with this message.
 func withMessage(all []SavedCheckpoint, message string) string {
 	for _, c := range slices.Backward(all) {
@@ -212,8 +227,11 @@ func newestGood(all []SavedCheckpoint, fits func(SavedCheckpoint) bool) []SavedC
 }
 
 // isWork reports whether the checkpoint has files, and shows neither unfinished work nor what a restore replaced.
-func (c SavedCheckpoint) isWork() bool {
-	return c.Record != nil && !c.Kind.Interim() && c.Kind != pawl.CheckpointBeforeRestore
+func (c SavedCheckpoint) isWork() bool { return c.Record != nil && c.showsWork() }
+
+// showsWork is isWork for a checkpoint whose files another project may have.
+func (c SavedCheckpoint) showsWork() bool {
+	return c.Snapshot != nil && !c.Pruned && !c.Kind.Interim() && c.Kind != pawl.CheckpointBeforeRestore
 }
 
 // GoodBefore returns the newest good checkpoint with a snapshot before c; without one, a SavedCheckpoint with an empty

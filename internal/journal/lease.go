@@ -161,3 +161,12 @@ func LeaseHolder(folder string, run pawl.RunID) (h Holder, ok bool, err error) {
 	}
 	return h, err == nil && h.Owner != "" && h.Copy != m.Copy, err
 }
+
+// RequireNoLease returns an error of KindHeld if an engine has the lease of a stored run for another copy than that of folder.
+func RequireNoLease(folder string, run pawl.RunID) error {
+	h, held, err := LeaseHolder(folder, run)
+	if held {
+		return heldBy(run, h)
+	}
+	return err
+}

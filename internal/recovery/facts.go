@@ -15,6 +15,7 @@ type Facts struct {
 	Rejected     []pawl.RejectedEvent // events that the state rejected
 	Holder       string               // who holds the project's lock; "" for nobody
 	Location     []string             // notices about the project's location: moved, or a copy
+	Elsewhere    *Elsewhere           // nil: the newest engine worked in this project
 	Git          Git
 	Plan         PlanFact
 	Attempts     []AttemptFact
@@ -85,3 +86,14 @@ type CommitClaim struct {
 
 // DiskFact is the space on the project's file system, in bytes.
 type DiskFact struct{ Free, Size uint64 }
+
+// Elsewhere is what the newest engine left in another project, probably on another host.
+type Elsewhere struct {
+	Host       string
+	Hint       string            // a command that fetches the files; "" for none
+	Gone       bool              // a person, or a setting, said that the host is gone
+	Attempts   []string          // names of attempts that may still run there
+	Checkpoint pawl.CheckpointID // the newest one of the work; "" for none
+	Differ     int               // number of paths here that differ from it
+	Lost       string            // why its files are not known here; "" if they are
+}

@@ -64,6 +64,34 @@ func (v *validator) place() {
 	for _, notice := range v.facts.Location {
 		v.add(pawl.Warn, "project", "", "%s", notice)
 	}
+	if e := v.facts.Elsewhere; e != nil {
+		v.elsewhere(e)
+	}
+}
+
+// elsewhere compares this project with the one in which the newest engine worked. Whether an attempt still runs there cannot be seen.
+func (v *validator) elsewhere(e *Elsewhere) {
+	host := "host " + e.Host
+	switch names := strings.Join(e.Attempts, ", "); {
+	case len(e.Attempts) == 0:
+	case e.Gone:
+		v.add(pawl.Warn, host, "", "ran %s; that counts as crashed", names)
+	default:
+		v.add(pawl.Bad, host, e.Hint, "may still run %s; if you resume here, that counts as crashed", names)
+	}
+	level := pawl.Bad
+	if e.Hint == "" {
+		level = pawl.Warn // a person brought the run here, and said what its files are
+	}
+	switch {
+	case e.Checkpoint == "":
+	case e.Lost != "":
+		v.add(level, "checkpoint "+string(e.Checkpoint), e.Hint, "saved on %s; %s", host, e.Lost)
+	case e.Differ > 0:
+		v.add(level, "files", e.Hint, "not those of checkpoint %s, saved on %s; paths that differ: %d", e.Checkpoint, host, e.Differ)
+	default:
+		v.add(pawl.OK, "files", "", "those of checkpoint %s, saved on %s", e.Checkpoint, host)
+	}
 }
 
 // git compares HEAD now with HEAD at the newest checkpoint. A change that an interrupted attempt may have made is a

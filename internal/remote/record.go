@@ -26,14 +26,15 @@ type Record struct {
 	Previous string     `json:"previous,omitempty"` // SHA-256 of the record before
 	Time     time.Time  `json:"time"`
 	Owner    Owner      `json:"owner"`
-	Name     string     `json:"name,omitempty"`   // of the run
-	Status   string     `json:"status,omitempty"` // of the run
-	Seq      pawl.Seq   `json:"seq"`              // of the last event
-	Live     []string   `json:"live,omitempty"`   // attempts whose end the journal does not have
-	Packs    []PackRef  `json:"packs"`            // that have the objects below, oldest first
-	Files    []File     `json:"files"`            // of the run's folder
-	Commits  []Part     `json:"snapshots"`        // objects with the IDs of the snapshots' commit records, 32 bytes each, oldest first
-	Sum      string     `json:"-"`                // SHA-256 of the record
+	Name     string     `json:"name,omitempty"`     // of the run
+	Status   string     `json:"status,omitempty"`   // of the run
+	Seq      pawl.Seq   `json:"seq"`                // of the last event
+	Database string     `json:"database,omitempty"` // ID of the database that has the journal; then there are no Files
+	Live     []string   `json:"live,omitempty"`     // attempts whose end the journal does not have
+	Packs    []PackRef  `json:"packs"`              // that have the objects below, oldest first
+	Files    []File     `json:"files"`              // of the run's folder
+	Commits  []Part     `json:"snapshots"`          // objects with the IDs of the snapshots' commit records, 32 bytes each, oldest first
+	Sum      string     `json:"-"`                  // SHA-256 of the record
 }
 
 // Owner is who pushed.

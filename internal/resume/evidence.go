@@ -6,6 +6,7 @@ import (
 	"pawl/internal/disk"
 	"pawl/internal/history"
 	"pawl/internal/outputs"
+	"pawl/internal/project"
 	"pawl/internal/recovery"
 	"pawl/internal/supervise"
 	"slices"
@@ -20,6 +21,7 @@ type Evidence struct {
 	Rebooted    bool       // the system was rebooted since; unsynced files may be incomplete
 	Forged      bool       // there is an exit record, but the supervisor did not write it
 	BootUnknown bool       // the start record is lost, so a reboot cannot be ruled out
+	Elsewhere   bool       // it was started in another project, which has its records
 	Exit        *pawl.Exit // nil: the supervisor died
 	Result      *pawl.Result
 	ResultErr   error
@@ -49,6 +51,14 @@ func (ev *Evidence) AddStatus(status supervise.Status, token pawl.Token, seal st
 		ev.Forged = ev.Exit == nil
 	}
 	ev.Begun, ev.Rebooted, ev.BootUnknown = status.HasBegun(), status.Rebooted(), status.HasBegun() && status.Begun == nil
+}
+
+// AddHome adds in which project the attempt was started. If that is not this one, which has nothing of the attempt, its outcome is
+// unknown: its records are where it ran.
+func (ev *Evidence) AddHome(p *project.Project, home string) {
+	if !ev.Begun && ev.Exit == nil && home != "" && home != p.ID {
+		ev.Begun, ev.BootUnknown, ev.Elsewhere = true, true, true
+	}
 }
 
 // LooksDone reports whether the attempt claims success.

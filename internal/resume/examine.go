@@ -74,8 +74,9 @@ func (x *Examination) Unsafe() []pawl.Finding {
 }
 
 // Examine gathers facts, validates them, and judges interrupted attempts. It changes nothing and starts nothing. It
-// does not run acceptance checks, which may improve a verdict later.
-func Examine(ctx context.Context, p *project.Project, r *runs.Run, change *PlanDiff, cfg config.Snapshots, notices []string) (*Examination, error) {
+// does not run acceptance checks, which may improve a verdict later. gone says that the host of the newest engine is gone, so that what it
+// ran has ended.
+func Examine(ctx context.Context, p *project.Project, r *runs.Run, change *PlanDiff, cfg config.Snapshots, notices []string, gone bool) (*Examination, error) {
 	verdicts, err := Interrupted(p, r, change)
 	if err != nil {
 		return nil, err
@@ -89,6 +90,9 @@ func Examine(ctx context.Context, p *project.Project, r *runs.Run, change *PlanD
 		facts.Attempts = append(facts.Attempts, recovery.AttemptFact{AttemptRef: live.AttemptRef, Case: v.Case, Why: v.Why, Since: live.Started})
 	}
 	facts.Location = notices
+	if facts.Elsewhere != nil {
+		facts.Elsewhere.Gone = gone
+	}
 	return &Examination{Findings: recovery.Validate(facts), Verdicts: verdicts}, nil
 }
 
@@ -107,6 +111,7 @@ func gatherFacts(ctx context.Context, p *project.Project, r *runs.Run, change *P
 	var record *snapshot.Record
 	record, f.SnapshotLost, f.Fallback = NewestSnapshot(ctx, p, s, cfg)
 	f.Git = GitFacts(ctx, p, record)
+	f.Elsewhere = elsewhereFact(ctx, p, s, cfg)
 	f.Disk = DiskFact(p.Root)
 	var err error
 	if f.Leftover, err = runs.Leftovers(p, s.Run, s); err != nil {
@@ -170,6 +175,7 @@ func ProbeAttempt(p *project.Project, r *runs.Run, step *pawl.Step, live *pawl.A
 	}
 	ev = Evidence{Now: time.Now(), Serves: supervise.ReadJob(dir).Serves()}
 	ev.AddStatus(status, live.Token, live.Seal)
+	ev.AddHome(p, live.Home)
 	ev.Result, ev.ResultErr = runs.ReadResult(dir)
 	w := runs.Work{Step: step, Index: -1}
 	if st := r.State.Steps[live.Step]; live.Item != "" && st.Items != nil {
@@ -199,6 +205,9 @@ func attemptWhy(c recovery.Case, live *pawl.AttemptState, ev Evidence) string {
 	case recovery.NotBegun:
 		return fmt.Sprintf("never started (intended %s ago)", ago)
 	case recovery.Lost:
+		if ev.Elsewhere {
+			return fmt.Sprintf("started %s ago in another project; how it ended is unknown here", ago)
+		}
 		return fmt.Sprintf("started %s ago, its supervisor died", ago)
 	}
 	return fmt.Sprintf("%s (started %s ago)", EndedText(ev.Exit), ago)

@@ -149,7 +149,7 @@ func examine(p *enginetest.Project) *resume.Examination {
 	r := load(p)
 	d, err := resume.DiffPlan(p.Project, r, pawl.GivenValues{})
 	p.Check(err)
-	x, err := resume.Examine(p.Context(), p.Project, r, d, p.Config.Snapshots, nil)
+	x, err := resume.Examine(p.Context(), p.Project, r, d, p.Config.Snapshots, nil, false)
 	p.Check(err)
 	return x
 }

@@ -50,7 +50,7 @@ func examine(ctx context.Context, p *project.Project, run pawl.RunID) (*client.R
 	if err != nil {
 		return nil, hints.For(ctx, p, run, err)
 	}
-	x, err := resume.Examine(ctx, p, r, change, cfg.Snapshots, p.MoveNotices())
+	x, err := resume.Examine(ctx, p, r, change, cfg.Snapshots, p.MoveNotices(), false)
 	if err != nil {
 		return nil, err
 	}

@@ -26,6 +26,7 @@ const (
 	sweepEvery = 15 * time.Second // between two looks at all projects
 	atOnce     = 16               // projects that are looked at together
 	startLimit = time.Minute      // for an engine to open its run
+	pullLimit  = 30 * time.Minute // for the same, if it fetches files first
 	maxStarts  = 3                // engines that are started for a run without a finished step or item in between
 )
 
@@ -39,6 +40,7 @@ type recovery struct {
 	done   bool                // all projects have been looked at once
 	known  map[string]*watched // by the project's id
 	tries  map[string]try      // by the project's id
+	free   map[string]free     // by the project's id
 
 	rests *rests
 	hooks *webhooks.Hooks
@@ -72,7 +74,7 @@ type try struct {
 
 func newRecovery(c Config) *recovery {
 	return &recovery{
-		Config: c, known: map[string]*watched{}, tries: map[string]try{}, rests: openRests("", c.Version), hooks: &webhooks.Hooks{}, hub: newHub(time.Now()), wake: make(chan string, 100),
+		Config: c, known: map[string]*watched{}, tries: map[string]try{}, free: map[string]free{}, rests: openRests("", c.Version), hooks: &webhooks.Hooks{}, hub: newHub(time.Now()), wake: make(chan string, 100),
 	}
 }
 
@@ -143,6 +145,7 @@ func (r *recovery) forgetRemoved(entries []project.Entry) {
 	before := len(r.known)
 	maps.DeleteFunc(r.known, func(id string, _ *watched) bool { return removed(id) })
 	maps.DeleteFunc(r.tries, func(id string, _ try) bool { return removed(id) })
+	maps.DeleteFunc(r.free, func(id string, _ free) bool { return removed(id) })
 	changed := len(r.known) < before
 	r.mu.Unlock()
 	if changed {
@@ -217,11 +220,19 @@ func (r *recovery) look(ctx context.Context, s *watched) {
 		}
 		return
 	}
+	var args []string
+	if resume.Elsewhere(p, run.State) {
+		if wait := r.mayTakeOver(p, run.State); wait != "" {
+			s.Recovery = wait
+			return
+		}
+		args = []string{"--pull"}
+	}
 	if ok, why := r.mayStart(s.ID, run.State); !ok {
 		s.Recovery, s.Error = "not resumed", why
 		return
 	}
-	err = r.start(ctx, p, s.Run)
+	err = r.start(ctx, p, s.Run, args...)
 	r.countStart(err)
 	if err != nil {
 		s.Recovery, s.Error = "not resumed", err.Error()
@@ -236,10 +247,15 @@ func (r *recovery) look(ctx context.Context, s *watched) {
 }
 
 // start starts an engine for a run, as a process of its own.
-func (r *recovery) start(ctx context.Context, p *project.Project, run pawl.RunID) error {
-	ctx, cancel := context.WithTimeout(ctx, startLimit)
+func (r *recovery) start(ctx context.Context, p *project.Project, run pawl.RunID, args ...string) error {
+	limit := startLimit
+	if len(args) > 0 {
+		limit = pullLimit
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	_, err := r.Pawl(ctx, p.Root, "resume", "--background", "--json", "--", string(run))
+	args = append([]string{"resume", "--background", "--json"}, args...)
+	_, err := r.Pawl(ctx, p.Root, append(args, "--", string(run))...)
 	return err
 }
 

@@ -37,7 +37,7 @@ func Clone(ctx context.Context, url, folder string, run pawl.RunID) (done Cloned
 		return done, err
 	}
 	done.Root = p.Root
-	if _, err := Add(ctx, p, Usual, url); err != nil {
+	if _, err := Add(ctx, p, Usual, url, false); err != nil {
 		return done, err
 	}
 	c, err := Connect(ctx, p, Usual)

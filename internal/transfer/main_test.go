@@ -134,7 +134,7 @@ func newProject(t *testing.T, url string) *project.Project {
 	must(t, os.Mkdir(root, 0o700))
 	p, err := project.Init(root)
 	must(t, err)
-	_, err = transfer.Add(t.Context(), p, "origin", url)
+	_, err = transfer.Add(t.Context(), p, "origin", url, false)
 	must(t, err)
 	return p
 }

@@ -33,7 +33,8 @@ type Pulled struct {
 	Live      []string     `json:"live,omitempty"` // attempts that had not ended then
 }
 
-// Pull makes the project have a run as it is on the remote. A run that the project has must be one that the remote continues; else nothing
+// Pull makes the project have a run as it is on the remote. Of a run in a database, which the project must have, it receives the snapshots
+// that the journal names, and nothing else. A run that the project has must be one that the remote continues; else nothing
 // is changed. The pulled run comes from elsewhere: the user must adopt it before anything continues it. If Pull is interrupted, the
 // project has the run as before, and Pull can be repeated.
 func (c *Connection) Pull(ctx context.Context, run pawl.RunID, store *snapshot.Store) (done Pulled, err error) {
@@ -72,6 +73,9 @@ type puller struct {
 
 func (p *puller) pull(ctx context.Context) error {
 	home, run := p.connection.project, p.record.Run
+	if p.record.Database != "" {
+		return p.pullStored(ctx)
+	}
 	if err := p.stage(ctx); err != nil {
 		return err
 	}
@@ -93,7 +97,7 @@ func (p *puller) pull(ctx context.Context) error {
 	case journal.Diverged:
 		return p.diverged()
 	}
-	if err := p.snapshots(ctx); err != nil {
+	if err := p.snapshots(ctx, func(pack.ID) bool { return true }); err != nil {
 		return err
 	}
 	if relation == journal.Same {
@@ -107,6 +111,25 @@ func (p *puller) pull(ctx context.Context) error {
 		return p.install()
 	}
 	return p.extend()
+}
+
+// pullStored receives the snapshots of a run in a database. Their IDs come from the journal there, so the remote can add nothing to the run.
+func (p *puller) pullStored(ctx context.Context) error {
+	home, run := p.connection.project, p.record.Run
+	stored, err := journal.StoredIn(home.Runs(), run)
+	if err != nil {
+		return err
+	}
+	if stored != p.record.Database {
+		return usage("pawl store pull "+string(run), "run %s is stored in a database; fetch it from there first", run)
+	}
+	_, named, err := p.connection.snapshotsOf(ctx, run, p.store)
+	if err != nil {
+		return err
+	}
+	err = p.snapshots(ctx, func(id pack.ID) bool { return named[id.String()] })
+	p.done.UpToDate = p.done.Snapshots == 0
+	return err
 }
 
 func (p *puller) compare() (journal.Relation, error) {
@@ -170,13 +193,16 @@ func checkStaged(ctx context.Context, folder string, record *remote.Record) (err
 	return nil
 }
 
-// snapshots receives the snapshots that the store lacks, oldest first.
-func (p *puller) snapshots(ctx context.Context) error {
+// snapshots receives the wanted snapshots that the store lacks, oldest first.
+func (p *puller) snapshots(ctx context.Context, wanted func(pack.ID) bool) error {
 	ids, err := p.record.Snapshots(ctx, p.reader)
 	if err != nil {
 		return err
 	}
 	for _, id := range ids {
+		if !wanted(id) {
+			continue
+		}
 		has, err := p.store.Has(id)
 		if err != nil {
 			return err

@@ -13,7 +13,6 @@ import (
 
 	"pawl"
 	"pawl/internal/history"
-	"pawl/internal/journal"
 	"pawl/internal/project"
 	"pawl/internal/remote"
 	"pawl/internal/runs"
@@ -41,11 +40,12 @@ const (
 	partsLimit = 1 << 30 // bytes of a file that is pushed
 )
 
-// Push stores a run on the remote: its journal, plans and snapshots, and the records of attempts whose end is unknown. It sends only what
-// the remote lacks. If it is interrupted, the remote has the run as before, and Push can be repeated.
+// Push stores a run on the remote: its journal, plans and snapshots, and the records of attempts whose end is unknown. Of a run in a
+// database it stores only the snapshots. It sends only what the remote lacks. If it is interrupted, the remote has the run as before, and
+// Push can be repeated.
 //
 // If another machine has pushed the run since, Push fails with a *PushedElsewhereError, the remote stays as it is, and the run gets a
-// blocker that says so.
+// blocker that says so. For a run in a database it does not fail: the database decides who continues the run.
 func (c *Connection) Push(ctx context.Context, run pawl.RunID, store *snapshot.Store, o PushOptions) (done Pushed, err error) {
 	sent := c.store.sent
 	done, err = c.push(ctx, run, store, o)
@@ -79,7 +79,7 @@ func (c *Connection) block(ctx context.Context, refused *PushedElsewhereError, b
 }
 
 func (c *Connection) push(ctx context.Context, run pawl.RunID, store *snapshot.Store, o PushOptions) (Pushed, error) {
-	if err := c.mayPush(run); err != nil {
+	if err := runs.RequireOwn(c.project, run); err != nil {
 		return Pushed{}, err
 	}
 	if _, err := remote.Prepare(ctx, c.store); err != nil {
@@ -91,6 +91,9 @@ func (c *Connection) push(ctx context.Context, run pawl.RunID, store *snapshot.S
 	}
 	source, err := c.read(ctx, run, store)
 	if err != nil {
+		return Pushed{}, err
+	}
+	if err := c.requireSnapshots(ctx, before, source); err != nil {
 		return Pushed{}, err
 	}
 	var preferred []remote.PackRef
@@ -120,15 +123,25 @@ func (c *Connection) push(ctx context.Context, run pawl.RunID, store *snapshot.S
 	return done, c.commit(ctx, record.Record, at)
 }
 
-func (c *Connection) mayPush(run pawl.RunID) error {
-	if err := runs.RequireOwn(c.project, run); err != nil {
+// requireSnapshots returns an error if another project pushed snapshots of a run in a database that this one lacks. A new record without
+// them would let them be pruned.
+func (c *Connection) requireSnapshots(ctx context.Context, before *remote.Record, s *source) error {
+	if s.database == "" || before == nil {
+		return nil
+	}
+	if at, err := c.position(before.Run); err != nil || at.Sum == before.Sum { // this project knows it
 		return err
 	}
-	stored, err := journal.StoredIn(c.project.Runs(), run)
-	if err == nil && stored != "" {
-		err = usage("pawl store move files", "run %s is stored in a database", run)
+	there, err := before.Snapshots(ctx, remote.NewReader(c.store, c.cache(), before.Packs))
+	if err != nil {
+		return err
 	}
-	return err
+	for _, id := range there {
+		if s.named[id.String()] && !slices.ContainsFunc(s.snapshots, func(r snapshot.Record) bool { return r.ID == id }) {
+			return usage("pawl pull "+string(before.Run), "%s pushed snapshots of run %s that this project lacks", before.Owner.Host, before.Run)
+		}
+	}
+	return nil
 }
 
 func (c *Connection) owner(s *pawl.State, version string) remote.Owner {
@@ -179,7 +192,10 @@ func (c *Connection) agree(ctx context.Context, run pawl.RunID) (at position, ne
 	case newest.Number == at.Number+1 && newest.Sum == at.Try: // a push that was interrupted at its end
 		at = position{Number: newest.Number, Sum: newest.Sum}
 		return at, newest, c.setPosition(run, at)
-	case newest.Number != at.Number || newest.Sum != at.Sum:
+	case newest.Number == at.Number && newest.Sum == at.Sum:
+	case newest.Database != "":
+		return position{Number: newest.Number, Sum: newest.Sum}, newest, nil
+	default:
 		return at, nil, &PushedElsewhereError{Run: run, Record: newest, Since: at.Number}
 	}
 	return at, newest, nil
@@ -235,7 +251,7 @@ func (p packed) same(before *remote.Record) bool {
 
 // pack sends what the remote lacks, and returns the record without its number.
 func (w *packer) pack(ctx context.Context, s *source, store *snapshot.Store) (packed, error) {
-	r := packed{&remote.Record{Name: s.state.Name, Status: string(s.state.Status), Seq: s.state.Seq, Live: s.live, Files: []remote.File{}, Packs: []remote.PackRef{}}}
+	r := packed{&remote.Record{Name: s.state.Name, Status: string(s.state.Status), Seq: s.state.Seq, Database: s.database, Live: s.live, Files: []remote.File{}, Packs: []remote.PackRef{}}}
 	var ids []byte
 	for _, snap := range s.snapshots {
 		ids = append(ids, snap.ID[:]...)
@@ -407,17 +423,20 @@ func (w *packer) packs() []remote.PackRef {
 	return list
 }
 
-// snapshotsOf returns the snapshots that a run's journal names and the store has, oldest first.
-func (c *Connection) snapshotsOf(ctx context.Context, run pawl.RunID, store *snapshot.Store) ([]snapshot.Record, error) {
+// snapshotsOf returns the snapshots that a run's journal names and the store has, oldest first, and the IDs of all that it names.
+func (c *Connection) snapshotsOf(ctx context.Context, run pawl.RunID, store *snapshot.Store) (list []snapshot.Record, named map[string]bool, err error) {
 	all, err := history.Checkpoints(ctx, c.project, store, run)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var list []snapshot.Record
+	named = map[string]bool{}
 	for _, saved := range all {
+		if saved.Snapshot != nil && !saved.Pruned {
+			named[saved.Snapshot.Record] = true
+		}
 		if saved.Record != nil && !slices.ContainsFunc(list, func(r snapshot.Record) bool { return r.ID == saved.Record.ID }) {
 			list = append(list, *saved.Record)
 		}
 	}
-	return list, nil
+	return list, named, nil
 }

@@ -29,6 +29,7 @@ import (
 type Remote struct {
 	Name string `json:"name"`
 	URL  string `json:"url"`
+	Auto bool   `json:"auto,omitempty"` // engines push their run there as it goes on
 }
 
 // Usual is the name of the remote that is used if none is named and there are several.
@@ -44,8 +45,8 @@ func folderOf(p *project.Project, names ...string) string {
 	return filepath.Join(append([]string{p.Trust.Folder, "remotes"}, names...)...)
 }
 
-// Add adds a remote to a project.
-func Add(ctx context.Context, p *project.Project, name, url string) (Remote, error) {
+// Add adds a remote to a project, or changes its Auto.
+func Add(ctx context.Context, p *project.Project, name, url string, auto bool) (Remote, error) {
 	if err := p.Trusted(); err != nil {
 		return Remote{}, err
 	}
@@ -59,8 +60,8 @@ func Add(ctx context.Context, p *project.Project, name, url string) (Remote, err
 	if folder, ok := address.Folder(url); ok && userdir.Within(folder, p.Root) {
 		return Remote{}, usage("", "the folder of a remote must not be in the project: snapshots would contain it")
 	}
-	r := Remote{Name: name, URL: url}
-	if old, err := find(p, name); err == nil && old != r {
+	r := Remote{Name: name, URL: url, Auto: auto}
+	if old, err := find(p, name); err == nil && old.URL != r.URL {
 		return r, usage("pawl remote remove "+name, "remote %s is %s already", name, old.URL)
 	}
 	c, err := connect(p, r)

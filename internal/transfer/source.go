@@ -23,9 +23,11 @@ import (
 // source is what is pushed of a run.
 type source struct {
 	state     *pawl.State
+	database  string // ID of the one that has the run; "" if files have it
 	live      []string
 	files     []file // of the run's folder
 	snapshots []snapshot.Record
+	named     map[string]bool // IDs of the snapshots that the journal names, also of those that the project lacks
 }
 
 // file is a file of a run's folder.
@@ -48,7 +50,7 @@ func (c *Connection) read(ctx context.Context, run pawl.RunID, store *snapshot.S
 		s, whole, err := c.readOnce(ctx, run)
 		if err != nil || whole {
 			if err == nil {
-				s.snapshots, err = c.snapshotsOf(ctx, run, store)
+				s.snapshots, s.named, err = c.snapshotsOf(ctx, run, store)
 			}
 			return s, err
 		}
@@ -68,11 +70,20 @@ func (c *Connection) readOnce(ctx context.Context, run pawl.RunID) (s *source, w
 	}
 	defer func() { err = errors.Join(err, r.Log.Close()) }()
 	s = &source{state: r.State}
+	if s.database, err = journal.StoredIn(c.project.Runs(), run); err != nil {
+		return nil, false, err
+	}
 	switch {
 	case s.state.Rollback != nil:
 		return nil, false, usage("pawl resume "+string(run), "run %s has an unfinished rollback; finish it first", run)
 	case s.state.Restore != nil:
 		return nil, false, usage("pawl restore "+string(s.state.Restore.Checkpoint), "run %s has an unfinished restore; finish it first", run)
+	}
+	if s.database != "" {
+		for _, live := range s.state.Live() {
+			s.addLive(live)
+		}
+		return s, true, nil
 	}
 	if err := s.readJournal(before); err != nil {
 		return nil, false, err
@@ -130,7 +141,7 @@ func (s *source) readFiles(home string, attemptDir func(pawl.AttemptRef) string)
 		return err
 	}
 	for _, live := range s.state.Live() {
-		s.live = append(s.live, fmt.Sprintf("%s (attempt %d)", live.Name(), live.Attempt))
+		s.addLive(live)
 		below, err := filepath.Rel(home, attemptDir(live.AttemptRef))
 		if err != nil {
 			return err
@@ -140,6 +151,10 @@ func (s *source) readFiles(home string, attemptDir func(pawl.AttemptRef) string)
 		}
 	}
 	return nil
+}
+
+func (s *source) addLive(live *pawl.AttemptState) {
+	s.live = append(s.live, fmt.Sprintf("%s (attempt %d)", live.Name(), live.Attempt))
 }
 
 // addFolder reads the files of a folder that travel, without the journal.

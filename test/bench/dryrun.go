@@ -57,7 +57,7 @@ func (b *bench) dryParts(p *project.Project, r *runs.Run, rounds int) (lines []l
 	}{
 		{"comparing plan, inputs and outputs", func() error { _, err := resume.DiffPlan(p, r, pawl.GivenValues{}); return err }},
 		{"gathering, validating, judging", func() error {
-			_, err := resume.Examine(b, p, r, change, config.Snapshots{}, nil)
+			_, err := resume.Examine(b, p, r, change, config.Snapshots{}, nil, false)
 			return err
 		}},
 	} {

@@ -72,19 +72,20 @@ func (x *Commands) completeName(_ *cobra.Command, args []string, prefix string) 
 }
 
 func (x *Commands) addCommand() *cobra.Command {
-	return x.jsonFlag(&cobra.Command{
+	auto := false
+	c := &cobra.Command{
 		Use:   "add NAME URL",
 		Short: "Add a remote",
 		Long: "Add a remote\n\nURL is file:///FOLDER. The folder must exist, and be empty or a remote of pawl. If several remotes exist, commands use the one\n" +
-			"named origin unless --remote names another one.",
-		Example: "  pawl remote add origin file:///mnt/share/pawl",
+			"named origin unless --remote names another one. To change --auto of a remote, add it again.",
+		Example: "  pawl remote add origin file:///mnt/share/pawl\n  pawl remote add origin file:///mnt/share/pawl --auto",
 		Args:    cobra.ExactArgs(2),
 		RunE: func(c *cobra.Command, args []string) error {
 			p, err := x.Find()
 			if err != nil {
 				return err
 			}
-			r, err := transfer.Add(c.Context(), p, args[0], args[1])
+			r, err := transfer.Add(c.Context(), p, args[0], args[1], auto)
 			if err != nil {
 				return err
 			}
@@ -93,7 +94,9 @@ func (x *Commands) addCommand() *cobra.Command {
 				return err
 			})
 		},
-	})
+	}
+	c.Flags().BoolVar(&auto, "auto", false, "push runs there while they go on, after each step")
+	return x.jsonFlag(c)
 }
 
 func (x *Commands) listCommand() *cobra.Command {
@@ -117,9 +120,13 @@ func (x *Commands) listCommand() *cobra.Command {
 				}
 				var rows [][]string
 				for _, r := range list {
-					rows = append(rows, []string{r.Name, r.URL})
+					push := "by command"
+					if r.Auto {
+						push = "auto"
+					}
+					rows = append(rows, []string{r.Name, push, r.URL})
 				}
-				return layout.Table(x.Out, []string{"NAME", "URL"}, rows)
+				return layout.Table(x.Out, []string{"NAME", "PUSH", "URL"}, rows)
 			})
 		},
 	})

@@ -165,7 +165,7 @@ func open(ctx context.Context, cfg engine.Config, run pawl.RunID) (*engine.Engin
 	if err != nil {
 		return nil, err
 	}
-	found, err := resume.Examine(ctx, cfg.Project, r, diff, cfg.Snapshots, nil)
+	found, err := resume.Examine(ctx, cfg.Project, r, diff, cfg.Snapshots, nil, false)
 	if err != nil {
 		return nil, err
 	}
