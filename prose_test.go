@@ -31,7 +31,7 @@ var verbatim = map[string]string{
 	"Content":          "SHA256",
 	"Conversation":     "Agent ID Definition",
 	"Decision":         "By Step",
-	"EngineStarted":    "Host",
+	"EngineStarted":    "Host Home",
 	"NoticeSent":       "Notice Kind To",
 	"Expected":         "Path Was Will",
 	"FilesRestored":    "Checkpoint From Before Paths",

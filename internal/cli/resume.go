@@ -20,6 +20,7 @@ import (
 	"pawl/internal/cli/hints"
 	"pawl/internal/cli/liveview"
 	"pawl/internal/cli/permission"
+	"pawl/internal/cli/remotecmd"
 	"pawl/internal/cli/resumeview"
 	"pawl/internal/cli/supply"
 	"pawl/internal/decide"
@@ -123,7 +124,7 @@ func (a *app) resume(ctx context.Context, name string, o resumeOptions) error {
 	}
 	a.printNotes(offers)
 	if o.pull {
-		if err := a.pullFiles(ctx, p, run); err != nil {
+		if err := remotecmd.PullFiles(ctx, p, run, a.author(), a.version, a.texts()); err != nil {
 			return err
 		}
 	}

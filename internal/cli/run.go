@@ -22,6 +22,7 @@ import (
 	"pawl/internal/cli/kernelcmd"
 	"pawl/internal/cli/liveview"
 	"pawl/internal/cli/permission"
+	"pawl/internal/cli/remotecmd"
 	"pawl/internal/cli/scheduling"
 	"pawl/internal/cli/signals"
 	"pawl/internal/cli/supply"
@@ -35,6 +36,7 @@ import (
 	"pawl/internal/runs"
 	"pawl/internal/stepenv"
 	"pawl/internal/supervise"
+	"pawl/internal/transfer"
 
 	"github.com/spf13/cobra"
 	"pawl/internal/shellwords"
@@ -469,7 +471,7 @@ type operation struct {
 
 // operate opens the engine, runs it and closes it. It returns the last state of the run, nil if the engine did not open.
 func (a *app) operate(ctx context.Context, p *project.Project, cfg engine.Config, s engineStart, show operation) (*pawl.State, *pawl.Plan, error) {
-	push := a.autoPush(&cfg)
+	push := remotecmd.NewAutoPush(&cfg)
 	e, err := s.open(cfg)
 	if err != nil {
 		return nil, nil, err
@@ -484,7 +486,7 @@ func (a *app) operate(ctx context.Context, p *project.Project, cfg engine.Config
 	if s.examined != nil {
 		e.Examined(s.examined)
 	}
-	push.begin(ctx, p, e.State().Run)
+	push.Begin(ctx, p, e.State().Run, transfer.PushOptions{By: a.author(), Version: a.version})
 	e.Supply(s.by)
 	if diff := s.adopt(); diff != nil {
 		err = e.Adopt(soft, diff, s.by)
@@ -492,7 +494,7 @@ func (a *app) operate(ctx context.Context, p *project.Project, cfg engine.Config
 	if err == nil {
 		err = e.Run(soft, leave, s.why)
 	}
-	push.end(ctx)
+	push.End(ctx)
 	err = show.end(e, err)
 	a.printNotes(e.Notes())
 	state, plan := e.State(), e.Plan()

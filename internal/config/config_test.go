@@ -110,6 +110,7 @@ func TestReadRefuses(t *testing.T) {
 		"parallel: [":                                                                                                      `invalid YAML`,
 		"parallel: 1\n---\nwarning: 1":                                                                                     `a config file must be a single document`,
 		"parallel: 1\x00":                                                                                                  `not a text file: byte 11 is 0x00; a config file must be YAML in UTF-8`,
+		"take_over: 10m":                                                                                                   `"take_over" counts only in your own settings`,
 		"gates: server-only":                                                                                               `"gates" counts only in your own settings`,
 		"run_as: agent":                                                                                                    `"run_as" counts only in your own settings`,
 		"proxy: {peers: [10.0.0.2], header: X-User, users: {ann: [read]}}":                                                 `"proxy" counts only in your own settings`,

@@ -43,7 +43,20 @@ func TestValidate(t *testing.T) {
 		"a clock set back":      {func(f *Facts) { f.Last = now.Add(time.Hour) }, pawl.Warn, "1h0m0s in the future"},
 		"ancient":               {func(f *Facts) { f.Last = now.Add(-9 * 24 * time.Hour) }, pawl.Warn, "9 days"},
 		"moved":                 {func(f *Facts) { f.Location = []string{"it was moved"} }, pawl.Warn, "it was moved"},
-		"another branch":        {func(f *Facts) { f.Git.BranchNow = "refs/heads/other" }, pawl.Bad, "main at the last checkpoint, other now"},
+		"attempts elsewhere":    {func(f *Facts) { f.Elsewhere = &Elsewhere{Host: "a", Attempts: []string{"x", "y"}} }, pawl.Bad, "may still run x, y"},
+		"attempts on a host that is gone": {
+			func(f *Facts) { f.Elsewhere = &Elsewhere{Host: "a", Attempts: []string{"x", "y"}, Gone: true} }, pawl.Warn, "ran x, y; that counts as crashed",
+		},
+		"files elsewhere": {
+			func(f *Facts) { f.Elsewhere = &Elsewhere{Host: "a", Checkpoint: "c", Lost: "no files", Hint: "h"} }, pawl.Bad, "saved on host a; no files",
+		},
+		"other files than elsewhere": {
+			func(f *Facts) { f.Elsewhere = &Elsewhere{Host: "a", Checkpoint: "c", Differ: 2, Hint: "h"} }, pawl.Bad, "paths that differ: 2",
+		},
+		"other files than elsewhere, in a run that a person brought": {
+			func(f *Facts) { f.Elsewhere = &Elsewhere{Host: "a", Checkpoint: "c", Differ: 2} }, pawl.Warn, "paths that differ: 2",
+		},
+		"another branch": {func(f *Facts) { f.Git.BranchNow = "refs/heads/other" }, pawl.Bad, "main at the last checkpoint, other now"},
 		"another branch, by what is in doubt perhaps": {func(f *Facts) { f.Git.BranchNow, f.Attempts = "refs/heads/other", []AttemptFact{lost} }, pawl.Warn, "main at the last checkpoint, other now"},
 		"detached":                 {func(f *Facts) { f.Git.BranchNow = "" }, pawl.Bad, "(detached) now"},
 		"a rebase":                 {func(f *Facts) { f.Git.InProgress = "rebase" }, pawl.Bad, "a rebase is in progress"},

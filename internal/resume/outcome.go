@@ -92,6 +92,9 @@ func LostAttemptEnd(ev Evidence) pawl.AttemptEnded {
 	if !ev.Begun {
 		return ended(pawl.NotStarted, "", "crashed before it started")
 	}
+	if ev.Elsewhere {
+		return ended(pawl.Lost, "", "it was started in another project; how it ended is unknown here")
+	}
 	why := "its supervisor died"
 	if ev.Forged {
 		why += ", and its exit record was not written by the supervisor"

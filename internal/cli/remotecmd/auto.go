@@ -1,4 +1,4 @@
-package cli
+package remotecmd
 
 import (
 	"context"
@@ -13,16 +13,15 @@ import (
 // lastPush is how long the push at the end of an engine may take.
 const lastPush = time.Minute
 
-// autoPush pushes the run of an engine, as it goes on, to the remotes that the user added with --auto.
-type autoPush struct {
-	a      *app
+// AutoPush pushes the run of an engine, as it goes on, to the remotes that the user added with --auto.
+type AutoPush struct {
 	notice func(string)
 	pusher *transfer.Pusher
 }
 
-// autoPush makes an engine's configuration wake an autoPush.
-func (a *app) autoPush(cfg *engine.Config) *autoPush {
-	x := &autoPush{a: a, notice: cfg.Notice}
+// NewAutoPush makes the events of an engine wake an AutoPush.
+func NewAutoPush(cfg *engine.Config) *AutoPush {
+	x := &AutoPush{notice: cfg.Notice}
 	notify := cfg.Notify
 	cfg.Notify = func(e pawl.Event) {
 		notify(e)
@@ -34,15 +33,16 @@ func (a *app) autoPush(cfg *engine.Config) *autoPush {
 	return x
 }
 
-func (x *autoPush) begin(ctx context.Context, p *project.Project, run pawl.RunID) {
+// Begin begins to push a run. It comes before the engine's first event.
+func (x *AutoPush) Begin(ctx context.Context, p *project.Project, run pawl.RunID, o transfer.PushOptions) {
 	var err error
-	x.pusher, err = transfer.StartPusher(ctx, p, run, transfer.PushOptions{By: x.a.author(), Version: x.a.version}, x.notice)
-	if err != nil {
+	if x.pusher, err = transfer.StartPusher(ctx, p, run, o, x.notice); err != nil {
 		x.notice("not pushed: " + err.Error())
 	}
 }
 
-func (x *autoPush) end(ctx context.Context) {
+// End pushes what is new, even if ctx is done.
+func (x *AutoPush) End(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastPush)
 	defer cancel()
 	x.pusher.Close(ctx)

@@ -1,9 +1,10 @@
-package cli
+package remotecmd
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 
 	"pawl"
 	"pawl/internal/config"
@@ -15,9 +16,10 @@ import (
 	"pawl/internal/transfer"
 )
 
-// pullFiles makes the files of the project those of the newest checkpoint of a run's work, if the newest engine worked in another project.
-// The run is in a database, whose lease nobody has, and the snapshots are on a remote. If it is interrupted, it can be repeated.
-func (a *app) pullFiles(ctx context.Context, p *project.Project, run pawl.RunID) (err error) {
+// PullFiles makes the files of the project those of the newest checkpoint of a run's work, if the newest engine worked in another project.
+// The run is in a database, whose lease nobody has, and the snapshots are on a remote. If it is interrupted, it can be repeated. It tells
+// the user what it restored.
+func PullFiles(ctx context.Context, p *project.Project, run pawl.RunID, by pawl.Author, version string, out io.Writer) (err error) {
 	if err := runs.RequireOwn(p, run); err != nil {
 		return err
 	}
@@ -30,7 +32,7 @@ func (a *app) pullFiles(ctx context.Context, p *project.Project, run pawl.RunID)
 		return err
 	}
 	if stored == "" {
-		return usageError("pawl pull "+string(run), "--pull works for runs in a database; pull run %s, adopt it, and restore its latest checkpoint", run)
+		return &pawl.Error{Kind: pawl.KindUsage, Hint: "pawl pull " + string(run), Err: fmt.Errorf("--pull works for runs in a database; pull run %s, adopt it, and restore its latest checkpoint", run)}
 	}
 	if err := journal.RequireNoLease(p.Runs(), run); err != nil {
 		return err
@@ -61,7 +63,7 @@ func (a *app) pullFiles(ctx context.Context, p *project.Project, run pawl.RunID)
 			Err: fmt.Errorf("remote %s does not have the files of checkpoint %s, which host %s saved; to continue with older ones, restore them, and pawl resume --yes", from.Name, latest.ID, s.LastHost),
 		}
 	}
-	r, err := history.PrepareRestore(ctx, p, store, *latest, history.RestoreOptions{OtherHead: true, Version: a.version})
+	r, err := history.PrepareRestore(ctx, p, store, *latest, history.RestoreOptions{OtherHead: true, Version: version})
 	if err != nil {
 		return err
 	}
@@ -69,9 +71,9 @@ func (a *app) pullFiles(ctx context.Context, p *project.Project, run pawl.RunID)
 	if len(r.Changes) == 0 && r.Unfinished == nil {
 		return nil
 	}
-	if _, err := r.Do(ctx, a.author()); err != nil {
+	if _, err := r.Do(ctx, by); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.texts(), "restored %d paths from checkpoint %s, which host %s saved\n", len(r.Changes), latest.ID, s.LastHost)
+	fmt.Fprintf(out, "restored %d paths from checkpoint %s, which host %s saved\n", len(r.Changes), latest.ID, s.LastHost)
 	return nil
 }
