@@ -58,8 +58,7 @@ func (e *Engine) endOutdated(ctx context.Context, c *resume.PlanDiff) error {
 		if err != nil {
 			return err
 		}
-		ev := resume.Evidence{Begun: status.Begun != nil, Exit: status.Exit, Serves: supervise.ReadJob(dir).Serves()}
-		ev.AddHome(e.cfg.Project, live.Home)
+		ev := resume.Evidence{Begun: status.HasBegun(), Exit: status.Exit, Serves: supervise.ReadJob(dir).Serves()}
 		end := decide.OutdatedEnd(c, live, ev, status.State == supervise.Live)
 		if end == nil {
 			e.note("%s keeps running with its old definition: it is not safe to rerun", live.Name())

@@ -53,12 +53,9 @@ func (ev *Evidence) AddStatus(status supervise.Status, token pawl.Token, seal st
 	ev.Begun, ev.Rebooted, ev.BootUnknown = status.HasBegun(), status.Rebooted(), status.HasBegun() && status.Begun == nil
 }
 
-// AddHome adds in which project the attempt was started. If that is not this one, which has nothing of the attempt, its outcome is
-// unknown: its records are where it ran.
+// AddHome adds the ID of the project in which the attempt was started.
 func (ev *Evidence) AddHome(p *project.Project, home string) {
-	if !ev.Begun && ev.Exit == nil && home != "" && home != p.ID {
-		ev.Begun, ev.BootUnknown, ev.Elsewhere = true, true, true
-	}
+	ev.Elsewhere = ev.Exit == nil && ev.BootUnknown && home != "" && home != p.ID
 }
 
 // LooksDone reports whether the attempt claims success.
