@@ -44,6 +44,8 @@ type Config struct {
 
 	Proxy Proxy `yaml:"proxy,omitempty"` // who the clients of pawl serve --behind-proxy are; only in the user's own settings
 
+	Remotes Remotes `yaml:"remotes,omitempty"` // how remotes are reached; only in the user's own settings
+
 	Postgres string `yaml:"postgres,omitempty"` // DSN of the database for runs; only in the user's own settings. Defaults to PAWL_POSTGRES.
 }
 

@@ -14,6 +14,7 @@
 package remote
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -143,6 +144,15 @@ func Probe(ctx context.Context, s Store) (err error) {
 		err = ErrIgnoresConditions
 	}
 	return err
+}
+
+// Has reports whether a key has this content. Stores ask after a Create whose answer was lost.
+func Has(ctx context.Context, s Store, key string, content []byte) (bool, error) {
+	there, err := s.Get(ctx, key, int64(len(content)))
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, disk.ErrTooLarge) {
+		return false, nil
+	}
+	return err == nil && bytes.Equal(there, content), err
 }
 
 // isPartial reports whether a key is a temporary one that a crash left.

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"pawl"
+	"pawl/internal/config"
 	"pawl/internal/disk"
 	"pawl/internal/lazyregexp"
 	"pawl/internal/project"
@@ -179,9 +180,16 @@ func (c *counter) Create(ctx context.Context, key string, content []byte) (bool,
 }
 
 func connect(p *project.Project, r Remote) (*Connection, error) {
-	s, err := address.Open(r.URL)
-	if errors.Is(err, fs.ErrNotExist) {
-		folder, _ := address.Folder(r.URL)
+	root := ""
+	if p != nil {
+		root = p.Root
+	}
+	own, err := config.ReadUser(root)
+	if err != nil {
+		return nil, err
+	}
+	s, err := address.Open(r.URL, own.Remotes.AllowHTTP)
+	if folder, ok := address.Folder(r.URL); ok && errors.Is(err, fs.ErrNotExist) {
 		err = usage("mkdir -p "+folder, "the folder of the remote does not exist, or is not mounted: %s", folder)
 	}
 	return &Connection{Remote: r, project: p, store: &counter{Store: s}}, err
