@@ -76,7 +76,7 @@ test-gyoshu: built ## Gyoshu's own code reads what pawl writes; fetches it from 
 	PAWL_GYOSHU=$(BIN)/_gyoshu $(TESTS) $(GYOSHU_TESTS)
 
 # The packages whose tests need the servers that `make test-remotes` installs: an S3 server, an OCI registry.
-REMOTE_TESTS = pawl/test/remotes
+REMOTE_TESTS = pawl/test/remotes pawl/test/stories/stores
 
 test-remotes: built $(BIN)/versitygw ## remotes in an S3 server, which takes some minutes to install once, and in an OCI registry
 	./scripts/need docker-registry

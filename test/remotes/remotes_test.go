@@ -2,19 +2,21 @@
 package remotes
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
 	"testing"
 
 	"pawl/internal/remote"
+	"pawl/internal/remote/oci"
 	"pawl/internal/remote/remotetest"
 	"pawl/internal/remote/remotetest/servers"
 	"pawl/internal/remote/request"
 	"pawl/internal/remote/s3"
 )
 
-var storage *servers.Server
+var storage, registry *servers.Server
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
@@ -24,8 +26,12 @@ func run(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
+	if registry, err = servers.Registry(); err != nil {
+		fmt.Fprintln(os.Stderr, errors.Join(err, storage.Remove()))
+		return 1
+	}
 	code := m.Run()
-	if err := storage.Remove(); err != nil {
+	if err := errors.Join(storage.Remove(), registry.Remove()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
@@ -54,4 +60,17 @@ func TestS3(t *testing.T) {
 			remotetest.Run(t, func(t *testing.T) remote.Store { return openS3(t, bucket, prefix) })
 		})
 	}
+}
+
+// TestRegistry: docker-registry ignores conditions.
+func TestRegistry(t *testing.T) {
+	t.Parallel()
+	repository := registry.Repository()
+	remotetest.RunUnconditional(t, func(t *testing.T) remote.Store {
+		s, err := oci.Open(&url.URL{Scheme: "oci", Host: registry.Address, Path: "/" + repository}, request.New(nil), func(string) string { return "" })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	})
 }

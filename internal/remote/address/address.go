@@ -11,12 +11,13 @@ import (
 	"pawl"
 	"pawl/internal/remote"
 	"pawl/internal/remote/folder"
+	"pawl/internal/remote/oci"
 	"pawl/internal/remote/request"
 	"pawl/internal/remote/s3"
 )
 
 // Examples are the forms of URLs.
-const Examples = "file:///mnt/share/pawl or s3://bucket/prefix"
+const Examples = "file:///mnt/share/pawl, s3://bucket/prefix or oci://registry.example.com/team/pawl"
 
 // Parse returns the URL of a remote in its usual form. A URL has no credentials: they would be stored with it.
 func Parse(text string) (string, error) {
@@ -45,8 +46,11 @@ func parse(text string) (*url.URL, error) {
 	case "s3":
 		bucket, prefix, err := s3.ParseURL(u)
 		return &url.URL{Scheme: u.Scheme, Host: bucket, Path: below(prefix)}, err
+	case "oci":
+		host, repository, err := oci.ParseURL(u)
+		return &url.URL{Scheme: u.Scheme, Host: host, Path: below(repository)}, err
 	}
-	return nil, fmt.Errorf("unknown scheme %q; expected file or s3", u.Scheme)
+	return nil, fmt.Errorf("unknown scheme %q; expected file, s3 or oci", u.Scheme)
 }
 
 // below returns a path in a URL.
@@ -86,6 +90,8 @@ func Open(text string, allowHTTP []string) (remote.Store, error) {
 	switch u.Scheme {
 	case "s3":
 		return s3.Open(u, request.New(allowHTTP), os.Getenv)
+	case "oci":
+		return oci.Open(u, request.New(allowHTTP), os.Getenv)
 	}
 	return folder.Open(u.Path)
 }

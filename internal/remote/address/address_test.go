@@ -16,6 +16,8 @@ func TestParse(t *testing.T) {
 		"file://localhost/mnt/a b": "file:///mnt/a%20b",
 		"s3://bucket":              "s3://bucket",
 		"s3://bucket/a/b/":         "s3://bucket/a/b",
+		"oci://localhost:5000/a/b": "oci://localhost:5000/a/b",
+		"oci://[::1]:5000/a/":      "oci://[::1]:5000/a",
 	} {
 		if got, err := address.Parse(text); got != want || err != nil {
 			t.Errorf("%s: %s, %v", text, got, err)
@@ -33,7 +35,11 @@ func TestParse(t *testing.T) {
 		"s3://bucket/a b":           "invalid prefix",
 		"s3://key:secret@bucket/a":  "credentials",
 		"s3://bucket/a?region=eu":   "neither a query",
-		"oci://registry/a":          "unknown scheme",
+		"oci://host":                "invalid repository",
+		"oci://host/Upper":          "invalid repository",
+		"oci://host/../a":           "invalid repository",
+		"oci://ho_st/a":             "invalid registry",
+		"oci://user:secret@host/a":  "credentials",
 		"file://mnt/a":              "three slashes",
 		"file:a":                    "neither a query",
 		"file:///":                  "not the path",
@@ -60,6 +66,7 @@ func FuzzParse(f *testing.F) {
 	f.Add("file:///mnt/a")
 	f.Add("file://localhost/a/../..")
 	f.Add("s3://bucket/a/b")
+	f.Add("oci://registry.example.com:443/a/b")
 	f.Fuzz(func(t *testing.T, text string) {
 		once, err := address.Parse(text)
 		if err != nil {

@@ -73,9 +73,11 @@ func everyOther(spoil remotetest.Middleware) remotetest.Middleware {
 func TestUnreliableServer(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]remotetest.Middleware{
-		"connection cut":      func(w http.ResponseWriter, _ *http.Request, _ http.Handler) { remotetest.Cut(w) },
-		"answer lost":         remotetest.Lost,
-		"service unavailable": func(w http.ResponseWriter, _ *http.Request, _ http.Handler) { w.WriteHeader(http.StatusServiceUnavailable) },
+		"connection cut": func(w http.ResponseWriter, _ *http.Request, _ http.Handler) { remotetest.Cut(w) },
+		"answer lost":    remotetest.Lost,
+		"service unavailable": func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		},
 		"too many requests": func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
 			w.Header().Set("Retry-After", "0")
 			w.WriteHeader(http.StatusTooManyRequests)
