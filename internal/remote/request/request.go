@@ -76,7 +76,7 @@ const (
 	maxPause = 20 * time.Second
 )
 
-// Do sends a request until the server gives an answer that is final. An error status is no error. The error wraps disk.ErrTooLarge if the
+// Do sends a request until the server gives an answer that is final. An error status is not an error. The error wraps disk.ErrTooLarge if the
 // answer exceeds its limit.
 func (c *Client) Do(ctx context.Context, r Request) (*Answer, error) {
 	if err := c.Check(r.URL); err != nil {
