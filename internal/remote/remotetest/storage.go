@@ -17,6 +17,7 @@ import (
 // Storage is an S3 server that fails as real ones do, but cannot be made to. It checks no signatures.
 type Storage struct {
 	*httptest.Server
+	Page int // keys that a listing has at once
 
 	mu      sync.Mutex
 	buckets map[string]map[string][]byte
@@ -28,7 +29,7 @@ type Middleware func(w http.ResponseWriter, r *http.Request, serve http.Handler)
 
 // NewStorage starts a server.
 func NewStorage() *Storage {
-	s := &Storage{buckets: map[string]map[string][]byte{}, between: map[string]Middleware{}}
+	s := &Storage{Page: 1000, buckets: map[string]map[string][]byte{}, between: map[string]Middleware{}}
 	s.Server = httptest.NewServer(http.HandlerFunc(s.handle))
 	return s
 }
@@ -94,7 +95,7 @@ func (s *Storage) serve(w http.ResponseWriter, r *http.Request) {
 	case !ok:
 		refuse(w, http.StatusNotFound, "NoSuchBucket")
 	case r.Method == http.MethodGet && key == "":
-		printList(w, objects, r.URL.Query().Get("prefix"), r.URL.Query().Get("continuation-token"))
+		printList(w, objects, r.URL.Query().Get("prefix"), r.URL.Query().Get("continuation-token"), s.Page)
 	case r.Method == http.MethodGet && there:
 		_, _ = io.Copy(w, bytes.NewReader(content))
 	case r.Method == http.MethodGet:
@@ -116,9 +117,6 @@ func refuse(w http.ResponseWriter, status int, code string) {
 	fmt.Fprintf(w, "<Error><Code>%s</Code><Message>as it says</Message></Error>", code)
 }
 
-// listedAtOnce is how many keys a page of a listing has.
-const listedAtOnce = 3
-
 type listing struct {
 	XMLName               xml.Name `xml:"ListBucketResult"`
 	IsTruncated           bool
@@ -132,7 +130,7 @@ type listedObject struct {
 	LastModified time.Time
 }
 
-func printList(w io.Writer, objects map[string][]byte, prefix, after string) {
+func printList(w io.Writer, objects map[string][]byte, prefix, after string, limit int) {
 	var keys []string
 	for key := range objects {
 		if strings.HasPrefix(key, prefix) && key > after {
@@ -142,7 +140,7 @@ func printList(w io.Writer, objects map[string][]byte, prefix, after string) {
 	slices.Sort(keys)
 	var page listing
 	for i, key := range keys {
-		if i == listedAtOnce {
+		if i == limit {
 			page.IsTruncated, page.NextContinuationToken = true, keys[i-1]
 			break
 		}

@@ -31,6 +31,7 @@ func must(t *testing.T, err error) {
 func newStorage(t *testing.T) *remotetest.Storage {
 	t.Helper()
 	s := remotetest.NewStorage()
+	s.Page = 3
 	t.Cleanup(s.Close)
 	return s
 }
@@ -38,13 +39,18 @@ func newStorage(t *testing.T) *remotetest.Storage {
 // impatient returns a client that waits for nothing.
 func impatient() *request.Client {
 	c := request.New(nil)
-	c.Pause, c.Idle = time.Millisecond, 10*time.Second
+	c.Pause, c.Tries = time.Millisecond, 30
 	return c
 }
 
 func open(t *testing.T, s *remotetest.Storage, bucket string) *s3.Store {
 	t.Helper()
-	store, err := s3.Open(&url.URL{Scheme: "s3", Host: bucket, Path: "/below"}, impatient(), s.Getenv)
+	return openWith(t, s, bucket, impatient())
+}
+
+func openWith(t *testing.T, s *remotetest.Storage, bucket string, client *request.Client) *s3.Store {
+	t.Helper()
+	store, err := s3.Open(&url.URL{Scheme: "s3", Host: bucket, Path: "/below"}, client, s.Getenv)
 	must(t, err)
 	return store
 }
@@ -194,12 +200,14 @@ func TestGivesUp(t *testing.T) {
 	t.Parallel()
 	s := newStorage(t)
 	var tries atomic.Int64
-	store := open(t, s, s.Bucket(t, func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
+	client := impatient()
+	client.Tries = 4
+	store := openWith(t, s, s.Bucket(t, func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
 		tries.Add(1)
 		w.WriteHeader(http.StatusServiceUnavailable)
-	}))
+	}), client)
 	_, err := store.Get(t.Context(), "packs/a", 10)
-	if err == nil || !strings.Contains(err.Error(), "127.0.0.1") || tries.Load() != 6 {
+	if err == nil || !strings.Contains(err.Error(), "127.0.0.1") || tries.Load() != 4 {
 		t.Errorf("after %d tries: %v", tries.Load(), err)
 	}
 	s.Close()
