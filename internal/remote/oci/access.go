@@ -224,14 +224,8 @@ func (s stored) login() (login, error) {
 	return login{name, strings.TrimRight(password, "\x00"), s.IdentityToken}, nil
 }
 
-// validHelper matches the names of programs that store credentials.
-var validHelper = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
-
 // ask asks a program of the user's, docker-credential-HELPER, for the credentials of a registry.
 func (a *access) ask(ctx context.Context, helper, name string) (login, error) {
-	if !validHelper.MatchString(helper) {
-		return login{}, fmt.Errorf("credentials of registries: invalid helper %q", helper)
-	}
 	ctx, stop := context.WithTimeout(ctx, 30*time.Second)
 	defer stop()
 	out, err := command.Run(ctx, command.Command{

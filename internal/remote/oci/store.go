@@ -245,33 +245,26 @@ func (s *Store) create(ctx context.Context, tag, key string, content []byte) (cr
 	return a.Repeated && there.Digest == layer.Digest, nil
 }
 
+// uploads is how often an upload is begun again, because its answer was lost, and the registry may have all of it, or a part.
+const uploads = 3
+
 // upload stores content, unless the repository has it.
-func (s *Store) upload(ctx context.Context, content []byte, mediaType string) (d descriptor, err error) {
-	d = descriptor{MediaType: mediaType, Digest: digestOf(content), Size: int64(len(content))}
-	a, err := s.access.do(ctx, request.Request{Method: http.MethodHead, URL: s.url("/blobs/"+d.Digest, nil)})
-	if err != nil || a.OK() {
-		return d, err
-	}
-	for range uploads {
-		if a, err = s.uploadOnce(ctx, content, d.Digest); err != nil {
+func (s *Store) upload(ctx context.Context, content []byte, mediaType string) (descriptor, error) {
+	d := descriptor{MediaType: mediaType, Digest: digestOf(content), Size: int64(len(content))}
+	for try := 1; ; try++ {
+		a, err := s.access.do(ctx, request.Request{Method: http.MethodHead, URL: s.url("/blobs/"+d.Digest, nil)})
+		if err != nil || a.OK() {
 			return d, err
 		}
-		if a.OK() {
-			return d, nil
-		}
-		if !a.Repeated {
-			break
-		}
-		// The upload may have ended, although its answer was lost. Or the registry has only a part of it.
-		if there, err := s.access.do(ctx, request.Request{Method: http.MethodHead, URL: s.url("/blobs/"+d.Digest, nil)}); err == nil && there.OK() {
-			return d, nil
+		a, err = s.uploadOnce(ctx, content, d.Digest)
+		switch {
+		case err != nil || a.OK():
+			return d, err
+		case !a.Repeated || try == uploads:
+			return d, s.refusal(a)
 		}
 	}
-	return d, s.refusal(a)
 }
-
-// uploads is how often an upload is begun again.
-const uploads = 3
 
 // uploadOnce begins an upload, and completes it.
 func (s *Store) uploadOnce(ctx context.Context, content []byte, digest string) (*request.Answer, error) {

@@ -98,6 +98,15 @@ func guarded(challenge string, want string) remotetest.Middleware {
 
 const bearer = `Bearer realm="http://HOST/token",service="a registry",scope="some scope"`
 
+// homeWith returns a home folder with settings of docker.
+func homeWith(t *testing.T, settings string) string {
+	t.Helper()
+	home := t.TempDir()
+	must(t, os.Mkdir(filepath.Join(home, ".docker"), 0o700))
+	must(t, os.WriteFile(filepath.Join(home, ".docker", "config.json"), []byte(settings), 0o600))
+	return home
+}
+
 // TestCredentials: the store logs in as docker does.
 func TestCredentials(t *testing.T) {
 	helpers := t.TempDir()
@@ -122,10 +131,7 @@ func TestCredentials(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := remotetest.NewRegistry(t, guarded(c.challenge, c.want))
-			home := t.TempDir()
-			must(t, os.Mkdir(filepath.Join(home, ".docker"), 0o700))
-			must(t, os.WriteFile(filepath.Join(home, ".docker", "config.json"), []byte(strings.ReplaceAll(c.settings, "HOST", r.Host())), 0o600))
-			s := open(t, r.Host(), home)
+			s := open(t, r.Host(), homeWith(t, strings.ReplaceAll(c.settings, "HOST", r.Host())))
 			created, err := s.Create(t.Context(), "packs/a", []byte("content"))
 			if c.refused {
 				if err == nil || strings.Contains(err.Error(), "secret") {
@@ -157,6 +163,7 @@ func TestRedirects(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			ask := guarded(`Basic realm="x"`, "ann:secret")
 			r := remotetest.NewRegistry(t, func(w http.ResponseWriter, r *http.Request, serve http.Handler) {
 				switch {
 				case r.URL.Path == "/content" && r.Header.Get("Authorization") == "":
@@ -167,10 +174,10 @@ func TestRedirects(t *testing.T) {
 					w.Header().Set("Location", other.URL)
 					w.WriteHeader(http.StatusAccepted)
 				default:
-					serve.ServeHTTP(w, r)
+					ask(w, r, serve)
 				}
 			})
-			s := open(t, r.Host(), "")
+			s := open(t, r.Host(), homeWith(t, strings.ReplaceAll(`{"auths":{"HOST":{"auth":"YW5uOnNlY3JldA=="}}}`, "HOST", r.Host())))
 			_, err := s.Create(t.Context(), "packs/a", []byte("content"))
 			var data []byte
 			if c.to != "" {
@@ -214,9 +221,11 @@ func TestHostileRegistry(t *testing.T) {
 			}
 		})
 	}
+	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { t.Errorf("%s was sent to another server", r.URL) }))
+	t.Cleanup(other.Close)
 	for name, answer := range map[string]func(w http.ResponseWriter){
 		"elsewhere": func(w http.ResponseWriter) {
-			w.Header().Set("Link", `<http://example.com/v2/team/pawl/tags/list?last=a>; rel="next"`)
+			w.Header().Set("Link", `<`+other.URL+`/v2/team/pawl/tags/list?last=a>; rel="next"`)
 			fmt.Fprint(w, `{"tags":[]}`)
 		},
 		"no list": func(w http.ResponseWriter) { fmt.Fprint(w, "yes?") },

@@ -19,10 +19,10 @@ type Registry struct {
 	*httptest.Server
 	Protected bool // tags are not overwritten
 
-	mu      sync.Mutex
-	blobs   map[string][]byte // by digest
-	tags    map[string][]byte // manifests
-	uploads int
+	mu    sync.Mutex
+	blobs map[string][]byte // by digest
+	tags  map[string][]byte // manifests
+	begun map[string]bool   // uploads
 }
 
 // repository is the path of the repository.
@@ -31,7 +31,7 @@ const repository = "/v2/team/pawl/"
 // NewRegistry starts a registry, whose requests go through m; nil serves them all.
 func NewRegistry(t *testing.T, m Middleware) *Registry {
 	t.Helper()
-	s := &Registry{blobs: map[string][]byte{}, tags: map[string][]byte{}}
+	s := &Registry{blobs: map[string][]byte{}, tags: map[string][]byte{}, begun: map[string]bool{}}
 	serve := http.HandlerFunc(s.serve)
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if m == nil {
@@ -99,10 +99,14 @@ func (s *Registry) blob(w http.ResponseWriter, r *http.Request, name string, bod
 	content, there := s.blobs[name]
 	switch {
 	case r.Method == http.MethodPost:
-		s.uploads++
-		w.Header().Set("Location", fmt.Sprintf("%sblobs/uploads/%d?state=x", repository, s.uploads))
+		upload := fmt.Sprintf("uploads/%d", len(s.begun)+1)
+		s.begun[upload] = true
+		w.Header().Set("Location", repository+"blobs/"+upload+"?state=x")
 		w.WriteHeader(http.StatusAccepted)
+	case r.Method == http.MethodPut && !s.begun[name]:
+		deny(w, http.StatusNotFound, "BLOB_UPLOAD_UNKNOWN")
 	case r.Method == http.MethodPut:
+		s.begun[name] = false
 		if digest := r.URL.Query().Get("digest"); digest != digestOf(body) {
 			deny(w, http.StatusBadRequest, "DIGEST_INVALID")
 			return

@@ -92,6 +92,9 @@ func (s *Store) do(ctx context.Context, method, key string, query url.Values, he
 	u.Path, u.RawQuery = u.Path+key, query.Encode()
 	hash := sha256.Sum256(body)
 	sum := hex.EncodeToString(hash[:])
+	if _, err := s.credentials.Retrieve(ctx); err != nil {
+		return nil, cmp.Or(errors.Unwrap(err), err) // without the words of the cache
+	}
 	sign := func(r *http.Request) error {
 		credentials, err := s.credentials.Retrieve(r.Context())
 		if err != nil {

@@ -31,7 +31,7 @@ func must(t *testing.T, err error) {
 func newStorage(t *testing.T) *remotetest.Storage {
 	t.Helper()
 	s := remotetest.NewStorage()
-	s.Page = 3
+	s.Page = 2
 	t.Cleanup(s.Close)
 	return s
 }
