@@ -21,7 +21,7 @@ DEADCODE_VERSION := v0.52.0
 # The race detector needs a C compiler. Without one the tests run without it.
 RACE := $(shell command -v $$($(GO) env CC) >/dev/null 2>&1 && echo -race)
 
-.PHONY: build built test test-quick test-server test-kernels test-gyoshu page cover check cross cross-short torture torture-forecast torture-kernels torture-short bench bench-short packages test-packages test-packages-short notice secrets-rules agents agents-short resumebench mutations fuzz fuzz-short mcp-conformance tools postgres clean
+.PHONY: build built test test-quick test-server test-kernels test-gyoshu test-remotes page cover check cross cross-short torture torture-forecast torture-kernels torture-short bench bench-short packages test-packages test-packages-short notice secrets-rules agents agents-short resumebench mutations fuzz fuzz-short mcp-conformance tools postgres clean
 
 build: ## the binaries, bin/pawl and bin/pawl-hook
 	$(GO) build -ldflags '$(LDFLAGS)' -o $(BIN)/ ./cmd/pawl ./cmd/pawl-hook
@@ -32,7 +32,7 @@ test check: export GOGC := 400
 # The programs that stories run are built once for all packages. A program that has not changed keeps its time, so that the go command
 # can reuse results of tests.
 BUILT := $(BIN)/_built
-test test-server test-kernels test-gyoshu: export PAWL_BUILT := $(BUILT)
+test test-server test-kernels test-gyoshu test-remotes: export PAWL_BUILT := $(BUILT)
 built:
 	@$(GO) build -o $(BUILT)/new/ ./cmd/pawl ./cmd/pawl-hook
 	@for p in pawl pawl-hook; do cmp -s $(BUILT)/new/$$p $(BUILT)/$$p || cp $(BUILT)/new/$$p $(BUILT)/; done
@@ -40,7 +40,7 @@ built:
 test: tools check built ## everything that must pass before a change lands
 	$(RACED) -skip '^($(FAULT_TESTS))$$' $(filter-out $(SERVER_TESTS) $(KERNEL_TESTS) $(GYOSHU_TESTS),$(CONCURRENT))
 	$(TESTS) -run '^($(FAULT_TESTS))$$' $(filter-out $(SERVER_TESTS) $(KERNEL_TESTS) $(GYOSHU_TESTS),$(CONCURRENT))
-	$(TESTS) $$($(GO) list ./... | grep -vxF "$$(printf '%s\n' $(CONCURRENT) $(SERVER_TESTS) $(KERNEL_TESTS) $(GYOSHU_TESTS))")
+	$(TESTS) $$($(GO) list ./... | grep -vxF "$$(printf '%s\n' $(CONCURRENT) $(SERVER_TESTS) $(KERNEL_TESTS) $(GYOSHU_TESTS) $(REMOTE_TESTS))")
 
 # Two packages at a time on each core: tests often wait for processes.
 TESTS = $(GO) test -vet=off -p $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
@@ -74,6 +74,19 @@ test-gyoshu: built ## Gyoshu's own code reads what pawl writes; fetches it from 
 	./scripts/need node npm python3
 	./scripts/gyoshu $(BIN)/_gyoshu
 	PAWL_GYOSHU=$(BIN)/_gyoshu $(TESTS) $(GYOSHU_TESTS)
+
+# The packages whose tests need the servers that `make test-remotes` installs: an S3 server, an OCI registry.
+REMOTE_TESTS = pawl/test/remotes pawl/test/stories/stores
+
+test-remotes: built $(BIN)/versitygw ## remotes in an S3 server, which takes some minutes to install once, and in an OCI registry
+	./scripts/need docker-registry
+	$(TESTS) $(REMOTE_TESTS)
+
+VERSITYGW_VERSION := v1.8.0
+
+$(BIN)/versitygw: Makefile
+	GOBIN=$(BIN) $(GO) install github.com/versity/versitygw/cmd/versitygw@$(VERSITYGW_VERSION)
+	@touch $@
 
 page: ## bundles the page of pawl serve: internal/server/page/dist from internal/server/page/src
 	./scripts/page $(BIN)/_page internal/server/page/dist

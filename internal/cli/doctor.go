@@ -8,6 +8,7 @@ import (
 
 	"pawl"
 	"pawl/internal/cli/doctorview"
+	"pawl/internal/cli/remotecmd"
 	"pawl/internal/cli/scheduling"
 	"pawl/internal/cli/storecmd"
 	"pawl/internal/config"
@@ -31,6 +32,7 @@ func (a *app) doctorCommand() *cobra.Command {
 				findings = append(findings, pawl.Finding{Level: pawl.Bad, What: err.Error(), Hint: pawl.HintOf(err)})
 			default:
 				findings = append(findings, append(a.projectFindings(p), storecmd.Findings(c.Context(), p)...)...)
+				findings = append(findings, remotecmd.Findings(c.Context(), p)...)
 			}
 			findings = append(append(findings, doctorview.Gates(p)...), a.agentFindings(p)...)
 			return a.printFindings(findings, "this system is not ready")

@@ -22,6 +22,7 @@ import (
 	"pawl/internal/cli/promptview"
 	"pawl/internal/cli/pruneview"
 	"pawl/internal/cli/recoverview"
+	"pawl/internal/cli/remotecmd"
 	"pawl/internal/cli/restoreview"
 	"pawl/internal/cli/resumeview"
 	"pawl/internal/cli/rollbackview"
@@ -82,7 +83,8 @@ var outputs = []output{
 	of[transfer.Pulled]("pull", "pawl pull --json"),
 	of[transfer.Pushed]("push", "pawl push --json"),
 	of[recoverview.Report]("recover", "pawl recover --json"),
-	of[transfer.Remote]("remote", "pawl remote add --json"),
+	of[transfer.Added]("remote", "pawl remote add --json"),
+	of[remotecmd.Deleted]("remote-delete", "pawl remote delete --json"),
 	of[[]transfer.Remote]("remote-list", "pawl remote list --json"),
 	of[remote.Pruned]("remote-prune", "pawl remote prune --json"),
 	of[[]transfer.OnRemote]("remote-runs", "pawl remote runs --json"),

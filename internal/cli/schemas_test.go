@@ -157,6 +157,7 @@ func TestOutputsFollowTheirSchemas(t *testing.T) {
 	} {
 		check(c[0], c[1:]...)
 	}
+	check("remote-delete", "remote", "delete", string(p.newest()), "--yes")
 	p.ok("learn", "Oslo is north")
 	check("memory", "memory")
 	p.write("made.txt", "changed\n")

@@ -46,6 +46,8 @@ type Config struct {
 
 	TakeOver pawl.Duration `yaml:"take_over,omitempty"` // how long a run in the database may be without an engine before pawl serve continues it on another host; only in the user's own settings. Defaults to never.
 
+	Remotes Remotes `yaml:"remotes,omitempty"` // how remotes are reached; only in the user's own settings
+
 	Postgres string `yaml:"postgres,omitempty"` // DSN of the database for runs; only in the user's own settings. Defaults to PAWL_POSTGRES.
 }
 

@@ -32,6 +32,11 @@ type GatePolicy string
 // ServerOnly accepts answers to gates, reviews and other words of a person only from clients of `pawl serve`.
 const ServerOnly GatePolicy = "server-only"
 
+// Remotes says how remotes are reached. It counts only in the user's own settings.
+type Remotes struct {
+	AllowHTTP []string `yaml:"allow_http,omitempty"` // hosts, with their ports, that are reached without TLS. Defaults to none.
+}
+
 // Proxy says how a proxy in front of `pawl serve --behind-proxy` names the clients. It counts only in the user's own settings.
 type Proxy struct {
 	Peers  []string            `yaml:"peers,omitempty"`  // addresses from which the proxy connects, such as 10.0.0.2 or 10.0.0.0/24
@@ -134,6 +139,9 @@ func (c *Config) checkUser(wrong func(pointer any, format string, args ...any)) 
 	}
 	if c.Proxy.Header != "" || len(c.Proxy.Peers)+len(c.Proxy.Users) > 0 {
 		wrong(&c.Proxy, `"proxy" counts only in your own settings`)
+	}
+	if len(c.Remotes.AllowHTTP) > 0 {
+		wrong(&c.Remotes, `"remotes" counts only in your own settings`)
 	}
 	if c.Gates != "" {
 		wrong(&c.Gates, `"gates" counts only in your own settings`)

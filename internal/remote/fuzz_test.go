@@ -28,7 +28,7 @@ func FuzzRecord(f *testing.F) {
 	f.Add([]byte(strings.Replace(string(content), `"size":7`, `"size":-7`, 1)))
 	f.Add([]byte(`{"format":2}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		r, err := parseRecord(data, run, 3)
+		r, err := parseRecord(data, run, Ref{Number: 3})
 		if err != nil {
 			return
 		}
@@ -49,7 +49,7 @@ func FuzzRecord(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := parseRecord(again, run, 3); err != nil {
+		if _, err := parseRecord(again, run, Ref{Number: 3}); err != nil {
 			t.Errorf("parsed once: %v", err)
 		}
 	})
@@ -78,16 +78,17 @@ func FuzzSmall(f *testing.F) {
 	f.Add([]byte(`{"format":1,"id":"0123456789abcdef0123456789abcdef"}`))
 	f.Add([]byte(`{"since":"2026-01-01T00:00:00Z"}`))
 	f.Add([]byte("runs/demo-20260101-000000-abcd/000001.json"))
+	f.Add([]byte("runs/demo-20260101-000000-abcd/000001-0123456789abcdef.json"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if id, err := parseID(data); err == nil && !validID.MatchString(id) {
-			t.Errorf("id %q", id)
+		if id, err := parseIdentity(data); err == nil && !validID.MatchString(id.ID) {
+			t.Errorf("id %q", id.ID)
 		}
 		now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 		if parseMark(data, now).IsZero() {
 			t.Error("a mark without a time")
 		}
-		if run, number, ok := parseRecordKey(string(data)); ok && (!ValidKey(string(data)) || recordKey(run, number) != string(data)) {
-			t.Errorf("key %q: %s, %d", data, run, number)
+		if run, ref, ok := parseRecordKey(string(data)); ok && (!ValidKey(string(data)) || recordKey(run, ref) != string(data)) {
+			t.Errorf("key %q: %s, %v", data, run, ref)
 		}
 		if ids, err := ParseIDs(data); err == nil && len(ids)*32 != len(data) {
 			t.Errorf("%d ids of %d bytes", len(ids), len(data))

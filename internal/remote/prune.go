@@ -80,20 +80,22 @@ func parseMark(data []byte, now time.Time) time.Time {
 	return m.Since
 }
 
-// needed returns the packs that the newest record of a run names. It fails if a record cannot be read: nothing is deleted then.
+// needed returns the packs that the newest records of runs name. It fails if a record cannot be read: nothing is deleted then.
 func needed(ctx context.Context, s Store) (map[string]bool, error) {
-	newest, err := Numbers(ctx, s, "")
+	newest, err := Heads(ctx, s, "")
 	if err != nil {
 		return nil, err
 	}
 	packs := map[string]bool{}
-	for run, number := range newest {
-		r, err := Read(ctx, s, run, number)
-		if err != nil {
-			return nil, err
-		}
-		for _, ref := range r.Packs {
-			packs[ref.Pack] = true
+	for run, heads := range newest {
+		for _, head := range heads {
+			r, err := Read(ctx, s, run, head)
+			if err != nil {
+				return nil, err
+			}
+			for _, ref := range r.Packs {
+				packs[ref.Pack] = true
+			}
 		}
 	}
 	return packs, nil

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -79,32 +80,46 @@ const (
 	maxRecord    = 32 << 20
 	maxFile      = 1 << 30 // bytes of a file of a run's folder
 	maxFiles     = 8 << 30 // bytes of all of them
+	hashSize     = 16      // digits of a record's SHA-256 in its name
 )
 
 // validSum matches a SHA-256.
 var validSum = lazyregexp.New(`^[0-9a-f]{64}$`)
 
 // validRecord matches the last component of a record's key.
-var validRecord = lazyregexp.New(`^[0-9]{6,9}\.json$`)
+var validRecord = lazyregexp.New(`^[0-9]{6,9}(-[0-9a-f]{16})?\.json$`)
 
-func recordKey(run pawl.RunID, number int) string {
-	return fmt.Sprintf("%s%s/%06d.json", runPrefix, run, number)
+// A Ref names a record of a run.
+type Ref struct {
+	Number int
+	Hash   string // the first 16 digits of the SHA-256; only on a remote that ignores conditions
+}
+
+func recordKey(run pawl.RunID, ref Ref) string {
+	hash := ref.Hash
+	if hash != "" {
+		hash = "-" + hash
+	}
+	return fmt.Sprintf("%s%s/%06d%s.json", runPrefix, run, ref.Number, hash)
 }
 
 // parseRecordKey is the inverse of recordKey.
-func parseRecordKey(key string) (run pawl.RunID, number int, ok bool) {
+func parseRecordKey(key string) (run pawl.RunID, ref Ref, ok bool) {
 	rest, ok := strings.CutPrefix(key, runPrefix)
 	name, file, found := strings.Cut(rest, "/")
 	if !ok || !found || !validRecord.MatchString(file) {
-		return "", 0, false
+		return "", ref, false
 	}
 	run, err := pawl.ParseRunID(name)
-	number, errNumber := strconv.Atoi(strings.TrimSuffix(file, ".json"))
-	return run, number, err == nil && errNumber == nil && number > 0 && recordKey(run, number) == key
+	digits, hash, _ := strings.Cut(strings.TrimSuffix(file, ".json"), "-")
+	number, errNumber := strconv.Atoi(digits)
+	ref = Ref{number, hash}
+	return run, ref, err == nil && errNumber == nil && number > 0 && recordKey(run, ref) == key
 }
 
-// Numbers returns the number of the newest record of each run, or only of one, unless run is empty.
-func Numbers(ctx context.Context, s Store, run pawl.RunID) (map[pawl.RunID]int, error) {
+// Heads returns the newest record of each run, or only of one, unless run is empty. If a run has several, two machines have pushed it at
+// the same time.
+func Heads(ctx context.Context, s Store, run pawl.RunID) (map[pawl.RunID][]Ref, error) {
 	prefix := runPrefix
 	if run != "" {
 		prefix += string(run) + "/"
@@ -113,35 +128,77 @@ func Numbers(ctx context.Context, s Store, run pawl.RunID) (map[pawl.RunID]int, 
 	if err != nil {
 		return nil, err
 	}
-	newest := map[pawl.RunID]int{}
+	newest := map[pawl.RunID][]Ref{}
 	for _, o := range there {
-		if run, number, ok := parseRecordKey(o.Key); ok {
-			newest[run] = max(newest[run], number)
+		run, ref, ok := parseRecordKey(o.Key)
+		if !ok {
+			continue
+		}
+		heads := newest[run]
+		if len(heads) > 0 && heads[0].Number < ref.Number {
+			heads = nil
+		}
+		if len(heads) == 0 || heads[0].Number == ref.Number {
+			newest[run] = append(heads, ref)
 		}
 	}
 	return newest, nil
 }
 
 // Read returns a record of a run.
-func Read(ctx context.Context, s Store, run pawl.RunID, number int) (*Record, error) {
-	data, err := s.Get(ctx, recordKey(run, number), maxRecord)
+func Read(ctx context.Context, s Store, run pawl.RunID, ref Ref) (*Record, error) {
+	data, err := s.Get(ctx, recordKey(run, ref), maxRecord)
 	if err != nil {
 		return nil, err
 	}
-	return parseRecord(data, run, number)
+	return parseRecord(data, run, ref)
 }
 
-// Newest returns the newest record of a run; nil if there is none.
+// Newest returns the newest record of a run; nil if there is none. If there are several, the error is a *ConflictError.
 func Newest(ctx context.Context, s Store, run pawl.RunID) (*Record, error) {
-	numbers, err := Numbers(ctx, s, run)
-	if err != nil || numbers[run] == 0 {
+	all, err := Heads(ctx, s, run)
+	if err != nil {
 		return nil, err
 	}
-	return Read(ctx, s, run, numbers[run])
+	var records []*Record
+	for _, ref := range all[run] {
+		r, err := Read(ctx, s, run, ref)
+		if err != nil {
+			return nil, err
+		}
+		records = append(records, r)
+	}
+	switch len(records) {
+	case 0:
+		return nil, nil
+	case 1:
+		return records[0], nil
+	}
+	return nil, &ConflictError{Run: run, Records: records}
 }
 
-// parseRecord parses the record of a run with a number. It returns only valid ones.
-func parseRecord(data []byte, run pawl.RunID, number int) (*Record, error) {
+// ConflictError means that several machines have pushed the same number of a run, to a remote that ignores conditions.
+type ConflictError struct {
+	Run     pawl.RunID
+	Records []*Record
+}
+
+func (e *ConflictError) Error() string {
+	var by []string
+	for _, r := range e.Records {
+		by = append(by, fmt.Sprintf("%s (%s, %s)", r.Sum[:hashSize], r.Owner.Host, r.Time.Local().Format("2006-01-02 15:04 MST")))
+	}
+	return fmt.Sprintf("run %s has a conflict on the remote: several machines have pushed it as push %d: %s; nothing is merged: delete all but one",
+		e.Run, e.Records[0].Number, strings.Join(by, ", "))
+}
+
+// Unwrap gives the error its kind.
+func (e *ConflictError) Unwrap() error {
+	return &pawl.Error{Kind: pawl.KindDamaged, Err: ErrPushed, Hint: "pawl remote delete " + string(e.Run) + " --push HASH"}
+}
+
+// parseRecord parses a record of a run. It returns only valid ones.
+func parseRecord(data []byte, run pawl.RunID, ref Ref) (*Record, error) {
 	r := &Record{Sum: sumOf(data)}
 	dec := json.NewDecoder(bytes.NewReader(data))
 	err := dec.Decode(r)
@@ -151,13 +208,16 @@ func parseRecord(data []byte, run pawl.RunID, number int) (*Record, error) {
 		}
 	}
 	if err == nil && r.Format != recordFormat {
-		return nil, damaged("%s has format %d, and this pawl reads format %d", recordKey(run, number), r.Format, recordFormat)
+		return nil, damaged("%s has format %d, and this pawl reads format %d", recordKey(run, ref), r.Format, recordFormat)
 	}
 	if err == nil {
-		err = r.check(run, number)
+		err = r.check(run, ref.Number)
+	}
+	if err == nil && !strings.HasPrefix(r.Sum, ref.Hash) {
+		err = errors.New("content does not match the SHA-256 in its name")
 	}
 	if err != nil {
-		return nil, damaged("%s on the remote: %w", recordKey(run, number), err)
+		return nil, damaged("%s on the remote: %w", recordKey(run, ref), err)
 	}
 	return r, nil
 }
@@ -212,16 +272,40 @@ func ValidFile(name string) bool {
 var ErrPushed = errors.New("another machine has pushed the run")
 
 // Commit creates the record, as the newest one of its run. It returns ErrPushed if there is another one with its number, or a newer one.
-func (r *Record) Commit(ctx context.Context, s Store, content []byte) error {
-	created, err := s.Create(ctx, recordKey(r.Run, r.Number), content)
+func (r *Record) Commit(ctx context.Context, s Store, content []byte, on Identity) error {
+	ref := Ref{Number: r.Number}
+	if on.Unconditional {
+		ref.Hash = r.Sum[:hashSize]
+	}
+	created, err := s.Create(ctx, recordKey(r.Run, ref), content)
 	if err != nil {
 		return err
 	}
-	numbers, err := Numbers(ctx, s, r.Run)
-	if err == nil && (!created || numbers[r.Run] != r.Number) {
+	heads, err := Heads(ctx, s, r.Run)
+	if err == nil && (!created && !on.Unconditional || !slices.Equal(heads[r.Run], []Ref{ref})) {
 		err = ErrPushed
 	}
 	return err
+}
+
+// DeleteRun deletes the pushes of a run, the oldest first; only the one whose SHA-256 begins with hash, unless that is empty. It returns
+// how many it has deleted. What they alone need is left to Prune.
+func DeleteRun(ctx context.Context, s Store, run pawl.RunID, hash string) (deleted int, err error) {
+	there, err := s.List(ctx, runPrefix+string(run)+"/")
+	if err != nil {
+		return 0, err
+	}
+	for _, o := range there {
+		_, ref, ok := parseRecordKey(o.Key)
+		if !ok || hash != "" && (ref.Hash == "" || !strings.HasPrefix(ref.Hash, hash)) {
+			continue
+		}
+		if err := s.Delete(ctx, o.Key); err != nil {
+			return deleted, err
+		}
+		deleted++
+	}
+	return deleted, nil
 }
 
 // Encode returns the content of the record, and sets Sum.

@@ -2,11 +2,9 @@ package remote_test
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -18,6 +16,9 @@ import (
 )
 
 const run = pawl.RunID("demo-20260101-000000-abcd")
+
+// conditional is the identity of a remote whose server honors conditions.
+var conditional remote.Identity
 
 func newStore(t *testing.T) *remotetest.Counter {
 	t.Helper()
@@ -36,7 +37,7 @@ func must(t *testing.T, err error) {
 }
 
 // store pushes a file as the number-th push of the run, and returns the record.
-func store(t *testing.T, s remote.Store, number int, content string) *remote.Record {
+func store(t *testing.T, s remote.Store, number int, content string, on remote.Identity) *remote.Record {
 	t.Helper()
 	w := remote.NewWriter(s, "")
 	id, encoded, err := pack.Encode([]byte(content))
@@ -49,37 +50,10 @@ func store(t *testing.T, s remote.Store, number int, content string) *remote.Rec
 	}
 	data, err := r.Encode()
 	must(t, err)
-	must(t, r.Commit(t.Context(), s, data))
-	return r
-}
-
-// overwriting is a store that ignores the condition of Create.
-type overwriting struct {
-	mu   sync.Mutex
-	keys map[string][]byte
-	remote.Store
-}
-
-func (o *overwriting) Create(_ context.Context, key string, content []byte) (bool, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.keys[key] = content
-	return true, nil
-}
-
-func (o *overwriting) Get(_ context.Context, key string, _ int64) ([]byte, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.keys[key], nil
-}
-
-func (o *overwriting) Delete(context.Context, string) error { return nil }
-
-func TestStoreThatOverwrites(t *testing.T) {
-	t.Parallel()
-	if _, err := remote.Prepare(t.Context(), &overwriting{keys: map[string][]byte{}}); !errors.Is(err, remote.ErrIgnoresConditions) {
-		t.Errorf("%v", err)
+	if err := r.Commit(t.Context(), s, data, on); err != nil && !on.Unconditional {
+		t.Fatal(err)
 	}
+	return r
 }
 
 func TestCommitOnce(t *testing.T) {
@@ -87,15 +61,15 @@ func TestCommitOnce(t *testing.T) {
 	s := newStore(t)
 	_, err := remote.Prepare(t.Context(), s)
 	must(t, err)
-	first := store(t, s, 1, "one")
+	first := store(t, s, 1, "one", conditional)
 	data, err := first.Encode()
 	must(t, err)
-	if err := first.Commit(t.Context(), s, data); !errors.Is(err, remote.ErrPushed) {
+	if err := first.Commit(t.Context(), s, data, conditional); !errors.Is(err, remote.ErrPushed) {
 		t.Errorf("committed twice: %v", err)
 	}
-	store(t, s, 2, "two")
+	store(t, s, 2, "two", conditional)
 	must(t, s.Delete(t.Context(), "runs/"+string(run)+"/000001.json"))
-	if err := first.Commit(t.Context(), s, data); !errors.Is(err, remote.ErrPushed) {
+	if err := first.Commit(t.Context(), s, data, conditional); !errors.Is(err, remote.ErrPushed) {
 		t.Errorf("committed below a newer one: %v", err)
 	}
 	newest, err := remote.Newest(t.Context(), s, run)
@@ -111,8 +85,8 @@ func TestPruneAtEveryCall(t *testing.T) {
 		s := newStore(t)
 		_, err := remote.Prepare(t.Context(), s)
 		must(t, err)
-		store(t, s, 1, "old")
-		store(t, s, 2, "new")
+		store(t, s, 1, "old", conditional)
+		store(t, s, 2, "new", conditional)
 		now := time.Now()
 		if _, err := remote.Prune(t.Context(), s, time.Hour, now); err != nil {
 			t.Fatal(err)
@@ -163,8 +137,8 @@ func TestGrace(t *testing.T) {
 	s := newStore(t)
 	_, err := remote.Prepare(t.Context(), s)
 	must(t, err)
-	store(t, s, 1, "old")
-	store(t, s, 2, "new")
+	store(t, s, 1, "old", conditional)
+	store(t, s, 2, "new", conditional)
 	now := time.Now()
 	for _, step := range []struct {
 		after           time.Duration
@@ -183,7 +157,7 @@ func TestVerifyFindsEverything(t *testing.T) {
 	s := newStore(t)
 	_, err := remote.Prepare(t.Context(), s)
 	must(t, err)
-	store(t, s, 1, strings.Repeat("content ", 100))
+	store(t, s, 1, strings.Repeat("content ", 100), conditional)
 	there, err := s.List(t.Context(), "")
 	must(t, err)
 	for _, o := range there {
@@ -227,7 +201,7 @@ func TestVerifyFindsEverything(t *testing.T) {
 func TestReaderChecksObjects(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
-	r := store(t, s, 1, "content")
+	r := store(t, s, 1, "content", conditional)
 	reader := remote.NewReader(s, "", r.Packs)
 	for _, id := range []pack.ID{pack.IDOf([]byte("other")), {}} {
 		if data, err := reader.Content(t.Context(), id, 100); err == nil {

@@ -4,16 +4,21 @@
 //	packs/<sha256>                objects, as pack.Store encodes them, one after another
 //	indexes/<pack>-<sha256>       where each object of a pack is
 //	runs/<run>/<number>.json      a Record: what a push stored, and who pushed. The highest number counts
+//	runs/<run>/<number>-<sum>.json  the same on a remote that ignores conditions; the SHA-256 of the Record begins with sum
 //	marks/<pack>                  since when no Record needs a pack
 //
 // Keys are created once and never change. A push writes its Record last, under the number after the highest one, and only if that is
-// free. So of two machines that push the same run, one is refused, and nothing is merged. Prune alone deletes.
+// free. So of two machines that push the same run, one is refused, and nothing is merged. Only Prune and DeleteRun delete.
+//
+// Some servers overwrite keys that exist. There, the name of a Record has a part of its hash, so that nothing is overwritten. If two machines
+// push the same number, both Records stay, and the run has a conflict that a person resolves: until then nobody can push or pull it.
 //
 // A remote can be written by others. Everything but a Record is named by its hash, which is checked before the content is used. A Record
 // is parsed strictly; whoever uses it must not trust what it says.
 package remote
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -33,9 +38,11 @@ type Store interface {
 	// Get returns the content of a key. The error wraps fs.ErrNotExist if there is none, and disk.ErrTooLarge if it is larger than limit.
 	Get(ctx context.Context, key string, limit int64) ([]byte, error)
 	// Create stores content under a key, unless the key exists, and reports whether it did. When it returns nil, the content under the
-	// key survives a power failure; after an error, all of it or nothing is there. Of two concurrent calls one creates the key.
+	// key survives a power failure; after an error, all of it or nothing is there. Of two concurrent calls one creates the key. On a server
+	// that ignores conditions, each of them does, and the last one counts; Probe finds that.
 	Create(ctx context.Context, key string, content []byte) (created bool, err error)
-	// List returns what has a key that starts with a prefix, ordered by key. A prefix is empty, or ends with a slash.
+	// List returns what has a key that starts with a prefix, ordered by key. A prefix is empty, or ends with a slash. Keys below runs/ may
+	// have no size and no time.
 	List(ctx context.Context, prefix string) ([]Object, error)
 	// Delete removes a key. A missing one is not an error.
 	Delete(ctx context.Context, key string) error
@@ -66,68 +73,83 @@ const (
 	remoteFormat = 1
 )
 
-// identity is the content of idKey.
-type identity struct {
+// An Identity is what a remote says of itself.
+type Identity struct {
 	Format int    `json:"format"`
 	ID     string `json:"id"`
+
+	// Unconditional says that the store overwrites keys that exist.
+	Unconditional bool `json:"unconditional,omitempty"`
 }
 
 // validID matches the ID of a remote.
 var validID = lazyregexp.New(`^[0-9a-f]{32}$`)
 
-// ID returns the ID of a remote. The error wraps fs.ErrNotExist if nothing was pushed there.
-func ID(ctx context.Context, s Store) (string, error) {
+// Identify returns the identity of a remote. The error wraps fs.ErrNotExist if nothing was pushed there.
+func Identify(ctx context.Context, s Store) (Identity, error) {
 	data, err := s.Get(ctx, idKey, maxIDSize)
 	if err != nil {
-		return "", err
+		return Identity{}, err
 	}
-	return parseID(data)
+	return parseIdentity(data)
 }
 
-func parseID(data []byte) (string, error) {
-	var id identity
+func parseIdentity(data []byte) (id Identity, err error) {
 	if err := json.Unmarshal(data, &id); err != nil || !validID.MatchString(id.ID) {
-		return "", damaged("%s is damaged", idKey)
+		return Identity{}, damaged("%s is damaged", idKey)
 	}
 	if id.Format != remoteFormat {
-		return "", damaged("the remote has format %d, and this pawl reads format %d", id.Format, remoteFormat)
+		return Identity{}, damaged("the remote has format %d, and this pawl reads format %d", id.Format, remoteFormat)
 	}
-	return id.ID, nil
+	return id, nil
 }
 
-// Prepare makes an empty store a remote, and returns the ID of the remote. It fails if the store ignores the condition of Create, or has
-// other data.
-func Prepare(ctx context.Context, s Store) (string, error) {
-	if err := Probe(ctx, s); err != nil {
-		return "", err
+// Prepare makes an empty store a remote, and returns its identity. It fails if the store has other data, or has begun to ignore the
+// condition of Create.
+func Prepare(ctx context.Context, s Store) (Identity, error) {
+	id, err := Identify(ctx, s)
+	if err == nil && id.Unconditional {
+		return id, nil
 	}
-	id, err := ID(ctx, s)
-	if !errors.Is(err, fs.ErrNotExist) {
+	missing := errors.Is(err, fs.ErrNotExist)
+	if err != nil && !missing {
 		return id, err
 	}
-	there, err := s.List(ctx, "")
-	if err != nil {
-		return "", err
+	err = Probe(ctx, s)
+	if !missing {
+		return id, err
 	}
-	for _, o := range there {
-		if !strings.HasPrefix(o.Key, probePrefix) && !isPartial(o.Key) && o.Key != idKey {
-			return "", &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("the remote is neither empty nor one of pawl: it has %s", o.Key)}
-		}
+	unconditional := errors.Is(err, ErrIgnoresConditions)
+	if err != nil && !unconditional {
+		return id, err
 	}
-	content, err := json.Marshal(identity{Format: remoteFormat, ID: disk.RandomHex(16)})
+	if err := requireEmpty(ctx, s); err != nil {
+		return id, err
+	}
+	content, err := json.Marshal(Identity{Format: remoteFormat, ID: disk.RandomHex(16), Unconditional: unconditional})
 	if err != nil {
-		return "", err
+		return id, err
 	}
 	if _, err := s.Create(ctx, idKey, append(content, '\n')); err != nil {
-		return "", err
+		return id, err
 	}
-	return ID(ctx, s) // another machine may have been faster
+	return Identify(ctx, s) // another machine may have been faster
 }
 
-// ErrIgnoresConditions means that a store overwrites keys that exist. Two machines could then push the same run.
+func requireEmpty(ctx context.Context, s Store) error {
+	there, err := s.List(ctx, "")
+	for _, o := range there {
+		if !strings.HasPrefix(o.Key, probePrefix) && !isPartial(o.Key) && o.Key != idKey {
+			return &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("the remote is neither empty nor one of pawl: it has %s", o.Key)}
+		}
+	}
+	return err
+}
+
+// ErrIgnoresConditions means that a store overwrites keys that exist.
 var ErrIgnoresConditions = errors.New("the remote overwrites what exists, so it cannot tell two machines apart that push the same run")
 
-// Probe returns an error if a store does not create keys as Store promises.
+// Probe checks that a store creates keys as Store promises. The error wraps ErrIgnoresConditions if it overwrites them.
 func Probe(ctx context.Context, s Store) (err error) {
 	key := probePrefix + disk.RandomHex(16)
 	if _, err := s.Create(ctx, key, []byte("first")); err != nil {
@@ -143,6 +165,15 @@ func Probe(ctx context.Context, s Store) (err error) {
 		err = ErrIgnoresConditions
 	}
 	return err
+}
+
+// Has reports whether a key has this content. Stores ask after a Create whose answer was lost.
+func Has(ctx context.Context, s Store, key string, content []byte) (bool, error) {
+	there, err := s.Get(ctx, key, int64(len(content)))
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, disk.ErrTooLarge) {
+		return false, nil
+	}
+	return err == nil && bytes.Equal(there, content), err
 }
 
 // isPartial reports whether a key is a temporary one that a crash left.

@@ -15,10 +15,10 @@ import (
 // Verify reads the newest record of each run, and every byte of the packs that it names, and checks that all objects are there. It
 // changes nothing.
 func Verify(ctx context.Context, s Store) ([]pawl.Finding, error) {
-	if _, err := ID(ctx, s); err != nil {
+	if _, err := Identify(ctx, s); err != nil {
 		return nil, err
 	}
-	newest, err := Numbers(ctx, s, "")
+	newest, err := Heads(ctx, s, "")
 	if err != nil {
 		return nil, err
 	}
@@ -27,14 +27,19 @@ func Verify(ctx context.Context, s Store) ([]pawl.Finding, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		v.run(ctx, run, newest[run])
+		for _, ref := range newest[run] {
+			v.run(ctx, run, ref)
+		}
+		if len(newest[run]) > 1 {
+			v.report(pawl.Warn, runPrefix+string(run), "run %s has a conflict: %d pushes with number %d", run, len(newest[run]), newest[run][0].Number)
+		}
 	}
 	return v.findings, nil
 }
 
-func runsOf(numbers map[pawl.RunID]int) []pawl.RunID {
+func runsOf(heads map[pawl.RunID][]Ref) []pawl.RunID {
 	var ids []pawl.RunID
-	for run := range numbers {
+	for run := range heads {
 		ids = append(ids, run)
 	}
 	slices.Sort(ids)
@@ -57,9 +62,9 @@ func (v *verifier) report(level pawl.Level, where, format string, args ...any) {
 	v.findings = append(v.findings, pawl.Finding{Level: level, Where: where, What: fmt.Sprintf(format, args...)})
 }
 
-func (v *verifier) run(ctx context.Context, run pawl.RunID, number int) {
-	where, before := recordKey(run, number), len(v.findings)
-	r, err := Read(ctx, v.store, run, number)
+func (v *verifier) run(ctx context.Context, run pawl.RunID, ref Ref) {
+	where, before := recordKey(run, ref), len(v.findings)
+	r, err := Read(ctx, v.store, run, ref)
 	if err != nil {
 		v.report(pawl.Bad, where, "%v", err)
 		return
@@ -85,7 +90,7 @@ func (v *verifier) run(ctx context.Context, run pawl.RunID, number int) {
 			}
 		}
 	}
-	snapshots := v.snapshots(ctx, r)
+	snapshots := v.snapshots(ctx, r, where)
 	if len(v.findings) == before {
 		v.report(pawl.OK, where, "run %s: journal up to event %d, %s", run, r.Seq, count(snapshots, "snapshot"))
 	}
@@ -117,7 +122,7 @@ func checkPack(ctx context.Context, s Store, ref PackRef) *checked {
 }
 
 // snapshots checks that all objects of a record's snapshots are there, and returns how many snapshots there are.
-func (v *verifier) snapshots(ctx context.Context, r *Record) int {
+func (v *verifier) snapshots(ctx context.Context, r *Record, where string) int {
 	reader := NewReader(v.store, "", r.Packs)
 	ids, err := r.Snapshots(ctx, reader)
 	seen := map[pack.ID]bool{}
@@ -127,7 +132,7 @@ func (v *verifier) snapshots(ctx context.Context, r *Record) int {
 		}
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		v.report(pawl.Bad, recordKey(r.Run, r.Number), "%v", err)
+		v.report(pawl.Bad, where, "%v", err)
 	}
 	return len(ids)
 }

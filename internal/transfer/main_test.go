@@ -16,6 +16,7 @@ import (
 	"pawl/internal/journal"
 	"pawl/internal/planfile"
 	"pawl/internal/project"
+	"pawl/internal/remote/remotetest"
 	"pawl/internal/runs"
 	"pawl/internal/snapshot"
 	"pawl/internal/transfer"
@@ -23,6 +24,9 @@ import (
 
 // doVar says what the test binary does instead of tests, in its folder. So it is also the process that dies.
 const doVar = "TRANSFER_TEST_DO"
+
+// storage is an S3 server.
+var storage *remotetest.Storage
 
 func TestMain(m *testing.M) {
 	if do := strings.Fields(os.Getenv(doVar)); len(do) > 0 {
@@ -37,10 +41,15 @@ func TestMain(m *testing.M) {
 	if err == nil {
 		err = os.Setenv("PAWL_STATE", state)
 	}
+	storage = remotetest.NewStorage()
+	for _, name := range []string{"AWS_ENDPOINT_URL_S3", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"} {
+		err = errors.Join(err, os.Setenv(name, storage.Getenv(name)))
+	}
 	if err != nil {
 		panic(err)
 	}
 	code := m.Run()
+	storage.Close()
 	os.RemoveAll(state)
 	os.Exit(code)
 }

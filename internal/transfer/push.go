@@ -46,12 +46,25 @@ const (
 //
 // If another machine has pushed the run since, Push fails with a *PushedElsewhereError, the remote stays as it is, and the run gets a
 // blocker that says so. For a run in a database it does not fail: the database decides who continues the run.
+//
+// On a remote that ignores conditions, two pushes at the same time can both be stored: then Push fails with a
+// *remote.ConflictError, and the run gets a blocker, too.
 func (c *Connection) Push(ctx context.Context, run pawl.RunID, store *snapshot.Store, o PushOptions) (done Pushed, err error) {
 	sent := c.store.sent
 	done, err = c.push(ctx, run, store, o)
 	done.Bytes = c.store.sent - sent
 	if refused, ok := errors.AsType[*PushedElsewhereError](err); ok {
-		err = errors.Join(err, c.block(ctx, refused, o.By))
+		err = errors.Join(err, c.block(ctx, run, o.By, pawl.Blocker{
+			Text: fmt.Sprintf("another machine or project works on this run: %s pushed it to remote %s (push %d)",
+				refused.Record.Owner.Host, c.Name, refused.Record.Number),
+			Needs: "continue it there; or continue here as another run: pawl fork latest",
+		}))
+	}
+	if conflict, ok := errors.AsType[*remote.ConflictError](err); ok {
+		err = errors.Join(err, c.block(ctx, run, o.By, pawl.Blocker{
+			Text:  fmt.Sprintf("several machines have pushed this run to remote %s at the same time (push %d)", c.Name, conflict.Records[0].Number),
+			Needs: "choose one: " + pawl.HintOf(err),
+		}))
 	}
 	return done, err
 }
@@ -62,15 +75,13 @@ type PushOptions struct {
 	Version string // of this program
 }
 
-// block records in the run that another machine has pushed it.
-func (c *Connection) block(ctx context.Context, refused *PushedElsewhereError, by pawl.Author) error {
-	owner := refused.Record.Owner
-	text := fmt.Sprintf("another machine or project works on this run: %s pushed it to remote %s (push %d)", owner.Host, c.Name, refused.Record.Number)
-	r, err := runs.Perform(ctx, c.project, refused.Run, by, func(_ *project.Project, r *runs.Run) ([]pawl.Payload, error) {
-		if slices.ContainsFunc(r.State.OpenBlockers(), func(b pawl.Blocker) bool { return b.Text == text }) {
+// block opens a blocker in a run, unless it is open.
+func (c *Connection) block(ctx context.Context, run pawl.RunID, by pawl.Author, blocker pawl.Blocker) error {
+	r, err := runs.Perform(ctx, c.project, run, by, func(_ *project.Project, r *runs.Run) ([]pawl.Payload, error) {
+		if slices.ContainsFunc(r.State.OpenBlockers(), func(b pawl.Blocker) bool { return b.Text == blocker.Text }) {
 			return nil, nil
 		}
-		return []pawl.Payload{pawl.BlockerOpened{Blocker: pawl.Blocker{Text: text, Needs: "continue it there; or continue here as another run: pawl fork latest"}}}, nil
+		return []pawl.Payload{pawl.BlockerOpened{Blocker: blocker}}, nil
 	})
 	if err != nil {
 		return fmt.Errorf("record that in the run: %w", err)
@@ -188,7 +199,7 @@ func (c *Connection) agree(ctx context.Context, run pawl.RunID) (at position, ne
 	case newest == nil && at.Number == 0:
 		return at, nil, nil
 	case newest == nil || newest.Number < at.Number:
-		return at, nil, &pawl.Error{Kind: pawl.KindDamaged, Err: fmt.Errorf("the remote has lost push %d of run %s", at.Number, run), Hint: "pawl remote verify"}
+		return at, nil, &pawl.Error{Kind: pawl.KindDamaged, Err: fmt.Errorf("the remote has lost push %d of run %s, or it was deleted there", at.Number, run), Hint: "pawl remote verify"}
 	case newest.Number == at.Number+1 && newest.Sum == at.Try: // a push that was interrupted at its end
 		at = position{Number: newest.Number, Sum: newest.Sum}
 		return at, newest, c.setPosition(run, at)
@@ -214,7 +225,7 @@ func (c *Connection) commit(ctx context.Context, record *remote.Record, at posit
 	if err := c.setPosition(record.Run, at); err != nil {
 		return err
 	}
-	err = record.Commit(ctx, c.store, content)
+	err = record.Commit(ctx, c.store, content, c.identity)
 	if errors.Is(err, remote.ErrPushed) {
 		_, _, agreed := c.agree(ctx, record.Run)
 		return cmp.Or(agreed, err)

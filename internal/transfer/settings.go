@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"pawl"
+	"pawl/internal/config"
 	"pawl/internal/disk"
 	"pawl/internal/lazyregexp"
 	"pawl/internal/project"
@@ -45,33 +46,40 @@ func folderOf(p *project.Project, names ...string) string {
 	return filepath.Join(append([]string{p.Trust.Folder, "remotes"}, names...)...)
 }
 
+// Added is the result of Add.
+type Added struct {
+	Remote
+	Unconditional bool `json:"unconditional,omitempty"` // the server ignores conditions: two pushes at the same time are a conflict
+}
+
 // Add adds a remote to a project, or changes its Auto.
-func Add(ctx context.Context, p *project.Project, name, url string, auto bool) (Remote, error) {
+func Add(ctx context.Context, p *project.Project, name, url string, auto bool) (r Added, err error) {
 	if err := p.Trusted(); err != nil {
-		return Remote{}, err
+		return r, err
 	}
 	if !validName.MatchString(name) {
-		return Remote{}, usage("", "invalid name %q; expected letters, digits, - and _", name)
+		return r, usage("", "invalid name %q; expected letters, digits, - and _", name)
 	}
-	url, err := address.Parse(url)
-	if err != nil {
-		return Remote{}, err
+	if url, err = address.Parse(url); err != nil {
+		return r, err
 	}
 	if folder, ok := address.Folder(url); ok && userdir.Within(folder, p.Root) {
-		return Remote{}, usage("", "the folder of a remote must not be in the project: snapshots would contain it")
+		return r, usage("", "the folder of a remote must not be in the project: snapshots would contain it")
 	}
-	r := Remote{Name: name, URL: url, Auto: auto}
+	r.Remote = Remote{Name: name, URL: url, Auto: auto}
 	if old, err := find(p, name); err == nil && old.URL != r.URL {
 		return r, usage("pawl remote remove "+name, "remote %s is %s already", name, old.URL)
 	}
-	c, err := connect(p, r)
+	c, err := connect(p, r.Remote)
 	if err != nil {
 		return r, err
 	}
-	if _, err := remote.Prepare(ctx, c.store); err != nil {
+	identity, err := remote.Prepare(ctx, c.store)
+	if err != nil {
 		return r, err
 	}
-	data, err := json.Marshal(r)
+	r.Unconditional = identity.Unconditional
+	data, err := json.Marshal(r.Remote)
 	if err == nil {
 		err = disk.MakeFolders(folderOf(p))
 	}
@@ -152,9 +160,9 @@ func Find(p *project.Project, name string) (Remote, error) {
 // Connection is an open remote of a project.
 type Connection struct {
 	Remote
-	project *project.Project
-	store   *counter
-	id      string
+	project  *project.Project
+	store    *counter
+	identity remote.Identity
 }
 
 // counter counts the bytes that go through a store.
@@ -180,9 +188,16 @@ func (c *counter) Create(ctx context.Context, key string, content []byte) (bool,
 }
 
 func connect(p *project.Project, r Remote) (*Connection, error) {
-	s, err := address.Open(r.URL)
-	if errors.Is(err, fs.ErrNotExist) {
-		folder, _ := address.Folder(r.URL)
+	root := ""
+	if p != nil {
+		root = p.Root
+	}
+	own, err := config.ReadUser(root)
+	if err != nil {
+		return nil, err
+	}
+	s, err := address.Open(r.URL, own.Remotes.AllowHTTP)
+	if folder, ok := address.Folder(r.URL); ok && errors.Is(err, fs.ErrNotExist) {
 		err = usage("mkdir -p "+folder, "the folder of the remote does not exist, or is not mounted: %s", folder)
 	}
 	return &Connection{Remote: r, project: p, store: &counter{Store: s}}, err
@@ -201,9 +216,12 @@ func Connect(ctx context.Context, p *project.Project, name string) (*Connection,
 	return c, c.identify(ctx)
 }
 
-// identify reads the ID of the remote.
+// Unconditional reports whether the server ignores conditions, so that two pushes at the same time are a conflict.
+func (c *Connection) Unconditional() bool { return c.identity.Unconditional }
+
+// identify reads the identity of the remote.
 func (c *Connection) identify(ctx context.Context) (err error) {
-	c.id, err = remote.ID(ctx, c.store)
+	c.identity, err = remote.Identify(ctx, c.store)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = &pawl.Error{Kind: pawl.KindDamaged, Err: fmt.Errorf("%s is not a remote of pawl, or was emptied", c.URL), Hint: "pawl remote remove " + c.Name}
 	}
@@ -211,7 +229,9 @@ func (c *Connection) identify(ctx context.Context) (err error) {
 }
 
 // cache returns the folder with the indexes of packs that were read.
-func (c *Connection) cache() remote.Cache { return remote.Cache(folderOf(c.project, c.id, "indexes")) }
+func (c *Connection) cache() remote.Cache {
+	return remote.Cache(folderOf(c.project, c.identity.ID, "indexes"))
+}
 
 // position is what this project knows of a run on a remote.
 type position struct {
@@ -221,7 +241,7 @@ type position struct {
 }
 
 func (c *Connection) positionPath(run pawl.RunID) string {
-	return folderOf(c.project, c.id, string(run)+".json")
+	return folderOf(c.project, c.identity.ID, string(run)+".json")
 }
 
 func (c *Connection) position(run pawl.RunID) (at position, err error) {
@@ -258,38 +278,47 @@ func usage(hint, format string, args ...any) error {
 	return &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf(format, args...), Hint: hint}
 }
 
-// OnRemote is a run on a remote.
+// OnRemote is the newest push of a run on a remote.
 type OnRemote struct {
-	Run    pawl.RunID   `json:"run"`
-	Number int          `json:"number"` // of pushes
-	Time   time.Time    `json:"time"`   // of the last push
-	Owner  remote.Owner `json:"owner"`
-	Status string       `json:"status"`
-	Seq    pawl.Seq     `json:"seq"`
-	Live   []string     `json:"live,omitempty"`
+	Run      pawl.RunID   `json:"run"`
+	Number   int          `json:"number"`             // of pushes
+	Conflict string       `json:"conflict,omitempty"` // names this push if several machines have pushed this number
+	Time     time.Time    `json:"time"`               // of the push
+	Owner    remote.Owner `json:"owner"`
+	Status   string       `json:"status"`
+	Seq      pawl.Seq     `json:"seq"`
+	Live     []string     `json:"live,omitempty"`
 }
 
 // Runs returns the runs on the remote, the one that was pushed last first.
 func (c *Connection) Runs(ctx context.Context) ([]OnRemote, error) {
-	newest, err := remote.Numbers(ctx, c.store, "")
+	newest, err := remote.Heads(ctx, c.store, "")
 	if err != nil {
 		return nil, err
 	}
 	list := make([]OnRemote, 0, len(newest))
-	for run, number := range newest {
-		r, err := remote.Read(ctx, c.store, run, number)
-		if err != nil {
-			return nil, err
+	for run, heads := range newest {
+		for _, ref := range heads {
+			r, err := remote.Read(ctx, c.store, run, ref)
+			if err != nil {
+				return nil, err
+			}
+			on := OnRemote{Run: run, Number: r.Number, Time: r.Time, Owner: r.Owner, Status: r.Status, Seq: r.Seq, Live: r.Live}
+			if len(heads) > 1 {
+				on.Conflict = r.Sum[:16]
+			}
+			list = append(list, on)
 		}
-		list = append(list, OnRemote{Run: run, Number: number, Time: r.Time, Owner: r.Owner, Status: r.Status, Seq: r.Seq, Live: r.Live})
 	}
-	slices.SortFunc(list, func(a, b OnRemote) int { return cmp.Or(b.Time.Compare(a.Time), cmp.Compare(a.Run, b.Run)) })
+	slices.SortFunc(list, func(a, b OnRemote) int {
+		return cmp.Or(b.Time.Compare(a.Time), cmp.Compare(a.Run, b.Run), cmp.Compare(a.Conflict, b.Conflict))
+	})
 	return list, nil
 }
 
 // Resolve returns the run on the remote whose ID is name, or alone begins with it.
 func (c *Connection) Resolve(ctx context.Context, name string) (pawl.RunID, error) {
-	newest, err := remote.Numbers(ctx, c.store, "")
+	newest, err := remote.Heads(ctx, c.store, "")
 	if err != nil {
 		return "", err
 	}
@@ -309,6 +338,21 @@ func (c *Connection) Resolve(ctx context.Context, name string) (pawl.RunID, erro
 		return found[0], nil
 	}
 	return "", usage("pawl remote runs", "%q is ambiguous: %d runs on the remote match", name, len(found))
+}
+
+// DeleteRun deletes a run from the remote; of a conflict, only the push whose hash begins so, unless hash is empty. What the project has of
+// the run stays, and can be pushed again. It returns how many pushes it has deleted.
+func (c *Connection) DeleteRun(ctx context.Context, run pawl.RunID, hash string) (deleted int, err error) {
+	if deleted, err = remote.DeleteRun(ctx, c.store, run, hash); err != nil {
+		return deleted, err
+	}
+	if deleted == 0 {
+		return 0, &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("run %s has no push %s on remote %s", run, hash, c.Name), Hint: "pawl remote runs"}
+	}
+	if hash == "" {
+		err = disk.Remove(c.positionPath(run))
+	}
+	return deleted, err
 }
 
 // Verify checks everything on the remote that its runs need.

@@ -310,7 +310,7 @@ func TestForgedRecords(t *testing.T) {
 			r.Number, r.Packs = 2, append(r.Packs, w.Packs...)
 			content, err := r.Encode()
 			must(t, err)
-			must(t, r.Commit(t.Context(), s, content))
+			must(t, r.Commit(t.Context(), s, content, remote.Identity{}))
 			other := newProject(t, url)
 			if _, err := pull(t.Context(), other, run); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%v, want %s", err, c.want)

@@ -29,7 +29,7 @@ func Count(n int, noun string) string {
 		return "1 " + noun
 	}
 	switch {
-	case strings.HasSuffix(noun, "s"):
+	case strings.HasSuffix(noun, "s") || strings.HasSuffix(noun, "sh"):
 		noun += "es"
 	case strings.HasSuffix(noun, "ry"):
 		noun = strings.TrimSuffix(noun, "y") + "ies"

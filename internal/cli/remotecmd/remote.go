@@ -48,12 +48,13 @@ func (x *Commands) jsonFlag(c *cobra.Command) *cobra.Command {
 }
 
 const remoteLong = "Manage the remotes of this project\n\n" +
-	"A remote is a folder that several machines reach, such as a network share. pawl push stores runs there, and pawl pull fetches them.\n" +
-	"pawl keeps the list of remotes in your own state folder. Nothing in the files of a project adds one."
+	"A remote is a place that several machines reach: a folder such as a network share, a bucket of an S3 server, or a repository of an OCI\n" +
+	"registry. pawl push stores runs there, and pawl pull fetches them. pawl keeps the list of remotes in your own state folder. Nothing in\n" +
+	"the files of a project adds one."
 
 func (x *Commands) remoteCommand() *cobra.Command {
-	c := &cobra.Command{Use: "remote", Short: "Manage remotes, which store runs for several machines", Long: remoteLong, Example: "  pawl remote add origin file:///mnt/share/pawl"}
-	c.AddCommand(x.addCommand(), x.listCommand())
+	c := &cobra.Command{Use: "remote", Short: "Manage remotes, which store runs for several machines", Long: remoteLong, Example: "  pawl remote add origin s3://bucket/pawl\n  pawl remote runs\n  pawl remote verify"}
+	c.AddCommand(x.addCommand(), x.listCommand(), x.deleteCommand())
 	for _, named := range []*cobra.Command{x.removeCommand(), x.runsCommand(), x.verifyCommand(), x.pruneCommand()} {
 		named.ValidArgsFunction = x.completeName
 		c.AddCommand(named)
@@ -71,15 +72,19 @@ func (x *Commands) completeName(_ *cobra.Command, args []string, prefix string) 
 	return slices.DeleteFunc(names, func(name string) bool { return !strings.HasPrefix(name, prefix) }), cobra.ShellCompDirectiveNoFileComp
 }
 
+const addLong = "Add a remote\n\n" +
+	"URL is file:///FOLDER, s3://BUCKET/PREFIX or oci://HOST/REPOSITORY. It must exist, and be empty or a remote of pawl. Endpoint, region\n" +
+	"and credentials are those of the AWS CLI or of docker: a URL has none. If several remotes exist, commands use the one named origin\n" +
+	"unless --remote names another one. To change --auto of a remote, add it again."
+
 func (x *Commands) addCommand() *cobra.Command {
 	auto := false
 	c := &cobra.Command{
 		Use:   "add NAME URL",
 		Short: "Add a remote",
-		Long: "Add a remote\n\nURL is file:///FOLDER. The folder must exist, and be empty or a remote of pawl. If several remotes exist, commands use the one\n" +
-			"named origin unless --remote names another one. To change --auto of a remote, add it again.",
-		Example: "  pawl remote add origin file:///mnt/share/pawl\n  pawl remote add origin file:///mnt/share/pawl --auto",
-		Args:    cobra.ExactArgs(2),
+		Long:  addLong, Example: "  pawl remote add origin file:///mnt/share/pawl\n  pawl remote add origin s3://bucket/pawl\n" +
+			"  pawl remote add origin oci://registry.example.com/team/pawl\n  pawl remote add origin file:///mnt/share/pawl --auto",
+		Args: cobra.ExactArgs(2),
 		RunE: func(c *cobra.Command, args []string) error {
 			p, err := x.Find()
 			if err != nil {
@@ -91,6 +96,9 @@ func (x *Commands) addCommand() *cobra.Command {
 			}
 			return x.print(r, func() error {
 				_, err := fmt.Fprintf(x.Out, "added remote %s: %s\n", r.Name, r.URL)
+				if r.Unconditional && err == nil {
+					_, err = fmt.Fprint(x.Out, "this server overwrites what exists: if two machines push a run at the same time, you choose which push counts\n")
+				}
 				return err
 			})
 		},
@@ -188,7 +196,11 @@ func (x *Commands) printRuns(list []transfer.OnRemote) error {
 	}
 	var rows [][]string
 	for _, r := range list {
-		rows = append(rows, []string{string(r.Run), r.Status, fmt.Sprint(r.Number), layout.UTCWithZone(r.Time), r.Owner.Host})
+		push := fmt.Sprint(r.Number)
+		if r.Conflict != "" {
+			push += " (conflict: " + r.Conflict + ")"
+		}
+		rows = append(rows, []string{string(r.Run), r.Status, push, layout.UTCWithZone(r.Time), r.Owner.Host})
 	}
 	return layout.Table(x.Out, []string{"RUN", "STATUS", "PUSH", "TIME", "HOST"}, rows)
 }
@@ -397,7 +409,7 @@ func (x *Commands) clone(ctx context.Context, name, folder string) error {
 	if !strings.Contains(url, "://") {
 		p, err := x.Find()
 		if errors.Is(err, pawl.ErrNoProject) {
-			return &pawl.Error{Kind: pawl.KindUsage, Err: errors.New("outside of a project, clone needs the URL of the remote"), Hint: "pawl clone --remote file:///mnt/share/pawl"}
+			return &pawl.Error{Kind: pawl.KindUsage, Err: errors.New("outside of a project, clone needs the URL of the remote"), Hint: "pawl clone RUN DIR --remote s3://bucket/pawl"}
 		}
 		if err != nil {
 			return err

@@ -14,6 +14,10 @@ func TestParse(t *testing.T) {
 		"file:///mnt/a":            "file:///mnt/a",
 		"file:///mnt//a/../b/":     "file:///mnt/b",
 		"file://localhost/mnt/a b": "file:///mnt/a%20b",
+		"s3://bucket":              "s3://bucket",
+		"s3://bucket/a/b/":         "s3://bucket/a/b",
+		"oci://localhost:5000/a/b": "oci://localhost:5000/a/b",
+		"oci://[::1]:5000/a/":      "oci://[::1]:5000/a",
 	} {
 		if got, err := address.Parse(text); got != want || err != nil {
 			t.Errorf("%s: %s, %v", text, got, err)
@@ -22,14 +26,26 @@ func TestParse(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                          "not a URL",
 		"/mnt/a":                    "not a URL",
-		"s3://bucket/a":             `unknown scheme "s3"`,
-		"oci://registry/a":          "unknown scheme",
+		"ftp://host/a":              `unknown scheme "ftp"`,
+		"s3:///a":                   "invalid bucket",
+		"s3://Bucket/a":             "invalid bucket",
+		"s3://a..b/a":               "invalid bucket",
+		"s3://bucket:9000/a":        "invalid bucket",
+		"s3://bucket/../a":          "invalid prefix",
+		"s3://bucket/a b":           "invalid prefix",
+		"s3://key:secret@bucket/a":  "credentials",
+		"s3://bucket/a?region=eu":   "neither a query",
+		"oci://host":                "invalid repository",
+		"oci://host/Upper":          "invalid repository",
+		"oci://host/../a":           "invalid repository",
+		"oci://ho_st/a":             "invalid registry",
+		"oci://user:secret@host/a":  "credentials",
 		"file://mnt/a":              "three slashes",
-		"file:a":                    "only a path",
+		"file:a":                    "neither a query",
 		"file:///":                  "not the path",
 		"file:///..":                "not the path",
-		"file:///a?key=b":           "only a path",
-		"file:///a#b":               "only a path",
+		"file:///a?key=b":           "neither a query",
+		"file:///a#b":               "neither a query",
 		"file://user:secret@host/a": "credentials",
 		"file://%zz/a":              "invalid URL",
 	} {
@@ -40,7 +56,7 @@ func TestParse(t *testing.T) {
 		if err != nil && strings.Contains(err.Error(), "secret") {
 			t.Errorf("the error has the password: %v", err)
 		}
-		if _, err := address.Open(text); err == nil {
+		if _, err := address.Open(text, nil); err == nil {
 			t.Errorf("opened %s", text)
 		}
 	}
@@ -49,6 +65,8 @@ func TestParse(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	f.Add("file:///mnt/a")
 	f.Add("file://localhost/a/../..")
+	f.Add("s3://bucket/a/b")
+	f.Add("oci://registry.example.com:443/a/b")
 	f.Fuzz(func(t *testing.T, text string) {
 		once, err := address.Parse(text)
 		if err != nil {

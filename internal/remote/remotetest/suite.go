@@ -21,17 +21,46 @@ func Run(t *testing.T, open func(t *testing.T) remote.Store) {
 	s, other := open(t), open(t)
 	t.Run("create", func(t *testing.T) { create(t, s, other) })
 	t.Run("one of many creates", func(t *testing.T) { race(t, open) })
+	t.Run("probe", func(t *testing.T) { probe(t, s, nil) })
+	run(t, s, other)
+}
+
+// RunUnconditional checks a store on a server that ignores conditions.
+func RunUnconditional(t *testing.T, open func(t *testing.T) remote.Store) {
+	t.Helper()
+	s, other := open(t), open(t)
+	t.Run("create", func(t *testing.T) { createAnyway(t, s, other) })
+	t.Run("probe", func(t *testing.T) { probe(t, s, remote.ErrIgnoresConditions) })
+	run(t, s, other)
+}
+
+func run(t *testing.T, s, other remote.Store) {
+	t.Helper()
 	t.Run("limits and missing keys", func(t *testing.T) { limits(t, s) })
 	t.Run("list and delete", func(t *testing.T) { list(t, s, other) })
 	t.Run("invalid keys", func(t *testing.T) { invalid(t, s) })
-	t.Run("probe", func(t *testing.T) {
-		if err := remote.Probe(t.Context(), s); err != nil {
-			t.Error(err)
+}
+
+func probe(t *testing.T, s remote.Store, want error) {
+	if err := remote.Probe(t.Context(), s); !errors.Is(err, want) {
+		t.Error(err)
+	}
+	if left, err := s.List(t.Context(), "probes/"); err != nil || len(left) > 0 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+}
+
+// createAnyway creates a key again. The store may do that; then the last content counts.
+func createAnyway(t *testing.T, s, other remote.Store) {
+	for i, content := range []string{"first", "second", ""} {
+		created, err := s.Create(t.Context(), "packs/a", []byte(content))
+		if err != nil || i == 0 && !created {
+			t.Fatalf("created: %v, %v", created, err)
 		}
-		if left, err := s.List(t.Context(), "probes/"); err != nil || len(left) > 0 {
-			t.Errorf("left: %v, %v", left, err)
+		if data, err := other.Get(t.Context(), "packs/a", 100); err != nil || created && string(data) != content {
+			t.Errorf("read %q, %v", data, err)
 		}
-	})
+	}
 }
 
 func create(t *testing.T, s, other remote.Store) {
@@ -105,7 +134,7 @@ func list(t *testing.T, s, other remote.Store) {
 	want(t, other, "runs/b/", "runs/b/000001.json", "runs/b/000002.json")
 	want(t, other, "runs/a/", "runs/a/000001.json")
 	want(t, other, "nothing/")
-	if there, err := s.List(t.Context(), "runs/a/"); err != nil || there[0].Size != 2 || there[0].Modified.IsZero() {
+	if there, err := s.List(t.Context(), "packs/"); err != nil || there[len(there)-1].Size != 4 || there[0].Modified.IsZero() {
 		t.Errorf("%+v, %v", there, err)
 	}
 	for range 2 {
