@@ -42,11 +42,15 @@ func (b *bench) kernels() (lines []line, err error) {
 		}
 		lines = append(lines, cells)
 	}
+	whole, err := b.notebooks()
+	if err != nil {
+		return nil, err
+	}
 	flood, err := b.flood(reference)
 	if err != nil {
 		return nil, err
 	}
-	lines = append(lines, flood)
+	lines = append(append(lines, whole...), flood)
 	starts, err := b.kernelStarts()
 	return append(lines, starts...), err
 }
@@ -67,6 +71,50 @@ func (b *bench) cellCost(what string, d kernel.Driver, reference *nbclient) (l l
 		return took, err
 	})
 	return m.line("a cell `pass`, "+what, "nbclient", goal{ratio: 1}), err
+}
+
+// notebooks measures whole commands that execute a notebook. pawl also logs each message, saves the variables after each cell, and loads
+// them in another process.
+func (b *bench) notebooks() (lines []line, err error) {
+	p, err := b.project("notebooks")
+	if err != nil {
+		return nil, err
+	}
+	const cells = 100
+	notebook := map[string]any{"metadata": map[string]any{"kernelspec": map[string]any{"name": "python3", "display_name": "Python 3"}}, "nbformat": 4, "nbformat_minor": 5}
+	list := make([]any, cells)
+	for i := range list {
+		list[i] = map[string]any{"cell_type": "code", "id": fmt.Sprint("cell-", i), "metadata": map[string]any{}, "execution_count": nil, "outputs": []any{}, "source": "pass"}
+	}
+	notebook["cells"] = list
+	data, err := json.Marshal(notebook)
+	if err != nil {
+		return nil, err
+	}
+	source := filepath.Join(p.Root, "source.ipynb")
+	if err := os.WriteFile(source, data, 0o600); err != nil {
+		return nil, err
+	}
+	const reference = "import nbclient, nbformat, sys\n" +
+		"notebook = nbformat.read(sys.argv[1], 4)\nnbclient.NotebookClient(notebook, timeout=None).execute()\nnbformat.write(notebook, sys.argv[2])"
+	runs := 0
+	for _, d := range []struct {
+		driver string
+		goal   goal
+	}{{"jupyter", goal{}}, {"python", goal{ratio: 1}}} {
+		m, err := inTurns(b.full(7, 1), 1, timed(func() error {
+			runs++
+			out := fmt.Sprint("out-", runs, ".ipynb")
+			return quiet(exec.Command(b.pawl, "-C", p.Root, "notebook", "run", "source.ipynb", out, "--driver", d.driver, "--python", kernelPython()))
+		}), timed(func() error {
+			return quiet(exec.Command(kernelPython(), "-c", reference, source, filepath.Join(p.Root, "reference.ipynb")))
+		}))
+		if err != nil {
+			return nil, err
+		}
+		lines = append(lines, m.line("`pawl notebook run` of 100 cells `pass`, driver "+d.driver, "a program with nbclient", d.goal))
+	}
+	return lines, nil
 }
 
 // flood measures output that a slow reader would lose: 50 MiB of stdout and 20,000 displays. It fails if pawl loses any.

@@ -30,12 +30,15 @@ sys.path.pop(0)  # this program's folder, to which the kernel can write
 COMMANDS, MESSAGES, ANSWERS = 3, 4, 5
 
 try:
+    import jupyter_client.session
     import zmq
     from jupyter_client.session import Session
     from zmq.utils.monitor import recv_monitor_message
 except ImportError as err:
     os.write(ANSWERS, b'{"channel":"helper","type":"missing"}\n' + json.dumps({"why": str(err)}).encode() + b"\n")
     sys.exit(1)
+
+jupyter_client.session.extract_dates = lambda header: header  # pawl parses dates itself; this takes a tenth of the time of a small cell
 
 MEMORY = 256 << 20  # bytes of messages that wait in memory, of each pipe; what is more waits in a file
 BATCH = 100  # messages of a channel before the next channel has its turn
