@@ -51,6 +51,7 @@ var layerOf = map[string]string{
 	"pawl/internal/outputs":                      "tools",
 	"pawl/internal/discover":                     "resume",
 	"pawl/internal/disk":                         "tools",
+	"pawl/internal/dispatch":                     "tools",
 	"pawl/internal/evidence":                     "tools",
 	"pawl/internal/expression":                   "tools",
 	"pawl/internal/git":                          "tools",
