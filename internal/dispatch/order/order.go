@@ -155,8 +155,10 @@ func ParseOrder(data []byte, task dispatch.Task) (*Order, error) {
 			return nil, fmt.Errorf("the order sets an invalid variable %q", name)
 		}
 	}
-	if err := errors.Join(o.Shell.Check(), o.RunShell.Check()); err != nil {
-		return nil, err
+	for _, shell := range []pawl.Shell{o.Shell, o.RunShell} {
+		if err := shell.Check(); err != nil && shell != "" {
+			return nil, err
+		}
 	}
 	return o, nil
 }
