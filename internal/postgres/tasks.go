@@ -34,6 +34,16 @@ func (s *Store) Tasks(lease time.Duration) *Tasks {
 	return &Tasks{store: s, lease: lease, poll: min(tasksPoll, lease/2)}
 }
 
+// OpenTasks connects to the database with the queues, and creates or updates its schema. The error wraps dispatch.ErrUnreachable if the
+// database does not answer.
+func OpenTasks(ctx context.Context, dsn string) (*Store, error) {
+	s, err := Migrate(ctx, dsn)
+	if errors.Is(err, journal.ErrUnreachable) {
+		err = fmt.Errorf("%w: %w", dispatch.ErrUnreachable, err)
+	}
+	return s, err
+}
+
 // unreached adds to an error whether the database does not answer. It returns nil for nil.
 func unreached(deed string, err error) error {
 	err = classify(deed, err)
@@ -110,9 +120,8 @@ func (t *Tasks) Status(ctx context.Context, id string) (now dispatch.Status, err
 	case err != nil:
 		return now, unreached("look at a task", err)
 	case report != nil:
-		now.Report = &dispatch.Report{}
-		if err := json.Unmarshal([]byte(*report), now.Report); err != nil {
-			return now, fmt.Errorf("the report of task %s: %w", id, err)
+		if now.Report, err = dispatch.ParseReport([]byte(*report)); err != nil {
+			return now, fmt.Errorf("task %s: %w", id, err)
 		}
 	}
 	return now, nil
