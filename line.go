@@ -1,10 +1,6 @@
 package pawl
 
-import (
-	"encoding/json"
-	"errors"
-	"time"
-)
+import "time"
 
 // Line is one line of an attempt's events file: a message from a running step. Exactly one field is set. Steps append
 // lines with O_APPEND, directly or through `pawl progress`, `pawl learn` and similar commands.
@@ -18,27 +14,6 @@ type Line struct {
 	Checkpoint *Checkpoint `json:"checkpoint,omitempty"`
 
 	Conversation *Conversation `json:"conversation,omitempty"`
-}
-
-// ParseLine parses one line of an events file.
-func ParseLine(data []byte) (Line, error) {
-	var l Line
-	if err := json.Unmarshal(data, &l); err != nil {
-		return Line{}, err
-	}
-	set := 0
-	for _, given := range []bool{
-		l.Progress != nil, l.Item != nil, l.Learn != nil, l.Decide != nil, l.Block != nil, l.Ask != nil, l.Checkpoint != nil,
-		l.Conversation != nil,
-	} {
-		if given {
-			set++
-		}
-	}
-	if set != 1 {
-		return Line{}, errors.New("a line has exactly one of progress, item, learn, decide, block, ask, checkpoint, conversation")
-	}
-	return l, nil
 }
 
 // Payload returns the event for the line, which was read from source at the time now.

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"pawl"
+	"pawl/internal/executor/events"
 )
 
 // TestLine: each sort of line stands for one event, which says where it was read and, whatever the line says, of which
@@ -31,7 +32,7 @@ func TestLine(t *testing.T) {
 		`{"ask":{"type":"decision","ask":"which?","options":["a","b"],"default":"a"}}`:                     pawl.GateOpened{Gate: gate},
 		`{"checkpoint":{"kind":"manual","why":"w","step":"other","item":"x"}, "unknown": {"kept": "out"}}`: pawl.CheckpointSaved{Checkpoint: pawl.Checkpoint{Kind: pawl.CheckpointManual, Why: "w", Step: "f", Item: "i3", Source: &source}},
 	} {
-		line, err := pawl.ParseLine([]byte(text))
+		line, err := events.ParseLine([]byte(text))
 		if err != nil {
 			t.Errorf("%s: %v", text, err)
 			continue
@@ -48,7 +49,7 @@ func TestParseLineRefuses(t *testing.T) {
 		``, `{`, `[]`, `null`, `"x"`, `{}`, `{"sing":{}}`, `{"progress":null}`, `{"progress":5}`, `{"progress":{"done":"2"}}`,
 		`{"progress":{},"learn":{"kind":"gotcha","text":"x"}}`,
 	} {
-		if line, err := pawl.ParseLine([]byte(text)); err == nil {
+		if line, err := events.ParseLine([]byte(text)); err == nil {
 			t.Errorf("%q: accepted as %+v", text, line)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"pawl"
 	"pawl/internal/disk"
+	"pawl/internal/executor/events"
 	"pawl/internal/markers"
 	"pawl/internal/runs"
 	"pawl/internal/watchdog"
@@ -188,7 +189,7 @@ func (f *follower) parseLine(data []byte, source pawl.Source) (pawl.Payload, err
 	if len(data) > runs.MaxEventLine {
 		return nil, fmt.Errorf("line is too long: %d bytes, maximum %d", len(data), runs.MaxEventLine)
 	}
-	line, err := pawl.ParseLine(data)
+	line, err := events.ParseLine(data)
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,8 @@
 //	indexes/<pack>-<sha256>       where each object of a pack is
 //	runs/<run>/<number>.json      a Record: what a push stored, and who pushed. The highest number counts
 //	runs/<run>/<number>-<sum>.json  the same on a remote that ignores conditions; the SHA-256 of the Record begins with sum
+//	tasks/<run>/<name>.json       a record of a step on a worker, with the packs that it needs
+//	output/<token>/<name>         what such a step has written so far
 //	marks/<pack>                  since when no Record needs a pack
 //
 // Keys are created once and never change. A push writes its Record last, under the number after the highest one, and only if that is
@@ -69,6 +71,8 @@ const (
 	runPrefix    = "runs/"
 	markPrefix   = "marks/"
 	probePrefix  = "probes/"
+	TaskPrefix   = "tasks/"
+	OutputPrefix = "output/"
 	maxIDSize    = 4 << 10
 	remoteFormat = 1
 )

@@ -96,6 +96,9 @@ func LostAttemptEnd(ev Evidence) pawl.AttemptEnded {
 		return ended(pawl.Lost, "", "it was started in another project; how it ended is unknown here")
 	}
 	why := "its supervisor died"
+	if ev.WorkerLost != "" {
+		why = ev.WorkerLost
+	}
 	if ev.Forged {
 		why += ", and its exit record was not written by the supervisor"
 	}

@@ -12,6 +12,7 @@ import (
 
 	"pawl"
 	"pawl/internal/disk"
+	"pawl/internal/executor/events"
 )
 
 // StepClient is the attempt that the current process belongs to, as its environment says.
@@ -92,7 +93,7 @@ func (i *StepClient) lines() []pawl.Line {
 
 func linesIn(data []byte) (lines []pawl.Line) {
 	for text := range bytes.Lines(data) {
-		if line, err := pawl.ParseLine(text); err == nil {
+		if line, err := events.ParseLine(text); err == nil {
 			lines = append(lines, line)
 		}
 	}

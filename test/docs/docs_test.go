@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"pawl"
+	"pawl/internal/executor/events"
 	"pawl/test/stories/storytest"
 )
 
@@ -170,7 +170,7 @@ func (r *reader) read(t *testing.T, b block) {
 		}
 	case b.language == "jsonl": // lines of an events file
 		for _, line := range b.lines {
-			if _, err := pawl.ParseLine([]byte(line)); err != nil {
+			if _, err := events.ParseLine([]byte(line)); err != nil {
 				t.Errorf("%s: %s: %v", b.place, line, err)
 			}
 		}

@@ -3,6 +3,7 @@ package events
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 
@@ -73,4 +74,25 @@ func WriteResult(path string, r pawl.Result) error {
 		return fmt.Errorf("write the result: %w", err)
 	}
 	return nil
+}
+
+// ParseLine parses one line of an events file.
+func ParseLine(data []byte) (pawl.Line, error) {
+	var l pawl.Line
+	if err := json.Unmarshal(data, &l); err != nil {
+		return pawl.Line{}, err
+	}
+	set := 0
+	for _, given := range []bool{
+		l.Progress != nil, l.Item != nil, l.Learn != nil, l.Decide != nil, l.Block != nil, l.Ask != nil, l.Checkpoint != nil,
+		l.Conversation != nil,
+	} {
+		if given {
+			set++
+		}
+	}
+	if set != 1 {
+		return pawl.Line{}, errors.New("a line has exactly one of progress, item, learn, decide, block, ask, checkpoint, conversation")
+	}
+	return l, nil
 }
