@@ -5,10 +5,9 @@ import (
 	"testing"
 
 	"pawl"
-	"pawl/internal/executor/events"
 )
 
-// FuzzStepFiles reads anything as a line of events.jsonl, as result.json and as an event. What a state accepts, it can store
+// FuzzStepFiles reads anything as result.json and as an event. What a state accepts, it can store
 // and read again.
 func FuzzStepFiles(f *testing.F) {
 	f.Add([]byte(`{"progress":{"done":1,"total":2},"checkpoint":"x"}`), "progress")
@@ -16,7 +15,6 @@ func FuzzStepFiles(f *testing.F) {
 	f.Add([]byte(`{"step":"a","attempt":1,"token":"t"}`), string(pawl.AttemptStarted{}.Event()))
 	f.Add([]byte(`{"step":"..","item":"/","attempt":-1}`), string(pawl.ItemDone{}.Event()))
 	f.Fuzz(func(t *testing.T, data []byte, kind string) {
-		_, _ = events.ParseLine(data)
 		_, _ = pawl.ParseResult(data)
 		s := pawl.NewState()
 		created, err := pawl.NewEvent(pawl.Author{}, pawl.RunCreated{Run: "r-20260101-000000-0000", Name: "r"})
