@@ -2,12 +2,10 @@ package planfile
 
 import (
 	"cmp"
-	"encoding/json"
 	"strings"
 	"time"
 
 	"pawl"
-	"pawl/internal/strictyaml"
 )
 
 // Limits of kernel steps with code, as in Gyoshu. Notebooks have none, and the limits of other steps have no maximum.
@@ -73,11 +71,6 @@ func (r *reader) checkKernel(s *pawl.Step) {
 	}
 	if remote := k.Driver == pawl.RemoteDriver; remote != r.Given(&k.Server) && (r.Good(&k.Driver) || !r.Given(&k.Driver)) {
 		r.Errorf(&s.Kernel, `driver remote needs "server", the address of a Jupyter server, and "server" needs driver remote`)
-	}
-	for name, value := range k.Params {
-		if _, err := json.Marshal(value); err != nil {
-			r.Errorf(strictyaml.Entry{Of: &k.Params, Key: name}, "the value of parameter %q cannot be used in a notebook: %v", name, err)
-		}
 	}
 	if most := pawl.Duration(maxKernelTimeout); s.Timeout > most && k.File == "" {
 		at := any(&s.Timeout)

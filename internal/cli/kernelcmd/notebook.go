@@ -147,7 +147,7 @@ func (n *Notebook) check(here string, args []string) error {
 	if _, _, err := read.Inject("", params); err != nil {
 		return &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("%s: %w", name, err)}
 	}
-	n.action.Params = stepenv.Literals(params.Plain())
+	n.action.Params = stepenv.Literals(params.Exact())
 	return nil
 }
 
