@@ -433,7 +433,9 @@ func (a *attempt) put(to io.Writer, text string) {
 // note tells the user something.
 func (a *attempt) note(text string) {
 	fmt.Fprintf(a.Out, "[pawl: %s]\n", text)
-	a.events.Progress(a.progress(text))
+	p := a.progress(text)
+	p.Note = true
+	a.events.Progress(p)
 }
 
 // progress returns progress of the step.
