@@ -22,7 +22,7 @@ func Conclude(step *pawl.Step, ev Evidence) (done bool, adopted string, end pawl
 	v := ev.Judge(step)
 	if v.Word == pawl.Next {
 		if ev.Exit == nil {
-			adopted = "its supervisor died, but " + v.Reasons[0]
+			adopted = ev.death() + ", but " + v.Reasons[0]
 		}
 		return true, adopted, end
 	}
@@ -39,7 +39,7 @@ func Conclude(step *pawl.Step, ev Evidence) (done bool, adopted string, end pawl
 func concludeService(step *pawl.Step, ev Evidence) (done bool, adopted string, end pawl.AttemptEnded) {
 	if ev.Unneeded {
 		if ev.Exit == nil {
-			adopted = "its supervisor died, but no step needs it any longer"
+			adopted = supervisorDied + ", but no step needs it any longer"
 		}
 		return true, adopted, end
 	}
@@ -92,7 +92,7 @@ func LostAttemptEnd(ev Evidence) pawl.AttemptEnded {
 	if !ev.Begun {
 		return ended(pawl.NotStarted, "", "crashed before it started")
 	}
-	why := "its supervisor died"
+	why := ev.death()
 	if ev.Forged {
 		why += ", and its exit record was not written by the supervisor"
 	}
