@@ -18,6 +18,7 @@ import (
 	"pawl/internal/cli/layout"
 	"pawl/internal/kernel"
 	"pawl/internal/kernel/runner"
+	"pawl/internal/planlint"
 	"pawl/internal/project"
 	"pawl/internal/redact"
 	"pawl/internal/runs"
@@ -142,6 +143,18 @@ func (x *Commands) folder(ctx context.Context) (p *project.Project, name, dir st
 	return p, name, p.KernelDir(id, session), nil
 }
 
+// missing reports a kernel or an interpreter that is not on this machine, before anything starts.
+func missing(action pawl.KernelAction, root string) error {
+	err := planlint.MissingKernel(action, root, os.Environ())
+	switch {
+	case err == nil:
+		return nil
+	case action.Python != "":
+		return usage("set another interpreter with --python, or leave it out", "%v", err)
+	}
+	return usage("set another kernel with --kernel", "%v", err)
+}
+
 func (x *Commands) startKernel(ctx context.Context, action pawl.KernelAction) error {
 	x.Find = x.Init
 	p, name, dir, err := x.folder(ctx)
@@ -158,6 +171,9 @@ func (x *Commands) startKernel(ctx context.Context, action pawl.KernelAction) er
 		return err
 	} else if alive {
 		return &pawl.Error{Kind: pawl.KindHeld, Err: fmt.Errorf("kernel %s is running", name), Hint: "pawl kernel restart, or pawl kernel stop"}
+	}
+	if err := missing(action, p.Root); err != nil {
+		return err
 	}
 	here, err := os.Getwd()
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl"
+	"pawl/internal/config"
 	"pawl/internal/disk"
 	"pawl/internal/notebook"
 	"pawl/internal/project"
@@ -147,8 +148,26 @@ func (n *Notebook) check(here string, args []string) error {
 	if _, _, err := read.Inject("", params); err != nil {
 		return &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("%s: %w", name, err)}
 	}
+	if err := n.missing(here, read.Kernel); err != nil {
+		return err
+	}
 	n.action.Params = stepenv.Literals(params.Exact())
 	return nil
+}
+
+// missing reports a kernel or an interpreter that is not on this machine. Which ones another account has that executes the steps is unknown.
+func (n *Notebook) missing(here string, named notebook.Kernelspec) error {
+	action, root := n.action, here
+	if p, err := project.Find(here); err == nil {
+		root = p.Root
+		if c, err := config.Of(p); err != nil || c.RunAs != "" {
+			return err
+		}
+	}
+	if action.Name == "" && named.Language != "python" { // Python runs in python3, whatever the kernel's name
+		action.Name = named.Name
+	}
+	return missing(action, root)
 }
 
 // absolute returns a path that does not depend on the current folder.
