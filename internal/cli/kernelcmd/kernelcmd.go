@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -56,6 +57,23 @@ func (x *Commands) Root() *cobra.Command {
 	return c
 }
 
+// onSession makes a command take the name of its kernel as an argument, too.
+func (x *Commands) onSession(c *cobra.Command) *cobra.Command {
+	do := c.RunE
+	c.Use += " [SESSION]"
+	c.Args = cobra.MaximumNArgs(1)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			if c.Flags().Changed("session") {
+				return usage("", "name the kernel either as SESSION or with --session")
+			}
+			x.session = args[0]
+		}
+		return do(c, nil)
+	}
+	return x.sessionFlag(c)
+}
+
 // sessionFlag adds the flag that chooses the kernel.
 func (x *Commands) sessionFlag(c *cobra.Command) *cobra.Command {
 	c.Flags().VarP(&text{&x.session, "NAME"}, "session", "s", "name of the kernel, or RUN/NAME for a kernel of a run (default: main)")
@@ -98,7 +116,7 @@ const startTimeout = "how long the kernel may take to start (default: 1m)"
 func (x *Commands) start() *cobra.Command {
 	var action pawl.KernelAction
 	driver := ""
-	c := &cobra.Command{Use: "start [flags]", Short: "Start a kernel", Args: cobra.NoArgs,
+	c := &cobra.Command{Use: "start", Short: "Start a kernel",
 		RunE: func(c *cobra.Command, _ []string) error {
 			action.Driver = pawl.KernelDriver(driver)
 			return x.startKernel(c.Context(), action)
@@ -108,7 +126,7 @@ func (x *Commands) start() *cobra.Command {
 	c.Flags().Var(&text{&action.Python, "PATH"}, "python", "Python interpreter (default: that of .venv, $VIRTUAL_ENV or the kernelspec, else python3)")
 	c.Flags().Var(limit{&action.StartTimeout}, "start-timeout", startTimeout)
 	c.Flags().Var(&text{&action.Server, "URL"}, "server", "address of a Jupyter server, for driver remote; its token is in $JUPYTER_TOKEN")
-	return x.sessionFlag(c)
+	return x.onSession(c)
 }
 
 // folder returns the folder of the chosen session.
@@ -295,7 +313,7 @@ func (x *Commands) execute() *cobra.Command {
 }
 
 func (x *Commands) interrupt() *cobra.Command {
-	c := &cobra.Command{Use: "interrupt", Short: "Interrupt the code that a kernel executes; kill the kernel if the code continues", Args: cobra.NoArgs,
+	c := &cobra.Command{Use: "interrupt", Short: "Interrupt the code that a kernel executes; kill the kernel if the code continues",
 		RunE: func(c *cobra.Command, _ []string) error {
 			done, err := x.do(c.Context(), runner.Request{Op: runner.OpInterrupt})
 			if err != nil {
@@ -303,7 +321,7 @@ func (x *Commands) interrupt() *cobra.Command {
 			}
 			return x.print(done.Stopped, func() { fmt.Fprintln(x.Out, stoppedText(done.Stopped)) })
 		}}
-	return x.sessionFlag(c)
+	return x.onSession(c)
 }
 
 func stoppedText(s *runner.Stopped) string {
@@ -319,15 +337,15 @@ func stoppedText(s *runner.Stopped) string {
 }
 
 func (x *Commands) restart() *cobra.Command {
-	c := &cobra.Command{Use: "restart", Short: "Start a new kernel with the variables of the newest checkpoint", Args: cobra.NoArgs,
+	c := &cobra.Command{Use: "restart", Short: "Start a new kernel with the variables of the newest checkpoint",
 		RunE: func(c *cobra.Command, _ []string) error { return x.renew(c.Context(), false) }}
-	return x.sessionFlag(c)
+	return x.onSession(c)
 }
 
 func (x *Commands) reset() *cobra.Command {
-	c := &cobra.Command{Use: "reset", Short: "Start a new kernel without variables", Args: cobra.NoArgs,
+	c := &cobra.Command{Use: "reset", Short: "Start a new kernel without variables",
 		RunE: func(c *cobra.Command, _ []string) error { return x.renew(c.Context(), true) }}
-	return x.sessionFlag(c)
+	return x.onSession(c)
 }
 
 // renew starts a new kernel in a session.
@@ -349,14 +367,15 @@ func (x *Commands) renew(ctx context.Context, empty bool) error {
 }
 
 func (x *Commands) variables() *cobra.Command {
-	c := &cobra.Command{Use: "variables", Short: "List the variables of a kernel", Args: cobra.NoArgs,
+	c := &cobra.Command{Use: "variables", Short: "List the variables of a kernel, without modules",
 		RunE: func(c *cobra.Command, _ []string) error {
 			done, err := x.do(c.Context(), runner.Request{Op: runner.OpVariables})
 			if err != nil {
 				return err
 			}
-			return x.print(append([]runner.Variable{}, done.Variables...), func() {
-				for _, v := range done.Variables {
+			list := slices.DeleteFunc(append([]runner.Variable{}, done.Variables...), func(v runner.Variable) bool { return v.Type == "module" })
+			return x.print(list, func() {
+				for _, v := range list {
 					line := fmt.Sprintf("%s  %s %s  %s", v.Name, v.Type, v.Shape, layout.ByteSize(v.Bytes))
 					if !v.Saved {
 						line += "  not saved: " + v.Why
@@ -365,22 +384,14 @@ func (x *Commands) variables() *cobra.Command {
 				}
 			})
 		}}
-	return x.sessionFlag(c)
+	return x.onSession(c)
 }
 
 func (x *Commands) checkpoint() *cobra.Command {
-	c := &cobra.Command{Use: "checkpoint [SESSION]", Short: "Save the variables of an idle kernel now", Args: cobra.MaximumNArgs(1),
+	c := &cobra.Command{Use: "checkpoint", Short: "Save the variables of an idle kernel now",
 		Long: "Save the variables of an idle kernel now, as after a cell, and name those that cannot be saved",
-		RunE: func(c *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				if c.Flags().Changed("session") {
-					return usage("", "name the kernel either as SESSION or with --session")
-				}
-				x.session = args[0]
-			}
-			return x.saveVariables(c.Context())
-		}}
-	return x.sessionFlag(c)
+		RunE: func(c *cobra.Command, _ []string) error { return x.saveVariables(c.Context()) }}
+	return x.onSession(c)
 }
 
 // saveVariables saves a checkpoint of the variables of the chosen session. It does not wait for a cell that runs.
@@ -418,7 +429,7 @@ func (x *Commands) saveVariables(ctx context.Context) error {
 }
 
 func (x *Commands) stop() *cobra.Command {
-	c := &cobra.Command{Use: "stop", Short: "Stop a kernel; its checkpoints stay", Args: cobra.NoArgs,
+	c := &cobra.Command{Use: "stop", Short: "Stop a kernel; its checkpoints stay",
 		RunE: func(c *cobra.Command, _ []string) error {
 			_, name, dir, err := x.folder(c.Context())
 			if err != nil {
@@ -436,7 +447,7 @@ func (x *Commands) stop() *cobra.Command {
 			}
 			return x.print(map[string]string{"stopped": name}, func() { fmt.Fprintf(x.Out, "stopped kernel %s\n", name) })
 		}}
-	return x.sessionFlag(c)
+	return x.onSession(c)
 }
 
 // clean removes secrets from a text.

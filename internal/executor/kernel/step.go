@@ -1,7 +1,6 @@
 package kernel
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -416,7 +415,7 @@ func (a *attempt) show(m kernel.Message) {
 			a.put(a.Out, text+"\n")
 		}
 	case kernel.KindError:
-		a.put(a.Err, cmp.Or(strings.Join(m.Error.Traceback, "\n"), m.Error.Name+": "+m.Error.Value)+"\n")
+		a.put(a.Err, m.Error.String()+"\n")
 	}
 }
 
