@@ -18,6 +18,7 @@ import (
 	"pawl/internal/config"
 	"pawl/internal/disk"
 	"pawl/internal/notebook"
+	"pawl/internal/planfile"
 	"pawl/internal/project"
 	"pawl/internal/runs"
 	"pawl/internal/stepenv"
@@ -74,6 +75,7 @@ func (n *Notebook) Command(find func() (*project.Project, error), folder func() 
 	f.BoolVar(&n.action.Strict, "strict", false, "fail if saved variables have to be loaded and Python, a package or the platform changed")
 	f.Var(limit{&n.action.StartTimeout}, "start-timeout", startTimeout)
 	f.Var(limit{&n.action.CellTimeout}, "cell-timeout", "interrupt a cell after DURATION (default: none)")
+	f.Var(&text{&n.action.OutputLimit, "SIZE"}, "output-limit", "text of a cell in the notebook, from 10KiB to 100MiB; a file has the rest (default: 1MiB)")
 	return c
 }
 
@@ -125,6 +127,9 @@ func (n *Notebook) check(here string, args []string) error {
 	n.action.Driver = pawl.KernelDriver(n.driver)
 	if err := checkDriver(n.action.Driver, n.action.Server); err != nil {
 		return err
+	}
+	if _, err := planfile.OutputLimit(n.action.OutputLimit); err != nil {
+		return usage("", "--output-limit: %v", err)
 	}
 	if _, err := disk.ReadDir(absolute(here, n.cwd)); err != nil {
 		return usage("", "--cwd: %s is not a folder", n.cwd)
