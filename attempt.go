@@ -65,6 +65,7 @@ type Progress struct {
 	Time  time.Time `json:"time,omitzero"`
 	Usage Usage     `json:"usage,omitzero"` // of the attempt so far
 	Cell  string    `json:"cell,omitempty"` // of a kernel step, that begins
+	Note  bool      `json:"note,omitempty"` // the program of a step reports what it does itself: the step's work did not progress
 }
 
 // Conversation identifies an agent's session, so that a later attempt can resume it.
@@ -337,6 +338,7 @@ type Progressed struct {
 	Total  *float64 `json:"total,omitempty"`
 	Marker *Marker  `json:"marker,omitempty"`
 	Cell   string   `json:"cell,omitempty"` // of a kernel step, that begins
+	Note   bool     `json:"note,omitempty"` // see Progress
 	Usage  Usage    `json:"usage,omitzero"` // of the attempt so far
 	Source *Source  `json:"source,omitempty"`
 }

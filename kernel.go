@@ -17,6 +17,7 @@ type KernelAction struct {
 	Strict       bool        `yaml:"strict,omitempty" json:"strict,omitempty"`               // load no variables if Python, a package or the platform changed since they were saved
 	Watch        KernelWatch `yaml:"watch,omitempty" json:"watch,omitzero"`                  // after which inactivity of a cell pawl warns
 	StartTimeout Duration    `yaml:"start_timeout,omitempty" json:"start_timeout,omitempty"` // how long the kernel may take to start. Defaults to 1m.
+	OutputLimit  string      `yaml:"output_limit,omitempty" json:"output_limit,omitempty"`   // bytes of text of a cell in its notebook, from 10KiB to 100MiB; a file has the rest. Defaults to 1MiB.
 	CellTimeout  Duration    `yaml:"cell_timeout,omitempty" json:"cell_timeout,omitempty"`   // limit of each cell of a notebook. Defaults to none.
 }
 
@@ -26,7 +27,7 @@ func (k *KernelAction) work() *KernelAction {
 		return nil
 	}
 	work := *k
-	work.Strict, work.Watch, work.StartTimeout, work.CellTimeout = false, KernelWatch{}, 0, 0
+	work.Strict, work.Watch, work.StartTimeout, work.CellTimeout, work.OutputLimit = false, KernelWatch{}, 0, 0, ""
 	return &work
 }
 

@@ -137,7 +137,7 @@ func (a *app) checkPlan(name string, included bool) error {
 	missing := planlint.Missing(path, l.Plan, l.File, os.Getenv("PATH"))
 	warnings := []error{planlint.Warnings(path, l.Plan, l.File)}
 	if !included {
-		warnings = append(warnings, planlint.Variables(path, l.Plan, l.File), planlint.Files(path, l.Plan, l.File, root))
+		warnings = append(warnings, planlint.Variables(path, l.Plan, l.File), planlint.Files(path, l.Plan, l.File, root), planlint.Kernels(path, l.Plan, l.File, root, os.Environ()))
 	}
 	secrets := runs.PlanSecrets(l.Plan)
 	if a.json {

@@ -7,9 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
-	"strconv"
-	"strings"
 	"time"
 
 	"pawl"
@@ -151,28 +148,12 @@ func (c *Config) checkOrder(wrong func(pointer any, format string, args ...any))
 // Size is a number of bytes, written like 256MiB, or without unit for bytes.
 type Size int64
 
-// units are the units of sizes. A unit that is a suffix of another comes after it.
-var units = []struct {
-	name  string
-	bytes int64
-}{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"TiB", 1 << 40}, {"B", 1}, {"", 1}}
-
 // Notation describes the notation of sizes for error messages.
 func (Size) Notation() (noun, example string) { return "a size", "use a form such as 256MiB" }
 
 // UnmarshalText parses a size.
 func (s *Size) UnmarshalText(text []byte) error {
-	for _, unit := range units {
-		digits, ok := strings.CutSuffix(string(text), unit.name)
-		if !ok {
-			continue
-		}
-		n, err := strconv.ParseUint(strings.TrimSpace(digits), 10, 63)
-		if err != nil || n > math.MaxInt64/uint64(unit.bytes) {
-			break
-		}
-		*s = Size(n) * Size(unit.bytes)
-		return nil
-	}
-	return fmt.Errorf("invalid size %q; use a form such as 256MiB", text)
+	bytes, err := strictyaml.ParseSize(string(text))
+	*s = Size(bytes)
+	return err
 }

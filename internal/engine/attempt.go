@@ -337,8 +337,10 @@ func (e *Engine) gather(ctx context.Context, w runs.Work, attempt attemptRecord,
 	ev := resume.Evidence{Now: time.Now().UTC(), Failures: before.Failures, LostInARow: before.LostInARow}
 	ev.AddStatus(status, ref.Token, attempt.seal)
 	ev.AddHome(e.cfg.Project, attempt.home)
-	if w.Step.Kernel != nil && kernelLost(ev.Exit) {
-		ev.Exit = nil
+	if w.Step.Kernel != nil {
+		if ev.Died = kernelLost(ev.Exit); ev.Died != "" {
+			ev.Exit = nil
+		}
 	}
 	if ev.Exit == nil && ev.Begun {
 		if !ev.BootUnknown {

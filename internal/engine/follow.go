@@ -99,7 +99,7 @@ func (f *follower) warnings(news []pawl.Payload, last bool) (warnings []pawl.Pay
 		switch p, ok := p.(pawl.Progressed); {
 		case ok && p.Cell != "":
 			f.cell.Begin(p.Cell, now)
-		case ok:
+		case ok && !p.Note:
 			f.cell.Reported(p.Marker, now)
 		}
 	}

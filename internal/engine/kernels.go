@@ -90,8 +90,16 @@ func (e *Engine) isOver(ctx context.Context, id pawl.RunID) bool {
 	return s.Ended() || s.Status == pawl.StatusStopped
 }
 
-// kernelLost reports whether the program of a kernel step, which is pawl itself, was killed, or found no runner. The cells that it executed
-// are in the session's log, so the attempt counts as one whose supervisor died: the next one continues.
-func kernelLost(exit *pawl.Exit) bool {
-	return exit != nil && exit.Reason == pawl.ReasonExited && (exit.Signal != "" || exit.Exit != nil && *exit.Exit == runner.GoneExit)
+// kernelLost returns which process of a kernel step died: its program, which is pawl itself, or the runner that the program needs; "" for none.
+// The cells that it executed are in the session's log, so the attempt counts as one whose supervisor died: the next one continues.
+func kernelLost(exit *pawl.Exit) string {
+	switch {
+	case exit == nil || exit.Reason != pawl.ReasonExited:
+		return ""
+	case exit.Signal != "":
+		return "the process that executes its cells (pawl kernel-step) was killed by " + exit.Signal
+	case exit.Exit != nil && *exit.Exit == runner.GoneExit:
+		return "the process that runs its kernel (pawl kernel-runner) died"
+	}
+	return ""
 }

@@ -293,7 +293,7 @@ func (c *checker) name(n *ast.IdentifierNode) {
 
 // builtin checks a call that expr's parser knows. It knows also those with a predicate, which are not available.
 func (c *checker) builtin(n *ast.BuiltinNode) {
-	if !slices.Contains(builtins, n.Name) {
+	if !slices.Contains(functionNames(), n.Name) {
 		c.fail(n, "unknown function %q; %s", n.Name, strictyaml.DidYouMean(n.Name, append(functionNames(), "success", "failure", "always")))
 	}
 	c.walkAll(n.Arguments...)

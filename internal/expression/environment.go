@@ -1,6 +1,7 @@
 package expression
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -10,6 +11,7 @@ import (
 	"github.com/expr-lang/expr/types"
 
 	"pawl"
+	"pawl/internal/strictyaml"
 )
 
 // variables are the variables of expressions.
@@ -19,16 +21,17 @@ var variables = []string{"params", "steps", "run"}
 var stepFields = []string{"status", "exit", "summary", "why", "answer"}
 
 // builtins are the functions of expr that plans may use. None of them takes a function or reads a clock.
-var builtins = []string{"len", "lower", "upper", "trim", "join", "split", "int", "float", "string", "abs", "min", "max", "toJSON"}
+var builtins = []string{"len", "lower", "upper", "trim", "join", "split", "int", "float", "string", "abs", "min", "max"}
 
 func functionNames() []string {
-	return append(slices.Clone(builtins), "contains", "endsWith", "startsWith")
+	return append(slices.Clone(builtins), "toJSON", "contains", "endsWith", "startsWith")
 }
 
 // options returns the options of every expression but its environment.
 func options() []expr.Option {
 	all := []expr.Option{
 		expr.DisableAllBuiltins(), expr.MaxNodes(maxNodes),
+		expr.Function("toJSON", toJSON, new(func(any) string)),
 		expr.Function(string(functionForms["contains"])+"ontains", contains, new(func(string, string) bool), new(func([]string, string) bool), new(func([]any, any) bool)),
 		expr.Function(string(functionForms["startsWith"])+"tartsWith", both(strings.HasPrefix), new(func(string, string) bool)),
 		expr.Function(string(functionForms["endsWith"])+"ndsWith", both(strings.HasSuffix), new(func(string, string) bool)),
@@ -52,6 +55,26 @@ func contains(args ...any) (any, error) {
 		return slices.Contains(in, args[1]), nil
 	}
 	return nil, fmt.Errorf("contains needs a string or a list")
+}
+
+// toJSON writes JSON as the builtin function does, except that a float has a point or an exponent also if it is whole.
+func toJSON(args ...any) (any, error) {
+	text, err := json.MarshalIndent(exact(args[0]), "", "  ")
+	return string(text), err
+}
+
+func exact(value any) any {
+	switch v := value.(type) {
+	case float64:
+		return strictyaml.Float(v)
+	case []any:
+		list := make([]any, len(v))
+		for i, element := range v {
+			list[i] = exact(element)
+		}
+		return list
+	}
+	return value
 }
 
 func both(compare func(a, b string) bool) func(args ...any) (any, error) {

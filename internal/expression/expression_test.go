@@ -131,6 +131,9 @@ func TestValues(t *testing.T) {
 		"params.env == 'prod' ? 'https' : 'http'":    "https",
 		"upper(params.env) + '-' + string(params.n)": "PROD-7",
 		"toJSON(params.env)":                         `"prod"`,
+		"toJSON(params.n - 6)":                       "1",
+		"toJSON([params.rate * 2, [2.0]])":           "[\n  1.0,\n  [\n    2.0\n  ]\n]",
+		"toJSON(1 / 0)":                              "{\n  \"$float\": \"inf\"\n}",
 	} {
 		p, err := expression.Compile(text, expression.Text, expression.Scope{Params: params})
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"pawl"
@@ -169,6 +170,17 @@ type Error struct {
 	Name      string   `json:"ename"`
 	Value     string   `json:"evalue"`
 	Traceback []string `json:"traceback"`
+}
+
+// Title returns the name and the value of the error.
+func (e *Error) Title() string { return strings.TrimRight(e.Name+": "+e.Value, "\r\n") } // R's end with a newline
+
+// String returns the traceback, or else the title.
+func (e *Error) String() string {
+	if text := strings.TrimRight(strings.Join(e.Traceback, "\n"), "\r\n"); text != "" {
+		return text
+	}
+	return e.Title()
 }
 
 // Death is how a kernel died.

@@ -55,6 +55,9 @@ func TestPythonREPL(t *testing.T) {
 	if len(first.Markers) != 1 || first.Markers[0].Type != "STAGE" || *first.Markers[0].Subtype != "begin" || first.Markers[0].Category != "workflow" {
 		t.Errorf("markers: %s", text)
 	}
+	if r, text := run("print('[OBJECTIVE] Predict the tides')"); !r.Success || !strings.Contains(text, `"subtype": null`) { // as Gyoshu's bridge
+		t.Errorf("a marker without a subtype: %s", text)
+	}
 	notebook, err := os.ReadFile(filepath.Join(f.dir, "notebooks", "tides.ipynb"))
 	if err != nil || first.Captured == nil || !first.Captured.Captured || !strings.Contains(string(notebook), `"autoCaptured": true`) || !strings.Contains(string(notebook), first.Captured.Cell) {
 		t.Errorf("captured: %s\n%s %v", text, notebook, err)

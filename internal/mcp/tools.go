@@ -64,7 +64,7 @@ func add[In, Out any](s *Server, name, title string, e effect, do func(context.C
 	if err != nil {
 		return err
 	}
-	output, err := schema.Of[Out]()
+	output, err := schema.OfResult[Out]()
 	if err != nil {
 		return err
 	}

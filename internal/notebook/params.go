@@ -122,7 +122,7 @@ func fromYAML(n *strictyaml.Node) any {
 		}
 		return list
 	case strictyaml.Number:
-		return yamlNumber(n.Text)
+		return strictyaml.ParseNumber(n.Text)
 	case strictyaml.Bool:
 		return strings.EqualFold(n.Text, "true")
 	case strictyaml.NoValue:
@@ -131,28 +131,7 @@ func fromYAML(n *strictyaml.Node) any {
 	return n.Text
 }
 
-// yamlNumber returns the value of a number in YAML.
-func yamlNumber(text string) any {
-	plain := strings.ReplaceAll(text, "_", "")
-	if n, ok := new(big.Int).SetString(strings.TrimPrefix(plain, "+"), 0); ok {
-		return n
-	}
-	switch strings.ToLower(strings.TrimLeft(plain, "+-")) {
-	case ".nan":
-		return math.NaN()
-	case ".inf":
-		if plain[0] == '-' {
-			return math.Inf(-1)
-		}
-		return math.Inf(1)
-	}
-	if f, err := strconv.ParseFloat(plain, 64); err == nil || math.IsInf(f, 0) {
-		return f
-	}
-	return text
-}
-
-// FromJSON returns the value of a parameter that is written in JSON.
+// FromJSON returns the value of a parameter that is written in JSON. A mapping with [strictyaml.FloatKey] is a float.
 func FromJSON(text []byte) (any, error) {
 	v, err := jsonedit.Read(text)
 	if err != nil {
@@ -164,6 +143,9 @@ func FromJSON(text []byte) (any, error) {
 func fromJSON(v *jsonedit.Value) any {
 	switch v.Kind {
 	case jsonedit.Object:
+		if f, err := strconv.ParseFloat(v.Get(strictyaml.FloatKey).Text(), 64); err == nil && len(v.Members) == 1 {
+			return f
+		}
 		m := Params{}
 		for _, member := range v.Members {
 			m.Set(member.Key, fromJSON(member.Value))
@@ -189,33 +171,43 @@ func fromJSON(v *jsonedit.Value) any {
 	return nil
 }
 
-// plain returns a value as encoding/json can write it. JSON has no NaN and no infinity, so they become strings.
-func plain(value any) any {
+// plain returns a value as encoding/json can write it.
+func plain(value any, float func(float64) any) any {
 	switch v := value.(type) {
 	case float64:
-		switch {
-		case math.IsNaN(v):
-			return "NaN"
-		case math.IsInf(v, 0):
-			return strings.TrimPrefix(strconv.FormatFloat(v, 'g', -1, 64), "+")
-		}
+		return float(v)
 	case []any:
 		list := make([]any, len(v))
 		for i, element := range v {
-			list[i] = plain(element)
+			list[i] = plain(element, float)
 		}
 		return list
 	case Map:
-		return Params(v).Plain()
+		return Params(v).plain(float)
 	}
 	return value
 }
 
-// Plain returns parameters as an object that encoding/json can write.
-func (p Params) Plain() map[string]any {
+func (p Params) plain(float func(float64) any) map[string]any {
 	m := make(map[string]any, len(p))
 	for _, param := range p {
-		m[param.Name] = plain(param.Value)
+		m[param.Name] = plain(param.Value, float)
 	}
 	return m
+}
+
+// Exact returns parameters as an object in JSON from which [FromJSON] gets the same values.
+func (p Params) Exact() map[string]any { return p.plain(strictyaml.Float) }
+
+// Plain returns parameters as an object in JSON for other programs. NaN and infinities are strings.
+func (p Params) Plain() map[string]any {
+	return p.plain(func(f float64) any {
+		switch {
+		case math.IsNaN(f):
+			return "NaN"
+		case math.IsInf(f, 0):
+			return strings.TrimPrefix(strconv.FormatFloat(f, 'g', -1, 64), "+")
+		}
+		return strictyaml.Float(f)
+	})
 }

@@ -76,6 +76,27 @@ func TestParseParams(t *testing.T) {
 	}
 }
 
+// TestExact: parameters are the same after JSON.
+func TestExact(t *testing.T) {
+	t.Parallel()
+	params := mustParams(t, "a: 9007199254740993\nb: 1.0\nc: .nan\nd: [-.inf, {x: -0.0, y: 1e300}]\ne: '1.0'\nf: null\n")
+	text, err := json.Marshal(params.Exact())
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := notebook.FromJSON(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, _ := notebook.Assignments("python", params)
+	if code, err := notebook.Assignments("python", notebook.Params(got.(notebook.Map))); err != nil || code != want {
+		t.Errorf("%s: %s, %v\nwant %s", text, code, err, want)
+	}
+	if text, err = json.Marshal(params.Plain()); err != nil || string(text) != `{"a":9007199254740993,"b":1.0,"c":"NaN","d":["-Inf",{"x":-0.0,"y":1e+300}],"e":"1.0","f":null}` {
+		t.Errorf("%s, %v", text, err)
+	}
+}
+
 func TestSetParams(t *testing.T) {
 	t.Parallel()
 	p := mustParams(t, "a: 1\nb: 2")

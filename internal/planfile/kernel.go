@@ -2,7 +2,7 @@ package planfile
 
 import (
 	"cmp"
-	"encoding/json"
+	"fmt"
 	"strings"
 	"time"
 
@@ -63,7 +63,7 @@ func (r *reader) checkKernel(s *pawl.Step) {
 	for _, key := range []struct {
 		pointer any
 		name    string
-	}{{&k.Out, "out"}, {&k.Params, "params"}, {&k.CellTimeout, "cell_timeout"}} {
+	}{{&k.Out, "out"}, {&k.Params, "params"}, {&k.CellTimeout, "cell_timeout"}, {&k.OutputLimit, "output_limit"}} {
 		if r.Given(key.pointer) && !notebook {
 			r.Errorf(key.pointer, "%q needs a notebook: a file whose name ends in .ipynb", key.name)
 		}
@@ -74,10 +74,8 @@ func (r *reader) checkKernel(s *pawl.Step) {
 	if remote := k.Driver == pawl.RemoteDriver; remote != r.Given(&k.Server) && (r.Good(&k.Driver) || !r.Given(&k.Driver)) {
 		r.Errorf(&s.Kernel, `driver remote needs "server", the address of a Jupyter server, and "server" needs driver remote`)
 	}
-	for name, value := range k.Params {
-		if _, err := json.Marshal(value); err != nil {
-			r.Errorf(strictyaml.Entry{Of: &k.Params, Key: name}, "the value of parameter %q cannot be used in a notebook: %v", name, err)
-		}
+	if _, err := OutputLimit(k.OutputLimit); err != nil && r.Good(&k.OutputLimit) {
+		r.Errorf(&k.OutputLimit, "output_limit: %v", err)
 	}
 	if most := pawl.Duration(maxKernelTimeout); s.Timeout > most && k.File == "" {
 		at := any(&s.Timeout)
@@ -86,6 +84,24 @@ func (r *reader) checkKernel(s *pawl.Step) {
 		}
 		r.Errorf(at, "the timeout of a kernel step with code must be at most %s, not %s; split the step or set a shorter timeout", most, s.Timeout)
 	}
+}
+
+// The range of the text of a cell in a notebook, as in Gyoshu.
+const (
+	minOutput = 10 << 10
+	maxOutput = 100 << 20
+)
+
+// OutputLimit returns the most bytes of text that a cell has in its notebook, 0 for the default.
+func OutputLimit(text string) (bytes int, err error) {
+	if text == "" {
+		return 0, nil
+	}
+	n, err := strictyaml.ParseSize(text)
+	if err == nil && (n < minOutput || n > maxOutput) {
+		err = fmt.Errorf("%s is not between 10KiB and 100MiB", text)
+	}
+	return int(n), err
 }
 
 // checkSessions checks that the steps of each kernel session are ordered and name the same kernel: they share its variables.

@@ -1,6 +1,7 @@
 package resume
 
 import (
+	"cmp"
 	"path/filepath"
 	"pawl"
 	"pawl/internal/disk"
@@ -22,7 +23,8 @@ type Evidence struct {
 	Forged      bool       // there is an exit record, but the supervisor did not write it
 	BootUnknown bool       // the start record is lost, so a reboot cannot be ruled out
 	Elsewhere   bool       // it was started in another project, which has its records
-	Exit        *pawl.Exit // nil: the supervisor died
+	Exit        *pawl.Exit // nil: the supervisor, or what Died tells, died
+	Died        string     // of a kernel step: which process died in place of the supervisor, as in "pawl kernel-step was killed by SIGKILL"
 	Result      *pawl.Result
 	ResultErr   error
 	Outputs     pawl.Outputs
@@ -102,8 +104,20 @@ func (ev Evidence) Judge(step *pawl.Step) pawl.Verdict {
 	if ev.Verdict != nil {
 		return *ev.Verdict
 	}
-	return recovery.Judge(ev.Case(step))
+	v := recovery.Judge(ev.Case(step))
+	if ev.Died != "" {
+		for i := range v.Reasons {
+			v.Reasons[i] = strings.Replace(v.Reasons[i], supervisorDied, ev.Died, 1)
+		}
+	}
+	return v
 }
+
+// supervisorDied is the text of a supervisor's death, also in the reasons of package recovery.
+const supervisorDied = "its supervisor died"
+
+// death says which process died, so that the attempt has no exit record that counts.
+func (ev Evidence) death() string { return cmp.Or(ev.Died, supervisorDied) }
 
 // Foresee returns the verdict that a resume will give on a case. The table does not judge an attempt that was stopped on request, or
 // that reported that it is blocked or waits: neither is a failure.

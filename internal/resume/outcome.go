@@ -22,7 +22,7 @@ func Conclude(step *pawl.Step, ev Evidence) (done bool, adopted string, end pawl
 	v := ev.Judge(step)
 	if v.Word == pawl.Next {
 		if ev.Exit == nil {
-			adopted = "its supervisor died, but " + v.Reasons[0]
+			adopted = ev.death() + ", but " + v.Reasons[0]
 		}
 		return true, adopted, end
 	}
@@ -39,7 +39,7 @@ func Conclude(step *pawl.Step, ev Evidence) (done bool, adopted string, end pawl
 func concludeService(step *pawl.Step, ev Evidence) (done bool, adopted string, end pawl.AttemptEnded) {
 	if ev.Unneeded {
 		if ev.Exit == nil {
-			adopted = "its supervisor died, but no step needs it any longer"
+			adopted = supervisorDied + ", but no step needs it any longer"
 		}
 		return true, adopted, end
 	}
@@ -95,7 +95,7 @@ func LostAttemptEnd(ev Evidence) pawl.AttemptEnded {
 	if ev.Elsewhere {
 		return ended(pawl.Lost, "", "it was started in another project; how it ended is unknown here")
 	}
-	why := "its supervisor died"
+	why := ev.death()
 	if ev.WorkerLost != "" {
 		why = ev.WorkerLost
 	}

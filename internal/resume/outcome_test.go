@@ -2,6 +2,7 @@ package resume
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	"pawl"
@@ -54,6 +55,7 @@ func TestVerdictOn(t *testing.T) {
 		{"lost, done, checks fail", checked, Evidence{Begun: true, Result: says(pawl.ResultDone), Checks: fail}, false, false, pawl.Lost, "its supervisor died"},
 		{"lost, done, nothing proves it", bare, Evidence{Begun: true, Result: says(pawl.ResultDone)}, false, false, pawl.Lost, "its supervisor died"},
 		{"lost, failed", proved, Evidence{Begun: true, Result: says(pawl.ResultFailed)}, false, false, pawl.Lost, "its supervisor died"},
+		{"lost, not its supervisor", proved, Evidence{Begun: true, Died: "x died", Swept: 1}, false, false, pawl.Lost, "x died; leftover processes terminated: 1"},
 		{"lost, swept", bare, Evidence{Begun: true, Swept: 2, Unkillable: []int{7}}, false, false, pawl.Lost, "its supervisor died; leftover processes terminated: 2; processes that could not be terminated: [7]"},
 	}
 	for _, tt := range tests {
@@ -64,6 +66,16 @@ func TestVerdictOn(t *testing.T) {
 					done, adopted, end.Outcome, end.Why, tt.done, tt.adopted, tt.outcome, tt.why)
 			}
 		})
+	}
+}
+
+// TestDied: the reasons of a verdict name the process that died.
+func TestDied(t *testing.T) {
+	t.Parallel()
+	for died, want := range map[string]string{"": "its supervisor died", "x died": "x died"} {
+		if v := (Evidence{Begun: true, Died: died}).Judge(&pawl.Step{ID: "a"}); !slices.Contains(v.Reasons, want) {
+			t.Errorf("%q: %q", died, v.Reasons)
+		}
 	}
 }
 

@@ -1,7 +1,7 @@
 // Package schema generates JSON Schemas (2020-12) from Go types: of plans for editors, and of tool inputs and results
 // for agents.
 //
-// The schemas do not allow null for nil, and list the words of enumerated string types.
+// The schemas of plans and inputs do not allow null. All list the words of enumerated string types.
 package schema
 
 import (
@@ -19,13 +19,65 @@ import (
 // Of returns the schema of a struct by its JSON names. Fields with omitempty or omitzero are optional. The tag
 // "jsonschema" is a field's description. Other keys are not allowed.
 func Of[T any]() (json.RawMessage, error) {
+	s, err := of[T]()
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(s)
+}
+
+// OfResult returns the schema of a struct as encoding/json writes it. In contrast to Of, it allows null where the struct can have nil and
+// encoding/json writes it.
+func OfResult[T any]() (json.RawMessage, error) {
+	s, err := of[T]()
+	if err != nil {
+		return nil, err
+	}
+	allowNull(s, reflect.TypeFor[T]())
+	return json.Marshal(s)
+}
+
+func of[T any]() (*jsonschema.Schema, error) {
 	s, err := jsonschema.For[T](&jsonschema.ForOptions{TypeSchemas: enumerations()})
 	if err != nil {
 		return nil, fmt.Errorf("schema of %s: %w", reflect.TypeFor[T](), err)
 	}
 	removeNull(s)
 	requireNoEmbedded(s, reflect.TypeFor[T]())
-	return json.Marshal(s)
+	return s, nil
+}
+
+// allowNull allows null for the elements and the required fields of t that can be nil.
+func allowNull(s *jsonschema.Schema, t reflect.Type) {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch {
+	case s.Items != nil:
+		allowNil(s.Items, t.Elem())
+	case t.Kind() == reflect.Map:
+		allowNil(s.AdditionalProperties, t.Elem())
+	case s.Properties != nil:
+		for _, f := range reflect.VisibleFields(t) {
+			name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+			switch p := s.Properties[name]; {
+			case p == nil:
+			case strings.Contains(options, "omit"):
+				allowNull(p, f.Type)
+			default:
+				allowNil(p, f.Type)
+			}
+		}
+	}
+}
+
+// allowNil is allowNull for a value that is written even if it is nil.
+func allowNil(s *jsonschema.Schema, t reflect.Type) {
+	allowNull(s, t)
+	nilable := t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map
+	if nilable && s.Type != "" {
+		s.Type, s.Types = "", []string{s.Type, "null"}
+	}
 }
 
 // requireNoEmbedded makes the fields of embedded pointers optional: if such a pointer is nil, a document has none of them.

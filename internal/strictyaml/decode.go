@@ -78,9 +78,8 @@ func (f *File) decodeValue(n *yaml.Node, v reflect.Value, what string) bool {
 		}
 		f.decodeMap(n, v, what)
 	case reflect.Interface: // any value
-		if err := n.Decode(v.Addr().Interface()); err != nil {
-			f.errorAt(n.Line, n.Column, "%s: %v", what, err)
-			return false
+		if value := f.tree(n, 0).any(); value != nil {
+			v.Set(reflect.ValueOf(value))
 		}
 	default:
 		return f.decodeScalar(n, v, what)

@@ -1,9 +1,12 @@
 package strictyaml_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
+
+	"go.yaml.in/yaml/v4"
 
 	"pawl/internal/strictyaml"
 )
@@ -107,5 +110,40 @@ func TestTree(t *testing.T) {
 		if _, err := strictyaml.Tree("file", "f", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.60q: %v, want %s", text, err, want)
 		}
+	}
+}
+
+// TestAny: values of any type are exact. What they hold survives YAML and JSON.
+func TestAny(t *testing.T) {
+	t.Parallel()
+	var sheet struct {
+		Any map[string]any `yaml:"any"`
+	}
+	read := func(text string) {
+		t.Helper()
+		sheet.Any = nil
+		if err := strictyaml.Read("sheet", []byte(text), &sheet).Err("s"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	read("any: {int: 9007199254740993, big: 123456789012345678901234567890, hex: 0x1F, whole: 1.0, point: 0.5, minus: -0.0, nan: .NaN, inf: -.inf, " +
+		"far: 1e21, under: 1_000, none: ~, yes: true, text: '1.0', day: 2024-01-02, list: [2.0, {a: 3.0}]}")
+	const want = `{"big":123456789012345678901234567890,"day":"2024-01-02","far":1e+21,"hex":31,"inf":{"$float":"-inf"},"int":9007199254740993,` +
+		`"list":[2.0,{"a":3.0}],"minus":-0.0,"nan":{"$float":"nan"},"none":null,"point":0.5,"text":"1.0","under":1000,"whole":1.0,"yes":true}`
+	for _, encode := range []func(any) ([]byte, error){json.Marshal, func(v any) ([]byte, error) { return yaml.Dump(v) }} {
+		text, err := json.Marshal(sheet.Any)
+		if err != nil || string(text) != want {
+			t.Errorf("%s, %v\nwant %s", text, err, want)
+		}
+		if text, err = encode(map[string]any{"any": sheet.Any}); err != nil {
+			t.Fatal(err)
+		}
+		read(string(text))
+	}
+	if text, err := json.Marshal(sheet.Any); err != nil || string(text) != want {
+		t.Errorf("after YAML: %s, %v\nwant %s", text, err, want)
+	}
+	if err := strictyaml.Read("sheet", []byte("any: {x: {a: 1, a: 2}}"), &sheet).Err("s"); err == nil || !strings.Contains(err.Error(), `s:1:17: duplicate key "a"`) {
+		t.Errorf("%v", err)
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"pawl"
 	"pawl/internal/disk"
+	"pawl/internal/executor/events"
 	"pawl/internal/markers"
 	"pawl/internal/watchdog"
 )
@@ -53,7 +54,8 @@ func (w *monitor) close() {
 // poll records what the task has written since the last poll, and trims its output files.
 func (w *monitor) poll() {
 	now := time.Since(w.start)
-	progress := w.events.readLines(func([]byte) {})
+	progress := false
+	w.events.readLines(func(line []byte) { progress = progress || !isNote(line) })
 	for _, l := range w.logs {
 		before := l.written()
 		l.readLines(func(line []byte) { progress = progress || isMarker(line) })
@@ -121,8 +123,17 @@ func isMarker(line []byte) bool {
 	if !bytes.Contains(line, []byte("[")) {
 		return false
 	}
-	_, ok := markers.Parse(string(line), 1)
-	return ok
+	m, ok := markers.Parse(string(line), 1)
+	return ok && m.Type != "REHYDRATED" // the work did not progress: it continues with the variables that it had
+}
+
+// isNote reports whether a line of the events file is not of the step's work, but of the program of pawl that does it.
+func isNote(line []byte) bool {
+	if !bytes.Contains(line, []byte(`"note"`)) {
+		return false
+	}
+	l, err := events.ParseLine(line)
+	return err == nil && l.Progress != nil && l.Progress.Note
 }
 
 // tail reads the lines of a growing file.

@@ -342,6 +342,14 @@ func TestGrace(t *testing.T) {
 			}
 		})
 	}
+	t.Run("none", func(t *testing.T) { // pawl reports what it does itself
+		a := sh(t, `echo '{"progress":{"text":"new kernel","done":0,"note":true}}' >> $PAWL_EVENTS; echo '[REHYDRATED:from=c1]'; sleep 100`)
+		a.job.Env = append(a.job.Env, "PAWL_EVENTS="+filepath.Join(a.dir, pawl.EventsFile))
+		a.job.Timeout, a.job.Grace = pawl.Duration(300*time.Millisecond), pawl.Duration(time.Minute)
+		if exit := a.run(); exit.Reason != pawl.ReasonTimeout || !strings.Contains(exit.Why, "it reported no progress") {
+			t.Errorf("exit %+v", exit)
+		}
+	})
 	t.Run("over", func(t *testing.T) {
 		a := sh(t, "while :; do echo '[STEP]'; sleep 0.05; done")
 		a.job.Timeout, a.job.Grace = pawl.Duration(300*time.Millisecond), pawl.Duration(500*time.Millisecond)

@@ -1,7 +1,6 @@
 package kernelcmd
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -121,7 +120,7 @@ func (x *Commands) show(m kernel.Message) error {
 			_, err = fmt.Fprintln(layout.Output(x.Out), clean(text))
 		}
 	case kernel.KindError:
-		_, err = fmt.Fprintln(layout.Output(x.Err), clean(cmp.Or(strings.Join(m.Error.Traceback, "\n"), m.Error.Name+": "+m.Error.Value)))
+		_, err = fmt.Fprintln(layout.Output(x.Err), clean(m.Error.String()))
 	}
 	return err
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	"pawl/internal/cli/layout"
 	"pawl/internal/kernel"
 	"pawl/internal/kernel/runner"
+	"pawl/internal/planlint"
 	"pawl/internal/project"
 	"pawl/internal/redact"
 	"pawl/internal/runs"
@@ -53,6 +55,23 @@ func (x *Commands) Root() *cobra.Command {
 		sub.Flags().BoolVar(&x.json, "json", false, "output JSON")
 	}
 	return c
+}
+
+// onSession makes a command take the name of its kernel as an argument, too.
+func (x *Commands) onSession(c *cobra.Command) *cobra.Command {
+	do := c.RunE
+	c.Use += " [SESSION]"
+	c.Args = cobra.MaximumNArgs(1)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			if c.Flags().Changed("session") {
+				return usage("", "name the kernel either as SESSION or with --session")
+			}
+			x.session = args[0]
+		}
+		return do(c, nil)
+	}
+	return x.sessionFlag(c)
 }
 
 // sessionFlag adds the flag that chooses the kernel.
@@ -97,7 +116,7 @@ const startTimeout = "how long the kernel may take to start (default: 1m)"
 func (x *Commands) start() *cobra.Command {
 	var action pawl.KernelAction
 	driver := ""
-	c := &cobra.Command{Use: "start [flags]", Short: "Start a kernel", Args: cobra.NoArgs,
+	c := &cobra.Command{Use: "start", Short: "Start a kernel",
 		RunE: func(c *cobra.Command, _ []string) error {
 			action.Driver = pawl.KernelDriver(driver)
 			return x.startKernel(c.Context(), action)
@@ -107,7 +126,7 @@ func (x *Commands) start() *cobra.Command {
 	c.Flags().Var(&text{&action.Python, "PATH"}, "python", "Python interpreter (default: that of .venv, $VIRTUAL_ENV or the kernelspec, else python3)")
 	c.Flags().Var(limit{&action.StartTimeout}, "start-timeout", startTimeout)
 	c.Flags().Var(&text{&action.Server, "URL"}, "server", "address of a Jupyter server, for driver remote; its token is in $JUPYTER_TOKEN")
-	return x.sessionFlag(c)
+	return x.onSession(c)
 }
 
 // folder returns the folder of the chosen session.
@@ -142,6 +161,18 @@ func (x *Commands) folder(ctx context.Context) (p *project.Project, name, dir st
 	return p, name, p.KernelDir(id, session), nil
 }
 
+// missing reports a kernel or an interpreter that is not on this machine, before anything starts.
+func missing(action pawl.KernelAction, root string) error {
+	err := planlint.MissingKernel(action, root, os.Environ())
+	switch {
+	case err == nil:
+		return nil
+	case action.Python != "":
+		return usage("set another interpreter with --python, or leave it out", "%v", err)
+	}
+	return usage("set another kernel with --kernel", "%v", err)
+}
+
 func (x *Commands) startKernel(ctx context.Context, action pawl.KernelAction) error {
 	x.Find = x.Init
 	p, name, dir, err := x.folder(ctx)
@@ -158,6 +189,9 @@ func (x *Commands) startKernel(ctx context.Context, action pawl.KernelAction) er
 		return err
 	} else if alive {
 		return &pawl.Error{Kind: pawl.KindHeld, Err: fmt.Errorf("kernel %s is running", name), Hint: "pawl kernel restart, or pawl kernel stop"}
+	}
+	if err := missing(action, p.Root); err != nil {
+		return err
 	}
 	here, err := os.Getwd()
 	if err != nil {
@@ -279,7 +313,7 @@ func (x *Commands) execute() *cobra.Command {
 }
 
 func (x *Commands) interrupt() *cobra.Command {
-	c := &cobra.Command{Use: "interrupt", Short: "Interrupt the code that a kernel executes; kill the kernel if the code continues", Args: cobra.NoArgs,
+	c := &cobra.Command{Use: "interrupt", Short: "Interrupt the code that a kernel executes; kill the kernel if the code continues",
 		RunE: func(c *cobra.Command, _ []string) error {
 			done, err := x.do(c.Context(), runner.Request{Op: runner.OpInterrupt})
 			if err != nil {
@@ -287,7 +321,7 @@ func (x *Commands) interrupt() *cobra.Command {
 			}
 			return x.print(done.Stopped, func() { fmt.Fprintln(x.Out, stoppedText(done.Stopped)) })
 		}}
-	return x.sessionFlag(c)
+	return x.onSession(c)
 }
 
 func stoppedText(s *runner.Stopped) string {
@@ -303,15 +337,15 @@ func stoppedText(s *runner.Stopped) string {
 }
 
 func (x *Commands) restart() *cobra.Command {
-	c := &cobra.Command{Use: "restart", Short: "Start a new kernel with the variables of the newest checkpoint", Args: cobra.NoArgs,
+	c := &cobra.Command{Use: "restart", Short: "Start a new kernel with the variables of the newest checkpoint",
 		RunE: func(c *cobra.Command, _ []string) error { return x.renew(c.Context(), false) }}
-	return x.sessionFlag(c)
+	return x.onSession(c)
 }
 
 func (x *Commands) reset() *cobra.Command {
-	c := &cobra.Command{Use: "reset", Short: "Start a new kernel without variables", Args: cobra.NoArgs,
+	c := &cobra.Command{Use: "reset", Short: "Start a new kernel without variables",
 		RunE: func(c *cobra.Command, _ []string) error { return x.renew(c.Context(), true) }}
-	return x.sessionFlag(c)
+	return x.onSession(c)
 }
 
 // renew starts a new kernel in a session.
@@ -333,14 +367,15 @@ func (x *Commands) renew(ctx context.Context, empty bool) error {
 }
 
 func (x *Commands) variables() *cobra.Command {
-	c := &cobra.Command{Use: "variables", Short: "List the variables of a kernel", Args: cobra.NoArgs,
+	c := &cobra.Command{Use: "variables", Short: "List the variables of a kernel, without modules",
 		RunE: func(c *cobra.Command, _ []string) error {
 			done, err := x.do(c.Context(), runner.Request{Op: runner.OpVariables})
 			if err != nil {
 				return err
 			}
-			return x.print(append([]runner.Variable{}, done.Variables...), func() {
-				for _, v := range done.Variables {
+			list := slices.DeleteFunc(append([]runner.Variable{}, done.Variables...), func(v runner.Variable) bool { return v.Type == "module" })
+			return x.print(list, func() {
+				for _, v := range list {
 					line := fmt.Sprintf("%s  %s %s  %s", v.Name, v.Type, v.Shape, layout.ByteSize(v.Bytes))
 					if !v.Saved {
 						line += "  not saved: " + v.Why
@@ -349,22 +384,14 @@ func (x *Commands) variables() *cobra.Command {
 				}
 			})
 		}}
-	return x.sessionFlag(c)
+	return x.onSession(c)
 }
 
 func (x *Commands) checkpoint() *cobra.Command {
-	c := &cobra.Command{Use: "checkpoint [SESSION]", Short: "Save the variables of an idle kernel now", Args: cobra.MaximumNArgs(1),
+	c := &cobra.Command{Use: "checkpoint", Short: "Save the variables of an idle kernel now",
 		Long: "Save the variables of an idle kernel now, as after a cell, and name those that cannot be saved",
-		RunE: func(c *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				if c.Flags().Changed("session") {
-					return usage("", "name the kernel either as SESSION or with --session")
-				}
-				x.session = args[0]
-			}
-			return x.saveVariables(c.Context())
-		}}
-	return x.sessionFlag(c)
+		RunE: func(c *cobra.Command, _ []string) error { return x.saveVariables(c.Context()) }}
+	return x.onSession(c)
 }
 
 // saveVariables saves a checkpoint of the variables of the chosen session. It does not wait for a cell that runs.
@@ -402,7 +429,7 @@ func (x *Commands) saveVariables(ctx context.Context) error {
 }
 
 func (x *Commands) stop() *cobra.Command {
-	c := &cobra.Command{Use: "stop", Short: "Stop a kernel; its checkpoints stay", Args: cobra.NoArgs,
+	c := &cobra.Command{Use: "stop", Short: "Stop a kernel; its checkpoints stay",
 		RunE: func(c *cobra.Command, _ []string) error {
 			_, name, dir, err := x.folder(c.Context())
 			if err != nil {
@@ -420,7 +447,7 @@ func (x *Commands) stop() *cobra.Command {
 			}
 			return x.print(map[string]string{"stopped": name}, func() { fmt.Fprintf(x.Out, "stopped kernel %s\n", name) })
 		}}
-	return x.sessionFlag(c)
+	return x.onSession(c)
 }
 
 // clean removes secrets from a text.

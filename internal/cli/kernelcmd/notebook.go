@@ -15,8 +15,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl"
+	"pawl/internal/config"
 	"pawl/internal/disk"
 	"pawl/internal/notebook"
+	"pawl/internal/planfile"
 	"pawl/internal/project"
 	"pawl/internal/runs"
 	"pawl/internal/stepenv"
@@ -73,6 +75,7 @@ func (n *Notebook) Command(find func() (*project.Project, error), folder func() 
 	f.BoolVar(&n.action.Strict, "strict", false, "fail if saved variables have to be loaded and Python, a package or the platform changed")
 	f.Var(limit{&n.action.StartTimeout}, "start-timeout", startTimeout)
 	f.Var(limit{&n.action.CellTimeout}, "cell-timeout", "interrupt a cell after DURATION (default: none)")
+	f.Var(&text{&n.action.OutputLimit, "SIZE"}, "output-limit", "text of a cell in the notebook, from 10KiB to 100MiB; a file has the rest (default: 1MiB)")
 	return c
 }
 
@@ -125,6 +128,9 @@ func (n *Notebook) check(here string, args []string) error {
 	if err := checkDriver(n.action.Driver, n.action.Server); err != nil {
 		return err
 	}
+	if _, err := planfile.OutputLimit(n.action.OutputLimit); err != nil {
+		return usage("", "--output-limit: %v", err)
+	}
 	if _, err := disk.ReadDir(absolute(here, n.cwd)); err != nil {
 		return usage("", "--cwd: %s is not a folder", n.cwd)
 	}
@@ -147,8 +153,26 @@ func (n *Notebook) check(here string, args []string) error {
 	if _, _, err := read.Inject("", params); err != nil {
 		return &pawl.Error{Kind: pawl.KindUsage, Err: fmt.Errorf("%s: %w", name, err)}
 	}
-	n.action.Params = stepenv.Literals(params.Plain())
+	if err := n.missing(here, read.Kernel); err != nil {
+		return err
+	}
+	n.action.Params = stepenv.Literals(params.Exact())
 	return nil
+}
+
+// missing reports a kernel or an interpreter that is not on this machine. Which ones another account has that executes the steps is unknown.
+func (n *Notebook) missing(here string, named notebook.Kernelspec) error {
+	action, root := n.action, here
+	if p, err := project.Find(here); err == nil {
+		root = p.Root
+		if c, err := config.Of(p); err != nil || c.RunAs != "" {
+			return err
+		}
+	}
+	if action.Name == "" && named.Language != "python" { // Python runs in python3, whatever the kernel's name
+		action.Name = named.Name
+	}
+	return missing(action, root)
 }
 
 // absolute returns a path that does not depend on the current folder.

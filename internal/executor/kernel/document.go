@@ -14,6 +14,7 @@ import (
 	"pawl/internal/kernel"
 	"pawl/internal/kernel/runner"
 	"pawl/internal/notebook"
+	"pawl/internal/planfile"
 	"pawl/internal/sessionlock"
 )
 
@@ -52,7 +53,11 @@ func openDocument(a *attempt, path string, text []byte, n *notebook.Notebook) (*
 		}
 	}
 	d := &document{attempt: a, path: path, cells: map[kernel.CellID]*shown{}, inFile: map[string]notebook.Pawl{}, problems: map[string]notebook.ConflictKind{}}
-	d.recorder = notebook.NewRecorder(notebook.Limits{}, d.spill)
+	limit, err := planfile.OutputLimit(a.job.Kernel.Action.OutputLimit)
+	if err != nil {
+		return nil, err
+	}
+	d.recorder = notebook.NewRecorder(notebook.Limits{Text: limit}, d.spill)
 	if info, err := disk.Lstat(path); err == nil && info.Mode().IsRegular() && info.Mode()&0o222 == 0 {
 		return nil, fmt.Errorf("%s is read-only; make it writable, or write the outputs to another notebook", path)
 	}

@@ -1,7 +1,6 @@
 package kernel
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -416,7 +415,7 @@ func (a *attempt) show(m kernel.Message) {
 			a.put(a.Out, text+"\n")
 		}
 	case kernel.KindError:
-		a.put(a.Err, cmp.Or(strings.Join(m.Error.Traceback, "\n"), m.Error.Name+": "+m.Error.Value)+"\n")
+		a.put(a.Err, m.Error.String()+"\n")
 	}
 }
 
@@ -433,7 +432,9 @@ func (a *attempt) put(to io.Writer, text string) {
 // note tells the user something.
 func (a *attempt) note(text string) {
 	fmt.Fprintf(a.Out, "[pawl: %s]\n", text)
-	a.events.Progress(a.progress(text))
+	p := a.progress(text)
+	p.Note = true
+	a.events.Progress(p)
 }
 
 // progress returns progress of the step.

@@ -103,6 +103,12 @@ func Program(spec kernel.Spec) string {
 	return s.Argv[0]
 }
 
+// Find reports whether the kernelspec that a Spec names exists and can be used. It runs nothing.
+func Find(spec kernel.Spec) error {
+	_, err := findSpec(spec)
+	return err
+}
+
 // findSpec returns the kernelspec that the Spec names. The first folder that has it wins, also if it is damaged there.
 func findSpec(spec kernel.Spec) (*kernelSpec, error) {
 	name := strings.ToLower(spec.Name)

@@ -187,7 +187,7 @@ func (h *host) evaluator(k kernel.Kernel) Evaluator {
 		case ending.Status == kernel.Lost:
 			return nil, fmt.Errorf("%w: %s", errNoAnswer, ending.Why)
 		case ending.Error != nil:
-			return nil, fmt.Errorf("%s: %s", ending.Error.Name, ending.Error.Value)
+			return nil, errors.New(ending.Error.Title())
 		case ending.Status != kernel.OK:
 			return nil, fmt.Errorf("%s: %s", ending.Status, ending.Why)
 		}

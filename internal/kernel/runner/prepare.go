@@ -207,7 +207,7 @@ func (end *End) Reason() string {
 func (end *End) cause() string {
 	switch {
 	case end.Error != nil:
-		return end.Error.Name + ": " + end.Error.Value
+		return end.Error.Title()
 	case end.Death != nil:
 		return end.Death.String()
 	}

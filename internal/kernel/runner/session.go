@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -77,7 +78,9 @@ func ReadJob(dir string) (*pawl.Job, error) {
 		return nil, fmt.Errorf("read the job: %w", err)
 	}
 	var job pawl.Job
-	if err := json.Unmarshal(data, &job); err != nil {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber() // parameters are exact
+	if err := d.Decode(&job); err != nil {
 		return nil, fmt.Errorf("read the job: %w", err)
 	}
 	if job.Kernel == nil {
