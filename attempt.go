@@ -64,6 +64,8 @@ type Progress struct {
 	Time  time.Time `json:"time,omitzero"`
 	Usage Usage     `json:"usage,omitzero"` // of the attempt so far
 	Cell  string    `json:"cell,omitempty"` // of a kernel step, that begins
+
+	Saving bool `json:"saving,omitempty"` // the cell of a kernel step has ended, and its variables are being saved
 }
 
 // Conversation identifies an agent's session, so that a later attempt can resume it.
@@ -318,8 +320,9 @@ type Progressed struct {
 	Done   *float64 `json:"done,omitempty"` // of Total; per cent where Total is absent
 	Total  *float64 `json:"total,omitempty"`
 	Marker *Marker  `json:"marker,omitempty"`
-	Cell   string   `json:"cell,omitempty"` // of a kernel step, that begins
-	Usage  Usage    `json:"usage,omitzero"` // of the attempt so far
+	Cell   string   `json:"cell,omitempty"`   // of a kernel step, that begins
+	Saving bool     `json:"saving,omitempty"` // the cell of a kernel step has ended, and its variables are being saved
+	Usage  Usage    `json:"usage,omitzero"`   // of the attempt so far
 	Source *Source  `json:"source,omitempty"`
 }
 
@@ -330,7 +333,7 @@ func (p Progressed) fold(s *State, e Event) error {
 	if err != nil {
 		return err
 	}
-	progress := &Progress{Text: p.Text, Done: p.Done, Total: p.Total, Time: e.Time}
+	progress := &Progress{Text: p.Text, Done: p.Done, Total: p.Total, Time: e.Time, Saving: p.Saving}
 	if t.Live.Progress = progress; p.Cell != "" {
 		t.Live.Warnings = nil
 	}

@@ -67,7 +67,7 @@ func (l Line) Payload(source Source, now time.Time) Payload {
 	}
 	return Progressed{
 		AttemptRef: source.AttemptRef, Text: l.Progress.Text, Done: l.Progress.Done, Total: l.Progress.Total,
-		Usage: l.Progress.Usage, Cell: l.Progress.Cell, Source: &source,
+		Usage: l.Progress.Usage, Cell: l.Progress.Cell, Saving: l.Progress.Saving, Source: &source,
 	}
 }
 
