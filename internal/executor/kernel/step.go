@@ -404,10 +404,11 @@ func (a *attempt) interrupt(ctx context.Context) {
 		return
 	}
 	s := done.Stopped
-	text := fmt.Sprintf("interrupted by %s after %s; kernel alive", s.By, s.After)
+	text := fmt.Sprintf("interrupted by %s after %s", s.By, s.After)
 	if !s.Alive {
-		text = fmt.Sprintf("ended by %s after %s; the kernel is dead: the next attempt loads its variables from a checkpoint", s.By, s.After)
+		text = fmt.Sprintf("ended by %s after %s; the kernel is dead", s.By, s.After)
 	}
+	text += ": the next attempt continues after the last finished cell"
 	if s.By != "" {
 		a.note(text)
 	}
