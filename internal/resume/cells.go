@@ -16,12 +16,15 @@ import (
 	"pawl/internal/runs"
 )
 
-// RerunCells says which cells of a step's notebook the next attempt executes, and why some run again; "" if none of them has finished, or if
-// that cannot be known yet.
+// RerunCells says which cells of a step's notebook the next attempt executes, and why some run again; "" if none of them has finished, if
+// that cannot be known yet, or if the run was made elsewhere.
 func RerunCells(p *project.Project, r *runs.Run, plan *pawl.Plan, id pawl.StepID) (string, error) {
 	step, st := plan.Step(id), r.State.Steps[id]
 	if step == nil || st == nil || step.Kernel == nil || step.Foreach != nil || step.Notebook() == "" {
 		return "", nil
+	}
+	if !runs.Claimed(p, r.State.Run) {
+		return "", nil // the log is of others
 	}
 	w := runs.Work{Step: step, Index: -1}
 	w.Vars = runs.PathVars(r.State.Origin(), w)
