@@ -59,13 +59,14 @@ type AttemptState struct {
 
 // Progress is the last progress that an attempt reported.
 type Progress struct {
-	Text  string    `json:"text,omitempty"`
-	Done  *float64  `json:"done,omitempty"`
-	Total *float64  `json:"total,omitempty"`
-	Time  time.Time `json:"time,omitzero"`
-	Usage Usage     `json:"usage,omitzero"` // of the attempt so far
-	Cell  string    `json:"cell,omitempty"` // of a kernel step, that begins
-	Note  bool      `json:"note,omitempty"` // the program of a step reports what it does itself: the step's work did not progress
+	Text   string    `json:"text,omitempty"`
+	Done   *float64  `json:"done,omitempty"`
+	Total  *float64  `json:"total,omitempty"`
+	Time   time.Time `json:"time,omitzero"`
+	Usage  Usage     `json:"usage,omitzero"`   // of the attempt so far
+	Cell   string    `json:"cell,omitempty"`   // of a kernel step, that begins
+	Note   bool      `json:"note,omitempty"`   // the program of a step reports what it does itself: the step's work did not progress
+	Saving bool      `json:"saving,omitempty"` // the cell of a kernel step has ended, and its variables are being saved
 }
 
 // Conversation identifies an agent's session, so that a later attempt can resume it.
@@ -337,9 +338,10 @@ type Progressed struct {
 	Done   *float64 `json:"done,omitempty"` // of Total; per cent where Total is absent
 	Total  *float64 `json:"total,omitempty"`
 	Marker *Marker  `json:"marker,omitempty"`
-	Cell   string   `json:"cell,omitempty"` // of a kernel step, that begins
-	Note   bool     `json:"note,omitempty"` // see Progress
-	Usage  Usage    `json:"usage,omitzero"` // of the attempt so far
+	Cell   string   `json:"cell,omitempty"`   // of a kernel step, that begins
+	Saving bool     `json:"saving,omitempty"` // the cell of a kernel step has ended, and its variables are being saved
+	Note   bool     `json:"note,omitempty"`   // see Progress
+	Usage  Usage    `json:"usage,omitzero"`   // of the attempt so far
 	Source *Source  `json:"source,omitempty"`
 }
 
@@ -350,7 +352,7 @@ func (p Progressed) fold(s *State, e Event) error {
 	if err != nil {
 		return err
 	}
-	progress := &Progress{Text: p.Text, Done: p.Done, Total: p.Total, Time: e.Time}
+	progress := &Progress{Text: p.Text, Done: p.Done, Total: p.Total, Time: e.Time, Saving: p.Saving}
 	if t.Live.Progress = progress; p.Cell != "" {
 		t.Live.Warnings = nil
 	}

@@ -42,7 +42,7 @@ func (l Line) Payload(source Source, now time.Time) Payload {
 	}
 	return Progressed{
 		AttemptRef: source.AttemptRef, Text: l.Progress.Text, Done: l.Progress.Done, Total: l.Progress.Total,
-		Usage: l.Progress.Usage, Cell: l.Progress.Cell, Note: l.Progress.Note, Source: &source,
+		Usage: l.Progress.Usage, Cell: l.Progress.Cell, Note: l.Progress.Note, Saving: l.Progress.Saving, Source: &source,
 	}
 }
 

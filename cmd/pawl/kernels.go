@@ -3,17 +3,21 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
 	"time"
 
 	"pawl"
+	"pawl/internal/config"
 	"pawl/internal/disk"
 	kernelstep "pawl/internal/executor/kernel"
 	"pawl/internal/kernel"
@@ -27,6 +31,7 @@ import (
 	"pawl/internal/project"
 	"pawl/internal/runs"
 	"pawl/internal/server"
+	"pawl/internal/snapshot"
 )
 
 // runKernelStep executes a kernel step. The supervisor's signals interrupt the running cell.
@@ -63,7 +68,7 @@ func runKernel() int {
 		if err != nil {
 			return err
 		}
-		saver, err := saver.New(saver.Config{Dir: runner.Variables(dir), Environ: spec.Environ, RunAs: spec.RunAs})
+		saver, err := saver.New(saver.Config{Dir: runner.Variables(dir), Environ: spec.Environ, RunAs: spec.RunAs, Quota: func() int64 { return roomForVariables(job.Root, dir) }})
 		if err != nil {
 			return err
 		}
@@ -75,6 +80,34 @@ func runKernel() int {
 		return 1
 	}
 	return 0
+}
+
+// roomForVariables returns how many bytes the checkpoints of a session's variables may take: what the snapshots of the project, and the other
+// sessions of the run, leave of the quota of snapshots.
+func roomForVariables(root, dir string) int64 {
+	quota := int64(snapshot.DefaultQuota)
+	p, err := project.Find(root)
+	if err != nil {
+		return quota
+	}
+	if c, err := config.Of(p); err == nil {
+		quota = cmp.Or(int64(c.Snapshots.Quota), quota)
+	}
+	return quota - sizeOf(p.Snapshots()) - (sizeOf(filepath.Dir(dir)) - sizeOf(dir))
+}
+
+// sizeOf returns the size of the files in a folder, as far as they can be read.
+func sizeOf(dir string) (total int64) {
+	_ = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return nil
+		}
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
+			total += info.Size()
+		}
+		return nil
+	})
+	return total
 }
 
 // kernelOf chooses the driver and the interpreter of a kernel.

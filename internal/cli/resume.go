@@ -23,7 +23,6 @@ import (
 	"pawl/internal/cli/remotecmd"
 	"pawl/internal/cli/resumeview"
 	"pawl/internal/cli/supply"
-	"pawl/internal/decide"
 	"pawl/internal/engine"
 	"pawl/internal/interop"
 	"pawl/internal/oneline"
@@ -158,7 +157,7 @@ func (a *app) resumeLoaded(ctx context.Context, p *project.Project, r *runs.Run,
 	}
 	if o.dry {
 		cfg.LimitParallel(o.parallel)
-		return errors.Join(r.VerifyCache(ctx), a.printExamination(r, change, x, cfg.ParallelOf(change.Plan()), hints.Namer(ctx, p, r.State.Run)))
+		return errors.Join(r.VerifyCache(ctx), a.printExamination(p, r, change, x, cfg.ParallelOf(change.Plan()), hints.Namer(ctx, p, r.State.Run)))
 	}
 	left := slices.DeleteFunc(change.Plan().Steps(), func(step *pawl.Step) bool { return r.State.Steps[step.ID].Finished() })
 	if missing := planlint.MissingFor(change.Plan(), left, os.Getenv("PATH")); missing != nil {
@@ -351,9 +350,9 @@ func (a *app) confirmResume(change *resume.PlanDiff, x *resume.Examination, o re
 }
 
 // printExamination prints findings, verdicts and the steps that would run.
-func (a *app) printExamination(r *runs.Run, change *resume.PlanDiff, x *resume.Examination, limit pawl.Parallel, onRun func(command string) string) error {
+func (a *app) printExamination(p *project.Project, r *runs.Run, change *resume.PlanDiff, x *resume.Examination, limit pawl.Parallel, onRun func(command string) string) error {
 	a.printNotes(r.Notes)
-	steps, err := decide.Forecast(r, change, x.Verdicts, time.Now(), onRun)
+	steps, err := resumeview.Steps(p, r, change, x.Verdicts, onRun)
 	if err != nil {
 		return err
 	}

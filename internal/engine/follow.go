@@ -33,8 +33,8 @@ func (e *Engine) watchCell(step *pawl.Step, ref pawl.AttemptRef) *watchdog.Cell 
 		return nil
 	}
 	begun := time.Now()
-	if step.Notebook() != "" && live.Progress == nil {
-		begun = time.Time{} // no cell has begun
+	if p := live.Progress; step.Notebook() != "" && p == nil || p != nil && p.Saving {
+		begun = time.Time{} // no cell runs
 	}
 	return watchdog.WatchCell(step.Kernel.Watch, live.Warnings, begun)
 }
@@ -99,6 +99,8 @@ func (f *follower) warnings(news []pawl.Payload, last bool) (warnings []pawl.Pay
 		switch p, ok := p.(pawl.Progressed); {
 		case ok && p.Cell != "":
 			f.cell.Begin(p.Cell, now)
+		case ok && p.Saving:
+			f.cell.End()
 		case ok && !p.Note:
 			f.cell.Reported(p.Marker, now)
 		}

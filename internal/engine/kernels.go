@@ -24,27 +24,13 @@ func (e *Engine) kernelJob(w runs.Work, key pawl.Key) *pawl.KernelJob {
 	action.Out = literalPath.Replace(w.Paths([]string{action.Out})[0])
 	return &pawl.KernelJob{
 		Action: action, Session: session, Folder: e.cfg.Project.KernelDir(e.run, session),
-		After: e.earlierIn(session, w.Step), Seed: runs.CellSeed(e.plan.Plan, w, key),
+		After: runs.EarlierInSession(e.plan.Plan, e.state, w), Seed: runs.CellSeed(e.plan.Plan, w, key),
 		Once: !w.Step.MayRepeat(), Again: st != nil && st.Retries.Again && st.Done != 0,
 	}
 }
 
 // literalPath replaces the escapes of pattern characters.
 var literalPath = strings.NewReplacer(`\\`, `\`, `\*`, `*`, `\?`, `?`, `\[`, `[`)
-
-// earlierIn returns the finished steps of a session before a step, in the order of the plan.
-func (e *Engine) earlierIn(session string, step *pawl.Step) (ids []pawl.StepID) {
-	for _, s := range e.plan.Plan.Steps() {
-		if s.ID == step.ID {
-			break
-		}
-		done := e.state.Steps[s.ID] != nil && e.state.Steps[s.ID].Status == pawl.Done
-		if done && s.Kernel != nil && s.Foreach == nil && runs.SessionOf(runs.Work{Step: s, Index: -1}) == session {
-			ids = append(ids, s.ID)
-		}
-	}
-	return ids
-}
 
 // startKernel starts the runner of a kernel step's session, unless it is alive. It gets the environment of the step.
 func (e *Engine) startKernel(ctx context.Context, job pawl.Job) error {

@@ -1,9 +1,12 @@
 package notebook
 
 import (
+	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"math/big"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -41,6 +44,40 @@ func (p *Params) SetAll(others Params) {
 	for _, o := range others {
 		p.Set(o.Name, o.Value)
 	}
+}
+
+// ReadWith reads a notebook, and adds the cell that assigns the parameters of a plan. It returns the text with that cell, and the warnings of
+// Inject.
+func ReadWith(data []byte, values map[string]any) (n *Notebook, text []byte, warnings []string, err error) {
+	if n, err = Read(data); err != nil {
+		return nil, nil, nil, err
+	}
+	params, err := paramsOf(values)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if text, warnings, err = n.Inject("", params); err != nil {
+		return nil, nil, nil, err
+	}
+	n, err = Read(text)
+	return n, text, warnings, err
+}
+
+// paramsOf returns the parameters of a plan in the order of their names.
+func paramsOf(values map[string]any) (Params, error) {
+	var params Params
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		data, err := json.Marshal(values[name])
+		if err != nil {
+			return nil, fmt.Errorf("parameter %s: %w", name, err)
+		}
+		value, err := FromJSON(data)
+		if err != nil {
+			return nil, fmt.Errorf("parameter %s: %w", name, err)
+		}
+		params.Set(name, value)
+	}
+	return params, nil
 }
 
 // ParseParam parses NAME=VALUE as papermill does: true, false, None, an integer or a float as Python's int() and float() accept

@@ -206,6 +206,13 @@ func (r *Recorder) Changed() []kernel.CellID {
 	return ids
 }
 
+// Touch has Changed return a cell, of which more is known than its messages say. A forgotten cell stays forgotten.
+func (r *Recorder) Touch(id kernel.CellID) {
+	if !r.cell(id).dropped {
+		r.changed[id] = true
+	}
+}
+
 // HasChanged reports whether Changed would return cells.
 func (r *Recorder) HasChanged() bool { return len(r.changed) > 0 }
 

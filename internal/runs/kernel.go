@@ -29,6 +29,21 @@ func SessionOf(w Work) string {
 	return DefaultSession
 }
 
+// EarlierInSession returns the finished steps before a step that share its session, in the order of the plan.
+func EarlierInSession(plan *pawl.Plan, state *pawl.State, w Work) (ids []pawl.StepID) {
+	session := SessionOf(w)
+	for _, s := range plan.Steps() {
+		if s.ID == w.Step.ID {
+			break
+		}
+		done := state.Steps[s.ID] != nil && state.Steps[s.ID].Status == pawl.Done
+		if done && s.Kernel != nil && s.Foreach == nil && SessionOf(Work{Step: s, Index: -1}) == session {
+			ids = append(ids, s.ID)
+		}
+	}
+	return ids
+}
+
 // SessionDirs returns the folders of the kernel sessions of a run.
 func SessionDirs(p *project.Project, run pawl.RunID) []string {
 	entries, err := disk.ReadDir(p.KernelsDir(run))

@@ -9,7 +9,6 @@ import (
 	"pawl/internal/cli/resumeview"
 	"pawl/internal/cli/supply"
 	"pawl/internal/config"
-	"pawl/internal/decide"
 	"pawl/internal/engine"
 	"pawl/internal/project"
 	"pawl/internal/resume"
@@ -54,7 +53,7 @@ func examine(ctx context.Context, p *project.Project, run pawl.RunID) (*client.R
 	if err != nil {
 		return nil, err
 	}
-	steps, err := decide.Forecast(r, change, x.Verdicts, time.Now(), hints.Namer(ctx, p, run))
+	steps, err := resumeview.Steps(p, r, change, x.Verdicts, hints.Namer(ctx, p, run))
 	if err != nil {
 		return nil, err
 	}

@@ -43,6 +43,9 @@ func WatchCell(limits pawl.KernelWatch, before []string, begun time.Time) *Cell 
 // Begin says that a cell begins.
 func (c *Cell) Begin(name string, now time.Time) { *c = Cell{limits: c.limits, name: name, begun: now} }
 
+// End says that the cell has ended.
+func (c *Cell) End() { *c = Cell{limits: c.limits} }
+
 // Output says that the cell wrote output.
 func (c *Cell) Output(now time.Time) { c.last[silent] = now }
 

@@ -39,6 +39,10 @@ func TestCell(t *testing.T) {
 		"cells": {pawl.KernelWatch{Silent: limits.Silent}, nil, map[int]func(*watchdog.Cell, time.Time){
 			70: func(c *watchdog.Cell, now time.Time) { c.Begin("2 (fit)", now) }},
 			map[int][]string{60: {"no output for 1m"}, 130: {"cell 2 (fit): no output for 1m"}}},
+		"it ends, and its variables are saved": {limits, nil, map[int]func(*watchdog.Cell, time.Time){
+			50:  func(c *watchdog.Cell, _ time.Time) { c.End() },
+			120: func(c *watchdog.Cell, now time.Time) { c.Begin("2 (fit)", now) }},
+			map[int][]string{180: {"cell 2 (fit): no output for 1m"}, 210: {"cell 2 (fit): no marker for 1m30s"}}},
 		"an engine warned before": {pawl.KernelWatch{Silent: limits.Silent}, []string{"cell 2 (fit): no output for 1m (at 10:00:00 UTC)"}, nil, nil},
 	} {
 		if idle := watchdog.WatchCell(c.limits, nil, time.Time{}); len(idle.Warnings(start)) > 0 {

@@ -40,10 +40,32 @@ type research struct {
 	env []string
 }
 
+// newResearch returns a research in a new project.
+func newResearch(t *testing.T) *research {
+	t.Helper()
+	r := &research{T: t, dir: t.TempDir(), env: append(os.Environ(), "HOME="+t.TempDir(), "GYOSHU_RUNTIME_DIR="+t.TempDir())}
+	r.env = append(r.env, "GYOSHU_PROJECT_ROOT="+r.dir)
+	r.pawl(0, "init")
+	return r
+}
+
+// write writes a file of the project.
+func (r *research) write(name, text string) {
+	r.Helper()
+	if err := os.WriteFile(filepath.Join(r.dir, name), []byte(text), 0o600); err != nil {
+		r.Fatal(err)
+	}
+}
+
 // call calls a tool of Gyoshu's server in the project.
 func (r *research) call(tool string, args map[string]any) string {
 	r.Helper()
-	command := exec.Command("node", server(r.T))
+	return r.callOf(exec.Command("node", server(r.T)), tool, args)
+}
+
+// callOf calls a tool of an MCP server in the project.
+func (r *research) callOf(command *exec.Cmd, tool string, args map[string]any) string {
+	r.Helper()
 	command.Dir, command.Env = r.dir, r.env
 	session, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil).Connect(r.Context(), &sdk.CommandTransport{Command: command}, nil)
 	if err != nil {
@@ -136,16 +158,9 @@ steps:
 // stage: after a stage that failed, after the death of a kernel, and at the end. The cell that it generates loads the artifacts.
 func TestGyoshuReads(t *testing.T) {
 	t.Parallel()
-	r := &research{T: t, dir: t.TempDir(), env: append(os.Environ(), "HOME="+t.TempDir(), "GYOSHU_RUNTIME_DIR="+t.TempDir())}
-	write := func(name, text string) {
-		t.Helper()
-		if err := os.WriteFile(filepath.Join(r.dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	r.env = append(r.env, "GYOSHU_PROJECT_ROOT="+r.dir)
+	r := newResearch(t)
+	write := r.write
 	write("plan.yaml", plan)
-	r.pawl(0, "init")
 	r.pawl(4, "run", "--mirror", "gyoshu", "plan.yaml")
 	resume := r.reads("S03_", "S02_fit_model saved", "S03_write_report interrupted", "S02_fit_model saved", "S01_load_data saved")
 	r.rehydrates(resume)

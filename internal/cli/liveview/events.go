@@ -100,7 +100,7 @@ func (l *View) eventText(e pawl.Event) string {
 	case pawl.BlockerOpened:
 		return fmt.Sprintf("%-20s blocked: %s", p.Step, p.Text)
 	case pawl.Progressed:
-		if l.screen == nil && p.Marker == nil && p.Text != "" {
+		if l.screen == nil && p.Marker == nil && p.Text != "" && !p.Saving {
 			return fmt.Sprintf("%-20s %s", l.nameOf(p.AttemptRef), p.Text)
 		}
 	default:

@@ -27,9 +27,31 @@ func ForecastOf(p *project.Project, r *runs.Run, given pawl.GivenValues, onRun f
 	if err != nil {
 		return f, err
 	}
-	steps, err := decide.Forecast(r, f.Change, verdicts, time.Now(), onRun)
+	steps, err := Steps(p, r, f.Change, verdicts, onRun)
 	f.Steps = append([]decide.Decision{}, steps...) // in JSON a list, also an empty one
 	return f, err
+}
+
+// Steps returns what a resume would do with each step, and with the cells of notebooks.
+func Steps(p *project.Project, r *runs.Run, change *resume.PlanDiff, verdicts []resume.Judged, onRun func(command string) string) ([]decide.Decision, error) {
+	steps, err := decide.Forecast(r, change, verdicts, time.Now(), onRun)
+	for i := range steps {
+		x := &steps[i]
+		if x.Do != decide.Run && x.Do != decide.Fail && x.Do != decide.Wait {
+			continue
+		}
+		text, cellsErr := resume.RerunCells(p, r, change.Plan(), x.Step)
+		if cellsErr != nil {
+			text = "which cells run is unknown: " + cellsErr.Error()
+		}
+		if text != "" && x.Do == decide.Fail {
+			text = "after a retry, " + text
+		}
+		if text != "" {
+			x.Why += "; " + text
+		}
+	}
+	return steps, err
 }
 
 // Print prints what a resume would do, and with items also the unfinished items of foreach steps.

@@ -236,6 +236,7 @@ func (d *document) end(c cell, end *runner.End) error {
 	defer d.mu.Unlock()
 	s := d.cells[end.Cell]
 	s.end = end
+	d.recorder.Touch(end.Cell) // its messages may be saved
 	s.about.Interrupts, s.about.Resumes = end.Tries, end.Tries
 	if end.CutShort() {
 		s.about.Interrupts++

@@ -165,6 +165,41 @@ func TestSavesWhileACellRuns(t *testing.T) {
 	})
 }
 
+// TestEndAfterIdle: a cell that has ended is saved as such, also if its last message was saved long before, while its variables were saved.
+func TestEndAfterIdle(t *testing.T) {
+	t.Setenv("GYOSHU_RUNTIME_DIR", t.TempDir())
+	synctest.Test(t, func(t *testing.T) {
+		d, c := openOneCell(t)
+		for _, kind := range []kernel.Kind{kernel.KindBusy, kernel.KindIdle} {
+			if err := d.add(kernel.Message{Cell: "c000001", Kind: kind, Time: time.Now()}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		d.savedAfter(t, `"status": "running"`)
+		time.Sleep(time.Minute)
+		if err := d.end(c, &runner.End{Cell: "c000001", Ending: kernel.Ending{Status: kernel.OK, Count: 1}}); err != nil {
+			t.Fatal(err)
+		}
+		if err := d.save(); err != nil {
+			t.Fatal(err)
+		}
+		data, err := os.ReadFile(d.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, err := notebook.Read(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if status := string(n.Cells[0].Metadata("papermill", "status")); status != `"completed"` {
+			t.Errorf("status %s", status)
+		}
+		if again, err := openDocument(d.attempt, d.path, data, n); err != nil || !again.has(c) {
+			t.Errorf("the next attempt replays the cell, %v", err)
+		}
+	})
+}
+
 // slowSave saves while a session of Gyoshu writes the notebook for a while.
 func (d *document) slowSave(t *testing.T, took time.Duration) {
 	t.Helper()
@@ -176,7 +211,7 @@ func (d *document) slowSave(t *testing.T, took time.Duration) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	time.AfterFunc(took, func() {
+	time.AfterFunc(took-sessionlock.RetryPause/2, func() {
 		if err := release(); err != nil {
 			t.Error(err)
 		}

@@ -2,11 +2,8 @@ package kernel
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
-	"maps"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"pawl/internal/disk"
@@ -60,23 +57,12 @@ func (a *attempt) loadNotebook(data []byte, seed string) error {
 	if !filepath.IsAbs(out) && !filepath.IsLocal(filepath.FromSlash(out)) { // it may have the value of an item
 		return fmt.Errorf("out: %s is not in the project", out)
 	}
-	n, err := notebook.Read(data)
-	if err != nil {
-		return fmt.Errorf("%s: %w", action.File, err)
-	}
-	params, err := paramsOf(action.Params)
-	if err != nil {
-		return err
-	}
-	text, warnings, err := n.Inject("", params)
+	n, text, warnings, err := notebook.ReadWith(data, action.Params)
 	if err != nil {
 		return fmt.Errorf("%s: %w", action.File, err)
 	}
 	for _, w := range warnings {
 		a.note(w)
-	}
-	if n, err = notebook.Read(text); err != nil {
-		return fmt.Errorf("%s: %w", action.File, err)
 	}
 	keys := notebook.Keys(n.Cells, seed)
 	number := 0
@@ -107,23 +93,6 @@ func firstLine(code string) string {
 		}
 	}
 	return first
-}
-
-// paramsOf returns the parameters of a plan in the order of their names.
-func paramsOf(values map[string]any) (notebook.Params, error) {
-	var params notebook.Params
-	for _, name := range slices.Sorted(maps.Keys(values)) {
-		data, err := json.Marshal(values[name])
-		if err != nil {
-			return nil, fmt.Errorf("parameter %s: %w", name, err)
-		}
-		value, err := notebook.FromJSON(data)
-		if err != nil {
-			return nil, fmt.Errorf("parameter %s: %w", name, err)
-		}
-		params.Set(name, value)
-	}
-	return params, nil
 }
 
 // sameCells reports whether two notebooks have the same cells to execute.

@@ -326,10 +326,17 @@ func (a *attempt) cell(ctx context.Context, i int, base runner.Key) error {
 	a.report.InFlight, a.report.Code, a.report.Output, a.report.Stacks = a.clean(c.Name), a.clean(c.Code), "", ""
 	stopped := a.interruptWith(ctx)
 	x := runner.Execution{Link: c.Link, After: after, Step: a.job.Step, Seed: a.seed, Timeout: a.job.Kernel.Action.CellTimeout}
-	end, err := a.runner.Execute(context.WithoutCancel(ctx), x, func(id kernel.CellID) { a.doc.begin(c, id) }, func(m kernel.Message) error {
+	var running kernel.CellID
+	saving := time.AfterFunc(time.Hour, a.saving(c))
+	saving.Stop() // until the cell is over
+	end, err := a.runner.Execute(context.WithoutCancel(ctx), x, func(id kernel.CellID) { running = id; a.doc.begin(c, id) }, func(m kernel.Message) error {
+		if m.Kind == kernel.KindIdle && m.Cell == running {
+			saving.Reset(savingSoon)
+		}
 		a.show(m)
 		return a.doc.add(m)
 	})
+	saving.Stop()
 	stopped()
 	if err != nil {
 		return errors.Join(a.explained(err), a.doc.save())
@@ -353,6 +360,16 @@ func (a *attempt) cell(ctx context.Context, i int, base runner.Key) error {
 	a.done++
 	a.reportItem(c)
 	return nil
+}
+
+// savingSoon is how long saving the variables takes before the user is told.
+const savingSoon = 100 * time.Millisecond
+
+// saving returns a function that says that the variables are saved after a cell.
+func (a *attempt) saving(c cell) func() {
+	p := a.progress(c.prefix() + "saving the variables")
+	p.Saving = true
+	return func() { a.events.Progress(p) }
 }
 
 // interruptWith interrupts the running cell when ctx ends. The returned function waits until that is over.
@@ -386,10 +403,11 @@ func (a *attempt) interrupt(ctx context.Context) {
 		return
 	}
 	s := done.Stopped
-	text := fmt.Sprintf("interrupted by %s after %s; kernel alive", s.By, s.After)
+	text := fmt.Sprintf("interrupted by %s after %s", s.By, s.After)
 	if !s.Alive {
-		text = fmt.Sprintf("ended by %s after %s; the kernel is dead: the next attempt loads its variables from a checkpoint", s.By, s.After)
+		text = fmt.Sprintf("ended by %s after %s; the kernel is dead", s.By, s.After)
 	}
+	text += ": the next attempt continues after the last finished cell"
 	if s.By != "" {
 		a.note(text)
 	}

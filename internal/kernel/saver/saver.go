@@ -21,11 +21,11 @@ import (
 
 // Config configures a saver.
 type Config struct {
-	Dir       string   // folder of the checkpoints
-	Environ   []string // environment of the kernel
-	RunAs     *pawl.Account
-	Limits    variables.Limits
-	Retention variables.Retention
+	Dir     string   // folder of the checkpoints
+	Environ []string // environment of the kernel
+	RunAs   *pawl.Account
+	Limits  variables.Limits
+	Quota   func() int64 // returns how many bytes the checkpoints may take now; the newest is kept in any case. Nil: no limit.
 }
 
 // Saver implements runner.Saver.
@@ -41,6 +41,7 @@ type Saver struct {
 	working bool
 	closed  bool
 	failed  map[variables.ID]string // why checkpoints could not be verified
+	deleted []string                // checkpoints that the quota had no room for, which no note has named
 	done    sync.WaitGroup
 }
 
@@ -75,7 +76,7 @@ func (s *Saver) Save(ctx context.Context, in runner.Evaluator, at runner.Key) (i
 		return "", "", errors.Join(err, s.store.Abandon(saving))
 	}
 	s.enqueue(context.WithoutCancel(ctx), task{m.ID, in.Info.Interpreter.Path})
-	return string(m.ID), noteOn(m), nil
+	return string(m.ID), s.noteOn(m), nil
 }
 
 func (s *Saver) accept(ctx context.Context, in runner.Evaluator, saving variables.Saving) (variables.Manifest, error) {
@@ -98,8 +99,8 @@ func run(ctx context.Context, in runner.Evaluator, code string) ([]kernel.Messag
 	return in.Run(ctx, code)
 }
 
-// noteOn names what a checkpoint does not have; "" if it has everything.
-func noteOn(m variables.Manifest) string {
+// noteOn names what a checkpoint does not have, and the checkpoints that the quota had no room for; "" if there is nothing to say.
+func (s *Saver) noteOn(m variables.Manifest) string {
 	const most = 5
 	var parts []string
 	for i, u := range m.Unsaved {
@@ -112,7 +113,14 @@ func noteOn(m variables.Manifest) string {
 	if len(parts) > 0 {
 		parts = []string{"not saved: " + strings.Join(parts, ", ")}
 	}
-	return strings.Join(append(parts, m.Notes...), "; ")
+	parts = append(parts, m.Notes...)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.deleted) > 0 {
+		parts = append(parts, "deleted from the saved variables, "+variables.OverQuota+" of snapshots: checkpoint "+strings.Join(s.deleted, ", "))
+		s.deleted = nil
+	}
+	return strings.Join(parts, "; ")
 }
 
 // Load verifies a checkpoint, unless that was done before, and loads it into a new kernel if accept agrees: all of it or nothing. Warnings
@@ -211,7 +219,23 @@ func (s *Saver) work(ctx context.Context) {
 		s.waiting = nil
 		s.mu.Unlock()
 		if _, err := s.verify(ctx, next); err == nil {
-			_, _ = s.store.Prune(s.cfg.Retention) // what could not be removed is removed next time
+			s.prune()
+		}
+	}
+}
+
+// prune removes old checkpoints. What could not be removed is removed next time.
+func (s *Saver) prune() {
+	var r variables.Retention
+	if s.cfg.Quota != nil {
+		r.Quota = max(1, s.cfg.Quota())
+	}
+	p, _ := s.store.Prune(r)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, id := range p.Manifests {
+		if p.Why[id] == variables.OverQuota {
+			s.deleted = append(s.deleted, string(id))
 		}
 	}
 }

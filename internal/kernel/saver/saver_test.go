@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"pawl/internal/kernel"
 	"pawl/internal/kernel/runner"
@@ -82,6 +83,47 @@ func TestSaver(t *testing.T) {
 	}
 	if got := fresh.Print("print(x, socket.__name__)"); got != "[2, 3] socket" {
 		t.Errorf("loaded: %s", got)
+	}
+}
+
+// TestQuota: a checkpoint that the quota has no room for is deleted, and the note of the next one names it. The newest stays.
+func TestQuota(t *testing.T) {
+	t.Parallel()
+	k := variablestest.StartBare(t)
+	s, err := saver.New(saver.Config{Dir: filepath.Join(t.TempDir(), ".pawl", "variables"), Environ: os.Environ(), Quota: func() int64 { return -5 }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	save := func(code string) (id, note string) {
+		k.Run(code)
+		id, note, err := s.Save(t.Context(), evaluator(k), runner.Key(code))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return id, note
+	}
+	first, _ := save("x = list(range(100_000))")
+	second, note := save("x = list(range(200_000))")
+	limit := time.Now().Add(time.Minute)
+	for ids := []string{}; len(ids) != 1 || ids[0] != second; {
+		list, _ := s.Checkpoints()
+		ids = ids[:0]
+		for _, c := range list {
+			ids = append(ids, c.ID)
+		}
+		if time.Now().After(limit) {
+			t.Fatal("the first checkpoint stays")
+		}
+	}
+	if note != "" {
+		t.Errorf("note before the first is deleted: %q", note)
+	}
+	if _, note = save("x = 1"); note != "deleted from the saved variables, over the quota of snapshots: checkpoint "+first {
+		t.Errorf("note %q", note)
+	}
+	if _, note = save("x = 2"); strings.Contains(note, first) {
+		t.Errorf("named again: %q", note)
 	}
 }
 

@@ -19,6 +19,9 @@ type Retention struct {
 	Pinned []ID  // checkpoints that are kept in any case
 }
 
+// OverQuota is why Prune removed a checkpoint that the quota has no room for.
+const OverQuota = "over the quota"
+
 // Pruned is what Prune removed.
 type Pruned struct {
 	Manifests []ID
@@ -84,7 +87,7 @@ func choose(r Retention, old, pending []Manifest, sizes map[string]int64, why ma
 		if len(kept) > r.Keep {
 			over = fmt.Sprintf("only the newest %d are kept", r.Keep)
 		} else if r.Quota > 0 && usage(append(slices.Clone(kept), pending...), sizes) > r.Quota {
-			over = "the quota"
+			over = OverQuota
 		}
 		if over == "" {
 			break

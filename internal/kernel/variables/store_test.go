@@ -191,7 +191,7 @@ func TestPrune(t *testing.T) {
 		t.Fatalf("pruned %+v, %v", pruned, err)
 	}
 	pruned, err = s.Prune(variables.Retention{Quota: 1})
-	if err != nil || len(pruned.Manifests) != 1 || pruned.Why[all[0].ID] != "the quota" {
+	if err != nil || len(pruned.Manifests) != 1 || pruned.Why[all[0].ID] != variables.OverQuota {
 		t.Fatalf("pruned by quota: %+v, %v", pruned, err)
 	}
 	for _, m := range []variables.Manifest{all[3], variablestest.Verified(t, s, pending)} {

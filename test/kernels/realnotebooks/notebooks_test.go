@@ -1,4 +1,4 @@
-// Package realnotebooks executes notebooks that nobody here wrote, from Debian's packages, by pawl's driver and by nbclient, and compares
+// Package realnotebooks executes notebooks that nobody here wrote, from Debian's packages, by pawl and by nbclient, and compares
 // their outputs. `make test-kernels` fetches them.
 package realnotebooks
 
@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"cmp"
 	"compress/gzip"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -22,11 +21,11 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
-	"pawl/internal/kernel"
-	"pawl/internal/kernel/jupyter"
-	"pawl/internal/kernel/kerneltest"
 	"pawl/internal/notebook"
+	"pawl/test/stories/storytest"
 )
+
+func TestMain(m *testing.M) { os.Exit(storytest.Main(m)) }
 
 // excluded are the notebooks that cannot be compared, with the reason.
 var excluded = map[string]string{
@@ -207,58 +206,75 @@ func findFonts(t *testing.T) string {
 	return folder
 }
 
-// execute executes the code cells of a notebook in turn, also after an error, and returns their outputs.
+// execute executes a notebook with pawl, also after an error, checks the file with nbformat, and returns the outputs of the code cells.
 func execute(t *testing.T, n found, fonts string) (outputs []json.RawMessage) {
 	t.Helper()
-	runtime, err := os.MkdirTemp("/tmp", "pawl-n-") // the paths of sockets must be short
+	dir := t.TempDir()
+	path := filepath.Join(dir, hidden, n.name) // cells may list their folder
+	if err := os.Mkdir(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, mayRaise(t, n.path), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), storytest.Pawl(t), "notebook", "run", filepath.Join(hidden, n.name), "--driver", "jupyter", "--kernel", "python3", "--python", python())
+	cmd.Dir, cmd.Env = dir, environ(t, fonts)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%s: %v\n%s", n.name, err, out)
+	}
+	checked := exec.CommandContext(t.Context(), python(), "-W", "error", "-c", check, path)
+	if out, err := checked.CombinedOutput(); err != nil {
+		t.Errorf("%s: nbformat: %v\n%s", n.name, err, out)
+	}
+	after, err := notebook.Read(content(t, path))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer os.RemoveAll(runtime)
-	var mu sync.Mutex // the driver goes on emitting
-	recorder := notebook.NewRecorder(notebook.Limits{}, nil)
-	emit := func(m kernel.Message) {
-		mu.Lock()
-		defer mu.Unlock()
-		if err := recorder.Add(m); err != nil {
-			t.Error(err)
-		}
-	}
-	k, err := jupyter.Driver{}.Start(t.Context(), kernel.Spec{
-		Python: kernel.Interpreter{Path: python(), Why: "test"}, Dir: t.TempDir(), Environ: environ(t, fonts), Runtime: runtime, Log: filepath.Join(runtime, "log"),
-		StartLimit: kerneltest.Patience, Silence: kerneltest.Patience,
-	}, emit)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer k.Close(context.WithoutCancel(t.Context()))
-	for _, c := range n.Cells {
+	for _, c := range after.Cells {
 		if c.Type != notebook.Code {
 			continue
 		}
-		if c.Executes() {
-			if _, err := k.Execute(t.Context(), kernel.Cell{ID: kernel.CellID(c.ID), Code: c.Source}); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	mu.Lock()
-	defer mu.Unlock()
-	for _, c := range n.Cells {
-		if c.Type != notebook.Code {
-			continue
-		}
-		of := recorder.Outputs(kernel.CellID(c.ID))
-		if !c.Executes() { // its outputs stay
-			of = c.Outputs()
-		}
-		text, err := json.Marshal(append([]notebook.Output{}, of...))
+		text, err := json.Marshal(append([]notebook.Output{}, c.Outputs()...))
 		if err != nil {
 			t.Fatal(err)
 		}
 		outputs = append(outputs, text)
 	}
 	return outputs
+}
+
+// hidden is the folder of the notebook in its project.
+const hidden = ".notebook"
+
+// check reads a notebook as nbclient does: nbformat repairs an invalid one with a warning.
+const check = `
+import sys, nbformat
+notebook = nbformat.read(sys.argv[1], as_version=4)
+nbformat.validate(notebook)
+assert notebook.nbformat_minor == nbformat.v4.nbformat_minor, notebook.nbformat_minor
+`
+
+// mayRaise returns the text of a notebook whose cells may raise errors.
+func mayRaise(t *testing.T, path string) []byte {
+	t.Helper()
+	var n map[string]any
+	d := json.NewDecoder(bytes.NewReader(content(t, path)))
+	d.UseNumber()
+	if err := d.Decode(&n); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range n["cells"].([]any) {
+		metadata := c.(map[string]any)["metadata"].(map[string]any)
+		tags, _ := metadata["tags"].([]any)
+		if !slices.Contains(tags, any(notebook.TagRaises)) {
+			metadata["tags"] = append(tags, notebook.TagRaises)
+		}
+	}
+	text, err := json.Marshal(n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
 }
 
 // plain returns outputs without what differs between any two executions, and with texts as one string.
