@@ -160,7 +160,7 @@ torture-kernels: built ## runs of a notebook, killed at each message of the kern
 torture-short: tools postgres
 	$(GO) run ./test/torture -short -seed 2026
 
-bench: postgres ## speed as ratios to baselines in the same run; without restic, a baseline, if it cannot be installed
+bench: postgres $(BIN)/versitygw ## speed as ratios to baselines in the same run; without restic, a baseline, if it cannot be installed
 	-@./scripts/need restic
 	./scripts/need python3-ipykernel python3-nbclient
 	$(GO) run ./test/bench -kernels

@@ -125,7 +125,7 @@ func checkPack(ctx context.Context, s Store, ref PackRef) *checked {
 func (v *verifier) snapshots(ctx context.Context, r *Record, where string) int {
 	reader := NewReader(v.store, "", r.Packs)
 	ids, err := r.Snapshots(ctx, reader)
-	seen := map[pack.ID]bool{}
+	seen := map[snapshot.Object]bool{}
 	for _, id := range ids {
 		if err == nil {
 			err = checkSnapshot(ctx, reader, id, r.Run, seen)
@@ -137,7 +137,7 @@ func (v *verifier) snapshots(ctx context.Context, r *Record, where string) int {
 	return len(ids)
 }
 
-func checkSnapshot(ctx context.Context, reader *Reader, id pack.ID, run pawl.RunID, seen map[pack.ID]bool) error {
+func checkSnapshot(ctx context.Context, reader *Reader, id pack.ID, run pawl.RunID, seen map[snapshot.Object]bool) error {
 	content, err := reader.Content(ctx, id, pack.MaxRecord)
 	if err != nil {
 		return err

@@ -20,12 +20,12 @@ func (s *Store) Objects(ctx context.Context, r Record, skip func(pack.ID) bool, 
 		return err
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	seen := map[pack.ID]bool{}
+	seen := map[Object]bool{}
 	w := objects{
-		skip: func(id pack.ID) (bool, error) {
-			was := seen[id]
-			seen[id] = true
-			return was || skip(id), ctx.Err()
+		skip: func(o Object) (bool, error) {
+			was := seen[o]
+			seen[o] = true
+			return was || skip(o.ID), ctx.Err()
 		},
 		get:   func(id pack.ID) ([]byte, error) { return s.packs.Get(id) },
 		visit: visit,
@@ -37,11 +37,11 @@ func (s *Store) Objects(ctx context.Context, r Record, skip func(pack.ID) bool, 
 func (s *Store) Encoded(id pack.ID) ([]byte, error) { return s.packs.Encoded(id) }
 
 // CheckObjects calls get with each object of a snapshot that is not in seen, and adds it there. get returns the content if decode is set.
-func CheckObjects(r Record, seen map[pack.ID]bool, get func(id pack.ID, decode bool) ([]byte, error)) error {
+func CheckObjects(r Record, seen map[Object]bool, get func(id pack.ID, decode bool) ([]byte, error)) error {
 	w := objects{
-		skip: func(id pack.ID) (bool, error) {
-			was := seen[id]
-			seen[id] = true
+		skip: func(o Object) (bool, error) {
+			was := seen[o]
+			seen[o] = true
 			return was, nil
 		},
 		get: func(id pack.ID) ([]byte, error) { return get(id, true) },
@@ -53,9 +53,15 @@ func CheckObjects(r Record, seen map[pack.ID]bool, get func(id pack.ID, decode b
 	return w.snapshot(r)
 }
 
+// Object is an object in one of its uses: a file can have the content of a folder's object, and has nothing below it.
+type Object struct {
+	ID   pack.ID
+	Kind Kind
+}
+
 // objects visits the objects of a snapshot, those below an object before it.
 type objects struct {
-	skip  func(pack.ID) (bool, error)
+	skip  func(Object) (bool, error)
 	get   func(pack.ID) ([]byte, error) // content
 	visit func(pack.ID) error
 }
@@ -73,7 +79,7 @@ func (w *objects) entry(e Entry, depth int) error {
 	if e.Kind == Link {
 		return nil
 	}
-	skip, err := w.skip(e.ID)
+	skip, err := w.skip(Object{e.ID, e.Kind})
 	if skip || err != nil {
 		return err
 	}
@@ -167,8 +173,8 @@ func (s *Store) Receive(ctx context.Context, content []byte, run pawl.RunID, fet
 	defer func() { err = errors.Join(err, batch.Abort()) }()
 	pending := map[pack.ID][]byte{} // fetched folders and lists of blocks, until what is below them is stored
 	w := objects{
-		skip: func(id pack.ID) (bool, error) {
-			has, err := batch.Has(id)
+		skip: func(o Object) (bool, error) {
+			has, err := batch.Has(o.ID)
 			return has, errors.Join(err, ctx.Err())
 		},
 		get: func(id pack.ID) ([]byte, error) {

@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"time"
+
+	"pawl/internal/remote/remotetest/servers"
 )
 
 // machine is a project with a state folder of its own, as if it were on another machine.
@@ -17,9 +19,17 @@ type machine struct {
 	env  []string
 }
 
-func (b *bench) machine(name string) machine {
-	root := filepath.Join(b.dir, "remote", name)
-	return machine{b: b, root: root, env: append(os.Environ(), "PAWL_STATE="+filepath.Join(b.dir, "remote", "state-"+name))}
+func (p place) machine(b *bench, name string) machine {
+	return machine{b: b, root: filepath.Join(p.folder, name), env: append(os.Environ(), append(p.env, "PAWL_STATE="+filepath.Join(p.folder, "state-"+name))...)}
+}
+
+// place is where a remote is.
+type place struct {
+	folder     string // for the machines
+	what       string
+	url        string
+	repository string   // of restic, at the same place
+	env        []string // of the programs that reach it
 }
 
 // pawl runs a command, and decodes its JSON.
@@ -39,13 +49,42 @@ type moved struct {
 	Bytes int64  `json:"bytes"`
 }
 
-// remotes measures how a run of a project of many files moves to another machine after some files changed: the bytes, against the bytes
-// that the checkpoint added to the store, and the time, against restic and rsync.
-func (b *bench) remotes() ([]line, error) {
-	t := &tree{root: filepath.Join(b.dir, "remote", "first", "tree"), files: b.full(100_000, 5000)}
-	first, second := b.machine("first"), b.machine("second")
-	share := filepath.Join(b.dir, "remote", "share")
-	if err := errors.Join(os.MkdirAll(second.root, 0o700), os.MkdirAll(share, 0o700), t.grow()); err != nil {
+// remotes measures how a run of a project of many files moves to another machine through a folder, and through an S3 server if there is one.
+func (b *bench) remotes() (lines []line, err error) {
+	folder := filepath.Join(b.dir, "remote")
+	share := filepath.Join(folder, "share")
+	if err := os.MkdirAll(share, 0o700); err != nil {
+		return nil, err
+	}
+	if lines, err = b.moves(place{folder: folder, url: "file://" + share, repository: filepath.Join(folder, "restic")}); err != nil {
+		return nil, err
+	}
+	if _, err := exec.LookPath("versitygw"); err != nil {
+		return lines, nil
+	}
+	server, err := servers.S3()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, server.Remove()) }()
+	bucket, err := server.Bucket()
+	if err != nil {
+		return nil, err
+	}
+	at := place{folder: filepath.Join(b.dir, "remote-s3"), what: " (S3)", url: "s3://" + bucket + "/pawl", repository: "s3:http://" + server.Address + "/" + bucket + "/restic"}
+	for name, value := range server.Environ() {
+		at.env = append(at.env, name+"="+value)
+	}
+	through, err := b.moves(at)
+	return append(lines, through...), err
+}
+
+// moves measures how a run moves to another machine after some files changed: the bytes, against the bytes that the checkpoint added to the
+// store, and the time, against restic and, for folders, rsync.
+func (b *bench) moves(at place) ([]line, error) {
+	t := &tree{root: filepath.Join(at.folder, "first", "tree"), files: b.full(100_000, 5000)}
+	first, second := at.machine(b, "first"), at.machine(b, "second")
+	if err := errors.Join(os.MkdirAll(second.root, 0o700), t.grow()); err != nil {
 		return nil, err
 	}
 	var done moved
@@ -54,18 +93,18 @@ func (b *bench) remotes() ([]line, error) {
 		if cmd.Dir, cmd.Env = m.root, m.env; cmd.Run() != nil {
 			return nil, errors.New("pawl init failed")
 		}
-		if err := m.pawl(&struct{}{}, "remote", "add", "origin", "file://"+share); err != nil {
+		if err := m.pawl(&struct{}{}, "remote", "add", "origin", at.url); err != nil {
 			return nil, err
 		}
 	}
 	if err := errors.Join(first.pawl(&struct{}{}, "checkpoint"), first.pawl(&done, "push", "latest"), second.pawl(&moved{}, "pull", "session-")); err != nil {
 		return nil, err
 	}
-	others, err := b.movers(t)
+	others, err := at.movers(t)
 	if err != nil {
 		return nil, err
 	}
-	work := fmt.Sprintf("%d files, 10 changed: `pawl push`, and `pawl pull` on another machine", t.files)
+	work := fmt.Sprintf("%d files, 10 changed: `pawl push`, and `pawl pull` on another machine%s", t.files, at.what)
 	var lines []line
 	round := 0
 	var sent, received, added int64
@@ -109,11 +148,11 @@ type mover struct {
 }
 
 // movers returns the programs that are there to compare with.
-func (b *bench) movers(t *tree) (list []mover, err error) {
-	copied, repository := filepath.Join(b.dir, "remote", "copy"), filepath.Join(b.dir, "remote", "restic")
+func (p place) movers(t *tree) (list []mover, err error) {
+	copied := filepath.Join(p.folder, "copy")
 	run := func(args ...string) error {
 		cmd := exec.Command(args[0], args[1:]...)
-		cmd.Env = append(os.Environ(), "RESTIC_PASSWORD=bench", "RESTIC_REPOSITORY="+repository)
+		cmd.Env = append(os.Environ(), append(p.env, "RESTIC_PASSWORD=bench", "RESTIC_REPOSITORY="+p.repository)...)
 		cmd.Stderr = os.Stderr
 		return cmd.Run()
 	}
@@ -126,7 +165,7 @@ func (b *bench) movers(t *tree) (list []mover, err error) {
 		}
 		list = append(list, mover{"`restic backup` and `restic restore`", timed(move)})
 	}
-	if _, err := exec.LookPath("rsync"); err == nil {
+	if _, err := exec.LookPath("rsync"); err == nil && p.what == "" {
 		move := func() error { return run("rsync", "-a", t.root+"/", copied+"-rsync/") }
 		if err := move(); err != nil {
 			return nil, err

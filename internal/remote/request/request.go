@@ -47,9 +47,6 @@ func New(allowed []string) *Client {
 	return c
 }
 
-// HTTP returns the client that libraries use for small requests, such as those for credentials.
-func (c *Client) HTTP() *http.Client { return c.http }
-
 // Request is a request.
 type Request struct {
 	Method string

@@ -129,16 +129,16 @@ func (s *settings) provider(client *request.Client) (aws.CredentialsProvider, er
 		return static(s.getenv("AWS_ACCESS_KEY_ID"), s.getenv("AWS_SECRET_ACCESS_KEY"), s.getenv("AWS_SESSION_TOKEN")), nil
 	case s.getenv("AWS_WEB_IDENTITY_TOKEN_FILE") != "":
 		return s.webIdentity(client, s.getenv("AWS_WEB_IDENTITY_TOKEN_FILE"), s.getenv("AWS_ROLE_ARN")), nil
+	case value["source_profile"]+value["credential_source"]+value["sso_session"]+value["sso_start_url"]+value["login_session"] != "":
+		return nil, &pawl.Error{Kind: pawl.KindUsage,
+			Err:  fmt.Errorf("profile %s of AWS needs a sign-in or another role, which the AWS CLI does: let it pass credentials to pawl", s.profile),
+			Hint: "eval \"$(aws configure export-credentials --format env)\""}
 	case value["aws_access_key_id"] != "":
 		return static(value["aws_access_key_id"], value["aws_secret_access_key"], value["aws_session_token"]), nil
 	case value["credential_process"] != "":
 		return processcreds.NewProvider(value["credential_process"]), nil
 	case value["web_identity_token_file"] != "":
 		return s.webIdentity(client, value["web_identity_token_file"], value["role_arn"]), nil
-	case len(value) > 0 && (value["role_arn"] != "" || value["sso_session"] != "" || value["sso_start_url"] != "" || value["login_session"] != ""):
-		return nil, &pawl.Error{Kind: pawl.KindUsage,
-			Err:  fmt.Errorf("profile %s of AWS needs a sign-in or another role, which the AWS CLI does: let it pass credentials to pawl", s.profile),
-			Hint: "eval \"$(aws configure export-credentials --format env)\""}
 	case s.getenv("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI") != "" || s.getenv("AWS_CONTAINER_CREDENTIALS_FULL_URI") != "":
 		return s.container(client)
 	case strings.EqualFold(s.getenv("AWS_EC2_METADATA_DISABLED"), "true"):
@@ -148,7 +148,7 @@ func (s *settings) provider(client *request.Client) (aws.CredentialsProvider, er
 		ctx, stop := context.WithTimeout(ctx, 4*time.Second)
 		defer stop()
 		machine := ec2rolecreds.New(func(o *ec2rolecreds.Options) {
-			o.Client = imds.New(imds.Options{HTTPClient: client.HTTP(), Retryer: aws.NopRetryer{}})
+			o.Client = imds.New(imds.Options{HTTPClient: direct(), Retryer: aws.NopRetryer{}})
 		})
 		found, err := machine.Retrieve(ctx)
 		if err != nil {
@@ -156,6 +156,11 @@ func (s *settings) provider(client *request.Client) (aws.CredentialsProvider, er
 		}
 		return found, err
 	}), nil
+}
+
+// direct returns a client for servers on this machine's own link, which no proxy may stand for.
+func direct() *http.Client {
+	return &http.Client{Transport: &http.Transport{}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
 func errNoCredentials(cause error) error {
@@ -204,7 +209,7 @@ func (s *settings) container(client *request.Client) (aws.CredentialsProvider, e
 		}
 		token = strings.TrimSpace(string(data))
 	}
-	return endpointcreds.New(address, func(o *endpointcreds.Options) { o.HTTPClient, o.AuthorizationToken = client.HTTP(), token }), nil
+	return endpointcreds.New(address, func(o *endpointcreds.Options) { o.HTTPClient, o.AuthorizationToken = direct(), token }), nil
 }
 
 // assumed is the answer to AssumeRoleWithWebIdentity.

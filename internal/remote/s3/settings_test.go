@@ -118,6 +118,7 @@ func TestRefusedSettings(t *testing.T) {
 		"no credentials":    {environ: map[string]string{"AWS_EC2_METADATA_DISABLED": "true"}, want: "no credentials for S3"},
 		"no secret":         {environ: map[string]string{"AWS_ACCESS_KEY_ID": "id"}, want: "has no secret"},
 		"sign-in":           {config: "[default]\nsso_session = work\n", want: "let it pass credentials to pawl"},
+		"another role":      {config: "[default]\nrole_arn = arn:aws:iam::1:role/x\nsource_profile = work\naws_access_key_id = id\naws_secret_access_key = s\n", want: "let it pass credentials to pawl"},
 		"container":         {environ: map[string]string{"AWS_CONTAINER_CREDENTIALS_FULL_URI": "http://example.com/"}, want: "not encrypted"},
 	} {
 		t.Run(name, func(t *testing.T) {
