@@ -45,6 +45,8 @@ type Config struct {
 	Proxy Proxy `yaml:"proxy,omitempty"` // who the clients of pawl serve --behind-proxy are; only in the user's own settings
 
 	Postgres string `yaml:"postgres,omitempty"` // DSN of the database for runs; only in the user's own settings. Defaults to PAWL_POSTGRES.
+
+	Temporal Temporal `yaml:"temporal,omitempty"` // server that carries steps to workers; only in the user's own settings. Defaults to none.
 }
 
 // Snapshots configures the snapshots of the workspace.
