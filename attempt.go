@@ -185,6 +185,22 @@ func (p AttemptStarted) fold(s *State, e Event) error {
 	return nil
 }
 
+// AttemptRejoined gives a live attempt a new supervisor: the step runs on a worker, and has outlived the last one.
+type AttemptRejoined struct {
+	AttemptRef
+	Seal string `json:"seal"` // as in AttemptStarted
+}
+
+func (AttemptRejoined) Event() EventType { return "attempt.rejoined" }
+
+func (p AttemptRejoined) fold(s *State, _ Event) error {
+	_, t, err := s.live(p.AttemptRef)
+	if err == nil {
+		t.Live.Seal = p.Seal
+	}
+	return err
+}
+
 // AttemptEnded ends an attempt that did not finish its work.
 type AttemptEnded struct {
 	AttemptRef
@@ -298,6 +314,7 @@ const (
 	ReasonError    EndReason = "error"
 	ReasonOutdated EndReason = "outdated"  // a newer attempt replaced it
 	ReasonNotReady EndReason = "not_ready" // a service that was not ready in time
+	ReasonLost     EndReason = "lost"      // its worker no longer answers
 	ReasonOrphaned EndReason = "orphaned"  // a service, after no engine worked on its run for too long
 )
 

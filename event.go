@@ -113,6 +113,7 @@ var payloadTypes = []payloadType{
 	decoderOf[ItemsSkipped](),
 
 	decoderOf[AttemptStarted](),
+	decoderOf[AttemptRejoined](),
 	decoderOf[AttemptEnded](),
 	decoderOf[Progressed](),
 	decoderOf[Conversed](),

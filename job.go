@@ -1,6 +1,9 @@
 package pawl
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Files in an attempt's folder, .pawl/runs/<run>/steps/<step>[/<item>]/<attempt>/.
 const (
@@ -45,12 +48,21 @@ type Job struct {
 	Orphan     Duration `json:"orphan,omitempty"`      // end the command when no engine has worked on the run for this long; 0: never
 	EngineLock string   `json:"engine_lock,omitempty"` // the file that an engine locks, relative to Root; with Orphan
 
+	Away  *Away    `json:"away,omitempty"`   // a worker executes Script with the limits; Command waits for that, without limits
 	RunAs *Account `json:"run_as,omitempty"` // the user who executes Command, Script and Checks. Defaults to that of the supervisor.
 
 	PIDNamespace bool `json:"pid_namespace,omitempty"` // run every command in a PID namespace of its own; fails if that is impossible
 
 	InterruptWait Duration `json:"interrupt_wait,omitempty"` // from SIGINT to SIGTERM. Defaults to 5s.
 	TerminateWait Duration `json:"terminate_wait,omitempty"` // from SIGTERM to SIGKILL. Defaults to 3s.
+}
+
+// Away is what an attempt on a worker needs.
+type Away struct {
+	Queue   string   `json:"queue"`
+	Epoch   Epoch    `json:"epoch"`             // of the engine
+	Input   string   `json:"input"`             // record of the snapshot with the files
+	Secrets []string `json:"secrets,omitempty"` // variables that the worker sets from its own environment
 }
 
 // Account is a system user.
@@ -145,10 +157,5 @@ type CheckRun struct {
 
 // Passed reports whether every check passed.
 func Passed(checks []CheckRun) bool {
-	for _, c := range checks {
-		if c.Exit != 0 {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(checks, func(c CheckRun) bool { return c.Exit != 0 })
 }

@@ -2,6 +2,7 @@ package pawl
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -94,12 +95,7 @@ type NoticeState struct {
 
 // Notified reports whether a notice was sent to a receiver, or could not be sent.
 func (s *State) Notified(notice, to string) bool {
-	for i := range s.Notices {
-		if s.Notices[i].Notice == notice && s.Notices[i].To == to {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.Notices, func(n NoticeState) bool { return n.Notice == notice && n.To == to })
 }
 
 // Delivery is a notice for one receiver, with everything that sending it needs.

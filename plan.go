@@ -44,6 +44,7 @@ type Step struct {
 	Agent           *AgentAction      `yaml:"agent,omitempty" json:"agent,omitempty"`
 	Kernel          *KernelAction     `yaml:"kernel,omitempty" json:"kernel,omitempty"`
 	Gate            *GateAction       `yaml:"gate,omitempty" json:"gate,omitempty"`
+	On              On                `yaml:"on,omitempty" json:"on,omitzero"`            // with Run: the workers that execute it. Defaults to this machine.
 	Service         *Service          `yaml:"service,omitempty" json:"service,omitempty"` // with Run: a process that other steps need
 	Foreach         *Foreach          `yaml:"foreach,omitempty" json:"foreach,omitempty"`
 	Parallel        int               `yaml:"parallel,omitempty" json:"parallel,omitempty"` // maximum concurrent items. Defaults to the plan's.
@@ -88,6 +89,12 @@ type Defaults struct {
 	Stall    Duration `yaml:"stall,omitempty" json:"stall,omitempty"`
 	Retry    Retry    `yaml:"retry,omitempty" json:"retry,omitzero"`
 	Estimate Duration `yaml:"estimate,omitempty" json:"estimate,omitempty"`
+	On       On       `yaml:"on,omitempty" json:"on,omitzero"`
+}
+
+// On says where a step is executed: by the workers of a queue. A step on the queue "local" is executed on the engine's machine.
+type On struct {
+	Queue string `yaml:"queue" json:"queue"`
 }
 
 // AgentAction lets a coding agent do the step.

@@ -2,6 +2,7 @@ package pawl
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -82,12 +83,7 @@ func (p *Plan) usersOf(service *Step, phase int) (users []StepID) {
 }
 
 func anyOf(ids []StepID, set map[StepID]bool) bool {
-	for _, id := range ids {
-		if set[id] {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(ids, func(id StepID) bool { return set[id] })
 }
 
 // Serving returns the live attempt of a service that is ready, or nil. Steps that need the service may then start.

@@ -91,6 +91,17 @@ func CheckQueue(name string) error {
 	return nil
 }
 
+// Local is the queue of steps that the engine's machine carries out.
+const Local = "local"
+
+// QueueOf returns the queue whose workers carry out a step; "" for the engine's machine.
+func QueueOf(step *pawl.Step) string {
+	if step.On.Queue == Local {
+		return ""
+	}
+	return step.On.Queue
+}
+
 // Encode returns the task as JSON.
 func (t Task) Encode() ([]byte, error) {
 	t.Format = taskFormat
@@ -185,7 +196,7 @@ type Carrier interface {
 // Alive tells the carrier that the worker still performs a task. Its error wraps ErrCanceled if the step is to be ended, ErrLost if the
 // task is not the worker's own any more, and else says why the carrier could not be told.
 //
-// A carrier's worker calls Worker.Perform(ctx, task, alive), which returns the report for the carrier. Perform may be called again for a
+// A carrier's worker calls worker.Worker.Perform(ctx, task, alive), which returns the report for the carrier. Perform may be called again for a
 // task whose worker has died on this machine: it joins what is still running. It returns an error, and no report, only when ctx ends
 // (the step then goes on under its supervisor, and Perform can join it) or after ErrLost.
 type Alive func(ctx context.Context) error

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"pawl"
 	"pawl/internal/decide"
 	"pawl/internal/disk"
+	"pawl/internal/dispatch"
 	"pawl/internal/history"
 	"pawl/internal/outputs"
 	"pawl/internal/resume"
@@ -68,7 +70,8 @@ func (e *Engine) start(ctx context.Context, a decide.Action) error {
 	if e.preparing[w.Name()] {
 		return nil
 	}
-	if len(w.Step.Inputs) == 0 && w.Step.Agent == nil && w.Step.Kernel == nil {
+	away := dispatch.QueueOf(w.Step) != ""
+	if len(w.Step.Inputs) == 0 && w.Step.Agent == nil && w.Step.Kernel == nil && !away {
 		key, err := e.keyOf(w)
 		return e.prepareAttempt(ctx, w, preparation{key: key, err: err})
 	}
@@ -82,7 +85,7 @@ func (e *Engine) start(ctx context.Context, a decide.Action) error {
 		var p preparation
 		p.key, p.err = runs.CurrentKey(e.cfg.Project.Root, plan, w, needs)
 		p.key = p.key.Compact()
-		if w.Step.Agent != nil {
+		if w.Step.Agent != nil || away {
 			p.saved = e.saveBefore(ctx, w, attempt, at)
 		}
 		return func() {
@@ -93,11 +96,19 @@ func (e *Engine) start(ctx context.Context, a decide.Action) error {
 	return nil
 }
 
-// preparation is the result of a worker that prepared an attempt: the key, and for an agent's attempt the checkpoint.
+// preparation is the result of a worker that prepared an attempt: the key, and for an agent's attempt, and one on a queue, the checkpoint.
 type preparation struct {
 	key   pawl.Key
 	err   error
 	saved *history.PendingCheckpoint
+}
+
+// unsaved returns why the checkpoint has no snapshot.
+func (p preparation) unsaved() string {
+	if p.saved == nil {
+		return ""
+	}
+	return p.saved.Unsaved()
 }
 
 // saveBefore takes a checkpoint before an agent starts to work. The checkpoint does not carry the step's name: users
@@ -114,6 +125,10 @@ func (e *Engine) prepareAttempt(ctx context.Context, w runs.Work, p preparation)
 		e.failUnstarted(w, "inputs: "+p.err.Error())
 		return nil
 	}
+	if none := p.unsaved(); none != "" && dispatch.QueueOf(w.Step) != "" {
+		e.failUnstarted(w, "a worker needs a snapshot of the files, and there is none: "+none)
+		return nil
+	}
 	key := p.key
 	ref := pawl.AttemptRef{Step: w.Step.ID, Item: w.Item(), Index: max(w.Index, 0), Attempt: e.nextAttempt(w), Token: runs.NewToken()}
 	job, lock, err := e.prepareJob(ctx, w, ref, key)
@@ -124,28 +139,34 @@ func (e *Engine) prepareAttempt(ctx context.Context, w runs.Work, p preparation)
 	if err != nil {
 		return fmt.Errorf("prepare attempt %d of %s: %w", ref.Attempt, ref.Name(), err)
 	}
+	if job.Away != nil {
+		job.Away.Input = p.saved.Snapshot.Record
+	}
 	if p.saved != nil {
 		e.emit(pawl.CheckpointSaved{Checkpoint: p.saved.Checkpoint})
 		e.noteSaved(*p.saved)
 	}
 	seal := supervise.NewSeal()
 	e.emit(pawl.AttemptStarted{AttemptRef: ref, Key: key, Seal: seal.Public()})
-	e.afterFlush = append(e.afterFlush, func() error {
-		if e.liveAttempt(ref) == nil { // the step was skipped just before, so the intent was rejected
-			return lock.Release()
+	e.afterFlush = append(e.afterFlush, func() error { return e.launch(ctx, w, ref, key, job, lock, seal) })
+	return nil
+}
+
+// launch starts the supervisor of an attempt whose intent is durable, and watches it.
+func (e *Engine) launch(ctx context.Context, w runs.Work, ref pawl.AttemptRef, key pawl.Key, job pawl.Job, lock *supervise.Lock, seal supervise.Seal) error {
+	if e.liveAttempt(ref) == nil { // the step was skipped just before, so the intent was rejected
+		return lock.Release()
+	}
+	if job.Kernel != nil {
+		if err := e.startKernel(ctx, job); err != nil {
+			return errors.Join(fmt.Errorf("start the kernel of %s: %w", ref.Name(), err), lock.Release())
 		}
-		if job.Kernel != nil {
-			if err := e.startKernel(ctx, job); err != nil {
-				return errors.Join(fmt.Errorf("start the kernel of %s: %w", ref.Name(), err), lock.Release())
-			}
-		}
-		running, err := e.cfg.Start(e.cfg.Project.AttemptDir(ref, e.run), lock, job, seal)
-		if err != nil {
-			return fmt.Errorf("start attempt %d of %s: %w", ref.Attempt, ref.Name(), err)
-		}
-		e.watch(ctx, w, ref, key, running.Wait)
-		return nil
-	})
+	}
+	running, err := e.cfg.Start(e.cfg.Project.AttemptDir(ref, e.run), lock, job, seal)
+	if err != nil {
+		return fmt.Errorf("start attempt %d of %s: %w", ref.Attempt, ref.Name(), err)
+	}
+	e.watch(ctx, w, ref, key, running.Wait)
 	return nil
 }
 
@@ -204,6 +225,10 @@ func (e *Engine) job(ctx context.Context, w runs.Work, ref pawl.AttemptRef, key 
 	}
 	switch {
 	case w.Step.Gate != nil:
+	case dispatch.QueueOf(w.Step) != "":
+		if err := e.away(&job, w.Step); err != nil {
+			return pawl.Job{}, err
+		}
 	case w.Step.Run != "":
 		job.Script = w.Step.Run
 		job.Words = e.state.Kind == pawl.CommandRun
@@ -252,7 +277,7 @@ func (e *Engine) watch(ctx context.Context, w runs.Work, ref pawl.AttemptRef, ke
 			offsets[file] = offset
 		}
 	}
-	before := e.retriesOf(w)
+	before, outdated := e.retriesOf(w), key.Definition != pawl.DefinitionOf(e.plan.Plan, w.Step, w.Value)
 	tail := &follower{engine: e, dir: e.cfg.Project.AttemptDir(ref, e.run), ref: ref, offsets: offsets, cell: e.watchCell(w.Step, ref)}
 	job, jobErr := e.job(ctx, w, ref, key)
 	giveUp := func() {}
@@ -272,8 +297,11 @@ func (e *Engine) watch(ctx context.Context, w runs.Work, ref pawl.AttemptRef, ke
 		return func() {
 			delete(e.watching, ref.Token)
 			delete(e.settling, ref.Token)
-			if err != nil {
-				e.fatal = err
+			rejoins := err == nil && ev.Away != "" && !outdated && !e.stopping[ref.Token]
+			if rejoins {
+				err = e.rejoin(ctx, w, ref, key, ev.Away)
+			}
+			if e.fatal = cmp.Or(e.fatal, err); rejoins || err != nil {
 				return
 			}
 			e.settle(ctx, w, ref, key, ev)
@@ -317,6 +345,9 @@ func (e *Engine) gather(ctx context.Context, w runs.Work, attempt attemptRecord,
 		if ev.Swept, ev.Unkillable, err = supervise.Sweep(dir, ref.Token); err != nil {
 			return resume.Evidence{}, err
 		}
+	}
+	if ev.Away = ev.Rejoins(w.Step, dir, ref.Token); ev.Away != "" {
+		return ev, nil
 	}
 	ev.Result, ev.ResultErr = runs.ReadResult(dir)
 	if ev.LooksDone() && jobErr == nil {

@@ -83,6 +83,9 @@ func (e *Engine) variables(job *pawl.Job, plan *pawl.Plan, w runs.Work, ref pawl
 	if err != nil {
 		return nil, unfitStep{err}
 	}
+	if job.Away != nil {
+		job.Away.Secrets = slices.Sorted(maps.Keys(secret))
+	}
 	inherited := stepenv.Overlay(e.inherited, stepenv.Named(e.cfg.Environ, Credentials(e.cfg.Executors, w.Step)))
 	job.Inherited = stepenv.Overlay(inherited, secret)
 	root := e.cfg.Project.Root

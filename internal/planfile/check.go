@@ -31,6 +31,9 @@ func (r *reader) fillPlan(p *pawl.Plan) {
 			fill(r, &s.Needs, before)
 			fill(r, &s.Dir, d.Dir)
 			fill(r, &s.Shell, d.Shell)
+			if s.Run != "" && s.Service == nil {
+				fill(r, &s.On, d.On)
+			}
 			if s.Service == nil {
 				fill(r, &s.Timeout, timeout)
 				fill(r, &s.Grace, chosen(r, &d.Grace, pawl.Duration(pawl.DefaultGrace)))
@@ -108,6 +111,7 @@ func (r *reader) checkDefaults(d *pawl.Defaults) {
 	r.checkEnv(&d.Env)
 	r.checkPath(&d.Dir, d.Dir, "dir")
 	r.checkShell(&d.Shell)
+	r.checkQueue(&d.On)
 	r.checkLimits(&d.Timeout, &d.Stall, &d.Estimate, &d.Retry)
 }
 
@@ -133,6 +137,7 @@ func (r *reader) checkStep(s *pawl.Step) {
 	if r.Given(&s.Shell) && !r.Given(&s.Run) && !r.Given(&s.Accept) && !r.Given(&s.Undo) {
 		r.Errorf(&s.Shell, `"shell" requires "run", "accept" or "undo"; remove it`)
 	}
+	r.checkOn(s)
 	r.checkPaths(s.Inputs, "an input")
 	r.checkOutputs(s)
 	r.checkForeach(s)

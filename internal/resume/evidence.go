@@ -32,6 +32,8 @@ type Evidence struct {
 	LostInARow  int                        // attempts lost in a row before this one
 	Verdict     *pawl.Verdict              // the evaluator's verdict, if one was asked
 	Checkpoint  *history.PendingCheckpoint // checkpoint of what the attempt left; nil for none
+	Away        string                     // the input of an attempt that a worker may carry out, and whose supervisor here is gone; see Rejoins
+	WorkerLost  string                     // why it is not known what its worker did; "" for other attempts
 	Swept       int                        // number of orphaned processes that were killed
 	Unkillable  []int                      // processes that could not be killed
 	Serves      bool                       // it runs a service, which is safe to rerun
@@ -47,6 +49,9 @@ func (ev *Evidence) AddStatus(status supervise.Status, token pawl.Token, seal st
 	if status.Exit != nil && status.Exit.Token == token {
 		ev.Exit = status.ExitSealed(seal)
 		ev.Forged = ev.Exit == nil
+	}
+	if ev.Exit != nil && ev.Exit.Reason == pawl.ReasonLost {
+		ev.WorkerLost, ev.Exit = ev.Exit.Why, nil
 	}
 	ev.Begun, ev.Rebooted, ev.BootUnknown = status.HasBegun(), status.Rebooted(), status.HasBegun() && status.Begun == nil
 }

@@ -93,6 +93,9 @@ func LostAttemptEnd(ev Evidence) pawl.AttemptEnded {
 		return ended(pawl.NotStarted, "", "crashed before it started")
 	}
 	why := "its supervisor died"
+	if ev.WorkerLost != "" {
+		why = ev.WorkerLost
+	}
 	if ev.Forged {
 		why += ", and its exit record was not written by the supervisor"
 	}

@@ -54,6 +54,8 @@ type supervisor struct {
 	started time.Time     // with the monotonic reading
 	asleep  time.Duration // the system's time asleep at the start
 	exit    pawl.Exit
+
+	delivered *pawl.Exit // of a job that a worker carries out: how it ended there
 }
 
 // Main runs the supervisor of the attempt in dir. It expects the attempt's lock as descriptor 3. When it returns, the
@@ -221,6 +223,12 @@ func (s *supervisor) appendBegun() error {
 
 // work runs the command and, if it succeeds, the checks.
 func (s *supervisor) work() {
+	if s.job.Away != nil {
+		if s.runCourier() && s.exit.Reason == pawl.ReasonExited && s.exit.Exit != nil && *s.exit.Exit == 0 && s.reportedDone() {
+			s.runChecks()
+		}
+		return
+	}
 	ended := ending{code: new(int)}
 	if len(s.job.Command) > 0 || s.job.Script != "" {
 		ended = s.runTask(s.command())
@@ -237,6 +245,9 @@ func (s *supervisor) work() {
 }
 
 func (s *supervisor) command() task {
+	if s.job.Away != nil { // the worker executes the script, with the limits
+		return task{command: s.job.Command, out: filepath.Join(s.dir, pawl.OutFile), err: filepath.Join(s.dir, pawl.ErrFile), started: s.recordChild}
+	}
 	return task{
 		command: s.job.Command, script: s.job.Script, file: pawl.ScriptFile,
 		out: filepath.Join(s.dir, pawl.OutFile),
@@ -314,6 +325,10 @@ func (s *supervisor) finish() error {
 	s.exit.Seconds = time.Since(s.started).Seconds()
 	s.exit.Slept = (process.Asleep() - s.asleep).Seconds()
 	s.exit.CPUSeconds = s.tree.reaped().Seconds()
+	if d := s.delivered; d != nil {
+		s.exit.Seconds, s.exit.CPUSeconds = d.Seconds, d.CPUSeconds
+		s.exit.Killed, s.exit.Leftovers = s.exit.Killed+d.Killed, append(s.exit.Leftovers, d.Leftovers...)
+	}
 	data, err := json.Marshal(s.exit)
 	if err != nil {
 		return err

@@ -106,7 +106,11 @@ func Start(lock *Lock, job pawl.Job, seal Seal) (*Running, error) {
 	if err := admit(lock.dir, job.RunAs); err != nil {
 		return nil, fmt.Errorf("start supervisor: %w", err)
 	}
-	if err := disk.Put(filepath.Join(lock.dir, pawl.JobFile), data); err != nil { // not synced: it is needed only until begun.json exists
+	write := disk.Put // not synced: it is needed only until begun.json exists
+	if job.Away != nil {
+		write = disk.Replace // or until the worker has ended, which may be after a restart of this system
+	}
+	if err := write(filepath.Join(lock.dir, pawl.JobFile), data); err != nil {
 		return nil, fmt.Errorf("start supervisor: %w", err)
 	}
 	cmd, err := startSupervisor(lock, job, seal)

@@ -71,7 +71,7 @@ func (s *supervisor) runTask(t task) ending {
 
 // runAs returns the user who executes a task. The program that runs an agent or a kernel is pawl itself, and starts those as that user.
 func (s *supervisor) runAs(t task) *pawl.Account {
-	if (s.job.Agent != nil || s.job.Kernel != nil) && t.script == "" {
+	if (s.job.Agent != nil || s.job.Kernel != nil || s.job.Away != nil) && t.script == "" {
 		return nil
 	}
 	return s.job.RunAs
@@ -99,6 +99,9 @@ func (s *supervisor) start(t task) error {
 		return err
 	}
 	env := account.Environ(as, s.job.Env, s.planned)
+	if s.job.Away != nil && t.script != "" {
+		env = withoutStore(env)
+	}
 	if t.path != "" {
 		env = overlay(env, []string{"PATH=" + t.path})
 	}

@@ -1,0 +1,67 @@
+package supervise
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"pawl"
+	"pawl/internal/disk"
+	"pawl/internal/redact"
+)
+
+// DeliveredFile is a file in the folder of an attempt that a worker carries out: how the step ended there, as an exit record. The courier
+// writes it last, when the project has all files of the step.
+const DeliveredFile = "delivered.json"
+
+// Deliver writes DeliveredFile.
+func Deliver(dir string, exit pawl.Exit) error {
+	data, err := json.Marshal(exit)
+	if err != nil {
+		return err
+	}
+	return disk.Replace(filepath.Join(dir, DeliveredFile), data)
+}
+
+// Delivered returns how the attempt with a token ended on its worker; nil if no courier has delivered that.
+func Delivered(dir string, token pawl.Token) *pawl.Exit {
+	exit, _, err := readExit(filepath.Join(dir, DeliveredFile))
+	if err != nil || exit == nil || exit.Token != token {
+		return nil
+	}
+	return exit
+}
+
+// A courier that ends without a delivery is started again after courierPause, courierTries times.
+const (
+	courierTries = 10
+	courierPause = time.Second
+)
+
+// runCourier runs the courier until it has delivered how the step ended, and takes that as how the command ended.
+func (s *supervisor) runCourier() (delivered bool) {
+	for range courierTries {
+		ended := s.runTask(s.command())
+		s.followMove()
+		if exit := Delivered(s.dir, s.job.Token); exit != nil {
+			s.exit.Reason, s.exit.Exit, s.exit.Signal, s.exit.Why = exit.Reason, exit.Exit, exit.Signal, exit.Why
+			s.delivered = exit
+			return true
+		}
+		if ended.cause != nil {
+			s.exit.Exit, s.exit.Signal, s.exit.Reason, s.exit.Why = ended.code, ended.signal, ended.cause.Reason, ended.cause.Why
+			return false
+		}
+		time.Sleep(courierPause)
+	}
+	s.exit.Reason, s.exit.Why = pawl.ReasonLost, fmt.Sprintf("the courier ended %d times before it had a result; see %s", courierTries, pawl.ErrFile)
+	return false
+}
+
+// withoutStore returns the environment of a check without what gives the courier access to the queue.
+func withoutStore(env []string) []string {
+	return slices.DeleteFunc(env, func(v string) bool { return strings.HasPrefix(v, redact.StoreVariable+"=") })
+}
