@@ -24,6 +24,7 @@ import (
 	"pawl/internal/evidence"
 	"pawl/internal/executor/agent"
 	kernelstep "pawl/internal/executor/kernel"
+	"pawl/internal/executor/temporal"
 	"pawl/internal/expression"
 	"pawl/internal/faststart"
 	"pawl/internal/httpaccess"
@@ -77,6 +78,7 @@ func parts() cli.Parts {
 	return cli.Parts{
 		Executors: []engine.Executor{agent.Executor{}, kernelstep.Executor{}}, Adviser: adviser, Agents: serve, Serve: serveProjects,
 		Formats: formats(), Tracer: tracer, Send: sender().Send,
+		Temporal: func(c config.Temporal) engine.Executor { return temporal.Executor{Settings: c} },
 	}
 }
 

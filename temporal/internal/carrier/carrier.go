@@ -40,7 +40,8 @@ type Carrier struct {
 // execution is what is known of an activity.
 type execution struct {
 	run    string    // ID that Temporal gave it
-	token  []byte    // of the state that was seen last, to wait for the next one
+	status dispatch.Status
+	token  []byte    // of the status, to wait for the next one
 	closed time.Time // when this process saw first that it has ended without a report
 }
 
@@ -127,12 +128,12 @@ func (c *Carrier) store(id string, e execution) {
 	c.known[id] = e
 }
 
-// describe asks about an activity. With seen it waits for a change, if this process knows the state; the answer has no State if there was
-// none.
+// describe asks about an activity. If the status that this process knows is the one that was seen, it waits for a change; the answer has no
+// State if there was none.
 func (c *Carrier) describe(ctx context.Context, id string, seen *dispatch.Status) (dispatch.Status, error) {
 	e := c.load(id)
 	ask := &workflowservice.DescribeActivityExecutionRequest{Namespace: c.namespace(), ActivityId: id, RunId: e.run, IncludeOutcome: true}
-	if seen != nil && e.closed.IsZero() {
+	if seen != nil && e.closed.IsZero() && !different(*seen, e.status) {
 		ask.LongPollToken = e.token
 	}
 	answer, err := c.client.WorkflowService().DescribeActivityExecution(ctx, ask)
@@ -156,6 +157,7 @@ func (c *Carrier) describe(ctx context.Context, id string, seen *dispatch.Status
 			status = dispatch.Status{State: dispatch.Running, Worker: status.Worker, Canceled: status.Canceled}
 		}
 	}
+	e.status = status
 	c.store(id, e)
 	return status, nil
 }

@@ -56,13 +56,13 @@ func work(dir string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	settings := config.Temporal{Address: os.Getenv("PAWL_TEST_ADDRESS")}
-	c, err := carrier.Connect(settings)
+	c, err := carrier.Connect(settings, filepath.Base(dir))
 	if err != nil {
 		return err
 	}
 	defer c.Close()
 	t := &taker.Taker{
-		Client: c, Settings: settings, Queues: []string{"gpu"}, Parallel: 4, Identity: filepath.Base(dir), Folder: filepath.Join(dir, "records"), Log: os.Stderr,
+		Client: c, Settings: settings, Queues: []string{"gpu"}, Parallel: 4, Folder: filepath.Join(dir, "records"), Log: os.Stderr,
 		Perform: func(ctx context.Context, task dispatch.Task, alive dispatch.Alive) (dispatch.Report, error) { return perform(ctx, dir, task, alive) },
 	}
 	return t.Run(ctx)
@@ -458,7 +458,7 @@ func TestServerTooOld(t *testing.T) {
 	}
 	settings := s.Settings
 	settings.Namespace = "nobody"
-	c, err := carrier.Connect(settings)
+	c, err := carrier.Connect(settings, "test")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,10 +43,11 @@ const oldest = "1.31"
 // callLimit is the longest time of a call that does not wait.
 const callLimit = 10 * time.Second
 
-// Connect returns a client of the server in the user's settings. It connects on the first use, and again after the server was away.
-func Connect(c config.Temporal) (client.Client, error) {
+// Connect returns a client of the server in the user's settings. It connects on the first use, and again after the server was away. The
+// server shows people the identity of a client.
+func Connect(c config.Temporal, identity string) (client.Client, error) {
 	options := client.Options{
-		HostPort: c.Address, Namespace: cmp.Or(c.Namespace, defaultNamespace), Logger: silent{}, DisableWorkerEnvironmentInfo: true,
+		HostPort: c.Address, Namespace: cmp.Or(c.Namespace, defaultNamespace), Identity: identity, Logger: silent{}, DisableWorkerEnvironmentInfo: true,
 	}
 	options.ConnectionOptions.TLSDisabled = !c.Encrypted()
 	if c.Encrypted() {

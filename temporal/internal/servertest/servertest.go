@@ -94,7 +94,7 @@ func (s *Server) Restart() {
 // Client returns a client of the server.
 func (s *Server) Client() client.Client {
 	s.t.Helper()
-	c, err := carrier.Connect(s.Settings)
+	c, err := carrier.Connect(s.Settings, "test")
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -46,7 +46,6 @@ type Taker struct {
 	Settings config.Temporal
 	Queues   []string
 	Parallel int    // tasks of each queue at a time
-	Identity string // of this worker, for people
 	Folder   string // of records; one process uses it at a time
 	Log      io.Writer
 
@@ -79,7 +78,7 @@ func (t *Taker) Run(ctx context.Context) error {
 	}
 	for _, queue := range t.Queues {
 		w := worker.New(t.Client, queue, worker.Options{
-			MaxConcurrentActivityExecutionSize: t.Parallel, DisableWorkflowWorker: true, DisableEagerActivities: true, Identity: t.Identity,
+			MaxConcurrentActivityExecutionSize: t.Parallel, DisableWorkflowWorker: true, DisableEagerActivities: true,
 			OnFatalError: func(err error) { stop(fmt.Errorf("the Temporal server at %s: %w", t.Settings.Address, err)) },
 		})
 		w.RegisterActivityWithOptions(func(attempt context.Context, data json.RawMessage) (json.RawMessage, error) {
