@@ -33,13 +33,14 @@ type Carrier struct {
 	settings config.Temporal
 	lease    time.Duration
 
-	mu    sync.Mutex // guards known
+	mu    sync.Mutex // guards what follows
 	known map[string]execution
+	asked map[string]*question
 }
 
 // execution is what is known of an activity.
 type execution struct {
-	run    string    // ID that Temporal gave it
+	run    string // ID that Temporal gave it
 	status dispatch.Status
 	token  []byte    // of the status, to wait for the next one
 	closed time.Time // when this process saw first that it has ended without a report
@@ -49,7 +50,7 @@ var _ dispatch.Carrier = (*Carrier)(nil)
 
 // New returns the carrier of a server. A task whose worker is not heard of for a lease is lost; usually this is dispatch.Lease.
 func New(c client.Client, settings config.Temporal, lease time.Duration) *Carrier {
-	return &Carrier{client: c, settings: settings, lease: lease, known: map[string]execution{}}
+	return &Carrier{client: c, settings: settings, lease: lease, known: map[string]execution{}, asked: map[string]*question{}}
 }
 
 // Submit starts the activity of a task, unless it was started before.
@@ -81,22 +82,56 @@ func (c *Carrier) Status(ctx context.Context, id string) (dispatch.Status, error
 }
 
 // Await asks the server about a task until the status is another one than seen. The server answers when the activity has changed, also
-// for each heartbeat, or after 20 seconds.
+// for each heartbeat, or after 20 seconds. When ctx ends before, the question stays, and the next Await gets the answer: couriers look
+// every second.
 func (c *Carrier) Await(ctx context.Context, id string, seen dispatch.Status) (dispatch.Status, error) {
-	ctx, cancel := context.WithTimeout(ctx, awaitLimit)
-	defer cancel()
 	for {
-		if err := c.waitForLease(ctx, id); err != nil {
-			return seen, err
+		question := c.ask(id, seen)
+		select {
+		case <-ctx.Done():
+			return seen, ctx.Err()
+		case <-question.done:
 		}
-		status, err := c.describe(ctx, id, &seen)
-		if err != nil || status.State == "" {
-			return seen, err
+		c.answered(id)
+		if question.err != nil || question.status.State == "" {
+			return seen, question.err
 		}
-		if different(status, seen) {
-			return status, nil
+		if different(question.status, seen) {
+			return question.status, nil
 		}
 	}
+}
+
+// question is a call that waits for a change of an activity.
+type question struct {
+	done   chan struct{} // closed when the rest is set
+	status dispatch.Status
+	err    error
+}
+
+// ask returns the question about an activity, which may have been asked before.
+func (c *Carrier) ask(id string, seen dispatch.Status) *question {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	q := c.asked[id]
+	if q == nil {
+		q = &question{done: make(chan struct{})}
+		c.asked[id] = q
+		go func() {
+			defer close(q.done)
+			c.waitForLease(id)
+			ctx, cancel := context.WithTimeout(context.Background(), awaitLimit)
+			defer cancel()
+			q.status, q.err = c.describe(ctx, id, &seen)
+		}()
+	}
+	return q
+}
+
+func (c *Carrier) answered(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.asked, id)
 }
 
 func different(a, b dispatch.Status) bool {
@@ -162,18 +197,11 @@ func (c *Carrier) describe(ctx context.Context, id string, seen *dispatch.Status
 	return status, nil
 }
 
-// waitForLease waits until a worker that lost its task must have ended the step.
-func (c *Carrier) waitForLease(ctx context.Context, id string) error {
-	e := c.load(id)
-	if e.closed.IsZero() {
-		return nil
-	}
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(c.lease - time.Since(e.closed)):
-		return nil
+// waitForLease waits, for a while, until a worker that lost its task must have ended the step.
+func (c *Carrier) waitForLease(id string) {
+	if e := c.load(id); !e.closed.IsZero() {
+		time.Sleep(min(c.lease-time.Since(e.closed), awaitLimit/2))
 	}
 }
 
-func (c *Carrier) namespace() string { return cmp.Or(c.settings.Namespace, defaultNamespace) }
+func (c *Carrier) namespace() string { return cmp.Or(c.settings.Namespace, DefaultNamespace) }

@@ -24,6 +24,7 @@ import (
 	"pawl"
 	"pawl/internal/config"
 	"pawl/internal/dispatch"
+	"pawl/internal/dispatch/dispatchtest"
 	"pawl/temporal/internal/carrier"
 	"pawl/temporal/internal/servertest"
 	"pawl/temporal/internal/taker"
@@ -61,15 +62,41 @@ func work(dir string) error {
 		return err
 	}
 	defer c.Close()
+	left, err := leftIn(dir)
+	if err != nil {
+		return err
+	}
 	t := &taker.Taker{
-		Client: c, Settings: settings, Queues: []string{"gpu"}, Parallel: 4, Folder: filepath.Join(dir, "records"), Log: os.Stderr,
-		Perform: func(ctx context.Context, task dispatch.Task, alive dispatch.Alive) (dispatch.Report, error) { return perform(ctx, dir, task, alive) },
+		Client: c, Settings: settings, Queues: []string{"gpu"}, Parallel: 4, Left: left,
+		Log: func(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) },
+		Perform: func(ctx context.Context, task dispatch.Task, alive dispatch.Alive) (dispatch.Report, error) {
+			return perform(ctx, dir, task, alive)
+		},
+		Forget: func(token pawl.Token) error { return os.Remove(filepath.Join(dir, string(token)+".task")) },
 	}
 	return t.Run(ctx)
 }
 
+// leftIn returns the tasks that a killed worker has left.
+func leftIn(dir string) (left []dispatch.Task, err error) {
+	paths, err := filepath.Glob(filepath.Join(dir, "*.task"))
+	for _, path := range paths {
+		data, readErr := os.ReadFile(path)
+		task, parseErr := dispatch.ParseTask(data)
+		left, err = append(left, task), errors.Join(err, readErr, parseErr)
+	}
+	return left, err
+}
+
 func perform(ctx context.Context, dir string, task dispatch.Task, alive dispatch.Alive) (dispatch.Report, error) {
 	report := dispatch.Report{Outcome: dispatch.Finished, Result: strings.Repeat("ab", 32)}
+	data, err := task.Encode()
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, string(task.Token)+".task"), data, 0o600)
+	}
+	if err != nil {
+		return report, err
+	}
 	begun := "begun"
 	if told, _ := os.ReadFile(filepath.Join(dir, "begun")); bytes.Contains(told, []byte(task.Token)) {
 		begun = "joined"
@@ -294,8 +321,8 @@ func TestCarrier(t *testing.T) {
 		w.start(s) // joins the step, and learns that the task is lost
 		w.wait("lost", task)
 		eventually(t, func() bool {
-			records, _ := filepath.Glob(filepath.Join(w.dir, "records", "*.json"))
-			return len(records) == 0
+			left, err := leftIn(w.dir)
+			return err == nil && len(left) == 0
 		})
 	})
 
@@ -347,6 +374,34 @@ func TestCarrier(t *testing.T) {
 		if w.count("lost", task) != 1 {
 			t.Error("the worker was not told")
 		}
+	})
+}
+
+// queue is a carrier with workers in this process, for the suite.
+type queue struct {
+	*carrier.Carrier
+	settings config.Temporal
+}
+
+// Serve implements dispatchtest.Queue.
+func (q queue) Serve(ctx context.Context, name, worker string, parallel int, perform dispatch.Perform) error {
+	c, err := carrier.Connect(q.settings, worker)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	t := taker.Taker{
+		Client: c, Settings: q.settings, Queues: []string{name}, Parallel: parallel, Perform: perform,
+		Log: func(string, ...any) {}, Forget: func(pawl.Token) error { return nil },
+	}
+	return t.Run(ctx)
+}
+
+// TestSuite: what every carrier must do.
+func TestSuite(t *testing.T) {
+	s := servertest.Start(t)
+	dispatchtest.Suite(t, func(*testing.T) dispatchtest.Bench {
+		return dispatchtest.Bench{Queue: queue{carrier.New(s.Client(), s.Settings, lease), s.Settings}, Lease: lease}
 	})
 }
 
@@ -437,6 +492,8 @@ func TestServerKilled(t *testing.T) {
 	w.end(running)
 	w.wait("ended", running) // and reports when the server is back
 	s.Restart()
+	w2 := startWorker(t, s)
+	defer func() { t.Log(w2.count("begun", waiting), w.count("begun", waiting)) }()
 	awaitReport(t, c, running, dispatch.Finished)
 	submit(t, c, waiting)
 	awaitReport(t, c, waiting, dispatch.Finished)

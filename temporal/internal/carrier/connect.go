@@ -34,8 +34,8 @@ import (
 // ActivityType is the type of the activities, with the format of their input.
 const ActivityType = "pawl.attempt.v1"
 
-// defaultNamespace is the namespace that Temporal creates itself.
-const defaultNamespace = "default"
+// DefaultNamespace is the namespace that Temporal creates itself.
+const DefaultNamespace = "default"
 
 // oldest is the first version of the server that has standalone activities.
 const oldest = "1.31"
@@ -47,7 +47,7 @@ const callLimit = 10 * time.Second
 // server shows people the identity of a client.
 func Connect(c config.Temporal, identity string) (client.Client, error) {
 	options := client.Options{
-		HostPort: c.Address, Namespace: cmp.Or(c.Namespace, defaultNamespace), Identity: identity, Logger: silent{}, DisableWorkerEnvironmentInfo: true,
+		HostPort: c.Address, Namespace: cmp.Or(c.Namespace, DefaultNamespace), Identity: identity, Logger: silent{}, DisableWorkerEnvironmentInfo: true,
 	}
 	options.ConnectionOptions.TLSDisabled = !c.Encrypted()
 	if c.Encrypted() {
@@ -120,7 +120,7 @@ func Check(ctx context.Context, c client.Client, settings config.Temporal) error
 	if err != nil {
 		return explain(err, settings)
 	}
-	namespace := cmp.Or(settings.Namespace, defaultNamespace)
+	namespace := cmp.Or(settings.Namespace, DefaultNamespace)
 	described, err := c.WorkflowService().DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: namespace})
 	if err != nil {
 		return explain(err, settings)
@@ -142,7 +142,7 @@ func explain(err error, settings config.Temporal) error {
 		return fmt.Errorf("the Temporal server at %s: %w: %w", settings.Address, dispatch.ErrUnreachable, err)
 	}
 	text := fmt.Errorf("the Temporal server at %s: %w", settings.Address, err)
-	namespace := cmp.Or(settings.Namespace, defaultNamespace)
+	namespace := cmp.Or(settings.Namespace, DefaultNamespace)
 	switch {
 	case is[*serviceerror.Unimplemented](err):
 		return &pawl.Error{Kind: pawl.KindUsage, Err: text, Hint: "update the server: pawl needs Temporal " + oldest + " or newer, with standalone activities"}
