@@ -200,3 +200,6 @@ type Carrier interface {
 // task whose worker has died on this machine: it joins what is still running. It returns an error, and no report, only when ctx ends
 // (the step then goes on under its supervisor, and Perform can join it) or after ErrLost.
 type Alive func(ctx context.Context) error
+
+// Perform is the method of a worker; see Alive.
+type Perform func(ctx context.Context, task Task, alive Alive) (Report, error)

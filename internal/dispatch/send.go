@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"slices"
 	"time"
 
 	"pawl"
@@ -13,4 +14,12 @@ const interruptWait = pawl.Duration(time.Minute)
 func Send(job *pawl.Job, step *pawl.Step, epoch pawl.Epoch) {
 	job.Script, job.InterruptWait = step.Run, interruptWait
 	job.Away = &pawl.Away{Queue: QueueOf(step), Epoch: epoch}
+}
+
+// Travels returns the declared paths of a step on a queue, which travel even if they are ignored; none for another step.
+func Travels(step *pawl.Step) []string {
+	if QueueOf(step) == "" {
+		return nil
+	}
+	return slices.Concat(step.Inputs, step.Outputs)
 }

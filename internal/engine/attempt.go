@@ -114,7 +114,7 @@ func (p preparation) unsaved() string {
 // saveBefore takes a checkpoint before an agent starts to work. The checkpoint does not carry the step's name: users
 // mean the step's result by that name, and recovery treats a step's checkpoint as a sign that it finished.
 func (e *Engine) saveBefore(ctx context.Context, w runs.Work, attempt int, at history.Position) *history.PendingCheckpoint {
-	s := e.saver.Save(ctx, pawl.CheckpointStep, pawl.AttemptRef{}, fmt.Sprintf("before attempt %d of %s", attempt, w.Name()), at)
+	s := e.saver.SaveBefore(ctx, fmt.Sprintf("before attempt %d of %s", attempt, w.Name()), at, w.Paths(dispatch.Travels(w.Step)))
 	return &s
 }
 

@@ -10,6 +10,7 @@ import (
 	"pawl"
 	"pawl/internal/config"
 	"pawl/internal/oneline"
+	"pawl/internal/outputs"
 	"pawl/internal/project"
 	"pawl/internal/runs"
 	"pawl/internal/snapshot"
@@ -46,6 +47,17 @@ func (k *Saver) Close() error {
 // Save takes a snapshot and returns its checkpoint, which the caller must journal.
 func (k *Saver) Save(ctx context.Context, kind pawl.CheckpointKind, ref pawl.AttemptRef, why string, at Position) PendingCheckpoint {
 	s, err := k.take(ctx, kind, ref, why, at, func(stamp snapshot.Stamp) (snapshot.Record, error) { return k.Store.Take(ctx, stamp) })
+	if err != nil {
+		s.Snapshot = &pawl.Snapshot{None: noSnapshotReason(err)}
+	}
+	return s
+}
+
+// SaveBefore takes the checkpoint before an attempt. The paths among declared that exist are in its snapshot even if they are ignored.
+func (k *Saver) SaveBefore(ctx context.Context, why string, at Position, declared []string) PendingCheckpoint {
+	s, err := k.take(ctx, pawl.CheckpointStep, pawl.AttemptRef{}, why, at, func(stamp snapshot.Stamp) (snapshot.Record, error) {
+		return k.Store.TakeWith(ctx, stamp, outputs.Find(k.project.Root, declared))
+	})
 	if err != nil {
 		s.Snapshot = &pawl.Snapshot{None: noSnapshotReason(err)}
 	}

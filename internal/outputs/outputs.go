@@ -131,6 +131,16 @@ func Read(root, path string, limit int64) ([]byte, error) {
 	return disk.ReadBelow(realRoot, below, limit) // follows no link that was made since
 }
 
+// Find returns the declared paths that exist, and the matches of patterns.
+func Find(root string, declared []string) (paths []string) {
+	for _, d := range declared {
+		if matches, err := glob(root, d); err == nil { // whoever needs a path that cannot be read says so
+			paths = append(paths, matches...)
+		}
+	}
+	return paths
+}
+
 // Exists reports whether a declared path exists or a pattern has a match.
 func Exists(root, declared string) bool {
 	return anyMatch(root, declared, func(string, fs.FileInfo) bool { return true })

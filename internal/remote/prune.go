@@ -23,7 +23,10 @@ type Pruned struct {
 	Kept    int   `json:"kept"`
 }
 
-// Prune deletes the packs that no newest record of a run needs, in two phases: it marks them, and deletes those that were marked longer
+// taskTime is how long records of steps on workers are kept.
+const taskTime = 30 * 24 * time.Hour
+
+// Prune deletes the packs that no newest record of a run and no task needs, in two phases: it marks them, and deletes those that were marked longer
 // than grace ago. No push may take longer than grace. After a crash, Prune can be called again.
 func Prune(ctx context.Context, s Store, grace time.Duration, now time.Time) (out Pruned, err error) {
 	p := pruner{store: s, oldest: now.Add(-grace), now: now}
@@ -96,13 +99,46 @@ func needed(ctx context.Context, s Store) (map[string]bool, error) {
 			packs[ref.Pack] = true
 		}
 	}
-	return packs, nil
+	return packs, addTasks(ctx, s, packs)
+}
+
+// addTasks adds the packs that the records of steps on workers name.
+func addTasks(ctx context.Context, s Store, packs map[string]bool) error {
+	there, err := s.List(ctx, TaskPrefix)
+	if err != nil {
+		return err
+	}
+	for _, o := range there {
+		data, err := s.Get(ctx, o.Key, maxRecord)
+		if errors.Is(err, fs.ErrNotExist) || isPartial(o.Key) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		var record struct {
+			Packs []PackRef `json:"packs"`
+		}
+		if err := json.Unmarshal(data, &record); err != nil {
+			return damaged("%s on the remote: %w", o.Key, err)
+		}
+		for _, ref := range record.Packs {
+			packs[ref.Pack] = true
+		}
+	}
+	return nil
 }
 
 func (p *pruner) object(ctx context.Context, o Object, out *Pruned) error {
 	switch name := path.Base(o.Key); {
 	case isPartial(o.Key) || strings.HasPrefix(o.Key, probePrefix): // left by a crash
 		if o.Modified.After(p.oldest) {
+			return nil
+		}
+		out.Freed += o.Size
+		return p.store.Delete(ctx, o.Key)
+	case strings.HasPrefix(o.Key, TaskPrefix), strings.HasPrefix(o.Key, OutputPrefix):
+		if o.Modified.After(p.now.Add(-taskTime)) {
 			return nil
 		}
 		out.Freed += o.Size

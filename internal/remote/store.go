@@ -4,6 +4,8 @@
 //	packs/<sha256>                objects, as pack.Store encodes them, one after another
 //	indexes/<pack>-<sha256>       where each object of a pack is
 //	runs/<run>/<number>.json      a Record: what a push stored, and who pushed. The highest number counts
+//	tasks/<run>/<name>.json       a record of a step on a worker, with the packs that it needs
+//	output/<token>/<name>         what such a step has written so far
 //	marks/<pack>                  since when no Record needs a pack
 //
 // Keys are created once and never change. A push writes its Record last, under the number after the highest one, and only if that is
@@ -62,6 +64,8 @@ const (
 	runPrefix    = "runs/"
 	markPrefix   = "marks/"
 	probePrefix  = "probes/"
+	TaskPrefix   = "tasks/"
+	OutputPrefix = "output/"
 	maxIDSize    = 4 << 10
 	remoteFormat = 1
 )

@@ -173,7 +173,14 @@ var ErrUnchanged = errors.New("nothing has changed")
 // Take takes a snapshot. When it returns nil, the snapshot survives a power failure; after an error there is none. An
 // unreadable file is left out and listed, and is not an error. At the quota, Take returns ErrQuota.
 func (s *Store) Take(ctx context.Context, stamp Stamp) (Record, error) {
-	return s.take(ctx, stamp, "", s.cfg.Quota)
+	return s.take(ctx, stamp, nil, "", s.cfg.Quota)
+}
+
+// TakeWith is like Take, but reads the paths in include, and everything below them, even if they are ignored.
+func (s *Store) TakeWith(ctx context.Context, stamp Stamp, include []string) (Record, error) {
+	include = clean(include)
+	slices.Sort(include)
+	return s.take(ctx, stamp, include, "", s.cfg.Quota)
 }
 
 // TakeSpare is like Take for a snapshot that nobody waits for. It returns ErrUnchanged if the root folder's tree would be
@@ -184,7 +191,7 @@ func (s *Store) TakeSpare(ctx context.Context, stamp Stamp, same string) (Record
 		return Record{}, err
 	}
 	limit := min(s.cfg.Quota, space.Spare())
-	record, err := s.take(ctx, stamp, same, limit)
+	record, err := s.take(ctx, stamp, nil, same, limit)
 	if limit < s.cfg.Quota && errors.Is(err, ErrQuota) {
 		err = fmt.Errorf("the disk is almost full: %s", space)
 	}
@@ -192,11 +199,11 @@ func (s *Store) TakeSpare(ctx context.Context, stamp Stamp, same string) (Record
 }
 
 // take takes a snapshot that adds at most limit bytes, unless its tree would be the one named same.
-func (s *Store) take(ctx context.Context, stamp Stamp, same string, limit int64) (Record, error) {
+func (s *Store) take(ctx context.Context, stamp Stamp, include []string, same string, limit int64) (Record, error) {
 	if err := s.checkQuota(); err != nil {
 		return Record{}, err
 	}
-	scan, err := s.scanUpTo(ctx, nil, extent{}, limit)
+	scan, err := s.scanUpTo(ctx, include, extent{}, limit)
 	if err != nil {
 		return Record{}, fmt.Errorf("take a snapshot: %w", err)
 	}

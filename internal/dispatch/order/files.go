@@ -1,0 +1,135 @@
+package order
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"pawl"
+	"pawl/internal/remote"
+	"pawl/internal/snapshot"
+	"pawl/internal/snapshot/pack"
+)
+
+// A Packer stores objects that the remote lacks, and notes which packs have those that it was asked for.
+type Packer struct {
+	known  *remote.Known
+	writer *remote.Writer
+	used   map[remote.PackRef]bool
+}
+
+// NewPacker returns a Packer.
+func NewPacker(ctx context.Context, s remote.Store, cache remote.Cache) (*Packer, error) {
+	known, err := remote.FindKnown(ctx, s, cache, nil)
+	return &Packer{known: known, writer: remote.NewWriter(s, cache), used: map[remote.PackRef]bool{}}, err
+}
+
+func (p *Packer) has(id pack.ID) bool {
+	ref, ok := p.known.In(id)
+	if ok {
+		p.used[ref] = true
+	}
+	return ok
+}
+
+// Snapshot stores a snapshot.
+func (p *Packer) Snapshot(ctx context.Context, store *snapshot.Store, r snapshot.Record) error {
+	err := store.Objects(ctx, r, func(pack.ID) bool { return false }, func(id pack.ID) error {
+		if p.has(id) {
+			return nil
+		}
+		encoded, err := store.Encoded(id)
+		if err != nil {
+			return err
+		}
+		return p.writer.Add(ctx, id, encoded)
+	})
+	if err != nil || p.has(r.ID) {
+		return err
+	}
+	content, err := store.RecordContent(r.ID)
+	if err != nil {
+		return err
+	}
+	id, encoded, err := pack.Encode(content)
+	if err != nil {
+		return err
+	}
+	return p.writer.Add(ctx, id, encoded)
+}
+
+// partSize is the size of the parts of large files.
+const partSize = 4 << 20
+
+// File stores the content of a file.
+func (p *Packer) File(ctx context.Context, name string, data []byte) (remote.File, error) {
+	f := remote.File{Name: name, Parts: []remote.Part{}}
+	for chunk := range slices.Chunk(data, partSize) {
+		id, encoded, err := pack.Encode(chunk)
+		if err != nil {
+			return f, err
+		}
+		f.Parts = append(f.Parts, remote.Part{ID: id, Size: int64(len(chunk))})
+		if p.has(id) {
+			continue
+		}
+		if err := p.writer.Add(ctx, id, encoded); err != nil {
+			return f, err
+		}
+	}
+	return f, nil
+}
+
+// Packs stores what is left, and returns the packs that have what was asked for.
+func (p *Packer) Packs(ctx context.Context) ([]remote.PackRef, error) {
+	if err := p.writer.Flush(ctx); err != nil {
+		return nil, err
+	}
+	var refs []remote.PackRef
+	for ref := range p.used {
+		refs = append(refs, ref)
+	}
+	slices.SortFunc(refs, func(a, b remote.PackRef) int { return strings.Compare(a.Pack, b.Pack) })
+	return append(refs, p.writer.Packs...), nil
+}
+
+// Receive returns a snapshot that the packs of a remote have, and stores it first if the store lacks it.
+func Receive(ctx context.Context, from *remote.Reader, store *snapshot.Store, id pack.ID, run pawl.RunID) (snapshot.Record, error) {
+	has, err := store.Has(id)
+	if err != nil {
+		return snapshot.Record{}, err
+	}
+	if has {
+		content, err := store.RecordContent(id)
+		if err != nil {
+			return snapshot.Record{}, err
+		}
+		return snapshot.ParseRecord(content, run)
+	}
+	content, err := from.Content(ctx, id, pack.MaxRecord)
+	if err != nil {
+		return snapshot.Record{}, err
+	}
+	return store.Receive(ctx, content, run, func(id pack.ID) ([]byte, error) { return from.Get(ctx, id) })
+}
+
+// The files of an attempt that come back.
+var Returned = []string{pawl.OutFile, pawl.ErrFile, pawl.EventsFile, pawl.ResultFile}
+
+// OutputPrefix begins the keys of what a step has written so far.
+func OutputPrefix(token pawl.Token) string { return remote.OutputPrefix + string(token) + "/" }
+
+// OutputKey is the key of a part of a file that a step writes.
+func OutputKey(token pawl.Token, file string, offset int64) string {
+	return fmt.Sprintf("%s%s-%015d", OutputPrefix(token), file, offset)
+}
+
+// ParseOutputKey is the inverse of OutputKey.
+func ParseOutputKey(key string, token pawl.Token) (file string, offset int64, ok bool) {
+	name, ok := strings.CutPrefix(key, OutputPrefix(token))
+	file, digits, found := strings.Cut(name, "-")
+	offset, err := strconv.ParseInt(digits, 10, 64)
+	return file, offset, ok && found && err == nil && offset >= 0 && slices.Contains(Returned, file) && OutputKey(token, file, offset) == key
+}

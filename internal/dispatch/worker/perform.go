@@ -1,0 +1,335 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"pawl"
+	"pawl/internal/disk"
+	"pawl/internal/dispatch"
+	"pawl/internal/dispatch/order"
+	"pawl/internal/remote"
+	"pawl/internal/snapshot"
+	"pawl/internal/snapshot/pack"
+	"pawl/internal/supervise"
+)
+
+// Files in the folder of a task.
+const (
+	taskFile    = "task.json"
+	orderFile   = "order.json"
+	startedFile = "started.json" // started; durable before the supervisor starts
+	workFolder  = "work"
+)
+
+// started is what a worker must know of the supervisor that it has started.
+type started struct {
+	Seal string  `json:"seal"` // public key
+	Base pack.ID `json:"base"` // commit record of the files before, as this machine sees them
+}
+
+// performance is a task that is performed.
+type performance struct {
+	worker *Worker
+	task   dispatch.Task
+	dir    string
+	store  remote.Store
+	order  *order.Order
+
+	mu       sync.Mutex // guards what follows
+	canceled string     // why the script is to end; "" if it is not
+	silent   bool       // the carrier was not reached for too long
+}
+
+func (p *performance) work() string { return filepath.Join(p.dir, workFolder) }
+
+// attemptDir is the folder of the attempt, where programs of the script expect it.
+func (p *performance) attemptDir() string {
+	ref := p.order.AttemptRef
+	return filepath.Join(p.work(), disk.Guarded, "runs", string(p.task.Run), "steps", filepath.FromSlash(ref.Name()), fmt.Sprint(ref.Attempt))
+}
+
+// attend tells the carrier that the task is performed, until stop is called. The context that it returns ends with ErrLost as its cause
+// when the task is not the worker's own any more.
+func (p *performance) attend(ctx context.Context, alive dispatch.Alive) (attended context.Context, stop func()) {
+	attended, cancel := context.WithCancelCause(ctx)
+	over := make(chan struct{})
+	var ended sync.WaitGroup
+	ended.Go(func() {
+		ticker := time.NewTicker(p.worker.beat())
+		defer ticker.Stop()
+		for last := time.Now(); ; {
+			err := alive(attended)
+			switch {
+			case err == nil:
+				last = time.Now()
+			case errors.Is(err, dispatch.ErrCanceled):
+				last = time.Now()
+				p.endScript(dispatch.ErrCanceled.Error(), false)
+			case errors.Is(err, dispatch.ErrLost):
+				cancel(dispatch.ErrLost)
+				return
+			case time.Since(last) > p.worker.giveUp():
+				p.endScript(fmt.Sprintf("the worker could not reach the queue for %s", p.worker.giveUp()), true)
+			}
+			select {
+			case <-ticker.C:
+			case <-over:
+				return
+			case <-attended.Done():
+				return
+			}
+		}
+	})
+	return attended, func() {
+		close(over)
+		cancel(context.Canceled)
+		ended.Wait()
+	}
+}
+
+// endScript asks for the end of the script.
+func (p *performance) endScript(why string, silent bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.silent = p.silent || silent
+	if p.canceled == "" {
+		p.canceled = why
+	}
+}
+
+// ending returns why the script is to end.
+func (p *performance) ending() (why string, silent bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.canceled, p.silent
+}
+
+// errLost means that the script may have been started and what it did is unknown.
+var errLost = errors.New("the worker does not know what the step did")
+
+func lost(format string, args ...any) error {
+	return fmt.Errorf("%w: %w", errLost, fmt.Errorf(format, args...))
+}
+
+// perform performs the task and returns the hash of the result.
+func (p *performance) perform(ctx context.Context) (sum string, err error) {
+	if !validProject.MatchString(p.task.Project) {
+		return "", refused("invalid project %q", p.task.Project)
+	}
+	if p.store, err = p.worker.accept(p.task); err != nil {
+		return "", err
+	}
+	if err := p.begin(); err != nil {
+		return "", err
+	}
+	err = p.retry(ctx, func() (err error) {
+		p.order, err = p.readOrder(ctx)
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	objects, err := p.worker.openStore(ctx, p.work())
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, objects.Close()) }()
+	begun, running, err := p.start(ctx, objects)
+	if err != nil {
+		return "", err
+	}
+	if err := p.await(ctx, running); err != nil {
+		return "", err
+	}
+	exit, err := p.exit(begun.Seal)
+	if err != nil {
+		return "", err
+	}
+	err = p.retry(ctx, func() (err error) {
+		sum, err = p.deliver(ctx, objects, begun.Base, *exit)
+		return err
+	})
+	return sum, err
+}
+
+// begin makes the folder of the task, so that a later process finds it.
+func (p *performance) begin() error {
+	data, err := p.task.Encode()
+	if err != nil {
+		return errRefused{err}
+	}
+	if err := disk.MakeFolders(p.dir); err != nil {
+		return err
+	}
+	return disk.Replace(filepath.Join(p.dir, taskFile), data)
+}
+
+// retryPause is the pause before something is tried again that needs the remote.
+const retryPause = time.Second
+
+// retry calls do until it succeeds, refuses, or finds damage. The script is not running meanwhile.
+func (p *performance) retry(ctx context.Context, do func() error) error {
+	for {
+		err := do()
+		_, isRefused := errors.AsType[errRefused](err)
+		switch {
+		case err == nil || isRefused || errors.Is(err, errLost):
+			return err
+		case pawl.KindOf(err) == pawl.KindDamaged && !p.hasStarted():
+			return errRefused{err}
+		}
+		if why, _ := p.ending(); why != "" && !p.hasStarted() {
+			return refused("%s, and before that: %w", why, err)
+		}
+		p.worker.log("task %s: %v; trying again", p.task.ID(), err)
+		timer := time.NewTimer(retryPause)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return ctx.Err()
+		}
+	}
+}
+
+func (p *performance) hasStarted() bool { return disk.Exists(filepath.Join(p.dir, startedFile)) }
+
+// start starts the script, or joins it.
+func (p *performance) start(ctx context.Context, objects *snapshot.Store) (before started, running *supervise.Running, err error) {
+	data, err := disk.ReadFile(filepath.Join(p.dir, startedFile), disk.RecordLimit)
+	switch {
+	case err == nil && json.Unmarshal(data, &before) != nil:
+		return before, nil, lost("%s is damaged", startedFile)
+	case err == nil:
+		status, err := supervise.Probe(p.attemptDir())
+		if err != nil || status.State != supervise.NotBegun {
+			return before, supervise.Attach(p.attemptDir()), err
+		}
+	case !errors.Is(err, fs.ErrNotExist):
+		return before, nil, err
+	}
+	job, err := p.job()
+	if err != nil {
+		return before, nil, err
+	}
+	err = p.retry(ctx, func() (err error) {
+		if why, _ := p.ending(); why != "" {
+			return refused("%s", why)
+		}
+		before.Base, err = p.fill(ctx, objects)
+		return err
+	})
+	if err != nil {
+		return before, nil, err
+	}
+	lock, err := supervise.Prepare(p.attemptDir())
+	if err != nil {
+		return before, nil, err
+	}
+	key := supervise.NewSeal()
+	before.Seal = key.Public()
+	if data, err = json.Marshal(before); err == nil {
+		err = disk.Replace(filepath.Join(p.dir, startedFile), data)
+	}
+	if err != nil {
+		return before, nil, errors.Join(err, lock.Release())
+	}
+	running, err = supervise.Start(lock, job, key)
+	return before, running, err
+}
+
+// fill writes the files of the order into a new workspace, and returns a snapshot of that. It may have less than the order's: here may be
+// no git, and other files are ignored. What the script changes is what differs from this one.
+func (p *performance) fill(ctx context.Context, objects *snapshot.Store) (base pack.ID, err error) {
+	if err := disk.RemoveTree(p.work()); err != nil {
+		return base, err
+	}
+	reader := remote.NewReader(p.store, p.worker.cache(p.task.Remote), p.order.Packs)
+	record, err := order.Receive(ctx, reader, objects, p.order.Input, p.task.Run)
+	if err != nil {
+		return base, err
+	}
+	if err := snapshot.MarkUnfinished(p.work()); err != nil {
+		return base, err
+	}
+	if _, err := objects.Fill(ctx, record, p.work()); err != nil {
+		return base, err
+	}
+	taken, err := p.take(ctx, objects, "before")
+	return taken.ID, err
+}
+
+// await returns when the script has ended.
+func (p *performance) await(ctx context.Context, running *supervise.Running) error {
+	copying, stop := context.WithCancel(ctx)
+	var copied sync.WaitGroup
+	copied.Go(func() { p.sendOutput(copying) })
+	defer copied.Wait()
+	defer stop()
+	over := make(chan error, 1)
+	go func() { over <- running.Wait(ctx) }()
+	ticker := time.NewTicker(endCheck)
+	defer ticker.Stop()
+	for asked := false; ; {
+		select {
+		case err := <-over:
+			return err
+		case <-ticker.C:
+		}
+		if why, _ := p.ending(); why != "" && !asked {
+			asked = true
+			if err := supervise.RequestAbort(p.attemptDir(), pawl.Abort{Reason: pawl.ReasonAbort, Why: why}); err != nil {
+				p.worker.log("task %s: %v", p.task.ID(), err)
+			}
+		}
+	}
+}
+
+// endCheck is how often a worker looks whether a script is to end.
+const endCheck = 100 * time.Millisecond
+
+// end ends what runs of the task, and waits for that.
+func (p *performance) end(why string) error {
+	if p.order == nil || !p.hasStarted() {
+		return nil
+	}
+	if _, err := supervise.End(p.attemptDir(), why); err != nil {
+		return err
+	}
+	_, _, err := supervise.Sweep(p.attemptDir(), p.task.Token)
+	return err
+}
+
+// exit returns the exit record of the script.
+func (p *performance) exit(seal string) (*pawl.Exit, error) {
+	status, err := supervise.Probe(p.attemptDir())
+	if err != nil {
+		return nil, err
+	}
+	exit, why := status.ExitSealed(seal), ""
+	if exit != nil && exit.Token == p.task.Token {
+		silence, silent := p.ending()
+		switch {
+		case exit.Reason == pawl.ReasonAbort && silent:
+			why = silence + ", and ended the step"
+		case exit.Reason == pawl.ReasonOrphaned:
+			why = fmt.Sprintf("no process of worker %s was there for %s, so the step was ended", p.worker.Name, p.worker.giveUp())
+		default:
+			return exit, nil
+		}
+	}
+	if _, _, err := supervise.Sweep(p.attemptDir(), p.task.Token); err != nil {
+		return nil, err
+	}
+	if why != "" {
+		return nil, lost("%s", why)
+	}
+	return nil, lost("its supervisor on worker %s died", p.worker.Name)
+}
