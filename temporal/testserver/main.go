@@ -5,6 +5,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -47,7 +48,11 @@ func serve(address, file, namespace string, standalone bool) error {
 	if err != nil {
 		return err
 	}
-	settings := serverConfig(host, port, file)
+	ports, err := portsOf(file + ".ports")
+	if err != nil {
+		return err
+	}
+	settings := serverConfig(host, port, ports, file)
 	if err := prepare(settings, file, namespace); err != nil {
 		return err
 	}
@@ -63,6 +68,22 @@ func serve(address, file, namespace string, standalone bool) error {
 		return err
 	}
 	return server.Start()
+}
+
+// portsOf returns the ports of the services, which a file keeps. A server that was killed and comes back with other ports counts as another
+// member of its cluster, and waits a minute for the old one.
+func portsOf(file string) (ports []int, err error) {
+	data, err := os.ReadFile(file)
+	if err == nil {
+		return ports, json.Unmarshal(data, &ports)
+	}
+	for range 7 {
+		ports = append(ports, freeport.MustGetFreePort())
+	}
+	if data, err = json.Marshal(ports); err != nil {
+		return nil, err
+	}
+	return ports, os.WriteFile(file, data, 0o600)
 }
 
 // prepare makes the tables of a new file, and the namespace.
@@ -81,15 +102,15 @@ func prepare(settings *config.Config, file, namespace string) error {
 }
 
 // serverConfig is that of go.temporal.io/server/temporaltest, whose package for it is internal, with a file and a fixed port.
-func serverConfig(host string, port int, file string) *config.Config {
+func serverConfig(host string, port int, ports []int, file string) *config.Config {
 	address := net.JoinHostPort(host, strconv.Itoa(port))
 	store := config.SQL{
 		PluginName:        sqliteplugin.PluginName,
 		DatabaseName:      file,
 		ConnectAttributes: map[string]string{"mode": "rwc", "_journal_mode": "wal", "_synchronous": "2"},
 	}
-	service := func(port int) config.Service {
-		return config.Service{RPC: config.RPC{GRPCPort: port, MembershipPort: freeport.MustGetFreePort(), BindOnIP: host}}
+	service := func(port, membership int) config.Service {
+		return config.Service{RPC: config.RPC{GRPCPort: port, MembershipPort: membership, BindOnIP: host}}
 	}
 	return &config.Config{
 		Global: config.Global{
@@ -107,8 +128,8 @@ func serverConfig(host string, port int, file string) *config.Config {
 		},
 		DCRedirectionPolicy: config.DCRedirectionPolicy{Policy: "noop"},
 		Services: map[string]config.Service{
-			"frontend": service(port), "history": service(freeport.MustGetFreePort()),
-			"matching": service(freeport.MustGetFreePort()), "worker": service(freeport.MustGetFreePort()),
+			"frontend": service(port, ports[0]), "history": service(ports[1], ports[2]),
+			"matching": service(ports[3], ports[4]), "worker": service(ports[5], ports[6]),
 		},
 		Archival: config.Archival{
 			History:    config.HistoryArchival{State: "disabled"},

@@ -492,8 +492,6 @@ func TestServerKilled(t *testing.T) {
 	w.end(running)
 	w.wait("ended", running) // and reports when the server is back
 	s.Restart()
-	w2 := startWorker(t, s)
-	defer func() { t.Log(w2.count("begun", waiting), w.count("begun", waiting)) }()
 	awaitReport(t, c, running, dispatch.Finished)
 	submit(t, c, waiting)
 	awaitReport(t, c, waiting, dispatch.Finished)
