@@ -67,12 +67,12 @@ func work(dir string) error {
 		return err
 	}
 	t := &taker.Taker{
-		Client: c, Settings: settings, Queues: []string{"gpu"}, Parallel: 4, Left: left,
+		Client: c, Settings: settings, Queue: "gpu", Parallel: 4, Left: left,
 		Log: func(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) },
 		Perform: func(ctx context.Context, task dispatch.Task, alive dispatch.Alive) (dispatch.Report, error) {
 			return perform(ctx, dir, task, alive)
 		},
-		Forget: func(token pawl.Token) error { return os.Remove(filepath.Join(dir, string(token)+".task")) },
+		Forget: func(task dispatch.Task) error { return os.Remove(filepath.Join(dir, string(task.Token)+".task")) },
 	}
 	return t.Run(ctx)
 }
@@ -391,8 +391,8 @@ func (q queue) Serve(ctx context.Context, name, worker string, parallel int, per
 	}
 	defer c.Close()
 	t := taker.Taker{
-		Client: c, Settings: q.settings, Queues: []string{name}, Parallel: parallel, Perform: perform,
-		Log: func(string, ...any) {}, Forget: func(pawl.Token) error { return nil },
+		Client: c, Settings: q.settings, Queue: name, Parallel: parallel, Perform: perform,
+		Log: func(string, ...any) {}, Forget: func(dispatch.Task) error { return nil },
 	}
 	return t.Run(ctx)
 }

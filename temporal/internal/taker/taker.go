@@ -1,4 +1,4 @@
-// Package taker takes tasks from the queues of a Temporal server, has them performed, and reports.
+// Package taker takes tasks from a queue of a Temporal server, has them performed, and reports.
 //
 // It reports by the ID of the activity, which is the task's. So after a kill a new process on the same machine joins the tasks of the old
 // one, goes on with the heartbeats, and reports, if Temporal still accepts that.
@@ -13,7 +13,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -23,7 +22,6 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/worker"
 
-	"pawl"
 	"pawl/internal/config"
 	"pawl/internal/dispatch"
 	"pawl/temporal/internal/carrier"
@@ -40,13 +38,13 @@ const (
 type Taker struct {
 	Client   client.Client
 	Settings config.Temporal
-	Queues   []string
-	Parallel int             // tasks of each queue at a time
+	Queue    string
+	Parallel int             // tasks at a time, without those that were left
 	Left     []dispatch.Task // that an earlier process has left on this machine
 	Log      func(format string, args ...any)
 
 	Perform dispatch.Perform
-	Forget  func(pawl.Token) error // is called when Temporal has the report of a task, or accepts none
+	Forget  func(dispatch.Task) error // is called when Temporal has the report of a task, or accepts none
 }
 
 // Run takes tasks until ctx ends, and then waits for those that it performs.
@@ -62,20 +60,18 @@ func (t *Taker) Run(ctx context.Context) error {
 		t.Log("joining %s", task.ID())
 		joined.Go(func() { t.carry(context.WithoutCancel(ctx), task) })
 	}
-	for _, queue := range t.Queues {
-		w := worker.New(t.Client, queue, worker.Options{
-			MaxConcurrentActivityExecutionSize: t.Parallel, DisableWorkflowWorker: true, DisableEagerActivities: true, WorkerStopTimeout: drain,
-			OnFatalError: func(err error) { stop(fmt.Errorf("the Temporal server at %s: %w", t.Settings.Address, err)) },
-		})
-		w.RegisterActivityWithOptions(func(attempt context.Context, data json.RawMessage) (json.RawMessage, error) {
-			return t.take(context.WithoutCancel(ctx), activity.GetInfo(attempt), queue, data)
-		}, activity.RegisterOptions{Name: carrier.ActivityType})
-		if err := w.Start(); err != nil {
-			return err
-		}
-		defer w.Stop()
+	w := worker.New(t.Client, t.Queue, worker.Options{
+		MaxConcurrentActivityExecutionSize: t.Parallel, DisableWorkflowWorker: true, DisableEagerActivities: true, WorkerStopTimeout: drain,
+		OnFatalError: func(err error) { stop(fmt.Errorf("the Temporal server at %s: %w", t.Settings.Address, err)) },
+	})
+	w.RegisterActivityWithOptions(func(attempt context.Context, data json.RawMessage) (json.RawMessage, error) {
+		return t.take(context.WithoutCancel(ctx), activity.GetInfo(attempt), data)
+	}, activity.RegisterOptions{Name: carrier.ActivityType})
+	if err := w.Start(); err != nil {
+		return err
 	}
-	t.Log("taking tasks of %s from Temporal at %s", strings.Join(t.Queues, ", "), t.Settings.Address)
+	defer w.Stop()
+	t.Log("performing steps of queue %s from Temporal at %s", t.Queue, t.Settings.Address)
 	<-ctx.Done()
 	if cause := context.Cause(ctx); cause != context.Canceled {
 		return cause
@@ -98,10 +94,10 @@ func (t *Taker) reach(ctx context.Context) error {
 }
 
 // take performs a task that Temporal gives out, and reports it itself. So the SDK has nothing to report, unless the task is refused.
-func (t *Taker) take(ctx context.Context, info activity.Info, queue string, data []byte) (json.RawMessage, error) {
+func (t *Taker) take(ctx context.Context, info activity.Info, data []byte) (json.RawMessage, error) {
 	task, err := dispatch.ParseTask(data)
 	if err == nil {
-		err = fits(task, info, queue)
+		err = fits(task, info, t.Queue)
 	}
 	if err != nil {
 		t.Log("refused the activity %.200q: %v", info.ActivityID, err)
@@ -136,7 +132,7 @@ func (t *Taker) carry(ctx context.Context, task dispatch.Task) {
 	if ctx.Err() != nil {
 		return
 	}
-	if err = errors.Join(err, t.Forget(task.Token)); err != nil {
+	if err = errors.Join(err, t.Forget(task)); err != nil {
 		t.Log("%s: %v", task.ID(), err)
 	}
 }
