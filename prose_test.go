@@ -22,6 +22,7 @@ var verbatim = map[string]string{
 	"AttemptEnded":     "Outcome Reason Unmet Gate",
 	"AttemptRef":       "Step Item Token",
 	"AttemptStarted":   "Seal",
+	"AttemptRejoined":  "Seal",
 	"Trace":            "ID Parent",
 	"UndoStarted":      "Seal",
 	"Blocker":          "Step",

@@ -19,6 +19,7 @@ import (
 	"pawl/internal/brief"
 	"pawl/internal/cli"
 	"pawl/internal/config"
+	"pawl/internal/dispatch/courier"
 	"pawl/internal/engine"
 	"pawl/internal/evaluator"
 	"pawl/internal/evidence"
@@ -64,6 +65,8 @@ func run(args []string) int {
 			return runAgent()
 		case kernelstep.Verb:
 			return runKernelStep()
+		case courier.Verb:
+			return runCourier()
 		case runner.Verb:
 			return runKernel()
 		}
@@ -76,7 +79,7 @@ func run(args []string) int {
 // parts are the adapters.
 func parts() cli.Parts {
 	return cli.Parts{
-		Executors: []engine.Executor{agent.Executor{}, kernelstep.Executor{}}, Adviser: adviser, Agents: serve, Serve: serveProjects,
+		Executors: []engine.Executor{courier.Executor{Getenv: os.Getenv}, agent.Executor{}, kernelstep.Executor{}}, Adviser: adviser, Agents: serve, Serve: serveProjects,
 		Formats: formats(), Tracer: tracer, Send: sender().Send,
 		Temporal: func(c config.Temporal) engine.Executor { return temporal.Executor{Settings: c} },
 	}
@@ -91,6 +94,17 @@ func tracer(c config.Traces) engine.Tracer {
 		return t
 	}
 	return nil
+}
+
+// runCourier carries an attempt to a worker. The supervisor's signals end the step there.
+func runCourier() int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	if err := cli.Courier(ctx, os.Stdout, os.Stderr); err != nil {
+		fmt.Fprintf(os.Stderr, "pawl: courier: %v\n", err)
+		return 1
+	}
+	return 0
 }
 
 // runAgent does an attempt at an agent's step. The supervisor's signals end it, and the agent with it.

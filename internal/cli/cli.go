@@ -32,6 +32,7 @@ import (
 	"pawl/internal/cli/remote"
 	"pawl/internal/cli/remotecmd"
 	"pawl/internal/cli/storecmd"
+	"pawl/internal/cli/workercmd"
 	"pawl/internal/cli/worktrees"
 	"pawl/internal/config"
 	"pawl/internal/discover"
@@ -235,7 +236,7 @@ func (a *app) groups() []group {
 		{"Coding agents:", []*cobra.Command{a.attachCommand(), a.detachCommand(), a.mcpCommand()}},
 		{"Kernels and notebooks:", []*cobra.Command{a.notebookCommand(), a.kernelCommand()}},
 		{"Many projects:", []*cobra.Command{a.serveCommand()}},
-		{"Other machines:", (&remotecmd.Commands{Out: a.Out, Find: a.project, Path: a.absolutePath, Author: a.author, Version: a.version}).All()},
+		{"Other machines:", (&remotecmd.Commands{Out: a.Out, Find: a.project, Path: a.absolutePath, Author: a.author, Version: a.version, Worker: (&workercmd.Command{Out: a.Out, Getenv: os.Getenv}).New()}).All()},
 		{"Other systems:", []*cobra.Command{a.importCommand(), a.exportCommand()}},
 		{"Trust:", []*cobra.Command{a.trustCommand(), a.adoptCommand()}},
 		{maintenance, []*cobra.Command{

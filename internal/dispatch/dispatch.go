@@ -91,6 +91,9 @@ func CheckQueue(name string) error {
 	return nil
 }
 
+// Credentials are the variables with which a courier reaches queues and remotes. The checks of a step do not get them from the courier.
+var Credentials = []string{"PAWL_POSTGRES", "TEMPORAL_API_KEY", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"}
+
 // Local is the queue of steps that the engine's machine carries out.
 const Local = "local"
 
@@ -163,6 +166,18 @@ type Report struct {
 	Result  string  `json:"result,omitempty"` // SHA-256 of the result on the remote, if the task is Finished
 	Worker  string  `json:"worker,omitempty"`
 	Why     string  `json:"why,omitempty"` // one line, unless the task is Finished
+}
+
+// ParseReport parses a report that a carrier has kept.
+func ParseReport(data []byte) (*Report, error) {
+	r := &Report{}
+	if err := json.Unmarshal(data, r); err != nil {
+		return nil, fmt.Errorf("invalid report: %w", err)
+	}
+	if r.Outcome == Finished && !validSum.MatchString(r.Result) {
+		return nil, fmt.Errorf("invalid report: result %q", r.Result)
+	}
+	return r, nil
 }
 
 // Outcome says how a task ended.

@@ -17,7 +17,7 @@ import (
 var migrations embed.FS
 
 const (
-	schemaVersion = 2                     // of the newest migration
+	schemaVersion = 3                     // of the newest migration
 	versionTable  = "pawl.schema_version" // goose's table
 	schemaLock    = 7729_0017             // key of the advisory lock of migrations
 )

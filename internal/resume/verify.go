@@ -154,24 +154,47 @@ func (v *verifier) outputs() {
 
 // seals reports exit records that the attempt's supervisor did not sign.
 func (v *verifier) seals() {
+	newest := map[string]sealed{} // by folder: a worker's attempt may have had several supervisors
+	var order []string
 	for event, err := range v.run.Log.Events(0) {
 		if err != nil {
 			return // reported
 		}
-		var started pawl.AttemptStarted // an undo.started has the same fields
-		isUndo := event.Type == (pawl.UndoStarted{}).Event()
-		if !isUndo && event.Type != (pawl.AttemptStarted{}).Event() || json.Unmarshal(event.Data, &started) != nil || started.Seal == "" {
+		var s sealed
+		switch event.Type {
+		case (pawl.AttemptStarted{}).Event(), (pawl.AttemptRejoined{}).Event(), (pawl.UndoStarted{}).Event():
+			s.undo = event.Type == (pawl.UndoStarted{}).Event()
+		default:
 			continue
 		}
-		dir, what := v.project.AttemptDir(started.AttemptRef, v.run.State.Run), "attempt"
-		if isUndo {
-			dir, what = v.project.UndoDir(pawl.UndoRef{AttemptRef: started.AttemptRef}, v.run.State.Run), "undo"
+		if json.Unmarshal(event.Data, &s.AttemptStarted) != nil || s.Seal == "" { // the others have the same fields
+			continue
+		}
+		dir := v.project.AttemptDir(s.AttemptRef, v.run.State.Run)
+		if s.undo {
+			dir = v.project.UndoDir(pawl.UndoRef{AttemptRef: s.AttemptRef}, v.run.State.Run)
+		}
+		if _, seen := newest[dir]; !seen {
+			order = append(order, dir)
+		}
+		newest[dir] = s
+	}
+	for _, dir := range order {
+		s, what := newest[dir], "attempt"
+		if s.undo {
+			what = "undo"
 		}
 		status, err := supervise.Probe(dir)
-		if err == nil && status.Exit != nil && status.ExitSealed(started.Seal) == nil {
-			v.add(pawl.Warn, filepath.Join(dir, pawl.ExitFile), "exit record of %s %d of %s was not written by the supervisor and does not count; a program of the step may have written it", what, started.Attempt, started.Name())
+		if err == nil && status.Exit != nil && status.ExitSealed(s.Seal) == nil {
+			v.add(pawl.Warn, filepath.Join(dir, pawl.ExitFile), "exit record of %s %d of %s was not written by the supervisor and does not count; a program of the step may have written it", what, s.Attempt, s.Name())
 		}
 	}
+}
+
+// sealed is an attempt or an undo command with the key of its supervisor.
+type sealed struct {
+	pawl.AttemptStarted
+	undo bool
 }
 
 // attempt checks one attempt's folder. If a supervisor holds its lock, the journal must have it as live.

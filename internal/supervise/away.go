@@ -10,7 +10,7 @@ import (
 
 	"pawl"
 	"pawl/internal/disk"
-	"pawl/internal/redact"
+	"pawl/internal/dispatch"
 )
 
 // DeliveredFile is a file in the folder of an attempt that a worker carries out: how the step ended there, as an exit record. The courier
@@ -61,7 +61,10 @@ func (s *supervisor) runCourier() (delivered bool) {
 	return false
 }
 
-// withoutStore returns the environment of a check without what gives the courier access to the queue.
-func withoutStore(env []string) []string {
-	return slices.DeleteFunc(env, func(v string) bool { return strings.HasPrefix(v, redact.StoreVariable+"=") })
+// withoutCredentials returns the environment of a check without what only the courier needs.
+func (s *supervisor) withoutCredentials(env []string) []string {
+	return slices.DeleteFunc(env, func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		return slices.Contains(dispatch.Credentials, name) && !slices.Contains(s.job.Away.Secrets, name)
+	})
 }

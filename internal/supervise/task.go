@@ -100,7 +100,7 @@ func (s *supervisor) start(t task) error {
 	}
 	env := account.Environ(as, s.job.Env, s.planned)
 	if s.job.Away != nil && t.script != "" {
-		env = withoutStore(env)
+		env = s.withoutCredentials(env)
 	}
 	if t.path != "" {
 		env = overlay(env, []string{"PATH=" + t.path})

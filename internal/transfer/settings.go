@@ -209,6 +209,15 @@ func (c *Connection) identify(ctx context.Context) (err error) {
 	return err
 }
 
+// Store returns the remote itself.
+func (c *Connection) Store() remote.Store { return c.store }
+
+// ID returns the ID of the remote.
+func (c *Connection) ID() string { return c.id }
+
+// Cache returns the folder with the indexes of packs that were read.
+func (c *Connection) Cache() remote.Cache { return c.cache() }
+
 // cache returns the folder with the indexes of packs that were read.
 func (c *Connection) cache() remote.Cache { return remote.Cache(folderOf(c.project, c.id, "indexes")) }
 

@@ -12,7 +12,7 @@ import (
 )
 
 // personVerbs are commands that only a person may use: what runs under pawl, in whatever project, may not.
-var personVerbs = []string{"approve", "answer", "reject", "review", "trust", "adopt", "done", "serve", "store", "remote"}
+var personVerbs = []string{"approve", "answer", "reject", "review", "trust", "adopt", "done", "serve", "store", "remote", "worker"}
 
 // workingVerbs are commands that a step may not use on its own project. An agent may, unless the user's settings refuse it.
 var workingVerbs = []string{

@@ -31,7 +31,8 @@ type Commands struct {
 	Find    func() (*project.Project, error)
 	Path    func(path string) (string, error) // an absolute path for one that the user gave
 	Author  func() pawl.Author
-	Version string // of this program
+	Version string         // of this program
+	Worker  *cobra.Command // pawl worker
 
 	json   bool
 	remote string // value of --remote
@@ -39,7 +40,7 @@ type Commands struct {
 
 // All returns the commands.
 func (x *Commands) All() []*cobra.Command {
-	return []*cobra.Command{x.pushCommand(), x.pullCommand(), x.cloneCommand(), x.remoteCommand()}
+	return []*cobra.Command{x.pushCommand(), x.pullCommand(), x.cloneCommand(), x.remoteCommand(), x.Worker}
 }
 
 func (x *Commands) jsonFlag(c *cobra.Command) *cobra.Command {

@@ -90,11 +90,29 @@ func (c *Courier) Run(ctx context.Context) error {
 	return c.follow(ctx)
 }
 
-func (c *Courier) readState() error {
-	data, err := disk.ReadFile(filepath.Join(c.Dir, stateFile), disk.RecordLimit)
+// readState reads the state in the folder of an attempt.
+func readState(dir string) (s state, err error) {
+	data, err := disk.ReadFile(filepath.Join(dir, stateFile), disk.RecordLimit)
 	if err == nil {
-		err = json.Unmarshal(data, &c.state)
+		s, err = parseState(data)
 	}
+	return s, err
+}
+
+func parseState(data []byte) (s state, err error) {
+	if err := json.Unmarshal(data, &s); err != nil {
+		return s, fmt.Errorf("%s is damaged: %w", stateFile, err)
+	}
+	for name, n := range s.Copied {
+		if n < 0 {
+			return s, fmt.Errorf("%s is damaged: %d bytes of %s", stateFile, n, name)
+		}
+	}
+	return s, nil
+}
+
+func (c *Courier) readState() (err error) {
+	c.state, err = readState(c.Dir)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && c.state.Token != c.Job.Token {
 		c.state, err = state{Token: c.Job.Token}, nil
 	}
@@ -165,13 +183,9 @@ func (c *Courier) persist(ctx context.Context, do func() error) error {
 func (c *Courier) settleEarlier(ctx context.Context) error {
 	for n := 1; n < c.Job.Attempt; n++ {
 		dir := filepath.Join(filepath.Dir(c.Dir), fmt.Sprint(n))
-		data, err := disk.ReadFile(filepath.Join(dir, stateFile), disk.RecordLimit)
+		earlier, err := readState(dir)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
-		}
-		var earlier state
-		if err == nil {
-			err = json.Unmarshal(data, &earlier)
 		}
 		if err != nil {
 			return fmt.Errorf("read what attempt %d has submitted: %w", n, err)

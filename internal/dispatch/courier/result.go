@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -217,7 +216,7 @@ func (c *Courier) changed(changes []snapshot.Change, after snapshot.Record) (pat
 		case change.New == nil && stays(change.Path), folder && change.Old != nil && change.Old.Kind == snapshot.Folder:
 			continue
 		case folder:
-			_, err := os.Lstat(filepath.Join(c.Job.Root, filepath.FromSlash(change.Path)))
+			_, err := disk.Lstat(filepath.Join(c.Job.Root, filepath.FromSlash(change.Path)))
 			if empty := i+1 == len(changes) || !strings.HasPrefix(changes[i+1].Path, change.Path+"/"); err == nil && !empty {
 				continue
 			}

@@ -34,6 +34,14 @@ type started struct {
 	Base pack.ID `json:"base"` // commit record of the files before, as this machine sees them
 }
 
+func parseStarted(data []byte) (s started, err error) {
+	err = json.Unmarshal(data, &s)
+	if err == nil && s.Seal == "" {
+		err = errors.New("it has no seal")
+	}
+	return s, err
+}
+
 // performance is a task that is performed.
 type performance struct {
 	worker *Worker
@@ -204,9 +212,12 @@ func (p *performance) hasStarted() bool { return disk.Exists(filepath.Join(p.dir
 // start starts the script, or joins it.
 func (p *performance) start(ctx context.Context, objects *snapshot.Store) (before started, running *supervise.Running, err error) {
 	data, err := disk.ReadFile(filepath.Join(p.dir, startedFile), disk.RecordLimit)
+	if err == nil {
+		if before, err = parseStarted(data); err != nil {
+			return before, nil, lost("%s is damaged: %w", startedFile, err)
+		}
+	}
 	switch {
-	case err == nil && json.Unmarshal(data, &before) != nil:
-		return before, nil, lost("%s is damaged", startedFile)
 	case err == nil:
 		status, err := supervise.Probe(p.attemptDir())
 		if err != nil || status.State != supervise.NotBegun {
