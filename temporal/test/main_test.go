@@ -154,8 +154,8 @@ func (p *process) wait(code int) {
 
 // worker is a machine that performs steps.
 type worker struct {
-	machine
-	share string
+	machine machine
+	share   string
 	*process
 }
 
@@ -168,15 +168,15 @@ func (s *site) worker(flags ...string) *worker {
 
 // start starts the process of the worker, perhaps again.
 func (w *worker) start(flags ...string) {
-	w.t.Helper()
+	w.machine.t.Helper()
 	args := append([]string{"worker", "--queue", "gpu", "--remote", "file://" + w.share, "--parallel", "4"}, flags...)
-	w.process = begin(w.t, w.command(w.home, "pawl-temporal", args...))
+	w.process = begin(w.machine.t, w.machine.command(w.machine.home, "pawl-temporal", args...))
 	w.machine.t.Cleanup(w.end)
 }
 
 // end kills what is left of the worker's steps.
 func (w *worker) end() {
-	for _, pid := range processesWith(w.home) {
+	for _, pid := range processesWith(w.machine.home) {
 		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
 }

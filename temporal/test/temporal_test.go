@@ -64,7 +64,7 @@ steps:
   - {id: fail, needs: [double], on: {queue: gpu}, run: "echo complaint >&2; exit 3", continue_on_error: true}
   - {id: each, needs: [double], on: {queue: gpu}, foreach: {items: [a, b, c, d, e]}, run: "echo $PAWL_ITEM > each.$PAWL_ITEM"}
 `)
-	out := s.pawl(4, "run", "plan.yaml")
+	out := s.pawl(0, "run", "plan.yaml")
 	if got := strings.TrimSpace(s.read("count.txt")); got != "6" {
 		t.Errorf("count.txt: %q\n%s", got, out)
 	}
