@@ -76,7 +76,7 @@ steps:
 	if got := s.pawl(0, "output", "double"); !strings.Contains(got, "here is") || strings.Contains(got, s.home) {
 		t.Errorf("the step was not performed by a worker: %s", got)
 	}
-	if got := s.pawl(0, "output", "fail"); !strings.Contains(got, "complaint") {
+	if got := s.pawl(0, "output", "--stderr", "fail"); !strings.Contains(got, "complaint") {
 		t.Errorf("output of a step that failed: %s", got)
 	}
 }
