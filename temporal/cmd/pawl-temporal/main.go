@@ -51,7 +51,7 @@ func run(args []string) int {
 func carry() error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	return workercmd.Courier(ctx, func(_ context.Context, p *project.Project) (dispatch.Carrier, error) {
+	return workercmd.Courier(ctx, func(ctx context.Context, p *project.Project) (dispatch.Carrier, error) {
 		settings, err := settingsOf(p.Root)
 		if err != nil {
 			return nil, err
@@ -60,6 +60,7 @@ func carry() error {
 		if err != nil {
 			return nil, err
 		}
+		go func() { _ = carrier.Check(ctx, c, settings) }()  // connects while the files are sent; calls report what is wrong
 		return carrier.New(c, settings, dispatch.Lease), nil // the end of the process closes it
 	}, os.Stdout, os.Stderr)
 }
