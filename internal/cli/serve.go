@@ -2,6 +2,8 @@ package cli
 
 import (
 	"context"
+	"io"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -9,8 +11,16 @@ import (
 	"pawl/internal/cli/helptext"
 	"pawl/internal/cli/kernelcmd"
 	"pawl/internal/cli/serving"
+	"pawl/internal/cli/workercmd"
 	"pawl/internal/runs"
 )
+
+// Courier carries the attempt that this process belongs to, to a worker of the queue in the user's database.
+func Courier(ctx context.Context, out, errs io.Writer) error {
+	open, closeAll := workercmd.Postgres(os.Getenv)
+	defer closeAll()
+	return workercmd.Courier(ctx, open, out, errs)
+}
 
 func (a *app) serveCommand() *cobra.Command {
 	return serving.Commands{Out: a.Out, Err: a.Err, Serve: a.parts.Serve, Login: login, Folder: a.here}.Root()

@@ -26,6 +26,7 @@ const (
 	NoAttempt Attempt = "none"
 	NotBegun  Attempt = "not begun" // the intent is journaled but nothing was started
 	Live      Attempt = "live"
+	Away      Attempt = "away" // its supervisor here is gone, and a worker may carry it out
 	ExitZero  Attempt = "exit 0"
 	ExitOther Attempt = "exit ≠ 0" // includes timeouts and requested stops
 	Lost      Attempt = "lost"     // the supervisor died; the outcome is unknown
@@ -64,14 +65,14 @@ const (
 )
 
 var (
-	attempts = []Attempt{NoAttempt, NotBegun, Live, ExitZero, ExitOther, Lost}
+	attempts = []Attempt{NoAttempt, NotBegun, Live, Away, ExitZero, ExitOther, Lost}
 	results  = []Result{NoResult, SaysDone, SaysOther, Unreadable}
 	outputs  = []Outputs{Undeclared, AllOutputs, SomeOutputs, NoOutputs}
 	checks   = []Checks{NoChecks, ChecksPass, ChecksFail}
 	yesOrNo  = []bool{true, false}
 )
 
-// Cases yields all 4,608 cases.
+// Cases yields all 5,376 cases.
 func Cases() iter.Seq[Case] {
 	return func(yield func(Case) bool) {
 		for _, a := range attempts {

@@ -18,6 +18,9 @@ type rule struct {
 // terminated.
 const LiveUnsafe = "live-unsafe"
 
+// AwayRule is the rule for an attempt that a worker may carry out.
+const AwayRule = "away"
+
 // NoTries is the rule for an attempt that did not succeed, is safe to rerun and was the last one allowed.
 const NoTries = "no-tries"
 
@@ -61,6 +64,11 @@ var rules = []rule{
 		LiveUnsafe, func(c Case) bool { return c.Attempt == Live },
 		"running; definition changed; not safe to rerun", pawl.HumanReview, nil,
 		"still running with an outdated definition and not safe to rerun; pawl lets it finish",
+	},
+	{
+		AwayRule, func(c Case) bool { return c.Attempt == Away && c.SamePlace && c.SameStep },
+		"a worker may carry it out; definition unchanged", pawl.Continue, nil,
+		"a worker may carry it out; pawl asks the queue, and waits for the result",
 	},
 	{
 		"elsewhere", func(c Case) bool { return !c.SamePlace },
@@ -151,7 +159,7 @@ func (c Case) resultText() string {
 // details lists the facts behind the verdict, in words.
 func (c Case) details() []string {
 	var said []string
-	if c.Attempt == NoAttempt || c.Attempt == NotBegun || c.Attempt == Live {
+	if c.Attempt == NoAttempt || c.Attempt == NotBegun || c.Attempt == Live || c.Attempt == Away {
 		return nil
 	}
 	said = append(said, map[Attempt]string{ExitZero: "exit code 0", ExitOther: "it failed", Lost: "its supervisor died"}[c.Attempt])
@@ -172,7 +180,7 @@ func VerdictText(v pawl.Verdict, crashed bool) string {
 	switch {
 	case v.Word == pawl.Next:
 		return "accept as done"
-	case v.Word == pawl.Continue && v.Rule == "live":
+	case v.Word == pawl.Continue && (v.Rule == "live" || v.Rule == AwayRule):
 		return "re-attach"
 	case v.Word == pawl.Continue:
 		return "continue from the existing work"

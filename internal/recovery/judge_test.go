@@ -25,7 +25,7 @@ func TestEveryCase(t *testing.T) {
 			t.Errorf("%+v is %s by %s: %s", c, v.Word, v.Rule, broken)
 		}
 	}
-	if count != 6*4*4*3*2*2*2*2 {
+	if count != 7*4*4*3*2*2*2*2 {
 		t.Errorf("%d cases", count)
 	}
 	for _, r := range rules {
@@ -39,6 +39,7 @@ func TestEveryCase(t *testing.T) {
 // breaches says what a verdict, or a choice that it leaves to an evaluator, does wrong.
 func breaches(c Case, v pawl.Verdict) (broken []string) {
 	began := c.Attempt != NoAttempt && c.Attempt != NotBegun
+	goesOn := c.Attempt == Live || c.Attempt == Away // the same attempt
 	say := func(holds bool, what string) {
 		if !holds {
 			broken = append(broken, what)
@@ -57,11 +58,11 @@ func breaches(c Case, v pawl.Verdict) (broken []string) {
 			say(!began || c.SamePlace, "begun again in another place")
 		case pawl.Continue:
 			say(began, "gone on with what never began")
-			say(c.Attempt == Live || c.Idempotent, "gone on with although it must not be repeated")
+			say(goesOn || c.Idempotent, "gone on with although it must not be repeated")
 			say(c.SamePlace && c.SameStep, "gone on with elsewhere, or by another definition")
 		}
 	}
-	if began && c.Attempt != Live && c.SameStep && !c.TriesLeft {
+	if began && !goesOn && c.SameStep && !c.TriesLeft {
 		say(v.Word == pawl.Next || v.Word == pawl.HumanReview, "tried again although no tries are left")
 	}
 	if len(v.Open) > 0 {

@@ -146,15 +146,18 @@ func Interrupted(p *project.Project, r *runs.Run, change *PlanDiff) ([]Judged, e
 			return nil, err
 		}
 		c := ev.Case(step)
-		if alive {
+		switch {
+		case alive:
 			c.Attempt = recovery.Live
+		case ev.Away != "":
+			c.Attempt = recovery.Away
 		}
 		c.SameStep = SameDefinition(change.plan, live, func(id pawl.StepID) ([]string, error) { return runs.ListedValues(r.Log, r.State.Steps[id].Items) })
 		if now := change.plan.Step(live.Step); now != nil {
 			c.Idempotent = now.MayRepeat() || ev.Serves
 		}
 		verdicts = append(verdicts, Judged{
-			Step: live.Step, Item: live.Item, Attempt: live.Attempt, Case: c, Verdict: ev.Foresee(c), Why: attemptWhy(c, live, ev),
+			Step: live.Step, Item: live.Item, Attempt: live.Attempt, Case: c, Verdict: ev.Foresee(c), Why: attemptWhy(c, step, live, ev),
 			Live: live, Evidence: ev, Alive: alive,
 		})
 	}
@@ -170,6 +173,7 @@ func ProbeAttempt(p *project.Project, r *runs.Run, step *pawl.Step, live *pawl.A
 	}
 	ev = Evidence{Now: time.Now(), Serves: supervise.ReadJob(dir).Serves()}
 	ev.AddStatus(status, live.Token, live.Seal)
+	ev.Away = ev.Rejoins(step, dir, live.Token)
 	ev.Result, ev.ResultErr = runs.ReadResult(dir)
 	w := runs.Work{Step: step, Index: -1}
 	if st := r.State.Steps[live.Step]; live.Item != "" && st.Items != nil {
@@ -191,11 +195,13 @@ func ProbeAttempt(p *project.Project, r *runs.Run, step *pawl.Step, live *pawl.A
 	return ev, status.State == supervise.Live, nil
 }
 
-func attemptWhy(c recovery.Case, live *pawl.AttemptState, ev Evidence) string {
+func attemptWhy(c recovery.Case, step *pawl.Step, live *pawl.AttemptState, ev Evidence) string {
 	ago := ev.Now.Sub(live.Started).Round(time.Second)
 	switch c.Attempt {
 	case recovery.Live:
 		return fmt.Sprintf("running for %s", ago)
+	case recovery.Away:
+		return fmt.Sprintf("started %s ago, on queue %s; its supervisor here died", ago, step.On.Queue)
 	case recovery.NotBegun:
 		return fmt.Sprintf("never started (intended %s ago)", ago)
 	case recovery.Lost:
