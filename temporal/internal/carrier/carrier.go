@@ -27,6 +27,9 @@ const (
 // awaitLimit is longer than the server holds a call that waits for a change.
 const awaitLimit = 40 * time.Second
 
+// remembered is how long Temporal certainly knows an ended activity: a namespace keeps them for an hour at least.
+const remembered = 50 * time.Minute
+
 // Carrier implements dispatch.Carrier.
 type Carrier struct {
 	client   client.Client
@@ -41,6 +44,7 @@ type Carrier struct {
 // execution is what is known of an activity.
 type execution struct {
 	run    string // ID that Temporal gave it
+	old    bool   // it may have been submitted so long ago that Temporal has forgotten it
 	status dispatch.Status
 	token  []byte    // of the status, to wait for the next one
 	closed time.Time // when this process saw first that it has ended without a report
@@ -53,7 +57,8 @@ func New(c client.Client, settings config.Temporal, lease time.Duration) *Carrie
 	return &Carrier{client: c, settings: settings, lease: lease, known: map[string]execution{}, asked: map[string]*question{}}
 }
 
-// Submit starts the activity of a task, unless it was started before.
+// Submit starts the activity of a task, unless it was started before. A task that may have been submitted long ago, and that Temporal does
+// not know, may have ended meanwhile. It is not started again, and counts as lost.
 func (c *Carrier) Submit(ctx context.Context, task dispatch.Task) error {
 	data, err := task.Encode()
 	if err != nil {
@@ -61,6 +66,11 @@ func (c *Carrier) Submit(ctx context.Context, task dispatch.Task) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
+	if !task.Time.IsZero() && time.Since(task.Time) > remembered {
+		c.store(task.ID(), execution{old: true})
+		_, err := c.describe(ctx, task.ID(), nil)
+		return err
+	}
 	_, err = c.client.ExecuteActivity(ctx, client.StartActivityOptions{
 		ID: task.ID(), TaskQueue: task.Queue, Summary: oneline.Clip(string(task.Step), 100),
 		ScheduleToStartTimeout: maxWaiting, StartToCloseTimeout: maxRunning, HeartbeatTimeout: c.lease,
@@ -173,10 +183,10 @@ func (c *Carrier) describe(ctx context.Context, id string, seen *dispatch.Status
 	}
 	answer, err := c.client.WorkflowService().DescribeActivityExecution(ctx, ask)
 	switch {
-	case is[*serviceerror.NotFound](err) && e.run == "":
+	case is[*serviceerror.NotFound](err) && e.run == "" && !e.old:
 		return dispatch.Status{State: dispatch.Absent}, nil
 	case is[*serviceerror.NotFound](err):
-		return ended(dispatch.Lost, "", "Temporal no longer knows the activity"), nil
+		return ended(dispatch.Lost, "", "Temporal does not know the activity any more"), nil
 	case err != nil:
 		return dispatch.Status{}, explain(err, c.settings)
 	case answer.GetInfo() == nil:

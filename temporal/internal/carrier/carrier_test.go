@@ -341,6 +341,26 @@ func TestCarrier(t *testing.T) {
 		}
 	})
 
+	t.Run("forgotten", func(t *testing.T) {
+		w := startWorker(t, s)
+		task := newTask("noop")
+		task.Time = time.Now().Add(-time.Hour)
+		submit(t, c, task)
+		if r := awaitReport(t, c, task, dispatch.Lost); !strings.Contains(r.Why, "does not know") {
+			t.Errorf("%+v", r)
+		}
+		known := newTask("noop")
+		submit(t, c, known)
+		awaitReport(t, c, known, dispatch.Finished)
+		known.Time = task.Time
+		other := carrier.New(s.Client(), s.Settings, lease)
+		submit(t, other, known)
+		awaitReport(t, other, known, dispatch.Finished)
+		if w.count("begun", task) != 0 || w.count("begun", known) != 1 {
+			t.Error("performed again")
+		}
+	})
+
 	t.Run("two workers", func(t *testing.T) {
 		workers := []*worker{startWorker(t, s), startWorker(t, s)}
 		var tasks []dispatch.Task
