@@ -42,7 +42,8 @@ func TestFind(t *testing.T) {
 	if _, err := (Executor{}).Command(&pawl.Step{On: pawl.On{Queue: "gpu"}}); err == nil || !strings.Contains(err.Error(), "queue gpu") {
 		t.Errorf("command: %v", err)
 	}
-	for _, want := range []string{place(path), place(beside)} {
+	for _, folder := range []string{path, beside} {
+		want := place(folder)
 		if got, err := find(beside); err != nil || got != want {
 			t.Errorf("%s, %v; want %s", got, err, want)
 		}
