@@ -113,6 +113,23 @@ func (s *site) worker(name string, environ ...string) *worker.Worker {
 	return w
 }
 
+func cancelable(t *testing.T) (context.Context, func()) { return context.WithCancel(t.Context()) }
+
+// serveWith lets a worker perform tasks in its own way until the test ends.
+func (s *site) serveWith(name string, perform func(dispatch.Task, dispatch.Alive) (dispatch.Report, error)) {
+	ctx, cancel := context.WithCancel(s.Context())
+	var over sync.WaitGroup
+	over.Go(func() {
+		err := s.queue.Serve(ctx, "gpu", name, 4, func(_ context.Context, task dispatch.Task, alive dispatch.Alive) (dispatch.Report, error) {
+			return perform(task, alive)
+		})
+		if err != nil {
+			s.Error(err)
+		}
+	})
+	s.Cleanup(func() { cancel(); over.Wait() })
+}
+
 // serve lets a worker perform tasks until the test ends.
 func (s *site) serve(w *worker.Worker) {
 	ctx, cancel := context.WithCancel(s.Context())
