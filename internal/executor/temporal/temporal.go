@@ -28,8 +28,8 @@ func (x Executor) Does(step *pawl.Step) bool {
 	return queue != "" && x.Settings.Carries(queue)
 }
 
-// Credentials returns none: the settings name files with them.
-func (Executor) Credentials(*pawl.Step) []string { return nil }
+// Credentials returns the variables with which a courier reaches remotes.
+func (Executor) Credentials(*pawl.Step) []string { return dispatch.Credentials }
 
 // Command returns the command. It reads its task from the attempt's job file.
 func (Executor) Command(step *pawl.Step) ([]string, error) {
