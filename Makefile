@@ -21,7 +21,7 @@ DEADCODE_VERSION := v0.52.0
 # The race detector needs a C compiler. Without one the tests run without it.
 RACE := $(shell command -v $$($(GO) env CC) >/dev/null 2>&1 && echo -race)
 
-.PHONY: build built test test-quick test-server test-kernels test-gyoshu test-remotes page cover check cross cross-short torture torture-forecast torture-kernels torture-short bench bench-short packages test-packages test-packages-short notice secrets-rules agents agents-short resumebench mutations fuzz fuzz-short mcp-conformance tools postgres clean
+.PHONY: build built temporal test test-quick test-server test-kernels test-gyoshu test-remotes page cover check cross cross-short torture torture-forecast torture-kernels torture-short bench bench-short packages test-packages test-packages-short notice secrets-rules agents agents-short resumebench mutations fuzz fuzz-short mcp-conformance tools postgres clean
 
 build: ## the binaries, bin/pawl and bin/pawl-hook
 	$(GO) build -ldflags '$(LDFLAGS)' -o $(BIN)/ ./cmd/pawl ./cmd/pawl-hook
@@ -36,6 +36,9 @@ test test-server test-kernels test-gyoshu test-remotes: export PAWL_BUILT := $(B
 built:
 	@$(GO) build -o $(BUILT)/new/ ./cmd/pawl ./cmd/pawl-hook
 	@for p in pawl pawl-hook; do cmp -s $(BUILT)/new/$$p $(BUILT)/$$p || cp $(BUILT)/new/$$p $(BUILT)/; done
+
+temporal: ## bin/pawl-temporal, of the module in temporal; make -C temporal test tests it
+	cd temporal && $(GO) build -ldflags '$(LDFLAGS)' -o $(BIN)/ ./cmd/pawl-temporal
 
 test: tools check built ## everything that must pass before a change lands
 	$(RACED) -skip '^($(FAULT_TESTS))$$' $(filter-out $(SERVER_TESTS) $(KERNEL_TESTS) $(GYOSHU_TESTS),$(CONCURRENT))

@@ -115,6 +115,7 @@ var layerOf = map[string]string{
 	"pawl/internal/notify":                       "adapters",
 	"pawl/internal/executor/agent":               "adapters",
 	"pawl/internal/executor/kernel":              "adapters",
+	"pawl/internal/executor/temporal":            "adapters",
 	"pawl/internal/executor/events":              "tools",
 	"pawl/internal/kernel/runner":                "tools",
 	"pawl/internal/cli/kernelcmd":                "screens",

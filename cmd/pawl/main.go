@@ -25,6 +25,7 @@ import (
 	"pawl/internal/evidence"
 	"pawl/internal/executor/agent"
 	kernelstep "pawl/internal/executor/kernel"
+	"pawl/internal/executor/temporal"
 	"pawl/internal/expression"
 	"pawl/internal/faststart"
 	"pawl/internal/httpaccess"
@@ -80,6 +81,7 @@ func parts() cli.Parts {
 	return cli.Parts{
 		Executors: []engine.Executor{courier.Executor{Getenv: os.Getenv}, agent.Executor{}, kernelstep.Executor{}}, Adviser: adviser, Agents: serve, Serve: serveProjects,
 		Formats: formats(), Tracer: tracer, Send: sender().Send,
+		Temporal: func(c config.Temporal) engine.Executor { return temporal.Executor{Settings: c} },
 	}
 }
 

@@ -71,6 +71,7 @@ type app struct {
 // Parts are the adapters that main passes in.
 type Parts struct {
 	Executors []engine.Executor
+	Temporal  func(config.Temporal) engine.Executor                  // does the steps on the queues that the user has given to a server
 	Adviser   func(c config.Evaluator, root string) engine.Evaluator // the evaluator that a project has configured; nil if none
 	Agents    func(ctx context.Context, s Serving) error             // runs the MCP server
 	Formats   interop.Formats                                        // formats of other systems
@@ -450,7 +451,7 @@ func (a *app) engineConfig(p *project.Project) (engine.Config, error) {
 		return engine.Config{}, err
 	}
 	return engine.Config{
-		Project: p, Executors: a.parts.Executors, Parallel: c.Parallel, OutputCap: int64(c.OutputCap), PIDNamespace: c.PIDNamespace,
+		Project: p, Executors: append([]engine.Executor{a.parts.Temporal(c.Temporal)}, a.parts.Executors...), Parallel: c.Parallel, OutputCap: int64(c.OutputCap), PIDNamespace: c.PIDNamespace,
 		Snapshots: c.Snapshots,
 		Mirror:    a.mirrorWith(p, ""),
 		Watchdog: engine.Watchdog{

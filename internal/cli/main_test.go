@@ -19,6 +19,7 @@ import (
 	"pawl/internal/config"
 	"pawl/internal/engine"
 	"pawl/internal/executor/agent"
+	"pawl/internal/executor/temporal"
 	"pawl/internal/faststart"
 	"pawl/internal/interop"
 	"pawl/internal/interop/format/dotagent"
@@ -74,6 +75,7 @@ func parts() cli.Parts {
 	formats := interop.Formats{grid.Format(), dotagent.Format(), sitebuilder.Format(), projectstate.Format(), gyoshu.Format()}
 	return cli.Parts{
 		Executors: []engine.Executor{agent.Executor{}},
+		Temporal:  func(c config.Temporal) engine.Executor { return temporal.Executor{Settings: c} },
 		Adviser:   func(config.Evaluator, string) engine.Evaluator { return nil },
 		Tracer:    func(config.Traces) engine.Tracer { return nil },
 		Agents: func(ctx context.Context, how cli.Serving) error {

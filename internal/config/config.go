@@ -46,6 +46,8 @@ type Config struct {
 	Remotes Remotes `yaml:"remotes,omitempty"` // how remotes are reached; only in the user's own settings
 
 	Postgres string `yaml:"postgres,omitempty"` // DSN of the database for runs; only in the user's own settings. Defaults to PAWL_POSTGRES.
+
+	Temporal Temporal `yaml:"temporal,omitempty"` // server that carries steps to workers; only in the user's own settings. Defaults to none.
 }
 
 // Snapshots configures the snapshots of the workspace.

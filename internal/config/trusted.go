@@ -35,7 +35,7 @@ func Of(p *project.Project) (Config, error) {
 
 // over fills in the settings that c does not set.
 func (c *Config) over(user Config) {
-	c.Notify, c.Traces, c.Gates, c.RunAs = user.Notify, user.Traces, user.Gates, user.RunAs
+	c.Notify, c.Traces, c.Gates, c.RunAs, c.Temporal = user.Notify, user.Traces, user.Gates, user.RunAs, user.Temporal
 	c.Parallel = cmp.Or(c.Parallel, user.Parallel)
 	c.OutputCap = cmp.Or(c.OutputCap, user.OutputCap)
 	if c.Heartbeat == 0 && c.Warning == 0 && c.Stalled == 0 { // they must be consistent with each other

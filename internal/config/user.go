@@ -131,6 +131,9 @@ func (c *Config) checkUser(wrong func(pointer any, format string, args ...any)) 
 	if c.TakeOver != 0 {
 		wrong(&c.TakeOver, `"take_over" counts only in your own settings`)
 	}
+	if c.Temporal.given() {
+		wrong(&c.Temporal, `"temporal" counts only in your own settings`)
+	}
 	if c.Traces.Endpoint != "" || len(c.Traces.Headers) > 0 {
 		wrong(&c.Traces, `"traces" counts only in your own settings`)
 	}
@@ -160,6 +163,7 @@ func (c *Config) checkOwn(wrong func(pointer any, format string, args ...any)) {
 		wrong(&c.Gates, `invalid "gates": %q; expected %s`, c.Gates, ServerOnly)
 	}
 	c.Proxy.check(wrong)
+	c.Temporal.check(wrong)
 	if c.RunAs != "" && c.PIDNamespace {
 		wrong(&c.RunAs, `"run_as" does not work with "pid_namespace"`)
 	}

@@ -31,6 +31,7 @@ snapshots: {quota: 2KiB, ignore: [x], derived: true, off: true, every: 1m}
 evaluator: {provider: command, command: judge}
 notify: [{on: [gate], command: call}]
 traces: {endpoint: "http://localhost:4318", headers: {Authorization: key}}
+temporal: {address: "127.0.0.1:7233", queues: [gpu]}
 `
 	for path, text := range map[string]string{"settings/pawl/config.yaml": own, "work/file": ""} {
 		path = filepath.Join(dir, path)
@@ -56,6 +57,7 @@ traces: {endpoint: "http://localhost:4318", headers: {Authorization: key}}
 		Evaluator:    config.Evaluator{Provider: config.Command, Command: "judge"},
 		Notify:       []pawl.Notify{{Name: "command-1", On: []pawl.NoticeKind{pawl.NoticeGate}, Command: "call"}},
 		Traces:       config.Traces{Endpoint: "http://localhost:4318", Headers: map[string]string{"Authorization": "key"}},
+		Temporal:     config.Temporal{Address: "127.0.0.1:7233", Queues: []string{"gpu"}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -78,6 +80,12 @@ func TestUsersFaults(t *testing.T) {
 		"proxy: {peers: [10.0.0.1], header: Sec-Fetch-Site, users: {ann: [read]}}":    `"Sec-Fetch-Site" cannot be the header`,
 		"proxy: {peers: [10.0.0.1], header: X-Forwarded-For, users: {ann: [read]}}":   `"X-Forwarded-For" cannot be the header`,
 		"proxy: {peers: [10.0.0.1], header: X-User, users: {ann: [read]}, secret: x}": `unknown key "secret"`,
+		"temporal: {queues: [gpu]}":                                                   `"temporal" needs "address"`,
+		"temporal: {address: temporal.example.com}":                                   `invalid address "temporal.example.com" of a server`,
+		"temporal: {address: \"127.0.0.1:7233\", queues: [a b]}":                      `invalid queue "a b"`,
+		"temporal: {address: \"t:7233\", plaintext: true, api_key_file: key}":         `an API key needs TLS`,
+		"temporal: {address: \"t:7233\", cert_file: cert.pem}":                        `needs "cert_file" and "key_file"`,
+		"temporal: {address: \"t:7233\", plaintext: true, ca_file: ca.pem}":           `"plaintext" is without TLS`,
 	} {
 		path := filepath.Join(dir, "pawl/config.yaml")
 		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
@@ -85,6 +93,26 @@ func TestUsersFaults(t *testing.T) {
 		}
 		if got, err := config.ReadUser(""); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %+v, %v; want %s", text, got, err, want)
+		}
+	}
+}
+
+// TestTemporal: which queues Temporal carries, and when the connection is encrypted.
+func TestTemporal(t *testing.T) {
+	t.Parallel()
+	some := config.Temporal{Address: "t.example.com:7233", Queues: []string{"gpu"}}
+	all := config.Temporal{Address: "127.0.0.1:7233"}
+	if !some.Carries("gpu") || some.Carries("cpu") || !all.Carries("cpu") || new(config.Temporal).Carries("cpu") {
+		t.Error("carries the wrong queues")
+	}
+	for want, list := range map[bool][]config.Temporal{
+		true:  {some, {Address: "[2001:db8::1]:7233"}, {Address: "127.0.0.1:7233", CAFile: "ca.pem"}, {Address: "localhost.example.com:1"}},
+		false: {all, {Address: "localhost:7233"}, {Address: "[::1]:7233"}, {Address: "t.example.com:7233", Plaintext: true}},
+	} {
+		for _, c := range list {
+			if c.Encrypted() != want {
+				t.Errorf("%+v: encrypted %v", c, !want)
+			}
 		}
 	}
 }

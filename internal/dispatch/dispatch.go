@@ -61,6 +61,7 @@ type Task struct {
 	Remote  string        `json:"remote"`            // ID of the remote that has the order
 	Order   string        `json:"order"`             // SHA-256 of the order
 	Timeout pawl.Duration `json:"timeout,omitempty"` // of the step, which its supervisor enforces; 0: none
+	Time    time.Time     `json:"time,omitzero"`     // since when it may have been submitted
 }
 
 const (

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// draining returns a context that ends at the first signal. At the second one the process ends; what it performs runs on, as after a crash.
-func draining(ctx context.Context, log func(format string, args ...any)) (context.Context, context.CancelFunc) {
+// Draining returns a context that ends at the first signal. At the second one the process ends; what it performs runs on, as after a crash.
+func Draining(ctx context.Context, log func(format string, args ...any)) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)

@@ -77,7 +77,7 @@ func (x *Command) run(ctx context.Context) (err error) {
 	x.settings.Log = func(format string, args ...any) {
 		fmt.Fprintf(x.Out, "%s  %s\n", time.Now().UTC().Format(time.RFC3339), fmt.Sprintf(format, args...))
 	}
-	ctx, stop := draining(ctx, x.settings.Log)
+	ctx, stop := Draining(ctx, x.settings.Log)
 	defer stop()
 	w, release, err := worker.Open(ctx, x.settings)
 	if err != nil {

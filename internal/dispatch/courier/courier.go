@@ -237,7 +237,7 @@ func (c *Courier) prepare(ctx context.Context) error {
 	}
 	task := dispatch.Task{
 		Queue: c.Job.Away.Queue, Project: c.Project, Run: c.Job.Run, Step: c.Job.Step, Item: c.Job.Item, Attempt: c.Job.Attempt, Token: c.Job.Token,
-		Epoch: c.Job.Away.Epoch, Remote: c.remote.ID, Order: order.SumOf(content), Timeout: c.Job.Timeout,
+		Epoch: c.Job.Away.Epoch, Remote: c.remote.ID, Order: order.SumOf(content), Timeout: c.Job.Timeout, Time: time.Now().UTC(),
 	}
 	data, err := task.Encode()
 	if err != nil {

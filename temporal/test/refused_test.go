@@ -1,0 +1,53 @@
+//go:build linux
+
+package temporal_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestRefused: what is wrong is said, with what to do.
+func TestRefused(t *testing.T) {
+	s := newSite(t)
+	worker := []string{"worker", "--queue", "gpu", "--remote", "file://" + s.share}
+	fails := func(name string, m machine, code int, want string, args ...string) {
+		t.Helper()
+		cmd := m.command(m.home, "pawl-temporal", args...)
+		out, err := cmd.CombinedOutput()
+		if cmd.ProcessState == nil || cmd.ProcessState.ExitCode() != code || !strings.Contains(string(out), want) {
+			t.Errorf("%s: %v: %s; want exit code %d and %q", name, err, out, code, want)
+		}
+	}
+	fails("no queue", s.machine, 2, "--queue", "worker", "--remote", "file://"+s.share)
+	fails("no remote", s.machine, 2, "--remote", "worker", "--queue", "gpu")
+	fails("no such remote", s.machine, 2, "is not a remote of pawl", "worker", "--queue", "gpu", "--remote", "file://"+t.TempDir())
+	fails("no attempt", s.machine, 1, "only pawl itself starts couriers", "dispatch")
+
+	inStep := s.machine
+	inStep.env = append(inStep.env, "PAWL_STEP=s", "PAWL_RUN=r", "PAWL_TOKEN=t")
+	fails("in a step", inStep, 5, "is for a person", worker...)
+
+	bare := newMachine(t, s.server)
+	bare.write(filepath.Join(bare.home, "pawl/config.yaml"), "")
+	fails("no server", bare, 2, "your own settings have no server", worker...)
+
+	old := s.server.Settings
+	bare.write(filepath.Join(bare.home, "pawl/config.yaml"), "temporal: {address: \""+old.Address+"\", namespace: nobody}\n")
+	fails("no namespace", bare, 2, "temporal operator namespace create --namespace nobody", worker...)
+}
+
+// TestProjectSettings: the files of a project do not say where its steps go.
+func TestProjectSettings(t *testing.T) {
+	s := newSite(t)
+	s.write(filepath.Join(s.project, ".pawl/config.yaml"), s.server.SettingsFile())
+	if out := s.pawl(2, "run", "--", "true"); !strings.Contains(out, `"temporal" counts only in your own settings`) {
+		t.Errorf("%s", out)
+	}
+	if err := os.Remove(filepath.Join(s.project, ".pawl/config.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	s.pawl(0, "run", "--", "true")
+}
