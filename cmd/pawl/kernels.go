@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -98,15 +97,20 @@ func roomForVariables(root, dir string) int64 {
 
 // sizeOf returns the size of the files in a folder, as far as they can be read.
 func sizeOf(dir string) (total int64) {
-	_ = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
-		if err != nil {
-			return nil
-		}
-		if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
+	entries, err := disk.ReadDir(dir)
+	if err != nil {
+		return 0
+	}
+	for _, entry := range entries {
+		info, err := entry.Info()
+		switch {
+		case err != nil: // deleted meanwhile
+		case info.IsDir():
+			total += sizeOf(filepath.Join(dir, entry.Name()))
+		case info.Mode().IsRegular():
 			total += info.Size()
 		}
-		return nil
-	})
+	}
 	return total
 }
 
