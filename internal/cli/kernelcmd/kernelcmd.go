@@ -309,7 +309,8 @@ func (x *Commands) execute() *cobra.Command {
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error { return x.executeCode(c.Context(), args[0], limit, wait) }}
 	c.Flags().DurationVar(&limit, "timeout", 0, "interrupt the code after `DURATION` (default: none)")
-	c.Flags().DurationVar(&wait, "wait", 30*time.Second, "how long to wait for other code of the kernel, as `DURATION`")
+	c.Flags().DurationVar(&wait, "wait", 30*time.Second, "how long to wait for other code of the kernel, as `DURATION` (default: 30s)")
+	c.Flags().Lookup("wait").DefValue = "0s" // it is in the text
 	return x.sessionFlag(c)
 }
 
@@ -368,7 +369,7 @@ func (x *Commands) renew(ctx context.Context, empty bool) error {
 }
 
 func (x *Commands) variables() *cobra.Command {
-	c := &cobra.Command{Use: "variables", Short: "List the variables of a kernel, without modules",
+	c := &cobra.Command{Use: "variables", Short: "List the variables of a kernel, without imported modules",
 		RunE: func(c *cobra.Command, _ []string) error {
 			done, err := x.do(c.Context(), runner.Request{Op: runner.OpVariables})
 			if err != nil {
