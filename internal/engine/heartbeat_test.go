@@ -45,6 +45,7 @@ func TestHeartbeatsOfEachKindOfStep(t *testing.T) {
 	for name, c := range map[string]struct{ plan, why string }{
 		"run":     {"steps: [{id: a, run: '" + held + "'}]", "running: a"},
 		"agent":   {"steps: [{id: a, agent: {use: command, prompt: Do it, command: '" + held + "'}}]", "running: a"},
+		"kernel":  {`steps: [{id: a, kernel: {driver: python, code: "import os, time\nwhile not os.path.exists('go'): time.sleep(0.01)"}}]`, "running: a"},
 		"foreach": {"steps: [{id: a, parallel: 2, foreach: {items: [x, y]}, run: '" + held + "'}]", "running: a/x and 1 more"},
 		"service": {"steps: [{id: a, run: sleep 1000, service: {ready: 'true'}}, {id: b, run: '" + held + "'}]", "running: a and 1 more"},
 	} {

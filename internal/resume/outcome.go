@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"pawl"
 	"pawl/internal/oneline"
@@ -27,12 +28,18 @@ func Conclude(step *pawl.Step, ev Evidence) (done bool, adopted string, end pawl
 		return true, adopted, end
 	}
 	end = unfinishedEnd(ev)
+	if end.Reason == pawl.ReasonTimeout && step.Kernel != nil && step.Kernel.File == "" && step.Timeout > longCode {
+		end.Why += "; split the step: code that runs for more than " + longCode.String() + " loses much if it is interrupted"
+	}
 	switch end.Outcome {
 	case pawl.Failed, pawl.Lost, pawl.NotStarted:
 		end.Verdict = &v
 	}
 	return false, "", end
 }
+
+// longCode is the time limit of a kernel step's code above which it should be several steps, as in Gyoshu.
+const longCode = pawl.Duration(3 * time.Minute)
 
 // concludeService is Conclude for a service. It is done when no step needs it any longer, however it ended; before that, every
 // end is a failure or an interruption.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"time"
 
 	"pawl"
 	"pawl/internal/outputs"
@@ -66,6 +67,29 @@ func TestVerdictOn(t *testing.T) {
 					done, adopted, end.Outcome, end.Why, tt.done, tt.adopted, tt.outcome, tt.why)
 			}
 		})
+	}
+}
+
+// TestLongCode: code of a kernel step that reaches a long time limit should be several steps.
+func TestLongCode(t *testing.T) {
+	t.Parallel()
+	exit := &pawl.Exit{Reason: pawl.ReasonTimeout, Why: "timed out"}
+	const split = "timed out; split the step: code that runs for more than 3m loses much if it is interrupted"
+	for _, c := range []struct {
+		kernel *pawl.KernelAction
+		limit  time.Duration
+		want   string
+	}{
+		{&pawl.KernelAction{Code: "1"}, 4 * time.Minute, split},
+		{&pawl.KernelAction{Code: "1"}, 3 * time.Minute, "timed out"},
+		{&pawl.KernelAction{File: "a.ipynb"}, time.Hour, "timed out"},
+		{nil, time.Hour, "timed out"},
+	} {
+		step := &pawl.Step{ID: "a", Kernel: c.kernel}
+		step.Timeout = pawl.Duration(c.limit)
+		if _, _, end := Conclude(step, Evidence{Begun: true, Exit: exit}); end.Why != c.want {
+			t.Errorf("%+v, %s: %s", c.kernel, c.limit, end.Why)
+		}
 	}
 }
 

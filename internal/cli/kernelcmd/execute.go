@@ -25,7 +25,7 @@ import (
 const maxCode = 8 << 20
 
 // executeCode executes code in the chosen session. An interrupt of this process interrupts the code.
-func (x *Commands) executeCode(ctx context.Context, code string, limit time.Duration) error {
+func (x *Commands) executeCode(ctx context.Context, code string, limit, wait time.Duration) error {
 	if code == "-" {
 		data, err := io.ReadAll(io.LimitReader(x.In, maxCode+1))
 		if err != nil {
@@ -47,7 +47,7 @@ func (x *Commands) executeCode(ctx context.Context, code string, limit time.Dura
 		return err
 	}
 	defer c.Close()
-	if _, err := c.Do(ctx, runner.Request{Op: runner.OpAcquire, By: fmt.Sprintf("pawl kernel execute (process %d)", os.Getpid()), Wait: pawl.Duration(30 * time.Second)}, nil); err != nil {
+	if _, err := c.Do(ctx, runner.Request{Op: runner.OpAcquire, By: fmt.Sprintf("pawl kernel execute (process %d)", os.Getpid()), Wait: pawl.Duration(wait)}, nil); err != nil {
 		return err
 	}
 	defer interruptOnSignal(ctx, dir)()

@@ -303,12 +303,14 @@ func (x *Commands) print(value any, human func()) error {
 }
 
 func (x *Commands) execute() *cobra.Command {
-	var limit time.Duration
+	var limit, wait time.Duration
 	c := &cobra.Command{Use: "execute CODE", Short: "Execute code in a kernel and show its output",
 		Long: "Execute code in a kernel and show its output\n\nCODE is - for standard input. Ctrl-C and --timeout interrupt the code; the kernel keeps its variables. The exit code is 130 after\nCtrl-C, and 4 if the code reaches its limit or raises an error.",
 		Args: cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error { return x.executeCode(c.Context(), args[0], limit) }}
+		RunE: func(c *cobra.Command, args []string) error { return x.executeCode(c.Context(), args[0], limit, wait) }}
 	c.Flags().DurationVar(&limit, "timeout", 0, "interrupt the code after `DURATION` (default: none)")
+	c.Flags().DurationVar(&wait, "wait", 30*time.Second, "how long to wait for other code of the kernel, as `DURATION` (default: 30s)")
+	c.Flags().Lookup("wait").DefValue = "0s" // it is in the text
 	return x.sessionFlag(c)
 }
 
@@ -367,7 +369,7 @@ func (x *Commands) renew(ctx context.Context, empty bool) error {
 }
 
 func (x *Commands) variables() *cobra.Command {
-	c := &cobra.Command{Use: "variables", Short: "List the variables of a kernel, without modules",
+	c := &cobra.Command{Use: "variables", Short: "List the variables of a kernel, without imported modules",
 		RunE: func(c *cobra.Command, _ []string) error {
 			done, err := x.do(c.Context(), runner.Request{Op: runner.OpVariables})
 			if err != nil {

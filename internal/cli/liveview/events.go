@@ -100,7 +100,7 @@ func (l *View) eventText(e pawl.Event) string {
 	case pawl.BlockerOpened:
 		return fmt.Sprintf("%-20s blocked: %s", p.Step, p.Text)
 	case pawl.Progressed:
-		if l.screen == nil && p.Marker == nil && p.Text != "" && !p.Saving {
+		if l.screen == nil && (p.Marker == nil || isPercentage(p.Marker)) && p.Text != "" && !p.Saving {
 			return fmt.Sprintf("%-20s %s", l.nameOf(p.AttemptRef), p.Text)
 		}
 	default:
@@ -108,6 +108,9 @@ func (l *View) eventText(e pawl.Event) string {
 	}
 	return ""
 }
+
+// isPercentage reports whether a marker says how far a step is. Others are of no interest without the output in which they are.
+func isPercentage(m *pawl.Marker) bool { return m.Subtype != nil && *m.Subtype == "progress" }
 
 // supervisionText describes events of the engine, the watchdog and services.
 func (l *View) supervisionText(payload any, at time.Time) string {

@@ -20,6 +20,7 @@ import (
 	"pawl"
 	"pawl/internal/engine"
 	"pawl/internal/executor/agent"
+	kernelstep "pawl/internal/executor/kernel"
 	"pawl/internal/history"
 	"pawl/internal/journal"
 	"pawl/internal/planfile"
@@ -51,7 +52,7 @@ func New(t testing.TB) *Project {
 }
 
 func configOf(p *project.Project) engine.Config {
-	return engine.Config{Project: p, Executors: []engine.Executor{agent.Executor{}}, Parallel: 4}
+	return engine.Config{Project: p, Executors: []engine.Executor{agent.Executor{}, kernelstep.Executor{}}, Parallel: 4}
 }
 
 // Check fails the test if an error is not nil.

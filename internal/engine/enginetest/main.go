@@ -18,6 +18,8 @@ import (
 	"pawl"
 	"pawl/internal/brief"
 	"pawl/internal/executor/agent"
+	kernelstep "pawl/internal/executor/kernel"
+	"pawl/internal/kernel/runner"
 	"pawl/internal/project"
 	"pawl/internal/supervise"
 )
@@ -40,6 +42,12 @@ func Main(m *testing.M) int {
 	}
 	if len(os.Args) == 2 && os.Args[1] == agent.Verb {
 		return report(runAgent(context.Background()))
+	}
+	if len(os.Args) == 2 && os.Args[1] == kernelstep.Verb {
+		return report(runKernelStep(context.Background()))
+	}
+	if len(os.Args) == 2 && os.Args[1] == runner.Verb {
+		return report(runKernel(context.Background()))
 	}
 	os.Setenv("GORACE", "atexit_sleep_ms=0") // supervisors of a test with -race end as quickly as others
 	flag.Parse()
