@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"pawl"
+	"pawl/internal/dispatch"
 	"pawl/internal/stepenv"
 	"pawl/internal/strictyaml"
 )
@@ -211,8 +212,9 @@ func MissingFor(plan *pawl.Plan, steps []*pawl.Step, path string) error {
 	return nil
 }
 
+// usesShell reports whether this machine needs the shell of a step.
 func usesShell(step *pawl.Step) bool {
-	return step.Run != "" || step.Undo != "" || len(step.Accept) > 0
+	return step.Run != "" && dispatch.QueueOf(step) == "" || step.Undo != "" || len(step.Accept) > 0
 }
 
 // searchPath returns the PATH of a step.

@@ -177,6 +177,8 @@ func attempt(payload pawl.Payload) string {
 	switch p := payload.(type) {
 	case pawl.AttemptStarted:
 		return fmt.Sprintf("%s started (attempt %d)", p.Name(), p.Attempt)
+	case pawl.AttemptRejoined:
+		return fmt.Sprintf("%s attempt %d re-attached: a worker may carry it out", p.Name(), p.Attempt)
 	case pawl.AttemptEnded:
 		outcome := strings.ReplaceAll(liveview.OutcomeText(p.Outcome), "_", " ")
 		text := fmt.Sprintf("%s attempt %d ended: %s%s", p.Name(), p.Attempt, outcome, because(p.Why))
