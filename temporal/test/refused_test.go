@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestRefused: what is wrong is said, with what to do.
@@ -15,10 +16,14 @@ func TestRefused(t *testing.T) {
 	worker := []string{"worker", "--queue", "gpu", "--remote", "file://" + s.share}
 	fails := func(name string, m machine, code int, want string, args ...string) {
 		t.Helper()
-		cmd := m.command(m.home, "pawl-temporal", args...)
-		out, err := cmd.CombinedOutput()
-		if cmd.ProcessState == nil || cmd.ProcessState.ExitCode() != code || !strings.Contains(string(out), want) {
-			t.Errorf("%s: %v: %s; want exit code %d and %q", name, err, out, code, want)
+		p := begin(t, m.command(m.home, "pawl-temporal", args...))
+		select {
+		case <-p.over:
+		case <-time.After(30 * time.Second): // a worker that works
+			p.kill()
+		}
+		if got := p.cmd.ProcessState.ExitCode(); got != code || !strings.Contains(p.said.String(), want) {
+			t.Errorf("%s: exit code %d: %s; want %d and %q", name, got, p.said.String(), code, want)
 		}
 	}
 	fails("no queue", s.machine, 2, "--queue", "worker", "--remote", "file://"+s.share)
