@@ -50,7 +50,7 @@ func Start(settings ...string) (*Server, error) {
 		return nil, fmt.Errorf("initdb: %w: %s", err, out)
 	}
 	config := strings.Join(append([]string{
-		"listen_addresses = ''", "unix_socket_directories = '" + folder + "'", "max_connections = 60", "shared_buffers = 16MB", "max_wal_size = 256MB",
+		"listen_addresses = ''", "unix_socket_directories = '" + folder + "'", "max_connections = 200", "shared_buffers = 16MB", "max_wal_size = 256MB",
 	}, settings...), "\n") + "\n"
 	file, err := os.OpenFile(filepath.Join(s.data(), "postgresql.conf"), os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
