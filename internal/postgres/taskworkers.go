@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -19,6 +20,7 @@ type TaskWorker struct {
 	Queue    string
 	Name     string // no other process that runs has it
 	Parallel int
+	Left     []dispatch.Task // that an earlier process with the name began and did not forget
 	Perform  dispatch.Perform
 	Forget   func(dispatch.Task)              // called when the report of a task is stored, or does not count. Defaults to no call.
 	Log      func(format string, args ...any) // Defaults to no call.
@@ -58,6 +60,11 @@ func (w TaskWorker) Run(ctx context.Context) error {
 	}
 	if err != nil {
 		return ignoreEnd(ctx, err)
+	}
+	for _, task := range w.Left { // those that have ended meanwhile are only forgotten
+		if !slices.ContainsFunc(left, func(t dispatch.Task) bool { return t.ID() == task.ID() }) {
+			left = append(left, task)
+		}
 	}
 	for _, task := range left {
 		places <- struct{}{}

@@ -89,9 +89,13 @@ func (x *Command) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer s.Close()
+	left, err := w.Left()
+	if err != nil {
+		return err
+	}
 	w.Log("worker %s performs steps of queue %s", w.Name, x.settings.Queue)
 	return postgres.TaskWorker{
-		Tasks: s.Tasks(0), Queue: x.settings.Queue, Name: w.Name, Parallel: x.parallel, Perform: w.Perform, Log: w.Log,
+		Tasks: s.Tasks(0), Queue: x.settings.Queue, Name: w.Name, Parallel: x.parallel, Left: left, Perform: w.Perform, Log: w.Log,
 		Forget: func(task dispatch.Task) {
 			if err := w.Forget(task.Token); err != nil {
 				w.Log("remove the folder of task %s: %v", task.ID(), err)

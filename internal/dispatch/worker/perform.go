@@ -63,31 +63,35 @@ func (p *performance) attemptDir() string {
 	return filepath.Join(p.work(), disk.Guarded, "runs", string(p.task.Run), "steps", filepath.FromSlash(ref.Name()), fmt.Sprint(ref.Attempt))
 }
 
-// attend tells the carrier that the task is performed, until stop is called. The context that it returns ends with ErrLost as its cause
-// when the task is not the worker's own any more.
+// attend tells the carrier that the task is performed, now and until stop is called. The context that it returns ends with ErrLost as its
+// cause when the task is not the worker's own any more.
 func (p *performance) attend(ctx context.Context, alive dispatch.Alive) (attended context.Context, stop func()) {
 	attended, cancel := context.WithCancelCause(ctx)
+	last := time.Now()
+	tell := func() {
+		err := alive(attended)
+		switch {
+		case err == nil:
+			last = time.Now()
+		case errors.Is(err, dispatch.ErrCanceled):
+			last = time.Now()
+			p.endScript(dispatch.ErrCanceled.Error(), false)
+		case errors.Is(err, dispatch.ErrLost):
+			cancel(dispatch.ErrLost)
+		case time.Since(last) > p.worker.giveUp():
+			p.endScript(fmt.Sprintf("the worker could not reach the queue for %s", p.worker.giveUp()), true)
+		}
+	}
+	tell()
 	over := make(chan struct{})
 	var ended sync.WaitGroup
 	ended.Go(func() {
 		ticker := time.NewTicker(p.worker.beat())
 		defer ticker.Stop()
-		for last := time.Now(); ; {
-			err := alive(attended)
-			switch {
-			case err == nil:
-				last = time.Now()
-			case errors.Is(err, dispatch.ErrCanceled):
-				last = time.Now()
-				p.endScript(dispatch.ErrCanceled.Error(), false)
-			case errors.Is(err, dispatch.ErrLost):
-				cancel(dispatch.ErrLost)
-				return
-			case time.Since(last) > p.worker.giveUp():
-				p.endScript(fmt.Sprintf("the worker could not reach the queue for %s", p.worker.giveUp()), true)
-			}
+		for {
 			select {
 			case <-ticker.C:
+				tell()
 			case <-over:
 				return
 			case <-attended.Done():

@@ -67,6 +67,10 @@ func (w *Worker) Perform(ctx context.Context, task dispatch.Task, alive dispatch
 	p := &performance{worker: w, task: task, dir: w.taskDir(task.Token)}
 	ctx, stop := p.attend(ctx, alive)
 	defer stop()
+	if ctx.Err() != nil && errors.Is(context.Cause(ctx), dispatch.ErrLost) { // for example a task that an earlier process left and reported
+		p.order = p.knownOrder()
+		return dispatch.Report{}, errors.Join(dispatch.ErrLost, p.end("the lease of the task ended"))
+	}
 	sum, err := p.perform(ctx)
 	report := dispatch.Report{Outcome: dispatch.Finished, Result: sum, Worker: w.Name}
 	if err == nil {
@@ -140,11 +144,24 @@ func (w *Worker) cache(id string) remote.Cache {
 	return remote.Cache(filepath.Join(w.Folder, "indexes", id))
 }
 
+// knownOrder returns the order of a task if it was read before; else nil, and then the script was not started.
+func (p *performance) knownOrder() *order.Order {
+	data, err := disk.ReadFile(filepath.Join(p.dir, orderFile), disk.RecordLimit)
+	if err != nil || order.SumOf(data) != p.task.Order {
+		return nil
+	}
+	o, err := order.ParseOrder(data, p.task)
+	if err != nil {
+		return nil
+	}
+	return o
+}
+
 // readOrder reads the order of a task, from this machine if it was read before.
 func (p *performance) readOrder(ctx context.Context) (*order.Order, error) {
 	path := filepath.Join(p.dir, orderFile)
-	if data, err := disk.ReadFile(path, disk.RecordLimit); err == nil && order.SumOf(data) == p.task.Order {
-		return order.ParseOrder(data, p.task)
+	if known := p.knownOrder(); known != nil {
+		return known, nil
 	}
 	data, err := order.Read(ctx, p.store, order.OrderKey(p.task.Run, p.task.Token), p.task.Order)
 	switch {
