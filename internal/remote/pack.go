@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"pawl/internal/disk"
+	"pawl/internal/snapshot"
 	"pawl/internal/snapshot/pack"
 )
 
@@ -214,6 +215,33 @@ type Writer struct {
 // NewWriter returns a Writer.
 func NewWriter(s Store, cache Cache) *Writer {
 	return &Writer{store: s, cache: cache, objects: map[pack.ID]span{}}
+}
+
+// AddSnapshot adds the objects of a snapshot and its commit record, except those for which has returns true, because the remote has them. It
+// does not look below an object for which skip returns true.
+func (w *Writer) AddSnapshot(ctx context.Context, store *snapshot.Store, r snapshot.Record, skip, has func(pack.ID) bool) error {
+	err := store.Objects(ctx, r, skip, func(id pack.ID) error {
+		if has(id) {
+			return nil
+		}
+		encoded, err := store.Encoded(id)
+		if err != nil {
+			return err
+		}
+		return w.Add(ctx, id, encoded)
+	})
+	if err != nil || has(r.ID) {
+		return err
+	}
+	content, err := store.RecordContent(r.ID)
+	if err != nil {
+		return err
+	}
+	id, encoded, err := pack.Encode(content)
+	if err != nil {
+		return err
+	}
+	return w.Add(ctx, id, encoded)
 }
 
 // Add adds an encoded object, and does nothing if the Writer has it.

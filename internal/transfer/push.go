@@ -386,28 +386,7 @@ func (w *packer) snapshot(ctx context.Context, r snapshot.Record, store *snapsho
 		ref, ok := w.known.In(id)
 		return ok && w.needed[ref]
 	}
-	err := store.Objects(ctx, r, skip, func(id pack.ID) error {
-		if w.has(id) {
-			return nil
-		}
-		encoded, err := store.Encoded(id)
-		if err != nil {
-			return err
-		}
-		return w.writer.Add(ctx, id, encoded)
-	})
-	if err != nil || w.has(r.ID) {
-		return err
-	}
-	content, err := store.RecordContent(r.ID)
-	if err != nil {
-		return err
-	}
-	id, encoded, err := pack.Encode(content)
-	if err != nil {
-		return err
-	}
-	return w.writer.Add(ctx, id, encoded)
+	return w.writer.AddSnapshot(ctx, store, r, skip, w.has)
 }
 
 // packs returns the packs that the record needs: those of the record before in their order, others, new ones.

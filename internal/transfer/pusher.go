@@ -2,14 +2,12 @@ package transfer
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"pawl"
-	"pawl/internal/config"
 	"pawl/internal/project"
-	"pawl/internal/runs"
+	"pawl/internal/snapshot"
 )
 
 // Pusher pushes a run in the background to the remotes of the project whose Auto is set.
@@ -104,18 +102,8 @@ func (x *Pusher) pushAll(ctx context.Context, failed map[string]string) {
 }
 
 func (x *Pusher) push(ctx context.Context, name string) error {
-	c, err := Connect(ctx, x.project, name)
-	if err != nil {
+	return With(ctx, x.project, name, func(to *Connection, store *snapshot.Store) error {
+		_, err := to.Push(ctx, x.run, store, x.options)
 		return err
-	}
-	cfg, err := config.Of(x.project)
-	if err != nil {
-		return err
-	}
-	store, err := runs.OpenSnapshots(ctx, x.project, cfg.Snapshots)
-	if err != nil {
-		return err
-	}
-	_, err = c.Push(ctx, x.run, store, x.options)
-	return errors.Join(err, store.Close())
+	})
 }

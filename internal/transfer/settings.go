@@ -23,6 +23,8 @@ import (
 	"pawl/internal/project"
 	"pawl/internal/remote"
 	"pawl/internal/remote/address"
+	"pawl/internal/runs"
+	"pawl/internal/snapshot"
 	"pawl/internal/userdir"
 )
 
@@ -218,6 +220,23 @@ func Connect(ctx context.Context, p *project.Project, name string) (*Connection,
 
 // Unconditional reports whether the server ignores conditions, so that two pushes at the same time are a conflict.
 func (c *Connection) Unconditional() bool { return c.identity.Unconditional }
+
+// With calls do with a remote of a project, and the project's snapshots.
+func With(ctx context.Context, p *project.Project, name string, do func(*Connection, *snapshot.Store) error) error {
+	c, err := Connect(ctx, p, name)
+	if err != nil {
+		return err
+	}
+	cfg, err := config.Of(p)
+	if err != nil {
+		return err
+	}
+	store, err := runs.OpenSnapshots(ctx, p, cfg.Snapshots)
+	if err != nil {
+		return err
+	}
+	return errors.Join(do(c, store), store.Close())
+}
 
 // identify reads the identity of the remote.
 func (c *Connection) identify(ctx context.Context) (err error) {

@@ -7,19 +7,19 @@ import (
 	"io"
 
 	"pawl"
-	"pawl/internal/config"
 	"pawl/internal/history"
 	"pawl/internal/journal"
 	"pawl/internal/project"
 	"pawl/internal/resume"
 	"pawl/internal/runs"
+	"pawl/internal/snapshot"
 	"pawl/internal/transfer"
 )
 
 // PullFiles makes the files of the project those of the newest checkpoint of a run's work, if the newest engine worked in another project.
 // The run is in a database, whose lease nobody has, and the snapshots are on a remote. If it is interrupted, it can be repeated. It tells
 // the user what it restored.
-func PullFiles(ctx context.Context, p *project.Project, run pawl.RunID, by pawl.Author, version string, out io.Writer) (err error) {
+func PullFiles(ctx context.Context, p *project.Project, run pawl.RunID, by pawl.Author, version string, out io.Writer) error {
 	if err := runs.RequireOwn(p, run); err != nil {
 		return err
 	}
@@ -37,30 +37,24 @@ func PullFiles(ctx context.Context, p *project.Project, run pawl.RunID, by pawl.
 	if err := journal.RequireNoLease(p.Runs(), run); err != nil {
 		return err
 	}
-	from, err := transfer.Connect(ctx, p, "")
-	if err != nil {
-		return err
-	}
-	cfg, err := config.Of(p)
-	if err != nil {
-		return err
-	}
-	store, err := runs.OpenSnapshots(ctx, p, cfg.Snapshots)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, store.Close()) }()
-	if _, err := from.Pull(ctx, run, store); err != nil {
-		return err
-	}
-	latest, err := history.LatestWork(ctx, p, store, run)
+	return transfer.With(ctx, p, "", func(from *transfer.Connection, store *snapshot.Store) error {
+		if _, err := from.Pull(ctx, run, store); err != nil {
+			return err
+		}
+		return restoreWork(ctx, p, s, from.Name, store, by, version, out)
+	})
+}
+
+// restoreWork restores the newest checkpoint of a run's work.
+func restoreWork(ctx context.Context, p *project.Project, s *pawl.State, from string, store *snapshot.Store, by pawl.Author, version string, out io.Writer) (err error) {
+	latest, err := history.LatestWork(ctx, p, store, s.Run)
 	if err != nil || latest == nil {
 		return err
 	}
 	if latest.Record == nil {
 		return &pawl.Error{
 			Kind: pawl.KindDamaged, Hint: "pawl checkpoints",
-			Err: fmt.Errorf("remote %s does not have the files of checkpoint %s, which host %s saved; to continue with older ones, restore them, and pawl resume --yes", from.Name, latest.ID, s.LastHost),
+			Err: fmt.Errorf("remote %s does not have the files of checkpoint %s, which host %s saved; to continue with older ones, restore them, and pawl resume --yes", from, latest.ID, s.LastHost),
 		}
 	}
 	r, err := history.PrepareRestore(ctx, p, store, *latest, history.RestoreOptions{OtherHead: true, Version: version})

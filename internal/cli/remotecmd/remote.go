@@ -17,7 +17,6 @@ import (
 	"pawl/internal/cli/complete"
 	"pawl/internal/cli/flags"
 	"pawl/internal/cli/layout"
-	"pawl/internal/config"
 	"pawl/internal/project"
 	"pawl/internal/runs"
 	"pawl/internal/shellwords"
@@ -296,7 +295,7 @@ func (x *Commands) pushCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return x.withStore(c.Context(), p, func(to *transfer.Connection, store *snapshot.Store) error {
+			return transfer.With(c.Context(), p, x.remote, func(to *transfer.Connection, store *snapshot.Store) error {
 				done, err := to.Push(c.Context(), run, store, transfer.PushOptions{By: x.Author(), Version: x.Version})
 				if err != nil {
 					return err
@@ -320,23 +319,6 @@ func (x *Commands) printPushed(to *transfer.Connection, done transfer.Pushed) er
 	return err
 }
 
-// withStore calls do with the remote that --remote names, and the project's snapshots.
-func (x *Commands) withStore(ctx context.Context, p *project.Project, do func(*transfer.Connection, *snapshot.Store) error) error {
-	c, err := transfer.Connect(ctx, p, x.remote)
-	if err != nil {
-		return err
-	}
-	cfg, err := config.Of(p)
-	if err != nil {
-		return err
-	}
-	store, err := runs.OpenSnapshots(ctx, p, cfg.Snapshots)
-	if err != nil {
-		return err
-	}
-	return errors.Join(do(c, store), store.Close())
-}
-
 const pullLong = "Fetch a run from a remote\n\n" +
 	"pull fetches the journal, the plans and the snapshots of a run, but changes no files of the project. It fetches only what the project\n" +
 	"lacks, and checks all of it. The run comes from elsewhere: pawl adopt shows it, and lets pawl continue it. If this project has the run,\n" +
@@ -354,7 +336,7 @@ func (x *Commands) pullCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return x.withStore(c.Context(), p, func(from *transfer.Connection, store *snapshot.Store) error {
+			return transfer.With(c.Context(), p, x.remote, func(from *transfer.Connection, store *snapshot.Store) error {
 				run, err := from.Resolve(c.Context(), args[0])
 				if err != nil {
 					return err

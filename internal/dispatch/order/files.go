@@ -36,28 +36,7 @@ func (p *Packer) has(id pack.ID) bool {
 
 // Snapshot stores a snapshot.
 func (p *Packer) Snapshot(ctx context.Context, store *snapshot.Store, r snapshot.Record) error {
-	err := store.Objects(ctx, r, func(pack.ID) bool { return false }, func(id pack.ID) error {
-		if p.has(id) {
-			return nil
-		}
-		encoded, err := store.Encoded(id)
-		if err != nil {
-			return err
-		}
-		return p.writer.Add(ctx, id, encoded)
-	})
-	if err != nil || p.has(r.ID) {
-		return err
-	}
-	content, err := store.RecordContent(r.ID)
-	if err != nil {
-		return err
-	}
-	id, encoded, err := pack.Encode(content)
-	if err != nil {
-		return err
-	}
-	return p.writer.Add(ctx, id, encoded)
+	return p.writer.AddSnapshot(ctx, store, r, func(pack.ID) bool { return false }, p.has)
 }
 
 // partSize is the size of the parts of large files.
