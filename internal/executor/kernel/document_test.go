@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"pawl"
 	"pawl/internal/kernel"
 	"pawl/internal/kernel/runner"
 	"pawl/internal/notebook"
@@ -55,7 +56,7 @@ func TestNotebookLock(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := openDocument(&attempt{clean: func(s string) string { return s }}, path, text, n)
+	d, err := openDocument(&attempt{job: kernelJob, clean: func(s string) string { return s }}, path, text, n)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,6 +86,9 @@ func TestNotebookLock(t *testing.T) {
 	}
 }
 
+// kernelJob is the job of a kernel step with the defaults.
+var kernelJob = pawl.Job{Kernel: &pawl.KernelJob{}}
+
 const cellText = `{"cells": [{"cell_type": "code", "id": "a", "metadata": {}, "execution_count": null, "outputs": [], "source": "1"}], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}`
 
 // openOneCell opens a notebook of one cell, in a folder named notebooks, and begins the cell.
@@ -94,7 +98,7 @@ func openOneCell(t *testing.T) (d *document, c cell) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err = openDocument(&attempt{clean: func(s string) string { return s }}, filepath.Join(t.TempDir(), "notebooks", "tides.ipynb"), []byte(cellText), n)
+	d, err = openDocument(&attempt{job: kernelJob, clean: func(s string) string { return s }}, filepath.Join(t.TempDir(), "notebooks", "tides.ipynb"), []byte(cellText), n)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -236,7 +240,7 @@ func TestFinished(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d, err := openDocument(&attempt{}, path, text, n)
+		d, err := openDocument(&attempt{job: kernelJob}, path, text, n)
 		if err != nil {
 			t.Fatal(err)
 		}
