@@ -30,7 +30,7 @@ var commands = map[string]struct {
 	"init":   {refuses, []string{"init"}},
 	"pause":  {refuses, []string{"pause", "pause planted"}},
 	"plan":   {free, []string{"plan check plan.yaml", "plan schema", "plan convert --from dagu plan.yaml"}},
-	"resume": {refuses, []string{"resume", "resume planted", "resume lost", "resume --yes", "resume --dry-run", "resume --take-over"}},
+	"resume": {refuses, []string{"resume", "resume planted", "resume lost", "resume --yes", "resume --dry-run", "resume --take-over", "resume --pull"}},
 	"retry":  {refuses, []string{"retry first", "retry charge"}},
 	"run": {refuses, []string{"run plan.yaml", "run -- true", "run --new plan.yaml", "run --background plan.yaml", "run --mirror grid plan.yaml",
 		"run --update plan.yaml", "run --update --dry-run plan.yaml", "run --resume plan.yaml", "run --schedule @daily plan.yaml", "run --schedule @daily --install plan.yaml", "run --uninstall plan.yaml"}},
@@ -75,12 +75,13 @@ var commands = map[string]struct {
 	"trust":       {asks, []string{"trust"}},
 	"archive":     {refuses, []string{"archive", "archive planted"}},
 	"store":       {refuses, []string{"store", "store move postgres", "store move files", "store pull planted-20260101-000000-abcd"}},
-	"remote":      {refuses, []string{"remote list", "remote add origin file:///tmp", "remote remove origin", "remote runs", "remote verify", "remote prune"}},
+	"remote":      {refuses, []string{"remote list", "remote add origin file:///tmp", "remote remove origin", "remote runs", "remote verify", "remote prune", "remote delete planted --yes"}},
 	"push":        {refuses, []string{"push", "push planted"}},
 	"pull":        {refuses, []string{"pull planted"}},
 	"clone":       {refuses, []string{"clone planted ../elsewhere"}},
 	"kernel":      {refuses, []string{"kernel list", "kernel start --driver python", "kernel execute 1", "kernel execute -s planted/main 1", "kernel restart", "kernel variables", "kernel stop"}},
 	"notebook":    {refuses, []string{"notebook run fit.ipynb", "notebook run fit.ipynb --driver python"}},
+	"worker":      {free, []string{"worker --help"}}, // it uses no project
 	"serve":       {free, []string{"serve --help"}}, // hostile projects meet a server in TestServed
 	"completion":  {free, []string{"completion bash"}},
 	"doctor":      {reads, []string{"doctor"}},
