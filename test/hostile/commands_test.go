@@ -82,7 +82,7 @@ var commands = map[string]struct {
 	"kernel":      {refuses, []string{"kernel list", "kernel start --driver python", "kernel execute 1", "kernel execute -s planted/main 1", "kernel restart", "kernel variables", "kernel stop"}},
 	"notebook":    {refuses, []string{"notebook run fit.ipynb", "notebook run fit.ipynb --driver python"}},
 	"worker":      {free, []string{"worker --help"}}, // it uses no project
-	"serve":       {free, []string{"serve --help"}}, // hostile projects meet a server in TestServed
+	"serve":       {free, []string{"serve --help"}},  // hostile projects meet a server in TestServed
 	"completion":  {free, []string{"completion bash"}},
 	"doctor":      {reads, []string{"doctor"}},
 	"help":        {free, []string{"help", "help run"}},
