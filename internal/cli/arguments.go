@@ -214,7 +214,13 @@ func requiredFlags(c *cobra.Command) error {
 	var missing []string
 	for i, name := range strings.Split(err.Error(), `"`) { // cobra's error has the names in quotes
 		if f := c.Flags().Lookup(name); i%2 == 1 && f != nil {
-			missing = append(missing, "--"+name+" "+f.Value.Type())
+			value := f.Value.Type()
+			if quoted := strings.Split(f.Usage, "`"); len(quoted) == 3 {
+				value = quoted[1]
+			} else if value == "bool" {
+				value = ""
+			}
+			missing = append(missing, strings.TrimSpace("--"+name+" "+value))
 		}
 	}
 	return fmt.Errorf("%s needs %s", c.Name(), strings.Join(missing, " and "))

@@ -28,6 +28,7 @@ import (
 	"pawl/internal/cli/supply"
 	"pawl/internal/cli/updateview"
 	"pawl/internal/cli/userfile"
+	"pawl/internal/cli/workercmd"
 	"pawl/internal/engine"
 	"pawl/internal/planfile"
 	"pawl/internal/planlint"
@@ -252,12 +253,10 @@ func (a *app) runPlan(ctx context.Context, n runs.CreateOptions, o runOptions) e
 	}
 	n.Plan, n.Version, n.By = plan, a.version, a.author()
 	o.given.Folder = a.folder
-	p, err := a.projectOrInit()
+	p, err := a.projectFor(plan)
 	if err != nil {
 		return err
 	}
-	a.register(p)
-	a.noteWithheld(p)
 	if n.Mirrored, err = a.mirrored(p, o); err != nil {
 		return err
 	}
@@ -298,6 +297,20 @@ func (a *app) runPlan(ctx context.Context, n runs.CreateOptions, o runOptions) e
 		update.PrintReasons(a.texts())
 		return e, err
 	}})
+}
+
+// projectFor returns the project for a new run of a plan.
+func (a *app) projectFor(plan *pawl.Plan) (*project.Project, error) {
+	p, err := a.projectOrInit()
+	if err == nil {
+		err = workercmd.RequireRemote(p, plan)
+	}
+	if err != nil {
+		return nil, err
+	}
+	a.register(p)
+	a.noteWithheld(p)
+	return p, nil
 }
 
 // create creates a run for an engine in the background.

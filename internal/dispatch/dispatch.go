@@ -214,7 +214,7 @@ type Carrier interface {
 //
 // A carrier's worker calls worker.Worker.Perform(ctx, task, alive), which returns the report for the carrier. Perform may be called again for a
 // task whose worker has died on this machine: it joins what is still running. It returns an error, and no report, only when ctx ends
-// (the step then goes on under its supervisor, and Perform can join it) or after ErrLost.
+// (the step then continues under its supervisor, and Perform can join it) or after ErrLost.
 type Alive func(ctx context.Context) error
 
 // Perform is the method of a worker; see Alive.

@@ -32,7 +32,7 @@ import (
 type Remote struct {
 	Name string `json:"name"`
 	URL  string `json:"url"`
-	Auto bool   `json:"auto,omitempty"` // engines push their run there as it goes on
+	Auto bool   `json:"auto,omitempty"` // engines push their run there while they work
 }
 
 // Usual is the name of the remote that is used if none is named and there are several.

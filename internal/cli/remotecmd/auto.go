@@ -13,7 +13,7 @@ import (
 // lastPush is how long the push at the end of an engine may take.
 const lastPush = time.Minute
 
-// AutoPush pushes the run of an engine, as it goes on, to the remotes that the user added with --auto.
+// AutoPush pushes the run of an engine, while the engine works, to the remotes that the user added with --auto.
 type AutoPush struct {
 	notice func(string)
 	pusher *transfer.Pusher

@@ -103,7 +103,7 @@ func (x *Commands) addCommand() *cobra.Command {
 			})
 		},
 	}
-	c.Flags().BoolVar(&auto, "auto", false, "push runs there while they go on, after each step")
+	c.Flags().BoolVar(&auto, "auto", false, "push runs there after each step")
 	return x.jsonFlag(c)
 }
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 
+	"pawl"
 	"pawl/internal/config"
 	"pawl/internal/dispatch"
 	"pawl/internal/dispatch/courier"
@@ -22,6 +23,20 @@ import (
 
 // Open opens the carrier for the queues of a project.
 type Open func(ctx context.Context, p *project.Project) (dispatch.Carrier, error)
+
+// RequireRemote returns an error if a plan has steps for workers, and the project has no remote for their files.
+func RequireRemote(p *project.Project, plan *pawl.Plan) error {
+	for _, step := range plan.Steps() {
+		if queue := dispatch.QueueOf(step); queue != "" {
+			_, err := transfer.Find(p, "")
+			if err != nil {
+				err = fmt.Errorf("step %s on queue %s needs a remote: %w", step.ID, queue, err)
+			}
+			return err
+		}
+	}
+	return nil
+}
 
 // Courier carries the attempt whose folder the environment names. Programs for other kinds of queues call it too.
 func Courier(ctx context.Context, open Open, out, errs io.Writer) (err error) {
@@ -88,7 +103,7 @@ func database(ctx context.Context, getenv func(string) string, root string) (*po
 		return nil, err
 	}
 	if dsn == "" {
-		return nil, usageError("pawl worker --help", "there is no queue: set %s, or postgres in your own settings, to the database with the queues", config.PostgresVariable)
+		return nil, usageError("pawl worker --help", "no database with queues: set %s, or postgres in your own settings", config.PostgresVariable)
 	}
 	return postgres.OpenTasks(ctx, dsn)
 }

@@ -263,7 +263,7 @@ func TestNewerAttempt(t *testing.T) {
 	}
 }
 
-// TestUnreachable: while the queue does not answer, a courier waits, and a worker goes on.
+// TestUnreachable: while the queue does not answer, a courier waits, and a worker continues.
 func TestUnreachable(t *testing.T) {
 	s := newSite(t)
 	s.queue.Lease = 20 * time.Second

@@ -415,7 +415,7 @@ func (s *Store) tags(ctx context.Context) ([]string, error) {
 			return all, nil
 		}
 		if next.Host != s.base.Host || next.Scheme != s.base.Scheme || next.Path != at.Path {
-			return nil, errors.New("the registry's list of tags goes on at another place")
+			return nil, errors.New("the registry's list of tags continues at another host or path")
 		}
 		at = next
 	}

@@ -148,7 +148,7 @@ func different(a, b dispatch.Status) bool {
 	return a.State != b.State || a.Worker != b.Worker || a.Canceled != b.Canceled
 }
 
-// Cancel asks for the end of a task. The worker is told at its next heartbeat.
+// Cancel asks for the end of a task. The worker learns that from its next heartbeat.
 func (c *Carrier) Cancel(ctx context.Context, id, why string) error {
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()

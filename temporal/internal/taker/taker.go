@@ -1,7 +1,7 @@
 // Package taker takes tasks from a queue of a Temporal server, has them performed, and reports.
 //
 // It reports by the ID of the activity, which is the task's. So after a kill a new process on the same machine joins the tasks of the old
-// one, goes on with the heartbeats, and reports, if Temporal still accepts that.
+// one, continues the heartbeats, and reports, if Temporal still accepts that.
 //
 // Whoever can start activities in the namespace can put anything into a queue. A task is refused unless its ID, queue and size fit, it is
 // the first try of an activity without a workflow, and its parts are valid. Whether the step may run is decided by what performs it.
