@@ -32,7 +32,7 @@ func Python(prelude string) Language {
 		Crash:   "import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)",
 		Crashed: "Fatal Python error: Segmentation fault",
 		Clean: func(path string) string {
-			return fmt.Sprintf("print('running', flush=True)\ntry:\n    while True:\n        pass\nfinally:\n    open(%q, 'w').close()", path)
+			return fmt.Sprintf("try:\n    print('running', flush=True)\n    while True:\n        pass\nfinally:\n    open(%q, 'w').close()", path)
 		},
 		Exhaust: "import resource\nresource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))\n_ = b'x' * (2 << 30)",
 		Leave: "import subprocess\na = subprocess.Popen(['sleep', '3600'])\nb = subprocess.Popen(['sleep', '3600'], start_new_session=True)\n" +
