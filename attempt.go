@@ -43,6 +43,7 @@ type AttemptState struct {
 	Key      Key              `json:"key"`
 	Seal     string           `json:"seal,omitempty"` // public key of its supervisor
 	Home     string           `json:"home,omitempty"` // ID of the project whose engine started it
+	Boot     string           `json:"boot,omitempty"` // boot ID of the system on which it was started
 	Started  time.Time        `json:"started"`
 	Seq      Seq              `json:"seq"`
 	Beat     time.Time        `json:"beat,omitzero"`
@@ -175,7 +176,7 @@ func (p AttemptStarted) fold(s *State, e Event) error {
 	if p.Item != "" {
 		st.Items.Highest = max(st.Items.Highest, p.Attempt)
 	}
-	t.Live = &AttemptState{AttemptRef: p.AttemptRef, Key: p.Key, Seal: p.Seal, Home: s.LastHome, Started: e.Time, Seq: e.Seq}
+	t.Live = &AttemptState{AttemptRef: p.AttemptRef, Key: p.Key, Seal: p.Seal, Home: s.LastHome, Boot: s.LastBoot, Started: e.Time, Seq: e.Seq}
 	for _, o := range s.Operations {
 		o.Overlaps = true
 	}

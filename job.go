@@ -135,6 +135,7 @@ type Exit struct {
 	Leftovers   []string   `json:"leftovers,omitempty"`    // the first of them, as "name (PID)"
 	Checks      []CheckRun `json:"checks,omitempty"`
 	Accept      string     `json:"accept,omitempty"` // hash of the acceptance checks, as in StepDone
+	Boot        string     `json:"boot,omitempty"`   // the system's boot ID, if the record is not synced: after a restart it does not count
 }
 
 // MaxLeftovers is how many leftover processes a record names.

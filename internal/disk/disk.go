@@ -259,10 +259,17 @@ func fsyncFolder(fd int, path string) error {
 }
 
 // MakeFolders creates the folder at path and its missing parents, durably.
-func MakeFolders(path string) error { return MakeFoldersAs(path, FolderMode) }
+func MakeFolders(path string) error { return makeFolders(path, FolderMode, syncFolder) }
+
+// PutFolders is MakeFolders without sync.
+func PutFolders(path string) error {
+	return makeFolders(path, FolderMode, func(int, string) error { return nil })
+}
 
 // MakeFoldersAs is MakeFolders for a user's folders: they get mode, minus the umask.
-func MakeFoldersAs(path string, mode fs.FileMode) error {
+func MakeFoldersAs(path string, mode fs.FileMode) error { return makeFolders(path, mode, syncFolder) }
+
+func makeFolders(path string, mode fs.FileMode, sync func(fd int, path string) error) error {
 	var missing []string
 	for p := filepath.Clean(path); ; p = filepath.Dir(p) {
 		fd, err := openAt(p, folderFlags, 0)
@@ -276,14 +283,14 @@ func MakeFoldersAs(path string, mode fs.FileMode) error {
 		missing = append(missing, p)
 	}
 	for i := len(missing) - 1; i >= 0; i-- {
-		if err := makeFolder(missing[i], mode); err != nil {
+		if err := makeFolder(missing[i], mode, sync); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func makeFolder(path string, mode fs.FileMode) error {
+func makeFolder(path string, mode fs.FileMode, sync func(fd int, path string) error) error {
 	if err := fault("mkdir"); err != nil {
 		return fmt.Errorf("make folder %s: %w", path, err)
 	}
@@ -295,7 +302,7 @@ func makeFolder(path string, mode fs.FileMode) error {
 	if err := unix.Mkdirat(in.fd, in.name, uint32(mode.Perm())); err != nil && err != unix.EEXIST {
 		return &os.PathError{Op: "make folder", Path: path, Err: err}
 	}
-	return syncFolder(in.fd, filepath.Dir(path))
+	return sync(in.fd, filepath.Dir(path))
 }
 
 // Remove removes a file or an empty folder. A missing one is not an error.

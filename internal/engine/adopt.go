@@ -58,6 +58,7 @@ func (e *Engine) endOutdated(ctx context.Context, c *resume.PlanDiff) error {
 		if err != nil {
 			return err
 		}
+		status = status.Under(live.Boot)
 		ev := resume.Evidence{Begun: status.HasBegun(), Exit: status.Exit, Serves: supervise.ReadJob(dir).Serves()}
 		end := decide.OutdatedEnd(c, live, ev, status.State == supervise.Live)
 		if end == nil {

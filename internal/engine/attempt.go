@@ -162,12 +162,40 @@ func (e *Engine) launch(ctx context.Context, w runs.Work, ref pawl.AttemptRef, k
 			return errors.Join(fmt.Errorf("start the kernel of %s: %w", ref.Name(), err), lock.Release())
 		}
 	}
-	running, err := e.cfg.Start(e.cfg.Project.AttemptDir(ref, e.run), lock, job, seal)
+	running, err := e.startSupervisor(e.cfg.Project.AttemptDir(ref, e.run), lock, job, seal)
 	if err != nil {
 		return fmt.Errorf("start attempt %d of %s: %w", ref.Attempt, ref.Name(), err)
 	}
-	e.watch(ctx, w, ref, key, running.Wait)
+	e.watch(ctx, w, ref, key, running)
 	return nil
+}
+
+// pooled reports whether a job is executed by a supervisor of the pool: most scripts are short. What runs without an engine for long has a
+// supervisor and durable records of its own.
+func (e *Engine) pooled(job pawl.Job) bool {
+	return e.cfg.Start == nil && len(job.Command) == 0 && job.Away == nil && !job.Serves()
+}
+
+func (e *Engine) prepare(dir string, job pawl.Job) (*supervise.Lock, error) {
+	if e.pooled(job) {
+		return e.pool.Prepare(dir)
+	}
+	return supervise.Prepare(dir)
+}
+
+func (e *Engine) startSupervisor(dir string, lock *supervise.Lock, job pawl.Job, seal supervise.Seal) (*supervise.Running, error) {
+	if e.pooled(job) {
+		return e.pool.Start(lock, job, seal)
+	}
+	return e.startAlone(dir, lock, job, seal)
+}
+
+// startAlone starts a supervisor of one attempt.
+func (e *Engine) startAlone(dir string, lock *supervise.Lock, job pawl.Job, seal supervise.Seal) (*supervise.Running, error) {
+	if e.cfg.Start != nil {
+		return e.cfg.Start(dir, lock, job, seal)
+	}
+	return supervise.Start(lock, job, seal)
 }
 
 // failUnstarted fails a step or item for good that cannot start. The other items of the step continue.
@@ -188,7 +216,7 @@ type unfitStep struct{ error }
 func (e *Engine) prepareJob(ctx context.Context, w runs.Work, ref pawl.AttemptRef, key pawl.Key) (job pawl.Job, lock *supervise.Lock, err error) {
 	err = e.waitForSpace(func() (err error) {
 		if job, err = e.job(ctx, w, ref, key); err == nil {
-			lock, err = supervise.Prepare(e.cfg.Project.AttemptDir(ref, e.run))
+			lock, err = e.prepare(e.cfg.Project.AttemptDir(ref, e.run), job)
 		}
 		return err
 	})
@@ -265,14 +293,14 @@ func (e *Engine) command(step *pawl.Step) ([]string, error) {
 }
 
 // watch waits in a worker until the attempt's supervisor is gone, then settles the attempt.
-func (e *Engine) watch(ctx context.Context, w runs.Work, ref pawl.AttemptRef, key pawl.Key, ended func(context.Context) error) {
+func (e *Engine) watch(ctx context.Context, w runs.Work, ref pawl.AttemptRef, key pawl.Key, running *supervise.Running) {
 	if e.watching[ref.Token] {
 		return
 	}
 	e.watching[ref.Token] = true
 	offsets, record := map[string]int64{}, attemptRecord{AttemptRef: ref}
 	if live := e.liveAttempt(ref); live != nil {
-		record.seal, record.home = live.Seal, live.Home
+		record.seal, record.home, record.boot = live.Seal, live.Home, live.Boot
 		for file, offset := range live.Read {
 			offsets[file] = offset
 		}
@@ -285,7 +313,7 @@ func (e *Engine) watch(ctx context.Context, w runs.Work, ref pawl.AttemptRef, ke
 		giveUp = e.awaitReady(ctx, w.Step, ref, job)
 	}
 	e.spawn(func() func() {
-		err := tail.run(ctx, ended)
+		err := tail.run(ctx, running.Wait)
 		giveUp()
 		if ctx.Err() != nil {
 			return func() {} // the engine is shutting down; the attempt keeps running
@@ -305,6 +333,7 @@ func (e *Engine) watch(ctx context.Context, w runs.Work, ref pawl.AttemptRef, ke
 				return
 			}
 			e.settle(ctx, w, ref, key, ev)
+			e.afterFlush = append(e.afterFlush, running.Noted)
 		}
 	})
 }
@@ -323,6 +352,7 @@ type attemptRecord struct {
 	pawl.AttemptRef
 	seal string // public key of its supervisor; "" if an older pawl started it
 	home string // ID of the project whose engine started it; "" if an older pawl started it
+	boot string // boot ID of the system at that time; "" if an older pawl started it
 }
 
 // gather collects the evidence of how an attempt ended: exit record, result file and outputs. Outputs are synced before
@@ -335,7 +365,7 @@ func (e *Engine) gather(ctx context.Context, w runs.Work, attempt attemptRecord,
 		return resume.Evidence{}, err
 	}
 	ev := resume.Evidence{Now: time.Now().UTC(), Failures: before.Failures, LostInARow: before.LostInARow}
-	ev.AddStatus(status, ref.Token, attempt.seal)
+	ev.AddStatus(status.Under(attempt.boot), ref.Token, attempt.seal)
 	ev.AddHome(e.cfg.Project, attempt.home)
 	if w.Step.Kernel != nil {
 		if ev.Died = kernelLost(ev.Exit); ev.Died != "" {
@@ -424,7 +454,7 @@ func (e *Engine) runChecks(ctx context.Context, dir string, job pawl.Job) ([]paw
 		return nil, err
 	}
 	seal := supervise.NewSeal()
-	running, err := e.cfg.Start(dir, lock, job, seal)
+	running, err := e.startAlone(dir, lock, job, seal)
 	if err != nil {
 		return nil, err
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // cacheVersion must be raised whenever State or its fold changes, to invalidate older caches.
-const cacheVersion = 38
+const cacheVersion = 39
 
 // longCache is the size of a cache from which on it is worth a goroutine of its own, in bytes.
 const longCache = 64 << 10

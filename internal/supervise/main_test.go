@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 				os.Setenv("PAWL_FAULT", fault)
 			}
 			disktest.Inject()
-			if err := Main(os.Args[2]); err != nil {
+			if err := Main(os.Args[2:]); err != nil {
 				fmt.Fprintln(os.Stderr, "supervisor:", err)
 				os.Exit(1)
 			}

@@ -32,8 +32,8 @@ func main() {
 // plans, a supervisor.
 func run(args []string) error {
 	switch {
-	case len(args) == 3 && args[1] == supervise.Verb:
-		return supervise.Main(args[2])
+	case len(args) > 2 && args[1] == supervise.Verb:
+		return supervise.Main(args[2:])
 	case len(args) == 3 && args[1] == durableVerb:
 		return durableProgram(args[2])
 	case len(args) > 2 && args[1] == timedVerb:

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"pawl"
+	"pawl/internal/supervise"
 	"pawl/test/torture/observed"
 )
 
@@ -341,10 +342,14 @@ func identify(pid int, env map[string]string) proc {
 	args := strings.Split(strings.TrimRight(readProc(pid, "cmdline"), "\x00"), "\x00")
 	p := proc{pid: pid, role: engine, args: args}
 	switch {
-	case len(args) == 3 && args[1] == "supervise":
+	case len(args) > 2 && args[1] == supervise.Verb:
 		p.role = supervisor
+		dir := args[len(args)-1]
+		if args[2] == supervise.SlotFlag {
+			dir = supervise.AttemptOf(dir, pid)
+		}
 		var job pawl.Job
-		if data, err := os.ReadFile(filepath.Join(args[2], pawl.JobFile)); err == nil && json.Unmarshal(data, &job) == nil {
+		if data, err := os.ReadFile(filepath.Join(dir, pawl.JobFile)); err == nil && json.Unmarshal(data, &job) == nil {
 			p.token = string(job.Token)
 		}
 	case env["PAWL_TOKEN"] != "":

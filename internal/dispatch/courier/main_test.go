@@ -29,7 +29,7 @@ import (
 // The test binary is also the supervisor of the steps on workers.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == supervise.Verb {
-		if err := supervise.Main(os.Args[2]); err != nil {
+		if err := supervise.Main(os.Args[2:]); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
