@@ -129,7 +129,6 @@ func (e *Engine) loop(ctx, leave, helpers context.Context) error {
 		select {
 		case f := <-e.results:
 			f()
-			e.takeResults()
 		case <-appended:
 		case <-alarm:
 		case <-beat.C:
@@ -146,18 +145,6 @@ func (e *Engine) loop(ctx, leave, helpers context.Context) error {
 			}
 			e.stopSending()
 			soft = leave.Done()
-		}
-	}
-}
-
-// takeResults handles what other workers have ended meanwhile, so that it shares the next batch.
-func (e *Engine) takeResults() {
-	for {
-		select {
-		case f := <-e.results:
-			f()
-		default:
-			return
 		}
 	}
 }
