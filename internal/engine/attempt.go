@@ -166,36 +166,8 @@ func (e *Engine) launch(ctx context.Context, w runs.Work, ref pawl.AttemptRef, k
 	if err != nil {
 		return fmt.Errorf("start attempt %d of %s: %w", ref.Attempt, ref.Name(), err)
 	}
-	e.watch(ctx, w, ref, key, running)
+	e.watch(ctx, w, ref, key, running, plannedJob{Job: job})
 	return nil
-}
-
-// pooled reports whether a job is executed by a supervisor of the pool: most scripts are short. What runs without an engine for long has a
-// supervisor and durable records of its own.
-func (e *Engine) pooled(job pawl.Job) bool {
-	return e.cfg.Start == nil && len(job.Command) == 0 && job.Away == nil && !job.Serves()
-}
-
-func (e *Engine) prepare(dir string, job pawl.Job) (*supervise.Lock, error) {
-	if e.pooled(job) {
-		return e.pool.Prepare(dir)
-	}
-	return supervise.Prepare(dir)
-}
-
-func (e *Engine) startSupervisor(dir string, lock *supervise.Lock, job pawl.Job, seal supervise.Seal) (*supervise.Running, error) {
-	if e.pooled(job) {
-		return e.pool.Start(lock, job, seal)
-	}
-	return e.startAlone(dir, lock, job, seal)
-}
-
-// startAlone starts a supervisor of one attempt.
-func (e *Engine) startAlone(dir string, lock *supervise.Lock, job pawl.Job, seal supervise.Seal) (*supervise.Running, error) {
-	if e.cfg.Start != nil {
-		return e.cfg.Start(dir, lock, job, seal)
-	}
-	return supervise.Start(lock, job, seal)
 }
 
 // failUnstarted fails a step or item for good that cannot start. The other items of the step continue.
@@ -211,6 +183,12 @@ func (e *Engine) failUnstarted(w runs.Work, why string) {
 
 // unfitStep is why a step cannot run at all. Other errors are pawl's own, such as a full disk, and no failure of the step.
 type unfitStep struct{ error }
+
+// plannedJob is the job of an attempt according to the plan, or why there is none.
+type plannedJob struct {
+	pawl.Job
+	err error
+}
 
 // prepareJob returns the job of an attempt and takes its lock.
 func (e *Engine) prepareJob(ctx context.Context, w runs.Work, ref pawl.AttemptRef, key pawl.Key) (job pawl.Job, lock *supervise.Lock, err error) {
@@ -293,7 +271,7 @@ func (e *Engine) command(step *pawl.Step) ([]string, error) {
 }
 
 // watch waits in a worker until the attempt's supervisor is gone, then settles the attempt.
-func (e *Engine) watch(ctx context.Context, w runs.Work, ref pawl.AttemptRef, key pawl.Key, running *supervise.Running) {
+func (e *Engine) watch(ctx context.Context, w runs.Work, ref pawl.AttemptRef, key pawl.Key, running *supervise.Running, job plannedJob) {
 	if e.watching[ref.Token] {
 		return
 	}
@@ -307,10 +285,9 @@ func (e *Engine) watch(ctx context.Context, w runs.Work, ref pawl.AttemptRef, ke
 	}
 	before, outdated := e.retriesOf(w), key.Definition != pawl.DefinitionOf(e.plan.Plan, w.Step, w.Value)
 	tail := &follower{engine: e, dir: e.cfg.Project.AttemptDir(ref, e.run), ref: ref, offsets: offsets, cell: e.watchCell(w.Step, ref)}
-	job, jobErr := e.job(ctx, w, ref, key)
 	giveUp := func() {}
-	if live := e.liveAttempt(ref); w.Step.Service != nil && live != nil && live.Released == "" && jobErr == nil && !e.settling[ref.Token] {
-		giveUp = e.awaitReady(ctx, w.Step, ref, job)
+	if live := e.liveAttempt(ref); w.Step.Service != nil && live != nil && live.Released == "" && job.err == nil && !e.settling[ref.Token] {
+		giveUp = e.awaitReady(ctx, w.Step, ref, job.Job)
 	}
 	e.spawn(func() func() {
 		err := tail.run(ctx, running.Wait)
@@ -320,7 +297,7 @@ func (e *Engine) watch(ctx context.Context, w runs.Work, ref pawl.AttemptRef, ke
 		}
 		var ev resume.Evidence
 		if err == nil {
-			ev, err = e.gather(ctx, w, record, job, jobErr, before)
+			ev, err = e.gather(ctx, w, record, job, before)
 		}
 		return func() {
 			delete(e.watching, ref.Token)
@@ -357,7 +334,7 @@ type attemptRecord struct {
 
 // gather collects the evidence of how an attempt ended: exit record, result file and outputs. Outputs are synced before
 // they are hashed, so they are durable once the step counts as done.
-func (e *Engine) gather(ctx context.Context, w runs.Work, attempt attemptRecord, job pawl.Job, jobErr error, before pawl.Retries) (resume.Evidence, error) {
+func (e *Engine) gather(ctx context.Context, w runs.Work, attempt attemptRecord, job plannedJob, before pawl.Retries) (resume.Evidence, error) {
 	ref := attempt.AttemptRef
 	dir := e.cfg.Project.AttemptDir(ref, e.run)
 	status, err := supervise.Probe(dir)
@@ -384,14 +361,14 @@ func (e *Engine) gather(ctx context.Context, w runs.Work, attempt attemptRecord,
 		return ev, nil
 	}
 	ev.Result, ev.ResultErr = runs.ReadResult(dir)
-	if ev.LooksDone() && jobErr == nil {
+	if ev.LooksDone() && job.err == nil {
 		ev.Outputs, ev.OutputsErr = durableOutputs(e.cfg.Project.Root, w.Paths(w.Step.Outputs))
 	}
 	if !ev.LooksDone() || ev.OutputsErr != nil {
 		ev.Present = resume.CompareOutputs(w.Step.Outputs, resume.NonEmptyOutputs(e.cfg.Project.Root, w.Paths(w.Step.Outputs)))
 	}
 	if ev.NeedsChecks(w.Step) {
-		if ev.Checks, err = e.acceptanceOf(ctx, w.Step, filepath.Join(dir, "check"), job, jobErr); err != nil {
+		if ev.Checks, err = e.acceptanceOf(ctx, w.Step, filepath.Join(dir, "check"), job); err != nil {
 			return resume.Evidence{}, err
 		}
 	}
@@ -404,10 +381,11 @@ func (e *Engine) gather(ctx context.Context, w runs.Work, attempt attemptRecord,
 }
 
 // acceptanceOf runs the acceptance checks of a step in the environment of an attempt's job. Without that they have failed.
-func (e *Engine) acceptanceOf(ctx context.Context, step *pawl.Step, dir string, job pawl.Job, jobErr error) ([]pawl.CheckRun, error) {
-	if jobErr != nil {
-		return withMissing(&pawl.Exit{Why: jobErr.Error()}, step.Accept), nil
+func (e *Engine) acceptanceOf(ctx context.Context, step *pawl.Step, dir string, planned plannedJob) ([]pawl.CheckRun, error) {
+	if planned.err != nil {
+		return withMissing(&pawl.Exit{Why: planned.err.Error()}, step.Accept), nil
 	}
+	job := planned.Job
 	job.Command, job.Script, job.Checks, job.Shell = nil, "", step.Accept, step.Shell
 	return e.runChecks(ctx, dir, job)
 }

@@ -57,11 +57,19 @@ func engine(dir string) {
 	data, err := os.ReadFile(dir + ".job")
 	check(err)
 	check(json.Unmarshal(data, &job))
-	lock, err := Prepare(dir)
+	prepare, start := Prepare, Start
+	if os.Getenv("ENGINE_POOL") != "" {
+		pool := NewPool(filepath.Dir(dir))
+		prepare, start = pool.Prepare, pool.Start
+	}
+	lock, err := prepare(dir)
 	check(err)
-	running, err := Start(lock, job, NewSeal())
+	running, err := start(lock, job, NewSeal())
 	check(err)
 	check(running.Wait(context.Background()))
+	if os.Getenv("ENGINE_POOL") == "noted" {
+		check(running.Noted())
+	}
 	os.Exit(0)
 }
 
@@ -147,6 +155,7 @@ func doing(t *testing.T, what string) *attempt {
 func (a *attempt) end() {
 	RequestAbort(a.dir, pawl.Abort{Reason: pawl.ReasonAbort})
 	a.no(Attach(a.dir).Wait(a.soon()))
+	a.untilGone()
 	if status, _ := Probe(a.dir); status.State == Ended {
 		for name := range a.pids() {
 			if a.alive(name) {
@@ -159,6 +168,19 @@ func (a *attempt) end() {
 			syscall.Kill(pid, syscall.SIGKILL)
 		}
 	}
+}
+
+// untilGone waits for the end of the supervisor.
+func (a *attempt) untilGone() {
+	a.Helper()
+	a.until("the end of the supervisor", func() bool {
+		begun, _ := readBegun(a.dir)
+		if begun == nil {
+			return true
+		}
+		_, err := process.Find(begun.Supervisor)
+		return err != nil
+	})
 }
 
 func (a *attempt) no(err error) {
