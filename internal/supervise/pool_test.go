@@ -159,6 +159,16 @@ func TestEngineGone(t *testing.T) {
 	a.untilGone()
 }
 
+// TestEngineGoneUnnoted: the engine dies after the end of an attempt, before it noted that, and the supervisor makes the records durable.
+func TestEngineGoneUnnoted(t *testing.T) {
+	a := sh(t, "true")
+	a.no(a.helper("ENGINE_POOL=yes").Wait())
+	a.untilGone()
+	if exit := a.exit(); exit.Boot != "" {
+		t.Errorf("exit %+v", exit)
+	}
+}
+
 // TestUnsyncedRecords: after a restart of the system, records that were not synced prove nothing, and need not be there.
 func TestUnsyncedRecords(t *testing.T) {
 	a := sh(t, "true")

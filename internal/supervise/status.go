@@ -84,16 +84,14 @@ func (s Status) Under(boot string) Status {
 }
 
 // mayHaveBegun reports whether an attempt without a readable begun.json may have begun: its folder, which was durable
-// before the intent, is gone; or there is a heartbeat or an exit record, which are written later; or begun.json is complete and invalid. A
+// before the intent, is gone; or there is a heartbeat, which is written later; or begun.json is complete and invalid. A
 // torn begun.json was never synced.
 func mayHaveBegun(dir string) bool {
 	if _, err := disk.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
 		return true
 	}
-	for _, later := range []string{pawl.BeatFile, pawl.ExitFile} {
-		if _, err := disk.Lstat(filepath.Join(dir, later)); err == nil {
-			return true
-		}
+	if _, err := disk.Lstat(filepath.Join(dir, pawl.BeatFile)); err == nil {
+		return true
 	}
 	data, err := disk.ReadFile(filepath.Join(dir, pawl.BegunFile), disk.RecordLimit)
 	return err == nil && bytes.HasSuffix(data, []byte("\n"))
