@@ -484,9 +484,11 @@ func appendLine(path string, line []byte) error {
 		return err
 	}
 	defer f.Close()
-	if cut, err := endsMidLine(f); err != nil {
+	empty, cut, err := lastLine(f)
+	if err != nil {
 		return err
-	} else if cut {
+	}
+	if cut {
 		line = append([]byte{'\n'}, line...)
 	}
 	if err := fault("write"); err != nil {
@@ -495,16 +497,19 @@ func appendLine(path string, line []byte) error {
 	if _, err := f.Write(append(line, '\n')); err != nil {
 		return err
 	}
-	return File{File: f}.Sync()
+	if err := (File{File: f}).Sync(); err != nil || !empty {
+		return err
+	}
+	return SyncFolder(filepath.Dir(path)) // the file may be new
 }
 
-// endsMidLine reports whether the file's last line lacks its newline.
-func endsMidLine(f *os.File) (bool, error) {
+// lastLine reports whether a file is empty, and whether its last line lacks its newline.
+func lastLine(f *os.File) (empty, cut bool, err error) {
 	info, err := f.Stat()
 	if err != nil || info.Size() == 0 {
-		return false, err
+		return true, false, err
 	}
 	var last [1]byte
 	_, err = f.ReadAt(last[:], info.Size()-1)
-	return last[0] != '\n', err
+	return false, last[0] != '\n', err
 }

@@ -31,6 +31,7 @@ type story struct {
 	folder  string          // the project's name in dir. Defaults to project.
 	point   string          // the fault that it suffers, for messages
 	wrapper func() []string // what every command is run under; nil: nothing
+	boot    string          // the boot of the system in which all commands believe; "" for the real one
 	killed  map[string]bool // tokens of the attempts that we hit; nil: any may have been
 	failing bool            // the engine's calls fail, and its syncs among them
 }
@@ -103,6 +104,9 @@ const patience = time.Minute
 
 // command is a call of a binary in the project, with more in its environment.
 func (s *story) command(ctx context.Context, binary string, more []string, args ...string) (*exec.Cmd, *bytes.Buffer) {
+	if s.boot != "" {
+		binary, more = s.faulty, append(slices.Clone(more), faultBoot+s.boot)
+	}
 	line := append([]string{binary}, args...)
 	if s.wrapper != nil {
 		line = slices.Concat(s.wrapper(), line)
