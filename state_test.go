@@ -1073,7 +1073,7 @@ var deepStory = []pawl.Payload{
 	pawl.RunGiven{GivenValues: pawl.GivenValues{Params: map[string]pawl.Given{"day": {Value: "1"}}, Env: map[string]pawl.Given{"A": {Unset: true}, "KEY": {Hash: "ab"}}, Values: map[string]pawl.Given{"params.day": {Value: "1"}}}},
 	pawl.StepSkipped{Step: "conditional", Why: "w", Condition: "params.day == '2'"},
 	pawl.StepFailed{Step: "tolerated", Why: "w", Continued: true},
-	pawl.EngineStarted{Epoch: 1, PID: 1, Host: "h", Home: "p", Trace: &pawl.Trace{ID: "t", Parent: "p", Sampled: true}},
+	pawl.EngineStarted{Epoch: 1, PID: 1, Host: "h", Home: "p", Boot: "b", Trace: &pawl.Trace{ID: "t", Parent: "p", Sampled: true}},
 	pawl.AttemptStarted{AttemptRef: ref("a", 1), Seal: "k", Key: pawl.Key{Definition: "d", Inputs: pawl.Outputs{"i": {SHA256: "x"}}}},
 	pawl.Heartbeat{AttemptRef: ref("a", 1), Health: "ok"},
 	pawl.WatchdogActed{AttemptRef: ref("a", 1), Action: pawl.WatchdogReports, Evidence: "no output for 1m"},

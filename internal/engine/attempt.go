@@ -170,6 +170,13 @@ func (e *Engine) launch(ctx context.Context, w runs.Work, ref pawl.AttemptRef, k
 	return nil
 }
 
+func (e *Engine) startSupervisor(dir string, lock *supervise.Lock, job pawl.Job, seal supervise.Seal) (*supervise.Running, error) {
+	if e.cfg.Start != nil {
+		return e.cfg.Start(dir, lock, job, seal)
+	}
+	return e.pool.Start(lock, job, seal)
+}
+
 // failUnstarted fails a step or item for good that cannot start. The other items of the step continue.
 func (e *Engine) failUnstarted(w runs.Work, why string) {
 	if w.Index < 0 {
@@ -194,7 +201,7 @@ type plannedJob struct {
 func (e *Engine) prepareJob(ctx context.Context, w runs.Work, ref pawl.AttemptRef, key pawl.Key) (job pawl.Job, lock *supervise.Lock, err error) {
 	err = e.waitForSpace(func() (err error) {
 		if job, err = e.job(ctx, w, ref, key); err == nil {
-			lock, err = e.prepare(e.cfg.Project.AttemptDir(ref, e.run), job)
+			lock, err = e.pool.Prepare(e.cfg.Project.AttemptDir(ref, e.run), job)
 		}
 		return err
 	})
@@ -427,12 +434,12 @@ func (e *Engine) runChecks(ctx context.Context, dir string, job pawl.Job) ([]paw
 	if err := clearChecks(dir, job.Token); err != nil {
 		return nil, err
 	}
-	lock, err := supervise.Prepare(dir)
+	lock, err := e.pool.Prepare(dir, job)
 	if err != nil {
 		return nil, err
 	}
 	seal := supervise.NewSeal()
-	running, err := e.startAlone(dir, lock, job, seal)
+	running, err := e.startSupervisor(dir, lock, job, seal)
 	if err != nil {
 		return nil, err
 	}
@@ -440,7 +447,7 @@ func (e *Engine) runChecks(ctx context.Context, dir string, job pawl.Job) ([]paw
 		return nil, err
 	}
 	status, err := supervise.Probe(dir)
-	if err != nil {
+	if err = errors.Join(err, running.Noted()); err != nil {
 		return nil, err
 	}
 	if exit := status.ExitSealed(seal.Public()); exit != nil {

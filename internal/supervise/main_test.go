@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -57,14 +58,13 @@ func engine(dir string) {
 	data, err := os.ReadFile(dir + ".job")
 	check(err)
 	check(json.Unmarshal(data, &job))
-	prepare, start := Prepare, Start
+	var pool *Pool
 	if os.Getenv("ENGINE_POOL") != "" {
-		pool := NewPool(filepath.Dir(dir))
-		prepare, start = pool.Prepare, pool.Start
+		pool = NewPool(filepath.Dir(dir))
 	}
-	lock, err := prepare(dir)
+	lock, err := pool.Prepare(dir, job)
 	check(err)
-	running, err := start(lock, job, NewSeal())
+	running, err := pool.Start(lock, job, NewSeal())
 	check(err)
 	check(running.Wait(context.Background()))
 	if os.Getenv("ENGINE_POOL") == "noted" {
@@ -168,6 +168,19 @@ func (a *attempt) end() {
 			syscall.Kill(pid, syscall.SIGKILL)
 		}
 	}
+}
+
+// scripted has a job execute a script, as a pool takes it, instead of a command.
+func (a *attempt) scripted() {
+	switch {
+	case len(a.job.Command) == 3 && a.job.Command[0] == "/bin/sh":
+		a.job.Script = a.job.Command[2]
+	case len(a.job.Command) > 0:
+		self, err := os.Executable()
+		a.no(err)
+		a.job.Script = "exec " + strings.Join(append([]string{self}, a.job.Command[1:]...), " ")
+	}
+	a.job.Command = nil
 }
 
 // untilGone waits for the end of the supervisor.
@@ -280,6 +293,9 @@ func (a *attempt) helper(env ...string) *exec.Cmd {
 // engine returns the command of an engine, not yet started.
 func (a *attempt) engine(env ...string) *exec.Cmd {
 	a.Helper()
+	if slices.ContainsFunc(env, func(v string) bool { return strings.HasPrefix(v, "ENGINE_POOL=") && v != "ENGINE_POOL=" }) {
+		a.scripted()
+	}
 	data, err := json.Marshal(a.job)
 	a.no(err)
 	a.no(os.MkdirAll(filepath.Dir(a.dir), 0o700))

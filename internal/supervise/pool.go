@@ -53,18 +53,24 @@ const (
 	sayLast  = 'l' // and takes no more: a process of the attempt survives
 )
 
-// Prepare is like the function Prepare, without sync.
-func (p *Pool) Prepare(dir string) (*Lock, error) {
-	if !reusable {
-		return Prepare(dir)
-	}
-	return prepare(dir, disk.PutFolders)
+// takes reports whether a job is executed by a supervisor of the pool: most scripts are short. What may run without an engine for long has a
+// supervisor and durable records of its own.
+func (p *Pool) takes(job pawl.Job) bool {
+	return p != nil && reusable && len(job.Command) == 0 && job.Away == nil && !job.Serves()
 }
 
-// Start starts an attempt under a supervisor that is idle, or a new one. The caller's lock is released in any case. After the end the caller must call
-// Noted.
+// Prepare is like the function Prepare. It does not sync the folders if the pool takes the job. A nil pool takes none.
+func (p *Pool) Prepare(dir string, job pawl.Job) (*Lock, error) {
+	if p.takes(job) {
+		return prepare(dir, disk.PutFolders)
+	}
+	return Prepare(dir)
+}
+
+// Start starts an attempt, under a supervisor that is idle or a new one if the pool takes the job. The caller's lock is released in any
+// case. After the end the caller must call Noted.
 func (p *Pool) Start(lock *Lock, job pawl.Job, seal Seal) (*Running, error) {
-	if !reusable {
+	if !p.takes(job) {
 		return Start(lock, job, seal)
 	}
 	defer lock.Release()

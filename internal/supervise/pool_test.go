@@ -26,7 +26,8 @@ type testPool struct {
 func (a *attempt) begin(p *testPool) *Running {
 	a.Helper()
 	p.attempts = append(p.attempts, a)
-	lock, err := p.Prepare(a.dir)
+	a.scripted()
+	lock, err := p.Prepare(a.dir, a.job)
 	a.no(err)
 	running, err := p.Start(lock, a.job, NewSeal())
 	a.no(err)
@@ -37,7 +38,7 @@ func (a *attempt) begin(p *testPool) *Running {
 func (a *attempt) next(script string) *attempt {
 	next := *a
 	next.dir = a.dir + "+"
-	next.job.Command = []string{"/bin/sh", "-c", script}
+	next.job.Script = script
 	next.job.Token = a.job.Token[1:] + "0"
 	return &next
 }
