@@ -15,7 +15,6 @@ import (
 	"pawl/internal/disk"
 	"pawl/internal/dispatch"
 	"pawl/internal/history"
-	"pawl/internal/outputs"
 	"pawl/internal/resume"
 	"pawl/internal/runs"
 	"pawl/internal/supervise"
@@ -369,7 +368,7 @@ func (e *Engine) gather(ctx context.Context, w runs.Work, attempt attemptRecord,
 	}
 	ev.Result, ev.ResultErr = runs.ReadResult(dir)
 	if ev.LooksDone() && job.err == nil {
-		ev.Outputs, ev.OutputsErr = durableOutputs(e.cfg.Project.Root, w.Paths(w.Step.Outputs))
+		ev.Outputs, ev.OutputsErr = runs.DurableOutputs(e.cfg.Project.Root, w.Paths(w.Step.Outputs))
 	}
 	if !ev.LooksDone() || ev.OutputsErr != nil {
 		ev.Present = resume.CompareOutputs(w.Step.Outputs, resume.NonEmptyOutputs(e.cfg.Project.Root, w.Paths(w.Step.Outputs)))
@@ -408,21 +407,6 @@ func (e *Engine) retriesOf(w runs.Work) pawl.Retries {
 		return *st.Items.Retries[w.Index]
 	}
 	return pawl.Retries{}
-}
-
-// durableOutputs syncs declared outputs and then hashes them.
-func durableOutputs(root string, declared []string) (pawl.Outputs, error) {
-	if len(declared) == 0 {
-		return nil, nil
-	}
-	if err := outputs.Sync(root, declared); err != nil {
-		return nil, err
-	}
-	outputs, err := outputs.Hash(root, declared)
-	if err == nil {
-		err = runs.CheckSize(outputs)
-	}
-	return outputs, err
 }
 
 // runChecks runs only a job's acceptance checks, under a supervisor in a folder of their own. Checks that an earlier engine
