@@ -140,7 +140,7 @@ func TestWorkerStartedAgain(t *testing.T) {
 	go func() { over <- a.courier().Run(t.Context()) }()
 	a.eventually("it runs", a.exists(here, "begun"))
 	die()
-	again := *w
+	again := s.nextProcess(w)
 	var left []dispatch.Task
 	a.eventually("it is left", func() bool {
 		var err error
@@ -153,32 +153,5 @@ func TestWorkerStartedAgain(t *testing.T) {
 	count, err := os.ReadFile(filepath.Join(here, "count"))
 	if exit := a.delivered(); err != nil || string(count) != "once\n" || exit.Exit == nil || *exit.Exit != 0 || s.read("made.txt") != "x\n" {
 		t.Errorf("ran %q, exit %+v", count, exit)
-	}
-}
-
-// TestResultCountsOnce: of two results for a token, the first counts.
-func TestResultCountsOnce(t *testing.T) {
-	s := newSite(t)
-	first, second := s.worker("w1"), s.worker("w2")
-	sums := make(chan string, 2)
-	s.serveWith("w1", func(task dispatch.Task, alive dispatch.Alive) (dispatch.Report, error) {
-		for _, w := range []*worker.Worker{first, second} { // as if a carrier had given it twice
-			report, err := w.Perform(t.Context(), task, alive)
-			if err != nil {
-				return report, err
-			}
-			sums <- report.Result
-			if w == second {
-				return report, nil
-			}
-		}
-		return dispatch.Report{}, errors.New("unreachable")
-	})
-	a := s.attempt(1, `date +%N > when.txt`)
-	if exit := a.carry(); exit.Exit == nil || *exit.Exit != 0 {
-		t.Errorf("exit %+v", exit)
-	}
-	if one, two := <-sums, <-sums; one != two {
-		t.Errorf("two results: %s and %s", one, two)
 	}
 }

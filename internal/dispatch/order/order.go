@@ -2,10 +2,13 @@
 //
 //	tasks/<run>/<token>.order.json    an Order: what to run, on which files
 //	tasks/<run>/<token>.result.json   the Result: how it ended, and the files afterwards
+//	tasks/<run>/<token>.worker.json   the Claim: which worker may start the script
 //	output/<token>/<file>-<offset>    a part of what the step has written so far
 //
-// Files are objects in packs, as in the rest of the remote. Order and result are created once; of several results for a token the first
-// counts. Both have the hash of what they rely on, from the task's order on, so that a reader can check all of it.
+// Files are objects in packs, as in the rest of the remote. Each record is created once; of several claims or results for a token the first
+// counts. Order and result have the hash of what they rely on, from the task's order on, so that a reader can check all of it.
+//
+// A prune deletes in the order of the keys, so a token loses its order before its claim. Without the order no worker begins.
 package order
 
 import (
@@ -60,6 +63,16 @@ type Result struct {
 	Packs    []remote.PackRef `json:"packs"`    // that have the snapshot and the files
 }
 
+// Claim says which worker may start the script of a task. A worker that finds another claim than its own does not start it.
+type Claim struct {
+	Format int        `json:"format"`
+	Run    pawl.RunID `json:"run"`
+	Token  pawl.Token `json:"token"`
+	Worker string     `json:"worker"` // for people
+	Boot   string     `json:"boot"`   // ID of the last boot of the worker's machine: a copy of the machine has another one
+	Nonce  string     `json:"nonce"`  // that only the worker's folder has
+}
+
 const (
 	format    = 1
 	maxRecord = 16 << 20
@@ -71,6 +84,9 @@ func OrderKey(run pawl.RunID, token pawl.Token) string { return key(run, token, 
 
 // ResultKey is the key of a task's result.
 func ResultKey(run pawl.RunID, token pawl.Token) string { return key(run, token, "result") }
+
+// ClaimKey is the key of a task's claim.
+func ClaimKey(run pawl.RunID, token pawl.Token) string { return key(run, token, "worker") }
 
 func key(run pawl.RunID, token pawl.Token, kind string) string {
 	return fmt.Sprintf("%s%s/%s.%s.json", remote.TaskPrefix, run, token, kind)
@@ -86,6 +102,13 @@ func (o *Order) Encode() (content []byte, sum string, err error) {
 func (r *Result) Encode() (content []byte, sum string, err error) {
 	r.Format = format
 	return encode(r)
+}
+
+// Encode returns the claim as it is stored.
+func (c Claim) Encode() ([]byte, error) {
+	c.Format = format
+	content, _, err := encode(c)
+	return content, err
 }
 
 func encode(record any) ([]byte, string, error) {
@@ -107,7 +130,7 @@ func SumOf(content []byte) string {
 
 // Read reads a record, and checks its hash.
 func Read(ctx context.Context, s remote.Store, key, sum string) ([]byte, error) {
-	data, err := s.Get(ctx, key, maxRecord)
+	data, err := ReadAny(ctx, s, key)
 	if err != nil {
 		return nil, err
 	}
@@ -117,13 +140,18 @@ func Read(ctx context.Context, s remote.Store, key, sum string) ([]byte, error) 
 	return data, nil
 }
 
+// ReadAny reads the record of a key, whatever it is.
+func ReadAny(ctx context.Context, s remote.Store, key string) ([]byte, error) {
+	return s.Get(ctx, key, maxRecord)
+}
+
 // CreateOrRead creates a record, or returns the one that is there.
 func CreateOrRead(ctx context.Context, s remote.Store, key string, content []byte) ([]byte, error) {
 	created, err := s.Create(ctx, key, content)
 	if err != nil || created {
 		return content, err
 	}
-	return s.Get(ctx, key, maxRecord)
+	return ReadAny(ctx, s, key)
 }
 
 // validVariable matches the names of environment variables.

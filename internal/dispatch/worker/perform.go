@@ -22,7 +22,7 @@ import (
 
 // Files in the folder of a task.
 const (
-	taskFile    = "task.json"
+	taskFile    = "task.json" // begun; durable before anything else of the task is there
 	orderFile   = "order.json"
 	startedFile = "started.json" // started; durable before the supervisor starts
 	workFolder  = "work"
@@ -49,6 +49,7 @@ type performance struct {
 	dir    string
 	store  remote.Store
 	order  *order.Order
+	nonce  string // of the claim
 
 	mu       sync.Mutex // guards what follows
 	canceled string     // why the script is to end; "" if it is not
@@ -154,6 +155,9 @@ func (p *performance) perform(ctx context.Context) (sum string, err error) {
 	}
 	defer func() { err = errors.Join(err, objects.Close()) }()
 	begun, running, err := p.start(ctx, objects)
+	if errors.Is(err, errClaimed) {
+		return p.resultOfOther(ctx)
+	}
 	if err != nil {
 		return "", err
 	}
@@ -171,18 +175,6 @@ func (p *performance) perform(ctx context.Context) (sum string, err error) {
 	return sum, err
 }
 
-// begin makes the folder of the task, so that a later process finds it.
-func (p *performance) begin() error {
-	data, err := p.task.Encode()
-	if err != nil {
-		return errRefused{err}
-	}
-	if err := disk.MakeFolders(p.dir); err != nil {
-		return err
-	}
-	return disk.Replace(filepath.Join(p.dir, taskFile), data)
-}
-
 // retryPause is the pause before something is tried again that needs the remote.
 const retryPause = time.Second
 
@@ -192,7 +184,7 @@ func (p *performance) retry(ctx context.Context, do func() error) error {
 		err := do()
 		_, isRefused := errors.AsType[errRefused](err)
 		switch {
-		case err == nil || isRefused || errors.Is(err, errLost):
+		case err == nil || isRefused || errors.Is(err, errLost) || errors.Is(err, errClaimed) || errors.Is(err, dispatch.ErrLost):
 			return err
 		case pawl.KindOf(err) == pawl.KindDamaged && !p.hasStarted():
 			return errRefused{err}
@@ -241,6 +233,9 @@ func (p *performance) start(ctx context.Context, objects *snapshot.Store) (befor
 		before.Base, err = p.fill(ctx, objects)
 		return err
 	})
+	if err == nil {
+		err = p.retry(ctx, func() error { return p.claim(ctx) })
+	}
 	if err != nil {
 		return before, nil, err
 	}
