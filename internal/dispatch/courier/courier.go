@@ -249,7 +249,7 @@ func (c *Courier) prepare(ctx context.Context) error {
 	if _, err := order.ParseOrder(content, task); err != nil {
 		return err
 	}
-	if err := (&remote.Record{Packs: o.Packs}).CheckPresent(ctx, c.remote.Store); err != nil {
+	if err := c.checkSent(ctx, o.Packs); err != nil {
 		return err
 	}
 	if ctx.Err() != nil {

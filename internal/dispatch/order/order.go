@@ -26,6 +26,7 @@ import (
 	"pawl/internal/dispatch"
 	"pawl/internal/lazyregexp"
 	"pawl/internal/remote"
+	"pawl/internal/snapshot"
 	"pawl/internal/snapshot/pack"
 )
 
@@ -45,8 +46,8 @@ type Order struct {
 	Grace     pawl.Duration     `json:"grace,omitempty"`
 	Stall     pawl.Duration     `json:"stall,omitempty"`
 	OutputCap int64             `json:"output_cap,omitempty"`
-	Input     pack.ID           `json:"input"` // commit record of the snapshot
-	Packs     []remote.PackRef  `json:"packs"` // that have the snapshot
+	Input     []byte            `json:"input"` // commit record of the snapshot
+	Packs     []remote.PackRef  `json:"packs"` // that have its files
 }
 
 // Result says how an order ended.
@@ -57,10 +58,16 @@ type Result struct {
 	Order    string           `json:"order"` // SHA-256
 	Worker   string           `json:"worker"`
 	Exit     pawl.Exit        `json:"exit"`
-	Base     pack.ID          `json:"base"`     // commit record of the files before, as the worker sees them
-	Snapshot pack.ID          `json:"snapshot"` // commit record of the files afterwards
-	Files    []remote.File    `json:"files"`    // of the attempt's folder
-	Packs    []remote.PackRef `json:"packs"`    // that have the snapshot and the files
+	Base     []byte           `json:"base,omitempty"`     // commit record of the files before, as the worker sees them. Defaults to the order's input.
+	Snapshot []byte           `json:"snapshot,omitempty"` // commit record of the files afterwards. Defaults to those before.
+	Files    []File           `json:"files"`              // of the attempt's folder
+	Packs    []remote.PackRef `json:"packs"`              // that have the files of the snapshots, and those of the attempt's folder that are not here
+}
+
+// File is a file of the attempt's folder. A small one is in the result itself.
+type File struct {
+	remote.File
+	Data []byte `json:"data,omitempty"`
 }
 
 // Claim says which worker may start the script of a task. A worker that finds another claim than its own does not start it.
@@ -74,7 +81,7 @@ type Claim struct {
 }
 
 const (
-	format    = 1
+	format    = 2
 	maxRecord = 16 << 20
 	maxFile   = 1 << 30
 )
@@ -163,8 +170,14 @@ func ParseOrder(data []byte, task dispatch.Task) (*Order, error) {
 	if err := decode(data, o); err != nil {
 		return nil, fmt.Errorf("invalid order: %w", err)
 	}
+	if o.Format != format {
+		return nil, fmt.Errorf("the order has format %d, and this pawl performs format %d: use the same version on all machines", o.Format, format)
+	}
+	if _, err := snapshot.ParseRecord(o.Input, o.Run); err != nil {
+		return nil, fmt.Errorf("input of the order: %w", err)
+	}
 	ref := pawl.AttemptRef{Step: task.Step, Item: task.Item, Attempt: task.Attempt, Token: task.Token}
-	if o.Format != format || o.Run != task.Run || o.Step != ref.Step || o.Item != ref.Item || o.Attempt != ref.Attempt || o.Token != ref.Token {
+	if o.Run != task.Run || o.Step != ref.Step || o.Item != ref.Item || o.Attempt != ref.Attempt || o.Token != ref.Token {
 		return nil, fmt.Errorf("the order is not that of task %s", task.ID())
 	}
 	paths := append([]string{o.Dir, o.Env["PAWL_OUT"]}, o.Outputs...)
@@ -197,11 +210,15 @@ func ParseResult(data []byte, task dispatch.Task) (*Result, error) {
 	if err := decode(data, r); err != nil {
 		return nil, fmt.Errorf("invalid result: %w", err)
 	}
-	if r.Format != format || r.Run != task.Run || r.Token != task.Token || r.Exit.Token != task.Token || r.Order != task.Order {
+	if r.Format != format {
+		return nil, fmt.Errorf("the result has format %d, and this pawl reads format %d: use the same version on all machines", r.Format, format)
+	}
+	if r.Run != task.Run || r.Token != task.Token || r.Exit.Token != task.Token || r.Order != task.Order {
 		return nil, fmt.Errorf("the result is not that of task %s", task.ID())
 	}
 	var total int64
 	for _, f := range r.Files {
+		total += int64(len(f.Data))
 		for _, p := range f.Parts {
 			if p.Size < 0 || p.Size > pack.MaxObject {
 				return nil, fmt.Errorf("the result has an invalid part of %q", f.Name)

@@ -79,13 +79,9 @@ func (w *Worker) Perform(ctx context.Context, task dispatch.Task, alive dispatch
 }
 
 func (w *Worker) perform(ctx context.Context, task dispatch.Task, alive dispatch.Alive) (dispatch.Report, error) {
-	p := &performance{worker: w, task: task, dir: w.taskDir(task.Token)}
+	p := &performance{worker: w, task: task, dir: w.taskDir(task.Token), told: make(chan struct{})}
 	ctx, stop := p.attend(ctx, alive)
 	defer stop()
-	if ctx.Err() != nil && errors.Is(context.Cause(ctx), dispatch.ErrLost) { // for example a task that an earlier process left and reported
-		p.order = p.knownOrder()
-		return dispatch.Report{}, errors.Join(dispatch.ErrLost, p.end("the lease of the task ended"))
-	}
 	sum, err := p.perform(ctx)
 	report := dispatch.Report{Outcome: dispatch.Finished, Result: sum, Worker: w.Name}
 	if err == nil {
