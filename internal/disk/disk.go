@@ -263,6 +263,13 @@ func MakeFolders(path string) error { return MakeFoldersAs(path, FolderMode) }
 
 // MakeFoldersAs is MakeFolders for a user's folders: they get mode, minus the umask.
 func MakeFoldersAs(path string, mode fs.FileMode) error {
+	return makeFolders(path, mode, true)
+}
+
+// MakePassingFolders is MakeFolders for folders that need not survive a power failure.
+func MakePassingFolders(path string) error { return makeFolders(path, FolderMode, false) }
+
+func makeFolders(path string, mode fs.FileMode, durable bool) error {
 	var missing []string
 	for p := filepath.Clean(path); ; p = filepath.Dir(p) {
 		fd, err := openAt(p, folderFlags, 0)
@@ -276,14 +283,14 @@ func MakeFoldersAs(path string, mode fs.FileMode) error {
 		missing = append(missing, p)
 	}
 	for i := len(missing) - 1; i >= 0; i-- {
-		if err := makeFolder(missing[i], mode); err != nil {
+		if err := makeFolder(missing[i], mode, durable); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func makeFolder(path string, mode fs.FileMode) error {
+func makeFolder(path string, mode fs.FileMode, durable bool) error {
 	if err := fault("mkdir"); err != nil {
 		return fmt.Errorf("make folder %s: %w", path, err)
 	}
@@ -294,6 +301,9 @@ func makeFolder(path string, mode fs.FileMode) error {
 	defer in.close()
 	if err := unix.Mkdirat(in.fd, in.name, uint32(mode.Perm())); err != nil && err != unix.EEXIST {
 		return &os.PathError{Op: "make folder", Path: path, Err: err}
+	}
+	if !durable {
+		return nil
 	}
 	return syncFolder(in.fd, filepath.Dir(path))
 }

@@ -189,7 +189,7 @@ func (s *supervisor) writeBegun() error {
 		return err
 	}
 	s.begunFile = record
-	if err := s.appendBegun(); err != nil {
+	if err := s.appendBegun(); err != nil || s.job.Passing {
 		return err
 	}
 	if err := s.begunFile.Sync(); err != nil {
@@ -303,6 +303,9 @@ const maxResult = 1 << 20
 // Otherwise a power failure could keep the record and lose the work. It skips outputs that are missing or outside the
 // project; the engine judges those.
 func (s *supervisor) syncResults() error {
+	if s.job.Passing {
+		return nil
+	}
 	err := ignoreMissing(outputs.Sync(s.dir, []string{pawl.ResultFile}))
 	if s.exit.Exit != nil && *s.exit.Exit == 0 && s.exit.Reason == pawl.ReasonExited && pawl.Passed(s.exit.Checks) {
 		err = errors.Join(err, ignoreMissing(outputs.Sync(s.job.Root, s.job.Outputs)))
@@ -334,9 +337,13 @@ func (s *supervisor) finish() error {
 		return err
 	}
 	data = Seal{private: s.key}.Sign(data)
+	write := disk.Replace
+	if s.job.Passing {
+		write = disk.Put
+	}
 	for {
 		s.followMove()
-		err := disk.Replace(filepath.Join(s.dir, pawl.ExitFile), data)
+		err := write(filepath.Join(s.dir, pawl.ExitFile), data)
 		if err == nil || errors.Is(err, fs.ErrNotExist) {
 			return err
 		}

@@ -61,9 +61,13 @@ func TestSupervisorOnWorkerDies(t *testing.T) {
 // TestPartition: a worker that cannot reach the queue ends its step before the lease ends, and its task is lost.
 func TestPartition(t *testing.T) {
 	s := newSite(t)
-	s.queue.Lease = 3 * time.Second
+	s.queue.Lease = 20 * time.Second
 	w := s.worker("w1")
-	w.GiveUp = 300 * time.Millisecond
+	w.GiveUp = 2 * time.Second // longer than it takes to start the script
+	held, err := os.Open(w.Lock)
+	s.check(err)
+	defer held.Close()
+	s.check(syscall.Flock(int(held.Fd()), syscall.LOCK_EX)) // the supervisor sees that the worker is there
 	reachable := make(chan struct{})
 	perform := func(task dispatch.Task, alive dispatch.Alive) (dispatch.Report, error) {
 		return w.Perform(t.Context(), task, func(ctx context.Context) error {

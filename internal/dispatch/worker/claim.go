@@ -18,6 +18,9 @@ import (
 
 // A worker starts the script of a task only when the task's claim on the remote is its own. A carrier can give a task out again, for example
 // after its data was restored from a backup. A claim is created once, so of the workers that get the task one starts the script, once.
+//
+// A claim is of one boot of the worker's machine. So what the worker knows of a task need not survive a power failure: afterwards the task's
+// claim is no longer its own.
 
 // begun is the content of taskFile.
 type begun struct {
@@ -53,7 +56,7 @@ func (p *performance) begin() error {
 	switch {
 	case err == nil && (there.ID() != p.task.ID() || there.Order != p.task.Order):
 		return refused("task %s has the token of task %s", p.task.ID(), there.ID())
-	case err == nil && there.Nonce != "":
+	case err == nil && there.Nonce != "" && process.Boot() != "":
 		p.nonce = there.Nonce
 		return nil
 	}
@@ -68,11 +71,11 @@ func (p *performance) begin() error {
 	if data, err = json.Marshal(own); err != nil {
 		return err
 	}
-	if err := disk.MakeFolders(p.dir); err != nil {
+	if err := disk.MakePassingFolders(p.dir); err != nil {
 		return err
 	}
 	p.nonce = own.Nonce
-	return disk.Replace(filepath.Join(p.dir, taskFile), data)
+	return disk.Put(filepath.Join(p.dir, taskFile), data)
 }
 
 // errClaimed means that another worker has claimed the task, or this one on another machine or before a boot.

@@ -22,9 +22,9 @@ import (
 
 // Files in the folder of a task.
 const (
-	taskFile    = "task.json" // begun; durable before anything else of the task is there
+	taskFile    = "task.json" // begun; written before anything else of the task
 	orderFile   = "order.json"
-	startedFile = "started.json" // started; durable before the supervisor starts
+	startedFile = "started.json" // started; written before the supervisor starts
 	workFolder  = "work"
 )
 
@@ -234,6 +234,9 @@ func (p *performance) start(ctx context.Context, objects *snapshot.Store) (befor
 	if before.Base, err = p.ready(ctx, objects); err != nil {
 		return before, nil, err
 	}
+	if err := disk.MakePassingFolders(p.attemptDir()); err != nil {
+		return before, nil, err
+	}
 	lock, err := supervise.Prepare(p.attemptDir())
 	if err != nil {
 		return before, nil, err
@@ -241,7 +244,7 @@ func (p *performance) start(ctx context.Context, objects *snapshot.Store) (befor
 	key := supervise.NewSeal()
 	before.Seal, before.Boot = key.Public(), process.Boot()
 	if data, err = json.Marshal(before); err == nil {
-		err = disk.Replace(filepath.Join(p.dir, startedFile), data)
+		err = disk.Put(filepath.Join(p.dir, startedFile), data)
 	}
 	if err != nil {
 		return before, nil, errors.Join(err, lock.Release())

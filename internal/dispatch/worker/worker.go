@@ -199,5 +199,5 @@ func (p *performance) readOrder(ctx context.Context) (*order.Order, error) {
 	if err != nil {
 		return nil, errRefused{err}
 	}
-	return o, disk.Replace(path, data)
+	return o, disk.Put(path, data)
 }
