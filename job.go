@@ -51,6 +51,7 @@ type Job struct {
 	Away  *Away    `json:"away,omitempty"`   // a worker executes Script with the limits; Command waits for that, without limits
 	RunAs *Account `json:"run_as,omitempty"` // the user who executes Command, Script and Checks. Defaults to that of the supervisor.
 
+	Passing      bool `json:"passing,omitempty"`       // the attempt is lost with a restart of the system, so its records are not synced
 	PIDNamespace bool `json:"pid_namespace,omitempty"` // run every command in a PID namespace of its own; fails if that is impossible
 
 	InterruptWait Duration `json:"interrupt_wait,omitempty"` // from SIGINT to SIGTERM. Defaults to 5s.

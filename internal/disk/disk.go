@@ -259,17 +259,17 @@ func fsyncFolder(fd int, path string) error {
 }
 
 // MakeFolders creates the folder at path and its missing parents, durably.
-func MakeFolders(path string) error { return makeFolders(path, FolderMode, syncFolder) }
-
-// PutFolders is MakeFolders without sync.
-func PutFolders(path string) error {
-	return makeFolders(path, FolderMode, func(int, string) error { return nil })
-}
+func MakeFolders(path string) error { return makeFolders(path, FolderMode, true) }
 
 // MakeFoldersAs is MakeFolders for a user's folders: they get mode, minus the umask.
-func MakeFoldersAs(path string, mode fs.FileMode) error { return makeFolders(path, mode, syncFolder) }
+func MakeFoldersAs(path string, mode fs.FileMode) error {
+	return makeFolders(path, mode, true)
+}
 
-func makeFolders(path string, mode fs.FileMode, sync func(fd int, path string) error) error {
+// MakePassingFolders is MakeFolders for folders that need not survive a power failure.
+func MakePassingFolders(path string) error { return makeFolders(path, FolderMode, false) }
+
+func makeFolders(path string, mode fs.FileMode, durable bool) error {
 	var missing []string
 	for p := filepath.Clean(path); ; p = filepath.Dir(p) {
 		fd, err := openAt(p, folderFlags, 0)
@@ -283,14 +283,14 @@ func makeFolders(path string, mode fs.FileMode, sync func(fd int, path string) e
 		missing = append(missing, p)
 	}
 	for i := len(missing) - 1; i >= 0; i-- {
-		if err := makeFolder(missing[i], mode, sync); err != nil {
+		if err := makeFolder(missing[i], mode, durable); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func makeFolder(path string, mode fs.FileMode, sync func(fd int, path string) error) error {
+func makeFolder(path string, mode fs.FileMode, durable bool) error {
 	if err := fault("mkdir"); err != nil {
 		return fmt.Errorf("make folder %s: %w", path, err)
 	}
@@ -302,7 +302,10 @@ func makeFolder(path string, mode fs.FileMode, sync func(fd int, path string) er
 	if err := unix.Mkdirat(in.fd, in.name, uint32(mode.Perm())); err != nil && err != unix.EEXIST {
 		return &os.PathError{Op: "make folder", Path: path, Err: err}
 	}
-	return sync(in.fd, filepath.Dir(path))
+	if !durable {
+		return nil
+	}
+	return syncFolder(in.fd, filepath.Dir(path))
 }
 
 // Remove removes a file or an empty folder. A missing one is not an error.

@@ -183,6 +183,13 @@ func (s *Store) TakeWith(ctx context.Context, stamp Stamp, include []string) (Re
 	return s.take(ctx, stamp, include, "", s.cfg.Quota)
 }
 
+// TakeChanged is like TakeWith, but returns ErrUnchanged if the root folder's tree would be same.
+func (s *Store) TakeChanged(ctx context.Context, stamp Stamp, include []string, same pack.ID) (Record, error) {
+	include = clean(include)
+	slices.Sort(include)
+	return s.take(ctx, stamp, include, same.String(), s.cfg.Quota)
+}
+
 // TakeSpare is like Take for a snapshot that nobody waits for. It returns ErrUnchanged if the root folder's tree would be
 // the one named same, and leaves the last of the disk's space to others.
 func (s *Store) TakeSpare(ctx context.Context, stamp Stamp, same string) (Record, error) {

@@ -17,13 +17,13 @@ import (
 // writes it last, when the project has all files of the step.
 const DeliveredFile = "delivered.json"
 
-// Deliver writes DeliveredFile.
+// Deliver writes DeliveredFile. It need not survive a power failure: the next courier takes the result again.
 func Deliver(dir string, exit pawl.Exit) error {
 	data, err := json.Marshal(exit)
 	if err != nil {
 		return err
 	}
-	return disk.Replace(filepath.Join(dir, DeliveredFile), data)
+	return disk.Put(filepath.Join(dir, DeliveredFile), data)
 }
 
 // Delivered returns how the attempt with a token ended on its worker; nil if no courier has delivered that.

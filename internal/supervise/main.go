@@ -207,7 +207,7 @@ func (s *supervisor) writeBegun() error {
 		return err
 	}
 	s.begunFile = record
-	if err := s.appendBegun(); err != nil || s.link.attached() {
+	if err := s.appendBegun(); err != nil || s.job.Passing || s.link.attached() {
 		return err
 	}
 	if err := s.begunFile.Sync(); err != nil {
@@ -321,6 +321,9 @@ const maxResult = 1 << 20
 // Otherwise a power failure could keep the record and lose the work. It skips outputs that are missing or outside the
 // project; the engine judges those.
 func (s *supervisor) syncResults() error {
+	if s.job.Passing {
+		return nil
+	}
 	err := ignoreMissing(outputs.Sync(s.dir, []string{pawl.ResultFile}))
 	if s.exit.Exit != nil && *s.exit.Exit == 0 && s.exit.Reason == pawl.ReasonExited && pawl.Passed(s.exit.Checks) {
 		err = errors.Join(err, ignoreMissing(outputs.Sync(s.job.Root, s.job.Outputs)))
@@ -362,6 +365,9 @@ func (s *supervisor) finish() error {
 func (s *supervisor) record() error {
 	if boot := s.begun.Supervisor.BootID; boot != "" && s.link.attached() {
 		s.exit.Boot = boot
+		return s.writeExit(disk.Put)
+	}
+	if s.job.Passing {
 		return s.writeExit(disk.Put)
 	}
 	return s.harden()

@@ -62,7 +62,7 @@ func (p *Pool) takes(job pawl.Job) bool {
 // Prepare is like the function Prepare. It does not sync the folders if the pool takes the job. A nil pool takes none.
 func (p *Pool) Prepare(dir string, job pawl.Job) (*Lock, error) {
 	if p.takes(job) {
-		return prepare(dir, disk.PutFolders)
+		return prepare(dir, disk.MakePassingFolders)
 	}
 	return Prepare(dir)
 }

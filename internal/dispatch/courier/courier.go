@@ -145,13 +145,14 @@ func (c *Courier) tell(format string, args ...any) {
 }
 
 func (c *Courier) connect(ctx context.Context) (err error) {
-	if c.remote, err = c.Remote(ctx); err != nil {
-		return err
-	}
-	return c.persist(ctx, func() error {
+	err = c.persist(ctx, func() (err error) { // first: it may connect meanwhile
 		c.carrier, err = c.Open(ctx)
 		return err
 	})
+	if err == nil {
+		c.remote, err = c.Remote(ctx)
+	}
+	return err
 }
 
 func (c *Courier) pause() time.Duration {
@@ -249,7 +250,7 @@ func (c *Courier) prepare(ctx context.Context) error {
 	if _, err := order.ParseOrder(content, task); err != nil {
 		return err
 	}
-	if err := (&remote.Record{Packs: o.Packs}).CheckPresent(ctx, c.remote.Store); err != nil {
+	if err := c.checkSent(ctx, o.Packs); err != nil {
 		return err
 	}
 	if ctx.Err() != nil {

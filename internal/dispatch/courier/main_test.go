@@ -114,6 +114,13 @@ func (s *site) worker(name string, environ ...string) *worker.Worker {
 	return w
 }
 
+// nextProcess returns the worker as a process that is started after it sees it.
+func (s *site) nextProcess(w *worker.Worker) *worker.Worker {
+	return &worker.Worker{
+		Name: w.Name, Folder: w.Folder, Lock: w.Lock, Remotes: w.Remotes, Environ: w.Environ, Beat: w.Beat, GiveUp: w.GiveUp, Flush: w.Flush, Log: w.Log,
+	}
+}
+
 func cancelable(t *testing.T) (context.Context, func()) { return context.WithCancel(t.Context()) }
 
 // serveWith lets a worker perform tasks in its own way until the test ends.

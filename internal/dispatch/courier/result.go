@@ -16,7 +16,6 @@ import (
 	"pawl/internal/oneline"
 	"pawl/internal/remote"
 	"pawl/internal/snapshot"
-	"pawl/internal/snapshot/pack"
 	"pawl/internal/supervise"
 )
 
@@ -32,7 +31,7 @@ func (c *Courier) take(ctx context.Context, task dispatch.Task, sum string) erro
 	}
 	reader := remote.NewReader(c.remote.Store, c.remote.Cache, result.Packs)
 	for _, f := range result.Files {
-		content, err := reader.File(ctx, f)
+		content, err := f.Content(ctx, reader)
 		if err != nil {
 			return err
 		}
@@ -40,7 +39,6 @@ func (c *Courier) take(ctx context.Context, task dispatch.Task, sum string) erro
 			return err
 		}
 	}
-	c.tell("bringing the files of worker %s", result.Worker)
 	conflict, err := c.apply(ctx, reader, result)
 	if err != nil {
 		return fmt.Errorf("bring the files of the step: %w", err)
@@ -128,22 +126,25 @@ func (c *Courier) removeLive(ctx context.Context, token pawl.Token) {
 
 // apply changes the files of the project as the step did. A file that was also changed here is a conflict: then nothing is changed.
 func (c *Courier) apply(ctx context.Context, reader *remote.Reader, result *order.Result) (conflict string, err error) {
-	id, err := pack.ParseID(c.Job.Away.Input)
+	if result.Snapshot == nil {
+		return "", nil
+	}
+	_, input, err := c.input()
 	if err != nil {
 		return "", err
 	}
-	input, err := c.recordOf(id)
-	if err != nil {
-		return "", err
+	base := input
+	if result.Base != nil {
+		if base, err = order.Receive(ctx, reader, c.Objects, result.Base, c.Job.Run); err != nil {
+			return "", err
+		}
 	}
-	base, err := order.Receive(ctx, reader, c.Objects, result.Base, c.Job.Run)
-	if err != nil {
-		return "", err
-	}
+	c.tell("bringing the files of worker %s", result.Worker)
 	after, err := order.Receive(ctx, reader, c.Objects, result.Snapshot, c.Job.Run)
 	if err != nil {
 		return "", err
 	}
+	c.noteSent(after, result.Packs)
 	changes, err := c.Objects.Diff(base.Tree, after.Tree)
 	if err != nil {
 		return "", err
