@@ -65,7 +65,9 @@ type Config struct {
 type Store struct {
 	cfg   Config
 	packs *pack.Store
-	mu    sync.Mutex // one walk at a time
+
+	mu       sync.Mutex // one walk at a time; guards watching
+	watching watching
 }
 
 // ErrQuota means that the store has reached its quota, or that a new snapshot would exceed it. No snapshot was taken.
@@ -88,7 +90,11 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 }
 
 // Close closes the store.
-func (s *Store) Close() error { return s.packs.Close() }
+func (s *Store) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return errors.Join(s.watching.close(), s.packs.Close())
+}
 
 // Stamp describes what a snapshot is taken for.
 type Stamp struct {
@@ -203,7 +209,7 @@ func (s *Store) take(ctx context.Context, stamp Stamp, include []string, same st
 	if err := s.checkQuota(); err != nil {
 		return Record{}, err
 	}
-	scan, err := s.scanUpTo(ctx, include, extent{}, limit)
+	scan, err := s.scanUpTo(ctx, include, extent{rests: mayRest(stamp.Kind)}, limit)
 	if err != nil {
 		return Record{}, fmt.Errorf("take a snapshot: %w", err)
 	}
@@ -239,6 +245,7 @@ type scan struct {
 type extent struct {
 	paths []string
 	base  Record
+	rests bool // skip the folders in which the watch has seen no change. Defaults to false.
 }
 
 // extentOf returns the extent of paths. Paths that include the root, or none, mean the whole workspace.
@@ -246,7 +253,7 @@ func extentOf(paths []string, base Record) extent {
 	if slices.Contains(paths, ".") {
 		return extent{}
 	}
-	return extent{paths, base}
+	return extent{paths: paths, base: base}
 }
 
 // isPart reports whether a scan does not read all of a folder.
@@ -304,26 +311,41 @@ func (s *Store) scanUpTo(ctx context.Context, include []string, part extent, lim
 	if part.readsFolder(root) {
 		old = readStatCache(s.statFile()) // only now: the open batch keeps Prune and Repair from removing what the cache names
 	}
-	w := &walk{
-		ctx: ctx, root: root, batch: batch, limit: limit, old: old, tracked: known, part: part, stored: s.tree,
-		index: known.key == old.index && len(include) == 0, keepDerived: s.cfg.Derived,
+	newWalk := func() *walk {
+		return &walk{
+			ctx: ctx, root: root, batch: batch, limit: limit, old: old, tracked: known, part: part, stored: s.tree,
+			index: known.key == old.index && len(include) == 0, keepDerived: s.cfg.Derived,
+		}
 	}
-	l := &scan{walk: w, store: s}
-	if l.root, err = w.run(rules); err != nil {
+	l := &scan{walk: newWalk(), store: s}
+	whole := len(include) == 0 && len(part.paths) == 0
+	if whole {
+		s.watching.begin(l.walk, s.cfg.Root, part.rests)
+	}
+	l.root, err = l.run(rules)
+	if err == nil && l.watched.doubts() {
+		l.walk = newWalk()
+		s.watching.begin(l.walk, s.cfg.Root, false)
+		l.root, err = l.run(rules)
+	}
+	if err != nil {
 		return nil, errors.Join(err, batch.Abort())
 	}
+	l.carry()
 	l.ended = time.Now()
 	if len(part.paths) > 0 {
 		before, err := s.LeftOutOf(part.base)
 		if err != nil {
 			return nil, errors.Join(err, batch.Abort())
 		}
-		w.leftOut = append(w.leftOut, slices.DeleteFunc(before, func(o LeftOut) bool { return part.reads(o.Path) })...)
+		l.leftOut = append(l.leftOut, slices.DeleteFunc(before, func(o LeftOut) bool { return part.reads(o.Path) })...)
 	}
-	slices.SortFunc(w.leftOut, func(a, b LeftOut) int { return cmp.Compare(a.Path, b.Path) })
-	if len(include) == 0 && len(part.paths) == 0 && !s.cfg.ReadOnly {
-		_ = l.saveStatCache() // losing the cache only makes the next walk slower
+	slices.SortFunc(l.leftOut, func(a, b LeftOut) int { return cmp.Compare(a.Path, b.Path) })
+	saved := false
+	if whole && !s.cfg.ReadOnly && !l.watched.defersSave(l.walk) {
+		saved = l.saveStatCache() == nil // losing the cache only makes the next walk slower
 	}
+	s.watching.end(l.walk, saved)
 	return l, nil
 }
 
