@@ -163,8 +163,11 @@ func (g *gitKeeper) run(args ...string) (usage, string, error) {
 	return g.b.timed(g.root, g.env, append([]string{"git"}, args...)...)
 }
 
-func (g *gitKeeper) take() (u usage, err error) {
-	if g.added, _, err = g.run("add", "-A"); err != nil {
+func (g *gitKeeper) take() (usage, error) { return g.add("-A") }
+
+// add keeps what the arguments of git add name.
+func (g *gitKeeper) add(what ...string) (u usage, err error) {
+	if g.added, _, err = g.run(append([]string{"add"}, what...)...); err != nil {
 		return usage{}, err
 	}
 	if !g.shadow {

@@ -7,8 +7,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
+	"pawl"
 	"pawl/internal/disk"
+	"pawl/internal/project"
+	"pawl/internal/snapshot"
 )
 
 // partialRestores is row 3b.
@@ -24,6 +28,57 @@ func (b *bench) partialRestores() ([]line, error) {
 	}
 	t, goals := last(trials), map[string]goal{gitSynced: {ratio: 1}}
 	return append(t.lines(broughtTen, "restore of 10 of %d files", goals), t.lines(besideTen, "the same with --to, of %d files", goals)...), nil
+}
+
+// watchedSnapshots is row 3c.
+func (b *bench) watchedSnapshots() ([]line, error) {
+	trials, err := b.trials()
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range trials {
+		if err := t.watched(b.full(10, 2)); err != nil {
+			return nil, err
+		}
+	}
+	t := last(trials)
+	m, _ := t.against(keptWatched, inProcess, gitTold)
+	g := goal{ratio: 0.5, limit: 20 * time.Millisecond}
+	if b.short { // the goal is that of the large tree
+		g = goal{}
+	}
+	return []line{m.line(fmt.Sprintf("checkpoint of %d files, 10 changed, in a process that watches them", t.tree.files), gitTold, g)}, nil
+}
+
+// watched measures what a snapshot takes when ten files have changed and a living process of pawl watches the tree, beside a git that
+// is told which ones.
+func (t *trial) watched(rounds int) (err error) {
+	p, err := project.Find(t.tree.root)
+	if err != nil {
+		return err
+	}
+	store, err := snapshot.Open(t.b, snapshot.Config{Root: p.Root, Dir: p.Snapshots()})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	store.Watch()
+	shadow, ok := t.keepers[2].(*gitKeeper)
+	if !ok || !shadow.shadow {
+		return errors.New("the third keeper is not shadow git")
+	}
+	var paths []string
+	return t.inTurns(keptWatched, rounds, []subject{
+		{inProcess, clocked(func() error {
+			_, err := store.Take(t.b, snapshot.Stamp{Kind: pawl.CheckpointTool, Why: "bench"})
+			return err
+		})},
+		{gitTold, func() (usage, error) { return shadow.add(append([]string{"--"}, paths...)...) }},
+	}, func() error {
+		t.round++
+		paths, err = t.tree.edit(t.round)
+		return err
+	})
 }
 
 // principals returns pawl, and git as people use it.

@@ -84,7 +84,7 @@ func costs(trials []*trial) string {
 	for _, k := range t.keepers {
 		columns = append(columns, k.name())
 	}
-	columns = append(columns, gitSynced, inProcess, bareWalk)
+	columns = append(columns, gitTold, gitSynced, inProcess, bareWalk)
 	text := "\n| files | |"
 	for _, name := range columns {
 		text += " " + name + " |"

@@ -22,6 +22,7 @@ const (
 	keptFirst   deed = "first snapshot"
 	keptChanged deed = "10 files changed"
 	keptSame    deed = "nothing changed"
+	keptWatched deed = "10 files changed, watched"
 	broughtTen  deed = "restore of 10 files"
 	besideTen   deed = "restore of 10 files, elsewhere"
 	broughtAll  deed = "restore of all, elsewhere"
@@ -32,6 +33,7 @@ const (
 	inProcess = "pawl within a process"
 	bareWalk  = "bare walk"
 	onlyAdd   = "`git add -A`" // the first half of git's
+	gitTold   = "shadow git told the paths: `add`, `write-tree`, `commit-tree`"
 	gitSynced = "`git restore` of them, then `sync -f`"
 )
 
@@ -293,7 +295,7 @@ func (t *trial) names(d deed) []string {
 			names = append(names, onlyAdd)
 		}
 	}
-	names = append(names, gitSynced, inProcess, bareWalk)
+	names = append(names, gitTold, gitSynced, inProcess, bareWalk)
 	return slices.DeleteFunc(names, func(name string) bool { return len(t.took[d][name]) == 0 })
 }
 
@@ -321,7 +323,7 @@ func (t *trial) costs(columns []string) []string {
 		}
 		rows = append(rows, text)
 	}
-	for _, d := range []deed{keptFirst, keptChanged, keptSame, broughtTen, besideTen, broughtAll} {
+	for _, d := range []deed{keptFirst, keptChanged, keptSame, keptWatched, broughtTen, besideTen, broughtAll} {
 		if len(t.took[d]) == 0 {
 			continue
 		}
