@@ -125,6 +125,7 @@ type Record struct {
 	NewLeftOut  []LeftOut `json:"-"`                       // what pawl chose to leave out and the last walk did not; set only by Take and Save
 	Head        *Head     `json:"head,omitempty"`          // nil: no repository
 	Paths       []string  `json:"paths,omitempty"`         // the snapshot has only these paths, and everything below them; the rest of Tree is older. Defaults to all.
+	Watched     bool      `json:"watched,omitempty"` // folders without a reported change were not read; see Watch
 
 	ID pack.ID `json:"-"` // hash of the record
 }
@@ -307,25 +308,17 @@ func (s *Store) scanUpTo(ctx context.Context, include []string, part extent, lim
 	if err != nil {
 		return nil, err
 	}
-	old := emptyStatCache()
-	if part.readsFolder(root) {
-		old = readStatCache(s.statFile()) // only now: the open batch keeps Prune and Repair from removing what the cache names
-	}
 	newWalk := func() *walk {
 		return &walk{
-			ctx: ctx, root: root, batch: batch, limit: limit, old: old, tracked: known, part: part, stored: s.tree,
-			index: known.key == old.index && len(include) == 0, keepDerived: s.cfg.Derived,
+			ctx: ctx, root: root, batch: batch, limit: limit, tracked: known, part: part, stored: s.tree, keepDerived: s.cfg.Derived,
 		}
 	}
 	l := &scan{walk: newWalk(), store: s}
-	whole := len(include) == 0 && len(part.paths) == 0
-	if whole {
-		s.watching.begin(l.walk, s.cfg.Root, part.rests)
-	}
+	l.remember(part.rests)
 	l.root, err = l.run(rules)
 	if err == nil && l.watched.doubts() {
 		l.walk = newWalk()
-		s.watching.begin(l.walk, s.cfg.Root, false)
+		l.remember(false)
 		l.root, err = l.run(rules)
 	}
 	if err != nil {
@@ -342,11 +335,27 @@ func (s *Store) scanUpTo(ctx context.Context, include []string, part extent, lim
 	}
 	slices.SortFunc(l.leftOut, func(a, b LeftOut) int { return cmp.Compare(a.Path, b.Path) })
 	saved := false
-	if whole && !s.cfg.ReadOnly && !l.watched.defersSave(l.walk) {
+	if l.isWhole() && !s.cfg.ReadOnly && !l.watched.defersSave(l.walk) {
 		saved = l.saveStatCache() == nil // losing the cache only makes the next walk slower
 	}
 	s.watching.end(l.walk, saved)
 	return l, nil
+}
+
+// isWhole reports whether the walk is of the whole workspace, as the rules have it.
+func (w *walk) isWhole() bool { return len(w.tracked.include) == 0 && len(w.part.paths) == 0 }
+
+// remember gives the walk what the last one found. The open batch keeps Prune and Repair from removing what that names.
+func (l *scan) remember(rests bool) {
+	l.old = emptyStatCache()
+	if l.isWhole() {
+		l.store.watching.begin(l, rests)
+	}
+	if !l.watched.remembers() && l.part.readsFolder(l.walk.root) {
+		l.old = readStatCache(l.store.statFile())
+	}
+	l.index = l.tracked.key == l.old.index && len(l.tracked.include) == 0
+	l.watched.skip(l.walk)
 }
 
 // defaults returns the ignore patterns that follow those of .pawlignore.
@@ -390,6 +399,7 @@ func (l *scan) commit(ctx context.Context, stamp Stamp) (Record, error) {
 	record := Record{
 		Format: recordFormat, Stamp: stamp, Started: l.started.UTC(), Ended: l.ended.UTC(),
 		Tree: l.root.ID, Files: l.root.Files, Bytes: l.root.Size, LeftOut: len(l.leftOut), Paths: l.part.paths,
+		Watched: l.watched != nil && l.watched.skips,
 	}
 	if len(record.Paths) > 0 {
 		record.Format = partialFormat

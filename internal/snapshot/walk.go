@@ -415,6 +415,9 @@ func (w *walk) makeTree(f *folder) error {
 	w.addBlock(raw, f.old == nil || !bytes.Equal(raw, f.old.raw) || slices.ContainsFunc(names, w.old.mustReread))
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.watched != nil {
+		w.watched.fresh[f.path] = true
+	}
 	w.trees[b.tree] = entries
 	return nil
 }

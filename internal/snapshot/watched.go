@@ -25,9 +25,12 @@ type base struct {
 	recheck map[string]bool // folders in which a file may change unreported, or has changed just before the walk
 	links   map[uint64]bool // inodes of the files that have several hard links
 	indexed map[string]bool // folders with names that git's index decides about
+	fresh   map[string]bool // folders whose trees are not in the store if that snapshot was not stored
 	leftOut []LeftOut
-	unsaved bool      // the stat file is older
-	saved   time.Time // when the stat file was written
+
+	generation uint64    // of the store
+	unsaved    bool      // the stat file is older
+	saved      time.Time // when the stat file was written
 }
 
 // Watch lets the following snapshots of some kinds skip the folders in which nothing has changed since the one before, by watching the
@@ -57,78 +60,90 @@ func (w *watching) close() error {
 	return err
 }
 
-// begin prepares a walk of all folders, which starts now, to be watched, and, if rest, to skip what did not change. It takes the base:
-// after a failed walk the next one visits every folder.
-func (w *watching) begin(l *walk, root string, rest bool) {
-	if !w.on || w.watcher == nil && !rest {
+// begin has a walk watched, and lets it skip what did not change, if rests. It takes the base: after a failed walk the next one visits
+// every folder.
+func (w *watching) begin(l *scan, rests bool) {
+	if !w.on || w.watcher == nil && !rests {
 		return
 	}
 	if w.watcher == nil {
 		var err error
-		if w.watcher, err = watch.Open(l.root, root); err != nil {
+		if w.watcher, err = watch.Open(l.walk.root, l.store.cfg.Root); err != nil {
 			w.on = false
 			return
 		}
 	}
 	before := w.base
 	w.base = nil
-	changed, err := w.watcher.Drain(l.root)
+	generation, err := l.store.packs.Generation()
+	if err != nil || before != nil && before.generation != generation { // what the base names may be gone
+		before = nil
+	}
+	changed, err := w.watcher.Drain(l.walk.root)
 	if err != nil {
 		w.on = false
 		_ = w.close() // what it knew is not used
 		return
 	}
 	l.watched = &watchedWalk{
-		watcher: w.watcher, base: before, passed: map[string]bool{}, skipped: map[string]bool{},
+		watcher: w.watcher, base: before, generation: generation, skips: rests && before != nil && !changed.All, changed: changed,
+		passed: map[string]bool{}, skipped: map[string]bool{}, fresh: map[string]bool{},
 		recheck: map[string]bool{}, links: map[uint64]bool{}, indexed: map[string]bool{},
 	}
-	if before == nil {
-		return
-	}
-	l.old, l.index, l.stale = before.cache, l.tracked.key == before.cache.index, before.unsaved
-	if rest && !changed.All {
-		l.watched.skip(l, changed)
+	if before != nil {
+		l.old, l.stale = before.cache, before.unsaved
 	}
 }
 
 // watchedWalk is a walk that adds the folders that it visits to the watcher, and may skip those in which nothing has changed.
 type watchedWalk struct {
-	watcher *watch.Watcher
-	base    *base // nil: none
-	skips   bool
-	due     map[string]bool // folders to visit
-	above   map[string]bool // folders to pass through, on the way to those
-	trees   map[string]bool // folders to visit with everything below them
+	watcher    *watch.Watcher
+	base       *base  // nil: none
+	generation uint64 // of the store
+	skips      bool
+	changed    watch.Changes
+	due        map[string]bool // folders to visit
+	above      map[string]bool // folders to pass through, on the way to those
 
 	// guarded by the walk's mutex
 	passed  map[string]bool
 	skipped map[string]bool // folders that are as in the base, with everything below them
 	doubt   bool            // the walk must be repeated without skipping
+	fresh   map[string]bool
 	recheck map[string]bool
 	links   map[uint64]bool
 	indexed map[string]bool
 }
 
+// remembers reports whether the walk knows what the last one found.
+func (w *watchedWalk) remembers() bool { return w != nil && w.base != nil }
+
 // skip computes which folders the walk must visit.
-func (w *watchedWalk) skip(l *walk, changed watch.Changes) {
-	w.skips, w.due, w.trees, w.above = true, changed.Folders, changed.Trees, map[string]bool{}
+func (w *watchedWalk) skip(l *walk) {
+	if w == nil || !w.skips {
+		return
+	}
+	w.due, w.above = w.changed.Folders, map[string]bool{}
 	add := func(folders map[string]bool) {
 		for folder := range folders {
 			w.due[folder] = true
 		}
 	}
-	add(changed.Trees)
+	add(w.changed.Trees)
 	add(w.base.recheck)
 	if !l.index {
 		add(w.base.indexed)
 	}
 	for folder, b := range w.base.cache.blocks {
-		if has, err := l.batch.Has(b.tree); err != nil || !has || !w.watcher.Watches(folder) {
+		if !w.watcher.Watches(folder) {
 			w.due[folder] = true
+		} else if w.base.fresh[folder] {
+			has, err := l.batch.Has(b.tree)
+			w.due[folder] = w.due[folder] || !has || err != nil
 		}
 	}
-	for folder := range w.due {
-		for folder != "" {
+	for folder, is := range w.due {
+		for is && folder != "" {
 			if folder = treePath(path.Dir(folder)); w.above[folder] {
 				break
 			}
@@ -147,7 +162,7 @@ func (w *watchedWalk) keeps(f *folder) bool { return w.passes(f) && !w.above[f.p
 
 // whole reports whether all of a child must be visited: it is new, or other rules hold there.
 func (w *watchedWalk) whole(parent *folder, child string) bool {
-	return w != nil && (parent.whole || parent.old == nil || parent.old.rules != parent.rules.Sum() || w.trees[child])
+	return w != nil && (parent.whole || parent.old == nil || parent.old.rules != parent.rules.Sum() || w.changed.Trees[child])
 }
 
 // recall lists the names of a folder in which nothing has changed, as list does.
@@ -298,7 +313,8 @@ func (w *watching) end(l *walk, saved bool) {
 	}
 	next := &base{
 		cache: &statCache{started: l.started.UnixNano(), index: l.tracked.key, blocks: make(map[string]*block, len(l.blocks))},
-		links: l.watched.links, recheck: l.watched.recheck, indexed: l.watched.indexed, leftOut: l.leftOut, saved: time.Now(),
+		links: l.watched.links, recheck: l.watched.recheck, indexed: l.watched.indexed, fresh: l.watched.fresh,
+		leftOut: l.leftOut, generation: l.watched.generation, saved: time.Now(),
 	}
 	if before := l.watched.base; !saved && before != nil {
 		next.saved, next.unsaved = before.saved, true
