@@ -4,7 +4,8 @@
 // ignores, .pawl and .git at any depth, and sockets, pipes and devices. It holds content and permission bits, but no
 // times, owners, extended attributes or hard links. It lists what was left out, also the .git of nested repositories.
 //
-// Taking a snapshot reads only files whose size, times or inode changed since the last one. It never writes to the
+// Taking a snapshot reads only files whose size, times or inode changed since the last one. With Watch, snapshots of some kinds skip
+// folders in which the kernel has reported no change. Taking one never writes to the
 // workspace or to .git, and takes no lock there. A restore never removes or overwrites anything that is not in a
 // snapshot.
 //
@@ -125,7 +126,7 @@ type Record struct {
 	NewLeftOut  []LeftOut `json:"-"`                       // what pawl chose to leave out and the last walk did not; set only by Take and Save
 	Head        *Head     `json:"head,omitempty"`          // nil: no repository
 	Paths       []string  `json:"paths,omitempty"`         // the snapshot has only these paths, and everything below them; the rest of Tree is older. Defaults to all.
-	Watched     bool      `json:"watched,omitempty"` // folders without a reported change were not read; see Watch
+	Watched     bool      `json:"watched,omitempty"`       // folders without a reported change were not read; see Watch
 
 	ID pack.ID `json:"-"` // hash of the record
 }

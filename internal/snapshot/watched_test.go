@@ -277,8 +277,8 @@ func TestWatchedIndex(t *testing.T) {
 	w.compare(w.tool())
 }
 
-// TestWatchedUnreadable: what cannot be read is tried again, and so is what marks a folder as derived.
-func TestWatchedUnreadable(t *testing.T) {
+// TestWatchedDerived: the file that marks a folder as derived lies in the folder, which is not watched.
+func TestWatchedDerived(t *testing.T) {
 	t.Parallel()
 	w := newWatched(t)
 	w.fill()

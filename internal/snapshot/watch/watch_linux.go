@@ -254,8 +254,13 @@ func mountsBelow(folder string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	return mountsIn(string(text), folder), nil
+}
+
+// mountsIn returns the lines of mountinfo for the mounts at and below a folder.
+func mountsIn(mountinfo, folder string) string {
 	var below strings.Builder
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.Lines(mountinfo) {
 		fields := strings.Fields(line)
 		if len(fields) < 5 {
 			continue
@@ -264,7 +269,7 @@ func mountsBelow(folder string) (string, error) {
 			below.WriteString(line)
 		}
 	}
-	return below.String(), nil
+	return below.String()
 }
 
 // unescape decodes a path of mountinfo, in which blanks and backslashes are octal numbers (proc(5)).
