@@ -192,7 +192,7 @@ func (w *watchedWorkspace) outside(name string) string { return w.root + "-" + n
 // fill makes files in the workspace, and some outside.
 func (w *watchedWorkspace) fill() {
 	w.t.Helper()
-	for _, path := range []string{"a/b/file", "a/other", "c/d/file", "c/d/e/file", "far/away/file", "far/away/deep/file"} {
+	for _, path := range []string{"a/b/file", "a/other", "c/d/file", "c/d/e/file", "a/b/sub/file", "c/d/sub/file", "far/away/file", "far/away/deep/file"} {
 		w.write(path, path+" as at first")
 	}
 	w.write("c/.gitignore", "*.o\n")
@@ -351,7 +351,7 @@ func TestWatchedStories(t *testing.T) {
 		w := watched(p.workspace)
 		var cache []byte
 		p.now = contents(p.t, p.root)
-		for range 40 {
+		for range 25 {
 			for range p.IntN(8) {
 				p.edit()
 				if hasLinks(p.t, p.root) { // a write by a name that is gone at the next snapshot is not reported
@@ -391,27 +391,48 @@ func TestWatchedMeanwhile(t *testing.T) {
 	t.Parallel()
 	w := newWatched(t)
 	w.fill()
-	for round := range 30 {
+	for round := range 3 * *stories {
+		random := rand.New(rand.NewPCG(uint64(round), 1))
 		var edits sync.WaitGroup
-		stop := make(chan struct{})
 		edits.Go(func() {
-			random := rand.New(rand.NewPCG(uint64(round), 1))
-			for i := 0; ; i++ {
-				select {
-				case <-stop:
-					return
-				default:
-					editMeanwhile(w.root, random, i)
-				}
+			for i := range 20 + random.IntN(300) {
+				editMeanwhile(w.root, random, i)
 			}
 		})
-		for range 4 {
-			w.tool()
-		}
-		close(stop)
+		w.tool()
 		edits.Wait()
 		w.compare(w.tool())
+		for _, name := range []string{"p", "q", "r"} { // what comes next is new, and not yet watched
+			w.must(os.RemoveAll(w.path(name)))
+		}
 	}
+}
+
+// TestWatchedBeforeRead: a new folder is watched before it is read, so that what changes during the read is in the next snapshot.
+func TestWatchedBeforeRead(t *testing.T) {
+	t.Parallel()
+	w := newWatched(t)
+	w.fill()
+	w.base()
+	large := make([]byte, 64<<20)
+	_, err := rand.NewChaCha8([32]byte{1}).Read(large)
+	w.must(err)
+	w.write("new/large", string(large))
+	opened, err := unix.InotifyInit1(unix.IN_CLOEXEC)
+	w.must(err)
+	defer unix.Close(opened)
+	_, err = unix.InotifyAddWatch(opened, w.path("new/large"), unix.IN_OPEN)
+	w.must(err)
+	var edit sync.WaitGroup
+	edit.Go(func() {
+		if _, err := unix.Read(opened, make([]byte, 4096)); err != nil {
+			t.Error(err)
+		}
+		w.write("new/late", "while new/large is read")
+	})
+	w.tool()
+	edit.Wait()
+	w.compare(w.tool())
 }
 
 // editMeanwhile moves folders about, and makes files and folders in them.
