@@ -102,6 +102,7 @@ func (e *Engine) load(ctx context.Context) error {
 		return err
 	}
 	e.saver = history.OpenSaver(ctx, e.cfg.Project, e.run, e.cfg.Snapshots)
+	e.saver.Watch()
 	e.views = runs.NewViewWriter(e.cfg.Project, e.run)
 	if e.mirror = e.cfg.Mirror(e.state, e.log, e.saver.Store); e.mirror == nil {
 		e.mirror = noMirror{}
