@@ -94,7 +94,7 @@ func (b *bench) briefedRun(events int) (*project.Project, pawl.RunID, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	if err := errors.Join(b.append(log, said), log.Close()); err != nil {
+	if err := errors.Join(b.append(p, log, said), log.Close()); err != nil {
 		return nil, "", err
 	}
 	_, err = history.SaveNow(b, p, run, config.Snapshots{}, pawl.Author{Kind: pawl.ByPerson}, "for the measurement")
@@ -102,7 +102,7 @@ func (b *bench) briefedRun(events int) (*project.Project, pawl.RunID, error) {
 }
 
 // append appends the events and caches the state behind them.
-func (b *bench) append(log *journal.Log, said []pawl.Payload) error {
+func (b *bench) append(p *project.Project, log *journal.Log, said []pawl.Payload) error {
 	list := make([]pawl.Event, len(said))
 	for i, p := range said {
 		var err error
@@ -120,7 +120,7 @@ func (b *bench) append(log *journal.Log, said []pawl.Payload) error {
 	if state.RejectedCount > 0 {
 		return fmt.Errorf("%d misfits: %+v", state.RejectedCount, state.RejectedEvents)
 	}
-	return log.SaveState(state)
+	return runs.SaveState(p, log, state)
 }
 
 // briefedEvents returns what happened, and leaves the files of it.

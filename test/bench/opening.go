@@ -180,7 +180,7 @@ func (b *bench) bigRun(name string) (*project.Project, pawl.RunID, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	err = b.fill(log, bigEvents(plan))
+	err = b.fill(p, log, bigEvents(plan))
 	return p, run, errors.Join(err, log.Close())
 }
 
@@ -253,7 +253,7 @@ func bigList(ref pawl.AttemptRef, key pawl.Key, outputs pawl.Outputs) []pawl.Pay
 }
 
 // fill appends the events and caches the state behind them, as an engine does when it leaves.
-func (b *bench) fill(log *journal.Log, said []pawl.Payload) error {
+func (b *bench) fill(p *project.Project, log *journal.Log, said []pawl.Payload) error {
 	events := make([]pawl.Event, len(said))
 	for i, p := range said {
 		var err error
@@ -273,5 +273,5 @@ func (b *bench) fill(log *journal.Log, said []pawl.Payload) error {
 	if state.RejectedCount > 0 || state.Seq < openEvents-1 || state.Seq > openEvents {
 		return fmt.Errorf("the run has %d events and %d misfits: %+v", state.Seq, state.RejectedCount, state.RejectedEvents)
 	}
-	return log.SaveState(state)
+	return runs.SaveState(p, log, state)
 }
