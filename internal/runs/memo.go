@@ -146,6 +146,27 @@ func readPlanCopy(p *project.Project, folder string, state *pawl.State) (*pawl.P
 	return plan, err
 }
 
+// Recall reads what was remembered about a run, and reports whether it was computed from the journal as it is now. The caller calls it
+// before it loads the run, and may pass to remember what it has computed from that.
+func Recall[T any](p *project.Project, run pawl.RunID, about string, value *T) (ok bool, remember func(*T)) {
+	path := memoPath(p, p.Runs(), run, about)
+	if !p.Trust.Trusted() {
+		return false, func(*T) {}
+	}
+	if memo.Load(path, value) {
+		ok = true
+	} else {
+		var none T
+		*value = none
+	}
+	files, local := journalFiles(p.Runs(), run)
+	return ok, func(now *T) {
+		if local && files.Settled() && files.Size() >= memorable {
+			_ = memo.Save(path, files, now) // without it the next command computes it again
+		}
+	}
+}
+
 // viewsMemo is the event after which the views were as they should be, and the plan then.
 type viewsMemo struct {
 	Seq  pawl.Seq
