@@ -48,10 +48,19 @@ func (b *bench) briefs() ([]line, error) {
 		if len(told.Doubts) > 0 || len(told.Findings) > 0 || strings.Contains(told.Text, "not checked:") {
 			return nil, fmt.Errorf("the run of %d events is not as it was left:\n%s", events, told.Text)
 		}
+		process := timed(func() error { return quiet(exec.Command(b.pawl, "-C", p.Root, "brief", "--for", "claude")) })
+		if err := b.settle(process); err != nil {
+			return nil, err
+		}
+		nothing, err := inTurns(rounds, 1, process, b.startNothing)
+		if err != nil {
+			return nil, err
+		}
 		cut := map[bool]string{true: "cut", false: "whole"}[told.Cut]
 		lines = append(lines,
 			inside.line(fmt.Sprintf("brief of a run of %d events: %d bytes, %s", events, len(told.Text), cut), "opening that run", goal{}),
-			whole.line("the same by `pawl brief`, whole process", "`pawl status` of that run", goal{}))
+			whole.line("the same by `pawl brief`, whole process", "`pawl status` of that run", goal{}),
+			nothing.line("the same by `pawl brief`, whole process", "a do-nothing Go program", goal{ratio: 12}))
 	}
 	return lines, nil
 }
