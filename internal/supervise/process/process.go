@@ -81,9 +81,6 @@ func Dying(p pawl.Process) bool {
 	return stat.Exiting || killed(p.PID)
 }
 
-// BootID identifies the system's start; "" if it is unknown.
-func BootID() string { return bootID() }
-
 // SameBoot reports whether the process was started since the system's last boot.
 // A record without a boot id is of none: it may have come from another machine.
 func SameBoot(p pawl.Process) bool { return p.BootID == BootID() }
