@@ -33,9 +33,15 @@ func torture(o options) (err error) {
 	if err := person.started(); err != nil {
 		return err
 	}
-	if err := <-over; err != nil {
+	s := &striker{operator: person, dice: o.dice("kills"), done: make(chan struct{}), count: map[string]int{}}
+	struck := make(chan error, 1)
+	go func() { struck <- s.strikes() }()
+	err = <-over
+	close(s.done)
+	if err = errors.Join(err, <-struck); err != nil {
 		return err
 	}
+	s.report()
 	v, err := person.judge(steps)
 	fmt.Fprintf(o.out, "run %s: %d steps, %d executions, %d unproven ends, %d epochs, %s\n", person.run, len(steps), v.executions, v.unproven, v.epochs, time.Since(began).Round(time.Second))
 	return err

@@ -1,0 +1,176 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"pawl/test/machines/machine"
+)
+
+// striker kills.
+type striker struct {
+	*operator
+	dice    *rand.Rand
+	done    chan struct{} // closed when the run has ended
+	repairs sync.WaitGroup
+
+	mu    sync.Mutex // guards what follows
+	count map[string]int
+}
+
+// ahead is how many steps may end less than the kills that were done call for.
+const ahead = 15
+
+// strikes kills until there were enough kills, or the run has ended. Kills are spread over the run.
+func (s *striker) strikes() error {
+	defer s.repairs.Wait()
+	for n := 0; n < s.kills; {
+		longest := 2 * time.Second
+		if s.ends()*s.kills > n*s.steps {
+			longest /= 5
+		}
+		for {
+			select {
+			case <-s.done:
+				return nil
+			case <-time.After(time.Duration(s.dice.IntN(int(longest)))):
+			}
+			if n*s.steps <= (s.ends()+ahead)*s.kills {
+				break
+			}
+		}
+		kind, err := s.strike()
+		if err != nil {
+			return err
+		}
+		if kind != "" {
+			n++
+			s.counted("kill " + kind)
+		}
+	}
+	return nil
+}
+
+func (s *striker) counted(what string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.count[what]++
+}
+
+// ends returns how many executions have come to their end.
+func (s *striker) ends() int {
+	data, _ := os.ReadFile(filepath.Join(s.dir, "ledger", "lines")) // at first there is none
+	return bytes.Count(data, []byte("\nend "))
+}
+
+// strike kills something. It returns "" if it was not there.
+func (s *striker) strike() (kind string, err error) {
+	home, _ := s.place()
+	engine, worker := s.engines[home], s.workers[s.dice.IntN(workers)]
+	pawl := func(verb string) func([]string) bool {
+		return func(args []string) bool { return len(args) > 1 && filepath.Base(args[0]) == "pawl" && args[1] == verb }
+	}
+	named := func(name string) func([]string) bool {
+		return func(args []string) bool { return strings.HasPrefix(args[0], name) }
+	}
+	supervisor := func(args []string) bool {
+		return strings.HasPrefix(filepath.Base(args[0]), "pawl") && slices.Contains(args, "supervise")
+	}
+	kinds := []struct {
+		weight  int
+		kind    string
+		machine *machine.Machine
+		victim  func(args []string) bool // nil: the whole machine
+	}{
+		{20, "a worker", worker, pawl("worker")},
+		{6, "a step's supervisor on a worker", worker, supervisor},
+		{10, "the engine", engine, func(args []string) bool { return pawl("resume")(args) || pawl("run")(args) }},
+		{6, "a courier", engine, pawl("courier")},
+		{6, "a supervisor on the engine's machine", engine, supervisor},
+		{8, "the database server", s.database, named(s.postgres)},
+		{4, "a session of the database", s.database, named("postgres: postgres")},
+		{12, "the object store", s.storage, named(programs + "/versitygw")},
+		{12, "a worker's machine", worker, nil},
+		{6, "the engine's machine", engine, nil},
+		{3, "the database's machine", s.database, nil},
+		{3, "the object store's machine", s.storage, nil},
+		{1, "all machines", nil, nil},
+	}
+	weight := 0
+	for _, k := range kinds {
+		weight += k.weight
+	}
+	at, hit := s.dice.IntN(weight), false
+	for _, k := range kinds {
+		if at -= k.weight; at >= 0 {
+			continue
+		}
+		switch {
+		case k.victim != nil:
+			hit = s.killProcess(k.machine, k.victim)
+		case k.machine != nil:
+			hit, err = s.killMachines(k.machine)
+		default:
+			hit, err = s.killMachines(s.machines()...)
+		}
+		if !hit {
+			k.kind = ""
+		}
+		return k.kind, err
+	}
+	return "", nil
+}
+
+// killProcess kills one of the processes of a machine that match, if there is one.
+func (s *striker) killProcess(m *machine.Machine, victim func([]string) bool) (hit bool) {
+	processes := m.Processes()
+	victims := slices.DeleteFunc(slices.Sorted(maps.Keys(processes)), func(pid int) bool { return !victim(processes[pid]) })
+	return len(victims) > 0 && syscall.Kill(victims[s.dice.IntN(len(victims))], syscall.SIGKILL) == nil
+}
+
+// killMachines kills those of the machines that run, and boots them again after a while. One in eight workers is away until its leases
+// have ended.
+func (s *striker) killMachines(all ...*machine.Machine) (hit bool, err error) {
+	for _, m := range all {
+		if !m.Up() {
+			continue
+		}
+		if err := m.Kill(); err != nil {
+			return true, err
+		}
+		hit = true
+		outage := time.Duration(s.dice.IntN(int(longestOutage)))
+		if len(all) == 1 && slices.Contains(s.workers, m) && s.dice.IntN(8) == 0 {
+			outage += 75 * time.Second
+		}
+		s.repairs.Go(func() {
+			select {
+			case <-time.After(outage):
+			case <-s.done:
+			}
+			if err := m.Boot(); err != nil {
+				fmt.Fprintln(s.out, err)
+			}
+		})
+	}
+	return hit, nil
+}
+
+// report prints how often what was killed.
+func (s *striker) report() {
+	for _, what := range slices.Sorted(maps.Keys(s.count)) {
+		fmt.Fprintf(s.out, "%5d  %s\n", s.count[what], what)
+	}
+	fmt.Fprintf(s.out, "%5d  resumed by the operator, %d times on another machine\n", s.resumed, s.moved)
+}
