@@ -78,14 +78,11 @@ func (s *striker) ends() int {
 func (s *striker) strike() (kind string, err error) {
 	home, _ := s.place()
 	engine, worker := s.engines[home], s.workers[s.dice.IntN(workers)]
-	pawl := func(verb string) func([]string) bool {
-		return func(args []string) bool { return len(args) > 1 && filepath.Base(args[0]) == "pawl" && args[1] == verb }
+	pawl := func(verbs ...string) func([]string) bool {
+		return func(args []string) bool { return len(args) > 1 && slices.Contains(verbs, args[1]) }
 	}
 	named := func(name string) func([]string) bool {
 		return func(args []string) bool { return strings.HasPrefix(args[0], name) }
-	}
-	supervisor := func(args []string) bool {
-		return strings.HasPrefix(filepath.Base(args[0]), "pawl") && slices.Contains(args, "supervise")
 	}
 	kinds := []struct {
 		weight  int
@@ -94,10 +91,10 @@ func (s *striker) strike() (kind string, err error) {
 		victim  func(args []string) bool // nil: the whole machine
 	}{
 		{20, "a worker", worker, pawl("worker")},
-		{6, "a step's supervisor on a worker", worker, supervisor},
-		{10, "the engine", engine, func(args []string) bool { return pawl("resume")(args) || pawl("run")(args) }},
+		{6, "a step's supervisor on a worker", worker, pawl("supervise")},
+		{10, "the engine", engine, pawl("run", "resume")},
 		{6, "a courier", engine, pawl("courier")},
-		{6, "a supervisor on the engine's machine", engine, supervisor},
+		{6, "a supervisor on the engine's machine", engine, pawl("supervise")},
 		{8, "the database server", s.database, named(s.postgres)},
 		{4, "a session of the database", s.database, named("postgres: postgres")},
 		{12, "the object store", s.storage, named(programs + "/versitygw")},

@@ -181,6 +181,10 @@ func (o *operator) react(home int, was []string, e ended) ([]string, error) {
 		pause, next = time.Second, was // the lease of the other engine has not expired
 	case -1: // killed
 	default:
+		if strings.Contains(e.said, "does not answer") { // the database, for now
+			pause, next = time.Second, was
+			break
+		}
 		fmt.Fprintf(o.out, "%s: pawl %s: exit code %d: %s\n", o.engines[home].Name, strings.Join(was, " "), e.code, lastLines(e.said))
 		pause, next = time.Second, was
 	}

@@ -17,12 +17,12 @@ type planned struct {
 	unsafe bool     // not idempotent
 }
 
-// makePlan returns the steps of a plan. Each but the first ones reads the files of one to three of those before it, and writes one.
+// makePlan returns the steps of a plan. Each but the first ones reads the files of one or two of those before it, and writes one.
 func makePlan(dice *rand.Rand, n, longest int) (steps []planned) {
-	const window = 12 // so there are always several steps that can run
+	const window = 40 // so there are always many steps that can run
 	for i := range n {
 		s := planned{name: fmt.Sprintf("s%03d", i), ticks: 1 + dice.IntN(longest), unsafe: dice.IntN(10) == 0}
-		for _, back := range dice.Perm(window)[:1+dice.IntN(3)] {
+		for _, back := range dice.Perm(window)[:1+dice.IntN(2)] {
 			if j := i - 1 - back; j >= 0 {
 				s.needs = append(s.needs, steps[j].name)
 			}

@@ -23,7 +23,7 @@ func torture(o options) (err error) {
 			err = os.RemoveAll(c.dir)
 		}
 	}()
-	steps := makePlan(o.dice("plan"), o.steps, 10)
+	steps := makePlan(o.dice("plan"), o.steps, 40)
 	if err := person.setUp(steps); err != nil {
 		return err
 	}
