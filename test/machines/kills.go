@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -21,9 +22,10 @@ import (
 // striker kills.
 type striker struct {
 	*operator
-	dice    *rand.Rand
-	done    chan struct{} // closed when the run has ended
-	repairs sync.WaitGroup
+	dice      *rand.Rand
+	done      chan struct{} // closed when the run has ended
+	repairs   sync.WaitGroup
+	returning atomic.Bool // a machine that the engine left is to come back
 
 	mu    sync.Mutex // guards what follows
 	count map[string]int
@@ -48,6 +50,16 @@ func (s *striker) strikes() error {
 			}
 			if n*s.steps <= (s.ends()+ahead)*s.kills {
 				break
+			}
+		}
+		if s.partitions > 0 && s.dice.IntN(s.kills) < s.partitions {
+			if err := s.partition(); err != nil {
+				return err
+			}
+		}
+		if s.moves > 0 && s.dice.IntN(s.kills) < s.moves {
+			if err := s.leave(); err != nil {
+				return err
 			}
 		}
 		kind, err := s.strike()
@@ -77,7 +89,8 @@ func (s *striker) ends() int {
 // strike kills something. It returns "" if it was not there.
 func (s *striker) strike() (kind string, err error) {
 	home, _ := s.place()
-	engine, worker := s.engines[home], s.workers[s.dice.IntN(workers)]
+	engine, worker := s.engines[home:home+1], s.workers[s.dice.IntN(workers):][:1]
+	database, storage := []*machine.Machine{s.database}, []*machine.Machine{s.storage}
 	pawl := func(verbs ...string) func([]string) bool {
 		return func(args []string) bool { return len(args) > 1 && slices.Contains(verbs, args[1]) }
 	}
@@ -85,24 +98,24 @@ func (s *striker) strike() (kind string, err error) {
 		return func(args []string) bool { return strings.HasPrefix(args[0], name) }
 	}
 	kinds := []struct {
-		weight  int
-		kind    string
-		machine *machine.Machine
-		victim  func(args []string) bool // nil: the whole machine
+		weight int
+		kind   string
+		on     []*machine.Machine
+		victim func(args []string) bool // nil: the whole machine
 	}{
 		{20, "a worker", worker, pawl("worker")},
-		{6, "a step's supervisor on a worker", worker, pawl("supervise")},
+		{8, "a step's supervisor on a worker", s.workers, pawl("supervise")},
 		{10, "the engine", engine, pawl("run", "resume")},
 		{6, "a courier", engine, pawl("courier")},
 		{6, "a supervisor on the engine's machine", engine, pawl("supervise")},
-		{8, "the database server", s.database, named(s.postgres)},
-		{4, "a session of the database", s.database, named("postgres: postgres")},
-		{12, "the object store", s.storage, named(programs + "/versitygw")},
+		{8, "the database server", database, named(s.postgres)},
+		{4, "a session of the database", database, named("postgres: postgres")},
+		{12, "the object store", storage, named(programs + "/versitygw")},
 		{12, "a worker's machine", worker, nil},
 		{6, "the engine's machine", engine, nil},
-		{3, "the database's machine", s.database, nil},
-		{3, "the object store's machine", s.storage, nil},
-		{1, "all machines", nil, nil},
+		{3, "the database's machine", database, nil},
+		{3, "the object store's machine", storage, nil},
+		{1, "all machines", s.machines(), nil},
 	}
 	weight := 0
 	for _, k := range kinds {
@@ -113,13 +126,10 @@ func (s *striker) strike() (kind string, err error) {
 		if at -= k.weight; at >= 0 {
 			continue
 		}
-		switch {
-		case k.victim != nil:
-			hit = s.killProcess(k.machine, k.victim)
-		case k.machine != nil:
-			hit, err = s.killMachines(k.machine)
-		default:
-			hit, err = s.killMachines(s.machines()...)
+		if k.victim != nil {
+			hit = s.killProcess(k.victim, k.on...)
+		} else {
+			hit, err = s.killMachines(k.on...)
 		}
 		if !hit {
 			k.kind = ""
@@ -129,10 +139,17 @@ func (s *striker) strike() (kind string, err error) {
 	return "", nil
 }
 
-// killProcess kills one of the processes of a machine that match, if there is one.
-func (s *striker) killProcess(m *machine.Machine, victim func([]string) bool) (hit bool) {
-	processes := m.Processes()
-	victims := slices.DeleteFunc(slices.Sorted(maps.Keys(processes)), func(pid int) bool { return !victim(processes[pid]) })
+// killProcess kills one of the processes of machines that match, if there is one.
+func (s *striker) killProcess(victim func([]string) bool, on ...*machine.Machine) (hit bool) {
+	var victims []int
+	for _, m := range on {
+		processes := m.Processes()
+		for _, pid := range slices.Sorted(maps.Keys(processes)) {
+			if victim(processes[pid]) {
+				victims = append(victims, pid)
+			}
+		}
+	}
 	return len(victims) > 0 && syscall.Kill(victims[s.dice.IntN(len(victims))], syscall.SIGKILL) == nil
 }
 
@@ -169,5 +186,5 @@ func (s *striker) report() {
 	for _, what := range slices.Sorted(maps.Keys(s.count)) {
 		fmt.Fprintf(s.out, "%5d  %s\n", s.count[what], what)
 	}
-	fmt.Fprintf(s.out, "%5d  resumed by the operator, %d times on another machine\n", s.resumed, s.moved)
+	fmt.Fprintf(s.out, "%5d  resumed by the operator, %d times on another machine; %d times only the first one had the files\n", s.resumed, s.moved, s.stranded)
 }

@@ -57,6 +57,7 @@ type options struct {
 	steps      int
 	kills      int
 	partitions int
+	moves      int
 	pawl       string
 	gateway    string
 	folder     string
@@ -72,6 +73,7 @@ func parse(args []string, complaints io.Writer) (options, error) {
 	flags.IntVar(&o.steps, "steps", 0, "of the plan (default 300, or 30 with -short)")
 	flags.IntVar(&o.kills, "kills", -1, "(default 300, or 12 with -short)")
 	flags.IntVar(&o.partitions, "partitions", -1, "of the network (default a tenth of the kills)")
+	flags.IntVar(&o.moves, "moves", -1, "of the engine to another machine (default one for 50 kills)")
 	flags.StringVar(&o.pawl, "pawl", "", "this pawl binary, with pawl-hook next to it; built when not given")
 	flags.StringVar(&o.gateway, "versitygw", "bin/versitygw", "the S3 server")
 	flags.StringVar(&o.folder, "folder", "", "of the machines, which is kept; a temporary one when not given, which is kept after a violation")
@@ -86,6 +88,9 @@ func parse(args []string, complaints io.Writer) (options, error) {
 	}
 	if o.partitions < 0 {
 		o.partitions = o.kills / 10
+	}
+	if o.moves < 0 {
+		o.moves = o.kills / 50
 	}
 	return o, err
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -20,7 +21,9 @@ const (
 	codeDone   = 0
 	codeGate   = 3
 	codeFailed = 4
+	codeUnsafe = 5
 	codeHeld   = 6
+	codeOver   = 7
 )
 
 // operator is the person who started the run. They resume it when its engine has died, on another machine when the first one is gone,
@@ -36,6 +39,16 @@ type operator struct {
 	approved map[string]int // how often a step was allowed to run again
 	resumed  int
 	moved    int
+	stranded int // how often the files were only on the machine that was left
+}
+
+// journalOf returns the path of the journal that a machine has of the run.
+func journalOf(m *machine.Machine) string {
+	found, _ := filepath.Glob(m.Path(project + "/.pawl/runs/*/journal.jsonl")) // the pattern is valid
+	if len(found) == 0 {
+		return ""
+	}
+	return found[0]
 }
 
 // setUp makes the projects.
@@ -115,7 +128,7 @@ func (o *operator) work() error {
 			next = []string{"resume", "--pull", o.run}
 			continue
 		}
-		if e.code == codeDone {
+		if e.code == codeDone || e.code == codeOver && strings.Contains(e.said, "already complete") {
 			return nil
 		}
 		if next[0] == "resume" {
@@ -179,6 +192,14 @@ func (o *operator) react(home int, was []string, e ended) ([]string, error) {
 		return nil, fmt.Errorf("the run failed: %s\n%s", lastLines(e.said), status)
 	case codeHeld:
 		pause, next = time.Second, was // the lease of the other engine has not expired
+	case codeUnsafe:
+		if len(was) < 3 || !strings.Contains(e.said, "does not have the files") {
+			return nil, fmt.Errorf("pawl %v: %s", was, e.said)
+		}
+		o.mu.Lock() // only the other machine has them
+		o.wanted, o.home = 1-home, 1-home
+		o.stranded++
+		o.mu.Unlock()
 	case -1: // killed
 	default:
 		if strings.Contains(e.said, "does not answer") { // the database, for now
@@ -191,7 +212,7 @@ func (o *operator) react(home int, was []string, e ended) ([]string, error) {
 	if o.run == "" {
 		next = was
 	}
-	if was[0] == "resume" && len(was) > 2 && e.code == -1 { // it was killed while it fetched the files
+	if slices.Contains(was, "--pull") && e.code == -1 { // it was killed while it fetched the files
 		next = was
 	}
 	time.Sleep(pause)
