@@ -84,6 +84,9 @@ func (o *operator) call(on int, args ...string) (code int, said string) {
 	}
 	code, err := m.Run(machine.Command{Args: append([]string{programs + "/pawl"}, args...), Env: o.env, Dir: project, Output: output})
 	if err != nil {
+		if !errors.Is(err, machine.ErrDown) {
+			fmt.Fprintf(o.out, "%s: %v\n", m.Name, err)
+		}
 		return -1, err.Error()
 	}
 	data, err := os.ReadFile(m.Path(output))
@@ -218,6 +221,34 @@ func (o *operator) react(home int, was []string, e ended) ([]string, error) {
 	time.Sleep(pause)
 	return next, nil
 }
+
+// stalls returns when no step has written to the ledger for too long. The error says where the run stands.
+func (o *operator) stalls(done chan struct{}) error {
+	size, since := int64(0), time.Now()
+	for {
+		select {
+		case <-done:
+			return nil
+		case <-time.After(time.Second):
+		}
+		if info, err := os.Stat(filepath.Join(o.dir, "ledger", "lines")); err == nil && info.Size() != size {
+			size, since = info.Size(), time.Now()
+		}
+		if time.Since(since) > longestStall {
+			home, wanted := o.place()
+			up := []string{}
+			for _, m := range o.machines() {
+				if m.Up() {
+					up = append(up, m.Name)
+				}
+			}
+			return fmt.Errorf("no step has run for %s; engine on %s, wanted on %s; machines that are up: %v", longestStall, o.engines[home].Name, o.engines[wanted].Name, up)
+		}
+	}
+}
+
+// longestStall is longer than any outage, lease and take-over together.
+const longestStall = 4 * time.Minute
 
 func lastLines(said string) string {
 	lines := strings.Split(strings.TrimSpace(said), "\n")

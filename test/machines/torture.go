@@ -36,7 +36,12 @@ func torture(o options) (err error) {
 	s := &striker{operator: person, dice: o.dice("kills"), done: make(chan struct{}), count: map[string]int{}}
 	struck := make(chan error, 1)
 	go func() { struck <- s.strikes() }()
-	err = <-over
+	stalled := make(chan error, 1)
+	go func() { stalled <- person.stalls(s.done) }()
+	select {
+	case err = <-over:
+	case err = <-stalled:
+	}
 	close(s.done)
 	if err = errors.Join(err, <-struck); err != nil {
 		return err

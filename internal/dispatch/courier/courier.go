@@ -77,7 +77,7 @@ func (c *Courier) Run(ctx context.Context) error {
 		err = c.settleEarlier(ctx)
 	}
 	if err == nil && c.state.Submitted == nil {
-		err = c.prepare(ctx)
+		err = c.persist(ctx, func() error { return c.prepare(ctx) })
 	}
 	switch {
 	case c.state.Submitted == nil && ctx.Err() != nil:
@@ -145,10 +145,14 @@ func (c *Courier) tell(format string, args ...any) {
 }
 
 func (c *Courier) connect(ctx context.Context) (err error) {
-	if c.remote, err = c.Remote(ctx); err != nil {
+	err = c.persist(ctx, func() (err error) {
+		c.remote, err = c.Remote(ctx)
+		return err
+	})
+	if err != nil {
 		return err
 	}
-	return c.persist(ctx, func() error {
+	return c.persist(ctx, func() (err error) {
 		c.carrier, err = c.Open(ctx)
 		return err
 	})
@@ -161,14 +165,18 @@ func (c *Courier) pause() time.Duration {
 	return c.Pause
 }
 
-// persist calls do until the carrier answers.
+// persist calls do until the carrier and the remote answer.
 func (c *Courier) persist(ctx context.Context, do func() error) error {
 	for {
 		err := do()
-		if !errors.Is(err, dispatch.ErrUnreachable) {
+		switch {
+		case errors.Is(err, dispatch.ErrUnreachable):
+			c.tell("waiting for queue %s, which does not answer: %v", c.Job.Away.Queue, err)
+		case errors.Is(err, remote.ErrUnreachable):
+			c.tell("waiting for the remote, which does not answer: %v", err)
+		default:
 			return err
 		}
-		c.tell("waiting for queue %s, which does not answer: %v", c.Job.Away.Queue, err)
 		timer := time.NewTimer(c.pause())
 		select {
 		case <-timer.C:
@@ -335,7 +343,7 @@ func (c *Courier) conclude(ctx context.Context, task dispatch.Task, seen dispatc
 	}
 	switch report.Outcome {
 	case dispatch.Finished:
-		return c.take(ctx, task, report.Result)
+		return c.persist(ctx, func() error { return c.take(ctx, task, report.Result) })
 	case dispatch.Refused:
 		return c.deliver(pawl.ReasonError, report.Why)
 	case dispatch.Canceled:
