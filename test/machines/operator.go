@@ -191,8 +191,7 @@ func (o *operator) react(home int, was []string, e ended) ([]string, error) {
 			return nil, err
 		}
 	case codeFailed:
-		_, status := o.call(home, "status")
-		return nil, fmt.Errorf("the run failed: %s\n%s", lastLines(e.said), status)
+		return nil, fmt.Errorf("the run failed: %s", lastLines(e.said))
 	case codeHeld:
 		pause, next = time.Second, was // the lease of the other engine has not expired
 	case codeUnsafe:

@@ -63,7 +63,7 @@ func (c *Courier) order(ctx context.Context) (*order.Order, error) {
 func (c *Courier) recordOf(id pack.ID) (r snapshot.Record, err error) {
 	content, err := c.Objects.RecordContent(id)
 	if err != nil {
-		return r, errors.Join(errors.New("the snapshot with the files of the step"), err)
+		return r, errors.Join(errNoInput, err)
 	}
 	return snapshot.ParseRecord(content, c.Job.Run)
 }

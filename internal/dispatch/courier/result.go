@@ -128,11 +128,7 @@ func (c *Courier) removeLive(ctx context.Context, token pawl.Token) {
 
 // apply changes the files of the project as the step did. A file that was also changed here is a conflict: then nothing is changed.
 func (c *Courier) apply(ctx context.Context, reader *remote.Reader, result *order.Result) (conflict string, err error) {
-	id, err := pack.ParseID(c.Job.Away.Input)
-	if err != nil {
-		return "", err
-	}
-	input, err := c.recordOf(id)
+	input, err := c.input(ctx, result)
 	if err != nil {
 		return "", err
 	}
@@ -179,6 +175,26 @@ func (c *Courier) apply(ctx context.Context, reader *remote.Reader, result *orde
 		return "", err
 	}
 	return "", restoration.Apply(ctx)
+}
+
+// input returns the snapshot with which the step began. If another project has sent it, it comes from the remote.
+func (c *Courier) input(ctx context.Context, result *order.Result) (r snapshot.Record, err error) {
+	id, err := pack.ParseID(c.Job.Away.Input)
+	if err != nil {
+		return r, err
+	}
+	if r, err = c.recordOf(id); !errors.Is(err, errNoInput) {
+		return r, err
+	}
+	data, err := order.Read(ctx, c.remote.Store, order.OrderKey(c.Job.Run, c.Job.Token), result.Order)
+	if err != nil {
+		return r, err
+	}
+	o, err := order.ParseOrder(data, *c.state.Submitted)
+	if err != nil {
+		return r, err
+	}
+	return order.Receive(ctx, remote.NewReader(c.remote.Store, c.remote.Cache, o.Packs), c.Objects, id, c.Job.Run)
 }
 
 // removedHere returns the files that the step changed, and that were removed here meanwhile.

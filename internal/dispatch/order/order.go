@@ -17,6 +17,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path/filepath"
 
 	"pawl"
@@ -115,6 +116,15 @@ func Read(ctx context.Context, s remote.Store, key, sum string) ([]byte, error) 
 		return nil, &pawl.Error{Kind: pawl.KindDamaged, Err: fmt.Errorf("%s on the remote is not the one that the task names", key)}
 	}
 	return data, nil
+}
+
+// Find returns a record; nil if there is none.
+func Find(ctx context.Context, s remote.Store, key string) ([]byte, error) {
+	data, err := s.Get(ctx, key, maxRecord)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return data, err
 }
 
 // CreateOrRead creates a record, or returns the one that is there.
