@@ -147,11 +147,7 @@ func (e *Engine) prepareAttempt(ctx context.Context, w runs.Work, p preparation)
 		e.noteSaved(*p.saved)
 	}
 	seal := supervise.NewSeal()
-	started := pawl.AttemptStarted{AttemptRef: ref, Key: key, Seal: seal.Public()}
-	if job.Away != nil {
-		started.Input = job.Away.Input
-	}
-	e.emit(started)
+	e.emit(pawl.AttemptStarted{AttemptRef: ref, Key: key, Seal: seal.Public(), Input: job.Input()})
 	e.afterFlush = append(e.afterFlush, func() error { return e.launch(ctx, w, ref, key, job, lock, seal) })
 	return nil
 }
@@ -276,7 +272,7 @@ func (e *Engine) watch(ctx context.Context, w runs.Work, ref pawl.AttemptRef, ke
 	e.watching[ref.Token] = true
 	offsets, record := map[string]int64{}, attemptRecord{AttemptRef: ref}
 	if live := e.liveAttempt(ref); live != nil {
-		record.seal, record.home, record.input = live.Seal, live.Home, resume.InputElsewhere(e.cfg.Project, live.Home, live.Input)
+		record.seal, record.home, record.away = live.Seal, live.Home, resume.InputElsewhere(e.cfg.Project, live.Home, live.Input)
 		for file, offset := range live.Read {
 			offsets[file] = offset
 		}
@@ -327,8 +323,7 @@ type attemptRecord struct {
 	pawl.AttemptRef
 	seal string // public key of its supervisor; "" if an older pawl started it
 	home string // ID of the project whose engine started it; "" if an older pawl started it
-
-	input string // of an attempt on a worker that was started in another project
+	away string // the input of an attempt on a worker that was started in another project
 }
 
 // gather collects the evidence of how an attempt ended: exit record, result file and outputs. Outputs are synced before
@@ -356,7 +351,7 @@ func (e *Engine) gather(ctx context.Context, w runs.Work, attempt attemptRecord,
 			return resume.Evidence{}, err
 		}
 	}
-	if ev.Away = ev.Rejoins(w.Step, dir, ref.Token, attempt.input); ev.Away != "" {
+	if ev.Away = ev.Rejoins(w.Step, dir, ref.Token, attempt.away); ev.Away != "" {
 		return ev, nil
 	}
 	ev.Result, ev.ResultErr = runs.ReadResult(dir)

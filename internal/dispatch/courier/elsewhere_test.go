@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"pawl"
-	"pawl/internal/dispatch/courier"
 	"pawl/internal/disk"
+	"pawl/internal/dispatch/courier"
 	"pawl/internal/snapshot"
 )
 
