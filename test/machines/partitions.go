@@ -116,8 +116,13 @@ func (s *striker) over() bool {
 	}
 }
 
-// engines returns the number of engines that a machine knows.
-func engines(m *machine.Machine) int {
+// engines returns the number of engines that have begun on a machine. A copy of the journal also has those of other machines.
+func engines(m *machine.Machine) (n int) {
 	data, _ := os.ReadFile(journalOf(m)) // it may not know the run
-	return bytes.Count(data, []byte(`"type":"engine.started"`))
+	for line := range bytes.Lines(data) {
+		if bytes.Contains(line, []byte(`"type":"engine.started"`)) && bytes.Contains(line, []byte(`"host":"`+m.Name+`"`)) {
+			n++
+		}
+	}
+	return n
 }
