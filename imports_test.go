@@ -222,6 +222,8 @@ var layerOf = map[string]string{
 	"pawl/test/torture/stored":                   "tests",
 	"pawl/test/torture/scripted":                 "tests",
 	"pawl/test/torture/observed":                 "tests",
+	"pawl/test/machines":                         "tests",
+	"pawl/test/machines/machine":                 "tests",
 	"pawl/test/kernels":                          "tests",
 	"pawl/test/kills/creation":                   "tests",
 	"pawl/test/page":                             "tests",

@@ -66,6 +66,14 @@ type Away struct {
 	Secrets []string `json:"secrets,omitempty"` // variables that the worker sets from its own environment
 }
 
+// Input returns the record of the snapshot that a worker gets; "" for a job of this machine.
+func (j *Job) Input() string {
+	if j.Away == nil {
+		return ""
+	}
+	return j.Away.Input
+}
+
 // Account is a system user.
 type Account struct {
 	Name   string   `json:"name"`

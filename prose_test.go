@@ -21,7 +21,7 @@ import (
 var verbatim = map[string]string{
 	"AttemptEnded":     "Outcome Reason Unmet Gate",
 	"AttemptRef":       "Step Item Token",
-	"AttemptStarted":   "Seal",
+	"AttemptStarted":   "Seal Input",
 	"AttemptRejoined":  "Seal",
 	"Trace":            "ID Parent",
 	"UndoStarted":      "Seal",

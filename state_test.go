@@ -1074,7 +1074,7 @@ var deepStory = []pawl.Payload{
 	pawl.StepSkipped{Step: "conditional", Why: "w", Condition: "params.day == '2'"},
 	pawl.StepFailed{Step: "tolerated", Why: "w", Continued: true},
 	pawl.EngineStarted{Epoch: 1, PID: 1, Host: "h", Home: "p", Boot: "b", Trace: &pawl.Trace{ID: "t", Parent: "p", Sampled: true}},
-	pawl.AttemptStarted{AttemptRef: ref("a", 1), Seal: "k", Key: pawl.Key{Definition: "d", Inputs: pawl.Outputs{"i": {SHA256: "x"}}}},
+	pawl.AttemptStarted{AttemptRef: ref("a", 1), Seal: "k", Input: "s", Key: pawl.Key{Definition: "d", Inputs: pawl.Outputs{"i": {SHA256: "x"}}}},
 	pawl.Heartbeat{AttemptRef: ref("a", 1), Health: "ok"},
 	pawl.WatchdogActed{AttemptRef: ref("a", 1), Action: pawl.WatchdogReports, Evidence: "no output for 1m"},
 	pawl.Progressed{AttemptRef: ref("a", 1), Text: "t", Usage: pawl.Usage{Tokens: 3}, Source: &pawl.Source{AttemptRef: ref("a", 1), File: "f", Offset: 9}},

@@ -146,7 +146,7 @@ func (e *Engine) prepareAttempt(ctx context.Context, w runs.Work, p preparation)
 		e.noteSaved(*p.saved)
 	}
 	seal := supervise.NewSeal()
-	e.emit(pawl.AttemptStarted{AttemptRef: ref, Key: key, Seal: seal.Public()})
+	e.emit(pawl.AttemptStarted{AttemptRef: ref, Key: key, Seal: seal.Public(), Input: job.Input()})
 	e.afterFlush = append(e.afterFlush, func() error { return e.launch(ctx, w, ref, key, job, lock, seal) })
 	return nil
 }
@@ -284,7 +284,7 @@ func (e *Engine) watch(ctx context.Context, w runs.Work, ref pawl.AttemptRef, ke
 	e.watching[ref.Token] = true
 	offsets, record := map[string]int64{}, attemptRecord{AttemptRef: ref}
 	if live := e.liveAttempt(ref); live != nil {
-		record.seal, record.home, record.boot = live.Seal, live.Home, live.Boot
+		record.seal, record.home, record.boot, record.away = live.Seal, live.Home, live.Boot, resume.InputElsewhere(e.cfg.Project, live.Home, live.Input)
 		for file, offset := range live.Read {
 			offsets[file] = offset
 		}
@@ -336,6 +336,7 @@ type attemptRecord struct {
 	seal string // public key of its supervisor; "" if an older pawl started it
 	home string // ID of the project whose engine started it; "" if an older pawl started it
 	boot string // boot ID of the system at that time; "" if an older pawl started it
+	away string // the input of an attempt on a worker that was started in another project
 }
 
 // gather collects the evidence of how an attempt ended: exit record, result file and outputs. Outputs are synced before
@@ -363,7 +364,7 @@ func (e *Engine) gather(ctx context.Context, w runs.Work, attempt attemptRecord,
 			return resume.Evidence{}, err
 		}
 	}
-	if ev.Away = ev.Rejoins(w.Step, dir, ref.Token); ev.Away != "" {
+	if ev.Away = ev.Rejoins(w.Step, dir, ref.Token, attempt.away); ev.Away != "" {
 		return ev, nil
 	}
 	ev.Result, ev.ResultErr = runs.ReadResult(dir)

@@ -35,6 +35,9 @@ func Delivered(dir string, token pawl.Token) *pawl.Exit {
 	return exit
 }
 
+// Undeliver removes DeliveredFile, so that a courier brings the files of the step again.
+func Undeliver(dir string) error { return disk.Remove(filepath.Join(dir, DeliveredFile)) }
+
 // A courier that ends without a delivery is started again after courierPause, courierTries times.
 const (
 	courierTries = 10

@@ -38,10 +38,15 @@ func (c *Courier) order(ctx context.Context) (o *order.Order, err error) {
 		}
 		o.Env[name] = value
 	}
-	var record snapshot.Record
-	if o.Input, record, err = c.input(); err != nil {
+	input, err := pack.ParseID(job.Away.Input)
+	if err != nil {
+		return nil, fmt.Errorf("input of the step: %w", err)
+	}
+	content, record, err := c.recordOf(input)
+	if err != nil {
 		return nil, err
 	}
+	o.Input = content
 	if o.Packs, err = c.send(ctx, record); err != nil {
 		return nil, fmt.Errorf("send the files of the step to the remote: %w", err)
 	}
@@ -49,14 +54,10 @@ func (c *Courier) order(ctx context.Context) (o *order.Order, err error) {
 	return o, nil
 }
 
-// input returns the commit record of the snapshot that the attempt starts with.
-func (c *Courier) input() (content []byte, r snapshot.Record, err error) {
-	id, err := pack.ParseID(c.Job.Away.Input)
-	if err == nil {
-		content, err = c.Objects.RecordContent(id)
-	}
-	if err != nil {
-		return nil, r, errors.Join(errors.New("the snapshot with the files of the step"), err)
+// recordOf returns a snapshot that the project has, and its commit record.
+func (c *Courier) recordOf(id pack.ID) (content []byte, r snapshot.Record, err error) {
+	if content, err = c.Objects.RecordContent(id); err != nil {
+		return nil, r, errors.Join(errNoInput, err)
 	}
 	r, err = snapshot.ParseRecord(content, c.Job.Run)
 	return content, r, err

@@ -16,6 +16,7 @@ import (
 	"pawl/internal/oneline"
 	"pawl/internal/remote"
 	"pawl/internal/snapshot"
+	"pawl/internal/snapshot/pack"
 	"pawl/internal/supervise"
 )
 
@@ -129,7 +130,7 @@ func (c *Courier) apply(ctx context.Context, reader *remote.Reader, result *orde
 	if result.Snapshot == nil {
 		return "", nil
 	}
-	_, input, err := c.input()
+	input, err := c.input(ctx, result)
 	if err != nil {
 		return "", err
 	}
@@ -180,6 +181,26 @@ func (c *Courier) apply(ctx context.Context, reader *remote.Reader, result *orde
 		return "", err
 	}
 	return "", restoration.Apply(ctx)
+}
+
+// input returns the snapshot with which the step began. If another project has sent it, it comes from the remote.
+func (c *Courier) input(ctx context.Context, result *order.Result) (r snapshot.Record, err error) {
+	id, err := pack.ParseID(c.Job.Away.Input)
+	if err != nil {
+		return r, err
+	}
+	if _, r, err = c.recordOf(id); !errors.Is(err, errNoInput) {
+		return r, err
+	}
+	data, err := order.Read(ctx, c.remote.Store, order.OrderKey(c.Job.Run, c.Job.Token), result.Order)
+	if err != nil {
+		return r, err
+	}
+	o, err := order.ParseOrder(data, *c.state.Submitted)
+	if err != nil {
+		return r, err
+	}
+	return order.Receive(ctx, remote.NewReader(c.remote.Store, c.remote.Cache, o.Packs), c.Objects, o.Input, c.Job.Run)
 }
 
 // removedHere returns the files that the step changed, and that were removed here meanwhile.

@@ -20,6 +20,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path/filepath"
 
 	"pawl"
@@ -150,6 +151,15 @@ func Read(ctx context.Context, s remote.Store, key, sum string) ([]byte, error) 
 // ReadAny reads the record of a key, whatever it is.
 func ReadAny(ctx context.Context, s remote.Store, key string) ([]byte, error) {
 	return s.Get(ctx, key, maxRecord)
+}
+
+// Find returns a record; nil if there is none.
+func Find(ctx context.Context, s remote.Store, key string) ([]byte, error) {
+	data, err := s.Get(ctx, key, maxRecord)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return data, err
 }
 
 // CreateOrRead creates a record, or returns the one that is there.
