@@ -81,11 +81,7 @@ func endAndSweep(ctx context.Context, dir string, token pawl.Token, abort pawl.A
 	if err := supervise.Attach(dir).Wait(ctx); err != nil {
 		return err
 	}
-	status, err := supervise.Probe(dir)
-	if err == nil && status.State == supervise.Lost {
-		_, _, err = supervise.Sweep(dir, token)
-	}
-	return err
+	return supervise.SweepLost(dir, token)
 }
 
 // refuseNewSecrets returns an error if a change of the plan or of its item lists brings secrets.

@@ -457,11 +457,7 @@ func clearChecks(dir string, token pawl.Token) error {
 	if _, err := disk.Lstat(filepath.Join(dir, pawl.BegunFile)); err != nil {
 		return nil // they never started
 	}
-	status, err := supervise.Probe(dir)
-	if err == nil && status.State == supervise.Lost {
-		_, _, err = supervise.Sweep(dir, token)
-	}
-	return err
+	return supervise.SweepLost(dir, token)
 }
 
 // workList caches a foreach step's item list up to an event.
