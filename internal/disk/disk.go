@@ -284,18 +284,36 @@ func MakeFoldersAs(path string, mode fs.FileMode) error {
 }
 
 func makeFolder(path string, mode fs.FileMode) error {
-	if err := fault("mkdir"); err != nil {
-		return fmt.Errorf("make folder %s: %w", path, err)
-	}
 	in, err := parentOf(path, true)
 	if err != nil {
 		return err
 	}
 	defer in.close()
-	if err := unix.Mkdirat(in.fd, in.name, uint32(mode.Perm())); err != nil && err != unix.EEXIST {
-		return &os.PathError{Op: "make folder", Path: path, Err: err}
+	if err := in.make(path, mode); err != nil {
+		return err
 	}
 	return syncFolder(in.fd, filepath.Dir(path))
+}
+
+// MakeUnsynced creates the folder at path, whose parent exists, if it is missing. Its name is not durable.
+func MakeUnsynced(path string) error {
+	in, err := parentOf(path, false)
+	if err != nil {
+		return err
+	}
+	defer in.close()
+	return in.make(path, FolderMode)
+}
+
+// make creates the folder, if it is missing.
+func (f folder) make(path string, mode fs.FileMode) error {
+	if err := fault("mkdir"); err != nil {
+		return fmt.Errorf("make folder %s: %w", path, err)
+	}
+	if err := unix.Mkdirat(f.fd, f.name, uint32(mode.Perm())); err != nil && err != unix.EEXIST {
+		return &os.PathError{Op: "make folder", Path: path, Err: err}
+	}
+	return nil
 }
 
 // Remove removes a file or an empty folder. A missing one is not an error.
