@@ -254,13 +254,20 @@ func syncHomes(folder string, homes map[string]struct{}) error {
 
 // syncOwn syncs the journal itself. The caller holds l.mu.
 func (l *Log) syncOwn() error {
-	if l.unnamed {
-		if err := errors.Join(disk.SyncFolder(l.home), disk.SyncFolder(filepath.Dir(l.home))); err != nil {
-			return err
-		}
-		l.unnamed = false
+	if err := l.syncNames(); err != nil {
+		return err
 	}
 	return l.file.Sync()
+}
+
+// syncNames makes the names of the journal and its folder durable. The caller holds l.mu.
+func (l *Log) syncNames() error {
+	if !l.unnamed {
+		return nil
+	}
+	err := errors.Join(disk.SyncFolder(l.home), disk.SyncFolder(filepath.Dir(l.home)))
+	l.unnamed = err != nil
+	return err
 }
 
 // syncBatch makes data, which was just written to the end of the open segment, durable.
