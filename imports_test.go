@@ -31,7 +31,7 @@ var layers = map[string][]string{
 	"rebuild":  {"words", "tools", "runs", "history", "resume"},
 	"screens":  {"words", "tools", "formats", "runs", "history", "resume", "decide", "engine", "sessions", "rebuild", "screens"},
 	"skins":    {"words", "tools", "screens", "formats", "runs", "history", "resume", "decide", "interop", "engine", "sessions", "rebuild"},
-	"durable":  {"words", "pawl/internal/journal", "pawl/internal/project", "pawl/internal/disk", "pawl/internal/redact"},
+	"durable":  {"words", "pawl/internal/journal", "pawl/internal/project", "pawl/internal/disk", "pawl/internal/redact", "runs"},
 	"main":     {"words", "tools", "formats", "runs", "history", "resume", "decide", "interop", "adapters", "engine", "sessions", "rebuild", "skins", "durable", "start"},
 	"tests":    {"words", "tools", "formats", "runs", "history", "resume", "decide", "interop", "adapters", "engine", "sessions", "rebuild", "skins", "durable", "tests"},
 	"start":    {"words", "tools", "formats", "runs", "history", "resume", "decide", "interop", "engine", "sessions", "rebuild", "skins"},

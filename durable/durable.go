@@ -109,6 +109,7 @@ func Go[T any](ctx context.Context, name string, fn func(context.Context) (T, er
 		f.settle(f.value, err)
 		return f
 	}
+	f.got = func(err error) { r.got(id, err) }
 	go func() {
 		f.settle(typed(r, ctx, id, name, func(ctx context.Context) (value T, err error) {
 			defer func() {
@@ -127,6 +128,7 @@ type Future[T any] struct {
 	done  chan struct{}
 	value T
 	err   error
+	got   func(error) // called when Wait returns the error; may be nil
 }
 
 func newFuture[T any]() *Future[T] { return &Future[T]{done: make(chan struct{})} }
@@ -140,6 +142,9 @@ func (f *Future[T]) settle(value T, err error) {
 func (f *Future[T]) Wait(ctx context.Context) (T, error) {
 	select {
 	case <-f.done:
+		if f.err != nil && f.got != nil {
+			f.got(f.err)
+		}
 		return f.value, f.err
 	case <-ctx.Done():
 		var none T

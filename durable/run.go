@@ -19,6 +19,7 @@ import (
 	"pawl/internal/journal"
 	"pawl/internal/project"
 	"pawl/internal/redact"
+	"pawl/internal/runs"
 )
 
 // errOver means that fn has returned, so no further step may start.
@@ -61,14 +62,15 @@ type run struct {
 	steps sync.WaitGroup // running steps; Add is called under mu, and only while not over
 	watch sync.Once      // watches the journal for events of others
 
-	mu     sync.Mutex    // guards the fields below
-	state  *pawl.State   // at the start; refresh updates it
-	news   chan struct{} // closed when others have appended, or may have
-	calls  map[stepID]call
-	done   []stepID // steps that earlier performances of fn have done and this one has not called, oldest first
-	busy   int      // running steps
-	inLine bool     // one of them was not started by Go
-	over   bool
+	mu       sync.Mutex    // guards the fields below
+	state    *pawl.State   // at the start; refresh updates it
+	news     chan struct{} // closed when others have appended, or may have
+	calls    map[stepID]call
+	done     []stepID // steps that earlier performances of fn have done and this one has not called, oldest first
+	busy     int      // running steps
+	inLine   bool     // one of them was not started by Go
+	over     bool
+	survived []pawl.Payload // events of errors after which the function went on
 }
 
 // open resumes the newest run with the name of s, or creates it. For a finished run that does not repeat, it returns only the output.
@@ -220,7 +222,10 @@ func (r *run) create(s spec, before []pawl.RunID) ([]pawl.Payload, error) {
 		}
 	}
 	r.id, r.state = pawl.NewRunID(r.name, now, disk.RandomHex(2)), pawl.NewState()
-	var err error
+	err := runs.ClaimSoon(r.engine.project, r.id)
+	if err != nil {
+		return nil, err
+	}
 	if r.log, err = r.engine.commits.Create(r.id); err != nil {
 		return nil, err
 	}
@@ -292,6 +297,10 @@ func (r *run) record(ctx context.Context, payloads ...pawl.Payload) error {
 	if err := r.requireVerified(); err != nil {
 		return err
 	}
+	r.mu.Lock()
+	payloads = append(r.survived, payloads...)
+	r.survived = nil
+	r.mu.Unlock()
 	return r.append(ctx, payloads...)
 }
 

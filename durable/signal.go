@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"pawl"
@@ -24,7 +25,7 @@ func signaled(st *pawl.StepState) bool { return strings.HasPrefix(st.Adopted, by
 // within counts the signals that a step's function sends, so that they are the same ones if it is tried again.
 type within struct {
 	key  string
-	sent int
+	sent atomic.Int64
 }
 
 type withinKey struct{}
@@ -38,7 +39,7 @@ type signal struct {
 	value   json.RawMessage
 }
 
-func newSignal(ctx context.Context, p *project.Project, run, name string, value any) (*signal, error) {
+func newSignal(ctx context.Context, p *project.Project, run, name string, value any, key []string) (*signal, error) {
 	data, err := json.Marshal(answer{Value: json.RawMessage("null")})
 	if err == nil && value != nil {
 		var encoded []byte
@@ -51,17 +52,19 @@ func newSignal(ctx context.Context, p *project.Project, run, name string, value 
 	}
 	s := &signal{project: p, run: run, name: name, value: data}
 	if in, ok := ctx.Value(withinKey{}).(*within); ok {
-		in.sent++
-		s.key = fmt.Sprintf(" %s %d", in.key, in.sent)
+		s.key = fmt.Sprintf(" %s %d", in.key, in.sent.Add(1))
+	}
+	for _, given := range key {
+		s.key = " " + given
 	}
 	return s, err
 }
 
 // Signal sends a value to the newest run with a name. When it returns nil, the signal is on disk, and exactly one call of Await in that
-// run gets it. The run may be active, interrupted or failed; one that has completed gives ErrEnded. In the function of a step, the signal
-// counts once, however often the step is tried.
-func (e *Engine) Signal(ctx context.Context, run, name string, value any) error {
-	s, err := newSignal(ctx, e.project, run, name, value)
+// run gets it. The run may be active, interrupted or failed; one that has completed gives ErrEnded. Signals with the same key count once,
+// and so does the signal of a step, however often the step is tried.
+func (e *Engine) Signal(ctx context.Context, run, name string, value any, key ...string) error {
+	s, err := newSignal(ctx, e.project, run, name, value, key)
 	if err != nil {
 		return s.failed(err)
 	}
@@ -84,7 +87,7 @@ func (e *Engine) Signal(ctx context.Context, run, name string, value any) error 
 }
 
 // Signal is Engine.Signal for another process than that of the engine, or for a project without one.
-func Signal(ctx context.Context, dir, run, name string, value any) error {
+func Signal(ctx context.Context, dir, run, name string, value any, key ...string) error {
 	p, err := project.Find(dir)
 	if err == nil {
 		err = p.Trusted()
@@ -92,7 +95,7 @@ func Signal(ctx context.Context, dir, run, name string, value any) error {
 	if err != nil {
 		return err
 	}
-	s, err := newSignal(ctx, p, run, name, value)
+	s, err := newSignal(ctx, p, run, name, value, key)
 	if err != nil {
 		return s.failed(err)
 	}
@@ -164,7 +167,7 @@ func (s *signal) send(ctx context.Context, id pawl.RunID, log *journal.Log, refr
 			return ErrEnded
 		}
 		step := pawl.StepIDOf(title)
-		done := pawl.StepDone{Step: step, Summary: summaryOf(step, title), Adopted: bySignal + s.key, Started: time.Now().UTC()}
+		done := pawl.StepDone{Step: step, Summary: summaryOf(step, title), Adopted: bySignal + oneLine(s.key), Started: time.Now().UTC()}
 		done, err := withResult(log, done, s.value)
 		if err != nil {
 			return err
@@ -185,7 +188,7 @@ func (s *signal) next(state *pawl.State) (title string, sent bool) {
 		if !st.Finished() {
 			return title, false
 		}
-		if s.key != "" && st.Adopted == bySignal+s.key {
+		if s.key != "" && st.Adopted == bySignal+oneLine(s.key) {
 			return title, true
 		}
 	}

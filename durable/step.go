@@ -28,6 +28,7 @@ type call struct {
 	busy, done bool
 	inLine     bool  // the function waits for it; otherwise Go started it
 	past       error // of an earlier performance, after which the function went on
+	failed     error // that the function got in this one; nil after it went on
 }
 
 // enter starts a step of the run that ctx belongs to. inLine is false for Go.
@@ -70,6 +71,9 @@ func (r *run) enter(ctx context.Context, name string, inLine bool) (id stepID, e
 	if c.past, err = r.replay(id, inLine); err != nil {
 		return "", err
 	}
+	c.failed = nil
+	r.calls[id] = c
+	r.goOn()
 	c.busy, c.inLine = true, inLine
 	r.calls[id] = c
 	r.busy++
@@ -85,32 +89,54 @@ func (r *run) replay(id stepID, inLine bool) (past, err error) {
 		r.done = slices.Delete(r.done, at, at+1)
 		return nil, nil
 	}
-	if len(r.done) == 0 {
-		return nil, nil
-	}
 	st := r.state.Steps[id]
 	switch {
-	case st != nil && st.Status == pawl.Done: // a signal came before
+	case st.Tolerated():
+		return errors.New(st.Why), nil
+	case len(r.done) == 0 || !inLine, st != nil && st.Status == pawl.Done: // done before the call: by a signal
 		return nil, nil
-	case st != nil && st.Retries.Last != nil && st.Retries.Last.Outcome == pawl.Failed:
-		return errors.New(st.Retries.Last.Why), nil
-	case inLine:
-		return nil, fmt.Errorf("the journal has step %q here: %w", r.titleOf(r.done[0]), ErrNondeterministic)
 	}
-	return nil, nil
+	return nil, fmt.Errorf("the journal has step %q here: %w", r.titleOf(r.done[0]), ErrNondeterministic)
+}
+
+// goOn notes that the function goes on after the errors that it got. With the next event of the run these are final. The caller holds
+// r.mu.
+func (r *run) goOn() {
+	for id, c := range r.calls {
+		if c.failed != nil {
+			r.survived = append(r.survived, pawl.StepFailed{Step: id, Why: oneLine(c.failed.Error()), Continued: true})
+			c.failed, c.done = nil, true
+			r.calls[id] = c
+		}
+	}
+}
+
+// got notes that the function got an error from a step.
+func (r *run) got(id stepID, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if c := r.calls[id]; !c.done && c.past == nil && r.within.Err() == nil {
+		c.failed = err
+		r.calls[id] = c
+	}
 }
 
 // exit records the end of a step.
-func (r *run) exit(id stepID, done bool) {
+func (r *run) exit(id stepID, err error) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	c := r.calls[id]
-	if c.inLine {
+	inLine := c.inLine
+	if inLine {
 		r.inLine = false
 	}
-	c.busy, c.done = false, done
+	c.busy, c.inLine = false, false
+	c.done = err == nil || c.past != nil || errors.Is(err, ErrTimeout) || errors.Is(err, ErrRejected)
 	r.calls[id] = c
 	r.busy--
+	r.mu.Unlock()
+	if inLine && err != nil {
+		r.got(id, err)
+	}
 	r.steps.Done()
 }
 
@@ -141,16 +167,13 @@ func (r *run) nextAttempt(id stepID) pawl.AttemptRef {
 // step does the work of a step that was entered, and makes its result durable. If an earlier performance has done the step, it returns
 // the recorded result instead.
 func (r *run) step(ctx context.Context, id stepID, name string, retry Retry, work func(context.Context) ([]byte, error)) (result []byte, err error) {
-	finished := false
-	defer func() { r.exit(id, finished) }()
+	defer func() { r.exit(id, err) }()
 	before, c := r.before(id)
 	if before.Status == pawl.Done {
-		result, err = recorded(r.log, id, &before)
-		finished = err == nil
-		if err != nil {
-			err = fmt.Errorf("durable step %q: %w", name, err)
+		if result, err = recorded(r.log, id, &before); err != nil {
+			return nil, fmt.Errorf("durable step %q: %w", name, err)
 		}
-		return result, err
+		return result, nil
 	}
 	if c.past != nil {
 		return nil, c.past
@@ -169,7 +192,6 @@ func (r *run) step(ctx context.Context, id stepID, name string, retry Retry, wor
 			if err := a.done(ctx, result); err != nil {
 				return nil, fmt.Errorf("durable step %q: the step finished, but its result was not recorded: %w", name, err)
 			}
-			finished = true
 			return nil, nil
 		}
 		failures++

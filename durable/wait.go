@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -26,12 +25,11 @@ func Sleep(ctx context.Context, name string, d time.Duration) error {
 	return nil
 }
 
-func (r *run) sleep(ctx context.Context, id stepID, name string, d time.Duration) error {
-	finished := false
-	defer func() { r.exit(id, finished) }()
-	if before, _ := r.before(id); before.Status == pawl.Done {
-		finished = true
-		return nil
+func (r *run) sleep(ctx context.Context, id stepID, name string, d time.Duration) (err error) {
+	defer func() { r.exit(id, err) }()
+	before, c := r.before(id)
+	if before.Status == pawl.Done || c.past != nil {
+		return c.past
 	}
 	at, err := r.deadline(ctx, id, max(d, 1), "sleeps")
 	if err == nil {
@@ -40,7 +38,6 @@ func (r *run) sleep(ctx context.Context, id stepID, name string, d time.Duration
 	if err == nil {
 		err = r.record(context.WithoutCancel(ctx), pawl.StepDone{Step: id, Summary: summaryOf(id, name)})
 	}
-	finished = err == nil
 	return err
 }
 
@@ -170,10 +167,12 @@ func enterNext(ctx context.Context, name string) (r *run, id stepID, title strin
 }
 
 func (r *run) await(ctx context.Context, id stepID, title string, limit time.Duration) (value []byte, err error) {
-	finished := false
-	defer func() { r.exit(id, finished) }()
+	defer func() { r.exit(id, err) }()
 	came := func(s *pawl.State) bool { return s.Steps[id].Finished() }
-	before, _ := r.before(id)
+	before, c := r.before(id)
+	if c.past != nil {
+		return nil, c.past
+	}
 	if before.Status != pawl.Done {
 		at, err := r.deadline(ctx, id, limit, "waits for a signal")
 		if err != nil {
@@ -192,7 +191,6 @@ func (r *run) await(ctx context.Context, id stepID, title string, limit time.Dur
 		return nil, err
 	}
 	a, err := answerOf(r.log, id, &before)
-	finished = err == nil || errors.Is(err, ErrTimeout)
 	return a.Value, err
 }
 

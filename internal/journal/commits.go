@@ -84,22 +84,19 @@ func (c *Commits) Create(run pawl.RunID) (*Log, error) {
 	if _, err := pawl.ParseRunID(string(run)); err != nil {
 		return nil, err
 	}
-	home := homeOf(c.folder, run)
-	err := disk.MakeUnsynced(home)
+	l := blankLog(c.folder, run)
+	err := disk.MakeUnsynced(l.home)
 	if err == nil {
-		var file disk.File
-		if file, err = disk.Create(filepath.Join(home, FileName)); err == nil {
-			err = file.Close()
-		}
+		l.file, err = disk.Create(l.path())
+	}
+	if err == nil {
+		err = l.refreshFile() // somebody else may have created it before
 	}
 	if err != nil {
 		return nil, fmt.Errorf("create run %s: %w", run, err)
 	}
-	l, err := c.Open(run)
-	if err == nil {
-		l.unnamed = true
-	}
-	return l, err
+	l.commits, l.unnamed = c, true
+	return l, nil
 }
 
 // Close syncs all journals and removes the commit log. The journals may stay open; later appends sync their journals.
