@@ -40,6 +40,7 @@ var layers = map[string][]string{
 // layerOf names the layer of each package. A new package needs a line here.
 var layerOf = map[string]string{
 	"pawl":                                       "words",
+	"pawl/examples/orders":                       "tests",
 	"pawl/internal/account":                      "tools",
 	"pawl/internal/agents":                       "tools",
 	"pawl/internal/agents/headless":              "tools",
