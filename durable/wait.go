@@ -174,11 +174,18 @@ func (r *run) await(ctx context.Context, id stepID, title string, limit time.Dur
 		return nil, c.past
 	}
 	if before.Status != pawl.Done {
-		at, err := r.deadline(ctx, id, limit, "waits for a signal")
-		if err != nil {
-			return nil, err
+		var at time.Time
+		ok := false
+		err := project.WithFolderLock(r.engine.project.RunDir(r.id), func() error { // no signal comes between
+			err := r.refreshBy(func(s *pawl.State) { ok = came(s) })
+			if err == nil && !ok {
+				at, err = r.deadline(ctx, id, limit, "waits for a signal")
+			}
+			return err
+		})
+		if err == nil && !ok {
+			ok, err = r.waitFor(ctx, at, came)
 		}
-		ok, err := r.waitFor(ctx, at, came)
 		if err == nil && !ok {
 			err = r.late(ctx, id, title, came)
 		}

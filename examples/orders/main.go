@@ -39,7 +39,9 @@ func main() {
 }
 
 // shop is what the workflows use.
-type shop struct{ label *durable.Workflow[string, string] }
+type shop struct {
+	label *durable.Workflow[string, string]
+}
 
 // run resumes the interrupted orders, starts the others, and waits for all.
 func run(ctx context.Context, dir string, orders []string) (err error) {
