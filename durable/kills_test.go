@@ -32,8 +32,7 @@ func manyRuns(args []string) (err error) {
 	label := durable.Register(e, "label", func(ctx context.Context, order string) (string, error) {
 		return step(ctx, order, "label", nil)
 	})
-	var ship *durable.Workflow[int, string]
-	ship = durable.Register(e, "ship", func(ctx context.Context, n int) (all string, err error) {
+	ship := durable.Register(e, "ship", func(ctx context.Context, n int) (all string, err error) {
 		order := fmt.Sprint("order-", n)
 		failed := false
 		first, err := step(ctx, order, "flaky", func() error {
