@@ -2,6 +2,7 @@ package order
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -18,11 +19,12 @@ type Packer struct {
 	known  *remote.Known
 	writer *remote.Writer
 	used   map[remote.PackRef]bool
+	last   *snapshot.Record // that was stored
 }
 
 // NewPacker returns a Packer.
 func NewPacker(ctx context.Context, s remote.Store, cache remote.Cache) (*Packer, error) {
-	known, err := remote.FindKnown(ctx, s, cache, nil)
+	known, err := remote.FindKnown(ctx, s, cache)
 	return &Packer{known: known, writer: remote.NewWriter(s, cache), used: map[remote.PackRef]bool{}}, err
 }
 
@@ -36,7 +38,11 @@ func (p *Packer) has(id pack.ID) bool {
 
 // Snapshot stores a snapshot.
 func (p *Packer) Snapshot(ctx context.Context, store *snapshot.Store, r snapshot.Record) error {
-	return p.writer.AddSnapshot(ctx, store, r, func(pack.ID) bool { return false }, p.has)
+	if err := p.writer.AddSnapshot(ctx, store, r, p.last, p.has); err != nil {
+		return errors.Join(err, p.writer.Wait())
+	}
+	p.last = &r
+	return nil
 }
 
 // partSize is the size of the parts of large files.
