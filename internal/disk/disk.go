@@ -259,17 +259,10 @@ func fsyncFolder(fd int, path string) error {
 }
 
 // MakeFolders creates the folder at path and its missing parents, durably.
-func MakeFolders(path string) error { return makeFolders(path, FolderMode, true) }
+func MakeFolders(path string) error { return MakeFoldersAs(path, FolderMode) }
 
 // MakeFoldersAs is MakeFolders for a user's folders: they get mode, minus the umask.
 func MakeFoldersAs(path string, mode fs.FileMode) error {
-	return makeFolders(path, mode, true)
-}
-
-// MakePassingFolders is MakeFolders for folders that need not survive a power failure.
-func MakePassingFolders(path string) error { return makeFolders(path, FolderMode, false) }
-
-func makeFolders(path string, mode fs.FileMode, durable bool) error {
 	var missing []string
 	for p := filepath.Clean(path); ; p = filepath.Dir(p) {
 		fd, err := openAt(p, folderFlags, 0)
@@ -283,14 +276,14 @@ func makeFolders(path string, mode fs.FileMode, durable bool) error {
 		missing = append(missing, p)
 	}
 	for i := len(missing) - 1; i >= 0; i-- {
-		if err := makeFolder(missing[i], mode, durable); err != nil {
+		if err := makeFolder(missing[i], mode); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func makeFolder(path string, mode fs.FileMode, durable bool) error {
+func makeFolder(path string, mode fs.FileMode) error {
 	if err := fault("mkdir"); err != nil {
 		return fmt.Errorf("make folder %s: %w", path, err)
 	}
@@ -301,9 +294,6 @@ func makeFolder(path string, mode fs.FileMode, durable bool) error {
 	defer in.close()
 	if err := unix.Mkdirat(in.fd, in.name, uint32(mode.Perm())); err != nil && err != unix.EEXIST {
 		return &os.PathError{Op: "make folder", Path: path, Err: err}
-	}
-	if !durable {
-		return nil
 	}
 	return syncFolder(in.fd, filepath.Dir(path))
 }
@@ -487,11 +477,9 @@ func appendLine(path string, line []byte) error {
 		return err
 	}
 	defer f.Close()
-	empty, cut, err := lastLine(f)
-	if err != nil {
+	if cut, err := endsMidLine(f); err != nil {
 		return err
-	}
-	if cut {
+	} else if cut {
 		line = append([]byte{'\n'}, line...)
 	}
 	if err := fault("write"); err != nil {
@@ -500,19 +488,16 @@ func appendLine(path string, line []byte) error {
 	if _, err := f.Write(append(line, '\n')); err != nil {
 		return err
 	}
-	if err := (File{File: f}).Sync(); err != nil || !empty {
-		return err
-	}
-	return SyncFolder(filepath.Dir(path)) // the file may be new
+	return File{File: f}.Sync()
 }
 
-// lastLine reports whether a file is empty, and whether its last line lacks its newline.
-func lastLine(f *os.File) (empty, cut bool, err error) {
+// endsMidLine reports whether the file's last line lacks its newline.
+func endsMidLine(f *os.File) (bool, error) {
 	info, err := f.Stat()
 	if err != nil || info.Size() == 0 {
-		return true, false, err
+		return false, err
 	}
 	var last [1]byte
 	_, err = f.ReadAt(last[:], info.Size()-1)
-	return false, last[0] != '\n', err
+	return last[0] != '\n', err
 }

@@ -3,8 +3,6 @@ package engine
 import (
 	"context"
 	"errors"
-
-	"pawl/internal/runs"
 )
 
 // requireCheckedCache waits for the check of the cached state.
@@ -32,7 +30,7 @@ func (e *Engine) replaceState(ctx context.Context, cause error) error {
 func (e *Engine) cacheState() error {
 	select {
 	case <-e.cacheChecked:
-		return runs.SaveState(e.cfg.Project, e.log, e.state)
+		return e.log.SaveState(e.state)
 	default:
 		return nil
 	}

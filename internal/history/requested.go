@@ -48,10 +48,8 @@ func RequestCheckpoint(p *project.Project, w CheckpointRequest) (start bool, err
 }
 
 const (
-	saverIdle  = 2 * time.Minute        // without a request for so long, the saver exits; until then it watches what changes
-	saverPoll  = 50 * time.Millisecond  // interval between two checks for a request
-	saverSlow  = 500 * time.Millisecond // the same, after saverBusy without a request
-	saverBusy  = 5 * time.Second
+	saverIdle  = 20 * time.Second      // without a request for so long, the saver exits
+	saverPoll  = 50 * time.Millisecond // interval between two checks for a request
 	saverPause = 400 * time.Millisecond
 )
 
@@ -81,16 +79,12 @@ func saveRequests(ctx context.Context, p *project.Project, cfg config.Snapshots,
 		return err
 	}
 	defer store.Close()
-	store.Watch()
 	for idle := time.Now(); time.Since(idle) < saverIdle && lock.InPlace(); {
 		w, err := nextRequest(p)
 		if err != nil {
 			return err
 		}
 		rest := saverPoll
-		if time.Since(idle) > saverBusy {
-			rest = saverSlow
-		}
 		if w != nil {
 			began := time.Now()
 			if err := saveRequest(ctx, p, store, *w); err != nil {

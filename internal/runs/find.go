@@ -93,16 +93,10 @@ func LoadNamed(ctx context.Context, p *project.Project, name string) (*Run, erro
 	if err = errors.Join(err, f.close()); err != nil {
 		return nil, errors.Join(err, known.close())
 	}
-	var r *Run
-	if open {
-		r, err = withPlan(p, p.Runs(), run, known.log, known.state)
-	} else {
-		r, err = Load(ctx, p, run)
+	if !open {
+		return Load(ctx, p, run)
 	}
-	if err == nil {
-		r.Current = name == ""
-	}
-	return r, err
+	return withPlan(p, p.Runs(), run, known.log, known.state)
 }
 
 func (f *search) find(ctx context.Context, name string) (pawl.RunID, error) {

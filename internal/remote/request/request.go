@@ -1,8 +1,7 @@
 // Package request sends requests to the HTTP servers that store remotes.
 //
 // A server may be hostile or broken. So an answer has a limit of bytes, a connection without progress is closed, and a redirect is never
-// followed. Requests that failed on the way, and those that the server could not serve now, are repeated. They must be idempotent. If
-// none succeeds, the error wraps remote.ErrUnreachable.
+// followed. Requests that failed on the way, and those that the server could not serve now, are repeated. They must be idempotent.
 package request
 
 import (
@@ -25,7 +24,6 @@ import (
 
 	"pawl/internal/disk"
 	"pawl/internal/oneline"
-	"pawl/internal/remote"
 )
 
 // A Client sends requests.
@@ -223,17 +221,8 @@ func describe(ctx context.Context, u *url.URL, err error) error {
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		err = wrapped.Err
 	}
-	final := permanent(err)
-	if err = fmt.Errorf("ask %s: %w", u.Host, err); !final {
-		err = unreachable{err}
-	}
-	return err
+	return fmt.Errorf("ask %s: %w", u.Host, err)
 }
-
-// unreachable is an error that wraps remote.ErrUnreachable too.
-type unreachable struct{ error }
-
-func (e unreachable) Unwrap() []error { return []error{e.error, remote.ErrUnreachable} }
 
 // retryAfter returns how long the server asks to wait.
 func retryAfter(a *Answer) time.Duration {
@@ -264,14 +253,6 @@ type StatusError struct {
 	Status  int
 	Code    string // that the server gave
 	Message string // that the server gave
-}
-
-// Unwrap returns remote.ErrUnreachable if the server could not serve the request now.
-func (e *StatusError) Unwrap() error {
-	if temporary(e.Status) {
-		return remote.ErrUnreachable
-	}
-	return nil
 }
 
 func (e *StatusError) Error() string {
