@@ -18,13 +18,13 @@ import (
 type live struct {
 	*protocol.Client
 
-	driver Driver
-	api    *api
-	spec   kernel.Spec
-	id     string          // of the kernel on the server
-	life   context.Context // ends with the kernel
-	end    context.CancelFunc
-	busy   bool // it ran before, and was busy
+	driver   Driver
+	api      *api
+	spec     kernel.Spec
+	id       string          // of the kernel on the server
+	life     context.Context // ends with the kernel
+	end      context.CancelFunc
+	attached bool // another process started the kernel, and it may be busy
 
 	mu      sync.Mutex // guards the following
 	session string     // of the kernel's process; empty: it uses that of the requests, or several
@@ -120,9 +120,7 @@ func (k *live) Close(ctx context.Context) error {
 		_ = k.Interrupt(ctx) // the kernel is deleted all the same
 		err = k.remove(ctx)
 	}
-	k.die("shut down")
-	<-k.Done()
-	k.api.client.CloseIdleConnections()
+	k.leave("shut down")
 	if err != nil {
 		k.mu.Lock()
 		k.closed = false // the next call tries again
@@ -130,6 +128,13 @@ func (k *live) Close(ctx context.Context) error {
 		return fmt.Errorf("kernel %s may still run on the Jupyter server at %s: %w", k.id, k.api.base, err)
 	}
 	return nil
+}
+
+// leave ends the connection. The kernel stays on the server.
+func (k *live) leave(why string) {
+	k.die(why)
+	<-k.Done()
+	k.api.client.CloseIdleConnections()
 }
 
 func (k *live) remove(ctx context.Context) (err error) {

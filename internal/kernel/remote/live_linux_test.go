@@ -1,11 +1,15 @@
 package remote
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -294,6 +298,61 @@ func TestAttach(t *testing.T) {
 	_, err := kerneltest.TryStart(t, Driver{}, kernel.Spec{Server: server, Extra: map[string]string{KernelID: first.Info().KernelID}})
 	if err == nil || !strings.Contains(err.Error(), "the server has no such kernel") {
 		t.Errorf("attach to a deleted kernel: %v", err)
+	}
+}
+
+// TestAttachToBusy: another process can attach while a cell runs, also if the server says that the kernel is idle.
+func TestAttachToBusy(t *testing.T) {
+	server := startServer(t)
+	first := kerneltest.Start(t, Driver{}, kernel.Spec{Server: server, Session: "one"})
+	path := filepath.Join(t.TempDir(), "go")
+	running := make(chan struct{})
+	go func() {
+		defer close(running)
+		_, _ = first.Execute(t.Context(), kernel.Cell{ID: "long", Code: waitFor(path)})
+	}()
+	first.AwaitOutput("long", "before")
+	second := kerneltest.Start(t, Driver{}, kernel.Spec{Server: saysIdle(t, server), Session: "two", Extra: map[string]string{KernelID: first.Info().KernelID}})
+	write(t, path)
+	<-running
+	if ending := second.Cell("get", "print(1)"); ending.Status != kernel.OK || second.Output("get") != "1\n" {
+		t.Errorf("%+v, printed %q", ending, second.Output("get"))
+	}
+}
+
+// saysIdle returns a server that passes requests on, and says of each kernel that it is idle.
+func saysIdle(t *testing.T, server kernel.Server) kernel.Server {
+	t.Helper()
+	target, err := url.Parse(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := httputil.NewSingleHostReverseProxy(target)
+	proxy.ModifyResponse = func(r *http.Response) error {
+		if r.StatusCode != http.StatusOK {
+			return nil
+		}
+		data, err := io.ReadAll(r.Body)
+		r.Body.Close()
+		r.Body = io.NopCloser(bytes.NewReader(bytes.ReplaceAll(data, []byte(`"busy"`), []byte(`"idle"`))))
+		return err
+	}
+	front := httptest.NewServer(proxy)
+	t.Cleanup(front.Close)
+	return kernel.Server{URL: front.URL, Token: server.Token}
+}
+
+// TestAttachFails: a kernel to which another process could not attach keeps its variables.
+func TestAttachFails(t *testing.T) {
+	server := startServer(t)
+	first := kerneltest.Start(t, Driver{}, kernel.Spec{Server: server, Session: "one"})
+	first.Cell("set", "x = 5")
+	_, err := kerneltest.TryStart(t, Driver{}, kernel.Spec{Server: server, StartLimit: 1, Extra: map[string]string{KernelID: first.Info().KernelID}})
+	if err == nil || !strings.Contains(err.Error(), "attach to a remote kernel: the kernel was not ready within 1ns") {
+		t.Errorf("attach: %v", err)
+	}
+	if ending := first.Cell("get", "print(x)"); ending.Status != kernel.OK || first.Output("get") != "5\n" {
+		t.Errorf("%+v, printed %q", ending, first.Output("get"))
 	}
 }
 

@@ -77,6 +77,10 @@ func (d Driver) Start(ctx context.Context, spec kernel.Spec, emit func(kernel.Me
 		if ctx.Err() == nil && limited.Err() != nil {
 			err = fmt.Errorf("the kernel was not ready within %s", spec.StartLimit)
 		}
+		if k.attached { // it has the variables of others, and perhaps runs a cell
+			k.leave("never ready")
+			return nil, fmt.Errorf("attach to a remote kernel: %w", err)
+		}
 		return nil, fmt.Errorf("start a remote kernel: %w", errors.Join(err, k.Close(ctx)))
 	}
 	return k, nil
@@ -91,7 +95,7 @@ func (k *live) create(ctx context.Context) (kernel.Info, error) {
 		if err := k.api.call(ctx, http.MethodGet, nil, &found, "kernels", id); err != nil {
 			return kernel.Info{}, fmt.Errorf("kernel %s: %w", id, err)
 		}
-		k.id, k.busy, name = id, found.State == "busy", found.Name
+		k.id, k.attached, name = id, true, found.Name
 	}
 	info, err := k.api.choose(ctx, name)
 	if err != nil {
@@ -123,13 +127,14 @@ func (k *live) connect(ctx context.Context) (*link, error) {
 	return &link{k, conn}, nil
 }
 
-// busyAnswer is how long a busy kernel to attach to has to say what it is.
+// busyAnswer is how long a kernel to attach to has to say what it is. It may run a cell, and then answers only afterwards. Whether it does, the
+// server cannot tell: its status is that of the last message, also of a message about something else than the cell.
 const busyAnswer = 2 * time.Second
 
 func (k *live) awaitReady(ctx context.Context) error {
 	begun := time.Now()
 	return k.AwaitReady(ctx, func() error {
-		if k.busy && time.Since(begun) > busyAnswer {
+		if k.attached && time.Since(begun) > busyAnswer {
 			k.Ready()
 		}
 		return nil

@@ -176,9 +176,8 @@ func (a *api) choose(ctx context.Context, name string) (kernel.Info, error) {
 
 // model is a kernel on the server.
 type model struct {
-	ID    string `json:"id"`
-	Name  string `json:"name"`
-	State string `json:"execution_state"`
+	ID   string `json:"id"`
+	Name string `json:"name"`
 }
 
 // connect opens the WebSocket to the channels of a kernel. With the same session as an earlier one, it gets what that one has missed.
