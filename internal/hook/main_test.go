@@ -34,11 +34,11 @@ func TestMain(m *testing.M) {
 	os.Exit(withHome(m))
 }
 
-// withHome runs the tests with a home of their own.
+// withHome runs the tests with a home of their own, which is also the working folder: the sources may lie in a project.
 func withHome(m *testing.M) int {
 	home, err := os.MkdirTemp("", "pawl-hook-")
 	if err == nil {
-		err = errors.Join(os.Setenv("HOME", home), os.Setenv("XDG_STATE_HOME", home))
+		err = errors.Join(os.Setenv("HOME", home), os.Setenv("XDG_STATE_HOME", home), os.Chdir(home))
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
