@@ -21,7 +21,7 @@ DEADCODE_VERSION := v0.52.0
 # The race detector needs a C compiler. Without one the tests run without it.
 RACE := $(shell command -v $$($(GO) env CC) >/dev/null 2>&1 && echo -race)
 
-.PHONY: build built temporal test test-quick test-server test-kernels test-gyoshu test-remotes page cover check cross cross-short torture torture-forecast torture-kernels torture-short bench bench-short packages test-packages test-packages-short notice secrets-rules agents agents-short resumebench mutations fuzz fuzz-short mcp-conformance tools postgres clean
+.PHONY: build built temporal test test-quick test-server test-kernels test-gyoshu test-remotes page cover check cross cross-short torture torture-forecast torture-kernels torture-machines torture-short bench bench-short packages test-packages test-packages-short notice secrets-rules agents agents-short resumebench mutations fuzz fuzz-short mcp-conformance tools postgres clean
 
 build: ## the binaries, bin/pawl and bin/pawl-hook
 	$(GO) build -ldflags '$(LDFLAGS)' -o $(BIN)/ ./cmd/pawl ./cmd/pawl-hook
@@ -160,8 +160,13 @@ torture-kernels: built ## runs of a notebook, killed at each message of the kern
 	./scripts/need python3-ipykernel python3-nbformat
 	PAWL_BUILT=$(BUILT) PAWL_ALL_CASES=1 $(GO) test -count=1 -v -timeout 6h ./test/kernels $(KERNELS_FLAGS)
 
-torture-short: tools postgres
+torture-machines: postgres $(BIN)/versitygw ## kills what runs on several machines, whole machines and their network; as root on Linux; MACHINES_FLAGS='-seed 1 -steps 30 -kills 20' for others
+	./scripts/need ip
+	$(GO) run ./test/machines $(MACHINES_FLAGS)
+
+torture-short: tools postgres $(BIN)/versitygw
 	$(GO) run ./test/torture -short -seed 2026
+	$(GO) run ./test/machines -short -seed 2026
 
 bench: postgres $(BIN)/versitygw ## speed as ratios to baselines in the same run; without restic, a baseline, if it cannot be installed
 	-@./scripts/need restic

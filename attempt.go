@@ -41,8 +41,10 @@ type Retries struct {
 type AttemptState struct {
 	AttemptRef
 	Key      Key              `json:"key"`
-	Seal     string           `json:"seal,omitempty"` // public key of its supervisor
-	Home     string           `json:"home,omitempty"` // ID of the project whose engine started it
+	Seal     string           `json:"seal,omitempty"`  // public key of its supervisor
+	Home     string           `json:"home,omitempty"`  // ID of the project whose engine started or rejoined it
+	Boot     string           `json:"boot,omitempty"`  // boot ID of the system on which it was started
+	Input    string           `json:"input,omitempty"` // see AttemptStarted
 	Started  time.Time        `json:"started"`
 	Seq      Seq              `json:"seq"`
 	Beat     time.Time        `json:"beat,omitzero"`
@@ -147,8 +149,9 @@ func (st *StepState) mayStart(ref AttemptRef) error {
 // AttemptStarted is an intent: it is durable before the supervisor starts.
 type AttemptStarted struct {
 	AttemptRef
-	Key  Key    `json:"key"`
-	Seal string `json:"seal,omitempty"` // public key that the supervisor's exit record is signed with; empty: an older pawl started it
+	Key   Key    `json:"key"`
+	Seal  string `json:"seal,omitempty"`  // public key that the supervisor's exit record is signed with; empty: an older pawl started it
+	Input string `json:"input,omitempty"` // record of the snapshot that a worker gets; empty: it runs on this machine
 }
 
 func (AttemptStarted) Event() EventType { return "attempt.started" }
@@ -175,7 +178,7 @@ func (p AttemptStarted) fold(s *State, e Event) error {
 	if p.Item != "" {
 		st.Items.Highest = max(st.Items.Highest, p.Attempt)
 	}
-	t.Live = &AttemptState{AttemptRef: p.AttemptRef, Key: p.Key, Seal: p.Seal, Home: s.LastHome, Started: e.Time, Seq: e.Seq}
+	t.Live = &AttemptState{AttemptRef: p.AttemptRef, Key: p.Key, Seal: p.Seal, Home: s.LastHome, Boot: s.LastBoot, Input: p.Input, Started: e.Time, Seq: e.Seq}
 	for _, o := range s.Operations {
 		o.Overlaps = true
 	}
@@ -199,7 +202,7 @@ func (AttemptRejoined) Event() EventType { return "attempt.rejoined" }
 func (p AttemptRejoined) fold(s *State, _ Event) error {
 	_, t, err := s.live(p.AttemptRef)
 	if err == nil {
-		t.Live.Seal = p.Seal
+		t.Live.Seal, t.Live.Home = p.Seal, s.LastHome
 	}
 	return err
 }

@@ -12,6 +12,7 @@ type EngineStarted struct {
 	PID   int    `json:"pid"`
 	Host  string `json:"host,omitempty"`
 	Home  string `json:"home,omitempty"` // ID of the project in which it works; a run in a database can have engines in several
+	Boot  string `json:"boot,omitempty"` // the system's boot ID; the records of its attempts are not synced, so after a restart none need be there
 	Why   string `json:"why"`            // run | resume
 
 	Parallel Parallel `json:"parallel,omitzero"`
@@ -34,7 +35,7 @@ func (p EngineStarted) fold(s *State, _ Event) error {
 	if s.Engine != nil {
 		s.Deaths++
 	}
-	s.Engine, s.Epoch, s.LastHome, s.LastHost = &p, p.Epoch, p.Home, p.Host
+	s.Engine, s.Epoch, s.LastHome, s.LastHost, s.LastBoot = &p, p.Epoch, p.Home, p.Host, p.Boot
 	s.Trace = cmp.Or(s.Trace, p.Trace)
 	s.Engines++
 	for _, st := range s.Steps {

@@ -51,6 +51,7 @@ type Job struct {
 	Away  *Away    `json:"away,omitempty"`   // a worker executes Script with the limits; Command waits for that, without limits
 	RunAs *Account `json:"run_as,omitempty"` // the user who executes Command, Script and Checks. Defaults to that of the supervisor.
 
+	Passing      bool `json:"passing,omitempty"`       // the attempt is lost with a restart of the system, so its records are not synced
 	PIDNamespace bool `json:"pid_namespace,omitempty"` // run every command in a PID namespace of its own; fails if that is impossible
 
 	InterruptWait Duration `json:"interrupt_wait,omitempty"` // from SIGINT to SIGTERM. Defaults to 5s.
@@ -63,6 +64,14 @@ type Away struct {
 	Epoch   Epoch    `json:"epoch"`             // of the engine
 	Input   string   `json:"input"`             // record of the snapshot with the files
 	Secrets []string `json:"secrets,omitempty"` // variables that the worker sets from its own environment
+}
+
+// Input returns the record of the snapshot that a worker gets; "" for a job of this machine.
+func (j *Job) Input() string {
+	if j.Away == nil {
+		return ""
+	}
+	return j.Away.Input
 }
 
 // Account is a system user.
@@ -135,6 +144,7 @@ type Exit struct {
 	Leftovers   []string   `json:"leftovers,omitempty"`    // the first of them, as "name (PID)"
 	Checks      []CheckRun `json:"checks,omitempty"`
 	Accept      string     `json:"accept,omitempty"` // hash of the acceptance checks, as in StepDone
+	Boot        string     `json:"boot,omitempty"`   // the system's boot ID, if the record is not synced: after a restart it does not count
 }
 
 // MaxLeftovers is how many leftover processes a record names.

@@ -21,7 +21,7 @@ import (
 var verbatim = map[string]string{
 	"AttemptEnded":     "Outcome Reason Unmet Gate",
 	"AttemptRef":       "Step Item Token",
-	"AttemptStarted":   "Seal",
+	"AttemptStarted":   "Seal Input",
 	"AttemptRejoined":  "Seal",
 	"Trace":            "ID Parent",
 	"UndoStarted":      "Seal",
@@ -32,7 +32,7 @@ var verbatim = map[string]string{
 	"Content":          "SHA256",
 	"Conversation":     "Agent ID Definition",
 	"Decision":         "By Step",
-	"EngineStarted":    "Host Home",
+	"EngineStarted":    "Host Home Boot",
 	"NoticeSent":       "Notice Kind To",
 	"Expected":         "Path Was Will",
 	"FilesRestored":    "Checkpoint From Before Paths",

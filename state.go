@@ -31,6 +31,7 @@ type State struct {
 	Engines  int                    `json:"engines,omitempty"`
 	LastHome string                 `json:"last_home,omitempty"` // ID of the project in which the newest engine works or worked
 	LastHost string                 `json:"last_host,omitempty"` // its host
+	LastBoot string                 `json:"last_boot,omitempty"` // the boot ID of that host, when the engine started
 	Trace    *Trace                 `json:"trace,omitempty"`
 	Deaths   int                    `json:"deaths,omitempty"` // engines that ended without reporting it
 	Steps    map[StepID]*StepState  `json:"steps,omitempty"`

@@ -2,7 +2,17 @@
 
 package main
 
-import "pawl/internal/disk/disktest"
+import (
+	"os"
 
-// injectFaults has tests crash pawl between any two calls that change the disk.
-func injectFaults() { disktest.Inject() }
+	"pawl/internal/disk/disktest"
+	"pawl/internal/supervise/process"
+)
+
+// injectFaults has tests crash pawl between any two calls that change the disk, and has it believe in another boot of the system.
+func injectFaults() {
+	disktest.Inject()
+	if boot := os.Getenv("PAWL_FAULT_BOOT"); boot != "" {
+		process.BootID = func() string { return boot }
+	}
+}

@@ -6,6 +6,7 @@
 package caller
 
 import (
+	"cmp"
 	"encoding/hex"
 	"fmt"
 	"io/fs"
@@ -234,15 +235,22 @@ func (a ancestor) verb() string {
 }
 
 // attempt returns the step that a supervisor supervises, from the folder that is its argument:
-// ROOT/.pawl/runs/RUN/steps/STEP[/ITEM]/ATTEMPT.
+// ROOT/.pawl/runs/RUN/steps/STEP[/ITEM]/ATTEMPT, or ROOT/.pawl/runs/RUN/steps for a supervisor of a pool.
 func (a ancestor) attempt() Caller {
 	c := Caller{Kind: Step}
 	if len(a.args) == 0 {
 		return c
 	}
-	root, below, found := strings.Cut(a.args[len(a.args)-1], "/"+project.Folder+"/runs/")
-	if parts := strings.Split(below, "/"); found && len(parts) > 3 && parts[1] == "steps" {
-		c.root, c.Run, c.Step = root, pawl.RunID(parts[0]), pawl.StepID(parts[2])
+	dir := a.args[len(a.args)-1]
+	if slices.Contains(a.args, supervise.SlotFlag) {
+		dir = cmp.Or(supervise.AttemptOf(dir, a.PID), dir)
+	}
+	root, below, found := strings.Cut(dir, "/"+project.Folder+"/runs/")
+	if parts := strings.Split(below, "/"); found && len(parts) > 1 && parts[1] == "steps" {
+		c.root, c.Run = root, pawl.RunID(parts[0])
+		if len(parts) > 3 {
+			c.Step = pawl.StepID(parts[2])
+		}
 	}
 	return c
 }

@@ -29,6 +29,7 @@ import (
 	"pawl/internal/cli/holder"
 	"pawl/internal/cli/layout"
 	"pawl/internal/cli/permission"
+	"pawl/internal/cli/quick"
 	"pawl/internal/cli/remote"
 	"pawl/internal/cli/remotecmd"
 	"pawl/internal/cli/storecmd"
@@ -190,6 +191,7 @@ func (a *app) check(c *cobra.Command) error {
 	}
 	a.mayWait = c.Flags().Lookup("wait") != nil
 	a.command = topLevel(c).Name()
+	quick.Heap(a.command)
 	a.reads = permission.ReadsOnly(a.command, c.Flags().Changed)
 	if err := a.permit(c); err != nil {
 		return err

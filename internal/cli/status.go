@@ -18,7 +18,7 @@ import (
 func (a *app) statusCommand() *cobra.Command {
 	return a.jsonFlag(a.readRunCommand("status [RUN]", "Show the status of a run", func(ctx context.Context, p *project.Project, r *runs.Run) error {
 		report := statusview.Of(p, r)
-		report.NameRun(hints.Namer(ctx, p, r.State.Run))
+		report.NameRun(hints.NamerOf(ctx, p, r))
 		report.AddSessions(ctx, p, r.State)
 		report.Importable = a.unimported(ctx)
 		report.CheckGates(p, r)
@@ -34,8 +34,7 @@ func (a *app) statusCommand() *cobra.Command {
 		if err := report.Print(a.Out); err != nil || !report.Unverified {
 			return err
 		}
-		next := cmp.Or(pawl.HintOf(p.Trusted()), "pawl adopt "+string(r.State.Run))
-		_, err := fmt.Fprintf(a.unquoted(), "\n%s\n", next)
+		_, err := fmt.Fprintf(a.unquoted(), "\n%s\n", cmp.Or(pawl.HintOf(p.Trusted()), "pawl adopt "+string(r.State.Run)))
 		return err
 	}))
 }

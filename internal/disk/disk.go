@@ -259,10 +259,17 @@ func fsyncFolder(fd int, path string) error {
 }
 
 // MakeFolders creates the folder at path and its missing parents, durably.
-func MakeFolders(path string) error { return MakeFoldersAs(path, FolderMode) }
+func MakeFolders(path string) error { return makeFolders(path, FolderMode, true) }
 
 // MakeFoldersAs is MakeFolders for a user's folders: they get mode, minus the umask.
 func MakeFoldersAs(path string, mode fs.FileMode) error {
+	return makeFolders(path, mode, true)
+}
+
+// MakePassingFolders is MakeFolders for folders that need not survive a power failure.
+func MakePassingFolders(path string) error { return makeFolders(path, FolderMode, false) }
+
+func makeFolders(path string, mode fs.FileMode, durable bool) error {
 	var missing []string
 	for p := filepath.Clean(path); ; p = filepath.Dir(p) {
 		fd, err := openAt(p, folderFlags, 0)
@@ -276,14 +283,14 @@ func MakeFoldersAs(path string, mode fs.FileMode) error {
 		missing = append(missing, p)
 	}
 	for i := len(missing) - 1; i >= 0; i-- {
-		if err := makeFolder(missing[i], mode); err != nil {
+		if err := makeFolder(missing[i], mode, durable); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func makeFolder(path string, mode fs.FileMode) error {
+func makeFolder(path string, mode fs.FileMode, durable bool) error {
 	if err := fault("mkdir"); err != nil {
 		return fmt.Errorf("make folder %s: %w", path, err)
 	}
@@ -294,6 +301,9 @@ func makeFolder(path string, mode fs.FileMode) error {
 	defer in.close()
 	if err := unix.Mkdirat(in.fd, in.name, uint32(mode.Perm())); err != nil && err != unix.EEXIST {
 		return &os.PathError{Op: "make folder", Path: path, Err: err}
+	}
+	if !durable {
+		return nil
 	}
 	return syncFolder(in.fd, filepath.Dir(path))
 }
@@ -477,9 +487,11 @@ func appendLine(path string, line []byte) error {
 		return err
 	}
 	defer f.Close()
-	if cut, err := endsMidLine(f); err != nil {
+	empty, cut, err := lastLine(f)
+	if err != nil {
 		return err
-	} else if cut {
+	}
+	if cut {
 		line = append([]byte{'\n'}, line...)
 	}
 	if err := fault("write"); err != nil {
@@ -488,16 +500,19 @@ func appendLine(path string, line []byte) error {
 	if _, err := f.Write(append(line, '\n')); err != nil {
 		return err
 	}
-	return File{File: f}.Sync()
+	if err := (File{File: f}).Sync(); err != nil || !empty {
+		return err
+	}
+	return SyncFolder(filepath.Dir(path)) // the file may be new
 }
 
-// endsMidLine reports whether the file's last line lacks its newline.
-func endsMidLine(f *os.File) (bool, error) {
+// lastLine reports whether a file is empty, and whether its last line lacks its newline.
+func lastLine(f *os.File) (empty, cut bool, err error) {
 	info, err := f.Stat()
 	if err != nil || info.Size() == 0 {
-		return false, err
+		return true, false, err
 	}
 	var last [1]byte
 	_, err = f.ReadAt(last[:], info.Size()-1)
-	return last[0] != '\n', err
+	return false, last[0] != '\n', err
 }

@@ -15,7 +15,6 @@ import (
 	"pawl/internal/disk"
 	"pawl/internal/dispatch"
 	"pawl/internal/history"
-	"pawl/internal/outputs"
 	"pawl/internal/resume"
 	"pawl/internal/runs"
 	"pawl/internal/supervise"
@@ -147,7 +146,7 @@ func (e *Engine) prepareAttempt(ctx context.Context, w runs.Work, p preparation)
 		e.noteSaved(*p.saved)
 	}
 	seal := supervise.NewSeal()
-	e.emit(pawl.AttemptStarted{AttemptRef: ref, Key: key, Seal: seal.Public()})
+	e.emit(pawl.AttemptStarted{AttemptRef: ref, Key: key, Seal: seal.Public(), Input: job.Input()})
 	e.afterFlush = append(e.afterFlush, func() error { return e.launch(ctx, w, ref, key, job, lock, seal) })
 	return nil
 }
@@ -162,12 +161,19 @@ func (e *Engine) launch(ctx context.Context, w runs.Work, ref pawl.AttemptRef, k
 			return errors.Join(fmt.Errorf("start the kernel of %s: %w", ref.Name(), err), lock.Release())
 		}
 	}
-	running, err := e.cfg.Start(e.cfg.Project.AttemptDir(ref, e.run), lock, job, seal)
+	running, err := e.startSupervisor(e.cfg.Project.AttemptDir(ref, e.run), lock, job, seal)
 	if err != nil {
 		return fmt.Errorf("start attempt %d of %s: %w", ref.Attempt, ref.Name(), err)
 	}
-	e.watch(ctx, w, ref, key, running.Wait)
+	e.watch(ctx, w, ref, key, running, plannedJob{Job: job})
 	return nil
+}
+
+func (e *Engine) startSupervisor(dir string, lock *supervise.Lock, job pawl.Job, seal supervise.Seal) (*supervise.Running, error) {
+	if e.cfg.Start != nil {
+		return e.cfg.Start(dir, lock, job, seal)
+	}
+	return e.pool.Start(lock, job, seal)
 }
 
 // failUnstarted fails a step or item for good that cannot start. The other items of the step continue.
@@ -184,11 +190,17 @@ func (e *Engine) failUnstarted(w runs.Work, why string) {
 // unfitStep is why a step cannot run at all. Other errors are pawl's own, such as a full disk, and no failure of the step.
 type unfitStep struct{ error }
 
+// plannedJob is the job of an attempt according to the plan, or why there is none.
+type plannedJob struct {
+	pawl.Job
+	err error
+}
+
 // prepareJob returns the job of an attempt and takes its lock.
 func (e *Engine) prepareJob(ctx context.Context, w runs.Work, ref pawl.AttemptRef, key pawl.Key) (job pawl.Job, lock *supervise.Lock, err error) {
 	err = e.waitForSpace(func() (err error) {
 		if job, err = e.job(ctx, w, ref, key); err == nil {
-			lock, err = supervise.Prepare(e.cfg.Project.AttemptDir(ref, e.run))
+			lock, err = e.pool.Prepare(e.cfg.Project.AttemptDir(ref, e.run), job)
 		}
 		return err
 	})
@@ -265,34 +277,33 @@ func (e *Engine) command(step *pawl.Step) ([]string, error) {
 }
 
 // watch waits in a worker until the attempt's supervisor is gone, then settles the attempt.
-func (e *Engine) watch(ctx context.Context, w runs.Work, ref pawl.AttemptRef, key pawl.Key, ended func(context.Context) error) {
+func (e *Engine) watch(ctx context.Context, w runs.Work, ref pawl.AttemptRef, key pawl.Key, running *supervise.Running, job plannedJob) {
 	if e.watching[ref.Token] {
 		return
 	}
 	e.watching[ref.Token] = true
 	offsets, record := map[string]int64{}, attemptRecord{AttemptRef: ref}
 	if live := e.liveAttempt(ref); live != nil {
-		record.seal, record.home = live.Seal, live.Home
+		record.seal, record.home, record.boot, record.away = live.Seal, live.Home, live.Boot, resume.InputElsewhere(e.cfg.Project, live.Home, live.Input)
 		for file, offset := range live.Read {
 			offsets[file] = offset
 		}
 	}
 	before, outdated := e.retriesOf(w), key.Definition != pawl.DefinitionOf(e.plan.Plan, w.Step, w.Value)
 	tail := &follower{engine: e, dir: e.cfg.Project.AttemptDir(ref, e.run), ref: ref, offsets: offsets, cell: e.watchCell(w.Step, ref)}
-	job, jobErr := e.job(ctx, w, ref, key)
 	giveUp := func() {}
-	if live := e.liveAttempt(ref); w.Step.Service != nil && live != nil && live.Released == "" && jobErr == nil && !e.settling[ref.Token] {
-		giveUp = e.awaitReady(ctx, w.Step, ref, job)
+	if live := e.liveAttempt(ref); w.Step.Service != nil && live != nil && live.Released == "" && job.err == nil && !e.settling[ref.Token] {
+		giveUp = e.awaitReady(ctx, w.Step, ref, job.Job)
 	}
 	e.spawn(func() func() {
-		err := tail.run(ctx, ended)
+		err := tail.run(ctx, running.Wait)
 		giveUp()
 		if ctx.Err() != nil {
 			return func() {} // the engine is shutting down; the attempt keeps running
 		}
 		var ev resume.Evidence
 		if err == nil {
-			ev, err = e.gather(ctx, w, record, job, jobErr, before)
+			ev, err = e.gather(ctx, w, record, job, before)
 		}
 		return func() {
 			delete(e.watching, ref.Token)
@@ -305,6 +316,7 @@ func (e *Engine) watch(ctx context.Context, w runs.Work, ref pawl.AttemptRef, ke
 				return
 			}
 			e.settle(ctx, w, ref, key, ev)
+			e.afterFlush = append(e.afterFlush, running.Noted)
 		}
 	})
 }
@@ -323,11 +335,13 @@ type attemptRecord struct {
 	pawl.AttemptRef
 	seal string // public key of its supervisor; "" if an older pawl started it
 	home string // ID of the project whose engine started it; "" if an older pawl started it
+	boot string // boot ID of the system at that time; "" if an older pawl started it
+	away string // the input of an attempt on a worker that was started in another project
 }
 
 // gather collects the evidence of how an attempt ended: exit record, result file and outputs. Outputs are synced before
 // they are hashed, so they are durable once the step counts as done.
-func (e *Engine) gather(ctx context.Context, w runs.Work, attempt attemptRecord, job pawl.Job, jobErr error, before pawl.Retries) (resume.Evidence, error) {
+func (e *Engine) gather(ctx context.Context, w runs.Work, attempt attemptRecord, job plannedJob, before pawl.Retries) (resume.Evidence, error) {
 	ref := attempt.AttemptRef
 	dir := e.cfg.Project.AttemptDir(ref, e.run)
 	status, err := supervise.Probe(dir)
@@ -335,7 +349,7 @@ func (e *Engine) gather(ctx context.Context, w runs.Work, attempt attemptRecord,
 		return resume.Evidence{}, err
 	}
 	ev := resume.Evidence{Now: time.Now().UTC(), Failures: before.Failures, LostInARow: before.LostInARow}
-	ev.AddStatus(status, ref.Token, attempt.seal)
+	ev.AddStatus(status.Under(attempt.boot), ref.Token, attempt.seal)
 	ev.AddHome(e.cfg.Project, attempt.home)
 	if w.Step.Kernel != nil {
 		if ev.Died = kernelLost(ev.Exit); ev.Died != "" {
@@ -350,18 +364,18 @@ func (e *Engine) gather(ctx context.Context, w runs.Work, attempt attemptRecord,
 			return resume.Evidence{}, err
 		}
 	}
-	if ev.Away = ev.Rejoins(w.Step, dir, ref.Token); ev.Away != "" {
+	if ev.Away = ev.Rejoins(w.Step, dir, ref.Token, attempt.away); ev.Away != "" {
 		return ev, nil
 	}
 	ev.Result, ev.ResultErr = runs.ReadResult(dir)
-	if ev.LooksDone() && jobErr == nil {
-		ev.Outputs, ev.OutputsErr = durableOutputs(e.cfg.Project.Root, w.Paths(w.Step.Outputs))
+	if ev.LooksDone() && job.err == nil {
+		ev.Outputs, ev.OutputsErr = runs.DurableOutputs(e.cfg.Project.Root, w.Paths(w.Step.Outputs))
 	}
 	if !ev.LooksDone() || ev.OutputsErr != nil {
 		ev.Present = resume.CompareOutputs(w.Step.Outputs, resume.NonEmptyOutputs(e.cfg.Project.Root, w.Paths(w.Step.Outputs)))
 	}
 	if ev.NeedsChecks(w.Step) {
-		if ev.Checks, err = e.acceptanceOf(ctx, w.Step, filepath.Join(dir, "check"), job, jobErr); err != nil {
+		if ev.Checks, err = e.acceptanceOf(ctx, w.Step, filepath.Join(dir, "check"), job); err != nil {
 			return resume.Evidence{}, err
 		}
 	}
@@ -374,10 +388,11 @@ func (e *Engine) gather(ctx context.Context, w runs.Work, attempt attemptRecord,
 }
 
 // acceptanceOf runs the acceptance checks of a step in the environment of an attempt's job. Without that they have failed.
-func (e *Engine) acceptanceOf(ctx context.Context, step *pawl.Step, dir string, job pawl.Job, jobErr error) ([]pawl.CheckRun, error) {
-	if jobErr != nil {
-		return withMissing(&pawl.Exit{Why: jobErr.Error()}, step.Accept), nil
+func (e *Engine) acceptanceOf(ctx context.Context, step *pawl.Step, dir string, planned plannedJob) ([]pawl.CheckRun, error) {
+	if planned.err != nil {
+		return withMissing(&pawl.Exit{Why: planned.err.Error()}, step.Accept), nil
 	}
+	job := planned.Job
 	job.Command, job.Script, job.Checks, job.Shell = nil, "", step.Accept, step.Shell
 	return e.runChecks(ctx, dir, job)
 }
@@ -395,21 +410,6 @@ func (e *Engine) retriesOf(w runs.Work) pawl.Retries {
 	return pawl.Retries{}
 }
 
-// durableOutputs syncs declared outputs and then hashes them.
-func durableOutputs(root string, declared []string) (pawl.Outputs, error) {
-	if len(declared) == 0 {
-		return nil, nil
-	}
-	if err := outputs.Sync(root, declared); err != nil {
-		return nil, err
-	}
-	outputs, err := outputs.Hash(root, declared)
-	if err == nil {
-		err = runs.CheckSize(outputs)
-	}
-	return outputs, err
-}
-
 // runChecks runs only a job's acceptance checks, under a supervisor in a folder of their own. Checks that an earlier engine
 // started run again, because only that engine could verify their record.
 func (e *Engine) runChecks(ctx context.Context, dir string, job pawl.Job) ([]pawl.CheckRun, error) {
@@ -419,12 +419,12 @@ func (e *Engine) runChecks(ctx context.Context, dir string, job pawl.Job) ([]paw
 	if err := clearChecks(dir, job.Token); err != nil {
 		return nil, err
 	}
-	lock, err := supervise.Prepare(dir)
+	lock, err := e.pool.Prepare(dir, job)
 	if err != nil {
 		return nil, err
 	}
 	seal := supervise.NewSeal()
-	running, err := e.cfg.Start(dir, lock, job, seal)
+	running, err := e.startSupervisor(dir, lock, job, seal)
 	if err != nil {
 		return nil, err
 	}
@@ -432,7 +432,7 @@ func (e *Engine) runChecks(ctx context.Context, dir string, job pawl.Job) ([]paw
 		return nil, err
 	}
 	status, err := supervise.Probe(dir)
-	if err != nil {
+	if err = errors.Join(err, running.Noted()); err != nil {
 		return nil, err
 	}
 	if exit := status.ExitSealed(seal.Public()); exit != nil {
@@ -457,11 +457,7 @@ func clearChecks(dir string, token pawl.Token) error {
 	if _, err := disk.Lstat(filepath.Join(dir, pawl.BegunFile)); err != nil {
 		return nil // they never started
 	}
-	status, err := supervise.Probe(dir)
-	if err == nil && status.State == supervise.Lost {
-		_, _, err = supervise.Sweep(dir, token)
-	}
-	return err
+	return supervise.SweepLost(dir, token)
 }
 
 // workList caches a foreach step's item list up to an event.

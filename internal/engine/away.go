@@ -28,6 +28,11 @@ func (e *Engine) rejoin(ctx context.Context, w runs.Work, ref pawl.AttemptRef, k
 		return fmt.Errorf("rejoin attempt %d of %s: %w", ref.Attempt, ref.Name(), err)
 	}
 	job.Away.Input = input
+	if live := e.liveAttempt(ref); live != nil && live.Home != e.cfg.Project.ID { // what was delivered here counts no more: files were restored
+		if err := supervise.Undeliver(e.cfg.Project.AttemptDir(ref, e.run)); err != nil {
+			return errors.Join(err, lock.Release())
+		}
+	}
 	seal := supervise.NewSeal()
 	e.emit(pawl.AttemptRejoined{AttemptRef: ref, Seal: seal.Public()})
 	e.afterFlush = append(e.afterFlush, func() error { return e.launch(ctx, w, ref, key, job, lock, seal) })

@@ -3,6 +3,8 @@ package engine
 import (
 	"context"
 	"errors"
+
+	"pawl/internal/runs"
 )
 
 // requireCheckedCache waits for the check of the cached state.
@@ -30,7 +32,7 @@ func (e *Engine) replaceState(ctx context.Context, cause error) error {
 func (e *Engine) cacheState() error {
 	select {
 	case <-e.cacheChecked:
-		return e.log.SaveState(e.state)
+		return runs.SaveState(e.cfg.Project, e.log, e.state)
 	default:
 		return nil
 	}

@@ -89,7 +89,7 @@ type Config struct {
 	// Send sends a notice and returns how often it tried. It returns at once when its context ends. Defaults to sending none.
 	Send func(context.Context, pawl.Delivery) (tries int, err error)
 
-	// Start starts an attempt in its folder, and releases the lock when the attempt has ended. Defaults to supervise.Start.
+	// Start starts an attempt in its folder, and releases the lock when the attempt has ended. Defaults to a supervisor.
 	Start func(dir string, lock *supervise.Lock, job pawl.Job, seal supervise.Seal) (*supervise.Running, error)
 
 	// Tracer records the run as a trace. Defaults to none.
@@ -115,11 +115,6 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Environ == nil {
 		c.Environ = os.Environ()
-	}
-	if c.Start == nil {
-		c.Start = func(_ string, lock *supervise.Lock, job pawl.Job, seal supervise.Seal) (*supervise.Running, error) {
-			return supervise.Start(lock, job, seal)
-		}
 	}
 	if c.Tracer == nil {
 		c.Tracer = noTracer{}
@@ -154,6 +149,7 @@ type Engine struct {
 	run       pawl.RunID
 	lock      *project.Lock
 	log       *journal.Log
+	pool      *supervise.Pool // supervisors of scripts
 	state     *pawl.State
 	inherited []string      // environment of all steps, without secrets
 	plan      *runs.Outline // with the values that the caller gave
@@ -195,6 +191,7 @@ type Engine struct {
 
 // Close releases the run and the engine lock. Running attempts keep running under their supervisors.
 func (e *Engine) Close() error {
+	e.pool.Close()
 	if e.inPlace() != nil { // nothing can be written by its path
 		_ = errors.Join(e.saver.Close(), e.log.Close())
 		return e.lock.Unlock()

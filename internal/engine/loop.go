@@ -13,6 +13,7 @@ import (
 	"pawl/internal/disk"
 	"pawl/internal/runs"
 	"pawl/internal/shellwords"
+	"pawl/internal/supervise/process"
 )
 
 // Run executes the run until it completes (nil) or cannot continue. The error is then of KindAtGate, KindRunFailed or
@@ -75,7 +76,7 @@ func (e *Engine) inPlace() error {
 func (e *Engine) announce(ctx context.Context, why string, limit pawl.Parallel) {
 	e.epoch = e.state.Epoch + 1
 	host, _ := os.Hostname() // informational
-	started := pawl.EngineStarted{Epoch: e.epoch, PID: os.Getpid(), Host: host, Home: e.cfg.Project.ID, Why: why, Parallel: limit}
+	started := pawl.EngineStarted{Epoch: e.epoch, PID: os.Getpid(), Host: host, Home: e.cfg.Project.ID, Boot: process.BootID(), Why: why, Parallel: limit}
 	if e.state.Trace == nil {
 		started.Trace = e.cfg.Tracer.NewTrace(ctx, e.run)
 	}

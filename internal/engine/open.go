@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"time"
 
 	"pawl"
 	"pawl/internal/history"
 	"pawl/internal/project"
 	"pawl/internal/runs"
+	"pawl/internal/supervise"
 )
 
 // Open takes the project's engine lock and opens a run that runs.LoadToContinue has returned. If another engine holds the lock, the
@@ -50,7 +52,7 @@ func openWith(ctx context.Context, cfg Config, loaded *runs.Run, choose func() (
 		lists: map[pawl.StepID]workList{}, sending: map[string]context.CancelCauseFunc{},
 	}
 	if e.run, err = choose(); err == nil {
-		holder.Run = e.run
+		holder.Run, e.pool = e.run, supervise.NewPool(filepath.Join(cfg.Project.RunDir(e.run), "steps"))
 		err = errors.Join(lock.SetHolder(holder), e.load(ctx))
 	}
 	if err != nil {
@@ -100,6 +102,7 @@ func (e *Engine) load(ctx context.Context) error {
 		return err
 	}
 	e.saver = history.OpenSaver(ctx, e.cfg.Project, e.run, e.cfg.Snapshots)
+	e.saver.Watch()
 	e.views = runs.NewViewWriter(e.cfg.Project, e.run)
 	if e.mirror = e.cfg.Mirror(e.state, e.log, e.saver.Store); e.mirror == nil {
 		e.mirror = noMirror{}

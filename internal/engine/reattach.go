@@ -38,10 +38,12 @@ func (e *Engine) reattachAttempt(ctx context.Context, live *pawl.AttemptState) {
 		e.fatal = err
 		return
 	}
-	if status.State != supervise.Live { // what it left decides what starts
+	if status.Under(live.Boot).State != supervise.Live { // what it left decides what starts
 		e.settling[live.Token] = true
 	}
-	e.watch(ctx, w, live.AttemptRef, live.Key, supervise.Attach(dir).Wait)
+	var job plannedJob
+	job.Job, job.err = e.job(ctx, w, live.AttemptRef, live.Key)
+	e.watch(ctx, w, live.AttemptRef, live.Key, supervise.Attach(dir), job)
 }
 
 // observe journals the watchdog's view of a live attempt. Supervisors enforce the step's limits themselves; the engine

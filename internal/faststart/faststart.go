@@ -20,8 +20,8 @@ import (
 // Run carries out a command line without the program's name. It reports false where the command is another one.
 func Run(ctx context.Context, args []string) (code int, done bool) {
 	switch {
-	case len(args) == 2 && args[0] == supervise.Verb:
-		return report("supervisor", supervise.Main(args[1])), true
+	case len(args) > 1 && args[0] == supervise.Verb:
+		return report("supervisor", supervise.Main(args[1:])), true
 	case len(args) > 0 && args[0] == supervise.InitVerb:
 		return report("init", supervise.Init(args[1:])), true
 	case len(args) < 2 || strings.HasPrefix(args[1], "-"):

@@ -48,8 +48,10 @@ func RequestCheckpoint(p *project.Project, w CheckpointRequest) (start bool, err
 }
 
 const (
-	saverIdle  = 20 * time.Second      // without a request for so long, the saver exits
-	saverPoll  = 50 * time.Millisecond // interval between two checks for a request
+	saverIdle  = 2 * time.Minute        // without a request for so long, the saver exits; until then it watches what changes
+	saverPoll  = 50 * time.Millisecond  // interval between two checks for a request
+	saverSlow  = 500 * time.Millisecond // the same, after saverBusy without a request
+	saverBusy  = 5 * time.Second
 	saverPause = 400 * time.Millisecond
 )
 
@@ -79,12 +81,16 @@ func saveRequests(ctx context.Context, p *project.Project, cfg config.Snapshots,
 		return err
 	}
 	defer store.Close()
+	store.Watch()
 	for idle := time.Now(); time.Since(idle) < saverIdle && lock.InPlace(); {
 		w, err := nextRequest(p)
 		if err != nil {
 			return err
 		}
 		rest := saverPoll
+		if time.Since(idle) > saverBusy {
+			rest = saverSlow
+		}
 		if w != nil {
 			began := time.Now()
 			if err := saveRequest(ctx, p, store, *w); err != nil {

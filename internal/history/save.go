@@ -37,6 +37,13 @@ func OpenSaver(ctx context.Context, p *project.Project, run pawl.RunID, cfg conf
 	return k
 }
 
+// Watch has a watch tell the following checkpoints what has changed. The caller lives for a while.
+func (k *Saver) Watch() {
+	if k.Store != nil {
+		k.Store.Watch()
+	}
+}
+
 func (k *Saver) Close() error {
 	if k.Store == nil {
 		return nil

@@ -29,6 +29,8 @@ type Log struct {
 	locked    int          // how the file is locked
 	readOnly  error        // why the file is open for reading only, or nil
 	unlocked  bool         // it takes no flock; see Glance
+	proven    bool         // see Proven
+	unread    bool         // nothing was read yet; see Unread
 	limit     int64        // size at which the file is sealed
 	sealed    []*sealed    // the segments before the open one
 	origin    *origin      // header of the open segment; nil for the first one
@@ -67,6 +69,33 @@ func openIntact(folder string, run pawl.RunID, forState bool) (*Log, error) {
 		return nil, errors.Join(l.damage, l.Close())
 	}
 	return l, nil
+}
+
+// OpenAfter is Open for a caller that passes a known state to StateAfter.
+func OpenAfter(folder string, run pawl.RunID, known *Known) (*Log, error) {
+	return openIntact(folder, run, known.State == nil && known.Cache == "")
+}
+
+// Unread is Open for a journal whose state after event seq the caller knows, and that has no later event. It reads nothing yet: what is
+// wrong with the journal, the first call that needs its lines reports. NewEvents continues after seq.
+func Unread(folder string, run pawl.RunID, seq pawl.Seq) (*Log, error) {
+	if _, err := pawl.ParseRunID(string(run)); err != nil {
+		return nil, fmt.Errorf("%w: %w", pawl.ErrNoRun, err)
+	}
+	l := blankLog(folder, run)
+	if err := l.openFile(); err != nil {
+		return nil, err
+	}
+	l.delivered, l.unread, l.proven = seq, true, true
+	return l, nil
+}
+
+// read reads a journal that Unread opened.
+func (l *Log) read() error {
+	if !l.unread {
+		return nil
+	}
+	return l.refresh()
 }
 
 // Glance is Open for a read that does not wait and changes nothing: it takes no lock, so the last batch may be there in part. A
@@ -199,6 +228,7 @@ func (l *Log) flock(how int) error {
 
 // refresh reads what others have appended, also in the store of the run.
 func (l *Log) refresh() error {
+	l.unread = false
 	if err := l.refreshFile(); err != nil && (err != l.damage || !l.badTail) {
 		return err
 	}
@@ -364,6 +394,9 @@ func (l *Log) NewEvents() ([]pawl.Event, error) {
 func (l *Log) Event(seq pawl.Seq) (pawl.Event, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if err := l.read(); err != nil {
+		return pawl.Event{}, fmt.Errorf("read journal: %w", err)
+	}
 	if seq < 1 || seq > l.chain.seq {
 		return pawl.Event{}, fmt.Errorf("read journal: no event %d", seq)
 	}

@@ -245,6 +245,18 @@ func (l *Log) continueIn(path string) (done bool, err error) {
 	return true, l.flock(held)
 }
 
+// Sources returns the paths of all files on which the events of a run depend: the segments of its journal, and the marker, which is there
+// only if a database has or had the run. It is an error if a database has it.
+func Sources(folder string, run pawl.RunID) ([]string, error) {
+	if store, err := StoredIn(folder, run); err != nil || store != "" {
+		return nil, errors.Join(err, errStored)
+	}
+	paths, err := Files(folder, run)
+	return append(paths, filepath.Join(homeOf(folder, run), markerName)), err
+}
+
+var errStored = errors.New("a database has the run")
+
 // Files returns the paths of a journal's segments in order. The last one is the open segment.
 func Files(folder string, run pawl.RunID) ([]string, error) {
 	home := homeOf(folder, run)

@@ -3,6 +3,7 @@ package journal
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"path/filepath"
@@ -12,7 +13,7 @@ import (
 )
 
 // cacheVersion must be raised whenever State or its fold changes, to invalidate older caches.
-const cacheVersion = 38
+const cacheVersion = 39
 
 // longCache is the size of a cache from which on it is worth a goroutine of its own, in bytes.
 const longCache = 64 << 10
@@ -45,9 +46,46 @@ func sumMatches(data []byte) bool {
 
 func (l *Log) cachePath() string { return filepath.Join(l.home, "state.json") }
 
+// A Known state follows a line of a journal: its user folded that journal once, and has kept it since where nobody else writes.
+type Known struct {
+	State   *pawl.State
+	Segment pawl.Seq // number of the first event in the segment's file
+	Offset  int64    // offset there after event State.Seq
+	CRC     string   // checksum of that event
+
+	Cache string // SHA-256 of the cached state that the user has written; "" if it is unknown
+}
+
+// Known returns what the caller needs to keep about a state that it has folded.
+func (l *Log) Known(state *pawl.State) (Known, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	err := l.read()
+	if err == nil && state.Seq < l.first-1 {
+		err = errors.New("the state is of an earlier segment")
+	}
+	if err != nil {
+		return Known{}, err
+	}
+	crc, err := l.sumAt(state.Seq)
+	return Known{State: state, Segment: l.first, Offset: l.endOf(state.Seq), CRC: crc}, err
+}
+
+// Proven reports whether the last call of StateAfter has folded the journal, from the caller's known state on or from the first event,
+// without the cached state, which others may have written.
+func (l *Log) Proven() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.proven
+}
+
 // State returns the state after all events; NewEvents continues from there. If there is a valid cached state, it
 // decodes only the events after that. For a journal without events it returns ErrEmpty.
-func (l *Log) State(ctx context.Context) (*pawl.State, error) {
+func (l *Log) State(ctx context.Context) (*pawl.State, error) { return l.StateAfter(ctx, nil) }
+
+// StateAfter is State for a caller that keeps states: known has the last one, which it gives away, or none. If that does not fit, a short
+// journal is folded from its first event; only a long one from the cached state.
+func (l *Log) StateAfter(ctx context.Context, known *Known) (*pawl.State, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.refresh(); err != nil {
@@ -56,7 +94,7 @@ func (l *Log) State(ctx context.Context) (*pawl.State, error) {
 	if l.chain.seq == 0 {
 		return nil, l.Empty()
 	}
-	state := l.cachedState()
+	state := l.stateBefore(known)
 	if err := l.fold(ctx, state); err != nil {
 		return nil, err
 	}
@@ -79,6 +117,28 @@ func (l *Log) Empty() error {
 	}
 }
 
+// stateBefore returns a state from which the fold continues.
+func (l *Log) stateBefore(known *Known) *pawl.State {
+	if known != nil && known.State != nil {
+		c := cached{Version: cacheVersion, Seq: known.State.Seq, Segment: known.Segment, Offset: known.Offset, CRC: known.CRC, State: known.State}
+		if l.proven = l.agrees(&c); l.proven {
+			return known.State
+		}
+	}
+	if known != nil && known.Cache != "" {
+		if c := readCache(l.cachePath(), known.Cache); l.agrees(c) {
+			l.proven, l.cached = true, c.Seq
+			return c.State
+		}
+	}
+	state := pawl.NewState()
+	if known == nil || l.chain.seq > QuickFold {
+		state = l.cachedState()
+	}
+	l.proven = state.Seq == 0
+	return state
+}
+
 // cachedState returns the cached state. If the cache is not certainly valid, it returns the state before the open
 // segment.
 func (l *Log) cachedState() *pawl.State {
@@ -86,7 +146,7 @@ func (l *Log) cachedState() *pawl.State {
 	if l.early != nil {
 		c, l.early = <-l.early, nil
 	} else {
-		c = readCache(l.cachePath())
+		c = readCache(l.cachePath(), "")
 	}
 	if !l.agrees(c) {
 		return l.foldedBefore()
@@ -111,10 +171,10 @@ func (l *Log) Uncached() pawl.Seq {
 	return l.chain.seq - l.cached
 }
 
-// readCache reads the cache; nil if it is unreadable.
-func readCache(path string) *cached {
+// readCache reads the cache; nil if it is unreadable, or has not the SHA-256 that is given.
+func readCache(path, sha string) *cached {
 	data, err := disk.ReadFile(path, disk.CacheLimit)
-	if err != nil || !sumMatches(data) {
+	if err != nil || !sumMatches(data) || sha != "" && sha != hashOf(data) {
 		return nil
 	}
 	c := cached{State: pawl.NewState()}
@@ -158,19 +218,28 @@ func (l *Log) readCacheEarly() {
 	}
 	early := make(chan *cached, 1)
 	l.early = early
-	l.background.Go(func() { early <- readCache(l.cachePath()) })
+	l.background.Go(func() { early <- readCache(l.cachePath(), "") })
 }
 
 // SaveState caches the state up to state.Seq, without syncing: a lost cache is rebuilt.
 func (l *Log) SaveState(state *pawl.State) error {
+	_, err := l.SaveStateAs(state)
+	return err
+}
+
+// SaveStateAs is SaveState that returns what Known.Cache is from then on; "" if nothing was written.
+func (l *Log) SaveStateAs(state *pawl.State) (sha string, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if err := l.read(); err != nil {
+		return "", fmt.Errorf("cache state: %w", err)
+	}
 	if l.segmentOf(state.Seq) != nil && state.Seq != l.first-1 {
-		return nil // the open segment's header names a later state
+		return "", nil // the open segment's header names a later state
 	}
 	crc, err := l.sumAt(state.Seq)
 	if err != nil {
-		return fmt.Errorf("cache state: %w", err)
+		return "", fmt.Errorf("cache state: %w", err)
 	}
 	c := cached{Version: cacheVersion, Seq: state.Seq, Offset: l.endOf(state.Seq), CRC: crc, State: state}
 	if l.first > 1 {
@@ -178,13 +247,14 @@ func (l *Log) SaveState(state *pawl.State) error {
 	}
 	data, err := json.Marshal(c)
 	if err != nil {
-		return fmt.Errorf("cache state: %w", err)
+		return "", fmt.Errorf("cache state: %w", err)
 	}
-	if err := disk.Put(l.cachePath(), addSum(data)); err != nil {
-		return err
+	data = addSum(data)
+	if err := disk.Put(l.cachePath(), data); err != nil {
+		return "", err
 	}
 	l.cached = state.Seq
-	return nil
+	return hashOf(data), nil
 }
 
 // sumAt returns the checksum of an event's line in the open segment. For the event before the first one there it returns

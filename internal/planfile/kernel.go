@@ -107,20 +107,13 @@ func OutputLimit(text string) (bytes int, err error) {
 // checkSessions checks that the steps of each kernel session are ordered and name the same kernel: they share its variables.
 func (r *reader) checkSessions(p *pawl.Plan) {
 	last := map[string]*pawl.Step{}
-	behind := map[pawl.StepID]map[pawl.StepID]bool{} // step → all steps that it needs
-	first := map[pawl.StepID]int{}                   // step → its phase
+	steps := map[pawl.StepID]*pawl.Step{} // so far
+	first := map[pawl.StepID]int{}        // step → its phase
 	for i := range p.Phases {
 		for j := range p.Phases[i].Steps {
 			s := &p.Phases[i].Steps[j]
 			first[s.ID] = i
-			all := map[pawl.StepID]bool{}
-			for _, id := range s.Needs {
-				all[id] = true
-				for further := range behind[id] {
-					all[further] = true
-				}
-			}
-			behind[s.ID] = all
+			steps[s.ID] = s
 			if s.Kernel == nil || s.Foreach != nil || !r.Good(s.Kernel) {
 				continue
 			}
@@ -130,7 +123,7 @@ func (r *reader) checkSessions(p *pawl.Plan) {
 			if before == nil {
 				continue
 			}
-			if first[before.ID] == i && !all[before.ID] {
+			if first[before.ID] == i && !reaches(steps, s, before.ID) {
 				r.Errorf(&s.Kernel, "steps %s and %s use the same kernel; let %[2]s need %[1]s, or give one of them another \"session\"", before.ID, s.ID)
 			}
 			if a, b := before.Kernel, s.Kernel; a.Name != b.Name || a.Driver != b.Driver || a.Python != b.Python || a.Server != b.Server {
@@ -138,4 +131,23 @@ func (r *reader) checkSessions(p *pawl.Plan) {
 			}
 		}
 	}
+}
+
+// reaches reports whether a step needs another one, directly or through steps that it needs.
+func reaches(steps map[pawl.StepID]*pawl.Step, from *pawl.Step, to pawl.StepID) bool {
+	seen := map[pawl.StepID]bool{}
+	for open := []*pawl.Step{from}; len(open) > 0; {
+		next := open[len(open)-1]
+		open = open[:len(open)-1]
+		for _, id := range next.Needs {
+			if id == to {
+				return true
+			}
+			if steps[id] != nil && !seen[id] {
+				seen[id] = true
+				open = append(open, steps[id])
+			}
+		}
+	}
+	return false
 }

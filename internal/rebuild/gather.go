@@ -1,6 +1,7 @@
 package rebuild
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -113,7 +114,7 @@ func (g *gatherer) attempt(step pawl.StepID, item pawl.ItemID, name string) erro
 	rec := AttemptRecord{Attempt: number}
 	status, err := supervise.Probe(dir)
 	if err == nil {
-		rec.Begun, rec.Exit, rec.Live = status.Begun, status.Exit, status.State == supervise.Live
+		rec.Begun, rec.Exit, rec.Live = status.Begun, cmp.Or(status.Exit, status.Unsynced), status.State == supervise.Live
 	}
 	rec.Job = supervise.ReadJob(dir)
 	result, err := runs.ReadResult(dir)

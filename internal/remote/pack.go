@@ -220,17 +220,7 @@ func NewWriter(s Store, cache Cache) *Writer {
 // AddSnapshot adds the objects of a snapshot and its commit record, except those for which has returns true, because the remote has them. It
 // does not look below an object for which skip returns true.
 func (w *Writer) AddSnapshot(ctx context.Context, store *snapshot.Store, r snapshot.Record, skip, has func(pack.ID) bool) error {
-	err := store.Objects(ctx, r, skip, func(id pack.ID) error {
-		if has(id) {
-			return nil
-		}
-		encoded, err := store.Encoded(id)
-		if err != nil {
-			return err
-		}
-		return w.Add(ctx, id, encoded)
-	})
-	if err != nil || has(r.ID) {
+	if err := w.AddFiles(ctx, store, r, skip, has); err != nil || has(r.ID) {
 		return err
 	}
 	content, err := store.RecordContent(r.ID)
@@ -242,6 +232,20 @@ func (w *Writer) AddSnapshot(ctx context.Context, store *snapshot.Store, r snaps
 		return err
 	}
 	return w.Add(ctx, id, encoded)
+}
+
+// AddFiles is AddSnapshot without the commit record.
+func (w *Writer) AddFiles(ctx context.Context, store *snapshot.Store, r snapshot.Record, skip, has func(pack.ID) bool) error {
+	return store.Objects(ctx, r, skip, func(id pack.ID) error {
+		if has(id) {
+			return nil
+		}
+		encoded, err := store.Encoded(id)
+		if err != nil {
+			return err
+		}
+		return w.Add(ctx, id, encoded)
+	})
 }
 
 // Add adds an encoded object, and does nothing if the Writer has it.
@@ -310,18 +314,31 @@ func FindKnown(ctx context.Context, s Store, cache Cache, preferred []PackRef) (
 		}
 	}
 	for _, ref := range append(others, preferred...) {
-		if !k.Has(ref) {
-			continue
-		}
-		x, err := readIndex(ctx, s, cache, ref)
-		if err != nil {
-			continue // its objects are sent again; pawl remote verify reports it
-		}
-		for id := range x.objects {
-			k.packs[id] = ref
+		if k.Has(ref) {
+			k.add(ctx, s, cache, ref)
 		}
 	}
 	return k, nil
+}
+
+// KnownIn returns what some packs have. Whether they are still there is for Record.CheckPresent to find out.
+func KnownIn(ctx context.Context, s Store, cache Cache, packs []PackRef) *Known {
+	k := &Known{packs: map[pack.ID]PackRef{}}
+	for _, ref := range packs {
+		k.add(ctx, s, cache, ref)
+	}
+	return k
+}
+
+// add adds a pack. If its index cannot be read, its objects are sent again; pawl remote verify reports it.
+func (k *Known) add(ctx context.Context, s Store, cache Cache, ref PackRef) {
+	x, err := readIndex(ctx, s, cache, ref)
+	if err != nil {
+		return
+	}
+	for id := range x.objects {
+		k.packs[id] = ref
+	}
 }
 
 // present returns the sizes of the packs that are there and not marked.

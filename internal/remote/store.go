@@ -50,6 +50,9 @@ type Store interface {
 	Delete(ctx context.Context, key string) error
 }
 
+// ErrUnreachable means that a Store does not answer now. What was asked for may have been done, and asking again is always right.
+var ErrUnreachable = errors.New("the remote does not answer")
+
 // An Object is a key of a Store.
 type Object struct {
 	Key      string

@@ -1,10 +1,12 @@
 package remote_test
 
 import (
+	"context"
 	"encoding/json"
 	"testing"
 	"time"
 
+	"pawl/internal/dispatch/order"
 	"pawl/internal/remote"
 	"pawl/internal/snapshot/pack"
 )
@@ -46,5 +48,43 @@ func TestPruneKeepsTasks(t *testing.T) {
 	}
 	if count(remote.TaskPrefix)+count(remote.OutputPrefix)+count("packs/")+count("marks/") != 0 {
 		t.Error("something stays for ever")
+	}
+}
+
+// dying is a store whose process dies after some deletions.
+type dying struct {
+	remote.Store
+	left int
+}
+
+func (d *dying) Delete(ctx context.Context, key string) error {
+	if d.left--; d.left < 0 {
+		return context.Canceled
+	}
+	return d.Store.Delete(ctx, key)
+}
+
+// TestPruneOfClaims: wherever a prune dies, a task that still has its order still has its claim. So no worker starts it a second time.
+func TestPruneOfClaims(t *testing.T) {
+	t.Parallel()
+	for left := range 4 {
+		s := newStore(t)
+		_, err := remote.Prepare(t.Context(), s)
+		must(t, err)
+		const token = "0123"
+		claim, ordered := order.ClaimKey(run, token), order.OrderKey(run, token)
+		for _, key := range []string{ordered, order.ResultKey(run, token), claim} {
+			_, err := s.Create(t.Context(), key, []byte("{}"))
+			must(t, err)
+		}
+		_, err = remote.Prune(t.Context(), &dying{s, left}, time.Hour, time.Now().Add(31*24*time.Hour))
+		if (err != nil) != (left < 3) {
+			t.Errorf("%d deletions: %v", left, err)
+		}
+		_, errClaim := s.Get(t.Context(), claim, 10)
+		_, errOrder := s.Get(t.Context(), ordered, 10)
+		if errClaim != nil && errOrder == nil {
+			t.Errorf("after %d deletions, the order is there and the claim is not", left)
+		}
 	}
 }

@@ -23,7 +23,7 @@ func elsewhereFact(ctx context.Context, p *project.Project, s *pawl.State, cfg c
 	}
 	fact := &recovery.Elsewhere{Host: s.LastHost}
 	for _, live := range s.Live() {
-		if live.Home != p.ID {
+		if live.Home != p.ID && live.Input == "" {
 			fact.Attempts = append(fact.Attempts, live.Name())
 		}
 	}

@@ -177,9 +177,9 @@ func ProbeAttempt(p *project.Project, r *runs.Run, step *pawl.Step, live *pawl.A
 		return ev, false, err
 	}
 	ev = Evidence{Now: time.Now(), Serves: supervise.ReadJob(dir).Serves()}
-	ev.AddStatus(status, live.Token, live.Seal)
+	ev.AddStatus(status.Under(live.Boot), live.Token, live.Seal)
 	ev.AddHome(p, live.Home)
-	ev.Away = ev.Rejoins(step, dir, live.Token)
+	ev.Away = ev.Rejoins(step, dir, live.Token, InputElsewhere(p, live.Home, live.Input))
 	ev.Result, ev.ResultErr = runs.ReadResult(dir)
 	w := runs.Work{Step: step, Index: -1}
 	if st := r.State.Steps[live.Step]; live.Item != "" && st.Items != nil {

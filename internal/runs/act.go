@@ -92,7 +92,11 @@ func (r *Run) perform(ctx context.Context, p *project.Project, by pawl.Author, a
 		r.Notes = append(r.Notes, fmt.Sprintf("views: %v", err))
 	}
 	if r.Log.Uncached() >= actsPerCache {
-		_ = r.Log.SaveState(r.State) // a missing cache is rebuilt
+		save := func() error { return r.Log.SaveState(r.State) }
+		if r.Log.Proven() {
+			save = func() error { return SaveState(p, r.Log, r.State) }
+		}
+		_ = save() // a missing cache is rebuilt
 	}
 	return actErr
 }

@@ -93,10 +93,16 @@ func LoadNamed(ctx context.Context, p *project.Project, name string) (*Run, erro
 	if err = errors.Join(err, f.close()); err != nil {
 		return nil, errors.Join(err, known.close())
 	}
-	if !open {
-		return Load(ctx, p, run)
+	var r *Run
+	if open {
+		r, err = withPlan(p, p.Runs(), run, known.log, known.state)
+	} else {
+		r, err = Load(ctx, p, run)
 	}
-	return withPlan(p, p.Runs(), run, known.log, known.state)
+	if err == nil {
+		r.Current = name == ""
+	}
+	return r, err
 }
 
 func (f *search) find(ctx context.Context, name string) (pawl.RunID, error) {

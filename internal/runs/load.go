@@ -27,6 +27,8 @@ type Run struct {
 	Text  *pawl.Plan // the plan as written, with references to those values
 	Notes []string   // warnings for the user, one line each, such as views that could not be written
 
+	Current bool // it was loaded as the current run
+
 	mayBeForged bool // the state comes from a cache; see CheckCache
 
 	LostPlan []byte // the plan's content if its copy next to the journal is damaged or missing; otherwise nil
@@ -40,24 +42,17 @@ func Load(ctx context.Context, p *project.Project, run pawl.RunID) (*Run, error)
 // Glance is Load for a look that takes no lock and changes nothing. The newest batch may be there in part.
 func Glance(ctx context.Context, p *project.Project, run pawl.RunID) (*Run, error) {
 	log, err := journal.Glance(p.Runs(), run)
+	log, state, err := folded(ctx, log, nil, err)
 	if err != nil {
 		return nil, err
 	}
-	return loadLog(ctx, p, p.Runs(), run, log)
+	return withPlan(p, p.Runs(), run, log, state)
 }
 
 func loadFrom(ctx context.Context, p *project.Project, folder string, run pawl.RunID) (*Run, error) {
-	log, err := journal.Open(folder, run)
+	log, state, err := openFoldedIn(ctx, p, folder, run)
 	if err != nil {
 		return nil, err
-	}
-	return loadLog(ctx, p, folder, run, log)
-}
-
-func loadLog(ctx context.Context, p *project.Project, folder string, run pawl.RunID, log *journal.Log) (*Run, error) {
-	state, err := fold(ctx, log)
-	if err != nil {
-		return nil, errors.Join(err, log.Close())
 	}
 	return withPlan(p, folder, run, log, state)
 }
@@ -68,7 +63,7 @@ func withPlan(p *project.Project, folder string, run pawl.RunID, log *journal.Lo
 	if err := log.Stale(); err != nil {
 		r.Notes = append(r.Notes, fmt.Sprintf("this copy of the run may be behind its database: %v", err))
 	}
-	if err := r.readPlan(p.Root, filepath.Join(folder, string(run)), PlanSource(p, state)); err != nil {
+	if err := r.readPlan(p, folder); err != nil {
 		return nil, errors.Join(err, log.Close())
 	}
 	return r, nil
@@ -123,7 +118,7 @@ func (r *Run) fold(ctx context.Context, p *project.Project, fold func(context.Co
 	if err != nil {
 		return err
 	}
-	return r.readPlan(p.Root, p.RunDir(r.State.Run), PlanSource(p, r.State))
+	return r.readPlan(p, p.Runs())
 }
 
 // hasGates reports whether a plan has anything that waits for a person.
@@ -159,7 +154,7 @@ func (r *Run) RefreshAll(p *project.Project) error {
 	if err := r.Refresh(); err != nil || r.State.Plan == before && r.State.Given.Equal(given) {
 		return err
 	}
-	return r.readPlan(p.Root, p.RunDir(r.State.Run), PlanSource(p, r.State))
+	return r.readPlan(p, p.Runs())
 }
 
 // SHA256Hex returns the SHA-256 of data in hex.
@@ -318,24 +313,7 @@ func LoadState(ctx context.Context, p *project.Project, run pawl.RunID) (*pawl.S
 
 // openFolded opens a run's journal and folds it.
 func openFolded(ctx context.Context, p *project.Project, run pawl.RunID) (*journal.Log, *pawl.State, error) {
-	log, err := journal.Open(p.Runs(), run)
-	if err != nil {
-		return nil, nil, err
-	}
-	state, err := fold(ctx, log)
-	if err != nil {
-		return nil, nil, errors.Join(err, log.Close())
-	}
-	return log, state, nil
-}
-
-// fold folds a journal.
-func fold(ctx context.Context, log *journal.Log) (*pawl.State, error) {
-	state, err := log.State(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return requirePlan(log, state)
+	return openFoldedIn(ctx, p, p.Runs(), run)
 }
 
 // requirePlan returns the state, or an error: a torn first batch may be present only in part, and a run without its plan was

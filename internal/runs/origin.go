@@ -171,6 +171,18 @@ func elsewhere(p *project.Project, run pawl.RunID) (reason string, err error) {
 		return "", fmt.Errorf("read %s: invalid record", markPath(p, run))
 	}
 	m.serverOnly = func() (bool, error) { return ServerOnly(p) }
+	if only, err := m.serverOnly(); !only && err == nil {
+		if knownOwn(p, run) {
+			return "", nil
+		}
+		if files, local := journalFiles(p.Runs(), run, markPath(p, run), wordsPath(p, run)); local && files.Size() >= memorable {
+			defer func() {
+				if reason == "" && err == nil {
+					rememberOwn(p, run, files)
+				}
+			}()
+		}
+	}
 	if m.fresh() {
 		stored, err := journal.StoredIn(p.Runs(), run)
 		if only, errOnly := m.serverOnly(); !only && (stored != "" || m.Words == nil) || errors.Join(err, errOnly) != nil {

@@ -24,16 +24,17 @@ func PlanSource(p *project.Project, s *pawl.State) string {
 }
 
 // readPlan reads the run's copy of the plan. If the copy is damaged or missing, it uses the user's file with what it
-// includes, provided that this has the hash recorded in the journal. root is that of the project.
-func (r *Run) readPlan(root, home, source string) error {
-	plan, err := ReadPlan(home, r.State)
+// includes, provided that this has the hash recorded in the journal.
+func (r *Run) readPlan(p *project.Project, folder string) error {
+	source := PlanSource(p, r.State)
+	plan, err := readPlanCopy(p, folder, r.State)
 	if pawl.KindOf(err) != pawl.KindDamaged || source == "" {
 		if err == nil {
 			r.Text, r.Plan = plan, stepenv.Resolve(plan, r.State.Given)
 		}
 		return err
 	}
-	loaded, readErr := LoadPlan(root, source)
+	loaded, readErr := LoadPlan(p.Root, source)
 	if readErr != nil || SHA256Hex(loaded.Data) != r.State.Plan.SHA256 {
 		return err
 	}

@@ -104,9 +104,17 @@ func (v *ViewWriter) Close(state *pawl.State, plan *pawl.Plan) error {
 
 // WriteViews writes the views of a run without an engine. An engine that did not journal its stop is shown as crashed.
 func WriteViews(p *project.Project, r *Run) error {
+	files := viewFiles(p, r.State.Run)
+	if viewsWritten(p, r) {
+		return nil
+	}
 	state := *r.State
 	state.Engine = nil
-	return NewViewWriter(p, r.State.Run).Close(&state, r.Plan)
+	if err := NewViewWriter(p, r.State.Run).Close(&state, r.Plan); err != nil {
+		return err
+	}
+	rememberViews(p, r, files) // not if a view was written: then its folder has just changed
+	return nil
 }
 
 func RewriteViews(p *project.Project, r *Run) error {

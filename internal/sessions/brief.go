@@ -54,6 +54,7 @@ func Brief(ctx context.Context, p *project.Project, run pawl.RunID, b Briefing) 
 	if run == "" {
 		return brief.Make(g.facts, b.Options), nil
 	}
+	known, remember := runs.Recall(p, run, "brief", &g.known)
 	r, err := runs.Load(ctx, p, run)
 	if err != nil {
 		return brief.Brief{}, err
@@ -70,6 +71,9 @@ func Brief(ctx context.Context, p *project.Project, run pawl.RunID, b Briefing) 
 	if err := errors.Join(g.gather(ctx), r.Log.Close()); err != nil {
 		return brief.Brief{}, err
 	}
+	if g.learned || !known {
+		remember(&g.known)
+	}
 	return brief.Make(g.facts, b.Options), nil
 }
 
@@ -81,6 +85,15 @@ type briefer struct {
 	run     *runs.Run
 	facts   brief.Facts
 	records []snapshot.Record // snapshots of this run, oldest first
+	known   fromJournal       // empty at first, if the journal has changed since the last brief
+	learned bool              // known has changed
+}
+
+// fromJournal is what a brief remembers of what it has read in a journal.
+type fromJournal struct {
+	Left   map[pawl.StepID]brief.Left
+	Base   string                      // the snapshot that proves all outputs of finished work, as long as no file differs from it
+	Proofs map[pawl.StepID]brief.Proof // in that case
 }
 
 func (g *briefer) gather(ctx context.Context) error {
@@ -180,7 +193,16 @@ const maxLeft = 10
 
 // left lists the unfinished items of each foreach step.
 func (g *briefer) left() {
+	before := len(g.facts.Unchecked)
+	if g.facts.Left = g.known.Left; g.facts.Left != nil {
+		return
+	}
 	g.facts.Left = map[pawl.StepID]brief.Left{}
+	defer func() {
+		if len(g.facts.Unchecked) == before {
+			g.known.Left, g.learned = g.facts.Left, true
+		}
+	}()
 	for id, st := range g.run.State.Steps {
 		if st.Items == nil || st.Finished() {
 			continue

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"pawl/internal/config"
 	"pawl/internal/history"
 	"pawl/internal/journal"
+	"pawl/internal/memo"
 	"pawl/internal/outputs"
 	"pawl/internal/planfile"
 	"pawl/internal/project"
@@ -237,5 +239,53 @@ func TestProofOfWhatIsIgnored(t *testing.T) {
 	w.write("made/deep/left-out.tmp", []byte("two"))
 	if proof := w.facts(Briefing{}).Proofs["one"]; !slices.Equal(proof.Differ, []string{"made"}) {
 		t.Errorf("changed: %+v", proof)
+	}
+}
+
+// TestBriefAgain: a brief of a run whose journal has not changed says the same without reading it, and sees what changed in the files.
+func TestBriefAgain(t *testing.T) {
+	w := newTold(t, "name: demo\nsteps: [{id: a, run: ':', outputs: [out.txt]}, {id: b, run: ':', foreach: {items: [x, y]}}]\n")
+	w.write("out.txt", []byte("first"))
+	w.step("a", "out.txt")
+	long := []pawl.Payload{pawl.StepListed{Step: "b", Items: []string{"x", "y"}}}
+	for range 600 {
+		long = append(long, pawl.MemoryLearned{Memory: pawl.Memory{Text: strings.Repeat("long ", 20)}})
+	}
+	w.say(long...)
+	w.checkpoint()
+
+	tell := func() string {
+		t.Helper()
+		for !memo.At(filepath.Join(w.p.RunDir(w.run), journal.FileName)).Settled() {
+		}
+		b, err := Brief(t.Context(), w.p, w.run, Briefing{Options: brief.Options{For: brief.Claude}, Timeout: time.Minute})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b.Text
+	}
+	first := tell()
+	var known fromJournal
+	if ok, _ := runs.Recall(w.p, w.run, "brief", &known); !ok || len(known.Proofs) != 1 || len(known.Left["b"].First) != 2 {
+		t.Fatalf("remembered: %v, %+v", ok, known)
+	}
+	clock := regexp.MustCompile(`\d\d:\d\d:\d\d UTC|\d+s ago|just now`)
+	if again := tell(); clock.ReplaceAllString(again, "") != clock.ReplaceAllString(first, "") {
+		t.Errorf("then: %s\nfirst: %s", again, first)
+	}
+	w.write("out.txt", []byte("second"))
+	if again := tell(); !strings.Contains(again, "outputs of this finished step were edited: out.txt") {
+		t.Errorf("edited: %s", again)
+	}
+	if err := os.Remove(filepath.Join(w.p.Root, "out.txt")); err != nil {
+		t.Fatal(err)
+	}
+	if again := tell(); !strings.Contains(again, "outputs of this finished step were deleted: out.txt") {
+		t.Errorf("deleted: %s", again)
+	}
+	w.write("out.txt", []byte("first"))
+	w.say(pawl.ItemsSkipped{Step: "b", Items: []int{0}, Why: "test"})
+	if again := tell(); strings.Contains(again, "edited: out.txt") || again == first {
+		t.Errorf("an event later: %s", again)
 	}
 }

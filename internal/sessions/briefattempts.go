@@ -40,7 +40,7 @@ func (g *briefer) attempt(live *pawl.AttemptState) brief.Doubt {
 		d.Found, d.Evidence = brief.Unknown, []string{err.Error()}
 		return d
 	}
-	switch status.State {
+	switch status = status.Under(live.Boot); status.State {
 	case supervise.Live:
 		g.addLive(&d, status, dir)
 		return d

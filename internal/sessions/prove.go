@@ -36,6 +36,7 @@ type prover struct {
 
 	items  map[pawl.StepID][]string // paths that a step's items recorded
 	unread map[pawl.StepID]int      // number of items whose records were not read
+	proven bool                     // all records were read so far, and the snapshot has proven all paths
 }
 
 // names are the entries of a folder.
@@ -69,6 +70,7 @@ func (pr *prover) status(name string, newest resume.OutputRecord) string {
 	if pr.inSnapshot(name, newest) {
 		return brief.Same
 	}
+	pr.proven = false
 	recorded := newest.Content
 	info, err := os.Stat(filepath.Join(pr.root, filepath.FromSlash(name)))
 	switch {
@@ -156,7 +158,18 @@ func (pr *prover) folder(name string) (names, bool) {
 
 // prove verifies the outputs of all finished work, last finished first.
 func (g *briefer) prove(pr *prover) {
+	unchanged := pr.store != nil && len(pr.touched) == 0
+	if unchanged && g.known.Proofs != nil && g.known.Base == pr.base.ID.String() {
+		g.facts.Proofs = g.known.Proofs
+		return
+	}
 	g.facts.Proofs = map[pawl.StepID]brief.Proof{}
+	defer func() {
+		if unchanged && pr.proven {
+			g.known.Base, g.known.Proofs, g.learned = pr.base.ID.String(), g.facts.Proofs, true
+		}
+	}()
+	pr.proven = true
 	pr.collect()
 	unchecked := 0
 	for _, id := range lastFirst(g.run.State) {
@@ -211,6 +224,7 @@ func (pr *prover) collect() {
 		for index := range items.Total {
 			if seq := items.Done.At(index); seq > 0 && !pr.item(id, items, index, seq) {
 				pr.unread[id]++
+				pr.proven = false
 			}
 		}
 		slices.Sort(pr.items[id])

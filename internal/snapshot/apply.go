@@ -72,15 +72,23 @@ func (s *Store) Export(ctx context.Context, r Record, paths []string, folder str
 
 // Fill writes a snapshot into a folder that has nothing but .pawl and the mark of MarkUnfinished, which it removes.
 func (s *Store) Fill(ctx context.Context, r Record, folder string) ([]Change, error) {
+	return s.fill(r, &applier{ctx: ctx, store: s, folder: folder})
+}
+
+// FillPassing is like Fill, but what it writes does not survive a power failure.
+func (s *Store) FillPassing(ctx context.Context, r Record, folder string) ([]Change, error) {
+	return s.fill(r, &applier{ctx: ctx, store: s, folder: folder, passing: true})
+}
+
+func (s *Store) fill(r Record, a *applier) ([]Change, error) {
 	changes, err := s.ExportChanges(r, nil)
 	if err != nil {
 		return nil, err
 	}
-	a := applier{ctx: ctx, store: s, folder: folder}
 	if err := a.run(changes, nil); err != nil {
 		return changes, err
 	}
-	return changes, unmark(folder, changes)
+	return changes, unmark(a.folder, changes)
 }
 
 // MarkUnfinished creates a folder if it is missing, and marks it: not all files are written into it yet.
@@ -120,6 +128,8 @@ type applier struct {
 	root   int     // descriptor of folder
 	since  int64   // ns: files changed after this may differ from the snapshot that Save took
 	clones *cloner // nil: read all content from the store
+
+	passing bool // what is written need not be durable
 
 	mu    sync.Mutex        // guards modes
 	modes map[string]uint32 // final modes of folders, by path
@@ -437,7 +447,7 @@ func (a *applier) setModes() error {
 
 // sync makes all changes durable, with one call for the file system where there is one, otherwise file by file.
 func (a *applier) sync(changes []Change) error {
-	if len(changes) == 0 {
+	if len(changes) == 0 || a.passing {
 		return nil
 	}
 	if done, err := disk.SyncFileSystem(a.folder); done || err != nil {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -51,6 +52,7 @@ func (w *worker) scanFolder(f *folder, fd int) error {
 			f.names = append(f.names, s)
 		}
 	}
+	w.noteFolder(f, slices.ContainsFunc(f.names, w.maySlip), slices.ContainsFunc(f.names, stamp.dependsOnIndex))
 	return nil
 }
 
@@ -83,6 +85,7 @@ func (w *worker) scanName(f *folder, fd int, d dirent, s, old *stamp) (there boo
 		s.kind = byte(Folder)
 		f.children = append(f.children, w.child(f, d.name))
 	case unix.S_IFREG:
+		w.noteLinks(f, &st)
 		return w.scanFile(f, fd, d, s, old, &st)
 	case unix.S_IFLNK:
 		return w.scanLink(f, fd, d, s, &st)

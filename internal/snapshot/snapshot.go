@@ -4,7 +4,8 @@
 // ignores, .pawl and .git at any depth, and sockets, pipes and devices. It holds content and permission bits, but no
 // times, owners, extended attributes or hard links. It lists what was left out, also the .git of nested repositories.
 //
-// Taking a snapshot reads only files whose size, times or inode changed since the last one. It never writes to the
+// Taking a snapshot reads only files whose size, times or inode changed since the last one. With Watch, snapshots of some kinds skip
+// folders in which the kernel has reported no change. Taking one never writes to the
 // workspace or to .git, and takes no lock there. A restore never removes or overwrites anything that is not in a
 // snapshot.
 //
@@ -65,7 +66,9 @@ type Config struct {
 type Store struct {
 	cfg   Config
 	packs *pack.Store
-	mu    sync.Mutex // one walk at a time
+
+	mu       sync.Mutex // one walk at a time; guards watching
+	watching watching
 }
 
 // ErrQuota means that the store has reached its quota, or that a new snapshot would exceed it. No snapshot was taken.
@@ -88,7 +91,11 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 }
 
 // Close closes the store.
-func (s *Store) Close() error { return s.packs.Close() }
+func (s *Store) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return errors.Join(s.watching.close(), s.packs.Close())
+}
 
 // Stamp describes what a snapshot is taken for.
 type Stamp struct {
@@ -119,6 +126,7 @@ type Record struct {
 	NewLeftOut  []LeftOut `json:"-"`                       // what pawl chose to leave out and the last walk did not; set only by Take and Save
 	Head        *Head     `json:"head,omitempty"`          // nil: no repository
 	Paths       []string  `json:"paths,omitempty"`         // the snapshot has only these paths, and everything below them; the rest of Tree is older. Defaults to all.
+	Watched     bool      `json:"watched,omitempty"`       // folders without a reported change were not read; see Watch
 
 	ID pack.ID `json:"-"` // hash of the record
 }
@@ -183,6 +191,13 @@ func (s *Store) TakeWith(ctx context.Context, stamp Stamp, include []string) (Re
 	return s.take(ctx, stamp, include, "", s.cfg.Quota)
 }
 
+// TakeChanged is like TakeWith, but returns ErrUnchanged if the root folder's tree would be same.
+func (s *Store) TakeChanged(ctx context.Context, stamp Stamp, include []string, same pack.ID) (Record, error) {
+	include = clean(include)
+	slices.Sort(include)
+	return s.take(ctx, stamp, include, same.String(), s.cfg.Quota)
+}
+
 // TakeSpare is like Take for a snapshot that nobody waits for. It returns ErrUnchanged if the root folder's tree would be
 // the one named same, and leaves the last of the disk's space to others.
 func (s *Store) TakeSpare(ctx context.Context, stamp Stamp, same string) (Record, error) {
@@ -203,7 +218,7 @@ func (s *Store) take(ctx context.Context, stamp Stamp, include []string, same st
 	if err := s.checkQuota(); err != nil {
 		return Record{}, err
 	}
-	scan, err := s.scanUpTo(ctx, include, extent{}, limit)
+	scan, err := s.scanUpTo(ctx, include, extent{rests: mayRest(stamp.Kind)}, limit)
 	if err != nil {
 		return Record{}, fmt.Errorf("take a snapshot: %w", err)
 	}
@@ -239,6 +254,7 @@ type scan struct {
 type extent struct {
 	paths []string
 	base  Record
+	rests bool // skip the folders in which the watch has seen no change. Defaults to false.
 }
 
 // extentOf returns the extent of paths. Paths that include the root, or none, mean the whole workspace.
@@ -246,7 +262,7 @@ func extentOf(paths []string, base Record) extent {
 	if slices.Contains(paths, ".") {
 		return extent{}
 	}
-	return extent{paths, base}
+	return extent{paths: paths, base: base}
 }
 
 // isPart reports whether a scan does not read all of a folder.
@@ -300,31 +316,54 @@ func (s *Store) scanUpTo(ctx context.Context, include []string, part extent, lim
 	if err != nil {
 		return nil, err
 	}
-	old := emptyStatCache()
-	if part.readsFolder(root) {
-		old = readStatCache(s.statFile()) // only now: the open batch keeps Prune and Repair from removing what the cache names
+	newWalk := func() *walk {
+		return &walk{
+			ctx: ctx, root: root, batch: batch, limit: limit, tracked: known, part: part, stored: s.tree, keepDerived: s.cfg.Derived,
+		}
 	}
-	w := &walk{
-		ctx: ctx, root: root, batch: batch, limit: limit, old: old, tracked: known, part: part, stored: s.tree,
-		index: known.key == old.index && len(include) == 0, keepDerived: s.cfg.Derived,
+	l := &scan{walk: newWalk(), store: s}
+	l.remember(part.rests)
+	l.root, err = l.run(rules)
+	if err == nil && l.watched.doubts() {
+		l.walk = newWalk()
+		l.remember(false)
+		l.root, err = l.run(rules)
 	}
-	l := &scan{walk: w, store: s}
-	if l.root, err = w.run(rules); err != nil {
+	if err != nil {
 		return nil, errors.Join(err, batch.Abort())
 	}
+	l.carry()
 	l.ended = time.Now()
 	if len(part.paths) > 0 {
 		before, err := s.LeftOutOf(part.base)
 		if err != nil {
 			return nil, errors.Join(err, batch.Abort())
 		}
-		w.leftOut = append(w.leftOut, slices.DeleteFunc(before, func(o LeftOut) bool { return part.reads(o.Path) })...)
+		l.leftOut = append(l.leftOut, slices.DeleteFunc(before, func(o LeftOut) bool { return part.reads(o.Path) })...)
 	}
-	slices.SortFunc(w.leftOut, func(a, b LeftOut) int { return cmp.Compare(a.Path, b.Path) })
-	if len(include) == 0 && len(part.paths) == 0 && !s.cfg.ReadOnly {
-		_ = l.saveStatCache() // losing the cache only makes the next walk slower
+	slices.SortFunc(l.leftOut, func(a, b LeftOut) int { return cmp.Compare(a.Path, b.Path) })
+	saved := false
+	if l.isWhole() && !s.cfg.ReadOnly && !l.watched.defersSave(l.walk) {
+		saved = l.saveStatCache() == nil // losing the cache only makes the next walk slower
 	}
+	s.watching.end(l.walk, saved)
 	return l, nil
+}
+
+// isWhole reports whether the walk is of the whole workspace, as the rules have it.
+func (w *walk) isWhole() bool { return len(w.tracked.include) == 0 && len(w.part.paths) == 0 }
+
+// remember gives the walk what the last one found. The open batch keeps Prune and Repair from removing what that names.
+func (l *scan) remember(rests bool) {
+	l.old = emptyStatCache()
+	if l.isWhole() {
+		l.store.watching.begin(l, rests)
+	}
+	if !l.watched.remembers() && l.part.readsFolder(l.walk.root) {
+		l.old = readStatCache(l.store.statFile())
+	}
+	l.index = l.tracked.key == l.old.index && len(l.tracked.include) == 0
+	l.watched.skip(l.walk)
 }
 
 // defaults returns the ignore patterns that follow those of .pawlignore.
@@ -368,6 +407,7 @@ func (l *scan) commit(ctx context.Context, stamp Stamp) (Record, error) {
 	record := Record{
 		Format: recordFormat, Stamp: stamp, Started: l.started.UTC(), Ended: l.ended.UTC(),
 		Tree: l.root.ID, Files: l.root.Files, Bytes: l.root.Size, LeftOut: len(l.leftOut), Paths: l.part.paths,
+		Watched: l.watched != nil && l.watched.skips,
 	}
 	if len(record.Paths) > 0 {
 		record.Format = partialFormat

@@ -271,6 +271,9 @@ func (s *stamp) entry(name string) Entry {
 	return Entry{Name: name, Kind: Kind(s.kind), Mode: s.mode & 0o7777, Size: s.size, ID: s.id}
 }
 
+// dependsOnIndex reports whether the name is where it is because git's index has it, or does not have it.
+func (s stamp) dependsOnIndex() bool { return s.tracked || s.kind == leftOutKind }
+
 // mustReread reports whether a file must be read again even if it matches the stamp.
 func (c *statCache) mustReread(s stamp) bool {
 	return s.kind != leftOutKind && Kind(s.kind) != Folder && !c.settled(s.ctime)

@@ -205,6 +205,9 @@ func (s *Store) Receive(ctx context.Context, content []byte, run pawl.RunID, fet
 	return r, err
 }
 
+// HasTree reports whether the store has the files of a snapshot, perhaps as those of another one.
+func (s *Store) HasTree(r Record) (bool, error) { return s.packs.Has(r.Tree) }
+
 // Has reports whether the store has a snapshot's commit record.
 func (s *Store) Has(id pack.ID) (bool, error) {
 	_, err := s.RecordContent(id)

@@ -34,7 +34,8 @@ type walk struct {
 	part    extent
 	stored  func(pack.ID) ([]Entry, error) // reads the trees of part.base
 	tracked *tracked
-	index   bool // git's index is the one that the stat cache was written with
+	index   bool         // git's index is the one that the stat cache was written with
+	watched *watchedWalk // nil: without a watch
 	started time.Time
 
 	zeros   sync.Once // guards putting zeroBlock
@@ -63,6 +64,7 @@ type folder struct {
 	intact    bool // the store has all objects that old names
 	unchanged bool // its names all match old
 	gone      bool // no longer a folder, or unreadable
+	whole     bool // no folder below it is skipped
 	mode      uint32
 	names     []stamp // sorted; nil if unchanged
 	before    pack.ID // its tree in the base of the walk's extent
@@ -163,8 +165,14 @@ func (w *worker) visit(f *folder) error {
 		return err
 	}
 	f.mode = uint32(st.Mode) & 0o7777
-	if err := w.list(f, fd); err != nil {
-		return w.unreadable(f, err)
+	passes := w.watched.passes(f)
+	if passes {
+		w.recall(f)
+	} else {
+		w.watch(f, fd)
+		if err := w.list(f, fd); err != nil {
+			return w.unreadable(f, err)
+		}
 	}
 	if f.parent != nil { // the root's rules already include its own patterns
 		if err := w.readRules(f, fd); err != nil {
@@ -181,17 +189,20 @@ func (w *worker) visit(f *folder) error {
 			return err
 		}
 	}
-	if f.unchanged, err = w.compare(f, fd); err == nil && !f.unchanged {
+	if passes {
+		w.pass(f)
+	} else if f.unchanged, err = w.compare(f, fd); err == nil && !f.unchanged {
 		err = w.scanFolder(f, fd)
 	}
 	if err != nil {
 		return err
 	}
-	if len(f.children) == 0 {
+	children := w.toVisit(f.children)
+	if len(children) == 0 {
 		return w.finish(f)
 	}
-	f.pending.Store(int32(len(f.children)))
-	w.push(f.children...)
+	f.pending.Store(int32(len(children)))
+	w.push(children...)
 	return nil
 }
 
@@ -277,6 +288,7 @@ func (w *worker) compare(f *folder, fd int) (bool, error) {
 	known := blockReader{rest: f.old.entries}
 	var s stamp
 	var out []LeftOut
+	indexed := false
 	for i := range w.names {
 		d := &w.names[i]
 		name, ok := known.next(&s)
@@ -294,6 +306,7 @@ func (w *worker) compare(f *folder, fd int) (bool, error) {
 		case leftOutKind:
 			out = append(out, LeftOut{Path: join(f.path, d.name), Why: s.text})
 		}
+		indexed = indexed || s.dependsOnIndex()
 	}
 	if _, more := known.next(&s); more || known.bad {
 		return w.differs(f)
@@ -303,6 +316,7 @@ func (w *worker) compare(f *folder, fd int) (bool, error) {
 		w.leftOut = append(w.leftOut, out...)
 		w.mu.Unlock()
 	}
+	w.noteFolder(f, false, indexed)
 	return true, nil
 }
 
@@ -313,7 +327,7 @@ func (w *worker) differs(f *folder) (bool, error) {
 
 // looksSame reports whether a name matches its stamp.
 func (w *worker) looksSame(f *folder, fd int, d *dirent, s *stamp) (bool, error) {
-	if (s.tracked || s.kind == leftOutKind) && !w.index {
+	if s.dependsOnIndex() && !w.index {
 		return false, nil // git's index changed: whether git tracks the name is open
 	}
 	switch {
@@ -328,12 +342,13 @@ func (w *worker) looksSame(f *folder, fd int, d *dirent, s *stamp) (bool, error)
 	if err := unix.Fstatat(fd, d.name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
 		return false, nil
 	}
+	w.noteLinks(f, &st)
 	return s.matches(&st) && w.old.settled(s.ctime), nil
 }
 
 func (w *walk) child(f *folder, name string) *folder {
 	path := join(f.path, name)
-	child := &folder{parent: f, path: path, old: w.old.blocks[path]}
+	child := &folder{parent: f, path: path, old: w.old.blocks[path], whole: w.watched.whole(f, path)}
 	if at, found := slices.BinarySearchFunc(f.base, name, compareName); found {
 		child.before = treeOf(&f.base[at])
 	}
@@ -400,6 +415,9 @@ func (w *walk) makeTree(f *folder) error {
 	w.addBlock(raw, f.old == nil || !bytes.Equal(raw, f.old.raw) || slices.ContainsFunc(names, w.old.mustReread))
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.watched != nil {
+		w.watched.fresh[f.path] = true
+	}
 	w.trees[b.tree] = entries
 	return nil
 }

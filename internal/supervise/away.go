@@ -17,13 +17,13 @@ import (
 // writes it last, when the project has all files of the step.
 const DeliveredFile = "delivered.json"
 
-// Deliver writes DeliveredFile.
+// Deliver writes DeliveredFile. It need not survive a power failure: the next courier takes the result again.
 func Deliver(dir string, exit pawl.Exit) error {
 	data, err := json.Marshal(exit)
 	if err != nil {
 		return err
 	}
-	return disk.Replace(filepath.Join(dir, DeliveredFile), data)
+	return disk.Put(filepath.Join(dir, DeliveredFile), data)
 }
 
 // Delivered returns how the attempt with a token ended on its worker; nil if no courier has delivered that.
@@ -34,6 +34,9 @@ func Delivered(dir string, token pawl.Token) *pawl.Exit {
 	}
 	return exit
 }
+
+// Undeliver removes DeliveredFile, so that a courier brings the files of the step again.
+func Undeliver(dir string) error { return disk.Remove(filepath.Join(dir, DeliveredFile)) }
 
 // A courier that ends without a delivery is started again after courierPause, courierTries times.
 const (

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -226,9 +227,22 @@ func ownCgroup() (string, error) {
 	return "", errors.New("this process is in no cgroup v2")
 }
 
-// cgroupMount returns the mount point of cgroup v2, and the group that is mounted there. It parses mountinfo (proc(5)),
-// since hybrid systems mount version 1 too.
+// cgroupMount returns the mount point of cgroup v2, and the group that is mounted there.
 func cgroupMount() (mount, root string, err error) {
+	m, err := mountedCgroup()
+	return m.at, m.root, err
+}
+
+// cgroupAt is where a control group is mounted.
+type cgroupAt struct{ at, root string }
+
+// mountedCgroup parses mountinfo (proc(5)) once, since hybrid systems mount version 1 too.
+var mountedCgroup = sync.OnceValues(func() (cgroupAt, error) {
+	mount, root, err := readCgroupMount()
+	return cgroupAt{mount, root}, err
+})
+
+func readCgroupMount() (mount, root string, err error) {
 	f, err := os.Open("/proc/self/mountinfo")
 	if err != nil {
 		return "", "", err

@@ -4,6 +4,7 @@ package supervise
 
 import (
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 	"strings"
@@ -25,12 +26,12 @@ const calls = 24
 // Killed at any call through the seam, engine and supervisor leave no doubt: what has not begun has not run, and what
 // has ended has run.
 func TestDieAnywhere(t *testing.T) {
-	for _, where := range []string{inBoth, onlySupervisor} {
+	for where, pool := range places() {
 		states := map[State]int{}
 		for n := 1; n <= calls; n++ {
-			t.Run(fmt.Sprint(where, n), func(t *testing.T) {
+			t.Run(fmt.Sprint(where, pool, n), func(t *testing.T) {
 				a := sh(t, "echo ran >> ledger")
-				a.helper(fmt.Sprintf("%s=die:%d", where, n)).Wait()
+				a.helper(fmt.Sprintf("%s=die:%d", where, n), "ENGINE_POOL="+pool).Wait()
 				a.no(Attach(a.dir).Wait(a.soon()))
 				status, err := Probe(a.dir)
 				a.no(err)
@@ -44,7 +45,20 @@ func TestDieAnywhere(t *testing.T) {
 			})
 		}
 		if states[NotBegun] < 2 || where == onlySupervisor && states[Lost] < 3 || states[Ended] < 3 {
-			t.Errorf("%s: %v", where, states)
+			t.Errorf("%s %s: %v", where, pool, states)
+		}
+	}
+}
+
+// places yields where a fault happens, and the pool of the engine: none, one, or one whose engine notes the end.
+func places() iter.Seq2[string, string] {
+	return func(yield func(string, string) bool) {
+		for _, where := range []string{inBoth, onlySupervisor} {
+			for _, pool := range []string{"", "yes", "noted"} {
+				if !yield(where, pool) {
+					return
+				}
+			}
 		}
 	}
 }
@@ -52,12 +66,16 @@ func TestDieAnywhere(t *testing.T) {
 // A disk that fails for one call, each in turn: the child never runs without a record of its beginning, and its end is
 // recorded once the disk works again.
 func TestFailAnywhere(t *testing.T) {
-	for _, where := range []string{inBoth, onlySupervisor} {
+	for where, pool := range places() {
+		durable := 4 // the calls that make begun.json durable
+		if pool != "" {
+			durable = 2
+		}
 		for n := 1; n <= calls; n++ {
-			t.Run(fmt.Sprint(where, n), func(t *testing.T) {
+			t.Run(fmt.Sprint(where, pool, n), func(t *testing.T) {
 				a := sh(t, "echo ran >> ledger")
 				what := []string{"ENOSPC", "EIO"}[n%2]
-				a.helper(fmt.Sprintf("%s=%s:%d", where, what, n)).Wait()
+				a.helper(fmt.Sprintf("%s=%s:%d", where, what, n), "ENGINE_POOL="+pool).Wait()
 				a.no(Attach(a.dir).Wait(a.soon()))
 				status, err := Probe(a.dir)
 				a.no(err)
@@ -68,8 +86,8 @@ func TestFailAnywhere(t *testing.T) {
 					if ledger != nil {
 						t.Error("ran without a folder")
 					}
-				case where == onlySupervisor && n <= 4 && status.State != NotBegun: // the calls that make begun.json
-					t.Errorf("begun without a durable record: %s", status.State)
+				case where == onlySupervisor && n <= durable && status.State != NotBegun:
+					t.Errorf("begun without a record: %s", status.State)
 				case status.State == Lost:
 					t.Errorf("lost: %s", a.read(pawl.ErrFile))
 				case status.State == NotBegun && ledger != nil:

@@ -41,12 +41,15 @@ type supervisor struct {
 	planned []string // the variables of the job, without those of this process
 	begun   pawl.Begun
 	tree    tree
+	environ []string       // the environment that the job's variables are added to
 	sigterm chan os.Signal // SIGTERM: check abort.json now
 	events  *tail
 	beatDue time.Time
 
 	begunFile disk.File // begun.json
 	begunSize int64     // its size
+
+	link *link // to the pool of the engine; nil for a supervisor of one attempt
 
 	lockSeen   time.Time // when the engine's lock was last looked at
 	attendedAt time.Time // when an engine last worked on the run
@@ -58,11 +61,16 @@ type supervisor struct {
 	delivered *pawl.Exit // of a job that a worker carries out: how it ended there
 }
 
-// Main runs the supervisor of the attempt in dir. It expects the attempt's lock as descriptor 3. When it returns, the
-// exit record is durable and no process of the child is left; the caller must then exit. An error means that nothing
-// was started, or that the attempt's folder no longer exists.
-func Main(dir string) error {
+// Main runs a supervisor with the arguments of its command: the folder of an attempt, or SlotFlag and the folder above attempts. It expects
+// the attempt's lock, or the link to a pool, as descriptor 3. When it returns, the exit records are durable or journaled, and no process of a child is left;
+// the caller must then exit. An error means that nothing was started, or that the attempt's folder no longer exists.
+func Main(args []string) error {
 	runtime.LockOSThread() // never unlocked: the child dies with the thread that started it (golang/go#27505)
+	caught := catchSignals()
+	if len(args) == 2 && args[0] == SlotFlag {
+		return serveSlot(caught)
+	}
+	dir := args[len(args)-1]
 	if err := checkLock(dir); err != nil {
 		return fmt.Errorf("supervise %s: %w", dir, err)
 	}
@@ -70,10 +78,20 @@ func Main(dir string) error {
 	if err != nil {
 		return fmt.Errorf("supervise %s: %w", dir, err)
 	}
-	s := &supervisor{dir: dir, key: key, started: time.Now(), attendedAt: time.Now(), asleep: process.Asleep()}
-	s.catchSignals()
+	return newSupervisor(dir, key, os.Environ(), caught).supervise()
+}
+
+func newSupervisor(dir string, key ed25519.PrivateKey, environ []string, caught signals) *supervisor {
+	now := time.Now()
+	s := &supervisor{dir: dir, key: key, environ: environ, started: now, attendedAt: now, asleep: process.Asleep(), sigterm: caught.terminate}
+	s.tree.children, s.tree.before = caught.children, childrenTime()
+	return s
+}
+
+// supervise executes the job and writes the exit record.
+func (s *supervisor) supervise() error {
 	if err := s.begin(); err != nil {
-		return fmt.Errorf("supervise %s: %w", dir, err)
+		return fmt.Errorf("supervise %s: %w", s.dir, err)
 	}
 	if !s.job.PIDNamespace { // with one, the child cannot name this process, and the system denies the maps that it needs
 		protectMemory()
@@ -81,9 +99,6 @@ func Main(dir string) error {
 	s.tree.open()
 	s.work()
 	s.tree.remove() // before the exit record: afterwards pawl no longer looks for the group
-	if err := s.syncResults(); err != nil {
-		s.exit.Reason, s.exit.Why = pawl.ReasonError, err.Error()
-	}
 	return s.finish()
 }
 
@@ -105,18 +120,20 @@ func checkLock(dir string) error {
 	return unix.Flock(lockFD, unix.LOCK_EX|unix.LOCK_NB)
 }
 
+// signals are the signals that a supervisor reacts to.
+type signals struct{ terminate, children chan os.Signal }
+
 // catchSignals catches the signals that would end the supervisor. It does not ignore them, because a child inherits
 // ignored signals.
-func (s *supervisor) catchSignals() {
-	ignored := make(chan os.Signal, 1)
-	signal.Notify(ignored, syscall.SIGINT, syscall.SIGHUP)
-	s.sigterm = make(chan os.Signal, 1)
-	signal.Notify(s.sigterm, syscall.SIGTERM)
-	s.tree.children = make(chan os.Signal, 1)
-	signal.Notify(s.tree.children, syscall.SIGCHLD)
+func catchSignals() signals {
+	caught := signals{terminate: make(chan os.Signal, 1), children: make(chan os.Signal, 1)}
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGINT, syscall.SIGHUP)
+	signal.Notify(caught.terminate, syscall.SIGTERM)
+	signal.Notify(caught.children, syscall.SIGCHLD)
+	return caught
 }
 
-// begin reads the job, chooses the scope of the child's processes and makes begun.json durable.
+// begin reads the job, chooses the scope of the child's processes and writes begun.json.
 func (s *supervisor) begin() error {
 	job, err := readRecord[pawl.Job](filepath.Join(s.dir, pawl.JobFile))
 	if err != nil {
@@ -126,7 +143,7 @@ func (s *supervisor) begin() error {
 		return errors.New("missing or truncated job.json")
 	}
 	s.planned = job.Env
-	s.job = withDefaults(*job)
+	s.job = withDefaults(*job, s.environ)
 	s.tree.namespace = s.job.PIDNamespace
 	s.events = &tail{path: filepath.Join(s.dir, pawl.EventsFile)}
 	self, err := process.Identify(os.Getpid())
@@ -142,7 +159,7 @@ func (s *supervisor) begin() error {
 	return nil
 }
 
-func withDefaults(job pawl.Job) pawl.Job {
+func withDefaults(job pawl.Job, environ []string) pawl.Job {
 	set := func(d *pawl.Duration, value time.Duration) {
 		if *d == 0 {
 			*d = pawl.Duration(value)
@@ -154,7 +171,7 @@ func withDefaults(job pawl.Job) pawl.Job {
 	if job.OutputCap == 0 {
 		job.OutputCap = pawl.DefaultOutputCap
 	}
-	job.Env = overlay(overlay(os.Environ(), job.Env), []string{tokenVariable(job.Token)})
+	job.Env = overlay(overlay(environ, job.Env), []string{tokenVariable(job.Token)})
 	return job
 }
 
@@ -182,14 +199,15 @@ const GroupPrefix = "pawl-"
 
 func cgroupName(token pawl.Token) string { return GroupPrefix + string(token) }
 
-// writeBegun makes begun.json durable. It writes in place: a torn record means that nothing was started.
+// writeBegun makes begun.json durable, unless an engine is there: its journal has the boot of the system. It writes in place: a torn record
+// means that nothing was started.
 func (s *supervisor) writeBegun() error {
 	record, err := disk.Create(filepath.Join(s.dir, pawl.BegunFile))
 	if err != nil {
 		return err
 	}
 	s.begunFile = record
-	if err := s.appendBegun(); err != nil {
+	if err := s.appendBegun(); err != nil || s.job.Passing || s.link.attached() {
 		return err
 	}
 	if err := s.begunFile.Sync(); err != nil {
@@ -303,6 +321,9 @@ const maxResult = 1 << 20
 // Otherwise a power failure could keep the record and lose the work. It skips outputs that are missing or outside the
 // project; the engine judges those.
 func (s *supervisor) syncResults() error {
+	if s.job.Passing {
+		return nil
+	}
 	err := ignoreMissing(outputs.Sync(s.dir, []string{pawl.ResultFile}))
 	if s.exit.Exit != nil && *s.exit.Exit == 0 && s.exit.Reason == pawl.ReasonExited && pawl.Passed(s.exit.Checks) {
 		err = errors.Join(err, ignoreMissing(outputs.Sync(s.job.Root, s.job.Outputs)))
@@ -329,19 +350,49 @@ func (s *supervisor) finish() error {
 		s.exit.Seconds, s.exit.CPUSeconds = d.Seconds, d.CPUSeconds
 		s.exit.Killed, s.exit.Leftovers = s.exit.Killed+d.Killed, append(s.exit.Leftovers, d.Leftovers...)
 	}
-	data, err := json.Marshal(s.exit)
-	if err != nil {
-		return err
-	}
-	data = Seal{private: s.key}.Sign(data)
 	for {
 		s.followMove()
-		err := disk.Replace(filepath.Join(s.dir, pawl.ExitFile), data)
+		err := s.record()
 		if err == nil || errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 		time.Sleep(time.Second)
 	}
+}
+
+// record writes the exit record. If an engine is there, which syncs the outputs and journals the end, it does not sync, and the record
+// counts until the system restarts.
+func (s *supervisor) record() error {
+	if boot := s.begun.Supervisor.BootID; boot != "" && s.link.attached() {
+		s.exit.Boot = boot
+		return s.writeExit(disk.Put)
+	}
+	if s.job.Passing {
+		return s.writeExit(disk.Put)
+	}
+	return s.harden()
+}
+
+// harden makes the exit record and what it vouches for durable.
+func (s *supervisor) harden() error {
+	if err := s.syncResults(); err != nil {
+		s.exit.Reason, s.exit.Why = pawl.ReasonError, err.Error()
+	}
+	boot := s.exit.Boot
+	s.exit.Boot = ""
+	err := s.writeExit(disk.Replace)
+	if err != nil {
+		s.exit.Boot = boot
+	}
+	return err
+}
+
+func (s *supervisor) writeExit(write func(path string, data []byte) error) error {
+	data, err := json.Marshal(s.exit)
+	if err != nil {
+		return err
+	}
+	return write(filepath.Join(s.dir, pawl.ExitFile), Seal{private: s.key}.Sign(data))
 }
 
 // abort returns the request to end the attempt, if there is one.
@@ -358,7 +409,7 @@ func (s *supervisor) abort() *pawl.Abort {
 	return abort
 }
 
-// beat writes the heartbeat when it is due. After an error it tries again in a second.
+// beat writes the heartbeat when it is due, the first one at the first tick. After an error it tries again in a second.
 func (s *supervisor) beat(w *monitor) {
 	if time.Now().Before(s.beatDue) {
 		return
@@ -367,10 +418,8 @@ func (s *supervisor) beat(w *monitor) {
 		Token: s.job.Token, Time: time.Now().UTC(), Uptime: process.Uptime().Seconds(),
 		Slept: (process.Asleep() - s.asleep).Seconds(), OutputBytes: w.written(), Progress: w.progressed,
 	}
-	if !s.beatDue.IsZero() { // the first heartbeat is immediate: nothing to measure yet
-		cpu, members, _ := s.tree.usage()
-		beat.CPUSeconds, beat.Processes = cpu.Seconds(), members
-	}
+	cpu, members, _ := s.tree.usage()
+	beat.CPUSeconds, beat.Processes = cpu.Seconds(), members
 	s.beatDue = time.Now().Add(time.Duration(s.job.Beat))
 	data, err := json.Marshal(beat)
 	if err == nil {

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -35,7 +36,7 @@ func TestMain(m *testing.M) {
 				os.Setenv("PAWL_FAULT", fault)
 			}
 			disktest.Inject()
-			if err := Main(os.Args[2]); err != nil {
+			if err := Main(os.Args[2:]); err != nil {
 				fmt.Fprintln(os.Stderr, "supervisor:", err)
 				os.Exit(1)
 			}
@@ -57,11 +58,18 @@ func engine(dir string) {
 	data, err := os.ReadFile(dir + ".job")
 	check(err)
 	check(json.Unmarshal(data, &job))
-	lock, err := Prepare(dir)
+	var pool *Pool
+	if os.Getenv("ENGINE_POOL") != "" {
+		pool = NewPool(filepath.Dir(dir))
+	}
+	lock, err := pool.Prepare(dir, job)
 	check(err)
-	running, err := Start(lock, job, NewSeal())
+	running, err := pool.Start(lock, job, NewSeal())
 	check(err)
 	check(running.Wait(context.Background()))
+	if os.Getenv("ENGINE_POOL") == "noted" {
+		check(running.Noted())
+	}
 	os.Exit(0)
 }
 
@@ -147,6 +155,7 @@ func doing(t *testing.T, what string) *attempt {
 func (a *attempt) end() {
 	RequestAbort(a.dir, pawl.Abort{Reason: pawl.ReasonAbort})
 	a.no(Attach(a.dir).Wait(a.soon()))
+	a.untilGone()
 	if status, _ := Probe(a.dir); status.State == Ended {
 		for name := range a.pids() {
 			if a.alive(name) {
@@ -159,6 +168,32 @@ func (a *attempt) end() {
 			syscall.Kill(pid, syscall.SIGKILL)
 		}
 	}
+}
+
+// scripted has a job execute a script, as a pool takes it, instead of a command.
+func (a *attempt) scripted() {
+	switch {
+	case len(a.job.Command) == 3 && a.job.Command[0] == "/bin/sh":
+		a.job.Script = a.job.Command[2]
+	case len(a.job.Command) > 0:
+		self, err := os.Executable()
+		a.no(err)
+		a.job.Script = "exec " + strings.Join(append([]string{self}, a.job.Command[1:]...), " ")
+	}
+	a.job.Command = nil
+}
+
+// untilGone waits for the end of the supervisor.
+func (a *attempt) untilGone() {
+	a.Helper()
+	a.until("the end of the supervisor", func() bool {
+		begun, _ := readBegun(a.dir)
+		if begun == nil {
+			return true
+		}
+		_, err := process.Find(begun.Supervisor)
+		return err != nil
+	})
 }
 
 func (a *attempt) no(err error) {
@@ -258,6 +293,9 @@ func (a *attempt) helper(env ...string) *exec.Cmd {
 // engine returns the command of an engine, not yet started.
 func (a *attempt) engine(env ...string) *exec.Cmd {
 	a.Helper()
+	if slices.ContainsFunc(env, func(v string) bool { return strings.HasPrefix(v, "ENGINE_POOL=") && v != "ENGINE_POOL=" }) {
+		a.scripted()
+	}
 	data, err := json.Marshal(a.job)
 	a.no(err)
 	a.no(os.MkdirAll(filepath.Dir(a.dir), 0o700))

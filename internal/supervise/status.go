@@ -34,6 +34,9 @@ type Status struct {
 	Begun *pawl.Begun // nil: not begun
 	Exit  *pawl.Exit  // nil: not ended
 
+	// Unsynced is an exit record that does not count, because it was not synced before the system restarted.
+	Unsynced *pawl.Exit
+
 	exitRecord []byte // the content of exit.json
 }
 
@@ -61,12 +64,23 @@ func Probe(dir string) (Status, error) {
 	switch {
 	case err != nil:
 		return Status{}, fmt.Errorf("probe attempt: %w", err)
+	case exit != nil && exit.Boot != "" && exit.Boot != process.BootID():
+		status.State, status.Unsynced = Lost, exit
 	case exit != nil:
 		status.State, status.Exit, status.exitRecord = Ended, exit, record
 	case status.Begun != nil || mayHaveBegun(dir):
 		status.State = Lost
 	}
 	return status, nil
+}
+
+// Under returns the status of an attempt whose intent was journaled under a boot of the system; "" if that is unknown. Its records were not
+// synced, so after a restart none need be there.
+func (s Status) Under(boot string) Status {
+	if s.State == NotBegun && boot != "" && boot != process.BootID() {
+		s.State = Lost
+	}
+	return s
 }
 
 // mayHaveBegun reports whether an attempt without a readable begun.json may have begun: its folder, which was durable
@@ -238,12 +252,32 @@ func signalSupervisor(dir string, sig syscall.Signal) error {
 			return fmt.Errorf("signal supervisor %d: this process does not hold the lock of the attempt", status.Begun.Supervisor.PID)
 		}
 	}
+	if sig == syscall.SIGKILL {
+		return killSupervisor(dir, status.Begun.Supervisor)
+	}
 	err = process.Signal(status.Begun.Supervisor, sig)
-	if errors.Is(err, process.ErrGone) || errors.Is(err, process.ErrOtherNamespace) && sig == syscall.SIGTERM {
+	if errors.Is(err, process.ErrGone) || errors.Is(err, process.ErrOtherNamespace) {
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("signal supervisor %d: %w", status.Begun.Supervisor.PID, err)
+	}
+	return nil
+}
+
+// killSupervisor kills a supervisor if it still runs the attempt. It stops it first, because that of a pool may begin another attempt at
+// any moment.
+func killSupervisor(dir string, supervisor pawl.Process) error {
+	err := process.Signal(supervisor, syscall.SIGSTOP)
+	if err == nil {
+		sig := syscall.SIGKILL
+		if status, probeErr := Probe(dir); probeErr != nil || status.State != Live {
+			sig, err = syscall.SIGCONT, probeErr
+		}
+		err = errors.Join(err, process.Signal(supervisor, sig))
+	}
+	if err != nil && !errors.Is(err, process.ErrGone) {
+		return fmt.Errorf("kill supervisor %d: %w", supervisor.PID, err)
 	}
 	return nil
 }

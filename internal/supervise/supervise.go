@@ -31,7 +31,7 @@ import (
 	"pawl/internal/supervise/process"
 )
 
-// Verb is the hidden command that runs a supervisor: `pawl supervise DIR`.
+// Verb is the hidden command that runs a supervisor: `pawl supervise DIR`, or `pawl supervise --slot DIR` for one of a Pool.
 const Verb = "supervise"
 
 // InitVerb is the hidden command that runs an init: `pawl supervise-init PATH ARG0 ARG…`.
@@ -48,8 +48,10 @@ type Lock struct {
 
 // Prepare creates an attempt's folder and takes its lock, before the intent is journaled. It removes records of an
 // earlier use of the folder. If a supervisor or another engine holds the lock, the error is of KindHeld.
-func Prepare(dir string) (*Lock, error) {
-	if err := disk.MakeFolders(dir); err != nil {
+func Prepare(dir string) (*Lock, error) { return prepare(dir, disk.MakeFolders) }
+
+func prepare(dir string, makeFolders func(string) error) (*Lock, error) {
+	if err := makeFolders(dir); err != nil {
 		return nil, fmt.Errorf("prepare attempt: %w", err)
 	}
 	f, err := disk.Create(filepath.Join(dir, pawl.LockFile))
@@ -92,25 +94,15 @@ func (l *Lock) Release() error { return l.file.Close() }
 // Running is an attempt with a supervisor.
 type Running struct {
 	dir  string
-	gone chan struct{} // closed when our supervisor has ended; nil for an attempt of an earlier engine
+	gone chan struct{} // closed when our supervisor has ended, or the attempt under one of a pool; nil for an attempt of an earlier engine
+	slot *slot         // nil for a supervisor of one attempt
 }
 
 // Start starts the supervisor of a job and passes it the lock and the seal for its exit record. The caller's lock is
 // released in any case.
 func Start(lock *Lock, job pawl.Job, seal Seal) (*Running, error) {
 	defer lock.Release()
-	data, err := json.Marshal(job)
-	if err != nil {
-		return nil, fmt.Errorf("start supervisor: %w", err)
-	}
-	if err := admit(lock.dir, job.RunAs); err != nil {
-		return nil, fmt.Errorf("start supervisor: %w", err)
-	}
-	write := disk.Put // not synced: it is needed only until begun.json exists
-	if job.Away != nil {
-		write = disk.Replace // or until the worker has ended, which may be after a restart of this system
-	}
-	if err := write(filepath.Join(lock.dir, pawl.JobFile), data); err != nil {
+	if err := writeJob(lock, job); err != nil {
 		return nil, fmt.Errorf("start supervisor: %w", err)
 	}
 	cmd, err := startSupervisor(lock, job, seal)
@@ -125,13 +117,29 @@ func Start(lock *Lock, job pawl.Job, seal Seal) (*Running, error) {
 	return running, nil
 }
 
+// writeJob writes a job for its supervisor, and lets the user who executes it write the attempt's files.
+func writeJob(lock *Lock, job pawl.Job) error {
+	data, err := json.Marshal(job)
+	if err != nil {
+		return err
+	}
+	if err := admit(lock.dir, job.RunAs); err != nil {
+		return err
+	}
+	write := disk.Put // not synced: it is needed only until begun.json exists
+	if job.Away != nil {
+		write = disk.Replace // or until the worker has ended, which may be after a restart of this system
+	}
+	return write(filepath.Join(lock.dir, pawl.JobFile), data)
+}
+
 // startSupervisor starts a supervisor. Its own error messages go to the attempt's error output, where users look.
 func startSupervisor(lock *Lock, job pawl.Job, seal Seal) (*exec.Cmd, error) {
 	path, err := programFor(job)
 	if err != nil {
 		return nil, err
 	}
-	errors, err := openLog(filepath.Join(lock.dir, pawl.ErrFile))
+	errors, err := errFile(lock.dir)
 	if err != nil {
 		return nil, err
 	}

@@ -268,7 +268,7 @@ func TestEscalation(t *testing.T) {
 
 // TestDefaultWaits: pawl waits 5 s after SIGINT and 3 s after SIGTERM, as Gyoshu does.
 func TestDefaultWaits(t *testing.T) {
-	job := withDefaults(pawl.Job{})
+	job := withDefaults(pawl.Job{}, os.Environ())
 	if interrupt, terminate := time.Duration(job.InterruptWait), time.Duration(job.TerminateWait); interrupt != 5*time.Second || terminate != 3*time.Second {
 		t.Errorf("%s, %s", interrupt, terminate)
 	}

@@ -49,6 +49,15 @@ func Sweep(dir string, token pawl.Token) (killed int, left []int, err error) {
 	return killed + more, left, nil
 }
 
+// SweepLost sweeps an attempt if it is lost.
+func SweepLost(dir string, token pawl.Token) error {
+	status, err := Probe(dir)
+	if err == nil && status.State == Lost {
+		_, _, err = Sweep(dir, token)
+	}
+	return err
+}
+
 // isRecordOf reports whether begun.json is of the attempt in a folder: it has the token of the job that the engine wrote
 // there. Without a job, which a crash of the machine may lose, there is nothing to compare.
 func isRecordOf(dir string, begun *pawl.Begun) bool {

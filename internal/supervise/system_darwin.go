@@ -4,6 +4,8 @@ import (
 	"errors"
 	"syscall"
 
+	"golang.org/x/sys/unix"
+
 	"pawl"
 	"pawl/internal/account"
 	"pawl/internal/supervise/process"
@@ -54,3 +56,8 @@ func Guarantees() []pawl.Finding {
 	}
 	return append(findings, process.Guarantees()...)
 }
+
+// reusable is false: on macOS a process that an attempt leaves does not come to its supervisor.
+const reusable = false
+
+func dupTo(from, to int) error { return unix.Dup2(from, to) }

@@ -55,3 +55,9 @@ func cgroupFinding() pawl.Finding {
 	}
 	return pawl.Finding{Level: pawl.OK, What: "steps run in their own cgroup v2: no process can escape", Where: own}
 }
+
+// reusable reports whether a supervisor can have one attempt after another: every process that an attempt leaves comes to it.
+const reusable = true
+
+// dupTo makes descriptor to a copy of from, and closes what it was.
+func dupTo(from, to int) error { return unix.Dup3(from, to, 0) }

@@ -56,7 +56,6 @@ func (s *supervisor) runTask(t task) ending {
 	}
 	w := s.monitor(t)
 	defer w.close()
-	s.beat(w)
 	cause := s.waitLeader(w, t.limits)
 	if cause != nil {
 		s.terminate(w)
@@ -149,6 +148,9 @@ func (s *supervisor) waitLeader(w *monitor, limits watchdog.Limits) *pawl.Abort 
 		case <-s.sigterm:
 			if abort := s.abort(); abort != nil {
 				return abort
+			}
+			if s.link != nil && time.Since(s.started) < tick {
+				continue // it may be meant for the attempt before
 			}
 			return &pawl.Abort{Reason: pawl.ReasonAbort, Why: "the supervisor received SIGTERM"}
 		case <-ticker.C:

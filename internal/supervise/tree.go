@@ -24,6 +24,7 @@ type tree struct {
 	adopts   bool                // orphans come to this process, so without children it has no descendants
 	group    *cgroup             // nil: no cgroup
 	as       *pawl.Account       // who runs the command. Defaults to the user of this process.
+	before   time.Duration       // CPU time of the children that ended before the attempt
 	leader   int                 // 0: not started, or ended
 	status   *syscall.WaitStatus // of the command; nil until it has ended
 
@@ -235,8 +236,11 @@ func (t *tree) wait(limit time.Duration, meanwhile func()) (empty bool) {
 	return true
 }
 
-// reaped returns the CPU time of all processes that have ended.
-func (t *tree) reaped() time.Duration {
+// reaped returns the CPU time of all processes of the attempt that have ended.
+func (t *tree) reaped() time.Duration { return childrenTime() - t.before }
+
+// childrenTime returns the CPU time of all children of this process that have ended.
+func childrenTime() time.Duration {
 	var used unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_CHILDREN, &used); err != nil {
 		return 0

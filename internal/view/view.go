@@ -31,6 +31,9 @@ func Render(state *pawl.State, plan *pawl.Plan) map[string][]byte {
 	return files
 }
 
+// Names returns the names of the views that Render returns for every run.
+func Names() []string { return []string{"STATE.md", "CHECKPOINT.md", "DECISIONS.md", "BLOCKERS.md"} }
+
 // run is the input of all views.
 type run struct {
 	*pawl.State

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"pawl/internal/remote/remotetest/servers"
 	"pawl/temporal/internal/servertest"
 )
 
@@ -33,7 +34,7 @@ func built(t *testing.T) string {
 type site struct {
 	*testing.T
 	server  *servertest.Server
-	share   string // folder of the remote
+	remote  string // URL
 	project string
 	machine
 }
@@ -52,6 +53,11 @@ func newMachine(t *testing.T, server *servertest.Server) machine {
 		"HOME=" + home, "XDG_CONFIG_HOME=" + home, "PAWL_STATE=" + filepath.Join(home, "state"),
 		"PATH=" + built(t) + ":/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8",
 	}}
+	for _, v := range os.Environ() { // of the object store
+		if strings.HasPrefix(v, "AWS_") {
+			m.env = append(m.env, v)
+		}
+	}
 	m.write(filepath.Join(home, "pawl/config.yaml"), server.SettingsFile())
 	return m
 }
@@ -74,12 +80,40 @@ func (m machine) command(dir, program string, args ...string) *exec.Cmd {
 	return cmd
 }
 
+// newSite returns a site whose remote is a folder.
 func newSite(t *testing.T) *site {
 	t.Helper()
+	return newSiteWith(t, "file://"+t.TempDir())
+}
+
+// newStoreSite returns a site whose remote is in an object store of its own.
+func newStoreSite(t *testing.T) (*site, *servers.Server) {
+	t.Helper()
+	store, err := servers.S3()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := store.Remove(); err != nil {
+			t.Error(err)
+		}
+	})
+	bucket, err := store.Bucket()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range store.Environ() {
+		t.Setenv(name, value)
+	}
+	return newSiteWith(t, "s3://"+bucket), store
+}
+
+func newSiteWith(t *testing.T, remote string) *site {
+	t.Helper()
 	server := servertest.Start(t)
-	s := &site{T: t, server: server, share: t.TempDir(), project: t.TempDir(), machine: newMachine(t, server)}
+	s := &site{T: t, server: server, remote: remote, project: t.TempDir(), machine: newMachine(t, server)}
 	s.pawl(0, "init")
-	s.pawl(0, "remote", "add", "origin", "file://"+s.share)
+	s.pawl(0, "remote", "add", "origin", s.remote)
 	return s
 }
 
@@ -155,13 +189,13 @@ func (p *process) wait(code int) {
 // worker is a machine that performs steps.
 type worker struct {
 	machine machine
-	share   string
+	remote  string
 	*process
 }
 
 func (s *site) worker(flags ...string) *worker {
 	s.Helper()
-	w := &worker{machine: newMachine(s.T, s.server), share: s.share}
+	w := &worker{machine: newMachine(s.T, s.server), remote: s.remote}
 	w.start(flags...)
 	return w
 }
@@ -169,7 +203,7 @@ func (s *site) worker(flags ...string) *worker {
 // start starts the process of the worker, perhaps again.
 func (w *worker) start(flags ...string) {
 	w.machine.t.Helper()
-	args := append([]string{"worker", "--queue", "gpu", "--remote", "file://" + w.share, "--parallel", "4"}, flags...)
+	args := append([]string{"worker", "--queue", "gpu", "--remote", w.remote, "--parallel", "4"}, flags...)
 	w.process = begin(w.machine.t, w.machine.command(w.machine.home, "pawl-temporal", args...))
 	w.machine.t.Cleanup(w.end)
 }

@@ -13,7 +13,7 @@ import (
 // TestRefused: what is wrong is said, with what to do.
 func TestRefused(t *testing.T) {
 	s := newSite(t)
-	worker := []string{"worker", "--queue", "gpu", "--remote", "file://" + s.share}
+	worker := []string{"worker", "--queue", "gpu", "--remote", s.remote}
 	fails := func(name string, m machine, code int, want string, args ...string) {
 		t.Helper()
 		p := begin(t, m.command(m.home, "pawl-temporal", args...))
@@ -26,7 +26,7 @@ func TestRefused(t *testing.T) {
 			t.Errorf("%s: exit code %d: %s; want %d and %q", name, got, p.said.String(), code, want)
 		}
 	}
-	fails("no queue", s.machine, 2, "--queue", "worker", "--remote", "file://"+s.share)
+	fails("no queue", s.machine, 2, "--queue", "worker", "--remote", s.remote)
 	fails("no remote", s.machine, 2, "--remote", "worker", "--queue", "gpu")
 	fails("no such remote", s.machine, 2, "is not a remote of pawl", "worker", "--queue", "gpu", "--remote", "file://"+t.TempDir())
 	fails("no attempt", s.machine, 1, "only pawl itself starts couriers", "dispatch")

@@ -52,7 +52,15 @@ func (s *site) finished(begun string) {
 
 // TestFilesTravel: a step gets the files of the step before, and the next one the files that it changed; steps on other queues stay here.
 func TestFilesTravel(t *testing.T) {
-	s := newSite(t)
+	t.Run("folder", func(t *testing.T) { newSite(t).filesTravel() })
+	t.Run("S3", func(t *testing.T) {
+		s, _ := newStoreSite(t)
+		s.filesTravel()
+	})
+}
+
+func (s *site) filesTravel() {
+	t := s.T
 	s.worker()
 	s.worker()
 	s.write(filepath.Join(s.project, "plan.yaml"), `
@@ -110,6 +118,25 @@ func TestServerKilled(t *testing.T) {
 	s.server.Kill()
 	s.release(release)
 	s.server.Restart()
+	run.wait(0)
+	s.finished(begun)
+}
+
+// TestStoreKilled: while the object store is gone, a worker keeps its result, and an engine its step.
+func TestStoreKilled(t *testing.T) {
+	s, store := newStoreSite(t)
+	w := s.worker()
+	begun, release := s.slowPlan()
+	run := s.start("run", "plan.yaml")
+	eventually(t, "the step begins", func() bool { return lines(begun) > 0 })
+	if err := store.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	s.release(release)
+	eventually(t, "the worker waits", func() bool { return strings.Contains(w.said.String(), "trying again") })
+	if err := store.Restart(); err != nil {
+		t.Fatal(err)
+	}
 	run.wait(0)
 	s.finished(begun)
 }

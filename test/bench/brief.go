@@ -48,10 +48,19 @@ func (b *bench) briefs() ([]line, error) {
 		if len(told.Doubts) > 0 || len(told.Findings) > 0 || strings.Contains(told.Text, "not checked:") {
 			return nil, fmt.Errorf("the run of %d events is not as it was left:\n%s", events, told.Text)
 		}
+		process := timed(func() error { return quiet(exec.Command(b.pawl, "-C", p.Root, "brief", "--for", "claude")) })
+		if err := b.settle(process); err != nil {
+			return nil, err
+		}
+		nothing, err := inTurns(rounds, 1, process, b.startNothing)
+		if err != nil {
+			return nil, err
+		}
 		cut := map[bool]string{true: "cut", false: "whole"}[told.Cut]
 		lines = append(lines,
 			inside.line(fmt.Sprintf("brief of a run of %d events: %d bytes, %s", events, len(told.Text), cut), "opening that run", goal{}),
-			whole.line("the same by `pawl brief`, whole process", "`pawl status` of that run", goal{}))
+			whole.line("the same by `pawl brief`, whole process", "`pawl status` of that run", goal{}),
+			nothing.line("the same by `pawl brief`, whole process", "a do-nothing Go program", goal{ratio: 12}))
 	}
 	return lines, nil
 }
@@ -94,7 +103,7 @@ func (b *bench) briefedRun(events int) (*project.Project, pawl.RunID, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	if err := errors.Join(b.append(log, said), log.Close()); err != nil {
+	if err := errors.Join(b.append(p, log, said), log.Close()); err != nil {
 		return nil, "", err
 	}
 	_, err = history.SaveNow(b, p, run, config.Snapshots{}, pawl.Author{Kind: pawl.ByPerson}, "for the measurement")
@@ -102,7 +111,7 @@ func (b *bench) briefedRun(events int) (*project.Project, pawl.RunID, error) {
 }
 
 // append appends the events and caches the state behind them.
-func (b *bench) append(log *journal.Log, said []pawl.Payload) error {
+func (b *bench) append(p *project.Project, log *journal.Log, said []pawl.Payload) error {
 	list := make([]pawl.Event, len(said))
 	for i, p := range said {
 		var err error
@@ -120,7 +129,7 @@ func (b *bench) append(log *journal.Log, said []pawl.Payload) error {
 	if state.RejectedCount > 0 {
 		return fmt.Errorf("%d misfits: %+v", state.RejectedCount, state.RejectedEvents)
 	}
-	return log.SaveState(state)
+	return runs.SaveState(p, log, state)
 }
 
 // briefedEvents returns what happened, and leaves the files of it.

@@ -60,7 +60,7 @@ func (p *pawlKeeper) name() string { return ours }
 
 func (p *pawlKeeper) how(d deed) string {
 	switch d {
-	case broughtTen, broughtAll:
+	case broughtTen, besideTen, broughtAll:
 		return "`pawl restore`"
 	}
 	return "`pawl checkpoint`"
@@ -86,6 +86,11 @@ func (p *pawlKeeper) take() (usage, error) {
 
 func (p *pawlKeeper) bringBack(paths []string) (usage, error) {
 	return p.run(append([]string{"restore", p.checkpoint, "--yes"}, paths...)...)
+}
+
+// bringAside writes paths as they were into a folder that does not exist.
+func (p *pawlKeeper) bringAside(paths []string, folder string) (usage, error) {
+	return p.run(append([]string{"restore", p.checkpoint, "--to", folder}, paths...)...)
 }
 
 func (p *pawlKeeper) bringAll(folder string) (usage, error) {
@@ -158,8 +163,11 @@ func (g *gitKeeper) run(args ...string) (usage, string, error) {
 	return g.b.timed(g.root, g.env, append([]string{"git"}, args...)...)
 }
 
-func (g *gitKeeper) take() (u usage, err error) {
-	if g.added, _, err = g.run("add", "-A"); err != nil {
+func (g *gitKeeper) take() (usage, error) { return g.add("-A") }
+
+// add keeps what the arguments of git add name.
+func (g *gitKeeper) add(what ...string) (u usage, err error) {
+	if g.added, _, err = g.run(append([]string{"add"}, what...)...); err != nil {
 		return usage{}, err
 	}
 	if !g.shadow {
@@ -187,6 +195,16 @@ func (g *gitKeeper) bringBack(paths []string) (usage, error) {
 	}
 	u, _, err := g.run(append([]string{"checkout", "-q", g.commit, "--"}, paths...)...)
 	return u, err
+}
+
+// bringBackSynced is bringBack, and returns once the files are on disk.
+func (g *gitKeeper) bringBackSynced(paths []string) (usage, error) {
+	u, _, err := g.run(append([]string{"restore", "--"}, paths...)...)
+	if err != nil {
+		return u, err
+	}
+	synced, _, err := g.b.timed(g.root, g.env, "sync", "-f", g.root)
+	return u.and(synced), err
 }
 
 func (g *gitKeeper) bringAll(folder string) (usage, error) {

@@ -32,8 +32,8 @@ func main() {
 // plans, a supervisor.
 func run(args []string) error {
 	switch {
-	case len(args) == 3 && args[1] == supervise.Verb:
-		return supervise.Main(args[2])
+	case len(args) > 2 && args[1] == supervise.Verb:
+		return supervise.Main(args[2:])
 	case len(args) == 3 && args[1] == durableVerb:
 		return durableProgram(args[2])
 	case len(args) > 2 && args[1] == timedVerb:
@@ -66,7 +66,7 @@ type bench struct {
 	pawl        string                   // the real binary
 	hookProgram string                   // pawl-hook
 	nothing     string                   // a Go program that does nothing
-	trials      func() ([]*trial, error) // of rows 3 and 4, which share them
+	trials      func() ([]*trial, error) // of rows 3 to 4, which share them
 }
 
 func newBench(parent string, short bool) (*bench, error) {
@@ -115,8 +115,8 @@ func (b *bench) table(only string, kernels bool) error {
 		return err
 	}
 	fmt.Printf("%s\n\n| row | work | baseline | measured | ratio | goal | met? |\n|---|---|---|---|---|---|---|\n", facts)
-	rows := []func() ([]line, error){b.appends, b.sharedAppends, b.snapshots, b.firstSnapshots, b.opening, b.durableSteps, b.hooks, b.history, b.durableResume, b.resume, b.shellSteps, b.briefs, b.dryRun, b.imports, b.postgresAppends, b.server, b.kernels, b.starts, b.remotes}
-	names := strings.Fields("1 2 3 4 5 6 7 history 8 8 9 brief dry import postgres server kernel start remote")
+	rows := []func() ([]line, error){b.appends, b.sharedAppends, b.snapshots, b.partialRestores, b.watchedSnapshots, b.firstSnapshots, b.opening, b.durableSteps, b.hooks, b.history, b.durableResume, b.resume, b.shellSteps, b.briefs, b.dryRun, b.imports, b.postgresAppends, b.server, b.kernels, b.starts, b.remotes}
+	names := strings.Fields("1 2 3 3b 3c 4 5 6 7 history 8 8 9 brief dry import postgres server kernel start remote")
 	asked := func(name string) bool {
 		return only == "" && (name != "kernel" || kernels) || slices.Contains(strings.Split(only, ","), name)
 	}
@@ -132,7 +132,7 @@ func (b *bench) table(only string, kernels bool) error {
 			fmt.Printf("| %s | %s | %s | %s | %s | %s | %s |\n", names[i], l.work, l.yardstick, l.measured, l.ratio, l.goal, l.met)
 		}
 	}
-	if !asked("3") && !asked("4") {
+	if !asked("3") && !asked("3b") && !asked("3c") && !asked("4") {
 		return nil
 	}
 	trials, err := b.trials()

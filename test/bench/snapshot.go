@@ -42,14 +42,13 @@ func (b *bench) snapshots() ([]line, error) {
 		return nil, err
 	}
 	for _, t := range trials {
-		if err := errors.Join(t.again(b.full(5, 2)), t.back(b.full(3, 1))); err != nil {
+		if err := t.again(b.full(5, 2)); err != nil {
 			return nil, err
 		}
 	}
 	t := last(trials)
 	lines := t.lines(keptChanged, "checkpoint of %d files, 10 changed", map[string]goal{plainGit: {ratio: 0.25}, bareWalk: {ratio: 2}})
 	lines = append(lines, t.lines(keptSame, "checkpoint of %d files, nothing changed", nil)...)
-	lines = append(lines, t.lines(broughtTen, "restore of 10 of %d files", nil)...)
 	large, err := b.largeFile()
 	if err != nil {
 		return nil, err
@@ -85,7 +84,7 @@ func costs(trials []*trial) string {
 	for _, k := range t.keepers {
 		columns = append(columns, k.name())
 	}
-	columns = append(columns, inProcess, bareWalk)
+	columns = append(columns, gitTold, gitSynced, inProcess, bareWalk)
 	text := "\n| files | |"
 	for _, name := range columns {
 		text += " " + name + " |"

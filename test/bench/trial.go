@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"pawl"
@@ -23,7 +22,9 @@ const (
 	keptFirst   deed = "first snapshot"
 	keptChanged deed = "10 files changed"
 	keptSame    deed = "nothing changed"
+	keptWatched deed = "10 files changed, watched"
 	broughtTen  deed = "restore of 10 files"
+	besideTen   deed = "restore of 10 files, elsewhere"
 	broughtAll  deed = "restore of all, elsewhere"
 )
 
@@ -32,6 +33,8 @@ const (
 	inProcess = "pawl within a process"
 	bareWalk  = "bare walk"
 	onlyAdd   = "`git add -A`" // the first half of git's
+	gitTold   = "shadow git told the paths: `add`, `write-tree`, `commit-tree`"
+	gitSynced = "`git restore` of them, then `sync -f`"
 )
 
 // subject does a deed once, and says what it took.
@@ -184,44 +187,6 @@ func clocked(do func() error) func() (usage, error) {
 	}
 }
 
-// back measures what it takes to bring ten files back that were written over.
-func (t *trial) back(rounds int) error {
-	var subjects []subject
-	for _, k := range t.keepers {
-		subjects = append(subjects, subject{k.name(), func() (usage, error) { return t.bringTen(k) }})
-	}
-	return t.inTurns(broughtTen, rounds, subjects, func() error { return nil })
-}
-
-// bringTen spoils ten files and has a keeper bring them back as they were.
-func (t *trial) bringTen(k keeper) (usage, error) {
-	paths, err := t.tree.edit(t.round)
-	if err != nil {
-		return usage{}, err
-	}
-	before, err := t.tree.read(paths)
-	if err != nil {
-		return usage{}, err
-	}
-	for _, path := range paths {
-		if err := os.WriteFile(filepath.Join(t.tree.root, path), []byte("spoilt\n"), 0o600); err != nil {
-			return usage{}, err
-		}
-	}
-	if _, err := disk.SyncFileSystem(t.b.dir); err != nil {
-		return usage{}, err
-	}
-	u, err := k.bringBack(paths)
-	if err != nil {
-		return usage{}, err
-	}
-	after, err := t.tree.read(paths)
-	if err == nil && strings.Join(before, "") != strings.Join(after, "") {
-		err = errors.New("the files are not what they were")
-	}
-	return u, err
-}
-
 // all measures what it takes to write the tree into an empty folder. Git does that the same way behind people's backs.
 func (t *trial) all() error {
 	want, err := measure(t.tree.root)
@@ -330,7 +295,7 @@ func (t *trial) names(d deed) []string {
 			names = append(names, onlyAdd)
 		}
 	}
-	names = append(names, inProcess, bareWalk)
+	names = append(names, gitTold, gitSynced, inProcess, bareWalk)
 	return slices.DeleteFunc(names, func(name string) bool { return len(t.took[d][name]) == 0 })
 }
 
@@ -358,7 +323,7 @@ func (t *trial) costs(columns []string) []string {
 		}
 		rows = append(rows, text)
 	}
-	for _, d := range []deed{keptFirst, keptChanged, keptSame, broughtTen, broughtAll} {
+	for _, d := range []deed{keptFirst, keptChanged, keptSame, keptWatched, broughtTen, besideTen, broughtAll} {
 		if len(t.took[d]) == 0 {
 			continue
 		}

@@ -162,7 +162,7 @@ func (t *torture) prepare() error {
 	if t.dir, err = filepath.EvalSymlinks(t.dir); err != nil {
 		return err
 	}
-	t.pawl, t.faulty = filepath.Join(t.dir, "pawl"), filepath.Join(t.dir, "pawl-faults")
+	t.pawl, t.faulty = filepath.Join(t.dir, "pawl"), filepath.Join(t.dir, "faults", "pawl")
 	builds := [][]string{{"-o", t.dir + string(filepath.Separator), "./cmd/pawl", "./cmd/pawl-hook"}, {"-tags", "faults", "-o", t.faulty, "./cmd/pawl"}}
 	faultless := t.only == "agents" || t.only == "mirrors" || t.only == "servers"
 	if faultless {

@@ -1,12 +1,10 @@
 package main
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -47,6 +45,9 @@ func (t *torture) powercuts() error {
 	return t.each(stories*cuts, func(i int) error { return t.cut(recorded[i/cuts], i%cuts, ref) })
 }
 
+// earlierBoot is the boot under which stories are recorded: behind a power cut the system has another one.
+const earlierBoot = "00000000-0000-4000-8000-000000000000"
+
 // recording is a story as the disk saw it.
 type recording struct {
 	*platter
@@ -74,7 +75,7 @@ func (t *torture) record(i int, appends []int) (r *recording, err error) {
 // journal; or with everything killed at a random moment; or with an init and an engine that die at any of their calls.
 func (t *torture) recordOnce(i, try int, appends []int) (*recording, error) {
 	dice := t.rand("record", i)
-	s := &story{torture: t, dir: filepath.Join(t.dir, fmt.Sprintf("recording-%d-%d", i, try))}
+	s := &story{torture: t, dir: filepath.Join(t.dir, fmt.Sprintf("recording-%d-%d", i, try)), boot: earlierBoot}
 	if err := s.furnish("systematic"); err != nil {
 		return nil, err
 	}
@@ -195,7 +196,7 @@ func (t *torture) cut(r *recording, i int, ref *reference) error {
 	s := &story{torture: t, dir: filepath.Join(t.dir, fmt.Sprintf("cut-%s-%d", r.name, i))}
 	s.point = fmt.Sprintf("power cut behind line %d of %s, what was not synced is %s", line, r.name, how)
 	left := r.after(line, how, dice)
-	if err := errors.Join(left.put(s.dir), s.reboot()); err != nil {
+	if err := left.put(s.dir); err != nil {
 		return err
 	}
 	t.tally.cuts.Add(1)
@@ -224,25 +225,6 @@ func (s *story) goOn(told *history, ref *reference) error {
 		return err
 	}
 	return errors.Join(s.audit(ref), s.notAgain(told, before))
-}
-
-// reboot has all that was recorded of processes be of an earlier boot of the system, as it is behind a power cut.
-func (s *story) reboot() error {
-	now, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	if err != nil {
-		return err
-	}
-	earlier := []byte("00000000-0000-4000-8000-000000000000")
-	return filepath.WalkDir(s.project(), func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.Name() != pawl.BegunFile {
-			return err
-		}
-		data, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		return os.WriteFile(path, bytes.ReplaceAll(data, bytes.TrimSpace(now), earlier), 0o600)
-	})
 }
 
 // moment returns the line behind which the power is cut.

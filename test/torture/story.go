@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"pawl"
+	"pawl/internal/supervise"
 	"pawl/test/torture/observed"
 )
 
@@ -30,6 +31,7 @@ type story struct {
 	folder  string          // the project's name in dir. Defaults to project.
 	point   string          // the fault that it suffers, for messages
 	wrapper func() []string // what every command is run under; nil: nothing
+	boot    string          // the boot of the system in which all commands believe; "" for the real one
 	killed  map[string]bool // tokens of the attempts that we hit; nil: any may have been
 	failing bool            // the engine's calls fail, and its syncs among them
 }
@@ -102,6 +104,9 @@ const patience = time.Minute
 
 // command is a call of a binary in the project, with more in its environment.
 func (s *story) command(ctx context.Context, binary string, more []string, args ...string) (*exec.Cmd, *bytes.Buffer) {
+	if s.boot != "" {
+		binary, more = s.faulty, append(slices.Clone(more), faultBoot+s.boot)
+	}
 	line := append([]string{binary}, args...)
 	if s.wrapper != nil {
 		line = slices.Concat(s.wrapper(), line)
@@ -341,10 +346,14 @@ func identify(pid int, env map[string]string) proc {
 	args := strings.Split(strings.TrimRight(readProc(pid, "cmdline"), "\x00"), "\x00")
 	p := proc{pid: pid, role: engine, args: args}
 	switch {
-	case len(args) == 3 && args[1] == "supervise":
+	case len(args) > 2 && args[1] == supervise.Verb:
 		p.role = supervisor
+		dir := args[len(args)-1]
+		if args[2] == supervise.SlotFlag {
+			dir = supervise.AttemptOf(dir, pid)
+		}
 		var job pawl.Job
-		if data, err := os.ReadFile(filepath.Join(args[2], pawl.JobFile)); err == nil && json.Unmarshal(data, &job) == nil {
+		if data, err := os.ReadFile(filepath.Join(dir, pawl.JobFile)); err == nil && json.Unmarshal(data, &job) == nil {
 			p.token = string(job.Token)
 		}
 	case env["PAWL_TOKEN"] != "":

@@ -84,6 +84,7 @@ const (
 	faultOnly  = "PAWL_FAULT_ONLY="
 	faultCount = "PAWL_FAULT_COUNT="
 	faultLog   = "PAWL_FAULT_LOG="
+	faultBoot  = "PAWL_FAULT_BOOT="
 )
 
 // aimed returns the environment by which one call of one command, in whatever process, is hit.

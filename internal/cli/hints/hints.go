@@ -40,7 +40,19 @@ func Namer(ctx context.Context, p *project.Project, run pawl.RunID) func(command
 	if !p.Trust.Trusted() {
 		return func(string) string { return "pawl trust" }
 	}
-	named := namer(ctx, p, run)
+	return ownNamer(p, run, namer(ctx, p, run))
+}
+
+// NamerOf is Namer for a run that was loaded.
+func NamerOf(ctx context.Context, p *project.Project, r *runs.Run) func(command string) string {
+	if !r.Current || !p.Trust.Trusted() {
+		return Namer(ctx, p, r.State.Run)
+	}
+	return ownNamer(p, r.State.Run, func(command string) string { return command })
+}
+
+// ownNamer returns named, or for a run from elsewhere a function that returns how to adopt it in place of what is refused before.
+func ownNamer(p *project.Project, run pawl.RunID, named func(command string) string) func(command string) string {
 	err := runs.RequireOwn(p, run)
 	if err == nil {
 		return named

@@ -56,6 +56,9 @@ func IsTerminal(w io.Writer) bool {
 
 // Visible returns text as Filter prints it.
 func Visible(text string) string {
+	if plain([]byte(text)) == len(text) {
+		return text
+	}
 	var b strings.Builder
 	f := Filter{Out: &b}
 	_, _ = f.Write([]byte(text)) // a Builder never fails
@@ -75,6 +78,11 @@ func (f *Filter) Write(text []byte) (int, error) {
 	}
 	var out bytes.Buffer
 	for len(rest) > 0 {
+		if n := plain(rest); n > 0 {
+			out.Write(rest[:n])
+			rest = rest[n:]
+			continue
+		}
 		n := f.next(&out, rest)
 		if n == 0 {
 			f.partial = bytes.Clone(rest)
@@ -86,6 +94,14 @@ func (f *Filter) Write(text []byte) (int, error) {
 		return 0, err
 	}
 	return len(text), nil
+}
+
+// plain returns how many bytes at the start of text are printable ASCII, newlines and tabs.
+func plain(text []byte) (n int) {
+	for n < len(text) && (text[n] >= 0x20 && text[n] < 0x7f || text[n] == '\n' || text[n] == '\t') {
+		n++
+	}
+	return n
 }
 
 // next writes the first character of text, or its first color sequence, and returns its length; 0 if the end is missing.

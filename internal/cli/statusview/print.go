@@ -28,6 +28,11 @@ func printPosition(w io.Writer, pos pawl.Position) {
 
 // Print prints the report.
 func (r Report) Print(w io.Writer) error {
+	w, flush := layout.Buffered(w)
+	return cmp.Or(r.print(w), flush())
+}
+
+func (r Report) print(w io.Writer) error {
 	layout.Print(w, layout.Span{Text: string(r.Run), Colour: layout.Bold}, layout.Span{Text: "  "},
 		layout.Span{Text: r.statusText(), Colour: layout.RunColour(r.Status)}, layout.Span{Text: r.percentText() + "\n"})
 	if r.Goal != "" {

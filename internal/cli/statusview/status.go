@@ -350,7 +350,7 @@ func (r *Step) probe(p *project.Project, s *pawl.State) {
 	alive, lost, how := 0, 0, "ended while no engine was running"
 	for i, live := range s.Steps[r.ID].Live() {
 		status, err := supervise.Probe(p.AttemptDir(live.AttemptRef, s.Run))
-		r.Live[i].Lost = err == nil && status.State == supervise.Lost
+		r.Live[i].Lost = err == nil && status.Under(live.Boot).State == supervise.Lost
 		if exit := status.ExitSealed(live.Seal); exit != nil && exit.Reason == pawl.ReasonAbort {
 			how = resume.EndedText(exit)
 		}

@@ -21,6 +21,7 @@ import (
 	"pawl/internal/executor/events"
 	"pawl/internal/remote"
 	"pawl/internal/snapshot"
+	"pawl/internal/snapshot/pack"
 	"pawl/internal/supervise"
 )
 
@@ -77,11 +78,13 @@ func (c *Courier) Run(ctx context.Context) error {
 		err = c.settleEarlier(ctx)
 	}
 	if err == nil && c.state.Submitted == nil {
-		err = c.prepare(ctx)
+		err = c.persist(ctx, func() error { return c.prepare(ctx) })
 	}
 	switch {
 	case c.state.Submitted == nil && ctx.Err() != nil:
 		return c.deliver(pawl.ReasonAbort, "it was stopped before a worker had it")
+	case c.state.Submitted == nil && errors.Is(err, errNoInput): // nobody has submitted it, and no older engine can
+		return c.deliver(pawl.ReasonLost, err.Error())
 	case c.state.Submitted == nil && err != nil:
 		return c.deliver(pawl.ReasonError, err.Error())
 	case err != nil:
@@ -145,11 +148,15 @@ func (c *Courier) tell(format string, args ...any) {
 }
 
 func (c *Courier) connect(ctx context.Context) (err error) {
-	if c.remote, err = c.Remote(ctx); err != nil {
+	err = c.persist(ctx, func() (err error) { // first: it may connect meanwhile
+		c.carrier, err = c.Open(ctx)
+		return err
+	})
+	if err != nil {
 		return err
 	}
-	return c.persist(ctx, func() error {
-		c.carrier, err = c.Open(ctx)
+	return c.persist(ctx, func() (err error) {
+		c.remote, err = c.Remote(ctx)
 		return err
 	})
 }
@@ -161,14 +168,18 @@ func (c *Courier) pause() time.Duration {
 	return c.Pause
 }
 
-// persist calls do until the carrier answers.
+// persist calls do until the carrier and the remote answer.
 func (c *Courier) persist(ctx context.Context, do func() error) error {
 	for {
 		err := do()
-		if !errors.Is(err, dispatch.ErrUnreachable) {
+		switch {
+		case errors.Is(err, dispatch.ErrUnreachable):
+			c.tell("waiting for queue %s, which does not answer: %v", c.Job.Away.Queue, err)
+		case errors.Is(err, remote.ErrUnreachable):
+			c.tell("waiting for the remote, which does not answer: %v", err)
+		default:
 			return err
 		}
-		c.tell("waiting for queue %s, which does not answer: %v", c.Job.Away.Queue, err)
 		timer := time.NewTimer(c.pause())
 		select {
 		case <-timer.C:
@@ -222,18 +233,9 @@ func (c *Courier) end(ctx context.Context, id, why string) error {
 
 // prepare stores the order, and records the task. From then on the task may have been submitted.
 func (c *Courier) prepare(ctx context.Context) error {
-	c.tell("sending the files to the remote")
-	o, err := c.order(ctx)
+	content, err := c.storeOrder(ctx)
 	if err != nil {
 		return err
-	}
-	content, _, err := o.Encode()
-	if err != nil {
-		return err
-	}
-	key := order.OrderKey(c.Job.Run, c.Job.Token)
-	if content, err = order.CreateOrRead(ctx, c.remote.Store, key, content); err != nil {
-		return fmt.Errorf("store the order on the remote: %w", err)
 	}
 	task := dispatch.Task{
 		Queue: c.Job.Away.Queue, Project: c.Project, Run: c.Job.Run, Step: c.Job.Step, Item: c.Job.Item, Attempt: c.Job.Attempt, Token: c.Job.Token,
@@ -246,10 +248,14 @@ func (c *Courier) prepare(ctx context.Context) error {
 	if task, err = dispatch.ParseTask(data); err != nil {
 		return err
 	}
-	if _, err := order.ParseOrder(content, task); err != nil {
+	o, err := order.ParseOrder(content, task)
+	if err == nil && (o.Script != c.Job.Script || pack.IDOf(o.Input).String() != c.Job.Away.Input) {
+		err = errors.New("the order on the remote is not that of this attempt")
+	}
+	if err != nil {
 		return err
 	}
-	if err := (&remote.Record{Packs: o.Packs}).CheckPresent(ctx, c.remote.Store); err != nil {
+	if err := c.checkSent(ctx, o.Packs); err != nil {
 		return err
 	}
 	if ctx.Err() != nil {
@@ -262,6 +268,29 @@ func (c *Courier) prepare(ctx context.Context) error {
 	}
 	return err
 }
+
+// storeOrder stores the order on the remote, unless a courier of the attempt, perhaps on another machine, has stored it, and returns its content.
+func (c *Courier) storeOrder(ctx context.Context) (content []byte, err error) {
+	key := order.OrderKey(c.Job.Run, c.Job.Token)
+	if content, err = order.Find(ctx, c.remote.Store, key); err != nil || content != nil {
+		return content, err
+	}
+	c.tell("sending the files to the remote")
+	o, err := c.order(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if content, _, err = o.Encode(); err != nil {
+		return nil, err
+	}
+	if content, err = order.CreateOrRead(ctx, c.remote.Store, key, content); err != nil {
+		err = fmt.Errorf("store the order on the remote: %w", err)
+	}
+	return content, err
+}
+
+// errNoInput means that this project does not have the files of the attempt, which an engine elsewhere started.
+var errNoInput = errors.New("this project does not have the files with which the step was started")
 
 // follow submits the task, and waits for its end.
 func (c *Courier) follow(wanted context.Context) error {
@@ -335,7 +364,7 @@ func (c *Courier) conclude(ctx context.Context, task dispatch.Task, seen dispatc
 	}
 	switch report.Outcome {
 	case dispatch.Finished:
-		return c.take(ctx, task, report.Result)
+		return c.persist(ctx, func() error { return c.take(ctx, task, report.Result) })
 	case dispatch.Refused:
 		return c.deliver(pawl.ReasonError, report.Why)
 	case dispatch.Canceled:

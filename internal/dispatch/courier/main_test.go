@@ -29,7 +29,7 @@ import (
 // The test binary is also the supervisor of the steps on workers.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == supervise.Verb {
-		if err := supervise.Main(os.Args[2]); err != nil {
+		if err := supervise.Main(os.Args[2:]); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -112,6 +112,13 @@ func (s *site) worker(name string, environ ...string) *worker.Worker {
 	}
 	s.check(os.WriteFile(w.Lock, nil, 0o600))
 	return w
+}
+
+// nextProcess returns the worker as a process that is started after it sees it.
+func (s *site) nextProcess(w *worker.Worker) *worker.Worker {
+	return &worker.Worker{
+		Name: w.Name, Folder: w.Folder, Lock: w.Lock, Remotes: w.Remotes, Environ: w.Environ, Beat: w.Beat, GiveUp: w.GiveUp, Flush: w.Flush, Log: w.Log,
+	}
 }
 
 func cancelable(t *testing.T) (context.Context, func()) { return context.WithCancel(t.Context()) }

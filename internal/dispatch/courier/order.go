@@ -17,15 +17,11 @@ import (
 var here = []string{"PAWL_ATTEMPT_DIR", "PAWL_EVENTS", "PAWL_RESULT", "PAWL_PROJECT"}
 
 // order sends the input of the attempt, and returns the order.
-func (c *Courier) order(ctx context.Context) (*order.Order, error) {
+func (c *Courier) order(ctx context.Context) (o *order.Order, err error) {
 	job := &c.Job
-	input, err := pack.ParseID(job.Away.Input)
-	if err != nil {
-		return nil, fmt.Errorf("input of the step: %w", err)
-	}
-	o := &order.Order{
+	o = &order.Order{
 		Run: job.Run, AttemptRef: job.AttemptRef, Script: job.Script, Shell: job.Shell, RunShell: job.RunShell, Env: map[string]string{},
-		Secrets: job.Away.Secrets, Outputs: job.Outputs, Timeout: job.Timeout, Grace: job.Grace, Stall: job.Stall, OutputCap: job.OutputCap, Input: input,
+		Secrets: job.Away.Secrets, Outputs: job.Outputs, Timeout: job.Timeout, Grace: job.Grace, Stall: job.Stall, OutputCap: job.OutputCap,
 	}
 	if o.Dir, err = filepath.Rel(job.Root, job.Dir); err != nil {
 		return nil, err
@@ -42,28 +38,27 @@ func (c *Courier) order(ctx context.Context) (*order.Order, error) {
 		}
 		o.Env[name] = value
 	}
-	record, err := c.recordOf(input)
+	input, err := pack.ParseID(job.Away.Input)
+	if err != nil {
+		return nil, fmt.Errorf("input of the step: %w", err)
+	}
+	content, record, err := c.recordOf(input)
 	if err != nil {
 		return nil, err
 	}
-	packer, err := order.NewPacker(ctx, c.remote.Store, c.remote.Cache)
-	if err == nil {
-		err = packer.Snapshot(ctx, c.Objects, record)
-	}
-	if err == nil {
-		o.Packs, err = packer.Packs(ctx)
-	}
-	if err != nil {
+	o.Input = content
+	if o.Packs, err = c.send(ctx, record); err != nil {
 		return nil, fmt.Errorf("send the files of the step to the remote: %w", err)
 	}
+	c.noteSent(record, o.Packs)
 	return o, nil
 }
 
-// recordOf returns a snapshot that the project has.
-func (c *Courier) recordOf(id pack.ID) (r snapshot.Record, err error) {
-	content, err := c.Objects.RecordContent(id)
-	if err != nil {
-		return r, errors.Join(errors.New("the snapshot with the files of the step"), err)
+// recordOf returns a snapshot that the project has, and its commit record.
+func (c *Courier) recordOf(id pack.ID) (content []byte, r snapshot.Record, err error) {
+	if content, err = c.Objects.RecordContent(id); err != nil {
+		return nil, r, errors.Join(errNoInput, err)
 	}
-	return snapshot.ParseRecord(content, c.Job.Run)
+	r, err = snapshot.ParseRecord(content, c.Job.Run)
+	return content, r, err
 }

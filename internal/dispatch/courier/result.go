@@ -32,7 +32,7 @@ func (c *Courier) take(ctx context.Context, task dispatch.Task, sum string) erro
 	}
 	reader := remote.NewReader(c.remote.Store, c.remote.Cache, result.Packs)
 	for _, f := range result.Files {
-		content, err := reader.File(ctx, f)
+		content, err := f.Content(ctx, reader)
 		if err != nil {
 			return err
 		}
@@ -40,7 +40,6 @@ func (c *Courier) take(ctx context.Context, task dispatch.Task, sum string) erro
 			return err
 		}
 	}
-	c.tell("bringing the files of worker %s", result.Worker)
 	conflict, err := c.apply(ctx, reader, result)
 	if err != nil {
 		return fmt.Errorf("bring the files of the step: %w", err)
@@ -128,22 +127,25 @@ func (c *Courier) removeLive(ctx context.Context, token pawl.Token) {
 
 // apply changes the files of the project as the step did. A file that was also changed here is a conflict: then nothing is changed.
 func (c *Courier) apply(ctx context.Context, reader *remote.Reader, result *order.Result) (conflict string, err error) {
-	id, err := pack.ParseID(c.Job.Away.Input)
+	if result.Snapshot == nil {
+		return "", nil
+	}
+	input, err := c.input(ctx, result)
 	if err != nil {
 		return "", err
 	}
-	input, err := c.recordOf(id)
-	if err != nil {
-		return "", err
+	base := input
+	if result.Base != nil {
+		if base, err = order.Receive(ctx, reader, c.Objects, result.Base, c.Job.Run); err != nil {
+			return "", err
+		}
 	}
-	base, err := order.Receive(ctx, reader, c.Objects, result.Base, c.Job.Run)
-	if err != nil {
-		return "", err
-	}
+	c.tell("bringing the files of worker %s", result.Worker)
 	after, err := order.Receive(ctx, reader, c.Objects, result.Snapshot, c.Job.Run)
 	if err != nil {
 		return "", err
 	}
+	c.noteSent(after, result.Packs)
 	changes, err := c.Objects.Diff(base.Tree, after.Tree)
 	if err != nil {
 		return "", err
@@ -179,6 +181,26 @@ func (c *Courier) apply(ctx context.Context, reader *remote.Reader, result *orde
 		return "", err
 	}
 	return "", restoration.Apply(ctx)
+}
+
+// input returns the snapshot with which the step began. If another project has sent it, it comes from the remote.
+func (c *Courier) input(ctx context.Context, result *order.Result) (r snapshot.Record, err error) {
+	id, err := pack.ParseID(c.Job.Away.Input)
+	if err != nil {
+		return r, err
+	}
+	if _, r, err = c.recordOf(id); !errors.Is(err, errNoInput) {
+		return r, err
+	}
+	data, err := order.Read(ctx, c.remote.Store, order.OrderKey(c.Job.Run, c.Job.Token), result.Order)
+	if err != nil {
+		return r, err
+	}
+	o, err := order.ParseOrder(data, *c.state.Submitted)
+	if err != nil {
+		return r, err
+	}
+	return order.Receive(ctx, remote.NewReader(c.remote.Store, c.remote.Cache, o.Packs), c.Objects, o.Input, c.Job.Run)
 }
 
 // removedHere returns the files that the step changed, and that were removed here meanwhile.

@@ -20,10 +20,9 @@ type Packer struct {
 	used   map[remote.PackRef]bool
 }
 
-// NewPacker returns a Packer.
-func NewPacker(ctx context.Context, s remote.Store, cache remote.Cache) (*Packer, error) {
-	known, err := remote.FindKnown(ctx, s, cache, nil)
-	return &Packer{known: known, writer: remote.NewWriter(s, cache), used: map[remote.PackRef]bool{}}, err
+// NewPacker returns a Packer for a remote, of which something is known.
+func NewPacker(s remote.Store, cache remote.Cache, known *remote.Known) *Packer {
+	return &Packer{known: known, writer: remote.NewWriter(s, cache), used: map[remote.PackRef]bool{}}
 }
 
 func (p *Packer) has(id pack.ID) bool {
@@ -34,17 +33,24 @@ func (p *Packer) has(id pack.ID) bool {
 	return ok
 }
 
-// Snapshot stores a snapshot.
+// Snapshot stores the files of a snapshot. Its commit record is in the order or the result.
 func (p *Packer) Snapshot(ctx context.Context, store *snapshot.Store, r snapshot.Record) error {
-	return p.writer.AddSnapshot(ctx, store, r, func(pack.ID) bool { return false }, p.has)
+	return p.writer.AddFiles(ctx, store, r, func(pack.ID) bool { return false }, p.has)
 }
 
 // partSize is the size of the parts of large files.
 const partSize = 4 << 20
 
-// File stores the content of a file.
-func (p *Packer) File(ctx context.Context, name string, data []byte) (remote.File, error) {
-	f := remote.File{Name: name, Parts: []remote.Part{}}
+// inline is the largest size of a file that is in the result itself.
+const inline = 16 << 10
+
+// File returns a file of the attempt's folder, and stores the content of a large one.
+func (p *Packer) File(ctx context.Context, name string, data []byte) (File, error) {
+	f := File{File: remote.File{Name: name, Parts: []remote.Part{}}}
+	if len(data) <= inline {
+		f.Data = data
+		return f, nil
+	}
 	for chunk := range slices.Chunk(data, partSize) {
 		id, encoded, err := pack.Encode(chunk)
 		if err != nil {
@@ -61,6 +67,14 @@ func (p *Packer) File(ctx context.Context, name string, data []byte) (remote.Fil
 	return f, nil
 }
 
+// Content returns the content of a file of the attempt's folder.
+func (f File) Content(ctx context.Context, from *remote.Reader) ([]byte, error) {
+	if len(f.Parts) == 0 {
+		return f.Data, nil
+	}
+	return from.File(ctx, f.File)
+}
+
 // Packs stores what is left, and returns the packs that have what was asked for.
 func (p *Packer) Packs(ctx context.Context) ([]remote.PackRef, error) {
 	if err := p.writer.Flush(ctx); err != nil {
@@ -74,24 +88,16 @@ func (p *Packer) Packs(ctx context.Context) ([]remote.PackRef, error) {
 	return append(refs, p.writer.Packs...), nil
 }
 
-// Receive returns a snapshot that the packs of a remote have, and stores it first if the store lacks it.
-func Receive(ctx context.Context, from *remote.Reader, store *snapshot.Store, id pack.ID, run pawl.RunID) (snapshot.Record, error) {
-	has, err := store.Has(id)
+// Receive returns a snapshot whose files the packs of a remote have, and stores it first if the store lacks it.
+func Receive(ctx context.Context, from *remote.Reader, store *snapshot.Store, record []byte, run pawl.RunID) (snapshot.Record, error) {
+	r, err := snapshot.ParseRecord(record, run)
 	if err != nil {
-		return snapshot.Record{}, err
+		return r, err
 	}
-	if has {
-		content, err := store.RecordContent(id)
-		if err != nil {
-			return snapshot.Record{}, err
-		}
-		return snapshot.ParseRecord(content, run)
+	if has, err := store.Has(r.ID); has || err != nil {
+		return r, err
 	}
-	content, err := from.Content(ctx, id, pack.MaxRecord)
-	if err != nil {
-		return snapshot.Record{}, err
-	}
-	return store.Receive(ctx, content, run, func(id pack.ID) ([]byte, error) { return from.Get(ctx, id) })
+	return store.Receive(ctx, record, run, func(id pack.ID) ([]byte, error) { return from.Get(ctx, id) })
 }
 
 // The files of an attempt that come back.

@@ -2,10 +2,13 @@
 //
 //	tasks/<run>/<token>.order.json    an Order: what to run, on which files
 //	tasks/<run>/<token>.result.json   the Result: how it ended, and the files afterwards
+//	tasks/<run>/<token>.worker.json   the Claim: which worker may start the script
 //	output/<token>/<file>-<offset>    a part of what the step has written so far
 //
-// Files are objects in packs, as in the rest of the remote. Order and result are created once; of several results for a token the first
-// counts. Both have the hash of what they rely on, from the task's order on, so that a reader can check all of it.
+// Files are objects in packs, as in the rest of the remote. Each record is created once; of several claims or results for a token the first
+// counts. Order and result have the hash of what they rely on, from the task's order on, so that a reader can check all of it.
+//
+// A prune deletes in the order of the keys, so a token loses its order before its claim. Without the order no worker begins.
 package order
 
 import (
@@ -17,12 +20,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path/filepath"
 
 	"pawl"
 	"pawl/internal/dispatch"
 	"pawl/internal/lazyregexp"
 	"pawl/internal/remote"
+	"pawl/internal/snapshot"
 	"pawl/internal/snapshot/pack"
 )
 
@@ -42,8 +47,8 @@ type Order struct {
 	Grace     pawl.Duration     `json:"grace,omitempty"`
 	Stall     pawl.Duration     `json:"stall,omitempty"`
 	OutputCap int64             `json:"output_cap,omitempty"`
-	Input     pack.ID           `json:"input"` // commit record of the snapshot
-	Packs     []remote.PackRef  `json:"packs"` // that have the snapshot
+	Input     []byte            `json:"input"` // commit record of the snapshot
+	Packs     []remote.PackRef  `json:"packs"` // that have its files
 }
 
 // Result says how an order ended.
@@ -54,14 +59,30 @@ type Result struct {
 	Order    string           `json:"order"` // SHA-256
 	Worker   string           `json:"worker"`
 	Exit     pawl.Exit        `json:"exit"`
-	Base     pack.ID          `json:"base"`     // commit record of the files before, as the worker sees them
-	Snapshot pack.ID          `json:"snapshot"` // commit record of the files afterwards
-	Files    []remote.File    `json:"files"`    // of the attempt's folder
-	Packs    []remote.PackRef `json:"packs"`    // that have the snapshot and the files
+	Base     []byte           `json:"base,omitempty"`     // commit record of the files before, as the worker sees them. Defaults to the order's input.
+	Snapshot []byte           `json:"snapshot,omitempty"` // commit record of the files afterwards. Defaults to those before.
+	Files    []File           `json:"files"`              // of the attempt's folder
+	Packs    []remote.PackRef `json:"packs"`              // that have the files of the snapshots, and those of the attempt's folder that are not here
+}
+
+// File is a file of the attempt's folder. A small one is in the result itself.
+type File struct {
+	remote.File
+	Data []byte `json:"data,omitempty"`
+}
+
+// Claim says which worker may start the script of a task. A worker that finds another claim than its own does not start it.
+type Claim struct {
+	Format int        `json:"format"`
+	Run    pawl.RunID `json:"run"`
+	Token  pawl.Token `json:"token"`
+	Worker string     `json:"worker"` // for people
+	Boot   string     `json:"boot"`   // ID of the last boot of the worker's machine: a copy of the machine has another one
+	Nonce  string     `json:"nonce"`  // that only the worker's folder has
 }
 
 const (
-	format    = 1
+	format    = 2
 	maxRecord = 16 << 20
 	maxFile   = 1 << 30
 )
@@ -71,6 +92,9 @@ func OrderKey(run pawl.RunID, token pawl.Token) string { return key(run, token, 
 
 // ResultKey is the key of a task's result.
 func ResultKey(run pawl.RunID, token pawl.Token) string { return key(run, token, "result") }
+
+// ClaimKey is the key of a task's claim.
+func ClaimKey(run pawl.RunID, token pawl.Token) string { return key(run, token, "worker") }
 
 func key(run pawl.RunID, token pawl.Token, kind string) string {
 	return fmt.Sprintf("%s%s/%s.%s.json", remote.TaskPrefix, run, token, kind)
@@ -86,6 +110,13 @@ func (o *Order) Encode() (content []byte, sum string, err error) {
 func (r *Result) Encode() (content []byte, sum string, err error) {
 	r.Format = format
 	return encode(r)
+}
+
+// Encode returns the claim as it is stored.
+func (c Claim) Encode() ([]byte, error) {
+	c.Format = format
+	content, _, err := encode(c)
+	return content, err
 }
 
 func encode(record any) ([]byte, string, error) {
@@ -107,7 +138,7 @@ func SumOf(content []byte) string {
 
 // Read reads a record, and checks its hash.
 func Read(ctx context.Context, s remote.Store, key, sum string) ([]byte, error) {
-	data, err := s.Get(ctx, key, maxRecord)
+	data, err := ReadAny(ctx, s, key)
 	if err != nil {
 		return nil, err
 	}
@@ -117,13 +148,27 @@ func Read(ctx context.Context, s remote.Store, key, sum string) ([]byte, error) 
 	return data, nil
 }
 
+// ReadAny reads the record of a key, whatever it is.
+func ReadAny(ctx context.Context, s remote.Store, key string) ([]byte, error) {
+	return s.Get(ctx, key, maxRecord)
+}
+
+// Find returns a record; nil if there is none.
+func Find(ctx context.Context, s remote.Store, key string) ([]byte, error) {
+	data, err := s.Get(ctx, key, maxRecord)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return data, err
+}
+
 // CreateOrRead creates a record, or returns the one that is there.
 func CreateOrRead(ctx context.Context, s remote.Store, key string, content []byte) ([]byte, error) {
 	created, err := s.Create(ctx, key, content)
 	if err != nil || created {
 		return content, err
 	}
-	return s.Get(ctx, key, maxRecord)
+	return ReadAny(ctx, s, key)
 }
 
 // validVariable matches the names of environment variables.
@@ -135,8 +180,14 @@ func ParseOrder(data []byte, task dispatch.Task) (*Order, error) {
 	if err := decode(data, o); err != nil {
 		return nil, fmt.Errorf("invalid order: %w", err)
 	}
+	if o.Format != format {
+		return nil, fmt.Errorf("the order has format %d, and this pawl performs format %d: use the same version on all machines", o.Format, format)
+	}
+	if _, err := snapshot.ParseRecord(o.Input, o.Run); err != nil {
+		return nil, fmt.Errorf("input of the order: %w", err)
+	}
 	ref := pawl.AttemptRef{Step: task.Step, Item: task.Item, Attempt: task.Attempt, Token: task.Token}
-	if o.Format != format || o.Run != task.Run || o.Step != ref.Step || o.Item != ref.Item || o.Attempt != ref.Attempt || o.Token != ref.Token {
+	if o.Run != task.Run || o.Step != ref.Step || o.Item != ref.Item || o.Attempt != ref.Attempt || o.Token != ref.Token {
 		return nil, fmt.Errorf("the order is not that of task %s", task.ID())
 	}
 	paths := append([]string{o.Dir, o.Env["PAWL_OUT"]}, o.Outputs...)
@@ -169,11 +220,15 @@ func ParseResult(data []byte, task dispatch.Task) (*Result, error) {
 	if err := decode(data, r); err != nil {
 		return nil, fmt.Errorf("invalid result: %w", err)
 	}
-	if r.Format != format || r.Run != task.Run || r.Token != task.Token || r.Exit.Token != task.Token || r.Order != task.Order {
+	if r.Format != format {
+		return nil, fmt.Errorf("the result has format %d, and this pawl reads format %d: use the same version on all machines", r.Format, format)
+	}
+	if r.Run != task.Run || r.Token != task.Token || r.Exit.Token != task.Token || r.Order != task.Order {
 		return nil, fmt.Errorf("the result is not that of task %s", task.ID())
 	}
 	var total int64
 	for _, f := range r.Files {
+		total += int64(len(f.Data))
 		for _, p := range f.Parts {
 			if p.Size < 0 || p.Size > pack.MaxObject {
 				return nil, fmt.Errorf("the result has an invalid part of %q", f.Name)

@@ -1,6 +1,8 @@
 package order_test
 
 import (
+	"bytes"
+	"encoding/json"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -9,6 +11,7 @@ import (
 	"pawl/internal/dispatch"
 	"pawl/internal/dispatch/order"
 	"pawl/internal/remote"
+	"pawl/internal/snapshot"
 )
 
 func task() dispatch.Task {
@@ -16,8 +19,13 @@ func task() dispatch.Task {
 }
 
 func sample() order.Order {
+	input, err := json.Marshal(snapshot.Record{Format: 1, Stamp: snapshot.Stamp{Checkpoint: "c", Kind: pawl.CheckpointStep, Run: task().Run}})
+	if err != nil {
+		panic(err)
+	}
 	return order.Order{
-		Run: task().Run, AttemptRef: pawl.AttemptRef{Step: "train", Attempt: 1, Token: "0123"}, Script: "true", Dir: ".",
+		Input: input,
+		Run:   task().Run, AttemptRef: pawl.AttemptRef{Step: "train", Attempt: 1, Token: "0123"}, Script: "true", Dir: ".",
 		Env: map[string]string{"PAWL_OUT": "out"}, Outputs: []string{"a/*"}, Secrets: []string{"HF_TOKEN"},
 	}
 }
@@ -29,6 +37,8 @@ func TestOrder(t *testing.T) {
 		ok     bool
 	}{
 		"as it is":         {func(*order.Order) {}, true},
+		"no input":         {func(o *order.Order) { o.Input = nil }, false},
+		"another's input":  {func(o *order.Order) { o.Input = bytes.Replace(o.Input, []byte("demo-"), []byte("else-"), 1) }, false},
 		"another token":    {func(o *order.Order) { o.Token = "x" }, false},
 		"another step":     {func(o *order.Order) { o.Step = "x" }, false},
 		"another item":     {func(o *order.Order) { o.Item = "x" }, false},
@@ -64,7 +74,7 @@ func TestResult(t *testing.T) {
 		"another record": func(r *order.Result) { r.Exit.Token = "x" },
 		"another order":  func(r *order.Result) { r.Order = "x" },
 		"large file": func(r *order.Result) {
-			r.Files = []remote.File{{Name: "out.log", Parts: []remote.Part{{Size: 1 << 40}}}}
+			r.Files = []order.File{{File: remote.File{Name: "out.log", Parts: []remote.Part{{Size: 1 << 40}}}}}
 		},
 		"": func(*order.Result) {},
 	} {

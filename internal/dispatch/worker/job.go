@@ -20,7 +20,7 @@ func (p *performance) job() (pawl.Job, error) {
 		AttemptRef: o.AttemptRef, Run: o.Run, Script: o.Script, Shell: o.Shell, RunShell: o.RunShell,
 		Dir: filepath.Join(work, filepath.FromSlash(o.Dir)), Root: work, Outputs: o.Outputs,
 		Timeout: o.Timeout, Grace: o.Grace, Stall: o.Stall, OutputCap: o.OutputCap,
-		Beat: pawl.Duration(p.worker.beat()), Orphan: pawl.Duration(p.worker.giveUp()),
+		Passing: true, Beat: pawl.Duration(p.worker.beat()), Orphan: pawl.Duration(p.worker.giveUp()),
 	}
 	var err error
 	if job.EngineLock, err = filepath.Rel(work, p.worker.Lock); err != nil {

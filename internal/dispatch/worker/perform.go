@@ -16,22 +16,23 @@ import (
 	"pawl/internal/dispatch/order"
 	"pawl/internal/remote"
 	"pawl/internal/snapshot"
-	"pawl/internal/snapshot/pack"
 	"pawl/internal/supervise"
+	"pawl/internal/supervise/process"
 )
 
 // Files in the folder of a task.
 const (
-	taskFile    = "task.json"
+	taskFile    = "task.json" // begun; written before anything else of the task
 	orderFile   = "order.json"
-	startedFile = "started.json" // started; durable before the supervisor starts
+	startedFile = "started.json" // started; written before the supervisor starts
 	workFolder  = "work"
 )
 
 // started is what a worker must know of the supervisor that it has started.
 type started struct {
-	Seal string  `json:"seal"` // public key
-	Base pack.ID `json:"base"` // commit record of the files before, as this machine sees them
+	Seal string `json:"seal"`           // public key
+	Base []byte `json:"base,omitempty"` // commit record of the files before, as this machine sees them. Defaults to the order's input.
+	Boot string `json:"boot"`           // ID of the system's last boot
 }
 
 func parseStarted(data []byte) (s started, err error) {
@@ -49,6 +50,8 @@ type performance struct {
 	dir    string
 	store  remote.Store
 	order  *order.Order
+	nonce  string        // of the claim
+	told   chan struct{} // closed when the carrier knows that the task is performed, or was not reached
 
 	mu       sync.Mutex // guards what follows
 	canceled string     // why the script is to end; "" if it is not
@@ -63,8 +66,8 @@ func (p *performance) attemptDir() string {
 	return filepath.Join(p.work(), disk.Guarded, "runs", string(p.task.Run), "steps", filepath.FromSlash(ref.Name()), fmt.Sprint(ref.Attempt))
 }
 
-// attend tells the carrier that the task is performed, now and until stop is called. The context that it returns ends with ErrLost as its
-// cause when the task is not the worker's own any more.
+// attend tells the carrier that the task is performed, now and until stop is called. It closes p.told when the carrier has answered once. The
+// context that it returns ends with ErrLost as its cause when the task is not the worker's own any more.
 func (p *performance) attend(ctx context.Context, alive dispatch.Alive) (attended context.Context, stop func()) {
 	attended, cancel := context.WithCancelCause(ctx)
 	last := time.Now()
@@ -82,10 +85,11 @@ func (p *performance) attend(ctx context.Context, alive dispatch.Alive) (attende
 			p.endScript(fmt.Sprintf("the worker could not reach the queue for %s", p.worker.giveUp()), true)
 		}
 	}
-	tell()
 	over := make(chan struct{})
 	var ended sync.WaitGroup
 	ended.Go(func() {
+		tell()
+		close(p.told)
 		ticker := time.NewTicker(p.worker.beat())
 		defer ticker.Stop()
 		for {
@@ -154,6 +158,9 @@ func (p *performance) perform(ctx context.Context) (sum string, err error) {
 	}
 	defer func() { err = errors.Join(err, objects.Close()) }()
 	begun, running, err := p.start(ctx, objects)
+	if errors.Is(err, errClaimed) {
+		return p.resultOfOther(ctx)
+	}
 	if err != nil {
 		return "", err
 	}
@@ -171,18 +178,6 @@ func (p *performance) perform(ctx context.Context) (sum string, err error) {
 	return sum, err
 }
 
-// begin makes the folder of the task, so that a later process finds it.
-func (p *performance) begin() error {
-	data, err := p.task.Encode()
-	if err != nil {
-		return errRefused{err}
-	}
-	if err := disk.MakeFolders(p.dir); err != nil {
-		return err
-	}
-	return disk.Replace(filepath.Join(p.dir, taskFile), data)
-}
-
 // retryPause is the pause before something is tried again that needs the remote.
 const retryPause = time.Second
 
@@ -192,7 +187,7 @@ func (p *performance) retry(ctx context.Context, do func() error) error {
 		err := do()
 		_, isRefused := errors.AsType[errRefused](err)
 		switch {
-		case err == nil || isRefused || errors.Is(err, errLost):
+		case err == nil || isRefused || errors.Is(err, errLost) || errors.Is(err, errClaimed) || errors.Is(err, dispatch.ErrLost):
 			return err
 		case pawl.KindOf(err) == pawl.KindDamaged && !p.hasStarted():
 			return errRefused{err}
@@ -222,6 +217,8 @@ func (p *performance) start(ctx context.Context, objects *snapshot.Store) (befor
 		}
 	}
 	switch {
+	case err == nil && (before.Boot == "" || before.Boot != process.BootID()): // what was written to the workspace may be gone
+		return before, nil, lost("the machine of worker %s was started again", p.worker.Name)
 	case err == nil:
 		status, err := supervise.Probe(p.attemptDir())
 		if err != nil || status.State != supervise.NotBegun {
@@ -234,14 +231,10 @@ func (p *performance) start(ctx context.Context, objects *snapshot.Store) (befor
 	if err != nil {
 		return before, nil, err
 	}
-	err = p.retry(ctx, func() (err error) {
-		if why, _ := p.ending(); why != "" {
-			return refused("%s", why)
-		}
-		before.Base, err = p.fill(ctx, objects)
-		return err
-	})
-	if err != nil {
+	if before.Base, err = p.ready(ctx, objects); err != nil {
+		return before, nil, err
+	}
+	if err := disk.MakePassingFolders(p.attemptDir()); err != nil {
 		return before, nil, err
 	}
 	lock, err := supervise.Prepare(p.attemptDir())
@@ -249,9 +242,9 @@ func (p *performance) start(ctx context.Context, objects *snapshot.Store) (befor
 		return before, nil, err
 	}
 	key := supervise.NewSeal()
-	before.Seal = key.Public()
+	before.Seal, before.Boot = key.Public(), process.BootID()
 	if data, err = json.Marshal(before); err == nil {
-		err = disk.Replace(filepath.Join(p.dir, startedFile), data)
+		err = disk.Put(filepath.Join(p.dir, startedFile), data)
 	}
 	if err != nil {
 		return before, nil, errors.Join(err, lock.Release())
@@ -260,25 +253,54 @@ func (p *performance) start(ctx context.Context, objects *snapshot.Store) (befor
 	return before, running, err
 }
 
-// fill writes the files of the order into a new workspace, and returns a snapshot of that. It may have less than the order's: here may be
-// no git, and other files are ignored. What the script changes is what differs from this one.
-func (p *performance) fill(ctx context.Context, objects *snapshot.Store) (base pack.ID, err error) {
+// ready fills the workspace, and returns when the script may start: the task is claimed, and the carrier has answered.
+func (p *performance) ready(ctx context.Context, objects *snapshot.Store) (base []byte, err error) {
+	claimed := make(chan error, 1)
+	go func() { claimed <- p.retry(ctx, func() error { return p.claim(ctx) }) }()
+	err = p.retry(ctx, func() (err error) {
+		base, err = p.fill(ctx, objects)
+		return err
+	})
+	if errClaim := <-claimed; errClaim != nil {
+		return nil, errClaim
+	}
+	select {
+	case <-p.told:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if why, _ := p.ending(); why != "" && err == nil {
+		err = refused("%s", why)
+	}
+	return base, err
+}
+
+// fill writes the files of the order into a new workspace, and returns the commit record of a snapshot of that, if it has other files than
+// the order's: here may be no git, and other files are ignored. What the script changes is what differs from this one. The workspace need
+// not survive a power failure: an attempt does not survive it.
+func (p *performance) fill(ctx context.Context, objects *snapshot.Store) (base []byte, err error) {
 	if err := disk.RemoveTree(p.work()); err != nil {
 		return base, err
 	}
-	reader := remote.NewReader(p.store, p.worker.cache(p.task.Remote), p.order.Packs)
-	record, err := order.Receive(ctx, reader, objects, p.order.Input, p.task.Run)
+	record, err := snapshot.ParseRecord(p.order.Input, p.task.Run)
+	if err != nil {
+		return base, err
+	}
+	has, err := objects.HasTree(record)
+	if err == nil && !has {
+		_, err = order.Receive(ctx, remote.NewReader(p.store, p.worker.cache(p.task.Remote), p.order.Packs), objects, p.order.Input, p.task.Run)
+	}
 	if err != nil {
 		return base, err
 	}
 	if err := snapshot.MarkUnfinished(p.work()); err != nil {
 		return base, err
 	}
-	if _, err := objects.Fill(ctx, record, p.work()); err != nil {
+	if _, err := objects.FillPassing(ctx, record, p.work()); err != nil {
 		return base, err
 	}
-	taken, err := p.take(ctx, objects, "before")
-	return taken.ID, err
+	_, base, err = p.take(ctx, objects, "before", record.Tree)
+	return base, err
 }
 
 // await returns when the script has ended.
@@ -312,6 +334,9 @@ const endCheck = 100 * time.Millisecond
 
 // end ends what runs of the task, and waits for that.
 func (p *performance) end(why string) error {
+	if p.order == nil {
+		p.order = p.knownOrder()
+	}
 	if p.order == nil || !p.hasStarted() {
 		return nil
 	}

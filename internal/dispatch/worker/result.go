@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -16,33 +17,19 @@ import (
 	"pawl/internal/snapshot/pack"
 )
 
-// deliver stores the files as they are now, and the result, unless there is one. It returns the hash of the result that counts.
-func (p *performance) deliver(ctx context.Context, objects *snapshot.Store, base pack.ID, exit pawl.Exit) (sum string, err error) {
-	key := order.ResultKey(p.task.Run, p.task.Token)
-	record, err := p.take(ctx, objects, "after")
-	if err != nil {
-		return "", err
-	}
-	packer, err := order.NewPacker(ctx, p.store, p.worker.cache(p.task.Remote))
-	if err != nil {
-		return "", err
-	}
-	before, err := recordOf(objects, base, p.task.Run)
-	if err == nil {
-		err = packer.Snapshot(ctx, objects, before)
-	}
-	if err == nil {
-		err = packer.Snapshot(ctx, objects, record)
-	}
-	if err != nil {
-		return "", err
-	}
+// deliver stores the files as they are now, if the script changed them, and the result, unless there is one. It returns the hash of the
+// result that counts.
+func (p *performance) deliver(ctx context.Context, objects *snapshot.Store, base []byte, exit pawl.Exit) (sum string, err error) {
 	result := order.Result{
-		Run: p.task.Run, AttemptRef: p.order.AttemptRef, Order: p.task.Order, Worker: p.worker.Name, Exit: exit, Base: base, Snapshot: record.ID, Files: []remote.File{},
+		Run: p.task.Run, AttemptRef: p.order.AttemptRef, Order: p.task.Order, Worker: p.worker.Name, Exit: exit, Base: base, Files: []order.File{},
+	}
+	packer, err := p.sendChanges(ctx, objects, &result)
+	if err != nil {
+		return "", err
 	}
 	for _, name := range order.Returned {
 		data := p.readWhole(name)
-		if data == nil {
+		if len(data) == 0 {
 			continue
 		}
 		file, err := packer.File(ctx, name, data)
@@ -58,30 +45,55 @@ func (p *performance) deliver(ctx context.Context, objects *snapshot.Store, base
 	if err != nil {
 		return "", err
 	}
-	if content, err = order.CreateOrRead(ctx, p.store, key, content); err != nil {
+	if content, err = order.CreateOrRead(ctx, p.store, order.ResultKey(p.task.Run, p.task.Token), content); err != nil {
 		return "", err
 	}
 	if _, err := order.ParseResult(content, p.task); err != nil {
 		return "", lost("%w", err)
 	}
-	return order.SumOf(content), (&remote.Record{Packs: result.Packs}).CheckPresent(ctx, p.store)
+	if len(result.Packs) > 0 {
+		err = (&remote.Record{Packs: result.Packs}).CheckPresent(ctx, p.store)
+	}
+	return order.SumOf(content), err
 }
 
-// take takes a snapshot of the workspace.
-func (p *performance) take(ctx context.Context, objects *snapshot.Store, when string) (snapshot.Record, error) {
+// sendChanges adds the files afterwards to a result, if they are other ones than before.
+func (p *performance) sendChanges(ctx context.Context, objects *snapshot.Store, result *order.Result) (*order.Packer, error) {
+	record := p.order.Input
+	if result.Base != nil {
+		record = result.Base
+	}
+	before, err := snapshot.ParseRecord(record, p.task.Run)
+	if err != nil {
+		return nil, err
+	}
+	after, content, err := p.take(ctx, objects, "after", before.Tree)
+	if err != nil || content == nil {
+		return order.NewPacker(p.store, p.worker.cache(p.task.Remote), &remote.Known{}), err
+	}
+	result.Snapshot = content
+	packer := order.NewPacker(p.store, p.worker.cache(p.task.Remote), remote.KnownIn(ctx, p.store, p.worker.cache(p.task.Remote), p.order.Packs))
+	if result.Base != nil {
+		err = packer.Snapshot(ctx, objects, before)
+	}
+	return packer, errors.Join(err, packer.Snapshot(ctx, objects, after))
+}
+
+// take takes a snapshot of the workspace, and returns its commit record too. If it has the files of another tree, it takes none.
+func (p *performance) take(ctx context.Context, objects *snapshot.Store, when string, same pack.ID) (r snapshot.Record, content []byte, err error) {
 	o := p.order
-	return objects.TakeWith(ctx, snapshot.Stamp{
+	r, err = objects.TakeChanged(ctx, snapshot.Stamp{
 		Checkpoint: pawl.CheckpointID(disk.RandomHex(4)), Kind: pawl.CheckpointStep, Run: o.Run, Step: o.Step, Item: o.Item, Attempt: o.Attempt,
 		Token: o.Token, Why: fmt.Sprintf("%s %s on worker %s", when, o.Name(), p.worker.Name),
-	}, outputs.Find(p.work(), o.Outputs))
-}
-
-func recordOf(objects *snapshot.Store, id pack.ID, run pawl.RunID) (r snapshot.Record, err error) {
-	content, err := objects.RecordContent(id)
-	if err != nil {
-		return r, err
+	}, outputs.Find(p.work(), o.Outputs), same)
+	switch {
+	case errors.Is(err, snapshot.ErrUnchanged):
+		return r, nil, nil
+	case err != nil:
+		return r, nil, err
 	}
-	return snapshot.ParseRecord(content, run)
+	content, err = objects.RecordContent(r.ID)
+	return r, content, err
 }
 
 // Limits of the output that is sent while a script runs. All of it comes with the result.

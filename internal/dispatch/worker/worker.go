@@ -13,6 +13,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"pawl"
@@ -44,6 +45,9 @@ type Worker struct {
 	GiveUp time.Duration // Defaults to dispatch.GiveUp.
 	Flush  time.Duration // how often the output of a script is sent. Defaults to 2s.
 	Log    func(format string, args ...any)
+
+	mu   sync.Mutex                      // guards what follows
+	busy map[pawl.Token]*performanceOnce // what this process performs
 }
 
 func (w *Worker) beat() time.Duration   { return cmp.Or(w.Beat, dispatch.Beat) }
@@ -62,19 +66,29 @@ type errRefused struct{ error }
 func refused(format string, args ...any) error { return errRefused{fmt.Errorf(format, args...)} }
 
 // Perform performs a task, or joins it where it was left, and returns the report for its carrier; see dispatch.Alive. When it returns a
-// report, the script has ended, and the remote has the result of a finished task.
+// report, the script has ended, and the remote has the result of a finished task. If another worker has claimed the task and has stored no
+// result, it returns dispatch.ErrLost at once: whether that worker still performs the task is for the carrier to find out.
 func (w *Worker) Perform(ctx context.Context, task dispatch.Task, alive dispatch.Alive) (dispatch.Report, error) {
-	p := &performance{worker: w, task: task, dir: w.taskDir(task.Token)}
+	once, first := w.enter(task)
+	if !first {
+		return once.join(ctx, task)
+	}
+	defer w.leave(once)
+	once.report, once.err = w.perform(ctx, task, alive)
+	return once.report, once.err
+}
+
+func (w *Worker) perform(ctx context.Context, task dispatch.Task, alive dispatch.Alive) (dispatch.Report, error) {
+	p := &performance{worker: w, task: task, dir: w.taskDir(task.Token), told: make(chan struct{})}
 	ctx, stop := p.attend(ctx, alive)
 	defer stop()
-	if ctx.Err() != nil && errors.Is(context.Cause(ctx), dispatch.ErrLost) { // for example a task that an earlier process left and reported
-		p.order = p.knownOrder()
-		return dispatch.Report{}, errors.Join(dispatch.ErrLost, p.end("the lease of the task ended"))
-	}
 	sum, err := p.perform(ctx)
 	report := dispatch.Report{Outcome: dispatch.Finished, Result: sum, Worker: w.Name}
 	if err == nil {
 		return report, nil
+	}
+	if errors.Is(err, dispatch.ErrLost) {
+		return dispatch.Report{}, err
 	}
 	if errors.Is(context.Cause(ctx), dispatch.ErrLost) {
 		return dispatch.Report{}, errors.Join(dispatch.ErrLost, p.end("the lease of the task ended"))
@@ -89,8 +103,18 @@ func (w *Worker) Perform(ctx context.Context, task dispatch.Task, alive dispatch
 	return report, nil
 }
 
-// Forget removes what is left of a task, once its carrier has the report or has given the task up.
-func (w *Worker) Forget(token pawl.Token) error { return disk.RemoveTree(w.taskDir(token)) }
+// Forget removes what is left of a task, once its carrier has the report or has given the task up. It does nothing while the task is
+// performed, because the carrier has given it out again.
+func (w *Worker) Forget(token pawl.Token) error {
+	gone := w.taskDir(token) + ".gone" // Left removes what a crash leaves
+	w.mu.Lock()
+	var err error
+	if w.busy[token] == nil && disk.Exists(w.taskDir(token)) {
+		err = disk.Rename(w.taskDir(token), gone)
+	}
+	w.mu.Unlock()
+	return errors.Join(err, disk.RemoveTree(gone))
+}
 
 // Left returns the tasks that an earlier process with this folder began and did not forget.
 func (w *Worker) Left() ([]dispatch.Task, error) {
@@ -100,10 +124,9 @@ func (w *Worker) Left() ([]dispatch.Task, error) {
 	}
 	var tasks []dispatch.Task
 	for _, entry := range entries {
-		data, readErr := disk.ReadFile(filepath.Join(w.Folder, "tasks", entry.Name(), taskFile), dispatch.MaxTask)
-		task, parseErr := dispatch.ParseTask(data)
-		if readErr == nil && parseErr == nil && string(task.Token) == entry.Name() {
-			tasks = append(tasks, task)
+		begun, readErr := readBegun(filepath.Join(w.Folder, "tasks", entry.Name()))
+		if readErr == nil && string(begun.Token) == entry.Name() {
+			tasks = append(tasks, begun.Task)
 			continue
 		}
 		err = errors.Join(err, disk.RemoveTree(filepath.Join(w.Folder, "tasks", entry.Name()))) // its task was never written: nothing began
@@ -176,5 +199,5 @@ func (p *performance) readOrder(ctx context.Context) (*order.Order, error) {
 	if err != nil {
 		return nil, errRefused{err}
 	}
-	return o, disk.Replace(path, data)
+	return o, disk.Put(path, data)
 }

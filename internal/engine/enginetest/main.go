@@ -33,7 +33,7 @@ func Main(m *testing.M) int {
 	if len(os.Args) > 2 {
 		switch os.Args[1] {
 		case supervise.Verb:
-			return report(supervise.Main(os.Args[2]))
+			return report(supervise.Main(os.Args[2:]))
 		case supervise.InitVerb:
 			return report(supervise.Init(os.Args[2:]))
 		case engineVerb:

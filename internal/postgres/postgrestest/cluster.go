@@ -32,7 +32,7 @@ type Server struct {
 
 // Start creates and starts a server. Its settings are lines of postgresql.conf.
 func Start(settings ...string) (*Server, error) {
-	programs, err := findPrograms()
+	programs, err := Programs()
 	if err != nil {
 		return nil, err
 	}
@@ -63,8 +63,8 @@ func Start(settings ...string) (*Server, error) {
 	return s, s.Up()
 }
 
-// findPrograms returns the folder with initdb and postgres of version 15 or later. Debian keeps it out of PATH.
-func findPrograms() (string, error) {
+// Programs returns the folder with initdb and postgres of version 15 or later. Debian keeps it out of PATH.
+func Programs() (string, error) {
 	if path, err := exec.LookPath("initdb"); err == nil {
 		return filepath.Dir(path), nil
 	}

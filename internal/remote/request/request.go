@@ -1,7 +1,8 @@
 // Package request sends requests to the HTTP servers that store remotes.
 //
 // A server may be hostile or broken. So an answer has a limit of bytes, a connection without progress is closed, and a redirect is never
-// followed. Requests that failed on the way, and those that the server could not serve now, are repeated. They must be idempotent.
+// followed. Requests that failed on the way, and those that the server could not serve now, are repeated. They must be idempotent. If
+// none succeeds, the error wraps remote.ErrUnreachable.
 package request
 
 import (
@@ -24,6 +25,7 @@ import (
 
 	"pawl/internal/disk"
 	"pawl/internal/oneline"
+	"pawl/internal/remote"
 )
 
 // A Client sends requests.
@@ -221,8 +223,17 @@ func describe(ctx context.Context, u *url.URL, err error) error {
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		err = wrapped.Err
 	}
-	return fmt.Errorf("ask %s: %w", u.Host, err)
+	final := permanent(err)
+	if err = fmt.Errorf("ask %s: %w", u.Host, err); !final {
+		err = unreachable{err}
+	}
+	return err
 }
+
+// unreachable is an error that wraps remote.ErrUnreachable too.
+type unreachable struct{ error }
+
+func (e unreachable) Unwrap() []error { return []error{e.error, remote.ErrUnreachable} }
 
 // retryAfter returns how long the server asks to wait.
 func retryAfter(a *Answer) time.Duration {
@@ -253,6 +264,14 @@ type StatusError struct {
 	Status  int
 	Code    string // that the server gave
 	Message string // that the server gave
+}
+
+// Unwrap returns remote.ErrUnreachable if the server could not serve the request now.
+func (e *StatusError) Unwrap() error {
+	if temporary(e.Status) {
+		return remote.ErrUnreachable
+	}
+	return nil
 }
 
 func (e *StatusError) Error() string {

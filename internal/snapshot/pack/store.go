@@ -94,6 +94,9 @@ func (s *Store) Close() error {
 	return err
 }
 
+// Generation returns a number that changes whenever objects are removed or lost. An open Hold or Batch keeps it as it is.
+func (s *Store) Generation() (uint64, error) { return readGeneration(s.dir) }
+
 // Has reports whether the store has the object. It may be pruned right after, unless a Hold or Batch is open.
 func (s *Store) Has(id ID) (bool, error) {
 	has, err := s.has(id)

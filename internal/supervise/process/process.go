@@ -47,7 +47,7 @@ func Identify(pid int) (pawl.Process, error) {
 
 // Identity returns the identity of a process of this system's table.
 func (s Stat) Identity() pawl.Process {
-	return pawl.Process{PID: s.PID, Start: s.Start, BootID: bootID(), PIDNS: pidNamespace()}
+	return pawl.Process{PID: s.PID, Start: s.Start, BootID: BootID(), PIDNS: pidNamespace()}
 }
 
 // Find returns the table entry of exactly this process, or ErrGone or ErrOtherNamespace.
@@ -83,7 +83,7 @@ func Dying(p pawl.Process) bool {
 
 // SameBoot reports whether the process was started since the system's last boot.
 // A record without a boot id is of none: it may have come from another machine.
-func SameBoot(p pawl.Process) bool { return p.BootID == bootID() }
+func SameBoot(p pawl.Process) bool { return p.BootID == BootID() }
 
 // Signal sends a signal to exactly this process. It returns ErrGone, ErrOtherNamespace or the system's error. It opens
 // the handle before it compares the identity, so that the signal cannot reach a later process with the same number.
@@ -109,7 +109,7 @@ func KillVerified(p pawl.Process, unless func() error) error {
 	switch {
 	case p.PID <= 0:
 		return ErrGone
-	case p.BootID == "" || p.PIDNS == "" || bootID() == "":
+	case p.BootID == "" || p.PIDNS == "" || BootID() == "":
 		return ErrUnverifiable
 	}
 	h, err := open(p.PID)

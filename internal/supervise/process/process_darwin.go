@@ -66,7 +66,8 @@ func HasVariable(int, string) bool { return false }
 // Environ returns nil: environments of other processes are not read on macOS.
 func Environ(int) []string { return nil }
 
-var bootID = sync.OnceValue(func() string {
+// BootID returns the system's boot ID.
+var BootID = sync.OnceValue(func() string {
 	id, _ := unix.Sysctl("kern.bootsessionuuid")
 	return id
 })

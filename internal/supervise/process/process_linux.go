@@ -123,7 +123,8 @@ func Environ(pid int) []string {
 	return strings.Split(strings.TrimRight(string(data), "\x00"), "\x00")
 }
 
-var bootID = sync.OnceValue(func() string {
+// BootID returns the system's boot ID; "" if it has none. Tests of power cuts replace it.
+var BootID = sync.OnceValue(func() string {
 	data, _ := os.ReadFile("/proc/sys/kernel/random/boot_id") // without it, boots are not distinguished; doctor warns
 	return strings.TrimSpace(string(data))
 })
@@ -205,7 +206,7 @@ func pidfds() pawl.Finding {
 }
 
 func boots() pawl.Finding {
-	if id := bootID(); id != "" {
+	if id := BootID(); id != "" {
 		return pawl.Finding{Level: pawl.OK, What: "the boot ID is available: processes of an earlier boot are recognized", Evidence: "boot id " + id}
 	}
 	return pawl.Finding{Level: pawl.Warn, What: "no boot ID: processes of an earlier boot are recognized by their start times only"}

@@ -4,7 +4,8 @@
 // one, continues the heartbeats, and reports, if Temporal still accepts that.
 //
 // Whoever can start activities in the namespace can put anything into a queue. A task is refused unless its ID, queue and size fit, it is
-// the first try of an activity without a workflow, and its parts are valid. Whether the step may run is decided by what performs it.
+// an activity without a workflow, and its parts are valid. Whether the step may run is decided by what performs it: also Temporal may give an
+// activity out again, although pawl asks for one try.
 package taker
 
 import (
@@ -102,9 +103,6 @@ func (t *Taker) take(ctx context.Context, info activity.Info, data []byte) (json
 	if err != nil {
 		t.Log("refused the activity %.200q: %v", info.ActivityID, err)
 		return json.Marshal(dispatch.Report{Outcome: dispatch.Refused, Why: err.Error()})
-	}
-	if info.Attempt > 1 { // pawl allows one
-		return json.Marshal(dispatch.Report{Outcome: dispatch.Lost, Why: "Temporal gave the task out a second time"})
 	}
 	t.carry(ctx, task)
 	return nil, activity.ErrResultPending

@@ -118,3 +118,22 @@ func EachOnce(ledger string) bool {
 	}
 	return slices.Equal(steps, []string{"one", "two", "three", "four", "five"})
 }
+
+// FinishedTasks returns the tokens of the attempts whose workers reported how they ended.
+func FinishedTasks(ctx context.Context, dsn string) (map[string]bool, error) {
+	c, err := pgx.Connect(ctx, dsn)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close(ctx)
+	rows, err := c.Query(ctx, `select task::json->>'token' from pawl.task where report::json->>'outcome' = 'finished'`)
+	if err != nil {
+		return nil, err
+	}
+	tokens, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	found := map[string]bool{}
+	for _, token := range tokens {
+		found[token] = true
+	}
+	return found, err
+}

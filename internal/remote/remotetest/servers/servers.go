@@ -20,6 +20,8 @@ type Server struct {
 	Address string // host and port
 	Folder  string
 
+	program string
+	args    []string
 	process *exec.Cmd
 	ended   chan error
 	names   atomic.Int64
@@ -78,31 +80,35 @@ func start(program string, prepare func(*Server) (args []string, err error)) (*S
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{Folder: folder}
+	s := &Server{Folder: folder, program: path}
 	if s.Address, err = freeAddress(); err != nil {
 		return nil, err
 	}
-	args, err := prepare(s)
-	if err != nil {
+	if s.args, err = prepare(s); err != nil {
 		return nil, err
 	}
-	log, err := os.Create(filepath.Join(folder, "log"))
+	return s, s.Restart()
+}
+
+// Restart starts the server on its address, with its files, after Kill.
+func (s *Server) Restart() error {
+	log, err := os.OpenFile(filepath.Join(s.Folder, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer log.Close()
-	s.process = exec.Command(path, args...)
-	s.process.Dir, s.process.Stdout, s.process.Stderr = folder, log, log
+	s.process = exec.Command(s.program, s.args...)
+	s.process.Dir, s.process.Stdout, s.process.Stderr = s.Folder, log, log
 	if err := s.process.Start(); err != nil {
-		return nil, err
+		return err
 	}
 	s.ended = make(chan error, 1)
-	go func() { s.ended <- s.process.Wait() }()
+	go func(process *exec.Cmd, ended chan<- error) { ended <- process.Wait() }(s.process, s.ended)
 	if err := s.await(); err != nil {
 		said, _ := os.ReadFile(log.Name())
-		return nil, errors.Join(fmt.Errorf("start %s: %w: %s", program, err, strings.TrimSpace(string(said))), s.Remove())
+		return errors.Join(fmt.Errorf("start %s: %w: %s", s.program, err, strings.TrimSpace(string(said))), s.Remove())
 	}
-	return s, nil
+	return nil
 }
 
 func freeAddress() (string, error) {
@@ -136,12 +142,17 @@ func (s *Server) await() error {
 	return ctx.Err()
 }
 
-// Remove ends the server, and removes its files.
-func (s *Server) Remove() error {
+// Kill kills the server. Its files stay.
+func (s *Server) Kill() error {
 	err := s.process.Process.Kill()
-	<-s.ended
+	s.ended <- <-s.ended // it has ended, and a later call finds that too
 	if errors.Is(err, os.ErrProcessDone) {
 		err = nil
 	}
-	return errors.Join(err, os.RemoveAll(s.Folder))
+	return err
+}
+
+// Remove ends the server, and removes its files.
+func (s *Server) Remove() error {
+	return errors.Join(s.Kill(), os.RemoveAll(s.Folder))
 }

@@ -1,0 +1,197 @@
+package runs
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+
+	"pawl"
+	"pawl/internal/disk"
+	"pawl/internal/journal"
+	"pawl/internal/memo"
+	"pawl/internal/project"
+	"pawl/internal/view"
+)
+
+// The user's state folder has memos of what pawl read of a run: the state after its last event, its plan, and that it is the user's own.
+// They spare a command that only looks the reading of what has not changed. A state is remembered only if it was folded from the journal, not
+// if it comes from the cached state beside that, which others may have written. Nothing that carries work past a gate rests on memos:
+// LoadToContinue reads the journal.
+
+// memorable is the size of a journal from which on a memo of it is worth its file, in bytes.
+const memorable = 64 << 10
+
+// memoPath returns the path of a memo about a run in a folder of runs.
+func memoPath(p *project.Project, folder string, run pawl.RunID, about string) string {
+	name := string(run) + "." + about
+	if folder != p.Runs() {
+		name += ".archived"
+	}
+	return filepath.Join(p.Trust.Folder, "memo", name)
+}
+
+// journalFiles returns the files that a run's journal consists of, as they are now. It returns false if they are not all there is: the run
+// is stored in a database.
+func journalFiles(folder string, run pawl.RunID, others ...string) (files memo.Files, local bool) {
+	paths, err := journal.Sources(folder, run)
+	if err != nil {
+		return memo.Files{}, false
+	}
+	return memo.At(append(paths, others...)...), true
+}
+
+// openFoldedIn opens a run's journal in a folder of runs and folds it. It reads the journal only if that has changed since it was last
+// folded, and folds only what is new.
+func openFoldedIn(ctx context.Context, p *project.Project, folder string, run pawl.RunID) (*journal.Log, *pawl.State, error) {
+	if !p.Trust.Trusted() {
+		log, err := journal.Open(folder, run)
+		return folded(ctx, log, nil, err)
+	}
+	known := &journal.Known{}
+	if was, ok := memo.LoadEarlier(memoPath(p, folder, run, "state"), known); !ok || known.State == nil {
+		known = &journal.Known{Cache: ownCache(p, folder, run)}
+	} else if was.Unchanged() {
+		log, err := journal.Unread(folder, run, known.State.Seq)
+		return log, known.State, err
+	}
+	files, local := journalFiles(folder, run)
+	log, err := journal.OpenAfter(folder, run, known)
+	log, state, err := folded(ctx, log, known, err)
+	if err == nil && local && files.Settled() && files.Size() >= memorable && log.Proven() {
+		rememberState(p, folder, log, state, files)
+	}
+	return log, state, err
+}
+
+// folded folds a journal, from a known state on, unless opening it was an error.
+func folded(ctx context.Context, log *journal.Log, known *journal.Known, err error) (*journal.Log, *pawl.State, error) {
+	if err != nil {
+		return nil, nil, err
+	}
+	state, err := log.StateAfter(ctx, known)
+	if err == nil {
+		state, err = requirePlan(log, state)
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, log.Close())
+	}
+	return log, state, nil
+}
+
+// rememberState remembers a state that follows from a journal.
+func rememberState(p *project.Project, folder string, log *journal.Log, state *pawl.State, files memo.Files) {
+	if known, err := log.Known(state); err == nil {
+		_ = memo.Save(memoPath(p, folder, state.Run, "state"), files, &known) // without it the next command folds the journal
+	}
+}
+
+// SaveState caches a run's state, which must follow from its journal: the caller has folded that itself, or checked the cached state that
+// it began with.
+func SaveState(p *project.Project, log *journal.Log, state *pawl.State) error {
+	sha, err := log.SaveStateAs(state)
+	if err != nil || sha == "" || !p.Trust.Trusted() {
+		return err
+	}
+	path := memoPath(p, p.Runs(), state.Run, "cache")
+	if disk.MakeFolders(filepath.Dir(path)) == nil {
+		_ = disk.Put(path, []byte(sha)) // without it the cached state counts as anybody's
+	}
+	return nil
+}
+
+// ownCache returns the hash of the cached state that SaveState wrote last; "" if it is unknown.
+func ownCache(p *project.Project, folder string, run pawl.RunID) string {
+	sha, _ := disk.ReadFile(memoPath(p, folder, run, "cache"), disk.IdentityLimit)
+	return string(sha)
+}
+
+// ownMemo is what Elsewhere remembers of a run that is this user's own.
+type ownMemo struct{ Own bool }
+
+// knownOwn reports whether a run was this user's own when its files were as they are now.
+func knownOwn(p *project.Project, run pawl.RunID) bool {
+	var was ownMemo
+	return memo.Load(memoPath(p, p.Runs(), run, "own"), &was) && was.Own
+}
+
+// rememberOwn remembers that a run is this user's own.
+func rememberOwn(p *project.Project, run pawl.RunID, files memo.Files) {
+	if files.Settled() {
+		_ = memo.Save(memoPath(p, p.Runs(), run, "own"), files, &ownMemo{Own: true}) // without it the next command looks again
+	}
+}
+
+// planMemo is a copy of a plan as it was read.
+type planMemo struct {
+	SHA256 string
+	Plan   pawl.Plan
+}
+
+// readPlanCopy is ReadPlan for a run in a folder of runs, unless the plan is as it was when it was last read.
+func readPlanCopy(p *project.Project, folder string, state *pawl.State) (*pawl.Plan, error) {
+	home := filepath.Join(folder, string(state.Run))
+	if !p.Trust.Trusted() || state.Plan.Revision == 0 {
+		return ReadPlan(home, state)
+	}
+	path := memoPath(p, folder, state.Run, "plan")
+	var known planMemo
+	if memo.Load(path, &known) && known.SHA256 == state.Plan.SHA256 {
+		return &known.Plan, nil
+	}
+	files := memo.At(filepath.Join(home, filepath.Base(state.Plan.File)))
+	plan, err := ReadPlan(home, state)
+	if err == nil && files.Settled() {
+		_ = memo.Save(path, files, &planMemo{SHA256: state.Plan.SHA256, Plan: *plan}) // without it the next command reads the plan
+	}
+	return plan, err
+}
+
+// Recall reads what was remembered about a run, and reports whether it was computed from the journal as it is now. The caller calls it
+// before it loads the run, and may pass to remember what it has computed from that.
+func Recall[T any](p *project.Project, run pawl.RunID, about string, value *T) (ok bool, remember func(*T)) {
+	path := memoPath(p, p.Runs(), run, about)
+	if !p.Trust.Trusted() {
+		return false, func(*T) {}
+	}
+	if memo.Load(path, value) {
+		ok = true
+	} else {
+		var none T
+		*value = none
+	}
+	files, local := journalFiles(p.Runs(), run)
+	return ok, func(now *T) {
+		if local && files.Settled() && files.Size() >= memorable {
+			_ = memo.Save(path, files, now) // without it the next command computes it again
+		}
+	}
+}
+
+// viewsMemo is the event after which the views were as they should be, and the plan then.
+type viewsMemo struct {
+	Seq  pawl.Seq
+	Plan string
+}
+
+// viewFiles returns the views of a run as they are now: the folder, in which each new, replaced or removed view shows, and those views that
+// all runs have.
+func viewFiles(p *project.Project, run pawl.RunID) memo.Files {
+	paths := []string{p.RunDir(run)}
+	for _, name := range view.Names() {
+		paths = append(paths, filepath.Join(p.RunDir(run), name))
+	}
+	return memo.At(paths...)
+}
+
+// viewsWritten reports whether the views of a run are as they were when they showed its state.
+func viewsWritten(p *project.Project, r *Run) bool {
+	var was viewsMemo
+	return p.Trust.Trusted() && memo.Load(memoPath(p, p.Runs(), r.State.Run, "views"), &was) && was == viewsMemo{r.State.Seq, r.State.Plan.SHA256}
+}
+
+// rememberViews remembers that the views of a run show its state.
+func rememberViews(p *project.Project, r *Run, files memo.Files) {
+	if p.Trust.Trusted() && files.Settled() {
+		_ = memo.Save(memoPath(p, p.Runs(), r.State.Run, "views"), files, &viewsMemo{r.State.Seq, r.State.Plan.SHA256}) // without it they are written again
+	}
+}

@@ -1,0 +1,274 @@
+package supervise
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"pawl"
+	"pawl/internal/disk"
+)
+
+// A Pool starts attempts under supervisors that it uses again: each has one attempt at a time, so that every process that it adopts belongs to
+// that one. It takes the next after the caller has noted the end of the last in the journal. Until then, and as long as the caller lives, the
+// records are not synced. When the caller dies, a supervisor completes its attempt, makes the records durable and exits.
+type Pool struct {
+	dir  string // above the folders of all attempts
+	mu   sync.Mutex
+	all  map[*slot]bool // that live
+	idle []*slot
+}
+
+// NewPool returns an empty pool for attempts whose folders lie below dir. It must be closed.
+func NewPool(dir string) *Pool { return &Pool{dir: dir, all: map[*slot]bool{}} }
+
+// slot is a supervisor of a pool.
+type slot struct {
+	pool *Pool
+	link *os.File      // our end of the socket pair
+	gone chan struct{} // closed when the attempt that runs, or the supervisor, has ended; nil if none runs
+	last bool          // it takes no more attempts
+}
+
+// An order is what a slot receives for each attempt, as JSON behind its length in four bytes; the attempt's lock comes along. A length of
+// zero says that the end of the last attempt is noted.
+type order struct {
+	Dir     string `json:"dir"`
+	Key     []byte `json:"key"`     // seed of the seal's private key
+	Environ []byte `json:"environ"` // KEY=VALUE, separated by NUL: not always UTF-8
+}
+
+// What a slot says when the attempt has ended and its lock is released.
+const (
+	sayEnded = 'e'
+	sayLast  = 'l' // and takes no more: a process of the attempt survives
+)
+
+// takes reports whether a job is executed by a supervisor of the pool: most scripts are short. What may run without an engine for long has a
+// supervisor and durable records of its own.
+func (p *Pool) takes(job pawl.Job) bool {
+	return p != nil && reusable && len(job.Command) == 0 && job.Away == nil && !job.Serves()
+}
+
+// Prepare is like the function Prepare. It does not sync the folders if the pool takes the job. A nil pool takes none.
+func (p *Pool) Prepare(dir string, job pawl.Job) (*Lock, error) {
+	if p.takes(job) {
+		return prepare(dir, disk.MakePassingFolders)
+	}
+	return Prepare(dir)
+}
+
+// Start starts an attempt, under a supervisor that is idle or a new one if the pool takes the job. The caller's lock is released in any
+// case. After the end the caller must call Noted.
+func (p *Pool) Start(lock *Lock, job pawl.Job, seal Seal) (*Running, error) {
+	if !p.takes(job) {
+		return Start(lock, job, seal)
+	}
+	defer lock.Release()
+	running, err := p.start(lock, job, seal)
+	if err != nil {
+		return nil, fmt.Errorf("start supervisor: %w", err)
+	}
+	return running, nil
+}
+
+func (p *Pool) start(lock *Lock, job pawl.Job, seal Seal) (*Running, error) {
+	if err := writeJob(lock, job); err != nil {
+		return nil, err
+	}
+	if err := disk.BeforeSpawn(); err != nil {
+		return nil, err
+	}
+	environ := job.Inherited
+	if environ == nil {
+		environ = os.Environ()
+	}
+	o := order{Dir: lock.dir, Key: seal.private.Seed(), Environ: []byte(strings.Join(environ, "\x00"))}
+	for s := p.take(); s != nil; s = p.take() {
+		if running, err := s.begin(o, lock); err == nil {
+			return running, nil
+		}
+		s.link.Close() // it has died
+	}
+	s, err := p.grow(job)
+	if err != nil {
+		return nil, err
+	}
+	running, err := s.begin(o, lock)
+	if err != nil {
+		s.link.Close()
+	}
+	return running, err
+}
+
+// take returns an idle supervisor, or nil.
+func (p *Pool) take() *slot {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for len(p.idle) > 0 {
+		s := p.idle[len(p.idle)-1]
+		p.idle = p.idle[:len(p.idle)-1]
+		if !s.last {
+			return s
+		}
+	}
+	return nil
+}
+
+// grow starts a supervisor.
+func (p *Pool) grow(job pawl.Job) (*slot, error) {
+	path, err := programFor(job)
+	if err != nil {
+		return nil, err
+	}
+	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+	if err != nil {
+		return nil, err
+	}
+	for _, fd := range ends {
+		syscall.CloseOnExec(fd)
+	}
+	if err := unix.SetNonblock(ends[0], true); err != nil {
+		return nil, err
+	}
+	s, theirs := &slot{pool: p, link: os.NewFile(uintptr(ends[0]), "slot")}, os.NewFile(uintptr(ends[1]), "slot")
+	defer theirs.Close()
+	cmd := exec.Command(path)
+	cmd.Args = []string{"pawl", Verb, SlotFlag, p.dir}
+	cmd.ExtraFiles = []*os.File{theirs}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		s.link.Close()
+		return nil, err
+	}
+	p.mu.Lock()
+	p.all[s] = true
+	p.mu.Unlock()
+	go s.follow(cmd)
+	return s, nil
+}
+
+// begin has the supervisor begin an attempt.
+func (s *slot) begin(o order, lock *Lock) (*Running, error) {
+	data, err := json.Marshal(o)
+	if err != nil {
+		return nil, err
+	}
+	running := &Running{dir: lock.dir, gone: make(chan struct{}), slot: s}
+	s.pool.mu.Lock()
+	s.gone = running.gone
+	s.pool.mu.Unlock()
+	frame := append(binary.BigEndian.AppendUint32(nil, uint32(len(data))), data...)
+	n, err := s.pass(frame, lock.file)
+	if err == nil {
+		_, err = s.link.Write(frame[n:])
+	}
+	if err != nil {
+		return nil, err
+	}
+	return running, nil
+}
+
+// pass sends the first bytes of a frame, with a file.
+func (s *slot) pass(frame []byte, file *os.File) (n int, err error) {
+	conn, err := s.link.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	waitErr := conn.Write(func(fd uintptr) bool {
+		n, err = unix.SendmsgN(int(fd), frame, unix.UnixRights(int(file.Fd())), nil, unix.MSG_NOSIGNAL)
+		return err != unix.EAGAIN && err != unix.EINTR
+	})
+	if waitErr != nil {
+		err = waitErr
+	}
+	return n, err
+}
+
+// follow notes what the supervisor says until it has ended.
+func (s *slot) follow(cmd *exec.Cmd) {
+	for said := make([]byte, 1); ; {
+		_, err := s.link.Read(said)
+		s.pool.mu.Lock()
+		if s.gone != nil {
+			close(s.gone)
+		}
+		s.gone, s.last = nil, s.last || err != nil || said[0] == sayLast
+		s.pool.mu.Unlock()
+		if err != nil {
+			break
+		}
+	}
+	s.pool.mu.Lock()
+	delete(s.pool.all, s)
+	s.pool.mu.Unlock()
+	s.link.Close()
+	cmd.Wait() // all that counts is in the exit records
+}
+
+// Noted says that the end of the attempt is durable in the journal, or that the attempt needs no end. The error is always nil.
+func (r *Running) Noted() error {
+	if r.slot == nil {
+		return nil
+	}
+	s, p := r.slot, r.slot.pool
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if r.slot = nil; s.gone != nil || !p.all[s] {
+		return nil
+	}
+	if _, err := s.link.Write(make([]byte, frameHead)); err == nil && !s.last { // an error says that it has died
+		p.idle = append(p.idle, s)
+	}
+	return nil
+}
+
+// Close ends the idle supervisors. The others complete their attempts.
+func (p *Pool) Close() {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for s := range p.all {
+		s.link.Close()
+	}
+	p.idle = nil
+}
+
+// AttemptOf returns the folder of the attempt that the supervisor of a pool executes now, "" if there is none. dir is the folder in its arguments.
+func AttemptOf(dir string, supervisor int) (attempt string) {
+	_ = disk.WalkDir(dir, func(path string, d fs.DirEntry, err error) error { // what is unreadable proves nothing
+		if err != nil || d.IsDir() || d.Name() != pawl.BegunFile {
+			return nil
+		}
+		begun, err := readBegun(filepath.Dir(path))
+		if err != nil || begun == nil || begun.Supervisor.PID != supervisor {
+			return nil
+		}
+		if status, err := Probe(filepath.Dir(path)); err != nil || status.State != Live {
+			return nil
+		}
+		attempt = filepath.Dir(path)
+		return fs.SkipAll
+	})
+	return attempt
+}
+
+// frameHead is the length of a frame's head in bytes.
+const frameHead = 4
+
+// SlotFlag marks the supervisor of a pool.
+const SlotFlag = "--slot"
+
+// errFile is where the messages of a supervisor go: to the attempt's error output, where users look.
+func errFile(dir string) (*os.File, error) { return openLog(filepath.Join(dir, pawl.ErrFile)) }

@@ -1,0 +1,233 @@
+//go:build linux
+
+package supervise
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"pawl"
+	"pawl/internal/supervise/process"
+)
+
+// testPool is a pool and its attempts.
+type testPool struct {
+	*Pool
+	attempts []*attempt
+}
+
+// begin starts an attempt under a supervisor of the pool.
+func (a *attempt) begin(p *testPool) *Running {
+	a.Helper()
+	p.attempts = append(p.attempts, a)
+	a.scripted()
+	lock, err := p.Prepare(a.dir, a.job)
+	a.no(err)
+	running, err := p.Start(lock, a.job, NewSeal())
+	a.no(err)
+	return running
+}
+
+// next returns another attempt at a command in a folder beside this one's.
+func (a *attempt) next(script string) *attempt {
+	next := *a
+	next.dir = a.dir + "+"
+	next.job.Script = script
+	next.job.Token = a.job.Token[1:] + "0"
+	return &next
+}
+
+func (a *attempt) supervisor() pawl.Process {
+	a.Helper()
+	begun, err := readBegun(a.dir)
+	a.no(err)
+	if begun == nil {
+		a.Fatal("not begun")
+	}
+	return begun.Supervisor
+}
+
+// poolOf returns a pool. All that its supervisors do has ended when the test has.
+func poolOf(a *attempt) *testPool {
+	p := &testPool{Pool: NewPool(filepath.Dir(a.dir))}
+	a.Cleanup(func() {
+		for _, b := range p.attempts {
+			RequestAbort(b.dir, pawl.Abort{Reason: pawl.ReasonAbort})
+		}
+		p.Close()
+		for _, b := range p.attempts {
+			b.untilGone()
+		}
+	})
+	return p
+}
+
+// TestPoolReuses: a supervisor has one attempt after another, and each has its own processes, CPU time, environment and seal.
+func TestPoolReuses(t *testing.T) {
+	a := sh(t, "sleep 1000 & i=0; while test $i -lt 200000; do i=$((i+1)); done; echo $SECRET")
+	a.job.Inherited = append(os.Environ(), "SECRET=one", "BYTES=\xff", "LONG="+strings.Repeat("x", 100_000))
+	p := poolOf(a)
+	first := a.begin(p)
+	a.no(first.Wait(a.soon()))
+	if exit := a.exit(); exit.Killed != 1 || exit.Boot != process.BootID() || exit.CPUSeconds == 0 {
+		t.Errorf("first: %+v", exit)
+	}
+	if got := a.read(pawl.OutFile); got != "one\n" {
+		t.Errorf("output %q", got)
+	}
+	a.no(first.Noted())
+	b := a.next(`echo "$SECRET" "$BYTES" ${#LONG}`)
+	b.job.Inherited = append(os.Environ(), "BYTES=\xff", "LONG="+strings.Repeat("x", 1_000))
+	second := b.begin(p)
+	b.no(second.Wait(b.soon()))
+	if exit := b.exit(); exit.Killed != 0 || exit.CPUSeconds >= a.exit().CPUSeconds {
+		t.Errorf("second: %+v after %+v", exit, a.exit())
+	}
+	if got := b.read(pawl.OutFile); got != " \xff 1000\n" {
+		t.Errorf("output %q", got)
+	}
+	if a.supervisor() != b.supervisor() {
+		t.Errorf("supervisors %+v and %+v", a.supervisor(), b.supervisor())
+	}
+}
+
+// TestPoolGrows: while an attempt runs, or its end is not noted, the next one gets another supervisor.
+func TestPoolGrows(t *testing.T) {
+	a := sh(t, "true")
+	p := poolOf(a)
+	first := a.begin(p)
+	a.no(first.Wait(a.soon()))
+	b := a.next("true")
+	second := b.begin(p)
+	b.no(second.Wait(b.soon()))
+	if a.supervisor() == b.supervisor() {
+		t.Error("the end of the first was not noted, and its supervisor had the next")
+	}
+}
+
+// TestPoolDeadSupervisor: a supervisor that was killed while idle is replaced.
+func TestPoolDeadSupervisor(t *testing.T) {
+	a := sh(t, "true")
+	p := poolOf(a)
+	first := a.begin(p)
+	a.no(first.Wait(a.soon()))
+	a.no(first.Noted())
+	a.no(process.Signal(a.supervisor(), syscall.SIGKILL))
+	b := a.next("true")
+	b.no(b.begin(p).Wait(b.soon()))
+	b.until("the next attempt, or that it has not begun", func() bool {
+		status, err := Probe(b.dir)
+		return err == nil && (status.State == Ended || status.State == NotBegun)
+	})
+}
+
+// TestSlowEngine: an exit record whose end is not noted in time is made durable, and the supervisor can still be used.
+func TestSlowEngine(t *testing.T) {
+	a := sh(t, "true")
+	p := poolOf(a)
+	first := a.begin(p)
+	a.no(first.Wait(a.soon()))
+	a.until("a durable exit record", func() bool { return a.exit().Boot == "" })
+	a.no(first.Noted())
+	b := a.next("true")
+	b.no(b.begin(p).Wait(b.soon()))
+	if a.supervisor() != b.supervisor() {
+		t.Error("the supervisor was not used again")
+	}
+}
+
+// TestEngineGone: the supervisor of a killed engine completes its attempt, makes the records durable and exits.
+func TestEngineGone(t *testing.T) {
+	a := sh(t, "touch begun; until test -e go; do sleep 0.01; done")
+	engine := a.helper("ENGINE_POOL=yes")
+	a.until("the attempt", func() bool { _, err := os.Stat(filepath.Join(a.work, "begun")); return err == nil })
+	a.no(engine.Process.Kill())
+	engine.Wait()
+	if status, err := Probe(a.dir); err != nil || status.State != Live {
+		t.Fatalf("%s, %v", status.State, err)
+	}
+	a.no(os.WriteFile(filepath.Join(a.work, "go"), nil, 0o600))
+	a.no(Attach(a.dir).Wait(a.soon()))
+	if exit := a.exit(); exit.Boot != "" || exit.Exit == nil || *exit.Exit != 0 {
+		t.Errorf("exit %+v", exit)
+	}
+	a.untilGone()
+}
+
+// TestEngineGoneUnnoted: the engine dies after the end of an attempt, before it noted that, and the supervisor makes the records durable.
+func TestEngineGoneUnnoted(t *testing.T) {
+	a := sh(t, "true")
+	a.no(a.helper("ENGINE_POOL=yes").Wait())
+	a.untilGone()
+	if exit := a.exit(); exit.Boot != "" {
+		t.Errorf("exit %+v", exit)
+	}
+}
+
+// TestUnsyncedRecords: after a restart of the system, records that were not synced prove nothing, and need not be there.
+func TestUnsyncedRecords(t *testing.T) {
+	a := sh(t, "true")
+	exit := a.run()
+	exit.Boot = "another"
+	seal := NewSeal()
+	data, err := json.Marshal(exit)
+	a.no(err)
+	a.no(os.WriteFile(filepath.Join(a.dir, pawl.ExitFile), seal.Sign(data), 0o600))
+	for _, without := range []string{"", pawl.BegunFile} {
+		a.no(os.RemoveAll(filepath.Join(a.dir, cmp.Or(without, "none"))))
+		if status, err := Probe(a.dir); err != nil || status.State != Lost || status.Exit != nil || status.Unsynced == nil {
+			t.Errorf("without %q: %+v, %v", without, status, err)
+		}
+	}
+	for boot, want := range map[string]State{"": NotBegun, process.BootID(): NotBegun, "another": Lost} {
+		if got := (Status{State: NotBegun}).Under(boot).State; got != want {
+			t.Errorf("under boot %q: %s, want %s", boot, got, want)
+		}
+	}
+}
+
+// TestLateSignals: what is meant for an attempt that has ended does not end the next one of its supervisor.
+func TestLateSignals(t *testing.T) {
+	a := sh(t, "true")
+	p := poolOf(a)
+	first := a.begin(p)
+	a.no(first.Wait(a.soon()))
+	a.no(first.Noted())
+	b := a.next("touch begun; until test -e go; do sleep 0.01; done")
+	second := b.begin(p)
+	b.until("the next attempt", func() bool { _, err := os.Stat(filepath.Join(b.work, "begun")); return err == nil })
+	b.no(process.Signal(b.supervisor(), syscall.SIGTERM))
+	b.no(killSupervisor(a.dir, a.supervisor()))
+	short, cancel := context.WithTimeout(t.Context(), 3*tick)
+	defer cancel()
+	if err := second.Wait(short); err == nil {
+		t.Errorf("ended: %+v", b.exit())
+	}
+	b.no(os.WriteFile(filepath.Join(b.work, "go"), nil, 0o600))
+	b.no(second.Wait(b.soon()))
+	if exit := b.exit(); exit.Reason != pawl.ReasonExited {
+		t.Errorf("exit %+v", exit)
+	}
+}
+
+// TestKillInPool: Kill kills the supervisor of a running attempt.
+func TestKillInPool(t *testing.T) {
+	a := doing(t, "family")
+	p := poolOf(a)
+	running := a.begin(p)
+	a.waitFor("leader", "child", "session", "group", "nameless", "daemon")
+	a.no(Kill(a.dir))
+	a.no(running.Wait(a.soon()))
+	if status, err := Probe(a.dir); err != nil || status.State != Lost {
+		t.Errorf("%s, %v", status.State, err)
+	}
+	if _, left, err := Sweep(a.dir, a.job.Token); err != nil || len(left) > 0 {
+		t.Errorf("left %v, %v", left, err)
+	}
+}
