@@ -84,14 +84,16 @@ func (s Status) Under(boot string) Status {
 }
 
 // mayHaveBegun reports whether an attempt without a readable begun.json may have begun: its folder, which was durable
-// before the intent, is gone; or there is a heartbeat, which is written later; or begun.json is complete and invalid. A
-// torn begun.json was never synced.
+// before the intent, is gone; or there is output or a heartbeat, whose files are made later; or begun.json is complete and
+// invalid. A torn begun.json was never written to its end.
 func mayHaveBegun(dir string) bool {
 	if _, err := disk.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
 		return true
 	}
-	if _, err := disk.Lstat(filepath.Join(dir, pawl.BeatFile)); err == nil {
-		return true
+	for _, later := range []string{pawl.OutFile, pawl.BeatFile} {
+		if _, err := disk.Lstat(filepath.Join(dir, later)); err == nil {
+			return true
+		}
 	}
 	data, err := disk.ReadFile(filepath.Join(dir, pawl.BegunFile), disk.RecordLimit)
 	return err == nil && bytes.HasSuffix(data, []byte("\n"))
@@ -106,8 +108,8 @@ func ReadJob(dir string) *pawl.Job {
 	return job
 }
 
-// readBegun returns the last complete record in begun.json, or nil. A torn record was never synced, so the child was
-// never started.
+// readBegun returns the last complete record in begun.json, or nil. A torn record was never written to its end, so the child
+// was never started.
 func readBegun(dir string) (*pawl.Begun, error) {
 	return readRecord[pawl.Begun](filepath.Join(dir, pawl.BegunFile))
 }

@@ -141,20 +141,22 @@ func TestMovedMeanwhile(t *testing.T) {
 // Without its record an attempt counts as not begun only where nothing says otherwise.
 func TestBeginningWithoutItsRecord(t *testing.T) {
 	for name, c := range map[string]struct {
-		begun, beat, want string
+		begun, later, want string
 	}{
 		"nothing": {"", "", string(NotBegun)}, "torn": {`{"token":"`, "", string(NotBegun)}, "zeros": {"\x00\x00", "", string(NotBegun)},
-		"flipped": {"{\"token\":\"a\x13\n", "", string(Lost)}, "deleted": {"", "{}", string(Lost)}, "torn later": {`{"token":"`, "{}", string(Lost)},
+		"flipped": {"{\"token\":\"a\x13\n", "", string(Lost)}, "deleted": {"", pawl.BeatFile, string(Lost)}, "torn later": {`{"token":"`, pawl.BeatFile, string(Lost)},
+		"deleted, with output": {"", pawl.OutFile, string(Lost)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := sh(t, "true")
 			lock, err := Prepare(a.dir)
 			a.no(err)
 			a.no(lock.Release())
-			for file, text := range map[string]string{pawl.BegunFile: c.begun, pawl.BeatFile: c.beat} {
-				if text != "" {
-					a.no(os.WriteFile(filepath.Join(a.dir, file), []byte(text), 0o600))
-				}
+			if c.begun != "" {
+				a.no(os.WriteFile(filepath.Join(a.dir, pawl.BegunFile), []byte(c.begun), 0o600))
+			}
+			if c.later != "" {
+				a.no(os.WriteFile(filepath.Join(a.dir, c.later), []byte("{}"), 0o600))
 			}
 			status, err := Probe(a.dir)
 			a.no(err)

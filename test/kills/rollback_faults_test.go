@@ -192,7 +192,7 @@ func TestRollbackDiesAnywhere(t *testing.T) {
 					t.Fatalf("%s killed at call %d", command, n)
 				}
 			}
-			if last < 30 || command == "supervise" && gates == 0 {
+			if last < 20 || command == "supervise" && gates == 0 {
 				t.Errorf("%s: the last call that was hit is %d; %d gates", command, last, gates)
 			}
 		})
