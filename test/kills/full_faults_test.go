@@ -2,6 +2,7 @@ package kills
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -24,13 +25,19 @@ const fullPlan = "name: demo\nsteps:\n  - {id: one, run: echo one >> ledger}\n  
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	binary := storytest.Build(t, "faults")
+	log := filepath.Join(t.TempDir(), "calls")
+	if said, code := runFull(t, binary, fullProject(t), disktest.FaultVar+"=none", disktest.FaultLog+"="+log); code != 0 {
+		t.Fatalf("without a fault: exit code %d:\n%s", code, said)
+	}
+	calls, err := os.ReadFile(log)
+	if err != nil {
+		t.Fatal(err)
+	}
 	waited := 0
-	for _, n := range []int{25, 45, 60, 80} {
-		dir := filepath.Join(t.TempDir(), "project")
-		if err := errors.Join(os.Mkdir(dir, 0o700), os.WriteFile(filepath.Join(dir, "plan.yaml"), []byte(fullPlan), 0o600)); err != nil {
-			t.Fatal(err)
-		}
-		said, code := runFull(t, binary, dir, fmt.Sprintf("ENOSPC:%d-", n))
+	for _, percent := range []int{20, 55, 65, 75} {
+		n := bytes.Count(calls, []byte("\n")) * percent / 100
+		dir := fullProject(t)
+		said, code := runFull(t, binary, dir, fmt.Sprintf("%s=ENOSPC:%d-", disktest.FaultVar, n))
 		if strings.Contains(said, "the disk that holds .pawl is full") {
 			waited++
 			if code != 130 {
@@ -56,6 +63,16 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
+// fullProject makes a folder with the plan.
+func fullProject(t *testing.T) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "project")
+	if err := errors.Join(os.Mkdir(dir, 0o700), os.WriteFile(filepath.Join(dir, "plan.yaml"), []byte(fullPlan), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
 func pawlIn(binary, dir string, args ...string) *exec.Cmd {
 	cmd := exec.Command(binary, args...)
 	cmd.Dir = dir
@@ -64,10 +81,10 @@ func pawlIn(binary, dir string, args ...string) *exec.Cmd {
 }
 
 // runFull runs the plan with a fault, and asks pawl to end once it says that it waits.
-func runFull(t *testing.T, binary, dir, fault string) (said string, code int) {
+func runFull(t *testing.T, binary, dir string, fault ...string) (said string, code int) {
 	t.Helper()
 	cmd := pawlIn(binary, dir, "run", "plan.yaml")
-	cmd.Env = append(cmd.Env, disktest.FaultVar+"="+fault, disktest.FaultOnly+"=run")
+	cmd.Env = append(append(cmd.Env, disktest.FaultOnly+"=run"), fault...)
 	pipe, err := cmd.StderrPipe()
 	if err == nil {
 		err = cmd.Start()
