@@ -41,7 +41,47 @@ func (b *bench) shellSteps() ([]line, error) {
 		}
 		return nil
 	}))
-	return []line{m.line(fmt.Sprintf("%d shell no-op steps with their supervisors", n), "as many `sh -c true`", goal{ratio: 12})}, err
+	return []line{m.line(fmt.Sprintf("%d shell no-op steps with their supervisors", n), "as many `sh -c true`", goal{ratio: 5})}, err
+}
+
+// items is row 9b.
+func (b *bench) items() ([]line, error) {
+	p, err := b.project("items")
+	if err != nil {
+		return nil, err
+	}
+	n := b.full(1000, 50)
+	var lines, targets strings.Builder
+	for i := range n {
+		fmt.Fprintf(&lines, "item-%d\n", i)
+		fmt.Fprintf(&targets, " out/item-%d", i)
+	}
+	for name, text := range map[string]string{
+		"items.txt": lines.String(),
+		"plan.yaml": "name: bench\nsteps:\n  - id: each\n    foreach: {lines: items.txt}\n    parallel: 2\n    run: echo $PAWL_ITEM > out/$PAWL_ITEM\n    outputs: [out/$PAWL_ITEM]\n",
+		"Makefile":  "all:" + targets.String() + "\nout/%:\n\t@echo $* > $@\n",
+	} {
+		if err := os.WriteFile(filepath.Join(p.Root, name), []byte(text), 0o600); err != nil {
+			return nil, err
+		}
+	}
+	inFreshFolder := func(command ...string) func() (time.Duration, error) {
+		return func() (time.Duration, error) {
+			out := filepath.Join(p.Root, "out")
+			if err := errors.Join(os.RemoveAll(out), os.Mkdir(out, 0o700)); err != nil {
+				return 0, err
+			}
+			cmd := exec.Command(command[0], command[1:]...)
+			cmd.Dir = p.Root
+			took, err := timed(func() error { return quiet(cmd) })()
+			if made, readErr := os.ReadDir(out); err == nil && (readErr != nil || len(made) != n) {
+				err = fmt.Errorf("%s made %d of %d files: %w", command[0], len(made), n, readErr)
+			}
+			return took, err
+		}
+	}
+	m, err := inTurns(b.full(5, 3), n, inFreshFolder(b.pawl, "run", "plan.yaml"), inFreshFolder("make", "-j2"))
+	return []line{m.line(fmt.Sprintf("foreach over %d items, two at a time, each with a declared output", n), "the same by `make -j2`", goal{ratio: 3})}, err
 }
 
 // quiet runs a command whose output matters only when it fails.
