@@ -28,6 +28,12 @@ func TestFileLikeAFolder(t *testing.T) {
 	w.write("a", string(folder)) // is visited first
 	w.write("sub/below", "below")
 	r := w.take()
+	if has, err := w.store.HasTree(Record{Tree: pack.IDOf(folder)}); has || err != nil {
+		t.Errorf("the store has the files of the folder: %t, %v", has, err)
+	}
+	if has, err := w.store.HasTree(r); !has || err != nil {
+		t.Errorf("the store has the files of a snapshot: %t, %v", has, err)
+	}
 	below := pack.IDOf([]byte("below"))
 	visited := map[pack.ID]bool{}
 	w.must(w.store.Objects(t.Context(), r, nil, func(id pack.ID) error { visited[id] = true; return nil }))
