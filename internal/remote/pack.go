@@ -2,6 +2,7 @@ package remote
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/hex"
@@ -10,9 +11,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"pawl/internal/disk"
-	"pawl/internal/snapshot"
 	"pawl/internal/snapshot/pack"
 )
 
@@ -100,6 +102,31 @@ func readIndex(ctx context.Context, s Store, cache Cache, ref PackRef) (*index, 
 	return x, nil
 }
 
+// maxReading is how many indexes are read at a time.
+const maxReading = 8
+
+// readIndexes returns the indexes of packs.
+func readIndexes(ctx context.Context, s Store, cache Cache, refs []PackRef) []indexOrError {
+	list := make([]indexOrError, len(refs))
+	var next atomic.Int64
+	var readers sync.WaitGroup
+	for range min(len(refs), maxReading) {
+		readers.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(refs); i = int(next.Add(1)) - 1 {
+				list[i].index, list[i].err = readIndex(ctx, s, cache, refs[i])
+			}
+		})
+	}
+	readers.Wait()
+	return list
+}
+
+// indexOrError is an index, or why it cannot be read.
+type indexOrError struct {
+	*index
+	err error
+}
+
 // A Reader reads objects from the packs of a record. It is not safe for concurrent use.
 type Reader struct {
 	store   Store
@@ -159,14 +186,19 @@ func (r *Reader) find(ctx context.Context, id pack.ID) (*index, error) {
 		}
 	}
 	for len(r.unread) > 0 {
-		last := len(r.unread) - 1
-		x, err := readIndex(ctx, r.store, r.cache, r.unread[last])
-		if err != nil {
-			return nil, err
+		some := r.unread[max(len(r.unread)-maxReading, 0):]
+		var found *index
+		for _, x := range slices.Backward(readIndexes(ctx, r.store, r.cache, some)) {
+			if x.err != nil {
+				return nil, x.err
+			}
+			r.indexes, r.unread = append(r.indexes, x.index), r.unread[:len(r.unread)-1]
+			if _, has := x.objects[id]; has && found == nil {
+				found = x.index
+			}
 		}
-		r.indexes, r.unread = append(r.indexes, x), r.unread[:last]
-		if _, has := x.objects[id]; has {
-			return x, nil
+		if found != nil {
+			return found, nil
 		}
 	}
 	return nil, damaged("object %s is missing on the remote", id)
@@ -202,160 +234,90 @@ func readPack(ctx context.Context, s Store, ref PackRef) ([]byte, error) {
 	return data, nil
 }
 
-// A Writer stores objects in new packs. Its packs are complete after Flush.
-type Writer struct {
-	store   Store
-	cache   Cache
-	Packs   []PackRef // that were written
-	buf     []byte
-	ids     []pack.ID
-	objects map[pack.ID]span
-}
-
-// NewWriter returns a Writer.
-func NewWriter(s Store, cache Cache) *Writer {
-	return &Writer{store: s, cache: cache, objects: map[pack.ID]span{}}
-}
-
-// AddSnapshot adds the objects of a snapshot and its commit record, except those for which has returns true, because the remote has them. It
-// does not look below an object for which skip returns true.
-func (w *Writer) AddSnapshot(ctx context.Context, store *snapshot.Store, r snapshot.Record, skip, has func(pack.ID) bool) error {
-	if err := w.AddFiles(ctx, store, r, skip, has); err != nil || has(r.ID) {
-		return err
-	}
-	content, err := store.RecordContent(r.ID)
-	if err != nil {
-		return err
-	}
-	id, encoded, err := pack.Encode(content)
-	if err != nil {
-		return err
-	}
-	return w.Add(ctx, id, encoded)
-}
-
-// AddFiles is AddSnapshot without the commit record.
-func (w *Writer) AddFiles(ctx context.Context, store *snapshot.Store, r snapshot.Record, skip, has func(pack.ID) bool) error {
-	return store.Objects(ctx, r, skip, func(id pack.ID) error {
-		if has(id) {
-			return nil
-		}
-		encoded, err := store.Encoded(id)
-		if err != nil {
-			return err
-		}
-		return w.Add(ctx, id, encoded)
-	})
-}
-
-// Add adds an encoded object, and does nothing if the Writer has it.
-func (w *Writer) Add(ctx context.Context, id pack.ID, encoded []byte) error {
-	if _, has := w.objects[id]; has {
-		return nil
-	}
-	if len(w.buf) > 0 && len(w.buf)+len(encoded) > packSize {
-		if err := w.Flush(ctx); err != nil {
-			return err
-		}
-	}
-	w.objects[id] = span{from: uint32(len(w.buf)), size: uint32(len(encoded))}
-	w.buf, w.ids = append(w.buf, encoded...), append(w.ids, id)
-	return nil
-}
-
-// Flush stores the objects that were added since the last one.
-func (w *Writer) Flush(ctx context.Context) error {
-	if len(w.ids) == 0 {
-		return nil
-	}
-	content := encodeIndex(w.ids, w.objects)
-	ref := PackRef{Pack: sumOf(w.buf), Size: int64(len(w.buf)), Index: sumOf(content)}
-	for _, o := range []struct {
-		key  string
-		data []byte
-	}{{packKey(ref), w.buf}, {indexKey(ref), content}} { // without its index, a pack does not count
-		if _, err := w.store.Create(ctx, o.key, o.data); err != nil {
-			return fmt.Errorf("store %s on the remote: %w", o.key, err)
-		}
-	}
-	if err := w.store.Delete(ctx, markPrefix+ref.Pack); err != nil {
-		return err
-	}
-	if w.cache != "" && disk.MakeFolders(string(w.cache)) == nil {
-		_ = disk.Put(filepath.Join(string(w.cache), ref.Index), content) // without it, the index is read again
-	}
-	w.Packs = append(w.Packs, ref)
-	w.buf, w.ids = nil, nil
-	return nil
-}
-
 // Known says which packs have which objects, so that they are not sent again.
 type Known struct {
 	packs   map[pack.ID]PackRef
+	indexes []*index
 	present map[string]int64 // sizes of the packs that are there, and not about to be deleted
 }
 
-// FindKnown reads the indexes of the packs on a remote. Of several packs with an object, Known names a preferred one.
-func FindKnown(ctx context.Context, s Store, cache Cache, preferred []PackRef) (*Known, error) {
+// FindKnown reads the indexes of the packs on a remote.
+func FindKnown(ctx context.Context, s Store, cache Cache) (*Known, error) {
 	k := &Known{packs: map[pack.ID]PackRef{}}
-	var err error
-	if k.present, err = present(ctx, s); err != nil {
-		return nil, err
-	}
-	there, err := s.List(ctx, indexPrefix)
+	var there []Object
+	err := Together(
+		func() (err error) { k.present, err = present(ctx, s); return err },
+		func() (err error) { there, err = s.List(ctx, indexPrefix); return err },
+	)
 	if err != nil {
 		return nil, err
 	}
-	var others []PackRef
+	var refs []PackRef
 	for _, o := range there {
 		ref, ok := parseIndexKey(o.Key)
-		if ref.Size = k.present[ref.Pack]; ok && ref.Size > 0 && !slices.Contains(preferred, ref) {
-			others = append(others, ref)
+		if ref.Size = k.present[ref.Pack]; ok && ref.Size > 0 {
+			refs = append(refs, ref)
 		}
 	}
-	for _, ref := range append(others, preferred...) {
-		if k.Has(ref) {
-			k.add(ctx, s, cache, ref)
-		}
-	}
-	return k, nil
+	return k, k.read(ctx, s, cache, refs)
 }
 
 // KnownIn returns what some packs have. Whether they are still there is for Record.CheckPresent to find out.
-func KnownIn(ctx context.Context, s Store, cache Cache, packs []PackRef) *Known {
+func KnownIn(ctx context.Context, s Store, cache Cache, packs []PackRef) (*Known, error) {
 	k := &Known{packs: map[pack.ID]PackRef{}}
-	for _, ref := range packs {
-		k.add(ctx, s, cache, ref)
-	}
-	return k
+	return k, k.read(ctx, s, cache, packs)
 }
 
-// add adds a pack. If its index cannot be read, its objects are sent again; pawl remote verify reports it.
-func (k *Known) add(ctx context.Context, s Store, cache Cache, ref PackRef) {
-	x, err := readIndex(ctx, s, cache, ref)
-	if err != nil {
-		return
+// read reads the indexes of packs. If one cannot be read, its objects are sent again; pawl remote verify reports it.
+func (k *Known) read(ctx context.Context, s Store, cache Cache, packs []PackRef) error {
+	for _, x := range readIndexes(ctx, s, cache, packs) {
+		if x.err == nil {
+			k.indexes = append(k.indexes, x.index)
+		}
 	}
-	for id := range x.objects {
-		k.packs[id] = ref
+	k.prefer(k.indexes)
+	return ctx.Err()
+}
+
+func (k *Known) prefer(indexes []*index) {
+	for _, x := range indexes {
+		for id := range x.objects {
+			k.packs[id] = x.ref
+		}
 	}
+}
+
+// Prefer makes Known name one of these packs, if several have an object.
+func (k *Known) Prefer(packs []PackRef) {
+	k.prefer(slices.DeleteFunc(slices.Clone(k.indexes), func(x *index) bool { return !slices.Contains(packs, x.ref) }))
 }
 
 // present returns the sizes of the packs that are there and not marked.
 func present(ctx context.Context, s Store) (map[string]int64, error) {
+	var there, marks []Object
+	err := Together( // a mark that comes meanwhile is too new to count
+		func() (err error) { there, err = s.List(ctx, packPrefix); return err },
+		func() (err error) { marks, err = s.List(ctx, markPrefix); return err },
+	)
 	sizes := map[string]int64{}
-	there, err := s.List(ctx, packPrefix)
-	if err != nil {
-		return nil, err
-	}
 	for _, o := range there {
 		sizes[strings.TrimPrefix(o.Key, packPrefix)] = o.Size
 	}
-	marks, err := s.List(ctx, markPrefix)
 	for _, o := range marks {
 		delete(sizes, strings.TrimPrefix(o.Key, markPrefix))
 	}
 	return sizes, err
+}
+
+// Together calls functions concurrently, and returns the first error in their order.
+func Together(calls ...func() error) error {
+	errs := make([]error, len(calls))
+	var all sync.WaitGroup
+	for i, call := range calls {
+		all.Go(func() { errs[i] = call() })
+	}
+	all.Wait()
+	return cmp.Or(errs...)
 }
 
 // Forget makes Known ignore packs that are smaller than size, so that their objects are stored again, together.

@@ -146,7 +146,7 @@ func checkSnapshot(ctx context.Context, reader *Reader, id pack.ID, run pawl.Run
 	if err != nil {
 		return err
 	}
-	return snapshot.CheckObjects(record, seen, func(id pack.ID, decode bool) ([]byte, error) {
+	return snapshot.CheckObjects(ctx, record, seen, func(id pack.ID, decode bool) ([]byte, error) {
 		if !decode {
 			_, err := reader.find(ctx, id)
 			return nil, err

@@ -52,7 +52,7 @@ func (s *Store) Prune(ctx context.Context, p PruneOptions) (Pruned, error) {
 	}
 	var out Pruned
 	_, err = s.packs.Prune(ctx, func(commits []pack.Commit) (keep, objects map[pack.ID]bool, err error) {
-		m := marker{store: s, live: map[pack.ID]bool{}}
+		m := s.newMarker()
 		kept, gone, err := m.partition(commits, p)
 		if err != nil {
 			return nil, nil, fmt.Errorf("find the objects in use: %w", err)
@@ -82,7 +82,7 @@ func (s *Store) previewPrune(ctx context.Context, p PruneOptions, size int64) (o
 	if err != nil {
 		return Pruned{}, err
 	}
-	m := marker{store: s, live: map[pack.ID]bool{}}
+	m := s.newMarker()
 	kept, gone, err := m.partition(commits, p)
 	if err != nil {
 		return Pruned{}, fmt.Errorf("find the objects in use: %w", err)
@@ -98,7 +98,7 @@ func (s *Store) Shares(ctx context.Context, records []Record) (shares []int64, e
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	m := marker{store: s, live: map[pack.ID]bool{}}
+	m := s.newMarker()
 	return m.shares(records), nil
 }
 

@@ -90,7 +90,12 @@ func newestPerRun(records []Record, n int) []Record {
 type marker struct {
 	store *Store
 	live  map[pack.ID]bool
-	bytes int64 // on disk
+	below map[Object]bool // folders and large files of which live has everything below
+	bytes int64           // on disk
+}
+
+func (s *Store) newMarker() marker {
+	return marker{store: s, live: map[pack.ID]bool{}, below: map[Object]bool{}}
 }
 
 // mark adds a snapshot's objects. For a damaged snapshot it adds those that are left.
@@ -118,12 +123,14 @@ func (m *marker) add(id pack.ID) (bool, error) {
 }
 
 func (m *marker) entry(e Entry) error {
-	if e.Kind == Link || m.live[e.ID] {
+	this := Object{e.ID, e.Kind}
+	if e.Kind == Link || m.below[this] {
 		return nil
 	}
-	if there, err := m.add(e.ID); !there || err != nil {
+	if there, err := m.add(e.ID); !there || err != nil || e.Kind == File {
 		return err
 	}
+	m.below[this] = true
 	switch e.Kind {
 	case Folder:
 		entries, err := m.store.tree(e.ID)

@@ -199,15 +199,14 @@ type storeError struct{ error }
 // read reads a file until it does not change during the read, readTries times at most. A file that keeps changing is
 // stored as read last; its ctime is newer than this walk, so the next walk reads it again.
 func (w *worker) read(fd int, s *stamp) error {
-	f, err := openFile(fd, s.name)
+	file, err := openFile(fd, s.name)
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	file := int(f.Fd())
+	defer file.Close()
 	for try := 1; ; try++ {
 		var before, after unix.Stat_t
-		if err := unix.Fstat(file, &before); err != nil {
+		if err := unix.Fstat(int(file), &before); err != nil {
 			return err
 		}
 		if before.Mode&unix.S_IFMT != unix.S_IFREG {
@@ -217,10 +216,10 @@ func (w *worker) read(fd int, s *stamp) error {
 			return errors.New(whyTooBig)
 		}
 		s.set(&before)
-		if err := w.store(f, s); err != nil {
+		if err := w.store(file, s); err != nil {
 			return err
 		}
-		if err := unix.Fstat(file, &after); err != nil {
+		if err := unix.Fstat(int(file), &after); err != nil {
 			return err
 		}
 		if s.matches(&after) || try == readTries {
@@ -230,20 +229,40 @@ func (w *worker) read(fd int, s *stamp) error {
 }
 
 // openFile opens a file without following a link and without blocking on a named pipe.
-func openFile(fd int, name string) (*os.File, error) {
+func openFile(fd int, name string) (openedFile, error) {
 	for {
 		file, err := unix.Openat(fd, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
-		if err == nil {
-			return os.NewFile(uintptr(file), name), nil
-		}
 		if err != unix.EINTR {
-			return nil, err
+			return openedFile(file), err
 		}
 	}
 }
 
+// openedFile is the descriptor of a file. An os.File costs two more system calls.
+type openedFile int
+
+// Close closes the descriptor.
+func (f openedFile) Close() error { return unix.Close(int(f)) }
+
+// ReadAt reads until buf is full or the file ends, as io.ReaderAt says.
+func (f openedFile) ReadAt(buf []byte, from int64) (n int, err error) {
+	for n < len(buf) {
+		more, err := unix.Pread(int(f), buf[n:], from+int64(n))
+		switch {
+		case err == unix.EINTR:
+			continue
+		case err != nil:
+			return n, err
+		case more == 0:
+			return n, io.EOF
+		}
+		n += more
+	}
+	return n, nil
+}
+
 // store adds a file's content to the batch and records kind, ID and the size that was read.
-func (w *worker) store(f *os.File, s *stamp) (err error) {
+func (w *worker) store(f openedFile, s *stamp) (err error) {
 	if s.size > largeFile {
 		s.kind = byte(Blocks)
 		s.id, s.size, err = w.storeBlocks(f, s.size)
@@ -252,8 +271,8 @@ func (w *worker) store(f *os.File, s *stamp) (err error) {
 	if need := int(s.size) + 1; cap(w.file) < need {
 		w.file = make([]byte, max(need, 64<<10))
 	}
-	n, err := io.ReadFull(io.NewSectionReader(f, 0, s.size), w.file[:s.size])
-	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF { // the file shrank: read sees that
+	n, err := f.ReadAt(w.file[:s.size], 0)
+	if err != nil && err != io.EOF { // the file shrank: read sees that
 		return err
 	}
 	s.kind, s.size = byte(File), int64(n)
@@ -275,7 +294,7 @@ func (w *walk) put(content []byte) (pack.ID, error) {
 
 // storeBlocks adds a large file block by block, and then its list of blocks. It returns the number of bytes read, which
 // is less than size if the file shrank.
-func (w *worker) storeBlocks(f *os.File, size int64) (pack.ID, int64, error) {
+func (w *worker) storeBlocks(f openedFile, size int64) (pack.ID, int64, error) {
 	ids := make([]pack.ID, (size+blockSize-1)/blockSize)
 	file := largeReader{walk: w.walk, file: f, size: size, ids: ids}
 	var readers sync.WaitGroup
@@ -301,7 +320,7 @@ func (w *worker) storeBlocks(f *os.File, size int64) (pack.ID, int64, error) {
 // largeReader reads a large file in several goroutines.
 type largeReader struct {
 	*walk
-	file *os.File
+	file openedFile
 	size int64
 	ids  []pack.ID
 	next atomic.Int64 // block
@@ -342,8 +361,8 @@ func (r *largeReader) block(i int64, buf []byte) (err error) {
 }
 
 // isHole reports whether the block at from is entirely a hole.
-func isHole(f *os.File, from int64) bool {
-	data, err := unix.Seek(int(f.Fd()), from, unix.SEEK_DATA)
+func isHole(f openedFile, from int64) bool {
+	data, err := unix.Seek(int(f), from, unix.SEEK_DATA)
 	return err == unix.ENXIO || err == nil && data >= from+blockSize
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"pawl"
 	"pawl/internal/snapshot/pack"
@@ -12,81 +13,76 @@ import (
 // maxDepth is how many folders deep a received snapshot may be: no longer path has room for more.
 const maxDepth = maxPath / 2
 
-// Objects calls visit with the objects of a snapshot, each after those that it refers to, and each once. What skip reports true for is
-// left out, with everything below it. No object disappears meanwhile; Encoded returns them.
-func (s *Store) Objects(ctx context.Context, r Record, skip func(pack.ID) bool, visit func(pack.ID) error) (err error) {
+// Objects calls visit with the objects of a snapshot, each after those that it refers to, and each once. It leaves out what stands in the same
+// place of another snapshot, base, with everything below it; base may be nil. No object disappears meanwhile; Encoded returns them.
+func (s *Store) Objects(ctx context.Context, r Record, base *Record, visit func(pack.ID) error) (err error) {
 	release, err := s.packs.Hold(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	seen := map[Object]bool{}
-	w := objects{
-		skip: func(o Object) (bool, error) {
-			was := seen[o]
-			seen[o] = true
-			return was || skip(o.ID), ctx.Err()
-		},
-		get:   func(id pack.ID) ([]byte, error) { return s.packs.Get(id) },
-		visit: visit,
-	}
-	return w.snapshot(r)
+	w := objects{ctx: ctx, seen: map[Object]bool{}, base: s.packs.Get, get: s.packs.Get, visit: visit}
+	return w.snapshot(r, base)
 }
 
 // Encoded returns an object as another store accepts it.
 func (s *Store) Encoded(id pack.ID) ([]byte, error) { return s.packs.Encoded(id) }
 
 // CheckObjects calls get with each object of a snapshot that is not in seen, and adds it there. get returns the content if decode is set.
-func CheckObjects(r Record, seen map[Object]bool, get func(id pack.ID, decode bool) ([]byte, error)) error {
+func CheckObjects(ctx context.Context, r Record, seen map[Object]bool, get func(id pack.ID, decode bool) ([]byte, error)) error {
 	w := objects{
-		skip: func(o Object) (bool, error) {
-			was := seen[o]
-			seen[o] = true
-			return was, nil
-		},
+		ctx: ctx, seen: seen,
 		get: func(id pack.ID) ([]byte, error) { return get(id, true) },
 		visit: func(id pack.ID) error {
 			_, err := get(id, false)
 			return err
 		},
 	}
-	return w.snapshot(r)
+	return w.snapshot(r, nil)
 }
 
-// Object is an object in one of its uses: a file can have the content of a folder's object, and has nothing below it.
+// Object is an object in one of its uses: a file can have the content of a folder's object, and has nothing below it. So an object that
+// exists says nothing of what is below a folder with its ID.
 type Object struct {
 	ID   pack.ID
 	Kind Kind
 }
 
-// objects visits the objects of a snapshot, those below an object before it.
+// objects visits the objects of a snapshot, those below an object before it, except those of another snapshot, the base.
 type objects struct {
-	skip  func(Object) (bool, error)
+	ctx   context.Context
+	seen  map[Object]bool
+	base  func(pack.ID) ([]byte, error) // content of a folder of the base
 	get   func(pack.ID) ([]byte, error) // content
 	visit func(pack.ID) error
 }
 
-func (w *objects) snapshot(r Record) error {
+func (w *objects) snapshot(r Record, base *Record) error {
 	if r.LeftOutList != nil {
-		if err := w.entry(Entry{Kind: File, ID: *r.LeftOutList}, 0); err != nil {
+		if err := w.entry(Entry{Kind: File, ID: *r.LeftOutList}, nil, 0); err != nil {
 			return err
 		}
 	}
-	return w.entry(Entry{Kind: Folder, ID: r.Tree}, 0)
+	var root *Entry
+	if base != nil {
+		root = &Entry{Kind: Folder, ID: base.Tree}
+	}
+	return w.entry(Entry{Kind: Folder, ID: r.Tree}, root, 0)
 }
 
-func (w *objects) entry(e Entry, depth int) error {
-	if e.Kind == Link {
+// entry visits an entry; base is what stands in its place in the base, or nil.
+func (w *objects) entry(e Entry, base *Entry, depth int) error {
+	this := Object{e.ID, e.Kind}
+	if e.Kind == Link || base != nil && this == (Object{base.ID, base.Kind}) || w.seen[this] {
 		return nil
 	}
-	skip, err := w.skip(Object{e.ID, e.Kind})
-	if skip || err != nil {
-		return err
-	}
-	switch e.Kind {
-	case Folder:
-		err = w.folder(e.ID, depth)
-	case Blocks:
+	w.seen[this] = true
+	err := w.ctx.Err()
+	switch {
+	case err != nil:
+	case e.Kind == Folder:
+		err = w.folder(e.ID, base, depth)
+	case e.Kind == Blocks:
 		err = w.blocks(e.ID, depth)
 	}
 	if err != nil {
@@ -95,7 +91,7 @@ func (w *objects) entry(e Entry, depth int) error {
 	return w.visit(e.ID)
 }
 
-func (w *objects) folder(id pack.ID, depth int) error {
+func (w *objects) folder(id pack.ID, base *Entry, depth int) error {
 	data, err := w.get(id)
 	if err != nil {
 		return err
@@ -107,12 +103,33 @@ func (w *objects) folder(id pack.ID, depth int) error {
 	if err != nil {
 		return &pack.DamagedError{ID: id, Why: err.Error()}
 	}
+	before := w.baseEntries(base)
 	for _, e := range entries {
-		if err := w.entry(e, depth+1); err != nil {
+		var same *Entry
+		if at, found := slices.BinarySearchFunc(before, e.Name, compareName); found {
+			same = &before[at]
+		}
+		if err := w.entry(e, same, depth+1); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// baseEntries returns the entries of a folder of the base. Without them, everything in its place is visited.
+func (w *objects) baseEntries(base *Entry) []Entry {
+	if base == nil || base.Kind != Folder {
+		return nil
+	}
+	data, err := w.base(base.ID)
+	if err != nil {
+		return nil
+	}
+	entries, err := decodeTree(data)
+	if err != nil {
+		return nil
+	}
+	return entries
 }
 
 func (w *objects) blocks(id pack.ID, depth int) error {
@@ -122,7 +139,7 @@ func (w *objects) blocks(id pack.ID, depth int) error {
 	}
 	ids, err := blockIDs(id, data)
 	for _, block := range ids {
-		if err := w.entry(Entry{Kind: File, ID: block}, depth+1); err != nil {
+		if err := w.entry(Entry{Kind: File, ID: block}, nil, depth+1); err != nil {
 			return err
 		}
 	}
@@ -155,58 +172,19 @@ func ParseRecord(content []byte, run pawl.RunID) (Record, error) {
 	return r, nil
 }
 
-// Receive stores a snapshot that another store has: its commit record, and the objects that this store lacks. fetch returns an object as
-// Encoded does, whatever its source: Receive verifies it. When Receive returns nil, the snapshot survives a power failure;
-// after an error there is none. At the quota, Receive returns ErrQuota.
-func (s *Store) Receive(ctx context.Context, content []byte, run pawl.RunID, fetch func(pack.ID) ([]byte, error)) (r Record, err error) {
-	if r, err = ParseRecord(content, run); err != nil {
-		return r, err
-	}
-	size, err := s.packs.Size()
-	if err != nil {
-		return r, err
-	}
-	batch, err := s.packs.Begin(ctx)
-	if err != nil {
-		return r, err
-	}
-	defer func() { err = errors.Join(err, batch.Abort()) }()
-	pending := map[pack.ID][]byte{} // fetched folders and lists of blocks, until what is below them is stored
-	w := objects{
-		skip: func(o Object) (bool, error) {
-			has, err := batch.Has(o.ID)
-			return has, errors.Join(err, ctx.Err())
-		},
-		get: func(id pack.ID) ([]byte, error) {
-			encoded, err := fetch(id)
-			if err != nil {
-				return nil, err
-			}
-			pending[id] = encoded
-			return pack.Decode(id, encoded)
-		},
-		visit: func(id pack.ID) (err error) {
-			encoded := pending[id]
-			if delete(pending, id); encoded == nil {
-				if encoded, err = fetch(id); err != nil {
-					return err
-				}
-			}
-			if _, added := batch.Added(); size+added+int64(len(encoded)) > s.cfg.Quota {
-				return ErrQuota
-			}
-			return batch.PutEncoded(id, encoded)
-		},
-	}
-	if err := w.snapshot(r); err != nil {
-		return r, fmt.Errorf("receive snapshot %s: %w", r.ID, err)
-	}
-	_, err = batch.Commit(ctx, content)
-	return r, err
-}
-
 // HasTree reports whether the store has the files of a snapshot, perhaps as those of another one.
-func (s *Store) HasTree(r Record) (bool, error) { return s.packs.Has(r.Tree) }
+func (s *Store) HasTree(r Record) (bool, error) {
+	commits, err := s.packs.Commits()
+	if err != nil {
+		return false, err
+	}
+	for _, c := range commits {
+		if other, err := readRecord(c); err == nil && other.Tree == r.Tree { // that the tree is there says nothing of what is below it
+			return true, nil
+		}
+	}
+	return false, nil
+}
 
 // Has reports whether the store has a snapshot's commit record.
 func (s *Store) Has(id pack.ID) (bool, error) {

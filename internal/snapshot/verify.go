@@ -43,11 +43,11 @@ func (s *Store) verify(ctx context.Context) ([]Fault, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := verifier{store: s, found: map[pack.ID][]int{}}
+	v := verifier{store: s, found: map[Object][]int{}}
 	for _, d := range damage {
 		v.faults = append(v.faults, Fault{Where: fmt.Sprintf("%s, byte %d", d.File, d.Offset), What: d.What})
 		if d.ID != (pack.ID{}) {
-			v.found[d.ID] = []int{len(v.faults) - 1}
+			v.found[Object{d.ID, File}] = []int{len(v.faults) - 1}
 		}
 	}
 	commits, err := s.packs.Commits()
@@ -67,7 +67,7 @@ func (s *Store) verify(ctx context.Context) ([]Fault, error) {
 type verifier struct {
 	store  *Store
 	faults []Fault
-	found  map[pack.ID][]int // object → indexes of its faults and of those of all objects that it needs
+	found  map[Object][]int // indexes of an object's faults and of those of all objects that it needs
 }
 
 func (v *verifier) commit(c pack.Commit) {
@@ -93,19 +93,20 @@ func (v *verifier) fault(where, what string) []int {
 
 // object checks that an object exists.
 func (v *verifier) object(where string, id pack.ID) []int {
-	if found, known := v.found[id]; known {
+	this := Object{id, File}
+	if found, known := v.found[this]; known {
 		return found
 	}
 	has, err := v.store.packs.Has(id)
 	switch {
 	case err != nil:
-		v.found[id] = v.fault(where, err.Error())
+		v.found[this] = v.fault(where, err.Error())
 	case !has:
-		v.found[id] = v.fault(where, "missing: "+id.String())
+		v.found[this] = v.fault(where, "missing: "+id.String())
 	default:
-		v.found[id] = nil
+		v.found[this] = nil
 	}
-	return v.found[id]
+	return v.found[this]
 }
 
 // entry returns the faults of an entry and of everything below it.
@@ -113,14 +114,15 @@ func (v *verifier) entry(path string, e Entry) []int {
 	if e.Kind == Link {
 		return nil
 	}
-	if found, known := v.found[e.ID]; known {
+	this := Object{e.ID, e.Kind}
+	if found, known := v.found[this]; known {
 		return found
 	}
 	found := v.object(cmp.Or(path, "."), e.ID)
 	if len(found) == 0 {
 		found = v.children(path, e)
 	}
-	v.found[e.ID] = found
+	v.found[this] = found
 	return found
 }
 

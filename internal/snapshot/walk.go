@@ -370,6 +370,7 @@ func (w *walk) finish(f *folder) error {
 				return err
 			}
 		}
+		f.names, f.base, f.children = nil, nil, nil // the parent needs only the tree
 		w.mu.Lock()
 		if w.open--; w.open == 0 {
 			w.more.Broadcast()

@@ -54,8 +54,8 @@ func (c *Connection) Pull(ctx context.Context, run pawl.RunID, store *snapshot.S
 		return done, &pawl.Error{Kind: pawl.KindNothing, Err: fmt.Errorf("no run %s on remote %s", run, c.Name), Hint: "pawl remote runs"}
 	}
 	done = Pulled{Run: run, Number: record.Number, Seq: record.Seq, Owner: record.Owner, Time: record.Time, Live: record.Live}
-	received := c.store.received
-	defer func() { done.Bytes = c.store.received - received }()
+	received := c.store.received.Load()
+	defer func() { done.Bytes = c.store.received.Load() - received }()
 	p := puller{connection: c, record: record, reader: remote.NewReader(c.store, c.cache(), record.Packs), store: store, done: &done}
 	if err = p.pull(ctx); err == nil {
 		err = c.setPosition(run, position{Number: record.Number, Sum: record.Sum})
@@ -199,15 +199,16 @@ func (p *puller) snapshots(ctx context.Context, wanted func(pack.ID) bool) error
 	if err != nil {
 		return err
 	}
+	records, err := p.store.Records()
+	if err != nil {
+		return err
+	}
+	has := map[pack.ID]bool{}
+	for _, r := range records {
+		has[r.ID] = true
+	}
 	for _, id := range ids {
-		if !wanted(id) {
-			continue
-		}
-		has, err := p.store.Has(id)
-		if err != nil {
-			return err
-		}
-		if has {
+		if !wanted(id) || has[id] {
 			continue
 		}
 		content, err := p.reader.Content(ctx, id, pack.MaxRecord)
@@ -221,6 +222,7 @@ func (p *puller) snapshots(ctx context.Context, wanted func(pack.ID) bool) error
 		if err != nil {
 			return err
 		}
+		has[id] = true
 		p.done.Snapshots++
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"sync"
 	"time"
 
 	"pawl"
@@ -50,9 +51,9 @@ const (
 // On a remote that ignores conditions, two pushes at the same time can both be stored: then Push fails with a
 // *remote.ConflictError, and the run gets a blocker, too.
 func (c *Connection) Push(ctx context.Context, run pawl.RunID, store *snapshot.Store, o PushOptions) (done Pushed, err error) {
-	sent := c.store.sent
+	sent := c.store.sent.Load()
 	done, err = c.push(ctx, run, store, o)
-	done.Bytes = c.store.sent - sent
+	done.Bytes = c.store.sent.Load() - sent
 	if refused, ok := errors.AsType[*PushedElsewhereError](err); ok {
 		err = errors.Join(err, c.block(ctx, run, o.By, pawl.Blocker{
 			Text: fmt.Sprintf("another machine or project works on this run: %s pushed it to remote %s (push %d)",
@@ -89,49 +90,61 @@ func (c *Connection) block(ctx context.Context, run pawl.RunID, by pawl.Author, 
 	return r.Log.Close()
 }
 
-func (c *Connection) push(ctx context.Context, run pawl.RunID, store *snapshot.Store, o PushOptions) (Pushed, error) {
+func (c *Connection) push(ctx context.Context, run pawl.RunID, store *snapshot.Store, o PushOptions) (done Pushed, err error) {
 	if err := runs.RequireOwn(c.project, run); err != nil {
 		return Pushed{}, err
 	}
-	if _, err := remote.Prepare(ctx, c.store); err != nil {
-		return Pushed{}, err
-	}
-	at, before, err := c.agree(ctx, run)
-	if err != nil {
-		return Pushed{}, err
-	}
-	source, err := c.read(ctx, run, store)
+	probe := make(chan error, 1) // meanwhile, what is sent is content under its hash
+	go func() { probe <- c.probe(ctx) }()
+	probed := sync.OnceValue(func() error { return <-probe })
+	defer func() {
+		if failed := probed(); err == nil {
+			err = failed
+		}
+	}()
+	var at position
+	var before *remote.Record
+	var known *remote.Known
+	var source *source
+	err = remote.Together(
+		func() (err error) { at, before, err = c.agree(ctx, run); return err },
+		func() (err error) { source, err = c.read(ctx, run, store); return err },
+		func() (err error) { known, err = remote.FindKnown(ctx, c.store, c.cache()); return err },
+	)
 	if err != nil {
 		return Pushed{}, err
 	}
 	if err := c.requireSnapshots(ctx, before, source); err != nil {
 		return Pushed{}, err
 	}
-	var preferred []remote.PackRef
 	if before != nil {
-		preferred = before.Packs
+		known.Prefer(before.Packs)
 	}
-	known, err := remote.FindKnown(ctx, c.store, c.cache(), preferred)
-	if err != nil {
-		return Pushed{}, err
-	}
-	w := &packer{
-		known: known, before: before, writer: remote.NewWriter(c.store, c.cache()),
-		used: map[remote.PackRef]bool{}, needed: map[remote.PackRef]bool{},
-	}
+	w := &packer{known: known, before: before, writer: remote.NewWriter(c.store, c.cache()), used: map[remote.PackRef]bool{}}
 	record, err := w.pack(ctx, source, store)
 	if err != nil {
-		return Pushed{}, err
+		return Pushed{}, errors.Join(err, w.writer.Wait())
 	}
-	done := Pushed{Run: run, Number: at.Number, Seq: record.Seq, Snapshots: len(source.snapshots), Live: record.Live}
+	done = Pushed{Run: run, Number: at.Number, Seq: record.Seq, Snapshots: len(source.snapshots), Live: record.Live}
 	if before != nil && record.same(before) {
 		done.UpToDate = true
 		return done, nil
 	}
 	record.Run, record.Number, record.Previous = run, at.Number+1, at.Sum
 	record.Time, record.Owner = time.Now().UTC(), c.owner(source.state, o.Version)
+	if err := probed(); err != nil {
+		return done, err
+	}
 	done.Number = record.Number
 	return done, c.commit(ctx, record.Record, at)
+}
+
+// probe checks that the remote creates keys as before.
+func (c *Connection) probe(ctx context.Context) error {
+	if c.identity.Unconditional {
+		return nil
+	}
+	return remote.Probe(ctx, c.store)
 }
 
 // requireSnapshots returns an error if another project pushed snapshots of a run in a database that this one lacks. A new record without
@@ -248,7 +261,6 @@ type packer struct {
 	before *remote.Record // nil: the run was never pushed
 	writer *remote.Writer
 	used   map[remote.PackRef]bool // packs that have what was asked for
-	needed map[remote.PackRef]bool // packs of before that are complete, so what is below their objects is there too
 }
 
 // packed is a record of a run that is not committed yet.
@@ -268,9 +280,13 @@ func (w *packer) pack(ctx context.Context, s *source, store *snapshot.Store) (pa
 		ids = append(ids, snap.ID[:]...)
 	}
 	old, oldFiles := w.previous()
+	there := 0 // snapshots that the record before has, with all that they name
 	if w.isComplete(ids, old) {
 		for _, ref := range w.before.Packs {
-			w.used[ref], w.needed[ref] = true, true
+			w.used[ref] = true
+		}
+		for _, part := range old {
+			there += int(part.Size) / len(pack.ID{})
 		}
 	}
 	var err error
@@ -284,13 +300,17 @@ func (w *packer) pack(ctx context.Context, s *source, store *snapshot.Store) (pa
 	if r.Commits, err = w.parts(ctx, old, ids); err != nil {
 		return r, err
 	}
-	if err := w.writer.Flush(ctx); err != nil { // snapshots get packs of their own, which go when the snapshots are pruned
+	if err := w.writer.End(ctx); err != nil { // snapshots get packs of their own, which go when the snapshots are pruned
 		return r, err
 	}
-	for _, snap := range s.snapshots {
-		if err := w.snapshot(ctx, snap, store); err != nil {
-			return r, fmt.Errorf("push snapshot of checkpoint %s: %w", snap.Checkpoint, err)
+	var last *snapshot.Record
+	for i, snap := range s.snapshots {
+		if i >= there {
+			if err := w.writer.AddSnapshot(ctx, store, snap, last, w.has); err != nil {
+				return r, fmt.Errorf("push snapshot of checkpoint %s: %w", snap.Checkpoint, err)
+			}
 		}
+		last = &snap
 	}
 	if err := w.writer.Flush(ctx); err != nil {
 		return r, err
@@ -310,7 +330,8 @@ func (w *packer) previous() (commits []remote.Part, files map[string][]remote.Pa
 	return w.before.Commits, files
 }
 
-// isComplete reports whether all packs of the record before are needed again: they are there, and no snapshot was removed. If the run has
+// isComplete reports whether all packs of the record before are needed again: they are there, and no snapshot was removed. So the snapshots
+// of that record are there, with all that they name. If the run has
 // many small packs, they are not: what they have is stored again, in fewer.
 func (w *packer) isComplete(ids []byte, commits []remote.Part) bool {
 	if w.before == nil {
@@ -374,19 +395,6 @@ func (w *packer) has(id pack.ID) bool {
 		w.used[ref] = true
 	}
 	return ok
-}
-
-// snapshot stores the objects of a snapshot, and its commit record.
-func (w *packer) snapshot(ctx context.Context, r snapshot.Record, store *snapshot.Store) error {
-	ref, there := w.known.In(r.ID)
-	if there && w.needed[ref] {
-		return nil
-	}
-	skip := func(id pack.ID) bool {
-		ref, ok := w.known.In(id)
-		return ok && w.needed[ref]
-	}
-	return w.writer.AddSnapshot(ctx, store, r, skip, w.has)
 }
 
 // packs returns the packs that the record needs: those of the record before in their order, others, new ones.

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"pawl"
@@ -170,13 +171,13 @@ type Connection struct {
 // counter counts the bytes that go through a store.
 type counter struct {
 	remote.Store
-	sent, received int64
+	sent, received atomic.Int64
 }
 
 // Get counts what it receives.
 func (c *counter) Get(ctx context.Context, key string, limit int64) ([]byte, error) {
 	data, err := c.Store.Get(ctx, key, limit)
-	c.received += int64(len(data))
+	c.received.Add(int64(len(data)))
 	return data, err
 }
 
@@ -184,7 +185,7 @@ func (c *counter) Get(ctx context.Context, key string, limit int64) ([]byte, err
 func (c *counter) Create(ctx context.Context, key string, content []byte) (bool, error) {
 	created, err := c.Store.Create(ctx, key, content)
 	if created {
-		c.sent += int64(len(content))
+		c.sent.Add(int64(len(content)))
 	}
 	return created, err
 }

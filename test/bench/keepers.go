@@ -37,11 +37,21 @@ func (b *bench) keepersOf(t *tree) ([]keeper, error) {
 		}
 		keepers = append(keepers, g)
 	}
-	if _, err := exec.LookPath("restic"); err != nil {
-		return keepers, nil
+	if _, err := exec.LookPath("restic"); err == nil {
+		r, err := b.newRestic(home, t.root)
+		if err != nil {
+			return nil, err
+		}
+		keepers = append(keepers, r)
 	}
-	r, err := b.newRestic(home, t.root)
-	return append(keepers, r), err
+	if _, err := exec.LookPath("borg"); err == nil {
+		g, err := b.newBorg(home, t.root)
+		if err != nil {
+			return nil, err
+		}
+		keepers = append(keepers, g)
+	}
+	return keepers, nil
 }
 
 // ours is the name of pawlKeeper.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -47,7 +48,7 @@ func (b *bench) snapshots() ([]line, error) {
 		}
 	}
 	t := last(trials)
-	lines := t.lines(keptChanged, "checkpoint of %d files, 10 changed", map[string]goal{plainGit: {ratio: 0.25}, bareWalk: {ratio: 2}})
+	lines := t.lines(keptChanged, "checkpoint of %d files, 10 changed", map[string]goal{plainGit: {ratio: 0.25}, bareWalk: {ratio: 1.2}})
 	lines = append(lines, t.lines(keptSame, "checkpoint of %d files, nothing changed", nil)...)
 	large, err := b.largeFile()
 	if err != nil {
@@ -69,9 +70,20 @@ func (b *bench) firstSnapshots() ([]line, error) {
 		}
 	}
 	t := last(trials)
-	lines := t.lines(keptFirst, "first checkpoint of %d files, "+inMegabytes(t.has.bytes), map[string]goal{onlyAdd: {ratio: 0.25}})
+	lines := t.lines(keptFirst, "first checkpoint of %d files, "+inMegabytes(t.has.bytes), t.firstGoals())
 	lines = append(lines, t.lines(broughtAll, "restore of all %d files", nil)...)
 	return append(lines, t.sizes()...), nil
+}
+
+// firstGoals are the goals of the first snapshot.
+func (t *trial) firstGoals() map[string]goal {
+	goals := map[string]goal{onlyAdd: {ratio: 0.2}}
+	for _, k := range t.keepers {
+		if _, ok := k.(*borgKeeper); ok {
+			goals[k.name()] = goal{ratio: 0.5}
+		}
+	}
+	return goals
 }
 
 // costs is a table of what each deed takes each keeper, from the smallest tree to the largest.
@@ -93,8 +105,10 @@ func costs(trials []*trial) string {
 	for _, t := range trials {
 		text += strings.Join(t.costs(columns), "\n") + "\n"
 	}
-	if len(t.keepers) < 4 {
-		text += "\nrestic is not installed, and so left out.\n"
+	for _, name := range []string{"restic", "borg"} {
+		if _, err := exec.LookPath(name); err != nil {
+			text += "\n" + name + " is not installed, and so left out.\n"
+		}
 	}
 	return text
 }

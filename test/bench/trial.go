@@ -301,7 +301,7 @@ func (t *trial) names(d deed) []string {
 
 // sizes compares what the stores take after the first snapshot, and how much memory each needed for it.
 func (t *trial) sizes() []line {
-	const atMost = 250_000_000
+	const atMost = 150_000_000
 	var lines []line
 	for _, k := range t.keepers[1:] {
 		lines = append(lines, sizeLine("bytes on disk after the first checkpoint", k.name(), t.disk[ours], t.disk[k.name()], 0))

@@ -74,13 +74,15 @@ func (c *Courier) send(ctx context.Context, record snapshot.Record) (packs []rem
 	last := c.readSent(time.Now())
 	switch {
 	case last == nil:
-		if known, err = remote.FindKnown(ctx, c.remote.Store, c.remote.Cache, nil); err != nil {
+		if known, err = remote.FindKnown(ctx, c.remote.Store, c.remote.Cache); err != nil {
 			return nil, err
 		}
 	case last.of(record):
 		return last.Packs, nil
 	default:
-		known = remote.KnownIn(ctx, c.remote.Store, c.remote.Cache, last.Packs)
+		if known, err = remote.KnownIn(ctx, c.remote.Store, c.remote.Cache, last.Packs); err != nil {
+			return nil, err
+		}
 	}
 	packer := order.NewPacker(c.remote.Store, c.remote.Cache, known)
 	if err := packer.Snapshot(ctx, c.Objects, record); err != nil {

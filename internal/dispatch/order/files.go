@@ -2,6 +2,7 @@ package order
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -18,6 +19,7 @@ type Packer struct {
 	known  *remote.Known
 	writer *remote.Writer
 	used   map[remote.PackRef]bool
+	last   *snapshot.Record // that was stored
 }
 
 // NewPacker returns a Packer for a remote, of which something is known.
@@ -35,7 +37,11 @@ func (p *Packer) has(id pack.ID) bool {
 
 // Snapshot stores the files of a snapshot. Its commit record is in the order or the result.
 func (p *Packer) Snapshot(ctx context.Context, store *snapshot.Store, r snapshot.Record) error {
-	return p.writer.AddFiles(ctx, store, r, func(pack.ID) bool { return false }, p.has)
+	if err := p.writer.AddFiles(ctx, store, r, p.last, p.has); err != nil {
+		return errors.Join(err, p.writer.Wait())
+	}
+	p.last = &r
+	return nil
 }
 
 // partSize is the size of the parts of large files.

@@ -72,7 +72,11 @@ func (p *performance) sendChanges(ctx context.Context, objects *snapshot.Store, 
 		return order.NewPacker(p.store, p.worker.cache(p.task.Remote), &remote.Known{}), err
 	}
 	result.Snapshot = content
-	packer := order.NewPacker(p.store, p.worker.cache(p.task.Remote), remote.KnownIn(ctx, p.store, p.worker.cache(p.task.Remote), p.order.Packs))
+	known, err := remote.KnownIn(ctx, p.store, p.worker.cache(p.task.Remote), p.order.Packs)
+	if err != nil {
+		return nil, err
+	}
+	packer := order.NewPacker(p.store, p.worker.cache(p.task.Remote), known)
 	if result.Base != nil {
 		err = packer.Snapshot(ctx, objects, before)
 	}

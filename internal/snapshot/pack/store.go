@@ -148,22 +148,27 @@ func (s *Store) Stored(id ID) (int64, error) {
 
 // Get returns an object's content after verifying its hash. It returns a *DamagedError or *MissingError if there is
 // none. Other processes may commit and prune meanwhile; see Hold.
-func (s *Store) Get(id ID) ([]byte, error) {
-	content, err := s.get(id)
+func (s *Store) Get(id ID) (content []byte, err error) {
+	err = s.read(id, func(_ fetched, _, verified []byte) { content = verified })
+	return content, err
+}
+
+// read calls use with an object, its stored bytes and its content, unless there is an error like that of Get.
+func (s *Store) read(id ID, use func(e fetched, stored, content []byte)) error {
+	err := s.readOnce(id, use)
 	for _, again := range []func() error{s.refresh, s.dropIndex} { // the view may be outdated, or its index damaged
 		if err == nil || errors.Is(err, errClosed) {
 			break
 		}
 		if err := again(); err != nil {
-			return nil, err
+			return err
 		}
 		_, damaged := errors.AsType[*DamagedError](err)
-		var now error
-		if content, now = s.get(id); !damaged || !isMissing(now) { // "damaged" is more useful than "missing"
+		if now := s.readOnce(id, use); !damaged || !isMissing(now) { // "damaged" is more useful than "missing"
 			err = now
 		}
 	}
-	return content, err
+	return err
 }
 
 func isMissing(err error) bool {
@@ -171,17 +176,18 @@ func isMissing(err error) bool {
 	return missing
 }
 
-// get reads an object from its location in the view.
-func (s *Store) get(id ID) ([]byte, error) {
+// readOnce reads an object from its location in the view.
+func (s *Store) readOnce(id ID, use func(e fetched, stored, content []byte)) error {
 	e, stored, err := s.fetch(id)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	content, err := e.unpack(stored)
 	if err != nil {
-		return nil, s.damaged(id, e.in(e.pack), err)
+		return s.damaged(id, e.in(e.pack), err)
 	}
-	return content, nil
+	use(e, stored, content)
+	return nil
 }
 
 // fetched is an entry read from a pack.

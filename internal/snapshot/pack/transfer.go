@@ -10,14 +10,11 @@ const EntrySize = entryHeader + MaxObject
 
 // Encoded returns an object as packs store it: a header, and the content, compressed or not. It is verified.
 func (s *Store) Encoded(id ID) ([]byte, error) {
-	if _, err := s.Get(id); err != nil { // finds the object wherever it is now
-		return nil, err
-	}
-	e, stored, err := s.fetch(id)
-	if err != nil {
-		return nil, err
-	}
-	return append(e.append(make([]byte, 0, e.size())), stored...), nil
+	var encoded []byte
+	err := s.read(id, func(e fetched, stored, _ []byte) {
+		encoded = append(e.append(make([]byte, 0, e.size())), stored...)
+	})
+	return encoded, err
 }
 
 // Encode returns content as packs store it, with its ID.
@@ -53,15 +50,26 @@ func decode(id ID, encoded []byte) (entry, []byte, error) {
 	return e, content, err
 }
 
-// PutEncoded is Put for an encoded object, which it verifies.
-func (b *Batch) PutEncoded(id ID, encoded []byte) error {
+// Verified is an encoded object whose content has its hash.
+type Verified struct {
+	entry  entry
+	stored []byte
+}
+
+// Verify verifies an encoded object. The result refers to it.
+func Verify(id ID, encoded []byte) (Verified, error) {
 	e, _, err := decode(id, encoded)
 	if err != nil {
-		return fmt.Errorf("put object %s: %w", id, err)
+		return Verified{}, fmt.Errorf("object %s: %w", id, err)
 	}
-	has, err := b.Has(id)
+	return Verified{e, encoded[entryHeader:]}, nil
+}
+
+// PutVerified is Put for an object that Verify returned.
+func (b *Batch) PutVerified(v Verified) error {
+	has, err := b.Has(v.entry.id)
 	if has || err != nil {
 		return err
 	}
-	return b.add(e, encoded[entryHeader:])
+	return b.add(v.entry, v.stored)
 }

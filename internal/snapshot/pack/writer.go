@@ -111,7 +111,9 @@ func (w *packWriter) flush() error {
 	if _, err := d.file.WriteAt(w.buf, d.size-int64(len(w.buf))); err != nil {
 		return err
 	}
-	w.buf = w.buf[:0]
+	if w.buf = w.buf[:0]; cap(w.buf) > 2*flushAt {
+		w.buf = make([]byte, 0, 2*flushAt) // what collected entries before the first draft may be much larger
+	}
 	return nil
 }
 
