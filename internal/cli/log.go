@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -14,9 +13,6 @@ import (
 	"pawl/internal/project"
 	"pawl/internal/runs"
 )
-
-// engineLeaves is how long `pawl log --follow` waits for the engine of a run that has ended, so that the next command finds the project free.
-const engineLeaves = 2 * time.Second
 
 func (a *app) logCommand() *cobra.Command {
 	var last int
@@ -32,13 +28,7 @@ func (a *app) logCommand() *cobra.Command {
 		}
 		soft, _, release := signals.Contexts(ctx)
 		defer release()
-		err = logview.Follow(soft, a.Out, r, after, a.json)
-		if holder, alive := p.EngineHolder(); err == nil && soft.Err() == nil && alive && holder.Run == r.State.Run {
-			waiting, cancel := context.WithTimeout(soft, engineLeaves)
-			defer cancel()
-			_ = p.WaitForEngine(waiting) // the run has ended; who follows it has seen that
-		}
-		return err
+		return logview.Follow(soft, a.Out, p, r, after, a.json)
 	})
 	events := c.RunE
 	c.RunE = func(c *cobra.Command, args []string) error {

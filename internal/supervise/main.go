@@ -66,7 +66,7 @@ type supervisor struct {
 // the caller must then exit. An error means that nothing was started, or that the attempt's folder no longer exists.
 func Main(args []string) error {
 	runtime.LockOSThread() // never unlocked: the child dies with the thread that started it (golang/go#27505)
-	runtime.GOMAXPROCS(1) // it waits for one thing after another; a second thread of Go would only be woken and put to sleep
+	runtime.GOMAXPROCS(1)  // it waits for one thing after another; a second thread of Go would only be woken and put to sleep
 	caught := catchSignals()
 	if len(args) == 2 && args[0] == SlotFlag {
 		return serveSlot(caught)

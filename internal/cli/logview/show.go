@@ -9,6 +9,7 @@ import (
 
 	"pawl"
 	"pawl/internal/cli/layout"
+	"pawl/internal/project"
 	"pawl/internal/runs"
 )
 
@@ -28,8 +29,8 @@ func Show(w io.Writer, r *runs.Run, after pawl.Seq, asJSON bool) (last pawl.Seq,
 	return last, flush()
 }
 
-// Follow prints the events after one as they come, until the run has ended or ctx does.
-func Follow(ctx context.Context, w io.Writer, r *runs.Run, after pawl.Seq, asJSON bool) error {
+// Follow prints the events after one as they come, until the run has ended and its engine has left, or ctx ends.
+func Follow(ctx context.Context, w io.Writer, p *project.Project, r *runs.Run, after pawl.Seq, asJSON bool) error {
 	changed, names := r.Log.Watch(ctx), r.ItemNames()
 	for {
 		events, err := r.Log.NewEvents()
@@ -39,8 +40,11 @@ func Follow(ctx context.Context, w io.Writer, r *runs.Run, after pawl.Seq, asJSO
 				err = errors.Join(err, printEvent(w, e, names, asJSON))
 			}
 		}
-		if err != nil || r.State.Ended() && r.State.Engine == nil {
+		if err != nil {
 			return err
+		}
+		if r.State.Ended() && r.State.Engine == nil {
+			return letLeave(ctx, p, r.State.Run)
 		}
 		select {
 		case <-changed:
@@ -49,6 +53,22 @@ func Follow(ctx context.Context, w io.Writer, r *runs.Run, after pawl.Seq, asJSO
 			return nil
 		}
 	}
+}
+
+// engineLeaves is how long an engine may take to leave the project after the end of its run, before Follow ends without it.
+const engineLeaves = 2 * time.Second
+
+// letLeave waits until the engine of a run that has ended no longer holds the project.
+func letLeave(ctx context.Context, p *project.Project, run pawl.RunID) error {
+	if holder, alive := p.EngineHolder(); !alive || holder.Run != run {
+		return nil
+	}
+	waiting, cancel := context.WithTimeout(ctx, engineLeaves)
+	defer cancel()
+	if err := p.WaitForEngine(waiting); waiting.Err() == nil {
+		return err
+	}
+	return nil
 }
 
 // printEvent prints an event as one line: in words, or as JSON.
