@@ -1,0 +1,361 @@
+package durable
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"time"
+
+	"pawl"
+	"pawl/internal/journal"
+	"pawl/internal/project"
+)
+
+// Engine runs durable functions in a project. Its methods may be called concurrently.
+type Engine struct {
+	project *project.Project
+	lock    *project.Lock
+	commits *journal.Commits
+
+	running sync.WaitGroup // runs; Add is called under mu, and only while not closed
+
+	mu        sync.Mutex // guards the fields below
+	closed    bool
+	active    map[string]*active          // runs by name
+	known     map[pawl.RunID][]pawl.RunID // runs by the part of their ids before the time, newest first
+	workflows map[string]func(spec) *spec // fills a spec in, by the name of the workflow
+}
+
+// active is a run that this engine runs.
+type active struct {
+	opened chan struct{} // closed when run is set
+	run    *run
+	done   chan struct{} // closed when the run has been left, and the fields below are set
+	out    []byte        // JSON
+	err    error
+}
+
+// spec is what is to be run.
+type spec struct {
+	name     string
+	workflow string     // empty: the function Run
+	input    []byte     // JSON
+	parent   pawl.RunID // of a child run
+	repeats  bool       // a finished run is followed by a new one, instead of giving its result again
+	fn       func(ctx context.Context, input []byte) (output []byte, err error)
+}
+
+// Open makes this process the engine of the project that contains dir; if there is none, dir becomes one. If the project has an
+// engine, in this process or another one, the error is of the kind "held" and names it.
+func Open(dir string) (*Engine, error) {
+	p, err := project.Find(dir)
+	if errors.Is(err, pawl.ErrNoProject) {
+		p, err = project.Init(dir)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("durable: open %s: %w", dir, err)
+	}
+	e := &Engine{project: p, active: map[string]*active{}, known: map[pawl.RunID][]pawl.RunID{}, workflows: map[string]func(spec) *spec{}}
+	if e.lock, err = p.LockEngine(project.Holder{PID: os.Getpid(), Since: time.Now().UTC()}); err != nil {
+		return nil, fmt.Errorf("durable: open %s: %w", dir, err)
+	}
+	e.commits, err = journal.OpenCommits(p.Runs())
+	var ids []pawl.RunID
+	if err == nil {
+		ids, err = journal.Runs(p.Runs())
+	}
+	if err != nil {
+		return nil, errors.Join(err, e.lock.Unlock())
+	}
+	slices.SortFunc(ids, newestFirst)
+	for _, id := range ids {
+		e.known[slugOf(id)] = append(e.known[slugOf(id)], id)
+	}
+	return e, nil
+}
+
+// Close interrupts the runs, waits until their functions have returned, and lets other engines into the project.
+func (e *Engine) Close() error {
+	e.mu.Lock()
+	if e.closed {
+		e.mu.Unlock()
+		return nil
+	}
+	e.closed = true
+	for _, a := range e.active {
+		select {
+		case <-a.opened:
+			a.run.cancel(ErrClosed)
+		default: // enroll does it
+		}
+	}
+	e.mu.Unlock()
+	e.running.Wait()
+	return errors.Join(e.commits.Close(), e.lock.Unlock())
+}
+
+// Wait waits until no run is active.
+func (e *Engine) Wait() { e.running.Wait() }
+
+// claim returns the active run with this name; mine is true if the caller must perform it.
+func (e *Engine) claim(name string) (a *active, mine bool, err error) {
+	if name == "" {
+		return nil, false, errNoName
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return nil, false, ErrClosed
+	}
+	if a := e.active[name]; a != nil {
+		return a, false, nil
+	}
+	a = &active{opened: make(chan struct{}), done: make(chan struct{})}
+	e.active[name] = a
+	e.running.Add(1)
+	return a, true, nil
+}
+
+// perform runs a claimed run to its end, in this goroutine. After a panic of its function, the run counts as interrupted.
+func (e *Engine) perform(ctx context.Context, a *active, s spec) {
+	a.err = errors.New("the function of the run panicked")
+	defer func() {
+		e.mu.Lock()
+		delete(e.active, s.name)
+		e.mu.Unlock()
+		close(a.done)
+		e.running.Done()
+	}()
+	r, out, err := e.open(ctx, s)
+	if err != nil {
+		a.err = fmt.Errorf("durable run %q: %w", s.name, err)
+		return
+	}
+	if r == nil { // it has ended before
+		a.out, a.err = out, nil
+		return
+	}
+	e.enroll(a, r)
+	a.out, a.err = r.perform(ctx, s.fn)
+}
+
+// enroll makes an open run known to others.
+func (e *Engine) enroll(a *active, r *run) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	a.run = r
+	close(a.opened)
+	if e.closed {
+		r.cancel(ErrClosed)
+	}
+}
+
+// background performs a claimed run in a goroutine. A panic of its function becomes the run's error.
+func (e *Engine) background(ctx context.Context, a *active, s spec) {
+	fn := s.fn
+	s.fn = func(ctx context.Context, input []byte) (out []byte, err error) {
+		defer func() {
+			if p := recover(); p != nil {
+				err = panicError(p)
+			}
+		}()
+		return fn(ctx, input)
+	}
+	go e.perform(ctx, a, s)
+}
+
+func panicError(p any) error { return fmt.Errorf("panic: %v\n%s", p, debug.Stack()) }
+
+// wait returns the result of an active run once it has been left.
+func (a *active) wait(ctx context.Context) ([]byte, error) {
+	select {
+	case <-a.done:
+		return a.out, a.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// runsLike returns the runs whose ids match this name or a similar one, newest first.
+func (e *Engine) runsLike(name string) []pawl.RunID {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Clone(e.known[pawl.RunID(pawl.SlugOf(name))])
+}
+
+// add makes a new run known.
+func (e *Engine) add(id pawl.RunID) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.known[slugOf(id)] = slices.Insert(e.known[slugOf(id)], 0, id)
+}
+
+// Workflow is a function with a name, whose runs are durable.
+type Workflow[In, Out any] struct {
+	engine *Engine
+	name   string
+	fn     func(context.Context, In) (Out, error)
+}
+
+// Register names a function, so that Recover finds it. Register all of them before Recover. A name that is registered twice panics.
+func Register[In, Out any](e *Engine, name string, fn func(ctx context.Context, in In) (Out, error)) *Workflow[In, Out] {
+	w := &Workflow[In, Out]{engine: e, name: name, fn: fn}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if name == "" || e.workflows[name] != nil {
+		panic(fmt.Sprintf("durable: workflow %q is registered twice, or has no name", name))
+	}
+	e.workflows[name] = w.fill
+	return w
+}
+
+// fill adds the workflow to a spec.
+func (w *Workflow[In, Out]) fill(s spec) *spec {
+	s.workflow, s.fn = w.name, func(ctx context.Context, input []byte) ([]byte, error) {
+		var in In
+		if err := json.Unmarshal(input, &in); err != nil {
+			return nil, fmt.Errorf("durable run %q: the recorded input has another type than %T: %w", s.name, in, err)
+		}
+		out, err := w.fn(ctx, in)
+		if err != nil {
+			return nil, err
+		}
+		data, err := json.Marshal(out)
+		if err != nil {
+			return nil, fmt.Errorf("durable run %q: record a result of type %T: %w", s.name, out, err)
+		}
+		return data, nil
+	}
+	return &s
+}
+
+// Run runs the workflow under a name, and returns its result. The name identifies the run. If it is finished, Run returns the recorded
+// result; if it is running, Run waits for it; if it was interrupted or has failed, Run resumes it. in counts only for a new run, and is
+// recorded. The run is interrupted when ctx ends or the engine is closed. An error of the workflow fails the run.
+//
+// With the context of another run, it is a child run and a step of that run, with this name. The name of the run then begins with the
+// id of its parent. A run that the parent's end interrupts resumes with its parent.
+func (w *Workflow[In, Out]) Run(ctx context.Context, name string, in In) (Out, error) {
+	if ctx.Value(runKey{}) != nil {
+		return Step(ctx, name, w.child(ctx, name, in))
+	}
+	a, mine, s, err := w.claim(name, "", in)
+	if err == nil && mine {
+		w.engine.perform(ctx, a, *s)
+	}
+	return w.result(ctx, a, name, err)
+}
+
+// Start is Run in the background.
+func (w *Workflow[In, Out]) Start(ctx context.Context, name string, in In) *Future[Out] {
+	if ctx.Value(runKey{}) != nil {
+		return Go(ctx, name, w.child(ctx, name, in))
+	}
+	f := newFuture[Out]()
+	a, mine, s, err := w.claim(name, "", in)
+	if err == nil && mine {
+		w.engine.background(ctx, a, *s)
+	}
+	go func() { f.settle(w.result(context.WithoutCancel(ctx), a, name, err)) }()
+	return f
+}
+
+// child returns the function of the step that is a child run.
+func (w *Workflow[In, Out]) child(ctx context.Context, name string, in In) func(context.Context) (Out, error) {
+	parent, _ := ctx.Value(runKey{}).(*run)
+	return func(ctx context.Context) (Out, error) {
+		name := string(parent.id) + "/" + name
+		if parent.engine != w.engine {
+			return *new(Out), fmt.Errorf("durable run %q: the workflow is registered with another engine", name)
+		}
+		a, mine, s, err := w.claim(name, parent.id, in)
+		if err == nil && mine {
+			w.engine.perform(ctx, a, *s)
+		}
+		return w.result(ctx, a, name, err)
+	}
+}
+
+func (w *Workflow[In, Out]) claim(name string, parent pawl.RunID, in In) (*active, bool, *spec, error) {
+	input, err := json.Marshal(in)
+	if err != nil {
+		return nil, false, nil, fmt.Errorf("durable run %q: record an input of type %T: %w", name, in, err)
+	}
+	a, mine, err := w.engine.claim(name)
+	return a, mine, w.fill(spec{name: name, parent: parent, input: input}), err
+}
+
+// result waits for an active run, and decodes its result.
+func (w *Workflow[In, Out]) result(ctx context.Context, a *active, name string, err error) (out Out, _ error) {
+	if err != nil {
+		return out, err
+	}
+	data, err := a.wait(ctx)
+	if err != nil {
+		return out, err
+	}
+	if err := json.Unmarshal(data, &out); err != nil {
+		return *new(Out), fmt.Errorf("durable run %q: the recorded result has another type than %T: %w", name, out, err)
+	}
+	return out, nil
+}
+
+// Resumed is an interrupted run that Recover found.
+type Resumed struct {
+	Name     string // empty if it cannot be read
+	Workflow string
+	Run      pawl.RunID
+	Err      error // why it was not resumed: it cannot be read, its workflow is not registered, or it crashed too often
+}
+
+// maxDeaths is how often a run may die before Recover leaves it alone.
+const maxDeaths = 100
+
+// Recover resumes, in the background, all runs of registered workflows that a crash or Close interrupted, and returns them. Workflow.Run
+// and Start with the name of such a run wait for it. Runs that have failed are not resumed, and child runs resume with their parents.
+func (e *Engine) Recover(ctx context.Context) ([]Resumed, error) {
+	ids, err := journal.Runs(e.project.Runs())
+	if err != nil {
+		return nil, err
+	}
+	var all []Resumed
+	for _, id := range ids {
+		if !e.maybeInterrupted(id) {
+			continue
+		}
+		s, deaths, err := e.interrupted(ctx, id)
+		if s == nil && err == nil {
+			continue
+		}
+		found := Resumed{Run: id, Err: err}
+		if s != nil {
+			found.Name, found.Workflow = s.name, s.workflow
+			found.Err = e.resume(ctx, *s, deaths)
+		}
+		all = append(all, found)
+	}
+	return all, nil
+}
+
+// resume performs an interrupted run in the background.
+func (e *Engine) resume(ctx context.Context, s spec, deaths int) error {
+	e.mu.Lock()
+	fill := e.workflows[s.workflow]
+	e.mu.Unlock()
+	switch {
+	case fill == nil:
+		return fmt.Errorf("workflow %q is not registered", s.workflow)
+	case deaths >= maxDeaths:
+		return fmt.Errorf("the program died %d times while it ran", deaths)
+	}
+	a, mine, err := e.claim(s.name)
+	if err == nil && mine {
+		e.background(ctx, a, *fill(s))
+	}
+	return err
+}
