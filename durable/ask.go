@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"time"
 
 	"pawl"
@@ -25,48 +24,26 @@ type Question struct {
 // ErrRejected, with the reason.
 func Ask(ctx context.Context, name string, q Question) (option string, err error) {
 	r, id, err := enter(ctx, name, true)
-	if err != nil {
-		return "", err
-	}
-	if option, err = r.asked(ctx, id, name, q); err != nil {
-		return "", fmt.Errorf("durable step %q: %w", name, err)
-	}
-	return option, nil
-}
-
-func (r *run) asked(ctx context.Context, id stepID, name string, q Question) (option string, err error) {
-	defer func() { r.exit(id, err) }()
-	before, c := r.before(id)
-	if c.past != nil {
-		return "", c.past
-	}
-	if before.Status != pawl.Done {
-		if err := r.ask(ctx, id, name, q); err != nil {
-			return "", err
-		}
-		before, _ = r.before(id)
-	}
-	a, err := answerOf(r.log, id, &before)
 	if err == nil {
-		err = json.Unmarshal(a.Value, &option)
+		err = r.wait(id, name, &option, func() error { return r.ask(ctx, id, name, q) })
 	}
 	return option, err
 }
 
 // ask waits until the gate is closed, and records the answer as the step's result.
 func (r *run) ask(ctx context.Context, id stepID, name string, q Question) error {
-	g, err := r.openGate(ctx, id, q)
+	opened, err := r.openGate(ctx, id, q)
 	if err != nil {
 		return err
 	}
+	var g pawl.GateState
 	closed := func(s *pawl.State) bool {
-		now := s.Gate(g.ID)
-		if now != nil {
+		if now := s.Gate(opened.ID); now != nil {
 			g = *now
 		}
-		return now != nil && !now.Open()
+		return g.ID != "" && !g.Open()
 	}
-	ok, err := r.waitFor(ctx, g.Expires, closed)
+	ok, err := r.waitFor(ctx, opened.Expires, closed)
 	if err == nil && !ok {
 		err = cmp.Or(r.record(context.WithoutCancel(ctx), pawl.GateExpired{Gate: g.ID}), r.refreshBy(func(s *pawl.State) { closed(s) }))
 	}
@@ -78,15 +55,15 @@ func (r *run) ask(ctx context.Context, id stepID, name string, q Question) error
 		return err
 	}
 	data, err := json.Marshal(a)
-	if err == nil {
-		err = r.record(context.WithoutCancel(ctx), pawl.StepDone{Step: id, Summary: summaryOf(id, name), Result: data})
+	if err != nil {
+		return err
 	}
-	return cmp.Or(err, r.refresh())
+	return r.record(context.WithoutCancel(ctx), pawl.StepDone{Step: id, Summary: summaryOf(id, name), Result: data})
 }
 
 // openGate opens the gate of a question, unless it is there.
-func (r *run) openGate(ctx context.Context, id stepID, q Question) (pawl.GateState, error) {
-	g := pawl.Gate{Step: id, Type: pawl.HumanVerify, Ask: q.Text, Options: q.Options, Default: q.Default, Expect: q.Check}
+func (r *run) openGate(ctx context.Context, id stepID, q Question) (g pawl.Gate, err error) {
+	g = pawl.Gate{Step: id, Type: pawl.HumanVerify, Ask: q.Text, Options: q.Options, Default: q.Default, Expect: q.Check}
 	if len(q.Options) > 0 {
 		g.Type = pawl.DecisionFor
 	}
@@ -94,15 +71,13 @@ func (r *run) openGate(ctx context.Context, id stepID, q Question) (pawl.GateSta
 	if q.Limit > 0 {
 		g.Expires = time.Now().UTC().Add(q.Limit)
 	}
-	known := pawl.GateState{Gate: g}
 	found := false
-	err := r.refreshBy(func(s *pawl.State) {
+	if err := r.refreshBy(func(s *pawl.State) {
 		if now := s.Gate(g.ID); now != nil {
-			known, found = *now, true
+			g, found = now.Gate, true
 		}
-	})
-	if err != nil || found {
-		return known, err
+	}); err != nil || found {
+		return g, err
 	}
 	if err = runs.RequireOwn(r.engine.project, r.id); err == nil {
 		err = runs.Mark(r.engine.project, r.id) // durably, so that answers to the gate can count
@@ -110,7 +85,7 @@ func (r *run) openGate(ctx context.Context, id stepID, q Question) (pawl.GateSta
 	if err == nil {
 		err = r.record(context.WithoutCancel(ctx), pawl.GateOpened{Gate: g})
 	}
-	return known, err
+	return g, err
 }
 
 // reply returns what a closed gate says. An answer that arrived with the files does not count.
@@ -124,7 +99,7 @@ func (r *run) reply(g pawl.GateState, q Question) (a answer, err error) {
 		case pawl.Chosen:
 			choice = g.Answer.Option
 		case pawl.Rejected, pawl.Refused:
-			return answer{Rejected: &g.Answer.Why}, nil
+			return answer{Rejected: cmp.Or(g.Answer.Why, "without a reason")}, nil
 		}
 	}
 	if choice == "" {

@@ -28,6 +28,7 @@
 package durable
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -163,17 +164,11 @@ type Retry struct {
 }
 
 func (t Retry) withDefaults() Retry {
-	if t.Attempts <= 0 {
-		t.Attempts = 3
-	}
-	if t.Pause <= 0 {
-		t.Pause = time.Second
-	}
+	t.Attempts = cmp.Or(max(t.Attempts, 0), 3)
+	t.Pause = cmp.Or(max(t.Pause, 0), time.Second)
+	t.Max = cmp.Or(max(t.Max, 0), time.Minute)
 	if t.Factor < 1 {
 		t.Factor = 2
-	}
-	if t.Max <= 0 {
-		t.Max = time.Minute
 	}
 	if t.If == nil {
 		t.If = func(error) bool { return true }
@@ -191,34 +186,43 @@ func (t Retry) after(failures int) time.Duration {
 }
 
 // typed does a step that was entered, and decodes its result.
-func typed[T any](r *run, ctx context.Context, id stepID, name string, fn func(context.Context) (T, error), retry []Retry) (T, error) {
-	var none, result T
+func typed[T any](r *run, ctx context.Context, id stepID, name string, fn func(context.Context) (T, error), retry []Retry) (result T, err error) {
+	what := fmt.Sprintf("durable step %q", name)
 	once := Retry{Attempts: 1}
 	for _, given := range retry {
 		once = given
 	}
-	recorded, err := r.step(ctx, id, name, once.withDefaults(), func(ctx context.Context) (data []byte, err error) {
+	data, err := r.step(ctx, id, name, once.withDefaults(), func(ctx context.Context) ([]byte, error) {
 		value, err := fn(ctx)
 		if err != nil {
 			return nil, err
 		}
-		if data, err = json.Marshal(value); err == nil {
-			result = none
-			err = json.Unmarshal(data, &result) // reject what cannot be decoded again
+		data, err := encode(value, what)
+		if err == nil {
+			_, err = decode[T](data, what) // reject what cannot be decoded again
 		}
-		if err != nil {
-			return nil, fmt.Errorf("durable step %q: record a result of type %T: %w", name, value, err)
-		}
-		return data, nil
+		return data, err
 	})
 	if err != nil {
-		return none, err
+		return result, err
 	}
-	if recorded == nil {
-		return result, nil
+	return decode[T](data, what)
+}
+
+// encode returns what is recorded of a value.
+func encode(value any, what string) ([]byte, error) {
+	data, err := json.Marshal(value)
+	if err != nil {
+		return nil, fmt.Errorf("%s: record a value of type %T: %w", what, value, err)
 	}
-	if err := json.Unmarshal(recorded, &result); err != nil {
-		return none, fmt.Errorf("durable step %q: the recorded result has another type than %T: %w", name, none, err)
+	return data, nil
+}
+
+// decode returns a recorded value.
+func decode[T any](data []byte, what string) (value T, err error) {
+	if err := json.Unmarshal(data, &value); err != nil {
+		var none T
+		return none, fmt.Errorf("%s: the recorded value has another type than %T: %w", what, none, err)
 	}
-	return result, nil
+	return value, nil
 }

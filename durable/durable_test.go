@@ -152,7 +152,7 @@ func TestAnotherTypeIsAnError(t *testing.T) {
 		_, err := durable.Step(ctx, "step", give(7, &calls))
 		return err
 	})
-	if err == nil || !strings.Contains(err.Error(), `step "step": the recorded result has another type than int`) || calls != 1 {
+	if err == nil || !strings.Contains(err.Error(), `step "step": the recorded value has another type than int`) || calls != 1 {
 		t.Errorf("%v after %d calls", err, calls)
 	}
 }

@@ -2,7 +2,6 @@ package durable
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -27,7 +26,7 @@ type Engine struct {
 	mu        sync.Mutex // guards the fields below
 	closed    bool
 	active    map[string]*active          // runs by name
-	known     map[pawl.RunID][]pawl.RunID // runs by the part of their ids before the time, newest first
+	known     map[pawl.RunID][]pawl.RunID // see runsBySlug
 	workflows map[string]func(spec) *spec // fills a spec in, by the name of the workflow
 }
 
@@ -60,23 +59,32 @@ func Open(dir string) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("durable: open %s: %w", dir, err)
 	}
-	e := &Engine{project: p, active: map[string]*active{}, known: map[pawl.RunID][]pawl.RunID{}, workflows: map[string]func(spec) *spec{}}
+	e := &Engine{project: p, active: map[string]*active{}, workflows: map[string]func(spec) *spec{}}
 	if e.lock, err = p.LockEngine(project.Holder{PID: os.Getpid(), Since: time.Now().UTC()}); err != nil {
 		return nil, fmt.Errorf("durable: open %s: %w", dir, err)
 	}
 	e.commits, err = journal.OpenCommits(p.Runs())
-	var ids []pawl.RunID
 	if err == nil {
-		ids, err = journal.Runs(p.Runs())
+		e.known, err = runsBySlug(p)
 	}
 	if err != nil {
 		return nil, errors.Join(err, e.lock.Unlock())
 	}
-	slices.SortFunc(ids, newestFirst)
-	for _, id := range ids {
-		e.known[slugOf(id)] = append(e.known[slugOf(id)], id)
-	}
 	return e, nil
+}
+
+// runsBySlug returns the runs of a project by the part of their ids before the time, newest first.
+func runsBySlug(p *project.Project) (map[pawl.RunID][]pawl.RunID, error) {
+	ids, err := journal.Runs(p.Runs())
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(ids, newestFirst)
+	known := map[pawl.RunID][]pawl.RunID{}
+	for _, id := range ids {
+		known[slugOf(id)] = append(known[slugOf(id)], id)
+	}
+	return known, nil
 }
 
 // Close interrupts the runs, waits until their functions have returned, and lets other engines into the project.
@@ -91,7 +99,7 @@ func (e *Engine) Close() error {
 		select {
 		case <-a.opened:
 			a.run.cancel(ErrClosed)
-		default: // enroll does it
+		default: // perform does it
 		}
 	}
 	e.mu.Unlock()
@@ -140,19 +148,14 @@ func (e *Engine) perform(ctx context.Context, a *active, s spec) {
 		a.out, a.err = out, nil
 		return
 	}
-	e.enroll(a, r)
-	a.out, a.err = r.perform(ctx, s.fn)
-}
-
-// enroll makes an open run known to others.
-func (e *Engine) enroll(a *active, r *run) {
 	e.mu.Lock()
-	defer e.mu.Unlock()
 	a.run = r
 	close(a.opened)
 	if e.closed {
 		r.cancel(ErrClosed)
 	}
+	e.mu.Unlock()
+	a.out, a.err = r.perform(ctx, s.fn)
 }
 
 // background performs a claimed run in a goroutine. A panic of its function becomes the run's error.
@@ -170,16 +173,6 @@ func (e *Engine) background(ctx context.Context, a *active, s spec) {
 }
 
 func panicError(p any) error { return fmt.Errorf("panic: %v\n%s", p, debug.Stack()) }
-
-// wait returns the result of an active run once it has been left.
-func (a *active) wait(ctx context.Context) ([]byte, error) {
-	select {
-	case <-a.done:
-		return a.out, a.err
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-}
 
 // runsLike returns the runs whose ids match this name or a similar one, newest first.
 func (e *Engine) runsLike(name string) []pawl.RunID {
@@ -216,20 +209,17 @@ func Register[In, Out any](e *Engine, name string, fn func(ctx context.Context, 
 
 // fill adds the workflow to a spec.
 func (w *Workflow[In, Out]) fill(s spec) *spec {
+	what := fmt.Sprintf("durable run %q", s.name)
 	s.workflow, s.fn = w.name, func(ctx context.Context, input []byte) ([]byte, error) {
-		var in In
-		if err := json.Unmarshal(input, &in); err != nil {
-			return nil, fmt.Errorf("durable run %q: the recorded input has another type than %T: %w", s.name, in, err)
+		in, err := decode[In](input, what)
+		if err != nil {
+			return nil, err
 		}
 		out, err := w.fn(ctx, in)
 		if err != nil {
 			return nil, err
 		}
-		data, err := json.Marshal(out)
-		if err != nil {
-			return nil, fmt.Errorf("durable run %q: record a result of type %T: %w", s.name, out, err)
-		}
-		return data, nil
+		return encode(out, what)
 	}
 	return &s
 }
@@ -244,10 +234,7 @@ func (w *Workflow[In, Out]) Run(ctx context.Context, name string, in In) (Out, e
 	if ctx.Value(runKey{}) != nil {
 		return Step(ctx, name, w.child(ctx, name, in))
 	}
-	a, mine, s, err := w.claim(name, "", in)
-	if err == nil && mine {
-		w.engine.perform(ctx, a, *s)
-	}
+	a, err := w.begin(ctx, spec{name: name}, in, w.engine.perform)
 	return w.result(ctx, a, name, err)
 }
 
@@ -257,10 +244,7 @@ func (w *Workflow[In, Out]) Start(ctx context.Context, name string, in In) *Futu
 		return Go(ctx, name, w.child(ctx, name, in))
 	}
 	f := newFuture[Out]()
-	a, mine, s, err := w.claim(name, "", in)
-	if err == nil && mine {
-		w.engine.background(ctx, a, *s)
-	}
+	a, err := w.begin(ctx, spec{name: name}, in, w.engine.background)
 	go func() { f.settle(w.result(context.WithoutCancel(ctx), a, name, err)) }()
 	return f
 }
@@ -273,36 +257,37 @@ func (w *Workflow[In, Out]) child(ctx context.Context, name string, in In) func(
 		if parent.engine != w.engine {
 			return *new(Out), fmt.Errorf("durable run %q: the workflow is registered with another engine", name)
 		}
-		a, mine, s, err := w.claim(name, parent.id, in)
-		if err == nil && mine {
-			w.engine.perform(ctx, a, *s)
-		}
+		a, err := w.begin(ctx, spec{name: name, parent: parent.id}, in, w.engine.perform)
 		return w.result(ctx, a, name, err)
 	}
 }
 
-func (w *Workflow[In, Out]) claim(name string, parent pawl.RunID, in In) (*active, bool, *spec, error) {
-	input, err := json.Marshal(in)
-	if err != nil {
-		return nil, false, nil, fmt.Errorf("durable run %q: record an input of type %T: %w", name, in, err)
+// begin returns the active run with a name. If there is none, perform runs it.
+func (w *Workflow[In, Out]) begin(ctx context.Context, s spec, in In, perform func(context.Context, *active, spec)) (a *active, err error) {
+	if s.input, err = encode(in, fmt.Sprintf("durable run %q", s.name)); err != nil {
+		return nil, err
 	}
-	a, mine, err := w.engine.claim(name)
-	return a, mine, w.fill(spec{name: name, parent: parent, input: input}), err
+	a, mine, err := w.engine.claim(s.name)
+	if err == nil && mine {
+		perform(ctx, a, *w.fill(s))
+	}
+	return a, err
 }
 
-// result waits for an active run, and decodes its result.
+// result waits until an active run has been left, and decodes its result.
 func (w *Workflow[In, Out]) result(ctx context.Context, a *active, name string, err error) (out Out, _ error) {
 	if err != nil {
 		return out, err
 	}
-	data, err := a.wait(ctx)
-	if err != nil {
-		return out, err
+	select {
+	case <-a.done:
+	case <-ctx.Done():
+		return out, context.Cause(ctx)
 	}
-	if err := json.Unmarshal(data, &out); err != nil {
-		return *new(Out), fmt.Errorf("durable run %q: the recorded result has another type than %T: %w", name, out, err)
+	if a.err != nil {
+		return out, a.err
 	}
-	return out, nil
+	return decode[Out](a.out, fmt.Sprintf("durable run %q", name))
 }
 
 // Resumed is an interrupted run that Recover found.
@@ -325,7 +310,7 @@ func (e *Engine) Recover(ctx context.Context) ([]Resumed, error) {
 	}
 	var all []Resumed
 	for _, id := range ids {
-		if !e.maybeInterrupted(id) {
+		if e.ended(id) {
 			continue
 		}
 		s, deaths, err := e.interrupted(ctx, id)

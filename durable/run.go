@@ -1,11 +1,13 @@
 package durable
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -114,11 +116,8 @@ func (e *Engine) open(ctx context.Context, s spec) (r *run, output []byte, err e
 // load opens a run if it has this name and is to be resumed. It reports whether the name matches: then all earlier runs
 // have ended too, since a run is created only after the newest one has ended. For a finished run that does not repeat, it returns the output.
 func (r *run) load(ctx context.Context, s spec, id pawl.RunID) (found bool, output []byte, err error) {
-	log, err := r.engine.commits.Open(id)
-	if errors.Is(err, pawl.ErrNoRun) { // it was archived
-		return false, nil, nil
-	}
-	if err != nil {
+	log, state, err := folded(id, r.name, r.engine.commits.Open, func(log *journal.Log) (*pawl.State, error) { return r.fold(ctx, log) })
+	if log == nil {
 		return false, nil, err
 	}
 	defer func() {
@@ -126,13 +125,6 @@ func (r *run) load(ctx context.Context, s spec, id pawl.RunID) (found bool, outp
 			err = errors.Join(err, log.Close())
 		}
 	}()
-	state, cached, err := foldOf(ctx, log, func(s *pawl.State) bool { return r.resumes(s) })
-	if errors.Is(err, journal.ErrEmpty) { // it crashed before its first event
-		return false, nil, nil
-	}
-	if err != nil || state.Kind != pawl.DurableRun || state.Name != r.name {
-		return false, nil, err
-	}
 	if state.Status == pawl.StatusCompleted && s.repeats {
 		return true, nil, nil
 	}
@@ -144,27 +136,43 @@ func (r *run) load(ctx context.Context, s spec, id pawl.RunID) (found bool, outp
 		output, err = recorded(log, outputStep, state.Steps[outputStep])
 	}
 	if err == nil && output == nil {
-		r.id, r.log, r.state, r.cached, r.input = id, log, state, cached, given.Value
+		r.id, r.log, r.state, r.input = id, log, state, given.Value
 	}
 	return true, output, err
 }
 
-// resumes reports whether the state is that of a run with this name that is to be resumed.
-func (r *run) resumes(s *pawl.State) bool {
-	return s.Kind == pawl.DurableRun && s.Name == r.name && s.Status != pawl.StatusCompleted
+// folded opens a run's journal and folds it. The log is nil if the run is not a durable one of this name (any, if it is empty), was
+// archived, or crashed before its first event.
+func folded(id pawl.RunID, name string, open func(pawl.RunID) (*journal.Log, error), fold func(*journal.Log) (*pawl.State, error)) (*journal.Log, *pawl.State, error) {
+	log, err := open(id)
+	if errors.Is(err, pawl.ErrNoRun) {
+		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	state, err := fold(log)
+	if err == nil && state.Kind == pawl.DurableRun && (name == "" || state.Name == name) {
+		return log, state, nil
+	}
+	if errors.Is(err, journal.ErrEmpty) {
+		err = nil
+	}
+	return nil, nil, errors.Join(err, log.Close())
 }
 
-// foldOf returns the state, which decides what is not repeated. It comes from the cache only for a long run that is to be
+// fold returns the state, which decides what is not repeated. It comes from the cache only for a long run that is to be
 // resumed; verify checks that while its steps run.
-func foldOf(ctx context.Context, log *journal.Log, resumes func(*pawl.State) bool) (state *pawl.State, cached bool, err error) {
+func (r *run) fold(ctx context.Context, log *journal.Log) (*pawl.State, error) {
 	if log.Seq() > journal.QuickFold {
-		state, err = log.State(ctx)
-		if err != nil || resumes(state) {
-			return state, true, err
+		state, err := log.State(ctx)
+		r.cached = err == nil && state.Kind == pawl.DurableRun && state.Name == r.name && state.Status != pawl.StatusCompleted
+		if err != nil || r.cached {
+			return state, err
 		}
 	}
-	state, _, err = log.Refold(ctx)
-	return state, false, err
+	state, _, err := log.Refold(ctx)
+	return state, err
 }
 
 // inputOf returns what a run was started with.
@@ -241,7 +249,7 @@ func (r *run) create(s spec, before []pawl.RunID) ([]pawl.Payload, error) {
 	if err != nil {
 		return nil, err
 	}
-	given, err := r.result(pawl.StepDone{Step: inputStep, Summary: "workflow " + s.workflow}, data)
+	given, err := withResult(r.log, pawl.StepDone{Step: inputStep, Summary: "workflow " + s.workflow}, data)
 	return append(said, given), err
 }
 
@@ -394,7 +402,7 @@ func (r *run) leave(ctx context.Context, out []byte, cause error, busy int) ([]b
 	case cause != nil:
 		said = []pawl.Payload{pawl.RunEnded{Status: pawl.StatusFailed, Why: oneLine(cause.Error())}, pawl.EngineStopped{Why: "failed"}}
 	case out != nil:
-		done, err := r.result(pawl.StepDone{Step: outputStep}, out)
+		done, err := withResult(r.log, pawl.StepDone{Step: outputStep}, out)
 		if err != nil {
 			return nil, err
 		}
@@ -434,46 +442,31 @@ func (r *run) titleOf(id stepID) string {
 	return string(id)
 }
 
-// maybeInterrupted reports whether a run may be one that Recover resumes, by the first and the last bytes of its journal: a plan run
-// and a completed run are not.
-func (e *Engine) maybeInterrupted(id pawl.RunID) bool {
+// ended reports whether the last event of a journal says that its run has completed. It spares Recover reading the journal.
+func (e *Engine) ended(id pawl.RunID) bool {
 	file, err := disk.Open(filepath.Join(e.project.RunDir(id), journal.FileName))
 	if err != nil {
-		return true // it says why
+		return false // opening the journal says why
 	}
 	defer file.Close()
-	buf := make([]byte, 4<<10)
-	n, _ := file.ReadAt(buf, 0)
-	first, _, _ := strings.Cut(string(buf[:n]), "\n")
-	var created pawl.RunCreated
-	if _, data, ok := journal.Content([]byte(first + "\n")); ok && json.Unmarshal(data, &created) == nil && created.Kind != "" && created.Kind != pawl.DurableRun {
-		return false
-	}
-	info, err := file.Stat()
-	if err != nil {
-		return true
-	}
-	n, _ = file.ReadAt(buf, max(0, info.Size()-int64(len(buf))))
-	last := strings.TrimSuffix(string(buf[:n]), "\n")
-	last = last[strings.LastIndexByte(last, '\n')+1:]
+	end, _ := file.Seek(0, io.SeekEnd)
+	tail := make([]byte, min(end, 4<<10))
+	n, _ := file.ReadAt(tail, end-int64(len(tail)))
+	last := tail[bytes.LastIndexByte(tail[:max(n-1, 0)], '\n')+1 : n]
 	var stopped pawl.EngineStopped
-	kind, data, ok := journal.Content([]byte(last + "\n"))
-	return !ok || kind != stopped.Event() || json.Unmarshal(data, &stopped) != nil || stopped.Why != "completed"
+	kind, data, ok := journal.Content(last)
+	return ok && kind == stopped.Event() && json.Unmarshal(data, &stopped) == nil && stopped.Why == "completed"
 }
 
 // interrupted returns what to run again if a run is an interrupted one of a workflow, and how often it has died.
 func (e *Engine) interrupted(ctx context.Context, id pawl.RunID) (s *spec, deaths int, err error) {
-	log, err := e.commits.Open(id)
-	if err != nil {
+	log, state, err := folded(id, "", e.commits.Open, func(log *journal.Log) (*pawl.State, error) { return log.State(ctx) })
+	if log == nil {
 		return nil, 0, err
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
-	state, err := log.State(ctx)
-	if errors.Is(err, journal.ErrEmpty) {
+	if state.Ended() || state.Steps[inputStep] == nil {
 		return nil, 0, nil
-	}
-	if err != nil || state.Kind != pawl.DurableRun || state.Ended() || state.Steps[inputStep] == nil {
-		return nil, 0, err
 	}
 	in, err := inputOf(log, state)
 	if err != nil || in.Parent != "" {

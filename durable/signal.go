@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -40,17 +39,12 @@ type signal struct {
 }
 
 func newSignal(ctx context.Context, p *project.Project, run, name string, value any, key []string) (*signal, error) {
-	data, err := json.Marshal(answer{Value: json.RawMessage("null")})
-	if err == nil && value != nil {
-		var encoded []byte
-		if encoded, err = json.Marshal(value); err == nil {
-			data, err = json.Marshal(answer{Value: encoded})
-		}
-	}
+	s := &signal{project: p, run: run, name: name}
+	data, err := json.Marshal(map[string]any{"value": value})
 	if err == nil && (name == "" || strings.HasPrefix(name, ".")) {
 		err = errors.New("missing or reserved name")
 	}
-	s := &signal{project: p, run: run, name: name, value: data}
+	s.value = data
 	if in, ok := ctx.Value(withinKey{}).(*within); ok {
 		s.key = fmt.Sprintf(" %s %d", in.key, in.sent.Add(1))
 	}
@@ -74,7 +68,7 @@ func (e *Engine) Signal(ctx context.Context, run, name string, value any, key ..
 	if a != nil {
 		select {
 		case <-a.opened:
-			if err := s.send(ctx, a.run.id, a.run.log, a.run.refreshBy); err == nil {
+			if err := s.send(ctx, a.run); err == nil {
 				a.run.wake()
 				return nil
 			}
@@ -99,14 +93,11 @@ func Signal(ctx context.Context, dir, run, name string, value any, key ...string
 	if err != nil {
 		return s.failed(err)
 	}
-	like, err := journal.Runs(p.Runs())
+	known, err := runsBySlug(p)
 	if err != nil {
 		return s.failed(err)
 	}
-	slug := pawl.RunID(pawl.SlugOf(run))
-	like = slices.DeleteFunc(like, func(id pawl.RunID) bool { return slugOf(id) != slug })
-	slices.SortFunc(like, newestFirst)
-	return s.failed(s.sendToNewest(ctx, like, func(id pawl.RunID) (*journal.Log, error) { return journal.Open(p.Runs(), id) }))
+	return s.failed(s.sendToNewest(ctx, known[pawl.RunID(pawl.SlugOf(run))], func(id pawl.RunID) (*journal.Log, error) { return journal.Open(p.Runs(), id) }))
 }
 
 func (s *signal) failed(err error) error {
@@ -119,45 +110,23 @@ func (s *signal) failed(err error) error {
 // sendToNewest sends the signal to the first of these runs that has the name.
 func (s *signal) sendToNewest(ctx context.Context, like []pawl.RunID, open func(pawl.RunID) (*journal.Log, error)) error {
 	for _, id := range like {
-		if found, err := s.sendToNamed(ctx, id, open); found || err != nil {
+		log, state, err := folded(id, s.run, open, func(log *journal.Log) (*pawl.State, error) { return log.State(ctx) })
+		if err != nil {
 			return err
+		}
+		if log != nil {
+			return errors.Join(s.send(ctx, &run{id: id, log: log, state: state}), log.Close())
 		}
 	}
 	return pawl.ErrNoRun
 }
 
-func (s *signal) sendToNamed(ctx context.Context, id pawl.RunID, open func(pawl.RunID) (*journal.Log, error)) (found bool, err error) {
-	log, err := open(id)
-	if errors.Is(err, pawl.ErrNoRun) { // it was archived
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	defer func() { err = errors.Join(err, log.Close()) }()
-	state, err := log.State(ctx)
-	if errors.Is(err, journal.ErrEmpty) {
-		return false, nil
-	}
-	if err != nil || state.Kind != pawl.DurableRun || state.Name != s.run {
-		return false, err
-	}
-	return true, s.send(ctx, id, log, func(then func(*pawl.State)) error {
-		news, err := log.NewEvents()
-		for _, event := range news {
-			state.Apply(event)
-		}
-		then(state)
-		return err
-	})
-}
-
-// send finishes the first step with the name of the signal that is not finished. refresh calls its argument with the present state.
-func (s *signal) send(ctx context.Context, id pawl.RunID, log *journal.Log, refresh func(func(*pawl.State)) error) error {
-	return project.WithFolderLock(s.project.RunDir(id), func() error {
+// send finishes the first step with the name of the signal that is not finished.
+func (s *signal) send(ctx context.Context, r *run) error {
+	return project.WithFolderLock(s.project.RunDir(r.id), func() error {
 		var title string
 		var ended, sent bool
-		if err := refresh(func(state *pawl.State) {
+		if err := r.refreshBy(func(state *pawl.State) {
 			ended = state.Status == pawl.StatusCompleted
 			title, sent = s.next(state)
 		}); err != nil || sent {
@@ -168,13 +137,13 @@ func (s *signal) send(ctx context.Context, id pawl.RunID, log *journal.Log, refr
 		}
 		step := pawl.StepIDOf(title)
 		done := pawl.StepDone{Step: step, Summary: summaryOf(step, title), Adopted: bySignal + oneLine(s.key), Started: time.Now().UTC()}
-		done, err := withResult(log, done, s.value)
+		done, err := withResult(r.log, done, s.value)
 		if err != nil {
 			return err
 		}
 		event, err := redact.OfProcess().Event(pawl.Author{Kind: pawl.ByEngine, Name: bySignal}, done)
 		if err == nil {
-			_, err = log.Append(ctx, 0, event)
+			_, err = r.log.Append(ctx, 0, event)
 		}
 		return err
 	})

@@ -32,19 +32,20 @@ type call struct {
 }
 
 // enter starts a step of the run that ctx belongs to. inLine is false for Go.
-func enter(ctx context.Context, name string, inLine bool) (*run, stepID, error) {
+func enter(ctx context.Context, name string, inLine bool) (r *run, id stepID, err error) {
 	r, ok := ctx.Value(runKey{}).(*run)
-	err := errOutside
 	switch {
-	case ok && r == nil:
+	case !ok:
+		err = errOutside
+	case r == nil:
 		err = errInside
-	case ok:
-		var id stepID
-		if id, err = r.enter(ctx, name, inLine); err == nil {
-			return r, id, nil
-		}
+	default:
+		id, err = r.enter(ctx, name, inLine)
 	}
-	return nil, "", fmt.Errorf("durable step %q: %w", name, err)
+	if err != nil {
+		err = fmt.Errorf("durable step %q: %w", name, err)
+	}
+	return r, id, err
 }
 
 // enter starts a step, unless its name was used in this performance, or another one is to be called here.
@@ -130,7 +131,7 @@ func (r *run) exit(id stepID, err error) {
 		r.inLine = false
 	}
 	c.busy, c.inLine = false, false
-	c.done = err == nil || c.past != nil || errors.Is(err, ErrTimeout) || errors.Is(err, ErrRejected)
+	c.done = err == nil || c.past != nil
 	r.calls[id] = c
 	r.busy--
 	r.mu.Unlock()
@@ -164,53 +165,55 @@ func (r *run) nextAttempt(id stepID) pawl.AttemptRef {
 	return pawl.AttemptRef{Step: id, Attempt: c.tries}
 }
 
-// step does the work of a step that was entered, and makes its result durable. If an earlier performance has done the step, it returns
-// the recorded result instead.
-func (r *run) step(ctx context.Context, id stepID, name string, retry Retry, work func(context.Context) ([]byte, error)) (result []byte, err error) {
+// once does a step that was entered with do, unless an earlier performance did it, and returns its result. do gets the state of the step
+// before this performance, and how often it was tried in this one.
+func (r *run) once(id stepID, do func(before pawl.StepState, tries int) ([]byte, error)) (result []byte, err error) {
 	defer func() { r.exit(id, err) }()
 	before, c := r.before(id)
-	if before.Status == pawl.Done {
-		if result, err = recorded(r.log, id, &before); err != nil {
-			return nil, fmt.Errorf("durable step %q: %w", name, err)
-		}
-		return result, nil
-	}
-	if c.past != nil {
+	switch {
+	case c.past != nil:
 		return nil, c.past
+	case before.Status == pawl.Done:
+		return recorded(r.log, id, &before)
 	}
-	failures := 0
-	if last := before.Retries.Last; last != nil && last.Outcome == pawl.Failed && !last.RetryAt.IsZero() && c.tries == 0 {
-		failures = before.Retries.Failures
-		if err := sleepUntil(ctx, last.RetryAt); err != nil {
-			return nil, err
-		}
-	}
-	for {
-		a := &attempt{run: r, name: name, began: time.Now(), ref: r.nextAttempt(id)}
-		result, err := a.do(ctx, work)
-		if err == nil {
-			if err := a.done(ctx, result); err != nil {
-				return nil, fmt.Errorf("durable step %q: the step finished, but its result was not recorded: %w", name, err)
+	return do(before, c.tries)
+}
+
+// step is once for work that is tried again after an error, and whose result do makes durable.
+func (r *run) step(ctx context.Context, id stepID, name string, retry Retry, work func(context.Context) ([]byte, error)) ([]byte, error) {
+	return r.once(id, func(before pawl.StepState, tries int) ([]byte, error) {
+		failures := 0
+		if last := before.Retries.Last; last != nil && last.Outcome == pawl.Failed && !last.RetryAt.IsZero() && tries == 0 {
+			failures = before.Retries.Failures
+			if err := sleepUntil(ctx, last.RetryAt); err != nil {
+				return nil, err
 			}
-			return nil, nil
 		}
-		failures++
-		var again time.Time
-		if failures < retry.Attempts && ctx.Err() == nil && retry.If(err) {
-			again = time.Now().UTC().Add(retry.after(failures))
-		}
-		if err := a.failed(ctx, err, again); again.IsZero() {
-			if failures > 1 {
-				err = fmt.Errorf("durable step %q: failed %d times: %w", name, failures, err)
+		for {
+			a := &attempt{run: r, name: name, began: time.Now(), ref: r.nextAttempt(id)}
+			result, err := a.do(ctx, work)
+			if err == nil {
+				return result, a.done(ctx, result)
 			}
-			return nil, err
-		} else if unrecorded := (recordError{}); errors.As(err, &unrecorded) {
-			return nil, err
+			failures++
+			var again time.Time
+			if failures < retry.Attempts && ctx.Err() == nil && retry.If(err) {
+				again = time.Now().UTC().Add(retry.after(failures))
+			}
+			if unrecorded := a.failed(ctx, err, again); unrecorded != nil {
+				return nil, errors.Join(err, fmt.Errorf("durable step %q: %w", name, unrecorded))
+			}
+			switch {
+			case again.IsZero() && failures > 1:
+				return nil, fmt.Errorf("durable step %q: failed %d times: %w", name, failures, err)
+			case again.IsZero():
+				return nil, err
+			}
+			if err := sleepUntil(ctx, again); err != nil {
+				return nil, err
+			}
 		}
-		if err := sleepUntil(ctx, again); err != nil {
-			return nil, err
-		}
-	}
+	})
 }
 
 // recorded returns the result in the step's step.done event, or in its blob. The state may come from a wrong cache, so the
@@ -220,19 +223,17 @@ func recorded(log *journal.Log, id stepID, st *pawl.StepState) ([]byte, error) {
 		return []byte("null"), nil
 	}
 	event, err := log.Event(st.Done)
-	if err != nil {
-		return nil, err
+	var payload pawl.Payload
+	if err == nil {
+		payload, err = event.Payload()
 	}
-	payload, err := event.Payload()
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("result of durable step %s: %w", id, err)
 	}
 	done, ok := payload.(pawl.StepDone)
 	switch {
-	case !ok:
-		return nil, fmt.Errorf("event %d: want step.done, found %s", st.Done, event.Type)
-	case done.Step != id:
-		return nil, fmt.Errorf("event %d: want step.done of step %s, found that of step %s", st.Done, id, done.Step)
+	case !ok || done.Step != id:
+		return nil, fmt.Errorf("event %d: want step.done of step %s, found %s %s", st.Done, id, event.Type, done.Step)
 	case done.Blob != "":
 		return log.Blob(done.Blob)
 	case done.Result == nil:
@@ -241,11 +242,7 @@ func recorded(log *journal.Log, id stepID, st *pawl.StepState) ([]byte, error) {
 	return done.Result, nil
 }
 
-// result adds a result to the event of a step, in a blob if it is large.
-func (r *run) result(done pawl.StepDone, data []byte) (pawl.StepDone, error) {
-	return withResult(r.log, done, data)
-}
-
+// withResult adds a result to the event of a step, in a blob if it is large.
 func withResult(log *journal.Log, done pawl.StepDone, data []byte) (pawl.StepDone, error) {
 	if len(data) <= maxResult {
 		done.Result = data
@@ -304,11 +301,14 @@ func (a *attempt) done(ctx context.Context, result []byte) error {
 	if event.Token == "" {
 		event.Started = a.began
 	}
-	event, err := a.run.result(event, result)
-	if err != nil {
-		return err
+	event, err := withResult(a.run.log, event, result)
+	if err == nil {
+		err = a.run.record(context.WithoutCancel(ctx), event)
 	}
-	return a.run.record(context.WithoutCancel(ctx), event)
+	if err != nil {
+		return fmt.Errorf("durable step %q: the step finished, but its result was not recorded: %w", a.name, err)
+	}
+	return nil
 }
 
 // summaryOf returns the name of a step if its id does not say it.
@@ -319,10 +319,7 @@ func summaryOf(id stepID, name string) string {
 	return oneLine(name)
 }
 
-// recordError means that the end of an attempt was not recorded.
-type recordError struct{ error }
-
-// failed records why the attempt failed, and when the next one begins, and returns that.
+// failed records why the attempt failed, and when the next one begins.
 func (a *attempt) failed(ctx context.Context, why error, again time.Time) error {
 	outcome := pawl.Failed
 	if ctx.Err() != nil {
@@ -337,10 +334,7 @@ func (a *attempt) failed(ctx context.Context, why error, again time.Time) error 
 		AttemptRef: a.ref, Outcome: outcome, Why: oneLine(why.Error()), RetryAt: again,
 		Stats: &pawl.AttemptStats{Seconds: time.Since(a.began).Seconds()},
 	})
-	if err := a.run.record(context.WithoutCancel(ctx), events...); err != nil {
-		return errors.Join(why, recordError{fmt.Errorf("durable step %q: %w", a.name, err)})
-	}
-	return why
+	return a.run.record(context.WithoutCancel(ctx), events...)
 }
 
 // oneLine shortens a text to its first line.

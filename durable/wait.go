@@ -1,7 +1,6 @@
 package durable
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -9,7 +8,6 @@ import (
 
 	"pawl"
 	"pawl/internal/disk"
-	"pawl/internal/journal"
 	"pawl/internal/project"
 )
 
@@ -19,44 +17,80 @@ func Sleep(ctx context.Context, name string, d time.Duration) error {
 	if err != nil {
 		return err
 	}
-	if err := r.sleep(ctx, id, name, d); err != nil {
-		return fmt.Errorf("durable step %q: %w", name, err)
+	return r.wait(id, name, nil, func() error {
+		at, err := r.deadline(ctx, id, max(d, 1), "sleeps")
+		if err == nil {
+			err = sleepUntil(ctx, at)
+		}
+		if err == nil {
+			err = r.record(context.WithoutCancel(ctx), pawl.StepDone{Step: id, Summary: summaryOf(id, name)})
+		}
+		return err
+	})
+}
+
+// wait does a step that was entered: it waits with until, which returns once the answer is in the journal, and decodes the answer. A
+// recorded timeout or rejection is an error.
+func (r *run) wait(id stepID, title string, value any, until func() error) error {
+	data, err := r.once(id, func(pawl.StepState, int) ([]byte, error) {
+		err := until()
+		if err == nil {
+			err = r.refresh()
+		}
+		if err != nil {
+			return nil, err
+		}
+		st, _ := r.before(id)
+		return recorded(r.log, id, &st)
+	})
+	var a answer
+	if err == nil {
+		err = json.Unmarshal(data, &a)
+	}
+	switch {
+	case err != nil:
+	case a.Late:
+		err = ErrTimeout
+	case a.Rejected != "":
+		err = fmt.Errorf("%w: %s", ErrRejected, a.Rejected)
+	case value != nil:
+		err = json.Unmarshal(a.Value, value)
+	}
+	if err != nil {
+		return fmt.Errorf("durable step %q: %w", title, err)
 	}
 	return nil
 }
 
-func (r *run) sleep(ctx context.Context, id stepID, name string, d time.Duration) (err error) {
-	defer func() { r.exit(id, err) }()
-	before, c := r.before(id)
-	if before.Status == pawl.Done || c.past != nil {
-		return c.past
+// maxNap is the longest time for which a timer is set: timers stand still while the machine is suspended.
+const maxNap = time.Minute
+
+// nap waits until at, unless that is zero, or until news is closed, but not longer than maxNap. It reports whether it is at.
+func nap(ctx context.Context, at time.Time, news <-chan struct{}) (over bool, err error) {
+	left := maxNap
+	if !at.IsZero() {
+		left = min(left, time.Until(at.Round(0)))
 	}
-	at, err := r.deadline(ctx, id, max(d, 1), "sleeps")
-	if err == nil {
-		err = sleepUntil(ctx, at)
+	if left <= 0 {
+		return true, nil
 	}
-	if err == nil {
-		err = r.record(context.WithoutCancel(ctx), pawl.StepDone{Step: id, Summary: summaryOf(id, name)})
+	timer := time.NewTimer(left)
+	defer timer.Stop()
+	select {
+	case <-news:
+	case <-timer.C:
+	case <-ctx.Done():
+		return false, context.Cause(ctx)
 	}
-	return err
+	return false, nil
 }
 
-// nap is the longest time for which a timer is set: timers stand still while the machine is suspended.
-const nap = time.Minute
-
 // sleepUntil waits until a time of day.
-func sleepUntil(ctx context.Context, at time.Time) error {
-	for {
-		left := time.Until(at.Round(0))
-		if left <= 0 {
-			return nil
-		}
-		select {
-		case <-time.After(min(left, nap)):
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
+func sleepUntil(ctx context.Context, at time.Time) (err error) {
+	for over := at.IsZero(); !over && err == nil; {
+		over, err = nap(ctx, at, nil)
 	}
+	return err
 }
 
 // deadline records that a step waits, and for how long; 0 is for ever. It returns the end, which an earlier performance may have recorded.
@@ -84,28 +118,13 @@ func (r *run) waitFor(ctx context.Context, at time.Time, ready func(*pawl.State)
 			}
 		}()
 	})
-	for {
+	for over := false; !ok && !over && err == nil; {
 		var news chan struct{}
-		if err := r.refreshBy(func(s *pawl.State) { news, ok = r.news, ready(s) }); err != nil || ok {
-			return ok, err
+		if err = r.refreshBy(func(s *pawl.State) { news, ok = r.news, ready(s) }); err == nil && !ok {
+			over, err = nap(ctx, at, news)
 		}
-		left := time.Until(at.Round(0))
-		if at.IsZero() {
-			left = nap
-		}
-		if left <= 0 {
-			return false, nil
-		}
-		timer := time.NewTimer(min(left, nap))
-		select {
-		case <-news:
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return false, context.Cause(ctx)
-		}
-		timer.Stop()
 	}
+	return ok, err
 }
 
 // wake has all that wait look at the journal.
@@ -120,7 +139,7 @@ func (r *run) wake() {
 type answer struct {
 	Value    json.RawMessage `json:"value,omitempty"`
 	Late     bool            `json:"late,omitempty"`     // nothing came in time
-	Rejected *string         `json:"rejected,omitempty"` // why a person rejected it
+	Rejected string          `json:"rejected,omitempty"` // why a person rejected it
 }
 
 // Await is a step that waits for a signal with this name, for a limited time or, with 0, for ever; see [Engine.Signal]. The first call
@@ -128,17 +147,11 @@ type answer struct {
 // call. If none comes in time, the error is ErrTimeout, and the next signal is for the next call.
 func Await[T any](ctx context.Context, name string, limit time.Duration) (value T, err error) {
 	r, id, title, err := enterNext(ctx, name)
-	if err != nil {
-		return value, err
-	}
-	data, err := r.await(ctx, id, title, limit)
 	if err == nil {
-		if err = json.Unmarshal(data, &value); err != nil {
-			err = fmt.Errorf("the signal has another type than %T: %w", value, err)
-		}
+		err = r.wait(id, title, &value, func() error { return r.await(ctx, id, title, limit) })
 	}
 	if err != nil {
-		return *new(T), fmt.Errorf("durable step %q: %w", title, err)
+		return *new(T), err
 	}
 	return value, nil
 }
@@ -166,70 +179,33 @@ func enterNext(ctx context.Context, name string) (r *run, id stepID, title strin
 	return r, id, title, err
 }
 
-func (r *run) await(ctx context.Context, id stepID, title string, limit time.Duration) (value []byte, err error) {
-	defer func() { r.exit(id, err) }()
+// await waits for a signal, which finishes the step, or records that none came.
+func (r *run) await(ctx context.Context, id stepID, title string, limit time.Duration) error {
 	came := func(s *pawl.State) bool { return s.Steps[id].Finished() }
-	before, c := r.before(id)
-	if c.past != nil {
-		return nil, c.past
+	var at time.Time
+	ok, err := r.unless(came, func() (err error) {
+		at, err = r.deadline(ctx, id, limit, "waits for a signal")
+		return err
+	})
+	if err == nil && !ok {
+		ok, err = r.waitFor(ctx, at, came)
 	}
-	if before.Status != pawl.Done {
-		var at time.Time
-		ok := false
-		err := project.WithFolderLock(r.engine.project.RunDir(r.id), func() error { // no signal comes between
-			err := r.refreshBy(func(s *pawl.State) { ok = came(s) })
-			if err == nil && !ok {
-				at, err = r.deadline(ctx, id, limit, "waits for a signal")
-			}
-			return err
+	if err == nil && !ok {
+		_, err = r.unless(came, func() error {
+			late := pawl.StepDone{Step: id, Summary: summaryOf(id, title), Result: []byte(`{"late":true}`)}
+			return r.record(context.WithoutCancel(ctx), late)
 		})
-		if err == nil && !ok {
-			ok, err = r.waitFor(ctx, at, came)
-		}
-		if err == nil && !ok {
-			err = r.late(ctx, id, title, came)
-		}
-		if err != nil {
-			return nil, err
-		}
-		before, _ = r.before(id)
 	}
-	if err := r.requireVerified(); err != nil {
-		return nil, err
-	}
-	a, err := answerOf(r.log, id, &before)
-	return a.Value, err
+	return err
 }
 
-// late records that no signal came in time, unless one came at the last moment.
-func (r *run) late(ctx context.Context, id stepID, title string, came func(*pawl.State) bool) error {
-	return project.WithFolderLock(r.engine.project.RunDir(r.id), func() error {
-		ok := false
+// unless calls do if no signal came, and none can come meanwhile.
+func (r *run) unless(came func(*pawl.State) bool, do func() error) (ok bool, err error) {
+	err = project.WithFolderLock(r.engine.project.RunDir(r.id), func() error {
 		if err := r.refreshBy(func(s *pawl.State) { ok = came(s) }); err != nil || ok {
 			return err
 		}
-		done, err := r.result(pawl.StepDone{Step: id, Summary: summaryOf(id, title)}, []byte(`{"late":true}`))
-		if err == nil {
-			err = r.record(context.WithoutCancel(ctx), done)
-		}
-		return cmp.Or(err, r.refresh())
+		return do()
 	})
-}
-
-// answerOf returns the recorded result of a step that waited. A recorded timeout or rejection is an error.
-func answerOf(log *journal.Log, id stepID, st *pawl.StepState) (a answer, err error) {
-	data, err := recorded(log, id, st)
-	if err == nil {
-		err = json.Unmarshal(data, &a)
-	}
-	switch {
-	case err != nil:
-	case a.Late:
-		err = ErrTimeout
-	case a.Rejected != nil && *a.Rejected != "":
-		err = fmt.Errorf("%w: %s", ErrRejected, *a.Rejected)
-	case a.Rejected != nil:
-		err = ErrRejected
-	}
-	return a, err
+	return ok, err
 }
