@@ -53,6 +53,7 @@ var (
 	ErrEnded = errors.New("the run has ended")
 
 	errNoName     = &pawl.Error{Kind: pawl.KindUsage, Err: errors.New("durable run: missing name")}
+	errName       = errors.New("missing name, or a reserved one: it begins with a dot")
 	errOutside    = errors.New("use the context that the function of the run gets")
 	errInside     = errors.New("steps cannot be nested")
 	errConcurrent = errors.New("another step is running: start steps that run at the same time with Go")
@@ -170,9 +171,6 @@ func (t Retry) withDefaults() Retry {
 	if t.Factor < 1 {
 		t.Factor = 2
 	}
-	if t.If == nil {
-		t.If = func(error) bool { return true }
-	}
 	return t
 }
 
@@ -188,11 +186,8 @@ func (t Retry) after(failures int) time.Duration {
 // typed does a step that was entered, and decodes its result.
 func typed[T any](r *run, ctx context.Context, id stepID, name string, fn func(context.Context) (T, error), retry []Retry) (result T, err error) {
 	what := fmt.Sprintf("durable step %q", name)
-	once := Retry{Attempts: 1}
-	for _, given := range retry {
-		once = given
-	}
-	data, err := r.step(ctx, id, name, once.withDefaults(), func(ctx context.Context) ([]byte, error) {
+	retry = append([]Retry{{Attempts: 1}}, retry...)
+	data, err := r.step(ctx, id, name, retry[len(retry)-1].withDefaults(), func(ctx context.Context) ([]byte, error) {
 		value, err := fn(ctx)
 		if err != nil {
 			return nil, err

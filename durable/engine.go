@@ -56,11 +56,11 @@ func Open(dir string) (*Engine, error) {
 	if errors.Is(err, pawl.ErrNoProject) {
 		p, err = project.Init(dir)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("durable: open %s: %w", dir, err)
-	}
 	e := &Engine{project: p, active: map[string]*active{}, workflows: map[string]func(spec) *spec{}}
-	if e.lock, err = p.LockEngine(project.Holder{PID: os.Getpid(), Since: time.Now().UTC()}); err != nil {
+	if err == nil {
+		e.lock, err = p.LockEngine(project.Holder{PID: os.Getpid(), Since: time.Now().UTC()})
+	}
+	if err != nil {
 		return nil, fmt.Errorf("durable: open %s: %w", dir, err)
 	}
 	e.commits, err = journal.OpenCommits(p.Runs())
@@ -96,10 +96,8 @@ func (e *Engine) Close() error {
 	}
 	e.closed = true
 	for _, a := range e.active {
-		select {
-		case <-a.opened:
+		if a.run != nil { // otherwise perform does it
 			a.run.cancel(ErrClosed)
-		default: // perform does it
 		}
 	}
 	e.mu.Unlock()
@@ -141,11 +139,10 @@ func (e *Engine) perform(ctx context.Context, a *active, s spec) {
 	}()
 	r, out, err := e.open(ctx, s)
 	if err != nil {
-		a.err = fmt.Errorf("durable run %q: %w", s.name, err)
-		return
+		err = fmt.Errorf("durable run %q: %w", s.name, err)
 	}
-	if r == nil { // it has ended before
-		a.out, a.err = out, nil
+	if r == nil { // it cannot be opened, or has ended before
+		a.out, a.err = out, err
 		return
 	}
 	e.mu.Lock()
@@ -313,14 +310,16 @@ func (e *Engine) Recover(ctx context.Context) ([]Resumed, error) {
 		if e.ended(id) {
 			continue
 		}
-		s, deaths, err := e.interrupted(ctx, id)
+		s, err := e.interrupted(ctx, id)
 		if s == nil && err == nil {
 			continue
 		}
 		found := Resumed{Run: id, Err: err}
 		if s != nil {
 			found.Name, found.Workflow = s.name, s.workflow
-			found.Err = e.resume(ctx, *s, deaths)
+		}
+		if err == nil {
+			found.Err = e.resume(ctx, *s)
 		}
 		all = append(all, found)
 	}
@@ -328,15 +327,12 @@ func (e *Engine) Recover(ctx context.Context) ([]Resumed, error) {
 }
 
 // resume performs an interrupted run in the background.
-func (e *Engine) resume(ctx context.Context, s spec, deaths int) error {
+func (e *Engine) resume(ctx context.Context, s spec) error {
 	e.mu.Lock()
 	fill := e.workflows[s.workflow]
 	e.mu.Unlock()
-	switch {
-	case fill == nil:
+	if fill == nil {
 		return fmt.Errorf("workflow %q is not registered", s.workflow)
-	case deaths >= maxDeaths:
-		return fmt.Errorf("the program died %d times while it ran", deaths)
 	}
 	a, mine, err := e.claim(s.name)
 	if err == nil && mine {

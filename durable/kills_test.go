@@ -41,7 +41,7 @@ func manyRuns(args []string) (err error) {
 				return errBroken
 			}
 			return nil
-		}, durable.Retry{Pause: time.Millisecond})
+		}, durable.Retry{Attempts: 5, Pause: time.Millisecond}) // it fails once in each life
 		if err != nil {
 			return "", err
 		}

@@ -68,16 +68,17 @@ type run struct {
 	state    *pawl.State   // at the start; refresh updates it
 	news     chan struct{} // closed when others have appended, or may have
 	calls    map[stepID]call
-	done     []stepID // steps that earlier performances of fn have done and this one has not called, oldest first
-	busy     int      // running steps
-	inLine   bool     // one of them was not started by Go
+	failed   map[stepID]error // that the function got and has not gone on after
+	done     []stepID         // steps that earlier performances of fn have done and this one has not called, oldest first
+	busy     int              // running steps
+	inLine   bool             // one of them was not started by Go
 	over     bool
 	survived []pawl.Payload // events of errors after which the function went on
 }
 
 // open resumes the newest run with the name of s, or creates it. For a finished run that does not repeat, it returns only the output.
 func (e *Engine) open(ctx context.Context, s spec) (r *run, output []byte, err error) {
-	r = &run{engine: e, name: s.name, input: s.input, calls: map[stepID]call{}, news: make(chan struct{})}
+	r = &run{engine: e, name: s.name, input: s.input, calls: map[stepID]call{}, failed: map[stepID]error{}, news: make(chan struct{})}
 	like := e.runsLike(s.name)
 	for i, found := 0, false; i < len(like) && !found; i++ {
 		if found, output, err = r.load(ctx, s, like[i]); err != nil {
@@ -177,10 +178,7 @@ func (r *run) fold(ctx context.Context, log *journal.Log) (*pawl.State, error) {
 
 // inputOf returns what a run was started with.
 func inputOf(log *journal.Log, s *pawl.State) (in input, err error) {
-	if s.Steps[inputStep] == nil { // a run of the function Run
-		return in, nil
-	}
-	data, err := recorded(log, inputStep, s.Steps[inputStep])
+	data, err := recorded(log, inputStep, s.Steps[inputStep]) // null for a run of the function Run
 	if err == nil {
 		err = json.Unmarshal(data, &in)
 	}
@@ -224,9 +222,8 @@ func newestFirst(a, b pawl.RunID) int { return cmp.Compare(stamp(b), stamp(a)) }
 func (r *run) create(s spec, before []pawl.RunID) ([]pawl.Payload, error) {
 	now := time.Now()
 	if len(before) > 0 {
-		last, err := time.Parse("20060102-150405", string(stamp(before[0]))[:15])
-		if err == nil && now.Before(last.Add(time.Second)) {
-			now = last.Add(time.Second)
+		if next := before[0].Created().Add(time.Second); now.Before(next) {
+			now = next
 		}
 	}
 	r.id, r.state = pawl.NewRunID(r.name, now, disk.RandomHex(2)), pawl.NewState()
@@ -315,18 +312,18 @@ func (r *run) record(ctx context.Context, payloads ...pawl.Payload) error {
 // append durably appends a batch. If another process has taken over the run, or the journal failed, it cancels the
 // context of fn with that cause.
 func (r *run) append(ctx context.Context, payloads ...pawl.Payload) error {
-	err := appendTo(ctx, r.log, r.epoch, payloads...)
+	err := appendTo(ctx, r.log, r.epoch, "", payloads...)
 	if r.cancel != nil && (errors.Is(err, pawl.ErrFenced) || errors.Is(err, journal.ErrDead)) {
 		r.cancel(err)
 	}
 	return err
 }
 
-func appendTo(ctx context.Context, log *journal.Log, epoch pawl.Epoch, payloads ...pawl.Payload) error {
+func appendTo(ctx context.Context, log *journal.Log, epoch pawl.Epoch, author string, payloads ...pawl.Payload) error {
 	events := make([]pawl.Event, len(payloads))
 	for i, p := range payloads {
 		var err error
-		if events[i], err = redact.OfProcess().Event(pawl.Author{Kind: pawl.ByEngine}, p); err != nil {
+		if events[i], err = redact.OfProcess().Event(pawl.Author{Kind: pawl.ByEngine, Name: author}, p); err != nil {
 			return err
 		}
 	}
@@ -358,9 +355,9 @@ func (r *run) perform(ctx context.Context, fn func(context.Context, []byte) ([]b
 	returned := false
 	defer func() {
 		busy := r.stop()
-		_ = r.requireVerified() // leave returns its error
+		wrong := r.requireVerified()
 		if returned {
-			out, err = r.leave(ctx, out, err, busy)
+			out, err = r.leave(ctx, out, err, busy, wrong)
 		}
 		if closing := r.log.Close(); closing != nil { // otherwise return exactly the error of fn
 			err = errors.Join(err, closing)
@@ -384,8 +381,7 @@ func (r *run) stop() (busy int) {
 
 // leave records how the run ended. It is finished only if fn returned nil, called all steps that were done, and the state that it began
 // with was right. After an error of fn itself it has failed. Otherwise it was interrupted.
-func (r *run) leave(ctx context.Context, out []byte, cause error, busy int) ([]byte, error) {
-	wrong := r.requireVerified()
+func (r *run) leave(ctx context.Context, out []byte, cause error, busy int, wrong error) ([]byte, error) {
 	if wrong != nil && !errors.Is(cause, wrong) {
 		cause = errors.Join(wrong, cause)
 	}
@@ -411,28 +407,14 @@ func (r *run) leave(ctx context.Context, out []byte, cause error, busy int) ([]b
 	if err := r.append(context.WithoutCancel(ctx), said...); err != nil {
 		return nil, errors.Join(cause, err)
 	}
-	if wrong == nil {
-		_ = r.cache() // a lost cache is rebuilt
+	if wrong == nil && r.log.Seq() >= worthCaching && r.refresh() == nil {
+		_ = r.log.SaveState(r.state) // a lost cache is rebuilt
 	}
-	if cause != nil {
-		return nil, cause
-	}
-	return out, nil
+	return out, cause
 }
 
 // worthCaching is how many events a journal has whose state is cached.
 const worthCaching = 64
-
-// cache saves the state of a long run, to make opening it faster.
-func (r *run) cache() error {
-	if r.log.Seq() < worthCaching {
-		return nil
-	}
-	if err := r.refresh(); err != nil {
-		return err
-	}
-	return r.log.SaveState(r.state)
-}
 
 // titleOf returns the name of a step as its caller knows it.
 func (r *run) titleOf(id stepID) string {
@@ -458,19 +440,22 @@ func (e *Engine) ended(id pawl.RunID) bool {
 	return ok && kind == stopped.Event() && json.Unmarshal(data, &stopped) == nil && stopped.Why == "completed"
 }
 
-// interrupted returns what to run again if a run is an interrupted one of a workflow, and how often it has died.
-func (e *Engine) interrupted(ctx context.Context, id pawl.RunID) (s *spec, deaths int, err error) {
+// interrupted returns what to run again if a run is an interrupted one of a workflow.
+func (e *Engine) interrupted(ctx context.Context, id pawl.RunID) (s *spec, err error) {
 	log, state, err := folded(id, "", e.commits.Open, func(log *journal.Log) (*pawl.State, error) { return log.State(ctx) })
 	if log == nil {
-		return nil, 0, err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
 	if state.Ended() || state.Steps[inputStep] == nil {
-		return nil, 0, nil
+		return nil, nil
 	}
 	in, err := inputOf(log, state)
 	if err != nil || in.Parent != "" {
-		return nil, 0, err
+		return nil, err
 	}
-	return &spec{name: state.Name, workflow: in.Workflow, input: in.Value}, state.Deaths, nil
+	if state.Deaths >= maxDeaths {
+		err = fmt.Errorf("the program died %d times while it ran", state.Deaths)
+	}
+	return &spec{name: state.Name, workflow: in.Workflow, input: in.Value}, err
 }

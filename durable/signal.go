@@ -12,7 +12,6 @@ import (
 	"pawl"
 	"pawl/internal/journal"
 	"pawl/internal/project"
-	"pawl/internal/redact"
 )
 
 // bySignal begins the reason in the event of a step that a signal finished. The key of the signal follows.
@@ -38,46 +37,28 @@ type signal struct {
 	value   json.RawMessage
 }
 
-func newSignal(ctx context.Context, p *project.Project, run, name string, value any, key []string) (*signal, error) {
-	s := &signal{project: p, run: run, name: name}
-	data, err := json.Marshal(map[string]any{"value": value})
-	if err == nil && (name == "" || strings.HasPrefix(name, ".")) {
-		err = errors.New("missing or reserved name")
-	}
-	s.value = data
-	if in, ok := ctx.Value(withinKey{}).(*within); ok {
-		s.key = fmt.Sprintf(" %s %d", in.key, in.sent.Add(1))
-	}
-	for _, given := range key {
-		s.key = " " + given
-	}
-	return s, err
-}
-
 // Signal sends a value to the newest run with a name. When it returns nil, the signal is on disk, and exactly one call of Await in that
 // run gets it. The run may be active, interrupted or failed; one that has completed gives ErrEnded. Signals with the same key count once,
 // and so does the signal of a step, however often the step is tried.
 func (e *Engine) Signal(ctx context.Context, run, name string, value any, key ...string) error {
-	s, err := newSignal(ctx, e.project, run, name, value, key)
-	if err != nil {
-		return s.failed(err)
-	}
-	e.mu.Lock()
-	a := e.active[run]
-	e.mu.Unlock()
-	if a != nil {
-		select {
-		case <-a.opened:
-			if err := s.send(ctx, a.run); err == nil {
-				a.run.wake()
-				return nil
+	return signal{project: e.project, run: run, name: name}.sendBy(ctx, value, key, func(s signal) error {
+		e.mu.Lock()
+		a := e.active[run]
+		e.mu.Unlock()
+		if a != nil {
+			select {
+			case <-a.opened:
+				if err := s.send(ctx, a.run); err == nil {
+					a.run.wake()
+					return nil
+				}
+			case <-a.done:
+			case <-ctx.Done():
+				return context.Cause(ctx)
 			}
-		case <-a.done:
-		case <-ctx.Done():
-			return s.failed(context.Cause(ctx))
 		}
-	}
-	return s.failed(s.sendToNewest(ctx, e.runsLike(run), e.commits.Open)) // the run has just been left
+		return s.sendToNewest(ctx, e.runsLike(run), e.commits.Open) // the run has just been left
+	})
 }
 
 // Signal is Engine.Signal for another process than that of the engine, or for a project without one.
@@ -89,26 +70,37 @@ func Signal(ctx context.Context, dir, run, name string, value any, key ...string
 	if err != nil {
 		return err
 	}
-	s, err := newSignal(ctx, p, run, name, value, key)
-	if err != nil {
-		return s.failed(err)
-	}
-	known, err := runsBySlug(p)
-	if err != nil {
-		return s.failed(err)
-	}
-	return s.failed(s.sendToNewest(ctx, known[pawl.RunID(pawl.SlugOf(run))], func(id pawl.RunID) (*journal.Log, error) { return journal.Open(p.Runs(), id) }))
+	return signal{project: p, run: run, name: name}.sendBy(ctx, value, key, func(s signal) error {
+		known, err := runsBySlug(p)
+		if err != nil {
+			return err
+		}
+		return s.sendToNewest(ctx, known[pawl.RunID(pawl.SlugOf(run))], func(id pawl.RunID) (*journal.Log, error) { return journal.Open(p.Runs(), id) })
+	})
 }
 
-func (s *signal) failed(err error) error {
-	if err == nil {
-		return nil
+// sendBy completes the signal and sends it.
+func (s signal) sendBy(ctx context.Context, value any, key []string, send func(signal) error) (err error) {
+	if in, ok := ctx.Value(withinKey{}).(*within); ok {
+		s.key = fmt.Sprintf(" %s %d", in.key, in.sent.Add(1))
 	}
-	return fmt.Errorf("durable signal %q to run %q: %w", s.name, s.run, err)
+	for _, given := range key {
+		s.key = " " + given
+	}
+	if s.value, err = json.Marshal(map[string]any{"value": value}); err == nil && (s.name == "" || strings.HasPrefix(s.name, ".")) {
+		err = errName
+	}
+	if err == nil {
+		err = send(s)
+	}
+	if err != nil {
+		return fmt.Errorf("durable signal %q to run %q: %w", s.name, s.run, err)
+	}
+	return nil
 }
 
 // sendToNewest sends the signal to the first of these runs that has the name.
-func (s *signal) sendToNewest(ctx context.Context, like []pawl.RunID, open func(pawl.RunID) (*journal.Log, error)) error {
+func (s signal) sendToNewest(ctx context.Context, like []pawl.RunID, open func(pawl.RunID) (*journal.Log, error)) error {
 	for _, id := range like {
 		log, state, err := folded(id, s.run, open, func(log *journal.Log) (*pawl.State, error) { return log.State(ctx) })
 		if err != nil {
@@ -122,7 +114,7 @@ func (s *signal) sendToNewest(ctx context.Context, like []pawl.RunID, open func(
 }
 
 // send finishes the first step with the name of the signal that is not finished.
-func (s *signal) send(ctx context.Context, r *run) error {
+func (s signal) send(ctx context.Context, r *run) error {
 	return project.WithFolderLock(s.project.RunDir(r.id), func() error {
 		var title string
 		var ended, sent bool
@@ -141,16 +133,12 @@ func (s *signal) send(ctx context.Context, r *run) error {
 		if err != nil {
 			return err
 		}
-		event, err := redact.OfProcess().Event(pawl.Author{Kind: pawl.ByEngine, Name: bySignal}, done)
-		if err == nil {
-			_, err = r.log.Append(ctx, 0, event)
-		}
-		return err
+		return appendTo(ctx, r.log, 0, bySignal, done) // whoever has taken over the run
 	})
 }
 
 // next returns the name of the first step with the name of the signal that is not finished, and whether the signal has been sent before.
-func (s *signal) next(state *pawl.State) (title string, sent bool) {
+func (s signal) next(state *pawl.State) (title string, sent bool) {
 	for n := 1; ; n++ {
 		title = nth(s.name, n)
 		st := state.Steps[pawl.StepIDOf(title)]

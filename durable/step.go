@@ -28,7 +28,6 @@ type call struct {
 	busy, done bool
 	inLine     bool  // the function waits for it; otherwise Go started it
 	past       error // of an earlier performance, after which the function went on
-	failed     error // that the function got in this one; nil after it went on
 }
 
 // enter starts a step of the run that ctx belongs to. inLine is false for Go.
@@ -57,10 +56,8 @@ func (r *run) enter(ctx context.Context, name string, inLine bool) (id stepID, e
 		return "", errOver
 	case ctx.Err() != nil:
 		return "", context.Cause(ctx)
-	case name == "":
-		return "", errors.New("missing name")
-	case strings.HasPrefix(name, "."):
-		return "", errors.New("names that begin with a dot are reserved")
+	case name == "" || strings.HasPrefix(name, "."):
+		return "", errName
 	case inLine && r.inLine:
 		return "", errConcurrent
 	}
@@ -72,8 +69,7 @@ func (r *run) enter(ctx context.Context, name string, inLine bool) (id stepID, e
 	if c.past, err = r.replay(id, inLine); err != nil {
 		return "", err
 	}
-	c.failed = nil
-	r.calls[id] = c
+	delete(r.failed, id)
 	r.goOn()
 	c.busy, c.inLine = true, inLine
 	r.calls[id] = c
@@ -103,13 +99,13 @@ func (r *run) replay(id stepID, inLine bool) (past, err error) {
 // goOn notes that the function goes on after the errors that it got. With the next event of the run these are final. The caller holds
 // r.mu.
 func (r *run) goOn() {
-	for id, c := range r.calls {
-		if c.failed != nil {
-			r.survived = append(r.survived, pawl.StepFailed{Step: id, Why: oneLine(c.failed.Error()), Continued: true})
-			c.failed, c.done = nil, true
-			r.calls[id] = c
-		}
+	for id, err := range r.failed {
+		r.survived = append(r.survived, pawl.StepFailed{Step: id, Why: oneLine(err.Error()), Continued: true})
+		c := r.calls[id]
+		c.done = true
+		r.calls[id] = c
 	}
+	clear(r.failed)
 }
 
 // got notes that the function got an error from a step.
@@ -117,8 +113,7 @@ func (r *run) got(id stepID, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if c := r.calls[id]; !c.done && c.past == nil && r.within.Err() == nil {
-		c.failed = err
-		r.calls[id] = c
+		r.failed[id] = err
 	}
 }
 
@@ -127,9 +122,7 @@ func (r *run) exit(id stepID, err error) {
 	r.mu.Lock()
 	c := r.calls[id]
 	inLine := c.inLine
-	if inLine {
-		r.inLine = false
-	}
+	r.inLine = r.inLine && !inLine
 	c.busy, c.inLine = false, false
 	c.done = err == nil || c.past != nil
 	r.calls[id] = c
@@ -197,7 +190,7 @@ func (r *run) step(ctx context.Context, id stepID, name string, retry Retry, wor
 			}
 			failures++
 			var again time.Time
-			if failures < retry.Attempts && ctx.Err() == nil && retry.If(err) {
+			if failures < retry.Attempts && ctx.Err() == nil && (retry.If == nil || retry.If(err)) {
 				again = time.Now().UTC().Add(retry.after(failures))
 			}
 			if unrecorded := a.failed(ctx, err, again); unrecorded != nil {
@@ -243,13 +236,12 @@ func recorded(log *journal.Log, id stepID, st *pawl.StepState) ([]byte, error) {
 }
 
 // withResult adds a result to the event of a step, in a blob if it is large.
-func withResult(log *journal.Log, done pawl.StepDone, data []byte) (pawl.StepDone, error) {
-	if len(data) <= maxResult {
+func withResult(log *journal.Log, done pawl.StepDone, data []byte) (_ pawl.StepDone, err error) {
+	if len(data) > maxResult {
+		done.Blob, err = log.PutBlob(data)
+	} else {
 		done.Result = data
-		return done, nil
 	}
-	blob, err := log.PutBlob(data)
-	done.Blob = blob
 	return done, err
 }
 

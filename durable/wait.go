@@ -22,10 +22,10 @@ func Sleep(ctx context.Context, name string, d time.Duration) error {
 		if err == nil {
 			err = sleepUntil(ctx, at)
 		}
-		if err == nil {
-			err = r.record(context.WithoutCancel(ctx), pawl.StepDone{Step: id, Summary: summaryOf(id, name)})
+		if err != nil {
+			return err
 		}
-		return err
+		return r.record(context.WithoutCancel(ctx), pawl.StepDone{Step: id, Summary: summaryOf(id, name)})
 	})
 }
 
@@ -169,8 +169,7 @@ func enterNext(ctx context.Context, name string) (r *run, id stepID, title strin
 	title = name
 	if r, _ := ctx.Value(runKey{}).(*run); r != nil {
 		r.mu.Lock()
-		for n := 1; r.calls[pawl.StepIDOf(title)].done; {
-			n++
+		for n := 2; r.calls[pawl.StepIDOf(title)].done; n++ {
 			title = nth(name, n)
 		}
 		r.mu.Unlock()
