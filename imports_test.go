@@ -31,7 +31,7 @@ var layers = map[string][]string{
 	"rebuild":  {"words", "tools", "runs", "history", "resume"},
 	"screens":  {"words", "tools", "formats", "runs", "history", "resume", "decide", "engine", "sessions", "rebuild", "screens"},
 	"skins":    {"words", "tools", "screens", "formats", "runs", "history", "resume", "decide", "interop", "engine", "sessions", "rebuild"},
-	"durable":  {"words", "pawl/internal/journal", "pawl/internal/project", "pawl/internal/disk", "pawl/internal/redact"},
+	"durable":  {"words", "pawl/internal/journal", "pawl/internal/project", "pawl/internal/disk", "pawl/internal/redact", "runs"},
 	"main":     {"words", "tools", "formats", "runs", "history", "resume", "decide", "interop", "adapters", "engine", "sessions", "rebuild", "skins", "durable", "start"},
 	"tests":    {"words", "tools", "formats", "runs", "history", "resume", "decide", "interop", "adapters", "engine", "sessions", "rebuild", "skins", "durable", "tests"},
 	"start":    {"words", "tools", "formats", "runs", "history", "resume", "decide", "interop", "engine", "sessions", "rebuild", "skins"},
@@ -40,6 +40,7 @@ var layers = map[string][]string{
 // layerOf names the layer of each package. A new package needs a line here.
 var layerOf = map[string]string{
 	"pawl":                                       "words",
+	"pawl/examples/orders":                       "tests",
 	"pawl/internal/account":                      "tools",
 	"pawl/internal/agents":                       "tools",
 	"pawl/internal/agents/headless":              "tools",

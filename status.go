@@ -121,14 +121,14 @@ func waveOf(waves [][]StepID, id StepID) (wave, total int) {
 // counts by its finished items, and a service once it is ready.
 func (s *State) Percent(plan *Plan) int {
 	steps := plan.Steps()
-	if len(steps) == 0 {
-		return 0
+	if len(steps) == 0 && s.Status == StatusCompleted {
+		return 100
 	}
 	sum := 0.0
 	for _, step := range steps {
 		sum += s.Steps[step.ID].fraction()
 	}
-	return int(100*sum/float64(len(steps)) + 1e-9)
+	return int(100*sum/float64(max(len(steps), 1)) + 1e-9)
 }
 
 func (st *StepState) fraction() float64 {

@@ -162,8 +162,8 @@ func TestPositionWithoutPlan(t *testing.T) {
 	if pos := s.Position(&pawl.Plan{}); pos.Complete || s.Percent(&pawl.Plan{}) != 0 {
 		t.Errorf("at work: %+v", pos)
 	}
-	if pos := applyAll(t, s, pawl.RunEnded{Status: pawl.StatusCompleted}).Position(&pawl.Plan{}); !pos.Complete {
-		t.Errorf("completed: %+v", pos)
+	if pos := applyAll(t, s, pawl.RunEnded{Status: pawl.StatusCompleted}).Position(&pawl.Plan{}); !pos.Complete || s.Percent(&pawl.Plan{}) != 100 {
+		t.Errorf("completed: %+v, %d%%", pos, s.Percent(&pawl.Plan{}))
 	}
 }
 

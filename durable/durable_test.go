@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -153,7 +152,7 @@ func TestAnotherTypeIsAnError(t *testing.T) {
 		_, err := durable.Step(ctx, "step", give(7, &calls))
 		return err
 	})
-	if err == nil || !strings.Contains(err.Error(), `step "step": the recorded result has another type than int`) || calls != 1 {
+	if err == nil || !strings.Contains(err.Error(), `step "step": the recorded value has another type than int`) || calls != 1 {
 		t.Errorf("%v after %d calls", err, calls)
 	}
 }
@@ -211,15 +210,15 @@ func TestSideBySide(t *testing.T) {
 	var calls [n]int
 	for _, end := range []error{errBroken, nil} {
 		_ = durable.Run(t.Context(), dir, "test", func(ctx context.Context) error {
-			var all sync.WaitGroup
+			var all []*durable.Future[int]
 			for i := range n {
-				all.Go(func() {
-					if got, err := durable.Step(ctx, fmt.Sprint(i), give(i, &calls[i])); got != i || err != nil {
-						t.Errorf("step %d: %d %v", i, got, err)
-					}
-				})
+				all = append(all, durable.Go(ctx, fmt.Sprint(i), give(i, &calls[i])))
 			}
-			all.Wait()
+			for i, f := range all {
+				if got, err := f.Wait(ctx); got != i || err != nil {
+					t.Errorf("step %d: %d %v", i, got, err)
+				}
+			}
 			return end
 		})
 	}
@@ -262,7 +261,7 @@ func TestReturnedBeforeItsSteps(t *testing.T) {
 		}
 	})
 	s := fsck(t, dir)[0]
-	if s.Ended() || s.Engine != nil || s.Steps["step"].Retries.Last.Outcome != pawl.Aborted {
+	if s.Status != pawl.StatusFailed || s.Engine != nil || s.Steps["step"].Retries.Last.Outcome != pawl.Aborted {
 		t.Errorf("run is %s, engine %v, step %+v", s.Status, s.Engine, s.Steps["step"])
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"pawl"
 	"pawl/durable"
+	"pawl/internal/disk/disktest"
 	"pawl/internal/journal"
 )
 
@@ -23,8 +24,13 @@ import (
 const programArgs = "DURABLE_TEST_PROGRAM"
 
 func TestMain(m *testing.M) {
+	disktest.Inject()
 	if args := os.Getenv(programArgs); args != "" {
-		if err := program(strings.Fields(args)); err != nil {
+		perform := program
+		if strings.HasPrefix(args, "many ") {
+			perform = manyRuns
+		}
+		if err := perform(strings.Fields(args)); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -84,8 +90,13 @@ type child struct {
 
 func startProgram(t *testing.T, args ...string) *child {
 	t.Helper()
+	return startProgramWith(t, nil, args...)
+}
+
+func startProgramWith(t *testing.T, env []string, args ...string) *child {
+	t.Helper()
 	c := exec.Command(os.Args[0])
-	c.Env = append(os.Environ(), programArgs+"="+strings.Join(args, " "))
+	c.Env = append(append(os.Environ(), programArgs+"="+strings.Join(args, " ")), env...)
 	c.Stderr = os.Stderr
 	out, err := c.StdoutPipe()
 	if err != nil {

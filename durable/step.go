@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"pawl"
 	"pawl/internal/disk"
+	"pawl/internal/journal"
 )
 
 const (
@@ -20,106 +22,227 @@ const (
 	maxResult = 48 << 10
 )
 
-// call is the use of a step in this Run.
+// call is the use of a step in this performance of the run's function.
 type call struct {
 	tries      int
 	busy, done bool
+	inLine     bool  // the function waits for it; otherwise Go started it
+	past       error // of an earlier performance, after which the function went on
 }
 
-// enter starts a step, unless its name was used in this Run. It counts the attempts.
-func (r *run) enter(ctx context.Context, id pawl.StepID) (tries int, err error) {
+// enter starts a step of the run that ctx belongs to. inLine is false for Go.
+func enter(ctx context.Context, name string, inLine bool) (r *run, id stepID, err error) {
+	r, ok := ctx.Value(runKey{}).(*run)
+	switch {
+	case !ok:
+		err = errOutside
+	case r == nil:
+		err = errInside
+	default:
+		id, err = r.enter(ctx, name, inLine)
+	}
+	if err != nil {
+		err = fmt.Errorf("durable step %q: %w", name, err)
+	}
+	return r, id, err
+}
+
+// enter starts a step, unless its name was used in this performance, or another one is to be called here.
+func (r *run) enter(ctx context.Context, name string, inLine bool) (id stepID, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	c := r.calls[id]
 	switch {
 	case r.over:
-		return 0, errOver
+		return "", errOver
 	case ctx.Err() != nil:
-		return 0, context.Cause(ctx)
-	case id == "":
-		return 0, errors.New("missing name")
-	case c.busy || c.done:
-		return 0, errors.New("duplicate name: each step of a run needs its own")
+		return "", context.Cause(ctx)
+	case name == "" || strings.HasPrefix(name, "."):
+		return "", errName
+	case inLine && r.inLine:
+		return "", errConcurrent
 	}
-	c.tries++
-	c.busy = true
+	id = pawl.StepIDOf(name)
+	c := r.calls[id]
+	if c.busy || c.done {
+		return "", errors.New("duplicate name: each step of a run needs its own")
+	}
+	if c.past, err = r.replay(id, inLine); err != nil {
+		return "", err
+	}
+	delete(r.failed, id)
+	r.goOn()
+	c.busy, c.inLine = true, inLine
 	r.calls[id] = c
 	r.busy++
+	r.inLine = r.inLine || inLine
 	r.steps.Add(1)
-	return c.tries, nil
+	return id, nil
+}
+
+// replay compares a call with those of earlier performances. If the function went on after the step had failed, it returns that error
+// as past. The caller holds r.mu.
+func (r *run) replay(id stepID, inLine bool) (past, err error) {
+	if at := slices.Index(r.done, id); at >= 0 {
+		r.done = slices.Delete(r.done, at, at+1)
+		return nil, nil
+	}
+	st := r.state.Steps[id]
+	switch {
+	case st.Tolerated():
+		return errors.New(st.Why), nil
+	case len(r.done) == 0 || !inLine, st != nil && st.Status == pawl.Done: // done before the call: by a signal
+		return nil, nil
+	}
+	return nil, fmt.Errorf("the journal has step %q here: %w", r.titleOf(r.done[0]), ErrNondeterministic)
+}
+
+// goOn notes that the function goes on after the errors that it got. With the next event of the run these are final. The caller holds
+// r.mu.
+func (r *run) goOn() {
+	for id, err := range r.failed {
+		r.survived = append(r.survived, pawl.StepFailed{Step: id, Why: oneLine(err.Error()), Continued: true})
+		c := r.calls[id]
+		c.done = true
+		r.calls[id] = c
+	}
+	clear(r.failed)
+}
+
+// got notes that the function got an error from a step.
+func (r *run) got(id stepID, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if c := r.calls[id]; !c.done && c.past == nil && r.within.Err() == nil {
+		r.failed[id] = err
+	}
 }
 
 // exit records the end of a step.
-func (r *run) exit(id pawl.StepID, done bool) {
+func (r *run) exit(id stepID, err error) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	c := r.calls[id]
-	c.busy, c.done = false, done
+	inLine := c.inLine
+	r.inLine = r.inLine && !inLine
+	c.busy, c.inLine = false, false
+	c.done = err == nil || c.past != nil
 	r.calls[id] = c
 	r.busy--
+	r.mu.Unlock()
+	if inLine && err != nil {
+		r.got(id, err)
+	}
 	r.steps.Done()
 }
 
-// step does the work of a step and makes its result durable. If an earlier Run has done the step, it returns the
-// recorded result instead.
-func (r *run) step(ctx context.Context, name string, work func(context.Context) ([]byte, error)) (remembered []byte, err error) {
-	id := pawl.StepID("")
-	if name != "" {
-		id = pawl.StepIDOf(name)
+// before returns the state of a step before this performance, and how it is called in this one. c.tries is 0 in the first call.
+func (r *run) before(id stepID) (st pawl.StepState, c call) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if known := r.state.Steps[id]; known != nil {
+		st = *known
 	}
-	tries, err := r.enter(ctx, id)
-	if err != nil {
-		return nil, fmt.Errorf("durable step %q: %w", name, err)
-	}
-	finished := false
-	defer func() { r.exit(id, finished) }()
-	before := r.state.Steps[id]
-	switch {
-	case before == nil:
-		before = &pawl.StepState{}
-	case before.Status == pawl.Done:
-		remembered, err = r.remembered(id, before.Done)
-		finished = err == nil
-		if err != nil {
-			err = fmt.Errorf("durable step %q: %w", name, err)
-		}
-		return remembered, err
-	}
-	a := &attempt{run: r, name: name, began: time.Now(), ref: pawl.AttemptRef{Step: id, Attempt: before.Retries.Attempt + tries}}
-	result, err := a.do(ctx, work)
-	if err != nil {
-		return nil, a.failed(ctx, err)
-	}
-	if err := a.done(ctx, result); err != nil {
-		return nil, fmt.Errorf("durable step %q: the step finished, but its result was not recorded: %w", name, err)
-	}
-	finished = true
-	return nil, nil
+	return st, r.calls[id]
 }
 
-// remembered returns the result in the step's step.done event, or in its blob. The state may come from a wrong cache, so the
-// event has to be there.
-func (r *run) remembered(id pawl.StepID, seq pawl.Seq) ([]byte, error) {
-	event, err := r.log.Event(seq)
-	if err != nil {
-		return nil, err
+// nextAttempt returns a reference to the next attempt at a step.
+func (r *run) nextAttempt(id stepID) pawl.AttemptRef {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c := r.calls[id]
+	newest := 0
+	if st := r.state.Steps[id]; st != nil {
+		newest = st.Retries.Attempt
 	}
-	payload, err := event.Payload()
+	c.tries = max(c.tries, newest) + 1
+	r.calls[id] = c
+	return pawl.AttemptRef{Step: id, Attempt: c.tries}
+}
+
+// once does a step that was entered with do, unless an earlier performance did it, and returns its result. do gets the state of the step
+// before this performance, and how often it was tried in this one.
+func (r *run) once(id stepID, do func(before pawl.StepState, tries int) ([]byte, error)) (result []byte, err error) {
+	defer func() { r.exit(id, err) }()
+	before, c := r.before(id)
+	switch {
+	case c.past != nil:
+		return nil, c.past
+	case before.Status == pawl.Done:
+		return recorded(r.log, id, &before)
+	}
+	return do(before, c.tries)
+}
+
+// step is once for work that is tried again after an error, and whose result do makes durable.
+func (r *run) step(ctx context.Context, id stepID, name string, retry Retry, work func(context.Context) ([]byte, error)) ([]byte, error) {
+	return r.once(id, func(before pawl.StepState, tries int) ([]byte, error) {
+		failures := 0
+		if last := before.Retries.Last; last != nil && last.Outcome == pawl.Failed && !last.RetryAt.IsZero() && tries == 0 {
+			failures = before.Retries.Failures
+			if err := sleepUntil(ctx, last.RetryAt); err != nil {
+				return nil, err
+			}
+		}
+		for {
+			a := &attempt{run: r, name: name, began: time.Now(), ref: r.nextAttempt(id)}
+			result, err := a.do(ctx, work)
+			if err == nil {
+				return result, a.done(ctx, result)
+			}
+			failures++
+			var again time.Time
+			if failures < retry.Attempts && ctx.Err() == nil && (retry.If == nil || retry.If(err)) {
+				again = time.Now().UTC().Add(retry.after(failures))
+			}
+			if unrecorded := a.failed(ctx, err, again); unrecorded != nil {
+				return nil, errors.Join(err, fmt.Errorf("durable step %q: %w", name, unrecorded))
+			}
+			switch {
+			case again.IsZero() && failures > 1:
+				return nil, fmt.Errorf("durable step %q: failed %d times: %w", name, failures, err)
+			case again.IsZero():
+				return nil, err
+			}
+			if err := sleepUntil(ctx, again); err != nil {
+				return nil, err
+			}
+		}
+	})
+}
+
+// recorded returns the result in the step's step.done event, or in its blob. The state may come from a wrong cache, so the
+// event has to be there.
+func recorded(log *journal.Log, id stepID, st *pawl.StepState) ([]byte, error) {
+	if st == nil {
+		return []byte("null"), nil
+	}
+	event, err := log.Event(st.Done)
+	var payload pawl.Payload
+	if err == nil {
+		payload, err = event.Payload()
+	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("result of durable step %s: %w", id, err)
 	}
 	done, ok := payload.(pawl.StepDone)
 	switch {
-	case !ok:
-		return nil, fmt.Errorf("event %d: want step.done, found %s", seq, event.Type)
-	case done.Step != id:
-		return nil, fmt.Errorf("event %d: want step.done of step %s, found that of step %s", seq, id, done.Step)
+	case !ok || done.Step != id:
+		return nil, fmt.Errorf("event %d: want step.done of step %s, found %s %s", st.Done, id, event.Type, done.Step)
 	case done.Blob != "":
-		return r.log.Blob(done.Blob)
+		return log.Blob(done.Blob)
 	case done.Result == nil:
 		return []byte("null"), nil
 	}
 	return done.Result, nil
+}
+
+// withResult adds a result to the event of a step, in a blob if it is large.
+func withResult(log *journal.Log, done pawl.StepDone, data []byte) (_ pawl.StepDone, err error) {
+	if len(data) > maxResult {
+		done.Blob, err = log.PutBlob(data)
+	} else {
+		done.Result = data
+	}
+	return done, err
 }
 
 // attempt is one attempt at a step.
@@ -142,7 +265,8 @@ func (a *attempt) do(ctx context.Context, work func(context.Context) ([]byte, er
 		defer a.mu.Unlock()
 		a.ended = true
 	}()
-	return work(context.WithValue(ctx, runKey{}, (*run)(nil)))
+	inside := &within{key: string(a.run.id) + "/" + string(a.ref.Step)}
+	return work(context.WithValue(context.WithValue(ctx, runKey{}, (*run)(nil)), withinKey{}, inside))
 }
 
 // announce records in the journal that the attempt is running. It ignores errors: the end of the step reports problems
@@ -162,28 +286,33 @@ func (a *attempt) announce(ctx context.Context) {
 
 // done makes the result durable, even if ctx has ended.
 func (a *attempt) done(ctx context.Context, result []byte) error {
-	events := pawl.StepDone{
-		Step: a.ref.Step, Attempt: a.ref.Attempt, Token: a.ref.Token, Result: result,
+	event := pawl.StepDone{
+		Step: a.ref.Step, Attempt: a.ref.Attempt, Token: a.ref.Token, Summary: summaryOf(a.ref.Step, a.name),
 		Stats: &pawl.AttemptStats{Seconds: time.Since(a.began).Seconds()},
 	}
-	if a.name != string(a.ref.Step) {
-		events.Summary = oneLine(a.name)
+	if event.Token == "" {
+		event.Started = a.began
 	}
-	if events.Token == "" {
-		events.Started = a.began
+	event, err := withResult(a.run.log, event, result)
+	if err == nil {
+		err = a.run.record(context.WithoutCancel(ctx), event)
 	}
-	if len(result) > maxResult {
-		blob, err := a.run.log.PutBlob(result)
-		if err != nil {
-			return err
-		}
-		events.Result, events.Blob = nil, blob
+	if err != nil {
+		return fmt.Errorf("durable step %q: the step finished, but its result was not recorded: %w", a.name, err)
 	}
-	return a.run.record(context.WithoutCancel(ctx), events)
+	return nil
 }
 
-// failed records why the attempt failed, and returns that.
-func (a *attempt) failed(ctx context.Context, why error) error {
+// summaryOf returns the name of a step if its id does not say it.
+func summaryOf(id stepID, name string) string {
+	if name == string(id) {
+		return ""
+	}
+	return oneLine(name)
+}
+
+// failed records why the attempt failed, and when the next one begins.
+func (a *attempt) failed(ctx context.Context, why error, again time.Time) error {
 	outcome := pawl.Failed
 	if ctx.Err() != nil {
 		outcome = pawl.Aborted
@@ -194,13 +323,10 @@ func (a *attempt) failed(ctx context.Context, why error) error {
 		events = append(events, pawl.AttemptStarted{AttemptRef: a.ref})
 	}
 	events = append(events, pawl.AttemptEnded{
-		AttemptRef: a.ref, Outcome: outcome, Why: oneLine(why.Error()),
+		AttemptRef: a.ref, Outcome: outcome, Why: oneLine(why.Error()), RetryAt: again,
 		Stats: &pawl.AttemptStats{Seconds: time.Since(a.began).Seconds()},
 	})
-	if err := a.run.record(context.WithoutCancel(ctx), events...); err != nil {
-		return errors.Join(why, fmt.Errorf("durable step %q: %w", a.name, err))
-	}
-	return why
+	return a.run.record(context.WithoutCancel(ctx), events...)
 }
 
 // oneLine shortens a text to its first line.

@@ -53,7 +53,7 @@ func (a *app) watch(ctx context.Context, p *project.Project, r *runs.Run, mode l
 			r.State.Apply(e)
 			show.Notify(e)
 		}
-		if err == nil && (!alive || holder.Run != r.State.Run) && !anyAlive(p, r.State) {
+		if err == nil && (!alive || !holder.WorksOn(r.State)) && !anyAlive(p, r.State) {
 			return show.End(ctx, r.State, r.Plan, outcomeOf(r))
 		}
 		if err != nil {

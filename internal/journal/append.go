@@ -282,7 +282,7 @@ func (l *Log) writeDurably(buf []byte, end int64) error {
 	if _, err := l.file.WriteAt(buf, end-int64(len(buf))); err != nil {
 		return errors.Join(err, l.truncateBatch())
 	}
-	if err := l.file.Sync(); err != nil {
+	if err := l.syncBatch(buf); err != nil {
 		if worse := l.truncateBatch(); worse != nil {
 			l.dead = fmt.Errorf("%w: %w: %w", ErrDead, err, worse) // retrying could write the events twice
 			return l.dead

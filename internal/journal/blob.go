@@ -17,6 +17,12 @@ const blobFolder = "blobs"
 // PutBlob stores data that is too large for an event, and returns its SHA-256, by which an event can refer to it. The
 // blob is durable when PutBlob returns, also in the store of the run.
 func (l *Log) PutBlob(data []byte) (string, error) {
+	l.mu.Lock()
+	err := l.syncNames()
+	l.mu.Unlock()
+	if err != nil {
+		return "", fmt.Errorf("store blob: %w", err)
+	}
 	name, err := l.putBlobFile(data)
 	if err != nil {
 		return "", err

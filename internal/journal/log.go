@@ -49,6 +49,8 @@ type Log struct {
 	delivered pawl.Seq     // last event that State or NewEvents returned
 	cached    pawl.Seq     // last event in the cached state, as far as known
 	early     chan *cached // receives the cache, read while a long journal is verified; may be nil
+	commits   *Commits     // through which appends are synced; may be nil
+	unnamed   bool         // the names of the folder and the file are not durable yet
 
 	closing    sync.Once
 	quit       chan struct{}  // closed by Close

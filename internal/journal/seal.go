@@ -41,6 +41,11 @@ func (l *Log) seal(ctx context.Context) error {
 	if err := l.prepareWrite(); err != nil || l.first != first || l.chain.end < l.limit {
 		return err // another process was faster
 	}
+	if l.commits != nil { // the commit log does not restore sealed segments
+		if err := l.syncOwn(); err != nil {
+			return err
+		}
+	}
 	if l.synced != l.chain.end {
 		buf, err := l.lastBatch()
 		if err != nil {

@@ -115,7 +115,7 @@ func (now status) next() string {
 func (d *toolContext) statusOf(p *project.Project, r *runs.Run) status {
 	s := r.State
 	holder, alive := p.EngineHolder()
-	alive = alive && holder.Run == s.Run
+	alive = alive && holder.WorksOn(s)
 	w := statusWriter{clean: d.clean, status: status{
 		Run: s.Run, Name: s.Name, Goal: d.clean(s.Goal), Kind: s.Kind, Status: s.StatusIn(r.Plan, alive), Why: d.clean(s.Why),
 		Updated: &s.Updated, Percent: s.Percent(r.Plan), Engine: alive, Steps: map[string]int{},

@@ -50,6 +50,12 @@ func (h Holder) String() string {
 	return text + ", since " + h.Since.UTC().Format(time.DateTime) + " UTC"
 }
 
+// WorksOn reports whether the holder, if it is alive, is the engine of a run. A program that uses package durable runs several at once,
+// and records none.
+func (h Holder) WorksOn(s *pawl.State) bool {
+	return h.Run == s.Run || h.Run == "" && s.Kind == pawl.DurableRun && s.Engine != nil && s.Engine.PID == h.PID
+}
+
 // Lock is a project's engine lock. The system releases it when the process ends.
 type Lock struct{ file *os.File }
 

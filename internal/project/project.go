@@ -22,6 +22,7 @@ import (
 	"pawl"
 	"pawl/internal/disk"
 	"pawl/internal/git"
+	"pawl/internal/journal"
 	"pawl/internal/trust"
 )
 
@@ -216,9 +217,9 @@ func (p *Project) open() error {
 		return err
 	}
 	if err != nil {
-		return p.complete()
+		err = p.complete()
 	}
-	return nil
+	return cmp.Or(err, journal.ReplayCommits(p.Runs()))
 }
 
 // sharedValue returns why the value that ties a folder to its user proves nothing, "" if it does: if git tracks it, a clone has it too.

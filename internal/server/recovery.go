@@ -286,7 +286,7 @@ func (s *watched) read(ctx context.Context) (*project.Project, *runs.Run, error)
 		return p, run, err
 	}
 	holder, engine := p.EngineHolder()
-	engine = engine && holder.Run == id
+	engine = engine && holder.WorksOn(run.State)
 	word, why := run.State.StandingIn(run.Plan, engine)
 	s.Run, s.Name, s.Status, s.Percent, s.Updated = id, run.State.Name, run.State.StatusIn(run.Plan, engine), run.State.Percent(run.Plan), run.State.Updated
 	if s.Why = why; word != string(s.Status) {

@@ -97,7 +97,7 @@ type fromJournal struct {
 }
 
 func (g *briefer) gather(ctx context.Context) error {
-	if holder, alive := g.project.EngineHolder(); alive && holder.Run == g.run.State.Run {
+	if holder, alive := g.project.EngineHolder(); alive && holder.WorksOn(g.run.State) {
 		g.facts.Engine = &brief.Engine{PID: holder.PID, Since: holder.Since}
 	}
 	g.validate(ctx)

@@ -32,6 +32,9 @@ func TestMain(m *testing.M) {
 			check(Init(os.Args[2:]))
 			os.Exit(0)
 		case Verb:
+			if os.Getenv("SUPERVISOR_DIES") != "" {
+				os.Exit(1)
+			}
 			if fault := os.Getenv("SUPERVISOR_FAULT"); fault != "" {
 				os.Setenv("PAWL_FAULT", fault)
 			}

@@ -104,10 +104,12 @@ func (p *Pool) start(lock *Lock, job pawl.Job, seal Seal) (*Running, error) {
 		return nil, err
 	}
 	running, err := s.begin(o, lock)
-	if err != nil {
+	if err != nil { // it was killed at once, and left what an attempt leaves whose supervisor is killed
 		s.link.Close()
+		running = &Running{dir: lock.dir, gone: make(chan struct{})}
+		close(running.gone)
 	}
-	return running, err
+	return running, nil
 }
 
 // take returns an idle supervisor, or nil.

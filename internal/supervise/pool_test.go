@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -125,6 +126,19 @@ func TestPoolDeadSupervisor(t *testing.T) {
 		status, err := Probe(b.dir)
 		return err == nil && (status.State == Ended || status.State == NotBegun)
 	})
+}
+
+// TestPoolDiesAtOnce: a supervisor that dies before it has the attempt leaves one that has not begun, and the engine continues.
+func TestPoolDiesAtOnce(t *testing.T) {
+	a := sh(t, "true")
+	env := []string{"ENGINE_POOL=yes", "SUPERVISOR_DIES=yes"}
+	for i := range 8 { // more than the link holds
+		env = append(env, fmt.Sprintf("LONG%d=%s", i, strings.Repeat("x", 100_000)))
+	}
+	a.no(a.helper(env...).Wait())
+	if status, err := Probe(a.dir); err != nil || status.State != NotBegun {
+		t.Errorf("%s, %v", status.State, err)
+	}
 }
 
 // TestSlowEngine: an exit record whose end is not noted in time is made durable, and the supervisor can still be used.

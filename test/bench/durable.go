@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -45,6 +46,114 @@ func (b *bench) durableSteps() ([]line, error) {
 		}
 	}
 	return []line{m.line(fmt.Sprintf("%d no-op steps in sequence through `durable`", n), "as many bare write + fdatasync", goal{ratio: 1.5})}, nil
+}
+
+// Row 6b: so many runs, with so many steps each, at once.
+const (
+	manyRuns  = 100
+	someSteps = 10
+)
+
+// durableRuns is row 6b: from the start of the first run to the end of the last one.
+func (b *bench) durableRuns() (lines []line, err error) {
+	p, err := b.project("runs")
+	if err != nil {
+		return nil, err
+	}
+	f, err := b.bareFile()
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	engine, err := durable.Open(p.Root)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, engine.Close()) }()
+	round, steps := 0, durable.Register(engine, "steps", stepsInSequence)
+	work := timed(func() error { round++; return runsAtOnce(b, steps, round) })
+	if _, err := work(); err != nil { // to learn how long its lines are
+		return nil, err
+	}
+	if f.line, err = meanLine(p.Runs()); err != nil {
+		return nil, err
+	}
+	const n = manyRuns * someSteps
+	m, err := inTurns(b.full(15, 3), n, work, timed(func() error {
+		for range n {
+			if err := f.appendOne(); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+	if err != nil {
+		return nil, err
+	}
+	what := fmt.Sprintf("%d runs of %d no-op steps at once through `durable`", manyRuns, someSteps)
+	lines = append(lines, m.line(what, "as many bare write + fdatasync as steps, in sequence", goal{rate: 2}))
+	other, err := b.besideDBOS(what, work)
+	return append(lines, other), err
+}
+
+// stepsInSequence is the workflow of row 6b.
+func stepsInSequence(ctx context.Context, n int) (int, error) {
+	for i := range n {
+		if _, err := durable.Step(ctx, "step-"+strconv.Itoa(i), nothing); err != nil {
+			return 0, err
+		}
+	}
+	return n, nil
+}
+
+// runsAtOnce performs the runs of a round.
+func runsAtOnce(ctx context.Context, w *durable.Workflow[int, int], round int) error {
+	errs := make([]error, manyRuns)
+	var all sync.WaitGroup
+	for i := range errs {
+		all.Go(func() { _, errs[i] = w.Run(ctx, fmt.Sprintf("run-%d-%d", round, i), someSteps) })
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
+// besideDBOS measures against DBOS Transact on SQLite with synchronous=FULL. Without the network, its module may not be there.
+func (b *bench) besideDBOS(what string, work func() (time.Duration, error)) (line, error) {
+	const yardstick = "the same in DBOS Transact 1.2.0 on SQLite, synchronous=FULL"
+	program := filepath.Join(b.dir, "dbos")
+	build := exec.Command("go", "build", "-o", program, ".")
+	build.Dir = filepath.Join("test", "bench", "dbos")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if text, err := build.CombinedOutput(); err != nil {
+		first, _, _ := strings.Cut(string(text)+err.Error(), "\n")
+		return line{work: what, yardstick: yardstick, measured: "not built: " + first, ratio: "–", goal: "≥ 3 × the rate", met: "–"}, nil
+	}
+	cmd := exec.Command(program, filepath.Join(b.dir, "dbos.db"), strconv.Itoa(manyRuns), strconv.Itoa(someSteps))
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return line{}, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return line{}, err
+	}
+	if err := cmd.Start(); err != nil {
+		return line{}, err
+	}
+	lines := bufio.NewScanner(out)
+	m, err := inTurns(b.full(7, 2), manyRuns*someSteps, work, func() (time.Duration, error) {
+		if _, err := in.Write([]byte("\n")); err != nil {
+			return 0, err
+		}
+		if !lines.Scan() {
+			return 0, errors.Join(lines.Err(), errors.New("DBOS has ended"))
+		}
+		took, err := strconv.ParseInt(lines.Text(), 10, 64)
+		return time.Duration(took), err
+	})
+	err = errors.Join(err, in.Close(), cmd.Wait())
+	return m.line(what, yardstick, goal{rate: 3}), err
 }
 
 // besideSteps measures n steps of a run against bare appends.

@@ -193,7 +193,7 @@ type Live struct {
 func Of(p *project.Project, r *runs.Run) Report {
 	s := r.State
 	holder, alive := p.EngineHolder()
-	alive = alive && holder.Run == s.Run
+	alive = alive && holder.WorksOn(s)
 	report := Report{
 		Run: s.Run, Name: s.Name, Goal: s.Goal, Kind: s.Kind, Status: s.StatusIn(r.Plan, alive), Why: s.Why, Mode: s.Mode,
 		Position: s.Position(r.Plan), Percent: s.Percent(r.Plan), Created: s.Created, Updated: s.Updated, Epoch: s.Epoch,
