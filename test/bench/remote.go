@@ -333,12 +333,12 @@ func (p place) movers(t *tree) (list []move, end func() error, err error) {
 
 // resticMove is a backup, and a restore into a folder. It writes only the files that differ, if this restic can do that.
 func resticMove(run func(args ...string) error, to string) move {
-	restore := []string{"restic", "--quiet", "restore", "latest", "--target", to}
+	restore := []string{"restic", "--quiet", "restore", "latest", "--target", to, "--cache-dir", to + "-cache"} // it is another machine's
 	said, err := exec.Command("restic", "restore", "--help").Output()
 	if err == nil && strings.Contains(string(said), "--overwrite") {
 		restore = append(restore, "--overwrite", "if-changed")
 	}
-	name := fmt.Sprintf("`restic backup` and `%s`", strings.Join(append([]string{"restic restore"}, restore[6:]...), " "))
+	name := fmt.Sprintf("`restic backup` and `%s`", strings.Join(append([]string{"restic restore"}, restore[8:]...), " "))
 	return move{name, func() (int64, error) {
 		return 0, errors.Join(run("restic", "--quiet", "backup", "--exclude", ".pawl", "."), run(restore...))
 	}}
