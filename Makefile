@@ -91,6 +91,12 @@ $(BIN)/versitygw: Makefile
 	GOBIN=$(BIN) $(GO) install github.com/versity/versitygw/cmd/versitygw@$(VERSITYGW_VERSION)
 	@touch $@
 
+RESTIC_VERSION := v0.18.1
+
+$(BIN)/restic: Makefile
+	GOBIN=$(BIN) $(GO) install github.com/restic/restic/cmd/restic@$(RESTIC_VERSION)
+	@touch $@
+
 page: ## bundles the page of pawl serve: internal/server/page/dist from internal/server/page/src
 	./scripts/page $(BIN)/_page internal/server/page/dist
 
@@ -168,8 +174,8 @@ torture-short: tools postgres $(BIN)/versitygw
 	$(GO) run ./test/torture -short -seed 2026
 	$(GO) run ./test/machines -short -seed 2026
 
-bench: postgres $(BIN)/versitygw ## speed as ratios to baselines in the same run; without restic, a baseline, if it cannot be installed
-	-@./scripts/need restic
+bench: postgres $(BIN)/versitygw $(BIN)/restic ## speed as ratios to baselines in the same run; without borg and rsync, two baselines, if they cannot be installed
+	-@./scripts/need borg rsync
 	./scripts/need python3-ipykernel python3-nbclient
 	$(GO) run ./test/bench -kernels
 

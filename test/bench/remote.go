@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"pawl/internal/remote/remotetest/servers"
@@ -134,11 +135,18 @@ func (b *bench) moves(at place) (lines []line, err error) {
 	}
 	lines = r.lines(fmt.Sprintf("%d files to another machine: `pawl checkpoint`, `push`, and `clone` there%s", t.files, where))
 	r = race{link: at.link, movers: append([]move{{"pawl", p.changes}}, others...)}
+	changed := int64(0)
 	for round := range b.full(5, 2) + 1 {
 		from := tree{root: p.here().root, files: t.files}
-		if _, err := from.edit(round + 1); err != nil {
+		paths, err := from.edit(round + 1)
+		if err != nil {
 			return nil, err
 		}
+		texts, err := from.read(paths)
+		if err != nil {
+			return nil, err
+		}
+		changed += int64(len(strings.Join(texts, "")))
 		if err := r.round(); err != nil {
 			return nil, err
 		}
@@ -154,8 +162,21 @@ func (b *bench) moves(at place) (lines []line, err error) {
 			lines = append(lines, missing("the same", name))
 		}
 	}
-	const what = "bytes that their checkpoints added to the store"
-	return append(lines, sizeLine(work+": bytes sent", what, p.sent, p.added, p.added*12/10), sizeLine(work+": bytes received", what, p.received, p.added, p.added*12/10)), err
+	return append(lines, p.lines(work, changed, r.own())...), err
+}
+
+// lines compares the bytes that pawl moved with what changed.
+func (p *pair) lines(work string, changed, crossed int64) []line {
+	const added = "bytes that the checkpoints added to the store"
+	lines := []line{
+		sizeLine(work+": bytes sent", added, p.sent, p.added, p.added*12/10),
+		sizeLine("the same: bytes received", added, p.received, p.added, p.added*12/10),
+		sizeLine("the same: bytes sent", "bytes in the changed files, uncompressed", p.sent, changed, 0),
+	}
+	if p.link != nil {
+		lines = append(lines, sizeLine("the same: bytes over the link, both ways", "what the checkpoints added, there and back", crossed, 2*p.added, 2*p.added*12/10))
+	}
+	return lines
 }
 
 // pair are two machines between which a run moves. It continues where it is.
@@ -234,6 +255,14 @@ func (r *race) crossed() int64 {
 	return r.link.bytes()
 }
 
+// own is what the first mover sent over the link, in both directions, in all rounds.
+func (r *race) own() (n int64) {
+	for _, round := range r.bytes {
+		n += round[0]
+	}
+	return n
+}
+
 // lines compares the first mover with the others. Of several rounds the first one does not count.
 func (r *race) lines(work string) (lines []line) {
 	took, crossed := r.took, r.bytes
@@ -276,9 +305,7 @@ func (p place) movers(t *tree) (list []move, end func() error, err error) {
 		if err := run("restic", "--quiet", "init"); err != nil {
 			return nil, nil, err
 		}
-		list = append(list, move{"`restic backup` and `restic restore`", func() (int64, error) {
-			return 0, errors.Join(run("restic", "--quiet", "backup", "--exclude", ".pawl", "."), run("restic", "--quiet", "restore", "latest", "--target", copied+"-restic"))
-		}})
+		list = append(list, resticMove(run, copied+"-restic"))
 	}
 	if _, err := exec.LookPath("rsync"); err != nil {
 		return list, end, nil
@@ -302,6 +329,19 @@ func (p place) movers(t *tree) (list []move, end func() error, err error) {
 		return k.bytes() - before, err
 	}})
 	return list, func() error { return errors.Join(k.close(), stop()) }, nil
+}
+
+// resticMove is a backup, and a restore into a folder. It writes only the files that differ, if this restic can do that.
+func resticMove(run func(args ...string) error, to string) move {
+	restore := []string{"restic", "--quiet", "restore", "latest", "--target", to, "--cache-dir", to + "-cache"} // it is another machine's
+	said, err := exec.Command("restic", "restore", "--help").Output()
+	if err == nil && strings.Contains(string(said), "--overwrite") {
+		restore = append(restore, "--overwrite", "if-changed")
+	}
+	name := fmt.Sprintf("`restic backup` and `%s`", strings.Join(append([]string{"restic restore"}, restore[8:]...), " "))
+	return move{name, func() (int64, error) {
+		return 0, errors.Join(run("restic", "--quiet", "backup", "--exclude", ".pawl", "."), run(restore...))
+	}}
 }
 
 // rsyncServer starts rsync as a server that others may write a folder through.

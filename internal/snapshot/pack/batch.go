@@ -19,6 +19,9 @@ type Batch struct {
 	known map[ID]bool // objects put
 	bytes int64
 	err   error // why Put is no longer possible; ErrBatchEnded after the end
+
+	writing bool      // a chunk of out is being written, without the lock
+	written sync.Cond // writing has become false
 }
 
 // errReadOnly is the error for a change of a store that was opened for reading.
@@ -34,6 +37,7 @@ func (s *Store) Begin(ctx context.Context) (*Batch, error) {
 		return nil, fmt.Errorf("begin a snapshot: %w", err)
 	}
 	b := &Batch{store: s, lock: l, known: map[ID]bool{}}
+	b.written.L = &b.mu
 	if !s.readOnly {
 		b.out = newPackWriter(s)
 	}
@@ -74,7 +78,36 @@ func (b *Batch) add(e entry, stored []byte) error {
 	}
 	b.known[e.id] = true
 	b.bytes += e.size()
-	return nil
+	if b.out != nil && b.out.isFull() {
+		b.flush()
+	}
+	return b.err
+}
+
+// flush writes what is buffered, if it is enough. Others can put objects meanwhile. The caller holds b.mu.
+func (b *Batch) flush() {
+	b.await()
+	if b.err != nil || !b.out.isFull() {
+		return
+	}
+	c := b.out.take()
+	b.writing = true
+	b.mu.Unlock()
+	err := c.write()
+	b.mu.Lock()
+	b.writing = false
+	b.written.Broadcast()
+	b.out.giveBack(c)
+	if b.err == nil {
+		b.err = err
+	}
+}
+
+// await waits until nothing is being written. The caller holds b.mu.
+func (b *Batch) await() {
+	for b.writing {
+		b.written.Wait()
+	}
 }
 
 // Has reports whether the batch has the object, or the store had it at the last refresh. An object that Has found stays
@@ -104,6 +137,7 @@ func (b *Batch) Commit(ctx context.Context, content []byte) (ID, error) {
 	id := IDOf(content)
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.await()
 	if b.err != nil {
 		return id, fmt.Errorf("commit: %w", errors.Join(b.err, b.end()))
 	}
@@ -128,6 +162,7 @@ func (b *Batch) Commit(ctx context.Context, content []byte) (ID, error) {
 func (b *Batch) Abort() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.await()
 	if errors.Is(b.err, ErrBatchEnded) {
 		return nil
 	}

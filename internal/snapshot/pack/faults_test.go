@@ -201,7 +201,7 @@ func TestCallsOfACommit(t *testing.T) {
 	const (
 		small  = "create:lock create:commit.lock write:begun create:pack write sync write:ended"
 		healed = "create:lock create:commit.lock sync:folder create:pack write sync write:ended write:begun create:pack write sync write:ended"
-		large  = "create:lock create:temp write create:temp write write sync write sync create:commit.lock write:begun " +
+		large  = "create:lock create:temp write write write write write write create:temp write write sync write sync create:commit.lock write:begun " +
 			"rename sync:folder rename sync:folder write:ended write rename"
 	)
 	for want, c := range map[string]set{small: {"x", 3, 700}, healed: {"y", 3, 700}, large: {"z", 30, 3000}} {

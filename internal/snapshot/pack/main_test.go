@@ -66,7 +66,7 @@ func (c set) objects() [][]byte {
 }
 
 // testLimits make everything happen with little data.
-var testLimits = limits{memory: 24 << 10, pack: 64 << 10, index: 16 << 10, tail: 40, small: 4 << 10}
+var testLimits = limits{memory: 24 << 10, flush: 8 << 10, pack: 64 << 10, index: 16 << 10, tail: 40, small: 4 << 10}
 
 func openAt(ctx context.Context, dir string) (*Store, error) {
 	s, err := Open(ctx, dir)

@@ -94,7 +94,7 @@ func (m *model) open(t *rapid.T) *Store {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.limits = limits{memory: 3000, pack: 9000, index: 4000, tail: 9, small: 600}
+	s.limits = limits{memory: 3000, flush: 2000, pack: 9000, index: 4000, tail: 9, small: 600}
 	return s
 }
 

@@ -215,7 +215,11 @@ func (s *Store) copyTo(w *packWriter, p *packContents) error {
 		if e.kind == kindCommit {
 			e.born = e.bornIn(p.number)
 		}
-		if err := w.add(e, stored); err != nil {
+		err = w.add(e, stored)
+		if err == nil && w.isFull() {
+			err = w.flush()
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -141,6 +141,38 @@ func TestManyGoroutines(t *testing.T) {
 	sound(t, s)
 }
 
+// TestPutTogether has goroutines put other objects into one batch, so that some are put while others are written.
+func TestPutTogether(t *testing.T) {
+	t.Parallel()
+	s := fresh(t)
+	b, err := s.Begin(t.Context())
+	must(t, err)
+	var sets []set
+	var all sync.WaitGroup
+	for g := range 4 {
+		c := set{fmt.Sprint("g", g), 400, 700}
+		sets = append(sets, c)
+		all.Go(func() {
+			for _, content := range c.objects() {
+				if _, err := b.Put(content); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	_, err = b.Commit(t.Context(), []byte("together"))
+	must(t, err)
+	for _, c := range sets {
+		for i, content := range c.objects() {
+			if got, err := s.Get(IDOf(content)); err != nil || !bytes.Equal(got, content) {
+				t.Errorf("object %d of %s: %v", i, c.name, err)
+			}
+		}
+	}
+	sound(t, s)
+}
+
 func TestOver(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)

@@ -15,8 +15,6 @@ const (
 	tempPrefix = "temp-"
 	// maxPack is an upper bound for the size of a pack.
 	maxPack = 1 << 28
-	// flushAt is the amount of buffered data that is written at once.
-	flushAt = 2 << 20
 )
 
 // packWriter collects entries, in memory while they are few, otherwise in temporary files that become new packs.
@@ -24,6 +22,7 @@ type packWriter struct {
 	dir    string
 	limits limits
 	buf    []byte  // bytes not in a file yet; before the first draft they start with space for a segment header
+	spare  []byte  // an empty buffer, or nil
 	within []entry // entries in buf, before the first draft; offsets are relative to the segment
 	drafts []*draft
 }
@@ -41,7 +40,7 @@ func newPackWriter(s *Store) *packWriter {
 	return &packWriter{dir: s.dir, limits: s.limits, buf: make([]byte, segmentHeader)}
 }
 
-// add adds an entry with its stored bytes.
+// add adds an entry with its stored bytes. When isFull reports true, flush or take is due.
 func (w *packWriter) add(e entry, stored []byte) error {
 	if len(w.drafts) == 0 && int64(len(w.buf))+e.size() > int64(w.limits.memory) {
 		if err := w.spill(); err != nil {
@@ -60,11 +59,11 @@ func (w *packWriter) add(e entry, stored []byte) error {
 		d.entries, d.size = append(d.entries, e), d.size+e.size()
 	}
 	w.buf = append(e.append(w.buf), stored...)
-	if len(w.drafts) > 0 && len(w.buf) >= flushAt {
-		return w.flush()
-	}
 	return nil
 }
+
+// isFull reports whether there is enough in buf to be written.
+func (w *packWriter) isFull() bool { return len(w.drafts) > 0 && len(w.buf) >= w.limits.flush }
 
 // draft returns the current draft, or a new one if it lacks space for n bytes.
 func (w *packWriter) draft(n int64) (*draft, error) {
@@ -107,14 +106,38 @@ func (w *packWriter) begin() (*draft, error) {
 
 // flush writes buf to the current draft.
 func (w *packWriter) flush() error {
+	c := w.take()
+	err := c.write()
+	w.giveBack(c)
+	return err
+}
+
+// stretch is what was in a packWriter's buf, and where it belongs.
+type stretch struct {
+	file   disk.File
+	data   []byte
+	offset int64
+}
+
+func (c stretch) write() error {
+	_, err := c.file.WriteAt(c.data, c.offset)
+	return err
+}
+
+// take returns what is in buf. It belongs to the current draft, which must not be sealed before it is written.
+func (w *packWriter) take() stretch {
 	d := w.drafts[len(w.drafts)-1]
-	if _, err := d.file.WriteAt(w.buf, d.size-int64(len(w.buf))); err != nil {
-		return err
+	c := stretch{d.file, w.buf, d.size - int64(len(w.buf))}
+	w.buf, w.spare = w.spare, nil
+	return c
+}
+
+// giveBack lets the buffer of a written chunk be used again, unless it is much larger: the first one has what was added before the first
+// draft.
+func (w *packWriter) giveBack(c stretch) {
+	if cap(c.data) <= 2*w.limits.flush {
+		w.spare = c.data[:0]
 	}
-	if w.buf = w.buf[:0]; cap(w.buf) > 2*flushAt {
-		w.buf = make([]byte, 0, 2*flushAt) // what collected entries before the first draft may be much larger
-	}
-	return nil
 }
 
 // seal completes the drafts and syncs them. They still have temporary names.
@@ -148,6 +171,6 @@ func (w *packWriter) discard() error {
 			errs = append(errs, disk.Remove(d.file.Name()))
 		}
 	}
-	w.drafts, w.buf = nil, nil
+	w.drafts, w.buf, w.spare = nil, nil, nil
 	return errors.Join(errs...)
 }
