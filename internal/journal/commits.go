@@ -391,7 +391,7 @@ func ReplayCommits(folder string) error {
 		err = replay(folder, file)
 	}
 	if err := errors.Join(err, unlockCommits(file, err == nil, path)); err != nil {
-		return &pawl.Error{Kind: pawl.KindOf(err), Hint: "mv " + path + " " + path + ".unread", Err: fmt.Errorf("replay %s: %w", path, err)}
+		return fmt.Errorf("replay %s: %w", path, err)
 	}
 	return nil
 }
@@ -465,7 +465,7 @@ func (l *Log) restore(data []byte) error {
 		r, ok := splitLine(line)
 		switch {
 		case !ok:
-			return &pawl.Error{Kind: pawl.KindDamaged, Err: errors.New("a record of the commit log is not a journal line")}
+			return &pawl.Error{Kind: pawl.KindDamaged, Err: errors.New("the commit log has a record that is not of journal lines; move it away if it is not yours")}
 		case r.seq < l.first: // in a sealed segment, which is synced
 		case r.seq <= l.chain.seq:
 			old, err := l.lineAt(r.seq)
