@@ -367,7 +367,7 @@ func ReplayCommits(folder string) error {
 	}
 	var within *os.File
 	if err == nil {
-		within, err = os.Open(folder)
+		within, err = disk.OpenFolder(folder)
 	}
 	if err != nil {
 		return fmt.Errorf("replay commits: %w", err)
