@@ -16,15 +16,15 @@
 // Results are JSON. Step returns the recorded result even the first time, so fields that JSON omits are lost at once,
 // and not only after a crash.
 //
-// Steps are called one after another. Steps that run at the same time are started with [Go], or are steps of child runs. A function that,
-// after a crash, calls a new step where the journal has another one gets [ErrNondeterministic], with both names.
+// Steps are called one after another. Steps that run at the same time are started with [Go], or are steps of child runs. A function
+// that, after a crash, calls a new step where the journal has another one gets [ErrNondeterministic], with both names.
 //
 // # Files
 //
 // Runs are stored in a project's .pawl folder, where `pawl status`, `pawl log` and `pawl verify` show them. Steps are
-// not supervised, and no snapshots are taken; only their context limits them. Only one [Engine] can be open in a project at a time,
-// across all processes. Others fail with an error of kind "held" that names the holder. It runs any number of runs at once: what they
-// record at the same moment is made durable by one sync (group commit).
+// not supervised, and no snapshots are taken; only their context limits them. Only one [Engine] can be open in a project at a time, across
+// all processes. Others fail with an error of kind "held" that names the holder. It runs any number of runs at once: what they record at the
+// same moment is made durable by one sync (group commit).
 package durable
 
 import (
@@ -63,8 +63,8 @@ var (
 // It resumes the unfinished run of that name, or starts a new one. It opens an engine for the time of the run.
 //
 // When fn returns nil the run is finished, and the next Run of that name starts a new one. When fn returns an error, the run has failed;
-// when it panics or ctx ends, the run is interrupted. Then the next Run resumes it. Run returns the error of fn. fn must not return before its steps have. Its context ends with ctx, or when another process takes
-// the run over.
+// when it panics or ctx ends, the run is interrupted. Then the next Run resumes it. Run returns the error of fn. fn must not return before
+// its steps have. Its context ends with ctx, or when another process takes the run over.
 func Run(ctx context.Context, dir, name string, fn func(context.Context) error) (err error) {
 	if name == "" {
 		return errNoName

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -87,5 +88,28 @@ func lengthen(t *testing.T, dir string, forge func(*pawl.State)) {
 	forge(state)
 	if err := errors.Join(log.SaveState(state), log.Close()); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestCommitsOfAClone opens an engine in a clone that brings a commit log. The project is untrusted, and the log stays as it is.
+func TestCommitsOfAClone(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	runs := filepath.Join(dir, ".pawl", "runs")
+	if err := os.MkdirAll(runs, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(runs, journal.CommitsName)
+	if err := os.WriteFile(path, []byte("commit evil-20260101-000000-abcd 3 00000000\nabc"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if e, err := durable.Open(dir); pawl.HintOf(err) != "pawl trust" {
+		t.Errorf("%v, %v", e, err)
+	}
+	if err := durable.Signal(t.Context(), dir, "evil", "go", nil); pawl.HintOf(err) != "pawl trust" {
+		t.Errorf("a signal: %v", err)
+	}
+	if names, err := os.ReadDir(runs); err != nil || len(names) != 1 {
+		t.Errorf("the folder holds %v, %v", names, err)
 	}
 }

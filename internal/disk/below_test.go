@@ -121,6 +121,7 @@ func folderCalls(w world) map[string]func(path string) error {
 		"SyncFolder":        func(p string) error { return SyncFolder(filepath.Dir(p)) },
 		"ReadDir":           func(p string) error { _, err := ReadDir(filepath.Dir(p)); return err },
 		"Glob":              func(p string) error { _, err := Glob(filepath.Dir(p), "*"); return err },
+		"OpenFolder":        func(p string) error { f, err := OpenFolder(filepath.Dir(p)); return errors.Join(err, f.Close()) },
 		"SyncFileSystem":    func(p string) error { _, err := SyncFileSystem(filepath.Dir(p)); return err },
 	}
 	for name, call := range calls() {

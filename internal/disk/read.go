@@ -66,6 +66,15 @@ func OpenWritable(path string, others ...string) (File, error) {
 	return File{File: f}, err
 }
 
+// OpenFolder opens a folder, to lock it. Below .pawl it follows no links.
+func OpenFolder(path string) (*os.File, error) {
+	fd, err := openAt(path, unix.O_RDONLY|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return nil, openError(path, err)
+	}
+	return os.NewFile(uintptr(fd), path), nil
+}
+
 // OpenAppend opens a regular file for appending, with the same checks as Open, and creates it if it is missing.
 func OpenAppend(path string) (*os.File, error) {
 	return openRegular(path, unix.O_WRONLY|unix.O_APPEND|unix.O_CREAT, FileMode)

@@ -33,6 +33,9 @@ func act() int {
 	if os.Getenv(addVar) != "" {
 		return addAll(folder, name, batches)
 	}
+	if os.Getenv(commitsVar) != "" {
+		return commitAll(folder, name, batches)
+	}
 	log, err := journal.Open(folder, runID)
 	if err != nil {
 		fmt.Println("error", err)

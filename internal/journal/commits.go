@@ -21,10 +21,12 @@ import (
 const CommitsName = "commits.log"
 
 const (
-	commitsSize    = 4 << 20   // of a commit log that is checkpointed
 	maxCommitsSize = 256 << 20 // of a commit log that is replayed
 	manySyncs      = 16        // with more journals to sync, one sync of the file system is cheaper
 )
+
+// commitsSize is the size of a commit log that is checkpointed; tests set it.
+var commitsSize int64 = 4 << 20
 
 // Commits makes the appends of several journals of one folder durable with one sync (group commit). Appends that wait at the same time
 // are written to their journals, and then together to the commit log, which is synced. An append that waits alone syncs its journal
@@ -323,12 +325,16 @@ func createCommits(path string) (disk.File, error) {
 	}
 }
 
-// lockCommits locks a log, and reports whether the locked file is still the one at path.
-func lockCommits(file disk.File, path string, how int) (mine bool, err error) {
+func flock(file *os.File, how int) (err error) {
 	for err = unix.EINTR; err == unix.EINTR; {
 		err = unix.Flock(int(file.Fd()), how)
 	}
-	if err != nil {
+	return err
+}
+
+// lockCommits locks a log, and reports whether the locked file is still the one at path.
+func lockCommits(file disk.File, path string, how int) (mine bool, err error) {
+	if err := flock(file.File, how); err != nil {
 		return false, err
 	}
 	ours, err := file.Stat()
@@ -352,11 +358,23 @@ func unlockCommits(file disk.File, remove bool, path string) error {
 }
 
 // ReplayCommits adds to the journals in folder what the commit log of a dead process has, and they lack. It does nothing while a
-// process uses the log. Whoever opens a trusted project calls it.
+// process uses the log, and waits for another process that replays it. Whoever opens a trusted project calls it.
 func ReplayCommits(folder string) error {
 	path := filepath.Join(folder, CommitsName)
-	if _, err := disk.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+	_, err := disk.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil
+	}
+	var within *os.File
+	if err == nil {
+		within, err = disk.OpenFolder(folder)
+	}
+	if err != nil {
+		return fmt.Errorf("replay commits: %w", err)
+	}
+	defer within.Close()
+	if err := flock(within, unix.LOCK_EX); err != nil { // only processes that replay hold this lock
+		return fmt.Errorf("replay commits: lock %s: %w", folder, err)
 	}
 	file, err := disk.OpenWritable(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -447,7 +465,7 @@ func (l *Log) restore(data []byte) error {
 		r, ok := splitLine(line)
 		switch {
 		case !ok:
-			return errors.New("not a journal line")
+			return &pawl.Error{Kind: pawl.KindDamaged, Err: errors.New("the commit log has a record that is not of journal lines; move it away if it is not yours")}
 		case r.seq < l.first: // in a sealed segment, which is synced
 		case r.seq <= l.chain.seq:
 			old, err := l.lineAt(r.seq)

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"pawl"
+	"pawl/internal/journal"
 )
 
 func TestInitTwiceKeepsTheProject(t *testing.T) {
@@ -95,6 +96,29 @@ func TestCloneIsUntrusted(t *testing.T) {
 		if names, err := os.ReadDir(p.Home()); err != nil || len(names) != 1 {
 			t.Errorf("%s: the folder holds %v, %v", name, names, err)
 		}
+	}
+}
+
+// TestCommitsOfACloneAreNotReplayed finds a clone that brings a commit log. It stays as it is, and no run is made of it.
+func TestCommitsOfACloneAreNotReplayed(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	runs := filepath.Join(root, Folder, "runs")
+	if err := os.MkdirAll(runs, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	const hostile = "commit evil-20260101-000000-abcd 3 00000000\nabc"
+	path := filepath.Join(runs, journal.CommitsName)
+	write(t, path, hostile)
+	p, err := Find(root)
+	if err != nil || p.Trust.Trusted() {
+		t.Fatalf("%+v, %v", p, err)
+	}
+	if data, err := os.ReadFile(path); err != nil || string(data) != hostile {
+		t.Errorf("the log is now %q, %v", data, err)
+	}
+	if names, err := os.ReadDir(runs); err != nil || len(names) != 1 {
+		t.Errorf("the folder holds %v, %v", names, err)
 	}
 }
 

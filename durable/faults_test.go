@@ -207,3 +207,53 @@ func TestKilledAtEveryWrite(t *testing.T) {
 		checkLives(t, strings.Join(faults, ", "), dir, lives(t, dir, faults...))
 	}
 }
+
+// TestSeveralProgramsAtOnce starts the program several times at once where it was killed. One of them works at a time, and the others are
+// refused without having done anything.
+func TestSeveralProgramsAtOnce(t *testing.T) {
+	t.Parallel()
+	for range 4 {
+		dir := t.TempDir()
+		c := startProgramWith(t, []string{fmt.Sprint(disktest.FaultVar, "=die:", 30+rand.IntN(60))}, "many", dir)
+		var said []string
+		for c.lines.Scan() {
+			said = append(said, c.lines.Text())
+		}
+		_ = c.Wait()
+		var mu sync.Mutex // guards said and finished
+		finished := 0
+		var all sync.WaitGroup
+		for range 3 {
+			all.Go(func() {
+				c := startProgramWith(t, nil, "many", dir)
+				lines := 0
+				dead := make(chan struct{})
+				var sender sync.WaitGroup
+				for ; c.lines.Scan(); lines++ {
+					if c.lines.Text() == "started -" {
+						sender.Go(func() { signalAll(t, dir, dead) })
+					}
+					mu.Lock()
+					said = append(said, c.lines.Text())
+					mu.Unlock()
+				}
+				close(dead)
+				sender.Wait()
+				err := c.Wait()
+				mu.Lock()
+				defer mu.Unlock()
+				switch {
+				case err == nil:
+					finished++
+				case lines > 0:
+					t.Errorf("a program did something and failed: %v", err)
+				}
+			})
+		}
+		all.Wait()
+		if finished == 0 {
+			t.Error("every program was refused")
+		}
+		checkLives(t, "several", dir, said)
+	}
+}
