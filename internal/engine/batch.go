@@ -28,12 +28,17 @@ func (e *Engine) emitBy(by pawl.Author, payloads ...pawl.Payload) {
 // cacheEvery is how many events may pass before the state is cached again. The cache speeds up the next engine.
 const cacheEvery = 2000
 
-// flush makes the batch durable, folds it together with events of other writers, and runs the scheduled side effects.
+// flush makes the batch durable, folds it together with events of other writers, and runs the scheduled side effects. If another engine has
+// taken the run over, it runs none: nothing that the batch intended has begun.
 func (e *Engine) flush(ctx context.Context) error {
 	batch, effects := e.pending, e.afterFlush
 	e.pending, e.afterFlush = nil, nil
 	if len(batch) > 0 {
-		if err := e.append(ctx, batch); err != nil {
+		err := e.append(ctx, batch)
+		if errors.Is(err, pawl.ErrFenced) {
+			return e.fenced(err)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -44,6 +49,7 @@ func (e *Engine) flush(ctx context.Context) error {
 	if err := runs.CheckNews(e.cfg.Project, e.run, news); err != nil {
 		return errors.Join(err, callAll(effects)) // the attempts of the batch are journaled
 	}
+	live := e.state.Live()
 	for _, event := range news {
 		e.state.Apply(event)
 		e.cfg.Notify(event)
@@ -52,6 +58,9 @@ func (e *Engine) flush(ctx context.Context) error {
 	if len(news) > 0 {
 		e.views.Update(e.state, e.plan.Plan)
 		e.mirrorDue = e.mirror.Changed(ctx, e.state, e.plan.Plan, news)
+	}
+	if newer := e.newerEngine(news); newer != nil {
+		return e.takenOver(newer, live)
 	}
 	if e.state.Seq >= e.cached+cacheEvery {
 		e.cached = e.state.Seq

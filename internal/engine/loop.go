@@ -313,7 +313,7 @@ func (e *Engine) patienceToEnd() time.Duration {
 // secondInterrupt is how long an interrupted engine lets attempts run, for a second Ctrl-C that leaves them running.
 const secondInterrupt = 3 * time.Second
 
-// shutdown journals that the engine stopped, and why.
+// shutdown journals that the engine stopped, and why, unless another engine has taken the run over.
 func (e *Engine) shutdown(ctx context.Context, cause error) error {
 	why := "completed"
 	if cause != nil {
@@ -321,9 +321,11 @@ func (e *Engine) shutdown(ctx context.Context, cause error) error {
 	}
 	e.pending, e.afterFlush, e.soft = nil, nil, nil
 	e.noteServices()
-	e.emit(pawl.EngineStopped{Why: why})
-	if err := e.flush(ctx); err != nil {
-		return errors.Join(cause, err)
+	if !errors.Is(cause, pawl.ErrFenced) { // the journal is another engine's
+		e.emit(pawl.EngineStopped{Why: why})
+		if err := e.flush(ctx); err != nil {
+			return errors.Join(cause, err)
+		}
 	}
 	if err := e.cacheState(); err != nil {
 		e.note("state cache: %v", err)
