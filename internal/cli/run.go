@@ -495,13 +495,13 @@ func (a *app) operate(ctx context.Context, p *project.Project, cfg engine.Config
 	if err := show.begin(e); err != nil {
 		return nil, nil, errors.Join(err, e.Close())
 	}
-	s.handover.Answer(nil)
+	err = push.Begin(ctx, p, e.State().Run, s.examined, transfer.PushOptions{By: a.author(), Version: a.version})
+	s.handover.Answer(err)
 	if s.examined != nil {
 		e.Examined(s.examined)
 	}
-	push.Begin(ctx, p, e.State().Run, transfer.PushOptions{By: a.author(), Version: a.version})
 	e.Supply(s.by)
-	if diff := s.adopt(); diff != nil {
+	if diff := s.adopt(); err == nil && diff != nil {
 		err = e.Adopt(soft, diff, s.by)
 	}
 	if err == nil {

@@ -31,14 +31,14 @@ const cacheEvery = 2000
 // flush makes the batch durable, folds it together with events of other writers, and runs the scheduled side effects. If another engine has
 // taken the run over, it runs none: nothing that the batch intended has begun.
 func (e *Engine) flush(ctx context.Context) error {
+	fence := runs.Fence{Project: e.cfg.Project, Run: e.run, Epoch: e.epoch, Live: e.state.Live()}
 	batch, effects := e.pending, e.afterFlush
 	e.pending, e.afterFlush = nil, nil
 	if len(batch) > 0 {
-		err := e.append(ctx, batch)
-		if errors.Is(err, pawl.ErrFenced) {
-			return e.fenced(err)
-		}
-		if err != nil {
+		if err := e.append(ctx, batch); errors.Is(err, pawl.ErrFenced) {
+			news, errNews := e.log.NewEvents()
+			return errors.Join(fence.Refused(err, news), errNews)
+		} else if err != nil {
 			return err
 		}
 	}
@@ -49,7 +49,6 @@ func (e *Engine) flush(ctx context.Context) error {
 	if err := runs.CheckNews(e.cfg.Project, e.run, news); err != nil {
 		return errors.Join(err, callAll(effects)) // the attempts of the batch are journaled
 	}
-	live := e.state.Live()
 	for _, event := range news {
 		e.state.Apply(event)
 		e.cfg.Notify(event)
@@ -59,8 +58,8 @@ func (e *Engine) flush(ctx context.Context) error {
 		e.views.Update(e.state, e.plan.Plan)
 		e.mirrorDue = e.mirror.Changed(ctx, e.state, e.plan.Plan, news)
 	}
-	if newer := e.newerEngine(news); newer != nil {
-		return e.takenOver(newer, live)
+	if err := fence.Check(news); err != nil {
+		return err
 	}
 	if e.state.Seq >= e.cached+cacheEvery {
 		e.cached = e.state.Seq
