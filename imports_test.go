@@ -145,6 +145,7 @@ var layerOf = map[string]string{
 	"pawl/internal/remote/s3":                    "tools",
 	"pawl/internal/transfer":                     "resume",
 	"pawl/internal/cli/workercmd":                "screens",
+	"pawl/internal/cli/queuecheck":               "screens",
 	"pawl/internal/cli/remotecmd":                "screens",
 	"pawl/internal/runs":                         "runs",
 	"pawl/internal/history":                      "history",

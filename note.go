@@ -43,6 +43,7 @@ type Blocker struct {
 	Opened  time.Time `json:"opened,omitzero"`
 	Cleared time.Time `json:"cleared,omitzero"`
 	How     string    `json:"how,omitempty"`
+	OfRun   bool      `json:"of_run,omitempty"` // it blocks this run, and no fork of it
 }
 
 // OpenBlockers returns the open blockers, oldest first.

@@ -151,7 +151,7 @@ func (a *app) resumeLoaded(ctx context.Context, p *project.Project, r *runs.Run,
 	if err != nil {
 		return err
 	}
-	x, err := resume.Examine(ctx, p, r, change, cfg.Snapshots, notices, o.pull)
+	x, err := remotecmd.Examine(ctx, p, r, change, cfg.Snapshots, notices, o.pull)
 	if err != nil {
 		return err
 	}

@@ -22,13 +22,13 @@ import (
 	"pawl/internal/cli/kernelcmd"
 	"pawl/internal/cli/liveview"
 	"pawl/internal/cli/permission"
+	"pawl/internal/cli/queuecheck"
 	"pawl/internal/cli/remotecmd"
 	"pawl/internal/cli/scheduling"
 	"pawl/internal/cli/signals"
 	"pawl/internal/cli/supply"
 	"pawl/internal/cli/updateview"
 	"pawl/internal/cli/userfile"
-	"pawl/internal/cli/workercmd"
 	"pawl/internal/engine"
 	"pawl/internal/planfile"
 	"pawl/internal/planlint"
@@ -253,7 +253,7 @@ func (a *app) runPlan(ctx context.Context, n runs.CreateOptions, o runOptions) e
 	}
 	n.Plan, n.Version, n.By = plan, a.version, a.author()
 	o.given.Folder = a.folder
-	p, err := a.projectFor(plan)
+	p, err := a.projectFor(ctx, name, loaded)
 	if err != nil {
 		return err
 	}
@@ -300,11 +300,11 @@ func (a *app) runPlan(ctx context.Context, n runs.CreateOptions, o runOptions) e
 }
 
 // projectFor returns the project for a new run of a plan.
-func (a *app) projectFor(plan *pawl.Plan) (*project.Project, error) {
-	p, err := a.projectOrInit()
-	if err == nil {
-		err = workercmd.RequireRemote(p, plan)
+func (a *app) projectFor(ctx context.Context, name string, plan *planfile.Loaded) (*project.Project, error) {
+	if err := (queuecheck.Requirement{Name: name, Loaded: plan, Project: a.project, Temporal: a.parts.Temporal, Getenv: os.Getenv}).Check(ctx); err != nil {
+		return nil, err
 	}
+	p, err := a.projectOrInit()
 	if err != nil {
 		return nil, err
 	}
@@ -495,13 +495,13 @@ func (a *app) operate(ctx context.Context, p *project.Project, cfg engine.Config
 	if err := show.begin(e); err != nil {
 		return nil, nil, errors.Join(err, e.Close())
 	}
-	s.handover.Answer(nil)
+	err = push.Begin(ctx, p, e.State().Run, s.examined, transfer.PushOptions{By: a.author(), Version: a.version})
+	s.handover.Answer(err)
 	if s.examined != nil {
 		e.Examined(s.examined)
 	}
-	push.Begin(ctx, p, e.State().Run, transfer.PushOptions{By: a.author(), Version: a.version})
 	e.Supply(s.by)
-	if diff := s.adopt(); diff != nil {
+	if diff := s.adopt(); err == nil && diff != nil {
 		err = e.Adopt(soft, diff, s.by)
 	}
 	if err == nil {

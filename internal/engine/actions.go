@@ -13,6 +13,7 @@ import (
 	"pawl/internal/redact"
 	"pawl/internal/runs"
 	"pawl/internal/supervise"
+	"pawl/internal/supervise/process"
 )
 
 // do emits the events for an action and schedules the side effects for after the flush.
@@ -259,8 +260,8 @@ func (e *Engine) withdrawChangedGates() error {
 }
 
 // heartbeat has the watchdog check each live attempt.
-func (e *Engine) heartbeat(clock *sleepClock) {
-	if slept := clock.slept(); slept > time.Second {
+func (e *Engine) heartbeat(clock *process.SleepClock) {
+	if slept := clock.Slept(); slept > time.Second {
 		e.emit(pawl.MachineSlept{Seconds: slept.Seconds()})
 	}
 	for _, live := range e.state.Live() {

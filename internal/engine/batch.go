@@ -28,12 +28,17 @@ func (e *Engine) emitBy(by pawl.Author, payloads ...pawl.Payload) {
 // cacheEvery is how many events may pass before the state is cached again. The cache speeds up the next engine.
 const cacheEvery = 2000
 
-// flush makes the batch durable, folds it together with events of other writers, and runs the scheduled side effects.
+// flush makes the batch durable, folds it together with events of other writers, and runs the scheduled side effects. If another engine has
+// taken the run over, it runs none: nothing that the batch intended has begun.
 func (e *Engine) flush(ctx context.Context) error {
+	fence := runs.Fence{Project: e.cfg.Project, Run: e.run, Epoch: e.epoch, Live: e.state.Live()}
 	batch, effects := e.pending, e.afterFlush
 	e.pending, e.afterFlush = nil, nil
 	if len(batch) > 0 {
-		if err := e.append(ctx, batch); err != nil {
+		if err := e.append(ctx, batch); errors.Is(err, pawl.ErrFenced) {
+			news, errNews := e.log.NewEvents()
+			return errors.Join(fence.Refused(err, news), errNews)
+		} else if err != nil {
 			return err
 		}
 	}
@@ -52,6 +57,9 @@ func (e *Engine) flush(ctx context.Context) error {
 	if len(news) > 0 {
 		e.views.Update(e.state, e.plan.Plan)
 		e.mirrorDue = e.mirror.Changed(ctx, e.state, e.plan.Plan, news)
+	}
+	if err := fence.Check(news); err != nil {
+		return err
 	}
 	if e.state.Seq >= e.cached+cacheEvery {
 		e.cached = e.state.Seq

@@ -112,7 +112,7 @@ func (e *Engine) loop(ctx, leave, helpers context.Context) error {
 	defer save.Stop()
 	space := time.NewTicker(spaceCheck)
 	defer space.Stop()
-	clock := newSleepClock()
+	clock := process.NewSleepClock()
 	soft := ctx.Done()
 	for {
 		wake, err := e.advance(helpers)
@@ -179,7 +179,11 @@ func (e *Engine) waitsFor() *pawl.Error {
 		return stopped("pawl gates", "waiting for gate %s: %s", open[0].ID, open[0].Ask)
 	}
 	if open := e.state.OpenBlockers(); len(open) > 0 {
-		return stopped(fmt.Sprintf("pawl unblock %d", open[0].ID), "run is blocked: %s", open[0].Text)
+		hint := fmt.Sprintf("pawl unblock %d", open[0].ID)
+		if open[0].Needs != "" {
+			hint = fmt.Sprintf("%s; %s lets this run continue", open[0].Needs, hint)
+		}
+		return stopped(hint, "run is blocked: %s", open[0].Text)
 	}
 	for _, step := range e.plan.InOrder {
 		if st := e.state.Steps[step.ID]; st != nil && st.Status == pawl.AwaitsReview {
@@ -313,7 +317,7 @@ func (e *Engine) patienceToEnd() time.Duration {
 // secondInterrupt is how long an interrupted engine lets attempts run, for a second Ctrl-C that leaves them running.
 const secondInterrupt = 3 * time.Second
 
-// shutdown journals that the engine stopped, and why.
+// shutdown journals that the engine stopped, and why, unless another engine has taken the run over.
 func (e *Engine) shutdown(ctx context.Context, cause error) error {
 	why := "completed"
 	if cause != nil {
@@ -321,9 +325,11 @@ func (e *Engine) shutdown(ctx context.Context, cause error) error {
 	}
 	e.pending, e.afterFlush, e.soft = nil, nil, nil
 	e.noteServices()
-	e.emit(pawl.EngineStopped{Why: why})
-	if err := e.flush(ctx); err != nil {
-		return errors.Join(cause, err)
+	if !errors.Is(cause, pawl.ErrFenced) { // the journal is another engine's
+		e.emit(pawl.EngineStopped{Why: why})
+		if err := e.flush(ctx); err != nil {
+			return errors.Join(cause, err)
+		}
 	}
 	if err := e.cacheState(); err != nil {
 		e.note("state cache: %v", err)

@@ -262,8 +262,8 @@ func (f *Fork) saveStart(ctx context.Context, home *project.Project, run pawl.Ru
 	return saved.Checkpoint
 }
 
-// closing returns what the new run's own first events say. Live attempts belong to the original run, and work missing from
-// the snapshot is reopened.
+// closing returns what the new run's own first events say. Live attempts and some blockers belong to the original run, and work missing
+// from the snapshot is reopened.
 func (f *Fork) closing() []pawl.Payload {
 	var said []pawl.Payload
 	for _, live := range f.source.state.Live() {
@@ -275,6 +275,11 @@ func (f *Fork) closing() []pawl.Payload {
 	}
 	if back := f.source.state.Rollback; back != nil {
 		said = append(said, pawl.RollbackEnded{Checkpoint: back.Checkpoint, Stopped: "the rollback belongs to run " + string(f.source.target.Run)})
+	}
+	for _, b := range f.source.state.OpenBlockers() {
+		if b.OfRun {
+			said = append(said, pawl.BlockerCleared{ID: b.ID, How: "run " + string(f.source.target.Run) + " continues as this one"})
+		}
 	}
 	return append(said, pawl.EngineStopped{Why: "forked from run " + string(f.source.target.Run)})
 }

@@ -6,6 +6,7 @@ import (
 
 	"pawl"
 	"pawl/internal/config"
+	"pawl/internal/journal"
 	"pawl/internal/project"
 )
 
@@ -18,8 +19,11 @@ type free struct {
 
 // mayTakeOver returns "" if the server may continue a run whose newest engine worked on another host, else what it waits for. It may once
 // the run had no engine and no new event for as long as the user's settings say. The server's own clock counts, from when it first saw
-// that, so the other host, whose server looks more often, comes first.
+// that, so the other host, whose server looks more often, comes first. A run in files has no lease that could expire: a person takes it over.
 func (r *recovery) mayTakeOver(p *project.Project, s *pawl.State) (wait string) {
+	if stored, err := journal.StoredIn(p.Runs(), s.Run); err != nil || stored == "" {
+		return fmt.Sprintf("waits for host %s, or for you: pawl resume %s", s.LastHost, s.Run)
+	}
 	user, err := config.ReadUser(p.Root)
 	if err != nil {
 		return "left alone: " + err.Error()

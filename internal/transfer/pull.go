@@ -58,7 +58,11 @@ func (c *Connection) Pull(ctx context.Context, run pawl.RunID, store *snapshot.S
 	defer func() { done.Bytes = c.store.received.Load() - received }()
 	p := puller{connection: c, record: record, reader: remote.NewReader(c.store, c.cache(), record.Packs), store: store, done: &done}
 	if err = p.pull(ctx); err == nil {
-		err = c.setPosition(run, position{Number: record.Number, Sum: record.Sum})
+		at := position{Number: record.Number, Sum: record.Sum}
+		if record.Owner.Project != c.project.ID && record.Database == "" {
+			at.Pulled = c.Name
+		}
+		err = c.setPosition(run, at)
 	}
 	return done, errors.Join(err, disk.RemoveTree(c.project.Staging()))
 }

@@ -57,7 +57,7 @@ func (c *Connection) Push(ctx context.Context, run pawl.RunID, store *snapshot.S
 	if refused, ok := errors.AsType[*PushedElsewhereError](err); ok {
 		err = errors.Join(err, c.block(ctx, run, o.By, pawl.Blocker{
 			Text: fmt.Sprintf("another machine or project works on this run: %s pushed it to remote %s (push %d)",
-				refused.Record.Owner.Host, c.Name, refused.Record.Number),
+				pushedBy(refused.Record), c.Name, refused.Record.Number),
 			Needs: "continue it there; or continue here as another run: pawl fork latest",
 		}))
 	}
@@ -74,12 +74,15 @@ func (c *Connection) Push(ctx context.Context, run pawl.RunID, store *snapshot.S
 type PushOptions struct {
 	By      pawl.Author
 	Version string // of this program
+
+	take bool // push although nothing is new; see TakeOver
 }
 
 // block opens a blocker in a run, unless it is open.
 func (c *Connection) block(ctx context.Context, run pawl.RunID, by pawl.Author, blocker pawl.Blocker) error {
+	blocker.OfRun = true
 	r, err := runs.Perform(ctx, c.project, run, by, func(_ *project.Project, r *runs.Run) ([]pawl.Payload, error) {
-		if slices.ContainsFunc(r.State.OpenBlockers(), func(b pawl.Blocker) bool { return b.Text == blocker.Text }) {
+		if slices.ContainsFunc(r.State.OpenBlockers(), func(b pawl.Blocker) bool { return b.OfRun && b.Text == blocker.Text }) {
 			return nil, nil
 		}
 		return []pawl.Payload{pawl.BlockerOpened{Blocker: blocker}}, nil
@@ -126,7 +129,7 @@ func (c *Connection) push(ctx context.Context, run pawl.RunID, store *snapshot.S
 		return Pushed{}, errors.Join(err, w.writer.Wait())
 	}
 	done = Pushed{Run: run, Number: at.Number, Seq: record.Seq, Snapshots: len(source.snapshots), Live: record.Live}
-	if before != nil && record.same(before) {
+	if before != nil && record.same(before) && !(o.take && at.Pulled != "") {
 		done.UpToDate = true
 		return done, nil
 	}

@@ -267,6 +267,7 @@ type position struct {
 	Number int    `json:"number"`           // of the record that was pushed or pulled last
 	Sum    string `json:"sha256,omitempty"` // of that record
 	Try    string `json:"try,omitempty"`    // SHA-256 of a record with the next number whose push has not ended
+	Pulled string `json:"pulled,omitempty"` // name of the remote, if another project pushed that record, and this one has pushed none since
 }
 
 func (c *Connection) positionPath(run pawl.RunID) string {
@@ -274,7 +275,11 @@ func (c *Connection) positionPath(run pawl.RunID) string {
 }
 
 func (c *Connection) position(run pawl.RunID) (at position, err error) {
-	data, err := disk.ReadFile(c.positionPath(run), limit)
+	return readPosition(c.positionPath(run))
+}
+
+func readPosition(path string) (at position, err error) {
+	data, err := disk.ReadFile(path, limit)
 	if errors.Is(err, fs.ErrNotExist) {
 		return at, nil
 	}

@@ -56,3 +56,18 @@ func TestProjectSettings(t *testing.T) {
 	}
 	s.pawl(0, "run", "--", "true")
 }
+
+// TestUnreachableServer: before a run begins, pawl asks whether the server can take its steps. A refusal names the step, and leaves no run.
+func TestUnreachableServer(t *testing.T) {
+	s := newSite(t)
+	s.write(filepath.Join(s.project, "plan.yaml"), "name: demo\nsteps:\n  - id: train\n    on: {queue: gpu}\n    run: 'true'\n")
+	s.write(filepath.Join(s.home, "pawl/config.yaml"), "temporal: {address: \"127.0.0.1:1\"}\n")
+	if out := s.pawl(2, "run", "plan.yaml"); !strings.Contains(out, "plan.yaml:4:5: step train on queue gpu needs its server: the Temporal server at 127.0.0.1:1: ") {
+		t.Errorf("no server: %s", out)
+	}
+	s.write(filepath.Join(s.home, "pawl/config.yaml"), "temporal: {address: \""+s.server.Settings.Address+"\", namespace: nobody}\n")
+	if out := s.pawl(2, "run", "plan.yaml"); !strings.Contains(out, "hint: temporal operator namespace create --namespace nobody") {
+		t.Errorf("no namespace: %s", out)
+	}
+	s.pawl(7, "status")
+}

@@ -2,11 +2,13 @@ package remotecmd
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"pawl"
 	"pawl/internal/engine"
 	"pawl/internal/project"
+	"pawl/internal/resume"
 	"pawl/internal/transfer"
 )
 
@@ -33,12 +35,24 @@ func NewAutoPush(cfg *engine.Config) *AutoPush {
 	return x
 }
 
-// Begin begins to push a run. It comes before the engine's first event.
-func (x *AutoPush) Begin(ctx context.Context, p *project.Project, run pawl.RunID, o transfer.PushOptions) {
+// Begin takes over a run that was pulled, and begins to push it. It comes before the engine's first event. examined is what the user
+// confirmed; nil for a new run.
+func (x *AutoPush) Begin(ctx context.Context, p *project.Project, run pawl.RunID, examined *resume.Examination, o transfer.PushOptions) error {
+	if examined != nil {
+		ctx, cancel := context.WithTimeout(ctx, lastPush)
+		defer cancel()
+		confirmed := func(name string) bool {
+			return slices.ContainsFunc(examined.Unsafe(), func(f pawl.Finding) bool { return f.Where == transfer.Place(name) })
+		}
+		if err := transfer.TakeOver(ctx, p, run, o, confirmed); err != nil {
+			return err
+		}
+	}
 	var err error
 	if x.pusher, err = transfer.StartPusher(ctx, p, run, o, x.notice); err != nil {
 		x.notice("not pushed: " + err.Error())
 	}
+	return nil
 }
 
 // End pushes what is new, even if ctx is done.

@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"pawl"
+	"pawl/internal/config"
 	"pawl/internal/history"
 	"pawl/internal/journal"
 	"pawl/internal/project"
@@ -43,6 +44,15 @@ func PullFiles(ctx context.Context, p *project.Project, run pawl.RunID, by pawl.
 		}
 		return restoreWork(ctx, p, s, from.Name, store, by, version, out)
 	})
+}
+
+// Examine is resume.Examine, and asks the remotes from which the run was pulled who pushed it last.
+func Examine(ctx context.Context, p *project.Project, r *runs.Run, change *resume.PlanDiff, cfg config.Snapshots, notices []string, gone bool) (*resume.Examination, error) {
+	x, err := resume.Examine(ctx, p, r, change, cfg, notices, gone)
+	if err == nil {
+		x.Findings = append(x.Findings, transfer.Owners(ctx, p, r.State.Run)...)
+	}
+	return x, err
 }
 
 // restoreWork restores the newest checkpoint of a run's work.

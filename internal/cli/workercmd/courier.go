@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 
-	"pawl"
 	"pawl/internal/config"
 	"pawl/internal/dispatch"
 	"pawl/internal/dispatch/courier"
@@ -24,19 +23,8 @@ import (
 // Open opens the carrier for the queues of a project.
 type Open func(ctx context.Context, p *project.Project) (dispatch.Carrier, error)
 
-// RequireRemote returns an error if a plan has steps for workers, and the project has no remote for their files.
-func RequireRemote(p *project.Project, plan *pawl.Plan) error {
-	for _, step := range plan.Steps() {
-		if queue := dispatch.QueueOf(step); queue != "" {
-			_, err := transfer.Find(p, "")
-			if err != nil {
-				err = fmt.Errorf("step %s on queue %s needs a remote: %w", step.ID, queue, err)
-			}
-			return err
-		}
-	}
-	return nil
-}
+// CheckVerb is the command of another carrier's program that checks its server. It fails with what is wrong, and how to mend it.
+const CheckVerb = "check"
 
 // Courier carries the attempt whose folder the environment names. Programs for other kinds of queues call it too.
 func Courier(ctx context.Context, open Open, out, errs io.Writer) (err error) {

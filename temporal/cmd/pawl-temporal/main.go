@@ -38,7 +38,8 @@ func run(args []string) int {
 		SilenceErrors: true, SilenceUsage: true,
 	}
 	courier := &cobra.Command{Use: temporal.Verb, Hidden: true, Args: cobra.NoArgs, RunE: func(*cobra.Command, []string) error { return carry() }}
-	root.AddCommand(courier, new(performer).command())
+	checker := &cobra.Command{Use: workercmd.CheckVerb, Hidden: true, Args: cobra.NoArgs, RunE: func(c *cobra.Command, _ []string) error { return check(c.Context()) }}
+	root.AddCommand(courier, checker, new(performer).command())
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return usage(err) })
 	root.SetArgs(args)
 	if err := root.ExecuteContext(context.Background()); err != nil {
@@ -63,6 +64,24 @@ func carry() error {
 		go func() { _ = carrier.Check(ctx, c, settings) }()  // connects while the files are sent; calls report what is wrong
 		return carrier.New(c, settings, dispatch.Lease), nil // the end of the process closes it
 	}, os.Stdout, os.Stderr)
+}
+
+// check returns what is wrong with the server.
+func check(ctx context.Context) error {
+	here, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	settings, err := settingsOf(here)
+	if err != nil {
+		return err
+	}
+	c, err := carrier.Connect(settings, temporal.Program)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	return carrier.Check(ctx, c, settings)
 }
 
 // settingsOf returns the server in the user's own settings, which are not in the project at root.
