@@ -92,24 +92,26 @@ func (p *Pool) start(lock *Lock, job pawl.Job, seal Seal) (*Running, error) {
 	if environ == nil {
 		environ = os.Environ()
 	}
-	o := order{Dir: lock.dir, Key: seal.private.Seed(), Environ: []byte(strings.Join(environ, "\x00"))}
+	data, err := json.Marshal(order{Dir: lock.dir, Key: seal.private.Seed(), Environ: []byte(strings.Join(environ, "\x00"))})
+	if err != nil {
+		return nil, err
+	}
+	frame := append(binary.BigEndian.AppendUint32(nil, uint32(len(data))), data...)
 	for s := p.take(); s != nil; s = p.take() {
-		if running, err := s.begin(o, lock); err == nil {
+		if running := s.begin(frame, lock); running != nil {
 			return running, nil
 		}
-		s.link.Close() // it has died
 	}
 	s, err := p.grow(job)
 	if err != nil {
 		return nil, err
 	}
-	running, err := s.begin(o, lock)
-	if err != nil { // it was killed at once, and left what an attempt leaves whose supervisor is killed
-		s.link.Close()
-		running = &Running{dir: lock.dir, gone: make(chan struct{})}
-		close(running.gone)
+	if running := s.begin(frame, lock); running != nil {
+		return running, nil
 	}
-	return running, nil
+	never := &Running{dir: lock.dir, gone: make(chan struct{})} // as when a supervisor is killed before it begins
+	close(never.gone)
+	return never, nil
 }
 
 // take returns an idle supervisor, or nil.
@@ -159,25 +161,35 @@ func (p *Pool) grow(job pawl.Job) (*slot, error) {
 	return s, nil
 }
 
-// begin has the supervisor begin an attempt.
-func (s *slot) begin(o order, lock *Lock) (*Running, error) {
-	data, err := json.Marshal(o)
-	if err != nil {
-		return nil, err
-	}
+// begin gives the supervisor an attempt. It returns nil if the supervisor has died and was given nothing. Otherwise the attempt may have begun,
+// even if the supervisor dies now, and no other one may have it.
+func (s *slot) begin(frame []byte, lock *Lock) *Running {
 	running := &Running{dir: lock.dir, gone: make(chan struct{}), slot: s}
 	s.pool.mu.Lock()
 	s.gone = running.gone
 	s.pool.mu.Unlock()
-	frame := append(binary.BigEndian.AppendUint32(nil, uint32(len(data))), data...)
 	n, err := s.pass(frame, lock.file)
-	if err == nil {
+	if n > 0 && err == nil {
 		_, err = s.link.Write(frame[n:])
 	}
 	if err != nil {
-		return nil, err
+		s.link.Close()
+		s.free(true)
 	}
-	return running, nil
+	if n <= 0 {
+		return nil
+	}
+	return running
+}
+
+// free notes that the supervisor has no attempt, and whether it takes no more.
+func (s *slot) free(last bool) {
+	s.pool.mu.Lock()
+	defer s.pool.mu.Unlock()
+	if s.gone != nil {
+		close(s.gone)
+	}
+	s.gone, s.last = nil, s.last || last
 }
 
 // pass sends the first bytes of a frame, with a file.
@@ -200,13 +212,7 @@ func (s *slot) pass(frame []byte, file *os.File) (n int, err error) {
 func (s *slot) follow(cmd *exec.Cmd) {
 	for said := make([]byte, 1); ; {
 		_, err := s.link.Read(said)
-		s.pool.mu.Lock()
-		if s.gone != nil {
-			close(s.gone)
-		}
-		s.gone, s.last = nil, s.last || err != nil || said[0] == sayLast
-		s.pool.mu.Unlock()
-		if err != nil {
+		if s.free(err != nil || said[0] == sayLast); err != nil {
 			break
 		}
 	}

@@ -9,9 +9,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"pawl"
 	"pawl/internal/supervise/process"
@@ -139,6 +142,47 @@ func TestPoolDiesAtOnce(t *testing.T) {
 	if status, err := Probe(a.dir); err != nil || status.State != NotBegun {
 		t.Errorf("%s, %v", status.State, err)
 	}
+}
+
+// TestPoolDiesWithOrder: what one supervisor was given, no other one gets, because it may have begun.
+func TestPoolDiesWithOrder(t *testing.T) {
+	a := sh(t, "true")
+	p := poolOf(a)
+	first := a.begin(p)
+	a.no(first.Wait(a.soon()))
+	link := first.slot.link
+	a.no(first.Noted())
+	a.no(process.Signal(a.supervisor(), syscall.SIGSTOP))
+	a.until("a stopped supervisor", func() bool {
+		threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", a.supervisor().PID))
+		a.no(err)
+		return !slices.ContainsFunc(threads, func(path string) bool {
+			stat, err := os.ReadFile(path)
+			return err != nil || !strings.Contains(string(stat), ") T ")
+		})
+	})
+	b := a.next("true")
+	b.job.Inherited = append(os.Environ(), "LONG="+strings.Repeat("x", 1<<20)) // more than the link holds
+	go func() {
+		b.until("an order on the link", func() bool { return unread(link) > 64<<10 })
+		b.no(process.Signal(a.supervisor(), syscall.SIGKILL))
+	}()
+	b.no(b.begin(p).Wait(b.soon()))
+	if status, err := Probe(b.dir); err != nil || status.State != NotBegun {
+		t.Errorf("%s, %v", status.State, err)
+	}
+}
+
+// unread returns how much memory has what the other side of a socket has not read, in bytes.
+func unread(f *os.File) (n int) {
+	conn, err := f.SyscallConn()
+	if err == nil {
+		err = conn.Control(func(fd uintptr) { n, err = unix.IoctlGetInt(int(fd), unix.SIOCOUTQ) })
+	}
+	if err != nil {
+		return 0
+	}
+	return n
 }
 
 // TestSlowEngine: an exit record whose end is not noted in time is made durable, and the supervisor can still be used.
