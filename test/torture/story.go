@@ -116,7 +116,7 @@ func (s *story) command(ctx context.Context, binary string, more []string, args 
 	cmd.Env = append(s.environment(), more...)
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
-	cmd.WaitDelay = time.Second
+	cmd.WaitDelay = 20 * time.Second // that a process which survives holds the pipe; on a busy machine, reading takes seconds
 	return cmd, &said
 }
 
