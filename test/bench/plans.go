@@ -102,7 +102,17 @@ func (b *bench) resume() ([]line, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := inTurns(rounds, 1, k.resume, b.startNothing)
+	f, err := b.bareFile()
+	if err != nil {
+		return nil, errors.Join(err, k.end())
+	}
+	defer f.Close()
+	m, err := inTurns(rounds, 1, k.resume, func() (time.Duration, error) {
+		took, err := b.startNothing()
+		begin := time.Now()
+		err = errors.Join(err, f.appendOne())
+		return took + time.Since(begin), err
+	})
 	if err != nil {
 		return nil, errors.Join(err, k.end())
 	}
@@ -111,8 +121,8 @@ func (b *bench) resume() ([]line, error) {
 	intent.ratio = float64(intent.work) / float64(intent.yardstick)
 	work := fmt.Sprintf("`kill -9` with %d steps done, then `pawl resume` to the next step's intent on disk", doneSteps)
 	return []line{
-		intent.line(work, "a do-nothing Go binary", goal{limit: 40 * time.Millisecond}),
-		m.line("the same, to that step's first instruction", "a do-nothing Go binary", goal{}),
+		intent.line(work, "a do-nothing Go binary + one fdatasync", goal{ratio: 12}),
+		m.line("the same, to that step's first instruction", "a do-nothing Go binary + one fdatasync", goal{}),
 	}, k.end()
 }
 
