@@ -108,6 +108,9 @@ func Load[T any](path string, value *T) bool {
 // LoadEarlier reads the value of a memo even if its files have changed since. The caller must compare it with them by other means. It
 // returns the files as they were.
 func LoadEarlier[T any](path string, value *T) (was Files, ok bool) {
+	if !filepath.IsAbs(path) { // the user has no folder for memos: what lies in the working folder may be anybody's
+		return was, false
+	}
 	data, err := disk.ReadFile(path, disk.CacheLimit)
 	if err != nil {
 		return was, false
@@ -139,7 +142,7 @@ func (f Files) Settled() bool { return f.settled }
 // Save writes a memo of a value that was computed from files. It does nothing for a value that has no encoding.
 func Save[T any](path string, from Files, value *T) error {
 	data, ok := headOf[T]()
-	if !ok || len(from.all) == 0 {
+	if !ok || len(from.all) == 0 || !filepath.IsAbs(path) {
 		return nil
 	}
 	data, _ = encode(data, &from.settled)

@@ -227,6 +227,25 @@ func TestTrim(t *testing.T) {
 	}
 }
 
+// TestRelative: without a folder of the user's, no memo is kept, and none is believed.
+func TestRelative(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	value := 7
+	if err := Save(filepath.Join(dir, "memo"), At(), &value); err != nil || !Load(filepath.Join(dir, "memo"), &value) {
+		t.Fatal("the memo is not believed where it is", err)
+	}
+	if Load("memo", &value) {
+		t.Error("a memo in the working folder is believed")
+	}
+	if err := Save("other", At(), &value); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Lstat("other"); err == nil {
+		t.Error("a memo was written into the working folder")
+	}
+}
+
 // FuzzDecode: whatever the data, a value is decoded or refused.
 func FuzzDecode(f *testing.F) {
 	value := sample()
