@@ -127,10 +127,12 @@ check: $(BIN)/staticcheck $(BIN)/deadcode ## formatting, vet, staticcheck, dead 
 	$(BIN)/staticcheck ./...
 	./scripts/deadcode
 
-cross: ## compiles for every platform that pawl supports, and for Windows, where pawl only prints an error
+cross: ## compiles pawl and pawl-temporal for every platform that pawl supports, and pawl for Windows, where pawl only prints an error
 	$(GO) build ./...
+	cd temporal && $(GO) build ./...
 	@for target in $(filter-out $(HOST),$(PLATFORMS)); do \
-	  echo "build $$target"; GOOS=$${target%/*} GOARCH=$${target#*/} $(GO) build -gcflags='all=-N -l' ./... || exit 1; done
+	  echo "build $$target"; export GOOS=$${target%/*} GOARCH=$${target#*/}; $(GO) build -gcflags='all=-N -l' ./... && \
+	  (cd temporal && $(GO) build -gcflags='all=-N -l' ./cmd/...) || exit 1; done
 	@echo "build windows/amd64"; GOOS=windows $(GO) build -o /dev/null ./cmd/pawl
 
 cross-short: PLATFORMS = linux/amd64 darwin/arm64
