@@ -195,6 +195,13 @@ func (o *operator) react(home int, was []string, e ended) ([]string, error) {
 	case codeHeld:
 		pause, next = time.Second, was // the lease of the other engine has not expired
 	case codeUnsafe:
+		if strings.Contains(e.said, "pawl adopt") { // a gate was answered on the other machine
+			if code, said := o.call(home, "adopt", "--yes", o.run); code != 0 && code != -1 {
+				return nil, fmt.Errorf("pawl adopt: %s", said)
+			}
+			next = was
+			break
+		}
 		if len(was) < 3 || !strings.Contains(e.said, "does not have the files") {
 			return nil, fmt.Errorf("pawl %v: %s", was, e.said)
 		}
