@@ -132,7 +132,7 @@ cross: ## compiles pawl and pawl-temporal for every platform that pawl supports,
 	cd temporal && $(GO) build ./...
 	@for target in $(filter-out $(HOST),$(PLATFORMS)); do \
 	  echo "build $$target"; export GOOS=$${target%/*} GOARCH=$${target#*/}; $(GO) build -gcflags='all=-N -l' ./... && \
-	  (cd temporal && $(GO) build -gcflags='all=-N -l' ./cmd/...) || exit 1; done
+	  (cd temporal && $(GO) build -o /dev/null -gcflags='all=-N -l' ./cmd/...) || exit 1; done
 	@echo "build windows/amd64"; GOOS=windows $(GO) build -o /dev/null ./cmd/pawl
 
 cross-short: PLATFORMS = linux/amd64 darwin/arm64
