@@ -452,7 +452,7 @@ func TestPanicsInTheBackground(t *testing.T) {
 	}
 }
 
-// A function that was changed while its run was interrupted is told so, with both names.
+// A function that was changed while its run was interrupted gets an error with both names.
 func TestNondeterministic(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

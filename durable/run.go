@@ -68,12 +68,12 @@ type run struct {
 	state    *pawl.State   // at the start; refresh updates it
 	news     chan struct{} // closed when others have appended, or may have
 	calls    map[stepID]call
-	failed   map[stepID]error // that the function got and has not gone on after
+	failed   map[stepID]error // that the function got and may still return
 	done     []stepID         // steps that earlier performances of fn have done and this one has not called, oldest first
 	busy     int              // running steps
 	inLine   bool             // one of them was not started by Go
 	over     bool
-	survived []pawl.Payload // events of errors after which the function went on
+	survived []pawl.Payload // events of errors after which the function continued
 }
 
 // open resumes the newest run with the name of s, or creates it. For a finished run that does not repeat, it returns only the output.

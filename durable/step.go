@@ -70,7 +70,7 @@ func (r *run) enter(ctx context.Context, name string, inLine bool) (id stepID, e
 		return "", err
 	}
 	delete(r.failed, id)
-	r.goOn()
+	r.acceptErrors()
 	c.busy, c.inLine = true, inLine
 	r.calls[id] = c
 	r.busy++
@@ -96,9 +96,9 @@ func (r *run) replay(id stepID, inLine bool) (past, err error) {
 	return nil, fmt.Errorf("the journal has step %q here: %w", r.titleOf(r.done[0]), ErrNondeterministic)
 }
 
-// goOn notes that the function goes on after the errors that it got. With the next event of the run these are final. The caller holds
-// r.mu.
-func (r *run) goOn() {
+// acceptErrors makes the errors that the function got final with the next event of the run: the function continues after them. The caller
+// holds r.mu.
+func (r *run) acceptErrors() {
 	for id, err := range r.failed {
 		r.survived = append(r.survived, pawl.StepFailed{Step: id, Why: oneLine(err.Error()), Continued: true})
 		c := r.calls[id]

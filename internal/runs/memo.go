@@ -15,7 +15,7 @@ import (
 
 // The user's state folder has memos of what pawl read of a run: the state after its last event, its plan, and that it is the user's own.
 // They spare a command that only looks the reading of what has not changed. A state is remembered only if it was folded from the journal, not
-// if it comes from the cached state beside that, which others may have written. Nothing that carries work past a gate rests on memos:
+// if it comes from the cached state next to the journal, which others may have written. Nothing that carries work past a gate rests on memos:
 // LoadToContinue reads the journal.
 
 // memorable is the size of a journal from which on a memo of it is worth its file, in bytes.

@@ -38,7 +38,7 @@ func (a *attempt) begin(p *testPool) *Running {
 	return running
 }
 
-// next returns another attempt at a command in a folder beside this one's.
+// next returns another attempt at a command in a folder next to this one's.
 func (a *attempt) next(script string) *attempt {
 	next := *a
 	next.dir = a.dir + "+"

@@ -50,8 +50,8 @@ func (b *bench) watchedSnapshots() ([]line, error) {
 	return []line{m.line(fmt.Sprintf("checkpoint of %d files, 10 changed, in a process that watches them", t.tree.files), gitTold, g)}, nil
 }
 
-// watched measures what a snapshot takes when ten files have changed and a living process of pawl watches the tree, beside a git that
-// is told which ones.
+// watched measures what a snapshot takes when ten files have changed and a living process of pawl watches the tree, and what git takes that gets
+// the paths of these files.
 func (t *trial) watched(rounds int) (err error) {
 	p, err := project.Find(t.tree.root)
 	if err != nil {
@@ -104,7 +104,7 @@ func (t *trial) back(rounds int) error {
 	return t.inTurns(broughtTen, rounds, subjects, func() error { return nil })
 }
 
-// aside measures what it takes to write ten files as they were into another folder, beside git's restore of them in place.
+// aside measures what it takes to write ten files as they were into another folder, and git's restore of them in place.
 func (t *trial) aside(rounds int) error {
 	p, g, err := t.principals()
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"pawl/internal/remote"
 )
 
-// counted notes that it runs, and waits until it is told to go on.
+// counted notes that it runs, and waits for the signal to continue.
 const counted = `echo once >> "$HERE/count"; touch "$HERE/begun"; until test -e "$HERE/go"; do sleep 0.02; done; date +%N > when.txt`
 
 // given is what a worker gets of a carrier.

@@ -90,7 +90,7 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// TestOverflow: when the kernel's queue is full, everything may have changed; then it goes on.
+// TestOverflow: when the kernel's queue is full, everything may have changed; then it continues.
 func TestOverflow(t *testing.T) {
 	t.Parallel()
 	w := newWatched(t, "a")
@@ -128,7 +128,7 @@ func TestLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := w.Drain(w.root); !errors.Is(err, ErrUnwatchable) {
-		t.Errorf("it goes on: %v", err)
+		t.Errorf("after the overflow: %v", err)
 	}
 }
 
