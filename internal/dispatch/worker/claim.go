@@ -19,8 +19,8 @@ import (
 // A worker starts the script of a task only when the task's claim on the remote is its own. A carrier can give a task out again, for example
 // after its data was restored from a backup. A claim is created once, so of the workers that get the task one starts the script, once.
 //
-// A claim is of one boot of the worker's machine. So what the worker knows of a task need not survive a power failure: after the next
-// start the claim is another one's.
+// A claim is of one boot of the worker's machine. So what the worker knows of a task need not survive a power failure: after a restart
+// of the machine the worker does not own the claim.
 
 // begun is the content of taskFile.
 type begun struct {
