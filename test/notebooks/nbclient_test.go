@@ -31,7 +31,9 @@ nbformat.write(notebook, sys.argv[2])
 var compared = []string{
 	"import sys, os\nprint('one')\nprint('two', file=sys.stderr)\nprint('three', flush=True)\n1 + 1",
 	"from IPython.display import *\ndisplay(HTML('<b>x</b>'), Markdown('# T'), JSON({'a': [1, None]}), Latex('$x$'))",
-	"os.write(1, b'from the descriptor\\n'); os.system('echo from a child')",
+	// A thread of ipykernel reads the descriptor: without a wait, the text can come after the cell's end.
+	"import threading\nread, write = threading.Event(), sys.stdout.write\ndef watched(text):\n    write(text)\n    if 'child' in text: read.set()\n" +
+		"sys.stdout.write = watched\nos.write(1, b'from the descriptor\\n'); os.system('echo from a child')\nread.wait(); del sys.stdout.write",
 	"d = display('first', display_id='d')",
 	"d.update('second')\ndisplay('first', display_id='e')\nupdate_display('third', display_id='e')",
 	"print('gone')\nclear_output()\nprint('cleared')\nclear_output(wait=True)\nprint('stays')",
