@@ -56,6 +56,7 @@ var (
 	errName       = errors.New("missing name, or a reserved one: it begins with a dot")
 	errOutside    = errors.New("use the context that the function of the run gets")
 	errInside     = errors.New("steps cannot be nested")
+	errPanicked   = errors.New("the step panicked")
 	errConcurrent = errors.New("another step is running: start steps that run at the same time with Go")
 )
 

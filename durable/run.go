@@ -303,10 +303,16 @@ func (r *run) record(ctx context.Context, payloads ...pawl.Payload) error {
 		return err
 	}
 	r.mu.Lock()
-	payloads = append(r.survived, payloads...)
+	survived := r.survived
 	r.survived = nil
 	r.mu.Unlock()
-	return r.append(ctx, payloads...)
+	err := r.append(ctx, slices.Concat(survived, payloads)...)
+	if err != nil { // then with the next event
+		r.mu.Lock()
+		r.survived = append(survived, r.survived...)
+		r.mu.Unlock()
+	}
+	return err
 }
 
 // append durably appends a batch. If another process has taken over the run, or the journal failed, it cancels the

@@ -161,6 +161,7 @@ func (r *run) nextAttempt(id stepID) pawl.AttemptRef {
 // once does a step that was entered with do, unless an earlier performance did it, and returns its result. do gets the state of the step
 // before this performance, and how often it was tried in this one.
 func (r *run) once(id stepID, do func(before pawl.StepState, tries int) ([]byte, error)) (result []byte, err error) {
+	err = errPanicked
 	defer func() { r.exit(id, err) }()
 	before, c := r.before(id)
 	switch {

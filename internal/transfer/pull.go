@@ -56,12 +56,13 @@ func (c *Connection) Pull(ctx context.Context, run pawl.RunID, store *snapshot.S
 	done = Pulled{Run: run, Number: record.Number, Seq: record.Seq, Owner: record.Owner, Time: record.Time, Live: record.Live}
 	received := c.store.received.Load()
 	defer func() { done.Bytes = c.store.received.Load() - received }()
+	at := position{Number: record.Number, Sum: record.Sum}
+	if record.Owner.Project != c.project.ID && record.Database == "" {
+		at.Pulled = c.Name
+	}
 	p := puller{connection: c, record: record, reader: remote.NewReader(c.store, c.cache(), record.Packs), store: store, done: &done}
+	p.arrives = func() error { return c.noteArriving(run, at.Pulled) }
 	if err = p.pull(ctx); err == nil {
-		at := position{Number: record.Number, Sum: record.Sum}
-		if record.Owner.Project != c.project.ID && record.Database == "" {
-			at.Pulled = c.Name
-		}
 		err = c.setPosition(run, at)
 	}
 	return done, errors.Join(err, disk.RemoveTree(c.project.Staging()))
@@ -73,6 +74,18 @@ type puller struct {
 	reader     *remote.Reader
 	store      *snapshot.Store
 	done       *Pulled
+	arrives    func() error // called before the project has something new of the run
+}
+
+// noteArriving notes from where a run is about to be pulled, so that a run whose pull is interrupted after it arrived is not continued as this
+// project's own.
+func (c *Connection) noteArriving(run pawl.RunID, pulled string) error {
+	at, err := c.position(run)
+	if err != nil || at.Pulled == pulled {
+		return err
+	}
+	at.Pulled = pulled
+	return c.setPosition(run, at)
 }
 
 func (p *puller) pull(ctx context.Context) error {
@@ -107,6 +120,9 @@ func (p *puller) pull(ctx context.Context) error {
 	if relation == journal.Same {
 		p.done.UpToDate = p.done.Snapshots == 0
 		return nil
+	}
+	if err := p.arrives(); err != nil {
+		return err
 	}
 	if err := runs.Disown(home, run); err != nil { // first: from here on its events are those of others
 		return err

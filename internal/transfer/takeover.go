@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
+	"slices"
 	"time"
 
 	"pawl"
@@ -79,7 +81,7 @@ func TakeOver(ctx context.Context, p *project.Project, run pawl.RunID, o PushOpt
 }
 
 // eachPulled calls do with each remote from which this project has pulled what another one pushed, and has not pushed the run since. err says
-// why a remote does not answer.
+// why the remote does not answer, or that the project has it no more.
 func eachPulled(ctx context.Context, p *project.Project, run pawl.RunID, do func(c *Connection, err error) error) error {
 	from, err := pulledFrom(p, run)
 	if err != nil || from == nil {
@@ -89,19 +91,26 @@ func eachPulled(ctx context.Context, p *project.Project, run pawl.RunID, do func
 	if err != nil {
 		return err
 	}
-	for _, r := range all {
-		if !from[r.Name] {
-			continue
+	for _, id := range slices.Sorted(maps.Keys(from)) {
+		r, err := Remote{Name: from[id]}, errNotPulledFrom
+		c := &Connection{Remote: r, project: p}
+		if at := slices.IndexFunc(all, func(a Remote) bool { return a.Name == r.Name }); at >= 0 {
+			c, err = connectIn(ctx, p, all[at])
 		}
-		if err := do(connectIn(ctx, p, r)); err != nil {
+		if err == nil && c.ID() != id {
+			err = errNotPulledFrom
+		}
+		if err := do(c, err); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// pulledFrom returns the names of the remotes from which a run was pulled that was not pushed since; nil for none.
-func pulledFrom(p *project.Project, run pawl.RunID) (names map[string]bool, err error) {
+var errNotPulledFrom = usage("pawl remote add NAME URL, and then pawl pull", "the run was pulled from a remote that this project no longer has by this name")
+
+// pulledFrom returns the remotes from which a run was pulled that was not pushed since, their names by ID; nil for none.
+func pulledFrom(p *project.Project, run pawl.RunID) (names map[string]string, err error) {
 	entries, err := disk.ReadDir(folderOf(p))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -116,9 +125,9 @@ func pulledFrom(p *project.Project, run pawl.RunID) (names map[string]bool, err 
 		}
 		if at.Pulled != "" {
 			if names == nil {
-				names = map[string]bool{}
+				names = map[string]string{}
 			}
-			names[at.Pulled] = true
+			names[entry.Name()] = at.Pulled
 		}
 	}
 	return names, err
