@@ -3,6 +3,7 @@ package supervise
 import (
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -134,17 +135,11 @@ func (p *Pool) grow(job pawl.Job) (*slot, error) {
 	if err != nil {
 		return nil, err
 	}
-	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+	ours, theirs, err := newLink()
 	if err != nil {
 		return nil, err
 	}
-	for _, fd := range ends {
-		syscall.CloseOnExec(fd)
-	}
-	if err := unix.SetNonblock(ends[0], true); err != nil {
-		return nil, err
-	}
-	s, theirs := &slot{pool: p, link: os.NewFile(uintptr(ends[0]), "slot")}, os.NewFile(uintptr(ends[1]), "slot")
+	s := &slot{pool: p, link: ours}
 	defer theirs.Close()
 	cmd := exec.Command(path)
 	cmd.Args = []string{"pawl", Verb, SlotFlag, p.dir}
@@ -159,6 +154,25 @@ func (p *Pool) grow(job pawl.Job) (*slot, error) {
 	p.mu.Unlock()
 	go s.follow(cmd)
 	return s, nil
+}
+
+// newLink returns the ends of a socket pair. No other process inherits them: it would keep the link alive.
+func newLink() (ours, theirs *os.File, err error) {
+	syscall.ForkLock.RLock() // no process is forked meanwhile
+	defer syscall.ForkLock.RUnlock()
+	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, fd := range ends {
+		syscall.CloseOnExec(fd)
+	}
+	err = unix.SetNonblock(ends[0], true)
+	ours, theirs = os.NewFile(uintptr(ends[0]), "slot"), os.NewFile(uintptr(ends[1]), "slot")
+	if err != nil {
+		return nil, nil, errors.Join(err, ours.Close(), theirs.Close())
+	}
+	return ours, theirs, nil
 }
 
 // begin gives the supervisor an attempt. It returns nil if the supervisor has died and was given nothing. Otherwise the attempt may have begun,

@@ -8,9 +8,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -288,4 +290,42 @@ func TestKillInPool(t *testing.T) {
 	if _, left, err := Sweep(a.dir, a.job.Token); err != nil || len(left) > 0 {
 		t.Errorf("left %v, %v", left, err)
 	}
+}
+
+// TestLinkIsNotInherited: a process that is started at the same moment does not get the ends of a link.
+func TestLinkIsNotInherited(t *testing.T) {
+	sockets := func() int {
+		out, err := exec.Command("sh", "-c", "ls -l /proc/self/fd").CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		return strings.Count(string(out), "socket:")
+	}
+	before := sockets() // of whoever started this test
+	stop := make(chan struct{})
+	var links sync.WaitGroup
+	links.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			ours, theirs, err := newLink()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			ours.Close()
+			theirs.Close()
+		}
+	})
+	for range 100 {
+		if n := sockets(); n != before {
+			t.Errorf("a process inherited %d ends", n-before)
+			break
+		}
+	}
+	close(stop)
+	links.Wait()
 }
