@@ -15,6 +15,7 @@ import (
 	"pawl/internal/engine"
 	"pawl/internal/history"
 	"pawl/internal/runs"
+	"pawl/internal/transfer"
 )
 
 type rollbackOptions struct {
@@ -63,10 +64,9 @@ func (a *app) rollbackTarget(ctx context.Context, t *checkpointAccess, o rollbac
 		return t.find(ctx, o.to)
 	}
 	back, err := runs.UnfinishedRollback(ctx, t.project)
-	if err != nil {
-		return history.SavedCheckpoint{}, err
-	}
 	switch {
+	case err != nil:
+		return history.SavedCheckpoint{}, err
 	case back == "" && o.stop:
 		return history.SavedCheckpoint{}, usageError("pawl status", "there is no interrupted rollback")
 	case back == "":
@@ -115,7 +115,7 @@ func (a *app) rollback(ctx context.Context, t *checkpointAccess, target history.
 	defer release()
 	if o.stop {
 		err = r.Stop(soft, "stopped by a person")
-	} else {
+	} else if err = transfer.TakeOver(soft, t.project, r.Run, transfer.PushOptions{By: a.author(), Version: a.version}, func(string) bool { return o.yes }); err == nil {
 		err = r.Do(soft)
 	}
 	a.printNotes(r.Notes())
