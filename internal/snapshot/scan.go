@@ -263,6 +263,7 @@ func (f openedFile) ReadAt(buf []byte, from int64) (n int, err error) {
 
 // store adds a file's content to the batch and records kind, ID and the size that was read.
 func (w *worker) store(f openedFile, s *stamp) (err error) {
+	w.noteRead(s.size)
 	if s.size > largeFile {
 		s.kind = byte(Blocks)
 		s.id, s.size, err = w.storeBlocks(f, s.size)

@@ -66,8 +66,11 @@ type Store struct {
 	cfg   Config
 	packs *pack.Store
 
-	mu       sync.Mutex // one walk at a time; guards watching
+	small, part int // smallCache and smallPart; tests set them
+
+	mu       sync.Mutex // one walk at a time; guards what follows
 	watching watching
+	last     lastCache
 }
 
 // ErrQuota means that the store has reached its quota, or that a new snapshot would exceed it. No snapshot was taken.
@@ -86,7 +89,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the snapshots: %w", err)
 	}
-	return &Store{cfg: cfg, packs: packs}, nil
+	return &Store{cfg: cfg, packs: packs, small: smallCache, part: smallPart}, nil
 }
 
 // Close closes the store.
@@ -342,7 +345,7 @@ func (s *Store) scanUpTo(ctx context.Context, include []string, part extent, lim
 	}
 	slices.SortFunc(l.leftOut, func(a, b LeftOut) int { return cmp.Compare(a.Path, b.Path) })
 	saved := false
-	if l.isWhole() && !s.cfg.ReadOnly && !l.watched.defersSave(l.walk) {
+	if l.isWhole() && !s.cfg.ReadOnly && !l.watched.defersSave(l.walk) && !l.lacksLittle() {
 		saved = l.saveStatCache() == nil // losing the cache only makes the next walk slower
 	}
 	s.watching.end(l.walk, saved)
@@ -359,7 +362,7 @@ func (l *scan) remember(rests bool) {
 		l.store.watching.begin(l, rests)
 	}
 	if !l.watched.remembers() && l.part.readsFolder(l.walk.root) {
-		l.old = readStatCache(l.store.statFile())
+		l.old = l.store.statCache()
 	}
 	l.index = l.tracked.key == l.old.index && len(l.tracked.include) == 0
 	l.watched.skip(l.walk)

@@ -3,6 +3,8 @@ package snapshot
 import (
 	"encoding/binary"
 	"hash/crc32"
+	"io/fs"
+	"os"
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
@@ -72,6 +74,26 @@ func readStatCache(path string) *statCache {
 	return emptyStatCache()
 }
 
+// lastCache is the stat file as it was read last.
+type lastCache struct {
+	file  fs.FileInfo // nil: none was read
+	cache *statCache
+}
+
+// statCache returns the stat file. It reads the file only if that was replaced since it was read last; nobody changes one in place. What an
+// older file says is true as well: the walk compares it with the files and the store. The caller holds s.mu.
+func (s *Store) statCache() *statCache {
+	file, err := disk.Lstat(s.statFile())
+	if err != nil {
+		s.last = lastCache{}
+		return emptyStatCache()
+	}
+	if was := s.last.file; was == nil || !os.SameFile(was, file) || was.Size() != file.Size() || !was.ModTime().Equal(file.ModTime()) {
+		s.last = lastCache{file: file, cache: readStatCache(s.statFile())}
+	}
+	return s.last.cache
+}
+
 func emptyStatCache() *statCache { return &statCache{blocks: map[string]*block{}} }
 
 func parseStatCache(data []byte) (c *statCache, ok bool) {
@@ -128,6 +150,36 @@ func writeStatCache(path string, started int64, index indexKey, blocks [][]byte)
 	out = binary.LittleEndian.AppendUint32(out, crc32.Checksum(out, castagnoli))
 	temp := filepath.Join(filepath.Dir(path), "temp-stat-"+disk.RandomHex(8))
 	return disk.PutBy(temp, path, out)
+}
+
+const (
+	smallCache = 1 << 20 // bytes of a stat file that is written whenever it changes
+	smallPart  = 16      // a larger one may lack 1/smallPart of its blocks
+)
+
+// lacksLittle reports whether the stat file lacks so little that the next walk finds it out in less time than it takes to write all of the
+// file now. What it lacks adds up from walk to walk, until it is written.
+func (l *scan) lacksLittle() bool {
+	if !l.stale || !l.index || l.watched.remembers() { // then it is as it is, or lacks more than this walk knows
+		return false
+	}
+	size := l.cacheSize()
+	return size > l.store.small && l.renewed < size/l.store.part && l.read < int64(size)
+}
+
+// cacheSize returns the size of the stat file that the walk would write, in bytes.
+func (w *walk) cacheSize() (size int) {
+	for _, b := range w.blocks {
+		size += len(b)
+	}
+	return size
+}
+
+// noteRead notes that bytes of a file are read.
+func (w *walk) noteRead(bytes int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.read += bytes
 }
 
 // encode returns the block, preceded by its length.

@@ -2,8 +2,11 @@ package snapshot
 
 import (
 	"encoding/binary"
+	"errors"
+	"fmt"
 	"hash/crc32"
 	"os"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -64,11 +67,7 @@ func TestTheStatCacheIsWrittenOnlyForNews(t *testing.T) {
 	w.write("out/b", "")
 	w.write("sub/deep/c", "")
 	w.age()
-	look := func() os.FileInfo {
-		info, err := os.Stat(w.store.statFile())
-		w.must(err)
-		return info
-	}
+	look := w.statFile
 	first := look()
 	w.take()
 	if !os.SameFile(first, look()) {
@@ -192,4 +191,82 @@ func FuzzStatCache(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestTheStatFileMayLackALittle: a large stat file is left as it is until what it lacks is worth writing it. What it lacks is read again.
+func TestTheStatFileMayLackALittle(t *testing.T) {
+	t.Parallel()
+	w := newWorkspace(t)
+	w.store.small, w.store.part = 0, 4
+	name := func(i int) string { return fmt.Sprintf("folder%d/a", i) }
+	const folders = 24
+	for i := range folders {
+		w.write(name(i), "1")
+		for n := range 10 {
+			w.write(fmt.Sprintf("folder%d/file%d", i, n), "")
+		}
+	}
+	w.age()
+	first := w.statFile()
+	written := 0
+	for i := range folders {
+		w.write(name(i), "2")
+		w.tick()
+		r := w.take()
+		if got := w.at(r, name(i)); got != "file 0644 2" {
+			t.Fatalf("%s: %s", name(i), got)
+		}
+		other, err := Open(t.Context(), w.store.cfg)
+		w.must(err)
+		other.small, other.part = 0, 4
+		again, err := other.Take(t.Context(), w.stamp(pawl.CheckpointStep))
+		w.must(errors.Join(err, other.Close()))
+		if again.Tree != r.Tree {
+			t.Fatal("another process sees another tree")
+		}
+		if now := w.statFile(); !os.SameFile(first, now) {
+			first, written = now, written+1
+			if i == 0 {
+				t.Error("written for one file")
+			}
+		}
+	}
+	if written == 0 || written > folders/3 {
+		t.Errorf("written %d times for %d snapshots", written, folders)
+	}
+	w.write("large", strings.Repeat("x", 100_000))
+	w.take()
+	if os.SameFile(first, w.statFile()) {
+		t.Error("not written although much was read")
+	}
+}
+
+// TestTheStatFileIsReadOnce: a store reads the stat file only if another one has replaced it.
+func TestTheStatFileIsReadOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorkspace(t)
+	w.write("a", "1")
+	w.age()
+	was := w.store.statCache()
+	if len(was.blocks) == 0 || w.store.statCache() != was {
+		t.Error("read again")
+	}
+	w.must(writeStatCache(w.store.statFile(), was.started+1, was.index, nil))
+	if now := w.store.statCache(); now == was || now.started != was.started+1 || len(now.blocks) > 0 {
+		t.Error("not read although it was replaced")
+	}
+	w.must(os.Remove(w.store.statFile()))
+	if now := w.store.statCache(); len(now.blocks) > 0 || now.started != 0 {
+		t.Error("it is gone, and is believed")
+	}
+	if got := w.at(w.take(), "a"); got != "file 0644 1" {
+		t.Error(got)
+	}
+}
+
+func (w *workspace) statFile() os.FileInfo {
+	w.t.Helper()
+	info, err := os.Stat(w.store.statFile())
+	w.must(err)
+	return info
 }

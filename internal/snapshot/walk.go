@@ -53,6 +53,8 @@ type walk struct {
 	blocks      [][]byte
 	trees       map[pack.ID][]Entry // trees that the stat cache did not have
 	stale       bool                // the stat cache must be rewritten
+	renewed     int                 // bytes of the blocks that it does not have
+	read        int64               // bytes of files
 }
 
 // folder is one folder of a walk.
@@ -85,7 +87,8 @@ type worker struct {
 	*walk
 	dirents []byte // for getdents
 	names   []dirent
-	arena   []byte
+	arena   []byte // for list, with the end of each name
+	ends    []int
 	file    []byte
 }
 
@@ -224,7 +227,7 @@ func (w *worker) unreadable(f *folder, err error) error {
 // list reads the folder's names into w.names, sorted, without the root's .git, .pawl and temporary files.
 func (w *worker) list(f *folder, fd int) error {
 	w.arena, w.names = w.arena[:0], w.names[:0]
-	var ends []int
+	ends := w.ends[:0]
 	err := readNames(fd, w.dirents, func(name []byte, kind byte) {
 		if string(name) == project.Folder || string(name) == gitFolder && f.parent == nil {
 			return
@@ -239,6 +242,7 @@ func (w *worker) list(f *folder, fd int) error {
 		w.names = append(w.names, dirent{kind: kind})
 		ends = append(ends, len(w.arena))
 	})
+	w.ends = ends
 	all, from := string(w.arena), 0
 	for i, end := range ends {
 		w.names[i].name, from = all[from:end], end
@@ -458,7 +462,10 @@ func (w *walk) addBlock(block []byte, fresh bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.blocks = append(w.blocks, block)
-	w.stale = w.stale || fresh
+	if fresh {
+		w.stale = true
+		w.renewed += len(block)
+	}
 }
 
 // maxPatterns is the largest pattern file that is read, in bytes.

@@ -289,21 +289,14 @@ func (w *watchedWalk) kept(folder string) bool {
 	return is
 }
 
-const (
-	smallCache = 1 << 20 // bytes of a stat file that is written after each snapshot
-	saveAfter  = time.Minute
-)
+const saveAfter = time.Minute
 
 // defersSave reports whether the stat file is left as it is, because writing it would take longer than the walk.
 func (w *watchedWalk) defersSave(l *walk) bool {
 	if w == nil || !w.skips || time.Since(w.base.saved) >= saveAfter {
 		return false
 	}
-	size := 0
-	for _, b := range l.blocks {
-		size += len(b)
-	}
-	return size > smallCache
+	return l.cacheSize() > smallCache
 }
 
 // end makes what a walk found the base of the next one.
@@ -316,8 +309,9 @@ func (w *watching) end(l *walk, saved bool) {
 		links: l.watched.links, recheck: l.watched.recheck, indexed: l.watched.indexed, fresh: l.watched.fresh,
 		leftOut: l.leftOut, generation: l.watched.generation, saved: time.Now(),
 	}
+	next.unsaved = !saved
 	if before := l.watched.base; !saved && before != nil {
-		next.saved, next.unsaved = before.saved, true
+		next.saved = before.saved
 	}
 	for _, raw := range l.blocks {
 		b, ok := blockOf(raw)

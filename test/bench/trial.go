@@ -154,7 +154,11 @@ func (t *trial) takers() (subjects []subject, end func() error, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	store, err := snapshot.Open(t.b, snapshot.Config{Root: p.Root, Dir: p.Snapshots()})
+	// With a store of its own: the program, which comes before it, has stored what changed in the other one.
+	store, err := snapshot.Open(t.b, snapshot.Config{Root: p.Root, Dir: filepath.Join(p.Root, project.Folder, "bench")})
+	if err == nil {
+		err = takeIn(t.b, store)
+	}
 	if err != nil {
 		return nil, nil, err
 	}
