@@ -9,8 +9,22 @@ import (
 
 	"pawl"
 	"pawl/internal/cli/layout"
+	"pawl/internal/project"
+	"pawl/internal/resume"
 	"pawl/internal/runs"
 )
+
+// standing returns the status of a run and its reason. An engine of another project that has not ended may still work: nothing here tells.
+func standing(p *project.Project, r *runs.Run, alive bool) string {
+	word, why := r.State.StandingIn(r.Plan, alive)
+	if e := r.State.Engine; e != nil && !alive && why == "" && resume.Elsewhere(p, r.State) {
+		why = fmt.Sprintf("its newest engine is or was another one, in project %.13s on host %s, pid %d", e.Home, e.Host, e.PID)
+	}
+	if why == "" {
+		return word
+	}
+	return word + ": " + layout.OneLine(why)
+}
 
 func printPosition(w io.Writer, pos pawl.Position) {
 	if pos.Complete || pos.StepTotal == 0 {

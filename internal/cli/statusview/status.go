@@ -202,11 +202,7 @@ func Of(p *project.Project, r *runs.Run) Report {
 		Params: r.Plan.ShownParams(s.Given), ParamsLine: redact.OfProcess().Text(stepenv.ParamsLine(r.Plan, s.Given)),
 	}
 	report.Next = runs.ContinueCommand(s)
-	word, why := s.StandingIn(r.Plan, alive)
-	report.Standing = word
-	if why != "" {
-		report.Standing += ": " + layout.OneLine(why)
-	}
+	report.Standing = standing(p, r, alive)
 	if space, err := disk.SpaceOf(p.Home()); err == nil && space.Full() {
 		report.Full = &space
 	}
