@@ -345,8 +345,8 @@ func (s *Store) scanUpTo(ctx context.Context, include []string, part extent, lim
 	}
 	slices.SortFunc(l.leftOut, func(a, b LeftOut) int { return cmp.Compare(a.Path, b.Path) })
 	saved := false
-	if l.isWhole() && !s.cfg.ReadOnly && !l.watched.defersSave(l.walk) && !l.lacksLittle() {
-		saved = l.saveStatCache() == nil // losing the cache only makes the next walk slower
+	if l.isWhole() && !s.cfg.ReadOnly && !l.watched.defersSave(l.walk) {
+		saved = l.saveStatCache()
 	}
 	s.watching.end(l.walk, saved)
 	return l, nil
@@ -393,12 +393,16 @@ func openFolder(path string) (int, error) {
 	return fd, nil
 }
 
-// saveStatCache writes the stat cache. Its objects need not be in the store: readers check that.
-func (l *scan) saveStatCache() error {
+// saveStatCache writes the stat cache if it is worth it, and reports whether the file has all of it. Its objects need not be in the store:
+// readers check that.
+func (l *scan) saveStatCache() bool {
 	if !l.stale && len(l.blocks) == len(l.old.blocks) && l.index {
-		return nil
+		return true
 	}
-	return writeStatCache(l.store.statFile(), l.started.UnixNano(), l.tracked.key, l.blocks)
+	if l.lacksLittle() {
+		return false
+	}
+	return writeStatCache(l.store.statFile(), l.started.UnixNano(), l.tracked.key, l.blocks) == nil // losing it only makes the next walk slower
 }
 
 func (s *Store) statFile() string { return filepath.Join(s.cfg.Dir, "stat") }

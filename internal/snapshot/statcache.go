@@ -158,13 +158,10 @@ const (
 )
 
 // lacksLittle reports whether the stat file lacks so little that the next walk finds it out in less time than it takes to write all of the
-// file now. What it lacks adds up from walk to walk, until it is written.
+// file now. What it lacks adds up from walk to walk, until it is written. A change of git's index alone is little if few names depend on it.
 func (l *scan) lacksLittle() bool {
-	if !l.stale || !l.index || l.watched.remembers() { // then it is as it is, or lacks more than this walk knows
-		return false
-	}
-	size := l.cacheSize()
-	return size > l.store.small && l.renewed < size/l.store.part && l.read < int64(size)
+	size := l.cacheSize() // what the file lacks of a base in memory is not known
+	return !l.watched.remembers() && size > l.store.small && l.renewed < size/l.store.part && l.read < int64(size)
 }
 
 // cacheSize returns the size of the stat file that the walk would write, in bytes.

@@ -270,3 +270,44 @@ func (w *workspace) statFile() os.FileInfo {
 	w.must(err)
 	return info
 }
+
+// TestTheStatFileOutlivesGitsIndex: a new index of git costs a write of a large stat file only if much depends on it. What depends on it is
+// seen either way.
+func TestTheStatFileOutlivesGitsIndex(t *testing.T) {
+	t.Parallel()
+	w := newWorkspace(t)
+	w.store.small, w.store.part = 0, 4
+	w.git("init", "-q")
+	w.write(".gitignore", "*.log\n")
+	const folders = 10
+	for i := range folders {
+		for n := range 10 {
+			w.write(fmt.Sprintf("folder%d/file%d", i, n), "")
+		}
+	}
+	w.write("folder0/a.log", "1")
+	w.git("add", ".gitignore")
+	w.age()
+	first := w.statFile()
+	w.git("add", "-f", "folder0/a.log")
+	if got := w.at(w.take(), "folder0/a.log"); got != "file 0644 1" {
+		t.Errorf("it is tracked now, and %s", got)
+	}
+	w.git("rm", "-q", "--cached", "folder0/a.log")
+	if got := w.at(w.take(), "folder0/a.log"); got != "nothing" {
+		t.Errorf("it is ignored again, and %s", got)
+	}
+	if !os.SameFile(first, w.statFile()) {
+		t.Error("written although little depends on the index")
+	}
+	for i := range folders {
+		w.write(fmt.Sprintf("folder%d/b.log", i), "")
+	}
+	w.take()
+	first = w.statFile()
+	w.git("add", "folder1/file1")
+	w.take()
+	if os.SameFile(first, w.statFile()) {
+		t.Error("not written although much depends on the index")
+	}
+}

@@ -53,7 +53,7 @@ type walk struct {
 	blocks      [][]byte
 	trees       map[pack.ID][]Entry // trees that the stat cache did not have
 	stale       bool                // the stat cache must be rewritten
-	renewed     int                 // bytes of the blocks that it does not have
+	renewed     int                 // bytes of the blocks that it did not spare the walk
 	read        int64               // bytes of files
 }
 
@@ -420,6 +420,7 @@ func (w *walk) makeTree(f *folder) error {
 	w.addBlock(raw, f.old == nil || !bytes.Equal(raw, f.old.raw) || slices.ContainsFunc(names, w.old.mustReread))
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.renewed += len(raw)
 	if w.watched != nil {
 		w.watched.fresh[f.path] = true
 	}
@@ -462,10 +463,7 @@ func (w *walk) addBlock(block []byte, fresh bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.blocks = append(w.blocks, block)
-	if fresh {
-		w.stale = true
-		w.renewed += len(block)
-	}
+	w.stale = w.stale || fresh
 }
 
 // maxPatterns is the largest pattern file that is read, in bytes.

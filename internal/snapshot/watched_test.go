@@ -455,3 +455,27 @@ func editMeanwhile(root string, random *rand.Rand, i int) {
 		_ = os.RemoveAll(at())
 	}
 }
+
+// TestTheStatFileOfAWatchLacksNothingForLong: what the first watched walk left out of the stat file is written when a minute has passed.
+func TestTheStatFileOfAWatchLacksNothingForLong(t *testing.T) {
+	t.Parallel()
+	w := newWorkspace(t)
+	w.store.small, w.store.part = 0, 4
+	for i := range 100 {
+		w.write(fmt.Sprintf("folder%d/file%d", i/10, i), "")
+	}
+	w.age()
+	first := w.statFile()
+	w.write("folder0/file0", "2")
+	w.tick()
+	r := watched(w)
+	r.tool()
+	if !os.SameFile(first, w.statFile()) {
+		t.Fatal("written for one file")
+	}
+	w.store.watching.base.saved = time.Now().Add(-saveAfter)
+	r.tool()
+	if os.SameFile(first, w.statFile()) {
+		t.Error("not written after a minute")
+	}
+}
