@@ -160,8 +160,11 @@ const (
 // lacksLittle reports whether the stat file lacks so little that the next walk finds it out in less time than it takes to write all of the
 // file now. What it lacks adds up from walk to walk, until it is written. A change of git's index alone is little if few names depend on it.
 func (l *scan) lacksLittle() bool {
-	size := l.cacheSize() // what the file lacks of a base in memory is not known
-	return !l.watched.remembers() && size > l.store.small && l.renewed < size/l.store.part && l.read < int64(size)
+	if l.watched.remembers() || len(l.blocks) < len(l.old.blocks)/2 { // what it lacks is not known, or most of it is of folders that are gone
+		return false
+	}
+	size := l.cacheSize()
+	return size > l.store.small && l.renewed < size/l.store.part && l.read < int64(size)
 }
 
 // cacheSize returns the size of the stat file that the walk would write, in bytes.

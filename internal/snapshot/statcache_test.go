@@ -239,6 +239,15 @@ func TestTheStatFileMayLackALittle(t *testing.T) {
 	if os.SameFile(first, w.statFile()) {
 		t.Error("not written although much was read")
 	}
+	w.age()
+	first = w.statFile()
+	for i := range folders / 3 * 2 {
+		w.must(os.RemoveAll(w.path(fmt.Sprintf("folder%d", i))))
+	}
+	w.take()
+	if os.SameFile(first, w.statFile()) {
+		t.Error("not written although most of it is gone")
+	}
 }
 
 // TestTheStatFileIsReadOnce: a store reads the stat file only if another one has replaced it.
