@@ -24,6 +24,7 @@ import (
 	"pawl/internal/cli/resumeview"
 	"pawl/internal/cli/supply"
 	"pawl/internal/engine"
+	"pawl/internal/history"
 	"pawl/internal/interop"
 	"pawl/internal/oneline"
 	"pawl/internal/planlint"
@@ -139,7 +140,8 @@ func (a *app) resume(ctx context.Context, name string, o resumeOptions) error {
 }
 
 // resumeLoaded examines a run, asks for what needs a confirmation, and runs it.
-func (a *app) resumeLoaded(ctx context.Context, p *project.Project, r *runs.Run, mirror *interop.Mirror, notices []string, o resumeOptions) error {
+func (a *app) resumeLoaded(ctx context.Context, p *project.Project, r *runs.Run, mirror *interop.Mirror, notices []string, o resumeOptions) (err error) {
+	var saver *history.Saver // nil: the engine opens one
 	o.given.Folder = a.folder
 	values, notes, missing := supply.ForResume(p, r, o.given, o.dry, a.secretPrompt())
 	a.printNotes(notes)
@@ -150,6 +152,13 @@ func (a *app) resumeLoaded(ctx context.Context, p *project.Project, r *runs.Run,
 	cfg, err := a.engineConfig(p)
 	if err != nil {
 		return err
+	}
+	if !o.quiet && !o.dry {
+		resumeview.Resuming(a.texts(), r)
+	}
+	if !o.dry && !o.background && !o.pull {
+		saver = resume.OpenSaver(ctx, p, r, change, cfg.Snapshots)
+		defer func() { err = errors.Join(err, saver.Close()) }()
 	}
 	x, err := remotecmd.Examine(ctx, p, r, change, cfg.Snapshots, notices, o.pull)
 	if err != nil {
@@ -177,7 +186,10 @@ func (a *app) resumeLoaded(ctx context.Context, p *project.Project, r *runs.Run,
 	after := r.State.Seq
 	return a.runEngine(ctx, p, engineStart{
 		why: "resume", output: o.output, parallel: o.parallel, mirror: o.mirror, secrets: values.Secrets, given: values.New, flags: o.given, adopt: func() *resume.PlanDiff { return change }, by: a.author(),
-		examined: x, after: after, handover: o.handover, open: func(cfg engine.Config) (*engine.Engine, error) { return engine.Open(ctx, cfg, r) },
+		examined: x, after: after, handover: o.handover, open: func(cfg engine.Config) (*engine.Engine, error) {
+			cfg.Saver = saver
+			return engine.Open(ctx, cfg, r)
+		},
 	})
 }
 
@@ -223,9 +235,6 @@ func (a *app) registerToResume(p *project.Project, dry bool) (notices []string) 
 
 // confirmAll prints what resuming a run would change, asks for confirmation, and records what the user said about mirrored answers.
 func (a *app) confirmAll(ctx context.Context, p *project.Project, r *runs.Run, values stepenv.Collected, change *resume.PlanDiff, x *resume.Examination, o resumeOptions) error {
-	if !o.quiet {
-		resumeview.Resuming(a.texts(), r)
-	}
 	resumeview.PlanDiff(a.texts(), change, true)
 	resumeview.Findings(a.texts(), r.ItemNames(), x, false)
 	if err := a.confirmValues(supply.Changes(a.texts(), values), o); err != nil {

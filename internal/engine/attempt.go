@@ -380,11 +380,15 @@ func (e *Engine) gather(ctx context.Context, w runs.Work, attempt attemptRecord,
 		}
 	}
 	ev.Verdict = e.evaluate(ctx, w, ref, ev)
-	if kind, why := checkpointOf(w, ev); kind != "" {
+	kind, why := checkpointOf(w, ev)
+	if ev.Exit == nil || ev.Checks != nil || ev.Verdict != nil || kind == "" { // what ended or ran here may have changed files
+		err = e.saver.Late()
+	}
+	if kind != "" {
 		s := e.saver.Save(ctx, kind, ref, why, e.positionFromWorker(ctx))
 		ev.Checkpoint = &s
 	}
-	return ev, nil
+	return ev, err
 }
 
 // acceptanceOf runs the acceptance checks of a step in the environment of an attempt's job. Without that they have failed.

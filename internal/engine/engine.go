@@ -92,6 +92,8 @@ type Config struct {
 	// Start starts an attempt in its folder, and releases the lock when the attempt has ended. Defaults to a supervisor.
 	Start func(dir string, lock *supervise.Lock, job pawl.Job, seal supervise.Seal) (*supervise.Running, error)
 
+	Saver *history.Saver // saves the checkpoints of a run that was loaded before; the engine closes it. Defaults to a new one.
+
 	// Tracer records the run as a trace. Defaults to none.
 	Tracer Tracer
 

@@ -101,11 +101,15 @@ func (e *Engine) load(ctx context.Context) error {
 	if err := r.RestorePlan(e.cfg.Project); err != nil {
 		return err
 	}
-	e.saver = history.OpenSaver(ctx, e.cfg.Project, e.run, e.cfg.Snapshots)
-	e.saver.Watch()
+	if e.saver = e.cfg.Saver; e.saver == nil {
+		e.saver = history.OpenSaver(ctx, e.cfg.Project, e.run, e.cfg.Snapshots)
+		e.saver.Watch()
+	} else { // another engine may have worked meanwhile
+		err = e.saver.Outdated(e.state.Seq)
+	}
 	e.views = runs.NewViewWriter(e.cfg.Project, e.run)
 	if e.mirror = e.cfg.Mirror(e.state, e.log, e.saver.Store); e.mirror == nil {
 		e.mirror = noMirror{}
 	}
-	return nil
+	return err
 }

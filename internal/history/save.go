@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"pawl"
 	"pawl/internal/config"
@@ -22,6 +23,15 @@ type Saver struct {
 	run     pawl.RunID
 	Store   *snapshot.Store // nil if there is no snapshot store; then why has the reason
 	why     string
+	closed  bool
+	ahead   atomic.Pointer[walkAhead] // nil: none
+}
+
+// walkAhead is the walk for the checkpoint of an attempt that has ended, but is not yet judged.
+type walkAhead struct {
+	*snapshot.Ahead
+	token pawl.Token
+	at    pawl.Seq
 }
 
 func OpenSaver(ctx context.Context, p *project.Project, run pawl.RunID, cfg config.Snapshots) *Saver {
@@ -44,16 +54,50 @@ func (k *Saver) Watch() {
 	}
 }
 
-func (k *Saver) Close() error {
-	if k.Store == nil {
+// Ahead begins the walk for the checkpoint of a step whose attempt, which has ended, is about to be judged. at is the newest event of the
+// run. Call Late before anything else may change the files.
+func (k *Saver) Ahead(ctx context.Context, token pawl.Token, at pawl.Seq) {
+	if k.Store != nil {
+		k.ahead.Store(&walkAhead{k.Store.Ahead(ctx), token, at})
+	}
+}
+
+// Outdated is Late unless at is still the newest event of the run.
+func (k *Saver) Outdated(at pawl.Seq) error {
+	if a := k.ahead.Load(); a == nil || a.at == at {
 		return nil
 	}
-	return k.Store.Close()
+	return k.Late()
+}
+
+// Late discards a walk that Ahead began. The next checkpoint walks the files again.
+func (k *Saver) Late() error {
+	if a := k.ahead.Swap(nil); a != nil {
+		return a.Discard()
+	}
+	return nil
+}
+
+// Close closes the store. Further calls do nothing.
+func (k *Saver) Close() error {
+	if k.Store == nil || k.closed {
+		return nil
+	}
+	k.closed = true
+	return errors.Join(k.Late(), k.Store.Close())
 }
 
 // Save takes a snapshot and returns its checkpoint, which the caller must journal.
 func (k *Saver) Save(ctx context.Context, kind pawl.CheckpointKind, ref pawl.AttemptRef, why string, at Position) PendingCheckpoint {
-	s, err := k.take(ctx, kind, ref, why, at, func(stamp snapshot.Stamp) (snapshot.Record, error) { return k.Store.Take(ctx, stamp) })
+	s, err := k.take(ctx, kind, ref, why, at, func(stamp snapshot.Stamp) (snapshot.Record, error) {
+		a := k.ahead.Load()
+		if a != nil && kind == pawl.CheckpointStep && ref.Token == a.token && k.ahead.CompareAndSwap(a, nil) {
+			if record, err := a.Take(ctx, stamp); err == nil {
+				return record, nil
+			}
+		}
+		return k.Store.Take(ctx, stamp)
+	})
 	if err != nil {
 		s.Snapshot = &pawl.Snapshot{None: noSnapshotReason(err)}
 	}

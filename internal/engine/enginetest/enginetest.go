@@ -157,22 +157,22 @@ func Open(ctx context.Context, cfg engine.Config, run pawl.RunID) (*engine.Engin
 
 // open opens an engine for a run and adopts changes of the plan and its inputs.
 func open(ctx context.Context, cfg engine.Config, run pawl.RunID) (*engine.Engine, error) {
-	r, err := runs.Load(ctx, cfg.Project, run)
+	r, err := runs.LoadToContinue(ctx, cfg.Project, run)
 	if err != nil {
 		return nil, err
 	}
-	defer r.Log.Close()
 	diff, err := resume.DiffPlan(cfg.Project, r, pawl.GivenValues{})
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, r.Log.Close())
 	}
+	cfg.Saver = resume.OpenSaver(ctx, cfg.Project, r, diff, cfg.Snapshots)
 	found, err := resume.Examine(ctx, cfg.Project, r, diff, cfg.Snapshots, nil, false)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, cfg.Saver.Close(), r.Log.Close())
 	}
-	e, err := Open(ctx, cfg, run)
+	e, err := engine.Open(ctx, cfg, r)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, cfg.Saver.Close(), r.Log.Close())
 	}
 	e.Examined(found)
 	if err := e.Adopt(ctx, diff, pawl.Author{Kind: pawl.ByPerson}); err != nil {
