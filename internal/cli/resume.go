@@ -133,7 +133,7 @@ func (a *app) resume(ctx context.Context, name string, o resumeOptions) error {
 		return err
 	}
 	defer r.Log.Close()
-	if err := mayContinue(p, r, o.dry); err != nil {
+	if err := rebuild.MayContinue(p, r, o.dry); err != nil {
 		return err
 	}
 	return a.resumeLoaded(ctx, p, r, mirror, notices, o)
@@ -213,14 +213,6 @@ func (a *app) announce(ctx context.Context, cfg engine.Config, r *runs.Run, wait
 		return err
 	}
 	return waits
-}
-
-// mayContinue returns an error for a run whose journal was truncated, and for one that was made elsewhere, unless the resume is dry.
-func mayContinue(p *project.Project, r *runs.Run, dry bool) error {
-	if err := rebuild.CheckTruncated(p, r); err != nil || dry {
-		return err
-	}
-	return runs.RequireOwn(p, r.State.Run)
 }
 
 // registerToResume registers the project, unless it is a dry run, and returns the notices about its place, which it prints.
