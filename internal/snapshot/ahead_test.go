@@ -59,5 +59,5 @@ func TestAheadFails(t *testing.T) {
 	if _, err := ahead.Take(t.Context(), w.stamp(pawl.CheckpointStep)); !errors.Is(err, context.Canceled) {
 		t.Errorf("take: %v", err)
 	}
-	w.must(ahead.Discard())
+	w.must(w.store.Ahead(ended).Discard())
 }

@@ -253,7 +253,8 @@ type scan struct {
 type extent struct {
 	paths []string
 	base  Record
-	rests bool // skip the folders in which the watch has seen no change. Defaults to false.
+	rests bool            // skip the folders in which the watch has seen no change. Defaults to false.
+	hurry <-chan struct{} // until it is closed, one processor is left to other work. Defaults to nil: none is.
 }
 
 // extentOf returns the extent of paths. Paths that include the root, or none, mean the whole workspace.

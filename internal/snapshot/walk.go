@@ -99,8 +99,18 @@ func (w *walk) run(rules *ignore.Rules) (Entry, error) {
 	stop := context.AfterFunc(w.ctx, func() { w.fail(context.Cause(w.ctx)) })
 	defer stop()
 	var workers sync.WaitGroup
-	for range min(max(4, runtime.GOMAXPROCS(0)), 16) { // each may hold a file of largeFile bytes in memory
+	over, end := context.WithCancel(context.Background())
+	defer end()
+	for i := range min(max(4, runtime.GOMAXPROCS(0)), 16) { // each may hold a file of largeFile bytes in memory
 		workers.Go(func() {
+			if w.part.hurry != nil && i >= max(1, runtime.GOMAXPROCS(0)-1) {
+				select {
+				case <-w.part.hurry:
+				case <-over.Done():
+					return
+				}
+			}
+			defer end()
 			each := worker{walk: w, dirents: make([]byte, 64<<10)}
 			for f := w.pop(); f != nil; f = w.pop() {
 				if err := each.visit(f); err != nil {
