@@ -186,10 +186,7 @@ func (a *app) resumeLoaded(ctx context.Context, p *project.Project, r *runs.Run,
 	after := r.State.Seq
 	return a.runEngine(ctx, p, engineStart{
 		why: "resume", output: o.output, parallel: o.parallel, mirror: o.mirror, secrets: values.Secrets, given: values.New, flags: o.given, adopt: func() *resume.PlanDiff { return change }, by: a.author(),
-		examined: x, after: after, handover: o.handover, open: func(cfg engine.Config) (*engine.Engine, error) {
-			cfg.Saver = saver
-			return engine.Open(ctx, cfg, r)
-		},
+		examined: x, after: after, handover: o.handover, saver: saver, open: func(cfg engine.Config) (*engine.Engine, error) { return engine.Open(ctx, cfg, r) },
 	})
 }
 

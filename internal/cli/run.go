@@ -30,6 +30,7 @@ import (
 	"pawl/internal/cli/updateview"
 	"pawl/internal/cli/userfile"
 	"pawl/internal/engine"
+	"pawl/internal/history"
 	"pawl/internal/planfile"
 	"pawl/internal/planlint"
 	"pawl/internal/project"
@@ -403,6 +404,7 @@ type engineStart struct {
 	adopt    func() *resume.PlanDiff // called once the run is open
 	by       pawl.Author             // who confirmed it
 	examined *resume.Examination
+	saver    *history.Saver // of a run that was read before; nil: the engine opens one
 	secrets  stepenv.Secrets
 	given    pawl.GivenValues // to record before the run resumes
 	mirror   flags.Mirror     // SYSTEM or SYSTEM=PATH; empty: as recorded in the run
@@ -445,7 +447,7 @@ func (a *app) runOnce(ctx context.Context, p *project.Project, s engineStart) (p
 		return "", err
 	}
 	cfg.LimitParallel(s.parallel)
-	cfg.Mirror, cfg.Secrets, cfg.Given = a.mirrorWith(p, s.mirror), s.secrets, s.given
+	cfg.Mirror, cfg.Secrets, cfg.Given, cfg.Saver = a.mirrorWith(p, s.mirror), s.secrets, s.given, s.saver
 	if a.json {
 		return "", a.streamEngine(ctx, p, cfg, s)
 	}

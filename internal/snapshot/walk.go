@@ -99,7 +99,7 @@ func (w *walk) run(rules *ignore.Rules) (Entry, error) {
 	stop := context.AfterFunc(w.ctx, func() { w.fail(context.Cause(w.ctx)) })
 	defer stop()
 	var workers sync.WaitGroup
-	over, end := context.WithCancel(context.Background())
+	over, end := context.WithCancel(w.ctx)
 	defer end()
 	for i := range min(max(4, runtime.GOMAXPROCS(0)), 16) { // each may hold a file of largeFile bytes in memory
 		workers.Go(func() {
