@@ -191,7 +191,7 @@ func (a *app) check(c *cobra.Command) error {
 	}
 	a.mayWait = c.Flags().Lookup("wait") != nil
 	a.command = topLevel(c).Name()
-	quick.Heap(a.command)
+	quick.Prepare(a.command)
 	a.reads = permission.ReadsOnly(a.command, c.Flags().Changed)
 	if err := a.permit(c); err != nil {
 		return err

@@ -132,7 +132,7 @@ func (a *app) resume(ctx context.Context, name string, o resumeOptions) error {
 		return err
 	}
 	defer r.Log.Close()
-	if err := mayContinue(p, r, o.dry); err != nil {
+	if err := rebuild.MayContinue(p, r, o.dry); err != nil {
 		return err
 	}
 	return a.resumeLoaded(ctx, p, r, mirror, notices, o)
@@ -150,6 +150,9 @@ func (a *app) resumeLoaded(ctx context.Context, p *project.Project, r *runs.Run,
 	cfg, err := a.engineConfig(p)
 	if err != nil {
 		return err
+	}
+	if !o.quiet && !o.dry {
+		resumeview.Resuming(a.texts(), r)
 	}
 	x, err := remotecmd.Examine(ctx, p, r, change, cfg.Snapshots, notices, o.pull)
 	if err != nil {
@@ -203,14 +206,6 @@ func (a *app) announce(ctx context.Context, cfg engine.Config, r *runs.Run, wait
 	return waits
 }
 
-// mayContinue returns an error for a run whose journal was truncated, and for one that was made elsewhere, unless the resume is dry.
-func mayContinue(p *project.Project, r *runs.Run, dry bool) error {
-	if err := rebuild.CheckTruncated(p, r); err != nil || dry {
-		return err
-	}
-	return runs.RequireOwn(p, r.State.Run)
-}
-
 // registerToResume registers the project, unless it is a dry run, and returns the notices about its place, which it prints.
 func (a *app) registerToResume(p *project.Project, dry bool) (notices []string) {
 	if notices = p.MoveNotices(); !dry {
@@ -223,9 +218,6 @@ func (a *app) registerToResume(p *project.Project, dry bool) (notices []string) 
 
 // confirmAll prints what resuming a run would change, asks for confirmation, and records what the user said about mirrored answers.
 func (a *app) confirmAll(ctx context.Context, p *project.Project, r *runs.Run, values stepenv.Collected, change *resume.PlanDiff, x *resume.Examination, o resumeOptions) error {
-	if !o.quiet {
-		resumeview.Resuming(a.texts(), r)
-	}
 	resumeview.PlanDiff(a.texts(), change, true)
 	resumeview.Findings(a.texts(), r.ItemNames(), x, false)
 	if err := a.confirmValues(supply.Changes(a.texts(), values), o); err != nil {

@@ -55,7 +55,6 @@ func (e *Engine) flush(ctx context.Context) error {
 		e.cfg.Tracer.Record(ctx, event, e.state, e.plan.Plan)
 	}
 	if len(news) > 0 {
-		e.views.Update(e.state, e.plan.Plan)
 		e.mirrorDue = e.mirror.Changed(ctx, e.state, e.plan.Plan, news)
 	}
 	if err := fence.Check(news); err != nil {

@@ -122,6 +122,9 @@ func (e *Engine) loop(ctx, leave, helpers context.Context) error {
 		if over, err := e.over(wake); over {
 			return err
 		}
+		if len(e.settling) == 0 { // what starts next does not wait for views
+			e.views.Update(e.state, e.plan.Plan)
+		}
 		var alarm <-chan time.Time
 		if wake.Kind == decide.Sleep {
 			alarm = time.After(time.Until(wake.Until))

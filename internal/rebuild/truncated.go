@@ -12,6 +12,14 @@ import (
 	"pawl/internal/runs"
 )
 
+// MayContinue returns an error for a run whose journal was truncated, and for one that was made elsewhere, unless the resume is dry.
+func MayContinue(p *project.Project, r *runs.Run, dry bool) error {
+	if err := CheckTruncated(p, r); err != nil || dry {
+		return err
+	}
+	return runs.RequireOwn(p, r.State.Run)
+}
+
 // CheckTruncated returns an error of KindDamaged if other files know more events than the journal has. A journal cut at
 // the end of a line looks intact, and continuing from it would repeat finished work.
 func CheckTruncated(p *project.Project, r *runs.Run) error {

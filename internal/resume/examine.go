@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -77,11 +78,7 @@ func (x *Examination) Unsafe() []pawl.Finding {
 // does not run acceptance checks, which may improve a verdict later. gone says that the host of the newest engine is gone, so that what it
 // ran has ended.
 func Examine(ctx context.Context, p *project.Project, r *runs.Run, change *PlanDiff, cfg config.Snapshots, notices []string, gone bool) (*Examination, error) {
-	verdicts, err := Interrupted(p, r, change)
-	if err != nil {
-		return nil, err
-	}
-	facts, err := gatherFacts(ctx, p, r, change, cfg)
+	facts, verdicts, err := gatherFacts(ctx, p, r, change, cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -96,28 +93,36 @@ func Examine(ctx context.Context, p *project.Project, r *runs.Run, change *PlanD
 	return &Examination{Findings: recovery.Validate(facts), Verdicts: verdicts}, nil
 }
 
-// gatherFacts collects the facts. What cannot be checked becomes a fact that says so.
-func gatherFacts(ctx context.Context, p *project.Project, r *runs.Run, change *PlanDiff, cfg config.Snapshots) (recovery.Facts, error) {
+// gatherFacts collects the facts, and judges interrupted attempts. What cannot be checked becomes a fact that says so. The checks run
+// concurrently.
+func gatherFacts(ctx context.Context, p *project.Project, r *runs.Run, change *PlanDiff, cfg config.Snapshots) (f recovery.Facts, verdicts []Judged, err error) {
 	s := r.State
-	f := recovery.Facts{
+	f = recovery.Facts{
 		Now: time.Now().UTC(), Run: s.Run, Last: s.LastActive(), Events: int(s.Seq), Rejected: s.RejectedEvents,
 		Gates: len(s.OpenGates()), Blocked: len(s.OpenBlockers()), Checkpoint: s.LastGood, Plan: planFact(change),
 	}
 	if holder, alive := p.EngineHolder(); alive {
 		f.Holder = holder.String()
 	}
-	f.Claims = claimsOf(p, r, change)
-	f.Commits = CommitClaims(ctx, p, s)
-	var record *snapshot.Record
-	record, f.SnapshotLost, f.Fallback = NewestSnapshot(ctx, p, s, cfg)
-	f.Git = GitFacts(ctx, p, record)
-	f.Elsewhere = elsewhereFact(ctx, p, s, cfg)
 	f.Disk = DiskFact(p.Root)
-	var err error
-	if f.Leftover, err = runs.Leftovers(p, s.Run, s); err != nil {
-		f.Leftover = []string{"cannot list orphaned processes: " + err.Error()}
-	}
-	return f, nil
+	var checks sync.WaitGroup
+	checks.Go(func() {
+		var record *snapshot.Record
+		record, f.SnapshotLost, f.Fallback = NewestSnapshot(ctx, p, s, cfg)
+		f.Git = GitFacts(ctx, p, record)
+	})
+	checks.Go(func() { f.Commits = CommitClaims(ctx, p, s) })
+	checks.Go(func() { f.Elsewhere = elsewhereFact(ctx, p, s, cfg) })
+	checks.Go(func() {
+		var err error
+		if f.Leftover, err = runs.Leftovers(p, s.Run, s); err != nil {
+			f.Leftover = []string{"cannot list orphaned processes: " + err.Error()}
+		}
+	})
+	verdicts, err = Interrupted(p, r, change) // it reads the journal, as the next line does
+	f.Claims = claimsOf(p, r, change)
+	checks.Wait()
+	return f, verdicts, err
 }
 
 func DiskFact(root string) recovery.DiskFact {

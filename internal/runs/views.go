@@ -26,6 +26,7 @@ type ViewWriter struct {
 	err      error
 	written  map[string]string // last written content by name; owned by the busy goroutine
 	rendered time.Time         // time of the last rendering; Run's goroutine only
+	seq      pawl.Seq          // of the state last rendered; Run's goroutine only
 }
 
 // viewEvery is the minimum interval between two renderings.
@@ -37,7 +38,7 @@ func NewViewWriter(p *project.Project, run pawl.RunID) *ViewWriter {
 
 // Update renders the views and writes those that changed.
 func (v *ViewWriter) Update(state *pawl.State, plan *pawl.Plan) {
-	if time.Since(v.rendered) < viewEvery {
+	if state.Seq == v.seq || time.Since(v.rendered) < viewEvery {
 		return // Close renders the final state
 	}
 	v.mu.Lock()
@@ -45,7 +46,7 @@ func (v *ViewWriter) Update(state *pawl.State, plan *pawl.Plan) {
 	if v.busy {
 		return
 	}
-	v.next, v.busy, v.rendered = view.Render(state, plan), true, time.Now()
+	v.next, v.busy, v.rendered, v.seq = view.Render(state, plan), true, time.Now(), state.Seq
 	v.idle.Go(v.write)
 }
 

@@ -1,7 +1,11 @@
 // Package quick has what makes commands fast whose heap is small.
 package quick
 
-import "runtime/debug"
+import (
+	"runtime/debug"
+
+	"pawl/internal/redact"
+)
 
 // growth is by how many percent the heap of a command that reads, prints and ends may grow before garbage is collected. Most end before that.
 const growth = 1600
@@ -13,12 +17,13 @@ var heap struct{ ballast []byte }
 // ballastSize is in bytes.
 const ballastSize = 32 << 20
 
-// Heap sets how the heap of this process grows, for its command.
-func Heap(command string) {
+// Prepare sets how the heap of this process grows, for its command, and begins what an engine waits for.
+func Prepare(command string) {
 	switch command {
 	case "status", "brief":
 		debug.SetGCPercent(growth)
 	case "run", "resume":
 		heap.ballast = make([]byte, ballastSize)
+		go redact.OfProcess() // the first call takes a while, and the first event needs it
 	}
 }
