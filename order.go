@@ -22,7 +22,7 @@ func (p *Plan) Needs(id StepID) []StepID {
 
 // Order returns the Needs of every step. Steps that wait for a whole phase may share a slice.
 func (p *Plan) Order() map[StepID][]StepID {
-	order := make(map[StepID][]StepID)
+	order := make(map[StepID][]StepID, len(p.Steps()))
 	var before []StepID
 	for i := range p.Phases {
 		inside := needsInside(p.Phases[i].Steps)
@@ -109,6 +109,9 @@ func needsInside(steps []Step) map[StepID][]StepID {
 
 // union returns the ids of a, then those of b, without duplicates.
 func union(a, b []StepID) []StepID {
+	if len(a)+len(b) < 2 {
+		return append(a[:len(a):len(a)], b...)
+	}
 	seen := make(map[StepID]bool, len(a)+len(b))
 	var ids []StepID
 	for _, list := range [][]StepID{a, b} {

@@ -1,6 +1,7 @@
 package pawl
 
 import (
+	"slices"
 	"strings"
 	"time"
 )
@@ -244,6 +245,7 @@ const MaxBackoff = 10 * time.Minute
 func (p *Plan) Steps() []*Step {
 	var steps []*Step
 	for i := range p.Phases {
+		steps = slices.Grow(steps, len(p.Phases[i].Steps))
 		for j := range p.Phases[i].Steps {
 			steps = append(steps, &p.Phases[i].Steps[j])
 		}
