@@ -22,7 +22,7 @@ func (p *Plan) Needs(id StepID) []StepID {
 
 // Order returns the Needs of every step. Steps that wait for a whole phase may share a slice.
 func (p *Plan) Order() map[StepID][]StepID {
-	order := make(map[StepID][]StepID)
+	order := make(map[StepID][]StepID, len(p.Steps()))
 	var before []StepID
 	for i := range p.Phases {
 		inside := needsInside(p.Phases[i].Steps)

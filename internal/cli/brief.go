@@ -86,9 +86,12 @@ func (a *app) brief(c *cobra.Command, name string, b sessions.Briefing) error {
 			name, b.Attempt = string(step.Run), &step.Attempt
 		}
 	}
-	run, err := a.runForBrief(c, p, name)
-	if err != nil {
+	var run pawl.RunID
+	if b.Loaded, err = runForBrief(c, p, name); err != nil {
 		return err
+	}
+	if b.Loaded != nil {
+		run = b.Loaded.State.Run
 	}
 	if who, _ := a.caller(); who.Kind == caller.Agent && who.Session != "" {
 		b.Session = pawl.SessionIDOf(who.Name, who.Session, "")
@@ -104,11 +107,11 @@ func (a *app) brief(c *cobra.Command, name string, b sessions.Briefing) error {
 	return err
 }
 
-// runForBrief resolves a run's name. Without a name it returns "" if there are no runs: a brief can say that too.
-func (a *app) runForBrief(c *cobra.Command, p *project.Project, name string) (pawl.RunID, error) {
-	run, err := runs.FindRun(c.Context(), p, name)
+// runForBrief loads a run. Without a name it returns nil if there are no runs: a brief can say that too.
+func runForBrief(c *cobra.Command, p *project.Project, name string) (*runs.Run, error) {
+	r, err := runs.LoadNamed(c.Context(), p, name)
 	if name == "" && errors.Is(err, pawl.ErrNoRun) {
-		return "", nil
+		return nil, nil
 	}
-	return run, err
+	return r, err
 }

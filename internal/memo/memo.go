@@ -136,6 +136,11 @@ func changed(was file) bool {
 	return err != nil || now != was
 }
 
+// Equal reports whether the files are certainly as the other ones.
+func (f Files) Equal(other Files) bool {
+	return f.settled && other.settled && slices.Equal(f.all, other.all)
+}
+
 // Settled reports whether the files had not changed so recently that another change might not show. Otherwise a memo of them never counts.
 func (f Files) Settled() bool { return f.settled }
 

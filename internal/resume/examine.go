@@ -108,7 +108,9 @@ func gatherFacts(ctx context.Context, p *project.Project, r *runs.Run, change *P
 	var checks sync.WaitGroup
 	checks.Go(func() {
 		var record *snapshot.Record
-		record, f.SnapshotLost, f.Fallback = NewestSnapshot(ctx, p, s, cfg)
+		store := runs.SnapshotsOf(p, cfg)
+		defer store.Close()
+		record, f.SnapshotLost, f.Fallback = NewestSnapshot(ctx, p, s, store)
 		f.Git = GitFacts(ctx, p, record)
 	})
 	checks.Go(func() { f.Commits = CommitClaims(ctx, p, s) })
@@ -291,27 +293,26 @@ func CommitReachable(ctx context.Context, root, commit string) bool {
 
 // NewestSnapshot returns the snapshot of the newest good checkpoint, nil for none. If the snapshot is lost, lost says
 // why and instead is the newest good checkpoint that still has one.
-func NewestSnapshot(ctx context.Context, p *project.Project, s *pawl.State, cfg config.Snapshots) (record *snapshot.Record, lost string, instead *pawl.Checkpoint) {
+func NewestSnapshot(ctx context.Context, p *project.Project, s *pawl.State, snapshots *runs.Snapshots) (record *snapshot.Record, lost string, instead *pawl.Checkpoint) {
 	if s.LastGood == nil {
 		return nil, "", nil
 	}
-	found, err := recordOf(ctx, p, cfg, s.LastGood)
+	found, err := recordOf(ctx, p, snapshots, s.LastGood)
 	if err == nil {
 		return &found, "", nil
 	}
 	if s.LastGood.Unsaved() == "" {
-		record, instead = recordBefore(ctx, p, s, cfg)
+		record, instead = recordBefore(ctx, p, s, snapshots)
 	}
 	return record, err.Error(), instead
 }
 
 // recordBefore returns the newest good checkpoint that still has a snapshot, nil for none.
-func recordBefore(ctx context.Context, p *project.Project, s *pawl.State, cfg config.Snapshots) (*snapshot.Record, *pawl.Checkpoint) {
-	store, err := runs.OpenSnapshots(ctx, p, cfg)
+func recordBefore(ctx context.Context, p *project.Project, s *pawl.State, snapshots *runs.Snapshots) (*snapshot.Record, *pawl.Checkpoint) {
+	store, err := snapshots.Open(ctx)
 	if err != nil {
 		return nil, nil
 	}
-	defer store.Close()
 	all, err := history.Checkpoints(ctx, p, store, s.Run)
 	if err != nil {
 		return nil, nil
@@ -345,18 +346,17 @@ func GitFacts(ctx context.Context, p *project.Project, record *snapshot.Record) 
 }
 
 // recordOf returns the commit record of a checkpoint. The error says why there is none.
-func recordOf(ctx context.Context, p *project.Project, cfg config.Snapshots, c *pawl.Checkpoint) (snapshot.Record, error) {
+func recordOf(ctx context.Context, p *project.Project, snapshots *runs.Snapshots, c *pawl.Checkpoint) (snapshot.Record, error) {
 	if c.Snapshot == nil || c.Snapshot.Record == "" {
 		return snapshot.Record{}, errors.New(cmp.Or(c.Unsaved(), "it was saved without files"))
 	}
 	if _, err := disk.Lstat(p.Snapshots()); err != nil {
 		return snapshot.Record{}, err
 	}
-	store, err := runs.OpenSnapshots(ctx, p, cfg)
+	store, err := snapshots.Open(ctx)
 	if err != nil {
 		return snapshot.Record{}, err
 	}
-	defer store.Close()
 	id, err := pack.ParseID(c.Snapshot.Record)
 	if err != nil {
 		return snapshot.Record{}, err

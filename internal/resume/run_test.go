@@ -1,6 +1,7 @@
 package resume_test
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -213,7 +214,8 @@ func TestExamineGit(t *testing.T) {
 	if c := resume.CommitClaims(t.Context(), p.Project, p.State()); len(c) != 1 || !c[0].Reachable {
 		t.Errorf("commits %+v", c)
 	}
-	record, lost, _ := resume.NewestSnapshot(t.Context(), p.Project, p.State(), p.Config.Snapshots)
+	snapshots := runs.SnapshotsOf(p.Project, p.Config.Snapshots)
+	record, lost, _ := resume.NewestSnapshot(t.Context(), p.Project, p.State(), snapshots)
 	if record == nil || lost != "" {
 		t.Fatalf("no record: %s", lost)
 	}
@@ -227,8 +229,8 @@ func TestExamineGit(t *testing.T) {
 	if c := resume.CommitClaims(t.Context(), p.Project, p.State()); c[0].Reachable || resume.CommitReachable(t.Context(), p.Root, "no commit") {
 		t.Errorf("a commit that was amended away is there: %+v", c)
 	}
-	p.Check(os.RemoveAll(p.Snapshots()))
-	if _, lost, _ = resume.NewestSnapshot(t.Context(), p.Project, p.State(), p.Config.Snapshots); lost == "" {
+	p.Check(errors.Join(snapshots.Close(), os.RemoveAll(p.Snapshots())))
+	if _, lost, _ = resume.NewestSnapshot(t.Context(), p.Project, p.State(), snapshots); lost == "" {
 		t.Error("a snapshot that is gone is not missed")
 	}
 }

@@ -24,10 +24,9 @@ type search struct {
 
 // looked is a run that a search has read, or the error of that.
 type looked struct {
-	run   pawl.RunID
-	log   *journal.Log
-	state *pawl.State
-	err   error
+	foldedRun
+	run pawl.RunID
+	err error
 }
 
 func newSearch(p *project.Project) (*search, error) {
@@ -45,7 +44,7 @@ func (f *search) state(ctx context.Context, run pawl.RunID) (*pawl.State, error)
 			return nil, err
 		}
 		known.run = run
-		known.log, known.state, known.err = openFolded(ctx, f.project, run)
+		known.foldedRun, known.err = openFolded(ctx, f.project, run)
 	}
 	return known.state, known.err
 }
@@ -95,7 +94,7 @@ func LoadNamed(ctx context.Context, p *project.Project, name string) (*Run, erro
 	}
 	var r *Run
 	if open {
-		r, err = withPlan(p, p.Runs(), run, known.log, known.state)
+		r, err = withPlan(p, p.Runs(), run, known.foldedRun)
 	} else {
 		r, err = Load(ctx, p, run)
 	}
@@ -255,15 +254,15 @@ func FindRequested(ctx context.Context, p *project.Project, request string) (paw
 
 // requestOf returns the name of the request that created a run.
 func requestOf(ctx context.Context, p *project.Project, run pawl.RunID) (string, error) {
-	log, _, err := openFolded(ctx, p, run)
+	f, err := openFolded(ctx, p, run)
 	if errors.Is(err, journal.ErrEmpty) {
 		return "", nil // its creation was interrupted: not a run
 	}
 	if err != nil {
 		return "", err
 	}
-	first, err := log.Event(1)
-	if err = errors.Join(err, log.Close()); err != nil {
+	first, err := f.log.Event(1)
+	if err = errors.Join(err, f.log.Close()); err != nil {
 		return "", err
 	}
 	var created pawl.RunCreated

@@ -15,6 +15,7 @@ import (
 	"pawl"
 	"pawl/internal/disk"
 	"pawl/internal/journal"
+	"pawl/internal/memo"
 	"pawl/internal/project"
 	"pawl/internal/stepenv"
 )
@@ -31,6 +32,8 @@ type Run struct {
 
 	mayBeForged bool // the state comes from a cache; see CheckCache
 
+	files memo.Files // see foldedRun
+
 	LostPlan []byte // the plan's content if its copy next to the journal is damaged or missing; otherwise nil
 }
 
@@ -46,25 +49,25 @@ func Glance(ctx context.Context, p *project.Project, run pawl.RunID) (*Run, erro
 	if err != nil {
 		return nil, err
 	}
-	return withPlan(p, p.Runs(), run, log, state)
+	return withPlan(p, p.Runs(), run, foldedRun{log: log, state: state})
 }
 
 func loadFrom(ctx context.Context, p *project.Project, folder string, run pawl.RunID) (*Run, error) {
-	log, state, err := openFoldedIn(ctx, p, folder, run)
+	f, err := openFoldedIn(ctx, p, folder, run)
 	if err != nil {
 		return nil, err
 	}
-	return withPlan(p, folder, run, log, state)
+	return withPlan(p, folder, run, f)
 }
 
 // withPlan returns a run whose journal has been read, and reads its plan. If that fails, it closes the journal.
-func withPlan(p *project.Project, folder string, run pawl.RunID, log *journal.Log, state *pawl.State) (*Run, error) {
-	r := &Run{Log: log, State: state}
-	if err := log.Stale(); err != nil {
+func withPlan(p *project.Project, folder string, run pawl.RunID, f foldedRun) (*Run, error) {
+	r := &Run{Log: f.log, State: f.state, files: f.files}
+	if err := r.Log.Stale(); err != nil {
 		r.Notes = append(r.Notes, fmt.Sprintf("this copy of the run may be behind its database: %v", err))
 	}
 	if err := r.readPlan(p, folder); err != nil {
-		return nil, errors.Join(err, log.Close())
+		return nil, errors.Join(err, r.Log.Close())
 	}
 	return r, nil
 }
@@ -304,15 +307,15 @@ func createdAt(p *project.Project, run pawl.RunID) time.Time {
 
 // LoadState folds a run's journal.
 func LoadState(ctx context.Context, p *project.Project, run pawl.RunID) (*pawl.State, error) {
-	log, state, err := openFolded(ctx, p, run)
+	f, err := openFolded(ctx, p, run)
 	if err != nil {
 		return nil, err
 	}
-	return state, log.Close()
+	return f.state, f.log.Close()
 }
 
 // openFolded opens a run's journal and folds it.
-func openFolded(ctx context.Context, p *project.Project, run pawl.RunID) (*journal.Log, *pawl.State, error) {
+func openFolded(ctx context.Context, p *project.Project, run pawl.RunID) (foldedRun, error) {
 	return openFoldedIn(ctx, p, p.Runs(), run)
 }
 

@@ -120,6 +120,36 @@ func OpenSnapshots(ctx context.Context, p *project.Project, cfg config.Snapshots
 	return snapshot.Open(ctx, snapshotConfig(p, cfg))
 }
 
+// Snapshots is the project's snapshot store. The first Open opens it, so that several checks may share it. It is not for concurrent use.
+type Snapshots struct {
+	project *project.Project
+	config  config.Snapshots
+	store   *snapshot.Store
+}
+
+// SnapshotsOf returns the project's snapshot store, not yet opened.
+func SnapshotsOf(p *project.Project, cfg config.Snapshots) *Snapshots {
+	return &Snapshots{project: p, config: cfg}
+}
+
+// Open is OpenSnapshots, once.
+func (s *Snapshots) Open(ctx context.Context) (store *snapshot.Store, err error) {
+	if s.store == nil {
+		s.store, err = OpenSnapshots(ctx, s.project, s.config)
+	}
+	return s.store, err
+}
+
+// Close closes the store if it is open.
+func (s *Snapshots) Close() error {
+	if s.store == nil {
+		return nil
+	}
+	store := s.store
+	s.store = nil
+	return store.Close()
+}
+
 // OpenSnapshotsReadOnly opens the project's snapshot store and changes nothing there. A missing store is empty.
 func OpenSnapshotsReadOnly(ctx context.Context, p *project.Project, cfg config.Snapshots) (*snapshot.Store, error) {
 	how := snapshotConfig(p, cfg)

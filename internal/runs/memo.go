@@ -40,27 +40,39 @@ func journalFiles(folder string, run pawl.RunID, others ...string) (files memo.F
 	return memo.At(append(paths, others...)...), true
 }
 
+// foldedRun is a run's open journal with the state after its events.
+type foldedRun struct {
+	log   *journal.Log
+	state *pawl.State
+	files memo.Files // the journal's, at a moment before it was read; zero if a memo of them would not count
+}
+
 // openFoldedIn opens a run's journal in a folder of runs and folds it. It reads the journal only if that has changed since it was last
 // folded, and folds only what is new.
-func openFoldedIn(ctx context.Context, p *project.Project, folder string, run pawl.RunID) (*journal.Log, *pawl.State, error) {
+func openFoldedIn(ctx context.Context, p *project.Project, folder string, run pawl.RunID) (f foldedRun, err error) {
 	if !p.Trust.Trusted() {
-		log, err := journal.Open(folder, run)
-		return folded(ctx, log, nil, err)
+		f.log, err = journal.Open(folder, run)
+		f.log, f.state, err = folded(ctx, f.log, nil, err)
+		return f, err
 	}
 	known := &journal.Known{}
 	if was, ok := memo.LoadEarlier(memoPath(p, folder, run, "state"), known); !ok || known.State == nil {
 		known = &journal.Known{Cache: ownCache(p, folder, run)}
 	} else if was.Unchanged() {
-		log, err := journal.Unread(folder, run, known.State.Seq)
-		return log, known.State, err
+		f.state, f.files = known.State, was
+		f.log, err = journal.Unread(folder, run, known.State.Seq)
+		return f, err
 	}
 	files, local := journalFiles(folder, run)
-	log, err := journal.OpenAfter(folder, run, known)
-	log, state, err := folded(ctx, log, known, err)
-	if err == nil && local && files.Settled() && files.Size() >= memorable && log.Proven() {
-		rememberState(p, folder, log, state, files)
+	f.log, err = journal.OpenAfter(folder, run, known)
+	f.log, f.state, err = folded(ctx, f.log, known, err)
+	if err == nil && local && files.Settled() && files.Size() >= memorable {
+		f.files = files
+		if f.log.Proven() {
+			rememberState(p, folder, f.log, f.state, files)
+		}
 	}
-	return log, state, err
+	return f, err
 }
 
 // folded folds a journal, from a known state on, unless opening it was an error.
@@ -146,24 +158,20 @@ func readPlanCopy(p *project.Project, folder string, state *pawl.State) (*pawl.P
 	return plan, err
 }
 
-// Recall reads what was remembered about a run, and reports whether it was computed from the journal as it is now. The caller calls it
-// before it loads the run, and may pass to remember what it has computed from that.
-func Recall[T any](p *project.Project, run pawl.RunID, about string, value *T) (ok bool, remember func(*T)) {
-	path := memoPath(p, p.Runs(), run, about)
-	if !p.Trust.Trusted() {
+// Recall reads what was remembered about a run, and reports whether it was computed from the journal from which the run was loaded. The
+// caller may pass to remember what it has computed from that. It calls both while the run's state is as it was loaded.
+func Recall[T any](p *project.Project, r *Run, about string, value *T) (ok bool, remember func(*T)) {
+	if !r.files.Settled() {
 		return false, func(*T) {}
 	}
-	if memo.Load(path, value) {
-		ok = true
-	} else {
+	path := memoPath(p, p.Runs(), r.State.Run, about)
+	was, ok := memo.LoadEarlier(path, value)
+	if ok = ok && was.Equal(r.files); !ok {
 		var none T
 		*value = none
 	}
-	files, local := journalFiles(p.Runs(), run)
 	return ok, func(now *T) {
-		if local && files.Settled() && files.Size() >= memorable {
-			_ = memo.Save(path, files, now) // without it the next command computes it again
-		}
+		_ = memo.Save(path, r.files, now) // without it the next command computes it again
 	}
 }
 

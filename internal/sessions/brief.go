@@ -26,6 +26,7 @@ import (
 // Briefing says who a brief is for, and passes in what the caller already knows.
 type Briefing struct {
 	brief.Options
+	Loaded    *runs.Run        // the run, if the caller has loaded it; Brief closes its journal. Defaults to loading it here.
 	Since     string           // checkpoint to report changes from. Defaults to the run's newest good one.
 	Attempt   *pawl.AttemptRef // the attempt that asks. Defaults to none.
 	Snapshots config.Snapshots
@@ -48,17 +49,20 @@ func Brief(ctx context.Context, p *project.Project, run pawl.RunID, b Briefing) 
 	if b.Redact == nil {
 		b.Redact = redact.New(os.Environ()).Text
 	}
-	g := &briefer{project: p, Briefing: b}
+	g := &briefer{project: p, Briefing: b, snapshots: runs.SnapshotsOf(p, b.Snapshots)}
 	g.facts = brief.Facts{Now: time.Now().UTC(), Inside: b.Attempt, Findings: b.Findings}
 	g.memories(ctx)
 	if run == "" {
 		return brief.Make(g.facts, b.Options), nil
 	}
-	known, remember := runs.Recall(p, run, "brief", &g.known)
-	r, err := runs.Load(ctx, p, run)
+	r, err := b.Loaded, error(nil)
+	if r == nil {
+		r, err = runs.Load(ctx, p, run)
+	}
 	if err != nil {
 		return brief.Brief{}, err
 	}
+	known, remember := runs.Recall(p, r, "brief", &g.known)
 	g.run, g.facts.State, g.facts.Plan = r, r.State, r.Plan
 	g.worktree()
 	if g.facts.Elsewhere, err = runs.Elsewhere(p, r.State.Run); err != nil {
@@ -81,12 +85,13 @@ func Brief(ctx context.Context, p *project.Project, run pawl.RunID, b Briefing) 
 // invalid requests and when ctx ends.
 type briefer struct {
 	Briefing
-	project *project.Project
-	run     *runs.Run
-	facts   brief.Facts
-	records []snapshot.Record // snapshots of this run, oldest first
-	known   fromJournal       // empty at first, if the journal has changed since the last brief
-	learned bool              // known has changed
+	project   *project.Project
+	run       *runs.Run
+	facts     brief.Facts
+	snapshots *runs.Snapshots
+	records   []snapshot.Record // snapshots of this run, oldest first
+	known     fromJournal       // empty at first, if the journal has changed since the last brief
+	learned   bool              // known has changed
 }
 
 // fromJournal is what a brief remembers of what it has read in a journal.
@@ -97,6 +102,7 @@ type fromJournal struct {
 }
 
 func (g *briefer) gather(ctx context.Context) error {
+	defer g.snapshots.Close()
 	if holder, alive := g.project.EngineHolder(); alive && holder.WorksOn(g.run.State) {
 		g.facts.Engine = &brief.Engine{PID: holder.PID, Since: holder.Since}
 	}
@@ -161,7 +167,7 @@ func (g *briefer) validate(ctx context.Context) {
 		Commits: resume.CommitClaims(ctx, g.project, s), Disk: resume.DiskFact(g.project.Root),
 	}
 	var record *snapshot.Record
-	record, f.SnapshotLost, f.Fallback = resume.NewestSnapshot(ctx, g.project, s, g.Snapshots)
+	record, f.SnapshotLost, f.Fallback = resume.NewestSnapshot(ctx, g.project, s, g.snapshots)
 	f.Git = resume.GitFacts(ctx, g.project, record)
 	for _, found := range recovery.Validate(f) {
 		if found.Level != pawl.OK {
@@ -232,14 +238,11 @@ func (g *briefer) files(ctx context.Context) error {
 	} else if err := g.project.Trusted(); err != nil { // comparing writes caches
 		g.unchecked("which files changed: the project is not trusted")
 	} else {
-		store, err := runs.OpenSnapshots(ctx, g.project, g.Snapshots)
+		store, err := g.snapshots.Open(ctx)
 		if err != nil {
 			g.unchecked("which files changed: %v", err)
-		} else {
-			defer store.Close()
-			if err := g.compare(ctx, store, pr); err != nil {
-				return err
-			}
+		} else if err := g.compare(ctx, store, pr); err != nil {
+			return err
 		}
 	}
 	g.git(ctx)

@@ -108,7 +108,7 @@ func (w *told) facts(b Briefing) brief.Facts {
 	if b.Timeout == 0 {
 		b.Timeout = time.Minute
 	}
-	g := &briefer{project: w.p, Briefing: b, run: r}
+	g := &briefer{project: w.p, Briefing: b, run: r, snapshots: runs.SnapshotsOf(w.p, b.Snapshots)}
 	g.facts = brief.Facts{Now: time.Now(), State: r.State, Plan: r.Plan}
 	if err := errors.Join(g.gather(w.Context()), r.Log.Close()); err != nil {
 		w.Fatal(err)
@@ -265,8 +265,13 @@ func TestBriefAgain(t *testing.T) {
 		return b.Text
 	}
 	first := tell()
+	r, err := runs.Load(t.Context(), w.p, w.run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Log.Close()
 	var known fromJournal
-	if ok, _ := runs.Recall(w.p, w.run, "brief", &known); !ok || len(known.Proofs) != 1 || len(known.Left["b"].First) != 2 {
+	if ok, _ := runs.Recall(w.p, r, "brief", &known); !ok || len(known.Proofs) != 1 || len(known.Left["b"].First) != 2 {
 		t.Fatalf("remembered: %v, %+v", ok, known)
 	}
 	clock := regexp.MustCompile(`\d\d:\d\d:\d\d UTC|\d+s ago|just now`)

@@ -123,11 +123,15 @@ func PrintLine(w io.Writer, spans ...Span) error {
 
 // Print writes pieces of text to w: with their colors if w is a Filter that allows them.
 func Print(w io.Writer, spans ...Span) error {
-	text := Line(spans).Text()
 	if f, ok := w.(*Filter); ok && f.Paint {
-		w, text = f.Out, Line(spans).Render(true, 0)
+		_, err := io.WriteString(f.Out, Line(spans).Render(true, 0))
+		return err
 	}
-	_, err := io.WriteString(w, text)
+	var text []byte
+	for _, s := range spans {
+		text = append(text, s.Text...)
+	}
+	_, err := w.Write(text)
 	return err
 }
 

@@ -71,6 +71,9 @@ const maxSequence = 32
 
 // Write implements io.Writer.
 func (f *Filter) Write(text []byte) (int, error) {
+	if len(f.partial) == 0 && plain(text) == len(text) {
+		return f.Out.Write(text)
+	}
 	rest := text
 	if len(f.partial) > 0 {
 		rest = append(f.partial, text...)

@@ -4,6 +4,7 @@ package layout
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -124,12 +125,14 @@ func PaintedTable(w io.Writer, head []string, rows [][]string, colourOf func(row
 			widths[i] = max(widths[i], Width(Visible(cell)))
 		}
 	}
+	var line Line // one for all rows
+	gap := strings.Repeat(" ", slices.Max(append(widths, 0))+2)
 	for r, row := range all {
 		last := len(row) - 1
 		for last >= 0 && row[last] == "" {
 			last--
 		}
-		var line Line
+		line = line[:0]
 		for i, cell := range row[:last+1] {
 			colour := Bold
 			if r > 0 {
@@ -137,10 +140,10 @@ func PaintedTable(w io.Writer, head []string, rows [][]string, colourOf func(row
 			}
 			line = append(line, Span{cell, colour})
 			if i < last {
-				line = append(line, Span{strings.Repeat(" ", widths[i]-Width(Visible(cell))+2), Plain})
+				line = append(line, Span{gap[:widths[i]-Width(Visible(cell))+2], Plain})
 			}
 		}
-		if err := PrintLine(w, line...); err != nil {
+		if err := Print(w, append(line, Span{Text: "\n"})...); err != nil {
 			return err
 		}
 	}

@@ -212,6 +212,7 @@ func Of(p *project.Project, r *runs.Run) Report {
 		report.Deaths++ // the last engine crashed and recorded no end
 	}
 	good := &finder{run: r}
+	report.Steps = slices.Grow(report.Steps, report.Position.StepTotal)
 	for i := range r.Plan.Phases {
 		for j := range r.Plan.Phases[i].Steps {
 			report.Steps = append(report.Steps, stepOf(&r.Plan.Phases[i], &r.Plan.Phases[i].Steps[j], good))

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"slices"
 )
 
 // A pack is a file of consecutive segments, each written by one commit:
@@ -100,7 +101,10 @@ func (s *scan) segment() (more bool, err error) {
 	if err != nil || to == s.in.size && s.end >= s.known && s.torn(bad) {
 		return false, err
 	}
-	s.entries, s.bad, s.end = append(s.entries, entries...), append(s.bad, bad...), to
+	if len(s.entries) > 0 {
+		entries = append(s.entries, entries...)
+	}
+	s.entries, s.bad, s.end = entries, append(s.bad, bad...), to
 	return true, nil
 }
 
@@ -146,6 +150,9 @@ func (s *scan) entriesIn(from, to int64) (entries []entry, bad []badRange, err e
 			return nil, nil, err
 		}
 		if checksum(stored) == e.sum {
+			if len(entries) == cap(entries) { // append grows a long slice by a quarter only
+				entries = slices.Grow(entries, len(entries)+1)
+			}
 			entries = append(entries, e)
 		} else {
 			bad = append(bad, badRange{from: at, to: e.end(), entry: e, why: "checksum mismatch"})

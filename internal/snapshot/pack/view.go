@@ -143,6 +143,9 @@ func (v *view) readTail(p *packFile) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", packName(p.number), err)
 	}
+	if len(v.tail) == 0 {
+		v.tail = make(map[ID]location, len(found.entries))
+	}
 	for _, e := range found.entries {
 		v.add(p.number, e)
 	}
