@@ -228,3 +228,42 @@ func TestMemoOfViews(t *testing.T) {
 		}
 	}
 }
+
+// TestRecall: what was computed from a run counts as long as its journal is the one from which it was computed.
+func TestRecall(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	p, run := longRun(t, pawl.MemoryLearned{Memory: pawl.Memory{Text: "x"}})
+	recall := func(computed string) (told string, ok bool) {
+		t.Helper()
+		settle(t, p, run)
+		r, err := Load(t.Context(), p, run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Log.Close()
+		ok, remember := Recall(p, r, "test", &told)
+		if computed != "" {
+			remember(&computed)
+		}
+		return told, ok
+	}
+	if told, ok := recall("first"); ok || told != "" {
+		t.Errorf("before anything was remembered: %q", told)
+	}
+	if told, ok := recall(""); !ok || told != "first" {
+		t.Errorf("%q, %v", told, ok)
+	}
+	r, err := Perform(t.Context(), p, run, pawl.Author{Kind: pawl.ByPerson}, func(*project.Project, *Run) ([]pawl.Payload, error) {
+		return []pawl.Payload{pawl.DecisionMade{Decision: pawl.Decision{Choice: "on"}}}, nil
+	})
+	if err := errors.Join(err, r.Log.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if told, ok := recall(""); ok || told != "" {
+		t.Errorf("after an event: %q", told)
+	}
+	recall("second")
+	if told, ok := recall(""); !ok || told != "second" {
+		t.Errorf("%q, %v", told, ok)
+	}
+}
