@@ -25,7 +25,7 @@ func Python(prelude string) Language {
 		Release: "go.set()\nthread.join()",
 		Updates: prelude + "display(1, display_id='one')\nupdate_display(2, display_id='one')\nclear_output(wait=True)\ndisplay(3)",
 		Loop:    "print('running', flush=True)\nwhile True:\n    pass",
-		Sleep:   "import time\nprint('running', flush=True)\ntime.sleep(3600)",
+		Sleep:   "import time\nprint('running', flush=True)\nwhile True: time.sleep(1)", // Python notices a signal that comes just before a sleep after it
 		Call:    "import hashlib\nprint('running', flush=True)\n_ = hashlib.pbkdf2_hmac('sha256', b'a', b'b', 2000000)",
 		Kill:    "import os, signal\nprint('last words', flush=True)\nos.kill(os.getpid(), signal.SIGKILL)",
 		Exit:    "import os\nos._exit(3)",
