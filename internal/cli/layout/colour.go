@@ -85,15 +85,6 @@ type Span struct {
 // Line is a line of text whose pieces have colors.
 type Line []Span
 
-// Text returns the line without colors.
-func (l Line) Text() string {
-	var b strings.Builder
-	for _, s := range l {
-		b.WriteString(s.Text)
-	}
-	return b.String()
-}
-
 // Render returns the line as a terminal shows it, without control characters except its own colors. It takes at most width columns; 0:
 // no limit.
 func (l Line) Render(colours bool, width int) string {
