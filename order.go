@@ -29,7 +29,7 @@ func (p *Plan) Order() map[StepID][]StepID {
 		for j := range p.Phases[i].Steps {
 			s := &p.Phases[i].Steps[j]
 			switch {
-			case len(inside[s.ID]) > 0:
+			case len(inside[j]) > 0:
 				order[s.ID] = s.Needs
 			case len(s.Needs) == 0:
 				order[s.ID] = before
@@ -46,63 +46,55 @@ func (p *Plan) Order() map[StepID][]StepID {
 // needs one of the previous level. Steps in dependency cycles, which package planfile rejects, are in no level.
 func (p *Plan) Waves(phase int) [][]StepID {
 	steps := p.Phases[phase].Steps
-	missing := make(map[StepID]int, len(steps)) // step → number of its needs that have no level yet
-	neededBy := make(map[StepID][]StepID, len(steps))
-	for id, needs := range needsInside(steps) {
-		missing[id] = len(needs)
+	missing := make([]int, len(steps)) // number of needs that have no level yet
+	depth, neededBy := make([]int, len(steps)), make([][]int, len(steps))
+	for i, needs := range needsInside(steps) {
+		missing[i] = len(needs)
 		for _, need := range needs {
-			neededBy[need] = append(neededBy[need], id)
+			neededBy[need] = append(neededBy[need], i)
 		}
 	}
-	depth := make(map[StepID]int, len(steps))
-	var queue []StepID
-	for _, id := range idsOf(steps) {
-		if missing[id] == 0 {
-			queue = append(queue, id)
+	queue := make([]int, 0, len(steps))
+	for i := range steps {
+		if missing[i] == 0 {
+			queue = append(queue, i)
 		}
 	}
-	deepest := -1
-	for len(queue) > 0 {
-		id := queue[0]
-		queue = queue[1:]
-		deepest = depth[id] // never less than the depth of the previous one
-		for _, next := range neededBy[id] {
+	for at := 0; at < len(queue); at++ {
+		for _, next := range neededBy[queue[at]] {
 			missing[next]--
-			depth[next] = depth[id] + 1
+			depth[next] = depth[queue[at]] + 1
 			if missing[next] == 0 {
 				queue = append(queue, next)
 			}
 		}
 	}
-	return byDepth(steps, depth, missing, deepest+1)
-}
-
-// byDepth groups the steps by depth, in order, without steps whose needs have no level.
-func byDepth(steps []Step, depth, missing map[StepID]int, waves int) [][]StepID {
+	waves := 0
+	if n := len(queue); n > 0 {
+		waves = depth[queue[n-1]] + 1 // never less than that of the ones before
+	}
 	groups := make([][]StepID, waves)
-	for _, id := range idsOf(steps) {
-		if missing[id] == 0 {
-			groups[depth[id]] = append(groups[depth[id]], id)
+	for i := range steps {
+		if missing[i] == 0 {
+			groups[depth[i]] = append(groups[depth[i]], steps[i].ID)
 		}
 	}
 	return groups
 }
 
-// needsInside returns the needs of each step that are among the steps, without duplicates.
-func needsInside(steps []Step) map[StepID][]StepID {
-	known := make(map[StepID]bool, len(steps))
+// needsInside returns the needs of each step that are among the steps, as indexes.
+func needsInside(steps []Step) [][]int {
+	at := make(map[StepID]int, len(steps))
 	for i := range steps {
-		known[steps[i].ID] = true
+		at[steps[i].ID] = i
 	}
-	inside := make(map[StepID][]StepID, len(steps))
+	inside := make([][]int, len(steps))
 	for i := range steps {
-		var needs []StepID
-		for _, need := range union(steps[i].Needs, nil) {
-			if known[need] {
-				needs = append(needs, need)
+		for _, id := range steps[i].Needs {
+			if need, known := at[id]; known {
+				inside[i] = append(inside[i], need)
 			}
 		}
-		inside[steps[i].ID] = needs
 	}
 	return inside
 }

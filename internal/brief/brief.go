@@ -78,9 +78,14 @@ func Make(f Facts, o Options) Brief {
 	}
 	w := newWriter(f, o)
 	var fit fitted
-	for _, most := range lengths {
-		w.maxText, w.maxName = most.text, most.name
-		if fit = w.fit(w.sections()); !fit.cut {
+	for i := 0; i < len(lengths); i++ {
+		w.maxText, w.maxName = lengths[i].text, lengths[i].name
+		all := w.sections()
+		if slices.ContainsFunc(all, func(s section) bool { return s.more() > 0 }) && i < len(lengths)-1 {
+			i = len(lengths) - 2 // it is cut with any lengths
+			continue
+		}
+		if fit = w.fit(all); !fit.cut {
 			break
 		}
 	}

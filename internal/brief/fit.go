@@ -20,10 +20,13 @@ func (s *section) more() int { return s.total - len(s.lines) }
 // maxLines is the maximum number of lines kept for a section, so that the cost of a brief does not grow with the run.
 const maxLines = 400
 
+// full reports whether further lines are only counted.
+func (s *section) full() bool { return len(s.lines) == maxLines }
+
 // add adds lines; beyond maxLines it only counts them.
 func (s *section) add(lines ...string) {
 	for _, line := range lines {
-		if len(s.lines) < maxLines {
+		if !s.full() {
 			s.lines = append(s.lines, line)
 		}
 		s.total++
@@ -95,7 +98,16 @@ func (w *writer) fit(all []section) fitted {
 func (w *writer) size(f fitted) int {
 	size := len(w.head(f)) + len(w.tail(f))
 	for i := range f.taken {
-		size += len(w.render(i+1, &f.taken[i]))
+		size += w.length(i+1, &f.taken[i])
+	}
+	return size
+}
+
+// length is the length of what render returns.
+func (w *writer) length(number int, s *section) int {
+	size := len(w.render(number, &section{title: s.title, all: s.all, total: s.more()}))
+	for _, line := range s.lines {
+		size += len(w.bullet("")) + len(line)
 	}
 	return size
 }
@@ -124,7 +136,7 @@ func (w *writer) fill(sections, dropped []section) (fitted, bool) {
 func (w *writer) extend(s, from *section, share, room int) int {
 	for len(s.lines) < min(share, len(from.lines)) {
 		line := from.lines[len(s.lines)]
-		size := len(w.bullet(line))
+		size := len(w.bullet("")) + len(line)
 		if size > room {
 			break
 		}

@@ -1,6 +1,7 @@
 package brief_test
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 	"testing"
@@ -130,5 +131,44 @@ func TestMoreRoomTellsMore(t *testing.T) {
 			t.Fatalf("%d bytes: %d lines, and %d with fewer bytes", budget, lines, before)
 		}
 		before = max(before, lines)
+	}
+}
+
+// TestBudgetIsExact checks that a brief is cut only if it is longer than its budget.
+func TestBudgetIsExact(t *testing.T) {
+	t.Parallel()
+	for _, audience := range brief.Audiences {
+		f := situations()["interrupted"].facts(t)
+		make := func(budget int) brief.Brief { return brief.Make(f, brief.Options{For: audience, Budget: budget}) }
+		whole := make(1 << 20)
+		if whole.Cut {
+			t.Fatalf("%s: cut at any budget", audience)
+		}
+		if b := make(len(whole.Text)); b.Cut || b.Text != whole.Text {
+			t.Errorf("%s: cut, although %d bytes suffice", audience, len(whole.Text))
+		}
+	}
+}
+
+// TestManyFinishedSteps checks that the steps that a brief does not list are counted, and that what it lists is short.
+func TestManyFinishedSteps(t *testing.T) {
+	t.Parallel()
+	const steps = 1000
+	p := &pawl.Plan{Phases: []pawl.Phase{{}}}
+	s := fold(t, working...)
+	for i := range steps {
+		id := pawl.StepID(fmt.Sprintf("step-%d", i))
+		p.Phases[0].Steps = append(p.Phases[0].Steps, pawl.Step{ID: id})
+		s.Steps[id] = &pawl.StepState{Status: pawl.Done, Summary: strings.Repeat("long ", 500), Ended: began.Add(time.Duration(i) * time.Second)}
+	}
+	b := brief.Make(brief.Facts{Now: began.Add(time.Hour), State: s, Plan: p}, brief.Options{For: brief.Claude, Budget: 20_000})
+	last := b.Sections[len(b.Sections)-1]
+	if len(last.Lines)+last.More < steps || len(last.Lines) == 0 || !strings.Contains(last.Lines[0], "step-999") {
+		t.Errorf("%s: %d lines and %d more of %d steps", last.Title, len(last.Lines), last.More, steps)
+	}
+	for _, line := range last.Lines {
+		if len(line) > 600 {
+			t.Errorf("a line of %d bytes: %s", len(line), line)
+		}
 	}
 }

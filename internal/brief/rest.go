@@ -183,6 +183,8 @@ func (w *writer) finished() section {
 	s := section{title: finishedTitle, all: w.command("pawl status", "")}
 	for _, st := range w.newestFirst() {
 		switch {
+		case s.full():
+			s.total++
 		case st.state.Condition != "":
 			s.add("skipped: " + w.called(st) + w.because(pawl.ConditionFalse(st.state.Condition)))
 		case st.state.Tolerated():

@@ -217,8 +217,11 @@ func (a ancestor) isPawl() bool {
 	if len(a.args) > 0 {
 		names = append(names, filepath.Base(a.args[0]))
 	}
-	return slices.Contains(names, "pawl") || slices.Contains(names, "pawl-hook") || a.verb() != "" && a.program != "" && a.program == process.Program(process.Self())
+	return slices.Contains(names, "pawl") || slices.Contains(names, "pawl-hook") || a.verb() != "" && a.program != "" && a.program == own()
 }
+
+// own is the program that this process executes.
+var own = sync.OnceValue(func() string { return process.Program(process.Self()) })
 
 // verb returns the command of an ancestor that is pawl, without global options.
 func (a ancestor) verb() string {

@@ -93,7 +93,7 @@ func (a *app) brief(c *cobra.Command, name string, b sessions.Briefing) error {
 	if b.Loaded != nil {
 		run = b.Loaded.State.Run
 	}
-	if who, _ := a.caller(); who.Kind == caller.Agent && who.Session != "" {
+	if who := a.permitted; who != nil && who.Kind == caller.Agent && who.Session != "" {
 		b.Session = pawl.SessionIDOf(who.Name, who.Session, "")
 	}
 	told, err := sessions.Brief(c.Context(), p, run, b)

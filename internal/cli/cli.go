@@ -60,6 +60,7 @@ type app struct {
 	folder    string                                // value of -C
 	command   string                                // name of the command, without its subcommands
 	json      bool                                  // value of --json
+	permitted *caller.Caller                        // who was permitted to use the command; nil if anybody may
 	reads     bool                                  // the command only reads, so it works in an untrusted project
 	untrusted bool                                  // the project is untrusted: what the command prints is quoted
 	server    remote.Flags                          // values of --server and --server-project
@@ -415,6 +416,7 @@ func (a *app) permit(c *cobra.Command) error {
 		return nil
 	}
 	who, root := a.caller()
+	a.permitted = &who
 	return verb.Check(who, root)
 }
 

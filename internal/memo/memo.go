@@ -10,15 +10,16 @@
 package memo
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -111,16 +112,12 @@ func LoadEarlier[T any](path string, value *T) (was Files, ok bool) {
 	if !filepath.IsAbs(path) { // the user has no folder for memos: what lies in the working folder may be anybody's
 		return was, false
 	}
-	data, err := disk.ReadFile(path, disk.CacheLimit)
-	if err != nil {
-		return was, false
-	}
-	body, whole := checked(data)
+	body, whole := read(path)
 	head, ok := headOf[T]()
-	if !whole || !ok || !bytes.HasPrefix(body, head) {
+	if !whole || !ok || !strings.HasPrefix(body, string(head)) {
 		return was, false
 	}
-	in := reader{data: string(body[len(head):])}
+	in := reader{data: body[len(head):]}
 	if !decode(&in, &was.settled) || !decode(&in, &was.all) || len(was.all) == 0 || was.all[0] != At().all[0] {
 		return was, false
 	}
@@ -166,13 +163,34 @@ func Save[T any](path string, from Files, value *T) error {
 	return trim(filepath.Dir(path))
 }
 
-// checked returns a memo without its checksum.
-func checked(data []byte) (body []byte, ok bool) {
-	n := len(data) - 4
-	if n < 0 {
-		return nil, false
+// read reads a memo, and returns it without its checksum. The strings of its value are parts of it, so it is read into one, without a copy.
+func read(path string) (body string, ok bool) {
+	f, err := disk.Open(path)
+	if err != nil {
+		return "", false
 	}
-	return data[:n], binary.BigEndian.Uint32(data[n:]) == crc32.ChecksumIEEE(data[:n])
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || info.Size() > disk.CacheLimit {
+		return "", false
+	}
+	var text strings.Builder
+	text.Grow(int(info.Size()))
+	if _, err := io.Copy(&text, io.LimitReader(f, info.Size())); err != nil || text.Len() < 4 {
+		return "", false
+	}
+	body, sum := text.String()[:text.Len()-4], text.String()[text.Len()-4:]
+	return body, binary.BigEndian.Uint32([]byte(sum)) == checksum(body)
+}
+
+// checksum is crc32.ChecksumIEEE of a text.
+func checksum(text string) (sum uint32) {
+	buf := make([]byte, min(len(text), 16<<10))
+	for len(text) > 0 {
+		n := copy(buf, text)
+		sum, text = crc32.Update(sum, crc32.IEEETable, buf[:n]), text[n:]
+	}
+	return sum
 }
 
 // headOf returns what the memos of this start of the system begin with. If that is unknown, there are no memos.

@@ -155,6 +155,53 @@ func TestMemoOfForgedCache(t *testing.T) {
 	}
 }
 
+// TestRecallOfAnotherLoad: what was computed from a journal counts for a run that was loaded from the same journal, not for one that was
+// loaded before or after an event.
+func TestRecallOfAnotherLoad(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	p, run := longRun(t, pawl.MemoryLearned{Memory: pawl.Memory{Text: "x"}})
+	loaded := func() *Run {
+		t.Helper()
+		settle(t, p, run)
+		r, err := Load(t.Context(), p, run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { r.Log.Close() })
+		return r
+	}
+	recalled := func(r *Run) (ok bool, seq pawl.Seq, remember func(*pawl.Seq)) {
+		ok, remember = Recall(p, r, "test", &seq)
+		return ok, seq, remember
+	}
+	before := loaded()
+	ok, _, rememberBefore := recalled(before)
+	if ok {
+		t.Fatal("there is a memo at first")
+	}
+	r, err := Perform(t.Context(), p, run, pawl.Author{Kind: pawl.ByPerson}, func(*project.Project, *Run) ([]pawl.Payload, error) {
+		return []pawl.Payload{pawl.DecisionMade{Decision: pawl.Decision{Choice: "on"}}}, nil
+	})
+	if err := errors.Join(err, r.Log.Close()); err != nil {
+		t.Fatal(err)
+	}
+	after := loaded()
+	rememberBefore(&before.State.Seq)
+	ok, seq, rememberAfter := recalled(after)
+	if ok || seq != 0 {
+		t.Errorf("the run as it is now gets %d of the run before its last event", seq)
+	}
+	rememberAfter(&after.State.Seq)
+	if ok, seq, _ := recalled(before); ok || seq != 0 {
+		t.Errorf("the run before its last event gets %d of the run as it is now", seq)
+	}
+	for range 2 { // once from the journal, then from the memo of its state
+		if ok, seq, _ := recalled(loaded()); !ok || seq != after.State.Seq {
+			t.Errorf("remembered: %v, %d", ok, seq)
+		}
+	}
+}
+
 // TestMemoOfOwnRun: a run stays the user's own only as long as nobody adds a word, and an untrusted project has no memos.
 func TestMemoOfOwnRun(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", t.TempDir())

@@ -49,7 +49,7 @@ func Brief(ctx context.Context, p *project.Project, run pawl.RunID, b Briefing) 
 	if b.Redact == nil {
 		b.Redact = redact.New(os.Environ()).Text
 	}
-	g := &briefer{project: p, Briefing: b, snapshots: runs.SnapshotsOf(p, b.Snapshots)}
+	g := &briefer{project: p, Briefing: b}
 	g.facts = brief.Facts{Now: time.Now().UTC(), Inside: b.Attempt, Findings: b.Findings}
 	g.memories(ctx)
 	if run == "" {
@@ -102,6 +102,7 @@ type fromJournal struct {
 }
 
 func (g *briefer) gather(ctx context.Context) error {
+	g.snapshots = runs.SnapshotsOf(g.project, g.Snapshots)
 	defer g.snapshots.Close()
 	if holder, alive := g.project.EngineHolder(); alive && holder.WorksOn(g.run.State) {
 		g.facts.Engine = &brief.Engine{PID: holder.PID, Since: holder.Since}
@@ -232,7 +233,7 @@ func (g *briefer) left() {
 
 // files compares the workspace with the newest good checkpoint, and uses that to verify the outputs of finished work.
 func (g *briefer) files(ctx context.Context) error {
-	pr := &prover{root: g.project.Root, run: g.run, byPath: resume.NewestRecords(g.run.State), budget: resume.MaxHashed}
+	pr := &prover{root: g.project.Root, run: g.run, budget: resume.MaxHashed}
 	if _, err := disk.Lstat(g.project.Snapshots()); errors.Is(err, fs.ErrNotExist) {
 		g.unchecked("which files changed: there is no snapshot")
 	} else if err := g.project.Trusted(); err != nil { // comparing writes caches

@@ -215,6 +215,7 @@ func lastFirst(s *pawl.State) []pawl.StepID {
 
 // collect reads the records of finished items, so that the newest record of each path counts.
 func (pr *prover) collect() {
+	pr.byPath = resume.NewestRecords(pr.run.State)
 	pr.items, pr.unread = map[pawl.StepID][]string{}, map[pawl.StepID]int{}
 	for _, id := range lastFirst(pr.run.State) {
 		items := pr.run.State.Steps[id].Items

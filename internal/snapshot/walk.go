@@ -238,9 +238,9 @@ func (w *worker) list(f *folder, fd int) error {
 			w.mu.Unlock()
 			return
 		}
-		w.arena = append(w.arena, name...)
-		w.names = append(w.names, dirent{kind: kind})
-		ends = append(ends, len(w.arena))
+		w.arena = append(doubled(w.arena, len(name)), name...)
+		w.names = append(doubled(w.names, 1), dirent{kind: kind})
+		ends = append(doubled(ends, 1), len(w.arena))
 	})
 	w.ends = ends
 	all, from := string(w.arena), 0
@@ -249,6 +249,14 @@ func (w *worker) list(f *folder, fd int) error {
 	}
 	slices.SortFunc(w.names, func(a, b dirent) int { return strings.Compare(a.name, b.name) })
 	return err
+}
+
+// doubled returns a slice with room for n more elements. append grows a long one by a quarter only, so that it copies, and touches, more.
+func doubled[T any](all []T, n int) []T {
+	if len(all)+n > cap(all) {
+		return slices.Grow(all, len(all)+n)
+	}
+	return all
 }
 
 // keep limits the folder listed last to the names that a walk of a part reads. The others are kept as they are in the base.

@@ -125,7 +125,7 @@ func rewrite(p *packFile) error {
 		return err
 	}
 	defer file.Close()
-	buf := make([]byte, min(chunk, p.end-p.covered))
+	buf := make([]byte, min(1<<20, p.end-p.covered))
 	for at := p.covered; at < p.end; at += int64(len(buf)) {
 		buf = buf[:min(int64(len(buf)), p.end-at)]
 		if _, err := p.file.ReadAt(buf, at); err != nil {

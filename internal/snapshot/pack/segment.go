@@ -150,8 +150,8 @@ func (s *scan) entriesIn(from, to int64) (entries []entry, bad []badRange, err e
 			return nil, nil, err
 		}
 		if checksum(stored) == e.sum {
-			if len(entries) == cap(entries) { // append grows a long slice by a quarter only
-				entries = slices.Grow(entries, len(entries)+1)
+			if n := len(entries); n == cap(entries) { // there may be as many per byte in the rest
+				entries = slices.Grow(entries, int(min(3*int64(n), int64(n)*(to-at)/(at-from+1)))+16)
 			}
 			entries = append(entries, e)
 		} else {

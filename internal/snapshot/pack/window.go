@@ -8,7 +8,7 @@ import (
 )
 
 // chunk is the minimum size of a read.
-const chunk = 1 << 20
+const chunk = 256 << 10
 
 // window reads a file sequentially through one buffer.
 type window struct {
