@@ -175,7 +175,7 @@ func checkCommitted(t *testing.T, spec, folder string, said report) {
 func TestTornCommits(t *testing.T) {
 	t.Parallel()
 	c, folder := openCommits(t)
-	ids := together(t, c, 8, 2)
+	ids := together(t, c, folder, 8, 2)
 	commits, err := os.ReadFile(filepath.Join(folder, journal.CommitsName))
 	if err != nil {
 		t.Fatal(err)
@@ -216,7 +216,7 @@ func TestTornCommits(t *testing.T) {
 func TestReplayersWait(t *testing.T) {
 	t.Parallel()
 	c, folder := openCommits(t)
-	ids := together(t, c, 12, 3)
+	ids := together(t, c, folder, 12, 3)
 	commits, err := os.ReadFile(filepath.Join(folder, journal.CommitsName))
 	if err != nil {
 		t.Fatal(err)
@@ -248,7 +248,7 @@ func TestReplayersWait(t *testing.T) {
 func TestHostileCommits(t *testing.T) {
 	t.Parallel()
 	c, source := openCommits(t)
-	ids := together(t, c, 12, 3)
+	ids := together(t, c, source, 12, 3)
 	valid, err := os.ReadFile(filepath.Join(source, journal.CommitsName))
 	if err != nil {
 		t.Fatal(err)

@@ -16,8 +16,8 @@ import (
 	"pawl/internal/journal/journaltest"
 )
 
-// together has several runs append at the same time, and returns their ids.
-func together(t *testing.T, c *journal.Commits, runs, events int) (ids []pawl.RunID) {
+// together has several runs append at the same time, at least until some have shared a commit, and returns their ids.
+func together(t *testing.T, c *journal.Commits, folder string, runs, events int) (ids []pawl.RunID) {
 	t.Helper()
 	var all sync.WaitGroup
 	for i := range runs {
@@ -30,18 +30,22 @@ func together(t *testing.T, c *journal.Commits, runs, events int) (ids []pawl.Ru
 				return
 			}
 			defer log.Close()
-			if _, err := log.Append(t.Context(), 0, journaltest.Created(t, id)); err != nil {
-				t.Error(err)
+			_, err = log.Append(t.Context(), 0, journaltest.Created(t, id))
+			for k := 0; err == nil && (k < events || !exists(filepath.Join(folder, journal.CommitsName))); k++ {
+				_, err = log.Append(t.Context(), 0, journaltest.Text(t, fmt.Sprint(k)))
 			}
-			for k := range events {
-				if _, err := log.Append(t.Context(), 0, journaltest.Text(t, fmt.Sprint(k))); err != nil {
-					t.Error(err)
-				}
+			if err != nil {
+				t.Error(err)
 			}
 		})
 	}
 	all.Wait()
 	return ids
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
 }
 
 func openCommits(t *testing.T) (*journal.Commits, string) {
@@ -70,7 +74,7 @@ func TestPowerFailureOfSharedCommits(t *testing.T) {
 	shared := 0
 	for round := range 20 {
 		c, folder := openCommits(t)
-		ids := together(t, c, 12, 5)
+		ids := together(t, c, folder, 12, 5)
 		after := filepath.Join(t.TempDir(), "runs")
 		if err := os.CopyFS(after, os.DirFS(folder)); err != nil {
 			t.Fatal(err)
@@ -151,7 +155,7 @@ func lose(t *testing.T, random *rand.Rand, folder string, id pawl.RunID, commits
 func TestReplayKeepsWhatFollowed(t *testing.T) {
 	t.Parallel()
 	c, folder := openCommits(t)
-	ids := together(t, c, 12, 3)
+	ids := together(t, c, folder, 12, 3)
 	commits, err := os.ReadFile(filepath.Join(folder, journal.CommitsName))
 	if err != nil {
 		t.Fatal(err)
@@ -189,7 +193,7 @@ func TestReplayKeepsWhatFollowed(t *testing.T) {
 func TestCommitsInUse(t *testing.T) {
 	t.Parallel()
 	c, folder := openCommits(t)
-	together(t, c, 12, 3)
+	together(t, c, folder, 12, 3)
 	if err := journal.ReplayCommits(folder); err != nil {
 		t.Fatal(err)
 	}
