@@ -153,6 +153,7 @@ var layerOf = map[string]string{
 	"pawl/internal/interop":                      "interop",
 	"pawl/internal/interop/repl":                 "interop",
 	"pawl/internal/decide":                       "decide",
+	"pawl/internal/decide/rewind":                "decide",
 	"pawl/internal/engine":                       "engine",
 	"pawl/internal/sessions":                     "sessions",
 	"pawl/internal/rebuild":                      "rebuild",

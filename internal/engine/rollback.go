@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"pawl"
+	"pawl/internal/decide/rewind"
 	"pawl/internal/history"
 	"pawl/internal/resume"
 	"pawl/internal/runs"
@@ -38,8 +39,8 @@ type Rollback struct {
 	engine  *Engine
 	preview bool // nothing is locked, and nothing may be written
 	store   *snapshot.Store
-	rewind  *rewind
-	due     []*finishedWork
+	rewind  *rewind.Rewind
+	due     []*rewind.Work
 	plans   map[string]*pawl.Plan
 }
 
@@ -158,11 +159,11 @@ func (r *Rollback) readJournal(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.rewind = newRewind(r.Target.Seq, min(record.Seq, r.Target.Seq))
-	if err := history.EachEvent(ctx, r.engine.cfg.Project, r.Run, r.rewind.apply); err != nil {
+	r.rewind = rewind.New(r.Target.Seq, min(record.Seq, r.Target.Seq))
+	if err := history.EachEvent(ctx, r.engine.cfg.Project, r.Run, r.rewind.Apply); err != nil {
 		return err
 	}
-	if r.due, err = r.rewind.due(unproven, r.plan); err != nil {
+	if r.due, err = r.rewind.Due(unproven, r.plan); err != nil {
 		return err
 	}
 	r.describe()
@@ -186,40 +187,28 @@ func (r *Rollback) plan(planned pawl.RunPlanned) (*pawl.Plan, error) {
 func (r *Rollback) describe() {
 	r.Undos, r.WithoutUndo, r.InDoubt, r.Unfinished = nil, nil, runs.RefsOf(r.engine.state.Live()), nil
 	for _, f := range r.due {
-		if f.undo != "" {
-			r.Undos = append(r.Undos, Undo{Step: f.Step, Item: f.Item, Command: f.undo, Finished: f.time.UTC(), Status: f.status()})
+		if f.Undo != "" {
+			r.Undos = append(r.Undos, Undo{Step: f.Step, Item: f.Item, Command: f.Undo, Finished: f.Time.UTC(), Status: f.Status()})
 			continue
 		}
 		r.addWithoutUndo(f)
 	}
-	r.Unfinished = slices.Sorted(maps.Keys(r.rewind.begun))
+	r.Unfinished = slices.Sorted(maps.Keys(r.rewind.Begun))
 	for _, live := range r.InDoubt {
 		r.Unfinished = slices.DeleteFunc(r.Unfinished, func(name string) bool { return name == live.Name() })
 	}
-	r.Reopened = slices.Sorted(maps.Keys(r.rewind.touched))
+	r.Reopened = slices.Sorted(maps.Keys(r.rewind.Touched))
 }
 
 // addWithoutUndo adds work without an undo command. Items of a step share one entry.
-func (r *Rollback) addWithoutUndo(f *finishedWork) {
+func (r *Rollback) addWithoutUndo(f *rewind.Work) {
 	at := slices.IndexFunc(r.WithoutUndo, func(u Undo) bool { return u.Step == f.Step })
 	if at < 0 {
-		at, r.WithoutUndo = len(r.WithoutUndo), append(r.WithoutUndo, Undo{Step: f.Step, Finished: f.time.UTC()})
+		at, r.WithoutUndo = len(r.WithoutUndo), append(r.WithoutUndo, Undo{Step: f.Step, Finished: f.Time.UTC()})
 	}
 	if f.Item != "" {
 		r.WithoutUndo[at].Items++
 	}
-}
-
-func (f *finishedWork) status() string {
-	switch {
-	case f.resolved != "":
-		return f.resolved
-	case f.running != nil || f.last != nil && f.last.Outcome == pawl.Lost:
-		return "in doubt"
-	case f.last != nil && f.last.Outcome == pawl.Failed:
-		return "failed"
-	}
-	return "to do"
 }
 
 // Do starts or continues the rollback. An error of KindAtGate means that an undo failed, or its outcome is unknown, and
@@ -245,7 +234,7 @@ func (r *Rollback) Stop(ctx context.Context, why string) error {
 			return err
 		}
 		for _, f := range r.due {
-			if f.running == nil {
+			if f.Running == nil {
 				continue
 			}
 			if err := r.await(ctx, helpers, f); err != nil {
@@ -308,7 +297,7 @@ func (r *Rollback) finish(ctx, helpers context.Context) error {
 	if err := r.restore(ctx, helpers); err != nil {
 		return err
 	}
-	for _, id := range slices.Sorted(maps.Keys(r.rewind.touched)) {
+	for _, id := range slices.Sorted(maps.Keys(r.rewind.Touched)) {
 		e.emit(r.reopenings(id)...)
 	}
 	e.emit(pawl.RollbackEnded{Checkpoint: r.Target.ID})
@@ -358,12 +347,12 @@ func (r *Rollback) reopenings(id pawl.StepID) []pawl.Payload {
 	}
 	said := runs.WithdrawGates(r.engine.state, id, "was rolled back")
 	again := pawl.StepReopened{Step: id, Why: "rolled back to checkpoint " + string(r.Target.ID)}
-	if st.Items == nil || r.rewind.relisted[id] {
+	if st.Items == nil || r.rewind.Relisted[id] {
 		return append(said, again)
 	}
 	var items []int
 	for _, f := range r.due {
-		if f.Step == id && f.Item != "" && f.Index < st.Items.Total && st.Items.Done.At(f.Index) == f.seq {
+		if f.Step == id && f.Item != "" && f.Index < st.Items.Total && st.Items.Done.At(f.Index) == f.Seq {
 			items = append(items, f.Index)
 		}
 	}
@@ -390,24 +379,24 @@ func (r *Rollback) relative(path string) string {
 
 // undoJob returns the supervisor's job for an undo. It has the directory, environment and limits of the step at the
 // time the work finished.
-func (r *Rollback) undoJob(f *finishedWork, ref pawl.UndoRef) (pawl.Job, error) {
+func (r *Rollback) undoJob(f *rewind.Work, ref pawl.UndoRef) (pawl.Job, error) {
 	e := r.engine
-	plan, err := r.plan(f.planned)
+	plan, err := r.plan(f.Planned)
 	if err != nil {
 		return pawl.Job{}, err
 	}
 	step := plan.Step(f.Step)
-	w := runs.Work{Step: step, Index: -1, Value: f.value}
+	w := runs.Work{Step: step, Index: -1, Value: f.Value}
 	if f.Item != "" {
 		w.Index = f.Index
 	}
 	job := pawl.Job{
-		AttemptRef: ref.AttemptRef, Run: r.Run, Script: f.undo, Shell: step.Shell, RunShell: e.state.Shell,
+		AttemptRef: ref.AttemptRef, Run: r.Run, Script: f.Undo, Shell: step.Shell, RunShell: e.state.Shell,
 		Dir: filepath.Join(e.cfg.Project.Root, filepath.FromSlash(step.Dir)), Root: e.cfg.Project.Root,
 		Timeout: step.Timeout, Grace: step.Grace, Stall: step.Stall,
 		OutputCap: e.cfg.OutputCap, Beat: pawl.Duration(e.cfg.Watchdog.Heartbeat), PIDNamespace: e.cfg.PIDNamespace,
 	}
-	env, err := e.variables(&job, plan, w, pawl.AttemptRef{Step: f.Step, Item: f.Item, Attempt: f.Attempt, Token: ref.Token}, f.key)
+	env, err := e.variables(&job, plan, w, pawl.AttemptRef{Step: f.Step, Item: f.Item, Attempt: f.Attempt, Token: ref.Token}, f.Key)
 	if err != nil {
 		return pawl.Job{}, err
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"pawl"
+	"pawl/internal/decide/rewind"
 	"pawl/internal/disk"
 	"pawl/internal/redact"
 	"pawl/internal/resume"
@@ -18,7 +19,7 @@ import (
 )
 
 // undo undoes one piece of work, or gets a person's decision about it.
-func (r *Rollback) undo(ctx, helpers context.Context, f *finishedWork) error {
+func (r *Rollback) undo(ctx, helpers context.Context, f *rewind.Work) error {
 	for {
 		if ctx.Err() != nil {
 			return rollbackInterrupted()
@@ -27,18 +28,18 @@ func (r *Rollback) undo(ctx, helpers context.Context, f *finishedWork) error {
 		if err != nil {
 			return err
 		}
-		switch f.next(mayRepeat, r.gateOf(f)) {
-		case undoResolved:
+		switch f.Next(mayRepeat, r.gateOf(f)) {
+		case rewind.Resolved:
 			return nil
-		case undoWait:
+		case rewind.Wait:
 			err = r.await(ctx, helpers, f)
-		case undoRun:
+		case rewind.Run:
 			err = r.start(ctx, helpers, f)
-		case undoAsk:
+		case rewind.Ask:
 			return r.ask(helpers, f)
-		case undoSkip:
+		case rewind.Skip:
 			err = r.skip(helpers, f)
-		case undoGiveUp:
+		case rewind.GiveUp:
 			return r.giveUp(helpers, "an undo of "+f.Name()+" failed, and a person stopped the rollback")
 		}
 		if err != nil {
@@ -47,8 +48,8 @@ func (r *Rollback) undo(ctx, helpers context.Context, f *finishedWork) error {
 	}
 }
 
-func (r *Rollback) mayRepeat(f *finishedWork) (bool, error) {
-	plan, err := r.plan(f.planned)
+func (r *Rollback) mayRepeat(f *rewind.Work) (bool, error) {
+	plan, err := r.plan(f.Planned)
 	if err != nil {
 		return false, err
 	}
@@ -56,21 +57,21 @@ func (r *Rollback) mayRepeat(f *finishedWork) (bool, error) {
 }
 
 // gateOf returns this rollback's open or answered gate for the undo, or nil.
-func (r *Rollback) gateOf(f *finishedWork) *pawl.GateState {
-	if f.last == nil {
+func (r *Rollback) gateOf(f *rewind.Work) *pawl.GateState {
+	if f.Last == nil {
 		return nil
 	}
-	if g := r.engine.state.Gate(r.rewind.asked[f.Name()]); g != nil && g.Withdrawn == "" {
+	if g := r.engine.state.Gate(r.rewind.Asked[f.Name()]); g != nil && g.Withdrawn == "" {
 		return g
 	}
 	return nil
 }
 
 // start journals the intent and starts a supervisor that runs the undo command.
-func (r *Rollback) start(ctx, helpers context.Context, f *finishedWork) error {
+func (r *Rollback) start(ctx, helpers context.Context, f *rewind.Work) error {
 	ref := pawl.UndoRef{AttemptRef: pawl.AttemptRef{
-		Step: f.Step, Item: f.Item, Index: f.Index, Attempt: r.rewind.tries[f.Name()] + 1, Token: runs.NewToken(),
-	}, Of: f.seq}
+		Step: f.Step, Item: f.Item, Index: f.Index, Attempt: r.rewind.Tries[f.Name()] + 1, Token: runs.NewToken(),
+	}, Of: f.Seq}
 	job, err := r.undoJob(f, ref)
 	if err != nil {
 		return err
@@ -91,34 +92,34 @@ func (r *Rollback) start(ctx, helpers context.Context, f *finishedWork) error {
 }
 
 // await waits for an undo that an earlier engine started.
-func (r *Rollback) await(ctx, helpers context.Context, f *finishedWork) error {
-	return r.settle(ctx, helpers, f, supervise.Attach(r.undoDir(f.running.UndoRef)).Wait)
+func (r *Rollback) await(ctx, helpers context.Context, f *rewind.Work) error {
+	return r.settle(ctx, helpers, f, supervise.Attach(r.undoDir(f.Running.UndoRef)).Wait)
 }
 
 // settle journals how an undo ended, once its supervisor is gone.
-func (r *Rollback) settle(ctx, helpers context.Context, f *finishedWork, ended func(context.Context) error) error {
+func (r *Rollback) settle(ctx, helpers context.Context, f *rewind.Work, ended func(context.Context) error) error {
 	if err := ended(ctx); err != nil {
 		if ctx.Err() != nil {
 			return rollbackInterrupted()
 		}
 		return err
 	}
-	dir := r.undoDir(f.running.UndoRef)
+	dir := r.undoDir(f.Running.UndoRef)
 	status, err := supervise.Probe(dir)
 	if err != nil {
 		return err
 	}
-	if status.Exit != nil && status.Exit.Token != f.running.Token && (status.Begun == nil || status.Begun.Token != f.running.Token) {
+	if status.Exit != nil && status.Exit.Token != f.Running.Token && (status.Begun == nil || status.Begun.Token != f.Running.Token) {
 		status = supervise.Status{State: supervise.NotBegun}
 	}
 	var ev resume.Evidence
-	ev.AddStatus(status, f.running.Token, f.running.Seal)
+	ev.AddStatus(status, f.Running.Token, f.Running.Seal)
 	if ev.Exit == nil && ev.Begun {
-		if ev.Swept, ev.Unkillable, err = supervise.Sweep(dir, f.running.Token); err != nil {
+		if ev.Swept, ev.Unkillable, err = supervise.Sweep(dir, f.Running.Token); err != nil {
 			return err
 		}
 	}
-	return r.emit(helpers, undoVerdict(f.running.UndoRef, ev, lastErrorLine(dir)))
+	return r.emit(helpers, undoVerdict(f.Running.UndoRef, ev, lastErrorLine(dir)))
 }
 
 // undoVerdict returns the event for a finished undo. Only an exit record of its supervisor with code 0 proves it done. It is pure.
@@ -169,14 +170,14 @@ func (r *Rollback) emit(helpers context.Context, payloads ...pawl.Payload) error
 		return err
 	}
 	for _, p := range payloads {
-		r.rewind.applyUndo(pawl.Event{Seq: e.state.Seq}, p)
+		r.rewind.ApplyUndo(p)
 	}
 	return nil
 }
 
 // ask opens a gate unless it is open, and returns an error of KindAtGate.
-func (r *Rollback) ask(helpers context.Context, f *finishedWork) error {
-	gate := f.gate(r.relative(r.undoDir(f.last.UndoRef)))
+func (r *Rollback) ask(helpers context.Context, f *rewind.Work) error {
+	gate := f.Gate(r.relative(r.undoDir(f.Last.UndoRef)))
 	if r.gateOf(f) == nil {
 		r.engine.emit(pawl.GateOpened{Gate: gate})
 		if err := r.engine.flush(helpers); err != nil {
@@ -190,8 +191,8 @@ func (r *Rollback) ask(helpers context.Context, f *finishedWork) error {
 }
 
 // skip journals that a person skipped the undo.
-func (r *Rollback) skip(helpers context.Context, f *finishedWork) error {
-	ref := f.last.UndoRef
+func (r *Rollback) skip(helpers context.Context, f *rewind.Work) error {
+	ref := f.Last.UndoRef
 	return r.emit(helpers, pawl.UndoSkipped{UndoRef: ref, Why: r.gateOf(f).Answer.Why})
 }
 

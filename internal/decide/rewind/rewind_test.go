@@ -1,4 +1,4 @@
-package engine
+package rewind
 
 import (
 	"fmt"
@@ -13,16 +13,16 @@ import (
 )
 
 // rewound is what a journal says that begins with a plan.
-func rewound(t *testing.T, to, since pawl.Seq, payloads ...pawl.Payload) *rewind {
+func rewound(t *testing.T, to, since pawl.Seq, payloads ...pawl.Payload) *Rewind {
 	t.Helper()
-	w := newRewind(to, since)
+	w := New(to, since)
 	for i, p := range append([]pawl.Payload{pawl.RunPlanned{File: "plan.yaml"}}, payloads...) {
 		event, err := pawl.NewEvent(pawl.Author{Kind: pawl.ByEngine}, p)
 		if err != nil {
 			t.Fatal(err)
 		}
 		event.Seq = pawl.Seq(i + 1)
-		w.apply(event)
+		w.Apply(event)
 	}
 	return w
 }
@@ -80,15 +80,15 @@ func TestDue(t *testing.T) {
 		"finished while the snapshot was taken, and not in it": {events: []pawl.Payload{done("a", 1), done("plain", 1)}, to: 3, since: 1, unproven: []history.Redo{{Step: "a"}}, want: "a@2:undo a"},
 	} {
 		w := rewound(t, c.to, c.since, c.events...)
-		due, err := w.due(c.unproven, undoPlan)
+		due, err := w.Due(c.unproven, undoPlan)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var got []string
 		for _, f := range due {
-			text := fmt.Sprintf("%s@%d:%s", f.Name(), f.seq, f.undo)
-			if f.resolved != "" {
-				text += "=" + f.resolved
+			text := fmt.Sprintf("%s@%d:%s", f.Name(), f.Seq, f.Undo)
+			if f.Resolved != "" {
+				text += "=" + f.Resolved
 			}
 			got = append(got, text)
 		}
@@ -106,30 +106,30 @@ func TestUndoStep(t *testing.T) {
 	}
 	last := func(o pawl.Outcome) *pawl.UndoFailed { return &pawl.UndoFailed{Outcome: o} }
 	for name, c := range map[string]struct {
-		f      finishedWork
+		f      Work
 		unsafe bool
 		gate   *pawl.GateState
-		want   undoStep
+		want   Action
 	}{
-		"nothing to undo":            {f: finishedWork{}, want: undoResolved},
-		"undone":                     {f: finishedWork{undo: "u", resolved: "done"}, want: undoResolved},
-		"not tried":                  {f: finishedWork{undo: "u"}, unsafe: true, want: undoRun},
-		"begun, no word of its end":  {f: finishedWork{undo: "u", running: &pawl.UndoStarted{}}, want: undoWait},
-		"never began":                {f: finishedWork{undo: "u", last: last(pawl.NotStarted), lostInARow: 1}, unsafe: true, want: undoRun},
-		"never began, again":         {f: finishedWork{undo: "u", last: last(pawl.NotStarted), lostInARow: resume.MaxLosses}, want: undoAsk},
-		"lost":                       {f: finishedWork{undo: "u", last: last(pawl.Lost), lostInARow: 1}, want: undoRun},
-		"lost too often":             {f: finishedWork{undo: "u", last: last(pawl.Lost), lostInARow: resume.MaxLosses}, want: undoAsk},
-		"lost, and must not repeat":  {f: finishedWork{undo: "u", last: last(pawl.Lost), lostInARow: 1}, unsafe: true, want: undoAsk},
-		"lost, a person says again":  {f: finishedWork{undo: "u", last: last(pawl.Lost), lostInARow: 1}, unsafe: true, gate: answered(retryUndo), want: undoRun},
-		"failed":                     {f: finishedWork{undo: "u", last: last(pawl.Failed)}, want: undoAsk},
-		"failed, asked":              {f: finishedWork{undo: "u", last: last(pawl.Failed)}, gate: &pawl.GateState{}, want: undoAsk},
-		"failed, expired":            {f: finishedWork{undo: "u", last: last(pawl.Failed)}, gate: &pawl.GateState{Expired: true}, want: undoAsk},
-		"failed, again":              {f: finishedWork{undo: "u", last: last(pawl.Failed)}, gate: answered(retryUndo), want: undoRun},
-		"failed, skip":               {f: finishedWork{undo: "u", last: last(pawl.Failed)}, gate: answered(skipUndo), want: undoSkip},
-		"failed, stop":               {f: finishedWork{undo: "u", last: last(pawl.Failed)}, gate: answered(stopUndo), want: undoGiveUp},
-		"failed, rejected by a word": {f: finishedWork{undo: "u", last: last(pawl.Failed)}, gate: &pawl.GateState{Answer: &pawl.GateAnswered{Answer: pawl.Rejected}}, want: undoGiveUp},
+		"nothing to undo":            {f: Work{}, want: Resolved},
+		"undone":                     {f: Work{Undo: "u", Resolved: "done"}, want: Resolved},
+		"not tried":                  {f: Work{Undo: "u"}, unsafe: true, want: Run},
+		"begun, no word of its end":  {f: Work{Undo: "u", Running: &pawl.UndoStarted{}}, want: Wait},
+		"never began":                {f: Work{Undo: "u", Last: last(pawl.NotStarted), lostInARow: 1}, unsafe: true, want: Run},
+		"never began, again":         {f: Work{Undo: "u", Last: last(pawl.NotStarted), lostInARow: resume.MaxLosses}, want: Ask},
+		"lost":                       {f: Work{Undo: "u", Last: last(pawl.Lost), lostInARow: 1}, want: Run},
+		"lost too often":             {f: Work{Undo: "u", Last: last(pawl.Lost), lostInARow: resume.MaxLosses}, want: Ask},
+		"lost, and must not repeat":  {f: Work{Undo: "u", Last: last(pawl.Lost), lostInARow: 1}, unsafe: true, want: Ask},
+		"lost, a person says again":  {f: Work{Undo: "u", Last: last(pawl.Lost), lostInARow: 1}, unsafe: true, gate: answered(retryUndo), want: Run},
+		"failed":                     {f: Work{Undo: "u", Last: last(pawl.Failed)}, want: Ask},
+		"failed, asked":              {f: Work{Undo: "u", Last: last(pawl.Failed)}, gate: &pawl.GateState{}, want: Ask},
+		"failed, expired":            {f: Work{Undo: "u", Last: last(pawl.Failed)}, gate: &pawl.GateState{Expired: true}, want: Ask},
+		"failed, again":              {f: Work{Undo: "u", Last: last(pawl.Failed)}, gate: answered(retryUndo), want: Run},
+		"failed, skip":               {f: Work{Undo: "u", Last: last(pawl.Failed)}, gate: answered(skipUndo), want: Skip},
+		"failed, stop":               {f: Work{Undo: "u", Last: last(pawl.Failed)}, gate: answered(stopUndo), want: GiveUp},
+		"failed, rejected by a word": {f: Work{Undo: "u", Last: last(pawl.Failed)}, gate: &pawl.GateState{Answer: &pawl.GateAnswered{Answer: pawl.Rejected}}, want: GiveUp},
 	} {
-		if got := c.f.next(!c.unsafe, c.gate); got != c.want {
+		if got := c.f.Next(!c.unsafe, c.gate); got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}
 	}
@@ -140,12 +140,12 @@ func TestEarlierRollbacks(t *testing.T) {
 	t.Parallel()
 	try := pawl.UndoRef{AttemptRef: ref("a", 1), Of: 2}
 	began := []pawl.Payload{done("a", 1), pawl.RollbackStarted{}, pawl.UndoStarted{UndoRef: try}}
-	for outcome, want := range map[pawl.Outcome]undoStep{pawl.Failed: undoRun, pawl.Lost: undoAsk} {
+	for outcome, want := range map[pawl.Outcome]Action{pawl.Failed: Run, pawl.Lost: Ask} {
 		w := rewound(t, 0, 0, append(slices.Clone(began), pawl.UndoFailed{UndoRef: try, Outcome: outcome},
 			pawl.GateOpened{Gate: pawl.Gate{ID: "g", Step: "a", Purpose: pawl.ForUndo}}, pawl.RollbackEnded{Stopped: "x"}, pawl.RollbackStarted{})...)
 		f := w.work[0]
-		if f.undo = "u"; f.next(false, nil) != want || len(w.asked) != 0 || w.tries["a"] != 1 {
-			t.Errorf("%s: %s, asked %v, tries %v", outcome, f.next(false, nil), w.asked, w.tries)
+		if f.Undo = "u"; f.Next(false, nil) != want || len(w.Asked) != 0 || w.Tries["a"] != 1 {
+			t.Errorf("%s: %s, asked %v, tries %v", outcome, f.Next(false, nil), w.Asked, w.Tries)
 		}
 	}
 }
