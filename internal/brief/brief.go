@@ -81,7 +81,7 @@ func Make(f Facts, o Options) Brief {
 	for i := 0; i < len(lengths); i++ {
 		w.maxText, w.maxName = lengths[i].text, lengths[i].name
 		all := w.sections()
-		if slices.ContainsFunc(all, func(s section) bool { return s.more() > 0 }) && i < len(lengths)-1 {
+		if slices.ContainsFunc(all, func(s section) bool { return s.total > maxLines }) && i < len(lengths)-1 {
 			i = len(lengths) - 2 // it is cut with any lengths
 			continue
 		}
